@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The records that travel from bpf/ to user/capture through the ring buffer.
+ *
+ * Both sides include this file, so it uses nothing but fixed-width integers. A record is a 32-byte
+ * head, then what its kind needs:
+ *
+ *	head                                     32 bytes   BEGIN, END, INSTANT without arguments
+ *	head + operands                          48 bytes   COUNTER, ASYNC, FLOW, ALLOC, FREE, STEP
+ *	head + operands + keys + values[2 or 6]  72 or 104  anything with up to 2 or 6 arguments
+ *	the same, then the strings' bytes        variable   a string among the arguments, or a name
+ *	                                                    that is not static
+ *
+ * A static name never travels as text. It is sent as its distance from the probe site, which lies in
+ * the same ELF file: (site, distance) says which bytes of which file hold the name, whatever address
+ * the file was mapped at and whether or not the process still lives (see user/capture/markers.c).
+ */
+#ifndef PROFTRACE_BPF_EVENT_H
+#define PROFTRACE_BPF_EVENT_H
+
+#ifndef __VMLINUX_H__
+#include <stdint.h>
+typedef uint64_t __u64;
+typedef int64_t __s64;
+typedef uint32_t __u32;
+typedef int32_t __s32;
+typedef uint16_t __u16;
+typedef uint8_t __u8;
+#endif
+
+/*
+ * Kinds of records. Those below 64 are markers; their numbers are part of the header's binary
+ * interface (the `kind` of the ELF note, include/proftrace.h) and never change. The others are what
+ * the kernel itself tells.
+ */
+enum record_kind {
+	RECORD_BEGIN = 1,
+	RECORD_END = 2,
+	RECORD_INSTANT = 3,
+	RECORD_COUNTER = 4,
+	RECORD_ASYNC_BEGIN = 5,
+	RECORD_ASYNC_END = 6,
+	RECORD_FLOW_OUT = 7,
+	RECORD_FLOW_IN = 8,
+	RECORD_ALLOC = 9,
+	RECORD_FREE = 10,
+	RECORD_THREAD_NAME = 32,
+	RECORD_STEP = 33,
+
+	RECORD_FORK =
+		64, /* a = tgid of the parent, b = tid of the parent; comm in the operands' place */
+	RECORD_EXEC = 65, /* comm */
+	RECORD_EXIT = 66, /* a = 1 when it was the process's last thread */
+	RECORD_COMM = 67, /* comm */
+	RECORD_HOLD =
+		68, /* a = ticket: the thread waits until it is released; b = enum hold_reason */
+	RECORD_LOST =
+		69, /* a = marks of this thread lost since `ts`, b = time of the last of them */
+};
+
+/* Types of values, four bits each. Part of the header's binary interface as well. */
+enum value_type {
+	VALUE_NONE = 0,
+	VALUE_INT = 1,
+	VALUE_UINT = 2,
+	VALUE_DOUBLE = 3, /* the bits of an IEEE double */
+	VALUE_STRING = 4,
+	VALUE_BOOL = 5,
+	VALUE_POINTER = 6,
+};
+
+enum {
+	MAX_ARGS = 6,
+	MAX_NESTING = 64, /* levels of open slices followed per thread */
+	MAX_NAME = 128,	  /* bytes of a name that are kept */
+	MAX_STRING = 256, /* bytes of a string value that are kept */
+	COMM_SIZE = 16,
+	ACCOUNT_CPUS = 512,
+	HOLD_SLOTS = 256,
+};
+
+#define NAME_NONE 0		   /* no name belongs to this mark */
+#define NAME_FAR  ((__s32)1 << 31) /* too far from its site to be static: not known */
+
+struct record {
+	__u64 ts;   /* CLOCK_MONOTONIC, ns */
+	__u32 tgid; /* as the initial pid namespace counts */
+	__u32 tid;
+	__u32 site; /* which probe site: set by the loader through the attach cookie */
+	__s32 name; /* address of the static name minus address of the site */
+	__u32 types; /* bits 0-3 number of arguments, 4-7 type of operand a, then 4 bits per argument */
+	__u8 kind;
+	__u8 flags;
+	__u16 level; /* BEGIN, END: the level of the slice itself; others: number of open slices */
+};
+
+enum record_flags {
+	RECORD_NAME_COPIED = 1, /* the name's bytes are the first string */
+	RECORD_NAME_UNREADABLE = 2,
+	RECORD_ARGS_UNREADABLE = 4, /* the array of values could not be read: no arguments */
+	RECORD_NAME_CUT = 8,
+	RECORD_WATCHED = 16, /* FORK: the child's markers are not recorded yet, only watched */
+};
+
+struct record_operands {
+	__u64 a;
+	__u64 b;
+};
+
+/* Bits of values[i] for a string argument, above its length in bytes. */
+#define STRING_CUT	  (1ull << 63)
+#define STRING_UNREADABLE (1ull << 62) /* the low 32 bits are its distance from the site, signed */
+#define STRING_NULL	  (1ull << 61)
+
+struct record_args {
+	__s32 keys;	   /* address of "key1\0key2\0..." minus address of the site */
+	__u32 name_length; /* bytes of the copied name, 0 without one */
+	__u64 values[MAX_ARGS];
+};
+
+struct record_plain {
+	struct record head;
+	struct record_operands ops;
+};
+
+struct record_full {
+	struct record head;
+	struct record_operands ops;
+	struct record_args args;
+	/* then: bytes of the copied name, then of each string argument, without padding or NUL */
+};
+
+struct record_comm {
+	struct record head;
+	struct record_operands ops;
+	char comm[COMM_SIZE];
+};
+
+enum hold_reason {
+	HOLD_LIBRARIES = 0, /* the dynamic linker has mapped or unmapped libraries */
+	HOLD_EXEC = 1,	    /* a static executable is about to run its first instruction */
+};
+
+/* What became of a mark that reached the kernel. One slot per CPU, added to atomically. */
+enum account_slot {
+	ACCOUNT_MARKS,	    /* every mark of a traced process while recording */
+	ACCOUNT_RECORDED,   /* handed to the ring buffer */
+	ACCOUNT_FULL,	    /* lost: ring buffer full */
+	ACCOUNT_BEGIN_LOST, /* an END dropped because its BEGIN was lost */
+	ACCOUNT_CUT,	    /* an END whose slice began before recording did */
+	ACCOUNT_UNMATCHED,  /* a PROF_END that would have closed a scope or an object */
+	ACCOUNT_TOO_DEEP,   /* nested deeper than MAX_NESTING */
+	ACCOUNT_NO_STATE,   /* no memory for the thread's state */
+	ACCOUNT_KERNEL_FULL, /* not a mark: a fork, exec, exit or rename that found the buffer full */
+	ACCOUNT_HOLD_TIMEOUT, /* not a mark: a thread was let go before its libraries were attached */
+	ACCOUNT_PROCESSES, /* not a mark: a child not followed since the table of processes is full */
+	ACCOUNT_SLOTS = 16,
+};
+
+/* Values of the map of traced processes: what may be recorded of one. */
+enum traced_flags {
+	TRACED_WATCH = 1, /* its forks, execs, exits and libraries are told */
+	TRACED_MARKS = 2, /* its markers are recorded */
+};
+
+#endif

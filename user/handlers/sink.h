@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A sink is a file being written: buffered, optionally gzipped, and put in its place by rename when
+ * what it holds can be loaded, so that an older trace of that name is not destroyed by a recording
+ * that captured nothing. Short writes, EINTR and a full disk are handled here and nowhere else.
+ */
+#ifndef PROFTRACE_HANDLERS_SINK_H
+#define PROFTRACE_HANDLERS_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sink;
+
+enum sink_format {
+	SINK_PLAIN,
+	SINK_GZIP,
+};
+
+/*
+ * Opens `path` ("-": standard output) by creating a temporary file beside it (O_EXCL, O_NOFOLLOW, mode 0600 & unpredictable name).
+ * Returns 0 or negative errno. The file takes its name at the first sink_flush().
+ */
+int sink_open(const char *path, enum sink_format format, struct sink **ret_sink);
+
+/* Room for at least `size` bytes (at most 64 KiB) in the buffer; NULL after an error. Then sink_commit() says how many were used. */
+char *sink_reserve(struct sink *sink, size_t size);
+void sink_commit(struct sink *sink, size_t used);
+int sink_write(struct sink *sink, const void *bytes, size_t size);
+
+/* Writes the buffer out; the first time, renames the file into place. Returns the sticky error. */
+int sink_flush(struct sink *sink);
+/* Flushes, ends a gzip stream, closes. Returns the sticky error. */
+int sink_close(struct sink *sink);
+/* Frees; a file that never got its name is removed. */
+void sink_free(struct sink *sink);
+
+int sink_error(const struct sink *sink);	/* the first error, negative errno, or 0 */
+uint64_t sink_bytes(const struct sink *sink);	/* handed over so far, before compression */
+uint64_t sink_size(const struct sink *sink);	/* on disk so far */
+const char *sink_path(const struct sink *sink); /* as given to sink_open() */
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Readers put a trace file back on the road: they turn it into the same events that a capture hands
+ * to the timeline. A file is foreign bytes: everything is bounded, and what makes no sense is either
+ * an error with the byte where it stops making sense, or counted.
+ */
+#ifndef PROFTRACE_READERS_READER_H
+#define PROFTRACE_READERS_READER_H
+
+#include "timeline/account.h"
+#include "timeline/event.h"
+
+struct reader_sink {
+	/* Takes one event; anything but 0 stops the reading and is returned. */
+	int (*event)(void *context, const struct event *event);
+	void *context;
+	struct names *names;
+	struct account *account; /* marked and lost[LOST_MALFORMED] are added to */
+};
+
+struct reader_error {
+	uint64_t offset;   /* the byte where it stopped making sense (of the unpacked contents) */
+	char message[200]; /* "unterminated string", without file name */
+};
+
+enum trace_format {
+	TRACE_UNKNOWN,
+	TRACE_PERFETTO,
+	TRACE_CHROME_JSON, /* also gzipped */
+};
+
+/* What the file's first bytes (at least 64 where there are that many) look like; `ret_what` (may be NULL): for messages, e.g. "an ELF file", "a gzip file of something else", "text", "empty". */
+enum trace_format trace_sniff(const void *bytes, size_t size, const char **ret_what);
+
+/* Reads all of an open file, streaming, in bounded memory. Both unpack gzip. Returns 0, or negative errno with *ret_error filled. */
+int perfetto_read(int fd, const struct reader_sink *sink, struct reader_error *ret_error);
+int chrome_json_read(int fd, const struct reader_sink *sink, struct reader_error *ret_error);
+
+#endif

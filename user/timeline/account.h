@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The account of a recording: what became of every mark that reached the kernel.
+ *
+ *	marked = written + the sum of lost[]
+ *
+ * Nothing in this project may drop a mark without adding to one of these.
+ */
+#ifndef PROFTRACE_TIMELINE_ACCOUNT_H
+#define PROFTRACE_TIMELINE_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum lost_reason {
+	LOST_BUFFER_FULL, /* the ring buffer had no room: a larger --buffer helps */
+	LOST_BEGIN_LOST,  /* an END whose BEGIN was lost */
+	LOST_CUT,	  /* an END whose slice began before the recording */
+	LOST_UNMATCHED,	  /* an END without anything of its own to close: the program's mistake */
+	LOST_TOO_DEEP,	  /* nested deeper than 64 */
+	LOST_NO_STATE,	  /* no memory for a thread's state in the kernel */
+	LOST_MALFORMED,	  /* a record or an event of a file that makes no sense */
+	LOST_LIMIT,	  /* too many open asynchronous slices, threads, tracks, ... at once */
+	LOST_OUTPUT,	  /* could not be written: disk full */
+	LOST_REASONS,
+};
+
+struct account {
+	uint64_t marked;  /* marks that reached the kernel, or events read from a file */
+	uint64_t written; /* marks that became facts */
+	uint64_t lost[LOST_REASONS];
+
+	/* Written, but not as the program meant it. */
+	uint64_t unreadable_names;
+	uint64_t unreadable_args;
+	uint64_t cut_strings;
+	uint64_t repaired_strings; /* not UTF-8, or control characters */
+	uint64_t other_names;	   /* named (other): too many distinct names */
+
+	/* Slices. */
+	uint64_t open_at_end;	  /* still open when the recording ended */
+	uint64_t unfinished;	  /* ended with their thread, process or program */
+	uint64_t ends_lost;	  /* closed late: their own END was lost */
+	uint64_t async_unmatched; /* asynchronous ENDs without a BEGIN (written as instants) */
+
+	/* Memory pools. */
+	uint64_t frees_unknown; /* of memory allocated before the recording, or not followed */
+	uint64_t allocs_not_followed; /* more live allocations than are followed */
+
+	/* The kernel's side, not marks. */
+	uint64_t kernel_events_lost; /* forks, execs, exits, renames */
+	uint64_t attached_late;	     /* files whose first marks may be missing */
+	uint64_t processes_not_followed;
+
+	bool orderly; /* the recording was finished, not cut off */
+};
+
+/* Short stable name ("buffer_full") and, for people, what it means and which option helps (or NULL). */
+const char *lost_reason_name(enum lost_reason reason);
+const char *lost_reason_text(enum lost_reason reason);
+const char *lost_reason_hint(enum lost_reason reason);
+uint64_t account_lost(const struct account *account); /* the sum of lost[] */
+
+#endif

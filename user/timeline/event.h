@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Events: what user/capture and user/readers hand to the timeline.
+ *
+ * An event is one mark, or one thing the kernel told, with its names resolved and nothing
+ * interpreted yet. Everything it points to is borrowed: names live as long as their table, the rest
+ * until timeline_event() returns.
+ */
+#ifndef PROFTRACE_TIMELINE_EVENT_H
+#define PROFTRACE_TIMELINE_EVENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "timeline/names.h"
+
+enum event_kind {
+	EVENT_BEGIN = 1,
+	EVENT_END, /* name NULL: closes the innermost open slice, or the one at `level` */
+	EVENT_INSTANT,
+	EVENT_COUNTER,	   /* args are the series; one series without a key is PROF_COUNTER */
+	EVENT_ASYNC_BEGIN, /* id */
+	EVENT_ASYNC_END,   /* id; name may be NULL when read from a file that has none */
+	EVENT_FLOW_OUT,	   /* id */
+	EVENT_FLOW_IN,	   /* id */
+	EVENT_ALLOC,	   /* name = pool, id = address, size in bytes */
+	EVENT_FREE,	   /* name = pool, id = address */
+	EVENT_STEP,	   /* id = epoch, size = batch */
+
+	EVENT_PROCESS_NAME, /* pid, name */
+	EVENT_THREAD_NAME,  /* pid, tid, name: given by the program itself */
+	EVENT_COMM, /* pid, tid, name: the kernel's name of a thread; never replaces one given by the program */
+	EVENT_FORK, /* pid, tid: the new process or thread; id = pid of its parent; name = its comm */
+	EVENT_EXEC, /* pid, tid; name = its new comm: all that is open on the process ends here */
+	EVENT_THREAD_EXIT,  /* what is open on the thread ends here */
+	EVENT_PROCESS_EXIT, /* after the exit of its last thread */
+	EVENT_LOST,  /* size = marks lost on this thread from ts_ns on; tid 0: not known where */
+	EVENT_CLOCK, /* clock: the same moment by three clocks */
+};
+
+enum event_scope {
+	SCOPE_THREAD,
+	SCOPE_PROCESS,
+	SCOPE_GLOBAL,
+};
+
+enum arg_type {
+	ARG_INT = 1,
+	ARG_UINT,
+	ARG_DOUBLE,
+	ARG_STRING,
+	ARG_BOOL,    /* u is 0 or 1 */
+	ARG_POINTER, /* u */
+	ARG_NULL,    /* a NULL string */
+};
+
+/* Limits of one event: six of its own and the two of PROF_STEP, room for what a file may hold. */
+#define EVENT_MAX_ARGS 32
+
+struct arg {
+	const struct name *key; /* NULL: the value of a counter with a single series */
+	enum arg_type type;
+	bool cut;	 /* a string that was longer than the limit */
+	uint32_t length; /* of s, in bytes */
+	union {
+		int64_t i;
+		uint64_t u;
+		double d;
+		const char *s; /* cleaned (text_clean), NUL-terminated */
+	};
+};
+
+/* One moment by three clocks, ns. Zero: not known. */
+struct clock_reading {
+	uint64_t monotonic;
+	uint64_t boottime;
+	uint64_t realtime;
+};
+
+struct event {
+	enum event_kind kind;
+	enum event_scope scope; /* INSTANT */
+	uint64_t ts_ns;		/* CLOCK_MONOTONIC */
+	uint32_t pid;
+	uint32_t tid;
+	int level; /* BEGIN, END: the slice's own level; others: number of open slices; -1: not known */
+	const struct name *name;
+	const struct name *category; /* several are separated by commas; NULL: none */
+	uint64_t id;
+	uint64_t size;
+	unsigned n_args;
+	const struct arg *args;
+	const struct name *unit; /* COUNTER: unit when known, else NULL */
+	struct clock_reading clock;
+};
+
+#endif

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Facts: what the timeline hands to the handlers.
+ *
+ * A fact is finished: its track is declared before it is used, slices nest, a counter knows its
+ * track, an END knows when its slice began and how much of it was its own. A handler only formats.
+ * Everything a fact points to is borrowed until the handler returns; names as long as their table.
+ */
+#ifndef PROFTRACE_TIMELINE_FACT_H
+#define PROFTRACE_TIMELINE_FACT_H
+
+#include "timeline/event.h"
+
+enum fact_kind {
+	FACT_PROCESS = 1, /* a process is declared, or has a new name */
+	FACT_THREAD,	  /* a thread is declared, or has a new name */
+	FACT_TRACK,	  /* a counter's track, or a lane of asynchronous slices, is declared */
+	FACT_BEGIN,
+	FACT_END,
+	FACT_INSTANT,
+	FACT_COUNTER,	  /* args[i] belongs on tracks[i] */
+	FACT_ASYNC_BEGIN, /* tracks[0] is its lane */
+	FACT_ASYNC_END,
+	FACT_FLOW_OUT,
+	FACT_FLOW_IN,
+	FACT_LOST, /* count marks were lost here */
+	FACT_CLOCK,
+	FACT_GONE, /* the thread (or, thread NULL, the process) is over: its uuid is not used again */
+};
+
+struct process {
+	uint64_t uuid;
+	uint32_t pid;
+	const struct name *name; /* may be NULL */
+	uint64_t start_ns;	 /* when it began, 0 = before the recording */
+};
+
+struct thread {
+	uint64_t uuid;
+	uint32_t tid;
+	const struct process *process;
+	const struct name *name; /* may be NULL */
+};
+
+enum track_kind {
+	TRACK_COUNTER = 1,
+	TRACK_ASYNC,
+};
+
+struct track {
+	enum track_kind kind;
+	uint64_t uuid;
+	const struct process *process;
+	const struct name *name; /* of the counter, or of the asynchronous slices */
+	const struct name *key;	 /* of the series; NULL for a counter with a single one */
+	const struct name *unit; /* "bytes", "Hz", ...; NULL: none */
+	unsigned lane;		 /* ASYNC: 0, 1, 2, ... among those of this name */
+	bool is_double;		 /* COUNTER: the type of its first value, informative */
+};
+
+/* Why a slice ended otherwise than by its own END. */
+enum end_reason {
+	END_NORMAL = 0,
+	END_LOST,	/* its END was lost: it ended somewhere before this time */
+	END_UNFINISHED, /* its thread or process ended, or executed another program */
+};
+
+struct fact {
+	enum fact_kind kind;
+	enum event_scope scope;	    /* INSTANT */
+	enum end_reason end_reason; /* END, ASYNC_END */
+	uint64_t ts_ns;
+	const struct process *process; /* NULL: not known (LOST), or the whole machine */
+	const struct thread *thread;   /* NULL: none in particular */
+	const struct track *const *tracks;
+	const struct name
+		*name; /* END: of its BEGIN. Formats that must not repeat it leave it out */
+	const struct name *category;
+	uint64_t id;	/* ASYNC, FLOW */
+	uint64_t count; /* LOST */
+	unsigned n_args;
+	const struct arg
+		*args;	   /* own arguments first, then epoch and batch where PROF_STEP was seen */
+	uint64_t begin_ns; /* END, ASYNC_END */
+	uint64_t self_ns;  /* END: time not spent in child slices */
+	bool nested_in_itself; /* END: a slice of the same category and name is still open below it on this thread */
+	struct clock_reading clock;
+};
+
+#endif

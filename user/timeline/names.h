@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names: every name, key and category of a trace, once.
+ *
+ * Names come from a process or a file nobody vouches for. Interning one makes it fit for every
+ * output: cut to a limit, valid UTF-8 (bad bytes become U+FFFD), control characters escaped as \xNN, and limited in number; past the limit every new name is `(other)`. Each of these is counted.
+ */
+#ifndef PROFTRACE_TIMELINE_NAMES_H
+#define PROFTRACE_TIMELINE_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct name {
+	uint32_t id; /* 1, 2, 3, ... in the order of first use: handlers intern by it */
+	uint32_t length;
+	char text[]; /* NUL-terminated, valid UTF-8 without control characters */
+};
+
+struct names;
+
+struct names_count {
+	uint64_t cut;	   /* names longer than the limit */
+	uint64_t repaired; /* names that were not valid UTF-8 or held control characters */
+	uint64_t capped;   /* uses of `(other)` because of the limit on their number */
+};
+
+/* max_names: how many distinct names are kept, 0 = 65536. Returns NULL when out of memory. */
+struct names *names_new(uint32_t max_names);
+void names_free(struct names *names);
+
+/*
+ * The name of these bytes; never NULL (out of memory gives `(other)` too). `max_length`: bytes kept,
+ * normally MAX_NAME. Equal results are the same pointer, valid until names_free().
+ */
+const struct name *names_intern(struct names *names, const char *bytes, size_t length,
+				size_t max_length);
+const struct name *names_intern_string(struct names *names, const char *string);
+const struct names_count *names_count(const struct names *names);
+
+/*
+ * Makes any bytes printable as above, into `out`: for string values, which are not interned. Writes
+ * at most `size` bytes with the NUL (6 * length + 1 always suffice; U+FFFD takes 3, an escape 4), never splits a character, returns the
+ * length. *ret_changed is set true if anything had to be repaired, else left alone.
+ */
+size_t text_clean(char *out, size_t size, const char *bytes, size_t length, bool *ret_changed);
+
+#endif

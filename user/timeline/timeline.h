@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The timeline turns events into facts. It knows meaning: processes and threads and their names,
+ * which END closes which BEGIN, what is a slice's own time, on which lane an asynchronous slice runs,
+ * how much memory of a pool is live, which step the program is in.
+ */
+#ifndef PROFTRACE_TIMELINE_TIMELINE_H
+#define PROFTRACE_TIMELINE_TIMELINE_H
+
+#include "timeline/account.h"
+#include "timeline/fact.h"
+
+struct handler; /* handlers/handler.h */
+struct timeline;
+
+/*
+ * names: borrowed. account: borrowed, `written`, lost[] and the slices' fields are added to.
+ * uuid_base: the tracks' uuids start above it, so that traces can be joined.
+ */
+struct timeline *timeline_new(struct names *names, struct account *account, uint64_t uuid_base);
+void timeline_free(struct timeline *timeline);
+
+/* Handlers see every fact in the order they were added. Borrowed until timeline_free(). */
+int timeline_add_handler(struct timeline *timeline, struct handler *handler);
+
+/*
+ * Takes one event. Returns 0 or the first handler's error (negative errno, the event counts as lost to the output). Events of one thread must
+ * come in the order they happened; those of different threads may be a little out of order.
+ */
+int timeline_event(struct timeline *timeline, const struct event *event);
+
+/* The capture is over: counts and reports what is still open. `ts_ns`: its last moment. */
+int timeline_finish(struct timeline *timeline, uint64_t ts_ns);
+
+/* Calls each for every slice still open after timeline_finish(): for the summary. */
+void timeline_open_slices(const struct timeline *timeline,
+			  void (*each)(void *context, const struct thread *thread,
+				       const struct name *name, uint64_t begin_ns),
+			  void *context);
+
+#endif

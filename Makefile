@@ -25,7 +25,7 @@ CSTD := -std=gnu11
 LIBS := -lbpf -lelf -lz -lprotobuf-c -lyajl -lpthread
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-SOURCES := $(wildcard user/*/*.c)
+SOURCES := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c))
 GENERATED := $B/gen/proftrace.skel.h $B/gen/perfetto_trace.pb-c.h
 OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $B/obj/gen/perfetto_trace.pb-c.o
 ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $B/asan/gen/perfetto_trace.pb-c.o

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The verbs. Each parses its own options and returns the exit status of the program. */
+#ifndef PROFTRACE_CMD_CMD_H
+#define PROFTRACE_CMD_CMD_H
+
+enum exit_status {
+	STATUS_DONE = 0,
+	STATUS_FAILED = 1, /* could not do it: a message said why */
+	STATUS_USAGE = 2,
+	STATUS_LOSSY = 3, /* --strict, and something was lost or malformed */
+};
+
+int cmd_record(int argc, char **argv);
+int cmd_report(int argc, char **argv);
+int cmd_list(int argc, char **argv);
+int cmd_check(int argc, char **argv);
+
+#endif

@@ -43,7 +43,7 @@ $B/gen/vmlinux.h:
 	@mkdir -p $(@D)
 	$(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c > $@
 
-$B/gen/proftrace.bpf.o: bpf/proftrace.bpf.c $(wildcard bpf/*.h) $B/gen/vmlinux.h
+$B/gen/proftrace.bpf.o: bpf/proftrace.bpf.c $(wildcard bpf/*.h bpf/*.c) $B/gen/vmlinux.h
 	$(CLANG) -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -Wall -Werror -mcpu=v3 -Ibpf -I$B/gen -c $< -o $@
 
 $B/gen/proftrace.skel.h: $B/gen/proftrace.bpf.o

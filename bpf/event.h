@@ -19,13 +19,7 @@
 #define PROFTRACE_BPF_EVENT_H
 
 #ifndef __VMLINUX_H__
-#include <stdint.h>
-typedef uint64_t __u64;
-typedef int64_t __s64;
-typedef uint32_t __u32;
-typedef int32_t __s32;
-typedef uint16_t __u16;
-typedef uint8_t __u8;
+#include <linux/types.h>
 #endif
 
 /*
@@ -144,7 +138,6 @@ enum hold_reason {
 /* What became of a mark that reached the kernel. One slot per CPU, added to atomically. */
 enum account_slot {
 	ACCOUNT_MARKS,	    /* every mark of a traced process while recording */
-	ACCOUNT_RECORDED,   /* handed to the ring buffer */
 	ACCOUNT_FULL,	    /* lost: ring buffer full */
 	ACCOUNT_BEGIN_LOST, /* an END dropped because its BEGIN was lost */
 	ACCOUNT_CUT,	    /* an END whose slice began before recording did */

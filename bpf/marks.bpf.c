@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Marks: one hit of a probe site becomes one record.
+ *
+ * The sites are small functions that the markers call (include/proftrace.h), so everything there is
+ * to know is in the argument registers: name, meta, a, b, keys, values. Which kind of mark it is and
+ * which site was hit comes with the attach cookie.
+ */
+#include "state.h"
+
+#if defined(__TARGET_ARCH_x86)
+#define ARG(ctx, n) ARG##n(ctx)
+#define ARG1(ctx)   ((ctx)->di)
+#define ARG2(ctx)   ((ctx)->si)
+#define ARG3(ctx)   ((ctx)->dx)
+#define ARG4(ctx)   ((ctx)->cx)
+#define ARG5(ctx)   ((ctx)->r8)
+#define ARG6(ctx)   ((ctx)->r9)
+#elif defined(__TARGET_ARCH_arm64)
+#define ARG(ctx, n) (((struct user_pt_regs *)(ctx))->regs[(n)-1])
+#else
+#error "proftrace knows the argument registers of x86-64 and arm64"
+#endif
+
+#define META_ARGS(meta)	   ((meta)&15)
+#define META_TYPE(meta, i) ((meta) >> (8 + 4 * (i)) & 15)
+#define META_NAME_DYNAMIC  (1ull << 32)
+#define META_HAS_STRINGS   (1ull << 33)
+
+struct mark {
+	__u64 ts; /* 0: take it as late as possible */
+	__u64 pid_tgid;
+	__u64 ip;
+	__u64 meta;
+	__u64 wakeup;
+	__u32 site;
+	__u32 level;
+	__u8 kind;
+};
+
+struct record_small {
+	struct record head;
+	struct record_operands ops;
+	__s32 keys;
+	__u32 name_length;
+	__u64 values[2];
+};
+
+static __always_inline __s32 distance(__u64 address, __u64 ip)
+{
+	__s64 d = address - ip;
+
+	if (!address)
+		return NAME_NONE;
+	return d == (__s32)d ? (__s32)d : NAME_FAR;
+}
+
+static __always_inline void fill_head(struct record *head, struct pt_regs *ctx,
+				      const struct mark *m)
+{
+	head->tgid = m->pid_tgid >> 32;
+	head->tid = (__u32)m->pid_tgid;
+	head->site = m->site;
+	head->name = distance(ARG(ctx, 1), m->ip);
+	head->types = (__u32)m->meta;
+	head->kind = m->kind;
+	head->flags = 0;
+	head->level = m->level;
+	/* A slice begins after our own work and ends before it. */
+	head->ts = m->ts ? m->ts : bpf_ktime_get_ns();
+}
+
+static __always_inline void fill_operands(struct record_operands *ops, struct pt_regs *ctx)
+{
+	ops->a = ARG(ctx, 3);
+	ops->b = ARG(ctx, 4);
+}
+
+/* An own, bounded count: what the program passes is not to be trusted. */
+static __always_inline __u32 count_args(__u64 meta)
+{
+	__u32 n = META_ARGS(meta);
+
+	return n > MAX_ARGS ? MAX_ARGS : n;
+}
+
+static __always_inline bool emit_head(struct pt_regs *ctx, const struct mark *m)
+{
+	struct record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+
+	if (!r)
+		return false;
+	fill_head(r, ctx, m);
+	bpf_ringbuf_submit(r, m->wakeup);
+	return true;
+}
+
+static __always_inline bool emit_plain(struct pt_regs *ctx, const struct mark *m)
+{
+	struct record_plain *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+
+	if (!r)
+		return false;
+	fill_operands(&r->ops, ctx);
+	fill_head(&r->head, ctx, m);
+	bpf_ringbuf_submit(r, m->wakeup);
+	return true;
+}
+
+static __always_inline bool emit_small(struct pt_regs *ctx, const struct mark *m, __u32 n)
+{
+	struct record_small *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	long error;
+
+	if (!r)
+		return false;
+	fill_operands(&r->ops, ctx);
+	r->keys = distance(ARG(ctx, 5), m->ip);
+	r->name_length = 0;
+	r->values[1] = 0;
+	error = bpf_probe_read_user(r->values, n < 2 ? 8 : 16, (void *)ARG(ctx, 6));
+	fill_head(&r->head, ctx, m);
+	if (error)
+		r->head.flags |= RECORD_ARGS_UNREADABLE;
+	bpf_ringbuf_submit(r, m->wakeup);
+	return true;
+}
+
+static __always_inline bool emit_full(struct pt_regs *ctx, const struct mark *m, __u32 n)
+{
+	struct record_full *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	long error;
+
+	if (!r)
+		return false;
+	fill_operands(&r->ops, ctx);
+	r->args.keys = distance(ARG(ctx, 5), m->ip);
+	r->args.name_length = 0;
+	if (n > MAX_ARGS) /* count_args() saw to it; said again for the verifier */
+		n = MAX_ARGS;
+	error = bpf_probe_read_user(r->args.values, n * sizeof(__u64), (void *)ARG(ctx, 6));
+	fill_head(&r->head, ctx, m);
+	if (error)
+		r->head.flags |= RECORD_ARGS_UNREADABLE;
+	bpf_ringbuf_submit(r, m->wakeup);
+	return true;
+}
+
+/*
+ * Copies the string at `from` behind the others. Two bytes more than are kept are asked for: the NUL,
+ * and one to tell a string of just this length from a longer one.
+ */
+static __always_inline __u64 copy_string(struct string_record *s, __u32 *offset, const void *from,
+					 __u32 limit, __u64 ip)
+{
+	__u32 at = *offset & (STRING_AREA - 1);
+	__u64 flags = 0;
+	long n;
+
+	if (!from)
+		return STRING_NULL;
+	n = bpf_probe_read_user_str(&s->bytes[at], limit + 2, from);
+	if (n < 0)
+		/* Not in memory, perhaps since nobody touched it yet: a static one is in the file. */
+		return STRING_UNREADABLE | (__u32)distance((__u64)from, ip);
+	if (n > 0)
+		n--;
+	if (n > limit) {
+		n = limit;
+		flags = STRING_CUT;
+	}
+	*offset = at + n;
+	return flags | (__u64)n;
+}
+
+static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct string_record *s;
+	__u32 offset = 0, n;
+	__u8 flags = 0;
+	int i;
+
+	if (!m)
+		return false;
+	s = bpf_task_storage_get(&string_records, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!s)
+		return false;
+	n = count_args(m->meta);
+	s->rec.args.name_length = 0;
+	if (m->meta & META_NAME_DYNAMIC) {
+		__u64 name = copy_string(s, &offset, (void *)ARG(ctx, 1), MAX_NAME, m->ip);
+
+		if (name & (STRING_UNREADABLE | STRING_NULL)) {
+			flags |= RECORD_NAME_UNREADABLE;
+		} else {
+			flags |= RECORD_NAME_COPIED | (name & STRING_CUT ? RECORD_NAME_CUT : 0);
+			s->rec.args.name_length = (__u32)name;
+		}
+	}
+	if (n && bpf_probe_read_user(s->rec.args.values, n * sizeof(__u64), (void *)ARG(ctx, 6))) {
+		flags |= RECORD_ARGS_UNREADABLE;
+		n = 0;
+	}
+	for (i = 0; i < MAX_ARGS; i++) {
+		if (i >= n)
+			break;
+		if (META_TYPE(m->meta, i) != VALUE_STRING)
+			continue;
+		s->rec.args.values[i] =
+			copy_string(s, &offset, (void *)s->rec.args.values[i], MAX_STRING, m->ip);
+	}
+	s->rec.args.keys = distance(ARG(ctx, 5), m->ip);
+	fill_operands(&s->rec.ops, ctx);
+	fill_head(&s->rec.head, ctx, m);
+	s->rec.head.flags = flags;
+	offset &= STRING_AREA - 1;
+	return !bpf_ringbuf_output(&records, s, sizeof(s->rec) + offset, m->wakeup);
+}
+
+static __always_inline bool emit(struct pt_regs *ctx, struct mark *m)
+{
+	__u32 n = count_args(m->meta);
+
+	if (m->meta & (META_NAME_DYNAMIC | META_HAS_STRINGS))
+		return emit_strings(ctx, m);
+	if (n > 2)
+		return emit_full(ctx, m, n);
+	if (n)
+		return emit_small(ctx, m, n);
+	if (m->kind <= RECORD_INSTANT)
+		return emit_head(ctx, m);
+	return emit_plain(ctx, m);
+}
+
+/* Tells where marks were lost, at the first moment there is room to say so. */
+static __always_inline void tell_lost(struct thread_state *st, const struct mark *m)
+{
+	struct record_plain *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+
+	if (!r)
+		return;
+	head_of(&r->head, RECORD_LOST, m->pid_tgid >> 32, (__u32)m->pid_tgid);
+	r->head.ts = st->lost_since;
+	r->ops.a = st->lost;
+	r->ops.b = st->lost_last;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	st->lost = 0;
+}
+
+static __always_inline void lost_here(struct thread_state *st, __u64 ts)
+{
+	if (!ts)
+		ts = bpf_ktime_get_ns();
+	if (!st->lost++)
+		st->lost_since = ts;
+	st->lost_last = ts;
+}
+
+/* Opens a level. Returns it, or -1 when it is too deep to be followed. */
+static __always_inline int open_slice(struct thread_state *st, __u64 token)
+{
+	__u32 level = st->depth;
+
+	if (level >= MAX_NESTING) {
+		st->too_deep++;
+		account_add(ACCOUNT_TOO_DEEP);
+		return -1;
+	}
+	st->token[level] = token;
+	st->recorded |= 1ull << level;
+	st->depth = level + 1;
+	return level;
+}
+
+/* The innermost level below `below` with this token, or -1. Global: the verifier looks at it once. */
+__noinline int find_token(struct thread_state *st, __u64 token, __u32 below)
+{
+	int i;
+
+	if (!st)
+		return -1;
+	for (i = MAX_NESTING - 1; i >= 0; i--) {
+		if (i < below && st->token[i] == token)
+			return i;
+	}
+	return -1;
+}
+
+/*
+ * Closes the level this END belongs to and returns it, or -1 if it is not to be recorded. Without a
+ * token that is the innermost level, unless that one belongs to a scope or an object, which only its
+ * own END may close. With a token it is the level of that token; those above it never got an END.
+ */
+static __always_inline int close_slice(struct thread_state *st, __u64 token)
+{
+	__u32 level = st->depth - 1;
+
+	if (st->too_deep) {
+		st->too_deep--;
+		account_add(ACCOUNT_TOO_DEEP);
+		return -1;
+	}
+	if (!st->depth) {
+		account_add(ACCOUNT_CUT);
+		return -1;
+	}
+	level &= MAX_NESTING - 1;
+	if (st->token[level] != token) {
+		int found;
+
+		if (!token) {
+			account_add(ACCOUNT_UNMATCHED);
+			return -1;
+		}
+		found = find_token(st, token, level);
+		if (found < 0) {
+			account_add(ACCOUNT_CUT);
+			return -1;
+		}
+		level = found & (MAX_NESTING - 1);
+	}
+	st->depth = level;
+	if (!(st->recorded & 1ull << level)) {
+		account_add(ACCOUNT_BEGIN_LOST);
+		return -1;
+	}
+	return level;
+}
+
+SEC("uprobe")
+int mark(struct pt_regs *ctx)
+{
+	struct thread_state *st;
+	struct mark m = {};
+	__u64 cookie, marks;
+	int level;
+
+	if (!recording)
+		return 0;
+	m.pid_tgid = bpf_get_current_pid_tgid();
+	st = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
+	if (!st) {
+		__u32 tgid = m.pid_tgid >> 32;
+
+		if (!(traced_flags(tgid) & TRACED_MARKS))
+			return 0;
+		st = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
+					  BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (!st) {
+			account_add(ACCOUNT_MARKS);
+			account_add(ACCOUNT_NO_STATE);
+			return 0;
+		}
+	}
+	cookie = bpf_get_attach_cookie(ctx);
+	m.kind = cookie >> 32;
+	m.site = (__u32)cookie;
+	m.meta = ARG(ctx, 2);
+	m.ip = PT_REGS_IP(ctx);
+	if (m.kind != RECORD_BEGIN)
+		m.ts = bpf_ktime_get_ns();
+
+	marks = account_add(ACCOUNT_MARKS);
+	if (m.kind == RECORD_BEGIN)
+		level = open_slice(st, ARG(ctx, 3));
+	else if (m.kind == RECORD_END)
+		level = close_slice(st, ARG(ctx, 3));
+	else
+		level = st->depth;
+	if (level < 0)
+		return 0;
+	m.level = level;
+
+	/* Asking how full the buffer is costs something: every 64th mark of a CPU does. */
+	m.wakeup = BPF_RB_NO_WAKEUP;
+	if (!(marks & 63) && bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
+		m.wakeup = BPF_RB_FORCE_WAKEUP;
+
+	if (st->lost)
+		tell_lost(st, &m);
+	if (!emit(ctx, &m)) {
+		account_add(ACCOUNT_FULL);
+		lost_here(st, m.ts);
+		if (m.kind == RECORD_BEGIN)
+			st->recorded &= ~(1ull << (m.level & (MAX_NESTING - 1)));
+	}
+	return 0;
+}

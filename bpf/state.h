@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The maps and the account that all programs share. */
+#ifndef PROFTRACE_BPF_STATE_H
+#define PROFTRACE_BPF_STATE_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "event.h"
+
+/* Set by the broker before the programs are loaded. */
+const volatile __u64 wakeup_bytes = 1 << 20; /* wake the reader when so much is waiting */
+const volatile __u64 hold_limit_ns = 200000000;
+const volatile bool follow_children = true;
+const volatile bool hold_at_exec = true; /* needs a second CPU: it cannot be preempted */
+
+/* Shared with the recorder by mmap. */
+__u32 recording; /* nothing is recorded while it is 0: opens and closes all sites at one moment */
+__u64 account[ACCOUNT_CPUS][ACCOUNT_SLOTS];
+__u64 hold_tickets;
+__u64 hold_released[HOLD_SLOTS];
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 << 20);
+} records SEC(".maps");
+
+/* Threads that are held: a way of their own, since they cannot wait behind a million marks. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 64 << 10);
+} holds SEC(".maps");
+
+/* Which processes are traced: tgid -> enum traced_flags. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, __u32);
+} traced SEC(".maps");
+
+/*
+ * What is open on a thread. It belongs to the thread alone, so nothing here needs to be atomic. Each
+ * level remembers the token its BEGIN came with, so that an END finds its own slice, and whether the
+ * BEGIN was recorded, so that its END is recorded if and only if it was.
+ */
+struct thread_state {
+	__u32 depth;
+	__u32 too_deep; /* open levels beyond MAX_NESTING */
+	__u64 recorded; /* one bit per level */
+	__u64 lost;	/* marks of this thread lost and not told yet */
+	__u64 lost_since;
+	__u64 lost_last;
+	__u64 token[MAX_NESTING];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_state);
+} threads SEC(".maps");
+
+/*
+ * Where a record with strings is put together: per thread, since a program run by a uprobe can be
+ * preempted by another on the same CPU.
+ */
+#define STRING_AREA 2048 /* a power of two, more than MAX_NAME + MAX_ARGS * MAX_STRING */
+
+struct string_record {
+	struct record_full rec;
+	char bytes[STRING_AREA + MAX_STRING + 8];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct string_record);
+} string_records SEC(".maps");
+
+/* Adds one and returns what was there before. */
+static __always_inline __u64 account_add(enum account_slot slot)
+{
+	__u32 cpu = bpf_get_smp_processor_id() & (ACCOUNT_CPUS - 1);
+
+	return __sync_fetch_and_add(&account[cpu][slot], 1);
+}
+
+static __always_inline __u32 traced_flags(__u32 tgid)
+{
+	__u32 *flags = bpf_map_lookup_elem(&traced, &tgid);
+
+	return flags ? *flags : 0;
+}
+
+static __always_inline void head_of(struct record *head, __u8 kind, __u32 tgid, __u32 tid)
+{
+	head->ts = bpf_ktime_get_ns();
+	head->tgid = tgid;
+	head->tid = tid;
+	head->site = 0;
+	head->name = NAME_NONE;
+	head->types = 0;
+	head->kind = kind;
+	head->flags = 0;
+	head->level = 0;
+}
+
+#endif

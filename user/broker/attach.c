@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Attaching a program to sites of a file. Kernels from 6.6 on take all sites of a file in one link
+ * (uprobe_multi: attached in microseconds a site, detached at once); before, each site is a perf
+ * event of its own. libbpf 1.1, which is what stable distributions ship, does not know uprobe_multi
+ * yet, hence the bare system call, the only one in the project.
+ */
+#include "broker/server.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "broker/uprobe_multi.h"
+
+int uprobe_multi_link(int program_fd, const char *path, const uint64_t *offsets,
+		      const uint64_t *switches, const uint64_t *cookies, unsigned n, pid_t pid)
+{
+	/* union bpf_attr of BPF_LINK_CREATE, as include/uapi/linux/bpf.h has it since 6.6. */
+	struct {
+		uint32_t prog_fd, target_fd, attach_type, flags;
+		uint64_t path, offsets, ref_ctr_offsets, cookies;
+		uint32_t cnt, multi_flags, pid, pad;
+	} attr;
+	int fd;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_fd = program_fd;
+	attr.attach_type = TRACE_UPROBE_MULTI;
+	attr.path = (uintptr_t)path;
+	attr.offsets = (uintptr_t)offsets;
+	attr.ref_ctr_offsets = (uintptr_t)switches;
+	attr.cookies = (uintptr_t)cookies;
+	attr.cnt = n;
+	attr.pid = pid;
+	fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	return fd < 0 ? -errno : fd;
+}
+
+static int attach_multi(int program_fd, const char *path, pid_t pid,
+			const struct broker_site *sites, unsigned n, int *links)
+{
+	uint64_t *words = calloc(3 * (size_t)n, sizeof(*words));
+	bool switches = false;
+	unsigned i;
+
+	if (!words)
+		return -ENOMEM;
+	for (i = 0; i < n; i++) {
+		words[i] = sites[i].offset;
+		words[n + i] = sites[i].switch_offset;
+		words[2 * n + i] = sites[i].cookie;
+		switches |= sites[i].switch_offset != 0;
+	}
+	links[0] = uprobe_multi_link(program_fd, path, words, switches ? words + n : NULL,
+				     words + 2 * n, n, pid);
+	free(words);
+	return links[0] < 0 ? links[0] : 0;
+}
+
+static int uprobe_type(void)
+{
+	FILE *file = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	int type = -1;
+
+	if (file) {
+		if (fscanf(file, "%d", &type) != 1)
+			type = -1;
+		fclose(file);
+	}
+	return type;
+}
+
+/* The link keeps the perf event: its descriptor is not needed any more. */
+static int attach_one(int type, int program_fd, const char *path, pid_t pid,
+		      const struct broker_site *site)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = site->cookie);
+	struct perf_event_attr attr;
+	int event, link;
+
+	/* The semaphore's offset has 32 bits of the configuration. */
+	if (site->switch_offset >> 32)
+		return -EFBIG;
+	memset(&attr, 0, sizeof(attr));
+	attr.size = sizeof(attr);
+	attr.type = type;
+	attr.config = site->switch_offset << 32;
+	attr.uprobe_path = (uintptr_t)path;
+	attr.probe_offset = site->offset;
+	event = syscall(SYS_perf_event_open, &attr, pid ? pid : -1, pid ? -1 : 0, -1,
+			PERF_FLAG_FD_CLOEXEC);
+	if (event < 0)
+		return -errno;
+	link = bpf_link_create(program_fd, event, BPF_PERF_EVENT, &opts);
+	if (link < 0)
+		link = -errno;
+	close(event);
+	return link;
+}
+
+static int attach_each(int program_fd, const char *path, pid_t pid, const struct broker_site *sites,
+		       unsigned n, int *links, unsigned *n_links)
+{
+	int type = uprobe_type();
+	unsigned i;
+
+	if (type < 0)
+		return -EOPNOTSUPP;
+	for (i = 0; i < n; i++) {
+		int link = attach_one(type, program_fd, path, pid, &sites[i]);
+
+		if (link < 0) {
+			while (i)
+				close(links[--i]);
+			return link;
+		}
+		links[i] = link;
+	}
+	*n_links = n;
+	return 0;
+}
+
+int sites_attach(const struct loaded_programs *programs, enum broker_program program, pid_t pid,
+		 int elf_fd, const struct broker_site *sites, unsigned n, int *links,
+		 unsigned *n_links, struct failure *f)
+{
+	int program_fd = programs->program_fds[program], error;
+	char path[32];
+
+	/* Whatever the file is called, wherever it is mounted, deleted or not: it is this one. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_fd);
+	*n_links = 0;
+	if (programs->uprobe_multi) {
+		error = attach_multi(program_fd, path, pid, sites, n, links);
+		if (!error)
+			*n_links = 1;
+	} else {
+		error = attach_each(program_fd, path, pid, sites, n, links, n_links);
+	}
+	if (error)
+		failure_set(f, error, "cannot attach to the probe sites", "", NULL);
+	if (error == -EPERM || error == -EACCES)
+		failure_hint(f, "kernels before 6.6 want root (CAP_SYS_ADMIN) for uprobes; see "
+				"`proftrace check`");
+	return error;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The broker is the half of proftrace that keeps its privileges. It loads the BPF programs, attaches
+ * them, opens what belongs to other processes, and hands file descriptors to the recorder over a
+ * socket pair. It parses nothing foreign: no ELF file, no list of mappings, no name.
+ *
+ * The recorder is the other half: it runs as the invoking user and does everything else. It asks for
+ * few things, each a struct of fixed size; the broker checks every request as if it came from an
+ * enemy, since the recorder reads bytes that nobody vouches for.
+ *
+ * Either dies with the other: the broker ends when the socket does, and everything attached belongs
+ * to file descriptors of the recorder, so that the kernel detaches it however the recorder ends.
+ */
+#ifndef PROFTRACE_BROKER_BROKER_H
+#define PROFTRACE_BROKER_BROKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "failure.h"
+
+struct broker;
+
+struct broker_config {
+	uint64_t buffer_bytes; /* of the ring buffer: a power of two, at least a page */
+	bool follow_children;
+};
+
+/* What the broker loaded. The recorder owns the descriptors. */
+struct broker_loaded {
+	int records_fd; /* the ring buffer */
+	int shared_fd;	/* the map that holds struct proftrace_bpf__bss: mmap it */
+	int holds_fd;	/* the ring buffer of threads that wait for the recorder */
+	uint32_t shared_size;
+	bool uprobe_multi; /* one link for many sites; otherwise one per site */
+	bool can_hold;	   /* threads can be held while libraries are attached */
+	bool fast_door;	   /* the trial found the optimised probe site right on this kernel */
+	unsigned n_links;
+	int links[8]; /* of the programs on fork, exec, exit, rename */
+};
+
+/* Starts the broker and has it load the programs. Call it before anything foreign is read. */
+int broker_start(const struct broker_config *config, struct broker **ret_broker,
+		 struct broker_loaded *ret_loaded, struct failure *f);
+void broker_stop(struct broker *broker);
+/* Readable (end of file) when the broker died. */
+int broker_fd(const struct broker *broker);
+pid_t broker_pid(const struct broker *broker);
+
+/* A process is its number and the moment it began: numbers are used again. */
+struct broker_target {
+	pid_t pid;
+	uint64_t birth; /* clock ticks after boot, 0 = whichever process has the number now */
+};
+
+/* Fills in `birth` of the process that has the number now. */
+int broker_identify(struct broker *broker, pid_t pid, struct broker_target *ret_target,
+		    struct failure *f);
+
+/*
+ * Sets what may be recorded of a process (enum traced_flags of bpf/event.h). Refused for a process
+ * that the invoking user may not trace.
+ */
+int broker_trace(struct broker *broker, const struct broker_target *target, uint32_t flags,
+		 struct failure *f);
+
+enum broker_file {
+	BROKER_MAPS,   /* /proc/PID/maps */
+	BROKER_MAPPED, /* the file mapped at start-end */
+	BROKER_TASKS,  /* the directory /proc/PID/task */
+	BROKER_FILES,
+};
+
+/* Opens something of a process, read-only. Returns the descriptor or negative errno. */
+int broker_open(struct broker *broker, enum broker_file what, const struct broker_target *target,
+		uint64_t start, uint64_t end, struct failure *f);
+
+enum broker_program {
+	BROKER_MARKS,
+	BROKER_LIBRARIES,
+	BROKER_PROGRAMS,
+};
+
+struct broker_site {
+	uint64_t offset;	/* in the file */
+	uint64_t switch_offset; /* of the 16-bit semaphore, 0 = none */
+	uint64_t cookie;
+};
+
+#define BROKER_MAX_SITES 4096
+
+/*
+ * Attaches a program to sites of an ELF file, for one process (pid) or for all (0). *ret_links gets
+ * a malloc'ed array of descriptors: closing them detaches.
+ */
+int broker_attach(struct broker *broker, enum broker_program program, pid_t pid, int elf_fd,
+		  const struct broker_site *sites, unsigned n_sites, int **ret_links,
+		  unsigned *ret_n_links, struct failure *f);
+
+#endif

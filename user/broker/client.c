@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The recorder's side of the socket. */
+#include "broker/protocol.h"
+#include "broker/server.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct broker {
+	int socket;
+	pid_t pid;
+};
+
+static int gone(struct failure *f, int error)
+{
+	return failure_set(f, error == -EPIPE ? -EPIPE : error, "cannot ask the broker", "",
+			   error == -EPIPE ? "its process has ended" : NULL);
+}
+
+static int receive_reply(struct broker *b, struct reply *reply, int *fds, unsigned *n_fds,
+			 struct failure *f)
+{
+	size_t size = 0;
+	int error = message_receive(b->socket, reply, sizeof(*reply), &size, fds, n_fds);
+
+	if (!error && size != sizeof(*reply))
+		error = -EPROTO;
+	if (error)
+		return gone(f, error);
+	if (reply->error && f)
+		*f = reply->failure;
+	return reply->error;
+}
+
+int broker_start(const struct broker_config *config, struct broker **ret_broker,
+		 struct broker_loaded *ret_loaded, struct failure *f)
+{
+	int sockets[2], fds[16], error;
+	unsigned i, n_fds = 16;
+	struct reply reply;
+	struct broker *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return failure_set(f, -ENOMEM, "cannot start the broker", "", NULL);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
+		error = -errno;
+		free(b);
+		return failure_set(f, error, "cannot start the broker", "", NULL);
+	}
+	b->pid = fork();
+	if (b->pid == 0) {
+		close(sockets[0]);
+		broker_serve(sockets[1], config);
+	}
+	error = b->pid < 0 ? -errno : 0;
+	close(sockets[1]);
+	b->socket = sockets[0];
+	if (error) {
+		b->pid = 0;
+		broker_stop(b);
+		return failure_set(f, error, "cannot start the broker", "", NULL);
+	}
+	error = receive_reply(b, &reply, fds, &n_fds, f);
+	if (!error && (n_fds < 3 || n_fds - 3 != reply.loaded.n_links || reply.loaded.n_links > 8))
+		error = failure_set(f, -EPROTO, "cannot start the broker", "", NULL);
+	if (error) {
+		for (i = 0; i < n_fds; i++)
+			close(fds[i]);
+		broker_stop(b);
+		return error;
+	}
+	*ret_loaded = reply.loaded;
+	ret_loaded->records_fd = fds[0];
+	ret_loaded->shared_fd = fds[1];
+	ret_loaded->holds_fd = fds[2];
+	for (i = 0; i < reply.loaded.n_links; i++)
+		ret_loaded->links[i] = fds[3 + i];
+	*ret_broker = b;
+	return 0;
+}
+
+void broker_stop(struct broker *b)
+{
+	if (!b)
+		return;
+	close(b->socket);
+	if (b->pid > 0)
+		while (waitpid(b->pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	free(b);
+}
+
+int broker_fd(const struct broker *b)
+{
+	return b->socket;
+}
+
+pid_t broker_pid(const struct broker *b)
+{
+	return b->pid;
+}
+
+static int ask(struct broker *b, const struct request *request, const void *body, size_t body_size,
+	       int fd, int *fds, unsigned *n_fds, struct reply *reply, struct failure *f)
+{
+	int error = message_send(b->socket, request, sizeof(*request), body, body_size, &fd,
+				 fd >= 0 ? 1 : 0);
+
+	if (error) {
+		*n_fds = 0;
+		return gone(f, error);
+	}
+	return receive_reply(b, reply, fds, n_fds, f);
+}
+
+int broker_identify(struct broker *b, pid_t pid, struct broker_target *ret_target,
+		    struct failure *f)
+{
+	struct request request = { .kind = REQUEST_IDENTIFY, .pid = pid };
+	struct reply reply;
+	unsigned n_fds = 0;
+	int error = ask(b, &request, NULL, 0, -1, NULL, &n_fds, &reply, f);
+
+	if (!error)
+		*ret_target = (struct broker_target){ pid, reply.birth };
+	return error;
+}
+
+int broker_trace(struct broker *b, const struct broker_target *target, uint32_t flags,
+		 struct failure *f)
+{
+	struct request request = {
+		.kind = REQUEST_TRACE, .what = flags, .pid = target->pid, .birth = target->birth
+	};
+	struct reply reply;
+	unsigned n_fds = 0;
+
+	return ask(b, &request, NULL, 0, -1, NULL, &n_fds, &reply, f);
+}
+
+int broker_open(struct broker *b, enum broker_file what, const struct broker_target *target,
+		uint64_t start, uint64_t end, struct failure *f)
+{
+	struct request request = {
+		.kind = REQUEST_OPEN,
+		.what = what,
+		.pid = target->pid,
+		.birth = target->birth,
+		.start = start,
+		.end = end,
+	};
+	struct reply reply;
+	unsigned n_fds = 1;
+	int fd, error;
+
+	error = ask(b, &request, NULL, 0, -1, &fd, &n_fds, &reply, f);
+	if (error)
+		return error;
+	return n_fds == 1 ? fd : gone(f, -EPROTO);
+}
+
+int broker_attach(struct broker *b, enum broker_program program, pid_t pid, int elf_fd,
+		  const struct broker_site *sites, unsigned n_sites, int **ret_links,
+		  unsigned *ret_n_links, struct failure *f)
+{
+	struct request request = {
+		.kind = REQUEST_ATTACH, .what = program, .pid = pid, .n_sites = n_sites
+	};
+	unsigned n = 0, got = MESSAGE_MAX_FDS;
+	struct reply reply;
+	int *links, error;
+
+	links = malloc(sizeof(*links) * (n_sites + MESSAGE_MAX_FDS));
+	if (!links)
+		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
+	error = ask(b, &request, sites, n_sites * sizeof(*sites), elf_fd, links, &got, &reply, f);
+	for (n += got; !error && reply.more && n <= n_sites; n += got) {
+		got = MESSAGE_MAX_FDS;
+		error = receive_reply(b, &reply, links + n, &got, f);
+	}
+	if (error) {
+		while (n)
+			close(links[--n]);
+		free(links);
+		return error;
+	}
+	*ret_links = links;
+	*ret_n_links = n;
+	return 0;
+}

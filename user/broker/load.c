@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Loading the BPF programs and attaching those that watch processes. */
+#include "broker/server.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "broker/features.h"
+#include "event.h"
+#include "proftrace.skel.h"
+
+/* libbpf's own words are kept out of the terminal: its last error line goes into the failure. */
+static char last_words[200];
+
+static int keep_last_words(enum libbpf_print_level level, const char *format, va_list args)
+{
+	char line[sizeof(last_words)];
+	size_t n;
+
+	if (level != LIBBPF_WARN)
+		return 0;
+	vsnprintf(line, sizeof(line), format, args);
+	n = strcspn(line, "\n");
+	line[n] = '\0';
+	if (n)
+		memcpy(last_words, line, sizeof(line));
+	return 0;
+}
+
+static int refuse(struct failure *f, int error)
+{
+	struct utsname u;
+
+	uname(&u);
+	if (error == -EPERM || error == -EACCES) {
+		failure_set(f, error, "not permitted to load BPF programs", "", NULL);
+		failure_hint(f, "run with sudo, or once: sudo setcap cap_bpf,cap_perfmon,"
+				"cap_sys_ptrace,cap_checkpoint_restore+ep $(command -v proftrace)");
+		return error;
+	}
+	failure_set(f, error, "cannot load the BPF programs into kernel", u.release,
+		    last_words[0] ? last_words : NULL);
+	failure_hint(f, "`proftrace check` says what this kernel lacks");
+	return error;
+}
+
+static int attach_watchers(struct proftrace_bpf *skel, int *fds, unsigned *n_fds)
+{
+	struct bpf_program *const programs[] = {
+		skel->progs.on_fork,
+		skel->progs.on_exec,
+		skel->progs.on_exit,
+		skel->progs.on_rename,
+	};
+	unsigned i;
+
+	for (i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		int fd = bpf_raw_tracepoint_open(NULL, bpf_program__fd(programs[i]));
+
+		if (fd < 0)
+			return -errno;
+		fds[(*n_fds)++] = fd;
+	}
+	return 0;
+}
+
+static int load(struct proftrace_bpf *skel, const struct broker_config *config,
+		struct loaded_programs *programs, struct broker_loaded *loaded)
+{
+	uint64_t wakeup = config->buffer_bytes / 4;
+	int error;
+
+	programs->uprobe_multi = kernel_has_uprobe_multi();
+	if (programs->uprobe_multi) {
+		bpf_program__set_expected_attach_type(skel->progs.mark, TRACE_UPROBE_MULTI);
+		bpf_program__set_expected_attach_type(skel->progs.libraries_changed,
+						      TRACE_UPROBE_MULTI);
+	}
+	skel->rodata->follow_children = config->follow_children;
+	skel->rodata->hold_at_exec = sysconf(_SC_NPROCESSORS_ONLN) > 1;
+	skel->rodata->wakeup_bytes = wakeup < 1 << 20 ? wakeup : 1 << 20;
+	bpf_map__set_max_entries(skel->maps.records, config->buffer_bytes);
+	error = proftrace_bpf__load(skel);
+	if (error)
+		return error;
+	programs->traced_fd = dup(bpf_map__fd(skel->maps.traced));
+	programs->program_fds[BROKER_MARKS] = dup(bpf_program__fd(skel->progs.mark));
+	programs->program_fds[BROKER_LIBRARIES] =
+		dup(bpf_program__fd(skel->progs.libraries_changed));
+	loaded->shared_size = bpf_map__value_size(skel->maps.bss);
+	loaded->uprobe_multi = programs->uprobe_multi;
+	loaded->can_hold = kernel_has_bpf_loop();
+	loaded->fast_door = programs->uprobe_multi && kernel_fast_door() == FAST_DOOR_RIGHT;
+	return 0;
+}
+
+int programs_load(const struct broker_config *config, struct loaded_programs *programs,
+		  struct broker_loaded *loaded, int *fds, unsigned *n_fds, struct failure *f)
+{
+	struct proftrace_bpf *skel;
+	int error;
+
+	libbpf_set_print(keep_last_words);
+	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
+		failure_set(f, -ENOTSUP, "cannot load the BPF programs", "",
+			    "the kernel has no BTF (/sys/kernel/btf/vmlinux)");
+		failure_hint(f, "it needs CONFIG_DEBUG_INFO_BTF, as distribution kernels have");
+		return -ENOTSUP;
+	}
+	skel = proftrace_bpf__open();
+	if (!skel)
+		return refuse(f, -errno);
+	error = load(skel, config, programs, loaded);
+	if (!error) {
+		fds[(*n_fds)++] = fcntl(bpf_map__fd(skel->maps.records), F_DUPFD_CLOEXEC, 0);
+		fds[(*n_fds)++] = fcntl(bpf_map__fd(skel->maps.bss), F_DUPFD_CLOEXEC, 0);
+		fds[(*n_fds)++] = fcntl(bpf_map__fd(skel->maps.holds), F_DUPFD_CLOEXEC, 0);
+		error = attach_watchers(skel, fds, n_fds);
+		loaded->n_links = *n_fds - 3;
+	}
+	if (error)
+		refuse(f, error);
+	proftrace_bpf__destroy(skel);
+	return error;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside the broker's process. */
+#ifndef PROFTRACE_BROKER_SERVER_H
+#define PROFTRACE_BROKER_SERVER_H
+
+#include "broker/broker.h"
+
+/* Loads, answers requests until the socket ends, and exits. */
+_Noreturn void broker_serve(int socket, const struct broker_config *config);
+
+/* load.c */
+struct loaded_programs {
+	int traced_fd; /* the map of traced processes */
+	int program_fds[BROKER_PROGRAMS];
+	bool uprobe_multi;
+};
+/* `loaded` and `fds` (ring buffer, shared map, holds, then the links) are for the recorder. */
+int programs_load(const struct broker_config *config, struct loaded_programs *programs,
+		  struct broker_loaded *loaded, int *fds, unsigned *n_fds, struct failure *f);
+
+/* attach.c: *n_links descriptors are written to links (room for n). */
+int sites_attach(const struct loaded_programs *programs, enum broker_program program, pid_t pid,
+		 int elf_fd, const struct broker_site *sites, unsigned n, int *links,
+		 unsigned *n_links, struct failure *f);
+
+/*
+ * open.c: a process that the invoking user may trace, as a descriptor of its directory in /proc,
+ * which is never another's of the same number; or negative errno.
+ */
+int process_directory(const struct broker_target *target, struct failure *f);
+/* When it began, in clock ticks after boot; 0 when it is gone. */
+uint64_t process_birth(int directory);
+int process_open(enum broker_file what, const struct broker_target *target, uint64_t start,
+		 uint64_t end, struct failure *f);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "capture/internal.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "proftrace.skel.h"
+
+uint64_t monotonic_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+void capture_log(struct capture *c, int verbosity, const char *format, ...)
+{
+	char line[512];
+	va_list args;
+
+	if (!c->options.log)
+		return;
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	c->options.log(c->options.context, verbosity, line);
+}
+
+int capture_hand_on(struct capture *c, const struct event *event)
+{
+	int error = c->options.event(c->options.context, event);
+
+	if (error && !c->error)
+		c->error = error;
+	return error;
+}
+
+static int map_rings(struct capture *c)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+	size_t page = sysconf(_SC_PAGESIZE);
+	size_t size = (c->loaded.shared_size + page - 1) & ~(page - 1);
+
+	if (c->loaded.shared_size < sizeof(*c->shared))
+		return -EPROTO;
+	c->shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, c->loaded.shared_fd, 0);
+	if (c->shared == MAP_FAILED) {
+		c->shared = NULL;
+		return -errno;
+	}
+	c->records = ring_buffer__new(c->loaded.records_fd, decode_record, c, NULL);
+	if (!c->records)
+		return -errno;
+	c->holds = ring_buffer__new(c->loaded.holds_fd, decode_hold, c, NULL);
+	if (!c->holds)
+		return -errno;
+	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (c->epoll_fd < 0)
+		return -errno;
+	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(c->records), &e) ||
+	    epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(c->holds), &e))
+		return -errno;
+	return 0;
+}
+
+int capture_open(const struct capture_options *options, struct capture **ret_capture,
+		 struct failure *f)
+{
+	struct broker_config config = {
+		.buffer_bytes = options->buffer_bytes,
+		.follow_children = options->follow_children,
+	};
+	struct capture *c = calloc(1, sizeof(*c));
+	int error;
+
+	if (!c)
+		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
+	c->options = *options;
+	c->epoll_fd = -1;
+	error = broker_start(&config, &c->broker, &c->loaded, f);
+	if (error) {
+		free(c);
+		return error;
+	}
+	error = map_rings(c);
+	if (error) {
+		failure_set(f, error, "cannot map the kernel's buffers", "", NULL);
+		capture_free(c);
+		return error;
+	}
+	c->shared->recording = 1;
+	*ret_capture = c;
+	return 0;
+}
+
+void capture_free(struct capture *c)
+{
+	struct traced_process *p, *next;
+	unsigned i;
+
+	if (!c)
+		return;
+	if (c->shared)
+		c->shared->recording = 0;
+	files_detach(c);
+	for (i = 0; i < c->loaded.n_links; i++)
+		close(c->loaded.links[i]);
+	ring_buffer__free(c->records);
+	ring_buffer__free(c->holds);
+	if (c->epoll_fd >= 0)
+		close(c->epoll_fd);
+	if (c->shared)
+		munmap(c->shared, c->loaded.shared_size);
+	close(c->loaded.records_fd);
+	close(c->loaded.holds_fd);
+	close(c->loaded.shared_fd);
+	broker_stop(c->broker);
+	markers_free(c);
+	files_free(c);
+	HASH_ITER (hh, c->processes, p, next) {
+		HASH_DEL(c->processes, p);
+		free(p);
+	}
+	free(c->sites);
+	free(c);
+}
+
+int capture_attach(struct capture *c, pid_t pid, struct failure *f)
+{
+	unsigned marked = 0, fresh = 0;
+	struct broker_target target;
+	int error;
+
+	error = broker_identify(c->broker, pid, &target, f);
+	if (error)
+		return error;
+	/* Watched first: what it opens or forks while its files are read is then not missed. */
+	error = broker_trace(c->broker, &target, TRACED_WATCH, f);
+	if (error)
+		return error;
+	error = process_scan(c, &target, &marked, &fresh, f);
+	if (error)
+		return error;
+	if (!marked)
+		return -ENOENT;
+	process_add(c, pid);
+	process_names(c, &target);
+	/* All sites are in place: from here on the marks of all its threads count, at one moment. */
+	error = broker_trace(c->broker, &target, TRACED_WATCH | TRACED_MARKS, f);
+	if (error)
+		process_remove(c, pid);
+	return error;
+}
+
+int capture_expect(struct capture *c, pid_t pid, const int *interpreters, unsigned n,
+		   struct failure *f)
+{
+	struct broker_target target;
+	int error = broker_identify(c->broker, pid, &target, f);
+	unsigned i;
+
+	for (i = 0; !error && i < n; i++) {
+		enum file_news news;
+		uint64_t device;
+		struct stat st;
+
+		if (interpreters[i] < 0 || fstat(interpreters[i], &st))
+			continue;
+		device = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
+		if (!files_known(c, device, st.st_ino, pid, &news))
+			error = files_add(c, fcntl(interpreters[i], F_DUPFD_CLOEXEC, 0), device,
+					  st.st_ino, "ld.so", pid, &news, f);
+	}
+	if (error)
+		return error;
+	process_add(c, pid);
+	process_names(c, &target);
+	return broker_trace(c->broker, &target, TRACED_WATCH | TRACED_MARKS, f);
+}
+
+int capture_epoll_fd(const struct capture *c)
+{
+	return c->epoll_fd;
+}
+
+int capture_broker_fd(const struct capture *c)
+{
+	return broker_fd(c->broker);
+}
+
+int capture_drain(struct capture *c)
+{
+	int error = ring_buffer__consume(c->holds);
+
+	if (error >= 0)
+		error = ring_buffer__consume(c->records);
+	return error;
+}
+
+int capture_stop(struct capture *c)
+{
+	int n;
+
+	c->shared->recording = 0;
+	n = capture_drain(c);
+	/* Closing the links waits for the programs that are still running: then all is said. */
+	files_detach(c);
+	if (n >= 0)
+		n = capture_drain(c);
+	c->stopped = true;
+	return n < 0 ? n : 0;
+}
+
+static uint64_t account_sum(const struct capture *c, enum account_slot slot)
+{
+	uint64_t sum = 0;
+	unsigned cpu;
+
+	for (cpu = 0; cpu < ACCOUNT_CPUS; cpu++)
+		sum += __atomic_load_n(&c->shared->account[cpu][slot], __ATOMIC_RELAXED);
+	return sum;
+}
+
+void capture_account(const struct capture *c, struct account *a)
+{
+	a->marked += account_sum(c, ACCOUNT_MARKS);
+	a->lost[LOST_BUFFER_FULL] += account_sum(c, ACCOUNT_FULL);
+	a->lost[LOST_BEGIN_LOST] += account_sum(c, ACCOUNT_BEGIN_LOST);
+	a->lost[LOST_CUT] += account_sum(c, ACCOUNT_CUT);
+	a->lost[LOST_TOO_DEEP] += account_sum(c, ACCOUNT_TOO_DEEP);
+	a->lost[LOST_NO_STATE] += account_sum(c, ACCOUNT_NO_STATE);
+	a->lost[LOST_UNMATCHED] += account_sum(c, ACCOUNT_UNMATCHED);
+	a->lost[LOST_MALFORMED] += c->malformed;
+	a->unreadable_names += c->unreadable_names;
+	a->unreadable_args += c->unreadable_args;
+	a->cut_strings += c->cut_strings + names_count(c->options.names)->cut;
+	a->repaired_strings += c->repaired_strings + names_count(c->options.names)->repaired;
+	a->other_names += names_count(c->options.names)->capped;
+	a->kernel_events_lost += account_sum(c, ACCOUNT_KERNEL_FULL);
+	a->processes_not_followed += account_sum(c, ACCOUNT_PROCESSES);
+	a->attached_late += c->late + account_sum(c, ACCOUNT_HOLD_TIMEOUT);
+}
+
+bool capture_adds_up(const struct capture *c)
+{
+	uint64_t lost = account_sum(c, ACCOUNT_FULL) + account_sum(c, ACCOUNT_BEGIN_LOST) +
+			account_sum(c, ACCOUNT_CUT) + account_sum(c, ACCOUNT_UNMATCHED) +
+			account_sum(c, ACCOUNT_TOO_DEEP) + account_sum(c, ACCOUNT_NO_STATE);
+
+	return account_sum(c, ACCOUNT_MARKS) == c->decoded + lost;
+}
+
+unsigned capture_processes(const struct capture *c)
+{
+	return HASH_COUNT(c->processes);
+}
+
+unsigned capture_files(const struct capture *c)
+{
+	return c->n_marked_files;
+}
+
+bool capture_holds(const struct capture *c)
+{
+	return c->loaded.can_hold;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Capture knows the kernel: it attaches to processes, drains the ring buffers, turns records into
+ * events and counts what was lost. It runs as the invoking user; what needs privileges it asks of
+ * the broker.
+ */
+#ifndef PROFTRACE_CAPTURE_CAPTURE_H
+#define PROFTRACE_CAPTURE_CAPTURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "failure.h"
+#include "timeline/account.h"
+#include "timeline/event.h"
+
+struct capture;
+
+struct capture_options {
+	uint64_t buffer_bytes;
+	bool follow_children;
+	/* -D: globs of domain names; a leading ! excludes. */
+	const char *const *domains;
+	unsigned n_domains;
+	/* Where events go. Anything but 0 is remembered as the error of the capture; draining goes on. */
+	int (*event)(void *context, const struct event *event);
+	void *context;
+	struct names *names;					     /* borrowed */
+	void (*log)(void *context, int verbosity, const char *line); /* -v; may be NULL */
+};
+
+/* Starts the broker and loads the programs: with the privileges that are there, before dropping them. */
+int capture_open(const struct capture_options *options, struct capture **ret_capture,
+		 struct failure *f);
+/* Detaches whatever is attached. */
+void capture_free(struct capture *capture);
+
+/*
+ * Attaches to a running process: its files, its threads' names; from the moment this returns all its
+ * markers are recorded. -ENOENT: it has no markers (`f` says what was searched).
+ */
+int capture_attach(struct capture *capture, pid_t pid, struct failure *f);
+
+/*
+ * Prepares for a process that will execute a program: nothing of it is missed. `interpreters`:
+ * the dynamic linkers that can be expected, as open descriptors (not taken over).
+ */
+int capture_expect(struct capture *capture, pid_t pid, const int *interpreters, unsigned n,
+		   struct failure *f);
+
+/* For epoll: one becomes readable when there is much to drain, one when the broker died. */
+int capture_epoll_fd(const struct capture *capture);
+int capture_broker_fd(const struct capture *capture);
+
+/* Hands on all events there are. Returns the number of records taken, or negative errno. */
+int capture_drain(struct capture *capture);
+
+/* From the moment this returns nothing is recorded any more; everything recorded was handed on. */
+int capture_stop(struct capture *capture);
+
+/* Adds what the kernel and the decoder counted: up to date at any time, exact after capture_stop(). */
+void capture_account(const struct capture *capture, struct account *account);
+/* Whether every mark the kernel counted was either taken from the ring buffer or counted as lost. */
+bool capture_adds_up(const struct capture *capture);
+
+unsigned capture_processes(const struct capture *capture); /* traced and alive */
+unsigned capture_files(const struct capture *capture);	   /* with markers, attached */
+void capture_check_alive(struct capture *capture); /* where their exits may have been lost */
+bool capture_holds(const struct capture *capture); /* new libraries are never attached late */
+
+#endif

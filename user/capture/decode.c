@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From records to events. The layout is our own BPF program's, but what is in it came out of the
+ * registers and the memory of a program nobody vouches for.
+ */
+#include "capture/internal.h"
+
+#include <bpf/libbpf.h>
+#include <string.h>
+
+/* Between so many records, held threads are looked after: they wait for us. */
+#define LOOK_AT_HOLDS 256
+
+static enum event_kind kind_of(unsigned record_kind)
+{
+	switch (record_kind) {
+	case RECORD_BEGIN:
+		return EVENT_BEGIN;
+	case RECORD_END:
+		return EVENT_END;
+	case RECORD_INSTANT:
+		return EVENT_INSTANT;
+	case RECORD_COUNTER:
+		return EVENT_COUNTER;
+	case RECORD_ASYNC_BEGIN:
+		return EVENT_ASYNC_BEGIN;
+	case RECORD_ASYNC_END:
+		return EVENT_ASYNC_END;
+	case RECORD_FLOW_OUT:
+		return EVENT_FLOW_OUT;
+	case RECORD_FLOW_IN:
+		return EVENT_FLOW_IN;
+	case RECORD_ALLOC:
+		return EVENT_ALLOC;
+	case RECORD_FREE:
+		return EVENT_FREE;
+	case RECORD_THREAD_NAME:
+		return EVENT_THREAD_NAME;
+	case RECORD_STEP:
+		return EVENT_STEP;
+	}
+	return 0;
+}
+
+/* Where the strings of one record are taken from and put to. */
+struct strings {
+	const char *from, *end;
+	char *to, *to_end;
+};
+
+static bool take_string(struct capture *c, struct strings *s, uint64_t length, struct arg *arg)
+{
+	bool changed = false;
+
+	if (length > (uint64_t)(s->end - s->from))
+		return false;
+	arg->type = ARG_STRING;
+	arg->s = s->to;
+	arg->length = text_clean(s->to, s->to_end - s->to, s->from, length, &changed);
+	c->repaired_strings += changed;
+	s->to += arg->length + 1;
+	s->from += length;
+	return true;
+}
+
+static bool take_string_value(struct capture *c, const struct record *r, struct strings *s,
+			      uint64_t value, struct arg *arg)
+{
+	char text[MAX_STRING + 1] = "(unreadable)";
+	size_t length = strlen(text);
+
+	if (value & STRING_NULL) {
+		arg->type = ARG_NULL;
+		return true;
+	}
+	if (value & STRING_CUT) {
+		arg->cut = true;
+		c->cut_strings++;
+	}
+	if (value & STRING_UNREADABLE) {
+		struct strings from_file;
+
+		if (!static_string(c, r->site, (int32_t)value, text, sizeof(text), &length))
+			c->unreadable_args++;
+		from_file = (struct strings){ text, text + length, s->to, s->to_end };
+		if (!take_string(c, &from_file, length, arg))
+			return false;
+		s->to = from_file.to;
+		return true;
+	}
+	return take_string(c, s, (uint32_t)value, arg);
+}
+
+static bool take_value(struct capture *c, const struct record *r, struct strings *s, unsigned type,
+		       uint64_t value, struct arg *arg)
+{
+	switch (type) {
+	case VALUE_INT:
+		arg->type = ARG_INT;
+		break;
+	case VALUE_UINT:
+		arg->type = ARG_UINT;
+		break;
+	case VALUE_DOUBLE:
+		arg->type = ARG_DOUBLE;
+		break;
+	case VALUE_BOOL:
+		arg->type = ARG_BOOL;
+		value = value != 0;
+		break;
+	case VALUE_POINTER:
+		arg->type = ARG_POINTER;
+		break;
+	case VALUE_STRING:
+		return s && take_string_value(c, r, s, value, arg);
+	default:
+		return false;
+	}
+	arg->u = value;
+	return true;
+}
+
+/* The arguments of a record; false: they make no sense. */
+static bool take_args(struct capture *c, const struct record *r, size_t size,
+		      const struct marker *marker, struct event *e)
+{
+	const struct record_full *full = (const struct record_full *)r;
+	unsigned i, n = r->types & 15;
+	const char *strings = (const char *)r + sizeof(*full);
+	struct strings s = { strings, (const char *)r + size, c->text, c->text + sizeof(c->text) };
+
+	if (n > MAX_ARGS)
+		n = MAX_ARGS;
+	if (r->flags & RECORD_ARGS_UNREADABLE) {
+		c->unreadable_args++;
+		return true;
+	}
+	if (size < sizeof(*full)) {
+		/* Two values at most, and no strings. */
+		s.from = s.end;
+		if (n > 2)
+			return false;
+	} else {
+		s.from += full->args.name_length;
+		if (full->args.name_length > size - sizeof(*full))
+			return false;
+	}
+	for (i = 0; i < n; i++) {
+		struct arg *arg = &c->args[i];
+
+		arg->key = marker->keys[i];
+		arg->cut = false;
+		if (!take_value(c, r, &s, r->types >> (8 + 4 * i) & 15, full->args.values[i], arg))
+			return false;
+	}
+	e->args = c->args;
+	e->n_args = n;
+	return true;
+}
+
+static const struct name *copied_name(struct capture *c, const struct record *r, size_t size)
+{
+	const struct record_full *full = (const struct record_full *)r;
+
+	if (size < sizeof(*full) || !(r->flags & RECORD_NAME_COPIED) ||
+	    full->args.name_length > size - sizeof(*full)) {
+		c->unreadable_names++;
+		return names_intern_string(c->options.names, "(unreadable)");
+	}
+	/* The kernel cut it already, so the names' own count does not see it. */
+	c->cut_strings += (r->flags & RECORD_NAME_CUT) != 0;
+	return names_intern(c->options.names, (const char *)r + sizeof(*full),
+			    full->args.name_length, MAX_NAME);
+}
+
+static bool take_operands(struct capture *c, const struct record *r, struct event *e)
+{
+	const struct record_plain *plain = (const struct record_plain *)r;
+
+	switch (r->kind) {
+	case RECORD_COUNTER:
+		if (e->n_args)
+			return true;
+		if (!take_value(c, r, NULL, r->types >> 4 & 15, plain->ops.a, &c->args[0]))
+			return false;
+		c->args[0].key = NULL;
+		c->args[0].cut = false;
+		e->args = c->args;
+		e->n_args = 1;
+		break;
+	case RECORD_ALLOC:
+	case RECORD_STEP:
+		e->size = plain->ops.b;
+		e->id = plain->ops.a;
+		break;
+	default:
+		e->id = plain->ops.a;
+	}
+	return true;
+}
+
+static bool decode_mark(struct capture *c, const struct record *r, size_t size, struct event *e)
+{
+	const struct record_full *full = (const struct record_full *)r;
+	bool copied = r->flags & (RECORD_NAME_COPIED | RECORD_NAME_UNREADABLE);
+	const struct marker *marker;
+	const struct site *site;
+
+	e->kind = kind_of(r->kind);
+	if (!e->kind || r->site >= c->n_sites || c->sites[r->site].kind != r->kind)
+		return false;
+	site = &c->sites[r->site];
+	e->category = site->category;
+	e->level = r->level;
+	marker = marker_of(c, r, size > sizeof(struct record_plain) ? full->args.keys : NAME_NONE);
+	c->unreadable_names += marker->unreadable;
+	e->name = copied ? copied_name(c, r, size) : marker->name;
+	if (size > sizeof(struct record_plain) && (r->types & 15) &&
+	    !take_args(c, r, size, marker, e))
+		return false;
+	if (size > sizeof(*r) && r->kind > RECORD_INSTANT && !take_operands(c, r, e))
+		return false;
+	if (!e->name && e->kind != EVENT_END && e->kind != EVENT_FLOW_OUT &&
+	    e->kind != EVENT_FLOW_IN && e->kind != EVENT_STEP) {
+		c->unreadable_names++;
+		e->name = names_intern_string(c->options.names, "(unreadable)");
+	}
+	return true;
+}
+
+static const struct name *comm_of(struct capture *c, const struct record *r, size_t size)
+{
+	const struct record_comm *record = (const struct record_comm *)r;
+
+	if (size < sizeof(*record))
+		return NULL;
+	return names_intern(c->options.names, record->comm, strnlen(record->comm, COMM_SIZE),
+			    MAX_NAME);
+}
+
+static void decode_fork(struct capture *c, const struct record *r, struct event *e)
+{
+	const struct record_plain *plain = (const struct record_plain *)r;
+
+	e->id = plain->ops.a;
+	if (r->tgid != r->tid)
+		return;
+	process_add(c, r->tgid);
+	/* Born while its parent's files were being read. */
+	if (r->flags & RECORD_WATCHED) {
+		const struct broker_target child = { r->tgid, 0 };
+
+		broker_trace(c->broker, &child, TRACED_WATCH | TRACED_MARKS, NULL);
+	}
+}
+
+static bool decode_kernel_event(struct capture *c, const struct record *r, size_t size,
+				struct event *e)
+{
+	const struct record_plain *plain = (const struct record_plain *)r;
+
+	if (size < sizeof(*plain))
+		return false;
+	e->level = -1;
+	e->name = comm_of(c, r, size);
+	switch (r->kind) {
+	case RECORD_FORK:
+		e->kind = EVENT_FORK;
+		decode_fork(c, r, e);
+		break;
+	case RECORD_EXEC:
+		e->kind = EVENT_EXEC;
+		process_executed(c, r->tgid);
+		break;
+	case RECORD_COMM:
+		e->kind = EVENT_COMM;
+		break;
+	case RECORD_EXIT:
+		e->kind = EVENT_THREAD_EXIT;
+		break;
+	case RECORD_LOST:
+		e->kind = EVENT_LOST;
+		e->size = plain->ops.a;
+		break;
+	default:
+		return false;
+	}
+	return true;
+}
+
+int decode_record(void *context, void *data, size_t size)
+{
+	struct capture *c = context;
+	const struct record *r = data;
+	struct event e = { 0 };
+	bool mark;
+
+	if (++c->since_holds >= LOOK_AT_HOLDS) {
+		c->since_holds = 0;
+		ring_buffer__consume(c->holds);
+	}
+	if (size < sizeof(*r))
+		return 0;
+	e.ts_ns = r->ts;
+	e.pid = r->tgid;
+	e.tid = r->tid;
+	mark = r->kind < RECORD_FORK;
+	c->decoded += mark;
+	if (mark ? !decode_mark(c, r, size, &e) : !decode_kernel_event(c, r, size, &e)) {
+		c->malformed += mark;
+		return 0;
+	}
+	capture_hand_on(c, &e);
+	if (r->kind == RECORD_EXIT && ((const struct record_plain *)r)->ops.a) {
+		e.kind = EVENT_PROCESS_EXIT;
+		capture_hand_on(c, &e);
+		process_remove(c, r->tgid);
+	}
+	return 0;
+}

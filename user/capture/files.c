@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The files that traced processes have mapped: each is looked at once, however many processes map it.
+ * What holds markers is attached to for all processes at once (the BPF program knows which ones are
+ * traced), or, when children are not followed, for one process after the other.
+ */
+#include "capture/internal.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_KEY_SIZE (sizeof(uint64_t) * 2)
+
+static struct file *find(struct capture *c, uint64_t device, uint64_t inode)
+{
+	const uint64_t key[2] = { device, inode };
+	struct file *file;
+
+	HASH_FIND(hh, c->files, key, sizeof(key), file);
+	return file;
+}
+
+/* -D: any excluding glob that fits excludes; where there are including ones, one of them must fit. */
+static bool domain_selected(const struct capture *c, const char *domain)
+{
+	bool included = true, any = false;
+	unsigned i;
+
+	for (i = 0; i < c->options.n_domains; i++) {
+		const char *glob = c->options.domains[i];
+
+		if (glob[0] == '!') {
+			if (!fnmatch(glob + 1, domain, 0))
+				return false;
+			continue;
+		}
+		if (!any)
+			included = false;
+		any = true;
+		included |= !fnmatch(glob, domain, 0);
+	}
+	return included;
+}
+
+static struct site *site_new(struct capture *c)
+{
+	if (c->n_sites == c->sites_room) {
+		unsigned room = c->sites_room ? 2 * c->sites_room : 256;
+		struct site *sites = realloc(c->sites, room * sizeof(*sites));
+
+		if (!sites)
+			return NULL;
+		c->sites = sites;
+		c->sites_room = room;
+	}
+	return &c->sites[c->n_sites++];
+}
+
+/* The optimised door, where the trial found it right and the file has it. */
+static bool fast(const struct capture *c, const struct marker_site *m)
+{
+	return c->loaded.fast_door && m->fast_offset;
+}
+
+static int select_sites(struct capture *c, struct file *file)
+{
+	unsigned i, pass;
+
+	file->first_site = c->n_sites;
+	/*
+	 * The kernel attaches them in this order. Should marks come in between, an END without its
+	 * BEGIN is merely cut, while a BEGIN without its END would stay open: so BEGINs go last.
+	 */
+	for (pass = 0; pass < 2; pass++) {
+		for (i = 0; i < file->sites.n; i++) {
+			const struct marker_site *m = &file->sites.sites[i];
+			bool control = m->kind >= RECORD_THREAD_NAME;
+			struct site *s;
+
+			if ((m->kind == RECORD_BEGIN) != (pass == 1))
+				continue;
+			if (!control && !domain_selected(c, m->domain))
+				continue;
+			s = site_new(c);
+			if (!s)
+				return -ENOMEM;
+			s->file = file;
+			s->vaddr = m->vaddr + (fast(c, m) ? m->fast_offset - m->offset : 0);
+			s->offset = fast(c, m) ? m->fast_offset : m->offset;
+			s->switch_offset = m->switch_offset;
+			s->kind = m->kind;
+			s->category = control ? NULL
+					      : names_intern(c->options.names, m->domain,
+							     strlen(m->domain), MAX_NAME);
+		}
+	}
+	file->n_sites = c->n_sites - file->first_site;
+	return 0;
+}
+
+static int attach(struct capture *c, struct file *file, enum broker_program program, pid_t pid,
+		  const struct broker_site *sites, unsigned n, struct failure *f)
+{
+	unsigned n_links = 0;
+	int *links, *all, error;
+
+	error = broker_attach(c->broker, program, pid, file->fd, sites, n, &links, &n_links, f);
+	if (error)
+		return error;
+	all = realloc(file->links, (file->n_links + n_links) * sizeof(*all));
+	if (!all) {
+		while (n_links)
+			close(links[--n_links]);
+		free(links);
+		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
+	}
+	memcpy(all + file->n_links, links, n_links * sizeof(*all));
+	file->links = all;
+	file->n_links += n_links;
+	free(links);
+	return 0;
+}
+
+/* For all processes (pid 0) or for one. */
+static int attach_file(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+{
+	struct broker_site *sites;
+	unsigned i;
+	int error;
+
+	if (file->linker) {
+		struct broker_site linker = { .offset = file->linker };
+
+		error = attach(c, file, BROKER_LIBRARIES, pid, &linker, 1, f);
+		if (error)
+			return error;
+	}
+	if (!file->n_sites)
+		return 0;
+	sites = calloc(file->n_sites, sizeof(*sites));
+	if (!sites)
+		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
+	for (i = 0; i < file->n_sites; i++) {
+		const struct site *s = &c->sites[file->first_site + i];
+
+		sites[i].offset = s->offset;
+		sites[i].switch_offset = s->switch_offset;
+		sites[i].cookie = (uint64_t)s->kind << 32 | (file->first_site + i);
+	}
+	error = attach(c, file, BROKER_MARKS, pid, sites, file->n_sites, f);
+	free(sites);
+	return error;
+}
+
+/* Attaches for this process unless that was done before. */
+static int attach_for(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+{
+	pid_t *pids;
+	unsigned i;
+	int error;
+
+	if (c->options.follow_children)
+		return file->n_links ? 0 : attach_file(c, file, 0, f);
+	for (i = 0; i < file->n_pids; i++) {
+		if (file->pids[i] == pid)
+			return 0;
+	}
+	pids = realloc(file->pids, (file->n_pids + 1) * sizeof(*pids));
+	if (!pids)
+		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
+	file->pids = pids;
+	error = attach_file(c, file, pid, f);
+	if (!error)
+		file->pids[file->n_pids++] = pid;
+	return error;
+}
+
+bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
+		 enum file_news *ret_news)
+{
+	struct file *file = find(c, device, inode);
+
+	if (!file)
+		return false;
+	*ret_news = file->n_sites || file->known_otherwise ? FILE_KNOWN : FILE_NOTHING;
+	if (!c->options.follow_children && (file->n_sites || file->linker))
+		attach_for(c, file, pid, NULL);
+	return true;
+}
+
+static bool may_be_linker(const char *path)
+{
+	const char *base = strrchr(path, '/');
+
+	base = base ? base + 1 : path;
+	return !strncmp(base, "ld", 2) || !strncmp(base, "libc.", 5);
+}
+
+/* What is in the file. A file that is none of ours is no failure. */
+static int look_into(struct capture *c, struct file *file, const char *path)
+{
+	struct failure f;
+	uint64_t vaddr, offset;
+
+	if (elf_file_open(file->fd, &file->elf, &f)) {
+		file->elf = NULL;
+		return 0;
+	}
+	if (markers_find(file->elf, &file->sites, &f)) {
+		capture_log(c, 0, "cannot read the markers of '%s': %s", path, f.reason);
+		return 0;
+	}
+	if (file->sites.refused)
+		capture_log(c, 0, "%u malformed probe sites in '%s' are left out",
+			    file->sites.refused, path);
+	if (may_be_linker(path) && !elf_file_dynamic_symbol(file->elf, "_dl_debug_state", &vaddr) &&
+	    !elf_file_offset(file->elf, vaddr, ELF_EXECUTABLE, &offset))
+		file->linker = offset;
+	return select_sites(c, file);
+}
+
+/*
+ * The kernel attaches to inodes. Some file systems show one inode under two device numbers: attached
+ * twice, every mark would count double.
+ */
+static bool attached_otherwise(struct capture *c, struct file *file)
+{
+	struct file *other, *next;
+	struct stat st;
+
+	if (fstat(file->fd, &st))
+		return false;
+	file->st_dev = st.st_dev;
+	file->st_ino = st.st_ino;
+	HASH_ITER (hh, c->files, other, next) {
+		if (other->elf && other->st_dev == file->st_dev && other->st_ino == file->st_ino)
+			return other->n_sites || other->linker;
+	}
+	return false;
+}
+
+static void file_free(struct file *file)
+{
+	elf_file_free(file->elf);
+	marker_sites_free(&file->sites);
+	free(file->links);
+	free(file->pids);
+	close(file->fd);
+	free(file);
+}
+
+int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const char *path,
+	      pid_t pid, enum file_news *ret_news, struct failure *f)
+{
+	struct file *file;
+	int error;
+
+	if (HASH_COUNT(c->files) >= MAX_FILES) {
+		close(fd);
+		return failure_set(f, -EMFILE, "too many files are mapped", path, NULL);
+	}
+	file = calloc(1, sizeof(*file));
+	if (!file) {
+		close(fd);
+		return failure_set(f, -ENOMEM, "cannot attach to", path, NULL);
+	}
+	file->device = device;
+	file->inode = inode;
+	file->fd = fd;
+	file->known_otherwise = attached_otherwise(c, file);
+	error = file->known_otherwise ? 0 : look_into(c, file, path);
+	if (!error && (file->n_sites || file->linker))
+		error = attach_for(c, file, pid, f);
+	if (error) {
+		/* Its sites may be in use no more: nothing was attached. */
+		c->n_sites = file->first_site ? file->first_site : c->n_sites;
+		file_free(file);
+		return error;
+	}
+	HASH_ADD(hh, c->files, device, FILE_KEY_SIZE, file);
+	if (file->n_sites) {
+		c->n_marked_files++;
+		capture_log(c, 1, "attached to %u sites of '%s'", file->n_sites, path);
+	}
+	c->n_linkers += file->linker != 0;
+	*ret_news = file->n_sites	    ? FILE_ATTACHED
+		    : file->known_otherwise ? FILE_KNOWN
+					    : FILE_NOTHING;
+	return 0;
+}
+
+void files_detach(struct capture *c)
+{
+	struct file *file, *next;
+
+	HASH_ITER (hh, c->files, file, next) {
+		while (file->n_links)
+			close(file->links[--file->n_links]);
+	}
+}
+
+void files_free(struct capture *c)
+{
+	struct file *file, *next;
+
+	HASH_ITER (hh, c->files, file, next) {
+		HASH_DEL(c->files, file);
+		file_free(file);
+	}
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The traced processes: what they have mapped, what their threads are called, which are alive. */
+#include "capture/internal.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proftrace.skel.h"
+#include "target/maps.h"
+
+struct scan {
+	struct capture *c;
+	const struct broker_target *target;
+	unsigned marked, fresh;
+	unsigned looked_at; /* for the message: how many files were searched */
+	int error;
+	struct failure *f;
+};
+
+/* A file can be mapped in several pieces: the executable one is where the sites are. */
+static int scan_mapping(void *context, const struct mapping *m)
+{
+	struct scan *s = context;
+	enum file_news news = FILE_NOTHING;
+	uint64_t device = (uint64_t)m->device_major << 32 | m->device_minor;
+	int fd, error;
+
+	if (!m->inode || !m->executable)
+		return 0;
+	s->looked_at++;
+	if (!files_known(s->c, device, m->inode, s->target->pid, &news)) {
+		fd = broker_open(s->c->broker, BROKER_MAPPED, s->target, m->start, m->end, s->f);
+		/* Unmapped since, or a process that is gone: the next look will tell. */
+		if (fd == -ESRCH || fd == -ENOENT)
+			return 0;
+		if (fd < 0) {
+			s->error = fd;
+			return 1;
+		}
+		error = files_add(s->c, fd, device, m->inode, m->path, s->target->pid, &news, s->f);
+		if (error) {
+			s->error = error;
+			return 1;
+		}
+	}
+	s->marked += news != FILE_NOTHING;
+	s->fresh += news == FILE_ATTACHED;
+	return 0;
+}
+
+int process_scan(struct capture *c, const struct broker_target *target, unsigned *ret_marked,
+		 unsigned *ret_new, struct failure *f)
+{
+	struct scan s = { .c = c, .target = target, .f = f };
+	int fd = broker_open(c->broker, BROKER_MAPS, target, 0, 0, f), error;
+	char object[16];
+
+	if (fd < 0)
+		return fd;
+	error = maps_read(fd, scan_mapping, &s);
+	close(fd);
+	if (s.error)
+		return s.error;
+	if (error < 0)
+		return failure_set(f, error, "cannot read the mappings of the process", "", NULL);
+	*ret_marked = s.marked;
+	*ret_new = s.fresh;
+	if (!s.marked) {
+		char reason[96];
+
+		snprintf(object, sizeof(object), "%d", (int)target->pid);
+		snprintf(reason, sizeof(reason), "searched the %u files it has mapped executable",
+			 s.looked_at);
+		failure_set(f, -ENOENT, "no markers found in process", object, reason);
+		failure_hint(f,
+			     "`proftrace list -v -p %d` shows what it holds; is it built with "
+			     "proftrace.h, and its domain selected by -D?",
+			     (int)target->pid);
+	}
+	return 0;
+}
+
+/* The names that its threads have now; later ones are told by the kernel. */
+void process_names(struct capture *c, const struct broker_target *target)
+{
+	int directory = broker_open(c->broker, BROKER_TASKS, target, 0, 0, NULL);
+	DIR *tasks = directory < 0 ? NULL : fdopendir(directory);
+	struct dirent *entry;
+
+	if (!tasks) {
+		if (directory >= 0)
+			close(directory);
+		return;
+	}
+	while ((entry = readdir(tasks))) {
+		struct event e = { .kind = EVENT_COMM, .level = -1, .pid = target->pid };
+		char path[300], comm[64];
+		ssize_t n;
+		int fd;
+
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		snprintf(path, sizeof(path), "%s/comm", entry->d_name);
+		fd = openat(dirfd(tasks), path, O_RDONLY | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		n = read(fd, comm, sizeof(comm));
+		close(fd);
+		if (n > 0 && comm[n - 1] == '\n')
+			n--;
+		if (n <= 0)
+			continue;
+		e.tid = strtoul(entry->d_name, NULL, 10);
+		e.ts_ns = monotonic_now();
+		e.name = names_intern(c->options.names, comm, n, MAX_NAME);
+		capture_hand_on(c, &e);
+	}
+	closedir(tasks);
+}
+
+void process_add(struct capture *c, pid_t pid)
+{
+	struct traced_process *p;
+
+	HASH_FIND(hh, c->processes, &pid, sizeof(pid), p);
+	if (p)
+		return;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return;
+	p->pid = pid;
+	HASH_ADD(hh, c->processes, pid, sizeof(p->pid), p);
+}
+
+void process_remove(struct capture *c, pid_t pid)
+{
+	struct traced_process *p;
+
+	HASH_FIND(hh, c->processes, &pid, sizeof(pid), p);
+	if (!p)
+		return;
+	HASH_DEL(c->processes, p);
+	free(p);
+}
+
+void capture_check_alive(struct capture *c)
+{
+	struct traced_process *p, *next;
+
+	HASH_ITER (hh, c->processes, p, next) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "/proc/%d", (int)p->pid);
+		if (access(path, F_OK) && errno == ENOENT)
+			process_remove(c, p->pid);
+	}
+}
+
+int decode_hold(void *context, void *data, size_t size)
+{
+	const struct record_plain *r = data;
+	struct capture *c = context;
+	struct broker_target target = { 0 };
+	unsigned marked, fresh;
+	struct failure f;
+
+	if (size < sizeof(*r) || r->head.kind != RECORD_HOLD)
+		return 0;
+	target.pid = r->head.tgid; /* it waits for us: no other has its number */
+	if (process_scan(c, &target, &marked, &fresh, &f))
+		capture_log(c, 1, "process %u: %s: %s", r->head.tgid, f.what, f.reason);
+	__atomic_store_n(&c->shared->hold_released[r->ops.a % HOLD_SLOTS], r->ops.a,
+			 __ATOMIC_RELEASE);
+	return 0;
+}
+
+/*
+ * Most programs are attached to while their dynamic linker is held. Where an exec brought a dynamic
+ * linker that was not known yet, or where the kernel cannot hold, the program was already running.
+ */
+void process_executed(struct capture *c, pid_t pid)
+{
+	const struct broker_target target = { pid, 0 };
+	unsigned marked, fresh = 0, linkers = c->n_linkers;
+	struct failure f;
+
+	if (process_scan(c, &target, &marked, &fresh, &f))
+		return;
+	if (!c->loaded.can_hold || c->n_linkers != linkers)
+		c->late += fresh;
+}

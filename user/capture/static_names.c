@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Static names. A record says how far a name lies from its probe site; both lie in the same ELF file,
+ * so the file says what the name is. Each marker is looked up once and remembered, by site and
+ * distance: these hold for every process and every address the file is mapped at.
+ */
+#include "capture/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+bool static_string(struct capture *c, uint32_t site, int32_t distance, char *out, size_t size,
+		   size_t *ret_length)
+{
+	const struct site *s;
+	ssize_t n;
+
+	if (site >= c->n_sites || distance == NAME_NONE || distance == NAME_FAR)
+		return false;
+	s = &c->sites[site];
+	n = elf_file_string(s->file->elf, s->vaddr + (int64_t)distance, out, size);
+	if (n < 0)
+		return false;
+	*ret_length = n;
+	return true;
+}
+
+static const struct name *static_name(struct capture *c, uint32_t site, int32_t distance)
+{
+	/* One more than is kept, so that a longer name is seen to be cut. */
+	char text[MAX_NAME + 2];
+	size_t length;
+
+	if (!static_string(c, site, distance, text, sizeof(text), &length))
+		return NULL;
+	return names_intern(c->options.names, text, length, MAX_NAME);
+}
+
+/* The keys lie behind one another, each with its NUL. */
+static void read_keys(struct capture *c, struct marker *m)
+{
+	const struct name *none = names_intern_string(c->options.names, "(unreadable)");
+	const struct site *s = &c->sites[m->key.site];
+	uint64_t vaddr = s->vaddr + (int64_t)m->key.keys;
+	unsigned i, n = m->key.types & 15;
+	bool readable = m->key.keys != NAME_NONE && m->key.keys != NAME_FAR;
+	char text[MAX_NAME + 2];
+
+	for (i = 0; i < n && i < MAX_ARGS; i++) {
+		ssize_t length = -1;
+
+		if (readable)
+			length = elf_file_string(s->file->elf, vaddr, text, sizeof(text));
+		/* A key that is cut hides where the next begins. */
+		readable = length >= 0 && length <= MAX_NAME;
+		m->keys[i] =
+			length < 0 ? none : names_intern(c->options.names, text, length, MAX_NAME);
+		if (length >= 0)
+			vaddr += length + 1;
+	}
+}
+
+const struct marker *marker_of(struct capture *c, const struct record *head, int32_t keys)
+{
+	struct marker_key key;
+	struct marker *m;
+
+	memset(&key, 0, sizeof(key));
+	key.site = head->site;
+	key.name = head->flags & (RECORD_NAME_COPIED | RECORD_NAME_UNREADABLE) ? 0 : head->name;
+	key.keys = keys;
+	key.types = keys ? head->types : 0;
+	HASH_FIND(hh, c->markers, &key, sizeof(key), m);
+	if (m)
+		return m;
+	/* A program can make up as many as it likes: past the limit they are looked up each time. */
+	m = HASH_COUNT(c->markers) < MAX_MARKERS ? calloc(1, sizeof(*m)) : NULL;
+	if (!m) {
+		m = &c->uncached;
+		memset(m, 0, sizeof(*m));
+	}
+	m->key = key;
+	if (key.name != NAME_NONE) {
+		m->name = static_name(c, key.site, key.name);
+		m->unreadable = !m->name;
+		if (!m->name)
+			m->name = names_intern_string(c->options.names, "(unreadable)");
+	}
+	if (keys)
+		read_keys(c, m);
+	if (m != &c->uncached)
+		HASH_ADD(hh, c->markers, key, sizeof(key), m);
+	return m;
+}
+
+void markers_free(struct capture *c)
+{
+	struct marker *m, *next;
+
+	HASH_ITER (hh, c->markers, m, next) {
+		HASH_DEL(c->markers, m);
+		free(m);
+	}
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `proftrace check`: what this machine can do, found out by trying, and how to fix what is missing. */
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "broker/broker.h"
+#include "broker/features.h"
+#include "cmd/cmd.h"
+
+static const char doc[] =
+	"Say what this machine can do for proftrace, and how to fix what is missing.\v"
+	"Everything is tried, nothing is guessed from version numbers. Exits 1 when recording is "
+	"not possible.\n\nExample:\n  sudo proftrace check";
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	(void)arg;
+	if (key == ARGP_KEY_ARG)
+		argp_usage(state);
+	return 0;
+}
+
+static void say(const char *what, bool good, const char *text)
+{
+	printf("%-28s %-4s %s\n", what, good ? "yes" : "no", text);
+}
+
+static int read_number(const char *path, long *ret_value)
+{
+	FILE *file = fopen(path, "re");
+	int n;
+
+	if (!file)
+		return -errno;
+	n = fscanf(file, "%ld", ret_value);
+	fclose(file);
+	return n == 1 ? 0 : -EINVAL;
+}
+
+static void check_settings(void)
+{
+	long value;
+
+	if (!read_number("/proc/sys/kernel/perf_event_paranoid", &value))
+		printf("%-28s %-4ld %s\n", "kernel.perf_event_paranoid", value,
+		       value > 2 && geteuid() ? "perf events need root here: "
+						"sysctl kernel.perf_event_paranoid=2"
+					      : "");
+	if (!read_number("/proc/sys/kernel/unprivileged_bpf_disabled", &value))
+		printf("%-28s %-4ld %s\n", "unprivileged_bpf_disabled", value,
+		       "proftrace needs CAP_BPF in any case");
+}
+
+static void check_namespace(void)
+{
+	char link[64];
+	ssize_t n = readlink("/proc/self/ns/pid", link, sizeof(link) - 1);
+
+	if (n <= 0)
+		return;
+	link[n] = '\0';
+	/* The number of the initial namespace is fixed (include/linux/proc_ns.h). */
+	if (strcmp(link, "pid:[4026531836]"))
+		say("initial pid namespace", false,
+		    "process numbers here are not the kernel's: run proftrace on the host");
+}
+
+/* Loads the real programs, which is the only test that counts. */
+static bool check_recording(struct broker_loaded *loaded)
+{
+	const struct broker_config config = { .buffer_bytes = 64 << 10, .follow_children = true };
+	struct broker *broker;
+	struct failure f = { 0 };
+	int error = broker_start(&config, &broker, loaded, &f);
+
+	if (error) {
+		say("recording", false, "");
+		fflush(stdout);
+		failure_print(&f, stdout);
+		return false;
+	}
+	broker_stop(broker);
+	say("recording", true, "the BPF programs load and watch forks, execs and exits");
+	return true;
+}
+
+int cmd_check(int argc, char **argv)
+{
+	const struct argp argp = { NULL, parse, NULL, doc, NULL, NULL, NULL };
+	struct broker_loaded loaded = { 0 };
+	struct utsname u;
+	bool can;
+
+	argp_err_exit_status = STATUS_USAGE;
+	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	uname(&u);
+	printf("%-28s %s %s\n", "kernel", u.release, u.machine);
+	say("kernel BTF", !access("/sys/kernel/btf/vmlinux", R_OK), "/sys/kernel/btf/vmlinux");
+	check_namespace();
+	check_settings();
+	can = check_recording(&loaded);
+	if (!can)
+		return STATUS_FAILED;
+	say("uprobe_multi links", loaded.uprobe_multi,
+	    loaded.uprobe_multi ? "all sites of a file are attached at once"
+				: "before 6.6: attaching is slower, detaching much slower");
+	say("holding new libraries", loaded.can_hold,
+	    loaded.can_hold ? "nothing of a library opened later is missed"
+			    : "before 5.17: first marks of libraries opened later may be missed");
+	printf("%-28s %s\n", "probe sites", fast_door_text(kernel_fast_door()));
+	return STATUS_DONE;
+}

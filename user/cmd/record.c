@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/capture.h"
+#include "cmd/cmd.h"
+#include "handlers/stats.h"
+#include "target/invoker.h"
+
+static int take_event(void *context, const struct event *event)
+{
+	struct recording *r = context;
+	int error = timeline_event(r->timeline, event);
+
+	if (event->ts_ns > r->last_ts_ns)
+		r->last_ts_ns = event->ts_ns;
+	if (error)
+		r->output_failed = true;
+	return error;
+}
+
+static void log_line(void *context, int verbosity, const char *line)
+{
+	struct recording *r = context;
+
+	if (verbosity > r->options->verbosity)
+		return;
+	status_clear(r);
+	fprintf(stderr, "proftrace: %s\n", line);
+}
+
+static uint64_t read_clock(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+static int prepare(struct recording *r, struct utsname *u, struct failure *f)
+{
+	struct rlimit files;
+	uint64_t base = 0;
+
+	/* Every file that a target has mapped stays open. */
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	uname(u);
+	r->info.clock.monotonic = read_clock(CLOCK_MONOTONIC);
+	r->info.clock.boottime = read_clock(CLOCK_BOOTTIME);
+	r->info.clock.realtime = read_clock(CLOCK_REALTIME);
+	r->info.start_ns = r->info.clock.monotonic;
+	r->info.version = PROFTRACE_VERSION;
+	r->info.sysname = u->sysname;
+	r->info.kernel_release = u->release;
+	r->info.kernel_version = u->version;
+	r->info.machine = u->machine;
+	if (getrandom(r->info.trace_uuid, sizeof(r->info.trace_uuid), 0) < 0 ||
+	    getrandom(&base, 4, 0) < 0)
+		return failure_set(f, -errno, "cannot start", "", NULL);
+	r->names = names_new(0);
+	/* Tracks of different recordings differ, so that these can be joined. */
+	r->timeline = r->names ? timeline_new(r->names, &r->road, base << 31) : NULL;
+	r->stats = stats_handler_new();
+	if (!r->timeline || !r->stats)
+		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
+	return timeline_add_handler(r->timeline, r->stats);
+}
+
+static int open_capture(struct recording *r, struct failure *f)
+{
+	const struct record_options *o = r->options;
+	struct capture_options options = {
+		.buffer_bytes = o->buffer_bytes,
+		.follow_children = !o->no_children,
+		.domains = o->domains,
+		.n_domains = o->n_domains,
+		.event = take_event,
+		.context = r,
+		.names = r->names,
+		.log = log_line,
+	};
+
+	return capture_open(&options, &r->capture, f);
+}
+
+/* Everything that can be refused is refused before the target is touched. */
+static int start(struct recording *r, struct failure *f)
+{
+	int error = open_capture(r, f);
+
+	if (!error)
+		error = invoker_become(f);
+	if (!error && r->options->command)
+		error = command_fork(r->options->command, &r->command, f);
+	if (!error)
+		error = outputs_open(r, f);
+	return error;
+}
+
+static int finish(struct recording *r)
+{
+	struct account account;
+	unsigned i;
+
+	timeline_finish(r->timeline, r->last_ts_ns ? r->last_ts_ns : r->ended_ns);
+	account = recording_account(r);
+	account.orderly = !r->broker_died && !r->output_failed;
+	outputs_close(r, &account);
+	status_clear(r);
+	for (i = 0; i < r->n_outputs; i++) {
+		if (r->outputs[i].handler->error)
+			fprintf(stderr, "proftrace: cannot write '%s': %s\n", r->outputs[i].path,
+				strerror(-r->outputs[i].handler->error));
+	}
+	if (r->broker_died)
+		fprintf(stderr, "proftrace: the broker process died: the recording ends here\n");
+	if (r->options->command && !capture_files(r->capture) && r->options->verbosity >= 0)
+		fprintf(stderr, "proftrace: no markers found in '%s' or what it ran\n",
+			r->options->command[0]);
+	if (r->options->verbosity >= 0)
+		summary_print(r, &account);
+	if (r->options->summary_json) {
+		int error = summary_json(r, &account, r->options->summary_json);
+
+		if (error) {
+			fprintf(stderr, "proftrace: cannot write '%s': %s\n",
+				r->options->summary_json, strerror(-error));
+			return STATUS_FAILED;
+		}
+	}
+	if (r->output_failed || r->broker_died)
+		return STATUS_FAILED;
+	if (r->options->strict &&
+	    (account_lost(&account) || account.attached_late || account.kernel_events_lost ||
+	     account.unreadable_args || account.unreadable_names))
+		return STATUS_LOSSY;
+	return STATUS_DONE;
+}
+
+static int command_status(const struct recording *r)
+{
+	if (r->command_status < 0)
+		return STATUS_DONE;
+	if (WIFSIGNALED(r->command_status))
+		return 128 + WTERMSIG(r->command_status);
+	return WEXITSTATUS(r->command_status);
+}
+
+static void clean_up(struct recording *r)
+{
+	capture_free(r->capture);
+	timeline_free(r->timeline);
+	outputs_free(r);
+	if (r->stats)
+		r->stats->ops->free(r->stats);
+	names_free(r->names);
+	free(r);
+}
+
+int cmd_record(int argc, char **argv)
+{
+	struct recording *r = calloc(1, sizeof(*r));
+	struct record_options options;
+	struct failure f = { 0 };
+	struct utsname u;
+	int status, error;
+
+	if (!r)
+		return STATUS_FAILED;
+	status = record_options_parse(argc, argv, &options);
+	if (status) {
+		free(r);
+		return status;
+	}
+	r->options = &options;
+	r->command_status = -1;
+	r->show_status = options.verbosity >= 0 && isatty(STDERR_FILENO);
+	error = prepare(r, &u, &f);
+	if (!error)
+		error = start(r, &f);
+	if (!error)
+		error = recording_run(r, &f);
+	if (error) {
+		failure_print(&f, stderr);
+		clean_up(r);
+		return STATUS_FAILED;
+	}
+	status = finish(r);
+	if (status == STATUS_DONE)
+		status = command_status(r);
+	clean_up(r);
+	return status;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <argp.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+#include "cmd/record.h"
+
+enum {
+	KEY_NO_CHILDREN = 256,
+	KEY_BUFFER,
+	KEY_DUMP_PERIOD,
+	KEY_STRICT,
+	KEY_SUMMARY_JSON,
+	KEY_MODE,
+};
+
+static const char doc[] =
+	"Record a running process, or a command from its first instruction on.\v"
+	"Examples:\n"
+	"  sudo proftrace -p 1234                 record process 1234 until Ctrl-C or its end\n"
+	"  sudo proftrace -p 1234 -d 10s -o slow  for ten seconds, into slow.pftrace and "
+	"slow.json\n"
+	"  sudo proftrace -D 'net.*' -p 1234      only the domains whose names begin with net.\n"
+	"  sudo proftrace -- ./server --port 80   run a command and record it and its children\n"
+	"\n"
+	"Open the .pftrace file in https://ui.perfetto.dev, or print it with `proftrace report`.";
+
+static const struct argp_option options[] = {
+	{ "pid", 'p', "LIST", 0, "Processes to attach to, separated by commas", 0 },
+	{ "output", 'o', "NAME", 0,
+	  "Write NAME.pftrace and NAME.json; a NAME ending in .pftrace, .json or .json.gz writes "
+	  "only "
+	  "that; - writes Perfetto to standard output (repeatable)",
+	  0 },
+	{ "duration", 'd', "TIME", 0, "Stop after 500ms, 10s, 5m", 0 },
+	{ "domain", 'D', "GLOB", 0,
+	  "Only domains whose names fit; !GLOB leaves them out (repeatable)", 0 },
+	{ "no-children", KEY_NO_CHILDREN, NULL, 0, "Do not follow children", 0 },
+	{ "mode", KEY_MODE, "MODE", 0, "exact: a kernel timestamp per event (the only one so far)",
+	  0 },
+	{ "buffer", KEY_BUFFER, "SIZE", 0, "Kernel ring buffer, 64K to 2G (64M)", 0 },
+	{ "dump-period", KEY_DUMP_PERIOD, "TIME", 0,
+	  "Make the files complete on disk at least this often (1s)", 0 },
+	{ "summary-json", KEY_SUMMARY_JSON, "FILE", 0,
+	  "Write the account of the recording for machines", 0 },
+	{ "strict", KEY_STRICT, NULL, 0, "Exit 3 if anything was lost or malformed", 0 },
+	{ "quiet", 'q', NULL, 0, "Say nothing but errors", 0 },
+	{ "verbose", 'v', NULL, 0, "Say more", 0 },
+	{ 0 },
+};
+
+bool parse_duration(const char *text, uint64_t *ret_ns)
+{
+	static const struct {
+		const char *unit;
+		double ns;
+	} units[] = {
+		{ "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 },   { "s", 1e9 },
+		{ "", 1e9 }, { "m", 60e9 }, { "min", 60e9 }, { "h", 3600e9 },
+	};
+	char *end;
+	double value;
+	unsigned i;
+
+	if (!isdigit((unsigned char)text[0]) && text[0] != '.')
+		return false;
+	value = strtod(text, &end);
+	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(end, units[i].unit))
+			continue;
+		value *= units[i].ns;
+		if (!(value >= 1 && value < 1e18))
+			return false;
+		*ret_ns = value;
+		return true;
+	}
+	return false;
+}
+
+bool parse_size(const char *text, uint64_t *ret_bytes)
+{
+	unsigned long long value;
+	unsigned shift = 0;
+	char *end;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	switch (toupper((unsigned char)*end)) {
+	case 'K':
+		shift = 10;
+		break;
+	case 'M':
+		shift = 20;
+		break;
+	case 'G':
+		shift = 30;
+		break;
+	}
+	end += shift != 0;
+	if (errno || value > (~0ull >> shift) || (*end && strcmp(end, "B") && strcmp(end, "iB")))
+		return false;
+	*ret_bytes = value << shift;
+	return true;
+}
+
+static void add_pids(struct argp_state *state, struct record_options *o, const char *list)
+{
+	const char *at = list;
+
+	while (*at) {
+		char *end;
+		long pid;
+
+		errno = 0;
+		pid = strtol(at, &end, 10);
+		if (errno || end == at || pid <= 0 || pid > 0x3fffffff || (*end && *end != ','))
+			argp_error(state, "'%s' is no list of process numbers", list);
+		if (o->n_pids == MAX_PIDS)
+			argp_error(state, "more than %d processes", MAX_PIDS);
+		o->pids[o->n_pids++] = pid;
+		at = *end ? end + 1 : end;
+	}
+	if (at == list)
+		argp_error(state, "'%s' is no list of process numbers", list);
+}
+
+static void set_buffer(struct argp_state *state, struct record_options *o, const char *text)
+{
+	uint64_t bytes, size = 64 << 10;
+
+	if (!parse_size(text, &bytes) || bytes < 64 << 10 || bytes > 2ull << 30)
+		argp_error(state, "'%s' is no size from 64K to 2G", text);
+	/* The kernel wants a power of two: the next one. */
+	while (size < bytes)
+		size <<= 1;
+	o->buffer_bytes = size;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct record_options *o = state->input;
+
+	switch (key) {
+	case 'p':
+		add_pids(state, o, arg);
+		break;
+	case 'o':
+		if (!*arg)
+			argp_error(state, "an output needs a name");
+		if (o->n_outputs == MAX_OUTPUTS)
+			argp_error(state, "more than %d outputs", MAX_OUTPUTS);
+		o->outputs[o->n_outputs++] = arg;
+		break;
+	case 'd':
+		if (!parse_duration(arg, &o->duration_ns))
+			argp_error(state, "'%s' is no time such as 500ms, 10s or 5m", arg);
+		break;
+	case 'D':
+		if (o->n_domains == MAX_DOMAINS)
+			argp_error(state, "more than %d domains", MAX_DOMAINS);
+		o->domains[o->n_domains++] = arg;
+		break;
+	case KEY_NO_CHILDREN:
+		o->no_children = true;
+		break;
+	case KEY_MODE:
+		if (strcmp(arg, "exact"))
+			argp_error(state, "unknown mode '%s': exact", arg);
+		break;
+	case KEY_BUFFER:
+		set_buffer(state, o, arg);
+		break;
+	case KEY_DUMP_PERIOD:
+		if (!parse_duration(arg, &o->dump_period_ns))
+			argp_error(state, "'%s' is no time such as 500ms, 10s or 5m", arg);
+		break;
+	case KEY_SUMMARY_JSON:
+		o->summary_json = arg;
+		break;
+	case KEY_STRICT:
+		o->strict = true;
+		break;
+	case 'q':
+		o->verbosity = -1;
+		break;
+	case 'v':
+		o->verbosity = o->verbosity < 0 ? 1 : o->verbosity + 1;
+		break;
+	case ARGP_KEY_ARGS:
+		o->command = state->argv + state->next;
+		break;
+	case ARGP_KEY_END:
+		if (!o->n_pids && !o->command)
+			argp_error(state, "nothing to record: give -p PID or -- COMMAND");
+		if (o->n_pids && o->command)
+			argp_error(state, "give either -p PID or -- COMMAND");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+int record_options_parse(int argc, char **argv, struct record_options *o)
+{
+	const struct argp argp = { options, parse, "-p PID[,PID...]\n-- COMMAND [ARG...]",
+				   doc,	    NULL,  NULL,
+				   NULL };
+
+	memset(o, 0, sizeof(*o));
+	o->dump_period_ns = 1000000000;
+	o->buffer_bytes = 64 << 20;
+	argp_err_exit_status = STATUS_USAGE;
+	/* In order: the command's own options are its own. */
+	return argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, o) ? STATUS_USAGE : 0;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One recording, from attaching to the last byte: waits for events and does what each asks for. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/capture.h"
+#include "cmd/record.h"
+
+#define TICK_NS		 100000000ull	/* a quiet program's events are picked up this often */
+#define CLOCK_PERIOD_NS	 10000000000ull /* how often the clocks are compared */
+#define STATUS_PERIOD_NS 500000000ull
+#define ALIVE_PERIOD_NS	 1000000000ull
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+static void tell_clocks(struct recording *r)
+{
+	struct event e = { .kind = EVENT_CLOCK, .level = -1 };
+
+	e.clock.monotonic = clock_ns(CLOCK_MONOTONIC);
+	e.clock.boottime = clock_ns(CLOCK_BOOTTIME);
+	e.clock.realtime = clock_ns(CLOCK_REALTIME);
+	e.ts_ns = e.clock.monotonic;
+	r->clock_ns = e.ts_ns;
+	timeline_event(r->timeline, &e);
+}
+
+struct account recording_account(const struct recording *r)
+{
+	struct account account = r->road;
+
+	capture_account(r->capture, &account);
+	return account;
+}
+
+/* The command ended, or the broker did. */
+static void reap(struct recording *r)
+{
+	int status;
+	pid_t pid;
+
+	if (r->command.pid > 0 && r->command_status < 0) {
+		pid = waitpid(r->command.pid, &status, WNOHANG);
+		if (pid == r->command.pid)
+			r->command_status = status;
+	}
+}
+
+static void take_signals(struct recording *r, int fd)
+{
+	struct signalfd_siginfo info;
+
+	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD)
+			reap(r);
+		else
+			r->interrupts += info.ssi_signo == SIGINT ? 1 : 2;
+	}
+}
+
+/*
+ * Ctrl-C in a terminal reaches a command too, and what it does on its way out is part of the
+ * recording: so the first one only waits for it to end. A process attached to goes on, and so do we
+ * not.
+ */
+static bool finished(const struct recording *r, uint64_t now)
+{
+	if (r->interrupts > (r->options->command ? 1 : 0))
+		return true;
+	if (r->options->duration_ns && now - r->started_ns >= r->options->duration_ns)
+		return true;
+	if (r->output_failed || r->broker_died)
+		return true;
+	return !capture_processes(r->capture) && (!r->options->command || r->command_status >= 0);
+}
+
+static void tick(struct recording *r, uint64_t now, uint64_t *alive_ns)
+{
+	if (now - r->flushed_ns >= r->options->dump_period_ns) {
+		outputs_flush(r);
+		r->flushed_ns = now;
+	}
+	if (now - r->clock_ns >= CLOCK_PERIOD_NS)
+		tell_clocks(r);
+	if (r->show_status && now - r->shown_ns >= STATUS_PERIOD_NS) {
+		status_line(r, now);
+		r->shown_ns = now;
+	}
+	if (now - *alive_ns >= ALIVE_PERIOD_NS) {
+		capture_check_alive(r->capture);
+		reap(r);
+		*alive_ns = now;
+	}
+}
+
+struct waits {
+	int epoll, timer, signals;
+};
+
+static int wait_on(int epoll, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+static int waits_open(struct recording *r, struct waits *w)
+{
+	/* No later than the files shall be complete. */
+	uint64_t period =
+		r->options->dump_period_ns < TICK_NS ? r->options->dump_period_ns : TICK_NS;
+	struct itimerspec every = { { 0, period }, { 0, period } };
+	sigset_t signals;
+	int error;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	w->epoll = epoll_create1(EPOLL_CLOEXEC);
+	w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	w->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (w->epoll < 0 || w->timer < 0 || w->signals < 0 ||
+	    timerfd_settime(w->timer, 0, &every, NULL))
+		return -errno;
+	error = wait_on(w->epoll, w->timer);
+	if (!error)
+		error = wait_on(w->epoll, w->signals);
+	if (!error)
+		error = wait_on(w->epoll, capture_epoll_fd(r->capture));
+	if (!error)
+		error = wait_on(w->epoll, capture_broker_fd(r->capture));
+	return error;
+}
+
+static void waits_close(struct waits *w)
+{
+	close(w->epoll);
+	close(w->timer);
+	close(w->signals);
+}
+
+static void one_wait(struct recording *r, struct waits *w, uint64_t *alive_ns)
+{
+	struct epoll_event events[8];
+	uint64_t expirations;
+	int i, n = epoll_wait(w->epoll, events, 8, -1);
+
+	for (i = 0; i < n; i++) {
+		if (events[i].data.fd == w->timer) {
+			if (read(w->timer, &expirations, sizeof(expirations)) < 0)
+				continue;
+		} else if (events[i].data.fd == w->signals) {
+			take_signals(r, w->signals);
+		} else if (events[i].data.fd == capture_broker_fd(r->capture)) {
+			r->broker_died = true;
+		}
+	}
+	capture_drain(r->capture);
+	tick(r, clock_ns(CLOCK_MONOTONIC), alive_ns);
+}
+
+static int attach(struct recording *r, struct failure *f)
+{
+	int fds[2], error = 0;
+	unsigned i, n;
+
+	if (!r->options->command) {
+		for (i = 0; !error && i < r->options->n_pids; i++)
+			error = capture_attach(r->capture, r->options->pids[i], f);
+		return error;
+	}
+	n = command_interpreters(r->options->command[0], fds, 2);
+	error = capture_expect(r->capture, r->command.pid, fds, n, f);
+	while (n)
+		close(fds[--n]);
+	if (error)
+		return error;
+	return command_go(&r->command, r->options->command[0], f);
+}
+
+int recording_run(struct recording *r, struct failure *f)
+{
+	uint64_t alive_ns;
+	struct waits w;
+	int error;
+
+	error = waits_open(r, &w);
+	if (error)
+		return failure_set(f, error, "cannot wait for events", "", NULL);
+	r->started_ns = r->flushed_ns = alive_ns = clock_ns(CLOCK_MONOTONIC);
+	tell_clocks(r);
+	error = attach(r, f);
+	/* Only now: a command would inherit it, and could not use sudo any more. */
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (!error && r->options->verbosity >= 0 && !r->options->command)
+		fprintf(stderr, "proftrace: recording, Ctrl-C ends it\n");
+	while (!error && !finished(r, clock_ns(CLOCK_MONOTONIC)))
+		one_wait(r, &w, &alive_ns);
+	capture_stop(r->capture);
+	r->ended_ns = clock_ns(CLOCK_MONOTONIC);
+	reap(r);
+	waits_close(&w);
+	return error;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is said while recording and at the end of it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "capture/capture.h"
+#include "cmd/record.h"
+#include "handlers/stats.h"
+
+void print_size(char *out, size_t size, uint64_t bytes)
+{
+	static const char *const units[] = { "B", "KB", "MB", "GB", "TB" };
+	double value = bytes;
+	unsigned i = 0;
+
+	while (value >= 1000 && i < 4) {
+		value /= 1000;
+		i++;
+	}
+	snprintf(out, size, i && value < 100 ? "%.1f %s" : "%.0f %s", value, units[i]);
+}
+
+static uint64_t size_on_disk(const struct recording *r)
+{
+	uint64_t sum = 0;
+	unsigned i;
+
+	for (i = 0; i < r->n_outputs; i++)
+		sum += sink_size(r->outputs[i].sink);
+	return sum;
+}
+
+void status_line(struct recording *r, uint64_t now)
+{
+	struct account account = recording_account(r);
+	double seconds = (now - r->started_ns) / 1e9;
+	char size[32];
+
+	print_size(size, sizeof(size), size_on_disk(r));
+	fprintf(stderr,
+		"\r\033[K%.1f s  %" PRIu64 " events  %.0f events/s  %" PRIu64 " lost  %s on disk",
+		seconds, account.written, seconds > 0 ? account.written / seconds : 0.0,
+		account_lost(&account), size);
+	fflush(stderr);
+}
+
+void status_clear(const struct recording *r)
+{
+	if (r->show_status && r->shown_ns)
+		fputs("\r\033[K", stderr);
+}
+
+static void print_count(uint64_t count, const char *text, const char *hint)
+{
+	if (!count)
+		return;
+	fprintf(stderr, "  %" PRIu64 " %s", count, text);
+	if (hint)
+		fprintf(stderr, " (%s)", hint);
+	fputc('\n', stderr);
+}
+
+static void print_lost(const struct account *a)
+{
+	unsigned i;
+
+	fprintf(stderr, "%" PRIu64 " marks: %" PRIu64 " written, %" PRIu64 " lost\n", a->marked,
+		a->written, account_lost(a));
+	for (i = 0; i < LOST_REASONS; i++)
+		print_count(a->lost[i], lost_reason_text(i), lost_reason_hint(i));
+	print_count(a->unreadable_names, "names could not be read", NULL);
+	print_count(a->unreadable_args, "arguments could not be read", NULL);
+	print_count(a->cut_strings, "names or strings were cut to their limit", NULL);
+	print_count(a->repaired_strings, "names or strings were not clean UTF-8 and were repaired",
+		    NULL);
+	print_count(a->other_names, "uses of the name (other): too many distinct names", NULL);
+	print_count(a->ends_lost, "slices whose END was lost", "--buffer SIZE");
+	print_count(a->unfinished, "slices ended with their thread or program", NULL);
+	print_count(a->async_unmatched, "asynchronous ENDs without a BEGIN", NULL);
+	print_count(a->frees_unknown, "frees of memory allocated before the recording", NULL);
+	print_count(a->allocs_not_followed, "allocations not followed: too many are live", NULL);
+	print_count(a->kernel_events_lost, "forks, execs, exits or renames were lost",
+		    "--buffer SIZE");
+	print_count(a->attached_late, "files were attached late: their first marks may be missing",
+		    NULL);
+	print_count(a->processes_not_followed, "children were not followed: too many processes",
+		    NULL);
+}
+
+#define OPEN_SLICES_SHOWN 8
+
+struct open_slices {
+	unsigned n;
+	uint64_t now;
+};
+
+static void print_open_slice(void *context, const struct thread *thread, const struct name *name,
+			     uint64_t begin_ns)
+{
+	struct open_slices *o = context;
+
+	if (o->n++ < OPEN_SLICES_SHOWN)
+		fprintf(stderr, "  open: %s on thread %u for %.3f s\n", name ? name->text : "?",
+			thread->tid, o->now > begin_ns ? (o->now - begin_ns) / 1e9 : 0.0);
+}
+
+void summary_print(const struct recording *r, const struct account *a)
+{
+	struct stats_options options = { .max_rows = 15 };
+	struct open_slices open_slices = { .now = r->ended_ns };
+	unsigned i;
+
+	for (i = 0; i < r->n_outputs; i++) {
+		char size[32];
+
+		print_size(size, sizeof(size), sink_size(r->outputs[i].sink));
+		fprintf(stderr, "%s  %s (%s)\n", r->outputs[i].path, size, r->outputs[i].format);
+	}
+	print_lost(a);
+	timeline_open_slices(r->timeline, print_open_slice, &open_slices);
+	if (open_slices.n > OPEN_SLICES_SHOWN)
+		fprintf(stderr, "  and %u more open slices\n", open_slices.n - OPEN_SLICES_SHOWN);
+	if (!capture_adds_up(r->capture))
+		fprintf(stderr, "  the account does not add up: please report this\n");
+	stats_print(r->stats, stderr, &options);
+}
+
+static void json_string(FILE *out, const char *text)
+{
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fputc('\\', out);
+		if ((unsigned char)*text < 0x20)
+			fprintf(out, "\\u%04x", *text);
+		else
+			fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+static void json_files(FILE *out, const struct recording *r)
+{
+	unsigned i;
+
+	fputs("  \"files\": [", out);
+	for (i = 0; i < r->n_outputs; i++) {
+		fputs(i ? ",\n    {\"path\": " : "\n    {\"path\": ", out);
+		json_string(out, r->outputs[i].path);
+		fprintf(out, ", \"format\": \"%s\", \"bytes\": %" PRIu64 ", \"error\": ",
+			r->outputs[i].format, sink_size(r->outputs[i].sink));
+		json_string(out, r->outputs[i].handler->error
+					 ? strerror(-r->outputs[i].handler->error)
+					 : "");
+		fputc('}', out);
+	}
+	fputs("\n  ]\n", out);
+}
+
+int summary_json(const struct recording *r, const struct account *a, const char *path)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} counts[] = {
+		{ "unreadable_names", a->unreadable_names },
+		{ "unreadable_args", a->unreadable_args },
+		{ "cut_strings", a->cut_strings },
+		{ "repaired_strings", a->repaired_strings },
+		{ "other_names", a->other_names },
+		{ "open_at_end", a->open_at_end },
+		{ "unfinished", a->unfinished },
+		{ "ends_lost", a->ends_lost },
+		{ "async_unmatched", a->async_unmatched },
+		{ "frees_unknown", a->frees_unknown },
+		{ "allocs_not_followed", a->allocs_not_followed },
+		{ "kernel_events_lost", a->kernel_events_lost },
+		{ "attached_late", a->attached_late },
+		{ "processes_not_followed", a->processes_not_followed },
+	};
+	FILE *out = fopen(path, "we");
+	unsigned i;
+
+	if (!out)
+		return -errno;
+	fprintf(out, "{\n  \"version\": \"%s\",\n  \"duration_ns\": %" PRIu64 ",\n",
+		PROFTRACE_VERSION, r->ended_ns - r->started_ns);
+	fprintf(out, "  \"marked\": %" PRIu64 ",\n  \"written\": %" PRIu64 ",\n", a->marked,
+		a->written);
+	fprintf(out, "  \"lost_total\": %" PRIu64 ",\n  \"lost\": {", account_lost(a));
+	for (i = 0; i < LOST_REASONS; i++)
+		fprintf(out, "%s\"%s\": %" PRIu64, i ? ", " : "", lost_reason_name(i), a->lost[i]);
+	fputs("},\n", out);
+	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		fprintf(out, "  \"%s\": %" PRIu64 ",\n", counts[i].name, counts[i].value);
+	fprintf(out, "  \"adds_up\": %s,\n  \"orderly\": %s,\n",
+		capture_adds_up(r->capture) && a->marked == a->written + account_lost(a) ? "true"
+											 : "false",
+		a->orderly ? "true" : "false");
+	json_files(out, r);
+	fputs("}\n", out);
+	return fclose(out) ? -errno : 0;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Chooses the verb. `record` is the default: `proftrace -p 1234` records. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cmd/cmd.h"
+
+static const struct verb {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *does;
+} verbs[] = {
+	{ "record", cmd_record, "record a running process or a command (the default)" },
+	{ "report", cmd_report, "print the table of a trace" },
+	{ "list", cmd_list, "markers and probes of a process or of ELF files" },
+	{ "check", cmd_check, "what this machine can do, and how to fix what is missing" },
+};
+
+static void usage(FILE *out)
+{
+	unsigned i;
+
+	fputs("Usage: proftrace [record] [OPTION...] -p PID[,PID...]\n"
+	      "       proftrace [record] [OPTION...] -- COMMAND [ARG...]\n"
+	      "       proftrace VERB [OPTION...]\n\n",
+	      out);
+	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		fprintf(out, "  %-8s %s\n", verbs[i].name, verbs[i].does);
+	fputs("\n`proftrace VERB --help` says more about each; so does man proftrace.\n", out);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned i;
+
+	if (argc < 2) {
+		usage(stderr);
+		return STATUS_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
+		usage(stdout);
+		return STATUS_DONE;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		puts("proftrace " PROFTRACE_VERSION);
+		return STATUS_DONE;
+	}
+	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		static char name[32];
+
+		if (strcmp(argv[1], verbs[i].name))
+			continue;
+		/* So that its messages and its help call it by this name. */
+		snprintf(name, sizeof(name), "proftrace %s", verbs[i].name);
+		argv[1] = name;
+		return verbs[i].run(argc - 1, argv + 1);
+	}
+	if (argv[1][0] != '-') {
+		fprintf(stderr, "proftrace: unknown verb '%s'\n", argv[1]);
+		fputs("hint: a command to record comes after --; `proftrace --help` lists the "
+		      "verbs\n",
+		      stderr);
+		return STATUS_USAGE;
+	}
+	return cmd_record(argc, argv);
+}

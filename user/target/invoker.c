@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "target/invoker.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static bool parse_id(const char *text, unsigned *ret_id)
+{
+	char *end;
+	unsigned long id;
+
+	if (!text || !*text)
+		return false;
+	errno = 0;
+	id = strtoul(text, &end, 10);
+	if (errno || *end || id == 0 || id >= 0xffffffff)
+		return false;
+	*ret_id = id;
+	return true;
+}
+
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
+
+	return syscall(SYS_capset, &header, none) ? -errno : 0;
+}
+
+int invoker_become(struct failure *f)
+{
+	const struct passwd *user;
+	unsigned uid, gid;
+	int error = 0;
+
+	if (geteuid() != 0 || getuid() != 0) {
+		/* Capabilities of the file, or a set-uid bit: neither is needed any more. */
+		if (setresgid(getgid(), getgid(), getgid()) ||
+		    setresuid(getuid(), getuid(), getuid()))
+			error = -errno;
+		if (!error && getuid() != 0)
+			error = drop_capabilities();
+	} else if (parse_id(getenv("SUDO_UID"), &uid)) {
+		user = getpwuid(uid);
+		gid = user ? user->pw_gid : uid;
+		if (getenv("SUDO_GID"))
+			parse_id(getenv("SUDO_GID"), &gid);
+		if (user ? initgroups(user->pw_name, gid) : setgroups(0, NULL))
+			error = -errno;
+		if (!error && (setresgid(gid, gid, gid) || setresuid(uid, uid, uid)))
+			error = -errno;
+		if (!error && user) {
+			setenv("HOME", user->pw_dir, 1);
+			setenv("USER", user->pw_name, 1);
+			setenv("LOGNAME", user->pw_name, 1);
+		}
+	}
+	return error ? failure_set(f, error, "cannot give up privileges", "", NULL) : 0;
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "target/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "target/elf_file.h"
+
+static _Noreturn void child(char *const argv[], int go, int failed)
+{
+	sigset_t none;
+	char byte;
+	int error;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	/* End of file: the recorder died before it was ready. */
+	if (read(go, &byte, 1) != 1)
+		_exit(127);
+	execvp(argv[0], argv);
+	error = errno;
+	if (write(failed, &error, sizeof(error)) != sizeof(error))
+		_exit(126);
+	_exit(127);
+}
+
+int command_fork(char *const argv[], struct command *ret_command, struct failure *f)
+{
+	int go[2], failed[2];
+	pid_t pid;
+
+	if (pipe2(go, O_CLOEXEC))
+		return failure_set(f, -errno, "cannot start", argv[0], NULL);
+	if (pipe2(failed, O_CLOEXEC)) {
+		close(go[0]);
+		close(go[1]);
+		return failure_set(f, -errno, "cannot start", argv[0], NULL);
+	}
+	pid = fork();
+	if (pid == 0) {
+		close(go[1]);
+		close(failed[0]);
+		child(argv, go[0], failed[1]);
+	}
+	close(go[0]);
+	close(failed[1]);
+	if (pid < 0) {
+		close(go[1]);
+		close(failed[0]);
+		return failure_set(f, -errno, "cannot start", argv[0], NULL);
+	}
+	*ret_command = (struct command){ pid, go[1], failed[0] };
+	return 0;
+}
+
+int command_go(struct command *c, const char *name, struct failure *f)
+{
+	int error = 0;
+	ssize_t n;
+
+	if (write(c->go, "g", 1) != 1)
+		error = -errno;
+	close(c->go);
+	/* Closed by a successful exec. */
+	do
+		n = read(c->failed, &error, sizeof(error));
+	while (n < 0 && errno == EINTR);
+	close(c->failed);
+	if (n != sizeof(error))
+		return 0;
+	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	failure_set(f, -error, "cannot run", name, strerror(error));
+	if (error == ENOENT)
+		failure_hint(f, "is it in PATH? sudo may set its own");
+	return -error;
+}
+
+/* As execvp() finds it. */
+static int open_program(const char *name, char *path, size_t size)
+{
+	const char *search = getenv("PATH");
+
+	if (strchr(name, '/') || !search) {
+		snprintf(path, size, "%s", name);
+		return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	}
+	while (*search) {
+		size_t n = strcspn(search, ":");
+
+		snprintf(path, size, "%.*s%s%s", (int)n, search, n ? "/" : "", name);
+		if (!access(path, X_OK))
+			return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		search += n + (search[n] == ':');
+	}
+	return -1;
+}
+
+/* The dynamic linker of the program, through up to four #! lines. */
+static int open_interpreter(const char *name)
+{
+	char path[PATH_MAX], line[256];
+	int depth, fd = open_program(name, path, sizeof(path));
+
+	for (depth = 0; fd >= 0 && depth < 4; depth++) {
+		struct elf_file *elf;
+		ssize_t n = pread(fd, line, sizeof(line) - 1, 0);
+		char *interpreter;
+		int linker = -1;
+
+		if (n < 4)
+			break;
+		line[n] = '\0';
+		if (line[0] == '#' && line[1] == '!') {
+			interpreter = line + 2 + strspn(line + 2, " \t");
+			interpreter[strcspn(interpreter, " \t\n")] = '\0';
+			close(fd);
+			fd = open(interpreter, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+			continue;
+		}
+		if (!elf_file_open(fd, &elf, NULL)) {
+			const char *interp = elf->has_interp && elf->interp[0] ? elf->interp : NULL;
+
+			if (interp)
+				linker = open(interp, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+			elf_file_free(elf);
+		}
+		close(fd);
+		return linker;
+	}
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+unsigned command_interpreters(const char *name, int *ret_fds, unsigned room)
+{
+	const char *programs[] = { name, "/proc/self/exe" };
+	unsigned i, n = 0;
+
+	for (i = 0; i < 2 && n < room; i++) {
+		ret_fds[n] = open_interpreter(programs[i]);
+		n += ret_fds[n] >= 0;
+	}
+	return n;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Starting the command that is to be recorded: it exists, and waits, before anything is attached. */
+#ifndef PROFTRACE_TARGET_SPAWN_H
+#define PROFTRACE_TARGET_SPAWN_H
+
+#include <sys/types.h>
+
+#include "failure.h"
+
+struct command {
+	pid_t pid;
+	int go;	    /* write end: the command waits for it */
+	int failed; /* read end: carries errno when the program could not be executed */
+};
+
+/* Forks a child that waits. Nothing of it runs in the child's program yet. */
+int command_fork(char *const argv[], struct command *ret_command, struct failure *f);
+
+/* Lets it execute its program. Returns 0 once it has, or negative errno if it could not. */
+int command_go(struct command *command, const char *name, struct failure *f);
+
+/*
+ * The dynamic linkers that running `name` can be expected to bring: the one of the program itself,
+ * or of the interpreter its #! names, and the one of this program. Returns how many were opened.
+ */
+unsigned command_interpreters(const char *name, int *ret_fds, unsigned room);
+
+#endif

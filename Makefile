@@ -31,7 +31,7 @@ OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $B/obj/gen/perfetto_trace.pb-c.o
 ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $B/asan/gen/perfetto_trace.pb-c.o
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test install uninstall bench fuzz clean format check-format packages
+.PHONY: all demo test check install uninstall bench fuzz clean format check-format packages
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -85,13 +85,76 @@ $B/proftrace: $B/obj/user/main.o $B/libproftrace.a
 # --- tests -------------------------------------------------------------------------------------
 
 UNIT := $(patsubst tests/unit/%.c,$B/tests/unit/%,$(wildcard tests/unit/test_*.c))
+FUZZ := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+INTEGRATION := $(wildcard tests/integration/test_*.sh)
+
+# Programs with markers that the integration tests record.
+TEST_PROGRAMS := $(patsubst tests/integration/programs/%.c,$B/tests/programs/%,\
+	$(filter-out %/plugin.c %/leaf.c,$(wildcard tests/integration/programs/*.c))) \
+	$B/tests/programs/plugin.so $B/tests/programs/executes-static \
+	$(foreach c,gcc clang,$(foreach o,O2 O3,$B/tests/programs/leaf-$c-$o))
+MARKED := -std=gnu11 -Wall -Wextra -Werror -pedantic -Iinclude -g
+
+$B/tests/programs/%: tests/integration/programs/%.c include/proftrace.h
+	@mkdir -p $(@D)
+	$(CC) $(MARKED) -O2 $< -o $@ -lpthread -ldl
+
+$B/tests/programs/executes-static: tests/integration/programs/executes.c include/proftrace.h
+	@mkdir -p $(@D)
+	$(CC) $(MARKED) -O2 -static $< -o $@
+
+$B/tests/programs/plugin.so: tests/integration/programs/plugin.c include/proftrace.h
+	@mkdir -p $(@D)
+	$(CC) $(MARKED) -O2 -fPIC -shared $< -o $@
+
+define LEAF
+$B/tests/programs/leaf-$(1)-$(2): tests/integration/programs/leaf.c include/proftrace.h
+	@mkdir -p $$(@D)
+	$(1) $$(MARKED) -$(2) $$< -o $$@ -lpthread
+endef
+$(foreach c,gcc clang,$(foreach o,O2 O3,$(eval $(call LEAF,$c,$o))))
+
+$B/tests/tools/%: tests/tools/%.c $B/libproftrace.a
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CSTD) $(CFLAGS) $(WARN) $< $B/libproftrace.a -o $@ $(LIBS)
 
 $B/tests/unit/%: $B/asan/tests/unit/%.o $B/asan/libproftrace.a
 	@mkdir -p $(@D)
 	$(CC) $(SANITIZE) $^ -o $@ -lcmocka $(LIBS)
 
-unit: $(UNIT)
-	@for t in $(UNIT); do echo "== $$t"; $$t || exit 1; done
+# The fuzzers are clang's: what they fuzz is built by it as well, with edges counted.
+FUZZ_FLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+FUZZ_OBJECTS := $(SOURCES:%.c=$B/fuzz/%.o) $B/fuzz/gen/perfetto_trace.pb-c.o
+
+$B/fuzz/gen/%.o: $B/gen/%.c
+	@mkdir -p $(@D)
+	$(CLANG) $(CPPFLAGS) $(CSTD) $(FUZZ_FLAGS) -c $< -o $@
+
+$B/fuzz/%.o: %.c | $(GENERATED)
+	@mkdir -p $(@D)
+	$(CLANG) $(CPPFLAGS) $(CSTD) $(FUZZ_FLAGS) $(WARN) -MMD -MP -c $< -o $@
+
+$B/fuzz/libproftrace.a: $(FUZZ_OBJECTS)
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$B/tests/fuzz/%: $B/fuzz/tests/fuzz/%.o $B/fuzz/libproftrace.a
+	@mkdir -p $(@D)
+	$(CLANG) -fsanitize=fuzzer,address,undefined $^ -o $@ $(LIBS)
+
+# FUZZ_TIME: seconds for each fuzzer.
+fuzz: FUZZ_TIME ?= 600
+fuzz: $(FUZZ)
+	FUZZ_TIME=$(FUZZ_TIME) tests/run.sh tests/fuzz/run.sh
+
+test: packages
+	+$(MAKE) --no-print-directory check
+
+check: all $(UNIT) $(FUZZ) $(TEST_PROGRAMS) $B/tests/tools/canon
+	TEST_TIMEOUT=900 tests/run.sh tests/style.sh tests/header/matrix.sh $(UNIT) tests/fuzz/run.sh $(INTEGRATION)
+
+packages:
+	tools/packages.sh
 
 clean:
 	rm -rf $B
@@ -104,4 +167,4 @@ format:
 check-format:
 	clang-format --dry-run --Werror $(FORMATTED)
 
--include $(OBJECTS:.o=.d) $(ASAN_OBJECTS:.o=.d)
+-include $(OBJECTS:.o=.d) $(ASAN_OBJECTS:.o=.d) $(FUZZ_OBJECTS:.o=.d)

@@ -1,0 +1,118 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Attaching to a program in a storm of marks, detaching from it, and whatever dies when.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+
+start_storm() {
+	rm -f "$tmp/in" "$tmp/storm.out"
+	mkfifo "$tmp/in"
+	"$programs/storm" "${1:-2}" <"$tmp/in" >"$tmp/storm.out" &
+	storm=$!
+	exec 9>"$tmp/in"
+	wait_for "$tmp/storm.out" ready
+}
+
+end_storm() { # NAME
+	exec 9>&-
+	wait $storm
+	equal "$1: the program ends well" $? 0
+	equal "$1: its switch is off again" "$(said "$tmp/storm.out" switch)" 0
+}
+
+# Of each thread every number from the first to the last is there, and each twice (slice and instant).
+no_gaps() { # TRACE
+	"$canon" "$1" | awk '
+		$3 == "INSTANT" && match($0, / n=n:[0-9]+/) {
+			n = substr($0, RSTART + 5, RLENGTH - 5) + 0
+			t = $1 " " $2
+			if (t in last && n != last[t] + 1) bad++
+			last[t] = n
+			seen++
+		}
+		END { print seen > 1000 ? bad + 0 : "too few: " seen }'
+}
+
+start_storm 2
+for i in 1 2 3; do
+	"$proftrace" -q -p $storm -d 400ms -o "$tmp/a$i" --summary-json "$tmp/s$i" 2>"$tmp/err"
+	equal "attach $i: exit status" $? 0
+	equal "attach $i: the account adds up" "$(field "$tmp/s$i" adds_up)" true
+	equal "attach $i: lost are only the ENDs of slices that were open" \
+		"$(field "$tmp/s$i" lost_total)" "$(field "$tmp/s$i" cut)"
+	equal "attach $i: no gap in any thread" "$(no_gaps "$tmp/a$i.pftrace")" 0
+	check_agree "attach $i" "$tmp/a$i"
+	check_nothing_left "attach $i"
+done
+end_storm "attach"
+
+# SIGINT ends a recording in order.
+start_storm 1
+"$proftrace" -q -p $storm -o "$tmp/i" --summary-json "$tmp/s" &
+recorder=$!
+for _ in $(seq 1 100); do [ -e "$tmp/i.json" ] && break; sleep 0.05; done
+kill -INT $recorder
+wait $recorder
+equal "SIGINT: exit status" $? 0
+equal "SIGINT: orderly" "$(field "$tmp/s" orderly)" true
+check_agree "SIGINT" "$tmp/i"
+end_storm "SIGINT"
+
+# The recorder is killed: the files load, the program goes on, nothing stays behind.
+start_storm 2
+"$proftrace" -q -p $storm -o "$tmp/k" &
+recorder=$!
+for _ in $(seq 1 100); do [ -s "$tmp/k.json" ] && break; sleep 0.05; done
+sleep 2.2
+before=$(awk '{ printf "%.0f", $1 * 1000000000 }' /proc/uptime)
+kill -KILL $recorder
+wait $recorder 2>/dev/null
+check_nothing_left "recorder killed"
+end_storm "recorder killed"
+for kind in pftrace json; do
+	"$canon" "$tmp/k.$kind" >"$tmp/canon" 2>"$tmp/err"
+	equal "recorder killed: the $kind loads" $? 0
+	check "recorder killed: the $kind holds events" test "$(wc -l <"$tmp/canon")" -gt 1000
+	last=$(awk '$3 == "BEGIN" && $4 > m { m = $4 } END { printf "%.0f", m }' "$tmp/canon")
+	check "recorder killed: the $kind holds all up to the last second" \
+		test "$((before - last))" -lt 1300000000
+done
+
+# The broker is killed: the recording ends, says so, and its files are whole.
+start_storm 1
+"$proftrace" -q -p $storm -o "$tmp/b" --summary-json "$tmp/s" 2>"$tmp/err" &
+recorder=$!
+for _ in $(seq 1 100); do [ -s "$tmp/b.json" ] && break; sleep 0.05; done
+pkill -KILL -P $recorder
+wait $recorder
+equal "broker killed: exit status" $? 1
+check "broker killed: it says so" grep -q 'broker' "$tmp/err"
+check_agree "broker killed" "$tmp/b"
+check_nothing_left "broker killed"
+end_storm "broker killed"
+
+# The target is killed.
+start_storm 2
+"$proftrace" -q -p $storm -o "$tmp/tk" --summary-json "$tmp/s" 2>"$tmp/err" &
+recorder=$!
+for _ in $(seq 1 100); do [ -s "$tmp/tk.json" ] && break; sleep 0.05; done
+kill -KILL $storm
+wait $storm 2>/dev/null
+exec 9>&-
+wait $recorder
+equal "target killed: exit status" $? 0
+equal "target killed: the account adds up" "$(field "$tmp/s" adds_up)" true
+check_agree "target killed" "$tmp/tk"
+check_nothing_left "target killed"
+
+# It ends while attached.
+start_storm 1
+"$proftrace" -q -p $storm -o "$tmp/x" --summary-json "$tmp/s" 2>"$tmp/err" &
+recorder=$!
+for _ in $(seq 1 100); do [ -s "$tmp/x.json" ] && break; sleep 0.05; done
+exec 9>&-
+wait $storm
+wait $recorder
+equal "exit while attached: exit status" $? 0
+check_agree "exit while attached" "$tmp/x"
+finish

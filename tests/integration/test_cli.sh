@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Bad input is never silence: messages and exit statuses. Good input: the forms of -o, the command's status.
+. "$(dirname "$0")/lib.sh"
+
+expect() { # NAME STATUS PATTERN COMMAND...
+	name=$1 wanted=$2 pattern=$3
+	shift 3
+	"$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+	status=$?
+	equal "$name: exit status" $status "$wanted"
+	if grep -qE -- "$pattern" "$tmp/err"; then
+		ok "$name: says why"
+	else
+		not_ok "$name: says why" "$(cat "$tmp/err")"
+	fi
+}
+
+cd "$tmp" || exit 1
+expect "no argument" 2 'Usage: proftrace' "$proftrace"
+expect "unknown verb" 2 "unknown verb 'recrod'" "$proftrace" recrod
+expect "nothing to record" 2 'nothing to record' "$proftrace" record
+expect "bad option" 2 'unrecognized option' "$proftrace" record --frobnicate -p 1
+expect "bad pid" 2 "'12x' is no list" "$proftrace" -p 12x
+expect "bad duration" 2 "is no time" "$proftrace" -p 1 -d soon
+expect "bad size" 2 "is no size" "$proftrace" -p 1 --buffer lots
+check "help" "$proftrace" record --help
+check "version" "$proftrace" --version
+expect "report of a missing file" 1 "No such file" "$proftrace" report nothing.json
+printf 'hello, world\n' >text
+expect "report of a text file" 1 "not a trace|no trace" "$proftrace" report text
+expect "report of an ELF file" 1 "ELF" "$proftrace" report "$proftrace"
+expect "list of a text file" 1 "ELF" "$proftrace" list text
+need_tracing
+
+expect "no such process" 1 "no such process '999999999?'" "$proftrace" -p 99999999
+sleep 60 &
+sleeper=$!
+expect "no markers" 1 "no markers found in process '$sleeper'" "$proftrace" -p $sleeper
+check "no markers: hint" grep -q '^hint: ' "$tmp/err"
+kill $sleeper
+expect "unwritable output" 1 "cannot write '/nowhere/x.pftrace': No such file" \
+	"$proftrace" -o /nowhere/x -- "$programs/executes" 0
+expect "command not found" 1 "cannot run 'no-such-program'" "$proftrace" -- no-such-program
+expect "command without markers" 0 "no markers found" "$proftrace" -o nm -- true
+"$proftrace" -q -o st -- sh -c 'exit 42'
+equal "the command's exit status" $? 42
+"$proftrace" -q -o st -- sh -c 'kill -TERM $$'
+equal "the command's signal" $? 143
+
+"$proftrace" -q -o one.pftrace -o two.json -o three.json.gz -- "$programs/executes" 2
+equal "only the outputs named" "$(ls one* two* three* | tr '\n' ' ')" "one.pftrace three.json.gz two.json "
+gunzip -c three.json.gz | cmp -s - two.json
+equal "the same, compressed" $? 0
+"$proftrace" -q -o - -- "$programs/executes" 2 >stdout.pftrace
+"$canon" --count stdout.pftrace >a; "$canon" --count one.pftrace >b
+check "Perfetto on standard output" cmp a b
+"$proftrace" -q -- "$programs/executes" 1
+equal "default name" "$(ls | grep -cE '^proftrace-executes-[0-9]+\.(json|pftrace)$')" 2
+"$proftrace" -o again -- "$programs/executes" 2 2>"$tmp/err"
+check "summary: files" grep -q 'again.pftrace' "$tmp/err"
+check "summary: account" grep -qE '[0-9]+ marks: [0-9]+ written, 0 lost' "$tmp/err"
+check "summary: table" grep -q 'generation' "$tmp/err"
+"$proftrace" report again.json >json.table 2>&1
+"$proftrace" report again.pftrace >pf.table 2>&1
+check "report: the same from both files" cmp json.table pf.table
+check "report: has the names" grep -q generation json.table
+check "list: of a file" sh -c "'$proftrace' list '$programs/executes' | grep -q default"
+check "check" "$proftrace" check
+
+if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1; then
+	mkdir out && chown nobody out
+	(cd out && SUDO_UID=$(id -u nobody) SUDO_GID=$(id -g nobody) "$proftrace" -q -o mine -- \
+		sh -c "id -u > uid; exec $programs/executes 1")
+	equal "under sudo: the command runs as the user" "$(cat out/uid)" "$(id -u nobody)"
+	equal "under sudo: the files are the user's" "$(stat -c %U out/mine.json out/mine.pftrace | sort -u)" nobody
+	check "under sudo: it was recorded" grep -q generation out/mine.json
+else
+	skip "under sudo" "not root, or no user nobody"
+fi
+finish

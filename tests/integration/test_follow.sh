@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Children, exec, libraries opened later: nothing is missed, and the target is not disturbed.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+
+count() { # BASE KIND NAME
+	"$canon" --count "$1.pftrace" | awk -v k="$2" -v n="$3" \
+		'{ c = $NF; $NF = ""; sub(/ $/, ""); if ($0 == k " " n) s += c } END { print s + 0 }'
+}
+
+"$proftrace" -q -o "$tmp/e" --summary-json "$tmp/s" -- "$programs/executes" 5 \
+	"$programs/forks" 3 4 >"$tmp/out" 2>"$tmp/err"
+equal "exec: exit status is the command's" $? 0
+check_account "exec" "$tmp/s"
+equal "exec: every generation" "$(count "$tmp/e" BEGIN generation)" 6
+equal "exec: what is open ends with the program" "$(field "$tmp/s" unfinished)" 5
+equal "exec: what the last one executed" "$(count "$tmp/e" BEGIN "in child")" 12
+equal "exec: nothing was attached late" "$(field "$tmp/s" attached_late)" 0
+check_agree "exec" "$tmp/e"
+
+"$proftrace" -q -o "$tmp/st" --summary-json "$tmp/s" -- sh -c "exec $programs/executes-static 3" 2>"$tmp/err"
+equal "static programs: exit status" $? 0
+equal "static programs: every generation" "$(count "$tmp/st" BEGIN generation)" 4
+check_account "static programs" "$tmp/s"
+
+"$proftrace" -q -o "$tmp/d" --summary-json "$tmp/s" -- "$programs/opens" 100 \
+	"$programs/plugin.so" >"$tmp/out" 2>"$tmp/err"
+equal "dlopen: exit status" $? 0
+equal "dlopen: the program loaded it" "$(said "$tmp/out" loaded)" 100
+equal "dlopen: no call of the program was interrupted" "$(said "$tmp/out" disturbed)" 0
+equal "dlopen: all marks of 100 constructors" "$(count "$tmp/d" BEGIN constructor)" 1000
+equal "dlopen: all marks of 100 destructors" "$(count "$tmp/d" INSTANT destructor)" 100
+equal "dlopen: all calls" "$(count "$tmp/d" BEGIN "plugin work")" 100
+equal "dlopen: nothing was attached late" "$(field "$tmp/s" attached_late)" 0
+check_account "dlopen" "$tmp/s"
+check_agree "dlopen" "$tmp/d"
+
+# A library that only the first recording knows: copied, so that its file is new each time.
+for i in 1 2 3 4 5; do
+	cp "$programs/plugin.so" "$tmp/new$i.so"
+	"$proftrace" -q -o "$tmp/n" --summary-json "$tmp/s" -- "$programs/opens" 1 "$tmp/new$i.so" >"$tmp/out"
+	[ "$(count "$tmp/n" BEGIN constructor)" = 10 ] || break
+done
+equal "dlopen: the constructor of a new file, five times" "$i$(count "$tmp/n" BEGIN constructor)" 510
+
+"$proftrace" -q --no-children -o "$tmp/c" --summary-json "$tmp/s" -- "$programs/forks" 10 5 >"$tmp/out"
+equal "--no-children: only the parent" "$(field "$tmp/s" marked)" 2
+
+"$proftrace" -q -D '!prof*' -D '!default' -o "$tmp/dom" --summary-json "$tmp/s" -- \
+	"$programs/every_kind" 1 10 >"$tmp/out"
+check "-D: some domains are recorded" test "$(field "$tmp/s" marked)" -gt 0
+check "-D: and others are not" test "$(field "$tmp/s" marked)" -lt "$(said "$tmp/out" total)"
+equal "-D: no event of a domain left out" "$(grep -c '"cat":"default"' "$tmp/dom.json")" 0
+finish

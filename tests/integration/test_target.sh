@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The target computes the same, traced or not, and its children live.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+
+for program in "$programs"/leaf-*; do
+	name=$(basename "$program")
+	calls=${CALLS:-200000}
+	untraced=$("$program" "$calls")
+	traced=$("$proftrace" -q -o "$tmp/leaf.pftrace" --summary-json "$tmp/s" -- "$program" "$calls")
+	equal "$name computes the same" "$traced" "$untraced"
+	check_account "$name" "$tmp/s"
+done
+
+"$proftrace" -q -o "$tmp/forks" --summary-json "$tmp/s" --strict -- "$programs/forks" 1000 20 >"$tmp/out"
+equal "forks: exit status" $? 0
+equal "forks: no child dies" "$(said "$tmp/out" dead)" 0
+check_account "forks" "$tmp/s"
+equal "forks: all marks of a thousand children" "$(field "$tmp/s" marked)" \
+	"$((2 * $(said "$tmp/out" pairs)))"
+check_agree "forks" "$tmp/forks"
+equal "forks: a process each" \
+	"$("$canon" "$tmp/forks.pftrace" | awk '$3 == "BEGIN" { print $1 }' | sort -u | wc -l)" 1001
+finish

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cmocka.h>
+
+#include "handlers/sink.h"
+
+static char directory[] = "/tmp/test_sink.XXXXXX";
+static char path[300];
+
+static const char *in_directory(const char *name)
+{
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	return path;
+}
+
+static void write_file(const char *where, const char *text)
+{
+	FILE *f = fopen(where, "wb");
+
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static size_t read_file(const char *where, char *out, size_t size)
+{
+	gzFile f = gzopen(where, "rb"); /* reads plain files as they are */
+	int n;
+
+	assert_non_null(f);
+	n = gzread(f, out, (unsigned)size);
+	assert_true(n >= 0);
+	assert_int_equal(gzclose(f), Z_OK); /* Z_BUF_ERROR: ended in the middle */
+	return (size_t)n;
+}
+
+/* Names in the directory; *ret_name is the last one seen. */
+static int entries(char ret_name[256])
+{
+	DIR *d = opendir(directory);
+	int count = 0;
+
+	assert_non_null(d);
+	for (struct dirent *e; (e = readdir(d));) {
+		if (e->d_name[0] == '.' && (!e->d_name[1] || e->d_name[1] == '.'))
+			continue;
+		snprintf(ret_name, 256, "%s", e->d_name);
+		count++;
+	}
+	closedir(d);
+	return count;
+}
+
+static void takes_its_name_at_the_first_flush(void **state)
+{
+	char name[256], text[64];
+	struct sink *sink;
+	struct stat st;
+
+	(void)state;
+	write_file(in_directory("a"), "old");
+	assert_int_equal(sink_open(path, SINK_PLAIN, &sink), 0);
+	assert_string_equal(sink_path(sink), path);
+	assert_int_equal(sink_write(sink, "new trace", 9), 0);
+	assert_int_equal(entries(name), 2);
+	assert_int_equal(read_file(path, text, sizeof(text)), 3);
+	assert_int_equal(sink_flush(sink), 0);
+	assert_int_equal(entries(name), 1);
+	assert_int_equal(read_file(path, text, sizeof(text)), 9);
+	assert_memory_equal(text, "new trace", 9);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(sink_write(sink, "!", 1), 0);
+	assert_int_equal(sink_bytes(sink), 10);
+	assert_int_equal(sink_size(sink), 9);
+	assert_int_equal(sink_close(sink), 0);
+	assert_int_equal(sink_size(sink), 10);
+	sink_free(sink);
+	assert_int_equal(read_file(path, text, sizeof(text)), 10);
+	unlink(path);
+}
+
+static void the_temporary_file_is_private_and_removed(void **state)
+{
+	char name[256], hidden[600], text[8];
+	struct sink *sink;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(sink_open(in_directory("b"), SINK_PLAIN, &sink), 0);
+	assert_int_equal(entries(name), 1);
+	assert_int_equal(strncmp(name, ".b.", 3), 0);
+	assert_string_equal(name + strlen(name) - 4, ".tmp");
+	assert_int_equal(strlen(name), strlen(".b.XXXXXXXX.tmp"));
+	snprintf(hidden, sizeof(hidden), "%s/%s", directory, name);
+	assert_int_equal(stat(hidden, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	sink_free(sink);
+	assert_int_equal(entries(name), 0);
+
+	/* An older file outlives a recording that is given up. */
+	write_file(in_directory("b"), "old");
+	assert_int_equal(sink_open(path, SINK_PLAIN, &sink), 0);
+	sink_write(sink, "x", 1);
+	sink_free(sink);
+	assert_int_equal(read_file(path, text, sizeof(text)), 3);
+	unlink(path);
+}
+
+static void gzip_is_whole_after_every_write(void **state)
+{
+	enum {
+		N = 300000,
+		LINE = 16
+	};
+	char *out = malloc(N * LINE + 1), line[LINE + 1];
+	struct sink *sink;
+	size_t size;
+
+	(void)state;
+	assert_non_null(out);
+	assert_int_equal(sink_open(in_directory("c.gz"), SINK_GZIP, &sink), 0);
+	for (int i = 0; i < N; i++) {
+		snprintf(line, sizeof(line), "%015d\n", i);
+		assert_int_equal(sink_write(sink, line, LINE), 0);
+		if (i == 10 || i == N / 2) {
+			/* As it would be found after the recorder was killed. */
+			assert_int_equal(sink_flush(sink), 0);
+			assert_int_equal(read_file(path, out, N * LINE), (i + 1) * LINE);
+		}
+	}
+	assert_int_equal(sink_close(sink), 0);
+	size = read_file(path, out, N * LINE + 1);
+	assert_int_equal(size, N * LINE);
+	for (int i = 0; i < N; i++) {
+		snprintf(line, sizeof(line), "%015d\n", i);
+		assert_memory_equal(out + i * LINE, line, LINE);
+	}
+	assert_int_equal(sink_bytes(sink), N * LINE);
+	assert_true(sink_size(sink) < N * LINE / 3);
+	sink_free(sink);
+	unlink(path);
+	free(out);
+}
+
+static void large_pieces_and_the_limit_of_a_reservation(void **state)
+{
+	size_t size = 1000001;
+	char *in = malloc(size), *out = malloc(size + 1);
+	struct sink *sink;
+
+	(void)state;
+	for (size_t i = 0; i < size; i++)
+		in[i] = (char)(i * 7 + i / 251);
+	assert_int_equal(sink_open(in_directory("d"), SINK_PLAIN, &sink), 0);
+	assert_int_equal(sink_write(sink, in, size), 0);
+	for (int i = 0; i < 100; i++) {
+		char *room = sink_reserve(sink, 65536);
+
+		assert_non_null(room);
+		memset(room, 'x', 65536);
+		sink_commit(sink, 0); /* reserved is not written */
+	}
+	assert_int_equal(sink_flush(sink), 0);
+	assert_int_equal(read_file(path, out, size + 1), size);
+	assert_memory_equal(in, out, size);
+	assert_null(sink_reserve(sink, 65537));
+	assert_int_equal(sink_error(sink), -EMSGSIZE);
+	sink_free(sink);
+	unlink(path);
+	free(in);
+	free(out);
+}
+
+static void a_full_disk_is_said_and_stays(void **state)
+{
+	struct sink *sink;
+
+	(void)state;
+	assert_int_equal(sink_open("/dev/full", SINK_PLAIN, &sink), 0);
+	assert_int_equal(sink_write(sink, "x", 1), 0);
+	assert_int_equal(sink_flush(sink), -ENOSPC);
+	assert_int_equal(sink_error(sink), -ENOSPC);
+	assert_null(sink_reserve(sink, 1));
+	assert_int_equal(sink_write(sink, "x", 1), -ENOSPC);
+	assert_int_equal(sink_close(sink), -ENOSPC);
+	sink_free(sink);
+}
+
+/* The write that fails half way must not leave half a gzip stream behind what is good. */
+static void gzip_loads_after_the_disk_was_full(void **state)
+{
+	struct rlimit old, limit;
+	struct sink *sink;
+	char *out = malloc(4 << 20), *room;
+	unsigned seed = 1;
+	int i;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	limit = old;
+	limit.rlim_cur = 600000;
+	assert_int_equal(sink_open(in_directory("e.gz"), SINK_GZIP, &sink), 0);
+	assert_int_equal(sink_flush(sink), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	for (i = 0; i < 100 && (room = sink_reserve(sink, 32768)); i++) {
+		for (int k = 0; k < 32768; k++)
+			room[k] = (char)((seed = seed * 1103515245 + 12345) >> 16);
+		sink_commit(sink, 32768);
+	}
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	assert_true(i < 100);
+	assert_int_equal(sink_error(sink), -EFBIG);
+	assert_int_equal(read_file(path, out, 4 << 20), 2 * 262144);
+	sink_free(sink);
+	unlink(path);
+	free(out);
+}
+
+static void what_is_not_a_file_is_written_to_directly(void **state)
+{
+	char text[16];
+	struct sink *sink;
+	struct stat st;
+	int reader;
+
+	(void)state;
+	assert_int_equal(mkfifo(in_directory("fifo"), 0600), 0);
+	reader = open(path, O_RDONLY | O_NONBLOCK);
+	assert_true(reader >= 0);
+	assert_int_equal(sink_open(path, SINK_PLAIN, &sink), 0);
+	assert_int_equal(sink_write(sink, "through", 7), 0);
+	assert_int_equal(sink_close(sink), 0);
+	sink_free(sink);
+	assert_int_equal(read(reader, text, sizeof(text)), 7);
+	close(reader);
+	assert_int_equal(stat(path, &st), 0);
+	assert_true(S_ISFIFO(st.st_mode));
+	unlink(path);
+
+	assert_int_equal(sink_open("/dev/null", SINK_PLAIN, &sink), 0);
+	assert_int_equal(sink_write(sink, "x", 1), 0);
+	assert_int_equal(sink_close(sink), 0);
+	sink_free(sink);
+	assert_int_equal(stat("/dev/null", &st), 0);
+	assert_true(S_ISCHR(st.st_mode));
+}
+
+static void a_link_is_replaced_not_followed(void **state)
+{
+	char target[300], text[16];
+	struct sink *sink;
+	struct stat st;
+
+	(void)state;
+	snprintf(target, sizeof(target), "%s", in_directory("precious"));
+	write_file(target, "precious");
+	assert_int_equal(symlink(target, in_directory("link")), 0);
+	assert_int_equal(sink_open(path, SINK_PLAIN, &sink), 0);
+	assert_int_equal(sink_write(sink, "trace", 5), 0);
+	assert_int_equal(sink_close(sink), 0);
+	sink_free(sink);
+	assert_int_equal(lstat(path, &st), 0);
+	assert_true(S_ISREG(st.st_mode));
+	assert_int_equal(read_file(target, text, sizeof(text)), 8);
+	unlink(target);
+	unlink(path);
+}
+
+static void standard_output(void **state)
+{
+	int pipe_fds[2], saved = dup(STDOUT_FILENO);
+	char text[16];
+	struct sink *sink;
+
+	(void)state;
+	fflush(stdout);
+	assert_int_equal(pipe(pipe_fds), 0);
+	dup2(pipe_fds[1], STDOUT_FILENO);
+	assert_int_equal(sink_open("-", SINK_PLAIN, &sink), 0);
+	assert_int_equal(sink_write(sink, "piped", 5), 0);
+	assert_int_equal(sink_close(sink), 0);
+	sink_free(sink);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+	assert_int_equal(read(pipe_fds[0], text, sizeof(text)), 5);
+	assert_memory_equal(text, "piped", 5);
+	close(pipe_fds[0]);
+	close(pipe_fds[1]);
+}
+
+static void what_cannot_be_written_is_said_at_once(void **state)
+{
+	char long_name[300], name[256];
+	struct sink *sink = NULL;
+
+	(void)state;
+	memset(long_name, 'n', sizeof(long_name));
+	long_name[256] = '\0';
+	assert_int_equal(sink_open(directory, SINK_PLAIN, &sink), -EISDIR);
+	assert_int_equal(sink_open(in_directory("none/x"), SINK_PLAIN, &sink), -ENOENT);
+	assert_int_equal(sink_open("", SINK_PLAIN, &sink), -ENOENT);
+	assert_int_equal(sink_open(in_directory(long_name), SINK_PLAIN, &sink), -ENAMETOOLONG);
+	assert_null(sink);
+
+	/* The longest name that is possible leaves no room for what the temporary one adds. */
+	long_name[255] = '\0';
+	assert_int_equal(sink_open(in_directory(long_name), SINK_PLAIN, &sink), 0);
+	assert_int_equal(sink_close(sink), 0);
+	sink_free(sink);
+	assert_int_equal(entries(name), 1);
+	assert_string_equal(name, long_name);
+	unlink(path);
+}
+
+static int make_directory(void **state)
+{
+	(void)state;
+	return mkdtemp(directory) ? 0 : -1;
+}
+
+static int remove_directory(void **state)
+{
+	(void)state;
+	return rmdir(directory);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(takes_its_name_at_the_first_flush),
+		cmocka_unit_test(the_temporary_file_is_private_and_removed),
+		cmocka_unit_test(gzip_is_whole_after_every_write),
+		cmocka_unit_test(large_pieces_and_the_limit_of_a_reservation),
+		cmocka_unit_test(a_full_disk_is_said_and_stays),
+		cmocka_unit_test(gzip_loads_after_the_disk_was_full),
+		cmocka_unit_test(what_is_not_a_file_is_written_to_directly),
+		cmocka_unit_test(a_link_is_replaced_not_followed),
+		cmocka_unit_test(standard_output),
+		cmocka_unit_test(what_cannot_be_written_is_said_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A trace must survive whatever happens to the one who writes it, and must not destroy an older one
+ * before it is worth more. So the bytes go to a temporary file with a name nobody can guess, in the
+ * directory of the real one, and a rename puts it in place at the first flush: that is the moment
+ * the owner of the sink says that what is there can be loaded. Devices, pipes and standard output
+ * cannot be renamed over and are written to directly.
+ *
+ * gzip: a compressed stream that is cut anywhere, even in its last eight bytes, is refused as a whole
+ * by Perfetto's loader, while several whole streams one after the other are fine (RFC 1952 allows
+ * them, gunzip and zlib read them). So every full buffer becomes a stream of its own, written by one
+ * write(): a recorder killed without warning leaves a file that loads. It costs about 2 % in size.
+ *
+ * The first error stays: everything after it is refused, so that a file never has a hole.
+ */
+#include "handlers/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum {
+	BUFFER_SIZE = 256 * 1024,
+	MAX_RESERVE = 64 * 1024,
+	GZIP_WINDOW = 15 + 16, /* zlib's way of saying: largest window, gzip's header and trailer */
+	GZIP_LEVEL = 1,	       /* a recorder must keep up; level 6 takes four times as long */
+};
+
+struct sink {
+	char *path;
+	char *temporary;  /* name within the directory; NULL once renamed, or without a rename */
+	const char *name; /* the last part of path */
+	int directory;	  /* -1: no rename is due */
+	int fd;
+	bool regular;
+	int error;
+	enum sink_format format;
+	z_stream z;
+	bool z_ready;
+	unsigned char *packed;
+	size_t packed_size;
+	size_t used;
+	uint64_t bytes;
+	uint64_t size;
+	char buffer[BUFFER_SIZE];
+};
+
+static int fail(struct sink *sink, int error)
+{
+	if (!sink->error)
+		sink->error = error;
+	return sink->error;
+}
+
+/* --- opening ----------------------------------------------------------------------------------- */
+
+static int random_letters(char *out, size_t n)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
+	unsigned char bytes[16];
+
+	if (getrandom(bytes, n, 0) != (ssize_t)n)
+		return -EIO;
+	for (size_t i = 0; i < n; i++)
+		out[i] = letters[bytes[i] % 32];
+	return 0;
+}
+
+static int create_temporary(struct sink *sink)
+{
+	/* Room for ".", ".XXXXXXXX.tmp" and as much of the name as still fits a name of 255 bytes. */
+	char name[256];
+	char unique[9] = "";
+
+	for (int tries = 0; tries < 16; tries++) {
+		int r = random_letters(unique, 8);
+
+		if (r < 0)
+			return r;
+		snprintf(name, sizeof(name), ".%.*s.%s.tmp", 240, sink->name, unique);
+		sink->fd = openat(sink->directory, name,
+				  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (sink->fd >= 0) {
+			sink->temporary = strdup(name);
+			if (sink->temporary)
+				return 0;
+			unlinkat(sink->directory, name, 0);
+			return -ENOMEM;
+		}
+		if (errno != EEXIST)
+			return -errno;
+	}
+	return -EEXIST;
+}
+
+/* A device, a pipe, a terminal. What was looked at may have been replaced since: look again. */
+static int open_special(struct sink *sink)
+{
+	struct stat st;
+
+	sink->fd = open(sink->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	if (sink->fd < 0)
+		return -errno;
+	if (fstat(sink->fd, &st) < 0)
+		return -errno;
+	return S_ISREG(st.st_mode) ? -EEXIST : 0;
+}
+
+/* What would make the rename fail is said now, before anything has been recorded. */
+static int check_rename(const struct sink *sink)
+{
+	struct stat dir, old;
+	uid_t me = geteuid();
+
+	if (strlen(sink->name) > NAME_MAX)
+		return -ENAMETOOLONG;
+	if (fstat(sink->directory, &dir) < 0)
+		return -errno;
+	if (!(dir.st_mode & S_ISVTX) || me == 0 || me == dir.st_uid)
+		return 0;
+	if (fstatat(sink->directory, sink->name, &old, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	return old.st_uid == me ? 0 : -EPERM;
+}
+
+static int open_beside(struct sink *sink)
+{
+	const char *slash = strrchr(sink->path, '/');
+	char *directory;
+	int r;
+
+	sink->name = slash ? slash + 1 : sink->path;
+	if (!sink->name[0])
+		return -EISDIR;
+	if (!slash)
+		directory = strdup(".");
+	else
+		directory = strndup(sink->path, slash == sink->path ? 1 : slash - sink->path);
+	if (!directory)
+		return -ENOMEM;
+	sink->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	free(directory);
+	if (sink->directory < 0)
+		return -errno;
+	sink->regular = true;
+	r = check_rename(sink);
+	return r < 0 ? r : create_temporary(sink);
+}
+
+static int open_target(struct sink *sink)
+{
+	struct stat st;
+
+	if (!strcmp(sink->path, "-") || !strcmp(sink->path, "/dev/stdout")) {
+		sink->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+		return sink->fd < 0 ? -errno : 0;
+	}
+	if (!sink->path[0])
+		return -ENOENT;
+	if (stat(sink->path, &st) == 0 && !S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : open_special(sink);
+	return open_beside(sink);
+}
+
+static int open_gzip(struct sink *sink)
+{
+	if (deflateInit2(&sink->z, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) !=
+	    Z_OK)
+		return -ENOMEM;
+	sink->z_ready = true;
+	sink->packed_size = deflateBound(&sink->z, BUFFER_SIZE);
+	sink->packed = malloc(sink->packed_size);
+	return sink->packed ? 0 : -ENOMEM;
+}
+
+int sink_open(const char *path, enum sink_format format, struct sink **ret_sink)
+{
+	struct sink *sink = calloc(1, sizeof(*sink));
+	int r = -ENOMEM;
+
+	if (!sink)
+		return -ENOMEM;
+	sink->fd = -1;
+	sink->directory = -1;
+	sink->format = format;
+	sink->path = strdup(path);
+	if (sink->path)
+		r = format == SINK_GZIP ? open_gzip(sink) : 0;
+	if (r == 0)
+		r = open_target(sink);
+	if (r < 0) {
+		sink_free(sink);
+		return r;
+	}
+	*ret_sink = sink;
+	return 0;
+}
+
+/* --- writing ----------------------------------------------------------------------------------- */
+
+static int write_all(struct sink *sink, const void *bytes, size_t size)
+{
+	const char *at = bytes;
+	uint64_t start = sink->size;
+
+	while (size > 0) {
+		ssize_t n = write(sink->fd, at, size);
+
+		if (n > 0) {
+			at += n;
+			size -= n;
+			sink->size += n;
+		} else if (n < 0 && errno == EAGAIN) { /* someone made the pipe non-blocking */
+			struct pollfd pollfd = { .fd = sink->fd, .events = POLLOUT };
+
+			poll(&pollfd, 1, -1);
+		} else if (n == 0 || errno != EINTR) {
+			int error = n == 0 ? -EIO : -errno;
+
+			/* Part of a gzip stream would make all before it unreadable. */
+			if (sink->format == SINK_GZIP && sink->regular &&
+			    ftruncate(sink->fd, start) == 0)
+				sink->size = start;
+			return fail(sink, error);
+		}
+	}
+	return 0;
+}
+
+static int drain(struct sink *sink)
+{
+	size_t used = sink->used;
+
+	if (sink->error || used == 0)
+		return sink->error;
+	sink->used = 0;
+	if (sink->format == SINK_PLAIN)
+		return write_all(sink, sink->buffer, used);
+	deflateReset(&sink->z);
+	sink->z.next_in = (unsigned char *)sink->buffer;
+	sink->z.avail_in = used;
+	sink->z.next_out = sink->packed;
+	sink->z.avail_out = sink->packed_size;
+	if (deflate(&sink->z, Z_FINISH) != Z_STREAM_END)
+		return fail(sink, -EIO);
+	return write_all(sink, sink->packed, sink->packed_size - sink->z.avail_out);
+}
+
+char *sink_reserve(struct sink *sink, size_t size)
+{
+	if (size > MAX_RESERVE)
+		fail(sink, -EMSGSIZE);
+	if (BUFFER_SIZE - sink->used < size)
+		drain(sink);
+	return sink->error ? NULL : sink->buffer + sink->used;
+}
+
+void sink_commit(struct sink *sink, size_t used)
+{
+	sink->used += used;
+	sink->bytes += used;
+}
+
+int sink_write(struct sink *sink, const void *bytes, size_t size)
+{
+	const char *at = bytes;
+
+	while (size > 0) {
+		size_t part = size < MAX_RESERVE ? size : MAX_RESERVE;
+		char *room = sink_reserve(sink, part);
+
+		if (!room)
+			return sink->error;
+		memcpy(room, at, part);
+		sink_commit(sink, part);
+		at += part;
+		size -= part;
+	}
+	return sink->error;
+}
+
+int sink_flush(struct sink *sink)
+{
+	if (drain(sink) < 0)
+		return sink->error;
+	if (sink->temporary) {
+		if (renameat(sink->directory, sink->temporary, sink->directory, sink->name) < 0)
+			return fail(sink, -errno);
+		free(sink->temporary);
+		sink->temporary = NULL;
+	}
+	return 0;
+}
+
+int sink_close(struct sink *sink)
+{
+	sink_flush(sink);
+	if (sink->fd >= 0) {
+		/* Some file systems say only now that the disk is full. EINTR: it is closed. */
+		if (close(sink->fd) < 0 && errno != EINTR)
+			fail(sink, -errno);
+		sink->fd = -1;
+	}
+	return sink->error;
+}
+
+void sink_free(struct sink *sink)
+{
+	if (!sink)
+		return;
+	if (sink->temporary)
+		unlinkat(sink->directory, sink->temporary, 0);
+	if (sink->fd >= 0)
+		close(sink->fd);
+	if (sink->directory >= 0)
+		close(sink->directory);
+	if (sink->z_ready)
+		deflateEnd(&sink->z);
+	free(sink->packed);
+	free(sink->temporary);
+	free(sink->path);
+	free(sink);
+}
+
+int sink_error(const struct sink *sink)
+{
+	return sink->error;
+}
+
+uint64_t sink_bytes(const struct sink *sink)
+{
+	return sink->bytes;
+}
+
+uint64_t sink_size(const struct sink *sink)
+{
+	return sink->size;
+}
+
+const char *sink_path(const struct sink *sink)
+{
+	return sink->path;
+}

@@ -50,12 +50,12 @@ enum track_kind {
 struct track {
 	enum track_kind kind;
 	uint64_t uuid;
-	const struct process *process;
-	const struct name *name; /* of the counter, or of the asynchronous slices */
-	const struct name *key;	 /* of the series; NULL for a counter with a single one */
-	const struct name *unit; /* "bytes", "Hz", ...; NULL: none */
-	unsigned lane;		 /* ASYNC: 0, 1, 2, ... among those of this name */
-	bool is_double;		 /* COUNTER: the type of its first value, informative */
+	const struct process *process; /* NULL: of the whole machine */
+	const struct name *name;       /* of the counter, or of the asynchronous slices */
+	const struct name *key;	       /* of the series; NULL for a counter with a single one */
+	const struct name *unit;       /* "bytes", "Hz", ...; NULL: none */
+	unsigned lane;		       /* ASYNC: 0, 1, 2, ... among those of this name */
+	bool is_double;		       /* COUNTER: the type of its first value, informative */
 };
 
 /* Why a slice ended otherwise than by its own END. */
@@ -77,6 +77,7 @@ struct fact {
 		*name; /* END: of its BEGIN. Formats that must not repeat it leave it out */
 	const struct name *category;
 	uint64_t id;	/* ASYNC, FLOW */
+	bool in_slice;	/* FLOW: a slice is open on the thread */
 	uint64_t count; /* LOST */
 	unsigned n_args;
 	const struct arg

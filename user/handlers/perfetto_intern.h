@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Interning: a name stands in the trace once, events refer to it by number. The number is the name's
+ * own id, so that no table has to be searched; what is kept is which ids were defined already.
+ */
+#ifndef PROFTRACE_HANDLERS_PERFETTO_INTERN_H
+#define PROFTRACE_HANDLERS_PERFETTO_INTERN_H
+
+#include <stdint.h>
+
+#include "timeline/names.h"
+
+struct perfetto;
+
+enum {
+	/* A category that is a list "a,b,c" becomes several; the third has the number id + 2 << 24. */
+	INTERN_PART_SHIFT = 24,
+	INTERN_MAX_PARTS = 64, /* a list of MAX_NAME bytes has no more */
+	INTERN_MAX_ID = 1 << 20,
+};
+
+struct intern_entry {
+	uint8_t defined; /* bits: enum intern_kind */
+	uint8_t parts;	 /* of the list of categories; 0: not defined yet */
+};
+
+struct interned {
+	struct intern_entry *entries;
+	uint32_t size;
+};
+
+enum intern_kind {
+	INTERN_NAME = 1,
+	INTERN_KEY = 2,
+};
+
+/*
+ * The number for a name or an annotation's name, defined in the trace if it was not yet. 0: the name
+ * is NULL or is to be written in full, since its id is beyond the table.
+ */
+uint64_t perfetto_intern(struct perfetto *p, const struct name *name, enum intern_kind kind);
+/* The same for categories: how many there are, or 0. */
+unsigned perfetto_intern_category(struct perfetto *p, const struct name *category);
+
+/* Forgets what was defined: a reader that missed a part of the trace has forgotten it too. */
+void perfetto_intern_clear(struct interned *interned);
+
+#endif

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * The packets that are rare: the start and the end of the trace, descriptions of tracks, clocks and
+ * losses. They are put together with the generated code.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "handlers/perfetto_internal.h"
+#include "handlers/perfetto_wire.h"
+#include "handlers/text_limit.h"
+
+/* Adds the sequence and writes the packet as one element of the Trace message. */
+int perfetto_write(struct perfetto *p, Perfetto__Protos__TracePacket *packet)
+{
+	uint8_t head[1 + WIRE_VARINT_MAX];
+	uint8_t *bytes, *end;
+	size_t size;
+	int r;
+
+	packet->has_trusted_packet_sequence_id = true;
+	packet->trusted_packet_sequence_id = PERFETTO_SEQUENCE;
+	size = perfetto__protos__trace_packet__get_packed_size(packet);
+	head[0] = 1 << 3 | WIRE_BYTES;
+	end = wire_varint(head + 1, size);
+	/* Not straight into the sink: nothing bounds the length of a kernel's version. */
+	bytes = malloc(size);
+	if (!bytes)
+		return -ENOMEM;
+	perfetto__protos__trace_packet__pack(packet, bytes);
+	r = sink_write(p->sink, head, end - head);
+	if (r == 0)
+		r = sink_write(p->sink, bytes, size);
+	free(bytes);
+	return r;
+}
+
+/* --- start and clocks -------------------------------------------------------------------------- */
+
+/* From here on nothing that was said earlier in the sequence counts. */
+static void add_defaults(Perfetto__Protos__TracePacket *packet,
+			 Perfetto__Protos__TracePacketDefaults *defaults)
+{
+	defaults->has_timestamp_clock_id = true;
+	defaults->timestamp_clock_id = PERFETTO_CLOCK_MONOTONIC;
+	packet->trace_packet_defaults = defaults;
+	packet->has_sequence_flags = true;
+	packet->sequence_flags = PERFETTO_CLEARED;
+}
+
+static int write_uuid(struct perfetto *p, const uint64_t uuid[2])
+{
+	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	Perfetto__Protos__TraceUuid trace_uuid = PERFETTO__PROTOS__TRACE_UUID__INIT;
+
+	trace_uuid.has_msb = trace_uuid.has_lsb = true;
+	trace_uuid.msb = (int64_t)uuid[0];
+	trace_uuid.lsb = (int64_t)uuid[1];
+	packet.trace_uuid = &trace_uuid;
+	return perfetto_write(p, &packet);
+}
+
+static int write_system(struct perfetto *p, const struct trace_info *info)
+{
+	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	Perfetto__Protos__SystemInfo system = PERFETTO__PROTOS__SYSTEM_INFO__INIT;
+	Perfetto__Protos__Utsname utsname = PERFETTO__PROTOS__UTSNAME__INIT;
+
+	utsname.sysname = (char *)info->sysname;
+	utsname.version = (char *)info->kernel_version;
+	utsname.release = (char *)info->kernel_release;
+	utsname.machine = (char *)info->machine;
+	system.utsname = &utsname;
+	packet.system_info = &system;
+	return perfetto_write(p, &packet);
+}
+
+static int write_defaults(struct perfetto *p)
+{
+	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	Perfetto__Protos__TracePacketDefaults defaults =
+		PERFETTO__PROTOS__TRACE_PACKET_DEFAULTS__INIT;
+
+	add_defaults(&packet, &defaults);
+	packet.has_first_packet_on_sequence = true;
+	packet.first_packet_on_sequence = true;
+	return perfetto_write(p, &packet);
+}
+
+/* `clock` may know the monotonic clock only: a loader refuses events of a clock it never saw. */
+static int write_snapshot(struct perfetto *p, const struct clock_reading *clock)
+{
+	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	Perfetto__Protos__ClockSnapshot snapshot = PERFETTO__PROTOS__CLOCK_SNAPSHOT__INIT;
+	const struct {
+		uint32_t id;
+		uint64_t ns;
+	} known[] = {
+		{ PERFETTO_CLOCK_MONOTONIC, clock->monotonic },
+		{ PERFETTO_CLOCK_BOOTTIME, clock->boottime },
+		{ PERFETTO_CLOCK_REALTIME, clock->realtime },
+	};
+	Perfetto__Protos__ClockSnapshot__Clock clocks[3];
+	Perfetto__Protos__ClockSnapshot__Clock *list[3];
+
+	for (size_t i = 0; i < 3; i++) {
+		Perfetto__Protos__ClockSnapshot__Clock *c = &clocks[snapshot.n_clocks];
+
+		if (i > 0 && !known[i].ns)
+			continue;
+		perfetto__protos__clock_snapshot__clock__init(c);
+		c->has_clock_id = c->has_timestamp = true;
+		c->clock_id = known[i].id;
+		c->timestamp = known[i].ns;
+		list[snapshot.n_clocks++] = c;
+	}
+	snapshot.clocks = list;
+	snapshot.has_primary_trace_clock = true;
+	snapshot.primary_trace_clock = PERFETTO__PROTOS__BUILTIN_CLOCK__BUILTIN_CLOCK_MONOTONIC;
+	packet.clock_snapshot = &snapshot;
+	return perfetto_write(p, &packet);
+}
+
+/*
+ * The loader calls a snapshot whose clocks go backwards an error of the trace. Only the wall clock
+ * may do that; a reading that is not newer than the last one says nothing new.
+ */
+int perfetto_write_clock(struct perfetto *p, const struct clock_reading *clock)
+{
+	struct clock_reading reading = *clock;
+
+	if (reading.monotonic <= p->last_clock.monotonic)
+		return 0;
+	if (reading.boottime < p->last_clock.boottime)
+		reading.boottime = 0;
+	else
+		p->last_clock.boottime = reading.boottime;
+	p->last_clock.monotonic = reading.monotonic;
+	return write_snapshot(p, &reading);
+}
+
+int perfetto_write_start(struct perfetto *p, const struct trace_info *info)
+{
+	int r;
+
+	p->last_clock = info->clock;
+	if (!p->last_clock.monotonic)
+		p->last_clock = (struct clock_reading){ .monotonic = info->start_ns };
+	r = write_uuid(p, info->trace_uuid);
+	if (r == 0)
+		r = write_system(p, info);
+	if (r == 0)
+		r = write_snapshot(p, &p->last_clock);
+	return r < 0 ? r : write_defaults(p);
+}
+
+/* --- tracks ------------------------------------------------------------------------------------ */
+
+static int write_descriptor(struct perfetto *p, Perfetto__Protos__TrackDescriptor *descriptor,
+			    uint64_t uuid, const struct process *parent)
+{
+	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+
+	descriptor->has_uuid = true;
+	descriptor->uuid = uuid;
+	if (parent) {
+		descriptor->has_parent_uuid = true;
+		descriptor->parent_uuid = parent->uuid;
+	}
+	packet.track_descriptor = descriptor;
+	return perfetto_write(p, &packet);
+}
+
+int perfetto_write_process(struct perfetto *p, const struct process *process)
+{
+	Perfetto__Protos__TrackDescriptor track = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
+	Perfetto__Protos__ProcessDescriptor descriptor = PERFETTO__PROTOS__PROCESS_DESCRIPTOR__INIT;
+
+	descriptor.has_pid = true;
+	descriptor.pid = (int32_t)process->pid;
+	descriptor.process_name = process->name ? (char *)process->name->text : NULL;
+	descriptor.has_start_timestamp_ns = process->start_ns != 0;
+	descriptor.start_timestamp_ns = (int64_t)process->start_ns;
+	track.process = &descriptor;
+	return write_descriptor(p, &track, process->uuid, NULL);
+}
+
+int perfetto_write_thread(struct perfetto *p, const struct thread *thread)
+{
+	Perfetto__Protos__TrackDescriptor track = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
+	Perfetto__Protos__ThreadDescriptor descriptor = PERFETTO__PROTOS__THREAD_DESCRIPTOR__INIT;
+
+	descriptor.has_pid = descriptor.has_tid = true;
+	descriptor.pid = thread->process ? (int32_t)thread->process->pid : 0;
+	descriptor.tid = thread->tid;
+	descriptor.thread_name = thread->name ? (char *)thread->name->text : NULL;
+	track.thread = &descriptor;
+	return write_descriptor(p, &track, thread->uuid, thread->process);
+}
+
+static void describe_counter(const struct track *track, Perfetto__Protos__CounterDescriptor *out)
+{
+	if (!track->unit)
+		return;
+	if (!strcmp(track->unit->text, "bytes")) {
+		out->has_unit = true;
+		out->unit = PERFETTO__PROTOS__COUNTER_DESCRIPTOR__UNIT__UNIT_SIZE_BYTES;
+	} else {
+		out->unit_name = (char *)track->unit->text;
+	}
+}
+
+int perfetto_write_track(struct perfetto *p, const struct track *track)
+{
+	Perfetto__Protos__TrackDescriptor descriptor = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
+	Perfetto__Protos__CounterDescriptor counter = PERFETTO__PROTOS__COUNTER_DESCRIPTOR__INIT;
+	const char *name = track->name ? track->name->text : "";
+	char both[2 * LIMIT_NAME + 2];
+
+	descriptor.name = (char *)name;
+	if (track->kind == TRACK_COUNTER) {
+		describe_counter(track, &counter);
+		descriptor.counter = &counter;
+	}
+	if (track->key) {
+		size_t n = text_fit(name, strlen(name), LIMIT_NAME);
+		size_t k = text_fit(track->key->text, track->key->length, LIMIT_NAME);
+
+		snprintf(both, sizeof(both), "%.*s %.*s", (int)n, name, (int)k, track->key->text);
+		descriptor.name = both;
+	}
+	return write_descriptor(p, &descriptor, track->uuid, track->process);
+}
+
+int perfetto_write_global_track(struct perfetto *p)
+{
+	Perfetto__Protos__TrackDescriptor descriptor = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
+
+	descriptor.name = (char *)"global";
+	p->global_declared = true;
+	return write_descriptor(p, &descriptor, p->global_uuid, NULL);
+}
+
+/* --- losses and the end ------------------------------------------------------------------------ */
+
+/*
+ * Marks are missing before this packet. Everything that later packets refer to is said again, since
+ * a reader treats the sequence as begun anew; so this packet itself refers to nothing.
+ */
+int perfetto_write_lost(struct perfetto *p, const struct fact *fact, uint64_t track_uuid)
+{
+	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	Perfetto__Protos__TracePacketDefaults defaults =
+		PERFETTO__PROTOS__TRACE_PACKET_DEFAULTS__INIT;
+	Perfetto__Protos__TrackEvent event = PERFETTO__PROTOS__TRACK_EVENT__INIT;
+	Perfetto__Protos__DebugAnnotation count = PERFETTO__PROTOS__DEBUG_ANNOTATION__INIT;
+	Perfetto__Protos__DebugAnnotation *list[] = { &count };
+
+	perfetto_intern_clear(&p->interned);
+	add_defaults(&packet, &defaults);
+	packet.has_previous_packet_dropped = true;
+	packet.previous_packet_dropped = 1;
+	packet.has_timestamp = true;
+	packet.timestamp = fact->ts_ns;
+	count.name = (char *)"count";
+	count.has_uint_value = true;
+	count.uint_value = fact->count;
+	event.has_type = event.has_track_uuid = true;
+	event.type = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT;
+	event.track_uuid = track_uuid;
+	event.name = (char *)"events lost";
+	event.n_debug_annotations = 1;
+	event.debug_annotations = list;
+	packet.track_event = &event;
+	return perfetto_write(p, &packet);
+}
+
+/* What the program did wrong, and what began before the recording, is not a loss of data. */
+static uint64_t lost_data(const struct account *account)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < LOST_REASONS; i++)
+		if (i != LOST_CUT && i != LOST_UNMATCHED)
+			sum += account->lost[i];
+	return sum;
+}
+
+/* The last packet of a trace. A trace without it was cut off. */
+int perfetto_write_stats(struct perfetto *p, const struct account *account)
+{
+	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	Perfetto__Protos__TraceStats stats = PERFETTO__PROTOS__TRACE_STATS__INIT;
+	Perfetto__Protos__TraceStats__BufferStats buffer =
+		PERFETTO__PROTOS__TRACE_STATS__BUFFER_STATS__INIT;
+	Perfetto__Protos__TraceStats__BufferStats *list[] = { &buffer };
+
+	buffer.has_trace_writer_packet_loss = true;
+	buffer.trace_writer_packet_loss = lost_data(account);
+	stats.n_buffer_stats = 1;
+	stats.buffer_stats = list;
+	stats.has_final_flush_outcome = true;
+	stats.final_flush_outcome =
+		account->orderly
+			? PERFETTO__PROTOS__TRACE_STATS__FINAL_FLUSH_OUTCOME__FINAL_FLUSH_SUCCEEDED
+			: PERFETTO__PROTOS__TRACE_STATS__FINAL_FLUSH_OUTCOME__FINAL_FLUSH_FAILED;
+	packet.trace_stats = &stats;
+	return perfetto_write(p, &packet);
+}

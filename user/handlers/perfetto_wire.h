@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The few rules of protobuf's encoding that the events need, as functions that write at a pointer
+ * and return where they stopped. An event is written a million times a second: generated code, which
+ * first wants a tree of structures and then walks it twice, costs several times as much.
+ */
+#ifndef PROFTRACE_HANDLERS_PERFETTO_WIRE_H
+#define PROFTRACE_HANDLERS_PERFETTO_WIRE_H
+
+#include <endian.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum wire_type {
+	WIRE_VARINT = 0,
+	WIRE_FIXED64 = 1,
+	WIRE_BYTES = 2,
+};
+
+enum {
+	WIRE_VARINT_MAX = 10
+};
+
+static inline uint8_t *wire_varint(uint8_t *at, uint64_t value)
+{
+	while (value >= 0x80) {
+		*at++ = (uint8_t)value | 0x80;
+		value >>= 7;
+	}
+	*at++ = (uint8_t)value;
+	return at;
+}
+
+static inline size_t wire_varint_size(uint64_t value)
+{
+	return (70 - __builtin_clzll(value | 1)) / 7;
+}
+
+static inline uint8_t *wire_number(uint8_t *at, unsigned field, uint64_t value)
+{
+	at = wire_varint(at, field << 3 | WIRE_VARINT);
+	return wire_varint(at, value);
+}
+
+static inline uint8_t *wire_fixed64(uint8_t *at, unsigned field, uint64_t value)
+{
+	at = wire_varint(at, field << 3 | WIRE_FIXED64);
+	value = htole64(value);
+	memcpy(at, &value, sizeof(value));
+	return at + sizeof(value);
+}
+
+static inline uint8_t *wire_double(uint8_t *at, unsigned field, double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return wire_fixed64(at, field, bits);
+}
+
+static inline uint8_t *wire_text(uint8_t *at, unsigned field, const char *text, size_t length)
+{
+	at = wire_varint(at, field << 3 | WIRE_BYTES);
+	at = wire_varint(at, length);
+	memcpy(at, text, length);
+	return at + length;
+}
+
+/*
+ * A message within a message is preceded by its length, which is known when it is written. Nearly
+ * all are shorter than 128 bytes: wire_open() leaves room for a length of one byte, and wire_close()
+ * moves the contents up when that was too little. Up to four bytes more than the contents are used.
+ */
+static inline uint8_t *wire_open(uint8_t *at, unsigned field)
+{
+	return wire_varint(at, field << 3 | WIRE_BYTES) + 1;
+}
+
+static inline uint8_t *wire_close(uint8_t *contents, uint8_t *end)
+{
+	size_t length = end - contents;
+	size_t extra = wire_varint_size(length) - 1;
+
+	if (extra)
+		memmove(contents + extra, contents, length);
+	wire_varint(contents - 1, length);
+	return end + extra;
+}
+
+#endif

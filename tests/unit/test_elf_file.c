@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+
+#include "elf_image.h"
+#include "target/elf_file.h"
+#include "target/usdt.h"
+
+static struct elf_file *must_open(const struct image *m)
+{
+	struct elf_file *elf = NULL;
+	struct failure f;
+	int fd = image_fd(m);
+
+	assert_int_equal(elf_file_open(fd, &elf, &f), 0);
+	return elf;
+}
+
+static void done(struct elf_file *elf)
+{
+	close(elf->fd);
+	elf_file_free(elf);
+}
+
+static void must_refuse_bytes(const void *bytes, size_t size, int error, const char *reason)
+{
+	struct elf_file *elf = (struct elf_file *)1;
+	struct failure f;
+	int fd = image_bytes_fd(bytes, size);
+
+	assert_int_equal(elf_file_open(fd, &elf, &f), error);
+	assert_ptr_equal(elf, (struct elf_file *)1);
+	if (!strstr(f.reason, reason))
+		fail_msg("'%s' lacks '%s'", f.reason, reason);
+	assert_int_equal(elf_file_open(fd, &elf, NULL), error);
+	close(fd);
+}
+
+static void must_refuse(const struct image *m, const char *reason)
+{
+	must_refuse_bytes(m->bytes, sizeof(m->bytes), -ENOEXEC, reason);
+}
+
+static void opens_a_library(void **state)
+{
+	static const uint8_t id[] = { 0xab, 0xcd, 0xef };
+	struct elf_file *elf;
+	struct image m;
+
+	(void)state;
+	image_init(&m, EM_AARCH64);
+	image_add_note(&m, "Else", 1, "1234567", 7, 4);
+	image_add_note(&m, "GNU", NT_GNU_ABI_TAG, "12345678", 8, 4);
+	image_add_note(&m, "GNU", NT_GNU_BUILD_ID, id, sizeof(id), 4);
+	elf = must_open(&m);
+	assert_int_equal(elf->machine, EM_AARCH64);
+	assert_int_equal(elf->type, ET_DYN);
+	assert_true(elf->has_interp);
+	assert_string_equal(elf->interp, "/lib/ld.so");
+	assert_int_equal(elf->build_id_size, sizeof(id));
+	assert_memory_equal(elf->build_id, id, sizeof(id));
+	done(elf);
+}
+
+static void refuses_what_is_no_elf_file(void **state)
+{
+	struct failure f;
+	struct elf_file *elf;
+	struct image m;
+	int ends[2], fd;
+
+	(void)state;
+	image_init(&m, EM_X86_64);
+	must_refuse_bytes("", 0, -ENOEXEC, "empty");
+	must_refuse_bytes("#!/bin/sh\n", 10, -ENOEXEC, "does not begin like one");
+	must_refuse_bytes("\177EL", 3, -ENOEXEC, "does not begin like one");
+	must_refuse_bytes("\177ELF", 4, -ENOEXEC, "ends within its header");
+	must_refuse_bytes(m.bytes, 63, -ENOEXEC, "ends within its header");
+	must_refuse_bytes(m.bytes, 100, -ENOEXEC, "program headers lie past its end");
+
+	fd = open("/", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(elf_file_open(fd, &elf, &f), -EISDIR);
+	close(fd);
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(elf_file_open(ends[0], &elf, &f), -EINVAL);
+	close(ends[0]);
+	close(ends[1]);
+	assert_int_equal(elf_file_open(-1, &elf, &f), -EBADF);
+}
+
+static void refuses_files_for_others(void **state)
+{
+	struct image good, m;
+
+	(void)state;
+	image_init(&good, EM_X86_64);
+	m = good;
+	image_header(&m)->e_ident[EI_CLASS] = ELFCLASS32;
+	must_refuse(&m, "64-bit");
+	m = good;
+	image_header(&m)->e_ident[EI_DATA] = ELFDATA2MSB;
+	must_refuse(&m, "little-endian");
+	m = good;
+	image_header(&m)->e_machine = EM_RISCV;
+	must_refuse(&m, "e_machine 243");
+	m = good;
+	image_header(&m)->e_type = ET_REL;
+	must_refuse(&m, "not been linked");
+	m = good;
+	image_header(&m)->e_type = ET_CORE;
+	must_refuse(&m, "core dump");
+	m = good;
+	image_header(&m)->e_type = 0x1234;
+	must_refuse(&m, "e_type 4660");
+	m = good;
+	image_header(&m)->e_phentsize = 32;
+	must_refuse(&m, "wrong size");
+	m = good;
+	image_header(&m)->e_phnum = 0;
+	must_refuse(&m, "no program headers");
+	m = good;
+	image_header(&m)->e_phnum = PN_XNUM;
+	must_refuse(&m, "65535 program headers");
+	m = good;
+	image_header(&m)->e_phoff = UINT64_MAX - 8;
+	must_refuse(&m, "past its end");
+}
+
+static void finds_offsets(void **state)
+{
+	const uint64_t code = IMAGE_CODE_VADDR + IMAGE_CODE, data = IMAGE_DATA_VADDR + IMAGE_DATA;
+	struct elf_file *elf;
+	struct image m;
+	uint64_t offset = 0;
+
+	(void)state;
+	image_init(&m, EM_X86_64);
+	elf = must_open(&m);
+	assert_int_equal(elf_file_offset(elf, code + 5, ELF_ANYWHERE, &offset), 0);
+	assert_int_equal(offset, IMAGE_CODE + 5);
+	assert_int_equal(elf_file_offset(elf, code + 5, ELF_EXECUTABLE, &offset), 0);
+	assert_int_equal(elf_file_offset(elf, code + 5, ELF_WRITABLE, &offset), -ENOENT);
+	assert_int_equal(elf_file_offset(elf, data, ELF_WRITABLE, &offset), 0);
+	assert_int_equal(offset, IMAGE_DATA);
+	assert_int_equal(elf_file_offset(elf, data, ELF_EXECUTABLE, &offset), -ENOENT);
+	/* .bss has no bytes in the file; nor has what straddles its beginning. */
+	assert_int_equal(elf_file_offset(elf, data + IMAGE_DATA_SIZE, ELF_ANYWHERE, &offset),
+			 -ENOENT);
+	assert_int_equal(elf_file_range(elf, data + IMAGE_DATA_SIZE - 4, 4, ELF_WRITABLE, &offset),
+			 0);
+	assert_int_equal(elf_file_range(elf, data + IMAGE_DATA_SIZE - 2, 4, ELF_WRITABLE, &offset),
+			 -ENOENT);
+	assert_int_equal(elf_file_range(elf, data, UINT64_MAX, ELF_WRITABLE, &offset), -ENOENT);
+	assert_int_equal(elf_file_offset(elf, code - 1, ELF_ANYWHERE, &offset), -ENOENT);
+	assert_int_equal(elf_file_offset(elf, UINT64_MAX, ELF_ANYWHERE, &offset), -ENOENT);
+	done(elf);
+}
+
+static void ignores_segments_that_overflow(void **state)
+{
+	struct elf_file *elf;
+	struct image m;
+	uint64_t offset;
+
+	(void)state;
+	image_init(&m, EM_X86_64);
+	image_segment(&m, SEG_CODE)->p_vaddr = UINT64_MAX - 8;
+	image_segment(&m, SEG_READ)->p_offset = INT64_MAX;
+	image_segment(&m, SEG_DATA)->p_filesz = 3 * IMAGE_DATA_SIZE; /* more than p_memsz */
+	elf = must_open(&m);
+	assert_int_equal(elf_file_offset(elf, UINT64_MAX - 4, ELF_ANYWHERE, &offset), -ENOENT);
+	assert_int_equal(elf_file_offset(elf, 8, ELF_ANYWHERE, &offset), -ENOENT);
+	assert_int_equal(elf_file_offset(elf, IMAGE_DATA_VADDR + IMAGE_DATA, ELF_ANYWHERE, &offset),
+			 -ENOENT);
+	done(elf);
+}
+
+static void reads_strings(void **state)
+{
+	struct elf_file *elf;
+	struct image m;
+	char text[64];
+
+	(void)state;
+	image_init(&m, EM_X86_64);
+	memset(m.bytes + IMAGE_DATA - 8, 'x', 8); /* the code ends in the middle of a string */
+	memcpy(m.bytes + IMAGE_DATA, "changes", 8);
+	elf = must_open(&m);
+	assert_int_equal(elf_file_string(elf, IMAGE_STRING, text, sizeof(text)), 13);
+	assert_string_equal(text, "a static name");
+	assert_int_equal(elf_file_string(elf, IMAGE_STRING + 2, text, sizeof(text)), 11);
+	assert_string_equal(text, "static name");
+	assert_int_equal(elf_file_string(elf, IMAGE_STRING + 13, text, sizeof(text)), 0);
+	assert_int_equal(elf_file_string(elf, IMAGE_STRING, text, 14), 13);
+	assert_int_equal(elf_file_string(elf, IMAGE_STRING, text, 13), 13); /* cut by one */
+	assert_string_equal(text, "a static nam");
+	assert_int_equal(elf_file_string(elf, IMAGE_STRING, text, 1), 1);
+	assert_string_equal(text, "");
+	assert_int_equal(elf_file_string(elf, IMAGE_STRING, text, 0), -EINVAL);
+	/* What is writable may have changed since; what is nowhere is no string either. */
+	assert_int_equal(elf_file_string(elf, IMAGE_DATA_VADDR + IMAGE_DATA, text, sizeof(text)),
+			 -ENOENT);
+	assert_int_equal(elf_file_string(elf, 0x123456789, text, sizeof(text)), -ENOENT);
+	assert_int_equal(
+		elf_file_string(elf, IMAGE_CODE_VADDR + IMAGE_DATA - 8, text, sizeof(text)),
+		-ENOENT);
+	done(elf);
+}
+
+static void reads_bytes(void **state)
+{
+	struct elf_file *elf;
+	struct image m;
+	char bytes[16];
+
+	(void)state;
+	image_init(&m, EM_X86_64);
+	elf = must_open(&m);
+	assert_int_equal(elf_file_bytes(elf, IMAGE_STRING, bytes, 8), 0);
+	assert_memory_equal(bytes, "a static", 8);
+	assert_int_equal(elf_file_bytes(elf, IMAGE_CODE - 4, bytes, 4), 0);
+	assert_int_equal(elf_file_bytes(elf, IMAGE_CODE - 4, bytes, 5), -ENOENT);
+	assert_int_equal(elf_file_bytes(elf, IMAGE_DATA_VADDR + IMAGE_DATA, bytes, 1), -ENOENT);
+	/* The file is cut short while it is in use. */
+	assert_int_equal(ftruncate(elf->fd, IMAGE_STRING + 4), 0);
+	assert_int_equal(elf_file_bytes(elf, IMAGE_STRING, bytes, 8), -ENODATA);
+	assert_int_equal(elf_file_string(elf, IMAGE_STRING, bytes, 8), -ENODATA);
+	done(elf);
+}
+
+static void finds_symbols_by_each_table(void **state)
+{
+	static const int64_t without[] = { DT_NULL, DT_HASH, DT_GNU_HASH };
+	uint64_t vaddr, i, k;
+	struct elf_file *elf;
+	struct image m;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		image_init(&m, EM_X86_64);
+		image_header(&m)->e_shoff = 0;
+		for (k = 0; k < 5; k++) {
+			Elf64_Dyn *d = (Elf64_Dyn *)(m.bytes + IMAGE_DYNAMIC) + k;
+
+			if (i && d->d_tag == without[i])
+				d->d_tag = DT_DEBUG;
+		}
+		elf = must_open(&m);
+		vaddr = 0;
+		assert_int_equal(elf_file_dynamic_symbol(elf, "_dl_debug_state", &vaddr), 0);
+		assert_int_equal(vaddr, IMAGE_SYMBOL_VADDR);
+		/* Undefined, unknown, and the beginning of one that is known. */
+		assert_int_equal(elf_file_dynamic_symbol(elf, "puts", &vaddr), -ENOENT);
+		assert_int_equal(elf_file_dynamic_symbol(elf, "nothing", &vaddr), -ENOENT);
+		assert_int_equal(elf_file_dynamic_symbol(elf, "_dl_debug", &vaddr), -ENOENT);
+		done(elf);
+	}
+	/* Without PT_DYNAMIC, by section headers; without these either, not at all. */
+	image_init(&m, EM_X86_64);
+	image_segment(&m, SEG_DYNAMIC)->p_type = PT_NULL;
+	elf = must_open(&m);
+	assert_int_equal(elf_file_dynamic_symbol(elf, "_dl_debug_state", &vaddr), 0);
+	assert_int_equal(vaddr, IMAGE_SYMBOL_VADDR);
+	done(elf);
+	image_header(&m)->e_shoff = 0;
+	elf = must_open(&m);
+	assert_int_equal(elf_file_dynamic_symbol(elf, "_dl_debug_state", &vaddr), -ENOENT);
+	done(elf);
+}
+
+static void survives_endless_hash_chains(void **state)
+{
+	const uint32_t circle[] = { 1, 3, 1, 0, 2, 1 }; /* 1 -> 2 -> 1, neither is the one */
+	const uint32_t no_bucket[] = { 0, 2, 1, 0 };
+	uint64_t vaddr;
+	struct elf_file *elf;
+	struct image m;
+
+	(void)state;
+	image_init(&m, EM_X86_64);
+	image_header(&m)->e_shoff = 0;
+	image_put(&m, IMAGE_HASH, circle, sizeof(circle));
+	image_put(&m, IMAGE_GNU_HASH, no_bucket, sizeof(no_bucket));
+	elf = must_open(&m);
+	assert_int_equal(elf_file_dynamic_symbol(elf, "nothing", &vaddr), -ENOENT);
+	done(elf);
+}
+
+static void finds_the_real_dynamic_linker(void **state)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), linker;
+	struct elf_file *elf;
+	struct failure f;
+	uint64_t vaddr, offset;
+
+	(void)state;
+	assert_int_equal(elf_file_open(fd, &elf, &f), 0);
+	if (!elf->has_interp) {
+		done(elf);
+		skip();
+	}
+	linker = open(elf->interp, O_RDONLY | O_CLOEXEC);
+	done(elf);
+	assert_int_equal(elf_file_open(linker, &elf, &f), 0);
+	assert_int_equal(elf_file_dynamic_symbol(elf, "_dl_debug_state", &vaddr), 0);
+	assert_int_equal(elf_file_offset(elf, vaddr, ELF_EXECUTABLE, &offset), 0);
+	assert_true(elf->build_id_size > 0);
+	done(elf);
+}
+
+static void finds_usdt_probes(void **state)
+{
+	struct usdt_probes probes;
+	struct elf_file *elf;
+	struct failure f;
+	struct image m;
+
+	(void)state;
+	image_init(&m, EM_X86_64);
+	elf = must_open(&m);
+	assert_int_equal(usdt_find(elf, &probes, &f), 0);
+	assert_int_equal(probes.n_probes, 1);
+	assert_int_equal(probes.malformed, 0);
+	assert_string_equal(probes.probes[0].provider, "other");
+	assert_string_equal(probes.probes[0].name, "probe");
+	assert_string_equal(probes.probes[0].arguments, "8@%rdi");
+	/* The base has moved by 0x10, and the probe and its semaphore with it. */
+	assert_int_equal(probes.probes[0].offset, IMAGE_CODE);
+	assert_int_equal(probes.probes[0].semaphore_offset, IMAGE_DATA + 0x80);
+	usdt_free(&probes);
+	done(elf);
+
+	m.bytes[IMAGE_STAPSDT + 4] = 24 + 12; /* the description ends before the arguments */
+	elf = must_open(&m);
+	assert_int_equal(usdt_find(elf, &probes, &f), 0);
+	assert_int_equal(probes.n_probes, 0);
+	assert_true(probes.malformed > 0);
+	usdt_free(&probes);
+	done(elf);
+
+	image_section(&m, SEC_STAPSDT)->sh_size = 1ull << 40;
+	elf = must_open(&m);
+	assert_int_equal(usdt_find(elf, &probes, &f), 0);
+	assert_int_equal(probes.n_probes, 0);
+	assert_true(probes.malformed > 0);
+	usdt_free(&probes);
+	done(elf);
+
+	image_header(&m)->e_shoff = 0;
+	elf = must_open(&m);
+	assert_int_equal(usdt_find(elf, &probes, &f), 0);
+	assert_int_equal(probes.n_probes, 0);
+	assert_int_equal(probes.malformed, 0);
+	usdt_free(&probes);
+	done(elf);
+}
+
+static void interp_without_end_is_empty(void **state)
+{
+	struct elf_file *elf;
+	struct image m;
+
+	(void)state;
+	image_init(&m, EM_X86_64);
+	image_segment(&m, SEG_INTERP)->p_filesz = 10;
+	elf = must_open(&m);
+	assert_true(elf->has_interp);
+	assert_string_equal(elf->interp, "");
+	done(elf);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(opens_a_library),
+		cmocka_unit_test(refuses_what_is_no_elf_file),
+		cmocka_unit_test(refuses_files_for_others),
+		cmocka_unit_test(finds_offsets),
+		cmocka_unit_test(ignores_segments_that_overflow),
+		cmocka_unit_test(reads_strings),
+		cmocka_unit_test(reads_bytes),
+		cmocka_unit_test(finds_symbols_by_each_table),
+		cmocka_unit_test(survives_endless_hash_chains),
+		cmocka_unit_test(finds_the_real_dynamic_linker),
+		cmocka_unit_test(finds_usdt_probes),
+		cmocka_unit_test(interp_without_end_is_empty),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

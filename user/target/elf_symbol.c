@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sections and dynamic symbols of an ELF file.
+ *
+ * A symbol is looked up the way the dynamic linker does it, through PT_DYNAMIC and a hash table,
+ * since that is what must be right for the program to run. Section headers are only the second way:
+ * they may be stripped or wrong. Chains in a damaged file may have any length or bite their own tail,
+ * so every walk has a limit.
+ */
+#include "target/elf_file.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define MAX_DYNAMIC	1024  /* entries of PT_DYNAMIC */
+#define MAX_CHAIN	65536 /* symbols looked at along one hash chain */
+#define MAX_SYMBOLS	262144
+#define MAX_SYMBOL_NAME 128
+
+/* --- sections -------------------------------------------------------------------------------- */
+
+int elf_file_section_at(const struct elf_file *elf, uint32_t index, Elf64_Shdr *ret)
+{
+	if (index >= elf->n_sections || elf->sections_offset > INT64_MAX)
+		return -ENOENT;
+	return elf_file_read(elf, elf->sections_offset + (uint64_t)index * sizeof(*ret), ret,
+			     sizeof(*ret));
+}
+
+/* 1 when the string table has exactly this string at `at`, 0 when not, negative errno. */
+static int string_is(const struct elf_file *elf, uint64_t table, uint64_t table_size, uint32_t at,
+		     const char *string)
+{
+	char bytes[MAX_SYMBOL_NAME];
+	size_t n = strlen(string) + 1;
+	int r;
+
+	if (n > sizeof(bytes) || table > INT64_MAX || at >= table_size || n > table_size - at)
+		return 0;
+	r = elf_file_read(elf, table + at, bytes, n);
+	return r ? r : memcmp(bytes, string, n) == 0;
+}
+
+int elf_file_section(const struct elf_file *elf, uint32_t type, const char *name, Elf64_Shdr *ret)
+{
+	Elf64_Shdr names, section;
+	uint32_t i;
+	int r;
+
+	r = elf_file_section_at(elf, elf->names_section, &names);
+	if (r && name)
+		return r;
+	for (i = 1; i < elf->n_sections && i < ELF_MAX_SECTIONS; i++) {
+		r = elf_file_section_at(elf, i, &section);
+		if (r)
+			return r;
+		if (section.sh_type != type)
+			continue;
+		if (name &&
+		    string_is(elf, names.sh_offset, names.sh_size, section.sh_name, name) != 1)
+			continue;
+		*ret = section;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* --- symbols --------------------------------------------------------------------------------- */
+
+/* Where the tables lie in the file. */
+struct dynamic {
+	uint64_t symbols;
+	uint64_t strings;
+	uint64_t strings_size;
+	uint64_t gnu_hash; /* 0 = none, as all the others */
+	uint64_t hash;
+};
+
+/* 1 and the address when symbol `index` is defined and has this name, 0 when not. */
+static int symbol_is(const struct elf_file *elf, const struct dynamic *d, uint64_t index,
+		     const char *name, uint64_t *ret_vaddr)
+{
+	Elf64_Sym symbol;
+	int r;
+
+	if (index > UINT32_MAX)
+		return 0;
+	r = elf_file_read(elf, d->symbols + index * sizeof(symbol), &symbol, sizeof(symbol));
+	if (r)
+		return r;
+	if (symbol.st_shndx == SHN_UNDEF || symbol.st_value == 0)
+		return 0;
+	r = string_is(elf, d->strings, d->strings_size, symbol.st_name, name);
+	if (r == 1)
+		*ret_vaddr = symbol.st_value;
+	return r;
+}
+
+static uint32_t gnu_hash(const char *name)
+{
+	uint32_t h = 5381;
+
+	for (; *name; name++)
+		h = h * 33 + (uint8_t)*name;
+	return h;
+}
+
+static int find_by_gnu_hash(const struct elf_file *elf, const struct dynamic *d, const char *name,
+			    uint64_t *ret_vaddr)
+{
+	uint32_t header[4]; /* buckets, first symbol, words of the Bloom filter, its shift */
+	uint32_t hash = gnu_hash(name), index, entry, i;
+	uint64_t buckets, chains;
+	int r = elf_file_read(elf, d->gnu_hash, header, sizeof(header));
+
+	if (r)
+		return r;
+	if (header[0] == 0)
+		return -ENOENT;
+	buckets = d->gnu_hash + sizeof(header) + (uint64_t)header[2] * 8;
+	chains = buckets + (uint64_t)header[0] * 4;
+	r = elf_file_read(elf, buckets + (uint64_t)(hash % header[0]) * 4, &index, sizeof(index));
+	if (r)
+		return r;
+	if (index < header[1] || index == 0)
+		return -ENOENT;
+	for (i = 0; i < MAX_CHAIN; i++) {
+		uint64_t at = (uint64_t)index + i;
+
+		r = elf_file_read(elf, chains + (at - header[1]) * 4, &entry, sizeof(entry));
+		if (r)
+			return r;
+		/* The lowest bit marks the end of the chain instead of belonging to the hash. */
+		if ((entry | 1) == (hash | 1)) {
+			r = symbol_is(elf, d, at, name, ret_vaddr);
+			if (r)
+				return r;
+		}
+		if (entry & 1)
+			return -ENOENT;
+	}
+	return -ENOENT;
+}
+
+static uint32_t sysv_hash(const char *name)
+{
+	uint32_t h = 0, high;
+
+	for (; *name; name++) {
+		h = (h << 4) + (uint8_t)*name;
+		high = h & 0xf0000000;
+		h = (h ^ (high >> 24)) & ~high;
+	}
+	return h;
+}
+
+static int find_by_hash(const struct elf_file *elf, const struct dynamic *d, const char *name,
+			uint64_t *ret_vaddr)
+{
+	uint32_t header[2]; /* buckets, chain entries */
+	uint32_t index, i;
+	uint64_t buckets = d->hash + sizeof(header), chains;
+	int r = elf_file_read(elf, d->hash, header, sizeof(header));
+
+	if (r)
+		return r;
+	if (header[0] == 0)
+		return -ENOENT;
+	chains = buckets + (uint64_t)header[0] * 4;
+	r = elf_file_read(elf, buckets + (uint64_t)(sysv_hash(name) % header[0]) * 4, &index,
+			  sizeof(index));
+	for (i = 0; r == 0 && index != 0 && index < header[1] && i < MAX_CHAIN; i++) {
+		r = symbol_is(elf, d, index, name, ret_vaddr);
+		if (r)
+			return r;
+		r = elf_file_read(elf, chains + (uint64_t)index * 4, &index, sizeof(index));
+	}
+	return r ? r : -ENOENT;
+}
+
+static void keep_table(const struct elf_file *elf, uint64_t vaddr, uint64_t *ret_offset)
+{
+	if (elf_file_offset(elf, vaddr, ELF_ANYWHERE, ret_offset))
+		*ret_offset = 0;
+}
+
+static int read_dynamic(const struct elf_file *elf, const struct elf_segment *segment,
+			struct dynamic *d)
+{
+	Elf64_Dyn entry;
+	uint64_t i;
+	int r;
+
+	for (i = 0; i < segment->filesz / sizeof(entry) && i < MAX_DYNAMIC; i++) {
+		r = elf_file_read(elf, segment->offset + i * sizeof(entry), &entry, sizeof(entry));
+		if (r)
+			return r;
+		switch (entry.d_tag) {
+		case DT_NULL:
+			i = MAX_DYNAMIC;
+			break;
+		case DT_SYMTAB:
+			keep_table(elf, entry.d_un.d_ptr, &d->symbols);
+			break;
+		case DT_STRTAB:
+			keep_table(elf, entry.d_un.d_ptr, &d->strings);
+			break;
+		case DT_STRSZ:
+			d->strings_size = entry.d_un.d_val;
+			break;
+		case DT_GNU_HASH:
+			keep_table(elf, entry.d_un.d_ptr, &d->gnu_hash);
+			break;
+		case DT_HASH:
+			keep_table(elf, entry.d_un.d_ptr, &d->hash);
+			break;
+		}
+	}
+	return d->symbols && d->strings ? 0 : -ENOENT;
+}
+
+static int find_by_dynamic(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr)
+{
+	unsigned i;
+	int r = -ENOENT;
+
+	for (i = 0; i < elf->n_segments; i++) {
+		struct dynamic d = { 0 };
+
+		if (elf->segments[i].type != PT_DYNAMIC)
+			continue;
+		r = read_dynamic(elf, &elf->segments[i], &d);
+		if (r)
+			return r;
+		r = d.gnu_hash ? find_by_gnu_hash(elf, &d, name, ret_vaddr) : -ENOENT;
+		if (r != 1 && d.hash)
+			r = find_by_hash(elf, &d, name, ret_vaddr);
+		return r;
+	}
+	return r;
+}
+
+static int find_by_sections(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr)
+{
+	struct dynamic d = { 0 };
+	Elf64_Shdr symbols, strings;
+	uint64_t i, n;
+	int r = elf_file_section(elf, SHT_DYNSYM, NULL, &symbols);
+
+	if (r == 0)
+		r = elf_file_section_at(elf, symbols.sh_link, &strings);
+	if (r)
+		return r;
+	if (symbols.sh_offset > INT64_MAX / 2 || strings.sh_offset > INT64_MAX / 2)
+		return -ENOENT;
+	d.symbols = symbols.sh_offset;
+	d.strings = strings.sh_offset;
+	d.strings_size = strings.sh_size;
+	n = symbols.sh_size / sizeof(Elf64_Sym);
+	for (i = 1; i < n && i < MAX_SYMBOLS; i++) {
+		r = symbol_is(elf, &d, i, name, ret_vaddr);
+		if (r)
+			return r;
+	}
+	return -ENOENT;
+}
+
+int elf_file_dynamic_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr)
+{
+	uint64_t vaddr;
+	int r = find_by_dynamic(elf, name, &vaddr);
+
+	if (r != 1)
+		r = find_by_sections(elf, name, &vaddr);
+	if (r != 1)
+		return r < 0 ? r : -ENOENT;
+	*ret_vaddr = vaddr;
+	return 0;
+}

@@ -132,7 +132,16 @@ struct record_comm {
 
 enum hold_reason {
 	HOLD_LIBRARIES = 0, /* the dynamic linker has mapped or unmapped libraries */
-	HOLD_EXEC = 1,	    /* a static executable is about to run its first instruction */
+	HOLD_EXECVE = 1,    /* the thread is about to execute `path` */
+	HOLD_EXECVEAT = 2,  /* the same, relative to the directory open as `fd` */
+	HOLD_FEXECVE = 3,   /* what is open as `fd` */
+};
+
+struct record_hold {
+	struct record head;
+	struct record_operands ops;
+	__s32 fd;
+	char path[MAX_STRING]; /* empty when it could not be read */
 };
 
 /* What became of a mark that reached the kernel. One slot per CPU, added to atomically. */

@@ -5,6 +5,9 @@
  * The thread spins here, in a bounded loop, until the recorder writes its ticket into the slot.
  * Nothing is signalled and nobody else waits; when the recorder does not answer in time (or died) the
  * thread goes on, and the account says that files may have been attached late.
+ *
+ * Only programs that run sleepable may hold: attaching waits for an RCU grace period, which does not
+ * come while a plain uprobe or a tracepoint runs.
  */
 #ifndef PROFTRACE_BPF_HOLD_H
 #define PROFTRACE_BPF_HOLD_H
@@ -30,26 +33,39 @@ static long hold_step(__u32 i, struct hold_wait *w)
 	return bpf_ktime_get_ns() > w->deadline;
 }
 
-static __always_inline void hold(enum hold_reason reason)
+/* A request to be released, not sent yet; NULL: no room, the thread goes on. */
+static __always_inline struct record_hold *hold_reserve(struct hold_wait *w,
+							enum hold_reason reason)
 {
+	struct record_hold *r = bpf_ringbuf_reserve(&holds, sizeof(*r), 0);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	struct record_plain *r;
-	struct hold_wait w = {};
 
-	w.ticket = __sync_fetch_and_add(&hold_tickets, 1) + 1;
-	w.deadline = bpf_ktime_get_ns() + hold_limit_ns;
-	r = bpf_ringbuf_reserve(&holds, sizeof(*r), 0);
 	if (!r) {
 		account_add(ACCOUNT_HOLD_TIMEOUT);
-		return;
+		return NULL;
 	}
+	w->ticket = __sync_fetch_and_add(&hold_tickets, 1) + 1;
+	w->deadline = bpf_ktime_get_ns() + hold_limit_ns;
+	w->released = false;
 	head_of(&r->head, RECORD_HOLD, pid_tgid >> 32, (__u32)pid_tgid);
-	r->ops.a = w.ticket;
+	r->ops.a = w->ticket;
 	r->ops.b = reason;
+	r->fd = -1;
+	r->path[0] = '\0';
+	return r;
+}
+
+static __always_inline void hold(struct record_hold *r, struct hold_wait *w)
+{
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
-	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
-		bpf_loop(HOLD_STEPS, hold_step, &w, 0);
-	if (!w.released)
+	if (can_hold && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
+		/* One loop is over too soon on a fast machine. It returns early when all is said. */
+		if (bpf_loop(HOLD_STEPS, hold_step, w, 0) == HOLD_STEPS &&
+		    bpf_loop(HOLD_STEPS, hold_step, w, 0) == HOLD_STEPS &&
+		    bpf_loop(HOLD_STEPS, hold_step, w, 0) == HOLD_STEPS)
+			bpf_loop(HOLD_STEPS, hold_step, w, 0);
+	}
+	if (!w->released)
 		account_add(ACCOUNT_HOLD_TIMEOUT);
 }
 

@@ -6,12 +6,17 @@
 #include "hold.h"
 #include "state.h"
 
-SEC("uprobe")
+SEC("uprobe.s")
 int libraries_changed(struct pt_regs *ctx)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct record_hold *r;
+	struct hold_wait w;
 
-	if (traced_flags(tgid))
-		hold(HOLD_LIBRARIES);
+	if (!recording || !traced_flags(tgid))
+		return 0;
+	r = hold_reserve(&w, HOLD_LIBRARIES);
+	if (r)
+		hold(r, &w);
 	return 0;
 }

@@ -6,21 +6,8 @@
  * to know is in the argument registers: name, meta, a, b, keys, values. Which kind of mark it is and
  * which site was hit comes with the attach cookie.
  */
+#include "registers.h"
 #include "state.h"
-
-#if defined(__TARGET_ARCH_x86)
-#define ARG(ctx, n) ARG##n(ctx)
-#define ARG1(ctx)   ((ctx)->di)
-#define ARG2(ctx)   ((ctx)->si)
-#define ARG3(ctx)   ((ctx)->dx)
-#define ARG4(ctx)   ((ctx)->cx)
-#define ARG5(ctx)   ((ctx)->r8)
-#define ARG6(ctx)   ((ctx)->r9)
-#elif defined(__TARGET_ARCH_arm64)
-#define ARG(ctx, n) (((struct user_pt_regs *)(ctx))->regs[(n)-1])
-#else
-#error "proftrace knows the argument registers of x86-64 and arm64"
-#endif
 
 #define META_ARGS(meta)	   ((meta)&15)
 #define META_TYPE(meta, i) ((meta) >> (8 + 4 * (i)) & 15)

@@ -3,10 +3,7 @@
  * Processes: forks, execs, exits and new names of the traced ones, in the order in which they happen
  * among their marks.
  */
-#include "hold.h"
 #include "state.h"
-
-#define AT_BASE 7
 
 static __always_inline struct record_comm *reserve_comm(__u8 kind, __u32 tgid, __u32 tid)
 {
@@ -51,26 +48,6 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-/* No dynamic linker was mapped: then nothing of ours runs before the program's own code does. */
-static __always_inline bool is_static(struct task_struct *task)
-{
-	struct mm_struct *mm = task->mm;
-	int i;
-
-	if (!mm)
-		return false;
-#pragma unroll
-	for (i = 0; i < 22; i++) {
-		unsigned long pair[2] = {};
-
-		if (bpf_probe_read_kernel(pair, sizeof(pair), &mm->saved_auxv[2 * i]) || !pair[0])
-			return false;
-		if (pair[0] == AT_BASE)
-			return !pair[1];
-	}
-	return false;
-}
-
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
 {
@@ -92,8 +69,6 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 		bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), task->comm);
 		bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 	}
-	if (hold_at_exec && is_static(task))
-		hold(HOLD_EXEC);
 	return 0;
 }
 

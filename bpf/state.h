@@ -12,9 +12,9 @@
 
 /* Set by the broker before the programs are loaded. */
 const volatile __u64 wakeup_bytes = 1 << 20; /* wake the reader when so much is waiting */
-const volatile __u64 hold_limit_ns = 200000000;
+const volatile __u64 hold_limit_ns = 500000000;
 const volatile bool follow_children = true;
-const volatile bool hold_at_exec = true; /* needs a second CPU: it cannot be preempted */
+const volatile bool can_hold = true;
 
 /* Shared with the recorder by mmap. */
 __u32 recording; /* nothing is recorded while it is 0: opens and closes all sites at one moment */

@@ -78,7 +78,8 @@ int broker_open(struct broker *broker, enum broker_file what, const struct broke
 
 enum broker_program {
 	BROKER_MARKS,
-	BROKER_LIBRARIES,
+	BROKER_LIBRARIES, /* the dynamic linker has mapped libraries */
+	BROKER_EXECUTES,  /* the C library is about to execute a program */
 	BROKER_PROGRAMS,
 };
 

@@ -106,7 +106,7 @@ _Noreturn static void trial(void)
 
 	alarm(5);
 	dl_iterate_phdr(find_offset, &l);
-	program = empty_program_load(TRACE_UPROBE_MULTI);
+	program = empty_program_load(TRACE_UPROBE_MULTI, 0);
 	if (!l.offset || program < 0)
 		_exit(2);
 	link = uprobe_multi_link(program, "/proc/self/exe", &l.offset, NULL, NULL, 1, 0);

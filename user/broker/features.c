@@ -9,13 +9,14 @@
 
 #include "broker/empty_program.h"
 
-int empty_program_load(unsigned expected_attach_type)
+int empty_program_load(unsigned expected_attach_type, unsigned flags)
 {
 	const struct bpf_insn nothing[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = expected_attach_type);
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = expected_attach_type,
+		    .prog_flags = flags);
 	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "empty", "GPL", nothing, 2, &opts);
 
 	return fd < 0 ? -errno : fd;
@@ -24,7 +25,7 @@ int empty_program_load(unsigned expected_attach_type)
 bool kernel_has_uprobe_multi(void)
 {
 	uint64_t offset = 0;
-	int program = empty_program_load(TRACE_UPROBE_MULTI), link;
+	int program = empty_program_load(TRACE_UPROBE_MULTI, 0), link;
 
 	if (program < 0)
 		return false;
@@ -39,4 +40,13 @@ bool kernel_has_uprobe_multi(void)
 bool kernel_has_bpf_loop(void)
 {
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) == 1;
+}
+
+bool kernel_has_sleepable_uprobes(void)
+{
+	int program = empty_program_load(0, BPF_F_SLEEPABLE);
+
+	if (program >= 0)
+		close(program);
+	return program >= 0;
 }

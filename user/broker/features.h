@@ -9,6 +9,7 @@
 
 bool kernel_has_uprobe_multi(void);
 bool kernel_has_bpf_loop(void);
+bool kernel_has_sleepable_uprobes(void);
 
 /*
  * How the kernel treats the 10-byte nop of a probe site (include/proftrace.h, "Two doors"):

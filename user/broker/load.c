@@ -82,9 +82,16 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 		bpf_program__set_expected_attach_type(skel->progs.mark, TRACE_UPROBE_MULTI);
 		bpf_program__set_expected_attach_type(skel->progs.libraries_changed,
 						      TRACE_UPROBE_MULTI);
+		bpf_program__set_expected_attach_type(skel->progs.executes, TRACE_UPROBE_MULTI);
+	}
+	loaded->can_hold = kernel_has_bpf_loop() && kernel_has_sleepable_uprobes();
+	if (!loaded->can_hold) {
+		/* Loaded all the same, since they tell of new libraries; they do not wait then. */
+		bpf_program__set_flags(skel->progs.libraries_changed, 0);
+		bpf_program__set_flags(skel->progs.executes, 0);
+		skel->rodata->can_hold = false;
 	}
 	skel->rodata->follow_children = config->follow_children;
-	skel->rodata->hold_at_exec = sysconf(_SC_NPROCESSORS_ONLN) > 1;
 	skel->rodata->wakeup_bytes = wakeup < 1 << 20 ? wakeup : 1 << 20;
 	bpf_map__set_max_entries(skel->maps.records, config->buffer_bytes);
 	error = proftrace_bpf__load(skel);
@@ -94,9 +101,9 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	programs->program_fds[BROKER_MARKS] = dup(bpf_program__fd(skel->progs.mark));
 	programs->program_fds[BROKER_LIBRARIES] =
 		dup(bpf_program__fd(skel->progs.libraries_changed));
+	programs->program_fds[BROKER_EXECUTES] = dup(bpf_program__fd(skel->progs.executes));
 	loaded->shared_size = bpf_map__value_size(skel->maps.bss);
 	loaded->uprobe_multi = programs->uprobe_multi;
-	loaded->can_hold = kernel_has_bpf_loop();
 	loaded->fast_door = programs->uprobe_multi && kernel_fast_door() == FAST_DOOR_RIGHT;
 	return 0;
 }

@@ -165,8 +165,7 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 	return error;
 }
 
-int capture_expect(struct capture *c, pid_t pid, const int *interpreters, unsigned n,
-		   struct failure *f)
+int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, struct failure *f)
 {
 	struct broker_target target;
 	int error = broker_identify(c->broker, pid, &target, f);
@@ -175,14 +174,19 @@ int capture_expect(struct capture *c, pid_t pid, const int *interpreters, unsign
 	for (i = 0; !error && i < n; i++) {
 		enum file_news news;
 		uint64_t device;
+		char link[32], path[256];
 		struct stat st;
+		ssize_t length;
 
-		if (interpreters[i] < 0 || fstat(interpreters[i], &st))
+		if (files[i] < 0 || fstat(files[i], &st))
 			continue;
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", files[i]);
+		length = readlink(link, path, sizeof(path) - 1);
+		path[length < 0 ? 0 : length] = '\0';
 		device = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
 		if (!files_known(c, device, st.st_ino, pid, &news))
-			error = files_add(c, fcntl(interpreters[i], F_DUPFD_CLOEXEC, 0), device,
-					  st.st_ino, "ld.so", pid, &news, f);
+			error = files_add(c, fcntl(files[i], F_DUPFD_CLOEXEC, 0), device, st.st_ino,
+					  "ld", pid, &news, f);
 	}
 	if (error)
 		return error;

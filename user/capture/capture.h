@@ -44,10 +44,10 @@ void capture_free(struct capture *capture);
 int capture_attach(struct capture *capture, pid_t pid, struct failure *f);
 
 /*
- * Prepares for a process that will execute a program: nothing of it is missed. `interpreters`:
- * the dynamic linkers that can be expected, as open descriptors (not taken over).
+ * Prepares for a process that will execute a program: nothing of it is missed. `files`: the
+ * program and the dynamic linkers that can be expected, as open descriptors (not taken over).
  */
-int capture_expect(struct capture *capture, pid_t pid, const int *interpreters, unsigned n,
+int capture_expect(struct capture *capture, pid_t pid, const int *files, unsigned n,
 		   struct failure *f);
 
 /* For epoll: one becomes readable when there is much to drain, one when the broker died. */

@@ -47,6 +47,11 @@ static bool domain_selected(const struct capture *c, const char *domain)
 	return included;
 }
 
+static bool wanted(const struct file *file)
+{
+	return file->n_sites || file->linker.offset || file->n_executes;
+}
+
 static struct site *site_new(struct capture *c)
 {
 	if (c->n_sites == c->sites_room) {
@@ -133,10 +138,13 @@ static int attach_file(struct capture *c, struct file *file, pid_t pid, struct f
 	unsigned i;
 	int error;
 
-	if (file->linker) {
-		struct broker_site linker = { .offset = file->linker };
-
-		error = attach(c, file, BROKER_LIBRARIES, pid, &linker, 1, f);
+	if (file->linker.offset) {
+		error = attach(c, file, BROKER_LIBRARIES, pid, &file->linker, 1, f);
+		if (error)
+			return error;
+	}
+	if (file->n_executes && c->options.follow_children) {
+		error = attach(c, file, BROKER_EXECUTES, pid, file->executes, file->n_executes, f);
 		if (error)
 			return error;
 	}
@@ -188,24 +196,54 @@ bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
 	if (!file)
 		return false;
 	*ret_news = file->n_sites || file->known_otherwise ? FILE_KNOWN : FILE_NOTHING;
-	if (!c->options.follow_children && (file->n_sites || file->linker))
+	if (!c->options.follow_children && wanted(file))
 		attach_for(c, file, pid, NULL);
 	return true;
 }
 
-static bool may_be_linker(const char *path)
+/* Whether it is worth looking for functions of the C library or its dynamic linker in there. */
+static bool may_be_libc(const char *path)
 {
 	const char *base = strrchr(path, '/');
 
 	base = base ? base + 1 : path;
-	return !strncmp(base, "ld", 2) || !strncmp(base, "libc.", 5);
+	return !strncmp(base, "ld", 2) || !strncmp(base, "libc.", 5) || !strncmp(base, "libc-", 5);
+}
+
+static bool find_function(const struct file *file, const char *name, uint64_t *ret_offset)
+{
+	uint64_t vaddr;
+
+	return !elf_file_dynamic_symbol(file->elf, name, &vaddr) &&
+	       !elf_file_offset(file->elf, vaddr, ELF_EXECUTABLE, ret_offset) && *ret_offset;
+}
+
+static void find_functions(struct file *file)
+{
+	static const struct {
+		const char *name;
+		enum hold_reason reason;
+	} functions[] = {
+		{ "execve", HOLD_EXECVE },
+		{ "execveat", HOLD_EXECVEAT },
+		{ "fexecve", HOLD_FEXECVE },
+	};
+	unsigned i;
+
+	if (!find_function(file, "_dl_debug_state", &file->linker.offset))
+		file->linker.offset = 0;
+	for (i = 0; i < 3; i++) {
+		struct broker_site *site = &file->executes[file->n_executes];
+
+		if (find_function(file, functions[i].name, &site->offset))
+			file->executes[file->n_executes++].cookie = functions[i].reason;
+	}
 }
 
 /* What is in the file. A file that is none of ours is no failure. */
 static int look_into(struct capture *c, struct file *file, const char *path)
 {
 	struct failure f;
-	uint64_t vaddr, offset;
 
 	if (elf_file_open(file->fd, &file->elf, &f)) {
 		file->elf = NULL;
@@ -218,9 +256,8 @@ static int look_into(struct capture *c, struct file *file, const char *path)
 	if (file->sites.refused)
 		capture_log(c, 0, "%u malformed probe sites in '%s' are left out",
 			    file->sites.refused, path);
-	if (may_be_linker(path) && !elf_file_dynamic_symbol(file->elf, "_dl_debug_state", &vaddr) &&
-	    !elf_file_offset(file->elf, vaddr, ELF_EXECUTABLE, &offset))
-		file->linker = offset;
+	if (may_be_libc(path))
+		find_functions(file);
 	return select_sites(c, file);
 }
 
@@ -239,7 +276,7 @@ static bool attached_otherwise(struct capture *c, struct file *file)
 	file->st_ino = st.st_ino;
 	HASH_ITER (hh, c->files, other, next) {
 		if (other->elf && other->st_dev == file->st_dev && other->st_ino == file->st_ino)
-			return other->n_sites || other->linker;
+			return wanted(other);
 	}
 	return false;
 }
@@ -274,7 +311,7 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	file->fd = fd;
 	file->known_otherwise = attached_otherwise(c, file);
 	error = file->known_otherwise ? 0 : look_into(c, file, path);
-	if (!error && (file->n_sites || file->linker))
+	if (!error && wanted(file))
 		error = attach_for(c, file, pid, f);
 	if (error) {
 		/* Its sites may be in use no more: nothing was attached. */
@@ -287,7 +324,8 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 		c->n_marked_files++;
 		capture_log(c, 1, "attached to %u sites of '%s'", file->n_sites, path);
 	}
-	c->n_linkers += file->linker != 0;
+	c->n_linkers += file->linker.offset != 0;
+	c->n_statics += file->n_sites && !file->elf->has_interp;
 	*ret_news = file->n_sites	    ? FILE_ATTACHED
 		    : file->known_otherwise ? FILE_KNOWN
 					    : FILE_NOTHING;

@@ -32,9 +32,11 @@ struct file {
 	int fd;
 	struct elf_file *elf; /* NULL: nothing of ours in it */
 	struct marker_sites sites;
-	unsigned first_site; /* in capture->sites */
-	unsigned n_sites;    /* that were selected */
-	uint64_t linker;     /* offset of _dl_debug_state, 0 = not the dynamic linker */
+	unsigned first_site;		/* in capture->sites */
+	unsigned n_sites;		/* that were selected */
+	struct broker_site linker;	/* _dl_debug_state; offset 0: not the dynamic linker */
+	struct broker_site executes[3]; /* execve and its like, of a C library */
+	unsigned n_executes;
 	int *links;
 	unsigned n_links;
 	pid_t *pids; /* attached for these alone (children not followed) */
@@ -79,6 +81,7 @@ struct capture {
 	struct file *files;
 	unsigned n_marked_files;
 	unsigned n_linkers;
+	unsigned n_statics; /* static programs with markers */
 	struct site *sites;
 	unsigned n_sites, sites_room;
 	struct marker *markers;

@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "proftrace.skel.h"
@@ -162,9 +164,51 @@ void capture_check_alive(struct capture *c)
 	}
 }
 
+/* What the held thread is about to execute, as its own process sees it. */
+static int open_executed(const struct record_hold *r)
+{
+	char path[64 + MAX_STRING];
+	unsigned pid = r->head.tgid;
+
+	if (r->ops.b == HOLD_FEXECVE)
+		snprintf(path, sizeof(path), "/proc/%u/fd/%d", pid, r->fd);
+	else if (r->path[0] == '/')
+		snprintf(path, sizeof(path), "/proc/%u/root%.*s", pid, MAX_STRING, r->path);
+	else if (r->ops.b == HOLD_EXECVEAT && r->fd >= 0)
+		snprintf(path, sizeof(path), "/proc/%u/fd/%d/%.*s", pid, r->fd, MAX_STRING,
+			 r->path);
+	else
+		snprintf(path, sizeof(path), "/proc/%u/cwd/%.*s", pid, MAX_STRING, r->path);
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+}
+
+/* A static program has no dynamic linker to be held in: it is attached to before it is executed. */
+static void prepare_executed(struct capture *c, const struct record_hold *r)
+{
+	enum file_news news;
+	struct failure f;
+	struct stat st;
+	uint64_t device;
+	int fd = open_executed(r);
+
+	if (fd < 0)
+		return;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return;
+	}
+	device = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
+	if (files_known(c, device, st.st_ino, r->head.tgid, &news)) {
+		close(fd);
+		return;
+	}
+	if (files_add(c, fd, device, st.st_ino, r->path, r->head.tgid, &news, &f))
+		capture_log(c, 1, "%s '%s': %s", f.what, f.object, f.reason);
+}
+
 int decode_hold(void *context, void *data, size_t size)
 {
-	const struct record_plain *r = data;
+	const struct record_hold *r = data;
 	struct capture *c = context;
 	struct broker_target target = { 0 };
 	unsigned marked, fresh;
@@ -173,7 +217,9 @@ int decode_hold(void *context, void *data, size_t size)
 	if (size < sizeof(*r) || r->head.kind != RECORD_HOLD)
 		return 0;
 	target.pid = r->head.tgid; /* it waits for us: no other has its number */
-	if (process_scan(c, &target, &marked, &fresh, &f))
+	if (r->ops.b != HOLD_LIBRARIES)
+		prepare_executed(c, r);
+	else if (process_scan(c, &target, &marked, &fresh, &f))
 		capture_log(c, 1, "process %u: %s: %s", r->head.tgid, f.what, f.reason);
 	__atomic_store_n(&c->shared->hold_released[r->ops.a % HOLD_SLOTS], r->ops.a,
 			 __ATOMIC_RELEASE);
@@ -181,17 +227,18 @@ int decode_hold(void *context, void *data, size_t size)
 }
 
 /*
- * Most programs are attached to while their dynamic linker is held. Where an exec brought a dynamic
- * linker that was not known yet, or where the kernel cannot hold, the program was already running.
+ * Most programs are attached to while a thread is held. Where an exec brought a dynamic linker that
+ * was not known yet, or a static program in a way that was not seen, or where the kernel cannot hold,
+ * the program was already running.
  */
 void process_executed(struct capture *c, pid_t pid)
 {
 	const struct broker_target target = { pid, 0 };
-	unsigned marked, fresh = 0, linkers = c->n_linkers;
+	unsigned marked, fresh = 0, linkers = c->n_linkers, statics = c->n_statics;
 	struct failure f;
 
 	if (process_scan(c, &target, &marked, &fresh, &f))
 		return;
-	if (!c->loaded.can_hold || c->n_linkers != linkers)
+	if (!c->loaded.can_hold || c->n_linkers != linkers || c->n_statics != statics)
 		c->late += fresh;
 }

@@ -179,7 +179,7 @@ static void one_wait(struct recording *r, struct waits *w, uint64_t *alive_ns)
 
 static int attach(struct recording *r, struct failure *f)
 {
-	int fds[2], error = 0;
+	int fds[3], error = 0;
 	unsigned i, n;
 
 	if (!r->options->command) {
@@ -187,7 +187,7 @@ static int attach(struct recording *r, struct failure *f)
 			error = capture_attach(r->capture, r->options->pids[i], f);
 		return error;
 	}
-	n = command_interpreters(r->options->command[0], fds, 2);
+	n = command_files(r->options->command[0], fds, 3);
 	error = capture_expect(r->capture, r->command.pid, fds, n, f);
 	while (n)
 		close(fds[--n]);

@@ -103,51 +103,63 @@ static int open_program(const char *name, char *path, size_t size)
 	return -1;
 }
 
-/* The dynamic linker of the program, through up to four #! lines. */
-static int open_interpreter(const char *name)
+static int open_file(const char *path)
+{
+	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* The program that is really executed: through up to four #! lines. */
+static int open_executed(const char *name)
 {
 	char path[PATH_MAX], line[256];
 	int depth, fd = open_program(name, path, sizeof(path));
 
 	for (depth = 0; fd >= 0 && depth < 4; depth++) {
-		struct elf_file *elf;
 		ssize_t n = pread(fd, line, sizeof(line) - 1, 0);
 		char *interpreter;
-		int linker = -1;
 
-		if (n < 4)
-			break;
+		if (n < 4 || line[0] != '#' || line[1] != '!')
+			return fd;
 		line[n] = '\0';
-		if (line[0] == '#' && line[1] == '!') {
-			interpreter = line + 2 + strspn(line + 2, " \t");
-			interpreter[strcspn(interpreter, " \t\n")] = '\0';
-			close(fd);
-			fd = open(interpreter, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-			continue;
-		}
-		if (!elf_file_open(fd, &elf, NULL)) {
-			const char *interp = elf->has_interp && elf->interp[0] ? elf->interp : NULL;
-
-			if (interp)
-				linker = open(interp, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-			elf_file_free(elf);
-		}
+		interpreter = line + 2 + strspn(line + 2, " \t");
+		interpreter[strcspn(interpreter, " \t\n")] = '\0';
 		close(fd);
-		return linker;
+		fd = open_file(interpreter);
 	}
-	if (fd >= 0)
-		close(fd);
-	return -1;
+	return fd;
 }
 
-unsigned command_interpreters(const char *name, int *ret_fds, unsigned room)
+static int open_linker(int program)
 {
-	const char *programs[] = { name, "/proc/self/exe" };
-	unsigned i, n = 0;
+	struct elf_file *elf;
+	int fd = -1;
 
-	for (i = 0; i < 2 && n < room; i++) {
-		ret_fds[n] = open_interpreter(programs[i]);
-		n += ret_fds[n] >= 0;
+	if (elf_file_open(program, &elf, NULL))
+		return -1;
+	if (elf->has_interp && elf->interp[0])
+		fd = open_file(elf->interp);
+	elf_file_free(elf);
+	return fd;
+}
+
+unsigned command_files(const char *name, int *ret_fds, unsigned room)
+{
+	int own = open_file("/proc/self/exe");
+	unsigned i, n = 0;
+	int fds[3];
+
+	fds[0] = open_executed(name);
+	fds[1] = fds[0] >= 0 ? open_linker(fds[0]) : -1;
+	fds[2] = own >= 0 ? open_linker(own) : -1;
+	for (i = 0; i < 3; i++) {
+		if (fds[i] < 0)
+			continue;
+		if (n < room)
+			ret_fds[n++] = fds[i];
+		else
+			close(fds[i]);
 	}
+	if (own >= 0)
+		close(own);
 	return n;
 }

@@ -20,9 +20,9 @@ int command_fork(char *const argv[], struct command *ret_command, struct failure
 int command_go(struct command *command, const char *name, struct failure *f);
 
 /*
- * The dynamic linkers that running `name` can be expected to bring: the one of the program itself,
- * or of the interpreter its #! names, and the one of this program. Returns how many were opened.
+ * The files that running `name` can be expected to bring: the program itself (or the interpreter its
+ * #! names), its dynamic linker, and that of this program. Returns how many were opened.
  */
-unsigned command_interpreters(const char *name, int *ret_fds, unsigned room);
+unsigned command_files(const char *name, int *ret_fds, unsigned room);
 
 #endif

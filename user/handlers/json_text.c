@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "handlers/json_text.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char digit_pairs[] = "00010203040506070809101112131415161718192021222324"
+				  "25262728293031323334353637383940414243444546474849"
+				  "50515253545556575859606162636465666768697071727374"
+				  "75767778798081828384858687888990919293949596979899";
+
+char *json_u64(char *at, uint64_t value)
+{
+	char digits[20];
+	char *first = digits + sizeof(digits);
+
+	while (value >= 100) {
+		first -= 2;
+		memcpy(first, digit_pairs + value % 100 * 2, 2);
+		value /= 100;
+	}
+	if (value >= 10) {
+		first -= 2;
+		memcpy(first, digit_pairs + value * 2, 2);
+	} else {
+		*--first = (char)('0' + value);
+	}
+	memcpy(at, first, digits + sizeof(digits) - first);
+	return at + (digits + sizeof(digits) - first);
+}
+
+char *json_i64(char *at, int64_t value)
+{
+	if (value >= 0)
+		return json_u64(at, (uint64_t)value);
+	*at++ = '-';
+	return json_u64(at, -(uint64_t)value);
+}
+
+char *json_hex(char *at, uint64_t value)
+{
+	int shift = value ? (63 - __builtin_clzll(value)) / 4 * 4 : 0;
+
+	at = json_literal(at, "\"0x");
+	for (; shift >= 0; shift -= 4)
+		*at++ = "0123456789abcdef"[value >> shift & 15];
+	*at++ = '"';
+	return at;
+}
+
+/* `value` with leading zeros, exactly `digits` of them. */
+static char *put_padded(char *at, uint64_t value, int digits)
+{
+	for (int i = digits - 1; i >= 0; i--, value /= 10)
+		at[i] = (char)('0' + value % 10);
+	return at + digits;
+}
+
+char *json_us(char *at, uint64_t ns)
+{
+	at = json_u64(at, ns / 1000);
+	*at++ = '.';
+	return put_padded(at, ns % 1000, 3);
+}
+
+/*
+ * Most doubles that people record are short decimals: 0.5, 59.94, 3. Such a one is an integer of at
+ * most 53 bits divided by a power of ten, both exact, so that the division rounds just as a parser
+ * does: if it gives the value back, the text will.
+ */
+static char *put_short_decimal(char *at, double value)
+{
+	static const double powers[] = { 1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9 };
+
+	for (int decimals = 0; decimals < 10; decimals++) {
+		double scaled = value * powers[decimals] + 0.5;
+		uint64_t whole, power;
+
+		if (scaled >= 1e15)
+			return NULL;
+		whole = (uint64_t)scaled;
+		if ((double)whole / powers[decimals] != value)
+			continue;
+		power = (uint64_t)powers[decimals];
+		at = json_u64(at, whole / power);
+		*at++ = '.';
+		return put_padded(at, whole % power, decimals ? decimals : 1);
+	}
+	return NULL;
+}
+
+static char *put_printed(char *at, double value)
+{
+	char text[64];
+	bool marked = false;
+
+	for (int precision = 15; precision <= 17; precision++) {
+		snprintf(text, sizeof(text), "%.*g", precision, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	for (const char *c = text; *c; c++) {
+		if ((*c >= '0' && *c <= '9') || *c == '-' || *c == '+') {
+			*at++ = *c;
+		} else if (*c == 'e') {
+			*at++ = *c;
+			marked = true;
+		} else if (!marked) { /* the locale's decimal point, of one or more bytes */
+			*at++ = '.';
+			marked = true;
+		}
+	}
+	return marked ? at : json_literal(at, ".0");
+}
+
+char *json_double(char *at, double value)
+{
+	char *end;
+
+	if (isnan(value))
+		return json_literal(at, "\"NaN\"");
+	if (isinf(value))
+		return value > 0 ? json_literal(at, "\"Infinity\"")
+				 : json_literal(at, "\"-Infinity\"");
+	if (signbit(value)) {
+		*at++ = '-';
+		value = -value;
+	}
+	end = put_short_decimal(at, value);
+	return end ? end : put_printed(at, value);
+}
+
+static char escape_of(unsigned char c)
+{
+	switch (c) {
+	case '"':
+	case '\\':
+		return (char)c;
+	case '\b':
+		return 'b';
+	case '\f':
+		return 'f';
+	case '\n':
+		return 'n';
+	case '\r':
+		return 'r';
+	case '\t':
+		return 't';
+	}
+	return 0;
+}
+
+char *json_escaped(char *at, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		unsigned char c = text[i];
+
+		if (c >= 0x20 && c != '"' && c != '\\') {
+			*at++ = (char)c;
+		} else if (escape_of(c)) {
+			*at++ = '\\';
+			*at++ = escape_of(c);
+		} else {
+			*at++ = '?';
+		}
+	}
+	return at;
+}

@@ -2,10 +2,12 @@
 #
 #	make            build/proftrace
 #	make demo       record a real program, end with a trace and a table
-#	make test       every test
-#	make install    DESTDIR and PREFIX as usual
-#	make bench      what proftrace costs
+#	make test       every test (`make check` does not look for packages)
+#	make samples    the programs with markers in tools/samples
+#	make man        the manual pages in build/man
+#	make install    program, header, manual pages; DESTDIR and PREFIX as usual. make uninstall
 #	make fuzz       fuzz every parser of foreign bytes, for as long as FUZZ_TIME says
+#	make format     clang-format over everything. make clean
 #
 # `demo` and `test` install the packages they need where these are missing (tools/packages.sh).
 
@@ -31,7 +33,7 @@ OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $B/obj/gen/perfetto_trace.pb-c.o
 ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $B/asan/gen/perfetto_trace.pb-c.o
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check install uninstall bench fuzz clean format check-format packages
+.PHONY: all demo test check samples man install uninstall fuzz clean format check-format packages
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -81,6 +83,49 @@ $B/asan/libproftrace.a: $(ASAN_OBJECTS)
 
 $B/proftrace: $B/obj/user/main.o $B/libproftrace.a
 	$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+
+# --- what people meet first ----------------------------------------------------------------------
+
+SAMPLES := $B/samples/compress $B/samples/hello $B/samples/hello-cpp
+MAN := $(patsubst tools/man/%.scd,$B/man/%,$(wildcard tools/man/*.scd))
+
+samples: $(SAMPLES)
+
+$B/samples/%: tools/samples/%.c include/proftrace.h $(wildcard tools/samples/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(MARKED) $(CFLAGS) $< -o $@ -lz -lpthread
+
+$B/samples/%-cpp: tools/samples/%.cpp include/proftrace.h
+	@mkdir -p $(@D)
+	$(CXX) -std=c++11 -Wall -Wextra -Werror -pedantic -Iinclude $(CFLAGS) $< -o $@ -lpthread
+
+demo: packages
+	+$(MAKE) --no-print-directory all samples
+	tools/demo.sh
+
+man: $(MAN)
+
+$B/man/%: tools/man/%.scd
+	@mkdir -p $(@D)
+	scdoc < $< > $@
+
+COMPLETIONS := share/bash-completion/completions
+INSTALLED := bin/proftrace include/proftrace.h share/pkgconfig/proftrace.pc $(COMPLETIONS)/proftrace \
+	$(foreach m,$(notdir $(MAN)),share/man/man$(patsubst .%,%,$(suffix $m))/$m)
+
+install: all man
+	install -D -m 755 $B/proftrace $(DESTDIR)$(PREFIX)/bin/proftrace
+	install -D -m 644 include/proftrace.h $(DESTDIR)$(PREFIX)/include/proftrace.h
+	install -D -m 644 tools/completions/proftrace.bash $(DESTDIR)$(PREFIX)/$(COMPLETIONS)/proftrace
+	install -d $(DESTDIR)$(PREFIX)/share/pkgconfig
+	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' tools/proftrace.pc.in \
+		> $(DESTDIR)$(PREFIX)/share/pkgconfig/proftrace.pc
+	for page in $(notdir $(MAN)); do \
+		install -D -m 644 $B/man/$$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$$page || exit; \
+	done
+
+uninstall:
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,$(INSTALLED))
 
 # --- tests -------------------------------------------------------------------------------------
 

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# bash completion for proftrace
+
+_proftrace_pids() {
+	local pids=${1##*,} before=
+	[[ $1 == *,* ]] && before=${1%,*},
+	COMPREPLY=($(compgen -P "$before" -W "$(cd /proc && echo [0-9]*)" -- "$pids"))
+}
+
+_proftrace() {
+	local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=record i
+	COMPREPLY=()
+
+	case ${COMP_WORDS[1]} in
+	record | report | list | check)
+		[ "$COMP_CWORD" -gt 1 ] && verb=${COMP_WORDS[1]}
+		;;
+	esac
+	if [ "$verb" = record ]; then
+		for ((i = 1; i < COMP_CWORD; i++)); do
+			[ "${COMP_WORDS[i]}" = -- ] || continue
+			if declare -F _command_offset >/dev/null; then
+				_command_offset $((i + 1))
+			elif [ "$COMP_CWORD" -eq $((i + 1)) ]; then
+				COMPREPLY=($(compgen -c -- "$word"))
+			else
+				compopt -o default
+			fi
+			return
+		done
+	fi
+	case $previous in
+	-p | --pid)
+		_proftrace_pids "$word"
+		return
+		;;
+	-o | --output | --summary-json)
+		compopt -o default
+		return
+		;;
+	--mode)
+		COMPREPLY=($(compgen -W "exact" -- "$word"))
+		return
+		;;
+	-d | --duration | -D | --domain | --buffer | --dump-period)
+		return
+		;;
+	esac
+	case $verb:$word in
+	record:-*)
+		COMPREPLY=($(compgen -W "--pid --output --duration --domain --no-children --mode --buffer --dump-period --summary-json --strict --quiet --verbose --help" -- "$word"))
+		;;
+	report:-*)
+		COMPREPLY=($(compgen -W "--help" -- "$word"))
+		;;
+	list:-*)
+		COMPREPLY=($(compgen -W "--pid --verbose --help" -- "$word"))
+		;;
+	check:-*)
+		COMPREPLY=($(compgen -W "--help" -- "$word"))
+		;;
+	report:* | list:*)
+		compopt -o default
+		;;
+	record:*)
+		[ "$COMP_CWORD" -eq 1 ] &&
+			COMPREPLY=($(compgen -W "record report list check" -- "$word"))
+		;;
+	esac
+}
+
+complete -F _proftrace proftrace

@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# tools/packages.sh [--list]
+#
+# Installs the Debian packages that building and testing need, as far as they are missing. Where
+# none is missing it asks neither apt nor sudo for anything. --list only prints their names.
+set -u
+
+packages='
+	gcc g++ make binutils libc6-dev pkgconf
+	clang lld clang-format libclang-rt-dev
+	bpftool libbpf-dev libelf-dev zlib1g-dev
+	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libyajl-dev uthash-dev
+	libcmocka-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+	scdoc git procps
+'
+
+installed() {
+	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+if [ "${1:-}" = --list ]; then
+	echo $packages
+	exit 0
+fi
+if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+	echo "packages: no apt-get here; install the equivalents of: $(echo $packages)" >&2
+	echo "packages: if they are there already, \`make\` and \`make check\` do without this script" >&2
+	exit 1
+fi
+missing=
+for package in $packages; do
+	installed "$package" || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+echo "packages: installing$missing"
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+	if ! command -v sudo >/dev/null; then
+		echo "packages: neither root nor sudo; run as root: apt-get install$missing" >&2
+		exit 1
+	fi
+	as_root=sudo
+fi
+
+# Non-interactive by an argument of env: sudo drops variables. dpkg may be busy after a boot.
+apt() {
+	$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=120 "$@" </dev/null
+}
+
+if ! apt update; then
+	echo "packages: apt-get update failed; trying with the package lists that are there" >&2
+fi
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! apt install --no-install-recommends $missing >"$log" 2>&1; then
+	tail -20 "$log" >&2
+	echo "packages: apt-get could not install:$missing" >&2
+	exit 1
+fi

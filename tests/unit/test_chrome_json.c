@@ -309,10 +309,10 @@ static void async_slices_and_flows(void **state)
 	e = event(root, 1, "b", "request", "123.456");
 	assert_owner(e, "42", "43");
 	assert_string_equal(text(e, "cat"), "net");
-	assert_string_equal(text(e, "id"), "0xfffffffffffffff0");
+	assert_string_equal(text(field(e, "id2"), "local"), "0xfffffffffffffff0");
 	e = event(root, 2, "e", "request", "123.457");
 	assert_string_equal(text(e, "cat"), "net");
-	assert_string_equal(text(e, "id"), "0xfffffffffffffff1");
+	assert_string_equal(text(field(e, "id2"), "local"), "0xfffffffffffffff1");
 	e = event(root, 3, "s", "flow", "123.458");
 	assert_string_equal(text(e, "cat"), "flow");
 	assert_string_equal(text(e, "id"), "0xfffffffffffffff2");

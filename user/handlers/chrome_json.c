@@ -204,8 +204,10 @@ static int write_counter(struct json_writer *j, const struct fact *fact)
 static int write_async(struct json_writer *j, const struct fact *fact)
 {
 	open_event(j, fact, fact->kind == FACT_ASYNC_BEGIN ? 'b' : 'e');
-	json_put(j, ",\"id\":");
+	/* Of this process: a plain id would pair with the same one of another. */
+	json_put(j, ",\"id2\":{\"local\":");
 	j->at = json_hex(j->at, fact->id);
+	json_put(j, "}");
 	return close_with_args(j, fact);
 }
 

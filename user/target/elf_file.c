@@ -282,12 +282,16 @@ static void find_build_id(struct elf_file *elf)
 {
 	struct note note;
 	struct notes notes;
-	unsigned i;
+	unsigned i, n = 0;
 
 	for (i = 0; i < elf->n_segments && elf->build_id_size == 0; i++) {
 		const struct elf_segment *s = &elf->segments[i];
 
-		if (s->type != PT_NOTE || notes_read(elf, s->offset, s->filesz, s->align, &notes))
+		if (s->type != PT_NOTE)
+			continue;
+		if (n++ == NOTES_MAX_SEGMENTS)
+			break;
+		if (notes_read(elf, s->offset, s->filesz, s->align, &notes))
 			continue;
 		while (notes_next(&notes, &note) > 0) {
 			if (!note_is(&note, "GNU") || note.type != NT_GNU_BUILD_ID ||

@@ -10,7 +10,6 @@
 
 #define NO_DOOR	      255
 #define PAGE	      4096
-#define MAX_SEGMENTS  16 /* PT_NOTE segments looked at; linkers write one or two */
 #define DOMAIN_AT     24
 #define FAST_DOOR_LEN 10
 
@@ -259,7 +258,7 @@ int markers_find(struct elf_file *elf, struct marker_sites *ret, struct failure 
 	for (i = 0; r == 0 && i < elf->n_segments; i++) {
 		if (elf->segments[i].type != PT_NOTE)
 			continue;
-		if (n++ == MAX_SEGMENTS) {
+		if (n++ == NOTES_MAX_SEGMENTS) {
 			refuse(&found, MARKER_TOO_MANY);
 			break;
 		}

@@ -8,6 +8,10 @@
 
 #include "target/elf_file.h"
 
+enum {
+	NOTES_MAX_SEGMENTS = 16, /* PT_NOTE segments looked at; linkers write one or two */
+};
+
 struct notes {
 	uint8_t *data;
 	size_t size;

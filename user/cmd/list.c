@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * proftrace list: which markers and probes there are, in files or in a running process. It changes
+ * nothing and needs no privileges but those to read the files.
+ */
+#include "cmd/list.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+
+static const char doc[] =
+	"Show the markers and USDT probes in a running process or in ELF files.\v"
+	"Examples:\n"
+	"  proftrace list ./server        domains and kinds of markers in a program\n"
+	"  proftrace list -v ./libnet.so  also every site with its file offsets\n"
+	"  sudo proftrace list -p 1234    all files that process 1234 has mapped\n"
+	"\n"
+	"With -p each domain is shown as on or off: its switch is on while somebody traces it, "
+	"exact (a kernel timestamp per event) or batch.";
+
+static const struct argp_option options[] = {
+	{ "pid", 'p', "PID", 0, "Look at the files that this process has mapped", 0 },
+	{ "verbose", 'v', NULL, 0,
+	  "Show every site with its offset in the file, and files in which nothing was found", 0 },
+	{ 0 },
+};
+
+struct arguments {
+	struct list list;
+	pid_t pid;
+	char **files;
+	int n_files;
+};
+
+static pid_t parse_pid(struct argp_state *state, const char *text)
+{
+	char *end;
+	long pid;
+
+	errno = 0;
+	pid = strtol(text, &end, 10);
+	if (errno || end == text || *end || pid <= 0 || pid > 0x3fffffff)
+		argp_error(state, "'%s' is no process number", text);
+	return (pid_t)pid;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct arguments *a = state->input;
+
+	switch (key) {
+	case 'p':
+		a->pid = parse_pid(state, arg);
+		break;
+	case 'v':
+		a->list.verbose = true;
+		break;
+	case ARGP_KEY_ARGS:
+		a->files = state->argv + state->next;
+		a->n_files = state->argc - state->next;
+		break;
+	case ARGP_KEY_END:
+		if (!a->pid && !a->n_files)
+			argp_error(state, "nothing to look at: give -p PID or FILE...");
+		if (a->pid && a->n_files)
+			argp_error(state, "give either -p PID or FILE...");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static int list_path(struct list *list, const char *path, bool quiet, struct failure *f)
+{
+	/* O_NONBLOCK: opening a pipe or a device must not wait. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r;
+
+	if (fd < 0)
+		return failure_set(f, -errno, "cannot open", path, NULL);
+	r = list_file(list, fd, path, NULL, quiet, f);
+	close(fd);
+	return r;
+}
+
+/* Everything was read, and nothing is there: say where we looked. */
+static int nothing_found(const struct list *list, const struct arguments *a)
+{
+	struct failure f;
+	char object[32], reason[256];
+
+	if (a->pid)
+		snprintf(object, sizeof(object), "%d", (int)a->pid);
+	if (list->n_unnamed)
+		snprintf(reason, sizeof(reason), "searched %s and %u more", list->searched,
+			 list->n_unnamed);
+	else
+		snprintf(reason, sizeof(reason), "searched %s", list->searched);
+	failure_set(&f, -ENOENT, a->pid ? "no markers found in process" : "no markers found",
+		    a->pid ? object : "", reason);
+	failure_hint(&f, "put markers from proftrace.h into the program, and link it with them");
+	failure_print(&f, stderr);
+	return STATUS_FAILED;
+}
+
+int cmd_list(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "-p PID\nFILE...",
+		.doc = doc,
+	};
+	struct arguments a = { 0 };
+	int i, status = STATUS_DONE;
+	struct failure f;
+
+	argp_err_exit_status = STATUS_USAGE;
+	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	if (a.pid && list_process(&a.list, a.pid, &f)) {
+		failure_print(&f, stderr);
+		return STATUS_FAILED;
+	}
+	for (i = 0; i < a.n_files; i++) {
+		if (list_path(&a.list, a.files[i], a.n_files == 1, &f)) {
+			fflush(stdout);
+			failure_print(&f, stderr);
+			status = STATUS_FAILED;
+		}
+	}
+	if (fflush(stdout) || ferror(stdout)) {
+		failure_set(&f, -EIO, "cannot write", "standard output", NULL);
+		failure_print(&f, stderr);
+		return STATUS_FAILED;
+	}
+	if (status == STATUS_DONE && !a.list.n_markers && !a.list.n_probes)
+		return nothing_found(&a.list, &a);
+	return status;
+}

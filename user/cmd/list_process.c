@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `list -p`: the files that a process has mapped executable.
+ *
+ * They are opened through /proc/PID/map_files, which leads to the very file that is mapped, whatever
+ * its path has become. That needs a capability; without it the path is looked up under the process's
+ * own root, and the inode number tells whether it is still the same file.
+ */
+#include "cmd/list.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "target/maps.h"
+
+#define MAX_FILES    4096
+#define MAX_MAPPINGS 262144 /* the kernel's own default limit is 65530 */
+
+struct mapped {
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset;
+	uint64_t device;
+	uint64_t inode;
+	bool writable;
+	char *path; /* only where this is the first executable mapping of a file */
+};
+
+struct process {
+	pid_t pid;
+	int dir; /* /proc/PID: what is opened through it is never another process's */
+	int mem; /* negative when it may not be read */
+	struct mapped *mappings;
+	unsigned n_mappings;
+	unsigned capacity;
+	unsigned n_files;
+	unsigned n_opened;
+};
+
+/* --- mappings -------------------------------------------------------------------------------- */
+
+static bool is_new_file(const struct process *p, const struct mapped *m)
+{
+	unsigned i;
+
+	for (i = 0; i < p->n_mappings; i++) {
+		if (p->mappings[i].path && p->mappings[i].inode == m->inode &&
+		    p->mappings[i].device == m->device)
+			return false;
+	}
+	return true;
+}
+
+static int keep_mapping(void *context, const struct mapping *mapping)
+{
+	struct process *p = context;
+	struct mapped m = {
+		.start = mapping->start,
+		.end = mapping->end,
+		.offset = mapping->offset,
+		.device = (uint64_t)mapping->device_major << 32 | mapping->device_minor,
+		.inode = mapping->inode,
+		.writable = mapping->writable,
+	};
+
+	/* Code is where the probes are, writable data where the switches are. */
+	if (!m.inode || (!mapping->executable && !m.writable))
+		return 0;
+	if (p->n_mappings == MAX_MAPPINGS)
+		return -E2BIG;
+	if (p->n_mappings == p->capacity) {
+		unsigned capacity = p->capacity ? p->capacity * 2 : 256;
+		struct mapped *grown = realloc(p->mappings, capacity * sizeof(*grown));
+
+		if (!grown)
+			return -ENOMEM;
+		p->mappings = grown;
+		p->capacity = capacity;
+	}
+	if (mapping->executable && p->n_files < MAX_FILES && is_new_file(p, &m)) {
+		m.path = strdup(mapping->path);
+		if (!m.path)
+			return -ENOMEM;
+		p->n_files++;
+	}
+	p->mappings[p->n_mappings++] = m;
+	return 0;
+}
+
+/* The switches of a file, read from the process's memory where that part of the file is mapped. */
+struct switch_reader {
+	const struct process *process;
+	const struct mapped *file;
+};
+
+static bool read_switch(void *context, uint64_t switch_offset, uint16_t ret_values[2])
+{
+	const struct switch_reader *r = context;
+	const struct process *p = r->process;
+	unsigned i;
+
+	for (i = 0; p->mem >= 0 && i < p->n_mappings; i++) {
+		const struct mapped *m = &p->mappings[i];
+		uint64_t into = switch_offset - m->offset;
+
+		if (!m->writable || m->inode != r->file->inode || m->device != r->file->device ||
+		    switch_offset < m->offset || into >= m->end - m->start)
+			continue;
+		return pread(p->mem, ret_values, 4, (off_t)(m->start + into)) == 4;
+	}
+	return false;
+}
+
+/* --- opening --------------------------------------------------------------------------------- */
+
+static int open_by_path(const struct process *p, const struct mapped *m)
+{
+	/* What is absolute in the path or in its links is meant from the process's root. */
+	struct open_how how = {
+		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	int root = openat(p->dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC), fd, r;
+	struct stat st;
+
+	if (root < 0)
+		return -errno;
+	maps_unescape(m->path);
+	fd = (int)syscall(SYS_openat2, root, m->path, &how, sizeof(how));
+	r = fd < 0 ? -errno : 0;
+	close(root);
+	if (r)
+		return r;
+	if (fstat(fd, &st) || st.st_ino != m->inode) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+static int open_mapped(const struct process *p, const struct mapped *m)
+{
+	char name[64];
+	int fd;
+
+	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, m->start, m->end);
+	fd = openat(p->dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd >= 0 ? fd : open_by_path(p, m);
+}
+
+/* Of the files of a process some are not ELF, and some are gone: neither ends the listing. */
+static int list_mapped(struct list *list, struct process *p, const struct mapped *m)
+{
+	struct switch_reader reader = { .process = p, .file = m };
+	struct list_switches switches = { .read = read_switch, .context = &reader };
+	struct failure f;
+	int fd = open_mapped(p, m), r;
+
+	if (fd < 0) {
+		failure_set(&f, fd, "cannot open", m->path,
+			    fd == -ESTALE ? "replaced by another file since it was mapped" : NULL);
+		if (fd == -ESTALE || fd == -EACCES || fd == -EPERM || fd == -ENOENT)
+			failure_hint(&f, "with sudo the file can be opened as it is mapped");
+		fflush(stdout);
+		failure_print(&f, stderr);
+		return fd;
+	}
+	p->n_opened++;
+	r = list_file(list, fd, m->path, &switches, true, &f);
+	close(fd);
+	if (r == -ENOMEM || (r && list->verbose)) {
+		fflush(stdout);
+		failure_print(&f, stderr);
+	}
+	return r == -ENOMEM ? r : 0;
+}
+
+/* --- the process ----------------------------------------------------------------------------- */
+
+static int not_readable(struct failure *f, int error, pid_t pid)
+{
+	char object[16];
+
+	snprintf(object, sizeof(object), "%d", (int)pid);
+	if (error == -ENOENT || error == -ESRCH)
+		return failure_set(f, -ESRCH, "no such process", object, "");
+	if (error != -EACCES && error != -EPERM)
+		return failure_set(f, error, "cannot read the mappings of process", object, NULL);
+	failure_set(f, error, "not permitted to read the mappings of process", object, "");
+	failure_hint(f, "run proftrace with sudo, or as the user that the process belongs to with "
+			"CAP_SYS_PTRACE");
+	return error;
+}
+
+static int read_mappings(struct process *p, struct failure *f)
+{
+	char object[16];
+	int fd = openat(p->dir, "maps", O_RDONLY | O_CLOEXEC), r;
+
+	if (fd < 0)
+		return not_readable(f, -errno, p->pid);
+	r = maps_read(fd, keep_mapping, p);
+	close(fd);
+	if (r < 0)
+		return not_readable(f, r, p->pid);
+	snprintf(object, sizeof(object), "%d", (int)p->pid);
+	if (p->n_files == 0)
+		return failure_set(f, -ENOENT, "no markers found in process", object,
+				   r == 0 ? "it has ended or is a kernel thread"
+					  : "it has no file mapped executable");
+	return 0;
+}
+
+static int list_mappings(struct list *list, struct process *p, struct failure *f)
+{
+	unsigned i;
+	int r = read_mappings(p, f), last = 0;
+
+	if (r)
+		return r;
+	for (i = 0; i < p->n_mappings; i++) {
+		if (!p->mappings[i].path)
+			continue;
+		r = list_mapped(list, p, &p->mappings[i]);
+		last = r ? r : last;
+	}
+	return p->n_opened ? 0 : not_readable(f, last, p->pid);
+}
+
+int list_process(struct list *list, pid_t pid, struct failure *f)
+{
+	struct process p = { .pid = pid };
+	char path[32];
+	unsigned i;
+	int r;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	p.dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (p.dir < 0)
+		return not_readable(f, -errno, pid);
+	p.mem = openat(p.dir, "mem", O_RDONLY | O_CLOEXEC);
+	r = list_mappings(list, &p, f);
+	for (i = 0; i < p.n_mappings; i++)
+		free(p.mappings[i].path);
+	free(p.mappings);
+	if (p.mem >= 0)
+		close(p.mem);
+	close(p.dir);
+	return r;
+}

@@ -66,7 +66,7 @@ static bool take_string(struct capture *c, struct strings *s, uint64_t length, s
 static bool take_string_value(struct capture *c, const struct record *r, struct strings *s,
 			      uint64_t value, struct arg *arg)
 {
-	char text[MAX_STRING + 1] = "(unreadable)";
+	char text[MAX_STRING + 2] = "(unreadable)";
 	size_t length = strlen(text);
 
 	if (value & STRING_NULL) {
@@ -82,6 +82,11 @@ static bool take_string_value(struct capture *c, const struct record *r, struct 
 
 		if (!static_string(c, r->site, (int32_t)value, text, sizeof(text), &length))
 			c->unreadable_args++;
+		if (length > MAX_STRING) {
+			length = MAX_STRING;
+			arg->cut = true;
+			c->cut_strings++;
+		}
 		from_file = (struct strings){ text, text + length, s->to, s->to_end };
 		if (!take_string(c, &from_file, length, arg))
 			return false;

@@ -21,7 +21,8 @@ bool static_string(struct capture *c, uint32_t site, int32_t distance, char *out
 	n = elf_file_string(s->file->elf, s->vaddr + (int64_t)distance, out, size);
 	if (n < 0)
 		return false;
-	*ret_length = n;
+	/* `size` itself means that the string is longer than fits. */
+	*ret_length = (size_t)n < size ? (size_t)n : size - 1;
 	return true;
 }
 

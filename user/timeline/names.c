@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names are kept in a hash by their cleaned text. Nearly every lookup is of a name that is known
+ * already and needs no repair: then its bytes are equal to a text in the table, and equality alone
+ * proves that they are clean, since every text there is. Only bytes not found are cleaned.
+ */
+#include "timeline/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "timeline/hash.h"
+
+#define DEFAULT_MAX_NAMES 65536
+#define LONGEST_NAME	  4096 /* bytes kept of any name, whatever the caller allows */
+#define OTHER_NAMES	  "(other)"
+
+struct entry {
+	UT_hash_handle hh;
+	struct name name; /* last: its text follows */
+};
+
+struct names {
+	struct entry *table;
+	struct entry *other;
+	uint32_t max_names;
+	uint32_t n_names; /* without (other) */
+	struct names_count count;
+	char scratch[LONGEST_NAME * 6 + 1];
+};
+
+/*
+ * The length of the well-formed UTF-8 character at `s`, 0 if there is none. Overlong forms,
+ * surrogates and what lies above U+10FFFF are not well-formed.
+ */
+static size_t utf8_char(const unsigned char *s, size_t left, uint32_t *ret_code)
+{
+	uint32_t code, least;
+	size_t length, i;
+
+	if (s[0] < 0x80) {
+		*ret_code = s[0];
+		return 1;
+	}
+	if (s[0] >= 0xc2 && s[0] <= 0xdf) {
+		length = 2, code = s[0] & 0x1f, least = 0x80;
+	} else if (s[0] >= 0xe0 && s[0] <= 0xef) {
+		length = 3, code = s[0] & 0x0f, least = 0x800;
+	} else if (s[0] >= 0xf0 && s[0] <= 0xf4) {
+		length = 4, code = s[0] & 0x07, least = 0x10000;
+	} else {
+		return 0;
+	}
+	if (length > left)
+		return 0;
+	for (i = 1; i < length; i++) {
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (s[i] & 0x3f);
+	}
+	if (code < least || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+		return 0;
+	*ret_code = code;
+	return length;
+}
+
+/* What stands for a control character or a line separator, of which terminals and parsers make something. */
+static size_t escape(char *out, uint32_t code)
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t n = 0;
+	int shift = code > 0xff ? 12 : 4;
+
+	out[n++] = '\\';
+	out[n++] = code > 0xff ? 'u' : 'x';
+	for (; shift >= 0; shift -= 4)
+		out[n++] = digits[code >> shift & 15];
+	return n;
+}
+
+static bool is_control(uint32_t code)
+{
+	return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == 0x2028 || code == 0x2029;
+}
+
+size_t text_clean(char *out, size_t size, const char *bytes, size_t length, bool *ret_changed)
+{
+	const unsigned char *s = (const unsigned char *)bytes;
+	size_t n = 0, i = 0;
+
+	if (!size)
+		return 0;
+	while (i < length) {
+		char piece[8];
+		const char *from = (const char *)s + i;
+		uint32_t code = 0;
+		size_t taken, given;
+
+		if (s[i] >= 0x20 && s[i] < 0x7f) {
+			if (n + 1 >= size)
+				break;
+			out[n++] = (char)s[i++];
+			continue;
+		}
+		taken = given = utf8_char(s + i, length - i, &code);
+		if (!taken) {
+			memcpy(piece, "\xef\xbf\xbd", 3);
+			from = piece;
+			taken = 1;
+			given = 3;
+		} else if (is_control(code)) {
+			given = escape(piece, code);
+			from = piece;
+		}
+		if (n + given >= size)
+			break;
+		if (from == piece)
+			*ret_changed = true;
+		memcpy(out + n, from, given);
+		n += given;
+		i += taken;
+	}
+	out[n] = '\0';
+	return n;
+}
+
+static struct entry *find(const struct names *names, const char *text, size_t length)
+{
+	struct entry *entry;
+
+	HASH_FIND(hh, names->table, text, length, entry);
+	return entry;
+}
+
+static struct entry *add(struct names *names, const char *text, size_t length, uint32_t id)
+{
+	struct entry *entry = malloc(sizeof(*entry) + length + 1);
+
+	if (!entry)
+		return NULL;
+	entry->name.id = id;
+	entry->name.length = (uint32_t)length;
+	memcpy(entry->name.text, text, length);
+	entry->name.text[length] = '\0';
+	HASH_ADD_KEYPTR(hh, names->table, entry->name.text, length, entry);
+	if (!hash_added(hh, entry)) {
+		free(entry);
+		return NULL;
+	}
+	return entry;
+}
+
+struct names *names_new(uint32_t max_names)
+{
+	struct names *names = calloc(1, sizeof(*names));
+
+	if (!names)
+		return NULL;
+	names->max_names = max_names ? max_names : DEFAULT_MAX_NAMES;
+	/* Made now, so that it is there when memory or the limit is not. */
+	names->other = add(names, OTHER_NAMES, strlen(OTHER_NAMES), 1);
+	if (!names->other) {
+		free(names);
+		return NULL;
+	}
+	return names;
+}
+
+void names_free(struct names *names)
+{
+	struct entry *entry, *next;
+
+	if (!names)
+		return;
+	HASH_ITER (hh, names->table, entry, next) {
+		HASH_DEL(names->table, entry);
+		free(entry);
+	}
+	free(names);
+}
+
+/* Where to cut so that no character is split, as far as there are characters at all. */
+static size_t cut_length(const char *bytes, size_t max_length)
+{
+	size_t back;
+
+	for (back = 0; back < 4 && back <= max_length; back++) {
+		if (((unsigned char)bytes[max_length - back] & 0xc0) != 0x80)
+			return max_length - back;
+	}
+	return max_length;
+}
+
+const struct name *names_intern(struct names *names, const char *bytes, size_t length,
+				size_t max_length)
+{
+	struct entry *entry;
+	bool repaired = false;
+
+	if (!bytes)
+		bytes = "", length = 0;
+	if (max_length > LONGEST_NAME)
+		max_length = LONGEST_NAME;
+	if (length > max_length) {
+		names->count.cut++;
+		length = cut_length(bytes, max_length);
+	}
+	entry = find(names, bytes, length);
+	if (entry)
+		return &entry->name;
+	length = text_clean(names->scratch, sizeof(names->scratch), bytes, length, &repaired);
+	if (repaired) {
+		names->count.repaired++;
+		entry = find(names, names->scratch, length);
+		if (entry)
+			return &entry->name;
+	}
+	if (names->n_names < names->max_names)
+		entry = add(names, names->scratch, length, names->n_names + 2);
+	if (!entry) {
+		names->count.capped++;
+		return &names->other->name;
+	}
+	names->n_names++;
+	return &entry->name;
+}
+
+const struct name *names_intern_string(struct names *names, const char *string)
+{
+	return names_intern(names, string, strlen(string), LONGEST_NAME);
+}
+
+const struct names_count *names_count(const struct names *names)
+{
+	return &names->count;
+}

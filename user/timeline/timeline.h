@@ -24,15 +24,19 @@ void timeline_free(struct timeline *timeline);
 int timeline_add_handler(struct timeline *timeline, struct handler *handler);
 
 /*
- * Takes one event. Returns 0 or the first handler's error (negative errno, the event counts as lost to the output). Events of one thread must
- * come in the order they happened; those of different threads may be a little out of order.
+ * Takes one event. Returns 0, or once the error (negative errno) a handler has just stopped with;
+ * the others go on. From where none is left every mark counts as LOST_OUTPUT. Events of one thread
+ * must come in the order they happened; those of different threads may be a little out of order.
  */
 int timeline_event(struct timeline *timeline, const struct event *event);
 
 /* The capture is over: counts and reports what is still open. `ts_ns`: its last moment. */
 int timeline_finish(struct timeline *timeline, uint64_t ts_ns);
 
-/* Calls each for every slice still open after timeline_finish(): for the summary. */
+/*
+ * Calls each for every slice still open after timeline_finish(): for the summary. Asynchronous ones
+ * belong to no thread: the thread they are given has tid 0 and no name.
+ */
 void timeline_open_slices(const struct timeline *timeline,
 			  void (*each)(void *context, const struct thread *thread,
 				       const struct name *name, uint64_t begin_ns),

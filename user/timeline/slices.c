@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Slices of threads: which END closes which BEGIN.
+ *
+ * The kernel numbers the levels of nesting, so that lost marks can be told: a mark at a level says
+ * how many slices are open around it, and any of ours at that level or above must have ended without
+ * our hearing of it. Files have no levels (-1): there an END closes what was opened last.
+ */
+#include "timeline/state.h"
+
+#include <stdlib.h>
+
+static bool is_nested_in_itself(const struct thread_state *thread)
+{
+	const struct slice *top = &thread->slices[thread->n_slices - 1];
+	const struct slice *s;
+
+	for (s = top; s-- > thread->slices;) {
+		if (s->name == top->name && s->category == top->category)
+			return true;
+	}
+	return false;
+}
+
+/* Ends the innermost slice. `fact` has the time, the reason, and the arguments of the END, if any. */
+static void close_top(struct timeline *t, struct thread_state *thread, struct fact *fact)
+{
+	const struct slice *slice = &thread->slices[thread->n_slices - 1];
+	uint64_t duration = fact->ts_ns - slice->begin_ns;
+
+	fact->kind = FACT_END;
+	fact->process = thread->pub.process;
+	fact->thread = &thread->pub;
+	fact->name = slice->name;
+	fact->category = slice->category;
+	fact->begin_ns = slice->begin_ns;
+	fact->self_ns = duration - slice->children_ns;
+	fact->nested_in_itself = is_nested_in_itself(thread);
+	if (thread->n_slices > 1)
+		thread->slices[thread->n_slices - 2].children_ns += duration;
+	thread->n_slices--;
+	emit(t, fact);
+}
+
+static void close_down_to(struct timeline *t, struct thread_state *thread, uint32_t n,
+			  uint64_t ts_ns, enum end_reason reason, uint64_t *count)
+{
+	while (thread->n_slices > n) {
+		struct fact fact = { .ts_ns = ts_ns, .end_reason = reason };
+
+		close_top(t, thread, &fact);
+		++*count;
+	}
+}
+
+/*
+ * How many slices are certain to be open still below `level`. A slice from a file among those of the
+ * kernel (two sources for one thread) has no level: it goes with the one around it.
+ */
+static uint32_t open_below(const struct thread_state *thread, int level)
+{
+	uint32_t i, n = thread->n_slices;
+
+	for (i = n; i-- > 0;) {
+		if (thread->slices[i].level >= level)
+			n = i;
+		else if (thread->slices[i].level >= 0)
+			break;
+	}
+	return n;
+}
+
+void slices_close_stale(struct timeline *t, const struct mark *m)
+{
+	uint32_t n = open_below(m->thread, m->event->level);
+
+	/* The one at an END's own level is not stale: it is what the END has come for. */
+	if (m->event->kind == EVENT_END && n < m->thread->n_slices &&
+	    m->thread->slices[n].level == m->event->level)
+		n++;
+	close_down_to(t, m->thread, n, m->ts_ns, END_LOST, &t->account->ends_lost);
+}
+
+static bool grow(struct thread_state *thread)
+{
+	uint32_t room = thread->room ? thread->room * 2 : 8;
+	struct slice *grown;
+
+	if (thread->n_slices < thread->room)
+		return true;
+	grown = realloc(thread->slices, room * sizeof(*grown));
+	if (!grown)
+		return false;
+	thread->slices = grown;
+	thread->room = room;
+	return true;
+}
+
+int slice_begin(struct timeline *t, const struct mark *m)
+{
+	struct thread_state *thread = m->thread;
+	struct fact fact;
+
+	if (thread->n_slices >= t->limits.depth || !grow(thread)) {
+		/* The kernel's levels will find the END of this one without an open slice. */
+		thread->skipped += m->event->level < 0;
+		return LOST_TOO_DEEP;
+	}
+	thread->slices[thread->n_slices++] = (struct slice){
+		.name = m->name,
+		.category = m->event->category,
+		.begin_ns = m->ts_ns,
+		.level = m->event->level,
+	};
+	fact = fact_of(m, FACT_BEGIN);
+	stamp_step(t, m, &fact);
+	emit(t, &fact);
+	return MARK_WRITTEN;
+}
+
+int slice_end(struct timeline *t, const struct mark *m)
+{
+	struct thread_state *thread = m->thread;
+	int level = m->event->level;
+	struct fact fact;
+
+	if (level < 0 && thread->skipped) {
+		thread->skipped--;
+		return LOST_TOO_DEEP;
+	}
+	if (!thread->n_slices ||
+	    (level >= 0 && thread->slices[thread->n_slices - 1].level != level))
+		return LOST_UNMATCHED;
+	fact = fact_of(m, FACT_END);
+	close_top(t, thread, &fact);
+	return MARK_WRITTEN;
+}
+
+void slices_unfinished(struct timeline *t, struct thread_state *thread, uint64_t ts_ns)
+{
+	if (ts_ns < thread->last_ns)
+		ts_ns = thread->last_ns;
+	thread->skipped = 0;
+	close_down_to(t, thread, 0, ts_ns, END_UNFINISHED, &t->account->unfinished);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the parts of the timeline share and nobody else includes but its tests: the state behind the
+ * facts. Each file is one subject: processes.c, slices.c, asyncs.c, tracks.c (counters), pools.c;
+ * timeline.c takes the events in and hands the facts out.
+ *
+ * Events come by the million per second. So a thread keeps its open slices in an array that stays,
+ * asynchronous slices and allocations go back to a list of spare ones, threads are looked up through
+ * a small cache, and nothing is allocated for an ordinary event.
+ */
+#ifndef PROFTRACE_TIMELINE_STATE_H
+#define PROFTRACE_TIMELINE_STATE_H
+
+#include "handlers/handler.h"
+#include "timeline/hash.h"
+#include "timeline/timeline.h"
+
+/*
+ * What is followed at once, so that memory stays bounded whatever a program does or a file says. Far
+ * above what people look at in one trace.
+ */
+#define LIMIT_PROCESSES	       131072
+#define LIMIT_THREADS	       131072
+#define LIMIT_DEPTH	       1024 /* open slices of a thread; the kernel follows 64 */
+#define LIMIT_TRACKS	       65536
+#define LIMIT_ASYNCS	       65536
+#define LIMIT_ASYNCS_OF_ONE_ID 4096 /* they are searched one by one */
+#define LIMIT_ALLOCATIONS      262144
+
+struct timeline_limits {
+	uint32_t processes;
+	uint32_t threads;
+	uint32_t depth;
+	uint32_t tracks;
+	uint32_t asyncs;
+	uint32_t asyncs_of_one_id;
+	uint32_t allocations;
+};
+
+struct slice {
+	const struct name *name;
+	const struct name *category;
+	uint64_t begin_ns;
+	uint64_t children_ns; /* time in slices nested directly in this one */
+	int level;	      /* as the kernel counts, -1 when read from a file */
+};
+
+struct thread_key {
+	uint32_t pid;
+	uint32_t tid;
+};
+
+struct thread_state {
+	struct thread pub; /* what the handlers see */
+	struct thread_key key;
+	struct process_state *process;
+	const struct name *given; /* by the program */
+	const struct name *comm;  /* by the kernel */
+	uint64_t last_ns;	  /* time of its last mark: there is no going back */
+	struct slice *slices;	  /* open ones, outermost first */
+	uint32_t n_slices;
+	uint32_t room;
+	uint32_t skipped; /* BEGINs of a file beyond the depth limit whose ENDs are still to come */
+	struct thread_state *prev, *next; /* of its process */
+	UT_hash_handle hh;		  /* timeline->threads */
+	UT_hash_handle hh_tid;		  /* timeline->threads_by_tid */
+};
+
+/* A counter's series. */
+struct counter {
+	struct track pub;
+	struct counter_key {
+		const struct name *name;
+		const struct name *series;
+	} key;
+	UT_hash_handle hh;
+};
+
+/* The lanes of the asynchronous slices of one name. */
+struct lanes {
+	const struct name *name;
+	struct track **tracks;
+	bool *busy;
+	uint32_t n;
+	uint32_t room;
+	uint32_t lowest_free; /* every lane below is busy */
+	UT_hash_handle hh;
+};
+
+struct pool {
+	const struct name *name;
+	uint64_t live; /* bytes, at most INT64_MAX */
+	struct counter *counter;
+	UT_hash_handle hh;
+};
+
+/* A process and a number the program chose: the id of an asynchronous slice, or an address. */
+struct number_key {
+	uint64_t process;
+	uint64_t number;
+};
+
+struct async {
+	struct number_key key;
+	const struct name *name;
+	const struct name *category;
+	uint64_t begin_ns;
+	struct lanes *lanes;
+	uint32_t lane;
+	uint32_t nth;	     /* of those open with this id, 1 = the oldest */
+	struct async *older; /* the next older one with this id; only the latest is in the hash */
+	struct async *prev, *next; /* of its process; spare ones: next */
+	UT_hash_handle hh;
+};
+
+struct allocation {
+	struct number_key key;
+	struct pool *pool;
+	uint64_t size;
+	struct allocation *prev, *next; /* of its process; spare ones: next */
+	UT_hash_handle hh;
+};
+
+struct process_state {
+	struct process pub;
+	const struct name *given; /* by whoever looked at the process */
+	const struct name *comm;  /* of its main thread */
+	bool stepped;		  /* PROF_STEP was seen: epoch and batch are known */
+	uint64_t epoch;
+	uint64_t batch;
+	struct thread_state *threads;
+	struct counter *counters;
+	struct lanes *lanes;
+	struct pool *pools;
+	struct async *asyncs;
+	struct allocation *allocations;
+	UT_hash_handle hh;
+};
+
+#define RECENT_THREADS 64 /* a power of two */
+
+struct timeline {
+	struct account *account;
+	struct timeline_limits limits;
+
+	struct handler **handlers;
+	unsigned n_handlers;
+	unsigned n_working;
+	int error; /* of the handler that stopped during this event */
+
+	uint64_t last_uuid;
+	uint32_t n_tracks;
+	struct process_state *processes;
+	struct thread_state *threads;
+	struct thread_state *threads_by_tid;
+	struct thread_state *recent[RECENT_THREADS];
+	struct process_state machine; /* owns what belongs to no process */
+
+	/* A table that becomes empty gives its memory back; the anchors keep these two from it. */
+	struct async *asyncs, async_anchor, *spare_asyncs;
+	struct allocation *allocations, allocation_anchor, *spare_allocations;
+	uint32_t n_asyncs;
+	uint32_t n_allocations;
+
+	const struct name *epoch, *batch, *step, *bytes, *unnamed, *async_end;
+
+	struct arg args[EVENT_MAX_ARGS + 2]; /* of the fact that is being made */
+	const struct track *tracks[EVENT_MAX_ARGS];
+};
+
+/* A mark on its way: whose it is and when. */
+struct mark {
+	const struct event *event;
+	struct process_state *process;
+	struct thread_state *thread; /* NULL: of no thread in particular */
+	const struct name *name;
+	uint64_t ts_ns; /* not before the thread's last one */
+};
+
+/* What became of a mark: written, or else an enum lost_reason. */
+#define MARK_WRITTEN LOST_REASONS
+
+/* timeline.c */
+void emit(struct timeline *t, const struct fact *fact);
+struct fact fact_of(const struct mark *m, enum fact_kind kind);
+void stamp_step(struct timeline *t, const struct mark *m, struct fact *fact);
+const struct process *process_of(const struct process_state *p);
+
+/* processes.c: each returns NULL where a limit or the memory ends */
+struct process_state *process_find(const struct timeline *t, uint32_t pid);
+struct process_state *process_get(struct timeline *t, uint32_t pid, uint64_t ts_ns,
+				  const struct name *comm);
+struct thread_state *thread_get(struct timeline *t, uint32_t pid, uint32_t tid, uint64_t ts_ns,
+				const struct name *comm);
+int thread_name(struct timeline *t, const struct mark *m);
+void process_notice(struct timeline *t, const struct event *event);
+void processes_free(struct timeline *t);
+
+/* slices.c */
+int slice_begin(struct timeline *t, const struct mark *m);
+int slice_end(struct timeline *t, const struct mark *m);
+void slices_close_stale(struct timeline *t, const struct mark *m);
+void slices_unfinished(struct timeline *t, struct thread_state *thread, uint64_t ts_ns);
+
+/* asyncs.c */
+int asyncs_init(struct timeline *t);
+int async_begin(struct timeline *t, const struct mark *m);
+int async_end(struct timeline *t, const struct mark *m);
+void asyncs_unfinished(struct timeline *t, struct process_state *p, uint64_t ts_ns);
+void asyncs_release(struct timeline *t, struct process_state *p);
+void asyncs_free(struct timeline *t);
+
+/* tracks.c */
+struct counter *counter_get(struct timeline *t, struct process_state *p, uint64_t ts_ns,
+			    const struct name *name, const struct name *series,
+			    const struct name *unit, bool is_double);
+struct track *lane_track_new(struct timeline *t, struct process_state *p, uint64_t ts_ns,
+			     const struct name *name, uint32_t lane);
+int counter_mark(struct timeline *t, const struct mark *m);
+int step_mark(struct timeline *t, const struct mark *m);
+void counters_release(struct timeline *t, struct process_state *p);
+
+/* pools.c */
+int pools_init(struct timeline *t);
+int pool_alloc(struct timeline *t, const struct mark *m);
+int pool_free(struct timeline *t, const struct mark *m);
+void allocations_forget(struct timeline *t, struct process_state *p);
+void pools_release(struct timeline *t, struct process_state *p);
+void pools_free(struct timeline *t);
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Events in, facts out. An event is either a mark, which ends in exactly one slot of the account:
+ * every function that takes a mark says what became of it, and only take_mark() counts. Or it is a
+ * notice of the kernel, which is not counted.
+ */
+#include "timeline/state.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+struct timeline *timeline_new(struct names *names, struct account *account, uint64_t uuid_base)
+{
+	struct timeline *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->account = account;
+	t->last_uuid = uuid_base;
+	t->limits = (struct timeline_limits){
+		.processes = LIMIT_PROCESSES,
+		.threads = LIMIT_THREADS,
+		.depth = LIMIT_DEPTH,
+		.tracks = LIMIT_TRACKS,
+		.asyncs = LIMIT_ASYNCS,
+		.asyncs_of_one_id = LIMIT_ASYNCS_OF_ONE_ID,
+		.allocations = LIMIT_ALLOCATIONS,
+	};
+	t->epoch = names_intern_string(names, "epoch");
+	t->batch = names_intern_string(names, "batch");
+	t->step = names_intern_string(names, "step");
+	t->bytes = names_intern_string(names, "bytes");
+	t->unnamed = names_intern_string(names, "(unnamed)");
+	t->async_end = names_intern_string(names, "(async end)");
+	if (asyncs_init(t) || pools_init(t)) {
+		timeline_free(t);
+		return NULL;
+	}
+	return t;
+}
+
+void timeline_free(struct timeline *t)
+{
+	if (!t)
+		return;
+	processes_free(t);
+	asyncs_free(t);
+	pools_free(t);
+	free(t->handlers);
+	free(t);
+}
+
+int timeline_add_handler(struct timeline *t, struct handler *handler)
+{
+	struct handler **grown = realloc(t->handlers, (t->n_handlers + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	t->handlers = grown;
+	t->handlers[t->n_handlers++] = handler;
+	if (!handler->error)
+		t->n_working++;
+	return 0;
+}
+
+void emit(struct timeline *t, const struct fact *fact)
+{
+	unsigned i;
+
+	for (i = 0; i < t->n_handlers; i++) {
+		struct handler *handler = t->handlers[i];
+		int error;
+
+		if (handler->error)
+			continue;
+		error = handler->ops->fact(handler, fact);
+		if (!error)
+			continue;
+		handler->error = error < 0 ? error : -EIO;
+		t->n_working--;
+		if (!t->error)
+			t->error = handler->error;
+	}
+}
+
+const struct process *process_of(const struct process_state *p)
+{
+	/* The machine is known by having no uuid. */
+	return p && p->pub.uuid ? &p->pub : NULL;
+}
+
+struct fact fact_of(const struct mark *m, enum fact_kind kind)
+{
+	const struct event *e = m->event;
+
+	return (struct fact){
+		.kind = kind,
+		.scope = e->scope,
+		.ts_ns = m->ts_ns,
+		.process = process_of(m->process),
+		.thread = m->thread ? &m->thread->pub : NULL,
+		.name = m->name,
+		.category = e->category,
+		.id = e->id,
+		.n_args = e->n_args < EVENT_MAX_ARGS ? e->n_args : EVENT_MAX_ARGS,
+		.args = e->args,
+	};
+}
+
+/* Appends where the program is in its own work, unless the fact says so itself. */
+void stamp_step(struct timeline *t, const struct mark *m, struct fact *fact)
+{
+	unsigned i, n = fact->n_args;
+
+	if (!m->process->stepped)
+		return;
+	for (i = 0; i < n; i++) {
+		if (fact->args[i].key == t->epoch || fact->args[i].key == t->batch)
+			return;
+		t->args[i] = fact->args[i];
+	}
+	t->args[n++] = (struct arg){ .key = t->epoch, .type = ARG_UINT, .u = m->process->epoch };
+	t->args[n++] = (struct arg){ .key = t->batch, .type = ARG_UINT, .u = m->process->batch };
+	fact->args = t->args;
+	fact->n_args = n;
+}
+
+static int instant(struct timeline *t, const struct mark *m)
+{
+	struct fact fact = fact_of(m, FACT_INSTANT);
+
+	if (!fact.process)
+		fact.scope = SCOPE_GLOBAL;
+	else if (!fact.thread && fact.scope == SCOPE_THREAD)
+		fact.scope = SCOPE_PROCESS;
+	stamp_step(t, m, &fact);
+	emit(t, &fact);
+	return MARK_WRITTEN;
+}
+
+static int flow(struct timeline *t, const struct mark *m)
+{
+	struct fact fact =
+		fact_of(m, m->event->kind == EVENT_FLOW_OUT ? FACT_FLOW_OUT : FACT_FLOW_IN);
+
+	fact.in_slice = m->thread->n_slices > 0;
+	emit(t, &fact);
+	return MARK_WRITTEN;
+}
+
+static bool needs_thread(enum event_kind kind)
+{
+	return kind == EVENT_BEGIN || kind == EVENT_END || kind == EVENT_FLOW_OUT ||
+	       kind == EVENT_FLOW_IN || kind == EVENT_THREAD_NAME;
+}
+
+/* Finds whose mark it is. Without a pid and a tid it belongs to the machine, where that makes sense. */
+static bool find_owner(struct timeline *t, struct mark *m)
+{
+	const struct event *e = m->event;
+
+	m->ts_ns = e->ts_ns;
+	if (e->tid || needs_thread(e->kind)) {
+		m->thread = thread_get(t, e->pid, e->tid, e->ts_ns, NULL);
+		if (!m->thread)
+			return false;
+		m->process = m->thread->process;
+		if (m->ts_ns < m->thread->last_ns)
+			m->ts_ns = m->thread->last_ns;
+		m->thread->last_ns = m->ts_ns;
+		return true;
+	}
+	if (e->pid)
+		m->process = process_get(t, e->pid, e->ts_ns, NULL);
+	else
+		m->process = &t->machine;
+	return m->process != NULL;
+}
+
+static int take(struct timeline *t, const struct mark *m)
+{
+	switch (m->event->kind) {
+	case EVENT_BEGIN:
+		return slice_begin(t, m);
+	case EVENT_END:
+		return slice_end(t, m);
+	case EVENT_INSTANT:
+		return instant(t, m);
+	case EVENT_COUNTER:
+		return counter_mark(t, m);
+	case EVENT_ASYNC_BEGIN:
+		return async_begin(t, m);
+	case EVENT_ASYNC_END:
+		return async_end(t, m);
+	case EVENT_FLOW_OUT:
+	case EVENT_FLOW_IN:
+		return flow(t, m);
+	case EVENT_ALLOC:
+		return pool_alloc(t, m);
+	case EVENT_FREE:
+		return pool_free(t, m);
+	case EVENT_STEP:
+		return step_mark(t, m);
+	case EVENT_THREAD_NAME:
+		return thread_name(t, m);
+	default:
+		return LOST_MALFORMED;
+	}
+}
+
+static void take_mark(struct timeline *t, const struct event *event)
+{
+	struct mark m = { .event = event, .name = event->name ? event->name : t->unnamed };
+	int outcome = LOST_LIMIT;
+
+	if (find_owner(t, &m)) {
+		if (m.thread && m.thread->n_slices && event->level >= 0)
+			slices_close_stale(t, &m);
+		outcome = take(t, &m);
+	}
+	if (outcome != MARK_WRITTEN)
+		t->account->lost[outcome]++;
+	else if (t->n_handlers && !t->n_working)
+		t->account->lost[LOST_OUTPUT]++;
+	else
+		t->account->written++;
+}
+
+static void marks_lost(struct timeline *t, const struct event *e)
+{
+	struct fact fact = { .kind = FACT_LOST, .ts_ns = e->ts_ns, .count = e->size };
+	const struct thread_state *thread = NULL;
+
+	if (e->tid)
+		thread = thread_get(t, e->pid, e->tid, e->ts_ns, NULL);
+	if (thread) {
+		fact.process = thread->pub.process;
+		fact.thread = &thread->pub;
+		if (fact.ts_ns < thread->last_ns)
+			fact.ts_ns = thread->last_ns;
+	} else if (e->pid) {
+		fact.process = process_of(process_get(t, e->pid, e->ts_ns, NULL));
+	}
+	emit(t, &fact);
+}
+
+int timeline_event(struct timeline *t, const struct event *event)
+{
+	t->error = 0;
+	switch (event->kind) {
+	case EVENT_PROCESS_NAME:
+	case EVENT_COMM:
+	case EVENT_FORK:
+	case EVENT_EXEC:
+	case EVENT_THREAD_EXIT:
+	case EVENT_PROCESS_EXIT:
+		process_notice(t, event);
+		break;
+	case EVENT_LOST:
+		marks_lost(t, event);
+		break;
+	case EVENT_CLOCK:
+		emit(t, &(struct fact){
+				.kind = FACT_CLOCK, .ts_ns = event->ts_ns, .clock = event->clock });
+		break;
+	default:
+		take_mark(t, event);
+	}
+	return t->error;
+}
+
+struct count {
+	uint64_t n;
+};
+
+static void count_one(void *context, const struct thread *thread, const struct name *name,
+		      uint64_t begin_ns)
+{
+	struct count *count = context;
+
+	(void)thread, (void)name, (void)begin_ns;
+	count->n++;
+}
+
+int timeline_finish(struct timeline *t, uint64_t ts_ns)
+{
+	struct count count = { 0 };
+
+	/* What is open stays open: when it would have ended is not known. */
+	(void)ts_ns;
+	timeline_open_slices(t, count_one, &count);
+	t->account->open_at_end = count.n;
+	return 0;
+}
+
+static void open_asyncs(const struct process_state *p, const struct process *process,
+			void (*each)(void *context, const struct thread *thread,
+				     const struct name *name, uint64_t begin_ns),
+			void *context)
+{
+	const struct thread none = { .process = process };
+	const struct async *async;
+
+	for (async = p->asyncs; async; async = async->next)
+		each(context, &none, async->name, async->begin_ns);
+}
+
+void timeline_open_slices(const struct timeline *t,
+			  void (*each)(void *context, const struct thread *thread,
+				       const struct name *name, uint64_t begin_ns),
+			  void *context)
+{
+	const struct process_state *p;
+	const struct thread_state *thread;
+	uint32_t i;
+
+	for (p = t->processes; p; p = p->hh.next) {
+		for (thread = p->threads; thread; thread = thread->next)
+			for (i = 0; i < thread->n_slices; i++)
+				each(context, &thread->pub, thread->slices[i].name,
+				     thread->slices[i].begin_ns);
+		open_asyncs(p, &p->pub, each, context);
+	}
+	open_asyncs(&t->machine, &t->machine.pub, each, context);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tracks: every series of a counter and every lane of asynchronous slices has one, declared before
+ * its first use. They live as long as their process.
+ */
+#include "timeline/state.h"
+
+#include <stdlib.h>
+
+static void declare(struct timeline *t, const struct process_state *p, struct track *track,
+		    uint64_t ts_ns)
+{
+	const struct track *tracks = track;
+
+	track->uuid = ++t->last_uuid;
+	track->process = process_of(p);
+	t->n_tracks++;
+	emit(t, &(struct fact){ .kind = FACT_TRACK,
+				.ts_ns = ts_ns,
+				.process = track->process,
+				.tracks = &tracks,
+				.name = track->name });
+}
+
+struct track *lane_track_new(struct timeline *t, struct process_state *p, uint64_t ts_ns,
+			     const struct name *name, uint32_t lane)
+{
+	struct track *track;
+
+	if (t->n_tracks >= t->limits.tracks)
+		return NULL;
+	track = calloc(1, sizeof(*track));
+	if (!track)
+		return NULL;
+	track->kind = TRACK_ASYNC;
+	track->name = name;
+	track->lane = lane;
+	declare(t, p, track, ts_ns);
+	return track;
+}
+
+struct counter *counter_get(struct timeline *t, struct process_state *p, uint64_t ts_ns,
+			    const struct name *name, const struct name *series,
+			    const struct name *unit, bool is_double)
+{
+	struct counter_key key = { .name = name, .series = series };
+	struct counter *counter;
+
+	HASH_FIND(hh, p->counters, &key, sizeof(key), counter);
+	if (counter)
+		return counter;
+	if (t->n_tracks >= t->limits.tracks)
+		return NULL;
+	counter = calloc(1, sizeof(*counter));
+	if (!counter)
+		return NULL;
+	counter->key = key;
+	HASH_ADD(hh, p->counters, key, sizeof(key), counter);
+	if (!hash_added(hh, counter)) {
+		free(counter);
+		return NULL;
+	}
+	counter->pub.kind = TRACK_COUNTER;
+	counter->pub.name = name;
+	counter->pub.key = series;
+	counter->pub.unit = unit;
+	counter->pub.is_double = is_double;
+	declare(t, p, &counter->pub, ts_ns);
+	return counter;
+}
+
+/* Writes `n` series of one counter, given in t->args. */
+static int write_series(struct timeline *t, const struct mark *m, const struct name *name,
+			unsigned n)
+{
+	struct fact fact = fact_of(m, FACT_COUNTER);
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		const struct counter *counter =
+			counter_get(t, m->process, m->ts_ns, name, t->args[i].key, m->event->unit,
+				    t->args[i].type == ARG_DOUBLE);
+
+		if (!counter)
+			return LOST_LIMIT;
+		t->tracks[i] = &counter->pub;
+	}
+	fact.name = name;
+	fact.tracks = t->tracks;
+	fact.args = t->args;
+	fact.n_args = n;
+	emit(t, &fact);
+	return MARK_WRITTEN;
+}
+
+/* Handlers get numbers only. Anything else can only come from a file. */
+int counter_mark(struct timeline *t, const struct mark *m)
+{
+	const struct event *e = m->event;
+	unsigned i, n = 0;
+
+	for (i = 0; i < e->n_args && i < EVENT_MAX_ARGS; i++) {
+		struct arg value = e->args[i];
+
+		if (value.type == ARG_STRING || value.type == ARG_NULL)
+			continue;
+		if (value.type == ARG_BOOL || value.type == ARG_POINTER)
+			value.type = ARG_UINT;
+		t->args[n++] = value;
+	}
+	if (!n)
+		return LOST_MALFORMED;
+	return write_series(t, m, m->name, n);
+}
+
+int step_mark(struct timeline *t, const struct mark *m)
+{
+	m->process->stepped = true;
+	m->process->epoch = m->event->id;
+	m->process->batch = m->event->size;
+	t->args[0] = (struct arg){ .key = t->epoch, .type = ARG_UINT, .u = m->event->id };
+	t->args[1] = (struct arg){ .key = t->batch, .type = ARG_UINT, .u = m->event->size };
+	return write_series(t, m, t->step, 2);
+}
+
+void counters_release(struct timeline *t, struct process_state *p)
+{
+	struct counter *counter, *next;
+
+	HASH_ITER (hh, p->counters, counter, next) {
+		HASH_DEL(p->counters, counter);
+		free(counter);
+		t->n_tracks--;
+	}
+}

@@ -1,0 +1,960 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * proftrace.h - marks in a program that a tracer can see, and that cost next to nothing until then.
+ *
+ *	#include <proftrace.h>
+ *
+ *	void handle(struct request *r)
+ *	{
+ *		PROF_FUNCTION("bytes", r->size, "peer", r->peer);
+ *
+ *		PROF_BEGIN("parse");
+ *		parse(r);
+ *		PROF_END("fields", r->nfields);
+ *
+ *		PROF_COUNTER("queue", queue_length());
+ *	}
+ *
+ *	# proftrace -o trace -- ./server
+ *
+ * This file is all there is to it: no library to link, nothing to initialise. C99 and later, C++11
+ * and later, gcc and clang, Linux on x86-64 and arm64. Elsewhere, and with -DPROFTRACE_DISABLE, every
+ * marker compiles to nothing; its arguments are still checked, and never evaluated.
+ *
+ * Costs. While nobody traces, a marker is one 32-bit load and one branch that is not taken (about
+ * 0.3 ns), and none of its arguments is evaluated. While someone traces, the arguments are evaluated
+ * once each, and the marker calls a tiny function that holds a USDT probe, where the kernel notes the
+ * time. Any tool that speaks USDT can listen (proftrace, bpftrace, perf, systemtap);
+ * section 4 says what it finds there.
+ *
+ * Names and keys are string literals. Values are integers of up to 64 bits, enumerators, bool, float,
+ * double, strings (pointers to or arrays of char, signed char, unsigned char) and void pointers, told
+ * apart when the program is compiled. Any other pointer, a 128-bit integer, a long double or a
+ * structure does not compile: cast it to what you mean, a bit-field too. A marker takes up to six
+ * key-value pairs.
+ *
+ * Every marker belongs to a domain, a group with a name and an on/off switch of its own. Without
+ * further ado that is the built-in domain `prof_default`, named "default". A file that says
+ * PROF_DEFAULT_DOMAIN puts its markers into another one, and each form has a twin in _IN that names
+ * the domain in its first argument: PROF_BEGIN_IN(net, "send"). In inline functions of your own
+ * headers use that twin: otherwise the domain depends on the file which includes them.
+ *
+ * Markers are statements (PROF_SCOPE and PROF_FUNCTION are declarations as well) and may stand in any
+ * function, in signal handlers too; they allocate nothing, lock nothing and leave errno alone.
+ *
+ * Contents:	1. Domains
+ *		2. Markers
+ *		3. Markers in a named domain
+ *		4. The binary interface
+ *		5. Implementation
+ */
+#ifndef PROFTRACE_H
+#define PROFTRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* clang-format off */
+#if defined(PROFTRACE_DISABLE) || !defined(__linux__) || !defined(__ELF__) || !defined(__LP64__) || \
+	!(defined(__x86_64__) || defined(__aarch64__))
+#define PROF_IMPL_OFF 1
+#else
+#define PROF_IMPL_OFF 0
+#endif
+
+/*
+ * 1. Domains ======================================================================================
+ */
+
+/* The switch of a domain. Only a tracer writes to it; section 4 tells its two halves. */
+typedef struct prof_domain {
+	volatile uint32_t on;
+} prof_domain_t;
+
+/*
+ * PROF_DOMAIN(id, "name")
+ *
+ * Defines a domain, at file scope. `id` is an identifier, by which the program refers to the domain;
+ * "name" is a string literal (or a macro, or several literals, that make one), by which people do: it
+ * is a category of all events of the domain. A program and its shared libraries may each define a
+ * domain of the same name, and the tracer sees one. Definitions with equal ids merge within one
+ * executable or library, so this may stand in a header; they should then agree about the name.
+ *
+ * It becomes one object of type prof_domain_t named `id`, and one probe for each kind of marker, all
+ * of them hidden from other executables and libraries.
+ */
+#define PROF_DOMAIN(id, name)							\
+	PROF_IMPL_CHECK_NAME(id, name)						\
+	PROF_IMPL_DEFINE_SWITCH(id)						\
+	PROF_IMPL_EACH_KIND(PROF_IMPL_DEFINE_STUB, id, PROF_IMPL_QUOTE(name))	\
+	PROF_DOMAIN_DECLARE(id)
+
+/* PROF_DOMAIN_EXTERN(id, "name"): the same, for a domain that several files share. */
+#define PROF_DOMAIN_EXTERN(id, name) PROF_DOMAIN(id, name)
+
+/* PROF_DOMAIN_DECLARE(id): declares a domain that another file of this program or library defines. */
+#define PROF_DOMAIN_DECLARE(id)							\
+	PROF_IMPL_EACH_KIND(PROF_IMPL_DECLARE_STUB, id, )			\
+	PROF_IMPL_C prof_domain_t prof_domain_in_##id __asm__("prof_domain_" #id)	\
+		PROF_IMPL_HIDDEN;						\
+	PROF_IMPL_C prof_domain_t id __asm__("prof_domain_" #id) PROF_IMPL_HIDDEN
+
+/*
+ * PROF_DEFAULT_DOMAIN(id)
+ *
+ * The markers of this file belong to the domain `id`. Once per file, at file scope, after the domain
+ * is defined or declared and before the first marker.
+ */
+#define PROF_DEFAULT_DOMAIN(id)							\
+	PROF_IMPL_EACH_KIND(PROF_IMPL_REDIRECT_STUB, id, )			\
+	PROF_IMPL_C prof_domain_t prof_domain_prof_default			\
+		__asm__("prof_domain_" #id) PROF_IMPL_HIDDEN
+
+/*
+ * prof_is_enabled(&id)
+ *
+ * Nonzero while someone records the domain `id`, to guard work that is only done for a marker's sake.
+ * Costs what a marker costs that is off.
+ */
+#define prof_is_enabled(domain) PROF_IMPL_IS_ENABLED(domain)
+
+/*
+ * 2. Markers ======================================================================================
+ *
+ * Below, [key, value]... stands for up to six pairs. They become the arguments of the event.
+ */
+
+/*
+ * PROF_BEGIN("name" [, key, value]...)
+ * PROF_END([key, value]...)
+ *
+ * Open and close a slice on the calling thread. Slices nest, and PROF_END closes the innermost one
+ * that PROF_BEGIN opened: it takes no name, and belongs to the domain of its PROF_BEGIN. The pairs of
+ * both are arguments of the slice. They become a slice on the thread's track.
+ */
+#define PROF_BEGIN(...) PROF_IMPL_BEGIN(_prof_default, __VA_ARGS__, ~)
+#define PROF_END(...) PROF_IMPL_END(_prof_default, __VA_ARGS__, ~)
+
+/*
+ * PROF_SCOPE("name" [, key, value]...)
+ *
+ * A slice from here to the end of the enclosing block, however that is left, save by longjmp. It
+ * knows its own beginning: it cannot be closed by a PROF_END, nor close what another marker opened.
+ * It declares something, so it needs braces where the language asks for them (after `if (x)`, after a
+ * label). Any number of them may stand in one block.
+ */
+#define PROF_SCOPE(...) PROF_IMPL_SCOPE_NAMED(_prof_default, __COUNTER__, __VA_ARGS__, ~)
+
+/* PROF_FUNCTION([key, value]...): a PROF_SCOPE named after the enclosing function. */
+#define PROF_FUNCTION(...) PROF_IMPL_SCOPE(_prof_default, __COUNTER__, PROF_IMPL_FUNC, __VA_ARGS__, ~)
+
+/* PROF_INSTANT("name" [, key, value]...): a moment on the calling thread's track. */
+#define PROF_INSTANT(...) PROF_IMPL_INSTANT(_prof_default, __VA_ARGS__, ~)
+
+/*
+ * PROF_COUNTER("name", value)
+ *
+ * The value that something has from now on: an integer, bool, float or double, kept exactly. It
+ * becomes a sample on the counter's track under the process. The unit is whatever you count.
+ */
+#define PROF_COUNTER(name, value) PROF_IMPL_COUNTER(_prof_default, name, value)
+
+/* PROF_COUNTERS("name", key, value [, key, value]...): up to six series of one counter at one moment. */
+#define PROF_COUNTERS(...) PROF_IMPL_COUNTERS(_prof_default, __VA_ARGS__, ~)
+
+/*
+ * PROF_ASYNC_BEGIN("name", id [, key, value]...)
+ * PROF_ASYNC_END("name", id [, key, value]...)
+ *
+ * A slice that may begin on one thread and end on another, and overlap others. Those two with equal
+ * name and id belong together; `id` is any integer, unique within the process among the slices of
+ * that name that are open. They become a slice on a track of its own under the process.
+ */
+#define PROF_ASYNC_BEGIN(...) PROF_IMPL_ASYNC_BEGIN(_prof_default, __VA_ARGS__, ~)
+#define PROF_ASYNC_END(...) PROF_IMPL_ASYNC_END(_prof_default, __VA_ARGS__, ~)
+
+/*
+ * PROF_FLOW_OUT(id)
+ * PROF_FLOW_IN(id)
+ *
+ * An arrow from the slice in which PROF_FLOW_OUT stands to the one in which PROF_FLOW_IN stands, on
+ * another thread or in another process. `id` is any integer that both ends know.
+ */
+#define PROF_FLOW_OUT(id) PROF_IMPL_FLOW_OUT(_prof_default, id)
+#define PROF_FLOW_IN(id) PROF_IMPL_FLOW_IN(_prof_default, id)
+
+/*
+ * PROF_ALLOC("pool", ptr, size)
+ * PROF_FREE("pool", ptr)
+ *
+ * `size` bytes at `ptr` (any pointer to an object) were taken from, or given back to, the pool of
+ * that name. They become a counter in bytes, the live size of the pool; what is never given back is
+ * listed as leaked. Mark an allocation after it was made and a release before.
+ */
+#define PROF_ALLOC(pool, ptr, size) PROF_IMPL_ALLOC(_prof_default, pool, ptr, size)
+#define PROF_FREE(pool, ptr) PROF_IMPL_FREE(_prof_default, pool, ptr)
+
+/*
+ * PROF_THREAD_NAME(name)
+ *
+ * Names the calling thread, and its track. `name` is any `const char *`, not only a literal. The
+ * kernel is told as well, traced or not, so that a tracer which comes later knows it: it keeps the
+ * first 15 bytes (prctl, PR_SET_NAME). Belongs to no domain.
+ */
+#define PROF_THREAD_NAME(name) PROF_IMPL_THREAD_NAME(name)
+
+/*
+ * PROF_STEP(epoch, batch)
+ *
+ * The program begins this batch of this epoch of its work; both are any integers, used as they are.
+ * Schedules count these, and events that follow on any thread of the process carry both as arguments.
+ * Belongs to no domain.
+ */
+#define PROF_STEP(epoch, batch) PROF_IMPL_STEP(epoch, batch)
+
+/*
+ * 3. Markers in a named domain ====================================================================
+ *
+ * The same markers. `domain` is the id of a domain which this file defines or declares.
+ */
+
+#define PROF_BEGIN_IN(domain, ...) PROF_IMPL_BEGIN(_in_##domain, __VA_ARGS__, ~)
+#define PROF_INSTANT_IN(domain, ...) PROF_IMPL_INSTANT(_in_##domain, __VA_ARGS__, ~)
+#define PROF_SCOPE_IN(domain, ...) \
+	PROF_IMPL_SCOPE_NAMED(_in_##domain, __COUNTER__, __VA_ARGS__, ~)
+#define PROF_COUNTER_IN(domain, name, value) PROF_IMPL_COUNTER(_in_##domain, name, value)
+#define PROF_COUNTERS_IN(domain, ...) PROF_IMPL_COUNTERS(_in_##domain, __VA_ARGS__, ~)
+#define PROF_ASYNC_BEGIN_IN(domain, ...) PROF_IMPL_ASYNC_BEGIN(_in_##domain, __VA_ARGS__, ~)
+#define PROF_ASYNC_END_IN(domain, ...) PROF_IMPL_ASYNC_END(_in_##domain, __VA_ARGS__, ~)
+#define PROF_FLOW_OUT_IN(domain, id) PROF_IMPL_FLOW_OUT(_in_##domain, id)
+#define PROF_FLOW_IN_IN(domain, id) PROF_IMPL_FLOW_IN(_in_##domain, id)
+#define PROF_ALLOC_IN(domain, pool, ptr, size) PROF_IMPL_ALLOC(_in_##domain, pool, ptr, size)
+#define PROF_FREE_IN(domain, pool, ptr) PROF_IMPL_FREE(_in_##domain, pool, ptr)
+
+/* These two want a domain even without pairs, and `PROF_END_IN(net)` must not ask for a comma. */
+#define PROF_END_IN(...) PROF_IMPL_END_IN(__VA_ARGS__, ~)
+#define PROF_FUNCTION_IN(...) PROF_IMPL_FUNCTION_IN(__COUNTER__, __VA_ARGS__, ~)
+
+/*
+ * 4. The binary interface =========================================================================
+ *
+ * For those who write tracers. Marked programs outlive the tracers of their day, so nothing below
+ * changes its meaning: what is new gets a new number, or a new version of the note. Everything is
+ * found in the ELF file; nothing in the program's memory needs to be read to attach to it.
+ *
+ * Stubs. For each domain and each kind of marker there is one function, the stub, in each executable
+ * or library that uses the domain: symbol prof_<kind>_<id>, hidden, weak. Every marker of that kind
+ * calls it, as a C function with six arguments in the registers of the platform's calling convention:
+ *
+ *	1  name    const char *, or NULL where the kind has none
+ *	2  meta    uint64_t: what the others are
+ *		   bits 0-3	number of key-value pairs, 0 to 6
+ *		   bits 4-7	type of `a` (counters), else 0
+ *		   bits 8+4i	4 bits: type of the value of pair i, 0 <= i < 6
+ *		   bit 32	PROF_META_NAME_DYNAMIC: the name is no constant of the ELF file; copy
+ *				it now
+ *		   bit 33	PROF_META_HAS_STRINGS: some value is a string
+ *		   bits 40-47	instants: their scope; 0 is the thread
+ *		   others	0; ignore them
+ *	3  a       uint64_t, by kind
+ *	4  b       uint64_t, by kind
+ *	5  keys    const char *: the pairs' keys in order, each with a NUL: "key1\0key2\0"; or NULL
+ *	6  values  const uint64_t *: the pairs' values in order; or NULL
+ *
+ * Name and keys are constants of the ELF file that holds the stub, at a fixed distance from it, unless
+ * meta says otherwise. Their first and last bytes have just been read, so they are in memory. Strings
+ * among the values are as the program passes them, possibly NULL. `values` is gone when the stub
+ * returns.
+ *
+ * Types of values, and what their 64 bits are:
+ *
+ *	0  none
+ *	1  a signed integer, sign-extended
+ *	2  an unsigned integer, zero-extended
+ *	3  an IEEE double (a float is widened)
+ *	4  a string: const char *
+ *	5  a bool: 0 or 1
+ *	6  a pointer
+ *
+ * Kinds, by number and word, and what they carry besides pairs:
+ *
+ *	 1  begin	name, a = token		 6  async_end	name, a = id
+ *	 2  end		a = token		 7  flow_out	a = id
+ *	 3  instant	name			 8  flow_in	a = id
+ *	 4  counter	name, a = value		 9  alloc	name = pool, a = pointer, b = size
+ *	 5  async_begin	name, a = id		10  free	name = pool, a = pointer
+ *
+ *	32  thread_name	name (dynamic)		33  step	a = epoch, b = batch
+ *
+ * A counter whose meta gives its `a` no type has its series in the pairs. The token tells which begin
+ * an end belongs to: 0 is the innermost begin of the thread with token 0 (PROF_BEGIN, PROF_END);
+ * any other is, while the slice is open, that of no other slice of the process. Kinds from 32 on
+ * belong to the control site, which is not a domain's: its name is empty, its id prof_control, its
+ * switch its own. Reserved there: 34 pause, 35 resume, 36 dump, 37 stop, 38 include_json, 48 flush of
+ * a batch.
+ *
+ * Doors. In a stub the places for a probe are a one-byte nop on x86-64 (any nop on arm64), the slow
+ * door, and on x86-64 after it a ten-byte nop, the fast door: kernels that optimise a uprobe on a
+ * ten-byte nop take it, others refuse it. Probe one of them, or every hit counts twice. The notes say
+ * where they are. Decide by the file, never by the bytes in memory: a kernel that was there before
+ * may have left them changed.
+ *
+ * Switches. Markers are on while the 4-byte object prof_domain_<id> in the writable section .probes
+ * is not zero. It is two adjacent counters, uint16_t each: at the lower address `exact`, the USDT
+ * semaphore of all stubs of the domain; above it `batch`, that of batch mode. Let the kernel count
+ * (ref_ctr_offset), so that several tracers get along and none leaves a switch on that has died.
+ *
+ * Notes. Each stub comes with two ELF notes. The first, in .note.stapsdt, is the one USDT tools know:
+ * the slow door, provider = domain id, name = the kind's word, semaphore = exact, six arguments. It
+ * is not loaded, and `strip` may remove it. The second, in the loaded section .note.proftrace, stays.
+ * Its owner is "proftrace", its type 1 the version of this interface, its description, unaligned:
+ *
+ *	s64	address of the stub minus the address of this field
+ *	s64	address of the switch minus the address of this field
+ *	u16	kind
+ *	u8	offset of the slow door in the stub
+ *	u8	offset of the fast door in the stub, 255 without
+ *	u32	flags: bit 0 the markers can batch; others 0, ignore them
+ *	...	name of the domain, with a NUL; then perhaps more, in later versions
+ *
+ * Link-time optimisation may write a note twice: count a door by its offset in the file.
+ *
+ * Batches. Reserved; this version's markers are always exact. The thread-local pointer prof_batch
+ * (initial-exec, hidden, weak, one for each executable or library) is NULL, or points to a buffer the
+ * thread got from mmap and fills until kind 48 hands it over:
+ *
+ *	u32	process id of the owner; a forked child that finds its parent's starts a new one
+ *	u32	version of the buffer's layout, 1
+ *	u32	bytes used, this header included
+ *	u32	bytes in all
+ *	...	events
+ */
+
+#define PROF_VALUE_INT 1
+#define PROF_VALUE_UINT 2
+#define PROF_VALUE_DOUBLE 3
+#define PROF_VALUE_STRING 4
+#define PROF_VALUE_BOOL 5
+#define PROF_VALUE_POINTER 6
+
+#define PROF_META_NAME_DYNAMIC (UINT64_C(1) << 32)
+#define PROF_META_HAS_STRINGS (UINT64_C(1) << 33)
+
+/*
+ * 5. Implementation ===============================================================================
+ *
+ * Nothing below is for use outside this file.
+ */
+
+#ifdef __cplusplus
+#include <type_traits>
+#define PROF_IMPL_C extern "C"
+#define PROF_IMPL_NULL nullptr
+#define PROF_IMPL_U64(x) static_cast<uint64_t>(x)
+#define PROF_IMPL_ADDRESS(p) reinterpret_cast<uintptr_t>(p)
+#else
+#define PROF_IMPL_C extern
+#define PROF_IMPL_NULL NULL
+#define PROF_IMPL_U64(x) ((uint64_t)(+(x))) /* the plus keeps pointers out */
+#define PROF_IMPL_ADDRESS(p) ((uintptr_t)(1 ? (p) : (const volatile void *)0)) /* no integers */
+#endif
+
+#define PROF_IMPL_HIDDEN __attribute__((visibility("hidden")))
+#define PROF_IMPL_INLINE static inline __attribute__((always_inline))
+#define PROF_IMPL_QUOTE(x) PROF_IMPL_QUOTE_(x)
+#define PROF_IMPL_QUOTE_(x) #x
+#define PROF_IMPL_JOIN(a, b) PROF_IMPL_JOIN_(a, b)
+#define PROF_IMPL_JOIN_(a, b) a##b
+
+/*
+ * Stubs as C sees them. A stub has a symbol, prof_begin_net, and up to two names in C:
+ *
+ *	prof_begin_in_net	of the explicit form, tied to the symbol by an asm label;
+ *	prof_begin_prof_default	what this file's markers call. It has no label, so it means the symbol
+ *				of that name, until PROF_DEFAULT_DOMAIN declares it once more with the
+ *				label of another. Both compilers allow that before the first use, so
+ *				nothing in this header may use it outside a macro.
+ *
+ * That is why markers pass `_in_net` or `_prof_default` around: it is what follows `prof_begin` and
+ * `prof_domain` in the C names.
+ *
+ * The functions are cold, so that the compiler moves the call and all that prepares it out of the way.
+ */
+#ifdef __cplusplus
+extern "C" {
+#endif
+typedef void prof_stub_t(const char *name, uint64_t meta, uint64_t a, uint64_t b, const char *keys,
+			 const uint64_t *values);
+#ifdef __cplusplus
+}
+#endif
+
+#define PROF_IMPL_STUB_ATTRIBUTES __attribute__((visibility("hidden"), cold, nothrow))
+
+#define PROF_IMPL_DECLARE_STUB(number, kind, id, name)				\
+	PROF_IMPL_C prof_stub_t prof_##kind##_in_##id __asm__("prof_" #kind "_" #id)	\
+		PROF_IMPL_STUB_ATTRIBUTES;
+#define PROF_IMPL_REDIRECT_STUB(number, kind, id, name)				\
+	PROF_IMPL_C prof_stub_t prof_##kind##_prof_default			\
+		__asm__("prof_" #kind "_" #id) PROF_IMPL_STUB_ATTRIBUTES;
+#define PROF_IMPL_DECLARE_DEFAULT_STUB(number, kind, id, name)			\
+	PROF_IMPL_C prof_stub_t prof_##kind##_prof_default PROF_IMPL_STUB_ATTRIBUTES;
+
+/* The kinds that each domain has a stub for, and those of the control site, with their numbers. */
+#define PROF_IMPL_EACH_KIND(DO, id, name)					\
+	DO(1, begin, id, name)							\
+	DO(2, end, id, name)							\
+	DO(3, instant, id, name)						\
+	DO(4, counter, id, name)						\
+	DO(5, async_begin, id, name)						\
+	DO(6, async_end, id, name)						\
+	DO(7, flow_out, id, name)						\
+	DO(8, flow_in, id, name)						\
+	DO(9, alloc, id, name)							\
+	DO(10, free, id, name)
+#define PROF_IMPL_EACH_CONTROL_KIND(DO, id, name)				\
+	DO(32, thread_name, id, name)						\
+	DO(33, step, id, name)
+
+/* Refuses a name that is not made of string literals: only those can be pasted to another one. */
+#define PROF_IMPL_CHECK_NAME(id, name) PROF_IMPL_C const char prof_name_of_##id[sizeof("" name)];
+
+#if PROF_IMPL_OFF
+
+#define PROF_IMPL_DEFINE_SWITCH(id)
+#define PROF_IMPL_DEFINE_STUB(number, kind, id, name)
+#define PROF_IMPL_ON(domain) 0
+#define PROF_IMPL_IS_ENABLED(domain) ((void)sizeof((domain)->on), 0)
+
+#else
+
+#include <sys/prctl.h>
+
+#define PROF_IMPL_ON(domain) __builtin_expect((domain).on != 0, 0)
+#define PROF_IMPL_IS_ENABLED(domain) prof_impl_is_enabled(domain)
+
+PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
+{
+	return PROF_IMPL_ON(*domain) ? 1 : 0;
+}
+
+/*
+ * Stubs as the assembler sees them; section 4 describes the result. Each lies with its notes in a
+ * section group named after it: the linker keeps one of equal groups, and drops a group as a whole.
+ * The .ifndef does the same within one file, where link-time optimisation may bring several together.
+ *
+ * The doors. A uprobe on the one-byte nop is a breakpoint on every kernel. From some version on the
+ * kernel turns a probe on the ten-byte nop into a call, which is faster, provided that the nop lies in
+ * one page: hence the alignment. The five-byte nop must not occur: kernel 6.18 replaces it by a call
+ * that overwrites the caller's red zone and kills forked children.
+ *
+ * arm64 code may be built to allow indirect calls only to landing pads (BTI), and linkers reach far
+ * functions by indirect ones: hint 34 is that pad, and a nop to processors without.
+ *
+ * What follows the `ret` is never executed. It makes the bytes of each stub unique, because linkers
+ * that fold identical code (lld, gold) would otherwise leave one address for several probes.
+ */
+#if defined(__x86_64__)
+#define PROF_IMPL_ASM_CODE							\
+	"	nop\n"								\
+	"	.byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n"		\
+	"	ret\n"
+#define PROF_IMPL_ASM_DOORS "0, 1"
+#define PROF_IMPL_ASM_SLOW_DOOR ""
+#define PROF_IMPL_ASM_ARGUMENTS "8@%rdi 8@%rsi 8@%rdx 8@%rcx 8@%r8 8@%r9"
+#else
+#define PROF_IMPL_ASM_CODE							\
+	"	hint 34\n"							\
+	"	nop\n"								\
+	"	ret\n"
+#define PROF_IMPL_ASM_DOORS "4, 255"
+#define PROF_IMPL_ASM_SLOW_DOOR " + 4"
+#define PROF_IMPL_ASM_ARGUMENTS "8@x0 8@x1 8@x2 8@x3 8@x4 8@x5"
+#endif
+
+#define PROF_IMPL_ASM_SYMBOL(symbol, type)					\
+	".weak " symbol "\n"							\
+	".hidden " symbol "\n"							\
+	".type " symbol ", %" type "\n"
+
+#define PROF_IMPL_DEFINE_SWITCH(id)						\
+	__asm__(".ifndef prof_domain_" #id "\n"					\
+		".pushsection .probes, \"awG\", %progbits, prof_domain_" #id ", comdat\n"	\
+		PROF_IMPL_ASM_SYMBOL("prof_domain_" #id, "object")		\
+		".balign 4\n"							\
+		"prof_domain_" #id ": .4byte 0\n"				\
+		".size prof_domain_" #id ", 4\n"				\
+		".popsection\n"							\
+		".endif\n");
+
+#define PROF_IMPL_DEFINE_STUB(number, kind, id, name)				\
+	__asm__(".ifndef prof_" #kind "_" #id "\n"				\
+		PROF_IMPL_ASM_STUB("prof_" #kind "_" #id, #kind "_" #id)	\
+		PROF_IMPL_ASM_STAPSDT_NOTE("prof_" #kind "_" #id, #kind, #id)	\
+		PROF_IMPL_ASM_PROFTRACE_NOTE("prof_" #kind "_" #id, #number, #id, name)	\
+		".endif\n");
+
+#define PROF_IMPL_ASM_STUB(stub, unique)					\
+	".pushsection .text." stub ", \"axG\", %progbits, " stub ", comdat\n"	\
+	PROF_IMPL_ASM_SYMBOL(stub, "function")					\
+	".balign 16\n"								\
+	stub ":\n"								\
+	".cfi_startproc\n"							\
+	PROF_IMPL_ASM_CODE							\
+	".cfi_endproc\n"							\
+	".size " stub ", . - " stub "\n"					\
+	".ascii \"" unique "\"\n"						\
+	".popsection\n"
+
+#define PROF_IMPL_ASM_STAPSDT_NOTE(stub, kind, id)				\
+	".pushsection .note.stapsdt, \"G\", %note, " stub ", comdat\n"		\
+	".balign 4\n"								\
+	".4byte 992f - 991f, 994f - 993f, 3\n"					\
+	"991: .asciz \"stapsdt\"\n"						\
+	"992: .balign 4\n"							\
+	"993: .8byte " stub PROF_IMPL_ASM_SLOW_DOOR "\n"			\
+	".8byte _.stapsdt.base\n"						\
+	".8byte prof_domain_" id "\n"						\
+	".asciz \"" id "\"\n"							\
+	".asciz \"" kind "\"\n"							\
+	".asciz \"" PROF_IMPL_ASM_ARGUMENTS "\"\n"				\
+	"994: .balign 4\n"							\
+	".popsection\n"
+
+#define PROF_IMPL_ASM_PROFTRACE_NOTE(stub, number, id, name)			\
+	".pushsection .note.proftrace, \"aG\", %note, " stub ", comdat\n"	\
+	".balign 4\n"								\
+	".4byte 992f - 991f, 994f - 993f, 1\n"					\
+	"991: .asciz \"proftrace\"\n"						\
+	"992: .balign 4\n"							\
+	"993: .8byte " stub " - .\n"						\
+	".8byte prof_domain_" id " - .\n"					\
+	".2byte " number "\n"							\
+	".byte " PROF_IMPL_ASM_DOORS "\n"					\
+	".4byte 0\n"								\
+	".ascii " name "\n"							\
+	".byte 0\n"								\
+	"994: .balign 4\n"							\
+	".popsection\n"
+
+/* By this systemtap's tools learn how far the file was moved after its notes were written. */
+__asm__(".ifndef _.stapsdt.base\n"
+	".pushsection .stapsdt.base, \"aG\", %progbits, .stapsdt.base, comdat\n"
+	".weak _.stapsdt.base\n"
+	".hidden _.stapsdt.base\n"
+	"_.stapsdt.base: .space 1\n"
+	".size _.stapsdt.base, 1\n"
+	".popsection\n"
+	".endif\n");
+
+/* The thread's buffer of batch mode: reserved, so that files built with later versions find one. */
+__asm__(".ifndef prof_batch\n"
+	".pushsection .tbss.prof_batch, \"awTG\", %nobits, prof_batch, comdat\n"
+	PROF_IMPL_ASM_SYMBOL("prof_batch", "tls_object")
+	".balign 8\n"
+	"prof_batch: .zero 8\n"
+	".size prof_batch, 8\n"
+	".popsection\n"
+	".endif\n");
+
+#endif /* !PROF_IMPL_OFF */
+
+/* The built-in domain and the control site. */
+PROF_DOMAIN(prof_default, "default");
+PROF_IMPL_EACH_KIND(PROF_IMPL_DECLARE_DEFAULT_STUB, prof_default, )
+PROF_IMPL_C prof_domain_t prof_domain_prof_default PROF_IMPL_HIDDEN;
+
+PROF_IMPL_DEFINE_SWITCH(prof_control)
+PROF_IMPL_EACH_CONTROL_KIND(PROF_IMPL_DEFINE_STUB, prof_control, "\"\"")
+PROF_IMPL_EACH_CONTROL_KIND(PROF_IMPL_DECLARE_STUB, prof_control, )
+PROF_IMPL_C prof_domain_t prof_domain_in_prof_control __asm__("prof_domain_prof_control")
+	PROF_IMPL_HIDDEN;
+
+/*
+ * Values. PROF_IMPL_VALUE(v) evaluates v once and yields what it is and its 64 bits; PROF_IMPL_NUMBER
+ * does so for numbers only. Types that no marker can carry are not listed, and so do not compile.
+ */
+struct prof_impl_value {
+	uint64_t type;
+	uint64_t bits;
+};
+
+#ifdef __cplusplus
+
+namespace prof_impl
+{
+template <class T, bool = std::is_enum<T>::value> struct type_of; /* only these are values: */
+template <class T> struct type_of<T, true> : type_of<typename std::underlying_type<T>::type> {
+};
+#define PROF_IMPL_TYPE(T, number)						\
+	template <> struct type_of<T, false> : std::integral_constant<int, number> {	\
+	};
+PROF_IMPL_TYPE(signed char, PROF_VALUE_INT)
+PROF_IMPL_TYPE(short, PROF_VALUE_INT)
+PROF_IMPL_TYPE(int, PROF_VALUE_INT)
+PROF_IMPL_TYPE(long, PROF_VALUE_INT)
+PROF_IMPL_TYPE(long long, PROF_VALUE_INT)
+PROF_IMPL_TYPE(unsigned char, PROF_VALUE_UINT)
+PROF_IMPL_TYPE(unsigned short, PROF_VALUE_UINT)
+PROF_IMPL_TYPE(unsigned int, PROF_VALUE_UINT)
+PROF_IMPL_TYPE(unsigned long, PROF_VALUE_UINT)
+PROF_IMPL_TYPE(unsigned long long, PROF_VALUE_UINT)
+PROF_IMPL_TYPE(char, (std::is_signed<char>::value ? PROF_VALUE_INT : PROF_VALUE_UINT))
+PROF_IMPL_TYPE(wchar_t, (std::is_signed<wchar_t>::value ? PROF_VALUE_INT : PROF_VALUE_UINT))
+PROF_IMPL_TYPE(char16_t, PROF_VALUE_UINT)
+PROF_IMPL_TYPE(char32_t, PROF_VALUE_UINT)
+PROF_IMPL_TYPE(float, PROF_VALUE_DOUBLE)
+PROF_IMPL_TYPE(double, PROF_VALUE_DOUBLE)
+PROF_IMPL_TYPE(bool, PROF_VALUE_BOOL)
+PROF_IMPL_TYPE(char *, PROF_VALUE_STRING)
+PROF_IMPL_TYPE(const char *, PROF_VALUE_STRING)
+PROF_IMPL_TYPE(signed char *, PROF_VALUE_STRING)
+PROF_IMPL_TYPE(const signed char *, PROF_VALUE_STRING)
+PROF_IMPL_TYPE(unsigned char *, PROF_VALUE_STRING)
+PROF_IMPL_TYPE(const unsigned char *, PROF_VALUE_STRING)
+#ifdef __cpp_char8_t
+PROF_IMPL_TYPE(char8_t, PROF_VALUE_UINT)
+PROF_IMPL_TYPE(char8_t *, PROF_VALUE_STRING)
+PROF_IMPL_TYPE(const char8_t *, PROF_VALUE_STRING)
+#endif
+PROF_IMPL_TYPE(void *, PROF_VALUE_POINTER)
+PROF_IMPL_TYPE(const void *, PROF_VALUE_POINTER)
+PROF_IMPL_TYPE(decltype(nullptr), PROF_VALUE_POINTER)
+#undef PROF_IMPL_TYPE
+
+template <int N> using tag = std::integral_constant<int, N>;
+
+template <class T> PROF_IMPL_INLINE uint64_t bits(T v, tag<PROF_VALUE_INT>)
+{
+	return static_cast<uint64_t>(static_cast<int64_t>(v));
+}
+template <class T> PROF_IMPL_INLINE uint64_t bits(T v, tag<PROF_VALUE_UINT>)
+{
+	return static_cast<uint64_t>(v);
+}
+template <class T> PROF_IMPL_INLINE uint64_t bits(T v, tag<PROF_VALUE_DOUBLE>)
+{
+	double wide = static_cast<double>(v);
+	uint64_t image;
+
+	__builtin_memcpy(&image, &wide, sizeof(image));
+	return image;
+}
+template <class T> PROF_IMPL_INLINE uint64_t bits(T v, tag<PROF_VALUE_BOOL>)
+{
+	return v ? 1 : 0;
+}
+template <class T> PROF_IMPL_INLINE uint64_t bits(T v, tag<PROF_VALUE_STRING>)
+{
+	return reinterpret_cast<uintptr_t>(v);
+}
+template <class T> PROF_IMPL_INLINE uint64_t bits(T v, tag<PROF_VALUE_POINTER>)
+{
+	return reinterpret_cast<uintptr_t>(v);
+}
+
+template <class T> PROF_IMPL_INLINE prof_impl_value value(T v)
+{
+	return prof_impl_value{ type_of<T>::value, bits(v, tag<type_of<T>::value>()) };
+}
+template <class T> PROF_IMPL_INLINE prof_impl_value number(T v)
+{
+	static_assert(type_of<T>::value != PROF_VALUE_STRING &&
+			      type_of<T>::value != PROF_VALUE_POINTER,
+		      "a counter takes a number");
+	return value(v);
+}
+} /* namespace prof_impl */
+
+#define PROF_IMPL_VALUE(v) ::prof_impl::value(v)
+#define PROF_IMPL_NUMBER(v) ::prof_impl::number(v)
+
+#else /* C */
+
+PROF_IMPL_INLINE struct prof_impl_value prof_impl_of_int(int64_t v)
+{
+	struct prof_impl_value value = { PROF_VALUE_INT, (uint64_t)v };
+
+	return value;
+}
+PROF_IMPL_INLINE struct prof_impl_value prof_impl_of_uint(uint64_t v)
+{
+	struct prof_impl_value value = { PROF_VALUE_UINT, v };
+
+	return value;
+}
+PROF_IMPL_INLINE struct prof_impl_value prof_impl_of_double(double v)
+{
+	struct prof_impl_value value = { PROF_VALUE_DOUBLE, 0 };
+
+	__builtin_memcpy(&value.bits, &v, sizeof(v));
+	return value;
+}
+PROF_IMPL_INLINE struct prof_impl_value prof_impl_of_float(float v)
+{
+	return prof_impl_of_double((double)v);
+}
+PROF_IMPL_INLINE struct prof_impl_value prof_impl_of_bool(_Bool v)
+{
+	struct prof_impl_value value = { PROF_VALUE_BOOL, v ? 1 : 0 };
+
+	return value;
+}
+PROF_IMPL_INLINE struct prof_impl_value prof_impl_of_string(const void *v)
+{
+	struct prof_impl_value value = { PROF_VALUE_STRING, (uintptr_t)v };
+
+	return value;
+}
+PROF_IMPL_INLINE struct prof_impl_value prof_impl_of_pointer(const void *v)
+{
+	struct prof_impl_value value = { PROF_VALUE_POINTER, (uintptr_t)v };
+
+	return value;
+}
+
+#ifdef __CHAR_UNSIGNED__
+#define PROF_IMPL_OF_CHAR prof_impl_of_uint
+#else
+#define PROF_IMPL_OF_CHAR prof_impl_of_int
+#endif
+
+#define PROF_IMPL_NUMBER_TYPES							\
+	char: PROF_IMPL_OF_CHAR, signed char: prof_impl_of_int, short: prof_impl_of_int,	\
+	int: prof_impl_of_int, long: prof_impl_of_int, long long: prof_impl_of_int,	\
+	unsigned char: prof_impl_of_uint, unsigned short: prof_impl_of_uint,	\
+	unsigned int: prof_impl_of_uint, unsigned long: prof_impl_of_uint,	\
+	unsigned long long: prof_impl_of_uint, _Bool: prof_impl_of_bool,	\
+	float: prof_impl_of_float, double: prof_impl_of_double
+#define PROF_IMPL_POINTER_TYPES							\
+	char *: prof_impl_of_string, const char *: prof_impl_of_string,		\
+	signed char *: prof_impl_of_string, const signed char *: prof_impl_of_string,	\
+	unsigned char *: prof_impl_of_string, const unsigned char *: prof_impl_of_string,	\
+	void *: prof_impl_of_pointer, const void *: prof_impl_of_pointer
+
+/* By way of a variable, as _Generic makes some compilers warn of side effects it has not. */
+#define PROF_IMPL_CONVERT(v, ...)						\
+	__extension__({								\
+		__auto_type prof_v = (v);					\
+		_Generic(prof_v, __VA_ARGS__)(prof_v);				\
+	})
+#define PROF_IMPL_VALUE(v) PROF_IMPL_CONVERT(v, PROF_IMPL_NUMBER_TYPES, PROF_IMPL_POINTER_TYPES)
+#define PROF_IMPL_NUMBER(v) PROF_IMPL_CONVERT(v, PROF_IMPL_NUMBER_TYPES)
+
+#endif
+
+/* Stores the value of argument `i` and yields what that adds to meta. */
+PROF_IMPL_INLINE uint64_t prof_impl_put(uint64_t *values, int i, struct prof_impl_value v)
+{
+	values[i] = v.bits;
+	return v.type << (8 + 4 * i) | (v.type == PROF_VALUE_STRING ? PROF_META_HAS_STRINGS : 0);
+}
+
+/*
+ * A string to which only a marker refers may lie in a page that nobody has read yet. A BPF program
+ * cannot fault it in, so the marker does: at its first and its last byte, since it may cross pages.
+ */
+PROF_IMPL_INLINE const char *prof_impl_touch(const char *s, size_t last)
+{
+	const volatile char *bytes = s;
+
+	(void)bytes[0];
+	(void)bytes[last];
+	return s;
+}
+
+#define PROF_IMPL_LITERAL(s) prof_impl_touch("" s, sizeof("" s) - 1)
+#define PROF_IMPL_FUNC prof_impl_touch(__func__, sizeof(__func__) - 1)
+
+/*
+ * The call. Markers with pairs end their arguments in a `~`, so that what stands for the pairs is
+ * never empty: with it, an odd number of things. PROF_END() and a trailing comma leave one thing, but
+ * an empty one.
+ */
+#define PROF_IMPL_MARK(domain, stub, name, a, b, ...)				\
+	do {									\
+		if (PROF_IMPL_ON(domain))					\
+			PROF_IMPL_CALL(PROF_IMPL_VALUE, stub, name, a, b, __VA_ARGS__)	\
+	} while (0)
+
+#define PROF_IMPL_CALL(convert, stub, name, a, b, ...)				\
+	PROF_IMPL_PICK(__VA_ARGS__, PROF_IMPL_TOO_MANY_PAIRS, PROF_IMPL_TOO_MANY_PAIRS,	\
+		       PROF_IMPL_TOO_MANY_PAIRS, PROF_IMPL_TOO_MANY_PAIRS,	\
+		       PROF_IMPL_CALL_6, PROF_IMPL_A_KEY_WITHOUT_A_VALUE,	\
+		       PROF_IMPL_CALL_5, PROF_IMPL_A_KEY_WITHOUT_A_VALUE,	\
+		       PROF_IMPL_CALL_4, PROF_IMPL_A_KEY_WITHOUT_A_VALUE,	\
+		       PROF_IMPL_CALL_3, PROF_IMPL_A_KEY_WITHOUT_A_VALUE,	\
+		       PROF_IMPL_CALL_2, PROF_IMPL_A_KEY_WITHOUT_A_VALUE,	\
+		       PROF_IMPL_CALL_1, PROF_IMPL_CALL_EMPTY, PROF_IMPL_CALL_0, ~)	\
+	(convert, stub, name, a, b, __VA_ARGS__)
+#define PROF_IMPL_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, chosen, ...) chosen
+
+#define PROF_IMPL_CALL_0(convert, stub, name, a, b, z)				\
+	stub(name, 0, a, b, PROF_IMPL_NULL, PROF_IMPL_NULL);
+#define PROF_IMPL_CALL_EMPTY(convert, stub, name, a, b, empty, z)		\
+	PROF_IMPL_A_KEY_NEEDS_A_VALUE_##empty					\
+	PROF_IMPL_CALL_0(convert, stub, name, a, b, z)
+#define PROF_IMPL_A_KEY_NEEDS_A_VALUE_
+
+#define PROF_IMPL_CALL_1(c, stub, name, a, b, k1, v1, z)			\
+	PROF_IMPL_CALL_N(stub, name, a, b, 1, "" k1, PROF_IMPL_PUT(c, 0, v1))
+#define PROF_IMPL_CALL_2(c, stub, name, a, b, k1, v1, k2, v2, z)		\
+	PROF_IMPL_CALL_N(stub, name, a, b, 2, "" k1 "\0" k2,			\
+			 PROF_IMPL_PUT(c, 0, v1) PROF_IMPL_PUT(c, 1, v2))
+#define PROF_IMPL_CALL_3(c, stub, name, a, b, k1, v1, k2, v2, k3, v3, z)	\
+	PROF_IMPL_CALL_N(stub, name, a, b, 3, "" k1 "\0" k2 "\0" k3,		\
+			 PROF_IMPL_PUT(c, 0, v1) PROF_IMPL_PUT(c, 1, v2)	\
+			 PROF_IMPL_PUT(c, 2, v3))
+#define PROF_IMPL_CALL_4(c, stub, name, a, b, k1, v1, k2, v2, k3, v3, k4, v4, z)	\
+	PROF_IMPL_CALL_N(stub, name, a, b, 4, "" k1 "\0" k2 "\0" k3 "\0" k4,	\
+			 PROF_IMPL_PUT(c, 0, v1) PROF_IMPL_PUT(c, 1, v2)	\
+			 PROF_IMPL_PUT(c, 2, v3) PROF_IMPL_PUT(c, 3, v4))
+#define PROF_IMPL_CALL_5(c, stub, name, a, b, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, z)	\
+	PROF_IMPL_CALL_N(stub, name, a, b, 5, "" k1 "\0" k2 "\0" k3 "\0" k4 "\0" k5,	\
+			 PROF_IMPL_PUT(c, 0, v1) PROF_IMPL_PUT(c, 1, v2)	\
+			 PROF_IMPL_PUT(c, 2, v3) PROF_IMPL_PUT(c, 3, v4)	\
+			 PROF_IMPL_PUT(c, 4, v5))
+#define PROF_IMPL_CALL_6(c, stub, name, a, b, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, k6, v6, z)	\
+	PROF_IMPL_CALL_N(stub, name, a, b, 6, "" k1 "\0" k2 "\0" k3 "\0" k4 "\0" k5 "\0" k6,	\
+			 PROF_IMPL_PUT(c, 0, v1) PROF_IMPL_PUT(c, 1, v2)	\
+			 PROF_IMPL_PUT(c, 2, v3) PROF_IMPL_PUT(c, 3, v4)	\
+			 PROF_IMPL_PUT(c, 4, v5) PROF_IMPL_PUT(c, 5, v6))
+
+#define PROF_IMPL_PUT(convert, i, v) prof_meta |= prof_impl_put(prof_values, i, convert(v));
+#define PROF_IMPL_CALL_N(stub, name, a, b, n, keys, puts)			\
+	{									\
+		const uint64_t prof_a = (a), prof_b = (b);			\
+		uint64_t prof_values[n], prof_meta = n;				\
+		puts								\
+		stub(name, prof_meta, prof_a, prof_b, PROF_IMPL_LITERAL(keys), prof_values);	\
+	}
+
+#define PROF_IMPL_BEGIN(in, name, ...)						\
+	PROF_IMPL_MARK(prof_domain##in, prof_begin##in, PROF_IMPL_LITERAL(name), 0, 0, __VA_ARGS__)
+#define PROF_IMPL_END(in, ...)							\
+	PROF_IMPL_MARK(prof_domain##in, prof_end##in, PROF_IMPL_NULL, 0, 0, __VA_ARGS__)
+#define PROF_IMPL_END_IN(domain, ...) PROF_IMPL_END(_in_##domain, __VA_ARGS__)
+#define PROF_IMPL_INSTANT(in, name, ...)					\
+	PROF_IMPL_MARK(prof_domain##in, prof_instant##in, PROF_IMPL_LITERAL(name), 0, 0, __VA_ARGS__)
+#define PROF_IMPL_ASYNC_BEGIN(in, name, id, ...)				\
+	PROF_IMPL_MARK(prof_domain##in, prof_async_begin##in, PROF_IMPL_LITERAL(name),	\
+		       PROF_IMPL_U64(id), 0, __VA_ARGS__)
+#define PROF_IMPL_ASYNC_END(in, name, id, ...)					\
+	PROF_IMPL_MARK(prof_domain##in, prof_async_end##in, PROF_IMPL_LITERAL(name),	\
+		       PROF_IMPL_U64(id), 0, __VA_ARGS__)
+#define PROF_IMPL_FLOW_OUT(in, id)						\
+	PROF_IMPL_MARK(prof_domain##in, prof_flow_out##in, PROF_IMPL_NULL, PROF_IMPL_U64(id), 0, ~)
+#define PROF_IMPL_FLOW_IN(in, id)						\
+	PROF_IMPL_MARK(prof_domain##in, prof_flow_in##in, PROF_IMPL_NULL, PROF_IMPL_U64(id), 0, ~)
+#define PROF_IMPL_ALLOC(in, pool, ptr, size)					\
+	PROF_IMPL_MARK(prof_domain##in, prof_alloc##in, PROF_IMPL_LITERAL(pool),	\
+		       PROF_IMPL_ADDRESS(ptr), PROF_IMPL_U64(size), ~)
+#define PROF_IMPL_FREE(in, pool, ptr)						\
+	PROF_IMPL_MARK(prof_domain##in, prof_free##in, PROF_IMPL_LITERAL(pool),	\
+		       PROF_IMPL_ADDRESS(ptr), 0, ~)
+#define PROF_IMPL_STEP(epoch, batch)						\
+	PROF_IMPL_MARK(prof_domain_in_prof_control, prof_step_in_prof_control, PROF_IMPL_NULL,	\
+		       PROF_IMPL_U64(epoch), PROF_IMPL_U64(batch), ~)
+
+#define PROF_IMPL_COUNTER(in, name, value)					\
+	do {									\
+		if (PROF_IMPL_ON(prof_domain##in)) {				\
+			const struct prof_impl_value prof_value = PROF_IMPL_NUMBER(value);	\
+			prof_counter##in(PROF_IMPL_LITERAL(name), prof_value.type << 4,	\
+					 prof_value.bits, 0, PROF_IMPL_NULL, PROF_IMPL_NULL);	\
+		}								\
+	} while (0)
+#define PROF_IMPL_COUNTERS(in, name, ...)					\
+	do {									\
+		if (PROF_IMPL_ON(prof_domain##in))				\
+			PROF_IMPL_CALL(PROF_IMPL_NUMBER, prof_counter##in,	\
+				       PROF_IMPL_LITERAL(name), 0, 0, __VA_ARGS__)	\
+	} while (0)
+
+#define PROF_IMPL_SCOPE_NAMED(in, n, name, ...)					\
+	PROF_IMPL_SCOPE(in, n, PROF_IMPL_LITERAL(name), __VA_ARGS__)
+#define PROF_IMPL_FUNCTION_IN(n, domain, ...)					\
+	PROF_IMPL_SCOPE(_in_##domain, n, PROF_IMPL_FUNC, __VA_ARGS__)
+
+#if PROF_IMPL_OFF
+
+#define PROF_IMPL_SCOPE(in, n, name, ...)					\
+	PROF_IMPL_MARK(prof_domain##in, prof_begin##in, name, 0, 0, __VA_ARGS__)
+#define PROF_IMPL_THREAD_NAME(name)						\
+	do {									\
+		if (0)								\
+			prof_impl_touch(name, 0);				\
+	} while (0)
+
+#else
+
+#define PROF_IMPL_THREAD_NAME(name)						\
+	do {									\
+		const char *prof_name = (name);					\
+		prctl(PR_SET_NAME, prof_name, 0, 0, 0);				\
+		if (PROF_IMPL_ON(prof_domain_in_prof_control))			\
+			prof_thread_name_in_prof_control(prof_name, PROF_META_NAME_DYNAMIC, 0, 0,	\
+							 PROF_IMPL_NULL, PROF_IMPL_NULL);	\
+	} while (0)
+
+/*
+ * Scopes. The guard holds the slice's token, 0 if it was not begun, and the stub that ends it. The
+ * token is the address of a byte beside the guard rather than of the guard itself, whose address
+ * stays unknown to others, so that an optimising compiler keeps it in registers, and knows what `end`
+ * is. Only a compiler that does not optimise calls it by its pointer, which no sanitizer may check:
+ * they know nothing of functions written in assembly.
+ */
+#ifdef __clang__
+#define PROF_IMPL_TRUSTED __attribute__((no_sanitize("cfi-icall", "function")))
+#else
+#define PROF_IMPL_TRUSTED
+#endif
+
+#ifdef __cplusplus
+struct prof_impl_scope {
+	uint64_t token;
+	prof_stub_t *end;
+
+	__attribute__((always_inline)) explicit prof_impl_scope(prof_stub_t *stub)
+		: token(0), end(stub)
+	{
+	}
+	__attribute__((always_inline)) PROF_IMPL_TRUSTED ~prof_impl_scope()
+	{
+		if (__builtin_expect(token != 0, 0))
+			end(nullptr, 0, token, 0, nullptr, nullptr);
+	}
+	prof_impl_scope(const prof_impl_scope &) = delete;
+	prof_impl_scope &operator=(const prof_impl_scope &) = delete;
+};
+#define PROF_IMPL_GUARD(guard, stub) struct prof_impl_scope guard(stub)
+#else
+struct prof_impl_scope {
+	uint64_t token;
+	prof_stub_t *end;
+};
+PROF_IMPL_INLINE PROF_IMPL_TRUSTED void prof_impl_scope_close(struct prof_impl_scope *scope)
+{
+	if (__builtin_expect(scope->token != 0, 0))
+		scope->end(NULL, 0, scope->token, 0, NULL, NULL);
+}
+#define PROF_IMPL_GUARD(guard, stub)						\
+	struct prof_impl_scope guard __attribute__((cleanup(prof_impl_scope_close))) = { 0, stub }
+#endif
+
+#define PROF_IMPL_SCOPE(in, n, name, ...)					\
+	unsigned char PROF_IMPL_JOIN(prof_slice_, n);				\
+	PROF_IMPL_GUARD(PROF_IMPL_JOIN(prof_scope_, n), prof_end##in);		\
+	do {									\
+		if (PROF_IMPL_ON(prof_domain##in)) {				\
+			PROF_IMPL_JOIN(prof_scope_, n).token =			\
+				PROF_IMPL_ADDRESS(&PROF_IMPL_JOIN(prof_slice_, n));	\
+			PROF_IMPL_CALL(PROF_IMPL_VALUE, prof_begin##in, name,	\
+				       PROF_IMPL_JOIN(prof_scope_, n).token, 0, __VA_ARGS__)	\
+		}								\
+	} while (0)
+
+#endif
+/* clang-format on */
+
+#endif /* PROFTRACE_H */

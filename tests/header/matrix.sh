@@ -1,0 +1,372 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Compiles small programs against include/proftrace.h with the compilers, language versions,
+# optimisations and linkers that it promises to work with, runs them, and reads their notes as a
+# tracer would (tests/header/notes.c). Says what it finds in TAP. Run from the root of the tree.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+include=$(cd "$here/../../include" && pwd)
+programs=$here/programs
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+
+warn="-Wall -Wextra -pedantic -Wshadow -Wconversion -Wold-style-cast -Werror -I$include"
+cwarn="-Wall -Wextra -pedantic -Wshadow -Wconversion -Werror -I$include"
+n=0
+
+have() { command -v "$1" >/dev/null 2>&1; }
+ok() { n=$((n + 1)); echo "ok $n - $1"; }
+skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
+not_ok() {
+	n=$((n + 1))
+	echo "not ok $n - $1"
+	[ ! -s log ] || head -25 log | sed 's/^/# /'
+}
+# check NAME COMMAND...: the command succeeds
+check() {
+	name=$1
+	shift
+	if "$@" >log 2>&1; then ok "$name"; else not_ok "$name"; fi
+}
+
+# language COMPILER: what it takes to compile these .c files with it, warnings included
+language() {
+	case $1 in
+	*++*) echo "-x c++ $warn" ;;
+	*) echo "$cwarn" ;;
+	esac
+}
+
+# --- what every file must have: one stub for each domain and kind, however many markers --------------
+
+all_kinds="begin end instant counter async_begin async_end flow_out flow_in alloc free"
+{
+	for kind in $all_kinds; do printf 'default %s\nnet.rpc %s\n' "$kind" "$kind"; done
+	printf ' thread_name\n step\n'
+} | sort >expected.all
+
+# The markers of main.c and second.c use all of them but thread_name, which main.c uses, so even where
+# unused sections are dropped the set is the same.
+same_sites() { ./notes "$1" >sites.raw && sort sites.raw >sites && diff expected.all sites; }
+
+check "the reader of notes compiles" cc -std=gnu11 -Wall -Wextra -Werror -O1 -o notes "$here/notes.c"
+
+# --- link FLAGS: main.c and second.c, and library.c as a shared library, unless the program is static --
+
+link() {
+	compiler=$1
+	shift
+	lang=$(language "$compiler")
+	case " $* " in
+	*" -static "* | *" -static-pie "*)
+		$compiler $lang "$@" -DLIBRARY_IS_LINKED_IN=1 "$programs/main.c" "$programs/second.c" \
+			"$programs/library.c" -o program && ./program && same_sites program
+		return
+		;;
+	esac
+	shared=
+	for flag; do
+		case $flag in
+		-pie | -no-pie | -fPIE | -fno-pie) ;;
+		*) shared="$shared $flag" ;;
+		esac
+	done
+	$compiler $lang $shared -fPIC -shared "$programs/library.c" -o liblibrary.so &&
+		$compiler $lang "$@" -DLIBRARY_IS_LINKED_IN=0 "$programs/main.c" "$programs/second.c" \
+			-o program -L. -llibrary -Wl,-rpath,. &&
+		./program && same_sites program && ./notes liblibrary.so >sites.library
+}
+
+# can COMPILER FLAGS: whether the toolchain can do this at all, without the header
+echo 'int main(void) { return 0; }' >empty.c
+can() {
+	compiler=$1
+	shift
+	case $compiler in *++*) set -- -x c++ "$@" ;; esac
+	$compiler "$@" empty.c -o empty >/dev/null 2>&1
+}
+
+linked() {
+	name="links and runs: $*"
+	if ! have "$1"; then
+		skip "$name" "no $1"
+	elif ! can "$@"; then
+		skip "$name" "the toolchain cannot"
+	else
+		check "$name" link "$@"
+	fi
+}
+
+linked gcc -std=c99 -O0
+linked gcc -std=c11 -O3
+linked gcc -std=c17 -O2 -flto
+linked gcc -std=c11 -O2 -fPIE -pie
+linked gcc -std=c11 -O1 -fno-pie -no-pie
+linked gcc -std=c11 -O2 -static
+linked gcc -std=c11 -O2 -static-pie -fPIE
+linked gcc -std=c11 -O2 -flto -static
+linked gcc -std=c11 -O2 -ffunction-sections -fdata-sections -Wl,--gc-sections
+linked gcc -std=c11 -O2 -fuse-ld=gold -Wl,--icf=all
+linked gcc -std=c11 -O2 -fuse-ld=gold -ffunction-sections -Wl,--gc-sections
+linked gcc -std=c11 -O2 -fuse-ld=lld -Wl,--icf=all
+linked gcc -std=gnu11 -O2 -fcf-protection=full -fstack-clash-protection -masm=intel
+linked gcc -std=gnu11 -O1 -fsanitize=address,undefined
+linked clang -std=c99 -O0
+linked clang -std=c11 -O3
+linked clang -std=c17 -O2 -fPIE -pie
+linked clang -std=c11 -O2 -static
+linked clang -std=c11 -O1 -fno-pie -no-pie
+linked clang -std=c11 -O2 -fuse-ld=lld -Wl,--icf=all
+linked clang -std=c11 -O2 -fuse-ld=lld -flto
+linked clang -std=c11 -O2 -fuse-ld=lld -flto=thin
+linked clang -std=c11 -O2 -fuse-ld=lld -flto=thin -Wl,--icf=all -ffunction-sections -Wl,--gc-sections
+linked clang -std=c11 -O2 -fuse-ld=gold -Wl,--icf=all
+linked clang -std=c11 -O2 -fno-integrated-as
+linked g++ -std=c++11 -O0
+linked g++ -std=c++14 -O2
+linked g++ -std=c++17 -O2 -flto
+linked g++ -std=c++20 -O3
+linked g++ -std=c++17 -O2 -static -Wl,--gc-sections
+linked clang++ -std=c++11 -O0
+linked clang++ -std=c++14 -O2 -fuse-ld=lld -flto=thin
+linked clang++ -std=c++17 -O1 -static
+linked clang++ -std=c++20 -O2
+
+# Files of one program need not come from one compiler.
+mixed() {
+	gcc $cwarn -std=c99 -O2 -flto -DLIBRARY_IS_LINKED_IN=1 -c "$programs/main.c" -o a.o &&
+		clang++ -x c++ $warn -std=c++17 -O2 -c "$programs/second.c" -o b.o &&
+		g++ -x c++ $warn -std=c++11 -O0 -c "$programs/library.c" -o c.o &&
+		gcc -O2 -flto a.o b.o c.o -lstdc++ -o program && ./program && same_sites program
+}
+if have clang++; then
+	check "gcc with LTO, clang++ and g++ in one program" mixed
+else
+	skip "gcc with LTO, clang++ and g++ in one program" "no clang++"
+fi
+
+# --- the binary interface: what the stubs are handed ---------------------------------------------------
+
+values() {
+	compiler=$1
+	shift
+	gcc -O1 -c "$programs/capture.c" -o capture.o &&
+		$compiler $(language "$compiler" | sed s/-Wold-style-cast//) "$@" -I"$programs" \
+			-c "$programs/values.c" -o values.o &&
+		$compiler values.o capture.o -o values && ./values
+}
+for flags in "gcc -std=c99 -O0" "gcc -std=c11 -O2" "gcc -std=c11 -O1 -funsigned-char" \
+	"clang -std=c99 -O2" "clang -std=c17 -O0" "g++ -std=c++11 -O2" "g++ -std=c++20 -O0" \
+	"clang++ -std=c++11 -O0" "clang++ -std=c++20 -O2"; do
+	if have "${flags%% *}"; then
+		check "values arrive: $flags" values $flags
+	else
+		skip "values arrive: $flags" "no ${flags%% *}"
+	fi
+done
+
+# --- notes ---------------------------------------------------------------------------------------------
+
+link gcc -std=c11 -O2 >log 2>&1
+
+readelf_finds() {
+	readelf -n program | awk '/Provider:/ { p = $2 } /Name:/ { print p, $2 }' | sort -u >found &&
+		for kind in $all_kinds; do
+			grep -qx "net $kind" found && grep -qx "prof_default $kind" found || return 1
+		done && grep -qx "prof_control step" found
+}
+check "readelf -n lists every kind of each domain" readelf_finds
+
+repeated() {
+	{
+		echo '#include <proftrace.h>'
+		echo 'int main(int argc, char **argv) { (void)argv;'
+		for i in 1 2 3 4 5 6 7 8 9 10; do
+			echo "PROF_INSTANT(\"i$i\", \"argc\", argc); PROF_BEGIN(\"$i\"); PROF_END();"
+		done
+		echo 'return 0; }'
+	} >many.c
+	gcc $cwarn -O2 many.c -o many && ./many && ./notes many >sites.many &&
+		[ "$(grep -c '^default ' sites.many)" -eq 10 ]
+}
+check "ten markers have as many stubs as one" repeated
+
+unused() {
+	gcc $cwarn -O2 -ffunction-sections -Wl,--gc-sections many.c -o many && ./notes many >sites.many &&
+		printf 'default begin\ndefault end\ndefault instant\n' | diff - sites.many
+}
+check "--gc-sections drops the stubs that nobody calls, and only those" unused
+
+stripped() { "$1" -o stripped program && ./stripped && same_sites_of_stripped; }
+same_sites_of_stripped() {
+	./notes stripped | grep -v '^no .note.stapsdt$' | sort >sites && diff expected.all sites
+}
+for tool in strip llvm-strip; do
+	if have $tool; then
+		check "a binary keeps .note.proftrace through $tool" stripped $tool
+	else
+		skip "a binary keeps .note.proftrace through $tool" "no $tool"
+	fi
+done
+
+named() {
+	cat >named.c <<-'END'
+		#include <proftrace.h>
+		#define NAME "a" "." "b \"quoted\" \\ caf\303\251"
+		PROF_DOMAIN(odd, NAME);
+		int main(void) { PROF_BEGIN_IN(odd, "x"); PROF_END_IN(odd); return 0; }
+	END
+	$1 $cwarn named.c -o named && ./notes named | grep -qxF 'a.b "quoted" \ café end'
+}
+for compiler in gcc clang; do
+	if have $compiler; then
+		check "a domain's name may hold quotes and UTF-8, and be several literals: $compiler" \
+			named $compiler
+	else
+		skip "odd names of domains: $compiler" "no $compiler"
+	fi
+done
+
+# --- what must not compile -----------------------------------------------------------------------------
+
+# rejects STATEMENT: the compiler does, while it takes the same frame without the statement
+frame() {
+	cat <<-END
+		#include <proftrace.h>
+		struct pair { int a, b; };
+		union either { int a; float b; };
+		extern int *ip; extern struct pair sp; extern const char *name; extern long double ld;
+		extern double *dp; extern int id;
+		void f(void);
+		void f(void) { $1; }
+	END
+}
+rejects() {
+	compiler=$1
+	case $compiler in *++*) std="-std=c++11 -x c++" ;; *) std=-std=c11 ;; esac
+	frame "PROF_INSTANT(\"x\", \"k\", id)" >good.c
+	$compiler $std -w -I"$include" -fsyntax-only good.c || return 1
+	frame "$2" >bad.c
+	! $compiler $std -w -I"$include" -S -o /dev/null bad.c
+}
+for compiler in gcc clang g++ clang++; do
+	if ! have $compiler; then
+		skip "what must not compile: $compiler" "no $compiler"
+		continue
+	fi
+	while read -r what statement; do
+		check "$compiler rejects $what" rejects $compiler "$statement"
+	done <<-'END'
+		an-int-pointer PROF_INSTANT("x", "k", ip)
+		a-double-pointer-in-a-counter PROF_COUNTERS("x", "k", dp)
+		a-128-bit-integer PROF_INSTANT("x", "k", (__int128)1)
+		a-long-double PROF_INSTANT("x", "k", ld)
+		a-structure PROF_INSTANT("x", "k", sp)
+		a-name-that-is-no-literal PROF_INSTANT(name)
+		a-key-that-is-no-literal PROF_BEGIN("x", name, 1)
+		a-pool-that-is-no-literal PROF_FREE(name, ip)
+		seven-pairs PROF_BEGIN("x","a",1,"b",2,"c",3,"d",4,"e",5,"f",6,"g",7)
+		a-key-without-a-value PROF_BEGIN("x", "a", 1, "b")
+		a-lone-key PROF_END("a")
+		a-string-as-a-counter PROF_COUNTER("x", name)
+		a-pointer-as-an-id PROF_FLOW_OUT(ip)
+		an-unknown-domain PROF_BEGIN_IN(nowhere, "x")
+	END
+done
+
+# --- what is left of a marker that is off ----------------------------------------------------------------
+
+# The way through one_marker() that no branch leaves: a load, a test (or both in one), a branch, and
+# back. That clang makes room on the stack before it looks is not the marker's doing.
+off_is_cheap() {
+	$1 -O2 -fcf-protection=none -I"$include" -c "$programs/shape.c" -o shape.o &&
+		objdump -d --no-show-raw-insn shape.o |
+		awk '/<one_marker>:/ { on = 1; next }
+			on && NF && !/%rsp$/ { print $2; if ($2 ~ /^ret/) exit }' >path &&
+		[ "$(grep -c '^j' path)" -eq 1 ] && [ "$(wc -l <path)" -le 4 ] && ! grep -q call path &&
+		tail -1 path | grep -q '^ret'
+}
+# one_scope() reads the switch once: its end looks at what it knows, not at the switch.
+scope_reads_once() {
+	$1 -O2 -I"$include" -c "$programs/shape.c" -o shape.o &&
+		objdump -dr shape.o | awk '/<one_scope.*>:/ { on = 1 } /^$/ { on = 0 } on' >path &&
+		[ "$(grep -c prof_domain_prof_default path)" -eq 1 ] && ! grep -q 'call *\*' path
+}
+if [ "$(uname -m)" = x86_64 ]; then
+	for compiler in gcc clang; do
+		if have $compiler; then
+			check "a marker that is off is a load and a branch: $compiler" off_is_cheap $compiler
+			check "a scope reads the switch once: $compiler" scope_reads_once $compiler
+		else
+			skip "a marker that is off is a load and a branch: $compiler" "no $compiler"
+		fi
+	done
+else
+	skip "a marker that is off is a load and a branch" "the test reads x86-64 code"
+fi
+
+# --- compiled to nothing -----------------------------------------------------------------------------
+
+disabled() {
+	compiler=$1
+	shift
+	$compiler $(language "$compiler") "$@" -DPROFTRACE_DISABLE -DLIBRARY_IS_LINKED_IN=1 \
+		"$programs/main.c" "$programs/second.c" "$programs/library.c" -o off && ./off &&
+		! nm off | grep -i ' prof_' && ! readelf -SW off | grep -E 'note.(stapsdt|proftrace)|probes'
+}
+for flags in "gcc -std=c99 -O0" "clang -std=c11 -O0" "g++ -std=c++11 -O0" "clang++ -std=c++20 -O1"; do
+	if have "${flags%% *}"; then
+		check "PROFTRACE_DISABLE leaves nothing: $flags" disabled $flags
+	else
+		skip "PROFTRACE_DISABLE leaves nothing: $flags" "no ${flags%% *}"
+	fi
+done
+
+# --- arm64 ---------------------------------------------------------------------------------------------
+
+cross=aarch64-linux-gnu-gcc
+arm64() {
+	compiler=$1
+	shift
+	for f in main second library; do
+		$compiler $(language "$1") "$@" -DLIBRARY_IS_LINKED_IN=1 -c "$programs/$f.c" -o $f.o || return 1
+	done
+	$cross -static main.o second.o library.o -o program.arm64 && same_sites program.arm64 || return 1
+	! have qemu-aarch64 || qemu-aarch64 ./program.arm64
+}
+sysroot=/usr/aarch64-linux-gnu/include
+if have $cross; then
+	check "arm64: $cross -O0" arm64 $cross -std=c99 -O0
+	check "arm64: $cross -O2, branch protection" arm64 $cross -std=c11 -O2 -mbranch-protection=standard
+	if have clang; then
+		check "arm64: clang -O2" arm64 "clang --target=aarch64-linux-gnu -isystem $sysroot" -std=c11 -O2
+	else
+		skip "arm64: clang -O2" "no clang"
+	fi
+else
+	skip "arm64" "no $cross"
+fi
+
+# --- programs that other tests record --------------------------------------------------------------------
+
+whole() {
+	for level in -O0 -O2; do
+		"$1" -std=gnu11 $cwarn $level "$here/../integration/programs/every_kind.c" -o every -pthread &&
+			./every 2 3 >counts && grep -q '^total [1-9]' counts || return 1
+	done
+	for level in -O0 -O2 -O3; do
+		"$1" -std=gnu11 $cwarn $level "$here/../integration/programs/leaf.c" -o leaf &&
+			./leaf 1000 >sum$level || return 1
+	done
+	cmp sum-O0 sum-O2 && cmp sum-O0 sum-O3
+}
+for compiler in gcc clang; do
+	if have $compiler; then
+		check "every_kind.c and leaf.c: $compiler" whole $compiler
+	else
+		skip "every_kind.c and leaf.c: $compiler" "no $compiler"
+	fi
+done
+exit 0

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Functions that take the place of the stubs: the stubs' symbols are weak, these are not. They see
+ * what a BPF program would see in the registers.
+ */
+#include <string.h>
+#include "capture.h"
+
+struct capture captured;
+
+static void take(const char *kind, const char *name, uint64_t meta, uint64_t a, uint64_t b,
+		 const char *keys, const uint64_t *values)
+{
+	captured.kind = kind;
+	captured.name = name;
+	captured.meta = meta;
+	captured.a = a;
+	captured.b = b;
+	captured.keys = keys;
+	memset(captured.values, 0, sizeof(captured.values));
+	if (values)
+		memcpy(captured.values, values, (meta & 15) * sizeof(values[0]));
+	if (!strcmp(kind, "begin") && a)
+		captured.token = a;
+}
+
+#define STUB(kind, id)                                                                   \
+	void prof_##kind##_##id(const char *name, uint64_t meta, uint64_t a, uint64_t b, \
+				const char *keys, const uint64_t *values);               \
+	void prof_##kind##_##id(const char *name, uint64_t meta, uint64_t a, uint64_t b, \
+				const char *keys, const uint64_t *values)                \
+	{                                                                                \
+		take(#kind, name, meta, a, b, keys, values);                             \
+	}
+
+STUB(begin, prof_default)
+STUB(end, prof_default)
+STUB(instant, prof_default)
+STUB(counter, prof_default)
+STUB(async_begin, prof_default)
+STUB(async_end, prof_default)
+STUB(flow_out, prof_default)
+STUB(flow_in, prof_default)
+STUB(alloc, prof_default)
+STUB(free, prof_default)
+STUB(thread_name, prof_control)
+STUB(step, prof_control)

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Small functions whose machine code is looked at: what is left of a marker that is off. */
+#include <proftrace.h>
+
+void outside(int x);
+void one_marker(int x);
+void one_scope(int x);
+
+void one_marker(int x)
+{
+	PROF_INSTANT("name", "a", x, "b", 2 * x, "c", "text");
+}
+
+void one_scope(int x)
+{
+	PROF_SCOPE("name", "x", x);
+	outside(x);
+}

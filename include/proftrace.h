@@ -24,8 +24,8 @@
  * Costs. While nobody traces, a marker is one 32-bit load and one branch that is not taken (about
  * 0.3 ns), and none of its arguments is evaluated. While someone traces, the arguments are evaluated
  * once each, and the marker calls a tiny function that holds a USDT probe, where the kernel notes the
- * time. Any tool that speaks USDT can listen (proftrace, bpftrace, perf, systemtap);
- * section 4 says what it finds there.
+ * time. Any tool that speaks USDT can listen (proftrace, bpftrace, perf, systemtap); section 4 says
+ * what it finds there.
  *
  * Names and keys are string literals. Values are integers of up to 64 bits, enumerators, bool, float,
  * double, strings (pointers to or arrays of char, signed char, unsigned char) and void pointers, told

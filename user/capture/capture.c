@@ -76,6 +76,27 @@ static int map_rings(struct capture *c)
 	return 0;
 }
 
+/*
+ * The kernel's programs count processes as the initial pid namespace does. In another one the numbers
+ * of /proc are different, and we would trace somebody else.
+ */
+static int check_namespace(struct failure *f)
+{
+	char link[64];
+	ssize_t n = readlink("/proc/self/ns/pid", link, sizeof(link) - 1);
+
+	if (n <= 0)
+		return 0;
+	link[n] = '\0';
+	/* PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h. */
+	if (!strcmp(link, "pid:[4026531836]"))
+		return 0;
+	failure_set(f, -ENOTSUP, "cannot record inside a pid namespace", "",
+		    "process numbers are not the kernel's here");
+	failure_hint(f, "run proftrace on the host: it attaches to processes in containers");
+	return -ENOTSUP;
+}
+
 int capture_open(const struct capture_options *options, struct capture **ret_capture,
 		 struct failure *f)
 {
@@ -90,7 +111,9 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
 	c->options = *options;
 	c->epoll_fd = -1;
-	error = broker_start(&config, &c->broker, &c->loaded, f);
+	error = check_namespace(f);
+	if (!error)
+		error = broker_start(&config, &c->broker, &c->loaded, f);
 	if (error) {
 		free(c);
 		return error;
@@ -205,13 +228,27 @@ int capture_broker_fd(const struct capture *c)
 	return broker_fd(c->broker);
 }
 
-int capture_drain(struct capture *c)
+int capture_drain(struct capture *c, bool *ret_more)
 {
-	int error = ring_buffer__consume(c->holds);
+	int n;
 
-	if (error >= 0)
-		error = ring_buffer__consume(c->records);
-	return error;
+	c->budget = DRAIN_AT_MOST;
+	n = ring_buffer__consume(c->holds);
+	if (n >= 0)
+		n = ring_buffer__consume(c->records);
+	*ret_more = n == -EAGAIN;
+	return n == -EAGAIN ? 0 : n;
+}
+
+static int drain_all(struct capture *c)
+{
+	bool more;
+	int n;
+
+	do
+		n = capture_drain(c, &more);
+	while (n >= 0 && more);
+	return n;
 }
 
 int capture_stop(struct capture *c)
@@ -219,11 +256,11 @@ int capture_stop(struct capture *c)
 	int n;
 
 	c->shared->recording = 0;
-	n = capture_drain(c);
+	n = drain_all(c);
 	/* Closing the links waits for the programs that are still running: then all is said. */
 	files_detach(c);
 	if (n >= 0)
-		n = capture_drain(c);
+		n = drain_all(c);
 	c->stopped = true;
 	return n < 0 ? n : 0;
 }

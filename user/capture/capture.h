@@ -54,8 +54,11 @@ int capture_expect(struct capture *capture, pid_t pid, const int *files, unsigne
 int capture_epoll_fd(const struct capture *capture);
 int capture_broker_fd(const struct capture *capture);
 
-/* Hands on all events there are. Returns the number of records taken, or negative errno. */
-int capture_drain(struct capture *capture);
+/*
+ * Hands on the events there are, but comes back after a while even if new ones never cease: then
+ * *ret_more is set. Returns 0 or more, or negative errno.
+ */
+int capture_drain(struct capture *capture, bool *ret_more);
 
 /* From the moment this returns nothing is recorded any more; everything recorded was handed on. */
 int capture_stop(struct capture *capture);

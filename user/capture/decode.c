@@ -6,6 +6,7 @@
 #include "capture/internal.h"
 
 #include <bpf/libbpf.h>
+#include <errno.h>
 #include <string.h>
 
 /* Between so many records, held threads are looked after: they wait for us. */
@@ -293,19 +294,13 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 	return true;
 }
 
-int decode_record(void *context, void *data, size_t size)
+static void take_record(struct capture *c, const struct record *r, size_t size)
 {
-	struct capture *c = context;
-	const struct record *r = data;
 	struct event e = { 0 };
 	bool mark;
 
-	if (++c->since_holds >= LOOK_AT_HOLDS) {
-		c->since_holds = 0;
-		ring_buffer__consume(c->holds);
-	}
 	if (size < sizeof(*r))
-		return 0;
+		return;
 	e.ts_ns = r->ts;
 	e.pid = r->tgid;
 	e.tid = r->tid;
@@ -313,7 +308,7 @@ int decode_record(void *context, void *data, size_t size)
 	c->decoded += mark;
 	if (mark ? !decode_mark(c, r, size, &e) : !decode_kernel_event(c, r, size, &e)) {
 		c->malformed += mark;
-		return 0;
+		return;
 	}
 	capture_hand_on(c, &e);
 	if (r->kind == RECORD_EXIT && ((const struct record_plain *)r)->ops.a) {
@@ -321,5 +316,17 @@ int decode_record(void *context, void *data, size_t size)
 		capture_hand_on(c, &e);
 		process_remove(c, r->tgid);
 	}
-	return 0;
+}
+
+/* -EAGAIN: this one is taken, but others want their turn. */
+int decode_record(void *context, void *data, size_t size)
+{
+	struct capture *c = context;
+
+	if (++c->since_holds >= LOOK_AT_HOLDS) {
+		c->since_holds = 0;
+		ring_buffer__consume(c->holds);
+	}
+	take_record(c, data, size);
+	return --c->budget ? 0 : -EAGAIN;
 }

@@ -65,7 +65,8 @@ struct traced_process {
 	UT_hash_handle hh;
 };
 
-#define MAX_FILES   16384
+#define DRAIN_AT_MOST 65536
+#define MAX_FILES     16384
 #define MAX_MARKERS 65536
 
 struct capture {
@@ -95,6 +96,7 @@ struct capture {
 	uint64_t cut_strings;
 	uint64_t repaired_strings;
 	uint64_t late;	      /* files attached while their program was already running */
+	unsigned budget;      /* records to take before coming back */
 	unsigned since_holds; /* records since the holds were looked at */
 	char text[(MAX_ARGS + 1) * (MAX_STRING * 4 + 8)];
 	struct arg args[MAX_ARGS];

@@ -131,6 +131,7 @@ static int waits_open(struct recording *r, struct waits *w)
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
@@ -157,11 +158,11 @@ static void waits_close(struct waits *w)
 	close(w->signals);
 }
 
-static void one_wait(struct recording *r, struct waits *w, uint64_t *alive_ns)
+static void one_wait(struct recording *r, struct waits *w, uint64_t *alive_ns, bool *more)
 {
 	struct epoll_event events[8];
 	uint64_t expirations;
-	int i, n = epoll_wait(w->epoll, events, 8, -1);
+	int i, n = epoll_wait(w->epoll, events, 8, *more ? 0 : -1);
 
 	for (i = 0; i < n; i++) {
 		if (events[i].data.fd == w->timer) {
@@ -173,7 +174,7 @@ static void one_wait(struct recording *r, struct waits *w, uint64_t *alive_ns)
 			r->broker_died = true;
 		}
 	}
-	capture_drain(r->capture);
+	capture_drain(r->capture, more);
 	tick(r, clock_ns(CLOCK_MONOTONIC), alive_ns);
 }
 
@@ -199,6 +200,7 @@ static int attach(struct recording *r, struct failure *f)
 int recording_run(struct recording *r, struct failure *f)
 {
 	uint64_t alive_ns;
+	bool more = false;
 	struct waits w;
 	int error;
 
@@ -213,7 +215,7 @@ int recording_run(struct recording *r, struct failure *f)
 	if (!error && r->options->verbosity >= 0 && !r->options->command)
 		fprintf(stderr, "proftrace: recording, Ctrl-C ends it\n");
 	while (!error && !finished(r, clock_ns(CLOCK_MONOTONIC)))
-		one_wait(r, &w, &alive_ns);
+		one_wait(r, &w, &alive_ns, &more);
 	capture_stop(r->capture);
 	r->ended_ns = clock_ns(CLOCK_MONOTONIC);
 	reap(r);

@@ -89,6 +89,10 @@ can_trace() {
 
 # Every test here needs a kernel that can be traced: one that cannot skips all of them.
 need_tracing() {
+	if ! [ -x "$proftrace" ]; then
+		not_ok "$(basename "$0" .sh)" "$proftrace is not built"
+		finish
+	fi
 	if ! can_trace; then
 		skip "$(basename "$0" .sh)" "this machine cannot record: $(grep '^proftrace:' "$tmp/check")"
 		finish

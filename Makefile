@@ -33,7 +33,7 @@ OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $B/obj/gen/perfetto_trace.pb-c.o
 ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $B/asan/gen/perfetto_trace.pb-c.o
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check samples man install uninstall fuzz clean format check-format packages
+.PHONY: all demo test check unit samples man install uninstall fuzz clean format check-format packages
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -166,6 +166,9 @@ $B/tests/tools/%: tests/tools/%.c $B/libproftrace.a
 $B/tests/unit/%: $B/asan/tests/unit/%.o $B/asan/libproftrace.a
 	@mkdir -p $(@D)
 	$(CC) $(SANITIZE) $^ -o $@ -lcmocka $(LIBS)
+
+unit: $(UNIT)
+	tests/run.sh $(UNIT)
 
 # The fuzzers are clang's: what they fuzz is built by it as well, with edges counted.
 FUZZ_FLAGS := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all

@@ -69,6 +69,7 @@ struct truth {
 	uint32_t tid;
 	uint64_t begin_ns;
 	uint64_t end_ns; /* NOT_ENDED: still open when the thread or the recording ended */
+	uint64_t due_ns; /* without an END of its own: the first mark that tells it has ended */
 	bool recorded;
 	bool end_recorded;
 	bool reported;
@@ -80,6 +81,7 @@ struct program {
 	struct {
 		unsigned open[DEPTH];
 		int depth;
+		struct truth *ended[DEPTH]; /* by level: without an END, and nothing tells it yet */
 	} threads[THREADS];
 };
 
@@ -88,59 +90,92 @@ static bool lost(struct world *w, unsigned percent)
 	return pick(w, 100) < percent;
 }
 
+/* A mark at this level was recorded: what ended at it or above must be known to have ended. */
+static void tell_ended(struct world *w, struct program *p, uint32_t thread, int level)
+{
+	for (; level < DEPTH; level++) {
+		if (p->threads[thread].ended[level])
+			p->threads[thread].ended[level]->due_ns = w->now;
+		p->threads[thread].ended[level] = NULL;
+	}
+}
+
+static void program_begin(struct world *w, struct program *p, uint32_t thread, unsigned percent)
+{
+	int level = p->threads[thread].depth++;
+	struct truth *s = &p->slices[p->n];
+
+	*s = (struct truth){ .name = w->name[pick(w, N_NAMES)],
+			     .tid = 10 + thread,
+			     .begin_ns = w->now,
+			     .end_ns = NOT_ENDED,
+			     .recorded = !lost(w, percent) };
+	p->threads[thread].open[level] = p->n++;
+	if (!s->recorded)
+		return;
+	tell_ended(w, p, thread, level);
+	put(w, (struct event){ .kind = EVENT_BEGIN,
+			       .pid = 10,
+			       .tid = s->tid,
+			       .level = level,
+			       .name = s->name });
+}
+
+/* Leaves slices down to this level. Of several that are left at once only the outermost has an END. */
+static void program_end(struct world *w, struct program *p, uint32_t thread, int level,
+			unsigned percent)
+{
+	int *depth = &p->threads[thread].depth;
+	struct truth *s = NULL;
+
+	while (*depth > level) {
+		s = &p->slices[p->threads[thread].open[--*depth]];
+		s->end_ns = w->now;
+		s->end_recorded = *depth == level && s->recorded && !lost(w, percent);
+		if (s->recorded && !s->end_recorded)
+			p->threads[thread].ended[*depth] = s;
+	}
+	if (!s || !s->end_recorded)
+		return;
+	tell_ended(w, p, thread, level);
+	put(w, (struct event){ .kind = EVENT_END, .pid = 10, .tid = 10 + thread, .level = level });
+}
+
 /* One step of a thread, recorded the way the kernel does it: by levels, an END only after its BEGIN. */
 static void program_step(struct world *w, struct program *p, unsigned percent)
 {
 	uint32_t thread = pick(w, THREADS), tid = 10 + thread, what = pick(w, 100);
-	int *depth = &p->threads[thread].depth;
-	struct truth *s;
+	int depth = p->threads[thread].depth;
 
 	w->now += 1 + pick(w, 10);
-	if (what < 45 && *depth < DEPTH) {
-		s = &p->slices[p->n];
-		*s = (struct truth){ .name = w->name[pick(w, N_NAMES)],
-				     .tid = tid,
-				     .begin_ns = w->now,
-				     .end_ns = NOT_ENDED,
-				     .recorded = !lost(w, percent) };
-		if (s->recorded)
-			put(w, (struct event){ .kind = EVENT_BEGIN,
-					       .pid = 10,
-					       .tid = tid,
-					       .level = *depth,
-					       .name = s->name });
-		p->threads[thread].open[(*depth)++] = p->n++;
-	} else if (what < 92 && *depth) {
-		/* Scopes may be left several at a time: then only the outermost END is seen. */
-		*depth -= pick(w, 10) ? 1 : 1 + (int)pick(w, (uint32_t)*depth);
-		s = &p->slices[p->threads[thread].open[*depth]];
-		s->end_ns = w->now;
-		s->end_recorded = s->recorded && !lost(w, percent);
-		if (s->end_recorded)
-			put(w, (struct event){
-				       .kind = EVENT_END, .pid = 10, .tid = tid, .level = *depth });
+	if (what < 45 && depth < DEPTH) {
+		program_begin(w, p, thread, percent);
+	} else if (what < 92 && depth) {
+		program_end(w, p, thread, pick(w, 10) ? depth - 1 : (int)pick(w, (uint32_t)depth),
+			    percent);
 	} else if (what < 99) {
-		if (!lost(w, percent))
-			put(w, (struct event){ .kind = EVENT_INSTANT,
-					       .pid = 10,
-					       .tid = tid,
-					       .level = *depth,
-					       .name = w->name[0] });
+		if (lost(w, percent))
+			return;
+		tell_ended(w, p, thread, depth);
+		put(w, (struct event){ .kind = EVENT_INSTANT,
+				       .pid = 10,
+				       .tid = tid,
+				       .level = depth,
+				       .name = w->name[0] });
 	} else {
 		put(w, (struct event){ .kind = EVENT_THREAD_EXIT, .pid = 10, .tid = tid });
-		*depth = 0;
+		memset(&p->threads[thread], 0, sizeof(p->threads[thread]));
 	}
 }
 
 static struct truth *truth_of(struct program *p, const struct seen_fact *f)
 {
-	unsigned i;
-
-	/* Times are distinct over all threads. */
 	unsigned low = 0, high = p->n;
 
+	/* Times are distinct over all threads. */
 	while (low < high) {
-		i = (low + high) / 2;
+		unsigned i = (low + high) / 2;
+
 		if (p->slices[i].begin_ns < f->begin_ns)
 			low = i + 1;
 		else
@@ -172,15 +207,17 @@ static void check_losses(struct world *w, struct program *p)
 			assert_int_equal(f->end_reason, END_NORMAL);
 			assert_int_equal(f->ts_ns, s->end_ns);
 		} else {
-			/* Never sooner than it really ended. */
-			assert_int_not_equal(f->end_reason, END_NORMAL);
+			/* At once when it can be known, or with its thread. */
+			assert_int_equal(f->end_reason, s->due_ns ? END_LOST : END_UNFINISHED);
+			assert_int_equal(f->ts_ns, s->due_ns ? s->due_ns : f->ts_ns);
 			assert_true(s->end_ns == NOT_ENDED || f->ts_ns >= s->end_ns);
 		}
 	}
 	for (i = 0; i < p->n; i++) {
 		normal += p->slices[i].end_recorded;
 		open += p->slices[i].recorded && !p->slices[i].reported;
-		assert_true(p->slices[i].reported || !p->slices[i].end_recorded);
+		assert_true(p->slices[i].reported ||
+			    !(p->slices[i].end_recorded || p->slices[i].due_ns));
 	}
 	assert_int_equal(by_reason[END_NORMAL], normal);
 	assert_int_equal(w->account.ends_lost, by_reason[END_LOST]);

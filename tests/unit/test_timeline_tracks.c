@@ -196,6 +196,29 @@ static void test_lanes(void **state)
 	test_done(x);
 }
 
+/* The limit of those with one id is on what is open, however long it goes on. */
+static void test_asyncs_of_one_id(void **state)
+{
+	static const char *const names[] = { "a", "b", "c" };
+	struct test *x = test_started();
+	int i;
+
+	(void)state;
+	x->timeline->limits.asyncs_of_one_id = 2;
+	PUT(x, EVENT_ASYNC_BEGIN, 10, 1, names[0], .id = 1);
+	for (i = 1; i < 50; i++) {
+		PUT(x, EVENT_ASYNC_BEGIN, 10, 2 * i, names[i % 3], .id = 1);
+		PUT(x, EVENT_ASYNC_END, 10, 2 * i + 1, names[(i - 1) % 3], .id = 1);
+		assert_int_equal(x->facts.all[x->facts.n - 1].kind, FACT_ASYNC_END);
+	}
+	assert_int_equal(account_lost(&x->account), 0);
+	PUT(x, EVENT_ASYNC_BEGIN, 10, 200, "a", .id = 1);
+	PUT(x, EVENT_ASYNC_BEGIN, 10, 200, "a", .id = 1);
+	assert_int_equal(x->account.lost[LOST_LIMIT], 1);
+	x->next = x->facts.n;
+	test_done(x);
+}
+
 static void see_pool(struct test *x, uint64_t ts_ns, const char *name, int64_t live)
 {
 	const struct seen_fact *f = see(x, FACT_COUNTER, ts_ns, name);
@@ -257,9 +280,8 @@ static void test_pools(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counters),
-		cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_lanes),
+		cmocka_unit_test(test_counters), cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_lanes),	 cmocka_unit_test(test_asyncs_of_one_id),
 		cmocka_unit_test(test_pools),
 	};
 

@@ -5,12 +5,12 @@
 # with several threads. Ends with the table and the two files. Called by `make demo`.
 #
 #	DEMO_TREE	the tree (/usr/include)
-#	DEMO_TIME	how long to record (4s)
+#	DEMO_TIME	how long to record (3s)
 set -u
 cd "$(dirname "$0")/.." || exit 1
 proftrace=build/proftrace
 out=build/demo/compress
-time=${DEMO_TIME:-4s}
+time=${DEMO_TIME:-3s}
 tree=${DEMO_TREE:-/usr/include}
 
 fail() {
@@ -55,7 +55,7 @@ for file in $out.pftrace $out.json; do
 done
 
 echo
-echo "demo: the program ran on, unharmed, and ended by itself with status 0. The same trace twice:"
+echo "demo: the program went on until it was told to stop, and ended with status 0. Its trace, twice:"
 echo
 for file in $out.pftrace $out.json; do
 	echo "  $PWD/$file"

@@ -42,7 +42,7 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "exact" -- "$word"))
 		return
 		;;
-	-d | --duration | -D | --domain | --buffer | --dump-period)
+	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period)
 		return
 		;;
 	esac
@@ -51,7 +51,7 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "--pid --output --duration --domain --no-children --mode --buffer --dump-period --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
 	report:-*)
-		COMPREPLY=($(compgen -W "--help" -- "$word"))
+		COMPREPLY=($(compgen -W "--rows --quiet --help" -- "$word"))
 		;;
 	list:-*)
 		COMPREPLY=($(compgen -W "--pid --verbose --help" -- "$word"))

@@ -16,6 +16,8 @@
 #include "handlers/stats.h"
 #include "target/invoker.h"
 
+#define RECORDER_NICE (-15)
+
 static int take_event(void *context, const struct event *event)
 {
 	struct recording *r = context;
@@ -50,6 +52,13 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 {
 	struct rlimit files;
 	uint64_t base = 0;
+
+	/*
+	 * A target that keeps every CPU busy with marks would starve the one who has to take them. The
+	 * recorder sleeps when there is nothing to do, so it takes no more than it needs.
+	 */
+	r->nice = getpriority(PRIO_PROCESS, 0);
+	setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
 
 	/* Every file that a target has mapped stays open. */
 	if (!getrlimit(RLIMIT_NOFILE, &files)) {
@@ -103,7 +112,7 @@ static int start(struct recording *r, struct failure *f)
 	if (!error)
 		error = invoker_become(f);
 	if (!error && r->options->command)
-		error = command_fork(r->options->command, &r->command, f);
+		error = command_fork(r->options->command, r->nice, &r->command, f);
 	if (!error)
 		error = outputs_open(r, f);
 	return error;

@@ -58,6 +58,7 @@ struct recording {
 	unsigned n_outputs;
 	struct trace_info info;
 	struct command command;
+	int nice;	    /* of the invoker: the command keeps it */
 	int command_status; /* as waitpid() gave it, -1 = still running or none */
 	uint64_t started_ns, ended_ns;
 	uint64_t flushed_ns, clock_ns, shown_ns;

@@ -7,12 +7,13 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "target/elf_file.h"
 
-static _Noreturn void child(char *const argv[], int go, int failed)
+static _Noreturn void child(char *const argv[], int nice, int go, int failed)
 {
 	sigset_t none;
 	char byte;
@@ -21,6 +22,7 @@ static _Noreturn void child(char *const argv[], int go, int failed)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
+	setpriority(PRIO_PROCESS, 0, nice);
 	/* End of file: the recorder died before it was ready. */
 	if (read(go, &byte, 1) != 1)
 		_exit(127);
@@ -31,7 +33,7 @@ static _Noreturn void child(char *const argv[], int go, int failed)
 	_exit(127);
 }
 
-int command_fork(char *const argv[], struct command *ret_command, struct failure *f)
+int command_fork(char *const argv[], int nice, struct command *ret_command, struct failure *f)
 {
 	int go[2], failed[2];
 	pid_t pid;
@@ -47,7 +49,7 @@ int command_fork(char *const argv[], struct command *ret_command, struct failure
 	if (pid == 0) {
 		close(go[1]);
 		close(failed[0]);
-		child(argv, go[0], failed[1]);
+		child(argv, nice, go[0], failed[1]);
 	}
 	close(go[0]);
 	close(failed[1]);

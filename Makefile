@@ -198,7 +198,7 @@ fuzz: $(FUZZ)
 test: packages
 	+$(MAKE) --no-print-directory check
 
-check: all $(UNIT) $(FUZZ) $(TEST_PROGRAMS) $B/tests/tools/canon
+check: all samples man $(UNIT) $(FUZZ) $(TEST_PROGRAMS) $B/tests/tools/canon
 	TEST_TIMEOUT=900 tests/run.sh tests/style.sh tests/header/matrix.sh $(UNIT) tests/fuzz/run.sh $(INTEGRATION)
 
 packages:

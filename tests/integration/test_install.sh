@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# What `make install` leaves behind is complete and usable, and what people read agrees with the code.
+. "$(dirname "$0")/lib.sh"
+dest=$tmp/dest
+
+check "install" make -s -C "$root" install DESTDIR="$dest" PREFIX=/usr
+for file in bin/proftrace include/proftrace.h share/pkgconfig/proftrace.pc \
+	share/bash-completion/completions/proftrace share/man/man1/proftrace.1 share/man/man3/proftrace.3; do
+	check "installed: $file" test -s "$dest/usr/$file"
+done
+version=$("$dest/usr/bin/proftrace" --version)
+export PKG_CONFIG_PATH=$dest/usr/share/pkgconfig PKG_CONFIG_SYSROOT_DIR=$dest PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
+equal "pkg-config: the version" "proftrace $(pkg-config --modversion proftrace)" "$version"
+check "pkg-config: a program compiles with what it says" \
+	cc $(pkg-config --cflags proftrace) "$root/tools/samples/hello.c" -o "$tmp/hello"
+check "the program that was compiled with it has markers" "$dest/usr/bin/proftrace" list "$tmp/hello"
+
+# Each long option of a verb's --help is in its manual page and in the completion, and no others are.
+in_help() {
+	"$proftrace" "$1" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -e '--[a-z-]+' |
+		grep -vxE -e '--(help|usage|version)' | sort -u
+}
+in_page() {
+	grep -oE '^(\*-.\*, )?\*--[a-z-]+' "$root/tools/man/proftrace-$1.1.scd" | grep -oE -e '--[a-z-]+' |
+		grep -vxE -e '--(help|usage)' | sort -u
+}
+in_completion() {
+	sed -n "/$1:-\*)/,/;;/p" "$root/tools/completions/proftrace.bash" | grep -oE -e '--[a-z-]+' |
+		grep -vxE -e '--(help|usage)' | sort -u
+}
+for verb in record report list check; do
+	equal "$verb: its options are in the manual page" "$(in_page $verb)" "$(in_help $verb)"
+	equal "$verb: its options are completed" "$(in_completion $verb)" "$(in_help $verb)"
+done
+check "completion: bash takes it" bash -n "$root/tools/completions/proftrace.bash"
+
+# Every reason for a loss that a summary can name is explained.
+reasons=$(sed -n 's/^\t\[LOST_[A-Z_]*\] = { "\([a-z_]*\)".*/\1/p' "$root/user/timeline/account.c")
+unexplained=$(for reason in $reasons; do
+	grep -q "\*$reason\*" "$root/tools/man/proftrace-record.1.scd" || echo "$reason"
+done)
+equal "losses: there are reasons" "$([ "$(echo "$reasons" | wc -l)" -ge 9 ] && echo yes)" yes
+equal "losses: each is in the manual page" "$unexplained" ""
+
+check "uninstall" make -s -C "$root" uninstall DESTDIR="$dest" PREFIX=/usr
+equal "uninstall leaves nothing" "$(find "$dest" -type f)" ""
+finish

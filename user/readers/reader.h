@@ -15,12 +15,17 @@ struct reader_sink {
 	int (*event)(void *context, const struct event *event);
 	void *context;
 	struct names *names;
-	struct account *account; /* marked and lost[LOST_MALFORMED] are added to */
+	struct account *account; /* marked is added to, and lost[] for what never became an event */
 };
 
 struct reader_error {
 	uint64_t offset;   /* the byte where it stopped making sense (of the unpacked contents) */
-	char message[200]; /* "unterminated string", without file name */
+	char message[200]; /* "unterminated string", without file name; empty: what errno says */
+	/*
+	 * Set with success: the file ends in the middle of something. All that is whole up to
+	 * `offset` was read.
+	 */
+	bool truncated;
 };
 
 enum trace_format {
@@ -35,5 +40,11 @@ enum trace_format trace_sniff(const void *bytes, size_t size, const char **ret_w
 /* Reads all of an open file, streaming, in bounded memory. Both unpack gzip. Returns 0, or negative errno with *ret_error filled. */
 int perfetto_read(int fd, const struct reader_sink *sink, struct reader_error *ret_error);
 int chrome_json_read(int fd, const struct reader_sink *sink, struct reader_error *ret_error);
+
+/*
+ * Finds out which of the two it is and reads it; the file may be a pipe. -ENOEXEC: it is no trace,
+ * and the message says what it looks like.
+ */
+int trace_read(int fd, const struct reader_sink *sink, struct reader_error *ret_error);
 
 #endif

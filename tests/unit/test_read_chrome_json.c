@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The reader of Chrome JSON: what proftrace writes, what others write, and what makes no sense. */
+#include "readers_test.h"
+
+#include <errno.h>
+
+#define READS(json, events)	     expect_events(json, sizeof(json) - 1, events, 0)
+#define READS_BUT(n, json, events)   expect_events(json, sizeof(json) - 1, events, n)
+#define FAILS(json, offset, message) expect_error(json, sizeof(json) - 1, offset, message)
+#define E(ph, ts, rest)		     "{\"ph\":\"" ph "\",\"pid\":1,\"tid\":2,\"ts\":" ts rest "}"
+#define NAME(name)		     ",\"name\":\"" name "\""
+
+/* --- what proftrace writes --------------------------------------------------------------------- */
+
+static void times_count_from_the_base(void **state)
+{
+	(void)state;
+	READS("[{\"name\":\"proftrace\",\"ph\":\"M\",\"pid\":0,\"tid\":0,"
+	      "\"args\":{\"base_ns\":9007199254740993,\"monotonic\":\"9007199254741000\","
+	      "\"boottime\":\"9007199254742000\",\"realtime\":\"1700000000000000001\"}}," E(
+		      "B", "0.001", NAME("a")) "," E("E", "1000000.999", "") "]",
+	      "clock 0/0 9007199254741000 9007199254741000 9007199254742000 1700000000000000001\n"
+	      "B 1/2 9007199254740994 a\n"
+	      "E 1/2 9007200254741992\n");
+	READS("[{\"name\":\"proftrace\",\"ph\":\"M\",\"args\":{\"base_ns\":\"5000\"}}," E(
+		      "B", "-1", NAME("before the base")) "]",
+	      "B 1/2 4000 before the base\n");
+	READS("[{\"name\":\"clock_snapshot\",\"ph\":\"M\",\"args\":{\"monotonic\":\"7\"}}]",
+	      "clock 0/0 7 7 0 0\n");
+}
+
+static void arguments_keep_their_types(void **state)
+{
+	(void)state;
+	READS("[" E("B", "1",
+		    NAME("a") ",\"cat\":\"x,y\",\"args\":{\"i\":-1,\"u\":18446744073709551615,"
+			      "\"d\":1.0,\"e\":1e3,\"s\":\"t\\u00e9\\n\",\"t\":true,\"f\":false,"
+			      "\"n\":null}") "]",
+	      "B 1/2 1000 a [x,y] i=i-1 u=u18446744073709551615 d=d1 e=d1000 s='t\xc3\xa9\\x0a' "
+	      "t=true f=false n=null\n");
+}
+
+static void all_kinds(void **state)
+{
+	(void)state;
+	READS(
+		"[" E("i", "1", NAME("t") ",\"s\":\"t\"") "," E("i", "2", NAME("p") ",\"s\":\"p\"") "," E(
+			"I", "3",
+			NAME("g") ",\"s\":\"g\"") "," E("b", "4",
+							NAME("l") ",\"cat\":\"c\",\"id\":"
+								  "\"0xff\",\"args\":{\"id\":"
+								  "3}") "," E("e", "5",
+									      NAME("l") ",\"cat"
+											"\":"
+											"\"c\","
+											"\"id\""
+											":\"0xf"
+											"f\"") "," E("n",
+												     "6",
+												     NAME(
+													     "m") ",\"id\":\"0xff\"") "," E("s",
+																	    "7", NAME("flow") ",\"cat\":\"flow\",\"id\":\"0x10\"") "," E("t",
+																									 "8",
+																									 NAME(
+																										 "other") ",\"cat\":\"mine\",\"id\":16") "," E("f", "9", NAME("flow") ",\"cat\":\"flow\",\"id\":\"16\",\"bp\":\"e\"") "," E("i",
+																																									    "10", NAME("flow out") ",\"args\":{\"id\":5,\"k\":1}") "," E("i", "11", NAME("flow in") ",\"args\":{\"id\":\"18446744073709551615\"}") "," E("i",
+																																																											 "12",
+																																																											 NAME("events lost") ",\"args\":{\"count\":77}") "]",
+		"i 1/2 1000 t\n"
+		"ip 1/2 2000 p\n"
+		"ig 1/2 3000 g\n"
+		"b 1/2 4000 l [c] #ff id=i3\n"
+		"e 1/2 5000 l [c] #ff\n"
+		"ip 1/2 6000 m\n"
+		"s 1/2 7000 #10\n"
+		"f 1/2 8000 [mine] #10\n"
+		"s 1/2 8000 [mine] #10\n"
+		"f 1/2 9000 #10\n"
+		"s 1/2 10000 #5 k=i1\n"
+		"f 1/2 11000 #ffffffffffffffff\n"
+		"lost 1/2 12000 *77\n");
+}
+
+static void counters(void **state)
+{
+	(void)state;
+	READS("[" E("C", "1", NAME("c") ",\"args\":{\"value\":\"18446744073709551615\"}") "," E("C", "2", NAME("c") ",\"args\":{\"value\":-3}") "," E(
+		      "C", "3",
+		      NAME("c") ",\"args\":{\"value\":\"NaN\"}") "," E("C", "4",
+								       NAME("c") ",\"args\":{"
+										 "\"a\":1,"
+										 "\"none\":"
+										 "\"word\","
+										 "\"value\":2."
+										 "5}") "," E("C",
+											     "5",
+											     NAME("c") ",\"args\":{\"a\":1}") "]",
+	      "C 1/2 1000 c =u18446744073709551615\n"
+	      "C 1/2 2000 c =i-3\n"
+	      "C 1/2 3000 c =dnan\n"
+	      "C 1/2 4000 c a=i1 value=d2.5\n"
+	      "C 1/2 5000 c a=i1\n");
+	READS_BUT(2,
+		  "[" E("C", "1", NAME("c")) "," E(
+			  "C", "1",
+			  NAME("c") ",\"args\":{\"a\":null}") "," E("C", "1",
+								    NAME("c") ",\"args\":{"
+									      "\"a\":1}") "]",
+		  "C 1/2 1000 c a=i1\n");
+}
+
+static void names(void **state)
+{
+	(void)state;
+	READS("[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1,\"args\":{\"name\":\"p\"}},"
+	      "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":1,\"tid\":2,\"args\":{\"name\":\"t\"}"
+	      "},"
+	      "{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":1,\"args\":{\"sort_index\":2}}"
+	      "]",
+	      "process 1/0 0 p\n"
+	      "thread 1/2 0 t\n");
+	READS_BUT(1, "[{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":1}," E("B", "1", "") "]",
+		  "B 1/2 1000\n");
+}
+
+/* --- what others write ------------------------------------------------------------------------- */
+
+static void the_object_form(void **state)
+{
+	(void)state;
+	READS("{\"displayTimeUnit\":\"ns\",\"other\":{\"traceEvents\":[1,{\"a\":[]}]},"
+	      "\"traceEvents\":[" E("B", "1", NAME("a")) "],\"metadata\":{\"ph\":[\"B\"]}}",
+	      "B 1/2 1000 a\n");
+	READS("{\"traceEvents\":[]}", "");
+	READS("[]", "");
+	READS("\xef\xbb\xbf [ ]", "");
+}
+
+static void small_mistakes_are_forgiven(void **state)
+{
+	(void)state;
+	READS("[" E("B", "1", "") ",\n]\n", "B 1/2 1000\n");
+	READS("[" E("B", "1", "") ",\n{}]\n", "B 1/2 1000\n");
+	READS("[" E("B", "1", "") "] what follows", "B 1/2 1000\n");
+	READS("{\"traceEvents\":[" E("B", "1", "") ",],\"more\":1}", "B 1/2 1000\n");
+	READS("[{\"ph\":\"B\",\"ts\":\"1.5\",\"pid\":\"7\",\"tid\":8.0}]", "B 7/8 1500\n");
+	READS("[{\"ph\":\"B\",\"ts\":1,\"pid\":3}]", "B 3/3 1000\n");
+	READS("[{\"ph\":\"B\",\"ts\":1}]", "B 0/0 1000\n");
+	READS("[" E("b", "1", ",\"id2\":{\"local\":\"0x5\"}") "]", "b 1/2 1000 #5\n");
+	READS("[" E("B", "1", ",\"args\":[1,2],\"sf\":{\"args\":{\"x\":1}},\"name\":[\"a\"]") "]",
+	      "B 1/2 1000\n");
+	READS("[" E("B", "1", NAME("\xff") ",\"args\":{\"k\":\"\xc3\"}") "]",
+	      "B 1/2 1000 \xef\xbf\xbd k='\xef\xbf\xbd'\n");
+}
+
+static void words_for_processes_and_threads(void **state)
+{
+	(void)state;
+	struct heard *h;
+	static const char json[] = "[{\"ph\":\"B\",\"ts\":1,\"pid\":\"gpu\",\"tid\":\"q\"},"
+				   "{\"ph\":\"E\",\"ts\":2,\"pid\":\"gpu\",\"tid\":\"q\"},"
+				   "{\"ph\":\"B\",\"ts\":3,\"pid\":\"cpu\",\"tid\":\"q\"}]";
+	unsigned pid, tid, other;
+
+	h = hear(json, sizeof(json) - 1);
+	assert_int_equal(h->status, 0);
+	assert_int_equal(h->n, 7);
+	assert_int_equal(sscanf(h->text, "process %u/0 0 gpu\nthread %*u/%u 0 q\n", &pid, &tid), 2);
+	assert_true(pid > 1 << 22 && tid > 1 << 22);
+	assert_non_null(strstr(h->text, " 0 cpu\n"));
+	assert_int_equal(sscanf(strstr(h->text, "E "), "E %u/", &other), 1);
+	assert_int_equal(pid, other);
+	heard_free(h);
+}
+
+static void nested_arguments_are_spread(void **state)
+{
+	(void)state;
+	READS("[" E("B", "1",
+		    ",\"args\":{\"d\":{\"a\":1,\"b\":{\"c\":[2,[3],{\"e\":4}]}},\"z\":5}") "]",
+	      "B 1/2 1000 d.a=i1 d.b.c[0]=i2 d.b.c[1][0]=i3 d.b.c[2].e=i4 z=i5\n");
+}
+
+static void too_many_arguments_are_told(void **state)
+{
+	struct heard *h;
+	char json[1024] = "[{\"ph\":\"B\",\"ts\":1,\"args\":{\"k\":0";
+	int i;
+
+	(void)state;
+	for (i = 1; i < 40; i++)
+		snprintf(json + strlen(json), sizeof(json) - strlen(json), ",\"k%d\":%d", i, i);
+	strcat(json, "}}]");
+	h = hear(json, strlen(json));
+	assert_int_equal(h->status, 0);
+	assert_non_null(strstr(h->text, " k31=i31\n"));
+	assert_int_equal(h->account.unreadable_args, 1);
+	heard_free(h);
+}
+
+/* --- complete events --------------------------------------------------------------------------- */
+
+#define X(ts, dur, name) E("X", ts, ",\"dur\":" dur NAME(name))
+
+static void complete_events_nest(void **state)
+{
+	(void)state;
+	READS("[" X("10", "20", "a") "," X("10", "5", "b") "," X("15", "15", "c") "," X(
+		      "40", "0", "d") "," E("i", "41", NAME("i")) "]",
+	      "B 1/2 10000 a\nB 1/2 10000 b\nE 1/2 15000\nB 1/2 15000 c\nE 1/2 30000\nE 1/2 30000\n"
+	      "B 1/2 40000 d\nE 1/2 40000\ni 1/2 41000 i\n");
+}
+
+/* As they are written when each is over: the inner ones first. */
+static void complete_events_in_the_order_of_their_ends(void **state)
+{
+	(void)state;
+	READS("[" X("12", "2", "c") "," X("11", "5", "b") "," X("20", "2", "d") "," X("10", "20",
+										      "a") "]",
+	      "B 1/2 10000 a\nB 1/2 11000 b\nB 1/2 12000 c\nE 1/2 14000\nE 1/2 16000\n"
+	      "B 1/2 20000 d\nE 1/2 22000\nE 1/2 30000\n");
+}
+
+static void complete_events_that_overlap_become_asynchronous(void **state)
+{
+	(void)state;
+	READS("[" X("10", "10", "a") "," X("15", "10", "b") "]",
+	      "B 1/2 10000 a\n"
+	      "b 1/0 15000 b #1000000000000\ne 1/0 25000 b #1000000000000\n"
+	      "E 1/2 20000\n");
+}
+
+static void complete_events_without_a_time(void **state)
+{
+	(void)state;
+	READS_BUT(3,
+		  "[" E("X", "1", "") "," X("1", "-5", "a") "," X("1e30", "1", "a") "," X("1", "1",
+											  "b") "]",
+		  "B 1/2 1000 b\nE 1/2 2000\n");
+}
+
+/* More of them than are held back: order is best effort, nothing is lost. */
+static void very_many_complete_events(void **state)
+{
+	enum {
+		N = 150000
+	};
+	size_t room = (size_t)N * 80, length = 1;
+	char *json = malloc(room);
+	struct heard *h;
+	int i;
+
+	(void)state;
+	json[0] = '[';
+	for (i = 0; i < N; i++)
+		length +=
+			(size_t)snprintf(json + length, room - length,
+					 "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":%d,\"dur\":1},",
+					 i % 2 ? i - 1 : i + 1);
+	length += (size_t)snprintf(json + length, room - length, "]");
+	h = hear(json, length);
+	assert_int_equal(h->status, 0);
+	assert_int_equal(h->n, 2 * N);
+	assert_int_equal(h->account.marked, 2 * N);
+	assert_null(strstr(h->text, "b 1/0")); /* all found their place */
+	heard_free(h);
+	free(json);
+}
+
+/* --- what makes no sense ----------------------------------------------------------------------- */
+
+static void events_without_sense_are_counted(void **state)
+{
+	(void)state;
+	READS_BUT(7,
+		  "[" E("B", "1", "") ",{\"a\":1},{\"ph\":\"B\"},{\"ph\":\"?\",\"ts\":1}," E(
+			  "b", "1", "") "," E("s", "1", "") "," E("B", "\"x\"", "") "," E("B", "-1",
+											  "") "]",
+		  "B 1/2 1000\n");
+	FAILS("[{\"a\":1},{\"b\":2}]", 0, "none of the objects");
+}
+
+static void errors_tell_the_byte(void **state)
+{
+	(void)state;
+	FAILS("["
+	      "{\"ph\":\"B\"} x",
+	      12, "invalid char");
+	FAILS("[{\"ph\" 1}]", 7, "");
+	FAILS("[{},1]", 4, "not an event");
+	FAILS("[{},[]]", 4, "not an event");
+	FAILS("{\"a\":[1,2]}", 11, "traceEvents");
+	FAILS("{\"traceEvents\":1}", 17, "traceEvents");
+	FAILS("[{\"ts\":1x}]", 8, "");
+}
+
+static void nesting_is_limited(void **state)
+{
+	char json[4096] = "[{\"args\":{\"a\":";
+	size_t length = strlen(json);
+
+	(void)state;
+	memset(json + length, '[', 3000);
+	expect_error(json, length + 3000, length + 61, "nested too deeply");
+	strcpy(json, "[{\"other\":");
+	length = strlen(json);
+	memset(json + length, '[', 3000);
+	expect_error(json, length + 3000, length + 62, "nested too deeply");
+}
+
+static void numbers_without_end(void **state)
+{
+	char json[5000] = "[{\"ts\":";
+	size_t length = strlen(json);
+
+	(void)state;
+	memset(json + length, '1', 4000);
+	expect_error(json, length + 4000, length + 1024, "a number without end");
+}
+
+/* Megabytes in one string: the beginning is kept, memory is not used for the rest. */
+static void strings_without_limit(void **state)
+{
+	static const char *const pieces[] = { "x", "\\\"", "\\u00e9", "\\\\", "\xc3\xa9" };
+	enum {
+		N = 3 << 20
+	};
+	char *json = malloc(N + 256);
+	size_t i, length;
+	struct heard *h;
+
+	(void)state;
+	for (i = 0; i < 5; i++) {
+		size_t size = strlen(pieces[i]);
+
+		length = (size_t)sprintf(json, "[{\"ph\":\"B\",\"ts\":1,\"args\":{\"k\":\"");
+		for (; length < N; length += size)
+			memcpy(json + length, pieces[i], size);
+		length += (size_t)sprintf(json + length, "\",\"after\":\"the string\"}},{}]");
+		h = hear(json, length);
+		assert_int_equal(h->status, 0);
+		assert_string_equal(h->why.message, "");
+		assert_int_equal(h->n, 1);
+		assert_non_null(strstr(h->text, "~ after='the string'\n"));
+		assert_int_equal(h->account.cut_strings, 1);
+		heard_free(h);
+	}
+	free(json);
+}
+
+/* --- files that were cut ----------------------------------------------------------------------- */
+
+static void check_cut(const char *json, size_t size, unsigned n_events)
+{
+	unsigned last = 0;
+	size_t n;
+
+	for (n = 1; n < size; n++) {
+		struct heard *h = hear(json, n);
+
+		assert_string_equal(h->why.message, "");
+		assert_int_equal(h->status, 0);
+		assert_true(h->why.truncated);
+		assert_int_equal(h->why.offset, n);
+		assert_true(h->n >= last && h->n <= n_events);
+		assert_int_equal(account_lost(&h->account), 0);
+		last = h->n;
+		heard_free(h);
+	}
+	assert_int_equal(last, n_events);
+}
+
+static void cut_anywhere(void **state)
+{
+	static const char array[] = "[" E(
+		"B", "1.5",
+		NAME("\\u00e9\xc3\xa9") ",\"args\":{\"k\":[true,null,-1e3]}") ",\n" E("E", "2",
+										      "") "]";
+	static const char object[] =
+		"{\"a\":{\"b\":[]},\"traceEvents\":[" E("B", "1", "") "," E("E", "2", "") "]}";
+
+	(void)state;
+	check_cut(array, sizeof(array) - 1, 2);
+	check_cut(object, sizeof(object) - 1, 2);
+}
+
+static void zeros_to_the_end_are_a_cut(void **state)
+{
+	static const char event[] = "[" E("B", "1", "") ",";
+	char json[200000] = "";
+	struct heard *h;
+
+	(void)state;
+	strcpy(json, event);
+	h = hear(json, sizeof(json));
+	assert_int_equal(h->status, 0);
+	assert_true(h->why.truncated);
+	assert_int_equal(h->why.offset, sizeof(event) - 1);
+	assert_int_equal(h->n, 1);
+	heard_free(h);
+	json[sizeof(json) - 1] = '1';
+	h = hear(json, sizeof(json));
+	assert_int_equal(h->status, -EBADMSG);
+	heard_free(h);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(times_count_from_the_base),
+		cmocka_unit_test(arguments_keep_their_types),
+		cmocka_unit_test(all_kinds),
+		cmocka_unit_test(counters),
+		cmocka_unit_test(names),
+		cmocka_unit_test(the_object_form),
+		cmocka_unit_test(small_mistakes_are_forgiven),
+		cmocka_unit_test(words_for_processes_and_threads),
+		cmocka_unit_test(nested_arguments_are_spread),
+		cmocka_unit_test(too_many_arguments_are_told),
+		cmocka_unit_test(complete_events_nest),
+		cmocka_unit_test(complete_events_in_the_order_of_their_ends),
+		cmocka_unit_test(complete_events_that_overlap_become_asynchronous),
+		cmocka_unit_test(complete_events_without_a_time),
+		cmocka_unit_test(very_many_complete_events),
+		cmocka_unit_test(events_without_sense_are_counted),
+		cmocka_unit_test(errors_tell_the_byte),
+		cmocka_unit_test(nesting_is_limited),
+		cmocka_unit_test(numbers_without_end),
+		cmocka_unit_test(strings_without_limit),
+		cmocka_unit_test(cut_anywhere),
+		cmocka_unit_test(zeros_to_the_end_are_a_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Objects of the array of events become events, by their phase. What proftrace itself writes is
+ * recognised: the base of its times, clocks, arrows outside of slices, lost marks.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "readers/chrome_internal.h"
+#include "readers/number.h"
+
+#define INVENTED_BIT 0x40000000u /* above any real pid */
+
+struct invented_key {
+	uint32_t pid;
+	uint32_t word;
+	uint32_t is_thread;
+};
+
+/* A process or thread that was named already. */
+struct chrome_invented {
+	UT_hash_handle hh;
+	struct invented_key key;
+};
+
+static int refuse(struct chrome *c)
+{
+	c->n_refused++;
+	reader_lost(c->sink, LOST_MALFORMED);
+	return 0;
+}
+
+/* --- arguments --------------------------------------------------------------------------------- */
+
+static struct arg *find_arg(struct chrome *c, const char *key)
+{
+	unsigned i;
+
+	for (i = 0; i < c->draft->n_args; i++) {
+		struct arg *arg = &c->draft->args[i];
+
+		if (arg->key && !strcmp(arg->key->text, key))
+			return arg;
+	}
+	return NULL;
+}
+
+/* An unsigned number, also one written as a string because loaders would spoil it. */
+static bool arg_uint(const struct arg *arg, uint64_t *ret_value)
+{
+	if (!arg)
+		return false;
+	switch (arg->type) {
+	case ARG_INT:
+		*ret_value = (uint64_t)arg->i;
+		return arg->i >= 0;
+	case ARG_UINT:
+		*ret_value = arg->u;
+		return true;
+	case ARG_STRING:
+		return number_id(arg->s, arg->length, ret_value);
+	default:
+		return false;
+	}
+}
+
+static bool named(const struct chrome *c, const char *name)
+{
+	return c->fields.name && !strcmp(c->fields.name->text, name);
+}
+
+/* --- processes and threads called by a word ---------------------------------------------------- */
+
+static int name_owner(struct chrome *c, enum event_kind kind, uint32_t pid, uint32_t tid,
+		      const struct name *name)
+{
+	draft_event(c->draft, kind, 0, pid, tid);
+	c->draft->event.name = name;
+	return draft_send_bare(c->draft);
+}
+
+/* True the first time. With too many of them, some are not named. */
+static bool invent(struct chrome *c, uint32_t pid, const struct name *word, bool is_thread)
+{
+	const struct invented_key key = { pid, word->id, is_thread };
+	struct chrome_invented *invented;
+
+	HASH_FIND(hh, c->invented, &key, sizeof(key), invented);
+	if (invented || HASH_COUNT(c->invented) >= MAX_INVENTED)
+		return false;
+	invented = calloc(1, sizeof(*invented));
+	if (!invented)
+		return false;
+	invented->key = key;
+	HASH_ADD(hh, c->invented, key, sizeof(invented->key), invented);
+	if (!hash_added(hh, invented)) {
+		free(invented);
+		return false;
+	}
+	return true;
+}
+
+void chrome_events_free(struct chrome *c)
+{
+	struct chrome_invented *invented, *next;
+
+	HASH_ITER (hh, c->invented, invented, next) {
+		HASH_DEL(c->invented, invented);
+		free(invented);
+	}
+}
+
+static int find_owner(struct chrome *c)
+{
+	struct chrome_fields *f = &c->fields;
+	int error = 0;
+
+	if (f->pid_word) {
+		f->pid = INVENTED_BIT | f->pid_word->id;
+		if (invent(c, 0, f->pid_word, false))
+			error = name_owner(c, EVENT_PROCESS_NAME, f->pid, 0, f->pid_word);
+	}
+	if (!error && f->tid_word) {
+		f->tid = INVENTED_BIT | f->tid_word->id;
+		if (invent(c, f->pid, f->tid_word, true))
+			error = name_owner(c, EVENT_THREAD_NAME, f->pid, f->tid, f->tid_word);
+	}
+	return error;
+}
+
+/* --- metadata ---------------------------------------------------------------------------------- */
+
+static int clock_event(struct chrome *c)
+{
+	struct clock_reading clock = { 0 };
+
+	arg_uint(find_arg(c, "monotonic"), &clock.monotonic);
+	arg_uint(find_arg(c, "boottime"), &clock.boottime);
+	arg_uint(find_arg(c, "realtime"), &clock.realtime);
+	if (!clock.monotonic)
+		return 0;
+	draft_event(c->draft, EVENT_CLOCK, clock.monotonic, 0, 0);
+	c->draft->event.clock = clock;
+	return draft_send_bare(c->draft);
+}
+
+static int metadata(struct chrome *c)
+{
+	const struct arg *name = find_arg(c, "name");
+	bool process = named(c, "process_name");
+	uint64_t base;
+
+	if (named(c, "proftrace")) {
+		if (arg_uint(find_arg(c, "base_ns"), &base) && base <= INT64_MAX)
+			c->base_ns = base;
+		return clock_event(c);
+	}
+	if (named(c, "clock_snapshot"))
+		return clock_event(c);
+	if (!process && !named(c, "thread_name"))
+		return 0; /* for viewers: colours, order, labels */
+	if (!name || name->type != ARG_STRING)
+		return refuse(c);
+	/* A name is true of all of the trace, so it needs no time, and delays nothing. */
+	return name_owner(c, process ? EVENT_PROCESS_NAME : EVENT_THREAD_NAME, c->fields.pid,
+			  process	  ? 0
+			  : c->fields.tid ? c->fields.tid
+					  : c->fields.pid,
+			  names_intern(c->sink->names, name->s, name->length, READ_MAX_NAME));
+}
+
+/* --- events ------------------------------------------------------------------------------------ */
+
+static void start(struct chrome *c, enum event_kind kind)
+{
+	const struct chrome_fields *f = &c->fields;
+
+	draft_event(c->draft, kind, c->base_ns + (uint64_t)f->ts, f->pid, f->tid);
+	c->draft->event.name = f->name;
+	c->draft->event.category = f->category;
+	c->draft->event.id = f->id;
+}
+
+/* Of something that only a thread can do: one without a tid is the main thread, as viewers take it. */
+static void start_on_thread(struct chrome *c, enum event_kind kind)
+{
+	if (!c->fields.tid)
+		c->fields.tid = c->fields.pid;
+	start(c, kind);
+}
+
+static int send(struct chrome *c)
+{
+	return chrome_send(c, NOT_COMPLETE);
+}
+
+static int flow(struct chrome *c, enum event_kind kind)
+{
+	const struct name *category = c->fields.category;
+
+	start_on_thread(c, kind);
+	/* The word that stands where there must be one. */
+	if (named(c, "flow") && category && !strcmp(category->text, "flow"))
+		c->draft->event.category = NULL;
+	c->draft->event.name = NULL;
+	return send(c);
+}
+
+/* In place of s and f, where no slice was open. */
+static int loose_flow(struct chrome *c)
+{
+	bool out = named(c, "flow out");
+	struct arg *id = find_arg(c, "id");
+
+	if (!arg_uint(id, &c->fields.id))
+		return refuse(c);
+	draft_remove(c->draft, (unsigned)(id - c->draft->args));
+	start_on_thread(c, out ? EVENT_FLOW_OUT : EVENT_FLOW_IN);
+	c->draft->event.name = NULL;
+	return send(c);
+}
+
+static int instant(struct chrome *c)
+{
+	uint64_t count;
+
+	if (named(c, "events lost") && arg_uint(find_arg(c, "count"), &count)) {
+		start(c, EVENT_LOST);
+		c->draft->n_args = 0;
+		c->draft->event.name = NULL;
+		c->draft->event.size = count;
+		return send(c);
+	}
+	if ((named(c, "flow out") || named(c, "flow in")) && find_arg(c, "id"))
+		return loose_flow(c);
+	if (c->fields.scope == 'g' || c->fields.scope == 'p')
+		start(c, EVENT_INSTANT);
+	else
+		start_on_thread(c, EVENT_INSTANT);
+	c->draft->event.scope = c->fields.scope == 'g'	 ? SCOPE_GLOBAL
+				: c->fields.scope == 'p' ? SCOPE_PROCESS
+							 : SCOPE_THREAD;
+	return send(c);
+}
+
+static bool make_number(struct arg *arg)
+{
+	struct number number;
+
+	if (arg->type != ARG_STRING)
+		return arg->type != ARG_NULL;
+	number = number_read(arg->s, arg->length, true);
+	switch (number.type) {
+	case NUMBER_INT:
+		arg->type = ARG_INT;
+		arg->i = number.i;
+		return true;
+	case NUMBER_UINT:
+		arg->type = ARG_UINT;
+		arg->u = number.u;
+		return true;
+	case NUMBER_DOUBLE:
+		arg->type = ARG_DOUBLE;
+		arg->d = number.d;
+		return true;
+	case NUMBER_NONE:
+		break;
+	}
+	return false;
+}
+
+static int counter(struct chrome *c)
+{
+	struct draft *draft = c->draft;
+	unsigned i = 0;
+
+	while (i < draft->n_args) {
+		if (make_number(&draft->args[i]))
+			i++;
+		else
+			draft_remove(draft, i);
+	}
+	if (!draft->n_args)
+		return refuse(c);
+	if (draft->n_args == 1 && draft->args[0].key && !strcmp(draft->args[0].key->text, "value"))
+		draft->args[0].key = NULL;
+	start(c, EVENT_COUNTER);
+	return send(c);
+}
+
+static int async(struct chrome *c, enum event_kind kind)
+{
+	if (!c->fields.has_id)
+		return refuse(c);
+	start(c, kind);
+	return send(c);
+}
+
+static int complete(struct chrome *c)
+{
+	if (!c->fields.has_dur || c->fields.dur < 0)
+		return refuse(c);
+	start_on_thread(c, EVENT_BEGIN);
+	return chrome_send(c, c->fields.dur);
+}
+
+static int step(struct chrome *c)
+{
+	int error = flow(c, EVENT_FLOW_IN);
+
+	return error ? error : flow(c, EVENT_FLOW_OUT);
+}
+
+static int end(struct chrome *c)
+{
+	start_on_thread(c, EVENT_END);
+	c->draft->event.name = NULL;
+	c->draft->event.category = NULL;
+	return send(c);
+}
+
+static int with_time(struct chrome *c)
+{
+	switch (c->fields.phase) {
+	case 'B':
+		start_on_thread(c, EVENT_BEGIN);
+		return send(c);
+	case 'E':
+		return end(c);
+	case 'X':
+		return complete(c);
+	case 'i':
+	case 'I':
+	case 'R':
+		return instant(c);
+	case 'n':
+		c->fields.scope = 'p';
+		return instant(c);
+	case 'C':
+		return counter(c);
+	case 'b':
+	case 'S': /* the older form of the same */
+		return async(c, EVENT_ASYNC_BEGIN);
+	case 'e':
+	case 'F':
+		return async(c, EVENT_ASYNC_END);
+	case 's':
+		return c->fields.has_id ? flow(c, EVENT_FLOW_OUT) : refuse(c);
+	case 'f':
+		return c->fields.has_id ? flow(c, EVENT_FLOW_IN) : refuse(c);
+	case 't':
+		return c->fields.has_id ? step(c) : refuse(c);
+	default:
+		return refuse(c);
+	}
+}
+
+int chrome_event(struct chrome *c)
+{
+	struct chrome_fields *f = &c->fields;
+	int error;
+
+	if (!f->any)
+		return 0; /* {} is how some end an array after its last comma */
+	c->n_objects++;
+	error = find_owner(c);
+	if (error)
+		return error;
+	if (f->phase == 'M')
+		return metadata(c);
+	/* Thread states, objects, memory dumps, samples, marks of contexts: nothing here to put them. */
+	if (f->phase && strchr("TNODPVvc()", f->phase))
+		return 0;
+	if (!f->phase || !f->has_ts || f->broken)
+		return refuse(c);
+	if (f->ts < 0 ? (uint64_t)-f->ts > c->base_ns : (uint64_t)f->ts > INT64_MAX - c->base_ns)
+		return refuse(c);
+	return with_time(c);
+}

@@ -1,0 +1,632 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Chrome's trace event format: an array of events, or an object with such an array called
+ * traceEvents. yajl takes the JSON apart as it comes; an object is collected field by field and handed
+ * on when its brace closes.
+ *
+ * yajl gathers a string of any length in memory before it tells it, so it is not told all: only so
+ * many bytes of a string are passed on (some producers put megabytes into one).
+ *
+ * A file may end anywhere: then it was cut, and what was whole has been read. Where it goes on but
+ * makes no sense it is an error.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <yajl/yajl_parse.h>
+
+#include "readers/chrome_internal.h"
+#include "readers/input.h"
+#include "readers/number.h"
+
+enum {
+	MAX_DEPTH = 64,
+	/*
+	 * Of a string, as written, that yajl is given. Even of escape sequences alone, six bytes for
+	 * one, this is more than READ_MAX_STRING: what is cut here is seen to be cut there.
+	 */
+	MAX_STRING_BYTES = 16384,
+	MAX_NUMBER_BYTES = 1024,
+};
+
+enum where {
+	AT_START,
+	IN_OBJECT, /* around traceEvents */
+	IN_EVENTS,
+	IN_EVENT,
+	IN_ARGS,
+	IN_ID2,
+	AT_END, /* the array of events is closed */
+};
+
+enum field {
+	FIELD_OTHER,
+	FIELD_PHASE,
+	FIELD_TS,
+	FIELD_DUR,
+	FIELD_PID,
+	FIELD_TID,
+	FIELD_NAME,
+	FIELD_CATEGORY,
+	FIELD_ID,
+	FIELD_ID2,
+	FIELD_SCOPE,
+	FIELD_ARGS,
+	FIELD_EVENTS,
+};
+
+static const struct {
+	const char *key;
+	enum field field;
+} fields[] = {
+	{ "ph", FIELD_PHASE },	   { "ts", FIELD_TS },	   { "dur", FIELD_DUR },
+	{ "pid", FIELD_PID },	   { "tid", FIELD_TID },   { "name", FIELD_NAME },
+	{ "cat", FIELD_CATEGORY }, { "id", FIELD_ID },	   { "id2", FIELD_ID2 },
+	{ "s", FIELD_SCOPE },	   { "args", FIELD_ARGS },
+};
+
+/* An open list or dictionary within args. */
+struct level {
+	size_t length; /* of the path to it */
+	bool is_list;
+	unsigned index;
+};
+
+struct parser {
+	struct chrome c;
+	struct reader_error *error;
+	yajl_handle yajl;
+	enum where where;
+	unsigned depth;	     /* of everything */
+	unsigned skip_depth; /* > 0: what is deeper than this is not of interest */
+	unsigned args_depth; /* depth of "args" itself */
+	enum field field;
+	int stop; /* why a callback stopped yajl: negative errno, or what the sink said */
+	const char *problem;
+	struct level levels[MAX_DEPTH + 1]; /* by depth */
+	char path[READ_MAX_NAME];
+	size_t path_length;
+
+	/* The bytes on their way to yajl. */
+	bool in_string;
+	unsigned escape; /* bytes of an escape sequence still to come */
+	bool escape_start;
+	bool drop;
+	size_t token; /* bytes of this string or number so far */
+	struct draft draft;
+};
+
+static int stop(struct parser *p, int error, const char *problem)
+{
+	p->stop = error;
+	p->problem = problem;
+	return 0;
+}
+
+/* --- where a value belongs --------------------------------------------------------------------- */
+
+static void add_to_path(struct parser *p, const char *separator, const char *bytes, size_t length)
+{
+	size_t n = strlen(separator);
+
+	if (p->path_length + n + length > sizeof(p->path)) {
+		size_t room = sizeof(p->path) - p->path_length;
+
+		n = n < room ? n : room;
+		length = length < room - n ? length : room - n;
+	}
+	memcpy(p->path + p->path_length, separator, n);
+	memcpy(p->path + p->path_length + n, bytes, length);
+	p->path_length += n + length;
+}
+
+/* Within args: the path of the value that comes now. */
+static void enter_value(struct parser *p)
+{
+	struct level *level = &p->levels[p->depth];
+	char index[16];
+	int n;
+
+	if (!level->is_list)
+		return;
+	p->path_length = level->length;
+	n = snprintf(index, sizeof(index), "[%u]", level->index++);
+	add_to_path(p, "", index, (size_t)n);
+}
+
+static const struct name *arg_key(struct parser *p)
+{
+	enter_value(p);
+	return names_intern(p->c.sink->names, p->path, p->path_length, READ_MAX_NAME);
+}
+
+/* Numbers after the thirty-second argument are only counted. */
+static bool arg_room(struct parser *p)
+{
+	if (p->c.draft->n_args < EVENT_MAX_ARGS)
+		return true;
+	p->c.draft->excess = true;
+	return false;
+}
+
+static bool skipping(const struct parser *p)
+{
+	return p->skip_depth && p->depth > p->skip_depth;
+}
+
+/* A scalar among the events, or in place of the whole. */
+static int misplaced(struct parser *p)
+{
+	if (p->where == IN_EVENTS)
+		return stop(p, -EBADMSG,
+			    "not an event, which is an object, in the array of events");
+	return 1;
+}
+
+/* --- scalars ----------------------------------------------------------------------------------- */
+
+static uint32_t fold(uint64_t id)
+{
+	return (uint32_t)(id ^ id >> 32);
+}
+
+static void set_owner(struct parser *p, uint32_t *id, const struct name **word, const char *text,
+		      size_t length)
+{
+	struct number number = number_read(text, length, false);
+
+	*word = NULL;
+	switch (number.type) {
+	case NUMBER_INT: /* -1 is common, and is no large number */
+		*id = number.i < 0 ? (uint32_t)number.i : fold((uint64_t)number.i);
+		break;
+	case NUMBER_UINT:
+		*id = fold(number.u);
+		break;
+	case NUMBER_DOUBLE:
+		*id = number.d >= 0 && number.d < 4294967296.0 ? (uint32_t)number.d : 0;
+		break;
+	case NUMBER_NONE:
+		*word = names_intern(p->c.sink->names, text, length, READ_MAX_NAME);
+		break;
+	}
+}
+
+/* Ids that are no numbers only have to differ (FNV-1a). */
+static uint64_t id_of(const char *text, size_t length)
+{
+	uint64_t id, hash = 0xcbf29ce484222325ull;
+	size_t i;
+
+	if (number_id(text, length, &id))
+		return id;
+	for (i = 0; i < length; i++)
+		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3ull;
+	return hash;
+}
+
+/* The value of an event's own field: a string, or a number as it is written. */
+static void set_field(struct parser *p, const char *text, size_t length)
+{
+	struct chrome_fields *f = &p->c.fields;
+	struct names *names = p->c.sink->names;
+
+	switch (p->field) {
+	case FIELD_PHASE:
+		f->phase = length ? text[0] : '\0';
+		break;
+	case FIELD_SCOPE:
+		f->scope = length ? text[0] : '\0';
+		break;
+	case FIELD_TS:
+		f->has_ts = true;
+		f->broken |= !number_microseconds(text, length, &f->ts);
+		break;
+	case FIELD_DUR:
+		f->has_dur = true;
+		f->broken |= !number_microseconds(text, length, &f->dur);
+		break;
+	case FIELD_PID:
+		set_owner(p, &f->pid, &f->pid_word, text, length);
+		break;
+	case FIELD_TID:
+		set_owner(p, &f->tid, &f->tid_word, text, length);
+		break;
+	case FIELD_NAME:
+		f->name = names_intern(names, text, length, READ_MAX_NAME);
+		break;
+	case FIELD_CATEGORY:
+		f->category = length ? names_intern(names, text, length, READ_MAX_NAME) : NULL;
+		break;
+	case FIELD_ID:
+		f->has_id = true;
+		f->id = id_of(text, length);
+		break;
+	default:
+		break;
+	}
+}
+
+static int on_null(void *context)
+{
+	struct parser *p = context;
+
+	if (skipping(p))
+		return 1;
+	if (p->where == IN_ARGS && arg_room(p))
+		draft_null(p->c.draft, arg_key(p));
+	return misplaced(p);
+}
+
+static int on_boolean(void *context, int value)
+{
+	struct parser *p = context;
+
+	if (skipping(p))
+		return 1;
+	if (p->where == IN_ARGS && arg_room(p))
+		draft_bool(p->c.draft, arg_key(p), value);
+	return misplaced(p);
+}
+
+static void number_arg(struct parser *p, const char *text, size_t length)
+{
+	struct number number = number_read(text, length, false);
+	const struct name *key = arg_key(p);
+
+	switch (number.type) {
+	case NUMBER_INT:
+		draft_int(p->c.draft, key, number.i);
+		break;
+	case NUMBER_UINT:
+		draft_uint(p->c.draft, key, number.u);
+		break;
+	case NUMBER_DOUBLE:
+		draft_double(p->c.draft, key, number.d);
+		break;
+	case NUMBER_NONE:
+		break;
+	}
+}
+
+static int on_number(void *context, const char *text, size_t length)
+{
+	struct parser *p = context;
+
+	if (skipping(p))
+		return 1;
+	if (p->where == IN_ARGS && arg_room(p))
+		number_arg(p, text, length);
+	else if (p->where == IN_EVENT || p->where == IN_ID2)
+		set_field(p, text, length);
+	return misplaced(p);
+}
+
+static int on_string(void *context, const unsigned char *bytes, size_t length)
+{
+	const char *text = (const char *)bytes;
+	struct parser *p = context;
+
+	if (skipping(p))
+		return 1;
+	if (p->where == IN_ARGS && arg_room(p))
+		draft_string(p->c.draft, arg_key(p), text, length);
+	else if (p->where == IN_EVENT || p->where == IN_ID2)
+		set_field(p, text, length);
+	return misplaced(p);
+}
+
+/* --- objects and arrays ------------------------------------------------------------------------ */
+
+static int on_key(void *context, const unsigned char *bytes, size_t length)
+{
+	const char *text = (const char *)bytes;
+	struct parser *p = context;
+	size_t i;
+
+	if (skipping(p))
+		return 1;
+	p->field = FIELD_OTHER;
+	if (p->where == IN_ARGS) {
+		p->path_length = p->levels[p->depth].length;
+		add_to_path(p, p->depth > p->args_depth ? "." : "", text, length);
+	} else if (p->where == IN_OBJECT && length == 11 && !memcmp(text, "traceEvents", 11)) {
+		p->field = FIELD_EVENTS;
+	} else if (p->where == IN_ID2) {
+		p->field = FIELD_ID; /* local or global */
+	} else if (p->where == IN_EVENT) {
+		p->c.fields.any = true;
+		for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+			if (strlen(fields[i].key) == length && !memcmp(fields[i].key, text, length))
+				p->field = fields[i].field;
+		}
+	}
+	return 1;
+}
+
+static void open_level(struct parser *p, bool is_list)
+{
+	p->levels[p->depth] = (struct level){ .length = p->path_length, .is_list = is_list };
+}
+
+static int open(struct parser *p, bool is_list)
+{
+	if (p->depth == MAX_DEPTH)
+		return stop(p, -EBADMSG, "nested too deeply");
+	if (skipping(p)) {
+		p->depth++;
+		return 1;
+	}
+	if (p->where == IN_ARGS)
+		enter_value(p);
+	p->depth++;
+	switch (p->where) {
+	case AT_START:
+		p->where = is_list ? IN_EVENTS : IN_OBJECT;
+		return 1;
+	case IN_EVENTS:
+		if (is_list)
+			return misplaced(p);
+		p->where = IN_EVENT;
+		p->c.fields = (struct chrome_fields){ 0 };
+		draft_clear(p->c.draft);
+		return 1;
+	case IN_ARGS:
+		open_level(p, is_list);
+		return 1;
+	default:
+		break;
+	}
+	if (p->where == IN_OBJECT && p->field == FIELD_EVENTS && is_list) {
+		p->where = IN_EVENTS;
+	} else if (p->where == IN_EVENT && p->field == FIELD_ARGS && !is_list) {
+		p->where = IN_ARGS;
+		p->args_depth = p->depth;
+		p->path_length = 0;
+		open_level(p, false);
+	} else if (p->where == IN_EVENT && p->field == FIELD_ID2 && !is_list) {
+		p->where = IN_ID2;
+	} else {
+		p->skip_depth = p->depth - 1;
+	}
+	return 1;
+}
+
+static int close_event(struct parser *p)
+{
+	int error;
+
+	p->where = IN_EVENTS;
+	error = chrome_event(&p->c);
+	return error ? stop(p, error, NULL) : 1;
+}
+
+static int close_any(struct parser *p)
+{
+	bool was_skipping = skipping(p);
+
+	p->depth--;
+	if (was_skipping) {
+		if (p->depth == p->skip_depth)
+			p->skip_depth = 0;
+		return 1;
+	}
+	switch (p->where) {
+	case IN_ARGS:
+		if (p->depth < p->args_depth)
+			p->where = IN_EVENT;
+		return 1;
+	case IN_ID2:
+		p->where = IN_EVENT;
+		return 1;
+	case IN_EVENT:
+		return close_event(p);
+	case IN_EVENTS:
+		p->where = AT_END;
+		return 1;
+	default:
+		return 1;
+	}
+}
+
+static int on_start_map(void *context)
+{
+	return open(context, false);
+}
+
+static int on_start_array(void *context)
+{
+	return open(context, true);
+}
+
+static int on_end(void *context)
+{
+	return close_any(context);
+}
+
+static const yajl_callbacks callbacks = {
+	.yajl_null = on_null,
+	.yajl_boolean = on_boolean,
+	.yajl_number = on_number,
+	.yajl_string = on_string,
+	.yajl_start_map = on_start_map,
+	.yajl_map_key = on_key,
+	.yajl_end_map = on_end,
+	.yajl_start_array = on_start_array,
+	.yajl_end_array = on_end,
+};
+
+/* --- bytes ------------------------------------------------------------------------------------- */
+
+/* What yajl says, in one line: "lexical error: invalid char in json text." */
+static int yajl_problem(struct parser *p, uint64_t offset)
+{
+	unsigned char *text = yajl_get_error(p->yajl, 0, NULL, 0);
+	size_t length = text ? strcspn((char *)text, ".\n") : 0;
+
+	reader_fail(p->error, -EBADMSG, offset, "%.*s", (int)length, text ? (char *)text : "");
+	if (text)
+		yajl_free_error(p->yajl, text);
+	return -EBADMSG;
+}
+
+/* Whether only a last comma stands before the bracket that yajl did not expect. */
+static bool is_last_comma(const struct parser *p, const uint8_t *bytes, size_t used)
+{
+	return p->where == IN_EVENTS && used && bytes[used - 1] == ']';
+}
+
+/* Gives yajl some bytes that lie at `offset` of the file. 1: the trace is over. */
+static int feed(struct parser *p, const uint8_t *bytes, size_t size, uint64_t offset)
+{
+	yajl_status status;
+	size_t used;
+
+	if (!size)
+		return 0;
+	status = yajl_parse(p->yajl, bytes, size);
+	if (status == yajl_status_ok)
+		return 0;
+	used = yajl_get_bytes_consumed(p->yajl);
+	if (status == yajl_status_client_canceled) {
+		if (p->problem)
+			reader_fail(p->error, p->stop, offset + used - (used > 0), "%s",
+				    p->problem);
+		return p->stop;
+	}
+	if (is_last_comma(p, bytes, used))
+		return 1;
+	/* It has taken the byte that it could not take. */
+	return yajl_problem(p, offset + used - (used > 0));
+}
+
+/*
+ * Follows a string byte by byte and tells whether yajl is to see this one. What is left out are whole
+ * characters or escape sequences, so that what yajl sees stays a string.
+ */
+static bool pass(struct parser *p, uint8_t byte)
+{
+	p->token++;
+	if (p->escape_start) {
+		p->escape_start = false;
+		p->escape = byte == 'u' ? 4 : 0;
+		return !p->drop;
+	}
+	if (p->escape) {
+		p->escape--;
+		return !p->drop;
+	}
+	if (byte == '"') {
+		p->in_string = false;
+		p->token = 0;
+		return true;
+	}
+	p->drop = p->token > MAX_STRING_BYTES;
+	p->escape_start = byte == '\\';
+	return !p->drop;
+}
+
+static int feed_all(struct parser *p, const uint8_t *bytes, size_t size, uint64_t offset)
+{
+	size_t i, first = 0;
+	int error = 0;
+
+	for (i = 0; i < size && !error; i++) {
+		uint8_t byte = bytes[i];
+
+		if (p->in_string) {
+			if (pass(p, byte))
+				continue;
+			error = feed(p, bytes + first, i - first, offset + first);
+			first = i + 1;
+		} else if (byte == '"') {
+			p->in_string = true;
+			p->token = 0;
+		} else if (byte <= ' ' || strchr(",:[]{}", byte)) {
+			p->token = 0;
+		} else if (++p->token > MAX_NUMBER_BYTES) {
+			return reader_fail(p->error, -EBADMSG, offset + i, "a number without end");
+		}
+	}
+	return error ? error : feed(p, bytes + first, size - first, offset + first);
+}
+
+static int cut(struct parser *p, uint64_t offset)
+{
+	p->error->truncated = true;
+	p->error->offset = offset;
+	return 0;
+}
+
+static int read_all(struct parser *p, struct input *in)
+{
+	uint64_t offset;
+	int error = input_want(in, 3);
+
+	if (!error && input_available(in) >= 3 && !memcmp(input_bytes(in), "\xef\xbb\xbf", 3))
+		input_consume(in, 3); /* a byte order mark */
+	while (!error) {
+		error = input_want(in, 1);
+		if (error == -EBADMSG)
+			return reader_fail(p->error, error, input_offset(in), "damaged gzip data");
+		if (error || !input_available(in))
+			break;
+		offset = input_offset(in);
+		error = feed_all(p, input_bytes(in), input_available(in), offset);
+		/* Zeros to the end are what a crash left where text should be. */
+		if (error == -EBADMSG && !p->problem && p->error->offset >= offset &&
+		    p->error->offset - offset < input_available(in)) {
+			input_consume(in, p->error->offset - offset);
+			offset = input_offset(in);
+			if (input_rest_is_zero(in)) {
+				p->error->message[0] = '\0';
+				return cut(p, offset);
+			}
+		}
+		if (!error)
+			input_consume(in, input_available(in));
+	}
+	if (error)
+		return error > 0 && !p->stop ? 0 : error;
+	if (p->where == AT_START)
+		return reader_fail(p->error, -EBADMSG, input_offset(in), "nothing in it");
+	if (input_is_cut(in) || yajl_complete_parse(p->yajl) != yajl_status_ok)
+		return cut(p, input_offset(in));
+	if (p->where != AT_END)
+		return reader_fail(p->error, -EBADMSG, input_offset(in),
+				   "JSON, but without an array traceEvents");
+	return 0;
+}
+
+int chrome_json_read_input(struct input *in, const struct reader_sink *sink,
+			   struct reader_error *ret_error)
+{
+	struct parser *p = calloc(1, sizeof(*p));
+	int error = -ENOMEM, finish_error;
+
+	if (!p)
+		return -ENOMEM;
+	p->error = ret_error;
+	p->c.sink = p->draft.sink = sink;
+	p->c.draft = &p->draft;
+	p->yajl = yajl_alloc(&callbacks, NULL, p);
+	if (p->yajl) {
+		yajl_config(p->yajl, yajl_dont_validate_strings, 1); /* they will be repaired */
+		yajl_config(p->yajl, yajl_allow_trailing_garbage, 1);
+		error = read_all(p, in);
+		/* Also after an error: what was read of the file so far is whole. */
+		finish_error = p->stop && !p->problem ? 0 : chrome_finish(&p->c);
+		if (!error)
+			error = finish_error;
+		yajl_free(p->yajl);
+	}
+	if (!error && p->c.n_objects && p->c.n_objects == p->c.n_refused)
+		error = reader_fail(ret_error, -EBADMSG, 0,
+				    "none of the objects in its array is a trace event");
+	chrome_slices_free(&p->c);
+	chrome_events_free(&p->c);
+	free(p);
+	return error;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A draft is an event being put together from what a file says of it: it holds the arguments and
+ * their strings, keeps them within the limits of one event, and hands the event on.
+ */
+#ifndef PROFTRACE_READERS_DRAFT_H
+#define PROFTRACE_READERS_DRAFT_H
+
+#include <stdarg.h>
+
+#include "readers/reader.h"
+
+/*
+ * Bytes of a name and of a string that are kept. Not MAX_NAME and MAX_STRING of bpf/event.h: a name
+ * of that length may have become up to six times as long when it was cleaned and written (an
+ * escaped character), and reading it again must not change it.
+ */
+enum {
+	READ_MAX_NAME = 128 * 6,
+	READ_MAX_STRING = 256 * 6,
+};
+
+struct draft {
+	const struct reader_sink *sink;
+	struct event event;
+	unsigned n_args;
+	bool excess; /* more arguments than an event may have */
+	size_t used; /* of text */
+	struct arg args[EVENT_MAX_ARGS];
+	char text[EVENT_MAX_ARGS * (READ_MAX_STRING + 1)];
+};
+
+/* Forgets everything but the sink. */
+void draft_clear(struct draft *draft);
+/* Clears the event, not the arguments. */
+void draft_event(struct draft *draft, enum event_kind kind, uint64_t ts_ns, uint32_t pid,
+		 uint32_t tid);
+
+/* Each adds an argument, or notes that there is no room. `key` NULL: see struct arg. */
+void draft_int(struct draft *draft, const struct name *key, int64_t value);
+void draft_uint(struct draft *draft, const struct name *key, uint64_t value);
+void draft_double(struct draft *draft, const struct name *key, double value);
+void draft_bool(struct draft *draft, const struct name *key, bool value);
+void draft_pointer(struct draft *draft, const struct name *key, uint64_t value);
+void draft_string(struct draft *draft, const struct name *key, const char *bytes, size_t length);
+void draft_null(struct draft *draft, const struct name *key);
+/* Takes argument `i` out. */
+void draft_remove(struct draft *draft, unsigned i);
+
+/* Hands the event on, with the arguments or without any, and counts it. What the sink returns. */
+int draft_send(struct draft *draft);
+int draft_send_bare(struct draft *draft);
+
+/* Counts an event that makes no sense, or for which there is no room. */
+void reader_lost(const struct reader_sink *sink, enum lost_reason reason);
+
+/* Fills in and returns `error`. */
+int reader_fail(struct reader_error *ret_error, int error, uint64_t offset, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* The readers proper, on an input from which nothing was consumed. */
+struct input;
+int perfetto_read_input(struct input *input, const struct reader_sink *sink,
+			struct reader_error *ret_error);
+int chrome_json_read_input(struct input *input, const struct reader_sink *sink,
+			   struct reader_error *ret_error);
+
+#endif

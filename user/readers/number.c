@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "readers/number.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	LONGEST = 1100, /* characters; the reader of JSON lets none of more than 1024 pass */
+};
+
+static bool is_word(const char *text, size_t length, const char *word)
+{
+	return length == strlen(word) && !memcmp(text, word, length);
+}
+
+/* Digits only, no sign. False also when they do not fit. */
+static bool digits(const char *text, size_t length, uint64_t *ret_value)
+{
+	uint64_t value = 0;
+	size_t i;
+
+	for (i = 0; i < length; i++) {
+		if (!isdigit((unsigned char)text[i]) || __builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(text[i] - '0'), &value))
+			return false;
+	}
+	*ret_value = value;
+	return length > 0;
+}
+
+static bool read_double(const char *text, size_t length, long double *ret_value)
+{
+	char copy[LONGEST + 1], *end;
+	size_t i;
+
+	if (!length || length > LONGEST)
+		return false;
+	for (i = 0; i < length; i++) { /* strtold() reads more than JSON's numbers */
+		if (!isdigit((unsigned char)text[i]) && !memchr("+-.eE", text[i], 5))
+			return false;
+	}
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	*ret_value = strtold(copy, &end);
+	return *end == '\0' && end != copy;
+}
+
+/* Not by way of the long double, which would round twice. */
+static double nearest(const char *text, size_t length)
+{
+	char copy[LONGEST + 1];
+
+	memcpy(copy, text, length);
+	copy[length] = '\0';
+	return strtod(copy, NULL);
+}
+
+struct number number_read(const char *text, size_t length, bool words)
+{
+	bool negative = length && text[0] == '-';
+	long double wide;
+	uint64_t value;
+
+	if (words && is_word(text, length, "NaN"))
+		return (struct number){ NUMBER_DOUBLE, { .d = NAN } };
+	if (words && is_word(text, length, "Infinity"))
+		return (struct number){ NUMBER_DOUBLE, { .d = INFINITY } };
+	if (words && is_word(text, length, "-Infinity"))
+		return (struct number){ NUMBER_DOUBLE, { .d = -INFINITY } };
+	if (digits(text + negative, length - negative, &value)) {
+		if (!negative && value > INT64_MAX)
+			return (struct number){ NUMBER_UINT, { .u = value } };
+		if (value <= (uint64_t)INT64_MAX + negative)
+			return (struct number){ NUMBER_INT,
+						{ .i = (int64_t)(negative ? -value : value) } };
+	}
+	if (!read_double(text, length, &wide))
+		return (struct number){ NUMBER_NONE, { .u = 0 } };
+	return (struct number){ NUMBER_DOUBLE, { .d = nearest(text, length) } };
+}
+
+static bool slow_microseconds(const char *text, size_t length, int64_t *ret_ns)
+{
+	long double us;
+
+	if (!read_double(text, length, &us))
+		return false;
+	us = us * 1000 + (us < 0 ? -0.5L : 0.5L);
+	if (!(us > -9.2e18L && us < 9.2e18L))
+		return false;
+	*ret_ns = (int64_t)us;
+	return true;
+}
+
+bool number_microseconds(const char *text, size_t length, int64_t *ret_ns)
+{
+	bool negative = length && text[0] == '-';
+	const char *point;
+	uint64_t whole, ns = 0;
+	size_t i, n_whole, n_fraction = 0;
+
+	text += negative;
+	length -= negative;
+	point = memchr(text, '.', length);
+	n_whole = point ? (size_t)(point - text) : length;
+	if (point)
+		n_fraction = length - n_whole - 1;
+	for (i = 0; i < n_fraction; i++) {
+		if (!isdigit((unsigned char)point[1 + i]))
+			return slow_microseconds(text - negative, length + negative, ret_ns);
+	}
+	if (!digits(text, n_whole, &whole) || whole > INT64_MAX / 1000 - 1)
+		return slow_microseconds(text - negative, length + negative, ret_ns);
+	for (i = 0; i < 3; i++)
+		ns = ns * 10 + (i < n_fraction ? (uint64_t)(point[1 + i] - '0') : 0);
+	if (n_fraction > 3 && point[4] >= '5')
+		ns++;
+	*ret_ns = (int64_t)(whole * 1000 + ns);
+	if (negative)
+		*ret_ns = -*ret_ns;
+	return true;
+}
+
+bool number_id(const char *text, size_t length, uint64_t *ret_id)
+{
+	uint64_t id = 0;
+	size_t i;
+
+	if (length < 3 || text[0] != '0' || (text[1] != 'x' && text[1] != 'X'))
+		return digits(text, length, ret_id);
+	if (length > 2 + 16)
+		return false;
+	for (i = 2; i < length; i++) {
+		if (!isxdigit((unsigned char)text[i]))
+			return false;
+		id = id << 4 |
+		     (uint64_t)(isdigit((unsigned char)text[i]) ? text[i] - '0'
+								: (text[i] | 0x20) - 'a' + 10);
+	}
+	*ret_id = id;
+	return true;
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A Perfetto trace is one message without an end: packets, one after the other, each with its length.
+ * One packet at a time is checked (wire.h) and unpacked. Packets of a sequence refer to what earlier
+ * ones of the same sequence said: names by number, the clock, the track.
+ *
+ * A packet may be a compressed bundle of packets. Bundles in bundles are refused: with them a file of
+ * a few bytes could say anything.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "readers/input.h"
+#include "readers/perfetto_internal.h"
+#include "readers/wire.h"
+
+enum {
+	MAX_PACKET = 64 << 20,
+	MAX_BUNDLE = 64 << 20,	  /* unpacked */
+	MAX_UNPACKED = 256 << 20, /* memory for one packet, taken apart */
+	ARENA_BLOCK = 256 << 10,
+	FIELD_PACKET = 1,
+	HEADER_ROOM = 32, /* more than a tag and a length */
+};
+
+/* --- memory for one packet --------------------------------------------------------------------- */
+
+/*
+ * A small packet may claim much memory once it is taken apart (two bytes are enough for an empty
+ * message of a hundred), so there is a limit, and all of it is given back at once.
+ */
+struct block {
+	struct block *next;
+	size_t size;
+	size_t used;
+	max_align_t bytes[];
+};
+
+struct arena {
+	struct block *blocks;
+	size_t total;
+};
+
+static void *arena_alloc(void *data, size_t size)
+{
+	struct arena *arena = data;
+	struct block *block = arena->blocks;
+	void *bytes;
+
+	if (size > MAX_UNPACKED)
+		return NULL;
+	size = (size + sizeof(max_align_t) - 1) & ~(sizeof(max_align_t) - 1);
+	if (!block || block->size - block->used < size) {
+		size_t room = size > ARENA_BLOCK ? size : ARENA_BLOCK;
+
+		if (arena->total + room > MAX_UNPACKED)
+			return NULL;
+		block = malloc(sizeof(*block) + room);
+		if (!block)
+			return NULL;
+		*block = (struct block){ .next = arena->blocks, .size = room };
+		arena->blocks = block;
+		arena->total += room;
+	}
+	bytes = (char *)block->bytes + block->used;
+	block->used += size;
+	return bytes;
+}
+
+static void arena_ignore(void *data, void *bytes)
+{
+	(void)data, (void)bytes;
+}
+
+/* Keeps the first block for the next packet. */
+static void arena_clear(struct arena *arena, bool all)
+{
+	while (arena->blocks && (all || arena->blocks->next)) {
+		struct block *next = arena->blocks->next;
+
+		free(arena->blocks);
+		arena->blocks = next;
+	}
+	arena->total = arena->blocks ? arena->blocks->size : 0;
+	if (arena->blocks)
+		arena->blocks->used = 0;
+}
+
+/* --- what a sequence remembers ----------------------------------------------------------------- */
+
+const struct name *perfetto_name(struct perfetto *p, const char *text)
+{
+	return names_intern(p->sink->names, text, strlen(text), READ_MAX_NAME);
+}
+
+const struct interned *perfetto_interned(struct sequence *s, enum intern_kind kind, uint64_t iid)
+{
+	const struct intern_key key = { .iid = iid, .kind = kind };
+	struct interned *interned;
+
+	HASH_FIND(hh, s->interned, &key, sizeof(key), interned);
+	return interned;
+}
+
+static void forget_interned(struct perfetto *p, struct sequence *s)
+{
+	struct interned *interned, *next;
+
+	HASH_ITER (hh, s->interned, interned, next) {
+		HASH_DEL(s->interned, interned);
+		p->n_interned--;
+		p->interned_bytes -= interned->length;
+		free(interned);
+	}
+}
+
+/* The first definition counts, as in Perfetto's loader. `text` NULL: nothing is defined. */
+static int intern(struct perfetto *p, struct sequence *s, enum intern_kind kind, uint64_t iid,
+		  const char *text, size_t length)
+{
+	size_t kept = 0;
+	struct interned *interned;
+
+	if (!text || perfetto_interned(s, kind, iid))
+		return 0;
+	if (kind == INTERN_STRING) /* a few more than will be kept, to see where it may be cut */
+		kept = length < READ_MAX_STRING + 4 ? length : READ_MAX_STRING + 4;
+	if (p->n_interned == MAX_INTERNED || p->interned_bytes + kept > MAX_INTERNED_BYTES)
+		return -E2BIG;
+	interned = malloc(sizeof(*interned) + kept);
+	if (!interned)
+		return -ENOMEM;
+	interned->key = (struct intern_key){ .iid = iid, .kind = kind };
+	interned->name = NULL;
+	interned->length = (uint32_t)kept;
+	if (kind == INTERN_STRING)
+		memcpy(interned->bytes, text, kept);
+	else
+		interned->name = names_intern(p->sink->names, text, length, READ_MAX_NAME);
+	HASH_ADD(hh, s->interned, key, sizeof(interned->key), interned);
+	if (!hash_added(hh, interned)) {
+		free(interned);
+		return -ENOMEM;
+	}
+	p->n_interned++;
+	p->interned_bytes += kept;
+	return 0;
+}
+
+static int interned_data(struct perfetto *p, struct sequence *s,
+			 const Perfetto__Protos__InternedData *data)
+{
+	int error = 0;
+	size_t i;
+
+#define INTERN_ALL(list, kind)                                              \
+	for (i = 0; i < data->n_##list && !error; i++)                      \
+	error = intern(p, s, kind, data->list[i]->iid, data->list[i]->name, \
+		       data->list[i]->name ? strlen(data->list[i]->name) : 0)
+	INTERN_ALL(event_categories, INTERN_CATEGORY);
+	INTERN_ALL(event_names, INTERN_NAME);
+	INTERN_ALL(debug_annotation_names, INTERN_KEY);
+#undef INTERN_ALL
+	for (i = 0; i < data->n_debug_annotation_string_values && !error; i++) {
+		const Perfetto__Protos__InternedString *string =
+			data->debug_annotation_string_values[i];
+
+		/* An empty string has no bytes to point to. */
+		error = intern(p, s, INTERN_STRING, string->iid,
+			       string->str.data ? (const char *)string->str.data : "",
+			       string->str.len);
+	}
+	return error;
+}
+
+static struct sequence *sequence_get(struct perfetto *p, uint32_t id)
+{
+	struct sequence *s;
+
+	HASH_FIND(hh, p->sequences, &id, sizeof(id), s);
+	if (s || HASH_COUNT(p->sequences) >= MAX_SEQUENCES)
+		return s;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->id = id;
+	HASH_ADD(hh, p->sequences, id, sizeof(s->id), s);
+	if (!hash_added(hh, s)) {
+		free(s);
+		return NULL;
+	}
+	return s;
+}
+
+static void sequence_clear(struct perfetto *p, struct sequence *s)
+{
+	forget_interned(p, s);
+	s->valid = true;
+	s->clock_id = 0;
+	s->has_track = false;
+	s->n_counters = s->n_double_counters = 0;
+}
+
+static unsigned copy_uuids(uint64_t *out, const uint64_t *uuids, size_t n)
+{
+	n = n < MAX_EXTRA_COUNTERS ? n : MAX_EXTRA_COUNTERS;
+	if (n)
+		memcpy(out, uuids, n * sizeof(*out));
+	return (unsigned)n;
+}
+
+static void defaults(struct sequence *s, const Perfetto__Protos__TracePacketDefaults *d)
+{
+	const Perfetto__Protos__TrackEventDefaults *e = d->track_event_defaults;
+
+	if (d->has_timestamp_clock_id)
+		s->clock_id = d->timestamp_clock_id;
+	if (!e)
+		return;
+	s->has_track = e->has_track_uuid;
+	s->track_uuid = e->track_uuid;
+	s->n_counters = copy_uuids(s->counters, e->extra_counter_track_uuids,
+				   e->n_extra_counter_track_uuids);
+	s->n_double_counters = copy_uuids(s->double_counters, e->extra_double_counter_track_uuids,
+					  e->n_extra_double_counter_track_uuids);
+}
+
+/* --- packets ----------------------------------------------------------------------------------- */
+
+static int track_event(struct perfetto *p, struct sequence *s, const Packet *packet)
+{
+	bool needs = packet->sequence_flags &
+		     PERFETTO__PROTOS__TRACE_PACKET__SEQUENCE_FLAGS__SEQ_NEEDS_INCREMENTAL_STATE;
+	uint64_t ts_ns;
+
+	if (!perfetto_time(p, s, packet, &ts_ns) || (needs && !s->valid)) {
+		reader_lost(p->sink, LOST_MALFORMED);
+		return 0;
+	}
+	return perfetto_event(p, s, packet->track_event, ts_ns);
+}
+
+static int use_packet(struct perfetto *p, const Packet *packet)
+{
+	bool cleared =
+		packet->incremental_state_cleared ||
+		packet->sequence_flags &
+			PERFETTO__PROTOS__TRACE_PACKET__SEQUENCE_FLAGS__SEQ_INCREMENTAL_STATE_CLEARED;
+	struct sequence *s = sequence_get(p, packet->trusted_packet_sequence_id);
+	int error = 0;
+
+	if (!s) {
+		if (packet->track_event)
+			reader_lost(p->sink, LOST_LIMIT);
+		return 0;
+	}
+	if (packet->previous_packet_dropped)
+		s->valid = false;
+	if (cleared)
+		sequence_clear(p, s);
+	if (packet->clock_snapshot)
+		error = perfetto_snapshot(p, s, packet->clock_snapshot);
+	if (packet->trace_packet_defaults)
+		defaults(s, packet->trace_packet_defaults);
+	if (!error && packet->interned_data)
+		error = interned_data(p, s, packet->interned_data);
+	if (!error && packet->process_tree)
+		error = perfetto_process_tree(p, packet->process_tree);
+	if (!error && packet->track_descriptor)
+		error = perfetto_track(p, s, packet->track_descriptor);
+	if (!error && packet->track_event)
+		error = track_event(p, s, packet);
+	return error;
+}
+
+/* --- the file ---------------------------------------------------------------------------------- */
+
+struct file {
+	struct perfetto p;
+	struct arena arena;
+	struct draft draft;
+};
+
+/* Unpacks a bundle into memory of its own, which grows with what is really in it. */
+static int unpack_bundle(const ProtobufCBinaryData *bundle, uint8_t **ret_bytes, size_t *ret_size)
+{
+	z_stream z = { .next_in = bundle->data, .avail_in = (unsigned)bundle->len };
+	size_t size = 0, room = 64 << 10;
+	uint8_t *bytes = malloc(room);
+	int status = Z_OK;
+
+	if (!bytes || inflateInit2(&z, 15 + 32) != Z_OK) { /* 32: zlib or gzip, by its header */
+		free(bytes);
+		return -ENOMEM;
+	}
+	while (status == Z_OK) {
+		if (size == room) {
+			uint8_t *grown = room < MAX_BUNDLE ? realloc(bytes, room * 2) : NULL;
+
+			if (!grown)
+				break;
+			bytes = grown;
+			room *= 2;
+		}
+		z.next_out = bytes + size;
+		z.avail_out = (unsigned)(room - size);
+		status = inflate(&z, Z_NO_FLUSH);
+		size = (size_t)(z.next_out - bytes);
+	}
+	inflateEnd(&z);
+	if (status != Z_STREAM_END) {
+		free(bytes);
+		return status == Z_OK ? -E2BIG : -EBADMSG;
+	}
+	*ret_bytes = bytes;
+	*ret_size = size;
+	return 0;
+}
+
+static int read_packet(struct file *f, const uint8_t *bytes, size_t size, uint64_t offset,
+		       uint8_t **ret_bundle, size_t *ret_bundle_size)
+{
+	const ProtobufCAllocator allocator = { arena_alloc, arena_ignore, &f->arena };
+	struct reader_error *report = f->p.error;
+	const char *problem;
+	size_t at = 0;
+	Packet *packet;
+	int error;
+
+	problem = wire_check(&perfetto__protos__trace_packet__descriptor, bytes, size, &at);
+	if (problem)
+		return reader_fail(report, -EBADMSG, offset + at, "%s", problem);
+	arena_clear(&f->arena, false);
+	packet = perfetto__protos__trace_packet__unpack((ProtobufCAllocator *)&allocator, size,
+							bytes);
+	if (!packet)
+		return reader_fail(report, -EBADMSG, offset,
+				   "a packet that does not fit its definition, or memory");
+	error = use_packet(&f->p, packet);
+	if (error == -E2BIG && !report->message[0])
+		return reader_fail(report, error, offset, "too many interned strings");
+	if (error || !packet->has_compressed_packets)
+		return error;
+	if (!ret_bundle)
+		return reader_fail(report, -EBADMSG, offset,
+				   "compressed packets within compressed packets");
+	error = unpack_bundle(&packet->compressed_packets, ret_bundle, ret_bundle_size);
+	if (error == -EBADMSG)
+		reader_fail(report, error, offset, "compressed packets that cannot be unpacked");
+	if (error == -E2BIG)
+		reader_fail(report, error, offset, "compressed packets of more than 64 MiB");
+	return error;
+}
+
+/* All fields of a bundle. Its errors are told at the byte where the bundle's packet begins. */
+static int read_bundle(struct file *f, const uint8_t *bytes, size_t size, uint64_t offset)
+{
+	struct wire_field field;
+	size_t at;
+	int error = 0;
+
+	for (at = 0; at < size && !error; at += field.size) {
+		if (wire_field(bytes + at, size - at, &field))
+			return reader_fail(f->p.error, -EBADMSG, offset,
+					   "compressed packets that make no sense");
+		if (field.number != FIELD_PACKET || field.type != WIRE_LENGTH)
+			continue;
+		error = read_packet(f, bytes + at + field.header, (size_t)field.value, offset, NULL,
+				    NULL);
+		if (error && f->p.error->message[0])
+			f->p.error->offset = offset;
+	}
+	return error;
+}
+
+static int read_field(struct file *f, const uint8_t *bytes, const struct wire_field *field,
+		      uint64_t offset)
+{
+	uint8_t *bundle = NULL;
+	size_t bundle_size = 0;
+	int error;
+
+	if (field->number != FIELD_PACKET || field->type != WIRE_LENGTH)
+		return 0;
+	error = read_packet(f, bytes + field->header, (size_t)field->value, offset + field->header,
+			    &bundle, &bundle_size);
+	if (!error && bundle)
+		error = read_bundle(f, bundle, bundle_size, offset);
+	free(bundle);
+	return error;
+}
+
+/* Reads fields until the end. What ends in the middle of one is a file that was cut. */
+static int read_fields(struct file *f, struct input *in)
+{
+	struct reader_error *report = f->p.error;
+	int error;
+
+	for (;;) {
+		struct wire_field field;
+		enum wire_status status;
+		uint64_t offset = input_offset(in);
+
+		error = input_want(in, HEADER_ROOM);
+		if (error || !input_available(in))
+			break;
+		status = wire_field(input_bytes(in), input_available(in), &field);
+		if (status == WIRE_NO_SENSE) {
+			if (!input_bytes(in)[0] && input_rest_is_zero(in)) {
+				report->truncated = true;
+				report->offset = offset;
+				return 0;
+			}
+			return reader_fail(report, -EBADMSG, offset, "%s", field.problem);
+		}
+		if (field.header && field.size > MAX_PACKET)
+			return reader_fail(report, -E2BIG, offset, "a packet of %zu bytes",
+					   field.size);
+		if (status == WIRE_SHORT && field.header) {
+			error = input_want(in, field.size);
+			if (error)
+				break;
+		}
+		if (!field.header || input_available(in) < field.size) {
+			report->truncated = true;
+			report->offset = offset;
+			return 0;
+		}
+		error = read_field(f, input_bytes(in), &field, offset);
+		if (error)
+			return error;
+		input_consume(in, field.size);
+	}
+	if (error == -EBADMSG)
+		reader_fail(report, error, input_offset(in) + input_available(in),
+			    "damaged gzip data");
+	if (!error && input_is_cut(in)) {
+		report->truncated = true;
+		report->offset = input_offset(in);
+	}
+	return error;
+}
+
+int perfetto_read_input(struct input *in, const struct reader_sink *sink,
+			struct reader_error *ret_error)
+{
+	struct file *f = calloc(1, sizeof(*f));
+	struct sequence *s, *next;
+	int error;
+
+	if (!f)
+		return -ENOMEM;
+	f->draft.sink = sink;
+	f->p.sink = sink;
+	f->p.error = ret_error;
+	f->p.draft = &f->draft;
+	error = read_fields(f, in);
+	HASH_ITER (hh, f->p.sequences, s, next) {
+		forget_interned(&f->p, s);
+		HASH_DEL(f->p.sequences, s);
+		free(s);
+	}
+	perfetto_places_free(&f->p);
+	arena_clear(&f->arena, true);
+	free(f);
+	return error;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Every time of a file is brought to CLOCK_MONOTONIC. What the clocks showed at one moment is said by
+ * ClockSnapshots; the latest one read counts. Without any, times are taken as they are: then they
+ * are at least of one clock.
+ */
+#include "readers/perfetto_internal.h"
+
+enum {
+	CLOCK_REALTIME_ID = PERFETTO__PROTOS__BUILTIN_CLOCK__BUILTIN_CLOCK_REALTIME,
+	CLOCK_MONOTONIC_ID = PERFETTO__PROTOS__BUILTIN_CLOCK__BUILTIN_CLOCK_MONOTONIC,
+	CLOCK_BOOTTIME_ID = PERFETTO__PROTOS__BUILTIN_CLOCK__BUILTIN_CLOCK_BOOTTIME,
+};
+
+static bool builtin_to_monotonic(const struct perfetto *p, uint32_t id, uint64_t ns,
+				 uint64_t *ret_ns)
+{
+	*ret_ns = ns;
+	if (id == CLOCK_MONOTONIC_ID)
+		return true;
+	if (!p->clock_known[id])
+		return !p->snapshot_seen;
+	/* Without a monotonic reading the boot clock stands in for it, as everywhere in the file. */
+	if (p->clock_known[CLOCK_MONOTONIC_ID])
+		*ret_ns = ns - p->clocks[id] + p->clocks[CLOCK_MONOTONIC_ID];
+	else if (p->clock_known[CLOCK_BOOTTIME_ID])
+		*ret_ns = ns - p->clocks[id] + p->clocks[CLOCK_BOOTTIME_ID];
+	return true;
+}
+
+static struct sequence_clock *sequence_clock(struct sequence *s, uint32_t id)
+{
+	unsigned i;
+
+	for (i = 0; s && i < SEQUENCE_CLOCKS; i++) {
+		if (s->clocks[i].id == id || !s->clocks[i].id)
+			return &s->clocks[i];
+	}
+	return NULL;
+}
+
+static void set_sequence_clock(struct sequence *s, const Perfetto__Protos__ClockSnapshot__Clock *c,
+			       uint64_t monotonic)
+{
+	struct sequence_clock *clock = sequence_clock(s, c->clock_id);
+
+	if (!clock)
+		return;
+	clock->id = c->clock_id;
+	clock->is_incremental = c->is_incremental;
+	clock->multiplier = c->unit_multiplier_ns ? c->unit_multiplier_ns : 1;
+	clock->last = c->timestamp * clock->multiplier;
+	clock->offset = monotonic - clock->last;
+}
+
+static int clock_event(struct perfetto *p)
+{
+	draft_event(p->draft, EVENT_CLOCK, p->clocks[CLOCK_MONOTONIC_ID], 0, 0);
+	p->draft->event.clock = (struct clock_reading){
+		.monotonic = p->clocks[CLOCK_MONOTONIC_ID],
+		.boottime = p->clocks[CLOCK_BOOTTIME_ID],
+		.realtime = p->clocks[CLOCK_REALTIME_ID],
+	};
+	return draft_send_bare(p->draft);
+}
+
+int perfetto_snapshot(struct perfetto *p, struct sequence *s,
+		      const Perfetto__Protos__ClockSnapshot *snapshot)
+{
+	uint64_t monotonic = 0;
+	bool found = false;
+	size_t i;
+
+	for (i = 0; i < snapshot->n_clocks; i++) {
+		const Perfetto__Protos__ClockSnapshot__Clock *c = snapshot->clocks[i];
+
+		if (c->clock_id == 0 || c->clock_id >= BUILTIN_CLOCKS)
+			continue;
+		p->clocks[c->clock_id] = c->timestamp;
+		p->clock_known[c->clock_id] = p->snapshot_seen = true;
+	}
+	if (snapshot->has_primary_trace_clock && snapshot->primary_trace_clock > 0 &&
+	    (int)snapshot->primary_trace_clock < BUILTIN_CLOCKS)
+		p->primary_clock = (uint32_t)snapshot->primary_trace_clock;
+	for (i = 0; i < snapshot->n_clocks && !found; i++) {
+		const Perfetto__Protos__ClockSnapshot__Clock *c = snapshot->clocks[i];
+
+		found = c->clock_id && c->clock_id < BUILTIN_CLOCKS &&
+			builtin_to_monotonic(p, c->clock_id, c->timestamp, &monotonic);
+	}
+	for (i = 0; i < snapshot->n_clocks && found; i++) {
+		const Perfetto__Protos__ClockSnapshot__Clock *c = snapshot->clocks[i];
+
+		if (s && c->clock_id >= BUILTIN_CLOCKS)
+			set_sequence_clock(s, c, monotonic);
+	}
+	return p->clock_known[CLOCK_MONOTONIC_ID] ? clock_event(p) : 0;
+}
+
+bool perfetto_time(struct perfetto *p, struct sequence *s, const Packet *packet, uint64_t *ret_ns)
+{
+	struct sequence_clock *clock;
+	uint32_t id = packet->timestamp_clock_id;
+
+	if (!packet->has_timestamp)
+		return false;
+	if (!packet->has_timestamp_clock_id && s)
+		id = s->clock_id;
+	if (!id)
+		id = p->primary_clock ? p->primary_clock : CLOCK_BOOTTIME_ID;
+	*ret_ns = packet->timestamp;
+	if (id < BUILTIN_CLOCKS) {
+		if (!builtin_to_monotonic(p, id, packet->timestamp, ret_ns))
+			return false;
+	} else {
+		clock = sequence_clock(s, id);
+		if (!clock || clock->id != id)
+			return false;
+		clock->last = packet->timestamp * clock->multiplier +
+			      (clock->is_incremental ? clock->last : 0);
+		*ret_ns = clock->last + clock->offset;
+	}
+	/* No clock gets there: it was negative, or nonsense. */
+	return *ret_ns <= INT64_MAX;
+}

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * TrackEvents become events. Those on a thread's track are the thread's; those on any other track are
+ * asynchronous slices, since nothing else is known to nest there. What proftrace itself writes is
+ * recognised: ids of asynchronous slices, arrows, lost marks and counters too large for Perfetto.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "readers/perfetto_internal.h"
+
+#define FIRST_LANE_ID (1ull << 48) /* far from the small numbers that programs use */
+
+/* --- names, categories, arguments -------------------------------------------------------------- */
+
+static const struct name *interned_name(struct sequence *s, enum intern_kind kind, uint64_t iid)
+{
+	const struct interned *interned = perfetto_interned(s, kind, iid);
+
+	return interned ? interned->name : NULL;
+}
+
+static const struct name *event_name(struct perfetto *p, struct sequence *s,
+				     const TrackEvent *event)
+{
+	if (event->name)
+		return perfetto_name(p, event->name);
+	return event->has_name_iid ? interned_name(s, INTERN_NAME, event->name_iid) : NULL;
+}
+
+/* Adds ",text" to `joined`, all of it or nothing. */
+static void join(char *joined, size_t size, size_t *length, const char *text, size_t text_length)
+{
+	if (*length + text_length + 2 > size)
+		return;
+	if (*length)
+		joined[(*length)++] = ',';
+	memcpy(joined + *length, text, text_length);
+	*length += text_length;
+}
+
+static const struct name *event_category(struct perfetto *p, struct sequence *s,
+					 const TrackEvent *event)
+{
+	const struct name *category = NULL;
+	char joined[READ_MAX_NAME];
+	size_t i, length = 0;
+
+	if (event->n_category_iids == 1 && !event->n_categories)
+		return interned_name(s, INTERN_CATEGORY, event->category_iids[0]);
+	for (i = 0; i < event->n_category_iids && i < sizeof(joined); i++) {
+		category = interned_name(s, INTERN_CATEGORY, event->category_iids[i]);
+		if (category)
+			join(joined, sizeof(joined), &length, category->text, category->length);
+	}
+	for (i = 0; i < event->n_categories && i < sizeof(joined); i++)
+		join(joined, sizeof(joined), &length, event->categories[i],
+		     strlen(event->categories[i]));
+	return length ? names_intern(p->sink->names, joined, length, READ_MAX_NAME) : NULL;
+}
+
+static const char *key_text(struct sequence *s, const Annotation *a)
+{
+	const struct name *key;
+
+	if (a->name)
+		return a->name;
+	key = a->has_name_iid ? interned_name(s, INTERN_KEY, a->name_iid) : NULL;
+	return key ? key->text : NULL;
+}
+
+static const struct name *key_of(struct perfetto *p, struct sequence *s, const Annotation *a)
+{
+	if (!a->name && a->has_name_iid)
+		return interned_name(s, INTERN_KEY, a->name_iid);
+	return a->name ? perfetto_name(p, a->name) : NULL;
+}
+
+static bool is_uint(struct sequence *s, const Annotation *a, const char *key)
+{
+	const char *text = a->has_uint_value ? key_text(s, a) : NULL;
+
+	return text && !strcmp(text, key);
+}
+
+static void add_value(struct perfetto *p, struct sequence *s, const Annotation *a,
+		      const struct name *key)
+{
+	const struct interned *string;
+
+	if (a->has_uint_value) {
+		draft_uint(p->draft, key, a->uint_value);
+	} else if (a->has_int_value) {
+		draft_int(p->draft, key, a->int_value);
+	} else if (a->has_double_value) {
+		draft_double(p->draft, key, a->double_value);
+	} else if (a->string_value) {
+		draft_string(p->draft, key, a->string_value, strlen(a->string_value));
+	} else if (a->has_bool_value) {
+		draft_bool(p->draft, key, a->bool_value);
+	} else if (a->has_pointer_value) {
+		draft_pointer(p->draft, key, a->pointer_value);
+	} else if (a->has_string_value_iid) {
+		string = perfetto_interned(s, INTERN_STRING, a->string_value_iid);
+		if (string)
+			draft_string(p->draft, key, string->bytes, string->length);
+	} else if (a->legacy_json_value) {
+		draft_string(p->draft, key, a->legacy_json_value, strlen(a->legacy_json_value));
+	} else {
+		draft_null(p->draft, key);
+	}
+}
+
+/*
+ * Lists and dictionaries become arguments "key.sub" and "key[0]", as Perfetto shows them. How deep
+ * they go was limited before (wire.h); `path` is cut where it gets too long.
+ */
+static void add_nested(struct perfetto *p, struct sequence *s, const Annotation *a, char *path,
+		       size_t length)
+{
+	size_t i;
+
+	if (!a->n_dict_entries && !a->n_array_values)
+		add_value(p, s, a, names_intern(p->sink->names, path, length, READ_MAX_NAME));
+	for (i = 0; i < a->n_dict_entries && !p->draft->excess; i++) {
+		const char *key = key_text(s, a->dict_entries[i]);
+		int n = snprintf(path + length, READ_MAX_NAME - length, ".%s", key ? key : "");
+
+		if (n < 0 || (size_t)n >= READ_MAX_NAME - length)
+			n = (int)(READ_MAX_NAME - length - 1);
+		add_nested(p, s, a->dict_entries[i], path, length + (size_t)n);
+	}
+	for (i = 0; i < a->n_array_values && !p->draft->excess; i++) {
+		int n = snprintf(path + length, READ_MAX_NAME - length, "[%zu]", i);
+
+		if (n < 0 || (size_t)n >= READ_MAX_NAME - length)
+			n = (int)(READ_MAX_NAME - length - 1);
+		add_nested(p, s, a->array_values[i], path, length + (size_t)n);
+	}
+}
+
+/* All annotations become arguments but the one at `except`. */
+static void add_args(struct perfetto *p, struct sequence *s, const TrackEvent *event, size_t except)
+{
+	size_t i;
+
+	for (i = 0; i < event->n_debug_annotations && !p->draft->excess; i++) {
+		const Annotation *a = event->debug_annotations[i];
+		const struct name *key = i == except ? NULL : key_of(p, s, a);
+
+		if (!key)
+			continue;
+		if (a->n_dict_entries || a->n_array_values) {
+			char path[READ_MAX_NAME];
+			int n = snprintf(path, sizeof(path), "%s", key->text);
+
+			if (n < 0 || (size_t)n >= sizeof(path))
+				n = sizeof(path) - 1;
+			add_nested(p, s, a, path, (size_t)n);
+		} else {
+			add_value(p, s, a, key);
+		}
+	}
+}
+
+static size_t find_uint(struct sequence *s, const TrackEvent *event, const char *key)
+{
+	size_t i;
+
+	for (i = 0; i < event->n_debug_annotations; i++) {
+		if (is_uint(s, event->debug_annotations[i], key))
+			return i;
+	}
+	return SIZE_MAX;
+}
+
+/* --- counters ---------------------------------------------------------------------------------- */
+
+static int send_counter(struct perfetto *p, const struct place *place, uint64_t ts_ns)
+{
+	draft_event(p->draft, EVENT_COUNTER, ts_ns, place->pid, place->tid);
+	p->draft->event.name = place->name;
+	p->draft->event.unit = place->unit;
+	return draft_send(p->draft);
+}
+
+static int counter_int(struct perfetto *p, struct place *place, int64_t value, uint64_t ts_ns)
+{
+	int64_t product;
+
+	draft_clear(p->draft);
+	if (__builtin_mul_overflow(value, place->multiplier, &product)) {
+		draft_double(p->draft, NULL, (double)value * (double)place->multiplier);
+		return send_counter(p, place, ts_ns);
+	}
+	if (place->is_incremental) {
+		place->sum = (int64_t)((uint64_t)place->sum + (uint64_t)product);
+		product = place->sum;
+	}
+	draft_int(p->draft, NULL, product);
+	return send_counter(p, place, ts_ns);
+}
+
+static int counter_double(struct perfetto *p, struct place *place, double value, uint64_t ts_ns)
+{
+	draft_clear(p->draft);
+	value *= (double)place->multiplier;
+	if (place->is_incremental)
+		value = place->double_sum += value;
+	draft_double(p->draft, NULL, value);
+	return send_counter(p, place, ts_ns);
+}
+
+static int counter(struct perfetto *p, struct sequence *s, const TrackEvent *event,
+		   struct place *place, uint64_t ts_ns)
+{
+	size_t exact;
+
+	if (place->kind != PLACE_COUNTER ||
+	    (!event->has_counter_value && !event->has_double_counter_value)) {
+		reader_lost(p->sink, LOST_MALFORMED);
+		return 0;
+	}
+	if (!place->name)
+		place->name = event_name(p, s, event);
+	if (event->has_counter_value)
+		return counter_int(p, place, event->counter_value, ts_ns);
+	exact = find_uint(s, event, "value");
+	if (exact == SIZE_MAX)
+		return counter_double(p, place, event->double_counter_value, ts_ns);
+	draft_clear(p->draft);
+	draft_uint(p->draft, NULL, event->debug_annotations[exact]->uint_value);
+	return send_counter(p, place, ts_ns);
+}
+
+/* Samples of counters that ride on a slice's begin or end. */
+static int extra_counters(struct perfetto *p, struct sequence *s, const TrackEvent *event,
+			  uint64_t ts_ns)
+{
+	bool own = event->n_extra_counter_track_uuids > 0;
+	bool own_double = event->n_extra_double_counter_track_uuids > 0;
+	const uint64_t *uuids = own ? event->extra_counter_track_uuids : s->counters;
+	size_t n = own ? event->n_extra_counter_track_uuids : s->n_counters;
+	struct place *place;
+	int error = 0;
+	size_t i;
+
+	for (i = 0; i < event->n_extra_counter_values && i < n && !error; i++) {
+		place = perfetto_place(p, uuids[i]);
+		if (place && place->kind == PLACE_COUNTER)
+			error = counter_int(p, place, event->extra_counter_values[i], ts_ns);
+		else
+			reader_lost(p->sink, LOST_MALFORMED);
+	}
+	uuids = own_double ? event->extra_double_counter_track_uuids : s->double_counters;
+	n = own_double ? event->n_extra_double_counter_track_uuids : s->n_double_counters;
+	for (i = 0; i < event->n_extra_double_counter_values && i < n && !error; i++) {
+		place = perfetto_place(p, uuids[i]);
+		if (place && place->kind == PLACE_COUNTER)
+			error = counter_double(p, place, event->extra_double_counter_values[i],
+					       ts_ns);
+		else
+			reader_lost(p->sink, LOST_MALFORMED);
+	}
+	return error;
+}
+
+/* --- slices on lanes --------------------------------------------------------------------------- */
+
+static struct lane_slice *lane_push(struct perfetto *p, struct place *place)
+{
+	if (place->n_open == MAX_OPEN_ON_LANE || p->n_open_on_lanes == MAX_OPEN_ON_LANES)
+		return NULL;
+	if (place->n_open == place->room) {
+		unsigned room = place->room ? place->room * 2 : 2;
+		struct lane_slice *open = realloc(place->open, room * sizeof(*open));
+
+		if (!open)
+			return NULL;
+		place->open = open;
+		place->room = room;
+	}
+	p->n_open_on_lanes++;
+	return &place->open[place->n_open++];
+}
+
+static int lane_begin(struct perfetto *p, struct sequence *s, const TrackEvent *event,
+		      struct place *place, uint64_t ts_ns)
+{
+	struct lane_slice *slice = lane_push(p, place);
+	size_t id = find_uint(s, event, "id");
+
+	if (!slice) {
+		reader_lost(p->sink, LOST_LIMIT);
+		return 0;
+	}
+	slice->name = event_name(p, s, event);
+	if (!slice->name)
+		slice->name = place->name;
+	slice->category = event_category(p, s, event);
+	slice->id = id == SIZE_MAX ? FIRST_LANE_ID + p->next_id++
+				   : event->debug_annotations[id]->uint_value;
+	add_args(p, s, event, id);
+	draft_event(p->draft, EVENT_ASYNC_BEGIN, ts_ns, place->pid, 0);
+	p->draft->event.name = slice->name;
+	p->draft->event.category = slice->category;
+	p->draft->event.id = slice->id;
+	return draft_send(p->draft);
+}
+
+static int lane_end(struct perfetto *p, struct sequence *s, const TrackEvent *event,
+		    struct place *place, uint64_t ts_ns)
+{
+	const struct lane_slice *slice;
+
+	if (!place->n_open) {
+		reader_lost(p->sink, LOST_UNMATCHED);
+		return 0;
+	}
+	slice = &place->open[--place->n_open];
+	p->n_open_on_lanes--;
+	add_args(p, s, event, SIZE_MAX);
+	draft_event(p->draft, EVENT_ASYNC_END, ts_ns, place->pid, 0);
+	p->draft->event.name = slice->name;
+	p->draft->event.category = slice->category;
+	p->draft->event.id = slice->id;
+	return draft_send(p->draft);
+}
+
+/* --- threads' slices, instants, arrows --------------------------------------------------------- */
+
+static int send_flow(struct perfetto *p, enum event_kind kind, uint64_t id)
+{
+	struct event event = p->draft->event;
+	int error;
+
+	draft_event(p->draft, kind, event.ts_ns, event.pid, event.tid);
+	p->draft->event.category = event.category;
+	p->draft->event.id = id;
+	error = draft_send(p->draft);
+	p->draft->event = event;
+	return error;
+}
+
+/* Arrows hold on to threads only. */
+static int flows(struct perfetto *p, const TrackEvent *event)
+{
+	int error = 0;
+	size_t i;
+
+	for (i = 0; i < event->n_flow_ids && !error; i++)
+		error = send_flow(p, EVENT_FLOW_OUT, event->flow_ids[i]);
+	for (i = 0; i < event->n_flow_ids_old && !error; i++)
+		error = send_flow(p, EVENT_FLOW_OUT, event->flow_ids_old[i]);
+	for (i = 0; i < event->n_terminating_flow_ids && !error; i++)
+		error = send_flow(p, EVENT_FLOW_IN, event->terminating_flow_ids[i]);
+	for (i = 0; i < event->n_terminating_flow_ids_old && !error; i++)
+		error = send_flow(p, EVENT_FLOW_IN, event->terminating_flow_ids_old[i]);
+	return error;
+}
+
+static bool has_flows(const TrackEvent *event)
+{
+	return event->n_flow_ids || event->n_terminating_flow_ids || event->n_flow_ids_old ||
+	       event->n_terminating_flow_ids_old;
+}
+
+static int marks_lost(struct perfetto *p, const struct place *place, uint64_t count, uint64_t ts_ns)
+{
+	draft_event(p->draft, EVENT_LOST, ts_ns, place->pid, place->tid);
+	p->draft->event.size = count;
+	return draft_send_bare(p->draft);
+}
+
+static int instant(struct perfetto *p, struct sequence *s, const TrackEvent *event,
+		   const struct place *place, uint64_t ts_ns)
+{
+	const struct name *name = event_name(p, s, event);
+	bool own_flow = name && (!strcmp(name->text, "flow out") || !strcmp(name->text, "flow in"));
+	size_t count;
+	int error;
+
+	if (name && !strcmp(name->text, "events lost")) {
+		count = find_uint(s, event, "count");
+		if (count != SIZE_MAX)
+			return marks_lost(p, place, event->debug_annotations[count]->uint_value,
+					  ts_ns);
+	}
+	add_args(p, s, event, SIZE_MAX);
+	draft_event(p->draft, EVENT_INSTANT, ts_ns, place->pid,
+		    place->kind == PLACE_THREAD ? place->tid : 0);
+	p->draft->event.category = event_category(p, s, event);
+	if (place->kind == PLACE_THREAD && own_flow && has_flows(event))
+		return flows(p, event);
+	p->draft->event.name = name;
+	p->draft->event.scope = place->kind == PLACE_THREAD ? SCOPE_THREAD
+				: place->has_owner	    ? SCOPE_PROCESS
+							    : SCOPE_GLOBAL;
+	error = draft_send(p->draft);
+	draft_clear(p->draft);
+	draft_event(p->draft, EVENT_INSTANT, ts_ns, place->pid, place->tid);
+	return error || place->kind != PLACE_THREAD ? error : flows(p, event);
+}
+
+/* An arrow belongs to the slice: it is told while the slice is open. */
+static int thread_begin(struct perfetto *p, struct sequence *s, const TrackEvent *event,
+			const struct place *place, uint64_t ts_ns)
+{
+	int error;
+
+	add_args(p, s, event, SIZE_MAX);
+	draft_event(p->draft, EVENT_BEGIN, ts_ns, place->pid, place->tid);
+	p->draft->event.name = event_name(p, s, event);
+	p->draft->event.category = event_category(p, s, event);
+	error = draft_send(p->draft);
+	draft_clear(p->draft);
+	draft_event(p->draft, EVENT_BEGIN, ts_ns, place->pid, place->tid);
+	return error ? error : flows(p, event);
+}
+
+static int thread_end(struct perfetto *p, struct sequence *s, const TrackEvent *event,
+		      const struct place *place, uint64_t ts_ns)
+{
+	int error;
+
+	draft_event(p->draft, EVENT_END, ts_ns, place->pid, place->tid);
+	error = flows(p, event);
+	if (error)
+		return error;
+	add_args(p, s, event, SIZE_MAX);
+	draft_event(p->draft, EVENT_END, ts_ns, place->pid, place->tid);
+	return draft_send(p->draft);
+}
+
+static struct place *event_place(struct perfetto *p, struct sequence *s, const TrackEvent *event)
+{
+	if (event->has_track_uuid)
+		return perfetto_place(p, event->track_uuid);
+	if (s->has_track)
+		return perfetto_place(p, s->track_uuid);
+	return perfetto_place(p, s->thread_uuid);
+}
+
+int perfetto_event(struct perfetto *p, struct sequence *s, const TrackEvent *event, uint64_t ts_ns)
+{
+	struct place *place = event_place(p, s, event);
+	bool of_thread = place && place->kind == PLACE_THREAD;
+	int error;
+
+	if (!place) {
+		reader_lost(p->sink, LOST_LIMIT);
+		return 0;
+	}
+	error = extra_counters(p, s, event, ts_ns);
+	if (error)
+		return error;
+	draft_clear(p->draft);
+	switch ((int)event->type) {
+	case PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN:
+		return of_thread ? thread_begin(p, s, event, place, ts_ns)
+				 : lane_begin(p, s, event, place, ts_ns);
+	case PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_END:
+		return of_thread ? thread_end(p, s, event, place, ts_ns)
+				 : lane_end(p, s, event, place, ts_ns);
+	case PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT:
+		return instant(p, s, event, place, ts_ns);
+	case PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_COUNTER:
+		return counter(p, s, event, place, ts_ns);
+	case PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_STATE:
+		return 0; /* states have no counterpart here */
+	default:
+		reader_lost(p->sink, LOST_MALFORMED);
+		return 0;
+	}
+}

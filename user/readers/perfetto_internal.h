@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the parts of the Perfetto reader share: perfetto.c takes the file apart into packets and keeps
+ * what packets of a sequence say to each other, perfetto_clocks.c brings all times to one clock,
+ * perfetto_tracks.c knows whose a track is, perfetto_events.c turns TrackEvents into events.
+ */
+#ifndef PROFTRACE_READERS_PERFETTO_INTERNAL_H
+#define PROFTRACE_READERS_PERFETTO_INTERNAL_H
+
+#include "perfetto_trace.pb-c.h"
+#include "readers/draft.h"
+#include "timeline/hash.h"
+
+typedef Perfetto__Protos__TracePacket Packet;
+typedef Perfetto__Protos__TrackEvent TrackEvent;
+typedef Perfetto__Protos__DebugAnnotation Annotation;
+
+/* Limits of what a file may make the reader remember. */
+enum {
+	MAX_SEQUENCES = 1 << 14,
+	MAX_TRACKS = 1 << 18,
+	MAX_INTERNED = 1 << 20,	       /* over all sequences */
+	MAX_INTERNED_BYTES = 64 << 20, /* of strings kept as they are */
+	MAX_EXTRA_COUNTERS = 8,	       /* as in Perfetto's own loader */
+	MAX_OPEN_ON_LANE = 512,	       /* slices open on one track that is no thread's */
+	MAX_OPEN_ON_LANES = 1 << 20,   /* over all such tracks */
+	SEQUENCE_CLOCKS = 4,	       /* clocks of a sequence's own, of 64 possible */
+	BUILTIN_CLOCKS = 64,
+};
+
+enum intern_kind {
+	INTERN_CATEGORY = 1,
+	INTERN_NAME,
+	INTERN_KEY,
+	INTERN_STRING,
+};
+
+struct intern_key {
+	uint64_t iid;
+	uint64_t kind;
+};
+
+struct interned {
+	UT_hash_handle hh;
+	struct intern_key key;
+	const struct name *name; /* all but INTERN_STRING */
+	uint32_t length;
+	char bytes[]; /* INTERN_STRING */
+};
+
+/* A clock only its sequence knows. */
+struct sequence_clock {
+	uint32_t id; /* 0: free */
+	bool is_incremental;
+	uint64_t multiplier;
+	uint64_t last;	 /* ns on this clock */
+	uint64_t offset; /* to monotonic, modulo 2^64 */
+};
+
+struct sequence {
+	UT_hash_handle hh;
+	uint32_t id;
+	bool valid; /* interned data and defaults may be used */
+	uint32_t clock_id;
+	bool has_track;
+	uint64_t track_uuid;
+	uint64_t thread_uuid; /* of the last thread it described, 0: none */
+	unsigned n_counters;
+	unsigned n_double_counters;
+	uint64_t counters[MAX_EXTRA_COUNTERS];
+	uint64_t double_counters[MAX_EXTRA_COUNTERS];
+	struct sequence_clock clocks[SEQUENCE_CLOCKS];
+	struct interned *interned;
+};
+
+enum place_kind {
+	PLACE_LANE, /* a track of its own */
+	PLACE_THREAD,
+	PLACE_PROCESS,
+	PLACE_COUNTER,
+};
+
+/* A slice open on a lane: its END in the file has neither name nor id. */
+struct lane_slice {
+	uint64_t id;
+	const struct name *name;
+	const struct name *category;
+};
+
+struct place {
+	UT_hash_handle hh;
+	uint64_t uuid;
+	uint64_t parent;
+	enum place_kind kind;
+	bool is_incremental;
+	bool has_owner; /* pid and tid were looked up */
+	uint32_t pid;
+	uint32_t tid;
+	const struct name *name;
+	const struct name *unit;
+	int64_t multiplier;
+	int64_t sum; /* of an incremental counter */
+	double double_sum;
+	unsigned n_open;
+	unsigned room;
+	struct lane_slice *open;
+};
+
+struct perfetto {
+	const struct reader_sink *sink;
+	struct reader_error *error;
+	struct draft *draft;
+	struct sequence *sequences;
+	struct place *places;
+	size_t n_interned;
+	size_t interned_bytes;
+	size_t n_open_on_lanes;
+	uint64_t next_id; /* for slices on lanes to which the file gives none */
+	bool snapshot_seen;
+	uint32_t primary_clock;
+	uint64_t clocks[BUILTIN_CLOCKS];
+	bool clock_known[BUILTIN_CLOCKS];
+};
+
+/* perfetto.c */
+const struct name *perfetto_name(struct perfetto *p, const char *text);
+const struct interned *perfetto_interned(struct sequence *s, enum intern_kind kind, uint64_t iid);
+
+/* perfetto_clocks.c */
+int perfetto_snapshot(struct perfetto *p, struct sequence *s,
+		      const Perfetto__Protos__ClockSnapshot *snapshot);
+/* False: there is no time, or none that can be told from the clocks the file knows. */
+bool perfetto_time(struct perfetto *p, struct sequence *s, const Packet *packet, uint64_t *ret_ns);
+
+/* perfetto_tracks.c */
+int perfetto_track(struct perfetto *p, struct sequence *s,
+		   const Perfetto__Protos__TrackDescriptor *track);
+int perfetto_process_tree(struct perfetto *p, const Perfetto__Protos__ProcessTree *tree);
+/* NULL: there are too many. A track never described is a lane of the whole machine. */
+struct place *perfetto_place(struct perfetto *p, uint64_t uuid);
+void perfetto_places_free(struct perfetto *p);
+
+/* perfetto_events.c */
+int perfetto_event(struct perfetto *p, struct sequence *s, const TrackEvent *event, uint64_t ts_ns);
+
+#endif

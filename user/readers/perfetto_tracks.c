@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tracks. A track is a process's or a thread's own, a counter, or a lane: any other line a producer
+ * drew. Whose a counter or a lane is, its parents say.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "readers/perfetto_internal.h"
+
+enum {
+	MAX_PARENTS = 16,
+};
+
+static struct place *find(const struct perfetto *p, uint64_t uuid)
+{
+	struct place *place;
+
+	HASH_FIND(hh, p->places, &uuid, sizeof(uuid), place);
+	return place;
+}
+
+struct place *perfetto_place(struct perfetto *p, uint64_t uuid)
+{
+	struct place *place = find(p, uuid), *parent = place;
+	int i;
+
+	if (!place) {
+		if (HASH_COUNT(p->places) >= MAX_TRACKS)
+			return NULL;
+		place = calloc(1, sizeof(*place));
+		if (!place)
+			return NULL;
+		place->uuid = uuid;
+		HASH_ADD(hh, p->places, uuid, sizeof(place->uuid), place);
+		if (!hash_added(hh, place)) {
+			free(place);
+			return NULL;
+		}
+		return place;
+	}
+	if (place->has_owner || !place->parent)
+		return place;
+	/* A loop of parents ends here too. */
+	for (i = 0; i < MAX_PARENTS && parent; i++) {
+		parent = find(p, parent->parent);
+		if (parent && (parent->kind == PLACE_THREAD || parent->kind == PLACE_PROCESS)) {
+			place->pid = parent->pid;
+			place->tid = parent->tid;
+			place->has_owner = true;
+			break;
+		}
+	}
+	return place;
+}
+
+void perfetto_places_free(struct perfetto *p)
+{
+	struct place *place, *next;
+
+	HASH_ITER (hh, p->places, place, next) {
+		HASH_DEL(p->places, place);
+		free(place->open);
+		free(place);
+	}
+}
+
+static const struct name *unit_of(struct perfetto *p,
+				  const Perfetto__Protos__CounterDescriptor *counter)
+{
+	if (counter->unit_name)
+		return perfetto_name(p, counter->unit_name);
+	switch (counter->unit) {
+	case PERFETTO__PROTOS__COUNTER_DESCRIPTOR__UNIT__UNIT_TIME_NS:
+		return perfetto_name(p, "ns");
+	case PERFETTO__PROTOS__COUNTER_DESCRIPTOR__UNIT__UNIT_COUNT:
+		return perfetto_name(p, "count");
+	case PERFETTO__PROTOS__COUNTER_DESCRIPTOR__UNIT__UNIT_SIZE_BYTES:
+		return perfetto_name(p, "bytes");
+	default:
+		return NULL;
+	}
+}
+
+static int named(struct perfetto *p, enum event_kind kind, uint32_t pid, uint32_t tid,
+		 const char *name)
+{
+	if (!name || !*name)
+		return 0;
+	/* Without a time: a name is true of all of the trace, and delays nothing. */
+	draft_event(p->draft, kind, 0, pid, tid);
+	p->draft->event.name = perfetto_name(p, name);
+	return draft_send_bare(p->draft);
+}
+
+static int thread_track(struct perfetto *p, struct sequence *s, struct place *place,
+			const Perfetto__Protos__TrackDescriptor *track)
+{
+	place->kind = PLACE_THREAD;
+	place->has_owner = true;
+	place->pid = (uint32_t)track->thread->pid;
+	place->tid = (uint32_t)track->thread->tid;
+	if (s)
+		s->thread_uuid = place->uuid;
+	return named(p, EVENT_THREAD_NAME, place->pid, place->tid,
+		     track->thread->thread_name ? track->thread->thread_name : track->name);
+}
+
+static int process_track(struct perfetto *p, struct place *place,
+			 const Perfetto__Protos__TrackDescriptor *track)
+{
+	const Perfetto__Protos__ProcessDescriptor *process = track->process;
+	const char *name = process->process_name;
+
+	place->kind = PLACE_PROCESS;
+	place->has_owner = true;
+	place->pid = (uint32_t)process->pid;
+	place->tid = 0;
+	if (!name && process->n_cmdline)
+		name = process->cmdline[0];
+	return named(p, EVENT_PROCESS_NAME, place->pid, 0, name ? name : track->name);
+}
+
+static void counter_track(struct perfetto *p, struct place *place,
+			  const Perfetto__Protos__CounterDescriptor *counter)
+{
+	place->kind = PLACE_COUNTER;
+	place->unit = unit_of(p, counter);
+	place->multiplier = counter->unit_multiplier ? counter->unit_multiplier : 1;
+	place->is_incremental = counter->is_incremental;
+	if (place->name)
+		return;
+	if (counter->type ==
+	    PERFETTO__PROTOS__COUNTER_DESCRIPTOR__BUILTIN_COUNTER_TYPE__COUNTER_THREAD_TIME_NS)
+		place->name = perfetto_name(p, "thread_time");
+	else if (
+		counter->type ==
+		PERFETTO__PROTOS__COUNTER_DESCRIPTOR__BUILTIN_COUNTER_TYPE__COUNTER_THREAD_INSTRUCTION_COUNT)
+		place->name = perfetto_name(p, "thread_instructions");
+}
+
+int perfetto_track(struct perfetto *p, struct sequence *s,
+		   const Perfetto__Protos__TrackDescriptor *track)
+{
+	const char *name = track->name ? track->name : track->static_name;
+	struct place *place = perfetto_place(p, track->uuid);
+
+	if (!place)
+		return 0; /* its events will be counted as lost */
+	if (name)
+		place->name = perfetto_name(p, name);
+	if (track->has_parent_uuid)
+		place->parent = track->parent_uuid;
+	if (track->counter)
+		counter_track(p, place, track->counter);
+	else if (track->thread)
+		return thread_track(p, s, place, track);
+	else if (track->process)
+		return process_track(p, place, track);
+	return 0;
+}
+
+int perfetto_process_tree(struct perfetto *p, const Perfetto__Protos__ProcessTree *tree)
+{
+	int error = 0;
+	size_t i;
+
+	for (i = 0; i < tree->n_processes && !error; i++) {
+		const Perfetto__Protos__ProcessTree__Process *process = tree->processes[i];
+
+		if (process->n_cmdline)
+			error = named(p, EVENT_PROCESS_NAME, (uint32_t)process->pid, 0,
+				      process->cmdline[0]);
+	}
+	return error;
+}

@@ -134,30 +134,39 @@ static __always_inline bool emit_full(struct pt_regs *ctx, const struct mark *m,
 }
 
 /*
- * Copies the string at `from` behind the others. Two bytes more than are kept are asked for: the NUL,
- * and one to tell a string of just this length from a longer one.
+ * Copies the string at `from` to `at`, behind the others, and returns its value: how many bytes these
+ * are, with flags. Two bytes more than are kept are asked for: the NUL, and one to tell a string of
+ * just this length from a longer one.
+ *
+ * Global: the verifier looks at it once. Kernels before 6.3 would otherwise follow each way through
+ * it for each argument, and give up.
  */
-static __always_inline __u64 copy_string(struct string_record *s, __u32 *offset, const void *from,
-					 __u32 limit, __u64 ip)
+__noinline __u64 copy_string(struct string_record *s, __u32 at, __u64 from, __u32 limit, __u64 ip)
 {
-	__u32 at = *offset & (STRING_AREA - 1);
 	__u64 flags = 0;
 	long n;
 
-	if (!from)
+	if (!s || !from)
 		return STRING_NULL;
-	n = bpf_probe_read_user_str(&s->bytes[at], limit + 2, from);
+	if (limit > MAX_STRING)
+		limit = MAX_STRING;
+	n = bpf_probe_read_user_str(&s->bytes[at & (STRING_AREA - 1)], limit + 2, (void *)from);
 	if (n < 0)
 		/* Not in memory, perhaps since nobody touched it yet: a static one is in the file. */
-		return STRING_UNREADABLE | (__u32)distance((__u64)from, ip);
+		return STRING_UNREADABLE | (__u32)distance(from, ip);
 	if (n > 0)
 		n--;
 	if (n > limit) {
 		n = limit;
 		flags = STRING_CUT;
 	}
-	*offset = at + n;
 	return flags | (__u64)n;
+}
+
+/* The bytes that a string's value stands for. */
+static __always_inline __u32 copied(__u64 value)
+{
+	return value & (STRING_UNREADABLE | STRING_NULL) ? 0 : (__u32)value;
 }
 
 static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m)
@@ -176,13 +185,14 @@ static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m)
 	n = count_args(m->meta);
 	s->rec.args.name_length = 0;
 	if (m->meta & META_NAME_DYNAMIC) {
-		__u64 name = copy_string(s, &offset, (void *)ARG(ctx, 1), MAX_NAME, m->ip);
+		__u64 name = copy_string(s, 0, ARG(ctx, 1), MAX_NAME, m->ip);
 
 		if (name & (STRING_UNREADABLE | STRING_NULL)) {
 			flags |= RECORD_NAME_UNREADABLE;
 		} else {
 			flags |= RECORD_NAME_COPIED | (name & STRING_CUT ? RECORD_NAME_CUT : 0);
 			s->rec.args.name_length = (__u32)name;
+			offset = (__u32)name;
 		}
 	}
 	if (n && bpf_probe_read_user(s->rec.args.values, n * sizeof(__u64), (void *)ARG(ctx, 6))) {
@@ -195,7 +205,8 @@ static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m)
 		if (META_TYPE(m->meta, i) != VALUE_STRING)
 			continue;
 		s->rec.args.values[i] =
-			copy_string(s, &offset, (void *)s->rec.args.values[i], MAX_STRING, m->ip);
+			copy_string(s, offset, s->rec.args.values[i], MAX_STRING, m->ip);
+		offset += copied(s->rec.args.values[i]);
 	}
 	s->rec.args.keys = distance(ARG(ctx, 5), m->ip);
 	fill_operands(&s->rec.ops, ctx);
@@ -218,21 +229,6 @@ static __always_inline bool emit(struct pt_regs *ctx, struct mark *m)
 	if (m->kind <= RECORD_INSTANT)
 		return emit_head(ctx, m);
 	return emit_plain(ctx, m);
-}
-
-/* Tells where marks were lost, at the first moment there is room to say so. */
-static __always_inline void tell_lost(struct thread_state *st, const struct mark *m)
-{
-	struct record_plain *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
-
-	if (!r)
-		return;
-	head_of(&r->head, RECORD_LOST, m->pid_tgid >> 32, (__u32)m->pid_tgid);
-	r->head.ts = st->lost_since;
-	r->ops.a = st->lost;
-	r->ops.b = st->lost_last;
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
-	st->lost = 0;
 }
 
 static __always_inline void lost_here(struct thread_state *st, __u64 ts)
@@ -365,7 +361,7 @@ int mark(struct pt_regs *ctx)
 		m.wakeup = BPF_RB_FORCE_WAKEUP;
 
 	if (st->lost)
-		tell_lost(st, &m);
+		tell_lost(st, m.pid_tgid);
 	if (!emit(ctx, &m)) {
 		account_add(ACCOUNT_FULL);
 		lost_here(st, m.ts);

@@ -76,12 +76,16 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
+	struct thread_state *st;
 	struct record_comm *r;
 	bool last;
 
 	if (!traced_flags(tgid))
 		return 0;
 	last = task->signal->live.counter == 0;
+	st = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (st && st->lost)
+		tell_lost(st, bpf_get_current_pid_tgid());
 	r = reserve_comm(RECORD_EXIT, tgid, task->pid);
 	if (r) {
 		r->ops.a = last;

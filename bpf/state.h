@@ -109,4 +109,19 @@ static __always_inline void head_of(struct record *head, __u8 kind, __u32 tgid, 
 	head->level = 0;
 }
 
+/* Tells where marks were lost, at the first moment there is room to say so. */
+static __always_inline void tell_lost(struct thread_state *st, __u64 pid_tgid)
+{
+	struct record_plain *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+
+	if (!r)
+		return;
+	head_of(&r->head, RECORD_LOST, pid_tgid >> 32, (__u32)pid_tgid);
+	r->head.ts = st->lost_since;
+	r->ops.a = st->lost;
+	r->ops.b = st->lost_last;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	st->lost = 0;
+}
+
 #endif

@@ -30,7 +30,7 @@ no_gaps() { # TRACE
 			last[t] = n
 			seen++
 		}
-		END { print seen > 1000 ? bad + 0 : "too few: " seen }'
+		END { print (seen > 1000 ? bad + 0 : "too few: " seen) }'
 }
 
 start_storm 2
@@ -48,7 +48,7 @@ end_storm "attach"
 
 # SIGINT ends a recording in order.
 start_storm 1
-"$proftrace" -q -p $storm -o "$tmp/i" --summary-json "$tmp/s" &
+"$proftrace" -q -p $storm -o "$tmp/i" --summary-json "$tmp/s" 9>&- &
 recorder=$!
 for _ in $(seq 1 100); do [ -e "$tmp/i.json" ] && break; sleep 0.05; done
 kill -INT $recorder
@@ -60,7 +60,7 @@ end_storm "SIGINT"
 
 # The recorder is killed: the files load, the program goes on, nothing stays behind.
 start_storm 2
-"$proftrace" -q -p $storm -o "$tmp/k" &
+"$proftrace" -q -p $storm -o "$tmp/k" 9>&- &
 recorder=$!
 for _ in $(seq 1 100); do [ -s "$tmp/k.json" ] && break; sleep 0.05; done
 sleep 2.2
@@ -80,7 +80,7 @@ done
 
 # The broker is killed: the recording ends, says so, and its files are whole.
 start_storm 1
-"$proftrace" -q -p $storm -o "$tmp/b" --summary-json "$tmp/s" 2>"$tmp/err" &
+"$proftrace" -q -p $storm -o "$tmp/b" --summary-json "$tmp/s" 2>"$tmp/err" 9>&- &
 recorder=$!
 for _ in $(seq 1 100); do [ -s "$tmp/b.json" ] && break; sleep 0.05; done
 pkill -KILL -P $recorder
@@ -93,7 +93,7 @@ end_storm "broker killed"
 
 # The target is killed.
 start_storm 2
-"$proftrace" -q -p $storm -o "$tmp/tk" --summary-json "$tmp/s" 2>"$tmp/err" &
+"$proftrace" -q -p $storm -o "$tmp/tk" --summary-json "$tmp/s" 2>"$tmp/err" 9>&- &
 recorder=$!
 for _ in $(seq 1 100); do [ -s "$tmp/tk.json" ] && break; sleep 0.05; done
 kill -KILL $storm
@@ -107,7 +107,7 @@ check_nothing_left "target killed"
 
 # It ends while attached.
 start_storm 1
-"$proftrace" -q -p $storm -o "$tmp/x" --summary-json "$tmp/s" 2>"$tmp/err" &
+"$proftrace" -q -p $storm -o "$tmp/x" --summary-json "$tmp/s" 2>"$tmp/err" 9>&- &
 recorder=$!
 for _ in $(seq 1 100); do [ -s "$tmp/x.json" ] && break; sleep 0.05; done
 exec 9>&-

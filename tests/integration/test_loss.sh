@@ -10,7 +10,7 @@ mkfifo "$tmp/in"
 target=$!
 exec 9>"$tmp/in"
 wait_for "$tmp/out" ready
-"$proftrace" -q -p $target --buffer 64K -o "$tmp/t" --summary-json "$tmp/s" 2>"$tmp/err" &
+"$proftrace" -q -p $target --buffer 64K -o "$tmp/t" --summary-json "$tmp/s" 2>"$tmp/err" 9>&- &
 recorder=$!
 for _ in $(seq 1 200); do
 	[ -e "$tmp/t.pftrace" ] && break

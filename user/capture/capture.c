@@ -251,6 +251,28 @@ static int drain_all(struct capture *c)
 	return n;
 }
 
+static uint64_t account_sum(const struct capture *c, enum account_slot slot)
+{
+	uint64_t sum = 0;
+	unsigned cpu;
+
+	for (cpu = 0; cpu < ACCOUNT_CPUS; cpu++)
+		sum += __atomic_load_n(&c->shared->account[cpu][slot], __ATOMIC_RELAXED);
+	return sum;
+}
+
+/* What no thread came to tell any more: it ended, or made no mark after the last one it lost. */
+static void tell_rest(struct capture *c)
+{
+	uint64_t lost = account_sum(c, ACCOUNT_FULL);
+	struct event e = { .kind = EVENT_LOST, .level = -1, .ts_ns = monotonic_now() };
+
+	if (lost <= c->told_lost)
+		return;
+	e.size = lost - c->told_lost;
+	capture_hand_on(c, &e);
+}
+
 int capture_stop(struct capture *c)
 {
 	int n;
@@ -262,17 +284,8 @@ int capture_stop(struct capture *c)
 	if (n >= 0)
 		n = drain_all(c);
 	c->stopped = true;
+	tell_rest(c);
 	return n < 0 ? n : 0;
-}
-
-static uint64_t account_sum(const struct capture *c, enum account_slot slot)
-{
-	uint64_t sum = 0;
-	unsigned cpu;
-
-	for (cpu = 0; cpu < ACCOUNT_CPUS; cpu++)
-		sum += __atomic_load_n(&c->shared->account[cpu][slot], __ATOMIC_RELAXED);
-	return sum;
 }
 
 void capture_account(const struct capture *c, struct account *a)

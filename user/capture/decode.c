@@ -287,6 +287,7 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 	case RECORD_LOST:
 		e->kind = EVENT_LOST;
 		e->size = plain->ops.a;
+		c->told_lost += plain->ops.a;
 		break;
 	default:
 		return false;

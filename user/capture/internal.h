@@ -67,7 +67,7 @@ struct traced_process {
 
 #define DRAIN_AT_MOST 65536
 #define MAX_FILES     16384
-#define MAX_MARKERS 65536
+#define MAX_MARKERS   65536
 
 struct capture {
 	struct capture_options options;
@@ -91,6 +91,7 @@ struct capture {
 
 	uint64_t decoded; /* marks taken from the ring buffer */
 	uint64_t malformed;
+	uint64_t told_lost; /* of those lost, how many were told with their place */
 	uint64_t unreadable_names;
 	uint64_t unreadable_args;
 	uint64_t cut_strings;

@@ -7,11 +7,14 @@
 #	make man        the manual pages in build/man
 #	make install    program, header, manual pages; DESTDIR and PREFIX as usual. make uninstall
 #	make fuzz       fuzz every parser of foreign bytes, for as long as FUZZ_TIME says
+#	make bench      what it costs: a table, build/bench/results.json, build/bench/chart.svg
 #	make format     clang-format over everything. make clean
 #
 # `demo` and `test` install the packages they need where these are missing (tools/packages.sh).
 
 VERSION := 0.1.0
+# V=1 shows the commands.
+Q := $(if $(V),,@)
 B := build
 PREFIX ?= /usr/local
 CLANG ?= clang
@@ -43,46 +46,57 @@ all: $B/proftrace
 
 $B/gen/vmlinux.h:
 	@mkdir -p $(@D)
-	$(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c > $@
+	@echo "  GEN   $@"
+	$(Q)$(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c > $@
 
 $B/gen/proftrace.bpf.o: bpf/proftrace.bpf.c $(wildcard bpf/*.h bpf/*.c) $B/gen/vmlinux.h
-	$(CLANG) -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -Wall -Werror -mcpu=v3 -Ibpf -I$B/gen -c $< -o $@
+	@echo "  CLANG $@"
+	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -Wall -Werror -mcpu=v3 -Ibpf -I$B/gen -c $< -o $@
 
 $B/gen/proftrace.skel.h: $B/gen/proftrace.bpf.o
-	$(BPFTOOL) gen skeleton $< name proftrace_bpf > $@
+	@echo "  GEN   $@"
+	$(Q)$(BPFTOOL) gen skeleton $< name proftrace_bpf > $@
 
 $B/gen/%.pb-c.c $B/gen/%.pb-c.h: proto/%.proto
 	@mkdir -p $(@D)
-	$(PROTOC_C) --proto_path=proto --c_out=$B/gen $<
+	@echo "  GEN   $@"
+	$(Q)$(PROTOC_C) --proto_path=proto --c_out=$B/gen $<
 
 # --- the program -------------------------------------------------------------------------------
 
 $B/obj/gen/%.o: $B/gen/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CSTD) $(CFLAGS) -c $< -o $@
+	@echo "  CC    $@"
+	$(Q)$(CC) $(CPPFLAGS) $(CSTD) $(CFLAGS) -c $< -o $@
 
 $B/asan/gen/%.o: $B/gen/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CSTD) -O1 -g $(SANITIZE) -c $< -o $@
+	@echo "  CC    $@"
+	$(Q)$(CC) $(CPPFLAGS) $(CSTD) -O1 -g $(SANITIZE) -c $< -o $@
 
 $B/obj/%.o: %.c | $(GENERATED)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CSTD) $(CFLAGS) $(WARN) -MMD -MP -c $< -o $@
+	@echo "  CC    $@"
+	$(Q)$(CC) $(CPPFLAGS) $(CSTD) $(CFLAGS) $(WARN) -MMD -MP -c $< -o $@
 
 $B/asan/%.o: %.c | $(GENERATED)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CSTD) -O1 -g $(WARN) $(SANITIZE) -MMD -MP -c $< -o $@
+	@echo "  CC    $@"
+	$(Q)$(CC) $(CPPFLAGS) $(CSTD) -O1 -g $(WARN) $(SANITIZE) -MMD -MP -c $< -o $@
 
 $B/libproftrace.a: $(OBJECTS)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	@echo "  AR    $@"
+	$(Q)$(AR) rcs $@ $^
 
 $B/asan/libproftrace.a: $(ASAN_OBJECTS)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	@echo "  AR    $@"
+	$(Q)$(AR) rcs $@ $^
 
 $B/proftrace: $B/obj/user/main.o $B/libproftrace.a
-	$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+	@echo "  CC    $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
 
 # --- what people meet first ----------------------------------------------------------------------
 
@@ -93,7 +107,8 @@ samples: $(SAMPLES)
 
 $B/samples/%: tools/samples/%.c include/proftrace.h $(wildcard tools/samples/*.h)
 	@mkdir -p $(@D)
-	$(CC) $(MARKED) $(CFLAGS) $< -o $@ -lz -lpthread
+	@echo "  CC    $@"
+	$(Q)$(CC) $(MARKED) $(CFLAGS) $< -o $@ -lz -lpthread
 
 $B/samples/%-cpp: tools/samples/%.cpp include/proftrace.h
 	@mkdir -p $(@D)
@@ -142,30 +157,36 @@ MARKED := -std=gnu11 -Wall -Wextra -Werror -pedantic -Iinclude -g
 
 $B/tests/programs/%: tests/integration/programs/%.c include/proftrace.h
 	@mkdir -p $(@D)
-	$(CC) $(MARKED) -O2 $< -o $@ -lpthread -ldl
+	@echo "  CC    $@"
+	$(Q)$(CC) $(MARKED) -O2 $< -o $@ -lpthread -ldl
 
 $B/tests/programs/executes-static: tests/integration/programs/executes.c include/proftrace.h
 	@mkdir -p $(@D)
-	$(CC) $(MARKED) -O2 -static $< -o $@
+	@echo "  CC    $@"
+	$(Q)$(CC) $(MARKED) -O2 -static $< -o $@
 
 $B/tests/programs/plugin.so: tests/integration/programs/plugin.c include/proftrace.h
 	@mkdir -p $(@D)
-	$(CC) $(MARKED) -O2 -fPIC -shared $< -o $@
+	@echo "  CC    $@"
+	$(Q)$(CC) $(MARKED) -O2 -fPIC -shared $< -o $@
 
 define LEAF
 $B/tests/programs/leaf-$(1)-$(2): tests/integration/programs/leaf.c include/proftrace.h
 	@mkdir -p $$(@D)
-	$(1) $$(MARKED) -$(2) $$< -o $$@ -lpthread
+	@echo "  CC    $$@"
+	$$(Q)$(1) $$(MARKED) -$(2) $$< -o $$@ -lpthread
 endef
 $(foreach c,gcc clang,$(foreach o,O2 O3,$(eval $(call LEAF,$c,$o))))
 
 $B/tests/tools/%: tests/tools/%.c $B/libproftrace.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CSTD) $(CFLAGS) $(WARN) $< $B/libproftrace.a -o $@ $(LIBS)
+	@echo "  CC    $@"
+	$(Q)$(CC) $(CPPFLAGS) $(CSTD) $(CFLAGS) $(WARN) $< $B/libproftrace.a -o $@ $(LIBS)
 
 $B/tests/unit/%: $B/asan/tests/unit/%.o $B/asan/libproftrace.a
 	@mkdir -p $(@D)
-	$(CC) $(SANITIZE) $^ -o $@ -lcmocka $(LIBS)
+	@echo "  CC    $@"
+	$(Q)$(CC) $(SANITIZE) $^ -o $@ -lcmocka $(LIBS)
 
 unit: $(UNIT)
 	tests/run.sh $(UNIT)
@@ -176,19 +197,23 @@ FUZZ_OBJECTS := $(SOURCES:%.c=$B/fuzz/%.o) $B/fuzz/gen/perfetto_trace.pb-c.o
 
 $B/fuzz/gen/%.o: $B/gen/%.c
 	@mkdir -p $(@D)
-	$(CLANG) $(CPPFLAGS) $(CSTD) $(FUZZ_FLAGS) -c $< -o $@
+	@echo "  CLANG $@"
+	$(Q)$(CLANG) $(CPPFLAGS) $(CSTD) $(FUZZ_FLAGS) -c $< -o $@
 
 $B/fuzz/%.o: %.c | $(GENERATED)
 	@mkdir -p $(@D)
-	$(CLANG) $(CPPFLAGS) $(CSTD) $(FUZZ_FLAGS) $(WARN) -MMD -MP -c $< -o $@
+	@echo "  CLANG $@"
+	$(Q)$(CLANG) $(CPPFLAGS) $(CSTD) $(FUZZ_FLAGS) $(WARN) -MMD -MP -c $< -o $@
 
 $B/fuzz/libproftrace.a: $(FUZZ_OBJECTS)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	@echo "  AR    $@"
+	$(Q)$(AR) rcs $@ $^
 
 $B/tests/fuzz/%: $B/fuzz/tests/fuzz/%.o $B/fuzz/libproftrace.a
 	@mkdir -p $(@D)
-	$(CLANG) -fsanitize=fuzzer,address,undefined $^ -o $@ $(LIBS)
+	@echo "  CLANG $@"
+	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined $^ -o $@ $(LIBS)
 
 # FUZZ_TIME: seconds for each fuzzer.
 fuzz: FUZZ_TIME ?= 600
@@ -203,6 +228,10 @@ check: all samples man $(UNIT) $(FUZZ) $(TEST_PROGRAMS) $B/tests/tools/canon
 
 packages:
 	tools/packages.sh
+
+# --- what it costs -----------------------------------------------------------------------------
+
+include tools/bench/bench.mk
 
 clean:
 	rm -rf $B

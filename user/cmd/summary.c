@@ -57,7 +57,7 @@ static void print_count(uint64_t count, const char *text, const char *hint)
 {
 	if (!count)
 		return;
-	fprintf(stderr, "  %" PRIu64 " %s", count, text);
+	fprintf(stderr, "%12" PRIu64 "  %s", count, text);
 	if (hint)
 		fprintf(stderr, " (%s)", hint);
 	fputc('\n', stderr);
@@ -69,8 +69,12 @@ static void print_lost(const struct account *a)
 
 	fprintf(stderr, "%" PRIu64 " marks: %" PRIu64 " written, %" PRIu64 " lost\n", a->marked,
 		a->written, account_lost(a));
-	for (i = 0; i < LOST_REASONS; i++)
-		print_count(a->lost[i], lost_reason_text(i), lost_reason_hint(i));
+	for (i = 0; i < LOST_REASONS; i++) {
+		char text[128];
+
+		snprintf(text, sizeof(text), "lost: %s", lost_reason_text(i));
+		print_count(a->lost[i], text, lost_reason_hint(i));
+	}
 	print_count(a->unreadable_names, "names could not be read", NULL);
 	print_count(a->unreadable_args, "arguments could not be read", NULL);
 	print_count(a->cut_strings, "names or strings were cut to their limit", NULL);
@@ -101,16 +105,21 @@ static void print_open_slice(void *context, const struct thread *thread, const s
 			     uint64_t begin_ns)
 {
 	struct open_slices *o = context;
+	double seconds = o->now > begin_ns ? (o->now - begin_ns) / 1e9 : 0;
 
-	if (o->n++ < OPEN_SLICES_SHOWN)
-		fprintf(stderr, "  open: %s on thread %u for %.3f s\n", name ? name->text : "?",
-			thread->tid, o->now > begin_ns ? (o->now - begin_ns) / 1e9 : 0.0);
+	if (o->n++ >= OPEN_SLICES_SHOWN)
+		return;
+	fprintf(stderr, "  open: %s, ", name ? name->text : "?");
+	/* An asynchronous slice is on no thread. */
+	if (thread && thread->tid)
+		fprintf(stderr, "thread %u, ", thread->tid);
+	fprintf(stderr, "for %.6f s\n", seconds);
 }
 
 void summary_print(const struct recording *r, const struct account *a)
 {
 	struct stats_options options = { .max_rows = 15 };
-	struct open_slices open_slices = { .now = r->ended_ns };
+	struct open_slices open_slices = { .now = r->last_ts_ns };
 	unsigned i;
 
 	for (i = 0; i < r->n_outputs; i++) {

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# `make bench`: what proftrace costs (tools/bench/bench.c says how it is measured). Included by the
+# Makefile.
+#
+#	BENCH_QUICK=1		a minute instead of five
+#	BENCH_PEERS=install	installs the tools that it is compared to where Debian has them
+
+BENCH := $B/bench
+BENCH_USES := 10 1000 10000
+BENCH_DRIVER := $(patsubst tools/%.c,$B/obj/tools/%.o,$(addprefix tools/bench/,\
+	bench.c results.c print.c chart.c subject.c empty.c recorder.c events.c attach.c rate.c peers.c))
+BENCH_TARGET := $(addprefix $(BENCH)/obj/,target.o loops.o loops_compiled_out.o marks.o marks_physical.o)
+BENCH_PROGRAMS := $(BENCH)/bench $(BENCH)/marks $(BENCH)/functions $(BENCH_USES:%=$(BENCH)/uses-%) \
+	$(if $(wildcard /usr/include/lttng/tracepoint.h /usr/include/*/lttng/tracepoint.h),$(BENCH)/lttng)
+BENCH_CC = $(CC) -D_GNU_SOURCE $(CSTD) -O2 -g -Wall -Wextra -Werror -Iinclude -Itools/bench
+
+.PHONY: bench bench-programs
+
+bench: packages
+	$(if $(filter install,$(BENCH_PEERS)),tools/bench/peers.sh --install)
+	+$(MAKE) --no-print-directory all bench-programs
+	BENCH_QUICK=$(BENCH_QUICK) tools/bench/bench.sh
+
+bench-programs: $(BENCH_PROGRAMS)
+
+$(BENCH)/bench: $(BENCH_DRIVER) $B/libproftrace.a
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+
+$(BENCH)/obj/%.o: tools/bench/%.c tools/bench/target.h include/proftrace.h
+	@mkdir -p $(@D)
+	$(BENCH_CC) -c $< -o $@
+
+$(BENCH)/obj/loops_compiled_out.o: tools/bench/loops.c tools/bench/target.h include/proftrace.h
+	@mkdir -p $(@D)
+	$(BENCH_CC) -DPROFTRACE_DISABLE -c $< -o $@
+
+$(BENCH)/obj/loops_functions.o: tools/bench/loops_functions.c tools/bench/target.h
+	@mkdir -p $(@D)
+	$(BENCH_CC) -pg -c $< -o $@
+
+$(BENCH)/obj/uses-%.c: tools/bench/uses.sh
+	@mkdir -p $(@D)
+	$< $* > $@
+
+$(BENCH)/obj/uses-%.o: $(BENCH)/obj/uses-%.c include/proftrace.h
+	$(BENCH_CC) -O1 -g0 -c $< -o $@
+
+$(BENCH)/marks: $(BENCH_TARGET)
+	$(CC) $^ -o $@ -lpthread
+
+$(BENCH)/uses-%: $(BENCH_TARGET) $(BENCH)/obj/uses-%.o
+	$(CC) $^ -o $@ -lpthread
+
+$(BENCH)/functions: $(addprefix $(BENCH)/obj/,target.o loops_functions.o)
+	$(CC) $^ -o $@
+
+$(BENCH)/lttng: $(addprefix $(BENCH)/obj/,target.o loops_lttng.o)
+	$(CC) $^ -o $@ -llttng-ust -ldl
+
+-include $(BENCH_DRIVER:.o=.d)

@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Runs the bench as root; called by `make bench`. BENCH_QUICK=1: fewer repetitions, a minute.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+as_root=
+if [ "$(id -u)" -ne 0 ]; then
+	command -v sudo >/dev/null || {
+		echo "bench: attaching needs root, and there is no sudo" >&2
+		exit 1
+	}
+	as_root=sudo
+fi
+quick=
+case ${BENCH_QUICK:-0} in 0 | '' | no) ;; *) quick=--quick ;; esac
+$as_root build/bench/bench $quick "$PWD/build/bench" >build/bench/table.tmp || exit
+mv build/bench/table.tmp build/bench/table.txt
+cat build/bench/table.txt
+echo
+echo "Every sample: build/bench/results.json. A picture: build/bench/chart.svg"

@@ -1,0 +1,164 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# tools/bench/peers.sh NAME DIRECTORY PROGRAM PID
+#
+# Has another tracer record the event of the target PID, a process of PROGRAM, into DIRECTORY. Prints
+# `ready 0` once it does (or `left out: <why>` and ends), works until its standard input ends, undoes
+# everything and prints what it knows of:
+#
+#	bytes N		written
+#	kept N		events that are in the recording
+#	lost N		events that are not
+#
+# tools/bench/peers.sh --install: installs those that Debian has.
+set -u
+
+packages='bpftrace lttng-tools liblttng-ust-dev uftrace linux-perf'
+
+if [ "${1:-}" = --install ]; then
+	as_root=
+	[ "$(id -u)" -eq 0 ] || as_root=sudo
+	$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=120 \
+		install --no-install-recommends $packages </dev/null >/dev/null 2>&1 ||
+		echo "bench: apt-get could not install all of: $packages" >&2
+	exit 0
+fi
+
+name=$1 dir=$2 program=$3 pid=$4
+# Ctrl-C reaches the bench, and its end ends our input: then everything is undone in order.
+trap '' INT
+rm -rf "$dir"
+mkdir -p "$dir" || exit 1
+
+left_out() {
+	echo "left out: $*"
+	rm -rf "$dir"
+	exit 0
+}
+
+need() { # COMMAND PACKAGE
+	command -v "$1" >/dev/null 2>&1 || left_out "$1 is not installed (package $2)"
+}
+
+ready() {
+	echo ready 0
+	while read -r _; do :; done
+}
+
+# `$1` appears in file `$2` while process `$3` lives.
+appears() {
+	for _ in $(seq 1 300); do
+		grep -q "$1" "$2" 2>/dev/null && return 0
+		kill -0 "$3" 2>/dev/null || return 1
+		sleep 0.05
+	done
+	return 1
+}
+
+size() {
+	find "$@" -type f -exec stat -c %s {} + | awk '{ sum += $1 } END { print "bytes", sum + 0 }'
+}
+
+# An asynchronous command of a script ignores SIGINT for good: env gives it back.
+interruptible() {
+	exec env --default-signal=INT "$@"
+}
+
+run_bpftrace() { # PROGRAM TEXT: not with -p, since that switches the markers on before it is attached
+	need bpftrace bpftrace
+	interruptible bpftrace -e "usdt:$program:prof_default:instant { $1 }" \
+		>"$dir/out" 2>"$dir/err" &
+	tracer=$!
+	appears '^Attaching' "$dir/out" $tracer || left_out "bpftrace: $(head -1 "$dir/err")"
+	ready
+	kill -INT $tracer
+	wait $tracer
+}
+
+run_perf() {
+	need perf linux-perf
+	mounted=
+	if [ ! -e /sys/kernel/tracing/uprobe_events ]; then
+		mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null ||
+			left_out "perf: tracefs cannot be mounted on /sys/kernel/tracing"
+		mounted=1
+	fi
+	perf="perf --buildid-dir $dir/buildid"
+	mkfifo "$dir/control" "$dir/answers"
+	if $perf buildid-cache --add "$program" 2>"$dir/err" &&
+		$perf probe -q sdt_prof_default:instant 2>"$dir/err"; then
+		# Enough memory for all, so that nothing is lost. It says when the event is enabled.
+		interruptible $perf record -N -m 32M -o "$dir/data" -e sdt_prof_default:instant \
+			-D -1 --control "fifo:$dir/control,$dir/answers" -p "$pid" >"$dir/out" 2>&1 &
+		tracer=$!
+		exec 3<>"$dir/control" 4<>"$dir/answers"
+		echo enable >&3
+		timeout 20 head -c 4 <&4 >"$dir/answer"
+		ready
+		kill -INT $tracer 2>/dev/null
+		wait $tracer
+		$perf probe -q -d 'sdt_prof_default:instant' 2>/dev/null
+		size "$dir/data"
+		sed -n 's/.*(\([0-9]*\) samples).*/kept \1/p' "$dir/out"
+	else
+		echo "left out: perf: $(head -1 "$dir/err")"
+	fi
+	[ -z "$mounted" ] || umount /sys/kernel/tracing
+}
+
+run_lttng() {
+	need lttng lttng-tools
+	[ -x "$program" ] || left_out "lttng: no headers when the target was built (package liblttng-ust-dev)"
+	daemon=
+	lttng="lttng --no-sessiond"
+	if ! $lttng list >/dev/null 2>&1; then
+		lttng-sessiond --no-kernel >"$dir/daemon" 2>&1 &
+		daemon=$!
+		for _ in $(seq 1 100); do
+			$lttng list >/dev/null 2>&1 && break
+			sleep 0.05
+		done
+	fi
+	session=proftrace-bench-$$
+	if {
+		$lttng create "$session" --output="$dir/trace" &&
+			$lttng enable-channel --userspace --num-subbuf=8 --subbuf-size=1M bench &&
+			$lttng enable-event --userspace --channel=bench 'proftrace_bench:*' &&
+			$lttng start
+	} >"$dir/out" 2>&1; then
+		ready
+		$lttng stop "$session" >"$dir/out" 2>&1
+		$lttng list "$session" | sed -n 's/.*Discarded events: \([0-9]*\).*/lost \1/p' | head -1
+		$lttng destroy "$session" >"$dir/out" 2>&1
+		size "$dir/trace"
+	else
+		echo "left out: lttng: $(tail -1 "$dir/out")"
+		$lttng destroy "$session" >"$dir/out" 2>&1
+	fi
+	if [ -n "$daemon" ]; then
+		kill $daemon
+		wait $daemon
+	fi
+}
+
+case $name in
+bpftrace-count)
+	run_bpftrace '@ = count();'
+	sed -n 's/^@: \([0-9]*\)$/kept \1/p' "$dir/out"
+	;;
+bpftrace-print)
+	run_bpftrace 'printf("%llu %d %s %llu\n", nsecs, tid, str(arg0), *arg5);'
+	size "$dir/out"
+	echo "kept $(grep -c '^[0-9]* [0-9]* ' "$dir/out")"
+	;;
+perf) run_perf ;;
+lttng) run_lttng ;;
+uftrace) # it starts the target itself: the bench does that
+	need uftrace uftrace
+	ready
+	size "$dir/data"
+	;;
+*) left_out "nobody knows how to run $name" ;;
+esac
+rm -rf "$dir"

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "recorder.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SETTLE_MS 60 /* from the first switch being on to recording being open */
+
+static void trace_path(const struct recorder *r, const char *end, char *path, size_t size)
+{
+	snprintf(path, size, "%s/trace%s", r->directory, end);
+}
+
+void recorder_json_path(const struct recorder *r, char *path, size_t size)
+{
+	trace_path(r, ".json", path, size);
+}
+
+int recorder_start(struct recorder *r, const char *directory, pid_t target, enum outputs outputs,
+		   const char *buffer)
+{
+	char pid[16], output[512], summary[512];
+	const char *const argv[] = {
+		"build/proftrace", "-q",    "-p", pid, "-o", output, "--buffer", buffer,
+		"--summary-json",  summary, NULL
+	};
+
+	memset(r, 0, sizeof(*r));
+	r->directory = directory;
+	r->outputs = outputs;
+	snprintf(pid, sizeof(pid), "%d", (int)target);
+	trace_path(r,
+		   outputs == OUT_BOTH	 ? ""
+		   : outputs == OUT_JSON ? ".json"
+					 : ".pftrace",
+		   output, sizeof(output));
+	trace_path(r, ".summary", summary, sizeof(summary));
+	return subject_start(&r->process, argv, 0, false);
+}
+
+/* The broker: the child of the recorder. */
+static pid_t child_of(pid_t parent)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	pid_t found = 0;
+
+	while (proc && !found && (entry = readdir(proc))) {
+		char path[300], state;
+		int pid, of;
+		FILE *stat;
+
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
+		stat = fopen(path, "re");
+		if (!stat)
+			continue;
+		if (fscanf(stat, "%d (%*[^)]) %c %d", &pid, &state, &of) == 3 && of == parent)
+			found = pid;
+		fclose(stat);
+	}
+	if (proc)
+		closedir(proc);
+	return found;
+}
+
+/* What the threads of a process have run so far. */
+static uint64_t cpu_of(pid_t pid)
+{
+	struct dirent *entry;
+	uint64_t sum = 0;
+	char path[300];
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	tasks = opendir(path);
+	while (tasks && (entry = readdir(tasks))) {
+		uint64_t ns;
+		FILE *file;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), "/proc/%d/task/%s/schedstat", (int)pid, entry->d_name);
+		file = fopen(path, "re");
+		if (!file)
+			continue;
+		if (fscanf(file, "%" SCNu64, &ns) == 1)
+			sum += ns;
+		fclose(file);
+	}
+	if (tasks)
+		closedir(tasks);
+	return sum;
+}
+
+/* Resident kilobytes of a process that do not belong to a BPF map. */
+static uint64_t resident_kb(pid_t pid)
+{
+	char path[64], line[1024];
+	bool of_map = false;
+	uint64_t sum = 0, kb;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/smaps", (int)pid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		/* The head of a mapping begins with its addresses, in lower-case digits. */
+		if (isxdigit((unsigned char)line[0]) && !isupper((unsigned char)line[0]))
+			of_map = strstr(line, "bpf-map") != NULL;
+		else if (!of_map && sscanf(line, "Rss: %" SCNu64, &kb) == 1)
+			sum += kb;
+	}
+	if (file)
+		fclose(file);
+	return sum;
+}
+
+int recorder_ready(struct recorder *r, struct subject *target)
+{
+	uint64_t at;
+	int error = subject_ask(target, "wait 1");
+
+	if (error)
+		return error;
+	if (sscanf(target->line, "at %" SCNu64, &at) != 1 || !at)
+		return -ETIMEDOUT;
+	bench_sleep(SETTLE_MS);
+	r->ready_cpu_ns = cpu_of(r->process.pid) + cpu_of(child_of(r->process.pid));
+	return 0;
+}
+
+static uint64_t field(const char *text, const char *name)
+{
+	char key[64];
+	const char *at;
+
+	snprintf(key, sizeof(key), "\"%s\": ", name);
+	at = strstr(text, key);
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+static int read_account(const struct recorder *r, struct recorded *ret)
+{
+	char path[512], text[8192];
+	FILE *file;
+	size_t n;
+
+	trace_path(r, ".summary", path, sizeof(path));
+	file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	n = fread(text, 1, sizeof(text) - 1, file);
+	text[n] = '\0';
+	fclose(file);
+	unlink(path);
+	ret->marked = field(text, "marked");
+	ret->written = field(text, "written");
+	ret->lost = field(text, "lost_total");
+	return ret->marked ? 0 : -ENODATA;
+}
+
+static uint64_t size_of_traces(const struct recorder *r, bool keep)
+{
+	static const char *const ends[] = { ".pftrace", ".json" };
+	uint64_t sum = 0;
+	struct stat st;
+	char path[512];
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		trace_path(r, ends[i], path, sizeof(path));
+		if (stat(path, &st))
+			continue;
+		sum += st.st_size;
+		if (!keep)
+			unlink(path);
+	}
+	return sum;
+}
+
+int recorder_stop(struct recorder *r, bool keep, struct recorded *ret)
+{
+	pid_t broker = child_of(r->process.pid);
+	struct rusage usage = { 0 };
+	int status, error;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->mapped_mb = (resident_kb(r->process.pid) + resident_kb(broker)) / 1024.0;
+	kill(r->process.pid, SIGINT);
+	status = subject_end(&r->process, &usage);
+	/* With its children: it has waited for the broker. */
+	ret->cpu_ns = (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000ull +
+		      (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000ull;
+	ret->cpu_ns -= r->ready_cpu_ns < ret->cpu_ns ? r->ready_cpu_ns : ret->cpu_ns;
+	ret->bytes = size_of_traces(r, keep);
+	error = read_account(r, ret);
+	return WIFEXITED(status) && !WEXITSTATUS(status) ? error : -ECHILD;
+}

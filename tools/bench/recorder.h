@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* proftrace itself, recording a target. */
+#ifndef BENCH_RECORDER_H
+#define BENCH_RECORDER_H
+
+#include "subject.h"
+
+enum outputs {
+	OUT_PERFETTO = 1,
+	OUT_JSON = 2,
+	OUT_BOTH = 3
+};
+
+struct recorder {
+	struct subject process;
+	enum outputs outputs;
+	uint64_t ready_cpu_ns; /* used until recorder_ready() */
+	const char *directory;
+};
+
+struct recorded {
+	uint64_t marked, written, lost, bytes;
+	uint64_t cpu_ns; /* recorder and broker, from ready to their end */
+	double mapped_mb; /* resident beside the ring buffer, both processes, at the end of the load */
+};
+
+/* Starts it with standard error going nowhere; `directory` is where the traces lie for a while. */
+int recorder_start(struct recorder *r, const char *directory, pid_t target, enum outputs outputs,
+		   const char *buffer);
+/* Returns when the target's markers are on and recorded. */
+int recorder_ready(struct recorder *r, struct subject *target);
+/* Interrupts it, waits for its end, reads the account and removes the traces unless `keep`. */
+int recorder_stop(struct recorder *r, bool keep, struct recorded *ret);
+/* The path of the trace in JSON. */
+void recorder_json_path(const struct recorder *r, char *path, size_t size);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The parts of the bench. Each adds its samples of one repetition. */
+#ifndef BENCH_SECTIONS_H
+#define BENCH_SECTIONS_H
+
+#include "results.h"
+
+struct bench {
+	struct results results;
+	char directory[400]; /* absolute: what is made for the bench lies there */
+	bool quick;
+	unsigned repetition; /* from 0 */
+};
+
+#define SECTION_PHYSICAL "What an event could cost: ns"
+#define SECTION_OFF	 "A marker that nobody records: ns per event"
+#define SECTION_ON	 "A marker that is recorded: ns per event in the program"
+#define SECTION_ATTACH	 "Attaching to programs with few and many uses of markers"
+#define SECTION_RATE	 "The recorder"
+#define SECTION_PEERS	 "Beside others: an instant with one integer"
+
+int measure_physical(struct bench *b);
+int measure_events(struct bench *b);
+int measure_attach(struct bench *b);
+int measure_rate(struct bench *b);
+int measure_peers(struct bench *b);
+
+#endif

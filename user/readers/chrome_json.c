@@ -4,9 +4,6 @@
  * traceEvents. yajl takes the JSON apart as it comes; an object is collected field by field and handed
  * on when its brace closes.
  *
- * yajl gathers a string of any length in memory before it tells it, so it is not told all: only so
- * many bytes of a string are passed on (some producers put megabytes into one).
- *
  * A file may end anywhere: then it was cut, and what was whole has been read. Where it goes on but
  * makes no sense it is an error.
  */
@@ -19,16 +16,11 @@
 
 #include "readers/chrome_internal.h"
 #include "readers/input.h"
+#include "readers/json_filter.h"
 #include "readers/number.h"
 
 enum {
 	MAX_DEPTH = 64,
-	/*
-	 * Of a string, as written, that yajl is given. Even of escape sequences alone, six bytes for
-	 * one, this is more than READ_MAX_STRING: what is cut here is seen to be cut there.
-	 */
-	MAX_STRING_BYTES = 16384,
-	MAX_NUMBER_BYTES = 1024,
 };
 
 enum where {
@@ -57,15 +49,21 @@ enum field {
 	FIELD_EVENTS,
 };
 
+#define FIELD(key, field)                   \
+	{                                   \
+		key, sizeof(key) - 1, field \
+	}
 static const struct {
 	const char *key;
+	size_t length;
 	enum field field;
 } fields[] = {
-	{ "ph", FIELD_PHASE },	   { "ts", FIELD_TS },	   { "dur", FIELD_DUR },
-	{ "pid", FIELD_PID },	   { "tid", FIELD_TID },   { "name", FIELD_NAME },
-	{ "cat", FIELD_CATEGORY }, { "id", FIELD_ID },	   { "id2", FIELD_ID2 },
-	{ "s", FIELD_SCOPE },	   { "args", FIELD_ARGS },
+	FIELD("ph", FIELD_PHASE),     FIELD("ts", FIELD_TS),	 FIELD("dur", FIELD_DUR),
+	FIELD("pid", FIELD_PID),      FIELD("tid", FIELD_TID),	 FIELD("name", FIELD_NAME),
+	FIELD("cat", FIELD_CATEGORY), FIELD("id", FIELD_ID),	 FIELD("id2", FIELD_ID2),
+	FIELD("s", FIELD_SCOPE),      FIELD("args", FIELD_ARGS),
 };
+#undef FIELD
 
 /* An open list or dictionary within args. */
 struct level {
@@ -89,12 +87,7 @@ struct parser {
 	char path[READ_MAX_NAME];
 	size_t path_length;
 
-	/* The bytes on their way to yajl. */
-	bool in_string;
-	unsigned escape; /* bytes of an escape sequence still to come */
-	bool escape_start;
-	bool drop;
-	size_t token; /* bytes of this string or number so far */
+	struct json_filter filter;
 	struct draft draft;
 };
 
@@ -339,7 +332,7 @@ static int on_key(void *context, const unsigned char *bytes, size_t length)
 	} else if (p->where == IN_EVENT) {
 		p->c.fields.any = true;
 		for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-			if (strlen(fields[i].key) == length && !memcmp(fields[i].key, text, length))
+			if (fields[i].length == length && !memcmp(fields[i].key, text, length))
 				p->field = fields[i].field;
 		}
 	}
@@ -502,55 +495,21 @@ static int feed(struct parser *p, const uint8_t *bytes, size_t size, uint64_t of
 	return yajl_problem(p, offset + used - (used > 0));
 }
 
-/*
- * Follows a string byte by byte and tells whether yajl is to see this one. What is left out are whole
- * characters or escape sequences, so that what yajl sees stays a string.
- */
-static bool pass(struct parser *p, uint8_t byte)
-{
-	p->token++;
-	if (p->escape_start) {
-		p->escape_start = false;
-		p->escape = byte == 'u' ? 4 : 0;
-		return !p->drop;
-	}
-	if (p->escape) {
-		p->escape--;
-		return !p->drop;
-	}
-	if (byte == '"') {
-		p->in_string = false;
-		p->token = 0;
-		return true;
-	}
-	p->drop = p->token > MAX_STRING_BYTES;
-	p->escape_start = byte == '\\';
-	return !p->drop;
-}
-
 static int feed_all(struct parser *p, const uint8_t *bytes, size_t size, uint64_t offset)
 {
-	size_t i, first = 0;
+	enum json_fate fate;
+	size_t at, n;
 	int error = 0;
 
-	for (i = 0; i < size && !error; i++) {
-		uint8_t byte = bytes[i];
-
-		if (p->in_string) {
-			if (pass(p, byte))
-				continue;
-			error = feed(p, bytes + first, i - first, offset + first);
-			first = i + 1;
-		} else if (byte == '"') {
-			p->in_string = true;
-			p->token = 0;
-		} else if (byte <= ' ' || strchr(",:[]{}", byte)) {
-			p->token = 0;
-		} else if (++p->token > MAX_NUMBER_BYTES) {
-			return reader_fail(p->error, -EBADMSG, offset + i, "a number without end");
-		}
+	for (at = 0; at < size && !error; at += n) {
+		n = json_filter(&p->filter, bytes + at, size - at, &fate);
+		if (fate == JSON_PASS)
+			error = feed(p, bytes + at, n, offset + at);
+		else if (fate == JSON_TOO_LONG)
+			error = reader_fail(p->error, -EBADMSG, offset + at,
+					    "a number without end");
 	}
-	return error ? error : feed(p, bytes + first, size - first, offset + first);
+	return error;
 }
 
 static int cut(struct parser *p, uint64_t offset)
@@ -563,9 +522,11 @@ static int cut(struct parser *p, uint64_t offset)
 static int read_all(struct parser *p, struct input *in)
 {
 	uint64_t offset;
-	int error = input_want(in, 3);
+	int error = 0;
 
-	if (!error && input_available(in) >= 3 && !memcmp(input_bytes(in), "\xef\xbb\xbf", 3))
+	/* An error comes again. */
+	if (!input_want(in, 3) && input_available(in) >= 3 &&
+	    !memcmp(input_bytes(in), "\xef\xbb\xbf", 3))
 		input_consume(in, 3); /* a byte order mark */
 	while (!error) {
 		error = input_want(in, 1);
@@ -622,9 +583,11 @@ int chrome_json_read_input(struct input *in, const struct reader_sink *sink,
 			error = finish_error;
 		yajl_free(p->yajl);
 	}
-	if (!error && p->c.n_objects && p->c.n_objects == p->c.n_refused)
+	if (!error && p->c.n_objects && p->c.n_objects == p->c.n_refused) {
+		ret_error->truncated = false;
 		error = reader_fail(ret_error, -EBADMSG, 0,
 				    "none of the objects in its array is a trace event");
+	}
 	chrome_slices_free(&p->c);
 	chrome_events_free(&p->c);
 	free(p);

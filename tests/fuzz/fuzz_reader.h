@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the fuzzers of both readers do: the bytes as a file, through the reader and the timeline. The
+ * account must add up whatever the file says: each mark became a fact or was counted as lost.
+ */
+#ifndef PROFTRACE_TESTS_FUZZ_READER_H
+#define PROFTRACE_TESTS_FUZZ_READER_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "handlers/stats.h"
+#include "readers/reader.h"
+#include "timeline/timeline.h"
+
+typedef int fuzz_read(int fd, const struct reader_sink *sink, struct reader_error *ret_error);
+
+static void must(bool good, const char *what)
+{
+	if (good)
+		return;
+	fprintf(stderr, "%s\n", what);
+	abort();
+}
+
+static int fuzz_event(void *context, const struct event *event)
+{
+	unsigned i;
+
+	must(event->n_args <= EVENT_MAX_ARGS, "too many arguments");
+	for (i = 0; i < event->n_args; i++) {
+		const struct arg *arg = &event->args[i];
+
+		must(arg->type >= ARG_INT && arg->type <= ARG_NULL, "an argument without a type");
+		must(arg->type != ARG_STRING || strlen(arg->s) == arg->length, "a string's length");
+		must(arg->key || event->kind == EVENT_COUNTER, "an argument without a key");
+	}
+	return timeline_event(context, event);
+}
+
+static int fuzz_file(const uint8_t *bytes, size_t size, fuzz_read *read_file)
+{
+	struct names *names = names_new(256);
+	struct account account = { 0 };
+	struct timeline *timeline = timeline_new(names, &account, 0);
+	struct handler *stats = stats_handler_new();
+	const struct reader_sink sink = { fuzz_event, timeline, names, &account };
+	struct reader_error error = { 0 };
+	int fd = memfd_create("trace", MFD_CLOEXEC);
+	int status;
+
+	must(timeline && stats && fd >= 0, "nothing to start with");
+	must(!timeline_add_handler(timeline, stats), "no handler");
+	must(write(fd, bytes, size) == (ssize_t)size && !lseek(fd, 0, SEEK_SET), "no file");
+	status = read_file(fd, &sink, &error);
+	must(!status || error.message[0], "an error without a word");
+	must(!error.truncated || !status, "cut and an error");
+	must(account.marked == account.written + account_lost(&account), "the account");
+	close(fd);
+	timeline_finish(timeline, 0);
+	timeline_free(timeline);
+	stats->ops->free(stats);
+	names_free(names);
+	return 0;
+}
+
+#endif

@@ -14,17 +14,21 @@ SEC("uprobe.s")
 int executes(struct pt_regs *ctx)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	__u64 reason = bpf_get_attach_cookie(ctx);
 	struct record_hold *r;
 	struct hold_wait w;
-	/* Read at once: a choice between registers is not for the verifier. */
-	volatile __u64 first = ARG(ctx, 1), second = ARG(ctx, 2);
+	__u64 reason, first, second;
 
 	if (!recording || !follow_children || !traced_flags(tgid))
 		return 0;
-	r = hold_reserve(&w, reason);
+	reason = bpf_get_attach_cookie(ctx);
+	r = hold_reserve(ctx, &w, reason);
 	if (!r)
 		return 0;
+	/* Read at once: a choice between registers is not for the verifier. */
+	first = ARG(ctx, 1);
+	second = ARG(ctx, 2);
+	barrier_var(first);
+	barrier_var(second);
 	if (reason != HOLD_EXECVE)
 		r->fd = first;
 	if (reason != HOLD_FEXECVE &&

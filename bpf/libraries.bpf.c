@@ -15,7 +15,7 @@ int libraries_changed(struct pt_regs *ctx)
 
 	if (!recording || !traced_flags(tgid))
 		return 0;
-	r = hold_reserve(&w, HOLD_LIBRARIES);
+	r = hold_reserve(ctx, &w, HOLD_LIBRARIES);
 	if (r)
 		hold(r, &w);
 	return 0;

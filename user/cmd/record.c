@@ -169,6 +169,7 @@ static int command_status(const struct recording *r)
 
 static void clean_up(struct recording *r)
 {
+	command_abandon(&r->command);
 	capture_free(r->capture);
 	timeline_free(r->timeline);
 	outputs_free(r);

@@ -70,6 +70,7 @@ int command_go(struct command *c, const char *name, struct failure *f)
 	if (write(c->go, "g", 1) != 1)
 		error = -errno;
 	close(c->go);
+	c->go = -1;
 	/* Closed by a successful exec. */
 	do
 		n = read(c->failed, &error, sizeof(error));
@@ -83,6 +84,17 @@ int command_go(struct command *c, const char *name, struct failure *f)
 	if (error == ENOENT)
 		failure_hint(f, "is it in PATH? sudo may set its own");
 	return -error;
+}
+
+void command_abandon(struct command *c)
+{
+	if (c->pid <= 0 || c->go < 0)
+		return;
+	close(c->go);
+	close(c->failed);
+	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	c->go = -1;
 }
 
 /* As execvp() finds it. */

@@ -19,6 +19,9 @@ int command_fork(char *const argv[], int nice, struct command *ret_command, stru
 /* Lets it execute its program. Returns 0 once it has, or negative errno if it could not. */
 int command_go(struct command *command, const char *name, struct failure *f);
 
+/* Ends a child that was never let go: it holds copies of our descriptors. */
+void command_abandon(struct command *command);
+
 /*
  * The files that running `name` can be expected to bring: the program itself (or the interpreter its
  * #! names), its dynamic linker, and that of this program. Returns how many were opened.

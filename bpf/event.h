@@ -73,8 +73,8 @@ enum {
 	HOLD_SLOTS = 256,
 };
 
-#define NAME_NONE 0		   /* no name belongs to this mark */
-#define NAME_FAR  ((__s32)1 << 31) /* too far from its site to be static: not known */
+#define NAME_NONE 0		    /* no name belongs to this mark */
+#define NAME_FAR  (-0x7fffffff - 1) /* too far from its site to be static: not known */
 
 struct record {
 	__u64 ts;   /* CLOCK_MONOTONIC, ns */

@@ -7,6 +7,7 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 /* Between so many records, held threads are looked after: they wait for us. */
@@ -141,11 +142,10 @@ static bool take_args(struct capture *c, const struct record *r, size_t size,
 		c->unreadable_args++;
 		return true;
 	}
+	if (size < offsetof(struct record_full, args.values) + n * sizeof(uint64_t))
+		return false;
 	if (size < sizeof(*full)) {
-		/* Two values at most, and no strings. */
-		s.from = s.end;
-		if (n > 2)
-			return false;
+		s.from = s.end; /* a short record has no strings */
 	} else {
 		s.from += full->args.name_length;
 		if (full->args.name_length > size - sizeof(*full))
@@ -208,6 +208,7 @@ static bool take_operands(struct capture *c, const struct record *r, struct even
 static bool decode_mark(struct capture *c, const struct record *r, size_t size, struct event *e)
 {
 	const struct record_full *full = (const struct record_full *)r;
+	bool has_keys = size >= offsetof(struct record_full, args.values);
 	bool copied = r->flags & (RECORD_NAME_COPIED | RECORD_NAME_UNREADABLE);
 	const struct marker *marker;
 	const struct site *site;
@@ -218,13 +219,13 @@ static bool decode_mark(struct capture *c, const struct record *r, size_t size, 
 	site = &c->sites[r->site];
 	e->category = site->category;
 	e->level = r->level;
-	marker = marker_of(c, r, size > sizeof(struct record_plain) ? full->args.keys : NAME_NONE);
+	marker = marker_of(c, r, has_keys ? full->args.keys : NAME_NONE);
 	c->unreadable_names += marker->unreadable;
 	e->name = copied ? copied_name(c, r, size) : marker->name;
-	if (size > sizeof(struct record_plain) && (r->types & 15) &&
-	    !take_args(c, r, size, marker, e))
+	if (has_keys && (r->types & 15) && !take_args(c, r, size, marker, e))
 		return false;
-	if (size > sizeof(*r) && r->kind > RECORD_INSTANT && !take_operands(c, r, e))
+	if (size >= sizeof(struct record_plain) && r->kind > RECORD_INSTANT &&
+	    !take_operands(c, r, e))
 		return false;
 	if (!e->name && e->kind != EVENT_END && e->kind != EVENT_FLOW_OUT &&
 	    e->kind != EVENT_FLOW_IN && e->kind != EVENT_STEP) {
@@ -324,7 +325,7 @@ int decode_record(void *context, void *data, size_t size)
 {
 	struct capture *c = context;
 
-	if (++c->since_holds >= LOOK_AT_HOLDS) {
+	if (c->holds && ++c->since_holds >= LOOK_AT_HOLDS) {
 		c->since_holds = 0;
 		ring_buffer__consume(c->holds);
 	}

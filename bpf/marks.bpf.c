@@ -13,6 +13,7 @@
 #define META_TYPE(meta, i) ((meta) >> (8 + 4 * (i)) & 15)
 #define META_NAME_DYNAMIC  (1ull << 32)
 #define META_HAS_STRINGS   (1ull << 33)
+#define META_IN_REGISTERS  (1ull << 34)
 
 /*
  * Since 6.13 a program whose frame takes 64 bytes or more does not run on the thread's stack but on
@@ -121,7 +122,14 @@ static __always_inline bool emit_small(struct pt_regs *ctx, const struct mark *m
 	r->keys = distance(ARG(ctx, 5), m->ip);
 	r->name_length = 0;
 	r->values[1] = 0;
-	error = bpf_probe_read_user(r->values, n < 2 ? 8 : 16, (void *)ARG(ctx, 6));
+	if (m->meta & META_IN_REGISTERS) {
+		r->ops.b = 0;
+		r->values[0] = ARG(ctx, 4);
+		r->values[1] = ARG(ctx, 6);
+		error = 0;
+	} else {
+		error = bpf_probe_read_user(r->values, n < 2 ? 8 : 16, (void *)ARG(ctx, 6));
+	}
 	fill_head(&r->head, ctx, m);
 	if (error)
 		r->head.flags |= RECORD_ARGS_UNREADABLE;
@@ -210,7 +218,11 @@ static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m)
 			offset = (__u32)name;
 		}
 	}
-	if (n && bpf_probe_read_user(s->rec.args.values, n * sizeof(__u64), (void *)ARG(ctx, 6))) {
+	if (m->meta & META_IN_REGISTERS && n <= 2) {
+		s->rec.args.values[0] = ARG(ctx, 4);
+		s->rec.args.values[1] = ARG(ctx, 6);
+	} else if (n && bpf_probe_read_user(s->rec.args.values, n * sizeof(__u64),
+					    (void *)ARG(ctx, 6))) {
 		flags |= RECORD_ARGS_UNREADABLE;
 		n = 0;
 	}
@@ -225,6 +237,8 @@ static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m)
 	}
 	s->rec.args.keys = distance(ARG(ctx, 5), m->ip);
 	fill_operands(&s->rec.ops, ctx);
+	if (m->meta & META_IN_REGISTERS)
+		s->rec.ops.b = 0;
 	fill_head(&s->rec.head, ctx, m);
 	s->rec.head.flags = flags;
 	offset &= STRING_AREA - 1;

@@ -3,6 +3,7 @@
 #	make            build/proftrace
 #	make demo       record a real program, end with a trace and a table
 #	make test       every test (`make check` does not look for packages)
+#	make test-kernels  tests inside other kernels, emulated; downloads them
 #	make samples    the programs with markers in tools/samples
 #	make man        the manual pages in build/man
 #	make install    program, header, manual pages; DESTDIR and PREFIX as usual. make uninstall
@@ -36,7 +37,7 @@ OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $B/obj/gen/perfetto_trace.pb-c.o
 ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $B/asan/gen/perfetto_trace.pb-c.o
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check unit samples man install uninstall fuzz clean format check-format packages
+.PHONY: all demo test check test-kernels unit samples man install uninstall fuzz clean format check-format packages
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -225,6 +226,12 @@ test: packages
 
 check: all samples man $(UNIT) $(FUZZ) $(TEST_PROGRAMS) $B/tests/tools/canon
 	TEST_TIMEOUT=900 tests/run.sh tests/style.sh tests/header/matrix.sh $(UNIT) tests/fuzz/run.sh $(INTEGRATION)
+
+# KERNELS: which of the guests in tests/kernels/run.sh; all without.
+test-kernels:
+	tools/packages.sh --kernels
+	+$(MAKE) --no-print-directory all $(TEST_PROGRAMS) $B/tests/tools/canon
+	tests/kernels/run.sh $(KERNELS)
 
 packages:
 	tools/packages.sh

@@ -70,7 +70,7 @@ enum {
 	MAX_STRING = 256, /* bytes of a string value that are kept */
 	COMM_SIZE = 16,
 	ACCOUNT_CPUS = 512,
-	HOLD_SLOTS = 256,
+	HOLD_SLOTS = 1024, /* more than the ring buffer of holds has room for */
 };
 
 #define NAME_NONE 0		    /* no name belongs to this mark */
@@ -93,7 +93,8 @@ enum record_flags {
 	RECORD_NAME_UNREADABLE = 2,
 	RECORD_ARGS_UNREADABLE = 4, /* the array of values could not be read: no arguments */
 	RECORD_NAME_CUT = 8,
-	RECORD_WATCHED = 16, /* FORK: the child's markers are not recorded yet, only watched */
+	RECORD_CLOSES_INNER = 32, /* END: what is open inside of it has no END of its own */
+	RECORD_WATCHED = 16,	  /* FORK: the child's markers are not recorded yet, only watched */
 };
 
 struct record_operands {

@@ -40,6 +40,7 @@ struct mark {
 	__u32 site;
 	__u32 level;
 	__u8 kind;
+	__u8 flags;
 };
 
 struct record_small {
@@ -68,7 +69,7 @@ static __always_inline void fill_head(struct record *head, struct pt_regs *ctx,
 	head->name = distance(ARG(ctx, 1), m->ip);
 	head->types = (__u32)m->meta;
 	head->kind = m->kind;
-	head->flags = 0;
+	head->flags = m->flags;
 	head->level = m->level;
 	/* A slice begins after our own work and ends before it. */
 	head->ts = m->ts ? m->ts : bpf_ktime_get_ns();
@@ -240,7 +241,7 @@ static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m)
 	if (m->meta & META_IN_REGISTERS)
 		s->rec.ops.b = 0;
 	fill_head(&s->rec.head, ctx, m);
-	s->rec.head.flags = flags;
+	s->rec.head.flags |= flags;
 	offset &= STRING_AREA - 1;
 	return !bpf_ringbuf_output(&records, s, sizeof(s->rec) + offset, m->wakeup);
 }
@@ -308,7 +309,7 @@ __noinline int find_token(struct thread_state *st, __u64 token, __u64 levels)
  * token that is the innermost level, unless that one belongs to a scope or an object, which only its
  * own END may close. With a token it is the level of that token; those above it never got an END.
  */
-static __always_inline int close_slice(struct thread_state *st, __u64 token)
+static __always_inline int close_slice(struct thread_state *st, __u64 token, __u8 *flags)
 {
 	__u32 level = st->depth - 1;
 
@@ -335,6 +336,7 @@ static __always_inline int close_slice(struct thread_state *st, __u64 token)
 			return -1;
 		}
 		level = found & (MAX_NESTING - 1);
+		*flags = RECORD_CLOSES_INNER;
 	}
 	st->depth = level;
 	if (!(st->recorded & 1ull << level)) {
@@ -383,16 +385,16 @@ int mark(struct pt_regs *ctx)
 	if (m.kind == RECORD_BEGIN)
 		level = open_slice(st, ARG(ctx, 3));
 	else if (m.kind == RECORD_END)
-		level = close_slice(st, ARG(ctx, 3));
+		level = close_slice(st, ARG(ctx, 3), &m.flags);
 	else
 		level = st->depth;
 	if (level < 0)
 		return 0;
 	m.level = level;
 
-	/* Asking how full the buffer is costs something: every 64th mark of a CPU does. */
+	/* Asking how full the buffer is costs something: few marks of a CPU do. */
 	m.wakeup = BPF_RB_NO_WAKEUP;
-	if (!(marks & 63) && bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
+	if (!(marks & query_mask) && bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
 		m.wakeup = BPF_RB_FORCE_WAKEUP;
 
 	if (st->lost)

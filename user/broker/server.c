@@ -56,7 +56,7 @@ static int trace(const struct loaded_programs *programs, const struct request *r
 	 * From now on its exit takes it out of the map. If it was gone before, nobody would, and the
 	 * next process of that number were traced.
 	 */
-	if (!error && !process_birth(directory)) {
+	if (!error && !process_alive(directory)) {
 		bpf_map_delete_elem(programs->traced_fd, &pid);
 		error = failure_set(f, -ESRCH, "the process has ended", "", "");
 	}

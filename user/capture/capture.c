@@ -180,7 +180,7 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 	if (!marked)
 		return -ENOENT;
 	process_add(c, pid);
-	process_names(c, &target);
+	process_names(c, &target, true);
 	/* All sites are in place: from here on the marks of all its threads count, at one moment. */
 	error = broker_trace(c->broker, &target, TRACED_WATCH | TRACED_MARKS, f);
 	if (error)
@@ -214,7 +214,7 @@ int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, s
 	if (error)
 		return error;
 	process_add(c, pid);
-	process_names(c, &target);
+	process_names(c, &target, false);
 	return broker_trace(c->broker, &target, TRACED_WATCH | TRACED_MARKS, f);
 }
 
@@ -305,6 +305,7 @@ void capture_account(const struct capture *c, struct account *a)
 	a->other_names += names_count(c->options.names)->capped;
 	a->kernel_events_lost += account_sum(c, ACCOUNT_KERNEL_FULL);
 	a->processes_not_followed += account_sum(c, ACCOUNT_PROCESSES);
+	a->files_refused += c->refused;
 	a->attached_late += c->late + account_sum(c, ACCOUNT_HOLD_TIMEOUT);
 }
 

@@ -50,6 +50,24 @@ struct strings {
 	char *to, *to_end;
 };
 
+/* A cut may go through a character: how many bytes the whole ones have. */
+static size_t whole_characters(const char *bytes, size_t length)
+{
+	size_t n = length;
+
+	while (n && length - n < 3 && ((unsigned char)bytes[n - 1] & 0xc0) == 0x80)
+		n--;
+	/* Only what begins a character and misses some of it goes: anything else is not our cut. */
+	if (n && (unsigned char)bytes[n - 1] >= 0xc2) {
+		unsigned char first = bytes[n - 1];
+		size_t whole = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+
+		if (length - (n - 1) < whole)
+			return n - 1;
+	}
+	return length;
+}
+
 static bool take_string(struct capture *c, struct strings *s, uint64_t length, struct arg *arg)
 {
 	bool changed = false;
@@ -58,7 +76,8 @@ static bool take_string(struct capture *c, struct strings *s, uint64_t length, s
 		return false;
 	arg->type = ARG_STRING;
 	arg->s = s->to;
-	arg->length = text_clean(s->to, s->to_end - s->to, s->from, length, &changed);
+	arg->length = text_clean(s->to, s->to_end - s->to, s->from,
+				 arg->cut ? whole_characters(s->from, length) : length, &changed);
 	c->repaired_strings += changed;
 	s->to += arg->length + 1;
 	s->from += length;
@@ -167,6 +186,7 @@ static bool take_args(struct capture *c, const struct record *r, size_t size,
 static const struct name *copied_name(struct capture *c, const struct record *r, size_t size)
 {
 	const struct record_full *full = (const struct record_full *)r;
+	const char *name = (const char *)r + sizeof(*full);
 
 	if (size < sizeof(*full) || !(r->flags & RECORD_NAME_COPIED) ||
 	    full->args.name_length > size - sizeof(*full)) {
@@ -175,8 +195,11 @@ static const struct name *copied_name(struct capture *c, const struct record *r,
 	}
 	/* The kernel cut it already, so the names' own count does not see it. */
 	c->cut_strings += (r->flags & RECORD_NAME_CUT) != 0;
-	return names_intern(c->options.names, (const char *)r + sizeof(*full),
-			    full->args.name_length, MAX_NAME);
+	return names_intern(c->options.names, name,
+			    r->flags & RECORD_NAME_CUT
+				    ? whole_characters(name, full->args.name_length)
+				    : full->args.name_length,
+			    MAX_NAME);
 }
 
 static bool take_operands(struct capture *c, const struct record *r, struct event *e)
@@ -219,6 +242,7 @@ static bool decode_mark(struct capture *c, const struct record *r, size_t size, 
 	site = &c->sites[r->site];
 	e->category = site->category;
 	e->level = r->level;
+	e->closes_inner = r->flags & RECORD_CLOSES_INNER;
 	marker = marker_of(c, r, has_keys ? full->args.keys : NAME_NONE);
 	c->unreadable_names += marker->unreadable;
 	e->name = copied ? copied_name(c, r, size) : marker->name;

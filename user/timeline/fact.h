@@ -58,13 +58,6 @@ struct track {
 	bool is_double;		       /* COUNTER: the type of its first value, informative */
 };
 
-/* Why a slice ended otherwise than by its own END. */
-enum end_reason {
-	END_NORMAL = 0,
-	END_LOST,	/* its END was lost: it ended somewhere before this time */
-	END_UNFINISHED, /* its thread or process ended, or executed another program */
-};
-
 struct fact {
 	enum fact_kind kind;
 	enum event_scope scope;	    /* INSTANT */

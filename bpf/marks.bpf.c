@@ -313,31 +313,38 @@ static __always_inline int close_slice(struct thread_state *st, __u64 token, __u
 {
 	__u32 level = st->depth - 1;
 
+	int found = -1;
+
 	if (st->too_deep) {
-		st->too_deep--;
-		account_add(ACCOUNT_TOO_DEEP);
-		return -1;
-	}
-	if (!st->depth) {
+		/* Its own END brings a scope back from however many BEGINs that never got one. */
+		if (token)
+			found = find_token(st, token, ~0ull);
+		if (found < 0) {
+			st->too_deep--;
+			account_add(ACCOUNT_TOO_DEEP);
+			return -1;
+		}
+		st->too_deep = 0;
+	} else if (!st->depth) {
 		account_add(ACCOUNT_CUT);
 		return -1;
-	}
-	level &= MAX_NESTING - 1;
-	if (st->token[level] != token) {
-		int found;
-
+	} else if (st->token[level & (MAX_NESTING - 1)] != token) {
 		if (!token) {
 			account_add(ACCOUNT_UNMATCHED);
 			return -1;
 		}
+		level &= MAX_NESTING - 1;
 		found = find_token(st, token, (1ull << level) - 1);
 		if (found < 0) {
 			account_add(ACCOUNT_CUT);
 			return -1;
 		}
-		level = found & (MAX_NESTING - 1);
+	}
+	if (found >= 0) {
+		level = found;
 		*flags = RECORD_CLOSES_INNER;
 	}
+	level &= MAX_NESTING - 1;
 	st->depth = level;
 	if (!(st->recorded & 1ull << level)) {
 		account_add(ACCOUNT_BEGIN_LOST);

@@ -87,6 +87,30 @@ bool process_alive(int directory)
 	return tgid == pid && state != 'Z' && state != 'X';
 }
 
+/* A line of /proc/PID/status as a number. The kernel escapes newlines in names: lines are its own. */
+static long status_number(int directory, const char *line)
+{
+	char text[1024];
+	const char *at;
+	ssize_t n;
+	int fd = openat(directory, "status", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	at = strstr(text, line);
+	return at ? strtol(at + strlen(line), NULL, 10) : -1;
+}
+
+pid_t process_parent(int directory)
+{
+	long parent = status_number(directory, "\nPPid:\t");
+
+	return parent > 0 ? parent : 0;
+}
+
 int process_directory(const struct broker_target *target, struct failure *f)
 {
 	char path[32], object[16];

@@ -103,6 +103,8 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	struct broker_config config = {
 		.buffer_bytes = options->buffer_bytes,
 		.follow_children = options->follow_children,
+		.pids = options->pids,
+		.n_pids = options->n_pids,
 	};
 	struct capture *c = calloc(1, sizeof(*c));
 	int error;
@@ -213,9 +215,12 @@ int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, s
 	}
 	if (error)
 		return error;
+	error = broker_trace(c->broker, &target, TRACED_WATCH | TRACED_MARKS, f);
+	if (error)
+		return error;
 	process_add(c, pid);
 	process_names(c, &target, false);
-	return broker_trace(c->broker, &target, TRACED_WATCH | TRACED_MARKS, f);
+	return 0;
 }
 
 int capture_epoll_fd(const struct capture *c)

@@ -21,6 +21,8 @@ struct capture;
 struct capture_options {
 	uint64_t buffer_bytes;
 	bool follow_children;
+	const pid_t *pids; /* that capture_attach() will be called for */
+	unsigned n_pids;
 	/* -D: globs of domain names; a leading ! excludes. */
 	const char *const *domains;
 	unsigned n_domains;

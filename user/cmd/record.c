@@ -97,6 +97,8 @@ static int open_capture(struct recording *r, struct failure *f)
 	struct capture_options options = {
 		.buffer_bytes = o->buffer_bytes,
 		.follow_children = !o->no_children,
+		.pids = o->pids,
+		.n_pids = o->n_pids,
 		.domains = o->domains,
 		.n_domains = o->n_domains,
 		.event = take_event,

@@ -173,8 +173,20 @@ static int attach_for(struct capture *c, struct file *file, pid_t pid, struct fa
 	unsigned i;
 	int error;
 
-	if (c->options.follow_children)
-		return file->n_links ? 0 : attach_file(c, file, 0, f);
+	if (c->options.follow_children) {
+		if (file->n_links)
+			return 0;
+		error = attach_file(c, file, 0, f);
+		/*
+		 * One process that spoilt its own switch makes the kernel refuse all of them: then only
+		 * the one that matters, at the price of its children.
+		 */
+		if (error != -EINVAL)
+			return error;
+		capture_log(c, 0, "attached to process %d alone, not to its children: %s", (int)pid,
+			    f ? f->reason : "refused");
+		return attach_file(c, file, pid, f);
+	}
 	for (i = 0; i < file->n_pids; i++) {
 		if (file->pids[i] == pid)
 			return 0;

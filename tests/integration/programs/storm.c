@@ -2,8 +2,8 @@
 /*
  * storm THREADS [PAUSE]: marks as fast as it can until its standard input ends: nested slices and an
  * instant that carries a running number; slower with a PAUSE of so many microseconds after each of
- * these rounds. Late threads join and leave all the while. Prints `ready <pid>` first; at the end
- * `switch <n>`: whether its domain is still on, and `marks <n>`.
+ * these rounds. Late threads join and leave all the while, more seldom with a PAUSE. Prints
+ * `ready <pid>` first; at the end `switch <n>`: whether its domain is still on, and `marks <n>`.
  */
 #include <proftrace.h>
 
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	for (i = 0; i < n; i++)
 		pthread_create(&threads[i], NULL, storm, NULL);
-	while (poll(&input, 1, 1) == 0) {
+	while (poll(&input, 1, 1 + (int)pause_us / 20) == 0) {
 		pthread_create(&one, NULL, late, NULL);
 		pthread_join(one, NULL);
 	}

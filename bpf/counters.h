@@ -18,8 +18,6 @@ const volatile __u8 counter_sources[MAX_COUNTERS] = {};
 const volatile bool has_perf_counters = false;
 const volatile bool has_task_clock = false;
 
-extern const struct rq runqueues __ksym __weak; /* of each CPU */
-
 /* Events by counter and CPU: counter * ACCOUNT_CPUS + cpu. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
@@ -148,16 +146,16 @@ static __always_inline __u64 switches_of(const struct task_struct *task)
 }
 
 /*
- * How far the clock by which the scheduler counts CPU time is behind on this CPU: it stands still
+ * How far the clock by which the scheduler counts CPU time is behind on the task's CPU: it stands still
  * during interrupts, and while the hypervisor runs something else.
  */
-static __always_inline __u64 clock_lag(void)
+static __always_inline __u64 clock_lag(const struct task_struct *task)
 {
 	const struct rq *rq;
 
-	if (!&runqueues)
+	if (!bpf_core_field_exists(struct cfs_rq, rq))
 		return 0;
-	rq = bpf_this_cpu_ptr(&runqueues);
+	rq = task->se.cfs_rq->rq;
 	return ONCE(rq->clock) - ONCE(rq->clock_task);
 }
 
@@ -169,10 +167,13 @@ struct before {
 
 static __always_inline void look_before(struct before *b)
 {
+	const struct task_struct *task;
+
 	if (!has_task_clock)
 		return;
-	b->switches = switches_of(bpf_get_current_task_btf());
-	b->lag = clock_lag();
+	task = bpf_get_current_task_btf();
+	b->switches = switches_of(task);
+	b->lag = clock_lag(task);
 }
 
 /*
@@ -195,7 +196,7 @@ static __always_inline __u64 task_clock(struct task_struct *task, __u64 ts, cons
 		if (ONCE(task->se.sum_exec_runtime) == sum)
 			break;
 	}
-	lag_now = clock_lag();
+	lag_now = clock_lag(task);
 	if (switches_of(task) != b->switches) {
 		ts = bpf_ktime_get_ns();
 		lag = lag_now;

@@ -51,9 +51,12 @@ void timeline_count(struct timeline *t, const struct name *const *counters, unsi
 	find_ipc(t);
 }
 
-static bool is_time(const struct name *name)
+const struct name *counter_unit(const struct timeline *t, const struct name *name)
 {
-	return !strcmp(name->text, "task_clock") || !strcmp(name->text, "cpu_clock");
+	const char *where;
+
+	return is_called(name, "task_clock", &where) || is_called(name, "cpu_clock", &where) ? t->ns
+											     : NULL;
 }
 
 static struct thread_counters *counters_new(struct timeline *t, struct thread_state *thread,
@@ -73,7 +76,7 @@ static struct thread_counters *counters_new(struct timeline *t, struct thread_st
 		c->list[i] = &c->tracks[i];
 		c->tracks[i].kind = TRACK_COUNTER;
 		c->tracks[i].name = t->counters[i];
-		c->tracks[i].unit = is_time(t->counters[i]) ? t->ns : NULL;
+		c->tracks[i].unit = counter_unit(t, t->counters[i]);
 		c->tracks[i].thread = &thread->pub;
 		track_declare(t, thread->process, &c->tracks[i], ts_ns);
 	}

@@ -75,11 +75,16 @@ static int write_series(struct timeline *t, const struct mark *m, const struct n
 			unsigned n)
 {
 	struct fact fact = fact_of(m, FACT_COUNTER);
+	const struct name *unit = m->event->unit;
 	unsigned i;
+
+	/* Not every format has units. */
+	if (m->event->of_thread && !unit)
+		unit = counter_unit(t, name);
 
 	for (i = 0; i < n; i++) {
 		const struct counter *counter =
-			counter_get(t, m->process, m->ts_ns, name, t->args[i].key, m->event->unit,
+			counter_get(t, m->process, m->ts_ns, name, t->args[i].key, unit,
 				    t->args[i].type == ARG_DOUBLE);
 
 		if (!counter)

@@ -54,6 +54,7 @@ wait $competitor 2>/dev/null
 check_clock "beside a busy process" beside.json cpu_clock 5000 50000
 check_clock "beside a busy process" beside.json task_clock 5000 50000
 check_agree "beside a busy process" beside
+check_nothing_left "beside a busy process"
 
 record page-faults,minor-faults,major-faults pages pages 500
 equal "page faults: of 500 new pages" "$(value pages.json '"round":1,' page_faults)" 500

@@ -3,6 +3,7 @@
 #	make            build/proftrace
 #	make demo       record a real program, end with a trace and a table
 #	make test       every test (`make check` does not look for packages)
+#	make test-kernels  tests inside other kernels, emulated; downloads them
 #	make samples    the programs with markers in tools/samples
 #	make man        the manual pages in build/man
 #	make install    program, header, manual pages; DESTDIR and PREFIX as usual. make uninstall
@@ -36,7 +37,7 @@ OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $B/obj/gen/perfetto_trace.pb-c.o
 ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $B/asan/gen/perfetto_trace.pb-c.o
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check unit samples man install uninstall fuzz clean format check-format packages
+.PHONY: all demo test check test-kernels unit samples man install uninstall fuzz clean format check-format packages
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -181,7 +182,7 @@ $(foreach c,gcc clang,$(foreach o,O2 O3,$(eval $(call LEAF,$c,$o))))
 $B/tests/tools/%: tests/tools/%.c $B/libproftrace.a
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
-	$(Q)$(CC) $(CPPFLAGS) $(CSTD) $(CFLAGS) $(WARN) $< $B/libproftrace.a -o $@ $(LIBS)
+	$(Q)$(CC) $(CPPFLAGS) $(CSTD) $(CFLAGS) $(WARN) $(LDFLAGS) $< $B/libproftrace.a -o $@ $(LIBS)
 
 $B/tests/unit/%: $B/asan/tests/unit/%.o $B/asan/libproftrace.a
 	@mkdir -p $(@D)
@@ -226,6 +227,12 @@ test: packages
 check: all samples man $(UNIT) $(FUZZ) $(TEST_PROGRAMS) $B/tests/tools/canon
 	TEST_TIMEOUT=900 tests/run.sh tests/style.sh tests/header/matrix.sh $(UNIT) tests/fuzz/run.sh $(INTEGRATION)
 
+# KERNELS: which of the guests in tests/kernels/run.sh; all without.
+test-kernels:
+	tools/packages.sh --kernels
+	+$(MAKE) --no-print-directory all $(TEST_PROGRAMS) $B/tests/tools/canon
+	tests/kernels/run.sh $(KERNELS)
+
 packages:
 	tools/packages.sh
 
@@ -244,4 +251,4 @@ format:
 check-format:
 	clang-format --dry-run --Werror $(FORMATTED)
 
--include $(OBJECTS:.o=.d) $(ASAN_OBJECTS:.o=.d) $(FUZZ_OBJECTS:.o=.d)
+-include $(OBJECTS:.o=.d) $(ASAN_OBJECTS:.o=.d) $(FUZZ_OBJECTS:.o=.d) $(wildcard $B/*/tests/*/*.d)

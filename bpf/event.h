@@ -71,12 +71,12 @@ enum {
 	MAX_STRING = 256, /* bytes of a string value that are kept */
 	COMM_SIZE = 16,
 	ACCOUNT_CPUS = 512,
-	HOLD_SLOTS = 256,
-	MAX_COUNTERS = 8, /* as many as a viewer takes with one event */
+	HOLD_SLOTS = 1024, /* more than the ring buffer of holds has room for */
+	MAX_COUNTERS = 8,  /* as many as a viewer takes with one event */
 };
 
-#define NAME_NONE 0		   /* no name belongs to this mark */
-#define NAME_FAR  ((__s32)1 << 31) /* too far from its site to be static: not known */
+#define NAME_NONE 0		    /* no name belongs to this mark */
+#define NAME_FAR  (-0x7fffffff - 1) /* too far from its site to be static: not known */
 
 struct record {
 	__u64 ts;   /* CLOCK_MONOTONIC, ns */
@@ -95,8 +95,9 @@ enum record_flags {
 	RECORD_NAME_UNREADABLE = 2,
 	RECORD_ARGS_UNREADABLE = 4, /* the array of values could not be read: no arguments */
 	RECORD_NAME_CUT = 8,
-	RECORD_WATCHED = 16,  /* FORK: the child's markers are not recorded yet, only watched */
-	RECORD_COUNTERS = 32, /* its last bytes are the values of the counters */
+	RECORD_CLOSES_INNER = 32, /* END: what is open inside of it has no END of its own */
+	RECORD_WATCHED = 16,	  /* FORK: the child's markers are not recorded yet, only watched */
+	RECORD_COUNTERS = 64,	  /* its last bytes are the values of the counters */
 };
 
 struct record_operands {

@@ -32,7 +32,8 @@ struct hold_wait {
 
 static __always_inline bool released(const struct hold_wait *w)
 {
-	return *(volatile __u64 *)&hold_released[w->ticket & (HOLD_SLOTS - 1)] == w->ticket;
+	/* A later ticket in the slot: ours was released before it. */
+	return *(volatile __u64 *)&hold_released[w->ticket & (HOLD_SLOTS - 1)] >= w->ticket;
 }
 
 static long hold_step(__u32 i, struct hold_wait *w)
@@ -79,7 +80,7 @@ static __noinline void hold(struct record_hold *r, struct hold_wait *w)
 		    bpf_loop(HOLD_STEPS, hold_step, w, 0) == HOLD_STEPS)
 			bpf_loop(HOLD_STEPS, hold_step, w, 0);
 	}
-	if (!released(w))
+	if (recording && !released(w))
 		account_add(ACCOUNT_HOLD_TIMEOUT);
 }
 

@@ -13,6 +13,7 @@
 #define META_TYPE(meta, i) ((meta) >> (8 + 4 * (i)) & 15)
 #define META_NAME_DYNAMIC  (1ull << 32)
 #define META_HAS_STRINGS   (1ull << 33)
+#define META_IN_REGISTERS  (1ull << 34)
 
 /*
  * Since 6.13 a program whose frame takes 64 bytes or more does not run on the thread's stack but on
@@ -40,6 +41,7 @@ struct mark {
 	__u32 site;
 	__u32 level;
 	__u8 kind;
+	__u8 flags;
 };
 
 struct record_small {
@@ -68,7 +70,7 @@ static __always_inline void fill_head(struct record *head, struct pt_regs *ctx,
 	head->name = distance(ARG(ctx, 1), m->ip);
 	head->types = (__u32)m->meta;
 	head->kind = m->kind;
-	head->flags = 0;
+	head->flags = m->flags;
 	head->level = m->level;
 	/* A slice begins after our own work and ends before it. */
 	head->ts = m->ts ? m->ts : bpf_ktime_get_ns();
@@ -155,7 +157,14 @@ static __always_inline bool emit_small(struct pt_regs *ctx, const struct mark *m
 	r->keys = distance(ARG(ctx, 5), m->ip);
 	r->name_length = 0;
 	r->values[1] = 0;
-	error = bpf_probe_read_user(r->values, n < 2 ? 8 : 16, (void *)ARG(ctx, 6));
+	if (m->meta & META_IN_REGISTERS) {
+		r->ops.b = 0;
+		r->values[0] = ARG(ctx, 4);
+		r->values[1] = ARG(ctx, 6);
+		error = 0;
+	} else {
+		error = bpf_probe_read_user(r->values, n < 2 ? 8 : 16, (void *)ARG(ctx, 6));
+	}
 	fill_last(&r->head, (__u64 *)(r + 1), ctx, m, counted);
 	if (error)
 		r->head.flags |= RECORD_ARGS_UNREADABLE;
@@ -245,7 +254,11 @@ static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m, bool co
 			offset = (__u32)name;
 		}
 	}
-	if (n && bpf_probe_read_user(s->rec.args.values, n * sizeof(__u64), (void *)ARG(ctx, 6))) {
+	if (m->meta & META_IN_REGISTERS && n <= 2) {
+		s->rec.args.values[0] = ARG(ctx, 4);
+		s->rec.args.values[1] = ARG(ctx, 6);
+	} else if (n && bpf_probe_read_user(s->rec.args.values, n * sizeof(__u64),
+					    (void *)ARG(ctx, 6))) {
 		flags |= RECORD_ARGS_UNREADABLE;
 		n = 0;
 	}
@@ -260,6 +273,8 @@ static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m, bool co
 	}
 	s->rec.args.keys = distance(ARG(ctx, 5), m->ip);
 	fill_operands(&s->rec.ops, ctx);
+	if (m->meta & META_IN_REGISTERS)
+		s->rec.ops.b = 0;
 	offset = (offset + 7) & (STRING_AREA - 8);
 	fill_last(&s->rec.head, (__u64 *)&s->bytes[offset], ctx, m, counted);
 	s->rec.head.flags |= flags;
@@ -339,34 +354,42 @@ __noinline int find_token(struct thread_state *st, __u64 token, __u64 levels)
  * token that is the innermost level, unless that one belongs to a scope or an object, which only its
  * own END may close. With a token it is the level of that token; those above it never got an END.
  */
-static __always_inline int close_slice(struct thread_state *st, __u64 token)
+static __always_inline int close_slice(struct thread_state *st, __u64 token, __u8 *flags)
 {
 	__u32 level = st->depth - 1;
 
+	int found = -1;
+
 	if (st->too_deep) {
-		st->too_deep--;
-		account_add(ACCOUNT_TOO_DEEP);
-		return -1;
-	}
-	if (!st->depth) {
+		/* Its own END brings a scope back from however many BEGINs that never got one. */
+		if (token)
+			found = find_token(st, token, ~0ull);
+		if (found < 0) {
+			st->too_deep--;
+			account_add(ACCOUNT_TOO_DEEP);
+			return -1;
+		}
+		st->too_deep = 0;
+	} else if (!st->depth) {
 		account_add(ACCOUNT_CUT);
 		return -1;
-	}
-	level &= MAX_NESTING - 1;
-	if (st->token[level] != token) {
-		int found;
-
+	} else if (st->token[level & (MAX_NESTING - 1)] != token) {
 		if (!token) {
 			account_add(ACCOUNT_UNMATCHED);
 			return -1;
 		}
+		level &= MAX_NESTING - 1;
 		found = find_token(st, token, (1ull << level) - 1);
 		if (found < 0) {
 			account_add(ACCOUNT_CUT);
 			return -1;
 		}
-		level = found & (MAX_NESTING - 1);
 	}
+	if (found >= 0) {
+		level = found;
+		*flags = RECORD_CLOSES_INNER;
+	}
+	level &= MAX_NESTING - 1;
 	st->depth = level;
 	if (!(st->recorded & 1ull << level)) {
 		account_add(ACCOUNT_BEGIN_LOST);
@@ -422,16 +445,16 @@ int mark(struct pt_regs *ctx)
 	if (m.kind == RECORD_BEGIN)
 		level = open_slice(st, ARG(ctx, 3));
 	else if (m.kind == RECORD_END)
-		level = close_slice(st, ARG(ctx, 3));
+		level = close_slice(st, ARG(ctx, 3), &m.flags);
 	else
 		level = st->depth;
 	if (level < 0)
 		return 0;
 	m.level = level;
 
-	/* Asking how full the buffer is costs something: every 64th mark of a CPU does. */
+	/* Asking how full the buffer is costs something: few marks of a CPU do. */
 	m.wakeup = BPF_RB_NO_WAKEUP;
-	if (!(marks & 63) && bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
+	if (!(marks & query_mask) && bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
 		m.wakeup = BPF_RB_FORCE_WAKEUP;
 
 	if (st->lost)

@@ -26,11 +26,15 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	__u32 flags = traced_flags(parent_tgid);
 	struct record_comm *r;
 
-	if (!flags)
+	if (tgid != parent_tgid && (!flags || !follow_children)) {
+		/* The number is new: whoever had it is gone, and nobody asked for this one. */
+		if (bpf_map_lookup_elem(&traced, &tgid))
+			bpf_map_delete_elem(&traced, &tgid);
+		return 0;
+	}
+	if (!recording || !flags)
 		return 0;
 	if (tgid != parent_tgid) {
-		if (!follow_children)
-			return 0;
 		if (bpf_map_update_elem(&traced, &tgid, &flags, BPF_ANY)) {
 			account_add(ACCOUNT_PROCESSES);
 			return 0;
@@ -48,6 +52,21 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
+/* For the recorder it has ended. */
+static __always_inline void let_go(struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+	struct record_comm *r = reserve_comm(RECORD_EXIT, tgid, task->pid);
+
+	if (r) {
+		r->ops.a = 1;
+		r->comm[0] = '\0';
+		bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
+	}
+	bpf_map_delete_elem(&traced, &tgid);
+	bpf_task_storage_delete(&threads, task);
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
 {
@@ -55,7 +74,7 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	struct record_comm *r;
 	__u32 tgid = task->tgid;
 
-	if (!traced_flags(tgid))
+	if (!recording || !traced_flags(tgid))
 		return 0;
 	st = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (st) {
@@ -69,6 +88,9 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 		bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), task->comm);
 		bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 	}
+	/* A program with more rights than the one who records: as ptrace does, we let go of it. */
+	if (!any_process && BPF_CORE_READ_BITFIELD(bprm, secureexec))
+		let_go(task);
 	return 0;
 }
 
@@ -80,7 +102,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	struct record_comm *r;
 	bool last;
 
-	if (!traced_flags(tgid))
+	if (!recording || !traced_flags(tgid))
 		return 0;
 	last = task->signal->live.counter == 0;
 	st = bpf_task_storage_get(&threads, task, NULL, 0);
@@ -103,7 +125,7 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	__u32 tgid = task->tgid;
 	struct record_comm *r;
 
-	if (!traced_flags(tgid))
+	if (!recording || !traced_flags(tgid))
 		return 0;
 	r = reserve_comm(RECORD_COMM, tgid, task->pid);
 	if (!r)

@@ -12,9 +12,11 @@
 
 /* Set by the broker before the programs are loaded. */
 const volatile __u64 wakeup_bytes = 1 << 20; /* wake the reader when so much is waiting */
+const volatile __u64 query_mask = 63; /* one mark of so many and one asks how full the buffer is */
 const volatile __u64 hold_limit_ns = 500000000;
 const volatile bool follow_children = true;
 const volatile bool can_hold = true;
+const volatile bool any_process = true; /* the invoker may trace whatever runs */
 
 /* Shared with the recorder by mmap. */
 __u32 recording; /* nothing is recorded while it is 0: opens and closes all sites at one moment */
@@ -30,7 +32,7 @@ struct {
 /* Threads that are held: a way of their own, since they cannot wait behind a million marks. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 64 << 10);
+	__uint(max_entries, 256 << 10);
 } holds SEC(".maps");
 
 /* Which processes are traced: tgid -> enum traced_flags. */

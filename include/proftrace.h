@@ -254,12 +254,14 @@ typedef struct prof_domain {
  *		   bit 32	PROF_META_NAME_DYNAMIC: the name is no constant of the ELF file; copy
  *				it now
  *		   bit 33	PROF_META_HAS_STRINGS: some value is a string
+ *		   bit 34	PROF_META_IN_REGISTERS: one or two pairs, whose values are `b` and
+ *				`values` themselves
  *		   bits 40-47	instants: their scope; 0 is the thread
  *		   others	0; ignore them
  *	3  a       uint64_t, by kind
  *	4  b       uint64_t, by kind
  *	5  keys    const char *: the pairs' keys in order, each with a NUL: "key1\0key2\0"; or NULL
- *	6  values  const uint64_t *: the pairs' values in order; or NULL
+ *	6  values  const uint64_t *: the pairs' values in order; or 0; see bit 34
  *
  * Name and keys are constants of the ELF file that holds the stub, at a fixed distance from it, unless
  * meta says otherwise. Their first and last bytes have just been read, so they are in memory. Strings
@@ -339,6 +341,7 @@ typedef struct prof_domain {
 
 #define PROF_META_NAME_DYNAMIC (UINT64_C(1) << 32)
 #define PROF_META_HAS_STRINGS (UINT64_C(1) << 33)
+#define PROF_META_IN_REGISTERS (UINT64_C(1) << 34)
 
 /*
  * 5. Implementation ===============================================================================
@@ -384,7 +387,7 @@ typedef struct prof_domain {
 extern "C" {
 #endif
 typedef void prof_stub_t(const char *name, uint64_t meta, uint64_t a, uint64_t b, const char *keys,
-			 const uint64_t *values);
+			 uint64_t values);
 #ifdef __cplusplus
 }
 #endif
@@ -732,22 +735,17 @@ PROF_IMPL_INLINE struct prof_impl_value prof_impl_of_pointer(const void *v)
 	unsigned char *: prof_impl_of_string, const unsigned char *: prof_impl_of_string,	\
 	void *: prof_impl_of_pointer, const void *: prof_impl_of_pointer
 
-/* By way of a variable, as _Generic makes some compilers warn of side effects it has not. */
-#define PROF_IMPL_CONVERT(v, ...)						\
-	__extension__({								\
-		__auto_type prof_v = (v);					\
-		_Generic(prof_v, __VA_ARGS__)(prof_v);				\
-	})
-#define PROF_IMPL_VALUE(v) PROF_IMPL_CONVERT(v, PROF_IMPL_NUMBER_TYPES, PROF_IMPL_POINTER_TYPES)
-#define PROF_IMPL_NUMBER(v) PROF_IMPL_CONVERT(v, PROF_IMPL_NUMBER_TYPES)
+/* Of variables only: some compilers warn of side effects that _Generic has not. */
+#define PROF_IMPL_VALUE(v)							\
+	__extension__ _Generic(v, PROF_IMPL_NUMBER_TYPES, PROF_IMPL_POINTER_TYPES)(v)
+#define PROF_IMPL_NUMBER(v) __extension__ _Generic(v, PROF_IMPL_NUMBER_TYPES)(v)
 
 #endif
 
-/* Stores the value of argument `i` and yields what that adds to meta. */
-PROF_IMPL_INLINE uint64_t prof_impl_put(uint64_t *values, int i, struct prof_impl_value v)
+/* What a value of this type in place `i` adds to meta. */
+PROF_IMPL_INLINE uint64_t prof_impl_meta(int i, uint64_t type)
 {
-	values[i] = v.bits;
-	return v.type << (8 + 4 * i) | (v.type == PROF_VALUE_STRING ? PROF_META_HAS_STRINGS : 0);
+	return type << (8 + 4 * i) | (type == PROF_VALUE_STRING ? PROF_META_HAS_STRINGS : 0);
 }
 
 /*
@@ -790,44 +788,102 @@ PROF_IMPL_INLINE const char *prof_impl_touch(const char *s, size_t last)
 #define PROF_IMPL_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, chosen, ...) chosen
 
 #define PROF_IMPL_CALL_0(convert, stub, name, a, b, z)				\
-	stub(name, 0, a, b, PROF_IMPL_NULL, PROF_IMPL_NULL);
+	stub(name, 0, a, b, PROF_IMPL_NULL, 0);
 #define PROF_IMPL_CALL_EMPTY(convert, stub, name, a, b, empty, z)		\
 	PROF_IMPL_A_KEY_NEEDS_A_VALUE_##empty					\
 	PROF_IMPL_CALL_0(convert, stub, name, a, b, z)
 #define PROF_IMPL_A_KEY_NEEDS_A_VALUE_
 
-#define PROF_IMPL_CALL_1(c, stub, name, a, b, k1, v1, z)			\
-	PROF_IMPL_CALL_N(stub, name, a, b, 1, "" k1, PROF_IMPL_PUT(c, 0, v1))
-#define PROF_IMPL_CALL_2(c, stub, name, a, b, k1, v1, k2, v2, z)		\
-	PROF_IMPL_CALL_N(stub, name, a, b, 2, "" k1 "\0" k2,			\
+#define PROF_IMPL_CALL_1(c, stub, name, a, b, k1, v1, z)	\
+	PROF_IMPL_CALL_N(stub, name, a, 1, "" k1,	\
+			 PROF_IMPL_PUT(c, 0, v1))
+#define PROF_IMPL_CALL_2(c, stub, name, a, b, k1, v1, k2, v2, z)	\
+	PROF_IMPL_CALL_N(stub, name, a, 2, "" k1 "\0" k2,	\
 			 PROF_IMPL_PUT(c, 0, v1) PROF_IMPL_PUT(c, 1, v2))
 #define PROF_IMPL_CALL_3(c, stub, name, a, b, k1, v1, k2, v2, k3, v3, z)	\
-	PROF_IMPL_CALL_N(stub, name, a, b, 3, "" k1 "\0" k2 "\0" k3,		\
+	PROF_IMPL_CALL_N(stub, name, a, 3, "" k1 "\0" k2 "\0" k3,	\
 			 PROF_IMPL_PUT(c, 0, v1) PROF_IMPL_PUT(c, 1, v2)	\
 			 PROF_IMPL_PUT(c, 2, v3))
 #define PROF_IMPL_CALL_4(c, stub, name, a, b, k1, v1, k2, v2, k3, v3, k4, v4, z)	\
-	PROF_IMPL_CALL_N(stub, name, a, b, 4, "" k1 "\0" k2 "\0" k3 "\0" k4,	\
+	PROF_IMPL_CALL_N(stub, name, a, 4, "" k1 "\0" k2 "\0" k3 "\0" k4,	\
 			 PROF_IMPL_PUT(c, 0, v1) PROF_IMPL_PUT(c, 1, v2)	\
 			 PROF_IMPL_PUT(c, 2, v3) PROF_IMPL_PUT(c, 3, v4))
 #define PROF_IMPL_CALL_5(c, stub, name, a, b, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, z)	\
-	PROF_IMPL_CALL_N(stub, name, a, b, 5, "" k1 "\0" k2 "\0" k3 "\0" k4 "\0" k5,	\
+	PROF_IMPL_CALL_N(stub, name, a, 5, "" k1 "\0" k2 "\0" k3 "\0" k4 "\0" k5,	\
 			 PROF_IMPL_PUT(c, 0, v1) PROF_IMPL_PUT(c, 1, v2)	\
 			 PROF_IMPL_PUT(c, 2, v3) PROF_IMPL_PUT(c, 3, v4)	\
 			 PROF_IMPL_PUT(c, 4, v5))
 #define PROF_IMPL_CALL_6(c, stub, name, a, b, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, k6, v6, z)	\
-	PROF_IMPL_CALL_N(stub, name, a, b, 6, "" k1 "\0" k2 "\0" k3 "\0" k4 "\0" k5 "\0" k6,	\
+	PROF_IMPL_CALL_N(stub, name, a, 6, "" k1 "\0" k2 "\0" k3 "\0" k4 "\0" k5 "\0" k6,	\
 			 PROF_IMPL_PUT(c, 0, v1) PROF_IMPL_PUT(c, 1, v2)	\
 			 PROF_IMPL_PUT(c, 2, v3) PROF_IMPL_PUT(c, 3, v4)	\
 			 PROF_IMPL_PUT(c, 4, v5) PROF_IMPL_PUT(c, 5, v6))
 
-#define PROF_IMPL_PUT(convert, i, v) prof_meta |= prof_impl_put(prof_values, i, convert(v));
-#define PROF_IMPL_CALL_N(stub, name, a, b, n, keys, puts)			\
-	{									\
-		const uint64_t prof_a = (a), prof_b = (b);			\
-		uint64_t prof_values[n], prof_meta = n;				\
-		puts								\
-		stub(name, prof_meta, prof_a, prof_b, PROF_IMPL_LITERAL(keys), prof_values);	\
+/* A stub called by its pointer must not be checked: sanitizers know nothing of assembly. */
+#ifdef __clang__
+#define PROF_IMPL_TRUSTED __attribute__((no_sanitize("cfi-icall", "function")))
+#else
+#define PROF_IMPL_TRUSTED
+#endif
+
+/*
+ * Strings among the values may be temporary: they live until the stub has returned. In C++ that is the
+ * end of the expression they stand in, so all of a call is one expression (braces: evaluated in
+ * order); in C it is the end of the block, so the values are taken in the block of the call.
+ *
+ * Kinds with pairs have no `b` of their own, and two values fit into registers.
+ */
+#ifdef __cplusplus
+
+#define PROF_IMPL_PUT(convert, i, v) , convert(v)
+#define PROF_IMPL_CALL_N(stub, name, a, n, keys, puts)				\
+	(void)::prof_impl::call<n>{ stub, name, a, PROF_IMPL_LITERAL(keys) puts };
+
+namespace prof_impl
+{
+template <int N> struct call {
+	template <class... V>
+	__attribute__((always_inline)) PROF_IMPL_TRUSTED call(prof_stub_t *stub, const char *name,
+							      uint64_t a, const char *keys, V... v)
+	{
+		const prof_impl_value given[] = { v... };
+		uint64_t values[N < 2 ? 2 : N] = {};
+		uint64_t meta = N;
+
+		for (int i = 0; i < N; i++) {
+			values[i] = given[i].bits;
+			meta |= prof_impl_meta(i, given[i].type);
+		}
+		if (N <= 2)
+			stub(name, meta | PROF_META_IN_REGISTERS, a, values[0], keys, values[1]);
+		else
+			stub(name, meta, a, 0, keys, PROF_IMPL_ADDRESS(values));
 	}
+};
+} /* namespace prof_impl */
+
+#else
+
+#define PROF_IMPL_PUT(convert, i, v)						\
+	__extension__ __auto_type prof_v##i = (v);				\
+	const struct prof_impl_value prof_given##i = convert(prof_v##i);	\
+	prof_values[i] = prof_given##i.bits;					\
+	prof_meta |= prof_impl_meta(i, prof_given##i.type);
+#define PROF_IMPL_CALL_N(stub, name, a, n, keys, puts)				\
+	{									\
+		const uint64_t prof_a = (a);					\
+		uint64_t prof_values[n < 2 ? 2 : n], prof_meta = n;		\
+		prof_values[1] = 0;						\
+		puts								\
+		if (n <= 2)							\
+			stub(name, prof_meta | PROF_META_IN_REGISTERS, prof_a,	\
+			     prof_values[0], PROF_IMPL_LITERAL(keys), prof_values[1]);	\
+		else								\
+			stub(name, prof_meta, prof_a, 0, PROF_IMPL_LITERAL(keys),	\
+			     PROF_IMPL_ADDRESS(prof_values));			\
+	}
+
+#endif
 
 #define PROF_IMPL_BEGIN(in, name, ...)						\
 	PROF_IMPL_MARK(prof_domain##in, prof_begin##in, PROF_IMPL_LITERAL(name), 0, 0, __VA_ARGS__)
@@ -856,12 +912,18 @@ PROF_IMPL_INLINE const char *prof_impl_touch(const char *s, size_t last)
 	PROF_IMPL_MARK(prof_domain_in_prof_control, prof_step_in_prof_control, PROF_IMPL_NULL,	\
 		       PROF_IMPL_U64(epoch), PROF_IMPL_U64(batch), ~)
 
+#ifdef __cplusplus
+#define PROF_IMPL_TAKE(variable, value) const auto variable = (value);
+#else
+#define PROF_IMPL_TAKE(variable, value) __extension__ __auto_type variable = (value);
+#endif
 #define PROF_IMPL_COUNTER(in, name, value)					\
 	do {									\
 		if (PROF_IMPL_ON(prof_domain##in)) {				\
-			const struct prof_impl_value prof_value = PROF_IMPL_NUMBER(value);	\
+			PROF_IMPL_TAKE(prof_number, value)			\
+			const struct prof_impl_value prof_value = PROF_IMPL_NUMBER(prof_number);	\
 			prof_counter##in(PROF_IMPL_LITERAL(name), prof_value.type << 4,	\
-					 prof_value.bits, 0, PROF_IMPL_NULL, PROF_IMPL_NULL);	\
+					 prof_value.bits, 0, PROF_IMPL_NULL, 0);	\
 		}								\
 	} while (0)
 #define PROF_IMPL_COUNTERS(in, name, ...)					\
@@ -888,14 +950,13 @@ PROF_IMPL_INLINE const char *prof_impl_touch(const char *s, size_t last)
 
 #else
 
-#define PROF_IMPL_THREAD_NAME(name)						\
-	do {									\
-		const char *prof_name = (name);					\
-		prctl(PR_SET_NAME, prof_name, 0, 0, 0);				\
-		if (PROF_IMPL_ON(prof_domain_in_prof_control))			\
-			prof_thread_name_in_prof_control(prof_name, PROF_META_NAME_DYNAMIC, 0, 0,	\
-							 PROF_IMPL_NULL, PROF_IMPL_NULL);	\
-	} while (0)
+#define PROF_IMPL_THREAD_NAME(name) prof_impl_thread_name(name)
+PROF_IMPL_INLINE void prof_impl_thread_name(const char *name)
+{
+	prctl(PR_SET_NAME, name, 0, 0, 0);
+	if (PROF_IMPL_ON(prof_domain_in_prof_control))
+		prof_thread_name_in_prof_control(name, PROF_META_NAME_DYNAMIC, 0, 0, PROF_IMPL_NULL, 0);
+}
 
 /*
  * Scopes. The guard holds the slice's token, 0 if it was not begun, and the stub that ends it. The
@@ -904,11 +965,6 @@ PROF_IMPL_INLINE const char *prof_impl_touch(const char *s, size_t last)
  * is. Only a compiler that does not optimise calls it by its pointer, which no sanitizer may check:
  * they know nothing of functions written in assembly.
  */
-#ifdef __clang__
-#define PROF_IMPL_TRUSTED __attribute__((no_sanitize("cfi-icall", "function")))
-#else
-#define PROF_IMPL_TRUSTED
-#endif
 
 #ifdef __cplusplus
 struct prof_impl_scope {
@@ -922,7 +978,7 @@ struct prof_impl_scope {
 	__attribute__((always_inline)) PROF_IMPL_TRUSTED ~prof_impl_scope()
 	{
 		if (__builtin_expect(token != 0, 0))
-			end(nullptr, 0, token, 0, nullptr, nullptr);
+			end(nullptr, 0, token, 0, nullptr, 0);
 	}
 	prof_impl_scope(const prof_impl_scope &) = delete;
 	prof_impl_scope &operator=(const prof_impl_scope &) = delete;
@@ -936,7 +992,7 @@ struct prof_impl_scope {
 PROF_IMPL_INLINE PROF_IMPL_TRUSTED void prof_impl_scope_close(struct prof_impl_scope *scope)
 {
 	if (__builtin_expect(scope->token != 0, 0))
-		scope->end(NULL, 0, scope->token, 0, NULL, NULL);
+		scope->end(NULL, 0, scope->token, 0, NULL, 0);
 }
 #define PROF_IMPL_GUARD(guard, stub)						\
 	struct prof_impl_scope guard __attribute__((cleanup(prof_impl_scope_close))) = { 0, stub }

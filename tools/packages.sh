@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# tools/packages.sh [--list]
+# tools/packages.sh [--kernels] [--list]
 #
-# Installs the Debian packages that building and testing need, as far as they are missing. Where
-# none is missing it asks neither apt nor sudo for anything. --list only prints their names.
+# Installs the Debian packages that building and testing need, as far as they are missing; with
+# --kernels also those for tests in other kernels. Where none is missing it asks neither apt nor sudo
+# for anything. --list only prints their names.
 set -u
 
 packages='
@@ -20,6 +21,10 @@ installed() {
 	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
 }
 
+if [ "${1:-}" = --kernels ]; then
+	packages="$packages qemu-system-x86 qemu-system-arm busybox-static cpio xz-utils"
+	shift
+fi
 if [ "${1:-}" = --list ]; then
 	echo $packages
 	exit 0

@@ -126,8 +126,7 @@ static void test_lost_ends(void **state)
 	PUT_LEVEL(x, EVENT_BEGIN, 50, 0, "j");
 	see(x, FACT_BEGIN, 50, "j");
 	PUT_LEVEL(x, EVENT_COMM, 51, 0, "x");
-	see(x, FACT_PROCESS, 51, "x");
-	see(x, FACT_THREAD, 51, "x");
+	see(x, FACT_THREAD, 51, "x"); /* the process keeps its name */
 	PUT_LEVEL(x, EVENT_LOST, 51, 0, NULL);
 	see(x, FACT_LOST, 51, NULL);
 	PUT_LEVEL(x, EVENT_END, 52, 0, NULL);

@@ -10,6 +10,8 @@
 #include "recorder.h"
 #include "sections.h"
 
+#define OPEN_MS 100 /* from recording to the end */
+
 static const struct {
 	const char *program, *row;
 } programs[] = {
@@ -73,7 +75,9 @@ static int whole(struct bench *b, struct subject *target, const char *row)
 	if (error)
 		return error;
 	error = subject_answer(target);
-	bench_sleep(100);
+	if (!error)
+		error = recorder_opened(&r);
+	bench_sleep(OPEN_MS);
 	stopped = bench_clock();
 	if (recorder_stop(&r, true, &got) && !error)
 		error = -EPROTO;

@@ -121,6 +121,8 @@ static void say_load(struct results *r, const char *when)
 		     busy > 0.2 ? ": trust the ratios, not the figures" : "");
 }
 
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
 /* How often each part is run: enough for a median, and all in five minutes. */
 static const struct {
 	const char *name;
@@ -134,17 +136,18 @@ static const struct {
 	{ "peers", measure_peers, 5, 1 },
 };
 
+/* A repetition that fails is named beside the results; a part without any is a failure. */
 static int measure(struct bench *b)
 {
-	unsigned i, most = 0;
+	unsigned done[COUNT(parts)] = { 0 }, i, most = 0;
 
-	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+	for (i = 0; i < COUNT(parts); i++) {
 		unsigned n = b->quick ? parts[i].quick : parts[i].repetitions;
 
 		most = n > most ? n : most;
 	}
 	for (b->repetition = 0; b->repetition < most; b->repetition++) {
-		for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		for (i = 0; i < COUNT(parts); i++) {
 			uint64_t begun = bench_clock();
 			int error;
 
@@ -154,13 +157,16 @@ static int measure(struct bench *b)
 				parts[i].name);
 			error = parts[i].measure(b);
 			fprintf(stderr, ", %.1f s\n", (bench_clock() - begun) / 1e9);
-			if (error) {
-				fprintf(stderr, "bench: %s: %s\n", parts[i].name, strerror(-error));
-				return error;
-			}
+			if (error)
+				results_fact(&b->results, "failed", "%s, repetition %u: %s",
+					     parts[i].name, b->repetition + 1, strerror(-error));
+			else
+				done[i]++;
 		}
 	}
-	return 0;
+	for (i = 0; i < COUNT(parts) && done[i]; i++)
+		;
+	return i < COUNT(parts) ? -EIO : 0;
 }
 
 static int write_file(const struct bench *b, const char *name,
@@ -196,12 +202,9 @@ int main(int argc, char **argv)
 	say_load(&b.results, "before");
 	error = measure(&b);
 	say_load(&b.results, "after");
-	if (!error) {
-		print_tables(&b.results, stdout);
-		error = write_file(&b, "results.json", print_json);
-	}
-	if (!error)
-		error = write_file(&b, "chart.svg", print_chart);
+	print_tables(&b.results, stdout);
+	if (write_file(&b, "results.json", print_json) || write_file(&b, "chart.svg", print_chart))
+		error = -EIO;
 	results_free(&b.results);
 	return error ? 1 : 0;
 }

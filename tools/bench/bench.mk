@@ -18,45 +18,54 @@ BENCH_CC = $(CC) -D_GNU_SOURCE $(CSTD) -O2 -g -Wall -Wextra -Werror -Iinclude -I
 .PHONY: bench bench-programs
 
 bench: packages
-	$(if $(filter install,$(BENCH_PEERS)),tools/bench/peers.sh --install)
+	@$(if $(filter install,$(BENCH_PEERS)),tools/bench/peers.sh --install)
 	+$(MAKE) --no-print-directory all bench-programs
-	BENCH_QUICK=$(BENCH_QUICK) tools/bench/bench.sh
+	@BENCH_QUICK=$(BENCH_QUICK) tools/bench/bench.sh
 
 bench-programs: $(BENCH_PROGRAMS)
 
 $(BENCH)/bench: $(BENCH_DRIVER) $B/libproftrace.a
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+	@echo "  CC    $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
 
 $(BENCH)/obj/%.o: tools/bench/%.c tools/bench/target.h include/proftrace.h
 	@mkdir -p $(@D)
-	$(BENCH_CC) -c $< -o $@
+	@echo "  CC    $@"
+	$(Q)$(BENCH_CC) -c $< -o $@
 
 $(BENCH)/obj/loops_compiled_out.o: tools/bench/loops.c tools/bench/target.h include/proftrace.h
 	@mkdir -p $(@D)
-	$(BENCH_CC) -DPROFTRACE_DISABLE -c $< -o $@
+	@echo "  CC    $@"
+	$(Q)$(BENCH_CC) -DPROFTRACE_DISABLE -c $< -o $@
 
 $(BENCH)/obj/loops_functions.o: tools/bench/loops_functions.c tools/bench/target.h
 	@mkdir -p $(@D)
-	$(BENCH_CC) -pg -c $< -o $@
+	@echo "  CC    $@"
+	$(Q)$(BENCH_CC) -pg -c $< -o $@
 
 $(BENCH)/obj/uses-%.c: tools/bench/uses.sh
 	@mkdir -p $(@D)
-	$< $* > $@
+	$(Q)$< $* > $@
 
 $(BENCH)/obj/uses-%.o: $(BENCH)/obj/uses-%.c include/proftrace.h
-	$(BENCH_CC) -O1 -g0 -c $< -o $@
+	@echo "  CC    $@"
+	$(Q)$(BENCH_CC) -O1 -g0 -c $< -o $@
 
 $(BENCH)/marks: $(BENCH_TARGET)
-	$(CC) $^ -o $@ -lpthread
+	@echo "  CC    $@"
+	$(Q)$(CC) $^ -o $@ -lpthread
 
 $(BENCH)/uses-%: $(BENCH_TARGET) $(BENCH)/obj/uses-%.o
-	$(CC) $^ -o $@ -lpthread
+	@echo "  CC    $@"
+	$(Q)$(CC) $^ -o $@ -lpthread
 
 $(BENCH)/functions: $(addprefix $(BENCH)/obj/,target.o loops_functions.o)
-	$(CC) $^ -o $@
+	@echo "  CC    $@"
+	$(Q)$(CC) $^ -o $@
 
 $(BENCH)/lttng: $(addprefix $(BENCH)/obj/,target.o loops_lttng.o)
-	$(CC) $^ -o $@ -llttng-ust -ldl
+	@echo "  CC    $@"
+	$(Q)$(CC) $^ -o $@ -llttng-ust -ldl
 
 -include $(BENCH_DRIVER:.o=.d)

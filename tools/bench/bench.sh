@@ -13,8 +13,9 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 quick=
 case ${BENCH_QUICK:-0} in 0 | '' | no) ;; *) quick=--quick ;; esac
-$as_root build/bench/bench $quick "$PWD/build/bench" >build/bench/table.tmp || exit
-mv build/bench/table.tmp build/bench/table.txt
+$as_root build/bench/bench $quick "$PWD/build/bench" >build/bench/table.txt
+status=$?
 cat build/bench/table.txt
 echo
 echo "Every sample: build/bench/results.json. A picture: build/bench/chart.svg"
+exit $status

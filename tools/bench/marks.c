@@ -66,7 +66,7 @@ static void wait_verb(char *arguments)
 
 static void watch(char *unused)
 {
-	uint64_t next = now_ns(), now = next;
+	uint64_t now, next;
 	int seen = 0;
 
 	(void)unused;
@@ -77,8 +77,10 @@ static void watch(char *unused)
 			printf("on %" PRIu64 "\n", now_ns());
 			fflush(stdout);
 		}
-		for (next += 20000; now < next;)
+		next = now_ns() + 20000;
+		do
 			now = now_ns();
+		while (now < next);
 	} while (!seen || prof_is_enabled(&prof_default));
 	printf("off %" PRIu64 "\n", now);
 }

@@ -12,24 +12,33 @@
 #include "recorder.h"
 #include "sections.h"
 
+/*
+ * The target is there first and is attached to, as proftrace does it; or it comes when the tracer is
+ * ready (LTTng-UST: its library registers before main); or the tracer starts it (uftrace).
+ */
+enum target_order {
+	TARGET_FIRST,
+	TARGET_THEN,
+	TARGET_UNDER
+};
+
 struct peer {
 	const char *name; /* of tools/bench/peers.sh; NULL: proftrace itself */
 	const char *row;
 	const char *program, *loop;
 	unsigned rounds;
 	enum outputs outputs;
-	bool own_target; /* does not know the switch of our markers */
-	bool launches;	 /* starts the target itself */
+	enum target_order order;
 };
 
 static const struct peer peers[] = {
-	{ NULL, "proftrace, Perfetto", "marks", "instant_1", 100000, OUT_PERFETTO, false, false },
-	{ NULL, "proftrace, both outputs", "marks", "instant_1", 100000, OUT_BOTH, false, false },
-	{ "bpftrace-count", "bpftrace, counting", "marks", "instant_1", 100000, 0, false, false },
-	{ "bpftrace-print", "bpftrace, printing", "marks", "instant_1", 20000, 0, false, false },
-	{ "perf", "perf record, SDT event", "marks", "instant_1", 100000, 0, false, false },
-	{ "lttng", "LTTng-UST, a tracepoint", "lttng", "instant_1", 200000, 0, true, false },
-	{ "uftrace", "uftrace, a function", "functions", "call", 200000, 0, true, true },
+	{ NULL, "proftrace, Perfetto", "marks", "instant_1", 100000, OUT_PERFETTO, TARGET_FIRST },
+	{ NULL, "proftrace, both outputs", "marks", "instant_1", 100000, OUT_BOTH, TARGET_FIRST },
+	{ "bpftrace-count", "bpftrace, counting", "marks", "instant_1", 100000, 0, TARGET_FIRST },
+	{ "bpftrace-print", "bpftrace, printing", "marks", "instant_1", 20000, 0, TARGET_FIRST },
+	{ "perf", "perf record, SDT event", "marks", "instant_1", 100000, 0, TARGET_FIRST },
+	{ "lttng", "LTTng-UST, a tracepoint", "lttng", "instant_1", 200000, 0, TARGET_THEN },
+	{ "uftrace", "uftrace, a function", "functions", "call", 200000, 0, TARGET_UNDER },
 };
 
 struct sample {
@@ -89,7 +98,7 @@ static int start_target(struct bench *b, const struct peer *p, bool launched, co
 
 static int run_recorded(const struct peer *p, struct subject *target, struct sample *s)
 {
-	if (!p->own_target) {
+	if (p->order == TARGET_FIRST) {
 		int error = subject_ask(target, "wait 1");
 
 		if (error || !strcmp(target->line, "at 0"))
@@ -122,9 +131,9 @@ static int run_other(struct bench *b, const struct peer *p, struct subject *targ
 		results_note(&b->results, SECTION_PEERS, "%s is %s", p->row, script.line);
 		return 1;
 	}
-	if (p->launches) {
+	if (p->order != TARGET_FIRST) {
 		subject_end(target, NULL);
-		error = start_target(b, p, true, data, target);
+		error = start_target(b, p, p->order == TARGET_UNDER, data, target);
 	}
 	if (!error) {
 		error = run_recorded(p, target, s);
@@ -133,7 +142,7 @@ static int run_other(struct bench *b, const struct peer *p, struct subject *targ
 	subject_hang_up(&script);
 	take_words(&script, s);
 	subject_end(&script, NULL);
-	return error;
+	return !error && s->has_bytes && !s->bytes ? -ENODATA : error;
 }
 
 static int sample_peer(struct bench *b, const struct peer *p, struct sample *s)

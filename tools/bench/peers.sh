@@ -19,8 +19,12 @@ packages='bpftrace lttng-tools liblttng-ust-dev uftrace linux-perf'
 if [ "${1:-}" = --install ]; then
 	as_root=
 	[ "$(id -u)" -eq 0 ] || as_root=sudo
-	$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y -o DPkg::Lock::Timeout=120 \
-		install --no-install-recommends $packages </dev/null >/dev/null 2>&1 ||
+	apt() {
+		$as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -y \
+			-o DPkg::Lock::Timeout=120 "$@" </dev/null >/dev/null 2>&1
+	}
+	apt update
+	apt install --no-install-recommends $packages ||
 		echo "bench: apt-get could not install all of: $packages" >&2
 	exit 0
 fi

@@ -12,8 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SETTLE_MS 60 /* from the first switch being on to recording being open */
-
 static void trace_path(const struct recorder *r, const char *end, char *path, size_t size)
 {
 	snprintf(path, size, "%s/trace%s", r->directory, end);
@@ -29,7 +27,7 @@ int recorder_start(struct recorder *r, const char *directory, pid_t target, enum
 {
 	char pid[16], output[512], summary[512];
 	const char *const argv[] = {
-		"build/proftrace", "-q",    "-p", pid, "-o", output, "--buffer", buffer,
+		"build/proftrace", "-p",    pid, "-o", output, "--buffer", buffer,
 		"--summary-json",  summary, NULL
 	};
 
@@ -43,7 +41,7 @@ int recorder_start(struct recorder *r, const char *directory, pid_t target, enum
 					 : ".pftrace",
 		   output, sizeof(output));
 	trace_path(r, ".summary", summary, sizeof(summary));
-	return subject_start(&r->process, argv, 0, false);
+	return subject_start(&r->process, argv, SUBJECT_STDERR, false);
 }
 
 /* The broker: the child of the recorder. */
@@ -124,16 +122,28 @@ static uint64_t resident_kb(pid_t pid)
 	return sum;
 }
 
+/* `proftrace: recording, ...`: everything is attached and recording has begun. */
+int recorder_opened(struct recorder *r)
+{
+	int error;
+
+	do
+		error = subject_answer(&r->process);
+	while (!error && !strstr(r->process.line, ": recording"));
+	return error;
+}
+
 int recorder_ready(struct recorder *r, struct subject *target)
 {
+	int error = recorder_opened(r);
 	uint64_t at;
-	int error = subject_ask(target, "wait 1");
 
+	if (!error)
+		error = subject_ask(target, "wait 1");
 	if (error)
 		return error;
 	if (sscanf(target->line, "at %" SCNu64, &at) != 1 || !at)
 		return -ETIMEDOUT;
-	bench_sleep(SETTLE_MS);
 	r->ready_cpu_ns = cpu_of(r->process.pid) + cpu_of(child_of(r->process.pid));
 	return 0;
 }

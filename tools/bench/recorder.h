@@ -24,10 +24,12 @@ struct recorded {
 	double mapped_mb; /* resident beside the ring buffer, both processes, at the end of the load */
 };
 
-/* Starts it with standard error going nowhere; `directory` is where the traces lie for a while. */
+/* `directory` is where the traces lie for a while. */
 int recorder_start(struct recorder *r, const char *directory, pid_t target, enum outputs outputs,
 		   const char *buffer);
-/* Returns when the target's markers are on and recorded. */
+/* Returns when it says that it records. */
+int recorder_opened(struct recorder *r);
+/* And when the target's markers are on and recorded. */
 int recorder_ready(struct recorder *r, struct subject *target);
 /* Interrupts it, waits for its end, reads the account and removes the traces unless `keep`. */
 int recorder_stop(struct recorder *r, bool keep, struct recorded *ret);

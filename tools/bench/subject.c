@@ -56,6 +56,8 @@ _Noreturn static void become(const char *const argv[], unsigned flags, int in, i
 		pin();
 	dup2(in, STDIN_FILENO);
 	dup2(out, STDOUT_FILENO);
+	if (flags & SUBJECT_STDERR)
+		dup2(out, STDERR_FILENO);
 	null = flags & SUBJECT_MUTE ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
 	if (null >= 0)
 		dup2(null, STDERR_FILENO);

@@ -12,6 +12,7 @@
 enum {
 	SUBJECT_PINNED = 1, /* to the last of the processors that may be used */
 	SUBJECT_MUTE = 2,   /* its standard error goes to /dev/null */
+	SUBJECT_STDERR = 8, /* its standard error is what is read, too */
 	SUBJECT_TIDIES = 4, /* not killed with the bench: the end of its input tells it */
 };
 

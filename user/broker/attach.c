@@ -127,16 +127,43 @@ static int attach_each(int program_fd, const char *path, pid_t pid, const struct
 	return 0;
 }
 
+/*
+ * A breakpoint in the middle of an instruction ruins a program, and a semaphore is a word that the
+ * kernel writes to: the recorder looked at the file, and this is only to be sure of it.
+ */
+static bool is_site(enum broker_program program, int elf_fd, const struct broker_site *site)
+{
+	static const unsigned char x86[] = {
+		0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0, 0xc3
+	};
+	static const unsigned char arm64[] = { 0x1f, 0x20, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6 };
+	unsigned char bytes[sizeof(x86)];
+
+	if (program != BROKER_MARKS)
+		return !site->switch_offset;
+	if (!site->switch_offset || site->switch_offset & 1)
+		return false;
+	if (pread(elf_fd, bytes, sizeof(bytes), site->offset) < (ssize_t)sizeof(arm64))
+		return false;
+	return !memcmp(bytes, x86, sizeof(x86)) || !memcmp(bytes, x86 + 1, sizeof(x86) - 1) ||
+	       !memcmp(bytes, arm64, sizeof(arm64));
+}
+
 int sites_attach(const struct loaded_programs *programs, enum broker_program program, pid_t pid,
 		 int elf_fd, const struct broker_site *sites, unsigned n, int *links,
 		 unsigned *n_links, struct failure *f)
 {
 	int program_fd = programs->program_fds[program], error;
 	char path[32];
+	unsigned i;
 
 	/* Whatever the file is called, wherever it is mounted, deleted or not: it is this one. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_fd);
 	*n_links = 0;
+	for (i = 0; i < n; i++) {
+		if (!is_site(program, elf_fd, &sites[i]))
+			return failure_set(f, -EINVAL, "refused to attach", "", "no probe site");
+	}
 	if (programs->uprobe_multi) {
 		error = attach_multi(program_fd, path, pid, sites, n, links);
 		if (!error)

@@ -27,6 +27,8 @@ struct broker_config {
 	uint64_t buffer_bytes; /* of the ring buffer: a power of two, at least a page */
 	bool follow_children;
 	struct counters counters;
+	const pid_t *pids; /* that were asked for; others must be children of the recorder */
+	unsigned n_pids;
 };
 
 /* What the broker loaded. The recorder owns the descriptors. */

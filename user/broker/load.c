@@ -143,8 +143,11 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 		bpf_program__set_flags(skel->progs.executes, 0);
 		skel->rodata->can_hold = false;
 	}
+	skel->rodata->any_process = getuid() == 0;
 	skel->rodata->follow_children = config->follow_children;
 	skel->rodata->wakeup_bytes = wakeup < 1 << 20 ? wakeup : 1 << 20;
+	/* So many of the largest records, from every CPU, must not fill what is left after a look. */
+	skel->rodata->query_mask = config->buffer_bytes >= 4 << 20 ? 63 : 0;
 	bpf_map__set_max_entries(skel->maps.records, config->buffer_bytes);
 	set_counters(skel, &config->counters);
 	error = proftrace_bpf__load(skel);

@@ -9,7 +9,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,10 +51,69 @@ uint64_t process_birth(int directory)
 	return birth;
 }
 
+/* Owned by its effective user, or by root when it may not be traced by that user either. */
+static bool is_invokers(int directory)
+{
+	struct stat st;
+
+	return getuid() == 0 || (!fstat(directory, &st) && st.st_uid == getuid());
+}
+
+bool process_alive(int directory)
+{
+	char text[512], state = 'X';
+	long tgid = -1, pid = -2;
+	const char *at;
+	ssize_t n;
+	int fd = openat(directory, "status", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	/* The kernel escapes newlines in the name, so these begin lines of its own. */
+	at = strstr(text, "\nState:\t");
+	if (at)
+		state = at[8];
+	at = strstr(text, "\nTgid:\t");
+	if (at)
+		tgid = strtol(at + 7, NULL, 10);
+	at = strstr(text, "\nPid:\t");
+	if (at)
+		pid = strtol(at + 6, NULL, 10);
+	return tgid == pid && state != 'Z' && state != 'X';
+}
+
+/* A line of /proc/PID/status as a number. The kernel escapes newlines in names: lines are its own. */
+static long status_number(int directory, const char *line)
+{
+	char text[1024];
+	const char *at;
+	ssize_t n;
+	int fd = openat(directory, "status", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	at = strstr(text, line);
+	return at ? strtol(at + strlen(line), NULL, 10) : -1;
+}
+
+pid_t process_parent(int directory)
+{
+	long parent = status_number(directory, "\nPPid:\t");
+
+	return parent > 0 ? parent : 0;
+}
+
 int process_directory(const struct broker_target *target, struct failure *f)
 {
 	char path[32], object[16];
-	struct stat st;
 	int fd;
 
 	if (target->pid <= 0)
@@ -66,8 +127,13 @@ int process_directory(const struct broker_target *target, struct failure *f)
 		close(fd);
 		return no_process(f, -ESRCH, target->pid);
 	}
-	/* Owned by its effective user, or by root when it may not be traced by that user either. */
-	if (getuid() != 0 && (fstat(fd, &st) || st.st_uid != getuid())) {
+	if (!process_alive(fd)) {
+		close(fd);
+		failure_set(f, -ESRCH, "no such process", object,
+			    "it is a thread of another, or ended");
+		return -ESRCH;
+	}
+	if (!is_invokers(fd)) {
 		close(fd);
 		failure_set(f, -EPERM, "not permitted to trace process", object,
 			    "it belongs to another user");
@@ -97,6 +163,11 @@ int process_open(enum broker_file what, const struct broker_target *target, uint
 	/* O_NONBLOCK: what is mapped may be a device that waits when opened. */
 	fd = openat(process, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	error = fd < 0 ? -errno : 0;
+	/* It may have executed a set-uid program in between. */
+	if (!error && !is_invokers(process)) {
+		close(fd);
+		error = -EPERM;
+	}
 	close(process);
 	if (error == -EPERM || error == -EACCES) {
 		char object[16];

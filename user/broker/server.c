@@ -39,7 +39,31 @@ static int answer(int socket, int error, uint64_t birth, const struct failure *f
 	return 0;
 }
 
-static int trace(const struct loaded_programs *programs, const struct request *r, struct failure *f)
+/*
+ * The recorder reads bytes that nobody vouches for. Whoever takes it over shall reach no further than
+ * the processes that the user asked for: those named, the command, and their children, which the
+ * kernel's side puts into the map.
+ */
+static bool is_traced(const struct loaded_programs *programs, uint32_t pid)
+{
+	uint32_t flags;
+
+	return !bpf_map_lookup_elem(programs->traced_fd, &pid, &flags);
+}
+
+static bool was_asked_for(const struct broker_config *config, int directory, pid_t pid)
+{
+	unsigned i;
+
+	for (i = 0; i < config->n_pids; i++) {
+		if (config->pids[i] == pid)
+			return true;
+	}
+	return process_parent(directory) == getppid();
+}
+
+static int trace(const struct loaded_programs *programs, const struct broker_config *config,
+		 const struct request *r, struct failure *f)
 {
 	const struct broker_target target = { r->pid, r->birth };
 	uint32_t pid = r->pid, flags = r->what;
@@ -50,13 +74,17 @@ static int trace(const struct loaded_programs *programs, const struct request *r
 	directory = process_directory(&target, f);
 	if (directory < 0)
 		return directory;
+	if (!is_traced(programs, pid) && !was_asked_for(config, directory, r->pid)) {
+		close(directory);
+		return failure_set(f, -EPERM, "refused request", "trace", NULL);
+	}
 	if (bpf_map_update_elem(programs->traced_fd, &pid, &flags, BPF_ANY))
 		error = failure_set(f, -errno, "cannot trace the process", "", NULL);
 	/*
 	 * From now on its exit takes it out of the map. If it was gone before, nobody would, and the
 	 * next process of that number were traced.
 	 */
-	if (!error && !process_birth(directory)) {
+	if (!error && !process_alive(directory)) {
 		bpf_map_delete_elem(programs->traced_fd, &pid);
 		error = failure_set(f, -ESRCH, "the process has ended", "", "");
 	}
@@ -89,8 +117,8 @@ static int attach(const struct loaded_programs *programs, const struct packet *p
 }
 
 /* Returns an error only when the recorder cannot be answered any more. */
-static int serve_one(int socket, const struct loaded_programs *programs, struct packet *p,
-		     int *links)
+static int serve_one(int socket, const struct loaded_programs *programs,
+		     const struct broker_config *config, struct packet *p, int *links)
 {
 	unsigned i, n_fds = 1, n_links = 0;
 	struct failure f = { 0 };
@@ -106,12 +134,15 @@ static int serve_one(int socket, const struct loaded_programs *programs, struct 
 	} else if (p->request.kind == REQUEST_IDENTIFY) {
 		error = identify(&p->request, &birth, &f);
 	} else if (p->request.kind == REQUEST_TRACE) {
-		error = trace(programs, &p->request, &f);
+		error = trace(programs, config, &p->request, &f);
 	} else if (p->request.kind == REQUEST_OPEN) {
 		const struct broker_target target = { p->request.pid, p->request.birth };
 
-		links[0] = process_open(p->request.what, &target, p->request.start, p->request.end,
-					&f);
+		if (is_traced(programs, p->request.pid))
+			links[0] = process_open(p->request.what, &target, p->request.start,
+						p->request.end, &f);
+		else
+			links[0] = failure_set(&f, -ESRCH, "no such traced process", "", "");
 		error = links[0] < 0 ? links[0] : 0;
 		n_links = error ? 0 : 1;
 	} else if (p->request.kind == REQUEST_ATTACH) {
@@ -154,7 +185,7 @@ void broker_serve(int socket, const struct broker_config *config)
 		_exit(1);
 	for (i = 0; i < n_fds; i++)
 		close(fds[i]);
-	while (!serve_one(socket, &programs, packet, links))
+	while (!serve_one(socket, &programs, config, packet, links))
 		;
 	_exit(0);
 }

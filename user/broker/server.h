@@ -29,6 +29,9 @@ int sites_attach(const struct loaded_programs *programs, enum broker_program pro
  * which is never another's of the same number; or negative errno.
  */
 int process_directory(const struct broker_target *target, struct failure *f);
+pid_t process_parent(int directory); /* 0 when it cannot be told */
+/* Not a thread's number (/proc finds those too), and not a zombie. */
+bool process_alive(int directory);
 /* When it began, in clock ticks after boot; 0 when it is gone. */
 uint64_t process_birth(int directory);
 int process_open(enum broker_file what, const struct broker_target *target, uint64_t start,

@@ -104,6 +104,8 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		.buffer_bytes = options->buffer_bytes,
 		.follow_children = options->follow_children,
 		.counters = options->counters,
+		.pids = options->pids,
+		.n_pids = options->n_pids,
 	};
 	struct capture *c = calloc(1, sizeof(*c));
 	int error;
@@ -181,7 +183,7 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 	if (!marked)
 		return -ENOENT;
 	process_add(c, pid);
-	process_names(c, &target);
+	process_names(c, &target, true);
 	/* All sites are in place: from here on the marks of all its threads count, at one moment. */
 	error = broker_trace(c->broker, &target, TRACED_WATCH | TRACED_MARKS, f);
 	if (error)
@@ -214,9 +216,12 @@ int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, s
 	}
 	if (error)
 		return error;
+	error = broker_trace(c->broker, &target, TRACED_WATCH | TRACED_MARKS, f);
+	if (error)
+		return error;
 	process_add(c, pid);
-	process_names(c, &target);
-	return broker_trace(c->broker, &target, TRACED_WATCH | TRACED_MARKS, f);
+	process_names(c, &target, false);
+	return 0;
 }
 
 int capture_epoll_fd(const struct capture *c)
@@ -306,6 +311,7 @@ void capture_account(const struct capture *c, struct account *a)
 	a->other_names += names_count(c->options.names)->capped;
 	a->kernel_events_lost += account_sum(c, ACCOUNT_KERNEL_FULL);
 	a->processes_not_followed += account_sum(c, ACCOUNT_PROCESSES);
+	a->files_refused += c->refused;
 	a->attached_late += c->late + account_sum(c, ACCOUNT_HOLD_TIMEOUT);
 }
 

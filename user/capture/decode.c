@@ -7,6 +7,7 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stddef.h>
 #include <string.h>
 
 /* Between so many records, held threads are looked after: they wait for us. */
@@ -49,6 +50,24 @@ struct strings {
 	char *to, *to_end;
 };
 
+/* A cut may go through a character: how many bytes the whole ones have. */
+static size_t whole_characters(const char *bytes, size_t length)
+{
+	size_t n = length;
+
+	while (n && length - n < 3 && ((unsigned char)bytes[n - 1] & 0xc0) == 0x80)
+		n--;
+	/* Only what begins a character and misses some of it goes: anything else is not our cut. */
+	if (n && (unsigned char)bytes[n - 1] >= 0xc2) {
+		unsigned char first = bytes[n - 1];
+		size_t whole = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+
+		if (length - (n - 1) < whole)
+			return n - 1;
+	}
+	return length;
+}
+
 static bool take_string(struct capture *c, struct strings *s, uint64_t length, struct arg *arg)
 {
 	bool changed = false;
@@ -57,7 +76,8 @@ static bool take_string(struct capture *c, struct strings *s, uint64_t length, s
 		return false;
 	arg->type = ARG_STRING;
 	arg->s = s->to;
-	arg->length = text_clean(s->to, s->to_end - s->to, s->from, length, &changed);
+	arg->length = text_clean(s->to, s->to_end - s->to, s->from,
+				 arg->cut ? whole_characters(s->from, length) : length, &changed);
 	c->repaired_strings += changed;
 	s->to += arg->length + 1;
 	s->from += length;
@@ -141,11 +161,10 @@ static bool take_args(struct capture *c, const struct record *r, size_t size,
 		c->unreadable_args++;
 		return true;
 	}
+	if (size < offsetof(struct record_full, args.values) + n * sizeof(uint64_t))
+		return false;
 	if (size < sizeof(*full)) {
-		/* Two values at most, and no strings. */
-		s.from = s.end;
-		if (n > 2)
-			return false;
+		s.from = s.end; /* a short record has no strings */
 	} else {
 		s.from += full->args.name_length;
 		if (full->args.name_length > size - sizeof(*full))
@@ -167,6 +186,7 @@ static bool take_args(struct capture *c, const struct record *r, size_t size,
 static const struct name *copied_name(struct capture *c, const struct record *r, size_t size)
 {
 	const struct record_full *full = (const struct record_full *)r;
+	const char *name = (const char *)r + sizeof(*full);
 
 	if (size < sizeof(*full) || !(r->flags & RECORD_NAME_COPIED) ||
 	    full->args.name_length > size - sizeof(*full)) {
@@ -175,8 +195,11 @@ static const struct name *copied_name(struct capture *c, const struct record *r,
 	}
 	/* The kernel cut it already, so the names' own count does not see it. */
 	c->cut_strings += (r->flags & RECORD_NAME_CUT) != 0;
-	return names_intern(c->options.names, (const char *)r + sizeof(*full),
-			    full->args.name_length, MAX_NAME);
+	return names_intern(c->options.names, name,
+			    r->flags & RECORD_NAME_CUT
+				    ? whole_characters(name, full->args.name_length)
+				    : full->args.name_length,
+			    MAX_NAME);
 }
 
 static bool take_operands(struct capture *c, const struct record *r, struct event *e)
@@ -228,6 +251,7 @@ static size_t take_counters(struct capture *c, const struct record *r, size_t si
 static bool decode_mark(struct capture *c, const struct record *r, size_t size, struct event *e)
 {
 	const struct record_full *full = (const struct record_full *)r;
+	bool has_keys = size >= offsetof(struct record_full, args.values);
 	bool copied = r->flags & (RECORD_NAME_COPIED | RECORD_NAME_UNREADABLE);
 	const struct marker *marker;
 	const struct site *site;
@@ -241,13 +265,14 @@ static bool decode_mark(struct capture *c, const struct record *r, size_t size, 
 	site = &c->sites[r->site];
 	e->category = site->category;
 	e->level = r->level;
-	marker = marker_of(c, r, size > sizeof(struct record_plain) ? full->args.keys : NAME_NONE);
+	e->closes_inner = r->flags & RECORD_CLOSES_INNER;
+	marker = marker_of(c, r, has_keys ? full->args.keys : NAME_NONE);
 	c->unreadable_names += marker->unreadable;
 	e->name = copied ? copied_name(c, r, size) : marker->name;
-	if (size > sizeof(struct record_plain) && (r->types & 15) &&
-	    !take_args(c, r, size, marker, e))
+	if (has_keys && (r->types & 15) && !take_args(c, r, size, marker, e))
 		return false;
-	if (size > sizeof(*r) && r->kind > RECORD_INSTANT && !take_operands(c, r, e))
+	if (size >= sizeof(struct record_plain) && r->kind > RECORD_INSTANT &&
+	    !take_operands(c, r, e))
 		return false;
 	if (!e->name && e->kind != EVENT_END && e->kind != EVENT_FLOW_OUT &&
 	    e->kind != EVENT_FLOW_IN && e->kind != EVENT_STEP) {
@@ -347,7 +372,7 @@ int decode_record(void *context, void *data, size_t size)
 {
 	struct capture *c = context;
 
-	if (++c->since_holds >= LOOK_AT_HOLDS) {
+	if (c->holds && ++c->since_holds >= LOOK_AT_HOLDS) {
 		c->since_holds = 0;
 		ring_buffer__consume(c->holds);
 	}

@@ -99,6 +99,7 @@ static int select_sites(struct capture *c, struct file *file)
 			s->offset = fast(c, m) ? m->fast_offset : m->offset;
 			s->switch_offset = m->switch_offset;
 			s->kind = m->kind;
+			file->n_domain_sites += !control;
 			s->category = control ? NULL
 					      : names_intern(c->options.names, m->domain,
 							     strlen(m->domain), MAX_NAME);
@@ -172,8 +173,20 @@ static int attach_for(struct capture *c, struct file *file, pid_t pid, struct fa
 	unsigned i;
 	int error;
 
-	if (c->options.follow_children)
-		return file->n_links ? 0 : attach_file(c, file, 0, f);
+	if (c->options.follow_children) {
+		if (file->n_links)
+			return 0;
+		error = attach_file(c, file, 0, f);
+		/*
+		 * One process that spoilt its own switch makes the kernel refuse all of them: then only
+		 * the one that matters, at the price of its children.
+		 */
+		if (error != -EINVAL)
+			return error;
+		capture_log(c, 0, "attached to process %d alone, not to its children: %s", (int)pid,
+			    f ? f->reason : "refused");
+		return attach_file(c, file, pid, f);
+	}
 	for (i = 0; i < file->n_pids; i++) {
 		if (file->pids[i] == pid)
 			return 0;
@@ -195,7 +208,11 @@ bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
 
 	if (!file)
 		return false;
-	*ret_news = file->n_sites || file->known_otherwise ? FILE_KNOWN : FILE_NOTHING;
+	*ret_news = !file->refused && (file->n_domain_sites || file->known_otherwise)
+			    ? FILE_KNOWN
+			    : FILE_NOTHING;
+	if (file->refused)
+		return true;
 	if (!c->options.follow_children && wanted(file))
 		attach_for(c, file, pid, NULL);
 	return true;
@@ -241,16 +258,16 @@ static void find_functions(struct file *file)
 }
 
 /* What is in the file. A file that is none of ours is no failure. */
-static int look_into(struct capture *c, struct file *file, const char *path)
+static int look_into(struct capture *c, struct file *file, const char *path, struct failure *f)
 {
-	struct failure f;
+	struct failure why;
 
-	if (elf_file_open(file->fd, &file->elf, &f)) {
+	if (elf_file_open(file->fd, &file->elf, &why)) {
 		file->elf = NULL;
 		return 0;
 	}
-	if (markers_find(file->elf, &file->sites, &f)) {
-		capture_log(c, 0, "cannot read the markers of '%s': %s", path, f.reason);
+	if (markers_find(file->elf, &file->sites, &why)) {
+		capture_log(c, 0, "cannot read the markers of '%s': %s", path, why.reason);
 		return 0;
 	}
 	if (file->sites.refused)
@@ -258,7 +275,7 @@ static int look_into(struct capture *c, struct file *file, const char *path)
 			    file->sites.refused, path);
 	if (may_be_libc(path))
 		find_functions(file);
-	return select_sites(c, file);
+	return select_sites(c, file) ? failure_set(f, -ENOMEM, "cannot attach to", path, NULL) : 0;
 }
 
 /*
@@ -276,7 +293,7 @@ static bool attached_otherwise(struct capture *c, struct file *file)
 	file->st_ino = st.st_ino;
 	HASH_ITER (hh, c->files, other, next) {
 		if (other->elf && other->st_dev == file->st_dev && other->st_ino == file->st_ino)
-			return wanted(other);
+			return other->n_sites;
 	}
 	return false;
 }
@@ -297,6 +314,7 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	struct file *file;
 	int error;
 
+	*ret_news = FILE_NOTHING;
 	if (HASH_COUNT(c->files) >= MAX_FILES) {
 		close(fd);
 		return failure_set(f, -EMFILE, "too many files are mapped", path, NULL);
@@ -310,25 +328,27 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	file->inode = inode;
 	file->fd = fd;
 	file->known_otherwise = attached_otherwise(c, file);
-	error = file->known_otherwise ? 0 : look_into(c, file, path);
+	error = file->known_otherwise ? 0 : look_into(c, file, path, f);
 	if (!error && wanted(file))
 		error = attach_for(c, file, pid, f);
-	if (error) {
-		/* Its sites may be in use no more: nothing was attached. */
-		c->n_sites = file->first_site ? file->first_site : c->n_sites;
-		file_free(file);
-		return error;
-	}
+	/*
+	 * Refused, it stays known, so that it is not tried at each scan, and so do its sites: marks of
+	 * some of them may be on their way.
+	 */
+	file->refused = error != 0;
 	HASH_ADD(hh, c->files, device, FILE_KEY_SIZE, file);
-	if (file->n_sites) {
+	*ret_news = FILE_NOTHING;
+	if (error)
+		return error;
+	c->n_linkers += file->linker.offset != 0;
+	c->n_statics += file->n_domain_sites && !file->elf->has_interp;
+	if (file->known_otherwise)
+		*ret_news = FILE_KNOWN;
+	if (file->n_domain_sites) {
+		*ret_news = FILE_ATTACHED;
 		c->n_marked_files++;
 		capture_log(c, 1, "attached to %u sites of '%s'", file->n_sites, path);
 	}
-	c->n_linkers += file->linker.offset != 0;
-	c->n_statics += file->n_sites && !file->elf->has_interp;
-	*ret_news = file->n_sites	    ? FILE_ATTACHED
-		    : file->known_otherwise ? FILE_KNOWN
-					    : FILE_NOTHING;
 	return 0;
 }
 

@@ -34,6 +34,8 @@ struct file {
 	struct marker_sites sites;
 	unsigned first_site;		/* in capture->sites */
 	unsigned n_sites;		/* that were selected */
+	unsigned n_domain_sites;	/* of these, how many are not the control site's */
+	bool refused;			/* could not be attached to: not tried again */
 	struct broker_site linker;	/* _dl_debug_state; offset 0: not the dynamic linker */
 	struct broker_site executes[3]; /* execve and its like, of a C library */
 	unsigned n_executes;
@@ -96,6 +98,7 @@ struct capture {
 	uint64_t unreadable_args;
 	uint64_t cut_strings;
 	uint64_t repaired_strings;
+	uint64_t refused;     /* files that could not be opened or attached to */
 	uint64_t late;	      /* files attached while their program was already running */
 	unsigned budget;      /* records to take before coming back */
 	unsigned since_holds; /* records since the holds were looked at */
@@ -135,7 +138,8 @@ void files_free(struct capture *c);
 /* processes.c */
 int process_scan(struct capture *c, const struct broker_target *target, unsigned *ret_marked,
 		 unsigned *ret_new, struct failure *f);
-void process_names(struct capture *c, const struct broker_target *target);
+/* running: it is what it will be; otherwise it is about to execute a program. */
+void process_names(struct capture *c, const struct broker_target *target, bool running);
 void process_add(struct capture *c, pid_t pid);
 void process_remove(struct capture *c, pid_t pid);
 int decode_hold(void *context, void *data, size_t size);

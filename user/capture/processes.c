@@ -23,7 +23,22 @@ struct scan {
 	unsigned looked_at; /* for the message: how many files were searched */
 	int error;
 	struct failure *f;
+	struct failure failure; /* of the file at hand */
 };
+
+static int take_file(struct scan *s, const struct mapping *m, uint64_t device,
+		     enum file_news *ret_news)
+{
+	int fd = broker_open(s->c->broker, BROKER_MAPPED, s->target, m->start, m->end, &s->failure);
+
+	/* Unmapped since, or a process that is gone: the next look will tell. */
+	if (fd == -ESRCH || fd == -ENOENT)
+		return 0;
+	if (fd < 0)
+		return fd;
+	return files_add(s->c, fd, device, m->inode, m->path, s->target->pid, ret_news,
+			 &s->failure);
+}
 
 /* A file can be mapped in several pieces: the executable one is where the sites are. */
 static int scan_mapping(void *context, const struct mapping *m)
@@ -31,24 +46,25 @@ static int scan_mapping(void *context, const struct mapping *m)
 	struct scan *s = context;
 	enum file_news news = FILE_NOTHING;
 	uint64_t device = (uint64_t)m->device_major << 32 | m->device_minor;
-	int fd, error;
+	int error;
 
 	if (!m->inode || !m->executable)
 		return 0;
 	s->looked_at++;
 	if (!files_known(s->c, device, m->inode, s->target->pid, &news)) {
-		fd = broker_open(s->c->broker, BROKER_MAPPED, s->target, m->start, m->end, s->f);
-		/* Unmapped since, or a process that is gone: the next look will tell. */
-		if (fd == -ESRCH || fd == -ENOENT)
-			return 0;
-		if (fd < 0) {
-			s->error = fd;
-			return 1;
-		}
-		error = files_add(s->c, fd, device, m->inode, m->path, s->target->pid, &news, s->f);
-		if (error) {
+		error = take_file(s, m, device, &news);
+		/* The others may be all right. What cannot be attached to is counted. */
+		if (error == -EPIPE) {
 			s->error = error;
 			return 1;
+		}
+		if (error) {
+			if (!s->error && s->f)
+				*s->f = s->failure;
+			s->error = error;
+			s->c->refused++;
+			capture_log(s->c, 0, "%s '%s': %s", s->failure.what, m->path,
+				    s->failure.reason);
 		}
 	}
 	s->marked += news != FILE_NOTHING;
@@ -67,7 +83,7 @@ int process_scan(struct capture *c, const struct broker_target *target, unsigned
 		return fd;
 	error = maps_read(fd, scan_mapping, &s);
 	close(fd);
-	if (s.error)
+	if (s.error && !s.marked)
 		return s.error;
 	if (error < 0)
 		return failure_set(f, error, "cannot read the mappings of the process", "", NULL);
@@ -88,8 +104,33 @@ int process_scan(struct capture *c, const struct broker_target *target, unsigned
 	return 0;
 }
 
-/* The names that its threads have now; later ones are told by the kernel. */
-void process_names(struct capture *c, const struct broker_target *target)
+/* What it was called as: the kernel's name may be that of its main thread by now. */
+static void process_name(struct capture *c, const struct broker_target *target, int tasks)
+{
+	struct event e = { .kind = EVENT_PROCESS_NAME, .level = -1, .pid = target->pid };
+	int fd = openat(tasks, "../cmdline", O_RDONLY | O_CLOEXEC);
+	char command[256];
+	const char *base;
+	ssize_t n;
+
+	if (fd < 0)
+		return;
+	n = read(fd, command, sizeof(command) - 1);
+	close(fd);
+	if (n <= 0)
+		return;
+	command[n] = '\0';
+	base = strrchr(command, '/');
+	base = base ? base + 1 : command;
+	if (!*base)
+		return;
+	e.ts_ns = monotonic_now();
+	e.name = names_intern(c->options.names, base, strlen(base), MAX_NAME);
+	capture_hand_on(c, &e);
+}
+
+/* The names that it and its threads have now; later ones are told by the kernel. */
+void process_names(struct capture *c, const struct broker_target *target, bool running)
 {
 	int directory = broker_open(c->broker, BROKER_TASKS, target, 0, 0, NULL);
 	DIR *tasks = directory < 0 ? NULL : fdopendir(directory);
@@ -100,6 +141,8 @@ void process_names(struct capture *c, const struct broker_target *target)
 			close(directory);
 		return;
 	}
+	if (running)
+		process_name(c, target, dirfd(tasks));
 	while ((entry = readdir(tasks))) {
 		struct event e = { .kind = EVENT_COMM, .level = -1, .pid = target->pid };
 		char path[300], comm[64];
@@ -169,8 +212,13 @@ static int open_executed(const struct record_hold *r)
 {
 	char path[64 + MAX_STRING];
 	unsigned pid = r->head.tgid;
+	int place, fd = -1;
+	struct stat st;
 
-	if (r->ops.b == HOLD_FEXECVE)
+	/* A path that fills its place was cut. */
+	if (memchr(r->path, '\0', MAX_STRING - 1) == NULL)
+		return -1;
+	if (r->ops.b == HOLD_FEXECVE || (r->ops.b == HOLD_EXECVEAT && !r->path[0]))
 		snprintf(path, sizeof(path), "/proc/%u/fd/%d", pid, r->fd);
 	else if (r->path[0] == '/')
 		snprintf(path, sizeof(path), "/proc/%u/root%.*s", pid, MAX_STRING, r->path);
@@ -179,21 +227,30 @@ static int open_executed(const struct record_hold *r)
 			 r->path);
 	else
 		snprintf(path, sizeof(path), "/proc/%u/cwd/%.*s", pid, MAX_STRING, r->path);
-	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	/* Whatever the program names there: opening a device may do something. Only look at it first. */
+	place = open(path, O_PATH | O_CLOEXEC);
+	if (place < 0)
+		return -1;
+	if (!fstat(place, &st) && S_ISREG(st.st_mode)) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	close(place);
+	return fd;
 }
 
 /* A static program has no dynamic linker to be held in: it is attached to before it is executed. */
 static void prepare_executed(struct capture *c, const struct record_hold *r)
 {
 	enum file_news news;
-	struct failure f;
+	struct failure f = { 0 };
 	struct stat st;
 	uint64_t device;
 	int fd = open_executed(r);
 
 	if (fd < 0)
 		return;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+	if (fstat(fd, &st)) {
 		close(fd);
 		return;
 	}
@@ -202,8 +259,10 @@ static void prepare_executed(struct capture *c, const struct record_hold *r)
 		close(fd);
 		return;
 	}
-	if (files_add(c, fd, device, st.st_ino, r->path, r->head.tgid, &news, &f))
-		capture_log(c, 1, "%s '%s': %s", f.what, f.object, f.reason);
+	if (files_add(c, fd, device, st.st_ino, r->path, r->head.tgid, &news, &f)) {
+		c->refused++;
+		capture_log(c, 0, "%s '%s': %s", f.what, r->path, f.reason);
+	}
 }
 
 int decode_hold(void *context, void *data, size_t size)
@@ -212,7 +271,7 @@ int decode_hold(void *context, void *data, size_t size)
 	struct capture *c = context;
 	struct broker_target target = { 0 };
 	unsigned marked, fresh;
-	struct failure f;
+	struct failure f = { 0 };
 
 	if (size < sizeof(*r) || r->head.kind != RECORD_HOLD)
 		return 0;
@@ -235,7 +294,7 @@ void process_executed(struct capture *c, pid_t pid)
 {
 	const struct broker_target target = { pid, 0 };
 	unsigned marked, fresh = 0, linkers = c->n_linkers, statics = c->n_statics;
-	struct failure f;
+	struct failure f = { 0 };
 
 	if (process_scan(c, &target, &marked, &fresh, &f))
 		return;

@@ -106,19 +106,30 @@ int outputs_open(struct recording *r, struct failure *f)
 	return 0;
 }
 
+/* The recording goes on as long as one output can be written; at the end it has failed all the same. */
+static void note_failures(struct recording *r)
+{
+	unsigned i, failed = 0;
+
+	for (i = 0; i < r->n_outputs; i++)
+		failed += r->outputs[i].handler->error != 0;
+	r->output_failed = failed > 0;
+	r->all_outputs_failed = failed == r->n_outputs;
+	if (!r->all_outputs_failed)
+		r->flushed_marks = r->road.written;
+}
+
 void outputs_flush(struct recording *r)
 {
 	unsigned i;
 
 	for (i = 0; i < r->n_outputs; i++) {
 		struct handler *h = r->outputs[i].handler;
-		int error = h->error ? h->error : h->ops->flush(h);
 
-		if (error) {
-			h->error = error;
-			r->output_failed = true;
-		}
+		if (!h->error)
+			h->error = h->ops->flush(h);
 	}
+	note_failures(r);
 }
 
 void outputs_close(struct recording *r, const struct account *account)
@@ -127,13 +138,11 @@ void outputs_close(struct recording *r, const struct account *account)
 
 	for (i = 0; i < r->n_outputs; i++) {
 		struct handler *h = r->outputs[i].handler;
-		int error = h->error ? h->error : h->ops->close(h, account);
 
-		if (error) {
-			h->error = error;
-			r->output_failed = true;
-		}
+		if (!h->error)
+			h->error = h->ops->close(h, account);
 	}
+	note_failures(r);
 }
 
 void outputs_free(struct recording *r)

@@ -2,6 +2,7 @@
 #include "cmd/record.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -26,7 +27,7 @@ static int take_event(void *context, const struct event *event)
 	if (event->ts_ns > r->last_ts_ns)
 		r->last_ts_ns = event->ts_ns;
 	if (error)
-		r->output_failed = true;
+		r->write_failed = true;
 	return error;
 }
 
@@ -59,9 +60,12 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	 */
 	r->nice = getpriority(PRIO_PROCESS, 0);
 	setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
+	/* Ignored by the caller, nobody would hear of the command's end. */
+	signal(SIGCHLD, SIG_DFL);
 
 	/* Every file that a target has mapped stays open. */
 	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		r->nofile = files.rlim_cur;
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
@@ -94,6 +98,8 @@ static int open_capture(struct recording *r, struct failure *f)
 		.buffer_bytes = o->buffer_bytes,
 		.follow_children = !o->no_children,
 		.counters = r->counters,
+		.pids = o->pids,
+		.n_pids = o->n_pids,
 		.domains = o->domains,
 		.n_domains = o->n_domains,
 		.event = take_event,
@@ -139,9 +145,15 @@ static int start(struct recording *r, struct failure *f)
 	if (!error)
 		error = invoker_become(f);
 	if (!error && r->options->command)
-		error = command_fork(r->options->command, r->nice, &r->command, f);
+		error = command_fork(r->options->command, r->nice, r->nofile, &r->command, f);
 	if (!error)
 		error = outputs_open(r, f);
+	if (!error && r->options->summary_json) {
+		r->summary = fopen(r->options->summary_json, "we");
+		if (!r->summary)
+			error = failure_set(f, -errno, "cannot write", r->options->summary_json,
+					    NULL);
+	}
 	return error;
 }
 
@@ -154,6 +166,11 @@ static int finish(struct recording *r)
 	account = recording_account(r);
 	account.orderly = !r->broker_died && !r->output_failed;
 	outputs_close(r, &account);
+	if (r->all_outputs_failed) {
+		/* Marks that no file holds are lost, whoever thought that they were written. */
+		account.lost[LOST_OUTPUT] += account.written - r->flushed_marks;
+		account.written = r->flushed_marks;
+	}
 	status_clear(r);
 	for (i = 0; i < r->n_outputs; i++) {
 		if (r->outputs[i].handler->error)
@@ -167,8 +184,8 @@ static int finish(struct recording *r)
 			r->options->command[0]);
 	if (r->options->verbosity >= 0)
 		summary_print(r, &account);
-	if (r->options->summary_json) {
-		int error = summary_json(r, &account, r->options->summary_json);
+	if (r->summary) {
+		int error = summary_json(r, &account);
 
 		if (error) {
 			fprintf(stderr, "proftrace: cannot write '%s': %s\n",
@@ -179,8 +196,9 @@ static int finish(struct recording *r)
 	if (r->output_failed || r->broker_died)
 		return STATUS_FAILED;
 	if (r->options->strict &&
-	    (account_lost(&account) || account.attached_late || account.kernel_events_lost ||
-	     account.unreadable_args || account.unreadable_names))
+	    (account_lost(&account) > account.lost[LOST_CUT] || account.attached_late ||
+	     account.files_refused || account.kernel_events_lost || account.unreadable_args ||
+	     account.unreadable_names))
 		return STATUS_LOSSY;
 	return STATUS_DONE;
 }
@@ -196,6 +214,8 @@ static int command_status(const struct recording *r)
 
 static void clean_up(struct recording *r)
 {
+	if (r->summary)
+		fclose(r->summary);
 	command_abandon(&r->command);
 	capture_free(r->capture);
 	timeline_free(r->timeline);

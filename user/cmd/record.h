@@ -65,10 +65,15 @@ struct recording {
 	int command_status; /* as waitpid() gave it, -1 = still running or none */
 	uint64_t started_ns, ended_ns;
 	uint64_t flushed_ns, clock_ns, shown_ns;
-	uint64_t last_ts_ns; /* of the latest event */
-	unsigned interrupts; /* SIGINT or SIGTERM so far */
+	uint64_t last_ts_ns;	/* of the latest event */
+	FILE *summary;		/* --summary-json, open from the start so that it can be refused */
+	uint64_t flushed_marks; /* written when the files were last complete */
+	unsigned interrupts;	/* SIGINT or SIGTERM so far */
 	bool broker_died;
-	bool output_failed;
+	bool output_failed; /* at least one */
+	bool all_outputs_failed;
+	bool write_failed; /* an error came up: to be looked at */
+	uint64_t nofile;   /* soft limit on descriptors, as the command shall have it */
 	bool show_status;
 };
 
@@ -86,7 +91,7 @@ struct account recording_account(const struct recording *r);
 void status_line(struct recording *r, uint64_t now);
 void status_clear(const struct recording *r);
 void summary_print(const struct recording *r, const struct account *account);
-int summary_json(const struct recording *r, const struct account *account, const char *path);
+int summary_json(struct recording *r, const struct account *account); /* to r->summary */
 void print_size(char *out, size_t size, uint64_t bytes);
 
 #endif

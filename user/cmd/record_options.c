@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "cmd/record.h"
@@ -161,6 +162,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "an output needs a name");
 		if (o->n_outputs == MAX_OUTPUTS)
 			argp_error(state, "more than %d outputs", MAX_OUTPUTS);
+		for (unsigned i = 0; i < o->n_outputs; i++) {
+			if (!strcmp(o->outputs[i], arg))
+				argp_error(state, "output '%s' is given twice", arg);
+		}
+		if (!strcmp(arg, "-") && isatty(STDOUT_FILENO))
+			argp_error(state, "a trace is not for a terminal: redirect -o -");
 		o->outputs[o->n_outputs++] = arg;
 		break;
 	case 'd':
@@ -180,13 +187,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_MODE:
 		if (strcmp(arg, "exact"))
-			argp_error(state, "unknown mode '%s': exact", arg);
+			argp_error(state, "unknown mode '%s': there is only exact so far", arg);
 		break;
 	case KEY_BUFFER:
 		set_buffer(state, o, arg);
 		break;
 	case KEY_DUMP_PERIOD:
-		if (!parse_duration(arg, &o->dump_period_ns))
+		if (!parse_duration(arg, &o->dump_period_ns) || o->dump_period_ns < 1000000)
 			argp_error(state, "'%s' is no time such as 500ms, 10s or 5m", arg);
 		break;
 	case KEY_SUMMARY_JSON:

@@ -84,14 +84,15 @@ static bool finished(const struct recording *r, uint64_t now)
 		return true;
 	if (r->options->duration_ns && now - r->started_ns >= r->options->duration_ns)
 		return true;
-	if (r->output_failed || r->broker_died)
+	if (r->all_outputs_failed || r->broker_died)
 		return true;
 	return !capture_processes(r->capture) && (!r->options->command || r->command_status >= 0);
 }
 
 static void tick(struct recording *r, uint64_t now, uint64_t *alive_ns)
 {
-	if (now - r->flushed_ns >= r->options->dump_period_ns) {
+	if (now - r->flushed_ns >= r->options->dump_period_ns || r->write_failed) {
+		r->write_failed = false;
 		outputs_flush(r);
 		r->flushed_ns = now;
 	}

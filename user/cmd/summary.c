@@ -37,13 +37,19 @@ void status_line(struct recording *r, uint64_t now)
 {
 	struct account account = recording_account(r);
 	double seconds = (now - r->started_ns) / 1e9;
-	char size[32];
+	struct winsize window;
+	char size[32], line[160];
 
 	print_size(size, sizeof(size), size_on_disk(r));
-	fprintf(stderr,
-		"\r\033[K%.1f s  %" PRIu64 " events  %.0f events/s  %" PRIu64 " lost  %s on disk",
-		seconds, account.written, seconds > 0 ? account.written / seconds : 0.0,
-		account_lost(&account), size);
+	snprintf(line, sizeof(line),
+		 "%.1f s  %" PRIu64 " events  %.0f events/s  %" PRIu64 " lost  %s on disk", seconds,
+		 account.written, seconds > 0 ? account.written / seconds : 0.0,
+		 account_lost(&account) - account.lost[LOST_CUT], size);
+	/* A line that wraps could not be overwritten. */
+	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &window) && window.ws_col > 1 &&
+	    window.ws_col <= strlen(line))
+		line[window.ws_col - 1] = '\0';
+	fprintf(stderr, "\r\033[K%s", line);
 	fflush(stderr);
 }
 
@@ -67,12 +73,17 @@ static void print_lost(const struct account *a)
 {
 	unsigned i;
 
-	fprintf(stderr, "%" PRIu64 " marks: %" PRIu64 " written, %" PRIu64 " lost\n", a->marked,
-		a->written, account_lost(a));
+	/* What began before the recording is not lost: it was never in it. */
+	fprintf(stderr, "%" PRIu64 " marks: %" PRIu64 " written, %" PRIu64 " lost", a->marked,
+		a->written, account_lost(a) - a->lost[LOST_CUT]);
+	if (a->lost[LOST_CUT])
+		fprintf(stderr, ", %" PRIu64 " cut", a->lost[LOST_CUT]);
+	fputc('\n', stderr);
 	for (i = 0; i < LOST_REASONS; i++) {
 		char text[128];
 
-		snprintf(text, sizeof(text), "lost: %s", lost_reason_text(i));
+		snprintf(text, sizeof(text), "%s: %s", i == LOST_CUT ? "cut" : "lost",
+			 lost_reason_text(i));
 		print_count(a->lost[i], text, lost_reason_hint(i));
 	}
 	print_count(a->unreadable_names, "names could not be read", NULL);
@@ -82,13 +93,16 @@ static void print_lost(const struct account *a)
 		    NULL);
 	print_count(a->other_names, "uses of the name (other): too many distinct names", NULL);
 	print_count(a->ends_lost, "slices whose END was lost", "--buffer SIZE");
-	print_count(a->unfinished, "slices ended with their thread or program", NULL);
+	print_count(a->unfinished,
+		    "slices without an END: their thread, program or enclosing scope ended", NULL);
 	print_count(a->async_unmatched, "asynchronous ENDs without a BEGIN", NULL);
 	print_count(a->frees_unknown, "frees of memory allocated before the recording", NULL);
 	print_count(a->allocs_not_followed, "allocations not followed: too many are live", NULL);
 	print_count(a->kernel_events_lost, "forks, execs, exits or renames were lost",
 		    "--buffer SIZE");
 	print_count(a->attached_late, "files were attached late: their first marks may be missing",
+		    NULL);
+	print_count(a->files_refused, "files could not be attached to: their marks are missing",
 		    NULL);
 	print_count(a->processes_not_followed, "children were not followed: too many processes",
 		    NULL);
@@ -184,7 +198,7 @@ static void json_files(FILE *out, const struct recording *r)
 	fputs("\n  ]\n", out);
 }
 
-int summary_json(const struct recording *r, const struct account *a, const char *path)
+int summary_json(struct recording *r, const struct account *a)
 {
 	const struct {
 		const char *name;
@@ -203,13 +217,13 @@ int summary_json(const struct recording *r, const struct account *a, const char 
 		{ "allocs_not_followed", a->allocs_not_followed },
 		{ "kernel_events_lost", a->kernel_events_lost },
 		{ "attached_late", a->attached_late },
+		{ "files_refused", a->files_refused },
 		{ "processes_not_followed", a->processes_not_followed },
 	};
-	FILE *out = fopen(path, "we");
+	FILE *out = r->summary;
 	unsigned i;
 
-	if (!out)
-		return -errno;
+	r->summary = NULL;
 	fprintf(out, "{\n  \"version\": \"%s\",\n  \"duration_ns\": %" PRIu64 ",\n",
 		PROFTRACE_VERSION, r->ended_ns - r->started_ns);
 	fprintf(out, "  \"marked\": %" PRIu64 ",\n  \"written\": %" PRIu64 ",\n", a->marked,

@@ -303,7 +303,8 @@ static void open_metadata(struct json_writer *j, const char *name, const struct 
 static int write_owner_name(struct json_writer *j, const char *kind, const struct name *name,
 			    const struct process *process, const struct thread *thread)
 {
-	if (!name)
+	/* An empty one is an error to the loader. */
+	if (!name || !name->length)
 		return 0;
 	json_room(j);
 	json_put(j, ",\n");

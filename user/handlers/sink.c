@@ -316,7 +316,10 @@ void sink_free(struct sink *sink)
 {
 	if (!sink)
 		return;
-	if (sink->temporary)
+	/* What reached the disk before it was full is worth having: it loads. */
+	if (sink->temporary && sink->error && sink->size > 0)
+		renameat(sink->directory, sink->temporary, sink->directory, sink->name);
+	else if (sink->temporary)
 		unlinkat(sink->directory, sink->temporary, 0);
 	if (sink->fd >= 0)
 		close(sink->fd);

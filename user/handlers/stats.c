@@ -122,7 +122,9 @@ static int stats_fact(struct handler *handler, const struct fact *fact)
 	struct stats *stats = (struct stats *)handler;
 	unsigned i;
 
-	see_time(stats, fact->ts_ns);
+	/* From the first mark to the last: what else is told begins before and ends after them. */
+	if (fact->kind >= FACT_BEGIN && fact->kind <= FACT_FLOW_IN)
+		see_time(stats, fact->ts_ns);
 	switch (fact->kind) {
 	case FACT_END:
 		slice(stats, STATS_SLICES, fact);

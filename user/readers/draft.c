@@ -127,8 +127,31 @@ int draft_send_bare(struct draft *draft)
 	return draft->sink->event(draft->sink->context, event);
 }
 
+/* Our own files say so of a slice that did not end by its own END. */
+static void take_end_reason(struct draft *draft)
+{
+	unsigned i;
+
+	for (i = 0; i < draft->n_args; i++) {
+		const struct arg *arg = &draft->args[i];
+
+		if (!arg->key || arg->type != ARG_STRING || strcmp(arg->key->text, "ended"))
+			continue;
+		if (!strcmp(arg->s, "lost"))
+			draft->event.end_reason = END_LOST;
+		else if (!strcmp(arg->s, "unfinished"))
+			draft->event.end_reason = END_UNFINISHED;
+		else
+			continue;
+		draft_remove(draft, i);
+		return;
+	}
+}
+
 int draft_send(struct draft *draft)
 {
+	if (draft->event.kind == EVENT_END || draft->event.kind == EVENT_ASYNC_END)
+		take_end_reason(draft);
 	draft->event.args = draft->args;
 	draft->event.n_args = draft->n_args;
 	if (draft->excess)

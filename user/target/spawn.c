@@ -13,8 +13,9 @@
 
 #include "target/elf_file.h"
 
-static _Noreturn void child(char *const argv[], int nice, int go, int failed)
+static _Noreturn void child(char *const argv[], int nice, uint64_t nofile, int go, int failed)
 {
+	struct rlimit files;
 	sigset_t none;
 	char byte;
 	int error;
@@ -23,6 +24,10 @@ static _Noreturn void child(char *const argv[], int nice, int go, int failed)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	setpriority(PRIO_PROCESS, 0, nice);
+	if (nofile && !getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = nofile;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
 	/* End of file: the recorder died before it was ready. */
 	if (read(go, &byte, 1) != 1)
 		_exit(127);
@@ -33,7 +38,8 @@ static _Noreturn void child(char *const argv[], int nice, int go, int failed)
 	_exit(127);
 }
 
-int command_fork(char *const argv[], int nice, struct command *ret_command, struct failure *f)
+int command_fork(char *const argv[], int nice, uint64_t nofile, struct command *ret_command,
+		 struct failure *f)
 {
 	int go[2], failed[2];
 	pid_t pid;
@@ -49,7 +55,7 @@ int command_fork(char *const argv[], int nice, struct command *ret_command, stru
 	if (pid == 0) {
 		close(go[1]);
 		close(failed[0]);
-		child(argv, nice, go[0], failed[1]);
+		child(argv, nice, nofile, go[0], failed[1]);
 	}
 	close(go[0]);
 	close(failed[1]);

@@ -3,6 +3,7 @@
 #ifndef PROFTRACE_TARGET_SPAWN_H
 #define PROFTRACE_TARGET_SPAWN_H
 
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "failure.h"
@@ -13,8 +14,12 @@ struct command {
 	int failed; /* read end: carries errno when the program could not be executed */
 };
 
-/* Forks a child that waits, with that nice value. Nothing of it runs in the child's program yet. */
-int command_fork(char *const argv[], int nice, struct command *ret_command, struct failure *f);
+/*
+ * Forks a child that waits, with that nice value and soft limit on descriptors. Nothing of it runs in
+ * the child's program yet.
+ */
+int command_fork(char *const argv[], int nice, uint64_t nofile, struct command *ret_command,
+		 struct failure *f);
 
 /* Lets it execute its program. Returns 0 once it has, or negative errno if it could not. */
 int command_go(struct command *command, const char *name, struct failure *f);

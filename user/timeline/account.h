@@ -50,6 +50,7 @@ struct account {
 	/* The kernel's side, not marks. */
 	uint64_t kernel_events_lost; /* forks, execs, exits, renames */
 	uint64_t attached_late;	     /* files whose first marks may be missing */
+	uint64_t files_refused;	     /* mapped files that could not be opened or attached to */
 	uint64_t processes_not_followed;
 
 	bool orderly; /* the recording was finished, not cut off */

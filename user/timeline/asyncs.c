@@ -239,6 +239,7 @@ int async_end(struct timeline *t, const struct mark *m)
 		return end_without_begin(t, m);
 	unchain(t, latest, async);
 	fact = fact_of(m, FACT_ASYNC_END);
+	fact.end_reason = m->event->end_reason;
 	finish(t, m->process, async, &fact);
 	return MARK_WRITTEN;
 }

@@ -54,6 +54,13 @@ enum arg_type {
 	ARG_NULL,    /* a NULL string */
 };
 
+/* Why a slice ended otherwise than by its own END. */
+enum end_reason {
+	END_NORMAL = 0,
+	END_LOST,	/* its END was lost: it ended somewhere before this time */
+	END_UNFINISHED, /* without an END: its thread, its program or the slice around it ended */
+};
+
 /* Limits of one event: six of its own and the two of PROF_STEP, room for what a file may hold. */
 #define EVENT_MAX_ARGS 32
 
@@ -87,6 +94,8 @@ struct event {
 	uint64_t ts_ns;		/* CLOCK_MONOTONIC */
 	uint32_t pid;
 	uint32_t tid;
+	enum end_reason end_reason; /* END, ASYNC_END: as a file tells it */
+	bool closes_inner; /* END: those that are open inside have no END, and none was lost */
 	int level; /* BEGIN, END: the slice's own level; others: number of open slices; -1: not known */
 	const struct name *name;
 	const struct name *category; /* several are separated by commas; NULL: none */

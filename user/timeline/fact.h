@@ -59,13 +59,6 @@ struct track {
 	const struct thread *thread;   /* COUNTER: whose it is; NULL: of the process */
 };
 
-/* Why a slice ended otherwise than by its own END. */
-enum end_reason {
-	END_NORMAL = 0,
-	END_LOST,	/* its END was lost: it ended somewhere before this time */
-	END_UNFINISHED, /* its thread or process ended, or executed another program */
-};
-
 struct fact {
 	enum fact_kind kind;
 	enum event_scope scope;	    /* INSTANT */

@@ -244,7 +244,8 @@ static void comm_changed(struct timeline *t, const struct event *e)
 
 	if (!thread || !e->name)
 		return;
-	if (e->tid == e->pid) {
+	/* A program that names its main thread does not mean the whole process. */
+	if (e->tid == e->pid && !thread->process->comm) {
 		thread->process->comm = e->name;
 		rename_process(t, thread->process, e->ts_ns);
 	}
@@ -274,6 +275,11 @@ static void executed(struct timeline *t, const struct event *e)
 	thread = thread_get(t, e->pid, e->tid, e->ts_ns, e->name);
 	if (thread)
 		thread->given = NULL;
+	if (e->name) {
+		p->given = NULL;
+		p->comm = e->name;
+		rename_process(t, p, e->ts_ns);
+	}
 	comm_changed(t, e);
 }
 

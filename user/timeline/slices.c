@@ -83,7 +83,10 @@ void slices_close_stale(struct timeline *t, const struct mark *m)
 	if (m->event->kind == EVENT_END && n < m->thread->n_slices &&
 	    m->thread->slices[n].level == m->event->level)
 		n++;
-	close_down_to(t, m->thread, n, m->ts_ns, END_LOST, &t->account->ends_lost);
+	if (m->event->closes_inner)
+		close_down_to(t, m->thread, n, m->ts_ns, END_UNFINISHED, &t->account->unfinished);
+	else
+		close_down_to(t, m->thread, n, m->ts_ns, END_LOST, &t->account->ends_lost);
 }
 
 static bool grow(struct thread_state *thread)
@@ -138,6 +141,7 @@ int slice_end(struct timeline *t, const struct mark *m)
 	    (level >= 0 && thread->slices[thread->n_slices - 1].level != level))
 		return LOST_UNMATCHED;
 	fact = fact_of(m, FACT_END);
+	fact.end_reason = m->event->end_reason;
 	close_top(t, thread, m->event, &fact);
 	return MARK_WRITTEN;
 }

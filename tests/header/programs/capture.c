@@ -6,10 +6,12 @@
 #include <string.h>
 #include "capture.h"
 
+#define PROF_META_IN_REGISTERS (1ull << 34)
+
 struct capture captured;
 
 static void take(const char *kind, const char *name, uint64_t meta, uint64_t a, uint64_t b,
-		 const char *keys, const uint64_t *values)
+		 const char *keys, uint64_t values)
 {
 	captured.kind = kind;
 	captured.name = name;
@@ -18,17 +20,27 @@ static void take(const char *kind, const char *name, uint64_t meta, uint64_t a, 
 	captured.b = b;
 	captured.keys = keys;
 	memset(captured.values, 0, sizeof(captured.values));
-	if (values)
-		memcpy(captured.values, values, (meta & 15) * sizeof(values[0]));
+	/* One or two values come in registers, and only these; what follows need not know. */
+	if (((meta & 15) == 1 || (meta & 15) == 2) != !!(meta & PROF_META_IN_REGISTERS)) {
+		captured.kind = "values in the wrong place";
+	} else if (meta & PROF_META_IN_REGISTERS) {
+		captured.values[0] = b;
+		captured.values[1] = values;
+		captured.meta &= ~PROF_META_IN_REGISTERS;
+		captured.b = 0;
+	} else if (values) {
+		memcpy(captured.values, (const void *)(uintptr_t)values,
+		       (meta & 15) * sizeof(captured.values[0]));
+	}
 	if (!strcmp(kind, "begin") && a)
 		captured.token = a;
 }
 
 #define STUB(kind, id)                                                                   \
 	void prof_##kind##_##id(const char *name, uint64_t meta, uint64_t a, uint64_t b, \
-				const char *keys, const uint64_t *values);               \
+				const char *keys, uint64_t values);                      \
 	void prof_##kind##_##id(const char *name, uint64_t meta, uint64_t a, uint64_t b, \
-				const char *keys, const uint64_t *values)                \
+				const char *keys, uint64_t values)                       \
 	{                                                                                \
 		take(#kind, name, meta, a, b, keys, values);                             \
 	}

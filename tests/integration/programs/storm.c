@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * storm THREADS: marks as fast as it can until its standard input ends: nested slices and an instant
- * that carries a running number. Late threads join and leave all the while. Prints `ready <pid>`
- * first; at the end `switch <n>`: whether its domain is still on, and `marks <n>`.
+ * storm THREADS [PAUSE]: marks as fast as it can until its standard input ends: nested slices and an
+ * instant that carries a running number; slower with a PAUSE of so many microseconds after each of
+ * these rounds. Late threads join and leave all the while. Prints `ready <pid>` first; at the end
+ * `switch <n>`: whether its domain is still on, and `marks <n>`.
  */
 #include <proftrace.h>
 
@@ -15,6 +16,7 @@
 
 static atomic_int stop;
 static atomic_long marks;
+static unsigned int pause_us;
 
 static void round_of_marks(long n)
 {
@@ -29,8 +31,11 @@ static void *storm(void *unused)
 {
 	long n;
 
-	for (n = 0; !stop; n++)
+	for (n = 0; !stop; n++) {
 		round_of_marks(n);
+		if (pause_us)
+			usleep(pause_us);
+	}
 	marks += 5 * n;
 	return unused;
 }
@@ -53,6 +58,7 @@ int main(int argc, char **argv)
 
 	if (n > 64)
 		n = 64;
+	pause_us = argc > 2 ? (unsigned int)atoi(argv[2]) : 0;
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
 	for (i = 0; i < n; i++)

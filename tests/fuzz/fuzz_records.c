@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Records of the ring buffer: their layout is our own program's, their contents come out of the
+ * registers and the memory of the traced program. The input is a row of records, each behind its
+ * length in two bytes; what they decode to goes through a timeline.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/internal.h"
+#include "timeline/timeline.h"
+
+#define SITES 40
+
+static int take_event(void *context, const struct event *event)
+{
+	return timeline_event(context, event);
+}
+
+/* What asks the broker is not decoding, and is told by the kernel alone. */
+static bool is_kernels(const struct record *r)
+{
+	return r->kind == RECORD_EXEC || r->kind == RECORD_FORK || r->kind >= RECORD_HOLD;
+}
+
+static void decode_all(struct capture *c, const uint8_t *data, size_t size)
+{
+	while (size > 2) {
+		size_t n = data[0] | data[1] << 8;
+		struct record *copy;
+
+		data += 2;
+		size -= 2;
+		if (n > size)
+			n = size;
+		/* A copy of just that size: one byte read beyond it is seen. */
+		copy = malloc(n ? n : 1);
+		memcpy(copy, data, n);
+		if (n >= sizeof(*copy)) {
+			copy->site %= SITES + 2;
+			if (!is_kernels(copy))
+				decode_record(c, copy, n);
+		} else {
+			decode_record(c, copy, n);
+		}
+		free(copy);
+		data += n;
+		size -= n;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct file file;
+	static struct site sites[SITES];
+	struct account account = { 0 };
+	struct capture *c = calloc(1, sizeof(*c));
+	struct names *names = names_new(0);
+	struct timeline *timeline = timeline_new(names, &account, 0);
+	unsigned i;
+
+	/* Names are looked for in the file of the fuzzer itself. */
+	if (!file.elf && elf_file_open(open("/proc/self/exe", O_RDONLY), &file.elf, NULL))
+		abort();
+	for (i = 0; i < SITES; i++) {
+		sites[i].file = &file;
+		sites[i].kind = i;
+		sites[i].vaddr = 0x1000 * i;
+		sites[i].category = names_intern_string(names, "fuzz");
+	}
+	c->options.event = take_event;
+	c->options.context = timeline;
+	c->options.names = names;
+	c->sites = sites;
+	c->n_sites = SITES;
+	c->budget = ~0u;
+	decode_all(c, data, size);
+	timeline_finish(timeline, 0);
+	if (c->decoded != account.written + account_lost(&account) + c->malformed)
+		abort();
+	markers_free(c);
+	timeline_free(timeline);
+	names_free(names);
+	free(c);
+	return 0;
+}

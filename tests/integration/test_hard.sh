@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Hard luck: a full disk, a closed pipe, a thread's number, a caller that ignores its children, and a
+# program that makes a mess of its slices. Every mark is accounted for, and it ends.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+
+check_adds_up() { # NAME SUMMARY
+	equal "$1: the account adds up" "$(field "$2" adds_up)" true
+	equal "$1: written + lost = marked" \
+		"$(($(field "$2" written) + $(field "$2" lost_total)))" "$(field "$2" marked)"
+}
+
+mkdir "$tmp/small"
+if mount -t tmpfs -o size=1m none "$tmp/small" 2>/dev/null; then
+	"$proftrace" -q -o "$tmp/small/t" --summary-json "$tmp/s" -- "$programs/every_kind" 2 2000 >"$tmp/out" 2>"$tmp/err"
+	equal "full disk: exit status" $? 1
+	check "full disk: says so" grep -q "cannot write '$tmp/small/t.json': No space left" "$tmp/err"
+	check_adds_up "full disk" "$tmp/s"
+	check "full disk: what does not fit is lost" test "$(field "$tmp/s" output)" -gt 0
+	for kind in json pftrace; do
+		check "full disk: the $kind that was written loads" "$canon" "$tmp/small/t.$kind"
+	done
+	umount "$tmp/small"
+else
+	skip "full disk" "no permission to mount a small one"
+fi
+
+"$proftrace" -q -o - --summary-json "$tmp/s" -- sh -c "$programs/every_kind 2 2000 >/dev/null" 2>"$tmp/err" |
+	head -c 1000 >/dev/null
+check "closed pipe: says so" grep -q "cannot write '-': Broken pipe" "$tmp/err"
+check_adds_up "closed pipe" "$tmp/s"
+
+rm -f "$tmp/in"
+mkfifo "$tmp/in"
+"$programs/storm" 1 <"$tmp/in" >"$tmp/storm.out" &
+storm=$!
+exec 9>"$tmp/in"
+wait_for "$tmp/storm.out" ready
+thread=$(ls /proc/$storm/task | grep -vx $storm | head -1)
+timeout 20 "$proftrace" -q -p "$thread" -d 1s -o "$tmp/x" 9>&- 2>"$tmp/err"
+equal "a thread's number: exit status" $? 1
+check "a thread's number: says so" grep -q "it is a thread of another" "$tmp/err"
+"$proftrace" -q -p $storm -d 200ms --strict -o "$tmp/x" 9>&-
+equal "--strict is content with slices that began before" $? 0
+"$proftrace" -q -p $storm -d 200ms -D 'no.such.*' -o "$tmp/y" 9>&- 2>"$tmp/err"
+equal "-D that fits nothing: exit status" $? 1
+exec 9>&-
+wait $storm
+
+(
+	trap '' CHLD
+	exec timeout 20 "$proftrace" -q -o "$tmp/z" -- "$programs/executes" 1
+) 9>&-
+equal "a caller that ignores its children" $? 0
+
+"$proftrace" -q -o "$tmp/m" --summary-json "$tmp/s" -- "$programs/mess" >"$tmp/out"
+check_adds_up "mess" "$tmp/s"
+check_agree "mess" "$tmp/m"
+equal "mess: every good slice after it" \
+	"$("$canon" --count "$tmp/m.json" | awk '$1 == "BEGIN" && $2 == "good" { print $3 }')" "$(said "$tmp/out" good)"
+equal "mess: no loss is blamed" "$(field "$tmp/s" ends_lost)" 0
+finish

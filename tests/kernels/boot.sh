@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# tests/kernels/boot.sh NAME ARCH IMAGE ROOT CPUS WORD...
+#
+# Boots a kernel in an emulator, runs the tests in it (guest/init; the WORDs go to the kernel's command
+# line) and prints their TAP lines, each test named NAME, then its file, then its own name. A guest that
+# does not come to its end, or a test that does not, is a failure.
+set -u
+name=$1 arch=$2 image=$3 initrd=$4 cpus=$5
+shift 5
+
+# Never hardware virtualisation: it is not everywhere, and what the tests see would depend on it.
+# Two processors take turns in one thread: newer kernels crash under the emulator otherwise.
+case $arch in
+amd64)
+	set -- qemu-system-x86_64 -M q35 -cpu max -accel tcg,thread=single -append \
+		"console=ttyS0 panic=-1 loglevel=1 $*"
+	;;
+arm64)
+	# With a fixed count of instructions per tick there are hardware counters, which count exactly.
+	set -- qemu-system-aarch64 -M virt -cpu cortex-a76 -accel tcg -icount shift=1 -append \
+		"console=ttyAMA0 panic=-1 loglevel=1 $*"
+	;;
+esac
+timeout -k 10 "${BOOT_LIMIT:-400}" "$@" -smp "$cpus" -m 1024 -nographic -nodefaults -no-reboot \
+	-serial stdio -kernel "$image" -initrd "$initrd" </dev/null 2>&1 | tr -d '\r' |
+	awk -v name="$name" '
+		# Says how a test ended that is begun, with its last words when it failed to come to its end.
+		function fail(why) {
+			print "not ok - " name " " why
+			for (i = said > 15 ? said - 15 : 0; i < said; i++)
+				print "#   " last[i]
+		}
+		sub(/^.*@@ begin /, "") { test = $1; since = $2; said = planned = 0; next }
+		sub(/^.*@@ end /, "") {
+			if ($2 != 0 || !planned)
+				fail(test ": ended with status " $2)
+			print "# " name " " test ": " $3 - since " s"
+			test = ""
+			next
+		}
+		/^@@ done/ { done = 1 }
+		/^1\.\.[0-9]+$/ { planned = 1 }
+		match($0, /^(not )?ok [0-9]+ - /) {
+			line = substr($0, RSTART, RLENGTH)
+			sub(/ [0-9]+ /, " ", line)
+			print line name " " test ": " substr($0, RSTART + RLENGTH)
+		}
+		/^#/ { print }
+		{ last[said++] = $0 }
+		END {
+			if (!done)
+				fail(test == "" ? "boots" : test ": the guest crashed or hung")
+		}'

@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# tests/kernels/root.sh BUILD TRIPLET OUT LIBDIR... -- PROGRAM...
+#
+# Packs the root file system of a guest: busybox, proftrace and the test programs of the build
+# directory BUILD, the integration tests, whatever PROGRAMs are named besides (put into /bin), and the
+# libraries all these need, which are looked for in the LIBDIRs. OUT is an initramfs, uncompressed:
+# the emulated processor would take longer to unpack it than the disk takes to read it.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+build=$1 triplet=$2 out=$3
+shift 3
+libdirs=
+while [ "$1" != -- ]; do
+	libdirs="$libdirs $1"
+	shift
+done
+shift
+tree=$out.tree
+rm -rf "$tree"
+mkdir -p "$tree/bin" "$tree/etc" "$tree/dev" "$tree/proc" "$tree/sys" "$tree/tmp" \
+	"$tree/proftrace/build/tests/tools" "$tree/lib/$triplet"
+trap 'rm -rf "$tree"' EXIT
+
+for program; do
+	cp -L "$program" "$tree/bin/"
+done
+cp "$here/guest/init" "$tree/init"
+cp "$here/guest/pkill" "$tree/bin/pkill"
+mkdir -p "$tree/proftrace/tests/integration" "$tree/proftrace/tests/kernels"
+cp "$root"/tests/integration/*.sh "$tree/proftrace/tests/integration/"
+cp "$here"/guest/test_*.sh "$tree/proftrace/tests/kernels/"
+cp "$build/proftrace" "$tree/proftrace/build/"
+cp -r "$build/tests/programs" "$tree/proftrace/build/tests/"
+cp "$build/tests/tools/canon" "$tree/proftrace/build/tests/tools/"
+chmod 755 "$tree/init" "$tree/bin/"*
+printf 'root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/tmp:/bin/sh\n' >"$tree/etc/passwd"
+printf 'root:x:0:\nnogroup:x:65534:\n' >"$tree/etc/group"
+
+# Copies what a file needs, then what that needs, until nothing is new.
+close_over() { # FILE
+	readelf -ld "$1" 2>/dev/null | sed -nE 's/.*\(NEEDED\).*\[(.*)\]/\1/p; s/.*interpreter: (.*)\]/\1/p' |
+		while read -r name; do
+			base=${name##*/}
+			target=lib/$triplet/$base
+			case $name in /*) target=${name#/} ;; esac
+			[ ! -e "$tree/$target" ] || continue
+			for dir in $libdirs; do
+				[ -e "$dir/$base" ] || continue
+				mkdir -p "$(dirname "$tree/$target")"
+				cp -L "$dir/$base" "$tree/$target"
+				close_over "$dir/$base"
+				break
+			done
+			[ -e "$tree/$target" ] || { echo "$1 needs $name, which is nowhere" >&2; return 1; }
+		done
+}
+find "$tree" -type f -perm -u+x -o -type f -name '*.so*' | while read -r file; do
+	close_over "$file"
+done
+(cd "$tree" && find . | cpio -o -H newc --quiet -R 0:0) >"$out.part"
+mv "$out.part" "$out"

@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# tests/kernels/run.sh [NAME...]: the integration tests inside other kernels; `make test-kernels`.
+#
+# Stock Debian kernels are downloaded (fetch.sh), packed together with proftrace and its tests into
+# guests (root.sh) and booted in an emulator (boot.sh), two at a time. Nothing needs root, and nothing
+# of the machine is changed. What is downloaded and built stays in build/kernels. A kernel that cannot
+# be downloaded is skipped, and it says why. NAMEs choose among the guests below.
+#
+# Emulation is slow: the tests run shorter than they do on the machine itself, and a guest has 400
+# seconds. What is the same everywhere is not tested again here, but what depends on the kernel: that
+# the BPF programs load, which doors and links are used, that threads wait for their libraries on one
+# CPU, that nothing gets lost or mixed up however the kernel preempts.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+work=$root/build/kernels
+all=test_features,test_counts,test_target,test_loss,test_follow,test_attach,test_cli
+some=test_features,test_counts,test_follow,test_attach
+
+# name, architecture, kernel, CPUs; uprobe_multi, a word about the doors (a dot for a space); tests;
+# more for the kernel's command line. What test_features wants to see is what these kernels have.
+guests="
+6.1		amd64 6.1  1 no  no.faster $all
+6.12		amd64 6.12 1 yes no.faster $all
+6.12-2cpus	amd64 6.12 2 yes no.faster $some
+6.18		amd64 6.18 1 yes 5-byte    $all
+6.18-preempt	amd64 6.18 1 yes 5-byte    $some preempt=full
+7.2		amd64 7.2  1 yes 10-byte   $all
+
+"
+
+wanted() { # NAME
+	[ -n "$names" ] || return 0
+	case " $names " in *" $1 "*) return 0 ;; esac
+	return 1
+}
+
+# Leaves what a guest said in $work/NAME.tap.
+run_guest() { # NAME ARCH SERIES CPUS MULTI DOOR TESTS WORD...
+	name=$1 arch=$2 series=$3 cpus=$4 multi=$5 door=$6 tests=$7
+	shift 7
+	if [ -s "$work/$arch.why" ]; then
+		echo "ok - $name # SKIP $(tail -1 "$work/$arch.why")"
+	elif image=$("$here/fetch.sh" "$arch" "$series" 2>"$work/$name.why"); then
+		"$here/boot.sh" "$name" "$arch" "$image" "$work/$arch.cpio" "$cpus" \
+			"TESTS=$tests LIMIT=200 WANT_MULTI=$multi WANT_DOOR=$door" \
+			"ROUNDS=300 CALLS=3000 FORKS=200 STORM_PAUSE=200" "$@"
+	else
+		echo "ok - $name # SKIP $(tail -1 "$work/$name.why")"
+	fi >"$work/$name.tap" 2>&1
+}
+
+if [ "${1:-}" = --guest ]; then
+	shift
+	run_guest "$@"
+	exit
+fi
+
+names=$*
+mkdir -p "$work"
+rm -f "$work"/*.tap "$work"/*.why
+guests=$(echo "$guests" | while read -r name rest; do
+	[ -n "$name" ] && wanted "$name" && echo "$name $rest"
+done)
+for arch in amd64 arm64; do
+	echo "$guests" | grep -q " $arch " || continue
+	# The lists are only needed for what is not there yet.
+	for series in $(echo "$guests" | awk -v arch=$arch '$2 == arch { print $3 }'); do
+		[ -s "$work/$arch-$series/vmlinuz" ] || {
+			"$here/apt.sh" $arch update
+			break
+		}
+	done
+	"$here/$arch.sh" >"$work/$arch.log" 2>&1 || tail -1 "$work/$arch.log" >"$work/$arch.why"
+done
+echo "$guests" | xargs -P 2 -L 1 "$here/run.sh" --guest
+
+passed=0 failed=0 skipped=0
+for name in $(echo "$guests" | awk '{ print $1 }'); do
+	echo "# $name$(sed 's/^/: /' "$work"/*"-${name%%-*}/release" 2>/dev/null | head -1)"
+	cat "$work/$name.tap"
+	s=$(grep -cE '^(not )?ok .*# SKIP' "$work/$name.tap")
+	f=$(grep -E '^not ok ' "$work/$name.tap" | grep -vc '# SKIP')
+	p=$(grep -E '^ok ' "$work/$name.tap" | grep -vc '# SKIP')
+	[ $((p + f + s)) -gt 0 ] || { echo "not ok - $name: said nothing"; f=1; }
+	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]

@@ -10,6 +10,7 @@
  *	head + operands + keys + values[2 or 6]  72 or 104  anything with up to 2 or 6 arguments
  *	the same, then the strings' bytes        variable   a string among the arguments, or a name
  *	                                                    that is not static
+ *	any of these, then values of counters    8 each     BEGIN and END while counters are recorded
  *
  * A static name never travels as text. It is sent as its distance from the probe site, which lies in
  * the same ELF file: (site, distance) says which bytes of which file hold the name, whatever address
@@ -71,6 +72,7 @@ enum {
 	COMM_SIZE = 16,
 	ACCOUNT_CPUS = 512,
 	HOLD_SLOTS = 1024, /* more than the ring buffer of holds has room for */
+	MAX_COUNTERS = 8,  /* as many as a viewer takes with one event */
 };
 
 #define NAME_NONE 0		    /* no name belongs to this mark */
@@ -95,6 +97,7 @@ enum record_flags {
 	RECORD_NAME_CUT = 8,
 	RECORD_CLOSES_INNER = 32, /* END: what is open inside of it has no END of its own */
 	RECORD_WATCHED = 16,	  /* FORK: the child's markers are not recorded yet, only watched */
+	RECORD_COUNTERS = 64,	  /* its last bytes are the values of the counters */
 };
 
 struct record_operands {
@@ -159,6 +162,23 @@ enum account_slot {
 	ACCOUNT_PROCESSES, /* not a mark: a child not followed since the table of processes is full */
 	ACCOUNT_SLOTS = 16,
 };
+
+/*
+ * Where the value of a counter comes from. What the kernel keeps of each task anyway is read from
+ * there, which costs next to nothing; the rest from perf events.
+ */
+enum counter_source {
+	COUNTER_TASK_CLOCK = 1, /* ns, plus a number of its own: only differences mean something */
+	COUNTER_PAGE_FAULTS,
+	COUNTER_MINOR_FAULTS,
+	COUNTER_MAJOR_FAULTS,
+	COUNTER_CONTEXT_SWITCHES,
+	COUNTER_CPU_MIGRATIONS,
+	COUNTER_PERF,
+};
+
+/* In place of a value that is not known. */
+#define COUNTER_UNKNOWN (~0ull)
 
 /* Values of the map of traced processes: what may be recorded of one. */
 enum traced_flags {

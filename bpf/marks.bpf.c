@@ -6,8 +6,8 @@
  * to know is in the argument registers: name, meta, a, b, keys, values. Which kind of mark it is and
  * which site was hit comes with the attach cookie.
  */
+#include "counters.h"
 #include "registers.h"
-#include "state.h"
 
 #define META_ARGS(meta)	   ((meta)&15)
 #define META_TYPE(meta, i) ((meta) >> (8 + 4 * (i)) & 15)
@@ -32,6 +32,7 @@ struct {
 } no_programs SEC(".maps");
 
 struct mark {
+	struct thread_state *st;
 	__u64 ts; /* 0: take it as late as possible */
 	__u64 pid_tgid;
 	__u64 ip;
@@ -75,6 +76,30 @@ static __always_inline void fill_head(struct record *head, struct pt_regs *ctx,
 	head->ts = m->ts ? m->ts : bpf_ktime_get_ns();
 }
 
+/*
+ * The last thing done to a record: its head, with the time, and its counters. An END's were read as it
+ * came. Of a BEGIN the perf events are read before the time and not after it, so that a slice does not
+ * contain the time that reading its counters takes.
+ */
+static __always_inline void fill_last(struct record *head, __u64 *end, struct pt_regs *ctx,
+				      const struct mark *m, bool counted)
+{
+	struct before before = {};
+
+	if (!counted) {
+		fill_head(head, ctx, m);
+		return;
+	}
+	if (m->kind == RECORD_BEGIN && has_perf_counters)
+		read_perf_counters(m->st);
+	look_before(&before);
+	fill_head(head, ctx, m);
+	head->flags |= RECORD_COUNTERS;
+	if (m->kind == RECORD_BEGIN)
+		read_task_counters(m->st, head->ts, &before);
+	put_counters(m->st, end);
+}
+
 static __always_inline void fill_operands(struct record_operands *ops, struct pt_regs *ctx)
 {
 	ops->a = ARG(ctx, 3);
@@ -89,13 +114,21 @@ static __always_inline __u32 count_args(__u64 meta)
 	return n > MAX_ARGS ? MAX_ARGS : n;
 }
 
-static __always_inline bool emit_head(struct pt_regs *ctx, const struct mark *m)
+/* The size must be a constant to the verifier, which it is on either way: n_counters never changes. */
+static __always_inline void *reserve(__u64 size, bool counted)
 {
-	struct record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	if (counted)
+		return bpf_ringbuf_reserve(&records, size + n_counters * sizeof(__u64), 0);
+	return bpf_ringbuf_reserve(&records, size, 0);
+}
+
+static __always_inline bool emit_head(struct pt_regs *ctx, const struct mark *m, bool counted)
+{
+	struct record *r = reserve(sizeof(*r), counted);
 
 	if (!r)
 		return false;
-	fill_head(r, ctx, m);
+	fill_last(r, (__u64 *)(r + 1), ctx, m, counted);
 	bpf_ringbuf_submit(r, m->wakeup);
 	return true;
 }
@@ -112,9 +145,10 @@ static __always_inline bool emit_plain(struct pt_regs *ctx, const struct mark *m
 	return true;
 }
 
-static __always_inline bool emit_small(struct pt_regs *ctx, const struct mark *m, __u32 n)
+static __always_inline bool emit_small(struct pt_regs *ctx, const struct mark *m, bool counted,
+				       __u32 n)
 {
-	struct record_small *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	struct record_small *r = reserve(sizeof(*r), counted);
 	long error;
 
 	if (!r)
@@ -131,16 +165,17 @@ static __always_inline bool emit_small(struct pt_regs *ctx, const struct mark *m
 	} else {
 		error = bpf_probe_read_user(r->values, n < 2 ? 8 : 16, (void *)ARG(ctx, 6));
 	}
-	fill_head(&r->head, ctx, m);
+	fill_last(&r->head, (__u64 *)(r + 1), ctx, m, counted);
 	if (error)
 		r->head.flags |= RECORD_ARGS_UNREADABLE;
 	bpf_ringbuf_submit(r, m->wakeup);
 	return true;
 }
 
-static __always_inline bool emit_full(struct pt_regs *ctx, const struct mark *m, __u32 n)
+static __always_inline bool emit_full(struct pt_regs *ctx, const struct mark *m, bool counted,
+				      __u32 n)
 {
-	struct record_full *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	struct record_full *r = reserve(sizeof(*r), counted);
 	long error;
 
 	if (!r)
@@ -151,7 +186,7 @@ static __always_inline bool emit_full(struct pt_regs *ctx, const struct mark *m,
 	if (n > MAX_ARGS) /* count_args() saw to it; said again for the verifier */
 		n = MAX_ARGS;
 	error = bpf_probe_read_user(r->args.values, n * sizeof(__u64), (void *)ARG(ctx, 6));
-	fill_head(&r->head, ctx, m);
+	fill_last(&r->head, (__u64 *)(r + 1), ctx, m, counted);
 	if (error)
 		r->head.flags |= RECORD_ARGS_UNREADABLE;
 	bpf_ringbuf_submit(r, m->wakeup);
@@ -193,7 +228,7 @@ static __always_inline __u32 copied(__u64 value)
 	return value & (STRING_UNREADABLE | STRING_NULL) ? 0 : (__u32)value;
 }
 
-static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m)
+static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m, bool counted)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct string_record *s;
@@ -240,25 +275,35 @@ static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m)
 	fill_operands(&s->rec.ops, ctx);
 	if (m->meta & META_IN_REGISTERS)
 		s->rec.ops.b = 0;
-	fill_head(&s->rec.head, ctx, m);
+	offset = (offset + 7) & (STRING_AREA - 8);
+	fill_last(&s->rec.head, (__u64 *)&s->bytes[offset], ctx, m, counted);
 	s->rec.head.flags |= flags;
-	offset &= STRING_AREA - 1;
+	if (counted)
+		offset += n_counters * sizeof(__u64);
 	return !bpf_ringbuf_output(&records, s, sizeof(s->rec) + offset, m->wakeup);
 }
 
-static __always_inline bool emit(struct pt_regs *ctx, struct mark *m)
+static __always_inline bool emit_as(struct pt_regs *ctx, struct mark *m, bool counted)
 {
 	__u32 n = count_args(m->meta);
 
 	if (m->meta & (META_NAME_DYNAMIC | META_HAS_STRINGS))
-		return emit_strings(ctx, m);
+		return emit_strings(ctx, m, counted);
 	if (n > 2)
-		return emit_full(ctx, m, n);
+		return emit_full(ctx, m, counted, n);
 	if (n)
-		return emit_small(ctx, m, n);
+		return emit_small(ctx, m, counted, n);
 	if (m->kind <= RECORD_INSTANT)
-		return emit_head(ctx, m);
+		return emit_head(ctx, m, counted);
 	return emit_plain(ctx, m);
+}
+
+/* One decision for all that follows, or the verifier would have to see that it is always the same. */
+static __always_inline bool emit(struct pt_regs *ctx, struct mark *m)
+{
+	if (has_counters(m->kind))
+		return emit_as(ctx, m, true);
+	return emit_as(ctx, m, false);
 }
 
 static __always_inline void lost_here(struct thread_state *st, __u64 ts)
@@ -358,6 +403,7 @@ int mark(struct pt_regs *ctx)
 {
 	struct thread_state *st;
 	struct mark m = {};
+	struct before before = {};
 	__u64 cookie, marks;
 	int level;
 
@@ -385,8 +431,15 @@ int mark(struct pt_regs *ctx)
 	m.site = (__u32)cookie;
 	m.meta = ARG(ctx, 2);
 	m.ip = PT_REGS_IP(ctx);
+	m.st = st;
+	look_before(&before);
 	if (m.kind != RECORD_BEGIN)
 		m.ts = bpf_ktime_get_ns();
+	if (n_counters && m.kind == RECORD_END) {
+		read_task_counters(st, m.ts, &before);
+		if (has_perf_counters)
+			read_perf_counters(st);
+	}
 
 	marks = account_add(ACCOUNT_MARKS);
 	if (m.kind == RECORD_BEGIN)

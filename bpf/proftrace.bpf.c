@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* One object of all programs: they share the ring buffer and the account. */
+#include "counters.bpf.c"
 #include "executes.bpf.c"
 #include "libraries.bpf.c"
 #include "marks.bpf.c"

@@ -12,7 +12,7 @@ packages='
 	gcc g++ make binutils libc6-dev pkgconf
 	clang lld clang-format libclang-rt-dev
 	bpftool libbpf-dev libelf-dev zlib1g-dev
-	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libyajl-dev uthash-dev
+	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libyajl-dev libpfm4-dev uthash-dev
 	libcmocka-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 	scdoc git procps
 '

@@ -303,6 +303,8 @@ static void add_counter(struct canon *c, const struct event *e)
 		c->length = 0;
 		say(c, "%" PRIu32 " COUNTER %" PRIu64 " %s ", e->pid, e->ts_ns, name);
 		say_value(c, &e->args[i]);
+		if (e->of_thread)
+			say(c, " thread %" PRIu32, e->tid);
 		keep_sorted(c, process, e->ts_ns, names_intern_string(c->names, name));
 	}
 }

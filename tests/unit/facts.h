@@ -38,6 +38,8 @@ struct seen_fact {
 	struct arg args[FACTS_MAX_ARGS];
 	uint64_t track; /* uuid of the first */
 	struct track first_track;
+	unsigned n_counters;
+	uint64_t counters[EVENT_MAX_COUNTERS], selves[EVENT_MAX_COUNTERS];
 };
 
 /* Something with a uuid, and what is open on it. */
@@ -189,6 +191,10 @@ static inline void facts_check(struct facts *facts, const struct fact *f)
 			assert_in_range(f->args[i].type, ARG_INT, ARG_DOUBLE);
 		}
 	}
+	for (i = 0; i < f->n_counters; i++)
+		assert_ptr_equal(f->counter_tracks[i]->thread, f->thread);
+	for (i = 0; i < f->n_counters; i++)
+		facts_object(facts, f->counter_tracks[i]->uuid, FACT_TRACK);
 	if (f->kind == FACT_BEGIN)
 		facts_begin(thread, f);
 	if (f->kind == FACT_END)
@@ -250,6 +256,11 @@ static inline int facts_take(struct handler *handler, const struct fact *f)
 	};
 	if (f->n_args)
 		memcpy(seen->args, f->args, f->n_args * sizeof(*f->args));
+	seen->n_counters = f->n_counters;
+	if (f->n_counters)
+		memcpy(seen->counters, f->counters, sizeof(seen->counters));
+	if (f->n_counters && f->counter_selves)
+		memcpy(seen->selves, f->counter_selves, sizeof(seen->selves));
 	if (f->tracks) {
 		seen->track = f->tracks[0]->uuid;
 		seen->first_track = *f->tracks[0];

@@ -38,6 +38,10 @@ _proftrace() {
 		compopt -o default
 		return
 		;;
+	-e | --counters)
+		COMPREPLY=($(compgen -W "none task-clock page-faults context-switches cpu-migrations cpu-clock cycles instructions cache-misses branch-misses" -- "$word"))
+		return
+		;;
 	--mode)
 		COMPREPLY=($(compgen -W "exact" -- "$word"))
 		return
@@ -48,13 +52,13 @@ _proftrace() {
 	esac
 	case $verb:$word in
 	record:-*)
-		COMPREPLY=($(compgen -W "--pid --output --duration --domain --no-children --mode --buffer --dump-period --summary-json --strict --quiet --verbose --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --no-children --mode --buffer --dump-period --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
 	report:-*)
 		COMPREPLY=($(compgen -W "--rows --quiet --help" -- "$word"))
 		;;
 	list:-*)
-		COMPREPLY=($(compgen -W "--pid --verbose --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--pid --counters --verbose --help" -- "$word"))
 		;;
 	check:-*)
 		COMPREPLY=($(compgen -W "--help" -- "$word"))

@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "counters/counters.h"
 #include "failure.h"
 
 struct broker;
@@ -25,6 +26,7 @@ struct broker;
 struct broker_config {
 	uint64_t buffer_bytes; /* of the ring buffer: a power of two, at least a page */
 	bool follow_children;
+	struct counters counters;
 	const pid_t *pids; /* that were asked for; others must be children of the recorder */
 	unsigned n_pids;
 };
@@ -39,7 +41,7 @@ struct broker_loaded {
 	bool can_hold;	   /* threads can be held while libraries are attached */
 	bool fast_door;	   /* the trial found the optimised probe site right on this kernel */
 	unsigned n_links;
-	int links[8]; /* of the programs on fork, exec, exit, rename */
+	int links[8]; /* of the programs on fork, exec, exit, rename, and switches of threads */
 };
 
 /* Starts the broker and has it load the programs. Call it before anything foreign is read. */

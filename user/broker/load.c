@@ -54,19 +54,71 @@ static int refuse(struct failure *f, int error)
 static int attach_watchers(struct proftrace_bpf *skel, int *fds, unsigned *n_fds)
 {
 	struct bpf_program *const programs[] = {
-		skel->progs.on_fork,
-		skel->progs.on_exec,
-		skel->progs.on_exit,
-		skel->progs.on_rename,
+		skel->progs.on_fork,   skel->progs.on_exec,   skel->progs.on_exit,
+		skel->progs.on_rename, skel->progs.on_switch, /* only loaded when it is needed */
 	};
 	unsigned i;
 
 	for (i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
-		int fd = bpf_raw_tracepoint_open(NULL, bpf_program__fd(programs[i]));
+		int fd;
 
+		if (!bpf_program__autoload(programs[i]))
+			continue;
+		fd = bpf_raw_tracepoint_open(NULL, bpf_program__fd(programs[i]));
 		if (fd < 0)
 			return -errno;
 		fds[(*n_fds)++] = fd;
+	}
+	return 0;
+}
+
+static bool any_of(const struct counters *c, enum counter_source source)
+{
+	unsigned i;
+
+	for (i = 0; i < c->n; i++) {
+		if (c->list[i].source == source)
+			return true;
+	}
+	return false;
+}
+
+static void set_counters(struct proftrace_bpf *skel, const struct counters *c)
+{
+	unsigned i;
+
+	skel->rodata->n_counters = c->n;
+	for (i = 0; i < c->n; i++)
+		skel->rodata->counter_sources[i] = c->list[i].source;
+	skel->rodata->has_task_clock = any_of(c, COUNTER_TASK_CLOCK);
+	skel->rodata->has_perf_counters = any_of(c, COUNTER_PERF);
+	bpf_program__set_autoload(skel->progs.on_switch, any_of(c, COUNTER_PERF));
+	if (!any_of(c, COUNTER_PERF))
+		bpf_map__set_max_entries(skel->maps.counter_events, 1);
+}
+
+/* A CPU that is not there now has no event: what its threads count is then not known. */
+static int open_counters(int events_fd, const struct counters *c)
+{
+	unsigned i, n_cpus = libbpf_num_possible_cpus(), cpu;
+
+	for (i = 0; i < c->n; i++) {
+		if (c->list[i].source != COUNTER_PERF)
+			continue;
+		for (cpu = 0; cpu < n_cpus && cpu < ACCOUNT_CPUS; cpu++) {
+			uint32_t key = i * ACCOUNT_CPUS + cpu;
+			int fd = counter_open(&c->list[i], cpu), error = 0;
+
+			if (fd == -ENODEV)
+				continue;
+			if (fd < 0)
+				return fd;
+			if (bpf_map_update_elem(events_fd, &key, &fd, BPF_ANY))
+				error = -errno;
+			close(fd);
+			if (error)
+				return error;
+		}
 	}
 	return 0;
 }
@@ -97,10 +149,12 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	/* So many of the largest records, from every CPU, must not fill what is left after a look. */
 	skel->rodata->query_mask = config->buffer_bytes >= 4 << 20 ? 63 : 0;
 	bpf_map__set_max_entries(skel->maps.records, config->buffer_bytes);
+	set_counters(skel, &config->counters);
 	error = proftrace_bpf__load(skel);
 	if (error)
 		return error;
 	programs->traced_fd = dup(bpf_map__fd(skel->maps.traced));
+	programs->events_fd = dup(bpf_map__fd(skel->maps.counter_events));
 	programs->program_fds[BROKER_MARKS] = dup(bpf_program__fd(skel->progs.mark));
 	programs->program_fds[BROKER_LIBRARIES] =
 		dup(bpf_program__fd(skel->progs.libraries_changed));
@@ -108,7 +162,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	loaded->shared_size = bpf_map__value_size(skel->maps.bss);
 	loaded->uprobe_multi = programs->uprobe_multi;
 	loaded->fast_door = programs->uprobe_multi && kernel_fast_door() == FAST_DOOR_RIGHT;
-	return 0;
+	return open_counters(programs->events_fd, &config->counters);
 }
 
 int programs_load(const struct broker_config *config, struct loaded_programs *programs,

@@ -11,6 +11,7 @@ _Noreturn void broker_serve(int socket, const struct broker_config *config);
 /* load.c */
 struct loaded_programs {
 	int traced_fd; /* the map of traced processes */
+	int events_fd; /* the map of counters: its events go when this is closed */
 	int program_fds[BROKER_PROGRAMS];
 	bool uprobe_multi;
 };

@@ -103,6 +103,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	struct broker_config config = {
 		.buffer_bytes = options->buffer_bytes,
 		.follow_children = options->follow_children,
+		.counters = options->counters,
 		.pids = options->pids,
 		.n_pids = options->n_pids,
 	};

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "counters/counters.h"
 #include "failure.h"
 #include "timeline/account.h"
 #include "timeline/event.h"
@@ -21,6 +22,7 @@ struct capture;
 struct capture_options {
 	uint64_t buffer_bytes;
 	bool follow_children;
+	struct counters counters;
 	const pid_t *pids; /* that capture_attach() will be called for */
 	unsigned n_pids;
 	/* -D: globs of domain names; a leading ! excludes. */

@@ -228,6 +228,26 @@ static bool take_operands(struct capture *c, const struct record *r, struct even
 	return true;
 }
 
+_Static_assert(MAX_COUNTERS == EVENT_MAX_COUNTERS && COUNTER_UNKNOWN == EVENT_NO_VALUE,
+	       "the kernel and the timeline agree about counters");
+
+/* Takes the counters from the end of the record: returns how long it is without them, or 0. */
+static size_t take_counters(struct capture *c, const struct record *r, size_t size, struct event *e)
+{
+	unsigned n = c->options.counters.n;
+	size_t bytes = n * sizeof(c->counters[0]);
+
+	if (!(r->flags & RECORD_COUNTERS))
+		return size;
+	if (!n || size < sizeof(*r) + bytes)
+		return 0;
+	size -= bytes;
+	memcpy(c->counters, (const char *)r + size, bytes);
+	e->counters = c->counters;
+	e->n_counters = n;
+	return size;
+}
+
 static bool decode_mark(struct capture *c, const struct record *r, size_t size, struct event *e)
 {
 	const struct record_full *full = (const struct record_full *)r;
@@ -237,6 +257,9 @@ static bool decode_mark(struct capture *c, const struct record *r, size_t size, 
 	const struct site *site;
 
 	e->kind = kind_of(r->kind);
+	size = take_counters(c, r, size, e);
+	if (!size)
+		return false;
 	if (!e->kind || r->site >= c->n_sites || c->sites[r->site].kind != r->kind)
 		return false;
 	site = &c->sites[r->site];

@@ -10,6 +10,7 @@
 #include "broker/broker.h"
 #include "broker/features.h"
 #include "cmd/cmd.h"
+#include "counters/counters.h"
 
 static const char doc[] =
 	"Say what this machine can do for proftrace, and how to fix what is missing.\v"
@@ -88,6 +89,17 @@ static bool check_recording(struct broker_loaded *loaded)
 	return true;
 }
 
+static void check_counters(void)
+{
+	struct counters c;
+	char note[256];
+
+	if (counters_default(&c, note, sizeof(note)))
+		return;
+	say("hardware counters", !note[0],
+	    note[0] ? note : "cycles, instructions, cache-misses, branch-misses");
+}
+
 int cmd_check(int argc, char **argv)
 {
 	const struct argp argp = { NULL, parse, NULL, doc, NULL, NULL, NULL };
@@ -111,6 +123,7 @@ int cmd_check(int argc, char **argv)
 	say("holding new libraries", loaded.can_hold,
 	    loaded.can_hold ? "nothing of a library opened later is missed"
 			    : "before 5.17: first marks of libraries opened later may be missed");
+	check_counters();
 	printf("%-28s %s\n", "probe sites", fast_door_text(kernel_fast_door()));
 	return STATUS_DONE;
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "counters/counters.h"
 
 static const char doc[] =
 	"Show the markers and USDT probes in a running process or in ELF files.\v"
@@ -21,12 +22,20 @@ static const char doc[] =
 	"  proftrace list ./server        domains and kinds of markers in a program\n"
 	"  proftrace list -v ./libnet.so  also every site with its file offsets\n"
 	"  sudo proftrace list -p 1234    all files that process 1234 has mapped\n"
+	"  sudo proftrace list --counters what can be counted at the begin and end of slices\n"
 	"\n"
 	"With -p each domain is shown as on or off: its switch is on while somebody traces it, "
 	"exact (a kernel timestamp per event) or batch.";
 
+enum {
+	KEY_COUNTERS = 256,
+};
+
 static const struct argp_option options[] = {
 	{ "pid", 'p', "PID", 0, "Look at the files that this process has mapped", 0 },
+	{ "counters", KEY_COUNTERS, NULL, 0,
+	  "Show the names that `record --counters` takes, and whether this machine counts them",
+	  0 },
 	{ "verbose", 'v', NULL, 0,
 	  "Show every site with its offset in the file, and files in which nothing was found", 0 },
 	{ 0 },
@@ -35,6 +44,7 @@ static const struct argp_option options[] = {
 struct arguments {
 	struct list list;
 	pid_t pid;
+	bool counters;
 	char **files;
 	int n_files;
 };
@@ -59,6 +69,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'p':
 		a->pid = parse_pid(state, arg);
 		break;
+	case KEY_COUNTERS:
+		a->counters = true;
+		break;
 	case 'v':
 		a->list.verbose = true;
 		break;
@@ -67,8 +80,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->n_files = state->argc - state->next;
 		break;
 	case ARGP_KEY_END:
-		if (!a->pid && !a->n_files)
-			argp_error(state, "nothing to look at: give -p PID or FILE...");
+		if (!a->pid && !a->n_files && !a->counters)
+			argp_error(state, "nothing to look at: give -p PID, FILE... or --counters");
 		if (a->pid && a->n_files)
 			argp_error(state, "give either -p PID or FILE...");
 		break;
@@ -115,7 +128,7 @@ int cmd_list(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.args_doc = "-p PID\nFILE...",
+		.args_doc = "-p PID\nFILE...\n--counters",
 		.doc = doc,
 	};
 	struct arguments a = { 0 };
@@ -128,6 +141,8 @@ int cmd_list(int argc, char **argv)
 		failure_print(&f, stderr);
 		return STATUS_FAILED;
 	}
+	if (a.counters)
+		counters_print(stdout);
 	for (i = 0; i < a.n_files; i++) {
 		if (list_path(&a.list, a.files[i], a.n_files == 1, &f)) {
 			fflush(stdout);
@@ -140,7 +155,7 @@ int cmd_list(int argc, char **argv)
 		failure_print(&f, stderr);
 		return STATUS_FAILED;
 	}
-	if (status == STATUS_DONE && !a.list.n_markers && !a.list.n_probes)
+	if (status == STATUS_DONE && !a.counters && !a.list.n_markers && !a.list.n_probes)
 		return nothing_found(&a.list, &a);
 	return status;
 }

@@ -97,6 +97,7 @@ static int open_capture(struct recording *r, struct failure *f)
 	struct capture_options options = {
 		.buffer_bytes = o->buffer_bytes,
 		.follow_children = !o->no_children,
+		.counters = r->counters,
 		.pids = o->pids,
 		.n_pids = o->n_pids,
 		.domains = o->domains,
@@ -110,11 +111,37 @@ static int open_capture(struct recording *r, struct failure *f)
 	return capture_open(&options, &r->capture, f);
 }
 
+static int choose_counters(struct recording *r, struct failure *f)
+{
+	const struct name *names[MAX_COUNTERS];
+	char note[256] = "";
+	unsigned i;
+	int error;
+
+	if (r->options->counters) {
+		error = counters_parse(r->options->counters, &r->counters, f);
+		if (!error)
+			error = counters_check(&r->counters, f);
+	} else {
+		error = counters_default(&r->counters, note, sizeof(note));
+		if (error)
+			failure_set(f, error, "cannot count", "", NULL);
+	}
+	if (note[0])
+		log_line(r, 0, note);
+	for (i = 0; i < r->counters.n; i++)
+		names[i] = names_intern_string(r->names, r->counters.list[i].name);
+	timeline_count(r->timeline, names, r->counters.n);
+	return error;
+}
+
 /* Everything that can be refused is refused before the target is touched. */
 static int start(struct recording *r, struct failure *f)
 {
-	int error = open_capture(r, f);
+	int error = choose_counters(r, f);
 
+	if (!error)
+		error = open_capture(r, f);
 	if (!error)
 		error = invoker_become(f);
 	if (!error && r->options->command)

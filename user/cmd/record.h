@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "counters/counters.h"
 #include "handlers/handler.h"
 #include "handlers/sink.h"
 #include "target/spawn.h"
@@ -32,6 +33,7 @@ struct record_options {
 	bool strict;
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
+	const char *counters; /* NULL: the usual ones */
 };
 
 /* Returns 0, or an exit status (usage printed already), or -1: --help was answered. */
@@ -49,6 +51,7 @@ struct output {
 
 struct recording {
 	const struct record_options *options;
+	struct counters counters;
 	struct capture *capture;
 	struct names *names;
 	struct timeline *timeline;

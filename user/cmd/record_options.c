@@ -39,6 +39,13 @@ static const struct argp_option options[] = {
 	{ "duration", 'd', "TIME", 0, "Stop after 500ms, 10s, 5m", 0 },
 	{ "domain", 'D', "GLOB", 0,
 	  "Only domains whose names fit; !GLOB leaves them out (repeatable)", 0 },
+	{ "counters", 'e', "LIST", 0,
+	  "Count these at the begin and the end of every slice: at most eight, by the names of "
+	  "perf "
+	  "and libpfm4, or none "
+	  "(cycles,instructions,cache-misses,branch-misses where the machine counts them, else "
+	  "task-clock,page-faults,context-switches)",
+	  0 },
 	{ "no-children", KEY_NO_CHILDREN, NULL, 0, "Do not follow children", 0 },
 	{ "mode", KEY_MODE, "MODE", 0, "exact: a kernel timestamp per event (the only one so far)",
 	  0 },
@@ -171,6 +178,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (o->n_domains == MAX_DOMAINS)
 			argp_error(state, "more than %d domains", MAX_DOMAINS);
 		o->domains[o->n_domains++] = arg;
+		break;
+	case 'e':
+		o->counters = arg;
 		break;
 	case KEY_NO_CHILDREN:
 		o->no_children = true;

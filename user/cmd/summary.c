@@ -134,6 +134,7 @@ void summary_print(const struct recording *r, const struct account *a)
 {
 	struct stats_options options = { .max_rows = 15 };
 	struct open_slices open_slices = { .now = r->last_ts_ns };
+	struct winsize window;
 	unsigned i;
 
 	for (i = 0; i < r->n_outputs; i++) {
@@ -148,6 +149,8 @@ void summary_print(const struct recording *r, const struct account *a)
 		fprintf(stderr, "  and %u more open slices\n", open_slices.n - OPEN_SLICES_SHOWN);
 	if (!capture_adds_up(r->capture))
 		fprintf(stderr, "  the account does not add up: please report this\n");
+	if (isatty(STDERR_FILENO) && !ioctl(STDERR_FILENO, TIOCGWINSZ, &window))
+		options.width = window.ws_col;
 	stats_print(r->stats, stderr, &options);
 }
 
@@ -163,6 +166,18 @@ static void json_string(FILE *out, const char *text)
 			fputc(*text, out);
 	}
 	fputc('"', out);
+}
+
+static void json_counters(FILE *out, const struct recording *r)
+{
+	unsigned i;
+
+	fputs("  \"counters\": [", out);
+	for (i = 0; i < r->counters.n; i++) {
+		fputs(i ? ", " : "", out);
+		json_string(out, r->counters.list[i].name);
+	}
+	fputs("],\n", out);
 }
 
 static void json_files(FILE *out, const struct recording *r)
@@ -223,6 +238,7 @@ int summary_json(struct recording *r, const struct account *a)
 		capture_adds_up(r->capture) && a->marked == a->written + account_lost(a) ? "true"
 											 : "false",
 		a->orderly ? "true" : "false");
+	json_counters(out, r);
 	json_files(out, r);
 	fputs("}\n", out);
 	return fclose(out) ? -errno : 0;

@@ -18,6 +18,7 @@
  *	several categories		one string "a,b": a filter for "a" does not find it
  *	the unit of a counter		nothing: all counters are plain numbers
  *	the name of a single series	"value"; Perfetto's loader calls the counter "NAME value"
+ *	counters of threads		events `counters` with the thread's number as id, before each B and E
  *	lanes of asynchronous slices	nothing: viewers pair by category and id. Two of one category and
  *					id that overlap without nesting are mixed up, and Perfetto's
  *					loader makes no difference between processes either
@@ -160,8 +161,41 @@ static int close_with_args(struct json_writer *j, const struct fact *fact)
 
 /* --- events ------------------------------------------------------------------------------------ */
 
+/* What was counted on the thread until now: `id` makes the counters of threads different ones. */
+static void write_counters(struct json_writer *j, const struct fact *fact)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < fact->n_counters; i++)
+		n += fact->counters[i] != EVENT_NO_VALUE;
+	if (!n)
+		return;
+	json_room(j);
+	json_put(j, ",\n{\"name\":\"counters\"");
+	put_phase(j, fact, 'C');
+	json_put(j, ",\"id\":");
+	j->at = json_hex(j->at, fact->thread->tid);
+	json_open_args(j);
+	for (i = 0; i < fact->n_counters; i++) {
+		if (fact->counters[i] == EVENT_NO_VALUE)
+			continue;
+		json_key(j, fact->counter_tracks[i]->name);
+		json_put_uint(j, fact->counters[i]);
+	}
+	json_put(j, "}}");
+	json_done(j);
+}
+
+static int write_begin(struct json_writer *j, const struct fact *fact)
+{
+	write_counters(j, fact);
+	open_event(j, fact, 'B');
+	return close_with_args(j, fact);
+}
+
 static int write_end(struct json_writer *j, const struct fact *fact)
 {
+	write_counters(j, fact);
 	json_room(j);
 	json_put(j, ",\n{\"ph\":\"E\"");
 	put_time(j, fact->ts_ns);
@@ -384,8 +418,7 @@ static int chrome_json_fact(struct handler *handler, const struct fact *fact)
 		return write_owner_name(j, "thread_name", fact->thread->name, fact->thread->process,
 					fact->thread);
 	case FACT_BEGIN:
-		open_event(j, fact, 'B');
-		return close_with_args(j, fact);
+		return write_begin(j, fact);
 	case FACT_END:
 		return write_end(j, fact);
 	case FACT_INSTANT:

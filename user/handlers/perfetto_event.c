@@ -33,9 +33,11 @@ enum {
 	EVENT_TYPE = 9,
 	EVENT_NAME_IID = 10,
 	EVENT_TRACK = 11,
+	EVENT_EXTRA_VALUE = 12,
 	EVENT_CATEGORY = 22,
 	EVENT_NAME = 23,
 	EVENT_COUNTER_VALUE = 30,
+	EVENT_EXTRA_TRACK = 31,
 	EVENT_DOUBLE_COUNTER_VALUE = 44,
 	EVENT_FLOW = 47,
 	EVENT_TERMINATING_FLOW = 48,
@@ -53,12 +55,14 @@ enum {
 enum {
 	/* Everything of an event but its texts and lists, generously. */
 	ROOM_FIXED = 256,
+	/* Of a counter: two tags, its track and its value. */
+	ROOM_COUNTERS = EVENT_MAX_COUNTERS * 24,
 	/* Of an annotation but its texts: three lengths, three tags, one number, the mark of a cut. */
 	ROOM_ANNOTATION = 40,
 	ROOM_MAX = 64 * 1024,
 };
 
-_Static_assert(ROOM_FIXED + 2 * LIMIT_NAME + INTERN_MAX_PARTS * 6 +
+_Static_assert(ROOM_FIXED + ROOM_COUNTERS + 2 * LIMIT_NAME + INTERN_MAX_PARTS * 6 +
 			       EVENT_MAX_ARGS * (ROOM_ANNOTATION + LIMIT_KEY + LIMIT_STRING) <
 		       ROOM_MAX,
 	       "the longest event fits what a sink reserves at once");
@@ -207,7 +211,8 @@ static size_t room_of_args(const struct fact *fact)
 
 static size_t room_of(const struct fact *fact)
 {
-	return ROOM_FIXED + 2 * LIMIT_NAME + INTERN_MAX_PARTS * 6 + room_of_args(fact);
+	return ROOM_FIXED + ROOM_COUNTERS + 2 * LIMIT_NAME + INTERN_MAX_PARTS * 6 +
+	       room_of_args(fact);
 }
 
 static uint8_t *put_category(uint8_t *at, const struct name *category, unsigned parts)
@@ -241,6 +246,21 @@ static uint8_t *put_args(uint8_t *at, const struct fact *fact, const struct refs
 	return at;
 }
 
+/*
+ * Samples of counters that ride on the event. A number for each track, in the same order and not
+ * packed: otherwise the loader drops the event.
+ */
+static uint8_t *put_extra_counters(uint8_t *at, const struct fact *fact)
+{
+	for (unsigned i = 0; i < fact->n_counters; i++)
+		if (fact->counters[i] != EVENT_NO_VALUE)
+			at = wire_number(at, EVENT_EXTRA_TRACK, fact->counter_tracks[i]->uuid);
+	for (unsigned i = 0; i < fact->n_counters; i++)
+		if (fact->counters[i] != EVENT_NO_VALUE)
+			at = wire_number(at, EVENT_EXTRA_VALUE, fact->counters[i]);
+	return at;
+}
+
 /* --- the events -------------------------------------------------------------------------------- */
 
 /* An END has no name: the loader would compare it with the open slice, and ignore it if it differs. */
@@ -265,6 +285,7 @@ static int write_event(struct perfetto *p, const struct fact *fact, enum event_t
 		packet.at = put_uint(packet.at, "id", fact->id);
 	packet.at = put_args(packet.at, fact, &refs);
 	packet.at = put_end_reason(packet.at, fact->end_reason);
+	packet.at = put_extra_counters(packet.at, fact);
 	return packet_close(p, &packet);
 }
 

@@ -159,15 +159,15 @@ int perfetto_write_start(struct perfetto *p, const struct trace_info *info)
 /* --- tracks ------------------------------------------------------------------------------------ */
 
 static int write_descriptor(struct perfetto *p, Perfetto__Protos__TrackDescriptor *descriptor,
-			    uint64_t uuid, const struct process *parent)
+			    uint64_t uuid, uint64_t parent_uuid)
 {
 	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 
 	descriptor->has_uuid = true;
 	descriptor->uuid = uuid;
-	if (parent) {
+	if (parent_uuid) {
 		descriptor->has_parent_uuid = true;
-		descriptor->parent_uuid = parent->uuid;
+		descriptor->parent_uuid = parent_uuid;
 	}
 	packet.track_descriptor = descriptor;
 	return perfetto_write(p, &packet);
@@ -184,7 +184,7 @@ int perfetto_write_process(struct perfetto *p, const struct process *process)
 	descriptor.has_start_timestamp_ns = process->start_ns != 0;
 	descriptor.start_timestamp_ns = (int64_t)process->start_ns;
 	track.process = &descriptor;
-	return write_descriptor(p, &track, process->uuid, NULL);
+	return write_descriptor(p, &track, process->uuid, 0);
 }
 
 int perfetto_write_thread(struct perfetto *p, const struct thread *thread)
@@ -197,14 +197,18 @@ int perfetto_write_thread(struct perfetto *p, const struct thread *thread)
 	descriptor.tid = thread->tid;
 	descriptor.thread_name = thread->name ? (char *)thread->name->text : NULL;
 	track.thread = &descriptor;
-	return write_descriptor(p, &track, thread->uuid, thread->process);
+	return write_descriptor(p, &track, thread->uuid,
+				thread->process ? thread->process->uuid : 0);
 }
 
 static void describe_counter(const struct track *track, Perfetto__Protos__CounterDescriptor *out)
 {
 	if (!track->unit)
 		return;
-	if (!strcmp(track->unit->text, "bytes")) {
+	if (!strcmp(track->unit->text, "ns")) {
+		out->has_unit = true;
+		out->unit = PERFETTO__PROTOS__COUNTER_DESCRIPTOR__UNIT__UNIT_TIME_NS;
+	} else if (!strcmp(track->unit->text, "bytes")) {
 		out->has_unit = true;
 		out->unit = PERFETTO__PROTOS__COUNTER_DESCRIPTOR__UNIT__UNIT_SIZE_BYTES;
 	} else {
@@ -231,7 +235,10 @@ int perfetto_write_track(struct perfetto *p, const struct track *track)
 		snprintf(both, sizeof(both), "%.*s %.*s", (int)n, name, (int)k, track->key->text);
 		descriptor.name = both;
 	}
-	return write_descriptor(p, &descriptor, track->uuid, track->process);
+	return write_descriptor(p, &descriptor, track->uuid,
+				track->thread	 ? track->thread->uuid
+				: track->process ? track->process->uuid
+						 : 0);
 }
 
 int perfetto_write_global_track(struct perfetto *p)
@@ -240,7 +247,7 @@ int perfetto_write_global_track(struct perfetto *p)
 
 	descriptor.name = (char *)"global";
 	p->global_declared = true;
-	return write_descriptor(p, &descriptor, p->global_uuid, NULL);
+	return write_descriptor(p, &descriptor, p->global_uuid, 0);
 }
 
 /* --- losses and the end ------------------------------------------------------------------------ */

@@ -36,6 +36,18 @@ static uint64_t add_up(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
+static void counted(struct stats *stats, struct stats_row *row, const struct fact *fact)
+{
+	unsigned i;
+
+	stats->n_counters = fact->n_counters;
+	for (i = 0; i < fact->n_counters; i++) {
+		stats->counters[i] = fact->counter_tracks[i]->name;
+		if (!fact->nested_in_itself && fact->counter_deltas[i] != EVENT_NO_VALUE)
+			row->counters[i] = add_up(row->counters[i], fact->counter_deltas[i]);
+	}
+}
+
 static void slice(struct stats *stats, enum stats_part part, const struct fact *fact)
 {
 	uint64_t duration = fact->ts_ns - fact->begin_ns;
@@ -55,6 +67,8 @@ static void slice(struct stats *stats, enum stats_part part, const struct fact *
 	row->self_ns = add_up(row->self_ns, fact->self_ns);
 	if (!fact->nested_in_itself)
 		row->total_ns = add_up(row->total_ns, duration);
+	if (fact->kind == FACT_END && fact->n_counters)
+		counted(stats, row, fact);
 }
 
 /* Wide enough for 64-bit integers and doubles alike, so that they can be compared exactly. */

@@ -14,6 +14,8 @@ struct stats_options {
 	unsigned
 		max_rows; /* of each part of the table, 0 = all; what is left out is said in a line */
 	bool color;
+	unsigned
+		width; /* of the terminal; 0: not known. A narrow one gets no columns of counters */
 };
 
 /* Prints the table to `out`: slices (by Total, descending), asynchronous slices, counters. Nothing for parts without rows. */

@@ -16,6 +16,8 @@ struct sorted {
 	const struct stats_row **rows;
 	size_t n;
 	uint64_t wall_ns;
+	const struct name *const *counters;
+	unsigned n_counters;
 };
 
 static const char *text_of(const struct name *name)
@@ -104,6 +106,11 @@ static void put_share(const struct stats_row *row, uint64_t wall_ns, char *cell)
 		strcpy(cell, "-");
 }
 
+static bool is_time(const struct name *counter)
+{
+	return !strcmp(counter->text, "task_clock") || !strcmp(counter->text, "cpu_clock");
+}
+
 static void slice_row(const void *context, size_t i, char cells[TABLE_COLUMNS][TABLE_CELL])
 {
 	const struct sorted *sorted = context;
@@ -115,6 +122,12 @@ static void slice_row(const void *context, size_t i, char cells[TABLE_COLUMNS][T
 	format_duration(cells[4], TABLE_CELL, row->self_ns);
 	put_spread(row, &cells[5]);
 	put_share(row, sorted->wall_ns, cells[8]);
+	for (unsigned c = 0; c < sorted->n_counters; c++) {
+		if (is_time(sorted->counters[c]))
+			format_duration(cells[9 + c], TABLE_CELL, row->counters[c]);
+		else
+			snprintf(cells[9 + c], TABLE_CELL, "%" PRIu64, row->counters[c]);
+	}
 }
 
 static void async_row(const void *context, size_t i, char cells[TABLE_COLUMNS][TABLE_CELL])
@@ -207,11 +220,32 @@ static const struct {
 	[STATS_COUNTERS] = { COLUMNS(counter_columns), counter_row, by_group },
 };
 
+#define LEAST_WIDTH 100 /* below it there is no room for the columns of counters */
+
+/* The columns of slices, and one for each counter of threads. */
+static void add_counters(const struct stats *stats, const struct stats_options *options,
+			 struct table *table, struct sorted *sorted, struct table_column *columns)
+{
+	unsigned i;
+
+	if (options->width && options->width < LEAST_WIDTH)
+		return;
+	memcpy(columns, table->columns, table->n_columns * sizeof(columns[0]));
+	for (i = 0; i < stats->n_counters; i++)
+		columns[table->n_columns + i] =
+			(struct table_column){ .title = stats->counters[i]->text };
+	table->columns = columns;
+	table->n_columns += stats->n_counters;
+	sorted->counters = stats->counters;
+	sorted->n_counters = stats->n_counters;
+}
+
 /* Returns whether there was anything to print. */
 static bool print_part(const struct stats *stats, enum stats_part part, FILE *out,
 		       const struct stats_options *options, bool first)
 {
-	struct sorted sorted;
+	struct table_column columns[TABLE_COLUMNS];
+	struct sorted sorted = { 0 };
 	struct table table = {
 		.columns = parts[part].columns,
 		.n_columns = parts[part].n_columns,
@@ -225,6 +259,8 @@ static bool print_part(const struct stats *stats, enum stats_part part, FILE *ou
 		return false;
 	if (!sort(stats, part, parts[part].order, &sorted))
 		return false;
+	if (part == STATS_SLICES)
+		add_counters(stats, options, &table, &sorted, columns);
 	table.n_rows = sorted.n;
 	if (options->max_rows && table.n_rows > options->max_rows)
 		table.n_rows = options->max_rows;

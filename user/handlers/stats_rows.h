@@ -32,6 +32,7 @@ struct stats_row {
 	uint64_t sum_ns; /* of all durations */
 	uint64_t min_ns;
 	uint64_t max_ns;
+	uint64_t counters[EVENT_MAX_COUNTERS]; /* what was counted, in the way of total_ns */
 	/* Counters */
 	const struct name *unit;
 	struct arg min, max, last;
@@ -45,6 +46,8 @@ struct stats {
 	uint32_t limit_rows;
 	struct stats_row *parts[STATS_PARTS];
 	struct stats_row other[STATS_PARTS];
+	unsigned n_counters; /* of threads */
+	const struct name *counters[EVENT_MAX_COUNTERS];
 	uint64_t events;
 	uint64_t without_end; /* slices that did not end by an END of their own */
 	uint64_t first_ns;    /* of all facts */

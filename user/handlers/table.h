@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #define TABLE_CELL    256 /* bytes of a cell with its NUL */
-#define TABLE_COLUMNS 12
+#define TABLE_COLUMNS 20
 
 struct table_column {
 	const char *title;

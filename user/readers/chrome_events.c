@@ -269,11 +269,39 @@ static bool make_number(struct arg *arg)
 	return false;
 }
 
+/* One event of several counters of a thread, each of which is a counter of its own elsewhere. */
+static int thread_counters(struct chrome *c)
+{
+	struct arg args[EVENT_MAX_ARGS];
+	unsigned i, n = c->draft->n_args;
+	int error = 0;
+
+	memcpy(args, c->draft->args, n * sizeof(args[0]));
+	c->fields.tid = (uint32_t)c->fields.id;
+	for (i = 0; i < n && !error; i++) {
+		const struct name *name = args[i].key;
+
+		if (!make_number(&args[i]))
+			continue;
+		draft_clear(c->draft);
+		c->draft->args[0] = args[i];
+		c->draft->args[0].key = NULL;
+		c->draft->n_args = 1;
+		start(c, EVENT_COUNTER);
+		c->draft->event.name = name;
+		c->draft->event.of_thread = true;
+		error = send(c);
+	}
+	return error;
+}
+
 static int counter(struct chrome *c)
 {
 	struct draft *draft = c->draft;
 	unsigned i = 0;
 
+	if (named(c, "counters") && c->fields.has_id && draft->n_args)
+		return thread_counters(c);
 	while (i < draft->n_args) {
 		if (make_number(&draft->args[i]))
 			i++;

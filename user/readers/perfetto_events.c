@@ -183,6 +183,7 @@ static int send_counter(struct perfetto *p, const struct place *place, uint64_t 
 	draft_event(p->draft, EVENT_COUNTER, ts_ns, place->pid, place->tid);
 	p->draft->event.name = place->name;
 	p->draft->event.unit = place->unit;
+	p->draft->event.of_thread = place->tid != 0;
 	return draft_send(p->draft);
 }
 

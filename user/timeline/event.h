@@ -64,6 +64,10 @@ enum end_reason {
 /* Limits of one event: six of its own and the two of PROF_STEP, room for what a file may hold. */
 #define EVENT_MAX_ARGS 32
 
+/* Counters of threads: as many as Perfetto's loader takes with one event. */
+#define EVENT_MAX_COUNTERS 8
+#define EVENT_NO_VALUE	   UINT64_MAX /* of a counter, where it is not known */
+
 struct arg {
 	const struct name *key; /* NULL: the value of a counter with a single series */
 	enum arg_type type;
@@ -100,6 +104,10 @@ struct event {
 	unsigned n_args;
 	const struct arg *args;
 	const struct name *unit; /* COUNTER: unit when known, else NULL */
+	bool of_thread; /* COUNTER, from a file: what was counted of the thread, nothing it said */
+	/* BEGIN, END: of the counters that the timeline was told of (EVENT_NO_VALUE: not known), or none. */
+	unsigned n_counters;
+	const uint64_t *counters;
 	struct clock_reading clock;
 };
 

@@ -56,6 +56,7 @@ struct track {
 	const struct name *unit;       /* "bytes", "Hz", ...; NULL: none */
 	unsigned lane;		       /* ASYNC: 0, 1, 2, ... among those of this name */
 	bool is_double;		       /* COUNTER: the type of its first value, informative */
+	const struct thread *thread;   /* COUNTER: whose it is; NULL: of the process */
 };
 
 struct fact {
@@ -79,6 +80,15 @@ struct fact {
 	uint64_t self_ns;  /* END: time not spent in child slices */
 	bool nested_in_itself; /* END: a slice of the same category and name is still open below it on this thread */
 	struct clock_reading clock;
+	/*
+	 * BEGIN, END: what was counted on the thread since its first mark, and on END in this slice
+	 * (which is among the args, too) and in it alone. It may be EVENT_NO_VALUE.
+	 */
+	unsigned n_counters;
+	const struct track *const *counter_tracks;
+	const uint64_t *counters;
+	const uint64_t *counter_deltas;
+	const uint64_t *counter_selves;
 };
 
 #endif

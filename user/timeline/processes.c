@@ -163,6 +163,7 @@ static void thread_release(struct timeline *t, struct thread_state *thread)
 	HASH_DELETE(hh, t->threads, thread);
 	HASH_DELETE(hh_tid, t->threads_by_tid, thread);
 	DL_DELETE(thread->process->threads, thread);
+	counters_of_thread_release(t, thread);
 	free(thread->slices);
 	free(thread);
 }

@@ -22,8 +22,12 @@ static bool is_nested_in_itself(const struct thread_state *thread)
 	return false;
 }
 
-/* Ends the innermost slice. `fact` has the time, the reason, and the arguments of the END, if any. */
-static void close_top(struct timeline *t, struct thread_state *thread, struct fact *fact)
+/*
+ * Ends the innermost slice. `fact` has the time, the reason, and the arguments of the END, if any;
+ * `event` is NULL when it is not ended by its own END.
+ */
+static void close_top(struct timeline *t, struct thread_state *thread, const struct event *event,
+		      struct fact *fact)
 {
 	const struct slice *slice = &thread->slices[thread->n_slices - 1];
 	uint64_t duration = fact->ts_ns - slice->begin_ns;
@@ -36,6 +40,7 @@ static void close_top(struct timeline *t, struct thread_state *thread, struct fa
 	fact->begin_ns = slice->begin_ns;
 	fact->self_ns = duration - slice->children_ns;
 	fact->nested_in_itself = is_nested_in_itself(thread);
+	counters_end(t, thread, event, fact);
 	if (thread->n_slices > 1)
 		thread->slices[thread->n_slices - 2].children_ns += duration;
 	thread->n_slices--;
@@ -48,7 +53,7 @@ static void close_down_to(struct timeline *t, struct thread_state *thread, uint3
 	while (thread->n_slices > n) {
 		struct fact fact = { .ts_ns = ts_ns, .end_reason = reason };
 
-		close_top(t, thread, &fact);
+		close_top(t, thread, NULL, &fact);
 		++*count;
 	}
 }
@@ -117,6 +122,7 @@ int slice_begin(struct timeline *t, const struct mark *m)
 	};
 	fact = fact_of(m, FACT_BEGIN);
 	stamp_step(t, m, &fact);
+	counters_begin(t, m, &fact);
 	emit(t, &fact);
 	return MARK_WRITTEN;
 }
@@ -136,7 +142,7 @@ int slice_end(struct timeline *t, const struct mark *m)
 		return LOST_UNMATCHED;
 	fact = fact_of(m, FACT_END);
 	fact.end_reason = m->event->end_reason;
-	close_top(t, thread, &fact);
+	close_top(t, thread, m->event, &fact);
 	return MARK_WRITTEN;
 }
 

@@ -45,6 +45,23 @@ struct slice {
 	int level;	      /* as the kernel counts, -1 when read from a file */
 };
 
+/* What is counted on a thread. */
+struct thread_counters {
+	struct track tracks[EVENT_MAX_COUNTERS];
+	const struct track *list[EVENT_MAX_COUNTERS];
+	uint64_t first[EVENT_MAX_COUNTERS]; /* values at the first mark that had any */
+	/* Of the fact that is being made. */
+	uint64_t values[EVENT_MAX_COUNTERS];
+	uint64_t deltas[EVENT_MAX_COUNTERS];
+	uint64_t selves[EVENT_MAX_COUNTERS];
+	/* Of each open slice: the values when it began, and what its children have counted. */
+	struct slice_counters {
+		uint64_t begin[EVENT_MAX_COUNTERS];
+		uint64_t children[EVENT_MAX_COUNTERS];
+	} * slices;
+	uint32_t room;
+};
+
 struct thread_key {
 	uint32_t pid;
 	uint32_t tid;
@@ -60,6 +77,7 @@ struct thread_state {
 	struct slice *slices;	  /* open ones, outermost first */
 	uint32_t n_slices;
 	uint32_t room;
+	struct thread_counters *counters; /* NULL: none so far */
 	uint32_t skipped; /* BEGINs of a file beyond the depth limit whose ENDs are still to come */
 	struct thread_state *prev, *next; /* of its process */
 	UT_hash_handle hh;		  /* timeline->threads */
@@ -162,7 +180,11 @@ struct timeline {
 	uint32_t n_asyncs;
 	uint32_t n_allocations;
 
-	const struct name *epoch, *batch, *step, *bytes, *unnamed, *async_end;
+	const struct name *counters[EVENT_MAX_COUNTERS];
+	unsigned n_counters;
+	int cycles, instructions; /* which of the counters they are, -1: none */
+
+	const struct name *epoch, *batch, *step, *bytes, *unnamed, *async_end, *ns, *ipc;
 
 	struct arg args[EVENT_MAX_ARGS + 2]; /* of the fact that is being made */
 	const struct track *tracks[EVENT_MAX_ARGS];
@@ -202,6 +224,13 @@ int slice_end(struct timeline *t, const struct mark *m);
 void slices_close_stale(struct timeline *t, const struct mark *m);
 void slices_unfinished(struct timeline *t, struct thread_state *thread, uint64_t ts_ns);
 
+/* counters.c: what a thread counted, as part of the facts about its slices */
+void counters_begin(struct timeline *t, const struct mark *m, struct fact *fact);
+void counters_end(struct timeline *t, struct thread_state *thread, const struct event *event,
+		  struct fact *fact);
+const struct name *counter_unit(const struct timeline *t, const struct name *name);
+void counters_of_thread_release(struct timeline *t, struct thread_state *thread);
+
 /* asyncs.c */
 int asyncs_init(struct timeline *t);
 int async_begin(struct timeline *t, const struct mark *m);
@@ -216,6 +245,8 @@ struct counter *counter_get(struct timeline *t, struct process_state *p, uint64_
 			    const struct name *unit, bool is_double);
 struct track *lane_track_new(struct timeline *t, struct process_state *p, uint64_t ts_ns,
 			     const struct name *name, uint32_t lane);
+void track_declare(struct timeline *t, const struct process_state *p, struct track *track,
+		   uint64_t ts_ns);
 int counter_mark(struct timeline *t, const struct mark *m);
 int step_mark(struct timeline *t, const struct mark *m);
 void counters_release(struct timeline *t, struct process_state *p);

@@ -31,6 +31,8 @@ struct timeline *timeline_new(struct names *names, struct account *account, uint
 	t->step = names_intern_string(names, "step");
 	t->bytes = names_intern_string(names, "bytes");
 	t->unnamed = names_intern_string(names, "(unnamed)");
+	t->ns = names_intern_string(names, "ns");
+	t->ipc = names_intern_string(names, "ipc");
 	t->async_end = names_intern_string(names, "(async end)");
 	if (asyncs_init(t) || pools_init(t)) {
 		timeline_free(t);

@@ -20,6 +20,13 @@ struct timeline;
 struct timeline *timeline_new(struct names *names, struct account *account, uint64_t uuid_base);
 void timeline_free(struct timeline *timeline);
 
+/*
+ * What the values are that BEGINs and ENDs carry (struct event, `counters`), at most
+ * EVENT_MAX_COUNTERS, before the first of them. ENDs then say in their args what was counted in their
+ * slice, and, where both cycles and instructions are counted, `ipc`.
+ */
+void timeline_count(struct timeline *timeline, const struct name *const *counters, unsigned n);
+
 /* Handlers see every fact in the order they were added. Borrowed until timeline_free(). */
 int timeline_add_handler(struct timeline *timeline, struct handler *handler);
 

@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-static void declare(struct timeline *t, const struct process_state *p, struct track *track,
-		    uint64_t ts_ns)
+void track_declare(struct timeline *t, const struct process_state *p, struct track *track,
+		   uint64_t ts_ns)
 {
 	const struct track *tracks = track;
 
@@ -18,6 +18,7 @@ static void declare(struct timeline *t, const struct process_state *p, struct tr
 	emit(t, &(struct fact){ .kind = FACT_TRACK,
 				.ts_ns = ts_ns,
 				.process = track->process,
+				.thread = track->thread,
 				.tracks = &tracks,
 				.name = track->name });
 }
@@ -35,7 +36,7 @@ struct track *lane_track_new(struct timeline *t, struct process_state *p, uint64
 	track->kind = TRACK_ASYNC;
 	track->name = name;
 	track->lane = lane;
-	declare(t, p, track, ts_ns);
+	track_declare(t, p, track, ts_ns);
 	return track;
 }
 
@@ -65,7 +66,7 @@ struct counter *counter_get(struct timeline *t, struct process_state *p, uint64_
 	counter->pub.key = series;
 	counter->pub.unit = unit;
 	counter->pub.is_double = is_double;
-	declare(t, p, &counter->pub, ts_ns);
+	track_declare(t, p, &counter->pub, ts_ns);
 	return counter;
 }
 
@@ -74,11 +75,16 @@ static int write_series(struct timeline *t, const struct mark *m, const struct n
 			unsigned n)
 {
 	struct fact fact = fact_of(m, FACT_COUNTER);
+	const struct name *unit = m->event->unit;
 	unsigned i;
+
+	/* Not every format has units. */
+	if (m->event->of_thread && !unit)
+		unit = counter_unit(t, name);
 
 	for (i = 0; i < n; i++) {
 		const struct counter *counter =
-			counter_get(t, m->process, m->ts_ns, name, t->args[i].key, m->event->unit,
+			counter_get(t, m->process, m->ts_ns, name, t->args[i].key, unit,
 				    t->args[i].type == ARG_DOUBLE);
 
 		if (!counter)

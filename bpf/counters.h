@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Counters of threads, read at the begin and the end of every slice.
+ *
+ * What the kernel counts for each task is read from there. Perf events count for a CPU, whoever runs
+ * on it: an event that counts for a thread would have to be opened for each, and a thread that has
+ * just started makes marks before anybody could. So from its first slice on a thread has an account
+ * of its own: what was counted on its CPUs while it was there. It is settled at every switch.
+ */
+#ifndef PROFTRACE_BPF_COUNTERS_H
+#define PROFTRACE_BPF_COUNTERS_H
+
+#include "state.h"
+
+/* Set by the broker before the programs are loaded: with no counters, nothing of this is left. */
+const volatile __u32 n_counters = 0;
+const volatile __u8 counter_sources[MAX_COUNTERS] = {};
+const volatile bool has_perf_counters = false;
+const volatile bool has_task_clock = false;
+
+/* Events by counter and CPU: counter * ACCOUNT_CPUS + cpu. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__uint(max_entries, MAX_COUNTERS *ACCOUNT_CPUS);
+	__type(key, __u32);
+	__type(value, __u32);
+} counter_events SEC(".maps");
+
+#define COUNTER_ATTEMPTS 4 /* a thread that is preempted more often in a row gets no value */
+
+#define ONCE(place) (*(volatile typeof(place) *)&(place))
+
+static __always_inline bool has_counters(__u8 kind)
+{
+	return n_counters && (kind == RECORD_BEGIN || kind == RECORD_END);
+}
+
+static __always_inline long read_event(__u32 counter, __u64 *value)
+{
+	struct bpf_perf_event_value event = {};
+	__u32 cpu = bpf_get_smp_processor_id();
+	long error;
+
+	if (cpu >= ACCOUNT_CPUS)
+		return -1;
+	error = bpf_perf_event_read_value(&counter_events, counter * ACCOUNT_CPUS + cpu, &event,
+					  sizeof(event));
+	*value = event.counter;
+	return error;
+}
+
+/* The thread leaves its CPU. A counter that cannot be read has lost its thread's account for good. */
+static __always_inline void settle(struct thread_state *st)
+{
+	__u64 now;
+	__u32 i;
+
+	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
+		if (counter_sources[i] != COUNTER_PERF)
+			continue;
+		if (read_event(i, &now))
+			st->unknown |= 1u << i;
+		st->counted[i] += now - st->since[i];
+	}
+	st->switches++;
+}
+
+/* The thread gets a CPU. */
+static __always_inline void resume(struct thread_state *st)
+{
+	__u64 now;
+	__u32 i;
+
+	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
+		if (counter_sources[i] != COUNTER_PERF)
+			continue;
+		if (read_event(i, &now))
+			st->unknown |= 1u << i;
+		st->since[i] = now;
+	}
+	st->switches++;
+}
+
+/*
+ * Opens a thread's account. A switch in the midst of it settles an account that is not right yet;
+ * then all is done again.
+ */
+static __noinline int start_counting(struct thread_state *st)
+{
+	__u32 i, attempt, switches;
+	__u64 now;
+
+	if (!st)
+		return 0;
+	ONCE(st->counting) = true;
+	for (attempt = 0; attempt < COUNTER_ATTEMPTS; attempt++) {
+		switches = ONCE(st->switches);
+		for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
+			if (counter_sources[i] != COUNTER_PERF)
+				continue;
+			if (read_event(i, &now))
+				st->unknown |= 1u << i;
+			ONCE(st->counted[i]) = 0;
+			ONCE(st->since[i]) = now;
+		}
+		if (ONCE(st->switches) == switches)
+			return 0;
+	}
+	st->unknown = ~0u;
+	return 0;
+}
+
+/* Reads the perf events' counters. Programs of uprobes can be preempted: then it is done again. */
+static __noinline int read_perf_counters(struct thread_state *st)
+{
+	__u32 i, attempt, switches;
+	__u64 now, value;
+
+	if (!st)
+		return 0;
+	if (!st->counting)
+		start_counting(st);
+	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
+		if (counter_sources[i] != COUNTER_PERF)
+			continue;
+		st->values[i] = COUNTER_UNKNOWN;
+		for (attempt = 0; attempt < COUNTER_ATTEMPTS; attempt++) {
+			long error;
+
+			switches = ONCE(st->switches);
+			error = read_event(i, &now);
+			value = ONCE(st->counted[i]) + (now - ONCE(st->since[i]));
+			if (ONCE(st->switches) != switches)
+				continue;
+			if (!error && !(st->unknown >> i & 1))
+				st->values[i] = value;
+			break;
+		}
+	}
+	return 0;
+}
+
+static __always_inline __u64 switches_of(const struct task_struct *task)
+{
+	return ONCE(task->nvcsw) + ONCE(task->nivcsw);
+}
+
+/*
+ * How far the clock by which the scheduler counts CPU time is behind on the task's CPU: it stands still
+ * during interrupts, and while the hypervisor runs something else.
+ */
+static __always_inline __u64 clock_lag(const struct task_struct *task)
+{
+	const struct rq *rq;
+
+	if (!bpf_core_field_exists(struct cfs_rq, rq))
+		return 0;
+	rq = task->se.cfs_rq->rq;
+	return ONCE(rq->clock) - ONCE(rq->clock_task);
+}
+
+/* What has to be looked at before the time of a mark is taken. */
+struct before {
+	__u64 switches;
+	__u64 lag;
+};
+
+static __always_inline void look_before(struct before *b)
+{
+	const struct task_struct *task;
+
+	if (!has_task_clock)
+		return;
+	task = bpf_get_current_task_btf();
+	b->switches = switches_of(task);
+	b->lag = clock_lag(task);
+}
+
+/*
+ * The CPU time at the moment `ts`, plus a constant: what was added up to `exec_start`, and the time
+ * since then. The constant is the distance between the scheduler's clock and ours, once its lag is
+ * added.
+ *
+ * Interrupts and other CPUs may change all of these under our hands. The sum and its start change
+ * together. Where the thread has left its CPU since `ts`, the time in between is not its own. The lag
+ * only looks too large while its two clocks are being moved: it is read twice.
+ */
+static __always_inline __u64 task_clock(struct task_struct *task, __u64 ts, const struct before *b)
+{
+	__u64 sum = 0, start = 0, lag = b->lag, lag_now;
+	int attempt;
+
+	for (attempt = 0; attempt < COUNTER_ATTEMPTS; attempt++) {
+		sum = ONCE(task->se.sum_exec_runtime);
+		start = ONCE(task->se.exec_start);
+		if (ONCE(task->se.sum_exec_runtime) == sum)
+			break;
+	}
+	lag_now = clock_lag(task);
+	if (switches_of(task) != b->switches) {
+		ts = bpf_ktime_get_ns();
+		lag = lag_now;
+	}
+	if (lag_now < lag)
+		lag = lag_now;
+	return sum + (ts - start - lag);
+}
+
+/* Reads what the kernel keeps of each task. */
+static __always_inline void read_task_counters(struct thread_state *st, __u64 ts,
+					       const struct before *before)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 i;
+
+	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
+		switch (counter_sources[i]) {
+		case COUNTER_TASK_CLOCK:
+			st->values[i] = task_clock(task, ts, before);
+			break;
+		case COUNTER_PAGE_FAULTS:
+			st->values[i] = task->maj_flt + task->min_flt;
+			break;
+		case COUNTER_MINOR_FAULTS:
+			st->values[i] = task->min_flt;
+			break;
+		case COUNTER_MAJOR_FAULTS:
+			st->values[i] = task->maj_flt;
+			break;
+		case COUNTER_CONTEXT_SWITCHES:
+			st->values[i] = switches_of(task);
+			break;
+		case COUNTER_CPU_MIGRATIONS:
+			st->values[i] = task->se.nr_migrations;
+			break;
+		}
+	}
+}
+
+/* Copies the values to the end of a record, which is aligned. */
+static __always_inline void put_counters(const struct thread_state *st, __u64 *end)
+{
+	__u32 i;
+
+	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++)
+		end[i] = st->values[i];
+}
+
+#endif

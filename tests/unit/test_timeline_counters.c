@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Counters of threads: what slices counted, nested or not, and what is not known. Then the same facts
+ * through both outputs and their readers.
+ */
+#include "timeline_test.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "handlers/sink.h"
+#include "readers/reader.h"
+
+#define NONE EVENT_NO_VALUE
+
+static void count(struct test *x, unsigned n, const char *const *names)
+{
+	const struct name *interned[EVENT_MAX_COUNTERS];
+	unsigned i;
+
+	for (i = 0; i < n; i++)
+		interned[i] = nm(x, names[i]);
+	timeline_count(x->timeline, interned, n);
+}
+
+static const char *const two[] = { "cycles", "instructions" };
+
+#define VALUES(...)                                    \
+	.counters = (const uint64_t[]){ __VA_ARGS__ }, \
+	.n_counters = sizeof((const uint64_t[]){ __VA_ARGS__ }) / sizeof(uint64_t)
+
+static void see_tracks(struct test *x, uint64_t ts_ns, unsigned n, const char *const *names)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		const struct seen_fact *s = see(x, FACT_TRACK, ts_ns, names[i]);
+
+		assert_non_null(s->first_track.thread);
+		assert_int_equal(s->first_track.thread->tid, 10);
+	}
+}
+
+static void see_arg(const struct seen_fact *s, unsigned i, const char *key, uint64_t value)
+{
+	assert_true(i < s->n_args);
+	assert_string_equal(s->args[i].key->text, key);
+	assert_int_equal(s->args[i].type, ARG_UINT);
+	assert_int_equal(s->args[i].u, value);
+}
+
+static void see_values(const struct seen_fact *s, uint64_t a, uint64_t b)
+{
+	assert_int_equal(s->n_counters, 2);
+	assert_int_equal(s->counters[0], a);
+	assert_int_equal(s->counters[1], b);
+}
+
+static void slices_nest(void **state)
+{
+	struct test *x = test_started();
+	const struct arg own = { .key = nm(x, "n"), .type = ARG_INT, .i = 7 };
+	const struct seen_fact *s;
+
+	(void)state;
+	count(x, 2, two);
+	PUT(x, EVENT_BEGIN, 10, 10, "outer", VALUES(1000, 500));
+	see_tracks(x, 10, 2, two);
+	see_values(see(x, FACT_BEGIN, 10, "outer"), 0, 0);
+	PUT(x, EVENT_BEGIN, 10, 20, "inner", VALUES(1100, 600));
+	see_values(see(x, FACT_BEGIN, 20, "inner"), 100, 100);
+	PUT(x, EVENT_END, 10, 30, NULL, VALUES(1300, 1000), .args = &own, .n_args = 1);
+	s = see(x, FACT_END, 30, "inner");
+	see_values(s, 300, 500);
+	assert_int_equal(s->n_args, 4);
+	assert_string_equal(s->args[0].key->text, "n");
+	see_arg(s, 1, "cycles", 200);
+	see_arg(s, 2, "instructions", 400);
+	assert_string_equal(s->args[3].key->text, "ipc");
+	assert_true(s->args[3].type == ARG_DOUBLE && s->args[3].d == 2.0);
+	assert_int_equal(s->selves[0], 200);
+	PUT(x, EVENT_BEGIN, 10, 40, "inner", VALUES(1310, 1000));
+	see(x, FACT_BEGIN, 40, "inner");
+	PUT(x, EVENT_END, 10, 50, NULL, VALUES(1320, 1000));
+	see_arg(see(x, FACT_END, 50, "inner"), 0, "cycles", 10);
+	PUT(x, EVENT_END, 10, 60, NULL, VALUES(1400, 1000));
+	s = see(x, FACT_END, 60, "outer");
+	see_arg(s, 0, "cycles", 400);
+	see_arg(s, 1, "instructions", 500);
+	assert_int_equal(s->selves[0], 400 - 200 - 10);
+	assert_int_equal(s->selves[1], 100);
+	test_done(x);
+}
+
+static void what_is_not_known(void **state)
+{
+	struct test *x = test_started();
+	const struct seen_fact *s;
+
+	(void)state;
+	count(x, 2, two);
+	/* A slice without a value gets no argument, and no ipc either. */
+	PUT(x, EVENT_BEGIN, 10, 10, "a", VALUES(NONE, 5));
+	see_tracks(x, 10, 2, two);
+	see_values(see(x, FACT_BEGIN, 10, "a"), NONE, 0);
+	PUT(x, EVENT_END, 10, 20, NULL, VALUES(100, 15));
+	s = see(x, FACT_END, 20, "a");
+	see_values(s, 0, 10);
+	assert_int_equal(s->n_args, 1);
+	see_arg(s, 0, "instructions", 10);
+	/* The END of the inner one is lost: the outer one knows its sum, but not what was its own. */
+	PUT_AT(x, EVENT_BEGIN, 10, 30, 0, "outer", VALUES(200, 20));
+	see(x, FACT_BEGIN, 30, "outer");
+	PUT_AT(x, EVENT_BEGIN, 10, 40, 1, "inner", VALUES(300, 30));
+	see(x, FACT_BEGIN, 40, "inner");
+	PUT_AT(x, EVENT_END, 10, 50, 0, NULL, VALUES(400, 40));
+	s = see(x, FACT_END, 50, "inner");
+	assert_int_equal(s->end_reason, END_LOST);
+	assert_int_equal(s->n_args, 0);
+	s = see(x, FACT_END, 50, "outer");
+	see_arg(s, 0, "cycles", 200);
+	assert_int_equal(s->selves[0], NONE);
+	/* Values that go back a little are no counts of 2^64. */
+	PUT(x, EVENT_BEGIN, 10, 60, "back", VALUES(500, 50));
+	see(x, FACT_BEGIN, 60, "back");
+	PUT(x, EVENT_END, 10, 70, NULL, VALUES(499, 50));
+	s = see(x, FACT_END, 70, "back");
+	see_arg(s, 0, "cycles", 0);
+	assert_int_equal(s->n_args, 2); /* nothing can be divided by no cycles */
+	/* An END without values. */
+	PUT(x, EVENT_BEGIN, 10, 80, "bare", VALUES(600, 60));
+	see(x, FACT_BEGIN, 80, "bare");
+	PUT(x, EVENT_END, 10, 90, NULL);
+	assert_int_equal(see(x, FACT_END, 90, "bare")->n_args, 0);
+	test_done(x);
+}
+
+static void the_programs_own_argument_stands(void **state)
+{
+	struct test *x = test_started();
+	const struct arg own = { .key = nm(x, "cycles"), .type = ARG_INT, .i = 7 };
+	const struct seen_fact *s;
+
+	(void)state;
+	count(x, 2, two);
+	PUT(x, EVENT_BEGIN, 10, 10, "a", VALUES(1, 1));
+	see_tracks(x, 10, 2, two);
+	see(x, FACT_BEGIN, 10, "a");
+	PUT(x, EVENT_END, 10, 20, NULL, VALUES(3, 3), .args = &own, .n_args = 1);
+	s = see(x, FACT_END, 20, "a");
+	assert_int_equal(s->n_args, 3);
+	assert_int_equal(s->args[0].i, 7);
+	see_arg(s, 1, "instructions", 2);
+	test_done(x);
+}
+
+static void threads_have_their_own(void **state)
+{
+	static const char *const one[] = { "task_clock" };
+	struct test *x = test_started();
+	const struct seen_fact *s;
+
+	(void)state;
+	count(x, 1, one);
+	PUT(x, EVENT_BEGIN, 10, 10, "a", VALUES(UINT64_MAX - 10));
+	s = see(x, FACT_TRACK, 10, "task_clock");
+	assert_string_equal(s->first_track.unit->text, "ns");
+	see(x, FACT_BEGIN, 10, "a");
+	PUT(x, EVENT_BEGIN, 11, 20, "b", VALUES(5000));
+	see(x, FACT_THREAD, 20, NULL);
+	assert_int_equal(see(x, FACT_TRACK, 20, "task_clock")->first_track.thread->tid, 11);
+	assert_int_equal(see(x, FACT_BEGIN, 20, "b")->counters[0], 0);
+	/* Only differences mean something: they go through zero. */
+	PUT(x, EVENT_END, 10, 30, NULL, VALUES(9));
+	see_arg(see(x, FACT_END, 30, "a"), 0, "task_clock", 20);
+	/* What began with nothing counted, in deep nesting, and a thread that is gone. */
+	PUT(x, EVENT_THREAD_EXIT, 11, 40, NULL);
+	assert_int_equal(see(x, FACT_END, 40, "b")->n_args, 0);
+	see(x, FACT_GONE, 40, NULL);
+	test_done(x);
+}
+
+static void without_counters_nothing_is_added(void **state)
+{
+	struct test *x = test_started();
+
+	(void)state;
+	PUT(x, EVENT_BEGIN, 10, 10, "a");
+	assert_int_equal(see(x, FACT_BEGIN, 10, "a")->n_counters, 0);
+	PUT(x, EVENT_END, 10, 20, NULL);
+	assert_int_equal(see(x, FACT_END, 20, "a")->n_args, 0);
+	test_done(x);
+}
+
+/* --- through the outputs and back -------------------------------------------------------------- */
+
+struct heard {
+	char text[4096];
+	size_t length;
+};
+
+static int hear(void *context, const struct event *e)
+{
+	struct heard *h = context;
+	unsigned i;
+
+	if (e->kind != EVENT_BEGIN && e->kind != EVENT_END && e->kind != EVENT_COUNTER)
+		return 0;
+	h->length +=
+		(size_t)snprintf(h->text + h->length, sizeof(h->text) - h->length, "%c%u %d",
+				 " BE-C"[e->kind], e -> of_thread ? e -> tid : 0, (int)e -> ts_ns);
+	if (e->kind == EVENT_COUNTER)
+		h->length += (size_t)snprintf(h->text + h->length, sizeof(h->text) - h->length,
+					      " %s", e->name->text);
+	for (i = 0; i < e->n_args; i++)
+		h->length += (size_t)snprintf(h->text + h->length, sizeof(h->text) - h->length,
+					      " %s=%g", e->args[i].key ? e->args[i].key->text : "",
+					      e->args[i].type == ARG_DOUBLE ? e->args[i].d
+									    : (double)e->args[i].u);
+	h->length += (size_t)snprintf(h->text + h->length, sizeof(h->text) - h->length, "\n");
+	assert_true(h->length < sizeof(h->text));
+	return 0;
+}
+
+static void write_and_read(bool perfetto, struct heard *h)
+{
+	char directory[] = "/tmp/test_counters.XXXXXX", path[64];
+	struct trace_info info = { .start_ns = 0, .clock = { .monotonic = 1 } };
+	struct account account = { 0 };
+	struct names *names = names_new(0);
+	struct reader_sink to = { hear, h, names, &account };
+	struct reader_error why;
+	struct test *x = test_new();
+	struct handler *handler;
+	struct sink *sink;
+	int fd;
+
+	assert_non_null(mkdtemp(directory));
+	snprintf(path, sizeof(path), "%s/out", directory);
+	assert_int_equal(sink_open(path, SINK_PLAIN, &sink), 0);
+	handler =
+		perfetto ? perfetto_handler_new(sink, &info) : chrome_json_handler_new(sink, &info);
+	assert_non_null(handler);
+	assert_int_equal(timeline_add_handler(x->timeline, handler), 0);
+	count(x, 2, two);
+	PUT(x, EVENT_BEGIN, 10, 10, "a", VALUES(1000, NONE));
+	PUT(x, EVENT_BEGIN, 10, 20, "b", VALUES(1010, 7));
+	PUT(x, EVENT_END, 10, 30, NULL, VALUES(1030, 17));
+	PUT(x, EVENT_END, 10, 40, NULL, VALUES(1000000001000, 27));
+	assert_int_equal(handler->ops->close(handler, &x->account), 0);
+	x->next = x->facts.n;
+	timeline_free(x->timeline);
+	x->timeline = NULL;
+	handler->ops->free(handler);
+	test_done(x);
+	fd = open(path, O_RDONLY);
+	assert_true(fd >= 0);
+	assert_int_equal(trace_read(fd, &to, &why), 0);
+	assert_int_equal(account_lost(&account), 0);
+	close(fd);
+	unlink(path);
+	assert_int_equal(rmdir(directory), 0);
+	names_free(names);
+}
+
+static void both_outputs_say_the_same(void **state)
+{
+	static const char wanted[] =
+		"C10 10 cycles =0\nB0 10\n"
+		"C10 20 cycles =10\nC10 20 instructions =0\nB0 20\n"
+		"C10 30 cycles =30\nC10 30 instructions =10\nE0 30 cycles=20 instructions=10 "
+		"ipc=0.5\n"
+		"C10 40 cycles =1e+12\nC10 40 instructions =20\nE0 40 cycles=1e+12\n";
+	struct heard json = { 0 }, perfetto = { 0 };
+
+	(void)state;
+	write_and_read(false, &json);
+	assert_string_equal(json.text, wanted);
+	write_and_read(true, &perfetto);
+	assert_string_equal(perfetto.text, wanted);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(slices_nest),
+		cmocka_unit_test(what_is_not_known),
+		cmocka_unit_test(the_programs_own_argument_stands),
+		cmocka_unit_test(threads_have_their_own),
+		cmocka_unit_test(without_counters_nothing_is_added),
+		cmocka_unit_test(both_outputs_say_the_same),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

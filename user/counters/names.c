@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Lists of counters as perf takes them: names separated by commas, each with modifiers behind a colon
+ * (`u`: only outside of the kernel, `k`: only in it). Braces around several make a group there; here
+ * all are read at one moment anyway, so that they only carry the modifiers behind them.
+ */
+#include "counters/counters.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MODIFIERS 8
+#define NAME_ROOM 256
+
+static const struct known {
+	const char *name;
+	const char *other_name;
+	enum counter_source source;
+	uint32_t type;
+	uint64_t config;
+} known[] = {
+#define TASK(source) COUNTER_##source, 0, 0
+#define SOFT(config) COUNTER_PERF, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##config
+#define HARD(config) COUNTER_PERF, PERF_TYPE_HARDWARE, PERF_COUNT_HW_##config
+	{ "task-clock", NULL, TASK(TASK_CLOCK) },
+	{ "cpu-clock", NULL, SOFT(CPU_CLOCK) },
+	{ "page-faults", "faults", TASK(PAGE_FAULTS) },
+	{ "minor-faults", NULL, TASK(MINOR_FAULTS) },
+	{ "major-faults", NULL, TASK(MAJOR_FAULTS) },
+	{ "context-switches", "cs", TASK(CONTEXT_SWITCHES) },
+	{ "cpu-migrations", "migrations", TASK(CPU_MIGRATIONS) },
+	{ "alignment-faults", NULL, SOFT(ALIGNMENT_FAULTS) },
+	{ "emulation-faults", NULL, SOFT(EMULATION_FAULTS) },
+	{ "cycles", "cpu-cycles", HARD(CPU_CYCLES) },
+	{ "instructions", NULL, HARD(INSTRUCTIONS) },
+	{ "cache-references", NULL, HARD(CACHE_REFERENCES) },
+	{ "cache-misses", NULL, HARD(CACHE_MISSES) },
+	{ "branches", "branch-instructions", HARD(BRANCH_INSTRUCTIONS) },
+	{ "branch-misses", NULL, HARD(BRANCH_MISSES) },
+	{ "bus-cycles", NULL, HARD(BUS_CYCLES) },
+	{ "ref-cycles", NULL, HARD(REF_CPU_CYCLES) },
+	{ "stalled-cycles-frontend", "idle-cycles-frontend", HARD(STALLED_CYCLES_FRONTEND) },
+	{ "stalled-cycles-backend", "idle-cycles-backend", HARD(STALLED_CYCLES_BACKEND) },
+#undef TASK
+#undef SOFT
+#undef HARD
+};
+
+#define KNOWN (sizeof(known) / sizeof(known[0]))
+
+const char *counters_known(unsigned i)
+{
+	return i < KNOWN ? known[i].name : NULL;
+}
+
+/* --- the nearest names ------------------------------------------------------------------------- */
+
+static unsigned least(unsigned a, unsigned b, unsigned c)
+{
+	unsigned m = a < b ? a : b;
+
+	return m < c ? m : c;
+}
+
+/* How many letters to insert, delete or replace until one is the other. */
+static unsigned edit_distance(const char *a, const char *b)
+{
+	unsigned row[COUNTER_NAME + 1], i, j;
+	size_t n = strnlen(b, COUNTER_NAME);
+
+	for (j = 0; j <= n; j++)
+		row[j] = j;
+	for (i = 1; a[i - 1]; i++) {
+		unsigned corner = row[0];
+
+		row[0] = i;
+		for (j = 1; j <= n; j++) {
+			unsigned above = row[j];
+
+			row[j] = least(above + 1, row[j - 1] + 1, corner + (a[i - 1] != b[j - 1]));
+			corner = above;
+		}
+	}
+	return row[n];
+}
+
+struct nearest {
+	const char *name; /* that is looked for */
+	unsigned distance[3];
+	char names[3][COUNTER_NAME];
+};
+
+static void consider(struct nearest *n, const char *name)
+{
+	unsigned d = strlen(name) < COUNTER_NAME ? edit_distance(n->name, name) : ~0u;
+	int i, at = 3;
+
+	/* The beginning of a name means it. */
+	if (!strncmp(n->name, name, strlen(n->name)))
+		d = 1;
+	while (at > 0 && d < n->distance[at - 1])
+		at--;
+	if (at == 3)
+		return;
+	for (i = 2; i > at; i--) {
+		n->distance[i] = n->distance[i - 1];
+		memcpy(n->names[i], n->names[i - 1], COUNTER_NAME);
+	}
+	n->distance[at] = d;
+	snprintf(n->names[at], COUNTER_NAME, "%s", name);
+}
+
+static void consider_event(void *context, const char *name, const char *text)
+{
+	const char *event = strstr(name, "::");
+
+	(void)text;
+	consider(context, event ? event + 2 : name);
+}
+
+static int unknown(struct failure *f, const char *name)
+{
+	struct nearest nearest = { .name = name };
+	unsigned i;
+
+	for (i = 0; i < 3; i++) /* what is farther is no help */
+		nearest.distance[i] = (unsigned)strlen(name) / 2 + 1;
+	for (i = 0; i < KNOWN; i++) {
+		consider(&nearest, known[i].name);
+		if (known[i].other_name)
+			consider(&nearest, known[i].other_name);
+	}
+	libpfm_each(consider_event, &nearest);
+	failure_set(f, -ENOENT, "unknown counter", name, "");
+	if (nearest.names[0][0])
+		failure_hint(f, "did you mean %s%s%s%s%s? `proftrace list --counters` shows all",
+			     nearest.names[0], nearest.names[1][0] ? ", " : "", nearest.names[1],
+			     nearest.names[2][0] ? ", " : "", nearest.names[2]);
+	else
+		failure_hint(f, "`proftrace list --counters` shows what there is");
+	return -ENOENT;
+}
+
+/* --- one counter ------------------------------------------------------------------------------- */
+
+static bool modify(struct perf_event_attr *attr, const char *modifiers)
+{
+	bool user = strchr(modifiers, 'u'), kernel = strchr(modifiers, 'k');
+
+	if (!modifiers[0])
+		return true;
+	if (modifiers[strspn(modifiers, "uk")])
+		return false;
+	attr->exclude_user = !user;
+	attr->exclude_kernel = !kernel;
+	attr->exclude_hv = !kernel;
+	return true;
+}
+
+static bool find_known(const char *name, struct counter_spec *spec)
+{
+	unsigned i;
+
+	for (i = 0; i < KNOWN; i++) {
+		if (strcmp(name, known[i].name) &&
+		    (!known[i].other_name || strcmp(name, known[i].other_name)))
+			continue;
+		spec->source = known[i].source;
+		spec->attr.type = known[i].type;
+		spec->attr.config = known[i].config;
+		return true;
+	}
+	return false;
+}
+
+/* r1a8: the number that the processor's manual gives. */
+static bool find_raw(const char *name, struct counter_spec *spec)
+{
+	char *end;
+
+	if (name[0] != 'r' || !isxdigit((unsigned char)name[1]) || strlen(name) > 17)
+		return false;
+	spec->attr.config = strtoull(name + 1, &end, 16);
+	spec->attr.type = PERF_TYPE_RAW;
+	spec->source = COUNTER_PERF;
+	return !*end;
+}
+
+/* `modifiers`: those of the counter's group. */
+static int parse_one(const char *name, const char *modifiers, struct counter_spec *spec,
+		     struct failure *f)
+{
+	const char *colon = strchr(name, ':');
+	char full[NAME_ROOM + MODIFIERS + 1], base[NAME_ROOM];
+	size_t i;
+
+	memset(spec, 0, sizeof(*spec));
+	snprintf(full, sizeof(full), "%s%s%s", name, modifiers[0] && !colon ? ":" : "",
+		 colon ? "" : modifiers);
+	if (strlen(full) >= sizeof(spec->name))
+		return failure_set(f, -EINVAL, "unknown counter", name, "");
+	for (i = 0; full[i]; i++)
+		spec->name[i] = full[i] == '-' ? '_' : full[i];
+	snprintf(base, sizeof(base), "%.*s", colon ? (int)(colon - name) : (int)strlen(name), name);
+	if (colon)
+		modifiers = colon + 1;
+	if (find_known(base, spec) || find_raw(base, spec)) {
+		if (modifiers[0] && spec->source != COUNTER_PERF) {
+			failure_set(f, -EINVAL, "cannot count", name,
+				    "the kernel does not tell apart where it happened");
+			failure_hint(f, "leave :%s away", modifiers);
+			return -EINVAL;
+		}
+		if (!modify(&spec->attr, modifiers))
+			return failure_set(f, -EINVAL, "cannot count", name,
+					   "its modifiers can be u and k");
+		return 0;
+	}
+	spec->source = COUNTER_PERF;
+	if (libpfm_encode(name, &spec->attr))
+		return unknown(f, base);
+	if (!colon && !modify(&spec->attr, modifiers))
+		return failure_set(f, -EINVAL, "cannot count", name,
+				   "its modifiers can be u and k");
+	return 0;
+}
+
+/* --- lists ------------------------------------------------------------------------------------- */
+
+/* Where a group's modifiers stand: behind its brace. Empty without a group. */
+static void group_modifiers(const char *at, char out[MODIFIERS])
+{
+	const char *end = strchr(at, '}');
+	size_t n = 0;
+
+	out[0] = '\0';
+	if (!end || end[1] != ':')
+		return;
+	for (end += 2; isalpha((unsigned char)*end) && n + 1 < MODIFIERS; end++)
+		out[n++] = *end;
+	out[n] = '\0';
+}
+
+static int add(struct counters *c, const char *name, const char *modifiers, struct failure *f)
+{
+	unsigned i;
+	int error;
+
+	if (c->n == MAX_COUNTERS) {
+		failure_set(f, -E2BIG, "too many counters", name, "");
+		failure_hint(f, "%d are counted at most", MAX_COUNTERS);
+		return -E2BIG;
+	}
+	error = parse_one(name, modifiers, &c->list[c->n], f);
+	for (i = 0; i < c->n && !error; i++) {
+		if (!strcmp(c->list[i].name, c->list[c->n].name))
+			error = failure_set(f, -EINVAL, "counter named twice", name, "");
+	}
+	c->n += !error;
+	return error;
+}
+
+int counters_parse(const char *list, struct counters *c, struct failure *f)
+{
+	char name[NAME_ROOM], modifiers[MODIFIERS] = "";
+	bool in_group = false;
+	const char *at = list;
+	int error = 0;
+
+	c->n = 0;
+	if (!strcmp(list, "none"))
+		return 0;
+	for (;;) {
+		size_t n;
+
+		if (*at == '{' && !in_group) {
+			in_group = true;
+			group_modifiers(++at, modifiers);
+		}
+		n = strcspn(at, ",{}");
+		if (!n || n >= sizeof(name))
+			break;
+		snprintf(name, sizeof(name), "%.*s", (int)n, at);
+		error = add(c, name, modifiers, f);
+		if (error)
+			return error;
+		at += n;
+		if (*at == '}' && in_group) {
+			in_group = false;
+			at += 1 + (at[1] == ':') + strlen(modifiers);
+			modifiers[0] = '\0';
+		}
+		if (!*at && !in_group)
+			return 0;
+		if (*at++ != ',')
+			break;
+	}
+	return failure_set(f, -EINVAL, "no list of counters", list, "");
+}

@@ -41,6 +41,7 @@ static __always_inline long read_event(__u32 counter, __u64 *value)
 	__u32 cpu = bpf_get_smp_processor_id();
 	long error;
 
+	*value = 0;
 	if (cpu >= ACCOUNT_CPUS)
 		return -1;
 	error = bpf_perf_event_read_value(&counter_events, counter * ACCOUNT_CPUS + cpu, &event,

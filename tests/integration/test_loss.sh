@@ -3,10 +3,11 @@
 # A flooded buffer loses marks, and every one of them is accounted for.
 . "$(dirname "$0")/lib.sh"
 need_tracing
+rounds=${ROUNDS:-3000}
 
 # The recorder is stopped while the program marks: the buffer must overflow.
 mkfifo "$tmp/in"
-"$programs/every_kind" 4 3000 wait <"$tmp/in" >"$tmp/out" &
+"$programs/every_kind" 4 "$rounds" wait <"$tmp/in" >"$tmp/out" &
 target=$!
 exec 9>"$tmp/in"
 wait_for "$tmp/out" ready
@@ -32,6 +33,6 @@ check_agree "flooded" "$tmp/t"
 check "the trace says where" grep -q 'events lost' "$tmp/t.json"
 
 "$proftrace" -q --strict --buffer 64K -o "$tmp/u" --summary-json "$tmp/s" -- \
-	sh -c "kill -STOP \$PPID; (sleep 0.3; kill -CONT \$PPID) & $programs/every_kind 1 20000 >/dev/null; wait" 2>/dev/null
+	sh -c "kill -STOP \$PPID; (sleep 0.3; kill -CONT \$PPID) & $programs/every_kind 1 $((7 * rounds)) >/dev/null; wait" 2>/dev/null
 equal "--strict: exit 3 when something is lost" $? 3
 finish

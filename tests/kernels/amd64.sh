@@ -9,8 +9,6 @@ if [ "$(uname -m)" != x86_64 ]; then
 	exit 1
 fi
 bpftool=$(command -v bpftool /usr/sbin/bpftool | head -1)
-awk=$(readlink -f "$(command -v awk)")
-cp -L "$awk" "$root/build/kernels/awk"
 "$here/root.sh" "$root/build" x86_64-linux-gnu "$root/build/kernels/amd64.cpio" \
 	/lib/x86_64-linux-gnu /usr/lib/x86_64-linux-gnu /lib64 -- \
-	"$(command -v busybox)" "$bpftool" "$(command -v sh)" "$root/build/kernels/awk"
+	"$(command -v busybox)" "$bpftool" "$(command -v sh)" "$(command -v awk)"

@@ -6,6 +6,7 @@
 #	update		fetch the lists of packages
 #	kernel SERIES	print the name of the package with the newest cloud kernel of SERIES ("6.12")
 #	get PACKAGE...	download packages into the current directory
+#	closure PACKAGE...	the same with all they depend on
 #
 # Debian packages of any architecture and of newer suites, with an apt of our own under
 # build/kernels: it has its own lists and cache, and neither installs nor changes anything. Where
@@ -104,5 +105,10 @@ kernel)
 	;;
 get)
 	apt-get -qq download "$@" >&2
+	;;
+closure)
+	rm -f "$state/cache/archives/"*.deb
+	apt-get -qq -y -o Debug::NoLocking=1 --no-install-recommends --download-only install "$@" >&2
+	mv "$state/cache/archives/"*.deb .
 	;;
 esac

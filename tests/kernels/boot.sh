@@ -10,20 +10,22 @@ set -u
 name=$1 arch=$2 image=$3 initrd=$4 cpus=$5
 shift 5
 
-# Never hardware virtualisation: it is not everywhere, and what the tests see would depend on it.
-# Two processors take turns in one thread: newer kernels crash under the emulator otherwise.
+# Never hardware virtualisation: it is not everywhere, and what the tests see would depend on it. Time
+# is counted in instructions, two nanoseconds each: what a guest sees does not depend on how busy the
+# machine is, and it does not wait while nothing runs. Two processors take turns in one thread: newer
+# kernels crash under the emulator otherwise.
 case $arch in
 amd64)
 	set -- qemu-system-x86_64 -M q35 -cpu max -accel tcg,thread=single -append \
 		"console=ttyS0 panic=-1 loglevel=1 $*"
 	;;
 arm64)
-	# With a fixed count of instructions per tick there are hardware counters, which count exactly.
-	set -- qemu-system-aarch64 -M virt -cpu cortex-a76 -accel tcg -icount shift=1 -append \
+	# Counted like that, there are hardware counters as well, which count exactly.
+	set -- qemu-system-aarch64 -M virt -cpu cortex-a76 -accel tcg -append \
 		"console=ttyAMA0 panic=-1 loglevel=1 $*"
 	;;
 esac
-timeout -k 10 "${BOOT_LIMIT:-400}" "$@" -smp "$cpus" -m 1024 -nographic -nodefaults -no-reboot \
+timeout -k 10 "${BOOT_LIMIT:-400}" "$@" -icount shift=1,sleep=off -smp "$cpus" -m 1024 -nographic -nodefaults -no-reboot \
 	-serial stdio -kernel "$image" -initrd "$initrd" </dev/null 2>&1 | tr -d '\r' |
 	awk -v name="$name" '
 		# Says how a test ended that is begun, with its last words when it failed to come to its end.

@@ -4,8 +4,8 @@
 # tests/kernels/root.sh BUILD TRIPLET OUT LIBDIR... -- PROGRAM...
 #
 # Packs the root file system of a guest: busybox, proftrace and the test programs of the build
-# directory BUILD, the integration tests, whatever PROGRAMs are named besides (put into /bin), and the
-# libraries all these need, which are looked for in the LIBDIRs. OUT is an initramfs, uncompressed:
+# directory BUILD, the integration tests, whatever PROGRAMs are named besides (PATH or NAME=PATH, put
+# into /bin), and the libraries all these need, which are looked for in the LIBDIRs. OUT is an initramfs, uncompressed:
 # the emulated processor would take longer to unpack it than the disk takes to read it.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -25,7 +25,8 @@ mkdir -p "$tree/bin" "$tree/etc" "$tree/dev" "$tree/proc" "$tree/sys" "$tree/tmp
 trap 'rm -rf "$tree"' EXIT
 
 for program; do
-	cp -L "$program" "$tree/bin/"
+	name=${program%%=*}
+	cp -L "${program#*=}" "$tree/bin/${name##*/}"
 done
 cp "$here/guest/init" "$tree/init"
 cp "$here/guest/pkill" "$tree/bin/pkill"

@@ -18,6 +18,7 @@ root=$(cd "$here/../.." && pwd)
 work=$root/build/kernels
 all=test_features,test_counts,test_target,test_loss,test_follow,test_attach,test_cli
 some=test_features,test_counts,test_follow,test_attach
+few=test_features,test_counts,test_follow
 
 # name, architecture, kernel, CPUs; uprobe_multi, a word about the doors (a dot for a space); tests;
 # more for the kernel's command line. What test_features wants to see is what these kernels have.
@@ -26,9 +27,9 @@ guests="
 6.12		amd64 6.12 1 yes no.faster $all
 6.12-2cpus	amd64 6.12 2 yes no.faster $some
 6.18		amd64 6.18 1 yes 5-byte    $all
-6.18-preempt	amd64 6.18 1 yes 5-byte    $some preempt=full
+6.18-preempt	amd64 6.18 1 yes 5-byte    $few preempt=full
 7.2		amd64 7.2  1 yes 10-byte   $all
-
+arm64-6.12	arm64 6.12 1 yes no.faster $all
 "
 
 wanted() { # NAME

@@ -9,13 +9,17 @@ _proftrace_pids() {
 
 _proftrace() {
 	local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=record i
+	local verbs="
+		check
+		list
+		record
+		report
+	"
 	COMPREPLY=()
 
-	case ${COMP_WORDS[1]} in
-	record | report | list | check)
-		[ "$COMP_CWORD" -gt 1 ] && verb=${COMP_WORDS[1]}
-		;;
-	esac
+	if [ "$COMP_CWORD" -gt 1 ] && [[ $verbs =~ [[:space:]]${COMP_WORDS[1]}[[:space:]] ]]; then
+		verb=${COMP_WORDS[1]}
+	fi
 	if [ "$verb" = record ]; then
 		for ((i = 1; i < COMP_CWORD; i++)); do
 			[ "${COMP_WORDS[i]}" = -- ] || continue
@@ -68,7 +72,7 @@ _proftrace() {
 		;;
 	record:*)
 		[ "$COMP_CWORD" -eq 1 ] &&
-			COMPREPLY=($(compgen -W "record report list check" -- "$word"))
+			COMPREPLY=($(compgen -W "$verbs" -- "$word"))
 		;;
 	esac
 }

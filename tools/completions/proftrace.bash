@@ -12,6 +12,7 @@ _proftrace() {
 	local verbs="
 		check
 		list
+		open
 		record
 		report
 	"
@@ -50,7 +51,7 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "exact" -- "$word"))
 		return
 		;;
-	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period)
+	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period | --port | --viewer)
 		return
 		;;
 	esac
@@ -64,10 +65,13 @@ _proftrace() {
 	list:-*)
 		COMPREPLY=($(compgen -W "--pid --counters --verbose --help" -- "$word"))
 		;;
+	open:-*)
+		COMPREPLY=($(compgen -W "--no-browser --port --viewer --help" -- "$word"))
+		;;
 	check:-*)
 		COMPREPLY=($(compgen -W "--help" -- "$word"))
 		;;
-	report:* | list:*)
+	report:* | list:* | open:*)
 		compopt -o default
 		;;
 	record:*)

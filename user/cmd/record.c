@@ -16,6 +16,7 @@
 #include "cmd/cmd.h"
 #include "handlers/stats.h"
 #include "target/invoker.h"
+#include "target/rank.h"
 
 #define RECORDER_NICE (-15)
 
@@ -49,6 +50,24 @@ static uint64_t read_clock(clockid_t clock)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
+/* By which the traces of several ranks and hosts are put on one timeline. */
+static void note_origin(struct recording *r, const struct utsname *u)
+{
+	struct trace_origin *o = &r->origin;
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	snprintf(o->host, sizeof(o->host), "%s", u->nodename);
+	if (file) {
+		if (fgets(o->boot_id, sizeof(o->boot_id), file))
+			o->boot_id[strcspn(o->boot_id, "\n")] = '\0';
+		fclose(file);
+	}
+	target_rank(r->options->command ? 0 : r->options->pids[0], o->rank, sizeof(o->rank));
+	r->info.host = o->host;
+	r->info.boot_id = o->boot_id;
+	r->info.rank = o->rank;
+}
+
 static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 {
 	struct rlimit files;
@@ -79,6 +98,7 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	r->info.kernel_release = u->release;
 	r->info.kernel_version = u->version;
 	r->info.machine = u->machine;
+	note_origin(r, u);
 	if (getrandom(r->info.trace_uuid, sizeof(r->info.trace_uuid), 0) < 0 ||
 	    getrandom(&base, 4, 0) < 0)
 		return failure_set(f, -errno, "cannot start", "", NULL);

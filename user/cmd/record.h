@@ -12,6 +12,7 @@
 #include "handlers/handler.h"
 #include "handlers/sink.h"
 #include "target/spawn.h"
+#include "timeline/origin.h"
 #include "timeline/timeline.h"
 
 #define MAX_PIDS    256
@@ -60,6 +61,7 @@ struct recording {
 	struct output outputs[2 * MAX_OUTPUTS];
 	unsigned n_outputs;
 	struct trace_info info;
+	struct trace_origin origin; /* what `info` points to */
 	struct command command;
 	int nice;	    /* of the invoker: the command keeps it */
 	int command_status; /* as waitpid() gave it, -1 = still running or none */

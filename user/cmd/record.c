@@ -15,6 +15,7 @@
 #include "capture/capture.h"
 #include "cmd/cmd.h"
 #include "handlers/stats.h"
+#include "system/system.h"
 #include "target/invoker.h"
 #include "target/rank.h"
 
@@ -160,6 +161,8 @@ static int start(struct recording *r, struct failure *f)
 {
 	int error = choose_counters(r, f);
 
+	if (!error && r->options->system)
+		error = system_open(r->options->system, r->names, &r->system, f);
 	if (!error)
 		error = open_capture(r, f);
 	if (!error)
@@ -238,6 +241,7 @@ static void clean_up(struct recording *r)
 		fclose(r->summary);
 	command_abandon(&r->command);
 	capture_free(r->capture);
+	system_free(r->system);
 	timeline_free(r->timeline);
 	outputs_free(r);
 	if (r->stats)

@@ -35,6 +35,8 @@ struct record_options {
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
 	const char *counters; /* NULL: the usual ones */
+	const char *system;   /* counters of the machine, NULL: none */
+	uint64_t system_interval_ns;
 };
 
 /* Returns 0, or an exit status (usage printed already), or -1: --help was answered. */
@@ -54,6 +56,7 @@ struct recording {
 	const struct record_options *options;
 	struct counters counters;
 	struct capture *capture;
+	struct system_counters *system; /* NULL: not asked for */
 	struct names *names;
 	struct timeline *timeline;
 	struct account road; /* what the timeline counts */

@@ -18,6 +18,8 @@
 #include "target/invoker.h"
 
 #define RECORDER_NICE (-15)
+/* Between so many events, the files' sizes are looked at. */
+#define LOOK_AT_SIZES 256
 
 static int take_event(void *context, const struct event *event)
 {
@@ -28,6 +30,10 @@ static int take_event(void *context, const struct event *event)
 		r->last_ts_ns = event->ts_ns;
 	if (error)
 		r->write_failed = true;
+	if (r->options->max_size && ++r->since_sizes >= LOOK_AT_SIZES) {
+		r->since_sizes = 0;
+		outputs_rotate(r);
+	}
 	return error;
 }
 
@@ -74,6 +80,7 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	r->info.clock.boottime = read_clock(CLOCK_BOOTTIME);
 	r->info.clock.realtime = read_clock(CLOCK_REALTIME);
 	r->info.start_ns = r->info.clock.monotonic;
+	r->last_clock = r->info.clock;
 	r->info.version = PROFTRACE_VERSION;
 	r->info.sysname = u->sysname;
 	r->info.kernel_release = u->release;
@@ -146,8 +153,11 @@ static int start(struct recording *r, struct failure *f)
 		error = invoker_become(f);
 	if (!error && r->options->command)
 		error = command_fork(r->options->command, r->nice, r->nofile, &r->command, f);
+	r->many_files = r->options->max_size != 0;
 	if (!error)
-		error = outputs_open(r, f);
+		error = outputs_prepare(r, f);
+	if (!error)
+		error = outputs_begin(r, NULL, f);
 	if (!error && r->options->summary_json) {
 		r->summary = fopen(r->options->summary_json, "we");
 		if (!r->summary)
@@ -160,23 +170,15 @@ static int start(struct recording *r, struct failure *f)
 static int finish(struct recording *r)
 {
 	struct account account;
-	unsigned i;
 
 	timeline_finish(r->timeline, r->last_ts_ns ? r->last_ts_ns : r->ended_ns);
 	account = recording_account(r);
 	account.orderly = !r->broker_died && !r->output_failed;
-	outputs_close(r, &account);
-	if (r->all_outputs_failed) {
-		/* Marks that no file holds are lost, whoever thought that they were written. */
-		account.lost[LOST_OUTPUT] += account.written - r->flushed_marks;
-		account.written = r->flushed_marks;
-	}
+	outputs_end(r, &account);
+	/* Closing may have failed. */
+	account = recording_account(r);
+	account.orderly = !r->broker_died && !r->output_failed;
 	status_clear(r);
-	for (i = 0; i < r->n_outputs; i++) {
-		if (r->outputs[i].handler->error)
-			fprintf(stderr, "proftrace: cannot write '%s': %s\n", r->outputs[i].path,
-				strerror(-r->outputs[i].handler->error));
-	}
 	if (r->broker_died)
 		fprintf(stderr, "proftrace: the broker process died: the recording ends here\n");
 	if (r->options->command && !capture_files(r->capture) && r->options->verbosity >= 0)
@@ -196,9 +198,8 @@ static int finish(struct recording *r)
 	if (r->output_failed || r->broker_died)
 		return STATUS_FAILED;
 	if (r->options->strict &&
-	    (account_lost(&account) > account.lost[LOST_CUT] || account.attached_late ||
-	     account.files_refused || account.kernel_events_lost || account.unreadable_args ||
-	     account.unreadable_names))
+	    (account_missing(&account) || account.attached_late || account.files_refused ||
+	     account.kernel_events_lost || account.unreadable_args || account.unreadable_names))
 		return STATUS_LOSSY;
 	return STATUS_DONE;
 }

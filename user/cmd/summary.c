@@ -23,16 +23,6 @@ void print_size(char *out, size_t size, uint64_t bytes)
 	snprintf(out, size, i && value < 100 ? "%.1f %s" : "%.0f %s", value, units[i]);
 }
 
-static uint64_t size_on_disk(const struct recording *r)
-{
-	uint64_t sum = 0;
-	unsigned i;
-
-	for (i = 0; i < r->n_outputs; i++)
-		sum += sink_size(r->outputs[i].sink);
-	return sum;
-}
-
 void status_line(struct recording *r, uint64_t now)
 {
 	struct account account = recording_account(r);
@@ -40,11 +30,11 @@ void status_line(struct recording *r, uint64_t now)
 	struct winsize window;
 	char size[32], line[160];
 
-	print_size(size, sizeof(size), size_on_disk(r));
+	print_size(size, sizeof(size), outputs_bytes(r));
 	snprintf(line, sizeof(line),
 		 "%.1f s  %" PRIu64 " events  %.0f events/s  %" PRIu64 " lost  %s on disk", seconds,
 		 account.written, seconds > 0 ? account.written / seconds : 0.0,
-		 account_lost(&account) - account.lost[LOST_CUT], size);
+		 account_missing(&account), size);
 	/* A line that wraps could not be overwritten. */
 	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &window) && window.ws_col > 1 &&
 	    window.ws_col <= strlen(line))
@@ -75,14 +65,19 @@ static void print_lost(const struct account *a)
 
 	/* What began before the recording is not lost: it was never in it. */
 	fprintf(stderr, "%" PRIu64 " marks: %" PRIu64 " written, %" PRIu64 " lost", a->marked,
-		a->written, account_lost(a) - a->lost[LOST_CUT]);
+		a->written, account_missing(a));
 	if (a->lost[LOST_CUT])
 		fprintf(stderr, ", %" PRIu64 " cut", a->lost[LOST_CUT]);
+	if (a->lost[LOST_UNRECORDED])
+		fprintf(stderr, ", %" PRIu64 " not recorded", a->lost[LOST_UNRECORDED]);
 	fputc('\n', stderr);
 	for (i = 0; i < LOST_REASONS; i++) {
 		char text[128];
 
-		snprintf(text, sizeof(text), "%s: %s", i == LOST_CUT ? "cut" : "lost",
+		snprintf(text, sizeof(text), "%s: %s",
+			 lost_reason_is_missing(i) ? "lost"
+			 : i == LOST_CUT	   ? "cut"
+						   : "not recorded",
 			 lost_reason_text(i));
 		print_count(a->lost[i], text, lost_reason_hint(i));
 	}
@@ -130,19 +125,31 @@ static void print_open_slice(void *context, const struct thread *thread, const s
 	fprintf(stderr, "for %.6f s\n", seconds);
 }
 
+#define FILES_SHOWN 16
+
+static void print_files(const struct recording *r)
+{
+	unsigned i, first = r->n_files > FILES_SHOWN ? r->n_files - FILES_SHOWN : 0;
+
+	if (first)
+		fprintf(stderr, "%u files, the last ones:\n", r->n_files);
+	for (i = first; i < r->n_files; i++) {
+		char size[32];
+
+		print_size(size, sizeof(size), r->files[i].bytes);
+		fprintf(stderr, "%s  %s (%s)\n", r->files[i].path, size, r->files[i].format);
+	}
+	if (r->files_deleted)
+		fprintf(stderr, "%" PRIu64 " older files deleted (--keep)\n", r->files_deleted);
+}
+
 void summary_print(const struct recording *r, const struct account *a)
 {
 	struct stats_options options = { .max_rows = 15 };
 	struct open_slices open_slices = { .now = r->last_ts_ns };
 	struct winsize window;
-	unsigned i;
 
-	for (i = 0; i < r->n_outputs; i++) {
-		char size[32];
-
-		print_size(size, sizeof(size), sink_size(r->outputs[i].sink));
-		fprintf(stderr, "%s  %s (%s)\n", r->outputs[i].path, size, r->outputs[i].format);
-	}
+	print_files(r);
 	print_lost(a);
 	timeline_open_slices(r->timeline, print_open_slice, &open_slices);
 	if (open_slices.n > OPEN_SLICES_SHOWN)
@@ -185,14 +192,15 @@ static void json_files(FILE *out, const struct recording *r)
 	unsigned i;
 
 	fputs("  \"files\": [", out);
-	for (i = 0; i < r->n_outputs; i++) {
+	for (i = 0; i < r->n_files; i++) {
+		const struct written_file *file = &r->files[i];
+
 		fputs(i ? ",\n    {\"path\": " : "\n    {\"path\": ", out);
-		json_string(out, r->outputs[i].path);
-		fprintf(out, ", \"format\": \"%s\", \"bytes\": %" PRIu64 ", \"error\": ",
-			r->outputs[i].format, sink_size(r->outputs[i].sink));
-		json_string(out, r->outputs[i].handler->error
-					 ? strerror(-r->outputs[i].handler->error)
-					 : "");
+		json_string(out, file->path);
+		fprintf(out,
+			", \"format\": \"%s\", \"bytes\": %" PRIu64 ", \"error\": ", file->format,
+			file->bytes);
+		json_string(out, file->error ? strerror(-file->error) : "");
 		fputc('}', out);
 	}
 	fputs("\n  ]\n", out);
@@ -219,6 +227,7 @@ int summary_json(struct recording *r, const struct account *a)
 		{ "attached_late", a->attached_late },
 		{ "files_refused", a->files_refused },
 		{ "processes_not_followed", a->processes_not_followed },
+		{ "files_deleted", r->files_deleted },
 	};
 	FILE *out = r->summary;
 	unsigned i;

@@ -22,6 +22,7 @@ enum lost_reason {
 	LOST_MALFORMED,	  /* a record or an event of a file that makes no sense */
 	LOST_LIMIT,	  /* too many open asynchronous slices, threads, tracks, ... at once */
 	LOST_OUTPUT,	  /* could not be written: disk full */
+	LOST_UNRECORDED,  /* passed while no file was open, as it was asked for */
 	LOST_REASONS,
 };
 
@@ -61,5 +62,10 @@ const char *lost_reason_name(enum lost_reason reason);
 const char *lost_reason_text(enum lost_reason reason);
 const char *lost_reason_hint(enum lost_reason reason);
 uint64_t account_lost(const struct account *account); /* the sum of lost[] */
+/* Of these, what somebody would have wanted: not what began before, nor what was left out on purpose. */
+uint64_t account_missing(const struct account *account);
+bool lost_reason_is_missing(enum lost_reason reason);
+/* What came to `account` since it was `before`. */
+struct account account_since(const struct account *account, const struct account *before);
 
 #endif

@@ -41,7 +41,7 @@ static struct pool *pool_get(struct timeline *t, const struct mark *m)
 	return pool;
 }
 
-static void tell(struct timeline *t, const struct mark *m, const struct pool *pool)
+static void tell(struct timeline *t, const struct mark *m, struct pool *pool)
 {
 	const struct track *track = &pool->counter->pub;
 	struct arg live = { .type = ARG_INT, .i = (int64_t)pool->live };
@@ -51,6 +51,7 @@ static void tell(struct timeline *t, const struct mark *m, const struct pool *po
 	fact.tracks = &track;
 	fact.args = &live;
 	fact.n_args = 1;
+	counter_keep(pool->counter, &live, &fact);
 	emit(t, &fact);
 }
 

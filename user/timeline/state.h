@@ -91,6 +91,10 @@ struct counter {
 		const struct name *name;
 		const struct name *series;
 	} key;
+	/* Its latest sample; category and time are those of the mark. */
+	struct arg last; /* type 0: none so far */
+	const struct name *last_category;
+	uint64_t last_ns;
 	UT_hash_handle hh;
 };
 
@@ -164,7 +168,11 @@ struct timeline {
 	struct handler **handlers;
 	unsigned n_handlers;
 	unsigned n_working;
-	int error; /* of the handler that stopped during this event */
+	int error;	 /* of the handler that stopped during this event */
+	bool unrecorded; /* marks become facts that no file takes */
+
+	bool stepped; /* the latest PROF_STEP of all processes */
+	uint64_t step_epoch, step_batch;
 
 	uint64_t last_uuid;
 	uint32_t n_tracks;
@@ -184,7 +192,8 @@ struct timeline {
 	unsigned n_counters;
 	int cycles, instructions; /* which of the counters they are, -1: none */
 
-	const struct name *epoch, *batch, *step, *bytes, *unnamed, *async_end, *ns, *ipc;
+	const struct name *epoch, *batch, *step, *bytes, *unnamed, *async_end, *ns, *ipc,
+		*continued;
 
 	struct arg args[EVENT_MAX_ARGS + 2]; /* of the fact that is being made */
 	const struct track *tracks[EVENT_MAX_ARGS];
@@ -204,6 +213,7 @@ struct mark {
 
 /* timeline.c */
 void emit(struct timeline *t, const struct fact *fact);
+int hand_to(struct handler *handler, const struct fact *fact);
 struct fact fact_of(const struct mark *m, enum fact_kind kind);
 void stamp_step(struct timeline *t, const struct mark *m, struct fact *fact);
 const struct process *process_of(const struct process_state *p);
@@ -228,6 +238,7 @@ void slices_unfinished(struct timeline *t, struct thread_state *thread, uint64_t
 void counters_begin(struct timeline *t, const struct mark *m, struct fact *fact);
 void counters_end(struct timeline *t, struct thread_state *thread, const struct event *event,
 		  struct fact *fact);
+uint64_t counter_at_begin(const struct thread_state *thread, uint32_t slice, unsigned i);
 const struct name *counter_unit(const struct timeline *t, const struct name *name);
 void counters_of_thread_release(struct timeline *t, struct thread_state *thread);
 
@@ -247,6 +258,7 @@ struct track *lane_track_new(struct timeline *t, struct process_state *p, uint64
 			     const struct name *name, uint32_t lane);
 void track_declare(struct timeline *t, const struct process_state *p, struct track *track,
 		   uint64_t ts_ns);
+void counter_keep(struct counter *counter, const struct arg *value, const struct fact *fact);
 int counter_mark(struct timeline *t, const struct mark *m);
 int step_mark(struct timeline *t, const struct mark *m);
 void counters_release(struct timeline *t, struct process_state *p);

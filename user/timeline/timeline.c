@@ -33,6 +33,7 @@ struct timeline *timeline_new(struct names *names, struct account *account, uint
 	t->unnamed = names_intern_string(names, "(unnamed)");
 	t->ns = names_intern_string(names, "ns");
 	t->ipc = names_intern_string(names, "ipc");
+	t->continued = names_intern_string(names, "continued");
 	t->async_end = names_intern_string(names, "(async end)");
 	if (asyncs_init(t) || pools_init(t)) {
 		timeline_free(t);
@@ -65,23 +66,58 @@ int timeline_add_handler(struct timeline *t, struct handler *handler)
 	return 0;
 }
 
+void timeline_remove_handler(struct timeline *t, struct handler *handler)
+{
+	unsigned i;
+
+	for (i = 0; i < t->n_handlers && t->handlers[i] != handler; i++)
+		;
+	if (i == t->n_handlers)
+		return;
+	for (t->n_handlers--; i < t->n_handlers; i++)
+		t->handlers[i] = t->handlers[i + 1];
+	/* It may have got an error elsewhere meanwhile: when it was flushed. */
+	for (i = t->n_working = 0; i < t->n_handlers; i++)
+		t->n_working += !t->handlers[i]->error;
+}
+
+void timeline_set_recorded(struct timeline *t, bool recorded)
+{
+	t->unrecorded = !recorded;
+}
+
+bool timeline_step(const struct timeline *t, uint64_t *ret_epoch, uint64_t *ret_batch)
+{
+	*ret_epoch = t->step_epoch;
+	*ret_batch = t->step_batch;
+	return t->stepped;
+}
+
+/* Returns 0, or the error that the handler has just stopped with. */
+int hand_to(struct handler *handler, const struct fact *fact)
+{
+	int error;
+
+	if (handler->error)
+		return 0;
+	error = handler->ops->fact(handler, fact);
+	if (error)
+		handler->error = error < 0 ? error : -EIO;
+	return handler->error;
+}
+
 void emit(struct timeline *t, const struct fact *fact)
 {
 	unsigned i;
 
 	for (i = 0; i < t->n_handlers; i++) {
-		struct handler *handler = t->handlers[i];
-		int error;
+		int error = hand_to(t->handlers[i], fact);
 
-		if (handler->error)
-			continue;
-		error = handler->ops->fact(handler, fact);
 		if (!error)
 			continue;
-		handler->error = error < 0 ? error : -EIO;
 		t->n_working--;
 		if (!t->error)
-			t->error = handler->error;
+			t->error = error;
 	}
 }
 
@@ -224,6 +260,8 @@ static void take_mark(struct timeline *t, const struct event *event)
 		t->account->lost[outcome]++;
 	else if (t->n_handlers && !t->n_working)
 		t->account->lost[LOST_OUTPUT]++;
+	else if (t->unrecorded)
+		t->account->lost[LOST_UNRECORDED]++;
 	else
 		t->account->written++;
 }

@@ -59,23 +59,6 @@ int output_name_check(const char *name)
 	return -1;
 }
 
-bool output_name_has(const char *name, const char *field)
-{
-	const char *at;
-	size_t length;
-	bool closed;
-	int i;
-
-	for (at = strchr(name, '{'); at; at = strchr(at + length, '{')) {
-		i = field_at(at, &length, &closed);
-		if (!closed)
-			return false;
-		if (i >= 0 && !strcmp(fields[i], field))
-			return true;
-	}
-	return false;
-}
-
 /* What comes from outside does not choose the directory. */
 static void put_word(char *out, size_t size, const char *word)
 {

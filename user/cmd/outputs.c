@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "cmd/record.h"
-#include "target/rank.h"
 
 /* A file as a NAME asks for it. */
 struct form {
@@ -94,18 +93,9 @@ static const char *name_of(const struct recording *r, unsigned i)
 static int prepare_names(struct recording *r, struct failure *f)
 {
 	pid_t pid = r->options->command ? r->command.pid : r->options->pids[0];
-	const char *given = r->options->rank;
-	char rank[RANK_SIZE] = "0";
-	bool wanted = false;
-	char host[256] = "";
-	unsigned i;
+	const struct trace_origin *o = &r->origin;
 
-	for (i = 0; i < n_names(r); i++)
-		wanted |= output_name_has(name_of(r, i), "rank");
-	if (wanted && !given)
-		rank_of_process(r->options->command ? 0 : pid, rank);
-	gethostname(host, sizeof(host) - 1);
-	r->output_names = output_names_new(given ? given : rank, host, pid);
+	r->output_names = output_names_new(o->rank[0] ? o->rank : "0", o->host, pid);
 	return r->output_names ? 0 : failure_set(f, -ENOMEM, "cannot start", "", NULL);
 }
 

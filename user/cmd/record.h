@@ -12,6 +12,7 @@
 #include "handlers/handler.h"
 #include "handlers/sink.h"
 #include "target/spawn.h"
+#include "timeline/origin.h"
 #include "timeline/timeline.h"
 
 #define MAX_PIDS    256
@@ -37,6 +38,8 @@ struct record_options {
 	const char *rank;     /* for {rank} in names; NULL: as the target's environment says */
 	uint64_t max_size;    /* of a file: then the next ones begin; 0: none */
 	uint64_t keep;	      /* so many files of each name; 0: all */
+	const char *system;   /* counters of the machine, NULL: none */
+	uint64_t system_interval_ns;
 };
 
 /* Returns 0, or an exit status (usage printed already), or -1: --help was answered. */
@@ -76,6 +79,7 @@ struct recording {
 	const struct record_options *options;
 	struct counters counters;
 	struct capture *capture;
+	struct system_counters *system; /* NULL: not asked for */
 	struct names *names;
 	struct timeline *timeline;
 	struct account road; /* what the timeline counts */
@@ -92,6 +96,7 @@ struct recording {
 	uint64_t sets;		/* of files, begun so far */
 	struct account begun;	/* the account when the files now open were begun */
 	struct trace_info info;
+	struct trace_origin origin; /* what `info` points to */
 	struct command command;
 	int nice;	    /* of the invoker: the command keeps it */
 	int command_status; /* as waitpid() gave it, -1 = still running or none */
@@ -137,7 +142,6 @@ void outputs_free(struct recording *r);
 #define OUTPUT_FIELDS "{epoch} {batch} {cycle} {rank} {pid} {host} {n}"
 /* The first {field} that is not known, as an offset into the name, or -1. */
 int output_name_check(const char *name);
-bool output_name_has(const char *name, const char *field);
 struct output_names *output_names_new(const char *rank, const char *host, pid_t pid);
 void output_names_free(struct output_names *names);
 /*

@@ -8,7 +8,6 @@
 
 #include "cmd/cmd.h"
 #include "cmd/record.h"
-#include "target/rank.h"
 
 enum {
 	KEY_NO_CHILDREN = 256,
@@ -20,6 +19,8 @@ enum {
 	KEY_RANK,
 	KEY_MAX_SIZE,
 	KEY_KEEP,
+	KEY_SYSTEM,
+	KEY_SYSTEM_INTERVAL,
 };
 
 static const char doc[] =
@@ -60,9 +61,13 @@ static const struct argp_option options[] = {
 	  "Go on in new files when one has become so large, 64K or more", 0 },
 	{ "keep", KEY_KEEP, "N", 0, "Keep the newest N files of each name, delete older ones", 0 },
 	{ "rank", KEY_RANK, "N", 0,
-	  "What {rank} stands for in names (RANK, OMPI_COMM_WORLD_RANK or SLURM_PROCID of the "
-	  "process)",
+	  "Which process of a parallel program it is (RANK, OMPI_COMM_WORLD_RANK or SLURM_PROCID "
+	  "of the process)",
 	  0 },
+	{ "system", KEY_SYSTEM, "LIST", 0, "Counters of the whole machine: cpu,memory,disk,network",
+	  0 },
+	{ "system-interval", KEY_SYSTEM_INTERVAL, "TIME", 0,
+	  "How often these are read, 10ms at least (500ms)", 0 },
 	{ "summary-json", KEY_SUMMARY_JSON, "FILE", 0,
 	  "Write the account of the recording for machines", 0 },
 	{ "strict", KEY_STRICT, NULL, 0, "Exit 3 if anything was lost or malformed", 0 },
@@ -228,7 +233,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "'%s' is no time such as 500ms, 10s or 5m", arg);
 		break;
 	case KEY_RANK:
-		if (!rank_is_valid(arg))
+		if (!*arg || strspn(arg, "0123456789") != strlen(arg) || strlen(arg) > 9)
 			argp_error(state, "'%s' is no rank", arg);
 		o->rank = arg;
 		break;
@@ -238,6 +243,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_KEEP:
 		set_keep(state, o, arg);
+		break;
+	case KEY_SYSTEM:
+		o->system = arg;
+		break;
+	case KEY_SYSTEM_INTERVAL:
+		if (!parse_duration(arg, &o->system_interval_ns) ||
+		    o->system_interval_ns < 10000000)
+			argp_error(state, "'%s' is no time of 10ms or more", arg);
 		break;
 	case KEY_SUMMARY_JSON:
 		o->summary_json = arg;
@@ -274,6 +287,7 @@ int record_options_parse(int argc, char **argv, struct record_options *o)
 
 	memset(o, 0, sizeof(*o));
 	o->dump_period_ns = 1000000000;
+	o->system_interval_ns = 500000000;
 	o->buffer_bytes = 64 << 20;
 	argp_err_exit_status = STATUS_USAGE;
 	/* In order: the command's own options are its own. */

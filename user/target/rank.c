@@ -1,89 +1,86 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "target/rank.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define LIMIT_ENVIRONMENT (1 << 20)
+enum {
+	MAX_ENVIRONMENT = 4 << 20
+};
 
+/* The first that is set counts. */
 static const char *const variables[] = { "RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID" };
 
-#define N_VARIABLES (sizeof(variables) / sizeof(variables[0]))
-
-bool rank_is_valid(const char *text)
+/* False: no number. */
+static int take(const char *value, char *out, size_t size)
 {
-	size_t n = strspn(text, "0123456789");
+	size_t length = strspn(value, "0123456789");
 
-	return n && !text[n] && n < RANK_SIZE;
+	if (!length || value[length] || length >= size || length > 9)
+		return 0;
+	memcpy(out, value, length + 1);
+	return 1;
 }
 
-bool rank_in_environment(const char *block, size_t size, char ret_rank[RANK_SIZE])
+static const char *find(const char *environment, size_t size, const char *variable)
 {
-	const char *end = block + size, *at, *stop;
-	unsigned i;
+	size_t length = strlen(variable), at;
 
-	for (i = 0; i < N_VARIABLES; i++) {
-		size_t n = strlen(variables[i]);
-
-		for (at = block; at < end; at = stop + 1) {
-			size_t length;
-
-			stop = memchr(at, '\0', end - at);
-			if (!stop)
-				break;
-			length = stop - at;
-			if (length > n && length - n - 1 < RANK_SIZE && at[n] == '=' &&
-			    !memcmp(at, variables[i], n) && rank_is_valid(at + n + 1)) {
-				memcpy(ret_rank, at + n + 1, length - n);
-				return true;
-			}
-		}
+	for (at = 0; at < size; at += strlen(environment + at) + 1) {
+		if (!strncmp(environment + at, variable, length) && environment[at + length] == '=')
+			return environment + at + length + 1;
 	}
-	return false;
+	return NULL;
 }
 
-static bool own_rank(char ret_rank[RANK_SIZE])
+/* All of it, with a NUL at its end. NULL: it may not be read. */
+static char *read_environment(pid_t pid, size_t *ret_size)
 {
-	unsigned i;
-
-	for (i = 0; i < N_VARIABLES; i++) {
-		const char *value = getenv(variables[i]);
-
-		if (value && rank_is_valid(value)) {
-			strcpy(ret_rank, value);
-			return true;
-		}
-	}
-	return false;
-}
-
-bool rank_of_process(pid_t pid, char ret_rank[RANK_SIZE])
-{
-	char path[32], *block;
-	size_t size = 0;
-	bool found;
-	ssize_t n;
+	char path[32], *bytes = NULL;
+	size_t size = 0, room = 0;
+	ssize_t n = 1;
 	int fd;
 
-	if (!pid)
-		return own_rank(ret_rank);
 	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	block = fd < 0 ? NULL : malloc(LIMIT_ENVIRONMENT);
-	if (!block) {
-		if (fd >= 0)
-			close(fd);
-		return false;
+	while (fd >= 0 && n > 0 && size < MAX_ENVIRONMENT) {
+		if (room - size < 2) {
+			char *grown = realloc(bytes, room ? room * 2 : 16384);
+
+			if (!grown)
+				break;
+			bytes = grown;
+			room = room ? room * 2 : 16384;
+		}
+		n = read(fd, bytes + size, room - size - 1);
+		if (n > 0)
+			size += (size_t)n;
 	}
-	do {
-		n = read(fd, block + size, LIMIT_ENVIRONMENT - size);
-		size += n > 0 ? n : 0;
-	} while (n > 0 && size < LIMIT_ENVIRONMENT);
-	close(fd);
-	found = rank_in_environment(block, size, ret_rank);
-	free(block);
-	return found;
+	if (fd >= 0)
+		close(fd);
+	if (bytes)
+		bytes[size] = '\0';
+	*ret_size = size;
+	return bytes;
+}
+
+void target_rank(pid_t pid, char *out, size_t size)
+{
+	size_t i, length = 0;
+	char *environment = pid ? read_environment(pid, &length) : NULL;
+
+	out[0] = '\0';
+	for (i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		const char *value = !pid	  ? getenv(variables[i])
+				    : environment ? find(environment, length, variables[i])
+						  : NULL;
+
+		if (value && take(value, out, size))
+			break;
+	}
+	free(environment);
 }

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which of the processes of a parallel program a process is. */
+/* Which of the processes that run together a program is. */
 #ifndef PROFTRACE_TARGET_RANK_H
 #define PROFTRACE_TARGET_RANK_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
-#define RANK_SIZE 20
-
 /*
- * What RANK, OMPI_COMM_WORLD_RANK or SLURM_PROCID, the first that is a number, is in the environment
- * of a process (0: in our own). False: none is, or it may not be looked at.
+ * The rank that the environment of `pid` names, as torchrun (RANK), Open MPI (OMPI_COMM_WORLD_RANK) or
+ * Slurm (SLURM_PROCID) set it; 0: our own, which a command inherits. Digits only: it becomes part of
+ * names. Empty where there is none, or it may not be read.
  */
-bool rank_of_process(pid_t pid, char ret_rank[RANK_SIZE]);
-/* The same in a block of NUL-terminated "NAME=value". */
-bool rank_in_environment(const char *block, size_t size, char ret_rank[RANK_SIZE]);
-bool rank_is_valid(const char *text);
+void target_rank(pid_t pid, char *out, size_t size);
 
 #endif

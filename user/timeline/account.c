@@ -7,19 +7,18 @@ static const struct {
 	const char *name;
 	const char *text;
 	const char *hint;
-	bool expected; /* nobody misses it */
 } reasons[LOST_REASONS] = {
 	[LOST_BUFFER_FULL] = { "buffer_full", "ring buffer full", "--buffer SIZE" },
 	[LOST_BEGIN_LOST] = { "begin_lost", "ends of slices whose begin was lost",
 			      "--buffer SIZE" },
-	[LOST_CUT] = { "cut", "ends of slices that began before the recording", NULL, true },
+	[LOST_CUT] = { "cut", "ends of slices that began before the recording", NULL },
 	[LOST_UNMATCHED] = { "unmatched", "ends without an open slice of their own", NULL },
 	[LOST_TOO_DEEP] = { "too_deep", "nested too deeply", NULL },
 	[LOST_NO_STATE] = { "no_state", "no memory in the kernel for the state of a thread", NULL },
 	[LOST_MALFORMED] = { "malformed", "malformed records or events", NULL },
 	[LOST_LIMIT] = { "limit", "too many threads, tracks or asynchronous slices at once", NULL },
 	[LOST_OUTPUT] = { "output", "could not be written to any output", NULL },
-	[LOST_UNRECORDED] = { "unrecorded", "passed while no file was being written", NULL, true },
+	[LOST_UNRECORDED] = { "unrecorded", "passed while no file was being written", NULL },
 };
 
 const char *lost_reason_name(enum lost_reason reason)
@@ -49,7 +48,13 @@ uint64_t account_lost(const struct account *account)
 
 bool lost_reason_is_missing(enum lost_reason reason)
 {
-	return (unsigned)reason >= LOST_REASONS || !reasons[reason].expected;
+	switch (reason) {
+	case LOST_CUT:
+	case LOST_UNRECORDED:
+		return false;
+	default:
+		return true;
+	}
 }
 
 uint64_t account_missing(const struct account *account)
@@ -58,7 +63,7 @@ uint64_t account_missing(const struct account *account)
 	int i;
 
 	for (i = 0; i < LOST_REASONS; i++) {
-		if (!reasons[i].expected)
+		if (lost_reason_is_missing(i))
 			sum += account->lost[i];
 	}
 	return sum;

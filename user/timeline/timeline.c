@@ -256,8 +256,10 @@ static void take_mark(struct timeline *t, const struct event *event)
 			slices_close_stale(t, &m);
 		outcome = take(t, &m);
 	}
-	if (event->sampled)
-		*(outcome == MARK_WRITTEN ? &t->account->samples : &t->account->samples_lost) += 1;
+	if (event->sampled && outcome != MARK_WRITTEN)
+		t->account->samples_lost++;
+	else if (event->sampled)
+		t->account->samples += !t->unrecorded;
 	else if (outcome != MARK_WRITTEN)
 		t->account->lost[outcome]++;
 	else if (t->n_handlers && !t->n_working)

@@ -182,6 +182,8 @@ static int start(struct recording *r, struct failure *f)
 		error = command_fork(r->options->command, r->nice, r->nofile, &r->command, f);
 	r->many_files = r->options->max_size != 0;
 	if (!error)
+		error = plugins_open(r, f);
+	if (!error)
 		error = outputs_prepare(r, f);
 	if (!error)
 		error = outputs_begin(r, NULL, f);
@@ -197,11 +199,13 @@ static int start(struct recording *r, struct failure *f)
 static int finish(struct recording *r)
 {
 	struct account account;
+	unsigned i;
 
 	timeline_finish(r->timeline, r->last_ts_ns ? r->last_ts_ns : r->ended_ns);
 	account = recording_account(r);
 	account.orderly = !r->broker_died && !r->output_failed;
 	outputs_end(r, &account);
+	plugins_close(r, &account);
 	/* Closing may have failed. */
 	account = recording_account(r);
 	account.orderly = !r->broker_died && !r->output_failed;
@@ -221,6 +225,10 @@ static int finish(struct recording *r)
 				r->options->summary_json, strerror(-error));
 			return STATUS_FAILED;
 		}
+	}
+	for (i = 0; i < r->n_plugins; i++) {
+		if (r->plugins[i].handler->error)
+			return STATUS_FAILED;
 	}
 	if (r->output_failed || r->broker_died)
 		return STATUS_FAILED;
@@ -249,6 +257,7 @@ static void clean_up(struct recording *r)
 	system_free(r->system);
 	timeline_free(r->timeline);
 	outputs_free(r);
+	plugins_free(r);
 	if (r->stats)
 		r->stats->ops->free(r->stats);
 	names_free(r->names);

@@ -18,6 +18,7 @@
 #define MAX_PIDS    256
 #define MAX_OUTPUTS 16
 #define MAX_DOMAINS 64
+#define MAX_PLUGINS 8
 
 struct record_options {
 	pid_t pids[MAX_PIDS];
@@ -38,7 +39,9 @@ struct record_options {
 	const char *rank;     /* for {rank} in names; NULL: as the target's environment says */
 	uint64_t max_size;    /* of a file: then the next ones begin; 0: none */
 	uint64_t keep;	      /* so many files of each name; 0: all */
-	const char *system;   /* counters of the machine, NULL: none */
+	const char *plugins[MAX_PLUGINS];
+	unsigned n_plugins;
+	const char *system; /* counters of the machine, NULL: none */
 	uint64_t system_interval_ns;
 };
 
@@ -95,6 +98,11 @@ struct recording {
 	uint64_t files_deleted; /* older than --keep */
 	uint64_t sets;		/* of files, begun so far */
 	struct account begun;	/* the account when the files now open were begun */
+	struct {
+		struct handler *handler;
+		bool told; /* that it has failed */
+	} plugins[MAX_PLUGINS];
+	unsigned n_plugins;
 	struct trace_info info;
 	struct trace_origin origin; /* what `info` points to */
 	struct command command;
@@ -150,6 +158,13 @@ void output_names_free(struct output_names *names);
  */
 char *output_name_next(struct output_names *names, const char *name, const char *const *suffixes,
 		       unsigned n_suffixes, uint64_t set, const struct output_fields *fields);
+
+/* plugins.c: --handler. One that fails is named and gets no more; the recording goes on. */
+int plugins_open(struct recording *r, struct failure *f);
+void plugins_flush(struct recording *r);
+void plugins_json_file(struct recording *r, const char *path);
+void plugins_close(struct recording *r, const struct account *account);
+void plugins_free(struct recording *r);
 
 /* recording.c: attach, run until the end, stop. */
 int recording_run(struct recording *r, struct failure *f);

@@ -20,6 +20,7 @@ enum {
 	KEY_MAX_SIZE,
 	KEY_KEEP,
 	KEY_SYSTEM,
+	KEY_HANDLER,
 	KEY_SYSTEM_INTERVAL,
 };
 
@@ -63,6 +64,10 @@ static const struct argp_option options[] = {
 	{ "rank", KEY_RANK, "N", 0,
 	  "Which process of a parallel program it is (RANK, OMPI_COMM_WORLD_RANK or SLURM_PROCID "
 	  "of the process)",
+	  0 },
+	{ "handler", KEY_HANDLER, "LIB[=ARG]", 0,
+	  "Hand everything to a trace handler of your own as well: a shared object "
+	  "(repeatable)",
 	  0 },
 	{ "system", KEY_SYSTEM, "LIST", 0, "Counters of the whole machine: cpu,memory,disk,network",
 	  0 },
@@ -243,6 +248,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_KEEP:
 		set_keep(state, o, arg);
+		break;
+	case KEY_HANDLER:
+		if (!*arg || *arg == '=')
+			argp_error(state, "a handler needs a file");
+		if (o->n_plugins == MAX_PLUGINS)
+			argp_error(state, "more than %d handlers", MAX_PLUGINS);
+		o->plugins[o->n_plugins++] = arg;
 		break;
 	case KEY_SYSTEM:
 		o->system = arg;

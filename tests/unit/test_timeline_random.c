@@ -41,7 +41,8 @@ static void world_init(struct world *w, uint64_t seed)
 
 static void world_free(struct world *w)
 {
-	assert_int_equal(w->marked, w->account.written + account_lost(&w->account));
+	assert_int_equal(w->marked,
+			 w->account.written + account_lost(&w->account) + w->account.paused);
 	timeline_free(w->timeline);
 	names_free(w->names);
 	facts_free(&w->facts);
@@ -548,7 +549,8 @@ static void test_anything(void **state)
 			else if (w.now > 10)
 				w.now -= pick(&w, 10);
 			put(&w, any_event(&w, args));
-			assert_int_equal(w.marked, w.account.written + account_lost(&w.account));
+			assert_int_equal(w.marked, w.account.written + account_lost(&w.account) +
+							   w.account.paused);
 		}
 		timeline_finish(w.timeline, w.now);
 		world_free(&w);

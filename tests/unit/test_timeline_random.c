@@ -57,7 +57,8 @@ static void put(struct world *w, struct event event)
 {
 	event.ts_ns = w->now;
 	/* A kind there is not counts as a malformed mark. */
-	if (event.kind <= EVENT_STEP || event.kind == EVENT_THREAD_NAME || event.kind > EVENT_CLOCK)
+	if (event.kind <= EVENT_INCLUDE_JSON || event.kind == EVENT_THREAD_NAME ||
+	    event.kind > EVENT_CLOCK)
 		w->marked++;
 	assert_int_equal(timeline_event(w->timeline, &event), 0);
 }

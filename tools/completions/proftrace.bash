@@ -47,17 +47,21 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "none task-clock page-faults context-switches cpu-migrations cpu-clock cycles instructions cache-misses branch-misses" -- "$word"))
 		return
 		;;
+	--system)
+		COMPREPLY=($(compgen -W "cpu memory disk network cpu,memory,disk,network" -- "$word"))
+		return
+		;;
 	--mode)
 		COMPREPLY=($(compgen -W "exact" -- "$word"))
 		return
 		;;
-	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period | --port | --viewer)
+	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period | --system-interval | --port | --viewer)
 		return
 		;;
 	esac
 	case $verb:$word in
 	record:-*)
-		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --no-children --mode --buffer --dump-period --summary-json --strict --quiet --verbose --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --no-children --mode --buffer --dump-period --system --system-interval --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
 	report:-*)
 		COMPREPLY=($(compgen -W "--rows --quiet --help" -- "$word"))

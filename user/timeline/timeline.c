@@ -253,7 +253,9 @@ static void take_mark(struct timeline *t, const struct event *event)
 			slices_close_stale(t, &m);
 		outcome = take(t, &m);
 	}
-	if (outcome == MARK_LEFT_OUT)
+	if (event->sampled)
+		*(outcome == MARK_WRITTEN ? &t->account->samples : &t->account->samples_lost) += 1;
+	else if (outcome == MARK_LEFT_OUT)
 		t->account->paused++;
 	else if (outcome != MARK_WRITTEN)
 		t->account->lost[outcome]++;

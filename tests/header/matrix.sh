@@ -349,6 +349,20 @@ else
 	skip "arm64" "no $cross"
 fi
 
+# --- trace handlers --------------------------------------------------------------------------------------
+
+handler() { # COMPILER STANDARD
+	$1 $(language "$1") -std="$2" -shared -fPIC "$here/../../tools/samples/slow_slices.c" -o handler.so &&
+		nm -D --defined-only handler.so | grep -q ' T .*proftrace_get_handler'
+}
+for compiler in "gcc c99" "clang c99" "g++ c++11" "clang++ c++11"; do
+	if have ${compiler% *}; then
+		check "handler.h: $compiler" handler $compiler
+	else
+		skip "handler.h: $compiler" "no ${compiler% *}"
+	fi
+done
+
 # --- programs that other tests record --------------------------------------------------------------------
 
 whole() {

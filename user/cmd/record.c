@@ -174,6 +174,8 @@ static int start(struct recording *r, struct failure *f)
 	if (!error && r->options->command)
 		error = command_fork(r->options->command, r->nice, r->nofile, &r->command, f);
 	if (!error)
+		error = plugins_open(r, f);
+	if (!error)
 		error = outputs_open(r, f);
 	if (!error && r->options->summary_json) {
 		r->summary = fopen(r->options->summary_json, "we");
@@ -193,6 +195,7 @@ static int finish(struct recording *r)
 	account = recording_account(r);
 	account.orderly = !r->broker_died && !r->output_failed;
 	outputs_close(r, &account);
+	plugins_close(r, &account);
 	if (r->all_outputs_failed) {
 		/* Marks that no file holds are lost, whoever thought that they were written. */
 		account.lost[LOST_OUTPUT] += account.written - r->flushed_marks;
@@ -219,6 +222,10 @@ static int finish(struct recording *r)
 				r->options->summary_json, strerror(-error));
 			return STATUS_FAILED;
 		}
+	}
+	for (i = 0; i < r->n_plugins; i++) {
+		if (r->plugins[i].handler->error)
+			return STATUS_FAILED;
 	}
 	if (r->output_failed || r->broker_died)
 		return STATUS_FAILED;
@@ -248,6 +255,7 @@ static void clean_up(struct recording *r)
 	system_free(r->system);
 	timeline_free(r->timeline);
 	outputs_free(r);
+	plugins_free(r);
 	if (r->stats)
 		r->stats->ops->free(r->stats);
 	names_free(r->names);

@@ -18,6 +18,7 @@
 #define MAX_PIDS    256
 #define MAX_OUTPUTS 16
 #define MAX_DOMAINS 64
+#define MAX_PLUGINS 8
 
 struct record_options {
 	pid_t pids[MAX_PIDS];
@@ -35,7 +36,9 @@ struct record_options {
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
 	const char *counters; /* NULL: the usual ones */
-	const char *system;   /* counters of the machine, NULL: none */
+	const char *plugins[MAX_PLUGINS];
+	unsigned n_plugins;
+	const char *system; /* counters of the machine, NULL: none */
 	uint64_t system_interval_ns;
 };
 
@@ -63,6 +66,11 @@ struct recording {
 	struct handler *stats;
 	struct output outputs[2 * MAX_OUTPUTS];
 	unsigned n_outputs;
+	struct {
+		struct handler *handler;
+		bool told; /* that it has failed */
+	} plugins[MAX_PLUGINS];
+	unsigned n_plugins;
 	struct trace_info info;
 	struct trace_origin origin; /* what `info` points to */
 	struct command command;
@@ -89,6 +97,13 @@ int outputs_open(struct recording *r, struct failure *f);
 void outputs_flush(struct recording *r);
 void outputs_close(struct recording *r, const struct account *account);
 void outputs_free(struct recording *r);
+
+/* plugins.c: --handler. One that fails is named and gets no more; the recording goes on. */
+int plugins_open(struct recording *r, struct failure *f);
+void plugins_flush(struct recording *r);
+void plugins_json_file(struct recording *r, const char *path);
+void plugins_close(struct recording *r, const struct account *account);
+void plugins_free(struct recording *r);
 
 /* recording.c: attach, run until the end, stop. */
 int recording_run(struct recording *r, struct failure *f);

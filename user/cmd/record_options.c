@@ -17,6 +17,7 @@ enum {
 	KEY_SUMMARY_JSON,
 	KEY_MODE,
 	KEY_SYSTEM,
+	KEY_HANDLER,
 	KEY_SYSTEM_INTERVAL,
 };
 
@@ -54,6 +55,10 @@ static const struct argp_option options[] = {
 	{ "buffer", KEY_BUFFER, "SIZE", 0, "Kernel ring buffer, 64K to 2G (64M)", 0 },
 	{ "dump-period", KEY_DUMP_PERIOD, "TIME", 0,
 	  "Make the files complete on disk at least this often (1s)", 0 },
+	{ "handler", KEY_HANDLER, "LIB[=ARG]", 0,
+	  "Hand everything to a trace handler of your own as well: a shared object "
+	  "(repeatable)",
+	  0 },
 	{ "system", KEY_SYSTEM, "LIST", 0, "Counters of the whole machine: cpu,memory,disk,network",
 	  0 },
 	{ "system-interval", KEY_SYSTEM_INTERVAL, "TIME", 0,
@@ -201,6 +206,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_DUMP_PERIOD:
 		if (!parse_duration(arg, &o->dump_period_ns) || o->dump_period_ns < 1000000)
 			argp_error(state, "'%s' is no time such as 500ms, 10s or 5m", arg);
+		break;
+	case KEY_HANDLER:
+		if (!*arg || *arg == '=')
+			argp_error(state, "a handler needs a file");
+		if (o->n_plugins == MAX_PLUGINS)
+			argp_error(state, "more than %d handlers", MAX_PLUGINS);
+		o->plugins[o->n_plugins++] = arg;
 		break;
 	case KEY_SYSTEM:
 		o->system = arg;

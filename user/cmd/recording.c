@@ -119,6 +119,7 @@ static void tick(struct recording *r, uint64_t now, uint64_t *alive_ns)
 	if (now - r->flushed_ns >= r->options->dump_period_ns || r->write_failed) {
 		r->write_failed = false;
 		outputs_flush(r);
+		plugins_flush(r);
 		r->flushed_ns = now;
 	}
 	if (r->dump_asked)

@@ -28,6 +28,10 @@ static int take_event(void *context, const struct event *event)
 	struct recording *r = context;
 	int error = timeline_event(r->timeline, event);
 
+	if (event->kind == EVENT_STOP)
+		r->stop_asked = true;
+	if (event->kind == EVENT_DUMP)
+		r->dump_asked = true;
 	if (event->ts_ns > r->last_ts_ns)
 		r->last_ts_ns = event->ts_ns;
 	if (error)
@@ -233,8 +237,9 @@ static int finish(struct recording *r)
 	if (r->output_failed || r->broker_died)
 		return STATUS_FAILED;
 	if (r->options->strict &&
-	    (account_missing(&account) || account.attached_late || account.files_refused ||
-	     account.kernel_events_lost || account.unreadable_args || account.unreadable_names))
+	    (account_lost(&account) > account.lost[LOST_CUT] || account.attached_late ||
+	     account.files_refused || account.kernel_events_lost || account.unreadable_args ||
+	     account.unreadable_names))
 		return STATUS_LOSSY;
 	return STATUS_DONE;
 }
@@ -293,6 +298,7 @@ int cmd_record(int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	status = finish(r);
+	recording_wait_for_command(r);
 	if (status == STATUS_DONE)
 		status = command_status(r);
 	clean_up(r);

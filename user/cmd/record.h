@@ -116,6 +116,8 @@ struct recording {
 	uint64_t flushed_marks; /* written when the files were last complete */
 	unsigned since_sizes;	/* events since the sizes of the files were looked at */
 	unsigned interrupts;	/* SIGINT or SIGTERM so far */
+	bool stop_asked;	/* by a program, or by `proftrace ctl` */
+	bool dump_asked;	/* the same, or by SIGUSR2 */
 	bool broker_died;
 	bool output_failed; /* at least one */
 	bool all_outputs_failed;
@@ -130,7 +132,7 @@ struct recording {
  * A recording has none, one or many sets of files, one after the other. outputs_prepare(), before
  * anything is attached, refuses what could not be written. outputs_begin() opens the next files of
  * all names and tells them what holds now; outputs_end() finishes them. In between (and only there)
- * marks are written; else they count as LOST_UNRECORDED.
+ * marks are written; else they count as unrecorded.
  *
  * Before the recording has started, a file that cannot be opened is an error, and `f` says why. Later
  * it is left out, which has been said when outputs_begin() returns; an error is returned only if there
@@ -168,6 +170,10 @@ void plugins_free(struct recording *r);
 
 /* recording.c: attach, run until the end, stop. */
 int recording_run(struct recording *r, struct failure *f);
+void recording_wait_for_command(
+	struct recording *r); /* where it was told to stop before that ended */
+/* Makes what was recorded so far complete on disk. */
+void recording_dump(struct recording *r);
 struct account recording_account(const struct recording *r);
 
 /* summary.c */

@@ -34,7 +34,7 @@ void status_line(struct recording *r, uint64_t now)
 	snprintf(line, sizeof(line),
 		 "%.1f s  %" PRIu64 " events  %.0f events/s  %" PRIu64 " lost  %s on disk", seconds,
 		 account.written, seconds > 0 ? account.written / seconds : 0.0,
-		 account_missing(&account), size);
+		 account_lost(&account) - account.lost[LOST_CUT], size);
 	/* A line that wraps could not be overwritten. */
 	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &window) && window.ws_col > 1 &&
 	    window.ws_col <= strlen(line))
@@ -65,19 +65,18 @@ static void print_lost(const struct account *a)
 
 	/* What began before the recording is not lost: it was never in it. */
 	fprintf(stderr, "%" PRIu64 " marks: %" PRIu64 " written, %" PRIu64 " lost", a->marked,
-		a->written, account_missing(a));
+		a->written, account_lost(a) - a->lost[LOST_CUT]);
 	if (a->lost[LOST_CUT])
 		fprintf(stderr, ", %" PRIu64 " cut", a->lost[LOST_CUT]);
-	if (a->lost[LOST_UNRECORDED])
-		fprintf(stderr, ", %" PRIu64 " not recorded", a->lost[LOST_UNRECORDED]);
+	if (a->paused)
+		fprintf(stderr, ", %" PRIu64 " while paused", a->paused);
+	if (a->unrecorded)
+		fprintf(stderr, ", %" PRIu64 " while no file was written", a->unrecorded);
 	fputc('\n', stderr);
 	for (i = 0; i < LOST_REASONS; i++) {
 		char text[128];
 
-		snprintf(text, sizeof(text), "%s: %s",
-			 lost_reason_is_missing(i) ? "lost"
-			 : i == LOST_CUT	   ? "cut"
-						   : "not recorded",
+		snprintf(text, sizeof(text), "%s: %s", i == LOST_CUT ? "cut" : "lost",
 			 lost_reason_text(i));
 		print_count(a->lost[i], text, lost_reason_hint(i));
 	}
@@ -240,6 +239,8 @@ int summary_json(struct recording *r, const struct account *a)
 		PROFTRACE_VERSION, r->ended_ns - r->started_ns);
 	fprintf(out, "  \"marked\": %" PRIu64 ",\n  \"written\": %" PRIu64 ",\n", a->marked,
 		a->written);
+	fprintf(out, "  \"paused\": %" PRIu64 ",\n", a->paused);
+	fprintf(out, "  \"unrecorded\": %" PRIu64 ",\n", a->unrecorded);
 	fprintf(out, "  \"lost_total\": %" PRIu64 ",\n  \"lost\": {", account_lost(a));
 	for (i = 0; i < LOST_REASONS; i++)
 		fprintf(out, "%s\"%s\": %" PRIu64, i ? ", " : "", lost_reason_name(i), a->lost[i]);
@@ -247,8 +248,7 @@ int summary_json(struct recording *r, const struct account *a)
 	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		fprintf(out, "  \"%s\": %" PRIu64 ",\n", counts[i].name, counts[i].value);
 	fprintf(out, "  \"adds_up\": %s,\n  \"orderly\": %s,\n",
-		capture_adds_up(r->capture) && a->marked == a->written + account_lost(a) ? "true"
-											 : "false",
+		capture_adds_up(r->capture) && account_adds_up(a) ? "true" : "false",
 		a->orderly ? "true" : "false");
 	json_counters(out, r);
 	json_files(out, r);

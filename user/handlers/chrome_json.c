@@ -396,6 +396,8 @@ static int write_account(struct json_writer *j, const struct account *account)
 	open_metadata(j, "proftrace_account", NULL, NULL);
 	json_uint_arg(j, "marked", account->marked);
 	json_uint_arg(j, "written", account->written);
+	json_uint_arg(j, "paused", account->paused);
+	json_uint_arg(j, "unrecorded", account->unrecorded);
 	json_key_text(j, "lost");
 	*j->at++ = '{';
 	j->comma = false;

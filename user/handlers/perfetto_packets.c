@@ -325,7 +325,7 @@ static uint64_t lost_data(const struct account *account)
 	uint64_t sum = 0;
 
 	for (int i = 0; i < LOST_REASONS; i++)
-		if (i != LOST_UNMATCHED && lost_reason_is_missing(i))
+		if (i != LOST_CUT && i != LOST_UNMATCHED)
 			sum += account->lost[i];
 	return sum;
 }

@@ -18,7 +18,6 @@ static const struct {
 	[LOST_MALFORMED] = { "malformed", "malformed records or events", NULL },
 	[LOST_LIMIT] = { "limit", "too many threads, tracks or asynchronous slices at once", NULL },
 	[LOST_OUTPUT] = { "output", "could not be written to any output", NULL },
-	[LOST_UNRECORDED] = { "unrecorded", "passed while no file was being written", NULL },
 };
 
 const char *lost_reason_name(enum lost_reason reason)
@@ -46,29 +45,6 @@ uint64_t account_lost(const struct account *account)
 	return sum;
 }
 
-bool lost_reason_is_missing(enum lost_reason reason)
-{
-	switch (reason) {
-	case LOST_CUT:
-	case LOST_UNRECORDED:
-		return false;
-	default:
-		return true;
-	}
-}
-
-uint64_t account_missing(const struct account *account)
-{
-	uint64_t sum = 0;
-	int i;
-
-	for (i = 0; i < LOST_REASONS; i++) {
-		if (lost_reason_is_missing(i))
-			sum += account->lost[i];
-	}
-	return sum;
-}
-
 #define NUMBERS (offsetof(struct account, orderly) / sizeof(uint64_t))
 
 _Static_assert(offsetof(struct account, orderly) % sizeof(uint64_t) == 0 &&
@@ -85,4 +61,9 @@ struct account account_since(const struct account *account, const struct account
 	for (i = 0; i < NUMBERS; i++)
 		to[i] -= from[i] < to[i] ? from[i] : to[i];
 	return difference;
+}
+
+bool account_adds_up(const struct account *a)
+{
+	return a->marked == a->written + account_lost(a) + a->paused + a->unrecorded;
 }

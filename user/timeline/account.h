@@ -2,7 +2,7 @@
 /*
  * The account of a recording: what became of every mark that reached the kernel.
  *
- *	marked = written + the sum of lost[]
+ *	marked = written + the sum of lost[] + paused + unrecorded
  *
  * Nothing in this project may drop a mark without adding to one of these.
  */
@@ -22,7 +22,6 @@ enum lost_reason {
 	LOST_MALFORMED,	  /* a record or an event of a file that makes no sense */
 	LOST_LIMIT,	  /* too many open asynchronous slices, threads, tracks, ... at once */
 	LOST_OUTPUT,	  /* could not be written: disk full */
-	LOST_UNRECORDED,  /* passed while no file was open, as it was asked for */
 	LOST_REASONS,
 };
 
@@ -30,6 +29,8 @@ struct account {
 	uint64_t marked;  /* marks that reached the kernel, or events read from a file */
 	uint64_t written; /* marks that became facts */
 	uint64_t lost[LOST_REASONS];
+	uint64_t paused; /* not asked for: their process was paused, or had ended the recording */
+	uint64_t unrecorded; /* became facts while no file was open, which was asked for, too */
 
 	/* Written, but not as the program meant it. */
 	uint64_t unreadable_names;
@@ -66,10 +67,8 @@ const char *lost_reason_name(enum lost_reason reason);
 const char *lost_reason_text(enum lost_reason reason);
 const char *lost_reason_hint(enum lost_reason reason);
 uint64_t account_lost(const struct account *account); /* the sum of lost[] */
-/* Of these, what somebody would have wanted: not what began before, nor what was left out on purpose. */
-uint64_t account_missing(const struct account *account);
-bool lost_reason_is_missing(enum lost_reason reason);
 /* What came to `account` since it was `before`. */
 struct account account_since(const struct account *account, const struct account *before);
+bool account_adds_up(const struct account *account);
 
 #endif

@@ -27,6 +27,12 @@ void timeline_free(struct timeline *timeline);
  */
 void timeline_count(struct timeline *timeline, const struct name *const *counters, unsigned n);
 
+/*
+ * From now on, what processes begin need not be recorded even though nothing is lost: whoever records
+ * pauses them. (Those that pause themselves say so: EVENT_PAUSE.)
+ */
+void timeline_has_gaps(struct timeline *timeline);
+
 /* Handlers see every fact in the order they were added. Borrowed until timeline_free(). */
 int timeline_add_handler(struct timeline *timeline, struct handler *handler);
 
@@ -42,8 +48,8 @@ void timeline_remove_handler(struct timeline *timeline, struct handler *handler)
 int timeline_replay(struct timeline *timeline, struct handler *handler);
 
 /*
- * Whether marks that become facts count as written, which is so at first, or as LOST_UNRECORDED:
- * while no file is open.
+ * Whether marks that become facts count as written, which is so at first, or as unrecorded: while
+ * no file is open.
  */
 void timeline_set_recorded(struct timeline *timeline, bool recorded);
 

@@ -44,7 +44,7 @@ language() {
 all_kinds="begin end instant counter async_begin async_end flow_out flow_in alloc free"
 {
 	for kind in $all_kinds; do printf 'default %s\nnet.rpc %s\n' "$kind" "$kind"; done
-	printf ' thread_name\n step\n'
+	printf ' %s\n' thread_name step pause resume dump stop include_json
 } | sort >expected.all
 
 # The markers of main.c and second.c use all of them but thread_name, which main.c uses, so even where

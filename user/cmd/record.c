@@ -26,6 +26,10 @@ static int take_event(void *context, const struct event *event)
 	struct recording *r = context;
 	int error = timeline_event(r->timeline, event);
 
+	if (event->kind == EVENT_STOP)
+		r->stop_asked = true;
+	if (event->kind == EVENT_DUMP)
+		r->dump_asked = true;
 	if (event->ts_ns > r->last_ts_ns)
 		r->last_ts_ns = event->ts_ns;
 	if (error)
@@ -287,6 +291,7 @@ int cmd_record(int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	status = finish(r);
+	recording_wait_for_command(r);
 	if (status == STATUS_DONE)
 		status = command_status(r);
 	clean_up(r);

@@ -82,6 +82,8 @@ struct recording {
 	FILE *summary;		/* --summary-json, open from the start so that it can be refused */
 	uint64_t flushed_marks; /* written when the files were last complete */
 	unsigned interrupts;	/* SIGINT or SIGTERM so far */
+	bool stop_asked;	/* by a program, or by `proftrace ctl` */
+	bool dump_asked;	/* the same, or by SIGUSR2 */
 	bool broker_died;
 	bool output_failed; /* at least one */
 	bool all_outputs_failed;
@@ -105,6 +107,10 @@ void plugins_free(struct recording *r);
 
 /* recording.c: attach, run until the end, stop. */
 int recording_run(struct recording *r, struct failure *f);
+void recording_wait_for_command(
+	struct recording *r); /* where it was told to stop before that ended */
+/* Makes what was recorded so far complete on disk. */
+void recording_dump(struct recording *r);
 struct account recording_account(const struct recording *r);
 
 /* summary.c */

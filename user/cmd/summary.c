@@ -78,6 +78,8 @@ static void print_lost(const struct account *a)
 		a->written, account_lost(a) - a->lost[LOST_CUT]);
 	if (a->lost[LOST_CUT])
 		fprintf(stderr, ", %" PRIu64 " cut", a->lost[LOST_CUT]);
+	if (a->paused)
+		fprintf(stderr, ", %" PRIu64 " while paused", a->paused);
 	fputc('\n', stderr);
 	for (i = 0; i < LOST_REASONS; i++) {
 		char text[128];
@@ -231,6 +233,7 @@ int summary_json(struct recording *r, const struct account *a)
 		PROFTRACE_VERSION, r->ended_ns - r->started_ns);
 	fprintf(out, "  \"marked\": %" PRIu64 ",\n  \"written\": %" PRIu64 ",\n", a->marked,
 		a->written);
+	fprintf(out, "  \"paused\": %" PRIu64 ",\n", a->paused);
 	fprintf(out, "  \"lost_total\": %" PRIu64 ",\n  \"lost\": {", account_lost(a));
 	for (i = 0; i < LOST_REASONS; i++)
 		fprintf(out, "%s\"%s\": %" PRIu64, i ? ", " : "", lost_reason_name(i), a->lost[i]);
@@ -238,8 +241,7 @@ int summary_json(struct recording *r, const struct account *a)
 	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		fprintf(out, "  \"%s\": %" PRIu64 ",\n", counts[i].name, counts[i].value);
 	fprintf(out, "  \"adds_up\": %s,\n  \"orderly\": %s,\n",
-		capture_adds_up(r->capture) && a->marked == a->written + account_lost(a) ? "true"
-											 : "false",
+		capture_adds_up(r->capture) && account_adds_up(a) ? "true" : "false",
 		a->orderly ? "true" : "false");
 	json_counters(out, r);
 	json_files(out, r);

@@ -391,6 +391,7 @@ static int write_account(struct json_writer *j, const struct account *account)
 	open_metadata(j, "proftrace_account", NULL, NULL);
 	json_uint_arg(j, "marked", account->marked);
 	json_uint_arg(j, "written", account->written);
+	json_uint_arg(j, "paused", account->paused);
 	json_key_text(j, "lost");
 	*j->at++ = '{';
 	j->comma = false;

@@ -27,6 +27,12 @@ void timeline_free(struct timeline *timeline);
  */
 void timeline_count(struct timeline *timeline, const struct name *const *counters, unsigned n);
 
+/*
+ * From now on, what processes begin need not be recorded even though nothing is lost: whoever records
+ * pauses them. (Those that pause themselves say so: EVENT_PAUSE.)
+ */
+void timeline_has_gaps(struct timeline *timeline);
+
 /* Handlers see every fact in the order they were added. Borrowed until timeline_free(). */
 int timeline_add_handler(struct timeline *timeline, struct handler *handler);
 

@@ -260,8 +260,8 @@ static void clean_up(struct recording *r)
 	command_abandon(&r->command);
 	capture_free(r->capture);
 	system_free(r->system);
-	timeline_free(r->timeline);
 	outputs_free(r);
+	timeline_free(r->timeline);
 	plugins_free(r);
 	if (r->stats)
 		r->stats->ops->free(r->stats);

@@ -56,11 +56,12 @@ struct thread_state {
 	__u64 lost_since;
 	__u64 lost_last;
 	__u64 token[MAX_NESTING];
-	__u64 values[MAX_COUNTERS]; /* of its counters, read for the mark that is being recorded */
+	/* Of its counters, read for the mark that is being recorded. */
+	__u64 values[COUNTER_PARTS][MAX_COUNTERS];
 
 	/* bpf/counters.h: what perf events have counted for this thread up to `since`. */
-	__u64 counted[MAX_COUNTERS];
-	__u64 since[MAX_COUNTERS];
+	__u64 counted[COUNTER_PARTS][MAX_COUNTERS];
+	__u64 since[COUNTER_PARTS][MAX_COUNTERS];
 	__u32 switches; /* a new number whenever the thread gets a CPU or leaves it */
 	__u32 unknown;	/* a bit for each counter that could not be read */
 	bool counting;

@@ -42,6 +42,11 @@ enum record_kind {
 	RECORD_FREE = 10,
 	RECORD_THREAD_NAME = 32,
 	RECORD_STEP = 33,
+	RECORD_PAUSE = 34,
+	RECORD_RESUME = 35,
+	RECORD_DUMP = 36,
+	RECORD_STOP = 37,
+	RECORD_INCLUDE_JSON = 38, /* one argument, the path */
 
 	RECORD_FORK =
 		64, /* a = tgid of the parent, b = tid of the parent; comm in the operands' place */
@@ -99,6 +104,11 @@ enum record_flags {
 	RECORD_CLOSES_INNER = 32, /* END: what is open inside of it has no END of its own */
 	RECORD_WATCHED = 16,	  /* FORK: the child's markers are not recorded yet, only watched */
 	RECORD_COUNTERS = 64,	  /* its last bytes are the values of the counters */
+	/*
+	 * Its process is not recorded at the moment. Sent all the same, since it may end what was
+	 * recorded, or says where the program is.
+	 */
+	RECORD_LEFT_OUT = 128,
 };
 
 struct record_operands {
@@ -161,6 +171,7 @@ enum account_slot {
 	ACCOUNT_KERNEL_FULL, /* not a mark: a fork, exec, exit or rename that found the buffer full */
 	ACCOUNT_HOLD_TIMEOUT, /* not a mark: a thread was let go before its libraries were attached */
 	ACCOUNT_PROCESSES, /* not a mark: a child not followed since the table of processes is full */
+	ACCOUNT_PAUSED,	   /* not asked for: its process is paused, or was as its slice began */
 	ACCOUNT_SLOTS = 16,
 };
 
@@ -194,8 +205,17 @@ enum counter_part {
 
 /* Values of the map of traced processes: what may be recorded of one. */
 enum traced_flags {
-	TRACED_WATCH = 1, /* its forks, execs, exits and libraries are told */
-	TRACED_MARKS = 2, /* its markers are recorded */
+	TRACED_WATCH = 1,   /* its forks, execs, exits and libraries are told */
+	TRACED_MARKS = 2,   /* its markers are recorded */
+	TRACED_PAUSED = 4,  /* but not now */
+	TRACED_STOPPED = 8, /* and never again: it ended the recording */
+	TRACED_KEPT = TRACED_WATCH | TRACED_MARKS | TRACED_STOPPED,
 };
+
+/*
+ * Above them: how often the recorder had spoken to all processes when this one paused or resumed
+ * itself. What it said since counts, and so does what it says first of a process that has said nothing.
+ */
+#define TRACED_SAID_SHIFT 8
 
 #endif

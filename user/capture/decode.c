@@ -40,6 +40,16 @@ static enum event_kind kind_of(unsigned record_kind)
 		return EVENT_THREAD_NAME;
 	case RECORD_STEP:
 		return EVENT_STEP;
+	case RECORD_PAUSE:
+		return EVENT_PAUSE;
+	case RECORD_RESUME:
+		return EVENT_RESUME;
+	case RECORD_DUMP:
+		return EVENT_DUMP;
+	case RECORD_STOP:
+		return EVENT_STOP;
+	case RECORD_INCLUDE_JSON:
+		return EVENT_INCLUDE_JSON;
 	}
 	return 0;
 }
@@ -251,6 +261,12 @@ static size_t take_counters(struct capture *c, const struct record *r, size_t si
 	return size;
 }
 
+static bool has_name(unsigned kind)
+{
+	return kind != RECORD_END && kind != RECORD_FLOW_OUT && kind != RECORD_FLOW_IN &&
+	       (kind < RECORD_STEP);
+}
+
 static bool decode_mark(struct capture *c, const struct record *r, size_t size, struct event *e)
 {
 	const struct record_full *full = (const struct record_full *)r;
@@ -269,6 +285,7 @@ static bool decode_mark(struct capture *c, const struct record *r, size_t size, 
 	e->category = site->category;
 	e->level = r->level;
 	e->closes_inner = r->flags & RECORD_CLOSES_INNER;
+	e->left_out = r->flags & RECORD_LEFT_OUT;
 	marker = marker_of(c, r, has_keys ? full->args.keys : NAME_NONE);
 	c->unreadable_names += marker->unreadable;
 	e->name = copied ? copied_name(c, r, size) : marker->name;
@@ -277,8 +294,7 @@ static bool decode_mark(struct capture *c, const struct record *r, size_t size, 
 	if (size >= sizeof(struct record_plain) && r->kind > RECORD_INSTANT &&
 	    !take_operands(c, r, e))
 		return false;
-	if (!e->name && e->kind != EVENT_END && e->kind != EVENT_FLOW_OUT &&
-	    e->kind != EVENT_FLOW_IN && e->kind != EVENT_STEP) {
+	if (!e->name && has_name(r->kind)) {
 		c->unreadable_names++;
 		e->name = names_intern_string(c->options.names, "(unreadable)");
 	}

@@ -15,7 +15,9 @@
 #include "capture/capture.h"
 #include "cmd/cmd.h"
 #include "handlers/stats.h"
+#include "system/system.h"
 #include "target/invoker.h"
+#include "target/rank.h"
 
 #define RECORDER_NICE (-15)
 
@@ -24,6 +26,10 @@ static int take_event(void *context, const struct event *event)
 	struct recording *r = context;
 	int error = timeline_event(r->timeline, event);
 
+	if (event->kind == EVENT_STOP)
+		r->stop_asked = true;
+	if (event->kind == EVENT_DUMP)
+		r->dump_asked = true;
 	if (event->ts_ns > r->last_ts_ns)
 		r->last_ts_ns = event->ts_ns;
 	if (error)
@@ -47,6 +53,24 @@ static uint64_t read_clock(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+/* By which the traces of several ranks and hosts are put on one timeline. */
+static void note_origin(struct recording *r, const struct utsname *u)
+{
+	struct trace_origin *o = &r->origin;
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	snprintf(o->host, sizeof(o->host), "%s", u->nodename);
+	if (file) {
+		if (fgets(o->boot_id, sizeof(o->boot_id), file))
+			o->boot_id[strcspn(o->boot_id, "\n")] = '\0';
+		fclose(file);
+	}
+	target_rank(r->options->command ? 0 : r->options->pids[0], o->rank, sizeof(o->rank));
+	r->info.host = o->host;
+	r->info.boot_id = o->boot_id;
+	r->info.rank = o->rank;
 }
 
 static int prepare(struct recording *r, struct utsname *u, struct failure *f)
@@ -79,6 +103,7 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	r->info.kernel_release = u->release;
 	r->info.kernel_version = u->version;
 	r->info.machine = u->machine;
+	note_origin(r, u);
 	if (getrandom(r->info.trace_uuid, sizeof(r->info.trace_uuid), 0) < 0 ||
 	    getrandom(&base, 4, 0) < 0)
 		return failure_set(f, -errno, "cannot start", "", NULL);
@@ -153,12 +178,16 @@ static int start(struct recording *r, struct failure *f)
 {
 	int error = choose_counters(r, f);
 
+	if (!error && r->options->system)
+		error = system_open(r->options->system, r->names, &r->system, f);
 	if (!error)
 		error = open_capture(r, f);
 	if (!error)
 		error = invoker_become(f);
 	if (!error && r->options->command)
 		error = command_fork(r->options->command, r->nice, r->nofile, &r->command, f);
+	if (!error)
+		error = plugins_open(r, f);
 	if (!error)
 		error = outputs_open(r, f);
 	if (!error && r->options->summary_json) {
@@ -179,6 +208,7 @@ static int finish(struct recording *r)
 	account = recording_account(r);
 	account.orderly = !r->broker_died && !r->output_failed;
 	outputs_close(r, &account);
+	plugins_close(r, &account);
 	if (r->all_outputs_failed) {
 		/* Marks that no file holds are lost, whoever thought that they were written. */
 		account.lost[LOST_OUTPUT] += account.written - r->flushed_marks;
@@ -206,6 +236,10 @@ static int finish(struct recording *r)
 			return STATUS_FAILED;
 		}
 	}
+	for (i = 0; i < r->n_plugins; i++) {
+		if (r->plugins[i].handler->error)
+			return STATUS_FAILED;
+	}
 	if (r->output_failed || r->broker_died)
 		return STATUS_FAILED;
 	if (r->options->strict &&
@@ -231,8 +265,10 @@ static void clean_up(struct recording *r)
 		fclose(r->summary);
 	command_abandon(&r->command);
 	capture_free(r->capture);
+	system_free(r->system);
 	timeline_free(r->timeline);
 	outputs_free(r);
+	plugins_free(r);
 	if (r->stats)
 		r->stats->ops->free(r->stats);
 	names_free(r->names);
@@ -268,6 +304,7 @@ int cmd_record(int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	status = finish(r);
+	recording_wait_for_command(r);
 	if (status == STATUS_DONE)
 		status = command_status(r);
 	clean_up(r);

@@ -12,11 +12,13 @@
 #include "handlers/handler.h"
 #include "handlers/sink.h"
 #include "target/spawn.h"
+#include "timeline/origin.h"
 #include "timeline/timeline.h"
 
 #define MAX_PIDS    256
 #define MAX_OUTPUTS 16
 #define MAX_DOMAINS 64
+#define MAX_PLUGINS 8
 
 struct record_options {
 	pid_t pids[MAX_PIDS];
@@ -34,6 +36,10 @@ struct record_options {
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
 	const char *counters; /* NULL: the usual ones */
+	const char *plugins[MAX_PLUGINS];
+	unsigned n_plugins;
+	const char *system; /* counters of the machine, NULL: none */
+	uint64_t system_interval_ns;
 };
 
 /* Returns 0, or an exit status (usage printed already), or -1: --help was answered. */
@@ -53,13 +59,20 @@ struct recording {
 	const struct record_options *options;
 	struct counters counters;
 	struct capture *capture;
+	struct system_counters *system; /* NULL: not asked for */
 	struct names *names;
 	struct timeline *timeline;
 	struct account road; /* what the timeline counts */
 	struct handler *stats;
 	struct output outputs[2 * MAX_OUTPUTS];
 	unsigned n_outputs;
+	struct {
+		struct handler *handler;
+		bool told; /* that it has failed */
+	} plugins[MAX_PLUGINS];
+	unsigned n_plugins;
 	struct trace_info info;
+	struct trace_origin origin; /* what `info` points to */
 	struct command command;
 	int nice;	    /* of the invoker: the command keeps it */
 	int command_status; /* as waitpid() gave it, -1 = still running or none */
@@ -69,6 +82,8 @@ struct recording {
 	FILE *summary;		/* --summary-json, open from the start so that it can be refused */
 	uint64_t flushed_marks; /* written when the files were last complete */
 	unsigned interrupts;	/* SIGINT or SIGTERM so far */
+	bool stop_asked;	/* by a program, or by `proftrace ctl` */
+	bool dump_asked;	/* the same, or by SIGUSR2 */
 	bool broker_died;
 	bool output_failed; /* at least one */
 	bool all_outputs_failed;
@@ -83,8 +98,19 @@ void outputs_flush(struct recording *r);
 void outputs_close(struct recording *r, const struct account *account);
 void outputs_free(struct recording *r);
 
+/* plugins.c: --handler. One that fails is named and gets no more; the recording goes on. */
+int plugins_open(struct recording *r, struct failure *f);
+void plugins_flush(struct recording *r);
+void plugins_json_file(struct recording *r, const char *path);
+void plugins_close(struct recording *r, const struct account *account);
+void plugins_free(struct recording *r);
+
 /* recording.c: attach, run until the end, stop. */
 int recording_run(struct recording *r, struct failure *f);
+void recording_wait_for_command(
+	struct recording *r); /* where it was told to stop before that ended */
+/* Makes what was recorded so far complete on disk. */
+void recording_dump(struct recording *r);
 struct account recording_account(const struct recording *r);
 
 /* summary.c */

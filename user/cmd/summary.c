@@ -79,6 +79,8 @@ static void print_lost(const struct account *a)
 		a->written, account_lost(a) - a->lost[LOST_CUT]);
 	if (a->lost[LOST_CUT])
 		fprintf(stderr, ", %" PRIu64 " cut", a->lost[LOST_CUT]);
+	if (a->paused)
+		fprintf(stderr, ", %" PRIu64 " while paused", a->paused);
 	fputc('\n', stderr);
 	for (i = 0; i < LOST_REASONS; i++) {
 		char text[128];
@@ -107,6 +109,7 @@ static void print_lost(const struct account *a)
 		    NULL);
 	print_count(a->processes_not_followed, "children were not followed: too many processes",
 		    NULL);
+	print_count(a->samples_lost, "samples of the machine's counters could not be taken", NULL);
 }
 
 /* Once for all slices; each says its own share. */
@@ -249,6 +252,8 @@ int summary_json(struct recording *r, const struct account *a)
 		{ "attached_late", a->attached_late },
 		{ "files_refused", a->files_refused },
 		{ "processes_not_followed", a->processes_not_followed },
+		{ "samples", a->samples },
+		{ "samples_lost", a->samples_lost },
 	};
 	FILE *out = r->summary;
 	unsigned i;
@@ -258,6 +263,7 @@ int summary_json(struct recording *r, const struct account *a)
 		PROFTRACE_VERSION, r->ended_ns - r->started_ns);
 	fprintf(out, "  \"marked\": %" PRIu64 ",\n  \"written\": %" PRIu64 ",\n", a->marked,
 		a->written);
+	fprintf(out, "  \"paused\": %" PRIu64 ",\n", a->paused);
 	fprintf(out, "  \"lost_total\": %" PRIu64 ",\n  \"lost\": {", account_lost(a));
 	for (i = 0; i < LOST_REASONS; i++)
 		fprintf(out, "%s\"%s\": %" PRIu64, i ? ", " : "", lost_reason_name(i), a->lost[i]);
@@ -265,8 +271,7 @@ int summary_json(struct recording *r, const struct account *a)
 	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		fprintf(out, "  \"%s\": %" PRIu64 ",\n", counts[i].name, counts[i].value);
 	fprintf(out, "  \"adds_up\": %s,\n  \"orderly\": %s,\n",
-		capture_adds_up(r->capture) && a->marked == a->written + account_lost(a) ? "true"
-											 : "false",
+		capture_adds_up(r->capture) && account_adds_up(a) ? "true" : "false",
 		a->orderly ? "true" : "false");
 	json_counters(out, r);
 	json_files(out, r);

@@ -44,3 +44,8 @@ uint64_t account_lost(const struct account *account)
 		sum += account->lost[i];
 	return sum;
 }
+
+bool account_adds_up(const struct account *a)
+{
+	return a->marked == a->written + account_lost(a) + a->paused;
+}

@@ -139,8 +139,11 @@ int pool_alloc(struct timeline *t, const struct mark *m)
 int pool_free(struct timeline *t, const struct mark *m)
 {
 	struct allocation *a = m->event->id ? allocation_find(t, m) : NULL;
-	struct pool *pool = a ? a->pool : pool_get(t, m);
+	struct pool *pool;
 
+	if (!a && m->event->left_out)
+		return MARK_LEFT_OUT;
+	pool = a ? a->pool : pool_get(t, m);
 	if (!pool)
 		return LOST_LIMIT;
 	if (a)

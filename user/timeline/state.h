@@ -156,6 +156,7 @@ struct process_state {
 	bool stepped;		  /* PROF_STEP was seen: epoch and batch are known */
 	uint64_t epoch;
 	uint64_t batch;
+	bool paused_once; /* since then, what it began need not have been recorded */
 	struct thread_state *threads;
 	struct counter *counters;
 	struct lanes *lanes;
@@ -197,6 +198,8 @@ struct timeline {
 	struct counted total[EVENT_MAX_COUNTERS];      /* of all threads: only the times */
 
 	const struct name *epoch, *batch, *step, *bytes, *unnamed, *async_end, *ns, *ipc;
+	const struct name *pause, *resume, *dump, *stop, *include_json;
+	bool has_gaps; /* no process is recorded all the time */
 
 	struct arg args[EVENT_MAX_ARGS + 2]; /* of the fact that is being made */
 	const struct track *tracks[EVENT_MAX_ARGS];
@@ -211,8 +214,9 @@ struct mark {
 	uint64_t ts_ns; /* not before the thread's last one */
 };
 
-/* What became of a mark: written, or else an enum lost_reason. */
-#define MARK_WRITTEN LOST_REASONS
+/* What became of a mark: one of these, or else an enum lost_reason. */
+#define MARK_WRITTEN  LOST_REASONS
+#define MARK_LEFT_OUT (LOST_REASONS + 1) /* nobody asked for it */
 
 /* timeline.c */
 void emit(struct timeline *t, const struct fact *fact);

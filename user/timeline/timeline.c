@@ -33,6 +33,11 @@ struct timeline *timeline_new(struct names *names, struct account *account, uint
 	t->unnamed = names_intern_string(names, "(unnamed)");
 	t->ns = names_intern_string(names, "ns");
 	t->ipc = names_intern_string(names, "ipc");
+	t->pause = names_intern_string(names, "pause");
+	t->resume = names_intern_string(names, "resume");
+	t->dump = names_intern_string(names, "dump");
+	t->stop = names_intern_string(names, "stop");
+	t->include_json = names_intern_string(names, "include_json");
 	t->async_end = names_intern_string(names, "(async end)");
 	if (asyncs_init(t) || pools_init(t)) {
 		timeline_free(t);
@@ -50,6 +55,11 @@ void timeline_free(struct timeline *t)
 	pools_free(t);
 	free(t->handlers);
 	free(t);
+}
+
+void timeline_has_gaps(struct timeline *t)
+{
+	t->has_gaps = true;
 }
 
 int timeline_add_handler(struct timeline *t, struct handler *handler)
@@ -140,6 +150,19 @@ static int instant(struct timeline *t, const struct mark *m)
 	return MARK_WRITTEN;
 }
 
+/* What a program does to its own recording is seen in it: an instant of the process. */
+static int control(struct timeline *t, const struct mark *m, const struct name *name)
+{
+	struct fact fact = fact_of(m, FACT_INSTANT);
+
+	m->process->paused_once |= m->event->kind == EVENT_PAUSE;
+	fact.name = name;
+	fact.scope = fact.process ? SCOPE_PROCESS : SCOPE_GLOBAL;
+	stamp_step(t, m, &fact);
+	emit(t, &fact);
+	return MARK_WRITTEN;
+}
+
 static int flow(struct timeline *t, const struct mark *m)
 {
 	struct fact fact =
@@ -205,6 +228,16 @@ static int take(struct timeline *t, const struct mark *m)
 		return step_mark(t, m);
 	case EVENT_THREAD_NAME:
 		return thread_name(t, m);
+	case EVENT_PAUSE:
+		return control(t, m, t->pause);
+	case EVENT_RESUME:
+		return control(t, m, t->resume);
+	case EVENT_DUMP:
+		return control(t, m, t->dump);
+	case EVENT_STOP:
+		return control(t, m, t->stop);
+	case EVENT_INCLUDE_JSON:
+		return control(t, m, t->include_json);
 	default:
 		return LOST_MALFORMED;
 	}
@@ -220,7 +253,11 @@ static void take_mark(struct timeline *t, const struct event *event)
 			slices_close_stale(t, &m);
 		outcome = take(t, &m);
 	}
-	if (outcome != MARK_WRITTEN)
+	if (event->sampled)
+		*(outcome == MARK_WRITTEN ? &t->account->samples : &t->account->samples_lost) += 1;
+	else if (outcome == MARK_LEFT_OUT)
+		t->account->paused++;
+	else if (outcome != MARK_WRITTEN)
 		t->account->lost[outcome]++;
 	else if (t->n_handlers && !t->n_working)
 		t->account->lost[LOST_OUTPUT]++;

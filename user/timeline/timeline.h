@@ -34,6 +34,12 @@ void timeline_take_turns(struct timeline *timeline, const struct name *const *sh
 /* In how much of the time that was recorded the counter was counted, 0 to 1; NAN: there was none. */
 double timeline_share(const struct timeline *timeline, unsigned counter);
 
+/*
+ * From now on, what processes begin need not be recorded even though nothing is lost: whoever records
+ * pauses them. (Those that pause themselves say so: EVENT_PAUSE.)
+ */
+void timeline_has_gaps(struct timeline *timeline);
+
 /* Handlers see every fact in the order they were added. Borrowed until timeline_free(). */
 int timeline_add_handler(struct timeline *timeline, struct handler *handler);
 

@@ -124,6 +124,8 @@ int step_mark(struct timeline *t, const struct mark *m)
 	m->process->stepped = true;
 	m->process->epoch = m->event->id;
 	m->process->batch = m->event->size;
+	if (m->event->left_out)
+		return MARK_LEFT_OUT;
 	t->args[0] = (struct arg){ .key = t->epoch, .type = ARG_UINT, .u = m->event->id };
 	t->args[1] = (struct arg){ .key = t->batch, .type = ARG_UINT, .u = m->event->size };
 	return write_series(t, m, t->step, 2);

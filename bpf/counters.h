@@ -278,11 +278,13 @@ static __always_inline void put_counters(const struct thread_state *st, __u64 *e
 	__u32 i;
 
 	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
+		bool turns = counter_sources[i] == COUNTER_PERF;
+
 		end[i] = st->values[PART_VALUE][i];
 		if (!multiplexed)
 			continue;
-		end[n_counters + i] = st->values[PART_ENABLED][i];
-		end[2 * n_counters + i] = st->values[PART_RUNNING][i];
+		end[n_counters + i] = turns ? st->values[PART_ENABLED][i] : 0;
+		end[2 * n_counters + i] = turns ? st->values[PART_RUNNING][i] : 0;
 	}
 }
 

@@ -10,7 +10,8 @@
  *	head + operands + keys + values[2 or 6]  72 or 104  anything with up to 2 or 6 arguments
  *	the same, then the strings' bytes        variable   a string among the arguments, or a name
  *	                                                    that is not static
- *	any of these, then values of counters    8 each     BEGIN and END while counters are recorded
+ *	any of these, then values of counters    8 each     BEGIN and END while counters are recorded:
+ *	                                                    enum counter_part says how many
  *
  * A static name never travels as text. It is sent as its distance from the probe site, which lies in
  * the same ELF file: (site, distance) says which bytes of which file hold the name, whatever address
@@ -190,6 +191,17 @@ enum counter_source {
 
 /* In place of a value that is not known. */
 #define COUNTER_UNKNOWN (~0ull)
+
+/*
+ * What a record ends with: the values of all counters. Where these take turns on the hardware, all
+ * times follow, in ns: for how long each was to be counted, then for how long it was.
+ */
+enum counter_part {
+	PART_VALUE,
+	PART_ENABLED,
+	PART_RUNNING,
+	COUNTER_PARTS,
+};
 
 /* Values of the map of traced processes: what may be recorded of one. */
 enum traced_flags {

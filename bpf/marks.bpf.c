@@ -98,7 +98,7 @@ static __always_inline void fill_last(struct record *head, __u64 *end, struct pt
 	fill_head(head, ctx, m);
 	head->flags |= RECORD_COUNTERS;
 	if (m->kind == RECORD_BEGIN)
-		read_task_counters(m->st, head->ts, &before);
+		read_task_counters(m->st->values[PART_VALUE], head->ts, &before);
 	put_counters(m->st, end);
 }
 
@@ -120,7 +120,7 @@ static __always_inline __u32 count_args(__u64 meta)
 static __always_inline void *reserve(__u64 size, bool counted)
 {
 	if (counted)
-		return bpf_ringbuf_reserve(&records, size + n_counters * sizeof(__u64), 0);
+		return bpf_ringbuf_reserve(&records, size + counter_values() * sizeof(__u64), 0);
 	return bpf_ringbuf_reserve(&records, size, 0);
 }
 
@@ -281,7 +281,7 @@ static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m, bool co
 	fill_last(&s->rec.head, (__u64 *)&s->bytes[offset], ctx, m, counted);
 	s->rec.head.flags |= flags;
 	if (counted)
-		offset += n_counters * sizeof(__u64);
+		offset += counter_values() * sizeof(__u64);
 	return !bpf_ringbuf_output(&records, s, sizeof(s->rec) + offset, m->wakeup);
 }
 
@@ -485,7 +485,7 @@ int mark(struct pt_regs *ctx)
 	if (m.kind != RECORD_BEGIN)
 		m.ts = bpf_ktime_get_ns();
 	if (n_counters && m.kind == RECORD_END) {
-		read_task_counters(st, m.ts, &before);
+		read_task_counters(st->values[PART_VALUE], m.ts, &before);
 		if (has_perf_counters)
 			read_perf_counters(st);
 	}

@@ -245,7 +245,8 @@ _Static_assert(MAX_COUNTERS == EVENT_MAX_COUNTERS && COUNTER_UNKNOWN == EVENT_NO
 static size_t take_counters(struct capture *c, const struct record *r, size_t size, struct event *e)
 {
 	unsigned n = c->options.counters.n;
-	size_t bytes = n * sizeof(c->counters[0]);
+	bool multiplexed = c->options.counters.multiplexed;
+	size_t bytes = n * (multiplexed ? COUNTER_PARTS : 1) * sizeof(c->counters[0]);
 
 	if (!(r->flags & RECORD_COUNTERS))
 		return size;
@@ -255,6 +256,8 @@ static size_t take_counters(struct capture *c, const struct record *r, size_t si
 	memcpy(c->counters, (const char *)r + size, bytes);
 	e->counters = c->counters;
 	e->n_counters = n;
+	e->counter_enabled = multiplexed ? c->counters + PART_ENABLED * n : NULL;
+	e->counter_running = multiplexed ? c->counters + PART_RUNNING * n : NULL;
 	return size;
 }
 

@@ -147,11 +147,25 @@ static int open_capture(struct recording *r, struct failure *f)
 	return capture_open(&options, &r->capture, f);
 }
 
+static void count(struct recording *r)
+{
+	const struct name *names[MAX_COUNTERS], *shares[MAX_COUNTERS];
+	char share[COUNTER_NAME + 8];
+	unsigned i;
+
+	for (i = 0; i < r->counters.n; i++) {
+		names[i] = names_intern_string(r->names, r->counters.list[i].name);
+		snprintf(share, sizeof(share), "%s_share", r->counters.list[i].name);
+		shares[i] = names_intern_string(r->names, share);
+	}
+	timeline_count(r->timeline, names, r->counters.n);
+	if (r->counters.multiplexed)
+		timeline_take_turns(r->timeline, shares);
+}
+
 static int choose_counters(struct recording *r, struct failure *f)
 {
-	const struct name *names[MAX_COUNTERS];
 	char note[256] = "";
-	unsigned i;
 	int error;
 
 	if (r->options->counters) {
@@ -165,9 +179,8 @@ static int choose_counters(struct recording *r, struct failure *f)
 	}
 	if (note[0])
 		log_line(r, 0, note);
-	for (i = 0; i < r->counters.n; i++)
-		names[i] = names_intern_string(r->names, r->counters.list[i].name);
-	timeline_count(r->timeline, names, r->counters.n);
+	if (!error)
+		count(r);
 	return error;
 }
 

@@ -2,6 +2,7 @@
 /* What is said while recording and at the end of it. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -103,6 +104,24 @@ static void print_lost(const struct account *a)
 	print_count(a->samples_lost, "samples of the machine's counters could not be taken", NULL);
 }
 
+/* Once for all slices; each says its own share. */
+static void print_shares(const struct recording *r)
+{
+	unsigned i, n = 0;
+
+	if (!r->counters.multiplexed)
+		return;
+	fputs("counters took turns on the hardware, their values are estimates: ", stderr);
+	for (i = 0; i < r->counters.n; i++) {
+		double share = timeline_share(r->timeline, i);
+
+		if (!isnan(share))
+			fprintf(stderr, "%s%s %.0f %%", n++ ? ", " : "", r->counters.list[i].name,
+				100 * share);
+	}
+	fputs(n ? " of the time\n" : "nothing was counted\n", stderr);
+}
+
 #define OPEN_SLICES_SHOWN 8
 
 struct open_slices {
@@ -151,6 +170,7 @@ void summary_print(const struct recording *r, const struct account *a)
 
 	print_files(r);
 	print_lost(a);
+	print_shares(r);
 	timeline_open_slices(r->timeline, print_open_slice, &open_slices);
 	if (open_slices.n > OPEN_SLICES_SHOWN)
 		fprintf(stderr, "  and %u more open slices\n", open_slices.n - OPEN_SLICES_SHOWN);
@@ -177,14 +197,24 @@ static void json_string(FILE *out, const char *text)
 
 static void json_counters(FILE *out, const struct recording *r)
 {
-	unsigned i;
+	unsigned i, n = 0;
 
 	fputs("  \"counters\": [", out);
 	for (i = 0; i < r->counters.n; i++) {
 		fputs(i ? ", " : "", out);
 		json_string(out, r->counters.list[i].name);
 	}
-	fputs("],\n", out);
+	fputs("],\n  \"counter_shares\": {", out);
+	for (i = 0; i < r->counters.n && r->counters.multiplexed; i++) {
+		double share = timeline_share(r->timeline, i);
+
+		if (isnan(share))
+			continue;
+		fputs(n++ ? ", " : "", out);
+		json_string(out, r->counters.list[i].name);
+		fprintf(out, ": %.4f", share);
+	}
+	fputs("},\n", out);
 }
 
 static void json_files(FILE *out, const struct recording *r)

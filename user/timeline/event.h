@@ -119,6 +119,9 @@ struct event {
 	/* BEGIN, END: of the counters that the timeline was told of (EVENT_NO_VALUE: not known), or none. */
 	unsigned n_counters;
 	const uint64_t *counters;
+	/* For how long each was to be counted and for how long it was, ns; NULL: all of the time. */
+	const uint64_t *counter_enabled;
+	const uint64_t *counter_running;
 	struct clock_reading clock;
 };
 

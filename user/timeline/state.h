@@ -45,19 +45,29 @@ struct slice {
 	int level;	      /* as the kernel counts, -1 when read from a file */
 };
 
+/* What was counted, and for counters that take turns, in how much of the time: 0 for all others. */
+struct counted {
+	uint64_t value; /* EVENT_NO_VALUE: not known */
+	uint64_t enabled;
+	uint64_t running;
+};
+
 /* What is counted on a thread. */
 struct thread_counters {
 	struct track tracks[EVENT_MAX_COUNTERS];
 	const struct track *list[EVENT_MAX_COUNTERS];
-	uint64_t first[EVENT_MAX_COUNTERS]; /* values at the first mark that had any */
+	/* Where the sum below begins, or for counters that take turns, up to where it reaches. */
+	struct counted since[EVENT_MAX_COUNTERS];
+	uint64_t sum[EVENT_MAX_COUNTERS];
+	uint64_t seen_ns[EVENT_MAX_COUNTERS]; /* `enabled` of the latest reading */
 	/* Of the fact that is being made. */
 	uint64_t values[EVENT_MAX_COUNTERS];
 	uint64_t deltas[EVENT_MAX_COUNTERS];
 	uint64_t selves[EVENT_MAX_COUNTERS];
 	/* Of each open slice: the values when it began, and what its children have counted. */
 	struct slice_counters {
-		uint64_t begin[EVENT_MAX_COUNTERS];
-		uint64_t children[EVENT_MAX_COUNTERS];
+		struct counted begin[EVENT_MAX_COUNTERS];
+		struct counted children[EVENT_MAX_COUNTERS];
 	} * slices;
 	uint32_t room;
 };
@@ -192,6 +202,8 @@ struct timeline {
 	const struct name *counters[EVENT_MAX_COUNTERS];
 	unsigned n_counters;
 	int cycles, instructions; /* which of the counters they are, -1: none */
+	const struct name *shares[EVENT_MAX_COUNTERS]; /* what their running share is called */
+	struct counted total[EVENT_MAX_COUNTERS];      /* of all threads: only the times */
 
 	const struct name *epoch, *batch, *step, *bytes, *unnamed, *async_end, *ns, *ipc,
 		*continued;

@@ -26,6 +26,13 @@ void timeline_free(struct timeline *timeline);
  * slice, and, where both cycles and instructions are counted, `ipc`.
  */
 void timeline_count(struct timeline *timeline, const struct name *const *counters, unsigned n);
+/*
+ * Where they take turns on the hardware (struct event, `counter_enabled`): `shares` are the names of
+ * arguments that say in how much of a slice each was counted. Values are then estimates for all of it.
+ */
+void timeline_take_turns(struct timeline *timeline, const struct name *const *shares);
+/* In how much of the time that was recorded the counter was counted, 0 to 1; NAN: there was none. */
+double timeline_share(const struct timeline *timeline, unsigned counter);
 
 /*
  * From now on, what processes begin need not be recorded even though nothing is lost: whoever records

@@ -68,6 +68,7 @@ struct thread_counters {
 	struct slice_counters {
 		struct counted begin[EVENT_MAX_COUNTERS];
 		struct counted children[EVENT_MAX_COUNTERS];
+		uint64_t shown[EVENT_MAX_COUNTERS]; /* on the tracks, for files that begin later */
 	} * slices;
 	uint32_t room;
 };

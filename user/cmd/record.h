@@ -35,7 +35,8 @@ struct record_options {
 	bool strict;
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
-	const char *counters; /* NULL: the usual ones */
+	const char *counters;	      /* NULL: the usual ones */
+	uint64_t counter_interval_ns; /* 0: only read at marks */
 	const char *plugins[MAX_PLUGINS];
 	unsigned n_plugins;
 	const char *system; /* counters of the machine, NULL: none */

@@ -197,7 +197,8 @@ struct timeline {
 	const struct name *shares[EVENT_MAX_COUNTERS]; /* what their running share is called */
 	struct counted total[EVENT_MAX_COUNTERS];      /* of all threads: only the times */
 
-	const struct name *epoch, *batch, *step, *bytes, *unnamed, *async_end, *ns, *ipc;
+	const struct name *epoch, *batch, *step, *bytes, *unnamed, *async_end, *ns, *ipc,
+		*thread_counters;
 	const struct name *pause, *resume, *dump, *stop, *include_json;
 	bool has_gaps; /* no process is recorded all the time */
 
@@ -244,6 +245,7 @@ void slices_unfinished(struct timeline *t, struct thread_state *thread, uint64_t
 void counters_begin(struct timeline *t, const struct mark *m, struct fact *fact);
 void counters_end(struct timeline *t, struct thread_state *thread, const struct event *event,
 		  struct fact *fact);
+void counters_reading(struct timeline *t, const struct event *event);
 const struct name *counter_unit(const struct timeline *t, const struct name *name);
 void counters_of_thread_release(struct timeline *t, struct thread_state *thread);
 

@@ -55,6 +55,10 @@ const char *marker_kind_name(unsigned kind)
 		return "thread_name";
 	case RECORD_STEP:
 		return "step";
+	case RECORD_SCOPE_PUSH:
+		return "scope_push";
+	case RECORD_SCOPE_POP:
+		return "scope_pop";
 	default:
 		return NULL;
 	}

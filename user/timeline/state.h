@@ -92,6 +92,7 @@ struct thread_state {
 	uint32_t n_slices;
 	uint32_t room;
 	struct thread_counters *counters; /* NULL: none so far */
+	bool counters_from_file;	  /* of the process's counters, some are this thread's */
 	uint32_t skipped; /* BEGINs of a file beyond the depth limit whose ENDs are still to come */
 	const struct name *
 		*scopes;   /* of memory, outermost first, each with those around it; or NULL */
@@ -107,6 +108,7 @@ struct counter {
 	struct counter_key {
 		const struct name *name;
 		const struct name *series;
+		const struct thread_state *thread; /* NULL: of the process */
 	} key;
 	/* Its latest sample; category and time are those of the mark. */
 	struct arg last; /* type 0: none so far */
@@ -290,9 +292,8 @@ void frame_rate(struct timeline *t, const struct mark *m, struct lanes *lanes);
 void frames_restart(struct process_state *p);
 
 /* tracks.c */
-struct counter *counter_get(struct timeline *t, struct process_state *p, uint64_t ts_ns,
-			    const struct name *name, const struct name *series,
-			    const struct name *unit, bool is_double);
+struct counter *counter_get(struct timeline *t, const struct mark *m, const struct name *name,
+			    const struct name *series, const struct name *unit, bool is_double);
 struct track *lane_track_new(struct timeline *t, struct process_state *p, uint64_t ts_ns,
 			     const struct name *name, uint32_t lane);
 void track_declare(struct timeline *t, const struct process_state *p, struct track *track,
@@ -301,6 +302,7 @@ void counter_keep(struct counter *counter, const struct arg *value, const struct
 int counter_mark(struct timeline *t, const struct mark *m);
 int step_mark(struct timeline *t, const struct mark *m);
 void counters_release(struct timeline *t, struct process_state *p);
+void counters_from_file_release(struct timeline *t, const struct thread_state *thread);
 
 /* scopes.c: of memory */
 int scope_push(struct timeline *t, const struct mark *m);

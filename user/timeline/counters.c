@@ -235,6 +235,15 @@ void counters_begin(struct timeline *t, const struct mark *m, struct fact *fact)
 		slice->children[i] = (struct counted){ 0 };
 	}
 	fill_values(t, c, m->event, fact);
+	memcpy(slice->shown, c->values, t->n_counters * sizeof(c->values[0]));
+}
+
+/* What a thread's counter showed when one of its open slices began. */
+uint64_t counter_at_begin(const struct thread_state *thread, uint32_t slice, unsigned i)
+{
+	const struct thread_counters *c = thread->counters;
+
+	return slice < c->room ? c->slices[slice].shown[i] : EVENT_NO_VALUE;
 }
 
 static bool has_arg(const struct fact *fact, const struct name *key)

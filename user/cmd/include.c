@@ -32,6 +32,7 @@ struct include {
 	bool from_program;
 	int base; /* of a program: where its path begins */
 	bool absolute;
+	bool has_uid;
 	uid_t uid;
 	int error;
 	uint64_t events;
@@ -105,7 +106,7 @@ void include_later(struct recording *r, const struct event *event)
 	struct includes *in = includes_get(r);
 	struct include *include;
 	char process[32], base[48];
-	struct stat st;
+	struct stat st = { 0 };
 
 	if (!in || !path || path->type != ARG_STRING || path->cut || !path->length)
 		return;
@@ -120,16 +121,29 @@ void include_later(struct recording *r, const struct event *event)
 		return;
 	include->from_program = true;
 	include->absolute = path->s[0] == '/';
+	/* Now: when the recording ends, the process may be gone. */
 	snprintf(process, sizeof(process), "/proc/%u", event->pid);
 	snprintf(base, sizeof(base), "%s/%s", process, include->absolute ? "root" : "cwd");
-	/* Now: when the recording ends, the process may be gone. */
+	include->has_uid = !stat(process, &st);
+	include->uid = st.st_uid;
 	include->base = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	/* It is gone already: then as we see the files, and only what everybody may read. */
+	if (include->base < 0) {
+		include->has_uid = false;
+		include->base =
+			open(include->absolute ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	}
 	if (include->base < 0)
 		include->error = -errno;
-	else if (stat(process, &st))
-		include->error = -errno;
-	else
-		include->uid = st.st_uid;
+}
+
+static bool may_read(const struct include *in, const struct stat *st)
+{
+	if (!in->from_program || (st->st_mode & S_IROTH))
+		return true;
+	if (in->has_uid)
+		return !in->uid || in->uid == st->st_uid;
+	return geteuid() && st->st_uid == geteuid();
 }
 
 /* Of a program: in its own root, no FIFO that would hold us, no link out of /proc. */
@@ -155,7 +169,7 @@ static int open_include(const struct include *in)
 		close(fd);
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
 	}
-	if (in->from_program && in->uid && in->uid != st.st_uid && !(st.st_mode & S_IROTH)) {
+	if (!may_read(in, &st)) {
 		close(fd);
 		return -EACCES;
 	}

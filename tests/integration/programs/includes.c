@@ -4,7 +4,7 @@
  *
  * A program with a profiler of its own, which writes FILE: Chrome JSON with N complete events, each
  * inside a slice that is marked too, on the same thread. With PATH it asks the recording to include
- * that.
+ * that, and lives until its standard input ends.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,6 +52,10 @@ int main(int argc, char **argv)
 		return 1;
 	if (argc > 3)
 		prof_include_chrome_json(argv[3]);
+	if (argc > 3) {
+		while (read(STDIN_FILENO, &i, sizeof(i)) > 0)
+			;
+	}
 	printf("pid %d\nslices %d\n", pid, 2 * n);
 	return 0;
 }

@@ -11,6 +11,7 @@ _proftrace() {
 	local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=record i
 	local verbs="
 		check
+		ctl
 		list
 		open
 		record
@@ -71,6 +72,12 @@ _proftrace() {
 		;;
 	open:-*)
 		COMPREPLY=($(compgen -W "--no-browser --port --viewer --help" -- "$word"))
+		;;
+	ctl:-*)
+		COMPREPLY=($(compgen -W "--pid --help" -- "$word"))
+		;;
+	ctl:*)
+		COMPREPLY=($(compgen -W "pause resume dump stop status" -- "$word"))
 		;;
 	check:-*)
 		COMPREPLY=($(compgen -W "--help" -- "$word"))

@@ -340,6 +340,14 @@ bool capture_paused(const struct capture *c)
 	return c->shared->said & TRACED_PAUSED;
 }
 
+bool capture_traces(const struct capture *c, pid_t pid)
+{
+	const struct traced_process *p;
+
+	HASH_FIND(hh, c->processes, &pid, sizeof(pid), p);
+	return p != NULL;
+}
+
 unsigned capture_processes(const struct capture *c)
 {
 	return HASH_COUNT(c->processes);

@@ -15,5 +15,6 @@ int cmd_report(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_open(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_ctl(int argc, char **argv);
 
 #endif

@@ -31,6 +31,7 @@ static int output_add(struct recording *r, const char *name, const char *suffix,
 		free(o->path);
 		return error;
 	}
+	sink_set_patience(o->sink, recording_gives_up, r);
 	r->n_outputs++;
 	o->handler = make(o->sink, &r->info);
 	if (!o->handler)

@@ -51,7 +51,7 @@ struct {
  * What is open on a thread. It belongs to the thread alone, so nothing here needs to be atomic. Each
  * level remembers the token its BEGIN came with, so that an END finds its own slice, and whether the
  * BEGIN was recorded, so that its END is recorded if and only if it was. bpf/threads.h keeps them;
- * behind `birth`, all is 0 at first.
+ * from `depth` to `token` all is 0 at first.
  */
 struct thread_state {
 	__u64 owner; /* in a slot: tgid and tid as pid_tgid_of() has them; 0: nobody's */
@@ -66,15 +66,19 @@ struct thread_state {
 	__u64 lost;	     /* marks of this thread lost and not told yet */
 	__u64 lost_since;
 	__u64 lost_last;
-	__u64 token[MAX_NESTING];
-	__u64 values[MAX_COUNTERS]; /* of its counters, read for the mark that is being recorded */
 
-	/* bpf/counters.h: what perf events have counted for this thread up to `since`. */
-	__u64 counted[MAX_COUNTERS];
-	__u64 since[MAX_COUNTERS];
+	/* bpf/counters.h */
 	__u32 switches; /* a new number whenever the thread gets a CPU or leaves it */
 	__u32 unknown;	/* a bit for each counter that could not be read */
 	bool counting;
+
+	__u64 token[MAX_NESTING];
+	/* Of its counters, read for the mark that is being recorded. */
+	__u64 values[COUNTER_PARTS][MAX_COUNTERS];
+
+	/* What perf events have counted for this thread up to `since`. */
+	__u64 counted[COUNTER_PARTS][MAX_COUNTERS];
+	__u64 since[COUNTER_PARTS][MAX_COUNTERS];
 };
 
 /*

@@ -19,7 +19,7 @@ struct slow_slices {
 
 static void *slow_open(const char *argument, const struct proftrace_recording *recording)
 {
-	struct slow_slices *s = calloc(1, sizeof(*s));
+	struct slow_slices *s = (struct slow_slices *)calloc(1, sizeof(*s));
 	char *end;
 	double ms = strtod(argument, &end);
 

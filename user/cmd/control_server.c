@@ -21,7 +21,8 @@
 #include "cmd/control.h"
 #include "cmd/record.h"
 
-#define CLIENTS 8
+#define CLIENTS	   8
+#define FILES_SAID 8
 
 struct client {
 	int fd;	      /* -1: nobody */
@@ -236,16 +237,26 @@ static void say_name(struct answer *a, const struct recording *r)
 		say(a, " and %u more", n - 8);
 }
 
+static void say_file(struct answer *a, const char *path, uint64_t bytes, const char *format)
+{
+	char size[32];
+
+	print_size(size, sizeof(size), bytes);
+	say(a, "%s  %s (%s)\n", path, size, format);
+}
+
+/* The latest of those that are finished, and those being written. */
 static void say_files(struct answer *a, const struct recording *r)
 {
 	unsigned i;
 
-	for (i = 0; i < r->n_outputs && i < 16; i++) {
-		char size[32];
-
-		print_size(size, sizeof(size), sink_size(r->outputs[i].sink));
-		say(a, "%s  %s (%s)\n", r->outputs[i].path, size, r->outputs[i].format);
-	}
+	if (r->n_files > FILES_SAID)
+		say(a, "%u older files\n", r->n_files - FILES_SAID);
+	for (i = r->n_files > FILES_SAID ? r->n_files - FILES_SAID : 0; i < r->n_files; i++)
+		say_file(a, r->files[i].path, r->files[i].bytes, r->files[i].format);
+	for (i = 0; i < r->n_outputs && i < FILES_SAID; i++)
+		say_file(a, r->outputs[i].path, sink_size(r->outputs[i].sink),
+			 r->outputs[i].format);
 }
 
 static void say_marks(struct answer *a, const struct recording *r)

@@ -40,6 +40,7 @@ static void tell_clocks(struct recording *r)
 	e.clock.realtime = clock_ns(CLOCK_REALTIME);
 	e.ts_ns = e.clock.monotonic;
 	r->clock_ns = e.ts_ns;
+	r->last_clock = e.clock;
 	timeline_event(r->timeline, &e);
 }
 

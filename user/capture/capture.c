@@ -104,6 +104,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		.buffer_bytes = options->buffer_bytes,
 		.follow_children = options->follow_children,
 		.counters = options->counters,
+		.counter_interval_ns = options->counter_interval_ns,
 		.pids = options->pids,
 		.n_pids = options->n_pids,
 	};
@@ -311,6 +312,7 @@ void capture_account(const struct capture *c, struct account *a)
 	a->cut_strings += c->cut_strings + names_count(c->options.names)->cut;
 	a->repaired_strings += c->repaired_strings + names_count(c->options.names)->repaired;
 	a->other_names += names_count(c->options.names)->capped;
+	a->samples_lost += account_sum(c, ACCOUNT_READINGS);
 	a->kernel_events_lost += account_sum(c, ACCOUNT_KERNEL_FULL);
 	a->processes_not_followed += account_sum(c, ACCOUNT_PROCESSES);
 	a->files_refused += c->refused;

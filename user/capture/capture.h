@@ -23,7 +23,8 @@ struct capture_options {
 	uint64_t buffer_bytes;
 	bool follow_children;
 	struct counters counters;
-	const pid_t *pids; /* that capture_attach() will be called for */
+	uint64_t counter_interval_ns; /* 0: only read at marks */
+	const pid_t *pids;	      /* that capture_attach() will be called for */
 	unsigned n_pids;
 	/* -D: globs of domain names; a leading ! excludes. */
 	const char *const *domains;

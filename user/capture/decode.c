@@ -384,6 +384,10 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 {
 	const struct record_plain *plain = (const struct record_plain *)r;
 
+	if (r->kind == RECORD_READING) {
+		e->kind = EVENT_READING;
+		return r->flags & RECORD_COUNTERS && take_counters(c, r, size, e);
+	}
 	if (size < sizeof(*plain))
 		return false;
 	e->level = -1;

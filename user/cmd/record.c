@@ -135,6 +135,7 @@ static int open_capture(struct recording *r, struct failure *f)
 		.buffer_bytes = o->buffer_bytes,
 		.follow_children = !o->no_children,
 		.counters = r->counters,
+		.counter_interval_ns = o->counter_interval_ns,
 		.pids = o->pids,
 		.n_pids = o->n_pids,
 		.domains = o->domains,

@@ -35,10 +35,11 @@ struct record_options {
 	bool strict;
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
-	const char *counters; /* NULL: the usual ones */
-	const char *rank;     /* for {rank} in names; NULL: as the target's environment says */
-	uint64_t max_size;    /* of a file: then the next ones begin; 0: none */
-	uint64_t keep;	      /* so many files of each name; 0: all */
+	const char *counters;	      /* NULL: the usual ones */
+	uint64_t counter_interval_ns; /* 0: only read at marks */
+	const char *rank;  /* for {rank} in names; NULL: as the target's environment says */
+	uint64_t max_size; /* of a file: then the next ones begin; 0: none */
+	uint64_t keep;	   /* so many files of each name; 0: all */
 	const char *plugins[MAX_PLUGINS];
 	unsigned n_plugins;
 	const char *system; /* counters of the machine, NULL: none */

@@ -8,6 +8,7 @@
  *	sleeps N	one slice that sleeps N times; `switches`: what the thread was told of itself
  *	threads N	N threads that start while the others run, with two slices each
  *	busy SECONDS	nothing but CPU time, without a mark
+ *	long MS		a thread with one slice of that much CPU time, another one without any
  */
 #include <proftrace.h>
 
@@ -121,6 +122,25 @@ static void threads(int n)
 		pthread_join(all[i], NULL);
 }
 
+static void *burn_ms(void *ms)
+{
+	burn(*(int *)ms * 1000000l);
+	return NULL;
+}
+
+static void long_slice(int ms)
+{
+	pthread_t other;
+	long begin;
+
+	pthread_create(&other, NULL, burn_ms, &ms);
+	PROF_BEGIN("long");
+	begin = cpu_ns();
+	burn(ms * 1000000l);
+	PROF_END("ns", cpu_ns() - begin);
+	pthread_join(other, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -134,6 +154,8 @@ int main(int argc, char **argv)
 		sleeps(n);
 	else if (!strcmp(what, "threads"))
 		threads(n);
+	else if (!strcmp(what, "long"))
+		long_slice(n);
 	else if (!strcmp(what, "busy"))
 		burn(n * 1000000000l);
 	else

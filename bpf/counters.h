@@ -27,6 +27,13 @@ struct {
 	__type(value, __u32);
 } counter_events SEC(".maps");
 
+/* The state of a thread's account. */
+enum counting {
+	COUNTING_NOT,
+	COUNTING_BEGINS, /* settled at switches already, but not right yet */
+	COUNTING,
+};
+
 #define COUNTER_ATTEMPTS 4 /* a thread that is preempted more often in a row gets no value */
 
 #define ONCE(place) (*(volatile typeof(place) *)&(place))
@@ -111,7 +118,7 @@ static __noinline int start_counting(struct thread_state *st)
 
 	if (!st)
 		return 0;
-	ONCE(st->counting) = true;
+	ONCE(st->counting) = COUNTING_BEGINS;
 	for (attempt = 0; attempt < COUNTER_ATTEMPTS; attempt++) {
 		switches = ONCE(st->switches);
 		for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
@@ -127,9 +134,11 @@ static __noinline int start_counting(struct thread_state *st)
 			begin_at(st, i, &now);
 		}
 		if (ONCE(st->switches) == switches)
-			return 0;
+			break;
 	}
-	st->unknown = ~0u;
+	if (attempt == COUNTER_ATTEMPTS)
+		st->unknown = ~0u;
+	ONCE(st->counting) = COUNTING;
 	return 0;
 }
 
@@ -174,6 +183,33 @@ static __noinline int read_perf_counters(struct thread_state *st)
 		}
 	}
 	return 0;
+}
+
+/*
+ * The same where the thread cannot be preempted, straight to the end of a record. False: a mark of the
+ * thread is just about to open its account.
+ */
+static __always_inline bool put_perf_counters(struct thread_state *st, __u64 *end)
+{
+	struct bpf_perf_event_value now;
+	__u32 i;
+
+	if (ONCE(st->counting) == COUNTING_BEGINS)
+		return false;
+	if (st->counting == COUNTING_NOT)
+		start_counting(st);
+	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
+		if (counter_sources[i] != COUNTER_PERF)
+			continue;
+		end[i] = COUNTER_UNKNOWN;
+		if (!read_event(i, &now) && !(st->unknown >> i & 1))
+			end[i] = account_of(st, PART_VALUE, i, now.counter);
+		if (!multiplexed)
+			continue;
+		end[n_counters + i] = account_of(st, PART_ENABLED, i, now.enabled);
+		end[2 * n_counters + i] = account_of(st, PART_RUNNING, i, now.running);
+	}
+	return true;
 }
 
 static __always_inline __u64 switches_of(const struct task_struct *task)

@@ -111,6 +111,52 @@ done
 check_agree "400 threads" threads
 equal "400 threads: a track of each for each counter" "$("$canon" --count threads.pftrace | grep -c '^COUNTER')" 2
 
+# Read every so often: a thread in one long slice has values all along, and one without any slice, too.
+# Of the thread's CPU time at most the last interval is not told; on a CPU that is taken away, some more.
+timeout 60 "$proftrace" -q -e cpu-clock,task-clock --counter-interval 2ms -o often --summary-json often.account \
+	-- "$counted" long 200
+equal "often: exit status" $? 0
+check_account "often" often.account
+check_agree "often" often
+readings() { # THREAD
+	sed -nE 's/.*"ph":"C".*"tid":'"$1"',.*"cpu_clock":([0-9]+),"task_clock":([0-9]+).*/\1 \2/p' often.json
+}
+slice=$(sed -nE '/"ph":"B"/s/.*"tid":([0-9]+).*/\1/p' often.json)
+other=$(sed -nE 's/.*"ph":"C".*"tid":([0-9]+),.*/\1/p' often.json | grep -vx "$slice" | sort | uniq -c | sort -n | tail -1 | awk '{ print $2 }')
+for thread in $slice $other; do
+	readings "$thread" >readings
+	echo "# often: thread $thread: $(wc -l <readings) readings, the last one $(tail -1 readings | awk '{ print $2 }') ns"
+	check "often: values of thread $thread" test "$(wc -l <readings)" -ge 20
+	equal "often: thread $thread: they only grow" \
+		"$(awk '$1 + 0 < a || $2 + 0 < b { n++ } { a = $1; b = $2 } END { print n + 0 }' readings)" 0
+	check "often: thread $thread: up to its end" \
+		test "$(tail -1 readings | awk '{ print ($2 > 150000000 && $2 < 300000000) }')" = 1
+done
+equal "often: the slice is the slice" "$(value often.json ns task_clock | cut -c1-2)" 20
+check "often: counted" test "$(sed -nE 's/.*"samples": ([0-9]+).*/\1/p' often.account)" -ge 40
+equal "often: none lost" "$(grep -c '"samples_lost": 0,' often.account)" 1
+check_nothing_left "often"
+
+# Readings that find no room are counted: here nobody takes them until the program has ended.
+"$proftrace" -q -e task-clock --buffer 64K --counter-interval 100us -o full --summary-json full.account \
+	-- "$counted" long 200 &
+recorder=$!
+until child=$(pgrep -P $recorder -x counted); do
+	kill -0 $recorder || break
+	sleep 0.02
+done
+kill -STOP $recorder
+while grep -qE '^State:.[RSD]' "/proc/$child/status" 2>/dev/null; do sleep 0.05; done
+kill -CONT $recorder
+wait $recorder
+equal "full: exit status" $? 0
+check "full: readings that were lost are counted" grep -qE '"samples_lost": [1-9]' full.account
+equal "full: the account adds up" "$(grep -c '"adds_up": true' full.account)" 1
+"$proftrace" -e none --counter-interval 1ms -o no -- true 2>said
+equal "nothing to read often: exit status" $? 2
+"$proftrace" --counter-interval 1us -o no -- true 2>said
+equal "too often: exit status" $? 2
+
 # What is said when nothing is named, when nothing shall be counted, and of what cannot be.
 "$proftrace" -o usual -- "$counted" threads 1 2>said
 equal "the usual: exit status" $? 0

@@ -11,7 +11,10 @@ _proftrace() {
 	local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=record i
 	local verbs="
 		check
+		convert
+		ctl
 		list
+		merge
 		open
 		record
 		report
@@ -51,17 +54,21 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "cpu memory disk network cpu,memory,disk,network" -- "$word"))
 		return
 		;;
+	--align)
+		COMPREPLY=($(compgen -W "auto step realtime monotonic none" -- "$word"))
+		return
+		;;
 	--mode)
 		COMPREPLY=($(compgen -W "exact" -- "$word"))
 		return
 		;;
-	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period | --system-interval | --port | --viewer)
+	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --keep | --rank | --system-interval | --counter-interval | --port | --viewer)
 		return
 		;;
 	esac
 	case $verb:$word in
 	record:-*)
-		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --no-children --mode --buffer --dump-period --handler --system --system-interval --summary-json --strict --quiet --verbose --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --counter-interval --no-children --mode --buffer --dump-period --max-size --keep --rank --handler --system --system-interval --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
 	report:-*)
 		COMPREPLY=($(compgen -W "--rows --quiet --help" -- "$word"))
@@ -72,10 +79,22 @@ _proftrace() {
 	open:-*)
 		COMPREPLY=($(compgen -W "--no-browser --port --viewer --help" -- "$word"))
 		;;
+	ctl:-*)
+		COMPREPLY=($(compgen -W "--pid --help" -- "$word"))
+		;;
+	ctl:*)
+		COMPREPLY=($(compgen -W "pause resume dump stop status" -- "$word"))
+		;;
+	convert:-*)
+		COMPREPLY=($(compgen -W "--output --quiet --help" -- "$word"))
+		;;
+	merge:-*)
+		COMPREPLY=($(compgen -W "--output --align --offset --join-flows --quiet --help" -- "$word"))
+		;;
 	check:-*)
 		COMPREPLY=($(compgen -W "--help" -- "$word"))
 		;;
-	report:* | list:* | open:*)
+	report:* | list:* | open:* | convert:* | merge:*)
 		compopt -o default
 		;;
 	record:*)

@@ -104,6 +104,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		.buffer_bytes = options->buffer_bytes,
 		.follow_children = options->follow_children,
 		.counters = options->counters,
+		.counter_interval_ns = options->counter_interval_ns,
 		.pids = options->pids,
 		.n_pids = options->n_pids,
 	};
@@ -315,6 +316,7 @@ void capture_account(const struct capture *c, struct account *a)
 	a->cut_strings += c->cut_strings + names_count(c->options.names)->cut;
 	a->repaired_strings += c->repaired_strings + names_count(c->options.names)->repaired;
 	a->other_names += names_count(c->options.names)->capped;
+	a->samples_lost += account_sum(c, ACCOUNT_READINGS);
 	a->kernel_events_lost += account_sum(c, ACCOUNT_KERNEL_FULL);
 	a->processes_not_followed += account_sum(c, ACCOUNT_PROCESSES);
 	a->files_refused += c->refused;
@@ -342,6 +344,14 @@ void capture_pause(struct capture *c, bool pause)
 bool capture_paused(const struct capture *c)
 {
 	return c->shared->said & TRACED_PAUSED;
+}
+
+bool capture_traces(const struct capture *c, pid_t pid)
+{
+	const struct traced_process *p;
+
+	HASH_FIND(hh, c->processes, &pid, sizeof(pid), p);
+	return p != NULL;
 }
 
 unsigned capture_processes(const struct capture *c)

@@ -14,12 +14,15 @@
 
 #include "capture/capture.h"
 #include "cmd/cmd.h"
+#include "cmd/control.h"
 #include "handlers/stats.h"
 #include "system/system.h"
 #include "target/invoker.h"
 #include "target/rank.h"
 
 #define RECORDER_NICE (-15)
+/* Between so many events, the files' sizes are looked at. */
+#define LOOK_AT_SIZES 256
 
 static int take_event(void *context, const struct event *event)
 {
@@ -34,6 +37,10 @@ static int take_event(void *context, const struct event *event)
 		r->last_ts_ns = event->ts_ns;
 	if (error)
 		r->write_failed = true;
+	if (r->options->max_size && ++r->since_sizes >= LOOK_AT_SIZES) {
+		r->since_sizes = 0;
+		outputs_rotate(r);
+	}
 	return error;
 }
 
@@ -67,7 +74,11 @@ static void note_origin(struct recording *r, const struct utsname *u)
 			o->boot_id[strcspn(o->boot_id, "\n")] = '\0';
 		fclose(file);
 	}
-	target_rank(r->options->command ? 0 : r->options->pids[0], o->rank, sizeof(o->rank));
+	if (r->options->rank)
+		snprintf(o->rank, sizeof(o->rank), "%s", r->options->rank);
+	else
+		target_rank(r->options->command ? 0 : r->options->pids[0], o->rank,
+			    sizeof(o->rank));
 	r->info.host = o->host;
 	r->info.boot_id = o->boot_id;
 	r->info.rank = o->rank;
@@ -98,6 +109,7 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	r->info.clock.boottime = read_clock(CLOCK_BOOTTIME);
 	r->info.clock.realtime = read_clock(CLOCK_REALTIME);
 	r->info.start_ns = r->info.clock.monotonic;
+	r->last_clock = r->info.clock;
 	r->info.version = PROFTRACE_VERSION;
 	r->info.sysname = u->sysname;
 	r->info.kernel_release = u->release;
@@ -123,6 +135,7 @@ static int open_capture(struct recording *r, struct failure *f)
 		.buffer_bytes = o->buffer_bytes,
 		.follow_children = !o->no_children,
 		.counters = r->counters,
+		.counter_interval_ns = o->counter_interval_ns,
 		.pids = o->pids,
 		.n_pids = o->n_pids,
 		.domains = o->domains,
@@ -173,6 +186,20 @@ static int choose_counters(struct recording *r, struct failure *f)
 	return error;
 }
 
+/* A recording that cannot be steered is a recording all the same. */
+static void open_control(struct recording *r)
+{
+	int error = control_open(&r->control);
+	char line[128];
+
+	if (!error)
+		return;
+	r->control = NULL;
+	snprintf(line, sizeof(line), "`proftrace ctl` cannot reach this recording: %s",
+		 strerror(-error));
+	log_line(r, 0, line);
+}
+
 /* Everything that can be refused is refused before the target is touched. */
 static int start(struct recording *r, struct failure *f)
 {
@@ -186,16 +213,21 @@ static int start(struct recording *r, struct failure *f)
 		error = invoker_become(f);
 	if (!error && r->options->command)
 		error = command_fork(r->options->command, r->nice, r->nofile, &r->command, f);
+	r->many_files = r->options->max_size != 0;
 	if (!error)
 		error = plugins_open(r, f);
 	if (!error)
-		error = outputs_open(r, f);
+		error = outputs_prepare(r, f);
+	if (!error)
+		error = outputs_begin(r, NULL, f);
 	if (!error && r->options->summary_json) {
 		r->summary = fopen(r->options->summary_json, "we");
 		if (!r->summary)
 			error = failure_set(f, -errno, "cannot write", r->options->summary_json,
 					    NULL);
 	}
+	if (!error)
+		open_control(r);
 	return error;
 }
 
@@ -207,19 +239,12 @@ static int finish(struct recording *r)
 	timeline_finish(r->timeline, r->last_ts_ns ? r->last_ts_ns : r->ended_ns);
 	account = recording_account(r);
 	account.orderly = !r->broker_died && !r->output_failed;
-	outputs_close(r, &account);
+	outputs_end(r, &account);
 	plugins_close(r, &account);
-	if (r->all_outputs_failed) {
-		/* Marks that no file holds are lost, whoever thought that they were written. */
-		account.lost[LOST_OUTPUT] += account.written - r->flushed_marks;
-		account.written = r->flushed_marks;
-	}
+	/* Closing may have failed. */
+	account = recording_account(r);
+	account.orderly = !r->broker_died && !r->output_failed;
 	status_clear(r);
-	for (i = 0; i < r->n_outputs; i++) {
-		if (r->outputs[i].handler->error)
-			fprintf(stderr, "proftrace: cannot write '%s': %s\n", r->outputs[i].path,
-				strerror(-r->outputs[i].handler->error));
-	}
 	if (r->broker_died)
 		fprintf(stderr, "proftrace: the broker process died: the recording ends here\n");
 	if (r->options->command && !capture_files(r->capture) && r->options->verbosity >= 0)
@@ -263,11 +288,14 @@ static void clean_up(struct recording *r)
 {
 	if (r->summary)
 		fclose(r->summary);
+	control_free(r->control);
+	if (r->signals_fd >= 0)
+		close(r->signals_fd);
 	command_abandon(&r->command);
 	capture_free(r->capture);
 	system_free(r->system);
-	timeline_free(r->timeline);
 	outputs_free(r);
+	timeline_free(r->timeline);
 	plugins_free(r);
 	if (r->stats)
 		r->stats->ops->free(r->stats);
@@ -292,6 +320,7 @@ int cmd_record(int argc, char **argv)
 	}
 	r->options = &options;
 	r->command_status = -1;
+	r->signals_fd = -1;
 	r->show_status = options.verbosity >= 0 && isatty(STDERR_FILENO);
 	error = prepare(r, &u, &f);
 	if (!error)
@@ -304,6 +333,11 @@ int cmd_record(int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	status = finish(r);
+	/* Whoever asks from now on shall not find us. */
+	if (r->control)
+		control_ended(r->control, r);
+	control_free(r->control);
+	r->control = NULL;
 	recording_wait_for_command(r);
 	if (status == STATUS_DONE)
 		status = command_status(r);

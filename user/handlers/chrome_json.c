@@ -25,6 +25,8 @@
  *	arrows				bind to the slice around them; outside of any slice they are
  *					instants `flow out` and `flow in`, since a loose arrow is an error
  *	their category			"flow", name "flow": both ends must agree on them
+ *	samples that open a file that	a key "continued" beside the arguments, here and an annotation there
+ *	begins in a recording's midst
  *	when a process started		nothing
  *	clocks				events that viewers ignore; Perfetto's loader aligns nothing
  *	lost marks			instants `events lost` and the account in the last event, but no
@@ -162,14 +164,14 @@ static int close_with_args(struct json_writer *j, const struct fact *fact)
 /* --- events ------------------------------------------------------------------------------------ */
 
 /* What was counted on the thread until now: `id` makes the counters of threads different ones. */
-static void write_counters(struct json_writer *j, const struct fact *fact)
+static int write_counters(struct json_writer *j, const struct fact *fact)
 {
 	unsigned i, n = 0;
 
 	for (i = 0; i < fact->n_counters; i++)
 		n += fact->counters[i] != EVENT_NO_VALUE;
 	if (!n)
-		return;
+		return 0;
 	json_room(j);
 	json_put(j, ",\n{\"name\":\"counters\"");
 	put_phase(j, fact, 'C');
@@ -183,7 +185,7 @@ static void write_counters(struct json_writer *j, const struct fact *fact)
 		json_put_uint(j, fact->counters[i]);
 	}
 	json_put(j, "}}");
-	json_done(j);
+	return json_done(j);
 }
 
 static int write_begin(struct json_writer *j, const struct fact *fact)
@@ -223,9 +225,29 @@ static int write_instant(struct json_writer *j, const struct fact *fact)
 	return close_with_args(j, fact);
 }
 
+/* A sample of a thread's counter on its own: found in a file, where it came with no slice. */
+static int write_counter_of_thread(struct json_writer *j, const struct fact *fact)
+{
+	json_room(j);
+	json_put(j, ",\n{\"name\":\"counters\"");
+	put_phase(j, fact, 'C');
+	json_put(j, ",\"id\":");
+	j->at = json_hex(j->at, fact->tracks[0]->thread->tid);
+	json_open_args(j);
+	json_key(j, fact->name);
+	put_counter_value(j, &fact->args[0]);
+	json_put(j, "}}");
+	return json_done(j);
+}
+
 static int write_counter(struct json_writer *j, const struct fact *fact)
 {
+	if (fact->n_args == 1 && fact->tracks && fact->tracks[0]->thread)
+		return write_counter_of_thread(j, fact);
 	open_event(j, fact, 'C');
+	/* Not among the arguments: these are the series. Viewers ignore it. */
+	if (fact->continued)
+		json_put(j, ",\"continued\":true");
 	json_open_args(j);
 	for (unsigned i = 0; i < fact->n_args; i++) {
 		json_key(j, fact->args[i].key);
@@ -379,6 +401,7 @@ static int write_account(struct json_writer *j, const struct account *account)
 		{ "unfinished", account->unfinished },
 		{ "ends_lost", account->ends_lost },
 		{ "async_unmatched", account->async_unmatched },
+		{ "started_twice", account->started_twice },
 		{ "frees_unknown", account->frees_unknown },
 		{ "allocs_not_followed", account->allocs_not_followed },
 		{ "kernel_events_lost", account->kernel_events_lost },
@@ -392,6 +415,7 @@ static int write_account(struct json_writer *j, const struct account *account)
 	json_uint_arg(j, "marked", account->marked);
 	json_uint_arg(j, "written", account->written);
 	json_uint_arg(j, "paused", account->paused);
+	json_uint_arg(j, "unrecorded", account->unrecorded);
 	json_key_text(j, "lost");
 	*j->at++ = '{';
 	j->comma = false;
@@ -429,6 +453,8 @@ static int chrome_json_fact(struct handler *handler, const struct fact *fact)
 		return write_instant(j, fact);
 	case FACT_COUNTER:
 		return write_counter(j, fact);
+	case FACT_READING:
+		return write_counters(j, fact);
 	case FACT_ASYNC_BEGIN:
 	case FACT_ASYNC_END:
 		return write_async(j, fact);

@@ -172,6 +172,15 @@ static uint8_t *put_uint(uint8_t *at, const char *key, uint64_t value)
 	return wire_close(contents, wire_number(at, ANNOTATION_UINT, value));
 }
 
+/* A sample that an earlier file has: this one begins with it. */
+static uint8_t *put_continued(uint8_t *at)
+{
+	uint8_t *contents = at = wire_open(at, EVENT_ANNOTATION);
+
+	at = wire_text(at, ANNOTATION_NAME, "continued", 9);
+	return wire_close(contents, wire_number(at, ANNOTATION_BOOL, 1));
+}
+
 static uint8_t *put_end_reason(uint8_t *at, enum end_reason reason)
 {
 	const char *text = reason == END_LOST ? "lost" : "unfinished";
@@ -352,6 +361,24 @@ static uint8_t *put_counter(uint8_t *at, const struct arg *arg)
 	return wire_number(at, EVENT_COUNTER_VALUE, arg->u);
 }
 
+int perfetto_write_reading(struct perfetto *p, const struct fact *fact)
+{
+	for (unsigned i = 0; i < fact->n_counters; i++) {
+		struct packet packet;
+		int r;
+
+		if (fact->counters[i] == EVENT_NO_VALUE)
+			continue;
+		r = packet_open(p, &packet, ROOM_FIXED, fact->ts_ns, TYPE_COUNTER,
+				fact->counter_tracks[i]->uuid);
+		if (r < 0)
+			return r;
+		packet.at = wire_number(packet.at, EVENT_COUNTER_VALUE, fact->counters[i]);
+		packet_close(p, &packet);
+	}
+	return 0;
+}
+
 int perfetto_write_counters(struct perfetto *p, const struct fact *fact)
 {
 	unsigned categories = perfetto_intern_category(p, fact->category);
@@ -365,6 +392,8 @@ int perfetto_write_counters(struct perfetto *p, const struct fact *fact)
 			return r;
 		packet.at = put_category(packet.at, fact->category, categories);
 		packet.at = put_counter(packet.at, &fact->args[i]);
+		if (fact->continued)
+			packet.at = put_continued(packet.at);
 		packet_close(p, &packet);
 	}
 	return 0;

@@ -2,7 +2,7 @@
 /*
  * The account of a recording: what became of every mark that reached the kernel.
  *
- *	marked = written + the sum of lost[] + paused
+ *	marked = written + the sum of lost[] + paused + unrecorded
  *
  * Nothing in this project may drop a mark without adding to one of these.
  */
@@ -30,6 +30,7 @@ struct account {
 	uint64_t written; /* marks that became facts */
 	uint64_t lost[LOST_REASONS];
 	uint64_t paused; /* not asked for: their process was paused, or had ended the recording */
+	uint64_t unrecorded; /* became facts while no file was open, which was asked for, too */
 
 	/* Written, but not as the program meant it. */
 	uint64_t unreadable_names;
@@ -43,6 +44,7 @@ struct account {
 	uint64_t unfinished;	  /* ended with their thread, process or program */
 	uint64_t ends_lost;	  /* closed late: their own END was lost */
 	uint64_t async_unmatched; /* asynchronous ENDs without a BEGIN (written as instants) */
+	uint64_t started_twice;	  /* markers started again before they were finished */
 
 	/* Memory pools. */
 	uint64_t frees_unknown; /* of memory allocated before the recording, or not followed */
@@ -54,7 +56,7 @@ struct account {
 	uint64_t files_refused;	     /* mapped files that could not be opened or attached to */
 	uint64_t processes_not_followed;
 
-	/* Counters that the recorder reads itself, which are not marks. */
+	/* Counters that are read every so often, which are not marks. */
 	uint64_t samples;
 	uint64_t samples_lost;
 
@@ -66,6 +68,8 @@ const char *lost_reason_name(enum lost_reason reason);
 const char *lost_reason_text(enum lost_reason reason);
 const char *lost_reason_hint(enum lost_reason reason);
 uint64_t account_lost(const struct account *account); /* the sum of lost[] */
+/* What came to `account` since it was `before`. */
+struct account account_since(const struct account *account, const struct account *before);
 bool account_adds_up(const struct account *account);
 
 #endif

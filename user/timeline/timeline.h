@@ -43,12 +43,35 @@ void timeline_has_gaps(struct timeline *timeline);
 /* Handlers see every fact in the order they were added. Borrowed until timeline_free(). */
 int timeline_add_handler(struct timeline *timeline, struct handler *handler);
 
+/* The handler is told nothing any more; it stays the caller's. */
+void timeline_remove_handler(struct timeline *timeline, struct handler *handler);
+
+/*
+ * Tells one handler what holds now, so that a file which begins here is complete by itself: processes,
+ * threads, tracks with the latest value of each counter, and what is open, outermost first, as it
+ * began, at its own time, with the argument `continued`. Whatever the file says from then on follows
+ * from that. Call it before timeline_add_handler(). Returns the handler's error.
+ */
+int timeline_replay(struct timeline *timeline, struct handler *handler);
+
+/*
+ * Whether marks that become facts count as written, which is so at first, or as unrecorded: while
+ * no file is open.
+ */
+void timeline_set_recorded(struct timeline *timeline, bool recorded);
+
+/* The latest PROF_STEP of any process; false: none so far. */
+bool timeline_step(const struct timeline *timeline, uint64_t *ret_epoch, uint64_t *ret_batch);
+
 /*
  * Takes one event. Returns 0, or once the error (negative errno) a handler has just stopped with;
  * the others go on. From where none is left every mark counts as LOST_OUTPUT. Events of one thread
  * must come in the order they happened; those of different threads may be a little out of order.
  */
 int timeline_event(struct timeline *timeline, const struct event *event);
+
+/* An instant that the recorder itself puts there, no mark of anybody's. */
+void timeline_note(struct timeline *timeline, const struct name *name, uint64_t ts_ns);
 
 /* The capture is over: counts and reports what is still open. `ts_ns`: its last moment. */
 int timeline_finish(struct timeline *timeline, uint64_t ts_ns);

@@ -13,6 +13,7 @@
  *			inside of it, `around <n>`: and around it
  *	threads N	N threads that start while the others run, with two slices each
  *	busy SECONDS	nothing but CPU time, without a mark
+ *	long MS		a thread with one slice of that much CPU time, another one without any
  */
 #include <proftrace.h>
 
@@ -195,6 +196,25 @@ static void threads(int n)
 		pthread_join(all[i], NULL);
 }
 
+static void *burn_ms(void *ms)
+{
+	burn(*(int *)ms * 1000000l);
+	return NULL;
+}
+
+static void long_slice(int ms)
+{
+	pthread_t other;
+	long begin;
+
+	pthread_create(&other, NULL, burn_ms, &ms);
+	PROF_BEGIN("long");
+	begin = cpu_ns();
+	burn(ms * 1000000l);
+	PROF_END("ns", cpu_ns() - begin);
+	pthread_join(other, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -212,6 +232,8 @@ int main(int argc, char **argv)
 		sleeps(n);
 	else if (!strcmp(what, "threads"))
 		threads(n);
+	else if (!strcmp(what, "long"))
+		long_slice(n);
 	else if (!strcmp(what, "busy"))
 		burn(n * 1000000000l);
 	else

@@ -12,6 +12,7 @@ _proftrace() {
 	local verbs="
 		check
 		convert
+		ctl
 		list
 		merge
 		open
@@ -77,6 +78,12 @@ _proftrace() {
 		;;
 	open:-*)
 		COMPREPLY=($(compgen -W "--no-browser --port --viewer --help" -- "$word"))
+		;;
+	ctl:-*)
+		COMPREPLY=($(compgen -W "--pid --help" -- "$word"))
+		;;
+	ctl:*)
+		COMPREPLY=($(compgen -W "pause resume dump stop status" -- "$word"))
 		;;
 	convert:-*)
 		COMPREPLY=($(compgen -W "--output --quiet --help" -- "$word"))

@@ -235,6 +235,13 @@ static int control(struct timeline *t, const struct mark *m, const struct name *
 	return MARK_WRITTEN;
 }
 
+void timeline_note(struct timeline *t, const struct name *name, uint64_t ts_ns)
+{
+	emit(t,
+	     &(struct fact){
+		     .kind = FACT_INSTANT, .scope = SCOPE_GLOBAL, .ts_ns = ts_ns, .name = name });
+}
+
 static int flow(struct timeline *t, const struct mark *m)
 {
 	struct fact fact =

@@ -8,6 +8,7 @@
  * a few bytes could say anything.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -282,6 +283,16 @@ static void take_origin(struct trace_origin *o, const Packet *packet)
 		take_metadata(o, packet->chrome_events->metadata[i]);
 }
 
+/* Nothing in it is known here: ftrace, samples, memory, ... */
+static bool has_no_place(const Packet *packet)
+{
+	return packet->base.n_unknown_fields && !packet->track_event && !packet->track_descriptor &&
+	       !packet->interned_data && !packet->clock_snapshot &&
+	       !packet->trace_packet_defaults && !packet->process_tree && !packet->system_info &&
+	       !packet->trace_stats && !packet->trace_uuid && !packet->chrome_events &&
+	       !packet->has_compressed_packets;
+}
+
 static int use_packet(struct perfetto *p, const Packet *packet)
 {
 	bool cleared =
@@ -298,6 +309,7 @@ static int use_packet(struct perfetto *p, const Packet *packet)
 	}
 	if (p->sink->origin && (packet->trace_uuid || packet->system_info || packet->chrome_events))
 		take_origin(p->sink->origin, packet);
+	p->error->skipped += has_no_place(packet);
 	if (packet->previous_packet_dropped)
 		s->valid = false;
 	if (cleared)
@@ -499,6 +511,8 @@ int perfetto_read_input(struct input *in, const struct reader_sink *sink,
 	f->p.error = ret_error;
 	f->p.draft = &f->draft;
 	error = read_fields(f, in);
+	if (ret_error->skipped)
+		snprintf(ret_error->skipped_kinds, sizeof(ret_error->skipped_kinds), "packets");
 	HASH_ITER (hh, f->p.sequences, s, next) {
 		forget_interned(&f->p, s);
 		HASH_DEL(f->p.sequences, s);

@@ -51,7 +51,19 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "exact" -- "$word"))
 		return
 		;;
-	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period | --port | --viewer)
+	--sort)
+		COMPREPLY=($(compgen -W "total self avg min max count name p50 p95 p99 share" -- "$word"))
+		return
+		;;
+	--unit)
+		COMPREPLY=($(compgen -W "auto ns us ms s" -- "$word"))
+		return
+		;;
+	--format)
+		COMPREPLY=($(compgen -W "table json csv" -- "$word"))
+		return
+		;;
+	-n | --limit | --columns | --name | -d | --duration | -D | --domain | --buffer | --dump-period | --port | --viewer)
 		return
 		;;
 	esac
@@ -60,7 +72,7 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --no-children --mode --buffer --dump-period --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
 	report:-*)
-		COMPREPLY=($(compgen -W "--rows --quiet --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--limit --sort --ascending --columns --domain --name --per-thread --unit --format --quiet --help" -- "$word"))
 		;;
 	list:-*)
 		COMPREPLY=($(compgen -W "--pid --counters --verbose --help" -- "$word"))

@@ -16,7 +16,7 @@
  *	a NULL string			null
  *	strings that were cut		end with U+2026 here and there alike, nothing else tells
  *	several categories		one string "a,b": a filter for "a" does not find it
- *	the unit of a counter		nothing: all counters are plain numbers
+ *	the unit of a counter		"unit" beside its "args", which viewers do not know
  *	the name of a single series	"value"; Perfetto's loader calls the counter "NAME value"
  *	counters of threads		events `counters` with the thread's number as id, before each B and E
  *	lanes of asynchronous slices	nothing: viewers pair by category and id. Two of one category and
@@ -225,7 +225,14 @@ static int write_instant(struct json_writer *j, const struct fact *fact)
 
 static int write_counter(struct json_writer *j, const struct fact *fact)
 {
+	const struct name *unit = fact->tracks[0]->unit;
+
 	open_event(j, fact, 'C');
+	if (unit) { /* nothing to viewers */
+		json_put(j, ",\"unit\":\"");
+		json_put_name(j, unit, LIMIT_NAME);
+		*j->at++ = '"';
+	}
 	json_open_args(j);
 	for (unsigned i = 0; i < fact->n_args; i++) {
 		json_key(j, fact->args[i].key);

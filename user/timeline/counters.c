@@ -59,19 +59,32 @@ const struct name *counter_unit(const struct timeline *t, const struct name *nam
 											     : NULL;
 }
 
-static struct thread_counters *counters_new(struct timeline *t, struct thread_state *thread,
-					    uint64_t ts_ns)
+static struct thread_counters *counters_new(struct thread_state *thread)
 {
-	struct thread_counters *c;
-	unsigned i;
+	struct thread_counters *c = calloc(1, sizeof(*c));
 
-	if (t->limits.tracks - t->n_tracks < t->n_counters || t->n_tracks > t->limits.tracks)
-		return NULL;
-	c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
+	counters_read_done(c);
 	thread->counters = c;
-	for (i = 0; i < t->n_counters; i++) {
+	return c;
+}
+
+struct thread_counters *counters_of_thread(struct timeline *t, struct thread_state *thread,
+					   uint64_t ts_ns)
+{
+	struct thread_counters *c = thread->counters;
+	unsigned i, more = t->n_counters - (c ? c->n : 0);
+
+	if (!more)
+		return c;
+	if (t->limits.tracks - t->n_tracks < more || t->n_tracks > t->limits.tracks)
+		return c;
+	if (!c)
+		c = counters_new(thread);
+	if (!c)
+		return NULL;
+	for (i = c->n; i < t->n_counters; i++) {
 		c->first[i] = EVENT_NO_VALUE;
 		c->list[i] = &c->tracks[i];
 		c->tracks[i].kind = TRACK_COUNTER;
@@ -80,6 +93,7 @@ static struct thread_counters *counters_new(struct timeline *t, struct thread_st
 		c->tracks[i].thread = &thread->pub;
 		track_declare(t, thread->process, &c->tracks[i], ts_ns);
 	}
+	c->n = t->n_counters;
 	return c;
 }
 
@@ -87,7 +101,7 @@ void counters_of_thread_release(struct timeline *t, struct thread_state *thread)
 {
 	if (!thread->counters)
 		return;
-	t->n_tracks -= t->n_counters;
+	t->n_tracks -= thread->counters->n;
 	free(thread->counters->slices);
 	free(thread->counters);
 	thread->counters = NULL;
@@ -120,24 +134,29 @@ static uint64_t difference(uint64_t a, uint64_t b)
 	return (int64_t)(a - b) < 0 ? 0 : a - b;
 }
 
-static uint64_t value_of(const struct timeline *t, const struct event *e, unsigned i)
+/* What an event says itself, or a file said just before it. */
+static const uint64_t *values_of(const struct timeline *t, const struct thread_counters *c,
+				 const struct event *e)
 {
-	return e && e->n_counters == t->n_counters ? e->counters[i] : EVENT_NO_VALUE;
+	if (!e)
+		return NULL;
+	if (e->n_counters)
+		return e->n_counters == t->n_counters ? e->counters : NULL;
+	return c->has_read && c->read_ns == e->ts_ns ? c->read : NULL;
 }
 
-static void fill_values(struct timeline *t, struct thread_counters *c, const struct event *e,
-			struct fact *fact)
+static void fill_values(struct thread_counters *c, const uint64_t *values, struct fact *fact)
 {
 	unsigned i;
 
-	for (i = 0; i < t->n_counters; i++) {
-		uint64_t value = value_of(t, e, i);
+	for (i = 0; i < c->n; i++) {
+		uint64_t value = values ? values[i] : EVENT_NO_VALUE;
 
 		if (c->first[i] == EVENT_NO_VALUE)
 			c->first[i] = value;
 		c->values[i] = difference(value, c->first[i]);
 	}
-	fact->n_counters = t->n_counters;
+	fact->n_counters = c->n;
 	fact->counter_tracks = c->list;
 	fact->counters = c->values;
 }
@@ -146,18 +165,22 @@ void counters_begin(struct timeline *t, const struct mark *m, struct fact *fact)
 {
 	struct thread_counters *c = m->thread->counters;
 	struct slice_counters *slice;
+	const uint64_t *values;
 	unsigned i;
 
-	if (!c && t->n_counters && m->event->n_counters)
-		c = counters_new(t, m->thread, m->ts_ns);
+	if (!c && m->event->n_counters)
+		c = counters_of_thread(t, m->thread, m->ts_ns);
 	if (!c || !grow(c, m->thread))
 		return;
+	values = values_of(t, c, m->event);
 	slice = &c->slices[m->thread->n_slices - 1];
-	for (i = 0; i < t->n_counters; i++) {
-		slice->begin[i] = value_of(t, m->event, i);
+	for (i = 0; i < EVENT_MAX_COUNTERS; i++) {
+		slice->begin[i] = values && i < c->n ? values[i] : EVENT_NO_VALUE;
 		slice->children[i] = 0;
 	}
-	fill_values(t, c, m->event, fact);
+	fill_values(c, values, fact);
+	if (values == c->read)
+		counters_read_done(c);
 }
 
 static bool has_arg(const struct fact *fact, const struct name *key)
@@ -187,14 +210,14 @@ static void append_deltas(struct timeline *t, const struct thread_counters *c, s
 	uint64_t cycles, instructions;
 	unsigned i;
 
-	for (i = 0; i < t->n_counters; i++) {
+	for (i = 0; i < c->n; i++) {
 		if (c->deltas[i] != EVENT_NO_VALUE)
 			append(t, fact,
 			       (struct arg){ .key = t->counters[i],
 					     .type = ARG_UINT,
 					     .u = c->deltas[i] });
 	}
-	if (t->cycles < 0)
+	if (t->cycles < 0 || (unsigned)t->cycles >= c->n || (unsigned)t->instructions >= c->n)
 		return;
 	cycles = c->deltas[t->cycles];
 	instructions = c->deltas[t->instructions];
@@ -211,12 +234,15 @@ void counters_end(struct timeline *t, struct thread_state *thread, const struct 
 {
 	struct thread_counters *c = thread->counters;
 	uint32_t top = thread->n_slices - 1;
+	const uint64_t *values;
 	unsigned i;
 
 	if (!c || top >= c->room)
 		return;
-	for (i = 0; i < t->n_counters; i++) {
-		uint64_t delta = difference(value_of(t, event, i), c->slices[top].begin[i]);
+	values = values_of(t, c, event);
+	for (i = 0; i < c->n; i++) {
+		uint64_t delta =
+			difference(values ? values[i] : EVENT_NO_VALUE, c->slices[top].begin[i]);
 		uint64_t *around = top ? &c->slices[top - 1].children[i] : NULL;
 
 		c->deltas[i] = delta;
@@ -226,8 +252,10 @@ void counters_end(struct timeline *t, struct thread_state *thread, const struct 
 		else if (around && *around != EVENT_NO_VALUE)
 			*around += delta;
 	}
-	fill_values(t, c, event, fact);
+	fill_values(c, values, fact);
 	fact->counter_deltas = c->deltas;
 	fact->counter_selves = c->selves;
 	append_deltas(t, c, fact);
+	if (values == c->read)
+		counters_read_done(c);
 }

@@ -49,7 +49,12 @@ struct slice {
 struct thread_counters {
 	struct track tracks[EVENT_MAX_COUNTERS];
 	const struct track *list[EVENT_MAX_COUNTERS];
+	unsigned n; /* of them are declared: from a file there may come more */
 	uint64_t first[EVENT_MAX_COUNTERS]; /* values at the first mark that had any */
+	/* counters_read.c: what a file said at read_ns, before the slice it belongs to. */
+	bool has_read;
+	uint64_t read_ns;
+	uint64_t read[EVENT_MAX_COUNTERS];
 	/* Of the fact that is being made. */
 	uint64_t values[EVENT_MAX_COUNTERS];
 	uint64_t deltas[EVENT_MAX_COUNTERS];
@@ -229,7 +234,16 @@ void counters_begin(struct timeline *t, const struct mark *m, struct fact *fact)
 void counters_end(struct timeline *t, struct thread_state *thread, const struct event *event,
 		  struct fact *fact);
 const struct name *counter_unit(const struct timeline *t, const struct name *name);
+/* NULL: none are counted, or there are too many tracks. */
+struct thread_counters *counters_of_thread(struct timeline *t, struct thread_state *thread,
+					   uint64_t ts_ns);
 void counters_of_thread_release(struct timeline *t, struct thread_state *thread);
+
+/* counters_read.c: the same, read from a file */
+bool counters_read(struct timeline *t, const struct mark *m); /* false: it is an ordinary counter */
+void counters_read_alone(struct timeline *t, struct thread_state *thread);
+void counters_read_done(struct thread_counters *c);
+void counters_read_rest(struct timeline *t);
 
 /* asyncs.c */
 int asyncs_init(struct timeline *t);

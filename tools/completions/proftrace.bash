@@ -39,12 +39,16 @@ _proftrace() {
 		_proftrace_pids "$word"
 		return
 		;;
-	-o | --output | --summary-json)
+	-o | --output | --summary-json | --handler)
 		compopt -o default
 		return
 		;;
 	-e | --counters)
 		COMPREPLY=($(compgen -W "none task-clock page-faults context-switches cpu-migrations cpu-clock cycles instructions cache-misses branch-misses" -- "$word"))
+		return
+		;;
+	--system)
+		COMPREPLY=($(compgen -W "cpu memory disk network cpu,memory,disk,network" -- "$word"))
 		return
 		;;
 	--mode)
@@ -63,13 +67,13 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "table json csv" -- "$word"))
 		return
 		;;
-	-n | --limit | --columns | --name | -d | --duration | -D | --domain | --buffer | --dump-period | --port | --viewer)
+	-n | --limit | --columns | --name | -d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --keep | --rank | --system-interval | --port | --viewer)
 		return
 		;;
 	esac
 	case $verb:$word in
 	record:-*)
-		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --no-children --mode --buffer --dump-period --summary-json --strict --quiet --verbose --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --no-children --mode --buffer --dump-period --max-size --keep --rank --handler --system --system-interval --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
 	report:-*)
 		COMPREPLY=($(compgen -W "--limit --sort --ascending --columns --domain --name --per-thread --unit --format --quiet --help" -- "$word"))

@@ -15,19 +15,31 @@
 #include "capture/capture.h"
 #include "cmd/cmd.h"
 #include "handlers/stats.h"
+#include "system/system.h"
 #include "target/invoker.h"
+#include "target/rank.h"
 
 #define RECORDER_NICE (-15)
+/* Between so many events, the files' sizes are looked at. */
+#define LOOK_AT_SIZES 256
 
 static int take_event(void *context, const struct event *event)
 {
 	struct recording *r = context;
 	int error = timeline_event(r->timeline, event);
 
+	if (event->kind == EVENT_STOP)
+		r->stop_asked = true;
+	if (event->kind == EVENT_DUMP)
+		r->dump_asked = true;
 	if (event->ts_ns > r->last_ts_ns)
 		r->last_ts_ns = event->ts_ns;
 	if (error)
 		r->write_failed = true;
+	if (r->options->max_size && ++r->since_sizes >= LOOK_AT_SIZES) {
+		r->since_sizes = 0;
+		outputs_rotate(r);
+	}
 	return error;
 }
 
@@ -47,6 +59,28 @@ static uint64_t read_clock(clockid_t clock)
 
 	clock_gettime(clock, &t);
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+/* By which the traces of several ranks and hosts are put on one timeline. */
+static void note_origin(struct recording *r, const struct utsname *u)
+{
+	struct trace_origin *o = &r->origin;
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	snprintf(o->host, sizeof(o->host), "%s", u->nodename);
+	if (file) {
+		if (fgets(o->boot_id, sizeof(o->boot_id), file))
+			o->boot_id[strcspn(o->boot_id, "\n")] = '\0';
+		fclose(file);
+	}
+	if (r->options->rank)
+		snprintf(o->rank, sizeof(o->rank), "%s", r->options->rank);
+	else
+		target_rank(r->options->command ? 0 : r->options->pids[0], o->rank,
+			    sizeof(o->rank));
+	r->info.host = o->host;
+	r->info.boot_id = o->boot_id;
+	r->info.rank = o->rank;
 }
 
 static int prepare(struct recording *r, struct utsname *u, struct failure *f)
@@ -74,11 +108,13 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	r->info.clock.boottime = read_clock(CLOCK_BOOTTIME);
 	r->info.clock.realtime = read_clock(CLOCK_REALTIME);
 	r->info.start_ns = r->info.clock.monotonic;
+	r->last_clock = r->info.clock;
 	r->info.version = PROFTRACE_VERSION;
 	r->info.sysname = u->sysname;
 	r->info.kernel_release = u->release;
 	r->info.kernel_version = u->version;
 	r->info.machine = u->machine;
+	note_origin(r, u);
 	if (getrandom(r->info.trace_uuid, sizeof(r->info.trace_uuid), 0) < 0 ||
 	    getrandom(&base, 4, 0) < 0)
 		return failure_set(f, -errno, "cannot start", "", NULL);
@@ -111,11 +147,25 @@ static int open_capture(struct recording *r, struct failure *f)
 	return capture_open(&options, &r->capture, f);
 }
 
+static void count(struct recording *r)
+{
+	const struct name *names[MAX_COUNTERS], *shares[MAX_COUNTERS];
+	char share[COUNTER_NAME + 8];
+	unsigned i;
+
+	for (i = 0; i < r->counters.n; i++) {
+		names[i] = names_intern_string(r->names, r->counters.list[i].name);
+		snprintf(share, sizeof(share), "%s_share", r->counters.list[i].name);
+		shares[i] = names_intern_string(r->names, share);
+	}
+	timeline_count(r->timeline, names, r->counters.n);
+	if (r->counters.multiplexed)
+		timeline_take_turns(r->timeline, shares);
+}
+
 static int choose_counters(struct recording *r, struct failure *f)
 {
-	const struct name *names[MAX_COUNTERS];
 	char note[256] = "";
-	unsigned i;
 	int error;
 
 	if (r->options->counters) {
@@ -129,9 +179,8 @@ static int choose_counters(struct recording *r, struct failure *f)
 	}
 	if (note[0])
 		log_line(r, 0, note);
-	for (i = 0; i < r->counters.n; i++)
-		names[i] = names_intern_string(r->names, r->counters.list[i].name);
-	timeline_count(r->timeline, names, r->counters.n);
+	if (!error)
+		count(r);
 	return error;
 }
 
@@ -140,14 +189,21 @@ static int start(struct recording *r, struct failure *f)
 {
 	int error = choose_counters(r, f);
 
+	if (!error && r->options->system)
+		error = system_open(r->options->system, r->names, &r->system, f);
 	if (!error)
 		error = open_capture(r, f);
 	if (!error)
 		error = invoker_become(f);
 	if (!error && r->options->command)
 		error = command_fork(r->options->command, r->nice, r->nofile, &r->command, f);
+	r->many_files = r->options->max_size != 0;
 	if (!error)
-		error = outputs_open(r, f);
+		error = plugins_open(r, f);
+	if (!error)
+		error = outputs_prepare(r, f);
+	if (!error)
+		error = outputs_begin(r, NULL, f);
 	if (!error && r->options->summary_json) {
 		r->summary = fopen(r->options->summary_json, "we");
 		if (!r->summary)
@@ -165,18 +221,12 @@ static int finish(struct recording *r)
 	timeline_finish(r->timeline, r->last_ts_ns ? r->last_ts_ns : r->ended_ns);
 	account = recording_account(r);
 	account.orderly = !r->broker_died && !r->output_failed;
-	outputs_close(r, &account);
-	if (r->all_outputs_failed) {
-		/* Marks that no file holds are lost, whoever thought that they were written. */
-		account.lost[LOST_OUTPUT] += account.written - r->flushed_marks;
-		account.written = r->flushed_marks;
-	}
+	outputs_end(r, &account);
+	plugins_close(r, &account);
+	/* Closing may have failed. */
+	account = recording_account(r);
+	account.orderly = !r->broker_died && !r->output_failed;
 	status_clear(r);
-	for (i = 0; i < r->n_outputs; i++) {
-		if (r->outputs[i].handler->error)
-			fprintf(stderr, "proftrace: cannot write '%s': %s\n", r->outputs[i].path,
-				strerror(-r->outputs[i].handler->error));
-	}
 	if (r->broker_died)
 		fprintf(stderr, "proftrace: the broker process died: the recording ends here\n");
 	if (r->options->command && !capture_files(r->capture) && r->options->verbosity >= 0)
@@ -192,6 +242,10 @@ static int finish(struct recording *r)
 				r->options->summary_json, strerror(-error));
 			return STATUS_FAILED;
 		}
+	}
+	for (i = 0; i < r->n_plugins; i++) {
+		if (r->plugins[i].handler->error)
+			return STATUS_FAILED;
 	}
 	if (r->output_failed || r->broker_died)
 		return STATUS_FAILED;
@@ -218,8 +272,10 @@ static void clean_up(struct recording *r)
 		fclose(r->summary);
 	command_abandon(&r->command);
 	capture_free(r->capture);
-	timeline_free(r->timeline);
+	system_free(r->system);
 	outputs_free(r);
+	timeline_free(r->timeline);
+	plugins_free(r);
 	if (r->stats)
 		r->stats->ops->free(r->stats);
 	names_free(r->names);
@@ -255,6 +311,7 @@ int cmd_record(int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	status = finish(r);
+	recording_wait_for_command(r);
 	if (status == STATUS_DONE)
 		status = command_status(r);
 	clean_up(r);

@@ -25,6 +25,8 @@
  *	arrows				bind to the slice around them; outside of any slice they are
  *					instants `flow out` and `flow in`, since a loose arrow is an error
  *	their category			"flow", name "flow": both ends must agree on them
+ *	samples that open a file that	a key "continued" beside the arguments, here and an annotation there
+ *	begins in a recording's midst
  *	when a process started		nothing
  *	clocks				events that viewers ignore; Perfetto's loader aligns nothing
  *	lost marks			instants `events lost` and the account in the last event, but no
@@ -228,7 +230,10 @@ static int write_counter(struct json_writer *j, const struct fact *fact)
 	const struct name *unit = fact->tracks[0]->unit;
 
 	open_event(j, fact, 'C');
-	if (unit) { /* nothing to viewers */
+	/* Not among the arguments: these are the series. Viewers ignore it. */
+	if (fact->continued)
+		json_put(j, ",\"continued\":true");
+	if (unit) {
 		json_put(j, ",\"unit\":\"");
 		json_put_name(j, unit, LIMIT_NAME);
 		*j->at++ = '"';
@@ -335,7 +340,7 @@ static int write_clock(struct json_writer *j, const struct clock_reading *clock)
 
 static void info_arg(struct json_writer *j, const char *name, const char *text)
 {
-	if (text)
+	if (text && *text)
 		json_string_arg(j, name, text);
 }
 
@@ -364,6 +369,9 @@ static void write_start(struct json_writer *j, const struct trace_info *info)
 	info_arg(j, "kernel", info->kernel_release);
 	info_arg(j, "kernel_version", info->kernel_version);
 	info_arg(j, "machine", info->machine);
+	info_arg(j, "host", info->host);
+	info_arg(j, "boot_id", info->boot_id);
+	info_arg(j, "rank", info->rank);
 	json_put(j, "}}");
 	json_done(j);
 }
@@ -395,6 +403,8 @@ static int write_account(struct json_writer *j, const struct account *account)
 	open_metadata(j, "proftrace_account", NULL, NULL);
 	json_uint_arg(j, "marked", account->marked);
 	json_uint_arg(j, "written", account->written);
+	json_uint_arg(j, "paused", account->paused);
+	json_uint_arg(j, "unrecorded", account->unrecorded);
 	json_key_text(j, "lost");
 	*j->at++ = '{';
 	j->comma = false;

@@ -122,7 +122,7 @@ int draft_send_bare(struct draft *draft)
 	struct event *event = &draft->event;
 
 	/* The others are what the kernel told: no marks. */
-	if (event->kind <= EVENT_STEP || event->kind == EVENT_THREAD_NAME)
+	if (event->kind <= EVENT_INCLUDE_JSON || event->kind == EVENT_THREAD_NAME)
 		draft->sink->account->marked++;
 	return draft->sink->event(draft->sink->context, event);
 }
@@ -163,4 +163,18 @@ void reader_lost(const struct reader_sink *sink, enum lost_reason reason)
 {
 	sink->account->marked++;
 	sink->account->lost[reason]++;
+}
+
+void origin_text(char *out, size_t size, const char *text)
+{
+	bool repaired = false;
+
+	if (text && *text)
+		text_clean(out, size, text, strlen(text), &repaired);
+}
+
+void origin_clock(const struct reader_sink *sink, const struct clock_reading *clock)
+{
+	if (sink->origin && !sink->origin->clock.monotonic)
+		sink->origin->clock = *clock;
 }

@@ -62,6 +62,33 @@ void counters_read_done(struct thread_counters *c)
 	c->has_read = false;
 }
 
+/*
+ * Of a counter that took turns the END says in which share of the slice it was counted, and what that
+ * stands for, if anything; the samples are for the viewer of the track.
+ */
+uint64_t counters_read_delta(const struct timeline *t, unsigned i, const struct fact *end,
+			     uint64_t delta)
+{
+	const struct name *name = t->counters[i];
+	uint64_t told = EVENT_NO_VALUE;
+	bool takes_turns = false;
+	unsigned a;
+
+	for (a = 0; a < end->n_args; a++) {
+		const struct arg *arg = &end->args[a];
+
+		if (!arg->key)
+			continue;
+		if (arg->key == name && (arg->type == ARG_INT || arg->type == ARG_UINT))
+			told = arg->u;
+		if (arg->key->length == name->length + 6 &&
+		    !memcmp(arg->key->text, name->text, name->length) &&
+		    !strcmp(arg->key->text + name->length, "_share"))
+			takes_turns = true;
+	}
+	return takes_turns ? told : delta;
+}
+
 void counters_read_rest(struct timeline *t)
 {
 	struct thread_state *thread;

@@ -45,24 +45,35 @@ struct slice {
 	int level;	      /* as the kernel counts, -1 when read from a file */
 };
 
+/* What was counted, and for counters that take turns, in how much of the time: 0 for all others. */
+struct counted {
+	uint64_t value; /* EVENT_NO_VALUE: not known */
+	uint64_t enabled;
+	uint64_t running;
+};
+
 /* What is counted on a thread. */
 struct thread_counters {
 	struct track tracks[EVENT_MAX_COUNTERS];
 	const struct track *list[EVENT_MAX_COUNTERS];
 	unsigned n; /* of them are declared: from a file there may come more */
-	uint64_t first[EVENT_MAX_COUNTERS]; /* values at the first mark that had any */
 	/* counters_read.c: what a file said at read_ns, before the slice it belongs to. */
 	bool has_read;
 	uint64_t read_ns;
 	uint64_t read[EVENT_MAX_COUNTERS];
+	/* Where the sum below begins, or for counters that take turns, up to where it reaches. */
+	struct counted since[EVENT_MAX_COUNTERS];
+	uint64_t sum[EVENT_MAX_COUNTERS];
+	uint64_t seen_ns[EVENT_MAX_COUNTERS]; /* `enabled` of the latest reading */
 	/* Of the fact that is being made. */
 	uint64_t values[EVENT_MAX_COUNTERS];
 	uint64_t deltas[EVENT_MAX_COUNTERS];
 	uint64_t selves[EVENT_MAX_COUNTERS];
 	/* Of each open slice: the values when it began, and what its children have counted. */
 	struct slice_counters {
-		uint64_t begin[EVENT_MAX_COUNTERS];
-		uint64_t children[EVENT_MAX_COUNTERS];
+		struct counted begin[EVENT_MAX_COUNTERS];
+		struct counted children[EVENT_MAX_COUNTERS];
+		uint64_t shown[EVENT_MAX_COUNTERS]; /* on the tracks, for files that begin later */
 	} * slices;
 	uint32_t room;
 };
@@ -96,6 +107,10 @@ struct counter {
 		const struct name *name;
 		const struct name *series;
 	} key;
+	/* Its latest sample; category and time are those of the mark. */
+	struct arg last; /* type 0: none so far */
+	const struct name *last_category;
+	uint64_t last_ns;
 	UT_hash_handle hh;
 };
 
@@ -151,6 +166,7 @@ struct process_state {
 	bool stepped;		  /* PROF_STEP was seen: epoch and batch are known */
 	uint64_t epoch;
 	uint64_t batch;
+	bool paused_once; /* since then, what it began need not have been recorded */
 	struct thread_state *threads;
 	struct counter *counters;
 	struct lanes *lanes;
@@ -169,7 +185,11 @@ struct timeline {
 	struct handler **handlers;
 	unsigned n_handlers;
 	unsigned n_working;
-	int error; /* of the handler that stopped during this event */
+	int error;	 /* of the handler that stopped during this event */
+	bool unrecorded; /* marks become facts that no file takes */
+
+	bool stepped; /* the latest PROF_STEP of all processes */
+	uint64_t step_epoch, step_batch;
 
 	uint64_t last_uuid;
 	uint32_t n_tracks;
@@ -188,8 +208,13 @@ struct timeline {
 	const struct name *counters[EVENT_MAX_COUNTERS];
 	unsigned n_counters;
 	int cycles, instructions; /* which of the counters they are, -1: none */
+	const struct name *shares[EVENT_MAX_COUNTERS]; /* what their running share is called */
+	struct counted total[EVENT_MAX_COUNTERS];      /* of all threads: only the times */
 
-	const struct name *epoch, *batch, *step, *bytes, *unnamed, *async_end, *ns, *ipc;
+	const struct name *epoch, *batch, *step, *bytes, *unnamed, *async_end, *ns, *ipc,
+		*continued;
+	const struct name *pause, *resume, *dump, *stop, *include_json;
+	bool has_gaps; /* no process is recorded all the time */
 
 	struct arg args[EVENT_MAX_ARGS + 2]; /* of the fact that is being made */
 	const struct track *tracks[EVENT_MAX_ARGS];
@@ -204,11 +229,13 @@ struct mark {
 	uint64_t ts_ns; /* not before the thread's last one */
 };
 
-/* What became of a mark: written, or else an enum lost_reason. */
-#define MARK_WRITTEN LOST_REASONS
+/* What became of a mark: one of these, or else an enum lost_reason. */
+#define MARK_WRITTEN  LOST_REASONS
+#define MARK_LEFT_OUT (LOST_REASONS + 1) /* nobody asked for it */
 
 /* timeline.c */
 void emit(struct timeline *t, const struct fact *fact);
+int hand_to(struct handler *handler, const struct fact *fact);
 struct fact fact_of(const struct mark *m, enum fact_kind kind);
 void stamp_step(struct timeline *t, const struct mark *m, struct fact *fact);
 const struct process *process_of(const struct process_state *p);
@@ -233,6 +260,7 @@ void slices_unfinished(struct timeline *t, struct thread_state *thread, uint64_t
 void counters_begin(struct timeline *t, const struct mark *m, struct fact *fact);
 void counters_end(struct timeline *t, struct thread_state *thread, const struct event *event,
 		  struct fact *fact);
+uint64_t counter_at_begin(const struct thread_state *thread, uint32_t slice, unsigned i);
 const struct name *counter_unit(const struct timeline *t, const struct name *name);
 /* NULL: none are counted, or there are too many tracks. */
 struct thread_counters *counters_of_thread(struct timeline *t, struct thread_state *thread,
@@ -241,6 +269,8 @@ void counters_of_thread_release(struct timeline *t, struct thread_state *thread)
 
 /* counters_read.c: the same, read from a file */
 bool counters_read(struct timeline *t, const struct mark *m); /* false: it is an ordinary counter */
+uint64_t counters_read_delta(const struct timeline *t, unsigned i, const struct fact *end,
+			     uint64_t delta);
 void counters_read_alone(struct timeline *t, struct thread_state *thread);
 void counters_read_done(struct thread_counters *c);
 void counters_read_rest(struct timeline *t);
@@ -261,6 +291,7 @@ struct track *lane_track_new(struct timeline *t, struct process_state *p, uint64
 			     const struct name *name, uint32_t lane);
 void track_declare(struct timeline *t, const struct process_state *p, struct track *track,
 		   uint64_t ts_ns);
+void counter_keep(struct counter *counter, const struct arg *value, const struct fact *fact);
 int counter_mark(struct timeline *t, const struct mark *m);
 int step_mark(struct timeline *t, const struct mark *m);
 void counters_release(struct timeline *t, struct process_state *p);

@@ -408,6 +408,7 @@ static int write_account(struct json_writer *j, const struct account *account)
 		{ "unfinished", account->unfinished },
 		{ "ends_lost", account->ends_lost },
 		{ "async_unmatched", account->async_unmatched },
+		{ "started_twice", account->started_twice },
 		{ "frees_unknown", account->frees_unknown },
 		{ "allocs_not_followed", account->allocs_not_followed },
 		{ "kernel_events_lost", account->kernel_events_lost },

@@ -232,8 +232,12 @@ static void fill_values(struct timeline *t, struct thread_counters *c, const str
 {
 	unsigned i;
 
-	for (i = 0; i < c->n; i++)
-		c->values[i] = sum_of(t, c, i, reading(t, c, e, i));
+	for (i = 0; i < c->n; i++) {
+		struct counted now = reading(t, c, e, i);
+
+		/* What a file says is since the thread's first mark already. */
+		c->values[i] = is_read(c, e) ? now.value : sum_of(t, c, i, now);
+	}
 	fact->n_counters = c->n;
 	fact->counter_tracks = c->list;
 	fact->counters = c->values;

@@ -33,6 +33,7 @@ struct timeline *timeline_new(struct names *names, struct account *account, uint
 	t->bytes = names_intern_string(names, "bytes");
 	t->unnamed = names_intern_string(names, "(unnamed)");
 	t->ns = names_intern_string(names, "ns");
+	t->thread_counters = names_intern_string(names, "counters");
 	t->ipc = names_intern_string(names, "ipc");
 	t->continued = names_intern_string(names, "continued");
 	t->pause = names_intern_string(names, "pause");
@@ -234,6 +235,13 @@ static int control(struct timeline *t, const struct mark *m, const struct name *
 	return MARK_WRITTEN;
 }
 
+void timeline_note(struct timeline *t, const struct name *name, uint64_t ts_ns)
+{
+	emit(t,
+	     &(struct fact){
+		     .kind = FACT_INSTANT, .scope = SCOPE_GLOBAL, .ts_ns = ts_ns, .name = name });
+}
+
 static int flow(struct timeline *t, const struct mark *m)
 {
 	struct fact fact =
@@ -374,6 +382,9 @@ int timeline_event(struct timeline *t, const struct event *event)
 	case EVENT_THREAD_EXIT:
 	case EVENT_PROCESS_EXIT:
 		process_notice(t, event);
+		break;
+	case EVENT_READING:
+		counters_reading(t, event);
 		break;
 	case EVENT_LOST:
 		marks_lost(t, event);

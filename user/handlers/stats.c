@@ -200,14 +200,9 @@ static void sample(struct stats *stats, const struct fact *fact, unsigned i)
 }
 
 /* What a thread's hardware counted is told by its slices: here it would be one number ever growing. */
-static void samples(struct stats *stats, const struct fact *fact)
+static bool is_reading(const struct fact *fact)
 {
-	unsigned i;
-
-	for (i = 0; i < fact->n_args; i++) {
-		if (!fact->tracks[i]->thread)
-			sample(stats, fact, i);
-	}
+	return fact->kind == FACT_COUNTER && fact->n_args && fact->tracks[0]->thread;
 }
 
 /* --- who is who -------------------------------------------------------------------------------- */
@@ -251,7 +246,10 @@ static void see_time(struct stats *stats, uint64_t ts_ns)
 static int stats_fact(struct handler *handler, const struct fact *fact)
 {
 	struct stats *stats = (struct stats *)handler;
+	unsigned i;
 
+	if (is_reading(fact))
+		return 0;
 	/* From the first mark to the last: what else is told begins before and ends after them. */
 	if (fact->kind >= FACT_BEGIN && fact->kind <= FACT_FLOW_IN)
 		see_time(stats, fact->ts_ns);
@@ -269,7 +267,8 @@ static int stats_fact(struct handler *handler, const struct fact *fact)
 		named_row(stats, STATS_INSTANTS, fact)->count++;
 		break;
 	case FACT_COUNTER:
-		samples(stats, fact);
+		for (i = 0; i < fact->n_args; i++)
+			sample(stats, fact, i);
 		break;
 	case FACT_BEGIN:
 	case FACT_ASYNC_BEGIN:

@@ -391,7 +391,7 @@ void counters_reading(struct timeline *t, const struct event *event)
 	if (t->n_counters)
 		thread = thread_get(t, event->pid, event->tid, event->ts_ns, NULL);
 	if (thread)
-		c = thread->counters ? thread->counters : counters_new(t, thread, event->ts_ns);
+		c = counters_of_thread(t, thread, event->ts_ns);
 	if (!c) {
 		t->account->samples_lost++;
 		return;

@@ -202,7 +202,8 @@ static void sample(struct stats *stats, const struct fact *fact, unsigned i)
 /* What a thread's hardware counted is told by its slices: here it would be one number ever growing. */
 static bool is_reading(const struct fact *fact)
 {
-	return fact->kind == FACT_COUNTER && fact->n_args && fact->tracks[0]->thread;
+	return fact->kind == FACT_READING ||
+	       (fact->kind == FACT_COUNTER && fact->n_args && fact->tracks[0]->thread);
 }
 
 /* --- who is who -------------------------------------------------------------------------------- */

@@ -399,6 +399,11 @@ int timeline_event(struct timeline *t, const struct event *event)
 	return t->error;
 }
 
+bool timeline_has_process(const struct timeline *t, uint32_t pid)
+{
+	return process_find(t, pid) != NULL;
+}
+
 struct count {
 	uint64_t n;
 };

@@ -19,6 +19,7 @@ static const struct known_field {
 	FIELD("pid", FIELD_PID),      FIELD("tid", FIELD_TID),	 FIELD("name", FIELD_NAME),
 	FIELD("cat", FIELD_CATEGORY), FIELD("id", FIELD_ID),	 FIELD("id2", FIELD_ID2),
 	FIELD("s", FIELD_SCOPE),      FIELD("args", FIELD_ARGS),
+	FIELD("unit", FIELD_UNIT),
 	FIELD("bind_id", FIELD_BIND), FIELD("flow_in", FIELD_FLOW_IN),
 	FIELD("flow_out", FIELD_FLOW_OUT),
 }, around[] = {
@@ -122,6 +123,9 @@ void chrome_field(struct chrome *c, enum chrome_field field, const char *text, s
 		break;
 	case FIELD_CATEGORY:
 		f->category = length ? names_intern(names, text, length, READ_MAX_NAME) : NULL;
+		break;
+	case FIELD_UNIT:
+		f->unit = length ? names_intern(names, text, length, READ_MAX_NAME) : NULL;
 		break;
 	case FIELD_ID:
 		f->has_id = true;

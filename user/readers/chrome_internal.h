@@ -32,6 +32,7 @@ enum chrome_field {
 	FIELD_ID,
 	FIELD_ID2,
 	FIELD_SCOPE,
+	FIELD_UNIT,
 	FIELD_ARGS,
 	FIELD_BIND,
 	FIELD_FLOW_IN,
@@ -66,6 +67,7 @@ struct chrome_fields {
 	const struct name *tid_word;
 	const struct name *name;
 	const struct name *category;
+	const struct name *unit; /* of a counter: our own files say it */
 };
 
 /* A thread (or, tid_word's id, an invented one) to which complete events belong. */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "cmd/flight.h"
 #include "counters/counters.h"
 #include "handlers/handler.h"
 #include "handlers/sink.h"
@@ -15,10 +16,11 @@
 #include "timeline/origin.h"
 #include "timeline/timeline.h"
 
-#define MAX_PIDS    256
-#define MAX_OUTPUTS 16
-#define MAX_DOMAINS 64
-#define MAX_PLUGINS 8
+#define MAX_PIDS     256
+#define MAX_OUTPUTS  16
+#define MAX_TRIGGERS 16
+#define MAX_DOMAINS  64
+#define MAX_PLUGINS  8
 
 struct record_options {
 	pid_t pids[MAX_PIDS];
@@ -39,6 +41,10 @@ struct record_options {
 	const char *rank;     /* for {rank} in names; NULL: as the target's environment says */
 	uint64_t max_size;    /* of a file: then the next ones begin; 0: none */
 	uint64_t keep;	      /* so many files of each name; 0: all */
+	uint64_t flight_ns;   /* flight recorder: the window; 0: none */
+	uint64_t flight_bytes;
+	struct trigger triggers[MAX_TRIGGERS];
+	unsigned n_triggers;
 	const char *plugins[MAX_PLUGINS];
 	unsigned n_plugins;
 	const char *system; /* counters of the machine, NULL: none */
@@ -84,8 +90,12 @@ struct recording {
 	struct capture *capture;
 	struct system_counters *system; /* NULL: not asked for */
 	struct names *names;
-	struct timeline *timeline;
-	struct account road; /* what the timeline counts */
+	struct timeline *timeline; /* sees what comes at once: statistics, trace handlers */
+	struct timeline
+		*writer;       /* the one that files are written from: the same, or after a delay */
+	struct account road;   /* what the writer counts */
+	struct account seen;   /* what the other one does, if it is another */
+	struct flight *flight; /* NULL: none */
 	struct handler *stats;
 	char default_name[128];
 	bool many_files;			/* there may be more than one set of them */
@@ -141,7 +151,8 @@ struct recording {
 int outputs_prepare(struct recording *r, struct failure *f);
 int outputs_begin(struct recording *r, const struct output_fields *fields, struct failure *f);
 void outputs_flush(struct recording *r);
-/* `account`: of the whole recording so far. Returns 0, or an error when no file could be written. */
+/*
+ * `account`: of the whole recording, at its end; NULL: as it is now, and there is more to come. Returns 0, or an error when no file could be written. */
 int outputs_end(struct recording *r, const struct account *account);
 /* Goes on in new files when one has become larger than --max-size. */
 void outputs_rotate(struct recording *r);
@@ -174,6 +185,7 @@ void recording_wait_for_command(
 	struct recording *r); /* where it was told to stop before that ended */
 /* Makes what was recorded so far complete on disk. */
 void recording_dump(struct recording *r);
+int recording_event(struct recording *r, const struct event *event); /* takes one */
 struct account recording_account(const struct recording *r);
 
 /* summary.c */

@@ -29,6 +29,17 @@ static uint64_t clock_ns(clockid_t clock)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
+int recording_event(struct recording *r, const struct event *event)
+{
+	int error = timeline_event(r->timeline, event);
+
+	if (r->flight)
+		flight_take(r, event);
+	if (error)
+		r->write_failed = true;
+	return error;
+}
+
 static void tell_clocks(struct recording *r)
 {
 	struct event e = { .kind = EVENT_CLOCK, .level = -1 };
@@ -39,7 +50,7 @@ static void tell_clocks(struct recording *r)
 	e.ts_ns = e.clock.monotonic;
 	r->clock_ns = e.ts_ns;
 	r->last_clock = e.clock;
-	timeline_event(r->timeline, &e);
+	recording_event(r, &e);
 }
 
 struct account recording_account(const struct recording *r)
@@ -96,18 +107,17 @@ static bool finished(const struct recording *r, uint64_t now)
 void recording_dump(struct recording *r)
 {
 	r->dump_asked = false;
+	if (r->flight) {
+		flight_dump(r, clock_ns(CLOCK_MONOTONIC));
+		return;
+	}
 	outputs_flush(r);
 	r->flushed_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
 static int take_sample(void *context, const struct event *event)
 {
-	struct recording *r = context;
-	int error = timeline_event(r->timeline, event);
-
-	if (error)
-		r->write_failed = true;
-	return error;
+	return recording_event(context, event);
 }
 
 static void read_system(struct recording *r)

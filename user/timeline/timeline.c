@@ -348,6 +348,17 @@ int timeline_event(struct timeline *t, const struct event *event)
 	return t->error;
 }
 
+void timeline_note(struct timeline *t, const struct name *name, uint64_t ts_ns,
+		   const struct arg *args, unsigned n_args)
+{
+	emit(t, &(struct fact){ .kind = FACT_INSTANT,
+				.scope = SCOPE_GLOBAL,
+				.ts_ns = ts_ns,
+				.name = name,
+				.n_args = n_args,
+				.args = args });
+}
+
 struct count {
 	uint64_t n;
 };

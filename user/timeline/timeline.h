@@ -60,6 +60,10 @@ int timeline_replay(struct timeline *timeline, struct handler *handler);
  */
 void timeline_set_recorded(struct timeline *timeline, bool recorded);
 
+/* An instant of the whole machine that is no mark: what the recorder itself has to say. */
+void timeline_note(struct timeline *timeline, const struct name *name, uint64_t ts_ns,
+		   const struct arg *args, unsigned n_args);
+
 /* The latest PROF_STEP of any process; false: none so far. */
 bool timeline_step(const struct timeline *timeline, uint64_t *ret_epoch, uint64_t *ret_batch);
 

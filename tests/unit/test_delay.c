@@ -54,7 +54,8 @@ static void fill(struct model *m, uint64_t *seed)
 
 	*e = (struct event){
 		.kind = (enum event_kind)(1 + chance(seed, EVENT_CLOCK)),
-		.scope = (enum event_scope)chance(seed, SCOPE_GLOBAL + 1),
+		.scope = (enum event_scope)chance(seed, SCOPE_MARKER + 1),
+		.object = (enum event_object)chance(seed, OBJECT_COUNTER + 1),
 		.ts_ns = (uint64_t)chance(seed, 1u << 30) << 30,
 		.pid = chance(seed, 1u << 30),
 		.tid = chance(seed, 1u << 30),

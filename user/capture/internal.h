@@ -51,6 +51,7 @@ struct marker_key {
 	uint32_t site;
 	int32_t name;
 	int32_t keys;
+	int32_t categories;
 	uint32_t types;
 };
 
@@ -58,6 +59,7 @@ struct marker {
 	struct marker_key key;
 	const struct name *name; /* NULL: none */
 	bool unreadable;
+	const struct name *category; /* the domain, and those besides */
 	const struct name *keys[MAX_ARGS];
 	UT_hash_handle hh;
 };
@@ -116,7 +118,11 @@ uint64_t monotonic_now(void);
 int decode_record(void *context, void *data, size_t size);
 
 /* static_names.c */
-const struct marker *marker_of(struct capture *c, const struct record *head, int32_t keys);
+const struct marker *marker_of(struct capture *c, const struct record *head, int32_t keys,
+			       int32_t categories);
+/* "domain,a,b" */
+const struct name *join_categories(struct capture *c, const struct name *domain, const char *more,
+				   size_t length);
 bool static_string(struct capture *c, uint32_t site, int32_t distance, char *out, size_t size,
 		   size_t *ret_length);
 void markers_free(struct capture *c);

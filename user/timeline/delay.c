@@ -33,6 +33,7 @@ struct kept {
 	uint32_t has : 8;
 	uint32_t scope : 3;
 	uint32_t end_reason : 2;
+	uint32_t object : 3;
 	uint32_t left_out : 1;
 	uint32_t closes_inner : 1;
 	uint32_t sampled : 1;
@@ -44,7 +45,7 @@ struct kept {
 
 _Static_assert(HEAD_WORDS == 3, "no padding");
 /* What is new in an event must be kept, too: add it here, to delay_put(), delay_take() and the test. */
-_Static_assert(sizeof(struct event) == 152, "delay.c keeps every field of struct event");
+_Static_assert(sizeof(struct event) == 160, "delay.c keeps every field of struct event");
 _Static_assert(EVENT_CLOCK < 64 && EVENT_MAX_ARGS < 64 && EVENT_MAX_COUNTERS < 16, "they fit");
 
 struct delay {
@@ -179,6 +180,7 @@ bool delay_put(struct delay *d, const struct event *e)
 		       (n && e->counter_enabled ? HAS_TIMES : 0),
 		.scope = e->scope & 7,
 		.end_reason = e->end_reason & 3,
+		.object = e->object & 7,
 		.left_out = e->left_out,
 		.closes_inner = e->closes_inner,
 		.sampled = e->sampled,
@@ -278,6 +280,7 @@ bool delay_take(struct delay *d, struct event *e)
 		.pid = kept->pid,
 		.tid = kept->tid,
 		.end_reason = (enum end_reason)kept->end_reason,
+		.object = (enum event_object)kept->object,
 		.left_out = kept->left_out,
 		.closes_inner = kept->closes_inner,
 		.sampled = kept->sampled,

@@ -164,7 +164,9 @@ static void thread_release(struct timeline *t, struct thread_state *thread)
 	HASH_DELETE(hh_tid, t->threads_by_tid, thread);
 	DL_DELETE(thread->process->threads, thread);
 	counters_of_thread_release(t, thread);
+	counters_from_file_release(t, thread);
 	free(thread->slices);
+	free(thread->scopes);
 	free(thread);
 }
 
@@ -181,11 +183,12 @@ static void thread_end(struct timeline *t, struct thread_state *thread, uint64_t
 /* Frees what a process owns, without a word. */
 static void process_clear(struct timeline *t, struct process_state *p)
 {
-	while (p->threads)
-		thread_release(t, p->threads);
 	asyncs_release(t, p);
 	pools_release(t, p);
+	/* Before the threads: each would look for its own among them. */
 	counters_release(t, p);
+	while (p->threads)
+		thread_release(t, p->threads);
 }
 
 static void process_release(struct timeline *t, struct process_state *p)
@@ -263,12 +266,15 @@ static void executed(struct timeline *t, const struct event *e)
 		return;
 	DL_FOREACH_SAFE(p->threads, thread, next)
 	{
-		if (thread->key.tid == e->tid)
+		if (thread->key.tid == e->tid) {
 			slices_unfinished(t, thread, e->ts_ns);
-		else
+			scopes_close(thread);
+		} else {
 			thread_end(t, thread, e->ts_ns);
+		}
 	}
 	asyncs_unfinished(t, p, e->ts_ns);
+	frames_restart(p);
 	allocations_forget(t, p);
 	p->stepped = false;
 	p->given = NULL;

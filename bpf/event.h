@@ -11,6 +11,7 @@
  *	head + operands + keys + values[2 or 6]  72 or 104  anything with up to 2 or 6 arguments
  *	the same, then the strings' bytes        variable   a string among the arguments, or a name
  *	                                                    that is not static
+ *	head + values of counters                           READING
  *	any of these, then values of counters    8 each     BEGIN and END while counters are recorded:
  *	                                                    enum counter_part says how many
  *
@@ -60,6 +61,7 @@ enum record_kind {
 		68, /* a = ticket: the thread waits until it is released; b = enum hold_reason */
 	RECORD_LOST =
 		69, /* a = marks of this thread lost since `ts`, b = time of the last of them */
+	RECORD_READING = 70, /* what is counted on the thread, between its marks */
 };
 
 /* Types of values, four bits each. Part of the header's binary interface as well. */
@@ -181,6 +183,7 @@ enum account_slot {
 	ACCOUNT_HOLD_TIMEOUT, /* not a mark: a thread was let go before its libraries were attached */
 	ACCOUNT_PROCESSES, /* not a mark: a child not followed since the table of processes is full */
 	ACCOUNT_PAUSED,	   /* not asked for: its process is paused, or was as its slice began */
+	ACCOUNT_READINGS, /* not a mark: a reading of counters that found no room */
 	ACCOUNT_SLOTS = 16,
 };
 

@@ -102,7 +102,7 @@ static void print_lost(const struct account *a)
 		    NULL);
 	print_count(a->processes_not_followed, "children were not followed: too many processes",
 		    NULL);
-	print_count(a->samples_lost, "samples of the machine's counters could not be taken", NULL);
+	print_count(a->samples_lost, "samples of counters could not be taken", NULL);
 }
 
 /* Once for all slices; each says its own share. */

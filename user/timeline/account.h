@@ -56,7 +56,7 @@ struct account {
 	uint64_t files_refused;	     /* mapped files that could not be opened or attached to */
 	uint64_t processes_not_followed;
 
-	/* Counters that the recorder reads itself, which are not marks. */
+	/* Counters that are read every so often, which are not marks. */
 	uint64_t samples;
 	uint64_t samples_lost;
 

@@ -41,8 +41,9 @@ enum event_kind {
 	EVENT_EXEC, /* pid, tid; name = its new comm: all that is open on the process ends here */
 	EVENT_THREAD_EXIT,  /* what is open on the thread ends here */
 	EVENT_PROCESS_EXIT, /* after the exit of its last thread */
-	EVENT_LOST,  /* size = marks lost on this thread from ts_ns on; tid 0: not known where */
-	EVENT_CLOCK, /* clock: the same moment by three clocks */
+	EVENT_LOST,    /* size = marks lost on this thread from ts_ns on; tid 0: not known where */
+	EVENT_READING, /* what the thread has counted, between its marks */
+	EVENT_CLOCK,   /* clock: the same moment by three clocks */
 };
 
 enum event_scope {
@@ -130,9 +131,9 @@ struct event {
 	unsigned n_args;
 	const struct arg *args;
 	const struct name *unit; /* COUNTER: unit when known, else NULL */
-	bool sampled; /* COUNTER: read by the recorder and no mark: it is not part of marked = written + lost */
+	bool sampled; /* COUNTER, INSTANT: by the recorder and no mark: not part of marked = written + lost */
 	bool of_thread; /* COUNTER, from a file: what was counted of the thread, nothing it said */
-	/* BEGIN, END: of the counters that the timeline was told of (EVENT_NO_VALUE: not known), or none. */
+	/* BEGIN, END, READING: of the counters that the timeline was told of (EVENT_NO_VALUE: not known), or none. */
 	unsigned n_counters;
 	const uint64_t *counters;
 	/* For how long each was to be counted and for how long it was, ns; NULL: all of the time. */

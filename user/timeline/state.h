@@ -225,7 +225,7 @@ struct timeline {
 
 	struct names *names;
 	const struct name *epoch, *batch, *step, *bytes, *unnamed, *async_end, *ns, *ipc,
-		*continued;
+		*continued, *thread_counters;
 	const struct name *hz, *frame, *task, *marker, *started_twice;
 	const struct name *pause, *resume, *dump, *stop, *include_json;
 	bool has_gaps; /* no process is recorded all the time */
@@ -275,6 +275,7 @@ void slices_unfinished(struct timeline *t, struct thread_state *thread, uint64_t
 void counters_begin(struct timeline *t, const struct mark *m, struct fact *fact);
 void counters_end(struct timeline *t, struct thread_state *thread, const struct event *event,
 		  struct fact *fact);
+void counters_reading(struct timeline *t, const struct event *event);
 uint64_t counter_at_begin(const struct thread_state *thread, uint32_t slice, unsigned i);
 const struct name *counter_unit(const struct timeline *t, const struct name *name);
 void counters_of_thread_release(struct timeline *t, struct thread_state *thread);

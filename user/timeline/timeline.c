@@ -33,6 +33,7 @@ struct timeline *timeline_new(struct names *names, struct account *account, uint
 	t->bytes = names_intern_string(names, "bytes");
 	t->unnamed = names_intern_string(names, "(unnamed)");
 	t->ns = names_intern_string(names, "ns");
+	t->thread_counters = names_intern_string(names, "counters");
 	t->ipc = names_intern_string(names, "ipc");
 	t->continued = names_intern_string(names, "continued");
 	t->pause = names_intern_string(names, "pause");
@@ -332,7 +333,7 @@ static void take_mark(struct timeline *t, const struct event *event)
 	if (event->sampled && outcome != MARK_WRITTEN)
 		t->account->samples_lost++;
 	else if (event->sampled)
-		t->account->samples += !t->unrecorded;
+		t->account->samples += event->kind == EVENT_COUNTER && !t->unrecorded;
 	else if (outcome == MARK_LEFT_OUT)
 		t->account->paused++;
 	else if (outcome != MARK_WRITTEN)
@@ -374,6 +375,9 @@ int timeline_event(struct timeline *t, const struct event *event)
 	case EVENT_THREAD_EXIT:
 	case EVENT_PROCESS_EXIT:
 		process_notice(t, event);
+		break;
+	case EVENT_READING:
+		counters_reading(t, event);
 		break;
 	case EVENT_LOST:
 		marks_lost(t, event);

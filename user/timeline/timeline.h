@@ -60,7 +60,7 @@ int timeline_replay(struct timeline *timeline, struct handler *handler);
  */
 void timeline_set_recorded(struct timeline *timeline, bool recorded);
 
-/* An instant of the whole machine that is no mark: what the recorder itself has to say. */
+/* An instant that the recorder itself puts there, no mark of anybody's. */
 void timeline_note(struct timeline *timeline, const struct name *name, uint64_t ts_ns,
 		   const struct arg *args, unsigned n_args);
 

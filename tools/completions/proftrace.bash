@@ -42,7 +42,7 @@ _proftrace() {
 		_proftrace_pids "$word"
 		return
 		;;
-	-o | --output | --summary-json | --handler)
+	-o | --output | --summary-json | --handler | --include-json)
 		compopt -o default
 		return
 		;;
@@ -62,13 +62,13 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "exact" -- "$word"))
 		return
 		;;
-	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --keep | --rank | --flight-recorder | --flight-memory | --system-interval | --counter-interval | --port | --viewer)
+	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --keep | --rank | --flight-recorder | --flight-memory | --system-interval | --counter-interval | --include-offset | --port | --viewer)
 		return
 		;;
 	esac
 	case $verb:$word in
 	record:-*)
-		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --counter-interval --no-children --mode --buffer --dump-period --max-size --keep --rank --flight-recorder --flight-memory --trigger --handler --system --system-interval --summary-json --strict --quiet --verbose --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --counter-interval --no-children --mode --buffer --dump-period --max-size --keep --rank --flight-recorder --flight-memory --trigger --handler --system --system-interval --include-json --include-offset --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
 	report:-*)
 		COMPREPLY=($(compgen -W "--rows --quiet --help" -- "$word"))

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
+#include "cmd/include.h"
 #include "cmd/record.h"
 #include "handlers/stats.h"
 
@@ -190,6 +191,7 @@ void summary_print(const struct recording *r, const struct account *a)
 	print_files(r);
 	if (r->flight)
 		print_flight(r);
+	includes_print(r);
 	print_lost(a);
 	print_shares(r);
 	timeline_open_slices(r->timeline, print_open_slice, &open_slices);
@@ -202,7 +204,7 @@ void summary_print(const struct recording *r, const struct account *a)
 	stats_print(r->stats, stderr, &options);
 }
 
-static void json_string(FILE *out, const char *text)
+void print_json_string(FILE *out, const char *text)
 {
 	fputc('"', out);
 	for (; *text; text++) {
@@ -223,7 +225,7 @@ static void json_counters(FILE *out, const struct recording *r)
 	fputs("  \"counters\": [", out);
 	for (i = 0; i < r->counters.n; i++) {
 		fputs(i ? ", " : "", out);
-		json_string(out, r->counters.list[i].name);
+		print_json_string(out, r->counters.list[i].name);
 	}
 	fputs("],\n  \"counter_shares\": {", out);
 	for (i = 0; i < r->counters.n && r->counters.multiplexed; i++) {
@@ -232,7 +234,7 @@ static void json_counters(FILE *out, const struct recording *r)
 		if (isnan(share))
 			continue;
 		fputs(n++ ? ", " : "", out);
-		json_string(out, r->counters.list[i].name);
+		print_json_string(out, r->counters.list[i].name);
 		fprintf(out, ": %.4f", share);
 	}
 	fputs("},\n", out);
@@ -247,11 +249,11 @@ static void json_files(FILE *out, const struct recording *r)
 		const struct written_file *file = &r->files[i];
 
 		fputs(i ? ",\n    {\"path\": " : "\n    {\"path\": ", out);
-		json_string(out, file->path);
+		print_json_string(out, file->path);
 		fprintf(out,
 			", \"format\": \"%s\", \"bytes\": %" PRIu64 ", \"error\": ", file->format,
 			file->bytes);
-		json_string(out, file->error ? strerror(-file->error) : "");
+		print_json_string(out, file->error ? strerror(-file->error) : "");
 		fputc('}', out);
 	}
 	fputs("\n  ]\n", out);
@@ -314,6 +316,7 @@ int summary_json(struct recording *r, const struct account *a)
 	if (r->flight)
 		json_flight(out, r);
 	json_counters(out, r);
+	includes_json(r, out);
 	json_files(out, r);
 	fputs("}\n", out);
 	return fclose(out) ? -errno : 0;

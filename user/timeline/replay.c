@@ -81,7 +81,7 @@ static void tell_thread(struct replay *r, const struct thread_state *thread)
 static void tell_async(struct replay *r, const struct process_state *p, const struct async *async)
 {
 	const struct track *track = async->lanes->tracks[async->lane];
-	const struct arg args[] = {
+	const struct arg args[2] = {
 		r->continued,
 		{ .key = r->timeline->frame, .type = ARG_UINT, .u = async->frame },
 	};
@@ -93,7 +93,7 @@ static void tell_async(struct replay *r, const struct process_state *p, const st
 					    .name = async->name,
 					    .category = async->category,
 					    .id = async_id(async),
-					    .n_args = async->is_frame ? 2 : 1,
+					    .n_args = async->frame ? 2 : 1,
 					    .args = args,
 					    .continued = true });
 }

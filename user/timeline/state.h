@@ -155,9 +155,8 @@ struct async {
 	uint64_t begin_ns;
 	struct lanes *lanes;
 	uint32_t lane;
-	uint32_t nth; /* of those open with this id, 1 = the oldest */
-	bool is_frame;
-	uint64_t frame;	     /* its number */
+	uint32_t nth;	     /* of those open with this id, 1 = the oldest */
+	uint64_t frame;	     /* its number, 0: it is not one */
 	struct async *older; /* the next older one with this id; only the latest is in the hash */
 	struct async *prev, *next; /* of its process; spare ones: next */
 	UT_hash_handle hh;
@@ -284,13 +283,13 @@ void counters_of_thread_release(struct timeline *t, struct thread_state *thread)
 int asyncs_init(struct timeline *t);
 int async_begin(struct timeline *t, const struct mark *m);
 int async_end(struct timeline *t, const struct mark *m);
-uint64_t async_id(const struct async *async);
 void asyncs_unfinished(struct timeline *t, struct process_state *p, uint64_t ts_ns);
 void asyncs_release(struct timeline *t, struct process_state *p);
 void asyncs_free(struct timeline *t);
+uint64_t async_id(const struct async *async);
 
 /* frames.c: what sets frames apart from other asynchronous slices */
-void frame_begin(struct timeline *t, struct lanes *lanes, struct fact *fact);
+uint64_t frame_begin(struct timeline *t, struct lanes *lanes, struct fact *fact);
 void frame_rate(struct timeline *t, const struct mark *m, struct lanes *lanes);
 void frames_restart(struct process_state *p);
 

@@ -403,6 +403,11 @@ void timeline_note(struct timeline *t, const struct name *name, uint64_t ts_ns,
 				.args = args });
 }
 
+bool timeline_has_process(const struct timeline *t, uint32_t pid)
+{
+	return process_find(t, pid) != NULL;
+}
+
 struct count {
 	uint64_t n;
 };

@@ -74,6 +74,9 @@ bool timeline_step(const struct timeline *timeline, uint64_t *ret_epoch, uint64_
  */
 int timeline_event(struct timeline *timeline, const struct event *event);
 
+/* Whether a process of that number lives. */
+bool timeline_has_process(const struct timeline *timeline, uint32_t pid);
+
 /* The capture is over: counts and reports what is still open. `ts_ns`: its last moment. */
 int timeline_finish(struct timeline *timeline, uint64_t ts_ns);
 

@@ -63,6 +63,22 @@ _proftrace() {
 		return
 		;;
 	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --keep | --rank | --flight-recorder | --flight-memory | --system-interval | --counter-interval | --include-offset | --port | --viewer)
+	--sort)
+		COMPREPLY=($(compgen -W "total self avg min max count name p50 p95 p99 share" -- "$word"))
+		return
+		;;
+	--unit)
+		COMPREPLY=($(compgen -W "auto ns us ms s" -- "$word"))
+		return
+		;;
+	--format)
+		COMPREPLY=($(compgen -W "table json csv" -- "$word"))
+		return
+		;;
+	-n | --limit | --columns | --name)
+		return
+		;;
+	-d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --keep | --rank | --system-interval | --counter-interval | --include-offset | --port | --viewer)
 		return
 		;;
 	esac
@@ -71,7 +87,7 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --counter-interval --no-children --mode --buffer --dump-period --max-size --keep --rank --flight-recorder --flight-memory --trigger --handler --system --system-interval --include-json --include-offset --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
 	report:-*)
-		COMPREPLY=($(compgen -W "--rows --quiet --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--limit --sort --ascending --columns --domain --name --per-thread --unit --format --quiet --help" -- "$word"))
 		;;
 	list:-*)
 		COMPREPLY=($(compgen -W "--pid --counters --verbose --help" -- "$word"))

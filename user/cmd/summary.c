@@ -10,7 +10,7 @@
 #include "capture/capture.h"
 #include "cmd/include.h"
 #include "cmd/record.h"
-#include "handlers/stats.h"
+#include "handlers/stats_print.h"
 
 void print_size(char *out, size_t size, uint64_t bytes)
 {
@@ -201,7 +201,7 @@ void summary_print(const struct recording *r, const struct account *a)
 		fprintf(stderr, "  the account does not add up: please report this\n");
 	if (isatty(STDERR_FILENO) && !ioctl(STDERR_FILENO, TIOCGWINSZ, &window))
 		options.width = window.ws_col;
-	stats_print(r->stats, stderr, &options);
+	stats_print_table(r->stats, stderr, &options, NULL, NULL);
 }
 
 void print_json_string(FILE *out, const char *text)

@@ -427,6 +427,7 @@ int timeline_finish(struct timeline *t, uint64_t ts_ns)
 
 	/* What is open stays open: when it would have ended is not known. */
 	(void)ts_ns;
+	counters_read_rest(t);
 	timeline_open_slices(t, count_one, &count);
 	t->account->open_at_end = count.n;
 	return 0;

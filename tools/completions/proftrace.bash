@@ -62,7 +62,6 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "exact" -- "$word"))
 		return
 		;;
-	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --keep | --rank | --flight-recorder | --flight-memory | --system-interval | --counter-interval | --include-offset | --port | --viewer)
 	--sort)
 		COMPREPLY=($(compgen -W "total self avg min max count name p50 p95 p99 share" -- "$word"))
 		return
@@ -78,7 +77,7 @@ _proftrace() {
 	-n | --limit | --columns | --name)
 		return
 		;;
-	-d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --keep | --rank | --system-interval | --counter-interval | --include-offset | --port | --viewer)
+	-d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --keep | --rank | --flight-recorder | --flight-memory | --system-interval | --counter-interval | --include-offset | --port | --viewer)
 		return
 		;;
 	esac

@@ -181,6 +181,10 @@ static void nested_arguments_are_spread(void **state)
 	      "B 1/2 1000 d.a=i1 d.b.c='[2,[3],{\"e\":4}]' z=i5\n");
 }
 
+static const char lists[] =
+	"[{\"ph\":\"B\",\"pid\":1,\"tid\":2,\"ts\":1,\"args\":{\"a\":[],\"b\":[[1,-2.5e3],[],{}],"
+	"\"c\":[\"x\",\"q\\\"\",null,true,{\"k\":[1],\"l\":2}],\"d\":1}}]";
+
 static void lists_are_text(void **state)
 {
 	struct heard *h;
@@ -188,11 +192,8 @@ static void lists_are_text(void **state)
 	int i;
 
 	(void)state;
-	READS("[" E("B", "1",
-		    ",\"args\":{\"a\":[],\"b\":[[1,-2.5e3],[],{}],\"c\":[\"x\",\"q\\\"\",null,true,"
-		    "{\"k\":[1],\"l\":2}],\"d\":1}") "]",
-	      "B 1/2 1000 a='[]' b='[[1,-2.5e3],[],{}]'"
-	      " c='[\"x\",\"q\\\"\",null,true,{\"k\":[1],\"l\":2}]' d=i1\n");
+	READS(lists, "B 1/2 1000 a='[]' b='[[1,-2.5e3],[],{}]'"
+		     " c='[\"x\",\"q\\\"\",null,true,{\"k\":[1],\"l\":2}]' d=i1\n");
 	for (i = 0; i < 900; i++)
 		strcat(json, i ? ",1234" : "1234");
 	strcat(json, "]}}]");
@@ -290,42 +291,39 @@ static void threads_one_after_the_other(void **state)
 	free(json);
 }
 
+/* The first form: after the slice that begins at the same time, whatever the file says first. */
+static const char arrows_1[] =
+	"[{\"ph\":\"s\",\"pid\":1,\"tid\":2,\"ts\":10,\"name\":\"ac2g\",\"cat\":\"ac2g\",\"id\":3},"
+	"{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":10,\"dur\":5,\"name\":\"a\"},"
+	"{\"ph\":\"X\",\"pid\":1,\"tid\":3,\"ts\":20,\"dur\":5},"
+	"{\"ph\":\"f\",\"pid\":1,\"tid\":3,\"ts\":20,\"name\":\"ac2g\",\"cat\":\"ac2g\",\"id\":"
+	"\"3\"}]";
+static const char arrows_2[] =
+	"[{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":10,\"dur\":1,\"bind_id\":\"0x7\",\"flow_out\":"
+	"true},"
+	"{\"ph\":\"B\",\"pid\":1,\"tid\":2,\"ts\":20,\"bind_id\":\"0x7\",\"flow_in\":true,"
+	"\"flow_out\":true},"
+	"{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":30,\"dur\":1,\"bind_id\":\"0x7\",\"flow_in\":"
+	"false}]";
+
 static void arrows_of_slices(void **state)
 {
 	(void)state;
-	/* The first form: after the slice that begins at the same time, whatever the file says first. */
-	READS("[" E("s", "10", NAME("ac2g") ",\"cat\":\"ac2g\",\"id\":3") "," X(
-		      "10", "5", "a") ","
-				      "{\"ph\":\"X\",\"pid\":1,\"tid\":3,\"ts\":20,\"dur\":5},"
-				      "{\"ph\":\"f\",\"pid\":1,\"tid\":3,\"ts\":20,\"name\":"
-				      "\"ac2g\",\"cat\":\"ac2g\","
-				      "\"id\":\"3\",\"bp\":\"e\"}]",
-	      "B 1/2 10000 a\ns 1/2 10000 [ac2g] #a6a5418ed1405d23\nE 1/2 15000\n"
-	      "B 1/3 20000\nf 1/3 20000 [ac2g] #a6a5418ed1405d23\nE 1/3 25000\n");
-	/* The second form. */
-	READS(
-		"[" E("X", "10", ",\"dur\":1,\"bind_id\":\"0x7\",\"flow_out\":true") "," E(
-			"B", "20",
-			",\"bind_id\":\"0x7\",\"flow_in\":true,\"flow_out\":true") "," E("X", "30",
-											 ",\"dur\":"
-											 "1,\"bind_"
-											 "id\":"
-											 "\"0x7\","
-											 "\"flow_"
-											 "in\":"
-											 "false") "]",
-		"B 1/2 10000\ns 1/2 10000 #7\nE 1/2 11000\nB 1/2 20000\nf 1/2 20000 #7\n"
-		"s 1/2 20000 #7\nB 1/2 30000\nE 1/2 31000\n");
+	READS(arrows_1, "B 1/2 10000 a\ns 1/2 10000 [ac2g] #a6a5418ed1405d23\nE 1/2 15000\n"
+			"B 1/3 20000\nf 1/3 20000 [ac2g] #a6a5418ed1405d23\nE 1/3 25000\n");
+	READS(arrows_2, "B 1/2 10000\ns 1/2 10000 #7\nE 1/2 11000\nB 1/2 20000\nf 1/2 20000 #7\n"
+			"s 1/2 20000 #7\nB 1/2 30000\nE 1/2 31000\n");
 }
 
 static void what_has_no_place_is_counted(void **state)
 {
 	static const char json[] =
-		"[" E("B", "1", "") "," E("P", "2", "") "," E("P", "3", "") "," E(
-			"O", "4", ",\"id\":1") "," E("v", "4",
-						     ",\"id\":1") ",{\"ph\":\"M\",\"pid\":1,"
-								  "\"name\":\"process_"
-								  "labels\",\"args\":{}}]";
+		"[{\"ph\":\"B\",\"pid\":1,\"tid\":2,\"ts\":1},{\"ph\":\"P\",\"pid\":1,\"tid\":2,"
+		"\"ts\":2},"
+		"{\"ph\":\"P\",\"pid\":1,\"tid\":2,\"ts\":3},{\"ph\":\"O\",\"pid\":1,\"ts\":4,"
+		"\"id\":1},"
+		"{\"ph\":\"v\",\"pid\":1,\"ts\":4,\"id\":1},"
+		"{\"ph\":\"M\",\"pid\":1,\"name\":\"process_labels\",\"args\":{}}]";
 	struct heard *h = hear(json, sizeof(json) - 1);
 
 	(void)state;
@@ -342,10 +340,9 @@ static void what_stands_around_the_events(void **state)
 	static const char json[] =
 		"{\"schemaVersion\":1,\"deviceProperties\":[{\"id\":0,\"baseTimeNanoseconds\":1}],"
 		"\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":3,\"pg\":[{\"rank\":9}]},"
-		"\"baseTimeNanoseconds\":1743521598000000000,\"traceEvents\":[" E(
-			"B", "1.5", "") "],"
-					"\"traceName\":"
-					"\"x\"}";
+		"\"baseTimeNanoseconds\":1743521598000000000,"
+		"\"traceEvents\":[{\"ph\":\"B\",\"pid\":1,\"tid\":2,\"ts\":1.5}],\"traceName\":"
+		"\"x\"}";
 	struct heard *h = hear(json, sizeof(json) - 1);
 
 	(void)state;

@@ -115,6 +115,8 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
 	c->options = *options;
 	c->epoll_fd = -1;
+	clocks_look(
+		&c->clocks); /* before the programs are loaded: until then the clocks' paces show */
 	error = check_namespace(f);
 	if (!error)
 		error = broker_start(&config, &c->broker, &c->loaded, f);
@@ -128,6 +130,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		capture_free(c);
 		return error;
 	}
+	clocks_look(&c->clocks);
 	c->shared->generation = 1; /* no thread's: all look what is recorded of them */
 	c->shared->recording = 1;
 	*ret_capture = c;
@@ -241,6 +244,7 @@ int capture_drain(struct capture *c, bool *ret_more)
 	int n;
 
 	c->budget = DRAIN_AT_MOST;
+	clocks_look(&c->clocks);
 	n = ring_buffer__consume(c->holds);
 	if (n >= 0)
 		n = ring_buffer__consume(c->records);
@@ -340,6 +344,14 @@ void capture_pause(struct capture *c, bool pause)
 bool capture_paused(const struct capture *c)
 {
 	return c->shared->said & TRACED_PAUSED;
+}
+
+bool capture_traces(const struct capture *c, pid_t pid)
+{
+	const struct traced_process *p;
+
+	HASH_FIND(hh, c->processes, &pid, sizeof(pid), p);
+	return p != NULL;
 }
 
 unsigned capture_processes(const struct capture *c)

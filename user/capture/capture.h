@@ -81,8 +81,9 @@ void capture_account(const struct capture *capture, struct account *account);
 bool capture_adds_up(const struct capture *capture);
 
 unsigned capture_processes(const struct capture *capture); /* traced and alive */
-unsigned capture_files(const struct capture *capture);	   /* with markers, attached */
-void capture_check_alive(struct capture *capture); /* where their exits may have been lost */
-bool capture_holds(const struct capture *capture); /* new libraries are never attached late */
+bool capture_traces(const struct capture *capture, pid_t pid);
+unsigned capture_files(const struct capture *capture); /* with markers, attached */
+void capture_check_alive(struct capture *capture);     /* where their exits may have been lost */
+bool capture_holds(const struct capture *capture);     /* new libraries are never attached late */
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "broker/broker.h"
 #include "capture/capture.h"
+#include "capture/clocks.h"
 #include "event.h"
 #include "target/elf_file.h"
 #include "target/markers.h"
@@ -79,6 +80,7 @@ struct capture {
 	struct broker_loaded loaded;
 	struct proftrace_bpf__bss *shared;
 	struct ring_buffer *records, *holds;
+	struct clocks clocks;
 	int epoll_fd;
 	bool stopped;
 	int error; /* the first one that the receiver of events returned */

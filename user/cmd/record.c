@@ -14,6 +14,8 @@
 
 #include "capture/capture.h"
 #include "cmd/cmd.h"
+#include "cmd/include.h"
+#include "cmd/control.h"
 #include "handlers/stats.h"
 #include "system/system.h"
 #include "target/invoker.h"
@@ -21,21 +23,22 @@
 
 #define RECORDER_NICE (-15)
 /* Between so many events, the files' sizes are looked at. */
-#define LOOK_AT_SIZES 256
+#define INCLUDED_BEFORE_NS 3600000000000ull
+#define LOOK_AT_SIZES	   256
 
 static int take_event(void *context, const struct event *event)
 {
 	struct recording *r = context;
-	int error = timeline_event(r->timeline, event);
+	int error = recording_event(r, event);
 
 	if (event->kind == EVENT_STOP)
 		r->stop_asked = true;
 	if (event->kind == EVENT_DUMP)
 		r->dump_asked = true;
+	if (event->kind == EVENT_INCLUDE_JSON)
+		include_later(r, event);
 	if (event->ts_ns > r->last_ts_ns)
 		r->last_ts_ns = event->ts_ns;
-	if (error)
-		r->write_failed = true;
 	if (r->options->max_size && ++r->since_sizes >= LOOK_AT_SIZES) {
 		r->since_sizes = 0;
 		outputs_rotate(r);
@@ -83,6 +86,21 @@ static void note_origin(struct recording *r, const struct utsname *u)
 	r->info.rank = o->rank;
 }
 
+/* Tracks of different recordings have different numbers, so that these can be joined. */
+static int make_timelines(struct recording *r, uint64_t uuid_base)
+{
+	bool delayed = r->options->flight_ns != 0;
+
+	r->writer = timeline_new(r->names, &r->road, uuid_base);
+	r->timeline = delayed ? timeline_new(r->names, &r->seen, uuid_base) : r->writer;
+	r->stats = stats_handler_new();
+	if (!r->writer || !r->timeline || !r->stats)
+		return -ENOMEM;
+	if (delayed)
+		timeline_set_recorded(r->writer, false);
+	return timeline_add_handler(r->timeline, r->stats);
+}
+
 static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 {
 	struct rlimit files;
@@ -108,6 +126,10 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	r->info.clock.boottime = read_clock(CLOCK_BOOTTIME);
 	r->info.clock.realtime = read_clock(CLOCK_REALTIME);
 	r->info.start_ns = r->info.clock.monotonic;
+	/* Another profiler may have begun earlier. */
+	if (r->options->n_includes)
+		r->info.start_ns -= r->info.start_ns < INCLUDED_BEFORE_NS ? r->info.start_ns
+									  : INCLUDED_BEFORE_NS;
 	r->last_clock = r->info.clock;
 	r->info.version = PROFTRACE_VERSION;
 	r->info.sysname = u->sysname;
@@ -119,12 +141,9 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	    getrandom(&base, 4, 0) < 0)
 		return failure_set(f, -errno, "cannot start", "", NULL);
 	r->names = names_new(0);
-	/* Tracks of different recordings differ, so that these can be joined. */
-	r->timeline = r->names ? timeline_new(r->names, &r->road, base << 31) : NULL;
-	r->stats = stats_handler_new();
-	if (!r->timeline || !r->stats)
+	if (!r->names || make_timelines(r, base << 31))
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
-	return timeline_add_handler(r->timeline, r->stats);
+	return r->options->flight_ns ? flight_new(r, &r->flight, f) : 0;
 }
 
 static int open_capture(struct recording *r, struct failure *f)
@@ -160,8 +179,12 @@ static void count(struct recording *r)
 		shares[i] = names_intern_string(r->names, share);
 	}
 	timeline_count(r->timeline, names, r->counters.n);
+	if (r->flight)
+		timeline_count(r->writer, names, r->counters.n);
 	if (r->counters.multiplexed)
 		timeline_take_turns(r->timeline, shares);
+	if (r->counters.multiplexed && r->flight)
+		timeline_take_turns(r->writer, shares);
 }
 
 static int choose_counters(struct recording *r, struct failure *f)
@@ -185,6 +208,20 @@ static int choose_counters(struct recording *r, struct failure *f)
 	return error;
 }
 
+/* A recording that cannot be steered is a recording all the same. */
+static void open_control(struct recording *r)
+{
+	int error = control_open(&r->control);
+	char line[128];
+
+	if (!error)
+		return;
+	r->control = NULL;
+	snprintf(line, sizeof(line), "`proftrace ctl` cannot reach this recording: %s",
+		 strerror(-error));
+	log_line(r, 0, line);
+}
+
 /* Everything that can be refused is refused before the target is touched. */
 static int start(struct recording *r, struct failure *f)
 {
@@ -198,12 +235,12 @@ static int start(struct recording *r, struct failure *f)
 		error = invoker_become(f);
 	if (!error && r->options->command)
 		error = command_fork(r->options->command, r->nice, r->nofile, &r->command, f);
-	r->many_files = r->options->max_size != 0;
+	r->many_files = r->options->max_size || r->flight;
 	if (!error)
 		error = plugins_open(r, f);
 	if (!error)
 		error = outputs_prepare(r, f);
-	if (!error)
+	if (!error && !r->flight)
 		error = outputs_begin(r, NULL, f);
 	if (!error && r->options->summary_json) {
 		r->summary = fopen(r->options->summary_json, "we");
@@ -211,15 +248,20 @@ static int start(struct recording *r, struct failure *f)
 			error = failure_set(f, -errno, "cannot write", r->options->summary_json,
 					    NULL);
 	}
+	if (!error)
+		open_control(r);
 	return error;
 }
 
 static int finish(struct recording *r)
 {
 	struct account account;
+	int not_included = include_all(r);
 	unsigned i;
 
-	timeline_finish(r->timeline, r->last_ts_ns ? r->last_ts_ns : r->ended_ns);
+	if (r->flight)
+		flight_finish(r);
+	timeline_finish(r->writer, r->last_ts_ns ? r->last_ts_ns : r->ended_ns);
 	account = recording_account(r);
 	account.orderly = !r->broker_died && !r->output_failed;
 	outputs_end(r, &account);
@@ -248,7 +290,7 @@ static int finish(struct recording *r)
 		if (r->plugins[i].handler->error)
 			return STATUS_FAILED;
 	}
-	if (r->output_failed || r->broker_died)
+	if (r->output_failed || r->broker_died || not_included)
 		return STATUS_FAILED;
 	if (r->options->strict &&
 	    (account_lost(&account) > account.lost[LOST_CUT] || account.attached_late ||
@@ -271,11 +313,18 @@ static void clean_up(struct recording *r)
 {
 	if (r->summary)
 		fclose(r->summary);
+	control_free(r->control);
+	if (r->signals_fd >= 0)
+		close(r->signals_fd);
 	command_abandon(&r->command);
 	capture_free(r->capture);
 	system_free(r->system);
 	outputs_free(r);
+	if (r->writer != r->timeline)
+		timeline_free(r->writer);
 	timeline_free(r->timeline);
+	flight_free(r->flight);
+	includes_free(r->includes);
 	plugins_free(r);
 	if (r->stats)
 		r->stats->ops->free(r->stats);
@@ -300,6 +349,7 @@ int cmd_record(int argc, char **argv)
 	}
 	r->options = &options;
 	r->command_status = -1;
+	r->signals_fd = -1;
 	r->show_status = options.verbosity >= 0 && isatty(STDERR_FILENO);
 	error = prepare(r, &u, &f);
 	if (!error)
@@ -312,6 +362,11 @@ int cmd_record(int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	status = finish(r);
+	/* Whoever asks from now on shall not find us. */
+	if (r->control)
+		control_ended(r->control, r);
+	control_free(r->control);
+	r->control = NULL;
 	recording_wait_for_command(r);
 	if (status == STATUS_DONE)
 		status = command_status(r);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "cmd/flight.h"
 #include "counters/counters.h"
 #include "handlers/handler.h"
 #include "handlers/sink.h"
@@ -15,10 +16,12 @@
 #include "timeline/origin.h"
 #include "timeline/timeline.h"
 
-#define MAX_PIDS    256
-#define MAX_OUTPUTS 16
-#define MAX_DOMAINS 64
-#define MAX_PLUGINS 8
+#define MAX_PIDS     256
+#define MAX_OUTPUTS  16
+#define MAX_TRIGGERS 16
+#define MAX_INCLUDES 64
+#define MAX_DOMAINS  64
+#define MAX_PLUGINS  8
 
 struct record_options {
 	pid_t pids[MAX_PIDS];
@@ -35,6 +38,10 @@ struct record_options {
 	bool strict;
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
+	uint64_t flight_ns; /* flight recorder: the window; 0: none */
+	uint64_t flight_bytes;
+	struct trigger triggers[MAX_TRIGGERS];
+	unsigned n_triggers;
 	const char *counters;	      /* NULL: the usual ones */
 	uint64_t counter_interval_ns; /* 0: only read at marks */
 	const char *rank;  /* for {rank} in names; NULL: as the target's environment says */
@@ -44,11 +51,15 @@ struct record_options {
 	unsigned n_plugins;
 	const char *system; /* counters of the machine, NULL: none */
 	uint64_t system_interval_ns;
+	const char *includes[MAX_INCLUDES]; /* traces of others, joining at the end */
+	unsigned n_includes;
+	int64_t include_offset_ns;
 };
 
 /* Returns 0, or an exit status (usage printed already), or -1: --help was answered. */
 int record_options_parse(int argc, char **argv, struct record_options *ret_options);
 bool parse_duration(const char *text, uint64_t *ret_ns);
+bool parse_offset(const char *text, int64_t *ret_ns); /* with a sign */
 bool parse_size(const char *text, uint64_t *ret_bytes);
 
 /* One file being written. */
@@ -85,8 +96,12 @@ struct recording {
 	struct capture *capture;
 	struct system_counters *system; /* NULL: not asked for */
 	struct names *names;
-	struct timeline *timeline;
-	struct account road; /* what the timeline counts */
+	struct timeline *timeline; /* sees what comes at once: statistics, trace handlers */
+	struct timeline
+		*writer;       /* the one that files are written from: the same, or after a delay */
+	struct account road;   /* what the writer counts */
+	struct account seen;   /* what the other one does, if it is another */
+	struct flight *flight; /* NULL: none */
 	struct handler *stats;
 	char default_name[128];
 	bool many_files;			/* there may be more than one set of them */
@@ -104,6 +119,7 @@ struct recording {
 		bool told; /* that it has failed */
 	} plugins[MAX_PLUGINS];
 	unsigned n_plugins;
+	struct includes *includes; /* include.c */
 	struct trace_info info;
 	struct trace_origin origin; /* what `info` points to */
 	struct command command;
@@ -112,13 +128,16 @@ struct recording {
 	uint64_t started_ns, ended_ns;
 	struct clock_reading last_clock;
 	uint64_t flushed_ns, clock_ns, shown_ns;
-	uint64_t last_ts_ns;	/* of the latest event */
-	FILE *summary;		/* --summary-json, open from the start so that it can be refused */
-	uint64_t flushed_marks; /* written when the files were last complete */
-	unsigned since_sizes;	/* events since the sizes of the files were looked at */
-	unsigned interrupts;	/* SIGINT or SIGTERM so far */
-	bool stop_asked;	/* by a program, or by `proftrace ctl` */
-	bool dump_asked;	/* the same, or by SIGUSR2 */
+	uint64_t last_ts_ns;	 /* of the latest event */
+	FILE *summary;		 /* --summary-json, open from the start so that it can be refused */
+	uint64_t flushed_marks;	 /* written when the files were last complete */
+	unsigned since_sizes;	 /* events since the sizes of the files were looked at */
+	struct control *control; /* `proftrace ctl`; NULL: cannot be reached by it */
+	int signals_fd;		 /* -1: not open yet */
+	unsigned signals;	 /* that shall end us, so far */
+	unsigned interrupts;	 /* the same, where those that are not SIGINT count twice */
+	bool stop_asked;	 /* by a program, or by `proftrace ctl` */
+	bool dump_asked;	 /* the same, or by SIGUSR2 */
 	bool broker_died;
 	bool output_failed; /* at least one */
 	bool all_outputs_failed;
@@ -142,7 +161,8 @@ struct recording {
 int outputs_prepare(struct recording *r, struct failure *f);
 int outputs_begin(struct recording *r, const struct output_fields *fields, struct failure *f);
 void outputs_flush(struct recording *r);
-/* `account`: of the whole recording so far. Returns 0, or an error when no file could be written. */
+/*
+ * `account`: of the whole recording, at its end; NULL: as it is now, and there is more to come. Returns 0, or an error when no file could be written. */
 int outputs_end(struct recording *r, const struct account *account);
 /* Goes on in new files when one has become larger than --max-size. */
 void outputs_rotate(struct recording *r);
@@ -171,10 +191,14 @@ void plugins_free(struct recording *r);
 
 /* recording.c: attach, run until the end, stop. */
 int recording_run(struct recording *r, struct failure *f);
-void recording_wait_for_command(
-	struct recording *r); /* where it was told to stop before that ended */
+/* Where it was told to stop before the command ended. */
+void recording_wait_for_command(struct recording *r);
 /* Makes what was recorded so far complete on disk. */
 void recording_dump(struct recording *r);
+int recording_event(struct recording *r, const struct event *event); /* takes one */
+void recording_pause(struct recording *r, bool pause);
+/* Whether an output that does not take what it is given shall be given up. context: the recording. */
+bool recording_gives_up(void *context);
 struct account recording_account(const struct recording *r);
 
 /* summary.c */
@@ -183,5 +207,6 @@ void status_clear(const struct recording *r);
 void summary_print(const struct recording *r, const struct account *account);
 int summary_json(struct recording *r, const struct account *account); /* to r->summary */
 void print_size(char *out, size_t size, uint64_t bytes);
+void print_json_string(FILE *out, const char *text);
 
 #endif

@@ -190,7 +190,8 @@ void rewrite_source_notes(const struct source *source, const struct reader_error
 			source->path, end->offset);
 	if (end->skipped)
 		fprintf(stderr,
-			"proftrace: '%s': %" PRIu64 " events of kinds that have no place here (%s)\n",
+			"proftrace: '%s': %" PRIu64
+			" events of kinds that have no place here (%s)\n",
 			source->path, end->skipped, end->skipped_kinds);
 }
 

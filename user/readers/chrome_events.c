@@ -75,6 +75,18 @@ static bool named(const struct chrome *c, const char *name)
 	return c->fields.name && !strcmp(c->fields.name->text, name);
 }
 
+/* What makes numbers of the same words, and no others, the same (FNV-1a). */
+static uint64_t fold_words(uint64_t id, const struct name *a, const struct name *b)
+{
+	const char *at;
+
+	for (at = a ? a->text : ""; *at; at++)
+		id = (id ^ (unsigned char)*at) * 0x100000001b3ull;
+	for (at = b ? b->text : ""; *at; at++)
+		id = (id ^ (unsigned char)*at) * 0x100000001b3ull;
+	return id;
+}
+
 /* --- processes and threads called by a word ---------------------------------------------------- */
 
 static int name_owner(struct chrome *c, enum event_kind kind, uint32_t pid, uint32_t tid,
@@ -116,19 +128,27 @@ void chrome_events_free(struct chrome *c)
 	}
 }
 
+/* The same word is the same number in every file. */
+static uint32_t number_of(const struct name *word)
+{
+	uint64_t hash = fold_words(0xcbf29ce484222325ull, word, NULL);
+
+	return INVENTED_BIT | (uint32_t)((hash ^ hash >> 32) & (INVENTED_BIT / 2 - 1));
+}
+
 static int find_owner(struct chrome *c)
 {
 	struct chrome_fields *f = &c->fields;
 	int error = 0;
 
 	if (f->pid_word) {
-		f->pid = INVENTED_BIT | f->pid_word->id;
-		if (invent(c, 0, f->pid_word, false))
+		f->pid = number_of(f->pid_word);
+		if (f->pid_word->length && invent(c, 0, f->pid_word, false))
 			error = name_owner(c, EVENT_PROCESS_NAME, f->pid, 0, f->pid_word);
 	}
 	if (!error && f->tid_word) {
-		f->tid = INVENTED_BIT | f->tid_word->id;
-		if (invent(c, f->pid, f->tid_word, true))
+		f->tid = number_of(f->tid_word);
+		if (f->tid_word->length && invent(c, f->pid, f->tid_word, true))
 			error = name_owner(c, EVENT_THREAD_NAME, f->pid, f->tid, f->tid_word);
 	}
 	return error;
@@ -246,18 +266,6 @@ static void start_on_thread(struct chrome *c, enum event_kind kind)
 static int send(struct chrome *c)
 {
 	return chrome_send(c, NOT_COMPLETE);
-}
-
-/* What makes arrows of the same id different ones (FNV-1a over the words). */
-static uint64_t fold_words(uint64_t id, const struct name *a, const struct name *b)
-{
-	const char *at;
-
-	for (at = a ? a->text : ""; *at; at++)
-		id = (id ^ (unsigned char)*at) * 0x100000001b3ull;
-	for (at = b ? b->text : ""; *at; at++)
-		id = (id ^ (unsigned char)*at) * 0x100000001b3ull;
-	return id;
 }
 
 static int flow(struct chrome *c, enum event_kind kind)

@@ -36,6 +36,12 @@ struct chrome_held {
 	struct arg args[]; /* then the strings' bytes */
 };
 
+/* The time beside the pointer: most comparisons need no more. */
+struct held_at {
+	uint64_t ts_ns;
+	struct chrome_held *held;
+};
+
 struct thread_key {
 	uint32_t pid;
 	uint32_t tid;
@@ -51,7 +57,7 @@ struct chrome_thread {
 	uint64_t *ends;
 	unsigned n_held;
 	unsigned held_room;
-	struct chrome_held **held;	   /* a heap, the earliest first */
+	struct held_at *held;		   /* a heap, the earliest first */
 	struct chrome_thread *prev, *next; /* of those that hold about as many */
 };
 
@@ -212,15 +218,18 @@ static struct chrome_held *hold(const struct draft *draft, int64_t dur, uint64_t
 }
 
 /* Of complete events that begin together, the longer holds the shorter. */
-static bool before(const struct chrome_held *a, const struct chrome_held *b)
+static bool before_at_once(const struct chrome_held *a, const struct chrome_held *b)
 {
-	if (a->event.ts_ns != b->event.ts_ns)
-		return a->event.ts_ns < b->event.ts_ns;
 	if (a->rank != b->rank)
 		return a->rank < b->rank;
 	if (a->dur != b->dur)
 		return a->dur > b->dur;
 	return a->order < b->order;
+}
+
+static bool before(struct held_at a, struct held_at b)
+{
+	return a.ts_ns != b.ts_ns ? a.ts_ns < b.ts_ns : before_at_once(a.held, b.held);
 }
 
 static unsigned size_class(const struct chrome_thread *thread)
@@ -248,11 +257,11 @@ static void list_add(struct chrome *c, struct chrome_thread *thread)
 static bool grow(struct chrome_thread *thread)
 {
 	unsigned room = thread->held_room ? thread->held_room * 2 : 16;
-	struct chrome_held **held;
+	struct held_at *held;
 
 	if (thread->n_held < thread->held_room)
 		return true;
-	held = realloc(thread->held, room * sizeof(struct chrome_held *));
+	held = realloc(thread->held, room * sizeof(*held));
 	if (!held)
 		return false;
 	thread->held = held;
@@ -263,6 +272,7 @@ static bool grow(struct chrome_thread *thread)
 /* The list is of those with about as many: it changes where their number becomes a power of two. */
 static void push(struct chrome *c, struct chrome_thread *thread, struct chrome_held *held)
 {
+	const struct held_at at = { held->event.ts_ns, held };
 	unsigned i = thread->n_held;
 
 	if (i && !((i + 1) & i))
@@ -270,9 +280,9 @@ static void push(struct chrome *c, struct chrome_thread *thread, struct chrome_h
 	thread->n_held++;
 	if (!(thread->n_held & (thread->n_held - 1)))
 		list_add(c, thread);
-	for (; i && before(held, thread->held[(i - 1) / 2]); i = (i - 1) / 2)
+	for (; i && before(at, thread->held[(i - 1) / 2]); i = (i - 1) / 2)
 		thread->held[i] = thread->held[(i - 1) / 2];
-	thread->held[i] = held;
+	thread->held[i] = at;
 	c->n_held++;
 	c->held_bytes += held->bytes;
 }
@@ -280,7 +290,8 @@ static void push(struct chrome *c, struct chrome_thread *thread, struct chrome_h
 static struct chrome_held *take_first(struct chrome *c, struct chrome_thread *thread)
 {
 	bool power = !(thread->n_held & (thread->n_held - 1));
-	struct chrome_held *first = thread->held[0], *last;
+	struct chrome_held *first = thread->held[0].held;
+	struct held_at last;
 	unsigned i = 0, child;
 
 	if (power)

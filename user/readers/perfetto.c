@@ -99,9 +99,14 @@ const struct name *perfetto_name(struct perfetto *p, const char *text)
 const struct interned *perfetto_interned(struct sequence *s, enum intern_kind kind, uint64_t iid)
 {
 	const struct intern_key key = { .iid = iid, .kind = kind };
-	struct interned *interned;
+	struct interned **slot = &s->recent[(iid * 4 + kind) & (RECENT - 1)];
+	struct interned *interned = *slot;
 
+	if (interned && interned->key.iid == iid && interned->key.kind == kind)
+		return interned;
 	HASH_FIND(hh, s->interned, &key, sizeof(key), interned);
+	if (interned)
+		*slot = interned;
 	return interned;
 }
 
@@ -109,6 +114,7 @@ static void forget_interned(struct perfetto *p, struct sequence *s)
 {
 	struct interned *interned, *next;
 
+	memset(s->recent, 0, sizeof(s->recent));
 	HASH_ITER (hh, s->interned, interned, next) {
 		HASH_DEL(s->interned, interned);
 		p->n_interned--;
@@ -178,9 +184,13 @@ static int interned_data(struct perfetto *p, struct sequence *s,
 
 static struct sequence *sequence_get(struct perfetto *p, uint32_t id)
 {
-	struct sequence *s;
+	struct sequence *s = p->last_sequence;
 
+	if (s && s->id == id)
+		return s;
 	HASH_FIND(hh, p->sequences, &id, sizeof(id), s);
+	if (s)
+		p->last_sequence = s;
 	if (s || HASH_COUNT(p->sequences) >= MAX_SEQUENCES)
 		return s;
 	s = calloc(1, sizeof(*s));
@@ -333,6 +343,7 @@ static int use_packet(struct perfetto *p, const Packet *packet)
 
 struct file {
 	struct perfetto p;
+	struct fast_packet fast;
 	struct arena arena;
 	struct draft draft;
 };
@@ -378,11 +389,18 @@ static int read_packet(struct file *f, const uint8_t *bytes, size_t size, uint64
 {
 	const ProtobufCAllocator allocator = { arena_alloc, arena_ignore, &f->arena };
 	struct reader_error *report = f->p.error;
+	const Packet *event = fast_packet(&f->fast, bytes, size);
 	const char *problem;
 	size_t at = 0;
 	Packet *packet;
 	int error;
 
+	if (event) {
+		error = use_packet(&f->p, event);
+		return error == -E2BIG && !report->message[0]
+			       ? reader_fail(report, error, offset, "too many interned strings")
+			       : error;
+	}
 	problem = wire_check(&perfetto__protos__trace_packet__descriptor, bytes, size, &at);
 	if (problem)
 		return reader_fail(report, -EBADMSG, offset + at, "%s", problem);
@@ -506,6 +524,7 @@ int perfetto_read_input(struct input *in, const struct reader_sink *sink,
 
 	if (!f)
 		return -ENOMEM;
+	fast_packet_init(&f->fast);
 	f->draft.sink = sink;
 	f->p.sink = sink;
 	f->p.error = ret_error;

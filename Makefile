@@ -165,7 +165,7 @@ MARKED := -std=gnu11 -Wall -Wextra -Werror -pedantic -Iinclude -g
 $B/tests/programs/%: tests/integration/programs/%.c include/proftrace.h
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
-	$(Q)$(CC) $(MARKED) -O2 $< -o $@ -lpthread -ldl
+	$(Q)$(CC) $(MARKED) -O2 $< -o $@ -lpthread -ldl -lm
 
 $B/tests/programs/executes-static: tests/integration/programs/executes.c include/proftrace.h
 	@mkdir -p $(@D)

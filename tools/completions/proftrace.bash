@@ -12,6 +12,7 @@ _proftrace() {
 	local verbs="
 		check
 		convert
+		ctl
 		list
 		merge
 		open
@@ -61,13 +62,13 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "exact" -- "$word"))
 		return
 		;;
-	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --keep | --rank | --system-interval | --port | --viewer)
+	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --keep | --rank | --system-interval | --counter-interval | --port | --viewer)
 		return
 		;;
 	esac
 	case $verb:$word in
 	record:-*)
-		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --no-children --mode --buffer --dump-period --max-size --keep --rank --handler --system --system-interval --summary-json --strict --quiet --verbose --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --counter-interval --no-children --mode --buffer --dump-period --max-size --keep --rank --handler --system --system-interval --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
 	report:-*)
 		COMPREPLY=($(compgen -W "--rows --quiet --help" -- "$word"))
@@ -77,6 +78,12 @@ _proftrace() {
 		;;
 	open:-*)
 		COMPREPLY=($(compgen -W "--no-browser --port --viewer --help" -- "$word"))
+		;;
+	ctl:-*)
+		COMPREPLY=($(compgen -W "--pid --help" -- "$word"))
+		;;
+	ctl:*)
+		COMPREPLY=($(compgen -W "pause resume dump stop status" -- "$word"))
 		;;
 	convert:-*)
 		COMPREPLY=($(compgen -W "--output --quiet --help" -- "$word"))

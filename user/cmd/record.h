@@ -15,10 +15,11 @@
 #include "timeline/origin.h"
 #include "timeline/timeline.h"
 
-#define MAX_PIDS    256
-#define MAX_OUTPUTS 16
-#define MAX_DOMAINS 64
-#define MAX_PLUGINS 8
+#define MAX_PIDS     256
+#define MAX_OUTPUTS  16
+#define MAX_INCLUDES 64
+#define MAX_DOMAINS  64
+#define MAX_PLUGINS  8
 
 struct record_options {
 	pid_t pids[MAX_PIDS];
@@ -44,11 +45,15 @@ struct record_options {
 	unsigned n_plugins;
 	const char *system; /* counters of the machine, NULL: none */
 	uint64_t system_interval_ns;
+	const char *includes[MAX_INCLUDES]; /* traces of others, joining at the end */
+	unsigned n_includes;
+	int64_t include_offset_ns;
 };
 
 /* Returns 0, or an exit status (usage printed already), or -1: --help was answered. */
 int record_options_parse(int argc, char **argv, struct record_options *ret_options);
 bool parse_duration(const char *text, uint64_t *ret_ns);
+bool parse_offset(const char *text, int64_t *ret_ns); /* with a sign */
 bool parse_size(const char *text, uint64_t *ret_bytes);
 
 /* One file being written. */
@@ -104,6 +109,7 @@ struct recording {
 		bool told; /* that it has failed */
 	} plugins[MAX_PLUGINS];
 	unsigned n_plugins;
+	struct includes *includes; /* include.c */
 	struct trace_info info;
 	struct trace_origin origin; /* what `info` points to */
 	struct command command;
@@ -189,5 +195,6 @@ void status_clear(const struct recording *r);
 void summary_print(const struct recording *r, const struct account *account);
 int summary_json(struct recording *r, const struct account *account); /* to r->summary */
 void print_size(char *out, size_t size, uint64_t bytes);
+void print_json_string(FILE *out, const char *text);
 
 #endif

@@ -8,8 +8,9 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
+#include "cmd/include.h"
 #include "cmd/record.h"
-#include "handlers/stats.h"
+#include "handlers/stats_print.h"
 
 void print_size(char *out, size_t size, uint64_t bytes)
 {
@@ -170,6 +171,7 @@ void summary_print(const struct recording *r, const struct account *a)
 	struct winsize window;
 
 	print_files(r);
+	includes_print(r);
 	print_lost(a);
 	print_shares(r);
 	timeline_open_slices(r->timeline, print_open_slice, &open_slices);
@@ -179,10 +181,10 @@ void summary_print(const struct recording *r, const struct account *a)
 		fprintf(stderr, "  the account does not add up: please report this\n");
 	if (isatty(STDERR_FILENO) && !ioctl(STDERR_FILENO, TIOCGWINSZ, &window))
 		options.width = window.ws_col;
-	stats_print(r->stats, stderr, &options);
+	stats_print_table(r->stats, stderr, &options, NULL, NULL);
 }
 
-static void json_string(FILE *out, const char *text)
+void print_json_string(FILE *out, const char *text)
 {
 	fputc('"', out);
 	for (; *text; text++) {
@@ -203,7 +205,7 @@ static void json_counters(FILE *out, const struct recording *r)
 	fputs("  \"counters\": [", out);
 	for (i = 0; i < r->counters.n; i++) {
 		fputs(i ? ", " : "", out);
-		json_string(out, r->counters.list[i].name);
+		print_json_string(out, r->counters.list[i].name);
 	}
 	fputs("],\n  \"counter_shares\": {", out);
 	for (i = 0; i < r->counters.n && r->counters.multiplexed; i++) {
@@ -212,7 +214,7 @@ static void json_counters(FILE *out, const struct recording *r)
 		if (isnan(share))
 			continue;
 		fputs(n++ ? ", " : "", out);
-		json_string(out, r->counters.list[i].name);
+		print_json_string(out, r->counters.list[i].name);
 		fprintf(out, ": %.4f", share);
 	}
 	fputs("},\n", out);
@@ -227,11 +229,11 @@ static void json_files(FILE *out, const struct recording *r)
 		const struct written_file *file = &r->files[i];
 
 		fputs(i ? ",\n    {\"path\": " : "\n    {\"path\": ", out);
-		json_string(out, file->path);
+		print_json_string(out, file->path);
 		fprintf(out,
 			", \"format\": \"%s\", \"bytes\": %" PRIu64 ", \"error\": ", file->format,
 			file->bytes);
-		json_string(out, file->error ? strerror(-file->error) : "");
+		print_json_string(out, file->error ? strerror(-file->error) : "");
 		fputc('}', out);
 	}
 	fputs("\n  ]\n", out);
@@ -283,6 +285,7 @@ int summary_json(struct recording *r, const struct account *a)
 		capture_adds_up(r->capture) && account_adds_up(a) ? "true" : "false",
 		a->orderly ? "true" : "false");
 	json_counters(out, r);
+	includes_json(r, out);
 	json_files(out, r);
 	fputs("}\n", out);
 	return fclose(out) ? -errno : 0;

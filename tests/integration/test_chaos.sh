@@ -5,7 +5,7 @@
 # CYCLES=200 SEED=n tests/integration/test_chaos.sh runs longer, or one run again.
 . "$(dirname "$0")/lib.sh"
 need_tracing
-cycles=${CYCLES:-20}
+cycles=${CYCLES:-12}
 seed=${SEED:-$$}
 rounds=${CHAOS_ROUNDS:-30000}
 
@@ -41,12 +41,15 @@ for cycle in $(seq 1 "$cycles"); do
 		"$proftrace" -q -o "$tmp/u" -p $target 9>&- 2>/dev/null &
 		second=$!
 	fi
-	# Half of the time the recorder shall have begun, and half of the time perhaps not.
-	random 2
-	[ "$r" -eq 0 ] && wait_for "$tmp/err" "proftrace: recording"
-	a_while 200
 	random 7
 	action=$r killed=
+	# Half of the time the recorder shall have begun, and half of the time perhaps not. The kernel does
+	# not forgive that a process is killed in the midst of attaching: the broker dies at other times.
+	random 2
+	case $r$action in
+	0? | ?2 | ?6) wait_for "$tmp/err" "proftrace: recording" ;;
+	esac
+	a_while 200
 	case $action in
 	0) kill -KILL $recorder 2>/dev/null ;;
 	1) kill -INT $recorder 2>/dev/null ;;

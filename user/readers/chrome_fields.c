@@ -20,6 +20,8 @@ static const struct known_field {
 	FIELD("cat", FIELD_CATEGORY), FIELD("id", FIELD_ID),	 FIELD("id2", FIELD_ID2),
 	FIELD("s", FIELD_SCOPE),      FIELD("args", FIELD_ARGS),
 	FIELD("unit", FIELD_UNIT),
+	FIELD("continued", FIELD_CONTINUED), FIELD("memory", FIELD_MEMORY),
+	FIELD("address", FIELD_ADDRESS), FIELD("size", FIELD_SIZE),
 	FIELD("bind_id", FIELD_BIND), FIELD("flow_in", FIELD_FLOW_IN),
 	FIELD("flow_out", FIELD_FLOW_OUT),
 }, around[] = {
@@ -123,6 +125,17 @@ void chrome_field(struct chrome *c, enum chrome_field field, const char *text, s
 		break;
 	case FIELD_CATEGORY:
 		f->category = length ? names_intern(names, text, length, READ_MAX_NAME) : NULL;
+		break;
+	case FIELD_MEMORY:
+		f->memory = length ? text[0] : '\0';
+		break;
+	case FIELD_ADDRESS:
+		if (!number_id(text, length, &f->address))
+			f->address = 0;
+		break;
+	case FIELD_SIZE:
+		if (!number_id(text, length, &f->size))
+			f->size = 0;
 		break;
 	case FIELD_UNIT:
 		f->unit = length ? names_intern(names, text, length, READ_MAX_NAME) : NULL;

@@ -33,6 +33,10 @@ enum chrome_field {
 	FIELD_ID2,
 	FIELD_SCOPE,
 	FIELD_UNIT,
+	FIELD_MEMORY,
+	FIELD_ADDRESS,
+	FIELD_SIZE,
+	FIELD_CONTINUED,
 	FIELD_ARGS,
 	FIELD_BIND,
 	FIELD_FLOW_IN,
@@ -56,8 +60,9 @@ struct chrome_fields {
 	bool has_bind;
 	bool flow_in; /* an arrow ends here, or begins, at the slice's beginning: its id is `bind` */
 	bool flow_out;
-	bool broken; /* a time that is none */
-	int64_t ts;  /* ns after the file's base */
+	bool broken;	/* a time that is none */
+	bool continued; /* our own files: it is repeated from an earlier one */
+	int64_t ts;	/* ns after the file's base */
 	int64_t dur;
 	uint64_t id;
 	uint64_t bind;

@@ -139,6 +139,8 @@ static int on_boolean(void *context, int value)
 		p->c.fields.flow_in = value;
 	else if (p->where == IN_EVENT && p->field == FIELD_FLOW_OUT)
 		p->c.fields.flow_out = value;
+	else if (p->where == IN_EVENT && p->field == FIELD_CONTINUED)
+		p->c.fields.continued = value;
 	return misplaced(p);
 }
 

@@ -46,6 +46,9 @@ enum field {
 	FIELD_ID2,
 	FIELD_SCOPE,
 	FIELD_UNIT,
+	FIELD_MEMORY,
+	FIELD_ADDRESS,
+	FIELD_SIZE,
 	FIELD_ARGS,
 	FIELD_EVENTS,
 };
@@ -59,10 +62,11 @@ static const struct {
 	size_t length;
 	enum field field;
 } fields[] = {
-	FIELD("ph", FIELD_PHASE),     FIELD("ts", FIELD_TS),	 FIELD("dur", FIELD_DUR),
-	FIELD("pid", FIELD_PID),      FIELD("tid", FIELD_TID),	 FIELD("name", FIELD_NAME),
-	FIELD("cat", FIELD_CATEGORY), FIELD("id", FIELD_ID),	 FIELD("id2", FIELD_ID2),
-	FIELD("s", FIELD_SCOPE),      FIELD("unit", FIELD_UNIT), FIELD("args", FIELD_ARGS),
+	FIELD("ph", FIELD_PHASE),      FIELD("ts", FIELD_TS),		FIELD("dur", FIELD_DUR),
+	FIELD("pid", FIELD_PID),       FIELD("tid", FIELD_TID),		FIELD("name", FIELD_NAME),
+	FIELD("cat", FIELD_CATEGORY),  FIELD("id", FIELD_ID),		FIELD("id2", FIELD_ID2),
+	FIELD("s", FIELD_SCOPE),       FIELD("unit", FIELD_UNIT),	FIELD("args", FIELD_ARGS),
+	FIELD("memory", FIELD_MEMORY), FIELD("address", FIELD_ADDRESS), FIELD("size", FIELD_SIZE),
 };
 #undef FIELD
 
@@ -233,6 +237,17 @@ static void set_field(struct parser *p, const char *text, size_t length)
 		break;
 	case FIELD_CATEGORY:
 		f->category = length ? names_intern(names, text, length, READ_MAX_NAME) : NULL;
+		break;
+	case FIELD_MEMORY:
+		f->memory = length ? text[0] : '\0';
+		break;
+	case FIELD_ADDRESS:
+		if (!number_id(text, length, &f->address))
+			f->address = 0;
+		break;
+	case FIELD_SIZE:
+		if (!number_id(text, length, &f->size))
+			f->size = 0;
 		break;
 	case FIELD_UNIT:
 		f->unit = length ? names_intern(names, text, length, READ_MAX_NAME) : NULL;

@@ -164,6 +164,24 @@ static void print_files(const struct recording *r)
 		fprintf(stderr, "%" PRIu64 " older files deleted (--keep)\n", r->files_deleted);
 }
 
+static void print_flight(const struct recording *r)
+{
+	const struct flight_count *n = flight_count(r->flight);
+
+	if (!n->dumps)
+		fprintf(stderr, "no trigger fired: no file was written\n");
+	if (n->dumps_short)
+		fprintf(stderr,
+			"%" PRIu64 " of %" PRIu64 " times the memory did not reach %.3f s back, "
+			"but %.3f s (--flight-memory SIZE)\n",
+			n->dumps_short, n->dumps, r->options->flight_ns / 1e9,
+			n->shortest_ns / 1e9);
+	if (n->suppressed)
+		fprintf(stderr,
+			"%" PRIu64 " trigger%s less than %.3f s after another, not obeyed\n",
+			n->suppressed, n->suppressed == 1 ? "" : "s", r->options->flight_ns / 1e9);
+}
+
 void summary_print(const struct recording *r, const struct account *a)
 {
 	struct stats_options options = { .max_rows = 15 };
@@ -171,6 +189,8 @@ void summary_print(const struct recording *r, const struct account *a)
 	struct winsize window;
 
 	print_files(r);
+	if (r->flight)
+		print_flight(r);
 	includes_print(r);
 	print_lost(a);
 	print_shares(r);
@@ -239,6 +259,15 @@ static void json_files(FILE *out, const struct recording *r)
 	fputs("\n  ]\n", out);
 }
 
+static void json_flight(FILE *out, const struct recording *r)
+{
+	const struct flight_count *n = flight_count(r->flight);
+
+	fprintf(out, "  \"dumps\": %" PRIu64 ",\n  \"dumps_short\": %" PRIu64 ",\n", n->dumps,
+		n->dumps_short);
+	fprintf(out, "  \"triggers_suppressed\": %" PRIu64 ",\n", n->suppressed);
+}
+
 int summary_json(struct recording *r, const struct account *a)
 {
 	const struct {
@@ -284,6 +313,8 @@ int summary_json(struct recording *r, const struct account *a)
 	fprintf(out, "  \"adds_up\": %s,\n  \"orderly\": %s,\n",
 		capture_adds_up(r->capture) && account_adds_up(a) ? "true" : "false",
 		a->orderly ? "true" : "false");
+	if (r->flight)
+		json_flight(out, r);
 	json_counters(out, r);
 	includes_json(r, out);
 	json_files(out, r);

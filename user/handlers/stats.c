@@ -258,6 +258,11 @@ static int stats_fact(struct handler *handler, const struct fact *fact)
 
 	if (is_reading(fact))
 		return 0;
+	if (fact->kind == FACT_COUNTER && fact->continued) {
+		if (fact->memory) /* what was live before is live in this one */
+			stats_memory(stats, fact);
+		return 0;
+	}
 	/* From the first mark to the last: what else is told begins before and ends after them. */
 	if (fact->kind >= FACT_BEGIN && fact->kind <= FACT_FLOW_IN && !is_gone(fact))
 		see_time(stats, fact->ts_ns);

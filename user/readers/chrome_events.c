@@ -352,6 +352,7 @@ static int thread_counters(struct chrome *c)
 		start(c, EVENT_COUNTER);
 		c->draft->event.name = name;
 		c->draft->event.of_thread = true;
+		c->draft->event.continued = c->fields.continued;
 		error = send(c);
 	}
 	return error;
@@ -375,6 +376,7 @@ static int memory(struct chrome *c)
 	default:
 		return refuse(c);
 	}
+	c->draft->event.continued = f->continued;
 	c->draft->event.id = f->address;
 	c->draft->event.size = f->size;
 	return send(c);
@@ -401,6 +403,7 @@ static int counter(struct chrome *c)
 		return memory(c);
 	start(c, EVENT_COUNTER);
 	draft->event.unit = c->fields.unit;
+	draft->event.continued = c->fields.continued;
 	return send(c);
 }
 

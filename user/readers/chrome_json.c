@@ -49,6 +49,7 @@ enum field {
 	FIELD_MEMORY,
 	FIELD_ADDRESS,
 	FIELD_SIZE,
+	FIELD_CONTINUED,
 	FIELD_ARGS,
 	FIELD_EVENTS,
 };
@@ -62,11 +63,22 @@ static const struct {
 	size_t length;
 	enum field field;
 } fields[] = {
-	FIELD("ph", FIELD_PHASE),      FIELD("ts", FIELD_TS),		FIELD("dur", FIELD_DUR),
-	FIELD("pid", FIELD_PID),       FIELD("tid", FIELD_TID),		FIELD("name", FIELD_NAME),
-	FIELD("cat", FIELD_CATEGORY),  FIELD("id", FIELD_ID),		FIELD("id2", FIELD_ID2),
-	FIELD("s", FIELD_SCOPE),       FIELD("unit", FIELD_UNIT),	FIELD("args", FIELD_ARGS),
-	FIELD("memory", FIELD_MEMORY), FIELD("address", FIELD_ADDRESS), FIELD("size", FIELD_SIZE),
+	FIELD("ph", FIELD_PHASE),
+	FIELD("ts", FIELD_TS),
+	FIELD("dur", FIELD_DUR),
+	FIELD("pid", FIELD_PID),
+	FIELD("tid", FIELD_TID),
+	FIELD("name", FIELD_NAME),
+	FIELD("cat", FIELD_CATEGORY),
+	FIELD("id", FIELD_ID),
+	FIELD("id2", FIELD_ID2),
+	FIELD("s", FIELD_SCOPE),
+	FIELD("unit", FIELD_UNIT),
+	FIELD("args", FIELD_ARGS),
+	FIELD("continued", FIELD_CONTINUED),
+	FIELD("memory", FIELD_MEMORY),
+	FIELD("address", FIELD_ADDRESS),
+	FIELD("size", FIELD_SIZE),
 };
 #undef FIELD
 
@@ -280,6 +292,8 @@ static int on_boolean(void *context, int value)
 		return 1;
 	if (p->where == IN_ARGS && arg_room(p))
 		draft_bool(p->c.draft, arg_key(p), value);
+	else if (p->where == IN_EVENT && p->field == FIELD_CONTINUED)
+		p->c.fields.continued = value;
 	return misplaced(p);
 }
 

@@ -28,6 +28,7 @@ static const struct {
 	{ STATS_LIVE, "live", PART(STATS_POOLS) },
 	{ STATS_PEAK, "peak", PART(STATS_POOLS) },
 	{ STATS_LEAKED, "leaked", PART(STATS_POOLS) },
+	{ STATS_LEAKS, "leaks", PART(STATS_POOLS) },
 	{ STATS_MIN, "min", TIMES | PART(STATS_COUNTERS) },
 	{ STATS_MAX, "max", TIMES | PART(STATS_COUNTERS) },
 	{ STATS_AVG, "avg", TIMES | PART(STATS_COUNTERS) },
@@ -320,15 +321,21 @@ static struct stats_value ratio(uint64_t a, uint64_t b, long double factor)
 	return real(STATS_VALUE_REAL, (long double)a / (long double)b * factor);
 }
 
+/* Where they took turns, each is known of other slices: so it is the ratio of what they do in a time. */
 static struct stats_value ipc(const struct stats *stats, const struct stats_row *row, bool self)
 {
+	const struct stats_counted *c, *i;
 	unsigned cycles, instructions;
 
 	if (!row->counted || !find_ipc(stats, &cycles, &instructions))
 		return none();
-	if (self)
-		return ratio(row->counted[instructions].self, row->counted[cycles].self, 1);
-	return ratio(row->counted[instructions].total, row->counted[cycles].total, 1);
+	c = &row->counted[cycles];
+	i = &row->counted[instructions];
+	if (self && c->selves && i->selves)
+		return ratio(i->self, c->self, (long double)c->selves / i->selves);
+	if (self || !c->total_ns || !i->total_ns)
+		return none();
+	return ratio(i->total, c->total, (long double)c->total_ns / i->total_ns);
 }
 
 static struct stats_value counted(const struct stats *stats, const struct stats_row *row,
@@ -408,6 +415,30 @@ static struct stats_value time_value(const struct stats_view *view, const struct
 	}
 }
 
+/* Below zero where a file begins in the middle of it all. */
+static struct stats_value bytes(int64_t value)
+{
+	return whole(STATS_VALUE_BYTES, value > 0 ? (uint64_t)value : 0);
+}
+
+static struct stats_value pool_value(const struct stats_row *row, enum stats_what what)
+{
+	switch (what) {
+	case STATS_FREES:
+		return whole(STATS_VALUE_COUNT, row->frees);
+	case STATS_LIVE:
+		return bytes(row->live_before + row->live);
+	case STATS_PEAK:
+		return bytes(row->peak);
+	case STATS_LEAKED:
+		return whole(STATS_VALUE_BYTES, row->leaked);
+	case STATS_LEAKS:
+		return whole(STATS_VALUE_COUNT, row->leaks);
+	default:
+		return none();
+	}
+}
+
 struct stats_value stats_value(const struct stats_view *view, const struct stats_row *row,
 			       const struct stats_column *column)
 {
@@ -429,5 +460,7 @@ struct stats_value stats_value(const struct stats_view *view, const struct stats
 	}
 	if (view->part == STATS_COUNTERS)
 		return sampled(row, column->what);
+	if (view->part == STATS_POOLS)
+		return pool_value(row, column->what);
 	return time_value(view, row, column->what);
 }

@@ -241,12 +241,12 @@ static int outputs_of_name(struct recording *r, unsigned i, const struct trace_i
 }
 
 /* What is on its way is of the next files. */
-static struct account account_so_far(const struct recording *r)
+struct account outputs_account(const struct recording *r)
 {
 	struct account account = recording_account(r);
 
-	account.marked =
-		account.written + account_lost(&account) + account.paused + account.unrecorded;
+	account.marked = account.written + account_lost(&account) + account.paused +
+			 account.unscheduled + account.unrecorded;
 	account.orderly = true;
 	return account;
 }
@@ -266,7 +266,7 @@ int outputs_begin(struct recording *r, const struct output_fields *fields, struc
 	/* Files of one recording are different traces on one clock. */
 	info.trace_uuid[1] += r->sets - 1;
 	info.clock = r->last_clock;
-	r->begun = account_so_far(r);
+	r->begun = outputs_account(r);
 	r->flushed_marks = r->road.written;
 	for (i = 0; i < n_names(r); i++) {
 		int failed = outputs_of_name(r, i, &info, fields, f);
@@ -434,7 +434,7 @@ void outputs_rotate(struct recording *r)
 	}
 	if (largest <= r->options->max_size)
 		return;
-	account = account_so_far(r);
+	account = outputs_account(r);
 	if (outputs_end(r, &account))
 		return;
 	if (outputs_begin(r, NULL, &f)) {

@@ -11,6 +11,7 @@
 #include "counters/counters.h"
 #include "handlers/handler.h"
 #include "handlers/sink.h"
+#include "schedule.h"
 #include "target/spawn.h"
 #include "timeline/origin.h"
 #include "timeline/timeline.h"
@@ -35,6 +36,7 @@ struct record_options {
 	bool strict;
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
+	struct schedule schedule;     /* active 0: none */
 	const char *counters;	      /* NULL: the usual ones */
 	uint64_t counter_interval_ns; /* 0: only read at marks */
 	const char *rank;  /* for {rank} in names; NULL: as the target's environment says */
@@ -93,7 +95,8 @@ struct recording {
 	struct output outputs[2 * MAX_OUTPUTS]; /* being written now */
 	unsigned n_outputs;
 	struct output_names *output_names;
-	struct written_file *files; /* finished, and still there */
+	struct scheduler *scheduler; /* NULL: no schedule */
+	struct written_file *files;  /* finished, and still there */
 	unsigned n_files;
 	uint64_t files_bytes;	/* of all that were finished */
 	uint64_t files_deleted; /* older than --keep */
@@ -147,6 +150,7 @@ int outputs_begin(struct recording *r, const struct output_fields *fields, struc
 void outputs_flush(struct recording *r);
 /* `account`: of the whole recording so far. Returns 0, or an error when no file could be written. */
 int outputs_end(struct recording *r, const struct account *account);
+struct account outputs_account(const struct recording *r); /* when files end before the recording */
 /* Goes on in new files when one has become larger than --max-size. */
 void outputs_rotate(struct recording *r);
 uint64_t outputs_bytes(const struct recording *r); /* on disk, of all files */

@@ -8,6 +8,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/record.h"
+#include "cmd/scheduler.h"
 
 enum {
 	KEY_NO_CHILDREN = 256,
@@ -16,6 +17,7 @@ enum {
 	KEY_DUMP_PERIOD,
 	KEY_STRICT,
 	KEY_SUMMARY_JSON,
+	KEY_SCHEDULE,
 	KEY_MODE,
 	KEY_RANK,
 	KEY_MAX_SIZE,
@@ -77,6 +79,10 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "system-interval", KEY_SYSTEM_INTERVAL, "TIME", 0,
 	  "How often these are read, 10ms at least (500ms)", 0 },
+	{ "schedule", KEY_SCHEDULE, "SPEC", 0,
+	  "Record only some steps (PROF_STEP) of each epoch: skip_first=0,wait=0,warmup=1,active=4,"
+	  "repeat=1, with files for each cycle; repeat=0 is until the epoch ends",
+	  0 },
 	{ "summary-json", KEY_SUMMARY_JSON, "FILE", 0,
 	  "Write the account of the recording for machines", 0 },
 	{ "strict", KEY_STRICT, NULL, 0, "Exit 3 if anything was lost or malformed", 0 },
@@ -272,6 +278,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!parse_duration(arg, &o->system_interval_ns) ||
 		    o->system_interval_ns < 10000000)
 			argp_error(state, "'%s' is no time of 10ms or more", arg);
+		break;
+	case KEY_SCHEDULE:
+		if (!schedule_parse(arg, &o->schedule))
+			argp_error(state,
+				   "'%s' is no schedule such as wait=5,warmup=1,active=3,repeat=2",
+				   arg);
 		break;
 	case KEY_SUMMARY_JSON:
 		o->summary_json = arg;

@@ -43,7 +43,8 @@ enum event_kind {
 	EVENT_PROCESS_EXIT, /* after the exit of its last thread */
 	EVENT_LOST,    /* size = marks lost on this thread from ts_ns on; tid 0: not known where */
 	EVENT_READING, /* what the thread has counted, between its marks */
-	EVENT_CLOCK,   /* clock: the same moment by three clocks */
+	EVENT_PHASE, /* pid; id = epoch, size = batch, cycle, phase: of a schedule (bpf/schedule.h) */
+	EVENT_CLOCK, /* clock: the same moment by three clocks */
 };
 
 enum event_scope {
@@ -122,6 +123,10 @@ struct event {
 	 * (ASYNC_END, FREE), or for what it tells (STEP).
 	 */
 	bool left_out;
+	/* PHASE. waits_on: neither this step nor the one after it is recorded. */
+	uint32_t cycle;
+	uint8_t phase;
+	bool waits_on;
 	bool closes_inner; /* END: those that are open inside have no END, and none was lost */
 	int level; /* BEGIN, END: the slice's own level; others: number of open slices; -1: not known */
 	const struct name *name;

@@ -39,6 +39,8 @@ double timeline_share(const struct timeline *timeline, unsigned counter);
  * pauses them. (Those that pause themselves say so: EVENT_PAUSE.)
  */
 void timeline_has_gaps(struct timeline *timeline);
+/* The same, for a schedule: what is left out is unscheduled and not paused. Before the first event. */
+void timeline_scheduled(struct timeline *timeline);
 
 /* Handlers see every fact in the order they were added. Borrowed until timeline_free(). */
 int timeline_add_handler(struct timeline *timeline, struct handler *handler);
@@ -72,6 +74,8 @@ int timeline_event(struct timeline *timeline, const struct event *event);
 
 /* An instant that the recorder itself puts there, no mark of anybody's. */
 void timeline_note(struct timeline *timeline, const struct name *name, uint64_t ts_ns);
+
+unsigned timeline_open_asyncs(const struct timeline *timeline); /* frames among them */
 
 /* The capture is over: counts and reports what is still open. `ts_ns`: its last moment. */
 int timeline_finish(struct timeline *timeline, uint64_t ts_ns);

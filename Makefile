@@ -101,7 +101,7 @@ $B/proftrace: $B/obj/user/main.o $B/libproftrace.a
 
 # --- what people meet first ----------------------------------------------------------------------
 
-SAMPLES := $B/samples/compress $B/samples/hello $B/samples/hello-cpp $B/samples/slow_slices.so
+SAMPLES := $B/samples/compress $B/samples/hello $B/samples/hello-cpp $B/samples/train $B/samples/service-cpp $B/samples/slow_slices.so
 MAN := $(patsubst tools/man/%.scd,$B/man/%,$(wildcard tools/man/*.scd))
 
 samples: $(SAMPLES)
@@ -114,7 +114,7 @@ $B/samples/%.so: tools/samples/%.c include/proftrace/handler.h
 $B/samples/%: tools/samples/%.c include/proftrace.h $(wildcard tools/samples/*.h)
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
-	$(Q)$(CC) $(MARKED) $(CFLAGS) $< -o $@ -lz -lpthread
+	$(Q)$(CC) $(MARKED) $(CFLAGS) $< -o $@ -lz -lm -lpthread
 
 $B/samples/%-cpp: tools/samples/%.cpp include/proftrace.h
 	@mkdir -p $(@D)
@@ -162,10 +162,15 @@ TEST_PROGRAMS := $(patsubst tests/integration/programs/%.c,$B/tests/programs/%,\
 	$(foreach c,gcc clang,$(foreach o,O2 O3,$B/tests/programs/leaf-$c-$o))
 MARKED := -std=gnu11 -Wall -Wextra -Werror -pedantic -Iinclude -g
 
-$B/tests/programs/%: tests/integration/programs/%.c include/proftrace.h
+$B/tests/programs/%: tests/integration/programs/%.c include/proftrace.h $(wildcard tests/integration/programs/*.h)
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
 	$(Q)$(CC) $(MARKED) -O2 $< -o $@ -lpthread -ldl
+
+$B/tests/programs/%: tests/integration/programs/%.cpp include/proftrace.h $(wildcard tests/integration/programs/*.h)
+	@mkdir -p $(@D)
+	@echo "  CXX   $@"
+	$(Q)$(CXX) -std=c++11 $(filter-out -std=%,$(MARKED)) -O2 $< -o $@ -lpthread
 
 $B/tests/programs/executes-static: tests/integration/programs/executes.c include/proftrace.h
 	@mkdir -p $(@D)
@@ -230,7 +235,7 @@ fuzz: $(FUZZ)
 test: packages
 	+$(MAKE) --no-print-directory check
 
-check: all samples man $(UNIT) $(FUZZ) $(TEST_PROGRAMS) $B/tests/tools/canon
+check: all samples man $(UNIT) $(FUZZ) $(TEST_PROGRAMS) $B/tests/tools/canon $B/tests/tools/json_paths
 	TEST_TIMEOUT=900 tests/run.sh tests/style.sh tests/header/matrix.sh $(UNIT) tests/fuzz/run.sh $(INTEGRATION)
 
 # KERNELS: which of the guests in tests/kernels/run.sh; all without.

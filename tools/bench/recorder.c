@@ -25,11 +25,25 @@ void recorder_json_path(const struct recorder *r, char *path, size_t size)
 int recorder_start(struct recorder *r, const char *directory, pid_t target, enum outputs outputs,
 		   const char *buffer)
 {
+	return recorder_start_counting(r, directory, target, outputs, buffer, NULL);
+}
+
+int recorder_start_counting(struct recorder *r, const char *directory, pid_t target,
+			    enum outputs outputs, const char *buffer, const char *counters)
+{
 	char pid[16], output[512], summary[512];
-	const char *const argv[] = {
-		"build/proftrace", "-p",    pid, "-o", output, "--buffer", buffer,
-		"--summary-json",  summary, NULL
-	};
+	const char *const argv[] = { "build/proftrace",
+				     "-p",
+				     pid,
+				     "-o",
+				     output,
+				     "--buffer",
+				     buffer,
+				     "--summary-json",
+				     summary,
+				     counters ? "-e" : NULL,
+				     counters,
+				     NULL };
 
 	memset(r, 0, sizeof(*r));
 	r->directory = directory;

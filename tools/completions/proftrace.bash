@@ -42,7 +42,7 @@ _proftrace() {
 		_proftrace_pids "$word"
 		return
 		;;
-	-o | --output | --summary-json | --handler)
+	-o | --output | --summary-json | --handler | --include-json)
 		compopt -o default
 		return
 		;;
@@ -54,24 +54,39 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "cpu memory disk network cpu,memory,disk,network" -- "$word"))
 		return
 		;;
-	--align)
-		COMPREPLY=($(compgen -W "auto step realtime monotonic none" -- "$word"))
+	--trigger)
+		COMPREPLY=($(compgen -W "slice: instant:" -- "$word"))
 		return
 		;;
 	--mode)
 		COMPREPLY=($(compgen -W "exact" -- "$word"))
 		return
 		;;
-	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --schedule | --keep | --rank | --system-interval | --counter-interval | --port | --viewer)
+	--sort)
+		COMPREPLY=($(compgen -W "total self avg min max count name p50 p95 p99 share" -- "$word"))
+		return
+		;;
+	--unit)
+		COMPREPLY=($(compgen -W "auto ns us ms s" -- "$word"))
+		return
+		;;
+	--format)
+		COMPREPLY=($(compgen -W "table json csv" -- "$word"))
+		return
+		;;
+	-n | --limit | --columns | --name)
+		return
+		;;
+	-d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --schedule | --keep | --rank | --flight-recorder | --flight-memory | --system-interval | --counter-interval | --include-offset | --port | --viewer)
 		return
 		;;
 	esac
 	case $verb:$word in
 	record:-*)
-		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --counter-interval --no-children --mode --buffer --dump-period --max-size --keep --rank --handler --system --system-interval --schedule --summary-json --strict --quiet --verbose --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --counter-interval --no-children --mode --buffer --dump-period --max-size --keep --rank --flight-recorder --flight-memory --trigger --handler --system --system-interval --include-json --include-offset --schedule --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
 	report:-*)
-		COMPREPLY=($(compgen -W "--rows --quiet --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--limit --sort --ascending --columns --domain --name --per-thread --unit --format --quiet --help" -- "$word"))
 		;;
 	list:-*)
 		COMPREPLY=($(compgen -W "--pid --counters --verbose --help" -- "$word"))

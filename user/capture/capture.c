@@ -116,6 +116,8 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
 	c->options = *options;
 	c->epoll_fd = -1;
+	clocks_look(
+		&c->clocks); /* before the programs are loaded: until then the clocks' paces show */
 	error = check_namespace(f);
 	if (!error)
 		error = broker_start(&config, &c->broker, &c->loaded, f);
@@ -129,6 +131,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		capture_free(c);
 		return error;
 	}
+	clocks_look(&c->clocks);
 	c->shared->generation = 1; /* no thread's: all look what is recorded of them */
 	c->shared->data_attached = 1;
 	c->shared->recording = 1;
@@ -243,6 +246,7 @@ int capture_drain(struct capture *c, bool *ret_more)
 	int n;
 
 	c->budget = DRAIN_AT_MOST;
+	clocks_look(&c->clocks);
 	n = ring_buffer__consume(c->holds);
 	if (n >= 0)
 		n = ring_buffer__consume(c->records);

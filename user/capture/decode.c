@@ -296,6 +296,7 @@ static size_t take_counters(struct capture *c, const struct record *r, size_t si
 	unsigned n = c->options.counters.n;
 	bool multiplexed = c->options.counters.multiplexed;
 	size_t bytes = n * (multiplexed ? COUNTER_PARTS : 1) * sizeof(c->counters[0]);
+	unsigned i;
 
 	if (!(r->flags & RECORD_COUNTERS))
 		return size;
@@ -303,6 +304,11 @@ static size_t take_counters(struct capture *c, const struct record *r, size_t si
 		return 0;
 	size -= bytes;
 	memcpy(c->counters, (const char *)r + size, bytes);
+	for (i = 0; i < n; i++) {
+		if (c->options.counters.list[i].source == COUNTER_TASK_CLOCK &&
+		    c->counters[i] != COUNTER_UNKNOWN)
+			c->counters[i] += clocks_ahead(&c->clocks, r->ts);
+	}
 	e->counters = c->counters;
 	e->n_counters = n;
 	e->counter_enabled = multiplexed ? c->counters + PART_ENABLED * n : NULL;

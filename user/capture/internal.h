@@ -7,6 +7,7 @@
 
 #include "broker/broker.h"
 #include "capture/capture.h"
+#include "capture/clocks.h"
 #include "event.h"
 #include "target/elf_file.h"
 #include "target/markers.h"
@@ -82,6 +83,7 @@ struct capture {
 	struct broker_loaded loaded;
 	struct proftrace_bpf__bss *shared;
 	struct ring_buffer *records, *holds;
+	struct clocks clocks;
 	int epoll_fd;
 	bool stopped;
 	bool waits; /* under a schedule: the domains' sites are not attached */

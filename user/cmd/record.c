@@ -14,6 +14,7 @@
 
 #include "capture/capture.h"
 #include "cmd/cmd.h"
+#include "cmd/include.h"
 #include "cmd/control.h"
 #include "cmd/scheduler.h"
 #include "handlers/stats.h"
@@ -23,7 +24,8 @@
 
 #define RECORDER_NICE (-15)
 /* Between so many events, the files' sizes are looked at. */
-#define LOOK_AT_SIZES 256
+#define INCLUDED_BEFORE_NS 3600000000000ull
+#define LOOK_AT_SIZES	   256
 
 static int take_event(void *context, const struct event *event)
 {
@@ -32,15 +34,15 @@ static int take_event(void *context, const struct event *event)
 
 	if (r->scheduler)
 		scheduler_event(r, event);
-	error = timeline_event(r->timeline, event);
+	error = recording_event(r, event);
 	if (event->kind == EVENT_STOP)
 		r->stop_asked = true;
 	if (event->kind == EVENT_DUMP)
 		r->dump_asked = true;
+	if (event->kind == EVENT_INCLUDE_JSON)
+		include_later(r, event);
 	if (event->ts_ns > r->last_ts_ns)
 		r->last_ts_ns = event->ts_ns;
-	if (error)
-		r->write_failed = true;
 	if (r->options->max_size && ++r->since_sizes >= LOOK_AT_SIZES) {
 		r->since_sizes = 0;
 		outputs_rotate(r);
@@ -88,6 +90,21 @@ static void note_origin(struct recording *r, const struct utsname *u)
 	r->info.rank = o->rank;
 }
 
+/* Tracks of different recordings have different numbers, so that these can be joined. */
+static int make_timelines(struct recording *r, uint64_t uuid_base)
+{
+	bool delayed = r->options->flight_ns != 0;
+
+	r->writer = timeline_new(r->names, &r->road, uuid_base);
+	r->timeline = delayed ? timeline_new(r->names, &r->seen, uuid_base) : r->writer;
+	r->stats = stats_handler_new();
+	if (!r->writer || !r->timeline || !r->stats)
+		return -ENOMEM;
+	if (delayed)
+		timeline_set_recorded(r->writer, false);
+	return timeline_add_handler(r->timeline, r->stats);
+}
+
 static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 {
 	struct rlimit files;
@@ -113,6 +130,10 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	r->info.clock.boottime = read_clock(CLOCK_BOOTTIME);
 	r->info.clock.realtime = read_clock(CLOCK_REALTIME);
 	r->info.start_ns = r->info.clock.monotonic;
+	/* Another profiler may have begun earlier. */
+	if (r->options->n_includes)
+		r->info.start_ns -= r->info.start_ns < INCLUDED_BEFORE_NS ? r->info.start_ns
+									  : INCLUDED_BEFORE_NS;
 	r->last_clock = r->info.clock;
 	r->info.version = PROFTRACE_VERSION;
 	r->info.sysname = u->sysname;
@@ -124,10 +145,7 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	    getrandom(&base, 4, 0) < 0)
 		return failure_set(f, -errno, "cannot start", "", NULL);
 	r->names = names_new(0);
-	/* Tracks of different recordings differ, so that these can be joined. */
-	r->timeline = r->names ? timeline_new(r->names, &r->road, base << 31) : NULL;
-	r->stats = stats_handler_new();
-	if (!r->timeline || !r->stats)
+	if (!r->names || make_timelines(r, base << 31))
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
 	if (r->options->schedule.active) {
 		r->scheduler = scheduler_new();
@@ -136,7 +154,7 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 		timeline_scheduled(r->timeline);
 		timeline_set_recorded(r->timeline, false);
 	}
-	return timeline_add_handler(r->timeline, r->stats);
+	return r->options->flight_ns ? flight_new(r, &r->flight, f) : 0;
 }
 
 static int open_capture(struct recording *r, struct failure *f)
@@ -173,8 +191,12 @@ static void count(struct recording *r)
 		shares[i] = names_intern_string(r->names, share);
 	}
 	timeline_count(r->timeline, names, r->counters.n);
+	if (r->flight)
+		timeline_count(r->writer, names, r->counters.n);
 	if (r->counters.multiplexed)
 		timeline_take_turns(r->timeline, shares);
+	if (r->counters.multiplexed && r->flight)
+		timeline_take_turns(r->writer, shares);
 }
 
 static int choose_counters(struct recording *r, struct failure *f)
@@ -225,12 +247,12 @@ static int start(struct recording *r, struct failure *f)
 		error = invoker_become(f);
 	if (!error && r->options->command)
 		error = command_fork(r->options->command, r->nice, r->nofile, &r->command, f);
-	r->many_files = r->options->max_size != 0 || r->scheduler;
+	r->many_files = r->options->max_size || r->flight || r->scheduler;
 	if (!error)
 		error = plugins_open(r, f);
 	if (!error)
 		error = outputs_prepare(r, f);
-	if (!error && !r->scheduler)
+	if (!error && !r->flight && !r->scheduler)
 		error = outputs_begin(r, NULL, f);
 	if (!error && r->options->summary_json) {
 		r->summary = fopen(r->options->summary_json, "we");
@@ -246,9 +268,12 @@ static int start(struct recording *r, struct failure *f)
 static int finish(struct recording *r)
 {
 	struct account account;
+	int not_included = include_all(r);
 	unsigned i;
 
-	timeline_finish(r->timeline, r->last_ts_ns ? r->last_ts_ns : r->ended_ns);
+	if (r->flight)
+		flight_finish(r);
+	timeline_finish(r->writer, r->last_ts_ns ? r->last_ts_ns : r->ended_ns);
 	account = recording_account(r);
 	account.orderly = !r->broker_died && !r->output_failed;
 	outputs_end(r, &account);
@@ -280,7 +305,7 @@ static int finish(struct recording *r)
 		if (r->plugins[i].handler->error)
 			return STATUS_FAILED;
 	}
-	if (r->output_failed || r->broker_died)
+	if (r->output_failed || r->broker_died || not_included)
 		return STATUS_FAILED;
 	if (r->options->strict &&
 	    (account_lost(&account) > account.lost[LOST_CUT] || account.attached_late ||
@@ -311,7 +336,11 @@ static void clean_up(struct recording *r)
 	scheduler_free(r->scheduler);
 	system_free(r->system);
 	outputs_free(r);
+	if (r->writer != r->timeline)
+		timeline_free(r->writer);
 	timeline_free(r->timeline);
+	flight_free(r->flight);
+	includes_free(r->includes);
 	plugins_free(r);
 	if (r->stats)
 		r->stats->ops->free(r->stats);

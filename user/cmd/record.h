@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "cmd/flight.h"
 #include "counters/counters.h"
 #include "handlers/handler.h"
 #include "handlers/sink.h"
@@ -16,10 +17,12 @@
 #include "timeline/origin.h"
 #include "timeline/timeline.h"
 
-#define MAX_PIDS    256
-#define MAX_OUTPUTS 16
-#define MAX_DOMAINS 64
-#define MAX_PLUGINS 8
+#define MAX_PIDS     256
+#define MAX_OUTPUTS  16
+#define MAX_TRIGGERS 16
+#define MAX_INCLUDES 64
+#define MAX_DOMAINS  64
+#define MAX_PLUGINS  8
 
 struct record_options {
 	pid_t pids[MAX_PIDS];
@@ -36,7 +39,11 @@ struct record_options {
 	bool strict;
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
-	struct schedule schedule;     /* active 0: none */
+	struct schedule schedule; /* active 0: none */
+	uint64_t flight_ns;	  /* flight recorder: the window; 0: none */
+	uint64_t flight_bytes;
+	struct trigger triggers[MAX_TRIGGERS];
+	unsigned n_triggers;
 	const char *counters;	      /* NULL: the usual ones */
 	uint64_t counter_interval_ns; /* 0: only read at marks */
 	const char *rank;  /* for {rank} in names; NULL: as the target's environment says */
@@ -46,11 +53,15 @@ struct record_options {
 	unsigned n_plugins;
 	const char *system; /* counters of the machine, NULL: none */
 	uint64_t system_interval_ns;
+	const char *includes[MAX_INCLUDES]; /* traces of others, joining at the end */
+	unsigned n_includes;
+	int64_t include_offset_ns;
 };
 
 /* Returns 0, or an exit status (usage printed already), or -1: --help was answered. */
 int record_options_parse(int argc, char **argv, struct record_options *ret_options);
 bool parse_duration(const char *text, uint64_t *ret_ns);
+bool parse_offset(const char *text, int64_t *ret_ns); /* with a sign */
 bool parse_size(const char *text, uint64_t *ret_bytes);
 
 /* One file being written. */
@@ -87,8 +98,12 @@ struct recording {
 	struct capture *capture;
 	struct system_counters *system; /* NULL: not asked for */
 	struct names *names;
-	struct timeline *timeline;
-	struct account road; /* what the timeline counts */
+	struct timeline *timeline; /* sees what comes at once: statistics, trace handlers */
+	struct timeline
+		*writer;       /* the one that files are written from: the same, or after a delay */
+	struct account road;   /* what the writer counts */
+	struct account seen;   /* what the other one does, if it is another */
+	struct flight *flight; /* NULL: none */
 	struct handler *stats;
 	char default_name[128];
 	bool many_files;			/* there may be more than one set of them */
@@ -107,6 +122,7 @@ struct recording {
 		bool told; /* that it has failed */
 	} plugins[MAX_PLUGINS];
 	unsigned n_plugins;
+	struct includes *includes; /* include.c */
 	struct trace_info info;
 	struct trace_origin origin; /* what `info` points to */
 	struct command command;
@@ -148,9 +164,9 @@ struct recording {
 int outputs_prepare(struct recording *r, struct failure *f);
 int outputs_begin(struct recording *r, const struct output_fields *fields, struct failure *f);
 void outputs_flush(struct recording *r);
-/* `account`: of the whole recording so far. Returns 0, or an error when no file could be written. */
+/*
+ * `account`: of the whole recording, at its end; NULL: as it is now, and there is more to come. Returns 0, or an error when no file could be written. */
 int outputs_end(struct recording *r, const struct account *account);
-struct account outputs_account(const struct recording *r); /* when files end before the recording */
 /* Goes on in new files when one has become larger than --max-size. */
 void outputs_rotate(struct recording *r);
 uint64_t outputs_bytes(const struct recording *r); /* on disk, of all files */
@@ -182,6 +198,7 @@ int recording_run(struct recording *r, struct failure *f);
 void recording_wait_for_command(struct recording *r);
 /* Makes what was recorded so far complete on disk. */
 void recording_dump(struct recording *r);
+int recording_event(struct recording *r, const struct event *event); /* takes one */
 void recording_pause(struct recording *r, bool pause);
 /* Whether an output that does not take what it is given shall be given up. context: the recording. */
 bool recording_gives_up(void *context);
@@ -193,5 +210,6 @@ void status_clear(const struct recording *r);
 void summary_print(const struct recording *r, const struct account *account);
 int summary_json(struct recording *r, const struct account *account); /* to r->summary */
 void print_size(char *out, size_t size, uint64_t bytes);
+void print_json_string(FILE *out, const char *text);
 
 #endif

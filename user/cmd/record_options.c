@@ -22,9 +22,14 @@ enum {
 	KEY_RANK,
 	KEY_MAX_SIZE,
 	KEY_KEEP,
+	KEY_FLIGHT,
+	KEY_FLIGHT_MEMORY,
+	KEY_TRIGGER,
 	KEY_SYSTEM,
 	KEY_HANDLER,
 	KEY_SYSTEM_INTERVAL,
+	KEY_INCLUDE_JSON,
+	KEY_INCLUDE_OFFSET,
 };
 
 static const char doc[] =
@@ -67,6 +72,12 @@ static const struct argp_option options[] = {
 	{ "max-size", KEY_MAX_SIZE, "SIZE", 0,
 	  "Go on in new files when one has become so large, 64K or more", 0 },
 	{ "keep", KEY_KEEP, "N", 0, "Keep the newest N files of each name, delete older ones", 0 },
+	{ "flight-recorder", KEY_FLIGHT, "TIME", 0,
+	  "Keep the last TIME in memory, and write it when a trigger fires", 0 },
+	{ "trigger", KEY_TRIGGER, "SPEC", 0,
+	  "slice:NAME>50ms or instant:NAME (repeatable); SIGUSR2 always is one", 0 },
+	{ "flight-memory", KEY_FLIGHT_MEMORY, "SIZE", 0,
+	  "How much memory the flight recorder may take, 64K or more (64M)", 0 },
 	{ "rank", KEY_RANK, "N", 0,
 	  "Which process of a parallel program it is (RANK, OMPI_COMM_WORLD_RANK or SLURM_PROCID "
 	  "of the process)",
@@ -83,6 +94,12 @@ static const struct argp_option options[] = {
 	  "Record only some steps (PROF_STEP) of each epoch: skip_first=0,wait=0,warmup=1,active=4,"
 	  "repeat=1, with files for each cycle; repeat=0 is until the epoch ends",
 	  0 },
+	{ "include-json", KEY_INCLUDE_JSON, "FILE", 0,
+	  "At the end, read the trace that another profiler wrote meanwhile into this one "
+	  "(repeatable)",
+	  0 },
+	{ "include-offset", KEY_INCLUDE_OFFSET, "TIME", 0,
+	  "Move what is included by TIME, which may be negative", 0 },
 	{ "summary-json", KEY_SUMMARY_JSON, "FILE", 0,
 	  "Write the account of the recording for machines", 0 },
 	{ "strict", KEY_STRICT, NULL, 0, "Exit 3 if anything was lost or malformed", 0 },
@@ -117,6 +134,17 @@ bool parse_duration(const char *text, uint64_t *ret_ns)
 		return true;
 	}
 	return false;
+}
+
+bool parse_offset(const char *text, int64_t *ret_ns)
+{
+	bool negative = *text == '-';
+	uint64_t ns;
+
+	if (!parse_duration(text + (negative || *text == '+'), &ns))
+		return false;
+	*ret_ns = negative ? -(int64_t)ns : (int64_t)ns;
+	return true;
 }
 
 bool parse_size(const char *text, uint64_t *ret_bytes)
@@ -261,6 +289,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!parse_size(arg, &o->max_size) || o->max_size < 64 << 10)
 			argp_error(state, "'%s' is no size such as 100M, of 64K or more", arg);
 		break;
+	case KEY_FLIGHT:
+		if (!parse_duration(arg, &o->flight_ns))
+			argp_error(state, "'%s' is no time such as 500ms, 10s or 5m", arg);
+		break;
+	case KEY_FLIGHT_MEMORY:
+		if (!parse_size(arg, &o->flight_bytes) || o->flight_bytes < 64 << 10 ||
+		    o->flight_bytes > 1ull << 40)
+			argp_error(state, "'%s' is no size such as 64M, of 64K or more", arg);
+		break;
+	case KEY_TRIGGER:
+		if (o->n_triggers == MAX_TRIGGERS)
+			argp_error(state, "more than %d triggers", MAX_TRIGGERS);
+		if (!trigger_parse(arg, &o->triggers[o->n_triggers++]))
+			argp_error(state, "'%s' is neither slice:NAME>50ms nor instant:NAME", arg);
+		break;
 	case KEY_KEEP:
 		set_keep(state, o, arg);
 		break;
@@ -270,6 +313,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (o->n_plugins == MAX_PLUGINS)
 			argp_error(state, "more than %d handlers", MAX_PLUGINS);
 		o->plugins[o->n_plugins++] = arg;
+		break;
+	case KEY_INCLUDE_JSON:
+		if (o->n_includes == MAX_INCLUDES)
+			argp_error(state, "more than %d traces to include", MAX_INCLUDES);
+		o->includes[o->n_includes++] = arg;
+		break;
+	case KEY_INCLUDE_OFFSET:
+		if (!parse_offset(arg, &o->include_offset_ns))
+			argp_error(state, "'%s' is no time such as 5ms or -1s", arg);
 		break;
 	case KEY_SYSTEM:
 		o->system = arg;
@@ -301,6 +353,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->command = state->argv + state->next;
 		break;
 	case ARGP_KEY_END:
+		if (!o->flight_ns && (o->n_triggers || o->flight_bytes))
+			argp_error(state, "triggers and memory are for --flight-recorder TIME");
+		if (o->flight_ns && o->schedule.active)
+			argp_error(state, "a flight recorder keeps whatever comes last: it has no "
+					  "--schedule");
+		if (o->flight_ns && o->max_size)
+			argp_error(state, "--flight-memory bounds what a flight recorder writes, "
+					  "not --max-size");
+		if (!o->flight_bytes)
+			o->flight_bytes = 64 << 20;
 		if (o->counter_interval_ns && o->counters && !strcmp(o->counters, "none"))
 			argp_error(state, "--counter-interval has nothing to read with -e none");
 		if (!o->n_pids && !o->command)

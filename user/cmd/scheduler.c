@@ -138,12 +138,9 @@ static struct scheduled_process *process_get(struct scheduler *s, uint32_t pid)
 
 static void end_cycle(struct recording *r)
 {
-	struct account account;
-
 	if (!r->scheduler->open)
 		return;
-	account = outputs_account(r);
-	outputs_end(r, &account);
+	outputs_end(r, NULL);
 	r->scheduler->open = false;
 }
 
@@ -163,7 +160,7 @@ static void begin_cycle(struct recording *r, const struct event *e)
 	s->open = !outputs_begin(r, &fields, &f);
 	/* Each file has said why already. */
 	if (!s->open) {
-		r->output_failed = true;
+		r->output_failed = r->all_outputs_failed = true;
 		r->stop_asked = true;
 	}
 }

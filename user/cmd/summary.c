@@ -8,8 +8,9 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
+#include "cmd/include.h"
 #include "cmd/record.h"
-#include "handlers/stats.h"
+#include "handlers/stats_print.h"
 
 void print_size(char *out, size_t size, uint64_t bytes)
 {
@@ -168,6 +169,24 @@ static void print_files(const struct recording *r)
 		fprintf(stderr, "%" PRIu64 " older files deleted (--keep)\n", r->files_deleted);
 }
 
+static void print_flight(const struct recording *r)
+{
+	const struct flight_count *n = flight_count(r->flight);
+
+	if (!n->dumps)
+		fprintf(stderr, "no trigger fired: no file was written\n");
+	if (n->dumps_short)
+		fprintf(stderr,
+			"%" PRIu64 " of %" PRIu64 " times the memory did not reach %.3f s back, "
+			"but %.3f s (--flight-memory SIZE)\n",
+			n->dumps_short, n->dumps, r->options->flight_ns / 1e9,
+			n->shortest_ns / 1e9);
+	if (n->suppressed)
+		fprintf(stderr,
+			"%" PRIu64 " trigger%s less than %.3f s after another, not obeyed\n",
+			n->suppressed, n->suppressed == 1 ? "" : "s", r->options->flight_ns / 1e9);
+}
+
 void summary_print(const struct recording *r, const struct account *a)
 {
 	struct stats_options options = { .max_rows = 15 };
@@ -175,6 +194,9 @@ void summary_print(const struct recording *r, const struct account *a)
 	struct winsize window;
 
 	print_files(r);
+	if (r->flight)
+		print_flight(r);
+	includes_print(r);
 	print_lost(a);
 	print_shares(r);
 	timeline_open_slices(r->timeline, print_open_slice, &open_slices);
@@ -184,10 +206,10 @@ void summary_print(const struct recording *r, const struct account *a)
 		fprintf(stderr, "  the account does not add up: please report this\n");
 	if (isatty(STDERR_FILENO) && !ioctl(STDERR_FILENO, TIOCGWINSZ, &window))
 		options.width = window.ws_col;
-	stats_print(r->stats, stderr, &options);
+	stats_print_table(r->stats, stderr, &options, NULL, NULL);
 }
 
-static void json_string(FILE *out, const char *text)
+void print_json_string(FILE *out, const char *text)
 {
 	fputc('"', out);
 	for (; *text; text++) {
@@ -208,7 +230,7 @@ static void json_counters(FILE *out, const struct recording *r)
 	fputs("  \"counters\": [", out);
 	for (i = 0; i < r->counters.n; i++) {
 		fputs(i ? ", " : "", out);
-		json_string(out, r->counters.list[i].name);
+		print_json_string(out, r->counters.list[i].name);
 	}
 	fputs("],\n  \"counter_shares\": {", out);
 	for (i = 0; i < r->counters.n && r->counters.multiplexed; i++) {
@@ -217,7 +239,7 @@ static void json_counters(FILE *out, const struct recording *r)
 		if (isnan(share))
 			continue;
 		fputs(n++ ? ", " : "", out);
-		json_string(out, r->counters.list[i].name);
+		print_json_string(out, r->counters.list[i].name);
 		fprintf(out, ": %.4f", share);
 	}
 	fputs("},\n", out);
@@ -232,14 +254,23 @@ static void json_files(FILE *out, const struct recording *r)
 		const struct written_file *file = &r->files[i];
 
 		fputs(i ? ",\n    {\"path\": " : "\n    {\"path\": ", out);
-		json_string(out, file->path);
+		print_json_string(out, file->path);
 		fprintf(out,
 			", \"format\": \"%s\", \"bytes\": %" PRIu64 ", \"error\": ", file->format,
 			file->bytes);
-		json_string(out, file->error ? strerror(-file->error) : "");
+		print_json_string(out, file->error ? strerror(-file->error) : "");
 		fputc('}', out);
 	}
 	fputs("\n  ]\n", out);
+}
+
+static void json_flight(FILE *out, const struct recording *r)
+{
+	const struct flight_count *n = flight_count(r->flight);
+
+	fprintf(out, "  \"dumps\": %" PRIu64 ",\n  \"dumps_short\": %" PRIu64 ",\n", n->dumps,
+		n->dumps_short);
+	fprintf(out, "  \"triggers_suppressed\": %" PRIu64 ",\n", n->suppressed);
 }
 
 int summary_json(struct recording *r, const struct account *a)
@@ -289,7 +320,10 @@ int summary_json(struct recording *r, const struct account *a)
 	fprintf(out, "  \"adds_up\": %s,\n  \"orderly\": %s,\n",
 		capture_adds_up(r->capture) && account_adds_up(a) ? "true" : "false",
 		a->orderly ? "true" : "false");
+	if (r->flight)
+		json_flight(out, r);
 	json_counters(out, r);
+	includes_json(r, out);
 	json_files(out, r);
 	fputs("}\n", out);
 	return fclose(out) ? -errno : 0;

@@ -151,6 +151,12 @@ static void unchain(struct timeline *t, struct async *latest, struct async *asyn
 	}
 }
 
+/* Frames of an object have one token: what tells those apart that overlap is their lane. */
+uint64_t async_id(const struct async *async)
+{
+	return async->frame ? async->lanes->tracks[async->lane]->uuid : async->key.number;
+}
+
 int async_begin(struct timeline *t, const struct mark *m)
 {
 	struct number_key key = { .process = m->process->pub.uuid, .number = m->event->id };
@@ -179,18 +185,19 @@ int async_begin(struct timeline *t, const struct mark *m)
 	async->begin_ns = m->ts_ns;
 	async->lanes = lanes;
 	async->lane = lane;
-	async->is_frame = m->event->object == OBJECT_FRAME;
 	DL_PREPEND(m->process->asyncs, async);
 	t->n_asyncs++;
 
 	fact = fact_of(m, FACT_ASYNC_BEGIN);
 	track = lanes->tracks[lane];
 	fact.tracks = &track;
-	if (async->is_frame)
-		frame_begin(t, lanes, &fact);
+	if (m->event->object == OBJECT_FRAME) {
+		async->frame = frame_begin(t, lanes, &fact);
+		fact.id = async_id(async);
+	}
 	stamp_step(t, m, &fact);
 	emit(t, &fact);
-	if (async->is_frame)
+	if (async->frame)
 		frame_rate(t, m, lanes);
 	return MARK_WRITTEN;
 }
@@ -204,7 +211,7 @@ static void finish(struct timeline *t, struct process_state *p, struct async *as
 	fact->kind = FACT_ASYNC_END;
 	fact->name = async->name;
 	fact->category = async->category;
-	fact->id = async->is_frame ? track->uuid : async->key.number;
+	fact->id = async_id(async);
 	fact->begin_ns = async->begin_ns;
 	/* Threads' events may be a little out of order. */
 	if (fact->ts_ns < async->begin_ns)
@@ -236,7 +243,7 @@ static struct async *oldest_frame(struct async *latest)
 	struct async *async, *frame = NULL;
 
 	for (async = latest; async; async = async->older) {
-		if (async->is_frame)
+		if (async->frame)
 			frame = async;
 	}
 	return frame;

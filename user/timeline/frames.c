@@ -11,17 +11,17 @@
 #include <stdio.h>
 #include <string.h>
 
-void frame_begin(struct timeline *t, struct lanes *lanes, struct fact *fact)
+uint64_t frame_begin(struct timeline *t, struct lanes *lanes, struct fact *fact)
 {
 	lanes->n_frames++;
-	fact->id = fact->tracks[0]->uuid;
 	if (fact->n_args >= EVENT_MAX_ARGS)
-		return;
+		return lanes->n_frames;
 	if (fact->n_args)
 		memcpy(t->args, fact->args, fact->n_args * sizeof(*fact->args));
 	t->args[fact->n_args++] =
 		(struct arg){ .key = t->frame, .type = ARG_UINT, .u = lanes->n_frames };
 	fact->args = t->args;
+	return lanes->n_frames;
 }
 
 static struct counter *rate_counter(struct timeline *t, const struct mark *m,
@@ -61,6 +61,7 @@ void frame_rate(struct timeline *t, const struct mark *m, struct lanes *lanes)
 	fact.tracks = &track;
 	fact.args = &rate;
 	fact.n_args = 1;
+	counter_keep(lanes->rate, &rate, &fact);
 	emit(t, &fact);
 }
 

@@ -59,6 +59,11 @@ struct counted {
 struct thread_counters {
 	struct track tracks[EVENT_MAX_COUNTERS];
 	const struct track *list[EVENT_MAX_COUNTERS];
+	unsigned n; /* of them are declared: from a file there may come more */
+	/* counters_read.c: what a file said at read_ns, before the slice it belongs to. */
+	bool has_read;
+	uint64_t read_ns;
+	uint64_t read[EVENT_MAX_COUNTERS];
 	/* Where the sum below begins, or for counters that take turns, up to where it reaches. */
 	struct counted since[EVENT_MAX_COUNTERS];
 	uint64_t sum[EVENT_MAX_COUNTERS];
@@ -155,8 +160,8 @@ struct async {
 	uint64_t begin_ns;
 	struct lanes *lanes;
 	uint32_t lane;
-	uint32_t nth; /* of those open with this id, 1 = the oldest */
-	bool is_frame;
+	uint32_t nth;	     /* of those open with this id, 1 = the oldest */
+	uint64_t frame;	     /* its number, 0: it is not one */
 	struct async *older; /* the next older one with this id; only the latest is in the hash */
 	struct async *prev, *next; /* of its process; spare ones: next */
 	UT_hash_handle hh;
@@ -278,7 +283,18 @@ void counters_end(struct timeline *t, struct thread_state *thread, const struct 
 void counters_reading(struct timeline *t, const struct event *event);
 uint64_t counter_at_begin(const struct thread_state *thread, uint32_t slice, unsigned i);
 const struct name *counter_unit(const struct timeline *t, const struct name *name);
+/* NULL: none are counted, or there are too many tracks. */
+struct thread_counters *counters_of_thread(struct timeline *t, struct thread_state *thread,
+					   uint64_t ts_ns);
 void counters_of_thread_release(struct timeline *t, struct thread_state *thread);
+
+/* counters_read.c: the same, read from a file */
+bool counters_read(struct timeline *t, const struct mark *m); /* false: it is an ordinary counter */
+uint64_t counters_read_delta(const struct timeline *t, unsigned i, const struct fact *end,
+			     uint64_t delta);
+void counters_read_alone(struct timeline *t, struct thread_state *thread);
+void counters_read_done(struct thread_counters *c);
+void counters_read_rest(struct timeline *t);
 
 /* asyncs.c */
 int asyncs_init(struct timeline *t);
@@ -287,9 +303,10 @@ int async_end(struct timeline *t, const struct mark *m);
 void asyncs_unfinished(struct timeline *t, struct process_state *p, uint64_t ts_ns);
 void asyncs_release(struct timeline *t, struct process_state *p);
 void asyncs_free(struct timeline *t);
+uint64_t async_id(const struct async *async);
 
 /* frames.c: what sets frames apart from other asynchronous slices */
-void frame_begin(struct timeline *t, struct lanes *lanes, struct fact *fact);
+uint64_t frame_begin(struct timeline *t, struct lanes *lanes, struct fact *fact);
 void frame_rate(struct timeline *t, const struct mark *m, struct lanes *lanes);
 void frames_restart(struct process_state *p);
 

@@ -240,13 +240,6 @@ static int control(struct timeline *t, const struct mark *m, const struct name *
 	return MARK_WRITTEN;
 }
 
-void timeline_note(struct timeline *t, const struct name *name, uint64_t ts_ns)
-{
-	emit(t,
-	     &(struct fact){
-		     .kind = FACT_INSTANT, .scope = SCOPE_GLOBAL, .ts_ns = ts_ns, .name = name });
-}
-
 static int flow(struct timeline *t, const struct mark *m)
 {
 	struct fact fact =
@@ -345,7 +338,7 @@ static void take_mark(struct timeline *t, const struct event *event)
 	if (event->sampled && outcome != MARK_WRITTEN)
 		t->account->samples_lost++;
 	else if (event->sampled)
-		t->account->samples += !t->unrecorded;
+		t->account->samples += event->kind == EVENT_COUNTER && !t->unrecorded;
 	else if (outcome == MARK_LEFT_OUT)
 		*(t->scheduled ? &t->account->unscheduled : &t->account->paused) += 1;
 	else if (outcome != MARK_WRITTEN)
@@ -411,6 +404,22 @@ unsigned timeline_open_asyncs(const struct timeline *t)
 	return t->n_asyncs;
 }
 
+void timeline_note(struct timeline *t, const struct name *name, uint64_t ts_ns,
+		   const struct arg *args, unsigned n_args)
+{
+	emit(t, &(struct fact){ .kind = FACT_INSTANT,
+				.scope = SCOPE_GLOBAL,
+				.ts_ns = ts_ns,
+				.name = name,
+				.n_args = n_args,
+				.args = args });
+}
+
+bool timeline_has_process(const struct timeline *t, uint32_t pid)
+{
+	return process_find(t, pid) != NULL;
+}
+
 struct count {
 	uint64_t n;
 };
@@ -430,6 +439,7 @@ int timeline_finish(struct timeline *t, uint64_t ts_ns)
 
 	/* What is open stays open: when it would have ended is not known. */
 	(void)ts_ns;
+	counters_read_rest(t);
 	timeline_open_slices(t, count_one, &count);
 	t->account->open_at_end = count.n;
 	return 0;

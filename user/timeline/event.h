@@ -123,10 +123,6 @@ struct event {
 	 * (ASYNC_END, FREE), or for what it tells (STEP).
 	 */
 	bool left_out;
-	/* PHASE. waits_on: neither this step nor the one after it is recorded. */
-	uint32_t cycle;
-	uint8_t phase;
-	bool waits_on;
 	bool closes_inner; /* END: those that are open inside have no END, and none was lost */
 	int level; /* BEGIN, END: the slice's own level; others: number of open slices; -1: not known */
 	const struct name *name;
@@ -144,7 +140,14 @@ struct event {
 	/* For how long each was to be counted and for how long it was, ns; NULL: all of the time. */
 	const uint64_t *counter_enabled;
 	const uint64_t *counter_running;
-	struct clock_reading clock;
+	union {
+		struct clock_reading clock; /* CLOCK */
+		struct {		    /* PHASE */
+			uint32_t cycle;
+			uint8_t phase;
+			bool waits_on; /* neither this step nor the one after it is recorded */
+		};
+	};
 };
 
 #endif

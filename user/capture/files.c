@@ -110,7 +110,7 @@ static int select_sites(struct capture *c, struct file *file)
 }
 
 struct links {
-	int **list;
+	unsigned **list;
 	unsigned *n;
 };
 
@@ -118,23 +118,19 @@ static int attach(struct capture *c, struct file *file, struct links to,
 		  enum broker_program program, pid_t pid, const struct broker_site *sites,
 		  unsigned n, struct failure *f)
 {
-	unsigned n_links = 0;
-	int *links, *all, error;
+	unsigned link, *all;
+	int error;
 
-	error = broker_attach(c->broker, program, pid, file->fd, sites, n, &links, &n_links, f);
+	error = broker_attach(c->broker, program, pid, file->fd, sites, n, &link, f);
 	if (error)
 		return error;
-	all = realloc(*to.list, (*to.n + n_links) * sizeof(*all));
+	all = realloc(*to.list, (*to.n + 1) * sizeof(*all));
 	if (!all) {
-		while (n_links)
-			close(links[--n_links]);
-		free(links);
+		broker_detach(c->broker, link);
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
 	}
-	memcpy(all + *to.n, links, n_links * sizeof(*all));
 	*to.list = all;
-	*to.n += n_links;
-	free(links);
+	all[(*to.n)++] = link;
 	return 0;
 }
 
@@ -196,7 +192,7 @@ static int attach_file(struct capture *c, struct file *file, pid_t pid, struct f
 	int error = attach_parts(c, file, pid, f);
 
 	while (error && file->n_links > before)
-		close(file->links[--file->n_links]);
+		broker_detach(c->broker, file->links[--file->n_links]);
 	return error;
 }
 
@@ -394,7 +390,7 @@ void files_detach_data(struct capture *c)
 
 	HASH_ITER (hh, c->files, file, next) {
 		while (file->n_data_links)
-			close(file->data_links[--file->n_data_links]);
+			broker_detach(c->broker, file->data_links[--file->n_data_links]);
 	}
 }
 
@@ -431,7 +427,7 @@ void files_detach(struct capture *c)
 	files_detach_data(c);
 	HASH_ITER (hh, c->files, file, next) {
 		while (file->n_links)
-			close(file->links[--file->n_links]);
+			broker_detach(c->broker, file->links[--file->n_links]);
 	}
 }
 

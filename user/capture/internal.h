@@ -40,9 +40,9 @@ struct file {
 	struct broker_site linker;	/* _dl_debug_state; offset 0: not the dynamic linker */
 	struct broker_site executes[3]; /* execve and its like, of a C library */
 	unsigned n_executes;
-	int *links;
+	unsigned *links; /* as the broker knows them */
 	unsigned n_links;
-	int *data_links; /* under a schedule: those of the domains' sites */
+	unsigned *data_links; /* under a schedule: those of the domains' sites */
 	unsigned n_data_links;
 	pid_t alone; /* attached for this process, though children are followed; 0: for all */
 	pid_t *pids; /* attached for these alone (children not followed) */

@@ -38,6 +38,7 @@ struct include {
 	uint64_t events;
 	uint64_t before; /* the recording began */
 	bool truncated;
+	uint64_t skipped; /* of kinds that have no place here */
 };
 
 struct includes {
@@ -245,9 +246,11 @@ static int join(struct joining *j, struct failure *f)
 		return error;
 	j->part.offset_ns += j->r->options->include_offset_ns;
 	name_label(&j->part, j->include->path);
-	owners_begin(j->owners, &j->part, j->index + 1);
+	j->part.recording = j->index + 1;
+	owners_begin(j->owners, &j->part);
 	error = source_read(&j->part.source, &sink, &end, f);
 	j->include->truncated = end.truncated;
+	j->include->skipped = end.skipped;
 	/* An output that fails has been told as such. */
 	return error < 0 && !end.message[0] ? 0 : error;
 }
@@ -316,6 +319,9 @@ void includes_print(const struct recording *r)
 		if (in->before)
 			fprintf(stderr, ", %" PRIu64 " from before the recording left out",
 				in->before);
+		if (in->skipped)
+			fprintf(stderr, ", %" PRIu64 " of kinds that have no place here",
+				in->skipped);
 		fprintf(stderr, "%s\n", in->truncated ? ", truncated" : "");
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Two traces may both have a process 100, of different hosts or containers. In the merge each number
- * belongs to the file that used it first; what another file calls by it gets a number above all that
+ * belongs to the recording that used it first; what another one calls by it gets a number above all that
  * the kernel gives out, and a name that tells the old one. Threads likewise.
  */
 #include <stdlib.h>
@@ -20,29 +20,30 @@ struct owner_key {
 	uint32_t pid;
 	uint32_t tid; /* of a process: 0 */
 	uint32_t is_thread;
+	uint32_t recording;
 };
 
-/* What a number of this file has become. */
+/* What a number of a recording has become. */
 struct owner {
 	UT_hash_handle hh;
 	struct owner_key key;
 	uint32_t number;
 };
 
-/* A number that is in use, and since which file. */
+/* A number that is in use, and since which recording. */
 struct taken {
 	UT_hash_handle hh;
 	struct taken_key {
 		uint32_t number;
 		uint32_t is_thread;
 	} key;
-	unsigned file;
+	unsigned recording;
 };
 
 struct owners {
 	struct names *names;
 	const struct part *part;
-	unsigned file;
+	unsigned recording;
 	bool join;
 	bool own; /* by proftrace: there, process 0 is the machine */
 	struct owner *map;
@@ -59,28 +60,22 @@ struct owners *owners_new(struct names *names, bool join)
 		o->names = names;
 		o->join = join;
 		o->next = FIRST_INVENTED;
+		o->last_process.key.is_thread = o->last_thread.key.is_thread = UINT32_MAX;
 	}
 	return o;
-}
-
-static void forget(struct owners *o)
-{
-	struct owner *owner, *next;
-
-	HASH_ITER (hh, o->map, owner, next) {
-		HASH_DEL(o->map, owner);
-		free(owner);
-	}
-	o->last_process.key.is_thread = o->last_thread.key.is_thread = UINT32_MAX;
 }
 
 void owners_free(struct owners *o)
 {
 	struct taken *taken, *next;
+	struct owner *owner, *next_owner;
 
 	if (!o)
 		return;
-	forget(o);
+	HASH_ITER (hh, o->map, owner, next_owner) {
+		HASH_DEL(o->map, owner);
+		free(owner);
+	}
 	HASH_ITER (hh, o->taken, taken, next) {
 		HASH_DEL(o->taken, taken);
 		free(taken);
@@ -88,15 +83,14 @@ void owners_free(struct owners *o)
 	free(o);
 }
 
-void owners_begin(struct owners *o, const struct part *part, unsigned index)
+void owners_begin(struct owners *o, const struct part *part)
 {
-	forget(o);
 	o->part = part;
-	o->file = index;
+	o->recording = part->recording;
 	o->own = part->source.origin.version[0] != '\0';
 }
 
-/* True: nobody else has it. It is this file's from now on. */
+/* True: nobody else has it. It is this recording's from now on. */
 static bool take(struct owners *o, uint32_t number, bool is_thread)
 {
 	const struct taken_key key = { number, is_thread };
@@ -104,14 +98,14 @@ static bool take(struct owners *o, uint32_t number, bool is_thread)
 
 	HASH_FIND(hh, o->taken, &key, sizeof(key), taken);
 	if (taken)
-		return taken->file == o->file;
+		return taken->recording == o->recording;
 	if (HASH_COUNT(o->taken) >= MAX_REMEMBERED)
 		return true;
 	taken = calloc(1, sizeof(*taken));
 	if (!taken)
 		return true;
 	taken->key = key;
-	taken->file = o->file;
+	taken->recording = o->recording;
 	HASH_ADD(hh, o->taken, key, sizeof(taken->key), taken);
 	if (!hash_added(hh, taken))
 		free(taken);
@@ -205,7 +199,7 @@ static const struct name *thread_name(struct owners *o, const struct name *name,
 /* True the first time. */
 static bool map_process(struct owners *o, uint32_t pid, uint32_t *ret_number)
 {
-	const struct owner_key key = { .pid = pid };
+	const struct owner_key key = { .pid = pid, .recording = o->recording };
 
 	if (find(o, &o->last_process, &key, ret_number))
 		return false;
@@ -217,7 +211,9 @@ static bool map_process(struct owners *o, uint32_t pid, uint32_t *ret_number)
 static bool map_thread(struct owners *o, uint32_t pid, uint32_t tid, uint32_t process,
 		       uint32_t *ret_number)
 {
-	const struct owner_key key = { .pid = pid, .tid = tid, .is_thread = 1 };
+	const struct owner_key key = {
+		.pid = pid, .tid = tid, .is_thread = 1, .recording = o->recording
+	};
 
 	if (find(o, &o->last_thread, &key, ret_number))
 		return false;

@@ -289,6 +289,11 @@ int include_all(struct recording *r)
 
 	if (!in)
 		return 0;
+	if (r->flight) {
+		fprintf(stderr, "proftrace: traces that programs named are not included: what a "
+				"flight recorder writes is over before them\n");
+		return 0;
+	}
 	from_programs = in->n;
 	for (i = 0; i < r->options->n_includes; i++)
 		add(in, r->options->includes[i]);

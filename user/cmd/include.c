@@ -184,7 +184,7 @@ static int take(void *context, const struct event *event)
 	struct joining *j = context;
 	struct recording *r = j->r;
 	bool marked = event->kind <= EVENT_STEP || event->kind == EVENT_THREAD_NAME;
-	struct event e = *event, introduction;
+	struct event e = *event;
 	int64_t offset = j->part.offset_ns;
 
 	/* The recording has its own clocks, and names for what it saw. */
@@ -202,15 +202,19 @@ static int take(void *context, const struct event *event)
 	}
 	if (e.kind >= EVENT_ASYNC_BEGIN && e.kind <= EVENT_FLOW_IN)
 		e.id ^= (uint64_t)(j->index + 1) << FILE_SHIFT;
-	owners_map(j->owners, &e, &introduction);
-	if (introduction.kind) {
-		r->road.marked += introduction.kind == EVENT_THREAD_NAME;
-		timeline_event(r->writer, &introduction);
-	}
+	owners_map(j->owners, &e);
 	if (e.ts_ns > r->last_ts_ns)
 		r->last_ts_ns = e.ts_ns;
 	j->include->events += marked;
 	return timeline_event(r->writer, &e);
+}
+
+static int take_name(void *context, const struct event *event)
+{
+	struct joining *j = context;
+
+	j->r->road.marked += event->kind == EVENT_THREAD_NAME;
+	return timeline_event(j->r->writer, event);
 }
 
 static void name_label(struct part *part, const char *path)
@@ -249,6 +253,8 @@ static int join(struct joining *j, struct failure *f)
 	j->part.recording = j->index + 1;
 	owners_begin(j->owners, &j->part);
 	error = source_read(&j->part.source, &sink, &end, f);
+	if (!error)
+		error = owners_end(j->owners, take_name, j);
 	j->include->truncated = end.truncated;
 	j->include->skipped = end.skipped;
 	/* An output that fails has been told as such. */

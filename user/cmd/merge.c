@@ -110,8 +110,7 @@ static int take(void *context, const struct event *event)
 	struct merge *m = context;
 	bool is_flow = event->kind == EVENT_FLOW_OUT || event->kind == EVENT_FLOW_IN;
 	bool is_async = event->kind == EVENT_ASYNC_BEGIN || event->kind == EVENT_ASYNC_END;
-	struct event e = *event, introduction;
-	int error;
+	struct event e = *event;
 
 	/* The clocks of the merge are those of one trace. */
 	if (e.kind == EVENT_CLOCK && !m->parts[m->at].is_reference)
@@ -125,15 +124,16 @@ static int take(void *context, const struct event *event)
 	/* Programs count their ids from one: the same ones mean something else in another file. */
 	if (is_async || (is_flow && !m->join_flows))
 		e.id ^= (uint64_t)m->parts[m->at].recording << FILE_SHIFT;
-	owners_map(m->owners, &e, &introduction);
-	if (introduction.kind) {
-		if (introduction.kind == EVENT_THREAD_NAME)
-			m->rewrite.account.marked++;
-		error = rewrite_event(&m->rewrite, &introduction);
-		if (error)
-			return error;
-	}
+	owners_map(m->owners, &e);
 	return rewrite_event(&m->rewrite, &e);
+}
+
+static int take_name(void *context, const struct event *event)
+{
+	struct merge *m = context;
+
+	m->rewrite.account.marked += event->kind == EVENT_THREAD_NAME;
+	return rewrite_event(&m->rewrite, event);
 }
 
 /* --- all of them ------------------------------------------------------------------------------- */
@@ -316,6 +316,8 @@ static int read_all(struct merge *m, struct failure *f)
 		m->at = m->order[i];
 		owners_begin(m->owners, part);
 		error = source_read(&part->source, &sink, &part->end, f);
+		if (!error)
+			error = owners_end(m->owners, take_name, m);
 		m->rewrite.truncated |= part->end.truncated;
 	}
 	return error;

@@ -41,10 +41,13 @@ struct owners *owners_new(struct names *names, bool join);
 void owners_free(struct owners *owners);
 /* From here on events are of this part. */
 void owners_begin(struct owners *owners, const struct part *part);
+/* Gives the event's process and thread their numbers, and the names of both what tells them apart. */
+void owners_map(struct owners *owners, struct event *event);
 /*
- * Gives the event's process and thread their numbers, and the names of both what tells them apart.
- * `ret_introduction`: an event to be sent before this one; its kind is 0 where there is none.
+ * The part is over: names those that had no name, by their old numbers. Not before, since the first
+ * name of a process is the one that loaders keep.
  */
-void owners_map(struct owners *owners, struct event *event, struct event *ret_introduction);
+int owners_end(struct owners *owners, int (*each)(void *context, const struct event *event),
+	       void *context);
 
 #endif

@@ -150,8 +150,11 @@ static void begin_cycle(struct recording *r, const struct event *e)
 	const struct output_fields fields = { true, e->id, e->size, e->cycle + 1 };
 	struct failure f = { 0 };
 
-	/* Several processes may be in the same one. */
+	/* Several processes may be in the same one, or one of them behind another that is in these files. */
 	if (s->open && s->epoch == e->id && s->cycle == e->cycle)
+		return;
+	if (s->open && s->n_recorded > 1 &&
+	    (e->id < s->epoch || (e->id == s->epoch && e->cycle < s->cycle)))
 		return;
 	end_cycle(r);
 	s->epoch = e->id;

@@ -130,8 +130,9 @@ typedef struct prof_domain {
  * PROF_END([key, value]...)
  *
  * Open and close a slice on the calling thread. Slices nest, and PROF_END closes the innermost one
- * that PROF_BEGIN opened: it takes no name, and belongs to the domain of its PROF_BEGIN. The pairs of
- * both are arguments of the slice. They become a slice on the thread's track.
+ * that PROF_BEGIN opened in the same domain: it takes no name, and what PROF_BEGIN_IN opened takes
+ * PROF_END_IN of the same domain. The pairs of both are arguments of the slice. They become a slice on
+ * the thread's track.
  */
 #define PROF_BEGIN(...) PROF_IMPL_BEGIN(_prof_default, __VA_ARGS__, ~)
 #define PROF_END(...) PROF_IMPL_END(_prof_default, __VA_ARGS__, ~)
@@ -496,7 +497,7 @@ typedef struct prof_counter prof_counter_t;
  *
  * A counter whose meta gives its `a` no type has its series in the pairs. The token tells which begin
  * an end belongs to: the innermost open one of the thread with that token. PROF_BEGIN and PROF_END
- * have 0; a scope has one that no other open slice of the process has; an object started twice has the
+ * have 0, which is another one for each domain of another name; a scope has one that no other open slice of the process has; an object started twice has the
  * same. Frames are async_begin and async_end: `id` is their token, and the end belongs to the first
  * begin that is open. The ends of objects carry nothing but it, frames' also the name. Kinds from 32
  * on belong to the control site, which is not a domain's: its name is empty, its id prof_control, its

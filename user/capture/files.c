@@ -132,6 +132,15 @@ static int attach(struct capture *c, struct file *file, enum broker_program prog
 	return 0;
 }
 
+/* Names are numbered from 1, in the order of their first use: domains have low numbers. */
+static uint64_t cookie_of(const struct capture *c, unsigned number)
+{
+	const struct site *s = &c->sites[number];
+	uint64_t domain = s->category ? 1 + s->category->id % (PLAIN_TOKENS - 1) : 0;
+
+	return domain << COOKIE_DOMAIN_SHIFT | (uint64_t)s->kind << COOKIE_KIND_SHIFT | number;
+}
+
 /* For all processes (pid 0) or for one. */
 static int attach_file(struct capture *c, struct file *file, pid_t pid, struct failure *f)
 {
@@ -159,7 +168,7 @@ static int attach_file(struct capture *c, struct file *file, pid_t pid, struct f
 
 		sites[i].offset = s->offset;
 		sites[i].switch_offset = s->switch_offset;
-		sites[i].cookie = (uint64_t)s->kind << 32 | (file->first_site + i);
+		sites[i].cookie = cookie_of(c, file->first_site + i);
 	}
 	error = attach(c, file, BROKER_MARKS, pid, sites, file->n_sites, f);
 	free(sites);

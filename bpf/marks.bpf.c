@@ -475,7 +475,23 @@ static __always_inline __u64 token_of(struct pt_regs *ctx, __u64 cookie)
 {
 	__u64 token = ARG(ctx, 3);
 
-	return token ? token : cookie >> COOKIE_DOMAIN_SHIFT;
+	return token ? token : cookie >> COOKIE_DOMAIN_SHIFT & (PLAIN_TOKENS - 1);
+}
+
+/*
+ * Of some domains only marks with categories are asked for; the others are as if nobody recorded the
+ * domain. An END has no categories: it is asked for when its slice is open.
+ */
+static __always_inline bool is_asked_for(struct thread_state *st, const struct mark *m, __u64 token,
+					 __u64 cookie)
+{
+	__u32 top = (st->depth - 1) & (MAX_NESTING - 1);
+
+	if (!(cookie >> COOKIE_CATEGORIES_SHIFT & 1) || m->meta & META_CATEGORIES)
+		return true;
+	if (m->kind != RECORD_END)
+		return false;
+	return st->too_deep || (st->depth && find_token(st, token, (2ull << top) - 1) >= 0);
 }
 
 SEC("uprobe")
@@ -485,7 +501,7 @@ int mark(struct pt_regs *ctx)
 	struct thread_state *st;
 	struct mark m = {};
 	struct before before = {};
-	__u64 cookie, marks;
+	__u64 cookie, token, marks;
 	bool left_out;
 	int level;
 
@@ -509,6 +525,9 @@ int mark(struct pt_regs *ctx)
 	m.meta = ARG(ctx, 2);
 	m.ip = PT_REGS_IP(ctx);
 	m.st = st;
+	token = token_of(ctx, cookie);
+	if (!is_asked_for(st, &m, token, cookie))
+		return 0;
 	if (m.kind == RECORD_END)
 		look_before(&before);
 	if (m.kind != RECORD_BEGIN)
@@ -522,9 +541,9 @@ int mark(struct pt_regs *ctx)
 	marks = account_add(ACCOUNT_MARKS);
 	left_out = (m.meta | META_EVERY) & st->leave_out;
 	if (m.kind == RECORD_BEGIN)
-		level = open_slice(st, token_of(ctx, cookie), left_out);
+		level = open_slice(st, token, left_out);
 	else if (m.kind == RECORD_END)
-		level = close_slice(st, token_of(ctx, cookie), &m.flags);
+		level = close_slice(st, token, &m.flags);
 	else
 		level = take_other(st, &m, left_out);
 	if (level < 0)

@@ -43,4 +43,42 @@ equal "what is left out is not counted" "$(field "$tmp/s" marked)" $((12 * n))
 "$proftrace" -q -e none -D '!app' -o "$tmp/lib" --summary-json "$tmp/s" -- "$programs/domains" $n
 equal "without app: lookups" "$("$canon" --count "$tmp/lib.json" | sed -n 's/^BEGIN lookup //p')" $n
 equal "without app: marks" "$(field "$tmp/s" marked)" $((8 * n))
+
+# -D with categories: what is left out leaves the rest whole.
+record() { # NAME GLOB...: and says which names are in both traces
+	name=$1
+	shift
+	globs=
+	for glob; do globs="$globs -D $glob"; done
+	set -f
+	# shellcheck disable=SC2086
+	"$proftrace" -q -e none $globs -o "$tmp/c" --summary-json "$tmp/s" -- \
+		"$programs/domains" $n categories
+	set +f
+	check_agree "$name" "$tmp/c"
+	equal "$name: the account adds up" "$(field "$tmp/s" adds_up)" true
+	equal "$name: nothing is lost" "$(field "$tmp/s" lost_total)" 0
+	equal "$name: nothing ends otherwise" "$(field "$tmp/s" unfinished)" 0
+	equal "$name: nothing ends late" "$(field "$tmp/s" ends_lost)" 0
+	equal "$name: nothing is open" "$(field "$tmp/s" open_at_end)" 0
+	names=$("$canon" --count "$tmp/c.json" | sed -n "s/^BEGIN \(.*\) $n$/\1/p; s/^INSTANT \(.*\) $n$/\1/p
+		s/^COUNTER \(.*\) $n$/\1/p" | tr '\n' ',')
+}
+
+record "all" "*"
+equal "all: names" "$names" "compute,deep,find,flush,plain,read,read bytes,made,send,"
+record "a category of one domain" app/io
+equal "a category of one domain: names" "$names" "read,read bytes,send,"
+equal "a category of one domain: marks of none are not recorded" "$(field "$tmp/s" marked)" $((6 * n))
+equal "a category of one domain: and two of another one" "$(field "$tmp/s" left_out)" $((2 * n))
+record "a category of any domain" '*/io'
+equal "a category of any domain: names" "$names" "flush,read,read bytes,made,send,"
+record "a domain and a category" lib 'app/net'
+equal "a domain and a category: names" "$names" "deep,find,flush,send,"
+record "without a category" '!io'
+equal "without a category: names" "$names" "compute,deep,find,plain,"
+record "without a category of a domain" '!app/io' '!default'
+equal "without a category of a domain: names" "$names" "compute,deep,find,flush,plain,"
+record "with some and without others" '*/io' '!disk'
+equal "with some and without others: names" "$names" "flush,made,send,"
 finish

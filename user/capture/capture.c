@@ -160,6 +160,7 @@ void capture_free(struct capture *c)
 	close(c->loaded.shared_fd);
 	broker_stop(c->broker);
 	markers_free(c);
+	selection_free(c);
 	files_free(c);
 	HASH_ITER (hh, c->processes, p, next) {
 		HASH_DEL(c->processes, p);
@@ -304,6 +305,7 @@ void capture_account(const struct capture *c, struct account *a)
 {
 	a->marked += account_sum(c, ACCOUNT_MARKS);
 	a->paused += account_sum(c, ACCOUNT_PAUSED);
+	a->left_out += c->left_out_marks;
 	a->lost[LOST_BUFFER_FULL] += account_sum(c, ACCOUNT_FULL);
 	a->lost[LOST_BEGIN_LOST] += account_sum(c, ACCOUNT_BEGIN_LOST);
 	a->lost[LOST_CUT] += account_sum(c, ACCOUNT_CUT);

@@ -72,6 +72,8 @@ static void print_lost(const struct account *a)
 		fprintf(stderr, ", %" PRIu64 " cut", a->lost[LOST_CUT]);
 	if (a->paused)
 		fprintf(stderr, ", %" PRIu64 " while paused", a->paused);
+	if (a->left_out)
+		fprintf(stderr, ", %" PRIu64 " of categories left out", a->left_out);
 	if (a->unrecorded)
 		fprintf(stderr, ", %" PRIu64 " while no file was written", a->unrecorded);
 	fputc('\n', stderr);
@@ -303,6 +305,7 @@ int summary_json(struct recording *r, const struct account *a)
 	fprintf(out, "  \"marked\": %" PRIu64 ",\n  \"written\": %" PRIu64 ",\n", a->marked,
 		a->written);
 	fprintf(out, "  \"paused\": %" PRIu64 ",\n", a->paused);
+	fprintf(out, "  \"left_out\": %" PRIu64 ",\n", a->left_out);
 	fprintf(out, "  \"unrecorded\": %" PRIu64 ",\n", a->unrecorded);
 	fprintf(out, "  \"lost_total\": %" PRIu64 ",\n  \"lost\": {", account_lost(a));
 	for (i = 0; i < LOST_REASONS; i++)

@@ -65,5 +65,5 @@ struct account account_since(const struct account *account, const struct account
 
 bool account_adds_up(const struct account *a)
 {
-	return a->marked == a->written + account_lost(a) + a->paused + a->unrecorded;
+	return a->marked == a->written + account_lost(a) + a->paused + a->unrecorded + a->left_out;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * domains ROUNDS
+ * domains ROUNDS [categories]
  *
- * Slices of two domains, and ENDs that find nothing of their own domain to close: those that a tracer
+ * Slices of two domains, markers with categories in both of them, and ENDs that find nothing of their own domain to close: those that a tracer
  * sees when one of the domains is recorded only from somewhere in the middle.
  */
 #include <proftrace.h>
@@ -52,10 +52,41 @@ static void scope(void)
 	PROF_END_IN(app, "of", "before");
 }
 
+PROF_MARKER(read_file, app, "read", .categories = "io,disk");
+PROF_MARKER(send_reply, app, "send", .categories = "io,net");
+PROF_MARKER(compute, app, "compute", .categories = "cpu");
+PROF_MARKER(lookup, lib, "find", .categories = "cpu");
+PROF_MARKER(flush, lib, "flush", .categories = "io");
+
+/* Inside of one another, so that leaving some of them out leaves gaps. */
+static void categories(void)
+{
+	PROF_BEGIN_IN(app, "plain");
+	prof_marker_start(&compute);
+	prof_marker_start(&flush);
+	prof_marker_start(&read_file);
+	PROF_BEGIN_IN(lib, "deep");
+	prof_marker_start(&lookup);
+	prof_marker_instant(prof_marker_get("made", "io,cpu"));
+	prof_marker_counter(&read_file, "bytes", 7);
+	prof_marker_finish(&lookup);
+	PROF_END_IN(lib, "of", "deep");
+	prof_marker_finish(&read_file);
+	prof_marker_mark(&send_reply, PROF_SCOPE_THREAD);
+	prof_marker_finish(&flush);
+	prof_marker_finish(&compute);
+	PROF_END_IN(app, "of", "plain");
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long rounds = argc > 1 ? strtoul(argv[1], NULL, 0) : 1;
 
+	if (argc > 2) {
+		while (rounds--)
+			categories();
+		return 0;
+	}
 	while (rounds--) {
 		in_order();
 		cut();

@@ -165,7 +165,7 @@ MARKED := -std=gnu11 -Wall -Wextra -Werror -pedantic -Iinclude -g
 $B/tests/programs/%: tests/integration/programs/%.c include/proftrace.h $(wildcard tests/integration/programs/*.h)
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
-	$(Q)$(CC) $(MARKED) -O2 $< -o $@ -lpthread -ldl
+	$(Q)$(CC) $(MARKED) -O2 $< -o $@ -lpthread -ldl -lm
 
 $B/tests/programs/%: tests/integration/programs/%.cpp include/proftrace.h $(wildcard tests/integration/programs/*.h)
 	@mkdir -p $(@D)

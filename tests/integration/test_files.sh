@@ -57,6 +57,12 @@ begin() { "$canon" "$1" | awk '$3 == "BEGIN" || $2 == "BEGIN" { for (i = 1; i <=
 equal "across files: it began when it began" "$(begin "$tmp/${last}of4-7.json")" "$(begin "$tmp/1of0-7.json")"
 check "across files: the END has its counters" grep -q '"ph":"E".*"page_faults":' "$tmp/${last}of4-7.json"
 
+for kind in json pftrace; do
+	"$proftrace" report -q "$tmp"/*of?-7.$kind >"$tmp/table"
+	equal "across files: the table of all $kind counts nothing twice" \
+		"$(awk '/kept open|job|tick|level/ { n = NF; print /kept open/ ? $4 : $3 }' "$tmp/table" | xargs)" "1 1 3010 1"
+done
+
 # --keep, and what it must not touch.
 mkdir "$tmp/k"
 (cd "$tmp/k" && echo mine >x-3.json && "$proftrace" -q -e none -o x --max-size 64K --keep 2 --summary-json s -- \

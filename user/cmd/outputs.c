@@ -262,6 +262,7 @@ int outputs_begin(struct recording *r, const struct output_fields *fields, struc
 		step.has_step = timeline_step(r->timeline, &step.epoch, &step.batch);
 		fields = &step;
 	}
+	r->fields = *fields;
 	r->sets++;
 	/* Files of one recording are different traces on one clock. */
 	info.trace_uuid[1] += r->sets - 1;
@@ -429,6 +430,7 @@ int outputs_end(struct recording *r, const struct account *account)
 
 void outputs_rotate(struct recording *r)
 {
+	struct output_fields next;
 	struct failure f = { 0 };
 	uint64_t largest = 0;
 	unsigned i;
@@ -442,7 +444,9 @@ void outputs_rotate(struct recording *r)
 		return;
 	if (outputs_end(r, NULL))
 		return;
-	if (outputs_begin(r, NULL, &f)) {
+	next = r->fields;
+	next.has_step = timeline_step(r->timeline, &next.epoch, &next.batch);
+	if (outputs_begin(r, &next, &f)) {
 		/* Each file has said why already. */
 		r->all_outputs_failed = true;
 	}

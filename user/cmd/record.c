@@ -112,6 +112,8 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	 */
 	r->nice = getpriority(PRIO_PROCESS, 0);
 	setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
+	/* Scripts start their background commands with it ignored: then it would never come. */
+	signal(SIGINT, SIG_DFL);
 	/* Ignored by the caller, nobody would hear of the command's end. */
 	signal(SIGCHLD, SIG_DFL);
 

@@ -110,10 +110,11 @@ struct recording {
 	struct output_names *output_names;
 	struct written_file *files; /* finished, and still there */
 	unsigned n_files;
-	uint64_t files_bytes;	/* of all that were finished */
-	uint64_t files_deleted; /* older than --keep */
-	uint64_t sets;		/* of files, begun so far */
-	struct account begun;	/* the account when the files now open were begun */
+	uint64_t files_bytes;	     /* of all that were finished */
+	uint64_t files_deleted;	     /* older than --keep */
+	uint64_t sets;		     /* of files, begun so far */
+	struct output_fields fields; /* of the latest */
+	struct account begun;	     /* the account when the files now open were begun */
 	struct {
 		struct handler *handler;
 		bool told; /* that it has failed */

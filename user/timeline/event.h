@@ -122,6 +122,7 @@ struct event {
 	 * (ASYNC_END, FREE), or for what it tells (STEP).
 	 */
 	bool left_out;
+	bool continued; /* COUNTER, from a file: an earlier one of the recording has this sample, too */
 	bool closes_inner; /* END: those that are open inside have no END, and none was lost */
 	int level; /* BEGIN, END: the slice's own level; others: number of open slices; -1: not known */
 	const struct name *name;

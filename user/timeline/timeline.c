@@ -153,6 +153,7 @@ struct fact fact_of(const struct mark *m, enum fact_kind kind)
 		.kind = kind,
 		.scope = e->scope,
 		.ts_ns = m->ts_ns,
+		.continued = e->continued,
 		.process = process_of(m->process),
 		.thread = m->thread ? &m->thread->pub : NULL,
 		.name = m->name,

@@ -72,5 +72,17 @@ uint64_t account_lost(const struct account *account); /* the sum of lost[] */
 /* What came to `account` since it was `before`. */
 struct account account_since(const struct account *account, const struct account *before);
 bool account_adds_up(const struct account *account);
+void account_add(struct account *account, const struct account *more);
+
+/*
+ * An account number by number, for files: "marked", "lost.buffer_full", "started_twice", and for people
+ * what it means, NULL where it is nothing to worry about. The order is that of the structure.
+ */
+unsigned account_numbers(void);
+const char *account_number_name(unsigned i);
+const char *account_number_text(unsigned i);
+uint64_t account_number(const struct account *account, unsigned i);
+/* NULL: there is none of that name. */
+uint64_t *account_number_named(struct account *account, const char *name);
 
 #endif

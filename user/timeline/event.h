@@ -34,6 +34,7 @@ enum event_kind {
 	EVENT_STOP,
 	EVENT_INCLUDE_JSON, /* args[0] is a path */
 
+	EVENT_MEMORY_GONE,  /* pid; as a file tells it: all that the process had allocated */
 	EVENT_PROCESS_NAME, /* pid, name */
 	EVENT_THREAD_NAME,  /* pid, tid, name: given by the program itself */
 	EVENT_COMM, /* pid, tid, name: the kernel's name of a thread; never replaces one given by the program */
@@ -129,6 +130,7 @@ struct event {
 	const struct name *category; /* several are separated by commas; NULL: none */
 	uint64_t id;
 	uint64_t size;
+	/* ALLOC, FREE from a file: `args` is what was live in the pool then. */
 	unsigned n_args;
 	const struct arg *args;
 	const struct name *unit; /* COUNTER: unit when known, else NULL */

@@ -375,6 +375,7 @@ int timeline_event(struct timeline *t, const struct event *event)
 	case EVENT_EXEC:
 	case EVENT_THREAD_EXIT:
 	case EVENT_PROCESS_EXIT:
+	case EVENT_MEMORY_GONE:
 		process_notice(t, event);
 		break;
 	case EVENT_READING:

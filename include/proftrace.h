@@ -1297,13 +1297,19 @@ PROF_IMPL_INLINE void prof_include_chrome_json(const char *path)
 		if (PROF_IMPL_ON(prof_domain##in)) {				\
 			PROF_IMPL_JOIN(prof_scope_, n).token =			\
 				PROF_IMPL_ADDRESS(&PROF_IMPL_JOIN(prof_slice_, n));	\
-			prof_begin##in(name, PROF_IMPL_NAME_META(name),		\
+			prof_begin##in(prof_impl_name(name), PROF_IMPL_NAME_META(name),	\
 				       PROF_IMPL_JOIN(prof_scope_, n).token, 0,	\
 				       PROF_IMPL_NULL, 0);			\
 		}								\
 	} while (0)
 #endif
 #define PROF_IMPL_NAME_META(name) (__builtin_constant_p(name) ? 0 : PROF_META_NAME_DYNAMIC)
+
+/* A name that is no literal here may be one all the same, in a page that nobody has read yet. */
+PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
+{
+	return name ? prof_impl_touch(name, __builtin_strlen(name)) : name;
+}
 
 #ifndef __cplusplus
 #define PROF_IMPL_EXPRESSION(in, n, name, ...)					\
@@ -1330,8 +1336,8 @@ PROF_IMPL_INLINE void prof_scope_push(const char *name)
 	(void)name;
 #else
 	if (PROF_IMPL_ON(prof_domain_in_prof_control))
-		prof_scope_push_in_prof_control(name, PROF_IMPL_NAME_META(name), 0, 0,
-						PROF_IMPL_NULL, 0);
+		prof_scope_push_in_prof_control(prof_impl_name(name), PROF_IMPL_NAME_META(name), 0,
+						0, PROF_IMPL_NULL, 0);
 #endif
 }
 

@@ -365,7 +365,8 @@ static int on_key(void *context, const unsigned char *bytes, size_t length)
 	} else if (p->where == IN_EVENT) {
 		p->c.fields.any = true;
 		for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-			if (fields[i].length == length && !memcmp(fields[i].key, text, length))
+			if (fields[i].length == length && fields[i].key[0] == text[0] &&
+			    !memcmp(fields[i].key, text, length))
 				p->field = fields[i].field;
 		}
 	}

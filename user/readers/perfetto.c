@@ -13,6 +13,7 @@
 #include <zlib.h>
 
 #include "readers/input.h"
+#include "readers/perfetto_fast.h"
 #include "readers/perfetto_internal.h"
 #include "readers/wire.h"
 
@@ -98,9 +99,14 @@ const struct name *perfetto_name(struct perfetto *p, const char *text)
 const struct interned *perfetto_interned(struct sequence *s, enum intern_kind kind, uint64_t iid)
 {
 	const struct intern_key key = { .iid = iid, .kind = kind };
-	struct interned *interned;
+	unsigned i = (unsigned)(iid ^ (uint64_t)kind << 6) & (RECENT_INTERNED - 1);
+	struct interned *interned = s->recent[i];
 
+	if (interned && interned->key.iid == iid && interned->key.kind == kind)
+		return interned;
 	HASH_FIND(hh, s->interned, &key, sizeof(key), interned);
+	if (interned)
+		s->recent[i] = interned;
 	return interned;
 }
 
@@ -108,6 +114,7 @@ static void forget_interned(struct perfetto *p, struct sequence *s)
 {
 	struct interned *interned, *next;
 
+	memset(s->recent, 0, sizeof(s->recent));
 	HASH_ITER (hh, s->interned, interned, next) {
 		HASH_DEL(s->interned, interned);
 		p->n_interned--;
@@ -177,9 +184,13 @@ static int interned_data(struct perfetto *p, struct sequence *s,
 
 static struct sequence *sequence_get(struct perfetto *p, uint32_t id)
 {
-	struct sequence *s;
+	struct sequence *s = p->last_sequence;
 
+	if (s && s->id == id)
+		return s;
 	HASH_FIND(hh, p->sequences, &id, sizeof(id), s);
+	if (s)
+		p->last_sequence = s;
 	if (s || HASH_COUNT(p->sequences) >= MAX_SEQUENCES)
 		return s;
 	s = calloc(1, sizeof(*s));
@@ -331,6 +342,7 @@ struct file {
 	struct perfetto p;
 	struct arena arena;
 	struct draft draft;
+	struct fast_packet fast;
 };
 
 /* Unpacks a bundle into memory of its own, which grows with what is really in it. */
@@ -379,6 +391,8 @@ static int read_packet(struct file *f, const uint8_t *bytes, size_t size, uint64
 	Packet *packet;
 	int error;
 
+	if (fast_packet_unpack(&f->fast, bytes, size))
+		return use_packet(&f->p, &f->fast.packet);
 	problem = wire_check(&perfetto__protos__trace_packet__descriptor, bytes, size, &at);
 	if (problem)
 		return reader_fail(report, -EBADMSG, offset + at, "%s", problem);
@@ -506,6 +520,7 @@ int perfetto_read_input(struct input *in, const struct reader_sink *sink,
 	f->p.sink = sink;
 	f->p.error = ret_error;
 	f->p.draft = &f->draft;
+	fast_packet_init(&f->fast);
 	error = read_fields(f, in);
 	HASH_ITER (hh, f->p.sequences, s, next) {
 		forget_interned(&f->p, s);

@@ -26,6 +26,8 @@ enum {
 	MAX_OPEN_ON_LANES = 1 << 20,   /* over all such tracks */
 	SEQUENCE_CLOCKS = 4,	       /* clocks of a sequence's own, of 64 possible */
 	BUILTIN_CLOCKS = 64,
+	RECENT_INTERNED = 256, /* powers of two */
+	RECENT_PLACES = 256,
 };
 
 enum intern_kind {
@@ -71,6 +73,7 @@ struct sequence {
 	uint64_t double_counters[MAX_EXTRA_COUNTERS];
 	struct sequence_clock clocks[SEQUENCE_CLOCKS];
 	struct interned *interned;
+	struct interned *recent[RECENT_INTERNED];
 };
 
 enum place_kind {
@@ -110,8 +113,8 @@ struct perfetto {
 	const struct reader_sink *sink;
 	struct reader_error *error;
 	struct draft *draft;
-	struct sequence *sequences;
-	struct place *places;
+	struct sequence *sequences, *last_sequence;
+	struct place *places, *recent[RECENT_PLACES];
 	size_t n_interned;
 	size_t interned_bytes;
 	size_t n_open_on_lanes;

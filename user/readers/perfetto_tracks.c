@@ -13,11 +13,16 @@ enum {
 	MAX_PARENTS = 16,
 };
 
-static struct place *find(const struct perfetto *p, uint64_t uuid)
+/* Places stay where they are until the file is read. */
+static struct place *find(struct perfetto *p, uint64_t uuid)
 {
-	struct place *place;
+	struct place **recent = &p->recent[uuid & (RECENT_PLACES - 1)], *place = *recent;
 
+	if (place && place->uuid == uuid)
+		return place;
 	HASH_FIND(hh, p->places, &uuid, sizeof(uuid), place);
+	if (place)
+		*recent = place;
 	return place;
 }
 

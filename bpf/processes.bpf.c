@@ -3,6 +3,7 @@
  * Processes: forks, execs, exits and new names of the traced ones, in the order in which they happen
  * among their marks.
  */
+#include "steps.h"
 #include "threads.h"
 
 static __always_inline struct record_comm *reserve_comm(__u8 kind, __u32 tgid, __u32 tid)
@@ -60,6 +61,7 @@ static __always_inline void renew_thread(struct task_struct *task, __u32 old_pid
 
 	if (!st)
 		return;
+	leave_open(st);
 	if (old != pid_tgid_of(task)) {
 		if (st->lost)
 			tell_lost(st, old);
@@ -95,6 +97,11 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	if (!recording || !traced_flags(tgid))
 		return 0;
 	renew_thread(task, old_pid);
+	/* Another program, at no step yet. */
+	if (scheduled) {
+		bpf_map_delete_elem(&steps, &tgid);
+		__sync_fetch_and_add(&generation, 1);
+	}
 	r = reserve_comm(RECORD_EXEC, tgid, task->pid);
 	if (r) {
 		r->ops.a = old_pid;
@@ -116,14 +123,19 @@ static __always_inline void tell_exit(struct task_struct *task, __u64 pid_tgid)
 
 	if (st && st->lost)
 		tell_lost(st, pid_tgid);
+	if (st)
+		leave_open(st);
 	r = reserve_comm(RECORD_EXIT, tgid, task->pid);
 	if (r) {
 		r->ops.a = last;
 		r->comm[0] = '\0';
 		bpf_ringbuf_submit(r, last ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 	}
-	if (last)
+	if (last) {
 		bpf_map_delete_elem(&traced, &tgid);
+		if (scheduled)
+			bpf_map_delete_elem(&steps, &tgid);
+	}
 }
 
 SEC("tp_btf/sched_process_exit")

@@ -16,6 +16,7 @@
 #include "cmd/cmd.h"
 #include "cmd/include.h"
 #include "cmd/control.h"
+#include "cmd/scheduler.h"
 #include "handlers/stats.h"
 #include "system/system.h"
 #include "target/invoker.h"
@@ -29,8 +30,11 @@
 static int take_event(void *context, const struct event *event)
 {
 	struct recording *r = context;
-	int error = recording_event(r, event);
+	int error;
 
+	if (r->scheduler)
+		scheduler_event(r, event);
+	error = recording_event(r, event);
 	if (event->kind == EVENT_STOP)
 		r->stop_asked = true;
 	if (event->kind == EVENT_DUMP)
@@ -145,6 +149,13 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	r->names = names_new(0);
 	if (!r->names || make_timelines(r, base << 31))
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
+	if (r->options->schedule.active) {
+		r->scheduler = scheduler_new();
+		if (!r->scheduler)
+			return failure_set(f, -ENOMEM, "cannot start", "", NULL);
+		timeline_scheduled(r->timeline);
+		timeline_set_recorded(r->timeline, false);
+	}
 	return r->options->flight_ns ? flight_new(r, &r->flight, f) : 0;
 }
 
@@ -154,6 +165,7 @@ static int open_capture(struct recording *r, struct failure *f)
 	struct capture_options options = {
 		.buffer_bytes = o->buffer_bytes,
 		.follow_children = !o->no_children,
+		.schedule = o->schedule,
 		.counters = r->counters,
 		.counter_interval_ns = o->counter_interval_ns,
 		.pids = o->pids,
@@ -237,12 +249,12 @@ static int start(struct recording *r, struct failure *f)
 		error = invoker_become(f);
 	if (!error && r->options->command)
 		error = command_fork(r->options->command, r->nice, r->nofile, &r->command, f);
-	r->many_files = r->options->max_size || r->flight;
+	r->many_files = r->options->max_size || r->flight || r->scheduler;
 	if (!error)
 		error = plugins_open(r, f);
 	if (!error)
 		error = outputs_prepare(r, f);
-	if (!error && !r->flight)
+	if (!error && !r->flight && !r->scheduler)
 		error = outputs_begin(r, NULL, f);
 	if (!error && r->options->summary_json) {
 		r->summary = fopen(r->options->summary_json, "we");
@@ -277,6 +289,9 @@ static int finish(struct recording *r)
 	if (r->options->command && !capture_files(r->capture) && r->options->verbosity >= 0)
 		fprintf(stderr, "proftrace: no markers found in '%s' or what it ran\n",
 			r->options->command[0]);
+	if (r->scheduler && !scheduler_cycles(r) && r->options->verbosity >= 0)
+		fprintf(stderr, "proftrace: no step that the schedule records has begun: "
+				"PROF_STEP tells where they begin\n");
 	if (r->options->verbosity >= 0)
 		summary_print(r, &account);
 	if (r->summary) {
@@ -296,8 +311,8 @@ static int finish(struct recording *r)
 		return STATUS_FAILED;
 	if (r->options->strict &&
 	    (account_lost(&account) > account.lost[LOST_CUT] || account.attached_late ||
-	     account.files_refused || account.kernel_events_lost || account.unreadable_args ||
-	     account.unreadable_names))
+	     account.late_steps || account.files_refused || account.kernel_events_lost ||
+	     account.unreadable_args || account.unreadable_names))
 		return STATUS_LOSSY;
 	return STATUS_DONE;
 }
@@ -320,6 +335,7 @@ static void clean_up(struct recording *r)
 		close(r->signals_fd);
 	command_abandon(&r->command);
 	capture_free(r->capture);
+	scheduler_free(r->scheduler);
 	system_free(r->system);
 	outputs_free(r);
 	if (r->writer != r->timeline)

@@ -15,6 +15,7 @@
 #include "capture/capture.h"
 #include "cmd/control.h"
 #include "cmd/record.h"
+#include "cmd/scheduler.h"
 #include "system/system.h"
 
 #define TICK_NS		 100000000ull	/* a quiet program's events are picked up this often */
@@ -275,6 +276,8 @@ static void one_wait(struct recording *r, struct waits *w, uint64_t *alive_ns, b
 		}
 	}
 	capture_drain(r->capture, more);
+	if (r->scheduler && !*more)
+		scheduler_look(r);
 	tick(r, clock_ns(CLOCK_MONOTONIC), alive_ns);
 }
 

@@ -440,6 +440,7 @@ static int write_account(struct json_writer *j, const struct account *account)
 		{ "allocs_not_followed", account->allocs_not_followed },
 		{ "kernel_events_lost", account->kernel_events_lost },
 		{ "attached_late", account->attached_late },
+		{ "late_steps", account->late_steps },
 		{ "processes_not_followed", account->processes_not_followed },
 	};
 
@@ -449,6 +450,7 @@ static int write_account(struct json_writer *j, const struct account *account)
 	json_uint_arg(j, "marked", account->marked);
 	json_uint_arg(j, "written", account->written);
 	json_uint_arg(j, "paused", account->paused);
+	json_uint_arg(j, "unscheduled", account->unscheduled);
 	json_uint_arg(j, "unrecorded", account->unrecorded);
 	json_key_text(j, "lost");
 	*j->at++ = '{';

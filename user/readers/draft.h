@@ -30,7 +30,7 @@ struct draft {
 	char text[EVENT_MAX_ARGS * (READ_MAX_STRING + 1)];
 };
 
-/* Forgets everything but the sink. */
+/* Forgets the arguments; the event is for draft_event(). */
 void draft_clear(struct draft *draft);
 /* Where the event is cleared next, as draft_event() does. */
 void draft_clear_args(struct draft *draft);

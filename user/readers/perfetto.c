@@ -8,12 +8,12 @@
  * a few bytes could say anything.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "readers/input.h"
-#include "readers/perfetto_fast.h"
 #include "readers/perfetto_internal.h"
 #include "readers/wire.h"
 
@@ -99,14 +99,14 @@ const struct name *perfetto_name(struct perfetto *p, const char *text)
 const struct interned *perfetto_interned(struct sequence *s, enum intern_kind kind, uint64_t iid)
 {
 	const struct intern_key key = { .iid = iid, .kind = kind };
-	unsigned i = (unsigned)(iid ^ (uint64_t)kind << 6) & (RECENT_INTERNED - 1);
-	struct interned *interned = s->recent[i];
+	struct interned **slot = &s->recent[(iid * 4 + kind) & (RECENT - 1)];
+	struct interned *interned = *slot;
 
 	if (interned && interned->key.iid == iid && interned->key.kind == kind)
 		return interned;
 	HASH_FIND(hh, s->interned, &key, sizeof(key), interned);
 	if (interned)
-		s->recent[i] = interned;
+		*slot = interned;
 	return interned;
 }
 
@@ -301,6 +301,16 @@ static void take_origin(struct trace_origin *o, const Packet *packet)
 		take_metadata(o, packet->chrome_events->metadata[i]);
 }
 
+/* Nothing in it is known here: ftrace, samples, memory, ... */
+static bool has_no_place(const Packet *packet)
+{
+	return packet->base.n_unknown_fields && !packet->track_event && !packet->track_descriptor &&
+	       !packet->interned_data && !packet->clock_snapshot &&
+	       !packet->trace_packet_defaults && !packet->process_tree && !packet->system_info &&
+	       !packet->trace_stats && !packet->trace_uuid && !packet->chrome_events &&
+	       !packet->has_compressed_packets;
+}
+
 static int use_packet(struct perfetto *p, const Packet *packet)
 {
 	bool cleared =
@@ -317,6 +327,7 @@ static int use_packet(struct perfetto *p, const Packet *packet)
 	}
 	if (p->sink->origin && (packet->trace_uuid || packet->system_info || packet->chrome_events))
 		take_origin(p->sink->origin, packet);
+	p->error->skipped += has_no_place(packet);
 	if (packet->previous_packet_dropped)
 		s->valid = false;
 	if (cleared)
@@ -340,9 +351,9 @@ static int use_packet(struct perfetto *p, const Packet *packet)
 
 struct file {
 	struct perfetto p;
+	struct fast_packet fast;
 	struct arena arena;
 	struct draft draft;
-	struct fast_packet fast;
 };
 
 /* Unpacks a bundle into memory of its own, which grows with what is really in it. */
@@ -386,13 +397,18 @@ static int read_packet(struct file *f, const uint8_t *bytes, size_t size, uint64
 {
 	const ProtobufCAllocator allocator = { arena_alloc, arena_ignore, &f->arena };
 	struct reader_error *report = f->p.error;
+	const Packet *event = fast_packet(&f->fast, bytes, size);
 	const char *problem;
 	size_t at = 0;
 	Packet *packet;
 	int error;
 
-	if (fast_packet_unpack(&f->fast, bytes, size))
-		return use_packet(&f->p, &f->fast.packet);
+	if (event) {
+		error = use_packet(&f->p, event);
+		return error == -E2BIG && !report->message[0]
+			       ? reader_fail(report, error, offset, "too many interned strings")
+			       : error;
+	}
 	problem = wire_check(&perfetto__protos__trace_packet__descriptor, bytes, size, &at);
 	if (problem)
 		return reader_fail(report, -EBADMSG, offset + at, "%s", problem);
@@ -516,12 +532,14 @@ int perfetto_read_input(struct input *in, const struct reader_sink *sink,
 
 	if (!f)
 		return -ENOMEM;
+	fast_packet_init(&f->fast);
 	f->draft.sink = sink;
 	f->p.sink = sink;
 	f->p.error = ret_error;
 	f->p.draft = &f->draft;
-	fast_packet_init(&f->fast);
 	error = read_fields(f, in);
+	if (ret_error->skipped)
+		snprintf(ret_error->skipped_kinds, sizeof(ret_error->skipped_kinds), "packets");
 	HASH_ITER (hh, f->p.sequences, s, next) {
 		forget_interned(&f->p, s);
 		HASH_DEL(f->p.sequences, s);

@@ -13,22 +13,26 @@ enum {
 	MAX_PARENTS = 16,
 };
 
-/* Places stay where they are until the file is read. */
-static struct place *find(struct perfetto *p, uint64_t uuid)
+static struct place *find(const struct perfetto *p, uint64_t uuid)
 {
-	struct place **recent = &p->recent[uuid & (RECENT_PLACES - 1)], *place = *recent;
+	struct place *place;
 
-	if (place && place->uuid == uuid)
-		return place;
 	HASH_FIND(hh, p->places, &uuid, sizeof(uuid), place);
-	if (place)
-		*recent = place;
 	return place;
+}
+
+static struct place *recent(struct perfetto *p, uint64_t uuid)
+{
+	struct place **slot = &p->recent[uuid & (RECENT - 1)];
+
+	if (!*slot || (*slot)->uuid != uuid)
+		*slot = find(p, uuid);
+	return *slot;
 }
 
 struct place *perfetto_place(struct perfetto *p, uint64_t uuid)
 {
-	struct place *place = find(p, uuid), *parent = place;
+	struct place *place = recent(p, uuid), *parent = place;
 	int i;
 
 	if (!place) {

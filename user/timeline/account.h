@@ -30,7 +30,8 @@ struct account {
 	uint64_t written; /* marks that became facts */
 	uint64_t lost[LOST_REASONS];
 	uint64_t paused; /* not asked for: their process was paused, or had ended the recording */
-	uint64_t unrecorded; /* became facts while no file was open, which was asked for, too */
+	uint64_t unscheduled; /* the same, by the schedule */
+	uint64_t unrecorded;  /* became facts while no file was open, which was asked for, too */
 
 	/* Written, but not as the program meant it. */
 	uint64_t unreadable_names;
@@ -52,8 +53,9 @@ struct account {
 
 	/* The kernel's side, not marks. */
 	uint64_t kernel_events_lost; /* forks, execs, exits, renames */
-	uint64_t attached_late;	     /* files whose first marks may be missing */
-	uint64_t files_refused;	     /* mapped files that could not be opened or attached to */
+	uint64_t late_steps;	/* of a schedule: steps that began before all was attached again */
+	uint64_t attached_late; /* files whose first marks may be missing */
+	uint64_t files_refused; /* mapped files that could not be opened or attached to */
 	uint64_t processes_not_followed;
 
 	/* Counters that are read every so often, which are not marks. */

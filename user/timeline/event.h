@@ -44,7 +44,8 @@ enum event_kind {
 	EVENT_PROCESS_EXIT, /* after the exit of its last thread */
 	EVENT_LOST,    /* size = marks lost on this thread from ts_ns on; tid 0: not known where */
 	EVENT_READING, /* what the thread has counted, between its marks */
-	EVENT_CLOCK,   /* clock: the same moment by three clocks */
+	EVENT_PHASE, /* pid; id = epoch, size = batch, cycle, phase: of a schedule (bpf/schedule.h) */
+	EVENT_CLOCK, /* clock: the same moment by three clocks */
 };
 
 enum event_scope {
@@ -142,7 +143,14 @@ struct event {
 	/* For how long each was to be counted and for how long it was, ns; NULL: all of the time. */
 	const uint64_t *counter_enabled;
 	const uint64_t *counter_running;
-	struct clock_reading clock;
+	union {
+		struct clock_reading clock; /* CLOCK */
+		struct {		    /* PHASE */
+			uint32_t cycle;
+			uint8_t phase;
+			bool waits_on; /* neither this step nor the one after it is recorded */
+		};
+	};
 };
 
 #endif

@@ -238,6 +238,7 @@ struct timeline {
 		*continued, *thread_counters;
 	const struct name *hz, *frame, *task, *marker, *started_twice;
 	const struct name *pause, *resume, *dump, *stop, *include_json;
+	bool scheduled;
 	bool has_gaps; /* no process is recorded all the time */
 
 	struct arg args[EVENT_MAX_ARGS + 2]; /* of the fact that is being made */

@@ -3,6 +3,7 @@
  * Processes: forks, execs, exits and new names of the traced ones, in the order in which they happen
  * among their marks.
  */
+#include "rows.h"
 #include "state.h"
 
 static __always_inline struct record_comm *reserve_comm(__u8 kind, __u32 tgid, __u32 tid)
@@ -57,6 +58,7 @@ static __always_inline void let_go(struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
 	struct record_comm *r = reserve_comm(RECORD_EXIT, tgid, task->pid);
+	struct thread_state *st;
 
 	if (r) {
 		r->ops.a = 1;
@@ -64,6 +66,9 @@ static __always_inline void let_go(struct task_struct *task)
 		bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 	}
 	bpf_map_delete_elem(&traced, &tgid);
+	st = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (st)
+		table_thread_end(st);
 	bpf_task_storage_delete(&threads, task);
 }
 
@@ -81,6 +86,7 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 		st->depth = 0;
 		st->too_deep = 0;
 		st->recorded = 0;
+		table_thread_end(st);
 	}
 	r = reserve_comm(RECORD_EXEC, tgid, task->pid);
 	if (r) {
@@ -108,6 +114,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	st = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (st && st->lost)
 		tell_lost(st, bpf_get_current_pid_tgid());
+	if (st)
+		table_thread_end(st);
 	r = reserve_comm(RECORD_EXIT, tgid, task->pid);
 	if (r) {
 		r->ops.a = last;

@@ -51,6 +51,7 @@ struct {
 struct thread_state {
 	__u32 depth;
 	__u32 too_deep; /* open levels beyond MAX_NESTING */
+	__u32 table;	/* bpf/rows.h: its place in the tables + 1 */
 	__u64 recorded; /* one bit per level */
 	__u64 lost;	/* marks of this thread lost and not told yet */
 	__u64 lost_since;

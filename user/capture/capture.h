@@ -21,6 +21,8 @@ struct capture;
 
 struct capture_options {
 	uint64_t buffer_bytes;
+	uint32_t table_rows; /* no events: the kernel adds up in so many rows (a power of two) */
+	bool per_thread;     /* of these, keep threads apart that have ended */
 	bool follow_children;
 	struct counters counters;
 	const pid_t *pids; /* that capture_attach() will be called for */
@@ -68,9 +70,9 @@ int capture_drain(struct capture *capture, bool *ret_more);
 int capture_stop(struct capture *capture);
 
 /* Adds what the kernel and the decoder counted: up to date at any time, exact after capture_stop(). */
-void capture_account(const struct capture *capture, struct account *account);
+void capture_account(struct capture *capture, struct account *account);
 /* Whether every mark the kernel counted was either taken from the ring buffer or counted as lost. */
-bool capture_adds_up(const struct capture *capture);
+bool capture_adds_up(struct capture *capture);
 
 unsigned capture_processes(const struct capture *capture); /* traced and alive */
 unsigned capture_files(const struct capture *capture);	   /* with markers, attached */

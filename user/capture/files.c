@@ -160,6 +160,9 @@ static int attach_file(struct capture *c, struct file *file, pid_t pid, struct f
 		sites[i].offset = s->offset;
 		sites[i].switch_offset = s->switch_offset;
 		sites[i].cookie = (uint64_t)s->kind << 32 | (file->first_site + i);
+		/* So that the kernel knows a category when it adds up. */
+		if (s->category)
+			sites[i].cookie |= (uint64_t)s->category->id << 40;
 	}
 	error = attach(c, file, BROKER_MARKS, pid, sites, file->n_sites, f);
 	free(sites);

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Marks that are added up here, in the place of marks.bpf.c: the same sites, the same state of
+ * threads, and no record of any of them. bpf/table.h says what the tables are.
+ */
+#include "numbers.h"
+#include "registers.h"
+
+/* 2^n is the highest power of two in it; `value` is not 0. No loop, and one way through it. */
+static __always_inline __u32 log2_of(__u64 value)
+{
+	__u32 n = (value > 0xffffffff) << 5, step;
+
+	value >>= n;
+	step = (value > 0xffff) << 4;
+	value >>= step;
+	n |= step;
+	step = (value > 0xff) << 3;
+	value >>= step;
+	n |= step;
+	step = (value > 0xf) << 2;
+	value >>= step;
+	n |= step;
+	step = (value > 3) << 1;
+	value >>= step;
+	return n | step | value >> 1;
+}
+
+/* The bucket of a duration: the first sixteen hold one value each, then there are 16 to a power of 2. */
+__noinline int bucket_of(__u64 value)
+{
+	__u32 shift;
+
+	if (value < 1 << TABLE_BUCKET_BITS)
+		return value;
+	shift = log2_of(value) - TABLE_BUCKET_BITS;
+	return (shift << TABLE_BUCKET_BITS) + (value >> shift);
+}
+
+static __always_inline void count_bucket(__u32 index, __u64 duration)
+{
+	struct table_page *page = page_at(index);
+	__u32 bucket = bucket_of(duration);
+
+	/* A full one stays full. */
+	if (page && bucket < TABLE_BUCKETS && page->buckets[bucket] != 0xffffffff)
+		page->buckets[bucket]++;
+}
+
+/* A row that all threads share; what is less than exact is least and greatest. */
+static __noinline int add_other(__u32 index, __u64 duration, __u64 self)
+{
+	struct table_row *row = row_at(index);
+
+	if (!row)
+		return 0;
+	__sync_fetch_and_add(&row->count, 1);
+	__sync_fetch_and_add(&row->times.total, duration);
+	__sync_fetch_and_add(&row->times.self, self);
+	__sync_fetch_and_add(&row->times.sum, duration);
+	if (row->resets != table_resets) {
+		row->resets = table_resets;
+		row->times.min = ~0ull;
+		row->times.max = 0;
+	}
+	if (duration < row->times.min)
+		row->times.min = duration;
+	if (duration > row->times.max)
+		row->times.max = duration;
+	return 0;
+}
+
+static __always_inline void add_times(struct table_row *row, __u32 index, __u64 duration,
+				      __u64 self, bool outermost)
+{
+	row->count++;
+	row->times.sum += duration;
+	row->times.self += self;
+	if (outermost)
+		row->times.total += duration;
+	if (row->resets != table_resets) {
+		row->resets = table_resets;
+		row->times.min = duration;
+		row->times.max = duration;
+	} else if (duration < row->times.min) {
+		row->times.min = duration;
+	} else if (duration > row->times.max) {
+		row->times.max = duration;
+	}
+	count_bucket(index, duration);
+}
+
+/* Time of a slice at this level belongs to the children of the one around it that is recorded. */
+static __noinline int add_to_parent(struct table_thread *t, __u32 level, __u64 duration)
+{
+	int i;
+
+	if (!t)
+		return 0;
+	for (i = MAX_NESTING - 1; i >= 0; i--) {
+		if (i < level && t->levels[i].row) {
+			t->levels[i].children += duration;
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/* What is open from level `to` on has no END of its own. */
+static __noinline int drop_levels(struct table_thread *t, __u32 to, __u64 ts)
+{
+	__u32 depth, outermost = MAX_NESTING;
+	int i;
+
+	if (!t)
+		return 0;
+	depth = t->depth;
+	t->depth = to;
+	for (i = MAX_NESTING - 1; i >= 0; i--) {
+		struct table_row *row;
+
+		if (i < to || i >= depth || !t->levels[i].row)
+			continue;
+		t->unfinished++;
+		outermost = i;
+		if (t->levels[i].row < TABLE_FIRST_ROW)
+			continue;
+		row = row_at(t->levels[i].row);
+		if (row)
+			row->open--;
+	}
+	/* The others lie within another one that ends now, too. */
+	if (outermost < MAX_NESTING)
+		add_to_parent(t, outermost, ts - t->levels[outermost].begin);
+	return 0;
+}
+
+static __always_inline void begin_slice(struct table_thread *t, const struct mark *m, __u64 address)
+{
+	struct table_level *level = &t->levels[m->level & (MAX_NESTING - 1)];
+	__u32 index = row_of(t, address);
+	struct table_row *row = row_at(index);
+
+	if (row && index >= TABLE_FIRST_ROW)
+		row->open++;
+	level->row = index;
+	level->children = 0;
+	t->depth = m->level + 1;
+	/* A slice begins after our own work and ends before it. */
+	level->begin = bpf_ktime_get_ns();
+}
+
+static __always_inline void end_slice(struct table_thread *t, const struct mark *m)
+{
+	__u32 number = m->level & (MAX_NESTING - 1), index;
+	struct table_level *level = &t->levels[number];
+	__u64 duration, self;
+	struct table_row *row;
+
+	if (m->flags & RECORD_CLOSES_INNER)
+		drop_levels(t, number + 1, m->ts);
+	t->depth = number;
+	duration = m->ts - level->begin;
+	self = duration - level->children;
+	if (number && t->levels[(number - 1) & (MAX_NESTING - 1)].row)
+		t->levels[(number - 1) & (MAX_NESTING - 1)].children += duration;
+	else if (number)
+		add_to_parent(t, number, duration);
+	index = level->row;
+	row = row_at(index);
+	if (!row)
+		return;
+	if (index < TABLE_FIRST_ROW)
+		add_other(index, duration, self);
+	else
+		add_times(row, index, duration, self, !--row->open);
+}
+
+/* What tells this asynchronous slice from others. */
+static __always_inline __u64 async_key(const struct table_thread *t, __u64 id, __u64 text)
+{
+	__u64 key = mix(mix(text, id), t->tgid);
+
+	return key > TABLE_ASYNC_BUSY ? key : key + 2;
+}
+
+static __always_inline struct table_async *async_at(__u64 key, __u32 probe)
+{
+	__u32 index = (key + probe) & (TABLE_ASYNCS - 1);
+
+	return bpf_map_lookup_elem(&table_asyncs, &index);
+}
+
+/* 0: there is no room for it. */
+__noinline int begin_async(struct table_thread *t, __u64 key, __u64 id)
+{
+	__u32 i;
+
+	if (!t)
+		return 0;
+	for (i = 0; i < TABLE_PROBES; i++) {
+		struct table_async *a = async_at(key, i);
+
+		if (!a)
+			return 0;
+		if (a->key || __sync_val_compare_and_swap(&a->key, 0, TABLE_ASYNC_BUSY))
+			continue;
+		a->id = t->id;
+		a->tgid = t->tgid;
+		a->site = t->site;
+		a->what = t->what;
+		if (!table_asyncs_used)
+			table_asyncs_used = 1;
+		a->begin = bpf_ktime_get_ns();
+		__sync_lock_test_and_set(&a->key, key);
+		return 1;
+	}
+	return 0;
+}
+
+/* When it began: the latest of those that are open. 0: none is. */
+__noinline __u64 end_async(__u64 key)
+{
+	struct table_async *a, *latest = NULL;
+	__u64 begin = 0;
+	__u32 i;
+
+	for (i = 0; i < TABLE_PROBES; i++) {
+		a = async_at(key, i);
+		if (a && a->key == key && a->begin > begin) {
+			begin = a->begin;
+			latest = a;
+		}
+	}
+	if (!latest || __sync_val_compare_and_swap(&latest->key, key, TABLE_ASYNC_BUSY) != key)
+		return 0;
+	begin = latest->begin;
+	__sync_lock_test_and_set(&latest->key, 0);
+	return begin;
+}
+
+static __noinline int take_async(struct table_thread *t, const struct mark *m, __u64 address,
+				 __u64 id)
+{
+	__u32 index;
+	struct table_row *row;
+	__u64 key, begin;
+
+	if (!t || !m)
+		return 0;
+	index = row_of(t, address);
+	row = row_at(index);
+	if (!row)
+		return 0;
+	key = async_key(t, id, index < TABLE_FIRST_ROW ? t->text : row->text);
+	if (m->kind == RECORD_ASYNC_BEGIN) {
+		if (!begin_async(t, key, id)) {
+			t->limit++;
+			return 0;
+		}
+		t->marks++;
+		return 0;
+	}
+	t->marks++;
+	begin = end_async(key);
+	if (!begin)
+		__sync_fetch_and_add(&row->times.unmatched, 1);
+	else if (index < TABLE_FIRST_ROW)
+		add_other(index, m->ts > begin ? m->ts - begin : 0, 0);
+	else
+		add_times(row, index, m->ts > begin ? m->ts - begin : 0, 0, true);
+	return 0;
+}
+
+static __always_inline bool is_number(__u32 type)
+{
+	return type == VALUE_INT || type == VALUE_UINT || type == VALUE_DOUBLE ||
+	       type == VALUE_BOOL || type == VALUE_POINTER;
+}
+
+/* One series of a counter. */
+static __noinline int take_number(struct table_thread *t, __u64 address, __u32 type, __u64 value)
+{
+	if (!t || !is_number(type))
+		return 0;
+	add_number(row_of(t, address), type, value);
+	return 1;
+}
+
+static __noinline int take_counter(struct pt_regs *ctx, struct table_thread *t, __u64 meta,
+				   __u64 address)
+{
+	__u32 n = count_args(meta), i, taken = 0, what;
+
+	if (!t)
+		return 0;
+	if (!n) {
+		t->values[0] = ARG(ctx, 3);
+		meta = (meta >> 4 & 15) << 8;
+		n = 1;
+	} else if (meta & META_IN_REGISTERS) {
+		t->values[0] = ARG(ctx, 4);
+		t->values[1] = ARG(ctx, 6);
+	} else if (bpf_probe_read_user(t->values, n * sizeof(__u64), (void *)ARG(ctx, 6))) {
+		n = 0;
+	}
+	what = t->what;
+	for (i = 0; i < MAX_ARGS; i++) {
+		if (i >= n)
+			break;
+		t->what = what | i;
+		taken += take_number(t, address, META_TYPE(meta, i), t->values[i]);
+	}
+	if (taken)
+		t->marks++;
+	else
+		t->malformed++;
+	return 0;
+}
+
+/* The name that the program gives its thread. */
+static __noinline int take_thread_name(struct table_thread *t)
+{
+	int i;
+
+	if (!t)
+		return 0;
+	for (i = 0; i < MAX_NAME / 8; i++)
+		((__u64 *)t->name)[i] = t->bytes[i];
+	t->name_length = t->length;
+	t->marks++;
+	return 0;
+}
+
+static __always_inline void take_instant(struct table_thread *t, __u64 address)
+{
+	__u32 index = row_of(t, address);
+	struct table_row *row = row_at(index);
+
+	if (row && index < TABLE_FIRST_ROW)
+		__sync_fetch_and_add(&row->count, 1);
+	else if (row)
+		row->count++;
+	t->marks++;
+}
+
+/* Puts together by what its row is found. */
+static __always_inline void make_key(struct pt_regs *ctx, struct table_thread *t,
+				     const struct mark *m)
+{
+	t->site = m->site;
+	t->kind = m->kind;
+	t->what = 0;
+	t->keys = m->kind == RECORD_COUNTER ? distance(ARG(ctx, 5), m->ip) : 0;
+	if (m->meta & META_NAME_DYNAMIC) {
+		t->what = TABLE_DYNAMIC;
+		t->id = 0;
+		read_text(t, ARG(ctx, 1));
+		t->id = t->text;
+		if (t->keys)
+			t->id = mix(t->id, t->keys);
+		return;
+	}
+	t->id = (__u32)distance(ARG(ctx, 1), m->ip) | (__u64)(__u32)t->keys << 32;
+}
+
+static __always_inline void take(struct pt_regs *ctx, struct table_thread *t, const struct mark *m)
+{
+	make_key(ctx, t, m);
+	switch (m->kind) {
+	case RECORD_INSTANT:
+		take_instant(t, ARG(ctx, 1));
+		break;
+	case RECORD_COUNTER:
+		take_counter(ctx, t, m->meta, ARG(ctx, 1));
+		break;
+	case RECORD_ASYNC_BEGIN:
+	case RECORD_ASYNC_END:
+		take_async(t, m, ARG(ctx, 1), ARG(ctx, 3));
+		break;
+	case RECORD_THREAD_NAME:
+		take_thread_name(t);
+		break;
+	default: /* nothing to add up */
+		t->marks++;
+	}
+}
+
+SEC("?uprobe")
+int aggregate(struct pt_regs *ctx)
+{
+	struct table_thread *t;
+	struct thread_state *st;
+	struct mark m = {};
+	__u64 cookie;
+	int level;
+
+	if (!recording)
+		return 0;
+	m.pid_tgid = bpf_get_current_pid_tgid();
+	st = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
+	if (!st) {
+		__u32 tgid = m.pid_tgid >> 32;
+
+		if (!(traced_flags(tgid) & TRACED_MARKS))
+			return 0;
+		st = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
+					  BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (!st) {
+			account_add(ACCOUNT_MARKS);
+			account_add(ACCOUNT_NO_STATE);
+			return 0;
+		}
+	}
+	if (never)
+		bpf_tail_call(ctx, &no_programs, 0);
+	m.ts = bpf_ktime_get_ns();
+	cookie = bpf_get_attach_cookie(ctx);
+	m.kind = cookie >> 32;
+	m.site = (__u32)cookie;
+	m.meta = ARG(ctx, 2);
+	m.ip = PT_REGS_IP(ctx);
+	account_add(ACCOUNT_MARKS);
+	if (!st->table)
+		table_thread_begin(st, m.pid_tgid);
+	t = table_thread_at(st->table);
+	if (!t) {
+		account_add(ACCOUNT_NO_STATE);
+		return 0;
+	}
+	if (m.kind == RECORD_END) {
+		level = close_slice(st, ARG(ctx, 3), &m.flags);
+		if (level < 0) {
+			if (t->depth > st->depth)
+				drop_levels(t, st->depth, m.ts);
+			return 0;
+		}
+		m.level = level;
+		end_slice(t, &m);
+		t->marks++;
+	} else if (m.kind == RECORD_BEGIN) {
+		level = open_slice(st, ARG(ctx, 3));
+		if (level < 0)
+			return 0;
+		m.level = level;
+		t->category = cookie >> 40;
+		make_key(ctx, t, &m);
+		t->marks++;
+		begin_slice(t, &m, ARG(ctx, 1));
+	} else {
+		t->category = cookie >> 40;
+		take(ctx, t, &m);
+	}
+	return 0;
+}

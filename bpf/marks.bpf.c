@@ -8,6 +8,7 @@
  */
 #include "counters.h"
 #include "registers.h"
+#include "threads.h"
 
 #define META_ARGS(meta)	   ((meta)&15)
 #define META_TYPE(meta, i) ((meta) >> (8 + 4 * (i)) & 15)
@@ -398,9 +399,28 @@ static __always_inline int close_slice(struct thread_state *st, __u64 token, __u
 	return level;
 }
 
+/*
+ * A thread without a state has made no mark before, or is none of ours. Out of line, since it happens
+ * once for each thread. NULL: the mark is not recorded, and accounted for where that is a loss.
+ */
+static __noinline struct thread_state *first_mark(__u64 pid_tgid)
+{
+	struct thread_state *st;
+
+	if (!(traced_flags(pid_tgid >> 32) & TRACED_MARKS))
+		return NULL;
+	st = thread_begin(bpf_get_current_task_btf(), pid_tgid);
+	if (!st) {
+		account_add(ACCOUNT_MARKS);
+		account_add(ACCOUNT_NO_STATE);
+	}
+	return st;
+}
+
 SEC("uprobe")
 int mark(struct pt_regs *ctx)
 {
+	struct task_struct *task;
 	struct thread_state *st;
 	struct mark m = {};
 	struct before before = {};
@@ -409,20 +429,13 @@ int mark(struct pt_regs *ctx)
 
 	if (!recording)
 		return 0;
-	m.pid_tgid = bpf_get_current_pid_tgid();
-	st = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
+	task = bpf_get_current_task_btf();
+	m.pid_tgid = pid_tgid_of(task);
+	st = thread_find(task, m.pid_tgid);
 	if (!st) {
-		__u32 tgid = m.pid_tgid >> 32;
-
-		if (!(traced_flags(tgid) & TRACED_MARKS))
+		st = first_mark(m.pid_tgid);
+		if (!st)
 			return 0;
-		st = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
-					  BPF_LOCAL_STORAGE_GET_F_CREATE);
-		if (!st) {
-			account_add(ACCOUNT_MARKS);
-			account_add(ACCOUNT_NO_STATE);
-			return 0;
-		}
 	}
 	if (never)
 		bpf_tail_call(ctx, &no_programs, 0);

@@ -4,7 +4,7 @@
  * among their marks.
  */
 #include "rows.h"
-#include "state.h"
+#include "threads.h"
 
 static __always_inline struct record_comm *reserve_comm(__u8 kind, __u32 tgid, __u32 tid)
 {
@@ -53,41 +53,53 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
+/* Its slices are over. A thread other than the first that executes a program becomes the first. */
+static __always_inline void renew_thread(struct task_struct *task, __u32 old_pid)
+{
+	__u64 old = (__u64)(__u32)task->tgid << 32 | old_pid;
+	struct thread_state *st = thread_find(task, old);
+
+	if (!st)
+		return;
+	table_thread_end(st);
+	if (old != pid_tgid_of(task)) {
+		if (st->lost)
+			tell_lost(st, old);
+		thread_end(task, old);
+		return;
+	}
+	st->depth = 0;
+	st->too_deep = 0;
+	st->recorded = 0;
+}
+
 /* For the recorder it has ended. */
 static __always_inline void let_go(struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
 	struct record_comm *r = reserve_comm(RECORD_EXIT, tgid, task->pid);
-	struct thread_state *st;
+	struct thread_state *st = thread_find(task, pid_tgid_of(task));
 
+	if (st)
+		table_thread_end(st);
 	if (r) {
 		r->ops.a = 1;
 		r->comm[0] = '\0';
 		bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 	}
 	bpf_map_delete_elem(&traced, &tgid);
-	st = bpf_task_storage_get(&threads, task, NULL, 0);
-	if (st)
-		table_thread_end(st);
-	bpf_task_storage_delete(&threads, task);
+	thread_end(task, pid_tgid_of(task));
 }
 
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
 {
-	struct thread_state *st;
 	struct record_comm *r;
 	__u32 tgid = task->tgid;
 
 	if (!recording || !traced_flags(tgid))
 		return 0;
-	st = bpf_task_storage_get(&threads, task, NULL, 0);
-	if (st) {
-		st->depth = 0;
-		st->too_deep = 0;
-		st->recorded = 0;
-		table_thread_end(st);
-	}
+	renew_thread(task, old_pid);
 	r = reserve_comm(RECORD_EXEC, tgid, task->pid);
 	if (r) {
 		r->ops.a = old_pid;
@@ -100,20 +112,15 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(on_exit, struct task_struct *task)
+static __always_inline void tell_exit(struct task_struct *task, __u64 pid_tgid)
 {
+	struct thread_state *st = thread_find(task, pid_tgid);
+	bool last = task->signal->live.counter == 0;
 	__u32 tgid = task->tgid;
-	struct thread_state *st;
 	struct record_comm *r;
-	bool last;
 
-	if (!recording || !traced_flags(tgid))
-		return 0;
-	last = task->signal->live.counter == 0;
-	st = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (st && st->lost)
-		tell_lost(st, bpf_get_current_pid_tgid());
+		tell_lost(st, pid_tgid);
 	if (st)
 		table_thread_end(st);
 	r = reserve_comm(RECORD_EXIT, tgid, task->pid);
@@ -124,6 +131,17 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	}
 	if (last)
 		bpf_map_delete_elem(&traced, &tgid);
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	__u64 pid_tgid = pid_tgid_of(task);
+
+	if (recording && traced_flags(pid_tgid >> 32))
+		tell_exit(task, pid_tgid);
+	/* Of others too: a slot must not stay with a thread that is gone. */
+	thread_end(task, pid_tgid);
 	return 0;
 }
 

@@ -20,7 +20,9 @@ const volatile bool any_process = true; /* the invoker may trace whatever runs *
 
 /* Shared with the recorder by mmap. */
 __u32 recording; /* nothing is recorded while it is 0: opens and closes all sites at one moment */
-__u64 account[ACCOUNT_CPUS][ACCOUNT_SLOTS];
+__u32 threads_stored; /* bpf/threads.h: whether the state of any is in its task's storage */
+/* In cache lines of its own: what is above is read at every mark. */
+__u64 account[ACCOUNT_CPUS][ACCOUNT_SLOTS] __attribute__((aligned(64)));
 __u64 hold_tickets;
 __u64 hold_released[HOLD_SLOTS];
 
@@ -46,9 +48,12 @@ struct {
 /*
  * What is open on a thread. It belongs to the thread alone, so nothing here needs to be atomic. Each
  * level remembers the token its BEGIN came with, so that an END finds its own slice, and whether the
- * BEGIN was recorded, so that its END is recorded if and only if it was.
+ * BEGIN was recorded, so that its END is recorded if and only if it was. bpf/threads.h keeps them;
+ * behind `birth`, all is 0 at first.
  */
 struct thread_state {
+	__u64 owner; /* in a slot: tgid and tid as pid_tgid_of() has them; 0: nobody's */
+	__u64 birth; /* when that thread started: numbers are used again */
 	__u32 depth;
 	__u32 too_deep; /* open levels beyond MAX_NESTING */
 	__u32 table;	/* bpf/rows.h: its place in the tables + 1 */
@@ -66,13 +71,6 @@ struct thread_state {
 	__u32 unknown;	/* a bit for each counter that could not be read */
 	bool counting;
 };
-
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct thread_state);
-} threads SEC(".maps");
 
 /*
  * Where a record with strings is put together: per thread, since a program run by a uprobe can be

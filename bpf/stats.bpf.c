@@ -5,6 +5,7 @@
  */
 #include "numbers.h"
 #include "registers.h"
+#include "threads.h"
 
 /* 2^n is the highest power of two in it; `value` is not 0. No loop, and one way through it. */
 static __always_inline __u32 log2_of(__u64 value)
@@ -389,6 +390,7 @@ static __always_inline void take(struct pt_regs *ctx, struct table_thread *t, co
 SEC("?uprobe")
 int aggregate(struct pt_regs *ctx)
 {
+	struct task_struct *task;
 	struct table_thread *t;
 	struct thread_state *st;
 	struct mark m = {};
@@ -397,20 +399,13 @@ int aggregate(struct pt_regs *ctx)
 
 	if (!recording)
 		return 0;
-	m.pid_tgid = bpf_get_current_pid_tgid();
-	st = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL, 0);
+	task = bpf_get_current_task_btf();
+	m.pid_tgid = pid_tgid_of(task);
+	st = thread_find(task, m.pid_tgid);
 	if (!st) {
-		__u32 tgid = m.pid_tgid >> 32;
-
-		if (!(traced_flags(tgid) & TRACED_MARKS))
+		st = first_mark(m.pid_tgid);
+		if (!st)
 			return 0;
-		st = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), NULL,
-					  BPF_LOCAL_STORAGE_GET_F_CREATE);
-		if (!st) {
-			account_add(ACCOUNT_MARKS);
-			account_add(ACCOUNT_NO_STATE);
-			return 0;
-		}
 	}
 	if (never)
 		bpf_tail_call(ctx, &no_programs, 0);

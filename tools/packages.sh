@@ -12,9 +12,9 @@ packages='
 	gcc g++ make binutils libc6-dev pkgconf
 	clang lld clang-format libclang-rt-dev
 	bpftool libbpf-dev libelf-dev zlib1g-dev
-	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libyajl-dev libpfm4-dev uthash-dev
+	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libyajl-dev libpfm4-dev libmicrohttpd-dev uthash-dev
 	libcmocka-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-	scdoc git procps
+	scdoc git procps curl
 '
 
 installed() {

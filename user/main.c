@@ -14,6 +14,7 @@ static const struct verb {
 	{ "report", cmd_report, "print the table of a trace" },
 	{ "list", cmd_list, "markers and probes of a process or of ELF files" },
 	{ "check", cmd_check, "what this machine can do, and how to fix what is missing" },
+	{ "open", cmd_open, "show a trace in ui.perfetto.dev, served from this machine" },
 };
 
 static void usage(FILE *out)

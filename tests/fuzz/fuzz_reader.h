@@ -48,7 +48,8 @@ static int fuzz_file(const uint8_t *bytes, size_t size, fuzz_read *read_file)
 	struct account account = { 0 };
 	struct timeline *timeline = timeline_new(names, &account, 0);
 	struct handler *stats = stats_handler_new();
-	const struct reader_sink sink = { fuzz_event, timeline, names, &account };
+	struct trace_origin origin = { 0 };
+	const struct reader_sink sink = { fuzz_event, timeline, names, &account, &origin };
 	struct reader_error error = { 0 };
 	int fd = memfd_create("trace", MFD_CLOEXEC);
 	int status;

@@ -29,7 +29,9 @@ in_completion() {
 	sed -n "/$1:-\*)/,/;;/p" "$root/tools/completions/proftrace.bash" | grep -oE -e '--[a-z-]+' |
 		grep -vxE -e '--(help|usage)' | sort -u
 }
-for verb in record report list check; do
+verbs=$("$proftrace" --help | sed -nE 's/^  ([a-z]+) .*/\1/p')
+check "--help names verbs" test "$(echo "$verbs" | wc -l)" -ge 4
+for verb in $verbs; do
 	equal "$verb: its options are in the manual page" "$(in_page $verb)" "$(in_help $verb)"
 	equal "$verb: its options are completed" "$(in_completion $verb)" "$(in_help $verb)"
 done

@@ -83,6 +83,9 @@ static void world_open(struct world *w, enum sink_format format, bool perfetto)
 		.kernel_version = "#1 SMP \"x\"",
 		.machine = "x86_64",
 		.sysname = "Linux",
+		.host = "node7",
+		.boot_id = "0b1c2d3e-0000-4000-8000-123456789abc",
+		.rank = "",
 	};
 	assert_int_equal(sink_open(w->path, format, &w->sink), 0);
 	w->handler = perfetto ? perfetto_handler_new(w->sink, &w->info)

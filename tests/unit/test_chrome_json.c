@@ -109,6 +109,9 @@ static void starts_and_ends(void **state)
 	assert_string_equal(text(args, "trace_uuid"), "112233445566778899aabbccddeeff00");
 	assert_string_equal(text(args, "kernel"), "6.1.0-test");
 	assert_string_equal(text(args, "kernel_version"), "#1 SMP \"x\"");
+	assert_string_equal(text(args, "host"), "node7");
+	assert_string_equal(text(args, "boot_id"), "0b1c2d3e-0000-4000-8000-123456789abc");
+	assert_null(field(args, "rank"));
 	assert_string_equal(text(args, "realtime"), "1700000000000000001");
 	args = field(event(root, 1, "M", "clock_snapshot", NULL), "args");
 	assert_string_equal(text(args, "monotonic"), "18446744073709551615");

@@ -196,6 +196,12 @@ static void starts_with_machine_clocks_and_defaults(void **state)
 	assert_string_equal(p->system_info->utsname->version, "#1 SMP \"x\"");
 	assert_string_equal(p->system_info->utsname->machine, "x86_64");
 	p = next(&d);
+	assert_int_equal(p->chrome_events->n_metadata, 3); /* without a rank */
+	assert_string_equal(p->chrome_events->metadata[1]->name, "proftrace.host");
+	assert_string_equal(p->chrome_events->metadata[1]->string_value, "node7");
+	assert_string_equal(p->chrome_events->metadata[2]->name, "proftrace.boot_id");
+	assert_string_equal(p->chrome_events->metadata[2]->string_value, w.info.boot_id);
+	p = next(&d);
 	assert_int_equal(p->clock_snapshot->n_clocks, 3);
 	assert_int_equal(p->clock_snapshot->primary_trace_clock, 3);
 	assert_clock(p, 0, 3, START_NS);
@@ -233,9 +239,9 @@ static void knows_one_clock_only(void **state)
 	assert_non_null(other);
 	finish(&w);
 	decode(&w, &d);
-	next(&d);
-	next(&d);
-	p = next(&d);
+	do
+		p = next(&d);
+	while (!p->clock_snapshot);
 	assert_int_equal(p->clock_snapshot->n_clocks, 1);
 	assert_clock(p, 0, 3, START_NS);
 	done(&w, &d);

@@ -151,7 +151,7 @@ static void a_pipe_is_read(void **state)
 {
 	static const char json[] = "[" EVENT_1 "," EVENT_2 "]";
 	struct heard *h = calloc(1, sizeof(*h));
-	struct reader_sink sink = { heard_event, h, names_new(0), &h->account };
+	struct reader_sink sink = { heard_event, h, names_new(0), &h->account, NULL };
 	int fds[2];
 
 	(void)state;
@@ -168,7 +168,7 @@ static void a_pipe_is_read(void **state)
 static void a_directory_is_an_error_of_the_system(void **state)
 {
 	struct account account = { 0 };
-	struct reader_sink sink = { heard_event, NULL, NULL, &account };
+	struct reader_sink sink = { heard_event, NULL, NULL, &account, NULL };
 	struct reader_error why;
 	int directory = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -275,6 +275,10 @@ static void writing_open(struct writing *w)
 		.kernel_version = "#1",
 		.machine = "x86_64",
 		.sysname = "Linux",
+		.trace_uuid = { 0x0123456789abcdef, 1 },
+		.host = "node7",
+		.boot_id = "0b1c2d3e-0000-4000-8000-123456789abc",
+		.rank = "3",
 	};
 	struct sink *sink;
 	unsigned i;
@@ -327,6 +331,22 @@ static void write_one(struct writing *w, struct event e, const char *name, const
 
 #define KEY(text) .key = names_intern_string(w.names, text)
 
+static void assert_origin(const struct trace_origin *o)
+{
+	assert_string_equal(o->version, "1");
+	assert_string_equal(o->sysname, "Linux");
+	assert_string_equal(o->kernel_release, "6.1.0");
+	assert_string_equal(o->kernel_version, "#1");
+	assert_string_equal(o->machine, "x86_64");
+	assert_string_equal(o->host, "node7");
+	assert_string_equal(o->boot_id, "0b1c2d3e-0000-4000-8000-123456789abc");
+	assert_string_equal(o->rank, "3");
+	assert_int_equal(o->trace_uuid[0], 0x0123456789abcdef);
+	assert_int_equal(o->trace_uuid[1], 1);
+	assert_int_equal(o->clock.monotonic, 5000000123);
+	assert_int_equal(o->clock.realtime, 1700000000000000000);
+}
+
 static void both_outputs_are_read_as_they_were_written(void **state)
 {
 	struct writing w = { 0 };
@@ -377,6 +397,7 @@ static void both_outputs_are_read_as_they_were_written(void **state)
 		"f 10/12 5000001009 #63\n"
 		"lost 10/11 5000001010 *1234\n"
 		"e 10/0 5000001011 lane [c] #abc\n");
+	assert_origin(&h->origin);
 	heard_free(h);
 	h = writing_close(&w, 1);
 	assert_string_equal(
@@ -395,6 +416,8 @@ static void both_outputs_are_read_as_they_were_written(void **state)
 		"f 10/12 5000001009 #63\n"
 		"lost 10/11 5000001010 *1234\n"
 		"e 10/11 5000001011 lane [c] #abc\n");
+	assert_origin(&h->origin);
+	assert_int_equal(h->origin.base_ns, 5000000000);
 	heard_free(h);
 	rmdir(w.directory);
 	timeline_free(w.timeline);

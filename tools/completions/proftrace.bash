@@ -9,13 +9,18 @@ _proftrace_pids() {
 
 _proftrace() {
 	local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=record i
+	local verbs="
+		check
+		list
+		open
+		record
+		report
+	"
 	COMPREPLY=()
 
-	case ${COMP_WORDS[1]} in
-	record | report | list | check)
-		[ "$COMP_CWORD" -gt 1 ] && verb=${COMP_WORDS[1]}
-		;;
-	esac
+	if [ "$COMP_CWORD" -gt 1 ] && [[ $verbs =~ [[:space:]]${COMP_WORDS[1]}[[:space:]] ]]; then
+		verb=${COMP_WORDS[1]}
+	fi
 	if [ "$verb" = record ]; then
 		for ((i = 1; i < COMP_CWORD; i++)); do
 			[ "${COMP_WORDS[i]}" = -- ] || continue
@@ -42,17 +47,21 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "none task-clock page-faults context-switches cpu-migrations cpu-clock cycles instructions cache-misses branch-misses" -- "$word"))
 		return
 		;;
+	--system)
+		COMPREPLY=($(compgen -W "cpu memory disk network cpu,memory,disk,network" -- "$word"))
+		return
+		;;
 	--mode)
 		COMPREPLY=($(compgen -W "exact" -- "$word"))
 		return
 		;;
-	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period)
+	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period | --system-interval | --port | --viewer)
 		return
 		;;
 	esac
 	case $verb:$word in
 	record:-*)
-		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --no-children --mode --buffer --dump-period --summary-json --strict --quiet --verbose --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --no-children --mode --buffer --dump-period --system --system-interval --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
 	report:-*)
 		COMPREPLY=($(compgen -W "--rows --quiet --help" -- "$word"))
@@ -60,15 +69,18 @@ _proftrace() {
 	list:-*)
 		COMPREPLY=($(compgen -W "--pid --counters --verbose --help" -- "$word"))
 		;;
+	open:-*)
+		COMPREPLY=($(compgen -W "--no-browser --port --viewer --help" -- "$word"))
+		;;
 	check:-*)
 		COMPREPLY=($(compgen -W "--help" -- "$word"))
 		;;
-	report:* | list:*)
+	report:* | list:* | open:*)
 		compopt -o default
 		;;
 	record:*)
 		[ "$COMP_CWORD" -eq 1 ] &&
-			COMPREPLY=($(compgen -W "record report list check" -- "$word"))
+			COMPREPLY=($(compgen -W "$verbs" -- "$word"))
 		;;
 	esac
 }

@@ -13,6 +13,7 @@ enum exit_status {
 int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_list(int argc, char **argv);
+int cmd_open(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 
 #endif

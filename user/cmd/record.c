@@ -15,7 +15,9 @@
 #include "capture/capture.h"
 #include "cmd/cmd.h"
 #include "handlers/stats.h"
+#include "system/system.h"
 #include "target/invoker.h"
+#include "target/rank.h"
 
 #define RECORDER_NICE (-15)
 
@@ -49,6 +51,24 @@ static uint64_t read_clock(clockid_t clock)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
+/* By which the traces of several ranks and hosts are put on one timeline. */
+static void note_origin(struct recording *r, const struct utsname *u)
+{
+	struct trace_origin *o = &r->origin;
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	snprintf(o->host, sizeof(o->host), "%s", u->nodename);
+	if (file) {
+		if (fgets(o->boot_id, sizeof(o->boot_id), file))
+			o->boot_id[strcspn(o->boot_id, "\n")] = '\0';
+		fclose(file);
+	}
+	target_rank(r->options->command ? 0 : r->options->pids[0], o->rank, sizeof(o->rank));
+	r->info.host = o->host;
+	r->info.boot_id = o->boot_id;
+	r->info.rank = o->rank;
+}
+
 static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 {
 	struct rlimit files;
@@ -79,6 +99,7 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	r->info.kernel_release = u->release;
 	r->info.kernel_version = u->version;
 	r->info.machine = u->machine;
+	note_origin(r, u);
 	if (getrandom(r->info.trace_uuid, sizeof(r->info.trace_uuid), 0) < 0 ||
 	    getrandom(&base, 4, 0) < 0)
 		return failure_set(f, -errno, "cannot start", "", NULL);
@@ -140,6 +161,8 @@ static int start(struct recording *r, struct failure *f)
 {
 	int error = choose_counters(r, f);
 
+	if (!error && r->options->system)
+		error = system_open(r->options->system, r->names, &r->system, f);
 	if (!error)
 		error = open_capture(r, f);
 	if (!error)
@@ -218,6 +241,7 @@ static void clean_up(struct recording *r)
 		fclose(r->summary);
 	command_abandon(&r->command);
 	capture_free(r->capture);
+	system_free(r->system);
 	timeline_free(r->timeline);
 	outputs_free(r);
 	if (r->stats)

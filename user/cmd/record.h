@@ -12,6 +12,7 @@
 #include "handlers/handler.h"
 #include "handlers/sink.h"
 #include "target/spawn.h"
+#include "timeline/origin.h"
 #include "timeline/timeline.h"
 
 #define MAX_PIDS    256
@@ -34,6 +35,8 @@ struct record_options {
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
 	const char *counters; /* NULL: the usual ones */
+	const char *system;   /* counters of the machine, NULL: none */
+	uint64_t system_interval_ns;
 };
 
 /* Returns 0, or an exit status (usage printed already), or -1: --help was answered. */
@@ -53,6 +56,7 @@ struct recording {
 	const struct record_options *options;
 	struct counters counters;
 	struct capture *capture;
+	struct system_counters *system; /* NULL: not asked for */
 	struct names *names;
 	struct timeline *timeline;
 	struct account road; /* what the timeline counts */
@@ -60,6 +64,7 @@ struct recording {
 	struct output outputs[2 * MAX_OUTPUTS];
 	unsigned n_outputs;
 	struct trace_info info;
+	struct trace_origin origin; /* what `info` points to */
 	struct command command;
 	int nice;	    /* of the invoker: the command keeps it */
 	int command_status; /* as waitpid() gave it, -1 = still running or none */

@@ -16,6 +16,8 @@ enum {
 	KEY_STRICT,
 	KEY_SUMMARY_JSON,
 	KEY_MODE,
+	KEY_SYSTEM,
+	KEY_SYSTEM_INTERVAL,
 };
 
 static const char doc[] =
@@ -52,6 +54,10 @@ static const struct argp_option options[] = {
 	{ "buffer", KEY_BUFFER, "SIZE", 0, "Kernel ring buffer, 64K to 2G (64M)", 0 },
 	{ "dump-period", KEY_DUMP_PERIOD, "TIME", 0,
 	  "Make the files complete on disk at least this often (1s)", 0 },
+	{ "system", KEY_SYSTEM, "LIST", 0, "Counters of the whole machine: cpu,memory,disk,network",
+	  0 },
+	{ "system-interval", KEY_SYSTEM_INTERVAL, "TIME", 0,
+	  "How often these are read, 10ms at least (500ms)", 0 },
 	{ "summary-json", KEY_SUMMARY_JSON, "FILE", 0,
 	  "Write the account of the recording for machines", 0 },
 	{ "strict", KEY_STRICT, NULL, 0, "Exit 3 if anything was lost or malformed", 0 },
@@ -196,6 +202,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!parse_duration(arg, &o->dump_period_ns) || o->dump_period_ns < 1000000)
 			argp_error(state, "'%s' is no time such as 500ms, 10s or 5m", arg);
 		break;
+	case KEY_SYSTEM:
+		o->system = arg;
+		break;
+	case KEY_SYSTEM_INTERVAL:
+		if (!parse_duration(arg, &o->system_interval_ns) ||
+		    o->system_interval_ns < 10000000)
+			argp_error(state, "'%s' is no time of 10ms or more", arg);
+		break;
 	case KEY_SUMMARY_JSON:
 		o->summary_json = arg;
 		break;
@@ -231,6 +245,7 @@ int record_options_parse(int argc, char **argv, struct record_options *o)
 
 	memset(o, 0, sizeof(*o));
 	o->dump_period_ns = 1000000000;
+	o->system_interval_ns = 500000000;
 	o->buffer_bytes = 64 << 20;
 	argp_err_exit_status = STATUS_USAGE;
 	/* In order: the command's own options are its own. */

@@ -14,6 +14,7 @@
 
 #include "capture/capture.h"
 #include "cmd/record.h"
+#include "system/system.h"
 
 #define TICK_NS		 100000000ull	/* a quiet program's events are picked up this often */
 #define CLOCK_PERIOD_NS	 10000000000ull /* how often the clocks are compared */
@@ -89,6 +90,21 @@ static bool finished(const struct recording *r, uint64_t now)
 	return !capture_processes(r->capture) && (!r->options->command || r->command_status >= 0);
 }
 
+static int take_sample(void *context, const struct event *event)
+{
+	struct recording *r = context;
+	int error = timeline_event(r->timeline, event);
+
+	if (error)
+		r->write_failed = true;
+	return error;
+}
+
+static void read_system(struct recording *r)
+{
+	r->road.samples_lost += system_read(r->system, take_sample, r);
+}
+
 static void tick(struct recording *r, uint64_t now, uint64_t *alive_ns)
 {
 	if (now - r->flushed_ns >= r->options->dump_period_ns || r->write_failed) {
@@ -110,7 +126,7 @@ static void tick(struct recording *r, uint64_t now, uint64_t *alive_ns)
 }
 
 struct waits {
-	int epoll, timer, signals;
+	int epoll, timer, signals, system;
 };
 
 static int wait_on(int epoll, int fd)
@@ -120,12 +136,24 @@ static int wait_on(int epoll, int fd)
 	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
 }
 
+static int timer_open(uint64_t period_ns)
+{
+	const struct timespec period = { period_ns / 1000000000, period_ns % 1000000000 };
+	const struct itimerspec every = { period, period };
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd >= 0 && timerfd_settime(fd, 0, &every, NULL)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
 static int waits_open(struct recording *r, struct waits *w)
 {
 	/* No later than the files shall be complete. */
 	uint64_t period =
 		r->options->dump_period_ns < TICK_NS ? r->options->dump_period_ns : TICK_NS;
-	struct itimerspec every = { { 0, period }, { 0, period } };
 	sigset_t signals;
 	int error;
 
@@ -137,12 +165,14 @@ static int waits_open(struct recording *r, struct waits *w)
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
-	w->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	w->timer = timer_open(period);
+	w->system = r->system ? timer_open(r->options->system_interval_ns) : -1;
 	w->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (w->epoll < 0 || w->timer < 0 || w->signals < 0 ||
-	    timerfd_settime(w->timer, 0, &every, NULL))
+	if (w->epoll < 0 || w->timer < 0 || w->signals < 0 || (r->system && w->system < 0))
 		return -errno;
 	error = wait_on(w->epoll, w->timer);
+	if (!error && r->system)
+		error = wait_on(w->epoll, w->system);
 	if (!error)
 		error = wait_on(w->epoll, w->signals);
 	if (!error)
@@ -156,6 +186,8 @@ static void waits_close(struct waits *w)
 {
 	close(w->epoll);
 	close(w->timer);
+	if (w->system >= 0)
+		close(w->system);
 	close(w->signals);
 }
 
@@ -169,6 +201,9 @@ static void one_wait(struct recording *r, struct waits *w, uint64_t *alive_ns, b
 		if (events[i].data.fd == w->timer) {
 			if (read(w->timer, &expirations, sizeof(expirations)) < 0)
 				continue;
+		} else if (events[i].data.fd == w->system) {
+			if (read(w->system, &expirations, sizeof(expirations)) > 0)
+				read_system(r);
 		} else if (events[i].data.fd == w->signals) {
 			take_signals(r, w->signals);
 		} else if (events[i].data.fd == capture_broker_fd(r->capture)) {
@@ -210,6 +245,8 @@ int recording_run(struct recording *r, struct failure *f)
 		return failure_set(f, error, "cannot wait for events", "", NULL);
 	r->started_ns = r->flushed_ns = alive_ns = clock_ns(CLOCK_MONOTONIC);
 	tell_clocks(r);
+	if (r->system)
+		read_system(r);
 	error = attach(r, f);
 	/* Only now: a command would inherit it, and could not use sudo any more. */
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
@@ -217,6 +254,8 @@ int recording_run(struct recording *r, struct failure *f)
 		fprintf(stderr, "proftrace: recording, Ctrl-C ends it\n");
 	while (!error && !finished(r, clock_ns(CLOCK_MONOTONIC)))
 		one_wait(r, &w, &alive_ns, &more);
+	if (r->system)
+		read_system(r);
 	capture_stop(r->capture);
 	r->ended_ns = clock_ns(CLOCK_MONOTONIC);
 	reap(r);

@@ -106,6 +106,7 @@ static void print_lost(const struct account *a)
 		    NULL);
 	print_count(a->processes_not_followed, "children were not followed: too many processes",
 		    NULL);
+	print_count(a->samples_lost, "samples of the machine's counters could not be taken", NULL);
 }
 
 #define OPEN_SLICES_SHOWN 8
@@ -219,6 +220,8 @@ int summary_json(struct recording *r, const struct account *a)
 		{ "attached_late", a->attached_late },
 		{ "files_refused", a->files_refused },
 		{ "processes_not_followed", a->processes_not_followed },
+		{ "samples", a->samples },
+		{ "samples_lost", a->samples_lost },
 	};
 	FILE *out = r->summary;
 	unsigned i;

@@ -328,7 +328,7 @@ static int write_clock(struct json_writer *j, const struct clock_reading *clock)
 
 static void info_arg(struct json_writer *j, const char *name, const char *text)
 {
-	if (text)
+	if (text && *text)
 		json_string_arg(j, name, text);
 }
 
@@ -357,6 +357,9 @@ static void write_start(struct json_writer *j, const struct trace_info *info)
 	info_arg(j, "kernel", info->kernel_release);
 	info_arg(j, "kernel_version", info->kernel_version);
 	info_arg(j, "machine", info->machine);
+	info_arg(j, "host", info->host);
+	info_arg(j, "boot_id", info->boot_id);
+	info_arg(j, "rank", info->rank);
 	json_put(j, "}}");
 	json_done(j);
 }

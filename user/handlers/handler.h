@@ -37,6 +37,10 @@ struct trace_info {
 	const char *kernel_version;
 	const char *machine;
 	const char *sysname;
+	/* Traces of several ranks and hosts are put together by these; NULL or empty: not known. */
+	const char *host;
+	const char *boot_id;
+	const char *rank;
 };
 
 /* Each takes over the sink (sinks.h) and returns NULL when out of memory. */

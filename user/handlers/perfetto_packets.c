@@ -77,6 +77,39 @@ static int write_system(struct perfetto *p, const struct trace_info *info)
 	return perfetto_write(p, &packet);
 }
 
+/* What the format has no field for. */
+static int write_origin(struct perfetto *p, const struct trace_info *info)
+{
+	const struct {
+		const char *name;
+		const char *value;
+	} known[] = {
+		{ "proftrace.version", info->version },
+		{ "proftrace.host", info->host },
+		{ "proftrace.boot_id", info->boot_id },
+		{ "proftrace.rank", info->rank },
+	};
+	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	Perfetto__Protos__ChromeEventBundle bundle = PERFETTO__PROTOS__CHROME_EVENT_BUNDLE__INIT;
+	Perfetto__Protos__ChromeMetadata metadata[4], *list[4];
+
+	for (size_t i = 0; i < 4; i++) {
+		Perfetto__Protos__ChromeMetadata *m = &metadata[bundle.n_metadata];
+
+		if (!known[i].value || !*known[i].value)
+			continue;
+		perfetto__protos__chrome_metadata__init(m);
+		m->name = (char *)known[i].name;
+		m->string_value = (char *)known[i].value;
+		list[bundle.n_metadata++] = m;
+	}
+	if (!bundle.n_metadata)
+		return 0;
+	bundle.metadata = list;
+	packet.chrome_events = &bundle;
+	return perfetto_write(p, &packet);
+}
+
 static int write_defaults(struct perfetto *p)
 {
 	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
@@ -151,6 +184,8 @@ int perfetto_write_start(struct perfetto *p, const struct trace_info *info)
 	r = write_uuid(p, info->trace_uuid);
 	if (r == 0)
 		r = write_system(p, info);
+	if (r == 0)
+		r = write_origin(p, info);
 	if (r == 0)
 		r = write_snapshot(p, &p->last_clock);
 	return r < 0 ? r : write_defaults(p);

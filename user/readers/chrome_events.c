@@ -139,9 +139,53 @@ static int clock_event(struct chrome *c)
 	arg_uint(find_arg(c, "realtime"), &clock.realtime);
 	if (!clock.monotonic)
 		return 0;
+	origin_clock(c->sink, &clock);
 	draft_event(c->draft, EVENT_CLOCK, clock.monotonic, 0, 0);
 	c->draft->event.clock = clock;
 	return draft_send_bare(c->draft);
+}
+
+static void take_text(struct chrome *c, const char *key, char *out, size_t size)
+{
+	const struct arg *arg = find_arg(c, key);
+
+	if (arg && arg->type == ARG_STRING)
+		origin_text(out, size, arg->s);
+}
+
+/* Thirty-two hexadecimal digits. */
+static void take_uuid(struct chrome *c, uint64_t out[2])
+{
+	const struct arg *arg = find_arg(c, "trace_uuid");
+	unsigned i;
+
+	if (!arg || arg->type != ARG_STRING || arg->length != 32)
+		return;
+	for (i = 0; i < 2; i++) {
+		char half[19] = "0x";
+
+		memcpy(half + 2, arg->s + 16 * i, 16);
+		if (!number_id(half, 18, &out[i]))
+			out[i] = 0;
+	}
+}
+
+static void take_origin(struct chrome *c)
+{
+	struct trace_origin *o = c->sink->origin;
+
+	if (!o)
+		return;
+	o->base_ns = c->base_ns;
+	take_uuid(c, o->trace_uuid);
+	take_text(c, "version", o->version, sizeof(o->version));
+	take_text(c, "sysname", o->sysname, sizeof(o->sysname));
+	take_text(c, "kernel", o->kernel_release, sizeof(o->kernel_release));
+	take_text(c, "kernel_version", o->kernel_version, sizeof(o->kernel_version));
+	take_text(c, "machine", o->machine, sizeof(o->machine));
+	take_text(c, "host", o->host, sizeof(o->host));
+	take_text(c, "boot_id", o->boot_id, sizeof(o->boot_id));
+	take_text(c, "rank", o->rank, sizeof(o->rank));
 }
 
 static int metadata(struct chrome *c)
@@ -153,6 +197,7 @@ static int metadata(struct chrome *c)
 	if (named(c, "proftrace")) {
 		if (arg_uint(find_arg(c, "base_ns"), &base) && base <= INT64_MAX)
 			c->base_ns = base;
+		take_origin(c);
 		return clock_event(c);
 	}
 	if (named(c, "clock_snapshot"))

@@ -164,3 +164,17 @@ void reader_lost(const struct reader_sink *sink, enum lost_reason reason)
 	sink->account->marked++;
 	sink->account->lost[reason]++;
 }
+
+void origin_text(char *out, size_t size, const char *text)
+{
+	bool repaired = false;
+
+	if (text && *text)
+		text_clean(out, size, text, strlen(text), &repaired);
+}
+
+void origin_clock(const struct reader_sink *sink, const struct clock_reading *clock)
+{
+	if (sink->origin && !sink->origin->clock.monotonic)
+		sink->origin->clock = *clock;
+}

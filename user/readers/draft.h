@@ -51,6 +51,10 @@ void draft_remove(struct draft *draft, unsigned i);
 int draft_send(struct draft *draft);
 int draft_send_bare(struct draft *draft);
 
+/* Copies a text of the file's origin, cleaned and cut; an empty one stays as it was. */
+void origin_text(char *out, size_t size, const char *text);
+void origin_clock(const struct reader_sink *sink, const struct clock_reading *clock);
+
 /* Counts an event that makes no sense, or for which there is no room. */
 void reader_lost(const struct reader_sink *sink, enum lost_reason reason);
 

@@ -242,6 +242,46 @@ static int track_event(struct perfetto *p, struct sequence *s, const Packet *pac
 	return perfetto_event(p, s, packet->track_event, ts_ns);
 }
 
+static void take_metadata(struct trace_origin *o, const Perfetto__Protos__ChromeMetadata *m)
+{
+	const struct {
+		const char *name;
+		char *out;
+		size_t size;
+	} known[] = {
+		{ "proftrace.version", o->version, sizeof(o->version) },
+		{ "proftrace.host", o->host, sizeof(o->host) },
+		{ "proftrace.boot_id", o->boot_id, sizeof(o->boot_id) },
+		{ "proftrace.rank", o->rank, sizeof(o->rank) },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (m->name && !strcmp(m->name, known[i].name))
+			origin_text(known[i].out, known[i].size, m->string_value);
+	}
+}
+
+/* What the file says of itself. */
+static void take_origin(struct trace_origin *o, const Packet *packet)
+{
+	const Perfetto__Protos__SystemInfo *system = packet->system_info;
+	size_t i;
+
+	if (packet->trace_uuid) {
+		o->trace_uuid[0] = (uint64_t)packet->trace_uuid->msb;
+		o->trace_uuid[1] = (uint64_t)packet->trace_uuid->lsb;
+	}
+	if (system && system->utsname) {
+		origin_text(o->sysname, sizeof(o->sysname), system->utsname->sysname);
+		origin_text(o->kernel_release, sizeof(o->kernel_release), system->utsname->release);
+		origin_text(o->kernel_version, sizeof(o->kernel_version), system->utsname->version);
+		origin_text(o->machine, sizeof(o->machine), system->utsname->machine);
+	}
+	for (i = 0; packet->chrome_events && i < packet->chrome_events->n_metadata; i++)
+		take_metadata(o, packet->chrome_events->metadata[i]);
+}
+
 static int use_packet(struct perfetto *p, const Packet *packet)
 {
 	bool cleared =
@@ -256,6 +296,8 @@ static int use_packet(struct perfetto *p, const Packet *packet)
 			reader_lost(p->sink, LOST_LIMIT);
 		return 0;
 	}
+	if (p->sink->origin && (packet->trace_uuid || packet->system_info || packet->chrome_events))
+		take_origin(p->sink->origin, packet);
 	if (packet->previous_packet_dropped)
 		s->valid = false;
 	if (cleared)

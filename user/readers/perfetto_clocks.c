@@ -61,6 +61,7 @@ static int clock_event(struct perfetto *p)
 		.boottime = p->clocks[CLOCK_BOOTTIME_ID],
 		.realtime = p->clocks[CLOCK_REALTIME_ID],
 	};
+	origin_clock(p->sink, &p->draft->event.clock);
 	return draft_send_bare(p->draft);
 }
 

@@ -9,6 +9,7 @@
 
 #include "timeline/account.h"
 #include "timeline/event.h"
+#include "timeline/origin.h"
 
 struct reader_sink {
 	/* Takes one event; anything but 0 stops the reading and is returned. */
@@ -16,6 +17,7 @@ struct reader_sink {
 	void *context;
 	struct names *names;
 	struct account *account; /* marked is added to, and lost[] for what never became an event */
+	struct trace_origin *origin; /* NULL: not asked for. Filled as it is found in the file */
 };
 
 struct reader_error {

@@ -53,6 +53,10 @@ struct account {
 	uint64_t files_refused;	     /* mapped files that could not be opened or attached to */
 	uint64_t processes_not_followed;
 
+	/* Counters that the recorder reads itself, which are not marks. */
+	uint64_t samples;
+	uint64_t samples_lost;
+
 	bool orderly; /* the recording was finished, not cut off */
 };
 

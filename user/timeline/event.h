@@ -104,6 +104,7 @@ struct event {
 	unsigned n_args;
 	const struct arg *args;
 	const struct name *unit; /* COUNTER: unit when known, else NULL */
+	bool sampled; /* COUNTER: read by the recorder and no mark: it is not part of marked = written + lost */
 	bool of_thread; /* COUNTER, from a file: what was counted of the thread, nothing it said */
 	/* BEGIN, END: of the counters that the timeline was told of (EVENT_NO_VALUE: not known), or none. */
 	unsigned n_counters;

@@ -220,7 +220,9 @@ static void take_mark(struct timeline *t, const struct event *event)
 			slices_close_stale(t, &m);
 		outcome = take(t, &m);
 	}
-	if (outcome != MARK_WRITTEN)
+	if (event->sampled)
+		*(outcome == MARK_WRITTEN ? &t->account->samples : &t->account->samples_lost) += 1;
+	else if (outcome != MARK_WRITTEN)
 		t->account->lost[outcome]++;
 	else if (t->n_handlers && !t->n_working)
 		t->account->lost[LOST_OUTPUT]++;

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `proftrace open`: hands a trace to the viewer, which is a page in a browser, and goes when it has it. */
+#include "cmd/open.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "failure.h"
+#include "readers/reader.h"
+#include "target/invoker.h"
+
+#define VIEWER	    "https://ui.perfetto.dev"
+#define VIEWER_PORT 9001 /* the one that the viewer's content security policy lets its page ask */
+
+enum {
+	KEY_PORT = 256,
+	KEY_VIEWER,
+	KEY_NO_BROWSER,
+};
+
+static const char doc[] =
+	"Open a trace in the viewer, ui.perfetto.dev, without uploading it.\v"
+	"The trace is served on this machine's loopback interface, to the viewer's page only, and "
+	"only once: then the command ends. Where there is a desktop, a browser is opened; else "
+	"open the address that is printed.\n\n"
+	"From another machine, forward the port: ssh -L 9001:127.0.0.1:9001 host proftrace open "
+	"TRACE\n";
+
+static const struct argp_option options[] = {
+	{ "no-browser", KEY_NO_BROWSER, NULL, 0, "Only print the address", 0 },
+	{ "port", KEY_PORT, "N", 0,
+	  "Serve on this port (9001, the one that ui.perfetto.dev may reach)", 0 },
+	{ "viewer", KEY_VIEWER, "URL", 0, "A viewer elsewhere (https://ui.perfetto.dev)", 0 },
+	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
+	{ 0 },
+};
+
+/* An origin: scheme, host, perhaps a port. It becomes a header, so it has nothing else in it. */
+static bool is_origin(const char *url)
+{
+	const char *host = !strncmp(url, "https://", 8)	 ? url + 8
+			   : !strncmp(url, "http://", 7) ? url + 7
+							 : NULL;
+
+	return host && *host && strlen(url) < 200 &&
+	       !host[strspn(host, "abcdefghijklmnopqrstuvwxyz"
+				  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]")];
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct open_options *o = state->input;
+	char *end;
+	long port;
+
+	switch (key) {
+	case KEY_PORT:
+		errno = 0;
+		port = strtol(arg, &end, 10);
+		if (errno || *end || end == arg || port < 1 || port > 65535)
+			argp_error(state, "'%s' is no port", arg);
+		o->port = (uint16_t)port;
+		return 0;
+	case KEY_VIEWER:
+		if (!is_origin(arg))
+			argp_error(state, "'%s' is no address like " VIEWER, arg);
+		o->origin = arg;
+		return 0;
+	case KEY_NO_BROWSER:
+		o->no_browser = true;
+		return 0;
+	case 'h':
+		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+		return 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num)
+			argp_error(state, "one trace at a time; `proftrace merge` joins several");
+		o->trace = arg;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "which trace?");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* Something the viewer would only refuse is refused here. */
+static int open_trace(const char *path, struct failure *f)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	unsigned char start[4096];
+	const char *what = NULL;
+	struct stat st;
+	ssize_t n;
+	int error;
+
+	if (fd < 0)
+		return failure_set(f, -errno, "cannot open", path, NULL);
+	n = fstat(fd, &st) ? -1 : pread(fd, start, sizeof(start), 0);
+	if (n < 0)
+		error = failure_set(f, -errno, "cannot read", path, NULL);
+	else if (!S_ISREG(st.st_mode))
+		error = failure_set(f, -EINVAL, "cannot serve", path, "it is not a regular file");
+	else if (n >= 2 && start[0] == 0x1f && start[1] == 0x8b)
+		error = 0; /* the viewer unpacks it */
+	else if (trace_sniff(start, n, &what) == TRACE_UNKNOWN)
+		error = failure_set(f, -ENOEXEC, "cannot serve", path, what);
+	else
+		error = 0;
+	if (error) {
+		close(fd);
+		return error;
+	}
+	return fd;
+}
+
+/* What may stand in an address stays, the rest becomes %xx. */
+static void put_escaped(FILE *out, const char *text)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_~";
+
+	for (; *text; text++) {
+		if (strchr(plain, *text))
+			putc(*text, out);
+		else
+			fprintf(out, "%%%02X", (unsigned char)*text);
+	}
+}
+
+static char *address(const struct open_options *o, const struct open_server *server)
+{
+	const char *slash = strrchr(o->trace, '/');
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	fprintf(out, "%s/#!/?url=http://127.0.0.1:%u%s/", o->origin, o->port,
+		open_server_path(server));
+	put_escaped(out, slash ? slash + 1 : o->trace);
+	fputs("&referrer=proftrace", out);
+	if (fclose(out)) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+/* Without a desktop there is no browser that anyone would see. */
+static void start_browser(char *url)
+{
+	extern char **environ;
+	char program[] = "xdg-open", *argv[] = { program, url, NULL };
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none;
+	pid_t pid;
+
+	if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY"))
+		return;
+	sigemptyset(&none);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+	if (posix_spawnp(&pid, argv[0], &actions, &attributes, argv, environ))
+		fputs("proftrace: cannot start xdg-open; open the address yourself\n", stderr);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&actions);
+}
+
+/* Until it was fetched, or nobody wants it any more. */
+static int wait_for_viewer(const struct open_server *server, int signals)
+{
+	struct pollfd fds[2] = {
+		{ .fd = open_server_fd(server), .events = POLLIN },
+		{ .fd = signals, .events = POLLIN },
+	};
+
+	while (poll(fds, 2, -1) < 0 && errno == EINTR)
+		;
+	return fds[0].revents ? 0 : -EINTR;
+}
+
+static int serve(const struct open_options *o, int fd, struct failure *f)
+{
+	struct open_server *server;
+	sigset_t ends;
+	int signals, error;
+	char *url;
+
+	/* Before the server's thread is made, which would take them otherwise. */
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigaddset(&ends, SIGHUP);
+	sigprocmask(SIG_BLOCK, &ends, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signals = signalfd(-1, &ends, SFD_CLOEXEC);
+	if (signals < 0)
+		return failure_set(f, -errno, "cannot wait", "", NULL);
+	error = open_server_start(o, fd, &server);
+	if (error) {
+		char port[32];
+
+		snprintf(port, sizeof(port), "127.0.0.1:%u", o->port);
+		failure_set(f, error, "cannot serve on", port, NULL);
+		if (error == -EADDRINUSE)
+			failure_hint(f,
+				     "perhaps another `proftrace open` waits to be fetched from");
+		close(signals);
+		return error;
+	}
+	url = address(o, server);
+	if (url) {
+		puts(url);
+		fflush(stdout);
+		if (!o->no_browser)
+			start_browser(url);
+		if (wait_for_viewer(server, signals))
+			error = failure_set(f, -EINTR, "nobody fetched", o->trace, "interrupted");
+	} else {
+		error = failure_set(f, -ENOMEM, "cannot serve", o->trace, NULL);
+	}
+	free(url);
+	open_server_stop(server);
+	close(signals);
+	return error;
+}
+
+int cmd_open(int argc, char **argv)
+{
+	static const struct argp argp = { options, parse, "TRACE", doc, NULL, NULL, NULL };
+	struct open_options o = { .origin = VIEWER, .port = VIEWER_PORT };
+	struct failure f = { 0 };
+	int fd, error;
+
+	argp_err_exit_status = STATUS_USAGE;
+	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	/* Root has no business with a browser. */
+	error = invoker_become(&f);
+	if (!error) {
+		fd = open_trace(o.trace, &f);
+		error = fd < 0 ? fd : serve(&o, fd, &f);
+		if (fd >= 0)
+			close(fd);
+	}
+	if (error)
+		failure_print(&f, stderr);
+	return error ? STATUS_FAILED : STATUS_DONE;
+}

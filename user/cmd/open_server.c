@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Serves one file to the viewer, once.
+ *
+ * The viewer is a page of another origin that runs in a browser on this machine: it may read what
+ * comes from here because we name its origin, and only because of that. Whoever else can connect to
+ * the loopback interface (other users, and pages that a name server has sent here) does not know the
+ * path, which is 128 random bits, and pages cannot forge the Host they asked for.
+ */
+#include "cmd/open.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Requests at a time, and how long one that says nothing is kept, in seconds. */
+#define MOST_CONNECTIONS 8
+#define IDLE_LIMIT	 30
+
+struct open_server {
+	struct MHD_Daemon *daemon;
+	const struct open_options *options;
+	int fd;	   /* the trace */
+	int event; /* readable when it was fetched */
+	uint64_t size;
+	char path[64]; /* what has to be asked for: "/<token>" */
+	char host[32]; /* "127.0.0.1:9001" */
+};
+
+static enum MHD_Result answer(struct MHD_Connection *connection, const struct open_server *s,
+			      unsigned status, struct MHD_Response *response)
+{
+	enum MHD_Result result = MHD_NO;
+
+	if (response &&
+	    MHD_add_response_header(response, "Access-Control-Allow-Origin", s->options->origin) &&
+	    MHD_add_response_header(response, "Cache-Control", "no-store") &&
+	    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff"))
+		result = MHD_queue_response(connection, status, response);
+	if (response)
+		MHD_destroy_response(response);
+	return result;
+}
+
+static enum MHD_Result refuse(struct MHD_Connection *connection, const struct open_server *s,
+			      unsigned status)
+{
+	static char empty[1];
+
+	return answer(connection, s, status,
+		      MHD_create_response_from_buffer(0, empty, MHD_RESPMEM_PERSISTENT));
+}
+
+/* Browsers ask first whether a page from the network may reach a loopback address. */
+static enum MHD_Result preflight(struct MHD_Connection *connection, const struct open_server *s)
+{
+	static char empty[1];
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(0, empty, MHD_RESPMEM_PERSISTENT);
+
+	if (response) {
+		MHD_add_response_header(response, "Access-Control-Allow-Methods", "GET, HEAD");
+		MHD_add_response_header(response, "Access-Control-Allow-Headers", "*");
+		MHD_add_response_header(response, "Access-Control-Allow-Private-Network", "true");
+	}
+	return answer(connection, s, MHD_HTTP_NO_CONTENT, response);
+}
+
+/* The name at the end of the path is for the viewer's title only. */
+static bool right_path(const struct open_server *s, const char *url)
+{
+	size_t n = strlen(s->path);
+
+	return !strncmp(url, s->path, n) && (url[n] == '/' || !url[n]);
+}
+
+static enum MHD_Result take_request(void *context, struct MHD_Connection *connection,
+				    const char *url, const char *method, const char *version,
+				    const char *upload, size_t *upload_size, void **request)
+{
+	static int the_trace; /* its address marks the request that is answered with it */
+	struct open_server *s = context;
+	const char *host =
+		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+	bool get = !strcmp(method, "GET");
+	struct MHD_Response *response;
+	enum MHD_Result result;
+	int fd;
+
+	(void)version, (void)upload;
+	if (*upload_size)
+		return MHD_NO;
+	if (!host || strcmp(host, s->host))
+		return refuse(connection, s, MHD_HTTP_FORBIDDEN);
+	if (!right_path(s, url))
+		return refuse(connection, s, MHD_HTTP_NOT_FOUND);
+	if (!strcmp(method, "OPTIONS"))
+		return preflight(connection, s);
+	if (!get && strcmp(method, "HEAD"))
+		return refuse(connection, s, MHD_HTTP_METHOD_NOT_ALLOWED);
+	/* A descriptor of its own: the response closes it. Both read with offsets of their own. */
+	fd = dup(s->fd);
+	if (fd < 0)
+		return refuse(connection, s, MHD_HTTP_INTERNAL_SERVER_ERROR);
+	response = MHD_create_response_from_fd64(s->size, fd);
+	if (!response) {
+		close(fd);
+		return MHD_NO;
+	}
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/octet-stream");
+	result = answer(connection, s, MHD_HTTP_OK, response);
+	if (result == MHD_YES && get)
+		*request = &the_trace;
+	return result;
+}
+
+static void request_over(void *context, struct MHD_Connection *connection, void **request,
+			 enum MHD_RequestTerminationCode how)
+{
+	struct open_server *s = context;
+	const uint64_t one = 1;
+
+	(void)connection;
+	if (*request && how == MHD_REQUEST_TERMINATED_COMPLETED_OK &&
+	    write(s->event, &one, sizeof(one)) < 0)
+		return; /* it is full of ones already */
+}
+
+static int make_path(struct open_server *s)
+{
+	unsigned char token[16];
+	unsigned i;
+
+	if (getrandom(token, sizeof(token), 0) != sizeof(token))
+		return -errno;
+	s->path[0] = '/';
+	for (i = 0; i < sizeof(token); i++)
+		snprintf(s->path + 1 + 2 * i, 3, "%02x", token[i]);
+	return 0;
+}
+
+int open_server_start(const struct open_options *options, int fd, struct open_server **ret_server)
+{
+	struct open_server *s = calloc(1, sizeof(*s));
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons(options->port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	struct stat st;
+	int error;
+
+	if (!s)
+		return -ENOMEM;
+	s->options = options;
+	s->fd = fd;
+	s->event = eventfd(0, EFD_CLOEXEC);
+	snprintf(s->host, sizeof(s->host), "127.0.0.1:%u", options->port);
+	error = s->event < 0 || fstat(fd, &st) ? -errno : make_path(s);
+	if (!error) {
+		s->size = st.st_size;
+		errno = 0;
+		s->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL, 0,
+					     NULL, NULL, take_request, s, MHD_OPTION_SOCK_ADDR,
+					     &address, MHD_OPTION_CONNECTION_LIMIT,
+					     MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+					     IDLE_LIMIT, MHD_OPTION_NOTIFY_COMPLETED, request_over,
+					     s, MHD_OPTION_END);
+		if (!s->daemon)
+			error = errno ? -errno : -EADDRINUSE;
+	}
+	if (error) {
+		open_server_stop(s);
+		return error;
+	}
+	*ret_server = s;
+	return 0;
+}
+
+int open_server_fd(const struct open_server *s)
+{
+	return s->event;
+}
+
+const char *open_server_path(const struct open_server *s)
+{
+	return s->path;
+}
+
+void open_server_stop(struct open_server *s)
+{
+	if (s->daemon)
+		MHD_stop_daemon(s->daemon);
+	if (s->event >= 0)
+		close(s->event);
+	free(s);
+}

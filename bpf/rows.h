@@ -100,7 +100,7 @@ static __always_inline void table_thread_end(struct thread_state *st)
 }
 
 /* A name's bytes are read and their hash made part of the key. */
-static __noinline int read_text(struct table_thread *t, __u64 address)
+__noinline int read_text(struct table_thread *t, __u64 address)
 {
 	__u64 hash;
 	long n;
@@ -163,7 +163,7 @@ static __always_inline bool is_row_of(const struct table_row *row, const struct 
  * The same name may come from different places: another literal of the same text, another library.
  * They are one row, or a name would not be seen to be nested in itself.
  */
-static __noinline int same_text(struct table_thread *t)
+__noinline int same_text(struct table_thread *t)
 {
 	__u32 index, i;
 
@@ -182,7 +182,7 @@ static __noinline int same_text(struct table_thread *t)
 	return 0;
 }
 
-static __noinline int fill_row(struct table_thread *t, __u32 index, __u32 target)
+__noinline int fill_row(struct table_thread *t, __u32 index, __u32 target)
 {
 	struct table_row *row = row_at(index);
 	struct table_page *page = page_at(index);

@@ -49,7 +49,7 @@ static __always_inline void count_bucket(__u32 index, __u64 duration)
 }
 
 /* A row that all threads share; what is less than exact is least and greatest. */
-static __noinline int add_other(__u32 index, __u64 duration, __u64 self)
+__noinline int add_other(__u32 index, __u64 duration, __u64 self)
 {
 	struct table_row *row = row_at(index);
 
@@ -91,15 +91,24 @@ static __always_inline void add_times(struct table_row *row, __u32 index, __u64 
 	count_bucket(index, duration);
 }
 
-/* Time of a slice at this level belongs to the children of the one around it that is recorded. */
-static __noinline int add_to_parent(struct table_thread *t, __u32 level, __u64 duration)
+/* A bit for each level below this one. */
+static __always_inline __u64 levels_below(__u32 level)
+{
+	return level < MAX_NESTING ? (1ull << level) - 1 : ~0ull;
+}
+
+/*
+ * Time of a slice belongs to the children of the innermost of these levels that is recorded. Bits, as
+ * find_token() has them: a bound would cost the verifier a thousand times more.
+ */
+__noinline int add_to_parent(struct table_thread *t, __u64 levels, __u64 duration)
 {
 	int i;
 
 	if (!t)
 		return 0;
 	for (i = MAX_NESTING - 1; i >= 0; i--) {
-		if (i < level && t->levels[i].row) {
+		if (levels >> i & 1 && t->levels[i].row) {
 			t->levels[i].children += duration;
 			return 0;
 		}
@@ -107,32 +116,45 @@ static __noinline int add_to_parent(struct table_thread *t, __u32 level, __u64 d
 	return 0;
 }
 
-/* What is open from level `to` on has no END of its own. */
-static __noinline int drop_levels(struct table_thread *t, __u32 to, __u64 ts)
+/* A slice that gets no END of its own. */
+__noinline int drop_level(struct table_thread *t, __u32 level)
 {
-	__u32 depth, outermost = MAX_NESTING;
+	struct table_row *row;
+	__u32 index;
+
+	if (!t || level >= MAX_NESTING)
+		return 0;
+	index = t->levels[level].row;
+	if (!index)
+		return 0;
+	t->unfinished++;
+	t->outermost = level;
+	row = row_at(index);
+	if (row && index >= TABLE_FIRST_ROW)
+		row->open--;
+	return 0;
+}
+
+/* What is open from level `to` on has no END of its own. */
+__noinline int drop_levels(struct table_thread *t, __u32 to, __u64 ts)
+{
+	__u64 levels;
+	__u32 outermost;
 	int i;
 
 	if (!t)
 		return 0;
-	depth = t->depth;
+	levels = levels_below(t->depth) & ~levels_below(to);
 	t->depth = to;
+	t->outermost = MAX_NESTING;
 	for (i = MAX_NESTING - 1; i >= 0; i--) {
-		struct table_row *row;
-
-		if (i < to || i >= depth || !t->levels[i].row)
-			continue;
-		t->unfinished++;
-		outermost = i;
-		if (t->levels[i].row < TABLE_FIRST_ROW)
-			continue;
-		row = row_at(t->levels[i].row);
-		if (row)
-			row->open--;
+		if (levels >> i & 1)
+			drop_level(t, i);
 	}
 	/* The others lie within another one that ends now, too. */
+	outermost = t->outermost;
 	if (outermost < MAX_NESTING)
-		add_to_parent(t, outermost, ts - t->levels[outermost].begin);
+		add_to_parent(t, levels_below(outermost), ts - t->levels[outermost].begin);
 	return 0;
 }
 
@@ -166,7 +188,7 @@ static __always_inline void end_slice(struct table_thread *t, const struct mark 
 	if (number && t->levels[(number - 1) & (MAX_NESTING - 1)].row)
 		t->levels[(number - 1) & (MAX_NESTING - 1)].children += duration;
 	else if (number)
-		add_to_parent(t, number, duration);
+		add_to_parent(t, levels_below(number), duration);
 	index = level->row;
 	row = row_at(index);
 	if (!row)
@@ -280,7 +302,7 @@ static __always_inline bool is_number(__u32 type)
 }
 
 /* One series of a counter. */
-static __noinline int take_number(struct table_thread *t, __u64 address, __u32 type, __u64 value)
+__noinline int take_number(struct table_thread *t, __u64 address, __u32 type, __u64 value)
 {
 	if (!t || !is_number(type))
 		return 0;
@@ -320,7 +342,7 @@ static __noinline int take_counter(struct pt_regs *ctx, struct table_thread *t, 
 }
 
 /* The name that the program gives its thread. */
-static __noinline int take_thread_name(struct table_thread *t)
+__noinline int take_thread_name(struct table_thread *t)
 {
 	int i;
 

@@ -80,6 +80,8 @@ struct table_thread {
 	__u32 category;
 	__u32 length; /* of `bytes` */
 	__s32 keys;
+	__u32 outermost; /* of the levels that are dropped; here the verifier does not follow it */
+	__u32 pad;
 	__u64 values[MAX_ARGS];
 	__u64 bytes[MAX_NAME / 8 + 1];
 

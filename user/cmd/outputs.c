@@ -114,7 +114,7 @@ static void note_failures(struct recording *r)
 	for (i = 0; i < r->n_outputs; i++)
 		failed += r->outputs[i].handler->error != 0;
 	r->output_failed = failed > 0;
-	r->all_outputs_failed = failed == r->n_outputs;
+	r->all_outputs_failed = r->n_outputs && failed == r->n_outputs;
 	if (!r->all_outputs_failed)
 		r->flushed_marks = r->road.written;
 }

@@ -14,12 +14,14 @@
 
 #include "capture/capture.h"
 #include "cmd/cmd.h"
+#include "cmd/top.h"
 #include "handlers/stats.h"
 #include "system/system.h"
 #include "target/invoker.h"
 #include "target/rank.h"
 
 #define RECORDER_NICE (-15)
+#define KERNEL_EVENTS (4 << 20) /* a buffer for these alone, where marks are none */
 
 static int take_event(void *context, const struct event *event)
 {
@@ -116,7 +118,9 @@ static int open_capture(struct recording *r, struct failure *f)
 {
 	const struct record_options *o = r->options;
 	struct capture_options options = {
-		.buffer_bytes = o->buffer_bytes,
+		.buffer_bytes = o->stats_only ? KERNEL_EVENTS : o->buffer_bytes,
+		.table_rows = table_rows(o),
+		.per_thread = o->per_thread,
 		.follow_children = !o->no_children,
 		.counters = r->counters,
 		.pids = o->pids,
@@ -159,7 +163,7 @@ static int choose_counters(struct recording *r, struct failure *f)
 /* Everything that can be refused is refused before the target is touched. */
 static int start(struct recording *r, struct failure *f)
 {
-	int error = choose_counters(r, f);
+	int error = r->options->stats_only ? 0 : choose_counters(r, f);
 
 	if (!error && r->options->system)
 		error = system_open(r->options->system, r->names, &r->system, f);
@@ -169,8 +173,10 @@ static int start(struct recording *r, struct failure *f)
 		error = invoker_become(f);
 	if (!error && r->options->command)
 		error = command_fork(r->options->command, r->nice, r->nofile, &r->command, f);
-	if (!error)
+	if (!error && !r->options->stats_only)
 		error = outputs_open(r, f);
+	if (!error && r->top)
+		error = top_begin(r->top, r, f);
 	if (!error && r->options->summary_json) {
 		r->summary = fopen(r->options->summary_json, "we");
 		if (!r->summary)
@@ -189,6 +195,8 @@ static int finish(struct recording *r)
 	account = recording_account(r);
 	account.orderly = !r->broker_died && !r->output_failed;
 	outputs_close(r, &account);
+	if (r->options->stats_only && !r->top)
+		stats_from_tables(r);
 	if (r->all_outputs_failed) {
 		/* Marks that no file holds are lost, whoever thought that they were written. */
 		account.lost[LOST_OUTPUT] += account.written - r->flushed_marks;
@@ -250,29 +258,26 @@ static void clean_up(struct recording *r)
 	free(r);
 }
 
-int cmd_record(int argc, char **argv)
+int record(const struct record_options *options, struct top *top)
 {
 	struct recording *r = calloc(1, sizeof(*r));
-	struct record_options options;
 	struct failure f = { 0 };
 	struct utsname u;
 	int status, error;
 
 	if (!r)
 		return STATUS_FAILED;
-	status = record_options_parse(argc, argv, &options);
-	if (status) {
-		free(r);
-		return status;
-	}
-	r->options = &options;
+	r->options = options;
+	r->top = top;
 	r->command_status = -1;
-	r->show_status = options.verbosity >= 0 && isatty(STDERR_FILENO);
+	r->show_status = options->verbosity >= 0 && isatty(STDERR_FILENO);
 	error = prepare(r, &u, &f);
 	if (!error)
 		error = start(r, &f);
 	if (!error)
 		error = recording_run(r, &f);
+	if (top)
+		top_end(top);
 	if (error) {
 		failure_print(&f, stderr);
 		clean_up(r);
@@ -283,4 +288,12 @@ int cmd_record(int argc, char **argv)
 		status = command_status(r);
 	clean_up(r);
 	return status;
+}
+
+int cmd_record(int argc, char **argv)
+{
+	struct record_options options;
+	int status = record_options_parse(argc, argv, &options);
+
+	return status ? status : record(&options, NULL);
 }

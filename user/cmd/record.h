@@ -31,6 +31,8 @@ struct record_options {
 	uint64_t dump_period_ns; /* make the files complete at least this often */
 	uint64_t buffer_bytes;
 	bool no_children;
+	bool stats_only; /* the kernel adds up, no event leaves it */
+	bool per_thread; /* a row for each thread */
 	bool strict;
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
@@ -41,6 +43,13 @@ struct record_options {
 
 /* Returns 0, or an exit status (usage printed already), or -1: --help was answered. */
 int record_options_parse(int argc, char **argv, struct record_options *ret_options);
+/* For verbs that take some of the same. */
+struct argp_state;
+void record_options_init(struct record_options *options);
+void record_options_pids(struct argp_state *state, struct record_options *options,
+			 const char *list);
+void record_options_buffer(struct argp_state *state, struct record_options *options,
+			   const char *text);
 bool parse_duration(const char *text, uint64_t *ret_ns);
 bool parse_size(const char *text, uint64_t *ret_bytes);
 
@@ -52,8 +61,11 @@ struct output {
 	struct handler *handler;
 };
 
+struct top;
+
 struct recording {
 	const struct record_options *options;
+	struct top *top; /* NULL: no live table */
 	struct counters counters;
 	struct capture *capture;
 	struct system_counters *system; /* NULL: not asked for */
@@ -81,6 +93,15 @@ struct recording {
 	uint64_t nofile;   /* soft limit on descriptors, as the command shall have it */
 	bool show_status;
 };
+
+/* record.c: all of it, from the first privilege to the last line. Returns the exit status. */
+int record(const struct record_options *options, struct top *top);
+
+/* stats_only.c: the table that the kernel adds up. */
+uint32_t table_rows(const struct record_options *options); /* how many there is room for, 0: none */
+void recording_table(struct recording *r);		   /* prints it, as far as it is */
+void recording_table_reset(struct recording *r);	   /* it begins anew */
+void stats_from_tables(struct recording *r);		   /* into r->stats */
 
 /* outputs.c: chooses names, opens the files, makes the handlers. */
 int outputs_open(struct recording *r, struct failure *f);

@@ -13,7 +13,9 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
+#include "capture/tables.h"
 #include "cmd/record.h"
+#include "cmd/top.h"
 #include "system/system.h"
 
 #define TICK_NS		 100000000ull	/* a quiet program's events are picked up this often */
@@ -69,6 +71,12 @@ static void take_signals(struct recording *r, int fd)
 	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			reap(r);
+		else if (info.ssi_signo == SIGUSR1)
+			recording_table_reset(r);
+		else if (info.ssi_signo == SIGUSR2)
+			recording_table(r);
+		else if (info.ssi_signo == SIGWINCH)
+			top_resized(r->top);
 		else
 			r->interrupts += info.ssi_signo == SIGINT ? 1 : 2;
 	}
@@ -85,7 +93,7 @@ static bool finished(const struct recording *r, uint64_t now)
 		return true;
 	if (r->options->duration_ns && now - r->started_ns >= r->options->duration_ns)
 		return true;
-	if (r->all_outputs_failed || r->broker_died)
+	if (r->all_outputs_failed || r->broker_died || (r->top && r->top->quit))
 		return true;
 	return !capture_processes(r->capture) && (!r->options->command || r->command_status >= 0);
 }
@@ -118,6 +126,10 @@ static void tick(struct recording *r, uint64_t now, uint64_t *alive_ns)
 		status_line(r, now);
 		r->shown_ns = now;
 	}
+	if (r->options->stats_only)
+		capture_table_tick(r->capture);
+	if (r->top)
+		top_tick(r->top, now);
 	if (now - *alive_ns >= ALIVE_PERIOD_NS) {
 		capture_check_alive(r->capture);
 		reap(r);
@@ -162,6 +174,12 @@ static int waits_open(struct recording *r, struct waits *w)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGCHLD);
+	if (r->options->stats_only) {
+		sigaddset(&signals, SIGUSR1);
+		sigaddset(&signals, SIGUSR2);
+	}
+	if (r->top)
+		sigaddset(&signals, SIGWINCH);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -179,6 +197,8 @@ static int waits_open(struct recording *r, struct waits *w)
 		error = wait_on(w->epoll, capture_epoll_fd(r->capture));
 	if (!error)
 		error = wait_on(w->epoll, capture_broker_fd(r->capture));
+	if (!error && r->top && top_keys_fd(r->top) >= 0)
+		error = wait_on(w->epoll, top_keys_fd(r->top));
 	return error;
 }
 
@@ -208,6 +228,8 @@ static void one_wait(struct recording *r, struct waits *w, uint64_t *alive_ns, b
 			take_signals(r, w->signals);
 		} else if (events[i].data.fd == capture_broker_fd(r->capture)) {
 			r->broker_died = true;
+		} else if (r->top && events[i].data.fd == top_keys_fd(r->top)) {
+			top_keys(r->top);
 		}
 	}
 	capture_drain(r->capture, more);

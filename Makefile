@@ -101,10 +101,15 @@ $B/proftrace: $B/obj/user/main.o $B/libproftrace.a
 
 # --- what people meet first ----------------------------------------------------------------------
 
-SAMPLES := $B/samples/compress $B/samples/hello $B/samples/hello-cpp
+SAMPLES := $B/samples/compress $B/samples/hello $B/samples/hello-cpp $B/samples/slow_slices.so
 MAN := $(patsubst tools/man/%.scd,$B/man/%,$(wildcard tools/man/*.scd))
 
 samples: $(SAMPLES)
+
+$B/samples/%.so: tools/samples/%.c include/proftrace/handler.h
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CC) $(MARKED) $(CFLAGS) -shared -fPIC $< -o $@
 
 $B/samples/%: tools/samples/%.c include/proftrace.h $(wildcard tools/samples/*.h)
 	@mkdir -p $(@D)
@@ -126,12 +131,13 @@ $B/man/%: tools/man/%.scd
 	scdoc < $< > $@
 
 COMPLETIONS := share/bash-completion/completions
-INSTALLED := bin/proftrace include/proftrace.h share/pkgconfig/proftrace.pc $(COMPLETIONS)/proftrace \
+INSTALLED := bin/proftrace include/proftrace.h include/proftrace/handler.h share/pkgconfig/proftrace.pc $(COMPLETIONS)/proftrace \
 	$(foreach m,$(notdir $(MAN)),share/man/man$(patsubst .%,%,$(suffix $m))/$m)
 
 install: all man
 	install -D -m 755 $B/proftrace $(DESTDIR)$(PREFIX)/bin/proftrace
 	install -D -m 644 include/proftrace.h $(DESTDIR)$(PREFIX)/include/proftrace.h
+	install -D -m 644 include/proftrace/handler.h $(DESTDIR)$(PREFIX)/include/proftrace/handler.h
 	install -D -m 644 tools/completions/proftrace.bash $(DESTDIR)$(PREFIX)/$(COMPLETIONS)/proftrace
 	install -d $(DESTDIR)$(PREFIX)/share/pkgconfig
 	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' tools/proftrace.pc.in \
@@ -151,8 +157,8 @@ INTEGRATION := $(wildcard tests/integration/test_*.sh)
 
 # Programs with markers that the integration tests record.
 TEST_PROGRAMS := $(patsubst tests/integration/programs/%.c,$B/tests/programs/%,\
-	$(filter-out %/plugin.c %/leaf.c,$(wildcard tests/integration/programs/*.c))) \
-	$B/tests/programs/plugin.so $B/tests/programs/executes-static \
+	$(filter-out %/plugin.c %/leaf.c %/handler.c,$(wildcard tests/integration/programs/*.c))) \
+	$B/tests/programs/plugin.so $B/tests/programs/handler.so $B/tests/programs/executes-static \
 	$(foreach c,gcc clang,$(foreach o,O2 O3,$B/tests/programs/leaf-$c-$o))
 MARKED := -std=gnu11 -Wall -Wextra -Werror -pedantic -Iinclude -g
 
@@ -166,7 +172,7 @@ $B/tests/programs/executes-static: tests/integration/programs/executes.c include
 	@echo "  CC    $@"
 	$(Q)$(CC) $(MARKED) -O2 -static $< -o $@
 
-$B/tests/programs/plugin.so: tests/integration/programs/plugin.c include/proftrace.h
+$B/tests/programs/%.so: tests/integration/programs/%.c $(wildcard include/*.h include/*/*.h)
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
 	$(Q)$(CC) $(MARKED) -O2 -fPIC -shared $< -o $@

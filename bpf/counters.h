@@ -17,6 +17,7 @@ const volatile __u32 n_counters = 0;
 const volatile __u8 counter_sources[MAX_COUNTERS] = {};
 const volatile bool has_perf_counters = false;
 const volatile bool has_task_clock = false;
+const volatile bool multiplexed = false; /* the kernel lets perf events take turns */
 
 /* Events by counter and CPU: counter * ACCOUNT_CPUS + cpu. */
 struct {
@@ -35,25 +36,38 @@ static __always_inline bool has_counters(__u8 kind)
 	return n_counters && (kind == RECORD_BEGIN || kind == RECORD_END);
 }
 
-static __always_inline long read_event(__u32 counter, __u64 *value)
+/* How many values one record ends with. */
+static __always_inline __u32 counter_values(void)
 {
-	struct bpf_perf_event_value event = {};
-	__u32 cpu = bpf_get_smp_processor_id();
-	long error;
+	return multiplexed ? n_counters * COUNTER_PARTS : n_counters;
+}
 
-	*value = 0;
+static __always_inline long read_event(__u32 counter, struct bpf_perf_event_value *now)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	now->counter = now->enabled = now->running = 0;
 	if (cpu >= ACCOUNT_CPUS)
 		return -1;
-	error = bpf_perf_event_read_value(&counter_events, counter * ACCOUNT_CPUS + cpu, &event,
-					  sizeof(event));
-	*value = event.counter;
-	return error;
+	return bpf_perf_event_read_value(&counter_events, counter * ACCOUNT_CPUS + cpu, now,
+					 sizeof(*now));
+}
+
+/* The times only matter where events take turns: elsewhere an event counts always or not at all. */
+static __always_inline void begin_at(struct thread_state *st, __u32 i,
+				     const struct bpf_perf_event_value *now)
+{
+	ONCE(st->since[PART_VALUE][i]) = now->counter;
+	if (!multiplexed)
+		return;
+	ONCE(st->since[PART_ENABLED][i]) = now->enabled;
+	ONCE(st->since[PART_RUNNING][i]) = now->running;
 }
 
 /* The thread leaves its CPU. A counter that cannot be read has lost its thread's account for good. */
 static __always_inline void settle(struct thread_state *st)
 {
-	__u64 now;
+	struct bpf_perf_event_value now;
 	__u32 i;
 
 	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
@@ -61,7 +75,11 @@ static __always_inline void settle(struct thread_state *st)
 			continue;
 		if (read_event(i, &now))
 			st->unknown |= 1u << i;
-		st->counted[i] += now - st->since[i];
+		st->counted[PART_VALUE][i] += now.counter - st->since[PART_VALUE][i];
+		if (!multiplexed)
+			continue;
+		st->counted[PART_ENABLED][i] += now.enabled - st->since[PART_ENABLED][i];
+		st->counted[PART_RUNNING][i] += now.running - st->since[PART_RUNNING][i];
 	}
 	st->switches++;
 }
@@ -69,7 +87,7 @@ static __always_inline void settle(struct thread_state *st)
 /* The thread gets a CPU. */
 static __always_inline void resume(struct thread_state *st)
 {
-	__u64 now;
+	struct bpf_perf_event_value now;
 	__u32 i;
 
 	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
@@ -77,7 +95,7 @@ static __always_inline void resume(struct thread_state *st)
 			continue;
 		if (read_event(i, &now))
 			st->unknown |= 1u << i;
-		st->since[i] = now;
+		begin_at(st, i, &now);
 	}
 	st->switches++;
 }
@@ -88,8 +106,8 @@ static __always_inline void resume(struct thread_state *st)
  */
 static __noinline int start_counting(struct thread_state *st)
 {
+	struct bpf_perf_event_value now;
 	__u32 i, attempt, switches;
-	__u64 now;
 
 	if (!st)
 		return 0;
@@ -101,8 +119,12 @@ static __noinline int start_counting(struct thread_state *st)
 				continue;
 			if (read_event(i, &now))
 				st->unknown |= 1u << i;
-			ONCE(st->counted[i]) = 0;
-			ONCE(st->since[i]) = now;
+			ONCE(st->counted[PART_VALUE][i]) = 0;
+			if (multiplexed) {
+				ONCE(st->counted[PART_ENABLED][i]) = 0;
+				ONCE(st->counted[PART_RUNNING][i]) = 0;
+			}
+			begin_at(st, i, &now);
 		}
 		if (ONCE(st->switches) == switches)
 			return 0;
@@ -111,11 +133,18 @@ static __noinline int start_counting(struct thread_state *st)
 	return 0;
 }
 
+static __always_inline __u64 account_of(const struct thread_state *st, enum counter_part part,
+					__u32 i, __u64 now)
+{
+	return ONCE(st->counted[part][i]) + (now - ONCE(st->since[part][i]));
+}
+
 /* Reads the perf events' counters. Programs of uprobes can be preempted: then it is done again. */
 static __noinline int read_perf_counters(struct thread_state *st)
 {
+	struct bpf_perf_event_value now;
 	__u32 i, attempt, switches;
-	__u64 now, value;
+	__u64 value;
 
 	if (!st)
 		return 0;
@@ -124,17 +153,23 @@ static __noinline int read_perf_counters(struct thread_state *st)
 	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
 		if (counter_sources[i] != COUNTER_PERF)
 			continue;
-		st->values[i] = COUNTER_UNKNOWN;
+		st->values[PART_VALUE][i] = COUNTER_UNKNOWN;
 		for (attempt = 0; attempt < COUNTER_ATTEMPTS; attempt++) {
 			long error;
 
 			switches = ONCE(st->switches);
 			error = read_event(i, &now);
-			value = ONCE(st->counted[i]) + (now - ONCE(st->since[i]));
+			value = account_of(st, PART_VALUE, i, now.counter);
+			if (multiplexed) {
+				st->values[PART_ENABLED][i] =
+					account_of(st, PART_ENABLED, i, now.enabled);
+				st->values[PART_RUNNING][i] =
+					account_of(st, PART_RUNNING, i, now.running);
+			}
 			if (ONCE(st->switches) != switches)
 				continue;
 			if (!error && !(st->unknown >> i & 1))
-				st->values[i] = value;
+				st->values[PART_VALUE][i] = value;
 			break;
 		}
 	}
@@ -208,8 +243,7 @@ static __always_inline __u64 task_clock(struct task_struct *task, __u64 ts, cons
 }
 
 /* Reads what the kernel keeps of each task. */
-static __always_inline void read_task_counters(struct thread_state *st, __u64 ts,
-					       const struct before *before)
+static __always_inline void read_task_counters(__u64 *values, __u64 ts, const struct before *before)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 i;
@@ -217,22 +251,22 @@ static __always_inline void read_task_counters(struct thread_state *st, __u64 ts
 	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
 		switch (counter_sources[i]) {
 		case COUNTER_TASK_CLOCK:
-			st->values[i] = task_clock(task, ts, before);
+			values[i] = task_clock(task, ts, before);
 			break;
 		case COUNTER_PAGE_FAULTS:
-			st->values[i] = task->maj_flt + task->min_flt;
+			values[i] = task->maj_flt + task->min_flt;
 			break;
 		case COUNTER_MINOR_FAULTS:
-			st->values[i] = task->min_flt;
+			values[i] = task->min_flt;
 			break;
 		case COUNTER_MAJOR_FAULTS:
-			st->values[i] = task->maj_flt;
+			values[i] = task->maj_flt;
 			break;
 		case COUNTER_CONTEXT_SWITCHES:
-			st->values[i] = switches_of(task);
+			values[i] = switches_of(task);
 			break;
 		case COUNTER_CPU_MIGRATIONS:
-			st->values[i] = task->se.nr_migrations;
+			values[i] = task->se.nr_migrations;
 			break;
 		}
 	}
@@ -243,8 +277,15 @@ static __always_inline void put_counters(const struct thread_state *st, __u64 *e
 {
 	__u32 i;
 
-	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++)
-		end[i] = st->values[i];
+	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
+		bool turns = counter_sources[i] == COUNTER_PERF;
+
+		end[i] = st->values[PART_VALUE][i];
+		if (!multiplexed)
+			continue;
+		end[n_counters + i] = turns ? st->values[PART_ENABLED][i] : 0;
+		end[2 * n_counters + i] = turns ? st->values[PART_RUNNING][i] : 0;
+	}
 }
 
 #endif

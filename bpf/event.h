@@ -10,7 +10,8 @@
  *	head + operands + keys + values[2 or 6]  72 or 104  anything with up to 2 or 6 arguments
  *	the same, then the strings' bytes        variable   a string among the arguments, or a name
  *	                                                    that is not static
- *	any of these, then values of counters    8 each     BEGIN and END while counters are recorded
+ *	any of these, then values of counters    8 each     BEGIN and END while counters are recorded:
+ *	                                                    enum counter_part says how many
  *
  * A static name never travels as text. It is sent as its distance from the probe site, which lies in
  * the same ELF file: (site, distance) says which bytes of which file hold the name, whatever address
@@ -41,6 +42,11 @@ enum record_kind {
 	RECORD_FREE = 10,
 	RECORD_THREAD_NAME = 32,
 	RECORD_STEP = 33,
+	RECORD_PAUSE = 34,
+	RECORD_RESUME = 35,
+	RECORD_DUMP = 36,
+	RECORD_STOP = 37,
+	RECORD_INCLUDE_JSON = 38, /* one argument, the path */
 
 	RECORD_FORK =
 		64, /* a = tgid of the parent, b = tid of the parent; comm in the operands' place */
@@ -98,6 +104,11 @@ enum record_flags {
 	RECORD_CLOSES_INNER = 32, /* END: what is open inside of it has no END of its own */
 	RECORD_WATCHED = 16,	  /* FORK: the child's markers are not recorded yet, only watched */
 	RECORD_COUNTERS = 64,	  /* its last bytes are the values of the counters */
+	/*
+	 * Its process is not recorded at the moment. Sent all the same, since it may end what was
+	 * recorded, or says where the program is.
+	 */
+	RECORD_LEFT_OUT = 128,
 };
 
 struct record_operands {
@@ -160,6 +171,7 @@ enum account_slot {
 	ACCOUNT_KERNEL_FULL, /* not a mark: a fork, exec, exit or rename that found the buffer full */
 	ACCOUNT_HOLD_TIMEOUT, /* not a mark: a thread was let go before its libraries were attached */
 	ACCOUNT_PROCESSES, /* not a mark: a child not followed since the table of processes is full */
+	ACCOUNT_PAUSED,	   /* not asked for: its process is paused, or was as its slice began */
 	ACCOUNT_SLOTS = 16,
 };
 
@@ -180,10 +192,30 @@ enum counter_source {
 /* In place of a value that is not known. */
 #define COUNTER_UNKNOWN (~0ull)
 
+/*
+ * What a record ends with: the values of all counters. Where these take turns on the hardware, all
+ * times follow, in ns: for how long each was to be counted, then for how long it was.
+ */
+enum counter_part {
+	PART_VALUE,
+	PART_ENABLED,
+	PART_RUNNING,
+	COUNTER_PARTS,
+};
+
 /* Values of the map of traced processes: what may be recorded of one. */
 enum traced_flags {
-	TRACED_WATCH = 1, /* its forks, execs, exits and libraries are told */
-	TRACED_MARKS = 2, /* its markers are recorded */
+	TRACED_WATCH = 1,   /* its forks, execs, exits and libraries are told */
+	TRACED_MARKS = 2,   /* its markers are recorded */
+	TRACED_PAUSED = 4,  /* but not now */
+	TRACED_STOPPED = 8, /* and never again: it ended the recording */
+	TRACED_KEPT = TRACED_WATCH | TRACED_MARKS | TRACED_STOPPED,
 };
+
+/*
+ * Above them: how often the recorder had spoken to all processes when this one paused or resumed
+ * itself. What it said since counts, and so does what it says first of a process that has said nothing.
+ */
+#define TRACED_SAID_SHIFT 8
 
 #endif

@@ -6,6 +6,7 @@
  * to know is in the argument registers: name, meta, a, b, keys, values. Which kind of mark it is and
  * which site was hit comes with the attach cookie.
  */
+#include "control.h"
 #include "counters.h"
 #include "registers.h"
 #include "threads.h"
@@ -97,7 +98,7 @@ static __always_inline void fill_last(struct record *head, __u64 *end, struct pt
 	fill_head(head, ctx, m);
 	head->flags |= RECORD_COUNTERS;
 	if (m->kind == RECORD_BEGIN)
-		read_task_counters(m->st, head->ts, &before);
+		read_task_counters(m->st->values[PART_VALUE], head->ts, &before);
 	put_counters(m->st, end);
 }
 
@@ -119,7 +120,7 @@ static __always_inline __u32 count_args(__u64 meta)
 static __always_inline void *reserve(__u64 size, bool counted)
 {
 	if (counted)
-		return bpf_ringbuf_reserve(&records, size + n_counters * sizeof(__u64), 0);
+		return bpf_ringbuf_reserve(&records, size + counter_values() * sizeof(__u64), 0);
 	return bpf_ringbuf_reserve(&records, size, 0);
 }
 
@@ -280,7 +281,7 @@ static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m, bool co
 	fill_last(&s->rec.head, (__u64 *)&s->bytes[offset], ctx, m, counted);
 	s->rec.head.flags |= flags;
 	if (counted)
-		offset += n_counters * sizeof(__u64);
+		offset += counter_values() * sizeof(__u64);
 	return !bpf_ringbuf_output(&records, s, sizeof(s->rec) + offset, m->wakeup);
 }
 
@@ -316,8 +317,13 @@ static __always_inline void lost_here(struct thread_state *st, __u64 ts)
 	st->lost_last = ts;
 }
 
-/* Opens a level. Returns it, or -1 when it is too deep to be followed. */
-static __always_inline int open_slice(struct thread_state *st, __u64 token)
+static __always_inline void leave_out(const struct thread_state *st)
+{
+	account_add(st->left_out_slot & (ACCOUNT_SLOTS - 1));
+}
+
+/* Opens a level. Returns it, or -1 if it is not to be recorded, or too deep to be followed. */
+static __always_inline int open_slice(struct thread_state *st, __u64 token, bool left_out)
 {
 	__u32 level = st->depth;
 
@@ -327,8 +333,14 @@ static __always_inline int open_slice(struct thread_state *st, __u64 token)
 		return -1;
 	}
 	st->token[level] = token;
-	st->recorded |= 1ull << level;
 	st->depth = level + 1;
+	if (left_out) {
+		st->recorded &= ~(1ull << level);
+		st->left_out |= 1ull << level;
+		leave_out(st);
+		return -1;
+	}
+	st->recorded |= 1ull << level;
 	return level;
 }
 
@@ -393,10 +405,31 @@ static __always_inline int close_slice(struct thread_state *st, __u64 token, __u
 	level &= MAX_NESTING - 1;
 	st->depth = level;
 	if (!(st->recorded & 1ull << level)) {
-		account_add(ACCOUNT_BEGIN_LOST);
+		if (st->left_out & 1ull << level)
+			leave_out(st);
+		else
+			account_add(ACCOUNT_BEGIN_LOST);
 		return -1;
 	}
 	return level;
+}
+
+/* Marks that neither open nor close a level: returns how many are open, or -1 if not to be recorded. */
+static __always_inline int take_other(struct thread_state *st, struct mark *m, bool left_out)
+{
+	if (m->kind >= RECORD_PAUSE) {
+		take_control(m->pid_tgid >> 32, m->kind);
+		return st->depth;
+	}
+	if (!left_out || m->kind == RECORD_THREAD_NAME)
+		return st->depth;
+	/* Whether they end something that was recorded is not known here. */
+	if (m->kind == RECORD_ASYNC_END || m->kind == RECORD_FREE || m->kind == RECORD_STEP) {
+		m->flags |= RECORD_LEFT_OUT;
+		return st->depth;
+	}
+	leave_out(st);
+	return -1;
 }
 
 /*
@@ -425,6 +458,7 @@ int mark(struct pt_regs *ctx)
 	struct mark m = {};
 	struct before before = {};
 	__u64 cookie, marks;
+	bool left_out;
 	int level;
 
 	if (!recording)
@@ -439,6 +473,8 @@ int mark(struct pt_regs *ctx)
 	}
 	if (never)
 		bpf_tail_call(ctx, &no_programs, 0);
+	if (st->generation != generation)
+		look_again(st, m.pid_tgid >> 32);
 	cookie = bpf_get_attach_cookie(ctx);
 	m.kind = cookie >> 32;
 	m.site = (__u32)cookie;
@@ -449,18 +485,19 @@ int mark(struct pt_regs *ctx)
 	if (m.kind != RECORD_BEGIN)
 		m.ts = bpf_ktime_get_ns();
 	if (n_counters && m.kind == RECORD_END) {
-		read_task_counters(st, m.ts, &before);
+		read_task_counters(st->values[PART_VALUE], m.ts, &before);
 		if (has_perf_counters)
 			read_perf_counters(st);
 	}
 
 	marks = account_add(ACCOUNT_MARKS);
+	left_out = (m.meta | META_EVERY) & st->leave_out;
 	if (m.kind == RECORD_BEGIN)
-		level = open_slice(st, ARG(ctx, 3));
+		level = open_slice(st, ARG(ctx, 3), left_out);
 	else if (m.kind == RECORD_END)
 		level = close_slice(st, ARG(ctx, 3), &m.flags);
 	else
-		level = st->depth;
+		level = take_other(st, &m, left_out);
 	if (level < 0)
 		return 0;
 	m.level = level;
@@ -469,14 +506,18 @@ int mark(struct pt_regs *ctx)
 	m.wakeup = BPF_RB_NO_WAKEUP;
 	if (!(marks & query_mask) && bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
 		m.wakeup = BPF_RB_FORCE_WAKEUP;
+	if (m.kind >= RECORD_PAUSE)
+		m.wakeup = BPF_RB_FORCE_WAKEUP;
 
 	if (st->lost)
 		tell_lost(st, m.pid_tgid);
 	if (!emit(ctx, &m)) {
 		account_add(ACCOUNT_FULL);
 		lost_here(st, m.ts);
-		if (m.kind == RECORD_BEGIN)
+		if (m.kind == RECORD_BEGIN) {
 			st->recorded &= ~(1ull << (m.level & (MAX_NESTING - 1)));
+			st->left_out &= ~(1ull << (m.level & (MAX_NESTING - 1)));
+		}
 	}
 	return 0;
 }

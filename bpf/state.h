@@ -19,7 +19,9 @@ const volatile bool can_hold = true;
 const volatile bool any_process = true; /* the invoker may trace whatever runs */
 
 /* Shared with the recorder by mmap. */
-__u32 recording; /* nothing is recorded while it is 0: opens and closes all sites at one moment */
+__u32 recording;  /* nothing is recorded while it is 0: opens and closes all sites at one moment */
+__u32 generation; /* another number whenever something changes in what is recorded (bpf/control.h) */
+__u32 said; /* to all processes: TRACED_PAUSED or not, and how often, above TRACED_SAID_SHIFT */
 __u32 threads_stored; /* bpf/threads.h: whether the state of any is in its task's storage */
 /* In cache lines of its own: what is above is read at every mark. */
 __u64 account[ACCOUNT_CPUS][ACCOUNT_SLOTS] __attribute__((aligned(64)));
@@ -49,27 +51,35 @@ struct {
  * What is open on a thread. It belongs to the thread alone, so nothing here needs to be atomic. Each
  * level remembers the token its BEGIN came with, so that an END finds its own slice, and whether the
  * BEGIN was recorded, so that its END is recorded if and only if it was. bpf/threads.h keeps them;
- * behind `birth`, all is 0 at first.
+ * from `depth` to `token` all is 0 at first.
  */
 struct thread_state {
 	__u64 owner; /* in a slot: tgid and tid as pid_tgid_of() has them; 0: nobody's */
 	__u64 birth; /* when that thread started: numbers are used again */
 	__u32 depth;
-	__u32 too_deep; /* open levels beyond MAX_NESTING */
-	__u32 table;	/* bpf/rows.h: its place in the tables + 1 */
-	__u64 recorded; /* one bit per level */
-	__u64 lost;	/* marks of this thread lost and not told yet */
+	__u32 too_deep;	 /* open levels beyond MAX_NESTING */
+	__u64 recorded;	 /* one bit per level */
+	__u64 left_out;	 /* one bit per level: why not, where it was not recorded */
+	__u64 leave_out; /* marks with one of these bits in meta (or META_EVERY) are not recorded */
+	__u32 generation;    /* that these are of (bpf/control.h) */
+	__u32 left_out_slot; /* of the account */
+	__u64 table;	     /* bpf/rows.h: its place in the tables + 1 */
+	__u64 lost;	     /* marks of this thread lost and not told yet */
 	__u64 lost_since;
 	__u64 lost_last;
-	__u64 token[MAX_NESTING];
-	__u64 values[MAX_COUNTERS]; /* of its counters, read for the mark that is being recorded */
 
-	/* bpf/counters.h: what perf events have counted for this thread up to `since`. */
-	__u64 counted[MAX_COUNTERS];
-	__u64 since[MAX_COUNTERS];
+	/* bpf/counters.h */
 	__u32 switches; /* a new number whenever the thread gets a CPU or leaves it */
 	__u32 unknown;	/* a bit for each counter that could not be read */
 	bool counting;
+
+	__u64 token[MAX_NESTING];
+	/* Of its counters, read for the mark that is being recorded. */
+	__u64 values[COUNTER_PARTS][MAX_COUNTERS];
+
+	/* What perf events have counted for this thread up to `since`. */
+	__u64 counted[COUNTER_PARTS][MAX_COUNTERS];
+	__u64 since[COUNTER_PARTS][MAX_COUNTERS];
 };
 
 /*

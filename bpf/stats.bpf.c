@@ -262,37 +262,39 @@ __noinline __u64 end_async(__u64 key)
 	return begin;
 }
 
+/* Returns 0 for an END that was left out and ends nothing that was recorded. */
 static __noinline int take_async(struct table_thread *t, const struct mark *m, __u64 address,
 				 __u64 id)
 {
-	__u32 index;
 	struct table_row *row;
 	__u64 key, begin;
+	__u32 index;
 
 	if (!t || !m)
-		return 0;
+		return 1;
 	index = row_of(t, address);
 	row = row_at(index);
 	if (!row)
-		return 0;
+		return 1;
 	key = async_key(t, id, index < TABLE_FIRST_ROW ? t->text : row->text);
 	if (m->kind == RECORD_ASYNC_BEGIN) {
-		if (!begin_async(t, key, id)) {
+		if (begin_async(t, key, id))
+			t->marks++;
+		else
 			t->limit++;
-			return 0;
-		}
-		t->marks++;
-		return 0;
+		return 1;
 	}
-	t->marks++;
 	begin = end_async(key);
+	if (!begin && m->flags & RECORD_LEFT_OUT)
+		return 0;
+	t->marks++;
 	if (!begin)
 		__sync_fetch_and_add(&row->times.unmatched, 1);
 	else if (index < TABLE_FIRST_ROW)
 		add_other(index, m->ts > begin ? m->ts - begin : 0, 0);
 	else
 		add_times(row, index, m->ts > begin ? m->ts - begin : 0, 0, true);
-	return 0;
+	return 1;
 }
 
 static __always_inline bool is_number(__u32 type)
@@ -387,8 +389,14 @@ static __always_inline void make_key(struct pt_regs *ctx, struct table_thread *t
 	t->id = (__u32)distance(ARG(ctx, 1), m->ip) | (__u64)(__u32)t->keys << 32;
 }
 
-static __always_inline void take(struct pt_regs *ctx, struct table_thread *t, const struct mark *m)
+static __always_inline void take(struct pt_regs *ctx, struct table_thread *t,
+				 struct thread_state *st, const struct mark *m)
 {
+	/* Only the end of something may still be wanted. */
+	if (m->flags & RECORD_LEFT_OUT && m->kind != RECORD_ASYNC_END) {
+		leave_out(st);
+		return;
+	}
 	make_key(ctx, t, m);
 	switch (m->kind) {
 	case RECORD_INSTANT:
@@ -399,7 +407,8 @@ static __always_inline void take(struct pt_regs *ctx, struct table_thread *t, co
 		break;
 	case RECORD_ASYNC_BEGIN:
 	case RECORD_ASYNC_END:
-		take_async(t, m, ARG(ctx, 1), ARG(ctx, 3));
+		if (!take_async(t, m, ARG(ctx, 1), ARG(ctx, 3)))
+			leave_out(st);
 		break;
 	case RECORD_THREAD_NAME:
 		take_thread_name(t);
@@ -407,6 +416,23 @@ static __always_inline void take(struct pt_regs *ctx, struct table_thread *t, co
 	default: /* nothing to add up */
 		t->marks++;
 	}
+}
+
+/* A level that is not recorded, so that those inside of it find the one around it. */
+static __always_inline void open_left_out(struct thread_state *st, struct table_thread *t)
+{
+	if (st->depth <= t->depth)
+		return;
+	t->levels[t->depth & (MAX_NESTING - 1)].row = TABLE_NO_ROW;
+	t->depth = st->depth;
+}
+
+/* What the program says to the recorder has to reach it. */
+static __always_inline void tell_control(struct pt_regs *ctx, struct mark *m)
+{
+	m->wakeup = BPF_RB_FORCE_WAKEUP;
+	if (!emit_plain(ctx, m))
+		account_add(ACCOUNT_FULL);
 }
 
 SEC("?uprobe")
@@ -417,6 +443,7 @@ int aggregate(struct pt_regs *ctx)
 	struct thread_state *st;
 	struct mark m = {};
 	__u64 cookie;
+	bool left_out;
 	int level;
 
 	if (!recording)
@@ -431,6 +458,8 @@ int aggregate(struct pt_regs *ctx)
 	}
 	if (never)
 		bpf_tail_call(ctx, &no_programs, 0);
+	if (st->generation != generation)
+		look_again(st, m.pid_tgid >> 32);
 	m.ts = bpf_ktime_get_ns();
 	cookie = bpf_get_attach_cookie(ctx);
 	m.kind = cookie >> 32;
@@ -445,6 +474,8 @@ int aggregate(struct pt_regs *ctx)
 		account_add(ACCOUNT_NO_STATE);
 		return 0;
 	}
+	left_out = (m.meta | META_EVERY) & st->leave_out;
+	t->category = cookie >> 40;
 	if (m.kind == RECORD_END) {
 		level = close_slice(st, ARG(ctx, 3), &m.flags);
 		if (level < 0) {
@@ -456,17 +487,23 @@ int aggregate(struct pt_regs *ctx)
 		end_slice(t, &m);
 		t->marks++;
 	} else if (m.kind == RECORD_BEGIN) {
-		level = open_slice(st, ARG(ctx, 3));
-		if (level < 0)
+		level = open_slice(st, ARG(ctx, 3), left_out);
+		if (level < 0) {
+			open_left_out(st, t);
 			return 0;
+		}
 		m.level = level;
-		t->category = cookie >> 40;
 		make_key(ctx, t, &m);
 		t->marks++;
 		begin_slice(t, &m, ARG(ctx, 1));
 	} else {
-		t->category = cookie >> 40;
-		take(ctx, t, &m);
+		level = take_other(st, &m, left_out);
+		if (level < 0)
+			return 0;
+		if (m.kind >= RECORD_PAUSE)
+			tell_control(ctx, &m);
+		else
+			take(ctx, t, st, &m);
 	}
 	return 0;
 }

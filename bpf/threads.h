@@ -14,7 +14,7 @@
 
 #include "state.h"
 
-#define THREAD_SLOTS 4096 /* a power of two; 800 bytes each */
+#define THREAD_SLOTS 4096 /* a power of two; 1200 bytes each */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -70,7 +70,9 @@ static __always_inline struct thread_state *thread_begin(struct task_struct *tas
 	}
 	st->birth = 0;
 	barrier();
-	__builtin_memset(&st->depth, 0, sizeof(*st) - offsetof(struct thread_state, depth));
+	__builtin_memset(&st->depth, 0,
+			 offsetof(struct thread_state, token) -
+				 offsetof(struct thread_state, depth));
 	barrier();
 	st->birth = task->start_time;
 	return st;

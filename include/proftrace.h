@@ -236,6 +236,32 @@ typedef struct prof_domain {
 #define PROF_FUNCTION_IN(...) PROF_IMPL_FUNCTION_IN(__COUNTER__, __VA_ARGS__, ~)
 
 /*
+ * Control: the program steers its own recording. All of these do nothing while nobody records it, and
+ * cost what a marker costs that is off. Each is about the calling process alone, whichever thread
+ * calls it; children that it forks begin in the state that it is in. They belong to no domain, and
+ * may stand wherever a marker may.
+ *
+ * prof_pause()
+ * prof_resume()
+ *	From the return of prof_pause() on, no marker of any thread of the process is recorded, until
+ *	prof_resume(). Slices that are open stay recorded to their end; those begun meanwhile end
+ *	unrecorded. There is no counting: one resume ends any number of pauses. Whoever spoke last
+ *	counts, the program or `proftrace ctl`.
+ *
+ * prof_dump()
+ *	Has what was recorded so far written out soon, complete on disk, and goes on; with
+ *	`record --flight-recorder` it is what triggers the writing.
+ *
+ * prof_stop()
+ *	Ends the recording, of all processes in it: no marker of this one is recorded any more, and
+ *	the files are finished. It does not wait for that.
+ *
+ * prof_include_chrome_json(path)
+ *	The recording shall contain this Chrome JSON trace, which some other profiler wrote: a
+ *	complete file, of at most 255 bytes of path. A relative path begins at the process's current
+ *	directory. The file is read when the recording ends.
+ */
+/*
  * 4. The binary interface =========================================================================
  *
  * For those who write tracers. Marked programs outlive the tracers of their day, so nothing below
@@ -286,14 +312,16 @@ typedef struct prof_domain {
  *	 4  counter	name, a = value		 9  alloc	name = pool, a = pointer, b = size
  *	 5  async_begin	name, a = id		10  free	name = pool, a = pointer
  *
- *	32  thread_name	name (dynamic)		33  step	a = epoch, b = batch
+ *	32  thread_name	name (dynamic)		36  dump
+ *	33  step	a = epoch, b = batch	37  stop
+ *	34  pause				38  include_json	one pair: the path, a string
+ *	35  resume
  *
  * A counter whose meta gives its `a` no type has its series in the pairs. The token tells which begin
  * an end belongs to: 0 is the innermost begin of the thread with token 0 (PROF_BEGIN, PROF_END);
  * any other is, while the slice is open, that of no other slice of the process. Kinds from 32 on
  * belong to the control site, which is not a domain's: its name is empty, its id prof_control, its
- * switch its own. Reserved there: 34 pause, 35 resume, 36 dump, 37 stop, 38 include_json, 48 flush of
- * a batch.
+ * switch its own. Reserved there: 48 flush of a batch.
  *
  * Doors. In a stub the places for a probe are a one-byte nop on x86-64 (any nop on arm64), the slow
  * door, and on x86-64 after it a ten-byte nop, the fast door: kernels that optimise a uprobe on a
@@ -417,7 +445,12 @@ typedef void prof_stub_t(const char *name, uint64_t meta, uint64_t a, uint64_t b
 	DO(10, free, id, name)
 #define PROF_IMPL_EACH_CONTROL_KIND(DO, id, name)				\
 	DO(32, thread_name, id, name)						\
-	DO(33, step, id, name)
+	DO(33, step, id, name)							\
+	DO(34, pause, id, name)							\
+	DO(35, resume, id, name)						\
+	DO(36, dump, id, name)							\
+	DO(37, stop, id, name)							\
+	DO(38, include_json, id, name)
 
 /* Refuses a name that is not made of string literals: only those can be pasted to another one. */
 #define PROF_IMPL_CHECK_NAME(id, name) PROF_IMPL_C const char prof_name_of_##id[sizeof("" name)];
@@ -1011,6 +1044,38 @@ PROF_IMPL_INLINE PROF_IMPL_TRUSTED void prof_impl_scope_close(struct prof_impl_s
 	} while (0)
 
 #endif
+
+#if PROF_IMPL_OFF
+#define PROF_IMPL_CONTROL(kind) ((void)0)
+#else
+#define PROF_IMPL_CONTROL(kind)							\
+	do {									\
+		if (PROF_IMPL_ON(prof_domain_in_prof_control))			\
+			prof_##kind##_in_prof_control(PROF_IMPL_NULL, 0, 0, 0, PROF_IMPL_NULL, 0);	\
+	} while (0)
+#endif
+
+PROF_IMPL_INLINE void prof_pause(void)
+{
+	PROF_IMPL_CONTROL(pause);
+}
+PROF_IMPL_INLINE void prof_resume(void)
+{
+	PROF_IMPL_CONTROL(resume);
+}
+PROF_IMPL_INLINE void prof_dump(void)
+{
+	PROF_IMPL_CONTROL(dump);
+}
+PROF_IMPL_INLINE void prof_stop(void)
+{
+	PROF_IMPL_CONTROL(stop);
+}
+PROF_IMPL_INLINE void prof_include_chrome_json(const char *path)
+{
+	PROF_IMPL_MARK(prof_domain_in_prof_control, prof_include_json_in_prof_control,
+		       PROF_IMPL_NULL, 0, 0, "path", path, ~);
+}
 /* clang-format on */
 
 #endif /* PROFTRACE_H */

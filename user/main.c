@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Chooses the verb. `record` is the default: `proftrace -p 1234` records. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/cmd.h"
+#include "failure.h"
+#include "handlers/plugin.h"
+#include "handlers/plugin_wire.h"
+#include "target/invoker.h"
 
 static const struct verb {
 	const char *name;
@@ -31,10 +36,27 @@ static void usage(FILE *out)
 	fputs("\n`proftrace VERB --help` says more about each; so does man proftrace.\n", out);
 }
 
+/*
+ * The recorder starts this program again for each plug-in. Whoever else calls it by that name has it
+ * load a library of their own: so whatever this file's capabilities are, they are gone first.
+ */
+static int host_plugin(const char *socket)
+{
+	struct failure f = { 0 };
+
+	if (invoker_become(&f)) {
+		failure_print(&f, stderr);
+		return STATUS_FAILED;
+	}
+	return plugin_host(atoi(socket));
+}
+
 int main(int argc, char **argv)
 {
 	unsigned i;
 
+	if (argc == 2 && !strcmp(argv[0], PLUGIN_HOST_NAME))
+		return host_plugin(argv[1]);
 	if (argc < 2) {
 		usage(stderr);
 		return STATUS_USAGE;

@@ -78,7 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	c->budget = ~0u;
 	decode_all(c, data, size);
 	timeline_finish(timeline, 0);
-	if (c->decoded != account.written + account_lost(&account) + c->malformed)
+	if (c->decoded != account.written + account_lost(&account) + account.paused + c->malformed)
 		abort();
 	markers_free(c);
 	timeline_free(timeline);

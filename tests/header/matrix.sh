@@ -44,7 +44,7 @@ language() {
 all_kinds="begin end instant counter async_begin async_end flow_out flow_in alloc free"
 {
 	for kind in $all_kinds; do printf 'default %s\nnet.rpc %s\n' "$kind" "$kind"; done
-	printf ' thread_name\n step\n'
+	printf ' %s\n' thread_name step pause resume dump stop include_json
 } | sort >expected.all
 
 # The markers of main.c and second.c use all of them but thread_name, which main.c uses, so even where
@@ -348,6 +348,20 @@ if have $cross; then
 else
 	skip "arm64" "no $cross"
 fi
+
+# --- trace handlers --------------------------------------------------------------------------------------
+
+handler() { # COMPILER STANDARD
+	$1 $(language "$1" | sed 's/-Wold-style-cast//') -std="$2" -shared -fPIC "$here/../../tools/samples/slow_slices.c" -o handler.so &&
+		nm -D --defined-only handler.so | grep -q ' T .*proftrace_get_handler'
+}
+for compiler in "gcc c99" "clang c99" "g++ c++11" "clang++ c++11"; do
+	if have ${compiler% *}; then
+		check "handler.h: $compiler" handler $compiler
+	else
+		skip "handler.h: $compiler" "no ${compiler% *}"
+	fi
+done
 
 # --- programs that other tests record --------------------------------------------------------------------
 

@@ -56,9 +56,10 @@ check_clock "beside a busy process" beside.json task_clock
 check_agree "beside a busy process" beside
 check_nothing_left "beside a busy process"
 
-record page-faults,minor-faults,major-faults pages pages 500
+record page-faults,minor-faults,major-faults,{cpu-clock,software/config=2/} pages pages 500
 equal "page faults: of 500 new pages" "$(value pages.json '"round":1,' page_faults)" 500
 equal "minor faults: of 500 new pages" "$(value pages.json '"round":1,' minor_faults)" 500
+equal "page faults: as perf counts them" "$(value pages.json '"round":1,' 'software\/config=2\/')" 500
 equal "page faults: of pages touched before" "$(value pages.json '"round":2,' page_faults)" 0
 
 record context-switches,cpu-migrations sleeps sleeps 50
@@ -103,6 +104,9 @@ check "unknown: the nearest" grep -q '^hint: did you mean task-clock' said
 "$proftrace" -e r1,r2,r3,r4,r5,r6,r7,r8,r9 -o no -- true 2>said
 equal "nine: exit status" $? 1
 check "nine: refused" grep -q '8 are counted at most' said
+"$proftrace" -e none-such/config=2/ -o no -- true 2>said
+equal "no such PMU: exit status" $? 1
+check "no such PMU: which there are" grep -qE '^hint: there are .*software' said
 equal "nothing was written" "$(ls | grep -c '^no\.')" 0
 check "list: what is always there" sh -c "'$proftrace' list --counters | grep -qE '^task-clock +yes'"
 finish

@@ -69,10 +69,10 @@ fi
 [ -s "$build/gen/vmlinux.h" ] || { echo "no types in the arm64 kernel's image"; exit 1; }
 
 cd "$root"
-programs="plugin.so executes-static"
+programs="plugin.so handler.so executes-static"
 for source in tests/integration/programs/*.c; do
 	case $source in
-	*/plugin.c | */leaf.c) ;;
+	*/plugin.c | */handler.c | */leaf.c) ;;
 	*) programs="$programs $(basename "$source" .c)" ;;
 	esac
 done

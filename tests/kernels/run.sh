@@ -29,7 +29,7 @@ guests="
 6.18		amd64 6.18 1 yes 5-byte    $all
 6.18-preempt	amd64 6.18 1 yes 5-byte    $few preempt=full
 7.2		amd64 7.2  1 yes 10-byte   $all
-arm64-6.12	arm64 6.12 1 yes no.faster $all
+arm64-6.12	arm64 6.12 1 yes no.faster $all,test_pmu
 "
 
 wanted() { # NAME

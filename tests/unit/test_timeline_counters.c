@@ -6,6 +6,7 @@
 #include "timeline_test.h"
 
 #include <fcntl.h>
+#include <math.h>
 #include <unistd.h>
 
 #include "handlers/sink.h"
@@ -180,6 +181,106 @@ static void threads_have_their_own(void **state)
 	test_done(x);
 }
 
+/* --- counters that take turns ------------------------------------------------------------------- */
+
+static void take_turns(struct test *x)
+{
+	const struct name *shares[] = { nm(x, "cycles_share"), nm(x, "instructions_share") };
+
+	count(x, 2, two);
+	timeline_take_turns(x->timeline, shares);
+}
+
+/* Value, for how long it was to be counted, for how long it was: of both counters. */
+#define TURNS(v0, e0, r0, v1, e1, r1)                                                              \
+	VALUES(v0, v1), .counter_enabled = (uint64_t[]){ e0, e1 }, .counter_running = (uint64_t[]) \
+	{                                                                                          \
+		r0, r1                                                                             \
+	}
+
+static void see_share(const struct seen_fact *s, unsigned i, const char *key, double value)
+{
+	assert_true(i < s->n_args);
+	assert_string_equal(s->args[i].key->text, key);
+	assert_int_equal(s->args[i].type, ARG_DOUBLE);
+	assert_true(s->args[i].d == value);
+}
+
+static void estimates_say_their_share(void **state)
+{
+	struct test *x = test_started();
+	const struct seen_fact *s;
+
+	(void)state;
+	take_turns(x);
+	assert_true(isnan(timeline_share(x->timeline, 0)));
+	PUT(x, EVENT_BEGIN, 10, 10, "outer", TURNS(1000, 50, 50, 10, 70, 20));
+	see_tracks(x, 10, 2, two);
+	see_values(see(x, FACT_BEGIN, 10, "outer"), 0, 0);
+	/* All of the time, and three quarters of it. */
+	PUT(x, EVENT_BEGIN, 10, 20, "inner", TURNS(1100, 150, 150, 40, 170, 95));
+	see_values(see(x, FACT_BEGIN, 20, "inner"), 100, 40);
+	/* All of the time, and none of it: there is no value, and the thread's stays where it is. */
+	PUT(x, EVENT_END, 10, 30, NULL, TURNS(1300, 250, 250, 40, 270, 95));
+	s = see(x, FACT_END, 30, "inner");
+	see_values(s, 300, NONE);
+	assert_int_equal(s->n_args, 2);
+	see_arg(s, 0, "cycles", 200);
+	see_share(s, 1, "instructions_share", 0);
+	assert_int_equal(s->selves[1], NONE);
+	/* A third of the time: 30 + 60 in 150 of 300. What was its own is known of 150 of 200. */
+	PUT(x, EVENT_END, 10, 60, NULL, TURNS(1400, 350, 350, 100, 370, 170));
+	s = see(x, FACT_END, 60, "outer");
+	assert_int_equal(s->n_args, 4);
+	see_arg(s, 0, "cycles", 400);
+	see_arg(s, 1, "instructions", 180);
+	see_share(s, 2, "instructions_share", 0.5);
+	assert_string_equal(s->args[3].key->text, "ipc");
+	assert_int_equal(s->selves[0], 200);
+	assert_int_equal(s->selves[1], 120);
+	/* The thread's: 40 and then 60 counted in 75 of the 200 since. */
+	see_values(s, 400, 200);
+	assert_true(timeline_share(x->timeline, 0) == 1);
+	assert_true(timeline_share(x->timeline, 1) == 0.5);
+	test_done(x);
+}
+
+static void shares_at_their_ends(void **state)
+{
+	const uint64_t most = UINT64_MAX - 1;
+	struct test *x = test_started();
+	const struct seen_fact *s;
+
+	(void)state;
+	take_turns(x);
+	/* Hardly ever is not never, and almost always is not always. */
+	PUT(x, EVENT_BEGIN, 10, 10, "a", TURNS(0, 1, 1, 0, 1, 1));
+	see_tracks(x, 10, 2, two);
+	see(x, FACT_BEGIN, 10, "a");
+	PUT(x, EVENT_END, 10, 20, NULL, TURNS(1, 1000001, 2, 7000, 1000001, 1000000));
+	s = see(x, FACT_END, 20, "a");
+	see_arg(s, 0, "cycles", 1000000);
+	see_share(s, 1, "cycles_share", 0.0001);
+	see_arg(s, 2, "instructions", 7000);
+	see_share(s, 3, "instructions_share", 0.9999);
+	/* What is too much for a number; a counter of the kernel's own has no times. */
+	PUT(x, EVENT_BEGIN, 10, 30, "b", TURNS(0, 0, 0, 5, 0, 0));
+	see(x, FACT_BEGIN, 30, "b");
+	PUT(x, EVENT_END, 10, 40, NULL, TURNS(UINT64_MAX / 2, 100, 1, 9, 0, 0));
+	s = see(x, FACT_END, 40, "b");
+	see_arg(s, 0, "cycles", most);
+	see_share(s, 1, "cycles_share", 0.01);
+	see_arg(s, 2, "instructions", 4);
+	/* Unknown is unknown, whatever its times; and no time at all is no share. */
+	PUT(x, EVENT_BEGIN, 10, 50, "c", TURNS(NONE, 200, 100, 3, 200, 100));
+	see(x, FACT_BEGIN, 50, "c");
+	PUT(x, EVENT_END, 10, 60, NULL, TURNS(7, 300, 150, 3, 200, 100));
+	s = see(x, FACT_END, 60, "c");
+	assert_int_equal(s->n_args, 1);
+	see_arg(s, 0, "instructions", 0);
+	test_done(x);
+}
+
 static void without_counters_nothing_is_added(void **state)
 {
 	struct test *x = test_started();
@@ -228,7 +329,7 @@ static void write_and_read(bool perfetto, struct heard *h)
 	struct trace_info info = { .start_ns = 0, .clock = { .monotonic = 1 } };
 	struct account account = { 0 };
 	struct names *names = names_new(0);
-	struct reader_sink to = { hear, h, names, &account };
+	struct reader_sink to = { hear, h, names, &account, NULL };
 	struct reader_error why;
 	struct test *x = test_new();
 	struct handler *handler;
@@ -287,6 +388,8 @@ int main(void)
 		cmocka_unit_test(what_is_not_known),
 		cmocka_unit_test(the_programs_own_argument_stands),
 		cmocka_unit_test(threads_have_their_own),
+		cmocka_unit_test(estimates_say_their_share),
+		cmocka_unit_test(shares_at_their_ends),
 		cmocka_unit_test(without_counters_nothing_is_added),
 		cmocka_unit_test(both_outputs_say_the_same),
 	};

@@ -39,7 +39,7 @@ _proftrace() {
 		_proftrace_pids "$word"
 		return
 		;;
-	-o | --output | --summary-json)
+	-o | --output | --summary-json | --handler)
 		compopt -o default
 		return
 		;;
@@ -55,13 +55,13 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "exact" -- "$word"))
 		return
 		;;
-	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period | --system-interval | --port | --viewer)
+	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --keep | --rank | --system-interval | --port | --viewer)
 		return
 		;;
 	esac
 	case $verb:$word in
 	record:-*)
-		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --no-children --mode --buffer --dump-period --system --system-interval --summary-json --strict --quiet --verbose --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --no-children --mode --buffer --dump-period --max-size --keep --rank --handler --system --system-interval --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
 	report:-*)
 		COMPREPLY=($(compgen -W "--rows --quiet --help" -- "$word"))

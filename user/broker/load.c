@@ -93,33 +93,44 @@ static void set_counters(struct proftrace_bpf *skel, const struct counters *c)
 		skel->rodata->counter_sources[i] = c->list[i].source;
 	skel->rodata->has_task_clock = any_of(c, COUNTER_TASK_CLOCK);
 	skel->rodata->has_perf_counters = any_of(c, COUNTER_PERF);
+	skel->rodata->multiplexed = c->multiplexed;
 	bpf_program__set_autoload(skel->progs.on_switch, any_of(c, COUNTER_PERF));
 	if (!any_of(c, COUNTER_PERF))
 		bpf_map__set_max_entries(skel->maps.counter_events, 1);
 }
 
+static int put_events(int events_fd, const struct counters *c, unsigned cpu,
+		      const int fds[MAX_COUNTERS])
+{
+	unsigned i;
+
+	for (i = 0; i < c->n; i++) {
+		uint32_t key = i * ACCOUNT_CPUS + cpu;
+
+		if (fds[i] >= 0 && bpf_map_update_elem(events_fd, &key, &fds[i], BPF_ANY))
+			return -errno;
+	}
+	return 0;
+}
+
 /* A CPU that is not there now has no event: what its threads count is then not known. */
 static int open_counters(int events_fd, const struct counters *c)
 {
-	unsigned i, n_cpus = libbpf_num_possible_cpus(), cpu;
+	unsigned n_cpus = libbpf_num_possible_cpus(), cpu, refused;
+	int fds[MAX_COUNTERS], error;
 
-	for (i = 0; i < c->n; i++) {
-		if (c->list[i].source != COUNTER_PERF)
+	if (!any_of(c, COUNTER_PERF))
+		return 0;
+	for (cpu = 0; cpu < n_cpus && cpu < ACCOUNT_CPUS; cpu++) {
+		error = counters_open(c, cpu, fds, &refused);
+		if (error == -ENODEV)
 			continue;
-		for (cpu = 0; cpu < n_cpus && cpu < ACCOUNT_CPUS; cpu++) {
-			uint32_t key = i * ACCOUNT_CPUS + cpu;
-			int fd = counter_open(&c->list[i], cpu), error = 0;
-
-			if (fd == -ENODEV)
-				continue;
-			if (fd < 0)
-				return fd;
-			if (bpf_map_update_elem(events_fd, &key, &fd, BPF_ANY))
-				error = -errno;
-			close(fd);
-			if (error)
-				return error;
-		}
+		if (error)
+			return error;
+		error = put_events(events_fd, c, cpu, fds);
+		counters_close(c, fds);
+		if (error)
+			return error;
 	}
 	return 0;
 }

@@ -130,6 +130,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		capture_free(c);
 		return error;
 	}
+	c->shared->generation = 1; /* no thread's: all look what is recorded of them */
 	c->shared->recording = 1;
 	*ret_capture = c;
 	return 0;
@@ -303,6 +304,7 @@ int capture_stop(struct capture *c)
 void capture_account(struct capture *c, struct account *a)
 {
 	a->marked += account_sum(c, ACCOUNT_MARKS);
+	a->paused += account_sum(c, ACCOUNT_PAUSED);
 	a->lost[LOST_BUFFER_FULL] += account_sum(c, ACCOUNT_FULL);
 	a->lost[LOST_BEGIN_LOST] += account_sum(c, ACCOUNT_BEGIN_LOST);
 	a->lost[LOST_CUT] += account_sum(c, ACCOUNT_CUT);
@@ -335,7 +337,21 @@ bool capture_adds_up(struct capture *c)
 		tables_sums(c, &sums);
 		lost += sums.marks + sums.limit + sums.malformed;
 	}
-	return account_sum(c, ACCOUNT_MARKS) == c->decoded + lost;
+	return account_sum(c, ACCOUNT_MARKS) == c->decoded + lost + account_sum(c, ACCOUNT_PAUSED);
+}
+
+void capture_pause(struct capture *c, bool pause)
+{
+	uint32_t times = (c->shared->said >> TRACED_SAID_SHIFT) + 1;
+
+	__atomic_store_n(&c->shared->said, times << TRACED_SAID_SHIFT | (pause ? TRACED_PAUSED : 0),
+			 __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&c->shared->generation, 1, __ATOMIC_SEQ_CST);
+}
+
+bool capture_paused(const struct capture *c)
+{
+	return c->shared->said & TRACED_PAUSED;
 }
 
 unsigned capture_processes(const struct capture *c)

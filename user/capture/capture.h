@@ -66,6 +66,13 @@ int capture_broker_fd(const struct capture *capture);
  */
 int capture_drain(struct capture *capture, bool *ret_more);
 
+/*
+ * From the moment this returns no process is recorded, or all are; except that those that pause or
+ * resume themselves later have it their way.
+ */
+void capture_pause(struct capture *capture, bool pause);
+bool capture_paused(const struct capture *capture);
+
 /* From the moment this returns nothing is recorded any more; everything recorded was handed on. */
 int capture_stop(struct capture *capture);
 

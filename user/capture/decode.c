@@ -40,6 +40,16 @@ static enum event_kind kind_of(unsigned record_kind)
 		return EVENT_THREAD_NAME;
 	case RECORD_STEP:
 		return EVENT_STEP;
+	case RECORD_PAUSE:
+		return EVENT_PAUSE;
+	case RECORD_RESUME:
+		return EVENT_RESUME;
+	case RECORD_DUMP:
+		return EVENT_DUMP;
+	case RECORD_STOP:
+		return EVENT_STOP;
+	case RECORD_INCLUDE_JSON:
+		return EVENT_INCLUDE_JSON;
 	}
 	return 0;
 }
@@ -235,7 +245,8 @@ _Static_assert(MAX_COUNTERS == EVENT_MAX_COUNTERS && COUNTER_UNKNOWN == EVENT_NO
 static size_t take_counters(struct capture *c, const struct record *r, size_t size, struct event *e)
 {
 	unsigned n = c->options.counters.n;
-	size_t bytes = n * sizeof(c->counters[0]);
+	bool multiplexed = c->options.counters.multiplexed;
+	size_t bytes = n * (multiplexed ? COUNTER_PARTS : 1) * sizeof(c->counters[0]);
 
 	if (!(r->flags & RECORD_COUNTERS))
 		return size;
@@ -245,7 +256,15 @@ static size_t take_counters(struct capture *c, const struct record *r, size_t si
 	memcpy(c->counters, (const char *)r + size, bytes);
 	e->counters = c->counters;
 	e->n_counters = n;
+	e->counter_enabled = multiplexed ? c->counters + PART_ENABLED * n : NULL;
+	e->counter_running = multiplexed ? c->counters + PART_RUNNING * n : NULL;
 	return size;
+}
+
+static bool has_name(unsigned kind)
+{
+	return kind != RECORD_END && kind != RECORD_FLOW_OUT && kind != RECORD_FLOW_IN &&
+	       (kind < RECORD_STEP);
 }
 
 static bool decode_mark(struct capture *c, const struct record *r, size_t size, struct event *e)
@@ -266,6 +285,7 @@ static bool decode_mark(struct capture *c, const struct record *r, size_t size, 
 	e->category = site->category;
 	e->level = r->level;
 	e->closes_inner = r->flags & RECORD_CLOSES_INNER;
+	e->left_out = r->flags & RECORD_LEFT_OUT;
 	marker = marker_of(c, r, has_keys ? full->args.keys : NAME_NONE);
 	c->unreadable_names += marker->unreadable;
 	e->name = copied ? copied_name(c, r, size) : marker->name;
@@ -274,8 +294,7 @@ static bool decode_mark(struct capture *c, const struct record *r, size_t size, 
 	if (size >= sizeof(struct record_plain) && r->kind > RECORD_INSTANT &&
 	    !take_operands(c, r, e))
 		return false;
-	if (!e->name && e->kind != EVENT_END && e->kind != EVENT_FLOW_OUT &&
-	    e->kind != EVENT_FLOW_IN && e->kind != EVENT_STEP) {
+	if (!e->name && has_name(r->kind)) {
 		c->unreadable_names++;
 		e->name = names_intern_string(c->options.names, "(unreadable)");
 	}

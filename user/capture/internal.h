@@ -105,7 +105,7 @@ struct capture {
 	unsigned since_holds; /* records since the holds were looked at */
 	char text[(MAX_ARGS + 1) * (MAX_STRING * 4 + 8)];
 	struct arg args[MAX_ARGS];
-	uint64_t counters[MAX_COUNTERS];
+	uint64_t counters[MAX_COUNTERS * COUNTER_PARTS];
 };
 
 void capture_log(struct capture *c, int verbosity, const char *format, ...)

@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The files of a recording: their names, their formats, and keeping them complete on disk. */
+/* The files of a recording: their formats, keeping them complete on disk, one set after the other. */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "cmd/record.h"
+
+/* A file as a NAME asks for it. */
+struct form {
+	const char *suffix;
+	const char *format_name;
+	enum sink_format format;
+	struct handler *(*make)(struct sink *, const struct trace_info *);
+};
 
 static bool ends_in(const char *text, const char *end)
 {
@@ -13,47 +26,24 @@ static bool ends_in(const char *text, const char *end)
 	return n > m && !strcmp(text + n - m, end);
 }
 
-static int output_add(struct recording *r, const char *name, const char *suffix,
-		      struct handler *(*make)(struct sink *, const struct trace_info *),
-		      enum sink_format format, const char *format_name, struct failure *f)
+/* Which files a NAME stands for: one or two. */
+static unsigned forms_of(const char *name, struct form ret_forms[2])
 {
-	struct output *o = &r->outputs[r->n_outputs];
-	int error;
+	const struct form perfetto = { "", "Perfetto", SINK_PLAIN, perfetto_handler_new };
+	const struct form json = { "", "Chrome JSON", SINK_PLAIN, chrome_json_handler_new };
 
-	memset(o, 0, sizeof(*o));
-	if (asprintf(&o->path, "%s%s", name, suffix) < 0)
-		return failure_set(f, -ENOMEM, "cannot write", name, NULL);
-	o->format = format_name;
-	error = sink_open(o->path, format, &o->sink);
-	if (error) {
-		failure_set(f, error, "cannot write", o->path, NULL);
-		failure_hint(f, "-o NAME writes elsewhere");
-		free(o->path);
-		return error;
-	}
-	r->n_outputs++;
-	o->handler = make(o->sink, &r->info);
-	if (!o->handler)
-		return failure_set(f, -ENOMEM, "cannot write", o->path, NULL);
-	return timeline_add_handler(r->timeline, o->handler);
-}
-
-static int outputs_of_name(struct recording *r, const char *name, struct failure *f)
-{
-	int error;
-
+	ret_forms[0] = perfetto;
 	if (ends_in(name, ".pftrace") || !strcmp(name, "-"))
-		return output_add(r, name, "", perfetto_handler_new, SINK_PLAIN, "Perfetto", f);
-	if (ends_in(name, ".json"))
-		return output_add(r, name, "", chrome_json_handler_new, SINK_PLAIN, "Chrome JSON",
-				  f);
-	if (ends_in(name, ".json.gz"))
-		return output_add(r, name, "", chrome_json_handler_new, SINK_GZIP, "Chrome JSON",
-				  f);
-	error = output_add(r, name, ".pftrace", perfetto_handler_new, SINK_PLAIN, "Perfetto", f);
-	if (error)
-		return error;
-	return output_add(r, name, ".json", chrome_json_handler_new, SINK_PLAIN, "Chrome JSON", f);
+		return 1;
+	if (ends_in(name, ".json") || ends_in(name, ".json.gz")) {
+		ret_forms[0] = json;
+		ret_forms[0].format = ends_in(name, ".gz") ? SINK_GZIP : SINK_PLAIN;
+		return 1;
+	}
+	ret_forms[0].suffix = ".pftrace";
+	ret_forms[1] = json;
+	ret_forms[1].suffix = ".json";
+	return 2;
 }
 
 /* proftrace-<command>-<pid> of the first target. */
@@ -88,23 +78,212 @@ static void default_name(const struct recording *r, char *out, size_t size)
 	snprintf(out, size, "proftrace-%s-%d", comm, (int)pid);
 }
 
-int outputs_open(struct recording *r, struct failure *f)
+static unsigned n_names(const struct recording *r)
 {
-	char name[128];
-	unsigned i;
+	return r->options->n_outputs ? r->options->n_outputs : 1;
+}
+
+static const char *name_of(const struct recording *r, unsigned i)
+{
+	return r->options->n_outputs ? r->options->outputs[i] : r->default_name;
+}
+
+/* --- before anything is attached --------------------------------------------------------------- */
+
+static int prepare_names(struct recording *r, struct failure *f)
+{
+	pid_t pid = r->options->command ? r->command.pid : r->options->pids[0];
+	const struct trace_origin *o = &r->origin;
+
+	r->output_names = output_names_new(o->rank[0] ? o->rank : "0", o->host, pid);
+	return r->output_names ? 0 : failure_set(f, -ENOMEM, "cannot start", "", NULL);
+}
+
+static bool is_special(const char *path)
+{
+	struct stat st;
+
+	return !strcmp(path, "-") || (!stat(path, &st) && !S_ISREG(st.st_mode));
+}
+
+static int cannot_write(struct failure *f, int error, const char *path)
+{
+	failure_set(f, error, "cannot write", path, NULL);
+	failure_hint(f, "-o NAME writes elsewhere");
+	return error;
+}
+
+/* Opens the file and lets it go: it leaves nothing behind. */
+static int try_file(const char *name, const struct form *form, struct failure *f)
+{
+	const struct output_fields none = { 0 };
+	struct output_names *names = output_names_new("0", "host", 1);
+	struct sink *sink;
+	char path[PATH_MAX], *text;
+	int error = -ENOMEM;
+
+	text = names ? output_name_next(names, name, &form->suffix, 1, 1, &none) : NULL;
+	output_names_free(names);
+	if (!text)
+		return failure_set(f, error, "cannot write", name, NULL);
+	snprintf(path, sizeof(path), "%s%s", text, form->suffix);
+	free(text);
+	if (is_special(path)) {
+		failure_set(f, -ESPIPE, "cannot write several files to", path, NULL);
+		return -ESPIPE;
+	}
+	error = sink_open(path, form->format, &sink);
+	if (error)
+		return cannot_write(f, error, path);
+	sink_free(sink);
+	return 0;
+}
+
+int outputs_prepare(struct recording *r, struct failure *f)
+{
+	struct form forms[2];
+	unsigned i, k, n;
 	int error;
 
-	if (!r->options->n_outputs) {
-		default_name(r, name, sizeof(name));
-		return outputs_of_name(r, name, f);
-	}
-	for (i = 0; i < r->options->n_outputs; i++) {
-		error = outputs_of_name(r, r->options->outputs[i], f);
-		if (error)
-			return error;
+	if (!r->options->n_outputs)
+		default_name(r, r->default_name, sizeof(r->default_name));
+	error = prepare_names(r, f);
+	if (error || !r->many_files)
+		return error;
+	for (i = 0; i < n_names(r); i++) {
+		n = forms_of(name_of(r, i), forms);
+		for (k = 0; k < n; k++) {
+			error = try_file(name_of(r, i), &forms[k], f);
+			if (error)
+				return error;
+		}
 	}
 	return 0;
 }
+
+/* --- opening ----------------------------------------------------------------------------------- */
+
+static void output_drop(struct recording *r, struct output *o)
+{
+	if (o->handler) {
+		timeline_remove_handler(r->timeline, o->handler);
+		o->handler->ops->free(o->handler);
+	} else {
+		sink_free(o->sink);
+	}
+	free(o->path);
+	*o = (struct output){ 0 };
+}
+
+static int output_add(struct recording *r, const char *text, unsigned name, const struct form *form,
+		      const struct trace_info *info, struct failure *f)
+{
+	struct output *o = &r->outputs[r->n_outputs];
+	int error;
+
+	*o = (struct output){ .format = form->format_name, .name = name };
+	if (asprintf(&o->path, "%s%s", text, form->suffix) < 0) {
+		o->path = NULL;
+		return failure_set(f, -ENOMEM, "cannot write", text, NULL);
+	}
+	error = sink_open(o->path, form->format, &o->sink);
+	if (error) {
+		cannot_write(f, error, o->path);
+		o->sink = NULL;
+		output_drop(r, o);
+		return error;
+	}
+	o->handler = form->make(o->sink, info);
+	if (!o->handler) {
+		failure_set(f, -ENOMEM, "cannot write", o->path, NULL);
+		output_drop(r, o);
+		return -ENOMEM;
+	}
+	r->n_outputs++;
+	/* An error of writing is noticed like any later one. */
+	timeline_replay(r->timeline, o->handler);
+	return timeline_add_handler(r->timeline, o->handler);
+}
+
+static int outputs_of_name(struct recording *r, unsigned i, const struct trace_info *info,
+			   const struct output_fields *fields, struct failure *f)
+{
+	const char *suffixes[2];
+	struct form forms[2];
+	unsigned k, n = forms_of(name_of(r, i), forms);
+	int error = 0;
+	char *text;
+
+	for (k = 0; k < n; k++)
+		suffixes[k] = forms[k].suffix;
+	text = strcmp(name_of(r, i), "-") ? output_name_next(r->output_names, name_of(r, i),
+							     suffixes, n, r->sets, fields)
+					  : strdup("-");
+	if (!text)
+		return failure_set(f, -ENOMEM, "cannot write", name_of(r, i), NULL);
+	for (k = 0; k < n; k++) {
+		int failed = output_add(r, text, i, &forms[k], info, f);
+
+		if (failed)
+			error = failed;
+		/* At the start all must be there. Later the others are better than none. */
+		if (failed && !r->started_ns)
+			break;
+		if (failed) {
+			status_clear(r);
+			failure_print(f, stderr);
+			r->output_failed = true;
+		}
+	}
+	free(text);
+	return error;
+}
+
+/* What is on its way is of the next files. */
+static struct account account_so_far(const struct recording *r)
+{
+	struct account account = recording_account(r);
+
+	account.marked =
+		account.written + account_lost(&account) + account.paused + account.unrecorded;
+	account.orderly = true;
+	return account;
+}
+
+int outputs_begin(struct recording *r, const struct output_fields *fields, struct failure *f)
+{
+	struct output_fields step = { 0 };
+	struct trace_info info = r->info;
+	int error = 0;
+	unsigned i;
+
+	if (!fields) {
+		step.has_step = timeline_step(r->timeline, &step.epoch, &step.batch);
+		fields = &step;
+	}
+	r->sets++;
+	/* Files of one recording are different traces on one clock. */
+	info.trace_uuid[1] += r->sets - 1;
+	info.clock = r->last_clock;
+	r->begun = account_so_far(r);
+	r->flushed_marks = r->road.written;
+	for (i = 0; i < n_names(r); i++) {
+		int failed = outputs_of_name(r, i, &info, fields, f);
+
+		error = failed ? failed : error;
+		if (failed && !r->started_ns)
+			break;
+	}
+	if (error && (!r->started_ns || !r->n_outputs)) {
+		while (r->n_outputs)
+			output_drop(r, &r->outputs[--r->n_outputs]);
+		return error;
+	}
+	timeline_set_recorded(r->timeline, true);
+	return 0;
+}
+
+/* --- while they are open ----------------------------------------------------------------------- */
 
 /* The recording goes on as long as one output can be written; at the end it has failed all the same. */
 static void note_failures(struct recording *r)
@@ -113,8 +292,8 @@ static void note_failures(struct recording *r)
 
 	for (i = 0; i < r->n_outputs; i++)
 		failed += r->outputs[i].handler->error != 0;
-	r->output_failed = failed > 0;
-	r->all_outputs_failed = r->n_outputs && failed == r->n_outputs;
+	r->output_failed |= failed > 0;
+	r->all_outputs_failed = failed > 0 && failed == r->n_outputs;
 	if (!r->all_outputs_failed)
 		r->flushed_marks = r->road.written;
 }
@@ -132,26 +311,143 @@ void outputs_flush(struct recording *r)
 	note_failures(r);
 }
 
-void outputs_close(struct recording *r, const struct account *account)
+uint64_t outputs_bytes(const struct recording *r)
 {
+	uint64_t sum = r->files_bytes;
+	unsigned i;
+
+	for (i = 0; i < r->n_outputs; i++)
+		sum += sink_size(r->outputs[i].sink);
+	return sum;
+}
+
+/* --- closing ----------------------------------------------------------------------------------- */
+
+/* Only what this recording wrote: whatever has the name now must still be that file. */
+static void delete_file(struct recording *r, unsigned i)
+{
+	struct written_file *file = &r->files[i];
+	struct stat st;
+
+	if (file->known && !lstat(file->path, &st) && st.st_dev == file->device &&
+	    st.st_ino == file->inode)
+		unlink(file->path);
+	r->files_deleted++;
+	free(file->path);
+	memmove(file, file + 1, (--r->n_files - i) * sizeof(*file));
+}
+
+/* Those of the oldest sets of a name go. */
+static void keep_newest(struct recording *r, unsigned name)
+{
+	uint64_t sets = 0, set = 0;
+	unsigned i = r->n_files;
+
+	while (i-- > 0) {
+		const struct written_file *file = &r->files[i];
+
+		if (file->name != name)
+			continue;
+		sets += file->set != set;
+		set = file->set;
+		if (sets > r->options->keep)
+			delete_file(r, i);
+	}
+}
+
+static void remember_file(struct recording *r, const struct output *o, bool known, dev_t device,
+			  ino_t inode)
+{
+	struct written_file *grown = realloc(r->files, (r->n_files + 1) * sizeof(*grown)), *file;
+
+	r->files_bytes += sink_size(o->sink);
+	if (!grown)
+		return;
+	r->files = grown;
+	file = &r->files[r->n_files];
+	*file = (struct written_file){
+		.path = strdup(o->path),
+		.format = o->format,
+		.name = o->name,
+		.set = r->sets,
+		.bytes = sink_size(o->sink),
+		.error = o->handler->error,
+		.known = known,
+		.device = device,
+		.inode = inode,
+	};
+	r->n_files += file->path != NULL;
+}
+
+static void output_close(struct recording *r, struct output *o, const struct account *account)
+{
+	struct handler *h = o->handler;
+	ino_t inode = 0;
+	dev_t device = 0;
+	bool known = sink_identity(o->sink, &device, &inode);
+
+	if (!h->error)
+		h->error = h->ops->close(h, account);
+	if (h->error) {
+		status_clear(r);
+		fprintf(stderr, "proftrace: cannot write '%s': %s\n", o->path, strerror(-h->error));
+	}
+	remember_file(r, o, known, device, inode);
+}
+
+int outputs_end(struct recording *r, const struct account *account)
+{
+	struct account own = account_since(account, &r->begun);
+	bool any = r->n_outputs > 0;
+	int error = 0;
+	unsigned i;
+
+	for (i = 0; i < r->n_outputs; i++)
+		output_close(r, &r->outputs[i], &own);
+	note_failures(r);
+	if (r->all_outputs_failed) {
+		/* Marks that no file holds are lost, whoever thought that they were written. */
+		r->road.lost[LOST_OUTPUT] += r->road.written - r->flushed_marks;
+		r->road.written = r->flushed_marks;
+		error = r->outputs[0].handler->error;
+	}
+	while (r->n_outputs)
+		output_drop(r, &r->outputs[--r->n_outputs]);
+	timeline_set_recorded(r->timeline, false);
+	for (i = 0; any && r->options->keep && i < n_names(r); i++)
+		keep_newest(r, i);
+	return error;
+}
+
+void outputs_rotate(struct recording *r)
+{
+	struct failure f = { 0 };
+	struct account account;
+	uint64_t largest = 0;
 	unsigned i;
 
 	for (i = 0; i < r->n_outputs; i++) {
-		struct handler *h = r->outputs[i].handler;
+		uint64_t size = sink_expected_size(r->outputs[i].sink);
 
-		if (!h->error)
-			h->error = h->ops->close(h, account);
+		largest = size > largest ? size : largest;
 	}
-	note_failures(r);
+	if (largest <= r->options->max_size)
+		return;
+	account = account_so_far(r);
+	if (outputs_end(r, &account))
+		return;
+	if (outputs_begin(r, NULL, &f)) {
+		/* Each file has said why already. */
+		r->all_outputs_failed = true;
+	}
 }
 
 void outputs_free(struct recording *r)
 {
-	while (r->n_outputs) {
-		struct output *o = &r->outputs[--r->n_outputs];
-
-		if (o->handler)
-			o->handler->ops->free(o->handler);
-		free(o->path);
-	}
+	while (r->n_outputs)
+		output_drop(r, &r->outputs[--r->n_outputs]);
+	while (r->n_files)
+		free(r->files[--r->n_files].path);
+	free(r->files);
+	output_names_free(r->output_names);
 }

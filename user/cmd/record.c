@@ -22,16 +22,26 @@
 
 #define RECORDER_NICE (-15)
 #define KERNEL_EVENTS (4 << 20) /* a buffer for these alone, where marks are none */
+/* Between so many events, the files' sizes are looked at. */
+#define LOOK_AT_SIZES 256
 
 static int take_event(void *context, const struct event *event)
 {
 	struct recording *r = context;
 	int error = timeline_event(r->timeline, event);
 
+	if (event->kind == EVENT_STOP)
+		r->stop_asked = true;
+	if (event->kind == EVENT_DUMP)
+		r->dump_asked = true;
 	if (event->ts_ns > r->last_ts_ns)
 		r->last_ts_ns = event->ts_ns;
 	if (error)
 		r->write_failed = true;
+	if (r->options->max_size && ++r->since_sizes >= LOOK_AT_SIZES) {
+		r->since_sizes = 0;
+		outputs_rotate(r);
+	}
 	return error;
 }
 
@@ -65,7 +75,11 @@ static void note_origin(struct recording *r, const struct utsname *u)
 			o->boot_id[strcspn(o->boot_id, "\n")] = '\0';
 		fclose(file);
 	}
-	target_rank(r->options->command ? 0 : r->options->pids[0], o->rank, sizeof(o->rank));
+	if (r->options->rank)
+		snprintf(o->rank, sizeof(o->rank), "%s", r->options->rank);
+	else
+		target_rank(r->options->command ? 0 : r->options->pids[0], o->rank,
+			    sizeof(o->rank));
 	r->info.host = o->host;
 	r->info.boot_id = o->boot_id;
 	r->info.rank = o->rank;
@@ -96,6 +110,7 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	r->info.clock.boottime = read_clock(CLOCK_BOOTTIME);
 	r->info.clock.realtime = read_clock(CLOCK_REALTIME);
 	r->info.start_ns = r->info.clock.monotonic;
+	r->last_clock = r->info.clock;
 	r->info.version = PROFTRACE_VERSION;
 	r->info.sysname = u->sysname;
 	r->info.kernel_release = u->release;
@@ -136,11 +151,25 @@ static int open_capture(struct recording *r, struct failure *f)
 	return capture_open(&options, &r->capture, f);
 }
 
+static void count(struct recording *r)
+{
+	const struct name *names[MAX_COUNTERS], *shares[MAX_COUNTERS];
+	char share[COUNTER_NAME + 8];
+	unsigned i;
+
+	for (i = 0; i < r->counters.n; i++) {
+		names[i] = names_intern_string(r->names, r->counters.list[i].name);
+		snprintf(share, sizeof(share), "%s_share", r->counters.list[i].name);
+		shares[i] = names_intern_string(r->names, share);
+	}
+	timeline_count(r->timeline, names, r->counters.n);
+	if (r->counters.multiplexed)
+		timeline_take_turns(r->timeline, shares);
+}
+
 static int choose_counters(struct recording *r, struct failure *f)
 {
-	const struct name *names[MAX_COUNTERS];
 	char note[256] = "";
-	unsigned i;
 	int error;
 
 	if (r->options->counters) {
@@ -154,9 +183,8 @@ static int choose_counters(struct recording *r, struct failure *f)
 	}
 	if (note[0])
 		log_line(r, 0, note);
-	for (i = 0; i < r->counters.n; i++)
-		names[i] = names_intern_string(r->names, r->counters.list[i].name);
-	timeline_count(r->timeline, names, r->counters.n);
+	if (!error)
+		count(r);
 	return error;
 }
 
@@ -173,8 +201,13 @@ static int start(struct recording *r, struct failure *f)
 		error = invoker_become(f);
 	if (!error && r->options->command)
 		error = command_fork(r->options->command, r->nice, r->nofile, &r->command, f);
+	r->many_files = r->options->max_size != 0;
+	if (!error)
+		error = plugins_open(r, f);
 	if (!error && !r->options->stats_only)
-		error = outputs_open(r, f);
+		error = outputs_prepare(r, f);
+	if (!error && !r->options->stats_only)
+		error = outputs_begin(r, NULL, f);
 	if (!error && r->top)
 		error = top_begin(r->top, r, f);
 	if (!error && r->options->summary_json) {
@@ -194,20 +227,14 @@ static int finish(struct recording *r)
 	timeline_finish(r->timeline, r->last_ts_ns ? r->last_ts_ns : r->ended_ns);
 	account = recording_account(r);
 	account.orderly = !r->broker_died && !r->output_failed;
-	outputs_close(r, &account);
+	outputs_end(r, &account);
 	if (r->options->stats_only && !r->top)
 		stats_from_tables(r);
-	if (r->all_outputs_failed) {
-		/* Marks that no file holds are lost, whoever thought that they were written. */
-		account.lost[LOST_OUTPUT] += account.written - r->flushed_marks;
-		account.written = r->flushed_marks;
-	}
+	plugins_close(r, &account);
+	/* Closing may have failed. */
+	account = recording_account(r);
+	account.orderly = !r->broker_died && !r->output_failed;
 	status_clear(r);
-	for (i = 0; i < r->n_outputs; i++) {
-		if (r->outputs[i].handler->error)
-			fprintf(stderr, "proftrace: cannot write '%s': %s\n", r->outputs[i].path,
-				strerror(-r->outputs[i].handler->error));
-	}
 	if (r->broker_died)
 		fprintf(stderr, "proftrace: the broker process died: the recording ends here\n");
 	if (r->options->command && !capture_files(r->capture) && r->options->verbosity >= 0)
@@ -223,6 +250,10 @@ static int finish(struct recording *r)
 				r->options->summary_json, strerror(-error));
 			return STATUS_FAILED;
 		}
+	}
+	for (i = 0; i < r->n_plugins; i++) {
+		if (r->plugins[i].handler->error)
+			return STATUS_FAILED;
 	}
 	if (r->output_failed || r->broker_died)
 		return STATUS_FAILED;
@@ -250,8 +281,9 @@ static void clean_up(struct recording *r)
 	command_abandon(&r->command);
 	capture_free(r->capture);
 	system_free(r->system);
-	timeline_free(r->timeline);
 	outputs_free(r);
+	timeline_free(r->timeline);
+	plugins_free(r);
 	if (r->stats)
 		r->stats->ops->free(r->stats);
 	names_free(r->names);
@@ -284,6 +316,7 @@ int record(const struct record_options *options, struct top *top)
 		return STATUS_FAILED;
 	}
 	status = finish(r);
+	recording_wait_for_command(r);
 	if (status == STATUS_DONE)
 		status = command_status(r);
 	clean_up(r);

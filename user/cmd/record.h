@@ -18,6 +18,7 @@
 #define MAX_PIDS    256
 #define MAX_OUTPUTS 16
 #define MAX_DOMAINS 64
+#define MAX_PLUGINS 8
 
 struct record_options {
 	pid_t pids[MAX_PIDS];
@@ -37,7 +38,12 @@ struct record_options {
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
 	const char *counters; /* NULL: the usual ones */
-	const char *system;   /* counters of the machine, NULL: none */
+	const char *rank;     /* for {rank} in names; NULL: as the target's environment says */
+	uint64_t max_size;    /* of a file: then the next ones begin; 0: none */
+	uint64_t keep;	      /* so many files of each name; 0: all */
+	const char *plugins[MAX_PLUGINS];
+	unsigned n_plugins;
+	const char *system; /* counters of the machine, NULL: none */
 	uint64_t system_interval_ns;
 };
 
@@ -57,11 +63,30 @@ bool parse_size(const char *text, uint64_t *ret_bytes);
 struct output {
 	char *path;
 	const char *format; /* for people: "Perfetto", "Chrome JSON" */
+	unsigned name;	    /* which -o it is of */
 	struct sink *sink;
 	struct handler *handler;
 };
 
 struct top;
+/* One that is finished. */
+struct written_file {
+	char *path;
+	const char *format;
+	unsigned name;
+	uint64_t set; /* the files of one outputs_begin(): 1, 2, 3, ... */
+	uint64_t bytes;
+	int error;
+	bool known; /* which file it is, so that no other one of its name is ever deleted */
+	dev_t device;
+	ino_t inode;
+};
+
+/* What the names of files can say of where the program is. */
+struct output_fields {
+	bool has_step; /* epoch and batch are known */
+	uint64_t epoch, batch, cycle;
+};
 
 struct recording {
 	const struct record_options *options;
@@ -73,19 +98,37 @@ struct recording {
 	struct timeline *timeline;
 	struct account road; /* what the timeline counts */
 	struct handler *stats;
-	struct output outputs[2 * MAX_OUTPUTS];
+	char default_name[128];
+	bool many_files;			/* there may be more than one set of them */
+	struct output outputs[2 * MAX_OUTPUTS]; /* being written now */
 	unsigned n_outputs;
+	struct output_names *output_names;
+	struct written_file *files; /* finished, and still there */
+	unsigned n_files;
+	uint64_t files_bytes;	/* of all that were finished */
+	uint64_t files_deleted; /* older than --keep */
+	uint64_t sets;		/* of files, begun so far */
+	struct account begun;	/* the account when the files now open were begun */
+	struct {
+		struct handler *handler;
+		bool told; /* that it has failed */
+	} plugins[MAX_PLUGINS];
+	unsigned n_plugins;
 	struct trace_info info;
 	struct trace_origin origin; /* what `info` points to */
 	struct command command;
 	int nice;	    /* of the invoker: the command keeps it */
 	int command_status; /* as waitpid() gave it, -1 = still running or none */
 	uint64_t started_ns, ended_ns;
+	struct clock_reading last_clock;
 	uint64_t flushed_ns, clock_ns, shown_ns;
 	uint64_t last_ts_ns;	/* of the latest event */
 	FILE *summary;		/* --summary-json, open from the start so that it can be refused */
 	uint64_t flushed_marks; /* written when the files were last complete */
+	unsigned since_sizes;	/* events since the sizes of the files were looked at */
 	unsigned interrupts;	/* SIGINT or SIGTERM so far */
+	bool stop_asked;	/* by a program, or by `proftrace ctl` */
+	bool dump_asked;	/* the same, or by SIGUSR2 */
 	bool broker_died;
 	bool output_failed; /* at least one */
 	bool all_outputs_failed;
@@ -103,14 +146,54 @@ void recording_table(struct recording *r);		   /* prints it, as far as it is */
 void recording_table_reset(struct recording *r);	   /* it begins anew */
 void stats_from_tables(struct recording *r);		   /* into r->stats */
 
-/* outputs.c: chooses names, opens the files, makes the handlers. */
-int outputs_open(struct recording *r, struct failure *f);
+/*
+ * outputs.c: the files.
+ *
+ * A recording has none, one or many sets of files, one after the other. outputs_prepare(), before
+ * anything is attached, refuses what could not be written. outputs_begin() opens the next files of
+ * all names and tells them what holds now; outputs_end() finishes them. In between (and only there)
+ * marks are written; else they count as unrecorded.
+ *
+ * Before the recording has started, a file that cannot be opened is an error, and `f` says why. Later
+ * it is left out, which has been said when outputs_begin() returns; an error is returned only if there
+ * is none at all. `fields` may be NULL: the latest PROF_STEP.
+ */
+int outputs_prepare(struct recording *r, struct failure *f);
+int outputs_begin(struct recording *r, const struct output_fields *fields, struct failure *f);
 void outputs_flush(struct recording *r);
-void outputs_close(struct recording *r, const struct account *account);
+/* `account`: of the whole recording so far. Returns 0, or an error when no file could be written. */
+int outputs_end(struct recording *r, const struct account *account);
+/* Goes on in new files when one has become larger than --max-size. */
+void outputs_rotate(struct recording *r);
+uint64_t outputs_bytes(const struct recording *r); /* on disk, of all files */
 void outputs_free(struct recording *r);
+
+/* output_names.c: NAME of -o, with its {fields}, becomes the paths of files. */
+#define OUTPUT_FIELDS "{epoch} {batch} {cycle} {rank} {pid} {host} {n}"
+/* The first {field} that is not known, as an offset into the name, or -1. */
+int output_name_check(const char *name);
+struct output_names *output_names_new(const char *rank, const char *host, pid_t pid);
+void output_names_free(struct output_names *names);
+/*
+ * The name for the next files, malloc'ed: `suffixes` are what will be appended to it. No two calls
+ * return names that make the same path: "-2", "-3", ... are added, before the format's own ending.
+ */
+char *output_name_next(struct output_names *names, const char *name, const char *const *suffixes,
+		       unsigned n_suffixes, uint64_t set, const struct output_fields *fields);
+
+/* plugins.c: --handler. One that fails is named and gets no more; the recording goes on. */
+int plugins_open(struct recording *r, struct failure *f);
+void plugins_flush(struct recording *r);
+void plugins_json_file(struct recording *r, const char *path);
+void plugins_close(struct recording *r, const struct account *account);
+void plugins_free(struct recording *r);
 
 /* recording.c: attach, run until the end, stop. */
 int recording_run(struct recording *r, struct failure *f);
+void recording_wait_for_command(
+	struct recording *r); /* where it was told to stop before that ended */
+/* Makes what was recorded so far complete on disk. */
+void recording_dump(struct recording *r);
 struct account recording_account(const struct recording *r);
 
 /* summary.c */

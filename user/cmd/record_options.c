@@ -16,9 +16,13 @@ enum {
 	KEY_STRICT,
 	KEY_SUMMARY_JSON,
 	KEY_MODE,
+	KEY_RANK,
+	KEY_MAX_SIZE,
+	KEY_KEEP,
 	KEY_STATS_ONLY,
 	KEY_PER_THREAD,
 	KEY_SYSTEM,
+	KEY_HANDLER,
 	KEY_SYSTEM_INTERVAL,
 };
 
@@ -61,6 +65,17 @@ static const struct argp_option options[] = {
 	{ "buffer", KEY_BUFFER, "SIZE", 0, "Kernel ring buffer, 64K to 2G (64M)", 0 },
 	{ "dump-period", KEY_DUMP_PERIOD, "TIME", 0,
 	  "Make the files complete on disk at least this often (1s)", 0 },
+	{ "max-size", KEY_MAX_SIZE, "SIZE", 0,
+	  "Go on in new files when one has become so large, 64K or more", 0 },
+	{ "keep", KEY_KEEP, "N", 0, "Keep the newest N files of each name, delete older ones", 0 },
+	{ "rank", KEY_RANK, "N", 0,
+	  "Which process of a parallel program it is (RANK, OMPI_COMM_WORLD_RANK or SLURM_PROCID "
+	  "of the process)",
+	  0 },
+	{ "handler", KEY_HANDLER, "LIB[=ARG]", 0,
+	  "Hand everything to a trace handler of your own as well: a shared object "
+	  "(repeatable)",
+	  0 },
 	{ "system", KEY_SYSTEM, "LIST", 0, "Counters of the whole machine: cpu,memory,disk,network",
 	  0 },
 	{ "system-interval", KEY_SYSTEM_INTERVAL, "TIME", 0,
@@ -162,6 +177,36 @@ void record_options_buffer(struct argp_state *state, struct record_options *o, c
 	o->buffer_bytes = size;
 }
 
+static void add_output(struct argp_state *state, struct record_options *o, char *arg)
+{
+	int unknown = output_name_check(arg);
+
+	if (!*arg)
+		argp_error(state, "an output needs a name");
+	if (unknown >= 0)
+		argp_error(state, "'%.*s' in '%s' is no field: there are " OUTPUT_FIELDS,
+			   (int)strcspn(arg + unknown, "}") + 1, arg + unknown, arg);
+	if (o->n_outputs == MAX_OUTPUTS)
+		argp_error(state, "more than %d outputs", MAX_OUTPUTS);
+	for (unsigned i = 0; i < o->n_outputs; i++) {
+		if (!strcmp(o->outputs[i], arg))
+			argp_error(state, "output '%s' is given twice", arg);
+	}
+	if (!strcmp(arg, "-") && isatty(STDOUT_FILENO))
+		argp_error(state, "a trace is not for a terminal: redirect -o -");
+	o->outputs[o->n_outputs++] = arg;
+}
+
+static void set_keep(struct argp_state *state, struct record_options *o, const char *arg)
+{
+	char *end;
+
+	errno = 0;
+	o->keep = strtoull(arg, &end, 10);
+	if (errno || *end || !isdigit((unsigned char)*arg) || !o->keep)
+		argp_error(state, "'%s' is no number of files", arg);
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct record_options *o = state->input;
@@ -171,17 +216,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		record_options_pids(state, o, arg);
 		break;
 	case 'o':
-		if (!*arg)
-			argp_error(state, "an output needs a name");
-		if (o->n_outputs == MAX_OUTPUTS)
-			argp_error(state, "more than %d outputs", MAX_OUTPUTS);
-		for (unsigned i = 0; i < o->n_outputs; i++) {
-			if (!strcmp(o->outputs[i], arg))
-				argp_error(state, "output '%s' is given twice", arg);
-		}
-		if (!strcmp(arg, "-") && isatty(STDOUT_FILENO))
-			argp_error(state, "a trace is not for a terminal: redirect -o -");
-		o->outputs[o->n_outputs++] = arg;
+		add_output(state, o, arg);
 		break;
 	case 'd':
 		if (!parse_duration(arg, &o->duration_ns))
@@ -208,6 +243,25 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_DUMP_PERIOD:
 		if (!parse_duration(arg, &o->dump_period_ns) || o->dump_period_ns < 1000000)
 			argp_error(state, "'%s' is no time such as 500ms, 10s or 5m", arg);
+		break;
+	case KEY_RANK:
+		if (!*arg || strspn(arg, "0123456789") != strlen(arg) || strlen(arg) > 9)
+			argp_error(state, "'%s' is no rank", arg);
+		o->rank = arg;
+		break;
+	case KEY_MAX_SIZE:
+		if (!parse_size(arg, &o->max_size) || o->max_size < 64 << 10)
+			argp_error(state, "'%s' is no size such as 100M, of 64K or more", arg);
+		break;
+	case KEY_KEEP:
+		set_keep(state, o, arg);
+		break;
+	case KEY_HANDLER:
+		if (!*arg || *arg == '=')
+			argp_error(state, "a handler needs a file");
+		if (o->n_plugins == MAX_PLUGINS)
+			argp_error(state, "more than %d handlers", MAX_PLUGINS);
+		o->plugins[o->n_plugins++] = arg;
 		break;
 	case KEY_SYSTEM:
 		o->system = arg;

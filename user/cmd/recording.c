@@ -40,6 +40,7 @@ static void tell_clocks(struct recording *r)
 	e.clock.realtime = clock_ns(CLOCK_REALTIME);
 	e.ts_ns = e.clock.monotonic;
 	r->clock_ns = e.ts_ns;
+	r->last_clock = e.clock;
 	timeline_event(r->timeline, &e);
 }
 
@@ -71,10 +72,10 @@ static void take_signals(struct recording *r, int fd)
 	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD)
 			reap(r);
+		else if (info.ssi_signo == SIGUSR2)
+			r->dump_asked = true;
 		else if (info.ssi_signo == SIGUSR1)
 			recording_table_reset(r);
-		else if (info.ssi_signo == SIGUSR2)
-			recording_table(r);
 		else if (info.ssi_signo == SIGWINCH)
 			top_resized(r->top);
 		else
@@ -93,9 +94,20 @@ static bool finished(const struct recording *r, uint64_t now)
 		return true;
 	if (r->options->duration_ns && now - r->started_ns >= r->options->duration_ns)
 		return true;
-	if (r->all_outputs_failed || r->broker_died || (r->top && r->top->quit))
+	if (r->all_outputs_failed || r->broker_died || r->stop_asked)
+		return true;
+	if (r->top && r->top->quit)
 		return true;
 	return !capture_processes(r->capture) && (!r->options->command || r->command_status >= 0);
+}
+
+void recording_dump(struct recording *r)
+{
+	r->dump_asked = false;
+	if (r->options->stats_only && !r->top)
+		recording_table(r);
+	outputs_flush(r);
+	r->flushed_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
 static int take_sample(void *context, const struct event *event)
@@ -118,8 +130,11 @@ static void tick(struct recording *r, uint64_t now, uint64_t *alive_ns)
 	if (now - r->flushed_ns >= r->options->dump_period_ns || r->write_failed) {
 		r->write_failed = false;
 		outputs_flush(r);
+		plugins_flush(r);
 		r->flushed_ns = now;
 	}
+	if (r->dump_asked)
+		recording_dump(r);
 	if (now - r->clock_ns >= CLOCK_PERIOD_NS)
 		tell_clocks(r);
 	if (r->show_status && now - r->shown_ns >= STATUS_PERIOD_NS) {
@@ -174,10 +189,9 @@ static int waits_open(struct recording *r, struct waits *w)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGCHLD);
-	if (r->options->stats_only) {
+	sigaddset(&signals, SIGUSR2);
+	if (r->options->stats_only)
 		sigaddset(&signals, SIGUSR1);
-		sigaddset(&signals, SIGUSR2);
-	}
 	if (r->top)
 		sigaddset(&signals, SIGWINCH);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
@@ -253,6 +267,28 @@ static int attach(struct recording *r, struct failure *f)
 	if (error)
 		return error;
 	return command_go(&r->command, r->options->command[0], f);
+}
+
+/*
+ * Told to stop, we are done, and the command is not: its exit status is still ours to give, and a shell
+ * expects us to be there as long as it is.
+ */
+void recording_wait_for_command(struct recording *r)
+{
+	sigset_t signals;
+	siginfo_t info;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGCHLD);
+	while (r->stop_asked && r->command.pid > 0 && r->command_status < 0) {
+		reap(r);
+		if (r->command_status < 0 && sigwaitinfo(&signals, &info) != SIGCHLD &&
+		    errno != EINTR)
+			return;
+	}
 }
 
 int recording_run(struct recording *r, struct failure *f)

@@ -2,6 +2,7 @@
 /* What is said while recording and at the end of it. */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -23,16 +24,6 @@ void print_size(char *out, size_t size, uint64_t bytes)
 	snprintf(out, size, i && value < 100 ? "%.1f %s" : "%.0f %s", value, units[i]);
 }
 
-static uint64_t size_on_disk(const struct recording *r)
-{
-	uint64_t sum = 0;
-	unsigned i;
-
-	for (i = 0; i < r->n_outputs; i++)
-		sum += sink_size(r->outputs[i].sink);
-	return sum;
-}
-
 void status_line(struct recording *r, uint64_t now)
 {
 	struct account account = recording_account(r);
@@ -40,7 +31,7 @@ void status_line(struct recording *r, uint64_t now)
 	struct winsize window;
 	char size[32], line[160];
 
-	print_size(size, sizeof(size), size_on_disk(r));
+	print_size(size, sizeof(size), outputs_bytes(r));
 	snprintf(line, sizeof(line),
 		 "%.1f s  %" PRIu64 " events  %.0f events/s  %" PRIu64 " lost  %s on disk", seconds,
 		 account.written, seconds > 0 ? account.written / seconds : 0.0,
@@ -78,6 +69,10 @@ static void print_lost(const struct account *a)
 		a->written, account_lost(a) - a->lost[LOST_CUT]);
 	if (a->lost[LOST_CUT])
 		fprintf(stderr, ", %" PRIu64 " cut", a->lost[LOST_CUT]);
+	if (a->paused)
+		fprintf(stderr, ", %" PRIu64 " while paused", a->paused);
+	if (a->unrecorded)
+		fprintf(stderr, ", %" PRIu64 " while no file was written", a->unrecorded);
 	fputc('\n', stderr);
 	for (i = 0; i < LOST_REASONS; i++) {
 		char text[128];
@@ -109,6 +104,24 @@ static void print_lost(const struct account *a)
 	print_count(a->samples_lost, "samples of the machine's counters could not be taken", NULL);
 }
 
+/* Once for all slices; each says its own share. */
+static void print_shares(const struct recording *r)
+{
+	unsigned i, n = 0;
+
+	if (!r->counters.multiplexed)
+		return;
+	fputs("counters took turns on the hardware, their values are estimates: ", stderr);
+	for (i = 0; i < r->counters.n; i++) {
+		double share = timeline_share(r->timeline, i);
+
+		if (!isnan(share))
+			fprintf(stderr, "%s%s %.0f %%", n++ ? ", " : "", r->counters.list[i].name,
+				100 * share);
+	}
+	fputs(n ? " of the time\n" : "nothing was counted\n", stderr);
+}
+
 #define OPEN_SLICES_SHOWN 8
 
 struct open_slices {
@@ -131,20 +144,33 @@ static void print_open_slice(void *context, const struct thread *thread, const s
 	fprintf(stderr, "for %.6f s\n", seconds);
 }
 
+#define FILES_SHOWN 16
+
+static void print_files(const struct recording *r)
+{
+	unsigned i, first = r->n_files > FILES_SHOWN ? r->n_files - FILES_SHOWN : 0;
+
+	if (first)
+		fprintf(stderr, "%u files, the last ones:\n", r->n_files);
+	for (i = first; i < r->n_files; i++) {
+		char size[32];
+
+		print_size(size, sizeof(size), r->files[i].bytes);
+		fprintf(stderr, "%s  %s (%s)\n", r->files[i].path, size, r->files[i].format);
+	}
+	if (r->files_deleted)
+		fprintf(stderr, "%" PRIu64 " older files deleted (--keep)\n", r->files_deleted);
+}
+
 void summary_print(const struct recording *r, const struct account *a)
 {
 	struct stats_options options = { .max_rows = 15 };
 	struct open_slices open_slices = { .now = r->last_ts_ns };
 	struct winsize window;
-	unsigned i;
 
-	for (i = 0; i < r->n_outputs; i++) {
-		char size[32];
-
-		print_size(size, sizeof(size), sink_size(r->outputs[i].sink));
-		fprintf(stderr, "%s  %s (%s)\n", r->outputs[i].path, size, r->outputs[i].format);
-	}
+	print_files(r);
 	print_lost(a);
+	print_shares(r);
 	timeline_open_slices(r->timeline, print_open_slice, &open_slices);
 	if (open_slices.n > OPEN_SLICES_SHOWN)
 		fprintf(stderr, "  and %u more open slices\n", open_slices.n - OPEN_SLICES_SHOWN);
@@ -171,14 +197,24 @@ static void json_string(FILE *out, const char *text)
 
 static void json_counters(FILE *out, const struct recording *r)
 {
-	unsigned i;
+	unsigned i, n = 0;
 
 	fputs("  \"counters\": [", out);
 	for (i = 0; i < r->counters.n; i++) {
 		fputs(i ? ", " : "", out);
 		json_string(out, r->counters.list[i].name);
 	}
-	fputs("],\n", out);
+	fputs("],\n  \"counter_shares\": {", out);
+	for (i = 0; i < r->counters.n && r->counters.multiplexed; i++) {
+		double share = timeline_share(r->timeline, i);
+
+		if (isnan(share))
+			continue;
+		fputs(n++ ? ", " : "", out);
+		json_string(out, r->counters.list[i].name);
+		fprintf(out, ": %.4f", share);
+	}
+	fputs("},\n", out);
 }
 
 static void json_files(FILE *out, const struct recording *r)
@@ -186,14 +222,15 @@ static void json_files(FILE *out, const struct recording *r)
 	unsigned i;
 
 	fputs("  \"files\": [", out);
-	for (i = 0; i < r->n_outputs; i++) {
+	for (i = 0; i < r->n_files; i++) {
+		const struct written_file *file = &r->files[i];
+
 		fputs(i ? ",\n    {\"path\": " : "\n    {\"path\": ", out);
-		json_string(out, r->outputs[i].path);
-		fprintf(out, ", \"format\": \"%s\", \"bytes\": %" PRIu64 ", \"error\": ",
-			r->outputs[i].format, sink_size(r->outputs[i].sink));
-		json_string(out, r->outputs[i].handler->error
-					 ? strerror(-r->outputs[i].handler->error)
-					 : "");
+		json_string(out, file->path);
+		fprintf(out,
+			", \"format\": \"%s\", \"bytes\": %" PRIu64 ", \"error\": ", file->format,
+			file->bytes);
+		json_string(out, file->error ? strerror(-file->error) : "");
 		fputc('}', out);
 	}
 	fputs("\n  ]\n", out);
@@ -220,6 +257,7 @@ int summary_json(struct recording *r, const struct account *a)
 		{ "attached_late", a->attached_late },
 		{ "files_refused", a->files_refused },
 		{ "processes_not_followed", a->processes_not_followed },
+		{ "files_deleted", r->files_deleted },
 		{ "samples", a->samples },
 		{ "samples_lost", a->samples_lost },
 	};
@@ -231,6 +269,8 @@ int summary_json(struct recording *r, const struct account *a)
 		PROFTRACE_VERSION, r->ended_ns - r->started_ns);
 	fprintf(out, "  \"marked\": %" PRIu64 ",\n  \"written\": %" PRIu64 ",\n", a->marked,
 		a->written);
+	fprintf(out, "  \"paused\": %" PRIu64 ",\n", a->paused);
+	fprintf(out, "  \"unrecorded\": %" PRIu64 ",\n", a->unrecorded);
 	fprintf(out, "  \"lost_total\": %" PRIu64 ",\n  \"lost\": {", account_lost(a));
 	for (i = 0; i < LOST_REASONS; i++)
 		fprintf(out, "%s\"%s\": %" PRIu64, i ? ", " : "", lost_reason_name(i), a->lost[i]);
@@ -238,8 +278,7 @@ int summary_json(struct recording *r, const struct account *a)
 	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		fprintf(out, "  \"%s\": %" PRIu64 ",\n", counts[i].name, counts[i].value);
 	fprintf(out, "  \"adds_up\": %s,\n  \"orderly\": %s,\n",
-		capture_adds_up(r->capture) && a->marked == a->written + account_lost(a) ? "true"
-											 : "false",
+		capture_adds_up(r->capture) && account_adds_up(a) ? "true" : "false",
 		a->orderly ? "true" : "false");
 	json_counters(out, r);
 	json_files(out, r);

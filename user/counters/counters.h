@@ -21,10 +21,12 @@ struct counter_spec {
 	char name[COUNTER_NAME]; /* as it was named, with - as _ */
 	enum counter_source source;
 	struct perf_event_attr attr; /* COUNTER_PERF */
+	unsigned leader; /* COUNTER_PERF: the first one of its group, by its place in the list */
 };
 
 struct counters {
 	unsigned n;
+	bool multiplexed; /* more than the hardware counts at once: the kernel lets them take turns */
 	struct counter_spec list[MAX_COUNTERS];
 };
 
@@ -36,21 +38,32 @@ int counters_parse(const char *list, struct counters *ret_counters, struct failu
 /* The names proftrace knows by itself, one after the other; NULL after the last. */
 const char *counters_known(unsigned i);
 
+#define PMU_DEVICES "/sys/bus/event_source/devices"
+
+/* pmu.c: an event in the kernel's own terms: cpu/event=0x3c,umask=0x1/ is of `pmu` cpu. */
+int pmu_encode(const char *devices, const char *pmu, const char *terms,
+	       struct perf_event_attr *ret_attr, struct failure *f);
+
 /* libpfm.c: a name that only libpfm4 knows, or -ENOENT. */
 int libpfm_encode(const char *name, struct perf_event_attr *ret_attr);
 /* Calls each for the events of the processors this machine has; returns how many there were. */
 unsigned libpfm_each(void (*each)(void *context, const char *name, const char *text),
 		     void *context);
 
-/* machine.c: whether this machine counts all of them, at once. */
-int counters_check(const struct counters *counters, struct failure *f);
+/* machine.c: whether this machine counts all of them, and whether at once: sets `multiplexed`. */
+int counters_check(struct counters *counters, struct failure *f);
 /*
  * What is counted when nothing is named. `note`: for people, what that is and why; empty when it is
  * the usual.
  */
 int counters_default(struct counters *ret_counters, char *note, size_t size);
-/* One event for one CPU, pinned: it counts always or not at all. The descriptor or negative errno. */
-int counter_open(const struct counter_spec *spec, int cpu);
+/*
+ * The events of one CPU. fds[i] is -1 where the kernel keeps the counter itself. Either all are opened,
+ * or none: then *ret_refused is the counter to blame.
+ */
+int counters_open(const struct counters *counters, int cpu, int fds[MAX_COUNTERS],
+		  unsigned *ret_refused);
+void counters_close(const struct counters *counters, int fds[MAX_COUNTERS]);
 
 /* `list --counters`. */
 void counters_print(FILE *out);

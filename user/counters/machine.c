@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What this machine counts is found out by opening the events. They are pinned: one for which the
- * hardware has no room beside the others is refused, rather than counted part of the time.
+ * What this machine counts is found out by opening the events: pinned, so that they count always or
+ * not at all. Where they do not all fit beside each other they take turns, group by group.
  */
 #include "counters/counters.h"
 
@@ -10,35 +10,94 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int counter_open(const struct counter_spec *spec, int cpu)
+static int event_open(const struct counter_spec *spec, int cpu, int group, bool pinned)
 {
 	struct perf_event_attr attr = spec->attr;
 	int fd;
 
 	attr.size = sizeof(attr);
-	attr.pinned = 1;
-	fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	attr.pinned = pinned && group < 0; /* the others go with the first one of their group */
+	fd = syscall(SYS_perf_event_open, &attr, -1, cpu, group, PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 
-/* End of file is how a pinned event says that it found no room. */
-static bool counts(int fd)
+void counters_close(const struct counters *c, int fds[MAX_COUNTERS])
 {
-	uint64_t value;
+	unsigned i;
 
-	return read(fd, &value, sizeof(value)) == sizeof(value);
+	for (i = 0; i < c->n; i++) {
+		if (fds[i] >= 0)
+			close(fds[i]);
+		fds[i] = -1;
+	}
 }
 
-static void explain(struct failure *f, const struct counter_spec *spec, int error)
+int counters_open(const struct counters *c, int cpu, int fds[MAX_COUNTERS], unsigned *ret_refused)
 {
+	unsigned i;
+	int fd;
+
+	for (i = 0; i < MAX_COUNTERS; i++)
+		fds[i] = -1;
+	for (i = 0; i < c->n; i++) {
+		const struct counter_spec *spec = &c->list[i];
+
+		if (spec->source != COUNTER_PERF)
+			continue;
+		fd = event_open(spec, cpu, spec->leader == i ? -1 : fds[spec->leader],
+				!c->multiplexed);
+		if (fd < 0) {
+			*ret_refused = i;
+			counters_close(c, fds);
+			return fd;
+		}
+		fds[i] = fd;
+	}
+	return 0;
+}
+
+/* End of file is how a pinned event says that it found no room. */
+static bool all_count(const struct counters *c, const int fds[MAX_COUNTERS])
+{
+	uint64_t value;
+	unsigned i;
+
+	for (i = 0; i < c->n; i++) {
+		if (fds[i] >= 0 && read(fds[i], &value, sizeof(value)) != sizeof(value))
+			return false;
+	}
+	return true;
+}
+
+/* Refused in its group: would it be counted alone? */
+static bool counts_alone(const struct counter_spec *spec)
+{
+	int fd = event_open(spec, 0, -1, false);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+static void explain(struct failure *f, const struct counters *c, unsigned refused, int error)
+{
+	const struct counter_spec *spec = &c->list[refused];
 	const char *reason = NULL;
 
+	if (spec->leader != refused && counts_alone(spec)) {
+		failure_set(f, error, "cannot count", spec->name,
+			    "the rest of its group leaves no room for it, or is of another PMU");
+		failure_hint(f, "leave the braces away: then they take turns");
+		return;
+	}
 	if (error == -ENOENT || error == -EOPNOTSUPP || error == -ENODEV)
 		reason = "this machine does not count it";
 	else if (error == -EACCES || error == -EPERM)
 		reason = "not permitted";
-	else if (error == -ENOSPC)
-		reason = "more than this machine counts at once";
+	else if (error == -EBUSY)
+		reason = "the counters are reserved by something else";
+	else if (error == -EINVAL)
+		reason = "the processor has no such event";
 	failure_set(f, error, "cannot count", spec->name, reason);
 	if (error == -EACCES || error == -EPERM)
 		failure_hint(f, "sudo sysctl kernel.perf_event_paranoid=2, or run with sudo");
@@ -47,23 +106,22 @@ static void explain(struct failure *f, const struct counter_spec *spec, int erro
 }
 
 /* Of the first CPU: all are taken to be alike. */
-int counters_check(const struct counters *counters, struct failure *f)
+int counters_check(struct counters *c, struct failure *f)
 {
-	int fds[MAX_COUNTERS], error = 0;
-	unsigned i, n = 0;
+	int fds[MAX_COUNTERS], error;
+	unsigned refused = 0;
 
-	for (i = 0; i < counters->n && !error; i++) {
-		if (counters->list[i].source != COUNTER_PERF)
-			continue;
-		fds[n] = counter_open(&counters->list[i], 0);
-		error = fds[n] < 0 ? fds[n] : 0;
-		if (!error && !counts(fds[n++]))
-			error = -ENOSPC;
-		if (error)
-			explain(f, &counters->list[i], error);
+	c->multiplexed = false;
+	error = counters_open(c, 0, fds, &refused);
+	if (!error && !all_count(c, fds)) {
+		counters_close(c, fds);
+		c->multiplexed = true;
+		error = counters_open(c, 0, fds, &refused);
 	}
-	while (n)
-		close(fds[--n]);
+	if (error)
+		explain(f, c, refused, error);
+	else
+		counters_close(c, fds);
 	return error;
 }
 
@@ -88,8 +146,10 @@ int counters_default(struct counters *c, char *note, size_t size)
 	note[0] = '\0';
 	c->n = 0;
 	for (i = 0; i < wanted.n && !error; i++) {
-		c->list[c->n++] = wanted.list[i];
-		if (!counters_check(c, NULL)) {
+		c->list[c->n] = wanted.list[i];
+		c->list[c->n].leader = c->n;
+		c->n++;
+		if (!counters_check(c, NULL) && !c->multiplexed) {
 			add_name(there, sizeof(there), wanted.list[i].name);
 			continue;
 		}
@@ -99,6 +159,7 @@ int counters_default(struct counters *c, char *note, size_t size)
 	}
 	if (error)
 		return error;
+	c->multiplexed = false;
 	if (c->n && missing[0])
 		snprintf(note, size, "counters: %s (this machine does not count %s)", there,
 			 missing);

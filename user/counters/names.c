@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Lists of counters as perf takes them: names separated by commas, each with modifiers behind a colon
- * (`u`: only outside of the kernel, `k`: only in it). Braces around several make a group there; here
- * all are read at one moment anyway, so that they only carry the modifiers behind them.
+ * (`u`: only outside of the kernel, `k`: only in it). Braces around several make a group: they are on
+ * the hardware together or not at all, and share the modifiers behind the braces.
  */
 #include "counters/counters.h"
 
@@ -33,6 +33,7 @@ static const struct known {
 	{ "cpu-migrations", "migrations", TASK(CPU_MIGRATIONS) },
 	{ "alignment-faults", NULL, SOFT(ALIGNMENT_FAULTS) },
 	{ "emulation-faults", NULL, SOFT(EMULATION_FAULTS) },
+	{ "cgroup-switches", NULL, SOFT(CGROUP_SWITCHES) },
 	{ "cycles", "cpu-cycles", HARD(CPU_CYCLES) },
 	{ "instructions", NULL, HARD(INSTRUCTIONS) },
 	{ "cache-references", NULL, HARD(CACHE_REFERENCES) },
@@ -188,21 +189,61 @@ static bool find_raw(const char *name, struct counter_spec *spec)
 	return !*end;
 }
 
+static int refuse_modifiers(const char *name, struct failure *f)
+{
+	return failure_set(f, -EINVAL, "cannot count", name, "its modifiers can be u and k");
+}
+
+/* cpu/event=0x3c/u: the modifiers stand behind the second slash, without a colon. */
+static int parse_pmu(const char *name, const char *modifiers, struct counter_spec *spec,
+		     struct failure *f)
+{
+	const char *slash = strchr(name, '/'), *last = strrchr(name, '/');
+	char pmu[NAME_ROOM], terms[NAME_ROOM];
+	int error;
+
+	if (last == slash)
+		return failure_set(f, -EINVAL, "unknown counter", name, "a second / is missing");
+	snprintf(pmu, sizeof(pmu), "%.*s", (int)(slash - name), name);
+	snprintf(terms, sizeof(terms), "%.*s", (int)(last - slash - 1), slash + 1);
+	error = pmu_encode(PMU_DEVICES, pmu, terms, &spec->attr, f);
+	if (error)
+		return error;
+	spec->source = COUNTER_PERF;
+	last += last[1] == ':';
+	return modify(&spec->attr, last[1] ? last + 1 : modifiers) ? 0 : refuse_modifiers(name, f);
+}
+
+/* As the name of an argument: with the modifiers of its group, if it has none of its own. */
+static int set_name(const char *name, const char *modifiers, struct counter_spec *spec,
+		    struct failure *f)
+{
+	const char *slash = strrchr(name, '/');
+	bool own = strchr(name, ':') || (slash && slash[1]);
+	char full[NAME_ROOM + MODIFIERS + 1];
+	size_t i;
+
+	snprintf(full, sizeof(full), "%s%s%s", name, own || slash || !modifiers[0] ? "" : ":",
+		 own ? "" : modifiers);
+	if (strlen(full) >= sizeof(spec->name))
+		return failure_set(f, -EINVAL, "unknown counter", name, "its name is too long");
+	for (i = 0; full[i]; i++)
+		spec->name[i] = full[i] == '-' ? '_' : full[i];
+	return 0;
+}
+
 /* `modifiers`: those of the counter's group. */
 static int parse_one(const char *name, const char *modifiers, struct counter_spec *spec,
 		     struct failure *f)
 {
 	const char *colon = strchr(name, ':');
-	char full[NAME_ROOM + MODIFIERS + 1], base[NAME_ROOM];
-	size_t i;
+	char base[NAME_ROOM];
 
 	memset(spec, 0, sizeof(*spec));
-	snprintf(full, sizeof(full), "%s%s%s", name, modifiers[0] && !colon ? ":" : "",
-		 colon ? "" : modifiers);
-	if (strlen(full) >= sizeof(spec->name))
-		return failure_set(f, -EINVAL, "unknown counter", name, "");
-	for (i = 0; full[i]; i++)
-		spec->name[i] = full[i] == '-' ? '_' : full[i];
+	if (set_name(name, modifiers, spec, f))
+		return -EINVAL;
+	if (strchr(name, '/'))
+		return parse_pmu(name, modifiers, spec, f);
 	snprintf(base, sizeof(base), "%.*s", colon ? (int)(colon - name) : (int)strlen(name), name);
 	if (colon)
 		modifiers = colon + 1;
@@ -213,21 +254,26 @@ static int parse_one(const char *name, const char *modifiers, struct counter_spe
 			failure_hint(f, "leave :%s away", modifiers);
 			return -EINVAL;
 		}
-		if (!modify(&spec->attr, modifiers))
-			return failure_set(f, -EINVAL, "cannot count", name,
-					   "its modifiers can be u and k");
-		return 0;
+		return modify(&spec->attr, modifiers) ? 0 : refuse_modifiers(name, f);
 	}
 	spec->source = COUNTER_PERF;
 	if (libpfm_encode(name, &spec->attr))
 		return unknown(f, base);
-	if (!colon && !modify(&spec->attr, modifiers))
-		return failure_set(f, -EINVAL, "cannot count", name,
-				   "its modifiers can be u and k");
-	return 0;
+	return colon || modify(&spec->attr, modifiers) ? 0 : refuse_modifiers(name, f);
 }
 
 /* --- lists ------------------------------------------------------------------------------------- */
+
+/* How long the name is that begins here: between slashes there are commas in it. */
+static size_t name_length(const char *at)
+{
+	size_t n = strcspn(at, ",{}/");
+
+	if (at[n] != '/' || !strchr(at + n + 1, '/'))
+		return strcspn(at, ",{}");
+	n = strchr(at + n + 1, '/') - at;
+	return n + strcspn(at + n, ",{}");
+}
 
 /* Where a group's modifiers stand: behind its brace. Empty without a group. */
 static void group_modifiers(const char *at, char out[MODIFIERS])
@@ -241,6 +287,30 @@ static void group_modifiers(const char *at, char out[MODIFIERS])
 	for (end += 2; isalpha((unsigned char)*end) && n + 1 < MODIFIERS; end++)
 		out[n++] = *end;
 	out[n] = '\0';
+}
+
+/*
+ * Only what needs the hardware has to share it. What the kernel counts by itself is always counted, and
+ * grouped with such of another kind (cpu-clock, page-faults) it would not be: kernels take such a group,
+ * and leave all but its first one out.
+ */
+static bool needs_group(const struct counter_spec *spec)
+{
+	return spec->source == COUNTER_PERF && spec->attr.type != PERF_TYPE_SOFTWARE;
+}
+
+static void join_group(struct counters *c, unsigned first)
+{
+	struct counter_spec *last = &c->list[c->n - 1];
+	unsigned i;
+
+	last->leader = c->n - 1;
+	for (i = first; i + 1 < c->n && needs_group(last); i++) {
+		if (!needs_group(&c->list[i]))
+			continue;
+		last->leader = i;
+		return;
+	}
 }
 
 static int add(struct counters *c, const char *name, const char *modifiers, struct failure *f)
@@ -267,9 +337,11 @@ int counters_parse(const char *list, struct counters *c, struct failure *f)
 	char name[NAME_ROOM], modifiers[MODIFIERS] = "";
 	bool in_group = false;
 	const char *at = list;
+	unsigned first = 0;
 	int error = 0;
 
 	c->n = 0;
+	c->multiplexed = false;
 	if (!strcmp(list, "none"))
 		return 0;
 	for (;;) {
@@ -278,14 +350,16 @@ int counters_parse(const char *list, struct counters *c, struct failure *f)
 		if (*at == '{' && !in_group) {
 			in_group = true;
 			group_modifiers(++at, modifiers);
+			first = c->n;
 		}
-		n = strcspn(at, ",{}");
+		n = name_length(at);
 		if (!n || n >= sizeof(name))
 			break;
 		snprintf(name, sizeof(name), "%.*s", (int)n, at);
 		error = add(c, name, modifiers, f);
 		if (error)
 			return error;
+		join_group(c, in_group ? first : c->n - 1);
 		at += n;
 		if (*at == '}' && in_group) {
 			in_group = false;

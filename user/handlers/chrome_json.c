@@ -25,6 +25,8 @@
  *	arrows				bind to the slice around them; outside of any slice they are
  *					instants `flow out` and `flow in`, since a loose arrow is an error
  *	their category			"flow", name "flow": both ends must agree on them
+ *	samples that open a file that	a key "continued" beside the arguments, here and an annotation there
+ *	begins in a recording's midst
  *	when a process started		nothing
  *	clocks				events that viewers ignore; Perfetto's loader aligns nothing
  *	lost marks			instants `events lost` and the account in the last event, but no
@@ -226,6 +228,9 @@ static int write_instant(struct json_writer *j, const struct fact *fact)
 static int write_counter(struct json_writer *j, const struct fact *fact)
 {
 	open_event(j, fact, 'C');
+	/* Not among the arguments: these are the series. Viewers ignore it. */
+	if (fact->continued)
+		json_put(j, ",\"continued\":true");
 	json_open_args(j);
 	for (unsigned i = 0; i < fact->n_args; i++) {
 		json_key(j, fact->args[i].key);
@@ -391,6 +396,8 @@ static int write_account(struct json_writer *j, const struct account *account)
 	open_metadata(j, "proftrace_account", NULL, NULL);
 	json_uint_arg(j, "marked", account->marked);
 	json_uint_arg(j, "written", account->written);
+	json_uint_arg(j, "paused", account->paused);
+	json_uint_arg(j, "unrecorded", account->unrecorded);
 	json_key_text(j, "lost");
 	*j->at++ = '{';
 	j->comma = false;

@@ -172,6 +172,15 @@ static uint8_t *put_uint(uint8_t *at, const char *key, uint64_t value)
 	return wire_close(contents, wire_number(at, ANNOTATION_UINT, value));
 }
 
+/* A sample that an earlier file has: this one begins with it. */
+static uint8_t *put_continued(uint8_t *at)
+{
+	uint8_t *contents = at = wire_open(at, EVENT_ANNOTATION);
+
+	at = wire_text(at, ANNOTATION_NAME, "continued", 9);
+	return wire_close(contents, wire_number(at, ANNOTATION_BOOL, 1));
+}
+
 static uint8_t *put_end_reason(uint8_t *at, enum end_reason reason)
 {
 	const char *text = reason == END_LOST ? "lost" : "unfinished";
@@ -365,6 +374,8 @@ int perfetto_write_counters(struct perfetto *p, const struct fact *fact)
 			return r;
 		packet.at = put_category(packet.at, fact->category, categories);
 		packet.at = put_counter(packet.at, &fact->args[i]);
+		if (fact->continued)
+			packet.at = put_continued(packet.at);
 		packet_close(p, &packet);
 	}
 	return 0;

@@ -348,6 +348,22 @@ uint64_t sink_size(const struct sink *sink)
 	return sink->size;
 }
 
+uint64_t sink_expected_size(const struct sink *sink)
+{
+	return sink->size + (sink->format == SINK_PLAIN ? sink->used : 0);
+}
+
+bool sink_identity(const struct sink *sink, dev_t *ret_device, ino_t *ret_inode)
+{
+	struct stat st;
+
+	if (!sink->regular || sink->fd < 0 || fstat(sink->fd, &st))
+		return false;
+	*ret_device = st.st_dev;
+	*ret_inode = st.st_ino;
+	return true;
+}
+
 const char *sink_path(const struct sink *sink)
 {
 	return sink->path;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct sink;
 
@@ -36,9 +37,13 @@ int sink_close(struct sink *sink);
 /* Frees; a file that never got its name is removed. */
 void sink_free(struct sink *sink);
 
-int sink_error(const struct sink *sink);	/* the first error, negative errno, or 0 */
-uint64_t sink_bytes(const struct sink *sink);	/* handed over so far, before compression */
-uint64_t sink_size(const struct sink *sink);	/* on disk so far */
+int sink_error(const struct sink *sink);      /* the first error, negative errno, or 0 */
+uint64_t sink_bytes(const struct sink *sink); /* handed over so far, before compression */
+uint64_t sink_size(const struct sink *sink);  /* on disk so far */
+/* What the file will be as large as: what is still in the buffer counts, too. */
+uint64_t sink_expected_size(const struct sink *sink);
+/* Which file it is, while it is open; false: none that has a name of its own. */
+bool sink_identity(const struct sink *sink, dev_t *ret_device, ino_t *ret_inode);
 const char *sink_path(const struct sink *sink); /* as given to sink_open() */
 
 #endif

@@ -122,7 +122,7 @@ int draft_send_bare(struct draft *draft)
 	struct event *event = &draft->event;
 
 	/* The others are what the kernel told: no marks. */
-	if (event->kind <= EVENT_STEP || event->kind == EVENT_THREAD_NAME)
+	if (event->kind <= EVENT_INCLUDE_JSON || event->kind == EVENT_THREAD_NAME)
 		draft->sink->account->marked++;
 	return draft->sink->event(draft->sink->context, event);
 }

@@ -55,6 +55,16 @@ const char *marker_kind_name(unsigned kind)
 		return "thread_name";
 	case RECORD_STEP:
 		return "step";
+	case RECORD_PAUSE:
+		return "pause";
+	case RECORD_RESUME:
+		return "resume";
+	case RECORD_DUMP:
+		return "dump";
+	case RECORD_STOP:
+		return "stop";
+	case RECORD_INCLUDE_JSON:
+		return "include_json";
 	default:
 		return NULL;
 	}

@@ -44,3 +44,26 @@ uint64_t account_lost(const struct account *account)
 		sum += account->lost[i];
 	return sum;
 }
+
+#define NUMBERS (offsetof(struct account, orderly) / sizeof(uint64_t))
+
+_Static_assert(offsetof(struct account, orderly) % sizeof(uint64_t) == 0 &&
+		       sizeof(struct account) == (NUMBERS + 1) * sizeof(uint64_t),
+	       "an account is numbers, and last whether it is orderly");
+
+struct account account_since(const struct account *account, const struct account *before)
+{
+	struct account difference = *account;
+	uint64_t *to = (uint64_t *)&difference;
+	const uint64_t *from = (const uint64_t *)before;
+	size_t i;
+
+	for (i = 0; i < NUMBERS; i++)
+		to[i] -= from[i] < to[i] ? from[i] : to[i];
+	return difference;
+}
+
+bool account_adds_up(const struct account *a)
+{
+	return a->marked == a->written + account_lost(a) + a->paused + a->unrecorded;
+}

@@ -2,7 +2,7 @@
 /*
  * The account of a recording: what became of every mark that reached the kernel.
  *
- *	marked = written + the sum of lost[]
+ *	marked = written + the sum of lost[] + paused + unrecorded
  *
  * Nothing in this project may drop a mark without adding to one of these.
  */
@@ -29,6 +29,8 @@ struct account {
 	uint64_t marked;  /* marks that reached the kernel, or events read from a file */
 	uint64_t written; /* marks that became facts */
 	uint64_t lost[LOST_REASONS];
+	uint64_t paused; /* not asked for: their process was paused, or had ended the recording */
+	uint64_t unrecorded; /* became facts while no file was open, which was asked for, too */
 
 	/* Written, but not as the program meant it. */
 	uint64_t unreadable_names;
@@ -65,5 +67,8 @@ const char *lost_reason_name(enum lost_reason reason);
 const char *lost_reason_text(enum lost_reason reason);
 const char *lost_reason_hint(enum lost_reason reason);
 uint64_t account_lost(const struct account *account); /* the sum of lost[] */
+/* What came to `account` since it was `before`. */
+struct account account_since(const struct account *account, const struct account *before);
+bool account_adds_up(const struct account *account);
 
 #endif

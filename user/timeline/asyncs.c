@@ -235,6 +235,9 @@ int async_end(struct timeline *t, const struct mark *m)
 		while (async && (async->name != m->name || async->category != m->event->category))
 			async = async->older;
 	}
+	/* It may have begun while nobody recorded it. */
+	if (!async && (m->event->left_out || m->process->paused_once || t->has_gaps))
+		return MARK_LEFT_OUT;
 	if (!async)
 		return end_without_begin(t, m);
 	unchain(t, latest, async);

@@ -6,9 +6,14 @@
  *
  * What is not known stays unknown: a slice whose END was lost has no sum, and the one around it then
  * does not know what was its own.
+ *
+ * Counters that take turns on the hardware come with two times: for how long each was to be counted,
+ * and for how long it was. What was counted in that share of a slice stands for all of it. Where the
+ * share is nothing, nothing is known.
  */
 #include "timeline/state.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +56,18 @@ void timeline_count(struct timeline *t, const struct name *const *counters, unsi
 	find_ipc(t);
 }
 
+void timeline_take_turns(struct timeline *t, const struct name *const *shares)
+{
+	memcpy(t->shares, shares, t->n_counters * sizeof(t->shares[0]));
+}
+
+double timeline_share(const struct timeline *t, unsigned i)
+{
+	const struct counted *total = &t->total[i];
+
+	return total->enabled ? (double)total->running / (double)total->enabled : NAN;
+}
+
 const struct name *counter_unit(const struct timeline *t, const struct name *name)
 {
 	const char *where;
@@ -72,7 +89,7 @@ static struct thread_counters *counters_new(struct timeline *t, struct thread_st
 		return NULL;
 	thread->counters = c;
 	for (i = 0; i < t->n_counters; i++) {
-		c->first[i] = EVENT_NO_VALUE;
+		c->since[i].value = EVENT_NO_VALUE;
 		c->list[i] = &c->tracks[i];
 		c->tracks[i].kind = TRACK_COUNTER;
 		c->tracks[i].name = t->counters[i];
@@ -120,9 +137,71 @@ static uint64_t difference(uint64_t a, uint64_t b)
 	return (int64_t)(a - b) < 0 ? 0 : a - b;
 }
 
-static uint64_t value_of(const struct timeline *t, const struct event *e, unsigned i)
+static struct counted counted_between(struct counted a, struct counted b)
 {
-	return e && e->n_counters == t->n_counters ? e->counters[i] : EVENT_NO_VALUE;
+	return (struct counted){
+		.value = difference(b.value, a.value),
+		.enabled = difference(b.enabled, a.enabled),
+		.running = difference(b.running, a.running),
+	};
+}
+
+/* What was counted in a share of the time, as if it had been in all of it. */
+static uint64_t estimate(const struct counted *c)
+{
+	unsigned __int128 whole;
+
+	if (c->value == EVENT_NO_VALUE || c->running >= c->enabled)
+		return c->value;
+	if (!c->running)
+		return EVENT_NO_VALUE;
+	whole = ((unsigned __int128)c->value * c->enabled + c->running / 2) / c->running;
+	return whole < EVENT_NO_VALUE ? (uint64_t)whole : EVENT_NO_VALUE - 1;
+}
+
+static struct counted reading(const struct timeline *t, const struct event *e, unsigned i)
+{
+	struct counted c = { .value = EVENT_NO_VALUE };
+
+	if (!e || e->n_counters != t->n_counters)
+		return c;
+	c.value = e->counters[i];
+	if (e->counter_enabled) {
+		c.enabled = e->counter_enabled[i];
+		c.running = e->counter_running[i];
+	}
+	return c;
+}
+
+/* Where a counter takes turns, each share of it is taken for the time since the one before. */
+static uint64_t take_turn(struct timeline *t, struct thread_counters *c, unsigned i,
+			  struct counted now)
+{
+	struct counted more = counted_between(c->since[i], now);
+	uint64_t value = estimate(&more);
+
+	t->total[i].enabled += difference(now.enabled, c->seen_ns[i]);
+	c->seen_ns[i] = now.enabled;
+	if (value == EVENT_NO_VALUE)
+		return value;
+	t->total[i].running += more.running;
+	c->since[i] = now;
+	return c->sum[i] += value;
+}
+
+/* What the thread has counted until now. */
+static uint64_t sum_of(struct timeline *t, struct thread_counters *c, unsigned i,
+		       struct counted now)
+{
+	if (now.value == EVENT_NO_VALUE)
+		return now.value;
+	if (c->since[i].value == EVENT_NO_VALUE) {
+		c->since[i] = now;
+		c->seen_ns[i] = now.enabled;
+	}
+	if (now.enabled)
+		return take_turn(t, c, i, now);
+	return difference(now.value, c->since[i].value);
 }
 
 static void fill_values(struct timeline *t, struct thread_counters *c, const struct event *e,
@@ -130,13 +209,8 @@ static void fill_values(struct timeline *t, struct thread_counters *c, const str
 {
 	unsigned i;
 
-	for (i = 0; i < t->n_counters; i++) {
-		uint64_t value = value_of(t, e, i);
-
-		if (c->first[i] == EVENT_NO_VALUE)
-			c->first[i] = value;
-		c->values[i] = difference(value, c->first[i]);
-	}
+	for (i = 0; i < t->n_counters; i++)
+		c->values[i] = sum_of(t, c, i, reading(t, e, i));
 	fact->n_counters = t->n_counters;
 	fact->counter_tracks = c->list;
 	fact->counters = c->values;
@@ -154,10 +228,19 @@ void counters_begin(struct timeline *t, const struct mark *m, struct fact *fact)
 		return;
 	slice = &c->slices[m->thread->n_slices - 1];
 	for (i = 0; i < t->n_counters; i++) {
-		slice->begin[i] = value_of(t, m->event, i);
-		slice->children[i] = 0;
+		slice->begin[i] = reading(t, m->event, i);
+		slice->children[i] = (struct counted){ 0 };
 	}
 	fill_values(t, c, m->event, fact);
+	memcpy(slice->shown, c->values, t->n_counters * sizeof(c->values[0]));
+}
+
+/* What a thread's counter showed when one of its open slices began. */
+uint64_t counter_at_begin(const struct thread_state *thread, uint32_t slice, unsigned i)
+{
+	const struct thread_counters *c = thread->counters;
+
+	return slice < c->room ? c->slices[slice].shown[i] : EVENT_NO_VALUE;
 }
 
 static bool has_arg(const struct fact *fact, const struct name *key)
@@ -182,18 +265,31 @@ static void append(struct timeline *t, struct fact *fact, struct arg arg)
 	t->args[fact->n_args++] = arg;
 }
 
-static void append_deltas(struct timeline *t, const struct thread_counters *c, struct fact *fact)
+/* Never 0 nor 1 by rounding: these say that it was not counted at all, or all of the time. */
+static double share_of(const struct counted *c)
+{
+	double share = floor((double)c->running / (double)c->enabled * 10000) / 10000;
+
+	return c->running && share < 0.0001 ? 0.0001 : share;
+}
+
+/* What was counted in the slice; or, where it was not, that it was in no share of it. */
+static void append_delta(struct timeline *t, const struct thread_counters *c, unsigned i,
+			 const struct counted *delta, struct fact *fact)
+{
+	if (c->deltas[i] != EVENT_NO_VALUE)
+		append(t, fact,
+		       (struct arg){ .key = t->counters[i], .type = ARG_UINT, .u = c->deltas[i] });
+	if (t->shares[i] && delta->value != EVENT_NO_VALUE && delta->running < delta->enabled)
+		append(t, fact,
+		       (struct arg){
+			       .key = t->shares[i], .type = ARG_DOUBLE, .d = share_of(delta) });
+}
+
+static void append_ipc(struct timeline *t, const struct thread_counters *c, struct fact *fact)
 {
 	uint64_t cycles, instructions;
-	unsigned i;
 
-	for (i = 0; i < t->n_counters; i++) {
-		if (c->deltas[i] != EVENT_NO_VALUE)
-			append(t, fact,
-			       (struct arg){ .key = t->counters[i],
-					     .type = ARG_UINT,
-					     .u = c->deltas[i] });
-	}
 	if (t->cycles < 0)
 		return;
 	cycles = c->deltas[t->cycles];
@@ -203,6 +299,17 @@ static void append_deltas(struct timeline *t, const struct thread_counters *c, s
 		       (struct arg){ .key = t->ipc,
 				     .type = ARG_DOUBLE,
 				     .d = (double)instructions / (double)cycles });
+}
+
+static void add_child(struct counted *children, const struct counted *child)
+{
+	if (child->value == EVENT_NO_VALUE || children->value == EVENT_NO_VALUE) {
+		children->value = EVENT_NO_VALUE;
+		return;
+	}
+	children->value += child->value;
+	children->enabled += child->enabled;
+	children->running += child->running;
 }
 
 /* Before the innermost slice is taken off. */
@@ -216,18 +323,18 @@ void counters_end(struct timeline *t, struct thread_state *thread, const struct 
 	if (!c || top >= c->room)
 		return;
 	for (i = 0; i < t->n_counters; i++) {
-		uint64_t delta = difference(value_of(t, event, i), c->slices[top].begin[i]);
-		uint64_t *around = top ? &c->slices[top - 1].children[i] : NULL;
+		struct slice_counters *slice = &c->slices[top];
+		struct counted delta = counted_between(slice->begin[i], reading(t, event, i));
+		struct counted self = counted_between(slice->children[i], delta);
 
-		c->deltas[i] = delta;
-		c->selves[i] = difference(delta, c->slices[top].children[i]);
-		if (around && delta == EVENT_NO_VALUE)
-			*around = EVENT_NO_VALUE;
-		else if (around && *around != EVENT_NO_VALUE)
-			*around += delta;
+		c->deltas[i] = estimate(&delta);
+		c->selves[i] = estimate(&self);
+		if (top)
+			add_child(&c->slices[top - 1].children[i], &delta);
+		append_delta(t, c, i, &delta, fact);
 	}
+	append_ipc(t, c, fact);
 	fill_values(t, c, event, fact);
 	fact->counter_deltas = c->deltas;
 	fact->counter_selves = c->selves;
-	append_deltas(t, c, fact);
 }

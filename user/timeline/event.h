@@ -26,6 +26,11 @@ enum event_kind {
 	EVENT_ALLOC,	   /* name = pool, id = address, size in bytes */
 	EVENT_FREE,	   /* name = pool, id = address */
 	EVENT_STEP,	   /* id = epoch, size = batch */
+	EVENT_PAUSE,	   /* the process is not recorded from here on, and says so; name NULL */
+	EVENT_RESUME,
+	EVENT_DUMP,
+	EVENT_STOP,
+	EVENT_INCLUDE_JSON, /* args[0] is a path */
 
 	EVENT_PROCESS_NAME, /* pid, name */
 	EVENT_THREAD_NAME,  /* pid, tid, name: given by the program itself */
@@ -95,6 +100,11 @@ struct event {
 	uint32_t pid;
 	uint32_t tid;
 	enum end_reason end_reason; /* END, ASYNC_END: as a file tells it */
+	/*
+	 * It came while its process was not recorded: it counts only as the end of what was recorded
+	 * (ASYNC_END, FREE), or for what it tells (STEP).
+	 */
+	bool left_out;
 	bool closes_inner; /* END: those that are open inside have no END, and none was lost */
 	int level; /* BEGIN, END: the slice's own level; others: number of open slices; -1: not known */
 	const struct name *name;
@@ -109,6 +119,9 @@ struct event {
 	/* BEGIN, END: of the counters that the timeline was told of (EVENT_NO_VALUE: not known), or none. */
 	unsigned n_counters;
 	const uint64_t *counters;
+	/* For how long each was to be counted and for how long it was, ns; NULL: all of the time. */
+	const uint64_t *counter_enabled;
+	const uint64_t *counter_running;
 	struct clock_reading clock;
 };
 

@@ -78,6 +78,11 @@ struct fact {
 		*args;	   /* own arguments first, then epoch and batch where PROF_STEP was seen */
 	uint64_t begin_ns; /* END, ASYNC_END */
 	uint64_t self_ns;  /* END: time not spent in child slices */
+	/*
+	 * BEGIN, ASYNC_BEGIN, COUNTER: said again to a handler that came later (timeline_replay()): it
+	 * was said before, at its time.
+	 */
+	bool continued;
 	bool nested_in_itself; /* END: a slice of the same category and name is still open below it on this thread */
 	struct clock_reading clock;
 	/*

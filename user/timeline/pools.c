@@ -41,7 +41,7 @@ static struct pool *pool_get(struct timeline *t, const struct mark *m)
 	return pool;
 }
 
-static void tell(struct timeline *t, const struct mark *m, const struct pool *pool)
+static void tell(struct timeline *t, const struct mark *m, struct pool *pool)
 {
 	const struct track *track = &pool->counter->pub;
 	struct arg live = { .type = ARG_INT, .i = (int64_t)pool->live };
@@ -51,6 +51,7 @@ static void tell(struct timeline *t, const struct mark *m, const struct pool *po
 	fact.tracks = &track;
 	fact.args = &live;
 	fact.n_args = 1;
+	counter_keep(pool->counter, &live, &fact);
 	emit(t, &fact);
 }
 
@@ -139,8 +140,11 @@ int pool_alloc(struct timeline *t, const struct mark *m)
 int pool_free(struct timeline *t, const struct mark *m)
 {
 	struct allocation *a = m->event->id ? allocation_find(t, m) : NULL;
-	struct pool *pool = a ? a->pool : pool_get(t, m);
+	struct pool *pool;
 
+	if (!a && m->event->left_out)
+		return MARK_LEFT_OUT;
+	pool = a ? a->pool : pool_get(t, m);
 	if (!pool)
 		return LOST_LIMIT;
 	if (a)

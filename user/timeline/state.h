@@ -45,19 +45,30 @@ struct slice {
 	int level;	      /* as the kernel counts, -1 when read from a file */
 };
 
+/* What was counted, and for counters that take turns, in how much of the time: 0 for all others. */
+struct counted {
+	uint64_t value; /* EVENT_NO_VALUE: not known */
+	uint64_t enabled;
+	uint64_t running;
+};
+
 /* What is counted on a thread. */
 struct thread_counters {
 	struct track tracks[EVENT_MAX_COUNTERS];
 	const struct track *list[EVENT_MAX_COUNTERS];
-	uint64_t first[EVENT_MAX_COUNTERS]; /* values at the first mark that had any */
+	/* Where the sum below begins, or for counters that take turns, up to where it reaches. */
+	struct counted since[EVENT_MAX_COUNTERS];
+	uint64_t sum[EVENT_MAX_COUNTERS];
+	uint64_t seen_ns[EVENT_MAX_COUNTERS]; /* `enabled` of the latest reading */
 	/* Of the fact that is being made. */
 	uint64_t values[EVENT_MAX_COUNTERS];
 	uint64_t deltas[EVENT_MAX_COUNTERS];
 	uint64_t selves[EVENT_MAX_COUNTERS];
 	/* Of each open slice: the values when it began, and what its children have counted. */
 	struct slice_counters {
-		uint64_t begin[EVENT_MAX_COUNTERS];
-		uint64_t children[EVENT_MAX_COUNTERS];
+		struct counted begin[EVENT_MAX_COUNTERS];
+		struct counted children[EVENT_MAX_COUNTERS];
+		uint64_t shown[EVENT_MAX_COUNTERS]; /* on the tracks, for files that begin later */
 	} * slices;
 	uint32_t room;
 };
@@ -91,6 +102,10 @@ struct counter {
 		const struct name *name;
 		const struct name *series;
 	} key;
+	/* Its latest sample; category and time are those of the mark. */
+	struct arg last; /* type 0: none so far */
+	const struct name *last_category;
+	uint64_t last_ns;
 	UT_hash_handle hh;
 };
 
@@ -146,6 +161,7 @@ struct process_state {
 	bool stepped;		  /* PROF_STEP was seen: epoch and batch are known */
 	uint64_t epoch;
 	uint64_t batch;
+	bool paused_once; /* since then, what it began need not have been recorded */
 	struct thread_state *threads;
 	struct counter *counters;
 	struct lanes *lanes;
@@ -164,7 +180,11 @@ struct timeline {
 	struct handler **handlers;
 	unsigned n_handlers;
 	unsigned n_working;
-	int error; /* of the handler that stopped during this event */
+	int error;	 /* of the handler that stopped during this event */
+	bool unrecorded; /* marks become facts that no file takes */
+
+	bool stepped; /* the latest PROF_STEP of all processes */
+	uint64_t step_epoch, step_batch;
 
 	uint64_t last_uuid;
 	uint32_t n_tracks;
@@ -183,8 +203,13 @@ struct timeline {
 	const struct name *counters[EVENT_MAX_COUNTERS];
 	unsigned n_counters;
 	int cycles, instructions; /* which of the counters they are, -1: none */
+	const struct name *shares[EVENT_MAX_COUNTERS]; /* what their running share is called */
+	struct counted total[EVENT_MAX_COUNTERS];      /* of all threads: only the times */
 
-	const struct name *epoch, *batch, *step, *bytes, *unnamed, *async_end, *ns, *ipc;
+	const struct name *epoch, *batch, *step, *bytes, *unnamed, *async_end, *ns, *ipc,
+		*continued;
+	const struct name *pause, *resume, *dump, *stop, *include_json;
+	bool has_gaps; /* no process is recorded all the time */
 
 	struct arg args[EVENT_MAX_ARGS + 2]; /* of the fact that is being made */
 	const struct track *tracks[EVENT_MAX_ARGS];
@@ -199,11 +224,13 @@ struct mark {
 	uint64_t ts_ns; /* not before the thread's last one */
 };
 
-/* What became of a mark: written, or else an enum lost_reason. */
-#define MARK_WRITTEN LOST_REASONS
+/* What became of a mark: one of these, or else an enum lost_reason. */
+#define MARK_WRITTEN  LOST_REASONS
+#define MARK_LEFT_OUT (LOST_REASONS + 1) /* nobody asked for it */
 
 /* timeline.c */
 void emit(struct timeline *t, const struct fact *fact);
+int hand_to(struct handler *handler, const struct fact *fact);
 struct fact fact_of(const struct mark *m, enum fact_kind kind);
 void stamp_step(struct timeline *t, const struct mark *m, struct fact *fact);
 const struct process *process_of(const struct process_state *p);
@@ -228,6 +255,7 @@ void slices_unfinished(struct timeline *t, struct thread_state *thread, uint64_t
 void counters_begin(struct timeline *t, const struct mark *m, struct fact *fact);
 void counters_end(struct timeline *t, struct thread_state *thread, const struct event *event,
 		  struct fact *fact);
+uint64_t counter_at_begin(const struct thread_state *thread, uint32_t slice, unsigned i);
 const struct name *counter_unit(const struct timeline *t, const struct name *name);
 void counters_of_thread_release(struct timeline *t, struct thread_state *thread);
 
@@ -247,6 +275,7 @@ struct track *lane_track_new(struct timeline *t, struct process_state *p, uint64
 			     const struct name *name, uint32_t lane);
 void track_declare(struct timeline *t, const struct process_state *p, struct track *track,
 		   uint64_t ts_ns);
+void counter_keep(struct counter *counter, const struct arg *value, const struct fact *fact);
 int counter_mark(struct timeline *t, const struct mark *m);
 int step_mark(struct timeline *t, const struct mark *m);
 void counters_release(struct timeline *t, struct process_state *p);

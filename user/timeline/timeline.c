@@ -33,6 +33,12 @@ struct timeline *timeline_new(struct names *names, struct account *account, uint
 	t->unnamed = names_intern_string(names, "(unnamed)");
 	t->ns = names_intern_string(names, "ns");
 	t->ipc = names_intern_string(names, "ipc");
+	t->continued = names_intern_string(names, "continued");
+	t->pause = names_intern_string(names, "pause");
+	t->resume = names_intern_string(names, "resume");
+	t->dump = names_intern_string(names, "dump");
+	t->stop = names_intern_string(names, "stop");
+	t->include_json = names_intern_string(names, "include_json");
 	t->async_end = names_intern_string(names, "(async end)");
 	if (asyncs_init(t) || pools_init(t)) {
 		timeline_free(t);
@@ -52,6 +58,11 @@ void timeline_free(struct timeline *t)
 	free(t);
 }
 
+void timeline_has_gaps(struct timeline *t)
+{
+	t->has_gaps = true;
+}
+
 int timeline_add_handler(struct timeline *t, struct handler *handler)
 {
 	struct handler **grown = realloc(t->handlers, (t->n_handlers + 1) * sizeof(*grown));
@@ -65,23 +76,58 @@ int timeline_add_handler(struct timeline *t, struct handler *handler)
 	return 0;
 }
 
+void timeline_remove_handler(struct timeline *t, struct handler *handler)
+{
+	unsigned i;
+
+	for (i = 0; i < t->n_handlers && t->handlers[i] != handler; i++)
+		;
+	if (i == t->n_handlers)
+		return;
+	for (t->n_handlers--; i < t->n_handlers; i++)
+		t->handlers[i] = t->handlers[i + 1];
+	/* It may have got an error elsewhere meanwhile: when it was flushed. */
+	for (i = t->n_working = 0; i < t->n_handlers; i++)
+		t->n_working += !t->handlers[i]->error;
+}
+
+void timeline_set_recorded(struct timeline *t, bool recorded)
+{
+	t->unrecorded = !recorded;
+}
+
+bool timeline_step(const struct timeline *t, uint64_t *ret_epoch, uint64_t *ret_batch)
+{
+	*ret_epoch = t->step_epoch;
+	*ret_batch = t->step_batch;
+	return t->stepped;
+}
+
+/* Returns 0, or the error that the handler has just stopped with. */
+int hand_to(struct handler *handler, const struct fact *fact)
+{
+	int error;
+
+	if (handler->error)
+		return 0;
+	error = handler->ops->fact(handler, fact);
+	if (error)
+		handler->error = error < 0 ? error : -EIO;
+	return handler->error;
+}
+
 void emit(struct timeline *t, const struct fact *fact)
 {
 	unsigned i;
 
 	for (i = 0; i < t->n_handlers; i++) {
-		struct handler *handler = t->handlers[i];
-		int error;
+		int error = hand_to(t->handlers[i], fact);
 
-		if (handler->error)
-			continue;
-		error = handler->ops->fact(handler, fact);
 		if (!error)
 			continue;
-		handler->error = error < 0 ? error : -EIO;
 		t->n_working--;
 		if (!t->error)
-			t->error = handler->error;
+			t->error = error;
 	}
 }
 
@@ -135,6 +181,19 @@ static int instant(struct timeline *t, const struct mark *m)
 		fact.scope = SCOPE_GLOBAL;
 	else if (!fact.thread && fact.scope == SCOPE_THREAD)
 		fact.scope = SCOPE_PROCESS;
+	stamp_step(t, m, &fact);
+	emit(t, &fact);
+	return MARK_WRITTEN;
+}
+
+/* What a program does to its own recording is seen in it: an instant of the process. */
+static int control(struct timeline *t, const struct mark *m, const struct name *name)
+{
+	struct fact fact = fact_of(m, FACT_INSTANT);
+
+	m->process->paused_once |= m->event->kind == EVENT_PAUSE;
+	fact.name = name;
+	fact.scope = fact.process ? SCOPE_PROCESS : SCOPE_GLOBAL;
 	stamp_step(t, m, &fact);
 	emit(t, &fact);
 	return MARK_WRITTEN;
@@ -205,6 +264,16 @@ static int take(struct timeline *t, const struct mark *m)
 		return step_mark(t, m);
 	case EVENT_THREAD_NAME:
 		return thread_name(t, m);
+	case EVENT_PAUSE:
+		return control(t, m, t->pause);
+	case EVENT_RESUME:
+		return control(t, m, t->resume);
+	case EVENT_DUMP:
+		return control(t, m, t->dump);
+	case EVENT_STOP:
+		return control(t, m, t->stop);
+	case EVENT_INCLUDE_JSON:
+		return control(t, m, t->include_json);
 	default:
 		return LOST_MALFORMED;
 	}
@@ -220,12 +289,18 @@ static void take_mark(struct timeline *t, const struct event *event)
 			slices_close_stale(t, &m);
 		outcome = take(t, &m);
 	}
-	if (event->sampled)
-		*(outcome == MARK_WRITTEN ? &t->account->samples : &t->account->samples_lost) += 1;
+	if (event->sampled && outcome != MARK_WRITTEN)
+		t->account->samples_lost++;
+	else if (event->sampled)
+		t->account->samples += !t->unrecorded;
+	else if (outcome == MARK_LEFT_OUT)
+		t->account->paused++;
 	else if (outcome != MARK_WRITTEN)
 		t->account->lost[outcome]++;
 	else if (t->n_handlers && !t->n_working)
 		t->account->lost[LOST_OUTPUT]++;
+	else if (t->unrecorded)
+		t->account->unrecorded++;
 	else
 		t->account->written++;
 }

@@ -26,9 +26,42 @@ void timeline_free(struct timeline *timeline);
  * slice, and, where both cycles and instructions are counted, `ipc`.
  */
 void timeline_count(struct timeline *timeline, const struct name *const *counters, unsigned n);
+/*
+ * Where they take turns on the hardware (struct event, `counter_enabled`): `shares` are the names of
+ * arguments that say in how much of a slice each was counted. Values are then estimates for all of it.
+ */
+void timeline_take_turns(struct timeline *timeline, const struct name *const *shares);
+/* In how much of the time that was recorded the counter was counted, 0 to 1; NAN: there was none. */
+double timeline_share(const struct timeline *timeline, unsigned counter);
+
+/*
+ * From now on, what processes begin need not be recorded even though nothing is lost: whoever records
+ * pauses them. (Those that pause themselves say so: EVENT_PAUSE.)
+ */
+void timeline_has_gaps(struct timeline *timeline);
 
 /* Handlers see every fact in the order they were added. Borrowed until timeline_free(). */
 int timeline_add_handler(struct timeline *timeline, struct handler *handler);
+
+/* The handler is told nothing any more; it stays the caller's. */
+void timeline_remove_handler(struct timeline *timeline, struct handler *handler);
+
+/*
+ * Tells one handler what holds now, so that a file which begins here is complete by itself: processes,
+ * threads, tracks with the latest value of each counter, and what is open, outermost first, as it
+ * began, at its own time, with the argument `continued`. Whatever the file says from then on follows
+ * from that. Call it before timeline_add_handler(). Returns the handler's error.
+ */
+int timeline_replay(struct timeline *timeline, struct handler *handler);
+
+/*
+ * Whether marks that become facts count as written, which is so at first, or as unrecorded: while
+ * no file is open.
+ */
+void timeline_set_recorded(struct timeline *timeline, bool recorded);
+
+/* The latest PROF_STEP of any process; false: none so far. */
+bool timeline_step(const struct timeline *timeline, uint64_t *ret_epoch, uint64_t *ret_batch);
 
 /*
  * Takes one event. Returns 0, or once the error (negative errno) a handler has just stopped with;

@@ -70,6 +70,14 @@ struct counter *counter_get(struct timeline *t, struct process_state *p, uint64_
 	return counter;
 }
 
+/* For files that begin later. */
+void counter_keep(struct counter *counter, const struct arg *value, const struct fact *fact)
+{
+	counter->last = *value;
+	counter->last_category = fact->category;
+	counter->last_ns = fact->ts_ns;
+}
+
 /* Writes `n` series of one counter, given in t->args. */
 static int write_series(struct timeline *t, const struct mark *m, const struct name *name,
 			unsigned n)
@@ -83,12 +91,12 @@ static int write_series(struct timeline *t, const struct mark *m, const struct n
 		unit = counter_unit(t, name);
 
 	for (i = 0; i < n; i++) {
-		const struct counter *counter =
-			counter_get(t, m->process, m->ts_ns, name, t->args[i].key, unit,
-				    t->args[i].type == ARG_DOUBLE);
+		struct counter *counter = counter_get(t, m->process, m->ts_ns, name, t->args[i].key,
+						      unit, t->args[i].type == ARG_DOUBLE);
 
 		if (!counter)
 			return LOST_LIMIT;
+		counter_keep(counter, &t->args[i], &fact);
 		t->tracks[i] = &counter->pub;
 	}
 	fact.name = name;
@@ -124,6 +132,11 @@ int step_mark(struct timeline *t, const struct mark *m)
 	m->process->stepped = true;
 	m->process->epoch = m->event->id;
 	m->process->batch = m->event->size;
+	t->stepped = true;
+	t->step_epoch = m->event->id;
+	t->step_batch = m->event->size;
+	if (m->event->left_out)
+		return MARK_LEFT_OUT;
 	t->args[0] = (struct arg){ .key = t->epoch, .type = ARG_UINT, .u = m->event->id };
 	t->args[1] = (struct arg){ .key = t->batch, .type = ARG_UINT, .u = m->event->size };
 	return write_series(t, m, t->step, 2);

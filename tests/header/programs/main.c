@@ -79,6 +79,11 @@ static void markers(int x)
 int main(void)
 {
 	PROF_THREAD_NAME("main");
+	prof_pause();
+	prof_resume();
+	prof_dump();
+	prof_stop();
+	prof_include_chrome_json("trace.json");
 
 	markers(3);
 	if (scopes(1) != 3 || second_work(4) != 8 || library_work(5) != 15)

@@ -201,6 +201,19 @@ static void kinds(void)
 		CHECK_KIND("thread_name", "worker");
 		CHECK(captured.meta == PROF_META_NAME_DYNAMIC && captured.name == name);
 	}
+	prof_pause();
+	CHECK(!strcmp(captured.kind, "pause") && captured.meta == 0);
+	prof_resume();
+	CHECK(!strcmp(captured.kind, "resume") && captured.meta == 0);
+	prof_dump();
+	CHECK(!strcmp(captured.kind, "dump") && captured.meta == 0);
+	prof_stop();
+	CHECK(!strcmp(captured.kind, "stop") && captured.meta == 0);
+	prof_include_chrome_json("a/b.json");
+	CHECK(!strcmp(captured.kind, "include_json") &&
+	      captured.meta == (1 | PROF_VALUE_STRING << 8 | PROF_META_HAS_STRINGS));
+	CHECK(!strcmp(captured.keys, "path") &&
+	      !strcmp((const char *)(uintptr_t)captured.values[0], "a/b.json"));
 }
 
 static void named_after_me(void)

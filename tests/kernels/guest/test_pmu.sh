@@ -11,11 +11,23 @@ has() { # COUNTER
 	"$proftrace" list --counters | awk -v counter="$1" '$1 == counter { print $2 }'
 }
 
-# For each slice: how often it looped, instructions, cycles.
-slices() { # FILE
-	sed -nE 's/.*"ph":"B".*"n":([0-9]+).*/n \1/p
-		s/.*"ph":"E".*"instructions":([0-9]+),"cycles":([0-9]+).*/i \1 \2/p' "$1" |
-		awk '$1 == "n" { n = $2 } $1 == "i" { print n, $2, $3 }'
+# For each slice: how often it looped, then what these say of it; - where they say nothing.
+slices() { # FILE ARGUMENT...
+	file=$1
+	shift
+	awk -v keys="$*" '
+		function value(key) {
+			at = index($0, "\"" key "\":")
+			return at ? 0 + substr($0, at + length(key) + 3) : "-"
+		}
+		BEGIN { n_keys = split(keys, key, " ") }
+		/"ph":"B"/ { n = value("n") }
+		/"ph":"E"/ {
+			line = n
+			for (i = 1; i <= n_keys; i++)
+				line = line " " value(key[i])
+			print line
+		}' "$file"
 }
 
 equal "cycles are counted" "$(has cycles)" yes
@@ -28,8 +40,8 @@ equal "cache misses: exit status" $? 1
 equal "exit status" $? 0
 check_account "instructions" "$tmp/s"
 check_agree "instructions" "$tmp/t"
-slices "$tmp/t.json" >"$tmp/slices"
-equal "every slice has them" "$(wc -l <"$tmp/slices")" 100
+slices "$tmp/t.json" instructions cycles >"$tmp/slices"
+equal "every slice has them" "$(grep -vc -- - "$tmp/slices")" 100
 # The first hits of a site take longer, and so does one that a timer interrupts, perhaps between the
 # reading of one counter and the other.
 awk '{ print $2 - 4 * $1 }' "$tmp/slices" | sort -n | uniq -c | sort -rn >"$tmp/beyond"
@@ -37,20 +49,61 @@ echo "# beyond what the program executes: $(awk '{ print $2 " instructions, " $1
 check "instructions: exact" test "$(awk '{ print $1; exit }' "$tmp/beyond")" -ge 90
 check "cycles: two for each" test "$(awk '$3 == 2 * $2' "$tmp/slices" | wc -l)" -ge 95
 
-# Slices so long that another process gets the CPU in between: its instructions are not theirs.
+# Slices so long that another process gets the CPU in between: its instructions are not theirs. Those of
+# the kernel are, where it works for them and where it switches from one to the other; without the
+# kernel's the count is exact.
 sh -c 'while :; do :; done' &
 busy=$!
 "$proftrace" -q -e instructions,cycles,context-switches -o "$tmp/b" --summary-json "$tmp/s" -- \
 	"$loops" 40 1500000
 equal "beside a busy process: exit status" $? 0
+"$proftrace" -q -e '{instructions,cycles}:u,context-switches' -o "$tmp/u" -- "$loops" 40 1500000
+equal "beside a busy process, without the kernel: exit status" $? 0
 kill $busy
 wait $busy 2>/dev/null
-slices "$tmp/b.json" >"$tmp/slices"
-equal "beside a busy process: every slice has them" "$(wc -l <"$tmp/slices")" 40
-check "beside a busy process: it had the CPU in between" \
-	test "$(grep -cE '"context_switches":[1-9]' "$tmp/b.json")" -ge 5
+slices "$tmp/b.json" instructions context_switches >"$tmp/slices"
+equal "beside a busy process: every slice has them" "$(grep -vc -- - "$tmp/slices")" 40
+check "beside a busy process: it had the CPU in between" test "$(awk '$3' "$tmp/slices" | wc -l)" -ge 5
 echo "# beside a busy process: at most $(awk '{ more = ($2 - 4 * $1) / (4 * $1); if (more > most) most = more }
 	END { printf "%.2f %%", 100 * most }' "$tmp/slices") too many"
 equal "beside a busy process: within one in a hundred" \
 	"$(awk '$2 < 4 * $1 || $2 > 4.04 * $1' "$tmp/slices" | wc -l)" 0
+slices "$tmp/u.json" instructions:u cycles:u context_switches >"$tmp/slices"
+echo "# without the kernel: $(awk '{ print $2 - 4 * $1 }' "$tmp/slices" | sort -n | uniq -c | tr '\n' ';')"
+check "without the kernel: the other one had the CPU in between" \
+	test "$(awk '$4' "$tmp/slices" | wc -l)" -ge 5
+equal "without the kernel: every slice within 20" \
+	"$(awk '$2 >= 4 * $1 && $2 <= 4 * $1 + 20' "$tmp/slices" | wc -l)" 40
+equal "without the kernel: two cycles for each" "$(awk '$3 == 2 * $2' "$tmp/slices" | wc -l)" 40
+
+# More than the hardware has counters for: all have their turns. What was counted in a share of a slice
+# stands for all of it, and the slice says how large that was.
+many='instructions:u,r8:u,{cycles:u,r8:k},r11:u,{instructions:k,r11},r8'
+"$proftrace" -e "$many" -o "$tmp/m" --summary-json "$tmp/s" -- "$loops" 30 5000000 2>"$tmp/said"
+equal "turns: exit status" $? 0
+check_account "turns" "$tmp/s"
+check_agree "turns" "$tmp/m"
+equal "turns: said once" "$(grep -cE 'took turns.* instructions:u [1-9][0-9]? %.* of the time' "$tmp/said")" 1
+equal "turns: for machines" \
+	"$(sed -nE 's/.*"counter_shares": \{(.*)\}.*/\1/p' "$tmp/s" | tr ',' '\n' | grep -cE '"[^"]*": 0\.[0-9]+$')" 8
+slices "$tmp/m.json" instructions:u instructions:u_share r11:u cycles:u_share r8:k_share >"$tmp/slices"
+echo "# turns: in $(awk '{ sum += $3 } END { printf "%.0f", 100 * sum / NR }' "$tmp/slices") % of the time;" \
+	"off by at most $(awk '{ off = $2 / (4 * $1) - 1; if (off < 0) off = -off; if (off > most) most = off }
+	END { printf "%.2f", 100 * most }' "$tmp/slices") %"
+equal "turns: all of it is estimated, within 5 %" \
+	"$(awk '$2 > 3.8 * $1 && $2 < 4.2 * $1 && $4 > 7.6 * $1 && $4 < 8.4 * $1' "$tmp/slices" | wc -l)" 30
+equal "turns: in a share" "$(awk '$3 > 0 && $3 < 1' "$tmp/slices" | wc -l)" 30
+equal "turns: what is in a group is counted at the same times" "$(awk '$5 - $6 > 0.001 || $6 - $5 > 0.001' "$tmp/slices" | wc -l)" 0
+
+# Slices shorter than a turn: most were counted from begin to end, and are exact; others were not at all,
+# and have no value rather than a zero.
+"$proftrace" -q -e "$many" -o "$tmp/short" -- "$loops" 3000 2000
+equal "short: exit status" $? 0
+slices "$tmp/short.json" instructions:u instructions:u_share >"$tmp/slices"
+equal "short: those counted all of the time say no share, and are exact" \
+	"$(awk '$3 == "-" && ($2 < 4 * $1 || $2 > 4 * $1 + 20)' "$tmp/slices" | wc -l)" 0
+check "short: most are" test "$(awk '$3 == "-"' "$tmp/slices" | wc -l)" -ge 1500
+check "short: some were not counted" test "$(awk '$3 == "0"' "$tmp/slices" | wc -l)" -ge 100
+equal "short: these have no value" "$(awk '$3 == "0" && $2 != "-"' "$tmp/slices" | wc -l)" 0
+equal "short: all others have one" "$(awk '$3 != "0" && $2 == "-"' "$tmp/slices" | wc -l)" 0
 finish

@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Trace handlers of the user's own: they get everything, and take nothing down with them.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+handler=$programs/handler.so
+
+record() { # BASE OPTION...: sets $status
+	base=$tmp/$1
+	shift
+	"$proftrace" -q -e none -o "$base" --summary-json "$base.account" "$@" -- \
+		"$programs/every_kind" 3 400 >"$base.out" 2>"$base.err"
+	status=$?
+}
+counted() { # KIND...
+	sum=0
+	for kind; do sum=$((sum + $(said "$base.out" "count $kind"))); done
+	echo $sum
+}
+
+record a --dump-period 2ms --handler "$handler=$tmp/a.got,count,0"
+equal "exit status" $status 0
+equal "nothing on standard error" "$(cat "$base.err")" ""
+equal "begins" "$(said "$tmp/a.got" begins)" "$(counted begin)"
+equal "ends" "$(said "$tmp/a.got" ends)" "$(counted end)"
+equal "asynchronous ones" "$(said "$tmp/a.got" asyncs)" "$(counted async_begin async_end)"
+equal "instants, and ends of flows" "$(said "$tmp/a.got" instants)" "$(counted instant flow_out flow_in)"
+equal "counters, steps and pools" "$(said "$tmp/a.got" counters)" "$(counted counter step alloc free)"
+check "strings" test "$(said "$tmp/a.got" strings)" -ge 1200
+equal "the last step" "$(said "$tmp/a.got" batch)" \
+	"$(sed -nE 's/.*"batch":([0-9]+).*/\1/p' "$tmp/a.json" | tail -1)"
+equal "it was flushed" "$(said "$tmp/a.got" flushed)" yes
+equal "the account: marks" "$(said "$tmp/a.got" marked)" "$(said "$base.out" total)"
+equal "the account: lost" "$(said "$tmp/a.got" lost)" 0
+equal "the account: in order" "$(said "$tmp/a.got" orderly)" 1
+check_account "with a handler" "$base.account"
+
+# Whatever it does, the files are complete, the other handler goes on, and it is named.
+for what in crash fail exit; do
+	record $what --handler "$handler=$tmp/bad,$what,500" --handler "$handler=$tmp/good,count,0"
+	equal "$what: exit status" $status 1
+	equal "$what: the account" "$(field "$base.account" written)" "$(said "$base.out" total)"
+	check_agree "$what" "$base"
+	equal "$what: the other handler" "$(said "$tmp/good" begins)" "$(counted begin)"
+	equal "$what: named once" "$(grep -c "handler disabled: '$handler'" "$base.err")" 1
+done
+check "crash: says how" grep -q "signal 11" "$tmp/crash.err"
+check "fail: says what" grep -q "returned: No space left" "$tmp/fail.err"
+check "exit: says how" grep -q "status 7" "$tmp/exit.err"
+
+record hang --handler "$handler=$tmp/bad,hang,500"
+equal "hang: exit status" $status 1
+check "hang: says so" grep -q "took nothing for 5 seconds" "$base.err"
+check_agree "hang" "$base"
+equal "nobody is left" "$(pgrep -cx proftrace-handl)" 0
+
+# Refused before the program runs.
+refused() { # NAME HANDLER PATTERN
+	record refused --handler "$2"
+	equal "$1: exit status" $status 1
+	check "$1: says why" grep -q "cannot load.*$3" "$base.err"
+	equal "$1: the command did not run" "$(cat "$base.out")" ""
+}
+refused "no such file" "$tmp/none.so" "No such file"
+refused "no handler" "$programs/plugin.so" "no function proftrace_get_handler"
+refused "does not want to" "$handler=nonsense" "did not want to"
+
+# The sample that people copy.
+"$proftrace" -q -o "$tmp/slow" --handler "$root/build/samples/slow_slices.so=5" -- \
+	"$root/build/samples/hello" >"$tmp/slow.out"
+equal "slow_slices: exit status" $? 0
+equal "slow_slices: each of 100 sleeps took more than 5 ms" "$(grep -c ' tick took ' "$tmp/slow.out")" 100
+equal "slow_slices: its last word" "$(tail -1 "$tmp/slow.out")" "100 of 100 slices were slow; 0 marks were lost"
+finish

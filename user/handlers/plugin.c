@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The recorder's side of a plug-in. It runs in a process of its own, so that whatever it does is its
+ * own misfortune: facts go there through a socket, many at a time, and nothing comes back but the news
+ * that it is ready, is done, or has failed.
+ */
+#include "handlers/plugin.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "handlers/plugin_wire.h"
+
+#define BUFFER	    (4 * PLUGIN_MESSAGE_MAX)
+#define PATIENCE_MS 5000 /* for an event to be taken; for open and close to return */
+
+struct plugin {
+	struct handler handler;
+	char *library;
+	int socket;
+	pid_t pid;
+	bool replied; /* the reply says why */
+	struct plugin_reply reply;
+	int status; /* as waitpid() gave it */
+	bool too_slow;
+	size_t used;
+	char buffer[BUFFER];
+};
+
+static struct plugin *plugin_of(struct handler *handler)
+{
+	return (struct plugin *)handler;
+}
+
+static int wait_for(const struct plugin *p, short events)
+{
+	struct pollfd fd = { .fd = p->socket, .events = events };
+	int n;
+
+	do
+		n = poll(&fd, 1, PATIENCE_MS);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : n ? 0 : -ETIMEDOUT;
+}
+
+/* Takes what it has to say, if it has. A plug-in that just died has said nothing. */
+static int take_reply(struct plugin *p)
+{
+	ssize_t n;
+	int error = wait_for(p, POLLIN);
+
+	if (error)
+		return error;
+	n = recv(p->socket, &p->reply, sizeof(p->reply), MSG_WAITALL);
+	if (n < 0)
+		return -errno;
+	if (n != sizeof(p->reply))
+		return -EPIPE;
+	p->reply.what[sizeof(p->reply.what) - 1] = '\0';
+	p->reply.why[sizeof(p->reply.why) - 1] = '\0';
+	p->replied = true;
+	return 0;
+}
+
+static void bury(struct plugin *p, bool by_force)
+{
+	if (p->socket >= 0)
+		close(p->socket);
+	p->socket = -1;
+	if (p->pid <= 0)
+		return;
+	if (by_force)
+		kill(p->pid, SIGKILL);
+	while (waitpid(p->pid, &p->status, 0) < 0 && errno == EINTR)
+		;
+	p->pid = 0;
+}
+
+/* It does not take any more: it has said why, or it is dead, or it hangs. */
+static int give_up(struct plugin *p, int error)
+{
+	p->too_slow = error == -ETIMEDOUT;
+	if (!p->too_slow && !p->replied)
+		take_reply(p);
+	bury(p, p->too_slow);
+	if (p->replied && p->reply.error < 0)
+		return p->reply.error;
+	return error == -ETIMEDOUT ? error : -EPIPE;
+}
+
+static int send_buffer(struct plugin *p)
+{
+	size_t done = 0;
+	int error = 0;
+
+	if (p->socket < 0)
+		return -EPIPE;
+	while (!error && done < p->used) {
+		ssize_t n = send(p->socket, p->buffer + done, p->used - done,
+				 MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n >= 0)
+			done += n;
+		else if (errno == EAGAIN)
+			error = wait_for(p, POLLOUT);
+		else if (errno != EINTR)
+			error = -errno;
+	}
+	p->used = 0;
+	return error ? give_up(p, error) : 0;
+}
+
+/* Room for a message of at most PLUGIN_MESSAGE_MAX bytes. */
+static int room(struct plugin *p)
+{
+	return p->used > BUFFER - PLUGIN_MESSAGE_MAX ? send_buffer(p) : 0;
+}
+
+static void *put(struct plugin *p, const void *bytes, size_t size)
+{
+	char *at = p->buffer + p->used;
+
+	memcpy(at, bytes, size);
+	p->used += size;
+	return at;
+}
+
+static uint32_t put_text(struct plugin *p, const char *text, size_t length)
+{
+	put(p, text, length);
+	p->buffer[p->used++] = '\0';
+	return length + 1;
+}
+
+static uint32_t put_name(struct plugin *p, const struct name *name)
+{
+	return name ? put_text(p, name->text, name->length) : put_text(p, "", 0);
+}
+
+/* The message begins at `start` in the buffer and ends here. */
+static void finish(struct plugin *p, size_t start, enum plugin_message message)
+{
+	const struct plugin_head head = { .size = p->used - start, .message = message };
+
+	memcpy(p->buffer + start, &head, sizeof(head));
+}
+
+static int put_owner(struct plugin *p, enum plugin_message message,
+		     const struct plugin_owner *owner, const struct name *name)
+{
+	struct plugin_owner filled = *owner;
+	size_t start = p->used;
+	int error = room(p);
+
+	if (error)
+		return error;
+	start = p->used;
+	filled.name = name ? name->length + 1 : 1;
+	put(p, &filled, sizeof(filled));
+	put_name(p, name);
+	finish(p, start, message);
+	return 0;
+}
+
+/* The timeline stamps events with the step, as two of their arguments. */
+static void find_step(const struct arg *arg, struct plugin_event *e)
+{
+	if (!arg->key || arg->type != ARG_UINT)
+		return;
+	if (!strcmp(arg->key->text, "epoch"))
+		e->epoch = arg->u;
+	else if (!strcmp(arg->key->text, "batch"))
+		e->batch = arg->u, e->stepped = 1;
+}
+
+static void put_arg_texts(struct plugin *p, const struct arg *arg, struct plugin_arg *wire)
+{
+	wire->key = put_name(p, arg->key);
+	wire->type = arg->type;
+	wire->value = arg->u;
+	wire->length = arg->type == ARG_STRING ? put_text(p, arg->s, arg->length) : 0;
+}
+
+/* What becomes of facts that have no name: one of ours, and the one number that they are about. */
+struct number {
+	const char *name;
+	const char *key;
+	uint64_t value;
+};
+
+static int put_event(struct plugin *p, enum plugin_message message, const struct fact *fact,
+		     const struct number *number)
+{
+	struct plugin_arg wire[PLUGIN_ARGS];
+	unsigned i, n = number ? 1 : fact->n_args;
+	const struct arg *args = fact->args;
+	struct plugin_event e = {
+		.ts_ns = fact->ts_ns,
+		.process = fact->process ? fact->process->uuid : 0,
+		.thread = fact->thread ? fact->thread->uuid : 0,
+		.id = fact->id,
+		.begin_ns = fact->begin_ns,
+		.self_ns = fact->self_ns,
+		.is_start = fact->kind == FACT_BEGIN || fact->kind == FACT_ASYNC_BEGIN,
+		.is_async = fact->kind == FACT_ASYNC_BEGIN || fact->kind == FACT_ASYNC_END,
+		.is_complete = fact->end_reason == END_NORMAL,
+		.scope = fact->scope,
+	};
+	size_t start, args_at;
+	int error = room(p);
+
+	if (error)
+		return error;
+	if (n > PLUGIN_ARGS)
+		n = PLUGIN_ARGS;
+	e.n_args = n;
+	start = p->used;
+	p->used += sizeof(e);
+	args_at = p->used;
+	p->used += n * sizeof(wire[0]);
+	e.name = number ? put_text(p, number->name, strlen(number->name)) : put_name(p, fact->name);
+	e.categories = put_name(p, fact->category);
+	e.unit = put_name(p, fact->kind == FACT_COUNTER ? fact->tracks[0]->unit : NULL);
+	for (i = 0; i < n && !number; i++) {
+		put_arg_texts(p, &args[i], &wire[i]);
+		find_step(&args[i], &e);
+	}
+	if (number) {
+		wire[0] = (struct plugin_arg){ .type = ARG_UINT, .value = number->value };
+		wire[0].key = put_text(p, number->key, strlen(number->key));
+	}
+	memcpy(p->buffer + start, &e, sizeof(e));
+	memcpy(p->buffer + args_at, wire, n * sizeof(wire[0]));
+	finish(p, start, message);
+	return 0;
+}
+
+static int put_number(struct plugin *p, const struct fact *fact, const char *name, const char *key,
+		      uint64_t value)
+{
+	const struct number number = { name, key, value };
+
+	return put_event(p, PLUGIN_INSTANT, fact, &number);
+}
+
+static int plugin_fact(struct handler *handler, const struct fact *fact)
+{
+	struct plugin *p = plugin_of(handler);
+	struct plugin_owner owner = { 0 };
+
+	switch (fact->kind) {
+	case FACT_PROCESS:
+		owner.uuid = fact->process->uuid;
+		owner.id = fact->process->pid;
+		return put_owner(p, PLUGIN_PROCESS, &owner, fact->process->name);
+	case FACT_THREAD:
+		owner.uuid = fact->thread->uuid;
+		owner.process = fact->thread->process->uuid;
+		owner.id = fact->thread->tid;
+		return put_owner(p, PLUGIN_THREAD, &owner, fact->thread->name);
+	case FACT_GONE:
+		owner.uuid = fact->thread ? fact->thread->uuid : fact->process->uuid;
+		return put_owner(p, PLUGIN_GONE, &owner, NULL);
+	case FACT_BEGIN:
+	case FACT_END:
+	case FACT_ASYNC_BEGIN:
+	case FACT_ASYNC_END:
+		return put_event(p, PLUGIN_DURATION, fact, NULL);
+	case FACT_INSTANT:
+		return put_event(p, PLUGIN_INSTANT, fact, NULL);
+	case FACT_COUNTER:
+		return put_event(p, PLUGIN_COUNTER, fact, NULL);
+	case FACT_FLOW_OUT:
+		return put_number(p, fact, "flow out", "id", fact->id);
+	case FACT_FLOW_IN:
+		return put_number(p, fact, "flow in", "id", fact->id);
+	case FACT_LOST:
+		return put_number(p, fact, "events lost", "count", fact->count);
+	case FACT_TRACK: /* each counter says its name and unit */
+	case FACT_CLOCK:
+		return 0;
+	}
+	return 0;
+}
+
+static int put_plain(struct plugin *p, enum plugin_message message)
+{
+	const struct plugin_head head = { .size = sizeof(head), .message = message };
+	int error = room(p);
+
+	if (!error)
+		put(p, &head, sizeof(head));
+	return error;
+}
+
+static int plugin_flush(struct handler *handler)
+{
+	struct plugin *p = plugin_of(handler);
+	int error = put_plain(p, PLUGIN_FLUSH);
+
+	return error ? error : send_buffer(p);
+}
+
+static int plugin_close(struct handler *handler, const struct account *account)
+{
+	struct plugin *p = plugin_of(handler);
+	const struct plugin_close end = {
+		.head = { .size = sizeof(end), .message = PLUGIN_CLOSE },
+		.marked = account->marked,
+		.written = account->written,
+		.lost = account_lost(account),
+		.orderly = account->orderly,
+	};
+	int error = room(p);
+
+	if (!error) {
+		put(p, &end, sizeof(end));
+		error = send_buffer(p);
+	}
+	if (error)
+		return error;
+	error = take_reply(p);
+	if (error)
+		return give_up(p, error);
+	bury(p, false);
+	return p->reply.error > 0 ? -EIO : p->reply.error;
+}
+
+static void plugin_free(struct handler *handler)
+{
+	struct plugin *p = plugin_of(handler);
+
+	bury(p, true);
+	free(p->library);
+	free(p);
+}
+
+static const struct handler_ops plugin_ops = {
+	.name = "plugin",
+	.fact = plugin_fact,
+	.flush = plugin_flush,
+	.close = plugin_close,
+	.free = plugin_free,
+};
+
+/* Only what is async-signal-safe, up to exec: that leaves nothing of ours in the new process. */
+static _Noreturn void become_host(int socket)
+{
+	char fd[12], name[] = PLUGIN_HOST_NAME, *argv[] = { name, fd, NULL };
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGINT, SIG_IGN); /* it ends when the recorder does, not before */
+	setpriority(PRIO_PROCESS, 0, 0);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	fcntl(socket, F_SETFD, 0);
+	snprintf(fd, sizeof(fd), "%d", socket);
+	execv("/proc/self/exe", argv);
+	_exit(127);
+}
+
+static int start(struct plugin *p, const char *argument, const struct trace_info *info)
+{
+	struct plugin_open open = {
+		.start_ns = info->start_ns,
+		.start_realtime_ns = info->clock.realtime,
+		.version = strlen(info->version) + 1,
+		.library = strlen(p->library) + 1,
+		.argument = strlen(argument) + 1,
+	};
+	int sockets[2], error;
+
+	if (open.library + open.argument + open.version + sizeof(open) > PLUGIN_MESSAGE_MAX)
+		return -ENAMETOOLONG;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets))
+		return -errno;
+	p->socket = sockets[0];
+	p->pid = fork();
+	if (!p->pid)
+		become_host(sockets[1]);
+	close(sockets[1]);
+	if (p->pid < 0)
+		return -errno;
+	put(p, &open, sizeof(open));
+	put_text(p, info->version, open.version - 1);
+	put_text(p, p->library, open.library - 1);
+	put_text(p, argument, open.argument - 1);
+	finish(p, 0, PLUGIN_OPEN);
+	error = send_buffer(p);
+	if (!error)
+		error = take_reply(p);
+	if (error)
+		return give_up(p, error);
+	error = p->reply.error;
+	p->replied = error != 0;
+	if (error)
+		bury(p, false);
+	return error > 0 ? -EIO : error;
+}
+
+int plugin_handler_new(const char *text, const struct trace_info *info,
+		       struct handler **ret_handler, struct failure *f)
+{
+	struct plugin *p = calloc(1, sizeof(*p));
+	const char *equals = strchr(text, '=');
+	int error;
+
+	if (!p)
+		return failure_set(f, -ENOMEM, "cannot load", text, NULL);
+	p->handler.ops = &plugin_ops;
+	p->socket = -1;
+	p->library = equals ? strndup(text, equals - text) : strdup(text);
+	error = p->library ? start(p, equals ? equals + 1 : "", info) : -ENOMEM;
+	if (error) {
+		p->handler.error = error;
+		plugin_failure(&p->handler, f);
+		snprintf(f->what, sizeof(f->what), "cannot load");
+		plugin_free(&p->handler);
+		return error;
+	}
+	*ret_handler = &p->handler;
+	return 0;
+}
+
+void plugin_json_file(struct handler *handler, const char *path)
+{
+	struct plugin *p = plugin_of(handler);
+	size_t length = strlen(path), start;
+
+	if (handler->error || length > PLUGIN_MESSAGE_MAX / 2)
+		return;
+	handler->error = room(p);
+	if (handler->error)
+		return;
+	start = p->used;
+	p->used += sizeof(struct plugin_head);
+	put_text(p, path, length);
+	finish(p, start, PLUGIN_JSON_FILE);
+}
+
+void plugin_failure(const struct handler *handler, struct failure *f)
+{
+	const struct plugin *p = (const struct plugin *)handler;
+	char reason[sizeof(f->reason)];
+
+	if (p->too_slow)
+		snprintf(reason, sizeof(reason), "it took nothing for %d seconds",
+			 PATIENCE_MS / 1000);
+	else if (p->replied && p->reply.why[0])
+		snprintf(reason, sizeof(reason), "%s", p->reply.why);
+	else if (p->replied && p->reply.error < 0)
+		snprintf(reason, sizeof(reason), "its function %s returned: %s", p->reply.what,
+			 strerror(-p->reply.error));
+	else if (p->replied)
+		snprintf(reason, sizeof(reason), "its function %s returned %d", p->reply.what,
+			 p->reply.error);
+	else if (WIFSIGNALED(p->status))
+		snprintf(reason, sizeof(reason), "it was ended by signal %d (%s)",
+			 WTERMSIG(p->status), strsignal(WTERMSIG(p->status)));
+	else
+		snprintf(reason, sizeof(reason), "it exited with status %d",
+			 WEXITSTATUS(p->status));
+	failure_set(f, handler->error, "handler disabled:", p->library, reason);
+}

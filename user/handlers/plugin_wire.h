@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the recorder and the process of a plug-in say to each other over a socket: messages, one after
+ * the other. Both are the same program, so numbers are as the processor has them; a message is a head,
+ * then its numbers, then its texts.
+ */
+#ifndef PROFTRACE_HANDLERS_PLUGIN_WIRE_H
+#define PROFTRACE_HANDLERS_PLUGIN_WIRE_H
+
+#include <stdint.h>
+
+#define PLUGIN_ARGS 64 /* arguments of an event, at most */
+
+enum plugin_message {
+	PLUGIN_OPEN = 1, /* text: version, library, argument */
+	PLUGIN_PROCESS,	 /* declared or named: text: name */
+	PLUGIN_THREAD,	 /* the same */
+	PLUGIN_GONE,	 /* a process or a thread */
+	PLUGIN_DURATION, /* struct plugin_event */
+	PLUGIN_INSTANT,
+	PLUGIN_COUNTER,
+	PLUGIN_JSON_FILE, /* text: path */
+	PLUGIN_FLUSH,
+	PLUGIN_CLOSE,
+};
+
+struct plugin_head {
+	uint32_t size; /* with this head */
+	uint32_t message;
+};
+
+struct plugin_open {
+	struct plugin_head head;
+	uint64_t start_ns;
+	uint64_t start_realtime_ns;
+	uint32_t version; /* bytes of the texts, NULs included */
+	uint32_t library;
+	uint32_t argument;
+};
+
+/* PROCESS, THREAD, GONE. */
+struct plugin_owner {
+	struct plugin_head head;
+	uint64_t uuid;
+	uint64_t process; /* of a thread */
+	uint32_t id;	  /* pid or tid */
+	uint32_t name;
+};
+
+struct plugin_close {
+	struct plugin_head head;
+	uint64_t marked;
+	uint64_t written;
+	uint64_t lost;
+	uint32_t orderly;
+};
+
+struct plugin_event {
+	struct plugin_head head;
+	uint64_t ts_ns;
+	uint64_t process; /* uuids, 0: none */
+	uint64_t thread;
+	uint64_t id;
+	uint64_t begin_ns;
+	uint64_t self_ns;
+	uint64_t epoch;
+	uint64_t batch;
+	uint8_t stepped;
+	uint8_t is_start;
+	uint8_t is_async;
+	uint8_t is_complete;
+	uint8_t scope;
+	uint8_t n_args; /* of struct plugin_arg, which follow; then the texts, each with a NUL */
+	uint16_t name;
+	uint16_t categories;
+	uint16_t unit;
+};
+
+struct plugin_arg {
+	uint64_t value;
+	uint16_t key; /* bytes, NUL included */
+	uint16_t type;
+	uint32_t length; /* of a string's text, NUL included */
+};
+
+/* What comes back: to OPEN, to CLOSE, and whenever the plug-in has enough. */
+struct plugin_reply {
+	int32_t error; /* 0, negative errno, or whatever the plug-in returned */
+	char what[28]; /* which function */
+	char why[224]; /* of the dynamic linker; may be empty */
+};
+
+/* Never more than this: names, 32 arguments and their strings. */
+#define PLUGIN_MESSAGE_MAX 131072
+
+/* The process of a plug-in: talks over `socket` until the recorder closes it, and returns an exit status. */
+int plugin_host(int socket);
+
+#endif

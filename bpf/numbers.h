@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Numbers of counters: least, greatest, last, and their sum. BPF has no floating point, and rounding
- * would make the order of samples count: so the sum is kept exactly, as a long row of digits.
+ * would make the order of samples count: so the sum of doubles is kept exactly, as a long row of
+ * digits.
  */
 #ifndef PROFTRACE_BPF_NUMBERS_H
 #define PROFTRACE_BPF_NUMBERS_H
@@ -52,40 +53,50 @@ static __always_inline void add_double(struct table_numbers *n, struct table_pag
 		add_digits(page, fraction, 0, bits >> 63);
 }
 
-static __always_inline void add_integer(struct table_numbers *n, struct table_page *page,
-					__u64 value, bool is_signed)
+static __always_inline void add_integer(struct table_numbers *n, __u64 value, bool is_signed)
 {
 	__s64 s = value;
 
+	n->sum_low += value;
+	n->sum_high += n->sum_low < value;
 	if (!is_signed) {
 		if (!(n->seen & 1 << VALUE_UINT) || value < n->uint_min)
 			n->uint_min = value;
 		if (!(n->seen & 1 << VALUE_UINT) || value > n->uint_max)
 			n->uint_max = value;
 		n->seen |= 1 << VALUE_UINT;
-		add_digits(page, value, TABLE_ONE, false);
 		return;
 	}
+	n->sum_high += s >> 63;
 	if (!(n->seen & 1 << VALUE_INT) || s < n->int_min)
 		n->int_min = s;
 	if (!(n->seen & 1 << VALUE_INT) || s > n->int_max)
 		n->int_max = s;
 	n->seen |= 1 << VALUE_INT;
-	add_digits(page, s < 0 ? -value : value, TABLE_ONE, s < 0);
 }
 
-/* Adds a sample to a row. Rows (other) only count. */
-__noinline int add_number(__u32 index, __u32 type, __u64 value)
+/* A double's page is only looked for where there is one. Global: verified once. */
+__noinline int add_double_to(__u32 index, __u64 bits)
 {
 	struct table_row *row = row_at(index);
 	struct table_page *page = page_at(index);
+
+	if (row && page)
+		add_double(&row->numbers, page, bits);
+	return 0;
+}
+
+/* Adds a sample to a row. Rows (other) only count. */
+static __always_inline void add_number(__u32 index, __u32 type, __u64 value, __u64 ts)
+{
+	struct table_row *row = row_at(index);
 	struct table_numbers *n;
 
-	if (!row || !page)
-		return 0;
+	if (!row)
+		return;
 	if (index < TABLE_FIRST_ROW) {
 		__sync_fetch_and_add(&row->count, 1);
-		return 0;
+		return;
 	}
 	n = &row->numbers;
 	if (row->resets != table_resets) {
@@ -96,12 +107,11 @@ __noinline int add_number(__u32 index, __u32 type, __u64 value)
 	row->count++;
 	n->last = value;
 	n->last_type = type;
-	n->last_ts = bpf_ktime_get_ns();
+	n->last_ts = ts;
 	if (type == VALUE_DOUBLE)
-		add_double(n, page, value);
+		add_double_to(index, value);
 	else
-		add_integer(n, page, value, type == VALUE_INT);
-	return 0;
+		add_integer(n, value, type == VALUE_INT);
 }
 
 #endif

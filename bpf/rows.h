@@ -10,10 +10,10 @@ const volatile __u32 table_mask = 0; /* rows - 1 */
 
 /* The recorder gives places to threads by this ring, and takes them back when they have ended. */
 __u32 table_free[TABLE_THREADS];
-__u32 table_free_head;	 /* the next that is taken */
-__u32 table_free_tail;	 /* the next that is given */
-__u32 table_asyncs_used; /* whether there ever was an asynchronous slice */
-__u32 table_resets;	 /* how often the recorder began anew */
+__u32 table_free_head; /* the next that is taken */
+__u32 table_free_tail; /* the next that is given */
+__u32 asyncs_spilled;  /* whether one ever found its bundle full */
+__u32 table_resets;    /* how often the recorder began anew */
 
 /* The broker gives them their sizes; without tables they hold nothing. */
 #define TABLE_MAP(map, struct_type)                \
@@ -28,7 +28,7 @@ __u32 table_resets;	 /* how often the recorder began anew */
 TABLE_MAP(table_threads, table_thread);
 TABLE_MAP(table_rows, table_row);
 TABLE_MAP(table_pages, table_page);
-TABLE_MAP(table_asyncs, table_async);
+TABLE_MAP(table_asyncs, table_bundle);
 
 static __always_inline struct table_row *row_at(__u32 index)
 {

@@ -7,31 +7,38 @@
 #include "registers.h"
 #include "threads.h"
 
+/* Whether a value below 2^63 is above the limit, as 1 or 0: a comparison would be a branch in BPF. */
+static __always_inline __u64 is_above(__u64 value, __u64 limit)
+{
+	return (limit - value) >> 63;
+}
+
 /* 2^n is the highest power of two in it; `value` is not 0. No loop, and one way through it. */
 static __always_inline __u32 log2_of(__u64 value)
 {
-	__u32 n = (value > 0xffffffff) << 5, step;
+	__u64 n = is_above(value, 0xffffffff) << 5, step;
 
 	value >>= n;
-	step = (value > 0xffff) << 4;
+	step = is_above(value, 0xffff) << 4;
 	value >>= step;
 	n |= step;
-	step = (value > 0xff) << 3;
+	step = is_above(value, 0xff) << 3;
 	value >>= step;
 	n |= step;
-	step = (value > 0xf) << 2;
+	step = is_above(value, 0xf) << 2;
 	value >>= step;
 	n |= step;
-	step = (value > 3) << 1;
+	step = is_above(value, 3) << 1;
 	value >>= step;
 	return n | step | value >> 1;
 }
 
 /* The bucket of a duration: the first sixteen hold one value each, then there are 16 to a power of 2. */
-__noinline int bucket_of(__u64 value)
+static __always_inline __u32 bucket_of(__u64 value)
 {
 	__u32 shift;
 
+	value &= ~(1ull << 63);
 	if (value < 1 << TABLE_BUCKET_BITS)
 		return value;
 	shift = log2_of(value) - TABLE_BUCKET_BITS;
@@ -207,84 +214,118 @@ static __always_inline __u64 async_key(const struct table_thread *t, __u64 id, _
 	return key > TABLE_ASYNC_BUSY ? key : key + 2;
 }
 
-static __always_inline struct table_async *async_at(__u64 key, __u32 probe)
+static __always_inline struct table_bundle *bundle_at(__u32 index)
 {
-	__u32 index = (key + probe) & (TABLE_ASYNCS - 1);
-
+	index &= TABLE_BUNDLES - 1;
 	return bpf_map_lookup_elem(&table_asyncs, &index);
 }
 
-/* 0: there is no room for it. */
-__noinline int begin_async(struct table_thread *t, __u64 key, __u64 id)
+/* Ids that follow one another lie side by side: what was used just now is still in the cache. */
+static __always_inline __u32 first_bundle(__u64 id, __u64 text)
 {
-	__u32 i;
-
-	if (!t)
-		return 0;
-	for (i = 0; i < TABLE_PROBES; i++) {
-		struct table_async *a = async_at(key, i);
-
-		if (!a)
-			return 0;
-		if (a->key || __sync_val_compare_and_swap(&a->key, 0, TABLE_ASYNC_BUSY))
-			continue;
-		a->id = t->id;
-		a->tgid = t->tgid;
-		a->site = t->site;
-		a->what = t->what;
-		if (!table_asyncs_used)
-			table_asyncs_used = 1;
-		a->begin = bpf_ktime_get_ns();
-		__sync_lock_test_and_set(&a->key, key);
-		return 1;
-	}
-	return 0;
+	return text + (id ^ id >> 7 ^ id >> 17);
 }
 
-/* When it began: the latest of those that are open. 0: none is. */
-__noinline __u64 end_async(__u64 key)
+static __always_inline __u32 other_bundle(__u64 key)
 {
-	struct table_async *a, *latest = NULL;
-	__u64 begin = 0;
-	__u32 i;
+	return key >> 32;
+}
 
-	for (i = 0; i < TABLE_PROBES; i++) {
-		a = async_at(key, i);
-		if (a && a->key == key && a->begin > begin) {
-			begin = a->begin;
+static __always_inline bool begin_in(struct table_bundle *b, const struct table_thread *t,
+				     __u64 key)
+{
+	int i;
+
+	for (i = 0; i < TABLE_BUNDLE; i++) {
+		struct table_async *a = &b->asyncs[i];
+
+		if (a->key || __sync_val_compare_and_swap(&a->key, 0, TABLE_ASYNC_BUSY))
+			continue;
+		a->tgid = t->tgid;
+		a->site = t->site;
+		a->name = (__s32)t->id;
+		a->what = t->what;
+		a->begin = bpf_ktime_get_ns();
+		barrier();
+		a->key = key;
+		return true;
+	}
+	return false;
+}
+
+/* 0: there is no room for it. */
+__noinline int begin_async(struct table_thread *t, __u64 key, __u32 first)
+{
+	struct table_bundle *b = bundle_at(first);
+
+	if (!t || !b)
+		return 0;
+	if (begin_in(b, t, key))
+		return 1;
+	asyncs_spilled = 1;
+	b = bundle_at(other_bundle(key));
+	return b && begin_in(b, t, key);
+}
+
+/* Which of a bundle's began last, or NULL. */
+static __always_inline struct table_async *latest_in(struct table_bundle *b, __u64 key,
+						     struct table_async *latest, __u64 *begin)
+{
+	int i;
+
+	for (i = 0; i < TABLE_BUNDLE; i++) {
+		struct table_async *a = &b->asyncs[i];
+
+		if (a->key == key && a->begin > *begin) {
+			*begin = a->begin;
 			latest = a;
 		}
 	}
-	if (!latest || __sync_val_compare_and_swap(&latest->key, key, TABLE_ASYNC_BUSY) != key)
+	return latest;
+}
+
+/* When it began: the latest of those that are open. 0: none is, or another END has just taken it. */
+__noinline __u64 end_async(__u64 key, __u32 first)
+{
+	struct table_bundle *b = bundle_at(first);
+	struct table_async *latest;
+	__u64 begin = 0;
+
+	if (!b)
 		return 0;
-	begin = latest->begin;
-	__sync_lock_test_and_set(&latest->key, 0);
+	latest = latest_in(b, key, NULL, &begin);
+	if (asyncs_spilled) {
+		b = bundle_at(other_bundle(key));
+		if (b)
+			latest = latest_in(b, key, latest, &begin);
+	}
+	if (!latest || __sync_val_compare_and_swap(&latest->key, key, 0) != key)
+		return 0;
 	return begin;
 }
 
 /* Returns 0 for an END that was left out and ends nothing that was recorded. */
-static __noinline int take_async(struct table_thread *t, const struct mark *m, __u64 address,
-				 __u64 id)
+static __always_inline int take_async(struct table_thread *t, const struct mark *m, __u64 address,
+				      __u64 id)
 {
 	struct table_row *row;
-	__u64 key, begin;
+	__u64 key, text, begin;
 	__u32 index;
 
-	if (!t || !m)
-		return 1;
 	index = row_of(t, address);
 	row = row_at(index);
 	if (!row)
 		return 1;
-	key = async_key(t, id, index < TABLE_FIRST_ROW ? t->text : row->text);
+	text = index < TABLE_FIRST_ROW ? t->text : row->text;
+	key = async_key(t, id, text);
 	if (m->kind == RECORD_ASYNC_BEGIN) {
-		if (begin_async(t, key, id))
+		if (begin_async(t, key, first_bundle(id, text)))
 			t->marks++;
 		else
 			t->limit++;
 		return 1;
 	}
-	begin = end_async(key);
+	begin = end_async(key, first_bundle(id, text));
 	if (!begin && m->flags & RECORD_LEFT_OUT)
 		return 0;
 	t->marks++;
@@ -303,27 +344,14 @@ static __always_inline bool is_number(__u32 type)
 	       type == VALUE_BOOL || type == VALUE_POINTER;
 }
 
-/* One series of a counter. */
-__noinline int take_number(struct table_thread *t, __u64 address, __u32 type, __u64 value)
+/* The pairs of a counter that has some. */
+static __noinline int take_series(struct pt_regs *ctx, struct table_thread *t, const struct mark *m)
 {
-	if (!t || !is_number(type))
-		return 0;
-	add_number(row_of(t, address), type, value);
-	return 1;
-}
-
-static __noinline int take_counter(struct pt_regs *ctx, struct table_thread *t, __u64 meta,
-				   __u64 address)
-{
-	__u32 n = count_args(meta), i, taken = 0, what;
+	__u32 n = count_args(m->meta), i, taken = 0, what;
 
 	if (!t)
 		return 0;
-	if (!n) {
-		t->values[0] = ARG(ctx, 3);
-		meta = (meta >> 4 & 15) << 8;
-		n = 1;
-	} else if (meta & META_IN_REGISTERS) {
+	if (m->meta & META_IN_REGISTERS) {
 		t->values[0] = ARG(ctx, 4);
 		t->values[1] = ARG(ctx, 6);
 	} else if (bpf_probe_read_user(t->values, n * sizeof(__u64), (void *)ARG(ctx, 6))) {
@@ -331,16 +359,36 @@ static __noinline int take_counter(struct pt_regs *ctx, struct table_thread *t, 
 	}
 	what = t->what;
 	for (i = 0; i < MAX_ARGS; i++) {
+		__u32 type = META_TYPE(m->meta, i);
+
 		if (i >= n)
 			break;
+		if (!is_number(type))
+			continue;
 		t->what = what | i;
-		taken += take_number(t, address, META_TYPE(meta, i), t->values[i]);
+		add_number(row_of(t, ARG(ctx, 1)), type, t->values[i], m->ts);
+		taken++;
+	}
+	return taken;
+}
+
+static __always_inline void take_counter(struct pt_regs *ctx, struct table_thread *t,
+					 const struct mark *m)
+{
+	__u32 type = m->meta >> 4 & 15;
+	bool taken;
+
+	if (count_args(m->meta)) {
+		taken = take_series(ctx, t, m);
+	} else {
+		taken = is_number(type);
+		if (taken)
+			add_number(row_of(t, ARG(ctx, 1)), type, ARG(ctx, 3), m->ts);
 	}
 	if (taken)
 		t->marks++;
 	else
 		t->malformed++;
-	return 0;
 }
 
 /* The name that the program gives its thread. */
@@ -403,7 +451,7 @@ static __always_inline void take(struct pt_regs *ctx, struct table_thread *t,
 		take_instant(t, ARG(ctx, 1));
 		break;
 	case RECORD_COUNTER:
-		take_counter(ctx, t, m->meta, ARG(ctx, 1));
+		take_counter(ctx, t, m);
 		break;
 	case RECORD_ASYNC_BEGIN:
 	case RECORD_ASYNC_END:
@@ -460,20 +508,22 @@ int aggregate(struct pt_regs *ctx)
 		bpf_tail_call(ctx, &no_programs, 0);
 	if (st->generation != generation)
 		look_again(st, m.pid_tgid >> 32);
-	m.ts = bpf_ktime_get_ns();
 	cookie = bpf_get_attach_cookie(ctx);
 	m.kind = cookie >> 32;
+	if (m.kind == RECORD_END || m.kind == RECORD_ASYNC_END || m.kind == RECORD_COUNTER)
+		m.ts = bpf_ktime_get_ns();
 	m.site = (__u32)cookie;
 	m.meta = ARG(ctx, 2);
 	m.ip = PT_REGS_IP(ctx);
-	account_add(ACCOUNT_MARKS);
 	if (!st->table)
 		table_thread_begin(st, m.pid_tgid);
 	t = table_thread_at(st->table);
 	if (!t) {
+		account_add(ACCOUNT_MARKS);
 		account_add(ACCOUNT_NO_STATE);
 		return 0;
 	}
+	t->marked++;
 	left_out = (m.meta | META_EVERY) & st->leave_out;
 	t->category = cookie >> 40;
 	if (m.kind == RECORD_END) {

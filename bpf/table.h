@@ -19,7 +19,8 @@
 
 enum {
 	TABLE_THREADS = 4096, /* a power of two, as all of these */
-	TABLE_ASYNCS = 65536,
+	TABLE_BUNDLES = 16384,
+	TABLE_BUNDLE = 4,
 	TABLE_LEAST_ROWS = 1024,
 	TABLE_MOST_ROWS = 65536,
 	TABLE_PROBES = 16,   /* so many places for each key */
@@ -65,6 +66,7 @@ struct table_thread {
 	__u32 tid;
 	__u32 depth;
 	__u32 name_length;
+	__u64 marked;	  /* marks of it, as the account counts them for others */
 	__u64 marks;	  /* that were added up */
 	__u64 unfinished; /* slices without an END of their own */
 	__u64 limit;	  /* BEGINs of asynchronous slices for which there was no room */
@@ -105,13 +107,14 @@ struct table_numbers {
 	__s64 int_min, int_max;
 	__u64 uint_min, uint_max;
 	__u64 double_min, double_max; /* order_of_double() */
+	__u64 sum_low, sum_high;      /* of all integers, as one of 128 bits */
 	__u64 nans;
 	__u64 last;
 	__u64 last_ts;
-	__u32 last_type;
-	__u32 seen;	  /* a bit for each type that is in the ranges above */
-	__u32 infinities; /* 1: plus, 2: minus is in the sum */
-	__u32 pad;
+	__u8 last_type;
+	__u8 seen;	 /* a bit for each type that is in the ranges above */
+	__u8 infinities; /* 1: plus, 2: minus is in the sum of doubles */
+	__u8 pad[5];
 };
 
 struct table_row {
@@ -130,11 +133,10 @@ struct table_row {
 		struct table_times times;
 		struct table_numbers numbers;
 	};
-	__u64 pad;
 };
 
 /*
- * A sum is exact, doubles and integers alike: digit i stands for 2^(32 * i - TABLE_ONE).
+ * A sum of doubles is exact: digit i stands for 2^(32 * i - TABLE_ONE).
  */
 struct table_page {
 	union {
@@ -150,11 +152,15 @@ struct table_page {
 struct table_async {
 	__u64 key; /* a hash of process, id, category and name; 0: free */
 	__u64 begin;
-	__u64 id;
 	__u32 tgid;
 	__u32 site;
+	__s32 name; /* its distance */
 	__u32 what;
-	__u32 pad;
+};
+
+/* A few that are looked through. Two lines of the cache. */
+struct table_bundle {
+	struct table_async asyncs[TABLE_BUNDLE];
 };
 
 /* A double as an unsigned number of the same order; and back. */

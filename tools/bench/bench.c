@@ -26,7 +26,8 @@
  * A marker that is recorded (events.c, empty.c, recorder.c)
  *	"empty program" is a BPF program that returns at once, on the very sites that proftrace takes,
  *	attached in the same way: what the kernel asks for entering it. The other columns are
- *	build/proftrace recording with its default options into Perfetto, and into both formats. A
+ *	build/proftrace: with --stats-only ("added up"), where the kernel adds up and nothing is
+ *	recorded; and recording with its default options into Perfetto, and into both formats. A
  *	ratio divides two figures of the same repetition. Markers that come in pairs are divided by
  *	two. Had anything been lost, a note under the table would say so, since a lost event is a
  *	cheap one.

@@ -158,6 +158,8 @@ static int run_conditions(struct bench *b, struct subject *target)
 	if (!error)
 		error = run_empty(b, target, dear);
 	if (!error)
+		error = run_recorded(b, target, dear, OUT_NONE, "added up");
+	if (!error)
 		error = run_recorded(b, target, dear, OUT_PERFETTO, "Perfetto");
 	if (!error)
 		error = run_recorded(b, target, dear, OUT_BOTH, "both outputs");
@@ -175,6 +177,7 @@ int measure_events(struct bench *b)
 	subject_end(&target, NULL);
 	if (error)
 		return error;
+	add_ratios(b, "added up", "added up / empty");
 	add_ratios(b, "Perfetto", "Perfetto / empty");
 	add_ratios(b, "both outputs", "both / empty");
 	return 0;

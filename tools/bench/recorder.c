@@ -26,10 +26,16 @@ int recorder_start(struct recorder *r, const char *directory, pid_t target, enum
 		   const char *buffer)
 {
 	char pid[16], output[512], summary[512];
-	const char *const argv[] = {
-		"build/proftrace", "-p",    pid, "-o", output, "--buffer", buffer,
-		"--summary-json",  summary, NULL
-	};
+	const char *const argv[] = { "build/proftrace",
+				     "-p",
+				     pid,
+				     "--buffer",
+				     buffer,
+				     "--summary-json",
+				     summary,
+				     outputs ? "-o" : "--stats-only",
+				     outputs ? output : NULL,
+				     NULL };
 
 	memset(r, 0, sizeof(*r));
 	r->directory = directory;

@@ -6,6 +6,7 @@
 #include "subject.h"
 
 enum outputs {
+	OUT_NONE = 0, /* --stats-only */
 	OUT_PERFETTO = 1,
 	OUT_JSON = 2,
 	OUT_BOTH = 3

@@ -146,7 +146,7 @@ static void set_tables(struct proftrace_bpf *skel, uint32_t rows)
 	bpf_map__set_max_entries(skel->maps.table_threads, TABLE_THREADS);
 	bpf_map__set_max_entries(skel->maps.table_rows, TABLE_FIRST_ROW + rows);
 	bpf_map__set_max_entries(skel->maps.table_pages, TABLE_FIRST_ROW + rows);
-	bpf_map__set_max_entries(skel->maps.table_asyncs, TABLE_ASYNCS);
+	bpf_map__set_max_entries(skel->maps.table_asyncs, TABLE_BUNDLES);
 }
 
 static int load(struct proftrace_bpf *skel, const struct broker_config *config,

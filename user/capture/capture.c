@@ -327,6 +327,7 @@ void capture_account(struct capture *c, struct account *a)
 
 bool capture_adds_up(struct capture *c)
 {
+	uint64_t marked = account_sum(c, ACCOUNT_MARKS);
 	uint64_t lost = account_sum(c, ACCOUNT_FULL) + account_sum(c, ACCOUNT_BEGIN_LOST) +
 			account_sum(c, ACCOUNT_CUT) + account_sum(c, ACCOUNT_UNMATCHED) +
 			account_sum(c, ACCOUNT_TOO_DEEP) + account_sum(c, ACCOUNT_NO_STATE);
@@ -335,9 +336,10 @@ bool capture_adds_up(struct capture *c)
 		struct tables_sums sums;
 
 		tables_sums(c, &sums);
+		marked += sums.marked;
 		lost += sums.marks + sums.limit + sums.malformed;
 	}
-	return account_sum(c, ACCOUNT_MARKS) == c->decoded + lost + account_sum(c, ACCOUNT_PAUSED);
+	return marked == c->decoded + lost + account_sum(c, ACCOUNT_PAUSED);
 }
 
 void capture_pause(struct capture *c, bool pause)

@@ -53,7 +53,7 @@ int tables_open(struct capture *c)
 				  (void **)&t->pages);
 	if (!error)
 		error = map_table(t, &c->loaded, BROKER_TABLE_ASYNCS,
-				  TABLE_ASYNCS * sizeof(*t->asyncs), (void **)&t->asyncs);
+				  TABLE_BUNDLES * sizeof(*t->asyncs), (void **)&t->asyncs);
 	if (error)
 		return error;
 	for (i = 0; i < TABLE_THREADS; i++)
@@ -114,6 +114,7 @@ static void take_over(struct capture *c, uint32_t place)
 	struct table_thread *thread = &t->threads[place];
 	uint32_t tail = c->shared->table_free_tail, chain, i;
 
+	t->marked += thread->marked;
 	t->marks += thread->marks;
 	t->unfinished += thread->unfinished + thread->depth;
 	t->limit += thread->limit;
@@ -151,8 +152,8 @@ static void drop_asyncs(struct capture *c)
 	struct tables *t = c->tables;
 	uint32_t i;
 
-	for (i = 0; c->shared->table_asyncs_used && i < TABLE_ASYNCS; i++) {
-		struct table_async *async = &t->asyncs[i];
+	for (i = 0; i < TABLE_BUNDLES * TABLE_BUNDLE; i++) {
+		struct table_async *async = &t->asyncs[i / TABLE_BUNDLE].asyncs[i % TABLE_BUNDLE];
 		uint64_t key = __atomic_load_n(&async->key, __ATOMIC_ACQUIRE);
 
 		if (key > TABLE_ASYNC_BUSY && is_over(t, async) &&
@@ -196,10 +197,11 @@ void tables_sums(const struct capture *c, struct tables_sums *sums)
 	const struct tables *t = c->tables;
 	uint32_t i;
 
-	*sums = (struct tables_sums){ t->marks, t->unfinished, t->limit, t->malformed };
+	*sums = (struct tables_sums){ t->marked, t->marks, t->unfinished, t->limit, t->malformed };
 	for (i = 0; i < TABLE_THREADS; i++) {
 		const struct table_thread *thread = &t->threads[i];
 
+		sums->marked += thread->marked;
 		sums->marks += thread->marks;
 		sums->unfinished += thread->unfinished;
 		sums->limit += thread->limit;
@@ -227,11 +229,11 @@ void capture_table_open(struct capture *c,
 				     l->begin);
 		}
 	}
-	for (i = 0; i < TABLE_ASYNCS; i++) {
-		const struct table_async *a = &t->asyncs[i];
-		const struct table_row row = {
-			.id = a->id, .site = a->site, .what = a->what, .target = 1
-		};
+	for (i = 0; i < TABLE_BUNDLES * TABLE_BUNDLE; i++) {
+		const struct table_async *a = &t->asyncs[i / TABLE_BUNDLE].asyncs[i % TABLE_BUNDLE];
+		const struct table_row row = { .id = (uint32_t)a->name,
+					       .site = a->site,
+					       .what = a->what };
 
 		if (a->key > TABLE_ASYNC_BUSY)
 			each(context, a->tgid, 0,

@@ -170,6 +170,17 @@ static long double sum_of(const struct table_page *page, const struct table_befo
 	return sum;
 }
 
+/* A number of 128 bits, whose sign is that of the high half. */
+static long double integers_of(const struct table_numbers *n, const struct table_before *before)
+{
+	unsigned __int128 sum = (unsigned __int128)n->sum_high << 64 | n->sum_low;
+
+	if (before)
+		sum -= (unsigned __int128)before->row.numbers.sum_high << 64 |
+		       before->row.numbers.sum_low;
+	return (long double)(__int128)sum;
+}
+
 static struct arg value_of(unsigned type, uint64_t bits)
 {
 	struct arg arg = { .type = type == VALUE_INT	  ? ARG_INT
@@ -189,7 +200,7 @@ static void read_numbers(struct capture *c, const struct table_row *row,
 	e->numbers = e->count - (n->nans - (before ? before->row.numbers.nans : 0));
 	e->last = value_of(n->last_type, n->last);
 	e->last_ns = n->last_ts;
-	e->sum = sum_of(page, before);
+	e->sum = sum_of(page, before) + integers_of(n, before);
 	if (row->resets != c->shared->table_resets)
 		return;
 	if (n->seen & 1 << VALUE_INT) {
@@ -396,6 +407,7 @@ void tables_account(struct capture *c, struct account *a)
 	uint32_t i;
 
 	tables_sums(c, &sums);
+	a->marked += sums.marked;
 	a->written += sums.marks;
 	a->unfinished += sums.unfinished;
 	a->lost[LOST_LIMIT] += sums.limit;

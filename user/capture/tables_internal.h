@@ -25,7 +25,7 @@ struct tables {
 	struct table_thread *threads;
 	struct table_row *rows;
 	struct table_page *pages;
-	struct table_async *asyncs;
+	struct table_bundle *asyncs;
 	size_t sizes[BROKER_TABLES];
 	uint32_t n_rows; /* those of (other) too */
 	struct table_before **before;
@@ -36,6 +36,7 @@ struct tables {
 	unsigned n_over;
 
 	/* Of threads that have ended. */
+	uint64_t marked;
 	uint64_t marks;
 	uint64_t unfinished;
 	uint64_t limit;
@@ -53,7 +54,7 @@ int tables_open(struct capture *c);
 void tables_close(struct capture *c);
 void tables_process_over(struct capture *c, uint32_t pid, uint64_t ts_ns);
 struct tables_sums {
-	uint64_t marks, unfinished, limit, malformed;
+	uint64_t marked, marks, unfinished, limit, malformed;
 };
 void tables_sums(const struct capture *c, struct tables_sums *sums);
 void tables_account(struct capture *c, struct account *a);

@@ -11,7 +11,9 @@ _proftrace() {
 	local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=record i
 	local verbs="
 		check
+		convert
 		list
+		merge
 		open
 		record
 		report
@@ -51,6 +53,10 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "cpu memory disk network cpu,memory,disk,network" -- "$word"))
 		return
 		;;
+	--align)
+		COMPREPLY=($(compgen -W "auto step realtime monotonic none" -- "$word"))
+		return
+		;;
 	--mode)
 		COMPREPLY=($(compgen -W "exact" -- "$word"))
 		return
@@ -72,10 +78,16 @@ _proftrace() {
 	open:-*)
 		COMPREPLY=($(compgen -W "--no-browser --port --viewer --help" -- "$word"))
 		;;
+	convert:-*)
+		COMPREPLY=($(compgen -W "--output --quiet --help" -- "$word"))
+		;;
+	merge:-*)
+		COMPREPLY=($(compgen -W "--output --align --offset --join-flows --quiet --help" -- "$word"))
+		;;
 	check:-*)
 		COMPREPLY=($(compgen -W "--help" -- "$word"))
 		;;
-	report:* | list:* | open:*)
+	report:* | list:* | open:* | convert:* | merge:*)
 		compopt -o default
 		;;
 	record:*)

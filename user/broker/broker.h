@@ -28,7 +28,7 @@ struct broker_config {
 	bool follow_children;
 	struct counters counters;
 	uint32_t table_rows; /* add marks up in the kernel, in so many rows; 0: record them */
-	const pid_t *pids; /* that were asked for; others must be children of the recorder */
+	const pid_t *pids;   /* that were asked for; others must be children of the recorder */
 	unsigned n_pids;
 };
 

@@ -116,7 +116,9 @@ static void take_over(struct capture *c, uint32_t place)
 
 	t->marked += thread->marked;
 	t->marks += thread->marks;
-	t->unfinished += thread->unfinished + thread->depth;
+	t->unfinished += thread->unfinished;
+	for (i = 0; i < thread->depth && i < MAX_NESTING; i++)
+		t->unfinished += thread->levels[i].row != TABLE_NO_ROW;
 	t->limit += thread->limit;
 	t->malformed += thread->malformed;
 	for (chain = 0; chain < TABLE_CHAINS; chain++) {
@@ -210,7 +212,7 @@ void tables_sums(const struct capture *c, struct tables_sums *sums)
 }
 
 void capture_table_open(struct capture *c,
-			void (*each)(void *context, uint32_t pid, uint32_t tid,
+			void (*each)(void *context, const struct thread *thread,
 				     const struct name *name, uint64_t begin_ns),
 			void *context)
 {
@@ -218,13 +220,15 @@ void capture_table_open(struct capture *c,
 	uint32_t i, level;
 
 	for (i = 0; i < TABLE_THREADS; i++) {
-		const struct table_thread *thread = &t->threads[i];
+		const struct table_thread *from = &t->threads[i];
+		const struct process process = { .pid = from->tgid };
+		const struct thread thread = { .tid = from->tid, .process = &process };
 
-		for (level = 0; level < thread->depth && level < MAX_NESTING; level++) {
-			const struct table_level *l = &thread->levels[level];
+		for (level = 0; level < from->depth && level < MAX_NESTING; level++) {
+			const struct table_level *l = &from->levels[level];
 
 			if (l->row && l->row < t->n_rows)
-				each(context, thread->tgid, thread->tid,
+				each(context, &thread,
 				     table_row_name(c, &t->rows[l->row], &t->pages[l->row]),
 				     l->begin);
 		}
@@ -234,9 +238,11 @@ void capture_table_open(struct capture *c,
 		const struct table_row row = { .id = (uint32_t)a->name,
 					       .site = a->site,
 					       .what = a->what };
+		const struct process process = { .pid = a->tgid };
+		const struct thread none = { .process = &process };
 
 		if (a->key > TABLE_ASYNC_BUSY)
-			each(context, a->tgid, 0,
+			each(context, &none,
 			     a->what & TABLE_DYNAMIC ? NULL : table_row_name(c, &row, NULL),
 			     a->begin);
 	}

@@ -392,10 +392,10 @@ void capture_table_reset(struct capture *c)
 	}
 }
 
-static void count_open(void *context, uint32_t pid, uint32_t tid, const struct name *name,
+static void count_open(void *context, const struct thread *thread, const struct name *name,
 		       uint64_t begin_ns)
 {
-	(void)pid, (void)tid, (void)name, (void)begin_ns;
+	(void)thread, (void)name, (void)begin_ns;
 	++*(uint64_t *)context;
 }
 

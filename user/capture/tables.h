@@ -6,7 +6,7 @@
 #include <uthash.h>
 
 #include "handlers/histogram.h"
-#include "timeline/event.h"
+#include "timeline/fact.h"
 
 struct capture;
 
@@ -56,9 +56,9 @@ void capture_table(struct capture *capture,
 void capture_table_reset(struct capture *capture);
 /* Takes over what threads that have ended leave behind: now and then, or there is no place for new ones. */
 void capture_table_tick(struct capture *capture);
-/* As timeline_open_slices() tells them. tid 0: an asynchronous one. */
+/* What timeline_open_slices() tells of a recording; here threads have no uuid. */
 void capture_table_open(struct capture *capture,
-			void (*each)(void *context, uint32_t pid, uint32_t tid,
+			void (*each)(void *context, const struct thread *thread,
 				     const struct name *name, uint64_t begin_ns),
 			void *context);
 

@@ -228,8 +228,6 @@ static int finish(struct recording *r)
 	account = recording_account(r);
 	account.orderly = !r->broker_died && !r->output_failed;
 	outputs_end(r, &account);
-	if (r->options->stats_only && !r->top)
-		stats_from_tables(r);
 	plugins_close(r, &account);
 	/* Closing may have failed. */
 	account = recording_account(r);

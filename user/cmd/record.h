@@ -199,7 +199,7 @@ struct account recording_account(const struct recording *r);
 /* summary.c */
 void status_line(struct recording *r, uint64_t now);
 void status_clear(const struct recording *r);
-void summary_print(const struct recording *r, const struct account *account);
+void summary_print(struct recording *r, const struct account *account);
 int summary_json(struct recording *r, const struct account *account); /* to r->summary */
 void print_size(char *out, size_t size, uint64_t bytes);
 

@@ -5,6 +5,7 @@
 #include "capture/capture.h"
 #include "capture/tables.h"
 #include "cmd/record.h"
+#include "cmd/top.h"
 #include "handlers/stats.h"
 #include "table.h"
 
@@ -22,7 +23,19 @@ uint32_t table_rows(const struct record_options *o)
 
 void stats_from_tables(struct recording *r)
 {
-	(void)r;
+	struct top top = { .recording = r };
+	struct table table;
+
+	top_collect(&top, r->ended_ns);
+	top_order(&top);
+	top_table(&top, 0, &table);
+	table_print(&table, stderr);
+	if (top.n_counters) {
+		fputc('\n', stderr);
+		top_counters_table(&top, &table);
+		table_print(&table, stderr);
+	}
+	top_free(&top);
 }
 
 void recording_table(struct recording *r)

@@ -225,8 +225,25 @@ static int write_instant(struct json_writer *j, const struct fact *fact)
 	return close_with_args(j, fact);
 }
 
+/* A sample of a thread's counter on its own: found in a file, where it came with no slice. */
+static int write_counter_of_thread(struct json_writer *j, const struct fact *fact)
+{
+	json_room(j);
+	json_put(j, ",\n{\"name\":\"counters\"");
+	put_phase(j, fact, 'C');
+	json_put(j, ",\"id\":");
+	j->at = json_hex(j->at, fact->tracks[0]->thread->tid);
+	json_open_args(j);
+	json_key(j, fact->name);
+	put_counter_value(j, &fact->args[0]);
+	json_put(j, "}}");
+	return json_done(j);
+}
+
 static int write_counter(struct json_writer *j, const struct fact *fact)
 {
+	if (fact->n_args == 1 && fact->tracks && fact->tracks[0]->thread)
+		return write_counter_of_thread(j, fact);
 	open_event(j, fact, 'C');
 	/* Not among the arguments: these are the series. Viewers ignore it. */
 	if (fact->continued)

@@ -25,7 +25,7 @@ static struct pool *pool_get(struct timeline *t, const struct mark *m)
 	HASH_FIND_PTR(p->pools, &m->name, pool);
 	if (pool)
 		return pool;
-	counter = counter_get(t, p, m->ts_ns, m->name, NULL, t->bytes, false);
+	counter = counter_get(t, m, m->name, NULL, t->bytes, false);
 	if (!counter)
 		return NULL;
 	pool = calloc(1, sizeof(*pool));

@@ -164,6 +164,7 @@ static void thread_release(struct timeline *t, struct thread_state *thread)
 	HASH_DELETE(hh_tid, t->threads_by_tid, thread);
 	DL_DELETE(thread->process->threads, thread);
 	counters_of_thread_release(t, thread);
+	counters_from_file_release(t, thread);
 	free(thread->slices);
 	free(thread);
 }
@@ -181,11 +182,12 @@ static void thread_end(struct timeline *t, struct thread_state *thread, uint64_t
 /* Frees what a process owns, without a word. */
 static void process_clear(struct timeline *t, struct process_state *p)
 {
-	while (p->threads)
-		thread_release(t, p->threads);
 	asyncs_release(t, p);
 	pools_release(t, p);
+	/* Before the threads: each would look for its own among them. */
 	counters_release(t, p);
+	while (p->threads)
+		thread_release(t, p->threads);
 }
 
 static void process_release(struct timeline *t, struct process_state *p)

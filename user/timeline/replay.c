@@ -33,6 +33,7 @@ static void tell_counter(struct replay *r, const struct counter *counter)
 	hand_to(r->handler, &(struct fact){ .kind = FACT_COUNTER,
 					    .ts_ns = counter->last_ns,
 					    .process = track->process,
+					    .thread = track->thread,
 					    .tracks = &track,
 					    .name = track->name,
 					    .category = counter->last_category,

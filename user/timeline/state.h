@@ -89,6 +89,7 @@ struct thread_state {
 	uint32_t n_slices;
 	uint32_t room;
 	struct thread_counters *counters; /* NULL: none so far */
+	bool counters_from_file;	  /* of the process's counters, some are this thread's */
 	uint32_t skipped; /* BEGINs of a file beyond the depth limit whose ENDs are still to come */
 	struct thread_state *prev, *next; /* of its process */
 	UT_hash_handle hh;		  /* timeline->threads */
@@ -101,6 +102,7 @@ struct counter {
 	struct counter_key {
 		const struct name *name;
 		const struct name *series;
+		const struct thread_state *thread; /* NULL: of the process */
 	} key;
 	/* Its latest sample; category and time are those of the mark. */
 	struct arg last; /* type 0: none so far */
@@ -268,9 +270,8 @@ void asyncs_release(struct timeline *t, struct process_state *p);
 void asyncs_free(struct timeline *t);
 
 /* tracks.c */
-struct counter *counter_get(struct timeline *t, struct process_state *p, uint64_t ts_ns,
-			    const struct name *name, const struct name *series,
-			    const struct name *unit, bool is_double);
+struct counter *counter_get(struct timeline *t, const struct mark *m, const struct name *name,
+			    const struct name *series, const struct name *unit, bool is_double);
 struct track *lane_track_new(struct timeline *t, struct process_state *p, uint64_t ts_ns,
 			     const struct name *name, uint32_t lane);
 void track_declare(struct timeline *t, const struct process_state *p, struct track *track,
@@ -279,6 +280,7 @@ void counter_keep(struct counter *counter, const struct arg *value, const struct
 int counter_mark(struct timeline *t, const struct mark *m);
 int step_mark(struct timeline *t, const struct mark *m);
 void counters_release(struct timeline *t, struct process_state *p);
+void counters_from_file_release(struct timeline *t, const struct thread_state *thread);
 
 /* pools.c */
 int pools_init(struct timeline *t);

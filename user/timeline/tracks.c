@@ -40,11 +40,12 @@ struct track *lane_track_new(struct timeline *t, struct process_state *p, uint64
 	return track;
 }
 
-struct counter *counter_get(struct timeline *t, struct process_state *p, uint64_t ts_ns,
-			    const struct name *name, const struct name *series,
-			    const struct name *unit, bool is_double)
+struct counter *counter_get(struct timeline *t, const struct mark *m, const struct name *name,
+			    const struct name *series, const struct name *unit, bool is_double)
 {
-	struct counter_key key = { .name = name, .series = series };
+	struct thread_state *thread = m->event->of_thread ? m->thread : NULL;
+	struct counter_key key = { .name = name, .series = series, .thread = thread };
+	struct process_state *p = m->process;
 	struct counter *counter;
 
 	HASH_FIND(hh, p->counters, &key, sizeof(key), counter);
@@ -66,7 +67,11 @@ struct counter *counter_get(struct timeline *t, struct process_state *p, uint64_
 	counter->pub.key = series;
 	counter->pub.unit = unit;
 	counter->pub.is_double = is_double;
-	track_declare(t, p, &counter->pub, ts_ns);
+	if (thread) {
+		counter->pub.thread = &thread->pub;
+		thread->counters_from_file = true;
+	}
+	track_declare(t, p, &counter->pub, m->ts_ns);
 	return counter;
 }
 
@@ -91,8 +96,8 @@ static int write_series(struct timeline *t, const struct mark *m, const struct n
 		unit = counter_unit(t, name);
 
 	for (i = 0; i < n; i++) {
-		struct counter *counter = counter_get(t, m->process, m->ts_ns, name, t->args[i].key,
-						      unit, t->args[i].type == ARG_DOUBLE);
+		struct counter *counter = counter_get(t, m, name, t->args[i].key, unit,
+						      t->args[i].type == ARG_DOUBLE);
 
 		if (!counter)
 			return LOST_LIMIT;
@@ -147,6 +152,22 @@ void counters_release(struct timeline *t, struct process_state *p)
 	struct counter *counter, *next;
 
 	HASH_ITER (hh, p->counters, counter, next) {
+		HASH_DEL(p->counters, counter);
+		free(counter);
+		t->n_tracks--;
+	}
+}
+
+void counters_from_file_release(struct timeline *t, const struct thread_state *thread)
+{
+	struct process_state *p = thread->process;
+	struct counter *counter, *next;
+
+	if (!thread->counters_from_file)
+		return;
+	HASH_ITER (hh, p->counters, counter, next) {
+		if (counter->key.thread != thread)
+			continue;
 		HASH_DEL(p->counters, counter);
 		free(counter);
 		t->n_tracks--;

@@ -1,0 +1,116 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# One format becomes the other, and both ways back, without losing what both can hold.
+. "$(dirname "$0")/lib.sh"
+
+same() { # NAME A B: they hold the same
+	"$canon" "$2" >"$tmp/a.canon" 2>"$tmp/a.err" && "$canon" "$3" >"$tmp/b.canon" 2>"$tmp/b.err" ||
+		{ not_ok "$1" "$(cat "$tmp/a.err" "$tmp/b.err")"; return; }
+	if [ -s "$tmp/a.err" ] || [ -s "$tmp/b.err" ]; then
+		not_ok "$1: all of it makes sense" "$(cat "$tmp/a.err" "$tmp/b.err")"
+	elif cmp -s "$tmp/a.canon" "$tmp/b.canon"; then
+		ok "$1: $(wc -l <"$tmp/a.canon") lines"
+	else
+		not_ok "$1" "$(diff "$tmp/a.canon" "$tmp/b.canon" | head -6)"
+	fi
+}
+
+round_trips() { # NAME BASE
+	for from in json pftrace; do
+		case $from in json) to=pftrace ;; *) to=json ;; esac
+		check "$1: $from to $to" "$proftrace" convert -q -o "$tmp/there.$to" "$2.$from"
+		check "$1: and back" "$proftrace" convert -q -o "$tmp/back.$from" "$tmp/there.$to"
+		same "$1: $to holds what $from held" "$2.$from" "$tmp/there.$to"
+		same "$1: $from again" "$2.$from" "$tmp/back.$from"
+		equal "$1: $from again says where it comes from" "$(origin_of "$tmp/back.$from")" \
+			"$(origin_of "$2.$from")"
+	done
+}
+
+# Host, boot, kernel, identity, clocks: as the JSON tells them.
+origin_of() { # FILE
+	"$proftrace" convert -q -o "$tmp/origin.json" "$1"
+	head -1 "$tmp/origin.json" | grep -oE '"(trace_uuid|monotonic|boottime|realtime|kernel|host|boot_id|rank)":"[^"]*"'
+	grep '"clock_snapshot"' "$tmp/origin.json"
+}
+
+expect() { # NAME STATUS PATTERN COMMAND...
+	name=$1 wanted=$2 pattern=$3
+	shift 3
+	"$@" >"$tmp/out" 2>"$tmp/err" </dev/null
+	equal "$name: exit status" $? "$wanted"
+	if grep -qE -- "$pattern" "$tmp/err"; then ok "$name: says so"; else
+		not_ok "$name: says so" "$(cat "$tmp/err")"
+	fi
+}
+
+cd "$tmp" || exit 1
+
+# A trace of nothing but what is hard to carry over: every type of number, units, nesting, losses.
+cat >hard.json <<'E'
+[{"name":"proftrace","ph":"M","pid":0,"tid":0,"args":{"version":"0","clock":"monotonic","base_ns":7000000000,"trace_uuid":"00112233445566778899aabbccddeeff","monotonic":"7000000123","boottime":"9000000000","realtime":"1700000000000000001","host":"node 7","boot_id":"0b1c2d3e-0000-4000-8000-123456789abc","rank":"12"}},
+{"name":"process_name","ph":"M","pid":7,"args":{"name":"a \"name\" \u00e9"}},
+{"name":"thread_name","ph":"M","pid":7,"tid":8,"args":{"name":"worker"}},
+{"name":"counters","ph":"C","ts":1.000,"pid":7,"tid":8,"id":"0x8","args":{"cycles":0,"task_clock":5}},
+{"name":"outer","cat":"a,b","ph":"B","ts":1.000,"pid":7,"tid":8,"args":{"i":-1,"u":"18446744073709551615","d":0.1,"s":"tab\\x09 \u20ac","t":true,"p":"0x7f00deadbeef","epoch":3,"batch":4}},
+{"name":"inner","ph":"B","ts":2.001,"pid":7,"tid":8},
+{"name":"flow","cat":"flow","ph":"s","ts":2.002,"pid":7,"tid":8,"id":"0x63"},
+{"name":"now","cat":"c","ph":"i","ts":2.003,"pid":7,"tid":8,"s":"t"},
+{"name":"here","ph":"i","ts":2.004,"pid":7,"s":"p"},
+{"name":"everywhere","ph":"i","ts":2.005,"pid":0,"s":"g"},
+{"name":"loss","ph":"C","ts":2.006,"pid":7,"args":{"train":0.25,"test":-3}},
+{"name":"big","ph":"C","ts":2.007,"pid":7,"args":{"value":"18446744073709551615"}},
+{"name":"nan","ph":"C","ts":2.008,"pid":7,"args":{"value":"NaN"}},
+{"name":"job","cat":"net","ph":"b","ts":2.009,"pid":7,"id2":{"local":"0xabc"},"args":{"k":1}},
+{"name":"job","cat":"net","ph":"b","ts":2.010,"pid":7,"id2":{"local":"0xdef"}},
+{"name":"events lost","ph":"i","ts":2.011,"pid":7,"tid":8,"s":"t","args":{"count":1234}},
+{"name":"job","cat":"net","ph":"e","ts":2.012,"pid":7,"id2":{"local":"0xabc"},"args":{"r":0}},
+{"name":"flow in","ph":"i","ts":2.013,"pid":7,"tid":9,"s":"t","args":{"id":99}},
+{"name":"counters","ph":"C","ts":3.000,"pid":7,"tid":8,"id":"0x8","args":{"cycles":77,"task_clock":9}},
+{"ph":"E","ts":3.000,"pid":7,"tid":8,"args":{"cycles":77,"ended":"unfinished"}},
+{"name":"counters","ph":"C","ts":3.500,"pid":7,"tid":9,"id":"0x9","args":{"cycles":1}},
+{"name":"other","ph":"B","ts":3.500,"pid":7,"tid":9},
+{"ph":"E","ts":4.000,"pid":7,"tid":9,"args":{"ended":"lost"}},
+{"ph":"E","ts":5.000,"pid":7,"tid":8,"args":{"x":1.5}},
+{"name":"clock_snapshot","ph":"M","pid":0,"tid":0,"args":{"monotonic":"7000009000","boottime":"9000008877","realtime":"1700000000000008878"}},
+{"name":"open","ph":"B","ts":9.000,"pid":7,"tid":8}
+]
+E
+check "both at once" "$proftrace" convert -q -o hard2 hard.json
+same "what is hard: JSON of it" hard.json hard2.json
+same "what is hard: Perfetto of it" hard.json hard2.pftrace
+round_trips "what is hard" hard2
+equal "threads' counters have their units in both" \
+	"$("$proftrace" report hard2.pftrace 2>/dev/null | grep '^task_clock')" \
+	"$("$proftrace" report hard2.json 2>/dev/null | grep '^task_clock')"
+expect "what the recording lost" 0 '1234 +marks were lost while' "$proftrace" convert -o x.json hard.json
+expect "slices without an end" 0 '2 +slices are still open' "$proftrace" convert -o x.pftrace hard.json
+head -c 2000 hard.json >cut.json
+expect "a cut trace" 0 'truncated at byte' "$proftrace" convert -o x.json cut.json
+gzip -k hard.json
+check "gzip to gzip" "$proftrace" convert -q -o packed.json.gz hard.json.gz
+same "gzip to gzip" hard.json packed.json.gz
+"$proftrace" convert -o - - <hard.json >piped.pftrace 2>err
+same "from a file to standard output" hard.json piped.pftrace
+# shellcheck disable=SC2002
+cat hard.json | "$proftrace" convert -q -o piped.json -
+same "from a pipe" hard.json piped.json
+cp hard.json self.json
+check "over itself" "$proftrace" convert -q -o self.json self.json
+same "over itself" hard.json self.json
+
+expect "no output named" 2 'o OUT' "$proftrace" convert hard.json
+expect "two traces" 2 'merge' "$proftrace" convert -o y hard.json hard.json
+expect "no trace" 1 'looks like text' "$proftrace" convert -o y /etc/passwd
+expect "no such file" 1 'No such file' "$proftrace" convert -o y nothing.json
+expect "no such directory" 1 "cannot write 'no/y.pftrace'" "$proftrace" convert -o no/y hard.json
+ln -s /dev/full full.json
+expect "a full disk" 1 "cannot write 'full.json': No space" "$proftrace" convert -o full.json hard.json
+equal "nothing is left of what failed" "$(ls -A | grep -E '^(y|\.y)')" ""
+
+need_tracing
+"$proftrace" -q -e task-clock,page-faults -o kinds -- "$programs/every_kind" 4 200 >/dev/null
+round_trips "a recording" kinds
+"$proftrace" -q -o forks -- "$programs/forks" 20 10 >/dev/null
+round_trips "a recording of many processes" forks
+finish

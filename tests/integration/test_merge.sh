@@ -1,0 +1,185 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Traces of ranks and hosts on one timeline: whose they are, and when it was.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+cd "$tmp" || exit 1
+
+steps=20
+
+# --- four ranks, recorded separately --------------------------------------------------------------
+
+truncate -s 4096 together
+for rank in 0 1 2 3; do
+	RANK=$rank "$proftrace" -q -o rank$rank -- "$programs/ranks" together 4 $steps >said$rank &
+done
+wait
+
+# What another host would have recorded: another boot whose monotonic clock shows something else, a wall
+# clock that may be wrong, processes with numbers that somebody else has too.
+elsewhere() { # IN OUT HOST MONOTONIC-NS REALTIME-NS
+	base=$(sed -n '1s/.*"base_ns":\([0-9]*\).*/\1/p' "$1")
+	pid=$(pid_of "$1")
+	{
+		echo "s/\"base_ns\":$base/\"base_ns\":$((base + $4))/"
+		echo "s/\"boot_id\":\"[^\"]*\"/\"boot_id\":\"00000000-0000-4000-8000-00000000$3\"/"
+		echo "s/\"host\":\"[^\"]*\"/\"host\":\"$3\"/"
+		echo "s/\"pid\":$pid\\>/\"pid\":100/; s/\"tid\":$pid\\>/\"tid\":100/"
+		for ns in $(grep -oE '"monotonic":"[0-9]+' "$1" | tr -dc '0-9\n' | sort -u); do
+			echo "s/\"monotonic\":\"$ns\"/\"monotonic\":\"$((ns + $4))\"/"
+		done
+		for ns in $(grep -oE '"realtime":"[0-9]+' "$1" | tr -dc '0-9\n' | sort -u); do
+			echo "s/\"realtime\":\"$ns\"/\"realtime\":\"$((ns + $5))\"/"
+		done
+	} >elsewhere.sed
+	sed -f elsewhere.sed "$1" >"$2"
+}
+
+pid_of() { # FILE: of the program, which is the one with slices
+	"$canon" "$1" | awk '$3 == "BEGIN" { print $1; exit }'
+}
+
+# When each step began on a process's thread, ns.
+step_times() { # FILE PID
+	"$canon" "$1" | awk -v pid="$2" '$1 == pid && $3 == "BEGIN" && $5 == "step" { print $4 }'
+}
+
+# The process of a rank, by its label.
+process_of() { # FILE RANK
+	"$canon" "$1" | sed -n "s/^process \([0-9]*\) rank $2: ranks.*/\1/p"
+}
+
+# How long a step usually lasts, ns: no two ranks begin the same one further apart.
+usual_step() { # FILE OF STEP TIMES
+	previous=
+	while read -r ns; do
+		[ -n "$previous" ] && echo $((ns - previous))
+		previous=$ns
+	done <"$1" | sort -n | sed -n "$((steps / 2))p"
+}
+
+# The largest distance between the lines of two files of numbers, ns. Shell arithmetic is exact.
+distance() { # A B
+	most=0
+	paste "$1" "$2" >distance.in
+	while read -r a b; do
+		d=$((a - b))
+		[ $d -lt 0 ] && d=$((-d))
+		[ $d -gt $most ] && most=$d
+	done <distance.in
+	echo $most
+}
+
+elsewhere rank0.json host0.json aaaa 0 0
+elsewhere rank1.json host1.json bbbb 777000000000 0
+elsewhere rank2.json host2.json cccc -1000000 0
+elsewhere rank3.json host3.json dddd 5000000000000 3600000000000
+check "a rank of another host as Perfetto" "$proftrace" convert -q -o host2.pftrace host2.json
+
+all_there() { # NAME MERGED PARTS...: nothing is missing, nothing is twice
+	name=$1 merged=$2
+	shift 2
+	"$canon" --count "$merged" | grep -vE '^(PROCESS_NAME|THREAD_NAME|CLOCK) ' >all.count
+	for part in "$@"; do "$canon" --count "$part"; done | grep -vE '^(PROCESS_NAME|THREAD_NAME|CLOCK) ' |
+		awk '{ n = $NF; $NF = ""; sum[$0] += n } END { for (k in sum) print k sum[k] }' | sort >sum.count
+	sort -o all.count all.count
+	if cmp -s all.count sum.count && [ -s all.count ]; then ok "$name: $(wc -l <all.count) kinds add up"; else
+		not_ok "$name: all kinds add up" "$(diff all.count sum.count | head -5)"
+	fi
+	equal "$name: slices nest" "$("$canon" --nest "$merged")" "ok, 0 open"
+	for part in "$@"; do "$proftrace" report -q "$part"; done | awk '$1 == "default" { n[$2] += $3 }
+		END { for (k in n) print k, n[k] }' | sort >sum.report
+	"$proftrace" report -q "$merged" | awk '$1 == "default" { print $2, $3 }' | sort >all.report
+	equal "$name: report of the merge is the sum of the reports" "$(cat all.report)" "$(cat sum.report)"
+	equal "$name: report has the slices" "$(awk '{ n += $2 } END { print (n > 0) }' all.report)" 1
+}
+
+# --- one boot -------------------------------------------------------------------------------------
+
+"$proftrace" merge -o same rank0.pftrace rank1.json rank2.pftrace rank3.json 2>err
+equal "one boot: exit status" $? 0
+equal "one boot: by the monotonic clock" "$(grep -c 'same boot, same clock' err)" 3
+check_agree "one boot" same
+all_there "one boot" same.json rank0.json rank1.json rank2.json rank3.json
+for rank in 0 1 2 3; do
+	step_times rank$rank.json "$(pid_of rank$rank.json)" >was
+	step_times same.pftrace "$(process_of same.pftrace $rank)" >is
+	equal "one boot: rank $rank has its steps" "$(wc -l <is)" $steps
+	check "one boot: rank $rank is where it was" cmp was is
+done
+step_times rank0.json "$(pid_of rank0.json)" >was
+step=$(usual_step was)
+equal "one boot: the merge says so" "$(head -1 same.json | grep -oE '"(boot_id|host)":"[^"]*"')" \
+	"$(head -1 rank0.json | grep -oE '"(boot_id|host)":"[^"]*"')"
+
+# --- four hosts, one with a wall clock that is an hour ahead ---------------------------------------
+
+"$proftrace" merge -o hosts host0.json host1.json host2.pftrace host3.json 2>err
+equal "hosts: exit status" $? 0
+equal "hosts: two by their wall clocks" "$(grep -c 'by the realtime clocks, residual' err)" 2
+if grep -q '^host3.json.*by common steps (clocks: 3[0-9]*\.[0-9]* s off), residual' err; then
+	ok "hosts: one by its steps, and how wrong its clock is"
+else
+	not_ok "hosts: one by its steps, and how wrong its clock is" "$(cat err)"
+fi
+check_agree "hosts" hosts
+all_there "hosts" hosts.json host0.json host1.json host2.pftrace host3.json
+equal "hosts: four processes 100 are four" \
+	"$(for rank in 0 1 2 3; do process_of hosts.json $rank; done | sort -u | wc -l)" 4
+equal "hosts: their names tell the number" "$("$canon" hosts.json | grep -c '^process .*rank [0-9]: ranks (pid 100)$')" 3
+for rank in 0 1 2 3; do
+	step_times rank$rank.json "$(pid_of rank$rank.json)" >was
+	step_times hosts.pftrace "$(process_of hosts.pftrace $rank)" >is
+	equal "hosts: rank $rank has its steps" "$(wc -l <is)" $steps
+	off=$(distance was is)
+	if [ -s is ] && [ "$off" -lt "$step" ]; then ok "hosts: rank $rank lines up"; else
+		not_ok "hosts: rank $rank lines up" "off by $off ns"
+	fi
+done
+
+"$proftrace" merge -q --align realtime -o wrong.json host0.json host3.json
+step_times wrong.json "$(process_of wrong.json 3)" >is
+step_times rank3.json "$(pid_of rank3.json)" >was
+equal "--align realtime: believes the clock, s" $((($(distance was is) + 500000000) / 1000000000)) 3600
+"$proftrace" merge -q --align step -o steps.json host0.json host3.json host1.json
+step_times steps.json "$(process_of steps.json 3)" >is
+equal "--align step" $(($(distance was is) / step)) 0
+"$proftrace" merge -q --align none -o none.json host0.json host3.json
+step_times none.json "$(process_of none.json 3)" >is
+equal "--align none: as they are" "$(distance was is)" 5000000000000
+"$proftrace" merge -q --align monotonic --offset host3.json=-5000s -o moved.json host0.json host3.json
+step_times moved.json "$(process_of moved.json 3)" >is
+equal "--offset: moved" "$(distance was is)" 0
+"$proftrace" merge -q --offset rank1.json=+1500us -o moved.json rank0.json rank1.json
+step_times moved.json "$(process_of moved.json 1)" >is
+step_times rank1.json "$(pid_of rank1.json)" >was
+equal "--offset: after the alignment" "$(distance was is)" 1500000
+
+# --- arrows ---------------------------------------------------------------------------------------
+
+ids() { # FILE
+	"$canon" "$1" | grep -oE 'FLOW_OUT .* id=0x[0-9a-f]*' | sed 's/.*id=//' | sort -u | wc -l
+}
+equal "arrows of two ranks stay apart" "$("$proftrace" merge -q -o f.json rank0.json rank1.json; ids f.json)" $((2 * steps))
+equal "--join-flows: they meet" "$("$proftrace" merge -q --join-flows -o f.json rank0.json rank1.json; ids f.json)" $steps
+
+# --- what cannot be done --------------------------------------------------------------------------
+
+expect() { # NAME STATUS PATTERN COMMAND...
+	name=$1 wanted=$2 pattern=$3
+	shift 3
+	"$@" >out 2>err </dev/null
+	equal "$name: exit status" $? "$wanted"
+	if grep -qE -- "$pattern" err; then ok "$name: says so"; else not_ok "$name: says so" "$(cat err)"; fi
+}
+printf '[{"name":"x","ph":"X","ts":1000000,"dur":5,"pid":1,"tid":1}]' >other.json
+expect "no output named" 2 'o OUT' "$proftrace" merge rank0.json rank1.json
+expect "no such way" 2 'none of auto' "$proftrace" merge --align soon -o x rank0.json
+expect "no such time" 2 'is no time' "$proftrace" merge --offset rank0.json=soon -o x rank0.json
+expect "an offset for nobody" 1 "cannot move 'rank9.json'" "$proftrace" merge --offset rank9.json=1s -o x rank0.json
+expect "no common step" 1 "no step in common" "$proftrace" merge --align step -o x rank0.json other.json
+expect "no common wall clock" 1 "no realtime clock" "$proftrace" merge --align realtime -o x rank0.json other.json
+expect "somebody else's trace" 0 'taken as the monotonic clock' "$proftrace" merge -o other2.json rank0.json other.json
+equal "somebody else's trace: named by its file" "$("$canon" other2.json | grep -c '^process 1 other.json: process 1$')" 1
+equal "nothing is left of what failed" "$(ls -A | grep -E '^\.?x')" ""
+finish

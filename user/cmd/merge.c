@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `proftrace merge`: several traces on one timeline.
+ *
+ * They are read one after the other, not side by side: neither format wants its events in the order
+ * of time, the loaders of both sort, and so nothing has to be held in memory, however large the files
+ * are and however little of an order is in them.
+ */
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "cmd/cmd.h"
+#include "cmd/merge.h"
+#include "cmd/record.h"
+
+static const char doc[] =
+	"Put several traces on one timeline: ranks, hosts, other people's Chrome JSON.\v"
+	"Processes and threads of different files stay different, and are labelled by rank, host "
+	"or "
+	"file. Traces of one boot share a clock; others are aligned by their wall clocks and, "
+	"where "
+	"these cannot be right, by the PROF_STEPs that they have in common.\n\n"
+	"Examples:\n"
+	"  proftrace merge -o all rank0.pftrace rank1.pftrace rank2.pftrace\n"
+	"  proftrace merge -o both.pftrace train.pftrace torch.json.gz --offset "
+	"torch.json.gz=-2ms\n";
+
+enum {
+	OPTION_ALIGN = 256,
+	OPTION_OFFSET,
+	OPTION_JOIN_FLOWS,
+	MAX_OFFSETS = 1024,
+	FILE_SHIFT = 50, /* of ids: programs use smaller ones */
+};
+
+static const struct argp_option options[] = {
+	{ "output", 'o', "OUT", 0, "What to write (repeatable)", 0 },
+	{ "align", OPTION_ALIGN, "HOW", 0,
+	  "auto, step, realtime, monotonic or none: how the clocks are brought together (auto)",
+	  0 },
+	{ "offset", OPTION_OFFSET, "FILE=TIME", 0,
+	  "Then move the events of FILE by TIME, which may be negative (repeatable)", 0 },
+	{ "join-flows", OPTION_JOIN_FLOWS, NULL, 0,
+	  "Arrows lead from file to file where their ids are the same", 0 },
+	{ "quiet", 'q', NULL, 0, "Say nothing on standard error but errors", 0 },
+	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
+	{ 0 },
+};
+
+struct offset {
+	const char *file;
+	size_t length;
+	int64_t ns;
+	bool used;
+};
+
+struct merge {
+	const char *outputs[REWRITE_MAX_OUTPUTS];
+	unsigned n_outputs;
+	struct offset offsets[MAX_OFFSETS];
+	unsigned n_offsets;
+	enum align align;
+	bool join_flows;
+	bool quiet;
+	char **paths;
+	unsigned n_parts;
+	struct part *parts;
+	unsigned at; /* the part that is being read */
+	struct owners *owners;
+	uint64_t before_zero;
+	struct rewrite rewrite;
+};
+
+/* --- one event --------------------------------------------------------------------------------- */
+
+static uint64_t moved(struct merge *m, uint64_t ts_ns)
+{
+	int64_t offset = m->parts[m->at].offset_ns;
+
+	if (offset < 0 && ts_ns < (uint64_t)-offset) {
+		m->before_zero++;
+		return 0;
+	}
+	return ts_ns + (uint64_t)offset;
+}
+
+static int take(void *context, const struct event *event)
+{
+	struct merge *m = context;
+	bool is_flow = event->kind == EVENT_FLOW_OUT || event->kind == EVENT_FLOW_IN;
+	bool is_async = event->kind == EVENT_ASYNC_BEGIN || event->kind == EVENT_ASYNC_END;
+	struct event e = *event, introduction;
+	int error;
+
+	/* The clocks of the merge are those of one trace. */
+	if (e.kind == EVENT_CLOCK && !m->parts[m->at].is_reference)
+		return 0;
+	if (e.ts_ns)
+		e.ts_ns = moved(m, e.ts_ns);
+	/* Programs count their ids from one: the same ones mean something else in another file. */
+	if (is_async || (is_flow && !m->join_flows))
+		e.id ^= (uint64_t)m->at << FILE_SHIFT;
+	owners_map(m->owners, &e, &introduction);
+	if (introduction.kind) {
+		if (introduction.kind == EVENT_THREAD_NAME)
+			m->rewrite.account.marked++;
+		error = rewrite_event(&m->rewrite, &introduction);
+		if (error)
+			return error;
+	}
+	return rewrite_event(&m->rewrite, &e);
+}
+
+/* --- all of them ------------------------------------------------------------------------------- */
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* By rank; else by host, where there are several; else by file. */
+static void choose_labels(struct merge *m)
+{
+	bool several_hosts = false;
+	unsigned i;
+
+	for (i = 1; i < m->n_parts; i++)
+		several_hosts |=
+			strcmp(m->parts[i].source.origin.host, m->parts[0].source.origin.host) != 0;
+	for (i = 0; i < m->n_parts; i++) {
+		struct part *part = &m->parts[i];
+		const struct trace_origin *o = &part->source.origin;
+		const char *base = base_name(part->source.path);
+
+		if (o->rank[0])
+			snprintf(part->label, sizeof(part->label), "rank %s", o->rank);
+		else if (several_hosts && o->host[0])
+			snprintf(part->label, sizeof(part->label), "%s", o->host);
+		else
+			snprintf(part->label, sizeof(part->label), "%s",
+				 strcmp(base, "-") ? base : "standard input");
+	}
+}
+
+static bool matches(const struct offset *offset, const char *path)
+{
+	const char *base = base_name(path);
+
+	return (strlen(path) == offset->length && !strncmp(path, offset->file, offset->length)) ||
+	       (strlen(base) == offset->length && !strncmp(base, offset->file, offset->length));
+}
+
+static int apply_offsets(struct merge *m, struct failure *f)
+{
+	char file[256];
+	unsigned i, k;
+
+	for (k = 0; k < m->n_offsets; k++) {
+		struct offset *offset = &m->offsets[k];
+
+		for (i = 0; i < m->n_parts; i++) {
+			if (!matches(offset, m->parts[i].source.path))
+				continue;
+			m->parts[i].moved_ns += offset->ns;
+			offset->used = true;
+		}
+		if (!offset->used) {
+			snprintf(file, sizeof(file), "%.*s", (int)offset->length, offset->file);
+			return failure_set(f, -ENOENT, "cannot move", file,
+					   "it is none of the traces to be merged");
+		}
+	}
+	return 0;
+}
+
+/* What all have in common is said of the merge as well. */
+static struct trace_origin common_origin(const struct merge *m)
+{
+	struct trace_origin origin = { 0 };
+	const struct part *part;
+
+	for (part = m->parts; part < m->parts + m->n_parts; part++) {
+		if (part->is_reference)
+			origin = part->source.origin;
+	}
+	for (part = m->parts; part < m->parts + m->n_parts; part++) {
+		const struct trace_origin *o = &part->source.origin;
+
+		if (strcmp(o->host, origin.host))
+			origin.host[0] = '\0';
+		if (strcmp(o->boot_id, origin.boot_id))
+			origin.boot_id[0] = '\0';
+		if (strcmp(o->rank, origin.rank))
+			origin.rank[0] = '\0';
+	}
+	memset(origin.trace_uuid, 0, sizeof(origin.trace_uuid)); /* a trace of its own */
+	return origin;
+}
+
+static uint64_t earliest(const struct merge *m)
+{
+	uint64_t first = UINT64_MAX;
+	unsigned i;
+
+	for (i = 0; i < m->n_parts; i++) {
+		uint64_t ns = m->parts[i].source.first_ns;
+		int64_t offset = m->parts[i].offset_ns;
+
+		if (!ns)
+			continue;
+		ns = offset < 0 && ns < (uint64_t)-offset ? 0 : ns + (uint64_t)offset;
+		if (ns < first)
+			first = ns;
+	}
+	return first == UINT64_MAX ? 0 : first;
+}
+
+static int open_all(struct merge *m, struct failure *f)
+{
+	struct rlimit files;
+	unsigned i;
+	int error = 0;
+
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	for (i = 0; i < m->n_parts && !error; i++) {
+		error = source_open(&m->parts[i].source, m->paths[i], f);
+		if (!error)
+			error = source_look(&m->parts[i].source, f);
+	}
+	return error;
+}
+
+static int read_all(struct merge *m, struct failure *f)
+{
+	const struct reader_sink sink = { take, m, m->rewrite.names, &m->rewrite.account, NULL };
+	int error = 0;
+
+	m->owners = owners_new(m->rewrite.names);
+	if (!m->owners)
+		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
+	for (m->at = 0; m->at < m->n_parts && !error; m->at++) {
+		struct part *part = &m->parts[m->at];
+
+		owners_begin(m->owners, part, m->at);
+		error = source_read(&part->source, &sink, &part->end, f);
+		m->rewrite.truncated |= part->end.truncated;
+	}
+	return error;
+}
+
+static int merge(struct merge *m, struct failure *f)
+{
+	struct trace_origin origin;
+	unsigned i;
+	int error = rewrite_init(&m->rewrite, f);
+
+	for (i = 0; !error && i < m->n_outputs; i++)
+		error = rewrite_output(&m->rewrite, m->outputs[i], f);
+	if (!error)
+		error = open_all(m, f);
+	if (!error)
+		error = apply_offsets(m, f);
+	if (!error)
+		error = merge_align(m->parts, m->n_parts, m->align, f);
+	if (error)
+		return error;
+	choose_labels(m);
+	origin = common_origin(m);
+	error = rewrite_begin(&m->rewrite, &origin, earliest(m), f);
+	if (!error)
+		error = read_all(m, f);
+	if (!error || m->rewrite.write_failed)
+		error = rewrite_end(&m->rewrite, f);
+	return error;
+}
+
+static void tell(const struct merge *m)
+{
+	unsigned i;
+
+	for (i = 0; i < m->n_parts; i++) {
+		const struct part *part = &m->parts[i];
+
+		rewrite_source_notes(&part->source, &part->end);
+		fprintf(stderr, "%s (%s): %+.9f s, %s\n", part->source.path, part->label,
+			(double)part->offset_ns / 1e9, part->how);
+	}
+	rewrite_summary(&m->rewrite);
+	if (m->before_zero)
+		fprintf(stderr, "%12" PRIu64 "  events before the clock's zero: at zero now\n",
+			m->before_zero);
+}
+
+/* --- options ----------------------------------------------------------------------------------- */
+
+static void parse_offset(struct merge *m, const char *arg, struct argp_state *state)
+{
+	const char *sign = strrchr(arg, '=');
+	struct offset *offset = &m->offsets[m->n_offsets];
+	uint64_t ns;
+	bool negative;
+
+	if (m->n_offsets == MAX_OFFSETS)
+		argp_error(state, "too many offsets");
+	if (!sign || sign == arg)
+		argp_error(state, "'%s' is not FILE=TIME", arg);
+	negative = sign[1] == '-';
+	if (!parse_duration(sign + 1 + (negative || sign[1] == '+'), &ns) || ns > INT64_MAX / 2)
+		argp_error(state, "'%s' is no time", sign + 1);
+	*offset = (struct offset){ .file = arg, .length = (size_t)(sign - arg) };
+	offset->ns = negative ? -(int64_t)ns : (int64_t)ns;
+	m->n_offsets++;
+}
+
+static void parse_align(struct merge *m, const char *arg, struct argp_state *state)
+{
+	static const char *const names[] = { "auto", "step", "realtime", "monotonic", "none" };
+	unsigned i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (!strcmp(arg, names[i])) {
+			m->align = (enum align)i;
+			return;
+		}
+	}
+	argp_error(state, "'%s' is none of auto, step, realtime, monotonic and none", arg);
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct merge *m = state->input;
+
+	switch (key) {
+	case 'o':
+		if (m->n_outputs == REWRITE_MAX_OUTPUTS)
+			argp_error(state, "too many outputs");
+		m->outputs[m->n_outputs++] = arg;
+		return 0;
+	case OPTION_ALIGN:
+		parse_align(m, arg, state);
+		return 0;
+	case OPTION_OFFSET:
+		parse_offset(m, arg, state);
+		return 0;
+	case OPTION_JOIN_FLOWS:
+		m->join_flows = true;
+		return 0;
+	case 'q':
+		m->quiet = true;
+		return 0;
+	case 'h':
+		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+		return 0;
+	case ARGP_KEY_ARGS:
+		m->paths = state->argv + state->next;
+		m->n_parts = (unsigned)(state->argc - state->next);
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "which traces?");
+		return 0;
+	case ARGP_KEY_SUCCESS:
+		if (!m->n_outputs)
+			argp_error(state, "-o OUT says what to write");
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+int cmd_merge(int argc, char **argv)
+{
+	static const struct argp argp = {
+		options, parse, "-o OUT TRACE...", doc, NULL, NULL, NULL
+	};
+	struct merge *m = calloc(1, sizeof(*m));
+	struct failure f = { 0 };
+	unsigned i;
+	int error = -ENOMEM;
+
+	if (!m)
+		return STATUS_FAILED;
+	argp_err_exit_status = STATUS_USAGE;
+	argp_parse(&argp, argc, argv, 0, NULL, m);
+	m->parts = calloc(m->n_parts, sizeof(*m->parts));
+	if (m->parts)
+		error = merge(m, &f);
+	if (error)
+		failure_print(&f, stderr);
+	else if (!m->quiet)
+		tell(m);
+	for (i = 0; m->parts && i < m->n_parts; i++)
+		source_close(&m->parts[i].source);
+	owners_free(m->owners);
+	rewrite_free(&m->rewrite);
+	free(m->parts);
+	free(m);
+	return error ? STATUS_FAILED : STATUS_DONE;
+}

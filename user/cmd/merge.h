@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The parts of `proftrace merge`: whose the numbers of a file are, and how its clock stands to the others. */
+#ifndef PROFTRACE_CMD_MERGE_H
+#define PROFTRACE_CMD_MERGE_H
+
+#include "cmd/rewrite.h"
+
+enum align {
+	ALIGN_AUTO,
+	ALIGN_STEP,
+	ALIGN_REALTIME,
+	ALIGN_MONOTONIC,
+	ALIGN_NONE,
+};
+
+/* A trace among those that are merged. */
+struct part {
+	struct source source;
+	struct reader_error end;
+	char label[96];
+	int64_t offset_ns; /* from its times to those of the merge */
+	int64_t moved_ns;  /* of these, by --offset */
+	bool is_reference;
+	bool same_boot; /* as the reference */
+	char how[160];	/* it was aligned, for people */
+};
+
+/* merge_align.c: fills in offsets and `how`; may read traces once more. */
+int merge_align(struct part *parts, unsigned n, enum align align, struct failure *f);
+
+/* merge_owners.c: numbers of processes and threads, unique over all files */
+struct owners;
+
+struct owners *owners_new(struct names *names);
+void owners_free(struct owners *owners);
+/* From here on events are of this part, the `index`-th. */
+void owners_begin(struct owners *owners, const struct part *part, unsigned index);
+/*
+ * Gives the event's process and thread their numbers, and the names of both what tells them apart.
+ * `ret_introduction`: an event to be sent before this one; its kind is 0 where there is none.
+ */
+void owners_map(struct owners *owners, struct event *event, struct event *ret_introduction);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/rewrite.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "cmd/record.h"
+
+#define DAY_NS	   86400000000000ull
+#define LARGEST_NS (100 * DAY_NS) /* loaders of JSON keep times as doubles, exact up to here */
+
+enum {
+	/* Files of others have more names than programs with markers; a name takes about 150 bytes. */
+	MAX_NAMES = 1 << 18,
+};
+
+int rewrite_init(struct rewrite *r, struct failure *f)
+{
+	uint64_t base = 0;
+
+	*r = (struct rewrite){ 0 };
+	if (getrandom(&base, 4, 0) < 0)
+		return failure_set(f, -errno, "cannot start", "", NULL);
+	r->names = names_new(MAX_NAMES);
+	if (r->names)
+		r->timeline = timeline_new(r->names, &r->account, base << 31);
+	return r->timeline ? 0 : failure_set(f, -ENOMEM, "cannot start", "", NULL);
+}
+
+/* --- outputs ----------------------------------------------------------------------------------- */
+
+static bool ends_in(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n > m && !strcmp(text + n - m, end);
+}
+
+static int add(struct rewrite *r, const char *name, const char *suffix, bool json,
+	       enum sink_format format, struct failure *f)
+{
+	struct rewrite_output *o = &r->outputs[r->n_outputs];
+	int error;
+
+	*o = (struct rewrite_output){ .format = json ? "Chrome JSON" : "Perfetto",
+				      .make = json ? chrome_json_handler_new
+						   : perfetto_handler_new };
+	if (asprintf(&o->path, "%s%s", name, suffix) < 0) {
+		o->path = NULL;
+		return failure_set(f, -ENOMEM, "cannot write", name, NULL);
+	}
+	r->n_outputs++;
+	error = sink_open(o->path, format, &o->sink);
+	return error ? failure_set(f, error, "cannot write", o->path, NULL) : 0;
+}
+
+int rewrite_output(struct rewrite *r, const char *name, struct failure *f)
+{
+	int error;
+
+	if (ends_in(name, ".pftrace") || !strcmp(name, "-"))
+		return add(r, name, "", false, SINK_PLAIN, f);
+	if (ends_in(name, ".json"))
+		return add(r, name, "", true, SINK_PLAIN, f);
+	if (ends_in(name, ".json.gz"))
+		return add(r, name, "", true, SINK_GZIP, f);
+	error = add(r, name, ".pftrace", false, SINK_PLAIN, f);
+	return error ? error : add(r, name, ".json", true, SINK_PLAIN, f);
+}
+
+/*
+ * Events of a file need not come in the order of their times, so what is the earliest is not known
+ * before its end: small times are taken as they are, large ones with a day to spare.
+ */
+static uint64_t base_of(uint64_t first_ns)
+{
+	return first_ns < LARGEST_NS ? 0 : first_ns - DAY_NS;
+}
+
+int rewrite_begin(struct rewrite *r, const struct trace_origin *origin, uint64_t first_ns,
+		  struct failure *f)
+{
+	struct trace_info info = {
+		.start_ns = base_of(first_ns),
+		.clock = origin->clock,
+		.trace_uuid = { origin->trace_uuid[0], origin->trace_uuid[1] },
+		.version = PROFTRACE_VERSION,
+		.kernel_release = origin->kernel_release,
+		.kernel_version = origin->kernel_version,
+		.machine = origin->machine,
+		.sysname = origin->sysname,
+		.host = origin->host,
+		.boot_id = origin->boot_id,
+		.rank = origin->rank,
+	};
+	unsigned i;
+	int error;
+
+	r->base_ns = info.start_ns;
+	r->clock = info.clock;
+	if (!info.trace_uuid[0] && !info.trace_uuid[1] &&
+	    getrandom(info.trace_uuid, sizeof(info.trace_uuid), 0) < 0)
+		return failure_set(f, -errno, "cannot start", "", NULL);
+	for (i = 0; i < r->n_outputs; i++) {
+		struct rewrite_output *o = &r->outputs[i];
+
+		o->handler = o->make(o->sink, &info);
+		error = o->handler ? timeline_add_handler(r->timeline, o->handler) : -ENOMEM;
+		if (error)
+			return failure_set(f, error, "cannot write", o->path, NULL);
+	}
+	return 0;
+}
+
+static int output_failed(const struct rewrite *r, struct failure *f)
+{
+	unsigned i;
+
+	for (i = 0; i < r->n_outputs; i++) {
+		const struct rewrite_output *o = &r->outputs[i];
+
+		if (o->handler && o->handler->error)
+			return failure_set(f, o->handler->error, "cannot write", o->path, NULL);
+	}
+	return 0;
+}
+
+int rewrite_end(struct rewrite *r, struct failure *f)
+{
+	unsigned i;
+
+	timeline_finish(r->timeline, r->last_ns);
+	/* What the recordings had lost is still missing. */
+	r->account.marked += r->marks_lost;
+	r->account.lost[LOST_BUFFER_FULL] += r->marks_lost;
+	r->account.orderly = !r->truncated && !output_failed(r, f);
+	for (i = 0; i < r->n_outputs; i++) {
+		struct handler *h = r->outputs[i].handler;
+
+		if (!h->error)
+			h->error = h->ops->close(h, &r->account);
+	}
+	return output_failed(r, f);
+}
+
+void rewrite_free(struct rewrite *r)
+{
+	timeline_free(r->timeline);
+	while (r->n_outputs) {
+		struct rewrite_output *o = &r->outputs[--r->n_outputs];
+
+		if (o->handler)
+			o->handler->ops->free(o->handler);
+		else
+			sink_free(o->sink);
+		free(o->path);
+	}
+	names_free(r->names);
+}
+
+/* --- events ------------------------------------------------------------------------------------ */
+
+int rewrite_event(struct rewrite *r, const struct event *event)
+{
+	int error;
+
+	if (event->kind == EVENT_CLOCK && event->clock.monotonic == r->clock.monotonic)
+		return 0;
+	if (event->ts_ns > r->last_ns)
+		r->last_ns = event->ts_ns;
+	if (event->ts_ns < r->base_ns && event->kind <= EVENT_STEP)
+		r->before_base++;
+	if (event->kind == EVENT_LOST)
+		r->marks_lost += event->size;
+	error = timeline_event(r->timeline, event);
+	r->write_failed |= error != 0;
+	return error;
+}
+
+/* --- what is said ------------------------------------------------------------------------------ */
+
+void rewrite_source_notes(const struct source *source, const struct reader_error *end)
+{
+	if (end->truncated)
+		fprintf(stderr,
+			"proftrace: '%s': truncated at byte %" PRIu64 ", read up to there\n",
+			source->path, end->offset);
+}
+
+static void note(uint64_t count, const char *text)
+{
+	if (count)
+		fprintf(stderr, "%12" PRIu64 "  %s\n", count, text);
+}
+
+void rewrite_summary(const struct rewrite *r)
+{
+	const struct account *a = &r->account;
+	unsigned i;
+
+	for (i = 0; i < r->n_outputs; i++) {
+		const struct rewrite_output *o = &r->outputs[i];
+		char size[32];
+
+		print_size(size, sizeof(size), sink_size(o->sink));
+		fprintf(stderr, "%s  %s (%s)\n", o->path, size, o->format);
+	}
+	fprintf(stderr, "%" PRIu64 " events\n", a->written);
+	note(r->marks_lost, "marks were lost while they were recorded");
+	for (i = 0; i < LOST_REASONS; i++)
+		note(a->lost[i] - (i == LOST_BUFFER_FULL ? r->marks_lost : 0), lost_reason_text(i));
+	note(a->unreadable_args, "events with more arguments than are kept");
+	note(a->cut_strings, "strings were cut to their limit");
+	note(a->repaired_strings, "strings were not clean UTF-8 and were repaired");
+	note(names_count(r->names)->capped, "uses of the name (other): too many distinct names");
+	note(a->async_unmatched, "asynchronous ENDs without a BEGIN became instants");
+	note(r->before_base, "events more than a day before the first one: at its time now");
+	note(a->open_at_end, "slices are still open at the end");
+}

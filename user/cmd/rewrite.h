@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Traces that become other traces: what `convert` and `merge` share. Sources are read one after the
+ * other, each on the road of a recording: events, one timeline, one handler for each output.
+ */
+#ifndef PROFTRACE_CMD_REWRITE_H
+#define PROFTRACE_CMD_REWRITE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "failure.h"
+#include "handlers/handler.h"
+#include "handlers/sink.h"
+#include "readers/reader.h"
+#include "timeline/timeline.h"
+
+#define REWRITE_MAX_OUTPUTS 16
+
+/* A trace to be read. */
+struct source {
+	const char *path;
+	int fd;
+	struct trace_origin origin;
+	uint64_t first_ns; /* of its first mark, 0: none */
+};
+
+/* `path` "-": standard input. What cannot be read twice is copied to a file without a name first. */
+int source_open(struct source *source, const char *path, struct failure *f);
+/* Reads the start: origin, clocks, first mark. */
+int source_look(struct source *source, struct failure *f);
+/* Reads all of it from the beginning. */
+int source_read(struct source *source, const struct reader_sink *sink,
+		struct reader_error *ret_error, struct failure *f);
+void source_close(struct source *source);
+
+struct rewrite_output {
+	char *path;
+	const char *format; /* for people */
+	struct sink *sink;
+	struct handler *(*make)(struct sink *, const struct trace_info *);
+	struct handler *handler;
+};
+
+struct rewrite {
+	struct names *names;
+	struct account account;
+	struct timeline *timeline;
+	struct rewrite_output outputs[2 * REWRITE_MAX_OUTPUTS];
+	unsigned n_outputs;
+	struct clock_reading clock; /* told at the start of the outputs */
+	uint64_t base_ns;	    /* no earlier time can be written */
+	uint64_t last_ns;	    /* of all events */
+	uint64_t marks_lost;	    /* in the recordings */
+	uint64_t before_base;	    /* events whose time is not their own */
+	bool truncated;		    /* a source was */
+	bool write_failed;	    /* an output did */
+};
+
+int rewrite_init(struct rewrite *r, struct failure *f);
+/* `name` as after -o of a recording: one output, or both formats. Before anything is read. */
+int rewrite_output(struct rewrite *r, const char *name, struct failure *f);
+/* `origin`: what the outputs say of themselves. `first_ns`: of the earliest mark. */
+int rewrite_begin(struct rewrite *r, const struct trace_origin *origin, uint64_t first_ns,
+		  struct failure *f);
+/* One event, with the times and numbers it shall have. */
+int rewrite_event(struct rewrite *r, const struct event *event);
+/* After all: closes the outputs. */
+int rewrite_end(struct rewrite *r, struct failure *f);
+/* On standard error: what was written, what was not as it was. */
+void rewrite_summary(const struct rewrite *r);
+void rewrite_source_notes(const struct source *source, const struct reader_error *end);
+void rewrite_free(struct rewrite *r);
+
+#endif

@@ -162,10 +162,15 @@ TEST_PROGRAMS := $(patsubst tests/integration/programs/%.c,$B/tests/programs/%,\
 	$(foreach c,gcc clang,$(foreach o,O2 O3,$B/tests/programs/leaf-$c-$o))
 MARKED := -std=gnu11 -Wall -Wextra -Werror -pedantic -Iinclude -g
 
-$B/tests/programs/%: tests/integration/programs/%.c include/proftrace.h
+$B/tests/programs/%: tests/integration/programs/%.c include/proftrace.h $(wildcard tests/integration/programs/*.h)
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
 	$(Q)$(CC) $(MARKED) -O2 $< -o $@ -lpthread -ldl
+
+$B/tests/programs/%: tests/integration/programs/%.cpp include/proftrace.h $(wildcard tests/integration/programs/*.h)
+	@mkdir -p $(@D)
+	@echo "  CXX   $@"
+	$(Q)$(CXX) -std=c++11 $(filter-out -std=%,$(MARKED)) -O2 $< -o $@ -lpthread
 
 $B/tests/programs/executes-static: tests/integration/programs/executes.c include/proftrace.h
 	@mkdir -p $(@D)

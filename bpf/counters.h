@@ -27,6 +27,13 @@ struct {
 	__type(value, __u32);
 } counter_events SEC(".maps");
 
+/* The state of a thread's account. */
+enum counting {
+	COUNTING_NOT,
+	COUNTING_BEGINS, /* settled at switches already, but not right yet */
+	COUNTING,
+};
+
 #define COUNTER_ATTEMPTS 4 /* a thread that is preempted more often in a row gets no value */
 
 #define ONCE(place) (*(volatile typeof(place) *)&(place))
@@ -111,7 +118,7 @@ static __noinline int start_counting(struct thread_state *st)
 
 	if (!st)
 		return 0;
-	ONCE(st->counting) = true;
+	ONCE(st->counting) = COUNTING_BEGINS;
 	for (attempt = 0; attempt < COUNTER_ATTEMPTS; attempt++) {
 		switches = ONCE(st->switches);
 		for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
@@ -127,9 +134,11 @@ static __noinline int start_counting(struct thread_state *st)
 			begin_at(st, i, &now);
 		}
 		if (ONCE(st->switches) == switches)
-			return 0;
+			break;
 	}
-	st->unknown = ~0u;
+	if (attempt == COUNTER_ATTEMPTS)
+		st->unknown = ~0u;
+	ONCE(st->counting) = COUNTING;
 	return 0;
 }
 
@@ -176,6 +185,33 @@ static __noinline int read_perf_counters(struct thread_state *st)
 	return 0;
 }
 
+/*
+ * The same where the thread cannot be preempted, straight to the end of a record. False: a mark of the
+ * thread is just about to open its account.
+ */
+static __always_inline bool put_perf_counters(struct thread_state *st, __u64 *end)
+{
+	struct bpf_perf_event_value now;
+	__u32 i;
+
+	if (ONCE(st->counting) == COUNTING_BEGINS)
+		return false;
+	if (st->counting == COUNTING_NOT)
+		start_counting(st);
+	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
+		if (counter_sources[i] != COUNTER_PERF)
+			continue;
+		end[i] = COUNTER_UNKNOWN;
+		if (!read_event(i, &now) && !(st->unknown >> i & 1))
+			end[i] = account_of(st, PART_VALUE, i, now.counter);
+		if (!multiplexed)
+			continue;
+		end[n_counters + i] = account_of(st, PART_ENABLED, i, now.enabled);
+		end[2 * n_counters + i] = account_of(st, PART_RUNNING, i, now.running);
+	}
+	return true;
+}
+
 static __always_inline __u64 switches_of(const struct task_struct *task)
 {
 	return ONCE(task->nvcsw) + ONCE(task->nivcsw);
@@ -183,16 +219,19 @@ static __always_inline __u64 switches_of(const struct task_struct *task)
 
 /*
  * How far the clock by which the scheduler counts CPU time is behind on the task's CPU: it stands still
- * during interrupts, and while the hypervisor runs something else.
+ * during interrupts, and while the hypervisor runs something else. Read in this order it only looks too
+ * large, and never too small, while another CPU moves the two.
  */
 static __always_inline __u64 clock_lag(const struct task_struct *task)
 {
 	const struct rq *rq;
+	__u64 clock_task;
 
 	if (!bpf_core_field_exists(struct cfs_rq, rq))
 		return 0;
 	rq = task->se.cfs_rq->rq;
-	return ONCE(rq->clock) - ONCE(rq->clock_task);
+	clock_task = ONCE(rq->clock_task);
+	return ONCE(rq->clock) - clock_task;
 }
 
 /* What has to be looked at before the time of a mark is taken. */
@@ -215,24 +254,28 @@ static __always_inline void look_before(struct before *b)
 /*
  * The CPU time at the moment `ts`, plus a constant: what was added up to `exec_start`, and the time
  * since then. The constant is the distance between the scheduler's clock and ours, once its lag is
- * added.
+ * added. (The two do not run equally fast either: user/capture/clocks.c.)
  *
- * Interrupts and other CPUs may change all of these under our hands. The sum and its start change
- * together. Where the thread has left its CPU since `ts`, the time in between is not its own. The lag
- * only looks too large while its two clocks are being moved: it is read twice.
+ * Interrupts and other CPUs may change all of these under our hands. Another CPU writes the start
+ * first and then the sum: two that are read twice with the lag in between, and are the same, belong
+ * together unless that CPU was stopped between its two writes. Where the thread has left its CPU since
+ * `ts`, the time in between is not its own. The lag is the smaller of two, since it only looks too
+ * large.
+ *
+ * What the scheduler has not noticed yet is in it: interrupts (where the kernel tells them from the
+ * task's own time) and time stolen by the hypervisor since it last looked, at most a tick ago.
  */
 static __always_inline __u64 task_clock(struct task_struct *task, __u64 ts, const struct before *b)
 {
-	__u64 sum = 0, start = 0, lag = b->lag, lag_now;
-	int attempt;
+	__u64 sum = ONCE(task->se.sum_exec_runtime), start = ONCE(task->se.exec_start);
+	__u64 lag = b->lag, lag_now = clock_lag(task);
 
-	for (attempt = 0; attempt < COUNTER_ATTEMPTS; attempt++) {
+	/* Not a loop: what clang makes of it is none that kernel 6.1 takes. Nor is it ever so long. */
+	if (ONCE(task->se.exec_start) != start || ONCE(task->se.sum_exec_runtime) != sum) {
 		sum = ONCE(task->se.sum_exec_runtime);
 		start = ONCE(task->se.exec_start);
-		if (ONCE(task->se.sum_exec_runtime) == sum)
-			break;
+		lag_now = clock_lag(task);
 	}
-	lag_now = clock_lag(task);
 	if (switches_of(task) != b->switches) {
 		ts = bpf_ktime_get_ns();
 		lag = lag_now;

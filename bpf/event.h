@@ -6,10 +6,12 @@
  * head, then what its kind needs:
  *
  *	head                                     32 bytes   BEGIN, END, INSTANT without arguments
- *	head + operands                          48 bytes   COUNTER, ASYNC, FLOW, ALLOC, FREE, STEP
+ *	head + operands                          48 bytes   COUNTER, ASYNC, FLOW, ALLOC, FREE, STEP,
+ *	                                                    BEGIN, INSTANT of an object of class marker
  *	head + operands + keys + values[2 or 6]  72 or 104  anything with up to 2 or 6 arguments
  *	the same, then the strings' bytes        variable   a string among the arguments, or a name
  *	                                                    that is not static
+ *	head + values of counters                           READING
  *	any of these, then values of counters    8 each     BEGIN and END while counters are recorded:
  *	                                                    enum counter_part says how many
  *
@@ -47,6 +49,8 @@ enum record_kind {
 	RECORD_DUMP = 36,
 	RECORD_STOP = 37,
 	RECORD_INCLUDE_JSON = 38, /* one argument, the path */
+	RECORD_SCOPE_PUSH = 39,
+	RECORD_SCOPE_POP = 40,
 
 	RECORD_FORK =
 		64, /* a = tgid of the parent, b = tid of the parent; comm in the operands' place */
@@ -57,6 +61,7 @@ enum record_kind {
 		68, /* a = ticket: the thread waits until it is released; b = enum hold_reason */
 	RECORD_LOST =
 		69, /* a = marks of this thread lost since `ts`, b = time of the last of them */
+	RECORD_READING = 70, /* what is counted on the thread, between its marks */
 };
 
 /* Types of values, four bits each. Part of the header's binary interface as well. */
@@ -93,7 +98,8 @@ struct record {
 	__u32 types; /* bits 0-3 number of arguments, 4-7 type of operand a, then 4 bits per argument */
 	__u8 kind;
 	__u8 flags;
-	__u16 level; /* BEGIN, END: the level of the slice itself; others: number of open slices */
+	__u8 level; /* BEGIN, END: the level of the slice itself; others: number of open slices */
+	__u8 object; /* bits 0-3 scope of an instant, 4-7 class of the object (include/proftrace.h) */
 };
 
 enum record_flags {
@@ -103,7 +109,12 @@ enum record_flags {
 	RECORD_NAME_CUT = 8,
 	RECORD_CLOSES_INNER = 32, /* END: what is open inside of it has no END of its own */
 	RECORD_WATCHED = 16,	  /* FORK: the child's markers are not recorded yet, only watched */
-	RECORD_COUNTERS = 64,	  /* its last bytes are the values of the counters */
+	/*
+	 * A mark: operand b is where its categories are: like a static name their distance from the
+	 * site, or, beside a copied name, their length; the bytes stand behind those of the name.
+	 */
+	RECORD_CATEGORIES = 16,
+	RECORD_COUNTERS = 64, /* its last bytes are the values of the counters */
 	/*
 	 * Its process is not recorded at the moment. Sent all the same, since it may end what was
 	 * recorded, or says where the program is.
@@ -172,6 +183,7 @@ enum account_slot {
 	ACCOUNT_HOLD_TIMEOUT, /* not a mark: a thread was let go before its libraries were attached */
 	ACCOUNT_PROCESSES, /* not a mark: a child not followed since the table of processes is full */
 	ACCOUNT_PAUSED,	   /* not asked for: its process is paused, or was as its slice began */
+	ACCOUNT_READINGS, /* not a mark: a reading of counters that found no room */
 	ACCOUNT_SLOTS = 16,
 };
 

@@ -16,6 +16,9 @@
 #define META_NAME_DYNAMIC  (1ull << 32)
 #define META_HAS_STRINGS   (1ull << 33)
 #define META_IN_REGISTERS  (1ull << 34)
+#define META_CATEGORIES	   (1ull << 35)
+#define META_OBJECT(meta)  ((__u8)((meta) >> 40))
+#define META_IS_MARKER	   (1ull << 44) /* of a frame or counter as well, which makes no difference */
 
 /*
  * Since 6.13 a program whose frame takes 64 bytes or more does not run on the thread's stack but on
@@ -74,6 +77,7 @@ static __always_inline void fill_head(struct record *head, struct pt_regs *ctx,
 	head->kind = m->kind;
 	head->flags = m->flags;
 	head->level = m->level;
+	head->object = META_OBJECT(m->meta);
 	/* A slice begins after our own work and ends before it. */
 	head->ts = m->ts ? m->ts : bpf_ktime_get_ns();
 }
@@ -102,10 +106,15 @@ static __always_inline void fill_last(struct record *head, __u64 *end, struct pt
 	put_counters(m->st, end);
 }
 
-static __always_inline void fill_operands(struct record_operands *ops, struct pt_regs *ctx)
+static __always_inline void fill_operands(struct record_operands *ops, struct pt_regs *ctx,
+					  struct mark *m)
 {
 	ops->a = ARG(ctx, 3);
 	ops->b = ARG(ctx, 4);
+	if (m->meta & META_CATEGORIES) {
+		ops->b = (__u32)distance(ops->b, m->ip);
+		m->flags |= RECORD_CATEGORIES;
+	}
 }
 
 /* An own, bounded count: what the program passes is not to be trusted. */
@@ -135,27 +144,26 @@ static __always_inline bool emit_head(struct pt_regs *ctx, const struct mark *m,
 	return true;
 }
 
-static __always_inline bool emit_plain(struct pt_regs *ctx, const struct mark *m)
+static __always_inline bool emit_plain(struct pt_regs *ctx, struct mark *m, bool counted)
 {
-	struct record_plain *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	struct record_plain *r = reserve(sizeof(*r), counted);
 
 	if (!r)
 		return false;
-	fill_operands(&r->ops, ctx);
-	fill_head(&r->head, ctx, m);
+	fill_operands(&r->ops, ctx, m);
+	fill_last(&r->head, (__u64 *)(r + 1), ctx, m, counted);
 	bpf_ringbuf_submit(r, m->wakeup);
 	return true;
 }
 
-static __always_inline bool emit_small(struct pt_regs *ctx, const struct mark *m, bool counted,
-				       __u32 n)
+static __always_inline bool emit_small(struct pt_regs *ctx, struct mark *m, bool counted, __u32 n)
 {
 	struct record_small *r = reserve(sizeof(*r), counted);
 	long error;
 
 	if (!r)
 		return false;
-	fill_operands(&r->ops, ctx);
+	fill_operands(&r->ops, ctx, m);
 	r->keys = distance(ARG(ctx, 5), m->ip);
 	r->name_length = 0;
 	r->values[1] = 0;
@@ -174,15 +182,14 @@ static __always_inline bool emit_small(struct pt_regs *ctx, const struct mark *m
 	return true;
 }
 
-static __always_inline bool emit_full(struct pt_regs *ctx, const struct mark *m, bool counted,
-				      __u32 n)
+static __always_inline bool emit_full(struct pt_regs *ctx, struct mark *m, bool counted, __u32 n)
 {
 	struct record_full *r = reserve(sizeof(*r), counted);
 	long error;
 
 	if (!r)
 		return false;
-	fill_operands(&r->ops, ctx);
+	fill_operands(&r->ops, ctx, m);
 	r->args.keys = distance(ARG(ctx, 5), m->ip);
 	r->args.name_length = 0;
 	if (n > MAX_ARGS) /* count_args() saw to it; said again for the verifier */
@@ -234,6 +241,7 @@ static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m, bool co
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct string_record *s;
+	__u64 name = STRING_NULL, categories = STRING_NULL;
 	__u32 offset = 0, n;
 	__u8 flags = 0;
 	int i;
@@ -246,8 +254,7 @@ static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m, bool co
 	n = count_args(m->meta);
 	s->rec.args.name_length = 0;
 	if (m->meta & META_NAME_DYNAMIC) {
-		__u64 name = copy_string(s, 0, ARG(ctx, 1), MAX_NAME, m->ip);
-
+		name = copy_string(s, 0, ARG(ctx, 1), MAX_NAME, m->ip);
 		if (name & (STRING_UNREADABLE | STRING_NULL)) {
 			flags |= RECORD_NAME_UNREADABLE;
 		} else {
@@ -255,6 +262,9 @@ static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m, bool co
 			s->rec.args.name_length = (__u32)name;
 			offset = (__u32)name;
 		}
+		if (m->meta & META_CATEGORIES)
+			categories = copy_string(s, offset, ARG(ctx, 4), MAX_NAME, m->ip);
+		offset += copied(categories);
 	}
 	if (m->meta & META_IN_REGISTERS && n <= 2) {
 		s->rec.args.values[0] = ARG(ctx, 4);
@@ -274,9 +284,11 @@ static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m, bool co
 		offset += copied(s->rec.args.values[i]);
 	}
 	s->rec.args.keys = distance(ARG(ctx, 5), m->ip);
-	fill_operands(&s->rec.ops, ctx);
+	fill_operands(&s->rec.ops, ctx, m);
 	if (m->meta & META_IN_REGISTERS)
 		s->rec.ops.b = 0;
+	else if (m->meta & META_CATEGORIES && m->meta & META_NAME_DYNAMIC)
+		s->rec.ops.b = copied(categories);
 	offset = (offset + 7) & (STRING_AREA - 8);
 	fill_last(&s->rec.head, (__u64 *)&s->bytes[offset], ctx, m, counted);
 	s->rec.head.flags |= flags;
@@ -295,9 +307,9 @@ static __always_inline bool emit_as(struct pt_regs *ctx, struct mark *m, bool co
 		return emit_full(ctx, m, counted, n);
 	if (n)
 		return emit_small(ctx, m, counted, n);
-	if (m->kind <= RECORD_INSTANT)
+	if (m->kind <= RECORD_INSTANT && !(m->meta & (META_CATEGORIES | META_IS_MARKER)))
 		return emit_head(ctx, m, counted);
-	return emit_plain(ctx, m);
+	return emit_plain(ctx, m, counted);
 }
 
 /* One decision for all that follows, or the verifier would have to see that it is always the same. */
@@ -417,11 +429,12 @@ static __always_inline int close_slice(struct thread_state *st, __u64 token, __u
 /* Marks that neither open nor close a level: returns how many are open, or -1 if not to be recorded. */
 static __always_inline int take_other(struct thread_state *st, struct mark *m, bool left_out)
 {
-	if (m->kind >= RECORD_PAUSE) {
+	if (m->kind >= RECORD_PAUSE && m->kind <= RECORD_INCLUDE_JSON) {
 		take_control(m->pid_tgid >> 32, m->kind);
 		return st->depth;
 	}
-	if (!left_out || m->kind == RECORD_THREAD_NAME)
+	/* What else is of the control site tells of a state that goes on. */
+	if (!left_out || m->kind == RECORD_THREAD_NAME || m->kind >= RECORD_SCOPE_PUSH)
 		return st->depth;
 	/* Whether they end something that was recorded is not known here. */
 	if (m->kind == RECORD_ASYNC_END || m->kind == RECORD_FREE || m->kind == RECORD_STEP) {

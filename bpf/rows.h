@@ -99,39 +99,64 @@ static __always_inline void table_thread_end(struct thread_state *st)
 		__sync_lock_test_and_set(&t->state, TABLE_THREAD_OVER);
 }
 
-/* A name's bytes are read and their hash made part of the key. */
-__noinline int read_text(struct table_thread *t, __u64 address)
+/* Reads a string of at most MAX_NAME bytes into `to` and makes it part of the hash in t->text. */
+__noinline int read_string(struct table_thread *t, __u64 address, __u32 is_more)
 {
-	__u64 hash;
+	__u64 *to, hash;
 	long n;
 	int i;
 
 	if (!t)
-		return 0;
-	hash = mix(t->category, t->kind == RECORD_ASYNC_END ? RECORD_ASYNC_BEGIN : t->kind);
-	t->length = 0;
+		return -1;
+	to = is_more ? t->more : t->bytes;
 	/* The NUL, and one more to tell a longer one. */
-	n = bpf_probe_read_user_str(t->bytes, MAX_NAME + 2, (void *)address);
-	if (n <= 0) {
-		t->text = mix(hash, mix(t->id, t->site));
-		return 0;
-	}
+	n = bpf_probe_read_user_str(to, MAX_NAME + 2, (void *)address);
+	if (n <= 0)
+		return -1;
 	n--;
 	if (n > MAX_NAME) {
 		n = MAX_NAME;
 		t->what |= TABLE_CUT;
 	}
-	t->length = n;
+	hash = t->text;
 	for (i = 0; i < MAX_NAME / 8; i++) {
 		__u32 left = n - 8 * i;
 
 		if (8 * i >= n)
 			break;
 		if (left < 8)
-			t->bytes[i] &= (1ull << (8 * left)) - 1;
-		hash = mix(hash, t->bytes[i]);
+			to[i] &= (1ull << (8 * left)) - 1;
+		hash = mix(hash, to[i]);
 	}
 	t->text = mix(hash, n);
+	return n;
+}
+
+/* The bytes of the name, and of categories, are read and their hash made part of the key. */
+__noinline int read_text(struct table_thread *t, __u64 address)
+{
+	__u32 kind;
+	int n;
+
+	if (!t)
+		return 0;
+	t->length = 0;
+	t->more_length = 0;
+	kind = t->kind == RECORD_ASYNC_END ? RECORD_ASYNC_BEGIN : t->kind;
+	if (TABLE_CLASS(t->what) == TABLE_FRAME)
+		kind |= TABLE_OBJECT(TABLE_FRAME);
+	t->text = mix(t->category, kind);
+	n = read_string(t, address, 0);
+	if (n < 0) {
+		t->text = mix(t->text, mix(t->id, t->site));
+		return 0;
+	}
+	t->length = n;
+	if (!t->categories)
+		return 0;
+	n = read_string(t, t->categories, 1);
+	if (n > 0)
+		t->more_length = n;
 	return 0;
 }
 
@@ -156,7 +181,7 @@ static __always_inline __u32 row_hash(const struct table_thread *t)
 static __always_inline bool is_row_of(const struct table_row *row, const struct table_thread *t)
 {
 	return row->owner == t->owner && row->id == t->id && row->site == t->site &&
-	       !((row->what ^ t->what) & (TABLE_SERIES | TABLE_DYNAMIC));
+	       !((row->what ^ t->what) & ~TABLE_CUT);
 }
 
 /*
@@ -197,10 +222,14 @@ __noinline int fill_row(struct table_thread *t, __u32 index, __u32 target)
 	row->what = t->what;
 	row->text = t->text;
 	row->length = t->length;
+	row->more_length = t->more_length;
+	row->keys = t->keys;
 	row->resets = table_resets - 1;
 	row->next = *chain;
 	for (i = 0; i < MAX_NAME / 8; i++)
 		((__u64 *)page->name)[i] = t->bytes[i];
+	for (i = 0; t->more_length && i < MAX_NAME / 8; i++)
+		((__u64 *)page->more)[i] = t->more[i];
 	*chain = index;
 	__sync_lock_test_and_set(&row->target, target);
 	return target;

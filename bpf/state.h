@@ -71,7 +71,7 @@ struct thread_state {
 	/* bpf/counters.h */
 	__u32 switches; /* a new number whenever the thread gets a CPU or leaves it */
 	__u32 unknown;	/* a bit for each counter that could not be read */
-	bool counting;
+	__u8 counting;	/* enum counting */
 
 	__u64 token[MAX_NESTING];
 	/* Of its counters, read for the mark that is being recorded. */

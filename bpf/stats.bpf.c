@@ -267,39 +267,42 @@ __noinline int begin_async(struct table_thread *t, __u64 key, __u32 first)
 	return b && begin_in(b, t, key);
 }
 
-/* Which of a bundle's began last, or NULL. */
-static __always_inline struct table_async *latest_in(struct table_bundle *b, __u64 key,
-						     struct table_async *latest, __u64 *begin)
+/* Which of a bundle's, and `found`, began last; of frames, first. */
+static __always_inline struct table_async *find_in(struct table_bundle *b, __u64 key, bool first,
+						   struct table_async *found, __u64 *begin)
 {
 	int i;
 
 	for (i = 0; i < TABLE_BUNDLE; i++) {
 		struct table_async *a = &b->asyncs[i];
 
-		if (a->key == key && a->begin > *begin) {
-			*begin = a->begin;
-			latest = a;
-		}
+		if (a->key != key || (found && (a->begin < *begin) != first))
+			continue;
+		*begin = a->begin;
+		found = a;
 	}
-	return latest;
+	return found;
 }
 
-/* When it began: the latest of those that are open. 0: none is, or another END has just taken it. */
-__noinline __u64 end_async(__u64 key, __u32 first)
+/*
+ * When it began: the latest of those that are open, of frames the first. 0: none is, or another END
+ * has just taken it.
+ */
+__noinline __u64 end_async(__u64 key, __u32 bundle, __u32 is_frame)
 {
-	struct table_bundle *b = bundle_at(first);
-	struct table_async *latest;
+	struct table_bundle *b = bundle_at(bundle);
+	struct table_async *found;
 	__u64 begin = 0;
 
 	if (!b)
 		return 0;
-	latest = latest_in(b, key, NULL, &begin);
+	found = find_in(b, key, is_frame, NULL, &begin);
 	if (asyncs_spilled) {
 		b = bundle_at(other_bundle(key));
 		if (b)
-			latest = latest_in(b, key, latest, &begin);
+			found = find_in(b, key, is_frame, found, &begin);
 	}
-	if (!latest || __sync_val_compare_and_swap(&latest->key, key, 0) != key)
+	if (!found || __sync_val_compare_and_swap(&found->key, key, 0) != key)
 		return 0;
 	return begin;
 }
@@ -325,7 +328,7 @@ static __always_inline int take_async(struct table_thread *t, const struct mark 
 			t->limit++;
 		return 1;
 	}
-	begin = end_async(key, first_bundle(id, text));
+	begin = end_async(key, first_bundle(id, text), TABLE_CLASS(t->what) == TABLE_FRAME);
 	if (!begin && m->flags & RECORD_LEFT_OUT)
 		return 0;
 	t->marks++;
@@ -345,7 +348,8 @@ static __always_inline bool is_number(__u32 type)
 }
 
 /* The pairs of a counter that has some. */
-static __noinline int take_series(struct pt_regs *ctx, struct table_thread *t, const struct mark *m)
+static __noinline int take_series(struct pt_regs *ctx, struct table_thread *t, const struct mark *m,
+				  __u64 address)
 {
 	__u32 n = count_args(m->meta), i, taken = 0, what;
 
@@ -366,24 +370,24 @@ static __noinline int take_series(struct pt_regs *ctx, struct table_thread *t, c
 		if (!is_number(type))
 			continue;
 		t->what = what | i;
-		add_number(row_of(t, ARG(ctx, 1)), type, t->values[i], m->ts);
+		add_number(row_of(t, address), type, t->values[i], m->ts);
 		taken++;
 	}
 	return taken;
 }
 
 static __always_inline void take_counter(struct pt_regs *ctx, struct table_thread *t,
-					 const struct mark *m)
+					 const struct mark *m, __u64 address)
 {
 	__u32 type = m->meta >> 4 & 15;
 	bool taken;
 
 	if (count_args(m->meta)) {
-		taken = take_series(ctx, t, m);
+		taken = take_series(ctx, t, m, address);
 	} else {
 		taken = is_number(type);
 		if (taken)
-			add_number(row_of(t, ARG(ctx, 1)), type, ARG(ctx, 3), m->ts);
+			add_number(row_of(t, address), type, ARG(ctx, 3), m->ts);
 	}
 	if (taken)
 		t->marks++;
@@ -419,43 +423,51 @@ static __always_inline void take_instant(struct table_thread *t, __u64 address)
 
 /* Puts together by what its row is found. */
 static __always_inline void make_key(struct pt_regs *ctx, struct table_thread *t,
-				     const struct mark *m)
+				     const struct mark *m, __u64 address)
 {
+	__u64 categories = ARG(ctx, 4);
+	__s32 beside;
+
+	if (!(m->meta & META_CATEGORIES))
+		categories = 0;
 	t->site = m->site;
 	t->kind = m->kind;
-	t->what = 0;
+	t->what = TABLE_OBJECT(META_OBJECT(m->meta) >> 4);
+	/* Counters are told apart by their keys, not by categories. */
+	if (m->kind == RECORD_COUNTER)
+		categories = 0;
+	t->categories = categories;
 	t->keys = m->kind == RECORD_COUNTER ? distance(ARG(ctx, 5), m->ip) : 0;
+	beside = m->kind == RECORD_COUNTER ? t->keys : distance(categories, m->ip);
 	if (m->meta & META_NAME_DYNAMIC) {
-		t->what = TABLE_DYNAMIC;
+		t->what |= TABLE_DYNAMIC;
 		t->id = 0;
-		read_text(t, ARG(ctx, 1));
-		t->id = t->text;
-		if (t->keys)
-			t->id = mix(t->id, t->keys);
+		read_text(t, address);
+		t->id = t->keys ? mix(t->text, t->keys) : t->text;
 		return;
 	}
-	t->id = (__u32)distance(ARG(ctx, 1), m->ip) | (__u64)(__u32)t->keys << 32;
+	t->id = (__u32)distance(address, m->ip) | (__u64)(__u32)beside << 32;
 }
 
 static __always_inline void take(struct pt_regs *ctx, struct table_thread *t,
-				 struct thread_state *st, const struct mark *m)
+				 struct thread_state *st, const struct mark *m, __u64 address)
 {
 	/* Only the end of something may still be wanted. */
 	if (m->flags & RECORD_LEFT_OUT && m->kind != RECORD_ASYNC_END) {
 		leave_out(st);
 		return;
 	}
-	make_key(ctx, t, m);
+	make_key(ctx, t, m, address);
 	switch (m->kind) {
 	case RECORD_INSTANT:
-		take_instant(t, ARG(ctx, 1));
+		take_instant(t, address);
 		break;
 	case RECORD_COUNTER:
-		take_counter(ctx, t, m);
+		take_counter(ctx, t, m, address);
 		break;
 	case RECORD_ASYNC_BEGIN:
 	case RECORD_ASYNC_END:
-		if (!take_async(t, m, ARG(ctx, 1), ARG(ctx, 3)))
+		if (!take_async(t, m, address, ARG(ctx, 3)))
 			leave_out(st);
 		break;
 	case RECORD_THREAD_NAME:
@@ -479,7 +491,7 @@ static __always_inline void open_left_out(struct thread_state *st, struct table_
 static __always_inline void tell_control(struct pt_regs *ctx, struct mark *m)
 {
 	m->wakeup = BPF_RB_FORCE_WAKEUP;
-	if (!emit_plain(ctx, m))
+	if (!emit_plain(ctx, m, false))
 		account_add(ACCOUNT_FULL);
 }
 
@@ -490,7 +502,7 @@ int aggregate(struct pt_regs *ctx)
 	struct table_thread *t;
 	struct thread_state *st;
 	struct mark m = {};
-	__u64 cookie;
+	__u64 cookie, address;
 	bool left_out;
 	int level;
 
@@ -513,6 +525,7 @@ int aggregate(struct pt_regs *ctx)
 	if (m.kind == RECORD_END || m.kind == RECORD_ASYNC_END || m.kind == RECORD_COUNTER)
 		m.ts = bpf_ktime_get_ns();
 	m.site = (__u32)cookie;
+	address = ARG(ctx, 1);
 	m.meta = ARG(ctx, 2);
 	m.ip = PT_REGS_IP(ctx);
 	if (!st->table)
@@ -543,17 +556,17 @@ int aggregate(struct pt_regs *ctx)
 			return 0;
 		}
 		m.level = level;
-		make_key(ctx, t, &m);
+		make_key(ctx, t, &m, address);
 		t->marks++;
-		begin_slice(t, &m, ARG(ctx, 1));
+		begin_slice(t, &m, address);
 	} else {
 		level = take_other(st, &m, left_out);
 		if (level < 0)
 			return 0;
-		if (m.kind >= RECORD_PAUSE)
+		if (m.kind >= RECORD_PAUSE && m.kind <= RECORD_STOP)
 			tell_control(ctx, &m);
 		else
-			take(ctx, t, st, &m);
+			take(ctx, t, st, &m, address);
 	}
 	return 0;
 }

@@ -25,7 +25,7 @@ enum {
 	TABLE_MOST_ROWS = 65536,
 	TABLE_PROBES = 16,   /* so many places for each key */
 	TABLE_CHAINS = 16,   /* of the rows of a thread */
-	TABLE_BUCKETS = 976, /* as handlers/histogram.h has them */
+	TABLE_BUCKETS = 944, /* as handlers/histogram.h has them, up to 146 years */
 	TABLE_BUCKET_BITS = 4,
 	TABLE_DIGITS = 72,
 	TABLE_ONE = 1074, /* the bit of a sum that stands for 1 */
@@ -42,9 +42,12 @@ enum {
 };
 
 /* The low bits of `what`: which of the pairs of a counter it is. */
-#define TABLE_SERIES  15
-#define TABLE_DYNAMIC 16 /* the name is no constant of its file: `id` is its hash */
-#define TABLE_CUT     32 /* its bytes are not all */
+#define TABLE_SERIES	    15
+#define TABLE_DYNAMIC	    16 /* the name is no constant of its file: `id` is its hash */
+#define TABLE_CUT	    32 /* its bytes are not all */
+#define TABLE_OBJECT(class) ((class) << 8)
+#define TABLE_FRAME	    3 /* the class of frames: what begins first ends first */
+#define TABLE_CLASS(what)   ((what) >> 8 & 15)
 
 enum table_thread_state {
 	TABLE_THREAD_FREE,
@@ -82,10 +85,13 @@ struct table_thread {
 	__u32 category;
 	__u32 length; /* of `bytes` */
 	__s32 keys;
+	__u32 more_length; /* of `more` */
+	__u64 categories;  /* where they are, 0: there are none */
 	__u32 outermost; /* of the levels that are dropped; here the verifier does not follow it */
 	__u32 pad;
 	__u64 values[MAX_ARGS];
-	__u64 bytes[MAX_NAME / 8 + 1];
+	__u64 bytes[MAX_NAME / 8 + 1]; /* of the name */
+	__u64 more[MAX_NAME / 8 + 1];  /* of categories */
 
 	char comm[COMM_SIZE];
 	char name[MAX_NAME + 8]; /* that the program gave it */
@@ -120,14 +126,16 @@ struct table_numbers {
 struct table_row {
 	__u32 owner;  /* 0: free */
 	__u32 target; /* the row that is added to: this one, or another of the same name. Set last */
-	__u64 id;     /* static: distances of name and keys from the site */
+	__u64 id;     /* static: distances of name, and keys or categories, from the site */
 	__u32 site;
 	__u32 what;
 	__u64 text;
-	__u32 next;   /* of its chain */
-	__u32 open;   /* slices of this row that are open */
-	__u32 resets; /* how often all had been reset when min and max were begun */
-	__u32 length; /* of its name's bytes */
+	__u32 next;	   /* of its chain */
+	__u32 open;	   /* slices of this row that are open */
+	__u32 resets;	   /* how often all had been reset when min and max were begun */
+	__u32 length;	   /* of its name's bytes */
+	__u32 more_length; /* of its categories' */
+	__s32 keys;	   /* of a counter */
 	__u64 count;
 	union {
 		struct table_times times;
@@ -144,6 +152,7 @@ struct table_page {
 		__s64 digits[TABLE_DIGITS];
 	};
 	char name[MAX_NAME];
+	char more[MAX_NAME];
 	char pad[64];
 };
 

@@ -39,12 +39,13 @@
  * the domain in its first argument: PROF_BEGIN_IN(net, "send"). In inline functions of your own
  * headers use that twin: otherwise the domain depends on the file which includes them.
  *
- * Markers are statements (PROF_SCOPE and PROF_FUNCTION are declarations as well) and may stand in any
+ * Markers are statements (PROF_SCOPE and its like are declarations as well) and may stand in any
  * function, in signal handlers too; they allocate nothing, lock nothing and leave errno alone.
+ * prof_marker_get is the exception: it allocates what it makes.
  *
  * Contents:	1. Domains
  *		2. Markers
- *		3. Markers in a named domain
+ *		3. Objects
  *		4. The binary interface
  *		5. Implementation
  */
@@ -213,7 +214,25 @@ typedef struct prof_domain {
 #define PROF_STEP(epoch, batch) PROF_IMPL_STEP(epoch, batch)
 
 /*
- * 3. Markers in a named domain ====================================================================
+ * PROF_CALL(name, expression)
+ *
+ * Evaluates the expression inside a slice of that name, and yields its value. `name` is any
+ * `const char *`; a literal costs less. In C++ the expression stands in a lambda function that is
+ * called at once: from C++14 on it yields references as well, and it cannot contain co_await.
+ */
+#define PROF_CALL(name, ...) PROF_IMPL_EXPRESSION(_prof_default, __COUNTER__, name, __VA_ARGS__)
+
+/*
+ * prof_scope_push(name)
+ * prof_scope_pop()
+ *
+ * What PROF_ALLOC tells of on this thread meanwhile belongs to the pool "name:pool" in place of
+ * "pool"; within another scope, to "outer/name:pool". A PROF_FREE finds the pool by the address,
+ * wherever it stands. `name` is any `const char *`. Belongs to no domain. They nest, 32 deep.
+ */
+
+/*
+ * Markers in a named domain -----------------------------------------------------------------------
  *
  * The same markers. `domain` is the id of a domain which this file defines or declares.
  */
@@ -230,6 +249,8 @@ typedef struct prof_domain {
 #define PROF_FLOW_IN_IN(domain, id) PROF_IMPL_FLOW_IN(_in_##domain, id)
 #define PROF_ALLOC_IN(domain, pool, ptr, size) PROF_IMPL_ALLOC(_in_##domain, pool, ptr, size)
 #define PROF_FREE_IN(domain, pool, ptr) PROF_IMPL_FREE(_in_##domain, pool, ptr)
+#define PROF_CALL_IN(domain, name, ...) \
+	PROF_IMPL_EXPRESSION(_in_##domain, __COUNTER__, name, __VA_ARGS__)
 
 /* These two want a domain even without pairs, and `PROF_END_IN(net)` must not ask for a comma. */
 #define PROF_END_IN(...) PROF_IMPL_END_IN(__VA_ARGS__, ~)
@@ -261,6 +282,152 @@ typedef struct prof_domain {
  *	complete file, of at most 255 bytes of path. A relative path begins at the process's current
  *	directory. The file is read when the recording ends.
  */
+
+/*
+ * 3. Objects ======================================================================================
+ *
+ * What is marked in several places, or started in one function and finished in another, may be an
+ * object: defined once at file scope, with its name and all else there is to say about it, and passed
+ * to functions by its address. A slice of an object is ended by that object's end only, never by a
+ * PROF_END or by another object, and closes nothing else.
+ *
+ * Each definition has three forms:
+ *
+ *	PROF_TASK(id, domain, "name")		for the file it stands in
+ *	PROF_TASK_EXTERN(id, domain, "name")	for all files of the program or library; in one file, or
+ *						in a header: equal ids merge
+ *	PROF_TASK_DECLARE(id)			declares what another file defined by the second
+ *
+ * `domain` is the id of a domain that the file defines or declares; prof_default is one. An object that
+ * is off costs what a marker costs: a load and a branch, and where its definition is not in sight, or
+ * is of the second form, one load more.
+ */
+
+typedef struct prof_marker prof_marker_t;
+typedef struct prof_task prof_task_t;
+typedef struct prof_frame prof_frame_t;
+typedef struct prof_event prof_event_t;
+typedef struct prof_counter prof_counter_t;
+
+/*
+ * PROF_MARKER(id, domain, "name" [, .categories = "a,b"] [, .instant_on_start = 1]
+ *	       [, .instant_on_finish = 1] [, .actions = ...])
+ *
+ *	prof_marker_start(&id)			opens a slice on the calling thread
+ *	prof_marker_finish(&id)			closes the innermost that this marker opened there
+ *	PROF_MARKER_SCOPE(&id)			a slice to the end of the block, like PROF_SCOPE
+ *	prof_marker_instant(&id)		a moment of the process
+ *	prof_marker_mark(&id, scope)		a moment of what `scope` says, below
+ *	prof_marker_counter(&id, key, value [, key, value]...)
+ *						up to six series of a counter of that name
+ *
+ * Options stand in this order. `.categories`: what it belongs to besides its domain, separated by
+ * commas. `.instant_on_start`, `.instant_on_finish`: marks a moment besides. `.actions`: in which phases
+ * of a schedule it is recorded, all without.
+ *
+ * To start a marker twice on one thread without a finish is a mistake: both slices are kept, and an
+ * instant says so. PROF_MARKER_SCOPE may be entered again.
+ */
+#define PROF_MARKER(id, domain, ...) \
+	PROF_IMPL_MARKER(PROF_IMPL_PRIVATE, id, _in_##domain, __VA_ARGS__, )
+#define PROF_MARKER_EXTERN(id, domain, ...) \
+	PROF_IMPL_MARKER(PROF_IMPL_SHARED, id, _in_##domain, __VA_ARGS__, )
+#define PROF_MARKER_DECLARE(id) PROF_IMPL_DECLARE_OBJECT(prof_marker_t, id)
+
+#define PROF_MARKER_SCOPE(marker) PROF_IMPL_MARKER_SCOPE(__COUNTER__, marker)
+#define prof_marker_counter(...) PROF_IMPL_MARKER_COUNTER(__VA_ARGS__, ~)
+
+#define PROF_ON_WARMUP 1
+#define PROF_ON_ACTIVE 2
+#define PROF_ON_ACTIVE_AND_SAVE 4
+
+/* Whose moment a mark is. The last two are drawn on the thread, with an argument that says in which
+ * task, or in which other marker's slice, it was: the innermost one that is open there. */
+#define PROF_SCOPE_THREAD 0
+#define PROF_SCOPE_PROCESS 1
+#define PROF_SCOPE_GLOBAL 2
+#define PROF_SCOPE_TASK 3
+#define PROF_SCOPE_MARKER 4
+
+/*
+ * prof_marker_get(name, categories)
+ *
+ * The marker of that name and those categories, for names that only the running program knows: a
+ * `const prof_marker_t *` for the functions above, the same one at each call and on every thread. It
+ * is made at the first call, stays for good, and belongs to the built-in domain. `categories` may be
+ * NULL. Keep what it returns: finding it takes longer than marking. Not for signal handlers.
+ */
+
+/*
+ * PROF_TASK(id, domain, "name")
+ *
+ *	prof_task_start(&id)
+ *	prof_task_stop(&id)
+ *
+ * A piece of work on one thread. Tasks nest, in themselves too.
+ */
+#define PROF_TASK(id, domain, name) \
+	PROF_IMPL_SLICE(PROF_IMPL_PRIVATE, task, PROF_OBJECT_TASK, id, _in_##domain, name)
+#define PROF_TASK_EXTERN(id, domain, name) \
+	PROF_IMPL_SLICE(PROF_IMPL_SHARED, task, PROF_OBJECT_TASK, id, _in_##domain, name)
+#define PROF_TASK_DECLARE(id) PROF_IMPL_DECLARE_OBJECT(prof_task_t, id)
+
+/*
+ * PROF_EVENT(id, "name")
+ *
+ *	prof_event_start(&id)
+ *	prof_event_stop(&id)
+ *
+ * The same without a domain of its own: it belongs to the built-in one.
+ */
+#define PROF_EVENT(id, name) \
+	PROF_IMPL_SLICE(PROF_IMPL_PRIVATE, event, PROF_OBJECT_EVENT, id, _in_prof_default, name)
+#define PROF_EVENT_EXTERN(id, name) \
+	PROF_IMPL_SLICE(PROF_IMPL_SHARED, event, PROF_OBJECT_EVENT, id, _in_prof_default, name)
+#define PROF_EVENT_DECLARE(id) PROF_IMPL_DECLARE_OBJECT(prof_event_t, id)
+
+/*
+ * PROF_FRAME(id, domain, "name")
+ *
+ *	prof_frame_start(&id)
+ *	prof_frame_stop(&id)
+ *
+ * What the program does over and over. A frame belongs to the process: it may stop on another thread
+ * than it started on, and start before the last one has stopped (they then stop in the order they
+ * started in). Frames become slices on a track of their own, numbered 1, 2, 3, ... from the first one
+ * recorded, and a counter "name rate": one over the time between two starts, in Hz.
+ */
+#define PROF_FRAME(id, domain, name) PROF_IMPL_FRAME(PROF_IMPL_PRIVATE, id, _in_##domain, name)
+#define PROF_FRAME_EXTERN(id, domain, name) PROF_IMPL_FRAME(PROF_IMPL_SHARED, id, _in_##domain, name)
+#define PROF_FRAME_DECLARE(id) PROF_IMPL_DECLARE_OBJECT(prof_frame_t, id)
+
+/*
+ * PROF_COUNTER_OBJECT(id, domain, "name", initial)
+ *
+ *	prof_counter_set(&id, value)
+ *	prof_counter_increment(&id, by)
+ *	prof_counter_decrement(&id, by)
+ *	int64_t prof_counter_value(&id)
+ *
+ * A number that the program counts with: atomic, and kept whether or not anyone traces (and with
+ * PROFTRACE_DISABLE). Each change is a sample of the counter of that name.
+ */
+#define PROF_COUNTER_OBJECT(id, domain, name, initial) \
+	PROF_IMPL_COUNTER_OBJECT(PROF_IMPL_PRIVATE, id, _in_##domain, name, initial)
+#define PROF_COUNTER_OBJECT_EXTERN(id, domain, name, initial) \
+	PROF_IMPL_COUNTER_OBJECT(PROF_IMPL_SHARED, id, _in_##domain, name, initial)
+#define PROF_COUNTER_OBJECT_DECLARE(id) PROF_IMPL_DECLARE_OBJECT(prof_counter_t, id)
+
+/*
+ * C++ has guards, which start what they are given and end it when they go, or before by finish():
+ *
+ *	proftrace::marker_scope work(id);	task_scope, event_scope, frame_scope
+ *	proftrace::memory_scope scope("name");	prof_scope_push and prof_scope_pop
+ *
+ * All but the last may be moved: the slice goes along, and ends with the guard it ended up in. Frames
+ * may go to another thread; slices of threads have to end where they began.
+ */
+
 /*
  * 4. The binary interface =========================================================================
  *
@@ -282,7 +449,15 @@ typedef struct prof_domain {
  *		   bit 33	PROF_META_HAS_STRINGS: some value is a string
  *		   bit 34	PROF_META_IN_REGISTERS: one or two pairs, whose values are `b` and
  *				`values` themselves
- *		   bits 40-47	instants: their scope; 0 is the thread
+ *		   bit 35	PROF_META_HAS_CATEGORIES: `b` is a const char *, of what the mark
+ *				belongs to besides its domain, separated by commas; a constant or
+ *				not as the name is. Never with bit 34
+ *		   bits 40-43	instants: their scope, PROF_SCOPE_THREAD and so on; take one that
+ *				you do not know for the thread
+ *		   bits 44-47	what kind of object it is: 0 none, 1 marker, 2 task, 3 frame, 4
+ *				event, 5 counter; take one that you do not know for none
+ *		   bits 48-50	phases of a schedule in which it is not recorded: warmup, active,
+ *				active and save
  *		   others	0; ignore them
  *	3  a       uint64_t, by kind
  *	4  b       uint64_t, by kind
@@ -312,15 +487,18 @@ typedef struct prof_domain {
  *	 4  counter	name, a = value		 9  alloc	name = pool, a = pointer, b = size
  *	 5  async_begin	name, a = id		10  free	name = pool, a = pointer
  *
- *	32  thread_name	name (dynamic)		36  dump
- *	33  step	a = epoch, b = batch	37  stop
- *	34  pause				38  include_json	one pair: the path, a string
- *	35  resume
+ *	32  thread_name	name (dynamic)		37  stop
+ *	33  step	a = epoch, b = batch	38  include_json	one pair: the path, a string
+ *	34  pause				39  scope_push	name
+ *	35  resume				40  scope_pop
+ *	36  dump
  *
  * A counter whose meta gives its `a` no type has its series in the pairs. The token tells which begin
- * an end belongs to: 0 is the innermost begin of the thread with token 0 (PROF_BEGIN, PROF_END);
- * any other is, while the slice is open, that of no other slice of the process. Kinds from 32 on
- * belong to the control site, which is not a domain's: its name is empty, its id prof_control, its
+ * an end belongs to: the innermost open one of the thread with that token. PROF_BEGIN and PROF_END
+ * have 0; a scope has one that no other open slice of the process has; an object started twice has the
+ * same. Frames are async_begin and async_end: `id` is their token, and the end belongs to the first
+ * begin that is open. The ends of objects carry nothing but it, frames' also the name. Kinds from 32
+ * on belong to the control site, which is not a domain's: its name is empty, its id prof_control, its
  * switch its own. Reserved there: 48 flush of a batch.
  *
  * Doors. In a stub the places for a probe are a one-byte nop on x86-64 (any nop on arm64), the slow
@@ -370,6 +548,16 @@ typedef struct prof_domain {
 #define PROF_META_NAME_DYNAMIC (UINT64_C(1) << 32)
 #define PROF_META_HAS_STRINGS (UINT64_C(1) << 33)
 #define PROF_META_IN_REGISTERS (UINT64_C(1) << 34)
+#define PROF_META_HAS_CATEGORIES (UINT64_C(1) << 35)
+#define PROF_META_SCOPE(scope) ((PROF_IMPL_U64(scope) & 15) << 40)
+#define PROF_META_OBJECT(object) (UINT64_C(object) << 44)
+#define PROF_META_NOT_ON(actions) (PROF_IMPL_U64(actions) << 48)
+
+#define PROF_OBJECT_MARKER 1
+#define PROF_OBJECT_TASK 2
+#define PROF_OBJECT_FRAME 3
+#define PROF_OBJECT_EVENT 4
+#define PROF_OBJECT_COUNTER 5
 
 /*
  * 5. Implementation ===============================================================================
@@ -383,11 +571,26 @@ typedef struct prof_domain {
 #define PROF_IMPL_NULL nullptr
 #define PROF_IMPL_U64(x) static_cast<uint64_t>(x)
 #define PROF_IMPL_ADDRESS(p) reinterpret_cast<uintptr_t>(p)
+#define PROF_IMPL_CHAR(c) static_cast<unsigned char>(c)
+#define PROF_IMPL_CAST(type, p) (::prof_impl::cast<type>(p))
+namespace prof_impl
+{
+template <class To> inline To cast(const void *p)
+{
+	return static_cast<To>(p);
+}
+template <class To> inline To cast(void *p)
+{
+	return static_cast<To>(p);
+}
+} /* namespace prof_impl */
 #else
 #define PROF_IMPL_C extern
 #define PROF_IMPL_NULL NULL
 #define PROF_IMPL_U64(x) ((uint64_t)(+(x))) /* the plus keeps pointers out */
 #define PROF_IMPL_ADDRESS(p) ((uintptr_t)(1 ? (p) : (const volatile void *)0)) /* no integers */
+#define PROF_IMPL_CHAR(c) ((unsigned char)(c))
+#define PROF_IMPL_CAST(type, p) ((type)(p))
 #endif
 
 #define PROF_IMPL_HIDDEN __attribute__((visibility("hidden")))
@@ -450,7 +653,9 @@ typedef void prof_stub_t(const char *name, uint64_t meta, uint64_t a, uint64_t b
 	DO(35, resume, id, name)						\
 	DO(36, dump, id, name)							\
 	DO(37, stop, id, name)							\
-	DO(38, include_json, id, name)
+	DO(38, include_json, id, name)					\
+	DO(39, scope_push, id, name)						\
+	DO(40, scope_pop, id, name)
 
 /* Refuses a name that is not made of string literals: only those can be pasted to another one. */
 #define PROF_IMPL_CHECK_NAME(id, name) PROF_IMPL_C const char prof_name_of_##id[sizeof("" name)];
@@ -1076,6 +1281,657 @@ PROF_IMPL_INLINE void prof_include_chrome_json(const char *path)
 	PROF_IMPL_MARK(prof_domain_in_prof_control, prof_include_json_in_prof_control,
 		       PROF_IMPL_NULL, 0, 0, "path", path, ~);
 }
+
+/*
+ * PROF_CALL. That a name is a constant the compiler tells of literals only: they lie in the ELF file.
+ */
+#if PROF_IMPL_OFF
+#define PROF_IMPL_SCOPE_OF_CALL(in, n, name) PROF_IMPL_THREAD_NAME(name)
+#else
+#define PROF_IMPL_SCOPE_OF_CALL(in, n, name)					\
+	unsigned char PROF_IMPL_JOIN(prof_slice_, n);				\
+	PROF_IMPL_GUARD(PROF_IMPL_JOIN(prof_scope_, n), prof_end##in);		\
+	do {									\
+		if (PROF_IMPL_ON(prof_domain##in)) {				\
+			PROF_IMPL_JOIN(prof_scope_, n).token =			\
+				PROF_IMPL_ADDRESS(&PROF_IMPL_JOIN(prof_slice_, n));	\
+			prof_begin##in(name, PROF_IMPL_NAME_META(name),		\
+				       PROF_IMPL_JOIN(prof_scope_, n).token, 0,	\
+				       PROF_IMPL_NULL, 0);			\
+		}								\
+	} while (0)
+#endif
+#define PROF_IMPL_NAME_META(name) (__builtin_constant_p(name) ? 0 : PROF_META_NAME_DYNAMIC)
+
+#ifndef __cplusplus
+#define PROF_IMPL_EXPRESSION(in, n, name, ...)					\
+	__extension__({								\
+		PROF_IMPL_SCOPE_OF_CALL(in, n, name);				\
+		__VA_ARGS__;							\
+	})
+#else
+#if __cplusplus >= 201402L
+#define PROF_IMPL_YIELDS -> decltype(auto)
+#else
+#define PROF_IMPL_YIELDS
+#endif
+#define PROF_IMPL_EXPRESSION(in, n, name, ...)					\
+	[&]() PROF_IMPL_YIELDS {						\
+		PROF_IMPL_SCOPE_OF_CALL(in, n, name);				\
+		return __VA_ARGS__;						\
+	}()
+#endif
+
+PROF_IMPL_INLINE void prof_scope_push(const char *name)
+{
+#if PROF_IMPL_OFF
+	(void)name;
+#else
+	if (PROF_IMPL_ON(prof_domain_in_prof_control))
+		prof_scope_push_in_prof_control(name, PROF_IMPL_NAME_META(name), 0, 0,
+						PROF_IMPL_NULL, 0);
+#endif
+}
+
+PROF_IMPL_INLINE void prof_scope_pop(void)
+{
+#if !PROF_IMPL_OFF
+	if (PROF_IMPL_ON(prof_domain_in_prof_control))
+		prof_scope_pop_in_prof_control(PROF_IMPL_NULL, 0, 0, 0, PROF_IMPL_NULL, 0);
+#endif
+}
+
+/*
+ * Objects. Each is a constant, so that where its definition is in sight the compiler knows the switch
+ * and the stubs, as it does of an inline marker. What changes lies beside it: the counter's value, and
+ * `state`, whose address is the token of the object's slices (that of the object itself would not do:
+ * linkers that fold equal constants know nothing of tokens). What it holds makes tokens of guards.
+ */
+struct prof_object {
+	const char *name;
+#if !PROF_IMPL_OFF
+	const prof_domain_t *domain;
+	uint64_t meta; /* of all its marks but the ends */
+	uint32_t *state;
+	prof_stub_t *begin, *end, *instant, *counter; /* NULL: it has none */
+#endif
+};
+
+struct prof_marker_options {
+	int prof_nothing; /* something to begin with, where no option is given */
+	const char *categories;
+	unsigned instant_on_start, instant_on_finish, actions;
+};
+
+struct prof_marker {
+	struct prof_object object;
+	struct prof_marker_options options;
+};
+struct prof_task {
+	struct prof_object object;
+};
+struct prof_event {
+	struct prof_object object;
+};
+struct prof_frame {
+	struct prof_object object;
+};
+struct prof_counter {
+	struct prof_object object;
+	int64_t *value;
+};
+
+/* What stands before a definition: of an object for one file, and for several. */
+#define PROF_IMPL_PRIVATE(type, id) static __attribute__((unused)) type id
+#define PROF_IMPL_SHARED(type, id)						\
+	PROF_IMPL_C type id __attribute__((weak)) PROF_IMPL_HIDDEN;		\
+	type id
+#define PROF_IMPL_DECLARE_OBJECT(type, id) PROF_IMPL_C const type id PROF_IMPL_HIDDEN
+
+/* Options by their names, and not all of them, are as they should be; C++ has them since 2020. */
+#define PROF_IMPL_QUIET								\
+	_Pragma("GCC diagnostic push")						\
+	_Pragma("GCC diagnostic ignored \"-Wmissing-field-initializers\"")	\
+	_Pragma("GCC diagnostic ignored \"-Wpedantic\"")			\
+	PROF_IMPL_QUIET_GCC_12
+#if defined(__cplusplus) && !defined(__clang__) && __GNUC__ >= 12
+#define PROF_IMPL_QUIET_GCC_12 _Pragma("GCC diagnostic ignored \"-Wc++20-extensions\"")
+#else
+#define PROF_IMPL_QUIET_GCC_12
+#endif
+#define PROF_IMPL_LOUD _Pragma("GCC diagnostic pop")
+
+#if PROF_IMPL_OFF
+#define PROF_IMPL_OBJECT(id, in, name, class, begin, end, instant, counter) { "" name }
+#define PROF_IMPL_OBJECT_STATE(linkage, id)
+#define PROF_IMPL_STUB(kind, in)
+#else
+#define PROF_IMPL_OBJECT(id, in, name, class, begin, end, instant, counter)	\
+	{ "" name, &prof_domain##in, PROF_META_OBJECT(class), &id##_prof_state, begin, end, instant, counter }
+#define PROF_IMPL_OBJECT_STATE(linkage, id) linkage(uint32_t, id##_prof_state) = 0;
+#define PROF_IMPL_STUB(kind, in) prof_##kind##in
+#endif
+
+#define PROF_IMPL_MARKER(linkage, id, in, name, ...)				\
+	PROF_IMPL_OBJECT_STATE(linkage, id)					\
+	PROF_IMPL_QUIET								\
+	linkage(const prof_marker_t, id) = {					\
+		PROF_IMPL_OBJECT(id, in, name, PROF_OBJECT_MARKER, PROF_IMPL_STUB(begin, in),	\
+				 PROF_IMPL_STUB(end, in), PROF_IMPL_STUB(instant, in),	\
+				 PROF_IMPL_STUB(counter, in)),			\
+		{ .prof_nothing = 0, __VA_ARGS__ }				\
+	};									\
+	PROF_IMPL_LOUD								\
+	extern const prof_marker_t id
+#define PROF_IMPL_SLICE(linkage, type, class, id, in, name)			\
+	PROF_IMPL_OBJECT_STATE(linkage, id)					\
+	linkage(const prof_##type##_t, id) = {					\
+		PROF_IMPL_OBJECT(id, in, name, class, PROF_IMPL_STUB(begin, in),	\
+				 PROF_IMPL_STUB(end, in), PROF_IMPL_NULL, PROF_IMPL_NULL)	\
+	}
+#define PROF_IMPL_FRAME(linkage, id, in, name)					\
+	PROF_IMPL_OBJECT_STATE(linkage, id)					\
+	linkage(const prof_frame_t, id) = {					\
+		PROF_IMPL_OBJECT(id, in, name, PROF_OBJECT_FRAME, PROF_IMPL_STUB(async_begin, in),	\
+				 PROF_IMPL_STUB(async_end, in), PROF_IMPL_NULL, PROF_IMPL_NULL)	\
+	}
+#define PROF_IMPL_COUNTER_OBJECT(linkage, id, in, name, initial)		\
+	PROF_IMPL_OBJECT_STATE(linkage, id)					\
+	linkage(int64_t, id##_prof_value) = initial;				\
+	linkage(const prof_counter_t, id) = {					\
+		PROF_IMPL_OBJECT(id, in, name, PROF_OBJECT_COUNTER, PROF_IMPL_NULL,	\
+				 PROF_IMPL_NULL, PROF_IMPL_NULL, PROF_IMPL_STUB(counter, in)),	\
+		&id##_prof_value						\
+	}
+
+/* A mark that is on is out of the way, in a function of its own. */
+#define PROF_IMPL_COLD static __attribute__((cold, noinline, unused)) PROF_IMPL_TRUSTED
+
+#if PROF_IMPL_OFF
+
+#define PROF_IMPL_OBJECT_ON(o) ((void)(o), 0)
+
+PROF_IMPL_INLINE void prof_impl_begin(const struct prof_object *o, uint64_t token)
+{
+	(void)o, (void)token;
+}
+PROF_IMPL_INLINE void prof_impl_end(const struct prof_object *o, uint64_t token)
+{
+	(void)o, (void)token;
+}
+PROF_IMPL_INLINE void prof_impl_marker_begin(const prof_marker_t *m, uint64_t token)
+{
+	(void)m, (void)token;
+}
+PROF_IMPL_INLINE void prof_impl_marker_end(const prof_marker_t *m, uint64_t token)
+{
+	(void)m, (void)token;
+}
+PROF_IMPL_INLINE void prof_impl_marker_mark(const prof_marker_t *m, int scope)
+{
+	(void)m, (void)scope;
+}
+PROF_IMPL_INLINE void prof_impl_count(const struct prof_object *o, int64_t value)
+{
+	(void)o, (void)value;
+}
+PROF_IMPL_INLINE void prof_impl_marker_counter(const char *marker, uint64_t meta, uint64_t a,
+					       uint64_t b, const char *keys, uint64_t values)
+{
+	(void)marker, (void)meta, (void)a, (void)b, (void)keys, (void)values;
+}
+PROF_IMPL_INLINE uint64_t prof_impl_token(const struct prof_object *o)
+{
+	(void)o;
+	return 0;
+}
+PROF_IMPL_INLINE uint64_t prof_impl_token_of_guard(const struct prof_object *o)
+{
+	(void)o;
+	return 0;
+}
+
+#else
+
+#define PROF_IMPL_OBJECT_ON(o) PROF_IMPL_ON(*(o)->domain)
+
+PROF_IMPL_INLINE uint64_t prof_impl_token(const struct prof_object *o)
+{
+	return PROF_IMPL_ADDRESS(o->state);
+}
+
+/* Guards may move and end in any order: each of the last 65535 of an object has a token of its own. */
+PROF_IMPL_INLINE uint64_t prof_impl_token_of_guard(const struct prof_object *o)
+{
+	uint32_t nth = __atomic_fetch_add(o->state, 1u, __ATOMIC_RELAXED);
+
+	return prof_impl_token(o) ^ (PROF_IMPL_U64(nth % 65535) + 1) << 48;
+}
+
+PROF_IMPL_COLD void prof_impl_begin(const struct prof_object *o, uint64_t token)
+{
+	o->begin(prof_impl_touch(o->name, 0), o->meta, token, 0, PROF_IMPL_NULL, 0);
+}
+
+/* The end of a frame on a thread of its own finds its name only here. */
+PROF_IMPL_COLD void prof_impl_end(const struct prof_object *o, uint64_t token)
+{
+	const int frame = o->meta == PROF_META_OBJECT(PROF_OBJECT_FRAME);
+
+	o->end(frame ? o->name : PROF_IMPL_NULL, frame ? o->meta : 0, token, 0, PROF_IMPL_NULL, 0);
+}
+
+PROF_IMPL_INLINE uint64_t prof_impl_marker_meta(const prof_marker_t *m)
+{
+	const unsigned all = PROF_ON_WARMUP | PROF_ON_ACTIVE | PROF_ON_ACTIVE_AND_SAVE;
+	const unsigned actions = m->options.actions & all;
+
+	return m->object.meta | PROF_META_NOT_ON(actions ? actions ^ all : 0) |
+	       (m->options.categories ? PROF_META_HAS_CATEGORIES : 0);
+}
+
+PROF_IMPL_INLINE PROF_IMPL_TRUSTED void prof_impl_marker_call(const prof_marker_t *m,
+							      prof_stub_t *stub, uint64_t more,
+							      uint64_t token)
+{
+	stub(prof_impl_touch(m->object.name, 0), prof_impl_marker_meta(m) | more, token,
+	     PROF_IMPL_ADDRESS(m->options.categories), PROF_IMPL_NULL, 0);
+}
+
+PROF_IMPL_COLD void prof_impl_marker_mark(const prof_marker_t *m, int scope)
+{
+	prof_impl_marker_call(m, m->object.instant, PROF_META_SCOPE(scope), 0);
+}
+
+PROF_IMPL_COLD void prof_impl_marker_begin(const prof_marker_t *m, uint64_t token)
+{
+	prof_impl_marker_call(m, m->object.begin, 0, token);
+	if (m->options.instant_on_start)
+		prof_impl_marker_mark(m, PROF_SCOPE_PROCESS);
+}
+
+PROF_IMPL_COLD void prof_impl_marker_end(const prof_marker_t *m, uint64_t token)
+{
+	if (m->options.instant_on_finish)
+		prof_impl_marker_mark(m, PROF_SCOPE_PROCESS);
+	m->object.end(PROF_IMPL_NULL, 0, token, 0, PROF_IMPL_NULL, 0);
+}
+
+PROF_IMPL_COLD void prof_impl_count(const struct prof_object *o, int64_t value)
+{
+	o->counter(prof_impl_touch(o->name, 0),
+		   o->meta | PROF_IMPL_U64(PROF_VALUE_INT) << 4, PROF_IMPL_U64(value), 0,
+		   PROF_IMPL_NULL, 0);
+}
+
+/* Stands in for the stub of a marker's counter, whose place for the name holds the marker. */
+PROF_IMPL_INLINE PROF_IMPL_TRUSTED void prof_impl_marker_counter(const char *marker, uint64_t meta,
+								 uint64_t a, uint64_t b,
+								 const char *keys, uint64_t values)
+{
+	const void *object = marker;
+	const prof_marker_t *m = PROF_IMPL_CAST(const prof_marker_t *, object);
+	uint64_t in_registers[2];
+
+	(void)a;
+	if (meta & PROF_META_IN_REGISTERS) {
+		in_registers[0] = b;
+		in_registers[1] = values;
+		meta ^= PROF_META_IN_REGISTERS;
+		values = PROF_IMPL_ADDRESS(in_registers);
+	}
+	m->object.counter(prof_impl_touch(m->object.name, 0), meta | prof_impl_marker_meta(m), 0,
+			  PROF_IMPL_ADDRESS(m->options.categories), keys, values);
+}
+
+#endif
+
+PROF_IMPL_INLINE void prof_marker_start(const prof_marker_t *m)
+{
+	if (PROF_IMPL_OBJECT_ON(&m->object))
+		prof_impl_marker_begin(m, prof_impl_token(&m->object));
+}
+PROF_IMPL_INLINE void prof_marker_finish(const prof_marker_t *m)
+{
+	if (PROF_IMPL_OBJECT_ON(&m->object))
+		prof_impl_marker_end(m, prof_impl_token(&m->object));
+}
+PROF_IMPL_INLINE void prof_marker_mark(const prof_marker_t *m, int scope)
+{
+	if (PROF_IMPL_OBJECT_ON(&m->object))
+		prof_impl_marker_mark(m, scope);
+	else
+		(void)scope;
+}
+PROF_IMPL_INLINE void prof_marker_instant(const prof_marker_t *m)
+{
+	prof_marker_mark(m, PROF_SCOPE_PROCESS);
+}
+
+#define PROF_IMPL_DEFINE_START_STOP(type)					\
+	PROF_IMPL_INLINE void prof_##type##_start(const prof_##type##_t *object)	\
+	{									\
+		if (PROF_IMPL_OBJECT_ON(&object->object))			\
+			prof_impl_begin(&object->object, prof_impl_token(&object->object));	\
+	}									\
+	PROF_IMPL_INLINE void prof_##type##_stop(const prof_##type##_t *object)	\
+	{									\
+		if (PROF_IMPL_OBJECT_ON(&object->object))			\
+			prof_impl_end(&object->object, prof_impl_token(&object->object));	\
+	}
+PROF_IMPL_DEFINE_START_STOP(task)
+PROF_IMPL_DEFINE_START_STOP(event)
+PROF_IMPL_DEFINE_START_STOP(frame)
+#undef PROF_IMPL_DEFINE_START_STOP
+
+/* A sample is what the program's own change made of the number, whatever others do meanwhile. */
+PROF_IMPL_INLINE void prof_counter_set(const prof_counter_t *counter, int64_t value)
+{
+	__atomic_store_n(counter->value, value, __ATOMIC_RELAXED);
+	if (PROF_IMPL_OBJECT_ON(&counter->object))
+		prof_impl_count(&counter->object, value);
+}
+PROF_IMPL_INLINE void prof_counter_increment(const prof_counter_t *counter, int64_t by)
+{
+	const int64_t value = __atomic_add_fetch(counter->value, by, __ATOMIC_RELAXED);
+
+	if (PROF_IMPL_OBJECT_ON(&counter->object))
+		prof_impl_count(&counter->object, value);
+}
+PROF_IMPL_INLINE void prof_counter_decrement(const prof_counter_t *counter, int64_t by)
+{
+	const int64_t value = __atomic_sub_fetch(counter->value, by, __ATOMIC_RELAXED);
+
+	if (PROF_IMPL_OBJECT_ON(&counter->object))
+		prof_impl_count(&counter->object, value);
+}
+PROF_IMPL_INLINE int64_t prof_counter_value(const prof_counter_t *counter)
+{
+	return __atomic_load_n(counter->value, __ATOMIC_RELAXED);
+}
+
+#define PROF_IMPL_MARKER_COUNTER(marker, ...)					\
+	do {									\
+		const prof_marker_t *const prof_marker = (marker);		\
+		if (PROF_IMPL_OBJECT_ON(&prof_marker->object))			\
+			PROF_IMPL_CALL(PROF_IMPL_NUMBER, prof_impl_marker_counter,	\
+				       PROF_IMPL_CAST(const char *, prof_marker), 0, 0, __VA_ARGS__)	\
+	} while (0)
+
+/*
+ * The scope of a marker. As with PROF_SCOPE, its token is the address of a byte beside the guard, so
+ * that a marker may be entered again, and another of its slices may be open on the thread.
+ */
+struct prof_impl_marker_scope {
+	uint64_t token; /* 0: not begun */
+	const prof_marker_t *marker;
+#ifdef __cplusplus
+	__attribute__((always_inline)) prof_impl_marker_scope(const prof_marker_t *m,
+							      unsigned char *slice)
+		: token(0), marker(m)
+	{
+		if (PROF_IMPL_OBJECT_ON(&m->object)) {
+			token = PROF_IMPL_ADDRESS(slice);
+			prof_impl_marker_begin(m, token);
+		}
+	}
+	__attribute__((always_inline)) ~prof_impl_marker_scope()
+	{
+		if (__builtin_expect(token != 0, 0))
+			prof_impl_marker_end(marker, token);
+	}
+	prof_impl_marker_scope(const prof_impl_marker_scope &) = delete;
+	prof_impl_marker_scope &operator=(const prof_impl_marker_scope &) = delete;
+#endif
+};
+
+#ifdef __cplusplus
+#define PROF_IMPL_MARKER_SCOPE(n, marker)					\
+	unsigned char PROF_IMPL_JOIN(prof_slice_, n);				\
+	struct prof_impl_marker_scope PROF_IMPL_JOIN(prof_scope_, n)(marker,	\
+		&PROF_IMPL_JOIN(prof_slice_, n))
+#else
+PROF_IMPL_INLINE struct prof_impl_marker_scope prof_impl_marker_scope_open(const prof_marker_t *m,
+									   unsigned char *slice)
+{
+	struct prof_impl_marker_scope scope = { 0, m };
+
+	if (PROF_IMPL_OBJECT_ON(&m->object)) {
+		scope.token = PROF_IMPL_ADDRESS(slice);
+		prof_impl_marker_begin(m, scope.token);
+	}
+	return scope;
+}
+PROF_IMPL_INLINE void prof_impl_marker_scope_close(struct prof_impl_marker_scope *scope)
+{
+	if (__builtin_expect(scope->token != 0, 0))
+		prof_impl_marker_end(scope->marker, scope->token);
+}
+#define PROF_IMPL_MARKER_SCOPE(n, marker)					\
+	unsigned char PROF_IMPL_JOIN(prof_slice_, n);				\
+	struct prof_impl_marker_scope PROF_IMPL_JOIN(prof_scope_, n)		\
+		__attribute__((cleanup(prof_impl_marker_scope_close), unused)) =	\
+			prof_impl_marker_scope_open(marker, &PROF_IMPL_JOIN(prof_slice_, n))
+#endif
+
+/*
+ * Markers made at run time: a table of lists, made at the first call and only ever added to, so that
+ * finding one takes no lock. Each executable and library has its own, behind one pointer.
+ */
+struct prof_impl_made {
+	prof_marker_t marker;
+	uint32_t state;
+	uint32_t hash;
+	struct prof_impl_made *next;
+	/* then the categories and the name, each with its NUL */
+};
+enum {
+	PROF_IMPL_LISTS = 256
+};
+struct prof_impl_table {
+	struct prof_impl_made *lists[PROF_IMPL_LISTS];
+};
+
+#if PROF_IMPL_OFF
+
+PROF_IMPL_INLINE const prof_marker_t *prof_marker_get(const char *name, const char *categories)
+{
+	const void *nothing = ""; /* which nobody looks at */
+
+	(void)name, (void)categories;
+	return PROF_IMPL_CAST(const prof_marker_t *, nothing);
+}
+
+#else
+
+__asm__(".ifndef prof_markers_made\n"
+	".pushsection .bss.prof_markers_made, \"awG\", %nobits, prof_markers_made, comdat\n"
+	PROF_IMPL_ASM_SYMBOL("prof_markers_made", "object")
+	".balign 8\n"
+	"prof_markers_made: .zero 8\n"
+	".size prof_markers_made, 8\n"
+	".popsection\n"
+	".endif\n");
+PROF_IMPL_C struct prof_impl_table *prof_impl_markers_made __asm__("prof_markers_made")
+	PROF_IMPL_HIDDEN;
+
+/* For want of memory. */
+PROF_IMPL_MARKER(PROF_IMPL_PRIVATE, prof_impl_no_memory, _in_prof_default, "(no memory)", );
+
+static inline struct prof_impl_made *prof_impl_find(struct prof_impl_made *list,
+						    const struct prof_impl_made *end, uint32_t hash,
+						    const char *name, const char *categories)
+{
+	for (; list != end; list = list->next)
+		if (list->hash == hash && !__builtin_strcmp(list->marker.object.name, name) &&
+		    !__builtin_strcmp(list->marker.options.categories, categories))
+			return list;
+	return PROF_IMPL_NULL;
+}
+
+static inline struct prof_impl_made *prof_impl_make(uint32_t hash, const char *name,
+						    const char *categories)
+{
+	const size_t n_name = __builtin_strlen(name) + 1;
+	const size_t n_categories = __builtin_strlen(categories) + 1;
+	struct prof_impl_made *made =
+		PROF_IMPL_CAST(struct prof_impl_made *,
+			       __builtin_malloc(sizeof(*made) + n_categories + n_name));
+	char *text = PROF_IMPL_CAST(char *, made + 1);
+
+	if (!made)
+		return PROF_IMPL_NULL;
+	made->marker = prof_impl_no_memory;
+	made->marker.object.name = text + n_categories;
+	made->marker.object.meta |= PROF_META_NAME_DYNAMIC;
+	made->marker.object.state = &made->state;
+	made->marker.options.categories = text;
+	made->state = 0;
+	made->hash = hash;
+	__builtin_memcpy(text, categories, n_categories);
+	__builtin_memcpy(text + n_categories, name, n_name);
+	return made;
+}
+
+static inline struct prof_impl_table *prof_impl_table_get(void)
+{
+	struct prof_impl_table *table = __atomic_load_n(&prof_impl_markers_made, __ATOMIC_ACQUIRE);
+	struct prof_impl_table *made;
+
+	if (table)
+		return table;
+	made = PROF_IMPL_CAST(struct prof_impl_table *, __builtin_calloc(1, sizeof(*made)));
+	if (!made || __atomic_compare_exchange_n(&prof_impl_markers_made, &table, made, 0,
+						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return made;
+	__builtin_free(made);
+	return table;
+}
+
+static inline const prof_marker_t *prof_marker_get(const char *name, const char *categories)
+{
+	struct prof_impl_table *table = prof_impl_table_get();
+	struct prof_impl_made **list, *head, *found, *made;
+	const char *c;
+	uint32_t hash = 2166136261u;
+
+	if (!table)
+		return &prof_impl_no_memory;
+	if (!name)
+		name = "";
+	if (!categories)
+		categories = "";
+	for (c = name; *c; c++)
+		hash = (hash ^ PROF_IMPL_CHAR(*c)) * 16777619u;
+	list = &table->lists[hash % PROF_IMPL_LISTS];
+	head = __atomic_load_n(list, __ATOMIC_ACQUIRE);
+	found = prof_impl_find(head, PROF_IMPL_NULL, hash, name, categories);
+	if (found)
+		return &found->marker;
+	made = prof_impl_make(hash, name, categories);
+	if (!made)
+		return &prof_impl_no_memory;
+	made->next = head;
+	while (!__atomic_compare_exchange_n(list, &head, made, 0, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE)) {
+		/* Somebody was faster, perhaps with the same. */
+		found = prof_impl_find(head, made->next, hash, name, categories);
+		if (found) {
+			__builtin_free(made);
+			return &found->marker;
+		}
+		made->next = head;
+	}
+	return &made->marker;
+}
+
+#endif
+
+#ifdef __cplusplus
+namespace proftrace
+{
+/* A slice that ends with its guard, or with the one it was moved into. */
+template <class Object> class scope
+{
+    public:
+	explicit scope(const Object &object) noexcept : object_(&object), token_(0)
+	{
+		if (PROF_IMPL_OBJECT_ON(&object.object)) {
+			token_ = prof_impl_token_of_guard(&object.object);
+			begin(object, token_);
+		}
+	}
+	explicit scope(const Object &&) = delete;
+	scope(scope &&other) noexcept : object_(other.object_), token_(other.token_)
+	{
+		other.token_ = 0;
+	}
+	scope &operator=(scope &&other) noexcept
+	{
+		if (this != &other) {
+			finish();
+			object_ = other.object_;
+			token_ = other.token_;
+			other.token_ = 0;
+		}
+		return *this;
+	}
+	scope(const scope &) = delete;
+	scope &operator=(const scope &) = delete;
+	~scope()
+	{
+		finish();
+	}
+	void finish() noexcept
+	{
+		if (__builtin_expect(token_ != 0, 0)) {
+			end(*object_, token_);
+			token_ = 0;
+		}
+	}
+
+    private:
+	static void begin(const prof_marker_t &marker, uint64_t token) noexcept
+	{
+		prof_impl_marker_begin(&marker, token);
+	}
+	static void end(const prof_marker_t &marker, uint64_t token) noexcept
+	{
+		prof_impl_marker_end(&marker, token);
+	}
+	template <class Other> static void begin(const Other &object, uint64_t token) noexcept
+	{
+		prof_impl_begin(&object.object, token);
+	}
+	template <class Other> static void end(const Other &object, uint64_t token) noexcept
+	{
+		prof_impl_end(&object.object, token);
+	}
+
+	const Object *object_;
+	uint64_t token_; /* 0: nothing to end */
+};
+using marker_scope = scope<prof_marker_t>;
+using task_scope = scope<prof_task_t>;
+using event_scope = scope<prof_event_t>;
+using frame_scope = scope<prof_frame_t>;
+
+class memory_scope
+{
+    public:
+	explicit memory_scope(const char *name) noexcept
+	{
+		prof_scope_push(name);
+	}
+	~memory_scope()
+	{
+		prof_scope_pop();
+	}
+	memory_scope(const memory_scope &) = delete;
+	memory_scope &operator=(const memory_scope &) = delete;
+};
+} /* namespace proftrace */
+#endif
 /* clang-format on */
 
 #endif /* PROFTRACE_H */

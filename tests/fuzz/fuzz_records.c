@@ -21,7 +21,8 @@ static int take_event(void *context, const struct event *event)
 /* What asks the broker is not decoding, and is told by the kernel alone. */
 static bool is_kernels(const struct record *r)
 {
-	return r->kind == RECORD_EXEC || r->kind == RECORD_FORK || r->kind >= RECORD_HOLD;
+	return r->kind == RECORD_EXEC || r->kind == RECORD_FORK ||
+	       (r->kind >= RECORD_HOLD && r->kind != RECORD_READING);
 }
 
 static void decode_all(struct capture *c, const uint8_t *data, size_t size)
@@ -59,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct capture *c = calloc(1, sizeof(*c));
 	struct names *names = names_new(0);
 	struct timeline *timeline = timeline_new(names, &account, 0);
+	const struct name *counters[2];
 	unsigned i;
 
 	/* Names are looked for in the file of the fuzzer itself. */
@@ -70,6 +72,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		sites[i].vaddr = 0x1000 * i;
 		sites[i].category = names_intern_string(names, "fuzz");
 	}
+	/* Two counters, which in every other input take turns. */
+	for (i = 0; i < 2; i++)
+		counters[i] = names_intern_string(names, i ? "instructions" : "cycles");
+	timeline_count(timeline, counters, 2);
+	timeline_take_turns(timeline, counters);
+	c->options.counters.n = 2;
+	c->options.counters.multiplexed = size & 1;
 	c->options.event = take_event;
 	c->options.context = timeline;
 	c->options.names = names;

@@ -44,7 +44,7 @@ language() {
 all_kinds="begin end instant counter async_begin async_end flow_out flow_in alloc free"
 {
 	for kind in $all_kinds; do printf 'default %s\nnet.rpc %s\n' "$kind" "$kind"; done
-	printf ' %s\n' thread_name step pause resume dump stop include_json
+	printf ' %s\n' thread_name step pause resume dump stop include_json scope_push scope_pop
 } | sort >expected.all
 
 # The markers of main.c and second.c use all of them but thread_name, which main.c uses, so even where
@@ -150,18 +150,20 @@ fi
 # --- the binary interface: what the stubs are handed ---------------------------------------------------
 
 values() {
-	compiler=$1
-	shift
+	program=$1
+	compiler=$2
+	shift 2
 	gcc -O1 -c "$programs/capture.c" -o capture.o &&
 		$compiler $(language "$compiler" | sed s/-Wold-style-cast//) "$@" -I"$programs" \
-			-c "$programs/values.c" -o values.o &&
+			-c "$programs/$program.c" -o values.o &&
 		$compiler values.o capture.o -o values && ./values
 }
 for flags in "gcc -std=c99 -O0" "gcc -std=c11 -O2" "gcc -std=c11 -O1 -funsigned-char" \
 	"clang -std=c99 -O2" "clang -std=c17 -O0" "g++ -std=c++11 -O2" "g++ -std=c++20 -O0" \
 	"clang++ -std=c++11 -O0" "clang++ -std=c++20 -O2"; do
 	if have "${flags%% *}"; then
-		check "values arrive: $flags" values $flags
+		check "values arrive: $flags" values values $flags
+		check "objects' marks arrive: $flags" values objects $flags
 	else
 		skip "values arrive: $flags" "no ${flags%% *}"
 	fi
@@ -278,12 +280,15 @@ done
 
 # --- what is left of a marker that is off ----------------------------------------------------------------
 
-# The way through one_marker() that no branch leaves: a load, a test (or both in one), a branch, and
+# The way through one_marker() or one_object() that no branch leaves: a load, a test (or both in one), a branch, and
 # back. That clang makes room on the stack before it looks is not the marker's doing.
 off_is_cheap() {
+	off_path "$1" one_marker && off_path "$1" one_object
+}
+off_path() {
 	$1 -O2 -fcf-protection=none -I"$include" -c "$programs/shape.c" -o shape.o &&
 		objdump -d --no-show-raw-insn shape.o |
-		awk '/<one_marker>:/ { on = 1; next }
+		awk -v f="<$2>:" 'index($0, f) { on = 1; next }
 			on && NF && !/%rsp$/ { print $2; if ($2 ~ /^ret/) exit }' >path &&
 		[ "$(grep -c '^j' path)" -eq 1 ] && [ "$(wc -l <path)" -le 4 ] && ! grep -q call path &&
 		tail -1 path | grep -q '^ret'

@@ -38,11 +38,11 @@ static const struct {
 	unsigned int number;
 	const char *word;
 } kinds[] = {
-	{ 1, "begin" },		{ 2, "end" },	    { 3, "instant" },	   { 4, "counter" },
-	{ 5, "async_begin" },	{ 6, "async_end" }, { 7, "flow_out" },	   { 8, "flow_in" },
-	{ 9, "alloc" },		{ 10, "free" },	    { 32, "thread_name" }, { 33, "step" },
-	{ 34, "pause" },	{ 35, "resume" },   { 36, "dump" },	   { 37, "stop" },
-	{ 38, "include_json" },
+	{ 1, "begin" },		{ 2, "end" },	      { 3, "instant" },	     { 4, "counter" },
+	{ 5, "async_begin" },	{ 6, "async_end" },   { 7, "flow_out" },     { 8, "flow_in" },
+	{ 9, "alloc" },		{ 10, "free" },	      { 32, "thread_name" }, { 33, "step" },
+	{ 34, "pause" },	{ 35, "resume" },     { 36, "dump" },	     { 37, "stop" },
+	{ 38, "include_json" }, { 39, "scope_push" }, { 40, "scope_pop" },
 };
 
 static void broken(const char *format, ...)

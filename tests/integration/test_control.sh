@@ -3,6 +3,9 @@
 # A recording that is steered while it runs: by the program itself, from outside, by signals.
 . "$(dirname "$0")/lib.sh"
 need_tracing
+mkdir -m 700 "$tmp/run"
+export XDG_RUNTIME_DIR=$tmp/run
+sockets() { ls "$tmp/run/proftrace" 2>/dev/null | wc -l; }
 
 # The program itself. It ends the recording, too, long before it ends; its exit status is ours.
 "$proftrace" -q --strict -e none -o "$tmp/p" --summary-json "$tmp/s" -- "$programs/paused" 3 300 >"$tmp/out" 2>"$tmp/err"
@@ -19,4 +22,108 @@ equal "pause: nothing else is" "$(grep -c hidden "$tmp/p.json")" 0
 equal "pause: its instants" "$(grep -c '"ph":"i"' "$tmp/p.json")" "$(said "$tmp/out" instants)"
 equal "pause: no slice is left open" "$(field "$tmp/s" open_at_end)" 0
 equal "pause: no END was without its BEGIN" "$(field "$tmp/s" async_unmatched)$(field "$tmp/s" frees_unknown)" 00
+# From outside. The program marks all the while, and counts what it marked.
+start() { # NAME OPTIONS...: a program and its recorder, in $target and $recorder
+	name=$1
+	shift
+	mkfifo "$tmp/$name.in"
+	"$programs/storm" 2 1000 <"$tmp/$name.in" >"$tmp/$name.out" &
+	target=$!
+	exec 9>"$tmp/$name.in"
+	wait_for "$tmp/$name.out" ready
+	"$proftrace" -q -e none -p $target -o "$tmp/$name" --dump-period 1h --summary-json "$tmp/$name.s" "$@" \
+		2>"$tmp/$name.err" 9>&- &
+	recorder=$!
+	until [ "0$(written)" -gt 100 ] || ! kill -0 $recorder; do sleep 0.05; done
+}
+written() { "$proftrace" ctl status -p $target 2>/dev/null | sed -n 's/.*marks: \([0-9]*\) written.*/\1/p'; }
+size() { stat -c %s "$tmp/one.json" 2>/dev/null || echo 0; }
+
+start one
+"$proftrace" ctl status >"$tmp/status"
+check "ctl: the only recording is found" grep -q "process $target" "$tmp/status"
+check "ctl: it is found by the recorder's number" "$proftrace" ctl status -p $recorder
+equal "ctl: the socket is its user's alone" \
+	"$(stat -c %a "$tmp/run/proftrace" "$tmp/run/proftrace/$recorder.control" | xargs)" "700 600"
+"$proftrace" ctl pause -p $target >"$tmp/said"
+equal "ctl pause: it answers" "$?$(cut -c1-7 "$tmp/said")" 0paused:
+"$proftrace" ctl dump >"$tmp/said"
+equal "ctl dump: it answers" "$?$(head -1 "$tmp/said" | cut -c1-8)" 0written:
+before=$(written)
+full=$(size)
+check "ctl dump: the files can be loaded" "$canon" "$tmp/one.json"
+check "ctl pause: it is said" sh -c "'$proftrace' ctl status | grep -q paused,"
+paused() { "$proftrace" ctl status | sed -n 's/.*lost, \([0-9]*\) while paused.*/\1/p'; }
+until [ "$(paused)" -gt 1000 ]; do sleep 0.02; done
+equal "ctl pause: nothing is written any more" "$(written)" "$before"
+"$proftrace" ctl resume >/dev/null
+until [ "$(written)" -gt "$before" ]; do sleep 0.02; done
+ok "ctl resume: marks are written again"
+kill -USR2 $recorder
+until [ "$(size)" -gt "$full" ] || ! kill -0 $recorder; do sleep 0.02; done
+check "SIGUSR2 dumps" test "$(size)" -gt "$full"
+
+# Who else asks.
+if setpriv --reuid 65534 --regid 65534 --clear-groups true 2>/dev/null; then
+	chmod 711 "$tmp/run"
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$proftrace" ctl stop -p $target >"$tmp/said" 2>&1
+	equal "ctl: somebody else does not reach it" "$?$(grep -c 'no recording' "$tmp/said")" 11
+	chmod 700 "$tmp/run"
+else
+	skip "ctl: somebody else does not reach it" "no setpriv"
+fi
+"$proftrace" ctl status -p 1 >"$tmp/said" 2>&1
+equal "ctl: a process that nobody records" "$?$(grep -c "no recording of process '1'" "$tmp/said")" 11
+"$proftrace" ctl fly >"$tmp/said" 2>&1
+equal "ctl: wrong usage" $? 2
+
+# A second recording, which ends with its program; and the place of a recorder that was killed.
+mkfifo "$tmp/two.in"
+"$proftrace" -q -e none -o "$tmp/two" -- "$programs/storm" 1 1000 <"$tmp/two.in" >"$tmp/two.out" 2>&1 &
+two=$!
+exec 8>"$tmp/two.in"
+until [ "$(sockets)" -eq 2 ]; do sleep 0.05; done
+"$proftrace" ctl pause >"$tmp/said" 2>&1
+equal "ctl: of several, none is guessed" "$?$(grep -c '^recorder' "$tmp/said")" 12
+equal "ctl status: all of them" "$("$proftrace" ctl status | grep -c '^recorder')" 2
+kill -KILL $two
+wait $two 2>/dev/null
+exec 8>&-
+check "ctl: a recorder that was killed is none" sh -c "'$proftrace' ctl status | grep -q 'process $target'"
+
+"$proftrace" ctl stop >"$tmp/said"
+equal "ctl stop: it answers" "$?$(head -1 "$tmp/said" | cut -c1-8)" 0stopped:
+check "ctl stop: the files are finished then" grep -q '"orderly": *true' "$tmp/one.json"
+wait $recorder
+equal "ctl stop: the recorder's exit status" $? 0
+check "ctl stop: the program goes on" kill -0 $target
+exec 9>&-
+wait $target
+check_account "ctl" "$tmp/one.s"
+check_agree "ctl" "$tmp/one"
+"$proftrace" -q -e none -o "$tmp/three" -- "$programs/paused" 1 1 >/dev/null
+equal "no socket is left, not even the killed one's" "$(sockets)" 0
+
+# A reader of the trace that does not read. The first signal is for an orderly end; the second gives up
+# that reader, and the file beside it is whole.
+mkfifo "$tmp/pipe" "$tmp/four.in"
+"$programs/storm" 2 <"$tmp/four.in" >"$tmp/four.out" &
+target=$!
+exec 9>"$tmp/four.in"
+wait_for "$tmp/four.out" ready
+exec 7<>"$tmp/pipe"
+"$proftrace" -q -e none -p $target -o - -o "$tmp/four.json" --dump-period 50ms >"$tmp/pipe" 2>"$tmp/four.err" 9>&- 7>&- &
+recorder=$!
+# Stalled: it has taken marks, and no longer answers.
+until [ "$(sockets)" -eq 1 ]; do sleep 0.05; done
+while timeout 1 "$proftrace" ctl status -p $recorder >/dev/null; do sleep 0.05; done
+kill -INT $recorder
+sleep 0.3
+check "stalled: one signal waits" kill -0 $recorder
+kill -INT $recorder
+wait $recorder
+equal "stalled: a second one ends it, which is said" "$?$(grep -c "cannot write '-'" "$tmp/four.err")" 11
+check "stalled: the other file is whole" "$canon" "$tmp/four.json"
+exec 7>&- 9>&-
+wait $target
 finish

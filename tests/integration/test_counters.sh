@@ -10,26 +10,32 @@ cd "$tmp" || exit 1
 record() { # COUNTERS BASE ARGS...
 	counters=$1 base=$2
 	shift 2
-	timeout 120 "$proftrace" -q -e "$counters" -o "$base" --summary-json "$base.account" -- "$counted" "$@"
+	timeout 120 "$proftrace" -q -e "$counters" -o "$base" --summary-json "$base.account" -- "$counted" "$@" \
+		>"$base.said"
 }
 
-# By how much a counter differs from the slice's own `ns`: sorted, in ns, without signs.
-differences() { # FILE COUNTER
-	sed -n 's/.*"ph":"E".*"ns":\([0-9]*\).*"'"$2"'":\([0-9]*\).*/\1 \2/p' "$1" |
-		awk '{ d = $2 - $1; print d < 0 ? -d : d }' | sort -n
-}
-
-# How close they are is said; what is checked is that the counter is the thread's own time and nobody
-# else's, which would be off by milliseconds. The slice itself contains the end of one probe hit and
-# the begin of another, which the program's own clock does not see.
-check_clock() { # NAME FILE COUNTER
-	differences "$2" "$3" >differences
-	n=$(wc -l <differences)
+# The program reads its own clock on either side of each mark, so what a slice has of it must lie between
+# what it read inside and what it read outside. What may be beyond by more than 2 us are the few slices
+# during which the hypervisor took the processor away, which the kernel notices late.
+check_clock() { # NAME BASE COUNTER SHARE: so many of a hundred slices must
+	sed -n 's/.*"ph":"E".*"i":\([0-9]*\),"ns":\([0-9]*\).*"'"$3"'":\(-*[0-9]*\).*/slice \1 \2 \3/p' "$2.json" |
+		awk '
+			$1 == "around" { around[$2] = $3; next }
+			$1 != "slice" { next }
+			{
+				n++
+				beyond = $4 < $3 ? $3 - $4 : $4 > around[$2] ? $4 - around[$2] : 0
+				most = beyond > most ? beyond : most
+				between += beyond == 0
+				near += beyond <= 2000
+				own += $4 - $3 <= 2000 && $3 - $4 <= 2000
+			}
+			END { print n + 0, near + 0, between + 0, own + 0, most + 0 }' "$2.said" - >shares
+	read -r n near between own most <shares
 	equal "$1: slices" "$n" "$slices"
-	median=$(sed -n "$(((n + 1) / 2))p" differences)
-	p99=$(sed -n "$((n * 99 / 100))p" differences)
-	echo "# $1: $3 differs from the thread's own clock by $median ns, 99 % below $p99 ns"
-	check "$1: $3 is the thread's own time" test "$median" -le 20000
+	echo "# $1: $3 between the thread's own clock inside and outside: $between of $n slices;" \
+		"beyond by at most $most ns; within 2 us of the inside: $own"
+	check "$1: $3 within 2 us of the thread's own clock" test "$((near * 100))" -ge "$((n * $4))"
 }
 
 # An END's value, by the name of what else stands on it.
@@ -40,19 +46,20 @@ value() { # FILE PATTERN COUNTER
 record task-clock clock clock "$slices"
 equal "task-clock: exit status" $? 0
 check_account "task-clock" clock.account
-check_clock "task-clock" clock.json task_clock
+check_clock "task-clock" clock task_clock 99
 check_agree "task-clock" clock
 
 # Perf events count for the CPU: only what was counted while the thread was there is its own.
 cpu=$(taskset -pc $$ | sed 's/.*[ ,-]//')
 taskset -c "$cpu" "$counted" busy 60 &
 competitor=$!
-timeout 120 taskset -c "$cpu" "$proftrace" -q -e cpu-clock,task-clock -o beside -- "$counted" clock "$slices"
+timeout 120 taskset -c "$cpu" "$proftrace" -q -e cpu-clock,task-clock -o beside -- "$counted" clock "$slices" >beside.said
 equal "beside a busy process: exit status" $? 0
 kill $competitor
 wait $competitor 2>/dev/null
-check_clock "beside a busy process" beside.json cpu_clock
-check_clock "beside a busy process" beside.json task_clock
+# It also counts what the hypervisor took away, and what it takes to switch.
+check_clock "beside a busy process" beside cpu_clock 50
+check_clock "beside a busy process" beside task_clock 99
 check_agree "beside a busy process" beside
 check_nothing_left "beside a busy process"
 
@@ -63,9 +70,31 @@ equal "page faults: as perf counts them" "$(value pages.json '"round":1,' 'softw
 equal "page faults: of pages touched before" "$(value pages.json '"round":2,' page_faults)" 0
 
 record context-switches,cpu-migrations sleeps sleeps 50
-equal "context switches: as the thread was told" "$(value sleeps.json switches context_switches)" \
-	"$(value sleeps.json switches switches)"
-check "context switches: one for each sleep" test "$(value sleeps.json switches context_switches)" -ge 50
+switches=$(value sleeps.json switches context_switches)
+check "context switches: as the thread was told" \
+	test "$switches" -ge "$(value sleeps.json switches switches)" -a "$switches" -le "$(said sleeps.said around)"
+check "context switches: one for each sleep" test "$switches" -ge 50
+
+# What the kernel's own software events count for the thread, read by itself inside of each slice.
+record task-clock,page-faults,context-switches perf perf 300
+if [ $? -eq 3 ]; then
+	skip "perf events of the thread itself" "perf_event_open is not permitted"
+else
+	sed -n 's/.*"ph":"E".*"new":\([0-9]*\),"slept":\([0-9]*\),"perf_clock":\([0-9]*\),"perf_faults":\([0-9]*\),"perf_switches":\([0-9]*\),"task_clock":\(-*[0-9]*\),"page_faults":\([0-9]*\),"context_switches":\([0-9]*\).*/\1 \2 \3 \4 \5 \6 \7 \8/p' perf.json |
+		tail -300 >perf.rows
+	equal "perf: slices" "$(wc -l <perf.rows)" 300
+	equal "perf: page faults are those of the new pages" "$(awk '$7 != $1' perf.rows | wc -l)" 0
+	equal "perf: page faults as perf counts them" "$(awk '$7 != $4' perf.rows | wc -l)" 0
+	equal "perf: no context switch is missing" "$(awk '$8 < $2 || $8 < $5' perf.rows | wc -l)" 0
+	# A slice begins before the program reads perf's counter and may lose its CPU right there.
+	check "perf: context switches as perf counts them" test "$(awk '$8 == $5' perf.rows | wc -l)" -ge 270
+	echo "# perf: $(awk '$8 == $5' perf.rows | wc -l) of 300 with as many switches;" \
+		"$(awk '$8 == $2' perf.rows | wc -l) with none but the sleeps;" \
+		"task_clock beyond perf's by $(awk '{ print $6 - $3 }' perf.rows | sort -n | sed -n '150p') ns (median)"
+	# Reading takes its time, on either side of what is counted.
+	check "perf: task clock as perf counts it" \
+		test "$(awk '$6 >= $3 - 2000 && $6 <= $3 + 100000' perf.rows | wc -l)" -ge 270
+fi
 
 # Threads that start while the others are recorded have counters from their first mark on.
 record cpu-clock,task-clock threads threads 400
@@ -81,6 +110,52 @@ for counter in cpu_clock task_clock; do
 done
 check_agree "400 threads" threads
 equal "400 threads: a track of each for each counter" "$("$canon" --count threads.pftrace | grep -c '^COUNTER')" 2
+
+# Read every so often: a thread in one long slice has values all along, and one without any slice, too.
+# Of the thread's CPU time at most the last interval is not told; on a CPU that is taken away, some more.
+timeout 60 "$proftrace" -q -e cpu-clock,task-clock --counter-interval 2ms -o often --summary-json often.account \
+	-- "$counted" long 200
+equal "often: exit status" $? 0
+check_account "often" often.account
+check_agree "often" often
+readings() { # THREAD
+	sed -nE 's/.*"ph":"C".*"tid":'"$1"',.*"cpu_clock":([0-9]+),"task_clock":([0-9]+).*/\1 \2/p' often.json
+}
+slice=$(sed -nE '/"ph":"B"/s/.*"tid":([0-9]+).*/\1/p' often.json)
+other=$(sed -nE 's/.*"ph":"C".*"tid":([0-9]+),.*/\1/p' often.json | grep -vx "$slice" | sort | uniq -c | sort -n | tail -1 | awk '{ print $2 }')
+for thread in $slice $other; do
+	readings "$thread" >readings
+	echo "# often: thread $thread: $(wc -l <readings) readings, the last one $(tail -1 readings | awk '{ print $2 }') ns"
+	check "often: values of thread $thread" test "$(wc -l <readings)" -ge 20
+	equal "often: thread $thread: they only grow" \
+		"$(awk '$1 + 0 < a || $2 + 0 < b { n++ } { a = $1; b = $2 } END { print n + 0 }' readings)" 0
+	check "often: thread $thread: up to its end" \
+		test "$(tail -1 readings | awk '{ print ($2 > 150000000 && $2 < 300000000) }')" = 1
+done
+equal "often: the slice is the slice" "$(value often.json ns task_clock | cut -c1-2)" 20
+check "often: counted" test "$(sed -nE 's/.*"samples": ([0-9]+).*/\1/p' often.account)" -ge 40
+equal "often: none lost" "$(grep -c '"samples_lost": 0,' often.account)" 1
+check_nothing_left "often"
+
+# Readings that find no room are counted: here nobody takes them until the program has ended.
+"$proftrace" -q -e task-clock --buffer 64K --counter-interval 100us -o full --summary-json full.account \
+	-- "$counted" long 200 &
+recorder=$!
+until child=$(pgrep -P $recorder -x counted); do
+	kill -0 $recorder || break
+	sleep 0.02
+done
+kill -STOP $recorder
+while grep -qE '^State:.[RSD]' "/proc/$child/status" 2>/dev/null; do sleep 0.05; done
+kill -CONT $recorder
+wait $recorder
+equal "full: exit status" $? 0
+check "full: readings that were lost are counted" grep -qE '"samples_lost": [1-9]' full.account
+equal "full: the account adds up" "$(grep -c '"adds_up": true' full.account)" 1
+"$proftrace" -e none --counter-interval 1ms -o no -- true 2>said
+equal "nothing to read often: exit status" $? 2
+"$proftrace" --counter-interval 1us -o no -- true 2>said
+equal "too often: exit status" $? 2
 
 # What is said when nothing is named, when nothing shall be counted, and of what cannot be.
 "$proftrace" -o usual -- "$counted" threads 1 2>said

@@ -23,7 +23,7 @@ few=test_features,test_counts,test_follow
 # name, architecture, kernel, CPUs; uprobe_multi, a word about the doors (a dot for a space); tests;
 # more for the kernel's command line. What test_features wants to see is what these kernels have.
 guests="
-6.1		amd64 6.1  1 no  no.faster $all
+6.1		amd64 6.1  1 no  no.faster $all,test_clocks
 6.12		amd64 6.12 1 yes no.faster $all
 6.12-2cpus	amd64 6.12 2 yes no.faster $some
 6.18		amd64 6.18 1 yes 5-byte    $all

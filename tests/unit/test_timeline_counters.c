@@ -281,6 +281,73 @@ static void shares_at_their_ends(void **state)
 	test_done(x);
 }
 
+/* --- between marks ------------------------------------------------------------------------------ */
+
+static void readings(void **state)
+{
+	struct test *x = test_started();
+	const struct seen_fact *s;
+
+	(void)state;
+	/* Nobody said what they are of: that is no fact. */
+	PUT(x, EVENT_READING, 10, 10, NULL, VALUES(1000, 500));
+	assert_int_equal(x->account.samples_lost, 1);
+	count(x, 2, two);
+	/* A thread without any mark so far, and one that nobody knew of. */
+	PUT(x, EVENT_READING, 10, 20, NULL, VALUES(1000, NONE));
+	see_tracks(x, 20, 2, two);
+	s = see(x, FACT_READING, 20, "counters");
+	see_values(s, 0, NONE);
+	assert_int_equal(s->n_args, 1);
+	see_arg(s, 0, "cycles", 0);
+	PUT(x, EVENT_READING, 11, 20, NULL, VALUES(7, 7));
+	see(x, FACT_THREAD, 20, NULL);
+	see(x, FACT_TRACK, 20, "cycles");
+	see(x, FACT_TRACK, 20, "instructions");
+	see_values(see(x, FACT_READING, 20, "counters"), 0, 0);
+	/* In a slice, which counts what it counts. */
+	PUT(x, EVENT_BEGIN, 10, 30, "a", VALUES(1100, 10));
+	see_values(see(x, FACT_BEGIN, 30, "a"), 100, 0);
+	PUT(x, EVENT_READING, 10, 60, NULL, VALUES(1200, 20));
+	see_values(see(x, FACT_READING, 60, "counters"), 200, 10);
+	/* In the midst of the mark that ends it: that one knows better when it was. */
+	PUT(x, EVENT_END, 10, 50, NULL, VALUES(1190, 19));
+	s = see(x, FACT_END, 50, "a");
+	see_arg(s, 0, "cycles", 90);
+	see_arg(s, 1, "instructions", 9);
+	/* Nothing known is no fact. */
+	PUT(x, EVENT_READING, 10, 70, NULL, VALUES(NONE, NONE));
+	assert_int_equal(x->account.samples, 4);
+	assert_int_equal(x->account.samples_lost, 1);
+	assert_int_equal(x->account.written, 2);
+	test_done(x);
+}
+
+static void readings_out_of_turn(void **state)
+{
+	struct test *x = test_started();
+	const struct seen_fact *s;
+
+	(void)state;
+	take_turns(x);
+	PUT(x, EVENT_READING, 10, 10, NULL, TURNS(100, 10, 10, 100, 10, 10));
+	see_tracks(x, 10, 2, two);
+	see_values(see(x, FACT_READING, 10, "counters"), 0, 0);
+	/* A reading that is newer than the mark told after it, and the next one. */
+	PUT(x, EVENT_READING, 10, 50, NULL, TURNS(150, 60, 60, 125, 60, 35));
+	see_values(see(x, FACT_READING, 50, "counters"), 50, 50);
+	PUT(x, EVENT_BEGIN, 10, 40, "a", TURNS(140, 50, 50, 120, 50, 30));
+	see_values(see(x, FACT_BEGIN, 40, "a"), NONE, NONE);
+	PUT(x, EVENT_END, 10, 60, NULL, TURNS(160, 70, 70, 130, 70, 40));
+	s = see(x, FACT_END, 60, "a");
+	see_arg(s, 0, "cycles", 20);
+	see_arg(s, 1, "instructions", 20);
+	see_share(s, 2, "instructions_share", 0.5);
+	see_values(s, 60, 60);
+	assert_true(timeline_share(x->timeline, 1) == 0.5);
+	test_done(x);
+}
+
 static void without_counters_nothing_is_added(void **state)
 {
 	struct test *x = test_started();
@@ -346,6 +413,7 @@ static void write_and_read(bool perfetto, struct heard *h)
 	count(x, 2, two);
 	PUT(x, EVENT_BEGIN, 10, 10, "a", VALUES(1000, NONE));
 	PUT(x, EVENT_BEGIN, 10, 20, "b", VALUES(1010, 7));
+	PUT(x, EVENT_READING, 10, 25, NULL, VALUES(1020, 8));
 	PUT(x, EVENT_END, 10, 30, NULL, VALUES(1030, 17));
 	PUT(x, EVENT_END, 10, 40, NULL, VALUES(1000000001000, 27));
 	assert_int_equal(handler->ops->close(handler, &x->account), 0);
@@ -369,6 +437,7 @@ static void both_outputs_say_the_same(void **state)
 	static const char wanted[] =
 		"C10 10 cycles =0\nB0 10\n"
 		"C10 20 cycles =10\nC10 20 instructions =0\nB0 20\n"
+		"C10 25 cycles =20\nC10 25 instructions =1\n"
 		"C10 30 cycles =30\nC10 30 instructions =10\nE0 30 cycles=20 instructions=10 "
 		"ipc=0.5\n"
 		"C10 40 cycles =1e+12\nC10 40 instructions =20\nE0 40 cycles=1e+12\n";
@@ -390,6 +459,8 @@ int main(void)
 		cmocka_unit_test(threads_have_their_own),
 		cmocka_unit_test(estimates_say_their_share),
 		cmocka_unit_test(shares_at_their_ends),
+		cmocka_unit_test(readings),
+		cmocka_unit_test(readings_out_of_turn),
 		cmocka_unit_test(without_counters_nothing_is_added),
 		cmocka_unit_test(both_outputs_say_the_same),
 	};

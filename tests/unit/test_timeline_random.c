@@ -501,7 +501,8 @@ static struct event any_event(struct world *w, struct arg args[3])
 	/* Exits and executions are rare, or nothing would live. */
 	if (e.kind >= EVENT_FORK && e.kind <= EVENT_PROCESS_EXIT && pick(w, 8))
 		e.kind = EVENT_BEGIN;
-	e.scope = (enum event_scope)pick(w, 3);
+	e.scope = (enum event_scope)pick(w, 5);
+	e.object = (enum event_object)pick(w, 7);
 	e.pid = pick(w, 5);
 	e.tid = pick(w, 4) ? e.pid * 10 + pick(w, 4) : pick(w, 6);
 	e.level = (int)pick(w, 12) - 1;

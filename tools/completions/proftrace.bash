@@ -12,11 +12,13 @@ _proftrace() {
 	local verbs="
 		check
 		convert
+		ctl
 		list
 		merge
 		open
 		record
 		report
+		top
 	"
 	COMPREPLY=()
 
@@ -57,17 +59,21 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "auto step realtime monotonic none" -- "$word"))
 		return
 		;;
+	-s | --sort)
+		COMPREPLY=($(compgen -W "total self avg max count name" -- "$word"))
+		return
+		;;
 	--mode)
 		COMPREPLY=($(compgen -W "exact" -- "$word"))
 		return
 		;;
-	-n | --rows | -d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --keep | --rank | --system-interval | --port | --viewer)
+	-n | --rows | --iterations | -i | --interval | -d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --keep | --rank | --system-interval | --counter-interval | --port | --viewer)
 		return
 		;;
 	esac
 	case $verb:$word in
 	record:-*)
-		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --no-children --mode --buffer --dump-period --max-size --keep --rank --handler --system --system-interval --summary-json --strict --quiet --verbose --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --counter-interval --no-children --mode --buffer --dump-period --max-size --keep --rank --handler --system --system-interval --stats-only --per-thread --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
 	report:-*)
 		COMPREPLY=($(compgen -W "--rows --quiet --help" -- "$word"))
@@ -78,11 +84,20 @@ _proftrace() {
 	open:-*)
 		COMPREPLY=($(compgen -W "--no-browser --port --viewer --help" -- "$word"))
 		;;
+	ctl:-*)
+		COMPREPLY=($(compgen -W "--pid --help" -- "$word"))
+		;;
+	ctl:*)
+		COMPREPLY=($(compgen -W "pause resume dump reset stop status" -- "$word"))
+		;;
 	convert:-*)
 		COMPREPLY=($(compgen -W "--output --quiet --help" -- "$word"))
 		;;
 	merge:-*)
 		COMPREPLY=($(compgen -W "--output --align --offset --join-flows --quiet --help" -- "$word"))
+		;;
+	top:-*)
+		COMPREPLY=($(compgen -W "--pid --interval --iterations --sort --since-refresh --domain --no-children --buffer --help" -- "$word"))
 		;;
 	check:-*)
 		COMPREPLY=($(compgen -W "--help" -- "$word"))

@@ -84,8 +84,9 @@ static bool any_of(const struct counters *c, enum counter_source source)
 	return false;
 }
 
-static void set_counters(struct proftrace_bpf *skel, const struct counters *c)
+static void set_counters(struct proftrace_bpf *skel, const struct broker_config *config)
 {
+	const struct counters *c = &config->counters;
 	unsigned i;
 
 	skel->rodata->n_counters = c->n;
@@ -95,6 +96,7 @@ static void set_counters(struct proftrace_bpf *skel, const struct counters *c)
 	skel->rodata->has_perf_counters = any_of(c, COUNTER_PERF);
 	skel->rodata->multiplexed = c->multiplexed;
 	bpf_program__set_autoload(skel->progs.on_switch, any_of(c, COUNTER_PERF));
+	bpf_program__set_autoload(skel->progs.on_tick, c->n && config->counter_interval_ns);
 	if (!any_of(c, COUNTER_PERF))
 		bpf_map__set_max_entries(skel->maps.counter_events, 1);
 }
@@ -176,7 +178,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	/* So many of the largest records, from every CPU, must not fill what is left after a look. */
 	skel->rodata->query_mask = config->buffer_bytes >= 4 << 20 ? 63 : 0;
 	bpf_map__set_max_entries(skel->maps.records, config->buffer_bytes);
-	set_counters(skel, &config->counters);
+	set_counters(skel, config);
 	set_tables(skel, config->table_rows);
 	error = proftrace_bpf__load(skel);
 	if (error)
@@ -191,7 +193,11 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	loaded->has_tables = config->table_rows != 0;
 	loaded->uprobe_multi = programs->uprobe_multi;
 	loaded->fast_door = programs->uprobe_multi && kernel_fast_door() == FAST_DOOR_RIGHT;
-	return open_counters(programs->events_fd, &config->counters);
+	error = open_counters(programs->events_fd, &config->counters);
+	if (!error && bpf_program__autoload(skel->progs.on_tick))
+		error = ticks_open(bpf_program__fd(skel->progs.on_tick),
+				   config->counter_interval_ns, libbpf_num_possible_cpus());
+	return error;
 }
 
 /* For the recorder: the maps, then the links. */

@@ -19,6 +19,12 @@ struct loaded_programs {
 int programs_load(const struct broker_config *config, struct loaded_programs *programs,
 		  struct broker_loaded *loaded, int *fds, unsigned *n_fds, struct failure *f);
 
+/*
+ * ticks.c: has the program run on every CPU, this often, as long as this process lives: its events are
+ * never closed.
+ */
+int ticks_open(int program_fd, uint64_t interval_ns, unsigned n_cpus);
+
 /* attach.c: *n_links descriptors are written to links (room for n). */
 int sites_attach(const struct loaded_programs *programs, enum broker_program program, pid_t pid,
 		 int elf_fd, const struct broker_site *sites, unsigned n, int *links,

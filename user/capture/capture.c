@@ -105,6 +105,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		.follow_children = options->follow_children,
 		.counters = options->counters,
 		.table_rows = options->table_rows,
+		.counter_interval_ns = options->counter_interval_ns,
 		.pids = options->pids,
 		.n_pids = options->n_pids,
 	};
@@ -115,6 +116,8 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
 	c->options = *options;
 	c->epoll_fd = -1;
+	clocks_look(
+		&c->clocks); /* before the programs are loaded: until then the clocks' paces show */
 	error = check_namespace(f);
 	if (!error)
 		error = broker_start(&config, &c->broker, &c->loaded, f);
@@ -130,6 +133,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		capture_free(c);
 		return error;
 	}
+	clocks_look(&c->clocks);
 	c->shared->generation = 1; /* no thread's: all look what is recorded of them */
 	c->shared->recording = 1;
 	*ret_capture = c;
@@ -244,6 +248,7 @@ int capture_drain(struct capture *c, bool *ret_more)
 	int n;
 
 	c->budget = DRAIN_AT_MOST;
+	clocks_look(&c->clocks);
 	n = ring_buffer__consume(c->holds);
 	if (n >= 0)
 		n = ring_buffer__consume(c->records);
@@ -317,6 +322,7 @@ void capture_account(struct capture *c, struct account *a)
 	a->cut_strings += c->cut_strings + names_count(c->options.names)->cut;
 	a->repaired_strings += c->repaired_strings + names_count(c->options.names)->repaired;
 	a->other_names += names_count(c->options.names)->capped;
+	a->samples_lost += account_sum(c, ACCOUNT_READINGS);
 	a->kernel_events_lost += account_sum(c, ACCOUNT_KERNEL_FULL);
 	a->processes_not_followed += account_sum(c, ACCOUNT_PROCESSES);
 	a->files_refused += c->refused;
@@ -354,6 +360,14 @@ void capture_pause(struct capture *c, bool pause)
 bool capture_paused(const struct capture *c)
 {
 	return c->shared->said & TRACED_PAUSED;
+}
+
+bool capture_traces(const struct capture *c, pid_t pid)
+{
+	const struct traced_process *p;
+
+	HASH_FIND(hh, c->processes, &pid, sizeof(pid), p);
+	return p != NULL;
 }
 
 unsigned capture_processes(const struct capture *c)

@@ -25,7 +25,8 @@ struct capture_options {
 	bool per_thread;     /* of these, keep threads apart that have ended */
 	bool follow_children;
 	struct counters counters;
-	const pid_t *pids; /* that capture_attach() will be called for */
+	uint64_t counter_interval_ns; /* 0: only read at marks */
+	const pid_t *pids;	      /* that capture_attach() will be called for */
 	unsigned n_pids;
 	/* -D: globs of domain names; a leading ! excludes. */
 	const char *const *domains;
@@ -82,8 +83,9 @@ void capture_account(struct capture *capture, struct account *account);
 bool capture_adds_up(struct capture *capture);
 
 unsigned capture_processes(const struct capture *capture); /* traced and alive */
-unsigned capture_files(const struct capture *capture);	   /* with markers, attached */
-void capture_check_alive(struct capture *capture); /* where their exits may have been lost */
-bool capture_holds(const struct capture *capture); /* new libraries are never attached late */
+bool capture_traces(const struct capture *capture, pid_t pid);
+unsigned capture_files(const struct capture *capture); /* with markers, attached */
+void capture_check_alive(struct capture *capture);     /* where their exits may have been lost */
+bool capture_holds(const struct capture *capture);     /* new libraries are never attached late */
 
 #endif

@@ -50,8 +50,21 @@ static enum event_kind kind_of(unsigned record_kind)
 		return EVENT_STOP;
 	case RECORD_INCLUDE_JSON:
 		return EVENT_INCLUDE_JSON;
+	case RECORD_SCOPE_PUSH:
+		return EVENT_SCOPE_PUSH;
+	case RECORD_SCOPE_POP:
+		return EVENT_SCOPE_POP;
 	}
 	return 0;
+}
+
+/* The program's number for a scope: what later versions may have is the thread's. */
+static enum event_scope scope_of(unsigned number)
+{
+	static const enum event_scope scopes[] = { SCOPE_THREAD, SCOPE_PROCESS, SCOPE_GLOBAL,
+						   SCOPE_TASK, SCOPE_MARKER };
+
+	return number < sizeof(scopes) / sizeof(scopes[0]) ? scopes[number] : SCOPE_THREAD;
 }
 
 /* Where the strings of one record are taken from and put to. */
@@ -156,6 +169,23 @@ static bool take_value(struct capture *c, const struct record *r, struct strings
 	return true;
 }
 
+static bool is_name_copied(const struct record *r)
+{
+	return r->flags & (RECORD_NAME_COPIED | RECORD_NAME_UNREADABLE);
+}
+
+/* How long the categories are that stand behind a copied name. */
+static size_t copied_categories(const struct record *r, size_t size)
+{
+	const struct record_full *full = (const struct record_full *)r;
+
+	if (!(r->flags & RECORD_CATEGORIES) || !is_name_copied(r) || size < sizeof(*full) ||
+	    full->args.name_length > size - sizeof(*full) ||
+	    full->ops.b > size - sizeof(*full) - full->args.name_length)
+		return 0;
+	return full->ops.b;
+}
+
 /* The arguments of a record; false: they make no sense. */
 static bool take_args(struct capture *c, const struct record *r, size_t size,
 		      const struct marker *marker, struct event *e)
@@ -176,7 +206,7 @@ static bool take_args(struct capture *c, const struct record *r, size_t size,
 	if (size < sizeof(*full)) {
 		s.from = s.end; /* a short record has no strings */
 	} else {
-		s.from += full->args.name_length;
+		s.from += full->args.name_length + copied_categories(r, size);
 		if (full->args.name_length > size - sizeof(*full))
 			return false;
 	}
@@ -212,6 +242,22 @@ static const struct name *copied_name(struct capture *c, const struct record *r,
 			    MAX_NAME);
 }
 
+/* Beside a copied name they are copied, too; else they are in the file, and the marker has them. */
+static const struct name *category_of(struct capture *c, const struct record *r, size_t size,
+				      const struct marker *marker)
+{
+	const struct record_full *full = (const struct record_full *)r;
+	const struct name *domain = c->sites[r->site].category;
+	size_t length = copied_categories(r, size);
+
+	if (!is_name_copied(r))
+		return marker->category;
+	if (!length)
+		return domain;
+	return join_categories(c, domain, (const char *)r + sizeof(*full) + full->args.name_length,
+			       length);
+}
+
 static bool take_operands(struct capture *c, const struct record *r, struct event *e)
 {
 	const struct record_plain *plain = (const struct record_plain *)r;
@@ -232,6 +278,9 @@ static bool take_operands(struct capture *c, const struct record *r, struct even
 		e->size = plain->ops.b;
 		e->id = plain->ops.a;
 		break;
+	case RECORD_INSTANT:
+	case RECORD_END:
+		break;
 	default:
 		e->id = plain->ops.a;
 	}
@@ -247,6 +296,7 @@ static size_t take_counters(struct capture *c, const struct record *r, size_t si
 	unsigned n = c->options.counters.n;
 	bool multiplexed = c->options.counters.multiplexed;
 	size_t bytes = n * (multiplexed ? COUNTER_PARTS : 1) * sizeof(c->counters[0]);
+	unsigned i;
 
 	if (!(r->flags & RECORD_COUNTERS))
 		return size;
@@ -254,6 +304,11 @@ static size_t take_counters(struct capture *c, const struct record *r, size_t si
 		return 0;
 	size -= bytes;
 	memcpy(c->counters, (const char *)r + size, bytes);
+	for (i = 0; i < n; i++) {
+		if (c->options.counters.list[i].source == COUNTER_TASK_CLOCK &&
+		    c->counters[i] != COUNTER_UNKNOWN)
+			c->counters[i] += clocks_ahead(&c->clocks, r->ts);
+	}
 	e->counters = c->counters;
 	e->n_counters = n;
 	e->counter_enabled = multiplexed ? c->counters + PART_ENABLED * n : NULL;
@@ -264,16 +319,15 @@ static size_t take_counters(struct capture *c, const struct record *r, size_t si
 static bool has_name(unsigned kind)
 {
 	return kind != RECORD_END && kind != RECORD_FLOW_OUT && kind != RECORD_FLOW_IN &&
-	       (kind < RECORD_STEP);
+	       (kind < RECORD_STEP || kind == RECORD_SCOPE_PUSH);
 }
 
 static bool decode_mark(struct capture *c, const struct record *r, size_t size, struct event *e)
 {
 	const struct record_full *full = (const struct record_full *)r;
-	bool has_keys = size >= offsetof(struct record_full, args.values);
-	bool copied = r->flags & (RECORD_NAME_COPIED | RECORD_NAME_UNREADABLE);
+	int32_t categories = NAME_NONE;
 	const struct marker *marker;
-	const struct site *site;
+	bool has_keys;
 
 	e->kind = kind_of(r->kind);
 	size = take_counters(c, r, size, e);
@@ -281,18 +335,22 @@ static bool decode_mark(struct capture *c, const struct record *r, size_t size, 
 		return false;
 	if (!e->kind || r->site >= c->n_sites || c->sites[r->site].kind != r->kind)
 		return false;
-	site = &c->sites[r->site];
-	e->category = site->category;
+	has_keys = size >= offsetof(struct record_full, args.values);
+	if (r->flags & RECORD_CATEGORIES && size >= sizeof(struct record_plain) &&
+	    !is_name_copied(r))
+		categories = (int32_t)full->ops.b;
 	e->level = r->level;
 	e->closes_inner = r->flags & RECORD_CLOSES_INNER;
+	e->scope = scope_of(r->object & 15);
+	e->object = r->object >> 4;
 	e->left_out = r->flags & RECORD_LEFT_OUT;
-	marker = marker_of(c, r, has_keys ? full->args.keys : NAME_NONE);
+	marker = marker_of(c, r, has_keys ? full->args.keys : NAME_NONE, categories);
 	c->unreadable_names += marker->unreadable;
-	e->name = copied ? copied_name(c, r, size) : marker->name;
+	e->name = is_name_copied(r) ? copied_name(c, r, size) : marker->name;
+	e->category = category_of(c, r, size, marker);
 	if (has_keys && (r->types & 15) && !take_args(c, r, size, marker, e))
 		return false;
-	if (size >= sizeof(struct record_plain) && r->kind > RECORD_INSTANT &&
-	    !take_operands(c, r, e))
+	if (size >= sizeof(struct record_plain) && !take_operands(c, r, e))
 		return false;
 	if (!e->name && has_name(r->kind)) {
 		c->unreadable_names++;
@@ -332,6 +390,10 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 {
 	const struct record_plain *plain = (const struct record_plain *)r;
 
+	if (r->kind == RECORD_READING) {
+		e->kind = EVENT_READING;
+		return r->flags & RECORD_COUNTERS && take_counters(c, r, size, e);
+	}
 	if (size < sizeof(*plain))
 		return false;
 	e->level = -1;

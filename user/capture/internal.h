@@ -7,6 +7,7 @@
 
 #include "broker/broker.h"
 #include "capture/capture.h"
+#include "capture/clocks.h"
 #include "event.h"
 #include "target/elf_file.h"
 #include "target/markers.h"
@@ -51,6 +52,7 @@ struct marker_key {
 	uint32_t site;
 	int32_t name;
 	int32_t keys;
+	int32_t categories;
 	uint32_t types;
 };
 
@@ -58,6 +60,7 @@ struct marker {
 	struct marker_key key;
 	const struct name *name; /* NULL: none */
 	bool unreadable;
+	const struct name *category; /* the domain, and those besides */
 	const struct name *keys[MAX_ARGS];
 	UT_hash_handle hh;
 };
@@ -78,6 +81,7 @@ struct capture {
 	struct proftrace_bpf__bss *shared;
 	struct tables *tables; /* NULL: marks are recorded */
 	struct ring_buffer *records, *holds;
+	struct clocks clocks;
 	int epoll_fd;
 	bool stopped;
 	int error; /* the first one that the receiver of events returned */
@@ -119,7 +123,11 @@ int decode_record(void *context, void *data, size_t size);
 size_t whole_characters(const char *bytes, size_t length);
 
 /* static_names.c */
-const struct marker *marker_of(struct capture *c, const struct record *head, int32_t keys);
+const struct marker *marker_of(struct capture *c, const struct record *head, int32_t keys,
+			       int32_t categories);
+/* "domain,a,b" */
+const struct name *join_categories(struct capture *c, const struct name *domain, const char *more,
+				   size_t length);
 bool static_string(struct capture *c, uint32_t site, int32_t distance, char *out, size_t size,
 		   size_t *ret_length);
 void markers_free(struct capture *c);

@@ -37,6 +37,32 @@ static const struct name *static_name(struct capture *c, uint32_t site, int32_t 
 	return names_intern(c->options.names, text, length, MAX_NAME);
 }
 
+const struct name *join_categories(struct capture *c, const struct name *domain, const char *more,
+				   size_t length)
+{
+	char text[2 * MAX_NAME + 2];
+	size_t n;
+
+	if (!domain || !length || domain->length > MAX_NAME || length > MAX_NAME)
+		return domain;
+	n = domain->length;
+	memcpy(text, domain->text, n);
+	text[n++] = ',';
+	memcpy(text + n, more, length);
+	return names_intern(c->options.names, text, n + length, sizeof(text));
+}
+
+static const struct name *categories_of(struct capture *c, const struct marker_key *key)
+{
+	const struct name *domain = c->sites[key->site].category;
+	char text[MAX_NAME + 1];
+	size_t length;
+
+	if (!static_string(c, key->site, key->categories, text, sizeof(text), &length))
+		return domain;
+	return join_categories(c, domain, text, length);
+}
+
 /* The keys lie behind one another, each with its NUL. */
 static void read_keys(struct capture *c, struct marker *m)
 {
@@ -61,7 +87,8 @@ static void read_keys(struct capture *c, struct marker *m)
 	}
 }
 
-const struct marker *marker_of(struct capture *c, const struct record *head, int32_t keys)
+const struct marker *marker_of(struct capture *c, const struct record *head, int32_t keys,
+			       int32_t categories)
 {
 	struct marker_key key;
 	struct marker *m;
@@ -70,6 +97,7 @@ const struct marker *marker_of(struct capture *c, const struct record *head, int
 	key.site = head->site;
 	key.name = head->flags & (RECORD_NAME_COPIED | RECORD_NAME_UNREADABLE) ? 0 : head->name;
 	key.keys = keys;
+	key.categories = categories;
 	key.types = keys ? head->types : 0;
 	HASH_FIND(hh, c->markers, &key, sizeof(key), m);
 	if (m)
@@ -87,6 +115,7 @@ const struct marker *marker_of(struct capture *c, const struct record *head, int
 		if (!m->name)
 			m->name = names_intern_string(c->options.names, "(unreadable)");
 	}
+	m->category = categories_of(c, &key);
 	if (keys)
 		read_keys(c, m);
 	if (m != &c->uncached)

@@ -55,18 +55,24 @@ void table_entry_add(struct table_entry *to, const struct table_entry *from)
 	}
 }
 
-/* What its marker is called, and which pair of it this is. */
+static bool is_counter(const struct capture *c, const struct table_row *row)
+{
+	return c->sites[row->site].kind == RECORD_COUNTER;
+}
+
+/* What its marker is called, which pair of it this is, and to what it belongs. */
 static const struct marker *marker(struct capture *c, const struct table_row *row)
 {
-	int32_t keys = row->id >> 32;
+	bool dynamic = row->what & TABLE_DYNAMIC, counter = is_counter(c, row);
 	const struct record head = {
 		.site = row->site,
-		.name = row->what & TABLE_DYNAMIC ? NAME_NONE : (int32_t)row->id,
+		.name = dynamic ? NAME_NONE : (int32_t)row->id,
 		/* So many of its keys are of interest. */
-		.types = keys ? (row->what & TABLE_SERIES) + 1 : 0,
+		.types = row->keys ? (row->what & TABLE_SERIES) + 1 : 0,
 	};
 
-	return marker_of(c, &head, keys);
+	return marker_of(c, &head, row->keys,
+			 dynamic || counter ? NAME_NONE : (int32_t)(row->id >> 32));
 }
 
 const struct name *table_row_name(struct capture *c, const struct table_row *row,
@@ -90,14 +96,21 @@ static const struct name *series_of(struct capture *c, const struct table_row *r
 {
 	unsigned which = row->what & TABLE_SERIES;
 
-	if (!(row->id >> 32) || row->what & TABLE_DYNAMIC || which >= MAX_ARGS)
-		return NULL;
-	return marker(c, row)->keys[which];
+	return row->keys && which < MAX_ARGS ? marker(c, row)->keys[which] : NULL;
 }
 
-static enum table_part part_of(unsigned kind)
+static const struct name *category_of(struct capture *c, const struct table_row *row,
+				      const struct table_page *page)
 {
-	switch (kind) {
+	if (!(row->what & TABLE_DYNAMIC))
+		return marker(c, row)->category;
+	return join_categories(c, c->sites[row->site].category, page->more,
+			       row->more_length <= MAX_NAME ? row->more_length : MAX_NAME);
+}
+
+static enum table_part part_of(const struct capture *c, const struct table_row *row)
+{
+	switch (c->sites[row->site].kind) {
 	case RECORD_BEGIN:
 		return TABLE_SLICES;
 	case RECORD_COUNTER:
@@ -105,21 +118,26 @@ static enum table_part part_of(unsigned kind)
 	case RECORD_INSTANT:
 		return TABLE_INSTANTS;
 	}
-	return TABLE_ASYNC_SLICES;
+	return TABLE_CLASS(row->what) == TABLE_FRAME ? TABLE_FRAMES : TABLE_ASYNC_SLICES;
+}
+
+/* Whether it may hold ENDs without a BEGIN. */
+static bool is_async(const struct capture *c, const struct table_row *row)
+{
+	enum table_part part = part_of(c, row);
+
+	return part == TABLE_ASYNC_SLICES || part == TABLE_FRAMES;
 }
 
 static bool key_of(struct capture *c, const struct table_thread *t, const struct table_row *row,
 		   const struct table_page *page, struct table_key *key)
 {
-	const struct site *site;
-
 	memset(key, 0, sizeof(*key));
 	if (row->site >= c->n_sites)
 		return false;
-	site = &c->sites[row->site];
-	key->part = part_of(site->kind);
+	key->part = part_of(c, row);
 	if (key->part != TABLE_COUNTERS)
-		key->category = site->category;
+		key->category = category_of(c, row, page);
 	else
 		key->series = series_of(c, row);
 	key->name = table_row_name(c, row, page);
@@ -239,11 +257,11 @@ static void tell(struct capture *c, const struct table_row *row, const struct ta
 		 const struct table_before *before, struct table_entry *e, each_entry *each,
 		 void *context)
 {
-	bool times = e->key.part == TABLE_SLICES || e->key.part == TABLE_ASYNC_SLICES;
-	uint64_t unmatched = e->key.part == TABLE_ASYNC_SLICES ? unmatched_of(row, before) : 0;
+	bool asyncs = e->key.part == TABLE_ASYNC_SLICES || e->key.part == TABLE_FRAMES;
+	uint64_t unmatched = asyncs ? unmatched_of(row, before) : 0;
 
 	e->count = row->count - (before ? before->row.count : 0);
-	if (e->count && times)
+	if (e->count && (asyncs || e->key.part == TABLE_SLICES))
 		read_times(c, row, page, before, e);
 	else if (e->count && e->key.part == TABLE_COUNTERS)
 		read_numbers(c, row, page, before, e);
@@ -359,7 +377,7 @@ void table_row_keep(struct capture *c, const struct table_thread *t, uint32_t in
 
 	/* What two names share is told of one of them. */
 	tell_row(c, t, index, keep, c);
-	if (row->site < c->n_sites && part_of(c->sites[row->site].kind) == TABLE_ASYNC_SLICES)
+	if (row->site < c->n_sites && is_async(c, row))
 		c->tables->unmatched += row->times.unmatched;
 }
 
@@ -422,7 +440,7 @@ void tables_account(struct capture *c, struct account *a)
 
 		if (!table_row_is_taken(row) || row->site >= c->n_sites)
 			continue;
-		if (part_of(c->sites[row->site].kind) == TABLE_ASYNC_SLICES)
+		if (is_async(c, row))
 			a->async_unmatched += row->times.unmatched;
 	}
 	capture_table_open(c, count_open, &a->open_at_end);

@@ -13,6 +13,7 @@ struct capture;
 enum table_part {
 	TABLE_SLICES,
 	TABLE_ASYNC_SLICES,
+	TABLE_FRAMES,
 	TABLE_INSTANTS,
 	TABLE_COUNTERS,
 };

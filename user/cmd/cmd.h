@@ -18,5 +18,6 @@ int cmd_top(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_ctl(int argc, char **argv);
 
 #endif

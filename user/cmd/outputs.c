@@ -193,6 +193,7 @@ static int output_add(struct recording *r, const char *text, unsigned name, cons
 		output_drop(r, o);
 		return error;
 	}
+	sink_set_patience(o->sink, recording_gives_up, r);
 	o->handler = form->make(o->sink, info);
 	if (!o->handler) {
 		failure_set(f, -ENOMEM, "cannot write", o->path, NULL);

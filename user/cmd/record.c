@@ -14,6 +14,7 @@
 
 #include "capture/capture.h"
 #include "cmd/cmd.h"
+#include "cmd/control.h"
 #include "cmd/top.h"
 #include "handlers/stats.h"
 #include "system/system.h"
@@ -138,6 +139,7 @@ static int open_capture(struct recording *r, struct failure *f)
 		.per_thread = o->per_thread,
 		.follow_children = !o->no_children,
 		.counters = r->counters,
+		.counter_interval_ns = o->counter_interval_ns,
 		.pids = o->pids,
 		.n_pids = o->n_pids,
 		.domains = o->domains,
@@ -188,6 +190,20 @@ static int choose_counters(struct recording *r, struct failure *f)
 	return error;
 }
 
+/* A recording that cannot be steered is a recording all the same. */
+static void open_control(struct recording *r)
+{
+	int error = r->top ? 0 : control_open(&r->control);
+	char line[128];
+
+	if (!error)
+		return;
+	r->control = NULL;
+	snprintf(line, sizeof(line), "`proftrace ctl` cannot reach this recording: %s",
+		 strerror(-error));
+	log_line(r, 0, line);
+}
+
 /* Everything that can be refused is refused before the target is touched. */
 static int start(struct recording *r, struct failure *f)
 {
@@ -216,6 +232,8 @@ static int start(struct recording *r, struct failure *f)
 			error = failure_set(f, -errno, "cannot write", r->options->summary_json,
 					    NULL);
 	}
+	if (!error)
+		open_control(r);
 	return error;
 }
 
@@ -276,6 +294,9 @@ static void clean_up(struct recording *r)
 {
 	if (r->summary)
 		fclose(r->summary);
+	control_free(r->control);
+	if (r->signals_fd >= 0)
+		close(r->signals_fd);
 	command_abandon(&r->command);
 	capture_free(r->capture);
 	system_free(r->system);
@@ -300,6 +321,7 @@ int record(const struct record_options *options, struct top *top)
 	r->options = options;
 	r->top = top;
 	r->command_status = -1;
+	r->signals_fd = -1;
 	r->show_status = options->verbosity >= 0 && isatty(STDERR_FILENO);
 	error = prepare(r, &u, &f);
 	if (!error)
@@ -314,6 +336,11 @@ int record(const struct record_options *options, struct top *top)
 		return STATUS_FAILED;
 	}
 	status = finish(r);
+	/* Whoever asks from now on shall not find us. */
+	if (r->control)
+		control_ended(r->control, r);
+	control_free(r->control);
+	r->control = NULL;
 	recording_wait_for_command(r);
 	if (status == STATUS_DONE)
 		status = command_status(r);

@@ -37,10 +37,11 @@ struct record_options {
 	bool strict;
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
-	const char *counters; /* NULL: the usual ones */
-	const char *rank;     /* for {rank} in names; NULL: as the target's environment says */
-	uint64_t max_size;    /* of a file: then the next ones begin; 0: none */
-	uint64_t keep;	      /* so many files of each name; 0: all */
+	const char *counters;	      /* NULL: the usual ones */
+	uint64_t counter_interval_ns; /* 0: only read at marks */
+	const char *rank;  /* for {rank} in names; NULL: as the target's environment says */
+	uint64_t max_size; /* of a file: then the next ones begin; 0: none */
+	uint64_t keep;	   /* so many files of each name; 0: all */
 	const char *plugins[MAX_PLUGINS];
 	unsigned n_plugins;
 	const char *system; /* counters of the machine, NULL: none */
@@ -122,13 +123,16 @@ struct recording {
 	uint64_t started_ns, ended_ns;
 	struct clock_reading last_clock;
 	uint64_t flushed_ns, clock_ns, shown_ns;
-	uint64_t last_ts_ns;	/* of the latest event */
-	FILE *summary;		/* --summary-json, open from the start so that it can be refused */
-	uint64_t flushed_marks; /* written when the files were last complete */
-	unsigned since_sizes;	/* events since the sizes of the files were looked at */
-	unsigned interrupts;	/* SIGINT or SIGTERM so far */
-	bool stop_asked;	/* by a program, or by `proftrace ctl` */
-	bool dump_asked;	/* the same, or by SIGUSR2 */
+	uint64_t last_ts_ns;	 /* of the latest event */
+	FILE *summary;		 /* --summary-json, open from the start so that it can be refused */
+	uint64_t flushed_marks;	 /* written when the files were last complete */
+	unsigned since_sizes;	 /* events since the sizes of the files were looked at */
+	struct control *control; /* `proftrace ctl`; NULL: cannot be reached by it */
+	int signals_fd;		 /* -1: not open yet */
+	unsigned signals;	 /* that shall end us, so far */
+	unsigned interrupts;	 /* the same, where those that are not SIGINT count twice */
+	bool stop_asked;	 /* by a program, or by `proftrace ctl` */
+	bool dump_asked;	 /* the same, or by SIGUSR2 */
 	bool broker_died;
 	bool output_failed; /* at least one */
 	bool all_outputs_failed;
@@ -190,10 +194,13 @@ void plugins_free(struct recording *r);
 
 /* recording.c: attach, run until the end, stop. */
 int recording_run(struct recording *r, struct failure *f);
-void recording_wait_for_command(
-	struct recording *r); /* where it was told to stop before that ended */
+/* Where it was told to stop before the command ended. */
+void recording_wait_for_command(struct recording *r);
 /* Makes what was recorded so far complete on disk. */
 void recording_dump(struct recording *r);
+void recording_pause(struct recording *r, bool pause);
+/* Whether an output that does not take what it is given shall be given up. context: the recording. */
+bool recording_gives_up(void *context);
 struct account recording_account(const struct recording *r);
 
 /* summary.c */

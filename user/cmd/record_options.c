@@ -11,6 +11,7 @@
 
 enum {
 	KEY_NO_CHILDREN = 256,
+	KEY_COUNTER_INTERVAL,
 	KEY_BUFFER,
 	KEY_DUMP_PERIOD,
 	KEY_STRICT,
@@ -53,6 +54,9 @@ static const struct argp_option options[] = {
 	  "and libpfm4, or none "
 	  "(cycles,instructions,cache-misses,branch-misses where the machine counts them, else "
 	  "task-clock,page-faults,context-switches)",
+	  0 },
+	{ "counter-interval", KEY_COUNTER_INTERVAL, "TIME", 0,
+	  "Also read them this often on every thread that runs, in slices or not; 100us at least",
 	  0 },
 	{ "no-children", KEY_NO_CHILDREN, NULL, 0, "Do not follow children", 0 },
 	{ "mode", KEY_MODE, "MODE", 0, "exact: a kernel timestamp per event (the only one so far)",
@@ -230,6 +234,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'e':
 		o->counters = arg;
 		break;
+	case KEY_COUNTER_INTERVAL:
+		if (!parse_duration(arg, &o->counter_interval_ns) ||
+		    o->counter_interval_ns < 100000)
+			argp_error(state, "'%s' is no time of 100us or more", arg);
+		break;
 	case KEY_NO_CHILDREN:
 		o->no_children = true;
 		break;
@@ -293,6 +302,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->command = state->argv + state->next;
 		break;
 	case ARGP_KEY_END:
+		if (o->counter_interval_ns && o->counters && !strcmp(o->counters, "none"))
+			argp_error(state, "--counter-interval has nothing to read with -e none");
 		if (!o->n_pids && !o->command)
 			argp_error(state, "nothing to record: give -p PID or -- COMMAND");
 		if (o->n_pids && o->command)

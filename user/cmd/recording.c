@@ -14,6 +14,7 @@
 
 #include "capture/capture.h"
 #include "capture/tables.h"
+#include "cmd/control.h"
 #include "cmd/record.h"
 #include "cmd/top.h"
 #include "system/system.h"
@@ -21,6 +22,7 @@
 #define TICK_NS		 100000000ull	/* a quiet program's events are picked up this often */
 #define CLOCK_PERIOD_NS	 10000000000ull /* how often the clocks are compared */
 #define STATUS_PERIOD_NS 500000000ull
+#define DUMP_ROUNDS	 64 /* of draining, against a target that never ceases */
 #define ALIVE_PERIOD_NS	 1000000000ull
 
 static uint64_t clock_ns(clockid_t clock)
@@ -65,22 +67,33 @@ static void reap(struct recording *r)
 	}
 }
 
-static void take_signals(struct recording *r, int fd)
+static void take_signals(struct recording *r)
 {
 	struct signalfd_siginfo info;
 
-	while (read(fd, &info, sizeof(info)) == sizeof(info)) {
-		if (info.ssi_signo == SIGCHLD)
+	while (read(r->signals_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD) {
 			reap(r);
-		else if (info.ssi_signo == SIGUSR2)
+		} else if (info.ssi_signo == SIGUSR2) {
 			r->dump_asked = true;
-		else if (info.ssi_signo == SIGUSR1)
+		} else if (info.ssi_signo == SIGUSR1) {
 			recording_table_reset(r);
-		else if (info.ssi_signo == SIGWINCH)
+		} else if (info.ssi_signo == SIGWINCH) {
 			top_resized(r->top);
-		else
+		} else {
+			r->signals++;
 			r->interrupts += info.ssi_signo == SIGINT ? 1 : 2;
+		}
 	}
+}
+
+bool recording_gives_up(void *context)
+{
+	struct recording *r = context;
+
+	if (r->signals_fd >= 0)
+		take_signals(r);
+	return r->signals > 1;
 }
 
 /*
@@ -103,11 +116,26 @@ static bool finished(const struct recording *r, uint64_t now)
 
 void recording_dump(struct recording *r)
 {
+	unsigned rounds = DUMP_ROUNDS;
+	bool more = true;
+
 	r->dump_asked = false;
+	while (more && rounds--)
+		if (capture_drain(r->capture, &more) < 0)
+			break;
 	if (r->options->stats_only && !r->top)
 		recording_table(r);
 	outputs_flush(r);
+	plugins_flush(r);
 	r->flushed_ns = clock_ns(CLOCK_MONOTONIC);
+}
+
+void recording_pause(struct recording *r, bool pause)
+{
+	capture_pause(r->capture, pause);
+	timeline_has_gaps(r->timeline);
+	timeline_note(r->timeline, names_intern_string(r->names, pause ? "pause" : "resume"),
+		      clock_ns(CLOCK_MONOTONIC));
 }
 
 static int take_sample(void *context, const struct event *event)
@@ -153,7 +181,7 @@ static void tick(struct recording *r, uint64_t now, uint64_t *alive_ns)
 }
 
 struct waits {
-	int epoll, timer, signals, system;
+	int epoll, timer, system;
 };
 
 static int wait_on(int epoll, int fd)
@@ -199,20 +227,22 @@ static int waits_open(struct recording *r, struct waits *w)
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
 	w->timer = timer_open(period);
 	w->system = r->system ? timer_open(r->options->system_interval_ns) : -1;
-	w->signals = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (w->epoll < 0 || w->timer < 0 || w->signals < 0 || (r->system && w->system < 0))
+	r->signals_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (w->epoll < 0 || w->timer < 0 || r->signals_fd < 0 || (r->system && w->system < 0))
 		return -errno;
 	error = wait_on(w->epoll, w->timer);
 	if (!error && r->system)
 		error = wait_on(w->epoll, w->system);
 	if (!error)
-		error = wait_on(w->epoll, w->signals);
+		error = wait_on(w->epoll, r->signals_fd);
 	if (!error)
 		error = wait_on(w->epoll, capture_epoll_fd(r->capture));
 	if (!error)
 		error = wait_on(w->epoll, capture_broker_fd(r->capture));
 	if (!error && r->top && top_keys_fd(r->top) >= 0)
 		error = wait_on(w->epoll, top_keys_fd(r->top));
+	if (!error && r->control)
+		error = wait_on(w->epoll, control_fd(r->control));
 	return error;
 }
 
@@ -222,7 +252,6 @@ static void waits_close(struct waits *w)
 	close(w->timer);
 	if (w->system >= 0)
 		close(w->system);
-	close(w->signals);
 }
 
 static void one_wait(struct recording *r, struct waits *w, uint64_t *alive_ns, bool *more)
@@ -238,12 +267,14 @@ static void one_wait(struct recording *r, struct waits *w, uint64_t *alive_ns, b
 		} else if (events[i].data.fd == w->system) {
 			if (read(w->system, &expirations, sizeof(expirations)) > 0)
 				read_system(r);
-		} else if (events[i].data.fd == w->signals) {
-			take_signals(r, w->signals);
+		} else if (events[i].data.fd == r->signals_fd) {
+			take_signals(r);
 		} else if (events[i].data.fd == capture_broker_fd(r->capture)) {
 			r->broker_died = true;
 		} else if (r->top && events[i].data.fd == top_keys_fd(r->top)) {
 			top_keys(r->top);
+		} else if (r->control && events[i].data.fd == control_fd(r->control)) {
+			control_serve(r->control, r);
 		}
 	}
 	capture_drain(r->capture, more);

@@ -93,6 +93,7 @@ static void print_lost(const struct account *a, const char *taken)
 	print_count(a->unfinished,
 		    "slices without an END: their thread, program or enclosing scope ended", NULL);
 	print_count(a->async_unmatched, "asynchronous ENDs without a BEGIN", NULL);
+	print_count(a->started_twice, "markers started twice without a finish", NULL);
 	print_count(a->frees_unknown, "frees of memory allocated before the recording", NULL);
 	print_count(a->allocs_not_followed, "allocations not followed: too many are live", NULL);
 	print_count(a->kernel_events_lost, "forks, execs, exits or renames were lost",
@@ -103,7 +104,7 @@ static void print_lost(const struct account *a, const char *taken)
 		    NULL);
 	print_count(a->processes_not_followed, "children were not followed: too many processes",
 		    NULL);
-	print_count(a->samples_lost, "samples of the machine's counters could not be taken", NULL);
+	print_count(a->samples_lost, "samples of counters could not be taken", NULL);
 }
 
 /* Once for all slices; each says its own share. */
@@ -260,6 +261,7 @@ int summary_json(struct recording *r, const struct account *a)
 		{ "unfinished", a->unfinished },
 		{ "ends_lost", a->ends_lost },
 		{ "async_unmatched", a->async_unmatched },
+		{ "started_twice", a->started_twice },
 		{ "frees_unknown", a->frees_unknown },
 		{ "allocs_not_followed", a->allocs_not_followed },
 		{ "kernel_events_lost", a->kernel_events_lost },

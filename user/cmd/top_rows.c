@@ -232,7 +232,7 @@ static void put_row(const void *context, size_t i, char cells[TABLE_COLUMNS][TAB
 		return;
 	}
 	format_duration(cells[4], TABLE_CELL, e->total_ns);
-	if (row->key.part == TABLE_ASYNC_SLICES)
+	if (row->key.part != TABLE_SLICES)
 		strcpy(cells[5], "-"); /* it is on no thread, so nothing is inside of it */
 	else
 		format_duration(cells[5], TABLE_CELL, e->self_ns);

@@ -164,14 +164,14 @@ static int close_with_args(struct json_writer *j, const struct fact *fact)
 /* --- events ------------------------------------------------------------------------------------ */
 
 /* What was counted on the thread until now: `id` makes the counters of threads different ones. */
-static void write_counters(struct json_writer *j, const struct fact *fact)
+static int write_counters(struct json_writer *j, const struct fact *fact)
 {
 	unsigned i, n = 0;
 
 	for (i = 0; i < fact->n_counters; i++)
 		n += fact->counters[i] != EVENT_NO_VALUE;
 	if (!n)
-		return;
+		return 0;
 	json_room(j);
 	json_put(j, ",\n{\"name\":\"counters\"");
 	put_phase(j, fact, 'C');
@@ -185,7 +185,7 @@ static void write_counters(struct json_writer *j, const struct fact *fact)
 		json_put_uint(j, fact->counters[i]);
 	}
 	json_put(j, "}}");
-	json_done(j);
+	return json_done(j);
 }
 
 static int write_begin(struct json_writer *j, const struct fact *fact)
@@ -401,6 +401,7 @@ static int write_account(struct json_writer *j, const struct account *account)
 		{ "unfinished", account->unfinished },
 		{ "ends_lost", account->ends_lost },
 		{ "async_unmatched", account->async_unmatched },
+		{ "started_twice", account->started_twice },
 		{ "frees_unknown", account->frees_unknown },
 		{ "allocs_not_followed", account->allocs_not_followed },
 		{ "kernel_events_lost", account->kernel_events_lost },
@@ -452,6 +453,8 @@ static int chrome_json_fact(struct handler *handler, const struct fact *fact)
 		return write_instant(j, fact);
 	case FACT_COUNTER:
 		return write_counter(j, fact);
+	case FACT_READING:
+		return write_counters(j, fact);
 	case FACT_ASYNC_BEGIN:
 	case FACT_ASYNC_END:
 		return write_async(j, fact);

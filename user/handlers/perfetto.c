@@ -44,6 +44,8 @@ static int perfetto_fact(struct handler *handler, const struct fact *fact)
 		return perfetto_write_instant(p, fact, track_of(p, fact, fact->scope));
 	case FACT_COUNTER:
 		return perfetto_write_counters(p, fact);
+	case FACT_READING:
+		return perfetto_write_reading(p, fact);
 	case FACT_ASYNC_BEGIN:
 	case FACT_ASYNC_END:
 		return perfetto_write_async(p, fact);

@@ -361,6 +361,24 @@ static uint8_t *put_counter(uint8_t *at, const struct arg *arg)
 	return wire_number(at, EVENT_COUNTER_VALUE, arg->u);
 }
 
+int perfetto_write_reading(struct perfetto *p, const struct fact *fact)
+{
+	for (unsigned i = 0; i < fact->n_counters; i++) {
+		struct packet packet;
+		int r;
+
+		if (fact->counters[i] == EVENT_NO_VALUE)
+			continue;
+		r = packet_open(p, &packet, ROOM_FIXED, fact->ts_ns, TYPE_COUNTER,
+				fact->counter_tracks[i]->uuid);
+		if (r < 0)
+			return r;
+		packet.at = wire_number(packet.at, EVENT_COUNTER_VALUE, fact->counters[i]);
+		packet_close(p, &packet);
+	}
+	return 0;
+}
+
 int perfetto_write_counters(struct perfetto *p, const struct fact *fact)
 {
 	unsigned categories = perfetto_intern_category(p, fact->category);

@@ -45,5 +45,6 @@ int perfetto_write_async(struct perfetto *p, const struct fact *fact);
 int perfetto_write_instant(struct perfetto *p, const struct fact *fact, uint64_t track_uuid);
 int perfetto_write_flow(struct perfetto *p, const struct fact *fact, uint64_t track_uuid);
 int perfetto_write_counters(struct perfetto *p, const struct fact *fact);
+int perfetto_write_reading(struct perfetto *p, const struct fact *fact);
 
 #endif

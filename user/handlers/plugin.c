@@ -278,6 +278,7 @@ static int plugin_fact(struct handler *handler, const struct fact *fact)
 	case FACT_INSTANT:
 		return put_event(p, PLUGIN_INSTANT, fact, NULL);
 	case FACT_COUNTER:
+	case FACT_READING:
 		return put_event(p, PLUGIN_COUNTER, fact, NULL);
 	case FACT_FLOW_OUT:
 		return put_number(p, fact, "flow out", "id", fact->id);

@@ -24,12 +24,15 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include <zlib.h>
 
 enum {
 	BUFFER_SIZE = 256 * 1024,
 	MAX_RESERVE = 64 * 1024,
+	PATIENCE_MS =
+		100, /* between two questions whether a reader that takes nothing is given up */
 	GZIP_WINDOW = 15 + 16, /* zlib's way of saying: largest window, gzip's header and trailer */
 	GZIP_LEVEL = 1,	       /* a recorder must keep up; level 6 takes four times as long */
 };
@@ -41,6 +44,9 @@ struct sink {
 	int directory;	  /* -1: no rename is due */
 	int fd;
 	bool regular;
+	bool blocks; /* writes to it cannot be told not to wait */
+	bool (*give_up)(void *context);
+	void *context;
 	int error;
 	enum sink_format format;
 	z_stream z;
@@ -206,22 +212,68 @@ int sink_open(const char *path, enum sink_format format, struct sink **ret_sink)
 
 /* --- writing ----------------------------------------------------------------------------------- */
 
+void sink_set_patience(struct sink *sink, bool (*give_up)(void *context), void *context)
+{
+	sink->give_up = give_up;
+	sink->context = context;
+}
+
+/* Waits until there is room. Returns 0, or -ECANCELED when it was given up. */
+static int wait_for_room(struct sink *sink)
+{
+	struct pollfd pollfd = { .fd = sink->fd, .events = POLLOUT };
+
+	while (poll(&pollfd, 1, sink->give_up ? PATIENCE_MS : -1) <= 0) {
+		if (sink->give_up && sink->give_up(sink->context))
+			return -ECANCELED;
+	}
+	return 0;
+}
+
+/*
+ * A write to a pipe ends when all is written, whoever wants us to stop meanwhile. Making the pipe
+ * non-blocking would do so for others that have it, too. So this one write is asked not to wait; where
+ * the kernel cannot do that (pipes before 6.4), what is written after a look is no more than fits.
+ */
+static ssize_t write_some(struct sink *sink, const void *bytes, size_t size)
+{
+	const struct iovec iov = { (void *)bytes, size };
+	ssize_t n;
+	int error;
+
+	if (sink->regular)
+		return write(sink->fd, bytes, size);
+	if (!sink->blocks) {
+		n = pwritev2(sink->fd, &iov, 1, -1, RWF_NOWAIT);
+		if (n >= 0 || (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS))
+			return n;
+		sink->blocks = true;
+	}
+	error = wait_for_room(sink);
+	if (error) {
+		errno = ECANCELED;
+		return -1;
+	}
+	return write(sink->fd, bytes, size < PIPE_BUF ? size : PIPE_BUF);
+}
+
 static int write_all(struct sink *sink, const void *bytes, size_t size)
 {
 	const char *at = bytes;
 	uint64_t start = sink->size;
 
 	while (size > 0) {
-		ssize_t n = write(sink->fd, at, size);
+		ssize_t n = write_some(sink, at, size);
 
 		if (n > 0) {
 			at += n;
 			size -= n;
 			sink->size += n;
-		} else if (n < 0 && errno == EAGAIN) { /* someone made the pipe non-blocking */
-			struct pollfd pollfd = { .fd = sink->fd, .events = POLLOUT };
-
-			poll(&pollfd, 1, -1);
+		} else if (n < 0 && errno == EAGAIN) {
+			if (wait_for_room(sink))
+				return fail(sink, -ECANCELED);
+		} else if (n < 0 && errno == ECANCELED) {
+			return fail(sink, -ECANCELED);
 		} else if (n == 0 || errno != EINTR) {
 			int error = n == 0 ? -EIO : -errno;
 

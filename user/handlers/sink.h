@@ -25,6 +25,12 @@ enum sink_format {
  */
 int sink_open(const char *path, enum sink_format format, struct sink **ret_sink);
 
+/*
+ * Somebody else reads what is written to a pipe or a terminal, and may never do so. While it takes
+ * nothing, `give_up` is asked a few times a second: when it says so, the sink fails with -ECANCELED.
+ */
+void sink_set_patience(struct sink *sink, bool (*give_up)(void *context), void *context);
+
 /* Room for at least `size` bytes (at most 64 KiB) in the buffer; NULL after an error. Then sink_commit() says how many were used. */
 char *sink_reserve(struct sink *sink, size_t size);
 void sink_commit(struct sink *sink, size_t used);

@@ -65,6 +65,10 @@ const char *marker_kind_name(unsigned kind)
 		return "stop";
 	case RECORD_INCLUDE_JSON:
 		return "include_json";
+	case RECORD_SCOPE_PUSH:
+		return "scope_push";
+	case RECORD_SCOPE_POP:
+		return "scope_pop";
 	default:
 		return NULL;
 	}

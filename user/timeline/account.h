@@ -44,6 +44,7 @@ struct account {
 	uint64_t unfinished;	  /* ended with their thread, process or program */
 	uint64_t ends_lost;	  /* closed late: their own END was lost */
 	uint64_t async_unmatched; /* asynchronous ENDs without a BEGIN (written as instants) */
+	uint64_t started_twice;	  /* markers started again before they were finished */
 
 	/* Memory pools. */
 	uint64_t frees_unknown; /* of memory allocated before the recording, or not followed */
@@ -55,7 +56,7 @@ struct account {
 	uint64_t files_refused;	     /* mapped files that could not be opened or attached to */
 	uint64_t processes_not_followed;
 
-	/* Counters that the recorder reads itself, which are not marks. */
+	/* Counters that are read every so often, which are not marks. */
 	uint64_t samples;
 	uint64_t samples_lost;
 

@@ -151,6 +151,12 @@ static void unchain(struct timeline *t, struct async *latest, struct async *asyn
 	}
 }
 
+/* Frames of an object have one token: what tells those apart that overlap is their lane. */
+uint64_t async_id(const struct async *async)
+{
+	return async->frame ? async->lanes->tracks[async->lane]->uuid : async->key.number;
+}
+
 int async_begin(struct timeline *t, const struct mark *m)
 {
 	struct number_key key = { .process = m->process->pub.uuid, .number = m->event->id };
@@ -185,8 +191,14 @@ int async_begin(struct timeline *t, const struct mark *m)
 	fact = fact_of(m, FACT_ASYNC_BEGIN);
 	track = lanes->tracks[lane];
 	fact.tracks = &track;
+	if (m->event->object == OBJECT_FRAME) {
+		async->frame = frame_begin(t, lanes, &fact);
+		fact.id = async_id(async);
+	}
 	stamp_step(t, m, &fact);
 	emit(t, &fact);
+	if (async->frame)
+		frame_rate(t, m, lanes);
 	return MARK_WRITTEN;
 }
 
@@ -199,7 +211,7 @@ static void finish(struct timeline *t, struct process_state *p, struct async *as
 	fact->kind = FACT_ASYNC_END;
 	fact->name = async->name;
 	fact->category = async->category;
-	fact->id = async->key.number;
+	fact->id = async_id(async);
 	fact->begin_ns = async->begin_ns;
 	/* Threads' events may be a little out of order. */
 	if (fact->ts_ns < async->begin_ns)
@@ -225,21 +237,34 @@ static int end_without_begin(struct timeline *t, const struct mark *m)
 	return MARK_WRITTEN;
 }
 
+/* Nothing else has a frame's token, but a program may choose it as the id of another slice. */
+static struct async *oldest_frame(struct async *latest)
+{
+	struct async *async, *frame = NULL;
+
+	for (async = latest; async; async = async->older) {
+		if (async->frame)
+			frame = async;
+	}
+	return frame;
+}
+
 int async_end(struct timeline *t, const struct mark *m)
 {
 	struct number_key key = { .process = m->process->pub.uuid, .number = m->event->id };
 	struct async *latest = latest_of(t, &key), *async = latest;
 	struct fact fact;
 
-	if (m->event->name) {
+	if (m->event->object == OBJECT_FRAME)
+		async = oldest_frame(latest);
+	else if (m->event->name)
 		while (async && (async->name != m->name || async->category != m->event->category))
 			async = async->older;
-	}
 	/* It may have begun while nobody recorded it. */
 	if (!async && (m->event->left_out || m->process->paused_once || t->has_gaps))
 		return MARK_LEFT_OUT;
 	if (!async)
-		return end_without_begin(t, m);
+		return m->event->object == OBJECT_FRAME ? LOST_CUT : end_without_begin(t, m);
 	unchain(t, latest, async);
 	fact = fact_of(m, FACT_ASYNC_END);
 	fact.end_reason = m->event->end_reason;

@@ -180,6 +180,9 @@ static uint64_t take_turn(struct timeline *t, struct thread_counters *c, unsigne
 	struct counted more = counted_between(c->since[i], now);
 	uint64_t value = estimate(&more);
 
+	/* One that was read before the latest, and came after it, tells nothing new. */
+	if ((int64_t)(now.enabled - c->seen_ns[i]) < 0)
+		return EVENT_NO_VALUE;
 	t->total[i].enabled += difference(now.enabled, c->seen_ns[i]);
 	c->seen_ns[i] = now.enabled;
 	if (value == EVENT_NO_VALUE)
@@ -337,4 +340,39 @@ void counters_end(struct timeline *t, struct thread_state *thread, const struct 
 	fill_values(t, c, event, fact);
 	fact->counter_deltas = c->deltas;
 	fact->counter_selves = c->selves;
+}
+
+/*
+ * Between marks. Its time is not the thread's latest: an interrupt may have read them in the midst of
+ * a mark that had taken its own time before.
+ */
+void counters_reading(struct timeline *t, const struct event *event)
+{
+	struct fact fact = { .kind = FACT_READING, .ts_ns = event->ts_ns };
+	struct thread_state *thread = NULL;
+	struct thread_counters *c = NULL;
+	unsigned i;
+
+	if (t->n_counters)
+		thread = thread_get(t, event->pid, event->tid, event->ts_ns, NULL);
+	if (thread)
+		c = thread->counters ? thread->counters : counters_new(t, thread, event->ts_ns);
+	if (!c) {
+		t->account->samples_lost++;
+		return;
+	}
+	fact.process = thread->pub.process;
+	fact.thread = &thread->pub;
+	fact.name = t->thread_counters;
+	fill_values(t, c, event, &fact);
+	for (i = 0; i < t->n_counters; i++) {
+		if (c->values[i] != EVENT_NO_VALUE)
+			append(t, &fact,
+			       (struct arg){ .key = t->counters[i],
+					     .type = ARG_UINT,
+					     .u = c->values[i] });
+	}
+	t->account->samples++;
+	if (fact.n_args)
+		emit(t, &fact);
 }

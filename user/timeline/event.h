@@ -26,7 +26,9 @@ enum event_kind {
 	EVENT_ALLOC,	   /* name = pool, id = address, size in bytes */
 	EVENT_FREE,	   /* name = pool, id = address */
 	EVENT_STEP,	   /* id = epoch, size = batch */
-	EVENT_PAUSE,	   /* the process is not recorded from here on, and says so; name NULL */
+	EVENT_SCOPE_PUSH, /* name: of the pools of what the thread allocates until EVENT_SCOPE_POP */
+	EVENT_SCOPE_POP,
+	EVENT_PAUSE, /* the process is not recorded from here on, and says so; name NULL */
 	EVENT_RESUME,
 	EVENT_DUMP,
 	EVENT_STOP,
@@ -39,14 +41,28 @@ enum event_kind {
 	EVENT_EXEC, /* pid, tid; name = its new comm: all that is open on the process ends here */
 	EVENT_THREAD_EXIT,  /* what is open on the thread ends here */
 	EVENT_PROCESS_EXIT, /* after the exit of its last thread */
-	EVENT_LOST,  /* size = marks lost on this thread from ts_ns on; tid 0: not known where */
-	EVENT_CLOCK, /* clock: the same moment by three clocks */
+	EVENT_LOST,    /* size = marks lost on this thread from ts_ns on; tid 0: not known where */
+	EVENT_READING, /* what the thread has counted, between its marks */
+	EVENT_CLOCK,   /* clock: the same moment by three clocks */
 };
 
 enum event_scope {
 	SCOPE_THREAD,
 	SCOPE_PROCESS,
 	SCOPE_GLOBAL,
+	/* Only of events, as the program's own: facts have those above. */
+	SCOPE_TASK,   /* of the innermost open task */
+	SCOPE_MARKER, /* of the innermost open slice of a marker */
+};
+
+/* What kind of object a mark belongs to: as in include/proftrace.h. From files always none. */
+enum event_object {
+	OBJECT_NONE,
+	OBJECT_MARKER, /* BEGIN: id is its token */
+	OBJECT_TASK,
+	OBJECT_FRAME, /* ASYNC: the END belongs to the oldest that is open; a name has a rate */
+	OBJECT_EVENT,
+	OBJECT_COUNTER,
 };
 
 enum arg_type {
@@ -96,7 +112,8 @@ struct clock_reading {
 struct event {
 	enum event_kind kind;
 	enum event_scope scope; /* INSTANT */
-	uint64_t ts_ns;		/* CLOCK_MONOTONIC */
+	enum event_object object;
+	uint64_t ts_ns; /* CLOCK_MONOTONIC */
 	uint32_t pid;
 	uint32_t tid;
 	enum end_reason end_reason; /* END, ASYNC_END: as a file tells it */
@@ -116,7 +133,7 @@ struct event {
 	const struct name *unit; /* COUNTER: unit when known, else NULL */
 	bool sampled; /* COUNTER: read by the recorder and no mark: it is not part of marked = written + lost */
 	bool of_thread; /* COUNTER, from a file: what was counted of the thread, nothing it said */
-	/* BEGIN, END: of the counters that the timeline was told of (EVENT_NO_VALUE: not known), or none. */
+	/* BEGIN, END, READING: of the counters that the timeline was told of (EVENT_NO_VALUE: not known), or none. */
 	unsigned n_counters;
 	const uint64_t *counters;
 	/* For how long each was to be counted and for how long it was, ns; NULL: all of the time. */

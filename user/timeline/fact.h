@@ -18,7 +18,8 @@ enum fact_kind {
 	FACT_BEGIN,
 	FACT_END,
 	FACT_INSTANT,
-	FACT_COUNTER,	  /* args[i] belongs on tracks[i] */
+	FACT_COUNTER, /* args[i] belongs on tracks[i] */
+	FACT_READING, /* of the thread's counters; those that are known are among the args, too */
 	FACT_ASYNC_BEGIN, /* tracks[0] is its lane */
 	FACT_ASYNC_END,
 	FACT_FLOW_OUT,
@@ -86,7 +87,7 @@ struct fact {
 	bool nested_in_itself; /* END: a slice of the same category and name is still open below it on this thread */
 	struct clock_reading clock;
 	/*
-	 * BEGIN, END: what was counted on the thread since its first mark, and on END in this slice
+	 * BEGIN, END, READING: what was counted on the thread since its first mark, and on END in this slice
 	 * (which is among the args, too) and in it alone. It may be EVENT_NO_VALUE.
 	 */
 	unsigned n_counters;

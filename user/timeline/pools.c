@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Memory of named pools: every PROF_ALLOC and PROF_FREE becomes a sample of the bytes that are live in
- * the pool. Which allocations are live is kept by address, so that a free knows its size.
+ * the pool. Which allocations are live is kept by address, so that a free knows its size and its pool.
+ * Within a scope of memory a pool is another one than outside, and is called "scope:pool".
  */
 #include "timeline/state.h"
 
@@ -16,24 +17,38 @@ int pools_init(struct timeline *t)
 	return hash_added(hh, &t->allocation_anchor) ? 0 : -1;
 }
 
-static struct pool *pool_get(struct timeline *t, const struct mark *m)
+static const struct name *full_name(struct timeline *t, const struct pool_key *key)
 {
+	char text[2048];
+
+	if (!key->scope || key->scope->length + key->name->length + 2 > sizeof(text))
+		return key->name;
+	memcpy(text, key->scope->text, key->scope->length);
+	text[key->scope->length] = ':';
+	memcpy(text + key->scope->length + 1, key->name->text, key->name->length);
+	return names_intern(t->names, text, key->scope->length + 1 + key->name->length,
+			    sizeof(text));
+}
+
+static struct pool *pool_get(struct timeline *t, const struct mark *m, const struct name *scope)
+{
+	struct pool_key key = { .scope = scope, .name = m->name };
 	struct process_state *p = m->process;
 	struct counter *counter;
 	struct pool *pool;
 
-	HASH_FIND_PTR(p->pools, &m->name, pool);
+	HASH_FIND(hh, p->pools, &key, sizeof(key), pool);
 	if (pool)
 		return pool;
-	counter = counter_get(t, m, m->name, NULL, t->bytes, false);
+	counter = counter_get(t, m, full_name(t, &key), NULL, t->bytes, false);
 	if (!counter)
 		return NULL;
 	pool = calloc(1, sizeof(*pool));
 	if (!pool)
 		return NULL;
-	pool->name = m->name;
+	pool->key = key;
 	pool->counter = counter;
-	HASH_ADD_PTR(p->pools, name, pool);
+	HASH_ADD(hh, p->pools, key, sizeof(pool->key), pool);
 	if (!hash_added(hh, pool)) {
 		free(pool);
 		return NULL;
@@ -47,7 +62,7 @@ static void tell(struct timeline *t, const struct mark *m, struct pool *pool)
 	struct arg live = { .type = ARG_INT, .i = (int64_t)pool->live };
 	struct fact fact = fact_of(m, FACT_COUNTER);
 
-	fact.name = pool->name;
+	fact.name = track->name;
 	fact.tracks = &track;
 	fact.args = &live;
 	fact.n_args = 1;
@@ -112,7 +127,7 @@ static void allocation_fill(struct allocation *a, struct pool *pool, uint64_t si
 /* No memory lies at address 0: an allocation that failed, or a free of nothing. */
 int pool_alloc(struct timeline *t, const struct mark *m)
 {
-	struct pool *pool = pool_get(t, m), *old_pool = NULL;
+	struct pool *pool = pool_get(t, m, scope_of(m->thread)), *old_pool = NULL;
 	struct allocation *a;
 
 	if (!pool)
@@ -144,7 +159,7 @@ int pool_free(struct timeline *t, const struct mark *m)
 
 	if (!a && m->event->left_out)
 		return MARK_LEFT_OUT;
-	pool = a ? a->pool : pool_get(t, m);
+	pool = a ? a->pool : pool_get(t, m, NULL);
 	if (!pool)
 		return LOST_LIMIT;
 	if (a)

@@ -166,6 +166,7 @@ static void thread_release(struct timeline *t, struct thread_state *thread)
 	counters_of_thread_release(t, thread);
 	counters_from_file_release(t, thread);
 	free(thread->slices);
+	free(thread->scopes);
 	free(thread);
 }
 
@@ -265,12 +266,15 @@ static void executed(struct timeline *t, const struct event *e)
 		return;
 	DL_FOREACH_SAFE(p->threads, thread, next)
 	{
-		if (thread->key.tid == e->tid)
+		if (thread->key.tid == e->tid) {
 			slices_unfinished(t, thread, e->ts_ns);
-		else
+			scopes_close(thread);
+		} else {
 			thread_end(t, thread, e->ts_ns);
+		}
 	}
 	asyncs_unfinished(t, p, e->ts_ns);
+	frames_restart(p);
 	allocations_forget(t, p);
 	p->stepped = false;
 	p->given = NULL;

@@ -81,6 +81,10 @@ static void tell_thread(struct replay *r, const struct thread_state *thread)
 static void tell_async(struct replay *r, const struct process_state *p, const struct async *async)
 {
 	const struct track *track = async->lanes->tracks[async->lane];
+	const struct arg args[2] = {
+		r->continued,
+		{ .key = r->timeline->frame, .type = ARG_UINT, .u = async->frame },
+	};
 
 	hand_to(r->handler, &(struct fact){ .kind = FACT_ASYNC_BEGIN,
 					    .ts_ns = async->begin_ns,
@@ -88,9 +92,9 @@ static void tell_async(struct replay *r, const struct process_state *p, const st
 					    .tracks = &track,
 					    .name = async->name,
 					    .category = async->category,
-					    .id = async->key.number,
-					    .n_args = 1,
-					    .args = &r->continued,
+					    .id = async_id(async),
+					    .n_args = async->frame ? 2 : 1,
+					    .args = args,
 					    .continued = true });
 }
 

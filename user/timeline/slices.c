@@ -104,6 +104,43 @@ static bool grow(struct thread_state *thread)
 	return true;
 }
 
+const struct name *slice_innermost(const struct thread_state *thread, enum event_object object)
+{
+	uint32_t i;
+
+	for (i = thread->n_slices; i-- > 0;) {
+		if (thread->slices[i].object == object)
+			return thread->slices[i].name;
+	}
+	return NULL;
+}
+
+/* The program forgot to finish it, or did not mean to start it: both slices stay, and this is told. */
+static void tell_if_open_twice(struct timeline *t, const struct mark *m)
+{
+	const struct thread_state *thread = m->thread;
+	const struct arg marker = {
+		.key = t->marker, .type = ARG_STRING, .length = m->name->length, .s = m->name->text
+	};
+	struct fact fact;
+	uint32_t i;
+
+	for (i = 0; i < thread->n_slices - 1; i++) {
+		if (thread->slices[i].object == OBJECT_MARKER &&
+		    thread->slices[i].token == m->event->id)
+			break;
+	}
+	if (i == thread->n_slices - 1)
+		return;
+	t->account->started_twice++;
+	fact = fact_of(m, FACT_INSTANT);
+	fact.scope = SCOPE_THREAD;
+	fact.name = t->started_twice;
+	fact.args = &marker;
+	fact.n_args = 1;
+	emit(t, &fact);
+}
+
 int slice_begin(struct timeline *t, const struct mark *m)
 {
 	struct thread_state *thread = m->thread;
@@ -119,11 +156,15 @@ int slice_begin(struct timeline *t, const struct mark *m)
 		.category = m->event->category,
 		.begin_ns = m->ts_ns,
 		.level = m->event->level,
+		.object = m->event->object,
+		.token = m->event->id,
 	};
 	fact = fact_of(m, FACT_BEGIN);
 	stamp_step(t, m, &fact);
 	counters_begin(t, m, &fact);
 	emit(t, &fact);
+	if (m->event->object == OBJECT_MARKER)
+		tell_if_open_twice(t, m);
 	return MARK_WRITTEN;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the parts of the timeline share and nobody else includes but its tests: the state behind the
- * facts. Each file is one subject: processes.c, slices.c, asyncs.c, tracks.c (counters), pools.c;
- * timeline.c takes the events in and hands the facts out.
+ * facts. Each file is one subject: processes.c, slices.c, asyncs.c, frames.c, tracks.c (counters),
+ * pools.c, scopes.c; timeline.c takes the events in and hands the facts out.
  *
  * Events come by the million per second. So a thread keeps its open slices in an array that stays,
  * asynchronous slices and allocations go back to a list of spare ones, threads are looked up through
@@ -26,6 +26,7 @@
 #define LIMIT_ASYNCS	       65536
 #define LIMIT_ASYNCS_OF_ONE_ID 4096 /* they are searched one by one */
 #define LIMIT_ALLOCATIONS      262144
+#define LIMIT_SCOPES	       32 /* of memory, open on a thread */
 
 struct timeline_limits {
 	uint32_t processes;
@@ -43,6 +44,8 @@ struct slice {
 	uint64_t begin_ns;
 	uint64_t children_ns; /* time in slices nested directly in this one */
 	int level;	      /* as the kernel counts, -1 when read from a file */
+	enum event_object object;
+	uint64_t token; /* of a marker */
 };
 
 /* What was counted, and for counters that take turns, in how much of the time: 0 for all others. */
@@ -91,6 +94,9 @@ struct thread_state {
 	struct thread_counters *counters; /* NULL: none so far */
 	bool counters_from_file;	  /* of the process's counters, some are this thread's */
 	uint32_t skipped; /* BEGINs of a file beyond the depth limit whose ENDs are still to come */
+	const struct name *
+		*scopes;   /* of memory, outermost first, each with those around it; or NULL */
+	uint32_t n_scopes; /* may be more than are kept */
 	struct thread_state *prev, *next; /* of its process */
 	UT_hash_handle hh;		  /* timeline->threads */
 	UT_hash_handle hh_tid;		  /* timeline->threads_by_tid */
@@ -119,11 +125,18 @@ struct lanes {
 	uint32_t n;
 	uint32_t room;
 	uint32_t lowest_free; /* every lane below is busy */
+	/* Of frames: how many began, when the last one did, what counts their rate. */
+	uint64_t n_frames;
+	uint64_t last_ns;
+	struct counter *rate;
 	UT_hash_handle hh;
 };
 
 struct pool {
-	const struct name *name;
+	struct pool_key {
+		const struct name *scope; /* NULL: none */
+		const struct name *name;
+	} key;
 	uint64_t live; /* bytes, at most INT64_MAX */
 	struct counter *counter;
 	UT_hash_handle hh;
@@ -143,6 +156,7 @@ struct async {
 	struct lanes *lanes;
 	uint32_t lane;
 	uint32_t nth;	     /* of those open with this id, 1 = the oldest */
+	uint64_t frame;	     /* its number, 0: it is not one */
 	struct async *older; /* the next older one with this id; only the latest is in the hash */
 	struct async *prev, *next; /* of its process; spare ones: next */
 	UT_hash_handle hh;
@@ -208,8 +222,10 @@ struct timeline {
 	const struct name *shares[EVENT_MAX_COUNTERS]; /* what their running share is called */
 	struct counted total[EVENT_MAX_COUNTERS];      /* of all threads: only the times */
 
+	struct names *names;
 	const struct name *epoch, *batch, *step, *bytes, *unnamed, *async_end, *ns, *ipc,
-		*continued;
+		*continued, *thread_counters;
+	const struct name *hz, *frame, *task, *marker, *started_twice;
 	const struct name *pause, *resume, *dump, *stop, *include_json;
 	bool has_gaps; /* no process is recorded all the time */
 
@@ -248,6 +264,7 @@ void process_notice(struct timeline *t, const struct event *event);
 void processes_free(struct timeline *t);
 
 /* slices.c */
+const struct name *slice_innermost(const struct thread_state *thread, enum event_object object);
 int slice_begin(struct timeline *t, const struct mark *m);
 int slice_end(struct timeline *t, const struct mark *m);
 void slices_close_stale(struct timeline *t, const struct mark *m);
@@ -257,6 +274,7 @@ void slices_unfinished(struct timeline *t, struct thread_state *thread, uint64_t
 void counters_begin(struct timeline *t, const struct mark *m, struct fact *fact);
 void counters_end(struct timeline *t, struct thread_state *thread, const struct event *event,
 		  struct fact *fact);
+void counters_reading(struct timeline *t, const struct event *event);
 uint64_t counter_at_begin(const struct thread_state *thread, uint32_t slice, unsigned i);
 const struct name *counter_unit(const struct timeline *t, const struct name *name);
 void counters_of_thread_release(struct timeline *t, struct thread_state *thread);
@@ -268,6 +286,12 @@ int async_end(struct timeline *t, const struct mark *m);
 void asyncs_unfinished(struct timeline *t, struct process_state *p, uint64_t ts_ns);
 void asyncs_release(struct timeline *t, struct process_state *p);
 void asyncs_free(struct timeline *t);
+uint64_t async_id(const struct async *async);
+
+/* frames.c: what sets frames apart from other asynchronous slices */
+uint64_t frame_begin(struct timeline *t, struct lanes *lanes, struct fact *fact);
+void frame_rate(struct timeline *t, const struct mark *m, struct lanes *lanes);
+void frames_restart(struct process_state *p);
 
 /* tracks.c */
 struct counter *counter_get(struct timeline *t, const struct mark *m, const struct name *name,
@@ -281,6 +305,12 @@ int counter_mark(struct timeline *t, const struct mark *m);
 int step_mark(struct timeline *t, const struct mark *m);
 void counters_release(struct timeline *t, struct process_state *p);
 void counters_from_file_release(struct timeline *t, const struct thread_state *thread);
+
+/* scopes.c: of memory */
+int scope_push(struct timeline *t, const struct mark *m);
+int scope_pop(const struct mark *m);
+const struct name *scope_of(const struct thread_state *thread);
+void scopes_close(struct thread_state *thread);
 
 /* pools.c */
 int pools_init(struct timeline *t);

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct timeline *timeline_new(struct names *names, struct account *account, uint64_t uuid_base)
 {
@@ -32,6 +33,7 @@ struct timeline *timeline_new(struct names *names, struct account *account, uint
 	t->bytes = names_intern_string(names, "bytes");
 	t->unnamed = names_intern_string(names, "(unnamed)");
 	t->ns = names_intern_string(names, "ns");
+	t->thread_counters = names_intern_string(names, "counters");
 	t->ipc = names_intern_string(names, "ipc");
 	t->continued = names_intern_string(names, "continued");
 	t->pause = names_intern_string(names, "pause");
@@ -40,6 +42,12 @@ struct timeline *timeline_new(struct names *names, struct account *account, uint
 	t->stop = names_intern_string(names, "stop");
 	t->include_json = names_intern_string(names, "include_json");
 	t->async_end = names_intern_string(names, "(async end)");
+	t->names = names;
+	t->hz = names_intern_string(names, "Hz");
+	t->frame = names_intern_string(names, "frame");
+	t->task = names_intern_string(names, "task");
+	t->marker = names_intern_string(names, "marker");
+	t->started_twice = names_intern_string(names, "marker started twice");
 	if (asyncs_init(t) || pools_init(t)) {
 		timeline_free(t);
 		return NULL;
@@ -173,10 +181,38 @@ void stamp_step(struct timeline *t, const struct mark *m, struct fact *fact)
 	fact->n_args = n;
 }
 
+/*
+ * A mark of the innermost open task or marker: the thread's, which is where that is open, with an
+ * argument that names it. Without one, it is the thread's alone.
+ */
+static void name_scope(struct timeline *t, const struct mark *m, struct fact *fact)
+{
+	bool task = fact->scope == SCOPE_TASK;
+	const struct name *name = NULL;
+
+	fact->scope = SCOPE_THREAD;
+	if (m->thread)
+		name = slice_innermost(m->thread, task ? OBJECT_TASK : OBJECT_MARKER);
+	if (!name || fact->n_args >= EVENT_MAX_ARGS)
+		return;
+	if (fact->n_args)
+		memcpy(t->args, fact->args, fact->n_args * sizeof(*fact->args));
+	t->args[fact->n_args++] = (struct arg){ .key = task ? t->task : t->marker,
+						.type = ARG_STRING,
+						.length = name->length,
+						.s = name->text };
+	fact->args = t->args;
+}
+
 static int instant(struct timeline *t, const struct mark *m)
 {
 	struct fact fact = fact_of(m, FACT_INSTANT);
 
+	if (fact.scope > SCOPE_GLOBAL)
+		name_scope(t, m, &fact);
+	/* Told by us when it was recorded. */
+	if (m->name == t->started_twice && m->event->level < 0)
+		t->account->started_twice++;
 	if (!fact.process)
 		fact.scope = SCOPE_GLOBAL;
 	else if (!fact.thread && fact.scope == SCOPE_THREAD)
@@ -199,6 +235,13 @@ static int control(struct timeline *t, const struct mark *m, const struct name *
 	return MARK_WRITTEN;
 }
 
+void timeline_note(struct timeline *t, const struct name *name, uint64_t ts_ns)
+{
+	emit(t,
+	     &(struct fact){
+		     .kind = FACT_INSTANT, .scope = SCOPE_GLOBAL, .ts_ns = ts_ns, .name = name });
+}
+
 static int flow(struct timeline *t, const struct mark *m)
 {
 	struct fact fact =
@@ -212,7 +255,8 @@ static int flow(struct timeline *t, const struct mark *m)
 static bool needs_thread(enum event_kind kind)
 {
 	return kind == EVENT_BEGIN || kind == EVENT_END || kind == EVENT_FLOW_OUT ||
-	       kind == EVENT_FLOW_IN || kind == EVENT_THREAD_NAME;
+	       kind == EVENT_FLOW_IN || kind == EVENT_THREAD_NAME || kind == EVENT_SCOPE_PUSH ||
+	       kind == EVENT_SCOPE_POP;
 }
 
 /* Finds whose mark it is. Without a pid and a tid it belongs to the machine, where that makes sense. */
@@ -274,6 +318,10 @@ static int take(struct timeline *t, const struct mark *m)
 		return control(t, m, t->stop);
 	case EVENT_INCLUDE_JSON:
 		return control(t, m, t->include_json);
+	case EVENT_SCOPE_PUSH:
+		return scope_push(t, m);
+	case EVENT_SCOPE_POP:
+		return scope_pop(m);
 	default:
 		return LOST_MALFORMED;
 	}
@@ -334,6 +382,9 @@ int timeline_event(struct timeline *t, const struct event *event)
 	case EVENT_THREAD_EXIT:
 	case EVENT_PROCESS_EXIT:
 		process_notice(t, event);
+		break;
+	case EVENT_READING:
+		counters_reading(t, event);
 		break;
 	case EVENT_LOST:
 		marks_lost(t, event);

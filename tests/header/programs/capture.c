@@ -20,8 +20,12 @@ static void take(const char *kind, const char *name, uint64_t meta, uint64_t a, 
 	captured.b = b;
 	captured.keys = keys;
 	memset(captured.values, 0, sizeof(captured.values));
-	/* One or two values come in registers, and only these; what follows need not know. */
-	if (((meta & 15) == 1 || (meta & 15) == 2) != !!(meta & PROF_META_IN_REGISTERS)) {
+	/*
+	 * One or two values come in registers, and only these, and not those of objects, whose
+	 * categories are in the place; what follows need not know.
+	 */
+	if ((((meta & 15) == 1 || (meta & 15) == 2) && !(meta >> 44 & 15)) !=
+	    !!(meta & PROF_META_IN_REGISTERS)) {
 		captured.kind = "values in the wrong place";
 	} else if (meta & PROF_META_IN_REGISTERS) {
 		captured.values[0] = b;
@@ -62,3 +66,5 @@ STUB(resume, prof_control)
 STUB(dump, prof_control)
 STUB(stop, prof_control)
 STUB(include_json, prof_control)
+STUB(scope_push, prof_control)
+STUB(scope_pop, prof_control)

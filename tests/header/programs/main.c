@@ -68,6 +68,21 @@ static void markers(int x)
 	PROF_END_IN(net);
 }
 
+PROF_MARKER(own, net, "own", .categories = "x");
+
+static int objects(int x)
+{
+	int y;
+
+	PROF_MARKER_SCOPE(&own);
+	prof_scope_push("stage");
+	y = PROF_CALL("count", count(x)) + PROF_CALL_IN(net, "twice", 2 * x);
+	prof_marker_mark(&own, PROF_SCOPE_GLOBAL);
+	prof_marker_counter(&own, "x", count(x));
+	prof_scope_pop();
+	return y;
+}
+
 #if PROF_IMPL_OFF
 #define SWITCH(domain, value) (void)(value)
 #define EXPECT(n)	      0
@@ -115,7 +130,16 @@ int main(void)
 		return 7;
 	if (library_work(5) != 15)
 		return 8;
+	evaluated = second_evaluated = 0;
+	if (objects(2) != 6 || evaluated != 1 + EXPECT(1))
+		return 9;
+	if (!second_object(&request) || second_evaluated != EXPECT(1) ||
+	    prof_counter_value(&sent) != 42)
+		return 10;
 	SWITCH(net, 0);
+	if (objects(2) != 6 || evaluated != 2 + EXPECT(1) || !second_object(&request) ||
+	    second_evaluated != EXPECT(1) || prof_counter_value(&sent) != 44)
+		return 11;
 	PROF_THREAD_NAME("end");
 	return 0;
 }

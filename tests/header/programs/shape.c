@@ -5,10 +5,18 @@
 void outside(int x);
 void one_marker(int x);
 void one_scope(int x);
+void one_object(void);
 
 void one_marker(int x)
 {
 	PROF_INSTANT("name", "a", x, "b", 2 * x, "c", "text");
+}
+
+PROF_MARKER(object, prof_default, "object", .categories = "x");
+
+void one_object(void)
+{
+	prof_marker_start(&object);
 }
 
 void one_scope(int x)

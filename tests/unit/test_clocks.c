@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "capture/clocks.h"
+
+#define SECOND 1000000000ull
+
+static void test_nothing_known(void **state)
+{
+	struct clocks k = { 0 };
+
+	(void)state;
+	assert_int_equal(clocks_ahead(&k, 5 * SECOND), 0);
+	clocks_add(&k, 5 * SECOND, 900 * SECOND);
+	assert_int_equal(clocks_ahead(&k, 5 * SECOND), 0);
+	assert_int_equal(clocks_ahead(&k, 6 * SECOND), 0);
+}
+
+/* 50 us a second from the first pair of looks on, also for marks from before and after the last. */
+static void test_steady(void **state)
+{
+	struct clocks k = { 0 };
+	uint64_t t;
+
+	(void)state;
+	for (t = 100 * SECOND; t <= 110 * SECOND; t += SECOND / 4)
+		clocks_add(&k, t, 7 * SECOND + t + (t - 100 * SECOND) / 20000);
+	assert_int_equal(clocks_ahead(&k, 100 * SECOND), 0);
+	assert_int_equal(clocks_ahead(&k, 104 * SECOND), 200000);
+	assert_int_equal(clocks_ahead(&k, 110 * SECOND), 500000);
+	assert_int_equal(clocks_ahead(&k, 111 * SECOND), 550000);
+	assert_int_equal(clocks_ahead(&k, 110 * SECOND + 20000), 500001);
+}
+
+static void test_other_way_and_changes(void **state)
+{
+	struct clocks k = { 0 };
+
+	(void)state;
+	clocks_add(&k, 10 * SECOND, 4 * SECOND);
+	clocks_add(&k, 11 * SECOND, 5 * SECOND - 30000);
+	assert_int_equal(clocks_ahead(&k, 11 * SECOND), -30000);
+	assert_int_equal(clocks_ahead(&k, 12 * SECOND), -60000);
+	/* Where lines meet, nothing jumps. */
+	clocks_add(&k, 12 * SECOND, 6 * SECOND - 20000);
+	assert_int_equal(clocks_ahead(&k, 11 * SECOND), -30000);
+	assert_int_equal(clocks_ahead(&k, 12 * SECOND), -20000);
+	assert_int_equal(clocks_ahead(&k, 13 * SECOND), -10000);
+}
+
+/* What cannot be is no rate: a machine that slept between the reading of the two, a clock that stood. */
+static void test_nonsense(void **state)
+{
+	struct clocks k = { 0 };
+
+	(void)state;
+	clocks_add(&k, 10 * SECOND, 10 * SECOND);
+	clocks_add(&k, 11 * SECOND, 31 * SECOND);
+	assert_int_equal(clocks_ahead(&k, 12 * SECOND), 20 * SECOND);
+	clocks_add(&k, 11 * SECOND, 90 * SECOND);
+	clocks_add(&k, 9 * SECOND, 90 * SECOND);
+	assert_int_equal(clocks_ahead(&k, 12 * SECOND), 20 * SECOND);
+}
+
+static void test_this_machine(void **state)
+{
+	const struct timespec pause = { 0, 110000000 };
+	struct clocks k = { 0 };
+	uint64_t first;
+
+	(void)state;
+	clocks_look(&k);
+	assert_true(k.since);
+	first = k.at;
+	clocks_look(&k);
+	assert_int_equal(k.at, first); /* too soon to tell */
+	nanosleep(&pause, NULL);
+	clocks_look(&k);
+	assert_true(k.at > first);
+	assert_true(llabs(clocks_ahead(&k, k.at)) < 1000000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing_known),	      cmocka_unit_test(test_steady),
+		cmocka_unit_test(test_other_way_and_changes), cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_this_machine),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A clock on every CPU, at each tick of which a BPF program runs. */
+#include "broker/server.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+int ticks_open(int program_fd, uint64_t interval_ns, unsigned n_cpus)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = interval_ns,
+		.exclude_idle = 1,
+	};
+	unsigned cpu;
+
+	for (cpu = 0; cpu < n_cpus; cpu++) {
+		int fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+		if (fd < 0 && errno == ENODEV) /* a CPU that is not there now */
+			continue;
+		if (fd < 0)
+			return -errno;
+		if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, program_fd))
+			return -errno;
+	}
+	return 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Steering a recording from outside, for `proftrace ctl`.
+ *
+ * Each recorder listens on a socket named after its process number, in a directory that only its user
+ * can enter. One connection is one request, a line; the answer is lines of text up to the end of the
+ * connection, the first of which begins with `ok ` or `error `.
+ */
+#ifndef PROFTRACE_CMD_CONTROL_H
+#define PROFTRACE_CMD_CONTROL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#define CONTROL_REQUEST 64   /* bytes of a request, with its newline */
+#define CONTROL_ANSWER	4096 /* and of an answer */
+#define CONTROL_SUFFIX	".control"
+
+struct recording;
+struct control;
+
+/* control_socket.c */
+
+/* The directories where a recorder of this user may have its socket, the first one preferred. */
+#define CONTROL_PLACES 3
+void control_place(unsigned i, uid_t uid, char *out, size_t size); /* "": there is none */
+/*
+ * Opens such a directory (O_PATH), if it is one that only its owner can enter. `uid`: whose it must be;
+ * `create`: make it where it is not there. Returns the descriptor or negative errno.
+ */
+int control_directory(const char *path, uid_t uid, bool create);
+int control_listen(int directory, const char *name);
+/* -ECONNREFUSED: nobody listens there any more. */
+int control_connect(int directory, const char *name);
+
+/* control_server.c */
+int control_open(struct control **ret_control);
+int control_fd(const struct control *control); /* becomes readable when there is something to do */
+void control_serve(struct control *control, struct recording *r);
+/* The recording is over: answers those who asked for that. */
+void control_ended(struct control *control, struct recording *r);
+void control_free(struct control *control);
+
+#endif

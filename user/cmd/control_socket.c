@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where recorders listen. The directory is looked at through a descriptor, and the sockets are named
+ * relative to it: what somebody puts in its place afterwards is not used.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "cmd/control.h"
+
+void control_place(unsigned i, uid_t uid, char *out, size_t size)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+	out[0] = '\0';
+	if (i == 0 && runtime && runtime[0] == '/' && strlen(runtime) < size - 16)
+		snprintf(out, size, "%s/proftrace", runtime);
+	else if (i == 1)
+		snprintf(out, size, "/run/user/%u/proftrace", (unsigned)uid);
+	else if (i == 2)
+		snprintf(out, size, "/tmp/proftrace-%u", (unsigned)uid);
+}
+
+int control_directory(const char *path, uid_t uid, bool create)
+{
+	struct stat st;
+	int fd, error = 0;
+
+	if (!path[0])
+		return -ENOENT;
+	if (create && mkdir(path, 0700) && errno != EEXIST)
+		return -errno;
+	fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st))
+		error = -errno;
+	else if (st.st_uid != uid || st.st_mode & 077)
+		error = -EPERM;
+	if (!error)
+		return fd;
+	close(fd);
+	return error;
+}
+
+static int address(int directory, const char *name, struct sockaddr_un *ret_address)
+{
+	int n;
+
+	memset(ret_address, 0, sizeof(*ret_address));
+	ret_address->sun_family = AF_UNIX;
+	n = snprintf(ret_address->sun_path, sizeof(ret_address->sun_path), "/proc/self/fd/%d/%s",
+		     directory, name);
+	return n < (int)sizeof(ret_address->sun_path) ? 0 : -ENAMETOOLONG;
+}
+
+int control_listen(int directory, const char *name)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct sockaddr_un at;
+	mode_t mask;
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	error = address(directory, name, &at);
+	if (!error) {
+		mask = umask(0177);
+		if (bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, 8))
+			error = -errno;
+		umask(mask);
+	}
+	if (!error)
+		return fd;
+	close(fd);
+	return error;
+}
+
+int control_connect(int directory, const char *name)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un at;
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	error = address(directory, name, &at);
+	if (!error && connect(fd, (struct sockaddr *)&at, sizeof(at)))
+		error = -errno;
+	if (!error)
+		return fd;
+	close(fd);
+	return error;
+}

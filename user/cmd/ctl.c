@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finds the recording that is meant among those that run, asks it, and says what it answered. */
+#include <argp.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "cmd/cmd.h"
+#include "cmd/control.h"
+#include "failure.h"
+
+#define MAX_RECORDERS 256
+#define FIND_SECONDS  5	 /* a recorder that writes to a slow disk may take a moment */
+#define WORK_SECONDS  60 /* and longer to finish its files */
+
+struct recorder {
+	int directory;
+	pid_t pid;
+	char name[32];
+};
+
+struct ctl {
+	const char *action;
+	pid_t pid; /* 0: none given */
+	struct recorder recorders[MAX_RECORDERS];
+	unsigned n;
+	int directories[64];
+	unsigned n_directories;
+	bool forbidden; /* there was one that is somebody else's */
+};
+
+static const char doc[] =
+	"Steer a recording that is running: pause, resume, dump (make its files complete on disk "
+	"now), reset (of --stats-only), stop (finish them), or ask for its status.\v"
+	"Examples:\n"
+	"  proftrace ctl pause -p 1234    the recording in which process 1234 is\n"
+	"  proftrace ctl stop             the only one that runs";
+
+static const struct argp_option options[] = {
+	{ "pid", 'p', "PID", 0, "A process that is recorded, or the recorder itself", 0 },
+	{ 0 },
+};
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	static const char *const actions[] = {
+		"pause", "resume", "dump", "reset", "stop", "status"
+	};
+	struct ctl *c = state->input;
+	unsigned i;
+	char *end;
+	long pid;
+
+	switch (key) {
+	case 'p':
+		errno = 0;
+		pid = strtol(arg, &end, 10);
+		if (errno || *end || end == arg || pid <= 0 || pid > 0x3fffffff)
+			argp_error(state, "'%s' is no process number", arg);
+		c->pid = pid;
+		break;
+	case ARGP_KEY_ARG:
+		for (i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
+			if (!c->action && !strcmp(arg, actions[i])) {
+				c->action = actions[i];
+				return 0;
+			}
+		}
+		argp_error(state, "'%s' is none of pause, resume, dump, reset, stop, status", arg);
+		break;
+	case ARGP_KEY_END:
+		if (!c->action)
+			argp_error(state, "what to do? pause, resume, dump, reset, stop or status");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	return 0;
+}
+
+static void look_into(struct ctl *c, const char *path, uid_t uid)
+{
+	int directory = control_directory(path, uid, false), fd;
+	struct dirent *entry;
+	DIR *list;
+
+	if (directory < 0 || c->n_directories == sizeof(c->directories) / sizeof(int)) {
+		c->forbidden |= directory == -EPERM || directory == -EACCES;
+		if (directory >= 0)
+			close(directory);
+		return;
+	}
+	c->directories[c->n_directories++] = directory;
+	fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	list = fd < 0 ? NULL : fdopendir(fd);
+	if (!list) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(list)) && c->n < MAX_RECORDERS) {
+		struct recorder *r = &c->recorders[c->n];
+		char *end;
+
+		if (!isdigit((unsigned char)entry->d_name[0]) ||
+		    strlen(entry->d_name) >= sizeof(r->name))
+			continue;
+		r->pid = strtol(entry->d_name, &end, 10);
+		if (strcmp(end, CONTROL_SUFFIX))
+			continue;
+		r->directory = directory;
+		strcpy(r->name, entry->d_name);
+		c->n++;
+	}
+	closedir(list);
+}
+
+/* Root reaches everybody's. The user's number is in the path; the directory must be his. */
+static void look_at_everybody(struct ctl *c)
+{
+	static const struct {
+		const char *pattern;
+		size_t before; /* the number */
+	} places[] = {
+		{ "/run/user/*/proftrace", sizeof("/run/user/") - 1 },
+		{ "/tmp/proftrace-*", sizeof("/tmp/proftrace-") - 1 },
+	};
+	unsigned i;
+	size_t j;
+
+	for (i = 0; i < 2; i++) {
+		glob_t found;
+
+		if (glob(places[i].pattern, GLOB_NOSORT, NULL, &found))
+			continue;
+		for (j = 0; j < found.gl_pathc; j++) {
+			unsigned long uid = strtoul(found.gl_pathv[j] + places[i].before, NULL, 10);
+
+			if (uid)
+				look_into(c, found.gl_pathv[j], uid);
+		}
+		globfree(&found);
+	}
+}
+
+static void look_everywhere(struct ctl *c)
+{
+	char path[256], last[256] = "";
+	unsigned i;
+
+	for (i = 0; i < CONTROL_PLACES; i++) {
+		control_place(i, geteuid(), path, sizeof(path));
+		if (path[0] && strcmp(path, last))
+			look_into(c, path, geteuid());
+		strcpy(last, path);
+	}
+	if (geteuid() == 0)
+		look_at_everybody(c);
+}
+
+/* One request and its answer. Returns 0, or negative errno where there was none. */
+static int ask(const struct recorder *r, const char *request, unsigned seconds, char *ret_answer,
+	       size_t size)
+{
+	const struct timeval limit = { .tv_sec = seconds };
+	int fd = control_connect(r->directory, r->name), error = 0;
+	size_t used = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (send(fd, request, strlen(request), MSG_NOSIGNAL) != (ssize_t)strlen(request))
+		error = -EPIPE;
+	while (!error && used < size - 1) {
+		n = recv(fd, ret_answer + used, size - 1 - used, 0);
+		if (n == 0)
+			break;
+		if (n < 0 && errno != EINTR)
+			error = errno == EAGAIN ? -ETIMEDOUT : -errno;
+		if (n > 0)
+			used += n;
+	}
+	close(fd);
+	ret_answer[used] = '\0';
+	if (!error && !used)
+		error = -EPIPE;
+	return error;
+}
+
+/* What a terminal would act on is not the recorder's to say. */
+static void print_answer(const char *answer, bool first_line_only)
+{
+	const char *at = strchr(answer, ' ');
+
+	for (at = at ? at + 1 : answer; *at && !(first_line_only && *at == '\n'); at++)
+		putchar((unsigned char)*at < ' ' && *at != '\n' ? '?' : *at);
+	if (at == answer || at[-1] != '\n')
+		putchar('\n');
+}
+
+/* Keeps those that answer, and of these, where a process was named, those that record it. */
+static void choose(struct ctl *c)
+{
+	char request[CONTROL_REQUEST], answer[CONTROL_ANSWER];
+	unsigned i, kept = 0;
+
+	snprintf(request, sizeof(request), "find %d\n", (int)c->pid);
+	for (i = 0; i < c->n; i++) {
+		if (ask(&c->recorders[i], request, FIND_SECONDS, answer, sizeof(answer)))
+			continue;
+		if (!c->pid || !strcmp(answer, "ok yes"))
+			c->recorders[kept++] = c->recorders[i];
+	}
+	c->n = kept;
+}
+
+static int do_one(const struct ctl *c, const struct recorder *r)
+{
+	char request[CONTROL_REQUEST], answer[CONTROL_ANSWER], object[16];
+	struct failure f = { 0 };
+	int error;
+
+	snprintf(request, sizeof(request), "%s\n", c->action);
+	snprintf(object, sizeof(object), "%d", (int)r->pid);
+	error = ask(r, request, WORK_SECONDS, answer, sizeof(answer));
+	if (!error && !strncmp(answer, "ok ", 3)) {
+		print_answer(answer, false);
+		return STATUS_DONE;
+	}
+	if (!error)
+		failure_set(&f, -EPROTO, "refused by recorder", object,
+			    !strncmp(answer, "error ", 6) ? answer + 6 : answer);
+	else if (error == -EPIPE)
+		failure_set(&f, error, "no answer from recorder", object, "it has ended");
+	else
+		failure_set(&f, error, "no answer from recorder", object, NULL);
+	failure_print(&f, stderr);
+	return STATUS_FAILED;
+}
+
+static int none_found(const struct ctl *c)
+{
+	struct failure f = { 0 };
+	char object[16] = "";
+
+	if (c->pid) {
+		snprintf(object, sizeof(object), "%d", (int)c->pid);
+		failure_set(&f, -ESRCH, "no recording of process", object, "found none");
+	} else {
+		failure_set(&f, -ESRCH, "no recording is running", "", "found none");
+	}
+	failure_hint(&f, c->forbidden || geteuid()
+				 ? "only its own user and root reach a recording: try with sudo"
+				 : "`proftrace ctl status` shows those that are running");
+	failure_print(&f, stderr);
+	return STATUS_FAILED;
+}
+
+static int several_found(const struct ctl *c)
+{
+	char answer[CONTROL_ANSWER];
+	unsigned i;
+
+	fprintf(stderr, "proftrace: which of these %u recordings?\n", c->n);
+	fprintf(stderr, "hint: -p PID says it, by a process in it or by its recorder\n");
+	for (i = 0; i < c->n; i++) {
+		if (!ask(&c->recorders[i], "status\n", FIND_SECONDS, answer, sizeof(answer)))
+			print_answer(answer, true);
+	}
+	return STATUS_FAILED;
+}
+
+int cmd_ctl(int argc, char **argv)
+{
+	const struct argp argp = { options, parse, "pause|resume|dump|reset|stop|status", doc, NULL,
+				   NULL,    NULL };
+	struct ctl *c = calloc(1, sizeof(*c));
+	int status = STATUS_DONE;
+	unsigned i;
+
+	if (!c)
+		return STATUS_FAILED;
+	argp_err_exit_status = STATUS_USAGE;
+	argp_parse(&argp, argc, argv, 0, NULL, c);
+	look_everywhere(c);
+	choose(c);
+	if (!c->n)
+		status = none_found(c);
+	else if (c->n > 1 && strcmp(c->action, "status"))
+		status = several_found(c);
+	else
+		for (i = 0; i < c->n; i++)
+			status |= do_one(c, &c->recorders[i]);
+	for (i = 0; i < c->n_directories; i++)
+		close(c->directories[i]);
+	free(c);
+	return status;
+}

@@ -115,19 +115,20 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 static __always_inline void tell_exit(struct task_struct *task, __u64 pid_tgid)
 {
 	struct thread_state *st = thread_find(task, pid_tgid);
-	bool last = task->signal->live.counter == 0;
+	bool last = task->signal->live.counter == 0, wake = false;
 	__u32 tgid = task->tgid;
 	struct record_comm *r;
 
 	if (st && st->lost)
 		tell_lost(st, pid_tgid);
 	if (st)
-		table_thread_end(st);
+		wake = table_thread_end(st);
+	wake |= last;
 	r = reserve_comm(RECORD_EXIT, tgid, task->pid);
 	if (r) {
 		r->ops.a = last;
 		r->comm[0] = '\0';
-		bpf_ringbuf_submit(r, last ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+		bpf_ringbuf_submit(r, wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 	}
 	if (last)
 		bpf_map_delete_elem(&traced, &tgid);

@@ -13,7 +13,8 @@ __u32 table_free[TABLE_THREADS];
 __u32 table_free_head; /* the next that is taken */
 __u32 table_free_tail; /* the next that is given */
 __u32 asyncs_spilled;  /* whether one ever found its bundle full */
-__u32 table_resets;    /* how often the recorder began anew */
+__u64 tables_over; /* threads that have ended; 64 bits: what lies here ends as its C structure does */
+__u32 table_resets; /* how often the recorder began anew */
 
 /* The broker gives them their sizes; without tables they hold nothing. */
 #define TABLE_MAP(map, struct_type)                \
@@ -89,14 +90,22 @@ static __noinline int table_thread_begin(struct thread_state *st, __u64 pid_tgid
 	return 0;
 }
 
-/* The thread has ended, or its program has: the recorder takes over what it has in the tables. */
-static __always_inline void table_thread_end(struct thread_state *st)
+#define TABLE_OVER \
+	16 /* so many threads that have ended, and the recorder is woken to take them over */
+
+/*
+ * The thread has ended, or its program has: the recorder takes over what it has in the tables. Returns
+ * whether it is time for that.
+ */
+static __always_inline bool table_thread_end(struct thread_state *st)
 {
 	struct table_thread *t = table_thread_at(st->table);
 
 	st->table = 0;
-	if (t)
-		__sync_lock_test_and_set(&t->state, TABLE_THREAD_OVER);
+	if (!t)
+		return false;
+	__sync_lock_test_and_set(&t->state, TABLE_THREAD_OVER);
+	return !(__sync_fetch_and_add(&tables_over, 1) & (TABLE_OVER - 1));
 }
 
 /* Reads a string of at most MAX_NAME bytes into `to` and makes it part of the hash in t->text. */
@@ -166,6 +175,7 @@ static __always_inline __u32 other_row(__u32 kind)
 	case RECORD_BEGIN:
 		return TABLE_OTHER_SLICES;
 	case RECORD_COUNTER:
+	case RECORD_STEP:
 		return TABLE_OTHER_COUNTERS;
 	case RECORD_INSTANT:
 		return TABLE_OTHER_INSTANTS;
@@ -224,6 +234,7 @@ __noinline int fill_row(struct table_thread *t, __u32 index, __u32 target)
 	row->length = t->length;
 	row->more_length = t->more_length;
 	row->keys = t->keys;
+	row->categories = t->categories_distance;
 	row->resets = table_resets - 1;
 	row->next = *chain;
 	for (i = 0; i < MAX_NAME / 8; i++)
@@ -256,7 +267,7 @@ __noinline int find_row(struct table_thread *t, __u64 address)
 	}
 	if (!(t->what & TABLE_DYNAMIC))
 		read_text(t, address);
-	target = t->kind == RECORD_COUNTER ? 0 : same_text(t);
+	target = other_row(t->kind) == TABLE_OTHER_COUNTERS ? 0 : same_text(t);
 	for (i = 0; i < TABLE_PROBES; i++) {
 		__u32 index = TABLE_FIRST_ROW + ((hash + i) & table_mask);
 		struct table_row *row = row_at(index);

@@ -395,6 +395,20 @@ static __always_inline void take_counter(struct pt_regs *ctx, struct table_threa
 		t->malformed++;
 }
 
+/* Where the program is in its own work: a counter that needs no name. */
+static __noinline int take_step(struct table_thread *t, const struct mark *m, __u64 epoch,
+				__u64 batch)
+{
+	if (!t || !m)
+		return 0;
+	t->id = 0;
+	add_number(row_of(t, 0), VALUE_UINT, epoch, m->ts);
+	t->what |= 1;
+	add_number(row_of(t, 0), VALUE_UINT, batch, m->ts);
+	t->marks++;
+	return 0;
+}
+
 /* The name that the program gives its thread. */
 __noinline int take_thread_name(struct table_thread *t)
 {
@@ -426,19 +440,15 @@ static __always_inline void make_key(struct pt_regs *ctx, struct table_thread *t
 				     const struct mark *m, __u64 address)
 {
 	__u64 categories = ARG(ctx, 4);
-	__s32 beside;
 
 	if (!(m->meta & META_CATEGORIES))
 		categories = 0;
 	t->site = m->site;
 	t->kind = m->kind;
 	t->what = TABLE_OBJECT(META_OBJECT(m->meta) >> 4);
-	/* Counters are told apart by their keys, not by categories. */
-	if (m->kind == RECORD_COUNTER)
-		categories = 0;
 	t->categories = categories;
+	t->categories_distance = distance(categories, m->ip);
 	t->keys = m->kind == RECORD_COUNTER ? distance(ARG(ctx, 5), m->ip) : 0;
-	beside = m->kind == RECORD_COUNTER ? t->keys : distance(categories, m->ip);
 	if (m->meta & META_NAME_DYNAMIC) {
 		t->what |= TABLE_DYNAMIC;
 		t->id = 0;
@@ -446,7 +456,8 @@ static __always_inline void make_key(struct pt_regs *ctx, struct table_thread *t
 		t->id = t->keys ? mix(t->text, t->keys) : t->text;
 		return;
 	}
-	t->id = (__u32)distance(address, m->ip) | (__u64)(__u32)beside << 32;
+	t->id = (__u32)distance(address, m->ip) | (__u64)(__u32)(t->keys ^ t->categories_distance)
+							  << 32;
 }
 
 static __always_inline void take(struct pt_regs *ctx, struct table_thread *t,
@@ -469,6 +480,9 @@ static __always_inline void take(struct pt_regs *ctx, struct table_thread *t,
 	case RECORD_ASYNC_END:
 		if (!take_async(t, m, address, ARG(ctx, 3)))
 			leave_out(st);
+		break;
+	case RECORD_STEP:
+		take_step(t, m, ARG(ctx, 3), ARG(ctx, 4));
 		break;
 	case RECORD_THREAD_NAME:
 		take_thread_name(t);
@@ -522,7 +536,8 @@ int aggregate(struct pt_regs *ctx)
 		look_again(st, m.pid_tgid >> 32);
 	cookie = bpf_get_attach_cookie(ctx);
 	m.kind = cookie >> 32;
-	if (m.kind == RECORD_END || m.kind == RECORD_ASYNC_END || m.kind == RECORD_COUNTER)
+	if (m.kind == RECORD_END || m.kind == RECORD_ASYNC_END || m.kind == RECORD_COUNTER ||
+	    m.kind == RECORD_STEP)
 		m.ts = bpf_ktime_get_ns();
 	m.site = (__u32)cookie;
 	address = ARG(ctx, 1);

@@ -87,6 +87,8 @@ struct table_thread {
 	__s32 keys;
 	__u32 more_length; /* of `more` */
 	__u64 categories;  /* where they are, 0: there are none */
+	__s32 categories_distance;
+	__u32 pad2;
 	__u32 outermost; /* of the levels that are dropped; here the verifier does not follow it */
 	__u32 pad;
 	__u64 values[MAX_ARGS];
@@ -126,7 +128,7 @@ struct table_numbers {
 struct table_row {
 	__u32 owner;  /* 0: free */
 	__u32 target; /* the row that is added to: this one, or another of the same name. Set last */
-	__u64 id;     /* static: distances of name, and keys or categories, from the site */
+	__u64 id;     /* static: made of distances from the site, the low half that of the name */
 	__u32 site;
 	__u32 what;
 	__u64 text;
@@ -136,6 +138,8 @@ struct table_row {
 	__u32 length;	   /* of its name's bytes */
 	__u32 more_length; /* of its categories' */
 	__s32 keys;	   /* of a counter */
+	__s32 categories;
+	__u32 pad;
 	__u64 count;
 	union {
 		struct table_times times;

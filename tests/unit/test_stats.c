@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The statistics, by what they print. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "handlers/stats_print.h"
 #include "handlers/stats_rows.h"
 #include "handlers/table.h"
 #include "timeline/timeline.h"
@@ -89,18 +91,26 @@ static void sample(struct test *x, uint64_t ts_ns, const char *name, const char 
 	assert_int_equal(timeline_event(x->timeline, &event), 0);
 }
 
-static const char *print(struct test *x, unsigned max_rows, bool color)
+static const char *print_as(struct test *x, const struct stats_options *options)
 {
-	const struct stats_options options = { .max_rows = max_rows, .color = color };
 	size_t size;
 	FILE *out;
 
 	free(x->text);
 	out = open_memstream(&x->text, &size);
 	assert_non_null(out);
-	stats_print(x->stats, out, &options);
+	assert_int_equal(stats_print_table(x->stats, out, options, NULL, NULL), 0);
 	fclose(out);
 	return x->text;
+}
+
+/* Percentiles have tests of their own. */
+#define COLUMNS "count,total,self,min,max,avg,share"
+
+static const char *print(struct test *x, unsigned max_rows, bool color)
+{
+	return print_as(x, &(struct stats_options){
+				   .max_rows = max_rows, .color = color, .columns = COLUMNS });
 }
 
 static void test_nothing(void **state)
@@ -238,15 +248,15 @@ static void test_counters(void **state)
 	sample(x, 8, "nan", NULL, DOUBLE(__builtin_nan("")), NULL);
 	/* clang-format off */
 	assert_string_equal(print(x, 0, false),
-"Counter  Series  Count                   Min                   Max          Avg  Last  Unit\n"
-"big      -           4  -9223372036854775808  18446744073709551615  6.91753e+18   1.5  \n"
-"nan      -           1                     -                     -            -   nan  \n"
-"net      rx          2                     4                     7          5.5     7  B\n"
-"net      tx          1                   0.1                   0.1          0.1   0.1  B\n");
+"Category  Counter  Count                   Min                   Max          Avg  Last  Unit\n"
+"-         big          4  -9223372036854775808  18446744073709551615  6.91753e+18   1.5  \n"
+"-         nan          1                     -                     -            -   nan  \n"
+"-         net rx       2                     4                     7          5.5     7  B\n"
+"-         net tx       1                   0.1                   0.1          0.1   0.1  B\n");
 	/* clang-format on */
 	/* one that was no number does not spoil those that are */
 	sample(x, 9, "nan", NULL, DOUBLE(2), NULL);
-	assert_non_null(strstr(print(x, 0, false), "nan      -           2                     2"));
+	assert_non_null(strstr(print(x, 0, false), "nan          2                     2"));
 	test_done(x);
 }
 
@@ -274,9 +284,9 @@ static void test_rows_are_limited(void **state)
 "-         i            1\n"
 "-         (other)      1\n"
 "\n"
-"Counter  Series  Count  Min  Max  Avg  Last  Unit\n"
-"m        -           1    1    1    1     1  B\n"
-"(other)  -           1    2    2    2     2  B\n");
+"Category  Counter  Count  Min  Max  Avg  Last  Unit\n"
+"-         m            1    1    1    1     1  B\n"
+"-         (other)      1    2    2    2     2  B\n");
 	/* clang-format on */
 	test_done(x);
 }
@@ -291,11 +301,12 @@ static void test_long_names(void **state)
 	put(x, EVENT_INSTANT, 1, "\xe6\x97\xa5\xe6\x9c\xac", name, 0);
 	put(x, EVENT_INSTANT, 2, "c", "\xe6\x97\xa5", 0);
 	/* clang-format off */
-	assert_string_equal(print(x, 0, false),
+	assert_string_equal(print_as(x, &(struct stats_options){ .width = 65 }),
 "Category  Instant                                           Count\n"
 "\xe6\x97\xa5\xe6\x9c\xac      a very long name of a f...>::and_its_last_part()      1\n"
 "c         \xe6\x97\xa5                                                    1\n");
 	/* clang-format on */
+	assert_non_null(strstr(print(x, 0, false), name));
 	test_done(x);
 }
 
@@ -389,6 +400,371 @@ static void test_durations(void **state)
 	}
 }
 
+static void test_numbers(void **state)
+{
+	char text[32];
+
+	(void)state;
+	format_bytes(text, sizeof(text), 999);
+	assert_string_equal(text, "999 B");
+	format_bytes(text, sizeof(text), 1000);
+	assert_string_equal(text, "1.000 KB");
+	format_bytes(text, sizeof(text), UINT64_MAX);
+	assert_string_equal(text, "18.447 EB");
+	format_count(text, sizeof(text), 999999);
+	assert_string_equal(text, "999999");
+	format_count(text, sizeof(text), 1234567);
+	assert_string_equal(text, "1.235 M");
+	format_real(text, sizeof(text), 0.5);
+	assert_string_equal(text, "0.500000");
+	format_real(text, sizeof(text), 1234.56);
+	assert_string_equal(text, "1234.6");
+}
+
+/* --- columns, order, filters ------------------------------------------------------------------- */
+
+static struct test *test_some(void)
+{
+	struct test *x = test_new();
+
+	slice(x, 1000, 2000, "net,io", "read");
+	slice(x, 3000, 6000, "net,io", "read");
+	slice(x, 7000, 7100, "net", "write");
+	slice(x, 8000, 11000, NULL, "idle");
+	return x;
+}
+
+static void test_order(void **state)
+{
+	static const struct {
+		const char *sort;
+		bool ascending;
+		const char *order;
+	} cases[] = {
+		{ NULL, false, "read idle write " },	{ "total", true, "write idle read " },
+		{ "min", false, "idle read write " },	{ "count", false, "read idle write " },
+		{ "name", false, "idle read write " },	{ "p99", true, "write idle read " },
+		{ "share", false, "read idle write " }, { "avg", false, "idle read write " },
+	};
+	struct test *x = test_some();
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct stats_options options = { .sort = cases[i].sort,
+						       .ascending = cases[i].ascending,
+						       .columns = "count" };
+		char *line, *save = NULL, order[64] = "", name[32];
+
+		print_as(x, &options);
+		for (line = strtok_r(x->text, "\n", &save); line;
+		     line = strtok_r(NULL, "\n", &save)) {
+			if (sscanf(line, "%*s %31s", name) == 1 && strcmp(name, "Slice"))
+				strcat(strcat(order, name), " ");
+		}
+		assert_string_equal(order, cases[i].order);
+	}
+	test_done(x);
+}
+
+static void check_names(struct test *x, const char *domain, const char *name, const char *wanted)
+{
+	const char *domains[] = { domain, "!nothing" }, *names[] = { name };
+	const struct stats_options options = { .columns = "count",
+					       .domains = domains,
+					       .n_domains = domain ? 2 : 0,
+					       .names = names,
+					       .n_names = name ? 1 : 0 };
+
+	assert_string_equal(print_as(x, &options), wanted);
+}
+
+static void test_filters(void **state)
+{
+	struct test *x = test_some();
+
+	(void)state;
+	check_names(x, "io", NULL, "Category  Slice  Count\nnet,io    read       2\n");
+	check_names(x, "net*", "w*", "Category  Slice  Count\nnet       write      1\n");
+	check_names(x, "!net", NULL, "Category  Slice  Count\n-         idle       1\n");
+	check_names(x, NULL, "![ri]*", "Category  Slice  Count\nnet       write      1\n");
+	check_names(x, "nothing", NULL, "");
+	test_done(x);
+}
+
+static void test_columns(void **state)
+{
+	struct test *x = test_some();
+	struct failure f = { 0 };
+	FILE *out = fopen("/dev/null", "w");
+	struct stats_options options = { .columns = "count,cycles" };
+
+	(void)state;
+	/* clang-format off */
+	assert_string_equal(print_as(x, &(struct stats_options){ .columns = "max,count,%", .unit = STATS_UNIT_US }),
+"Category  Slice  Max us  Count     %\n"
+"net,io    read    3.000      2  40.0\n"
+"-         idle    3.000      1  30.0\n"
+"net       write   0.100      1   1.0\n");
+	/* clang-format on */
+	assert_non_null(out);
+	assert_int_equal(stats_print_table(x->stats, out, &options, NULL, &f), -EINVAL);
+	assert_string_equal(f.object, "cycles");
+	options = (struct stats_options){ .sort = "ipc" };
+	assert_int_equal(stats_print_table(x->stats, out, &options, NULL, &f), -EINVAL);
+	options = (struct stats_options){ .columns = "count,,total" };
+	assert_int_equal(stats_print_csv(x->stats, out, &options, NULL, &f), -EINVAL);
+	fclose(out);
+	test_done(x);
+}
+
+/* Whatever the width of the terminal is, no line is wider, and the count is never left out. */
+static void test_widths(void **state)
+{
+	struct test *x = test_some();
+	unsigned width;
+
+	(void)state;
+	slice(x, 12000, 13000, "a category that has a long name",
+	      "and a name that is as long as that");
+	for (width = 24; width < 200; width++) {
+		const struct stats_options options = { .width = width };
+		char *line, *save = NULL;
+
+		print_as(x, &options);
+		assert_non_null(strstr(x->text, "Count"));
+		for (line = strtok_r(x->text, "\n", &save); line;
+		     line = strtok_r(NULL, "\n", &save))
+			assert_true(text_width(line) <= width);
+	}
+	test_done(x);
+}
+
+static void test_per_thread(void **state)
+{
+	struct test *x = test_new();
+	const struct event name = { .kind = EVENT_THREAD_NAME,
+				    .pid = 10,
+				    .tid = 11,
+				    .level = -1,
+				    .ts_ns = 1,
+				    .name = nm(x, "worker") };
+	struct event event = { .kind = EVENT_BEGIN,
+			       .pid = 10,
+			       .tid = 11,
+			       .level = -1,
+			       .ts_ns = 100,
+			       .name = nm(x, "work") };
+
+	(void)state;
+	stats_per_thread(x->stats);
+	timeline_event(x->timeline, &name);
+	timeline_event(x->timeline, &event);
+	event.kind = EVENT_END;
+	event.ts_ns = 300;
+	timeline_event(x->timeline, &event);
+	slice(x, 100, 200, NULL, "work");
+	sample(x, 100, "c", NULL, INT(1), NULL);
+	/* clang-format off */
+	assert_string_equal(print_as(x, &(struct stats_options){ .columns = "count,total" }),
+"Category  Slice  Process  Thread     Count   Total\n"
+"-         work   10       worker 11      1  200 ns\n"
+"-         work   10       10             1  100 ns\n"
+"\n"
+"Category  Counter  Process  Count  Min  Max  Avg  Last  Unit\n"
+"-         c        10           1    1    1    1     1  \n");
+	/* clang-format on */
+	test_done(x);
+}
+
+/* Several traces in one table: a counter recorded in one of them only stays in its column. */
+static void test_counted(void **state)
+{
+	struct test *x = test_new();
+	const struct name *first[] = { nm(x, "cycles"), nm(x, "instructions") };
+	const struct name *second[] = { nm(x, "task_clock") };
+	struct event event = { .kind = EVENT_BEGIN,
+			       .pid = 10,
+			       .tid = 10,
+			       .level = -1,
+			       .ts_ns = 1000,
+			       .name = nm(x, "f"),
+			       .n_counters = 2,
+			       .counters = (const uint64_t[]){ 100, 1000 } };
+
+	(void)state;
+	timeline_count(x->timeline, first, 2);
+	timeline_event(x->timeline, &event);
+	/* nested in itself: counted once in the sum, twice in the calls */
+	event.ts_ns = 1100;
+	event.counters = (const uint64_t[]){ 200, 1100 };
+	timeline_event(x->timeline, &event);
+	event.kind = EVENT_END;
+	event.ts_ns = 1200;
+	event.counters = (const uint64_t[]){ 400, EVENT_NO_VALUE };
+	timeline_event(x->timeline, &event);
+	event.ts_ns = 2000;
+	event.counters = (const uint64_t[]){ 1100, 4000 };
+	timeline_event(x->timeline, &event);
+	stats_next_trace(x->stats);
+	timeline_free(x->timeline);
+	x->timeline = timeline_new(x->names, &x->account, 1ull << 40);
+	assert_int_equal(timeline_add_handler(x->timeline, x->stats), 0);
+	timeline_count(x->timeline, second, 1);
+	event.kind = EVENT_BEGIN;
+	event.name = nm(x, "g");
+	event.ts_ns = 50000;
+	event.n_counters = 1;
+	event.counters = (const uint64_t[]){ 5 };
+	timeline_event(x->timeline, &event);
+	event.kind = EVENT_END;
+	event.ts_ns = 51000;
+	event.counters = (const uint64_t[]){ 905 };
+	timeline_event(x->timeline, &event);
+	/* clang-format off */
+	assert_string_equal(print_as(x, &(struct stats_options){ .columns =
+		"count,share,cycles,cycles:self,cycles/call,cycles/s,instructions,instructions:self,ipc,task-clock,task_clock/s" }),
+"Category  Slice  Count     %  cycles  cycles:self  cycles/call  cycles/s  instructions  instructions:self    ipc  task_clock  task_clock/s\n"
+"-         f          2  50.0    1000         1000      600.000   1.000 G          3000                  -  3.000           -             -\n"
+"-         g          1  50.0       -            -            -         -             -                  -      -      900 ns     900.000 M\n");
+	/* clang-format on */
+	test_done(x);
+}
+
+/* --- percentiles, Self ------------------------------------------------------------------------- */
+
+static uint64_t random_number(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return *seed >> 16;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void test_buckets(void **state)
+{
+	uint64_t value;
+	unsigned i;
+
+	(void)state;
+	for (value = 1; value; value = value + value / 3 + 1 > value ? value + value / 3 + 1 : 0) {
+		i = histogram_bucket(value);
+		assert_true(i < HISTOGRAM_BUCKETS);
+		assert_true(histogram_least(i) <= value);
+		assert_true(i + 1 == HISTOGRAM_BUCKETS || histogram_least(i + 1) > value);
+	}
+	assert_int_equal(histogram_bucket(0), 0);
+	assert_int_equal(histogram_bucket(UINT64_MAX), HISTOGRAM_BUCKETS - 1);
+}
+
+/* Within 1/16 of what sorting says, for times of every size and few or many of them. */
+static void test_percentiles(void **state)
+{
+	static const unsigned percents[] = { 1, 50, 95, 99, 100 };
+	uint64_t seed = 7, *values = calloc(5000, sizeof(*values));
+	unsigned round, i;
+
+	(void)state;
+	assert_non_null(values);
+	for (round = 0; round < 200; round++) {
+		size_t n = 1 + random_number(&seed) % (round % 2 ? 5000 : 30), k;
+		unsigned shift = (unsigned)(random_number(&seed) % 44);
+		struct histogram h = { 0 };
+
+		for (k = 0; k < n; k++) {
+			values[k] = random_number(&seed) >> shift >> random_number(&seed) % 4;
+			histogram_add(&h, histogram_bucket(values[k]), 1);
+		}
+		qsort(values, n, sizeof(*values), by_value);
+		for (i = 0; i < sizeof(percents) / sizeof(percents[0]); i++) {
+			size_t rank = (n * percents[i] + 99) / 100;
+			uint64_t exact = values[rank - 1];
+			uint64_t told =
+				histogram_percentile(&h, percents[i], values[0], values[n - 1]);
+			uint64_t off = told > exact ? told - exact : exact - told;
+
+			assert_true(off <= exact / 16);
+		}
+		assert_int_equal(h.not_counted, 0);
+		histogram_free(&h);
+	}
+	free(values);
+}
+
+/* However threads nest and recurse, the Self column is the time in which any slice was open. */
+static void test_self_sums(void **state)
+{
+	static const char *const names[] = { "a", "b", "c" };
+	const struct stats_row *row;
+	struct test *x = test_new();
+	uint64_t seed = 11, now = 1000, inside = 0, self = 0;
+	unsigned depth = 0, i;
+
+	(void)state;
+	for (i = 0; i < 20000; i++) {
+		uint64_t step = random_number(&seed) % 1000;
+
+		now += step;
+		inside += depth ? step : 0;
+		if (depth && (depth == 20 || random_number(&seed) % 2)) {
+			put(x, EVENT_END, now, NULL, NULL, 0);
+			depth--;
+		} else {
+			put(x, EVENT_BEGIN, now, NULL, names[random_number(&seed) % 3], 0);
+			depth++;
+		}
+	}
+	for (; depth; depth--, now += 10, inside += 10)
+		put(x, EVENT_END, now + 10, NULL, NULL, 0);
+	for (row = ((struct stats *)x->stats)->parts[STATS_SLICES]; row; row = row->hh.next) {
+		self += row->self_ns;
+		assert_true(row->total_ns <= inside);
+		assert_true(row->self_ns <= row->total_ns);
+	}
+	assert_int_equal(self, inside);
+	test_done(x);
+}
+
+/* Rows that somebody else added up, in two pieces, stand like those of single slices. */
+static void test_finished_rows(void **state)
+{
+	struct test *x = test_new();
+	struct histogram h = { 0 };
+	struct stats_finished row = { .category = nm(x, "c"),
+				      .name = nm(x, "n"),
+				      .count = 3,
+				      .total_ns = 500,
+				      .self_ns = 400,
+				      .sum_ns = 600,
+				      .min_ns = 100,
+				      .max_ns = 300,
+				      .histogram = &h };
+
+	(void)state;
+	histogram_add(&h, histogram_bucket(100), 1);
+	histogram_add(&h, histogram_bucket(200), 1);
+	histogram_add(&h, histogram_bucket(300), 1);
+	stats_add(x->stats, STATS_SLICES, &row);
+	row.min_ns = 50;
+	row.histogram = NULL;
+	stats_add(x->stats, STATS_SLICES, &row);
+	stats_add_time(x->stats, 10000);
+	/* clang-format off */
+	assert_string_equal(print_as(x, &(struct stats_options){ 0 }),
+"Category  Slice  Count     Total    Self    Min     Max     Avg     p50     p95     p99     %\n"
+"c         n          6  1.000 us  800 ns  50 ns  300 ns  200 ns  203 ns  300 ns  300 ns  10.0\n");
+	/* clang-format on */
+	histogram_free(&h);
+	stats_clear(x->stats);
+	assert_string_equal(print_as(x, &(struct stats_options){ 0 }), "");
+	test_done(x);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -403,6 +779,17 @@ int main(void)
 		cmocka_unit_test(test_shorten),
 		cmocka_unit_test(test_shorten_anything),
 		cmocka_unit_test(test_durations),
+		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_filters),
+		cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_widths),
+		cmocka_unit_test(test_per_thread),
+		cmocka_unit_test(test_counted),
+		cmocka_unit_test(test_buckets),
+		cmocka_unit_test(test_percentiles),
+		cmocka_unit_test(test_self_sums),
+		cmocka_unit_test(test_finished_rows),
 	};
 
 	return cmocka_run_group_tests_name("stats", tests, NULL, NULL);

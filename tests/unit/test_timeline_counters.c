@@ -360,6 +360,66 @@ static void without_counters_nothing_is_added(void **state)
 	test_done(x);
 }
 
+/* Samples before the begin and the end of a slice, as a file has them. */
+#define READ(x, time, name, number)                              \
+	PUT(x, EVENT_COUNTER, 10, time, name, .of_thread = true, \
+	    .args = &(const struct arg){ .type = ARG_INT, .i = (number) }, .n_args = 1)
+
+static void from_a_file(void **state)
+{
+	struct test *x = test_started();
+	const struct seen_fact *s;
+
+	(void)state;
+	READ(x, 10, "cycles", 0);
+	see_tracks(x, 10, 1, two);
+	PUT(x, EVENT_BEGIN, 10, 10, "outer");
+	s = see(x, FACT_BEGIN, 10, "outer");
+	assert_int_equal(s->n_counters, 1);
+	assert_int_equal(s->counters[0], 0);
+	/* A second one that begins later: what the outer slice has of it is not known. */
+	READ(x, 20, "cycles", 100);
+	READ(x, 20, "instructions", 0);
+	assert_string_equal(next(x, FACT_TRACK)->name, "instructions");
+	PUT(x, EVENT_BEGIN, 10, 20, "inner");
+	see_values(see(x, FACT_BEGIN, 20, "inner"), 100, 0);
+	READ(x, 30, "cycles", 300);
+	READ(x, 30, "instructions", 500);
+	PUT(x, EVENT_END, 10, 30, NULL);
+	s = see(x, FACT_END, 30, "inner");
+	see_arg(s, 0, "cycles", 200);
+	see_arg(s, 1, "instructions", 500);
+	READ(x, 40, "cycles", 1000);
+	PUT(x, EVENT_END, 10, 40, NULL);
+	s = see(x, FACT_END, 40, "outer");
+	assert_int_equal(s->n_args, 1);
+	see_arg(s, 0, "cycles", 1000);
+	assert_int_equal(s->selves[0], 800);
+	test_done(x);
+}
+
+/* No slice comes for them: they are told as they are, and the slices after them have nothing. */
+static void alone_in_a_file(void **state)
+{
+	struct test *x = test_started();
+	const struct seen_fact *s;
+
+	(void)state;
+	READ(x, 10, "cycles", 5);
+	see_tracks(x, 10, 1, two);
+	READ(x, 20, "cycles", 6);
+	s = see(x, FACT_COUNTER, 10, "cycles");
+	assert_int_equal(s->args[0].u, 5);
+	PUT(x, EVENT_BEGIN, 10, 30, "a");
+	assert_int_equal(see(x, FACT_BEGIN, 30, "a")->counters[0], NONE);
+	READ(x, 40, "cycles", 8);
+	see(x, FACT_COUNTER, 20, "cycles");
+	assert_int_equal(timeline_finish(x->timeline, 50), 0);
+	s = see(x, FACT_COUNTER, 40, "cycles");
+	assert_int_equal(s->args[0].u, 8);
+	test_done(x);
+}
+
 /* --- through the outputs and back -------------------------------------------------------------- */
 
 struct heard {
@@ -462,6 +522,8 @@ int main(void)
 		cmocka_unit_test(readings),
 		cmocka_unit_test(readings_out_of_turn),
 		cmocka_unit_test(without_counters_nothing_is_added),
+		cmocka_unit_test(from_a_file),
+		cmocka_unit_test(alone_in_a_file),
 		cmocka_unit_test(both_outputs_say_the_same),
 	};
 

@@ -43,7 +43,7 @@ _proftrace() {
 		_proftrace_pids "$word"
 		return
 		;;
-	-o | --output | --summary-json | --handler)
+	-o | --output | --summary-json | --handler | --include-json)
 		compopt -o default
 		return
 		;;
@@ -59,24 +59,35 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "auto step realtime monotonic none" -- "$word"))
 		return
 		;;
-	-s | --sort)
-		COMPREPLY=($(compgen -W "total self avg max count name" -- "$word"))
-		return
-		;;
 	--mode)
 		COMPREPLY=($(compgen -W "exact" -- "$word"))
 		return
 		;;
-	-n | --rows | --iterations | -i | --interval | -d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --keep | --rank | --system-interval | --counter-interval | --port | --viewer)
+	-s | --sort)
+		COMPREPLY=($(compgen -W "total self avg min max count name p50 p95 p99 share" -- "$word"))
+		return
+		;;
+	--unit)
+		COMPREPLY=($(compgen -W "auto ns us ms s" -- "$word"))
+		return
+		;;
+	--format)
+		COMPREPLY=($(compgen -W "table json csv" -- "$word"))
+		return
+		;;
+	-n | --limit | --iterations | -i | --interval | --columns | --name)
+		return
+		;;
+	-d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --keep | --rank | --system-interval | --counter-interval | --include-offset | --port | --viewer)
 		return
 		;;
 	esac
 	case $verb:$word in
 	record:-*)
-		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --counter-interval --no-children --mode --buffer --dump-period --max-size --keep --rank --handler --system --system-interval --stats-only --per-thread --summary-json --strict --quiet --verbose --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --counter-interval --no-children --mode --buffer --dump-period --max-size --keep --rank --handler --system --system-interval --include-json --include-offset --stats-only --per-thread --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
 	report:-*)
-		COMPREPLY=($(compgen -W "--rows --quiet --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--limit --sort --ascending --columns --domain --name --per-thread --unit --format --quiet --help" -- "$word"))
 		;;
 	list:-*)
 		COMPREPLY=($(compgen -W "--pid --counters --verbose --help" -- "$word"))

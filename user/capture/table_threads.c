@@ -156,7 +156,7 @@ static void drop_asyncs(struct capture *c)
 
 	for (i = 0; i < TABLE_BUNDLES * TABLE_BUNDLE; i++) {
 		struct table_async *async = &t->asyncs[i / TABLE_BUNDLE].asyncs[i % TABLE_BUNDLE];
-		uint64_t key = __atomic_load_n(&async->key, __ATOMIC_ACQUIRE);
+		__u64 key = __atomic_load_n(&async->key, __ATOMIC_ACQUIRE);
 
 		if (key > TABLE_ASYNC_BUSY && is_over(t, async) &&
 		    __atomic_compare_exchange_n(&async->key, &key, 0, false, __ATOMIC_ACQ_REL,

@@ -55,15 +55,10 @@ void table_entry_add(struct table_entry *to, const struct table_entry *from)
 	}
 }
 
-static bool is_counter(const struct capture *c, const struct table_row *row)
-{
-	return c->sites[row->site].kind == RECORD_COUNTER;
-}
-
 /* What its marker is called, which pair of it this is, and to what it belongs. */
 static const struct marker *marker(struct capture *c, const struct table_row *row)
 {
-	bool dynamic = row->what & TABLE_DYNAMIC, counter = is_counter(c, row);
+	bool dynamic = row->what & TABLE_DYNAMIC;
 	const struct record head = {
 		.site = row->site,
 		.name = dynamic ? NAME_NONE : (int32_t)row->id,
@@ -71,8 +66,7 @@ static const struct marker *marker(struct capture *c, const struct table_row *ro
 		.types = row->keys ? (row->what & TABLE_SERIES) + 1 : 0,
 	};
 
-	return marker_of(c, &head, row->keys,
-			 dynamic || counter ? NAME_NONE : (int32_t)(row->id >> 32));
+	return marker_of(c, &head, row->keys, dynamic ? NAME_NONE : row->categories);
 }
 
 const struct name *table_row_name(struct capture *c, const struct table_row *row,
@@ -83,6 +77,8 @@ const struct name *table_row_name(struct capture *c, const struct table_row *row
 
 	if (row->site >= c->n_sites)
 		return NULL;
+	if (c->sites[row->site].kind == RECORD_STEP)
+		return names_intern_string(c->options.names, "step");
 	if (row->what & TABLE_DYNAMIC)
 		return names_intern(c->options.names, page->name,
 				    row->what & TABLE_CUT ? whole_characters(page->name, length)
@@ -96,6 +92,8 @@ static const struct name *series_of(struct capture *c, const struct table_row *r
 {
 	unsigned which = row->what & TABLE_SERIES;
 
+	if (c->sites[row->site].kind == RECORD_STEP)
+		return names_intern_string(c->options.names, which ? "batch" : "epoch");
 	return row->keys && which < MAX_ARGS ? marker(c, row)->keys[which] : NULL;
 }
 
@@ -114,6 +112,7 @@ static enum table_part part_of(const struct capture *c, const struct table_row *
 	case RECORD_BEGIN:
 		return TABLE_SLICES;
 	case RECORD_COUNTER:
+	case RECORD_STEP:
 		return TABLE_COUNTERS;
 	case RECORD_INSTANT:
 		return TABLE_INSTANTS;
@@ -136,9 +135,8 @@ static bool key_of(struct capture *c, const struct table_thread *t, const struct
 	if (row->site >= c->n_sites)
 		return false;
 	key->part = part_of(c, row);
-	if (key->part != TABLE_COUNTERS)
-		key->category = category_of(c, row, page);
-	else
+	key->category = category_of(c, row, page);
+	if (key->part == TABLE_COUNTERS)
 		key->series = series_of(c, row);
 	key->name = table_row_name(c, row, page);
 	key->pid = t->tgid;

@@ -20,9 +20,9 @@ enum table_part {
 
 /* Which row it is. All bytes are compared: clear it first. */
 struct table_key {
-	const struct name *category; /* NULL of counters */
-	const struct name *name;     /* NULL: (other) */
-	const struct name *series;   /* of a counter, may be NULL */
+	const struct name *category;
+	const struct name *name;   /* NULL: (other) */
+	const struct name *series; /* of a counter, may be NULL */
 	enum table_part part;
 	uint32_t pid;
 	uint32_t tid;

@@ -244,7 +244,7 @@ static int read_all(struct merge *m, struct failure *f)
 	const struct reader_sink sink = { take, m, m->rewrite.names, &m->rewrite.account, NULL };
 	int error = 0;
 
-	m->owners = owners_new(m->rewrite.names);
+	m->owners = owners_new(m->rewrite.names, false);
 	if (!m->owners)
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
 	for (m->at = 0; m->at < m->n_parts && !error; m->at++) {
@@ -302,22 +302,18 @@ static void tell(const struct merge *m)
 
 /* --- options ----------------------------------------------------------------------------------- */
 
-static void parse_offset(struct merge *m, const char *arg, struct argp_state *state)
+static void add_offset(struct merge *m, const char *arg, struct argp_state *state)
 {
 	const char *sign = strrchr(arg, '=');
 	struct offset *offset = &m->offsets[m->n_offsets];
-	uint64_t ns;
-	bool negative;
 
 	if (m->n_offsets == MAX_OFFSETS)
 		argp_error(state, "too many offsets");
 	if (!sign || sign == arg)
 		argp_error(state, "'%s' is not FILE=TIME", arg);
-	negative = sign[1] == '-';
-	if (!parse_duration(sign + 1 + (negative || sign[1] == '+'), &ns) || ns > INT64_MAX / 2)
-		argp_error(state, "'%s' is no time", sign + 1);
 	*offset = (struct offset){ .file = arg, .length = (size_t)(sign - arg) };
-	offset->ns = negative ? -(int64_t)ns : (int64_t)ns;
+	if (!parse_offset(sign + 1, &offset->ns))
+		argp_error(state, "'%s' is no time", sign + 1);
 	m->n_offsets++;
 }
 
@@ -349,7 +345,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		parse_align(m, arg, state);
 		return 0;
 	case OPTION_OFFSET:
-		parse_offset(m, arg, state);
+		add_offset(m, arg, state);
 		return 0;
 	case OPTION_JOIN_FLOWS:
 		m->join_flows = true;

@@ -26,12 +26,15 @@ struct part {
 };
 
 /* merge_align.c: fills in offsets and `how`; may read traces once more. */
+int align_by_clocks(const struct part *reference, struct part *part, enum align align,
+		    struct failure *f);
 int merge_align(struct part *parts, unsigned n, enum align align, struct failure *f);
 
 /* merge_owners.c: numbers of processes and threads, unique over all files */
 struct owners;
 
-struct owners *owners_new(struct names *names);
+/* `join`: the processes are those of the timeline already, only their threads are others. */
+struct owners *owners_new(struct names *names, bool join);
 void owners_free(struct owners *owners);
 /* From here on events are of this part, the `index`-th. */
 void owners_begin(struct owners *owners, const struct part *part, unsigned index);

@@ -248,8 +248,8 @@ static void tell_residual(struct part *part, struct agreement *a)
 }
 
 /* Without a look at the steps. */
-static int by_clocks(const struct part *reference, struct part *part, enum align align,
-		     struct failure *f)
+int align_by_clocks(const struct part *reference, struct part *part, enum align align,
+		    struct failure *f)
 {
 	bool own = part->source.origin.version[0] != '\0';
 
@@ -340,7 +340,7 @@ int merge_align(struct part *parts, unsigned n, enum align align, struct failure
 	snprintf(reference->how, sizeof(reference->how), "the others are moved to its clock");
 	for (i = 0; i < n && !error; i++) {
 		if (!parts[i].is_reference)
-			error = by_clocks(reference, &parts[i], align, f);
+			error = align_by_clocks(reference, &parts[i], align, f);
 	}
 	for (i = 0; i < n && !error; i++) {
 		if (!wants_steps(&parts[i], align))

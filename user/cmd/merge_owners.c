@@ -43,6 +43,7 @@ struct owners {
 	struct names *names;
 	const struct part *part;
 	unsigned file;
+	bool join;
 	bool own; /* by proftrace: there, process 0 is the machine */
 	struct owner *map;
 	struct taken *taken;
@@ -50,12 +51,13 @@ struct owners {
 	struct owner last_process, last_thread;
 };
 
-struct owners *owners_new(struct names *names)
+struct owners *owners_new(struct names *names, bool join)
 {
 	struct owners *o = calloc(1, sizeof(*o));
 
 	if (o) {
 		o->names = names;
+		o->join = join;
 		o->next = FIRST_INVENTED;
 	}
 	return o;
@@ -169,6 +171,8 @@ static const struct name *process_name(struct owners *o, const struct name *name
 	const char *label = o->part->label;
 	char text[MAX_TEXT];
 
+	if (o->join && name)
+		return name;
 	if (!pid && o->own)
 		snprintf(text, sizeof(text), "%s: machine", label);
 	else if (!name)
@@ -185,6 +189,12 @@ static const struct name *thread_name(struct owners *o, const struct name *name,
 {
 	char text[MAX_TEXT];
 
+	if (o->join && name)
+		snprintf(text, sizeof(text), "%s (%s)", name->text, o->part->label);
+	else if (o->join)
+		snprintf(text, sizeof(text), "thread %u (%s)", tid, o->part->label);
+	if (o->join)
+		return names_intern_string(o->names, text);
 	if (tid == number || tid >= FIRST_INVENTED)
 		return name;
 	snprintf(text, sizeof(text), name ? "%s (tid %u)" : "%s%u", name ? name->text : "thread ",
@@ -211,11 +221,13 @@ static bool map_thread(struct owners *o, uint32_t pid, uint32_t tid, uint32_t pr
 
 	if (find(o, &o->last_thread, &key, ret_number))
 		return false;
-	if (pid == tid)
+	if (o->join)
+		*ret_number = invent(o);
+	else if (pid == tid)
 		*ret_number = process; /* the main thread stays one */
 	else
 		*ret_number = take(o, tid, true) ? tid : invent(o);
-	if (pid == tid)
+	if (pid == tid && !o->join)
 		take(o, process, true);
 	keep(o, &key, *ret_number);
 	return true;
@@ -253,12 +265,12 @@ void owners_map(struct owners *o, struct event *e, struct event *ret_introductio
 		new_thread = map_thread(o, pid, tid, e->pid, &e->tid);
 	if (e->kind == EVENT_PROCESS_NAME)
 		e->name = process_name(o, e->name, pid, e->pid);
-	else if (new_process)
+	else if (new_process && (!o->join || !pid))
 		introduce(ret_introduction, EVENT_PROCESS_NAME, e,
 			  process_name(o, NULL, pid, e->pid));
 	if (e->kind == EVENT_THREAD_NAME)
 		e->name = thread_name(o, e->name, tid, e->tid);
-	else if (new_thread && !ret_introduction->kind && e->tid != tid && pid != tid)
+	else if (new_thread && !ret_introduction->kind && e->tid != tid && (o->join || pid != tid))
 		introduce(ret_introduction, EVENT_THREAD_NAME, e,
 			  thread_name(o, NULL, tid, e->tid));
 }

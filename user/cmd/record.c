@@ -14,6 +14,7 @@
 
 #include "capture/capture.h"
 #include "cmd/cmd.h"
+#include "cmd/include.h"
 #include "cmd/control.h"
 #include "cmd/top.h"
 #include "handlers/stats.h"
@@ -24,7 +25,8 @@
 #define RECORDER_NICE (-15)
 #define KERNEL_EVENTS (4 << 20) /* a buffer for these alone, where marks are none */
 /* Between so many events, the files' sizes are looked at. */
-#define LOOK_AT_SIZES 256
+#define INCLUDED_BEFORE_NS 3600000000000ull
+#define LOOK_AT_SIZES	   256
 
 static int take_event(void *context, const struct event *event)
 {
@@ -35,6 +37,8 @@ static int take_event(void *context, const struct event *event)
 		r->stop_asked = true;
 	if (event->kind == EVENT_DUMP)
 		r->dump_asked = true;
+	if (event->kind == EVENT_INCLUDE_JSON)
+		include_later(r, event);
 	if (event->ts_ns > r->last_ts_ns)
 		r->last_ts_ns = event->ts_ns;
 	if (error)
@@ -111,6 +115,10 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	r->info.clock.boottime = read_clock(CLOCK_BOOTTIME);
 	r->info.clock.realtime = read_clock(CLOCK_REALTIME);
 	r->info.start_ns = r->info.clock.monotonic;
+	/* Another profiler may have begun earlier. */
+	if (r->options->n_includes)
+		r->info.start_ns -= r->info.start_ns < INCLUDED_BEFORE_NS ? r->info.start_ns
+									  : INCLUDED_BEFORE_NS;
 	r->last_clock = r->info.clock;
 	r->info.version = PROFTRACE_VERSION;
 	r->info.sysname = u->sysname;
@@ -127,6 +135,8 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	r->stats = stats_handler_new();
 	if (!r->timeline || !r->stats)
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
+	if (r->options->per_thread)
+		stats_per_thread(r->stats);
 	return timeline_add_handler(r->timeline, r->stats);
 }
 
@@ -240,6 +250,7 @@ static int start(struct recording *r, struct failure *f)
 static int finish(struct recording *r)
 {
 	struct account account;
+	int not_included = include_all(r);
 	unsigned i;
 
 	timeline_finish(r->timeline, r->last_ts_ns ? r->last_ts_ns : r->ended_ns);
@@ -271,7 +282,7 @@ static int finish(struct recording *r)
 		if (r->plugins[i].handler->error)
 			return STATUS_FAILED;
 	}
-	if (r->output_failed || r->broker_died)
+	if (r->output_failed || r->broker_died || not_included)
 		return STATUS_FAILED;
 	if (r->options->strict &&
 	    (account_lost(&account) > account.lost[LOST_CUT] || account.attached_late ||
@@ -302,6 +313,7 @@ static void clean_up(struct recording *r)
 	system_free(r->system);
 	outputs_free(r);
 	timeline_free(r->timeline);
+	includes_free(r->includes);
 	plugins_free(r);
 	if (r->stats)
 		r->stats->ops->free(r->stats);

@@ -15,10 +15,11 @@
 #include "timeline/origin.h"
 #include "timeline/timeline.h"
 
-#define MAX_PIDS    256
-#define MAX_OUTPUTS 16
-#define MAX_DOMAINS 64
-#define MAX_PLUGINS 8
+#define MAX_PIDS     256
+#define MAX_OUTPUTS  16
+#define MAX_INCLUDES 64
+#define MAX_DOMAINS  64
+#define MAX_PLUGINS  8
 
 struct record_options {
 	pid_t pids[MAX_PIDS];
@@ -46,6 +47,9 @@ struct record_options {
 	unsigned n_plugins;
 	const char *system; /* counters of the machine, NULL: none */
 	uint64_t system_interval_ns;
+	const char *includes[MAX_INCLUDES]; /* traces of others, joining at the end */
+	unsigned n_includes;
+	int64_t include_offset_ns;
 };
 
 /* Returns 0, or an exit status (usage printed already), or -1: --help was answered. */
@@ -58,6 +62,7 @@ void record_options_pids(struct argp_state *state, struct record_options *option
 void record_options_buffer(struct argp_state *state, struct record_options *options,
 			   const char *text);
 bool parse_duration(const char *text, uint64_t *ret_ns);
+bool parse_offset(const char *text, int64_t *ret_ns); /* with a sign */
 bool parse_size(const char *text, uint64_t *ret_bytes);
 
 /* One file being written. */
@@ -115,12 +120,14 @@ struct recording {
 		bool told; /* that it has failed */
 	} plugins[MAX_PLUGINS];
 	unsigned n_plugins;
+	struct includes *includes; /* include.c */
 	struct trace_info info;
 	struct trace_origin origin; /* what `info` points to */
 	struct command command;
 	int nice;	    /* of the invoker: the command keeps it */
 	int command_status; /* as waitpid() gave it, -1 = still running or none */
 	uint64_t started_ns, ended_ns;
+	uint64_t reset_ns; /* when the table of --stats-only began anew; 0: never */
 	struct clock_reading last_clock;
 	uint64_t flushed_ns, clock_ns, shown_ns;
 	uint64_t last_ts_ns;	 /* of the latest event */
@@ -148,7 +155,7 @@ int record(const struct record_options *options, struct top *top);
 uint32_t table_rows(const struct record_options *options); /* how many there is room for, 0: none */
 void recording_table(struct recording *r);		   /* prints it, as far as it is */
 void recording_table_reset(struct recording *r);	   /* it begins anew */
-void stats_from_tables(struct recording *r);		   /* into r->stats */
+void stats_from_tables(struct recording *r, uint64_t now); /* into r->stats */
 
 /*
  * outputs.c: the files.
@@ -209,5 +216,6 @@ void status_clear(const struct recording *r);
 void summary_print(struct recording *r, const struct account *account);
 int summary_json(struct recording *r, const struct account *account); /* to r->summary */
 void print_size(char *out, size_t size, uint64_t bytes);
+void print_json_string(FILE *out, const char *text);
 
 #endif

@@ -25,6 +25,8 @@ enum {
 	KEY_SYSTEM,
 	KEY_HANDLER,
 	KEY_SYSTEM_INTERVAL,
+	KEY_INCLUDE_JSON,
+	KEY_INCLUDE_OFFSET,
 };
 
 static const char doc[] =
@@ -84,6 +86,12 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "system-interval", KEY_SYSTEM_INTERVAL, "TIME", 0,
 	  "How often these are read, 10ms at least (500ms)", 0 },
+	{ "include-json", KEY_INCLUDE_JSON, "FILE", 0,
+	  "At the end, read the trace that another profiler wrote meanwhile into this one "
+	  "(repeatable)",
+	  0 },
+	{ "include-offset", KEY_INCLUDE_OFFSET, "TIME", 0,
+	  "Move what is included by TIME, which may be negative", 0 },
 	{ "summary-json", KEY_SUMMARY_JSON, "FILE", 0,
 	  "Write the account of the recording for machines", 0 },
 	{ "strict", KEY_STRICT, NULL, 0, "Exit 3 if anything was lost or malformed", 0 },
@@ -118,6 +126,17 @@ bool parse_duration(const char *text, uint64_t *ret_ns)
 		return true;
 	}
 	return false;
+}
+
+bool parse_offset(const char *text, int64_t *ret_ns)
+{
+	bool negative = *text == '-';
+	uint64_t ns;
+
+	if (!parse_duration(text + (negative || *text == '+'), &ns))
+		return false;
+	*ret_ns = negative ? -(int64_t)ns : (int64_t)ns;
+	return true;
 }
 
 bool parse_size(const char *text, uint64_t *ret_bytes)
@@ -271,6 +290,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (o->n_plugins == MAX_PLUGINS)
 			argp_error(state, "more than %d handlers", MAX_PLUGINS);
 		o->plugins[o->n_plugins++] = arg;
+		break;
+	case KEY_INCLUDE_JSON:
+		if (o->n_includes == MAX_INCLUDES)
+			argp_error(state, "more than %d traces to include", MAX_INCLUDES);
+		o->includes[o->n_includes++] = arg;
+		break;
+	case KEY_INCLUDE_OFFSET:
+		if (!parse_offset(arg, &o->include_offset_ns))
+			argp_error(state, "'%s' is no time such as 5ms or -1s", arg);
 		break;
 	case KEY_SYSTEM:
 		o->system = arg;

@@ -6,44 +6,89 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "failure.h"
-#include "handlers/stats.h"
+#include "handlers/stats_print.h"
 #include "readers/reader.h"
 #include "timeline/timeline.h"
+
+enum {
+	KEY_SORT = 256,
+	KEY_ASCENDING,
+	KEY_FORMAT,
+	KEY_UNIT,
+	KEY_NAME,
+	KEY_PER_THREAD,
+	KEY_COLUMNS,
+	MAX_GLOBS = 64,
+	MAX_TRACES = 4096,
+};
 
 static const char doc[] =
 	"Print the table of names of traces: how often, how long, and how much of that was their "
 	"own.\v"
 	"A TRACE is a Perfetto trace or Chrome JSON, gzipped or not, by proftrace or by others; - "
-	"is standard input. Each gets a table of its own. A trace that was cut off is read as far "
-	"as it goes.\n\n"
+	"is standard input. Several become one table. A trace that was cut off is read as far as "
+	"it "
+	"goes.\n\n"
 	"Examples:\n"
 	"  proftrace report slow.pftrace\n"
-	"  proftrace report -n 10 before.json.gz after.json.gz\n";
+	"  proftrace report -n 10 --sort p99 rank0.pftrace rank1.pftrace\n"
+	"  proftrace report --columns count,total,cycles/call,ipc -D 'net.*' slow.json.gz\n"
+	"  proftrace report --format json slow.pftrace | jq '.slices[0]'\n";
 
 static const struct argp_option options[] = {
-	{ "rows", 'n', "N", 0, "Only the first N rows of each part (all)", 0 },
+	{ "limit", 'n', "N", 0, "Only the first N rows of each part (all)", 0 },
+	{ "sort", KEY_SORT, "COLUMN", 0,
+	  "total (the usual), self, avg, min, max, count, name, p50, p95, p99, or any other column",
+	  0 },
+	{ "ascending", KEY_ASCENDING, NULL, 0, "The least first", 0 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "table, json or csv", 0 },
+	{ "unit", KEY_UNIT, "UNIT", 0, "Times in auto, ns, us, ms or s", 0 },
+	{ "domain", 'D', "GLOB", 0, "Only categories that fit; !GLOB leaves them out (repeatable)",
+	  0 },
+	{ "name", KEY_NAME, "GLOB", 0, "The same, of names", 0 },
+	{ "per-thread", KEY_PER_THREAD, NULL, 0,
+	  "A row for each thread; of counters and pools, for each process", 0 },
+	{ "columns", KEY_COLUMNS, "LIST", 0,
+	  "These, in this order: count, total, self, min, max, avg, p50, p95, p99, share, ipc, and "
+	  "of each counter that was recorded its sum, :self, /call and /s, as in cycles/call",
+	  0 },
 	{ "quiet", 'q', NULL, 0, "Say nothing on standard error but errors", 0 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
 };
 
+enum format {
+	FORMAT_TABLE,
+	FORMAT_JSON,
+	FORMAT_CSV,
+};
+
 struct report {
 	struct stats_options stats;
+	const char *domains[MAX_GLOBS];
+	const char *names[MAX_GLOBS];
+	enum format format;
+	bool per_thread;
 	bool quiet;
 	unsigned n_paths;
 	char **paths;
+
+	/* What all the traces share. */
+	struct names *table;
+	struct handler *handler;
+	struct stats_file *files;
+	unsigned n_files; /* read so far */
 };
 
-/* One trace on its way to its table. */
+/* One trace on its way into the table. */
 struct reading {
-	struct names *names;
 	struct account account;
 	struct timeline *timeline;
-	struct handler *stats;
 	uint64_t last_ns;
 	uint64_t lost; /* marks that the recording had lost already */
 };
@@ -57,25 +102,6 @@ static int take(void *context, const struct event *event)
 	if (event->kind == EVENT_LOST)
 		r->lost += event->size;
 	return timeline_event(r->timeline, event);
-}
-
-static void reading_free(struct reading *r)
-{
-	timeline_free(r->timeline);
-	if (r->stats)
-		r->stats->ops->free(r->stats);
-	names_free(r->names);
-}
-
-static int reading_init(struct reading *r)
-{
-	r->names = names_new(0);
-	r->stats = stats_handler_new();
-	if (r->names)
-		r->timeline = timeline_new(r->names, &r->account, 0);
-	if (!r->names || !r->stats || !r->timeline)
-		return -ENOMEM;
-	return timeline_add_handler(r->timeline, r->stats);
 }
 
 static void note(const char *path, uint64_t count, const char *text)
@@ -95,8 +121,6 @@ static void notes(const char *path, const struct reading *r, const struct reader
 	note(path, r->lost, "marks were lost while it was recorded");
 	for (i = 0; i < LOST_REASONS; i++)
 		note(path, r->account.lost[i], lost_reason_text(i));
-	note(path, names_count(r->names)->capped,
-	     "uses of the name (other): too many distinct names");
 	note(path, r->account.open_at_end, "slices are still open at its end");
 }
 
@@ -112,18 +136,22 @@ static int failed(struct failure *f, const char *path, int error, const struct r
 	return failure_set(f, error, "cannot read", path, reason);
 }
 
-static int read_trace(int fd, const char *path, const struct report *report, struct failure *f)
+/* The uuids of each trace are its own: a process of one is none of another, whatever its number. */
+static int read_trace(struct report *report, int fd, const char *path, struct failure *f)
 {
 	struct reading r = { 0 };
 	struct reader_error why = { 0 };
-	int error = reading_init(&r);
 	const struct reader_sink sink = {
 		.event = take,
 		.context = &r,
-		.names = r.names,
+		.names = report->table,
 		.account = &r.account,
 	};
+	int error = -ENOMEM;
 
+	r.timeline = timeline_new(report->table, &r.account, (uint64_t)report->n_files << 40);
+	if (r.timeline)
+		error = timeline_add_handler(r.timeline, report->handler);
 	if (!error)
 		error = trace_read(fd, &sink, &why);
 	if (!error)
@@ -131,66 +159,176 @@ static int read_trace(int fd, const char *path, const struct report *report, str
 	if (error) {
 		failed(f, path, error, &why);
 	} else {
-		if (report->n_paths > 1)
-			printf("%s:\n", path);
-		stats_print(r.stats, stdout, &report->stats);
-		if (!stats_events(r.stats))
-			puts("no events");
-		fflush(stdout); /* before what is said on standard error */
+		stats_next_trace(report->handler);
+		report->files[report->n_files++] = (struct stats_file){
+			.path = path, .truncated_at = why.offset, .is_truncated = why.truncated
+		};
 		if (!report->quiet)
 			notes(path, &r, &why);
 	}
-	reading_free(&r);
+	timeline_free(r.timeline);
 	return error;
 }
 
-static int report_path(const char *path, const struct report *report)
+static int read_path(struct report *report, const char *path, struct failure *f)
 {
 	bool is_stdin = !strcmp(path, "-");
 	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	struct failure f = { 0 };
 	int error;
 
 	if (fd < 0)
-		error = failure_set(&f, -errno, "cannot open", path, NULL);
-	else
-		error = read_trace(fd, path, report, &f);
-	if (error)
-		failure_print(&f, stderr);
-	if (fd >= 0 && !is_stdin)
+		return failure_set(f, -errno, "cannot open", path, NULL);
+	error = read_trace(report, fd, path, f);
+	if (!is_stdin)
 		close(fd);
 	return error;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static int print(const struct report *report, struct failure *f)
+{
+	const struct stats_options *o = &report->stats;
+	int error = 0;
+
+	switch (report->format) {
+	case FORMAT_TABLE:
+		error = stats_print_table(report->handler, stdout, o, NULL, f);
+		if (!error && !stats_events(report->handler))
+			puts("no events");
+		break;
+	case FORMAT_JSON:
+		error = stats_print_json(report->handler, stdout, o, NULL, report->files,
+					 report->n_files, f);
+		break;
+	case FORMAT_CSV:
+		error = stats_print_csv(report->handler, stdout, o, NULL, f);
+		break;
+	}
+	if (!error && (fflush(stdout) || ferror(stdout)))
+		error = failure_set(f, errno ? -errno : -EIO, "cannot write", "standard output",
+				    NULL);
+	return error;
+}
+
+/* A table that lacks one of the traces would not be what was asked for: the first error ends it. */
+static int report_all(struct report *report, struct failure *f)
+{
+	int error = 0;
+	unsigned i;
+
+	report->table = names_new(0);
+	report->handler = stats_handler_new();
+	report->files = calloc(report->n_paths, sizeof(*report->files));
+	if (!report->table || !report->handler || !report->files)
+		return failure_set(f, -ENOMEM, "cannot read", report->paths[0], NULL);
+	if (report->per_thread)
+		stats_per_thread(report->handler);
+	for (i = 0; i < report->n_paths && !error; i++)
+		error = read_path(report, report->paths[i], f);
+	if (!error && names_count(report->table)->capped && !report->quiet)
+		fprintf(stderr,
+			"proftrace: %" PRIu64
+			" uses of the name (other): too many distinct names\n",
+			names_count(report->table)->capped);
+	return error ? error : print(report, f);
+}
+
+/* --- options ----------------------------------------------------------------------------------- */
+
+static int choice(struct argp_state *state, const char *arg, const char *const *words, unsigned n,
+		  const char *what)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		if (!strcmp(words[i], arg))
+			return (int)i;
+	}
+	argp_error(state, "'%s' is no %s", arg, what);
+	return 0;
+}
+
+static void add_glob(struct argp_state *state, const char **globs, unsigned *n, const char *arg)
+{
+	if (*n == MAX_GLOBS)
+		argp_error(state, "more than %d of the same option", MAX_GLOBS);
+	globs[(*n)++] = arg;
+}
+
+static error_t parse_rest(int key, char *arg, struct argp_state *state)
 {
 	struct report *report = state->input;
-	char *end;
-	long rows;
 
 	switch (key) {
-	case 'n':
-		errno = 0;
-		rows = strtol(arg, &end, 10);
-		if (errno || *end || end == arg || rows < 1 || rows > 1000000)
-			argp_error(state, "'%s' is no number of rows", arg);
-		report->stats.max_rows = (unsigned)rows;
-		return 0;
-	case 'q':
-		report->quiet = true;
-		return 0;
 	case 'h':
 		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
 		return 0;
 	case ARGP_KEY_ARGS:
 		report->paths = state->argv + state->next;
 		report->n_paths = (unsigned)(state->argc - state->next);
+		if (report->n_paths > MAX_TRACES)
+			argp_error(state, "more than %d traces", MAX_TRACES);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		argp_error(state, "which trace?");
 		return 0;
 	default:
+		(void)arg;
 		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+static unsigned parse_rows(const char *arg, struct argp_state *state)
+{
+	char *end;
+	long rows;
+
+	errno = 0;
+	rows = strtol(arg, &end, 10);
+	if (errno || *end || end == arg || rows < 1 || rows > 1000000)
+		argp_error(state, "'%s' is no number of rows", arg);
+	return (unsigned)rows;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	static const char *const formats[] = { "table", "json", "csv" };
+	static const char *const units[] = { "auto", "ns", "us", "ms", "s" };
+	struct report *report = state->input;
+	struct stats_options *o = &report->stats;
+
+	switch (key) {
+	case 'n':
+		o->max_rows = parse_rows(arg, state);
+		return 0;
+	case 'q':
+		report->quiet = true;
+		return 0;
+	case KEY_SORT:
+		o->sort = arg;
+		return 0;
+	case KEY_ASCENDING:
+		o->ascending = true;
+		return 0;
+	case KEY_FORMAT:
+		report->format = (enum format)choice(state, arg, formats, 3, "format");
+		return 0;
+	case KEY_UNIT:
+		o->unit = (enum stats_unit)choice(state, arg, units, 5, "unit of time");
+		return 0;
+	case 'D':
+		add_glob(state, report->domains, &o->n_domains, arg);
+		return 0;
+	case KEY_NAME:
+		add_glob(state, report->names, &o->n_names, arg);
+		return 0;
+	case KEY_PER_THREAD:
+		report->per_thread = true;
+		return 0;
+	case KEY_COLUMNS:
+		o->columns = arg;
+		return 0;
+	default:
+		return parse_rest(key, arg, state);
 	}
 }
 
@@ -198,24 +336,25 @@ int cmd_report(int argc, char **argv)
 {
 	static const struct argp argp = { options, parse, "TRACE...", doc, NULL, NULL, NULL };
 	struct report report = { 0 };
-	int status = STATUS_DONE;
-	unsigned i;
+	struct failure f = { 0 };
+	struct winsize window;
+	int error;
 
 	argp_err_exit_status = STATUS_USAGE;
-	report.stats.color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+	report.stats.domains = report.domains;
+	report.stats.names = report.names;
+	if (isatty(STDOUT_FILENO)) {
+		report.stats.color = !getenv("NO_COLOR");
+		if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &window))
+			report.stats.width = window.ws_col;
+	}
 	argp_parse(&argp, argc, argv, 0, NULL, &report);
-	for (i = 0; i < report.n_paths; i++) {
-		if (i)
-			putchar('\n');
-		if (report_path(report.paths[i], &report))
-			status = STATUS_FAILED;
-	}
-	if (fflush(stdout) || ferror(stdout)) {
-		struct failure f = { 0 };
-
-		failure_set(&f, errno ? -errno : -EIO, "cannot write", "standard output", NULL);
+	error = report_all(&report, &f);
+	if (error)
 		failure_print(&f, stderr);
-		status = STATUS_FAILED;
-	}
-	return status;
+	if (report.handler)
+		report.handler->ops->free(report.handler);
+	names_free(report.table);
+	free(report.files);
+	return error ? STATUS_FAILED : STATUS_DONE;
 }

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* --stats-only: the table that the kernel adds up takes the road of the one that a trace is made into. */
+/* --stats-only: the table that the kernel adds up is printed as the one that a recording ends with. */
 #include <time.h>
 
 #include "capture/capture.h"
 #include "capture/tables.h"
 #include "cmd/record.h"
-#include "cmd/top.h"
-#include "handlers/stats.h"
+#include "handlers/stats_print.h"
 #include "table.h"
 
 /* Each row has a page of its own beside it. */
@@ -21,30 +20,80 @@ uint32_t table_rows(const struct record_options *o)
 	return rows;
 }
 
-void stats_from_tables(struct recording *r)
+static void add(void *context, const struct table_entry *e)
 {
-	struct top top = { .recording = r };
-	struct table table;
+	static const enum stats_part parts[] = {
+		[TABLE_SLICES] = STATS_SLICES,	   [TABLE_ASYNC_SLICES] = STATS_ASYNCS,
+		[TABLE_FRAMES] = STATS_FRAMES,	   [TABLE_INSTANTS] = STATS_INSTANTS,
+		[TABLE_COUNTERS] = STATS_COUNTERS,
+	};
+	/* Numbers of threads that live at once differ; of others, those of one name are one row. */
+	const struct process process = {
+		.uuid = 1ull << 63 | e->key.pid,
+		.pid = e->key.pid,
+	};
+	const struct thread thread = {
+		.uuid = (uint64_t)e->key.pid << 32 | e->key.tid,
+		.tid = e->key.tid,
+		.process = &process,
+		.name = e->thread,
+	};
+	const struct stats_finished finished = {
+		.category = e->key.category,
+		.name = e->key.name,
+		.series = e->key.series,
+		.thread = e->key.tid ? &thread : NULL,
+		.count = e->count,
+		.total_ns = e->total_ns,
+		.self_ns = e->self_ns,
+		.sum_ns = e->sum_ns,
+		.min_ns = e->min_ns,
+		.max_ns = e->max_ns,
+		.histogram = &e->histogram,
+		.numbers = e->numbers,
+		.min = e->min,
+		.max = e->max,
+		.sum = e->sum,
+		.last = e->last,
+		.last_ns = e->last_ns,
+	};
 
-	top_collect(&top, r->ended_ns);
-	top_order(&top);
-	top_table(&top, 0, &table);
-	table_print(&table, stderr);
-	if (top.n_counters) {
-		fputc('\n', stderr);
-		top_counters_table(&top, &table);
-		table_print(&table, stderr);
-	}
-	top_free(&top);
+	stats_add(context, parts[e->key.part], &finished);
+}
+
+void stats_from_tables(struct recording *r, uint64_t now)
+{
+	uint64_t since = r->reset_ns ? r->reset_ns : r->started_ns;
+
+	stats_clear(r->stats);
+	capture_table(r->capture, add, r->stats);
+	stats_add_time(r->stats, now > since ? now - since : 0);
+}
+
+static uint64_t clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
 void recording_table(struct recording *r)
 {
+	const struct stats_options options = { 0 };
+
 	status_clear(r);
-	stats_from_tables(r);
+	stats_from_tables(r, clock_ns());
+	stats_print_table(r->stats, stderr, &options, NULL, NULL);
+	fputc('\n', stderr);
 }
 
 void recording_table_reset(struct recording *r)
 {
 	capture_table_reset(r->capture);
+	r->reset_ns = clock_ns();
+	if (r->options->verbosity < 0)
+		return;
+	status_clear(r);
+	fputs("proftrace: the table begins anew\n", stderr);
 }

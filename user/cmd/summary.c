@@ -9,8 +9,9 @@
 
 #include "capture/capture.h"
 #include "capture/tables.h"
+#include "cmd/include.h"
 #include "cmd/record.h"
-#include "handlers/stats.h"
+#include "handlers/stats_print.h"
 
 void print_size(char *out, size_t size, uint64_t bytes)
 {
@@ -172,6 +173,7 @@ void summary_print(struct recording *r, const struct account *a)
 	struct winsize window;
 
 	print_files(r);
+	includes_print(r);
 	print_lost(a, r->options->stats_only ? "added up" : "written");
 	print_shares(r);
 	timeline_open_slices(r->timeline, print_open_slice, &open_slices);
@@ -185,13 +187,14 @@ void summary_print(struct recording *r, const struct account *a)
 		fprintf(stderr, "  the account does not add up: please report this\n");
 	if (isatty(STDERR_FILENO) && !ioctl(STDERR_FILENO, TIOCGWINSZ, &window))
 		options.width = window.ws_col;
-	if (r->options->stats_only)
-		stats_from_tables(r);
-	else
-		stats_print(r->stats, stderr, &options);
+	if (r->options->stats_only) {
+		options.max_rows = 0;
+		stats_from_tables(r, r->ended_ns);
+	}
+	stats_print_table(r->stats, stderr, &options, NULL, NULL);
 }
 
-static void json_string(FILE *out, const char *text)
+void print_json_string(FILE *out, const char *text)
 {
 	fputc('"', out);
 	for (; *text; text++) {
@@ -212,7 +215,7 @@ static void json_counters(FILE *out, const struct recording *r)
 	fputs("  \"counters\": [", out);
 	for (i = 0; i < r->counters.n; i++) {
 		fputs(i ? ", " : "", out);
-		json_string(out, r->counters.list[i].name);
+		print_json_string(out, r->counters.list[i].name);
 	}
 	fputs("],\n  \"counter_shares\": {", out);
 	for (i = 0; i < r->counters.n && r->counters.multiplexed; i++) {
@@ -221,7 +224,7 @@ static void json_counters(FILE *out, const struct recording *r)
 		if (isnan(share))
 			continue;
 		fputs(n++ ? ", " : "", out);
-		json_string(out, r->counters.list[i].name);
+		print_json_string(out, r->counters.list[i].name);
 		fprintf(out, ": %.4f", share);
 	}
 	fputs("},\n", out);
@@ -236,11 +239,11 @@ static void json_files(FILE *out, const struct recording *r)
 		const struct written_file *file = &r->files[i];
 
 		fputs(i ? ",\n    {\"path\": " : "\n    {\"path\": ", out);
-		json_string(out, file->path);
+		print_json_string(out, file->path);
 		fprintf(out,
 			", \"format\": \"%s\", \"bytes\": %" PRIu64 ", \"error\": ", file->format,
 			file->bytes);
-		json_string(out, file->error ? strerror(-file->error) : "");
+		print_json_string(out, file->error ? strerror(-file->error) : "");
 		fputc('}', out);
 	}
 	fputs("\n  ]\n", out);
@@ -291,7 +294,14 @@ int summary_json(struct recording *r, const struct account *a)
 	fprintf(out, "  \"adds_up\": %s,\n  \"orderly\": %s,\n",
 		capture_adds_up(r->capture) && account_adds_up(a) ? "true" : "false",
 		a->orderly ? "true" : "false");
+	if (r->options->stats_only) {
+		stats_from_tables(r, r->ended_ns);
+		fputs("  \"table\": ", out);
+		stats_print_json(r->stats, out, &(struct stats_options){ 0 }, NULL, NULL, 0, NULL);
+		fputs("  ,\n", out);
+	}
 	json_counters(out, r);
+	includes_json(r, out);
 	json_files(out, r);
 	fputs("}\n", out);
 	return fclose(out) ? -errno : 0;

@@ -158,7 +158,7 @@ static void print(struct top *top, uint64_t now)
 	table_print(&table, stdout);
 	if (top->n_counters) {
 		putchar('\n');
-		top_counters_table(top, &table);
+		top_counters_table(top, 0, &table);
 		table_print(&table, stdout);
 	}
 	/* Whoever reads it has gone. */

@@ -63,9 +63,9 @@ void top_collect(struct top *top, uint64_t now);
 void top_order(struct top *top);
 void top_forget(struct top *top);
 void top_free(struct top *top);
-/* The table of the rows that are sorted, from `first` on; at most `max`. Column `*ret_sorted_by`. */
+/* As they are sorted; width 0: as wide as it gets. */
 void top_table(const struct top *top, unsigned width, struct table *ret_table);
-void top_counters_table(const struct top *top, struct table *ret_table);
+void top_counters_table(const struct top *top, unsigned width, struct table *ret_table);
 
 /* top_screen.c: the terminal */
 int screen_open(struct failure *f);

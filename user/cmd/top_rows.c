@@ -213,34 +213,94 @@ static void put_rate(char *cell, double rate)
 		snprintf(cell, TABLE_CELL, rate < 10 && rate > 0 ? "%.1f" : "%.0f", rate);
 }
 
-#define CATEGORY_WIDTH 16
-#define NAME_WIDTH     40
+enum {
+	COLUMN_CATEGORY,
+	COLUMN_NAME,
+	COLUMN_RATE,
+	COLUMN_COUNT,
+	COLUMN_TOTAL,
+	COLUMN_SELF,
+	COLUMN_AVERAGE,
+	COLUMN_P99,
+	COLUMN_MAX,
+	COLUMNS,
+};
 
-static void put_row(const void *context, size_t i, char cells[TABLE_COLUMNS][TABLE_CELL])
+static void put_time(const struct top_row *row, unsigned column, char *cell)
+{
+	const struct table_entry *e = &row->shown;
+	uint64_t ns = 0;
+
+	/* An asynchronous slice is on no thread, so nothing is inside of it. */
+	if (row->key.part == TABLE_INSTANTS ||
+	    (column == COLUMN_SELF && row->key.part != TABLE_SLICES)) {
+		strcpy(cell, "-");
+		return;
+	}
+	if (column == COLUMN_TOTAL)
+		ns = e->total_ns;
+	else if (column == COLUMN_SELF)
+		ns = e->self_ns;
+	else if (column == COLUMN_AVERAGE)
+		ns = average(e);
+	else if (column == COLUMN_MAX)
+		ns = e->max_ns;
+	else
+		ns = histogram_percentile(&e->histogram, 99, e->min_ns, e->max_ns);
+	format_duration(cell, TABLE_CELL, ns);
+}
+
+static void put_cell(const void *context, size_t i, unsigned column, char *cell)
 {
 	const struct top *top = context;
 	const struct top_row *row = top->sorted[i];
-	const struct table_entry *e = &row->shown;
 
-	text_shorten(cells[0], TABLE_CELL, text_of(row->key.category, "-"), CATEGORY_WIDTH);
-	text_shorten(cells[1], TABLE_CELL, text_of(row->key.name, "(other)"), NAME_WIDTH);
-	put_rate(cells[2], row->per_second);
-	snprintf(cells[3], TABLE_CELL, "%" PRIu64, e->count);
-	if (row->key.part == TABLE_INSTANTS) {
-		for (i = 4; i < 9; i++)
-			strcpy(cells[i], "-");
-		return;
-	}
-	format_duration(cells[4], TABLE_CELL, e->total_ns);
-	if (row->key.part != TABLE_SLICES)
-		strcpy(cells[5], "-"); /* it is on no thread, so nothing is inside of it */
+	if (column == COLUMN_CATEGORY)
+		snprintf(cell, TABLE_CELL, "%s", text_of(row->key.category, "-"));
+	else if (column == COLUMN_NAME)
+		snprintf(cell, TABLE_CELL, "%s", text_of(row->key.name, "(other)"));
+	else if (column == COLUMN_RATE)
+		put_rate(cell, row->per_second);
+	else if (column == COLUMN_COUNT)
+		snprintf(cell, TABLE_CELL, "%" PRIu64, row->shown.count);
 	else
-		format_duration(cells[5], TABLE_CELL, e->self_ns);
-	format_duration(cells[6], TABLE_CELL, average(e));
-	format_duration(cells[7], TABLE_CELL,
-			histogram_percentile(&e->histogram, 99, e->min_ns, e->max_ns));
-	format_duration(cells[8], TABLE_CELL, e->max_ns);
+		put_time(row, column, cell);
 }
+
+void top_table(const struct top *top, unsigned width, struct table *table)
+{
+	static const struct table_column columns[COLUMNS] = {
+		[COLUMN_CATEGORY] = { .title = "Category", .left = true, .drop = 3 },
+		[COLUMN_NAME] = { .title = "Name", .left = true },
+		[COLUMN_RATE] = { .title = "/s", .drop = 4 },
+		[COLUMN_COUNT] = { .title = "Count", .drop = 1 },
+		[COLUMN_TOTAL] = { .title = "Total" },
+		[COLUMN_SELF] = { .title = "Self", .drop = 2 },
+		[COLUMN_AVERAGE] = { .title = "Avg", .drop = 5 },
+		[COLUMN_P99] = { .title = "p99", .drop = 7 },
+		[COLUMN_MAX] = { .title = "Max", .drop = 6 },
+	};
+
+	*table = (struct table){
+		.columns = columns,
+		.n_columns = COLUMNS,
+		.n_rows = top->n_sorted,
+		.cell = put_cell,
+		.context = top,
+		.width = width,
+	};
+}
+
+enum {
+	SAMPLES_NAME,
+	SAMPLES_SERIES,
+	SAMPLES_RATE,
+	SAMPLES_COUNT,
+	SAMPLES_LAST,
+	SAMPLES_MIN,
+	SAMPLES_MAX,
+	SAMPLES_COLUMNS,
+};
 
 static void put_value(const struct arg *value, char *cell)
 {
@@ -248,59 +308,50 @@ static void put_value(const struct arg *value, char *cell)
 		snprintf(cell, TABLE_CELL, "%" PRId64, value->i);
 	else if (value->type == ARG_DOUBLE)
 		snprintf(cell, TABLE_CELL, "%g", value->d);
-	else
+	else if (value->type)
 		snprintf(cell, TABLE_CELL, "%" PRIu64, value->u);
+	else
+		strcpy(cell, "-");
 }
 
-static void put_counter(const void *context, size_t i, char cells[TABLE_COLUMNS][TABLE_CELL])
+static void put_counter(const void *context, size_t i, unsigned column, char *cell)
 {
 	const struct top *top = context;
 	const struct top_row *row = top->sorted[top->n_sorted + i];
 
-	text_shorten(cells[0], TABLE_CELL, text_of(row->key.name, "(other)"), NAME_WIDTH);
-	text_shorten(cells[1], TABLE_CELL, text_of(row->key.series, "-"), CATEGORY_WIDTH);
-	put_rate(cells[2], row->per_second);
-	snprintf(cells[3], TABLE_CELL, "%" PRIu64, row->now.count);
-	put_value(&row->now.last, cells[4]);
-	if (row->now.min.type) {
-		put_value(&row->now.min, cells[5]);
-		put_value(&row->now.max, cells[6]);
-	} else {
-		strcpy(cells[5], "-");
-		strcpy(cells[6], "-");
-	}
+	if (column == SAMPLES_NAME)
+		snprintf(cell, TABLE_CELL, "%s", text_of(row->key.name, "(other)"));
+	else if (column == SAMPLES_SERIES)
+		snprintf(cell, TABLE_CELL, "%s", text_of(row->key.series, "-"));
+	else if (column == SAMPLES_RATE)
+		put_rate(cell, row->per_second);
+	else if (column == SAMPLES_COUNT)
+		snprintf(cell, TABLE_CELL, "%" PRIu64, row->now.count);
+	else
+		put_value(column == SAMPLES_LAST  ? &row->now.last
+			  : column == SAMPLES_MIN ? &row->now.min
+						  : &row->now.max,
+			  cell);
 }
 
-void top_table(const struct top *top, unsigned width, struct table *table)
+void top_counters_table(const struct top *top, unsigned width, struct table *table)
 {
-	static const struct table_column columns[] = {
-		{ "Category", true }, { "Name", true },	  { "/s", false },
-		{ "Count", false },   { "Total", false }, { "Self", false },
-		{ "Avg", false },     { "p99", false },	  { "Max", false },
-	};
-
-	(void)width;
-	*table = (struct table){
-		.columns = columns,
-		.n_columns = sizeof(columns) / sizeof(columns[0]),
-		.n_rows = top->n_sorted,
-		.row = put_row,
-		.context = top,
-	};
-}
-
-void top_counters_table(const struct top *top, struct table *table)
-{
-	static const struct table_column columns[] = {
-		{ "Counter", true }, { "Series", true }, { "/s", false },  { "Count", false },
-		{ "Last", false },   { "Min", false },	 { "Max", false },
+	static const struct table_column columns[SAMPLES_COLUMNS] = {
+		[SAMPLES_NAME] = { .title = "Counter", .left = true },
+		[SAMPLES_SERIES] = { .title = "Series", .left = true, .drop = 1 },
+		[SAMPLES_RATE] = { .title = "/s", .drop = 5 },
+		[SAMPLES_COUNT] = { .title = "Count", .drop = 4 },
+		[SAMPLES_LAST] = { .title = "Last" },
+		[SAMPLES_MIN] = { .title = "Min", .drop = 2 },
+		[SAMPLES_MAX] = { .title = "Max", .drop = 3 },
 	};
 
 	*table = (struct table){
 		.columns = columns,
-		.n_columns = sizeof(columns) / sizeof(columns[0]),
+		.n_columns = SAMPLES_COLUMNS,
 		.n_rows = top->n_counters,
-		.row = put_counter,
+		.cell = put_counter,
 		.context = top,
+		.width = width,
 	};
 }

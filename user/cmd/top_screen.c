@@ -59,64 +59,33 @@ int screen_key(void)
 	return pressed == ERR ? -1 : pressed;
 }
 
-/* What can be seen of a table: as many columns as fit, the last of them go first. */
-static void measure(const struct table *table, size_t n, unsigned *widths)
-{
-	char cells[TABLE_COLUMNS][TABLE_CELL];
-	unsigned i;
-	size_t row;
-
-	for (i = 0; i < table->n_columns; i++)
-		widths[i] = text_width(table->columns[i].title);
-	for (row = 0; row < n; row++) {
-		table->row(table->context, row, cells);
-		for (i = 0; i < table->n_columns; i++) {
-			unsigned width = text_width(cells[i]);
-
-			if (width > widths[i])
-				widths[i] = width;
-		}
-	}
-}
-
-static void draw_line(int y, const struct table *table, const unsigned *widths,
-		      const char (*cells)[TABLE_CELL])
-{
-	unsigned i, x = 0;
-
-	for (i = 0; i < table->n_columns; i++) {
-		const char *text = cells ? cells[i] : table->columns[i].title;
-		unsigned at = x, width = text_width(text);
-
-		if (x + widths[i] > (unsigned)COLS)
-			break;
-		if (!table->columns[i].left && width < widths[i])
-			at += widths[i] - width;
-		mvaddstr(y, at, text);
-		x += widths[i] + 2;
-	}
-}
-
 /* From line y on, at most `lines` with the head. Returns the line after it. */
-static int draw_table(int y, int lines, const struct table *table)
+static int draw_table(int y, int lines, struct table *table)
 {
-	char cells[TABLE_COLUMNS][TABLE_CELL];
-	unsigned widths[TABLE_COLUMNS];
-	size_t row, n = table->n_rows;
+	char *text = NULL, *line, *at;
+	size_t size;
+	FILE *out;
 
 	if (lines < 1)
 		return y;
-	if (n > (size_t)lines - 1)
-		n = lines - 1;
-	measure(table, n, widths);
+	if (table->n_rows > (size_t)lines - 1)
+		table->n_rows = lines - 1;
+	out = open_memstream(&text, &size);
+	if (!out)
+		return y;
+	table_print(table, out);
+	if (fclose(out)) {
+		free(text);
+		return y;
+	}
 	attron(A_REVERSE);
 	mvhline(y, 0, ' ', COLS);
-	draw_line(y++, table, widths, NULL);
-	attroff(A_REVERSE);
-	for (row = 0; row < n; row++) {
-		table->row(table->context, row, cells);
-		draw_line(y++, table, widths, (const char(*)[TABLE_CELL])cells);
+	for (at = text; (line = strsep(&at, "\n")) && *line && lines--;) {
+		mvaddstr(y++, 0, line);
+		attroff(A_REVERSE);
 	}
+	attroff(A_REVERSE);
+	free(text);
 	return y;
 }
 
@@ -152,7 +121,7 @@ void screen_draw(const struct top *top, uint64_t now)
 	top_table(top, COLS, &table);
 	y = draw_table(2, LINES - 3 - below, &table);
 	if (below) {
-		top_counters_table(top, &table);
+		top_counters_table(top, COLS, &table);
 		draw_table(y + 1, below - 1, &table);
 	}
 	mvaddnstr(

@@ -16,7 +16,7 @@
  *	a NULL string			null
  *	strings that were cut		end with U+2026 here and there alike, nothing else tells
  *	several categories		one string "a,b": a filter for "a" does not find it
- *	the unit of a counter		nothing: all counters are plain numbers
+ *	the unit of a counter		"unit" beside its "args", which viewers do not know
  *	the name of a single series	"value"; Perfetto's loader calls the counter "NAME value"
  *	counters of threads		events `counters` with the thread's number as id, before each B and E
  *	lanes of asynchronous slices	nothing: viewers pair by category and id. Two of one category and
@@ -242,12 +242,19 @@ static int write_counter_of_thread(struct json_writer *j, const struct fact *fac
 
 static int write_counter(struct json_writer *j, const struct fact *fact)
 {
-	if (fact->n_args == 1 && fact->tracks && fact->tracks[0]->thread)
+	const struct name *unit = fact->tracks[0]->unit;
+
+	if (fact->n_args == 1 && fact->tracks[0]->thread)
 		return write_counter_of_thread(j, fact);
 	open_event(j, fact, 'C');
 	/* Not among the arguments: these are the series. Viewers ignore it. */
 	if (fact->continued)
 		json_put(j, ",\"continued\":true");
+	if (unit) {
+		json_put(j, ",\"unit\":\"");
+		json_put_name(j, unit, LIMIT_NAME);
+		*j->at++ = '"';
+	}
 	json_open_args(j);
 	for (unsigned i = 0; i < fact->n_args; i++) {
 		json_key(j, fact->args[i].key);

@@ -1,156 +1,37 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Prints the statistics as tables for people. */
-#include "handlers/stats_rows.h"
-
+/* The statistics as tables for people. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "handlers/stats_view.h"
 #include "handlers/table.h"
 
-#define GROUP_WIDTH 24
-#define NAME_WIDTH  48
+/* --- values as text ---------------------------------------------------------------------------- */
 
-/* The rows of one part in the order they are printed. */
-struct sorted {
-	const struct stats_row **rows;
-	size_t n;
-	uint64_t wall_ns;
-	const struct name *const *counters;
-	unsigned n_counters;
-};
-
-static const char *text_of(const struct name *name)
+static void put_time(enum stats_unit unit, uint64_t ns, char *cell)
 {
-	return name ? name->text : "";
-}
-
-static int by_total(const void *left, const void *right)
-{
-	const struct stats_row *a = *(const struct stats_row *const *)left;
-	const struct stats_row *b = *(const struct stats_row *const *)right;
-	int order;
-
-	if (a->other != b->other)
-		return a->other - b->other;
-	if (a->total_ns != b->total_ns)
-		return a->total_ns < b->total_ns ? 1 : -1;
-	order = strcmp(text_of(a->key.name), text_of(b->key.name));
-	return order ? order : strcmp(text_of(a->key.group), text_of(b->key.group));
-}
-
-static int by_count(const void *left, const void *right)
-{
-	const struct stats_row *a = *(const struct stats_row *const *)left;
-	const struct stats_row *b = *(const struct stats_row *const *)right;
-
-	if (a->other == b->other && a->count != b->count)
-		return a->count < b->count ? 1 : -1;
-	return by_total(left, right);
-}
-
-/* A counter's series stand together. */
-static int by_group(const void *left, const void *right)
-{
-	const struct stats_row *a = *(const struct stats_row *const *)left;
-	const struct stats_row *b = *(const struct stats_row *const *)right;
-	int order = a->other == b->other ? strcmp(text_of(a->key.group), text_of(b->key.group)) : 0;
-
-	return order ? order : by_total(left, right);
-}
-
-static bool sort(const struct stats *stats, enum stats_part part,
-		 int (*order)(const void *, const void *), struct sorted *sorted)
-{
-	const struct stats_row *row = stats->parts[part];
-	size_t n = HASH_CNT(hh, stats->parts[part]) + 1;
-
-	sorted->n = 0;
-	sorted->wall_ns = stats->last_ns - stats->first_ns;
-	sorted->rows = malloc(n * sizeof(struct stats_row *));
-	if (!sorted->rows)
-		return false;
-	for (; row; row = row->hh.next)
-		sorted->rows[sorted->n++] = row;
-	if (stats->other[part].count)
-		sorted->rows[sorted->n++] = &stats->other[part];
-	qsort(sorted->rows, sorted->n, sizeof(struct stats_row *), order);
-	return true;
-}
-
-static void put_names(const struct stats_row *row, char cells[TABLE_COLUMNS][TABLE_CELL])
-{
-	text_shorten(cells[0], TABLE_CELL, row->key.group ? row->key.group->text : "-",
-		     GROUP_WIDTH);
-	text_shorten(cells[1], TABLE_CELL, row->other ? "(other)" : text_of(row->key.name),
-		     NAME_WIDTH);
-}
-
-static void put_count(const struct stats_row *row, char *cell)
-{
-	snprintf(cell, TABLE_CELL, "%" PRIu64, row->count);
-}
-
-static void put_spread(const struct stats_row *row, char cells[3][TABLE_CELL])
-{
-	format_duration(cells[0], TABLE_CELL, row->min_ns);
-	format_duration(cells[1], TABLE_CELL, row->max_ns);
-	format_duration(cells[2], TABLE_CELL, row->sum_ns / row->count);
-}
-
-static void put_share(const struct stats_row *row, uint64_t wall_ns, char *cell)
-{
-	if (wall_ns)
-		snprintf(cell, TABLE_CELL, "%.1f", 100.0 * (double)row->total_ns / (double)wall_ns);
-	else
-		strcpy(cell, "-");
-}
-
-static bool is_time(const struct name *counter)
-{
-	return !strcmp(counter->text, "task_clock") || !strcmp(counter->text, "cpu_clock");
-}
-
-static void slice_row(const void *context, size_t i, char cells[TABLE_COLUMNS][TABLE_CELL])
-{
-	const struct sorted *sorted = context;
-	const struct stats_row *row = sorted->rows[i];
-
-	put_names(row, cells);
-	put_count(row, cells[2]);
-	format_duration(cells[3], TABLE_CELL, row->total_ns);
-	format_duration(cells[4], TABLE_CELL, row->self_ns);
-	put_spread(row, &cells[5]);
-	put_share(row, sorted->wall_ns, cells[8]);
-	for (unsigned c = 0; c < sorted->n_counters; c++) {
-		if (is_time(sorted->counters[c]))
-			format_duration(cells[9 + c], TABLE_CELL, row->counters[c]);
-		else
-			snprintf(cells[9 + c], TABLE_CELL, "%" PRIu64, row->counters[c]);
+	switch (unit) {
+	case STATS_UNIT_NS:
+		snprintf(cell, TABLE_CELL, "%" PRIu64, ns);
+		return;
+	case STATS_UNIT_US:
+		snprintf(cell, TABLE_CELL, "%.3f", (double)ns / 1e3);
+		return;
+	case STATS_UNIT_MS:
+		snprintf(cell, TABLE_CELL, "%.3f", (double)ns / 1e6);
+		return;
+	case STATS_UNIT_S:
+		snprintf(cell, TABLE_CELL, "%.6f", (double)ns / 1e9);
+		return;
+	case STATS_UNIT_AUTO:
+		format_duration(cell, TABLE_CELL, ns);
+		return;
 	}
 }
 
-static void async_row(const void *context, size_t i, char cells[TABLE_COLUMNS][TABLE_CELL])
-{
-	const struct sorted *sorted = context;
-	const struct stats_row *row = sorted->rows[i];
-
-	put_names(row, cells);
-	put_count(row, cells[2]);
-	format_duration(cells[3], TABLE_CELL, row->total_ns);
-	put_spread(row, &cells[4]);
-	put_share(row, sorted->wall_ns, cells[7]);
-}
-
-static void instant_row(const void *context, size_t i, char cells[TABLE_COLUMNS][TABLE_CELL])
-{
-	const struct sorted *sorted = context;
-
-	put_names(sorted->rows[i], cells);
-	put_count(sorted->rows[i], cells[2]);
-}
-
-static void put_value(const struct arg *value, char *cell)
+static void put_arg(const struct arg *value, char *cell)
 {
 	if (value->type == ARG_INT)
 		snprintf(cell, TABLE_CELL, "%" PRId64, value->i);
@@ -160,137 +41,275 @@ static void put_value(const struct arg *value, char *cell)
 		snprintf(cell, TABLE_CELL, "%" PRIu64, value->u);
 }
 
-static void counter_row(const void *context, size_t i, char cells[TABLE_COLUMNS][TABLE_CELL])
+static void put_value(const struct stats_view *view, const struct stats_column *column,
+		      const struct stats_value *value, char *cell)
 {
-	const struct sorted *sorted = context;
-	const struct stats_row *row = sorted->rows[i];
-
-	text_shorten(cells[0], TABLE_CELL, row->other ? "(other)" : text_of(row->key.group),
-		     NAME_WIDTH);
-	text_shorten(cells[1], TABLE_CELL, row->key.name ? row->key.name->text : "-", GROUP_WIDTH);
-	put_count(row, cells[2]);
-	if (row->numbers) {
-		put_value(&row->min, cells[3]);
-		put_value(&row->max, cells[4]);
-		snprintf(cells[5], TABLE_CELL, "%Lg", row->sum / (long double)row->numbers);
-	} else {
-		strcpy(cells[3], "-");
-		strcpy(cells[4], "-");
-		strcpy(cells[5], "-");
+	switch (value->kind) {
+	case STATS_VALUE_NONE:
+		strcpy(cell, "-");
+		break;
+	case STATS_VALUE_COUNT:
+		/* How often is told to the last one. */
+		if (column->what == STATS_COUNT)
+			snprintf(cell, TABLE_CELL, "%" PRIu64, value->u);
+		else
+			format_count(cell, TABLE_CELL, value->u);
+		break;
+	case STATS_VALUE_TIME:
+		put_time(view->options->unit, value->u, cell);
+		break;
+	case STATS_VALUE_BYTES:
+		format_bytes(cell, TABLE_CELL, value->u);
+		break;
+	case STATS_VALUE_PERCENT:
+		snprintf(cell, TABLE_CELL, "%.1f", (double)value->number);
+		break;
+	case STATS_VALUE_REAL:
+		if (view->part == STATS_COUNTERS)
+			snprintf(cell, TABLE_CELL, "%Lg", value->number);
+		else
+			format_real(cell, TABLE_CELL, (double)value->number);
+		break;
+	case STATS_VALUE_ARG:
+		put_arg(&value->arg, cell);
+		break;
 	}
-	put_value(&row->last, cells[6]);
-	text_shorten(cells[7], TABLE_CELL, row->unit ? row->unit->text : "", GROUP_WIDTH);
 }
 
-static const struct table_column slice_columns[] = {
-	{ "Category", true }, { "Slice", true }, { "Count", false },
-	{ "Total", false },   { "Self", false }, { "Min", false },
-	{ "Max", false },     { "Avg", false },	 { "%", false },
+/* --- the columns of a table -------------------------------------------------------------------- */
+
+enum text_column {
+	TEXT_CATEGORY,
+	TEXT_NAME,
+	TEXT_PROCESS,
+	TEXT_THREAD,
+	TEXT_UNIT,
+	TEXT_NONE,
 };
 
-static const struct table_column async_columns[] = {
-	{ "Category", true }, { "Asynchronous slice", true },
-	{ "Count", false },   { "Total", false },
-	{ "Min", false },     { "Max", false },
-	{ "Avg", false },     { "%", false },
+struct shown {
+	const struct stats_view *view;
+	unsigned n;
+	enum text_column texts[TABLE_COLUMNS]; /* TEXT_NONE: a number */
+	struct stats_column columns[TABLE_COLUMNS];
+	struct table_column table[TABLE_COLUMNS];
+	char titles[TABLE_COLUMNS][STATS_COLUMN_NAME + 8];
 };
 
-static const struct table_column instant_columns[] = {
-	{ "Category", true },
-	{ "Instant", true },
-	{ "Count", false },
-};
-
-static const struct table_column counter_columns[] = {
-	{ "Counter", true }, { "Series", true }, { "Count", false }, { "Min", false },
-	{ "Max", false },    { "Avg", false },	 { "Last", false },  { "Unit", true },
-};
-
-#define COLUMNS(array) array, sizeof(array) / sizeof(array[0])
-
-static const struct {
-	const struct table_column *columns;
-	unsigned n_columns;
-	void (*row)(const void *context, size_t row, char cells[TABLE_COLUMNS][TABLE_CELL]);
-	int (*order)(const void *left, const void *right);
-} parts[STATS_PARTS] = {
-	[STATS_SLICES] = { COLUMNS(slice_columns), slice_row, by_total },
-	[STATS_ASYNCS] = { COLUMNS(async_columns), async_row, by_total },
-	[STATS_INSTANTS] = { COLUMNS(instant_columns), instant_row, by_count },
-	[STATS_COUNTERS] = { COLUMNS(counter_columns), counter_row, by_group },
-};
-
-#define LEAST_WIDTH 100 /* below it there is no room for the columns of counters */
-
-/* The columns of slices, and one for each counter of threads. */
-static void add_counters(const struct stats *stats, const struct stats_options *options,
-			 struct table *table, struct sorted *sorted, struct table_column *columns)
+static void put_owner(const struct name *name, uint32_t id, char *cell)
 {
-	unsigned i;
+	char number[16];
 
-	if (options->width && options->width < LEAST_WIDTH)
+	snprintf(number, sizeof(number), "%s%u", name ? " " : "", id);
+	text_shorten(cell, TABLE_CELL - sizeof(number), name ? name->text : "", TABLE_CELL);
+	strcat(cell, number);
+}
+
+static void put_text(const struct shown *shown, enum text_column text, const struct stats_row *row,
+		     char *cell)
+{
+	const struct stats_owner *owner = stats_row_owner(shown->view->stats, row);
+	char buffer[STATS_DISPLAY_NAME];
+	const char *string = "-";
+
+	if (text == TEXT_CATEGORY && row->key.category)
+		string = row->key.category->text;
+	if (text == TEXT_NAME)
+		string = stats_row_name(row, buffer);
+	if (text == TEXT_UNIT)
+		string = row->unit ? row->unit->text : "";
+	if (text == TEXT_PROCESS && owner)
+		put_owner(owner->process, owner->pid, cell);
+	else if (text == TEXT_THREAD && owner && owner->tid)
+		put_owner(owner->thread, owner->tid, cell);
+	else
+		text_shorten(cell, TABLE_CELL, string, TABLE_CELL);
+}
+
+static void put_cell(const void *context, size_t i, unsigned column, char *cell)
+{
+	const struct shown *shown = context;
+	const struct stats_row *row = &shown->view->rows[i];
+	struct stats_value value;
+
+	if (shown->texts[column] != TEXT_NONE) {
+		put_text(shown, shown->texts[column], row, cell);
 		return;
-	memcpy(columns, table->columns, table->n_columns * sizeof(columns[0]));
-	for (i = 0; i < stats->n_counters; i++)
-		columns[table->n_columns + i] =
-			(struct table_column){ .title = stats->counters[i]->text };
-	table->columns = columns;
-	table->n_columns += stats->n_counters;
-	sorted->counters = stats->counters;
-	sorted->n_counters = stats->n_counters;
+	}
+	value = stats_value(shown->view, row, &shown->columns[column]);
+	put_value(shown->view, &shown->columns[column], &value, cell);
 }
 
-/* Returns whether there was anything to print. */
-static bool print_part(const struct stats *stats, enum stats_part part, FILE *out,
-		       const struct stats_options *options, bool first)
+static void add_text(struct shown *shown, enum text_column text, const char *title)
 {
-	struct table_column columns[TABLE_COLUMNS];
-	struct sorted sorted = { 0 };
-	struct table table = {
-		.columns = parts[part].columns,
-		.n_columns = parts[part].n_columns,
-		.row = parts[part].row,
-		.context = &sorted,
-		.color = options->color,
+	shown->texts[shown->n] = text;
+	shown->table[shown->n++] = (struct table_column){ .title = title, .left = true };
+}
+
+/* Which go first where there is little room: what says least, and can be asked for. */
+static unsigned drop_order(const struct stats_view *view, enum stats_what what, unsigned index)
+{
+	static const enum stats_what order[] = { STATS_TOTAL, STATS_SELF, STATS_IPC, STATS_P99,
+						 STATS_MAX,   STATS_AVG,  STATS_P50, STATS_SHARE,
+						 STATS_MIN,   STATS_P95 };
+	unsigned i, n = sizeof(order) / sizeof(order[0]);
+
+	if (view->chosen)
+		return index + 1; /* the last one first */
+	for (i = 0; i < n; i++) {
+		if (order[i] == what)
+			return i + 1;
+	}
+	return what >= STATS_COUNTED_TOTAL ? n + 1 + index : 0;
+}
+
+static bool is_time(const struct stats_view *view, const struct stats_column *column)
+{
+	if (view->part == STATS_COUNTERS)
+		return false;
+	if (column->what == STATS_COUNTED_TOTAL || column->what == STATS_COUNTED_SELF ||
+	    column->what == STATS_COUNTED_CALL)
+		return stats_is_time(view->stats->counters[column->counter]);
+	return column->what >= STATS_TOTAL && column->what <= STATS_P99;
+}
+
+static const char *title_of(const struct stats_view *view, const struct stats_column *column,
+			    char *buffer, size_t size)
+{
+	static const char *const units[] = { "", " ns", " us", " ms", " s" };
+	const char *unit = is_time(view, column) ? units[view->options->unit] : "";
+	const char *name = column->name;
+
+	if (column->what == STATS_SHARE)
+		return "%";
+	if (view->part == STATS_POOLS && column->what == STATS_COUNT)
+		return "Allocated";
+	snprintf(buffer, size, "%s%s", name, unit);
+	/* Percentiles and counters are called as they are. */
+	if (column->what < STATS_P50 || (column->what > STATS_P99 && column->what <= STATS_LEAKED))
+		buffer[0] = (char)(buffer[0] - 'a' + 'A');
+	return buffer;
+}
+
+static void add_numbers(struct shown *shown)
+{
+	const struct stats_view *view = shown->view;
+	struct stats_column columns[STATS_MAX_COLUMNS];
+	unsigned i, at, n = stats_part_columns(view, columns);
+
+	for (i = 0; i < n; i++) {
+		at = shown->n++;
+		shown->texts[at] = TEXT_NONE;
+		shown->columns[at] = columns[i];
+		shown->table[at] = (struct table_column){
+			.title = title_of(view, &columns[i], shown->titles[at],
+					  sizeof(shown->titles[at])),
+			.drop = drop_order(view, columns[i].what, i),
+		};
+	}
+}
+
+/* --- the table --------------------------------------------------------------------------------- */
+
+static void print_note(const struct stats_view *view, FILE *out, const char *text)
+{
+	char line[256];
+
+	text_shorten(line, sizeof(line), text, view->options->width ? view->options->width : 250);
+	fprintf(out, "%s\n", line);
+}
+
+static void print_part(const struct stats_view *view, struct shown *shown, FILE *out)
+{
+	static const char *const titles[STATS_PARTS] = {
+		[STATS_SLICES] = "Slice",     [STATS_ASYNCS] = "Asynchronous slice",
+		[STATS_FRAMES] = "Frame",     [STATS_INSTANTS] = "Instant",
+		[STATS_COUNTERS] = "Counter", [STATS_POOLS] = "Memory pool",
 	};
-	size_t left_out;
+	struct table table = {
+		.columns = shown->table,
+		.n_rows = view->n_rows,
+		.cell = put_cell,
+		.context = shown,
+		.color = view->options->color,
+		.width = view->options->width,
+	};
+	unsigned n_dropped;
+	char text[96];
 
-	if (!stats->parts[part] && !stats->other[part].count)
-		return false;
-	if (!sort(stats, part, parts[part].order, &sorted))
-		return false;
-	if (part == STATS_SLICES)
-		add_counters(stats, options, &table, &sorted, columns);
-	table.n_rows = sorted.n;
-	if (options->max_rows && table.n_rows > options->max_rows)
-		table.n_rows = options->max_rows;
-	left_out = sorted.n - table.n_rows;
-	if (!first)
-		fputc('\n', out);
-	table_print(&table, out);
-	if (left_out)
-		fprintf(out, "and %zu more\n", left_out);
-	free(sorted.rows);
-	return true;
+	shown->n = 0;
+	shown->view = view;
+	add_text(shown, TEXT_CATEGORY, "Category");
+	add_text(shown, TEXT_NAME, titles[view->part]);
+	if (view->stats->per_thread)
+		add_text(shown, TEXT_PROCESS, "Process");
+	if (view->stats->per_thread && (view->part == STATS_SLICES || view->part == STATS_INSTANTS))
+		add_text(shown, TEXT_THREAD, "Thread");
+	add_numbers(shown);
+	if (view->part == STATS_COUNTERS)
+		add_text(shown, TEXT_UNIT, "Unit");
+	table.n_columns = shown->n;
+	n_dropped = table_print(&table, out);
+	if (n_dropped && view->chosen) {
+		snprintf(text, sizeof(text), "%u column%s left out: the terminal is too narrow",
+			 n_dropped, n_dropped == 1 ? "" : "s");
+		print_note(view, out, text);
+	}
+	if (view->n_rows < view->n_all)
+		fprintf(out, "and %zu more\n", view->n_all - view->n_rows);
 }
 
-void stats_print(const struct handler *handler, FILE *out, const struct stats_options *options)
+static void print_without_end(const struct stats_view *view, FILE *out)
 {
-	const struct stats *stats = (const struct stats *)handler;
+	uint64_t n = view->stats->without_end;
+	char text[128];
+
+	snprintf(text, sizeof(text),
+		 "%" PRIu64 " slice%s without an end of %s own %s not in the table", n,
+		 n == 1 ? "" : "s", n == 1 ? "its" : "their", n == 1 ? "is" : "are");
+	print_note(view, out, text);
+}
+
+static int print_parts(struct stats_view *view, struct shown *shown, FILE *out)
+{
 	bool first = true;
-	int part;
+	int part, error;
 
 	for (part = 0; part < STATS_PARTS; part++) {
-		if (print_part(stats, part, out, options, first))
+		error = stats_view_part(view, (enum stats_part)part);
+		if (error)
+			return error;
+		if (view->n_rows) {
+			if (!first)
+				fputc('\n', out);
+			print_part(view, shown, out);
 			first = false;
-		if (part == STATS_ASYNCS && stats->without_end) {
-			fprintf(out,
-				"%" PRIu64
-				" slice%s without an end of %s own %s not in the table\n",
-				stats->without_end, stats->without_end == 1 ? "" : "s",
-				stats->without_end == 1 ? "its" : "their",
-				stats->without_end == 1 ? "is" : "are");
+		}
+		if (part == STATS_FRAMES && view->stats->without_end) {
+			print_without_end(view, out);
 			first = false;
 		}
 	}
+	return 0;
+}
+
+int stats_print_table(const struct handler *stats, FILE *out, const struct stats_options *options,
+		      const struct account *account, struct failure *f)
+{
+	struct shown *shown = calloc(1, sizeof(*shown));
+	struct stats_view view = { 0 };
+	int error = -ENOMEM;
+
+	(void)account;
+	if (!shown)
+		return failure_set(f, error, "cannot print", "the table", NULL);
+	error = stats_view_init(&view, stats, options, f);
+	if (!error) {
+		error = print_parts(&view, shown, out);
+		if (error)
+			failure_set(f, error, "cannot print", "the table", NULL);
+	}
+	stats_view_free(&view);
+	free(shown);
+	return error;
 }

@@ -80,50 +80,145 @@ void text_shorten(char *out, size_t size, const char *text, unsigned max_width)
 	strcpy(out + 3, tail);
 }
 
+/* How the columns of a table share the width there is. */
+struct layout {
+	unsigned width[TABLE_COLUMNS];
+	bool dropped[TABLE_COLUMNS];
+};
+
+enum {
+	GAP = 2,
+	LEAST_NAME =
+		12, /* columns of a terminal that a name gets before numbers are left out for it */
+	LEAST_WIDTH = 4,
+};
+
+static void measure(const struct table *table, struct layout *layout, char *text)
+{
+	unsigned i, w;
+	size_t row;
+
+	for (i = 0; i < table->n_columns; i++) {
+		layout->width[i] = text_width(table->columns[i].title);
+		for (row = 0; row < table->n_rows; row++) {
+			table->cell(table->context, row, i, text);
+			w = text_width(text);
+			if (w > layout->width[i])
+				layout->width[i] = w;
+		}
+	}
+}
+
+/* What is needed when no name is wider than `name`. */
+static unsigned needed(const struct table *table, const struct layout *layout, unsigned name)
+{
+	unsigned i, sum = 0;
+
+	for (i = 0; i < table->n_columns; i++) {
+		unsigned w = layout->width[i];
+
+		if (layout->dropped[i])
+			continue;
+		sum += (table->columns[i].left && w > name ? name : w) + (sum ? GAP : 0);
+	}
+	return sum;
+}
+
+static bool drop_one(const struct table *table, struct layout *layout)
+{
+	unsigned i, found = table->n_columns;
+
+	for (i = 0; i < table->n_columns; i++) {
+		unsigned drop = layout->dropped[i] ? 0 : table->columns[i].drop;
+
+		if (drop && (found == table->n_columns || drop >= table->columns[found].drop))
+			found = i;
+	}
+	if (found == table->n_columns)
+		return false;
+	layout->dropped[found] = true;
+	return true;
+}
+
+/* Leaves out columns until names have some room, then gives the names what there is. */
+static unsigned fit(const struct table *table, struct layout *layout)
+{
+	unsigned i, name, n_dropped = 0;
+
+	if (!table->width)
+		return 0;
+	while (needed(table, layout, LEAST_NAME) > table->width && drop_one(table, layout))
+		n_dropped++;
+	for (name = table->width; name > LEAST_WIDTH; name--) {
+		if (needed(table, layout, name) <= table->width)
+			break;
+	}
+	for (i = 0; i < table->n_columns; i++) {
+		if (table->columns[i].left && layout->width[i] > name)
+			layout->width[i] = name;
+	}
+	return n_dropped;
+}
+
+/* The last column is not padded, and one that is alone may still be too wide. */
 static void print_cell(FILE *out, const char *text, unsigned width, bool left, bool last)
 {
-	int pad = (int)(width - text_width(text));
+	char shortened[TABLE_CELL];
+	int pad;
 
+	if (text_width(text) > width) {
+		text_shorten(shortened, sizeof(shortened), text, width);
+		text = shortened;
+	}
+	pad = (int)(width - text_width(text));
 	if (!left)
 		fprintf(out, "%*s", pad, "");
 	fputs(text, out);
 	if (left && !last)
 		fprintf(out, "%*s", pad, "");
 	if (!last)
-		fputs("  ", out);
+		fprintf(out, "%*s", GAP, "");
 }
 
-void table_print(const struct table *table, FILE *out)
+static void print_line(const struct table *table, const struct layout *layout, FILE *out,
+		       size_t row, bool titles, char *text)
 {
-	char cells[TABLE_COLUMNS][TABLE_CELL];
-	unsigned width[TABLE_COLUMNS], i, n = table->n_columns;
+	unsigned i, last = 0;
+
+	for (i = 0; i < table->n_columns; i++) {
+		if (!layout->dropped[i])
+			last = i;
+	}
+	for (i = 0; i < table->n_columns; i++) {
+		if (layout->dropped[i])
+			continue;
+		if (!titles)
+			table->cell(table->context, row, i, text);
+		print_cell(out, titles ? table->columns[i].title : text, layout->width[i],
+			   table->columns[i].left, i == last);
+	}
+}
+
+unsigned table_print(const struct table *table, FILE *out)
+{
+	struct layout layout = { 0 };
+	char text[TABLE_CELL];
+	unsigned n_dropped;
 	size_t row;
 
-	for (i = 0; i < n; i++)
-		width[i] = text_width(table->columns[i].title);
-	for (row = 0; row < table->n_rows; row++) {
-		table->row(table->context, row, cells);
-		for (i = 0; i < n; i++) {
-			unsigned w = text_width(cells[i]);
-
-			if (w > width[i])
-				width[i] = w;
-		}
-	}
+	measure(table, &layout, text);
+	n_dropped = fit(table, &layout);
 	if (table->color)
 		fputs("\033[1m", out);
-	for (i = 0; i < n; i++)
-		print_cell(out, table->columns[i].title, width[i], table->columns[i].left,
-			   i + 1 == n);
+	print_line(table, &layout, out, 0, true, text);
 	if (table->color)
 		fputs("\033[0m", out);
 	fputc('\n', out);
 	for (row = 0; row < table->n_rows; row++) {
-		table->row(table->context, row, cells);
-		for (i = 0; i < n; i++)
-			print_cell(out, cells[i], width[i], table->columns[i].left, i + 1 == n);
+		print_line(table, &layout, out, row, false, text);
 		fputc('\n', out);
 	}
+	return n_dropped;
 }
 
 void format_duration(char *out, size_t size, uint64_t ns)
@@ -140,4 +235,53 @@ void format_duration(char *out, size_t size, uint64_t ns)
 		snprintf(out, size, "%" PRIu64 ".%03u ms", us / 1000, (unsigned)(us % 1000));
 	else
 		snprintf(out, size, "%" PRIu64 ".%03u s", ms / 1000, (unsigned)(ms % 1000));
+}
+
+static void with_unit(char *out, size_t size, uint64_t value, const char *const *units)
+{
+	uint64_t one = 1000;
+	unsigned i = 0;
+
+	/* The rounding of the last of three decimals may carry into the next unit. */
+	while (i < 5 && value / one >= 1000) {
+		one *= 1000;
+		i++;
+	}
+	snprintf(out, size, "%.3f %s", (double)((long double)value / (long double)one), units[i]);
+}
+
+void format_bytes(char *out, size_t size, uint64_t bytes)
+{
+	static const char *const units[] = { "KB", "MB", "GB", "TB", "PB", "EB" };
+
+	if (bytes < 1000)
+		snprintf(out, size, "%" PRIu64 " B", bytes);
+	else
+		with_unit(out, size, bytes, units);
+}
+
+void format_count(char *out, size_t size, uint64_t count)
+{
+	static const char *const units[] = { "k", "M", "G", "T", "P", "E" };
+
+	if (count < 1000000)
+		snprintf(out, size, "%" PRIu64, count);
+	else
+		with_unit(out, size, count, units);
+}
+
+void format_real(char *out, size_t size, double value)
+{
+	double magnitude = value < 0 ? -value : value;
+
+	if (magnitude >= 1e18 || (magnitude > 0 && magnitude < 1e-6) || value != value)
+		snprintf(out, size, "%g", value);
+	else if (value >= 1e6)
+		format_count(out, size, (uint64_t)value);
+	else if (magnitude >= 1000)
+		snprintf(out, size, "%.1f", value);
+	else if (magnitude >= 1 || magnitude == 0)
+		snprintf(out, size, "%.3f", value);
+	else
+		snprintf(out, size, "%.6f", value);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Plain text tables for terminals: aligned columns, names cut to what can be seen, human durations. */
+/* Plain text tables for terminals: aligned columns, names cut to what can be seen, human numbers. */
 #ifndef PROFTRACE_HANDLERS_TABLE_H
 #define PROFTRACE_HANDLERS_TABLE_H
 
@@ -8,25 +8,28 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define TABLE_CELL    256 /* bytes of a cell with its NUL */
-#define TABLE_COLUMNS 20
+#define TABLE_CELL    1600 /* bytes of a cell with its NUL: a name as long as they get */
+#define TABLE_COLUMNS 80
 
 struct table_column {
 	const char *title;
-	bool left; /* aligned to the left: names */
+	bool left;     /* aligned to the left, and shortened where there is no room: names */
+	unsigned drop; /* those with the largest number go first where there is no room; 0: stays */
 };
 
 struct table {
 	const struct table_column *columns;
 	unsigned n_columns;
 	size_t n_rows;
-	/* Writes the cells of a row. Called twice for each: to measure, and to print. */
-	void (*row)(const void *context, size_t row, char cells[TABLE_COLUMNS][TABLE_CELL]);
+	/* Writes the text of a cell, of TABLE_CELL bytes. Called twice for each: to measure, and to print. */
+	void (*cell)(const void *context, size_t row, unsigned column, char *text);
 	const void *context;
 	bool color;
+	unsigned width; /* of the terminal: no line is wider. 0: as wide as it gets */
 };
 
-void table_print(const struct table *table, FILE *out);
+/* Returns how many columns were left out for want of room. */
+unsigned table_print(const struct table *table, FILE *out);
 
 /* How many columns of a terminal the text takes: wide characters two, combining ones none. */
 unsigned text_width(const char *text);
@@ -36,5 +39,14 @@ void text_shorten(char *out, size_t size, const char *text, unsigned max_width);
 
 /* "999 ns", "1.234 us", "5.000 ms", "3600.000 s" */
 void format_duration(char *out, size_t size, uint64_t ns);
+
+/* "999 B", "1.500 KB", "12.000 GB": powers of 1000 */
+void format_bytes(char *out, size_t size, uint64_t bytes);
+
+/* "999999", then "1.235 M", "12.000 G", "18.447 E" */
+void format_count(char *out, size_t size, uint64_t count);
+
+/* "0.001234", "1.234", "1234.5", then as a count */
+void format_real(char *out, size_t size, double value);
 
 #endif

@@ -358,6 +358,7 @@ static int counter(struct chrome *c)
 	if (draft->n_args == 1 && draft->args[0].key && !strcmp(draft->args[0].key->text, "value"))
 		draft->args[0].key = NULL;
 	start(c, EVENT_COUNTER);
+	draft->event.unit = c->fields.unit;
 	return send(c);
 }
 

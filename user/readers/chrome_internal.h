@@ -38,6 +38,7 @@ struct chrome_fields {
 	const struct name *tid_word;
 	const struct name *name;
 	const struct name *category;
+	const struct name *unit; /* of a counter: our own files say it */
 };
 
 /* A thread (or, tid_word's id, an invented one) to which complete events belong. */

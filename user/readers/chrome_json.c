@@ -45,6 +45,7 @@ enum field {
 	FIELD_ID,
 	FIELD_ID2,
 	FIELD_SCOPE,
+	FIELD_UNIT,
 	FIELD_ARGS,
 	FIELD_EVENTS,
 };
@@ -61,7 +62,7 @@ static const struct {
 	FIELD("ph", FIELD_PHASE),     FIELD("ts", FIELD_TS),	 FIELD("dur", FIELD_DUR),
 	FIELD("pid", FIELD_PID),      FIELD("tid", FIELD_TID),	 FIELD("name", FIELD_NAME),
 	FIELD("cat", FIELD_CATEGORY), FIELD("id", FIELD_ID),	 FIELD("id2", FIELD_ID2),
-	FIELD("s", FIELD_SCOPE),      FIELD("args", FIELD_ARGS),
+	FIELD("s", FIELD_SCOPE),      FIELD("unit", FIELD_UNIT), FIELD("args", FIELD_ARGS),
 };
 #undef FIELD
 
@@ -232,6 +233,9 @@ static void set_field(struct parser *p, const char *text, size_t length)
 		break;
 	case FIELD_CATEGORY:
 		f->category = length ? names_intern(names, text, length, READ_MAX_NAME) : NULL;
+		break;
+	case FIELD_UNIT:
+		f->unit = length ? names_intern(names, text, length, READ_MAX_NAME) : NULL;
 		break;
 	case FIELD_ID:
 		f->has_id = true;

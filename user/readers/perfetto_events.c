@@ -178,45 +178,50 @@ static size_t find_uint(struct sequence *s, const TrackEvent *event, const char 
 
 /* --- counters ---------------------------------------------------------------------------------- */
 
-static int send_counter(struct perfetto *p, const struct place *place, uint64_t ts_ns)
+static int send_counter(struct perfetto *p, const struct place *place, uint64_t ts_ns,
+			const struct name *category)
 {
 	draft_event(p->draft, EVENT_COUNTER, ts_ns, place->pid, place->tid);
 	p->draft->event.name = place->name;
+	p->draft->event.category = category;
 	p->draft->event.unit = place->unit;
 	p->draft->event.of_thread = place->tid != 0;
 	return draft_send(p->draft);
 }
 
-static int counter_int(struct perfetto *p, struct place *place, int64_t value, uint64_t ts_ns)
+static int counter_int(struct perfetto *p, struct place *place, int64_t value, uint64_t ts_ns,
+		       const struct name *category)
 {
 	int64_t product;
 
 	draft_clear(p->draft);
 	if (__builtin_mul_overflow(value, place->multiplier, &product)) {
 		draft_double(p->draft, NULL, (double)value * (double)place->multiplier);
-		return send_counter(p, place, ts_ns);
+		return send_counter(p, place, ts_ns, category);
 	}
 	if (place->is_incremental) {
 		place->sum = (int64_t)((uint64_t)place->sum + (uint64_t)product);
 		product = place->sum;
 	}
 	draft_int(p->draft, NULL, product);
-	return send_counter(p, place, ts_ns);
+	return send_counter(p, place, ts_ns, category);
 }
 
-static int counter_double(struct perfetto *p, struct place *place, double value, uint64_t ts_ns)
+static int counter_double(struct perfetto *p, struct place *place, double value, uint64_t ts_ns,
+			  const struct name *category)
 {
 	draft_clear(p->draft);
 	value *= (double)place->multiplier;
 	if (place->is_incremental)
 		value = place->double_sum += value;
 	draft_double(p->draft, NULL, value);
-	return send_counter(p, place, ts_ns);
+	return send_counter(p, place, ts_ns, category);
 }
 
 static int counter(struct perfetto *p, struct sequence *s, const TrackEvent *event,
 		   struct place *place, uint64_t ts_ns)
 {
+	const struct name *category = event_category(p, s, event);
 	size_t exact;
 
 	if (place->kind != PLACE_COUNTER ||
@@ -227,13 +232,13 @@ static int counter(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 	if (!place->name)
 		place->name = event_name(p, s, event);
 	if (event->has_counter_value)
-		return counter_int(p, place, event->counter_value, ts_ns);
+		return counter_int(p, place, event->counter_value, ts_ns, category);
 	exact = find_uint(s, event, "value");
 	if (exact == SIZE_MAX)
-		return counter_double(p, place, event->double_counter_value, ts_ns);
+		return counter_double(p, place, event->double_counter_value, ts_ns, category);
 	draft_clear(p->draft);
 	draft_uint(p->draft, NULL, event->debug_annotations[exact]->uint_value);
-	return send_counter(p, place, ts_ns);
+	return send_counter(p, place, ts_ns, category);
 }
 
 /* Samples of counters that ride on a slice's begin or end. */
@@ -251,7 +256,7 @@ static int extra_counters(struct perfetto *p, struct sequence *s, const TrackEve
 	for (i = 0; i < event->n_extra_counter_values && i < n && !error; i++) {
 		place = perfetto_place(p, uuids[i]);
 		if (place && place->kind == PLACE_COUNTER)
-			error = counter_int(p, place, event->extra_counter_values[i], ts_ns);
+			error = counter_int(p, place, event->extra_counter_values[i], ts_ns, NULL);
 		else
 			reader_lost(p->sink, LOST_MALFORMED);
 	}
@@ -261,7 +266,7 @@ static int extra_counters(struct perfetto *p, struct sequence *s, const TrackEve
 		place = perfetto_place(p, uuids[i]);
 		if (place && place->kind == PLACE_COUNTER)
 			error = counter_double(p, place, event->extra_double_counter_values[i],
-					       ts_ns);
+					       ts_ns, NULL);
 		else
 			reader_lost(p->sink, LOST_MALFORMED);
 	}

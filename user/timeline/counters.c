@@ -76,19 +76,32 @@ const struct name *counter_unit(const struct timeline *t, const struct name *nam
 											     : NULL;
 }
 
-static struct thread_counters *counters_new(struct timeline *t, struct thread_state *thread,
-					    uint64_t ts_ns)
+static struct thread_counters *counters_new(struct thread_state *thread)
 {
-	struct thread_counters *c;
-	unsigned i;
+	struct thread_counters *c = calloc(1, sizeof(*c));
 
-	if (t->limits.tracks - t->n_tracks < t->n_counters || t->n_tracks > t->limits.tracks)
-		return NULL;
-	c = calloc(1, sizeof(*c));
 	if (!c)
 		return NULL;
+	counters_read_done(c);
 	thread->counters = c;
-	for (i = 0; i < t->n_counters; i++) {
+	return c;
+}
+
+struct thread_counters *counters_of_thread(struct timeline *t, struct thread_state *thread,
+					   uint64_t ts_ns)
+{
+	struct thread_counters *c = thread->counters;
+	unsigned i, more = t->n_counters - (c ? c->n : 0);
+
+	if (!more)
+		return c;
+	if (t->limits.tracks - t->n_tracks < more || t->n_tracks > t->limits.tracks)
+		return c;
+	if (!c)
+		c = counters_new(thread);
+	if (!c)
+		return NULL;
+	for (i = c->n; i < t->n_counters; i++) {
 		c->since[i].value = EVENT_NO_VALUE;
 		c->list[i] = &c->tracks[i];
 		c->tracks[i].kind = TRACK_COUNTER;
@@ -97,6 +110,7 @@ static struct thread_counters *counters_new(struct timeline *t, struct thread_st
 		c->tracks[i].thread = &thread->pub;
 		track_declare(t, thread->process, &c->tracks[i], ts_ns);
 	}
+	c->n = t->n_counters;
 	return c;
 }
 
@@ -104,7 +118,7 @@ void counters_of_thread_release(struct timeline *t, struct thread_state *thread)
 {
 	if (!thread->counters)
 		return;
-	t->n_tracks -= t->n_counters;
+	t->n_tracks -= thread->counters->n;
 	free(thread->counters->slices);
 	free(thread->counters);
 	thread->counters = NULL;
@@ -159,18 +173,27 @@ static uint64_t estimate(const struct counted *c)
 	return whole < EVENT_NO_VALUE ? (uint64_t)whole : EVENT_NO_VALUE - 1;
 }
 
-static struct counted reading(const struct timeline *t, const struct event *e, unsigned i)
+static bool is_read(const struct thread_counters *c, const struct event *e)
 {
-	struct counted c = { .value = EVENT_NO_VALUE };
+	return c->has_read && e && !e->n_counters && c->read_ns == e->ts_ns;
+}
 
-	if (!e || e->n_counters != t->n_counters)
-		return c;
-	c.value = e->counters[i];
+/* What an event says itself, or a file said just before it. */
+static struct counted reading(const struct timeline *t, const struct thread_counters *c,
+			      const struct event *e, unsigned i)
+{
+	struct counted now = { .value = EVENT_NO_VALUE };
+
+	if (is_read(c, e))
+		now.value = c->read[i];
+	if (!e || !e->n_counters || e->n_counters != t->n_counters || i >= c->n)
+		return now;
+	now.value = e->counters[i];
 	if (e->counter_enabled) {
-		c.enabled = e->counter_enabled[i];
-		c.running = e->counter_running[i];
+		now.enabled = e->counter_enabled[i];
+		now.running = e->counter_running[i];
 	}
-	return c;
+	return now;
 }
 
 /* Where a counter takes turns, each share of it is taken for the time since the one before. */
@@ -212,9 +235,13 @@ static void fill_values(struct timeline *t, struct thread_counters *c, const str
 {
 	unsigned i;
 
-	for (i = 0; i < t->n_counters; i++)
-		c->values[i] = sum_of(t, c, i, reading(t, e, i));
-	fact->n_counters = t->n_counters;
+	for (i = 0; i < c->n; i++) {
+		struct counted now = reading(t, c, e, i);
+
+		/* What a file says is since the thread's first mark already. */
+		c->values[i] = is_read(c, e) ? now.value : sum_of(t, c, i, now);
+	}
+	fact->n_counters = c->n;
 	fact->counter_tracks = c->list;
 	fact->counters = c->values;
 }
@@ -225,17 +252,20 @@ void counters_begin(struct timeline *t, const struct mark *m, struct fact *fact)
 	struct slice_counters *slice;
 	unsigned i;
 
-	if (!c && t->n_counters && m->event->n_counters)
-		c = counters_new(t, m->thread, m->ts_ns);
+	if (!c && m->event->n_counters)
+		c = counters_of_thread(t, m->thread, m->ts_ns);
 	if (!c || !grow(c, m->thread))
 		return;
 	slice = &c->slices[m->thread->n_slices - 1];
-	for (i = 0; i < t->n_counters; i++) {
-		slice->begin[i] = reading(t, m->event, i);
+	/* All of them: a file may come with one more before the slice ends. */
+	for (i = 0; i < EVENT_MAX_COUNTERS; i++) {
+		slice->begin[i] = reading(t, c, m->event, i);
 		slice->children[i] = (struct counted){ 0 };
 	}
 	fill_values(t, c, m->event, fact);
-	memcpy(slice->shown, c->values, t->n_counters * sizeof(c->values[0]));
+	memcpy(slice->shown, c->values, sizeof(c->values));
+	if (is_read(c, m->event))
+		counters_read_done(c);
 }
 
 /* What a thread's counter showed when one of its open slices began. */
@@ -293,7 +323,7 @@ static void append_ipc(struct timeline *t, const struct thread_counters *c, stru
 {
 	uint64_t cycles, instructions;
 
-	if (t->cycles < 0)
+	if (t->cycles < 0 || (unsigned)t->cycles >= c->n || (unsigned)t->instructions >= c->n)
 		return;
 	cycles = c->deltas[t->cycles];
 	instructions = c->deltas[t->instructions];
@@ -325,11 +355,14 @@ void counters_end(struct timeline *t, struct thread_state *thread, const struct 
 
 	if (!c || top >= c->room)
 		return;
-	for (i = 0; i < t->n_counters; i++) {
+	for (i = 0; i < c->n; i++) {
 		struct slice_counters *slice = &c->slices[top];
-		struct counted delta = counted_between(slice->begin[i], reading(t, event, i));
-		struct counted self = counted_between(slice->children[i], delta);
+		struct counted delta = counted_between(slice->begin[i], reading(t, c, event, i));
+		struct counted self;
 
+		if (is_read(c, event))
+			delta.value = counters_read_delta(t, i, fact, delta.value);
+		self = counted_between(slice->children[i], delta);
 		c->deltas[i] = estimate(&delta);
 		c->selves[i] = estimate(&self);
 		if (top)
@@ -340,6 +373,8 @@ void counters_end(struct timeline *t, struct thread_state *thread, const struct 
 	fill_values(t, c, event, fact);
 	fact->counter_deltas = c->deltas;
 	fact->counter_selves = c->selves;
+	if (is_read(c, event))
+		counters_read_done(c);
 }
 
 /*
@@ -356,7 +391,7 @@ void counters_reading(struct timeline *t, const struct event *event)
 	if (t->n_counters)
 		thread = thread_get(t, event->pid, event->tid, event->ts_ns, NULL);
 	if (thread)
-		c = thread->counters ? thread->counters : counters_new(t, thread, event->ts_ns);
+		c = counters_of_thread(t, thread, event->ts_ns);
 	if (!c) {
 		t->account->samples_lost++;
 		return;

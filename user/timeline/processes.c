@@ -172,6 +172,7 @@ static void thread_release(struct timeline *t, struct thread_state *thread)
 
 static void thread_end(struct timeline *t, struct thread_state *thread, uint64_t ts_ns)
 {
+	counters_read_alone(t, thread);
 	slices_unfinished(t, thread, ts_ns);
 	emit(t, &(struct fact){ .kind = FACT_GONE,
 				.ts_ns = ts_ns < thread->last_ns ? thread->last_ns : ts_ns,

@@ -59,6 +59,11 @@ struct counted {
 struct thread_counters {
 	struct track tracks[EVENT_MAX_COUNTERS];
 	const struct track *list[EVENT_MAX_COUNTERS];
+	unsigned n; /* of them are declared: from a file there may come more */
+	/* counters_read.c: what a file said at read_ns, before the slice it belongs to. */
+	bool has_read;
+	uint64_t read_ns;
+	uint64_t read[EVENT_MAX_COUNTERS];
 	/* Where the sum below begins, or for counters that take turns, up to where it reaches. */
 	struct counted since[EVENT_MAX_COUNTERS];
 	uint64_t sum[EVENT_MAX_COUNTERS];
@@ -277,7 +282,18 @@ void counters_end(struct timeline *t, struct thread_state *thread, const struct 
 void counters_reading(struct timeline *t, const struct event *event);
 uint64_t counter_at_begin(const struct thread_state *thread, uint32_t slice, unsigned i);
 const struct name *counter_unit(const struct timeline *t, const struct name *name);
+/* NULL: none are counted, or there are too many tracks. */
+struct thread_counters *counters_of_thread(struct timeline *t, struct thread_state *thread,
+					   uint64_t ts_ns);
 void counters_of_thread_release(struct timeline *t, struct thread_state *thread);
+
+/* counters_read.c: the same, read from a file */
+bool counters_read(struct timeline *t, const struct mark *m); /* false: it is an ordinary counter */
+uint64_t counters_read_delta(const struct timeline *t, unsigned i, const struct fact *end,
+			     uint64_t delta);
+void counters_read_alone(struct timeline *t, struct thread_state *thread);
+void counters_read_done(struct thread_counters *c);
+void counters_read_rest(struct timeline *t);
 
 /* asyncs.c */
 int asyncs_init(struct timeline *t);

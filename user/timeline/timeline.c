@@ -399,6 +399,11 @@ int timeline_event(struct timeline *t, const struct event *event)
 	return t->error;
 }
 
+bool timeline_has_process(const struct timeline *t, uint32_t pid)
+{
+	return process_find(t, pid) != NULL;
+}
+
 struct count {
 	uint64_t n;
 };
@@ -418,6 +423,7 @@ int timeline_finish(struct timeline *t, uint64_t ts_ns)
 
 	/* What is open stays open: when it would have ended is not known. */
 	(void)ts_ns;
+	counters_read_rest(t);
 	timeline_open_slices(t, count_one, &count);
 	t->account->open_at_end = count.n;
 	return 0;

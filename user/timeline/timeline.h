@@ -70,6 +70,9 @@ bool timeline_step(const struct timeline *timeline, uint64_t *ret_epoch, uint64_
  */
 int timeline_event(struct timeline *timeline, const struct event *event);
 
+/* Whether a process of that number lives. */
+bool timeline_has_process(const struct timeline *timeline, uint32_t pid);
+
 /* An instant that the recorder itself puts there, no mark of anybody's. */
 void timeline_note(struct timeline *timeline, const struct name *name, uint64_t ts_ns);
 

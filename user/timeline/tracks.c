@@ -118,6 +118,8 @@ int counter_mark(struct timeline *t, const struct mark *m)
 	const struct event *e = m->event;
 	unsigned i, n = 0;
 
+	if (e->of_thread && counters_read(t, m))
+		return MARK_WRITTEN;
 	for (i = 0; i < e->n_args && i < EVENT_MAX_ARGS; i++) {
 		struct arg value = e->args[i];
 

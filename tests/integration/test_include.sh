@@ -1,0 +1,95 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# A trace that another profiler wrote meanwhile joins the recording: by --include-json, or because the
+# program says so.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+cd "$tmp" || exit 1
+n=50
+
+# Each of their slices must lie within one of ours, on the same clock.
+check_inside() { # NAME FILE
+	"$canon" "$2" | awk '$3 == "BEGIN" && $5 ~ /^(outer|theirs)$/ { open[$1 " " $2] = $5; at = $4 + 0
+			if ($5 == "outer") from[++m] = at; else begins[++k] = at }
+		$3 == "BEGIN" { depth[$1 " " $2]++; name[$1 " " $2, depth[$1 " " $2]] = $5 }
+		$3 == "END" { s = name[$1 " " $2, depth[$1 " " $2]]; depth[$1 " " $2]--
+			if (s == "outer") to[++t] = $4 + 0; if (s == "theirs") ends[++e] = $4 + 0 }
+		END { for (i = 1; i <= k; i++) for (j = 1; j <= m; j++)
+				if (from[j] <= begins[i] && ends[i] <= to[j]) { inside++; break }
+			print k, inside + 0 }' >inside
+	equal "$1: theirs are inside ours" "$(cat inside)" "$n $n"
+}
+
+count() { # FILE KIND
+	"$canon" --count "$1" | sed -n "s/^$2 \([0-9]*\)$/\1/p"
+}
+
+"$proftrace" -q -o option --summary-json option.sum --include-json theirs.json -- \
+	"$programs/includes" $n theirs.json >said
+equal "--include-json: exit status" $? 0
+equal "--include-json: theirs" "$(count option.json 'BEGIN theirs')" $n
+equal "--include-json: ours" "$(count option.json 'BEGIN outer')" $n
+check_inside "--include-json" option.pftrace
+check_agree "--include-json" option
+check_account "--include-json" option.sum
+pid=$(said said pid)
+equal "--include-json: in the same process" \
+	"$("$canon" option.json | awk '$5 == "theirs" { print $1 }' | sort -u)" "$pid"
+equal "--include-json: on a thread of its own" \
+	"$("$canon" option.json | grep -c "^thread $pid [0-9]* thread $pid (theirs.json)$")" 1
+equal "--include-json: said in the summary" \
+	"$(grep -c '"path": "theirs.json", "events": [0-9]*, "before": 0, "truncated": false, "error": ""' option.sum)" 1
+
+# The program names it, with a path of its own view of things.
+mkdir elsewhere
+(cd elsewhere && "$proftrace" -q -o ../named --summary-json ../named.sum -- \
+	"$programs/includes" $n mine.json mine.json >../said </dev/null)
+equal "prof_include_chrome_json: exit status" $? 0
+equal "prof_include_chrome_json: theirs" "$(count named.json 'BEGIN theirs')" $n
+equal "prof_include_chrome_json: what was before the recording" "$(count named.json 'INSTANT ancient')" ""
+equal "prof_include_chrome_json: is counted" "$(grep -c '"before": 1,' named.sum)" 1
+check_inside "prof_include_chrome_json" named.json
+check_account "prof_include_chrome_json" named.sum
+"$proftrace" -q -o absolute -- "$programs/includes" $n "$tmp/abs.json" "$tmp/abs.json" >said </dev/null
+equal "an absolute path" "$(count absolute.json 'BEGIN theirs')" $n
+# It is still there when the recorder looks.
+sleep 1 | "$proftrace" -q -o chdir -- sh -c "cd elsewhere && exec '$programs/includes' $n rel.json rel.json" >said
+equal "a path relative to where the program is" "$(count chdir.json 'BEGIN theirs')" $n
+
+# The same an hour later.
+"$proftrace" -q -o later --include-offset 1h --include-json theirs.json -- "$programs/includes" 3 theirs.json >said
+apart=$("$canon" later.json | awk '$5 == "theirs" { t = $4 } $5 == "outer" { o = $4 } END { printf "%d\n", (t - o) / 3.6e12 + 0.01 }')
+equal "--include-offset" "$apart" 1
+
+# Nothing that a program says makes the recording fail.
+refused() { # NAME PATTERN PATH
+	"$proftrace" -o refused -- "$programs/includes" 2 w.json "$3" >said 2>err </dev/null
+	equal "$1: the recording is whole" "$? $(count refused.json 'BEGIN outer')" "0 2"
+	if grep -qE "$2" err; then ok "$1: says why"; else not_ok "$1: says why" "$(cat err)"; fi
+}
+mkfifo fifo
+refused "a FIFO" "cannot include 'fifo': it is no file" fifo
+refused "a directory" "cannot include 'elsewhere': Is a directory" elsewhere
+refused "no such file" "cannot include 'nothing.json': No such file" nothing.json
+refused "no trace" "cannot read '.*': not a trace" /etc/passwd
+refused "through /proc" "cannot include '/proc/self/fd/0'" /proc/self/fd/0
+if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1 && command -v setpriv >/dev/null; then
+	chmod 777 .
+	cp "$programs/includes" copied
+	echo '[{"name":"secret","ph":"X","ts":1e9,"dur":1,"pid":1,"tid":1}]' >secret.json
+	chmod 600 secret.json
+	"$proftrace" -o asked -- setpriv --reuid nobody --clear-groups ./copied 2 w2.json secret.json >said 2>err </dev/null
+	equal "what the program may not read: the recording is whole" "$(count asked.json "BEGIN outer")" 2
+	check "what the program may not read: is not read for it" grep -q "cannot include 'secret.json': Permission denied" err
+else
+	skip "what the program may not read" "not root, or no user nobody"
+fi
+
+# What the command line names is part of what was asked for.
+"$proftrace" -q -o missing --include-json nothing.json -- "$programs/includes" 2 w.json >said 2>err
+equal "--include-json of no file: exit status" $? 1
+equal "--include-json of no file: the recording is whole" "$(count missing.json 'BEGIN outer')" 2
+check "--include-json of no file: says so" grep -q "cannot include 'nothing.json': No such file" err
+"$proftrace" --include-offset soon -- true 2>err
+equal "--include-offset of no time" $? 2
+finish

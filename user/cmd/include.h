@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Traces of other profilers that join a recording when it ends: `--include-json`, and those that the
+ * recorded programs name (prof_include_chrome_json).
+ */
+#ifndef PROFTRACE_CMD_INCLUDE_H
+#define PROFTRACE_CMD_INCLUDE_H
+
+#include <stdio.h>
+
+#include "timeline/event.h"
+
+struct recording;
+struct includes;
+
+/* A program's EVENT_INCLUDE_JSON: kept until the end. From now on only the file may be missing. */
+void include_later(struct recording *r, const struct event *event);
+
+/*
+ * Reads all of them into the recording, which is over but for that. Returns 0, or negative errno if
+ * one that the command line names could not be read; which, has been said.
+ */
+int include_all(struct recording *r);
+
+/* A line for each that was read. */
+void includes_print(const struct recording *r);
+void includes_json(const struct recording *r, FILE *out);
+void includes_free(struct includes *includes);
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The statistics as CSV (RFC 4180, but lines end with \n): all parts in one table with the columns of
+ * all of them, and a first column that tells the part.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "handlers/json_text.h"
+#include "handlers/stats_view.h"
+
+static void put_text(FILE *out, const char *text)
+{
+	bool quoted = text[strcspn(text, ",\"\r\n")] != '\0';
+
+	if (!quoted) {
+		fputs(text, out);
+		return;
+	}
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', out);
+		fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+static void put_name(FILE *out, const struct name *name)
+{
+	fputc(',', out);
+	put_text(out, name ? name->text : "");
+}
+
+static void put_double(FILE *out, double value)
+{
+	char number[JSON_NUMBER_MAX];
+
+	if (isfinite(value))
+		fwrite(number, 1, (size_t)(json_double(number, value) - number), out);
+	else
+		fprintf(out, "%g", value);
+}
+
+/* All digits that there are; nanoseconds where no unit was asked for. */
+static void put_time(FILE *out, enum stats_unit unit, uint64_t ns)
+{
+	static const struct {
+		uint64_t ns;
+		int digits;
+	} units[] = {
+		[STATS_UNIT_AUTO] = { 1, 0 },	    [STATS_UNIT_NS] = { 1, 0 },
+		[STATS_UNIT_US] = { 1000, 3 },	    [STATS_UNIT_MS] = { 1000000, 6 },
+		[STATS_UNIT_S] = { 1000000000, 9 },
+	};
+
+	fprintf(out, "%" PRIu64, ns / units[unit].ns);
+	if (units[unit].digits)
+		fprintf(out, ".%0*" PRIu64, units[unit].digits, ns % units[unit].ns);
+}
+
+static void put_arg(FILE *out, const struct arg *arg)
+{
+	if (arg->type == ARG_INT)
+		fprintf(out, "%" PRId64, arg->i);
+	else if (arg->type == ARG_DOUBLE)
+		put_double(out, arg->d);
+	else
+		fprintf(out, "%" PRIu64, arg->u);
+}
+
+static void put_value(FILE *out, enum stats_unit unit, const struct stats_value *value)
+{
+	fputc(',', out);
+	switch (value->kind) {
+	case STATS_VALUE_NONE:
+		break;
+	case STATS_VALUE_COUNT:
+	case STATS_VALUE_BYTES:
+		fprintf(out, "%" PRIu64, value->u);
+		break;
+	case STATS_VALUE_TIME:
+		put_time(out, unit, value->u);
+		break;
+	case STATS_VALUE_REAL:
+	case STATS_VALUE_PERCENT:
+		put_double(out, (double)value->number);
+		break;
+	case STATS_VALUE_ARG:
+		put_arg(out, &value->arg);
+		break;
+	}
+}
+
+/* What the numbers of a row are in. */
+static const char *unit_of(const struct stats_view *view, const struct stats_row *row)
+{
+	static const char *const units[] = { "ns", "ns", "us", "ms", "s" };
+
+	switch (view->part) {
+	case STATS_SLICES:
+	case STATS_ASYNCS:
+	case STATS_FRAMES:
+		return units[view->options->unit];
+	case STATS_POOLS:
+		return "bytes";
+	default:
+		return row->unit ? row->unit->text : "";
+	}
+}
+
+static void put_owner(const struct stats_view *view, const struct stats_row *row, FILE *out)
+{
+	const struct stats_owner *owner = stats_row_owner(view->stats, row);
+
+	if (!view->stats->per_thread)
+		return;
+	if (!owner) {
+		fputs(",,,,", out);
+		return;
+	}
+	fprintf(out, ",%" PRIu32, owner->pid);
+	put_name(out, owner->process);
+	if (owner->tid)
+		fprintf(out, ",%" PRIu32, owner->tid);
+	else
+		fputc(',', out);
+	put_name(out, owner->thread);
+}
+
+static void put_row(const struct stats_view *view, const struct stats_row *row,
+		    const struct stats_column *columns, unsigned n, FILE *out)
+{
+	static const char *const parts[STATS_PARTS] = {
+		[STATS_SLICES] = "slice",     [STATS_ASYNCS] = "async",
+		[STATS_FRAMES] = "frame",     [STATS_INSTANTS] = "instant",
+		[STATS_COUNTERS] = "counter", [STATS_POOLS] = "pool",
+	};
+	char buffer[STATS_DISPLAY_NAME];
+	struct stats_value value;
+	unsigned i;
+
+	fputs(parts[view->part], out);
+	put_name(out, row->key.category);
+	fputc(',', out);
+	put_text(out, stats_row_name(row, buffer));
+	put_owner(view, row, out);
+	fputc(',', out);
+	put_text(out, unit_of(view, row));
+	for (i = 0; i < n; i++) {
+		value = stats_value(view, row, &columns[i]);
+		put_value(out, view->options->unit, &value);
+	}
+	fputc('\n', out);
+}
+
+/* The columns of slices, and what other parts have beyond them; or those that were asked for. */
+static unsigned all_columns(struct stats_view *view, struct stats_column *columns)
+{
+	struct stats_column more[STATS_MAX_COLUMNS];
+	unsigned i, j, n, n_more, n_counted = 0;
+	int part;
+
+	if (view->chosen) {
+		memcpy(columns, view->columns, view->n_columns * sizeof(*columns));
+		return view->n_columns;
+	}
+	view->part = STATS_SLICES;
+	n = stats_part_columns(view, columns);
+	for (i = 0; i < n; i++)
+		n_counted += columns[i].what >= STATS_COUNTED_TOTAL;
+	for (part = STATS_ASYNCS; part < STATS_PARTS; part++) {
+		view->part = (enum stats_part)part;
+		n_more = stats_part_columns(view, more);
+		for (i = 0; i < n_more; i++) {
+			for (j = 0; j < n && columns[j].what != more[i].what; j++)
+				;
+			if (j < n || n == STATS_MAX_COLUMNS)
+				continue;
+			/* Before the counters, which differ from trace to trace. */
+			j = n - n_counted;
+			memmove(&columns[j + 1], &columns[j], n_counted * sizeof(*columns));
+			columns[j] = more[i];
+			n++;
+		}
+	}
+	return n;
+}
+
+static int print_all(struct stats_view *view, FILE *out)
+{
+	struct stats_column columns[STATS_MAX_COLUMNS];
+	unsigned i, n = all_columns(view, columns);
+	int part, error;
+	size_t row;
+
+	fputs("part,category,name", out);
+	if (view->stats->per_thread)
+		fputs(",pid,process,tid,thread", out);
+	fputs(",unit", out);
+	for (i = 0; i < n; i++) {
+		fputc(',', out);
+		put_text(out, columns[i].name);
+	}
+	fputc('\n', out);
+	for (part = 0; part < STATS_PARTS; part++) {
+		error = stats_view_part(view, (enum stats_part)part);
+		if (error)
+			return error;
+		for (row = 0; row < view->n_rows; row++)
+			put_row(view, &view->rows[row], columns, n, out);
+	}
+	return 0;
+}
+
+int stats_print_csv(const struct handler *stats, FILE *out, const struct stats_options *options,
+		    const struct account *account, struct failure *f)
+{
+	struct stats_view view = { 0 };
+	int error = stats_view_init(&view, stats, options, f);
+
+	(void)account;
+	if (!error) {
+		error = print_all(&view, out);
+		if (error)
+			failure_set(f, error, "cannot print", "the table", NULL);
+	}
+	stats_view_free(&view);
+	return error;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A view is what is printed of the statistics, in whatever form: which rows in which order
+ * (stats_view.c), and which columns with which values (stats_columns.c).
+ */
+#ifndef PROFTRACE_HANDLERS_STATS_VIEW_H
+#define PROFTRACE_HANDLERS_STATS_VIEW_H
+
+#include "handlers/stats_print.h"
+#include "handlers/stats_rows.h"
+
+enum {
+	STATS_MAX_COLUMNS = 64,
+	STATS_COLUMN_NAME = 160,
+	STATS_DISPLAY_NAME = 2048, /* bytes of "NAME SERIES" */
+};
+
+enum stats_what {
+	STATS_COUNT,
+	STATS_TOTAL,
+	STATS_SELF,
+	STATS_MIN,
+	STATS_MAX,
+	STATS_AVG,
+	STATS_P50,
+	STATS_P95,
+	STATS_P99,
+	STATS_SHARE,
+	STATS_LAST,
+	STATS_FREES,
+	STATS_LIVE,
+	STATS_PEAK,
+	STATS_LEAKED,
+	STATS_COUNTED_TOTAL,
+	STATS_COUNTED_SELF,
+	STATS_COUNTED_CALL,
+	STATS_COUNTED_SECOND,
+	STATS_IPC,
+	STATS_IPC_SELF,
+	STATS_NAME, /* only to sort by */
+};
+
+struct stats_column {
+	enum stats_what what;
+	unsigned counter; /* STATS_COUNTED_*: of stats->counters */
+	char name[STATS_COLUMN_NAME];
+};
+
+enum stats_value_kind {
+	STATS_VALUE_NONE, /* not known: never a zero */
+	STATS_VALUE_COUNT,
+	STATS_VALUE_TIME, /* ns */
+	STATS_VALUE_BYTES,
+	STATS_VALUE_REAL,
+	STATS_VALUE_PERCENT,
+	STATS_VALUE_ARG, /* as the program gave it */
+};
+
+struct stats_value {
+	enum stats_value_kind kind;
+	long double number; /* to sort by */
+	uint64_t u;	    /* COUNT, TIME, BYTES */
+	struct arg arg;
+};
+
+struct stats_view {
+	const struct stats *stats;
+	const struct stats_options *options;
+	uint64_t wall_ns;
+	unsigned n_columns; /* of slices, as chosen */
+	struct stats_column *columns;
+	bool chosen; /* by the user: not the usual ones */
+	bool has_sort;
+	struct stats_column sort;
+	/* Of the part that is shown. */
+	enum stats_part part;
+	size_t n_rows;
+	size_t n_all; /* before the limit */
+	struct stats_row *rows;
+};
+
+/* stats_columns.c */
+int stats_columns_init(struct stats_view *view, struct failure *f);
+bool stats_part_has(enum stats_part part, enum stats_what what);
+/* The usual columns of the part, or of those chosen what it has; `columns` has room for STATS_MAX_COLUMNS. */
+unsigned stats_part_columns(const struct stats_view *view, struct stats_column *columns);
+struct stats_value stats_value(const struct stats_view *view, const struct stats_row *row,
+			       const struct stats_column *column);
+bool stats_is_time(const struct name *counter); /* its values are ns */
+bool stats_has_ipc(const struct stats *stats);
+
+/* stats_view.c */
+int stats_view_init(struct stats_view *view, const struct handler *stats,
+		    const struct stats_options *options, struct failure *f);
+/* Chooses, joins and sorts the rows of a part. */
+int stats_view_part(struct stats_view *view, enum stats_part part);
+void stats_view_free(struct stats_view *view);
+/* What a row is called: "NAME", "NAME SERIES", "(other)". Returns `buffer` or a text that lives as long as the names. */
+const char *stats_row_name(const struct stats_row *row, char buffer[STATS_DISPLAY_NAME]);
+/* NULL: there is none. */
+const struct stats_owner *stats_row_owner(const struct stats *stats, const struct stats_row *row);
+
+#endif

@@ -101,7 +101,7 @@ $B/proftrace: $B/obj/user/main.o $B/libproftrace.a
 
 # --- what people meet first ----------------------------------------------------------------------
 
-SAMPLES := $B/samples/compress $B/samples/hello $B/samples/hello-cpp $B/samples/slow_slices.so
+SAMPLES := $B/samples/compress $B/samples/hello $B/samples/hello-cpp $B/samples/train $B/samples/service-cpp $B/samples/slow_slices.so
 MAN := $(patsubst tools/man/%.scd,$B/man/%,$(wildcard tools/man/*.scd))
 
 samples: $(SAMPLES)
@@ -114,7 +114,7 @@ $B/samples/%.so: tools/samples/%.c include/proftrace/handler.h
 $B/samples/%: tools/samples/%.c include/proftrace.h $(wildcard tools/samples/*.h)
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
-	$(Q)$(CC) $(MARKED) $(CFLAGS) $< -o $@ -lz -lpthread
+	$(Q)$(CC) $(MARKED) $(CFLAGS) $< -o $@ -lz -lm -lpthread
 
 $B/samples/%-cpp: tools/samples/%.cpp include/proftrace.h
 	@mkdir -p $(@D)
@@ -165,7 +165,7 @@ MARKED := -std=gnu11 -Wall -Wextra -Werror -pedantic -Iinclude -g
 $B/tests/programs/%: tests/integration/programs/%.c include/proftrace.h $(wildcard tests/integration/programs/*.h)
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
-	$(Q)$(CC) $(MARKED) -O2 $< -o $@ -lpthread -ldl
+	$(Q)$(CC) $(MARKED) -O2 $< -o $@ -lpthread -ldl -lm
 
 $B/tests/programs/%: tests/integration/programs/%.cpp include/proftrace.h $(wildcard tests/integration/programs/*.h)
 	@mkdir -p $(@D)

@@ -96,9 +96,11 @@ static __always_inline void fill_last(struct record *head, __u64 *end, struct pt
 		fill_head(head, ctx, m);
 		return;
 	}
-	if (m->kind == RECORD_BEGIN && has_perf_counters)
-		read_perf_counters(m->st);
-	look_before(&before);
+	if (m->kind == RECORD_BEGIN) {
+		if (has_perf_counters)
+			read_perf_counters(m->st);
+		look_before(&before);
+	}
 	fill_head(head, ctx, m);
 	head->flags |= RECORD_COUNTERS;
 	if (m->kind == RECORD_BEGIN)
@@ -494,7 +496,8 @@ int mark(struct pt_regs *ctx)
 	m.meta = ARG(ctx, 2);
 	m.ip = PT_REGS_IP(ctx);
 	m.st = st;
-	look_before(&before);
+	if (m.kind == RECORD_END)
+		look_before(&before);
 	if (m.kind != RECORD_BEGIN)
 		m.ts = bpf_ktime_get_ns();
 	if (n_counters && m.kind == RECORD_END) {

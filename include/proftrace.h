@@ -424,8 +424,9 @@ typedef struct prof_counter prof_counter_t;
  *	proftrace::marker_scope work(id);	task_scope, event_scope, frame_scope
  *	proftrace::memory_scope scope("name");	prof_scope_push and prof_scope_pop
  *
- * All but the last may be moved: the slice goes along, and ends with the guard it ended up in. Frames
- * may go to another thread; slices of threads have to end where they began.
+ * All but the last may be moved, and made without anything to be moved into: the slice goes along, and
+ * ends with the guard it ended up in. Frames may go to another thread; slices of threads have to end
+ * where they began, and each after those that began inside of it.
  */
 
 /*
@@ -1854,6 +1855,9 @@ namespace proftrace
 template <class Object> class scope
 {
     public:
+	scope() noexcept : object_(nullptr), token_(0)
+	{
+	}
 	explicit scope(const Object &object) noexcept : object_(&object), token_(0)
 	{
 		if (PROF_IMPL_OBJECT_ON(&object.object)) {

@@ -138,15 +138,16 @@ equal "often: none lost" "$(grep -c '"samples_lost": 0,' often.account)" 1
 check_nothing_left "often"
 
 # Readings that find no room are counted: here nobody takes them until the program has ended.
-"$proftrace" -q -e task-clock --buffer 64K --counter-interval 100us -o full --summary-json full.account \
-	-- "$counted" long 200 &
+mkfifo go
+"$proftrace" -q -e task-clock --buffer 64K --counter-interval 100us -o full --summary-json full.account -- \
+	sh -c 'echo $$ >pid; read go; i=0; while [ $i -lt 400000 ]; do i=$((i + 1)); done' <go &
 recorder=$!
-until child=$(pgrep -P $recorder -x counted); do
-	kill -0 $recorder || break
-	sleep 0.02
-done
+exec 3>go
+while [ ! -s pid ] && kill -0 $recorder; do sleep 0.02; done
 kill -STOP $recorder
-while grep -qE '^State:.[RSD]' "/proc/$child/status" 2>/dev/null; do sleep 0.05; done
+echo go >&3
+exec 3>&-
+while grep -qE '^State:.[RSD]' "/proc/$(cat pid)/status" 2>/dev/null; do sleep 0.05; done
 kill -CONT $recorder
 wait $recorder
 equal "full: exit status" $? 0

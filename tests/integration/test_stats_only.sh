@@ -48,7 +48,8 @@ equal "what is open at the end" "$(field "$tmp/added" open_at_end) $(field "$tmp
 "$proftrace" report -q --format json "$tmp/trace.pftrace" >"$tmp/report"
 # All but memory pools, which the kernel does not follow.
 counts() {
-	rows "$1" | sed 's/|count=\([0-9]*\).*/|\1/' | grep -vE '^pools|\|(blocks|packets)\|' | sort
+	# A recording's frames are among its asynchronous slices.
+	rows "$1" | sed 's/^frames/async_slices/; s/|count=\([0-9]*\).*/|\1/' | grep -vE '^pools|\|(blocks|packets)\|' | sort
 }
 counts "$tmp/report" >"$tmp/a"
 counts "$tmp/added" >"$tmp/b"

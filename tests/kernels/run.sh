@@ -16,7 +16,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 work=$root/build/kernels
-all=test_features,test_counts,test_threads,test_target,test_loss,test_follow,test_attach,test_cli
+all=test_features,test_counts,test_counters,test_threads,test_target,test_loss,test_follow,test_attach,test_cli
 some=test_features,test_counts,test_follow,test_attach
 few=test_features,test_counts,test_follow
 
@@ -47,7 +47,7 @@ run_guest() { # NAME ARCH SERIES CPUS MULTI DOOR TESTS WORD...
 	elif image=$("$here/fetch.sh" "$arch" "$series" 2>"$work/$name.why"); then
 		"$here/boot.sh" "$name" "$arch" "$image" "$work/$arch.cpio" "$cpus" \
 			"TESTS=$tests LIMIT=200 WANT_MULTI=$multi WANT_DOOR=$door" \
-			"ROUNDS=300 CROWD=200 CALLS=3000 FORKS=200 STORM_PAUSE=200" "$@"
+			"ROUNDS=300 SLICES=300 CROWD=200 CALLS=3000 FORKS=200 STORM_PAUSE=200" "$@"
 	else
 		echo "ok - $name # SKIP $(tail -1 "$work/$name.why")"
 	fi >"$work/$name.tap" 2>&1

@@ -138,6 +138,27 @@ static void unknown_names(void **state)
 	assert_int_equal(counters_parse(name, &c, &f), -ENOENT);
 }
 
+static bool is_fault(const char *name)
+{
+	return strstr(name, "fault");
+}
+
+static void nearest_of_those_that_count(void **state)
+{
+	char out[256], small[8];
+
+	(void)state;
+	counters_nearest("page-fault", NULL, out, sizeof(out));
+	assert_memory_equal(out, "page-faults", 11);
+	counters_nearest("m-faults", is_fault, out, sizeof(out));
+	assert_non_null(strstr(out, "faults"));
+	assert_null(strstr(out, "misses"));
+	counters_nearest("cycles", is_fault, out, sizeof(out));
+	assert_string_equal(out, "");
+	counters_nearest("cycles", NULL, small, sizeof(small));
+	assert_true(strlen(small) < sizeof(small));
+}
+
 static void names_of_libpfm(void **state)
 {
 	(void)state;
@@ -330,7 +351,7 @@ int main(void)
 		cmocka_unit_test(names_of_libpfm), cmocka_unit_test(every_known_name),
 		cmocka_unit_test(the_usual),	   cmocka_unit_test(groups_have_leaders),
 		cmocka_unit_test(caches),	   cmocka_unit_test(terms_of_pmus),
-		cmocka_unit_test(pmus_in_lists),
+		cmocka_unit_test(pmus_in_lists),   cmocka_unit_test(nearest_of_those_that_count),
 	};
 
 	return cmocka_run_group_tests(tests, make_pmu, remove_pmu);

@@ -268,6 +268,8 @@ static void put_anything(struct test *x, uint64_t *seed, uint64_t now)
 	e.category = chance(seed, 2) ? some_name(x, seed) : NULL;
 	e.id = chance(seed, 6);
 	e.size = chance(seed, 100);
+	e.object = (enum event_object)chance(seed, OBJECT_COUNTER + 1);
+	e.scope = (enum event_scope)chance(seed, SCOPE_MARKER + 1);
 	e.n_args = chance(seed, 3);
 	e.args = args;
 	e.n_counters = chance(seed, 3) ? 2 : 0;

@@ -631,6 +631,51 @@ static void test_counted(void **state)
 	test_done(x);
 }
 
+/* Where counters take turns: of two slices that do the same, one does not know its instructions. */
+static void test_turns(void **state)
+{
+	struct test *x = test_new();
+	const struct name *names[] = { nm(x, "cycles"), nm(x, "instructions") };
+	const uint64_t begin[] = { 100, 1000 }, end[] = { 2100, EVENT_NO_VALUE },
+		       later[] = { 4100, 7000 }, last[] = { 6100, 10000 };
+	struct event event = { .kind = EVENT_BEGIN,
+			       .pid = 10,
+			       .tid = 10,
+			       .level = -1,
+			       .ts_ns = 1000,
+			       .name = nm(x, "f"),
+			       .n_counters = 2,
+			       .counters = begin };
+
+	(void)state;
+	timeline_count(x->timeline, names, 2);
+	timeline_event(x->timeline, &event);
+	event.kind = EVENT_END;
+	event.ts_ns = 2000;
+	event.counters = end;
+	timeline_event(x->timeline, &event);
+	/* clang-format off */
+	assert_string_equal(print_as(x, &(struct stats_options){ .columns = "cycles,ipc,ipc:self" }),
+"Category  Slice  cycles  ipc  ipc:self\n"
+"-         f        2000    -         -\n");
+	/* clang-format on */
+	event.kind = EVENT_BEGIN;
+	event.ts_ns = 3000;
+	event.counters = later;
+	timeline_event(x->timeline, &event);
+	event.kind = EVENT_END;
+	event.ts_ns = 4000;
+	event.counters = last;
+	timeline_event(x->timeline, &event);
+	/* clang-format off */
+	assert_string_equal(print_as(x, &(struct stats_options){
+		.columns = "cycles,instructions,instructions/call,ipc,ipc:self" }),
+"Category  Slice  cycles  instructions  instructions/call    ipc  ipc:self\n"
+"-         f        4000          3000             3000.0  1.500     1.500\n");
+	/* clang-format on */
+	test_done(x);
+}
+
 /* --- percentiles, Self ------------------------------------------------------------------------- */
 
 static uint64_t random_number(uint64_t *seed)
@@ -786,6 +831,7 @@ int main(void)
 		cmocka_unit_test(test_widths),
 		cmocka_unit_test(test_per_thread),
 		cmocka_unit_test(test_counted),
+		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_buckets),
 		cmocka_unit_test(test_percentiles),
 		cmocka_unit_test(test_self_sums),

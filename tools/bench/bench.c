@@ -23,14 +23,16 @@
  *	is what every user pays: one load, one branch. On with nobody attached, the switch raised by
  *	hand, is the work of the marker itself: arguments, touching its strings, calling the stub.
  *
- * A marker that is recorded (events.c, empty.c, recorder.c)
+ * A marker that is recorded (events.c, counters.c, conditions.c, empty.c, recorder.c)
  *	"empty program" is a BPF program that returns at once, on the very sites that proftrace takes,
  *	attached in the same way: what the kernel asks for entering it. The other columns are
- *	build/proftrace: with --stats-only ("added up"), where the kernel adds up and nothing is
- *	recorded; and recording with its default options into Perfetto, and into both formats. A
- *	ratio divides two figures of the same repetition. Markers that come in pairs are divided by
- *	two. Had anything been lost, a note under the table would say so, since a lost event is a
- *	cheap one.
+ *	build/proftrace adding up in the kernel (--stats-only), where nothing is recorded, and recording
+ *	into Perfetto, without counters (-e none), with those that it counts by default, and with one,
+ *	two and four that come from perf events. All of these are set up at once, each with a copy of
+ *	the target, and take turns of some milliseconds; what an event cost and its ratio to the empty
+ *	program are the medians of nine turns, and those are one sample. Markers that come in pairs are
+ *	divided by two. Had anything been lost, a note under the table would say so, since a lost event
+ *	is a cheap one.
  *
  * Attaching (attach.c, uses.sh)
  *	Programs with 10, 1,000 and 10,000 uses of markers. Attach and detach are the system calls
@@ -51,7 +53,8 @@
  *	The same loop, an instant with one integer, recorded by tools that Debian has: bpftrace and
  *	perf on the USDT probe of the same marker, LTTng-UST on a tracepoint of its own with the same
  *	field, uftrace on the entry and exit of a function. Bytes are the size of what was written;
- *	"kept" is how many events are in it.
+ *	"kept" is how many events are in it; "of perf" is the share of what an event costs with perf
+ *	record.
  */
 #include <errno.h>
 #include <signal.h>
@@ -130,11 +133,9 @@ static const struct {
 	int (*measure)(struct bench *b);
 	unsigned repetitions, quick;
 } parts[] = {
-	{ "physical marks", measure_physical, 7, 3 },
-	{ "events", measure_events, 7, 3 },
-	{ "attaching", measure_attach, 5, 3 },
-	{ "the recorder", measure_rate, 3, 1 },
-	{ "peers", measure_peers, 5, 1 },
+	{ "physical marks", measure_physical, 7, 3 }, { "events", measure_events, 7, 3 },
+	{ "counters", measure_counters, 7, 3 },	      { "attaching", measure_attach, 5, 3 },
+	{ "the recorder", measure_rate, 3, 1 },	      { "peers", measure_peers, 5, 1 },
 };
 
 /* A repetition that fails is named beside the results; a part without any is a failure. */

@@ -38,13 +38,14 @@ static const char style[] =
 
 static const struct bar program_bars[] = {
 	{ SECTION_ON, "instant", "empty program", "instant, an empty BPF program", "floor" },
-	{ SECTION_ON, "instant", "Perfetto", "instant, recorded", "ours" },
+	{ SECTION_ON, "instant", "no counters", "instant, recorded", "ours" },
 	{ SECTION_ON, "begin + end", "empty program", "begin, end, an empty BPF program", "floor" },
-	{ SECTION_ON, "begin + end", "Perfetto", "begin, end, recorded", "ours" },
-	{ SECTION_ON, "instant, 2 arguments", "Perfetto", "2 arguments, recorded", "ours" },
-	{ SECTION_ON, "instant, 6 arguments", "Perfetto", "6 arguments, recorded", "ours" },
-	{ SECTION_ON, "instant, a string of 12", "Perfetto", "a string, recorded", "ours" },
-	{ SECTION_ON, "counter", "Perfetto", "counter, recorded", "ours" },
+	{ SECTION_ON, "begin + end", "no counters", "begin, end, recorded", "ours" },
+	{ SECTION_ON, "begin + end", "default counters", "begin, end, default counters", "ours" },
+	{ SECTION_ON, "instant, 2 arguments", "no counters", "2 arguments, recorded", "ours" },
+	{ SECTION_ON, "instant, 6 arguments", "no counters", "6 arguments, recorded", "ours" },
+	{ SECTION_ON, "instant, a string of 12", "no counters", "a string, recorded", "ours" },
+	{ SECTION_ON, "counter", "no counters", "counter, recorded", "ours" },
 };
 
 static const struct bar peer_bars[] = {

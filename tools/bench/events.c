@@ -3,8 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "empty.h"
-#include "recorder.h"
+#include "conditions.h"
 #include "sections.h"
 
 static const struct {
@@ -62,107 +61,64 @@ int measure_physical(struct bench *b)
 	return error;
 }
 
-static int run_all(struct bench *b, struct subject *target, const char *prefix, uint64_t rounds,
-		   const char *section, const char *column, uint64_t *events)
+static int run_unrecorded(struct bench *b, struct subject *target, const char *prefix,
+			  uint64_t rounds, const char *column)
 {
 	unsigned i;
 
 	for (i = 0; i < N_MARKERS; i++) {
 		char loop[64];
-		uint64_t n;
 		double ns;
 		int error;
 
 		snprintf(loop, sizeof(loop), "%s%s", prefix, markers[i].loop);
-		error = subject_run(target, loop, rounds, &ns, &n);
+		error = subject_run(target, loop, rounds, &ns, NULL);
 		if (error)
 			return error;
-		*events += n;
-		results_add(&b->results, section, markers[i].row, column, "ns", ns);
+		results_add(&b->results, SECTION_OFF, markers[i].row, column, "ns", ns);
 	}
 	return 0;
 }
 
-static int run_empty(struct bench *b, struct subject *target, uint64_t rounds)
-{
-	struct failure f = { 0 };
-	uint64_t events = 0;
-	char path[512];
-	struct empty e;
-	int error;
+/* The third is what a mark itself costs; the fourth what a recording with default options costs. */
+static const struct condition recorded[] = {
+	{ "empty program", NULL, 0, NULL },
+	{ "added up", "added up / empty", OUT_TABLE, NULL },
+	{ "no counters", "none / empty", OUT_PERFETTO, "none" },
+	{ "default counters", "default / empty", OUT_PERFETTO, NULL },
+};
 
-	snprintf(path, sizeof(path), "%s/marks", b->directory);
-	error = empty_attach(&e, path, &f);
-	if (error) {
-		failure_print(&f, stderr);
-		return error;
-	}
-	error = run_all(b, target, "", rounds, SECTION_ON, "empty program", &events);
-	empty_detach(&e);
-	return error ? error : subject_ask(target, "wait 0");
-}
+enum {
+	N_RECORDED = sizeof(recorded) / sizeof(recorded[0])
+};
 
-static int run_recorded(struct bench *b, struct subject *target, uint64_t rounds,
-			enum outputs outputs, const char *column)
+static int run_recorded(struct bench *b, uint64_t rounds)
 {
-	uint64_t events = 0;
-	struct recorded got;
-	struct recorder r;
-	int error = recorder_start(&r, b->directory, target->said_pid, outputs, "64M"), stopped;
+	struct conditioned all[N_RECORDED];
+	int error = conditions_start(b, recorded, N_RECORDED, all), ended;
+	unsigned i;
 
 	if (error)
 		return error;
-	error = recorder_ready(&r, target);
-	if (!error)
-		error = run_all(b, target, "", rounds, SECTION_ON, column, &events);
-	stopped = recorder_stop(&r, false, &got);
-	if (error || stopped)
-		return error ? error : stopped;
-	if (got.marked != events)
-		results_note(&b->results, SECTION_ON,
-			     "%s, repetition %u: %" PRIu64 " of %" PRIu64 " events reached it",
-			     column, b->repetition + 1, got.marked, events);
-	if (got.lost)
-		results_note(&b->results, SECTION_ON,
-			     "%s, repetition %u: %" PRIu64 " of %" PRIu64 " events were lost",
-			     column, b->repetition + 1, got.lost, got.marked);
-	return subject_ask(target, "wait 0");
+	for (i = 0; !error && i < N_MARKERS; i++)
+		error = conditions_run(b, all, N_RECORDED, SECTION_ON, markers[i].loop, rounds,
+				       markers[i].row);
+	ended = conditions_end(b, all, N_RECORDED, SECTION_ON);
+	return error ? error : ended;
 }
 
-/* Of one repetition each: what disturbs the machine disturbs both alike. */
-static void add_ratios(struct bench *b, const char *column, const char *ratio)
+static int run_all_unrecorded(struct bench *b, struct subject *target)
 {
-	struct results *r = &b->results;
-	unsigned i;
-
-	for (i = 0; i < N_MARKERS; i++)
-		results_add(r, SECTION_ON, markers[i].row, ratio, "ratio",
-			    results_last(r, SECTION_ON, markers[i].row, column) /
-				    results_last(r, SECTION_ON, markers[i].row, "empty program"));
-}
-
-static int run_conditions(struct bench *b, struct subject *target)
-{
-	uint64_t cheap = b->quick ? 1000000 : 3000000, dear = b->quick ? 15000 : 40000, unused = 0;
+	uint64_t rounds = b->quick ? 1000000 : 3000000;
 	int error;
 
-	error = run_all(b, target, "out:", cheap, SECTION_OFF, "compiled out", &unused);
+	error = run_unrecorded(b, target, "out:", rounds, "compiled out");
 	if (!error)
-		error = run_all(b, target, "", cheap, SECTION_OFF, "off", &unused);
+		error = run_unrecorded(b, target, "", rounds, "off");
 	if (!error)
 		error = subject_ask(target, "raise");
 	if (!error)
-		error = run_all(b, target, "", cheap, SECTION_OFF, "on, nobody attached", &unused);
-	if (!error)
-		error = subject_ask(target, "lower");
-	if (!error)
-		error = run_empty(b, target, dear);
-	if (!error)
-		error = run_recorded(b, target, dear, OUT_NONE, "added up");
-	if (!error)
-		error = run_recorded(b, target, dear, OUT_PERFETTO, "Perfetto");
-	if (!error)
-		error = run_recorded(b, target, dear, OUT_BOTH, "both outputs");
+		error = run_unrecorded(b, target, "", rounds, "on, nobody attached");
 	return error;
 }
 
@@ -173,12 +129,7 @@ int measure_events(struct bench *b)
 
 	if (error)
 		return error;
-	error = run_conditions(b, &target);
+	error = run_all_unrecorded(b, &target);
 	subject_end(&target, NULL);
-	if (error)
-		return error;
-	add_ratios(b, "added up", "added up / empty");
-	add_ratios(b, "Perfetto", "Perfetto / empty");
-	add_ratios(b, "both outputs", "both / empty");
-	return 0;
+	return error ? error : run_recorded(b, b->quick ? 15000 : 40000);
 }

@@ -31,12 +31,14 @@ struct peer {
 	enum target_order order;
 };
 
+#define PERF_ROW "perf record, SDT event"
+
 static const struct peer peers[] = {
 	{ NULL, "proftrace, Perfetto", "marks", "instant_1", 100000, OUT_PERFETTO, TARGET_FIRST },
 	{ NULL, "proftrace, both outputs", "marks", "instant_1", 100000, OUT_BOTH, TARGET_FIRST },
 	{ "bpftrace-count", "bpftrace, counting", "marks", "instant_1", 100000, 0, TARGET_FIRST },
 	{ "bpftrace-print", "bpftrace, printing", "marks", "instant_1", 20000, 0, TARGET_FIRST },
-	{ "perf", "perf record, SDT event", "marks", "instant_1", 100000, 0, TARGET_FIRST },
+	{ "perf", PERF_ROW, "marks", "instant_1", 100000, 0, TARGET_FIRST },
 	{ "lttng", "LTTng-UST, a tracepoint", "lttng", "instant_1", 200000, 0, TARGET_THEN },
 	{ "uftrace", "uftrace, a function", "functions", "call", 200000, 0, TARGET_UNDER },
 };
@@ -175,6 +177,20 @@ static void add_sample(struct results *r, const char *row, const struct sample *
 		results_add(r, SECTION_PEERS, row, "kept %", "%", 100.0 * s->kept / s->events);
 }
 
+/* Of one repetition each. Without perf there is nothing to compare with. */
+static void add_ratios(struct results *r)
+{
+	double perf = results_last(r, SECTION_PEERS, PERF_ROW, "ns/event");
+	unsigned i;
+
+	for (i = 0; perf > 0 && i < sizeof(peers) / sizeof(peers[0]); i++) {
+		double ns = results_last(r, SECTION_PEERS, peers[i].row, "ns/event");
+
+		if (ns > 0)
+			results_add(r, SECTION_PEERS, peers[i].row, "of perf", "ratio", ns / perf);
+	}
+}
+
 /* A peer that fails is no reason to end: the table says so. */
 int measure_peers(struct bench *b)
 {
@@ -190,5 +206,6 @@ int measure_peers(struct bench *b)
 			results_note(&b->results, SECTION_PEERS, "%s, repetition %u: %s",
 				     peers[i].row, b->repetition + 1, strerror(-error));
 	}
+	add_ratios(&b->results);
 	return 0;
 }

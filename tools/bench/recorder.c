@@ -25,16 +25,23 @@ void recorder_json_path(const struct recorder *r, char *path, size_t size)
 int recorder_start(struct recorder *r, const char *directory, pid_t target, enum outputs outputs,
 		   const char *buffer)
 {
-	char pid[16], output[512], summary[512];
+	return recorder_start_counting(r, directory, target, outputs, buffer, NULL);
+}
+
+int recorder_start_counting(struct recorder *r, const char *directory, pid_t target,
+			    enum outputs outputs, const char *buffer, const char *counters)
+{
+	char pid[16], trace[512], output[600] = "--stats-only", summary[512];
 	const char *const argv[] = { "build/proftrace",
 				     "-p",
 				     pid,
+				     output,
 				     "--buffer",
 				     buffer,
 				     "--summary-json",
 				     summary,
-				     outputs ? "-o" : "--stats-only",
-				     outputs ? output : NULL,
+				     counters ? "-e" : NULL,
+				     counters,
 				     NULL };
 
 	memset(r, 0, sizeof(*r));
@@ -45,7 +52,9 @@ int recorder_start(struct recorder *r, const char *directory, pid_t target, enum
 		   outputs == OUT_BOTH	 ? ""
 		   : outputs == OUT_JSON ? ".json"
 					 : ".pftrace",
-		   output, sizeof(output));
+		   trace, sizeof(trace));
+	if (outputs != OUT_TABLE)
+		snprintf(output, sizeof(output), "--output=%s", trace);
 	trace_path(r, ".summary", summary, sizeof(summary));
 	return subject_start(&r->process, argv, SUBJECT_STDERR, false);
 }

@@ -6,10 +6,10 @@
 #include "subject.h"
 
 enum outputs {
-	OUT_NONE = 0, /* --stats-only */
 	OUT_PERFETTO = 1,
 	OUT_JSON = 2,
-	OUT_BOTH = 3
+	OUT_BOTH = 3,
+	OUT_TABLE = 4, /* --stats-only */
 };
 
 struct recorder {
@@ -28,6 +28,9 @@ struct recorded {
 /* `directory` is where the traces lie for a while. */
 int recorder_start(struct recorder *r, const char *directory, pid_t target, enum outputs outputs,
 		   const char *buffer);
+/* The same, with `counters` instead of those that it counts by default (NULL: with these). */
+int recorder_start_counting(struct recorder *r, const char *directory, pid_t target,
+			    enum outputs outputs, const char *buffer, const char *counters);
 /* Returns when it says that it records. */
 int recorder_opened(struct recorder *r);
 /* And when the target's markers are on and recorded. */

@@ -15,12 +15,14 @@ struct bench {
 #define SECTION_PHYSICAL "What an event could cost: ns"
 #define SECTION_OFF	 "A marker that nobody records: ns per event"
 #define SECTION_ON	 "A marker that is recorded: ns per event in the program"
+#define SECTION_COUNTERS "Counters: ns per event in the program"
 #define SECTION_ATTACH	 "Attaching to programs with few and many uses of markers"
 #define SECTION_RATE	 "The recorder"
 #define SECTION_PEERS	 "Beside others: an instant with one integer"
 
 int measure_physical(struct bench *b);
 int measure_events(struct bench *b);
+int measure_counters(struct bench *b);
 int measure_attach(struct bench *b);
 int measure_rate(struct bench *b);
 int measure_peers(struct bench *b);

@@ -55,8 +55,8 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "cpu memory disk network cpu,memory,disk,network" -- "$word"))
 		return
 		;;
-	--align)
-		COMPREPLY=($(compgen -W "auto step realtime monotonic none" -- "$word"))
+	--trigger)
+		COMPREPLY=($(compgen -W "slice: instant:" -- "$word"))
 		return
 		;;
 	--mode)
@@ -78,13 +78,13 @@ _proftrace() {
 	-n | --limit | --iterations | -i | --interval | --columns | --name)
 		return
 		;;
-	-d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --keep | --rank | --system-interval | --counter-interval | --include-offset | --port | --viewer)
+	-d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --keep | --rank | --flight-recorder | --flight-memory | --system-interval | --counter-interval | --include-offset | --port | --viewer)
 		return
 		;;
 	esac
 	case $verb:$word in
 	record:-*)
-		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --counter-interval --no-children --mode --buffer --dump-period --max-size --keep --rank --handler --system --system-interval --include-json --include-offset --stats-only --per-thread --summary-json --strict --quiet --verbose --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --counter-interval --no-children --mode --buffer --dump-period --max-size --keep --rank --flight-recorder --flight-memory --trigger --handler --system --system-interval --include-json --include-offset --stats-only --per-thread --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
 	report:-*)
 		COMPREPLY=($(compgen -W "--limit --sort --ascending --columns --domain --name --per-thread --unit --format --quiet --help" -- "$word"))

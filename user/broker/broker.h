@@ -9,7 +9,13 @@
  * enemy, since the recorder reads bytes that nobody vouches for.
  *
  * Either dies with the other: the broker ends when the socket does, and everything attached belongs
- * to file descriptors of the recorder, so that the kernel detaches it however the recorder ends.
+ * to its descriptors, so that the kernel detaches it however the two end.
+ *
+ * Not to the recorder's: a process that is being killed while it closes the last descriptor of a
+ * uprobe leaves the probe where it is for ever, semaphore and all ("failed to unregister, leaking
+ * uprobe" is all that the kernel says). The recorder is what people kill. The broker is the process
+ * that nobody thinks of, it attaches and detaches for milliseconds in its life, and when it is killed
+ * at any other time the kernel closes its descriptors after the killing, which is no danger.
  */
 #ifndef PROFTRACE_BROKER_BROKER_H
 #define PROFTRACE_BROKER_BROKER_H
@@ -109,11 +115,12 @@ struct broker_site {
 #define BROKER_MAX_SITES 4096
 
 /*
- * Attaches a program to sites of an ELF file, for one process (pid) or for all (0). *ret_links gets
- * a malloc'ed array of descriptors: closing them detaches.
+ * Attaches a program to sites of an ELF file, for one process (pid) or for all (0). *ret_link is
+ * what broker_detach() wants to know; when that returns, none of the programs runs any more.
  */
 int broker_attach(struct broker *broker, enum broker_program program, pid_t pid, int elf_fd,
-		  const struct broker_site *sites, unsigned n_sites, int **ret_links,
-		  unsigned *ret_n_links, struct failure *f);
+		  const struct broker_site *sites, unsigned n_sites, unsigned *ret_link,
+		  struct failure *f);
+int broker_detach(struct broker *broker, unsigned link);
 
 #endif

@@ -169,31 +169,27 @@ int broker_open(struct broker *b, enum broker_file what, const struct broker_tar
 }
 
 int broker_attach(struct broker *b, enum broker_program program, pid_t pid, int elf_fd,
-		  const struct broker_site *sites, unsigned n_sites, int **ret_links,
-		  unsigned *ret_n_links, struct failure *f)
+		  const struct broker_site *sites, unsigned n_sites, unsigned *ret_link,
+		  struct failure *f)
 {
 	struct request request = {
 		.kind = REQUEST_ATTACH, .what = program, .pid = pid, .n_sites = n_sites
 	};
-	unsigned n = 0, got = MESSAGE_MAX_FDS;
 	struct reply reply;
-	int *links, error;
+	unsigned n_fds = 0;
+	int error =
+		ask(b, &request, sites, n_sites * sizeof(*sites), elf_fd, NULL, &n_fds, &reply, f);
 
-	links = malloc(sizeof(*links) * (n_sites + MESSAGE_MAX_FDS));
-	if (!links)
-		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
-	error = ask(b, &request, sites, n_sites * sizeof(*sites), elf_fd, links, &got, &reply, f);
-	for (n += got; !error && reply.more && n <= n_sites; n += got) {
-		got = MESSAGE_MAX_FDS;
-		error = receive_reply(b, &reply, links + n, &got, f);
-	}
-	if (error) {
-		while (n)
-			close(links[--n]);
-		free(links);
-		return error;
-	}
-	*ret_links = links;
-	*ret_n_links = n;
-	return 0;
+	if (!error)
+		*ret_link = reply.link;
+	return error;
+}
+
+int broker_detach(struct broker *b, unsigned link)
+{
+	struct request request = { .kind = REQUEST_DETACH, .what = link };
+	struct reply reply;
+	unsigned n_fds = 0;
+
+	return ask(b, &request, NULL, 0, -1, NULL, &n_fds, &reply, NULL);
 }

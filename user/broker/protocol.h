@@ -10,11 +10,12 @@ enum request_kind {
 	REQUEST_TRACE,
 	REQUEST_OPEN,
 	REQUEST_ATTACH,
+	REQUEST_DETACH,
 };
 
 struct request {
 	uint32_t kind;
-	uint32_t what; /* enum broker_file, enum broker_program, or the flags of TRACE */
+	uint32_t what; /* enum broker_file, enum broker_program, a link, or the flags of TRACE */
 	int32_t pid;
 	uint32_t n_sites;
 	uint64_t birth;
@@ -25,14 +26,13 @@ struct request {
 
 struct reply {
 	int32_t error;	/* 0 or negative errno */
-	uint32_t more;	/* descriptors that follow in further packets */
+	uint32_t link;	/* ATTACH */
 	uint64_t birth; /* IDENTIFY */
 	struct failure failure;
 	struct broker_loaded loaded; /* only the first packet ever: descriptors come beside it */
 };
 
-/* The kernel lets 253 descriptors pass at once. */
-#define MESSAGE_MAX_FDS 250
+#define MESSAGE_MAX_FDS 16 /* that pass at once; the kernel would let 253 */
 
 /* Both return 0 or negative errno; -EPIPE when the other side is gone. */
 int message_send(int socket, const void *head, size_t head_size, const void *body, size_t body_size,

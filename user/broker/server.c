@@ -18,26 +18,15 @@ struct packet {
 	struct broker_site sites[BROKER_MAX_SITES];
 };
 
-static int answer(int socket, int error, uint64_t birth, const struct failure *f, const int *fds,
-		  unsigned n_fds)
-{
-	struct reply reply = { .error = error, .birth = birth };
-	unsigned sent = 0;
-
-	if (error)
-		reply.failure = *f;
-	do {
-		unsigned n = n_fds - sent < MESSAGE_MAX_FDS ? n_fds - sent : MESSAGE_MAX_FDS;
-		int e;
-
-		reply.more = n_fds - sent - n;
-		e = message_send(socket, &reply, sizeof(reply), NULL, 0, fds + sent, n);
-		if (e)
-			return e;
-		sent += n;
-	} while (sent < n_fds);
-	return 0;
-}
+/* The broker's own, and room for one request. */
+struct server {
+	int socket;
+	const struct broker_config *config;
+	struct loaded_programs programs;
+	struct links *links;
+	struct packet packet;
+	int fds[BROKER_MAX_SITES];
+};
 
 /*
  * The recorder reads bytes that nobody vouches for. Whoever takes it over shall reach no further than
@@ -104,67 +93,79 @@ static int identify(const struct request *r, uint64_t *ret_birth, struct failure
 	return *ret_birth ? 0 : failure_set(f, -ESRCH, "the process has ended", "", "");
 }
 
-static int attach(const struct loaded_programs *programs, const struct packet *p, size_t size,
-		  int elf_fd, int *links, unsigned *n_links, struct failure *f)
+static int attach(struct server *s, size_t size, int elf_fd, uint32_t *ret_link, struct failure *f)
 {
+	const struct packet *p = &s->packet;
 	const struct request *r = &p->request;
+	unsigned n = 0;
+	int error;
 
 	if (!r->n_sites || r->n_sites > BROKER_MAX_SITES || r->what >= BROKER_PROGRAMS ||
 	    elf_fd < 0 || r->pid < 0 || size != sizeof(*r) + r->n_sites * sizeof(p->sites[0]))
 		return failure_set(f, -EINVAL, "refused request", "attach", NULL);
-	return sites_attach(programs, r->what, r->pid, elf_fd, p->sites, r->n_sites, links, n_links,
-			    f);
+	error = sites_attach(&s->programs, r->what, r->pid, elf_fd, p->sites, r->n_sites, s->fds,
+			     &n, f);
+	if (!error) {
+		error = links_add(s->links, s->fds, n, ret_link);
+		if (error)
+			failure_set(f, error, "cannot attach", "", NULL);
+	}
+	return error;
+}
+
+static int open_for(const struct server *s, const struct request *r, struct failure *f)
+{
+	const struct broker_target target = { r->pid, r->birth };
+
+	if (!is_traced(&s->programs, r->pid))
+		return failure_set(f, -ESRCH, "no such traced process", "", "");
+	return process_open(r->what, &target, r->start, r->end, f);
 }
 
 /* Returns an error only when the recorder cannot be answered any more. */
-static int serve_one(int socket, const struct loaded_programs *programs,
-		     const struct broker_config *config, struct packet *p, int *links)
+static int serve_one(struct server *s)
 {
-	unsigned i, n_fds = 1, n_links = 0;
-	struct failure f = { 0 };
-	uint64_t birth = 0;
+	const struct request *r = &s->packet.request;
+	struct reply reply = { 0 };
+	struct failure *f = &reply.failure;
+	unsigned n_fds = 1;
+	int fd = -1, opened = -1, error;
 	size_t size = 0;
-	int fd = -1, error;
 
-	error = message_receive(socket, p, sizeof(*p), &size, &fd, &n_fds);
+	error = message_receive(s->socket, &s->packet, sizeof(s->packet), &size, &fd, &n_fds);
 	if (error)
 		return error;
-	if (size < sizeof(p->request)) {
-		error = failure_set(&f, -EINVAL, "refused request", "", NULL);
-	} else if (p->request.kind == REQUEST_IDENTIFY) {
-		error = identify(&p->request, &birth, &f);
-	} else if (p->request.kind == REQUEST_TRACE) {
-		error = trace(programs, config, &p->request, &f);
-	} else if (p->request.kind == REQUEST_OPEN) {
-		const struct broker_target target = { p->request.pid, p->request.birth };
-
-		if (is_traced(programs, p->request.pid))
-			links[0] = process_open(p->request.what, &target, p->request.start,
-						p->request.end, &f);
-		else
-			links[0] = failure_set(&f, -ESRCH, "no such traced process", "", "");
-		error = links[0] < 0 ? links[0] : 0;
-		n_links = error ? 0 : 1;
-	} else if (p->request.kind == REQUEST_ATTACH) {
-		error = attach(programs, p, size, n_fds ? fd : -1, links, &n_links, &f);
+	if (!n_fds)
+		fd = -1;
+	if (size < sizeof(*r)) {
+		reply.error = failure_set(f, -EINVAL, "refused request", "", NULL);
+	} else if (r->kind == REQUEST_IDENTIFY) {
+		reply.error = identify(r, &reply.birth, f);
+	} else if (r->kind == REQUEST_TRACE) {
+		reply.error = trace(&s->programs, s->config, r, f);
+	} else if (r->kind == REQUEST_OPEN) {
+		opened = open_for(s, r, f);
+		reply.error = opened < 0 ? opened : 0;
+	} else if (r->kind == REQUEST_ATTACH) {
+		reply.error = attach(s, size, fd, &reply.link, f);
+	} else if (r->kind == REQUEST_DETACH) {
+		reply.error = links_close(s->links, r->what);
 	} else {
-		error = failure_set(&f, -EINVAL, "refused request", "", NULL);
+		reply.error = failure_set(f, -EINVAL, "refused request", "", NULL);
 	}
-	if (n_fds)
+	if (fd >= 0)
 		close(fd);
-	error = answer(socket, error, birth, &f, links, n_links);
-	for (i = 0; i < n_links; i++)
-		close(links[i]);
+	error = message_send(s->socket, &reply, sizeof(reply), NULL, 0, &opened, opened >= 0);
+	if (opened >= 0)
+		close(opened);
 	return error;
 }
 
 void broker_serve(int socket, const struct broker_config *config)
 {
-	struct loaded_programs programs;
+	struct server *s = calloc(1, sizeof(*s));
 	struct reply reply = { 0 };
-	struct packet *packet = malloc(sizeof(*packet));
-	int *links = malloc(sizeof(*links) * BROKER_MAX_SITES);
-	int fds[16];
+	int fds[MESSAGE_MAX_FDS];
 	unsigned i, n_fds = 0;
 
 	/* Ctrl-C in the terminal is for the recorder: it says when the end is there. */
@@ -175,17 +176,22 @@ void broker_serve(int socket, const struct broker_config *config)
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_NAME, "proftrace-broker");
 
-	if (!packet || !links)
+	if (s)
+		s->links = links_new();
+	if (!s || !s->links) {
 		reply.error =
 			failure_set(&reply.failure, -ENOMEM, "cannot start the broker", "", NULL);
-	else
-		reply.error = programs_load(config, &programs, &reply.loaded, fds, &n_fds,
+	} else {
+		s->socket = socket;
+		s->config = config;
+		reply.error = programs_load(config, &s->programs, &reply.loaded, fds, &n_fds,
 					    &reply.failure);
+	}
 	if (message_send(socket, &reply, sizeof(reply), NULL, 0, fds, n_fds) || reply.error)
 		_exit(1);
 	for (i = 0; i < n_fds; i++)
 		close(fds[i]);
-	while (!serve_one(socket, &programs, config, packet, links))
+	while (!serve_one(s))
 		;
 	_exit(0);
 }

@@ -25,6 +25,13 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
  */
 int ticks_open(int program_fd, uint64_t interval_ns, unsigned n_cpus);
 
+/* links.c: what is attached, by the number that the recorder knows it by. */
+struct links;
+struct links *links_new(void);
+/* Takes over the descriptors. Returns 0 or negative errno. */
+int links_add(struct links *links, const int *fds, unsigned n, uint32_t *ret_link);
+int links_close(struct links *links, uint32_t link);
+
 /* attach.c: *n_links descriptors are written to links (room for n). */
 int sites_attach(const struct loaded_programs *programs, enum broker_program program, pid_t pid,
 		 int elf_fd, const struct broker_site *sites, unsigned n, int *links,

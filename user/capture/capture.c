@@ -295,7 +295,7 @@ int capture_stop(struct capture *c)
 
 	c->shared->recording = 0;
 	n = drain_all(c);
-	/* Closing the links waits for the programs that are still running: then all is said. */
+	/* Detaching waits for the programs that are still running: then all is said. */
 	files_detach(c);
 	if (n >= 0)
 		n = drain_all(c);

@@ -112,23 +112,19 @@ static int select_sites(struct capture *c, struct file *file)
 static int attach(struct capture *c, struct file *file, enum broker_program program, pid_t pid,
 		  const struct broker_site *sites, unsigned n, struct failure *f)
 {
-	unsigned n_links = 0;
-	int *links, *all, error;
+	unsigned link, *all;
+	int error;
 
-	error = broker_attach(c->broker, program, pid, file->fd, sites, n, &links, &n_links, f);
+	error = broker_attach(c->broker, program, pid, file->fd, sites, n, &link, f);
 	if (error)
 		return error;
-	all = realloc(file->links, (file->n_links + n_links) * sizeof(*all));
+	all = realloc(file->links, (file->n_links + 1) * sizeof(*all));
 	if (!all) {
-		while (n_links)
-			close(links[--n_links]);
-		free(links);
+		broker_detach(c->broker, link);
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
 	}
-	memcpy(all + file->n_links, links, n_links * sizeof(*all));
 	file->links = all;
-	file->n_links += n_links;
-	free(links);
+	file->links[file->n_links++] = link;
 	return 0;
 }
 
@@ -361,7 +357,7 @@ void files_detach(struct capture *c)
 
 	HASH_ITER (hh, c->files, file, next) {
 		while (file->n_links)
-			close(file->links[--file->n_links]);
+			broker_detach(c->broker, file->links[--file->n_links]);
 	}
 }
 

@@ -40,7 +40,7 @@ struct file {
 	struct broker_site linker;	/* _dl_debug_state; offset 0: not the dynamic linker */
 	struct broker_site executes[3]; /* execve and its like, of a C library */
 	unsigned n_executes;
-	int *links;
+	unsigned *links; /* as the broker knows them */
 	unsigned n_links;
 	pid_t *pids; /* attached for these alone (children not followed) */
 	unsigned n_pids;

@@ -48,9 +48,9 @@ static void check_settings(void)
 
 	if (!read_number("/proc/sys/kernel/perf_event_paranoid", &value))
 		printf("%-28s %-4ld %s\n", "kernel.perf_event_paranoid", value,
-		       value > 2 && geteuid() ? "perf events need root here: "
-						"sysctl kernel.perf_event_paranoid=2"
-					      : "");
+		       !geteuid()  ? "root may count in any case"
+		       : value > 2 ? "only root counts: sysctl kernel.perf_event_paranoid=2"
+				   : "whoever has CAP_PERFMON may count");
 	if (!read_number("/proc/sys/kernel/unprivileged_bpf_disabled", &value))
 		printf("%-28s %-4ld %s\n", "unprivileged_bpf_disabled", value,
 		       "proftrace needs CAP_BPF in any case");
@@ -89,6 +89,22 @@ static bool check_recording(struct broker_loaded *loaded)
 	return true;
 }
 
+/* Where the hardware counts: how much of it is there for us. */
+static void check_hardware(void)
+{
+	unsigned n = counters_at_once();
+	long value;
+
+	if (!n)
+		return;
+	printf("%-28s %-4u %s\n", "counters at once", n,
+	       "for each CPU, those in use by others left out; what is more takes turns");
+	if (!read_number("/proc/sys/kernel/nmi_watchdog", &value))
+		printf("%-28s %-4ld %s\n", "kernel.nmi_watchdog", value,
+		       value ? "it takes one counter of each CPU: sysctl kernel.nmi_watchdog=0"
+			     : "it takes no counter");
+}
+
 static void check_counters(void)
 {
 	struct counters c;
@@ -96,8 +112,9 @@ static void check_counters(void)
 
 	if (counters_default(&c, note, sizeof(note)))
 		return;
-	say("hardware counters", !note[0],
+	say("hardware counters", c.list[0].source == COUNTER_PERF,
 	    note[0] ? note : "cycles, instructions, cache-misses, branch-misses");
+	check_hardware();
 }
 
 int cmd_check(int argc, char **argv)

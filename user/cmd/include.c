@@ -189,7 +189,7 @@ static int take(void *context, const struct event *event)
 	/* The recording has its own clocks, and names for what it saw. */
 	if (e.kind == EVENT_CLOCK)
 		return 0;
-	if (e.kind == EVENT_PROCESS_NAME && timeline_has_process(r->timeline, e.pid))
+	if (e.kind == EVENT_PROCESS_NAME && timeline_has_process(r->writer, e.pid))
 		return 0;
 	if (e.ts_ns) {
 		if ((int64_t)e.ts_ns + offset < (int64_t)r->info.start_ns) {
@@ -204,12 +204,12 @@ static int take(void *context, const struct event *event)
 	owners_map(j->owners, &e, &introduction);
 	if (introduction.kind) {
 		r->road.marked += introduction.kind == EVENT_THREAD_NAME;
-		timeline_event(r->timeline, &introduction);
+		timeline_event(r->writer, &introduction);
 	}
 	if (e.ts_ns > r->last_ts_ns)
 		r->last_ts_ns = e.ts_ns;
 	j->include->events += marked;
-	return timeline_event(r->timeline, &e);
+	return timeline_event(r->writer, &e);
 }
 
 static void name_label(struct part *part, const char *path)

@@ -166,7 +166,7 @@ int outputs_prepare(struct recording *r, struct failure *f)
 static void output_drop(struct recording *r, struct output *o)
 {
 	if (o->handler) {
-		timeline_remove_handler(r->timeline, o->handler);
+		timeline_remove_handler(r->writer, o->handler);
 		o->handler->ops->free(o->handler);
 	} else {
 		sink_free(o->sink);
@@ -202,8 +202,8 @@ static int output_add(struct recording *r, const char *text, unsigned name, cons
 	}
 	r->n_outputs++;
 	/* An error of writing is noticed like any later one. */
-	timeline_replay(r->timeline, o->handler);
-	return timeline_add_handler(r->timeline, o->handler);
+	timeline_replay(r->writer, o->handler);
+	return timeline_add_handler(r->writer, o->handler);
 }
 
 static int outputs_of_name(struct recording *r, unsigned i, const struct trace_info *info,
@@ -262,6 +262,7 @@ int outputs_begin(struct recording *r, const struct output_fields *fields, struc
 		step.has_step = timeline_step(r->timeline, &step.epoch, &step.batch);
 		fields = &step;
 	}
+	r->fields = *fields;
 	r->sets++;
 	/* Files of one recording are different traces on one clock. */
 	info.trace_uuid[1] += r->sets - 1;
@@ -280,7 +281,7 @@ int outputs_begin(struct recording *r, const struct output_fields *fields, struc
 			output_drop(r, &r->outputs[--r->n_outputs]);
 		return error;
 	}
-	timeline_set_recorded(r->timeline, true);
+	timeline_set_recorded(r->writer, true);
 	return 0;
 }
 
@@ -398,11 +399,18 @@ static void output_close(struct recording *r, struct output *o, const struct acc
 
 int outputs_end(struct recording *r, const struct account *account)
 {
-	struct account own = account_since(account, &r->begun);
+	struct account now = account ? *account : account_so_far(r);
+	struct account own = account_since(&now, &r->begun);
 	bool any = r->n_outputs > 0;
 	int error = 0;
 	unsigned i;
 
+	if (r->all_outputs_failed && !any) {
+		/* After the last files there should have been others. */
+		r->road.lost[LOST_OUTPUT] += r->road.unrecorded;
+		r->road.unrecorded = 0;
+		return -EIO;
+	}
 	for (i = 0; i < r->n_outputs; i++)
 		output_close(r, &r->outputs[i], &own);
 	note_failures(r);
@@ -414,7 +422,7 @@ int outputs_end(struct recording *r, const struct account *account)
 	}
 	while (r->n_outputs)
 		output_drop(r, &r->outputs[--r->n_outputs]);
-	timeline_set_recorded(r->timeline, false);
+	timeline_set_recorded(r->writer, false);
 	for (i = 0; any && r->options->keep && i < n_names(r); i++)
 		keep_newest(r, i);
 	return error;
@@ -422,8 +430,8 @@ int outputs_end(struct recording *r, const struct account *account)
 
 void outputs_rotate(struct recording *r)
 {
+	struct output_fields next;
 	struct failure f = { 0 };
-	struct account account;
 	uint64_t largest = 0;
 	unsigned i;
 
@@ -434,10 +442,11 @@ void outputs_rotate(struct recording *r)
 	}
 	if (largest <= r->options->max_size)
 		return;
-	account = account_so_far(r);
-	if (outputs_end(r, &account))
+	if (outputs_end(r, NULL))
 		return;
-	if (outputs_begin(r, NULL, &f)) {
+	next = r->fields;
+	next.has_step = timeline_step(r->timeline, &next.epoch, &next.batch);
+	if (outputs_begin(r, &next, &f)) {
 		/* Each file has said why already. */
 		r->all_outputs_failed = true;
 	}

@@ -31,7 +31,7 @@
 static int take_event(void *context, const struct event *event)
 {
 	struct recording *r = context;
-	int error = timeline_event(r->timeline, event);
+	int error = recording_event(r, event);
 
 	if (event->kind == EVENT_STOP)
 		r->stop_asked = true;
@@ -41,8 +41,6 @@ static int take_event(void *context, const struct event *event)
 		include_later(r, event);
 	if (event->ts_ns > r->last_ts_ns)
 		r->last_ts_ns = event->ts_ns;
-	if (error)
-		r->write_failed = true;
 	if (r->options->max_size && ++r->since_sizes >= LOOK_AT_SIZES) {
 		r->since_sizes = 0;
 		outputs_rotate(r);
@@ -90,6 +88,21 @@ static void note_origin(struct recording *r, const struct utsname *u)
 	r->info.rank = o->rank;
 }
 
+/* Tracks of different recordings have different numbers, so that these can be joined. */
+static int make_timelines(struct recording *r, uint64_t uuid_base)
+{
+	bool delayed = r->options->flight_ns != 0;
+
+	r->writer = timeline_new(r->names, &r->road, uuid_base);
+	r->timeline = delayed ? timeline_new(r->names, &r->seen, uuid_base) : r->writer;
+	r->stats = stats_handler_new();
+	if (!r->writer || !r->timeline || !r->stats)
+		return -ENOMEM;
+	if (delayed)
+		timeline_set_recorded(r->writer, false);
+	return timeline_add_handler(r->timeline, r->stats);
+}
+
 static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 {
 	struct rlimit files;
@@ -101,6 +114,8 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	 */
 	r->nice = getpriority(PRIO_PROCESS, 0);
 	setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
+	/* Scripts start their background commands with it ignored: then it would never come. */
+	signal(SIGINT, SIG_DFL);
 	/* Ignored by the caller, nobody would hear of the command's end. */
 	signal(SIGCHLD, SIG_DFL);
 
@@ -130,14 +145,11 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	    getrandom(&base, 4, 0) < 0)
 		return failure_set(f, -errno, "cannot start", "", NULL);
 	r->names = names_new(0);
-	/* Tracks of different recordings differ, so that these can be joined. */
-	r->timeline = r->names ? timeline_new(r->names, &r->road, base << 31) : NULL;
-	r->stats = stats_handler_new();
-	if (!r->timeline || !r->stats)
+	if (!r->names || make_timelines(r, base << 31))
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
 	if (r->options->per_thread)
 		stats_per_thread(r->stats);
-	return timeline_add_handler(r->timeline, r->stats);
+	return r->options->flight_ns ? flight_new(r, &r->flight, f) : 0;
 }
 
 static int open_capture(struct recording *r, struct failure *f)
@@ -175,8 +187,12 @@ static void count(struct recording *r)
 		shares[i] = names_intern_string(r->names, share);
 	}
 	timeline_count(r->timeline, names, r->counters.n);
+	if (r->flight)
+		timeline_count(r->writer, names, r->counters.n);
 	if (r->counters.multiplexed)
 		timeline_take_turns(r->timeline, shares);
+	if (r->counters.multiplexed && r->flight)
+		timeline_take_turns(r->writer, shares);
 }
 
 static int choose_counters(struct recording *r, struct failure *f)
@@ -227,12 +243,12 @@ static int start(struct recording *r, struct failure *f)
 		error = invoker_become(f);
 	if (!error && r->options->command)
 		error = command_fork(r->options->command, r->nice, r->nofile, &r->command, f);
-	r->many_files = r->options->max_size != 0;
+	r->many_files = r->options->max_size || r->flight;
 	if (!error)
 		error = plugins_open(r, f);
 	if (!error && !r->options->stats_only)
 		error = outputs_prepare(r, f);
-	if (!error && !r->options->stats_only)
+	if (!error && !r->options->stats_only && !r->flight)
 		error = outputs_begin(r, NULL, f);
 	if (!error && r->top)
 		error = top_begin(r->top, r, f);
@@ -253,7 +269,9 @@ static int finish(struct recording *r)
 	int not_included = include_all(r);
 	unsigned i;
 
-	timeline_finish(r->timeline, r->last_ts_ns ? r->last_ts_ns : r->ended_ns);
+	if (r->flight)
+		flight_finish(r);
+	timeline_finish(r->writer, r->last_ts_ns ? r->last_ts_ns : r->ended_ns);
 	account = recording_account(r);
 	account.orderly = !r->broker_died && !r->output_failed;
 	outputs_end(r, &account);
@@ -312,7 +330,10 @@ static void clean_up(struct recording *r)
 	capture_free(r->capture);
 	system_free(r->system);
 	outputs_free(r);
+	if (r->writer != r->timeline)
+		timeline_free(r->writer);
 	timeline_free(r->timeline);
+	flight_free(r->flight);
 	includes_free(r->includes);
 	plugins_free(r);
 	if (r->stats)

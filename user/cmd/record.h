@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "cmd/flight.h"
 #include "counters/counters.h"
 #include "handlers/handler.h"
 #include "handlers/sink.h"
@@ -17,6 +18,7 @@
 
 #define MAX_PIDS     256
 #define MAX_OUTPUTS  16
+#define MAX_TRIGGERS 16
 #define MAX_INCLUDES 64
 #define MAX_DOMAINS  64
 #define MAX_PLUGINS  8
@@ -38,6 +40,10 @@ struct record_options {
 	bool strict;
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
+	uint64_t flight_ns; /* flight recorder: the window; 0: none */
+	uint64_t flight_bytes;
+	struct trigger triggers[MAX_TRIGGERS];
+	unsigned n_triggers;
 	const char *counters;	      /* NULL: the usual ones */
 	uint64_t counter_interval_ns; /* 0: only read at marks */
 	const char *rank;  /* for {rank} in names; NULL: as the target's environment says */
@@ -101,8 +107,12 @@ struct recording {
 	struct capture *capture;
 	struct system_counters *system; /* NULL: not asked for */
 	struct names *names;
-	struct timeline *timeline;
-	struct account road; /* what the timeline counts */
+	struct timeline *timeline; /* sees what comes at once: statistics, trace handlers */
+	struct timeline
+		*writer;       /* the one that files are written from: the same, or after a delay */
+	struct account road;   /* what the writer counts */
+	struct account seen;   /* what the other one does, if it is another */
+	struct flight *flight; /* NULL: none */
 	struct handler *stats;
 	char default_name[128];
 	bool many_files;			/* there may be more than one set of them */
@@ -111,10 +121,11 @@ struct recording {
 	struct output_names *output_names;
 	struct written_file *files; /* finished, and still there */
 	unsigned n_files;
-	uint64_t files_bytes;	/* of all that were finished */
-	uint64_t files_deleted; /* older than --keep */
-	uint64_t sets;		/* of files, begun so far */
-	struct account begun;	/* the account when the files now open were begun */
+	uint64_t files_bytes;	     /* of all that were finished */
+	uint64_t files_deleted;	     /* older than --keep */
+	uint64_t sets;		     /* of files, begun so far */
+	struct output_fields fields; /* of the latest */
+	struct account begun;	     /* the account when the files now open were begun */
 	struct {
 		struct handler *handler;
 		bool told; /* that it has failed */
@@ -172,7 +183,8 @@ void stats_from_tables(struct recording *r, uint64_t now); /* into r->stats */
 int outputs_prepare(struct recording *r, struct failure *f);
 int outputs_begin(struct recording *r, const struct output_fields *fields, struct failure *f);
 void outputs_flush(struct recording *r);
-/* `account`: of the whole recording so far. Returns 0, or an error when no file could be written. */
+/*
+ * `account`: of the whole recording, at its end; NULL: as it is now, and there is more to come. Returns 0, or an error when no file could be written. */
 int outputs_end(struct recording *r, const struct account *account);
 /* Goes on in new files when one has become larger than --max-size. */
 void outputs_rotate(struct recording *r);
@@ -205,6 +217,7 @@ int recording_run(struct recording *r, struct failure *f);
 void recording_wait_for_command(struct recording *r);
 /* Makes what was recorded so far complete on disk. */
 void recording_dump(struct recording *r);
+int recording_event(struct recording *r, const struct event *event); /* takes one */
 void recording_pause(struct recording *r, bool pause);
 /* Whether an output that does not take what it is given shall be given up. context: the recording. */
 bool recording_gives_up(void *context);

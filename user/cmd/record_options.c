@@ -20,6 +20,9 @@ enum {
 	KEY_RANK,
 	KEY_MAX_SIZE,
 	KEY_KEEP,
+	KEY_FLIGHT,
+	KEY_FLIGHT_MEMORY,
+	KEY_TRIGGER,
 	KEY_STATS_ONLY,
 	KEY_PER_THREAD,
 	KEY_SYSTEM,
@@ -74,6 +77,12 @@ static const struct argp_option options[] = {
 	{ "max-size", KEY_MAX_SIZE, "SIZE", 0,
 	  "Go on in new files when one has become so large, 64K or more", 0 },
 	{ "keep", KEY_KEEP, "N", 0, "Keep the newest N files of each name, delete older ones", 0 },
+	{ "flight-recorder", KEY_FLIGHT, "TIME", 0,
+	  "Keep the last TIME in memory, and write it when a trigger fires", 0 },
+	{ "trigger", KEY_TRIGGER, "SPEC", 0,
+	  "slice:NAME>50ms or instant:NAME (repeatable); SIGUSR2 always is one", 0 },
+	{ "flight-memory", KEY_FLIGHT_MEMORY, "SIZE", 0,
+	  "How much memory the flight recorder may take, 64K or more (64M)", 0 },
 	{ "rank", KEY_RANK, "N", 0,
 	  "Which process of a parallel program it is (RANK, OMPI_COMM_WORLD_RANK or SLURM_PROCID "
 	  "of the process)",
@@ -281,6 +290,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!parse_size(arg, &o->max_size) || o->max_size < 64 << 10)
 			argp_error(state, "'%s' is no size such as 100M, of 64K or more", arg);
 		break;
+	case KEY_FLIGHT:
+		if (!parse_duration(arg, &o->flight_ns))
+			argp_error(state, "'%s' is no time such as 500ms, 10s or 5m", arg);
+		break;
+	case KEY_FLIGHT_MEMORY:
+		if (!parse_size(arg, &o->flight_bytes) || o->flight_bytes < 64 << 10 ||
+		    o->flight_bytes > 1ull << 40)
+			argp_error(state, "'%s' is no size such as 64M, of 64K or more", arg);
+		break;
+	case KEY_TRIGGER:
+		if (o->n_triggers == MAX_TRIGGERS)
+			argp_error(state, "more than %d triggers", MAX_TRIGGERS);
+		if (!trigger_parse(arg, &o->triggers[o->n_triggers++]))
+			argp_error(state, "'%s' is neither slice:NAME>50ms nor instant:NAME", arg);
+		break;
 	case KEY_KEEP:
 		set_keep(state, o, arg);
 		break;
@@ -330,14 +354,22 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->command = state->argv + state->next;
 		break;
 	case ARGP_KEY_END:
+		if (!o->flight_ns && (o->n_triggers || o->flight_bytes))
+			argp_error(state, "triggers and memory are for --flight-recorder TIME");
+		if (o->flight_ns && o->max_size)
+			argp_error(state, "--flight-memory bounds what a flight recorder writes, "
+					  "not --max-size");
+		if (!o->flight_bytes)
+			o->flight_bytes = 64 << 20;
 		if (o->counter_interval_ns && o->counters && !strcmp(o->counters, "none"))
 			argp_error(state, "--counter-interval has nothing to read with -e none");
 		if (!o->n_pids && !o->command)
 			argp_error(state, "nothing to record: give -p PID or -- COMMAND");
 		if (o->n_pids && o->command)
 			argp_error(state, "give either -p PID or -- COMMAND");
-		if (o->stats_only && (o->n_outputs || o->counters || o->system))
-			argp_error(state, "--stats-only writes no trace: without -o, -e, --system");
+		if (o->stats_only && (o->n_outputs || o->counters || o->system || o->flight_ns))
+			argp_error(state, "--stats-only writes no trace: without -o, -e, --system, "
+					  "--flight-recorder");
 		if (o->per_thread && !o->stats_only)
 			argp_error(state, "--per-thread is for --stats-only");
 		break;

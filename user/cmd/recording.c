@@ -33,6 +33,28 @@ static uint64_t clock_ns(clockid_t clock)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
+int recording_event(struct recording *r, const struct event *event)
+{
+	int error = timeline_event(r->timeline, event);
+
+	if (r->flight)
+		flight_take(r, event);
+	if (error)
+		r->write_failed = true;
+	return error;
+}
+
+/* An instant that the recorder puts there itself, no mark of anybody's. */
+static void recording_note(struct recording *r, const char *text)
+{
+	struct event e = { .kind = EVENT_INSTANT, .level = -1, .scope = SCOPE_GLOBAL };
+
+	e.ts_ns = clock_ns(CLOCK_MONOTONIC);
+	e.name = names_intern_string(r->names, text);
+	e.sampled = true;
+	recording_event(r, &e);
+}
+
 static void tell_clocks(struct recording *r)
 {
 	struct event e = { .kind = EVENT_CLOCK, .level = -1 };
@@ -43,7 +65,7 @@ static void tell_clocks(struct recording *r)
 	e.ts_ns = e.clock.monotonic;
 	r->clock_ns = e.ts_ns;
 	r->last_clock = e.clock;
-	timeline_event(r->timeline, &e);
+	recording_event(r, &e);
 }
 
 struct account recording_account(const struct recording *r)
@@ -125,6 +147,8 @@ void recording_dump(struct recording *r)
 			break;
 	if (r->options->stats_only && !r->top)
 		recording_table(r);
+	if (r->flight)
+		flight_dump(r, clock_ns(CLOCK_MONOTONIC));
 	outputs_flush(r);
 	plugins_flush(r);
 	r->flushed_ns = clock_ns(CLOCK_MONOTONIC);
@@ -134,18 +158,13 @@ void recording_pause(struct recording *r, bool pause)
 {
 	capture_pause(r->capture, pause);
 	timeline_has_gaps(r->timeline);
-	timeline_note(r->timeline, names_intern_string(r->names, pause ? "pause" : "resume"),
-		      clock_ns(CLOCK_MONOTONIC));
+	timeline_has_gaps(r->writer);
+	recording_note(r, pause ? "pause" : "resume");
 }
 
 static int take_sample(void *context, const struct event *event)
 {
-	struct recording *r = context;
-	int error = timeline_event(r->timeline, event);
-
-	if (error)
-		r->write_failed = true;
-	return error;
+	return recording_event(context, event);
 }
 
 static void read_system(struct recording *r)

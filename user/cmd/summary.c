@@ -166,6 +166,24 @@ static void print_files(const struct recording *r)
 		fprintf(stderr, "%" PRIu64 " older files deleted (--keep)\n", r->files_deleted);
 }
 
+static void print_flight(const struct recording *r)
+{
+	const struct flight_count *n = flight_count(r->flight);
+
+	if (!n->dumps)
+		fprintf(stderr, "no trigger fired: no file was written\n");
+	if (n->dumps_short)
+		fprintf(stderr,
+			"%" PRIu64 " of %" PRIu64 " times the memory did not reach %.3f s back, "
+			"but %.3f s (--flight-memory SIZE)\n",
+			n->dumps_short, n->dumps, r->options->flight_ns / 1e9,
+			n->shortest_ns / 1e9);
+	if (n->suppressed)
+		fprintf(stderr,
+			"%" PRIu64 " trigger%s less than %.3f s after another, not obeyed\n",
+			n->suppressed, n->suppressed == 1 ? "" : "s", r->options->flight_ns / 1e9);
+}
+
 void summary_print(struct recording *r, const struct account *a)
 {
 	struct stats_options options = { .max_rows = 15 };
@@ -173,6 +191,8 @@ void summary_print(struct recording *r, const struct account *a)
 	struct winsize window;
 
 	print_files(r);
+	if (r->flight)
+		print_flight(r);
 	includes_print(r);
 	print_lost(a, r->options->stats_only ? "added up" : "written");
 	print_shares(r);
@@ -249,6 +269,15 @@ static void json_files(FILE *out, const struct recording *r)
 	fputs("\n  ]\n", out);
 }
 
+static void json_flight(FILE *out, const struct recording *r)
+{
+	const struct flight_count *n = flight_count(r->flight);
+
+	fprintf(out, "  \"dumps\": %" PRIu64 ",\n  \"dumps_short\": %" PRIu64 ",\n", n->dumps,
+		n->dumps_short);
+	fprintf(out, "  \"triggers_suppressed\": %" PRIu64 ",\n", n->suppressed);
+}
+
 int summary_json(struct recording *r, const struct account *a)
 {
 	const struct {
@@ -300,6 +329,8 @@ int summary_json(struct recording *r, const struct account *a)
 		stats_print_json(r->stats, out, &(struct stats_options){ 0 }, NULL, NULL, 0, NULL);
 		fputs("  ,\n", out);
 	}
+	if (r->flight)
+		json_flight(out, r);
 	json_counters(out, r);
 	includes_json(r, out);
 	json_files(out, r);

@@ -18,7 +18,8 @@
 #define COUNTER_NAME 64
 
 struct counter_spec {
-	char name[COUNTER_NAME]; /* as it was named, with - as _ */
+	char name[COUNTER_NAME];    /* as an argument is called: with - as _ */
+	char spelled[COUNTER_NAME]; /* as it was named */
 	enum counter_source source;
 	struct perf_event_attr attr; /* COUNTER_PERF */
 	unsigned leader; /* COUNTER_PERF: the first one of its group, by its place in the list */
@@ -37,6 +38,13 @@ struct counters {
 int counters_parse(const char *list, struct counters *ret_counters, struct failure *f);
 /* The names proftrace knows by itself, one after the other; NULL after the last. */
 const char *counters_known(unsigned i);
+const char *counters_other_name(unsigned i); /* of counters_known(i), or NULL */
+
+/*
+ * nearest.c: the names most like this one, separated by commas; `counts`: only such (NULL: all). Empty
+ * when none is like it.
+ */
+void counters_nearest(const char *name, bool (*counts)(const char *name), char *out, size_t size);
 
 #define PMU_DEVICES "/sys/bus/event_source/devices"
 
@@ -63,6 +71,11 @@ int counters_default(struct counters *ret_counters, char *note, size_t size);
  */
 int counters_open(const struct counters *counters, int cpu, int fds[MAX_COUNTERS],
 		  unsigned *ret_refused);
+/*
+ * How many events of its kind the hardware of a CPU counts at once, beside what it counts already; 0:
+ * it counts none.
+ */
+unsigned counters_at_once(void);
 void counters_close(const struct counters *counters, int fds[MAX_COUNTERS]);
 
 /* `list --counters`. */

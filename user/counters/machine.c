@@ -79,30 +79,52 @@ static bool counts_alone(const struct counter_spec *spec)
 	return fd >= 0;
 }
 
+static bool is_counted(const char *name)
+{
+	struct counters one;
+
+	return !counters_parse(name, &one, NULL) && !counters_check(&one, NULL);
+}
+
+static const char *reason_of(int error)
+{
+	switch (error) {
+	case -ENOENT:
+	case -EOPNOTSUPP:
+	case -ENODEV:
+		return "this machine does not count it";
+	case -EACCES:
+	case -EPERM:
+		return "not permitted";
+	case -EBUSY:
+		return "the counters are reserved by something else";
+	case -EINVAL:
+		return "the processor has no such event";
+	}
+	return NULL;
+}
+
 static void explain(struct failure *f, const struct counters *c, unsigned refused, int error)
 {
 	const struct counter_spec *spec = &c->list[refused];
-	const char *reason = NULL;
+	char nearest[256];
 
+	if (!f)
+		return;
 	if (spec->leader != refused && counts_alone(spec)) {
-		failure_set(f, error, "cannot count", spec->name,
+		failure_set(f, error, "cannot count", spec->spelled,
 			    "the rest of its group leaves no room for it, or is of another PMU");
 		failure_hint(f, "leave the braces away: then they take turns");
 		return;
 	}
-	if (error == -ENOENT || error == -EOPNOTSUPP || error == -ENODEV)
-		reason = "this machine does not count it";
-	else if (error == -EACCES || error == -EPERM)
-		reason = "not permitted";
-	else if (error == -EBUSY)
-		reason = "the counters are reserved by something else";
-	else if (error == -EINVAL)
-		reason = "the processor has no such event";
-	failure_set(f, error, "cannot count", spec->name, reason);
-	if (error == -EACCES || error == -EPERM)
+	failure_set(f, error, "cannot count", spec->spelled, reason_of(error));
+	if (error == -EACCES || error == -EPERM) {
 		failure_hint(f, "sudo sysctl kernel.perf_event_paranoid=2, or run with sudo");
-	else
-		failure_hint(f, "`proftrace list --counters` shows what this machine counts");
+		return;
+	}
+	counters_nearest(spec->spelled, is_counted, nearest, sizeof(nearest));
+	failure_hint(f, "%s%s`proftrace list --counters` shows what this machine counts", nearest,
+		     nearest[0] ? " is counted; " : "");
 }
 
 /* Of the first CPU: all are taken to be alike. */
@@ -167,6 +189,33 @@ int counters_default(struct counters *c, char *note, size_t size)
 		return 0;
 	snprintf(note, size, "counters: %s (this machine does not count cycles)", without_hardware);
 	return counters_parse(without_hardware, c, NULL);
+}
+
+/* More than any processor has: an end for the search. */
+#define AT_ONCE_LIMIT 32
+
+unsigned counters_at_once(void)
+{
+	int fds[AT_ONCE_LIMIT];
+	struct counters c;
+	unsigned n = 0, i;
+	uint64_t value;
+
+	if (counters_parse("instructions", &c, NULL))
+		return 0;
+	while (n < AT_ONCE_LIMIT) {
+		fds[n] = event_open(&c.list[0], 0, -1, true);
+		if (fds[n] < 0)
+			break;
+		if (read(fds[n], &value, sizeof(value)) != sizeof(value)) {
+			close(fds[n]);
+			break;
+		}
+		n++;
+	}
+	for (i = 0; i < n; i++)
+		close(fds[i]);
+	return n;
 }
 
 static void print_event(void *context, const char *name, const char *text)

@@ -56,89 +56,19 @@ const char *counters_known(unsigned i)
 	return i < KNOWN ? known[i].name : NULL;
 }
 
-/* --- the nearest names ------------------------------------------------------------------------- */
-
-static unsigned least(unsigned a, unsigned b, unsigned c)
+const char *counters_other_name(unsigned i)
 {
-	unsigned m = a < b ? a : b;
-
-	return m < c ? m : c;
-}
-
-/* How many letters to insert, delete or replace until one is the other. */
-static unsigned edit_distance(const char *a, const char *b)
-{
-	unsigned row[COUNTER_NAME + 1], i, j;
-	size_t n = strnlen(b, COUNTER_NAME);
-
-	for (j = 0; j <= n; j++)
-		row[j] = j;
-	for (i = 1; a[i - 1]; i++) {
-		unsigned corner = row[0];
-
-		row[0] = i;
-		for (j = 1; j <= n; j++) {
-			unsigned above = row[j];
-
-			row[j] = least(above + 1, row[j - 1] + 1, corner + (a[i - 1] != b[j - 1]));
-			corner = above;
-		}
-	}
-	return row[n];
-}
-
-struct nearest {
-	const char *name; /* that is looked for */
-	unsigned distance[3];
-	char names[3][COUNTER_NAME];
-};
-
-static void consider(struct nearest *n, const char *name)
-{
-	unsigned d = strlen(name) < COUNTER_NAME ? edit_distance(n->name, name) : ~0u;
-	int i, at = 3;
-
-	/* The beginning of a name means it. */
-	if (!strncmp(n->name, name, strlen(n->name)))
-		d = 1;
-	while (at > 0 && d < n->distance[at - 1])
-		at--;
-	if (at == 3)
-		return;
-	for (i = 2; i > at; i--) {
-		n->distance[i] = n->distance[i - 1];
-		memcpy(n->names[i], n->names[i - 1], COUNTER_NAME);
-	}
-	n->distance[at] = d;
-	snprintf(n->names[at], COUNTER_NAME, "%s", name);
-}
-
-static void consider_event(void *context, const char *name, const char *text)
-{
-	const char *event = strstr(name, "::");
-
-	(void)text;
-	consider(context, event ? event + 2 : name);
+	return i < KNOWN ? known[i].other_name : NULL;
 }
 
 static int unknown(struct failure *f, const char *name)
 {
-	struct nearest nearest = { .name = name };
-	unsigned i;
+	char nearest[256];
 
-	for (i = 0; i < 3; i++) /* what is farther is no help */
-		nearest.distance[i] = (unsigned)strlen(name) / 2 + 1;
-	for (i = 0; i < KNOWN; i++) {
-		consider(&nearest, known[i].name);
-		if (known[i].other_name)
-			consider(&nearest, known[i].other_name);
-	}
-	libpfm_each(consider_event, &nearest);
+	counters_nearest(name, NULL, nearest, sizeof(nearest));
 	failure_set(f, -ENOENT, "unknown counter", name, "");
-	if (nearest.names[0][0])
-		failure_hint(f, "did you mean %s%s%s%s%s? `proftrace list --counters` shows all",
-			     nearest.names[0], nearest.names[1][0] ? ", " : "", nearest.names[1],
-			     nearest.names[2][0] ? ", " : "", nearest.names[2]);
+	if (nearest[0])
+		failure_hint(f, "did you mean %s? `proftrace list --counters` shows all", nearest);
 	else
 		failure_hint(f, "`proftrace list --counters` shows what there is");
 	return -ENOENT;
@@ -227,8 +157,10 @@ static int set_name(const char *name, const char *modifiers, struct counter_spec
 		 own ? "" : modifiers);
 	if (strlen(full) >= sizeof(spec->name))
 		return failure_set(f, -EINVAL, "unknown counter", name, "its name is too long");
-	for (i = 0; full[i]; i++)
+	for (i = 0; full[i]; i++) {
+		spec->spelled[i] = full[i];
 		spec->name[i] = full[i] == '-' ? '_' : full[i];
+	}
 	return 0;
 }
 

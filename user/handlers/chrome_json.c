@@ -163,6 +163,13 @@ static int close_with_args(struct json_writer *j, const struct fact *fact)
 
 /* --- events ------------------------------------------------------------------------------------ */
 
+/* Not among the arguments, which are the series. Viewers ignore it. */
+static void put_continued(struct json_writer *j, const struct fact *fact)
+{
+	if (fact->continued)
+		json_put(j, ",\"continued\":true");
+}
+
 /* What was counted on the thread until now: `id` makes the counters of threads different ones. */
 static int write_counters(struct json_writer *j, const struct fact *fact)
 {
@@ -177,6 +184,7 @@ static int write_counters(struct json_writer *j, const struct fact *fact)
 	put_phase(j, fact, 'C');
 	json_put(j, ",\"id\":");
 	j->at = json_hex(j->at, fact->thread->tid);
+	put_continued(j, fact);
 	json_open_args(j);
 	for (i = 0; i < fact->n_counters; i++) {
 		if (fact->counters[i] == EVENT_NO_VALUE)
@@ -233,6 +241,7 @@ static int write_counter_of_thread(struct json_writer *j, const struct fact *fac
 	put_phase(j, fact, 'C');
 	json_put(j, ",\"id\":");
 	j->at = json_hex(j->at, fact->tracks[0]->thread->tid);
+	put_continued(j, fact);
 	json_open_args(j);
 	json_key(j, fact->name);
 	put_counter_value(j, &fact->args[0]);
@@ -247,9 +256,7 @@ static int write_counter(struct json_writer *j, const struct fact *fact)
 	if (fact->n_args == 1 && fact->tracks[0]->thread)
 		return write_counter_of_thread(j, fact);
 	open_event(j, fact, 'C');
-	/* Not among the arguments: these are the series. Viewers ignore it. */
-	if (fact->continued)
-		json_put(j, ",\"continued\":true");
+	put_continued(j, fact);
 	if (unit) {
 		json_put(j, ",\"unit\":\"");
 		json_put_name(j, unit, LIMIT_NAME);

@@ -249,7 +249,7 @@ static int stats_fact(struct handler *handler, const struct fact *fact)
 	struct stats *stats = (struct stats *)handler;
 	unsigned i;
 
-	if (is_reading(fact))
+	if (is_reading(fact) || (fact->kind == FACT_COUNTER && fact->continued))
 		return 0;
 	/* From the first mark to the last: what else is told begins before and ends after them. */
 	if (fact->kind >= FACT_BEGIN && fact->kind <= FACT_FLOW_IN)

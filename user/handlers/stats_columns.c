@@ -320,15 +320,21 @@ static struct stats_value ratio(uint64_t a, uint64_t b, long double factor)
 	return real(STATS_VALUE_REAL, (long double)a / (long double)b * factor);
 }
 
+/* Where they took turns, each is known of other slices: so it is the ratio of what they do in a time. */
 static struct stats_value ipc(const struct stats *stats, const struct stats_row *row, bool self)
 {
+	const struct stats_counted *c, *i;
 	unsigned cycles, instructions;
 
 	if (!row->counted || !find_ipc(stats, &cycles, &instructions))
 		return none();
-	if (self)
-		return ratio(row->counted[instructions].self, row->counted[cycles].self, 1);
-	return ratio(row->counted[instructions].total, row->counted[cycles].total, 1);
+	c = &row->counted[cycles];
+	i = &row->counted[instructions];
+	if (self && c->selves && i->selves)
+		return ratio(i->self, c->self, (long double)c->selves / i->selves);
+	if (self || !c->total_ns || !i->total_ns)
+		return none();
+	return ratio(i->total, c->total, (long double)c->total_ns / i->total_ns);
 }
 
 static struct stats_value counted(const struct stats *stats, const struct stats_row *row,

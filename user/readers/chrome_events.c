@@ -335,6 +335,7 @@ static int thread_counters(struct chrome *c)
 		start(c, EVENT_COUNTER);
 		c->draft->event.name = name;
 		c->draft->event.of_thread = true;
+		c->draft->event.continued = c->fields.continued;
 		error = send(c);
 	}
 	return error;
@@ -359,6 +360,7 @@ static int counter(struct chrome *c)
 		draft->args[0].key = NULL;
 	start(c, EVENT_COUNTER);
 	draft->event.unit = c->fields.unit;
+	draft->event.continued = c->fields.continued;
 	return send(c);
 }
 

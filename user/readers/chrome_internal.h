@@ -28,8 +28,9 @@ struct chrome_fields {
 	bool has_dur;
 	bool has_id;
 	bool has_tid;
-	bool broken; /* a time that is none */
-	int64_t ts;  /* ns after the file's base */
+	bool broken;	/* a time that is none */
+	bool continued; /* our own files: it is repeated from an earlier one */
+	int64_t ts;	/* ns after the file's base */
 	int64_t dur;
 	uint64_t id;
 	uint32_t pid;

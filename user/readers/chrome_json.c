@@ -46,6 +46,7 @@ enum field {
 	FIELD_ID2,
 	FIELD_SCOPE,
 	FIELD_UNIT,
+	FIELD_CONTINUED,
 	FIELD_ARGS,
 	FIELD_EVENTS,
 };
@@ -59,10 +60,19 @@ static const struct {
 	size_t length;
 	enum field field;
 } fields[] = {
-	FIELD("ph", FIELD_PHASE),     FIELD("ts", FIELD_TS),	 FIELD("dur", FIELD_DUR),
-	FIELD("pid", FIELD_PID),      FIELD("tid", FIELD_TID),	 FIELD("name", FIELD_NAME),
-	FIELD("cat", FIELD_CATEGORY), FIELD("id", FIELD_ID),	 FIELD("id2", FIELD_ID2),
-	FIELD("s", FIELD_SCOPE),      FIELD("unit", FIELD_UNIT), FIELD("args", FIELD_ARGS),
+	FIELD("ph", FIELD_PHASE),
+	FIELD("ts", FIELD_TS),
+	FIELD("dur", FIELD_DUR),
+	FIELD("pid", FIELD_PID),
+	FIELD("tid", FIELD_TID),
+	FIELD("name", FIELD_NAME),
+	FIELD("cat", FIELD_CATEGORY),
+	FIELD("id", FIELD_ID),
+	FIELD("id2", FIELD_ID2),
+	FIELD("s", FIELD_SCOPE),
+	FIELD("unit", FIELD_UNIT),
+	FIELD("args", FIELD_ARGS),
+	FIELD("continued", FIELD_CONTINUED),
 };
 #undef FIELD
 
@@ -265,6 +275,8 @@ static int on_boolean(void *context, int value)
 		return 1;
 	if (p->where == IN_ARGS && arg_room(p))
 		draft_bool(p->c.draft, arg_key(p), value);
+	else if (p->where == IN_EVENT && p->field == FIELD_CONTINUED)
+		p->c.fields.continued = value;
 	return misplaced(p);
 }
 

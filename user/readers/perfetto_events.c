@@ -178,6 +178,21 @@ static size_t find_uint(struct sequence *s, const TrackEvent *event, const char 
 
 /* --- counters ---------------------------------------------------------------------------------- */
 
+/* Our own files say so of what they repeat from an earlier one. */
+static bool is_continued(struct sequence *s, const TrackEvent *event)
+{
+	size_t i;
+
+	for (i = 0; i < event->n_debug_annotations; i++) {
+		const Annotation *a = event->debug_annotations[i];
+		const char *key = a->has_bool_value && a->bool_value ? key_text(s, a) : NULL;
+
+		if (key && !strcmp(key, "continued"))
+			return true;
+	}
+	return false;
+}
+
 static int send_counter(struct perfetto *p, const struct place *place, uint64_t ts_ns,
 			const struct name *category)
 {
@@ -186,6 +201,7 @@ static int send_counter(struct perfetto *p, const struct place *place, uint64_t 
 	p->draft->event.category = category;
 	p->draft->event.unit = place->unit;
 	p->draft->event.of_thread = place->tid != 0;
+	p->draft->event.continued = p->continued;
 	return draft_send(p->draft);
 }
 
@@ -231,6 +247,7 @@ static int counter(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 	}
 	if (!place->name)
 		place->name = event_name(p, s, event);
+	p->continued = is_continued(s, event);
 	if (event->has_counter_value)
 		return counter_int(p, place, event->counter_value, ts_ns, category);
 	exact = find_uint(s, event, "value");
@@ -253,6 +270,7 @@ static int extra_counters(struct perfetto *p, struct sequence *s, const TrackEve
 	int error = 0;
 	size_t i;
 
+	p->continued = event->n_extra_counter_values > 0 && is_continued(s, event);
 	for (i = 0; i < event->n_extra_counter_values && i < n && !error; i++) {
 		place = perfetto_place(p, uuids[i]);
 		if (place && place->kind == PLACE_COUNTER)

@@ -117,6 +117,7 @@ struct perfetto {
 	size_t n_open_on_lanes;
 	uint64_t next_id; /* for slices on lanes to which the file gives none */
 	bool snapshot_seen;
+	bool continued; /* the samples at hand are repeated from an earlier file */
 	uint32_t primary_clock;
 	uint64_t clocks[BUILTIN_CLOCKS];
 	bool clock_known[BUILTIN_CLOCKS];

@@ -122,6 +122,7 @@ struct event {
 	 * (ASYNC_END, FREE), or for what it tells (STEP).
 	 */
 	bool left_out;
+	bool continued; /* COUNTER, from a file: an earlier one of the recording has this sample, too */
 	bool closes_inner; /* END: those that are open inside have no END, and none was lost */
 	int level; /* BEGIN, END: the slice's own level; others: number of open slices; -1: not known */
 	const struct name *name;
@@ -131,7 +132,7 @@ struct event {
 	unsigned n_args;
 	const struct arg *args;
 	const struct name *unit; /* COUNTER: unit when known, else NULL */
-	bool sampled; /* COUNTER: read by the recorder and no mark: it is not part of marked = written + lost */
+	bool sampled; /* COUNTER, INSTANT: by the recorder and no mark: not part of marked = written + lost */
 	bool of_thread; /* COUNTER, from a file: what was counted of the thread, nothing it said */
 	/* BEGIN, END, READING: of the counters that the timeline was told of (EVENT_NO_VALUE: not known), or none. */
 	unsigned n_counters;

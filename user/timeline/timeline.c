@@ -153,6 +153,7 @@ struct fact fact_of(const struct mark *m, enum fact_kind kind)
 		.kind = kind,
 		.scope = e->scope,
 		.ts_ns = m->ts_ns,
+		.continued = e->continued,
 		.process = process_of(m->process),
 		.thread = m->thread ? &m->thread->pub : NULL,
 		.name = m->name,
@@ -233,13 +234,6 @@ static int control(struct timeline *t, const struct mark *m, const struct name *
 	stamp_step(t, m, &fact);
 	emit(t, &fact);
 	return MARK_WRITTEN;
-}
-
-void timeline_note(struct timeline *t, const struct name *name, uint64_t ts_ns)
-{
-	emit(t,
-	     &(struct fact){
-		     .kind = FACT_INSTANT, .scope = SCOPE_GLOBAL, .ts_ns = ts_ns, .name = name });
 }
 
 static int flow(struct timeline *t, const struct mark *m)
@@ -340,7 +334,7 @@ static void take_mark(struct timeline *t, const struct event *event)
 	if (event->sampled && outcome != MARK_WRITTEN)
 		t->account->samples_lost++;
 	else if (event->sampled)
-		t->account->samples += !t->unrecorded;
+		t->account->samples += event->kind == EVENT_COUNTER && !t->unrecorded;
 	else if (outcome == MARK_LEFT_OUT)
 		t->account->paused++;
 	else if (outcome != MARK_WRITTEN)
@@ -397,6 +391,17 @@ int timeline_event(struct timeline *t, const struct event *event)
 		take_mark(t, event);
 	}
 	return t->error;
+}
+
+void timeline_note(struct timeline *t, const struct name *name, uint64_t ts_ns,
+		   const struct arg *args, unsigned n_args)
+{
+	emit(t, &(struct fact){ .kind = FACT_INSTANT,
+				.scope = SCOPE_GLOBAL,
+				.ts_ns = ts_ns,
+				.name = name,
+				.n_args = n_args,
+				.args = args });
 }
 
 bool timeline_has_process(const struct timeline *t, uint32_t pid)

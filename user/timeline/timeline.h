@@ -60,6 +60,10 @@ int timeline_replay(struct timeline *timeline, struct handler *handler);
  */
 void timeline_set_recorded(struct timeline *timeline, bool recorded);
 
+/* An instant that the recorder itself puts there, no mark of anybody's. */
+void timeline_note(struct timeline *timeline, const struct name *name, uint64_t ts_ns,
+		   const struct arg *args, unsigned n_args);
+
 /* The latest PROF_STEP of any process; false: none so far. */
 bool timeline_step(const struct timeline *timeline, uint64_t *ret_epoch, uint64_t *ret_batch);
 
@@ -72,9 +76,6 @@ int timeline_event(struct timeline *timeline, const struct event *event);
 
 /* Whether a process of that number lives. */
 bool timeline_has_process(const struct timeline *timeline, uint32_t pid);
-
-/* An instant that the recorder itself puts there, no mark of anybody's. */
-void timeline_note(struct timeline *timeline, const struct name *name, uint64_t ts_ns);
 
 /* The capture is over: counts and reports what is still open. `ts_ns`: its last moment. */
 int timeline_finish(struct timeline *timeline, uint64_t ts_ns);

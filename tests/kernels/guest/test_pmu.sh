@@ -35,6 +35,16 @@ equal "instructions are counted" "$(has instructions)" yes
 equal "cache misses are not, and it says so" "$(has cache-misses)" "no:"
 "$proftrace" -q -e cache-misses -o "$tmp/no" -- "$loops" 1 1000 2>"$tmp/err"
 equal "cache misses: exit status" $? 1
+check "cache misses: why not" grep -q "cannot count 'cache-misses': this machine does not count it" "$tmp/err"
+"$proftrace" -q -e instructiom -o "$tmp/no" -- "$loops" 1 1000 2>"$tmp/err"
+check "unknown: the nearest" grep -q '^hint: did you mean instructions' "$tmp/err"
+"$proftrace" check >"$tmp/check"
+check "check: hardware counters" grep -q '^hardware counters  *yes' "$tmp/check"
+check "check: how many at once" grep -qE '^counters at once  *[4-7] ' "$tmp/check"
+"$proftrace" -q -e '{r8:u,r8:k,instructions:u,instructions:k,r11:u,r11:k,cycles:u,cycles:k}' -o "$tmp/no" -- \
+	"$loops" 1 1000 2>"$tmp/err"
+equal "a group too large: exit status" $? 1
+check "a group too large: why not" grep -q 'the rest of its group leaves no room' "$tmp/err"
 
 "$proftrace" -q -e instructions,cycles -o "$tmp/t" --summary-json "$tmp/s" -- "$loops" 100 1000
 equal "exit status" $? 0
@@ -106,4 +116,15 @@ check "short: most are" test "$(awk '$3 == "-"' "$tmp/slices" | wc -l)" -ge 1500
 check "short: some were not counted" test "$(awk '$3 == "0"' "$tmp/slices" | wc -l)" -ge 100
 equal "short: these have no value" "$(awk '$3 == "0" && $2 != "-"' "$tmp/slices" | wc -l)" 0
 equal "short: all others have one" "$(awk '$3 != "0" && $2 == "-"' "$tmp/slices" | wc -l)" 0
+
+# Read every millisecond, in one slice of 400 ms, in which as many instructions are executed all along:
+# half a million each time, less what the kernel does meanwhile.
+"$proftrace" -q -e instructions:u,r8:u --counter-interval 1ms -o "$tmp/often" -- "$loops" 1 50000000
+equal "often: exit status" $? 0
+check_agree "often" "$tmp/often"
+sed -nE 's/.*"ph":"C".*"instructions:u":([0-9]+),"r8:u":([0-9]+).*/\1 \2/p' "$tmp/often.json" >"$tmp/readings"
+echo "# often: $(wc -l <"$tmp/readings") readings"
+check "often: readings" test "$(wc -l <"$tmp/readings")" -ge 300
+check "often: as many instructions each time" \
+	test "$(awk 'NR > 1 && $1 - last > 400000 && $1 - last <= 510000 { n++ } { last = $1 } END { print n }' "$tmp/readings")" -ge 300
 finish

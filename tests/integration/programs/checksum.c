@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * checksum THREADS ROUNDS: a computation full of marks, whose result depends on every value that a
+ * tracer could spoil: registers, the stack below it, errno, floating point, children. Prints
+ * `ready <pid>`, at its end `sum <hex>`, the same whenever it is run with the same arguments. Then it
+ * waits for its standard input to end, and for its switches to be off (no longer than five seconds),
+ * and prints `switch <n>`: how many still are not.
+ */
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <proftrace.h>
+
+PROF_DOMAIN(other, "other");
+
+struct worker {
+	pthread_t thread;
+	unsigned int number;
+	unsigned long rounds;
+	uint64_t sum;
+};
+
+static uint64_t mix(uint64_t x)
+{
+	x ^= x >> 33;
+	x *= 0xff51afd7ed558ccdull;
+	x ^= x >> 29;
+	return x;
+}
+
+/* Small and without calls of its own but the marks': it keeps what it can below the stack pointer. */
+static __attribute__((noinline)) uint64_t leaf(uint64_t a, uint64_t b, double d)
+{
+	uint64_t x = a * 3, y = b * 5, z = a ^ b;
+
+	PROF_INSTANT("leaf", "a", a, "d", d);
+	return mix(x) + mix(y ^ z) + (uint64_t)(d * 7);
+}
+
+static uint64_t nested(uint64_t sum, unsigned int depth)
+{
+	PROF_SCOPE("nested", "depth", depth);
+
+	if (!depth)
+		return leaf(sum, ~sum, sqrt((double)(sum >> 40)));
+	sum = nested(mix(sum + depth), depth - 1);
+	PROF_COUNTER_IN(other, "sum", sum);
+	return mix(sum) ^ depth;
+}
+
+/* A child marks too, and what it computed comes back as its exit status. */
+static uint64_t child(uint64_t sum)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid) {
+		PROF_SCOPE_IN(other, "child");
+		_exit((int)(nested(sum, 3) & 127));
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return 0xdead;
+	return (uint64_t)WEXITSTATUS(status);
+}
+
+static void *work(void *data)
+{
+	struct worker *w = (struct worker *)data;
+	uint64_t sum = w->number;
+
+	for (unsigned long i = 0; i < w->rounds; i++) {
+		char text[32];
+
+		errno = (int)(i & 63);
+		snprintf(text, sizeof(text), "%llx", (unsigned long long)sum);
+		PROF_BEGIN("round", "i", i, "text", text);
+		sum = nested(sum + i, 5);
+		PROF_END("sum", sum);
+		sum = mix(sum + (uint64_t)errno);
+		if (i % 8 == 0)
+			usleep(100);
+		if (i % 512 == 100)
+			sum = mix(sum + child(sum));
+	}
+	w->sum = sum;
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int threads = argc > 1 ? (unsigned int)atoi(argv[1]) : 2, i, tries;
+	struct pollfd input = { 0, POLLIN, 0 };
+	struct worker workers[16];
+	uint64_t sum = 0;
+
+	if (threads > 16)
+		threads = 16;
+	printf("ready %d\n", (int)getpid());
+	fflush(stdout);
+	for (i = 0; i < threads; i++) {
+		workers[i].number = i + 1;
+		workers[i].rounds = argc > 2 ? strtoul(argv[2], NULL, 0) : 1000;
+		if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
+			return 1;
+	}
+	for (i = 0; i < threads; i++) {
+		pthread_join(workers[i].thread, NULL);
+		sum = mix(sum ^ workers[i].sum);
+	}
+	printf("sum %llx\n", (unsigned long long)sum);
+	fflush(stdout);
+	while (poll(&input, 1, -1) < 0)
+		;
+	for (tries = 0; tries < 500; tries++) {
+		if (!prof_is_enabled(&prof_default) && !prof_is_enabled(&other))
+			break;
+		usleep(10000);
+	}
+	printf("switch %d\n", prof_is_enabled(&prof_default) + prof_is_enabled(&other));
+	return 0;
+}

@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Whatever dies when, the target computes the same, its switches go off, and nothing stays behind.
+#
+# CYCLES=200 SEED=n tests/integration/test_chaos.sh runs longer, or one run again.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+cycles=${CYCLES:-12}
+seed=${SEED:-$$}
+rounds=${CHAOS_ROUNDS:-30000}
+
+random() { # N: sets $r to 0..N-1
+	seed=$(((seed * 1103515245 + 12345) & 0x7fffffff))
+	r=$((seed / 65536 % $1))
+}
+
+# A few milliseconds up to what the program takes: when something happens is what is to be random.
+a_while() { # MILLISECONDS
+	random "$1"
+	sleep "0.$(printf %03d "$r")"
+}
+
+"$programs/checksum" 2 "$rounds" </dev/null >"$tmp/untraced"
+wanted=$(said "$tmp/untraced" sum)
+echo "# SEED=$seed"
+
+wrong=0 stuck=0 lost_files=0 refused=0
+for cycle in $(seq 1 "$cycles"); do
+	mkfifo "$tmp/in"
+	"$programs/checksum" 2 "$rounds" <"$tmp/in" >"$tmp/out" &
+	target=$!
+	exec 9>"$tmp/in"
+	rm "$tmp/in"
+	wait_for "$tmp/out" ready
+	a_while 50
+	"$proftrace" -o "$tmp/t$cycle" --dump-period 50ms -p $target 9>&- 2>"$tmp/err" &
+	recorder=$!
+	random 3
+	second=
+	if [ "$r" -eq 0 ]; then
+		"$proftrace" -q -o "$tmp/u" -p $target 9>&- 2>/dev/null &
+		second=$!
+	fi
+	random 7
+	action=$r killed=
+	# Half of the time the recorder shall have begun, and half of the time perhaps not. The kernel does
+	# not forgive that a process is killed in the midst of attaching: the broker dies at other times.
+	random 2
+	case $r$action in
+	0? | ?2 | ?6) wait_for "$tmp/err" "proftrace: recording" ;;
+	esac
+	a_while 200
+	case $action in
+	0) kill -KILL $recorder 2>/dev/null ;;
+	1) kill -INT $recorder 2>/dev/null ;;
+	2) pkill -KILL -P $recorder 2>/dev/null ;; # its broker
+	3) kill -STOP $recorder 2>/dev/null; a_while 100; kill -KILL $recorder 2>/dev/null ;;
+	4) killed=1; kill -KILL $target 2>/dev/null ;;
+	5) kill -TERM $recorder 2>/dev/null; a_while 100; kill -KILL $recorder 2>/dev/null ;;
+	6) pkill -KILL -P $recorder 2>/dev/null; kill -KILL $recorder 2>/dev/null ;;
+	esac
+	if [ -z "$killed" ]; then
+		wait_for "$tmp/out" sum || stuck=$((stuck + 1))
+	fi
+	[ "$action" -ne 4 ] && kill -TERM $recorder 2>/dev/null
+	wait $recorder 2>/dev/null
+	if [ -n "$second" ]; then
+		kill -TERM $second 2>/dev/null
+		wait $second 2>/dev/null
+	fi
+	exec 9>&-
+	wait $target 2>/dev/null
+	if [ -z "$killed" ] && { [ "$(said "$tmp/out" sum)" != "$wanted" ] || [ "$(said "$tmp/out" switch)" != 0 ]; }; then
+		wrong=$((wrong + 1))
+		echo "# cycle $cycle, action $action: $(tr '\n' ' ' <"$tmp/out")"
+	fi
+	# A file that has its name can be opened, however its recorder ended.
+	for file in "$tmp/t$cycle.json" "$tmp/t$cycle.pftrace"; do
+		[ -e "$file" ] || continue
+		"$proftrace" report -q "$file" >/dev/null 2>"$tmp/report.err" || {
+			lost_files=$((lost_files + 1))
+			echo "# cycle $cycle, action $action: $(cat "$tmp/report.err")"
+		}
+	done
+	[ -e "$tmp/t$cycle.json" ] || refused=$((refused + 1))
+	rm -f "$tmp/t$cycle".* "$tmp/.t$cycle"* "$tmp/u".*
+done
+equal "the same result in each of $cycles cycles, and switches off" "$wrong" 0
+equal "no target got stuck" "$stuck" 0
+equal "every file can be read" "$lost_files" 0
+check "recordings came to have files" test "$refused" -lt $((cycles * 9 / 10))
+check_nothing_left "after all of it"
+finish

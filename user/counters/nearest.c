@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The names nearest to one that cannot be counted, for a hint. */
+#include "counters/counters.h"
+
+#include <string.h>
+
+#define NEAREST 3
+
+static unsigned least(unsigned a, unsigned b, unsigned c)
+{
+	unsigned m = a < b ? a : b;
+
+	return m < c ? m : c;
+}
+
+/* How many letters to insert, delete or replace until one is the other. */
+static unsigned edit_distance(const char *a, const char *b)
+{
+	unsigned row[COUNTER_NAME + 1], i, j;
+	size_t n = strnlen(b, COUNTER_NAME);
+
+	for (j = 0; j <= n; j++)
+		row[j] = j;
+	for (i = 1; a[i - 1]; i++) {
+		unsigned corner = row[0];
+
+		row[0] = i;
+		for (j = 1; j <= n; j++) {
+			unsigned above = row[j];
+
+			row[j] = least(above + 1, row[j - 1] + 1, corner + (a[i - 1] != b[j - 1]));
+			corner = above;
+		}
+	}
+	return row[n];
+}
+
+struct nearest {
+	const char *name; /* that is looked for */
+	bool (*counts)(const char *name);
+	unsigned distance[NEAREST];
+	char names[NEAREST][COUNTER_NAME];
+};
+
+static bool is_new(const struct nearest *n, const char *name)
+{
+	int i;
+
+	for (i = 0; i < NEAREST; i++) {
+		if (!strcmp(n->names[i], name))
+			return false;
+	}
+	return true;
+}
+
+static void consider(struct nearest *n, const char *name)
+{
+	unsigned d = strlen(name) < COUNTER_NAME ? edit_distance(n->name, name) : ~0u;
+	int i, at = NEAREST;
+
+	/* The beginning of a name means it. */
+	if (!strncmp(n->name, name, strlen(n->name)))
+		d = 1;
+	while (at > 0 && d < n->distance[at - 1])
+		at--;
+	if (at == NEAREST || !is_new(n, name) || (n->counts && !n->counts(name)))
+		return;
+	for (i = NEAREST - 1; i > at; i--) {
+		n->distance[i] = n->distance[i - 1];
+		memcpy(n->names[i], n->names[i - 1], COUNTER_NAME);
+	}
+	n->distance[at] = d;
+	snprintf(n->names[at], COUNTER_NAME, "%s", name);
+}
+
+static void consider_event(void *context, const char *name, const char *text)
+{
+	const char *event = strstr(name, "::");
+
+	(void)text;
+	consider(context, event ? event + 2 : name);
+}
+
+void counters_nearest(const char *name, bool (*counts)(const char *name), char *out, size_t size)
+{
+	struct nearest nearest = { .name = name, .counts = counts };
+	unsigned i;
+	size_t n = 0;
+
+	for (i = 0; i < NEAREST; i++) /* what is farther is no help */
+		nearest.distance[i] = (unsigned)strlen(name) / 2 + 1;
+	for (i = 0; counters_known(i); i++) {
+		consider(&nearest, counters_known(i));
+		if (counters_other_name(i))
+			consider(&nearest, counters_other_name(i));
+	}
+	libpfm_each(consider_event, &nearest);
+	out[0] = '\0';
+	for (i = 0; i < NEAREST && nearest.names[i][0] && n < size; i++)
+		n += (size_t)snprintf(out + n, size - n, "%s%s", i ? ", " : "", nearest.names[i]);
+}

@@ -32,9 +32,11 @@ static void add(void *context, const struct table_entry *e)
 		.uuid = 1ull << 63 | e->key.pid,
 		.pid = e->key.pid,
 	};
+	/* The others belong to the process. */
+	bool of_thread = e->key.part == TABLE_SLICES || e->key.part == TABLE_INSTANTS;
 	const struct thread thread = {
-		.uuid = (uint64_t)e->key.pid << 32 | e->key.tid,
-		.tid = e->key.tid,
+		.uuid = of_thread ? (uint64_t)e->key.pid << 32 | e->key.tid : process.uuid,
+		.tid = of_thread ? e->key.tid : 0,
 		.process = &process,
 		.name = e->thread,
 	};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What is recorded at the moment: pauses.
+ * What is recorded at the moment: pauses, and phases of a schedule.
  *
  * It is the process that is paused, so its state lies in the map of traced processes. Looking there at
  * every mark would cost more than all the rest of what a paused thread does: each thread keeps what
@@ -12,7 +12,8 @@
 #include "state.h"
 
 /* Bits of meta that decide whether a mark is recorded; the last one stands for all marks. */
-#define META_EVERY (1ull << 63)
+#define META_EVERY	   (1ull << 63)
+#define META_NOT_IN(phase) (1ull << (47 + (phase)))
 
 #define CONTROL_ATTEMPTS 8 /* against other threads that change the same process's state */
 
@@ -31,13 +32,30 @@ static __always_inline bool is_paused(__u32 flags)
 /* Finds out what is recorded of this thread from now on. */
 static __noinline int look_again(struct thread_state *st, __u32 tgid)
 {
+	const struct step_state *s;
+	__u32 phase;
+
 	if (!st)
 		return 0;
 	/* First the number: what changes from here on is looked at the next time. */
 	st->generation = *(volatile __u32 *)&generation;
 	barrier();
-	st->leave_out = is_paused(traced_flags(tgid)) ? META_EVERY : 0;
-	st->left_out_slot = ACCOUNT_PAUSED;
+	st->leave_out = 0;
+	st->left_out_slot = scheduled ? ACCOUNT_UNSCHEDULED : ACCOUNT_PAUSED;
+	if (scheduled && st->cut != cuts) {
+		st->cut = cuts;
+		st->depth = 0;
+		st->too_deep = 0;
+		st->recorded = 0;
+	}
+	if (is_paused(traced_flags(tgid))) {
+		st->leave_out = META_EVERY;
+		st->left_out_slot = ACCOUNT_PAUSED;
+	} else if (scheduled) {
+		s = bpf_map_lookup_elem(&steps, &tgid);
+		phase = s ? *(volatile __u32 *)&s->phase : PHASE_WAIT;
+		st->leave_out = phase == PHASE_WAIT ? META_EVERY : META_NOT_IN(phase & 3);
+	}
 	return 0;
 }
 

@@ -49,6 +49,10 @@ static __always_inline __u32 counter_values(void)
 	return multiplexed ? n_counters * COUNTER_PARTS : n_counters;
 }
 
+/*
+ * The times only matter where events take turns: elsewhere an event counts always or not at all, and
+ * the kernel need not look at its clock for them.
+ */
 static __always_inline long read_event(__u32 counter, struct bpf_perf_event_value *now)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -56,11 +60,13 @@ static __always_inline long read_event(__u32 counter, struct bpf_perf_event_valu
 	now->counter = now->enabled = now->running = 0;
 	if (cpu >= ACCOUNT_CPUS)
 		return -1;
-	return bpf_perf_event_read_value(&counter_events, counter * ACCOUNT_CPUS + cpu, now,
-					 sizeof(*now));
+	counter = counter * ACCOUNT_CPUS + cpu;
+	if (multiplexed)
+		return bpf_perf_event_read_value(&counter_events, counter, now, sizeof(*now));
+	now->counter = bpf_perf_event_read(&counter_events, counter);
+	return now->counter >= -4095ull ? -1 : 0; /* no event has counted so far: an error */
 }
 
-/* The times only matter where events take turns: elsewhere an event counts always or not at all. */
 static __always_inline void begin_at(struct thread_state *st, __u32 i,
 				     const struct bpf_perf_event_value *now)
 {

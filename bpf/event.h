@@ -62,6 +62,11 @@ enum record_kind {
 	RECORD_LOST =
 		69, /* a = marks of this thread lost since `ts`, b = time of the last of them */
 	RECORD_READING = 70, /* what is counted on the thread, between its marks */
+	/*
+	 * A process comes to another phase of the schedule: a = epoch, b = batch, types = enum phase,
+	 * site = cycle, level = 1 when the step after this one will not be recorded either.
+	 */
+	RECORD_PHASE = 71,
 };
 
 /* Types of values, four bits each. Part of the header's binary interface as well. */
@@ -183,8 +188,13 @@ enum account_slot {
 	ACCOUNT_HOLD_TIMEOUT, /* not a mark: a thread was let go before its libraries were attached */
 	ACCOUNT_PROCESSES, /* not a mark: a child not followed since the table of processes is full */
 	ACCOUNT_PAUSED,	   /* not asked for: its process is paused, or was as its slice began */
-	ACCOUNT_READINGS, /* not a mark: a reading of counters that found no room */
-	ACCOUNT_SLOTS = 16,
+	ACCOUNT_READINGS,    /* not a mark: a reading of counters that found no room */
+	ACCOUNT_UNSCHEDULED, /* not asked for: the schedule leaves it out, or did as its slice began */
+	ACCOUNT_LATE_STEPS, /* not a mark: a step to be recorded that began before all was attached */
+	/* Under a schedule: marks that came, and those that are done with and leave nothing open. */
+	ACCOUNT_ENTERED,
+	ACCOUNT_LEFT,
+	ACCOUNT_SLOTS = 32,
 };
 
 /*

@@ -9,6 +9,7 @@
 #include "control.h"
 #include "counters.h"
 #include "registers.h"
+#include "steps.h"
 #include "threads.h"
 
 #define META_ARGS(meta)	   ((meta)&15)
@@ -472,7 +473,8 @@ int mark(struct pt_regs *ctx)
 	struct thread_state *st;
 	struct mark m = {};
 	struct before before = {};
-	__u64 cookie, marks;
+	__u64 cookie, marks, done = 1;
+	__u32 depth;
 	bool left_out;
 	int level;
 
@@ -488,8 +490,6 @@ int mark(struct pt_regs *ctx)
 	}
 	if (never)
 		bpf_tail_call(ctx, &no_programs, 0);
-	if (st->generation != generation)
-		look_again(st, m.pid_tgid >> 32);
 	cookie = bpf_get_attach_cookie(ctx);
 	m.kind = cookie >> 32;
 	m.site = (__u32)cookie;
@@ -506,7 +506,17 @@ int mark(struct pt_regs *ctx)
 			read_perf_counters(st);
 	}
 
+	if (scheduled)
+		account_add(ACCOUNT_ENTERED);
+	if (st->generation != generation)
+		look_again(st, m.pid_tgid >> 32);
 	marks = account_add(ACCOUNT_MARKS);
+	if (scheduled && m.kind == RECORD_STEP) {
+		/* It belongs to the step that it begins. */
+		take_step(m.pid_tgid, ARG(ctx, 3), ARG(ctx, 4));
+		look_again(st, m.pid_tgid >> 32);
+	}
+	depth = st->depth;
 	left_out = (m.meta | META_EVERY) & st->leave_out;
 	if (m.kind == RECORD_BEGIN)
 		level = open_slice(st, ARG(ctx, 3), left_out);
@@ -514,8 +524,11 @@ int mark(struct pt_regs *ctx)
 		level = close_slice(st, ARG(ctx, 3), &m.flags);
 	else
 		level = take_other(st, &m, left_out);
+	if (scheduled && m.kind == RECORD_END)
+		done += __builtin_popcountll(st->recorded & levels_below(depth) &
+					     ~levels_below(st->depth));
 	if (level < 0)
-		return 0;
+		goto out;
 	m.level = level;
 
 	/* Asking how full the buffer is costs something: few marks of a CPU do. */
@@ -527,7 +540,11 @@ int mark(struct pt_regs *ctx)
 
 	if (st->lost)
 		tell_lost(st, m.pid_tgid);
-	if (!emit(ctx, &m)) {
+	if (emit(ctx, &m)) {
+		/* A slice is on its way until its END is. */
+		if (m.kind == RECORD_BEGIN)
+			done = 0;
+	} else {
 		account_add(ACCOUNT_FULL);
 		lost_here(st, m.ts);
 		if (m.kind == RECORD_BEGIN) {
@@ -535,5 +552,8 @@ int mark(struct pt_regs *ctx)
 			st->left_out &= ~(1ull << (m.level & (MAX_NESTING - 1)));
 		}
 	}
+out:
+	if (scheduled)
+		account_add_n(ACCOUNT_LEFT, done);
 	return 0;
 }

@@ -4,6 +4,7 @@
  * among their marks.
  */
 #include "rows.h"
+#include "steps.h"
 #include "threads.h"
 
 static __always_inline struct record_comm *reserve_comm(__u8 kind, __u32 tgid, __u32 tid)
@@ -62,6 +63,7 @@ static __always_inline void renew_thread(struct task_struct *task, __u32 old_pid
 	if (!st)
 		return;
 	table_thread_end(st);
+	leave_open(st);
 	if (old != pid_tgid_of(task)) {
 		if (st->lost)
 			tell_lost(st, old);
@@ -100,6 +102,11 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	if (!recording || !traced_flags(tgid))
 		return 0;
 	renew_thread(task, old_pid);
+	/* Another program, at no step yet. */
+	if (scheduled) {
+		bpf_map_delete_elem(&steps, &tgid);
+		__sync_fetch_and_add(&generation, 1);
+	}
 	r = reserve_comm(RECORD_EXEC, tgid, task->pid);
 	if (r) {
 		r->ops.a = old_pid;
@@ -122,6 +129,8 @@ static __always_inline void tell_exit(struct task_struct *task, __u64 pid_tgid)
 	if (st && st->lost)
 		tell_lost(st, pid_tgid);
 	if (st)
+		leave_open(st);
+	if (st)
 		wake = table_thread_end(st);
 	wake |= last;
 	r = reserve_comm(RECORD_EXIT, tgid, task->pid);
@@ -130,8 +139,11 @@ static __always_inline void tell_exit(struct task_struct *task, __u64 pid_tgid)
 		r->comm[0] = '\0';
 		bpf_ringbuf_submit(r, wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 	}
-	if (last)
+	if (last) {
 		bpf_map_delete_elem(&traced, &tgid);
+		if (scheduled)
+			bpf_map_delete_elem(&steps, &tgid);
+	}
 }
 
 SEC("tp_btf/sched_process_exit")

@@ -9,6 +9,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "event.h"
+#include "schedule.h"
 
 /* Set by the broker before the programs are loaded. */
 const volatile __u64 wakeup_bytes = 1 << 20; /* wake the reader when so much is waiting */
@@ -18,10 +19,15 @@ const volatile bool follow_children = true;
 const volatile bool can_hold = true;
 const volatile bool any_process = true; /* the invoker may trace whatever runs */
 
+const volatile bool scheduled = false;
+const volatile struct schedule schedule = {};
+
 /* Shared with the recorder by mmap. */
 __u32 recording;  /* nothing is recorded while it is 0: opens and closes all sites at one moment */
 __u32 generation; /* another number whenever something changes in what is recorded (bpf/control.h) */
 __u32 said; /* to all processes: TRACED_PAUSED or not, and how often, above TRACED_SAID_SHIFT */
+__u32 data_attached; /* under a schedule: the domains' probes are, and not only the control site's */
+__u32 cuts; /* how often they were not: what threads had open before is not open any more */
 __u32 threads_stored; /* bpf/threads.h: whether the state of any is in its task's storage */
 /* In cache lines of its own: what is above is read at every mark. */
 __u64 account[ACCOUNT_CPUS][ACCOUNT_SLOTS] __attribute__((aligned(64)));
@@ -63,7 +69,8 @@ struct thread_state {
 	__u64 leave_out; /* marks with one of these bits in meta (or META_EVERY) are not recorded */
 	__u32 generation;    /* that these are of (bpf/control.h) */
 	__u32 left_out_slot; /* of the account */
-	__u64 table;	     /* bpf/rows.h: its place in the tables + 1 */
+	__u32 cut;	     /* as `cuts` was when it looked last */
+	__u32 table;	     /* bpf/rows.h: its place in the tables + 1 */
 	__u64 lost;	     /* marks of this thread lost and not told yet */
 	__u64 lost_since;
 	__u64 lost_last;
@@ -100,12 +107,37 @@ struct {
 	__type(value, struct string_record);
 } string_records SEC(".maps");
 
+/* Where a process is in its schedule, by tgid. None before its first step. */
+struct step_state {
+	__u64 key; /* of the step: epoch and batch in one */
+	__u64 epoch;
+	__u64 batch;
+	__u64 n; /* steps of this epoch before this one */
+	__u32 phase;
+	__u32 told; /* to the recorder */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 65536);
+	__type(key, __u32);
+	__type(value, struct step_state);
+} steps SEC(".maps");
+
 /* Adds one and returns what was there before. */
 static __always_inline __u64 account_add(enum account_slot slot)
 {
 	__u32 cpu = bpf_get_smp_processor_id() & (ACCOUNT_CPUS - 1);
 
 	return __sync_fetch_and_add(&account[cpu][slot], 1);
+}
+
+static __always_inline void account_add_n(enum account_slot slot, __u64 n)
+{
+	__u32 cpu = bpf_get_smp_processor_id() & (ACCOUNT_CPUS - 1);
+
+	__sync_fetch_and_add(&account[cpu][slot], n);
 }
 
 static __always_inline __u32 traced_flags(__u32 tgid)

@@ -98,12 +98,6 @@ static __always_inline void add_times(struct table_row *row, __u32 index, __u64 
 	count_bucket(index, duration);
 }
 
-/* A bit for each level below this one. */
-static __always_inline __u64 levels_below(__u32 level)
-{
-	return level < MAX_NESTING ? (1ull << level) - 1 : ~0ull;
-}
-
 /*
  * Time of a slice belongs to the children of the innermost of these levels that is recorded. Bits, as
  * find_token() has them: a bound would cost the verifier a thousand times more.
@@ -396,8 +390,8 @@ static __always_inline void take_counter(struct pt_regs *ctx, struct table_threa
 }
 
 /* Where the program is in its own work: a counter that needs no name. */
-static __noinline int take_step(struct table_thread *t, const struct mark *m, __u64 epoch,
-				__u64 batch)
+static __noinline int count_step(struct table_thread *t, const struct mark *m, __u64 epoch,
+				 __u64 batch)
 {
 	if (!t || !m)
 		return 0;
@@ -482,7 +476,7 @@ static __always_inline void take(struct pt_regs *ctx, struct table_thread *t,
 			leave_out(st);
 		break;
 	case RECORD_STEP:
-		take_step(t, m, ARG(ctx, 3), ARG(ctx, 4));
+		count_step(t, m, ARG(ctx, 3), ARG(ctx, 4));
 		break;
 	case RECORD_THREAD_NAME:
 		take_thread_name(t);

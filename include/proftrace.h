@@ -208,8 +208,8 @@ typedef struct prof_domain {
  * PROF_STEP(epoch, batch)
  *
  * The program begins this batch of this epoch of its work; both are any integers, used as they are.
- * Schedules count these, and events that follow on any thread of the process carry both as arguments.
- * Belongs to no domain.
+ * Schedules count these (the same numbers said again, by another thread perhaps, are no new batch), and
+ * events that follow on any thread of the process carry both as arguments. Belongs to no domain.
  */
 #define PROF_STEP(epoch, batch) PROF_IMPL_STEP(epoch, batch)
 

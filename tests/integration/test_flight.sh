@@ -69,21 +69,26 @@ tell "alarm"
 tell "ticks 3"
 kill -USR2 $recorder
 wait_for "$tmp/err" "proftrace: asked for"
+tell "ticks 2"
+"$proftrace" ctl dump -p $target >"$tmp/ctl" 2>&1
+equal "instant: ctl dump" $? 0
 tell "ticks 4"
 exec 9>&-
 wait $target
 wait $recorder
 equal "instant: exit status" $? 0
 check_flight_account "instant" "$tmp/s" "$(said "$tmp/out" total)"
-equal "instant: two dumps" "$(field "$tmp/s" dumps)" 2
+equal "instant: three dumps" "$(field "$tmp/s" dumps)" 3
 equal "instant: one trigger not obeyed" "$(field "$tmp/s" triggers_suppressed)" 1
 check "instant: which is said" grep -q "1 trigger.* not obeyed" "$tmp/err"
 for kind in json pftrace; do
 	equal "$kind: the first" "$(count "$tmp/i-1-1.$kind" INSTANT tick)" 5
 	equal "$kind: and its trigger" "$(count "$tmp/i-1-1.$kind" INSTANT alarm)" 1
 	equal "$kind: the second begins where the first ended" "$(count "$tmp/i-2-2.$kind" INSTANT tick)" 10
+	equal "$kind: the third, for ctl" "$(count "$tmp/i-2-3.$kind" INSTANT tick)" 2
 	equal "$kind: and holds the trigger that was not obeyed" "$(count "$tmp/i-2-2.$kind" INSTANT alarm)" 1
 done
+check "ctl dump names the files" grep -q "i-2-3.json" "$tmp/ctl"
 equal "compressed: the second" "$(count "$tmp/i-2.json.gz" INSTANT tick)" 10
 equal "instant: what nothing triggered is not there" "$(field "$tmp/s" unrecorded)" 4
 

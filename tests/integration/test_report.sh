@@ -58,6 +58,51 @@ check "percentiles: in their order" awk -F, '$1 == "slice" || $1 == "async" {
 	if (!($8 <= $11 && $11 <= $12 && $12 <= $13 && $13 <= $9)) exit 1 }' t.csv
 check "counters: what was counted is there" test "$(cell t.csv round task_clock)" -gt 0
 
+# --- memory pools ---------------------------------------------------------------------------------
+
+bytes() { # NUMBER: as the table says it
+	[ "$1" -lt 1000 ] && echo "$1 B" || awk -v n="$1" 'BEGIN { printf "%.3f KB", n / 1000 }'
+}
+for again in "" exec; do
+	timeout 60 "$proftrace" -e none -o pools -- "$programs/pools" 4 $again >counts 2>live
+	table live >live.table
+	for format in json pftrace; do
+		report -n 15 pools.$format | sed '/^Diagnostic/,$d' | sed '$d' >table
+		same "pools${again:+, with exec}: $format: the table of the recording" live.table table
+	done
+	twice=${again:+2}
+	report --format csv pools.json >pools.csv
+	for column in allocations:count frees:frees leaks:leaks leaked:leaked; do
+		equal "pools${again:+, with exec}: ${column%:*} as the program counted" \
+			"$(cell pools.csv blocks "${column#*:}")" "$(($(said counts "${column%:*}") * ${twice:-1}))"
+	done
+	equal "pools${again:+, with exec}: the peak" "$(cell pools.csv blocks peak)" "$(said counts peak)"
+	equal "pools${again:+, with exec}: what is live" "$(cell pools.csv blocks live)" 0
+done
+check "pools: a leak, and where" grep -qE '^blocks +0x[0-9a-f]+ +300 B +[0-9]+ +[0-9]+ +forgetful$' table
+check "pools: a leak outside of slices" grep -qE '^blocks +0x[0-9a-f]+ +50 B +[0-9]+ +[0-9]+ +-$' table
+check "pools: frees of what was not told" sh -c "'$proftrace' report pools.json | grep -qE '^frees of memory from before +2$'"
+for file in pools.json pools.pftrace; do
+	"$proftrace" convert -q -o "again-$file" "$file" 2>convert.err || cat convert.err
+	report "$file" >table
+	report "again-$file" >again
+	same "pools: $file converted is the same" table again
+done
+
+# --- objects, and what a program does wrong -------------------------------------------------------
+
+timeout 60 "$proftrace" -e none -o objects -- "$programs/objects" >counts 2>live
+table live >live.table
+for format in json pftrace; do
+	report -n 15 objects.$format | sed '/^Diagnostic/,$d' | sed '$d' >table
+	same "objects: $format: the table of the recording" live.table table
+done
+check "objects: frames stand apart" grep -qE '^Category +Frame +Count ' table
+report objects.json >from.json
+report objects.pftrace >from.pftrace
+same "objects: JSON and Perfetto agree on what went wrong" from.json from.pftrace
+check "objects: markers started twice" grep -qE '^markers started twice without a finish +[1-9]' from.json
+
 # --- options --------------------------------------------------------------------------------------
 
 order() { # OPTIONS...: the names of slices, in their order
@@ -121,7 +166,7 @@ refused "one of several is missing" 1 "cannot open 'none'" t.json none
 report --format csv --columns count,total,self,min,max,task_clock,task_clock:self t.json t.pftrace >twice.csv
 report --format csv --columns count,total,self,min,max,task_clock,task_clock:self t.json |
 	awk -F, -v OFS=, '$1 == "slice" || $1 == "async" { for (i = 5; i <= 11; i++) if ($i != "" && i != 8 && i != 9) $i *= 2 }
-		$1 == "instant" { $5 *= 2 } $1 != "counter" { print }' | sed 's/\.0*,/,/' >wanted
+		$1 == "instant" || $1 == "pool" { $5 *= 2 } $1 != "counter" { print }' | sed 's/\.0*,/,/' >wanted
 grep -v '^counter' twice.csv >got
 same "the same trace twice" got wanted
 equal "several traces: threads of the same number are different ones" \
@@ -143,7 +188,7 @@ check "others: complete events nest" grep -q '^slice,"a,b",outer,ns,1,100000,700
 check "others: CSV is quoted" grep -q '^slice,,"in ""quotes"", and commas",ns,1,30000,30000,' other.csv
 report other.json >out
 equal "others: no control characters" "$(tr -d '\n\t -~' <out | wc -c)" 0
-check "others: what is open is said" grep -q "1 slices are still open" report.err
+check "others: what is open is said" grep -qE '^slices still open at the end +1$' out
 
 # --- what the manual page says of the JSON --------------------------------------------------------
 
@@ -158,6 +203,7 @@ if [ -x "$json_paths" ]; then
 		{ print $1, $2; if ($2 == "number") print $1, "integer"; if ($4 == "null") print $1, "null" }' >documented
 	awk '/^slices/ && !/self_ns|counters|ipc|tid|thread/ { sub(/slices/, "async_slices"); print; sub(/async_slices/, "frames"); print }' \
 		documented >more
+	for file in pools.json objects.pftrace; do report --format json --per-thread $file | "$json_paths"; done | sort -u >others
 	sort -u documented more >wanted
 	"$json_paths" <other.json >/dev/null
 	equal "JSON: the check can read JSON" $? 0
@@ -170,8 +216,9 @@ if [ -x "$json_paths" ]; then
 		equal "JSON: all of it is documented${options:+ ($options)}" "$(comm -23 got wanted)" ""
 	done
 	report --format json --per-thread t.json >out.json
-	schema out.json | sed 's/ .*//' | sort -u >got
-	sed 's/ .*//' wanted | grep -vE '^frames|\.other$|ipc$|memory_pools' | sort -u >all
+	schema out.json | sort -u - others | sed 's/ .*//' | sort -u >got
+	equal "JSON: all of pools and objects is documented" "$(comm -23 others wanted)" ""
+	sed 's/ .*//' wanted | grep -vE '\.other$|ipc$' | sort -u >all
 	equal "JSON: all that is documented is there" "$(comm -13 got all)" ""
 else
 	skip "JSON: the schema" "$json_paths is not built"

@@ -305,6 +305,9 @@ static void add_counter(struct canon *c, const struct event *e)
 		say_value(c, &e->args[i]);
 		if (e->of_thread)
 			say(c, " thread %" PRIu32, e->tid);
+		if (e->kind != EVENT_COUNTER && e->kind != EVENT_MEMORY_GONE)
+			say(c, " address 0x%" PRIx64 " size %" PRIu64 " thread %" PRIu32, e->id,
+			    e->size, e->tid);
 		keep_sorted(c, process, e->ts_ns, names_intern_string(c->names, name));
 	}
 }
@@ -354,12 +357,19 @@ static void count(struct canon *c, const char *kind, const char *name)
 	found->n++;
 }
 
+/* Those of memory pools say what made them so. */
+static bool is_sample(const struct event *e)
+{
+	return e->kind == EVENT_COUNTER || e->kind == EVENT_ALLOC || e->kind == EVENT_FREE ||
+	       e->kind == EVENT_MEMORY_GONE;
+}
+
 static void count_event(struct canon *c, const struct event *e)
 {
 	char name[4096];
 	unsigned i;
 
-	if (e->kind != EVENT_COUNTER) {
+	if (!is_sample(e)) {
 		count(c, kind_name(e->kind), text_of(e->name));
 		return;
 	}
@@ -398,7 +408,7 @@ static int take(void *context, const struct event *e)
 		return 0;
 	else if (e->kind == EVENT_THREAD_NAME || e->kind == EVENT_PROCESS_NAME)
 		add_name(c, e);
-	else if (e->kind == EVENT_COUNTER)
+	else if (is_sample(e))
 		add_counter(c, e);
 	else if (e->kind != EVENT_CLOCK)
 		add_line(c, e);

@@ -144,6 +144,19 @@ static void assert_end(struct decoded *d, uint64_t lost, int outcome)
 {
 	Packet *packet = next(d);
 
+	/* The account, as far as it is not zero. */
+	if (packet->chrome_events) {
+		for (size_t i = 0; i < packet->chrome_events->n_metadata; i++) {
+			const Perfetto__Protos__ChromeMetadata *m =
+				packet->chrome_events->metadata[i];
+
+			assert_memory_equal(m->name, "proftrace.account.", 18);
+			assert_true(m->has_int_value && m->int_value);
+		}
+		packet = next(d);
+	} else {
+		assert_int_equal(lost, 0);
+	}
 	assert_non_null(packet->trace_stats);
 	assert_int_equal(packet->trace_stats->n_buffer_stats, 1);
 	assert_int_equal(packet->trace_stats->buffer_stats[0]->trace_writer_packet_loss, lost);

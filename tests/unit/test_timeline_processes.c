@@ -167,6 +167,8 @@ static void test_exec(void **state)
 	assert_int_equal(f->end_reason, END_UNFINISHED);
 	assert_int_equal(f->begin_ns, 6);
 	assert_int_equal(f->thread, 0);
+	see(x, FACT_LEFT, 10, "pool");
+	assert_int_equal(see(x, FACT_COUNTER, 10, "pool")->args[0].i, 0);
 	assert_int_equal(see(x, FACT_PROCESS, 10, "new")->process, BASE + 1);
 	assert_int_equal(see(x, FACT_THREAD, 10, "new")->thread, BASE + 2);
 	assert_int_equal(x->account.unfinished, 4);

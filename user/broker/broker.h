@@ -26,6 +26,7 @@
 
 #include "counters/counters.h"
 #include "failure.h"
+#include "schedule.h"
 
 struct broker;
 
@@ -33,6 +34,7 @@ struct broker_config {
 	uint64_t buffer_bytes; /* of the ring buffer: a power of two, at least a page */
 	bool follow_children;
 	struct counters counters;
+	struct schedule schedule;     /* active 0: none */
 	uint64_t counter_interval_ns; /* read them this often between the marks, too; 0: no */
 	uint32_t table_rows; /* add marks up in the kernel, in so many rows; 0: record them */
 	const pid_t *pids;   /* that were asked for; others must be children of the recorder */

@@ -174,6 +174,8 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	}
 	skel->rodata->any_process = getuid() == 0;
 	skel->rodata->follow_children = config->follow_children;
+	skel->rodata->scheduled = config->schedule.active != 0;
+	memcpy((void *)&skel->rodata->schedule, &config->schedule, sizeof(config->schedule));
 	skel->rodata->wakeup_bytes = wakeup < 1 << 20 ? wakeup : 1 << 20;
 	/* So many of the largest records, from every CPU, must not fill what is left after a look. */
 	skel->rodata->query_mask = config->buffer_bytes >= 4 << 20 ? 63 : 0;

@@ -103,6 +103,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	struct broker_config config = {
 		.buffer_bytes = options->buffer_bytes,
 		.follow_children = options->follow_children,
+		.schedule = options->schedule,
 		.counters = options->counters,
 		.table_rows = options->table_rows,
 		.counter_interval_ns = options->counter_interval_ns,
@@ -135,6 +136,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	}
 	clocks_look(&c->clocks);
 	c->shared->generation = 1; /* no thread's: all look what is recorded of them */
+	c->shared->data_attached = 1;
 	c->shared->recording = 1;
 	*ret_capture = c;
 	return 0;
@@ -310,6 +312,8 @@ void capture_account(struct capture *c, struct account *a)
 {
 	a->marked += account_sum(c, ACCOUNT_MARKS);
 	a->paused += account_sum(c, ACCOUNT_PAUSED);
+	a->unscheduled += account_sum(c, ACCOUNT_UNSCHEDULED);
+	a->late_steps += account_sum(c, ACCOUNT_LATE_STEPS);
 	a->lost[LOST_BUFFER_FULL] += account_sum(c, ACCOUNT_FULL);
 	a->lost[LOST_BEGIN_LOST] += account_sum(c, ACCOUNT_BEGIN_LOST);
 	a->lost[LOST_CUT] += account_sum(c, ACCOUNT_CUT);
@@ -345,7 +349,43 @@ bool capture_adds_up(struct capture *c)
 		marked += sums.marked;
 		lost += sums.marks + sums.limit + sums.malformed;
 	}
-	return marked == c->decoded + lost + account_sum(c, ACCOUNT_PAUSED);
+	return marked == c->decoded + lost + account_sum(c, ACCOUNT_PAUSED) +
+				 account_sum(c, ACCOUNT_UNSCHEDULED);
+}
+
+void capture_wait(struct capture *c)
+{
+	if (c->waits)
+		return;
+	c->waits = true;
+	__atomic_store_n(&c->shared->data_attached, 0, __ATOMIC_SEQ_CST);
+	files_detach_data(c);
+}
+
+void capture_go_on(struct capture *c)
+{
+	if (!c->waits)
+		return;
+	c->waits = false;
+	/* Before the first mark: what was open before is not to be closed by ENDs of what was not seen. */
+	__atomic_add_fetch(&c->shared->cuts, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&c->shared->generation, 1, __ATOMIC_SEQ_CST);
+	files_attach_data(c);
+	__atomic_store_n(&c->shared->data_attached, 1, __ATOMIC_SEQ_CST);
+}
+
+/* What leaves between the two sums is counted as still there. */
+uint64_t capture_busy(const struct capture *c)
+{
+	uint64_t left = account_sum(c, ACCOUNT_LEFT);
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return account_sum(c, ACCOUNT_ENTERED) - left;
+}
+
+uint64_t capture_attach_ns(const struct capture *c)
+{
+	return c->attach_ns;
 }
 
 void capture_pause(struct capture *c, bool pause)

@@ -14,6 +14,7 @@
 
 #include "counters/counters.h"
 #include "failure.h"
+#include "schedule.h"
 #include "timeline/account.h"
 #include "timeline/event.h"
 
@@ -24,6 +25,7 @@ struct capture_options {
 	uint32_t table_rows; /* no events: the kernel adds up in so many rows (a power of two) */
 	bool per_thread;     /* of these, keep threads apart that have ended */
 	bool follow_children;
+	struct schedule schedule; /* active 0: none */
 	struct counters counters;
 	uint64_t counter_interval_ns; /* 0: only read at marks */
 	const pid_t *pids;	      /* that capture_attach() will be called for */
@@ -81,6 +83,16 @@ int capture_stop(struct capture *capture);
 void capture_account(struct capture *capture, struct account *account);
 /* Whether every mark the kernel counted was either taken from the ring buffer or counted as lost. */
 bool capture_adds_up(struct capture *capture);
+
+/*
+ * Under a schedule. capture_wait() detaches all but the control site, so that markers cost what those
+ * cost that are off; capture_go_on() attaches again. What is open then on a thread is forgotten.
+ */
+void capture_wait(struct capture *capture);
+void capture_go_on(struct capture *capture);
+/* Marks on their way through the kernel, and slices that are recorded and open. */
+uint64_t capture_busy(const struct capture *capture);
+uint64_t capture_attach_ns(const struct capture *capture); /* how long the longest attaching took */
 
 unsigned capture_processes(const struct capture *capture); /* traced and alive */
 bool capture_traces(const struct capture *capture, pid_t pid);

@@ -419,6 +419,14 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 		e->size = plain->ops.a;
 		c->told_lost += plain->ops.a;
 		break;
+	case RECORD_PHASE:
+		e->kind = EVENT_PHASE;
+		e->id = plain->ops.a;
+		e->size = plain->ops.b;
+		e->phase = r->types;
+		e->cycle = r->site;
+		e->waits_on = r->level;
+		break;
 	default:
 		return false;
 	}

@@ -109,8 +109,14 @@ static int select_sites(struct capture *c, struct file *file)
 	return 0;
 }
 
-static int attach(struct capture *c, struct file *file, enum broker_program program, pid_t pid,
-		  const struct broker_site *sites, unsigned n, struct failure *f)
+struct links {
+	unsigned **list;
+	unsigned *n;
+};
+
+static int attach(struct capture *c, struct file *file, struct links to,
+		  enum broker_program program, pid_t pid, const struct broker_site *sites,
+		  unsigned n, struct failure *f)
 {
 	unsigned link, *all;
 	int error;
@@ -118,50 +124,79 @@ static int attach(struct capture *c, struct file *file, enum broker_program prog
 	error = broker_attach(c->broker, program, pid, file->fd, sites, n, &link, f);
 	if (error)
 		return error;
-	all = realloc(file->links, (file->n_links + 1) * sizeof(*all));
+	all = realloc(*to.list, (*to.n + 1) * sizeof(*all));
 	if (!all) {
 		broker_detach(c->broker, link);
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
 	}
-	file->links = all;
-	file->links[file->n_links++] = link;
+	*to.list = all;
+	all[(*to.n)++] = link;
 	return 0;
 }
 
-/* For all processes (pid 0) or for one. */
-static int attach_file(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+/* Attaches to those sites of the file that are the control site's, or a domain's, or both. */
+static int attach_marks(struct capture *c, struct file *file, pid_t pid, bool control, bool domains,
+			struct failure *f)
 {
+	struct links links = { &file->links, &file->n_links };
+	uint64_t begin_ns = monotonic_now(), took_ns;
 	struct broker_site *sites;
-	unsigned i;
-	int error;
+	unsigned i, n = 0;
+	int error = 0;
 
-	if (file->linker.offset) {
-		error = attach(c, file, BROKER_LIBRARIES, pid, &file->linker, 1, f);
-		if (error)
-			return error;
-	}
-	if (file->n_executes && c->options.follow_children) {
-		error = attach(c, file, BROKER_EXECUTES, pid, file->executes, file->n_executes, f);
-		if (error)
-			return error;
-	}
-	if (!file->n_sites)
-		return 0;
-	sites = calloc(file->n_sites, sizeof(*sites));
+	if (!control)
+		links = (struct links){ &file->data_links, &file->n_data_links };
+	sites = calloc(file->n_sites ? file->n_sites : 1, sizeof(*sites));
 	if (!sites)
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
 	for (i = 0; i < file->n_sites; i++) {
 		const struct site *s = &c->sites[file->first_site + i];
 
-		sites[i].offset = s->offset;
-		sites[i].switch_offset = s->switch_offset;
-		sites[i].cookie = (uint64_t)s->kind << 32 | (file->first_site + i);
+		if (!(s->kind >= RECORD_THREAD_NAME ? control : domains))
+			continue;
+		sites[n].offset = s->offset;
+		sites[n].switch_offset = s->switch_offset;
+		sites[n].cookie = (uint64_t)s->kind << 32 | (file->first_site + i);
 		/* So that the kernel knows a category when it adds up. */
 		if (s->category)
-			sites[i].cookie |= (uint64_t)s->category->id << 40;
+			sites[n].cookie |= (uint64_t)s->category->id << 40;
+		n++;
 	}
-	error = attach(c, file, BROKER_MARKS, pid, sites, file->n_sites, f);
+	if (n)
+		error = attach(c, file, links, BROKER_MARKS, pid, sites, n, f);
 	free(sites);
+	took_ns = monotonic_now() - begin_ns;
+	if (took_ns > c->attach_ns)
+		c->attach_ns = took_ns;
+	return error;
+}
+
+static int attach_parts(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+{
+	const struct links links = { &file->links, &file->n_links };
+	bool scheduled = c->options.schedule.active;
+	int error = 0;
+
+	if (file->linker.offset)
+		error = attach(c, file, links, BROKER_LIBRARIES, pid, &file->linker, 1, f);
+	if (!error && file->n_executes && c->options.follow_children)
+		error = attach(c, file, links, BROKER_EXECUTES, pid, file->executes,
+			       file->n_executes, f);
+	if (!error)
+		error = attach_marks(c, file, pid, true, !scheduled, f);
+	if (!error && scheduled && !c->waits)
+		error = attach_marks(c, file, pid, false, true, f);
+	return error;
+}
+
+/* For all processes (pid 0) or for one: wholly or not at all, since it may be tried again otherwise. */
+static int attach_file(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+{
+	unsigned before = file->n_links;
+	int error = attach_parts(c, file, pid, f);
+
+	while (error && file->n_links > before)
+		broker_detach(c->broker, file->links[--file->n_links]);
 	return error;
 }
 
@@ -184,6 +219,7 @@ static int attach_for(struct capture *c, struct file *file, pid_t pid, struct fa
 			return error;
 		capture_log(c, 0, "attached to process %d alone, not to its children: %s", (int)pid,
 			    f ? f->reason : "refused");
+		file->alone = pid;
 		return attach_file(c, file, pid, f);
 	}
 	for (i = 0; i < file->n_pids; i++) {
@@ -302,6 +338,7 @@ static void file_free(struct file *file)
 	elf_file_free(file->elf);
 	marker_sites_free(&file->sites);
 	free(file->links);
+	free(file->data_links);
 	free(file->pids);
 	close(file->fd);
 	free(file);
@@ -351,10 +388,47 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	return 0;
 }
 
+void files_detach_data(struct capture *c)
+{
+	struct file *file, *next;
+
+	HASH_ITER (hh, c->files, file, next) {
+		while (file->n_data_links)
+			broker_detach(c->broker, file->data_links[--file->n_data_links]);
+	}
+}
+
+void files_attach_data(struct capture *c)
+{
+	struct file *file, *next;
+	struct failure f;
+	unsigned i;
+
+	HASH_ITER (hh, c->files, file, next) {
+		int error = 0;
+
+		if (file->refused || !file->n_domain_sites || file->n_data_links)
+			continue;
+		if (c->options.follow_children)
+			error = attach_marks(c, file, file->alone, false, true, &f);
+		for (i = 0; i < file->n_pids; i++) {
+			/* Its process may have ended meanwhile. */
+			int failed = attach_marks(c, file, file->pids[i], false, true, &f);
+
+			error = failed == -ESRCH ? error : failed;
+		}
+		if (error) {
+			c->refused++;
+			capture_log(c, 0, "%s: %s", f.what, f.reason);
+		}
+	}
+}
+
 void files_detach(struct capture *c)
 {
 	struct file *file, *next;
 
+	files_detach_data(c);
 	HASH_ITER (hh, c->files, file, next) {
 		while (file->n_links)
 			broker_detach(c->broker, file->links[--file->n_links]);

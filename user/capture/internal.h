@@ -42,6 +42,9 @@ struct file {
 	unsigned n_executes;
 	unsigned *links; /* as the broker knows them */
 	unsigned n_links;
+	unsigned *data_links; /* under a schedule: those of the domains' sites */
+	unsigned n_data_links;
+	pid_t alone; /* attached for this process, though children are followed; 0: for all */
 	pid_t *pids; /* attached for these alone (children not followed) */
 	unsigned n_pids;
 	UT_hash_handle hh;
@@ -84,6 +87,8 @@ struct capture {
 	struct clocks clocks;
 	int epoll_fd;
 	bool stopped;
+	bool waits; /* under a schedule: the domains' sites are not attached */
+	uint64_t attach_ns;
 	int error; /* the first one that the receiver of events returned */
 
 	struct file *files;
@@ -144,6 +149,8 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
 		 enum file_news *ret_news);
 void files_detach(struct capture *c);
+void files_detach_data(struct capture *c);
+void files_attach_data(struct capture *c);
 void files_free(struct capture *c);
 
 /* processes.c */

@@ -245,8 +245,8 @@ static struct account account_so_far(const struct recording *r)
 {
 	struct account account = recording_account(r);
 
-	account.marked =
-		account.written + account_lost(&account) + account.paused + account.unrecorded;
+	account.marked = account.written + account_lost(&account) + account.paused +
+			 account.unscheduled + account.unrecorded;
 	account.orderly = true;
 	return account;
 }

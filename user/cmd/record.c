@@ -16,6 +16,7 @@
 #include "cmd/cmd.h"
 #include "cmd/include.h"
 #include "cmd/control.h"
+#include "cmd/scheduler.h"
 #include "cmd/top.h"
 #include "handlers/stats.h"
 #include "system/system.h"
@@ -31,8 +32,11 @@
 static int take_event(void *context, const struct event *event)
 {
 	struct recording *r = context;
-	int error = recording_event(r, event);
+	int error;
 
+	if (r->scheduler)
+		scheduler_event(r, event);
+	error = recording_event(r, event);
 	if (event->kind == EVENT_STOP)
 		r->stop_asked = true;
 	if (event->kind == EVENT_DUMP)
@@ -149,6 +153,13 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
 	if (r->options->per_thread)
 		stats_per_thread(r->stats);
+	if (r->options->schedule.active) {
+		r->scheduler = scheduler_new();
+		if (!r->scheduler)
+			return failure_set(f, -ENOMEM, "cannot start", "", NULL);
+		timeline_scheduled(r->timeline);
+		timeline_set_recorded(r->timeline, false);
+	}
 	return r->options->flight_ns ? flight_new(r, &r->flight, f) : 0;
 }
 
@@ -160,6 +171,7 @@ static int open_capture(struct recording *r, struct failure *f)
 		.table_rows = table_rows(o),
 		.per_thread = o->per_thread,
 		.follow_children = !o->no_children,
+		.schedule = o->schedule,
 		.counters = r->counters,
 		.counter_interval_ns = o->counter_interval_ns,
 		.pids = o->pids,
@@ -243,12 +255,12 @@ static int start(struct recording *r, struct failure *f)
 		error = invoker_become(f);
 	if (!error && r->options->command)
 		error = command_fork(r->options->command, r->nice, r->nofile, &r->command, f);
-	r->many_files = r->options->max_size || r->flight;
+	r->many_files = r->options->max_size || r->flight || r->scheduler;
 	if (!error)
 		error = plugins_open(r, f);
 	if (!error && !r->options->stats_only)
 		error = outputs_prepare(r, f);
-	if (!error && !r->options->stats_only && !r->flight)
+	if (!error && !r->options->stats_only && !r->flight && !r->scheduler)
 		error = outputs_begin(r, NULL, f);
 	if (!error && r->top)
 		error = top_begin(r->top, r, f);
@@ -285,6 +297,9 @@ static int finish(struct recording *r)
 	if (r->options->command && !capture_files(r->capture) && r->options->verbosity >= 0)
 		fprintf(stderr, "proftrace: no markers found in '%s' or what it ran\n",
 			r->options->command[0]);
+	if (r->scheduler && !scheduler_cycles(r) && r->options->verbosity >= 0)
+		fprintf(stderr, "proftrace: no step that the schedule records has begun: "
+				"PROF_STEP tells where they begin\n");
 	if (r->options->verbosity >= 0)
 		summary_print(r, &account);
 	if (r->summary) {
@@ -304,8 +319,8 @@ static int finish(struct recording *r)
 		return STATUS_FAILED;
 	if (r->options->strict &&
 	    (account_lost(&account) > account.lost[LOST_CUT] || account.attached_late ||
-	     account.files_refused || account.kernel_events_lost || account.unreadable_args ||
-	     account.unreadable_names))
+	     account.late_steps || account.files_refused || account.kernel_events_lost ||
+	     account.unreadable_args || account.unreadable_names))
 		return STATUS_LOSSY;
 	return STATUS_DONE;
 }
@@ -328,6 +343,7 @@ static void clean_up(struct recording *r)
 		close(r->signals_fd);
 	command_abandon(&r->command);
 	capture_free(r->capture);
+	scheduler_free(r->scheduler);
 	system_free(r->system);
 	outputs_free(r);
 	if (r->writer != r->timeline)

@@ -12,6 +12,7 @@
 #include "counters/counters.h"
 #include "handlers/handler.h"
 #include "handlers/sink.h"
+#include "schedule.h"
 #include "target/spawn.h"
 #include "timeline/origin.h"
 #include "timeline/timeline.h"
@@ -40,7 +41,8 @@ struct record_options {
 	bool strict;
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
-	uint64_t flight_ns; /* flight recorder: the window; 0: none */
+	struct schedule schedule; /* active 0: none */
+	uint64_t flight_ns;	  /* flight recorder: the window; 0: none */
 	uint64_t flight_bytes;
 	struct trigger triggers[MAX_TRIGGERS];
 	unsigned n_triggers;
@@ -119,7 +121,8 @@ struct recording {
 	struct output outputs[2 * MAX_OUTPUTS]; /* being written now */
 	unsigned n_outputs;
 	struct output_names *output_names;
-	struct written_file *files; /* finished, and still there */
+	struct scheduler *scheduler; /* NULL: no schedule */
+	struct written_file *files;  /* finished, and still there */
 	unsigned n_files;
 	uint64_t files_bytes;	     /* of all that were finished */
 	uint64_t files_deleted;	     /* older than --keep */

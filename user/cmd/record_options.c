@@ -8,6 +8,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/record.h"
+#include "cmd/scheduler.h"
 
 enum {
 	KEY_NO_CHILDREN = 256,
@@ -16,6 +17,7 @@ enum {
 	KEY_DUMP_PERIOD,
 	KEY_STRICT,
 	KEY_SUMMARY_JSON,
+	KEY_SCHEDULE,
 	KEY_MODE,
 	KEY_RANK,
 	KEY_MAX_SIZE,
@@ -39,6 +41,8 @@ static const char doc[] =
 	"  sudo proftrace -p 1234 -d 10s -o slow  for ten seconds, into slow.pftrace and "
 	"slow.json\n"
 	"  sudo proftrace -D 'net.*' -p 1234      only the domains whose names begin with net.\n"
+	"  sudo proftrace --flight-recorder 10s --trigger 'slice:request>50ms' -p 1234\n"
+	"                                         the ten seconds before a slow request\n"
 	"  sudo proftrace -- ./server --port 80   run a command and record it and its children\n"
 	"\n"
 	"Open the .pftrace file in https://ui.perfetto.dev, or print it with `proftrace report`.";
@@ -95,6 +99,10 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "system-interval", KEY_SYSTEM_INTERVAL, "TIME", 0,
 	  "How often these are read, 10ms at least (500ms)", 0 },
+	{ "schedule", KEY_SCHEDULE, "SPEC", 0,
+	  "Record only some steps (PROF_STEP) of each epoch: skip_first=0,wait=0,warmup=1,active=4,"
+	  "repeat=1, with files for each cycle; repeat=0 is until the epoch ends",
+	  0 },
 	{ "include-json", KEY_INCLUDE_JSON, "FILE", 0,
 	  "At the end, read the trace that another profiler wrote meanwhile into this one "
 	  "(repeatable)",
@@ -338,6 +346,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_PER_THREAD:
 		o->per_thread = true;
 		break;
+	case KEY_SCHEDULE:
+		if (!schedule_parse(arg, &o->schedule))
+			argp_error(state,
+				   "'%s' is no schedule such as wait=5,warmup=1,active=3,repeat=2",
+				   arg);
+		break;
 	case KEY_SUMMARY_JSON:
 		o->summary_json = arg;
 		break;
@@ -356,6 +370,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_END:
 		if (!o->flight_ns && (o->n_triggers || o->flight_bytes))
 			argp_error(state, "triggers and memory are for --flight-recorder TIME");
+		if (o->flight_ns && o->schedule.active)
+			argp_error(state, "a flight recorder keeps whatever comes last: it has no "
+					  "--schedule");
 		if (o->flight_ns && o->max_size)
 			argp_error(state, "--flight-memory bounds what a flight recorder writes, "
 					  "not --max-size");
@@ -367,7 +384,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "nothing to record: give -p PID or -- COMMAND");
 		if (o->n_pids && o->command)
 			argp_error(state, "give either -p PID or -- COMMAND");
-		if (o->stats_only && (o->n_outputs || o->counters || o->system || o->flight_ns))
+		if (o->stats_only && (o->n_outputs || o->counters || o->system || o->flight_ns ||
+				      o->schedule.active))
 			argp_error(state, "--stats-only writes no trace: without -o, -e, --system, "
 					  "--flight-recorder");
 		if (o->per_thread && !o->stats_only)

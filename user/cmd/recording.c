@@ -16,6 +16,7 @@
 #include "capture/tables.h"
 #include "cmd/control.h"
 #include "cmd/record.h"
+#include "cmd/scheduler.h"
 #include "cmd/top.h"
 #include "system/system.h"
 
@@ -297,6 +298,8 @@ static void one_wait(struct recording *r, struct waits *w, uint64_t *alive_ns, b
 		}
 	}
 	capture_drain(r->capture, more);
+	if (r->scheduler && !*more)
+		scheduler_look(r);
 	tick(r, clock_ns(CLOCK_MONOTONIC), alive_ns);
 }
 

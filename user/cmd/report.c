@@ -83,11 +83,13 @@ struct report {
 	struct handler *handler;
 	struct stats_file *files;
 	unsigned n_files; /* read so far */
+	struct account account;
 };
 
 /* One trace on its way into the table. */
 struct reading {
 	struct account account;
+	struct trace_origin origin;
 	struct timeline *timeline;
 	uint64_t last_ns;
 	uint64_t lost; /* marks that the recording had lost already */
@@ -104,24 +106,20 @@ static int take(void *context, const struct event *event)
 	return timeline_event(r->timeline, event);
 }
 
-static void note(const char *path, uint64_t count, const char *text)
+/* A recording says itself what went wrong, where it was not cut off. */
+static void add_account(struct report *report, const struct reading *r)
 {
-	if (count)
-		fprintf(stderr, "proftrace: '%s': %" PRIu64 " %s\n", path, count, text);
-}
-
-static void notes(const char *path, const struct reading *r, const struct reader_error *end)
-{
+	struct account account = r->account;
 	unsigned i;
 
-	if (end->truncated)
-		fprintf(stderr,
-			"proftrace: '%s': truncated at byte %" PRIu64 ", read up to there\n", path,
-			end->offset);
-	note(path, r->lost, "marks were lost while it was recorded");
-	for (i = 0; i < LOST_REASONS; i++)
-		note(path, r->account.lost[i], lost_reason_text(i));
-	note(path, r->account.open_at_end, "slices are still open at its end");
+	if (r->origin.has_account) {
+		account = r->origin.account;
+		for (i = 0; i < LOST_REASONS; i++)
+			account.lost[i] += r->account.lost[i];
+	} else {
+		account.lost[LOST_BUFFER_FULL] += r->lost;
+	}
+	account_add(&report->account, &account);
 }
 
 static int failed(struct failure *f, const char *path, int error, const struct reader_error *why)
@@ -146,6 +144,7 @@ static int read_trace(struct report *report, int fd, const char *path, struct fa
 		.context = &r,
 		.names = report->table,
 		.account = &r.account,
+		.origin = &r.origin,
 	};
 	int error = -ENOMEM;
 
@@ -163,8 +162,12 @@ static int read_trace(struct report *report, int fd, const char *path, struct fa
 		report->files[report->n_files++] = (struct stats_file){
 			.path = path, .truncated_at = why.offset, .is_truncated = why.truncated
 		};
-		if (!report->quiet)
-			notes(path, &r, &why);
+		add_account(report, &r);
+		if (why.truncated && !report->quiet)
+			fprintf(stderr,
+				"proftrace: '%s': truncated at byte %" PRIu64
+				", read up to there\n",
+				path, why.offset);
 	}
 	timeline_free(r.timeline);
 	return error;
@@ -187,20 +190,21 @@ static int read_path(struct report *report, const char *path, struct failure *f)
 static int print(const struct report *report, struct failure *f)
 {
 	const struct stats_options *o = &report->stats;
+	const struct account *account = &report->account;
 	int error = 0;
 
 	switch (report->format) {
 	case FORMAT_TABLE:
-		error = stats_print_table(report->handler, stdout, o, NULL, f);
+		error = stats_print_table(report->handler, stdout, o, account, f);
 		if (!error && !stats_events(report->handler))
 			puts("no events");
 		break;
 	case FORMAT_JSON:
-		error = stats_print_json(report->handler, stdout, o, NULL, report->files,
+		error = stats_print_json(report->handler, stdout, o, account, report->files,
 					 report->n_files, f);
 		break;
 	case FORMAT_CSV:
-		error = stats_print_csv(report->handler, stdout, o, NULL, f);
+		error = stats_print_csv(report->handler, stdout, o, account, f);
 		break;
 	}
 	if (!error && (fflush(stdout) || ferror(stdout)))

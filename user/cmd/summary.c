@@ -74,6 +74,8 @@ static void print_lost(const struct account *a, const char *taken)
 		fprintf(stderr, ", %" PRIu64 " cut", a->lost[LOST_CUT]);
 	if (a->paused)
 		fprintf(stderr, ", %" PRIu64 " while paused", a->paused);
+	if (a->unscheduled)
+		fprintf(stderr, ", %" PRIu64 " outside the schedule", a->unscheduled);
 	if (a->unrecorded)
 		fprintf(stderr, ", %" PRIu64 " while no file was written", a->unrecorded);
 	fputc('\n', stderr);
@@ -99,6 +101,9 @@ static void print_lost(const struct account *a, const char *taken)
 	print_count(a->allocs_not_followed, "allocations not followed: too many are live", NULL);
 	print_count(a->kernel_events_lost, "forks, execs, exits or renames were lost",
 		    "--buffer SIZE");
+	print_count(a->late_steps,
+		    "steps of the schedule began before all was attached again: marks are missing",
+		    "longer wait phases");
 	print_count(a->attached_late, "files were attached late: their first marks may be missing",
 		    NULL);
 	print_count(a->files_refused, "files could not be attached to: their marks are missing",
@@ -298,6 +303,7 @@ int summary_json(struct recording *r, const struct account *a)
 		{ "allocs_not_followed", a->allocs_not_followed },
 		{ "kernel_events_lost", a->kernel_events_lost },
 		{ "attached_late", a->attached_late },
+		{ "late_steps", a->late_steps },
 		{ "files_refused", a->files_refused },
 		{ "processes_not_followed", a->processes_not_followed },
 		{ "files_deleted", r->files_deleted },
@@ -312,7 +318,8 @@ int summary_json(struct recording *r, const struct account *a)
 		PROFTRACE_VERSION, r->ended_ns - r->started_ns);
 	fprintf(out, "  \"marked\": %" PRIu64 ",\n  \"written\": %" PRIu64 ",\n", a->marked,
 		a->written);
-	fprintf(out, "  \"paused\": %" PRIu64 ",\n", a->paused);
+	fprintf(out, "  \"paused\": %" PRIu64 ",\n  \"unscheduled\": %" PRIu64 ",\n", a->paused,
+		a->unscheduled);
 	fprintf(out, "  \"unrecorded\": %" PRIu64 ",\n", a->unrecorded);
 	fprintf(out, "  \"lost_total\": %" PRIu64 ",\n  \"lost\": {", account_lost(a));
 	for (i = 0; i < LOST_REASONS; i++)

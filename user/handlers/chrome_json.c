@@ -249,6 +249,24 @@ static int write_counter_of_thread(struct json_writer *j, const struct fact *fac
 	return json_done(j);
 }
 
+static void put_memory(struct json_writer *j, const struct memory *memory)
+{
+	switch (memory->change) {
+	case MEMORY_ALLOC:
+		json_put(j, ",\"memory\":\"alloc\",\"size\":");
+		j->at = json_u64(j->at, memory->size);
+		break;
+	case MEMORY_FREE:
+		json_put(j, ",\"memory\":\"free\"");
+		break;
+	case MEMORY_GONE:
+		json_put(j, ",\"memory\":\"gone\"");
+		return;
+	}
+	json_put(j, ",\"address\":");
+	j->at = json_hex(j->at, memory->address);
+}
+
 static int write_counter(struct json_writer *j, const struct fact *fact)
 {
 	const struct name *unit = fact->tracks[0]->unit;
@@ -262,6 +280,8 @@ static int write_counter(struct json_writer *j, const struct fact *fact)
 		json_put_name(j, unit, LIMIT_NAME);
 		*j->at++ = '"';
 	}
+	if (fact->memory)
+		put_memory(j, fact->memory);
 	json_open_args(j);
 	for (unsigned i = 0; i < fact->n_args; i++) {
 		json_key(j, fact->args[i].key);
@@ -420,6 +440,7 @@ static int write_account(struct json_writer *j, const struct account *account)
 		{ "allocs_not_followed", account->allocs_not_followed },
 		{ "kernel_events_lost", account->kernel_events_lost },
 		{ "attached_late", account->attached_late },
+		{ "late_steps", account->late_steps },
 		{ "processes_not_followed", account->processes_not_followed },
 	};
 
@@ -429,6 +450,7 @@ static int write_account(struct json_writer *j, const struct account *account)
 	json_uint_arg(j, "marked", account->marked);
 	json_uint_arg(j, "written", account->written);
 	json_uint_arg(j, "paused", account->paused);
+	json_uint_arg(j, "unscheduled", account->unscheduled);
 	json_uint_arg(j, "unrecorded", account->unrecorded);
 	json_key_text(j, "lost");
 	*j->at++ = '{';
@@ -480,6 +502,7 @@ static int chrome_json_fact(struct handler *handler, const struct fact *fact)
 	case FACT_CLOCK:
 		return write_clock(j, &fact->clock);
 	case FACT_TRACK: /* counters and asynchronous slices need no declaration here */
+	case FACT_LEFT:	 /* the pool's sample tells of them together */
 	case FACT_GONE:
 		return 0;
 	}

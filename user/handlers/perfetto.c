@@ -56,6 +56,7 @@ static int perfetto_fact(struct handler *handler, const struct fact *fact)
 		return perfetto_write_lost(p, fact, track_of(p, fact, SCOPE_THREAD));
 	case FACT_CLOCK:
 		return perfetto_write_clock(p, &fact->clock);
+	case FACT_LEFT: /* the pool's sample tells of them together */
 	case FACT_GONE:
 		return 0; /* tracks of this format never end */
 	}

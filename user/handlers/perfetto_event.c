@@ -181,6 +181,27 @@ static uint8_t *put_continued(uint8_t *at)
 	return wire_close(contents, wire_number(at, ANNOTATION_BOOL, 1));
 }
 
+/* What a reader needs to know an allocation from its free, and where it was made. */
+static uint8_t *put_memory(uint8_t *at, const struct memory *memory)
+{
+	static const char *const changes[] = {
+		[MEMORY_ALLOC] = "alloc", [MEMORY_FREE] = "free", [MEMORY_GONE] = "gone"
+	};
+	uint8_t *contents = at = wire_open(at, EVENT_ANNOTATION);
+	const char *change = changes[memory->change];
+
+	at = wire_text(at, ANNOTATION_NAME, "memory", 6);
+	at = wire_close(contents, wire_text(at, ANNOTATION_STRING, change, strlen(change)));
+	if (memory->change == MEMORY_GONE)
+		return at;
+	contents = at = wire_open(at, EVENT_ANNOTATION);
+	at = wire_text(at, ANNOTATION_NAME, "address", 7);
+	at = wire_close(contents, wire_number(at, ANNOTATION_POINTER, memory->address));
+	if (memory->tid)
+		at = put_uint(at, "tid", memory->tid);
+	return memory->change == MEMORY_ALLOC ? put_uint(at, "size", memory->size) : at;
+}
+
 static uint8_t *put_end_reason(uint8_t *at, enum end_reason reason)
 {
 	const char *text = reason == END_LOST ? "lost" : "unfinished";
@@ -394,6 +415,8 @@ int perfetto_write_counters(struct perfetto *p, const struct fact *fact)
 		packet.at = put_counter(packet.at, &fact->args[i]);
 		if (fact->continued)
 			packet.at = put_continued(packet.at);
+		if (fact->memory)
+			packet.at = put_memory(packet.at, fact->memory);
 		packet_close(p, &packet);
 	}
 	return 0;

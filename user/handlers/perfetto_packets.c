@@ -330,6 +330,38 @@ static uint64_t lost_data(const struct account *account)
 	return sum;
 }
 
+/* All of the account that is not zero, for `proftrace report`. */
+static int write_account(struct perfetto *p, const struct account *account)
+{
+	enum {
+		MOST = sizeof(struct account) / sizeof(uint64_t),
+		LONGEST = 64
+	};
+	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	Perfetto__Protos__ChromeEventBundle bundle = PERFETTO__PROTOS__CHROME_EVENT_BUNDLE__INIT;
+	Perfetto__Protos__ChromeMetadata metadata[MOST], *list[MOST];
+	char names[MOST][LONGEST];
+
+	for (unsigned i = 0; i < account_numbers(); i++) {
+		Perfetto__Protos__ChromeMetadata *m = &metadata[bundle.n_metadata];
+		uint64_t number = account_number(account, i);
+
+		if (!number)
+			continue;
+		perfetto__protos__chrome_metadata__init(m);
+		snprintf(names[i], LONGEST, "proftrace.account.%s", account_number_name(i));
+		m->name = names[i];
+		m->has_int_value = true;
+		m->int_value = (int64_t)number;
+		list[bundle.n_metadata++] = m;
+	}
+	if (!bundle.n_metadata)
+		return 0;
+	bundle.metadata = list;
+	packet.chrome_events = &bundle;
+	return perfetto_write(p, &packet);
+}
+
 /* The last packet of a trace. A trace without it was cut off. */
 int perfetto_write_stats(struct perfetto *p, const struct account *account)
 {
@@ -338,6 +370,7 @@ int perfetto_write_stats(struct perfetto *p, const struct account *account)
 	Perfetto__Protos__TraceStats__BufferStats buffer =
 		PERFETTO__PROTOS__TRACE_STATS__BUFFER_STATS__INIT;
 	Perfetto__Protos__TraceStats__BufferStats *list[] = { &buffer };
+	int r;
 
 	buffer.has_trace_writer_packet_loss = true;
 	buffer.trace_writer_packet_loss = lost_data(account);
@@ -349,5 +382,6 @@ int perfetto_write_stats(struct perfetto *p, const struct account *account)
 			? PERFETTO__PROTOS__TRACE_STATS__FINAL_FLUSH_OUTCOME__FINAL_FLUSH_SUCCEEDED
 			: PERFETTO__PROTOS__TRACE_STATS__FINAL_FLUSH_OUTCOME__FINAL_FLUSH_FAILED;
 	packet.trace_stats = &stats;
-	return perfetto_write(p, &packet);
+	r = write_account(p, account);
+	return r < 0 ? r : perfetto_write(p, &packet);
 }

@@ -287,6 +287,7 @@ static int plugin_fact(struct handler *handler, const struct fact *fact)
 	case FACT_LOST:
 		return put_number(p, fact, "events lost", "count", fact->count);
 	case FACT_TRACK: /* each counter says its name and unit */
+	case FACT_LEFT:
 	case FACT_CLOCK:
 		return 0;
 	}

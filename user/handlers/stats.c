@@ -30,8 +30,8 @@ static struct stats_row *row_new(struct stats *stats, enum stats_part part,
 	return row;
 }
 
-static struct stats_row *row_get(struct stats *stats, enum stats_part part,
-				 const struct stats_key *key)
+struct stats_row *stats_row_get(struct stats *stats, enum stats_part part,
+				const struct stats_key *key)
 {
 	struct stats_row *row;
 
@@ -46,7 +46,7 @@ static uint64_t owner_of(const struct stats *stats, const struct fact *fact)
 	return fact->thread ? fact->thread->uuid : fact->process ? fact->process->uuid : 0;
 }
 
-static uint64_t process_of(const struct stats *stats, const struct fact *fact)
+uint64_t stats_process(const struct stats *stats, const struct fact *fact)
 {
 	return stats->per_thread && fact->process ? fact->process->uuid : 0;
 }
@@ -57,11 +57,12 @@ static struct stats_row *named_row(struct stats *stats, enum stats_part part,
 	const struct stats_key key = {
 		.category = fact->category,
 		.name = fact->name,
-		.owner = part == STATS_SLICES || part == STATS_INSTANTS ? owner_of(stats, fact)
-									: process_of(stats, fact),
+		.owner = part == STATS_SLICES || part == STATS_INSTANTS
+				 ? owner_of(stats, fact)
+				 : stats_process(stats, fact),
 	};
 
-	return row_get(stats, part, &key);
+	return stats_row_get(stats, part, &key);
 }
 
 /* Slices end by the million, and most have the name of one that ended just before. */
@@ -179,9 +180,9 @@ static void sample(struct stats *stats, const struct fact *fact, unsigned i)
 		.category = fact->category,
 		.name = track->name,
 		.series = track->key,
-		.owner = process_of(stats, fact),
+		.owner = stats_process(stats, fact),
 	};
-	struct stats_row *row = row_get(stats, STATS_COUNTERS, &key);
+	struct stats_row *row = stats_row_get(stats, STATS_COUNTERS, &key);
 	long double n = stats_number(value);
 
 	row->count++;
@@ -244,23 +245,38 @@ static void see_time(struct stats *stats, uint64_t ts_ns)
 		stats->last_ns = ts_ns;
 }
 
+/* No mark, but what follows of a process's end. */
+static bool is_gone(const struct fact *fact)
+{
+	return fact->memory && fact->memory->change == MEMORY_GONE;
+}
+
 static int stats_fact(struct handler *handler, const struct fact *fact)
 {
 	struct stats *stats = (struct stats *)handler;
 	unsigned i;
 
-	if (is_reading(fact) || (fact->kind == FACT_COUNTER && fact->continued))
+	if (is_reading(fact))
 		return 0;
+	if (fact->kind == FACT_COUNTER && fact->continued) {
+		if (fact->memory) /* what was live before is live in this one */
+			stats_memory(stats, fact);
+		return 0;
+	}
 	/* From the first mark to the last: what else is told begins before and ends after them. */
-	if (fact->kind >= FACT_BEGIN && fact->kind <= FACT_FLOW_IN)
+	if (fact->kind >= FACT_BEGIN && fact->kind <= FACT_FLOW_IN && !is_gone(fact))
 		see_time(stats, fact->ts_ns);
 	switch (fact->kind) {
 	case FACT_END:
 	case FACT_ASYNC_END:
-		if (fact->end_reason != END_NORMAL)
-			stats->without_end++;
+		if (fact->end_reason == END_LOST)
+			stats->ends_lost++;
+		else if (fact->end_reason != END_NORMAL)
+			stats->unfinished++;
 		else if (fact->kind == FACT_END)
 			ended(stats, slice_row(stats, fact), fact);
+		else if (fact->is_frame)
+			ended(stats, named_row(stats, STATS_FRAMES, fact), fact);
 		else
 			ended(stats, named_row(stats, STATS_ASYNCS, fact), fact);
 		break;
@@ -268,7 +284,9 @@ static int stats_fact(struct handler *handler, const struct fact *fact)
 		named_row(stats, STATS_INSTANTS, fact)->count++;
 		break;
 	case FACT_COUNTER:
-		for (i = 0; i < fact->n_args; i++)
+		if (fact->memory)
+			stats_memory(stats, fact);
+		for (i = 0; !fact->memory && i < fact->n_args; i++)
 			sample(stats, fact, i);
 		break;
 	case FACT_BEGIN:
@@ -276,6 +294,9 @@ static int stats_fact(struct handler *handler, const struct fact *fact)
 	case FACT_FLOW_OUT:
 	case FACT_FLOW_IN:
 		break;
+	case FACT_LEFT:
+		stats_memory_left(stats, fact);
+		return 0;
 	case FACT_LOST:
 		stats->marks_lost = add_up(stats->marks_lost, fact->count);
 		return 0;
@@ -338,6 +359,12 @@ static void samples_merge(struct stats_row *to, const struct stats_row *from)
 		to->last = from->last;
 		to->last_order = from->last_order;
 	}
+	to->frees += from->frees;
+	to->live += from->live;
+	to->peak += from->peak;
+	to->live_before += from->live_before;
+	to->leaked = add_up(to->leaked, from->leaked);
+	to->leaks += from->leaks;
 	to->numbers += from->numbers;
 	to->sum += from->sum;
 	if (from->unit)
@@ -397,7 +424,7 @@ void stats_add(struct handler *handler, enum stats_part part, const struct stats
 		finished.histogram = *f->histogram; /* borrowed */
 	if (key.owner)
 		owner_note(stats, f->thread->process, f->thread);
-	row = f->name ? row_get(stats, part, &key) : &stats->other[part];
+	row = f->name ? stats_row_get(stats, part, &key) : &stats->other[part];
 	stats_row_merge(row, &finished);
 	stats->events += f->count;
 }
@@ -420,6 +447,7 @@ void stats_next_trace(struct handler *handler)
 
 	stats->wall_ns = stats_wall_ns(stats);
 	stats->first_ns = stats->last_ns = 0;
+	stats_pools_next_trace(stats);
 }
 
 void stats_clear(struct handler *handler)
@@ -438,7 +466,8 @@ void stats_clear(struct handler *handler)
 		stats->other[part] = (struct stats_row){ .other = true };
 	}
 	memset(stats->recent, 0, sizeof(stats->recent));
-	stats->events = stats->without_end = stats->marks_lost = 0;
+	stats->n_leaks = 0;
+	stats->events = stats->unfinished = stats->ends_lost = stats->marks_lost = 0;
 	stats->first_ns = stats->last_ns = stats->wall_ns = 0;
 }
 

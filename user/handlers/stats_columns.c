@@ -28,6 +28,7 @@ static const struct {
 	{ STATS_LIVE, "live", PART(STATS_POOLS) },
 	{ STATS_PEAK, "peak", PART(STATS_POOLS) },
 	{ STATS_LEAKED, "leaked", PART(STATS_POOLS) },
+	{ STATS_LEAKS, "leaks", PART(STATS_POOLS) },
 	{ STATS_MIN, "min", TIMES | PART(STATS_COUNTERS) },
 	{ STATS_MAX, "max", TIMES | PART(STATS_COUNTERS) },
 	{ STATS_AVG, "avg", TIMES | PART(STATS_COUNTERS) },
@@ -414,6 +415,30 @@ static struct stats_value time_value(const struct stats_view *view, const struct
 	}
 }
 
+/* Below zero where a file begins in the middle of it all. */
+static struct stats_value bytes(int64_t value)
+{
+	return whole(STATS_VALUE_BYTES, value > 0 ? (uint64_t)value : 0);
+}
+
+static struct stats_value pool_value(const struct stats_row *row, enum stats_what what)
+{
+	switch (what) {
+	case STATS_FREES:
+		return whole(STATS_VALUE_COUNT, row->frees);
+	case STATS_LIVE:
+		return bytes(row->live_before + row->live);
+	case STATS_PEAK:
+		return bytes(row->peak);
+	case STATS_LEAKED:
+		return whole(STATS_VALUE_BYTES, row->leaked);
+	case STATS_LEAKS:
+		return whole(STATS_VALUE_COUNT, row->leaks);
+	default:
+		return none();
+	}
+}
+
 struct stats_value stats_value(const struct stats_view *view, const struct stats_row *row,
 			       const struct stats_column *column)
 {
@@ -435,5 +460,7 @@ struct stats_value stats_value(const struct stats_view *view, const struct stats
 	}
 	if (view->part == STATS_COUNTERS)
 		return sampled(row, column->what);
+	if (view->part == STATS_POOLS)
+		return pool_value(row, column->what);
 	return time_value(view, row, column->what);
 }

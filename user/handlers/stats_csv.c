@@ -190,7 +190,26 @@ static unsigned all_columns(struct stats_view *view, struct stats_column *column
 	return n;
 }
 
-static int print_all(struct stats_view *view, FILE *out)
+static void put_diagnostics(const struct stats_view *view, const struct account *account,
+			    const struct stats_column *columns, unsigned n, FILE *out)
+{
+	unsigned i, c;
+
+	for (i = 0; i < account_numbers(); i++) {
+		if (!account_number_text(i) || !account_number(account, i))
+			continue;
+		fprintf(out, "diagnostic,,%s%s,", account_number_name(i),
+			view->stats->per_thread ? ",,,," : "");
+		for (c = 0; c < n; c++) {
+			fputc(',', out);
+			if (columns[c].what == STATS_COUNT)
+				fprintf(out, "%" PRIu64, account_number(account, i));
+		}
+		fputc('\n', out);
+	}
+}
+
+static int print_all(struct stats_view *view, const struct account *account, FILE *out)
 {
 	struct stats_column columns[STATS_MAX_COLUMNS];
 	unsigned i, n = all_columns(view, columns);
@@ -213,6 +232,8 @@ static int print_all(struct stats_view *view, FILE *out)
 		for (row = 0; row < view->n_rows; row++)
 			put_row(view, &view->rows[row], columns, n, out);
 	}
+	if (account)
+		put_diagnostics(view, account, columns, n, out);
 	return 0;
 }
 
@@ -222,9 +243,8 @@ int stats_print_csv(const struct handler *stats, FILE *out, const struct stats_o
 	struct stats_view view = { 0 };
 	int error = stats_view_init(&view, stats, options, f);
 
-	(void)account;
 	if (!error) {
-		error = print_all(&view, out);
+		error = print_all(&view, account, out);
 		if (error)
 			failure_set(f, error, "cannot print", "the table", NULL);
 	}

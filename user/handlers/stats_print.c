@@ -186,7 +186,7 @@ static const char *title_of(const struct stats_view *view, const struct stats_co
 		return "Allocated";
 	snprintf(buffer, size, "%s%s", name, unit);
 	/* Percentiles and counters are called as they are. */
-	if (column->what < STATS_P50 || (column->what > STATS_P99 && column->what <= STATS_LEAKED))
+	if (column->what < STATS_P50 || (column->what > STATS_P99 && column->what <= STATS_LEAKS))
 		buffer[0] = (char)(buffer[0] - 'a' + 'A');
 	return buffer;
 }
@@ -261,7 +261,7 @@ static void print_part(const struct stats_view *view, struct shown *shown, FILE 
 
 static void print_without_end(const struct stats_view *view, FILE *out)
 {
-	uint64_t n = view->stats->without_end;
+	uint64_t n = view->stats->unfinished + view->stats->ends_lost;
 	char text[128];
 
 	snprintf(text, sizeof(text),
@@ -270,6 +270,7 @@ static void print_without_end(const struct stats_view *view, FILE *out)
 	print_note(view, out, text);
 }
 
+/* Returns whether there was nothing to print, or negative errno. */
 static int print_parts(struct stats_view *view, struct shown *shown, FILE *out)
 {
 	bool first = true;
@@ -285,12 +286,12 @@ static int print_parts(struct stats_view *view, struct shown *shown, FILE *out)
 			print_part(view, shown, out);
 			first = false;
 		}
-		if (part == STATS_FRAMES && view->stats->without_end) {
+		if (part == STATS_FRAMES && view->stats->unfinished + view->stats->ends_lost) {
 			print_without_end(view, out);
 			first = false;
 		}
 	}
-	return 0;
+	return first;
 }
 
 int stats_print_table(const struct handler *stats, FILE *out, const struct stats_options *options,
@@ -300,12 +301,13 @@ int stats_print_table(const struct handler *stats, FILE *out, const struct stats
 	struct stats_view view = { 0 };
 	int error = -ENOMEM;
 
-	(void)account;
 	if (!shown)
 		return failure_set(f, error, "cannot print", "the table", NULL);
 	error = stats_view_init(&view, stats, options, f);
 	if (!error) {
 		error = print_parts(&view, shown, out);
+		if (error >= 0)
+			error = stats_print_rest(&view, account, out, error);
 		if (error)
 			failure_set(f, error, "cannot print", "the table", NULL);
 	}

@@ -12,6 +12,7 @@
 enum {
 	STATS_COUNTED = 16,  /* counters of threads, over all traces */
 	STATS_RECENT = 1024, /* a power of two */
+	STATS_LEAKS_KEPT = 64,
 };
 
 struct stats_key {
@@ -49,7 +50,24 @@ struct stats_row {
 	uint64_t last_order; /* how many facts there were when it was the last */
 	uint64_t numbers;    /* samples that are numbers: not NaN */
 	long double sum;
+	/* Memory pools, bytes; `count` are allocations */
+	uint64_t frees;
+	int64_t live, peak;  /* of this trace */
+	int64_t live_before; /* at the ends of the traces before */
+	uint64_t leaked;
+	uint64_t leaks;
 	UT_hash_handle hh;
+};
+
+/* An allocation that was not freed when its process ended. */
+struct stats_leak {
+	const struct name *category;
+	const struct name *pool;
+	const struct name *slice; /* in which it was made, NULL: in none */
+	uint64_t address;
+	uint64_t size;
+	uint32_t pid;
+	uint32_t tid; /* 0: not known */
 };
 
 /* Who a thread or process is, for rows of its own. */
@@ -72,10 +90,12 @@ struct stats {
 	struct stats_owner *owners;
 	unsigned n_counters; /* of threads */
 	const struct name *counters[STATS_COUNTED];
+	unsigned n_leaks;
+	struct stats_leak leaks[STATS_LEAKS_KEPT]; /* the largest */
 	uint64_t events;
-	uint64_t without_end; /* slices that did not end by an END of their own */
-	uint64_t marks_lost;  /* as the facts say */
-	uint64_t first_ns;    /* of all facts of this trace */
+	uint64_t unfinished, ends_lost; /* slices that did not end by an END of their own */
+	uint64_t marks_lost;		/* as the facts say */
+	uint64_t first_ns;		/* of all facts of this trace */
 	uint64_t last_ns;
 	uint64_t wall_ns; /* of the traces before */
 };
@@ -86,5 +106,16 @@ long double stats_number(const struct arg *value);
 /* Adds all that `from` holds to `to`, of the same part. */
 void stats_row_merge(struct stats_row *to, const struct stats_row *from);
 void stats_row_clear(struct stats_row *row);
+
+/* stats.c */
+struct stats_row *stats_row_get(struct stats *stats, enum stats_part part,
+				const struct stats_key *key);
+uint64_t stats_process(const struct stats *stats,
+		       const struct fact *fact); /* the owner of its rows */
+
+/* stats_pools.c */
+void stats_memory(struct stats *stats, const struct fact *fact);
+void stats_memory_left(struct stats *stats, const struct fact *fact);
+void stats_pools_next_trace(struct stats *stats);
 
 #endif

@@ -92,6 +92,14 @@ static bool row_wanted(const struct stats_view *view, const struct stats_row *ro
 	       wanted(o->names, o->n_names, stats_row_name(row, buffer), false);
 }
 
+bool stats_leak_wanted(const struct stats_view *view, const struct stats_leak *leak)
+{
+	const struct stats_options *o = view->options;
+
+	return wanted(o->domains, o->n_domains, text_of(leak->category), true) &&
+	       wanted(o->names, o->n_names, text_of(leak->pool), false);
+}
+
 /* --- in which order ---------------------------------------------------------------------------- */
 
 static int compare_names(const struct stats_row *a, const struct stats_row *b)

@@ -31,6 +31,7 @@ enum stats_what {
 	STATS_LIVE,
 	STATS_PEAK,
 	STATS_LEAKED,
+	STATS_LEAKS,
 	STATS_COUNTED_TOTAL,
 	STATS_COUNTED_SELF,
 	STATS_COUNTED_CALL,
@@ -89,6 +90,10 @@ struct stats_value stats_value(const struct stats_view *view, const struct stats
 bool stats_is_time(const struct name *counter); /* its values are ns */
 bool stats_has_ipc(const struct stats *stats);
 
+/* stats_print_rest.c: leaks, and `account` where it is not NULL; `first`: nothing was printed yet. Returns 0. */
+int stats_print_rest(const struct stats_view *view, const struct account *account, FILE *out,
+		     bool first);
+
 /* stats_view.c */
 int stats_view_init(struct stats_view *view, const struct handler *stats,
 		    const struct stats_options *options, struct failure *f);
@@ -96,6 +101,7 @@ int stats_view_init(struct stats_view *view, const struct handler *stats,
 int stats_view_part(struct stats_view *view, enum stats_part part);
 void stats_view_free(struct stats_view *view);
 /* What a row is called: "NAME", "NAME SERIES", "(other)". Returns `buffer` or a text that lives as long as the names. */
+bool stats_leak_wanted(const struct stats_view *view, const struct stats_leak *leak);
 const char *stats_row_name(const struct stats_row *row, char buffer[STATS_DISPLAY_NAME]);
 /* NULL: there is none. */
 const struct stats_owner *stats_row_owner(const struct stats *stats, const struct stats_row *row);

@@ -188,6 +188,21 @@ static void take_origin(struct chrome *c)
 	take_text(c, "rank", o->rank, sizeof(o->rank));
 }
 
+static void take_account(struct chrome *c)
+{
+	struct trace_origin *o = c->sink->origin;
+	unsigned i;
+
+	for (i = 0; o && i < c->draft->n_args; i++) {
+		const struct arg *arg = &c->draft->args[i];
+		uint64_t *number =
+			arg->key ? account_number_named(&o->account, arg->key->text) : NULL;
+
+		if (number && arg_uint(arg, number))
+			o->has_account = true;
+	}
+}
+
 static int metadata(struct chrome *c)
 {
 	const struct arg *name = find_arg(c, "name");
@@ -200,6 +215,8 @@ static int metadata(struct chrome *c)
 		take_origin(c);
 		return clock_event(c);
 	}
+	if (named(c, "proftrace_account"))
+		take_account(c);
 	if (named(c, "clock_snapshot"))
 		return clock_event(c);
 	if (!process && !named(c, "thread_name"))
@@ -341,6 +358,30 @@ static int thread_counters(struct chrome *c)
 	return error;
 }
 
+/* A sample of a memory pool, of our own files: it tells what made it so. */
+static int memory(struct chrome *c)
+{
+	const struct chrome_fields *f = &c->fields;
+
+	switch (f->memory) {
+	case 'a':
+		start(c, EVENT_ALLOC);
+		break;
+	case 'f':
+		start(c, EVENT_FREE);
+		break;
+	case 'g':
+		start(c, EVENT_MEMORY_GONE);
+		break;
+	default:
+		return refuse(c);
+	}
+	c->draft->event.continued = f->continued;
+	c->draft->event.id = f->address;
+	c->draft->event.size = f->size;
+	return send(c);
+}
+
 static int counter(struct chrome *c)
 {
 	struct draft *draft = c->draft;
@@ -358,6 +399,8 @@ static int counter(struct chrome *c)
 		return refuse(c);
 	if (draft->n_args == 1 && draft->args[0].key && !strcmp(draft->args[0].key->text, "value"))
 		draft->args[0].key = NULL;
+	if (c->fields.memory && draft->n_args == 1 && !draft->args[0].key)
+		return memory(c);
 	start(c, EVENT_COUNTER);
 	draft->event.unit = c->fields.unit;
 	draft->event.continued = c->fields.continued;

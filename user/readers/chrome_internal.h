@@ -40,6 +40,9 @@ struct chrome_fields {
 	const struct name *name;
 	const struct name *category;
 	const struct name *unit; /* of a counter: our own files say it */
+	char memory;		 /* of a memory pool: 'a' alloc, 'f' free, 'g' gone */
+	uint64_t address;
+	uint64_t size;
 };
 
 /* A thread (or, tid_word's id, an invented one) to which complete events belong. */

@@ -46,6 +46,9 @@ enum field {
 	FIELD_ID2,
 	FIELD_SCOPE,
 	FIELD_UNIT,
+	FIELD_MEMORY,
+	FIELD_ADDRESS,
+	FIELD_SIZE,
 	FIELD_CONTINUED,
 	FIELD_ARGS,
 	FIELD_EVENTS,
@@ -73,6 +76,9 @@ static const struct {
 	FIELD("unit", FIELD_UNIT),
 	FIELD("args", FIELD_ARGS),
 	FIELD("continued", FIELD_CONTINUED),
+	FIELD("memory", FIELD_MEMORY),
+	FIELD("address", FIELD_ADDRESS),
+	FIELD("size", FIELD_SIZE),
 };
 #undef FIELD
 
@@ -243,6 +249,17 @@ static void set_field(struct parser *p, const char *text, size_t length)
 		break;
 	case FIELD_CATEGORY:
 		f->category = length ? names_intern(names, text, length, READ_MAX_NAME) : NULL;
+		break;
+	case FIELD_MEMORY:
+		f->memory = length ? text[0] : '\0';
+		break;
+	case FIELD_ADDRESS:
+		if (!number_id(text, length, &f->address))
+			f->address = 0;
+		break;
+	case FIELD_SIZE:
+		if (!number_id(text, length, &f->size))
+			f->size = 0;
 		break;
 	case FIELD_UNIT:
 		f->unit = length ? names_intern(names, text, length, READ_MAX_NAME) : NULL;

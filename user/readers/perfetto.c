@@ -254,8 +254,16 @@ static void take_metadata(struct trace_origin *o, const Perfetto__Protos__Chrome
 		{ "proftrace.boot_id", o->boot_id, sizeof(o->boot_id) },
 		{ "proftrace.rank", o->rank, sizeof(o->rank) },
 	};
+	static const char account[] = "proftrace.account.";
+	uint64_t *number = NULL;
 	size_t i;
 
+	if (m->name && m->has_int_value && !strncmp(m->name, account, sizeof(account) - 1))
+		number = account_number_named(&o->account, m->name + sizeof(account) - 1);
+	if (number) {
+		*number = (uint64_t)m->int_value;
+		o->has_account = true;
+	}
 	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		if (m->name && !strcmp(m->name, known[i].name))
 			origin_text(known[i].out, known[i].size, m->string_value);

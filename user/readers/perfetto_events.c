@@ -234,6 +234,52 @@ static int counter_double(struct perfetto *p, struct place *place, double value,
 	return send_counter(p, place, ts_ns, category);
 }
 
+static const Annotation *find_annotation(struct sequence *s, const TrackEvent *event,
+					 const char *wanted)
+{
+	size_t i;
+
+	for (i = 0; i < event->n_debug_annotations; i++) {
+		const char *key = key_text(s, event->debug_annotations[i]);
+
+		if (key && !strcmp(key, wanted))
+			return event->debug_annotations[i];
+	}
+	return NULL;
+}
+
+/* A sample of a memory pool, of our own files: it tells what made it so. False: it is none. */
+static bool memory(struct perfetto *p, struct sequence *s, const TrackEvent *event,
+		   const struct place *place, uint64_t ts_ns)
+{
+	const Annotation *change = find_annotation(s, event, "memory");
+	const Annotation *address = find_annotation(s, event, "address");
+	const Annotation *tid = find_annotation(s, event, "tid");
+	const Annotation *size = find_annotation(s, event, "size");
+	enum event_kind kind;
+
+	if (!change || !change->string_value)
+		return false;
+	if (!strcmp(change->string_value, "alloc"))
+		kind = EVENT_ALLOC;
+	else if (!strcmp(change->string_value, "free"))
+		kind = EVENT_FREE;
+	else if (!strcmp(change->string_value, "gone"))
+		kind = EVENT_MEMORY_GONE;
+	else
+		return false;
+	draft_clear(p->draft);
+	draft_int(p->draft, NULL, event->counter_value);
+	draft_event(p->draft, kind, ts_ns, place->pid, tid ? (uint32_t)tid->uint_value : 0);
+	p->draft->event.name = place->name;
+	p->draft->event.category = event_category(p, s, event);
+	p->draft->event.unit = place->unit;
+	p->draft->event.continued = p->continued;
+	p->draft->event.id = address ? address->pointer_value : 0;
+	p->draft->event.size = size ? size->uint_value : 0;
+	return true;
+}
+
 static int counter(struct perfetto *p, struct sequence *s, const TrackEvent *event,
 		   struct place *place, uint64_t ts_ns)
 {
@@ -248,6 +294,9 @@ static int counter(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 	if (!place->name)
 		place->name = event_name(p, s, event);
 	p->continued = is_continued(s, event);
+	if (event->has_counter_value && event->n_debug_annotations &&
+	    memory(p, s, event, place, ts_ns))
+		return draft_send(p->draft);
 	if (event->has_counter_value)
 		return counter_int(p, place, event->counter_value, ts_ns, category);
 	exact = find_uint(s, event, "value");

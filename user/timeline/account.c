@@ -2,6 +2,7 @@
 #include "timeline/account.h"
 
 #include <stddef.h>
+#include <string.h>
 
 static const struct {
 	const char *name;
@@ -65,5 +66,95 @@ struct account account_since(const struct account *account, const struct account
 
 bool account_adds_up(const struct account *a)
 {
-	return a->marked == a->written + account_lost(a) + a->paused + a->unrecorded;
+	return a->marked ==
+	       a->written + account_lost(a) + a->paused + a->unscheduled + a->unrecorded;
+}
+
+void account_add(struct account *account, const struct account *more)
+{
+	uint64_t *to = (uint64_t *)account;
+	const uint64_t *from = (const uint64_t *)more;
+	size_t i;
+
+	for (i = 0; i < NUMBERS; i++)
+		to[i] += from[i];
+}
+
+/* --- by name ----------------------------------------------------------------------------------- */
+
+#define NUMBER(field) [offsetof(struct account, field) / sizeof(uint64_t)]
+
+/* lost[] has its names above. */
+static const struct {
+	const char *name;
+	const char *text;
+} numbers[NUMBERS] = {
+	NUMBER(marked) = { "marked", NULL },
+	NUMBER(written) = { "written", NULL },
+	NUMBER(lost[LOST_BUFFER_FULL]) = { "lost.buffer_full", "marks lost: ring buffer full" },
+	NUMBER(lost[LOST_BEGIN_LOST]) = { "lost.begin_lost",
+					  "marks lost: ends of slices whose begin was lost" },
+	NUMBER(lost[LOST_CUT]) = { "lost.cut", "cut: ends of slices that began before" },
+	NUMBER(lost[LOST_UNMATCHED]) = { "lost.unmatched",
+					 "marks lost: ends without an open slice of their own" },
+	NUMBER(lost[LOST_TOO_DEEP]) = { "lost.too_deep", "marks lost: nested too deeply" },
+	NUMBER(lost[LOST_NO_STATE]) = { "lost.no_state",
+					"marks lost: no memory for the state of a thread" },
+	NUMBER(lost[LOST_MALFORMED]) = { "lost.malformed", "marks lost: they make no sense" },
+	NUMBER(lost[LOST_LIMIT]) = { "lost.limit",
+				     "marks lost: too many threads, tracks or slices at once" },
+	NUMBER(lost[LOST_OUTPUT]) = { "lost.output", "marks lost: could not be written" },
+	NUMBER(paused) = { "paused", NULL },
+	NUMBER(unrecorded) = { "unrecorded", NULL },
+	NUMBER(unreadable_names) = { "unreadable_names", "names that could not be read" },
+	NUMBER(unreadable_args) = { "unreadable_args", "arguments that could not be read" },
+	NUMBER(cut_strings) = { "cut_strings", NULL },
+	NUMBER(repaired_strings) = { "repaired_strings", NULL },
+	NUMBER(other_names) = { "other_names", "uses of the name (other): too many names" },
+	NUMBER(open_at_end) = { "open_at_end", "slices still open at the end" },
+	NUMBER(unfinished) = { "unfinished", "slices unfinished when what held them ended" },
+	NUMBER(ends_lost) = { "ends_lost", "slices whose end was lost" },
+	NUMBER(async_unmatched) = { "async_unmatched", "asynchronous ends without a begin" },
+	NUMBER(started_twice) = { "started_twice", "markers started twice without a finish" },
+	NUMBER(frees_unknown) = { "frees_unknown", "frees of memory from before" },
+	NUMBER(allocs_not_followed) = { "allocs_not_followed",
+					"allocations not followed: too many are live" },
+	NUMBER(kernel_events_lost) = { "kernel_events_lost",
+				       "forks, execs, exits or renames lost" },
+	NUMBER(attached_late) = { "attached_late", "files attached late" },
+	NUMBER(files_refused) = { "files_refused", "files that could not be attached to" },
+	NUMBER(processes_not_followed) = { "processes_not_followed", "children not followed" },
+	NUMBER(samples) = { "samples", NULL },
+	NUMBER(samples_lost) = { "samples_lost", "samples of counters not taken" },
+};
+
+unsigned account_numbers(void)
+{
+	return NUMBERS;
+}
+
+const char *account_number_name(unsigned i)
+{
+	return i < NUMBERS && numbers[i].name ? numbers[i].name : "unknown";
+}
+
+const char *account_number_text(unsigned i)
+{
+	return i < NUMBERS ? numbers[i].text : NULL;
+}
+
+uint64_t account_number(const struct account *account, unsigned i)
+{
+	return i < NUMBERS ? ((const uint64_t *)account)[i] : 0;
+}
+
+uint64_t *account_number_named(struct account *account, const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < NUMBERS; i++) {
+		if (numbers[i].name && !strcmp(numbers[i].name, name))
+			return &((uint64_t *)account)[i];
+	}
+	return NULL;
 }

@@ -30,7 +30,8 @@ struct account {
 	uint64_t written; /* marks that became facts */
 	uint64_t lost[LOST_REASONS];
 	uint64_t paused; /* not asked for: their process was paused, or had ended the recording */
-	uint64_t unrecorded; /* became facts while no file was open, which was asked for, too */
+	uint64_t unscheduled; /* the same, by the schedule */
+	uint64_t unrecorded;  /* became facts while no file was open, which was asked for, too */
 
 	/* Written, but not as the program meant it. */
 	uint64_t unreadable_names;
@@ -52,8 +53,9 @@ struct account {
 
 	/* The kernel's side, not marks. */
 	uint64_t kernel_events_lost; /* forks, execs, exits, renames */
-	uint64_t attached_late;	     /* files whose first marks may be missing */
-	uint64_t files_refused;	     /* mapped files that could not be opened or attached to */
+	uint64_t late_steps;	/* of a schedule: steps that began before all was attached again */
+	uint64_t attached_late; /* files whose first marks may be missing */
+	uint64_t files_refused; /* mapped files that could not be opened or attached to */
 	uint64_t processes_not_followed;
 
 	/* Counters that are read every so often, which are not marks. */
@@ -71,5 +73,17 @@ uint64_t account_lost(const struct account *account); /* the sum of lost[] */
 /* What came to `account` since it was `before`. */
 struct account account_since(const struct account *account, const struct account *before);
 bool account_adds_up(const struct account *account);
+void account_add(struct account *account, const struct account *more);
+
+/*
+ * An account number by number, for files: "marked", "lost.buffer_full", "started_twice", and for people
+ * what it means, NULL where it is nothing to worry about. The order is that of the structure.
+ */
+unsigned account_numbers(void);
+const char *account_number_name(unsigned i);
+const char *account_number_text(unsigned i);
+uint64_t account_number(const struct account *account, unsigned i);
+/* NULL: there is none of that name. */
+uint64_t *account_number_named(struct account *account, const char *name);
 
 #endif

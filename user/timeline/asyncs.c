@@ -157,6 +157,18 @@ uint64_t async_id(const struct async *async)
 	return async->frame ? async->lanes->tracks[async->lane]->uuid : async->key.number;
 }
 
+/* In a file this is all that tells a frame from other asynchronous slices. */
+static bool has_number(const struct timeline *t, const struct fact *fact)
+{
+	unsigned i;
+
+	for (i = 0; i < fact->n_args; i++) {
+		if (fact->args[i].key == t->frame)
+			return fact->args[i].type == ARG_UINT || fact->args[i].type == ARG_INT;
+	}
+	return false;
+}
+
 int async_begin(struct timeline *t, const struct mark *m)
 {
 	struct number_key key = { .process = m->process->pub.uuid, .number = m->event->id };
@@ -195,6 +207,7 @@ int async_begin(struct timeline *t, const struct mark *m)
 		async->frame = frame_begin(t, lanes, &fact);
 		fact.id = async_id(async);
 	}
+	async->is_frame = has_number(t, &fact);
 	stamp_step(t, m, &fact);
 	emit(t, &fact);
 	if (async->frame)
@@ -213,6 +226,7 @@ static void finish(struct timeline *t, struct process_state *p, struct async *as
 	fact->category = async->category;
 	fact->id = async_id(async);
 	fact->begin_ns = async->begin_ns;
+	fact->is_frame = async->is_frame;
 	/* Threads' events may be a little out of order. */
 	if (fact->ts_ns < async->begin_ns)
 		fact->ts_ns = async->begin_ns;
@@ -268,6 +282,7 @@ int async_end(struct timeline *t, const struct mark *m)
 	unchain(t, latest, async);
 	fact = fact_of(m, FACT_ASYNC_END);
 	fact.end_reason = m->event->end_reason;
+	count_end(t, m->event->end_reason);
 	finish(t, m->process, async, &fact);
 	return MARK_WRITTEN;
 }

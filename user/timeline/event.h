@@ -34,6 +34,7 @@ enum event_kind {
 	EVENT_STOP,
 	EVENT_INCLUDE_JSON, /* args[0] is a path */
 
+	EVENT_MEMORY_GONE,  /* pid; as a file tells it: all that the process had allocated */
 	EVENT_PROCESS_NAME, /* pid, name */
 	EVENT_THREAD_NAME,  /* pid, tid, name: given by the program itself */
 	EVENT_COMM, /* pid, tid, name: the kernel's name of a thread; never replaces one given by the program */
@@ -43,7 +44,8 @@ enum event_kind {
 	EVENT_PROCESS_EXIT, /* after the exit of its last thread */
 	EVENT_LOST,    /* size = marks lost on this thread from ts_ns on; tid 0: not known where */
 	EVENT_READING, /* what the thread has counted, between its marks */
-	EVENT_CLOCK,   /* clock: the same moment by three clocks */
+	EVENT_PHASE, /* pid; id = epoch, size = batch, cycle, phase: of a schedule (bpf/schedule.h) */
+	EVENT_CLOCK, /* clock: the same moment by three clocks */
 };
 
 enum event_scope {
@@ -129,6 +131,7 @@ struct event {
 	const struct name *category; /* several are separated by commas; NULL: none */
 	uint64_t id;
 	uint64_t size;
+	/* ALLOC, FREE from a file: `args` is what was live in the pool then. */
 	unsigned n_args;
 	const struct arg *args;
 	const struct name *unit; /* COUNTER: unit when known, else NULL */
@@ -140,7 +143,14 @@ struct event {
 	/* For how long each was to be counted and for how long it was, ns; NULL: all of the time. */
 	const uint64_t *counter_enabled;
 	const uint64_t *counter_running;
-	struct clock_reading clock;
+	union {
+		struct clock_reading clock; /* CLOCK */
+		struct {		    /* PHASE */
+			uint32_t cycle;
+			uint8_t phase;
+			bool waits_on; /* neither this step nor the one after it is recorded */
+		};
+	};
 };
 
 #endif

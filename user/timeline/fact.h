@@ -26,6 +26,7 @@ enum fact_kind {
 	FACT_FLOW_IN,
 	FACT_LOST, /* count marks were lost here */
 	FACT_CLOCK,
+	FACT_LEFT, /* an allocation that the process of `memory` never freed; then it is over */
 	FACT_GONE, /* the thread (or, thread NULL, the process) is over: its uuid is not used again */
 };
 
@@ -60,6 +61,20 @@ struct track {
 	const struct thread *thread;   /* COUNTER: whose it is; NULL: of the process */
 };
 
+/* What an allocation, or its end, has to do with a sample of its pool. */
+struct memory {
+	enum memory_change {
+		MEMORY_ALLOC = 1,
+		MEMORY_FREE,
+		MEMORY_GONE, /* with its process, or with the program that the process was */
+	} change;
+	uint64_t address;	  /* 0: none, nothing was allocated or freed */
+	uint64_t size;		  /* 0: not known */
+	int64_t growth;		  /* of the pool since the sample before */
+	uint32_t tid;		  /* of the thread that allocated, or frees; 0: not known */
+	const struct name *slice; /* LEFT: that was open there, NULL: none */
+};
+
 struct fact {
 	enum fact_kind kind;
 	enum event_scope scope;	    /* INSTANT */
@@ -84,6 +99,8 @@ struct fact {
 	 * was said before, at its time.
 	 */
 	bool continued;
+	bool is_frame;		     /* ASYNC_END: it began with an argument `frame` */
+	const struct memory *memory; /* COUNTER: of a memory pool, else NULL; LEFT */
 	bool nested_in_itself; /* END: a slice of the same category and name is still open below it on this thread */
 	struct clock_reading clock;
 	/*

@@ -8,6 +8,7 @@
 
 #include <stdint.h>
 
+#include "timeline/account.h"
 #include "timeline/event.h"
 
 struct trace_origin {
@@ -23,7 +24,10 @@ struct trace_origin {
 	uint64_t trace_uuid[2];
 	struct clock_reading clock; /* the first one */
 	uint64_t base_ns;	    /* JSON: of CLOCK_MONOTONIC, to which its times are relative */
-	uint64_t realtime_base_ns;  /* JSON of others: the same of CLOCK_REALTIME */
+	/* Of the recording, at its end: a file that was cut off has none. */
+	bool has_account;
+	struct account account;
+	uint64_t realtime_base_ns; /* JSON of others: the same of CLOCK_REALTIME */
 };
 
 #endif

@@ -47,7 +47,9 @@ static struct pool *pool_get(struct timeline *t, const struct mark *m, const str
 	if (!pool)
 		return NULL;
 	pool->key = key;
+	pool->category = m->event->category;
 	pool->counter = counter;
+	counter->of_pool = true;
 	HASH_ADD(hh, p->pools, key, sizeof(pool->key), pool);
 	if (!hash_added(hh, pool)) {
 		free(pool);
@@ -56,18 +58,44 @@ static struct pool *pool_get(struct timeline *t, const struct mark *m, const str
 	return pool;
 }
 
-static void tell(struct timeline *t, const struct mark *m, struct pool *pool)
+static void tell(struct timeline *t, struct pool *pool, int64_t live, struct memory *memory,
+		 struct fact *fact)
 {
 	const struct track *track = &pool->counter->pub;
-	struct arg live = { .type = ARG_INT, .i = (int64_t)pool->live };
+	const struct arg value = { .type = ARG_INT, .i = live };
+
+	/* What comes from a file may be any number. */
+	memory->growth = (int64_t)((uint64_t)live - (uint64_t)pool->told);
+	pool->told = live;
+	fact->kind = FACT_COUNTER;
+	fact->name = track->name;
+	fact->category = pool->category;
+	fact->tracks = &track;
+	fact->memory = memory;
+	fact->args = &value;
+	fact->n_args = 1;
+	counter_keep(pool->counter, &value, fact);
+	emit(t, fact);
+}
+
+/* A file says what was live: its allocations may have begun before it. */
+static int64_t live_in(const struct pool *pool, const struct mark *m)
+{
+	const struct event *e = m->event;
+
+	return e->n_args == 1 && e->args[0].type == ARG_INT ? e->args[0].i : (int64_t)pool->live;
+}
+
+static void tell_change(struct timeline *t, const struct mark *m, struct pool *pool,
+			enum memory_change change, uint64_t size)
+{
+	struct memory memory = { .change = change,
+				 .address = m->event->id,
+				 .size = size,
+				 .tid = m->thread ? m->thread->key.tid : 0 };
 	struct fact fact = fact_of(m, FACT_COUNTER);
 
-	fact.name = track->name;
-	fact.tracks = &track;
-	fact.args = &live;
-	fact.n_args = 1;
-	counter_keep(pool->counter, &live, &fact);
-	emit(t, &fact);
+	tell(t, pool, live_in(pool, m), &memory, &fact);
 }
 
 static struct allocation *allocation_find(const struct timeline *t, const struct mark *m)
@@ -115,46 +143,61 @@ static void allocation_drop(struct timeline *t, struct process_state *p, struct 
 }
 
 /* A size is what the program says: the sum must stay a number that every output can hold. */
-static void allocation_fill(struct allocation *a, struct pool *pool, uint64_t size)
+static void allocation_fill(struct allocation *a, struct pool *pool, const struct mark *m)
 {
-	uint64_t most = INT64_MAX - pool->live;
+	uint64_t size = m->event->size, most = INT64_MAX - pool->live;
 
 	a->pool = pool;
 	a->size = size < most ? size : most;
+	a->tid = m->thread ? m->thread->key.tid : 0;
+	a->slice = m->thread && m->thread->n_slices
+			   ? m->thread->slices[m->thread->n_slices - 1].name
+			   : NULL;
 	pool->live += a->size;
+}
+
+/* Its free was lost, or nobody told. */
+static void forget_old(struct timeline *t, const struct mark *m, const struct allocation *a,
+		       const struct pool *pool)
+{
+	struct memory memory = { .change = MEMORY_FREE,
+				 .address = m->event->id,
+				 .size = a->size,
+				 .tid = m->thread ? m->thread->key.tid : 0 };
+	struct fact fact = fact_of(m, FACT_COUNTER);
+
+	a->pool->live -= a->size;
+	if (a->pool != pool)
+		tell(t, a->pool, (int64_t)a->pool->live, &memory, &fact);
 }
 
 /* No memory lies at address 0: an allocation that failed, or a free of nothing. */
 int pool_alloc(struct timeline *t, const struct mark *m)
 {
-	struct pool *pool = pool_get(t, m, scope_of(m->thread)), *old_pool = NULL;
-	struct allocation *a;
+	struct pool *pool = pool_get(t, m, scope_of(m->thread));
+	struct allocation *a = NULL;
 
 	if (!pool)
 		return LOST_LIMIT;
 	if (m->event->id) {
 		a = allocation_find(t, m);
-		if (a) {
-			/* Its free was lost, or nobody told. */
-			old_pool = a->pool;
-			old_pool->live -= a->size;
-		} else {
-			a = allocation_new(t, m);
-		}
 		if (a)
-			allocation_fill(a, pool, m->event->size);
+			forget_old(t, m, a, pool);
+		else
+			a = allocation_new(t, m);
+		if (a)
+			allocation_fill(a, pool, m);
 		else
 			t->account->allocs_not_followed++;
 	}
-	if (old_pool && old_pool != pool)
-		tell(t, m, old_pool);
-	tell(t, m, pool);
+	tell_change(t, m, pool, MEMORY_ALLOC, a ? a->size : 0);
 	return MARK_WRITTEN;
 }
 
 int pool_free(struct timeline *t, const struct mark *m)
 {
 	struct allocation *a = m->event->id ? allocation_find(t, m) : NULL;
+	uint64_t size = a ? a->size : 0;
 	struct pool *pool;
 
 	if (!a && m->event->left_out)
@@ -166,14 +209,49 @@ int pool_free(struct timeline *t, const struct mark *m)
 		allocation_drop(t, m->process, a);
 	else if (m->event->id)
 		t->account->frees_unknown++;
-	tell(t, m, pool);
+	tell_change(t, m, pool, MEMORY_FREE, size);
 	return MARK_WRITTEN;
 }
 
-void allocations_forget(struct timeline *t, struct process_state *p)
+static void allocations_forget(struct timeline *t, struct process_state *p)
 {
 	while (p->allocations)
 		allocation_drop(t, p, p->allocations);
+}
+
+static void tell_left(struct timeline *t, const struct process_state *p, const struct allocation *a,
+		      uint64_t ts_ns)
+{
+	const struct memory memory = { .change = MEMORY_GONE,
+				       .address = a->key.number,
+				       .size = a->size,
+				       .tid = a->tid,
+				       .slice = a->slice };
+
+	emit(t, &(struct fact){ .kind = FACT_LEFT,
+				.ts_ns = ts_ns,
+				.process = process_of(p),
+				.name = a->pool->counter->pub.name,
+				.category = a->pool->category,
+				.memory = &memory });
+}
+
+/* The process is over, or its program: what was allocated is gone, and was never freed. */
+void memory_gone(struct timeline *t, struct process_state *p, uint64_t ts_ns)
+{
+	struct allocation *a;
+	struct pool *pool;
+
+	for (a = p->allocations; a; a = a->next)
+		tell_left(t, p, a, ts_ns);
+	allocations_forget(t, p);
+	for (pool = p->pools; pool; pool = pool->hh.next) {
+		struct memory memory = { .change = MEMORY_GONE, .size = (uint64_t)pool->told };
+		struct fact fact = { .ts_ns = ts_ns, .process = process_of(p) };
+
+		if (pool->told)
+			tell(t, pool, 0, &memory, &fact);
+	}
 }
 
 void pools_release(struct timeline *t, struct process_state *p)

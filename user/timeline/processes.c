@@ -204,6 +204,7 @@ static void process_end(struct timeline *t, struct process_state *p, uint64_t ts
 	while (p->threads)
 		thread_end(t, p->threads, ts_ns);
 	asyncs_unfinished(t, p, ts_ns);
+	memory_gone(t, p, ts_ns);
 	emit(t, &(struct fact){ .kind = FACT_GONE, .ts_ns = ts_ns, .process = &p->pub });
 	process_release(t, p);
 }
@@ -276,7 +277,7 @@ static void executed(struct timeline *t, const struct event *e)
 	}
 	asyncs_unfinished(t, p, e->ts_ns);
 	frames_restart(p);
-	allocations_forget(t, p);
+	memory_gone(t, p, e->ts_ns);
 	p->stepped = false;
 	p->given = NULL;
 	thread = thread_get(t, e->pid, e->tid, e->ts_ns, e->name);
@@ -305,6 +306,14 @@ static void process_exited(struct timeline *t, const struct event *e)
 
 	if (p)
 		process_end(t, p, e->ts_ns);
+}
+
+static void memory_lost(struct timeline *t, const struct event *e)
+{
+	struct process_state *p = process_find(t, e->pid);
+
+	if (p)
+		memory_gone(t, p, e->ts_ns);
 }
 
 static void process_named(struct timeline *t, const struct event *e)
@@ -352,6 +361,9 @@ void process_notice(struct timeline *t, const struct event *e)
 		break;
 	case EVENT_PROCESS_EXIT:
 		process_exited(t, e);
+		break;
+	case EVENT_MEMORY_GONE:
+		memory_lost(t, e);
 		break;
 	default:
 		break;

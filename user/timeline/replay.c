@@ -27,6 +27,8 @@ static void tell_counter(struct replay *r, const struct counter *counter)
 {
 	const struct track *track = &counter->pub;
 
+	static const struct memory unchanged = { .change = MEMORY_FREE };
+
 	tell_track(r, track);
 	if (!counter->last.type)
 		return;
@@ -39,6 +41,7 @@ static void tell_counter(struct replay *r, const struct counter *counter)
 					    .category = counter->last_category,
 					    .n_args = 1,
 					    .args = &counter->last,
+					    .memory = counter->of_pool ? &unchanged : NULL,
 					    .continued = true });
 }
 

@@ -168,6 +168,13 @@ int slice_begin(struct timeline *t, const struct mark *m)
 	return MARK_WRITTEN;
 }
 
+/* As a file tells it. */
+void count_end(struct timeline *t, enum end_reason reason)
+{
+	t->account->ends_lost += reason == END_LOST;
+	t->account->unfinished += reason == END_UNFINISHED;
+}
+
 int slice_end(struct timeline *t, const struct mark *m)
 {
 	struct thread_state *thread = m->thread;
@@ -183,6 +190,7 @@ int slice_end(struct timeline *t, const struct mark *m)
 		return LOST_UNMATCHED;
 	fact = fact_of(m, FACT_END);
 	fact.end_reason = m->event->end_reason;
+	count_end(t, m->event->end_reason);
 	close_top(t, thread, m->event, &fact);
 	return MARK_WRITTEN;
 }

@@ -119,6 +119,7 @@ struct counter {
 	struct arg last; /* type 0: none so far */
 	const struct name *last_category;
 	uint64_t last_ns;
+	bool of_pool;
 	UT_hash_handle hh;
 };
 
@@ -142,7 +143,9 @@ struct pool {
 		const struct name *scope; /* NULL: none */
 		const struct name *name;
 	} key;
-	uint64_t live; /* bytes, at most INT64_MAX */
+	uint64_t live;		     /* bytes, at most INT64_MAX */
+	int64_t told;		     /* in its latest sample */
+	const struct name *category; /* of its first mark */
 	struct counter *counter;
 	UT_hash_handle hh;
 };
@@ -162,6 +165,7 @@ struct async {
 	uint32_t lane;
 	uint32_t nth;	     /* of those open with this id, 1 = the oldest */
 	uint64_t frame;	     /* its number, 0: it is not one */
+	bool is_frame;	     /* also one of a file */
 	struct async *older; /* the next older one with this id; only the latest is in the hash */
 	struct async *prev, *next; /* of its process; spare ones: next */
 	UT_hash_handle hh;
@@ -171,6 +175,8 @@ struct allocation {
 	struct number_key key;
 	struct pool *pool;
 	uint64_t size;
+	uint32_t tid;
+	const struct name *slice;
 	struct allocation *prev, *next; /* of its process; spare ones: next */
 	UT_hash_handle hh;
 };
@@ -232,6 +238,7 @@ struct timeline {
 		*continued, *thread_counters;
 	const struct name *hz, *frame, *task, *marker, *started_twice;
 	const struct name *pause, *resume, *dump, *stop, *include_json;
+	bool scheduled;
 	bool has_gaps; /* no process is recorded all the time */
 
 	struct arg args[EVENT_MAX_ARGS + 2]; /* of the fact that is being made */
@@ -272,6 +279,7 @@ void processes_free(struct timeline *t);
 const struct name *slice_innermost(const struct thread_state *thread, enum event_object object);
 int slice_begin(struct timeline *t, const struct mark *m);
 int slice_end(struct timeline *t, const struct mark *m);
+void count_end(struct timeline *t, enum end_reason reason);
 void slices_close_stale(struct timeline *t, const struct mark *m);
 void slices_unfinished(struct timeline *t, struct thread_state *thread, uint64_t ts_ns);
 
@@ -332,7 +340,7 @@ void scopes_close(struct thread_state *thread);
 int pools_init(struct timeline *t);
 int pool_alloc(struct timeline *t, const struct mark *m);
 int pool_free(struct timeline *t, const struct mark *m);
-void allocations_forget(struct timeline *t, struct process_state *p);
+void memory_gone(struct timeline *t, struct process_state *p, uint64_t ts_ns);
 void pools_release(struct timeline *t, struct process_state *p);
 void pools_free(struct timeline *t);
 

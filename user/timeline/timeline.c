@@ -66,6 +66,11 @@ void timeline_free(struct timeline *t)
 	free(t);
 }
 
+void timeline_scheduled(struct timeline *t)
+{
+	t->scheduled = t->has_gaps = true;
+}
+
 void timeline_has_gaps(struct timeline *t)
 {
 	t->has_gaps = true;
@@ -336,7 +341,7 @@ static void take_mark(struct timeline *t, const struct event *event)
 	else if (event->sampled)
 		t->account->samples += event->kind == EVENT_COUNTER && !t->unrecorded;
 	else if (outcome == MARK_LEFT_OUT)
-		t->account->paused++;
+		*(t->scheduled ? &t->account->unscheduled : &t->account->paused) += 1;
 	else if (outcome != MARK_WRITTEN)
 		t->account->lost[outcome]++;
 	else if (t->n_handlers && !t->n_working)
@@ -375,6 +380,7 @@ int timeline_event(struct timeline *t, const struct event *event)
 	case EVENT_EXEC:
 	case EVENT_THREAD_EXIT:
 	case EVENT_PROCESS_EXIT:
+	case EVENT_MEMORY_GONE:
 		process_notice(t, event);
 		break;
 	case EVENT_READING:
@@ -383,6 +389,8 @@ int timeline_event(struct timeline *t, const struct event *event)
 	case EVENT_LOST:
 		marks_lost(t, event);
 		break;
+	case EVENT_PHASE:
+		break; /* whoever records knows what to do about it */
 	case EVENT_CLOCK:
 		emit(t, &(struct fact){
 				.kind = FACT_CLOCK, .ts_ns = event->ts_ns, .clock = event->clock });
@@ -391,6 +399,11 @@ int timeline_event(struct timeline *t, const struct event *event)
 		take_mark(t, event);
 	}
 	return t->error;
+}
+
+unsigned timeline_open_asyncs(const struct timeline *t)
+{
+	return t->n_asyncs;
 }
 
 void timeline_note(struct timeline *t, const struct name *name, uint64_t ts_ns,

@@ -39,6 +39,8 @@ double timeline_share(const struct timeline *timeline, unsigned counter);
  * pauses them. (Those that pause themselves say so: EVENT_PAUSE.)
  */
 void timeline_has_gaps(struct timeline *timeline);
+/* The same, for a schedule: what is left out is unscheduled and not paused. Before the first event. */
+void timeline_scheduled(struct timeline *timeline);
 
 /* Handlers see every fact in the order they were added. Borrowed until timeline_free(). */
 int timeline_add_handler(struct timeline *timeline, struct handler *handler);
@@ -76,6 +78,8 @@ int timeline_event(struct timeline *timeline, const struct event *event);
 
 /* Whether a process of that number lives. */
 bool timeline_has_process(const struct timeline *timeline, uint32_t pid);
+
+unsigned timeline_open_asyncs(const struct timeline *timeline); /* frames among them */
 
 /* The capture is over: counts and reports what is still open. `ts_ns`: its last moment. */
 int timeline_finish(struct timeline *timeline, uint64_t ts_ns);

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory pools: how much is live in all processes together, the most that ever was, and what was
+ * still there when its process ended. Of these, which a program may have by the million, the largest
+ * are kept one by one.
+ */
+#include "handlers/stats_rows.h"
+
+static struct stats_row *pool_row(struct stats *stats, const struct fact *fact)
+{
+	const struct stats_key key = {
+		.category = fact->category,
+		.name = fact->name,
+		.owner = stats_process(stats, fact),
+	};
+
+	return stats_row_get(stats, STATS_POOLS, &key);
+}
+
+void stats_memory(struct stats *stats, const struct fact *fact)
+{
+	const struct memory *memory = fact->memory;
+	struct stats_row *row = pool_row(stats, fact);
+
+	row->count += memory->change == MEMORY_ALLOC && memory->address;
+	row->frees += memory->change == MEMORY_FREE && memory->address;
+	/* A file may say anything. */
+	if (__builtin_add_overflow(row->live, memory->growth, &row->live))
+		row->live = 0;
+	if (row->live > row->peak)
+		row->peak = row->live;
+}
+
+/* The larger ones first; of equal ones the order must not depend on when they came. */
+static bool before(const struct stats_leak *a, const struct stats_leak *b)
+{
+	if (a->size != b->size)
+		return a->size > b->size;
+	if (a->pid != b->pid)
+		return a->pid < b->pid;
+	return a->address < b->address;
+}
+
+static void leak_keep(struct stats *stats, const struct stats_leak *leak)
+{
+	unsigned i = stats->n_leaks;
+
+	if (i == STATS_LEAKS_KEPT) {
+		if (!before(leak, &stats->leaks[i - 1]))
+			return;
+		i--;
+	} else {
+		stats->n_leaks++;
+	}
+	for (; i && before(leak, &stats->leaks[i - 1]); i--)
+		stats->leaks[i] = stats->leaks[i - 1];
+	stats->leaks[i] = *leak;
+}
+
+void stats_memory_left(struct stats *stats, const struct fact *fact)
+{
+	const struct memory *memory = fact->memory;
+	struct stats_row *row = pool_row(stats, fact);
+	const struct stats_leak leak = {
+		.category = fact->category,
+		.pool = fact->name,
+		.slice = memory->slice,
+		.address = memory->address,
+		.size = memory->size,
+		.pid = fact->process ? fact->process->pid : 0,
+		.tid = memory->tid,
+	};
+
+	row->leaks++;
+	if (__builtin_add_overflow(row->leaked, memory->size, &row->leaked))
+		row->leaked = UINT64_MAX;
+	leak_keep(stats, &leak);
+}
+
+/* What is live at the end of a trace has nothing to do with what the next one says. */
+void stats_pools_next_trace(struct stats *stats)
+{
+	struct stats_row *row;
+
+	for (row = stats->parts[STATS_POOLS]; row; row = row->hh.next) {
+		row->live_before += row->live;
+		row->live = 0;
+	}
+	stats->other[STATS_POOLS].live_before += stats->other[STATS_POOLS].live;
+	stats->other[STATS_POOLS].live = 0;
+}

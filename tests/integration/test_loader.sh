@@ -47,4 +47,6 @@ equal "slices the loader closed" "$(ask "$tmp/t.pftrace" "select count(*) from s
 check_loads "forks" "$tmp/f"
 "$proftrace" -q -o "$tmp/x" -- "$programs/executes" 5 "$programs/forks" 3 4 >"$tmp/out"
 check_loads "exec" "$tmp/x"
+"$proftrace" -q -o "$tmp/r" --max-size 64K -- "$programs/told" name open "async 1" "level 5" "ticks 3000" close >"$tmp/out"
+check_loads "a file that begins later" "$tmp/r-2"
 finish

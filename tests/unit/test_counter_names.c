@@ -234,6 +234,7 @@ static int make_pmu(void **state)
 	put_file("cpu/format", "wide", "config:0-64\n");
 	put_file("cpu/format", "alien", "period\n");
 	put_file("cpu/events", "mem-loads", "event=0xcd,umask=0x1,ldlat=3\n");
+	put_file("cpu/events", "mem-loads.scale", "1\n");
 	put_file("cpu/events", "itself", "itself\n");
 	put_file("broken", "type", "four\n");
 	return 0;
@@ -300,6 +301,26 @@ static void terms_of_pmus(void **state)
 	pmu_refuses("cpu", "itself", -ENOENT, "itself", NULL);
 }
 
+static void list(void *context, const char *name, const char *text)
+{
+	char *out = context;
+
+	snprintf(out + strlen(out), 256 - strlen(out), "%s %s\n", name, text);
+}
+
+static void events_of_pmus(void **state)
+{
+	char out[256] = "";
+
+	(void)state;
+	pmu_each(devices, list, out);
+	assert_non_null(strstr(out, "cpu/mem-loads/ event=0xcd,umask=0x1,ldlat=3\n"));
+	assert_null(strstr(out, "scale"));
+	out[0] = '\0';
+	pmu_each("/nonexistent", list, out);
+	assert_string_equal(out, "");
+}
+
 /* The only PMU that every kernel has. */
 static void pmus_in_lists(void **state)
 {
@@ -346,12 +367,19 @@ static void the_usual(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_of_perf),   cmocka_unit_test(modifiers_and_groups),
-		cmocka_unit_test(at_most_eight),   cmocka_unit_test(unknown_names),
-		cmocka_unit_test(names_of_libpfm), cmocka_unit_test(every_known_name),
-		cmocka_unit_test(the_usual),	   cmocka_unit_test(groups_have_leaders),
-		cmocka_unit_test(caches),	   cmocka_unit_test(terms_of_pmus),
-		cmocka_unit_test(pmus_in_lists),   cmocka_unit_test(nearest_of_those_that_count),
+		cmocka_unit_test(names_of_perf),
+		cmocka_unit_test(modifiers_and_groups),
+		cmocka_unit_test(at_most_eight),
+		cmocka_unit_test(unknown_names),
+		cmocka_unit_test(names_of_libpfm),
+		cmocka_unit_test(every_known_name),
+		cmocka_unit_test(the_usual),
+		cmocka_unit_test(groups_have_leaders),
+		cmocka_unit_test(caches),
+		cmocka_unit_test(terms_of_pmus),
+		cmocka_unit_test(pmus_in_lists),
+		cmocka_unit_test(events_of_pmus),
+		cmocka_unit_test(nearest_of_those_that_count),
 	};
 
 	return cmocka_run_group_tests(tests, make_pmu, remove_pmu);

@@ -67,18 +67,18 @@ static void all_kinds(void **state)
 																																																											 "12",
 																																																											 NAME("events lost") ",\"args\":{\"count\":77}") "]",
 		"i 1/2 1000 t\n"
-		"ip 1/2 2000 p\n"
-		"ig 1/2 3000 g\n"
-		"b 1/2 4000 l [c] #ff id=i3\n"
-		"e 1/2 5000 l [c] #ff\n"
-		"ip 1/2 6000 m\n"
 		"s 1/2 7000 #10\n"
-		"f 1/2 8000 [mine] #10\n"
-		"s 1/2 8000 [mine] #10\n"
+		"f 1/2 8000 [mine] #77631ad2131e5a97\n" /* its words make it another arrow */
+		"s 1/2 8000 [mine] #77631ad2131e5a97\n"
 		"f 1/2 9000 #10\n"
 		"s 1/2 10000 #5 k=i1\n"
 		"f 1/2 11000 #ffffffffffffffff\n"
-		"lost 1/2 12000 *77\n");
+		"lost 1/2 12000 *77\n"
+		"ip 1/0 2000 p\n"
+		"ig 1/0 3000 g\n"
+		"b 1/0 4000 l [c] #ff id=i3\n"
+		"e 1/0 5000 l [c] #ff\n"
+		"ip 1/0 6000 m\n");
 }
 
 static void counters(void **state)
@@ -95,18 +95,18 @@ static void counters(void **state)
 										 "5}") "," E("C",
 											     "5",
 											     NAME("c") ",\"args\":{\"a\":1}") "]",
-	      "C 1/2 1000 c =u18446744073709551615\n"
-	      "C 1/2 2000 c =i-3\n"
-	      "C 1/2 3000 c =dnan\n"
-	      "C 1/2 4000 c a=i1 value=d2.5\n"
-	      "C 1/2 5000 c a=i1\n");
+	      "C 1/0 1000 c =u18446744073709551615\n"
+	      "C 1/0 2000 c =i-3\n"
+	      "C 1/0 3000 c =dnan\n"
+	      "C 1/0 4000 c a=i1 value=d2.5\n"
+	      "C 1/0 5000 c a=i1\n");
 	READS_BUT(2,
 		  "[" E("C", "1", NAME("c")) "," E(
 			  "C", "1",
 			  NAME("c") ",\"args\":{\"a\":null}") "," E("C", "1",
 								    NAME("c") ",\"args\":{"
 									      "\"a\":1}") "]",
-		  "C 1/2 1000 c a=i1\n");
+		  "C 1/0 1000 c a=i1\n");
 }
 
 static void names(void **state)
@@ -146,7 +146,7 @@ static void small_mistakes_are_forgiven(void **state)
 	READS("[{\"ph\":\"B\",\"ts\":\"1.5\",\"pid\":\"7\",\"tid\":8.0}]", "B 7/8 1500\n");
 	READS("[{\"ph\":\"B\",\"ts\":1,\"pid\":3}]", "B 3/3 1000\n");
 	READS("[{\"ph\":\"B\",\"ts\":1}]", "B 0/0 1000\n");
-	READS("[" E("b", "1", ",\"id2\":{\"local\":\"0x5\"}") "]", "b 1/2 1000 #5\n");
+	READS("[" E("b", "1", ",\"id2\":{\"local\":\"0x5\"}") "]", "b 1/0 1000 #5\n");
 	READS("[" E("B", "1", ",\"args\":[1,2],\"sf\":{\"args\":{\"x\":1}},\"name\":[\"a\"]") "]",
 	      "B 1/2 1000\n");
 	READS("[" E("B", "1", NAME("\xff") ",\"args\":{\"k\":\"\xc3\"}") "]",
@@ -178,7 +178,30 @@ static void nested_arguments_are_spread(void **state)
 	(void)state;
 	READS("[" E("B", "1",
 		    ",\"args\":{\"d\":{\"a\":1,\"b\":{\"c\":[2,[3],{\"e\":4}]}},\"z\":5}") "]",
-	      "B 1/2 1000 d.a=i1 d.b.c[0]=i2 d.b.c[1][0]=i3 d.b.c[2].e=i4 z=i5\n");
+	      "B 1/2 1000 d.a=i1 d.b.c='[2,[3],{\"e\":4}]' z=i5\n");
+}
+
+static const char lists[] =
+	"[{\"ph\":\"B\",\"pid\":1,\"tid\":2,\"ts\":1,\"args\":{\"a\":[],\"b\":[[1,-2.5e3],[],{}],"
+	"\"c\":[\"x\",\"q\\\"\",null,true,{\"k\":[1],\"l\":2}],\"d\":1}}]";
+
+static void lists_are_text(void **state)
+{
+	struct heard *h;
+	char json[8192] = "[{\"ph\":\"B\",\"ts\":1,\"args\":{\"l\":[";
+	int i;
+
+	(void)state;
+	READS(lists, "B 1/2 1000 a='[]' b='[[1,-2.5e3],[],{}]'"
+		     " c='[\"x\",\"q\\\"\",null,true,{\"k\":[1],\"l\":2}]' d=i1\n");
+	for (i = 0; i < 900; i++)
+		strcat(json, i ? ",1234" : "1234");
+	strcat(json, "]}}]");
+	h = hear(json, strlen(json));
+	assert_int_equal(h->status, 0);
+	assert_non_null(strstr(h->text, "'~\n")); /* cut, and said to be */
+	assert_int_equal(h->account.cut_strings, 1);
+	heard_free(h);
 }
 
 static void too_many_arguments_are_told(void **state)
@@ -237,6 +260,97 @@ static void complete_events_without_a_time(void **state)
 		  "[" E("X", "1", "") "," X("1", "-5", "a") "," X("1e30", "1", "a") "," X("1", "1",
 											  "b") "]",
 		  "B 1/2 1000 b\nE 1/2 2000\n");
+}
+
+/* All of one thread, then all of the next one, inner ones first: as if each had a file of its own. */
+static void threads_one_after_the_other(void **state)
+{
+	enum {
+		THREADS = 4,
+		N = 100000
+	};
+	size_t room = (size_t)THREADS * N * 80, length = 1;
+	char *json = malloc(room);
+	struct heard *h;
+	int i;
+
+	(void)state;
+	json[0] = '[';
+	for (i = 0; i < THREADS * N; i++)
+		length += (size_t)snprintf(
+			json + length, room - length,
+			"{\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%d,\"dur\":%d},", 2 + i / N,
+			i % N / 2 * 10 + (i % 2 ? 0 : 3), i % 2 ? 9 : 3);
+	length += (size_t)snprintf(json + length, room - length, "]");
+	h = hear(json, length);
+	assert_int_equal(h->status, 0);
+	assert_int_equal(h->n, 2 * THREADS * N);
+	assert_null(strstr(h->text, "b 1/0"));
+	assert_memory_equal(h->text, "B 1/", 4);
+	heard_free(h);
+	free(json);
+}
+
+/* The first form: after the slice that begins at the same time, whatever the file says first. */
+static const char arrows_1[] =
+	"[{\"ph\":\"s\",\"pid\":1,\"tid\":2,\"ts\":10,\"name\":\"ac2g\",\"cat\":\"ac2g\",\"id\":3},"
+	"{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":10,\"dur\":5,\"name\":\"a\"},"
+	"{\"ph\":\"X\",\"pid\":1,\"tid\":3,\"ts\":20,\"dur\":5},"
+	"{\"ph\":\"f\",\"pid\":1,\"tid\":3,\"ts\":20,\"name\":\"ac2g\",\"cat\":\"ac2g\",\"id\":"
+	"\"3\"}]";
+static const char arrows_2[] =
+	"[{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":10,\"dur\":1,\"bind_id\":\"0x7\",\"flow_out\":"
+	"true},"
+	"{\"ph\":\"B\",\"pid\":1,\"tid\":2,\"ts\":20,\"bind_id\":\"0x7\",\"flow_in\":true,"
+	"\"flow_out\":true},"
+	"{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":30,\"dur\":1,\"bind_id\":\"0x7\",\"flow_in\":"
+	"false}]";
+
+static void arrows_of_slices(void **state)
+{
+	(void)state;
+	READS(arrows_1, "B 1/2 10000 a\ns 1/2 10000 [ac2g] #a6a5418ed1405d23\nE 1/2 15000\n"
+			"B 1/3 20000\nf 1/3 20000 [ac2g] #a6a5418ed1405d23\nE 1/3 25000\n");
+	READS(arrows_2, "B 1/2 10000\ns 1/2 10000 #7\nE 1/2 11000\nB 1/2 20000\nf 1/2 20000 #7\n"
+			"s 1/2 20000 #7\nB 1/2 30000\nE 1/2 31000\n");
+}
+
+static void what_has_no_place_is_counted(void **state)
+{
+	static const char json[] =
+		"[{\"ph\":\"B\",\"pid\":1,\"tid\":2,\"ts\":1},{\"ph\":\"P\",\"pid\":1,\"tid\":2,"
+		"\"ts\":2},"
+		"{\"ph\":\"P\",\"pid\":1,\"tid\":2,\"ts\":3},{\"ph\":\"O\",\"pid\":1,\"ts\":4,"
+		"\"id\":1},"
+		"{\"ph\":\"v\",\"pid\":1,\"ts\":4,\"id\":1},"
+		"{\"ph\":\"M\",\"pid\":1,\"name\":\"process_labels\",\"args\":{}}]";
+	struct heard *h = hear(json, sizeof(json) - 1);
+
+	(void)state;
+	assert_int_equal(h->status, 0);
+	assert_string_equal(h->text, "B 1/2 1000\n");
+	assert_int_equal(h->why.skipped, 5);
+	assert_string_equal(h->why.skipped_kinds, "M 1, O 1, P 2, v 1");
+	assert_int_equal(account_lost(&h->account), 0);
+	heard_free(h);
+}
+
+static void what_stands_around_the_events(void **state)
+{
+	static const char json[] =
+		"{\"schemaVersion\":1,\"deviceProperties\":[{\"id\":0,\"baseTimeNanoseconds\":1}],"
+		"\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":3,\"pg\":[{\"rank\":9}]},"
+		"\"baseTimeNanoseconds\":1743521598000000000,"
+		"\"traceEvents\":[{\"ph\":\"B\",\"pid\":1,\"tid\":2,\"ts\":1.5}],\"traceName\":"
+		"\"x\"}";
+	struct heard *h = hear(json, sizeof(json) - 1);
+
+	(void)state;
+	assert_int_equal(h->status, 0);
+	assert_string_equal(h->text, "B 1/2 1743521598000001500\n");
+	assert_string_equal(h->origin.rank, "3");
+	assert_int_equal(h->origin.realtime_base_ns, 1743521598000000000);
+	heard_free(h);
 }
 
 /* More of them than are held back: order is best effort, nothing is lost. */
@@ -416,7 +530,12 @@ int main(void)
 		cmocka_unit_test(small_mistakes_are_forgiven),
 		cmocka_unit_test(words_for_processes_and_threads),
 		cmocka_unit_test(nested_arguments_are_spread),
+		cmocka_unit_test(lists_are_text),
 		cmocka_unit_test(too_many_arguments_are_told),
+		cmocka_unit_test(threads_one_after_the_other),
+		cmocka_unit_test(arrows_of_slices),
+		cmocka_unit_test(what_has_no_place_is_counted),
+		cmocka_unit_test(what_stands_around_the_events),
 		cmocka_unit_test(complete_events_nest),
 		cmocka_unit_test(complete_events_in_the_order_of_their_ends),
 		cmocka_unit_test(complete_events_that_overlap_become_asynchronous),

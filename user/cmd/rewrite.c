@@ -188,6 +188,11 @@ void rewrite_source_notes(const struct source *source, const struct reader_error
 		fprintf(stderr,
 			"proftrace: '%s': truncated at byte %" PRIu64 ", read up to there\n",
 			source->path, end->offset);
+	if (end->skipped)
+		fprintf(stderr,
+			"proftrace: '%s': %" PRIu64
+			" events of kinds that have no place here (%s)\n",
+			source->path, end->skipped, end->skipped_kinds);
 }
 
 static void note(uint64_t count, const char *text)

@@ -52,6 +52,10 @@ void counters_nearest(const char *name, bool (*counts)(const char *name), char *
 int pmu_encode(const char *devices, const char *pmu, const char *terms,
 	       struct perf_event_attr *ret_attr, struct failure *f);
 
+/* Calls each for the events that the kernel itself has names for, as pmu/event/. */
+void pmu_each(const char *devices, void (*each)(void *context, const char *name, const char *text),
+	      void *context);
+
 /* libpfm.c: a name that only libpfm4 knows, or -ENOENT. */
 int libpfm_encode(const char *name, struct perf_event_attr *ret_attr);
 /* Calls each for the events of the processors this machine has; returns how many there were. */

@@ -238,5 +238,6 @@ void counters_print(FILE *out)
 		else
 			fprintf(out, "%-44s no: %s\n", name, f.reason);
 	}
+	pmu_each(PMU_DEVICES, print_event, out);
 	libpfm_each(print_event, out);
 }

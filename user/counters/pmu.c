@@ -187,3 +187,41 @@ int pmu_encode(const char *devices, const char *pmu, const char *terms,
 		return failure_set(f, -EINVAL, "cannot count", pmu, "too many terms");
 	return put_terms(directory, copy, attr, false, f);
 }
+
+/* Files beside the events' own say in which unit they count. */
+static void each_event(const char *devices, const char *pmu,
+		       void (*each)(void *context, const char *name, const char *text),
+		       void *context)
+{
+	char path[3 * TEXT_ROOM], name[4 * TEXT_ROOM], text[TEXT_ROOM];
+	struct dirent *entry;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/%.255s", devices, pmu);
+	snprintf(name, sizeof(name), "%s/events", path);
+	dir = opendir(name);
+	if (!dir)
+		return;
+	while ((entry = readdir(dir))) {
+		if (strchr(entry->d_name, '.') || read_text(path, "events", entry->d_name, text))
+			continue;
+		snprintf(name, sizeof(name), "%.200s/%.200s/", pmu, entry->d_name);
+		each(context, name, text);
+	}
+	closedir(dir);
+}
+
+void pmu_each(const char *devices, void (*each)(void *context, const char *name, const char *text),
+	      void *context)
+{
+	struct dirent *entry;
+	DIR *dir = opendir(devices);
+
+	if (!dir)
+		return;
+	while ((entry = readdir(dir))) {
+		if (is_name(entry->d_name))
+			each_event(devices, entry->d_name, each, context);
+	}
+	closedir(dir);
+}

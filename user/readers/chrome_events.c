@@ -30,6 +30,12 @@ static int refuse(struct chrome *c)
 	return 0;
 }
 
+static int skip(struct chrome *c)
+{
+	c->skipped[(unsigned char)c->fields.phase & 127]++;
+	return 0;
+}
+
 /* --- arguments --------------------------------------------------------------------------------- */
 
 static struct arg *find_arg(struct chrome *c, const char *key)
@@ -67,6 +73,18 @@ static bool arg_uint(const struct arg *arg, uint64_t *ret_value)
 static bool named(const struct chrome *c, const char *name)
 {
 	return c->fields.name && !strcmp(c->fields.name->text, name);
+}
+
+/* What makes numbers of the same words, and no others, the same (FNV-1a). */
+static uint64_t fold_words(uint64_t id, const struct name *a, const struct name *b)
+{
+	const char *at;
+
+	for (at = a ? a->text : ""; *at; at++)
+		id = (id ^ (unsigned char)*at) * 0x100000001b3ull;
+	for (at = b ? b->text : ""; *at; at++)
+		id = (id ^ (unsigned char)*at) * 0x100000001b3ull;
+	return id;
 }
 
 /* --- processes and threads called by a word ---------------------------------------------------- */
@@ -110,19 +128,27 @@ void chrome_events_free(struct chrome *c)
 	}
 }
 
+/* The same word is the same number in every file. */
+static uint32_t number_of(const struct name *word)
+{
+	uint64_t hash = fold_words(0xcbf29ce484222325ull, word, NULL);
+
+	return INVENTED_BIT | (uint32_t)((hash ^ hash >> 32) & (INVENTED_BIT / 2 - 1));
+}
+
 static int find_owner(struct chrome *c)
 {
 	struct chrome_fields *f = &c->fields;
 	int error = 0;
 
 	if (f->pid_word) {
-		f->pid = INVENTED_BIT | f->pid_word->id;
-		if (invent(c, 0, f->pid_word, false))
+		f->pid = number_of(f->pid_word);
+		if (f->pid_word->length && invent(c, 0, f->pid_word, false))
 			error = name_owner(c, EVENT_PROCESS_NAME, f->pid, 0, f->pid_word);
 	}
 	if (!error && f->tid_word) {
-		f->tid = INVENTED_BIT | f->tid_word->id;
-		if (invent(c, f->pid, f->tid_word, true))
+		f->tid = number_of(f->tid_word);
+		if (f->tid_word->length && invent(c, f->pid, f->tid_word, true))
 			error = name_owner(c, EVENT_THREAD_NAME, f->pid, f->tid, f->tid_word);
 	}
 	return error;
@@ -212,6 +238,7 @@ static int metadata(struct chrome *c)
 	if (named(c, "proftrace")) {
 		if (arg_uint(find_arg(c, "base_ns"), &base) && base <= INT64_MAX)
 			c->base_ns = base;
+		c->own = true;
 		take_origin(c);
 		return clock_event(c);
 	}
@@ -219,8 +246,10 @@ static int metadata(struct chrome *c)
 		take_account(c);
 	if (named(c, "clock_snapshot"))
 		return clock_event(c);
+	if (named(c, "proftrace_account"))
+		return 0;
 	if (!process && !named(c, "thread_name"))
-		return 0; /* for viewers: colours, order, labels */
+		return skip(c); /* for viewers: colours, order, labels */
 	if (!name || name->type != ARG_STRING)
 		return refuse(c);
 	/* A name is true of all of the trace, so it needs no time, and delays nothing. */
@@ -259,12 +288,36 @@ static int send(struct chrome *c)
 static int flow(struct chrome *c, enum event_kind kind)
 {
 	const struct name *category = c->fields.category;
+	bool own = named(c, "flow") && category && !strcmp(category->text, "flow");
 
 	start_on_thread(c, kind);
-	/* The word that stands where there must be one. */
-	if (named(c, "flow") && category && !strcmp(category->text, "flow"))
+	if (own) /* the word that stands where there must be one */
 		c->draft->event.category = NULL;
+	else
+		c->draft->event.id = fold_words(c->fields.id, category, c->fields.name);
 	c->draft->event.name = NULL;
+	return send(c);
+}
+
+/* Arrows at a slice's beginning (the second form of the format). */
+static int bound_flows(struct chrome *c)
+{
+	const struct chrome_fields *f = &c->fields;
+	int error = 0;
+
+	if (!f->has_bind || (!f->flow_in && !f->flow_out))
+		return 0;
+	draft_clear(c->draft);
+	start_on_thread(c, f->flow_in ? EVENT_FLOW_IN : EVENT_FLOW_OUT);
+	c->draft->event.name = c->draft->event.category = NULL;
+	c->draft->event.id = f->bind;
+	error = send(c);
+	if (error || !f->flow_in || !f->flow_out)
+		return error;
+	draft_clear(c->draft);
+	start_on_thread(c, EVENT_FLOW_OUT);
+	c->draft->event.name = c->draft->event.category = NULL;
+	c->draft->event.id = f->bind;
 	return send(c);
 }
 
@@ -417,10 +470,22 @@ static int async(struct chrome *c, enum event_kind kind)
 
 static int complete(struct chrome *c)
 {
+	int error;
+
 	if (!c->fields.has_dur || c->fields.dur < 0)
 		return refuse(c);
 	start_on_thread(c, EVENT_BEGIN);
-	return chrome_send(c, c->fields.dur);
+	error = chrome_send(c, c->fields.dur);
+	return error ? error : bound_flows(c);
+}
+
+static int begin(struct chrome *c)
+{
+	int error;
+
+	start_on_thread(c, EVENT_BEGIN);
+	error = send(c);
+	return error ? error : bound_flows(c);
 }
 
 static int step(struct chrome *c)
@@ -442,8 +507,7 @@ static int with_time(struct chrome *c)
 {
 	switch (c->fields.phase) {
 	case 'B':
-		start_on_thread(c, EVENT_BEGIN);
-		return send(c);
+		return begin(c);
 	case 'E':
 		return end(c);
 	case 'X':
@@ -488,8 +552,8 @@ int chrome_event(struct chrome *c)
 	if (f->phase == 'M')
 		return metadata(c);
 	/* Thread states, objects, memory dumps, samples, marks of contexts: nothing here to put them. */
-	if (f->phase && strchr("TNODPVvc()", f->phase))
-		return 0;
+	if (f->phase && strchr("TNODPVvc(),=", f->phase))
+		return skip(c);
 	if (!f->phase || !f->has_ts || f->broken)
 		return refuse(c);
 	if (f->ts < 0 ? (uint64_t)-f->ts > c->base_ns : (uint64_t)f->ts > INT64_MAX - c->base_ns)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the parts of the Chrome JSON reader share: chrome_json.c finds the events in the JSON and
- * collects their fields, chrome_events.c makes events of them, chrome_slices.c puts what complete
+ * What the parts of the Chrome JSON reader share: chrome_json.c finds the events in the JSON,
+ * chrome_fields.c understands their fields, chrome_events.c makes events of them, chrome_slices.c puts what complete
  * events ("X") say into the order of time.
  */
 #ifndef PROFTRACE_READERS_CHROME_INTERNAL_H
@@ -15,8 +15,37 @@ enum {
 	MAX_THREADS = 1 << 16,	  /* with complete events */
 	MAX_INVENTED = 1 << 16,	  /* processes and threads the file calls by a word */
 	MAX_OPEN_COMPLETE = 2048, /* complete events nested in each other */
-	MAX_HELD = 1 << 16,	  /* events held back to be put in order */
+	MAX_HELD = 1 << 17,	  /* events held back to be put in order */
 	MAX_HELD_BYTES = 64 << 20,
+};
+
+/* Keys of an event, and of the object around the events, that mean something. */
+enum chrome_field {
+	FIELD_OTHER,
+	FIELD_PHASE,
+	FIELD_TS,
+	FIELD_DUR,
+	FIELD_PID,
+	FIELD_TID,
+	FIELD_NAME,
+	FIELD_CATEGORY,
+	FIELD_ID,
+	FIELD_ID2,
+	FIELD_SCOPE,
+	FIELD_UNIT,
+	FIELD_MEMORY,
+	FIELD_ADDRESS,
+	FIELD_SIZE,
+	FIELD_CONTINUED,
+	FIELD_ARGS,
+	FIELD_BIND,
+	FIELD_FLOW_IN,
+	FIELD_FLOW_OUT,
+	/* Around the events. */
+	FIELD_EVENTS,
+	FIELD_BASE_TIME,
+	FIELD_DISTRIBUTED,
+	FIELD_RANK,
 };
 
 /* What one object of the file says; its "args" are in the draft. */
@@ -28,11 +57,15 @@ struct chrome_fields {
 	bool has_dur;
 	bool has_id;
 	bool has_tid;
+	bool has_bind;
+	bool flow_in; /* an arrow ends here, or begins, at the slice's beginning: its id is `bind` */
+	bool flow_out;
 	bool broken;	/* a time that is none */
 	bool continued; /* our own files: it is repeated from an earlier one */
 	int64_t ts;	/* ns after the file's base */
 	int64_t dur;
 	uint64_t id;
+	uint64_t bind;
 	uint32_t pid;
 	uint32_t tid;
 	const struct name *pid_word; /* where it is no number */
@@ -54,21 +87,30 @@ struct chrome {
 	const struct reader_sink *sink;
 	struct draft *draft;
 	struct chrome_fields fields;
+	bool own; /* it begins with what proftrace says of itself */
 	uint64_t base_ns;
 	uint64_t n_objects;
 	uint64_t n_refused;
 	struct chrome_invented *invented;
+	uint64_t skipped[128]; /* by phase: what has no place here */
 
 	/* chrome_slices.c */
-	bool in_order; /* a complete event was seen: from there on all is put in order */
-	struct draft *held_draft;
+	struct draft *held_draft; /* NULL: nothing was held back so far */
 	struct chrome_thread *threads;
+	struct chrome_thread *last_thread;
 	uint64_t next_id;
 	uint64_t n_pushed;
 	size_t held_bytes;
 	unsigned n_held;
-	struct chrome_held **held; /* a heap, the earliest first */
+	struct chrome_thread *holding[32]; /* 2^i events and more, below 2^(i+1) */
+	uint32_t classes;		   /* bits: which of these lists are not empty */
 };
+
+/* chrome_fields.c: which key it is, and its value: a string, or a number as it is written */
+enum chrome_field chrome_find_field(const char *key, size_t length);
+enum chrome_field chrome_find_around(const char *key, size_t length);
+void chrome_field(struct chrome *c, enum chrome_field field, const char *text, size_t length);
+void chrome_around(struct chrome *c, enum chrome_field field, const char *text, size_t length);
 
 /* chrome_events.c: the object in `fields` and in the draft is complete. What the sink returns. */
 int chrome_event(struct chrome *c);

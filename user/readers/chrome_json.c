@@ -8,6 +8,7 @@
  * makes no sense it is an error.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <yajl/yajl_parse.h>
 
 #include "readers/chrome_internal.h"
+#include "readers/chrome_list.h"
 #include "readers/input.h"
 #include "readers/json_filter.h"
 #include "readers/number.h"
@@ -29,64 +31,10 @@ enum where {
 	IN_EVENTS,
 	IN_EVENT,
 	IN_ARGS,
+	IN_LIST, /* within args */
 	IN_ID2,
-	AT_END, /* the array of events is closed */
-};
-
-enum field {
-	FIELD_OTHER,
-	FIELD_PHASE,
-	FIELD_TS,
-	FIELD_DUR,
-	FIELD_PID,
-	FIELD_TID,
-	FIELD_NAME,
-	FIELD_CATEGORY,
-	FIELD_ID,
-	FIELD_ID2,
-	FIELD_SCOPE,
-	FIELD_UNIT,
-	FIELD_MEMORY,
-	FIELD_ADDRESS,
-	FIELD_SIZE,
-	FIELD_CONTINUED,
-	FIELD_ARGS,
-	FIELD_EVENTS,
-};
-
-#define FIELD(key, field)                   \
-	{                                   \
-		key, sizeof(key) - 1, field \
-	}
-static const struct {
-	const char *key;
-	size_t length;
-	enum field field;
-} fields[] = {
-	FIELD("ph", FIELD_PHASE),
-	FIELD("ts", FIELD_TS),
-	FIELD("dur", FIELD_DUR),
-	FIELD("pid", FIELD_PID),
-	FIELD("tid", FIELD_TID),
-	FIELD("name", FIELD_NAME),
-	FIELD("cat", FIELD_CATEGORY),
-	FIELD("id", FIELD_ID),
-	FIELD("id2", FIELD_ID2),
-	FIELD("s", FIELD_SCOPE),
-	FIELD("unit", FIELD_UNIT),
-	FIELD("args", FIELD_ARGS),
-	FIELD("continued", FIELD_CONTINUED),
-	FIELD("memory", FIELD_MEMORY),
-	FIELD("address", FIELD_ADDRESS),
-	FIELD("size", FIELD_SIZE),
-};
-#undef FIELD
-
-/* An open list or dictionary within args. */
-struct level {
-	size_t length; /* of the path to it */
-	bool is_list;
-	unsigned index;
+	IN_DISTRIBUTED, /* PyTorch's distributedInfo, around traceEvents */
+	AT_END,		/* the array of events is closed */
 };
 
 struct parser {
@@ -97,10 +45,12 @@ struct parser {
 	unsigned depth;	     /* of everything */
 	unsigned skip_depth; /* > 0: what is deeper than this is not of interest */
 	unsigned args_depth; /* depth of "args" itself */
-	enum field field;
+	enum chrome_field field;
 	int stop; /* why a callback stopped yajl: negative errno, or what the sink said */
 	const char *problem;
-	struct level levels[MAX_DEPTH + 1]; /* by depth */
+	size_t lengths[MAX_DEPTH + 1]; /* of the paths to the open dictionaries, by depth */
+	unsigned list_depth;	       /* of the outermost list */
+	struct chrome_list list;
 	char path[READ_MAX_NAME];
 	size_t path_length;
 
@@ -132,23 +82,8 @@ static void add_to_path(struct parser *p, const char *separator, const char *byt
 	p->path_length += n + length;
 }
 
-/* Within args: the path of the value that comes now. */
-static void enter_value(struct parser *p)
-{
-	struct level *level = &p->levels[p->depth];
-	char index[16];
-	int n;
-
-	if (!level->is_list)
-		return;
-	p->path_length = level->length;
-	n = snprintf(index, sizeof(index), "[%u]", level->index++);
-	add_to_path(p, "", index, (size_t)n);
-}
-
 static const struct name *arg_key(struct parser *p)
 {
-	enter_value(p);
 	return names_intern(p->c.sink->names, p->path, p->path_length, READ_MAX_NAME);
 }
 
@@ -177,109 +112,15 @@ static int misplaced(struct parser *p)
 
 /* --- scalars ----------------------------------------------------------------------------------- */
 
-static uint32_t fold(uint64_t id)
-{
-	return (uint32_t)(id ^ id >> 32);
-}
-
-static void set_owner(struct parser *p, uint32_t *id, const struct name **word, const char *text,
-		      size_t length)
-{
-	struct number number = number_read(text, length, false);
-
-	*word = NULL;
-	switch (number.type) {
-	case NUMBER_INT: /* -1 is common, and is no large number */
-		*id = number.i < 0 ? (uint32_t)number.i : fold((uint64_t)number.i);
-		break;
-	case NUMBER_UINT:
-		*id = fold(number.u);
-		break;
-	case NUMBER_DOUBLE:
-		*id = number.d >= 0 && number.d < 4294967296.0 ? (uint32_t)number.d : 0;
-		break;
-	case NUMBER_NONE:
-		*word = names_intern(p->c.sink->names, text, length, READ_MAX_NAME);
-		break;
-	}
-}
-
-/* Ids that are no numbers only have to differ (FNV-1a). */
-static uint64_t id_of(const char *text, size_t length)
-{
-	uint64_t id, hash = 0xcbf29ce484222325ull;
-	size_t i;
-
-	if (number_id(text, length, &id))
-		return id;
-	for (i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3ull;
-	return hash;
-}
-
-/* The value of an event's own field: a string, or a number as it is written. */
-static void set_field(struct parser *p, const char *text, size_t length)
-{
-	struct chrome_fields *f = &p->c.fields;
-	struct names *names = p->c.sink->names;
-
-	switch (p->field) {
-	case FIELD_PHASE:
-		f->phase = length ? text[0] : '\0';
-		break;
-	case FIELD_SCOPE:
-		f->scope = length ? text[0] : '\0';
-		break;
-	case FIELD_TS:
-		f->has_ts = true;
-		f->broken |= !number_microseconds(text, length, &f->ts);
-		break;
-	case FIELD_DUR:
-		f->has_dur = true;
-		f->broken |= !number_microseconds(text, length, &f->dur);
-		break;
-	case FIELD_PID:
-		set_owner(p, &f->pid, &f->pid_word, text, length);
-		break;
-	case FIELD_TID:
-		set_owner(p, &f->tid, &f->tid_word, text, length);
-		break;
-	case FIELD_NAME:
-		f->name = names_intern(names, text, length, READ_MAX_NAME);
-		break;
-	case FIELD_CATEGORY:
-		f->category = length ? names_intern(names, text, length, READ_MAX_NAME) : NULL;
-		break;
-	case FIELD_MEMORY:
-		f->memory = length ? text[0] : '\0';
-		break;
-	case FIELD_ADDRESS:
-		if (!number_id(text, length, &f->address))
-			f->address = 0;
-		break;
-	case FIELD_SIZE:
-		if (!number_id(text, length, &f->size))
-			f->size = 0;
-		break;
-	case FIELD_UNIT:
-		f->unit = length ? names_intern(names, text, length, READ_MAX_NAME) : NULL;
-		break;
-	case FIELD_ID:
-		f->has_id = true;
-		f->id = id_of(text, length);
-		break;
-	default:
-		break;
-	}
-}
-
 static int on_null(void *context)
 {
 	struct parser *p = context;
 
 	if (skipping(p))
 		return 1;
-	if (p->where == IN_ARGS && arg_room(p))
+	if (p->where == IN_LIST)
+		list_word(&p->list, "null", 4);
+	else if (p->where == IN_ARGS && arg_room(p))
 		draft_null(p->c.draft, arg_key(p));
 	return misplaced(p);
 }
@@ -290,8 +131,14 @@ static int on_boolean(void *context, int value)
 
 	if (skipping(p))
 		return 1;
-	if (p->where == IN_ARGS && arg_room(p))
+	if (p->where == IN_LIST)
+		list_word(&p->list, value ? "true" : "false", value ? 4 : 5);
+	else if (p->where == IN_ARGS && arg_room(p))
 		draft_bool(p->c.draft, arg_key(p), value);
+	else if (p->where == IN_EVENT && p->field == FIELD_FLOW_IN)
+		p->c.fields.flow_in = value;
+	else if (p->where == IN_EVENT && p->field == FIELD_FLOW_OUT)
+		p->c.fields.flow_out = value;
 	else if (p->where == IN_EVENT && p->field == FIELD_CONTINUED)
 		p->c.fields.continued = value;
 	return misplaced(p);
@@ -323,10 +170,14 @@ static int on_number(void *context, const char *text, size_t length)
 
 	if (skipping(p))
 		return 1;
-	if (p->where == IN_ARGS && arg_room(p))
+	if (p->where == IN_LIST)
+		list_word(&p->list, text, length);
+	else if (p->where == IN_ARGS && arg_room(p))
 		number_arg(p, text, length);
 	else if (p->where == IN_EVENT || p->where == IN_ID2)
-		set_field(p, text, length);
+		chrome_field(&p->c, p->field, text, length);
+	else if (p->where == IN_OBJECT || p->where == IN_DISTRIBUTED)
+		chrome_around(&p->c, p->field, text, length);
 	return misplaced(p);
 }
 
@@ -337,10 +188,12 @@ static int on_string(void *context, const unsigned char *bytes, size_t length)
 
 	if (skipping(p))
 		return 1;
-	if (p->where == IN_ARGS && arg_room(p))
+	if (p->where == IN_LIST)
+		list_string(&p->list, text, length);
+	else if (p->where == IN_ARGS && arg_room(p))
 		draft_string(p->c.draft, arg_key(p), text, length);
 	else if (p->where == IN_EVENT || p->where == IN_ID2)
-		set_field(p, text, length);
+		chrome_field(&p->c, p->field, text, length);
 	return misplaced(p);
 }
 
@@ -350,31 +203,53 @@ static int on_key(void *context, const unsigned char *bytes, size_t length)
 {
 	const char *text = (const char *)bytes;
 	struct parser *p = context;
-	size_t i;
 
 	if (skipping(p))
 		return 1;
 	p->field = FIELD_OTHER;
-	if (p->where == IN_ARGS) {
-		p->path_length = p->levels[p->depth].length;
+	if (p->where == IN_LIST) {
+		list_key(&p->list, text, length);
+	} else if (p->where == IN_ARGS) {
+		p->path_length = p->lengths[p->depth];
 		add_to_path(p, p->depth > p->args_depth ? "." : "", text, length);
-	} else if (p->where == IN_OBJECT && length == 11 && !memcmp(text, "traceEvents", 11)) {
-		p->field = FIELD_EVENTS;
+	} else if (p->where == IN_OBJECT) {
+		p->field = chrome_find_around(text, length);
+	} else if (p->where == IN_DISTRIBUTED) {
+		p->field = length == 4 && !memcmp(text, "rank", 4) ? FIELD_RANK : FIELD_OTHER;
 	} else if (p->where == IN_ID2) {
 		p->field = FIELD_ID; /* local or global */
 	} else if (p->where == IN_EVENT) {
 		p->c.fields.any = true;
-		for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-			if (fields[i].length == length && !memcmp(fields[i].key, text, length))
-				p->field = fields[i].field;
-		}
+		p->field = chrome_find_field(text, length);
 	}
 	return 1;
 }
 
-static void open_level(struct parser *p, bool is_list)
+/* A list among the arguments becomes text, a dictionary arguments "key.sub". */
+static int open_value(struct parser *p, bool is_list)
 {
-	p->levels[p->depth] = (struct level){ .length = p->path_length, .is_list = is_list };
+	if (p->where == IN_LIST) {
+		list_open(&p->list, is_list ? '[' : '{');
+	} else if (is_list) {
+		p->where = IN_LIST;
+		p->list_depth = p->depth;
+		list_begin(&p->list);
+		list_open(&p->list, '[');
+	} else {
+		p->lengths[p->depth] = p->path_length;
+	}
+	return 1;
+}
+
+static int close_value(struct parser *p, bool is_list)
+{
+	list_close(&p->list, is_list ? ']' : '}');
+	if (p->depth >= p->list_depth)
+		return 1;
+	p->where = IN_ARGS;
+	if (arg_room(p))
+		draft_string(p->c.draft, arg_key(p), p->list.text, p->list.length);
+	return 1;
 }
 
 static int open(struct parser *p, bool is_list)
@@ -385,8 +260,6 @@ static int open(struct parser *p, bool is_list)
 		p->depth++;
 		return 1;
 	}
-	if (p->where == IN_ARGS)
-		enter_value(p);
 	p->depth++;
 	switch (p->where) {
 	case AT_START:
@@ -400,18 +273,20 @@ static int open(struct parser *p, bool is_list)
 		draft_clear(p->c.draft);
 		return 1;
 	case IN_ARGS:
-		open_level(p, is_list);
-		return 1;
+	case IN_LIST:
+		return open_value(p, is_list);
 	default:
 		break;
 	}
-	if (p->where == IN_OBJECT && p->field == FIELD_EVENTS && is_list) {
+	if (p->where == IN_OBJECT && p->field == FIELD_DISTRIBUTED && !is_list) {
+		p->where = IN_DISTRIBUTED;
+	} else if (p->where == IN_OBJECT && p->field == FIELD_EVENTS && is_list) {
 		p->where = IN_EVENTS;
 	} else if (p->where == IN_EVENT && p->field == FIELD_ARGS && !is_list) {
 		p->where = IN_ARGS;
 		p->args_depth = p->depth;
 		p->path_length = 0;
-		open_level(p, false);
+		p->lengths[p->depth] = 0;
 	} else if (p->where == IN_EVENT && p->field == FIELD_ID2 && !is_list) {
 		p->where = IN_ID2;
 	} else {
@@ -429,7 +304,7 @@ static int close_event(struct parser *p)
 	return error ? stop(p, error, NULL) : 1;
 }
 
-static int close_any(struct parser *p)
+static int close_any(struct parser *p, bool is_list)
 {
 	bool was_skipping = skipping(p);
 
@@ -444,8 +319,13 @@ static int close_any(struct parser *p)
 		if (p->depth < p->args_depth)
 			p->where = IN_EVENT;
 		return 1;
+	case IN_LIST:
+		return close_value(p, is_list);
 	case IN_ID2:
 		p->where = IN_EVENT;
+		return 1;
+	case IN_DISTRIBUTED:
+		p->where = IN_OBJECT;
 		return 1;
 	case IN_EVENT:
 		return close_event(p);
@@ -467,9 +347,14 @@ static int on_start_array(void *context)
 	return open(context, true);
 }
 
-static int on_end(void *context)
+static int on_end_map(void *context)
 {
-	return close_any(context);
+	return close_any(context, false);
+}
+
+static int on_end_array(void *context)
+{
+	return close_any(context, true);
 }
 
 static const yajl_callbacks callbacks = {
@@ -479,9 +364,9 @@ static const yajl_callbacks callbacks = {
 	.yajl_string = on_string,
 	.yajl_start_map = on_start_map,
 	.yajl_map_key = on_key,
-	.yajl_end_map = on_end,
+	.yajl_end_map = on_end_map,
 	.yajl_start_array = on_start_array,
-	.yajl_end_array = on_end,
+	.yajl_end_array = on_end_array,
 };
 
 /* --- bytes ------------------------------------------------------------------------------------- */
@@ -594,6 +479,24 @@ static int read_all(struct parser *p, struct input *in)
 	return 0;
 }
 
+/* "P 12, v 3" */
+static void tell_skipped(const struct chrome *c, struct reader_error *error)
+{
+	size_t length = 0;
+	unsigned i;
+
+	for (i = 0; i < 128; i++) {
+		if (!c->skipped[i])
+			continue;
+		error->skipped += c->skipped[i];
+		if (length < sizeof(error->skipped_kinds))
+			length += (size_t)snprintf(error->skipped_kinds + length,
+						   sizeof(error->skipped_kinds) - length,
+						   "%s%c %" PRIu64, length ? ", " : "", i,
+						   c->skipped[i]);
+	}
+}
+
 int chrome_json_read_input(struct input *in, const struct reader_sink *sink,
 			   struct reader_error *ret_error)
 {
@@ -616,6 +519,7 @@ int chrome_json_read_input(struct input *in, const struct reader_sink *sink,
 			error = finish_error;
 		yajl_free(p->yajl);
 	}
+	tell_skipped(&p->c, ret_error);
 	if (!error && p->c.n_objects && p->c.n_objects == p->c.n_refused) {
 		ret_error->truncated = false;
 		error = reader_fail(ret_error, -EBADMSG, 0,

@@ -5,7 +5,6 @@
 
 void draft_clear(struct draft *draft)
 {
-	memset(&draft->event, 0, sizeof(draft->event));
 	draft->n_args = 0;
 	draft->excess = false;
 	draft->used = 0;

@@ -30,7 +30,7 @@ struct draft {
 	char text[EVENT_MAX_ARGS * (READ_MAX_STRING + 1)];
 };
 
-/* Forgets everything but the sink. */
+/* Forgets the arguments; the event is for draft_event(). */
 void draft_clear(struct draft *draft);
 /* Clears the event, not the arguments. */
 void draft_event(struct draft *draft, enum event_kind kind, uint64_t ts_ns, uint32_t pid,

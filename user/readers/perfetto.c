@@ -8,6 +8,7 @@
  * a few bytes could say anything.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -98,9 +99,14 @@ const struct name *perfetto_name(struct perfetto *p, const char *text)
 const struct interned *perfetto_interned(struct sequence *s, enum intern_kind kind, uint64_t iid)
 {
 	const struct intern_key key = { .iid = iid, .kind = kind };
-	struct interned *interned;
+	struct interned **slot = &s->recent[(iid * 4 + kind) & (RECENT - 1)];
+	struct interned *interned = *slot;
 
+	if (interned && interned->key.iid == iid && interned->key.kind == kind)
+		return interned;
 	HASH_FIND(hh, s->interned, &key, sizeof(key), interned);
+	if (interned)
+		*slot = interned;
 	return interned;
 }
 
@@ -108,6 +114,7 @@ static void forget_interned(struct perfetto *p, struct sequence *s)
 {
 	struct interned *interned, *next;
 
+	memset(s->recent, 0, sizeof(s->recent));
 	HASH_ITER (hh, s->interned, interned, next) {
 		HASH_DEL(s->interned, interned);
 		p->n_interned--;
@@ -177,9 +184,13 @@ static int interned_data(struct perfetto *p, struct sequence *s,
 
 static struct sequence *sequence_get(struct perfetto *p, uint32_t id)
 {
-	struct sequence *s;
+	struct sequence *s = p->last_sequence;
 
+	if (s && s->id == id)
+		return s;
 	HASH_FIND(hh, p->sequences, &id, sizeof(id), s);
+	if (s)
+		p->last_sequence = s;
 	if (s || HASH_COUNT(p->sequences) >= MAX_SEQUENCES)
 		return s;
 	s = calloc(1, sizeof(*s));
@@ -290,6 +301,16 @@ static void take_origin(struct trace_origin *o, const Packet *packet)
 		take_metadata(o, packet->chrome_events->metadata[i]);
 }
 
+/* Nothing in it is known here: ftrace, samples, memory, ... */
+static bool has_no_place(const Packet *packet)
+{
+	return packet->base.n_unknown_fields && !packet->track_event && !packet->track_descriptor &&
+	       !packet->interned_data && !packet->clock_snapshot &&
+	       !packet->trace_packet_defaults && !packet->process_tree && !packet->system_info &&
+	       !packet->trace_stats && !packet->trace_uuid && !packet->chrome_events &&
+	       !packet->has_compressed_packets;
+}
+
 static int use_packet(struct perfetto *p, const Packet *packet)
 {
 	bool cleared =
@@ -306,6 +327,7 @@ static int use_packet(struct perfetto *p, const Packet *packet)
 	}
 	if (p->sink->origin && (packet->trace_uuid || packet->system_info || packet->chrome_events))
 		take_origin(p->sink->origin, packet);
+	p->error->skipped += has_no_place(packet);
 	if (packet->previous_packet_dropped)
 		s->valid = false;
 	if (cleared)
@@ -329,6 +351,7 @@ static int use_packet(struct perfetto *p, const Packet *packet)
 
 struct file {
 	struct perfetto p;
+	struct fast_packet fast;
 	struct arena arena;
 	struct draft draft;
 };
@@ -374,11 +397,18 @@ static int read_packet(struct file *f, const uint8_t *bytes, size_t size, uint64
 {
 	const ProtobufCAllocator allocator = { arena_alloc, arena_ignore, &f->arena };
 	struct reader_error *report = f->p.error;
+	const Packet *event = fast_packet(&f->fast, bytes, size);
 	const char *problem;
 	size_t at = 0;
 	Packet *packet;
 	int error;
 
+	if (event) {
+		error = use_packet(&f->p, event);
+		return error == -E2BIG && !report->message[0]
+			       ? reader_fail(report, error, offset, "too many interned strings")
+			       : error;
+	}
 	problem = wire_check(&perfetto__protos__trace_packet__descriptor, bytes, size, &at);
 	if (problem)
 		return reader_fail(report, -EBADMSG, offset + at, "%s", problem);
@@ -502,11 +532,14 @@ int perfetto_read_input(struct input *in, const struct reader_sink *sink,
 
 	if (!f)
 		return -ENOMEM;
+	fast_packet_init(&f->fast);
 	f->draft.sink = sink;
 	f->p.sink = sink;
 	f->p.error = ret_error;
 	f->p.draft = &f->draft;
 	error = read_fields(f, in);
+	if (ret_error->skipped)
+		snprintf(ret_error->skipped_kinds, sizeof(ret_error->skipped_kinds), "packets");
 	HASH_ITER (hh, f->p.sequences, s, next) {
 		forget_interned(&f->p, s);
 		HASH_DEL(f->p.sequences, s);

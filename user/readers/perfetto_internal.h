@@ -26,6 +26,8 @@ enum {
 	MAX_OPEN_ON_LANES = 1 << 20,   /* over all such tracks */
 	SEQUENCE_CLOCKS = 4,	       /* clocks of a sequence's own, of 64 possible */
 	BUILTIN_CLOCKS = 64,
+	RECENT = 256, /* a power of two */
+	FAST_LIST = 32,
 };
 
 enum intern_kind {
@@ -71,6 +73,7 @@ struct sequence {
 	uint64_t double_counters[MAX_EXTRA_COUNTERS];
 	struct sequence_clock clocks[SEQUENCE_CLOCKS];
 	struct interned *interned;
+	struct interned *recent[RECENT]; /* found lately, by iid and kind */
 };
 
 enum place_kind {
@@ -111,7 +114,9 @@ struct perfetto {
 	struct reader_error *error;
 	struct draft *draft;
 	struct sequence *sequences;
+	struct sequence *last_sequence;
 	struct place *places;
+	struct place *recent[RECENT]; /* found lately, by uuid */
 	size_t n_interned;
 	size_t interned_bytes;
 	size_t n_open_on_lanes;
@@ -122,6 +127,26 @@ struct perfetto {
 	uint64_t clocks[BUILTIN_CLOCKS];
 	bool clock_known[BUILTIN_CLOCKS];
 };
+
+/* A TrackEvent packet, unpacked without the generated code. */
+struct fast_packet {
+	Packet packet, empty;
+	TrackEvent event, empty_event;
+	Annotation annotations[FAST_LIST], empty_annotation;
+	Annotation *list[FAST_LIST];
+	uint64_t categories[FAST_LIST];
+	int64_t extra_values[FAST_LIST];
+	uint64_t extra_tracks[FAST_LIST];
+	uint64_t flows[FAST_LIST];
+	uint64_t terminating_flows[FAST_LIST];
+	size_t used;
+	char text[16384];
+};
+
+/* perfetto_fast.c */
+void fast_packet_init(struct fast_packet *fast);
+/* NULL: it is for the generated code. Valid until the next one. */
+const Packet *fast_packet(struct fast_packet *fast, const uint8_t *bytes, size_t size);
 
 /* perfetto.c */
 const struct name *perfetto_name(struct perfetto *p, const char *text);

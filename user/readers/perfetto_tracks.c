@@ -21,9 +21,18 @@ static struct place *find(const struct perfetto *p, uint64_t uuid)
 	return place;
 }
 
+static struct place *recent(struct perfetto *p, uint64_t uuid)
+{
+	struct place **slot = &p->recent[uuid & (RECENT - 1)];
+
+	if (!*slot || (*slot)->uuid != uuid)
+		*slot = find(p, uuid);
+	return *slot;
+}
+
 struct place *perfetto_place(struct perfetto *p, uint64_t uuid)
 {
-	struct place *place = find(p, uuid), *parent = place;
+	struct place *place = recent(p, uuid), *parent = place;
 	int i;
 
 	if (!place) {

@@ -83,6 +83,14 @@ static bool is_control(uint32_t code)
 	return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == 0x2028 || code == 0x2029;
 }
 
+/* Eight bytes, all of them from ' ' to '~': none has its highest bit, none is below, none is DEL. */
+static bool is_plain(uint64_t word)
+{
+	const uint64_t ones = 0x0101010101010101ull, high = 0x80 * ones;
+
+	return !((word | (word - 0x20 * ones) | (word + ones)) & high);
+}
+
 size_t text_clean(char *out, size_t size, const char *bytes, size_t length, bool *ret_changed)
 {
 	const unsigned char *s = (const unsigned char *)bytes;
@@ -90,6 +98,17 @@ size_t text_clean(char *out, size_t size, const char *bytes, size_t length, bool
 
 	if (!size)
 		return 0;
+	/* Nearly all of it is plain, and is not looked at byte by byte. */
+	while (i + 8 <= length && i + 8 < size) {
+		uint64_t word;
+
+		memcpy(&word, s + i, 8);
+		if (!is_plain(word))
+			break;
+		memcpy(out + i, &word, 8);
+		i += 8;
+	}
+	n = i;
 	while (i < length) {
 		char piece[8];
 		const char *from = (const char *)s + i;

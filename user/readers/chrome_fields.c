@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The fields of an event, and what the object around all events says. */
+#include <stdio.h>
+#include <string.h>
+
+#include "readers/chrome_internal.h"
+#include "readers/number.h"
+
+#define FIELD(key, field)                   \
+	{                                   \
+		key, sizeof(key) - 1, field \
+	}
+static const struct known_field {
+	const char *key;
+	size_t length;
+	enum chrome_field field;
+} fields[] = {
+	FIELD("ph", FIELD_PHASE),     FIELD("ts", FIELD_TS),	 FIELD("dur", FIELD_DUR),
+	FIELD("pid", FIELD_PID),      FIELD("tid", FIELD_TID),	 FIELD("name", FIELD_NAME),
+	FIELD("cat", FIELD_CATEGORY), FIELD("id", FIELD_ID),	 FIELD("id2", FIELD_ID2),
+	FIELD("s", FIELD_SCOPE),      FIELD("args", FIELD_ARGS),
+	FIELD("unit", FIELD_UNIT),
+	FIELD("continued", FIELD_CONTINUED), FIELD("memory", FIELD_MEMORY),
+	FIELD("address", FIELD_ADDRESS), FIELD("size", FIELD_SIZE),
+	FIELD("bind_id", FIELD_BIND), FIELD("flow_in", FIELD_FLOW_IN),
+	FIELD("flow_out", FIELD_FLOW_OUT),
+}, around[] = {
+	FIELD("traceEvents", FIELD_EVENTS),
+	FIELD("baseTimeNanoseconds", FIELD_BASE_TIME), /* PyTorch's: ns since 1970 */
+	FIELD("distributedInfo", FIELD_DISTRIBUTED),
+};
+#undef FIELD
+
+static enum chrome_field find_field(const struct known_field *known, size_t n, const char *text,
+				    size_t length)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (known[i].length == length && !memcmp(known[i].key, text, length))
+			return known[i].field;
+	}
+	return FIELD_OTHER;
+}
+
+enum chrome_field chrome_find_field(const char *key, size_t length)
+{
+	return find_field(fields, sizeof(fields) / sizeof(fields[0]), key, length);
+}
+
+enum chrome_field chrome_find_around(const char *key, size_t length)
+{
+	return find_field(around, sizeof(around) / sizeof(around[0]), key, length);
+}
+
+static uint32_t fold(uint64_t id)
+{
+	return (uint32_t)(id ^ id >> 32);
+}
+
+static void set_owner(struct chrome *c, uint32_t *id, const struct name **word, const char *text,
+		      size_t length)
+{
+	struct number number = number_read(text, length, false);
+
+	*word = NULL;
+	switch (number.type) {
+	case NUMBER_INT: /* -1 is common, and is no large number */
+		*id = number.i < 0 ? (uint32_t)number.i : fold((uint64_t)number.i);
+		break;
+	case NUMBER_UINT:
+		*id = fold(number.u);
+		break;
+	case NUMBER_DOUBLE:
+		*id = number.d >= 0 && number.d < 4294967296.0 ? (uint32_t)number.d : 0;
+		break;
+	case NUMBER_NONE:
+		*word = names_intern(c->sink->names, text, length, READ_MAX_NAME);
+		break;
+	}
+}
+
+/* Ids that are no numbers only have to differ (FNV-1a). */
+static uint64_t id_of(const char *text, size_t length)
+{
+	uint64_t id, hash = 0xcbf29ce484222325ull;
+	size_t i;
+
+	if (number_id(text, length, &id))
+		return id;
+	for (i = 0; i < length; i++)
+		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3ull;
+	return hash;
+}
+
+/* The value of an event's own field: a string, or a number as it is written. */
+void chrome_field(struct chrome *c, enum chrome_field field, const char *text, size_t length)
+{
+	struct chrome_fields *f = &c->fields;
+	struct names *names = c->sink->names;
+
+	switch (field) {
+	case FIELD_PHASE:
+		f->phase = length ? text[0] : '\0';
+		break;
+	case FIELD_SCOPE:
+		f->scope = length ? text[0] : '\0';
+		break;
+	case FIELD_TS:
+		f->has_ts = true;
+		f->broken |= !number_microseconds(text, length, &f->ts);
+		break;
+	case FIELD_DUR:
+		f->has_dur = true;
+		f->broken |= !number_microseconds(text, length, &f->dur);
+		break;
+	case FIELD_PID:
+		set_owner(c, &f->pid, &f->pid_word, text, length);
+		break;
+	case FIELD_TID:
+		set_owner(c, &f->tid, &f->tid_word, text, length);
+		break;
+	case FIELD_NAME:
+		f->name = names_intern(names, text, length, READ_MAX_NAME);
+		break;
+	case FIELD_CATEGORY:
+		f->category = length ? names_intern(names, text, length, READ_MAX_NAME) : NULL;
+		break;
+	case FIELD_MEMORY:
+		f->memory = length ? text[0] : '\0';
+		break;
+	case FIELD_ADDRESS:
+		if (!number_id(text, length, &f->address))
+			f->address = 0;
+		break;
+	case FIELD_SIZE:
+		if (!number_id(text, length, &f->size))
+			f->size = 0;
+		break;
+	case FIELD_UNIT:
+		f->unit = length ? names_intern(names, text, length, READ_MAX_NAME) : NULL;
+		break;
+	case FIELD_ID:
+		f->has_id = true;
+		f->id = id_of(text, length);
+		break;
+	case FIELD_BIND:
+		f->has_bind = true;
+		f->bind = id_of(text, length);
+		break;
+	default:
+		break;
+	}
+}
+
+/* What the object around the events says of all of them. */
+void chrome_around(struct chrome *c, enum chrome_field field, const char *text, size_t length)
+{
+	struct trace_origin *origin = c->sink->origin;
+	struct number number = number_read(text, length, false);
+
+	if (number.type != NUMBER_INT || number.i < 0)
+		return;
+	if (field == FIELD_BASE_TIME)
+		c->base_ns = (uint64_t)number.i;
+	if (origin && field == FIELD_BASE_TIME)
+		origin->realtime_base_ns = (uint64_t)number.i;
+	if (origin && field == FIELD_RANK)
+		snprintf(origin->rank, sizeof(origin->rank), "%u", (unsigned)number.i);
+}

@@ -48,7 +48,6 @@ else
 fi
 if [ "$(said "$tmp/out" off)" -eq 0 ]; then
 	skip "long steps: markers are off in between" "attaching takes too long here to detach at all"
-	equal "long steps: all marks are counted" "$(field "$tmp/s" marked)" "$(said "$tmp/out" marks)"
 else
 	ok "long steps: markers are off in $(said "$tmp/out" off) of 22"
 	check "long steps: and do not reach the kernel" test "$(field "$tmp/s" marked)" -lt "$(said "$tmp/out" marks)"

@@ -353,6 +353,12 @@ bool capture_adds_up(struct capture *c)
 				 account_sum(c, ACCOUNT_UNSCHEDULED);
 }
 
+/* Without these links the kernel detaches one site after the other, each after a grace period. */
+bool capture_can_wait(const struct capture *c)
+{
+	return c->loaded.uprobe_multi;
+}
+
 void capture_wait(struct capture *c)
 {
 	if (c->waits)

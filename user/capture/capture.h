@@ -88,6 +88,7 @@ bool capture_adds_up(struct capture *capture);
  * Under a schedule. capture_wait() detaches all but the control site, so that markers cost what those
  * cost that are off; capture_go_on() attaches again. What is open then on a thread is forgotten.
  */
+bool capture_can_wait(const struct capture *capture); /* else it would take far too long */
 void capture_wait(struct capture *capture);
 void capture_go_on(struct capture *capture);
 /* Marks on their way through the kernel, and slices that are recorded and open. */

@@ -150,8 +150,11 @@ static void begin_cycle(struct recording *r, const struct event *e)
 	const struct output_fields fields = { true, e->id, e->size, e->cycle + 1 };
 	struct failure f = { 0 };
 
-	/* Several processes may be in the same one. */
+	/* Several processes may be in the same one, or one of them behind another that is in these files. */
 	if (s->open && s->epoch == e->id && s->cycle == e->cycle)
+		return;
+	if (s->open && s->n_recorded > 1 &&
+	    (e->id < s->epoch || (e->id == s->epoch && e->cycle < s->cycle)))
 		return;
 	end_cycle(r);
 	s->epoch = e->id;
@@ -192,6 +195,8 @@ static bool is_worth_it(const struct recording *r)
 	uint64_t attach_ns = capture_attach_ns(r->capture), least = LEAST_STEP_NS;
 	const struct scheduled_process *p;
 
+	if (!capture_can_wait(r->capture))
+		return false;
 	if (attach_ns < s->attach_ns)
 		attach_ns = s->attach_ns;
 	if (least < 2 * attach_ns)
@@ -267,14 +272,20 @@ static bool is_quiet(struct recording *r)
 void scheduler_look(struct recording *r)
 {
 	struct scheduler *s = r->scheduler;
+	uint64_t begin_ns, took_ns;
 
 	if (s->n_recorded || s->detached || (!s->open && !is_worth_it(r)) || !is_quiet(r))
 		return;
 	end_cycle(r);
 	if (!is_worth_it(r))
 		return;
+	begin_ns = monotonic_ns();
 	capture_wait(r->capture);
 	s->detached = true;
+	/* Meanwhile, the last step of waiting may have begun. */
+	took_ns = monotonic_ns() - begin_ns;
+	if (took_ns > s->attach_ns)
+		s->attach_ns = took_ns;
 }
 
 uint64_t scheduler_cycles(const struct recording *r)

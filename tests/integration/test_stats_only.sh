@@ -48,8 +48,7 @@ equal "what is open at the end" "$(field "$tmp/added" open_at_end) $(field "$tmp
 "$proftrace" report -q --format json "$tmp/trace.pftrace" >"$tmp/report"
 # All but memory pools, which the kernel does not follow.
 counts() {
-	# A recording's frames are among its asynchronous slices.
-	rows "$1" | sed 's/^frames/async_slices/; s/|count=\([0-9]*\).*/|\1/' | grep -v '^memory_pools' | sort
+	rows "$1" | sed 's/|count=\([0-9]*\).*/|\1/' | grep -E '^(slices|async_slices|frames|instants|counters)\|' | sort
 }
 counts "$tmp/report" >"$tmp/a"
 counts "$tmp/added" >"$tmp/b"

@@ -510,7 +510,7 @@ int aggregate(struct pt_regs *ctx)
 	struct table_thread *t;
 	struct thread_state *st;
 	struct mark m = {};
-	__u64 cookie, address;
+	__u64 cookie, address, token;
 	bool left_out;
 	int level;
 
@@ -529,7 +529,7 @@ int aggregate(struct pt_regs *ctx)
 	if (st->generation != generation)
 		look_again(st, m.pid_tgid >> 32);
 	cookie = bpf_get_attach_cookie(ctx);
-	m.kind = cookie >> 32;
+	m.kind = cookie >> COOKIE_KIND_SHIFT;
 	if (m.kind == RECORD_END || m.kind == RECORD_ASYNC_END || m.kind == RECORD_COUNTER ||
 	    m.kind == RECORD_STEP)
 		m.ts = bpf_ktime_get_ns();
@@ -537,6 +537,9 @@ int aggregate(struct pt_regs *ctx)
 	address = ARG(ctx, 1);
 	m.meta = ARG(ctx, 2);
 	m.ip = PT_REGS_IP(ctx);
+	token = token_of(ctx, cookie);
+	if (!is_asked_for(st, &m, token, cookie))
+		return 0;
 	if (!st->table)
 		table_thread_begin(st, m.pid_tgid);
 	t = table_thread_at(st->table);
@@ -547,9 +550,9 @@ int aggregate(struct pt_regs *ctx)
 	}
 	t->marked++;
 	left_out = (m.meta | META_EVERY) & st->leave_out;
-	t->category = cookie >> 40;
+	t->category = cookie >> COOKIE_DOMAIN_SHIFT & (PLAIN_TOKENS - 1);
 	if (m.kind == RECORD_END) {
-		level = close_slice(st, ARG(ctx, 3), &m.flags);
+		level = close_slice(st, token, &m.flags);
 		if (level < 0) {
 			if (t->depth > st->depth)
 				drop_levels(t, st->depth, m.ts);
@@ -559,7 +562,7 @@ int aggregate(struct pt_regs *ctx)
 		end_slice(t, &m);
 		t->marks++;
 	} else if (m.kind == RECORD_BEGIN) {
-		level = open_slice(st, ARG(ctx, 3), left_out);
+		level = open_slice(st, token, left_out);
 		if (level < 0) {
 			open_left_out(st, t);
 			return 0;

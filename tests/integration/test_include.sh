@@ -92,4 +92,6 @@ equal "--include-json of no file: the recording is whole" "$(count missing.json 
 check "--include-json of no file: says so" grep -q "cannot include 'nothing.json': No such file" err
 "$proftrace" --include-offset soon -- true 2>err
 equal "--include-offset of no time" $? 2
+"$proftrace" --include-json x.json --flight-recorder 1s -- true 2>err
+equal "--include-json with a flight recorder" $? 2
 finish

@@ -155,6 +155,20 @@ step_times moved.json "$(process_of moved.json 1)" >is
 step_times rank1.json "$(pid_of rank1.json)" >was
 equal "--offset: after the alignment" "$(distance was is)" 1500000
 
+# --- one recording, many files --------------------------------------------------------------------
+
+"$proftrace" -q -e none -o part --max-size 64K -- "$programs/every_kind" 3 150 >said
+check "many files: there are many" test "$(ls part*.json | wc -l)" -gt 5
+"$proftrace" merge -q -o whole part*.json
+check_agree "many files" whole
+for kind in BEGIN END INSTANT ASYNC_END FLOW_IN; do
+	wanted=$(said said "count $(echo $kind | tr A-Z a-z)")
+	equal "many files: $kind" "$("$canon" --count whole.json | awk -v k=$kind '$1 == k { n += $NF } END { print n }')" "$wanted"
+done
+equal "many files: nothing is in it twice" "$("$canon" whole.json | grep -c 'continued')" 0
+equal "many files: one process" "$("$canon" whole.json | awk '$3 == "BEGIN" { print $1 }' | sort -u | wc -l)" 1
+equal "many files: slices nest" "$("$canon" --nest whole.json)" "ok, 0 open"
+
 # --- arrows ---------------------------------------------------------------------------------------
 
 ids() { # FILE

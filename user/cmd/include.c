@@ -38,6 +38,7 @@ struct include {
 	uint64_t events;
 	uint64_t before; /* the recording began */
 	bool truncated;
+	uint64_t skipped; /* of kinds that have no place here */
 };
 
 struct includes {
@@ -183,7 +184,7 @@ static int take(void *context, const struct event *event)
 	struct joining *j = context;
 	struct recording *r = j->r;
 	bool marked = event->kind <= EVENT_STEP || event->kind == EVENT_THREAD_NAME;
-	struct event e = *event, introduction;
+	struct event e = *event;
 	int64_t offset = j->part.offset_ns;
 
 	/* The recording has its own clocks, and names for what it saw. */
@@ -201,15 +202,19 @@ static int take(void *context, const struct event *event)
 	}
 	if (e.kind >= EVENT_ASYNC_BEGIN && e.kind <= EVENT_FLOW_IN)
 		e.id ^= (uint64_t)(j->index + 1) << FILE_SHIFT;
-	owners_map(j->owners, &e, &introduction);
-	if (introduction.kind) {
-		r->road.marked += introduction.kind == EVENT_THREAD_NAME;
-		timeline_event(r->writer, &introduction);
-	}
+	owners_map(j->owners, &e);
 	if (e.ts_ns > r->last_ts_ns)
 		r->last_ts_ns = e.ts_ns;
 	j->include->events += marked;
 	return timeline_event(r->writer, &e);
+}
+
+static int take_name(void *context, const struct event *event)
+{
+	struct joining *j = context;
+
+	j->r->road.marked += event->kind == EVENT_THREAD_NAME;
+	return timeline_event(j->r->writer, event);
 }
 
 static void name_label(struct part *part, const char *path)
@@ -245,9 +250,13 @@ static int join(struct joining *j, struct failure *f)
 		return error;
 	j->part.offset_ns += j->r->options->include_offset_ns;
 	name_label(&j->part, j->include->path);
-	owners_begin(j->owners, &j->part, j->index + 1);
+	j->part.recording = j->index + 1;
+	owners_begin(j->owners, &j->part);
 	error = source_read(&j->part.source, &sink, &end, f);
+	if (!error)
+		error = owners_end(j->owners, take_name, j);
 	j->include->truncated = end.truncated;
+	j->include->skipped = end.skipped;
 	/* An output that fails has been told as such. */
 	return error < 0 && !end.message[0] ? 0 : error;
 }
@@ -286,6 +295,11 @@ int include_all(struct recording *r)
 
 	if (!in)
 		return 0;
+	if (r->flight) {
+		fprintf(stderr, "proftrace: traces that programs named are not included: what a "
+				"flight recorder writes is over before them\n");
+		return 0;
+	}
 	from_programs = in->n;
 	for (i = 0; i < r->options->n_includes; i++)
 		add(in, r->options->includes[i]);
@@ -316,6 +330,9 @@ void includes_print(const struct recording *r)
 		if (in->before)
 			fprintf(stderr, ", %" PRIu64 " from before the recording left out",
 				in->before);
+		if (in->skipped)
+			fprintf(stderr, ", %" PRIu64 " of kinds that have no place here",
+				in->skipped);
 		fprintf(stderr, "%s\n", in->truncated ? ", truncated" : "");
 	}
 }

@@ -69,6 +69,7 @@ struct merge {
 	char **paths;
 	unsigned n_parts;
 	struct part *parts;
+	unsigned *order;
 	unsigned at; /* the part that is being read */
 	struct owners *owners;
 	uint64_t before_zero;
@@ -88,31 +89,51 @@ static uint64_t moved(struct merge *m, uint64_t ts_ns)
 	return ts_ns + (uint64_t)offset;
 }
 
+/* Repeated at the begin of a recording's second file, third, ..., so that each can stand alone. */
+static bool is_repeated(const struct event *event)
+{
+	unsigned i;
+
+	if (event->kind != EVENT_BEGIN && event->kind != EVENT_ASYNC_BEGIN)
+		return event->continued;
+	for (i = 0; i < event->n_args; i++) {
+		const struct arg *arg = &event->args[i];
+
+		if (arg->type == ARG_BOOL && arg->key && !strcmp(arg->key->text, "continued"))
+			return arg->u != 0;
+	}
+	return false;
+}
+
 static int take(void *context, const struct event *event)
 {
 	struct merge *m = context;
 	bool is_flow = event->kind == EVENT_FLOW_OUT || event->kind == EVENT_FLOW_IN;
 	bool is_async = event->kind == EVENT_ASYNC_BEGIN || event->kind == EVENT_ASYNC_END;
-	struct event e = *event, introduction;
-	int error;
+	struct event e = *event;
 
 	/* The clocks of the merge are those of one trace. */
 	if (e.kind == EVENT_CLOCK && !m->parts[m->at].is_reference)
 		return 0;
+	if (m->parts[m->at].goes_on && is_repeated(event)) {
+		m->rewrite.account.marked--;
+		return 0;
+	}
 	if (e.ts_ns)
 		e.ts_ns = moved(m, e.ts_ns);
 	/* Programs count their ids from one: the same ones mean something else in another file. */
 	if (is_async || (is_flow && !m->join_flows))
-		e.id ^= (uint64_t)m->at << FILE_SHIFT;
-	owners_map(m->owners, &e, &introduction);
-	if (introduction.kind) {
-		if (introduction.kind == EVENT_THREAD_NAME)
-			m->rewrite.account.marked++;
-		error = rewrite_event(&m->rewrite, &introduction);
-		if (error)
-			return error;
-	}
+		e.id ^= (uint64_t)m->parts[m->at].recording << FILE_SHIFT;
+	owners_map(m->owners, &e);
 	return rewrite_event(&m->rewrite, &e);
+}
+
+static int take_name(void *context, const struct event *event)
+{
+	struct merge *m = context;
+
+	m->rewrite.account.marked += event->kind == EVENT_THREAD_NAME;
+	return rewrite_event(&m->rewrite, event);
 }
 
 /* --- all of them ------------------------------------------------------------------------------- */
@@ -136,7 +157,7 @@ static void choose_labels(struct merge *m)
 	for (i = 0; i < m->n_parts; i++) {
 		struct part *part = &m->parts[i];
 		const struct trace_origin *o = &part->source.origin;
-		const char *base = base_name(part->source.path);
+		const char *base = base_name(m->parts[part->recording].source.path);
 
 		if (o->rank[0])
 			snprintf(part->label, sizeof(part->label), "rank %s", o->rank);
@@ -146,6 +167,47 @@ static void choose_labels(struct merge *m)
 			snprintf(part->label, sizeof(part->label), "%s",
 				 strcmp(base, "-") ? base : "standard input");
 	}
+}
+
+/* The files of one recording count on in their identities. NULL: it is the last of them. */
+static struct part *next_file(const struct merge *m, const struct part *part)
+{
+	const uint64_t *uuid = part->source.origin.trace_uuid;
+	unsigned i;
+
+	for (i = 0; i < m->n_parts && uuid[0]; i++) {
+		const uint64_t *other = m->parts[i].source.origin.trace_uuid;
+
+		if (other[0] == uuid[0] && other[1] == uuid[1] + 1 && !m->parts[i].goes_on)
+			return &m->parts[i];
+	}
+	return NULL;
+}
+
+/* Files of a recording are read one after the other, whatever the order they were given in. */
+static int choose_order(struct merge *m, struct failure *f)
+{
+	unsigned i, n = 0;
+
+	m->order = calloc(m->n_parts, sizeof(*m->order));
+	if (!m->order)
+		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
+	for (i = 0; i < m->n_parts; i++) {
+		struct part *next = next_file(m, &m->parts[i]);
+
+		m->parts[i].next = next;
+		if (next)
+			next->goes_on = true;
+	}
+	for (i = 0; i < m->n_parts; i++) {
+		struct part *part = m->parts[i].goes_on ? NULL : &m->parts[i];
+
+		for (; part; part = part->next) {
+			part->recording = i;
+			m->order[n++] = (unsigned)(part - m->parts);
+		}
+	}
+	return 0;
 }
 
 static bool matches(const struct offset *offset, const char *path)
@@ -242,16 +304,20 @@ static int open_all(struct merge *m, struct failure *f)
 static int read_all(struct merge *m, struct failure *f)
 {
 	const struct reader_sink sink = { take, m, m->rewrite.names, &m->rewrite.account, NULL };
+	unsigned i;
 	int error = 0;
 
 	m->owners = owners_new(m->rewrite.names, false);
 	if (!m->owners)
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
-	for (m->at = 0; m->at < m->n_parts && !error; m->at++) {
-		struct part *part = &m->parts[m->at];
+	for (i = 0; i < m->n_parts && !error; i++) {
+		struct part *part = &m->parts[m->order[i]];
 
-		owners_begin(m->owners, part, m->at);
+		m->at = m->order[i];
+		owners_begin(m->owners, part);
 		error = source_read(&part->source, &sink, &part->end, f);
+		if (!error)
+			error = owners_end(m->owners, take_name, m);
 		m->rewrite.truncated |= part->end.truncated;
 	}
 	return error;
@@ -271,6 +337,9 @@ static int merge(struct merge *m, struct failure *f)
 		error = apply_offsets(m, f);
 	if (!error)
 		error = merge_align(m->parts, m->n_parts, m->align, f);
+	if (error)
+		return error;
+	error = choose_order(m, f);
 	if (error)
 		return error;
 	choose_labels(m);
@@ -397,6 +466,7 @@ int cmd_merge(int argc, char **argv)
 		source_close(&m->parts[i].source);
 	owners_free(m->owners);
 	rewrite_free(&m->rewrite);
+	free(m->order);
 	free(m->parts);
 	free(m);
 	return error ? STATUS_FAILED : STATUS_DONE;

@@ -18,8 +18,11 @@ struct part {
 	struct source source;
 	struct reader_error end;
 	char label[96];
-	int64_t offset_ns; /* from its times to those of the merge */
-	int64_t moved_ns;  /* of these, by --offset */
+	struct part *next;  /* the file of the same recording that comes after this one */
+	unsigned recording; /* the part that begins the same recording */
+	bool goes_on;	    /* with what the part before it, of the same recording, has begun */
+	int64_t offset_ns;  /* from its times to those of the merge */
+	int64_t moved_ns;   /* of these, by --offset */
 	bool is_reference;
 	bool same_boot; /* as the reference */
 	char how[160];	/* it was aligned, for people */
@@ -36,12 +39,15 @@ struct owners;
 /* `join`: the processes are those of the timeline already, only their threads are others. */
 struct owners *owners_new(struct names *names, bool join);
 void owners_free(struct owners *owners);
-/* From here on events are of this part, the `index`-th. */
-void owners_begin(struct owners *owners, const struct part *part, unsigned index);
+/* From here on events are of this part. */
+void owners_begin(struct owners *owners, const struct part *part);
+/* Gives the event's process and thread their numbers, and the names of both what tells them apart. */
+void owners_map(struct owners *owners, struct event *event);
 /*
- * Gives the event's process and thread their numbers, and the names of both what tells them apart.
- * `ret_introduction`: an event to be sent before this one; its kind is 0 where there is none.
+ * The part is over: names those that had no name, by their old numbers. Not before, since the first
+ * name of a process is the one that loaders keep.
  */
-void owners_map(struct owners *owners, struct event *event, struct event *ret_introduction);
+int owners_end(struct owners *owners, int (*each)(void *context, const struct event *event),
+	       void *context);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Two traces may both have a process 100, of different hosts or containers. In the merge each number
- * belongs to the file that used it first; what another file calls by it gets a number above all that
+ * belongs to the recording that used it first; what another one calls by it gets a number above all that
  * the kernel gives out, and a name that tells the old one. Threads likewise.
  */
 #include <stdlib.h>
@@ -20,35 +20,38 @@ struct owner_key {
 	uint32_t pid;
 	uint32_t tid; /* of a process: 0 */
 	uint32_t is_thread;
+	uint32_t recording;
 };
 
-/* What a number of this file has become. */
+/* What a number of a recording has become. */
 struct owner {
 	UT_hash_handle hh;
 	struct owner_key key;
 	uint32_t number;
+	uint32_t process; /* what its process's has become */
+	bool named;
 };
 
-/* A number that is in use, and since which file. */
+/* A number that is in use, and since which recording. */
 struct taken {
 	UT_hash_handle hh;
 	struct taken_key {
 		uint32_t number;
 		uint32_t is_thread;
 	} key;
-	unsigned file;
+	unsigned recording;
 };
 
 struct owners {
 	struct names *names;
 	const struct part *part;
-	unsigned file;
+	unsigned recording;
 	bool join;
 	bool own; /* by proftrace: there, process 0 is the machine */
 	struct owner *map;
 	struct taken *taken;
 	uint32_t next;
-	struct owner last_process, last_thread;
+	struct owner *last_process, *last_thread;
 };
 
 struct owners *owners_new(struct names *names, bool join)
@@ -63,24 +66,17 @@ struct owners *owners_new(struct names *names, bool join)
 	return o;
 }
 
-static void forget(struct owners *o)
-{
-	struct owner *owner, *next;
-
-	HASH_ITER (hh, o->map, owner, next) {
-		HASH_DEL(o->map, owner);
-		free(owner);
-	}
-	o->last_process.key.is_thread = o->last_thread.key.is_thread = UINT32_MAX;
-}
-
 void owners_free(struct owners *o)
 {
 	struct taken *taken, *next;
+	struct owner *owner, *next_owner;
 
 	if (!o)
 		return;
-	forget(o);
+	HASH_ITER (hh, o->map, owner, next_owner) {
+		HASH_DEL(o->map, owner);
+		free(owner);
+	}
 	HASH_ITER (hh, o->taken, taken, next) {
 		HASH_DEL(o->taken, taken);
 		free(taken);
@@ -88,15 +84,14 @@ void owners_free(struct owners *o)
 	free(o);
 }
 
-void owners_begin(struct owners *o, const struct part *part, unsigned index)
+void owners_begin(struct owners *o, const struct part *part)
 {
-	forget(o);
 	o->part = part;
-	o->file = index;
+	o->recording = part->recording;
 	o->own = part->source.origin.version[0] != '\0';
 }
 
-/* True: nobody else has it. It is this file's from now on. */
+/* True: nobody else has it. It is this recording's from now on. */
 static bool take(struct owners *o, uint32_t number, bool is_thread)
 {
 	const struct taken_key key = { number, is_thread };
@@ -104,14 +99,14 @@ static bool take(struct owners *o, uint32_t number, bool is_thread)
 
 	HASH_FIND(hh, o->taken, &key, sizeof(key), taken);
 	if (taken)
-		return taken->file == o->file;
+		return taken->recording == o->recording;
 	if (HASH_COUNT(o->taken) >= MAX_REMEMBERED)
 		return true;
 	taken = calloc(1, sizeof(*taken));
 	if (!taken)
 		return true;
 	taken->key = key;
-	taken->file = o->file;
+	taken->recording = o->recording;
 	HASH_ADD(hh, o->taken, key, sizeof(taken->key), taken);
 	if (!hash_added(hh, taken))
 		free(taken);
@@ -125,43 +120,34 @@ static uint32_t invent(struct owners *o)
 	return o->next++;
 }
 
-static bool same(const struct owner *owner, const struct owner_key *key)
+static struct owner *find(struct owners *o, struct owner **last, const struct owner_key *key)
 {
-	return !memcmp(&owner->key, key, sizeof(*key));
-}
+	struct owner *owner = *last;
 
-/* False: it is new, and not known to be kept. */
-static bool find(struct owners *o, struct owner *last, const struct owner_key *key,
-		 uint32_t *ret_number)
-{
-	struct owner *owner;
-
-	if (same(last, key)) {
-		*ret_number = last->number;
-		return true;
-	}
+	if (owner && !memcmp(&owner->key, key, sizeof(*key)))
+		return owner;
 	HASH_FIND(hh, o->map, key, sizeof(*key), owner);
-	if (!owner)
-		return false;
-	last->key = *key;
-	*ret_number = last->number = owner->number;
-	return true;
+	if (owner)
+		*last = owner;
+	return owner;
 }
 
-static void keep(struct owners *o, const struct owner_key *key, uint32_t number)
+/* NULL: there are too many, and this one keeps its number. */
+static struct owner *add(struct owners *o, const struct owner_key *key)
 {
 	struct owner *owner;
 
 	if (HASH_COUNT(o->map) >= MAX_REMEMBERED)
-		return;
+		return NULL;
 	owner = calloc(1, sizeof(*owner));
 	if (!owner)
-		return;
+		return NULL;
 	owner->key = *key;
-	owner->number = number;
 	HASH_ADD(hh, o->map, key, sizeof(owner->key), owner);
-	if (!hash_added(hh, owner))
-		free(owner);
+	if (hash_added(hh, owner))
+		return owner;
+	free(owner);
+	return NULL;
 }
 
 /* "rank 2: train (pid 100)"; without a name "rank 2: process 100". */
@@ -202,35 +188,39 @@ static const struct name *thread_name(struct owners *o, const struct name *name,
 	return names_intern_string(o->names, text);
 }
 
-/* True the first time. */
-static bool map_process(struct owners *o, uint32_t pid, uint32_t *ret_number)
+static struct owner *process_of(struct owners *o, uint32_t pid)
 {
-	const struct owner_key key = { .pid = pid };
+	const struct owner_key key = { .pid = pid, .recording = o->recording };
+	struct owner *owner = find(o, &o->last_process, &key);
 
-	if (find(o, &o->last_process, &key, ret_number))
-		return false;
-	*ret_number = pid && take(o, pid, false) ? pid : invent(o);
-	keep(o, &key, *ret_number);
-	return true;
+	if (owner)
+		return owner;
+	owner = add(o, &key);
+	if (owner)
+		owner->number = pid && take(o, pid, false) ? pid : invent(o);
+	return owner;
 }
 
-static bool map_thread(struct owners *o, uint32_t pid, uint32_t tid, uint32_t process,
-		       uint32_t *ret_number)
+static struct owner *thread_of(struct owners *o, uint32_t pid, uint32_t tid, uint32_t process)
 {
-	const struct owner_key key = { .pid = pid, .tid = tid, .is_thread = 1 };
+	const struct owner_key key = {
+		.pid = pid, .tid = tid, .is_thread = 1, .recording = o->recording
+	};
+	struct owner *owner = find(o, &o->last_thread, &key);
 
-	if (find(o, &o->last_thread, &key, ret_number))
-		return false;
+	if (owner)
+		return owner;
+	owner = add(o, &key);
+	if (!owner)
+		return NULL;
+	owner->process = process;
 	if (o->join)
-		*ret_number = invent(o);
-	else if (pid == tid)
-		*ret_number = process; /* the main thread stays one */
+		owner->number = invent(o);
+	else if (pid == tid && take(o, process, true))
+		owner->number = process; /* the main thread stays one */
 	else
-		*ret_number = take(o, tid, true) ? tid : invent(o);
-	if (pid == tid && !o->join)
-		take(o, process, true);
-	keep(o, &key, *ret_number);
-	return true;
+		owner->number = take(o, tid, true) ? tid : invent(o);
+	return owner;
 }
 
 /* Of the whole machine, which all files of one boot share. */
@@ -244,33 +234,65 @@ static bool is_machine(const struct owners *o, const struct event *e)
 		e->kind != EVENT_ASYNC_END);
 }
 
-static void introduce(struct event *out, enum event_kind kind, const struct event *e,
-		      const struct name *name)
-{
-	*out = (struct event){
-		.kind = kind, .pid = e->pid, .tid = e->tid, .level = -1, .name = name
-	};
-}
-
-void owners_map(struct owners *o, struct event *e, struct event *ret_introduction)
+void owners_map(struct owners *o, struct event *e)
 {
 	uint32_t pid = e->pid, tid = e->tid;
-	bool new_process, new_thread = false;
+	struct owner *owner;
 
-	ret_introduction->kind = 0;
 	if (is_machine(o, e))
 		return;
-	new_process = map_process(o, pid, &e->pid);
-	if (tid || e->kind == EVENT_BEGIN || e->kind == EVENT_END || e->kind == EVENT_THREAD_NAME)
-		new_thread = map_thread(o, pid, tid, e->pid, &e->tid);
-	if (e->kind == EVENT_PROCESS_NAME)
+	owner = process_of(o, pid);
+	if (owner)
+		e->pid = owner->number;
+	if (e->kind == EVENT_PROCESS_NAME) {
 		e->name = process_name(o, e->name, pid, e->pid);
-	else if (new_process && (!o->join || !pid))
-		introduce(ret_introduction, EVENT_PROCESS_NAME, e,
-			  process_name(o, NULL, pid, e->pid));
-	if (e->kind == EVENT_THREAD_NAME)
+		if (owner)
+			owner->named = true;
+	}
+	if (!tid && e->kind != EVENT_BEGIN && e->kind != EVENT_END && e->kind != EVENT_THREAD_NAME)
+		return;
+	owner = thread_of(o, pid, tid, e->pid);
+	if (owner)
+		e->tid = owner->number;
+	if (e->kind == EVENT_THREAD_NAME) {
 		e->name = thread_name(o, e->name, tid, e->tid);
-	else if (new_thread && !ret_introduction->kind && e->tid != tid && (o->join || pid != tid))
-		introduce(ret_introduction, EVENT_THREAD_NAME, e,
-			  thread_name(o, NULL, tid, e->tid));
+		if (owner)
+			owner->named = true;
+	}
+}
+
+/* Whether its number alone would say the wrong thing, or nothing. */
+static bool wants_name(const struct owners *o, const struct owner *owner)
+{
+	if (owner->named || owner->key.recording != o->recording)
+		return false;
+	if (owner->key.is_thread)
+		return o->join ||
+		       (owner->number != owner->key.tid && owner->key.tid != owner->key.pid);
+	return !o->join || owner->number != owner->key.pid;
+}
+
+int owners_end(struct owners *o, int (*each)(void *context, const struct event *event),
+	       void *context)
+{
+	struct owner *owner;
+	int error = 0;
+
+	for (owner = o->map; owner && !error; owner = owner->hh.next) {
+		struct event e = { .kind = EVENT_PROCESS_NAME, .pid = owner->number, .level = -1 };
+
+		if (!wants_name(o, owner))
+			continue;
+		owner->named = true;
+		if (owner->key.is_thread) {
+			e.kind = EVENT_THREAD_NAME;
+			e.pid = owner->process;
+			e.tid = owner->number;
+			e.name = thread_name(o, NULL, owner->key.tid, e.tid);
+		} else {
+			e.name = process_name(o, NULL, owner->key.pid, e.pid);
+		}
+		error = each(context, &e);
+	}
+	return error;
 }

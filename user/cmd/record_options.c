@@ -363,6 +363,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (o->flight_ns && o->max_size)
 			argp_error(state, "--flight-memory bounds what a flight recorder writes, "
 					  "not --max-size");
+		if (o->flight_ns && o->n_includes)
+			argp_error(state, "a flight recorder's files are finished before "
+					  "--include-json could add to them");
 		if (!o->flight_bytes)
 			o->flight_bytes = 64 << 20;
 		if (o->counter_interval_ns && o->counters && !strcmp(o->counters, "none"))

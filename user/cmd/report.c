@@ -168,6 +168,11 @@ static int read_trace(struct report *report, int fd, const char *path, struct fa
 				"proftrace: '%s': truncated at byte %" PRIu64
 				", read up to there\n",
 				path, why.offset);
+		if (why.skipped && !report->quiet)
+			fprintf(stderr,
+				"proftrace: '%s': %" PRIu64
+				" events of kinds that have no place here (%s)\n",
+				path, why.skipped, why.skipped_kinds);
 	}
 	timeline_free(r.timeline);
 	return error;

@@ -162,6 +162,7 @@ void capture_free(struct capture *c)
 	close(c->loaded.shared_fd);
 	broker_stop(c->broker);
 	markers_free(c);
+	selection_free(c);
 	files_free(c);
 	HASH_ITER (hh, c->processes, p, next) {
 		HASH_DEL(c->processes, p);
@@ -306,6 +307,7 @@ void capture_account(const struct capture *c, struct account *a)
 {
 	a->marked += account_sum(c, ACCOUNT_MARKS);
 	a->paused += account_sum(c, ACCOUNT_PAUSED);
+	a->left_out += c->left_out_marks;
 	a->unscheduled += account_sum(c, ACCOUNT_UNSCHEDULED);
 	a->late_steps += account_sum(c, ACCOUNT_LATE_STEPS);
 	a->lost[LOST_BUFFER_FULL] += account_sum(c, ACCOUNT_FULL);

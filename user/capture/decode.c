@@ -448,7 +448,13 @@ static void take_record(struct capture *c, const struct record *r, size_t size)
 		c->malformed += mark;
 		return;
 	}
+	if (mark && c->options.n_domains && !selection_takes(c, c->sites[r->site].category, &e)) {
+		c->left_out_marks++;
+		return;
+	}
 	capture_hand_on(c, &e);
+	if (r->kind == RECORD_EXIT)
+		selection_forget(c, r->tid);
 	if (r->kind == RECORD_EXIT && ((const struct record_plain *)r)->ops.a) {
 		e.kind = EVENT_PROCESS_EXIT;
 		capture_hand_on(c, &e);

@@ -40,10 +40,11 @@ static int take(void *context, const struct event *event)
 static int read_source(struct convert *c, struct reader_error *why, struct failure *f)
 {
 	const struct reader_sink sink = { take, &c->rewrite, c->rewrite.names, &c->rewrite.account,
-					  NULL };
+					  &c->source.origin };
 	int error = source_read(&c->source, &sink, why, f);
 
 	c->rewrite.truncated = why->truncated;
+	rewrite_source_end(&c->rewrite, &c->source.origin);
 	return error;
 }
 

@@ -128,20 +128,39 @@ static int output_failed(const struct rewrite *r, struct failure *f)
 	return 0;
 }
 
+void rewrite_source_end(struct rewrite *r, const struct trace_origin *origin)
+{
+	struct account added = account_since(&r->account, &r->before);
+	struct account account = origin->account;
+	uint64_t lost = account_lost(&added);
+	unsigned i;
+
+	if (origin->has_account) {
+		for (i = 0; i < LOST_REASONS; i++)
+			account.lost[i] += added.lost[i];
+		account.written -= lost < account.written ? lost : account.written;
+	} else {
+		account = added;
+		account.marked += r->marks_lost - r->lost_before;
+		account.lost[LOST_BUFFER_FULL] += r->marks_lost - r->lost_before;
+	}
+	account_add(&r->told, &account);
+	r->before = r->account;
+	r->lost_before = r->marks_lost;
+}
+
 int rewrite_end(struct rewrite *r, struct failure *f)
 {
 	unsigned i;
 
 	timeline_finish(r->timeline, r->last_ns);
-	/* What the recordings had lost is still missing. */
-	r->account.marked += r->marks_lost;
-	r->account.lost[LOST_BUFFER_FULL] += r->marks_lost;
-	r->account.orderly = !r->truncated && !output_failed(r, f);
+	r->told.open_at_end = r->account.open_at_end;
+	r->told.orderly = !r->truncated && !output_failed(r, f);
 	for (i = 0; i < r->n_outputs; i++) {
 		struct handler *h = r->outputs[i].handler;
 
 		if (!h->error)
-			h->error = h->ops->close(h, &r->account);
+			h->error = h->ops->close(h, &r->told);
 	}
 	return output_failed(r, f);
 }
@@ -216,7 +235,7 @@ void rewrite_summary(const struct rewrite *r)
 	fprintf(stderr, "%" PRIu64 " events\n", a->written);
 	note(r->marks_lost, "marks were lost while they were recorded");
 	for (i = 0; i < LOST_REASONS; i++)
-		note(a->lost[i] - (i == LOST_BUFFER_FULL ? r->marks_lost : 0), lost_reason_text(i));
+		note(a->lost[i], lost_reason_text(i));
 	note(a->unreadable_args, "events with more arguments than are kept");
 	note(a->cut_strings, "strings were cut to their limit");
 	note(a->repaired_strings, "strings were not clean UTF-8 and were repaired");

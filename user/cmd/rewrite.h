@@ -44,7 +44,10 @@ struct rewrite_output {
 
 struct rewrite {
 	struct names *names;
-	struct account account;
+	struct account account; /* of the reading */
+	struct account before;	/* the same, up to the source that is being read */
+	uint64_t lost_before;
+	struct account told; /* to the outputs */
 	struct timeline *timeline;
 	struct rewrite_output outputs[2 * REWRITE_MAX_OUTPUTS];
 	unsigned n_outputs;
@@ -65,6 +68,11 @@ int rewrite_begin(struct rewrite *r, const struct trace_origin *origin, uint64_t
 		  struct failure *f);
 /* One event, with the times and numbers it shall have. */
 int rewrite_event(struct rewrite *r, const struct event *event);
+/*
+ * A source was read to its end, by a sink that asked for its origin: what the outputs say of losses is
+ * what their recordings said, and what was lost on the way.
+ */
+void rewrite_source_end(struct rewrite *r, const struct trace_origin *origin);
 /* After all: closes the outputs. */
 int rewrite_end(struct rewrite *r, struct failure *f);
 /* On standard error: what was written, what was not as it was. */

@@ -72,6 +72,8 @@ static void print_lost(const struct account *a)
 		fprintf(stderr, ", %" PRIu64 " cut", a->lost[LOST_CUT]);
 	if (a->paused)
 		fprintf(stderr, ", %" PRIu64 " while paused", a->paused);
+	if (a->left_out)
+		fprintf(stderr, ", %" PRIu64 " of categories left out", a->left_out);
 	if (a->unscheduled)
 		fprintf(stderr, ", %" PRIu64 " outside the schedule", a->unscheduled);
 	if (a->unrecorded)
@@ -310,6 +312,7 @@ int summary_json(struct recording *r, const struct account *a)
 		a->written);
 	fprintf(out, "  \"paused\": %" PRIu64 ",\n  \"unscheduled\": %" PRIu64 ",\n", a->paused,
 		a->unscheduled);
+	fprintf(out, "  \"left_out\": %" PRIu64 ",\n", a->left_out);
 	fprintf(out, "  \"unrecorded\": %" PRIu64 ",\n", a->unrecorded);
 	fprintf(out, "  \"lost_total\": %" PRIu64 ",\n  \"lost\": {", account_lost(a));
 	for (i = 0; i < LOST_REASONS; i++)

@@ -91,6 +91,7 @@ struct capture {
 	struct broker *broker;
 	struct broker_loaded loaded;
 	struct proftrace_bpf__bss *shared;
+	struct tables *tables; /* NULL: marks are recorded */
 	struct ring_buffer *records, *holds;
 	struct clocks clocks;
 	int epoll_fd;
@@ -135,6 +136,8 @@ uint64_t monotonic_now(void);
 
 /* decode.c: the callbacks of the ring buffers. */
 int decode_record(void *context, void *data, size_t size);
+
+size_t whole_characters(const char *bytes, size_t length);
 
 /* static_names.c */
 const struct marker *marker_of(struct capture *c, const struct record *head, int32_t keys,

@@ -303,7 +303,7 @@ static int open_all(struct merge *m, struct failure *f)
 
 static int read_all(struct merge *m, struct failure *f)
 {
-	const struct reader_sink sink = { take, m, m->rewrite.names, &m->rewrite.account, NULL };
+	const struct reader_sink sink = { take, m, NULL, NULL, NULL };
 	unsigned i;
 	int error = 0;
 
@@ -315,10 +315,9 @@ static int read_all(struct merge *m, struct failure *f)
 
 		m->at = m->order[i];
 		owners_begin(m->owners, part);
-		error = source_read(&part->source, &sink, &part->end, f);
+		error = rewrite_read(&m->rewrite, &part->source, sink, &part->end, f);
 		if (!error)
 			error = owners_end(m->owners, take_name, m);
-		m->rewrite.truncated |= part->end.truncated;
 	}
 	return error;
 }

@@ -133,17 +133,57 @@ int rewrite_end(struct rewrite *r, struct failure *f)
 	unsigned i;
 
 	timeline_finish(r->timeline, r->last_ns);
-	/* What the recordings had lost is still missing. */
-	r->account.marked += r->marks_lost;
-	r->account.lost[LOST_BUFFER_FULL] += r->marks_lost;
-	r->account.orderly = !r->truncated && !output_failed(r, f);
+	r->told.open_at_end = r->account.open_at_end;
+	r->told.orderly = !r->truncated && !output_failed(r, f);
 	for (i = 0; i < r->n_outputs; i++) {
 		struct handler *h = r->outputs[i].handler;
 
 		if (!h->error)
-			h->error = h->ops->close(h, &r->account);
+			h->error = h->ops->close(h, &r->told);
 	}
 	return output_failed(r, f);
+}
+
+/*
+ * What a recording says of itself at its end stays true in whatever form it is written: how many marks
+ * there were, and what became of those that are not in it. Of a trace that says nothing, what was read
+ * is told; marks that it calls lost are still missing.
+ */
+static void tell(struct rewrite *r, const struct trace_origin *origin, const struct account *read,
+		 uint64_t marks_lost)
+{
+	struct account account = *read;
+	unsigned i;
+
+	if (origin->has_account) {
+		account = origin->account;
+		for (i = 0; i < LOST_REASONS; i++)
+			account.lost[i] += read->lost[i];
+		account.marked += account_lost(read);
+	} else {
+		account.marked += marks_lost;
+		account.lost[LOST_BUFFER_FULL] += marks_lost;
+	}
+	account_add(&r->told, &account);
+}
+
+int rewrite_read(struct rewrite *r, struct source *source, struct reader_sink sink,
+		 struct reader_error *ret_error, struct failure *f)
+{
+	const struct account before = r->account;
+	const uint64_t lost_before = r->marks_lost;
+	struct trace_origin origin = { 0 };
+	struct account read;
+	int error;
+
+	sink.names = r->names;
+	sink.account = &r->account;
+	sink.origin = &origin;
+	error = source_read(source, &sink, ret_error, f);
+	r->truncated |= ret_error->truncated;
+	read = account_since(&r->account, &before);
+	tell(r, &origin, &read, r->marks_lost - lost_before);
+	return error;
 }
 
 void rewrite_free(struct rewrite *r)

@@ -80,6 +80,17 @@ enum value_type {
 	VALUE_POINTER = 6,
 };
 
+/*
+ * The attach cookie of a site: its number in bits 0-31, its kind in 32-39, and in 40-51 a number that
+ * domains of different names have different ones of, as far as they go: from 1 to PLAIN_TOKENS - 1.
+ * Bit 52: of its marks only those with categories are recorded. The number stands in for the token of PROF_BEGIN and PROF_END, who have none; no program has such a low
+ * address as one.
+ */
+#define PLAIN_TOKENS		4096
+#define COOKIE_KIND_SHIFT	32
+#define COOKIE_DOMAIN_SHIFT	40
+#define COOKIE_CATEGORIES_SHIFT 52
+
 enum {
 	MAX_ARGS = 6,
 	MAX_NESTING = 64, /* levels of open slices followed per thread */

@@ -359,28 +359,37 @@ static __always_inline int open_slice(struct thread_state *st, __u64 token, bool
 	return level;
 }
 
+#define SCOPE_IN_BETWEEN -2
+
 /*
- * The innermost of these levels (a bit each) with this token, or -1. Global: the verifier looks at it
+ * The innermost of these levels (a bit each) with this token, or -1. What has no token of its own does
+ * not reach beyond a scope or an object: then SCOPE_IN_BETWEEN. Global: the verifier looks at it
  * once. Bits, not a bound: kernel 6.1 does not see that what was below the bound once stays below it,
  * follows both ways at each of the 64 levels, and gives up.
  */
 __noinline int find_token(struct thread_state *st, __u64 token, __u64 levels)
 {
+	__u64 barrier_from = token < PLAIN_TOKENS ? PLAIN_TOKENS : ~0ull;
 	int i;
 
 	if (!st)
 		return -1;
 	for (i = MAX_NESTING - 1; i >= 0; i--) {
-		if (levels >> i & 1 && st->token[i] == token)
+		if (!(levels >> i & 1))
+			continue;
+		if (st->token[i] == token)
 			return i;
+		if (st->token[i] >= barrier_from)
+			return SCOPE_IN_BETWEEN;
 	}
 	return -1;
 }
 
 /*
- * Closes the level this END belongs to and returns it, or -1 if it is not to be recorded. Without a
- * token that is the innermost level, unless that one belongs to a scope or an object, which only its
- * own END may close. With a token it is the level of that token; those above it never got an END.
+ * Closes the level this END belongs to and returns it, or -1 if it is not to be recorded: the innermost
+ * one of its token, which of a PROF_END is its domain's. Those above it never got an END, or their
+ * domains are not recorded any more; but no PROF_END closes a scope or an object. Where there is no
+ * such level, the slice began before its domain was recorded.
  */
 static __always_inline int close_slice(struct thread_state *st, __u64 token, __u8 *flags)
 {
@@ -390,7 +399,7 @@ static __always_inline int close_slice(struct thread_state *st, __u64 token, __u
 
 	if (st->too_deep) {
 		/* Its own END brings a scope back from however many BEGINs that never got one. */
-		if (token)
+		if (token >= PLAIN_TOKENS)
 			found = find_token(st, token, ~0ull);
 		if (found < 0) {
 			st->too_deep--;
@@ -402,14 +411,10 @@ static __always_inline int close_slice(struct thread_state *st, __u64 token, __u
 		account_add(ACCOUNT_CUT);
 		return -1;
 	} else if (st->token[level & (MAX_NESTING - 1)] != token) {
-		if (!token) {
-			account_add(ACCOUNT_UNMATCHED);
-			return -1;
-		}
 		level &= MAX_NESTING - 1;
-		found = find_token(st, token, (1ull << level) - 1);
+		found = find_token(st, token, (2ull << level) - 1);
 		if (found < 0) {
-			account_add(ACCOUNT_CUT);
+			account_add(found == SCOPE_IN_BETWEEN ? ACCOUNT_UNMATCHED : ACCOUNT_CUT);
 			return -1;
 		}
 	}
@@ -466,6 +471,30 @@ static __noinline struct thread_state *first_mark(__u64 pid_tgid)
 	return st;
 }
 
+/* What tells this slice from others of the thread: those without a token are told by their domain. */
+static __always_inline __u64 token_of(struct pt_regs *ctx, __u64 cookie)
+{
+	__u64 token = ARG(ctx, 3);
+
+	return token ? token : cookie >> COOKIE_DOMAIN_SHIFT & (PLAIN_TOKENS - 1);
+}
+
+/*
+ * Of some domains only marks with categories are asked for; the others are as if nobody recorded the
+ * domain. An END has no categories: it is asked for when its slice is open.
+ */
+static __always_inline bool is_asked_for(struct thread_state *st, const struct mark *m, __u64 token,
+					 __u64 cookie)
+{
+	__u32 top = (st->depth - 1) & (MAX_NESTING - 1);
+
+	if (!(cookie >> COOKIE_CATEGORIES_SHIFT & 1) || m->meta & META_CATEGORIES)
+		return true;
+	if (m->kind != RECORD_END)
+		return false;
+	return st->too_deep || (st->depth && find_token(st, token, (2ull << top) - 1) >= 0);
+}
+
 SEC("uprobe")
 int mark(struct pt_regs *ctx)
 {
@@ -473,7 +502,7 @@ int mark(struct pt_regs *ctx)
 	struct thread_state *st;
 	struct mark m = {};
 	struct before before = {};
-	__u64 cookie, marks, done = 1;
+	__u64 cookie, token, marks, done = 1;
 	__u32 depth;
 	bool left_out;
 	int level;
@@ -491,11 +520,14 @@ int mark(struct pt_regs *ctx)
 	if (never)
 		bpf_tail_call(ctx, &no_programs, 0);
 	cookie = bpf_get_attach_cookie(ctx);
-	m.kind = cookie >> 32;
+	m.kind = cookie >> COOKIE_KIND_SHIFT;
 	m.site = (__u32)cookie;
 	m.meta = ARG(ctx, 2);
 	m.ip = PT_REGS_IP(ctx);
 	m.st = st;
+	token = token_of(ctx, cookie);
+	if (!is_asked_for(st, &m, token, cookie))
+		return 0;
 	if (m.kind == RECORD_END)
 		look_before(&before);
 	if (m.kind != RECORD_BEGIN)
@@ -519,9 +551,9 @@ int mark(struct pt_regs *ctx)
 	depth = st->depth;
 	left_out = (m.meta | META_EVERY) & st->leave_out;
 	if (m.kind == RECORD_BEGIN)
-		level = open_slice(st, ARG(ctx, 3), left_out);
+		level = open_slice(st, token, left_out);
 	else if (m.kind == RECORD_END)
-		level = close_slice(st, ARG(ctx, 3), &m.flags);
+		level = close_slice(st, token, &m.flags);
 	else
 		level = take_other(st, &m, left_out);
 	if (scheduled && m.kind == RECORD_END)

@@ -3,6 +3,7 @@
  * Processes: forks, execs, exits and new names of the traced ones, in the order in which they happen
  * among their marks.
  */
+#include "rows.h"
 #include "steps.h"
 #include "threads.h"
 
@@ -61,6 +62,7 @@ static __always_inline void renew_thread(struct task_struct *task, __u32 old_pid
 
 	if (!st)
 		return;
+	table_thread_end(st);
 	leave_open(st);
 	if (old != pid_tgid_of(task)) {
 		if (st->lost)
@@ -78,7 +80,10 @@ static __always_inline void let_go(struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
 	struct record_comm *r = reserve_comm(RECORD_EXIT, tgid, task->pid);
+	struct thread_state *st = thread_find(task, pid_tgid_of(task));
 
+	if (st)
+		table_thread_end(st);
 	if (r) {
 		r->ops.a = 1;
 		r->comm[0] = '\0';
@@ -117,7 +122,7 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 static __always_inline void tell_exit(struct task_struct *task, __u64 pid_tgid)
 {
 	struct thread_state *st = thread_find(task, pid_tgid);
-	bool last = task->signal->live.counter == 0;
+	bool last = task->signal->live.counter == 0, wake = false;
 	__u32 tgid = task->tgid;
 	struct record_comm *r;
 
@@ -125,11 +130,14 @@ static __always_inline void tell_exit(struct task_struct *task, __u64 pid_tgid)
 		tell_lost(st, pid_tgid);
 	if (st)
 		leave_open(st);
+	if (st)
+		wake = table_thread_end(st);
+	wake |= last;
 	r = reserve_comm(RECORD_EXIT, tgid, task->pid);
 	if (r) {
 		r->ops.a = last;
 		r->comm[0] = '\0';
-		bpf_ringbuf_submit(r, last ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
+		bpf_ringbuf_submit(r, wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 	}
 	if (last) {
 		bpf_map_delete_elem(&traced, &tgid);

@@ -5,5 +5,6 @@
 #include "libraries.bpf.c"
 #include "marks.bpf.c"
 #include "processes.bpf.c"
+#include "stats.bpf.c"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

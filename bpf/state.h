@@ -70,6 +70,7 @@ struct thread_state {
 	__u32 generation;    /* that these are of (bpf/control.h) */
 	__u32 left_out_slot; /* of the account */
 	__u32 cut;	     /* as `cuts` was when it looked last */
+	__u32 table;	     /* bpf/rows.h: its place in the tables + 1 */
 	__u64 lost;	     /* marks of this thread lost and not told yet */
 	__u64 lost_since;
 	__u64 lost_last;

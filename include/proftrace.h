@@ -130,8 +130,9 @@ typedef struct prof_domain {
  * PROF_END([key, value]...)
  *
  * Open and close a slice on the calling thread. Slices nest, and PROF_END closes the innermost one
- * that PROF_BEGIN opened: it takes no name, and belongs to the domain of its PROF_BEGIN. The pairs of
- * both are arguments of the slice. They become a slice on the thread's track.
+ * that PROF_BEGIN opened in the same domain: it takes no name, and what PROF_BEGIN_IN opened takes
+ * PROF_END_IN of the same domain. The pairs of both are arguments of the slice. They become a slice on
+ * the thread's track.
  */
 #define PROF_BEGIN(...) PROF_IMPL_BEGIN(_prof_default, __VA_ARGS__, ~)
 #define PROF_END(...) PROF_IMPL_END(_prof_default, __VA_ARGS__, ~)
@@ -496,7 +497,7 @@ typedef struct prof_counter prof_counter_t;
  *
  * A counter whose meta gives its `a` no type has its series in the pairs. The token tells which begin
  * an end belongs to: the innermost open one of the thread with that token. PROF_BEGIN and PROF_END
- * have 0; a scope has one that no other open slice of the process has; an object started twice has the
+ * have 0, which is another one for each domain of another name; a scope has one that no other open slice of the process has; an object started twice has the
  * same. Frames are async_begin and async_end: `id` is their token, and the end belongs to the first
  * begin that is open. The ends of objects carry nothing but it, frames' also the name. Kinds from 32
  * on belong to the control site, which is not a domain's: its name is empty, its id prof_control, its
@@ -1296,13 +1297,19 @@ PROF_IMPL_INLINE void prof_include_chrome_json(const char *path)
 		if (PROF_IMPL_ON(prof_domain##in)) {				\
 			PROF_IMPL_JOIN(prof_scope_, n).token =			\
 				PROF_IMPL_ADDRESS(&PROF_IMPL_JOIN(prof_slice_, n));	\
-			prof_begin##in(name, PROF_IMPL_NAME_META(name),		\
+			prof_begin##in(prof_impl_name(name), PROF_IMPL_NAME_META(name),	\
 				       PROF_IMPL_JOIN(prof_scope_, n).token, 0,	\
 				       PROF_IMPL_NULL, 0);			\
 		}								\
 	} while (0)
 #endif
 #define PROF_IMPL_NAME_META(name) (__builtin_constant_p(name) ? 0 : PROF_META_NAME_DYNAMIC)
+
+/* A name that is no literal here may be one all the same, in a page that nobody has read yet. */
+PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
+{
+	return name ? prof_impl_touch(name, __builtin_strlen(name)) : name;
+}
 
 #ifndef __cplusplus
 #define PROF_IMPL_EXPRESSION(in, n, name, ...)					\
@@ -1329,8 +1336,8 @@ PROF_IMPL_INLINE void prof_scope_push(const char *name)
 	(void)name;
 #else
 	if (PROF_IMPL_ON(prof_domain_in_prof_control))
-		prof_scope_push_in_prof_control(name, PROF_IMPL_NAME_META(name), 0, 0,
-						PROF_IMPL_NULL, 0);
+		prof_scope_push_in_prof_control(prof_impl_name(name), PROF_IMPL_NAME_META(name), 0,
+						0, PROF_IMPL_NULL, 0);
 #endif
 }
 

@@ -18,6 +18,7 @@ static const struct verb {
 	{ "record", cmd_record, "record a running process or a command (the default)" },
 	{ "report", cmd_report, "print the table of a trace" },
 	{ "list", cmd_list, "markers and probes of a process or of ELF files" },
+	{ "top", cmd_top, "the live table of a running process" },
 	{ "check", cmd_check, "what this machine can do, and how to fix what is missing" },
 	{ "ctl", cmd_ctl, "pause, resume, dump or stop a recording that is running" },
 	{ "merge", cmd_merge, "put several traces on one timeline" },

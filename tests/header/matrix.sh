@@ -233,7 +233,7 @@ done
 
 # --- what must not compile -----------------------------------------------------------------------------
 
-# rejects STATEMENT: the compiler does, while it takes the same frame without the statement
+# rejects STATEMENT [DEFINITION]: the compiler does, while it takes the same frame without them
 frame() {
 	cat <<-END
 		#include <proftrace.h>
@@ -241,6 +241,9 @@ frame() {
 		union either { int a; float b; };
 		extern int *ip; extern struct pair sp; extern const char *name; extern long double ld;
 		extern double *dp; extern int id;
+		PROF_MARKER(marker, prof_default, "marker", .categories = "a");
+		PROF_TASK(task, prof_default, "task");
+		$2
 		void f(void);
 		void f(void) { $1; }
 	END
@@ -248,9 +251,9 @@ frame() {
 rejects() {
 	compiler=$1
 	case $compiler in *++*) std="-std=c++11 -x c++" ;; *) std=-std=c11 ;; esac
-	frame "PROF_INSTANT(\"x\", \"k\", id)" >good.c
+	frame "PROF_INSTANT(\"x\", \"k\", id)" "" >good.c
 	$compiler $std -w -I"$include" -fsyntax-only good.c || return 1
-	frame "$2" >bad.c
+	frame "$2" "${3:-}" >bad.c
 	! $compiler $std -w -I"$include" -S -o /dev/null bad.c
 }
 for compiler in gcc clang g++ clang++; do
@@ -275,6 +278,28 @@ for compiler in gcc clang g++ clang++; do
 		a-string-as-a-counter PROF_COUNTER("x", name)
 		a-pointer-as-an-id PROF_FLOW_OUT(ip)
 		an-unknown-domain PROF_BEGIN_IN(nowhere, "x")
+		a-string-in-a-marker's-counter prof_marker_counter(&marker, "k", name)
+		a-key-without-a-value-in-it prof_marker_counter(&marker, "k")
+		an-integer-as-a-marker prof_marker_start(id + 1.5)
+	END
+	while read -r what definition; do
+		check "$compiler rejects $what" rejects $compiler "(void)0" "$definition"
+	done <<-'END'
+		a-marker-whose-name-is-no-literal PROF_MARKER(x, prof_default, name);
+		a-task-of-an-unknown-domain PROF_TASK(x, nowhere, "x");
+		an-option-that-there-is-not PROF_MARKER(x, prof_default, "x", .colour = 1);
+		a-counter-whose-name-is-no-literal PROF_COUNTER_OBJECT(x, prof_default, name, 0);
+	END
+	case $compiler in *++) ;; *) continue ;; esac
+	while read -r what statement; do
+		check "$compiler rejects $what" rejects $compiler "$statement"
+	done <<-'END'
+		a-task-as-a-marker prof_marker_start(&task)
+		a-guard-that-is-copied proftrace::task_scope a(task), b(a)
+		a-guard-that-is-assigned proftrace::task_scope a(task), b; b = a
+		a-guard-of-another-object proftrace::task_scope a(marker)
+		a-guard-of-what-does-not-last proftrace::task_scope a((prof_task_t()))
+		a-pool's-guard-that-is-moved proftrace::memory_scope a("x"), b(static_cast<proftrace::memory_scope &&>(a))
 	END
 done
 

@@ -22,6 +22,8 @@ round_trips() { # NAME BASE
 		check "$1: and back" "$proftrace" convert -q -o "$tmp/back.$from" "$tmp/there.$to"
 		same "$1: $to holds what $from held" "$2.$from" "$tmp/there.$to"
 		same "$1: $from again" "$2.$from" "$tmp/back.$from"
+		equal "$1: the same report, losses and all" "$("$proftrace" report "$tmp/there.$to" 2>&1)" \
+			"$("$proftrace" report "$2.$from" 2>&1)"
 		equal "$1: $from again says where it comes from" "$(origin_of "$tmp/back.$from")" \
 			"$(origin_of "$2.$from")"
 	done
@@ -135,6 +137,8 @@ equal "nothing is left of what failed" "$(ls -A | grep -E '^(y|\.y)')" ""
 need_tracing
 "$proftrace" -q -e task-clock,page-faults -o kinds -- "$programs/every_kind" 4 200 >/dev/null
 round_trips "a recording" kinds
+"$proftrace" -q -o objects -- "$programs/objects" 2 20 >/dev/null
+round_trips "a recording of objects" objects
 "$proftrace" -q -o forks -- "$programs/forks" 20 10 >/dev/null
 round_trips "a recording of many processes" forks
 finish

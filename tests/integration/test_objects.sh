@@ -55,12 +55,12 @@ equal "overlapping frames are numbered" "$(numbers "$tmp/t.pftrace" mine)" 50
 # Whoever changed it last made it 300.
 equal "a counter's samples reach its value" \
 	"$(sed -n 's/^[0-9]* COUNTER [0-9]* queue n://p' "$tmp/lines" | sort -n | tail -1 | awk '{ print ($1 >= 300) }')" 1
-equal "leaks belong to their scope's pool" \
-	"$(sed -n 's/^[0-9]* COUNTER \([0-9]*\) load\/parse:kept n:\([0-9]*\)/\1 \2/p' "$tmp/lines" |
-		sort -n | tail -1 | cut -d' ' -f2)" $n
-equal "and nothing of the other pools" \
-	"$(sed -n 's/^[0-9]* COUNTER \([0-9]*\) load:blocks n:\([0-9]*\)/\1 \2/p' "$tmp/lines" |
-		sort -n | tail -1 | cut -d' ' -f2)" 0
+# Allocations, frees and leaks of each pool.
+"$proftrace" report "$tmp/t.pftrace" | awk '$1 == "app" && $NF ~ /^[0-9]+$/ && / (load|blocks)/ {
+	print $2, $3, $4, $NF }' | sort >"$tmp/pools"
+printf '%s\n' "blocks $n $n 0" "load/parse:blocks $n $n 0" "load/parse:kept $n 0 $n" \
+	"load:blocks $n $n 0" | sort >"$tmp/wanted"
+check "memory belongs to the pool of its scope" diff "$tmp/wanted" "$tmp/pools"
 
 # Read back and written once more, by whoever converts or reports.
 for kind in json pftrace; do

@@ -26,12 +26,13 @@
  * A marker that is recorded (events.c, counters.c, conditions.c, empty.c, recorder.c)
  *	"empty program" is a BPF program that returns at once, on the very sites that proftrace takes,
  *	attached in the same way: what the kernel asks for entering it. The other columns are
- *	build/proftrace recording into Perfetto, without counters (-e none), with those that it counts
- *	by default, and with one, two and four that come from perf events. All of these are set up at
- *	once, each with a copy of the target, and take turns of some milliseconds; what an event cost
- *	and its ratio to the empty program are the medians of nine turns, and those are one sample.
- *	Markers that come in pairs are divided by two. Had anything been lost, a note under the table
- *	would say so, since a lost event is a cheap one.
+ *	build/proftrace adding up in the kernel (--stats-only), where nothing is recorded, and recording
+ *	into Perfetto, without counters (-e none), with those that it counts by default, and with one,
+ *	two and four that come from perf events. All of these are set up at once, each with a copy of
+ *	the target, and take turns of some milliseconds; what an event cost and its ratio to the empty
+ *	program are the medians of nine turns, and those are one sample. Markers that come in pairs are
+ *	divided by two. Had anything been lost, a note under the table would say so, since a lost event
+ *	is a cheap one.
  *
  * Attaching (attach.c, uses.sh)
  *	Programs with 10, 1,000 and 10,000 uses of markers. Attach and detach are the system calls

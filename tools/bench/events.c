@@ -80,9 +80,10 @@ static int run_unrecorded(struct bench *b, struct subject *target, const char *p
 	return 0;
 }
 
-/* The second is what a mark itself costs; the third what a recording with default options costs. */
+/* The third is what a mark itself costs; the fourth what a recording with default options costs. */
 static const struct condition recorded[] = {
 	{ "empty program", NULL, 0, NULL },
+	{ "added up", "added up / empty", OUT_TABLE, NULL },
 	{ "no counters", "none / empty", OUT_PERFETTO, "none" },
 	{ "default counters", "default / empty", OUT_PERFETTO, NULL },
 };

@@ -31,11 +31,10 @@ int recorder_start(struct recorder *r, const char *directory, pid_t target, enum
 int recorder_start_counting(struct recorder *r, const char *directory, pid_t target,
 			    enum outputs outputs, const char *buffer, const char *counters)
 {
-	char pid[16], output[512], summary[512];
+	char pid[16], trace[512], output[600] = "--stats-only", summary[512];
 	const char *const argv[] = { "build/proftrace",
 				     "-p",
 				     pid,
-				     "-o",
 				     output,
 				     "--buffer",
 				     buffer,
@@ -53,7 +52,9 @@ int recorder_start_counting(struct recorder *r, const char *directory, pid_t tar
 		   outputs == OUT_BOTH	 ? ""
 		   : outputs == OUT_JSON ? ".json"
 					 : ".pftrace",
-		   output, sizeof(output));
+		   trace, sizeof(trace));
+	if (outputs != OUT_TABLE)
+		snprintf(output, sizeof(output), "--output=%s", trace);
 	trace_path(r, ".summary", summary, sizeof(summary));
 	return subject_start(&r->process, argv, SUBJECT_STDERR, false);
 }

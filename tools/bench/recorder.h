@@ -8,7 +8,8 @@
 enum outputs {
 	OUT_PERFETTO = 1,
 	OUT_JSON = 2,
-	OUT_BOTH = 3
+	OUT_BOTH = 3,
+	OUT_TABLE = 4, /* --stats-only */
 };
 
 struct recorder {

@@ -18,6 +18,7 @@ _proftrace() {
 		open
 		record
 		report
+		top
 	"
 	COMPREPLY=()
 
@@ -62,7 +63,7 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "exact" -- "$word"))
 		return
 		;;
-	--sort)
+	-s | --sort)
 		COMPREPLY=($(compgen -W "total self avg min max count name p50 p95 p99 share" -- "$word"))
 		return
 		;;
@@ -74,7 +75,7 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "table json csv" -- "$word"))
 		return
 		;;
-	-n | --limit | --columns | --name)
+	-n | --limit | --iterations | -i | --interval | --columns | --name)
 		return
 		;;
 	-d | --duration | -D | --domain | --buffer | --dump-period | --max-size | --schedule | --keep | --rank | --flight-recorder | --flight-memory | --system-interval | --counter-interval | --include-offset | --port | --viewer)
@@ -83,7 +84,7 @@ _proftrace() {
 	esac
 	case $verb:$word in
 	record:-*)
-		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --counter-interval --no-children --mode --buffer --dump-period --max-size --keep --rank --flight-recorder --flight-memory --trigger --handler --system --system-interval --include-json --include-offset --schedule --summary-json --strict --quiet --verbose --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--pid --output --duration --domain --counters --counter-interval --no-children --mode --buffer --dump-period --max-size --keep --rank --flight-recorder --flight-memory --trigger --handler --system --system-interval --include-json --include-offset --schedule --stats-only --per-thread --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
 	report:-*)
 		COMPREPLY=($(compgen -W "--limit --sort --ascending --columns --domain --name --per-thread --unit --format --quiet --help" -- "$word"))
@@ -98,13 +99,16 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "--pid --help" -- "$word"))
 		;;
 	ctl:*)
-		COMPREPLY=($(compgen -W "pause resume dump stop status" -- "$word"))
+		COMPREPLY=($(compgen -W "pause resume dump reset stop status" -- "$word"))
 		;;
 	convert:-*)
 		COMPREPLY=($(compgen -W "--output --quiet --help" -- "$word"))
 		;;
 	merge:-*)
 		COMPREPLY=($(compgen -W "--output --align --offset --join-flows --quiet --help" -- "$word"))
+		;;
+	top:-*)
+		COMPREPLY=($(compgen -W "--pid --interval --iterations --sort --since-refresh --domain --no-children --buffer --help" -- "$word"))
 		;;
 	check:-*)
 		COMPREPLY=($(compgen -W "--help" -- "$word"))

@@ -36,8 +36,17 @@ struct broker_config {
 	struct counters counters;
 	struct schedule schedule;     /* active 0: none */
 	uint64_t counter_interval_ns; /* read them this often between the marks, too; 0: no */
-	const pid_t *pids; /* that were asked for; others must be children of the recorder */
+	uint32_t table_rows; /* add marks up in the kernel, in so many rows; 0: record them */
+	const pid_t *pids;   /* that were asked for; others must be children of the recorder */
 	unsigned n_pids;
+};
+
+enum broker_table {
+	BROKER_TABLE_THREADS,
+	BROKER_TABLE_ROWS,
+	BROKER_TABLE_PAGES,
+	BROKER_TABLE_ASYNCS,
+	BROKER_TABLES,
 };
 
 /* What the broker loaded. The recorder owns the descriptors. */
@@ -45,6 +54,9 @@ struct broker_loaded {
 	int records_fd; /* the ring buffer */
 	int shared_fd;	/* the map that holds struct proftrace_bpf__bss: mmap it */
 	int holds_fd;	/* the ring buffer of threads that wait for the recorder */
+	/* With table_rows, the maps of bpf/table.h to be mapped; else -1. */
+	int tables[BROKER_TABLES];
+	bool has_tables;
 	uint32_t shared_size;
 	bool uprobe_multi; /* one link for many sites; otherwise one per site */
 	bool can_hold;	   /* threads can be held while libraries are attached */

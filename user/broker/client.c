@@ -41,7 +41,7 @@ int broker_start(const struct broker_config *config, struct broker **ret_broker,
 		 struct broker_loaded *ret_loaded, struct failure *f)
 {
 	int sockets[2], fds[16], error;
-	unsigned i, n_fds = 16;
+	unsigned i, n_fds = 16, n_maps = 3;
 	struct reply reply;
 	struct broker *b = calloc(1, sizeof(*b));
 
@@ -66,7 +66,9 @@ int broker_start(const struct broker_config *config, struct broker **ret_broker,
 		return failure_set(f, error, "cannot start the broker", "", NULL);
 	}
 	error = receive_reply(b, &reply, fds, &n_fds, f);
-	if (!error && (n_fds < 3 || n_fds - 3 != reply.loaded.n_links || reply.loaded.n_links > 8))
+	if (!error && reply.loaded.has_tables)
+		n_maps += BROKER_TABLES;
+	if (!error && (reply.loaded.n_links > 8 || n_fds != n_maps + reply.loaded.n_links))
 		error = failure_set(f, -EPROTO, "cannot start the broker", "", NULL);
 	if (error) {
 		for (i = 0; i < n_fds; i++)
@@ -78,8 +80,10 @@ int broker_start(const struct broker_config *config, struct broker **ret_broker,
 	ret_loaded->records_fd = fds[0];
 	ret_loaded->shared_fd = fds[1];
 	ret_loaded->holds_fd = fds[2];
+	for (i = 0; i < BROKER_TABLES; i++)
+		ret_loaded->tables[i] = reply.loaded.has_tables ? fds[3 + i] : -1;
 	for (i = 0; i < reply.loaded.n_links; i++)
-		ret_loaded->links[i] = fds[3 + i];
+		ret_loaded->links[i] = fds[n_maps + i];
 	*ret_broker = b;
 	return 0;
 }

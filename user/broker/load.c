@@ -15,6 +15,7 @@
 #include "broker/features.h"
 #include "event.h"
 #include "proftrace.skel.h"
+#include "table.h"
 
 /* libbpf's own words are kept out of the terminal: its last error line goes into the failure. */
 static char last_words[200];
@@ -136,15 +137,30 @@ static int open_counters(int events_fd, const struct counters *c)
 	return 0;
 }
 
+/* Either marks are recorded or they are added up: the other program is not there. */
+static void set_tables(struct proftrace_bpf *skel, uint32_t rows)
+{
+	bpf_program__set_autoload(skel->progs.mark, !rows);
+	bpf_program__set_autoload(skel->progs.aggregate, rows);
+	if (!rows)
+		return;
+	skel->rodata->table_mask = rows - 1;
+	bpf_map__set_max_entries(skel->maps.table_threads, TABLE_THREADS);
+	bpf_map__set_max_entries(skel->maps.table_rows, TABLE_FIRST_ROW + rows);
+	bpf_map__set_max_entries(skel->maps.table_pages, TABLE_FIRST_ROW + rows);
+	bpf_map__set_max_entries(skel->maps.table_asyncs, TABLE_BUNDLES);
+}
+
 static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 		struct loaded_programs *programs, struct broker_loaded *loaded)
 {
+	struct bpf_program *marks = config->table_rows ? skel->progs.aggregate : skel->progs.mark;
 	uint64_t wakeup = config->buffer_bytes / 4;
 	int error;
 
 	programs->uprobe_multi = kernel_has_uprobe_multi();
 	if (programs->uprobe_multi) {
-		bpf_program__set_expected_attach_type(skel->progs.mark, TRACE_UPROBE_MULTI);
+		bpf_program__set_expected_attach_type(marks, TRACE_UPROBE_MULTI);
 		bpf_program__set_expected_attach_type(skel->progs.libraries_changed,
 						      TRACE_UPROBE_MULTI);
 		bpf_program__set_expected_attach_type(skel->progs.executes, TRACE_UPROBE_MULTI);
@@ -165,22 +181,43 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	skel->rodata->query_mask = config->buffer_bytes >= 4 << 20 ? 63 : 0;
 	bpf_map__set_max_entries(skel->maps.records, config->buffer_bytes);
 	set_counters(skel, config);
+	set_tables(skel, config->table_rows);
 	error = proftrace_bpf__load(skel);
 	if (error)
 		return error;
 	programs->traced_fd = dup(bpf_map__fd(skel->maps.traced));
 	programs->events_fd = dup(bpf_map__fd(skel->maps.counter_events));
-	programs->program_fds[BROKER_MARKS] = dup(bpf_program__fd(skel->progs.mark));
+	programs->program_fds[BROKER_MARKS] = dup(bpf_program__fd(marks));
 	programs->program_fds[BROKER_LIBRARIES] =
 		dup(bpf_program__fd(skel->progs.libraries_changed));
 	programs->program_fds[BROKER_EXECUTES] = dup(bpf_program__fd(skel->progs.executes));
 	loaded->shared_size = bpf_map__value_size(skel->maps.bss);
+	loaded->has_tables = config->table_rows != 0;
 	loaded->uprobe_multi = programs->uprobe_multi;
 	loaded->fast_door = programs->uprobe_multi && kernel_fast_door() == FAST_DOOR_RIGHT;
 	error = open_counters(programs->events_fd, &config->counters);
 	if (!error && bpf_program__autoload(skel->progs.on_tick))
 		error = ticks_open(bpf_program__fd(skel->progs.on_tick),
 				   config->counter_interval_ns, libbpf_num_possible_cpus());
+	return error;
+}
+
+/* For the recorder: the maps, then the links. */
+static int give_fds(struct proftrace_bpf *skel, struct broker_loaded *loaded, int *fds,
+		    unsigned *n_fds)
+{
+	const struct bpf_map *const maps[] = {
+		skel->maps.records,	  skel->maps.bss,	 skel->maps.holds,
+		skel->maps.table_threads, skel->maps.table_rows, skel->maps.table_pages,
+		skel->maps.table_asyncs,
+	};
+	unsigned i, n = loaded->has_tables ? 3 + BROKER_TABLES : 3;
+	int error;
+
+	for (i = 0; i < n; i++)
+		fds[(*n_fds)++] = fcntl(bpf_map__fd(maps[i]), F_DUPFD_CLOEXEC, 0);
+	error = attach_watchers(skel, fds, n_fds);
+	loaded->n_links = *n_fds - n;
 	return error;
 }
 
@@ -201,13 +238,8 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
 	if (!skel)
 		return refuse(f, -errno);
 	error = load(skel, config, programs, loaded);
-	if (!error) {
-		fds[(*n_fds)++] = fcntl(bpf_map__fd(skel->maps.records), F_DUPFD_CLOEXEC, 0);
-		fds[(*n_fds)++] = fcntl(bpf_map__fd(skel->maps.bss), F_DUPFD_CLOEXEC, 0);
-		fds[(*n_fds)++] = fcntl(bpf_map__fd(skel->maps.holds), F_DUPFD_CLOEXEC, 0);
-		error = attach_watchers(skel, fds, n_fds);
-		loaded->n_links = *n_fds - 3;
-	}
+	if (!error)
+		error = give_fds(skel, loaded, fds, n_fds);
 	if (error)
 		refuse(f, error);
 	proftrace_bpf__destroy(skel);

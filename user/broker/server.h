@@ -15,7 +15,7 @@ struct loaded_programs {
 	int program_fds[BROKER_PROGRAMS];
 	bool uprobe_multi;
 };
-/* `loaded` and `fds` (ring buffer, shared map, holds, then the links) are for the recorder. */
+/* `loaded` and `fds` (ring buffer, shared map, holds, tables, then links) are for the recorder. */
 int programs_load(const struct broker_config *config, struct loaded_programs *programs,
 		  struct broker_loaded *loaded, int *fds, unsigned *n_fds, struct failure *f);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "capture/internal.h"
+#include "capture/tables_internal.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -105,6 +105,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		.follow_children = options->follow_children,
 		.schedule = options->schedule,
 		.counters = options->counters,
+		.table_rows = options->table_rows,
 		.counter_interval_ns = options->counter_interval_ns,
 		.pids = options->pids,
 		.n_pids = options->n_pids,
@@ -126,6 +127,8 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		return error;
 	}
 	error = map_rings(c);
+	if (!error && c->loaded.has_tables)
+		error = tables_open(c);
 	if (error) {
 		failure_set(f, error, "cannot map the kernel's buffers", "", NULL);
 		capture_free(c);
@@ -155,6 +158,7 @@ void capture_free(struct capture *c)
 	ring_buffer__free(c->holds);
 	if (c->epoll_fd >= 0)
 		close(c->epoll_fd);
+	tables_close(c);
 	if (c->shared)
 		munmap(c->shared, c->loaded.shared_size);
 	close(c->loaded.records_fd);
@@ -162,6 +166,7 @@ void capture_free(struct capture *c)
 	close(c->loaded.shared_fd);
 	broker_stop(c->broker);
 	markers_free(c);
+	selection_free(c);
 	files_free(c);
 	HASH_ITER (hh, c->processes, p, next) {
 		HASH_DEL(c->processes, p);
@@ -298,14 +303,17 @@ int capture_stop(struct capture *c)
 	if (n >= 0)
 		n = drain_all(c);
 	c->stopped = true;
+	if (c->tables)
+		capture_table_tick(c);
 	tell_rest(c);
 	return n < 0 ? n : 0;
 }
 
-void capture_account(const struct capture *c, struct account *a)
+void capture_account(struct capture *c, struct account *a)
 {
 	a->marked += account_sum(c, ACCOUNT_MARKS);
 	a->paused += account_sum(c, ACCOUNT_PAUSED);
+	a->left_out += c->left_out_marks;
 	a->unscheduled += account_sum(c, ACCOUNT_UNSCHEDULED);
 	a->late_steps += account_sum(c, ACCOUNT_LATE_STEPS);
 	a->lost[LOST_BUFFER_FULL] += account_sum(c, ACCOUNT_FULL);
@@ -325,16 +333,26 @@ void capture_account(const struct capture *c, struct account *a)
 	a->processes_not_followed += account_sum(c, ACCOUNT_PROCESSES);
 	a->files_refused += c->refused;
 	a->attached_late += c->late + account_sum(c, ACCOUNT_HOLD_TIMEOUT);
+	if (c->tables)
+		tables_account(c, a);
 }
 
-bool capture_adds_up(const struct capture *c)
+bool capture_adds_up(struct capture *c)
 {
+	uint64_t marked = account_sum(c, ACCOUNT_MARKS);
 	uint64_t lost = account_sum(c, ACCOUNT_FULL) + account_sum(c, ACCOUNT_BEGIN_LOST) +
 			account_sum(c, ACCOUNT_CUT) + account_sum(c, ACCOUNT_UNMATCHED) +
 			account_sum(c, ACCOUNT_TOO_DEEP) + account_sum(c, ACCOUNT_NO_STATE);
 
-	return account_sum(c, ACCOUNT_MARKS) == c->decoded + lost + account_sum(c, ACCOUNT_PAUSED) +
-							account_sum(c, ACCOUNT_UNSCHEDULED);
+	if (c->tables) {
+		struct tables_sums sums;
+
+		tables_sums(c, &sums);
+		marked += sums.marked;
+		lost += sums.marks + sums.limit + sums.malformed;
+	}
+	return marked == c->decoded + lost + account_sum(c, ACCOUNT_PAUSED) +
+				 account_sum(c, ACCOUNT_UNSCHEDULED);
 }
 
 /* Without these links the kernel detaches one site after the other, each after a grace period. */

@@ -22,6 +22,8 @@ struct capture;
 
 struct capture_options {
 	uint64_t buffer_bytes;
+	uint32_t table_rows; /* no events: the kernel adds up in so many rows (a power of two) */
+	bool per_thread;     /* of these, keep threads apart that have ended */
 	bool follow_children;
 	struct schedule schedule; /* active 0: none */
 	struct counters counters;
@@ -78,9 +80,9 @@ bool capture_paused(const struct capture *capture);
 int capture_stop(struct capture *capture);
 
 /* Adds what the kernel and the decoder counted: up to date at any time, exact after capture_stop(). */
-void capture_account(const struct capture *capture, struct account *account);
+void capture_account(struct capture *capture, struct account *account);
 /* Whether every mark the kernel counted was either taken from the ring buffer or counted as lost. */
-bool capture_adds_up(const struct capture *capture);
+bool capture_adds_up(struct capture *capture);
 
 /*
  * Under a schedule. capture_wait() detaches all but the control site, so that markers cost what those

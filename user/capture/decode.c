@@ -3,7 +3,7 @@
  * From records to events. The layout is our own BPF program's, but what is in it came out of the
  * registers and the memory of a program nobody vouches for.
  */
-#include "capture/internal.h"
+#include "capture/tables_internal.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -74,7 +74,7 @@ struct strings {
 };
 
 /* A cut may go through a character: how many bytes the whole ones have. */
-static size_t whole_characters(const char *bytes, size_t length)
+size_t whole_characters(const char *bytes, size_t length)
 {
 	size_t n = length;
 
@@ -406,6 +406,7 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 	case RECORD_EXEC:
 		e->kind = EVENT_EXEC;
 		process_executed(c, r->tgid);
+		tables_process_over(c, r->tgid, r->ts);
 		break;
 	case RECORD_COMM:
 		e->kind = EVENT_COMM;
@@ -448,11 +449,18 @@ static void take_record(struct capture *c, const struct record *r, size_t size)
 		c->malformed += mark;
 		return;
 	}
+	if (mark && c->options.n_domains && !selection_takes(c, c->sites[r->site].category, &e)) {
+		c->left_out_marks++;
+		return;
+	}
 	capture_hand_on(c, &e);
+	if (r->kind == RECORD_EXIT)
+		selection_forget(c, r->tid);
 	if (r->kind == RECORD_EXIT && ((const struct record_plain *)r)->ops.a) {
 		e.kind = EVENT_PROCESS_EXIT;
 		capture_hand_on(c, &e);
 		process_remove(c, r->tgid);
+		tables_process_over(c, r->tgid, r->ts);
 	}
 }
 

@@ -7,7 +7,6 @@
 #include "capture/internal.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,28 +22,6 @@ static struct file *find(struct capture *c, uint64_t device, uint64_t inode)
 
 	HASH_FIND(hh, c->files, key, sizeof(key), file);
 	return file;
-}
-
-/* -D: any excluding glob that fits excludes; where there are including ones, one of them must fit. */
-static bool domain_selected(const struct capture *c, const char *domain)
-{
-	bool included = true, any = false;
-	unsigned i;
-
-	for (i = 0; i < c->options.n_domains; i++) {
-		const char *glob = c->options.domains[i];
-
-		if (glob[0] == '!') {
-			if (!fnmatch(glob + 1, domain, 0))
-				return false;
-			continue;
-		}
-		if (!any)
-			included = false;
-		any = true;
-		included |= !fnmatch(glob, domain, 0);
-	}
-	return included;
 }
 
 static bool wanted(const struct file *file)
@@ -85,11 +62,14 @@ static int select_sites(struct capture *c, struct file *file)
 		for (i = 0; i < file->sites.n; i++) {
 			const struct marker_site *m = &file->sites.sites[i];
 			bool control = m->kind >= RECORD_THREAD_NAME;
+			enum selection selection = SELECTED;
 			struct site *s;
 
 			if ((m->kind == RECORD_BEGIN) != (pass == 1))
 				continue;
-			if (!control && !domain_selected(c, m->domain))
+			if (!control)
+				selection = selection_of(c, m->domain);
+			if (selection == NOT_SELECTED)
 				continue;
 			s = site_new(c);
 			if (!s)
@@ -99,6 +79,7 @@ static int select_sites(struct capture *c, struct file *file)
 			s->offset = fast(c, m) ? m->fast_offset : m->offset;
 			s->switch_offset = m->switch_offset;
 			s->kind = m->kind;
+			s->only_categories = selection == SELECTED_CATEGORIES;
 			file->n_domain_sites += !control;
 			s->category = control ? NULL
 					      : names_intern(c->options.names, m->domain,
@@ -134,6 +115,16 @@ static int attach(struct capture *c, struct file *file, struct links to,
 	return 0;
 }
 
+/* Names are numbered from 1, in the order of their first use: domains have low numbers. */
+static uint64_t cookie_of(const struct capture *c, unsigned number)
+{
+	const struct site *s = &c->sites[number];
+	uint64_t domain = s->category ? 1 + s->category->id % (PLAIN_TOKENS - 1) : 0;
+
+	return (uint64_t)s->only_categories << COOKIE_CATEGORIES_SHIFT |
+	       domain << COOKIE_DOMAIN_SHIFT | (uint64_t)s->kind << COOKIE_KIND_SHIFT | number;
+}
+
 /* Attaches to those sites of the file that are the control site's, or a domain's, or both. */
 static int attach_marks(struct capture *c, struct file *file, pid_t pid, bool control, bool domains,
 			struct failure *f)
@@ -156,7 +147,7 @@ static int attach_marks(struct capture *c, struct file *file, pid_t pid, bool co
 			continue;
 		sites[n].offset = s->offset;
 		sites[n].switch_offset = s->switch_offset;
-		sites[n++].cookie = (uint64_t)s->kind << 32 | (file->first_site + i);
+		sites[n++].cookie = cookie_of(c, file->first_site + i);
 	}
 	if (n)
 		error = attach(c, file, links, BROKER_MARKS, pid, sites, n, f);

@@ -23,6 +23,7 @@ struct site {
 	uint64_t switch_offset;
 	unsigned kind;
 	const struct name *category; /* the domain's name; NULL: the control site */
+	bool only_categories;	     /* of its marks, only those with categories besides */
 };
 
 /* A file that was found mapped. It stays open, so that its inode number is not given to another. */
@@ -68,6 +69,14 @@ struct marker {
 	UT_hash_handle hh;
 };
 
+#define DECISIONS 64
+
+/* Whether marks of these categories are asked for: see selection.c. */
+struct decision {
+	const struct name *category;
+	bool taken;
+};
+
 struct traced_process {
 	pid_t pid;
 	UT_hash_handle hh;
@@ -82,6 +91,7 @@ struct capture {
 	struct broker *broker;
 	struct broker_loaded loaded;
 	struct proftrace_bpf__bss *shared;
+	struct tables *tables; /* NULL: marks are recorded */
 	struct ring_buffer *records, *holds;
 	struct clocks clocks;
 	int epoll_fd;
@@ -102,6 +112,9 @@ struct capture {
 
 	uint64_t decoded; /* marks taken from the ring buffer */
 	uint64_t malformed;
+	uint64_t left_out_marks; /* whose categories nobody asked for */
+	struct left_out_thread *left_out;
+	struct decision decisions[DECISIONS];
 	uint64_t told_lost; /* of those lost, how many were told with their place */
 	uint64_t unreadable_names;
 	uint64_t unreadable_args;
@@ -124,6 +137,8 @@ uint64_t monotonic_now(void);
 /* decode.c: the callbacks of the ring buffers. */
 int decode_record(void *context, void *data, size_t size);
 
+size_t whole_characters(const char *bytes, size_t length);
+
 /* static_names.c */
 const struct marker *marker_of(struct capture *c, const struct record *head, int32_t keys,
 			       int32_t categories);
@@ -133,6 +148,17 @@ const struct name *join_categories(struct capture *c, const struct name *domain,
 bool static_string(struct capture *c, uint32_t site, int32_t distance, char *out, size_t size,
 		   size_t *ret_length);
 void markers_free(struct capture *c);
+
+/* selection.c */
+enum selection {
+	NOT_SELECTED,
+	SELECTED,
+	SELECTED_CATEGORIES, /* only marks that have categories besides the domain may be asked for */
+};
+enum selection selection_of(const struct capture *c, const char *domain);
+bool selection_takes(struct capture *c, const struct name *domain, const struct event *e);
+void selection_forget(struct capture *c, uint32_t tid);
+void selection_free(struct capture *c);
 
 /* files.c */
 enum file_news {

@@ -308,6 +308,14 @@ static void obey(struct client *client, struct recording *r)
 		say_name(&a, r);
 		say(&a, "\n");
 		say_files(&a, r);
+	} else if (!strcmp(client->request, "reset")) {
+		if (r->options->stats_only) {
+			recording_table_reset(r);
+			say(&a, "ok begun anew: ");
+			say_name(&a, r);
+		} else {
+			say(&a, "error only --stats-only can begin anew");
+		}
 	} else if (!strcmp(client->request, "stop")) {
 		r->stop_asked = true;
 		client->waits = true;

@@ -37,9 +37,19 @@ static int take(void *context, const struct event *event)
 	return rewrite_event(context, event);
 }
 
+static int read_source(struct convert *c, struct reader_error *why, struct failure *f)
+{
+	const struct reader_sink sink = { take, &c->rewrite, c->rewrite.names, &c->rewrite.account,
+					  &c->source.origin };
+	int error = source_read(&c->source, &sink, why, f);
+
+	c->rewrite.truncated = why->truncated;
+	rewrite_source_end(&c->rewrite, &c->source.origin);
+	return error;
+}
+
 static int convert(struct convert *c, struct failure *f)
 {
-	const struct reader_sink sink = { take, &c->rewrite, NULL, NULL, NULL };
 	struct reader_error why = { 0 };
 	unsigned i;
 	int error = rewrite_init(&c->rewrite, f);
@@ -53,7 +63,7 @@ static int convert(struct convert *c, struct failure *f)
 	if (!error)
 		error = rewrite_begin(&c->rewrite, &c->source.origin, c->source.first_ns, f);
 	if (!error)
-		error = rewrite_read(&c->rewrite, &c->source, sink, &why, f);
+		error = read_source(c, &why, f);
 	/* Where an output failed, rewrite_end() says which. */
 	if (!error || c->rewrite.write_failed)
 		error = rewrite_end(&c->rewrite, f);

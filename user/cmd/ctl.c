@@ -38,7 +38,7 @@ struct ctl {
 
 static const char doc[] =
 	"Steer a recording that is running: pause, resume, dump (make its files complete on disk "
-	"now), stop (finish them), or ask for its status.\v"
+	"now), reset (of --stats-only), stop (finish them), or ask for its status.\v"
 	"Examples:\n"
 	"  proftrace ctl pause -p 1234    the recording in which process 1234 is\n"
 	"  proftrace ctl stop             the only one that runs";
@@ -50,7 +50,9 @@ static const struct argp_option options[] = {
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	static const char *const actions[] = { "pause", "resume", "dump", "stop", "status" };
+	static const char *const actions[] = {
+		"pause", "resume", "dump", "reset", "stop", "status"
+	};
 	struct ctl *c = state->input;
 	unsigned i;
 	char *end;
@@ -71,11 +73,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				return 0;
 			}
 		}
-		argp_error(state, "'%s' is none of pause, resume, dump, stop, status", arg);
+		argp_error(state, "'%s' is none of pause, resume, dump, reset, stop, status", arg);
 		break;
 	case ARGP_KEY_END:
 		if (!c->action)
-			argp_error(state, "what to do? pause, resume, dump, stop or status");
+			argp_error(state, "what to do? pause, resume, dump, reset, stop or status");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -280,7 +282,7 @@ static int several_found(const struct ctl *c)
 
 int cmd_ctl(int argc, char **argv)
 {
-	const struct argp argp = { options, parse, "pause|resume|dump|stop|status", doc, NULL,
+	const struct argp argp = { options, parse, "pause|resume|dump|reset|stop|status", doc, NULL,
 				   NULL,    NULL };
 	struct ctl *c = calloc(1, sizeof(*c));
 	int status = STATUS_DONE;

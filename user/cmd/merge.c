@@ -303,7 +303,7 @@ static int open_all(struct merge *m, struct failure *f)
 
 static int read_all(struct merge *m, struct failure *f)
 {
-	const struct reader_sink sink = { take, m, NULL, NULL, NULL };
+	struct reader_sink sink = { take, m, m->rewrite.names, &m->rewrite.account, NULL };
 	unsigned i;
 	int error = 0;
 
@@ -314,10 +314,13 @@ static int read_all(struct merge *m, struct failure *f)
 		struct part *part = &m->parts[m->order[i]];
 
 		m->at = m->order[i];
+		sink.origin = &part->source.origin;
 		owners_begin(m->owners, part);
-		error = rewrite_read(&m->rewrite, &part->source, sink, &part->end, f);
+		error = source_read(&part->source, &sink, &part->end, f);
 		if (!error)
 			error = owners_end(m->owners, take_name, m);
+		rewrite_source_end(&m->rewrite, &part->source.origin);
+		m->rewrite.truncated |= part->end.truncated;
 	}
 	return error;
 }

@@ -246,7 +246,7 @@ static struct account account_so_far(const struct recording *r)
 	struct account account = recording_account(r);
 
 	account.marked = account.written + account_lost(&account) + account.paused +
-			 account.unscheduled + account.unrecorded;
+			 account.unscheduled + account.unrecorded + account.left_out;
 	account.orderly = true;
 	return account;
 }

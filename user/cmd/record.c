@@ -17,12 +17,14 @@
 #include "cmd/include.h"
 #include "cmd/control.h"
 #include "cmd/scheduler.h"
+#include "cmd/top.h"
 #include "handlers/stats.h"
 #include "system/system.h"
 #include "target/invoker.h"
 #include "target/rank.h"
 
 #define RECORDER_NICE (-15)
+#define KERNEL_EVENTS (4 << 20) /* a buffer for these alone, where marks are none */
 /* Between so many events, the files' sizes are looked at. */
 #define INCLUDED_BEFORE_NS 3600000000000ull
 #define LOOK_AT_SIZES	   256
@@ -149,6 +151,8 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	r->names = names_new(0);
 	if (!r->names || make_timelines(r, base << 31))
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
+	if (r->options->per_thread)
+		stats_per_thread(r->stats);
 	if (r->options->schedule.active) {
 		r->scheduler = scheduler_new();
 		if (!r->scheduler)
@@ -163,7 +167,9 @@ static int open_capture(struct recording *r, struct failure *f)
 {
 	const struct record_options *o = r->options;
 	struct capture_options options = {
-		.buffer_bytes = o->buffer_bytes,
+		.buffer_bytes = o->stats_only ? KERNEL_EVENTS : o->buffer_bytes,
+		.table_rows = table_rows(o),
+		.per_thread = o->per_thread,
 		.follow_children = !o->no_children,
 		.schedule = o->schedule,
 		.counters = r->counters,
@@ -225,7 +231,7 @@ static int choose_counters(struct recording *r, struct failure *f)
 /* A recording that cannot be steered is a recording all the same. */
 static void open_control(struct recording *r)
 {
-	int error = control_open(&r->control);
+	int error = r->top ? 0 : control_open(&r->control);
 	char line[128];
 
 	if (!error)
@@ -239,7 +245,7 @@ static void open_control(struct recording *r)
 /* Everything that can be refused is refused before the target is touched. */
 static int start(struct recording *r, struct failure *f)
 {
-	int error = choose_counters(r, f);
+	int error = r->options->stats_only ? 0 : choose_counters(r, f);
 
 	if (!error && r->options->system)
 		error = system_open(r->options->system, r->names, &r->system, f);
@@ -252,10 +258,12 @@ static int start(struct recording *r, struct failure *f)
 	r->many_files = r->options->max_size || r->flight || r->scheduler;
 	if (!error)
 		error = plugins_open(r, f);
-	if (!error)
+	if (!error && !r->options->stats_only)
 		error = outputs_prepare(r, f);
-	if (!error && !r->flight && !r->scheduler)
+	if (!error && !r->options->stats_only && !r->flight && !r->scheduler)
 		error = outputs_begin(r, NULL, f);
+	if (!error && r->top)
+		error = top_begin(r->top, r, f);
 	if (!error && r->options->summary_json) {
 		r->summary = fopen(r->options->summary_json, "we");
 		if (!r->summary)
@@ -357,30 +365,27 @@ static void clean_up(struct recording *r)
 	free(r);
 }
 
-int cmd_record(int argc, char **argv)
+int record(const struct record_options *options, struct top *top)
 {
 	struct recording *r = calloc(1, sizeof(*r));
-	struct record_options options;
 	struct failure f = { 0 };
 	struct utsname u;
 	int status, error;
 
 	if (!r)
 		return STATUS_FAILED;
-	status = record_options_parse(argc, argv, &options);
-	if (status) {
-		free(r);
-		return status;
-	}
-	r->options = &options;
+	r->options = options;
+	r->top = top;
 	r->command_status = -1;
 	r->signals_fd = -1;
-	r->show_status = options.verbosity >= 0 && isatty(STDERR_FILENO);
+	r->show_status = options->verbosity >= 0 && isatty(STDERR_FILENO);
 	error = prepare(r, &u, &f);
 	if (!error)
 		error = start(r, &f);
 	if (!error)
 		error = recording_run(r, &f);
+	if (top)
+		top_end(top);
 	if (error) {
 		failure_print(&f, stderr);
 		clean_up(r);
@@ -397,4 +402,12 @@ int cmd_record(int argc, char **argv)
 		status = command_status(r);
 	clean_up(r);
 	return status;
+}
+
+int cmd_record(int argc, char **argv)
+{
+	struct record_options options;
+	int status = record_options_parse(argc, argv, &options);
+
+	return status ? status : record(&options, NULL);
 }

@@ -36,6 +36,8 @@ struct record_options {
 	uint64_t dump_period_ns; /* make the files complete at least this often */
 	uint64_t buffer_bytes;
 	bool no_children;
+	bool stats_only; /* the kernel adds up, no event leaves it */
+	bool per_thread; /* a row for each thread */
 	bool strict;
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
@@ -60,6 +62,13 @@ struct record_options {
 
 /* Returns 0, or an exit status (usage printed already), or -1: --help was answered. */
 int record_options_parse(int argc, char **argv, struct record_options *ret_options);
+/* For verbs that take some of the same. */
+struct argp_state;
+void record_options_init(struct record_options *options);
+void record_options_pids(struct argp_state *state, struct record_options *options,
+			 const char *list);
+void record_options_buffer(struct argp_state *state, struct record_options *options,
+			   const char *text);
 bool parse_duration(const char *text, uint64_t *ret_ns);
 bool parse_offset(const char *text, int64_t *ret_ns); /* with a sign */
 bool parse_size(const char *text, uint64_t *ret_bytes);
@@ -73,6 +82,7 @@ struct output {
 	struct handler *handler;
 };
 
+struct top;
 /* One that is finished. */
 struct written_file {
 	char *path;
@@ -94,6 +104,7 @@ struct output_fields {
 
 struct recording {
 	const struct record_options *options;
+	struct top *top; /* NULL: no live table */
 	struct counters counters;
 	struct capture *capture;
 	struct system_counters *system; /* NULL: not asked for */
@@ -130,6 +141,7 @@ struct recording {
 	int nice;	    /* of the invoker: the command keeps it */
 	int command_status; /* as waitpid() gave it, -1 = still running or none */
 	uint64_t started_ns, ended_ns;
+	uint64_t reset_ns; /* when the table of --stats-only began anew; 0: never */
 	struct clock_reading last_clock;
 	uint64_t flushed_ns, clock_ns, shown_ns;
 	uint64_t last_ts_ns;	 /* of the latest event */
@@ -149,6 +161,15 @@ struct recording {
 	uint64_t nofile;   /* soft limit on descriptors, as the command shall have it */
 	bool show_status;
 };
+
+/* record.c: all of it, from the first privilege to the last line. Returns the exit status. */
+int record(const struct record_options *options, struct top *top);
+
+/* stats_only.c: the table that the kernel adds up. */
+uint32_t table_rows(const struct record_options *options); /* how many there is room for, 0: none */
+void recording_table(struct recording *r);		   /* prints it, as far as it is */
+void recording_table_reset(struct recording *r);	   /* it begins anew */
+void stats_from_tables(struct recording *r, uint64_t now); /* into r->stats */
 
 /*
  * outputs.c: the files.
@@ -208,7 +229,7 @@ struct account recording_account(const struct recording *r);
 /* summary.c */
 void status_line(struct recording *r, uint64_t now);
 void status_clear(const struct recording *r);
-void summary_print(const struct recording *r, const struct account *account);
+void summary_print(struct recording *r, const struct account *account);
 int summary_json(struct recording *r, const struct account *account); /* to r->summary */
 void print_size(char *out, size_t size, uint64_t bytes);
 void print_json_string(FILE *out, const char *text);

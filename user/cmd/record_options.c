@@ -25,6 +25,8 @@ enum {
 	KEY_FLIGHT,
 	KEY_FLIGHT_MEMORY,
 	KEY_TRIGGER,
+	KEY_STATS_ONLY,
+	KEY_PER_THREAD,
 	KEY_SYSTEM,
 	KEY_HANDLER,
 	KEY_SYSTEM_INTERVAL,
@@ -68,6 +70,11 @@ static const struct argp_option options[] = {
 	{ "no-children", KEY_NO_CHILDREN, NULL, 0, "Do not follow children", 0 },
 	{ "mode", KEY_MODE, "MODE", 0, "exact: a kernel timestamp per event (the only one so far)",
 	  0 },
+	{ "stats-only", KEY_STATS_ONLY, NULL, 0,
+	  "Write no events: let the kernel add up, and print the table of names at the end (and on "
+	  "SIGUSR2; SIGUSR1 begins anew)",
+	  0 },
+	{ "per-thread", KEY_PER_THREAD, NULL, 0, "In that table, a row for each thread", 0 },
 	{ "buffer", KEY_BUFFER, "SIZE", 0, "Kernel ring buffer, 64K to 2G (64M)", 0 },
 	{ "dump-period", KEY_DUMP_PERIOD, "TIME", 0,
 	  "Make the files complete on disk at least this often (1s)", 0 },
@@ -177,7 +184,7 @@ bool parse_size(const char *text, uint64_t *ret_bytes)
 	return true;
 }
 
-static void add_pids(struct argp_state *state, struct record_options *o, const char *list)
+void record_options_pids(struct argp_state *state, struct record_options *o, const char *list)
 {
 	const char *at = list;
 
@@ -198,7 +205,7 @@ static void add_pids(struct argp_state *state, struct record_options *o, const c
 		argp_error(state, "'%s' is no list of process numbers", list);
 }
 
-static void set_buffer(struct argp_state *state, struct record_options *o, const char *text)
+void record_options_buffer(struct argp_state *state, struct record_options *o, const char *text)
 {
 	uint64_t bytes, size = 64 << 10;
 
@@ -246,7 +253,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'p':
-		add_pids(state, o, arg);
+		record_options_pids(state, o, arg);
 		break;
 	case 'o':
 		add_output(state, o, arg);
@@ -276,7 +283,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "unknown mode '%s': there is only exact so far", arg);
 		break;
 	case KEY_BUFFER:
-		set_buffer(state, o, arg);
+		record_options_buffer(state, o, arg);
 		break;
 	case KEY_DUMP_PERIOD:
 		if (!parse_duration(arg, &o->dump_period_ns) || o->dump_period_ns < 1000000)
@@ -333,6 +340,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		    o->system_interval_ns < 10000000)
 			argp_error(state, "'%s' is no time of 10ms or more", arg);
 		break;
+	case KEY_STATS_ONLY:
+		o->stats_only = true;
+		break;
+	case KEY_PER_THREAD:
+		o->per_thread = true;
+		break;
 	case KEY_SCHEDULE:
 		if (!schedule_parse(arg, &o->schedule))
 			argp_error(state,
@@ -374,11 +387,25 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "nothing to record: give -p PID or -- COMMAND");
 		if (o->n_pids && o->command)
 			argp_error(state, "give either -p PID or -- COMMAND");
+		if (o->stats_only && (o->n_outputs || o->counters || o->system || o->flight_ns ||
+				      o->schedule.active))
+			argp_error(state, "--stats-only writes no trace: without -o, -e, --system, "
+					  "--flight-recorder");
+		if (o->per_thread && !o->stats_only)
+			argp_error(state, "--per-thread is for --stats-only");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 	return 0;
+}
+
+void record_options_init(struct record_options *o)
+{
+	memset(o, 0, sizeof(*o));
+	o->dump_period_ns = 1000000000;
+	o->system_interval_ns = 500000000;
+	o->buffer_bytes = 64 << 20;
 }
 
 int record_options_parse(int argc, char **argv, struct record_options *o)
@@ -387,10 +414,7 @@ int record_options_parse(int argc, char **argv, struct record_options *o)
 				   doc,	    NULL,  NULL,
 				   NULL };
 
-	memset(o, 0, sizeof(*o));
-	o->dump_period_ns = 1000000000;
-	o->system_interval_ns = 500000000;
-	o->buffer_bytes = 64 << 20;
+	record_options_init(o);
 	argp_err_exit_status = STATUS_USAGE;
 	/* In order: the command's own options are its own. */
 	return argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, o) ? STATUS_USAGE : 0;

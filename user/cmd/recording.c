@@ -13,9 +13,11 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
+#include "capture/tables.h"
 #include "cmd/control.h"
 #include "cmd/record.h"
 #include "cmd/scheduler.h"
+#include "cmd/top.h"
 #include "system/system.h"
 
 #define TICK_NS		 100000000ull	/* a quiet program's events are picked up this often */
@@ -97,6 +99,10 @@ static void take_signals(struct recording *r)
 			reap(r);
 		} else if (info.ssi_signo == SIGUSR2) {
 			r->dump_asked = true;
+		} else if (info.ssi_signo == SIGUSR1) {
+			recording_table_reset(r);
+		} else if (info.ssi_signo == SIGWINCH) {
+			top_resized(r->top);
 		} else {
 			r->signals++;
 			r->interrupts += info.ssi_signo == SIGINT ? 1 : 2;
@@ -126,6 +132,8 @@ static bool finished(const struct recording *r, uint64_t now)
 		return true;
 	if (r->all_outputs_failed || r->broker_died || r->stop_asked)
 		return true;
+	if (r->top && r->top->quit)
+		return true;
 	return !capture_processes(r->capture) && (!r->options->command || r->command_status >= 0);
 }
 
@@ -138,6 +146,8 @@ void recording_dump(struct recording *r)
 	while (more && rounds--)
 		if (capture_drain(r->capture, &more) < 0)
 			break;
+	if (r->options->stats_only && !r->top)
+		recording_table(r);
 	if (r->flight)
 		flight_dump(r, clock_ns(CLOCK_MONOTONIC));
 	outputs_flush(r);
@@ -179,6 +189,10 @@ static void tick(struct recording *r, uint64_t now, uint64_t *alive_ns)
 		status_line(r, now);
 		r->shown_ns = now;
 	}
+	if (r->options->stats_only)
+		capture_table_tick(r->capture);
+	if (r->top)
+		top_tick(r->top, now);
 	if (now - *alive_ns >= ALIVE_PERIOD_NS) {
 		capture_check_alive(r->capture);
 		reap(r);
@@ -224,6 +238,10 @@ static int waits_open(struct recording *r, struct waits *w)
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGCHLD);
 	sigaddset(&signals, SIGUSR2);
+	if (r->options->stats_only)
+		sigaddset(&signals, SIGUSR1);
+	if (r->top)
+		sigaddset(&signals, SIGWINCH);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -241,6 +259,8 @@ static int waits_open(struct recording *r, struct waits *w)
 		error = wait_on(w->epoll, capture_epoll_fd(r->capture));
 	if (!error)
 		error = wait_on(w->epoll, capture_broker_fd(r->capture));
+	if (!error && r->top && top_keys_fd(r->top) >= 0)
+		error = wait_on(w->epoll, top_keys_fd(r->top));
 	if (!error && r->control)
 		error = wait_on(w->epoll, control_fd(r->control));
 	return error;
@@ -271,6 +291,8 @@ static void one_wait(struct recording *r, struct waits *w, uint64_t *alive_ns, b
 			take_signals(r);
 		} else if (events[i].data.fd == capture_broker_fd(r->capture)) {
 			r->broker_died = true;
+		} else if (r->top && events[i].data.fd == top_keys_fd(r->top)) {
+			top_keys(r->top);
 		} else if (r->control && events[i].data.fd == control_fd(r->control)) {
 			control_serve(r->control, r);
 		}

@@ -128,6 +128,27 @@ static int output_failed(const struct rewrite *r, struct failure *f)
 	return 0;
 }
 
+void rewrite_source_end(struct rewrite *r, const struct trace_origin *origin)
+{
+	struct account added = account_since(&r->account, &r->before);
+	struct account account = origin->account;
+	uint64_t lost = account_lost(&added);
+	unsigned i;
+
+	if (origin->has_account) {
+		for (i = 0; i < LOST_REASONS; i++)
+			account.lost[i] += added.lost[i];
+		account.written -= lost < account.written ? lost : account.written;
+	} else {
+		account = added;
+		account.marked += r->marks_lost - r->lost_before;
+		account.lost[LOST_BUFFER_FULL] += r->marks_lost - r->lost_before;
+	}
+	account_add(&r->told, &account);
+	r->before = r->account;
+	r->lost_before = r->marks_lost;
+}
+
 int rewrite_end(struct rewrite *r, struct failure *f)
 {
 	unsigned i;
@@ -142,48 +163,6 @@ int rewrite_end(struct rewrite *r, struct failure *f)
 			h->error = h->ops->close(h, &r->told);
 	}
 	return output_failed(r, f);
-}
-
-/*
- * What a recording says of itself at its end stays true in whatever form it is written: how many marks
- * there were, and what became of those that are not in it. Of a trace that says nothing, what was read
- * is told; marks that it calls lost are still missing.
- */
-static void tell(struct rewrite *r, const struct trace_origin *origin, const struct account *read,
-		 uint64_t marks_lost)
-{
-	struct account account = *read;
-	unsigned i;
-
-	if (origin->has_account) {
-		account = origin->account;
-		for (i = 0; i < LOST_REASONS; i++)
-			account.lost[i] += read->lost[i];
-		account.marked += account_lost(read);
-	} else {
-		account.marked += marks_lost;
-		account.lost[LOST_BUFFER_FULL] += marks_lost;
-	}
-	account_add(&r->told, &account);
-}
-
-int rewrite_read(struct rewrite *r, struct source *source, struct reader_sink sink,
-		 struct reader_error *ret_error, struct failure *f)
-{
-	const struct account before = r->account;
-	const uint64_t lost_before = r->marks_lost;
-	struct trace_origin origin = { 0 };
-	struct account read;
-	int error;
-
-	sink.names = r->names;
-	sink.account = &r->account;
-	sink.origin = &origin;
-	error = source_read(source, &sink, ret_error, f);
-	r->truncated |= ret_error->truncated;
-	read = account_since(&r->account, &before);
-	tell(r, &origin, &read, r->marks_lost - lost_before);
-	return error;
 }
 
 void rewrite_free(struct rewrite *r)
@@ -256,7 +235,7 @@ void rewrite_summary(const struct rewrite *r)
 	fprintf(stderr, "%" PRIu64 " events\n", a->written);
 	note(r->marks_lost, "marks were lost while they were recorded");
 	for (i = 0; i < LOST_REASONS; i++)
-		note(a->lost[i] - (i == LOST_BUFFER_FULL ? r->marks_lost : 0), lost_reason_text(i));
+		note(a->lost[i], lost_reason_text(i));
 	note(a->unreadable_args, "events with more arguments than are kept");
 	note(a->cut_strings, "strings were cut to their limit");
 	note(a->repaired_strings, "strings were not clean UTF-8 and were repaired");

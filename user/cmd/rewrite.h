@@ -44,8 +44,10 @@ struct rewrite_output {
 
 struct rewrite {
 	struct names *names;
-	struct account account; /* of what is read */
-	struct account told;	/* of the recordings: what the outputs say at their end */
+	struct account account; /* of the reading */
+	struct account before;	/* the same, up to the source that is being read */
+	uint64_t lost_before;
+	struct account told; /* to the outputs */
 	struct timeline *timeline;
 	struct rewrite_output outputs[2 * REWRITE_MAX_OUTPUTS];
 	unsigned n_outputs;
@@ -66,9 +68,11 @@ int rewrite_begin(struct rewrite *r, const struct trace_origin *origin, uint64_t
 		  struct failure *f);
 /* One event, with the times and numbers it shall have. */
 int rewrite_event(struct rewrite *r, const struct event *event);
-/* Reads all of a source: `sink` says where the events go, and nothing else. */
-int rewrite_read(struct rewrite *r, struct source *source, struct reader_sink sink,
-		 struct reader_error *ret_error, struct failure *f);
+/*
+ * A source was read to its end, by a sink that asked for its origin: what the outputs say of losses is
+ * what their recordings said, and what was lost on the way.
+ */
+void rewrite_source_end(struct rewrite *r, const struct trace_origin *origin);
 /* After all: closes the outputs. */
 int rewrite_end(struct rewrite *r, struct failure *f);
 /* On standard error: what was written, what was not as it was. */

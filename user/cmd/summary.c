@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
+#include "capture/tables.h"
 #include "cmd/include.h"
 #include "cmd/record.h"
 #include "handlers/stats_print.h"
@@ -61,17 +62,20 @@ static void print_count(uint64_t count, const char *text, const char *hint)
 	fputc('\n', stderr);
 }
 
-static void print_lost(const struct account *a)
+/* `taken`: what became of those that were not lost. */
+static void print_lost(const struct account *a, const char *taken)
 {
 	unsigned i;
 
 	/* What began before the recording is not lost: it was never in it. */
-	fprintf(stderr, "%" PRIu64 " marks: %" PRIu64 " written, %" PRIu64 " lost", a->marked,
-		a->written, account_lost(a) - a->lost[LOST_CUT]);
+	fprintf(stderr, "%" PRIu64 " marks: %" PRIu64 " %s, %" PRIu64 " lost", a->marked,
+		a->written, taken, account_lost(a) - a->lost[LOST_CUT]);
 	if (a->lost[LOST_CUT])
 		fprintf(stderr, ", %" PRIu64 " cut", a->lost[LOST_CUT]);
 	if (a->paused)
 		fprintf(stderr, ", %" PRIu64 " while paused", a->paused);
+	if (a->left_out)
+		fprintf(stderr, ", %" PRIu64 " of categories left out", a->left_out);
 	if (a->unscheduled)
 		fprintf(stderr, ", %" PRIu64 " outside the schedule", a->unscheduled);
 	if (a->unrecorded)
@@ -187,7 +191,7 @@ static void print_flight(const struct recording *r)
 			n->suppressed, n->suppressed == 1 ? "" : "s", r->options->flight_ns / 1e9);
 }
 
-void summary_print(const struct recording *r, const struct account *a)
+void summary_print(struct recording *r, const struct account *a)
 {
 	struct stats_options options = { .max_rows = 15 };
 	struct open_slices open_slices = { .now = r->last_ts_ns };
@@ -197,15 +201,23 @@ void summary_print(const struct recording *r, const struct account *a)
 	if (r->flight)
 		print_flight(r);
 	includes_print(r);
-	print_lost(a);
+	print_lost(a, r->options->stats_only ? "added up" : "written");
 	print_shares(r);
 	timeline_open_slices(r->timeline, print_open_slice, &open_slices);
+	if (r->options->stats_only) {
+		open_slices.now = r->ended_ns;
+		capture_table_open(r->capture, print_open_slice, &open_slices);
+	}
 	if (open_slices.n > OPEN_SLICES_SHOWN)
 		fprintf(stderr, "  and %u more open slices\n", open_slices.n - OPEN_SLICES_SHOWN);
 	if (!capture_adds_up(r->capture))
 		fprintf(stderr, "  the account does not add up: please report this\n");
 	if (isatty(STDERR_FILENO) && !ioctl(STDERR_FILENO, TIOCGWINSZ, &window))
 		options.width = window.ws_col;
+	if (r->options->stats_only) {
+		options.max_rows = 0;
+		stats_from_tables(r, r->ended_ns);
+	}
 	stats_print_table(r->stats, stderr, &options, NULL, NULL);
 }
 
@@ -310,6 +322,7 @@ int summary_json(struct recording *r, const struct account *a)
 		a->written);
 	fprintf(out, "  \"paused\": %" PRIu64 ",\n  \"unscheduled\": %" PRIu64 ",\n", a->paused,
 		a->unscheduled);
+	fprintf(out, "  \"left_out\": %" PRIu64 ",\n", a->left_out);
 	fprintf(out, "  \"unrecorded\": %" PRIu64 ",\n", a->unrecorded);
 	fprintf(out, "  \"lost_total\": %" PRIu64 ",\n  \"lost\": {", account_lost(a));
 	for (i = 0; i < LOST_REASONS; i++)
@@ -320,6 +333,12 @@ int summary_json(struct recording *r, const struct account *a)
 	fprintf(out, "  \"adds_up\": %s,\n  \"orderly\": %s,\n",
 		capture_adds_up(r->capture) && account_adds_up(a) ? "true" : "false",
 		a->orderly ? "true" : "false");
+	if (r->options->stats_only) {
+		stats_from_tables(r, r->ended_ns);
+		fputs("  \"table\": ", out);
+		stats_print_json(r->stats, out, &(struct stats_options){ 0 }, NULL, NULL, 0, NULL);
+		fputs("  ,\n", out);
+	}
 	if (r->flight)
 		json_flight(out, r);
 	json_counters(out, r);

@@ -450,6 +450,7 @@ static int write_account(struct json_writer *j, const struct account *account)
 	json_uint_arg(j, "marked", account->marked);
 	json_uint_arg(j, "written", account->written);
 	json_uint_arg(j, "paused", account->paused);
+	json_uint_arg(j, "left_out", account->left_out);
 	json_uint_arg(j, "unscheduled", account->unscheduled);
 	json_uint_arg(j, "unrecorded", account->unrecorded);
 	json_key_text(j, "lost");

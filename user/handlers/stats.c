@@ -399,6 +399,7 @@ void stats_add(struct handler *handler, enum stats_part part, const struct stats
 	const struct stats_key key = {
 		.category = f->category,
 		.name = f->name,
+		.series = f->series,
 		.owner = stats->per_thread && f->thread ? f->thread->uuid : 0,
 	};
 	struct stats_row finished = {
@@ -408,7 +409,14 @@ void stats_add(struct handler *handler, enum stats_part part, const struct stats
 		.sum_ns = f->sum_ns,
 		.min_ns = f->min_ns,
 		.max_ns = f->max_ns,
+		.numbers = f->numbers,
+		.min = f->min,
+		.max = f->max,
+		.sum = f->sum,
+		.last = f->last,
+		.last_order = f->last_ns,
 	};
+	struct stats_row *row;
 
 	if (!f->count)
 		return;
@@ -416,7 +424,8 @@ void stats_add(struct handler *handler, enum stats_part part, const struct stats
 		finished.histogram = *f->histogram; /* borrowed */
 	if (key.owner)
 		owner_note(stats, f->thread->process, f->thread);
-	stats_row_merge(stats_row_get(stats, part, &key), &finished);
+	row = f->name ? stats_row_get(stats, part, &key) : &stats->other[part];
+	stats_row_merge(row, &finished);
 	stats->events += f->count;
 }
 

@@ -35,7 +35,7 @@ void stats_next_trace(struct handler *stats);
 /* What somebody else added up: rows that are finished, at least in part. */
 struct stats_finished {
 	const struct name *category; /* may be NULL */
-	const struct name *name;
+	const struct name *name;     /* NULL: (other) */
 	const struct thread *thread; /* may be NULL; used with stats_per_thread() only */
 	uint64_t count;
 	uint64_t total_ns; /* what is nested in a slice of the same name counts once */
@@ -44,6 +44,13 @@ struct stats_finished {
 	uint64_t min_ns;
 	uint64_t max_ns;
 	const struct histogram *histogram; /* of all durations; NULL: there are no percentiles */
+	/* Counters */
+	const struct name *series; /* may be NULL */
+	uint64_t numbers;	   /* samples that are numbers: what follows is of these */
+	struct arg min, max;
+	long double sum;
+	struct arg last;
+	uint64_t last_ns; /* when that was */
 };
 
 /* Adds it to what the row of that category and name holds already. */

@@ -3,11 +3,17 @@
 
 #include <string.h>
 
-void draft_clear(struct draft *draft)
+void draft_clear_args(struct draft *draft)
 {
 	draft->n_args = 0;
 	draft->excess = false;
 	draft->used = 0;
+}
+
+void draft_clear(struct draft *draft)
+{
+	memset(&draft->event, 0, sizeof(draft->event));
+	draft_clear_args(draft);
 }
 
 void draft_event(struct draft *draft, enum event_kind kind, uint64_t ts_ns, uint32_t pid,

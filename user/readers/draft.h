@@ -32,6 +32,8 @@ struct draft {
 
 /* Forgets the arguments; the event is for draft_event(). */
 void draft_clear(struct draft *draft);
+/* Where the event is cleared next, as draft_event() does. */
+void draft_clear_args(struct draft *draft);
 /* Clears the event, not the arguments. */
 void draft_event(struct draft *draft, enum event_kind kind, uint64_t ts_ns, uint32_t pid,
 		 uint32_t tid);

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "readers/json_filter.h"
 
-static bool ends_token(uint8_t byte)
+static inline bool ends_token(uint8_t byte)
 {
-	switch (byte) {
-	case ',':
-	case ':':
-	case '[':
-	case ']':
-	case '{':
-	case '}':
-		return true;
-	default:
-		return byte <= ' ';
-	}
+	static const bool ends[256] = {
+		[0 ... ' '] = true, [','] = true, [':'] = true, ['['] = true,
+		[']'] = true,	    ['{'] = true, ['}'] = true,
+	};
+
+	return ends[byte];
 }
 
 /* Escape sequences are dropped or passed as a whole, so that what yajl sees stays a string. */
@@ -51,19 +46,53 @@ static void follow(struct json_filter *f, uint8_t byte, enum json_fate fate)
 	}
 }
 
+/*
+ * How many bytes pass without a look at each: those of a string until the next quote or backslash, and
+ * what stands between strings, as far as no limit is near.
+ */
+static size_t pass(struct json_filter *f, const uint8_t *bytes, size_t size)
+{
+	size_t i = 0, room;
+
+	if (!f->in_string) {
+		size_t token = f->token;
+
+		while (i < size && bytes[i] != '"' && token < JSON_MAX_NUMBER) {
+			token = ends_token(bytes[i]) ? 0 : token + 1;
+			i++;
+		}
+		f->token = token;
+		return i;
+	}
+	if (f->escape_start || f->escape || f->token >= JSON_MAX_STRING)
+		return 0;
+	room = JSON_MAX_STRING - f->token;
+	if (size > room)
+		size = room;
+	while (i < size && bytes[i] != '"' && bytes[i] != '\\')
+		i++;
+	f->token += i;
+	return i;
+}
+
 size_t json_filter(struct json_filter *filter, const uint8_t *bytes, size_t size,
 		   enum json_fate *ret_fate)
 {
 	struct json_filter f = *filter;
-	size_t i;
+	size_t i = 0;
 
 	*ret_fate = size ? fate_of(&f, bytes[0]) : JSON_PASS;
-	for (i = 0; i < size; i++) {
-		enum json_fate fate = fate_of(&f, bytes[i]);
+	while (i < size) {
+		enum json_fate fate;
 
+		if (*ret_fate == JSON_PASS)
+			i += pass(&f, bytes + i, size - i);
+		if (i == size)
+			break;
+		fate = fate_of(&f, bytes[i]);
 		if (fate != *ret_fate)
 			break;
-		follow(&f, bytes[i], fate);
+		follow(&f, bytes[i++], fate);
 	}
 	*filter = f;
 	return i;

@@ -210,7 +210,7 @@ static int counter_int(struct perfetto *p, struct place *place, int64_t value, u
 {
 	int64_t product;
 
-	draft_clear(p->draft);
+	draft_clear_args(p->draft);
 	if (__builtin_mul_overflow(value, place->multiplier, &product)) {
 		draft_double(p->draft, NULL, (double)value * (double)place->multiplier);
 		return send_counter(p, place, ts_ns, category);
@@ -226,7 +226,7 @@ static int counter_int(struct perfetto *p, struct place *place, int64_t value, u
 static int counter_double(struct perfetto *p, struct place *place, double value, uint64_t ts_ns,
 			  const struct name *category)
 {
-	draft_clear(p->draft);
+	draft_clear_args(p->draft);
 	value *= (double)place->multiplier;
 	if (place->is_incremental)
 		value = place->double_sum += value;
@@ -268,7 +268,7 @@ static bool memory(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 		kind = EVENT_MEMORY_GONE;
 	else
 		return false;
-	draft_clear(p->draft);
+	draft_clear_args(p->draft);
 	draft_int(p->draft, NULL, event->counter_value);
 	draft_event(p->draft, kind, ts_ns, place->pid, tid ? (uint32_t)tid->uint_value : 0);
 	p->draft->event.name = place->name;
@@ -302,7 +302,7 @@ static int counter(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 	exact = find_uint(s, event, "value");
 	if (exact == SIZE_MAX)
 		return counter_double(p, place, event->double_counter_value, ts_ns, category);
-	draft_clear(p->draft);
+	draft_clear_args(p->draft);
 	draft_uint(p->draft, NULL, event->debug_annotations[exact]->uint_value);
 	return send_counter(p, place, ts_ns, category);
 }
@@ -472,7 +472,7 @@ static int instant(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 				: place->has_owner	    ? SCOPE_PROCESS
 							    : SCOPE_GLOBAL;
 	error = draft_send(p->draft);
-	draft_clear(p->draft);
+	draft_clear_args(p->draft);
 	draft_event(p->draft, EVENT_INSTANT, ts_ns, place->pid, place->tid);
 	return error || place->kind != PLACE_THREAD ? error : flows(p, event);
 }
@@ -488,18 +488,22 @@ static int thread_begin(struct perfetto *p, struct sequence *s, const TrackEvent
 	p->draft->event.name = event_name(p, s, event);
 	p->draft->event.category = event_category(p, s, event);
 	error = draft_send(p->draft);
-	draft_clear(p->draft);
+	if (error || !has_flows(event))
+		return error;
+	draft_clear_args(p->draft);
 	draft_event(p->draft, EVENT_BEGIN, ts_ns, place->pid, place->tid);
-	return error ? error : flows(p, event);
+	return flows(p, event);
 }
 
 static int thread_end(struct perfetto *p, struct sequence *s, const TrackEvent *event,
 		      const struct place *place, uint64_t ts_ns)
 {
-	int error;
+	int error = 0;
 
-	draft_event(p->draft, EVENT_END, ts_ns, place->pid, place->tid);
-	error = flows(p, event);
+	if (has_flows(event)) {
+		draft_event(p->draft, EVENT_END, ts_ns, place->pid, place->tid);
+		error = flows(p, event);
+	}
 	if (error)
 		return error;
 	add_args(p, s, event, SIZE_MAX);
@@ -529,7 +533,7 @@ int perfetto_event(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 	error = extra_counters(p, s, event, ts_ns);
 	if (error)
 		return error;
-	draft_clear(p->draft);
+	draft_clear_args(p->draft);
 	switch ((int)event->type) {
 	case PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN:
 		return of_thread ? thread_begin(p, s, event, place, ts_ns)

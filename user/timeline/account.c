@@ -66,8 +66,8 @@ struct account account_since(const struct account *account, const struct account
 
 bool account_adds_up(const struct account *a)
 {
-	return a->marked ==
-	       a->written + account_lost(a) + a->paused + a->unscheduled + a->unrecorded;
+	return a->marked == a->written + account_lost(a) + a->paused + a->unscheduled +
+				    a->unrecorded + a->left_out;
 }
 
 void account_add(struct account *account, const struct account *more)

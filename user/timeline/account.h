@@ -2,7 +2,7 @@
 /*
  * The account of a recording: what became of every mark that reached the kernel.
  *
- *	marked = written + the sum of lost[] + paused + unrecorded
+ *	marked = written + the sum of lost[] + paused + unrecorded + left_out
  *
  * Nothing in this project may drop a mark without adding to one of these.
  */
@@ -31,6 +31,7 @@ struct account {
 	uint64_t lost[LOST_REASONS];
 	uint64_t paused; /* not asked for: their process was paused, or had ended the recording */
 	uint64_t unscheduled; /* the same, by the schedule */
+	uint64_t left_out;    /* the same, by their categories (--domain) */
 	uint64_t unrecorded;  /* became facts while no file was open, which was asked for, too */
 
 	/* Written, but not as the program meant it. */

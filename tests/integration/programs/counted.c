@@ -14,6 +14,7 @@
  *	threads N	N threads that start while the others run, with two slices each
  *	busy SECONDS	nothing but CPU time, without a mark
  *	long MS		a thread with one slice of that much CPU time, another one without any
+ *	paused MS	as much CPU time before a pause, in it and after it
  */
 #include <proftrace.h>
 
@@ -215,6 +216,17 @@ static void long_slice(int ms)
 	pthread_join(other, NULL);
 }
 
+static void paused(int ms)
+{
+	burn(ms * 1000000l);
+	PROF_INSTANT("pausing");
+	prof_pause();
+	burn(ms * 1000000l);
+	prof_resume();
+	PROF_INSTANT("resumed");
+	burn(ms * 1000000l);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -234,6 +246,8 @@ int main(int argc, char **argv)
 		threads(n);
 	else if (!strcmp(what, "long"))
 		long_slice(n);
+	else if (!strcmp(what, "paused"))
+		paused(n);
 	else if (!strcmp(what, "busy"))
 		burn(n * 1000000000l);
 	else

@@ -235,6 +235,8 @@ int main(int argc, char **argv)
 	/* The first frame has no rate. */
 	saw("COUNTER tick rate", UINT64_MAX);
 	saw("COUNTER mine rate", UINT64_MAX);
+	/* With the process goes its memory. */
+	saw("COUNTER load/parse:kept", 1);
 	print_counts();
 	printf("queue %" PRId64 "\n", prof_counter_value(&queue));
 	printf("frames %u\n", n * rounds);

@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Marks that are added up here, in the place of marks.bpf.c: the same sites, the same state of
+ * threads, and no record of any of them. bpf/table.h says what the tables are.
+ */
+#include "numbers.h"
+#include "registers.h"
+#include "threads.h"
+
+/* Whether a value below 2^63 is above the limit, as 1 or 0: a comparison would be a branch in BPF. */
+static __always_inline __u64 is_above(__u64 value, __u64 limit)
+{
+	return (limit - value) >> 63;
+}
+
+/* 2^n is the highest power of two in it; `value` is not 0. No loop, and one way through it. */
+static __always_inline __u32 log2_of(__u64 value)
+{
+	__u64 n = is_above(value, 0xffffffff) << 5, step;
+
+	value >>= n;
+	step = is_above(value, 0xffff) << 4;
+	value >>= step;
+	n |= step;
+	step = is_above(value, 0xff) << 3;
+	value >>= step;
+	n |= step;
+	step = is_above(value, 0xf) << 2;
+	value >>= step;
+	n |= step;
+	step = is_above(value, 3) << 1;
+	value >>= step;
+	return n | step | value >> 1;
+}
+
+/* The bucket of a duration: the first sixteen hold one value each, then there are 16 to a power of 2. */
+static __always_inline __u32 bucket_of(__u64 value)
+{
+	__u32 shift;
+
+	value &= ~(1ull << 63);
+	if (value < 1 << TABLE_BUCKET_BITS)
+		return value;
+	shift = log2_of(value) - TABLE_BUCKET_BITS;
+	return (shift << TABLE_BUCKET_BITS) + (value >> shift);
+}
+
+static __always_inline void count_bucket(__u32 index, __u64 duration)
+{
+	struct table_page *page = page_at(index);
+	__u32 bucket = bucket_of(duration);
+
+	/* A full one stays full. */
+	if (page && bucket < TABLE_BUCKETS && page->buckets[bucket] != 0xffffffff)
+		page->buckets[bucket]++;
+}
+
+/* A row that all threads share; what is less than exact is least and greatest. */
+__noinline int add_other(__u32 index, __u64 duration, __u64 self)
+{
+	struct table_row *row = row_at(index);
+
+	if (!row)
+		return 0;
+	__sync_fetch_and_add(&row->count, 1);
+	__sync_fetch_and_add(&row->times.total, duration);
+	__sync_fetch_and_add(&row->times.self, self);
+	__sync_fetch_and_add(&row->times.sum, duration);
+	if (row->resets != table_resets) {
+		row->resets = table_resets;
+		row->times.min = ~0ull;
+		row->times.max = 0;
+	}
+	if (duration < row->times.min)
+		row->times.min = duration;
+	if (duration > row->times.max)
+		row->times.max = duration;
+	return 0;
+}
+
+static __always_inline void add_times(struct table_row *row, __u32 index, __u64 duration,
+				      __u64 self, bool outermost)
+{
+	row->count++;
+	row->times.sum += duration;
+	row->times.self += self;
+	if (outermost)
+		row->times.total += duration;
+	if (row->resets != table_resets) {
+		row->resets = table_resets;
+		row->times.min = duration;
+		row->times.max = duration;
+	} else if (duration < row->times.min) {
+		row->times.min = duration;
+	} else if (duration > row->times.max) {
+		row->times.max = duration;
+	}
+	count_bucket(index, duration);
+}
+
+/*
+ * Time of a slice belongs to the children of the innermost of these levels that is recorded. Bits, as
+ * find_token() has them: a bound would cost the verifier a thousand times more.
+ */
+__noinline int add_to_parent(struct table_thread *t, __u64 levels, __u64 duration)
+{
+	int i;
+
+	if (!t)
+		return 0;
+	for (i = MAX_NESTING - 1; i >= 0; i--) {
+		if (levels >> i & 1 && t->levels[i].row) {
+			t->levels[i].children += duration;
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/* A slice that gets no END of its own. */
+__noinline int drop_level(struct table_thread *t, __u32 level)
+{
+	struct table_row *row;
+	__u32 index;
+
+	if (!t || level >= MAX_NESTING)
+		return 0;
+	index = t->levels[level].row;
+	if (!index)
+		return 0;
+	t->unfinished++;
+	t->outermost = level;
+	row = row_at(index);
+	if (row && index >= TABLE_FIRST_ROW)
+		row->open--;
+	return 0;
+}
+
+/* What is open from level `to` on has no END of its own. */
+__noinline int drop_levels(struct table_thread *t, __u32 to, __u64 ts)
+{
+	__u64 levels;
+	__u32 outermost;
+	int i;
+
+	if (!t)
+		return 0;
+	levels = levels_below(t->depth) & ~levels_below(to);
+	t->depth = to;
+	t->outermost = MAX_NESTING;
+	for (i = MAX_NESTING - 1; i >= 0; i--) {
+		if (levels >> i & 1)
+			drop_level(t, i);
+	}
+	/* The others lie within another one that ends now, too. */
+	outermost = t->outermost;
+	if (outermost < MAX_NESTING)
+		add_to_parent(t, levels_below(outermost), ts - t->levels[outermost].begin);
+	return 0;
+}
+
+static __always_inline void begin_slice(struct table_thread *t, const struct mark *m, __u64 address)
+{
+	struct table_level *level = &t->levels[m->level & (MAX_NESTING - 1)];
+	__u32 index = row_of(t, address);
+	struct table_row *row = row_at(index);
+
+	if (row && index >= TABLE_FIRST_ROW)
+		row->open++;
+	level->row = index;
+	level->children = 0;
+	t->depth = m->level + 1;
+	/* A slice begins after our own work and ends before it. */
+	level->begin = bpf_ktime_get_ns();
+}
+
+static __always_inline void end_slice(struct table_thread *t, const struct mark *m)
+{
+	__u32 number = m->level & (MAX_NESTING - 1), index;
+	struct table_level *level = &t->levels[number];
+	__u64 duration, self;
+	struct table_row *row;
+
+	if (m->flags & RECORD_CLOSES_INNER)
+		drop_levels(t, number + 1, m->ts);
+	t->depth = number;
+	duration = m->ts - level->begin;
+	self = duration - level->children;
+	if (number && t->levels[(number - 1) & (MAX_NESTING - 1)].row)
+		t->levels[(number - 1) & (MAX_NESTING - 1)].children += duration;
+	else if (number)
+		add_to_parent(t, levels_below(number), duration);
+	index = level->row;
+	row = row_at(index);
+	if (!row)
+		return;
+	if (index < TABLE_FIRST_ROW)
+		add_other(index, duration, self);
+	else
+		add_times(row, index, duration, self, !--row->open);
+}
+
+/* What tells this asynchronous slice from others. */
+static __always_inline __u64 async_key(const struct table_thread *t, __u64 id, __u64 text)
+{
+	__u64 key = mix(mix(text, id), t->tgid);
+
+	return key > TABLE_ASYNC_BUSY ? key : key + 2;
+}
+
+static __always_inline struct table_bundle *bundle_at(__u32 index)
+{
+	index &= TABLE_BUNDLES - 1;
+	return bpf_map_lookup_elem(&table_asyncs, &index);
+}
+
+/* Ids that follow one another lie side by side: what was used just now is still in the cache. */
+static __always_inline __u32 first_bundle(__u64 id, __u64 text)
+{
+	return text + (id ^ id >> 7 ^ id >> 17);
+}
+
+static __always_inline __u32 other_bundle(__u64 key)
+{
+	return key >> 32;
+}
+
+static __always_inline bool begin_in(struct table_bundle *b, const struct table_thread *t,
+				     __u64 key)
+{
+	int i;
+
+	for (i = 0; i < TABLE_BUNDLE; i++) {
+		struct table_async *a = &b->asyncs[i];
+
+		if (a->key || __sync_val_compare_and_swap(&a->key, 0, TABLE_ASYNC_BUSY))
+			continue;
+		a->tgid = t->tgid;
+		a->site = t->site;
+		a->name = (__s32)t->id;
+		a->what = t->what;
+		a->begin = bpf_ktime_get_ns();
+		barrier();
+		a->key = key;
+		return true;
+	}
+	return false;
+}
+
+/* 0: there is no room for it. */
+__noinline int begin_async(struct table_thread *t, __u64 key, __u32 first)
+{
+	struct table_bundle *b = bundle_at(first);
+
+	if (!t || !b)
+		return 0;
+	if (begin_in(b, t, key))
+		return 1;
+	asyncs_spilled = 1;
+	b = bundle_at(other_bundle(key));
+	return b && begin_in(b, t, key);
+}
+
+/* Which of a bundle's, and `found`, began last; of frames, first. */
+static __always_inline struct table_async *find_in(struct table_bundle *b, __u64 key, bool first,
+						   struct table_async *found, __u64 *begin)
+{
+	int i;
+
+	for (i = 0; i < TABLE_BUNDLE; i++) {
+		struct table_async *a = &b->asyncs[i];
+
+		if (a->key != key || (found && (a->begin < *begin) != first))
+			continue;
+		*begin = a->begin;
+		found = a;
+	}
+	return found;
+}
+
+/*
+ * When it began: the latest of those that are open, of frames the first. 0: none is, or another END
+ * has just taken it.
+ */
+__noinline __u64 end_async(__u64 key, __u32 bundle, __u32 is_frame)
+{
+	struct table_bundle *b = bundle_at(bundle);
+	struct table_async *found;
+	__u64 begin = 0;
+
+	if (!b)
+		return 0;
+	found = find_in(b, key, is_frame, NULL, &begin);
+	if (asyncs_spilled) {
+		b = bundle_at(other_bundle(key));
+		if (b)
+			found = find_in(b, key, is_frame, found, &begin);
+	}
+	if (!found || __sync_val_compare_and_swap(&found->key, key, 0) != key)
+		return 0;
+	return begin;
+}
+
+/* Returns 0 for an END that was left out and ends nothing that was recorded. */
+static __always_inline int take_async(struct table_thread *t, const struct mark *m, __u64 address,
+				      __u64 id)
+{
+	struct table_row *row;
+	__u64 key, text, begin;
+	__u32 index;
+
+	index = row_of(t, address);
+	row = row_at(index);
+	if (!row)
+		return 1;
+	text = index < TABLE_FIRST_ROW ? t->text : row->text;
+	key = async_key(t, id, text);
+	if (m->kind == RECORD_ASYNC_BEGIN) {
+		if (begin_async(t, key, first_bundle(id, text)))
+			t->marks++;
+		else
+			t->limit++;
+		return 1;
+	}
+	begin = end_async(key, first_bundle(id, text), TABLE_CLASS(t->what) == TABLE_FRAME);
+	if (!begin && m->flags & RECORD_LEFT_OUT)
+		return 0;
+	t->marks++;
+	if (!begin)
+		__sync_fetch_and_add(&row->times.unmatched, 1);
+	else if (index < TABLE_FIRST_ROW)
+		add_other(index, m->ts > begin ? m->ts - begin : 0, 0);
+	else
+		add_times(row, index, m->ts > begin ? m->ts - begin : 0, 0, true);
+	return 1;
+}
+
+static __always_inline bool is_number(__u32 type)
+{
+	return type == VALUE_INT || type == VALUE_UINT || type == VALUE_DOUBLE ||
+	       type == VALUE_BOOL || type == VALUE_POINTER;
+}
+
+/* The pairs of a counter that has some. */
+static __noinline int take_series(struct pt_regs *ctx, struct table_thread *t, const struct mark *m,
+				  __u64 address)
+{
+	__u32 n = count_args(m->meta), i, taken = 0, what;
+
+	if (!t)
+		return 0;
+	if (m->meta & META_IN_REGISTERS) {
+		t->values[0] = ARG(ctx, 4);
+		t->values[1] = ARG(ctx, 6);
+	} else if (bpf_probe_read_user(t->values, n * sizeof(__u64), (void *)ARG(ctx, 6))) {
+		n = 0;
+	}
+	what = t->what;
+	for (i = 0; i < MAX_ARGS; i++) {
+		__u32 type = META_TYPE(m->meta, i);
+
+		if (i >= n)
+			break;
+		if (!is_number(type))
+			continue;
+		t->what = what | i;
+		add_number(row_of(t, address), type, t->values[i], m->ts);
+		taken++;
+	}
+	return taken;
+}
+
+static __always_inline void take_counter(struct pt_regs *ctx, struct table_thread *t,
+					 const struct mark *m, __u64 address)
+{
+	__u32 type = m->meta >> 4 & 15;
+	bool taken;
+
+	if (count_args(m->meta)) {
+		taken = take_series(ctx, t, m, address);
+	} else {
+		taken = is_number(type);
+		if (taken)
+			add_number(row_of(t, address), type, ARG(ctx, 3), m->ts);
+	}
+	if (taken)
+		t->marks++;
+	else
+		t->malformed++;
+}
+
+/* Where the program is in its own work: a counter that needs no name. */
+static __noinline int count_step(struct table_thread *t, const struct mark *m, __u64 epoch,
+				 __u64 batch)
+{
+	if (!t || !m)
+		return 0;
+	t->id = 0;
+	add_number(row_of(t, 0), VALUE_UINT, epoch, m->ts);
+	t->what |= 1;
+	add_number(row_of(t, 0), VALUE_UINT, batch, m->ts);
+	t->marks++;
+	return 0;
+}
+
+/* The name that the program gives its thread. */
+__noinline int take_thread_name(struct table_thread *t)
+{
+	int i;
+
+	if (!t)
+		return 0;
+	for (i = 0; i < MAX_NAME / 8; i++)
+		((__u64 *)t->name)[i] = t->bytes[i];
+	t->name_length = t->length;
+	t->marks++;
+	return 0;
+}
+
+static __always_inline void take_instant(struct table_thread *t, __u64 address)
+{
+	__u32 index = row_of(t, address);
+	struct table_row *row = row_at(index);
+
+	if (row && index < TABLE_FIRST_ROW)
+		__sync_fetch_and_add(&row->count, 1);
+	else if (row)
+		row->count++;
+	t->marks++;
+}
+
+/* Puts together by what its row is found. */
+static __always_inline void make_key(struct pt_regs *ctx, struct table_thread *t,
+				     const struct mark *m, __u64 address)
+{
+	__u64 categories = ARG(ctx, 4);
+
+	if (!(m->meta & META_CATEGORIES))
+		categories = 0;
+	t->site = m->site;
+	t->kind = m->kind;
+	t->what = TABLE_OBJECT(META_OBJECT(m->meta) >> 4);
+	t->categories = categories;
+	t->categories_distance = distance(categories, m->ip);
+	t->keys = m->kind == RECORD_COUNTER ? distance(ARG(ctx, 5), m->ip) : 0;
+	if (m->meta & META_NAME_DYNAMIC) {
+		t->what |= TABLE_DYNAMIC;
+		t->id = 0;
+		read_text(t, address);
+		t->id = t->keys ? mix(t->text, t->keys) : t->text;
+		return;
+	}
+	t->id = (__u32)distance(address, m->ip) | (__u64)(__u32)(t->keys ^ t->categories_distance)
+							  << 32;
+}
+
+static __always_inline void take(struct pt_regs *ctx, struct table_thread *t,
+				 struct thread_state *st, const struct mark *m, __u64 address)
+{
+	/* Only the end of something may still be wanted. */
+	if (m->flags & RECORD_LEFT_OUT && m->kind != RECORD_ASYNC_END) {
+		leave_out(st);
+		return;
+	}
+	make_key(ctx, t, m, address);
+	switch (m->kind) {
+	case RECORD_INSTANT:
+		take_instant(t, address);
+		break;
+	case RECORD_COUNTER:
+		take_counter(ctx, t, m, address);
+		break;
+	case RECORD_ASYNC_BEGIN:
+	case RECORD_ASYNC_END:
+		if (!take_async(t, m, address, ARG(ctx, 3)))
+			leave_out(st);
+		break;
+	case RECORD_STEP:
+		count_step(t, m, ARG(ctx, 3), ARG(ctx, 4));
+		break;
+	case RECORD_THREAD_NAME:
+		take_thread_name(t);
+		break;
+	default: /* nothing to add up */
+		t->marks++;
+	}
+}
+
+/* A level that is not recorded, so that those inside of it find the one around it. */
+static __always_inline void open_left_out(struct thread_state *st, struct table_thread *t)
+{
+	if (st->depth <= t->depth)
+		return;
+	t->levels[t->depth & (MAX_NESTING - 1)].row = TABLE_NO_ROW;
+	t->depth = st->depth;
+}
+
+/* What the program says to the recorder has to reach it. */
+static __always_inline void tell_control(struct pt_regs *ctx, struct mark *m)
+{
+	m->wakeup = BPF_RB_FORCE_WAKEUP;
+	if (!emit_plain(ctx, m, false))
+		account_add(ACCOUNT_FULL);
+}
+
+SEC("?uprobe")
+int aggregate(struct pt_regs *ctx)
+{
+	struct task_struct *task;
+	struct table_thread *t;
+	struct thread_state *st;
+	struct mark m = {};
+	__u64 cookie, address, token;
+	bool left_out;
+	int level;
+
+	if (!recording)
+		return 0;
+	task = bpf_get_current_task_btf();
+	m.pid_tgid = pid_tgid_of(task);
+	st = thread_find(task, m.pid_tgid);
+	if (!st) {
+		st = first_mark(m.pid_tgid);
+		if (!st)
+			return 0;
+	}
+	if (never)
+		bpf_tail_call(ctx, &no_programs, 0);
+	if (st->generation != generation)
+		look_again(st, m.pid_tgid >> 32);
+	cookie = bpf_get_attach_cookie(ctx);
+	m.kind = cookie >> COOKIE_KIND_SHIFT;
+	if (m.kind == RECORD_END || m.kind == RECORD_ASYNC_END || m.kind == RECORD_COUNTER ||
+	    m.kind == RECORD_STEP)
+		m.ts = bpf_ktime_get_ns();
+	m.site = (__u32)cookie;
+	address = ARG(ctx, 1);
+	m.meta = ARG(ctx, 2);
+	m.ip = PT_REGS_IP(ctx);
+	token = token_of(ctx, cookie);
+	if (!is_asked_for(st, &m, token, cookie))
+		return 0;
+	if (!st->table)
+		table_thread_begin(st, m.pid_tgid);
+	t = table_thread_at(st->table);
+	if (!t) {
+		account_add(ACCOUNT_MARKS);
+		account_add(ACCOUNT_NO_STATE);
+		return 0;
+	}
+	t->marked++;
+	left_out = (m.meta | META_EVERY) & st->leave_out;
+	t->category = cookie >> COOKIE_DOMAIN_SHIFT & (PLAIN_TOKENS - 1);
+	if (m.kind == RECORD_END) {
+		level = close_slice(st, token, &m.flags);
+		if (level < 0) {
+			if (t->depth > st->depth)
+				drop_levels(t, st->depth, m.ts);
+			return 0;
+		}
+		m.level = level;
+		end_slice(t, &m);
+		t->marks++;
+	} else if (m.kind == RECORD_BEGIN) {
+		level = open_slice(st, token, left_out);
+		if (level < 0) {
+			open_left_out(st, t);
+			return 0;
+		}
+		m.level = level;
+		make_key(ctx, t, &m, address);
+		t->marks++;
+		begin_slice(t, &m, address);
+	} else {
+		level = take_other(st, &m, left_out);
+		if (level < 0)
+			return 0;
+		if (m.kind >= RECORD_PAUSE && m.kind <= RECORD_STOP)
+			tell_control(ctx, &m);
+		else
+			take(ctx, t, st, &m, address);
+	}
+	return 0;
+}

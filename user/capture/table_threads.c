@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Places in the tables. A thread takes one at its first mark, out of the ring that we fill; when it has
+ * ended, what is in its rows is kept here, and place and rows are given back: so they suffice for
+ * any number of threads, one after the other.
+ */
+#include "capture/tables_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "proftrace.skel.h"
+
+static int map_table(struct tables *tables, const struct broker_loaded *loaded,
+		     enum broker_table which, size_t size, void **ret)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	size = (size + page - 1) & ~(page - 1);
+	*ret = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, loaded->tables[which], 0);
+	if (*ret == MAP_FAILED) {
+		*ret = NULL;
+		return -errno;
+	}
+	tables->sizes[which] = size;
+	return 0;
+}
+
+int tables_open(struct capture *c)
+{
+	const size_t n_rows = TABLE_FIRST_ROW + c->options.table_rows;
+	struct tables *t = calloc(1, sizeof(*t));
+	uint32_t i;
+	int error;
+
+	if (!t)
+		return -ENOMEM;
+	c->tables = t;
+	t->n_rows = n_rows;
+	t->before = calloc(n_rows, sizeof(*t->before));
+	if (!t->before)
+		return -ENOMEM;
+	error = map_table(t, &c->loaded, BROKER_TABLE_THREADS, TABLE_THREADS * sizeof(*t->threads),
+			  (void **)&t->threads);
+	if (!error)
+		error = map_table(t, &c->loaded, BROKER_TABLE_ROWS, n_rows * sizeof(*t->rows),
+				  (void **)&t->rows);
+	if (!error)
+		error = map_table(t, &c->loaded, BROKER_TABLE_PAGES, n_rows * sizeof(*t->pages),
+				  (void **)&t->pages);
+	if (!error)
+		error = map_table(t, &c->loaded, BROKER_TABLE_ASYNCS,
+				  TABLE_BUNDLES * sizeof(*t->asyncs), (void **)&t->asyncs);
+	if (error)
+		return error;
+	for (i = 0; i < TABLE_THREADS; i++)
+		c->shared->table_free[i] = i;
+	__atomic_store_n(&c->shared->table_free_tail, TABLE_THREADS, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void unmap(void *table, size_t size)
+{
+	if (table)
+		munmap(table, size);
+}
+
+void tables_close(struct capture *c)
+{
+	struct tables *t = c->tables;
+	struct table_entry *entry, *next;
+	uint32_t i;
+
+	if (!t)
+		return;
+	for (i = 0; t->before && i < t->n_rows; i++)
+		free(t->before[i]);
+	free(t->before);
+	HASH_ITER (hh, t->kept, entry, next) {
+		HASH_DEL(t->kept, entry);
+		histogram_free(&entry->histogram);
+		free(entry);
+	}
+	unmap(t->threads, t->sizes[BROKER_TABLE_THREADS]);
+	unmap(t->rows, t->sizes[BROKER_TABLE_ROWS]);
+	unmap(t->pages, t->sizes[BROKER_TABLE_PAGES]);
+	unmap(t->asyncs, t->sizes[BROKER_TABLE_ASYNCS]);
+	for (i = 0; i < BROKER_TABLES; i++)
+		close(c->loaded.tables[i]);
+	free(t);
+	c->tables = NULL;
+}
+
+/* All bytes 0, and then, for whoever takes it next, free. */
+static void give_row_back(struct tables *t, uint32_t index)
+{
+	struct table_row *row = &t->rows[index];
+	uint32_t owner = row->owner;
+
+	free(t->before[index]);
+	t->before[index] = NULL;
+	memset(&t->pages[index], 0, sizeof(t->pages[index]));
+	memset(row, 0, sizeof(*row));
+	row->owner = owner;
+	__atomic_store_n(&row->owner, 0, __ATOMIC_RELEASE);
+}
+
+static void take_over(struct capture *c, uint32_t place)
+{
+	struct tables *t = c->tables;
+	struct table_thread *thread = &t->threads[place];
+	uint32_t tail = c->shared->table_free_tail, chain, i;
+
+	t->marked += thread->marked;
+	t->marks += thread->marks;
+	t->unfinished += thread->unfinished;
+	for (i = 0; i < thread->depth && i < MAX_NESTING; i++)
+		t->unfinished += thread->levels[i].row != TABLE_NO_ROW;
+	t->limit += thread->limit;
+	t->malformed += thread->malformed;
+	for (chain = 0; chain < TABLE_CHAINS; chain++) {
+		uint32_t index = thread->chains[chain];
+
+		for (i = 0; index && index < t->n_rows && i < t->n_rows; i++) {
+			uint32_t next = t->rows[index].next;
+
+			table_row_keep(c, thread, index);
+			give_row_back(t, index);
+			index = next;
+		}
+	}
+	memset(thread, 0, sizeof(*thread));
+	c->shared->table_free[tail % TABLE_THREADS] = place;
+	__atomic_store_n(&c->shared->table_free_tail, tail + 1, __ATOMIC_RELEASE);
+}
+
+static bool is_over(const struct tables *t, const struct table_async *async)
+{
+	unsigned i;
+
+	for (i = 0; i < t->n_over; i++) {
+		if (t->over[i].pid == async->tgid && t->over[i].ts_ns >= async->begin)
+			return true;
+	}
+	return false;
+}
+
+/* Asynchronous slices of processes that have ended. Nobody else ends them any more. */
+static void drop_asyncs(struct capture *c)
+{
+	struct tables *t = c->tables;
+	uint32_t i;
+
+	for (i = 0; i < TABLE_BUNDLES * TABLE_BUNDLE; i++) {
+		struct table_async *async = &t->asyncs[i / TABLE_BUNDLE].asyncs[i % TABLE_BUNDLE];
+		__u64 key = __atomic_load_n(&async->key, __ATOMIC_ACQUIRE);
+
+		if (key > TABLE_ASYNC_BUSY && is_over(t, async) &&
+		    __atomic_compare_exchange_n(&async->key, &key, 0, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_RELAXED))
+			t->unfinished++;
+	}
+	t->n_over = 0;
+}
+
+void tables_process_over(struct capture *c, uint32_t pid, uint64_t ts_ns)
+{
+	struct tables *t = c->tables;
+
+	if (!t)
+		return;
+	if (t->n_over == MOST_OVER)
+		drop_asyncs(c);
+	t->over[t->n_over++] = (struct process_over){ pid, ts_ns };
+}
+
+void capture_table_tick(struct capture *c)
+{
+	struct tables *t = c->tables;
+	uint32_t head = __atomic_load_n(&c->shared->table_free_head, __ATOMIC_ACQUIRE), i;
+
+	/* At first they are given in their order. */
+	t->n_threads = head < TABLE_THREADS && head > t->n_threads ? head
+		       : head >= TABLE_THREADS			   ? TABLE_THREADS
+								   : t->n_threads;
+	for (i = 0; i < t->n_threads; i++) {
+		if (__atomic_load_n(&t->threads[i].state, __ATOMIC_ACQUIRE) == TABLE_THREAD_OVER)
+			take_over(c, i);
+	}
+	if (t->n_over)
+		drop_asyncs(c);
+}
+
+void tables_sums(const struct capture *c, struct tables_sums *sums)
+{
+	const struct tables *t = c->tables;
+	uint32_t i;
+
+	*sums = (struct tables_sums){ t->marked, t->marks, t->unfinished, t->limit, t->malformed };
+	for (i = 0; i < TABLE_THREADS; i++) {
+		const struct table_thread *thread = &t->threads[i];
+
+		sums->marked += thread->marked;
+		sums->marks += thread->marks;
+		sums->unfinished += thread->unfinished;
+		sums->limit += thread->limit;
+		sums->malformed += thread->malformed;
+	}
+}
+
+void capture_table_open(struct capture *c,
+			void (*each)(void *context, const struct thread *thread,
+				     const struct name *name, uint64_t begin_ns),
+			void *context)
+{
+	struct tables *t = c->tables;
+	uint32_t i, level;
+
+	for (i = 0; i < TABLE_THREADS; i++) {
+		const struct table_thread *from = &t->threads[i];
+		const struct process process = { .pid = from->tgid };
+		const struct thread thread = { .tid = from->tid, .process = &process };
+
+		for (level = 0; level < from->depth && level < MAX_NESTING; level++) {
+			const struct table_level *l = &from->levels[level];
+
+			if (l->row && l->row < t->n_rows)
+				each(context, &thread,
+				     table_row_name(c, &t->rows[l->row], &t->pages[l->row]),
+				     l->begin);
+		}
+	}
+	for (i = 0; i < TABLE_BUNDLES * TABLE_BUNDLE; i++) {
+		const struct table_async *a = &t->asyncs[i / TABLE_BUNDLE].asyncs[i % TABLE_BUNDLE];
+		const struct table_row row = { .id = (uint32_t)a->name,
+					       .site = a->site,
+					       .what = a->what };
+		const struct process process = { .pid = a->tgid };
+		const struct thread none = { .process = &process };
+
+		if (a->key > TABLE_ASYNC_BUSY)
+			each(context, &none,
+			     a->what & TABLE_DYNAMIC ? NULL : table_row_name(c, &row, NULL),
+			     a->begin);
+	}
+}

@@ -96,7 +96,7 @@ expect "slices without an end" 0 '2 +slices are still open' "$proftrace" convert
 # What its recording lost by other reasons is nowhere but in its account.
 {
 	sed '$d' hard.json
-	echo ',{"name":"proftrace_account","ph":"M","pid":0,"tid":0,"args":{"marked":40,"written":23,"paused":2,"unscheduled":1,"unrecorded":4,"lost":{"buffer_full":0,"begin_lost":0,"cut":3,"unmatched":2,"too_deep":5,"no_state":0,"malformed":0,"limit":0,"output":0},"unreadable_names":0,"unreadable_args":1,"open_at_end":2,"unfinished":1,"ends_lost":1,"frees_unknown":6,"late_steps":7,"attached_late":1,"orderly":true}}'
+	echo ',{"name":"proftrace_account","ph":"M","pid":0,"tid":0,"args":{"marked":48,"written":23,"paused":2,"left_out":8,"unscheduled":1,"unrecorded":4,"lost":{"buffer_full":0,"begin_lost":0,"cut":3,"unmatched":2,"too_deep":5,"no_state":0,"malformed":0,"limit":0,"output":0},"unreadable_names":0,"unreadable_args":1,"open_at_end":2,"unfinished":1,"ends_lost":1,"frees_unknown":6,"late_steps":7,"attached_late":1,"orderly":true}}'
 	echo ']'
 } >account.json
 cp account.json both.json && "$proftrace" convert -q -o both.pftrace account.json
@@ -104,7 +104,7 @@ round_trips "an account" both
 for file in there.json there.pftrace back.json back.pftrace; do
 	equal "an account: $file tells it" "$(told $file)" "$(told account.json)"
 done
-for number in '"paused":2,"unscheduled":1,"unrecorded":4' '"marked":40,"written":23' '"orderly":true'; do
+for number in '"paused":2' '"left_out":8' '"unscheduled":1,"unrecorded":4' '"marked":48,"written":23' '"orderly":true'; do
 	check "an account: $number" grep -q "$number" there.json
 done
 "$proftrace" merge -q -o twice.json account.json hard.json

@@ -105,6 +105,7 @@ static const struct {
 				     "marks lost: too many threads, tracks or slices at once" },
 	NUMBER(lost[LOST_OUTPUT]) = { "lost.output", "marks lost: could not be written" },
 	NUMBER(paused) = { "paused", NULL },
+	NUMBER(left_out) = { "left_out", NULL },
 	NUMBER(unscheduled) = { "unscheduled", NULL },
 	NUMBER(unrecorded) = { "unrecorded", NULL },
 	NUMBER(unreadable_names) = { "unreadable_names", "names that could not be read" },

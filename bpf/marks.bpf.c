@@ -495,6 +495,71 @@ static __always_inline bool is_asked_for(struct thread_state *st, const struct m
 	return st->too_deep || (st->depth && find_token(st, token, (2ull << top) - 1) >= 0);
 }
 
+/* Under a schedule, PROF_STEP decides what is recorded, itself included. */
+static __always_inline void take_step_of(struct thread_state *st, struct pt_regs *ctx,
+					 const struct mark *m)
+{
+	take_step(m->pid_tgid, ARG(ctx, 3), ARG(ctx, 4));
+	look_again(st, m->pid_tgid >> 32);
+}
+
+/* Sends it. `marks`: how many this CPU had seen before. */
+static __always_inline bool send(struct thread_state *st, struct pt_regs *ctx, struct mark *m,
+				 __u64 marks)
+{
+	/* Asking how full the buffer is costs something: few marks of a CPU do. */
+	m->wakeup = BPF_RB_NO_WAKEUP;
+	if (!(marks & query_mask) && bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
+		m->wakeup = BPF_RB_FORCE_WAKEUP;
+	if (m->kind >= RECORD_PAUSE)
+		m->wakeup = BPF_RB_FORCE_WAKEUP;
+
+	if (st->lost)
+		tell_lost(st, m->pid_tgid);
+	if (emit(ctx, m))
+		return true;
+	account_add(ACCOUNT_FULL);
+	lost_here(st, m->ts);
+	if (m->kind == RECORD_BEGIN) {
+		st->recorded &= ~(1ull << (m->level & (MAX_NESTING - 1)));
+		st->left_out &= ~(1ull << (m->level & (MAX_NESTING - 1)));
+	}
+	return false;
+}
+
+/*
+ * What becomes of a mark. Returns how many are done with now, which only a schedule wants to know: a
+ * BEGIN that is recorded is not before its END is.
+ */
+static __always_inline __u64 take_mark(struct thread_state *st, struct pt_regs *ctx, struct mark *m,
+				       __u64 token)
+{
+	__u64 marks = account_add(ACCOUNT_MARKS), done = 1;
+	__u32 depth;
+	bool left_out;
+	int level;
+
+	if (scheduled && m->kind == RECORD_STEP)
+		take_step_of(st, ctx, m);
+	depth = st->depth;
+	left_out = (m->meta | META_EVERY) & st->leave_out;
+	if (m->kind == RECORD_BEGIN)
+		level = open_slice(st, token, left_out);
+	else if (m->kind == RECORD_END)
+		level = close_slice(st, token, &m->flags);
+	else
+		level = take_other(st, m, left_out);
+	if (scheduled && m->kind == RECORD_END)
+		done += __builtin_popcountll(st->recorded & levels_below(depth) &
+					     ~levels_below(st->depth));
+	if (level < 0)
+		return done;
+	m->level = level;
+	if (send(st, ctx, m, marks) && m->kind == RECORD_BEGIN)
+		done = 0;
+	return done;
+}
+
 SEC("uprobe")
 int mark(struct pt_regs *ctx)
 {
@@ -502,10 +567,7 @@ int mark(struct pt_regs *ctx)
 	struct thread_state *st;
 	struct mark m = {};
 	struct before before = {};
-	__u64 cookie, token, marks, done = 1;
-	__u32 depth;
-	bool left_out;
-	int level;
+	__u64 cookie, token, done;
 
 	if (!recording)
 		return 0;
@@ -542,49 +604,7 @@ int mark(struct pt_regs *ctx)
 		account_add(ACCOUNT_ENTERED);
 	if (st->generation != generation)
 		look_again(st, m.pid_tgid >> 32);
-	marks = account_add(ACCOUNT_MARKS);
-	if (scheduled && m.kind == RECORD_STEP) {
-		/* It belongs to the step that it begins. */
-		take_step(m.pid_tgid, ARG(ctx, 3), ARG(ctx, 4));
-		look_again(st, m.pid_tgid >> 32);
-	}
-	depth = st->depth;
-	left_out = (m.meta | META_EVERY) & st->leave_out;
-	if (m.kind == RECORD_BEGIN)
-		level = open_slice(st, token, left_out);
-	else if (m.kind == RECORD_END)
-		level = close_slice(st, token, &m.flags);
-	else
-		level = take_other(st, &m, left_out);
-	if (scheduled && m.kind == RECORD_END)
-		done += __builtin_popcountll(st->recorded & levels_below(depth) &
-					     ~levels_below(st->depth));
-	if (level < 0)
-		goto out;
-	m.level = level;
-
-	/* Asking how full the buffer is costs something: few marks of a CPU do. */
-	m.wakeup = BPF_RB_NO_WAKEUP;
-	if (!(marks & query_mask) && bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
-		m.wakeup = BPF_RB_FORCE_WAKEUP;
-	if (m.kind >= RECORD_PAUSE)
-		m.wakeup = BPF_RB_FORCE_WAKEUP;
-
-	if (st->lost)
-		tell_lost(st, m.pid_tgid);
-	if (emit(ctx, &m)) {
-		/* A slice is on its way until its END is. */
-		if (m.kind == RECORD_BEGIN)
-			done = 0;
-	} else {
-		account_add(ACCOUNT_FULL);
-		lost_here(st, m.ts);
-		if (m.kind == RECORD_BEGIN) {
-			st->recorded &= ~(1ull << (m.level & (MAX_NESTING - 1)));
-			st->left_out &= ~(1ull << (m.level & (MAX_NESTING - 1)));
-		}
-	}
-out:
+	done = take_mark(st, ctx, &m, token);
 	if (scheduled)
 		account_add_n(ACCOUNT_LEFT, done);
 	return 0;

@@ -263,10 +263,12 @@ static void say_marks(struct answer *a, const struct recording *r)
 {
 	struct account account = recording_account(r);
 
-	say(a,
-	    "%" PRIu64 " marks: %" PRIu64 " written, %" PRIu64 " lost, %" PRIu64 " while paused\n",
+	say(a, "%" PRIu64 " marks: %" PRIu64 " written, %" PRIu64 " lost, %" PRIu64 " while paused",
 	    account.marked, account.written, account_lost(&account) - account.lost[LOST_CUT],
 	    account.paused);
+	if (r->scheduler)
+		say(a, ", %" PRIu64 " outside the schedule", account.unscheduled);
+	say(a, "\n");
 }
 
 static void say_status(struct answer *a, const struct recording *r)

@@ -28,6 +28,22 @@ void control_place(unsigned i, uid_t uid, char *out, size_t size)
 		snprintf(out, size, "/tmp/proftrace-%u", (unsigned)uid);
 }
 
+/* In whose directory it is to be made: nobody else may take it away again. */
+static int check_parent(const char *path, uid_t uid)
+{
+	char parent[256];
+	const char *slash = strrchr(path, '/');
+	struct stat st;
+
+	if (!slash || slash == path || (size_t)(slash - path) >= sizeof(parent))
+		return -EINVAL;
+	memcpy(parent, path, slash - path);
+	parent[slash - path] = '\0';
+	if (stat(parent, &st))
+		return -errno;
+	return st.st_uid == uid || st.st_mode & S_ISVTX ? 0 : -EPERM;
+}
+
 int control_directory(const char *path, uid_t uid, bool create)
 {
 	struct stat st;
@@ -35,6 +51,10 @@ int control_directory(const char *path, uid_t uid, bool create)
 
 	if (!path[0])
 		return -ENOENT;
+	if (create)
+		error = check_parent(path, uid);
+	if (error)
+		return error;
 	if (create && mkdir(path, 0700) && errno != EEXIST)
 		return -errno;
 	fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -83,17 +103,32 @@ int control_listen(int directory, const char *name)
 	return error;
 }
 
+/*
+ * Root asks in the directories of others, who may put a link there to a socket of somebody else's: that
+ * one is not talked to.
+ */
 int control_connect(int directory, const char *name)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct stat owner, st;
 	struct sockaddr_un at;
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
 	int error;
 
 	if (fd < 0)
 		return -errno;
 	error = address(directory, name, &at);
+	if (!error &&
+	    (fstat(directory, &owner) || fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW)))
+		error = -errno;
+	if (!error && !S_ISSOCK(st.st_mode))
+		error = -ENOTSOCK;
 	if (!error && connect(fd, (struct sockaddr *)&at, sizeof(at)))
 		error = -errno;
+	if (!error &&
+	    (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) || peer.uid != owner.st_uid))
+		error = -EPERM;
 	if (!error)
 		return fd;
 	close(fd);

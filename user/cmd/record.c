@@ -275,6 +275,14 @@ static int start(struct recording *r, struct failure *f)
 	return error;
 }
 
+static void tell_no_markers(const struct record_options *o)
+{
+	fprintf(stderr, "proftrace: no markers found in '%s' or what it ran%s\n", o->command[0],
+		o->n_domains ? ": none of a domain that -D selects" : "");
+	fprintf(stderr, "hint: `proftrace list` shows which %s a program file has\n",
+		o->n_domains ? "domains" : "markers");
+}
+
 static int finish(struct recording *r)
 {
 	struct account account;
@@ -295,8 +303,7 @@ static int finish(struct recording *r)
 	if (r->broker_died)
 		fprintf(stderr, "proftrace: the broker process died: the recording ends here\n");
 	if (r->options->command && !capture_files(r->capture) && r->options->verbosity >= 0)
-		fprintf(stderr, "proftrace: no markers found in '%s' or what it ran\n",
-			r->options->command[0]);
+		tell_no_markers(r->options);
 	if (r->scheduler && !scheduler_cycles(r) && r->options->verbosity >= 0)
 		fprintf(stderr, "proftrace: no step that the schedule records has begun: "
 				"PROF_STEP tells where they begin\n");

@@ -49,4 +49,8 @@ check_loads "forks" "$tmp/f"
 check_loads "exec" "$tmp/x"
 "$proftrace" -q -o "$tmp/r" --max-size 64K -- "$programs/told" name open "async 1" "level 5" "ticks 3000" close >"$tmp/out"
 check_loads "a file that begins later" "$tmp/r-2"
+"$proftrace" merge -q -o "$tmp/m" "$tmp/t.pftrace" "$tmp/f.json" "$tmp/x.pftrace" "$root/tests/data/chromium.json"
+check_loads "a merge" "$tmp/m"
+"$proftrace" convert -q -o "$tmp/c" "$root/tests/data/pytorch.json"
+check_loads "somebody else's, converted" "$tmp/c"
 finish

@@ -160,6 +160,34 @@ refused "no such unit" 2 "'min' is no unit" --unit min t.json
 refused "no rows" 2 "'0' is no number of rows" --limit 0 t.json
 refused "one of several is missing" 1 "cannot open 'none'" t.json none
 
+# --- on a terminal --------------------------------------------------------------------------------
+
+on_terminal() { # COLUMNS COMMAND...: what it prints to a terminal of that width
+	columns=$1
+	shift
+	TERM=xterm script -qec "stty cols $columns rows 24 -onlcr; $*" /dev/null </dev/null
+}
+widest() { # of lines on standard input; wide and combining characters are not in these
+	sed 's/\x1b\[[0-9;]*m//g' | awk '{ if (length > n) n = length } END { print n + 0 }'
+}
+if command -v script >/dev/null 2>&1 && on_terminal 70 true; then
+	for columns in 40 60 80 100 200; do
+		on_terminal $columns "'$proftrace' report t.json" >out
+		check "terminal of $columns columns: no line is wider" test "$(widest <out)" -le $columns
+		check "terminal of $columns columns: names and counts stay" grep -q 'round .* 120' out
+	done
+	check "terminal: colour" grep -q "$(printf '\033')\[1m" out
+	on_terminal 80 "NO_COLOR=1 '$proftrace' report t.json" >out
+	equal "terminal: no colour with NO_COLOR" "$(grep -c "$(printf '\033')" out)" 0
+	on_terminal 60 "'$proftrace' report --columns count,total,self,min,max,avg,p50 t.json" >out
+	check "terminal: says which columns have no room" grep -q 'columns left out: the terminal' out
+	on_terminal 70 "'$proftrace' -e task-clock -o small -- '$programs/every_kind' 1 2" >out
+	equal "terminal: no line of a recording's table is wider" \
+		"$(sed -n '/^.*Category /,$p' out | widest | awk '{ print $1 <= 70 }')" 1
+else
+	skip "on a terminal" "no script(1), or no terminal to be had"
+fi
+
 # --- several traces -------------------------------------------------------------------------------
 
 # Everything doubles but what is a single one's, and processes of the same number stay apart.

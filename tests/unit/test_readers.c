@@ -239,6 +239,38 @@ static void numbers_keep_their_type(void **state)
 	assert_int_equal(number_read("", 0, true).type, NUMBER_NONE);
 }
 
+/* Short ones are put together here, and must be what the C library makes of them. */
+static void decimals_are_the_nearest_double(void **state)
+{
+	uint64_t seed = 88172645463325252ull;
+	char text[64];
+	int i;
+
+	(void)state;
+	for (i = 0; i < 200000; i++) {
+		int length, digits = 1 + i % 15, behind = i / 15 % digits;
+		uint64_t limit = 10;
+
+		while (--digits)
+			limit *= 10;
+		seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+		length = snprintf(text, sizeof(text), "%s%llu", i & 1 ? "-" : "",
+				  (unsigned long long)(seed % limit));
+		if (behind && length > behind + (i & 1)) {
+			memmove(text + length - behind + 1, text + length - behind,
+				(size_t)behind + 1);
+			text[length - behind] = '.';
+			length++;
+		} else {
+			length += snprintf(text + length, sizeof(text) - (size_t)length, ".0");
+		}
+		assert_true(number_read(text, (size_t)length, false).d == strtod(text, NULL));
+	}
+	assert_true(signbit(number_read("-0.0", 4, false).d));
+	assert_int_equal(number_read("1.2.3", 5, false).type, NUMBER_NONE);
+	assert_int_equal(number_read("-.", 2, false).type, NUMBER_NONE);
+}
+
 static void ids(void **state)
 {
 	uint64_t id = 0;
@@ -450,6 +482,7 @@ int main(void)
 		cmocka_unit_test(a_directory_is_an_error_of_the_system),
 		cmocka_unit_test(times_are_exact),
 		cmocka_unit_test(numbers_keep_their_type),
+		cmocka_unit_test(decimals_are_the_nearest_double),
 		cmocka_unit_test(ids),
 		cmocka_unit_test(both_outputs_are_read_as_they_were_written),
 		cmocka_unit_test(the_sink_stops_the_reading),

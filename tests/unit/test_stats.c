@@ -1,117 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The statistics, by what they print. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "handlers/stats_print.h"
-#include "handlers/stats_rows.h"
-#include "handlers/table.h"
-#include "timeline/timeline.h"
-
-struct test {
-	struct names *names;
-	struct account account;
-	struct timeline *timeline;
-	struct handler *stats;
-	char *text;
-};
-
-static struct test *test_new(void)
-{
-	struct test *x = calloc(1, sizeof(*x));
-
-	assert_non_null(x);
-	x->names = names_new(0);
-	x->timeline = timeline_new(x->names, &x->account, 0);
-	x->stats = stats_handler_new();
-	assert_non_null(x->stats);
-	assert_int_equal(timeline_add_handler(x->timeline, x->stats), 0);
-	return x;
-}
-
-static void test_done(struct test *x)
-{
-	assert_int_equal(x->stats->ops->flush(x->stats), 0);
-	assert_int_equal(x->stats->ops->close(x->stats, &x->account), 0);
-	timeline_free(x->timeline);
-	x->stats->ops->free(x->stats);
-	names_free(x->names);
-	free(x->text);
-	free(x);
-}
-
-static const struct name *nm(struct test *x, const char *text)
-{
-	return text ? names_intern_string(x->names, text) : NULL;
-}
-
-static void put(struct test *x, enum event_kind kind, uint64_t ts_ns, const char *category,
-		const char *name, uint64_t id)
-{
-	const struct event event = { .kind = kind,
-				     .pid = 10,
-				     .tid = 10,
-				     .level = -1,
-				     .ts_ns = ts_ns,
-				     .id = id,
-				     .category = nm(x, category),
-				     .name = nm(x, name) };
-
-	assert_int_equal(timeline_event(x->timeline, &event), 0);
-}
-
-static void slice(struct test *x, uint64_t begin_ns, uint64_t end_ns, const char *category,
-		  const char *name)
-{
-	put(x, EVENT_BEGIN, begin_ns, category, name, 0);
-	put(x, EVENT_END, end_ns, NULL, NULL, 0);
-}
-
-static void sample(struct test *x, uint64_t ts_ns, const char *name, const char *key,
-		   struct arg value, const char *unit)
-{
-	struct event event = { .kind = EVENT_COUNTER,
-			       .pid = 10,
-			       .tid = 10,
-			       .ts_ns = ts_ns,
-			       .name = nm(x, name),
-			       .unit = nm(x, unit),
-			       .n_args = 1,
-			       .args = &value };
-
-	value.key = nm(x, key);
-	assert_int_equal(timeline_event(x->timeline, &event), 0);
-}
-
-static const char *print_as(struct test *x, const struct stats_options *options)
-{
-	size_t size;
-	FILE *out;
-
-	free(x->text);
-	out = open_memstream(&x->text, &size);
-	assert_non_null(out);
-	assert_int_equal(stats_print_table(x->stats, out, options, NULL, NULL), 0);
-	fclose(out);
-	return x->text;
-}
-
-/* Percentiles have tests of their own. */
-#define COLUMNS "count,total,self,min,max,avg,share"
-
-static const char *print(struct test *x, unsigned max_rows, bool color)
-{
-	return print_as(x, &(struct stats_options){
-				   .max_rows = max_rows, .color = color, .columns = COLUMNS });
-}
+/* What the statistics collect. */
+#include "stats_test.h"
 
 static void test_nothing(void **state)
 {
@@ -228,10 +117,6 @@ static void test_asyncs_and_instants(void **state)
 	test_done(x);
 }
 
-#define INT(value)    ((struct arg){ .type = ARG_INT, .i = (value) })
-#define UINT(value)   ((struct arg){ .type = ARG_UINT, .u = (value) })
-#define DOUBLE(value) ((struct arg){ .type = ARG_DOUBLE, .d = (value) })
-
 static void test_counters(void **state)
 {
 	struct test *x = test_new();
@@ -307,273 +192,6 @@ static void test_long_names(void **state)
 "c         \xe6\x97\xa5                                                    1\n");
 	/* clang-format on */
 	assert_non_null(strstr(print(x, 0, false), name));
-	test_done(x);
-}
-
-static void check_shorten(const char *text, size_t size, unsigned width, const char *want)
-{
-	char *out = malloc(size);
-
-	text_shorten(out, size, text, width);
-	assert_string_equal(out, want);
-	assert_true(text_width(out) <= width);
-	free(out);
-}
-
-static void test_shorten(void **state)
-{
-	(void)state;
-	assert_int_equal(text_width(""), 0);
-	assert_int_equal(text_width("abc"), 3);
-	assert_int_equal(text_width("e\xcc\x81"), 1); /* e and a combining accent */
-	assert_int_equal(text_width("\xe6\x97\xa5\xf0\x9f\x98\x80"), 4);
-	check_shorten("abcdefghij", 20, 10, "abcdefghij");
-	check_shorten("abcdefghijk", 20, 10, "abcd...ijk");
-	check_shorten("abcdefghijk", 20, 9, "abc...ijk");
-	/* wide characters are not halved */
-	check_shorten("\xe6\x97\xa5\xe6\x9c\xac\xe6\x97\xa5\xe6\x9c\xac\xe6\x97\xa5\xe6\x9c\xac",
-		      40, 10, "\xe6\x97\xa5\xe6\x9c\xac...\xe6\x9c\xac");
-	/* too many bytes, though not too many columns */
-	check_shorten("\xe6\x97\xa5\xe6\x9c\xac\xe6\x97\xa5\xe6\x9c\xac\xe6\x97\xa5\xe6\x9c\xac",
-		      14, 40, "\xe6\x97\xa5...\xe6\x9c\xac");
-}
-
-/* Whatever is shortened fits, in bytes and in columns, and is a head and a tail of what it was. */
-static void test_shorten_anything(void **state)
-{
-	static const char *const pieces[] = {
-		"a", "b", "\xc3\xa9", "\xe6\x97\xa5", "\xf0\x9f\x98\x80", "\xcc\x81"
-	};
-	uint64_t seed = 4;
-	int round;
-
-	(void)state;
-	for (round = 0; round < 100000; round++) {
-		char text[260] = "", out[64];
-		unsigned n, width, size;
-		size_t head;
-
-		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-		n = (unsigned)(seed >> 58);
-		width = 7 + (unsigned)(seed >> 40) % 40;
-		size = 12 + (unsigned)(seed >> 30) % 52;
-		while (n--) {
-			seed = seed * 6364136223846793005ull + 1442695040888963407ull;
-			strcat(text, pieces[(seed >> 33) % 6]);
-		}
-		text_shorten(out, size, text, width);
-		assert_true(strlen(out) < size);
-		assert_true(text_width(out) <= width);
-		if (!strcmp(out, text))
-			continue;
-		assert_true(text_width(text) > width || strlen(text) >= size);
-		head = (size_t)(strstr(out, "...") - out);
-		assert_memory_equal(out, text, head);
-		assert_string_equal(out + head + 3, text + strlen(text) - strlen(out + head + 3));
-		assert_true((text[head] & 0xc0) != 0x80);
-		assert_true((out[head + 3] & 0xc0) != 0x80);
-	}
-}
-
-static void test_durations(void **state)
-{
-	static const struct {
-		uint64_t ns;
-		const char *text;
-	} cases[] = { { 0, "0 ns" },
-		      { 999, "999 ns" },
-		      { 1000, "1.000 us" },
-		      { 999999, "999.999 us" },
-		      { 1000000, "1.000 ms" },
-		      { 1234567, "1.235 ms" },
-		      { 999999499, "999.999 ms" },
-		      { 999999500, "1.000 s" },
-		      { 3600000000000, "3600.000 s" },
-		      { UINT64_MAX, "18446744073.710 s" } };
-	char text[32];
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		format_duration(text, sizeof(text), cases[i].ns);
-		assert_string_equal(text, cases[i].text);
-	}
-}
-
-static void test_numbers(void **state)
-{
-	char text[32];
-
-	(void)state;
-	format_bytes(text, sizeof(text), 999);
-	assert_string_equal(text, "999 B");
-	format_bytes(text, sizeof(text), 1000);
-	assert_string_equal(text, "1.000 KB");
-	format_bytes(text, sizeof(text), UINT64_MAX);
-	assert_string_equal(text, "18.447 EB");
-	format_count(text, sizeof(text), 999999);
-	assert_string_equal(text, "999999");
-	format_count(text, sizeof(text), 1234567);
-	assert_string_equal(text, "1.235 M");
-	format_real(text, sizeof(text), 0.5);
-	assert_string_equal(text, "0.500000");
-	format_real(text, sizeof(text), 1234.56);
-	assert_string_equal(text, "1234.6");
-}
-
-/* --- columns, order, filters ------------------------------------------------------------------- */
-
-static struct test *test_some(void)
-{
-	struct test *x = test_new();
-
-	slice(x, 1000, 2000, "net,io", "read");
-	slice(x, 3000, 6000, "net,io", "read");
-	slice(x, 7000, 7100, "net", "write");
-	slice(x, 8000, 11000, NULL, "idle");
-	return x;
-}
-
-static void test_order(void **state)
-{
-	static const struct {
-		const char *sort;
-		bool ascending;
-		const char *order;
-	} cases[] = {
-		{ NULL, false, "read idle write " },	{ "total", true, "write idle read " },
-		{ "min", false, "idle read write " },	{ "count", false, "read idle write " },
-		{ "name", false, "idle read write " },	{ "p99", true, "write idle read " },
-		{ "share", false, "read idle write " }, { "avg", false, "idle read write " },
-	};
-	struct test *x = test_some();
-	size_t i;
-
-	(void)state;
-	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct stats_options options = { .sort = cases[i].sort,
-						       .ascending = cases[i].ascending,
-						       .columns = "count" };
-		char *line, *save = NULL, order[64] = "", name[32];
-
-		print_as(x, &options);
-		for (line = strtok_r(x->text, "\n", &save); line;
-		     line = strtok_r(NULL, "\n", &save)) {
-			if (sscanf(line, "%*s %31s", name) == 1 && strcmp(name, "Slice"))
-				strcat(strcat(order, name), " ");
-		}
-		assert_string_equal(order, cases[i].order);
-	}
-	test_done(x);
-}
-
-static void check_names(struct test *x, const char *domain, const char *name, const char *wanted)
-{
-	const char *domains[] = { domain, "!nothing" }, *names[] = { name };
-	const struct stats_options options = { .columns = "count",
-					       .domains = domains,
-					       .n_domains = domain ? 2 : 0,
-					       .names = names,
-					       .n_names = name ? 1 : 0 };
-
-	assert_string_equal(print_as(x, &options), wanted);
-}
-
-static void test_filters(void **state)
-{
-	struct test *x = test_some();
-
-	(void)state;
-	check_names(x, "io", NULL, "Category  Slice  Count\nnet,io    read       2\n");
-	check_names(x, "net*", "w*", "Category  Slice  Count\nnet       write      1\n");
-	check_names(x, "!net", NULL, "Category  Slice  Count\n-         idle       1\n");
-	check_names(x, NULL, "![ri]*", "Category  Slice  Count\nnet       write      1\n");
-	check_names(x, "nothing", NULL, "");
-	test_done(x);
-}
-
-static void test_columns(void **state)
-{
-	struct test *x = test_some();
-	struct failure f = { 0 };
-	FILE *out = fopen("/dev/null", "w");
-	struct stats_options options = { .columns = "count,cycles" };
-
-	(void)state;
-	/* clang-format off */
-	assert_string_equal(print_as(x, &(struct stats_options){ .columns = "max,count,%", .unit = STATS_UNIT_US }),
-"Category  Slice  Max us  Count     %\n"
-"net,io    read    3.000      2  40.0\n"
-"-         idle    3.000      1  30.0\n"
-"net       write   0.100      1   1.0\n");
-	/* clang-format on */
-	assert_non_null(out);
-	assert_int_equal(stats_print_table(x->stats, out, &options, NULL, &f), -EINVAL);
-	assert_string_equal(f.object, "cycles");
-	options = (struct stats_options){ .sort = "ipc" };
-	assert_int_equal(stats_print_table(x->stats, out, &options, NULL, &f), -EINVAL);
-	options = (struct stats_options){ .columns = "count,,total" };
-	assert_int_equal(stats_print_csv(x->stats, out, &options, NULL, &f), -EINVAL);
-	fclose(out);
-	test_done(x);
-}
-
-/* Whatever the width of the terminal is, no line is wider, and the count is never left out. */
-static void test_widths(void **state)
-{
-	struct test *x = test_some();
-	unsigned width;
-
-	(void)state;
-	slice(x, 12000, 13000, "a category that has a long name",
-	      "and a name that is as long as that");
-	for (width = 24; width < 200; width++) {
-		const struct stats_options options = { .width = width };
-		char *line, *save = NULL;
-
-		print_as(x, &options);
-		assert_non_null(strstr(x->text, "Count"));
-		for (line = strtok_r(x->text, "\n", &save); line;
-		     line = strtok_r(NULL, "\n", &save))
-			assert_true(text_width(line) <= width);
-	}
-	test_done(x);
-}
-
-static void test_per_thread(void **state)
-{
-	struct test *x = test_new();
-	const struct event name = { .kind = EVENT_THREAD_NAME,
-				    .pid = 10,
-				    .tid = 11,
-				    .level = -1,
-				    .ts_ns = 1,
-				    .name = nm(x, "worker") };
-	struct event event = { .kind = EVENT_BEGIN,
-			       .pid = 10,
-			       .tid = 11,
-			       .level = -1,
-			       .ts_ns = 100,
-			       .name = nm(x, "work") };
-
-	(void)state;
-	stats_per_thread(x->stats);
-	timeline_event(x->timeline, &name);
-	timeline_event(x->timeline, &event);
-	event.kind = EVENT_END;
-	event.ts_ns = 300;
-	timeline_event(x->timeline, &event);
-	slice(x, 100, 200, NULL, "work");
-	sample(x, 100, "c", NULL, INT(1), NULL);
-	/* clang-format off */
-	assert_string_equal(print_as(x, &(struct stats_options){ .columns = "count,total" }),
-"Category  Slice  Process  Thread     Count   Total\n"
-"-         work   10       worker 11      1  200 ns\n"
-"-         work   10       10             1  100 ns\n"
-"\n"
-"Category  Counter  Process  Count  Min  Max  Avg  Last  Unit\n"
-"-         c        10           1    1    1    1     1  \n");
-	/* clang-format on */
 	test_done(x);
 }
 
@@ -810,6 +428,132 @@ static void test_finished_rows(void **state)
 	test_done(x);
 }
 
+/* --- memory pools, frames ---------------------------------------------------------------------- */
+
+static void memory(struct test *x, enum event_kind kind, uint64_t ts_ns, uint64_t address,
+		   uint64_t size)
+{
+	const struct event event = { .kind = kind,
+				     .pid = 10,
+				     .tid = 10,
+				     .level = -1,
+				     .ts_ns = ts_ns,
+				     .id = address,
+				     .size = size,
+				     .name = nm(x, "pool") };
+
+	assert_int_equal(timeline_event(x->timeline, &event), 0);
+}
+
+static const char *after_slices(struct test *x)
+{
+	return strstr(print(x, 0, false), "\n\n") + 2;
+}
+
+static void test_pools(void **state)
+{
+	struct test *x = test_new();
+
+	(void)state;
+	put(x, EVENT_BEGIN, 100, NULL, "setup", 0);
+	memory(x, EVENT_ALLOC, 110, 0x10, 1000);
+	memory(x, EVENT_ALLOC, 120, 0x20, 500);
+	put(x, EVENT_END, 130, NULL, NULL, 0);
+	memory(x, EVENT_FREE, 140, 0x10, 0);
+	memory(x, EVENT_ALLOC, 150, 0x30, 2);
+	/* an allocation that failed, a free of nothing, one of what was never told */
+	memory(x, EVENT_ALLOC, 160, 0, 99);
+	memory(x, EVENT_FREE, 170, 0, 0);
+	memory(x, EVENT_FREE, 180, 0x40, 0);
+	/* clang-format off */
+	assert_string_equal(after_slices(x),
+"Category  Memory pool  Allocated  Frees   Live      Peak  Leaked  Leaks\n"
+"-         pool                 3      2  502 B  1.500 KB     0 B      0\n");
+	put(x, EVENT_PROCESS_EXIT, 200, NULL, NULL, 0);
+	assert_string_equal(after_slices(x),
+"Category  Memory pool  Allocated  Frees  Live      Peak  Leaked  Leaks\n"
+"-         pool                 3      2   0 B  1.500 KB   502 B      2\n"
+"\n"
+"Leak of  Address   Size  Process  Thread  In slice\n"
+"pool        0x20  500 B       10      10  setup\n"
+"pool        0x30    2 B       10      10  -\n");
+	/* clang-format on */
+	test_done(x);
+}
+
+/* Of many the largest are told, whatever order they come in. */
+static void test_many_leaks(void **state)
+{
+	struct test *x = test_new();
+	const struct stats *stats = (const struct stats *)x->stats;
+	unsigned i;
+
+	(void)state;
+	for (i = 1; i <= 1000; i++)
+		memory(x, EVENT_ALLOC, i, i, i * 7919 % 1000 + 1);
+	put(x, EVENT_PROCESS_EXIT, 2000, NULL, NULL, 0);
+	assert_int_equal(stats->n_leaks, STATS_LEAKS_KEPT);
+	for (i = 0; i < STATS_LEAKS_KEPT; i++)
+		assert_int_equal(stats->leaks[i].size, 1000 - i);
+	assert_int_equal(stats->parts[STATS_POOLS]->leaks, 1000);
+	assert_int_equal(stats->parts[STATS_POOLS]->leaked, 1000 * 1001 / 2);
+	test_done(x);
+}
+
+/* What one trace ends with is not live in the next one. */
+static void test_pools_of_traces(void **state)
+{
+	struct test *x = test_new();
+	const struct stats_row *row;
+
+	(void)state;
+	memory(x, EVENT_ALLOC, 10, 0x10, 100);
+	stats_next_trace(x->stats);
+	timeline_free(x->timeline);
+	x->timeline = timeline_new(x->names, &x->account, 1ull << 40);
+	assert_int_equal(timeline_add_handler(x->timeline, x->stats), 0);
+	memory(x, EVENT_ALLOC, 10, 0x10, 60);
+	row = ((struct stats *)x->stats)->parts[STATS_POOLS];
+	assert_int_equal(row->peak, 100);
+	assert_int_equal(row->live_before + row->live, 160);
+	test_done(x);
+}
+
+/* In a recording they are objects, in a file asynchronous slices with a number. */
+static void test_frames(void **state)
+{
+	const struct event recorded = { .kind = EVENT_ASYNC_BEGIN,
+					.object = OBJECT_FRAME,
+					.pid = 10,
+					.tid = 10,
+					.ts_ns = 1000,
+					.id = 7 };
+	struct test *x = test_new();
+	const struct arg second = { .key = nm(x, "frame"), .type = ARG_INT, .i = 2 };
+	struct event event = recorded;
+
+	(void)state;
+	event.name = nm(x, "tick");
+	assert_int_equal(timeline_event(x->timeline, &event), 0);
+	event.kind = EVENT_ASYNC_END;
+	event.ts_ns = 1500;
+	assert_int_equal(timeline_event(x->timeline, &event), 0);
+	event = (struct event){ .kind = EVENT_ASYNC_BEGIN,
+				.pid = 10,
+				.level = -1,
+				.ts_ns = 2000,
+				.id = 9,
+				.name = nm(x, "tick"),
+				.n_args = 1,
+				.args = &second };
+	assert_int_equal(timeline_event(x->timeline, &event), 0);
+	put(x, EVENT_ASYNC_END, 3000, NULL, "tick", 9);
+	assert_non_null(strstr(print(x, 0, false), "Category  Frame  Count     Total"));
+	assert_non_null(strstr(x->text, "-         tick       2  1.500 us"));
+	assert_null(strstr(x->text, "Asynchronous"));
+	test_done(x);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -821,21 +565,16 @@ int main(void)
 		cmocka_unit_test(test_counters),
 		cmocka_unit_test(test_rows_are_limited),
 		cmocka_unit_test(test_long_names),
-		cmocka_unit_test(test_shorten),
-		cmocka_unit_test(test_shorten_anything),
-		cmocka_unit_test(test_durations),
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_order),
-		cmocka_unit_test(test_filters),
-		cmocka_unit_test(test_columns),
-		cmocka_unit_test(test_widths),
-		cmocka_unit_test(test_per_thread),
 		cmocka_unit_test(test_counted),
 		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_buckets),
 		cmocka_unit_test(test_percentiles),
 		cmocka_unit_test(test_self_sums),
 		cmocka_unit_test(test_finished_rows),
+		cmocka_unit_test(test_pools),
+		cmocka_unit_test(test_many_leaks),
+		cmocka_unit_test(test_pools_of_traces),
+		cmocka_unit_test(test_frames),
 	};
 
 	return cmocka_run_group_tests_name("stats", tests, NULL, NULL);

@@ -6,10 +6,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/terminal.h"
 #include "failure.h"
 #include "handlers/stats_print.h"
 #include "readers/reader.h"
@@ -346,17 +346,12 @@ int cmd_report(int argc, char **argv)
 	static const struct argp argp = { options, parse, "TRACE...", doc, NULL, NULL, NULL };
 	struct report report = { 0 };
 	struct failure f = { 0 };
-	struct winsize window;
 	int error;
 
 	argp_err_exit_status = STATUS_USAGE;
 	report.stats.domains = report.domains;
 	report.stats.names = report.names;
-	if (isatty(STDOUT_FILENO)) {
-		report.stats.color = !getenv("NO_COLOR");
-		if (!ioctl(STDOUT_FILENO, TIOCGWINSZ, &window))
-			report.stats.width = window.ws_col;
-	}
+	terminal_fit(STDOUT_FILENO, &report.stats);
 	argp_parse(&argp, argc, argv, 0, NULL, &report);
 	error = report_all(&report, &f);
 	if (error)

@@ -11,6 +11,7 @@
 #include "capture/tables.h"
 #include "cmd/include.h"
 #include "cmd/record.h"
+#include "cmd/terminal.h"
 #include "handlers/stats_print.h"
 
 void print_size(char *out, size_t size, uint64_t bytes)
@@ -134,6 +135,7 @@ static void print_shares(const struct recording *r)
 }
 
 #define OPEN_SLICES_SHOWN 8
+#define SUMMARY_ROWS	  15 /* of each part of the table */
 
 struct open_slices {
 	unsigned n;
@@ -193,9 +195,9 @@ static void print_flight(const struct recording *r)
 
 void summary_print(struct recording *r, const struct account *a)
 {
-	struct stats_options options = { .max_rows = 15 };
+	struct stats_options options = { .max_rows = SUMMARY_ROWS };
 	struct open_slices open_slices = { .now = r->last_ts_ns };
-	struct winsize window;
+	unsigned lines = terminal_fit(STDERR_FILENO, &options);
 
 	print_files(r);
 	if (r->flight)
@@ -212,8 +214,9 @@ void summary_print(struct recording *r, const struct account *a)
 		fprintf(stderr, "  and %u more open slices\n", open_slices.n - OPEN_SLICES_SHOWN);
 	if (!capture_adds_up(r->capture))
 		fprintf(stderr, "  the account does not add up: please report this\n");
-	if (isatty(STDERR_FILENO) && !ioctl(STDERR_FILENO, TIOCGWINSZ, &window))
-		options.width = window.ws_col;
+	/* Slices come first, and are not to leave a small screen because of what comes after them. */
+	if (lines && lines < 3 * SUMMARY_ROWS)
+		options.max_rows = lines < 12 ? 4 : lines / 3;
 	if (r->options->stats_only) {
 		options.max_rows = 0;
 		stats_from_tables(r, r->ended_ns);

@@ -149,9 +149,11 @@ static void add_text(struct shown *shown, enum text_column text, const char *tit
 /* Which go first where there is little room: what says least, and can be asked for. */
 static unsigned drop_order(const struct stats_view *view, enum stats_what what, unsigned index)
 {
-	static const enum stats_what order[] = { STATS_TOTAL, STATS_SELF, STATS_IPC, STATS_P99,
-						 STATS_MAX,   STATS_AVG,  STATS_P50, STATS_SHARE,
-						 STATS_MIN,   STATS_P95 };
+	static const enum stats_what order[] = {
+		STATS_TOTAL, STATS_LAST,  STATS_LEAKED, STATS_PEAK, STATS_SELF,	 STATS_IPC,
+		STATS_P99,   STATS_MAX,	  STATS_AVG,	STATS_P50,  STATS_SHARE, STATS_LIVE,
+		STATS_LEAKS, STATS_FREES, STATS_MIN,	STATS_P95,
+	};
 	unsigned i, n = sizeof(order) / sizeof(order[0]);
 
 	if (view->chosen)

@@ -57,11 +57,43 @@ static double nearest(const char *text, size_t length)
 	return strtod(copy, NULL);
 }
 
+/*
+ * A decimal of at most fifteen digits: an integer that a double holds exactly, divided by a power of ten
+ * that it holds exactly, which rounds once, to the nearest. False: it is something else.
+ */
+static bool short_decimal(const char *text, size_t length, double *ret_value)
+{
+	static const double powers[] = { 1,   1e1, 1e2,	 1e3,  1e4,  1e5,  1e6,	 1e7,
+					 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15 };
+	bool negative = length && text[0] == '-';
+	size_t i, n = 0, behind = 0;
+	uint64_t value = 0;
+	bool point = false;
+
+	for (i = negative; i < length; i++) {
+		if (text[i] == '.' && !point && n) {
+			point = true;
+			continue;
+		}
+		if (!isdigit((unsigned char)text[i]) || ++n > 15)
+			return false;
+		value = value * 10 + (uint64_t)(text[i] - '0');
+		behind += point;
+	}
+	if (!n || (point && !behind))
+		return false;
+	*ret_value = (double)value / powers[behind];
+	if (negative)
+		*ret_value = -*ret_value;
+	return true;
+}
+
 struct number number_read(const char *text, size_t length, bool words)
 {
 	bool negative = length && text[0] == '-';
 	long double wide;
 	uint64_t value;
+	double exact;
 
 	if (words && is_word(text, length, "NaN"))
 		return (struct number){ NUMBER_DOUBLE, { .d = NAN } };
@@ -76,6 +108,8 @@ struct number number_read(const char *text, size_t length, bool words)
 			return (struct number){ NUMBER_INT,
 						{ .i = (int64_t)(negative ? -value : value) } };
 	}
+	if (short_decimal(text, length, &exact))
+		return (struct number){ NUMBER_DOUBLE, { .d = exact } };
 	if (!read_double(text, length, &wide))
 		return (struct number){ NUMBER_NONE, { .u = 0 } };
 	return (struct number){ NUMBER_DOUBLE, { .d = nearest(text, length) } };

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Texts that are shortened, numbers that people read. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "handlers/table.h"
+
+static void check_shorten(const char *text, size_t size, unsigned width, const char *want)
+{
+	char *out = malloc(size);
+
+	text_shorten(out, size, text, width);
+	assert_string_equal(out, want);
+	assert_true(text_width(out) <= width);
+	free(out);
+}
+
+static void test_shorten(void **state)
+{
+	(void)state;
+	assert_int_equal(text_width(""), 0);
+	assert_int_equal(text_width("abc"), 3);
+	assert_int_equal(text_width("e\xcc\x81"), 1); /* e and a combining accent */
+	assert_int_equal(text_width("\xe6\x97\xa5\xf0\x9f\x98\x80"), 4);
+	check_shorten("abcdefghij", 20, 10, "abcdefghij");
+	check_shorten("abcdefghijk", 20, 10, "abcd...ijk");
+	check_shorten("abcdefghijk", 20, 9, "abc...ijk");
+	/* wide characters are not halved */
+	check_shorten("\xe6\x97\xa5\xe6\x9c\xac\xe6\x97\xa5\xe6\x9c\xac\xe6\x97\xa5\xe6\x9c\xac",
+		      40, 10, "\xe6\x97\xa5\xe6\x9c\xac...\xe6\x9c\xac");
+	/* too many bytes, though not too many columns */
+	check_shorten("\xe6\x97\xa5\xe6\x9c\xac\xe6\x97\xa5\xe6\x9c\xac\xe6\x97\xa5\xe6\x9c\xac",
+		      14, 40, "\xe6\x97\xa5...\xe6\x9c\xac");
+}
+
+/* Whatever is shortened fits, in bytes and in columns, and is a head and a tail of what it was. */
+static void test_shorten_anything(void **state)
+{
+	static const char *const pieces[] = {
+		"a", "b", "\xc3\xa9", "\xe6\x97\xa5", "\xf0\x9f\x98\x80", "\xcc\x81"
+	};
+	uint64_t seed = 4;
+	int round;
+
+	(void)state;
+	for (round = 0; round < 100000; round++) {
+		char text[260] = "", out[64];
+		unsigned n, width, size;
+		size_t head;
+
+		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+		n = (unsigned)(seed >> 58);
+		width = 7 + (unsigned)(seed >> 40) % 40;
+		size = 12 + (unsigned)(seed >> 30) % 52;
+		while (n--) {
+			seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+			strcat(text, pieces[(seed >> 33) % 6]);
+		}
+		text_shorten(out, size, text, width);
+		assert_true(strlen(out) < size);
+		assert_true(text_width(out) <= width);
+		if (!strcmp(out, text))
+			continue;
+		assert_true(text_width(text) > width || strlen(text) >= size);
+		head = (size_t)(strstr(out, "...") - out);
+		assert_memory_equal(out, text, head);
+		assert_string_equal(out + head + 3, text + strlen(text) - strlen(out + head + 3));
+		assert_true((text[head] & 0xc0) != 0x80);
+		assert_true((out[head + 3] & 0xc0) != 0x80);
+	}
+}
+
+static void test_durations(void **state)
+{
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} cases[] = { { 0, "0 ns" },
+		      { 999, "999 ns" },
+		      { 1000, "1.000 us" },
+		      { 999999, "999.999 us" },
+		      { 1000000, "1.000 ms" },
+		      { 1234567, "1.235 ms" },
+		      { 999999499, "999.999 ms" },
+		      { 999999500, "1.000 s" },
+		      { 3600000000000, "3600.000 s" },
+		      { UINT64_MAX, "18446744073.710 s" } };
+	char text[32];
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		format_duration(text, sizeof(text), cases[i].ns);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
+static void test_numbers(void **state)
+{
+	char text[32];
+
+	(void)state;
+	format_bytes(text, sizeof(text), 999);
+	assert_string_equal(text, "999 B");
+	format_bytes(text, sizeof(text), 1000);
+	assert_string_equal(text, "1.000 KB");
+	format_bytes(text, sizeof(text), UINT64_MAX);
+	assert_string_equal(text, "18.447 EB");
+	format_count(text, sizeof(text), 999999);
+	assert_string_equal(text, "999999");
+	format_count(text, sizeof(text), 1234567);
+	assert_string_equal(text, "1.235 M");
+	format_real(text, sizeof(text), 0.5);
+	assert_string_equal(text, "0.500000");
+	format_real(text, sizeof(text), 1234.56);
+	assert_string_equal(text, "1234.6");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_shorten),
+		cmocka_unit_test(test_shorten_anything),
+		cmocka_unit_test(test_durations),
+		cmocka_unit_test(test_numbers),
+	};
+
+	return cmocka_run_group_tests_name("table", tests, NULL, NULL);
+}

@@ -43,6 +43,9 @@ expect "unwritable output" 1 "cannot write '/nowhere/x.pftrace': No such file" \
 	"$proftrace" -o /nowhere/x -- "$programs/executes" 0
 expect "command not found" 1 "cannot run 'no-such-program'" "$proftrace" -- no-such-program
 expect "command without markers" 0 "no markers found" "$proftrace" -o nm -- true
+expect "command without a domain that is wanted" 0 "none of a domain that -D selects" \
+	"$proftrace" -o nd -D 'no.such.*' -- "$programs/executes" 1
+check "... hint" grep -q '^hint: .*domains' "$tmp/err"
 "$proftrace" -q -o st -- sh -c 'exit 42'
 equal "the command's exit status" $? 42
 "$proftrace" -q -o st -- sh -c 'kill -TERM $$'

@@ -36,6 +36,11 @@ origin_of() { # FILE
 	grep '"clock_snapshot"' "$tmp/origin.json"
 }
 
+# What a trace says of itself: marks that were lost, cut, left out, slices without an end.
+told() { # FILE
+	"$proftrace" report -q --format json "$1" | sed -n '/"diagnostics"/,$p'
+}
+
 expect() { # NAME STATUS PATTERN COMMAND...
 	name=$1 wanted=$2 pattern=$3
 	shift 3
@@ -87,6 +92,25 @@ equal "threads' counters have their units in both" \
 	"$("$proftrace" report hard2.json 2>/dev/null | grep '^task_clock')"
 expect "what the recording lost" 0 '1234 +marks were lost while' "$proftrace" convert -o x.json hard.json
 expect "slices without an end" 0 '2 +slices are still open' "$proftrace" convert -o x.pftrace hard.json
+
+# What its recording lost by other reasons is nowhere but in its account.
+{
+	sed '$d' hard.json
+	echo ',{"name":"proftrace_account","ph":"M","pid":0,"tid":0,"args":{"marked":48,"written":23,"paused":2,"left_out":8,"unscheduled":1,"unrecorded":4,"lost":{"buffer_full":0,"begin_lost":0,"cut":3,"unmatched":2,"too_deep":5,"no_state":0,"malformed":0,"limit":0,"output":0},"unreadable_names":0,"unreadable_args":1,"open_at_end":2,"unfinished":1,"ends_lost":1,"frees_unknown":6,"late_steps":7,"attached_late":1,"orderly":true}}'
+	echo ']'
+} >account.json
+cp account.json both.json && "$proftrace" convert -q -o both.pftrace account.json
+round_trips "an account" both
+for file in there.json there.pftrace back.json back.pftrace; do
+	equal "an account: $file tells it" "$(told $file)" "$(told account.json)"
+done
+for number in '"paused":2' '"left_out":8' '"unscheduled":1,"unrecorded":4' '"marked":48,"written":23' '"orderly":true'; do
+	check "an account: $number" grep -q "$number" there.json
+done
+"$proftrace" merge -q -o twice.json account.json hard.json
+equal "an account: a merge adds up" "$(told twice.json | grep -E 'cut|too_deep|buffer_full' | tr -d ' \n')" \
+	'"lost_buffer_full":1234,"lost_cut":3,"lost_too_deep":5,'
+
 head -c 2000 hard.json >cut.json
 expect "a cut trace" 0 'truncated at byte' "$proftrace" convert -o x.json cut.json
 gzip -k hard.json

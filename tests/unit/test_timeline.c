@@ -213,13 +213,26 @@ static void test_no_handler(void **state)
 	names_free(names);
 }
 
+/* A number without a name would not be in a file, and so not in what is made of that. */
+static void test_account_names(void **state)
+{
+	struct account account = { 0 };
+
+	(void)state;
+	for (unsigned i = 0; i < account_numbers(); i++) {
+		assert_string_not_equal(account_number_name(i), "unknown");
+		assert_ptr_equal(account_number_named(&account, account_number_name(i)),
+				 (uint64_t *)&account + i);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_instants),    cmocka_unit_test(test_notices),
 		cmocka_unit_test(test_many_args),   cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_open_at_end), cmocka_unit_test(test_handlers_that_fail),
-		cmocka_unit_test(test_no_handler),
+		cmocka_unit_test(test_no_handler),  cmocka_unit_test(test_account_names),
 	};
 
 	return cmocka_run_group_tests_name("timeline", tests, NULL, NULL);

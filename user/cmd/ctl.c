@@ -253,13 +253,15 @@ static int none_found(const struct ctl *c)
 
 	if (c->pid) {
 		snprintf(object, sizeof(object), "%d", (int)c->pid);
-		failure_set(&f, -ESRCH, "no recording of process", object, "found none");
+		failure_set(&f, -ESRCH, "no recording of process", object,
+			    "none that this user can reach");
 	} else {
-		failure_set(&f, -ESRCH, "no recording is running", "", "found none");
+		failure_set(&f, -ESRCH, "no recording is running", "", "");
 	}
-	failure_hint(&f, c->forbidden || geteuid()
-				 ? "only its own user and root reach a recording: try with sudo"
-				 : "`proftrace ctl status` shows those that are running");
+	if (c->forbidden || geteuid())
+		failure_hint(&f, "only its own user and root reach a recording: try with sudo");
+	else if (c->pid)
+		failure_hint(&f, "`proftrace ctl status` shows those that are running");
 	failure_print(&f, stderr);
 	return STATUS_FAILED;
 }

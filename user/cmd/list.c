@@ -118,7 +118,9 @@ static int nothing_found(const struct list *list, const struct arguments *a)
 		snprintf(reason, sizeof(reason), "searched %s", list->searched);
 	failure_set(&f, -ENOENT, a->pid ? "no markers found in process" : "no markers found",
 		    a->pid ? object : "", reason);
-	failure_hint(&f, "put markers from proftrace.h into the program, and link it with them");
+	failure_hint(
+		&f,
+		"markers come from proftrace.h, which the program includes; there is no library");
 	failure_print(&f, stderr);
 	return STATUS_FAILED;
 }

@@ -52,7 +52,7 @@ static int take_event(void *context, const struct event *event)
 	return error;
 }
 
-static void log_line(void *context, int verbosity, const char *line)
+void recording_log(void *context, int verbosity, const char *line)
 {
 	struct recording *r = context;
 
@@ -181,7 +181,7 @@ static int open_capture(struct recording *r, struct failure *f)
 		.event = take_event,
 		.context = r,
 		.names = r->names,
-		.log = log_line,
+		.log = recording_log,
 	};
 
 	return capture_open(&options, &r->capture, f);
@@ -222,7 +222,7 @@ static int choose_counters(struct recording *r, struct failure *f)
 			failure_set(f, error, "cannot count", "", NULL);
 	}
 	if (note[0])
-		log_line(r, 0, note);
+		recording_log(r, 0, note);
 	if (!error)
 		count(r);
 	return error;
@@ -239,7 +239,7 @@ static void open_control(struct recording *r)
 	r->control = NULL;
 	snprintf(line, sizeof(line), "`proftrace ctl` cannot reach this recording: %s",
 		 strerror(-error));
-	log_line(r, 0, line);
+	recording_log(r, 0, line);
 }
 
 /* Everything that can be refused is refused before the target is touched. */
@@ -275,6 +275,14 @@ static int start(struct recording *r, struct failure *f)
 	return error;
 }
 
+static void tell_no_markers(const struct record_options *o)
+{
+	fprintf(stderr, "proftrace: no markers found in '%s' or what it ran%s\n", o->command[0],
+		o->n_domains ? ": none of a domain that -D selects" : "");
+	fprintf(stderr, "hint: `proftrace list` shows which %s a program file has\n",
+		o->n_domains ? "domains" : "markers");
+}
+
 static int finish(struct recording *r)
 {
 	struct account account;
@@ -295,8 +303,7 @@ static int finish(struct recording *r)
 	if (r->broker_died)
 		fprintf(stderr, "proftrace: the broker process died: the recording ends here\n");
 	if (r->options->command && !capture_files(r->capture) && r->options->verbosity >= 0)
-		fprintf(stderr, "proftrace: no markers found in '%s' or what it ran\n",
-			r->options->command[0]);
+		tell_no_markers(r->options);
 	if (r->scheduler && !scheduler_cycles(r) && r->options->verbosity >= 0)
 		fprintf(stderr, "proftrace: no step that the schedule records has begun: "
 				"PROF_STEP tells where they begin\n");

@@ -2,7 +2,7 @@
 /*
  * The account of a recording: what became of every mark that reached the kernel.
  *
- *	marked = written + the sum of lost[] + paused + unrecorded + left_out
+ *	marked = written + the sum of lost[] + paused + left_out + unscheduled + unrecorded
  *
  * Nothing in this project may drop a mark without adding to one of these.
  */

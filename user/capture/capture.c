@@ -433,3 +433,8 @@ bool capture_holds(const struct capture *c)
 {
 	return c->loaded.can_hold;
 }
+
+bool capture_broker_confined(const struct capture *c)
+{
+	return c->loaded.confined;
+}

@@ -28,7 +28,7 @@ WARN := -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes -Wshadow 
 CPPFLAGS := -D_GNU_SOURCE -DPROFTRACE_VERSION='"$(VERSION)"' -Iuser -Iinclude -Ibpf -I$B/gen
 CFLAGS ?= -O2 -g
 CSTD := -std=gnu11
-LIBS := -lbpf -lelf -lz -lprotobuf-c -lyajl -lpfm -lmicrohttpd -lncursesw -lm -lpthread
+LIBS := -lbpf -lelf -lz -lprotobuf-c -lyajl -lpfm -lmicrohttpd -lncursesw -lseccomp -lm -lpthread
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 SOURCES := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c))

@@ -17,6 +17,8 @@ static __always_inline void add_digits(struct table_page *page, __u64 magnitude,
 	__u64 low = (magnitude << shift) & 0xffffffff, rest = magnitude >> (32 - shift);
 	__s64 d0 = low, d1 = rest & 0xffffffff, d2 = rest >> 32;
 
+	/* The compiler knows that it is not, and leaves the test out; kernel 6.1 does not. */
+	barrier_var(digit);
 	if (digit > TABLE_DIGITS - 4)
 		return;
 	if (negative) {

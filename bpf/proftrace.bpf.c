@@ -5,6 +5,7 @@
 #include "libraries.bpf.c"
 #include "marks.bpf.c"
 #include "processes.bpf.c"
+/* After marks.bpf.c: it takes the state of threads from there. */
 #include "stats.bpf.c"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -13,8 +13,8 @@ __u32 table_free[TABLE_THREADS];
 __u32 table_free_head; /* the next that is taken */
 __u32 table_free_tail; /* the next that is given */
 __u32 asyncs_spilled;  /* whether one ever found its bundle full */
-__u64 tables_over; /* threads that have ended; 64 bits: what lies here ends as its C structure does */
-__u32 table_resets; /* how often the recorder began anew */
+__u32 tables_over;     /* threads that have ended */
+__u32 table_resets;    /* how often the recorder began anew */
 
 /* The broker gives them their sizes; without tables they hold nothing. */
 #define TABLE_MAP(map, struct_type)                \

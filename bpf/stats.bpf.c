@@ -503,6 +503,51 @@ static __always_inline void tell_control(struct pt_regs *ctx, struct mark *m)
 		account_add(ACCOUNT_FULL);
 }
 
+static __always_inline void take_end(struct thread_state *st, struct table_thread *t,
+				     struct mark *m, __u64 token)
+{
+	int level = close_slice(st, token, &m->flags);
+
+	if (level >= 0) {
+		m->level = level;
+		end_slice(t, m);
+		t->marks++;
+	} else if (t->depth > st->depth) {
+		drop_levels(t, st->depth, m->ts);
+	}
+}
+
+static __always_inline void take_begin(struct pt_regs *ctx, struct thread_state *st,
+				       struct table_thread *t, struct mark *m, __u64 token,
+				       __u64 address, bool left_out)
+{
+	int level = open_slice(st, token, left_out);
+
+	if (level < 0) {
+		open_left_out(st, t);
+		return;
+	}
+	m->level = level;
+	make_key(ctx, t, m, address);
+	t->marks++;
+	begin_slice(t, m, address);
+}
+
+/* The thread's place in the tables. NULL: there is none any more, and the mark is lost. */
+static __always_inline struct table_thread *place_of(struct thread_state *st, __u64 pid_tgid)
+{
+	struct table_thread *t;
+
+	if (!st->table)
+		table_thread_begin(st, pid_tgid);
+	t = table_thread_at(st->table);
+	if (t)
+		return t;
+	account_add(ACCOUNT_MARKS);
+	account_add(ACCOUNT_NO_STATE);
+	return NULL;
+}
+
 SEC("?uprobe")
 int aggregate(struct pt_regs *ctx)
 {
@@ -512,7 +557,6 @@ int aggregate(struct pt_regs *ctx)
 	struct mark m = {};
 	__u64 cookie, address, token;
 	bool left_out;
-	int level;
 
 	if (!recording)
 		return 0;
@@ -540,45 +584,21 @@ int aggregate(struct pt_regs *ctx)
 	token = token_of(ctx, cookie);
 	if (!is_asked_for(st, &m, token, cookie))
 		return 0;
-	if (!st->table)
-		table_thread_begin(st, m.pid_tgid);
-	t = table_thread_at(st->table);
-	if (!t) {
-		account_add(ACCOUNT_MARKS);
-		account_add(ACCOUNT_NO_STATE);
+	t = place_of(st, m.pid_tgid);
+	if (!t)
 		return 0;
-	}
 	t->marked++;
-	left_out = (m.meta | META_EVERY) & st->leave_out;
 	t->category = cookie >> COOKIE_DOMAIN_SHIFT & (PLAIN_TOKENS - 1);
-	if (m.kind == RECORD_END) {
-		level = close_slice(st, token, &m.flags);
-		if (level < 0) {
-			if (t->depth > st->depth)
-				drop_levels(t, st->depth, m.ts);
-			return 0;
-		}
-		m.level = level;
-		end_slice(t, &m);
-		t->marks++;
-	} else if (m.kind == RECORD_BEGIN) {
-		level = open_slice(st, token, left_out);
-		if (level < 0) {
-			open_left_out(st, t);
-			return 0;
-		}
-		m.level = level;
-		make_key(ctx, t, &m, address);
-		t->marks++;
-		begin_slice(t, &m, address);
-	} else {
-		level = take_other(st, &m, left_out);
-		if (level < 0)
-			return 0;
-		if (m.kind >= RECORD_PAUSE && m.kind <= RECORD_STOP)
-			tell_control(ctx, &m);
-		else
-			take(ctx, t, st, &m, address);
-	}
+	left_out = (m.meta | META_EVERY) & st->leave_out;
+	if (m.kind == RECORD_END)
+		take_end(st, t, &m, token);
+	else if (m.kind == RECORD_BEGIN)
+		take_begin(ctx, st, t, &m, token, address, left_out);
+	else if (take_other(st, &m, left_out) < 0)
+		return 0;
+	else if (m.kind >= RECORD_PAUSE && m.kind <= RECORD_STOP)
+		tell_control(ctx, &m);
+	else
+		take(ctx, t, st, &m, address);
 	return 0;
 }

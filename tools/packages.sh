@@ -13,7 +13,7 @@ packages='
 	clang lld clang-format libclang-rt-dev
 	bpftool libbpf-dev libelf-dev zlib1g-dev
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libyajl-dev libpfm4-dev libmicrohttpd-dev uthash-dev
-	libncurses-dev libcmocka-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+	libncurses-dev libseccomp-dev libcmocka-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 	scdoc git procps curl
 '
 

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "handlers/stats.h"
+#include "handlers/stats_print.h"
 #include "readers/reader.h"
 #include "timeline/timeline.h"
 
@@ -27,6 +27,26 @@ static void must(bool good, const char *what)
 	abort();
 }
 
+static bool is_sample(const struct event *event)
+{
+	return event->kind == EVENT_COUNTER || event->kind == EVENT_ALLOC ||
+	       event->kind == EVENT_FREE || event->kind == EVENT_MEMORY_GONE;
+}
+
+/* All that `proftrace report` may be asked for. */
+static void fuzz_print(const struct handler *stats, const struct account *account)
+{
+	static FILE *nowhere;
+	const struct stats_options narrow = { .width = 40, .max_rows = 3 }, all = { 0 };
+
+	if (!nowhere)
+		nowhere = fopen("/dev/null", "w");
+	must(nowhere && !stats_print_table(stats, nowhere, &narrow, account, NULL) &&
+		     !stats_print_csv(stats, nowhere, &all, account, NULL) &&
+		     !stats_print_json(stats, nowhere, &all, account, NULL, 0, NULL),
+	     "not printed");
+}
+
 static int fuzz_event(void *context, const struct event *event)
 {
 	unsigned i;
@@ -37,7 +57,7 @@ static int fuzz_event(void *context, const struct event *event)
 
 		must(arg->type >= ARG_INT && arg->type <= ARG_NULL, "an argument without a type");
 		must(arg->type != ARG_STRING || strlen(arg->s) == arg->length, "a string's length");
-		must(arg->key || event->kind == EVENT_COUNTER, "an argument without a key");
+		must(arg->key || is_sample(event), "an argument without a key");
 	}
 	return timeline_event(context, event);
 }
@@ -63,6 +83,7 @@ static int fuzz_file(const uint8_t *bytes, size_t size, fuzz_read *read_file)
 	must(account.marked == account.written + account_lost(&account), "the account");
 	close(fd);
 	timeline_finish(timeline, 0);
+	fuzz_print(stats, &origin.account);
 	timeline_free(timeline);
 	stats->ops->free(stats);
 	names_free(names);

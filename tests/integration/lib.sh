@@ -104,7 +104,7 @@ leftovers() {
 	n=0
 	for bpftool in /usr/sbin/bpftool bpftool; do
 		if command -v $bpftool >/dev/null 2>&1; then
-			n=$($bpftool prog show 2>/dev/null | grep -cE 'name (mark|libraries_chang|on_fork|on_exec|on_exit|on_rename|on_switch)')
+			n=$($bpftool prog show 2>/dev/null | grep -cE 'name (mark|aggregate|libraries_chang|on_fork|on_exec|on_exit|on_rename|on_switch)')
 			break
 		fi
 	done

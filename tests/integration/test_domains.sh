@@ -81,4 +81,9 @@ record "without a category of a domain" '!app/io' '!default'
 equal "without a category of a domain: names" "$names" "compute,deep,find,flush,plain,"
 record "with some and without others" '*/io' '!disk'
 equal "with some and without others: names" "$names" "flush,made,send,"
+
+# Added up in the kernel, they are left out of the table.
+"$proftrace" --stats-only -D app/io -- "$programs/domains" $n categories 2>&1 |
+	awk -v n=$n '$1 ~ /^(app|lib|default)/ && / / { print $2 }' | sort | tr '\n' ',' >"$tmp/names"
+equal "a category of one domain, in a table" "$(cat "$tmp/names")" "read,read,send,"
 finish

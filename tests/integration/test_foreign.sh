@@ -130,4 +130,14 @@ equal "beside a recording: when it was" \
 equal "beside a recording: the graphics card is no process 0" "$("$canon" both.json | grep -c '^process [1-9][0-9]* rank 1: python (pid 0)$')" 1
 equal "beside a recording: both are there" "$(count both.json 'BEGIN ProfilerStep#1')$([ "$(count both.json 'BEGIN generation')" -gt 0 ] && echo ours)" 1ours
 check_agree "beside a recording" both
+
+# What was recorded a year ago, on a machine that had not booted then.
+ago=$(($(clock realtime) - $(clock monotonic) - 1743529691488300000))
+"$proftrace" merge -o old ours.pftrace "$data/pytorch.json" 2>err
+said_in "a year ago: said" err '^all of them: \+[0-9.]* s, since some are from before'
+step=$("$canon" old.pftrace | awk '$5 == "ProfilerStep#1" { print $4 }')
+first=$("$canon" old.pftrace | awk '$5 == "generation" { print $4; exit }')
+was=$("$canon" ours.pftrace | awk '$5 == "generation" { print $4; exit }')
+equal "a year ago: so much before" $((first - step)) $((was + ago))
+check_agree "a year ago" old
 finish

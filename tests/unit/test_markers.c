@@ -213,7 +213,7 @@ static void refuses_contradictions(void **state)
 
 static void refuses_newer_and_unknown(void **state)
 {
-	static const uint16_t unknown[] = { 0, 11, 31, 39, 64, 65535 };
+	static const uint16_t unknown[] = { 0, 11, 31, 41, 64, 65535 };
 	struct image_site site = good;
 	unsigned i;
 

@@ -133,11 +133,11 @@ static void test_counters(void **state)
 	sample(x, 8, "nan", NULL, DOUBLE(__builtin_nan("")), NULL);
 	/* clang-format off */
 	assert_string_equal(print(x, 0, false),
-"Category  Counter  Count                   Min                   Max          Avg  Last  Unit\n"
-"-         big          4  -9223372036854775808  18446744073709551615  6.91753e+18   1.5  \n"
-"-         nan          1                     -                     -            -   nan  \n"
-"-         net rx       2                     4                     7          5.5     7  B\n"
-"-         net tx       1                   0.1                   0.1          0.1   0.1  B\n");
+"Category  Counter  Count                   Min                   Max             Avg  Last  Unit\n"
+"-         big          4  -9223372036854775808  18446744073709551615  6.91752903e+18   1.5  \n"
+"-         nan          1                     -                     -               -   nan  \n"
+"-         net rx       2                     4                     7             5.5     7  B\n"
+"-         net tx       1                   0.1                   0.1             0.1   0.1  B\n");
 	/* clang-format on */
 	/* one that was no number does not spoil those that are */
 	sample(x, 9, "nan", NULL, DOUBLE(2), NULL);

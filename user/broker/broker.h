@@ -60,6 +60,7 @@ struct broker_loaded {
 	uint32_t shared_size;
 	bool uprobe_multi; /* one link for many sites; otherwise one per site */
 	bool can_hold;	   /* threads can be held while libraries are attached */
+	bool confined;	   /* the broker has a filter of system calls */
 	bool fast_door;	   /* the trial found the optimised probe site right on this kernel */
 	unsigned n_links;
 	int links[8]; /* of the programs on fork, exec, exit, rename, and switches of threads */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "broker/protocol.h"
+#include "confine/confine.h"
 #include "event.h"
 
 struct packet {
@@ -186,6 +187,8 @@ void broker_serve(int socket, const struct broker_config *config)
 		s->config = config;
 		reply.error = programs_load(config, &s->programs, &reply.loaded, fds, &n_fds,
 					    &reply.failure);
+		/* Without seccomp it goes on: the requests are checked in any case. */
+		reply.loaded.confined = !confine_broker(!s->programs.uprobe_multi);
 	}
 	if (message_send(socket, &reply, sizeof(reply), NULL, 0, fds, n_fds) || reply.error)
 		_exit(1);

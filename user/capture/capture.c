@@ -54,7 +54,8 @@ static int map_rings(struct capture *c)
 	size_t page = sysconf(_SC_PAGESIZE);
 	size_t size = (c->loaded.shared_size + page - 1) & ~(page - 1);
 
-	if (c->loaded.shared_size < sizeof(*c->shared))
+	/* The structure may be a little larger, by what fills it up at its end. */
+	if (c->loaded.shared_size + sizeof(uint64_t) <= sizeof(*c->shared))
 		return -EPROTO;
 	c->shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, c->loaded.shared_fd, 0);
 	if (c->shared == MAP_FAILED) {
@@ -431,4 +432,9 @@ unsigned capture_files(const struct capture *c)
 bool capture_holds(const struct capture *c)
 {
 	return c->loaded.can_hold;
+}
+
+bool capture_broker_confined(const struct capture *c)
+{
+	return c->loaded.confined;
 }

@@ -100,5 +100,6 @@ bool capture_traces(const struct capture *capture, pid_t pid);
 unsigned capture_files(const struct capture *capture); /* with markers, attached */
 void capture_check_alive(struct capture *capture);     /* where their exits may have been lost */
 bool capture_holds(const struct capture *capture);     /* new libraries are never attached late */
+bool capture_broker_confined(const struct capture *c); /* it has a filter of system calls */
 
 #endif

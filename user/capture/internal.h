@@ -156,6 +156,8 @@ enum selection {
 	SELECTED_CATEGORIES, /* only marks that have categories besides the domain may be asked for */
 };
 enum selection selection_of(const struct capture *c, const char *domain);
+bool selection_takes_category(struct capture *c, const struct name *domain,
+			      const struct name *category);
 bool selection_takes(struct capture *c, const struct name *domain, const struct event *e);
 void selection_forget(struct capture *c, uint32_t tid);
 void selection_free(struct capture *c);

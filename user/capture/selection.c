@@ -132,11 +132,15 @@ static void remember(struct capture *c, const struct event *e, bool left_out)
 }
 
 /* Asked for each mark: what was found out of a few categories is kept. */
-static bool category_taken(struct capture *c, const struct name *domain,
-			   const struct name *category)
+bool selection_takes_category(struct capture *c, const struct name *domain,
+			      const struct name *category)
 {
-	struct decision *d = &c->decisions[category->id % DECISIONS];
+	struct decision *d;
 
+	/* Those of the domain alone have been decided on when it was attached to. */
+	if (!domain || !category || category == domain)
+		return true;
+	d = &c->decisions[category->id % DECISIONS];
 	if (d->category != category) {
 		d->category = category;
 		d->taken = asked_for(c, domain->text, category->text + domain->length + 1);
@@ -146,13 +150,11 @@ static bool category_taken(struct capture *c, const struct name *domain,
 
 bool selection_takes(struct capture *c, const struct name *domain, const struct event *e)
 {
-	bool taken = true;
+	bool taken;
 
 	if (e->kind == EVENT_END)
 		return !c->left_out || !end_left_out(c, e);
-	/* Those of the domain alone have been decided on when it was attached to. */
-	if (domain && e->category != domain)
-		taken = category_taken(c, domain, e->category);
+	taken = selection_takes_category(c, domain, e->category);
 	if (e->kind == EVENT_BEGIN && (!taken || c->left_out))
 		remember(c, e, !taken);
 	return taken;

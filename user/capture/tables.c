@@ -297,6 +297,10 @@ static void tell_row(struct capture *c, const struct table_thread *t, uint32_t i
 
 	if (!key_of(c, t, row, &tables->pages[index], &e.key))
 		return;
+	/* The kernel adds up what has categories, whichever these are. */
+	if (c->options.n_domains &&
+	    !selection_takes_category(c, c->sites[row->site].category, e.key.category))
+		return;
 	e.thread = thread_name(c, t);
 	tell(c, row, &tables->pages[index], tables->before[index], &e, each, context);
 }

@@ -10,6 +10,7 @@
 #include "broker/broker.h"
 #include "broker/features.h"
 #include "cmd/cmd.h"
+#include "confine/confine.h"
 #include "counters/counters.h"
 
 static const char doc[] =
@@ -121,8 +122,8 @@ int cmd_check(int argc, char **argv)
 {
 	const struct argp argp = { NULL, parse, NULL, doc, NULL, NULL, NULL };
 	struct broker_loaded loaded = { 0 };
+	bool can, confined = confine_available();
 	struct utsname u;
-	bool can;
 
 	argp_err_exit_status = STATUS_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, NULL);
@@ -140,6 +141,9 @@ int cmd_check(int argc, char **argv)
 	say("holding new libraries", loaded.can_hold,
 	    loaded.can_hold ? "nothing of a library opened later is missed"
 			    : "before 5.17: first marks of libraries opened later may be missed");
+	say("filters of system calls", confined,
+	    confined ? "recorder and broker ask the kernel for nothing else"
+		     : "no seccomp: they run without, with the privileges they have");
 	check_counters();
 	printf("%-28s %s\n", "probe sites", fast_door_text(kernel_fast_door()));
 	return STATUS_DONE;

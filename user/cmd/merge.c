@@ -28,6 +28,8 @@ static const char doc[] =
 	"  proftrace merge -o all rank0.pftrace rank1.pftrace rank2.pftrace\n"
 	"  proftrace merge -o both train.pftrace torch.json --offset torch.json=-2ms\n";
 
+#define DAY_NS 86400000000000ll
+
 enum {
 	OPTION_ALIGN = 256,
 	OPTION_OFFSET,
@@ -71,6 +73,7 @@ struct merge {
 	unsigned *order;
 	unsigned at; /* the part that is being read */
 	struct owners *owners;
+	int64_t shift_ns; /* of all, since some are from before the clock's zero */
 	uint64_t before_zero;
 	struct rewrite rewrite;
 };
@@ -86,6 +89,14 @@ static uint64_t moved(struct merge *m, uint64_t ts_ns)
 		return 0;
 	}
 	return ts_ns + (uint64_t)offset;
+}
+
+static struct clock_reading shifted(const struct merge *m, struct clock_reading clock)
+{
+	clock.monotonic += (uint64_t)m->shift_ns;
+	if (clock.boottime)
+		clock.boottime += (uint64_t)m->shift_ns;
+	return clock;
 }
 
 /* Repeated at the begin of a recording's second file, third, ..., so that each can stand alone. */
@@ -114,6 +125,8 @@ static int take(void *context, const struct event *event)
 	/* The clocks of the merge are those of one trace. */
 	if (e.kind == EVENT_CLOCK && !m->parts[m->at].is_reference)
 		return 0;
+	if (e.kind == EVENT_CLOCK)
+		e.clock = shifted(m, e.clock);
 	if (m->parts[m->at].goes_on && is_repeated(event)) {
 		m->rewrite.account.marked--;
 		return 0;
@@ -264,22 +277,30 @@ static struct trace_origin common_origin(const struct merge *m)
 	return origin;
 }
 
-static uint64_t earliest(const struct merge *m)
+/*
+ * The time of the earliest mark. Where that was before the reference had booted, all of them are moved,
+ * since no format has times below zero.
+ */
+static uint64_t earliest(struct merge *m)
 {
-	uint64_t first = UINT64_MAX;
+	int64_t first = INT64_MAX;
 	unsigned i;
 
 	for (i = 0; i < m->n_parts; i++) {
-		uint64_t ns = m->parts[i].source.first_ns;
-		int64_t offset = m->parts[i].offset_ns;
+		const struct part *part = &m->parts[i];
+		int64_t ns = (int64_t)part->source.first_ns + part->offset_ns;
 
-		if (!ns)
-			continue;
-		ns = offset < 0 && ns < (uint64_t)-offset ? 0 : ns + (uint64_t)offset;
-		if (ns < first)
+		if (part->source.first_ns && ns < first)
 			first = ns;
 	}
-	return first == UINT64_MAX ? 0 : first;
+	if (first == INT64_MAX)
+		return 0;
+	if (first < 0) {
+		m->shift_ns = DAY_NS - first;
+		for (i = 0; i < m->n_parts; i++)
+			m->parts[i].offset_ns += m->shift_ns;
+	}
+	return (uint64_t)(first + m->shift_ns);
 }
 
 static int open_all(struct merge *m, struct failure *f)
@@ -327,6 +348,7 @@ static int read_all(struct merge *m, struct failure *f)
 static int merge(struct merge *m, struct failure *f)
 {
 	struct trace_origin origin;
+	uint64_t first_ns;
 	unsigned i;
 	int error = rewrite_init(&m->rewrite, f);
 
@@ -345,7 +367,10 @@ static int merge(struct merge *m, struct failure *f)
 		return error;
 	choose_labels(m);
 	origin = common_origin(m);
-	error = rewrite_begin(&m->rewrite, &origin, earliest(m), f);
+	first_ns = earliest(m);
+	if (origin.clock.monotonic)
+		origin.clock = shifted(m, origin.clock);
+	error = rewrite_begin(&m->rewrite, &origin, first_ns, f);
 	if (!error)
 		error = read_all(m, f);
 	if (!error || m->rewrite.write_failed)
@@ -362,8 +387,12 @@ static void tell(const struct merge *m)
 
 		rewrite_source_notes(&part->source, &part->end);
 		fprintf(stderr, "%s (%s): %+.9f s, %s\n", part->source.path, part->label,
-			(double)part->offset_ns / 1e9, part->how);
+			(double)(part->offset_ns - m->shift_ns) / 1e9, part->how);
 	}
+	if (m->shift_ns)
+		fprintf(stderr,
+			"all of them: %+.9f s, since some are from before the clock's zero\n",
+			(double)m->shift_ns / 1e9);
 	rewrite_summary(&m->rewrite);
 	if (m->before_zero)
 		fprintf(stderr, "%12" PRIu64 "  events before the clock's zero: at zero now\n",

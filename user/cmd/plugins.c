@@ -70,6 +70,17 @@ void plugins_close(struct recording *r, const struct account *account)
 	tell_failures(r);
 }
 
+unsigned plugins_pids(const struct recording *r, pid_t pids[MAX_PLUGINS])
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < r->n_plugins; i++) {
+		pids[n] = plugin_pid(r->plugins[i].handler);
+		n += pids[n] > 0;
+	}
+	return n;
+}
+
 void plugins_free(struct recording *r)
 {
 	while (r->n_plugins) {

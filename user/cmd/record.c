@@ -52,7 +52,7 @@ static int take_event(void *context, const struct event *event)
 	return error;
 }
 
-static void log_line(void *context, int verbosity, const char *line)
+void recording_log(void *context, int verbosity, const char *line)
 {
 	struct recording *r = context;
 
@@ -181,7 +181,7 @@ static int open_capture(struct recording *r, struct failure *f)
 		.event = take_event,
 		.context = r,
 		.names = r->names,
-		.log = log_line,
+		.log = recording_log,
 	};
 
 	return capture_open(&options, &r->capture, f);
@@ -222,7 +222,7 @@ static int choose_counters(struct recording *r, struct failure *f)
 			failure_set(f, error, "cannot count", "", NULL);
 	}
 	if (note[0])
-		log_line(r, 0, note);
+		recording_log(r, 0, note);
 	if (!error)
 		count(r);
 	return error;
@@ -239,7 +239,7 @@ static void open_control(struct recording *r)
 	r->control = NULL;
 	snprintf(line, sizeof(line), "`proftrace ctl` cannot reach this recording: %s",
 		 strerror(-error));
-	log_line(r, 0, line);
+	recording_log(r, 0, line);
 }
 
 /* Everything that can be refused is refused before the target is touched. */

@@ -212,6 +212,7 @@ int plugins_open(struct recording *r, struct failure *f);
 void plugins_flush(struct recording *r);
 void plugins_json_file(struct recording *r, const char *path);
 void plugins_close(struct recording *r, const struct account *account);
+unsigned plugins_pids(const struct recording *r, pid_t pids[MAX_PLUGINS]);
 void plugins_free(struct recording *r);
 
 /* recording.c: attach, run until the end, stop. */
@@ -221,6 +222,8 @@ void recording_wait_for_command(struct recording *r);
 /* Makes what was recorded so far complete on disk. */
 void recording_dump(struct recording *r);
 int recording_event(struct recording *r, const struct event *event); /* takes one */
+/* A line for people, at -v (1) or always (0). `recording` is what capture gives back. */
+void recording_log(void *recording, int verbosity, const char *line);
 void recording_pause(struct recording *r, bool pause);
 /* Whether an output that does not take what it is given shall be given up. context: the recording. */
 bool recording_gives_up(void *context);

@@ -18,6 +18,7 @@
 #include "cmd/record.h"
 #include "cmd/scheduler.h"
 #include "cmd/top.h"
+#include "confine/confine.h"
 #include "system/system.h"
 
 #define TICK_NS		 100000000ull	/* a quiet program's events are picked up this often */
@@ -344,6 +345,28 @@ void recording_wait_for_command(struct recording *r)
 	}
 }
 
+/*
+ * Before the first foreign byte is read. A command has been forked already: it would inherit this, and
+ * could not use sudo any more.
+ */
+static void confine(struct recording *r)
+{
+	pid_t hosts[MAX_PLUGINS];
+	unsigned n = plugins_pids(r, hosts);
+	char line[128];
+	int error;
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	error = confine_recorder(hosts, n);
+	if (error) {
+		snprintf(line, sizeof(line), "no filter of system calls for the recorder: %s",
+			 strerror(-error));
+		recording_log(r, 1, line);
+	}
+	if (!capture_broker_confined(r->capture))
+		recording_log(r, 1, "no filter of system calls for the broker");
+}
+
 int recording_run(struct recording *r, struct failure *f)
 {
 	uint64_t alive_ns;
@@ -358,9 +381,8 @@ int recording_run(struct recording *r, struct failure *f)
 	tell_clocks(r);
 	if (r->system)
 		read_system(r);
+	confine(r);
 	error = attach(r, f);
-	/* Only now: a command would inherit it, and could not use sudo any more. */
-	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (!error && r->options->verbosity >= 0 && !r->options->command)
 		fprintf(stderr, "proftrace: recording, Ctrl-C ends it\n");
 	while (!error && !finished(r, clock_ns(CLOCK_MONOTONIC)))

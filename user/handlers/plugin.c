@@ -450,6 +450,11 @@ void plugin_json_file(struct handler *handler, const char *path)
 	finish(p, start, PLUGIN_JSON_FILE);
 }
 
+pid_t plugin_pid(const struct handler *handler)
+{
+	return ((const struct plugin *)handler)->pid;
+}
+
 void plugin_failure(const struct handler *handler, struct failure *f)
 {
 	const struct plugin *p = (const struct plugin *)handler;

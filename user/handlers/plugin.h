@@ -3,6 +3,8 @@
 #ifndef PROFTRACE_HANDLERS_PLUGIN_H
 #define PROFTRACE_HANDLERS_PLUGIN_H
 
+#include <sys/types.h>
+
 #include "failure.h"
 #include "handlers/handler.h"
 
@@ -15,6 +17,9 @@ int plugin_handler_new(const char *text, const struct trace_info *info,
 
 /* A Chrome JSON file of another profiler joins the recording. */
 void plugin_json_file(struct handler *handler, const char *path);
+
+/* The process that it is in; 0: it has ended. */
+pid_t plugin_pid(const struct handler *handler);
 
 /* Why it gets no more, when its `error` is set. */
 void plugin_failure(const struct handler *handler, struct failure *f);

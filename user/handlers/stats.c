@@ -360,9 +360,9 @@ static void samples_merge(struct stats_row *to, const struct stats_row *from)
 		to->last_order = from->last_order;
 	}
 	to->frees += from->frees;
-	to->live += from->live;
-	to->peak += from->peak;
-	to->live_before += from->live_before;
+	to->live = stats_bytes_sum(to->live, from->live);
+	to->peak = stats_bytes_sum(to->peak, from->peak);
+	to->live_before = stats_bytes_sum(to->live_before, from->live_before);
 	to->leaked = add_up(to->leaked, from->leaked);
 	to->leaks += from->leaks;
 	to->numbers += from->numbers;

@@ -427,7 +427,7 @@ static struct stats_value pool_value(const struct stats_row *row, enum stats_wha
 	case STATS_FREES:
 		return whole(STATS_VALUE_COUNT, row->frees);
 	case STATS_LIVE:
-		return bytes(row->live_before + row->live);
+		return bytes(stats_bytes_sum(row->live_before, row->live));
 	case STATS_PEAK:
 		return bytes(row->peak);
 	case STATS_LEAKED:

@@ -6,6 +6,15 @@
  */
 #include "handlers/stats_rows.h"
 
+int64_t stats_bytes_sum(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	if (!__builtin_add_overflow(a, b, &sum))
+		return sum;
+	return b < 0 ? INT64_MIN : INT64_MAX;
+}
+
 static struct stats_row *pool_row(struct stats *stats, const struct fact *fact)
 {
 	const struct stats_key key = {
@@ -24,9 +33,7 @@ void stats_memory(struct stats *stats, const struct fact *fact)
 
 	row->count += memory->change == MEMORY_ALLOC && memory->address;
 	row->frees += memory->change == MEMORY_FREE && memory->address;
-	/* A file may say anything. */
-	if (__builtin_add_overflow(row->live, memory->growth, &row->live))
-		row->live = 0;
+	row->live = stats_bytes_sum(row->live, memory->growth);
 	if (row->live > row->peak)
 		row->peak = row->live;
 }
@@ -83,9 +90,10 @@ void stats_pools_next_trace(struct stats *stats)
 	struct stats_row *row;
 
 	for (row = stats->parts[STATS_POOLS]; row; row = row->hh.next) {
-		row->live_before += row->live;
+		row->live_before = stats_bytes_sum(row->live_before, row->live);
 		row->live = 0;
 	}
-	stats->other[STATS_POOLS].live_before += stats->other[STATS_POOLS].live;
-	stats->other[STATS_POOLS].live = 0;
+	row = &stats->other[STATS_POOLS];
+	row->live_before = stats_bytes_sum(row->live_before, row->live);
+	row->live = 0;
 }

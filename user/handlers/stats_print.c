@@ -66,7 +66,7 @@ static void put_value(const struct stats_view *view, const struct stats_column *
 		break;
 	case STATS_VALUE_REAL:
 		if (view->part == STATS_COUNTERS)
-			snprintf(cell, TABLE_CELL, "%Lg", value->number);
+			snprintf(cell, TABLE_CELL, "%.9Lg", value->number);
 		else
 			format_real(cell, TABLE_CELL, (double)value->number);
 		break;

@@ -110,6 +110,7 @@ void stats_row_clear(struct stats_row *row);
 /* stats.c */
 struct stats_row *stats_row_get(struct stats *stats, enum stats_part part,
 				const struct stats_key *key);
+int64_t stats_bytes_sum(int64_t a, int64_t b); /* of what a file may have said: within its limits */
 uint64_t stats_process(const struct stats *stats,
 		       const struct fact *fact); /* the owner of its rows */
 

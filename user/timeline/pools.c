@@ -58,8 +58,8 @@ static struct pool *pool_get(struct timeline *t, const struct mark *m, const str
 	return pool;
 }
 
-static void tell(struct timeline *t, struct pool *pool, int64_t live, struct memory *memory,
-		 struct fact *fact)
+static void tell(struct timeline *t, struct process_state *p, struct pool *pool, int64_t live,
+		 struct memory *memory, struct fact *fact)
 {
 	const struct track *track = &pool->counter->pub;
 	const struct arg value = { .type = ARG_INT, .i = live };
@@ -67,6 +67,10 @@ static void tell(struct timeline *t, struct pool *pool, int64_t live, struct mem
 	/* What comes from a file may be any number. */
 	memory->growth = (int64_t)((uint64_t)live - (uint64_t)pool->told);
 	pool->told = live;
+	if (live && !pool->is_listed) {
+		pool->is_listed = true;
+		DL_APPEND(p->listed_pools, pool);
+	}
 	fact->kind = FACT_COUNTER;
 	fact->name = track->name;
 	fact->category = pool->category;
@@ -95,7 +99,7 @@ static void tell_change(struct timeline *t, const struct mark *m, struct pool *p
 				 .tid = m->thread ? m->thread->key.tid : 0 };
 	struct fact fact = fact_of(m, FACT_COUNTER);
 
-	tell(t, pool, live_in(pool, m), &memory, &fact);
+	tell(t, m->process, pool, live_in(pool, m), &memory, &fact);
 }
 
 static struct allocation *allocation_find(const struct timeline *t, const struct mark *m)
@@ -168,7 +172,7 @@ static void forget_old(struct timeline *t, const struct mark *m, const struct al
 
 	a->pool->live -= a->size;
 	if (a->pool != pool)
-		tell(t, a->pool, (int64_t)a->pool->live, &memory, &fact);
+		tell(t, m->process, a->pool, (int64_t)a->pool->live, &memory, &fact);
 }
 
 /* No memory lies at address 0: an allocation that failed, or a free of nothing. */
@@ -240,17 +244,19 @@ static void tell_left(struct timeline *t, const struct process_state *p, const s
 void memory_gone(struct timeline *t, struct process_state *p, uint64_t ts_ns)
 {
 	struct allocation *a;
-	struct pool *pool;
 
 	for (a = p->allocations; a; a = a->next)
 		tell_left(t, p, a, ts_ns);
 	allocations_forget(t, p);
-	for (pool = p->pools; pool; pool = pool->hh.next) {
+	while (p->listed_pools) {
+		struct pool *pool = p->listed_pools;
 		struct memory memory = { .change = MEMORY_GONE, .size = (uint64_t)pool->told };
 		struct fact fact = { .ts_ns = ts_ns, .process = process_of(p) };
 
+		DL_DELETE(p->listed_pools, pool);
+		pool->is_listed = false;
 		if (pool->told)
-			tell(t, pool, 0, &memory, &fact);
+			tell(t, p, pool, 0, &memory, &fact);
 	}
 }
 
@@ -259,6 +265,7 @@ void pools_release(struct timeline *t, struct process_state *p)
 	struct pool *pool, *next;
 
 	allocations_forget(t, p);
+	p->listed_pools = NULL;
 	HASH_ITER (hh, p->pools, pool, next) {
 		HASH_DEL(p->pools, pool);
 		free(pool);

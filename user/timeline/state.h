@@ -147,6 +147,8 @@ struct pool {
 	int64_t told;		     /* in its latest sample */
 	const struct name *category; /* of its first mark */
 	struct counter *counter;
+	bool is_listed;
+	struct pool *prev, *next; /* of its process's, that may have told of memory */
 	UT_hash_handle hh;
 };
 
@@ -193,6 +195,7 @@ struct process_state {
 	struct counter *counters;
 	struct lanes *lanes;
 	struct pool *pools;
+	struct pool *listed_pools;
 	struct async *asyncs;
 	struct allocation *allocations;
 	UT_hash_handle hh;

@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Least privilege: while it records, neither half of proftrace can ask the kernel for more than it needs.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+
+status() { sed -n "s/^$2:[[:space:]]*//p" "/proc/$1/status"; }
+
+start_storm() {
+	rm -f "$tmp/in" "$tmp/storm.out"
+	mkfifo "$tmp/in"
+	"$programs/storm" 1 1000 <"$tmp/in" >"$tmp/storm.out" &
+	storm=$!
+	exec 9>"$tmp/in"
+	wait_for "$tmp/storm.out" ready
+}
+
+"$proftrace" check >"$tmp/check"
+if ! grep -q '^filters of system calls *yes' "$tmp/check"; then
+	check "check: says that there are no filters" grep -q '^filters of system calls *no' "$tmp/check"
+	"$proftrace" -v -o "$tmp/v" -- "$programs/executes" 1 >"$tmp/out" 2>"$tmp/err"
+	check "-v says so" grep -q 'no filter of system calls for the recorder' "$tmp/err"
+	skip "filters" "this kernel has no seccomp"
+	finish
+fi
+ok "check: filters of system calls"
+
+start_storm
+"$proftrace" -v -p $storm -o "$tmp/t" --summary-json "$tmp/s" 9>&- 2>"$tmp/err" &
+recorder=$!
+wait_for "$tmp/err" "proftrace: recording"
+broker=$(pgrep -P $recorder)
+equal "the recorder has a filter" "$(status $recorder Seccomp)" 2
+equal "the broker has a filter" "$(status "$broker" Seccomp)" 2
+equal "the recorder gets no new privileges" "$(status $recorder NoNewPrivs)" 1
+equal "the broker gets no new privileges" "$(status "$broker" NoNewPrivs)" 1
+equal "the target has none" "$(status $storm Seccomp)" 0
+check "no missing filter is told" sh -c "! grep -q 'no filter' '$tmp/err'"
+kill -INT $recorder
+wait $recorder
+equal "recorded inside of them" $? 0
+check_account "inside of them" "$tmp/s"
+check_agree "inside of them" "$tmp/t"
+exec 9>&-
+wait $storm
+equal "the program's switch is off again" "$(said "$tmp/storm.out" switch)" 0
+
+# A command is nobody's to restrict: it may want sudo.
+"$proftrace" -q -o "$tmp/c" -- sh -c 'cat /proc/self/status' >"$tmp/out" 2>"$tmp/err"
+equal "a command: no filter" "$(sed -n 's/^Seccomp:[[:space:]]*//p' "$tmp/out")" \
+	"$(sed -n 's/^Seccomp:[[:space:]]*//p' /proc/self/status)"
+equal "a command: privileges as before" "$(sed -n 's/^NoNewPrivs:[[:space:]]*//p' "$tmp/out")" \
+	"$(sed -n 's/^NoNewPrivs:[[:space:]]*//p' /proc/self/status)"
+check_nothing_left "closed"
+finish

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Each process is forked for it: a filter cannot be taken off again. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "confine/confine.h"
+
+/* Returns 0, or a number that says which of its questions went wrong. */
+typedef int (*questions)(pid_t child);
+
+#define DENIED(n, call)                             \
+	do {                                        \
+		errno = 0;                          \
+		if ((call) != -1 || errno != EPERM) \
+			return n;                   \
+	} while (0)
+
+static int in_process(questions ask, int filter)
+{
+	int status;
+	pid_t child = fork(), pid;
+
+	if (!child) {
+		pause();
+		_exit(0);
+	}
+	pid = fork();
+	if (!pid) {
+		int error = filter == 0 ? confine_recorder(&child, 1) : confine_broker(filter == 2);
+
+		_exit(error ? 100 : ask(child));
+	}
+	assert_true(child > 0 && pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	kill(child, SIGKILL);
+	assert_int_equal(waitpid(child, NULL, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static long ask_bpf(int command)
+{
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	return syscall(SYS_bpf, command, &attr, sizeof(attr));
+}
+
+static long ask_perf(void)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE, .size = sizeof(attr) };
+
+	return syscall(SYS_perf_event_open, &attr, 0, -1, -1, 0);
+}
+
+/* Neither half. */
+static int nobody(pid_t child)
+{
+	char name[] = "true", *const argv[] = { name, NULL };
+	char byte = 0;
+	struct iovec here = { &byte, 1 }, there = { &byte, 1 };
+
+	DENIED(1, execve("/bin/true", argv, argv));
+	DENIED(2, syscall(SYS_execveat, AT_FDCWD, "/bin/true", argv, argv, 0));
+	DENIED(3, ptrace(PTRACE_SEIZE, child, 0, 0));
+	DENIED(4, process_vm_readv(child, &here, 1, &there, 1, 0));
+	DENIED(5, process_vm_writev(child, &here, 1, &there, 1, 0));
+	DENIED(6, mount("none", "/tmp", "tmpfs", 0, NULL));
+	DENIED(7, socket(AF_UNIX, SOCK_STREAM, 0));
+	DENIED(8, socket(AF_INET, SOCK_STREAM, 0));
+	DENIED(9, syscall(SYS_fork));
+	DENIED(10, syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
+	DENIED(11, kill(child, SIGTERM));
+	DENIED(12, kill(getppid(), SIGKILL));
+	DENIED(13,
+	       (long)mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	DENIED(14, mprotect((void *)((uintptr_t)&byte & ~4095ul), 4096,
+			    PROT_READ | PROT_WRITE | PROT_EXEC));
+	DENIED(15, ask_bpf(BPF_PROG_LOAD));
+	DENIED(16, ask_bpf(BPF_MAP_CREATE));
+	DENIED(17, ask_bpf(BPF_PROG_GET_FD_BY_ID));
+	DENIED(18, setuid(getuid()));
+	DENIED(19, syscall(SYS_pidfd_open, child, 0));
+	DENIED(20, syscall(SYS_io_uring_setup, 1, NULL));
+	DENIED(21, syscall(SYS_unshare, 0));
+	DENIED(22, syscall(SYS_userfaultfd, 0));
+	DENIED(23, syscall(SYS_init_module, NULL, 0, ""));
+	return 0;
+}
+
+static int recorder(pid_t child)
+{
+	int wrong = nobody(child), fd;
+
+	if (wrong)
+		return wrong;
+	DENIED(30, ask_bpf(BPF_MAP_LOOKUP_ELEM));
+	DENIED(31, ask_bpf(BPF_LINK_CREATE));
+	DENIED(32, ask_perf());
+	fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || close(fd))
+		return 33;
+	/* Its own plug-in's host may be ended. */
+	return kill(child, SIGKILL) ? 34 : 0;
+}
+
+static int broker(pid_t child)
+{
+	int wrong = nobody(child), fd;
+
+	if (wrong)
+		return wrong;
+	DENIED(40, kill(child, SIGKILL));
+	DENIED(41, open("/dev/null", O_WRONLY));
+	DENIED(42, open("/dev/null", O_RDWR));
+	DENIED(43, open("/tmp/proftrace-unit-test", O_RDONLY | O_CREAT, 0600));
+	DENIED(44, unlink("/tmp/proftrace-unit-test"));
+	DENIED(45, write(STDOUT_FILENO, "", 0));
+	fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || close(fd))
+		return 46;
+	/* These get as far as the kernel, which looks at what it was given, or whether one may. */
+	errno = 0;
+	if (ask_bpf(BPF_MAP_LOOKUP_ELEM) != -1 || errno == 0)
+		return 47;
+	return 0;
+}
+
+static int broker_without_multi(pid_t child)
+{
+	int wrong = broker(child), fd;
+
+	if (wrong)
+		return wrong;
+	errno = 0;
+	fd = ask_perf();
+	/* A kernel that lets nobody count says so differently only to those without privileges. */
+	return fd < 0 && errno == EPERM && !geteuid() ? 50 : 0;
+}
+
+static int broker_with_multi(pid_t child)
+{
+	int wrong = broker(child);
+
+	if (wrong)
+		return wrong;
+	DENIED(51, ask_perf());
+	return 0;
+}
+
+static void need_seccomp(void)
+{
+	if (!confine_available())
+		skip();
+}
+
+static void test_recorder(void **state)
+{
+	(void)state;
+	need_seccomp();
+	assert_int_equal(in_process(recorder, 0), 0);
+}
+
+static void test_broker(void **state)
+{
+	(void)state;
+	need_seccomp();
+	assert_int_equal(in_process(broker_with_multi, 1), 0);
+}
+
+static void test_broker_perf(void **state)
+{
+	(void)state;
+	need_seccomp();
+	assert_int_equal(in_process(broker_without_multi, 2), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_recorder),
+		cmocka_unit_test(test_broker),
+		cmocka_unit_test(test_broker_perf),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -16,9 +16,9 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 work=$root/build/kernels
-all=test_features,test_counts,test_counters,test_threads,test_target,test_loss,test_follow,test_attach,test_cli,test_schedule
-some=test_features,test_counts,test_follow,test_attach,test_schedule,test_control
-few=test_features,test_counts,test_follow
+all=test_features,test_counts,test_counters,test_threads,test_target,test_loss,test_follow,test_attach,test_cli,test_schedule,test_tables
+some=test_features,test_counts,test_follow,test_attach,test_schedule,test_control,test_tables
+few=test_features,test_counts,test_follow,test_tables
 
 # name, architecture, kernel, CPUs; uprobe_multi, a word about the doors (a dot for a space); tests;
 # more for the kernel's command line. What test_features wants to see is what these kernels have.

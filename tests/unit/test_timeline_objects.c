@@ -98,6 +98,37 @@ static void test_frames(void **state)
 	test_done(x);
 }
 
+/* Where frames may have been missed, nobody knows how long one was: a rate of that time would be untrue. */
+static void test_frames_missed(void **state)
+{
+	const struct event missed[] = {
+		{ .kind = EVENT_PAUSE, .pid = 10, .tid = 10 },
+		{ .kind = EVENT_PHASE, .pid = 10 },
+		{ .kind = EVENT_LOST, .pid = 10, .tid = 10, .size = 3 },
+		{ .kind = EVENT_LOST, .size = 3 },
+	};
+	unsigned i, j, n;
+
+	(void)state;
+	for (i = 0; i < sizeof(missed) / sizeof(missed[0]); i++) {
+		struct test *x = test_started();
+		struct event e = missed[i];
+
+		put_frame(x, EVENT_ASYNC_BEGIN, 10, 1000, 7);
+		put_frame(x, EVENT_ASYNC_BEGIN, 10, 2000, 7);
+		e.ts_ns = 2500;
+		assert_int_equal(timeline_event(x->timeline, &e), 0);
+		put_frame(x, EVENT_ASYNC_BEGIN, 10, 9000, 7);
+		put_frame(x, EVENT_ASYNC_BEGIN, 10, 9500, 7);
+		for (j = n = 0; j < x->facts.n; j++)
+			n += x->facts.all[j].kind == FACT_COUNTER;
+		assert_int_equal(n, 2);
+		x->next = x->facts.n - 1;
+		see_rate(x, 9500, 2e6);
+		test_done(x);
+	}
+}
+
 /* A file that begins in the middle of frames goes on with their numbers and ids. */
 static void test_frames_go_on(void **state)
 {
@@ -285,9 +316,9 @@ static void test_scopes_of_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_frames),		 cmocka_unit_test(test_frames_go_on),
-		cmocka_unit_test(test_scopes_of_marks),	 cmocka_unit_test(test_started_twice),
-		cmocka_unit_test(test_scopes_of_memory),
+		cmocka_unit_test(test_frames),	      cmocka_unit_test(test_frames_missed),
+		cmocka_unit_test(test_frames_go_on),  cmocka_unit_test(test_scopes_of_marks),
+		cmocka_unit_test(test_started_twice), cmocka_unit_test(test_scopes_of_memory),
 	};
 
 	return cmocka_run_group_tests_name("timeline, objects", tests, NULL, NULL);

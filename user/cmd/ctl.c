@@ -44,7 +44,7 @@ static const char doc[] =
 	"  proftrace ctl stop             the only one that runs";
 
 static const struct argp_option options[] = {
-	{ "pid", 'p', "PID", 0, "A process that is recorded, or the recorder itself", 0 },
+	{ "pid", 'p', "PID", 0, "A process that is recorded, or its recorder", 0 },
 	{ 0 },
 };
 

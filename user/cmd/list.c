@@ -22,7 +22,7 @@ static const char doc[] =
 	"  proftrace list ./server        domains and kinds of markers in a program\n"
 	"  proftrace list -v ./libnet.so  also every site with its file offsets\n"
 	"  sudo proftrace list -p 1234    all files that process 1234 has mapped\n"
-	"  sudo proftrace list --counters what can be counted at the begin and end of slices\n"
+	"  sudo proftrace list --counters what can be counted in slices\n"
 	"\n"
 	"With -p each domain is shown as on or off: its switch is on while somebody traces it, "
 	"exact (a kernel timestamp per event) or batch.";

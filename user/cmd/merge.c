@@ -26,8 +26,7 @@ static const char doc[] =
 	"these cannot be right, by the PROF_STEPs that they have in common.\n\n"
 	"Examples:\n"
 	"  proftrace merge -o all rank0.pftrace rank1.pftrace rank2.pftrace\n"
-	"  proftrace merge -o both.pftrace train.pftrace torch.json.gz --offset "
-	"torch.json.gz=-2ms\n";
+	"  proftrace merge -o both train.pftrace torch.json --offset torch.json=-2ms\n";
 
 #define DAY_NS 86400000000000ll
 

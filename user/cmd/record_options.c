@@ -37,13 +37,12 @@ enum {
 static const char doc[] =
 	"Record a running process, or a command from its first instruction on.\v"
 	"Examples:\n"
-	"  sudo proftrace -p 1234                 record process 1234 until Ctrl-C or its end\n"
-	"  sudo proftrace -p 1234 -d 10s -o slow  for ten seconds, into slow.pftrace and "
-	"slow.json\n"
-	"  sudo proftrace -D 'net.*' -p 1234      only the domains whose names begin with net.\n"
+	"  sudo proftrace -p 1234                 until Ctrl-C or its end\n"
+	"  sudo proftrace -p 1234 -d 10s -o slow  ten seconds of it, into slow.*\n"
+	"  sudo proftrace -D 'net.*' -p 1234      only domains that begin with net.\n"
+	"  sudo proftrace -- ./server --port 80   a command and its children\n"
 	"  sudo proftrace --flight-recorder 10s --trigger 'slice:request>50ms' -p 1234\n"
 	"                                         the ten seconds before a slow request\n"
-	"  sudo proftrace -- ./server --port 80   run a command and record it and its children\n"
 	"\n"
 	"Open the .pftrace file in https://ui.perfetto.dev, or print it with `proftrace report`.";
 

@@ -37,7 +37,7 @@ static const char doc[] =
 	"Examples:\n"
 	"  proftrace report slow.pftrace\n"
 	"  proftrace report -n 10 --sort p99 rank0.pftrace rank1.pftrace\n"
-	"  proftrace report --columns count,total,cycles/call,ipc -D 'net.*' slow.json.gz\n"
+	"  proftrace report --columns count,cycles/call,ipc -D 'net.*' slow.json.gz\n"
 	"  proftrace report --format json slow.pftrace | jq '.slices[0]'\n";
 
 static const struct argp_option options[] = {

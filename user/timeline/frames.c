@@ -37,7 +37,10 @@ static struct counter *rate_counter(struct timeline *t, const struct mark *m,
 	return counter_get(t, m, name, NULL, t->hz, true);
 }
 
-/* Nothing is said of the first one, nor of one that started no later than the last. */
+/*
+ * Nothing is said of the first one, nor of one that started no later than the last, nor of the first
+ * after others may have been missed.
+ */
 void frame_rate(struct timeline *t, const struct mark *m, struct lanes *lanes)
 {
 	uint64_t last_ns = lanes->last_ns;
@@ -48,7 +51,7 @@ void frame_rate(struct timeline *t, const struct mark *m, struct lanes *lanes)
 	if (lanes->n_frames > 1 && m->ts_ns <= last_ns)
 		return;
 	lanes->last_ns = m->ts_ns;
-	if (lanes->n_frames == 1)
+	if (lanes->n_frames == 1 || !last_ns)
 		return;
 	if (!lanes->rate)
 		lanes->rate = rate_counter(t, m, lanes);
@@ -71,4 +74,24 @@ void frames_restart(struct process_state *p)
 
 	for (lanes = p->lanes; lanes; lanes = lanes->hh.next)
 		lanes->n_frames = 0;
+}
+
+static void forget_last(struct process_state *p)
+{
+	struct lanes *lanes;
+
+	for (lanes = p->lanes; lanes; lanes = lanes->hh.next)
+		lanes->last_ns = 0;
+}
+
+void frames_missed(struct timeline *t, struct process_state *process)
+{
+	struct process_state *p;
+
+	if (process) {
+		forget_last(process);
+		return;
+	}
+	for (p = t->processes; p; p = p->hh.next)
+		forget_last(p);
 }

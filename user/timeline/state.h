@@ -131,7 +131,7 @@ struct lanes {
 	uint32_t n;
 	uint32_t room;
 	uint32_t lowest_free; /* every lane below is busy */
-	/* Of frames: how many began, when the last one did, what counts their rate. */
+	/* Of frames: how many began, when the last one did (0: not known), what counts their rate. */
 	uint64_t n_frames;
 	uint64_t last_ns;
 	struct counter *rate;
@@ -319,6 +319,8 @@ uint64_t async_id(const struct async *async);
 uint64_t frame_begin(struct timeline *t, struct lanes *lanes, struct fact *fact);
 void frame_rate(struct timeline *t, const struct mark *m, struct lanes *lanes);
 void frames_restart(struct process_state *p);
+/* Some may have come and gone unrecorded, so the next start says nothing of the rate. NULL: anywhere. */
+void frames_missed(struct timeline *t, struct process_state *process);
 
 /* tracks.c */
 struct counter *counter_get(struct timeline *t, const struct mark *m, const struct name *name,

@@ -234,6 +234,8 @@ static int control(struct timeline *t, const struct mark *m, const struct name *
 	struct fact fact = fact_of(m, FACT_INSTANT);
 
 	m->process->paused_once |= m->event->kind == EVENT_PAUSE;
+	if (m->event->kind == EVENT_PAUSE)
+		frames_missed(t, m->process);
 	fact.name = name;
 	fact.scope = fact.process ? SCOPE_PROCESS : SCOPE_GLOBAL;
 	stamp_step(t, m, &fact);
@@ -357,6 +359,7 @@ static void marks_lost(struct timeline *t, const struct event *e)
 	struct fact fact = { .kind = FACT_LOST, .ts_ns = e->ts_ns, .count = e->size };
 	const struct thread_state *thread = NULL;
 
+	frames_missed(t, process_find(t, e->pid));
 	if (e->tid)
 		thread = thread_get(t, e->pid, e->tid, e->ts_ns, NULL);
 	if (thread) {
@@ -390,7 +393,9 @@ int timeline_event(struct timeline *t, const struct event *event)
 		marks_lost(t, event);
 		break;
 	case EVENT_PHASE:
-		break; /* whoever records knows what to do about it */
+		if (!event->phase && process_find(t, event->pid)) /* it waits */
+			frames_missed(t, process_find(t, event->pid));
+		break; /* whoever records knows what else to do about it */
 	case EVENT_CLOCK:
 		emit(t, &(struct fact){
 				.kind = FACT_CLOCK, .ts_ns = event->ts_ns, .clock = event->clock });

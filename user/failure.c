@@ -2,15 +2,28 @@
 #include "failure.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <string.h>
 
-/* Names of files and processes are foreign: a terminal must not act on them. */
+static bool acts_on_terminals(char c)
+{
+	return (unsigned char)c < 0x20 || c == 0x7f;
+}
+
+void failure_clean(char *text)
+{
+	for (; *text; text++) {
+		if (acts_on_terminals(*text))
+			*text = '?';
+	}
+}
+
 static void copy_printable(char *out, size_t size, const char *text)
 {
 	size_t n = 0;
 
 	for (; text && *text && n + 1 < size; text++)
-		out[n++] = ((unsigned char)*text < 0x20 || *text == 0x7f) ? '?' : *text;
+		out[n++] = acts_on_terminals(*text) ? '?' : *text;
 	out[n] = '\0';
 }
 

@@ -27,6 +27,8 @@ struct failure {
 int failure_set(struct failure *f, int error, const char *what, const char *object,
 		const char *reason);
 void failure_hint(struct failure *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Names of files and processes are foreign: replaces what a terminal would act on. */
+void failure_clean(char *text);
 /* Prints both lines. */
 void failure_print(const struct failure *f, FILE *out);
 

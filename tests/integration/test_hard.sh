@@ -21,6 +21,38 @@ if mount -t tmpfs -o size=1m none "$tmp/small" 2>/dev/null; then
 	for kind in json pftrace; do
 		check "full disk: the $kind that was written loads" "$canon" "$tmp/small/t.$kind"
 	done
+	rm "$tmp/small"/*
+
+	# Attached to a process that goes on: the recording ends by itself.
+	mkfifo "$tmp/in"
+	"$programs/storm" 1 <"$tmp/in" >"$tmp/storm.out" &
+	storm=$!
+	exec 9>"$tmp/in"
+	wait_for "$tmp/storm.out" ready
+	timeout 30 "$proftrace" -q -p $storm -o "$tmp/small/a" --summary-json "$tmp/s" 9>&- 2>"$tmp/err"
+	equal "full disk, attached: exit status" $? 1
+	equal "full disk, attached: a line for each file" "$(grep -c '^proftrace: cannot write' "$tmp/err")" 2
+	equal "full disk, attached: no other" "$(grep -c '' "$tmp/err")" 2
+	check_adds_up "full disk, attached" "$tmp/s"
+	for kind in json pftrace; do
+		check "full disk, attached: the $kind that was written loads" "$canon" "$tmp/small/a.$kind"
+	done
+	(ulimit -f 400 && exec timeout 30 "$proftrace" -q -p $storm -o "$tmp/limit" --summary-json "$tmp/s" 9>&-) 2>"$tmp/err"
+	equal "a limit on files: exit status" $? 1
+	check "a limit on files: says so" grep -q "cannot write '$tmp/limit.json': File too large" "$tmp/err"
+	check_adds_up "a limit on files" "$tmp/s"
+	check "a limit on files: what was written loads" "$canon" "$tmp/limit.pftrace"
+
+	# What cannot be created is refused before anything is attached.
+	mount -o remount,ro "$tmp/small"
+	timeout 30 "$proftrace" -v -p $storm -o "$tmp/small/r" 9>&- 2>"$tmp/err"
+	equal "read-only directory: exit status" $? 1
+	check "read-only directory: says so" \
+		grep -q "cannot write '$tmp/small/r.pftrace': Read-only file system" "$tmp/err"
+	equal "read-only directory: nothing was attached" "$(grep -c 'attached' "$tmp/err")" 0
+	exec 9>&-
+	wait $storm
+	equal "its program's switch is off" "$(said "$tmp/storm.out" switch)" 0
 	umount "$tmp/small"
 else
 	skip "full disk" "no permission to mount a small one"

@@ -129,9 +129,11 @@ static int attach_each(int program_fd, const char *path, pid_t pid, const struct
 
 /*
  * A breakpoint in the middle of an instruction ruins a program, and a semaphore is a word that the
- * kernel writes to: the recorder looked at the file, and this is only to be sure of it.
+ * kernel writes to. The recorder looked at the file, but the recorder may have been taken over: what
+ * it says is proved here, from the file's bytes and its program headers.
  */
-static bool is_site(enum broker_program program, int elf_fd, const struct broker_site *site)
+static bool is_site(enum broker_program program, int elf_fd, const struct segments *segments,
+		    const struct broker_site *site)
 {
 	static const unsigned char x86[] = {
 		0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0, 0xc3
@@ -140,8 +142,10 @@ static bool is_site(enum broker_program program, int elf_fd, const struct broker
 	unsigned char bytes[sizeof(x86)];
 
 	if (program != BROKER_MARKS)
-		return !site->switch_offset;
-	if (!site->switch_offset || site->switch_offset & 1)
+		return !site->switch_offset && segments_code(segments, site->offset, 1);
+	if (site->switch_offset & 1 ||
+	    !segments_data(segments, site->switch_offset, sizeof(uint16_t)) ||
+	    !segments_code(segments, site->offset, sizeof(arm64)))
 		return false;
 	if (pread(elf_fd, bytes, sizeof(bytes), site->offset) < (ssize_t)sizeof(arm64))
 		return false;
@@ -154,14 +158,17 @@ int sites_attach(const struct loaded_programs *programs, enum broker_program pro
 		 unsigned *n_links, struct failure *f)
 {
 	int program_fd = programs->program_fds[program], error;
+	struct segments segments;
 	char path[32];
 	unsigned i;
 
 	/* Whatever the file is called, wherever it is mounted, deleted or not: it is this one. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_fd);
 	*n_links = 0;
+	if (!segments_read(elf_fd, &segments))
+		return failure_set(f, -EINVAL, "refused to attach", "", "no ELF program");
 	for (i = 0; i < n; i++) {
-		if (!is_site(program, elf_fd, &sites[i]))
+		if (!is_site(program, elf_fd, &segments, &sites[i]))
 			return failure_set(f, -EINVAL, "refused to attach", "", "no probe site");
 	}
 	if (programs->uprobe_multi) {

@@ -2,7 +2,8 @@
 /*
  * The broker is the half of proftrace that keeps its privileges. It loads the BPF programs, attaches
  * them, opens what belongs to other processes, and hands file descriptors to the recorder over a
- * socket pair. It parses nothing foreign: no ELF file, no list of mappings, no name.
+ * socket pair. It parses nothing foreign: no list of mappings, no name, no record; of an ELF file the
+ * program headers alone, to see that what the kernel shall write to is data of that file.
  *
  * The recorder is the other half: it runs as the invoking user and does everything else. It asks for
  * few things, each a struct of fixed size; the broker checks every request as if it came from an

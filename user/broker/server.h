@@ -32,6 +32,19 @@ struct links *links_new(void);
 int links_add(struct links *links, const int *fds, unsigned n, uint32_t *ret_link);
 int links_close(struct links *links, uint32_t link);
 
+/* segments.c: which parts of an ELF file become code, and which data that can be written. */
+#define SEGMENTS_MAX 256
+struct segments {
+	struct segment {
+		uint64_t begin, end; /* in the file */
+		bool code, data;
+	} list[SEGMENTS_MAX];
+	unsigned n;
+};
+bool segments_read(int elf_fd, struct segments *s);
+bool segments_code(const struct segments *s, uint64_t offset, uint64_t size);
+bool segments_data(const struct segments *s, uint64_t offset, uint64_t size);
+
 /* attach.c: *n_links descriptors are written to links (room for n). */
 int sites_attach(const struct loaded_programs *programs, enum broker_program program, pid_t pid,
 		 int elf_fd, const struct broker_site *sites, unsigned n, int *links,

@@ -36,6 +36,7 @@ void capture_log(struct capture *c, int verbosity, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
+	failure_clean(line);
 	c->options.log(c->options.context, verbosity, line);
 }
 

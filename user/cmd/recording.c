@@ -245,6 +245,7 @@ static int waits_open(struct recording *r, struct waits *w)
 		sigaddset(&signals, SIGWINCH);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* writing then fails, as on a full disk */
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
 	w->timer = timer_open(period);
 	w->system = r->system ? timer_open(r->options->system_interval_ns) : -1;

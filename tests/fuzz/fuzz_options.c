@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Any text as the value of an option: the first byte says of which. They are the invoking user's, but
+ * the one who invokes is root, and scripts fill them in.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/record.h"
+#include "cmd/scheduler.h"
+#include "counters/counters.h"
+#include "system/system.h"
+#include "timeline/names.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int condition)
+{
+	if (!condition)
+		abort();
+}
+
+static void check_failure(const struct failure *f)
+{
+	check(memchr(f->what, '\0', sizeof(f->what)) && memchr(f->object, '\0', sizeof(f->object)));
+	check(memchr(f->reason, '\0', sizeof(f->reason)) && memchr(f->hint, '\0', sizeof(f->hint)));
+	check(f->what[0] != '\0');
+}
+
+static void counters(const char *text)
+{
+	struct failure f = { 0 };
+	struct counters c;
+	unsigned i;
+
+	if (counters_parse(text, &c, &f)) {
+		check_failure(&f);
+		return;
+	}
+	check(c.n <= MAX_COUNTERS);
+	for (i = 0; i < c.n; i++)
+		check(c.list[i].name[0] && memchr(c.list[i].name, '\0', COUNTER_NAME));
+}
+
+static void schedule(const char *text)
+{
+	struct schedule s;
+	uint64_t n;
+
+	if (!schedule_parse(text, &s))
+		return;
+	check(s.active > 0);
+	for (n = 0; n < 64; n++)
+		check(schedule_at(&s, n).phase <= PHASE_SAVE);
+	check(schedule_at(&s, UINT64_MAX).phase <= PHASE_SAVE);
+}
+
+static void trigger(const char *text)
+{
+	struct trigger t;
+
+	if (!trigger_parse(text, &t))
+		return;
+	check(t.name[0] && memchr(t.name, '\0', sizeof(t.name)));
+	check(!t.is_slice || t.longer_ns > 0);
+}
+
+static void system_counters(const char *text, struct names *names)
+{
+	struct system_counters *s;
+	struct failure f = { 0 };
+
+	if (system_open(text, names, &s, &f))
+		check_failure(&f);
+	else
+		system_free(s);
+}
+
+static void numbers(const char *text)
+{
+	uint64_t value;
+	int64_t offset;
+
+	check(!parse_duration(text, &value) || (value >= 1 && value <= 1000000000000000000u));
+	(void)parse_size(text, &value);
+	check(!parse_offset(text, &offset) || (offset != 0 && offset != INT64_MIN));
+	check(output_name_check(text) < (int)strlen(text) || !*text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct names *names;
+	char *text;
+
+	if (!names)
+		names = names_new(0);
+	if (!size || size > 4096 || !names)
+		return 0;
+	text = strndup((const char *)data + 1, size - 1);
+	if (!text)
+		return 0;
+	switch (data[0] % 5) {
+	case 0:
+		counters(text);
+		break;
+	case 1:
+		schedule(text);
+		break;
+	case 2:
+		trigger(text);
+		break;
+	case 3:
+		system_counters(text, names);
+		break;
+	case 4:
+		numbers(text);
+		break;
+	}
+	free(text);
+	return 0;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * damage KIND FILE [N]: makes an ELF program's claims absurd, while it runs as before.
+ *
+ *	notes N		N more notes, with distances to anywhere, behind the good ones
+ *	huge		notes of an exabyte
+ *	overlap		every header that is not needed says where the same notes are
+ *	switch		all switches lie in code
+ *	flip N		N times a byte of the headers or notes changes, and changes back
+ */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include <elf.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct target {
+	int fd;
+	Elf64_Ehdr h;
+	Elf64_Phdr p[64];
+	unsigned ours; /* the PT_NOTE with our notes */
+	uint8_t *notes;
+};
+
+static uint64_t seed = 1;
+
+static uint64_t any(void)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return seed ^ seed >> 29;
+}
+
+static void fail(const char *what)
+{
+	fprintf(stderr, "damage: %s\n", what);
+	exit(1);
+}
+
+static void put(struct target *t, const void *bytes, size_t size, uint64_t at)
+{
+	if (pwrite(t->fd, bytes, size, (off_t)at) != (ssize_t)size)
+		fail("cannot write");
+}
+
+static void open_target(struct target *t, const char *path)
+{
+	unsigned i;
+
+	t->fd = open(path, O_RDWR);
+	if (t->fd < 0 || pread(t->fd, &t->h, sizeof(t->h), 0) != sizeof(t->h) ||
+	    t->h.e_phnum > 64 ||
+	    pread(t->fd, t->p, t->h.e_phnum * sizeof(t->p[0]), (off_t)t->h.e_phoff) < 0)
+		fail("no ELF file");
+	for (i = 0; i < t->h.e_phnum; i++) {
+		const Elf64_Phdr *p = &t->p[i];
+
+		if (p->p_type != PT_NOTE)
+			continue;
+		t->notes = malloc(p->p_filesz);
+		if (!t->notes ||
+		    pread(t->fd, t->notes, p->p_filesz, (off_t)p->p_offset) != (ssize_t)p->p_filesz)
+			fail("cannot read the notes");
+		t->ours = i;
+		if (memmem(t->notes, p->p_filesz, "proftrace", 10))
+			return;
+		free(t->notes);
+	}
+	fail("no markers in it");
+}
+
+static void put_headers(struct target *t)
+{
+	put(t, t->p, t->h.e_phnum * sizeof(t->p[0]), t->h.e_phoff);
+}
+
+static size_t put_note(uint8_t *out, uint64_t i)
+{
+	const Elf64_Nhdr header = { 10, 40, 1 };
+	uint64_t distance[2] = { i % 3 ? any() : any() % 65536, i % 2 ? any() : any() % 65536 };
+
+	memcpy(out, &header, sizeof(header));
+	memcpy(out + 12, "proftrace\0\0\0", 12);
+	memcpy(out + 24, distance, sizeof(distance));
+	out[40] = (uint8_t)(i % 40);
+	out[42] = (uint8_t)any();
+	out[43] = 255;
+	snprintf((char *)out + 48, 16, "d%d", (int)(i % 1000000));
+	return 64;
+}
+
+static void more_notes(struct target *t, uint64_t n)
+{
+	Elf64_Phdr *p = &t->p[t->ours];
+	uint64_t end = ((uint64_t)lseek(t->fd, 0, SEEK_END) + 4095) & ~4095ull, i;
+	size_t size = (p->p_filesz + 7) & ~7ull;
+	uint8_t *all = calloc(1, size + 64 * n);
+
+	if (!all)
+		fail("no memory");
+	memcpy(all, t->notes, p->p_filesz);
+	size = p->p_filesz;
+	for (i = 0; i < n; i++)
+		size += put_note(all + size, i);
+	put(t, all, size, end);
+	p->p_offset = end;
+	p->p_filesz = p->p_memsz = size;
+	put_headers(t);
+	free(all);
+}
+
+static void overlap(struct target *t)
+{
+	unsigned i;
+
+	for (i = 0; i < t->h.e_phnum; i++) {
+		uint32_t type = t->p[i].p_type;
+
+		if (type == PT_NOTE || type == PT_GNU_STACK || type == PT_GNU_EH_FRAME ||
+		    type == 0x6474e553)
+			t->p[i] = t->p[t->ours];
+	}
+	put_headers(t);
+}
+
+static void no_switch(struct target *t)
+{
+	const Elf64_Phdr *p = &t->p[t->ours];
+	uint64_t at = 0;
+
+	while (at + 24 < p->p_filesz) {
+		Elf64_Nhdr h;
+		uint64_t desc, stub;
+
+		memcpy(&h, t->notes + at, sizeof(h));
+		desc = at + 12 + ((h.n_namesz + 3) & ~3u);
+		if (h.n_namesz == 10 && desc + 16 <= p->p_filesz) {
+			memcpy(&stub, t->notes + desc, 8);
+			stub -= 8;
+			memcpy(t->notes + desc + 8, &stub, 8);
+		}
+		at = desc + ((h.n_descsz + 3) & ~3u);
+	}
+	put(t, t->notes, p->p_filesz, p->p_offset);
+}
+
+static void flip(struct target *t, long n)
+{
+	const Elf64_Phdr *p = &t->p[t->ours];
+	uint64_t headers = t->h.e_phoff + t->h.e_phnum * sizeof(t->p[0]);
+
+	while (n-- > 0) {
+		uint64_t r = any(),
+			 at = r % 2 ? r / 2 % headers : p->p_offset + r / 2 % p->p_filesz;
+		uint8_t was, is = (uint8_t)any();
+
+		if (pread(t->fd, &was, 1, (off_t)at) != 1)
+			fail("cannot read");
+		put(t, &is, 1, at);
+		put(t, &was, 1, at);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct target t = { 0 };
+	long n = argc > 3 ? atol(argv[3]) : 0;
+
+	if (argc < 3)
+		fail("KIND FILE [N]");
+	open_target(&t, argv[2]);
+	if (!strcmp(argv[1], "notes")) {
+		more_notes(&t, (uint64_t)n);
+	} else if (!strcmp(argv[1], "huge")) {
+		t.p[t.ours].p_filesz = t.p[t.ours].p_memsz = 1ull << 60;
+		put_headers(&t);
+	} else if (!strcmp(argv[1], "overlap")) {
+		overlap(&t);
+	} else if (!strcmp(argv[1], "switch")) {
+		no_switch(&t);
+	} else if (!strcmp(argv[1], "flip")) {
+		flip(&t, n);
+	}
+	return 0;
+}

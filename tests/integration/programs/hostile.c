@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hostile strings|names|threads|allocs N: does N of what a tracer might choke on: strings that are not
+ * there, do not end, are no UTF-8 or command a terminal; names of threads, all distinct; threads;
+ * allocations that stay. hostile maps FILE: has the file mapped as code until its input ends; prints
+ * `ready` first. At the end `marks <n>`.
+ */
+#include <proftrace.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE 4096
+
+/* A page without a NUL, and nothing behind it. */
+static char *endless(void)
+{
+	char *page =
+		mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED || mprotect(page + PAGE, PAGE, PROT_NONE))
+		exit(1);
+	memset(page, 'x', PAGE);
+	return page;
+}
+
+static int strings(int n)
+{
+	const char *page = endless(), *unmapped = page + PAGE, *low = (const char *)8;
+	static char megabyte[1 << 20];
+	int i;
+
+	memset(megabyte, 'm', sizeof(megabyte) - 1);
+	for (i = 0; i < n; i++) {
+		PROF_INSTANT("strings", "unmapped", unmapped, "low", low, "endless", page);
+		PROF_INSTANT("end", "end", page + PAGE - 3, "long", megabyte);
+		PROF_INSTANT("bytes", "bad", "\xff\xfe\xc3", "terminal",
+			     "\033]0;title\007\033[31m\r\n");
+	}
+	return 3 * n;
+}
+
+static int names(int n)
+{
+	char name[64];
+	int i;
+
+	for (i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "\033[%dm thread %d", i % 8 + 30, i);
+		PROF_THREAD_NAME(name);
+	}
+	return n;
+}
+
+static void *thread(void *unused)
+{
+	PROF_BEGIN("short life");
+	PROF_END();
+	return unused;
+}
+
+static int threads(int n)
+{
+	pthread_t list[64];
+	int i, k, started, marks = 0;
+
+	for (i = 0; i < n; i += 64) {
+		for (started = 0; started < 64 && i + started < n; started++) {
+			if (pthread_create(&list[started], NULL, thread, NULL))
+				break;
+		}
+		for (k = 0; k < started; k++)
+			pthread_join(list[k], NULL);
+		marks += 2 * started;
+	}
+	return marks;
+}
+
+static int allocs(int n)
+{
+	long i;
+
+	for (i = 1; i <= n; i++)
+		PROF_ALLOC("endless", (void *)(16 * i), 16);
+	return n;
+}
+
+/* Its input decides when it ends. */
+static int maps(const char *path)
+{
+	struct pollfd input = { STDIN_FILENO, POLLIN, 0 };
+	int fd = open(path, O_RDONLY), n;
+
+	if (fd < 0 ||
+	    mmap(NULL, 16 * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED) {
+		perror(path);
+		exit(1);
+	}
+	printf("ready %d\n", (int)getpid());
+	fflush(stdout);
+	for (n = 0; !poll(&input, 1, 1); n++)
+		PROF_INSTANT("tick");
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct {
+		const char *name;
+		int (*run)(int n);
+	} modes[] = {
+		{ "strings", strings },
+		{ "names", names },
+		{ "threads", threads },
+		{ "allocs", allocs },
+	};
+	unsigned i;
+
+	if (argc < 3)
+		return 2;
+	if (!strcmp(argv[1], "maps")) {
+		printf("marks %d\n", maps(argv[2]));
+		return 0;
+	}
+	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		if (!strcmp(argv[1], modes[i].name))
+			printf("marks %d\n", modes[i].run(atoi(argv[2])));
+	}
+	return 0;
+}

@@ -1,0 +1,136 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Programs that lie to whoever traces them. None costs more than bounded memory and time: recorders here
+# may have 1.5 GB of addresses, and seconds. The parsers have unit tests and fuzzers; this is the whole.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+memory=1500000
+
+limited() { # COMMAND...
+	(ulimit -v $memory && ulimit -c 0 && exec timeout -k 5 60 "$@")
+}
+
+# One line, and nothing that a terminal would act on.
+clean() { # FILE
+	! tr -d '\n\t' <"$1" | LC_ALL=C grep -q '[[:cntrl:]]'
+}
+
+check_marks() { # NAME SUMMARY MARKS
+	equal "$1: the account adds up" "$(field "$2" adds_up)" true
+	equal "$1: every mark is in the account" "$(field "$2" marked)" "$3"
+	equal "$1: written + lost = marked" \
+		"$(($(field "$2" written) + $(field "$2" lost_total)))" "$(field "$2" marked)"
+}
+
+run() { # NAME ARGUMENTS...
+	name=$1
+	shift
+	limited "$proftrace" --buffer 16M -o "$tmp/t" --summary-json "$tmp/s" -- "$programs/hostile" "$@" \
+		>"$tmp/out" 2>"$tmp/err"
+	equal "$name: exit status" $? 0
+	check_marks "$name" "$tmp/s" "$(said "$tmp/out" marks)"
+	check_agree "$name" "$tmp/t"
+	check "$name: the terminal is left alone" clean "$tmp/err"
+}
+
+run "strings" strings 2000
+equal "strings: those that are not there are counted" "$(field "$tmp/s" unreadable_args)" 6000
+check "strings: those that are cut are counted" test "$(field "$tmp/s" cut_strings)" -ge 4000
+check "strings: those that are no UTF-8 are counted" test "$(field "$tmp/s" repaired_strings)" -ge 2000
+run "100,000 names" names 100000
+check "100,000 names: those that are too many are (other)" test "$(field "$tmp/s" other_names)" -gt 0
+run "4,000 threads" threads 4000
+run "400,000 live allocations" allocs 400000
+check "400,000 live allocations: those not followed are counted" \
+	test "$(field "$tmp/s" allocs_not_followed)" -gt 0
+
+# Claims of the file. What is good in it is recorded all the same.
+damaged() { # NAME KIND [N]: a program that says what is not so
+	cp "$programs/hostile" "$tmp/damaged"
+	"$programs/damage" "$2" "$tmp/damaged" ${3:-} || not_ok "$1: damage" "$2"
+	limited "$proftrace" -v --buffer 1M -o "$tmp/d" --summary-json "$tmp/s" -- "$tmp/damaged" threads 200 \
+		>"$tmp/out" 2>"$tmp/err"
+	status=$?
+	lines=$(grep -c 'malformed probe sites\|cannot read the markers' "$tmp/err")
+}
+
+damaged "20,000 notes" notes 20000
+equal "20,000 notes: exit status" $status 0
+equal "20,000 notes: one line" "$lines" 1
+check_marks "20,000 notes" "$tmp/s" "$(said "$tmp/out" marks)"
+damaged "a million notes" notes 1000000
+equal "a million notes: exit status" $status 0
+equal "a million notes: one line" "$lines" 1
+check_marks "a million notes" "$tmp/s" "$(said "$tmp/out" marks)"
+damaged "notes of an exabyte" huge
+equal "notes of an exabyte: exit status" $status 0
+equal "notes of an exabyte: one line" "$lines" 1
+damaged "overlapping notes" overlap
+equal "overlapping notes: exit status" $status 0
+check_marks "overlapping notes" "$tmp/s" "$(said "$tmp/out" marks)"
+damaged "switches in code" switch
+equal "switches in code: exit status" $status 0
+equal "switches in code: one line" "$lines" 1
+check "switches in code: the program ends well" grep -q '^marks 400' "$tmp/out"
+for at in 1 64 200 1000 5000; do
+	head -c $at "$programs/hostile" >"$tmp/cut"
+	limited "$proftrace" list "$tmp/cut" >"$tmp/out" 2>"$tmp/err"
+	check "cut at $at: listed or refused in one line" test $? -le 1 -a "$(grep -c '' "$tmp/err")" -le 2
+done
+
+# A name with a newline, and one that a terminal would obey.
+odd=$tmp/$(printf 'new\nline\033[31m')
+cp "$programs/hostile" "$odd"
+limited "$proftrace" -v -o "$tmp/odd" --summary-json "$tmp/s" -- "$odd" threads 200 >"$tmp/out" 2>"$tmp/err"
+equal "odd path: exit status" $? 0
+check_marks "odd path" "$tmp/s" "$(said "$tmp/out" marks)"
+check "odd path: the terminal is left alone" clean "$tmp/err"
+mkfifo "$tmp/in"
+"$odd" maps "$odd" <"$tmp/in" >"$tmp/maps.out" &
+target=$!
+exec 9>"$tmp/in"
+wait_for "$tmp/maps.out" ready
+limited "$proftrace" -v -p $target -d 100ms -o "$tmp/odd" 9>&- 2>"$tmp/err"
+equal "odd path, attached: exit status" $? 0
+check "odd path, attached: is named" grep -q "attached to .*new.*line?\[31m" "$tmp/err"
+check "odd path, attached: the terminal is left alone" clean "$tmp/err"
+exec 9>&-
+wait $target
+rm "$tmp/in"
+
+# A file that changes while it is read, again and again; then it is cut off.
+cp "$programs/storm" "$tmp/changing"
+mkfifo "$tmp/in"
+"$programs/hostile" maps "$tmp/changing" <"$tmp/in" >"$tmp/maps.out" &
+target=$!
+exec 9>"$tmp/in"
+wait_for "$tmp/maps.out" ready
+"$programs/damage" flip "$tmp/changing" 100000000 9>&- &
+flipper=$!
+bad=
+for i in 1 2 3 4 5; do
+	limited "$proftrace" -q -p $target -d 100ms -o "$tmp/f" --summary-json "$tmp/s" 9>&- 2>"$tmp/err"
+	[ $? -le 1 ] && [ "$(field "$tmp/s" adds_up)" = true ] || bad="$bad $i"
+done
+kill $flipper
+wait $flipper 2>/dev/null
+equal "a changing file: five recordings end in order" "$bad" ""
+: >"$tmp/changing"
+limited "$proftrace" -q -p $target -d 100ms -o "$tmp/f" --summary-json "$tmp/s" 9>&- 2>"$tmp/err"
+equal "a file that was emptied: exit status" $? 0
+exec 9>&-
+wait $target
+equal "a changing file: the program ends well" $? 0
+
+# Processes that end while they are attached to: their numbers may be another's by then.
+bad=
+for i in 1 2 3 4 5; do
+	"$programs/hostile" threads $((i * 1000)) >/dev/null &
+	target=$!
+	limited "$proftrace" -q -p $target -o "$tmp/r" 2>"$tmp/err"
+	[ $? -le 1 ] && clean "$tmp/err" || bad="$bad $i"
+	wait $target || bad="$bad target $i"
+done
+equal "processes that end while attached to" "$bad" ""
+check_nothing_left "hostile"
+finish

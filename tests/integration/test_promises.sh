@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Each promise of proftrace(7) names tests that show it, and they exist.
+. "$(dirname "$0")/lib.sh"
+page=$root/tools/man/proftrace.7.scd
+
+missing=
+for test in $(grep -oE '\*test_[a-z_]+\*' "$page" | tr -d '*' | sort -u); do
+	[ -f "$root/tests/unit/$test.c" ] || [ -x "$root/tests/integration/$test.sh" ] ||
+		[ -f "$root/tests/kernels/guest/$test.sh" ] || missing="$missing $test"
+done
+equal "the tests that are named exist" "$missing" ""
+
+# A promise begins at the margin with a *, and goes on indented.
+equal "every promise names a test" "$(awk '
+	/^# / { promises = $0 ~ /NEVER HAPPENS|LOST WHEN/ }
+	/^\*/ { if (name && !shown) print name; name = promises ? $0 : ""; shown = 0 }
+	/\*test_/ { shown = 1 }
+	END { if (name && !shown) print name }' "$page")" ""
+check "there are promises" test "$(grep -c 'test_' "$page")" -ge 15
+finish

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A process is its number and the moment it began: whoever has the number later is somebody else. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "broker/server.h"
+
+static int opened(pid_t pid, uint64_t birth)
+{
+	const struct broker_target target = { pid, birth };
+	struct failure f = { 0 };
+	int fd = process_directory(&target, &f);
+
+	if (fd < 0)
+		assert_true(f.what[0] != '\0');
+	else
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+static void a_later_process_is_another(void **state)
+{
+	const struct broker_target self = { getpid(), 0 };
+	int directory = process_directory(&self, NULL);
+	uint64_t birth;
+
+	(void)state;
+	assert_true(directory >= 0);
+	birth = process_birth(directory);
+	close(directory);
+	assert_true(birth > 0);
+	assert_int_equal(opened(getpid(), birth), 0);
+	assert_int_equal(opened(getpid(), birth + 1), -ESRCH);
+	assert_int_equal(opened(getpid(), birth - 1), -ESRCH);
+}
+
+static void the_dead_are_not_processes(void **state)
+{
+	siginfo_t info;
+	pid_t pid = fork();
+
+	(void)state;
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(opened(pid, 0), -ESRCH);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_int_equal(opened(0, 0), -EINVAL);
+	assert_int_equal(opened(-1, 0), -EINVAL);
+}
+
+/* What was opened before the process ended does not become the next one's. */
+static void a_directory_stays_its_own(void **state)
+{
+	pid_t pid = fork();
+	const struct broker_target target = { pid, 0 };
+	int directory;
+
+	(void)state;
+	if (!pid) {
+		pause();
+		_exit(0);
+	}
+	directory = process_directory(&target, NULL);
+	assert_true(directory >= 0);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_false(process_alive(directory));
+	assert_int_equal(process_birth(directory), 0);
+	assert_int_equal(process_parent(directory), 0);
+	close(directory);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_later_process_is_another),
+		cmocka_unit_test(the_dead_are_not_processes),
+		cmocka_unit_test(a_directory_stays_its_own),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -378,6 +378,26 @@ static int merge(struct merge *m, struct failure *f)
 	return error;
 }
 
+/* Both formats of one recording have its identity: `merge -o all slow.*` is easily typed. */
+static void tell_twice(const struct merge *m, unsigned last)
+{
+	const struct source *source = &m->parts[last].source;
+	const uint64_t *uuid = source->origin.trace_uuid;
+	unsigned i;
+
+	for (i = 0; i < last && (uuid[0] || uuid[1]); i++) {
+		const struct source *other = &m->parts[i].source;
+
+		if (memcmp(other->origin.trace_uuid, uuid, sizeof(other->origin.trace_uuid)))
+			continue;
+		fprintf(stderr,
+			"proftrace: '%s': the same recording as '%s', so it is there twice\n",
+			source->path, other->path);
+		fputs("hint: one of the files of a recording tells all of it\n", stderr);
+		return;
+	}
+}
+
 static void tell(const struct merge *m)
 {
 	unsigned i;
@@ -386,6 +406,7 @@ static void tell(const struct merge *m)
 		const struct part *part = &m->parts[i];
 
 		rewrite_source_notes(&part->source, &part->end);
+		tell_twice(m, i);
 		fprintf(stderr, "%s (%s): %+.9f s, %s\n", part->source.path, part->label,
 			(double)(part->offset_ns - m->shift_ns) / 1e9, part->how);
 	}

@@ -386,10 +386,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			argp_error(state, "nothing to record: give -p PID or -- COMMAND");
 		if (o->n_pids && o->command)
 			argp_error(state, "give either -p PID or -- COMMAND");
-		if (o->stats_only && (o->n_outputs || o->counters || o->system || o->flight_ns ||
-				      o->schedule.active))
+		if (o->stats_only &&
+		    (o->n_outputs || o->counters || o->system || o->flight_ns ||
+		     o->schedule.active || o->max_size || o->n_plugins || o->n_includes))
 			argp_error(state, "--stats-only writes no trace: without -o, -e, --system, "
-					  "--flight-recorder");
+					  "--schedule, --flight-recorder, --max-size, --handler, "
+					  "--include-json");
+		if (o->keep && !o->max_size && !o->flight_ns && !o->schedule.active)
+			argp_error(state,
+				   "--keep is for many files: with --max-size, --schedule or "
+				   "--flight-recorder");
 		if (o->per_thread && !o->stats_only)
 			argp_error(state, "--per-thread is for --stats-only");
 		break;

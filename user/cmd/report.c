@@ -82,7 +82,8 @@ struct report {
 	struct names *table;
 	struct handler *handler;
 	struct stats_file *files;
-	unsigned n_files; /* read so far */
+	uint64_t (*uuids)[2]; /* of the files: both formats of one recording have the same */
+	unsigned n_files;     /* read so far */
 	struct account account;
 };
 
@@ -134,6 +135,23 @@ static int failed(struct failure *f, const char *path, int error, const struct r
 	return failure_set(f, error, "cannot read", path, reason);
 }
 
+/* `report slow.*` is easily typed. */
+static void tell_twice(const struct report *report, const struct trace_origin *origin)
+{
+	const uint64_t *uuid = origin->trace_uuid;
+	unsigned i, last = report->n_files - 1;
+
+	memcpy(report->uuids[last], uuid, sizeof(report->uuids[last]));
+	for (i = 0; i < last && (uuid[0] || uuid[1]) && !report->quiet; i++) {
+		if (memcmp(report->uuids[i], uuid, sizeof(report->uuids[i])))
+			continue;
+		fprintf(stderr, "proftrace: '%s': the same recording as '%s', counted twice\n",
+			report->files[last].path, report->files[i].path);
+		fputs("hint: one of the files of a recording tells all of it\n", stderr);
+		return;
+	}
+}
+
 /* The uuids of each trace are its own: a process of one is none of another, whatever its number. */
 static int read_trace(struct report *report, int fd, const char *path, struct failure *f)
 {
@@ -163,6 +181,7 @@ static int read_trace(struct report *report, int fd, const char *path, struct fa
 			.path = path, .truncated_at = why.offset, .is_truncated = why.truncated
 		};
 		add_account(report, &r);
+		tell_twice(report, &r.origin);
 		if (why.truncated && !report->quiet)
 			fprintf(stderr,
 				"proftrace: '%s': truncated at byte %" PRIu64
@@ -227,7 +246,8 @@ static int report_all(struct report *report, struct failure *f)
 	report->table = names_new(0);
 	report->handler = stats_handler_new();
 	report->files = calloc(report->n_paths, sizeof(*report->files));
-	if (!report->table || !report->handler || !report->files)
+	report->uuids = calloc(report->n_paths, sizeof(*report->uuids));
+	if (!report->table || !report->handler || !report->files || !report->uuids)
 		return failure_set(f, -ENOMEM, "cannot read", report->paths[0], NULL);
 	if (report->per_thread)
 		stats_per_thread(report->handler);
@@ -360,5 +380,6 @@ int cmd_report(int argc, char **argv)
 		report.handler->ops->free(report.handler);
 	names_free(report.table);
 	free(report.files);
+	free(report.uuids);
 	return error ? STATUS_FAILED : STATUS_DONE;
 }

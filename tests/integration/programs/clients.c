@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * clients SOCKET N: connects N times to whoever listens there, and says what nobody expects: nothing,
+ * half a line, bytes at random, lines without end, many at once. Prints `clients <n>` that came in, and
+ * `answers <n>` that began with neither ok nor error.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define WAITING 32 /* connections that stay open, saying nothing more */
+
+static uint64_t seed = 1;
+
+static unsigned any(void)
+{
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return (unsigned)(seed >> 33);
+}
+
+static int come(const char *path)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	struct timeval patience = { 5, 0 };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
+	if (fd < 0 || connect(fd, (struct sockaddr *)&at, sizeof(at))) {
+		perror("clients");
+		exit(1);
+	}
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	return fd;
+}
+
+static size_t make(char *text, size_t room)
+{
+	static const char *const words[] = { "find ",
+					     "find 99999999999999999999",
+					     "statusstatus",
+					     "ok\n",
+					     "find -1\n",
+					     "find %s%n\n",
+					     "\n" };
+	size_t n = any() % room, i;
+
+	switch (any() % 4) {
+	case 0:
+		return 0;
+	case 1:
+		memset(text, 'a', n);
+		return n;
+	case 2:
+		for (i = 0; i < n; i++)
+			text[i] = (char)any();
+		return n;
+	default:
+		snprintf(text, room, "%s", words[any() % (sizeof(words) / sizeof(words[0]))]);
+		return strlen(text);
+	}
+}
+
+/* An answer to a whole line, or none: whoever says nothing may be sent away. */
+static int odd_answer(int fd, const char *text, size_t size)
+{
+	char answer[4096];
+	ssize_t n;
+
+	if (!memchr(text, '\n', size < 64 ? size : 64))
+		return 0;
+	n = recv(fd, answer, sizeof(answer) - 1, 0);
+	answer[n > 0 ? n : 0] = '\0';
+	return n > 0 && strncmp(answer, "ok ", 3) && strncmp(answer, "error ", 6);
+}
+
+int main(int argc, char **argv)
+{
+	int waiting[WAITING], i, odd = 0, n = argc > 2 ? atoi(argv[2]) : 0;
+	static char text[100000];
+
+	for (i = 0; i < WAITING; i++)
+		waiting[i] = -1;
+	for (i = 0; i < n; i++) {
+		int fd = come(argv[1]);
+		size_t size = make(text, i % 8 ? 100 : sizeof(text));
+
+		if (send(fd, text, size, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
+			odd += odd_answer(fd, text, size);
+		if (waiting[i % WAITING] >= 0)
+			close(waiting[i % WAITING]);
+		waiting[i % WAITING] = fd;
+	}
+	printf("clients %d\nanswers %d\n", i, odd);
+	return 0;
+}

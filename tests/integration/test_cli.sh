@@ -24,6 +24,7 @@ expect "bad option" 2 'unrecognized option' "$proftrace" record --frobnicate -p 
 expect "bad pid" 2 "'12x' is no list" "$proftrace" -p 12x
 expect "bad duration" 2 "is no time" "$proftrace" -p 1 -d soon
 expect "bad size" 2 "is no size" "$proftrace" -p 1 --buffer lots
+expect "a directory for a name" 2 "'here/' is a directory" "$proftrace" -o here/ -p 1
 expect "no trace to include something in" 2 'writes no trace' "$proftrace" --stats-only --include-json x -p 1
 expect "no trace to go on in" 2 'writes no trace' "$proftrace" --stats-only --max-size 1M -p 1
 expect "no files to delete" 2 'keep is for many files' "$proftrace" --keep 2 -p 1
@@ -72,6 +73,7 @@ check "summary: table" grep -q 'generation' "$tmp/err"
 check "report: the same from both files" cmp json.table pf.table
 expect "report: one recording twice" 0 "'again.json': the same recording as 'again.pftrace', counted twice" \
 	"$proftrace" report again.pftrace again.json
+equal "report: nothing fits" "$("$proftrace" report --name 'no such*' again.json | grep -c '^none of the names')" 1
 expect "merge: one recording twice" 0 "'again.json': the same recording as 'again.pftrace'" \
 	"$proftrace" merge -o both again.pftrace again.json
 equal "report: one recording once" "$("$proftrace" report again.json 2>&1 >"$tmp/out")" ""

@@ -222,6 +222,8 @@ static void add_output(struct argp_state *state, struct record_options *o, char 
 
 	if (!*arg)
 		argp_error(state, "an output needs a name");
+	if (arg[strlen(arg) - 1] == '/')
+		argp_error(state, "'%s' is a directory: an output needs a name in it", arg);
 	if (unknown >= 0)
 		argp_error(state, "'%.*s' in '%s' is no field: there are " OUTPUT_FIELDS,
 			   (int)strcspn(arg + unknown, "}") + 1, arg + unknown, arg);

@@ -275,7 +275,8 @@ static void print_without_end(const struct stats_view *view, FILE *out)
 /* Returns whether there was nothing to print, or negative errno. */
 static int print_parts(struct stats_view *view, struct shown *shown, FILE *out)
 {
-	bool first = true;
+	const struct stats_options *o = view->options;
+	bool first = true, any = false;
 	int part, error;
 
 	for (part = 0; part < STATS_PARTS; part++) {
@@ -287,11 +288,16 @@ static int print_parts(struct stats_view *view, struct shown *shown, FILE *out)
 				fputc('\n', out);
 			print_part(view, shown, out);
 			first = false;
+			any = true;
 		}
 		if (part == STATS_FRAMES && view->stats->unfinished + view->stats->ends_lost) {
 			print_without_end(view, out);
 			first = false;
 		}
+	}
+	if (!any && o->n_domains + o->n_names) {
+		print_note(view, out, "none of the names and categories fits");
+		first = false;
 	}
 	return first;
 }

@@ -28,6 +28,9 @@ expect "a directory for a name" 2 "'here/' is a directory" "$proftrace" -o here/
 expect "no trace to include something in" 2 'writes no trace' "$proftrace" --stats-only --include-json x -p 1
 expect "no trace to go on in" 2 'writes no trace' "$proftrace" --stats-only --max-size 1M -p 1
 expect "no files to delete" 2 'keep is for many files' "$proftrace" --keep 2 -p 1
+expect "a device for a name" 2 "'/dev/null' is no file" "$proftrace" -o /dev/null -p 1
+expect "two outputs in one file" 2 "'x.json' is given twice" "$proftrace" -o x -o x.json -p 1
+expect "how often nothing is read" 2 'is for --system' "$proftrace" --system-interval 1s -p 1
 check "help" "$proftrace" record --help
 check "version" "$proftrace" --version
 expect "report of a missing file" 1 "No such file" "$proftrace" report nothing.json

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
@@ -216,9 +217,19 @@ void record_options_buffer(struct argp_state *state, struct record_options *o, c
 	o->buffer_bytes = size;
 }
 
+/* NAME alone is NAME.pftrace and NAME.json. */
+static bool same_file(const char *name, const char *other)
+{
+	size_t n = strlen(name);
+
+	return !strncmp(name, other, n) &&
+	       (!other[n] || !strcmp(other + n, ".pftrace") || !strcmp(other + n, ".json"));
+}
+
 static void add_output(struct argp_state *state, struct record_options *o, char *arg)
 {
 	int unknown = output_name_check(arg);
+	struct stat st;
 
 	if (!*arg)
 		argp_error(state, "an output needs a name");
@@ -230,9 +241,14 @@ static void add_output(struct argp_state *state, struct record_options *o, char 
 	if (o->n_outputs == MAX_OUTPUTS)
 		argp_error(state, "more than %d outputs", MAX_OUTPUTS);
 	for (unsigned i = 0; i < o->n_outputs; i++) {
-		if (!strcmp(o->outputs[i], arg))
+		if (same_file(o->outputs[i], arg) || same_file(arg, o->outputs[i]))
 			argp_error(state, "output '%s' is given twice", arg);
 	}
+	if (!stat(arg, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		argp_error(state,
+			   "'%s' is no file, and files are what -o names; --stats-only writes "
+			   "none",
+			   arg);
 	if (!strcmp(arg, "-") && isatty(STDOUT_FILENO))
 		argp_error(state, "a trace is not for a terminal: redirect -o -");
 	o->outputs[o->n_outputs++] = arg;
@@ -382,6 +398,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 					  "--include-json could add to them");
 		if (!o->flight_bytes)
 			o->flight_bytes = 64 << 20;
+		if (!o->system_interval_ns)
+			o->system_interval_ns = 500000000;
+		else if (!o->system)
+			argp_error(state, "--system-interval is for --system");
 		if (o->counter_interval_ns && o->counters && !strcmp(o->counters, "none"))
 			argp_error(state, "--counter-interval has nothing to read with -e none");
 		if (!o->n_pids && !o->command)
@@ -411,7 +431,6 @@ void record_options_init(struct record_options *o)
 {
 	memset(o, 0, sizeof(*o));
 	o->dump_period_ns = 1000000000;
-	o->system_interval_ns = 500000000;
 	o->buffer_bytes = 64 << 20;
 }
 

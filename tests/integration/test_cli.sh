@@ -29,6 +29,7 @@ expect "no trace to include something in" 2 'writes no trace' "$proftrace" --sta
 expect "no trace to go on in" 2 'writes no trace' "$proftrace" --stats-only --max-size 1M -p 1
 expect "no files to delete" 2 'keep is for many files' "$proftrace" --keep 2 -p 1
 expect "a device for a name" 2 "'/dev/null' is no file" "$proftrace" -o /dev/null -p 1
+expect "a mode that is not there" 2 "unknown mode 'batch'" "$proftrace" --mode batch -p 1
 expect "two outputs in one file" 2 "'x.json' is given twice" "$proftrace" -o x -o x.json -p 1
 expect "how often nothing is read" 2 'is for --system' "$proftrace" --system-interval 1s -p 1
 check "help" "$proftrace" record --help
@@ -49,6 +50,7 @@ kill $sleeper
 expect "unwritable output" 1 "cannot write '/nowhere/x.pftrace': No such file" \
 	"$proftrace" -o /nowhere/x -- "$programs/executes" 0
 expect "command not found" 1 "cannot run 'no-such-program'" "$proftrace" -- no-such-program
+expect "the mode that is there" 0 'no markers found' "$proftrace" --mode exact --output nm -- true
 expect "command without markers" 0 "no markers found" "$proftrace" -o nm -- true
 expect "command without a domain that is wanted" 0 "none of a domain that -D selects" \
 	"$proftrace" -o nd -D 'no.such.*' -- "$programs/executes" 1

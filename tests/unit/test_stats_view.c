@@ -69,7 +69,7 @@ static void test_filters(void **state)
 	check_names(x, "net*", "w*", "Category  Slice  Count\nnet       write      1\n");
 	check_names(x, "!net", NULL, "Category  Slice  Count\n-         idle       1\n");
 	check_names(x, NULL, "![ri]*", "Category  Slice  Count\nnet       write      1\n");
-	check_names(x, "nothing", NULL, "");
+	check_names(x, "nothing", NULL, "none of the names and categories fits\n");
 	test_done(x);
 }
 

@@ -65,8 +65,12 @@ recorder=$!
 for _ in $(seq 1 100); do [ -s "$tmp/k.json" ] && break; sleep 0.05; done
 sleep 2.2
 before=$(awk '{ printf "%.0f", $1 * 1000000000 }' /proc/uptime)
+broker=$(cat /proc/$recorder/task/$recorder/children)
 kill -KILL $recorder
 wait $recorder 2>/dev/null
+# What is attached is the broker's, which ends as it finds the recorder gone: on old kernels that takes a while.
+for _ in $(seq 1 400); do [ -d /proc/${broker% } ] || break; sleep 0.05; done
+check "recorder killed: the broker ends" test ! -d /proc/${broker% }
 check_nothing_left "recorder killed"
 end_storm "recorder killed"
 for kind in pftrace json; do

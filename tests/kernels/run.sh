@@ -18,17 +18,18 @@ root=$(cd "$here/../.." && pwd)
 work=$root/build/kernels
 all=test_features,test_counts,test_threads,test_target,test_loss,test_follow,test_attach,test_schedule,test_tables
 some=test_features,test_counts,test_follow,test_attach,test_schedule,test_control,test_tables
+one=test_features,test_counts,test_threads,test_target,test_loss,test_schedule,test_tables
 few=test_features,test_counts,test_follow,test_tables
 
 # name, architecture, kernel, CPUs; uprobe_multi, a word about the doors (a dot for a space); tests;
 # more for the kernel's command line. What test_features wants to see is what these kernels have.
 guests="
 6.1		amd64 6.1  1 no  no.faster $all,test_clocks
-6.12		amd64 6.12 1 yes no.faster $all,test_cli
+6.12		amd64 6.12 1 yes no.faster $one,test_cli
 6.12-2cpus	amd64 6.12 2 yes no.faster $some
 6.18		amd64 6.18 1 yes 5-byte    $all
 6.18-preempt	amd64 6.18 1 yes 5-byte    $few preempt=full
-7.2		amd64 7.2  1 yes 10-byte   $all,test_counters
+7.2		amd64 7.2  1 yes 10-byte   $all
 arm64-6.12	arm64 6.12 1 yes no.faster $all,test_counters,test_pmu
 "
 

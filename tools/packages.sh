@@ -14,7 +14,8 @@ packages='
 	bpftool libbpf-dev libelf-dev zlib1g-dev
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libyajl-dev libpfm4-dev libmicrohttpd-dev uthash-dev
 	libncurses-dev libseccomp-dev libcmocka-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-	scdoc git procps curl
+	scdoc git procps curl btrfs-progs
+	python3.11 postgresql-15 openjdk-17-jre-headless ruby3.1
 '
 
 installed() {

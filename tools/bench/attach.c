@@ -44,7 +44,7 @@ static int kernel_part(struct bench *b, const char *path, const char *row)
 	struct failure f = { 0 };
 	struct empty e;
 	uint64_t begun;
-	int error = empty_attach(&e, path, &f);
+	int error = empty_attach(&e, path, PROGRAM_EMPTY, &f);
 
 	if (error) {
 		failure_print(&f, stderr);

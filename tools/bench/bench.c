@@ -49,12 +49,18 @@
  *	wait4), bytes and memory are taken at 100,000 events a second. Memory is what is resident
  *	beside mappings of BPF maps.
  *
- * Beside others (peers.c, peers.sh)
+ * What an event is made of (cost.c, README.md)
+ *	The steps from the marker to the file, each as the difference of two that do one thing more.
+ *
+ * Beside others (compare.c, peers.c, peers.sh)
  *	The same loop, an instant with one integer, recorded by tools that Debian has: bpftrace and
  *	perf on the USDT probe of the same marker, LTTng-UST on a tracepoint of its own with the same
- *	field, uftrace on the entry and exit of a function. Bytes are the size of what was written;
- *	"kept" is how many events are in it; "of perf" is the share of what an event costs with perf
- *	record.
+ *	field, uftrace on the entry and exit of a function; and, as marks of what is possible, by
+ *	nobody, and by an empty BPF program on the same site. "its CPU" is what the tracer's own
+ *	processes run for each event, from the first to their end; bytes are the size of what was
+ *	written; "lost" is how many events are not in it; "of ..." is the share of what an event costs
+ *	there. Then the same from several threads at once, timed by their CPU time (what they do to
+ *	one another shows, that they are more than the processors does not), and with more arguments.
  */
 #include <errno.h>
 #include <signal.h>
@@ -127,15 +133,21 @@ static void say_load(struct results *r, const char *when)
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* How often each part is run: enough for a median, and all in five minutes. */
+/* How often each part is run: enough for a median, and all in ten minutes. */
 static const struct {
 	const char *name;
 	int (*measure)(struct bench *b);
 	unsigned repetitions, quick;
 } parts[] = {
-	{ "physical marks", measure_physical, 7, 3 }, { "events", measure_events, 7, 3 },
-	{ "counters", measure_counters, 7, 3 },	      { "attaching", measure_attach, 5, 3 },
-	{ "the recorder", measure_rate, 3, 1 },	      { "peers", measure_peers, 5, 1 },
+	{ "physical marks", measure_physical, 7, 3 },
+	{ "events", measure_events, 7, 3 },
+	{ "counters", measure_counters, 7, 3 },
+	{ "attaching", measure_attach, 5, 3 },
+	{ "the recorder", measure_rate, 3, 1 },
+	{ "what it is made of", measure_cost, 3, 1 },
+	{ "peers", measure_peers, 5, 1 },
+	{ "threads", measure_threads, 3, 1 },
+	{ "sizes", measure_sizes, 3, 1 },
 };
 
 /* A repetition that fails is named beside the results; a part without any is a failure. */

@@ -3,15 +3,15 @@
 # `make bench`: what proftrace costs (tools/bench/bench.c says how it is measured). Included by the
 # Makefile.
 #
-#	BENCH_QUICK=1		a minute instead of five
+#	BENCH_QUICK=1		two minutes instead of ten
 #	BENCH_PEERS=install	installs the tools that it is compared to where Debian has them
 
 BENCH := $B/bench
 BENCH_USES := 10 1000 10000
 BENCH_DRIVER := $(patsubst tools/%.c,$B/obj/tools/%.o,$(addprefix tools/bench/,\
-	bench.c results.c print.c chart.c subject.c empty.c recorder.c conditions.c events.c counters.c attach.c rate.c peers.c))
+	bench.c results.c print.c chart.c subject.c empty.c recorder.c conditions.c events.c counters.c attach.c rate.c cost.c peers.c compare.c spent.c))
 BENCH_TARGET := $(addprefix $(BENCH)/obj/,target.o loops.o loops_compiled_out.o marks.o marks_physical.o)
-BENCH_PROGRAMS := $(BENCH)/bench $(BENCH)/marks $(BENCH)/functions $(BENCH_USES:%=$(BENCH)/uses-%) \
+BENCH_PROGRAMS := $(BENCH)/bench $(BENCH)/marks $(BENCH)/functions $(BENCH)/timed $(BENCH_USES:%=$(BENCH)/uses-%) \
 	$(if $(wildcard /usr/include/lttng/tracepoint.h /usr/include/*/lttng/tracepoint.h),$(BENCH)/lttng)
 BENCH_CC = $(CC) -D_GNU_SOURCE $(CSTD) -O2 -g -Wall -Wextra -Werror -Iinclude -Itools/bench
 
@@ -62,10 +62,15 @@ $(BENCH)/uses-%: $(BENCH_TARGET) $(BENCH)/obj/uses-%.o
 
 $(BENCH)/functions: $(addprefix $(BENCH)/obj/,target.o loops_functions.o)
 	@echo "  CC    $@"
-	$(Q)$(CC) $^ -o $@
+	$(Q)$(CC) $^ -o $@ -lpthread
 
 $(BENCH)/lttng: $(addprefix $(BENCH)/obj/,target.o loops_lttng.o)
 	@echo "  CC    $@"
-	$(Q)$(CC) $^ -o $@ -llttng-ust -ldl
+	$(Q)$(CC) $^ -o $@ -llttng-ust -ldl -lpthread
+
+$(BENCH)/timed: tools/bench/timed.c
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(BENCH_CC) $< -o $@
 
 -include $(BENCH_DRIVER:.o=.d)

@@ -47,7 +47,7 @@ static int attach(struct conditioned *c, const char *program)
 		c->attached = !error;
 		return error ? error : recorder_ready(&c->recorder, &c->target);
 	}
-	error = empty_attach(&c->empty, program, &f);
+	error = empty_attach(&c->empty, program, c->condition->program, &f);
 	if (error)
 		failure_print(&f, stderr);
 	c->attached = !error;

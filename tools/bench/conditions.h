@@ -17,9 +17,10 @@ enum {
 
 struct condition {
 	const char *column;
-	const char *ratio;    /* the column of its ratio to the first condition */
-	enum outputs outputs; /* 0: an empty program takes the place of proftrace */
-	const char *counters; /* what -e names; NULL: none is given */
+	const char *ratio;	    /* the column of its ratio to the first condition */
+	enum outputs outputs;	    /* 0: an empty program takes the place of proftrace */
+	const char *counters;	    /* what -e names; NULL: none is given */
+	enum empty_program program; /* which, without outputs */
 };
 
 struct conditioned {

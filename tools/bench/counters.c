@@ -54,12 +54,12 @@ int measure_counters(struct bench *b)
 	bool has_hardware = machine_counts(hardware[2]);
 	const char *const *counted = has_hardware ? hardware : software;
 	const struct condition conditions[N_CONDITIONS] = {
-		{ "empty program", NULL, 0, NULL },
-		{ "no counters", "none / empty", OUT_PERFETTO, "none" },
-		{ "default", "default / empty", OUT_PERFETTO, NULL },
-		{ "1 perf event", "1 / empty", OUT_PERFETTO, counted[0] },
-		{ "2 perf events", "2 / empty", OUT_PERFETTO, counted[1] },
-		{ "4 perf events", "4 / empty", OUT_PERFETTO, counted[2] },
+		{ "empty program", NULL, 0, NULL, 0 },
+		{ "no counters", "none / empty", OUT_PERFETTO, "none", 0 },
+		{ "default", "default / empty", OUT_PERFETTO, NULL, 0 },
+		{ "1 perf event", "1 / empty", OUT_PERFETTO, counted[0], 0 },
+		{ "2 perf events", "2 / empty", OUT_PERFETTO, counted[1], 0 },
+		{ "4 perf events", "4 / empty", OUT_PERFETTO, counted[2], 0 },
 	};
 	struct conditioned all[N_CONDITIONS];
 	int error = conditions_start(b, conditions, N_CONDITIONS, all), ended;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "empty.h"
 
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +14,91 @@
 #include "broker/server.h"
 #include "subject.h"
 #include "target/markers.h"
+
+#define RING_BYTES (8 << 20) /* more than all rounds of a repetition fill */
+#define RECORD	   32
+
+#define MOVE(dst, src)                                                              \
+	{                                                                           \
+		.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = dst, .src_reg = src \
+	}
+#define SET(dst, value)                                                           \
+	{                                                                         \
+		.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = dst, .imm = value \
+	}
+#define CALL(function)                                      \
+	{                                                   \
+		.code = BPF_JMP | BPF_CALL, .imm = function \
+	}
+#define STORE(dst, at, src)                                                                   \
+	{                                                                                     \
+		.code = BPF_STX | BPF_MEM | BPF_DW, .dst_reg = dst, .src_reg = src, .off = at \
+	}
+#define SKIP_IF_NULL(reg, n)                                                \
+	{                                                                   \
+		.code = BPF_JMP | BPF_JEQ | BPF_K, .dst_reg = reg, .off = n \
+	}
+#define EXIT                               \
+	{                                  \
+		.code = BPF_JMP | BPF_EXIT \
+	}
+
+static int load_instructions(const struct bpf_insn *list, unsigned n, unsigned attach_type)
+{
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = attach_type);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "bench", "GPL", list, n, &opts);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int load_clock(unsigned attach_type)
+{
+	const struct bpf_insn list[] = { CALL(BPF_FUNC_ktime_get_ns), SET(0, 0), EXIT };
+
+	return load_instructions(list, sizeof(list) / sizeof(list[0]), attach_type);
+}
+
+static int load_record(struct empty *e, unsigned attach_type)
+{
+	e->ring = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "bench", 0, 0, RING_BYTES, NULL);
+	if (e->ring < 0)
+		return -errno;
+	const struct bpf_insn list[] = {
+		{ .code = BPF_LD | BPF_DW | BPF_IMM,
+		  .dst_reg = 1,
+		  .src_reg = BPF_PSEUDO_MAP_FD,
+		  .imm = e->ring },
+		{ 0 }, /* the upper half of the number */
+		SET(2, RECORD),
+		SET(3, 0),
+		CALL(BPF_FUNC_ringbuf_reserve),
+		SKIP_IF_NULL(0, 9),
+		MOVE(6, 0),
+		CALL(BPF_FUNC_ktime_get_ns),
+		STORE(6, 0, 0),
+		STORE(6, 8, 0),
+		STORE(6, 16, 0),
+		STORE(6, 24, 0),
+		MOVE(1, 6),
+		SET(2, BPF_RB_NO_WAKEUP),
+		CALL(BPF_FUNC_ringbuf_submit),
+		SET(0, 0),
+		EXIT,
+	};
+
+	return load_instructions(list, sizeof(list) / sizeof(list[0]), attach_type);
+}
+
+static int load(struct empty *e, enum empty_program program, bool multi)
+{
+	unsigned attach_type = multi ? TRACE_UPROBE_MULTI : 0;
+
+	if (program == PROGRAM_CLOCK)
+		return load_clock(attach_type);
+	if (program == PROGRAM_RECORD)
+		return load_record(e, attach_type);
+	return empty_program_load(attach_type, 0);
+}
 
 static struct broker_site *doors(const struct marker_sites *sites)
 {
@@ -28,7 +115,8 @@ static struct broker_site *doors(const struct marker_sites *sites)
 	return list;
 }
 
-static int attach(struct empty *e, int fd, const struct marker_sites *sites, struct failure *f)
+static int attach(struct empty *e, int fd, const struct marker_sites *sites,
+		  enum empty_program program, struct failure *f)
 {
 	struct loaded_programs programs = { .uprobe_multi = kernel_has_uprobe_multi() };
 	struct broker_site *list = doors(sites);
@@ -40,7 +128,7 @@ static int attach(struct empty *e, int fd, const struct marker_sites *sites, str
 		free(list);
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
 	}
-	e->program = empty_program_load(programs.uprobe_multi ? TRACE_UPROBE_MULTI : 0, 0);
+	e->program = load(e, program, programs.uprobe_multi);
 	if (e->program < 0) {
 		free(list);
 		return failure_set(f, e->program, "cannot load a BPF program", "", NULL);
@@ -55,7 +143,7 @@ static int attach(struct empty *e, int fd, const struct marker_sites *sites, str
 	return error;
 }
 
-int empty_attach(struct empty *e, const char *path, struct failure *f)
+int empty_attach(struct empty *e, const char *path, enum empty_program program, struct failure *f)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), error;
 	struct marker_sites sites = { 0 };
@@ -63,6 +151,7 @@ int empty_attach(struct empty *e, const char *path, struct failure *f)
 
 	memset(e, 0, sizeof(*e));
 	e->program = -1;
+	e->ring = -1;
 	if (fd < 0)
 		return failure_set(f, -errno, "cannot open", path, NULL);
 	error = elf_file_open(fd, &elf, f);
@@ -71,7 +160,7 @@ int empty_attach(struct empty *e, const char *path, struct failure *f)
 		elf_file_free(elf);
 	}
 	if (!error)
-		error = attach(e, fd, &sites, f);
+		error = attach(e, fd, &sites, program, f);
 	marker_sites_free(&sites);
 	close(fd);
 	if (error)
@@ -87,5 +176,8 @@ void empty_detach(struct empty *e)
 	e->links = NULL;
 	if (e->program >= 0)
 		close(e->program);
+	if (e->ring >= 0)
+		close(e->ring);
 	e->program = -1;
+	e->ring = -1;
 }

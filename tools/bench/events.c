@@ -82,10 +82,11 @@ static int run_unrecorded(struct bench *b, struct subject *target, const char *p
 
 /* The third is what a mark itself costs; the fourth what a recording with default options costs. */
 static const struct condition recorded[] = {
-	{ "empty program", NULL, 0, NULL },
-	{ "added up", "added up / empty", OUT_TABLE, NULL },
-	{ "no counters", "none / empty", OUT_PERFETTO, "none" },
-	{ "default counters", "default / empty", OUT_PERFETTO, NULL },
+	{ "empty program", NULL, 0, NULL, PROGRAM_EMPTY },
+	{ "added up", "added up / empty", OUT_TABLE, NULL, 0 },
+	{ "no counters", "none / empty", OUT_PERFETTO, "none", 0 },
+	{ "default counters", "default / empty", OUT_PERFETTO, NULL, 0 },
+	{ "batch", "batch / empty", OUT_PERFETTO | OUT_BATCH, NULL, 0 }, /* the last */
 };
 
 enum {
@@ -95,15 +96,15 @@ enum {
 static int run_recorded(struct bench *b, uint64_t rounds)
 {
 	struct conditioned all[N_RECORDED];
-	int error = conditions_start(b, recorded, N_RECORDED, all), ended;
-	unsigned i;
+	unsigned n = N_RECORDED - !recorder_has_batch(), i;
+	int error = conditions_start(b, recorded, n, all), ended;
 
 	if (error)
 		return error;
 	for (i = 0; !error && i < N_MARKERS; i++)
-		error = conditions_run(b, all, N_RECORDED, SECTION_ON, markers[i].loop, rounds,
+		error = conditions_run(b, all, n, SECTION_ON, markers[i].loop, rounds,
 				       markers[i].row);
-	ended = conditions_end(b, all, N_RECORDED, SECTION_ON);
+	ended = conditions_end(b, all, n, SECTION_ON);
 	return error ? error : ended;
 }
 

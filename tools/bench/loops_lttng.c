@@ -6,10 +6,22 @@
 
 #include "target.h"
 
+static const char *const text = "twelve bytes";
+
+LOOP(instant, lttng_ust_tracepoint(proftrace_bench, instant_0))
 LOOP(instant_1, lttng_ust_tracepoint(proftrace_bench, instant, i))
+LOOP(instant_2, lttng_ust_tracepoint(proftrace_bench, instant_2, i, i))
+LOOP(instant_3, lttng_ust_tracepoint(proftrace_bench, instant_3, i, i, i))
+LOOP(instant_6, lttng_ust_tracepoint(proftrace_bench, instant_6, i, i, i, i, i, i))
+LOOP(instant_string, lttng_ust_tracepoint(proftrace_bench, instant_string, text))
 
 static const struct loop loops_lttng[] = {
+	{ "instant", 1, instant },
 	{ "instant_1", 1, instant_1 },
+	{ "instant_2", 1, instant_2 },
+	{ "instant_3", 1, instant_3 },
+	{ "instant_6", 1, instant_6 },
+	{ "instant_string", 1, instant_string },
 	{ 0 },
 };
 const struct loop *const target_loops[] = { loops_lttng, NULL };

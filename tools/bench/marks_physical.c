@@ -6,7 +6,7 @@
 
 #include "target.h"
 
-static uint64_t buffer[512]; /* a page */
+static __thread uint64_t buffer[512]; /* a page */
 
 static inline uint64_t read_counter(void)
 {

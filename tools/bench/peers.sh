@@ -4,12 +4,13 @@
 # tools/bench/peers.sh NAME DIRECTORY PROGRAM PID
 #
 # Has another tracer record the event of the target PID, a process of PROGRAM, into DIRECTORY. Prints
-# `ready 0` once it does (or `left out: <why>` and ends), works until its standard input ends, undoes
+# `ready TRACER` once it does (0: not known which process it is; or `left out: <why>` and ends), works until its standard input ends, undoes
 # everything and prints what it knows of:
 #
 #	bytes N		written
 #	kept N		events that are in the recording
 #	lost N		events that are not
+#	cpu N		ns of CPU time that the tracer has used in all (build/bench/timed)
 #
 # tools/bench/peers.sh --install: installs those that Debian has.
 set -u
@@ -45,8 +46,8 @@ need() { # COMMAND PACKAGE
 	command -v "$1" >/dev/null 2>&1 || left_out "$1 is not installed (package $2)"
 }
 
-ready() {
-	echo ready 0
+ready() { # TRACER
+	echo ready "${1:-0}"
 	while read -r _; do :; done
 }
 
@@ -66,7 +67,11 @@ size() {
 
 # An asynchronous command of a script ignores SIGINT for good: env gives it back.
 interruptible() {
-	exec env --default-signal=INT "$@"
+	exec env --default-signal=INT build/bench/timed "$dir/cpu" "$@"
+}
+
+cpu() {
+	[ ! -s "$dir/cpu" ] || echo "cpu $(cat "$dir/cpu")"
 }
 
 run_bpftrace() { # PROGRAM TEXT: not with -p, since that switches the markers on before it is attached
@@ -75,9 +80,10 @@ run_bpftrace() { # PROGRAM TEXT: not with -p, since that switches the markers on
 		>"$dir/out" 2>"$dir/err" &
 	tracer=$!
 	appears '^Attaching' "$dir/out" $tracer || left_out "bpftrace: $(head -1 "$dir/err")"
-	ready
+	ready $tracer
 	kill -INT $tracer
 	wait $tracer
+	cpu
 }
 
 run_perf() {
@@ -99,9 +105,10 @@ run_perf() {
 		exec 3<>"$dir/control" 4<>"$dir/answers"
 		echo enable >&3
 		timeout 20 head -c 4 <&4 >"$dir/answer"
-		ready
+		ready $tracer
 		kill -INT $tracer 2>/dev/null
 		wait $tracer
+		cpu
 		$perf probe -q -d 'sdt_prof_default:instant' 2>/dev/null
 		size "$dir/data"
 		sed -n 's/.*(\([0-9]*\) samples).*/kept \1/p' "$dir/out"
@@ -117,7 +124,7 @@ run_lttng() {
 	daemon=
 	lttng="lttng --no-sessiond"
 	if ! $lttng list >/dev/null 2>&1; then
-		lttng-sessiond --no-kernel >"$dir/daemon" 2>&1 &
+		build/bench/timed "$dir/cpu" lttng-sessiond --no-kernel >"$dir/daemon" 2>&1 &
 		daemon=$!
 		for _ in $(seq 1 100); do
 			$lttng list >/dev/null 2>&1 && break
@@ -131,7 +138,7 @@ run_lttng() {
 			$lttng enable-event --userspace --channel=bench 'proftrace_bench:*' &&
 			$lttng start
 	} >"$dir/out" 2>&1; then
-		ready
+		ready $daemon
 		$lttng stop "$session" >"$dir/out" 2>&1
 		$lttng list "$session" | sed -n 's/.*Discarded events: \([0-9]*\).*/lost \1/p' | head -1
 		$lttng destroy "$session" >"$dir/out" 2>&1
@@ -143,6 +150,7 @@ run_lttng() {
 	if [ -n "$daemon" ]; then
 		kill $daemon
 		wait $daemon
+		cpu
 	fi
 }
 
@@ -162,6 +170,7 @@ uftrace) # it starts the target itself: the bench does that
 	need uftrace uftrace
 	ready
 	size "$dir/data"
+	cpu
 	;;
 *) left_out "nobody knows how to run $name" ;;
 esac

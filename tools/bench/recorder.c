@@ -2,7 +2,6 @@
 #include "recorder.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -22,6 +21,20 @@ void recorder_json_path(const struct recorder *r, char *path, size_t size)
 	trace_path(r, ".json", path, size);
 }
 
+bool recorder_has_batch(void)
+{
+	const char *const argv[] = { "build/proftrace", "record", "--help", NULL };
+	struct subject help;
+	bool found = false;
+
+	if (subject_start(&help, argv, 0, false))
+		return false;
+	while (!found && !subject_answer(&help))
+		found = strstr(help.line, "batch");
+	subject_end(&help, NULL);
+	return found;
+}
+
 int recorder_start(struct recorder *r, const char *directory, pid_t target, enum outputs outputs,
 		   const char *buffer)
 {
@@ -32,87 +45,34 @@ int recorder_start_counting(struct recorder *r, const char *directory, pid_t tar
 			    enum outputs outputs, const char *buffer, const char *counters)
 {
 	char pid[16], trace[512], output[600] = "--stats-only", summary[512];
-	const char *const argv[] = { "build/proftrace",
-				     "-p",
-				     pid,
-				     output,
-				     "--buffer",
-				     buffer,
-				     "--summary-json",
-				     summary,
-				     counters ? "-e" : NULL,
-				     counters,
-				     NULL };
+	const char *argv[] = {
+		"build/proftrace", "-p", pid,  output, "--buffer", buffer, "--summary-json",
+		summary,	   NULL, NULL, NULL,   NULL,	   NULL
+	};
+	enum outputs files = outputs & OUT_BOTH;
+	unsigned n = 8;
 
+	if (counters) {
+		argv[n++] = "-e";
+		argv[n++] = counters;
+	}
+	if (outputs & OUT_BATCH) {
+		argv[n++] = "--mode";
+		argv[n++] = "batch";
+	}
 	memset(r, 0, sizeof(*r));
 	r->directory = directory;
 	r->outputs = outputs;
 	snprintf(pid, sizeof(pid), "%d", (int)target);
 	trace_path(r,
-		   outputs == OUT_BOTH	 ? ""
-		   : outputs == OUT_JSON ? ".json"
-					 : ".pftrace",
+		   files == OUT_BOTH   ? ""
+		   : files == OUT_JSON ? ".json"
+				       : ".pftrace",
 		   trace, sizeof(trace));
-	if (outputs != OUT_TABLE)
+	if (files)
 		snprintf(output, sizeof(output), "--output=%s", trace);
 	trace_path(r, ".summary", summary, sizeof(summary));
 	return subject_start(&r->process, argv, SUBJECT_STDERR, false);
-}
-
-/* The broker: the child of the recorder. */
-static pid_t child_of(pid_t parent)
-{
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
-	pid_t found = 0;
-
-	while (proc && !found && (entry = readdir(proc))) {
-		char path[300], state;
-		int pid, of;
-		FILE *stat;
-
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		snprintf(path, sizeof(path), "/proc/%s/stat", entry->d_name);
-		stat = fopen(path, "re");
-		if (!stat)
-			continue;
-		if (fscanf(stat, "%d (%*[^)]) %c %d", &pid, &state, &of) == 3 && of == parent)
-			found = pid;
-		fclose(stat);
-	}
-	if (proc)
-		closedir(proc);
-	return found;
-}
-
-/* What the threads of a process have run so far. */
-static uint64_t cpu_of(pid_t pid)
-{
-	struct dirent *entry;
-	uint64_t sum = 0;
-	char path[300];
-	DIR *tasks;
-
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	tasks = opendir(path);
-	while (tasks && (entry = readdir(tasks))) {
-		uint64_t ns;
-		FILE *file;
-
-		if (entry->d_name[0] == '.')
-			continue;
-		snprintf(path, sizeof(path), "/proc/%d/task/%s/schedstat", (int)pid, entry->d_name);
-		file = fopen(path, "re");
-		if (!file)
-			continue;
-		if (fscanf(file, "%" SCNu64, &ns) == 1)
-			sum += ns;
-		fclose(file);
-	}
-	if (tasks)
-		closedir(tasks);
-	return sum;
 }
 
 /* Resident kilobytes of a process that do not belong to a BPF map. */
@@ -159,7 +119,7 @@ int recorder_ready(struct recorder *r, struct subject *target)
 		return error;
 	if (sscanf(target->line, "at %" SCNu64, &at) != 1 || !at)
 		return -ETIMEDOUT;
-	r->ready_cpu_ns = cpu_of(r->process.pid) + cpu_of(child_of(r->process.pid));
+	r->ready_cpu_ns = spent_by(r->process.pid);
 	return 0;
 }
 
@@ -214,7 +174,7 @@ static uint64_t size_of_traces(const struct recorder *r, bool keep)
 
 int recorder_stop(struct recorder *r, bool keep, struct recorded *ret)
 {
-	pid_t broker = child_of(r->process.pid);
+	pid_t broker = spent_child(r->process.pid);
 	struct rusage usage = { 0 };
 	int status, error;
 

@@ -3,6 +3,7 @@
 #ifndef BENCH_RECORDER_H
 #define BENCH_RECORDER_H
 
+#include "spent.h"
 #include "subject.h"
 
 enum outputs {
@@ -10,6 +11,7 @@ enum outputs {
 	OUT_JSON = 2,
 	OUT_BOTH = 3,
 	OUT_TABLE = 4, /* --stats-only */
+	OUT_BATCH = 8, /* with the others: --mode batch */
 };
 
 struct recorder {
@@ -25,6 +27,8 @@ struct recorded {
 	double mapped_mb; /* resident beside the ring buffer, both processes, at the end of the load */
 };
 
+/* Whether this proftrace has --mode batch. */
+bool recorder_has_batch(void);
 /* `directory` is where the traces lie for a while. */
 int recorder_start(struct recorder *r, const char *directory, pid_t target, enum outputs outputs,
 		   const char *buffer);

@@ -19,6 +19,13 @@ struct bench {
 #define SECTION_ATTACH	 "Attaching to programs with few and many uses of markers"
 #define SECTION_RATE	 "The recorder"
 #define SECTION_PEERS	 "Beside others: an instant with one integer"
+#define SECTION_THREADS	 "The same from several threads: ns of CPU time per event"
+#define SECTION_SIZES	 "With more in it: ns per event"
+#define SECTION_BYTES	 "With more in it: bytes per event"
+#define SECTION_COST	 "What an event is made of: ns"
+
+#define EXACT_ROW "proftrace, Perfetto"
+#define BATCH_ROW "proftrace --mode batch, Perfetto"
 
 int measure_physical(struct bench *b);
 int measure_events(struct bench *b);
@@ -26,5 +33,8 @@ int measure_counters(struct bench *b);
 int measure_attach(struct bench *b);
 int measure_rate(struct bench *b);
 int measure_peers(struct bench *b);
+int measure_threads(struct bench *b);
+int measure_sizes(struct bench *b);
+int measure_cost(struct bench *b);
 
 #endif

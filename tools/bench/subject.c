@@ -156,11 +156,11 @@ int subject_ask(struct subject *s, const char *format, ...)
 	return error ? error : subject_answer(s);
 }
 
-int subject_run(struct subject *s, const char *loop, uint64_t rounds, double *ret_ns,
-		uint64_t *ret_events)
+int subject_run_threads(struct subject *s, const char *loop, uint64_t rounds, unsigned threads,
+			double *ret_ns, uint64_t *ret_events)
 {
 	uint64_t ns, events, all;
-	int error = subject_ask(s, "run %s %" PRIu64, loop, rounds);
+	int error = subject_ask(s, "run %s %" PRIu64 " %u", loop, rounds, threads);
 
 	if (error)
 		return error;
@@ -171,6 +171,12 @@ int subject_run(struct subject *s, const char *loop, uint64_t rounds, double *re
 	if (ret_events)
 		*ret_events = all;
 	return 0;
+}
+
+int subject_run(struct subject *s, const char *loop, uint64_t rounds, double *ret_ns,
+		uint64_t *ret_events)
+{
+	return subject_run_threads(s, loop, rounds, 0, ret_ns, ret_events);
 }
 
 void subject_hang_up(struct subject *s)

@@ -36,6 +36,9 @@ int subject_answer(struct subject *s);
  * included. */
 int subject_run(struct subject *s, const char *loop, uint64_t rounds, double *ret_ns,
 		uint64_t *ret_events);
+/* In so many threads at once, each of which makes all rounds. */
+int subject_run_threads(struct subject *s, const char *loop, uint64_t rounds, unsigned threads,
+			double *ret_ns, uint64_t *ret_events);
 /* Ends its input. */
 void subject_hang_up(struct subject *s);
 /* The same, and waits for it. Returns the status as of waitpid. */

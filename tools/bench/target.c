@@ -2,18 +2,23 @@
 /*
  * The main() of every target. Standard input, a line each:
  *
- *	run LOOP ROUNDS		answers `ns <CPU time> <events> <events with the warming up>`
+ *	run LOOP ROUNDS [THREADS]	answers `ns <CPU time> <events> <events with the warming up>`; that
+ *				many threads each make so many rounds, on any processor, at the same time
  *
  * and what the target's own verbs add. It ends with its input.
  */
 #include "target.h"
 
 #include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#define MAX_THREADS 64
 
 uint64_t now_ns(void)
 {
@@ -54,22 +59,73 @@ static const struct loop *find_loop(const char *name)
 	return NULL;
 }
 
+struct run {
+	const struct loop *loop;
+	uint64_t rounds, first, ns;
+	pthread_barrier_t *begin; /* NULL: there is one thread */
+	pthread_t thread;
+};
+
+static void *run(void *context)
+{
+	struct run *r = context;
+	uint64_t begun;
+
+	r->loop->run(r->first); /* what is touched for the first time is not the subject */
+	if (r->begin)
+		pthread_barrier_wait(r->begin);
+	begun = cpu_ns();
+	r->loop->run(r->rounds);
+	r->ns = cpu_ns() - begun;
+	return NULL;
+}
+
+static uint64_t run_threads(const struct run *same, unsigned n)
+{
+	struct run runs[MAX_THREADS];
+	pthread_barrier_t begin;
+	cpu_set_t all;
+	uint64_t ns = 0;
+	unsigned i;
+
+	memset(&all, 0xff, sizeof(all)); /* those that there are */
+	sched_setaffinity(0, sizeof(all), &all);
+	pthread_barrier_init(&begin, NULL, n);
+	for (i = 0; i < n; i++) {
+		runs[i] = *same;
+		runs[i].begin = &begin;
+		if (pthread_create(&runs[i].thread, NULL, run, &runs[i]))
+			exit(1); /* the others wait for it */
+	}
+	for (i = 0; i < n; i++) {
+		pthread_join(runs[i].thread, NULL);
+		ns += runs[i].ns;
+	}
+	pthread_barrier_destroy(&begin);
+	return ns;
+}
+
 static void run_loop(char *arguments)
 {
 	char *name = strsep(&arguments, " ");
-	uint64_t rounds = next_number(&arguments), first = 1 + rounds / 100, begun, ns;
-	const struct loop *loop = name ? find_loop(name) : NULL;
+	struct run r = { .rounds = next_number(&arguments) };
+	uint64_t threads = next_number(&arguments), n, ns;
 
-	if (!loop) {
+	r.loop = name ? find_loop(name) : NULL;
+	r.first = 1 + r.rounds / 100;
+	if (!r.loop || threads > MAX_THREADS) {
 		printf("unknown loop\n");
 		return;
 	}
-	loop->run(first); /* what is touched for the first time is not the subject */
-	begun = cpu_ns();
-	loop->run(rounds);
-	ns = cpu_ns() - begun;
-	printf("ns %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", ns, rounds * loop->events,
-	       (rounds + first) * loop->events);
+	if (threads) {
+		ns = run_threads(&r, threads);
+	} else {
+		run(&r);
+		ns = r.ns;
+	}
+	n = r.loop->events * (threads ? threads : 1);
+	printf("ns %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", ns, r.rounds * n,
+	       (r.rounds + r.first) * n);
 }
 
 int main(void)

@@ -9,7 +9,7 @@
 #ifndef PROFTRACE_BPF_CONTROL_H
 #define PROFTRACE_BPF_CONTROL_H
 
-#include "state.h"
+#include "guard.h"
 
 /* Bits of meta that decide whether a mark is recorded; the last one stands for all marks. */
 #define META_EVERY	   (1ull << 63)
@@ -47,6 +47,11 @@ static __noinline int look_again(struct thread_state *st, __u32 tgid)
 		st->depth = 0;
 		st->too_deep = 0;
 		st->recorded = 0;
+		st->whole = 0;
+	}
+	if (guarded && st->offs != offs) {
+		st->offs = offs;
+		forget_off(st);
 	}
 	if (is_paused(traced_flags(tgid))) {
 		st->leave_out = META_EVERY;

@@ -23,8 +23,6 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	return 0;
 }
 
-#define TASK_IS_EXITING 0x4 /* PF_EXITING */
-
 /* Reserves a record for what is counted, and clears its times. */
 static __always_inline struct record *reading_reserve(__u64 pid_tgid)
 {

@@ -117,7 +117,7 @@ static __always_inline void resume(struct thread_state *st)
  * Opens a thread's account. A switch in the midst of it settles an account that is not right yet;
  * then all is done again.
  */
-static __noinline int start_counting(struct thread_state *st)
+__noinline int start_counting(struct thread_state *st)
 {
 	struct bpf_perf_event_value now;
 	__u32 i, attempt, switches;
@@ -155,7 +155,7 @@ static __always_inline __u64 account_of(const struct thread_state *st, enum coun
 }
 
 /* Reads the perf events' counters. Programs of uprobes can be preempted: then it is done again. */
-static __noinline int read_perf_counters(struct thread_state *st)
+__noinline int read_perf_counters(struct thread_state *st)
 {
 	struct bpf_perf_event_value now;
 	__u32 i, attempt, switches;
@@ -224,26 +224,42 @@ static __always_inline __u64 switches_of(const struct task_struct *task)
 }
 
 /*
- * How far the clock by which the scheduler counts CPU time is behind on the task's CPU: it stands still
+ * The run queue of the task's CPU, NULL: the kernel does not tell. Followed as seldom as possible: at each of the two pointers the
+ * verifier looks through the names of all types of the kernel, for a millisecond.
+ */
+static __always_inline const struct rq *rq_of(const struct task_struct *task)
+{
+	if (!bpf_core_field_exists(struct cfs_rq, rq))
+		return NULL;
+	return task->se.cfs_rq->rq;
+}
+
+/*
+ * How far the clock by which the scheduler counts CPU time is behind on a CPU: it stands still
  * during interrupts, and while the hypervisor runs something else. Read in this order it only looks too
  * large, and never too small, while another CPU moves the two.
  */
-static __always_inline __u64 clock_lag(const struct task_struct *task)
+static __always_inline __u64 clock_lag(const struct rq *rq)
 {
-	const struct rq *rq;
 	__u64 clock_task;
 
-	if (!bpf_core_field_exists(struct cfs_rq, rq))
+	if (!rq)
 		return 0;
-	rq = task->se.cfs_rq->rq;
 	clock_task = ONCE(rq->clock_task);
 	return ONCE(rq->clock) - clock_task;
+}
+
+/* Of the CPU that the thread has now. Global: see rq_of(). */
+__noinline __u64 clock_lag_now(void)
+{
+	return clock_lag(rq_of(bpf_get_current_task_btf()));
 }
 
 /* What has to be looked at before the time of a mark is taken. */
 struct before {
 	__u64 switches;
 	__u64 lag;
+	const struct rq *rq;
 };
 
 static __always_inline void look_before(struct before *b)
@@ -254,7 +270,8 @@ static __always_inline void look_before(struct before *b)
 		return;
 	task = bpf_get_current_task_btf();
 	b->switches = switches_of(task);
-	b->lag = clock_lag(task);
+	b->rq = rq_of(task);
+	b->lag = clock_lag(b->rq);
 }
 
 /*
@@ -274,15 +291,17 @@ static __always_inline void look_before(struct before *b)
 static __always_inline __u64 task_clock(struct task_struct *task, __u64 ts, const struct before *b)
 {
 	__u64 sum = ONCE(task->se.sum_exec_runtime), start = ONCE(task->se.exec_start);
-	__u64 lag = b->lag, lag_now = clock_lag(task);
+	__u64 lag = b->lag, lag_now = clock_lag(b->rq);
 
 	/* Not a loop: what clang makes of it is none that kernel 6.1 takes. Nor is it ever so long. */
 	if (ONCE(task->se.exec_start) != start || ONCE(task->se.sum_exec_runtime) != sum) {
 		sum = ONCE(task->se.sum_exec_runtime);
 		start = ONCE(task->se.exec_start);
-		lag_now = clock_lag(task);
+		lag_now = clock_lag(b->rq);
 	}
+	/* It may have another CPU now. */
 	if (switches_of(task) != b->switches) {
+		lag_now = clock_lag_now();
 		ts = bpf_ktime_get_ns();
 		lag = lag_now;
 	}

@@ -51,11 +51,15 @@ enum record_kind {
 	RECORD_INCLUDE_JSON = 38, /* one argument, the path */
 	RECORD_SCOPE_PUSH = 39,
 	RECORD_SCOPE_POP = 40,
+	/* No marks: what a batch is handed over by, and what the switches of batches are raised by. */
+	RECORD_FLUSH = 48,
+	RECORD_BATCH_SWITCH = 49,
 
 	RECORD_FORK =
 		64, /* a = tgid of the parent, b = tid of the parent; comm in the operands' place */
 	RECORD_EXEC = 65, /* comm */
-	RECORD_EXIT = 66, /* a = 1 when it was the process's last thread */
+	RECORD_EXIT =
+		66, /* a = 1 when it was the process's last thread, then b = its CPU time (bpf/guard.h) */
 	RECORD_COMM = 67, /* comm */
 	RECORD_HOLD =
 		68, /* a = ticket: the thread waits until it is released; b = enum hold_reason */
@@ -67,7 +71,15 @@ enum record_kind {
 	 * site = cycle, level = 1 when the step after this one will not be recorded either.
 	 */
 	RECORD_PHASE = 71,
+	/* Of the scheduler: bpf/switches.h */
+	RECORD_SWITCH = 72,
+	RECORD_WAKING = 73,
+	RECORD_SCHED_GAP =
+		74, /* a = how many of them have found no room until now, 32 bits of it */
 };
+
+/* From here on, what comes in batches: struct record_batch. */
+#define RECORD_BATCH 100
 
 /* Types of values, four bits each. Part of the header's binary interface as well. */
 enum value_type {
@@ -78,6 +90,9 @@ enum value_type {
 	VALUE_STRING = 4,
 	VALUE_BOOL = 5,
 	VALUE_POINTER = 6,
+	/* Only in records, of probes of others: */
+	VALUE_FLOAT = 7, /* the bits of an IEEE single */
+	VALUE_UNREADABLE = 8,
 };
 
 /*
@@ -90,6 +105,10 @@ enum value_type {
 #define COOKIE_KIND_SHIFT	32
 #define COOKIE_DOMAIN_SHIFT	40
 #define COOKIE_CATEGORIES_SHIFT 52
+/* Bits 53-59: the domain's number where costs are measured (--max-overhead), 0: the control site. */
+#define COOKIE_GUARD_SHIFT 53
+#define GUARD_DOMAINS	   128
+#define GUARD_CPUS	   16 /* a power of two: those of more CPUs share places */
 
 enum {
 	MAX_ARGS = 6,
@@ -172,6 +191,53 @@ struct record_comm {
 	char comm[COMM_SIZE];
 };
 
+/*
+ * A thread's batch, copied as it is (include/proftrace.h, section 4): struct batch_head, then events.
+ * What is in it came out of the program's memory, and may be anything.
+ */
+enum {
+	BATCH_VERSION = 1,
+	BATCH_MAX = 16384, /* bytes, head included */
+	BATCH_STUCK = 64,  /* past so many events its thread has left it, for good */
+	BATCHES =
+		16, /* a power of two; of one thread: one for each executable or library, as a rule */
+};
+
+#define BATCH_USED(head) ((head)->used & ((1u << 20) - 1)) /* above: it is being handed over */
+
+struct batch_head {
+	__u32 pid, version;
+	__u32 used, size; /* bytes, head included: BATCH_USED */
+	__u32 complete;	  /* words of complete events, and above bit 16 their number */
+	__u32 reserved;
+	__u64 base, events; /* bytes and events that were in it before */
+	__u32 tid, stuck;
+	__u64 next;
+	__u64 flush; /* address of the stub that hands it over */
+};
+
+/* What the recorder has found in memory: batches that threads had before the recording began. */
+#define BATCHES_FOUND	 1024 /* by the number of the thread, and so many places on: */
+#define BATCHES_FOUND_ON 16
+struct batch_found {
+	__u64 pid_tgid;
+	__u64 address;
+};
+
+enum batch_reason {
+	BATCH_FULL = 0, /* these three are the program's words */
+	BATCH_NEW = 1,
+	BATCH_ALONE = 2, /* one event, past the thread's batch */
+	BATCH_EXIT = 3,	 /* its thread ends, or executes another program */
+};
+
+struct record_batch {
+	struct record head;
+	struct record_operands ops; /* a = its address, b = enum batch_reason */
+	struct batch_head batch;
+	/* then the events: batch.used says how many bytes of what follows are theirs */
+};
+
 enum hold_reason {
 	HOLD_LIBRARIES = 0, /* the dynamic linker has mapped or unmapped libraries */
 	HOLD_EXECVE = 1,    /* the thread is about to execute `path` */
@@ -192,9 +258,9 @@ enum account_slot {
 	ACCOUNT_FULL,	    /* lost: ring buffer full */
 	ACCOUNT_BEGIN_LOST, /* an END dropped because its BEGIN was lost */
 	ACCOUNT_CUT,	    /* an END whose slice began before recording did */
-	ACCOUNT_UNMATCHED,  /* a PROF_END that would have closed a scope or an object */
-	ACCOUNT_TOO_DEEP,   /* nested deeper than MAX_NESTING */
-	ACCOUNT_NO_STATE,   /* no memory for the thread's state */
+	ACCOUNT_UNMATCHED, /* a PROF_END that would have closed a scope or an object, or nothing at all */
+	ACCOUNT_TOO_DEEP,    /* nested deeper than MAX_NESTING */
+	ACCOUNT_NO_STATE,    /* no memory for the thread's state */
 	ACCOUNT_KERNEL_FULL, /* not a mark: a fork, exec, exit or rename that found the buffer full */
 	ACCOUNT_HOLD_TIMEOUT, /* not a mark: a thread was let go before its libraries were attached */
 	ACCOUNT_PROCESSES, /* not a mark: a child not followed since the table of processes is full */
@@ -205,7 +271,20 @@ enum account_slot {
 	/* Under a schedule: marks that came, and those that are done with and leave nothing open. */
 	ACCOUNT_ENTERED,
 	ACCOUNT_LEFT,
+	ACCOUNT_BATCH_LOST,	  /* marks in batches that found the ring buffer full */
+	ACCOUNT_BATCH_UNREADABLE, /* not marks: batches that could not be read */
+	ACCOUNT_SCHED,		  /* not a mark: a switch or a waking that was told */
+	ACCOUNT_SCHED_LOST,	  /* not a mark: one that found no room */
+	ACCOUNT_SWITCHED_OFF,	  /* its domain was being switched off: it costs too much */
 	ACCOUNT_SLOTS = 32,
+};
+
+/* What the marks of a domain cost: all are counted, of a few the programs' time is taken. */
+struct guard_count {
+	__u64 marks;
+	__u64 timed; /* how many of these */
+	__u64 ns;    /* and how long they took */
+	__u64 pad;
 };
 
 /*
@@ -242,7 +321,8 @@ enum traced_flags {
 	TRACED_MARKS = 2,   /* its markers are recorded */
 	TRACED_PAUSED = 4,  /* but not now */
 	TRACED_STOPPED = 8, /* and never again: it ended the recording */
-	TRACED_KEPT = TRACED_WATCH | TRACED_MARKS | TRACED_STOPPED,
+	TRACED_WHOLE = 16,  /* its program was recorded from its first instruction */
+	TRACED_KEPT = TRACED_WATCH | TRACED_MARKS | TRACED_STOPPED | TRACED_WHOLE,
 };
 
 /*

@@ -38,16 +38,18 @@ struct {
 } no_programs SEC(".maps");
 
 struct mark {
-	struct thread_state *st;
 	__u64 ts; /* 0: take it as late as possible */
 	__u64 pid_tgid;
 	__u64 ip;
 	__u64 meta;
 	__u64 wakeup;
+	const struct usdt_spec *spec; /* of others' probes alone (usdt.bpf.c) */
 	__u32 site;
+	__s32 name;
 	__u32 level;
 	__u8 kind;
 	__u8 flags;
+	__u8 guard; /* bpf/guard.h: its domain's number */
 };
 
 struct record_small {
@@ -58,55 +60,68 @@ struct record_small {
 	__u64 values[2];
 };
 
+/* No branches: the verifier would follow each of them through all that comes after. */
 static __always_inline __s32 distance(__u64 address, __u64 ip)
 {
-	__s64 d = address - ip;
+	__u64 d = address - ip, far = (d + 0x80000000) >> 32, given = (address | -address) >> 63;
 
-	if (!address)
-		return NAME_NONE;
-	return d == (__s32)d ? (__s32)d : NAME_FAR;
+	far = -((far | -far) >> 63); /* all ones or none */
+	barrier_var(far);
+	d = (d & ~far) | ((__u64)NAME_FAR & far);
+	given = -given;
+	barrier_var(given);
+	return d & given;
 }
 
-static __always_inline void fill_head(struct record *head, struct pt_regs *ctx,
-				      const struct mark *m)
+/* All of it but the time. */
+static __always_inline void fill_head(struct record *head, const struct mark *m)
 {
 	head->tgid = m->pid_tgid >> 32;
 	head->tid = (__u32)m->pid_tgid;
 	head->site = m->site;
-	head->name = distance(ARG(ctx, 1), m->ip);
+	head->name = m->name;
 	head->types = (__u32)m->meta;
 	head->kind = m->kind;
 	head->flags = m->flags;
 	head->level = m->level;
 	head->object = META_OBJECT(m->meta);
-	/* A slice begins after our own work and ends before it. */
-	head->ts = m->ts ? m->ts : bpf_ktime_get_ns();
+}
+
+/*
+ * The counters of a BEGIN, and its time. The perf events are read before the time and not after it, so
+ * that a slice does not contain the time that reading its counters takes. Global: the verifier looks
+ * at it once, and not for each form that a record can have.
+ */
+__noinline __u64 count_begin(struct thread_state *st)
+{
+	struct before before = {};
+	__u64 ts;
+
+	if (!st)
+		return 0;
+	if (has_perf_counters)
+		read_perf_counters(st);
+	look_before(&before);
+	ts = bpf_ktime_get_ns();
+	read_task_counters(st->values[PART_VALUE], ts, &before);
+	return ts;
 }
 
 /*
  * The last thing done to a record: its head, with the time, and its counters. An END's were read as it
- * came. Of a BEGIN the perf events are read before the time and not after it, so that a slice does not
- * contain the time that reading its counters takes.
+ * came. A slice begins after our own work and ends before it.
  */
-static __always_inline void fill_last(struct record *head, __u64 *end, struct pt_regs *ctx,
+static __always_inline void fill_last(struct record *head, __u64 *end, struct thread_state *st,
 				      const struct mark *m, bool counted)
 {
-	struct before before = {};
-
+	fill_head(head, m);
 	if (!counted) {
-		fill_head(head, ctx, m);
+		head->ts = m->ts ? m->ts : bpf_ktime_get_ns();
 		return;
 	}
-	if (m->kind == RECORD_BEGIN) {
-		if (has_perf_counters)
-			read_perf_counters(m->st);
-		look_before(&before);
-	}
-	fill_head(head, ctx, m);
 	head->flags |= RECORD_COUNTERS;
-	if (m->kind == RECORD_BEGIN)
-		read_task_counters(m->st->values[PART_VALUE], head->ts, &before);
-	put_counters(m->st, end);
+	head->ts = m->kind == RECORD_BEGIN ? count_begin(st) : m->ts;
+	put_counters(st, end);
 }
 
 static __always_inline void fill_operands(struct record_operands *ops, struct pt_regs *ctx,
@@ -136,30 +151,32 @@ static __always_inline void *reserve(__u64 size, bool counted)
 	return bpf_ringbuf_reserve(&records, size, 0);
 }
 
-static __always_inline bool emit_head(struct pt_regs *ctx, const struct mark *m, bool counted)
+static __always_inline bool emit_head(struct thread_state *st, const struct mark *m, bool counted)
 {
 	struct record *r = reserve(sizeof(*r), counted);
 
 	if (!r)
 		return false;
-	fill_last(r, (__u64 *)(r + 1), ctx, m, counted);
+	fill_last(r, (__u64 *)(r + 1), st, m, counted);
 	bpf_ringbuf_submit(r, m->wakeup);
 	return true;
 }
 
-static __always_inline bool emit_plain(struct pt_regs *ctx, struct mark *m, bool counted)
+static __always_inline bool emit_plain(struct pt_regs *ctx, struct thread_state *st, struct mark *m,
+				       bool counted)
 {
 	struct record_plain *r = reserve(sizeof(*r), counted);
 
 	if (!r)
 		return false;
 	fill_operands(&r->ops, ctx, m);
-	fill_last(&r->head, (__u64 *)(r + 1), ctx, m, counted);
+	fill_last(&r->head, (__u64 *)(r + 1), st, m, counted);
 	bpf_ringbuf_submit(r, m->wakeup);
 	return true;
 }
 
-static __always_inline bool emit_small(struct pt_regs *ctx, struct mark *m, bool counted, __u32 n)
+static __always_inline bool emit_small(struct pt_regs *ctx, struct thread_state *st, struct mark *m,
+				       bool counted, __u32 n)
 {
 	struct record_small *r = reserve(sizeof(*r), counted);
 	long error;
@@ -178,14 +195,15 @@ static __always_inline bool emit_small(struct pt_regs *ctx, struct mark *m, bool
 	} else {
 		error = bpf_probe_read_user(r->values, n < 2 ? 8 : 16, (void *)ARG(ctx, 6));
 	}
-	fill_last(&r->head, (__u64 *)(r + 1), ctx, m, counted);
+	fill_last(&r->head, (__u64 *)(r + 1), st, m, counted);
 	if (error)
 		r->head.flags |= RECORD_ARGS_UNREADABLE;
 	bpf_ringbuf_submit(r, m->wakeup);
 	return true;
 }
 
-static __always_inline bool emit_full(struct pt_regs *ctx, struct mark *m, bool counted, __u32 n)
+static __always_inline bool emit_full(struct pt_regs *ctx, struct thread_state *st, struct mark *m,
+				      bool counted, __u32 n)
 {
 	struct record_full *r = reserve(sizeof(*r), counted);
 	long error;
@@ -198,7 +216,7 @@ static __always_inline bool emit_full(struct pt_regs *ctx, struct mark *m, bool 
 	if (n > MAX_ARGS) /* count_args() saw to it; said again for the verifier */
 		n = MAX_ARGS;
 	error = bpf_probe_read_user(r->args.values, n * sizeof(__u64), (void *)ARG(ctx, 6));
-	fill_last(&r->head, (__u64 *)(r + 1), ctx, m, counted);
+	fill_last(&r->head, (__u64 *)(r + 1), st, m, counted);
 	if (error)
 		r->head.flags |= RECORD_ARGS_UNREADABLE;
 	bpf_ringbuf_submit(r, m->wakeup);
@@ -237,23 +255,46 @@ __noinline __u64 copy_string(struct string_record *s, __u32 at, __u64 from, __u3
 /* The bytes that a string's value stands for. */
 static __always_inline __u32 copied(__u64 value)
 {
-	return value & (STRING_UNREADABLE | STRING_NULL) ? 0 : (__u32)value;
+	__u64 none = -((value >> 62 | value >> 61) & 1);
+
+	barrier_var(none);
+	return (__u32)value & ~(__u32)none;
 }
 
-static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m, bool counted)
+/* The strings among the arguments, whose values are in place. Returns where the bytes end. */
+__noinline __u32 copy_strings(struct string_record *s, __u32 at, __u64 meta, __u64 ip)
 {
+	__u32 n = count_args(meta), i;
+
+	if (!s)
+		return 0;
+	for (i = 0; i < MAX_ARGS; i++) {
+		if (i >= n)
+			break;
+		if (META_TYPE(meta, i) != VALUE_STRING)
+			continue;
+		s->rec.args.values[i] = copy_string(s, at, s->rec.args.values[i], MAX_STRING, ip);
+		at += copied(s->rec.args.values[i]);
+	}
+	return at;
+}
+
+/* Global, too. Returns whether there was room. */
+__noinline int emit_strings(struct bpf_user_pt_regs_t *regs, struct thread_state *st,
+			    struct mark *m, bool counted)
+{
+	struct pt_regs *ctx = (struct pt_regs *)regs;
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct string_record *s;
 	__u64 name = STRING_NULL, categories = STRING_NULL;
 	__u32 offset = 0, n;
 	__u8 flags = 0;
-	int i;
 
-	if (!m)
-		return false;
+	if (!m || !st)
+		return 0;
 	s = bpf_task_storage_get(&string_records, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!s)
-		return false;
+		return 0;
 	n = count_args(m->meta);
 	s->rec.args.name_length = 0;
 	if (m->meta & META_NAME_DYNAMIC) {
@@ -277,15 +318,8 @@ static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m, bool co
 		flags |= RECORD_ARGS_UNREADABLE;
 		n = 0;
 	}
-	for (i = 0; i < MAX_ARGS; i++) {
-		if (i >= n)
-			break;
-		if (META_TYPE(m->meta, i) != VALUE_STRING)
-			continue;
-		s->rec.args.values[i] =
-			copy_string(s, offset, s->rec.args.values[i], MAX_STRING, m->ip);
-		offset += copied(s->rec.args.values[i]);
-	}
+	if (n)
+		offset = copy_strings(s, offset, m->meta, m->ip);
 	s->rec.args.keys = distance(ARG(ctx, 5), m->ip);
 	fill_operands(&s->rec.ops, ctx, m);
 	if (m->meta & META_IN_REGISTERS)
@@ -293,34 +327,35 @@ static __noinline bool emit_strings(struct pt_regs *ctx, struct mark *m, bool co
 	else if (m->meta & META_CATEGORIES && m->meta & META_NAME_DYNAMIC)
 		s->rec.ops.b = copied(categories);
 	offset = (offset + 7) & (STRING_AREA - 8);
-	fill_last(&s->rec.head, (__u64 *)&s->bytes[offset], ctx, m, counted);
+	fill_last(&s->rec.head, (__u64 *)&s->bytes[offset], st, m, counted);
 	s->rec.head.flags |= flags;
 	if (counted)
 		offset += counter_values() * sizeof(__u64);
 	return !bpf_ringbuf_output(&records, s, sizeof(s->rec) + offset, m->wakeup);
 }
 
-static __always_inline bool emit_as(struct pt_regs *ctx, struct mark *m, bool counted)
+static __always_inline bool emit_as(struct pt_regs *ctx, struct thread_state *st, struct mark *m,
+				    bool counted)
 {
 	__u32 n = count_args(m->meta);
 
 	if (m->meta & (META_NAME_DYNAMIC | META_HAS_STRINGS))
-		return emit_strings(ctx, m, counted);
+		return emit_strings((struct bpf_user_pt_regs_t *)ctx, st, m, counted);
 	if (n > 2)
-		return emit_full(ctx, m, counted, n);
+		return emit_full(ctx, st, m, counted, n);
 	if (n)
-		return emit_small(ctx, m, counted, n);
+		return emit_small(ctx, st, m, counted, n);
 	if (m->kind <= RECORD_INSTANT && !(m->meta & (META_CATEGORIES | META_IS_MARKER)))
-		return emit_head(ctx, m, counted);
-	return emit_plain(ctx, m, counted);
+		return emit_head(st, m, counted);
+	return emit_plain(ctx, st, m, counted);
 }
 
 /* One decision for all that follows, or the verifier would have to see that it is always the same. */
-static __always_inline bool emit(struct pt_regs *ctx, struct mark *m)
+static __always_inline bool emit(struct pt_regs *ctx, struct thread_state *st, struct mark *m)
 {
 	if (has_counters(m->kind))
-		return emit_as(ctx, m, true);
-	return emit_as(ctx, m, false);
+		return emit_as(ctx, st, m, true);
+	return emit_as(ctx, st, m, false);
 }
 
 static __always_inline void lost_here(struct thread_state *st, __u64 ts)
@@ -389,7 +424,7 @@ __noinline int find_token(struct thread_state *st, __u64 token, __u64 levels)
  * Closes the level this END belongs to and returns it, or -1 if it is not to be recorded: the innermost
  * one of its token, which of a PROF_END is its domain's. Those above it never got an END, or their
  * domains are not recorded any more; but no PROF_END closes a scope or an object. Where there is no
- * such level, the slice began before its domain was recorded.
+ * such level, the slice began before its domain was recorded; or never, on a thread of which all is known.
  */
 static __always_inline int close_slice(struct thread_state *st, __u64 token, __u8 *flags)
 {
@@ -408,13 +443,14 @@ static __always_inline int close_slice(struct thread_state *st, __u64 token, __u
 		}
 		st->too_deep = 0;
 	} else if (!st->depth) {
-		account_add(ACCOUNT_CUT);
+		account_add(st->whole ? ACCOUNT_UNMATCHED : ACCOUNT_CUT);
 		return -1;
 	} else if (st->token[level & (MAX_NESTING - 1)] != token) {
 		level &= MAX_NESTING - 1;
 		found = find_token(st, token, (2ull << level) - 1);
 		if (found < 0) {
-			account_add(found == SCOPE_IN_BETWEEN ? ACCOUNT_UNMATCHED : ACCOUNT_CUT);
+			account_add(found == SCOPE_IN_BETWEEN || st->whole ? ACCOUNT_UNMATCHED
+									   : ACCOUNT_CUT);
 			return -1;
 		}
 	}
@@ -459,15 +495,23 @@ static __always_inline int take_other(struct thread_state *st, struct mark *m, b
  */
 static __noinline struct thread_state *first_mark(__u64 pid_tgid)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 flags = traced_flags(pid_tgid >> 32);
 	struct thread_state *st;
 
-	if (!(traced_flags(pid_tgid >> 32) & TRACED_MARKS))
+	if (!(flags & TRACED_MARKS))
 		return NULL;
-	st = thread_begin(bpf_get_current_task_btf(), pid_tgid);
+	st = thread_begin(task, pid_tgid);
 	if (!st) {
 		account_add(ACCOUNT_MARKS);
 		account_add(ACCOUNT_NO_STATE);
+		return NULL;
 	}
+	/* The first thread of a process that was forked goes on with what its parent had open. */
+	if ((__u32)pid_tgid == pid_tgid >> 32)
+		st->whole = (flags & TRACED_WHOLE) != 0;
+	else
+		st->whole = attached_ns && task->start_time > attached_ns;
 	return st;
 }
 
@@ -503,9 +547,12 @@ static __always_inline void take_step_of(struct thread_state *st, struct pt_regs
 	look_again(st, m->pid_tgid >> 32);
 }
 
+/* Makes a record of it: emit() does of ours. */
+typedef bool (*emitter)(struct pt_regs *ctx, struct thread_state *st, struct mark *m);
+
 /* Sends it. `marks`: how many this CPU had seen before. */
 static __always_inline bool send(struct thread_state *st, struct pt_regs *ctx, struct mark *m,
-				 __u64 marks)
+				 __u64 marks, emitter emits)
 {
 	/* Asking how full the buffer is costs something: few marks of a CPU do. */
 	m->wakeup = BPF_RB_NO_WAKEUP;
@@ -516,7 +563,7 @@ static __always_inline bool send(struct thread_state *st, struct pt_regs *ctx, s
 
 	if (st->lost)
 		tell_lost(st, m->pid_tgid);
-	if (emit(ctx, m))
+	if (emits(ctx, st, m))
 		return true;
 	account_add(ACCOUNT_FULL);
 	lost_here(st, m->ts);
@@ -532,7 +579,7 @@ static __always_inline bool send(struct thread_state *st, struct pt_regs *ctx, s
  * BEGIN that is recorded is not before its END is.
  */
 static __always_inline __u64 take_mark(struct thread_state *st, struct pt_regs *ctx, struct mark *m,
-				       __u64 token)
+				       __u64 token, emitter emits)
 {
 	__u64 marks = account_add(ACCOUNT_MARKS), done = 1;
 	__u32 depth;
@@ -543,59 +590,42 @@ static __always_inline __u64 take_mark(struct thread_state *st, struct pt_regs *
 		take_step_of(st, ctx, m);
 	depth = st->depth;
 	left_out = (m->meta | META_EVERY) & st->leave_out;
-	if (m->kind == RECORD_BEGIN)
+	if (m->kind == RECORD_BEGIN) {
 		level = open_slice(st, token, left_out);
-	else if (m->kind == RECORD_END)
+		if (guarded && !st->too_deep)
+			st->guard[(st->depth - 1) & (MAX_NESTING - 1)] = m->guard;
+	} else if (m->kind == RECORD_END) {
 		level = close_slice(st, token, &m->flags);
-	else
+	} else {
 		level = take_other(st, m, left_out);
+	}
 	if (scheduled && m->kind == RECORD_END)
 		done += __builtin_popcountll(st->recorded & levels_below(depth) &
 					     ~levels_below(st->depth));
 	if (level < 0)
 		return done;
 	m->level = level;
-	if (send(st, ctx, m, marks) && m->kind == RECORD_BEGIN)
+	if (send(st, ctx, m, marks, emits) && m->kind == RECORD_BEGIN)
 		done = 0;
 	return done;
 }
 
-SEC("uprobe")
-int mark(struct pt_regs *ctx)
+/*
+ * With the time and the counters of an END read before anything else is done. False: its domain costs
+ * too much, and is off.
+ */
+static __always_inline bool take_with_counters(struct thread_state *st, struct pt_regs *ctx,
+					       struct mark *m, __u64 token, emitter emits)
 {
-	struct task_struct *task;
-	struct thread_state *st;
-	struct mark m = {};
 	struct before before = {};
-	__u64 cookie, token, done;
+	__u64 done;
 
-	if (!recording)
-		return 0;
-	task = bpf_get_current_task_btf();
-	m.pid_tgid = pid_tgid_of(task);
-	st = thread_find(task, m.pid_tgid);
-	if (!st) {
-		st = first_mark(m.pid_tgid);
-		if (!st)
-			return 0;
-	}
-	if (never)
-		bpf_tail_call(ctx, &no_programs, 0);
-	cookie = bpf_get_attach_cookie(ctx);
-	m.kind = cookie >> COOKIE_KIND_SHIFT;
-	m.site = (__u32)cookie;
-	m.meta = ARG(ctx, 2);
-	m.ip = PT_REGS_IP(ctx);
-	m.st = st;
-	token = token_of(ctx, cookie);
-	if (!is_asked_for(st, &m, token, cookie))
-		return 0;
-	if (m.kind == RECORD_END)
+	if (m->kind == RECORD_END)
 		look_before(&before);
-	if (m.kind != RECORD_BEGIN)
-		m.ts = bpf_ktime_get_ns();
-	if (n_counters && m.kind == RECORD_END) {
-		read_task_counters(st->values[PART_VALUE], m.ts, &before);
+	if (m->kind != RECORD_BEGIN)
+		m->ts = bpf_ktime_get_ns();
+	if (n_counters && m->kind == RECORD_END) {
+		read_task_counters(st->values[PART_VALUE], m->ts, &before);
 		if (has_perf_counters)
 			read_perf_counters(st);
 	}
@@ -603,9 +633,69 @@ int mark(struct pt_regs *ctx)
 	if (scheduled)
 		account_add(ACCOUNT_ENTERED);
 	if (st->generation != generation)
-		look_again(st, m.pid_tgid >> 32);
-	done = take_mark(st, ctx, &m, token);
+		look_again(st, m->pid_tgid >> 32);
+	/* After that look: what is opened before a domain goes off will be forgotten by the next one. */
+	if (guarded && is_off(m->guard)) {
+		account_add(ACCOUNT_MARKS);
+		account_add(ACCOUNT_SWITCHED_OFF);
+		return false;
+	}
+	done = take_mark(st, ctx, m, token, emits);
 	if (scheduled)
 		account_add_n(ACCOUNT_LEFT, done);
+	return true;
+}
+
+/*
+ * Global: for the verifier, a state that was found in one map and one that was found in another never
+ * become the same, and it would look at all of this twice.
+ */
+__noinline int take_hit(struct bpf_user_pt_regs_t *regs, struct thread_state *st, __u64 pid_tgid)
+{
+	struct pt_regs *ctx = (struct pt_regs *)regs;
+	struct mark m = {};
+	struct guard_time time = {};
+	__u64 cookie, token;
+
+	if (!st)
+		return 0;
+	m.pid_tgid = pid_tgid;
+	cookie = bpf_get_attach_cookie(ctx);
+	m.kind = cookie >> COOKIE_KIND_SHIFT;
+	m.site = (__u32)cookie;
+	m.meta = ARG(ctx, 2);
+	m.ip = PT_REGS_IP(ctx);
+	m.name = distance(ARG(ctx, 1), m.ip);
+	token = token_of(ctx, cookie);
+	if (guarded) {
+		m.guard = guard_of(cookie);
+		guard_begin(bpf_get_current_task_btf(), m.guard, &time);
+	}
+	if (!is_asked_for(st, &m, token, cookie))
+		return 0;
+	if (take_with_counters(st, ctx, &m, token, emit) && guarded)
+		guard_end(bpf_get_current_task_btf(), m.guard, &time);
 	return 0;
+}
+
+SEC("uprobe")
+int mark(struct pt_regs *ctx)
+{
+	struct task_struct *task;
+	struct thread_state *st;
+	__u64 pid_tgid;
+
+	if (!recording)
+		return 0;
+	task = bpf_get_current_task_btf();
+	pid_tgid = pid_tgid_of(task);
+	st = thread_find(task, pid_tgid);
+	if (!st) {
+		st = first_mark(pid_tgid);
+		if (!st)
+			return 0;
+	}
+	if (never)
+		bpf_tail_call(ctx, &no_programs, 0);
+	return take_hit((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid);
 }

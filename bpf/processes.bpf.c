@@ -3,9 +3,13 @@
  * Processes: forks, execs, exits and new names of the traced ones, in the order in which they happen
  * among their marks.
  */
+#include "batch.h"
+#include "guard.h"
 #include "rows.h"
 #include "steps.h"
 #include "threads.h"
+
+#define ENFORCE_NONDUMP 1 /* BINPRM_FLAGS_ENFORCE_NONDUMP of the kernel */
 
 static __always_inline struct record_comm *reserve_comm(__u8 kind, __u32 tgid, __u32 tid)
 {
@@ -36,6 +40,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	}
 	if (!recording || !flags)
 		return 0;
+	flags &= ~TRACED_WHOLE;
 	if (tgid != parent_tgid) {
 		if (bpf_map_update_elem(&traced, &tgid, &flags, BPF_ANY)) {
 			account_add(ACCOUNT_PROCESSES);
@@ -73,17 +78,30 @@ static __always_inline void renew_thread(struct task_struct *task, __u32 old_pid
 	st->depth = 0;
 	st->too_deep = 0;
 	st->recorded = 0;
+	st->n_batches = 0;
+	st->whole = 1;
+}
+
+/* A program of which no mark is missed: it has not made any. */
+static __always_inline void begin_whole(__u32 tgid)
+{
+	__u32 *flags = bpf_map_lookup_elem(&traced, &tgid);
+
+	if (flags && *flags & TRACED_MARKS)
+		__sync_fetch_and_or(flags, TRACED_WHOLE);
 }
 
 /* For the recorder it has ended. */
 static __always_inline void let_go(struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
-	struct record_comm *r = reserve_comm(RECORD_EXIT, tgid, task->pid);
 	struct thread_state *st = thread_find(task, pid_tgid_of(task));
+	struct record_comm *r;
 
 	if (st)
 		table_thread_end(st);
+	/* Not before: 6.1 loses sight of a record over what is between. */
+	r = reserve_comm(RECORD_EXIT, tgid, task->pid);
 	if (r) {
 		r->ops.a = 1;
 		r->comm[0] = '\0';
@@ -102,6 +120,7 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	if (!recording || !traced_flags(tgid))
 		return 0;
 	renew_thread(task, old_pid);
+	begin_whole(tgid);
 	/* Another program, at no step yet. */
 	if (scheduled) {
 		bpf_map_delete_elem(&steps, &tgid);
@@ -113,21 +132,46 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 		bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), task->comm);
 		bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 	}
-	/* A program with more rights than the one who records: as ptrace does, we let go of it. */
-	if (!any_process && BPF_CORE_READ_BITFIELD(bprm, secureexec))
+	/*
+	 * A program with more rights than the one who records, or one whose file that user may not read:
+	 * as ptrace does, we let go of it.
+	 */
+	if (!any_process && (BPF_CORE_READ_BITFIELD(bprm, secureexec) ||
+			     (BPF_CORE_READ(bprm, interp_flags) & ENFORCE_NONDUMP)))
 		let_go(task);
 	return 0;
+}
+
+/*
+ * The CPU time of a process whose last thread exits. What the scheduler has not added up yet, a tick of
+ * it at most, is missing, except of a thread that had its CPU from its beginning to its end.
+ */
+static __always_inline __u64 cpu_time(const struct task_struct *task)
+{
+	__u64 own = task->se.sum_exec_runtime, lifetime;
+
+	if (!guard_switches(task)) {
+		lifetime = bpf_ktime_get_ns() - task->start_time;
+		if (lifetime > own)
+			own = lifetime;
+	}
+	return task->signal->sum_sched_runtime + own;
 }
 
 static __always_inline void tell_exit(struct task_struct *task, __u64 pid_tgid)
 {
 	struct thread_state *st = thread_find(task, pid_tgid);
-	bool last = task->signal->live.counter == 0, wake = false;
+	bool last = BPF_CORE_READ(task, signal, live.counter) == 0, wake = false;
 	__u32 tgid = task->tgid;
 	struct record_comm *r;
 
+	/* What it has marked may all be in a batch that it had before. */
+	if (batching && !st)
+		st = thread_begin(task, pid_tgid);
 	if (st && st->lost)
 		tell_lost(st, pid_tgid);
+	if (st)
+		batch_send_rest(st, pid_tgid);
 	if (st)
 		leave_open(st);
 	if (st)
@@ -136,6 +180,8 @@ static __always_inline void tell_exit(struct task_struct *task, __u64 pid_tgid)
 	r = reserve_comm(RECORD_EXIT, tgid, task->pid);
 	if (r) {
 		r->ops.a = last;
+		if (guarded && last)
+			r->ops.b = cpu_time(task);
 		r->comm[0] = '\0';
 		bpf_ringbuf_submit(r, wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 	}

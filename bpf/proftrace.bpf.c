@@ -5,7 +5,10 @@
 #include "libraries.bpf.c"
 #include "marks.bpf.c"
 #include "processes.bpf.c"
-/* After marks.bpf.c: it takes the state of threads from there. */
+#include "sched.bpf.c"
+/* After marks.bpf.c: they take the state of threads from there. */
+#include "batch.bpf.c"
 #include "stats.bpf.c"
+#include "usdt.bpf.c"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

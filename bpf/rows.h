@@ -12,7 +12,6 @@ const volatile __u32 table_mask = 0; /* rows - 1 */
 __u32 table_free[TABLE_THREADS];
 __u32 table_free_head; /* the next that is taken */
 __u32 table_free_tail; /* the next that is given */
-__u32 asyncs_spilled;  /* whether one ever found its bundle full */
 __u32 tables_over;     /* threads that have ended */
 __u32 table_resets;    /* how often the recorder began anew */
 

@@ -19,6 +19,8 @@ const volatile bool follow_children = true;
 const volatile bool can_hold = true;
 const volatile bool any_process = true; /* the invoker may trace whatever runs */
 
+const volatile bool guarded = false; /* bpf/guard.h */
+
 const volatile bool scheduled = false;
 const volatile struct schedule schedule = {};
 
@@ -27,10 +29,18 @@ __u32 recording;  /* nothing is recorded while it is 0: opens and closes all sit
 __u32 generation; /* another number whenever something changes in what is recorded (bpf/control.h) */
 __u32 said; /* to all processes: TRACED_PAUSED or not, and how often, above TRACED_SAID_SHIFT */
 __u32 data_attached; /* under a schedule: the domains' probes are, and not only the control site's */
-__u32 cuts; /* how often they were not: what threads had open before is not open any more */
+__u32 cuts;	  /* how often they were not: what threads had open before is not open any more */
+__u32 offs;	  /* how often a domain was switched off: bpf/guard.h */
+__u32 sched_lost; /* bpf/sched.bpf.c: records of its that found no room, and how many were told */
+__u32 sched_lost_told;
+__u64 attached_ns;    /* when all that was to be attached to at first had been */
 __u32 threads_stored; /* bpf/threads.h: whether the state of any is in its task's storage */
 /* In cache lines of its own: what is above is read at every mark. */
 __u64 account[ACCOUNT_CPUS][ACCOUNT_SLOTS] __attribute__((aligned(64)));
+struct guard_count guard_counts[GUARD_CPUS][GUARD_DOMAINS];
+__u64 guard_longest;		     /* ns: a program that takes longer was interrupted */
+__u64 guard_off[GUARD_DOMAINS / 64]; /* a bit for each domain that is switched off */
+struct batch_found batches_found[BATCHES_FOUND];
 __u64 hold_tickets;
 __u64 hold_released[HOLD_SLOTS];
 
@@ -79,8 +89,22 @@ struct thread_state {
 	__u32 switches; /* a new number whenever the thread gets a CPU or leaves it */
 	__u32 unknown;	/* a bit for each counter that could not be read */
 	__u8 counting;	/* enum counting */
+	__u8 whole;	/* nothing was open on it that is not known */
+	__u32 offs;	/* as `offs` was when it looked last */
+
+	/* bpf/batch.h: addresses of its batches */
+	__u32 n_batches;
+	__u64 batches[BATCHES];
+	struct batch_head batch;
+	/* The last one that was lost, and the last one sent: at their thread's end they may come again. */
+	__u64 lost_batch, lost_base, lost_marks;
+	__u64 sent_batch, sent_base, sent_complete;
+	/* bpf/usdt.bpf.c, at a probe of others */
+	__u64 registers[33]; /* the last one is always 0 */
+	__u32 unreadable;    /* whether its last argument was */
 
 	__u64 token[MAX_NESTING];
+	__u8 guard[MAX_NESTING]; /* bpf/guard.h: whose level it is */
 	/* Of its counters, read for the mark that is being recorded. */
 	__u64 values[COUNTER_PARTS][MAX_COUNTERS];
 
@@ -124,6 +148,8 @@ struct {
 	__type(key, __u32);
 	__type(value, struct step_state);
 } steps SEC(".maps");
+
+#define TASK_IS_EXITING 0x4 /* PF_EXITING */
 
 /* Adds one and returns what was there before. */
 static __always_inline __u64 account_add(enum account_slot slot)

@@ -3,6 +3,7 @@
  * Marks that are added up here, in the place of marks.bpf.c: the same sites, the same state of
  * threads, and no record of any of them. bpf/table.h says what the tables are.
  */
+#include "asyncs.h"
 #include "numbers.h"
 #include "registers.h"
 #include "threads.h"
@@ -200,107 +201,6 @@ static __always_inline void end_slice(struct table_thread *t, const struct mark 
 		add_times(row, index, duration, self, !--row->open);
 }
 
-/* What tells this asynchronous slice from others. */
-static __always_inline __u64 async_key(const struct table_thread *t, __u64 id, __u64 text)
-{
-	__u64 key = mix(mix(text, id), t->tgid);
-
-	return key > TABLE_ASYNC_BUSY ? key : key + 2;
-}
-
-static __always_inline struct table_bundle *bundle_at(__u32 index)
-{
-	index &= TABLE_BUNDLES - 1;
-	return bpf_map_lookup_elem(&table_asyncs, &index);
-}
-
-/* Ids that follow one another lie side by side: what was used just now is still in the cache. */
-static __always_inline __u32 first_bundle(__u64 id, __u64 text)
-{
-	return text + (id ^ id >> 7 ^ id >> 17);
-}
-
-static __always_inline __u32 other_bundle(__u64 key)
-{
-	return key >> 32;
-}
-
-static __always_inline bool begin_in(struct table_bundle *b, const struct table_thread *t,
-				     __u64 key)
-{
-	int i;
-
-	for (i = 0; i < TABLE_BUNDLE; i++) {
-		struct table_async *a = &b->asyncs[i];
-
-		if (a->key || __sync_val_compare_and_swap(&a->key, 0, TABLE_ASYNC_BUSY))
-			continue;
-		a->tgid = t->tgid;
-		a->site = t->site;
-		a->name = (__s32)t->id;
-		a->what = t->what;
-		a->begin = bpf_ktime_get_ns();
-		barrier();
-		a->key = key;
-		return true;
-	}
-	return false;
-}
-
-/* 0: there is no room for it. */
-__noinline int begin_async(struct table_thread *t, __u64 key, __u32 first)
-{
-	struct table_bundle *b = bundle_at(first);
-
-	if (!t || !b)
-		return 0;
-	if (begin_in(b, t, key))
-		return 1;
-	asyncs_spilled = 1;
-	b = bundle_at(other_bundle(key));
-	return b && begin_in(b, t, key);
-}
-
-/* Which of a bundle's, and `found`, began last; of frames, first. */
-static __always_inline struct table_async *find_in(struct table_bundle *b, __u64 key, bool first,
-						   struct table_async *found, __u64 *begin)
-{
-	int i;
-
-	for (i = 0; i < TABLE_BUNDLE; i++) {
-		struct table_async *a = &b->asyncs[i];
-
-		if (a->key != key || (found && (a->begin < *begin) != first))
-			continue;
-		*begin = a->begin;
-		found = a;
-	}
-	return found;
-}
-
-/*
- * When it began: the latest of those that are open, of frames the first. 0: none is, or another END
- * has just taken it.
- */
-__noinline __u64 end_async(__u64 key, __u32 bundle, __u32 is_frame)
-{
-	struct table_bundle *b = bundle_at(bundle);
-	struct table_async *found;
-	__u64 begin = 0;
-
-	if (!b)
-		return 0;
-	found = find_in(b, key, is_frame, NULL, &begin);
-	if (asyncs_spilled) {
-		b = bundle_at(other_bundle(key));
-		if (b)
-			found = find_in(b, key, is_frame, found, &begin);
-	}
-	if (!found || __sync_val_compare_and_swap(&found->key, key, 0) != key)
-		return 0;
-	return begin;
-}
-
 /* Returns 0 for an END that was left out and ends nothing that was recorded. */
 static __always_inline int take_async(struct table_thread *t, const struct mark *m, __u64 address,
 				      __u64 id)
@@ -316,13 +216,13 @@ static __always_inline int take_async(struct table_thread *t, const struct mark 
 	text = index < TABLE_FIRST_ROW ? t->text : row->text;
 	key = async_key(t, id, text);
 	if (m->kind == RECORD_ASYNC_BEGIN) {
-		if (begin_async(t, key, first_bundle(id, text)))
+		if (begin_async(t, key, first_far(id, text)))
 			t->marks++;
 		else
 			t->limit++;
 		return 1;
 	}
-	begin = end_async(key, first_bundle(id, text), TABLE_CLASS(t->what) == TABLE_FRAME);
+	begin = end_async(key, first_far(id, text), TABLE_CLASS(t->what) == TABLE_FRAME);
 	if (!begin && m->flags & RECORD_LEFT_OUT)
 		return 0;
 	t->marks++;
@@ -496,10 +396,12 @@ static __always_inline void open_left_out(struct thread_state *st, struct table_
 }
 
 /* What the program says to the recorder has to reach it. */
-static __always_inline void tell_control(struct pt_regs *ctx, struct mark *m)
+static __always_inline void tell_control(struct pt_regs *ctx, struct thread_state *st,
+					 struct mark *m)
 {
 	m->wakeup = BPF_RB_FORCE_WAKEUP;
-	if (!emit_plain(ctx, m, false))
+	m->name = distance(ARG(ctx, 1), m->ip);
+	if (!emit_plain(ctx, st, m, false))
 		account_add(ACCOUNT_FULL);
 }
 
@@ -548,28 +450,19 @@ static __always_inline struct table_thread *place_of(struct thread_state *st, __
 	return NULL;
 }
 
-SEC("?uprobe")
-int aggregate(struct pt_regs *ctx)
+/* Global, as take_hit() is. */
+__noinline int aggregate_hit(struct bpf_user_pt_regs_t *regs, struct thread_state *st,
+			     __u64 pid_tgid)
 {
-	struct task_struct *task;
+	struct pt_regs *ctx = (struct pt_regs *)regs;
 	struct table_thread *t;
-	struct thread_state *st;
 	struct mark m = {};
 	__u64 cookie, address, token;
 	bool left_out;
 
-	if (!recording)
+	if (!st)
 		return 0;
-	task = bpf_get_current_task_btf();
-	m.pid_tgid = pid_tgid_of(task);
-	st = thread_find(task, m.pid_tgid);
-	if (!st) {
-		st = first_mark(m.pid_tgid);
-		if (!st)
-			return 0;
-	}
-	if (never)
-		bpf_tail_call(ctx, &no_programs, 0);
+	m.pid_tgid = pid_tgid;
 	if (st->generation != generation)
 		look_again(st, m.pid_tgid >> 32);
 	cookie = bpf_get_attach_cookie(ctx);
@@ -597,8 +490,30 @@ int aggregate(struct pt_regs *ctx)
 	else if (take_other(st, &m, left_out) < 0)
 		return 0;
 	else if (m.kind >= RECORD_PAUSE && m.kind <= RECORD_STOP)
-		tell_control(ctx, &m);
+		tell_control(ctx, st, &m);
 	else
 		take(ctx, t, st, &m, address);
 	return 0;
+}
+
+SEC("?uprobe")
+int aggregate(struct pt_regs *ctx)
+{
+	struct task_struct *task;
+	struct thread_state *st;
+	__u64 pid_tgid;
+
+	if (!recording)
+		return 0;
+	task = bpf_get_current_task_btf();
+	pid_tgid = pid_tgid_of(task);
+	st = thread_find(task, pid_tgid);
+	if (!st) {
+		st = first_mark(pid_tgid);
+		if (!st)
+			return 0;
+	}
+	if (never)
+		bpf_tail_call(ctx, &no_programs, 0);
+	return aggregate_hit((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid);
 }

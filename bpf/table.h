@@ -19,8 +19,11 @@
 
 enum {
 	TABLE_THREADS = 4096, /* a power of two, as all of these */
-	TABLE_BUNDLES = 16384,
+	TABLE_NEAR =
+		128, /* bundles of asyncs that are tried first: what is used of them is 8 KiB */
+	TABLE_BUNDLES = 16384, /* that are not */
 	TABLE_BUNDLE = 4,
+	TABLE_ASYNCS = (TABLE_NEAR + TABLE_BUNDLES) * TABLE_BUNDLE,
 	TABLE_LEAST_ROWS = 1024,
 	TABLE_MOST_ROWS = 65536,
 	TABLE_PROBES = 16,   /* so many places for each key */
@@ -160,19 +163,21 @@ struct table_page {
 	char pad[64];
 };
 
-#define TABLE_ASYNC_BUSY 1
+#define TABLE_ASYNC_BUSY   1
+#define TABLE_NEAR_OF(key) ((__u32)(key) & (TABLE_NEAR - 1))
 
+/* Of a slice that is open, what only who reads the table wants to know. */
 struct table_async {
-	__u64 key; /* a hash of process, id, category and name; 0: free */
-	__u64 begin;
 	__u32 tgid;
 	__u32 site;
 	__s32 name; /* its distance */
 	__u32 what;
 };
 
-/* A few that are looked through. Two lines of the cache. */
+/* A few that are looked through. Two lines of the cache: an END looks at the first. */
 struct table_bundle {
+	__u64 keys[TABLE_BUNDLE]; /* a hash of process, id, category and name; 0: free */
+	__u64 begins[TABLE_BUNDLE];
 	struct table_async asyncs[TABLE_BUNDLE];
 };
 

@@ -14,7 +14,7 @@
 
 #include "state.h"
 
-#define THREAD_SLOTS 4096 /* a power of two; 1200 bytes each */
+#define THREAD_SLOTS 4096 /* a power of two; 1500 bytes each */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

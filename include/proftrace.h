@@ -25,7 +25,8 @@
  * 0.3 ns), and none of its arguments is evaluated. While someone traces, the arguments are evaluated
  * once each, and the marker calls a tiny function that holds a USDT probe, where the kernel notes the
  * time. Any tool that speaks USDT can listen (proftrace, bpftrace, perf, systemtap); section 4 says
- * what it finds there.
+ * what it finds there. `proftrace --mode batch` has the marks collected in memory of their thread, and
+ * enters the kernel for hundreds of them at once: about 20 ns each in place of 700.
  *
  * Names and keys are string literals. Values are integers of up to 64 bits, enumerators, bool, float,
  * double, strings (pointers to or arrays of char, signed char, unsigned char) and void pointers, told
@@ -40,7 +41,8 @@
  * headers use that twin: otherwise the domain depends on the file which includes them.
  *
  * Markers are statements (PROF_SCOPE and its like are declarations as well) and may stand in any
- * function, in signal handlers too; they allocate nothing, lock nothing and leave errno alone.
+ * function, in signal handlers too; they allocate nothing, lock nothing and leave errno alone. (While
+ * batches are recorded, each thread that marks maps 16 KiB for its own.)
  * prof_marker_get is the exception: it allocates what it makes.
  *
  * Contents:	1. Domains
@@ -88,6 +90,7 @@ typedef struct prof_domain {
 	PROF_IMPL_CHECK_NAME(id, name)						\
 	PROF_IMPL_DEFINE_SWITCH(id)						\
 	PROF_IMPL_EACH_KIND(PROF_IMPL_DEFINE_STUB, id, PROF_IMPL_QUOTE(name))	\
+	PROF_IMPL_DEFINE_BATCH_SWITCH(id, PROF_IMPL_QUOTE(name))		\
 	PROF_DOMAIN_DECLARE(id)
 
 /* PROF_DOMAIN_EXTERN(id, "name"): the same, for a domain that several files share. */
@@ -501,7 +504,7 @@ typedef struct prof_counter prof_counter_t;
  * same. Frames are async_begin and async_end: `id` is their token, and the end belongs to the first
  * begin that is open. The ends of objects carry nothing but it, frames' also the name. Kinds from 32
  * on belong to the control site, which is not a domain's: its name is empty, its id prof_control, its
- * switch its own. Reserved there: 48 flush of a batch.
+ * switch its own; but for kind 49, batch, which each domain has. Kinds 48 and 49 are below, at Batches.
  *
  * Doors. In a stub the places for a probe are a one-byte nop on x86-64 (any nop on arm64), the slow
  * door, and on x86-64 after it a ten-byte nop, the fast door: kernels that optimise a uprobe on a
@@ -529,15 +532,46 @@ typedef struct prof_counter prof_counter_t;
  *
  * Link-time optimisation may write a note twice: count a door by its offset in the file.
  *
- * Batches. Reserved; this version's markers are always exact. The thread-local pointer prof_batch
- * (initial-exec, hidden, weak, one for each executable or library) is NULL, or points to a buffer the
- * thread got from mmap and fills until kind 48 hands it over:
+ * Batches. Where `batch` is on, a mark goes into a buffer of its thread, and the kernel is entered only
+ * when that is full: kind 48 hands it over, with its address as a, and as b 0 full, 1 new and nothing
+ * in it yet, 2 one event only, in a buffer of that size on the stack, past one that cannot be used at
+ * the moment. The probe must have copied it when it returns. Kind 49 is called by nobody: it is there
+ * so that a probe can turn `batch` of its domain on, its switch. The buffer, which the thread gets from
+ * mmap with MADV_WIPEONFORK and leaves to a later thread when it ends:
  *
- *	u32	process id of the owner; a forked child that finds its parent's starts a new one
- *	u32	version of the buffer's layout, 1
- *	u32	bytes used, this header included
+ *	u32	process id; 0 in a forked child, which has no marks in it yet
+ *	u32	version of the layout, 1
+ *	u32	bits 0-19 bytes used, these 64 included, for a moment more than there are; above, not 0
+ *		while it is being handed over and emptied
  *	u32	bytes in all
+ *	u32	bits 0-15 words (8 bytes) of complete events, bits 16-31 complete events
+ *	u32	0
+ *	u64	bytes of events that were in it before: an event's place in the stream of all
+ *	u64	events that were in it before
+ *	u32	thread id of its owner: changes first when another thread takes it over
+ *	u32	events sent past it since it was emptied; from 64 on its thread has left it for good
+ *	u64	address of the next buffer in the list that begins at prof_batches, or 0
+ *	u64	address of the stub that hands it over
  *	...	events
+ *
+ * An event is 4 to 255 words, and complete when its first is not 0, which is written last:
+ *
+ *	u64	time: of the processor's counter, TSC or CNTVCT_EL0
+ *	s32	distance of the name from the stub, the high half; u32 low half of the stub's address
+ *	u64	meta, without its bits 52-63; bit 51: `b` follows; bits 56-63: words of the event
+ *	u64	a
+ *	u64	b, where bit 51 says so; of categories their distance from the stub, or their length
+ *	u64	where the name is dynamic: its length
+ *	u64	where there are pairs: distance of the keys from the stub, in the low half
+ *	u64...	the pairs' values, of strings the length
+ *	...	the bytes of a dynamic name, of its categories, of the strings
+ *
+ * Distances are 0 for NULL and -2^31 for what is too far away. Of lengths, bit 63 says that there is
+ * more than was kept, bit 61 that it is NULL. Where a signal handler marks while another mark is being
+ * written, its event stands behind that one and has the earlier time. The note of kind 48 goes on, after
+ * the name of the domain, with
+ *
+ *	s64	address of prof_batches minus the address of this field
  */
 
 #define PROF_VALUE_INT 1
@@ -575,6 +609,9 @@ typedef struct prof_counter prof_counter_t;
 #define PROF_IMPL_ADDRESS(p) reinterpret_cast<uintptr_t>(p)
 #define PROF_IMPL_CHAR(c) static_cast<unsigned char>(c)
 #define PROF_IMPL_CAST(type, p) (::prof_impl::cast<type>(p))
+#define PROF_IMPL_U32(x) static_cast<uint32_t>(x)
+#define PROF_IMPL_AT(type, address) reinterpret_cast<type *>(address)
+#define PROF_IMPL_CODE_ADDRESS(function) reinterpret_cast<uintptr_t>(&function)
 namespace prof_impl
 {
 template <class To> inline To cast(const void *p)
@@ -593,6 +630,9 @@ template <class To> inline To cast(void *p)
 #define PROF_IMPL_ADDRESS(p) ((uintptr_t)(1 ? (p) : (const volatile void *)0)) /* no integers */
 #define PROF_IMPL_CHAR(c) ((unsigned char)(c))
 #define PROF_IMPL_CAST(type, p) ((type)(p))
+#define PROF_IMPL_U32(x) ((uint32_t)(x))
+#define PROF_IMPL_AT(type, address) ((type *)(uintptr_t)(address))
+#define PROF_IMPL_CODE_ADDRESS(function) ((uintptr_t)&function)
 #endif
 
 #define PROF_IMPL_HIDDEN __attribute__((visibility("hidden")))
@@ -666,6 +706,8 @@ typedef void prof_stub_t(const char *name, uint64_t meta, uint64_t a, uint64_t b
 
 #define PROF_IMPL_DEFINE_SWITCH(id)
 #define PROF_IMPL_DEFINE_STUB(number, kind, id, name)
+#define PROF_IMPL_DEFINE_CONTROL_STUB(number, kind, id, name)
+#define PROF_IMPL_DEFINE_BATCH_SWITCH(id, name)
 #define PROF_IMPL_ON(domain) 0
 #define PROF_IMPL_IS_ENABLED(domain) ((void)sizeof((domain)->on), 0)
 
@@ -691,27 +733,70 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
  * one page: hence the alignment. The five-byte nop must not occur: kernel 6.18 replaces it by a call
  * that overwrites the caller's red zone and kills forked children.
  *
+ * Before its doors a domain's stub looks at the upper half of its switch: where that is on, the mark
+ * goes into the thread's batch, by prof_batch_mark, and from there to the doors only if the lower half
+ * is on as well. The control site's stubs have doors alone.
+ *
  * arm64 code may be built to allow indirect calls only to landing pads (BTI), and linkers reach far
  * functions by indirect ones: hint 34 is that pad, and a nop to processors without.
  *
- * What follows the `ret` is never executed. It makes the bytes of each stub unique, because linkers
+ * What follows the last jump is never executed. It makes the bytes of each stub unique, because linkers
  * that fold identical code (lld, gold) would otherwise leave one address for several probes.
  */
 #if defined(__x86_64__)
-#define PROF_IMPL_ASM_CODE							\
+#define PROF_IMPL_ASM_PAD ""
+#define PROF_IMPL_ASM_DOOR							\
 	"	nop\n"								\
 	"	.byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n"		\
 	"	ret\n"
-#define PROF_IMPL_ASM_DOORS "0, 1"
-#define PROF_IMPL_ASM_SLOW_DOOR ""
+/* In bytes, which have one spelling (-masm) and one length. In front of each, what it is. */
+#define PROF_IMPL_ASM_CODE(stub, id)						\
+	/* wanted, though nobody calls it */					\
+	"	.reloc ., R_X86_64_NONE, prof_batch_on_" id "\n"		\
+	/* cmpw $0, prof_domain_id+2(%rip) */					\
+	"	.byte 0x66, 0x83, 0x3d\n	.4byte prof_domain_" id " + 2 - . - 5\n	.byte 0\n"	\
+	/* jne 981f */								\
+	"	.byte 0x75, 981f - 980f\n"					\
+	"980:\n" PROF_IMPL_ASM_DOOR						\
+	/* lea stub(%rip), %rax */						\
+	"981:	.byte 0x48, 0x8d, 0x05\n	.4byte " stub " - . - 4\n"	\
+	/* cmpw $0, prof_domain_id(%rip) */					\
+	"	.byte 0x66, 0x83, 0x3d\n	.4byte prof_domain_" id " - . - 5\n	.byte 0\n"	\
+	/* je prof_batch_mark */						\
+	"	.byte 0x0f, 0x84\n	.4byte prof_batch_mark - . - 4\n"	\
+	/* call prof_batch_mark_too */						\
+	"	.byte 0xe8\n	.4byte prof_batch_mark_too - . - 4\n"		\
+	/* jmp 980b */								\
+	"	.byte 0xeb, 980b - 982f\n"					\
+	"982:\n"
+#define PROF_IMPL_ASM_DOORS "10, 11"
+#define PROF_IMPL_ASM_SLOW_DOOR " + 10"
+#define PROF_IMPL_ASM_CONTROL_DOORS "0, 1"
+#define PROF_IMPL_ASM_CONTROL_SLOW_DOOR ""
 #define PROF_IMPL_ASM_ARGUMENTS "8@%rdi 8@%rsi 8@%rdx 8@%rcx 8@%r8 8@%r9"
 #else
-#define PROF_IMPL_ASM_CODE							\
-	"	hint 34\n"							\
+#define PROF_IMPL_ASM_PAD "	hint 34\n"
+#define PROF_IMPL_ASM_DOOR							\
 	"	nop\n"								\
 	"	ret\n"
-#define PROF_IMPL_ASM_DOORS "4, 255"
-#define PROF_IMPL_ASM_SLOW_DOOR " + 4"
+#define PROF_IMPL_ASM_CODE(stub, id)						\
+	"	.reloc ., R_AARCH64_NONE, prof_batch_on_" id "\n"		\
+	"	adrp x16, prof_domain_" id "\n"				\
+	"	ldrh w17, [x16, #:lo12:prof_domain_" id "+2]\n"		\
+	"	cbnz w17, 981f\n"						\
+	"980:\n" PROF_IMPL_ASM_DOOR						\
+	"981:	ldrh w17, [x16, #:lo12:prof_domain_" id "]\n"			\
+	"	adr x6, " stub "\n"						\
+	"	cbnz w17, 982f\n"						\
+	"	b prof_batch_mark\n"						\
+	"982:	stp x29, x30, [sp, #-16]!\n"					\
+	"	bl prof_batch_mark_too\n"					\
+	"	ldp x29, x30, [sp], #16\n"					\
+	"	b 980b\n"
+#define PROF_IMPL_ASM_DOORS "16, 255"
+#define PROF_IMPL_ASM_SLOW_DOOR " + 16"
+#define PROF_IMPL_ASM_CONTROL_DOORS "4, 255"
+#define PROF_IMPL_ASM_CONTROL_SLOW_DOOR " + 4"
 #define PROF_IMPL_ASM_ARGUMENTS "8@x0 8@x1 8@x2 8@x3 8@x4 8@x5"
 #endif
 
@@ -732,30 +817,64 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 
 #define PROF_IMPL_DEFINE_STUB(number, kind, id, name)				\
 	__asm__(".ifndef prof_" #kind "_" #id "\n"				\
-		PROF_IMPL_ASM_STUB("prof_" #kind "_" #id, #kind "_" #id)	\
-		PROF_IMPL_ASM_STAPSDT_NOTE("prof_" #kind "_" #id, #kind, #id)	\
-		PROF_IMPL_ASM_PROFTRACE_NOTE("prof_" #kind "_" #id, #number, #id, name)	\
+		PROF_IMPL_ASM_STUB("prof_" #kind "_" #id, #kind "_" #id,	\
+				   PROF_IMPL_ASM_CODE("prof_" #kind "_" #id, #id))	\
+		PROF_IMPL_ASM_STAPSDT_NOTE("prof_" #kind "_" #id, #kind, #id,	\
+					   PROF_IMPL_ASM_SLOW_DOOR)		\
+		PROF_IMPL_ASM_PROFTRACE_NOTE("prof_" #kind "_" #id, #number, #id, "",	\
+					     PROF_IMPL_ASM_DOORS, "1", name)	\
+		PROF_IMPL_ASM_NOTE_END						\
 		".endif\n");
 
-#define PROF_IMPL_ASM_STUB(stub, unique)					\
+#define PROF_IMPL_DEFINE_CONTROL_STUB(number, kind, id, name)			\
+	__asm__(".ifndef prof_" #kind "_" #id "\n"				\
+		PROF_IMPL_ASM_STUB("prof_" #kind "_" #id, #kind "_" #id, PROF_IMPL_ASM_DOOR)	\
+		PROF_IMPL_ASM_STAPSDT_NOTE("prof_" #kind "_" #id, #kind, #id,	\
+					   PROF_IMPL_ASM_CONTROL_SLOW_DOOR)	\
+		PROF_IMPL_ASM_PROFTRACE_NOTE("prof_" #kind "_" #id, #number, #id, "",	\
+					     PROF_IMPL_ASM_CONTROL_DOORS, "0", name)	\
+		PROF_IMPL_ASM_NOTE_END						\
+		".endif\n");
+
+/* Nobody calls it: a probe there turns the upper half of the domain's switch on. */
+#define PROF_IMPL_DEFINE_BATCH_SWITCH(id, name)					\
+	__asm__(".ifndef prof_batch_on_" #id "\n"				\
+		PROF_IMPL_ASM_STUB("prof_batch_on_" #id, "batch_on_" #id, PROF_IMPL_ASM_DOOR)	\
+		PROF_IMPL_ASM_PROFTRACE_NOTE("prof_batch_on_" #id, "49", #id, " + 2",	\
+					     PROF_IMPL_ASM_CONTROL_DOORS, "0", name)	\
+		PROF_IMPL_ASM_NOTE_END						\
+		".endif\n");
+
+/* Hands a batch over. Its note says besides where the list of the batches begins. */
+#define PROF_IMPL_DEFINE_FLUSH							\
+	__asm__(".ifndef prof_flush_prof_control\n"				\
+		PROF_IMPL_ASM_STUB("prof_flush_prof_control", "flush", PROF_IMPL_ASM_DOOR)	\
+		PROF_IMPL_ASM_PROFTRACE_NOTE("prof_flush_prof_control", "48", "prof_control", "",	\
+					     PROF_IMPL_ASM_CONTROL_DOORS, "0", "\"\"")	\
+		".8byte prof_batches - .\n"					\
+		PROF_IMPL_ASM_NOTE_END						\
+		".endif\n");
+
+#define PROF_IMPL_ASM_STUB(stub, unique, code)					\
 	".pushsection .text." stub ", \"axG\", %progbits, " stub ", comdat\n"	\
 	PROF_IMPL_ASM_SYMBOL(stub, "function")					\
-	".balign 16\n"								\
+	".balign 32\n"								\
 	stub ":\n"								\
 	".cfi_startproc\n"							\
-	PROF_IMPL_ASM_CODE							\
+	PROF_IMPL_ASM_PAD							\
+	code									\
 	".cfi_endproc\n"							\
 	".size " stub ", . - " stub "\n"					\
 	".ascii \"" unique "\"\n"						\
 	".popsection\n"
 
-#define PROF_IMPL_ASM_STAPSDT_NOTE(stub, kind, id)				\
+#define PROF_IMPL_ASM_STAPSDT_NOTE(stub, kind, id, slow_door)			\
 	".pushsection .note.stapsdt, \"G\", %note, " stub ", comdat\n"		\
 	".balign 4\n"								\
 	".4byte 992f - 991f, 994f - 993f, 3\n"					\
 	"991: .asciz \"stapsdt\"\n"						\
 	"992: .balign 4\n"							\
-	"993: .8byte " stub PROF_IMPL_ASM_SLOW_DOOR "\n"			\
+	"993: .8byte " stub slow_door "\n"					\
 	".8byte _.stapsdt.base\n"						\
 	".8byte prof_domain_" id "\n"						\
 	".asciz \"" id "\"\n"							\
@@ -764,19 +883,20 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	"994: .balign 4\n"							\
 	".popsection\n"
 
-#define PROF_IMPL_ASM_PROFTRACE_NOTE(stub, number, id, name)			\
+#define PROF_IMPL_ASM_PROFTRACE_NOTE(stub, number, id, half, doors, flags, name)	\
 	".pushsection .note.proftrace, \"aG\", %note, " stub ", comdat\n"	\
 	".balign 4\n"								\
 	".4byte 992f - 991f, 994f - 993f, 1\n"					\
 	"991: .asciz \"proftrace\"\n"						\
 	"992: .balign 4\n"							\
 	"993: .8byte " stub " - .\n"						\
-	".8byte prof_domain_" id " - .\n"					\
+	".8byte prof_domain_" id half " - .\n"					\
 	".2byte " number "\n"							\
-	".byte " PROF_IMPL_ASM_DOORS "\n"					\
-	".4byte 0\n"								\
+	".byte " doors "\n"							\
+	".4byte " flags "\n"							\
 	".ascii " name "\n"							\
-	".byte 0\n"								\
+	".byte 0\n"
+#define PROF_IMPL_ASM_NOTE_END							\
 	"994: .balign 4\n"							\
 	".popsection\n"
 
@@ -790,7 +910,7 @@ __asm__(".ifndef _.stapsdt.base\n"
 	".popsection\n"
 	".endif\n");
 
-/* The thread's buffer of batch mode: reserved, so that files built with later versions find one. */
+/* The thread's batch, and the list of all batches of this executable or library. */
 __asm__(".ifndef prof_batch\n"
 	".pushsection .tbss.prof_batch, \"awTG\", %nobits, prof_batch, comdat\n"
 	PROF_IMPL_ASM_SYMBOL("prof_batch", "tls_object")
@@ -799,6 +919,82 @@ __asm__(".ifndef prof_batch\n"
 	".size prof_batch, 8\n"
 	".popsection\n"
 	".endif\n");
+__asm__(".ifndef prof_batches\n"
+	".pushsection .bss.prof_batches, \"awG\", %nobits, prof_batches, comdat\n"
+	PROF_IMPL_ASM_SYMBOL("prof_batches", "object")
+	".balign 8\n"
+	"prof_batches: .zero 8\n"
+	".size prof_batches, 8\n"
+	".popsection\n"
+	".endif\n");
+
+/*
+ * Where a stub goes when its mark is for a batch: with its own address in a register besides the six
+ * arguments, which becomes a seventh. prof_batch_mark_too keeps the arguments for the doors.
+ */
+#if defined(__x86_64__)
+__asm__(".ifndef prof_batch_mark\n"
+	".pushsection .text.prof_batch_mark, \"axG\", %progbits, prof_batch_mark, comdat\n"
+	PROF_IMPL_ASM_SYMBOL("prof_batch_mark", "function")
+	PROF_IMPL_ASM_SYMBOL("prof_batch_mark_too", "function")
+	".balign 32\n"
+	"prof_batch_mark:\n"
+	".cfi_startproc\n"
+	"	.byte 0x50\n" /* push %rax */
+	".cfi_adjust_cfa_offset 8\n"
+	"	.byte 0xe8\n	.4byte prof_batch_put - . - 4\n" /* call */
+	"	.byte 0x48, 0x83, 0xc4, 8\n" /* add $8, %rsp */
+	".cfi_adjust_cfa_offset -8\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size prof_batch_mark, . - prof_batch_mark\n"
+	"prof_batch_mark_too:\n"
+	".cfi_startproc\n"
+	"	.byte 0x57, 0x56, 0x52, 0x51, 0x41, 0x50, 0x41, 0x51\n" /* push %rdi, ... %r9 */
+	".cfi_adjust_cfa_offset 48\n"
+	"	.byte 0xe8\n	.4byte prof_batch_mark - . - 4\n"
+	"	.byte 0x41, 0x59, 0x41, 0x58, 0x59, 0x5a, 0x5e, 0x5f\n" /* pop %r9, ... %rdi */
+	".cfi_adjust_cfa_offset -48\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size prof_batch_mark_too, . - prof_batch_mark_too\n"
+	".popsection\n"
+	".endif\n");
+#else
+__asm__(".ifndef prof_batch_mark\n"
+	".pushsection .text.prof_batch_mark, \"axG\", %progbits, prof_batch_mark, comdat\n"
+	PROF_IMPL_ASM_SYMBOL("prof_batch_mark", "function")
+	PROF_IMPL_ASM_SYMBOL("prof_batch_mark_too", "function")
+	".balign 64\n"
+	"prof_batch_mark:\n"
+	".cfi_startproc\n"
+	"	hint 34\n"
+	"	b prof_batch_put\n"
+	".cfi_endproc\n"
+	".size prof_batch_mark, . - prof_batch_mark\n"
+	"prof_batch_mark_too:\n"
+	".cfi_startproc\n"
+	"	hint 34\n"
+	"	stp x29, x30, [sp, #-64]!\n"
+	".cfi_def_cfa_offset 64\n"
+	".cfi_offset 29, -64\n"
+	".cfi_offset 30, -56\n"
+	"	stp x0, x1, [sp, #16]\n"
+	"	stp x2, x3, [sp, #32]\n"
+	"	stp x4, x5, [sp, #48]\n"
+	"	bl prof_batch_put\n"
+	"	ldp x0, x1, [sp, #16]\n"
+	"	ldp x2, x3, [sp, #32]\n"
+	"	ldp x4, x5, [sp, #48]\n"
+	"	ldp x29, x30, [sp], #64\n"
+	".cfi_def_cfa_offset 0\n"
+	"	ret\n"
+	".cfi_endproc\n"
+	".size prof_batch_mark_too, . - prof_batch_mark_too\n"
+	".popsection\n"
+	".endif\n");
+#endif
+
 
 #endif /* !PROF_IMPL_OFF */
 
@@ -808,10 +1004,490 @@ PROF_IMPL_EACH_KIND(PROF_IMPL_DECLARE_DEFAULT_STUB, prof_default, )
 PROF_IMPL_C prof_domain_t prof_domain_prof_default PROF_IMPL_HIDDEN;
 
 PROF_IMPL_DEFINE_SWITCH(prof_control)
-PROF_IMPL_EACH_CONTROL_KIND(PROF_IMPL_DEFINE_STUB, prof_control, "\"\"")
+PROF_IMPL_EACH_CONTROL_KIND(PROF_IMPL_DEFINE_CONTROL_STUB, prof_control, "\"\"")
 PROF_IMPL_EACH_CONTROL_KIND(PROF_IMPL_DECLARE_STUB, prof_control, )
 PROF_IMPL_C prof_domain_t prof_domain_in_prof_control __asm__("prof_domain_prof_control")
 	PROF_IMPL_HIDDEN;
+
+#if !PROF_IMPL_OFF
+
+/*
+ * The batch itself; section 4 describes it. What belongs to it is changed by its own thread alone, in
+ * single instructions, since a signal handler may come in between and mark as well.
+ */
+struct prof_batch {
+	uint32_t pid, version;
+	uint32_t used, size;
+	uint32_t complete, reserved;
+	uint64_t base, events;
+	uint32_t tid, stuck;
+	struct prof_batch *next;
+	uint64_t flush;
+};
+
+enum {
+	PROF_IMPL_BATCH_SIZE = 16384,
+	PROF_IMPL_BATCH_CLOSED = 1 << 20, /* in `used`: more than there is room for */
+	PROF_IMPL_BATCH_FULL = 0, /* why it is handed over: b of kind 48 */
+	PROF_IMPL_BATCH_NEW = 1,
+	PROF_IMPL_BATCH_ALONE = 2,
+	PROF_IMPL_BATCH_STUCK = 64, /* marks past a batch that never gets complete */
+	PROF_IMPL_BATCH_LOOKS = 16, /* for one whose thread has ended */
+	PROF_IMPL_NAME_KEPT = 128,  /* bytes */
+	PROF_IMPL_STRING_KEPT = 256
+};
+#define PROF_IMPL_B_FOLLOWS (UINT64_C(1) << 51)
+#define PROF_IMPL_META_BITS ((UINT64_C(1) << 52) - 1)
+#define PROF_IMPL_STRING_CUT (UINT64_C(1) << 63)
+#define PROF_IMPL_STRING_NULL (UINT64_C(1) << 61)
+
+PROF_IMPL_DEFINE_FLUSH
+PROF_IMPL_DECLARE_STUB(48, flush, prof_control, )
+PROF_IMPL_C struct prof_batch *prof_impl_batches __asm__("prof_batches") PROF_IMPL_HIDDEN;
+
+/*
+ * Where the thread keeps its batch. Found by assembly, since link-time optimisers do not see that what
+ * assembly defines is thread-local.
+ */
+PROF_IMPL_INLINE struct prof_batch **prof_impl_batch(void)
+{
+	struct prof_batch **place;
+
+#if defined(__x86_64__)
+	__asm__("mov{q %%fs:0, %0| %0, QWORD PTR fs:0}\n\t"
+		"add{q prof_batch@gottpoff(%%rip), %0| %0, QWORD PTR prof_batch@gottpoff[rip]}"
+		: "=r"(place)
+		:
+		: "cc");
+#else
+	uint64_t offset;
+
+	__asm__("adrp %1, :gottprel:prof_batch\n\t"
+		"ldr %1, [%1, #:gottprel_lo12:prof_batch]\n\t"
+		"mrs %0, tpidr_el0\n\t"
+		"add %0, %0, %1"
+		: "=&r"(place), "=&r"(offset));
+#endif
+	return place;
+}
+
+/* System calls as they are: libc's functions change errno. The file is -1, its offset 0. */
+#if defined(__x86_64__)
+enum {
+	PROF_IMPL_MMAP = 9,
+	PROF_IMPL_MUNMAP = 11,
+	PROF_IMPL_MADVISE = 28,
+	PROF_IMPL_GETPID = 39,
+	PROF_IMPL_GETTID = 186,
+	PROF_IMPL_TGKILL = 234
+};
+PROF_IMPL_INLINE uint64_t prof_impl_syscall(uint64_t number, uint64_t a, uint64_t b, uint64_t c,
+					    uint64_t d)
+{
+	const uint64_t no_file = ~UINT64_C(0), offset = 0;
+
+	__asm__ volatile("mov{ %[d], %%r10| r10, %[d]}\n\tmov{ %[file], %%r8| r8, %[file]}\n\t"
+			 "mov{ %[offset], %%r9| r9, %[offset]}\n\tsyscall"
+			 : "+a"(number)
+			 : "D"(a), "S"(b), "d"(c), [d] "r"(d), [file] "r"(no_file),
+			   [offset] "r"(offset)
+			 : "rcx", "r8", "r9", "r10", "r11", "memory");
+	return number;
+}
+PROF_IMPL_INLINE uint64_t prof_impl_time(void)
+{
+	uint32_t low, high;
+
+	__asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+	return PROF_IMPL_U64(high) << 32 | low;
+}
+#else
+enum {
+	PROF_IMPL_MMAP = 222,
+	PROF_IMPL_MUNMAP = 215,
+	PROF_IMPL_MADVISE = 233,
+	PROF_IMPL_GETPID = 172,
+	PROF_IMPL_GETTID = 178,
+	PROF_IMPL_TGKILL = 131
+};
+PROF_IMPL_INLINE uint64_t prof_impl_syscall(uint64_t number, uint64_t a, uint64_t b, uint64_t c,
+					    uint64_t d)
+{
+	uint64_t result;
+
+	__asm__ volatile("mov x8, %[number]\n\tmov x0, %[a]\n\tmov x1, %[b]\n\tmov x2, %[c]\n\t"
+			 "mov x3, %[d]\n\tmov x4, #-1\n\tmov x5, #0\n\tsvc 0\n\tmov %[result], x0"
+			 : [result] "=r"(result)
+			 : [number] "r"(number), [a] "r"(a), [b] "r"(b), [c] "r"(c), [d] "r"(d)
+			 : "x0", "x1", "x2", "x3", "x4", "x5", "x8", "memory");
+	return result;
+}
+PROF_IMPL_INLINE uint64_t prof_impl_time(void)
+{
+	uint64_t now;
+
+	__asm__ volatile("isb\n\tmrs %0, cntvct_el0" : "=r"(now) : : "memory");
+	return now;
+}
+#endif
+
+/* One instruction each: where a signal comes in between, it finds the whole or nothing of it. */
+#if defined(__x86_64__)
+PROF_IMPL_INLINE uint32_t prof_impl_batch_take(struct prof_batch *batch, uint32_t size)
+{
+	__asm__ volatile("xadd{l %0, %1| %1, %0}" : "+r"(size), "+m"(batch->used) : : "memory", "cc");
+	return size;
+}
+PROF_IMPL_INLINE void prof_impl_batch_complete(struct prof_batch *batch, uint32_t event)
+{
+	__asm__ volatile("add{l %1, %0| %0, %1}" : "+m"(batch->complete) : "r"(event) : "memory", "cc");
+}
+#else
+PROF_IMPL_INLINE uint32_t prof_impl_batch_take(struct prof_batch *batch, uint32_t size)
+{
+	return __atomic_fetch_add(&batch->used, size, __ATOMIC_RELAXED);
+}
+PROF_IMPL_INLINE void prof_impl_batch_complete(struct prof_batch *batch, uint32_t event)
+{
+	__atomic_fetch_add(&batch->complete, event, __ATOMIC_RELEASE);
+}
+#endif
+#define PROF_IMPL_SET(place, value) __atomic_store_n(&(place), value, __ATOMIC_RELEASE)
+
+PROF_IMPL_INLINE void prof_impl_batch_send(const struct prof_batch *batch, uint64_t why)
+{
+	prof_flush_in_prof_control(PROF_IMPL_NULL, 0, PROF_IMPL_ADDRESS(batch), why, PROF_IMPL_NULL,
+				   0);
+}
+
+/*
+ * Hands the batch over and empties it; 0: it could not. Where an event in it is not complete, we have
+ * interrupted the one who writes it. If he does not come back for long, he left by longjmp: the batch
+ * stays as it is, for the tracer to look at, and another takes its place.
+ */
+PROF_IMPL_INLINE int prof_impl_batch_flush(struct prof_batch *batch)
+{
+	/* From here on nothing more finds room in it. */
+	const uint32_t used = prof_impl_batch_take(batch, PROF_IMPL_BATCH_CLOSED);
+	const uint32_t complete = batch->complete;
+
+	if ((complete & 0xffff) * 8 + sizeof(*batch) != used) {
+		prof_impl_batch_take(batch, 0u - PROF_IMPL_BATCH_CLOSED);
+		if (++batch->stuck < PROF_IMPL_BATCH_STUCK)
+			return 0;
+		*prof_impl_batch() = PROF_IMPL_NULL;
+		return 1;
+	}
+	prof_impl_batch_send(batch, PROF_IMPL_BATCH_FULL);
+	__builtin_memset(batch + 1, 0, used - sizeof(*batch));
+	batch->stuck = 0;
+	PROF_IMPL_SET(batch->complete, 0u);
+	PROF_IMPL_SET(batch->events, batch->events + (complete >> 16));
+	PROF_IMPL_SET(batch->base, batch->base + (used - sizeof(*batch)));
+	PROF_IMPL_SET(batch->used, PROF_IMPL_U32(sizeof(*batch)));
+	return 1;
+}
+
+/* Into the list. Those there that a fork has emptied are of threads which this process does not have. */
+PROF_IMPL_INLINE void prof_impl_batch_link(struct prof_batch *batch)
+{
+	struct prof_batch *head = __atomic_load_n(&prof_impl_batches, __ATOMIC_ACQUIRE);
+
+	do
+		batch->next = head && head != batch && head->pid ? head : PROF_IMPL_NULL;
+	while (!__atomic_compare_exchange_n(&prof_impl_batches, &head, batch, 0, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE));
+}
+
+/* Makes it this thread's. Told at once: the tracer shall find it before it is full. */
+PROF_IMPL_INLINE void prof_impl_batch_own(struct prof_batch *batch, int in_list)
+{
+	batch->flush = PROF_IMPL_CODE_ADDRESS(prof_flush_in_prof_control);
+	batch->version = 1;
+	batch->size = PROF_IMPL_BATCH_SIZE;
+	batch->pid = PROF_IMPL_U32(prof_impl_syscall(PROF_IMPL_GETPID, 0, 0, 0, 0));
+	batch->tid = PROF_IMPL_U32(prof_impl_syscall(PROF_IMPL_GETTID, 0, 0, 0, 0));
+	if (!batch->used)
+		PROF_IMPL_SET(batch->used, PROF_IMPL_U32(sizeof(*batch)));
+	if (!in_list)
+		prof_impl_batch_link(batch);
+	prof_impl_batch_send(batch, PROF_IMPL_BATCH_NEW);
+}
+
+/* One whose thread has ended, and what it left has been handed over; or NULL. */
+PROF_IMPL_INLINE struct prof_batch *prof_impl_batch_inherit(void)
+{
+	struct prof_batch *batch = __atomic_load_n(&prof_impl_batches, __ATOMIC_ACQUIRE);
+	const uint64_t me = prof_impl_syscall(PROF_IMPL_GETTID, 0, 0, 0, 0);
+	const uint64_t no_such_thread = ~UINT64_C(0) - 2; /* -ESRCH */
+	int i;
+
+	for (i = 0; batch && i < PROF_IMPL_BATCH_LOOKS; batch = batch->next, i++) {
+		uint32_t tid = __atomic_load_n(&batch->tid, __ATOMIC_ACQUIRE);
+
+		if (!batch->pid || tid == me || batch->used > batch->size ||
+		    prof_impl_syscall(PROF_IMPL_TGKILL, batch->pid, tid, 0, 0) != no_such_thread ||
+		    !__atomic_compare_exchange_n(&batch->tid, &tid, PROF_IMPL_U32(me), 0,
+						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		if (batch->used == sizeof(*batch) || prof_impl_batch_flush(batch))
+			return batch;
+	}
+	return PROF_IMPL_NULL;
+}
+
+PROF_IMPL_INLINE struct prof_batch *prof_impl_batch_new(void)
+{
+	const uint64_t read_write = 3, private_anonymous = 0x22, wipe_on_fork = 18;
+	uint64_t address = prof_impl_syscall(PROF_IMPL_MMAP, 0, PROF_IMPL_BATCH_SIZE, read_write,
+					     private_anonymous);
+
+	if (address > ~UINT64_C(4095))
+		return PROF_IMPL_NULL;
+	/* A forked child finds it empty: what is in there is its parent's to tell. */
+	if (prof_impl_syscall(PROF_IMPL_MADVISE, address, PROF_IMPL_BATCH_SIZE, wipe_on_fork, 0)) {
+		prof_impl_syscall(PROF_IMPL_MUNMAP, address, PROF_IMPL_BATCH_SIZE, 0, 0);
+		return PROF_IMPL_NULL;
+	}
+	return PROF_IMPL_AT(struct prof_batch, address);
+}
+
+/* Room for so many bytes, in a batch; or NULL. */
+PROF_IMPL_INLINE uint64_t *prof_impl_batch_room(uint32_t size, struct prof_batch **ret_batch)
+{
+	int attempts;
+
+	for (attempts = 0; attempts < 3; attempts++) {
+		struct prof_batch *batch = *prof_impl_batch();
+		uint32_t at;
+
+		if (!batch) {
+			const int inherited = (batch = prof_impl_batch_inherit()) != PROF_IMPL_NULL;
+
+			if (!inherited)
+				batch = prof_impl_batch_new();
+			if (!batch)
+				return PROF_IMPL_NULL;
+			prof_impl_batch_own(batch, inherited);
+			*prof_impl_batch() = batch;
+		} else if (!batch->pid) { /* in a forked child */
+			prof_impl_batch_own(batch, 0);
+		}
+		at = prof_impl_batch_take(batch, size);
+		if (at + size <= batch->size) {
+			*ret_batch = batch;
+			return PROF_IMPL_AT(uint64_t, PROF_IMPL_ADDRESS(batch) + at);
+		}
+		prof_impl_batch_take(batch, 0u - size);
+		if (!prof_impl_batch_flush(batch))
+			return PROF_IMPL_NULL;
+	}
+	return PROF_IMPL_NULL;
+}
+
+/* A mark, and how much room it takes. */
+struct prof_impl_event {
+	const char *name;
+	uint64_t meta, a, b, stub;
+	const char *keys, *categories;
+	uint64_t name_length, values[6];
+	const char *strings[6];
+	uint32_t n, bytes, words;
+};
+
+/* What is kept of a string: its length, and whether that is all. */
+PROF_IMPL_INLINE uint64_t prof_impl_kept(const char *s, uint32_t limit, uint32_t *bytes)
+{
+	uint32_t n = 0;
+
+	if (!s)
+		return PROF_IMPL_STRING_NULL;
+	while (n < limit && s[n])
+		n++;
+	*bytes += n;
+	return n | (n == limit && s[n] ? PROF_IMPL_STRING_CUT : 0);
+}
+
+PROF_IMPL_INLINE uint64_t prof_impl_distance(const char *s, uint64_t stub)
+{
+	const uint64_t distance = PROF_IMPL_ADDRESS(s) - stub;
+
+	if (!s)
+		return 0;
+	return distance + 0x7fffffff < 0xffffffff ? distance & 0xffffffff : 0x80000000; /* too far */
+}
+
+PROF_IMPL_INLINE void prof_impl_measure(struct prof_impl_event *e, uint64_t values)
+{
+	const int dynamic = (e->meta & PROF_META_NAME_DYNAMIC) != 0;
+	uint32_t i;
+
+	e->n = PROF_IMPL_U32(e->meta & 15);
+	if (e->n > 6)
+		e->n = 6;
+	if (dynamic)
+		e->name_length = prof_impl_kept(e->name, PROF_IMPL_NAME_KEPT, &e->bytes);
+	if (e->meta & PROF_META_IN_REGISTERS) {
+		e->values[0] = e->b;
+		e->values[1] = values;
+		e->b = 0;
+	} else {
+		for (i = 0; i < e->n; i++)
+			e->values[i] = PROF_IMPL_AT(const uint64_t, values)[i];
+	}
+	if (e->meta & PROF_META_HAS_CATEGORIES) {
+		e->categories = PROF_IMPL_AT(const char, e->b);
+		e->b = dynamic ? prof_impl_kept(e->categories, PROF_IMPL_NAME_KEPT, &e->bytes)
+			       : prof_impl_distance(e->categories, e->stub);
+	}
+	for (i = 0; i < e->n; i++) {
+		if ((e->meta >> (8 + 4 * i) & 15) != PROF_VALUE_STRING)
+			continue;
+		e->strings[i] = PROF_IMPL_AT(const char, e->values[i]);
+		e->values[i] = prof_impl_kept(e->strings[i], PROF_IMPL_STRING_KEPT, &e->bytes);
+	}
+	if (e->b)
+		e->meta |= PROF_IMPL_B_FOLLOWS;
+	e->words = 4u + (e->b ? 1u : 0u) + (dynamic ? 1u : 0u) + (e->n ? 1u + e->n : 0u) +
+		   (e->bytes + 7u) / 8u;
+}
+
+PROF_IMPL_INLINE char *prof_impl_copy(char *to, const char *from, uint64_t length)
+{
+	uint64_t i, n = from ? length & 0xffffffff : 0;
+
+	for (i = 0; i < n; i++)
+		to[i] = from[i];
+	return to + n;
+}
+
+/* All but the time, whose place is the first. */
+PROF_IMPL_INLINE void prof_impl_write(const struct prof_impl_event *e, uint64_t *to)
+{
+	const int dynamic = (e->meta & PROF_META_NAME_DYNAMIC) != 0;
+	void *place;
+	char *bytes;
+	uint32_t i;
+
+	to[1] = (e->stub & 0xffffffff) |
+		(dynamic ? 0 : prof_impl_distance(e->name, e->stub)) << 32;
+	to[2] = (e->meta & PROF_IMPL_META_BITS) | PROF_IMPL_U64(e->words) << 56;
+	to[3] = e->a;
+	to += 4;
+	if (e->b)
+		*to++ = e->b;
+	if (dynamic)
+		*to++ = e->name_length;
+	if (e->n)
+		*to++ = prof_impl_distance(e->keys, e->stub);
+	for (i = 0; i < e->n; i++)
+		*to++ = e->values[i];
+	place = to;
+	bytes = PROF_IMPL_CAST(char *, place);
+	if (dynamic) {
+		bytes = prof_impl_copy(bytes, e->name, e->name_length);
+		bytes = prof_impl_copy(bytes, e->categories, e->b);
+	}
+	for (i = 0; i < e->n; i++)
+		bytes = prof_impl_copy(bytes, e->strings[i], e->values[i]);
+}
+
+/* Past the batch, at the price of entering the kernel: one event in a batch of its own. */
+PROF_IMPL_INLINE void prof_impl_send_alone(const struct prof_impl_event *e)
+{
+	const uint32_t size = PROF_IMPL_U32(sizeof(struct prof_batch)) + e->words * 8;
+	void *place = __builtin_alloca(size);
+	struct prof_batch *batch = PROF_IMPL_CAST(struct prof_batch *, place);
+	uint64_t *words;
+
+	__builtin_memset(place, 0, size);
+	batch->version = 1;
+	batch->used = batch->size = size;
+	batch->complete = 1u << 16 | e->words;
+	batch->flush = PROF_IMPL_CODE_ADDRESS(prof_flush_in_prof_control);
+	place = batch + 1;
+	words = PROF_IMPL_CAST(uint64_t *, place);
+	prof_impl_write(e, words);
+	words[0] = prof_impl_time();
+	prof_impl_batch_send(batch, PROF_IMPL_BATCH_ALONE);
+}
+
+/* One function for all files of a program or library. */
+#ifdef __cplusplus
+#define PROF_IMPL_ONCE extern "C" inline __attribute__((visibility("hidden"), noinline, used))
+#else
+#define PROF_IMPL_ONCE __attribute__((weak, visibility("hidden"), noinline, used))
+#endif
+
+PROF_IMPL_C void prof_batch_put_slowly(const char *name, uint64_t meta, uint64_t a, uint64_t b,
+				       const char *keys, uint64_t values, uint64_t stub)
+	__attribute__((visibility("hidden"), cold));
+PROF_IMPL_C void prof_batch_put(const char *name, uint64_t meta, uint64_t a, uint64_t b,
+				const char *keys, uint64_t values, uint64_t stub)
+	__attribute__((visibility("hidden")));
+
+PROF_IMPL_ONCE void prof_batch_put_slowly(const char *name, uint64_t meta, uint64_t a, uint64_t b,
+					  const char *keys, uint64_t values, uint64_t stub)
+{
+	struct prof_impl_event e;
+	struct prof_batch *batch;
+	uint64_t *to;
+
+	__builtin_memset(&e, 0, sizeof(e));
+	e.name = name;
+	e.meta = meta;
+	e.a = a;
+	e.b = b;
+	e.keys = keys;
+	e.stub = stub;
+	prof_impl_measure(&e, values);
+	to = prof_impl_batch_room(e.words * 8, &batch);
+	if (!to) {
+		prof_impl_send_alone(&e);
+		return;
+	}
+	prof_impl_write(&e, to);
+	__atomic_store_n(to, prof_impl_time(), __ATOMIC_RELEASE);
+	prof_impl_batch_complete(batch, 1u << 16 | e.words);
+}
+
+/* Assembly calls it. Most marks have no pairs, or values in registers, and find room. */
+PROF_IMPL_ONCE void prof_batch_put(const char *name, uint64_t meta, uint64_t a, uint64_t b,
+				   const char *keys, uint64_t values, uint64_t stub)
+{
+	const uint64_t seldom = PROF_META_NAME_DYNAMIC | PROF_META_HAS_STRINGS |
+				PROF_META_HAS_CATEGORIES;
+	const uint32_t n = PROF_IMPL_U32(meta & 15), words = n ? 5 + n : 4;
+	struct prof_batch *batch = *prof_impl_batch();
+	uint32_t at;
+	uint64_t *to;
+
+	if (!batch || meta & seldom || (n ? !(meta & PROF_META_IN_REGISTERS) : b != 0))
+		goto slowly;
+	at = prof_impl_batch_take(batch, words * 8);
+	if (__builtin_expect(at + words * 8 > batch->size, 0)) {
+		prof_impl_batch_take(batch, 0u - words * 8);
+		goto slowly;
+	}
+	to = PROF_IMPL_AT(uint64_t, PROF_IMPL_ADDRESS(batch) + at);
+	to[1] = (stub & 0xffffffff) | prof_impl_distance(name, stub) << 32;
+	to[2] = (meta & PROF_IMPL_META_BITS) | PROF_IMPL_U64(words) << 56;
+	to[3] = a;
+	if (n) {
+		to[4] = prof_impl_distance(keys, stub);
+		to[5] = b;
+		if (n > 1)
+			to[6] = values;
+	}
+	/* Last: an event without a time is not complete. */
+	__atomic_store_n(to, prof_impl_time(), __ATOMIC_RELEASE);
+	prof_impl_batch_complete(batch, 1u << 16 | words);
+	return;
+slowly:
+	prof_batch_put_slowly(name, meta, a, b, keys, values, stub);
+}
+
+#endif
 
 /*
  * Values. PROF_IMPL_VALUE(v) evaluates v once and yields what it is and its 64 bits; PROF_IMPL_NUMBER

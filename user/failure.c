@@ -2,18 +2,20 @@
 #include "failure.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <string.h>
 
-static bool acts_on_terminals(char c)
+bool failure_acts_on_terminals(const char *at)
 {
-	return (unsigned char)c < 0x20 || c == 0x7f;
+	const unsigned char *c = (const unsigned char *)at;
+
+	/* The controls of ISO 6429 are two bytes in UTF-8; without the first the second is none. */
+	return *c < 0x20 || *c == 0x7f || (*c == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f);
 }
 
 void failure_clean(char *text)
 {
 	for (; *text; text++) {
-		if (acts_on_terminals(*text))
+		if (failure_acts_on_terminals(text))
 			*text = '?';
 	}
 }
@@ -23,7 +25,7 @@ static void copy_printable(char *out, size_t size, const char *text)
 	size_t n = 0;
 
 	for (; text && *text && n + 1 < size; text++)
-		out[n++] = acts_on_terminals(*text) ? '?' : *text;
+		out[n++] = failure_acts_on_terminals(text) ? '?' : *text;
 	out[n] = '\0';
 }
 

@@ -11,6 +11,7 @@
 #ifndef PROFTRACE_FAILURE_H
 #define PROFTRACE_FAILURE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 struct failure {
@@ -29,6 +30,8 @@ int failure_set(struct failure *f, int error, const char *what, const char *obje
 void failure_hint(struct failure *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Names of files and processes are foreign: replaces what a terminal would act on. */
 void failure_clean(char *text);
+/* Whether they would act on the character here. */
+bool failure_acts_on_terminals(const char *at);
 /* Prints both lines. */
 void failure_print(const struct failure *f, FILE *out);
 

@@ -132,8 +132,7 @@ static int attach_each(int program_fd, const char *path, pid_t pid, const struct
  * kernel writes to. The recorder looked at the file, but the recorder may have been taken over: what
  * it says is proved here, from the file's bytes and its program headers.
  */
-static bool is_site(enum broker_program program, int elf_fd, const struct segments *segments,
-		    const struct broker_site *site)
+static bool is_marker(int elf_fd, const struct segments *segments, const struct broker_site *site)
 {
 	static const unsigned char x86[] = {
 		0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0, 0xc3
@@ -141,8 +140,6 @@ static bool is_site(enum broker_program program, int elf_fd, const struct segmen
 	static const unsigned char arm64[] = { 0x1f, 0x20, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6 };
 	unsigned char bytes[sizeof(x86)];
 
-	if (program != BROKER_MARKS)
-		return !site->switch_offset && segments_code(segments, site->offset, 1);
 	if (site->switch_offset & 1 ||
 	    !segments_data(segments, site->switch_offset, sizeof(uint16_t)) ||
 	    !segments_code(segments, site->offset, sizeof(arm64)))
@@ -151,6 +148,54 @@ static bool is_site(enum broker_program program, int elf_fd, const struct segmen
 		return false;
 	return !memcmp(bytes, x86, sizeof(x86)) || !memcmp(bytes, x86 + 1, sizeof(x86) - 1) ||
 	       !memcmp(bytes, arm64, sizeof(arm64));
+}
+
+/*
+ * What others mark a place in their code with is a nop of some length. Not one that the kernel would
+ * turn into something harmful, see doors.c.
+ */
+static bool is_usdt(const struct loaded_programs *programs, int elf_fd,
+		    const struct segments *segments, const struct broker_site *site)
+{
+	static const unsigned char nop5[] = { 0x0f, 0x1f, 0x44, 0, 0 };
+	static const struct {
+		unsigned size;
+		unsigned char bytes[4];
+	} nops[] = {
+		{ 1, { 0x90 } },
+		{ 2, { 0x66, 0x90 } },
+		{ 2, { 0x0f, 0x1f } },
+		{ 3, { 0x66, 0x0f, 0x1f } },
+		{ 4, { 0x66, 0x2e, 0x0f, 0x1f } },
+		{ 4, { 0x1f, 0x20, 0x03, 0xd5 } },
+	};
+	unsigned char bytes[sizeof(nop5)] = { 0 };
+	unsigned i;
+
+	if (site->switch_offset &&
+	    (site->switch_offset & 1 ||
+	     !segments_data(segments, site->switch_offset, sizeof(uint16_t))))
+		return false;
+	if (!segments_code(segments, site->offset, 1) ||
+	    pread(elf_fd, bytes, sizeof(bytes), site->offset) < 1)
+		return false;
+	if (programs->breaks_nop5 && !memcmp(bytes, nop5, sizeof(nop5)))
+		return false;
+	for (i = 0; i < sizeof(nops) / sizeof(nops[0]); i++) {
+		if (!memcmp(bytes, nops[i].bytes, nops[i].size))
+			return true;
+	}
+	return false;
+}
+
+static bool is_site(const struct loaded_programs *programs, enum broker_program program, int elf_fd,
+		    const struct segments *segments, const struct broker_site *site)
+{
+	if (program == BROKER_MARKS || program == BROKER_FLUSH)
+		return is_marker(elf_fd, segments, site);
+	if (program == BROKER_USDT)
+		return is_usdt(programs, elf_fd, segments, site);
+	return !site->switch_offset && segments_code(segments, site->offset, 1);
 }
 
 int sites_attach(const struct loaded_programs *programs, enum broker_program program, pid_t pid,
@@ -165,10 +210,12 @@ int sites_attach(const struct loaded_programs *programs, enum broker_program pro
 	/* Whatever the file is called, wherever it is mounted, deleted or not: it is this one. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_fd);
 	*n_links = 0;
+	if (program_fd < 0)
+		return failure_set(f, -EINVAL, "refused to attach", "", NULL);
 	if (!segments_read(elf_fd, &segments))
 		return failure_set(f, -EINVAL, "refused to attach", "", "no ELF program");
 	for (i = 0; i < n; i++) {
-		if (!is_site(program, elf_fd, &segments, &sites[i]))
+		if (!is_site(programs, program, elf_fd, &segments, &sites[i]))
 			return failure_set(f, -EINVAL, "refused to attach", "", "no probe site");
 	}
 	if (programs->uprobe_multi) {

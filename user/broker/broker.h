@@ -36,8 +36,12 @@ struct broker_config {
 	bool follow_children;
 	struct counters counters;
 	struct schedule schedule;     /* active 0: none */
+	bool sched;		      /* watch who has which CPU */
 	uint64_t counter_interval_ns; /* read them this often between the marks, too; 0: no */
+	bool batching;		      /* marks come in batches */
 	uint32_t table_rows; /* add marks up in the kernel, in so many rows; 0: record them */
+	bool usdt;	     /* probes of others are recorded, too */
+	bool guarded;	     /* count what marks cost, by domain */
 	const pid_t *pids;   /* that were asked for; others must be children of the recorder */
 	unsigned n_pids;
 };
@@ -58,13 +62,18 @@ struct broker_loaded {
 	/* With table_rows, the maps of bpf/table.h to be mapped; else -1. */
 	int tables[BROKER_TABLES];
 	bool has_tables;
+	int usdt_specs_fd; /* the map of bpf/usdt_spec.h, to be mapped; -1 without config.usdt */
+	bool has_usdt;
 	uint32_t shared_size;
 	bool uprobe_multi; /* one link for many sites; otherwise one per site */
 	bool can_hold;	   /* threads can be held while libraries are attached */
 	bool confined;	   /* the broker has a filter of system calls */
 	bool fast_door;	   /* the trial found the optimised probe site right on this kernel */
+	bool breaks_nop5; /* this kernel would turn a 5-byte nop into a call that breaks programs */
+	uint64_t entry_ns; /* guarded: what a mark costs before it is measured by itself */
 	unsigned n_links;
-	int links[8]; /* of the programs on fork, exec, exit, rename, and switches of threads */
+	int links
+		[8]; /* of the programs on fork, exec, exit, rename, switches and wakings of threads */
 };
 
 /* Starts the broker and has it load the programs. Call it before anything foreign is read. */
@@ -96,6 +105,7 @@ enum broker_file {
 	BROKER_MAPS,   /* /proc/PID/maps */
 	BROKER_MAPPED, /* the file mapped at start-end */
 	BROKER_TASKS,  /* the directory /proc/PID/task */
+	BROKER_MEMORY, /* /proc/PID/mem */
 	BROKER_FILES,
 };
 
@@ -107,6 +117,8 @@ enum broker_program {
 	BROKER_MARKS,
 	BROKER_LIBRARIES, /* the dynamic linker has mapped libraries */
 	BROKER_EXECUTES,  /* the C library is about to execute a program */
+	BROKER_FLUSH,	  /* a thread hands its batch over */
+	BROKER_USDT,	  /* probes of others; with config.usdt */
 	BROKER_PROGRAMS,
 };
 

@@ -28,21 +28,59 @@ static int receive_reply(struct broker *b, struct reply *reply, int *fds, unsign
 	size_t size = 0;
 	int error = message_receive(b->socket, reply, sizeof(*reply), &size, fds, n_fds);
 
-	if (!error && size != sizeof(*reply))
+	if (!error && (size != sizeof(*reply) || reply->error > 0))
 		error = -EPROTO;
 	if (error)
 		return gone(f, error);
-	if (reply->error && f)
+	if (reply->error && f) {
 		*f = reply->failure;
+		f->what[sizeof(f->what) - 1] = f->object[sizeof(f->object) - 1] = '\0';
+		f->reason[sizeof(f->reason) - 1] = f->hint[sizeof(f->hint) - 1] = '\0';
+	}
 	return reply->error;
+}
+
+/* What does not belong to the answer it came with. */
+static void close_all(const int *fds, unsigned n)
+{
+	while (n)
+		close(fds[--n]);
+}
+
+/* The first packet: what the broker has loaded. */
+static int take_loaded(struct broker *b, struct broker_loaded *ret_loaded, struct failure *f)
+{
+	unsigned i, n_fds = MESSAGE_MAX_FDS, n_maps = 3;
+	int fds[MESSAGE_MAX_FDS], error;
+	struct reply reply;
+
+	error = receive_reply(b, &reply, fds, &n_fds, f);
+	if (!error && reply.loaded.has_tables)
+		n_maps += BROKER_TABLES;
+	if (!error && reply.loaded.has_usdt)
+		n_maps++;
+	if (!error && (reply.loaded.n_links > 8 || n_fds != n_maps + reply.loaded.n_links))
+		error = failure_set(f, -EPROTO, "cannot start the broker", "", NULL);
+	if (error) {
+		close_all(fds, n_fds);
+		return error;
+	}
+	*ret_loaded = reply.loaded;
+	ret_loaded->records_fd = fds[0];
+	ret_loaded->shared_fd = fds[1];
+	ret_loaded->holds_fd = fds[2];
+	for (i = 0; i < BROKER_TABLES; i++)
+		ret_loaded->tables[i] = reply.loaded.has_tables ? fds[3 + i] : -1;
+	ret_loaded->usdt_specs_fd = reply.loaded.has_usdt ? fds[n_maps - 1] : -1;
+	for (i = 0; i < reply.loaded.n_links; i++)
+		ret_loaded->links[i] = fds[n_maps + i];
+	return 0;
 }
 
 int broker_start(const struct broker_config *config, struct broker **ret_broker,
 		 struct broker_loaded *ret_loaded, struct failure *f)
 {
-	int sockets[2], fds[16], error;
-	unsigned i, n_fds = 16, n_maps = 3;
-	struct reply reply;
+	int sockets[2], error;
 	struct broker *b = calloc(1, sizeof(*b));
 
 	if (!b)
@@ -65,25 +103,11 @@ int broker_start(const struct broker_config *config, struct broker **ret_broker,
 		broker_stop(b);
 		return failure_set(f, error, "cannot start the broker", "", NULL);
 	}
-	error = receive_reply(b, &reply, fds, &n_fds, f);
-	if (!error && reply.loaded.has_tables)
-		n_maps += BROKER_TABLES;
-	if (!error && (reply.loaded.n_links > 8 || n_fds != n_maps + reply.loaded.n_links))
-		error = failure_set(f, -EPROTO, "cannot start the broker", "", NULL);
+	error = take_loaded(b, ret_loaded, f);
 	if (error) {
-		for (i = 0; i < n_fds; i++)
-			close(fds[i]);
 		broker_stop(b);
 		return error;
 	}
-	*ret_loaded = reply.loaded;
-	ret_loaded->records_fd = fds[0];
-	ret_loaded->shared_fd = fds[1];
-	ret_loaded->holds_fd = fds[2];
-	for (i = 0; i < BROKER_TABLES; i++)
-		ret_loaded->tables[i] = reply.loaded.has_tables ? fds[3 + i] : -1;
-	for (i = 0; i < reply.loaded.n_links; i++)
-		ret_loaded->links[i] = fds[n_maps + i];
 	*ret_broker = b;
 	return 0;
 }
@@ -163,8 +187,10 @@ int broker_open(struct broker *b, enum broker_file what, const struct broker_tar
 	int fd, error;
 
 	error = ask(b, &request, NULL, 0, -1, &fd, &n_fds, &reply, f);
-	if (error)
+	if (error) {
+		close_all(&fd, n_fds);
 		return error;
+	}
 	return n_fds == 1 ? fd : gone(f, -EPROTO);
 }
 

@@ -12,7 +12,6 @@
 #include "broker/features.h"
 
 #include <errno.h>
-#include <link.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "broker/cost.h"
 #include "broker/empty_program.h"
 
 #ifdef __x86_64__
@@ -55,27 +55,6 @@ __asm__(".pushsection .text.fast_door_trial,\"ax\",@progbits\n"
 int fast_door_trial(void);
 extern const char fast_door_trial_site[] __attribute__((visibility("hidden")));
 
-struct lookup {
-	uintptr_t address;
-	uint64_t offset;
-};
-
-static int find_offset(struct dl_phdr_info *info, size_t size, void *context)
-{
-	struct lookup *l = context;
-	int i;
-
-	(void)size;
-	for (i = 0; i < info->dlpi_phnum; i++) {
-		const ElfW(Phdr) *p = &info->dlpi_phdr[i];
-		uintptr_t start = info->dlpi_addr + p->p_vaddr;
-
-		if (p->p_type == PT_LOAD && l->address - start < p->p_filesz)
-			l->offset = l->address - start + p->p_offset;
-	}
-	return 1; /* the program itself comes first */
-}
-
 static int try_often(void)
 {
 	int i;
@@ -101,15 +80,14 @@ static int try_in_child(void)
 
 _Noreturn static void trial(void)
 {
-	struct lookup l = { .address = (uintptr_t)fast_door_trial_site };
+	uint64_t offset = self_offset(fast_door_trial_site);
 	int program, link;
 
 	alarm(5);
-	dl_iterate_phdr(find_offset, &l);
 	program = empty_program_load(TRACE_UPROBE_MULTI, 0);
-	if (!l.offset || program < 0)
+	if (!offset || program < 0)
 		_exit(2);
-	link = uprobe_multi_link(program, "/proc/self/exe", &l.offset, NULL, NULL, 1, 0);
+	link = uprobe_multi_link(program, "/proc/self/exe", &offset, NULL, NULL, 1, 0);
 	if (link < 0)
 		_exit(2);
 	if (try_often() || try_in_child())

@@ -5,6 +5,8 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "broker/empty_program.h"
@@ -37,6 +39,11 @@ bool kernel_has_uprobe_multi(void)
 	return link == -EBADF;
 }
 
+bool kernel_has_prepare_exec(void)
+{
+	return libbpf_find_vmlinux_btf_id("sched_prepare_exec", BPF_TRACE_RAW_TP) > 0;
+}
+
 bool kernel_has_bpf_loop(void)
 {
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) == 1;
@@ -49,4 +56,25 @@ bool kernel_has_sleepable_uprobes(void)
 	if (program >= 0)
 		close(program);
 	return program >= 0;
+}
+
+bool kernel_tells_interrupts(void)
+{
+	static const char *const names[] = { " __preempt_count\n", " pcpu_hot\n" };
+	FILE *file = fopen("/proc/kallsyms", "re");
+	char line[256];
+	bool found = false;
+
+	while (file && !found && fgets(line, sizeof(line), file)) {
+		size_t length = strlen(line), i;
+
+		for (i = 0; i < 2; i++) {
+			size_t n = strlen(names[i]);
+
+			found |= length > n && !strcmp(line + length - n, names[i]);
+		}
+	}
+	if (file)
+		fclose(file);
+	return found;
 }

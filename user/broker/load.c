@@ -6,16 +6,22 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "broker/cost.h"
 #include "broker/features.h"
 #include "event.h"
+#include "plain.skel.h"
 #include "proftrace.skel.h"
 #include "table.h"
+#include "usdt_spec.h"
+#include "target/privileges.h"
 
 /* libbpf's own words are kept out of the terminal: its last error line goes into the failure. */
 static char last_words[200];
@@ -37,13 +43,16 @@ static int keep_last_words(enum libbpf_print_level level, const char *format, va
 
 static int refuse(struct failure *f, int error)
 {
+	char missing[64], reason[96];
 	struct utsname u;
 
 	uname(&u);
 	if (error == -EPERM || error == -EACCES) {
-		failure_set(f, error, "not permitted to load BPF programs", "", NULL);
-		failure_hint(f, "run with sudo, or once: sudo setcap cap_bpf,cap_perfmon,"
-				"cap_sys_ptrace,cap_checkpoint_restore+ep $(command -v proftrace)");
+		privileges_missing(true, missing, sizeof(missing));
+		snprintf(reason, sizeof(reason), "without %s", missing);
+		failure_set(f, error, "not permitted to load BPF programs", "",
+			    missing[0] ? reason : NULL);
+		privileges_hint(true, f);
 		return error;
 	}
 	failure_set(f, error, "cannot load the BPF programs into kernel", u.release,
@@ -55,8 +64,17 @@ static int refuse(struct failure *f, int error)
 static int attach_watchers(struct proftrace_bpf *skel, int *fds, unsigned *n_fds)
 {
 	struct bpf_program *const programs[] = {
-		skel->progs.on_fork,   skel->progs.on_exec,   skel->progs.on_exit,
-		skel->progs.on_rename, skel->progs.on_switch, /* only loaded when it is needed */
+		skel->progs.on_fork,
+		skel->progs.on_exec,
+		skel->progs.on_exit,
+		skel->progs.on_rename,
+		/* Only loaded when they are needed. */
+		skel->progs.on_switch,
+		skel->progs.on_sched_switch,
+		skel->progs.on_waking,
+		skel->progs.on_waking_blind,
+		skel->progs.on_wakeup_new,
+		skel->progs.on_prepare_exec,
 	};
 	unsigned i;
 
@@ -137,6 +155,19 @@ static int open_counters(int events_fd, const struct counters *c)
 	return 0;
 }
 
+static void set_sched(struct proftrace_bpf *skel, const struct broker_config *config)
+{
+	bool looks = config->sched && privilege_held(CAP_SYS_ADMIN) && kernel_tells_interrupts();
+
+	bpf_program__set_autoload(skel->progs.on_sched_switch, config->sched);
+	bpf_program__set_autoload(skel->progs.on_waking, looks);
+	bpf_program__set_autoload(skel->progs.on_waking_blind, config->sched && !looks);
+	bpf_program__set_autoload(skel->progs.on_wakeup_new, config->sched);
+	skel->rodata->invoker = getuid();
+	if (!config->sched)
+		bpf_map__set_max_entries(skel->maps.told_tasks, 1);
+}
+
 /* Either marks are recorded or they are added up: the other program is not there. */
 static void set_tables(struct proftrace_bpf *skel, uint32_t rows)
 {
@@ -148,7 +179,37 @@ static void set_tables(struct proftrace_bpf *skel, uint32_t rows)
 	bpf_map__set_max_entries(skel->maps.table_threads, TABLE_THREADS);
 	bpf_map__set_max_entries(skel->maps.table_rows, TABLE_FIRST_ROW + rows);
 	bpf_map__set_max_entries(skel->maps.table_pages, TABLE_FIRST_ROW + rows);
-	bpf_map__set_max_entries(skel->maps.table_asyncs, TABLE_BUNDLES);
+	bpf_map__set_max_entries(skel->maps.table_asyncs, TABLE_NEAR + TABLE_BUNDLES);
+}
+
+/* Batches are read at the last moment before a program gives way to another, where one can. */
+static void set_batching(struct proftrace_bpf *skel, const struct broker_config *config)
+{
+	skel->rodata->batching = config->batching;
+	bpf_program__set_autoload(skel->progs.flush, config->batching);
+	bpf_program__set_autoload(skel->progs.on_prepare_exec,
+				  config->batching && kernel_has_prepare_exec());
+}
+
+static void set_usdt(struct proftrace_bpf *skel, bool usdt, bool uprobe_multi)
+{
+	bpf_program__set_autoload(skel->progs.usdt, usdt);
+	if (usdt)
+		bpf_map__set_max_entries(skel->maps.usdt_specs, USDT_MAX_SPECS);
+	if (uprobe_multi)
+		bpf_program__set_expected_attach_type(skel->progs.usdt, TRACE_UPROBE_MULTI);
+}
+
+static void look_at_doors(struct loaded_programs *programs, struct broker_loaded *loaded)
+{
+	enum fast_door door = FAST_DOOR_NONE;
+
+	/* What has one of them has the other. */
+	if (programs->uprobe_multi)
+		door = kernel_fast_door();
+	loaded->fast_door = door == FAST_DOOR_RIGHT;
+	programs->breaks_nop5 = door == FAST_DOOR_NOP5 || door == FAST_DOOR_WRONG;
+	loaded->breaks_nop5 = programs->breaks_nop5;
 }
 
 static int load(struct proftrace_bpf *skel, const struct broker_config *config,
@@ -158,12 +219,12 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	uint64_t wakeup = config->buffer_bytes / 4;
 	int error;
 
-	programs->uprobe_multi = kernel_has_uprobe_multi();
 	if (programs->uprobe_multi) {
 		bpf_program__set_expected_attach_type(marks, TRACE_UPROBE_MULTI);
 		bpf_program__set_expected_attach_type(skel->progs.libraries_changed,
 						      TRACE_UPROBE_MULTI);
 		bpf_program__set_expected_attach_type(skel->progs.executes, TRACE_UPROBE_MULTI);
+		bpf_program__set_expected_attach_type(skel->progs.flush, TRACE_UPROBE_MULTI);
 	}
 	loaded->can_hold = kernel_has_bpf_loop() && kernel_has_sleepable_uprobes();
 	if (!loaded->can_hold) {
@@ -174,6 +235,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	}
 	skel->rodata->any_process = getuid() == 0;
 	skel->rodata->follow_children = config->follow_children;
+	skel->rodata->guarded = config->guarded;
 	skel->rodata->scheduled = config->schedule.active != 0;
 	memcpy((void *)&skel->rodata->schedule, &config->schedule, sizeof(config->schedule));
 	skel->rodata->wakeup_bytes = wakeup < 1 << 20 ? wakeup : 1 << 20;
@@ -181,7 +243,10 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	skel->rodata->query_mask = config->buffer_bytes >= 4 << 20 ? 63 : 0;
 	bpf_map__set_max_entries(skel->maps.records, config->buffer_bytes);
 	set_counters(skel, config);
+	set_sched(skel, config);
 	set_tables(skel, config->table_rows);
+	set_batching(skel, config);
+	set_usdt(skel, config->usdt, programs->uprobe_multi);
 	error = proftrace_bpf__load(skel);
 	if (error)
 		return error;
@@ -191,10 +256,20 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	programs->program_fds[BROKER_LIBRARIES] =
 		dup(bpf_program__fd(skel->progs.libraries_changed));
 	programs->program_fds[BROKER_EXECUTES] = dup(bpf_program__fd(skel->progs.executes));
+	programs->program_fds[BROKER_FLUSH] =
+		config->batching ? dup(bpf_program__fd(skel->progs.flush)) : -1;
+	programs->program_fds[BROKER_USDT] =
+		config->usdt ? dup(bpf_program__fd(skel->progs.usdt)) : -1;
 	loaded->shared_size = bpf_map__value_size(skel->maps.bss);
 	loaded->has_tables = config->table_rows != 0;
 	loaded->uprobe_multi = programs->uprobe_multi;
-	loaded->fast_door = programs->uprobe_multi && kernel_fast_door() == FAST_DOOR_RIGHT;
+	loaded->has_usdt = config->usdt;
+	look_at_doors(programs, loaded);
+	if (config->guarded) {
+		skel->bss->recording = 1;
+		loaded->entry_ns = cost_of_entry(programs, loaded->fast_door);
+		skel->bss->recording = 0;
+	}
 	error = open_counters(programs->events_fd, &config->counters);
 	if (!error && bpf_program__autoload(skel->progs.on_tick))
 		error = ticks_open(bpf_program__fd(skel->progs.on_tick),
@@ -216,9 +291,38 @@ static int give_fds(struct proftrace_bpf *skel, struct broker_loaded *loaded, in
 
 	for (i = 0; i < n; i++)
 		fds[(*n_fds)++] = fcntl(bpf_map__fd(maps[i]), F_DUPFD_CLOEXEC, 0);
+	if (loaded->has_usdt)
+		fds[(*n_fds)++] = fcntl(bpf_map__fd(skel->maps.usdt_specs), F_DUPFD_CLOEXEC, 0);
+	n = *n_fds;
 	error = attach_watchers(skel, fds, n_fds);
 	loaded->n_links = *n_fds - n;
 	return error;
+}
+
+/*
+ * Where a variable of the kernel is not where it may be, libbpf looks for it in the kernel's modules, and
+ * gives all up without CAP_SYS_ADMIN. So without that the same programs are taken that look at none.
+ */
+static struct proftrace_bpf *programs_open(void)
+{
+	struct proftrace_bpf *skel;
+	int error;
+
+	if (privilege_held(CAP_SYS_ADMIN))
+		return proftrace_bpf__open();
+	skel = calloc(1, sizeof(*skel));
+	if (!skel)
+		return NULL;
+	error = proftrace_bpf__create_skeleton(skel);
+	if (!error) {
+		skel->skeleton->data = (void *)plain_bpf__elf_bytes(&skel->skeleton->data_sz);
+		error = bpf_object__open_skeleton(skel->skeleton, NULL);
+	}
+	if (!error)
+		return skel;
+	proftrace_bpf__destroy(skel);
+	errno = -error;
+	return NULL;
 }
 
 int programs_load(const struct broker_config *config, struct loaded_programs *programs,
@@ -228,13 +332,22 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
 	int error;
 
 	libbpf_set_print(keep_last_words);
+	/* Found out only when something is attached, it would be too late to say so. */
+	programs->uprobe_multi = kernel_has_uprobe_multi();
+	if (!programs->uprobe_multi && privilege_held(CAP_BPF) && privilege_held(CAP_PERFMON) &&
+	    !privilege_held(CAP_SYS_ADMIN)) {
+		failure_set(f, -EPERM, "not permitted to attach uprobes", "",
+			    "this kernel, before 6.6, wants CAP_SYS_ADMIN for them");
+		privileges_hint(false, f);
+		return -EPERM;
+	}
 	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
 		failure_set(f, -ENOTSUP, "cannot load the BPF programs", "",
 			    "the kernel has no BTF (/sys/kernel/btf/vmlinux)");
 		failure_hint(f, "it needs CONFIG_DEBUG_INFO_BTF, as distribution kernels have");
 		return -ENOTSUP;
 	}
-	skel = proftrace_bpf__open();
+	skel = programs_open();
 	if (!skel)
 		return refuse(f, -errno);
 	error = load(skel, config, programs, loaded);

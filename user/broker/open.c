@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,12 +52,27 @@ uint64_t process_birth(int directory)
 	return birth;
 }
 
-/* Owned by its effective user, or by root when it may not be traced by that user either. */
-static bool is_invokers(int directory)
+/*
+ * The directory is owned by the process's effective user. Whether that user may look into it (which it
+ * may not after set-gid programs, those with capabilities of their own, and whatever else makes a process
+ * say that it is not to be dumped) the kernel says where its root is looked up: without root the broker
+ * has no capability that would let it do more than its user. (Its mappings CAP_PERFMON lets it read.)
+ */
+static const char *untraceable(int directory)
 {
 	struct stat st;
+	int fd;
 
-	return getuid() == 0 || (!fstat(directory, &st) && st.st_uid == getuid());
+	if (getuid() == 0)
+		return NULL;
+	if (fstat(directory, &st) || st.st_uid != getuid())
+		return "it belongs to another user";
+	fd = openat(directory, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && (errno == EACCES || errno == EPERM))
+		return "it has rights that its user has not, or does not want to be looked into";
+	if (fd >= 0)
+		close(fd);
+	return NULL;
 }
 
 bool process_alive(int directory)
@@ -108,12 +124,13 @@ pid_t process_parent(int directory)
 {
 	long parent = status_number(directory, "\nPPid:\t");
 
-	return parent > 0 ? parent : 0;
+	return parent > 0 && parent <= INT_MAX ? (pid_t)parent : 0;
 }
 
 int process_directory(const struct broker_target *target, struct failure *f)
 {
 	char path[32], object[16];
+	const char *reason;
 	int fd;
 
 	if (target->pid <= 0)
@@ -133,10 +150,10 @@ int process_directory(const struct broker_target *target, struct failure *f)
 			    "it is a thread of another, or ended");
 		return -ESRCH;
 	}
-	if (!is_invokers(fd)) {
+	reason = untraceable(fd);
+	if (reason) {
 		close(fd);
-		failure_set(f, -EPERM, "not permitted to trace process", object,
-			    "it belongs to another user");
+		failure_set(f, -EPERM, "not permitted to trace process", object, reason);
 		failure_hint(f, "run proftrace with sudo");
 		return -EPERM;
 	}
@@ -158,26 +175,18 @@ int process_open(enum broker_file what, const struct broker_target *target, uint
 		snprintf(name, sizeof(name), "maps");
 	else if (what == BROKER_TASKS)
 		snprintf(name, sizeof(name), "task");
+	else if (what == BROKER_MEMORY)
+		snprintf(name, sizeof(name), "mem");
 	else
 		snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, start, end);
 	/* O_NONBLOCK: what is mapped may be a device that waits when opened. */
 	fd = openat(process, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	error = fd < 0 ? -errno : 0;
 	/* It may have executed a set-uid program in between. */
-	if (!error && !is_invokers(process)) {
+	if (!error && untraceable(process)) {
 		close(fd);
 		error = -EPERM;
 	}
 	close(process);
-	if (error == -EPERM || error == -EACCES) {
-		char object[16];
-
-		snprintf(object, sizeof(object), "%d", (int)target->pid);
-		failure_set(f, error, "not permitted to read the mappings of process", object,
-			    NULL);
-		failure_hint(f, "run proftrace with sudo, or give it CAP_SYS_PTRACE and "
-				"CAP_CHECKPOINT_RESTORE");
-		return error;
-	}
 	return error ? no_process(f, error, target->pid) : fd;
 }

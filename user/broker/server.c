@@ -4,6 +4,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "broker/protocol.h"
 #include "confine/confine.h"
 #include "event.h"
+#include "target/privileges.h"
 
 struct packet {
 	struct request request;
@@ -162,6 +164,24 @@ static int serve_one(struct server *s)
 	return error;
 }
 
+/* What its requests need: BPF, probes, and opening what a traced process has mapped. */
+static int give_up_the_rest(bool uprobe_multi, struct failure *f)
+{
+	int keep[6] = { CAP_BPF, CAP_PERFMON, CAP_CHECKPOINT_RESTORE };
+	unsigned n = 3;
+	int error;
+
+	if (!uprobe_multi)
+		keep[n++] = CAP_SYS_ADMIN;
+	/* Not without root: there, the kernel's own look at who may trace whom shall count. */
+	if (getuid() == 0) {
+		keep[n++] = CAP_SYS_PTRACE;
+		keep[n++] = CAP_DAC_READ_SEARCH;
+	}
+	error = privileges_keep(keep, n, true);
+	return error ? failure_set(f, error, "cannot give up privileges", "", NULL) : 0;
+}
+
 void broker_serve(int socket, const struct broker_config *config)
 {
 	struct server *s = calloc(1, sizeof(*s));
@@ -187,6 +207,8 @@ void broker_serve(int socket, const struct broker_config *config)
 		s->config = config;
 		reply.error = programs_load(config, &s->programs, &reply.loaded, fds, &n_fds,
 					    &reply.failure);
+		if (!reply.error)
+			reply.error = give_up_the_rest(s->programs.uprobe_multi, &reply.failure);
 		/* Without seccomp it goes on: the requests are checked in any case. */
 		reply.loaded.confined = !confine_broker(!s->programs.uprobe_multi);
 	}

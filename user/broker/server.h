@@ -14,8 +14,9 @@ struct loaded_programs {
 	int events_fd; /* the map of counters: its events go when this is closed */
 	int program_fds[BROKER_PROGRAMS];
 	bool uprobe_multi;
+	bool breaks_nop5;
 };
-/* `loaded` and `fds` (ring buffer, shared map, holds, tables, then links) are for the recorder. */
+/* `loaded` and `fds` (ring buffer, shared map, holds, tables, specs, then links) are for the recorder. */
 int programs_load(const struct broker_config *config, struct loaded_programs *programs,
 		  struct broker_loaded *loaded, int *fds, unsigned *n_fds, struct failure *f);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "capture/batch.h"
 #include "capture/tables_internal.h"
+
+#include "capture/probes.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -16,14 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "proftrace.skel.h"
 
 uint64_t monotonic_now(void)
 {
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 void capture_log(struct capture *c, int verbosity, const char *format, ...)
@@ -105,9 +106,13 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	struct broker_config config = {
 		.buffer_bytes = options->buffer_bytes,
 		.follow_children = options->follow_children,
+		.guarded = options->guarded,
 		.schedule = options->schedule,
 		.counters = options->counters,
 		.table_rows = options->table_rows,
+		.batching = options->batching,
+		.usdt = options->n_usdt,
+		.sched = options->sched,
 		.counter_interval_ns = options->counter_interval_ns,
 		.pids = options->pids,
 		.n_pids = options->n_pids,
@@ -118,6 +123,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	if (!c)
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
 	c->options = *options;
+	c->guard.n = 1;
 	c->epoll_fd = -1;
 	clocks_look(
 		&c->clocks); /* before the programs are loaded: until then the clocks' paces show */
@@ -131,14 +137,22 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	error = map_rings(c);
 	if (!error && c->loaded.has_tables)
 		error = tables_open(c);
+	if (!error && options->batching)
+		error = batches_new(&c->batches);
 	if (error) {
 		failure_set(f, error, "cannot map the kernel's buffers", "", NULL);
+		capture_free(c);
+		return error;
+	}
+	error = probes_open(c, f);
+	if (error) {
 		capture_free(c);
 		return error;
 	}
 	clocks_look(&c->clocks);
 	c->shared->generation = 1; /* no thread's: all look what is recorded of them */
 	c->shared->data_attached = 1;
+	c->shared->guard_longest = GUARD_LONGEST * c->loaded.entry_ns;
 	c->shared->recording = 1;
 	*ret_capture = c;
 	return 0;
@@ -161,13 +175,17 @@ void capture_free(struct capture *c)
 	if (c->epoll_fd >= 0)
 		close(c->epoll_fd);
 	tables_close(c);
+	batches_free(c->batches);
 	if (c->shared)
 		munmap(c->shared, c->loaded.shared_size);
 	close(c->loaded.records_fd);
 	close(c->loaded.holds_fd);
 	close(c->loaded.shared_fd);
+	if (c->loaded.has_usdt)
+		close(c->loaded.usdt_specs_fd);
 	broker_stop(c->broker);
 	markers_free(c);
+	probes_close(c);
 	selection_free(c);
 	files_free(c);
 	HASH_ITER (hh, c->processes, p, next) {
@@ -178,6 +196,26 @@ void capture_free(struct capture *c)
 	free(c);
 }
 
+/* All sites are in place: from here on the marks of all its threads count, at one moment. */
+static int record_marks(struct capture *c, const struct broker_target *target, struct failure *f)
+{
+	int error;
+
+	process_add(c, target->pid, false);
+	process_names(c, target, true);
+	if (c->batches)
+		batches_from_now(c, target->pid);
+	error = broker_trace(c->broker, target, TRACED_WATCH | TRACED_MARKS, f);
+	if (error)
+		process_remove(c, target->pid, 0);
+	return error;
+}
+
+/*
+ * The markers come first. Only then the doors of the dynamic linker and the C library, which all
+ * processes share: it takes the kernel longer to attach to these than to all markers. What was opened
+ * in between is found by looking once more.
+ */
 int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 {
 	unsigned marked = 0, fresh = 0;
@@ -187,22 +225,30 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 	error = broker_identify(c->broker, pid, &target, f);
 	if (error)
 		return error;
+	/* Threads that are born from its end on were never without us. */
+	__atomic_store_n(&c->shared->attached_ns, 0, __ATOMIC_SEQ_CST);
 	/* Watched first: what it opens or forks while its files are read is then not missed. */
 	error = broker_trace(c->broker, &target, TRACED_WATCH, f);
 	if (error)
 		return error;
+	c->doors_later = c->options.follow_children;
+	if (c->batches)
+		c->batches->finding = true;
 	error = process_scan(c, &target, &marked, &fresh, f);
+	if (c->batches)
+		c->batches->finding = false;
+	c->doors_later = false;
+	if (!error && marked)
+		error = record_marks(c, &target, f);
+	files_attach_doors(c);
 	if (error)
 		return error;
 	if (!marked)
 		return -ENOENT;
-	process_add(c, pid);
-	process_names(c, &target, true);
-	/* All sites are in place: from here on the marks of all its threads count, at one moment. */
-	error = broker_trace(c->broker, &target, TRACED_WATCH | TRACED_MARKS, f);
-	if (error)
-		process_remove(c, pid);
-	return error;
+	if (!process_scan(c, &target, &marked, &fresh, f))
+		c->late += fresh;
+	__atomic_store_n(&c->shared->attached_ns, monotonic_now(), __ATOMIC_SEQ_CST);
+	return 0;
 }
 
 int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, struct failure *f)
@@ -233,7 +279,8 @@ int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, s
 	error = broker_trace(c->broker, &target, TRACED_WATCH | TRACED_MARKS, f);
 	if (error)
 		return error;
-	process_add(c, pid);
+	__atomic_store_n(&c->shared->attached_ns, monotonic_now(), __ATOMIC_SEQ_CST);
+	process_add(c, pid, false);
 	process_names(c, &target, false);
 	return 0;
 }
@@ -258,7 +305,27 @@ int capture_drain(struct capture *c, bool *ret_more)
 	if (n >= 0)
 		n = ring_buffer__consume(c->records);
 	*ret_more = n == -EAGAIN;
+	if (c->batches) {
+		c->batches->drains += n >= 0;
+		batches_round(c, false);
+	}
 	return n == -EAGAIN ? 0 : n;
+}
+
+void capture_catch_up(struct capture *c)
+{
+	bool more;
+
+	if (!c->batches)
+		return;
+	while (capture_drain(c, &more) >= 0 && more)
+		;
+	batches_round(c, true);
+}
+
+const char *capture_no_batches(void)
+{
+	return batch_clock_missing();
 }
 
 static int drain_all(struct capture *c)
@@ -274,7 +341,7 @@ static int drain_all(struct capture *c)
 
 static uint64_t account_sum(const struct capture *c, enum account_slot slot)
 {
-	uint64_t sum = 0;
+	uint64_t sum = c->batches ? c->batches->slots[slot] : 0;
 	unsigned cpu;
 
 	for (cpu = 0; cpu < ACCOUNT_CPUS; cpu++)
@@ -282,10 +349,31 @@ static uint64_t account_sum(const struct capture *c, enum account_slot slot)
 	return sum;
 }
 
+/* Marks for which there was no room. Of a batch that was lost some may have been seen before. */
+static uint64_t lost_full(const struct capture *c)
+{
+	uint64_t batches = account_sum(c, ACCOUNT_BATCH_LOST);
+
+	if (c->batches)
+		batches -= batches < c->batches->overlap ? batches : c->batches->overlap;
+	return account_sum(c, ACCOUNT_FULL) + batches;
+}
+
+/* Marks in batches are counted here. */
+static uint64_t marked_all(const struct capture *c)
+{
+	uint64_t marked = account_sum(c, ACCOUNT_MARKS);
+
+	if (c->batches)
+		marked += c->batches->marked + c->batches->unreadable + lost_full(c) -
+			  account_sum(c, ACCOUNT_FULL);
+	return marked;
+}
+
 /* What no thread came to tell any more: it ended, or made no mark after the last one it lost. */
 static void tell_rest(struct capture *c)
 {
-	uint64_t lost = account_sum(c, ACCOUNT_FULL);
+	uint64_t lost = lost_full(c);
 	struct event e = { .kind = EVENT_LOST, .level = -1, .ts_ns = monotonic_now() };
 
 	if (lost <= c->told_lost)
@@ -294,16 +382,33 @@ static void tell_rest(struct capture *c)
 	capture_hand_on(c, &e);
 }
 
+/*
+ * What threads hand over once nothing is recorded is gone, with what happened before: so first all up to
+ * now is taken, and then recording ends.
+ */
+static void stop_batches(struct capture *c)
+{
+	unsigned rounds = BATCH_ROUNDS_AT_END;
+
+	c->batches->until_ns = monotonic_now();
+	while (c->batches->known_ns < c->batches->until_ns && rounds--)
+		capture_catch_up(c);
+}
+
 int capture_stop(struct capture *c)
 {
 	int n;
 
+	if (c->batches)
+		stop_batches(c);
 	c->shared->recording = 0;
 	n = drain_all(c);
 	/* Detaching waits for the programs that are still running: then all is said. */
 	files_detach(c);
 	if (n >= 0)
 		n = drain_all(c);
+	if (c->batches)
+		batches_stop(c);
 	c->stopped = true;
 	if (c->tables)
 		capture_table_tick(c);
@@ -313,27 +418,31 @@ int capture_stop(struct capture *c)
 
 void capture_account(struct capture *c, struct account *a)
 {
-	a->marked += account_sum(c, ACCOUNT_MARKS);
+	a->marked += marked_all(c);
 	a->paused += account_sum(c, ACCOUNT_PAUSED);
 	a->left_out += c->left_out_marks;
 	a->unscheduled += account_sum(c, ACCOUNT_UNSCHEDULED);
+	a->switched_off += account_sum(c, ACCOUNT_SWITCHED_OFF);
 	a->late_steps += account_sum(c, ACCOUNT_LATE_STEPS);
-	a->lost[LOST_BUFFER_FULL] += account_sum(c, ACCOUNT_FULL);
+	a->lost[LOST_BUFFER_FULL] += lost_full(c);
 	a->lost[LOST_BEGIN_LOST] += account_sum(c, ACCOUNT_BEGIN_LOST);
 	a->lost[LOST_CUT] += account_sum(c, ACCOUNT_CUT);
 	a->lost[LOST_TOO_DEEP] += account_sum(c, ACCOUNT_TOO_DEEP);
 	a->lost[LOST_NO_STATE] += account_sum(c, ACCOUNT_NO_STATE);
 	a->lost[LOST_UNMATCHED] += account_sum(c, ACCOUNT_UNMATCHED);
-	a->lost[LOST_MALFORMED] += c->malformed;
+	a->lost[LOST_MALFORMED] += c->malformed + (c->batches ? c->batches->unreadable : 0);
 	a->unreadable_names += c->unreadable_names;
 	a->unreadable_args += c->unreadable_args;
 	a->cut_strings += c->cut_strings + names_count(c->options.names)->cut;
 	a->repaired_strings += c->repaired_strings + names_count(c->options.names)->repaired;
 	a->other_names += names_count(c->options.names)->capped;
 	a->samples_lost += account_sum(c, ACCOUNT_READINGS);
+	a->sched_lost += account_sum(c, ACCOUNT_SCHED_LOST);
 	a->kernel_events_lost += account_sum(c, ACCOUNT_KERNEL_FULL);
 	a->processes_not_followed += account_sum(c, ACCOUNT_PROCESSES);
 	a->files_refused += c->refused;
+	a->sites_refused += c->refused_sites;
+	a->batches_unread += account_sum(c, ACCOUNT_BATCH_UNREADABLE);
 	a->attached_late += c->late + account_sum(c, ACCOUNT_HOLD_TIMEOUT);
 	if (c->tables)
 		tables_account(c, a);
@@ -341,11 +450,13 @@ void capture_account(struct capture *c, struct account *a)
 
 bool capture_adds_up(struct capture *c)
 {
-	uint64_t marked = account_sum(c, ACCOUNT_MARKS);
-	uint64_t lost = account_sum(c, ACCOUNT_FULL) + account_sum(c, ACCOUNT_BEGIN_LOST) +
+	uint64_t marked = marked_all(c);
+	uint64_t lost = lost_full(c) + account_sum(c, ACCOUNT_BEGIN_LOST) +
 			account_sum(c, ACCOUNT_CUT) + account_sum(c, ACCOUNT_UNMATCHED) +
 			account_sum(c, ACCOUNT_TOO_DEEP) + account_sum(c, ACCOUNT_NO_STATE);
 
+	if (c->batches)
+		lost += c->batches->unreadable;
 	if (c->tables) {
 		struct tables_sums sums;
 
@@ -354,7 +465,8 @@ bool capture_adds_up(struct capture *c)
 		lost += sums.marks + sums.limit + sums.malformed;
 	}
 	return marked == c->decoded + lost + account_sum(c, ACCOUNT_PAUSED) +
-				 account_sum(c, ACCOUNT_UNSCHEDULED);
+				 account_sum(c, ACCOUNT_UNSCHEDULED) +
+				 account_sum(c, ACCOUNT_SWITCHED_OFF);
 }
 
 /* Without these links the kernel detaches one site after the other, each after a grace period. */
@@ -400,6 +512,9 @@ uint64_t capture_attach_ns(const struct capture *c)
 
 void capture_pause(struct capture *c, bool pause)
 {
+	if (c->batches)
+		batches_pause(c, pause);
+
 	uint32_t times = (c->shared->said >> TRACED_SAID_SHIFT) + 1;
 
 	__atomic_store_n(&c->shared->said, times << TRACED_SAID_SHIFT | (pause ? TRACED_PAUSED : 0),
@@ -428,6 +543,11 @@ unsigned capture_processes(const struct capture *c)
 unsigned capture_files(const struct capture *c)
 {
 	return c->n_marked_files;
+}
+
+const char *capture_not_found(const struct capture *c, unsigned n)
+{
+	return probes_not_found(c, n);
 }
 
 bool capture_holds(const struct capture *c)

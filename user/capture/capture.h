@@ -25,14 +25,20 @@ struct capture_options {
 	uint32_t table_rows; /* no events: the kernel adds up in so many rows (a power of two) */
 	bool per_thread;     /* of these, keep threads apart that have ended */
 	bool follow_children;
+	bool batching;		  /* marks come in batches */
+	bool guarded;		  /* measure what marks cost: capture/guard.h */
 	struct schedule schedule; /* active 0: none */
 	struct counters counters;
+	bool sched;		      /* tell who has which CPU, and who wakes whom */
 	uint64_t counter_interval_ns; /* 0: only read at marks */
 	const pid_t *pids;	      /* that capture_attach() will be called for */
 	unsigned n_pids;
 	/* -D: globs of domain names; a leading ! excludes. */
 	const char *const *domains;
 	unsigned n_domains;
+	/* -u: probes of others, as usdt_request_parse() takes them. */
+	const char *const *usdt;
+	unsigned n_usdt;
 	/* Where events go. Anything but 0 is remembered as the error of the capture; draining goes on. */
 	int (*event)(void *context, const struct event *event);
 	void *context;
@@ -69,6 +75,11 @@ int capture_broker_fd(const struct capture *capture);
  */
 int capture_drain(struct capture *capture, bool *ret_more);
 
+/* Hands on all that has happened by now, also what would otherwise wait a little. */
+void capture_catch_up(struct capture *capture);
+/* NULL when this machine can record in batches, else why not. */
+const char *capture_no_batches(void);
+
 /*
  * From the moment this returns no process is recorded, or all are; except that those that pause or
  * resume themselves later have it their way.
@@ -99,6 +110,8 @@ unsigned capture_processes(const struct capture *capture); /* traced and alive *
 bool capture_traces(const struct capture *capture, pid_t pid);
 unsigned capture_files(const struct capture *capture); /* with markers, attached */
 void capture_check_alive(struct capture *capture);     /* where their exits may have been lost */
+/* Of -u, those that nothing was found for: the n-th of them; NULL: there are no more. */
+const char *capture_not_found(const struct capture *capture, unsigned n);
 bool capture_holds(const struct capture *capture);     /* new libraries are never attached late */
 bool capture_broker_confined(const struct capture *c); /* it has a filter of system calls */
 

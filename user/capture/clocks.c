@@ -2,20 +2,13 @@
 #include "capture/clocks.h"
 
 #include <math.h>
-#include <time.h>
+
+#include "clock.h"
 
 #define LOOK_NS	 100000000ull /* a look is right to 20 ns or so: a line needs some length */
 #define ATTEMPTS 5
 #define GOOD_NS	 60   /* RAW read between two MONOTONICs that are so close is good enough */
 #define STEEPEST 1e-2 /* the kernel lets no clock run more wrongly than by a tenth of this */
-
-static uint64_t now(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
 
 void clocks_add(struct clocks *k, uint64_t monotonic, uint64_t raw)
 {
@@ -42,13 +35,13 @@ void clocks_look(struct clocks *k)
 	uint64_t best = UINT64_MAX, monotonic = 0, raw = 0, before, middle, after;
 	int i;
 
-	before = now(CLOCK_MONOTONIC);
+	before = clock_ns(CLOCK_MONOTONIC);
 	if (k->since && before - k->at < LOOK_NS)
 		return;
 	/* Somebody may be let in between. */
 	for (i = 0; i < ATTEMPTS && best > GOOD_NS; i++) {
-		middle = now(CLOCK_MONOTONIC_RAW);
-		after = now(CLOCK_MONOTONIC);
+		middle = clock_ns(CLOCK_MONOTONIC_RAW);
+		after = clock_ns(CLOCK_MONOTONIC);
 		if (after - before < best) {
 			best = after - before;
 			monotonic = before + best / 2;

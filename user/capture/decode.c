@@ -3,6 +3,8 @@
  * From records to events. The layout is our own BPF program's, but what is in it came out of the
  * registers and the memory of a program nobody vouches for.
  */
+#include "capture/batch.h"
+#include "capture/probes.h"
 #include "capture/tables_internal.h"
 
 #include <bpf/libbpf.h>
@@ -140,6 +142,17 @@ static bool take_string_value(struct capture *c, const struct record *r, struct 
 	return take_string(c, s, (uint32_t)value, arg);
 }
 
+static bool take_float(uint64_t bits, struct arg *arg)
+{
+	uint32_t low = (uint32_t)bits;
+	float f;
+
+	memcpy(&f, &low, sizeof(f));
+	arg->type = ARG_DOUBLE;
+	arg->d = f;
+	return true;
+}
+
 static bool take_value(struct capture *c, const struct record *r, struct strings *s, unsigned type,
 		       uint64_t value, struct arg *arg)
 {
@@ -160,6 +173,11 @@ static bool take_value(struct capture *c, const struct record *r, struct strings
 	case VALUE_POINTER:
 		arg->type = ARG_POINTER;
 		break;
+	case VALUE_FLOAT:
+		return take_float(value, arg);
+	case VALUE_UNREADABLE:
+		return s &&
+		       take_string_value(c, r, s, STRING_UNREADABLE | (uint32_t)NAME_NONE, arg);
 	case VALUE_STRING:
 		return s && take_string_value(c, r, s, value, arg);
 	default:
@@ -322,6 +340,17 @@ static bool has_name(unsigned kind)
 	       (kind < RECORD_STEP || kind == RECORD_SCOPE_PUSH);
 }
 
+/* What all marks have, whose names are known. */
+static bool decode_rest(struct capture *c, const struct record *r, size_t size,
+			const struct marker *marker, struct event *e)
+{
+	bool has_keys = size >= offsetof(struct record_full, args.values);
+
+	if (has_keys && (r->types & 15) && !take_args(c, r, size, marker, e))
+		return false;
+	return size < sizeof(struct record_plain) || take_operands(c, r, e);
+}
+
 static bool decode_mark(struct capture *c, const struct record *r, size_t size, struct event *e)
 {
 	const struct record_full *full = (const struct record_full *)r;
@@ -344,13 +373,17 @@ static bool decode_mark(struct capture *c, const struct record *r, size_t size, 
 	e->scope = scope_of(r->object & 15);
 	e->object = r->object >> 4;
 	e->left_out = r->flags & RECORD_LEFT_OUT;
+	if (c->sites[r->site].probe) {
+		const struct probe *probe = c->sites[r->site].probe;
+
+		e->category = probe->marker.category;
+		return decode_rest(c, r, size, &probe->marker, e) && probe_event(c, r, probe, e);
+	}
 	marker = marker_of(c, r, has_keys ? full->args.keys : NAME_NONE, categories);
 	c->unreadable_names += marker->unreadable;
 	e->name = is_name_copied(r) ? copied_name(c, r, size) : marker->name;
 	e->category = category_of(c, r, size, marker);
-	if (has_keys && (r->types & 15) && !take_args(c, r, size, marker, e))
-		return false;
-	if (size >= sizeof(struct record_plain) && !take_operands(c, r, e))
+	if (!decode_rest(c, r, size, marker, e))
 		return false;
 	if (!e->name && has_name(r->kind)) {
 		c->unreadable_names++;
@@ -376,7 +409,7 @@ static void decode_fork(struct capture *c, const struct record *r, struct event 
 	e->id = plain->ops.a;
 	if (r->tgid != r->tid)
 		return;
-	process_add(c, r->tgid);
+	process_add(c, r->tgid, true);
 	/* Born while its parent's files were being read. */
 	if (r->flags & RECORD_WATCHED) {
 		const struct broker_target child = { r->tgid, 0 };
@@ -394,6 +427,8 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 		e->kind = EVENT_READING;
 		return r->flags & RECORD_COUNTERS && take_counters(c, r, size, e);
 	}
+	if (r->kind >= RECORD_SWITCH && r->kind <= RECORD_SCHED_GAP)
+		return decode_sched(c, r, size, e);
 	if (size < sizeof(*plain))
 		return false;
 	e->level = -1;
@@ -433,7 +468,7 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 	return true;
 }
 
-static void take_record(struct capture *c, const struct record *r, size_t size)
+void decode_take(struct capture *c, const struct record *r, size_t size)
 {
 	struct event e = { 0 };
 	bool mark;
@@ -453,13 +488,15 @@ static void take_record(struct capture *c, const struct record *r, size_t size)
 		c->left_out_marks++;
 		return;
 	}
+	if (c->options.sched)
+		sched_look_lost(c, r->ts);
 	capture_hand_on(c, &e);
 	if (r->kind == RECORD_EXIT)
 		selection_forget(c, r->tid);
 	if (r->kind == RECORD_EXIT && ((const struct record_plain *)r)->ops.a) {
 		e.kind = EVENT_PROCESS_EXIT;
 		capture_hand_on(c, &e);
-		process_remove(c, r->tgid);
+		process_remove(c, r->tgid, ((const struct record_plain *)r)->ops.b);
 		tables_process_over(c, r->tgid, r->ts);
 	}
 }
@@ -473,6 +510,10 @@ int decode_record(void *context, void *data, size_t size)
 		c->since_holds = 0;
 		ring_buffer__consume(c->holds);
 	}
-	take_record(c, data, size);
-	return --c->budget ? 0 : -EAGAIN;
+	if (!c->batches) {
+		decode_take(c, data, size);
+		return --c->budget ? 0 : -EAGAIN;
+	}
+	batches_take(c, data, size);
+	return --c->budget && c->batches->waiting < c->batches->enough ? 0 : -EAGAIN;
 }

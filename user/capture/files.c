@@ -4,7 +4,7 @@
  * What holds markers is attached to for all processes at once (the BPF program knows which ones are
  * traced), or, when children are not followed, for one process after the other.
  */
-#include "capture/internal.h"
+#include "capture/probes.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -24,12 +24,23 @@ static struct file *find(struct capture *c, uint64_t device, uint64_t inode)
 	return file;
 }
 
-static bool wanted(const struct file *file)
+/* Whether there is anything in it that marks, but for the control site. */
+static bool marks(const struct file *file)
 {
-	return file->n_sites || file->linker.offset || file->n_executes;
+	return file->n_domain_sites || file->n_probes;
 }
 
-static struct site *site_new(struct capture *c)
+const struct file *files_find(struct capture *c, uint64_t device, uint64_t inode)
+{
+	return find(c, device, inode);
+}
+
+static bool wanted(const struct file *file)
+{
+	return file->n_sites || file->n_probes || file->linker.offset || file->n_executes;
+}
+
+struct site *site_new(struct capture *c)
 {
 	if (c->n_sites == c->sites_room) {
 		unsigned room = c->sites_room ? 2 * c->sites_room : 256;
@@ -49,6 +60,30 @@ static bool fast(const struct capture *c, const struct marker_site *m)
 	return c->loaded.fast_door && m->fast_offset;
 }
 
+/* Names are numbered from 1, in the order of their first use: domains have low numbers. */
+static uint64_t plain_token(const struct site *s)
+{
+	return s->category ? 1 + s->category->id % (PLAIN_TOKENS - 1) : 0;
+}
+
+/* Where batches of this file are handed over. False: it has markers that cannot be in any. */
+static bool find_flush(struct file *file)
+{
+	bool all = true;
+	unsigned i;
+
+	for (i = 0; i < file->sites.n; i++) {
+		const struct marker_site *m = &file->sites.sites[i];
+
+		if (m->kind == RECORD_FLUSH) {
+			file->flush_stub = m->stub;
+			file->batch_list = m->list;
+		}
+		all &= m->kind >= RECORD_THREAD_NAME || m->flags & MARKERS_CAN_BATCH;
+	}
+	return all && file->flush_stub;
+}
+
 static int select_sites(struct capture *c, struct file *file)
 {
 	unsigned i, pass;
@@ -61,11 +96,15 @@ static int select_sites(struct capture *c, struct file *file)
 	for (pass = 0; pass < 2; pass++) {
 		for (i = 0; i < file->sites.n; i++) {
 			const struct marker_site *m = &file->sites.sites[i];
-			bool control = m->kind >= RECORD_THREAD_NAME;
+			bool batches = c->options.batching && m->kind < RECORD_THREAD_NAME;
+			bool control =
+				m->kind >= RECORD_THREAD_NAME && m->kind != RECORD_BATCH_SWITCH;
 			enum selection selection = SELECTED;
 			struct site *s;
 
 			if ((m->kind == RECORD_BEGIN) != (pass == 1))
+				continue;
+			if (m->kind >= RECORD_FLUSH && !file->flush_stub)
 				continue;
 			if (!control)
 				selection = selection_of(c, m->domain);
@@ -74,8 +113,12 @@ static int select_sites(struct capture *c, struct file *file)
 			s = site_new(c);
 			if (!s)
 				return -ENOMEM;
+			memset(s, 0, sizeof(*s));
 			s->file = file;
-			s->vaddr = m->vaddr + (fast(c, m) ? m->fast_offset - m->offset : 0);
+			s->vaddr =
+				batches ? m->stub
+					: m->vaddr + (fast(c, m) ? m->fast_offset - m->offset : 0);
+			s->batches = batches;
 			s->offset = fast(c, m) ? m->fast_offset : m->offset;
 			s->switch_offset = m->switch_offset;
 			s->kind = m->kind;
@@ -84,22 +127,20 @@ static int select_sites(struct capture *c, struct file *file)
 			s->category = control ? NULL
 					      : names_intern(c->options.names, m->domain,
 							     strlen(m->domain), MAX_NAME);
+			s->plain_token = plain_token(s);
+			s->guard = control ? 0 : guard_number(c, s->category);
 		}
 	}
 	file->n_sites = c->n_sites - file->first_site;
 	return 0;
 }
 
-struct links {
-	unsigned **list;
-	unsigned *n;
-};
-
-static int attach(struct capture *c, struct file *file, struct links to,
-		  enum broker_program program, pid_t pid, const struct broker_site *sites,
-		  unsigned n, struct failure *f)
+int files_attach_sites(struct capture *c, struct file *file, struct links to,
+		       enum broker_program program, pid_t pid, const struct broker_site *sites,
+		       unsigned n, struct failure *f)
 {
-	unsigned link, *all;
+	struct file_link *all;
+	unsigned link;
 	int error;
 
 	error = broker_attach(c->broker, program, pid, file->fd, sites, n, &link, f);
@@ -111,66 +152,154 @@ static int attach(struct capture *c, struct file *file, struct links to,
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
 	}
 	*to.list = all;
-	all[(*to.n)++] = link;
+	all[(*to.n)++] = (struct file_link){ link, to.guard };
 	return 0;
 }
 
-/* Names are numbered from 1, in the order of their first use: domains have low numbers. */
 static uint64_t cookie_of(const struct capture *c, unsigned number)
 {
 	const struct site *s = &c->sites[number];
-	uint64_t domain = s->category ? 1 + s->category->id % (PLAIN_TOKENS - 1) : 0;
 
-	return (uint64_t)s->only_categories << COOKIE_CATEGORIES_SHIFT |
-	       domain << COOKIE_DOMAIN_SHIFT | (uint64_t)s->kind << COOKIE_KIND_SHIFT | number;
+	return (uint64_t)s->guard << COOKIE_GUARD_SHIFT |
+	       (uint64_t)s->only_categories << COOKIE_CATEGORIES_SHIFT |
+	       s->plain_token << COOKIE_DOMAIN_SHIFT | (uint64_t)s->kind << COOKIE_KIND_SHIFT |
+	       number;
 }
 
-/* Attaches to those sites of the file that are the control site's, or a domain's, or both. */
-static int attach_marks(struct capture *c, struct file *file, pid_t pid, bool control, bool domains,
-			struct failure *f)
+/* Which of the file's sites are meant. */
+struct choice {
+	bool control, domains;
+	bool one;	/* only those of this number: */
+	unsigned guard; /* of their domain in guard.c, 0: the control site's */
+};
+
+static bool chosen(const struct capture *c, const struct site *s, const struct choice *which)
 {
-	struct links links = { &file->links, &file->n_links };
-	uint64_t begin_ns = monotonic_now(), took_ns;
+	if (!(s->kind >= RECORD_THREAD_NAME ? which->control : which->domains))
+		return false;
+	return !which->one || (s->guard == which->guard && !guard_is_off(c, s->guard));
+}
+
+static int attach_chosen(struct capture *c, struct file *file, pid_t pid,
+			 const struct choice *which, struct failure *f)
+{
+	struct links links = { &file->links, &file->n_links, which->guard };
 	struct broker_site *sites;
 	unsigned i, n = 0;
 	int error = 0;
 
-	if (!control)
-		links = (struct links){ &file->data_links, &file->n_data_links };
+	if (!which->control)
+		links = (struct links){ &file->data_links, &file->n_data_links, which->guard };
 	sites = calloc(file->n_sites ? file->n_sites : 1, sizeof(*sites));
 	if (!sites)
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
 	for (i = 0; i < file->n_sites; i++) {
 		const struct site *s = &c->sites[file->first_site + i];
 
-		if (!(s->kind >= RECORD_THREAD_NAME ? control : domains))
+		/* Those of batches are attached to by themselves, or not at all. */
+		if (s->batches || s->kind >= RECORD_FLUSH || !chosen(c, s, which))
 			continue;
 		sites[n].offset = s->offset;
 		sites[n].switch_offset = s->switch_offset;
 		sites[n++].cookie = cookie_of(c, file->first_site + i);
 	}
 	if (n)
-		error = attach(c, file, links, BROKER_MARKS, pid, sites, n, f);
+		error = files_attach_sites(c, file, links, BROKER_MARKS, pid, sites, n, f);
 	free(sites);
+	return error;
+}
+
+/* Those of others go with the domains' sites. */
+static int attach_probes(struct capture *c, struct file *file, pid_t pid, bool control,
+			 struct failure *f)
+{
+	struct links links = { &file->links, &file->n_links, 0 };
+
+	if (!control)
+		links = (struct links){ &file->data_links, &file->n_data_links, 0 };
+	return probes_attach(c, file, pid, links, f);
+}
+
+/*
+ * Attaches to those sites of the file that are the control site's, or a domain's, or both: in one link,
+ * or, where domains may have to be taken away one by one, in one for each.
+ */
+static int attach_marks(struct capture *c, struct file *file, pid_t pid, bool control, bool domains,
+			struct failure *f)
+{
+	struct choice which = { control, domains, c->options.guarded, 0 };
+	uint64_t begin_ns = monotonic_now(), took_ns;
+	int error = attach_chosen(c, file, pid, &which, f);
+
+	while (!error && which.one && ++which.guard < c->guard.n)
+		error = attach_chosen(c, file, pid, &which, f);
+	if (!error && domains)
+		error = attach_probes(c, file, pid, control, f);
 	took_ns = monotonic_now() - begin_ns;
 	if (took_ns > c->attach_ns)
 		c->attach_ns = took_ns;
 	return error;
 }
 
-static int attach_parts(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+/* First the site by which batches are handed over, then the switches. */
+static int attach_batches(struct capture *c, struct file *file, pid_t pid, struct failure *f)
 {
-	const struct links links = { &file->links, &file->n_links };
-	bool scheduled = c->options.schedule.active;
+	const struct links links = { &file->links, &file->n_links, 0 };
+	static const struct {
+		unsigned kind;
+		enum broker_program program;
+	} parts[] = { { RECORD_FLUSH, BROKER_FLUSH }, { RECORD_BATCH_SWITCH, BROKER_MARKS } };
+	struct broker_site *sites = calloc(file->n_sites ? file->n_sites : 1, sizeof(*sites));
+	unsigned i, part, n;
 	int error = 0;
 
+	if (!sites)
+		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
+	for (part = 0; !error && part < 2; part++) {
+		for (i = n = 0; i < file->n_sites; i++) {
+			const struct site *s = &c->sites[file->first_site + i];
+
+			if (s->kind != parts[part].kind)
+				continue;
+			sites[n].offset = s->offset;
+			sites[n].switch_offset = s->switch_offset;
+			sites[n++].cookie = cookie_of(c, file->first_site + i);
+		}
+		if (n)
+			error = files_attach_sites(c, file, links, parts[part].program, pid, sites,
+						   n, f);
+	}
+	free(sites);
+	return error;
+}
+
+/* Where threads are held: in the dynamic linker and before they execute a program. */
+static int attach_doors(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+{
+	const struct links links = { &file->links, &file->n_links, 0 };
+	int error = 0;
+
+	file->doors_wait = c->doors_later;
+	if (file->doors_wait)
+		return 0;
 	if (file->linker.offset)
-		error = attach(c, file, links, BROKER_LIBRARIES, pid, &file->linker, 1, f);
+		error = files_attach_sites(c, file, links, BROKER_LIBRARIES, pid, &file->linker, 1,
+					   f);
 	if (!error && file->n_executes && c->options.follow_children)
-		error = attach(c, file, links, BROKER_EXECUTES, pid, file->executes,
-			       file->n_executes, f);
+		error = files_attach_sites(c, file, links, BROKER_EXECUTES, pid, file->executes,
+					   file->n_executes, f);
+	return error;
+}
+
+static int attach_parts(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+{
+	bool scheduled = c->options.schedule.active;
+	int error = attach_doors(c, file, pid, f);
+
 	if (!error)
 		error = attach_marks(c, file, pid, true, !scheduled, f);
+	if (!error && c->options.batching)
+		error = attach_batches(c, file, pid, f);
 	if (!error && scheduled && !c->waits)
 		error = attach_marks(c, file, pid, false, true, f);
 	return error;
@@ -183,7 +312,7 @@ static int attach_file(struct capture *c, struct file *file, pid_t pid, struct f
 	int error = attach_parts(c, file, pid, f);
 
 	while (error && file->n_links > before)
-		broker_detach(c->broker, file->links[--file->n_links]);
+		broker_detach(c->broker, file->links[--file->n_links].link);
 	return error;
 }
 
@@ -230,9 +359,8 @@ bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
 
 	if (!file)
 		return false;
-	*ret_news = !file->refused && (file->n_domain_sites || file->known_otherwise)
-			    ? FILE_KNOWN
-			    : FILE_NOTHING;
+	*ret_news = !file->refused && (marks(file) || file->known_otherwise) ? FILE_KNOWN
+									     : FILE_NOTHING;
 	if (file->refused)
 		return true;
 	if (!c->options.follow_children && wanted(file))
@@ -295,9 +423,17 @@ static int look_into(struct capture *c, struct file *file, const char *path, str
 	if (file->sites.refused)
 		capture_log(c, 0, "%u malformed probe sites in '%s' are left out",
 			    file->sites.refused, path);
+	if (c->options.batching && file->sites.n && !find_flush(file)) {
+		capture_log(c, -1, "cannot record '%s' in batches: built with an older proftrace.h",
+			    path);
+		c->refused++;
+		return 0;
+	}
 	if (may_be_libc(path))
 		find_functions(file);
-	return select_sites(c, file) ? failure_set(f, -ENOMEM, "cannot attach to", path, NULL) : 0;
+	if (select_sites(c, file))
+		return failure_set(f, -ENOMEM, "cannot attach to", path, NULL);
+	return probes_select(c, file, path, f);
 }
 
 /*
@@ -315,7 +451,7 @@ static bool attached_otherwise(struct capture *c, struct file *file)
 	file->st_ino = st.st_ino;
 	HASH_ITER (hh, c->files, other, next) {
 		if (other->elf && other->st_dev == file->st_dev && other->st_ino == file->st_ino)
-			return other->n_sites;
+			return other->n_sites || other->n_probes;
 	}
 	return false;
 }
@@ -327,8 +463,22 @@ static void file_free(struct file *file)
 	free(file->links);
 	free(file->data_links);
 	free(file->pids);
-	close(file->fd);
+	if (file->fd >= 0)
+		close(file->fd);
 	free(file);
+}
+
+void files_refuse(struct capture *c, uint64_t device, uint64_t inode)
+{
+	struct file *file = calloc(1, sizeof(*file));
+
+	if (!file)
+		return;
+	file->device = device;
+	file->inode = inode;
+	file->fd = -1;
+	file->refused = true;
+	HASH_ADD(hh, c->files, device, FILE_KEY_SIZE, file);
 }
 
 int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const char *path,
@@ -364,15 +514,52 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	if (error)
 		return error;
 	c->n_linkers += file->linker.offset != 0;
-	c->n_statics += file->n_domain_sites && !file->elf->has_interp;
+	c->n_statics += marks(file) && !file->elf->has_interp;
 	if (file->known_otherwise)
 		*ret_news = FILE_KNOWN;
-	if (file->n_domain_sites) {
+	if (marks(file)) {
 		*ret_news = FILE_ATTACHED;
 		c->n_marked_files++;
-		capture_log(c, 1, "attached to %u sites of '%s'", file->n_sites, path);
+		capture_log(c, 1, "attached to %u site%s of '%s'", file->n_sites + file->n_probes,
+			    file->n_sites + file->n_probes == 1 ? "" : "s", path);
 	}
 	return 0;
+}
+
+void files_attach_doors(struct capture *c)
+{
+	struct file *file, *next;
+	struct failure f;
+
+	HASH_ITER (hh, c->files, file, next) {
+		if (!file->doors_wait || !attach_doors(c, file, file->alone, &f))
+			continue;
+		c->refused++;
+		capture_log(c, 0, "%s: %s", f.what, f.reason);
+	}
+}
+
+static void detach_domain(struct capture *c, struct file_link *links, unsigned *n, unsigned guard)
+{
+	unsigned i, kept = 0;
+
+	for (i = 0; i < *n; i++) {
+		if (links[i].guard == guard)
+			broker_detach(c->broker, links[i].link);
+		else
+			links[kept++] = links[i];
+	}
+	*n = kept;
+}
+
+void files_detach_domain(struct capture *c, unsigned guard)
+{
+	struct file *file, *next;
+
+	HASH_ITER (hh, c->files, file, next) {
+		detach_domain(c, file->links, &file->n_links, guard);
+		detach_domain(c, file->data_links, &file->n_data_links, guard);
+	}
 }
 
 void files_detach_data(struct capture *c)
@@ -381,7 +568,7 @@ void files_detach_data(struct capture *c)
 
 	HASH_ITER (hh, c->files, file, next) {
 		while (file->n_data_links)
-			broker_detach(c->broker, file->data_links[--file->n_data_links]);
+			broker_detach(c->broker, file->data_links[--file->n_data_links].link);
 	}
 }
 
@@ -394,7 +581,7 @@ void files_attach_data(struct capture *c)
 	HASH_ITER (hh, c->files, file, next) {
 		int error = 0;
 
-		if (file->refused || !file->n_domain_sites || file->n_data_links)
+		if (file->refused || !marks(file) || file->n_data_links)
 			continue;
 		if (c->options.follow_children)
 			error = attach_marks(c, file, file->alone, false, true, &f);
@@ -418,7 +605,7 @@ void files_detach(struct capture *c)
 	files_detach_data(c);
 	HASH_ITER (hh, c->files, file, next) {
 		while (file->n_links)
-			broker_detach(c->broker, file->links[--file->n_links]);
+			broker_detach(c->broker, file->links[--file->n_links].link);
 	}
 }
 

@@ -14,6 +14,7 @@
 
 struct ring_buffer;
 struct proftrace_bpf__bss;
+struct batches;
 
 /* One probe site that is attached: what the cookie in a record stands for. */
 struct site {
@@ -24,6 +25,15 @@ struct site {
 	unsigned kind;
 	const struct name *category; /* the domain's name; NULL: the control site */
 	bool only_categories;	     /* of its marks, only those with categories besides */
+	bool batches;		     /* not attached: its marks come in batches */
+	uint64_t plain_token;	     /* of marks without a token */
+	struct probe *probe;	     /* of others; NULL: a marker of ours */
+	unsigned guard;		     /* guard.c: its domain's number; 0: the control site */
+};
+
+struct file_link {
+	unsigned link;	/* as the broker knows it */
+	unsigned guard; /* of the domain it is of; 0: of several, or none */
 };
 
 /* A file that was found mapped. It stays open, so that its inode number is not given to another. */
@@ -34,16 +44,19 @@ struct file {
 	int fd;
 	struct elf_file *elf; /* NULL: nothing of ours in it */
 	struct marker_sites sites;
-	unsigned first_site;		/* in capture->sites */
-	unsigned n_sites;		/* that were selected */
-	unsigned n_domain_sites;	/* of these, how many are not the control site's */
-	bool refused;			/* could not be attached to: not tried again */
-	struct broker_site linker;	/* _dl_debug_state; offset 0: not the dynamic linker */
-	struct broker_site executes[3]; /* execve and its like, of a C library */
+	unsigned first_site;		 /* in capture->sites */
+	unsigned n_sites;		 /* that were selected */
+	uint64_t flush_stub, batch_list; /* addresses in the file; 0: its markers cannot batch */
+	unsigned n_domain_sites;	 /* of these, how many are not the control site's */
+	unsigned first_probe, n_probes;	 /* of others, that were selected: in capture->sites, too */
+	bool refused;			 /* could not be attached to: not tried again */
+	struct broker_site linker;	 /* _dl_debug_state; offset 0: not the dynamic linker */
+	struct broker_site executes[3];	 /* execve and its like, of a C library */
 	unsigned n_executes;
-	unsigned *links; /* as the broker knows them */
+	bool doors_wait; /* the two above are still to be attached to */
+	struct file_link *links;
 	unsigned n_links;
-	unsigned *data_links; /* under a schedule: those of the domains' sites */
+	struct file_link *data_links; /* under a schedule: those of the domains' sites */
 	unsigned n_data_links;
 	pid_t alone; /* attached for this process, though children are followed; 0: for all */
 	pid_t *pids; /* attached for these alone (children not followed) */
@@ -69,7 +82,8 @@ struct marker {
 	UT_hash_handle hh;
 };
 
-#define DECISIONS 64
+#define DECISIONS      64
+#define RECENT_MARKERS 256
 
 /* Whether marks of these categories are asked for: see selection.c. */
 struct decision {
@@ -79,9 +93,17 @@ struct decision {
 
 struct traced_process {
 	pid_t pid;
+	uint64_t cpu_ns; /* guard.c: of its CPU time, what was counted */
 	UT_hash_handle hh;
 };
 
+struct guard_domain {
+	const struct name *name;
+	bool off;
+	struct guard_count before; /* at the begin of the interval */
+};
+
+#define GUARD_LONGEST 16 /* times what comes before: a program takes as long as that, or less */
 #define DRAIN_AT_MOST 65536
 #define MAX_FILES     16384
 #define MAX_MARKERS   65536
@@ -91,14 +113,16 @@ struct capture {
 	struct broker *broker;
 	struct broker_loaded loaded;
 	struct proftrace_bpf__bss *shared;
-	struct tables *tables; /* NULL: marks are recorded */
+	struct tables *tables;	 /* NULL: marks are recorded */
+	struct batches *batches; /* NULL: each mark comes by itself */
 	struct ring_buffer *records, *holds;
 	struct clocks clocks;
 	int epoll_fd;
 	bool stopped;
 	bool waits; /* under a schedule: the domains' sites are not attached */
 	uint64_t attach_ns;
-	int error; /* the first one that the receiver of events returned */
+	bool doors_later; /* files that are found now: markers first, the rest by files_attach_doors() */
+	int error;	  /* the first one that the receiver of events returned */
 
 	struct file *files;
 	unsigned n_marked_files;
@@ -107,9 +131,16 @@ struct capture {
 	struct site *sites;
 	unsigned n_sites, sites_room;
 	struct marker *markers;
-	struct marker uncached; /* the last of too many */
+	struct marker *recent_markers[RECENT_MARKERS]; /* found lately, by site and name */
+	struct marker uncached;			       /* the last of too many */
+	struct probes *probes;			       /* NULL: none of others are asked for */
 	struct traced_process *processes;
 
+	struct {
+		unsigned n;	 /* numbers in use; 0 is the control site's */
+		uint64_t cpu_ns; /* of all processes, in this interval */
+		struct guard_domain domains[GUARD_DOMAINS];
+	} guard;
 	uint64_t decoded; /* marks taken from the ring buffer */
 	uint64_t malformed;
 	uint64_t left_out_marks; /* whose categories nobody asked for */
@@ -120,10 +151,13 @@ struct capture {
 	uint64_t unreadable_args;
 	uint64_t cut_strings;
 	uint64_t repaired_strings;
-	uint64_t refused;     /* files that could not be opened or attached to */
-	uint64_t late;	      /* files attached while their program was already running */
-	unsigned budget;      /* records to take before coming back */
-	unsigned since_holds; /* records since the holds were looked at */
+	uint64_t refused;	/* files that could not be opened or attached to */
+	uint64_t late;		/* files attached while their program was already running */
+	uint32_t sched_lost;	/* records of the scheduler, as far as it was looked */
+	bool sched_uncertain;	/* and not all of them were told */
+	unsigned budget;	/* records to take before coming back */
+	unsigned since_holds;	/* records since the holds were looked at */
+	uint64_t refused_sites; /* of probes, for one reason or another */
 	char text[(MAX_ARGS + 1) * (MAX_STRING * 4 + 8)];
 	struct arg args[MAX_ARGS];
 	uint64_t counters[MAX_COUNTERS * COUNTER_PARTS];
@@ -136,6 +170,11 @@ uint64_t monotonic_now(void);
 
 /* decode.c: the callbacks of the ring buffers. */
 int decode_record(void *context, void *data, size_t size);
+
+/* sched.c */
+bool decode_sched(struct capture *c, const struct record *r, size_t size, struct event *e);
+/* After a record was taken, and before it is handed on: whether some before it found no room. */
+void sched_look_lost(struct capture *c, uint64_t ts_ns);
 
 size_t whole_characters(const char *bytes, size_t length);
 
@@ -168,23 +207,48 @@ enum file_news {
 	FILE_NOTHING, /* new, without markers */
 	FILE_ATTACHED,
 };
+/* Where a link is kept, and of which domain it is. */
+struct links {
+	struct file_link **list;
+	unsigned *n;
+	unsigned guard;
+};
+struct site *site_new(struct capture *c);
+/* One link more. `pid` 0: for all processes. */
+int files_attach_sites(struct capture *c, struct file *file, struct links to,
+		       enum broker_program program, pid_t pid, const struct broker_site *sites,
+		       unsigned n, struct failure *f);
 /* Takes over fd. `pid`: whose file it is. */
 int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const char *path,
 	      pid_t pid, enum file_news *ret_news, struct failure *f);
+/* It cannot be opened: that is not tried again at each look. */
+void files_refuse(struct capture *c, uint64_t device, uint64_t inode);
 bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
 		 enum file_news *ret_news);
+/* What files_add() left out while `doors_later` was set. */
+void files_attach_doors(struct capture *c);
+const struct file *files_find(struct capture *c, uint64_t device, uint64_t inode);
 void files_detach(struct capture *c);
+/* Of a domain that is switched off already: its number in guard.c. */
+void files_detach_domain(struct capture *c, unsigned guard);
 void files_detach_data(struct capture *c);
 void files_attach_data(struct capture *c);
 void files_free(struct capture *c);
+
+/* guard.c */
+unsigned guard_number(struct capture *c, const struct name *domain);
+bool guard_is_off(const struct capture *c, unsigned number);
+void guard_process_begin(struct capture *c, struct traced_process *p, bool is_new);
+void guard_process_end(struct capture *c, struct traced_process *p, uint64_t cpu_ns);
 
 /* processes.c */
 int process_scan(struct capture *c, const struct broker_target *target, unsigned *ret_marked,
 		 unsigned *ret_new, struct failure *f);
 /* running: it is what it will be; otherwise it is about to execute a program. */
 void process_names(struct capture *c, const struct broker_target *target, bool running);
-void process_add(struct capture *c, pid_t pid);
-void process_remove(struct capture *c, pid_t pid);
+/* is_new: it has just begun. `cpu_ns`: what it has used in all, as far as the kernel's side knows. */
+void process_add(struct capture *c, pid_t pid, bool is_new);
+void process_remove(struct capture *c, pid_t pid, uint64_t cpu_ns);
 int decode_hold(void *context, void *data, size_t size);
 void process_executed(struct capture *c, pid_t pid);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The traced processes: what they have mapped, what their threads are called, which are alive. */
+#include "capture/batch.h"
 #include "capture/internal.h"
 
 #include <ctype.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "proftrace.skel.h"
+#include "target/by_path.h"
 #include "target/maps.h"
 
 struct scan {
@@ -26,11 +28,37 @@ struct scan {
 	struct failure failure; /* of the file at hand */
 };
 
+/* The broker may not open what is mapped as such: what has a name can be opened by it, as its user may. */
+static int open_named(struct scan *s, const struct mapping *m)
+{
+	int tasks = broker_open(s->c->broker, BROKER_TASKS, s->target, 0, 0, NULL);
+	int process = tasks < 0 ? -1 : openat(tasks, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int fd = process < 0 ? -ESRCH : open_by_path(process, m->path, m->inode);
+
+	if (tasks >= 0)
+		close(tasks);
+	if (process >= 0)
+		close(process);
+	if (fd >= 0 || fd == -ESRCH)
+		return fd;
+	failure_set(&s->failure, fd, "cannot open", m->path,
+		    fd == -ESTALE || fd == -ENOENT ? "deleted or replaced since it was mapped"
+						   : NULL);
+	failure_hint(&s->failure,
+		     "with CAP_CHECKPOINT_RESTORE, or sudo, it can be opened as it is mapped");
+	return fd == -ENOENT ? -ESTALE : fd;
+}
+
 static int take_file(struct scan *s, const struct mapping *m, uint64_t device,
 		     enum file_news *ret_news)
 {
 	int fd = broker_open(s->c->broker, BROKER_MAPPED, s->target, m->start, m->end, &s->failure);
 
+	if (fd == -EPERM || fd == -EACCES) {
+		fd = open_named(s, m);
+		if (fd < 0 && fd != -ESRCH)
+			files_refuse(s->c, device, m->inode);
+	}
 	/* Unmapped since, or a process that is gone: the next look will tell. */
 	if (fd == -ESRCH || fd == -ENOENT)
 		return 0;
@@ -38,6 +66,16 @@ static int take_file(struct scan *s, const struct mapping *m, uint64_t device,
 		return fd;
 	return files_add(s->c, fd, device, m->inode, m->path, s->target->pid, ret_news,
 			 &s->failure);
+}
+
+/* After it has been attached to: what threads get from then on they tell. */
+static void find_batches(const struct scan *s, const struct mapping *m, uint64_t device)
+{
+	bool finding = s->c->batches && s->c->batches->finding;
+	const struct file *file = finding ? files_find(s->c, device, m->inode) : NULL;
+
+	if (file && file->flush_stub && !file->refused)
+		batches_find(s->c, s->target->pid, file, m->start, m->offset);
 }
 
 /* A file can be mapped in several pieces: the executable one is where the sites are. */
@@ -67,6 +105,7 @@ static int scan_mapping(void *context, const struct mapping *m)
 				    s->failure.reason);
 		}
 	}
+	find_batches(s, m, device);
 	s->marked += news != FILE_NOTHING;
 	s->fresh += news == FILE_ATTACHED;
 	return 0;
@@ -93,12 +132,17 @@ int process_scan(struct capture *c, const struct broker_target *target, unsigned
 		char reason[96];
 
 		snprintf(object, sizeof(object), "%d", (int)target->pid);
-		snprintf(reason, sizeof(reason), "searched the %u files it has mapped executable",
-			 s.looked_at);
-		failure_set(f, -ENOENT, "no markers found in process", object, reason);
+		snprintf(reason, sizeof(reason), "searched the %u file%s it has mapped executable",
+			 s.looked_at, s.looked_at == 1 ? "" : "s");
+		failure_set(f, -ENOENT,
+			    c->probes ? "neither markers nor probes of -u found in process"
+				      : "no markers found in process",
+			    object, reason);
 		failure_hint(f,
-			     "`proftrace list -v -p %d` shows what it holds; is it built with "
-			     "proftrace.h, and its domain selected by -D?",
+			     c->probes
+				     ? "`proftrace list -p %d` shows which probes -u could name"
+				     : "`proftrace list -v -p %d` shows what it holds; is it built "
+				       "with proftrace.h, and its domain selected by -D?",
 			     (int)target->pid);
 	}
 	return 0;
@@ -169,7 +213,7 @@ void process_names(struct capture *c, const struct broker_target *target, bool r
 	closedir(tasks);
 }
 
-void process_add(struct capture *c, pid_t pid)
+void process_add(struct capture *c, pid_t pid, bool is_new)
 {
 	struct traced_process *p;
 
@@ -180,16 +224,18 @@ void process_add(struct capture *c, pid_t pid)
 	if (!p)
 		return;
 	p->pid = pid;
+	guard_process_begin(c, p, is_new);
 	HASH_ADD(hh, c->processes, pid, sizeof(p->pid), p);
 }
 
-void process_remove(struct capture *c, pid_t pid)
+void process_remove(struct capture *c, pid_t pid, uint64_t cpu_ns)
 {
 	struct traced_process *p;
 
 	HASH_FIND(hh, c->processes, &pid, sizeof(pid), p);
 	if (!p)
 		return;
+	guard_process_end(c, p, cpu_ns);
 	HASH_DEL(c->processes, p);
 	free(p);
 }
@@ -203,7 +249,7 @@ void capture_check_alive(struct capture *c)
 
 		snprintf(path, sizeof(path), "/proc/%d", (int)p->pid);
 		if (access(path, F_OK) && errno == ENOENT)
-			process_remove(c, p->pid);
+			process_remove(c, p->pid, 0);
 	}
 }
 

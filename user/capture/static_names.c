@@ -87,19 +87,18 @@ static void read_keys(struct capture *c, struct marker *m)
 	}
 }
 
-const struct marker *marker_of(struct capture *c, const struct record *head, int32_t keys,
-			       int32_t categories)
+static bool is_marker(const struct marker *m, const struct marker_key *key)
 {
-	struct marker_key key;
+	return m && m->key.site == key->site && m->key.name == key->name &&
+	       m->key.keys == key->keys && m->key.categories == key->categories &&
+	       m->key.types == key->types;
+}
+
+static struct marker *marker_look_up(struct capture *c, const struct marker_key *key)
+{
 	struct marker *m;
 
-	memset(&key, 0, sizeof(key));
-	key.site = head->site;
-	key.name = head->flags & (RECORD_NAME_COPIED | RECORD_NAME_UNREADABLE) ? 0 : head->name;
-	key.keys = keys;
-	key.categories = categories;
-	key.types = keys ? head->types : 0;
-	HASH_FIND(hh, c->markers, &key, sizeof(key), m);
+	HASH_FIND(hh, c->markers, key, sizeof(*key), m);
 	if (m)
 		return m;
 	/* A program can make up as many as it likes: past the limit they are looked up each time. */
@@ -108,19 +107,43 @@ const struct marker *marker_of(struct capture *c, const struct record *head, int
 		m = &c->uncached;
 		memset(m, 0, sizeof(*m));
 	}
-	m->key = key;
-	if (key.name != NAME_NONE) {
-		m->name = static_name(c, key.site, key.name);
+	m->key = *key;
+	if (key->name != NAME_NONE) {
+		m->name = static_name(c, key->site, key->name);
 		m->unreadable = !m->name;
 		if (!m->name)
 			m->name = names_intern_string(c->options.names, "(unreadable)");
 	}
-	m->category = categories_of(c, &key);
-	if (keys)
+	m->category = categories_of(c, key);
+	if (key->keys)
 		read_keys(c, m);
 	if (m != &c->uncached)
-		HASH_ADD(hh, c->markers, key, sizeof(key), m);
+		HASH_ADD(hh, c->markers, key, sizeof(*key), m);
 	return m;
+}
+
+const struct marker *marker_of(struct capture *c, const struct record *head, int32_t keys,
+			       int32_t categories)
+{
+	const struct marker_key key = {
+		.site = head->site,
+		.name = head->flags & (RECORD_NAME_COPIED | RECORD_NAME_UNREADABLE) ? 0
+										    : head->name,
+		.keys = keys,
+		.categories = categories,
+		.types = keys ? head->types : 0,
+	};
+	struct marker **slot;
+
+	slot = &c->recent_markers[(key.site * 31 + (uint32_t)key.name) & (RECENT_MARKERS - 1)];
+	if (!is_marker(*slot, &key)) {
+		struct marker *m = marker_look_up(c, &key);
+
+		if (m == &c->uncached)
+			return m;
+		*slot = m;
+	}
+	return *slot;
 }
 
 void markers_free(struct capture *c)

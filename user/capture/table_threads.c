@@ -53,7 +53,8 @@ int tables_open(struct capture *c)
 				  (void **)&t->pages);
 	if (!error)
 		error = map_table(t, &c->loaded, BROKER_TABLE_ASYNCS,
-				  TABLE_BUNDLES * sizeof(*t->asyncs), (void **)&t->asyncs);
+				  TABLE_ASYNCS / TABLE_BUNDLE * sizeof(*t->asyncs),
+				  (void **)&t->asyncs);
 	if (error)
 		return error;
 	for (i = 0; i < TABLE_THREADS; i++)
@@ -137,12 +138,12 @@ static void take_over(struct capture *c, uint32_t place)
 	__atomic_store_n(&c->shared->table_free_tail, tail + 1, __ATOMIC_RELEASE);
 }
 
-static bool is_over(const struct tables *t, const struct table_async *async)
+static bool is_over(const struct tables *t, uint32_t pid, uint64_t begin_ns)
 {
 	unsigned i;
 
 	for (i = 0; i < t->n_over; i++) {
-		if (t->over[i].pid == async->tgid && t->over[i].ts_ns >= async->begin)
+		if (t->over[i].pid == pid && t->over[i].ts_ns >= begin_ns)
 			return true;
 	}
 	return false;
@@ -154,14 +155,19 @@ static void drop_asyncs(struct capture *c)
 	struct tables *t = c->tables;
 	uint32_t i;
 
-	for (i = 0; i < TABLE_BUNDLES * TABLE_BUNDLE; i++) {
-		struct table_async *async = &t->asyncs[i / TABLE_BUNDLE].asyncs[i % TABLE_BUNDLE];
-		__u64 key = __atomic_load_n(&async->key, __ATOMIC_ACQUIRE);
+	for (i = 0; i < TABLE_ASYNCS; i++) {
+		struct table_bundle *b = &t->asyncs[i / TABLE_BUNDLE];
+		uint32_t at = i % TABLE_BUNDLE;
+		__u64 key = __atomic_load_n(&b->keys[at], __ATOMIC_ACQUIRE);
 
-		if (key > TABLE_ASYNC_BUSY && is_over(t, async) &&
-		    __atomic_compare_exchange_n(&async->key, &key, 0, false, __ATOMIC_ACQ_REL,
-						__ATOMIC_RELAXED))
-			t->unfinished++;
+		if (key <= TABLE_ASYNC_BUSY || !is_over(t, b->asyncs[at].tgid, b->begins[at]) ||
+		    !__atomic_compare_exchange_n(&b->keys[at], &key, 0, false, __ATOMIC_ACQ_REL,
+						 __ATOMIC_RELAXED))
+			continue;
+		t->unfinished++;
+		if (i >= TABLE_NEAR * TABLE_BUNDLE)
+			__atomic_fetch_sub(&c->shared->asyncs_spilled[TABLE_NEAR_OF(key)], 1,
+					   __ATOMIC_RELAXED);
 	}
 	t->n_over = 0;
 }
@@ -233,17 +239,18 @@ void capture_table_open(struct capture *c,
 				     l->begin);
 		}
 	}
-	for (i = 0; i < TABLE_BUNDLES * TABLE_BUNDLE; i++) {
-		const struct table_async *a = &t->asyncs[i / TABLE_BUNDLE].asyncs[i % TABLE_BUNDLE];
+	for (i = 0; i < TABLE_ASYNCS; i++) {
+		const struct table_bundle *b = &t->asyncs[i / TABLE_BUNDLE];
+		const struct table_async *a = &b->asyncs[i % TABLE_BUNDLE];
 		const struct table_row row = { .id = (uint32_t)a->name,
 					       .site = a->site,
 					       .what = a->what };
 		const struct process process = { .pid = a->tgid };
 		const struct thread none = { .process = &process };
 
-		if (a->key > TABLE_ASYNC_BUSY)
+		if (b->keys[i % TABLE_BUNDLE] > TABLE_ASYNC_BUSY)
 			each(context, &none,
 			     a->what & TABLE_DYNAMIC ? NULL : table_row_name(c, &row, NULL),
-			     a->begin);
+			     b->begins[i % TABLE_BUNDLE]);
 	}
 }

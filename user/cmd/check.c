@@ -2,6 +2,7 @@
 /* `proftrace check`: what this machine can do, found out by trying, and how to fix what is missing. */
 #include <argp.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -10,8 +11,10 @@
 #include "broker/broker.h"
 #include "broker/features.h"
 #include "cmd/cmd.h"
+#include "cmd/usage.h"
 #include "confine/confine.h"
 #include "counters/counters.h"
+#include "target/privileges.h"
 
 static const char doc[] =
 	"Say what this machine can do for proftrace, and how to fix what is missing.\v"
@@ -22,7 +25,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	(void)arg;
 	if (key == ARGP_KEY_ARG)
-		argp_usage(state);
+		usage_error(state, "what is '%s'? It takes no more words",
+			    state->argv[state->next - 1]);
 	return 0;
 }
 
@@ -57,6 +61,37 @@ static void check_settings(void)
 		       "proftrace needs CAP_BPF in any case");
 }
 
+static void check_privileges(bool uprobe_multi)
+{
+	const char *ignored = privileges_ignored();
+	char missing[64], line[256];
+
+	privileges_missing(uprobe_multi, missing, sizeof(missing));
+	if (missing[0])
+		snprintf(line, sizeof(line), "missing: %s%s%s", missing,
+			 ignored ? "; the file has capabilities, but " : "",
+			 ignored ? ignored : "");
+	else
+		snprintf(line, sizeof(line), "%s",
+			 !getuid()	? "of root"
+			 : uprobe_multi ? "CAP_BPF and CAP_PERFMON are there"
+					: "CAP_SYS_ADMIN is there");
+	say("privileges", !missing[0], line);
+}
+
+/* Without it, what has no name any more cannot be opened; with root's, everything can. */
+static void check_deleted_files(void)
+{
+	bool can = privilege_held(CAP_CHECKPOINT_RESTORE) || privilege_held(CAP_SYS_ADMIN);
+
+	if (!can)
+		say("deleted libraries", false,
+		    "one that was deleted or replaced since a process opened it is out of reach: "
+		    "cap_checkpoint_restore");
+	else
+		say("deleted libraries", true, "they are recorded all the same");
+}
+
 static void check_namespace(void)
 {
 	char link[64];
@@ -88,6 +123,27 @@ static bool check_recording(struct broker_loaded *loaded)
 	broker_stop(broker);
 	say("recording", true, "the BPF programs load and watch forks, execs and exits");
 	return true;
+}
+
+/* The programs of --sched are loaded only then, so this is tried by itself. */
+static void check_sched(void)
+{
+	const struct broker_config config = { .buffer_bytes = 64 << 10,
+					      .follow_children = true,
+					      .sched = true };
+	struct broker_loaded loaded = { 0 };
+	struct broker *broker;
+	struct failure f = { 0 };
+	int error = broker_start(&config, &broker, &loaded, &f);
+
+	if (!error)
+		broker_stop(broker);
+	say("states of threads (--sched)", !error,
+	    error ? f.reason
+	    : kernel_tells_interrupts()
+		    ? "who has which CPU, who wakes whom, and which interrupts do"
+		    : "who has which CPU, and who wakes whom; not whether it was "
+		      "an interrupt, but on an idle CPU");
 }
 
 /* Where the hardware counts: how much of it is there for us. */
@@ -125,22 +181,26 @@ int cmd_check(int argc, char **argv)
 	bool can, confined = confine_available();
 	struct utsname u;
 
-	argp_err_exit_status = STATUS_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, NULL);
+	usage_parse(&argp, argc, argv, 0, NULL);
 	uname(&u);
 	printf("%-28s %s %s\n", "kernel", u.release, u.machine);
 	say("kernel BTF", !access("/sys/kernel/btf/vmlinux", R_OK), "/sys/kernel/btf/vmlinux");
 	check_namespace();
 	check_settings();
+	/* Which kernel this is only those find out who may load BPF programs. */
+	check_privileges(!privilege_held(CAP_BPF) || !privilege_held(CAP_PERFMON) ||
+			 kernel_has_uprobe_multi());
 	can = check_recording(&loaded);
 	if (!can)
 		return STATUS_FAILED;
 	say("uprobe_multi links", loaded.uprobe_multi,
 	    loaded.uprobe_multi ? "all sites of a file are attached at once"
 				: "before 6.6: attaching is slower, detaching much slower");
+	check_deleted_files();
 	say("holding new libraries", loaded.can_hold,
 	    loaded.can_hold ? "nothing of a library opened later is missed"
 			    : "before 5.17: first marks of libraries opened later may be missed");
+	check_sched();
 	say("filters of system calls", confined,
 	    confined ? "recorder and broker ask the kernel for nothing else"
 		     : "no seccomp: they run without, with the privileges they have");

@@ -14,15 +14,17 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "capture/capture.h"
+#include "clock.h"
 #include "cmd/control.h"
+#include "cmd/overhead.h"
 #include "cmd/record.h"
 
-#define CLIENTS	   8
-#define FILES_SAID 8
+#define CLIENTS	     8
+#define FILES_SAID   8
+#define DOMAINS_SAID 8
 
 struct client {
 	int fd;	      /* -1: nobody */
@@ -251,7 +253,8 @@ static void say_files(struct answer *a, const struct recording *r)
 	unsigned i;
 
 	if (r->n_files > FILES_SAID)
-		say(a, "%u older files\n", r->n_files - FILES_SAID);
+		say(a, "%u older file%s\n", r->n_files - FILES_SAID,
+		    r->n_files - FILES_SAID == 1 ? "" : "s");
 	for (i = r->n_files > FILES_SAID ? r->n_files - FILES_SAID : 0; i < r->n_files; i++)
 		say_file(a, r->files[i].path, r->files[i].bytes, r->files[i].format);
 	for (i = 0; i < r->n_outputs && i < FILES_SAID; i++)
@@ -263,9 +266,10 @@ static void say_marks(struct answer *a, const struct recording *r)
 {
 	struct account account = recording_account(r);
 
-	say(a, "%" PRIu64 " marks: %" PRIu64 " written, %" PRIu64 " lost, %" PRIu64 " while paused",
-	    account.marked, account.written, account_lost(&account) - account.lost[LOST_CUT],
-	    account.paused);
+	say(a,
+	    "%" PRIu64 " mark%s: %" PRIu64 " written, %" PRIu64 " lost, %" PRIu64 " while paused",
+	    account.marked, account.marked == 1 ? "" : "s", account.written,
+	    account_lost(&account) - account.lost[LOST_CUT], account.paused);
 	if (r->scheduler)
 		say(a, ", %" PRIu64 " outside the schedule", account.unscheduled);
 	say(a, "\n");
@@ -273,11 +277,10 @@ static void say_marks(struct answer *a, const struct recording *r)
 
 static void say_status(struct answer *a, const struct recording *r)
 {
-	struct timespec t;
-	double seconds;
+	double seconds = (clock_ns(CLOCK_MONOTONIC) - r->started_ns) / 1e9;
+	char line[512];
+	unsigned i;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	seconds = t.tv_sec + t.tv_nsec / 1e9 - r->started_ns / 1e9;
 	say(a, "ok ");
 	say_name(a, r);
 	say(a, "\n%s for %.1f s, %u %s alive\n",
@@ -285,6 +288,10 @@ static void say_status(struct answer *a, const struct recording *r)
 	    capture_processes(r->capture),
 	    capture_processes(r->capture) == 1 ? "process" : "processes");
 	say_marks(a, r);
+	for (i = 0; i < DOMAINS_SAID && overhead_line(r, i, line, sizeof(line)); i++)
+		say(a, "%s\n", line);
+	if (overhead_line(r, i, line, sizeof(line)))
+		say(a, "and others\n");
 	say_files(a, r);
 }
 

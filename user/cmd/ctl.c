@@ -14,6 +14,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/control.h"
+#include "cmd/usage.h"
 #include "failure.h"
 
 #define MAX_RECORDERS 256
@@ -63,7 +64,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		errno = 0;
 		pid = strtol(arg, &end, 10);
 		if (errno || *end || end == arg || pid <= 0 || pid > 0x3fffffff)
-			argp_error(state, "'%s' is no process number", arg);
+			usage_error(state, "'%s' is no process number", arg);
 		c->pid = pid;
 		break;
 	case ARGP_KEY_ARG:
@@ -73,11 +74,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				return 0;
 			}
 		}
-		argp_error(state, "'%s' is none of pause, resume, dump, reset, stop, status", arg);
+		usage_error(state, "'%s' is none of pause, resume, dump, reset, stop, status", arg);
 		break;
 	case ARGP_KEY_END:
 		if (!c->action)
-			argp_error(state, "what to do? pause, resume, dump, reset, stop or status");
+			usage_error(state,
+				    "what to do? pause, resume, dump, reset, stop or status");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -201,7 +203,7 @@ static void print_answer(const char *answer, bool first_line_only)
 	const char *at = strchr(answer, ' ');
 
 	for (at = at ? at + 1 : answer; *at && !(first_line_only && *at == '\n'); at++)
-		putchar((unsigned char)*at < ' ' && *at != '\n' ? '?' : *at);
+		putchar(*at != '\n' && failure_acts_on_terminals(at) ? '?' : (unsigned char)*at);
 	if (at == answer || at[-1] != '\n')
 		putchar('\n');
 }
@@ -290,8 +292,7 @@ int cmd_ctl(int argc, char **argv)
 
 	if (!c)
 		return STATUS_FAILED;
-	argp_err_exit_status = STATUS_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, c);
+	usage_parse(&argp, argc, argv, 0, c);
 	look_everywhere(c);
 	choose(c);
 	if (!c->n)

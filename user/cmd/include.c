@@ -54,6 +54,7 @@ struct joining {
 	struct owners *owners;
 	struct part part;
 	unsigned index;
+	uint64_t switches; /* and wakings, which are left out */
 };
 
 static struct includes *includes_get(struct recording *r)
@@ -190,6 +191,11 @@ static int take(void *context, const struct event *event)
 	/* The recording has its own clocks, and names for what it saw. */
 	if (e.kind == EVENT_CLOCK)
 		return 0;
+	/* Who has which CPU is for the recording to tell. */
+	if (e.kind >= EVENT_SWITCH && e.kind <= EVENT_SCHED_GAP) {
+		j->switches += e.kind != EVENT_SCHED_GAP;
+		return 0;
+	}
 	if (e.kind == EVENT_PROCESS_NAME && timeline_has_process(r->writer, e.pid))
 		return 0;
 	if (e.ts_ns) {
@@ -256,7 +262,7 @@ static int join(struct joining *j, struct failure *f)
 	if (!error)
 		error = owners_end(j->owners, take_name, j);
 	j->include->truncated = end.truncated;
-	j->include->skipped = end.skipped;
+	j->include->skipped = end.skipped + j->switches;
 	/* An output that fails has been told as such. */
 	return error < 0 && !end.message[0] ? 0 : error;
 }
@@ -312,8 +318,8 @@ int include_all(struct recording *r)
 	}
 	owners_free(owners);
 	if (in->refused)
-		fprintf(stderr, "proftrace: %u more traces that programs named are not included\n",
-			in->refused);
+		fprintf(stderr, "proftrace: %u more trace%s that programs named not included\n",
+			in->refused, in->refused == 1 ? "" : "s");
 	return error;
 }
 
@@ -326,7 +332,8 @@ void includes_print(const struct recording *r)
 
 		if (in->error)
 			continue;
-		fprintf(stderr, "%s  %" PRIu64 " events included", in->path, in->events);
+		fprintf(stderr, "%s  %" PRIu64 " event%s included", in->path, in->events,
+			in->events == 1 ? "" : "s");
 		if (in->before)
 			fprintf(stderr, ", %" PRIu64 " from before the recording left out",
 				in->before);

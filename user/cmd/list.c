@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/usage.h"
 #include "counters/counters.h"
 
 static const char doc[] =
@@ -57,7 +58,7 @@ static pid_t parse_pid(struct argp_state *state, const char *text)
 	errno = 0;
 	pid = strtol(text, &end, 10);
 	if (errno || end == text || *end || pid <= 0 || pid > 0x3fffffff)
-		argp_error(state, "'%s' is no process number", text);
+		usage_error(state, "'%s' is no process number", text);
 	return (pid_t)pid;
 }
 
@@ -81,9 +82,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case ARGP_KEY_END:
 		if (!a->pid && !a->n_files && !a->counters)
-			argp_error(state, "nothing to look at: give -p PID, FILE... or --counters");
+			usage_error(state,
+				    "nothing to look at: give -p PID, FILE... or --counters");
 		if (a->pid && a->n_files)
-			argp_error(state, "give either -p PID or FILE...");
+			usage_error(state, "give either -p PID or FILE...");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -137,8 +139,7 @@ int cmd_list(int argc, char **argv)
 	int i, status = STATUS_DONE;
 	struct failure f;
 
-	argp_err_exit_status = STATUS_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &a);
+	usage_parse(&argp, argc, argv, 0, &a);
 	if (a.pid && list_process(&a.list, a.pid, &f)) {
 		failure_print(&f, stderr);
 		return STATUS_FAILED;

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "event.h"
 #include "target/elf_file.h"
 #include "target/markers.h"
 #include "target/usdt.h"
+#include "target/usdt_args.h"
 #include "timeline/names.h"
 
 #define MAX_SHOWN 128 /* bytes of a foreign name that are printed */
@@ -114,11 +116,24 @@ static void print_domain(const struct list *list, const struct marker_site *site
 		print_site(&sites[i]);
 }
 
+/* What batches are handed over by, and switched on by, marks nothing. */
+static void drop_machinery(struct marker_sites *found)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < found->n; i++) {
+		if (found->sites[i].kind < RECORD_FLUSH)
+			found->sites[n++] = found->sites[i];
+	}
+	found->n = n;
+}
+
 static void print_markers(const struct list *list, struct marker_sites *found,
 			  const struct list_switches *switches)
 {
 	unsigned i, n;
 
+	drop_machinery(found);
 	if (found->n)
 		qsort(found->sites, found->n, sizeof(*found->sites), compare_sites);
 	for (i = 0; i < found->n; i += n) {
@@ -152,7 +167,36 @@ static bool same_probe(const struct usdt_probe *x, const struct usdt_probe *y)
 	return strcmp(x->provider, y->provider) == 0 && strcmp(x->name, y->name) == 0;
 }
 
-static void print_probe(const struct list *list, const struct usdt_probe *probes, unsigned n)
+/* Which its sites have, by the first: others differ in where they are, hardly ever in what. */
+static void print_arguments(const struct usdt_probe *probe, uint16_t machine)
+{
+	struct usdt_argument args[USDT_MAX_ARGS];
+	unsigned i, n = usdt_args_parse(machine, probe->arguments, args);
+
+	for (i = 0; i < n; i++)
+		printf("%s arg%u %s%s", i ? "," : ":", i, usdt_arg_type(&args[i].arg),
+		       args[i].unreadable ? " (unreadable)" : "");
+	putchar('\n');
+}
+
+/* The notes' own words, and why an argument cannot be read where they do not help. */
+static void print_site_arguments(const struct usdt_probe *probe, uint16_t machine)
+{
+	struct usdt_argument args[USDT_MAX_ARGS];
+	unsigned i, n = usdt_args_parse(machine, probe->arguments, args);
+	char clean[6 * MAX_SHOWN + 1];
+
+	if (n)
+		printf(", arguments %s", printable(probe->arguments, clean));
+	putchar('\n');
+	for (i = 0; i < n; i++) {
+		if (args[i].unreadable)
+			printf("      arg%u: %s\n", i, args[i].unreadable);
+	}
+}
+
+static void print_probe(const struct list *list, const struct elf_file *elf,
+			const struct usdt_probe *probes, unsigned n)
 {
 	char provider[6 * MAX_SHOWN + 1], name[6 * MAX_SHOWN + 1];
 	bool semaphore = false;
@@ -160,16 +204,15 @@ static void print_probe(const struct list *list, const struct usdt_probe *probes
 
 	for (i = 0; i < n; i++)
 		semaphore |= probes[i].semaphore_offset != 0;
-	printf("  probe %s:%s (%u site%s%s)\n", printable(probes->provider, provider),
+	printf("  probe %s:%s (%u site%s%s)", printable(probes->provider, provider),
 	       printable(probes->name, name), n, n == 1 ? "" : "s", semaphore ? ", semaphore" : "");
+	print_arguments(probes, elf->machine);
 	for (i = 0; list->verbose && i < n; i++) {
 		if (probes[i].offset)
 			printf("    at 0x%" PRIx64, probes[i].offset);
 		else
 			printf("    not in the file's code");
-		if (probes[i].arguments[0])
-			printf(", arguments %s", printable(probes[i].arguments, name));
-		putchar('\n');
+		print_site_arguments(&probes[i], elf->machine);
 	}
 }
 
@@ -201,7 +244,8 @@ static void drop_markers(struct usdt_probes *probes, struct marker_sites *marker
 	probes->n_probes = kept;
 }
 
-static void print_probes(const struct list *list, struct usdt_probes *found)
+static void print_probes(const struct list *list, const struct elf_file *elf,
+			 struct usdt_probes *found)
 {
 	unsigned i, n;
 
@@ -212,7 +256,7 @@ static void print_probes(const struct list *list, struct usdt_probes *found)
 		while (i + n < found->n_probes &&
 		       same_probe(&found->probes[i + n], &found->probes[i]))
 			n++;
-		print_probe(list, &found->probes[i], n);
+		print_probe(list, elf, &found->probes[i], n);
 	}
 	if (found->malformed)
 		printf("  left out: %u (damaged note of a USDT probe)\n", found->malformed);
@@ -245,7 +289,7 @@ static void print_contents(struct list *list, const struct elf_file *elf, const 
 	if (markers->n || markers->refused || probes->n_probes || probes->malformed) {
 		print_head(elf, path);
 		print_markers(list, markers, switches);
-		print_probes(list, probes);
+		print_probes(list, elf, probes);
 	} else if (!quiet || list->verbose) {
 		print_path(path);
 		printf(": no markers\n");

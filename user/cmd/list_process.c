@@ -11,14 +11,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "target/by_path.h"
 #include "target/maps.h"
 
 #define MAX_FILES    4096
@@ -121,31 +119,6 @@ static bool read_switch(void *context, uint64_t switch_offset, uint16_t ret_valu
 
 /* --- opening --------------------------------------------------------------------------------- */
 
-static int open_by_path(const struct process *p, const struct mapped *m)
-{
-	/* What is absolute in the path or in its links is meant from the process's root. */
-	struct open_how how = {
-		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	int root = openat(p->dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC), fd, r;
-	struct stat st;
-
-	if (root < 0)
-		return -errno;
-	maps_unescape(m->path);
-	fd = (int)syscall(SYS_openat2, root, m->path, &how, sizeof(how));
-	r = fd < 0 ? -errno : 0;
-	close(root);
-	if (r)
-		return r;
-	if (fstat(fd, &st) || st.st_ino != m->inode) {
-		close(fd);
-		return -ESTALE;
-	}
-	return fd;
-}
-
 static int open_mapped(const struct process *p, const struct mapped *m)
 {
 	char name[64];
@@ -153,7 +126,7 @@ static int open_mapped(const struct process *p, const struct mapped *m)
 
 	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, m->start, m->end);
 	fd = openat(p->dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd >= 0 ? fd : open_by_path(p, m);
+	return fd >= 0 ? fd : open_by_path(p->dir, m->path, m->inode);
 }
 
 /* Of the files of a process some are not ELF, and some are gone: neither ends the listing. */

@@ -43,6 +43,8 @@ void owners_free(struct owners *owners);
 void owners_begin(struct owners *owners, const struct part *part);
 /* Gives the event's process and thread their numbers, and the names of both what tells them apart. */
 void owners_map(struct owners *owners, struct event *event);
+/* What a task is called by now, if it is a thread of the part's own; others keep their numbers. */
+void owners_find(struct owners *owners, uint32_t *pid, uint32_t *tid);
 /*
  * The part is over: names those that had no name, by their old numbers. Not before, since the first
  * name of a process is the one that loaders keep.

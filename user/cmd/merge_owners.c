@@ -261,6 +261,19 @@ void owners_map(struct owners *o, struct event *e)
 	}
 }
 
+void owners_find(struct owners *o, uint32_t *pid, uint32_t *tid)
+{
+	const struct owner_key key = {
+		.pid = *pid, .tid = *tid, .is_thread = 1, .recording = o->recording
+	};
+	const struct owner *owner = find(o, &o->last_thread, &key);
+
+	if (!owner)
+		return;
+	*pid = owner->process;
+	*tid = owner->number;
+}
+
 /* Whether its number alone would say the wrong thing, or nothing. */
 static bool wants_name(const struct owners *o, const struct owner *owner)
 {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/usage.h"
 #include "failure.h"
 #include "readers/reader.h"
 #include "target/invoker.h"
@@ -68,12 +69,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		errno = 0;
 		port = strtol(arg, &end, 10);
 		if (errno || *end || end == arg || port < 1 || port > 65535)
-			argp_error(state, "'%s' is no port", arg);
+			usage_error(state, "'%s' is no port", arg);
 		o->port = (uint16_t)port;
 		return 0;
 	case KEY_VIEWER:
 		if (!is_origin(arg))
-			argp_error(state, "'%s' is no address like " VIEWER, arg);
+			usage_error(state, "'%s' is no address like " VIEWER, arg);
 		o->origin = arg;
 		return 0;
 	case KEY_NO_BROWSER:
@@ -84,11 +85,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num)
-			argp_error(state, "one trace at a time; `proftrace merge` joins several");
+			usage_error(state, "one trace at a time; `proftrace merge` joins several");
 		o->trace = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which trace?");
+		usage_error(state, "which trace?");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -250,8 +251,7 @@ int cmd_open(int argc, char **argv)
 	struct failure f = { 0 };
 	int fd, error;
 
-	argp_err_exit_status = STATUS_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &o);
+	usage_parse(&argp, argc, argv, 0, &o);
 	/* Root has no business with a browser. */
 	error = invoker_become(&f);
 	if (!error) {

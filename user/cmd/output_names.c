@@ -28,13 +28,12 @@ static const char *const fields[] = { "epoch", "batch", "cycle", "rank", "pid", 
 
 #define N_FIELDS (sizeof(fields) / sizeof(fields[0]))
 
-/* Which field begins at the brace, or -1; a brace that nothing closes is a brace. */
-static int field_at(const char *brace, size_t *ret_length, bool *ret_closed)
+/* Which field begins at the brace, or -1. */
+static int field_at(const char *brace, size_t *ret_length)
 {
 	const char *end = strchr(brace, '}');
 	unsigned i;
 
-	*ret_closed = end != NULL;
 	if (!end)
 		return -1;
 	*ret_length = end - brace + 1;
@@ -50,11 +49,10 @@ int output_name_check(const char *name)
 {
 	const char *at;
 	size_t length;
-	bool closed;
 
 	for (at = strchr(name, '{'); at; at = strchr(at + length, '{')) {
-		if (field_at(at, &length, &closed) < 0)
-			return closed ? (int)(at - name) : -1;
+		if (field_at(at, &length) < 0)
+			return (int)(at - name);
 	}
 	return -1;
 }
@@ -130,12 +128,11 @@ static char *expand(const struct output_names *names, const char *name, uint64_t
 	char *text = NULL;
 	size_t size, length;
 	FILE *out = open_memstream(&text, &size);
-	bool closed;
 
 	if (!out)
 		return NULL;
 	while (*name) {
-		int field = *name == '{' ? field_at(name, &length, &closed) : -1;
+		int field = *name == '{' ? field_at(name, &length) : -1;
 
 		if (field < 0) {
 			fputc(*name++, out);

@@ -27,9 +27,11 @@ static bool ends_in(const char *text, const char *end)
 }
 
 /* Which files a NAME stands for: one or two. */
-static unsigned forms_of(const char *name, struct form ret_forms[2])
+static unsigned forms_of(const struct recording *r, const char *name, struct form ret_forms[2])
 {
-	const struct form perfetto = { "", "Perfetto", SINK_PLAIN, perfetto_handler_new };
+	const struct form perfetto = { "", "Perfetto",
+				       r->options->compress ? SINK_BUNDLES : SINK_PLAIN,
+				       perfetto_handler_new };
 	const struct form json = { "", "Chrome JSON", SINK_PLAIN, chrome_json_handler_new };
 
 	ret_forms[0] = perfetto;
@@ -151,7 +153,7 @@ int outputs_prepare(struct recording *r, struct failure *f)
 	if (error || !r->many_files)
 		return error;
 	for (i = 0; i < n_names(r); i++) {
-		n = forms_of(name_of(r, i), forms);
+		n = forms_of(r, name_of(r, i), forms);
 		for (k = 0; k < n; k++) {
 			error = try_file(name_of(r, i), &forms[k], f);
 			if (error)
@@ -211,7 +213,7 @@ static int outputs_of_name(struct recording *r, unsigned i, const struct trace_i
 {
 	const char *suffixes[2];
 	struct form forms[2];
-	unsigned k, n = forms_of(name_of(r, i), forms);
+	unsigned k, n = forms_of(r, name_of(r, i), forms);
 	int error = 0;
 	char *text;
 
@@ -246,7 +248,8 @@ static struct account account_so_far(const struct recording *r)
 	struct account account = recording_account(r);
 
 	account.marked = account.written + account_lost(&account) + account.paused +
-			 account.unscheduled + account.unrecorded + account.left_out;
+			 account.unscheduled + account.switched_off + account.unrecorded +
+			 account.left_out;
 	account.orderly = true;
 	return account;
 }
@@ -391,6 +394,7 @@ static void output_close(struct recording *r, struct output *o, const struct acc
 	if (!h->error)
 		h->error = h->ops->close(h, account);
 	if (h->error) {
+		sink_settle(o->sink);
 		status_clear(r);
 		fprintf(stderr, "proftrace: cannot write '%s': %s\n", o->path, strerror(-h->error));
 	}

@@ -9,13 +9,14 @@
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "capture/capture.h"
+#include "clock.h"
 #include "cmd/cmd.h"
 #include "cmd/include.h"
 #include "cmd/control.h"
+#include "cmd/overhead.h"
 #include "cmd/scheduler.h"
 #include "cmd/top.h"
 #include "handlers/stats.h"
@@ -60,14 +61,6 @@ void recording_log(void *context, int verbosity, const char *line)
 		return;
 	status_clear(r);
 	fprintf(stderr, "proftrace: %s\n", line);
-}
-
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
 /* By which the traces of several ranks and hosts are put on one timeline. */
@@ -130,9 +123,9 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
 	uname(u);
-	r->info.clock.monotonic = read_clock(CLOCK_MONOTONIC);
-	r->info.clock.boottime = read_clock(CLOCK_BOOTTIME);
-	r->info.clock.realtime = read_clock(CLOCK_REALTIME);
+	r->info.clock.monotonic = clock_ns(CLOCK_MONOTONIC);
+	r->info.clock.boottime = clock_ns(CLOCK_BOOTTIME);
+	r->info.clock.realtime = clock_ns(CLOCK_REALTIME);
 	r->info.start_ns = r->info.clock.monotonic;
 	/* Another profiler may have begun earlier. */
 	if (r->options->n_includes)
@@ -153,6 +146,10 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
 	if (r->options->per_thread)
 		stats_per_thread(r->stats);
+	if (r->options->sched) {
+		timeline_states(r->timeline);
+		timeline_states(r->writer);
+	}
 	if (r->options->schedule.active) {
 		r->scheduler = scheduler_new();
 		if (!r->scheduler)
@@ -169,15 +166,20 @@ static int open_capture(struct recording *r, struct failure *f)
 	struct capture_options options = {
 		.buffer_bytes = o->stats_only ? KERNEL_EVENTS : o->buffer_bytes,
 		.table_rows = table_rows(o),
+		.batching = r->batching,
 		.per_thread = o->per_thread,
 		.follow_children = !o->no_children,
+		.guarded = o->max_overhead > 0,
 		.schedule = o->schedule,
 		.counters = r->counters,
 		.counter_interval_ns = o->counter_interval_ns,
+		.sched = o->sched,
 		.pids = o->pids,
 		.n_pids = o->n_pids,
 		.domains = o->domains,
 		.n_domains = o->n_domains,
+		.usdt = o->usdt,
+		.n_usdt = o->n_usdt,
 		.event = take_event,
 		.context = r,
 		.names = r->names,
@@ -207,10 +209,30 @@ static void count(struct recording *r)
 		timeline_take_turns(r->writer, shares);
 }
 
+/* Marks in batches carry the processor's counter, which has to be of use. */
+static void choose_mode(struct recording *r)
+{
+	const char *why_not = r->options->batching ? capture_no_batches() : NULL;
+	char line[160];
+
+	r->batching = r->options->batching && !why_not;
+	if (!why_not)
+		return;
+	snprintf(line, sizeof(line), "no batches, each mark by itself (--mode exact): %s", why_not);
+	recording_log(r, 0, line);
+}
+
 static int choose_counters(struct recording *r, struct failure *f)
 {
 	char note[256] = "";
 	int error;
+
+	if (r->batching) {
+		recording_log(r, 1,
+			      "no counters: they are read where marks enter the kernel "
+			      "(--mode exact)");
+		return 0;
+	}
 
 	if (r->options->counters) {
 		error = counters_parse(r->options->counters, &r->counters, f);
@@ -245,12 +267,17 @@ static void open_control(struct recording *r)
 /* Everything that can be refused is refused before the target is touched. */
 static int start(struct recording *r, struct failure *f)
 {
-	int error = r->options->stats_only ? 0 : choose_counters(r, f);
+	int error;
+
+	choose_mode(r);
+	error = r->options->stats_only ? 0 : choose_counters(r, f);
 
 	if (!error && r->options->system)
 		error = system_open(r->options->system, r->names, &r->system, f);
 	if (!error)
 		error = open_capture(r, f);
+	if (!error && r->options->max_overhead > 0)
+		error = overhead_new(r, f);
 	if (!error)
 		error = invoker_become(f);
 	if (!error && r->options->command)
@@ -277,10 +304,37 @@ static int start(struct recording *r, struct failure *f)
 
 static void tell_no_markers(const struct record_options *o)
 {
-	fprintf(stderr, "proftrace: no markers found in '%s' or what it ran%s\n", o->command[0],
+	fprintf(stderr, "proftrace: %s found in '%s' or what it ran%s\n",
+		o->n_usdt ? "neither markers nor probes of -u" : "no markers", o->command[0],
 		o->n_domains ? ": none of a domain that -D selects" : "");
 	fprintf(stderr, "hint: `proftrace list` shows which %s a program file has\n",
 		o->n_domains ? "domains" : "markers");
+}
+
+/* Of several -u, one that fits nothing is most likely misspelt. */
+static void tell_not_found(const struct recording *r)
+{
+	const char *text;
+	unsigned i;
+
+	for (i = 0; capture_files(r->capture) && (text = capture_not_found(r->capture, i)); i++)
+		fprintf(stderr, "proftrace: no probe fits -u '%s'\n", text);
+}
+
+/* What helps where there was no room, or not for this user. */
+static void tell_limits(const struct recording *r)
+{
+	bool full = false;
+	unsigned i;
+
+	for (i = 0; i < r->n_files; i++) {
+		int error = r->files[i].error;
+
+		full |= error == -ENOSPC || error == -EDQUOT || error == -EFBIG;
+	}
+	if (full)
+		fprintf(stderr, "hint: --max-size SIZE and --keep N bound what is written, -o NAME "
+				"writes elsewhere\n");
 }
 
 static int finish(struct recording *r)
@@ -300,10 +354,13 @@ static int finish(struct recording *r)
 	account = recording_account(r);
 	account.orderly = !r->broker_died && !r->output_failed;
 	status_clear(r);
+	tell_limits(r);
 	if (r->broker_died)
 		fprintf(stderr, "proftrace: the broker process died: the recording ends here\n");
 	if (r->options->command && !capture_files(r->capture) && r->options->verbosity >= 0)
 		tell_no_markers(r->options);
+	if (r->options->verbosity >= 0)
+		tell_not_found(r);
 	if (r->scheduler && !scheduler_cycles(r) && r->options->verbosity >= 0)
 		fprintf(stderr, "proftrace: no step that the schedule records has begun: "
 				"PROF_STEP tells where they begin\n");
@@ -326,7 +383,8 @@ static int finish(struct recording *r)
 		return STATUS_FAILED;
 	if (r->options->strict &&
 	    (account_lost(&account) > account.lost[LOST_CUT] || account.attached_late ||
-	     account.late_steps || account.files_refused || account.kernel_events_lost ||
+	     account.late_steps || account.batches_unread || account.files_refused ||
+	     account.kernel_events_lost || account.sched_lost || account.sites_refused ||
 	     account.unreadable_args || account.unreadable_names))
 		return STATUS_LOSSY;
 	return STATUS_DONE;
@@ -351,6 +409,7 @@ static void clean_up(struct recording *r)
 	command_abandon(&r->command);
 	capture_free(r->capture);
 	scheduler_free(r->scheduler);
+	overhead_free(r->overhead);
 	system_free(r->system);
 	outputs_free(r);
 	if (r->writer != r->timeline)

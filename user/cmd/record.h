@@ -22,6 +22,7 @@
 #define MAX_TRIGGERS 16
 #define MAX_INCLUDES 64
 #define MAX_DOMAINS  64
+#define MAX_USDT     64
 #define MAX_PLUGINS  8
 
 struct record_options {
@@ -32,13 +33,18 @@ struct record_options {
 	unsigned n_outputs;
 	const char *domains[MAX_DOMAINS];
 	unsigned n_domains;
+	const char *usdt[MAX_USDT]; /* probes of others */
+	unsigned n_usdt;
 	uint64_t duration_ns;	 /* 0: until the target ends */
 	uint64_t dump_period_ns; /* make the files complete at least this often */
 	uint64_t buffer_bytes;
 	bool no_children;
-	bool stats_only; /* the kernel adds up, no event leaves it */
-	bool per_thread; /* a row for each thread */
+	bool batching;	     /* --mode batch */
+	bool stats_only;     /* the kernel adds up, no event leaves it */
+	bool per_thread;     /* a row for each thread */
+	double max_overhead; /* of the target's CPU time, in percent; 0: no limit */
 	bool strict;
+	bool compress; /* Perfetto files */
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
 	struct schedule schedule; /* active 0: none */
@@ -53,6 +59,7 @@ struct record_options {
 	uint64_t keep;	   /* so many files of each name; 0: all */
 	const char *plugins[MAX_PLUGINS];
 	unsigned n_plugins;
+	bool sched;	    /* who has which CPU */
 	const char *system; /* counters of the machine, NULL: none */
 	uint64_t system_interval_ns;
 	const char *includes[MAX_INCLUDES]; /* traces of others, joining at the end */
@@ -105,6 +112,7 @@ struct output_fields {
 struct recording {
 	const struct record_options *options;
 	struct top *top; /* NULL: no live table */
+	bool batching;	 /* marks come in batches */
 	struct counters counters;
 	struct capture *capture;
 	struct system_counters *system; /* NULL: not asked for */
@@ -122,6 +130,7 @@ struct recording {
 	unsigned n_outputs;
 	struct output_names *output_names;
 	struct scheduler *scheduler; /* NULL: no schedule */
+	struct overhead *overhead;   /* NULL: no limit */
 	struct written_file *files;  /* finished, and still there */
 	unsigned n_files;
 	uint64_t files_bytes;	     /* of all that were finished */
@@ -196,7 +205,7 @@ void outputs_free(struct recording *r);
 
 /* output_names.c: NAME of -o, with its {fields}, becomes the paths of files. */
 #define OUTPUT_FIELDS "{epoch} {batch} {cycle} {rank} {pid} {host} {n}"
-/* The first {field} that is not known, as an offset into the name, or -1. */
+/* The first {field} that is not known or not closed, as an offset into the name, or -1. */
 int output_name_check(const char *name);
 struct output_names *output_names_new(const char *rank, const char *host, pid_t pid);
 void output_names_free(struct output_names *names);

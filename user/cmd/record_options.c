@@ -7,14 +7,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "capture/usdt_request.h"
 #include "cmd/cmd.h"
 #include "cmd/record.h"
 #include "cmd/scheduler.h"
+#include "cmd/usage.h"
 
 enum {
 	KEY_NO_CHILDREN = 256,
 	KEY_COUNTER_INTERVAL,
 	KEY_BUFFER,
+	KEY_COMPRESS,
 	KEY_DUMP_PERIOD,
 	KEY_STRICT,
 	KEY_SUMMARY_JSON,
@@ -33,6 +36,8 @@ enum {
 	KEY_SYSTEM_INTERVAL,
 	KEY_INCLUDE_JSON,
 	KEY_INCLUDE_OFFSET,
+	KEY_SCHED,
+	KEY_MAX_OVERHEAD,
 };
 
 static const char doc[] =
@@ -57,6 +62,10 @@ static const struct argp_option options[] = {
 	{ "duration", 'd', "TIME", 0, "Stop after 500ms, 10s, 5m", 0 },
 	{ "domain", 'D', "GLOB", 0,
 	  "Only domains whose names fit; !GLOB leaves them out (repeatable)", 0 },
+	{ "usdt", 'u', "SPEC", 0,
+	  "Also probes of others (USDT): PROVIDER:NAME, globs, as instants; BEGIN~END as slices; "
+	  "/TEMPLATE makes their names (repeatable)",
+	  0 },
 	{ "counters", 'e', "LIST", 0,
 	  "Count these at the begin and the end of every slice: at most eight, by the names of "
 	  "perf "
@@ -68,7 +77,10 @@ static const struct argp_option options[] = {
 	  "Also read them this often on every thread that runs, in slices or not; 100us at least",
 	  0 },
 	{ "no-children", KEY_NO_CHILDREN, NULL, 0, "Do not follow children", 0 },
-	{ "mode", KEY_MODE, "MODE", 0, "exact: a kernel timestamp per event (the only one so far)",
+	{ "mode", KEY_MODE, "MODE", 0,
+	  "exact: the kernel is entered for each mark, and counters are read there. batch: once "
+	  "for "
+	  "hundreds, which costs a thirtieth, without counters",
 	  0 },
 	{ "stats-only", KEY_STATS_ONLY, NULL, 0,
 	  "Write no events: let the kernel add up, and print the table of names at the end (and on "
@@ -78,6 +90,8 @@ static const struct argp_option options[] = {
 	{ "buffer", KEY_BUFFER, "SIZE", 0, "Kernel ring buffer, 64K to 2G (64M)", 0 },
 	{ "dump-period", KEY_DUMP_PERIOD, "TIME", 0,
 	  "Make the files complete on disk at least this often (1s)", 0 },
+	{ "compress", KEY_COMPRESS, NULL, 0,
+	  "Perfetto files a fifth as large, at twice the recorder's time for each event", 0 },
 	{ "max-size", KEY_MAX_SIZE, "SIZE", 0,
 	  "Go on in new files when one has become so large, 64K or more", 0 },
 	{ "keep", KEY_KEEP, "N", 0, "Keep the newest N files of each name, delete older ones", 0 },
@@ -95,6 +109,11 @@ static const struct argp_option options[] = {
 	  "Hand everything to a trace handler of your own as well: a shared object "
 	  "(repeatable)",
 	  0 },
+	{ "sched", KEY_SCHED, NULL, 0,
+	  "Also record who has which CPU and who wakes whom: the viewer then shows the states of "
+	  "threads, and every slice says how long its thread ran, waited for a CPU, and was "
+	  "blocked",
+	  0 },
 	{ "system", KEY_SYSTEM, "LIST", 0, "Counters of the whole machine: cpu,memory,disk,network",
 	  0 },
 	{ "system-interval", KEY_SYSTEM_INTERVAL, "TIME", 0,
@@ -109,6 +128,10 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "include-offset", KEY_INCLUDE_OFFSET, "TIME", 0,
 	  "Move what is included by TIME, which may be negative", 0 },
+	{ "max-overhead", KEY_MAX_OVERHEAD, "PERCENT", 0,
+	  "Switch domains off, the costliest first, when the markers take more than this of the "
+	  "processes' CPU time",
+	  0 },
 	{ "summary-json", KEY_SUMMARY_JSON, "FILE", 0,
 	  "Write the account of the recording for machines", 0 },
 	{ "strict", KEY_STRICT, NULL, 0, "Exit 3 if anything was lost or malformed", 0 },
@@ -156,6 +179,22 @@ bool parse_offset(const char *text, int64_t *ret_ns)
 	return true;
 }
 
+/* Above 0 and at most 100. */
+static bool parse_percent(const char *text, double *ret_percent)
+{
+	char *end;
+	double value;
+
+	if (!isdigit((unsigned char)text[0]) || strspn(text, "0123456789.") > 20 ||
+	    text[strspn(text, "0123456789.%")])
+		return false;
+	value = strtod(text, &end);
+	if ((*end && strcmp(end, "%")) || !(value > 0 && value <= 100))
+		return false;
+	*ret_percent = value;
+	return true;
+}
+
 bool parse_size(const char *text, uint64_t *ret_bytes)
 {
 	unsigned long long value;
@@ -195,14 +234,14 @@ void record_options_pids(struct argp_state *state, struct record_options *o, con
 		errno = 0;
 		pid = strtol(at, &end, 10);
 		if (errno || end == at || pid <= 0 || pid > 0x3fffffff || (*end && *end != ','))
-			argp_error(state, "'%s' is no list of process numbers", list);
+			usage_error(state, "'%s' is no list of process numbers", list);
 		if (o->n_pids == MAX_PIDS)
-			argp_error(state, "more than %d processes", MAX_PIDS);
+			usage_error(state, "more than %d processes", MAX_PIDS);
 		o->pids[o->n_pids++] = pid;
 		at = *end ? end + 1 : end;
 	}
 	if (at == list)
-		argp_error(state, "'%s' is no list of process numbers", list);
+		usage_error(state, "'%s' is no list of process numbers", list);
 }
 
 void record_options_buffer(struct argp_state *state, struct record_options *o, const char *text)
@@ -210,7 +249,7 @@ void record_options_buffer(struct argp_state *state, struct record_options *o, c
 	uint64_t bytes, size = 64 << 10;
 
 	if (!parse_size(text, &bytes) || bytes < 64 << 10 || bytes > 2ull << 30)
-		argp_error(state, "'%s' is no size from 64K to 2G", text);
+		usage_error(state, "'%s' is no size from 64K to 2G", text);
 	/* The kernel wants a power of two: the next one. */
 	while (size < bytes)
 		size <<= 1;
@@ -232,25 +271,30 @@ static void add_output(struct argp_state *state, struct record_options *o, char 
 	struct stat st;
 
 	if (!*arg)
-		argp_error(state, "an output needs a name");
+		usage_error(state, "an output needs a name");
 	if (arg[strlen(arg) - 1] == '/')
-		argp_error(state, "'%s' is a directory: an output needs a name in it", arg);
+		usage_error(state, "'%s' is a directory: an output needs a name in it", arg);
+	if (unknown >= 0 && !strchr(arg + unknown, '}'))
+		usage_error(state,
+			    "the { in '%s' is not closed: it begins a field, of which there "
+			    "are " OUTPUT_FIELDS,
+			    arg);
 	if (unknown >= 0)
-		argp_error(state, "'%.*s' in '%s' is no field: there are " OUTPUT_FIELDS,
-			   (int)strcspn(arg + unknown, "}") + 1, arg + unknown, arg);
+		usage_error(state, "'%.*s' in '%s' is no field: there are " OUTPUT_FIELDS,
+			    (int)strcspn(arg + unknown, "}") + 1, arg + unknown, arg);
 	if (o->n_outputs == MAX_OUTPUTS)
-		argp_error(state, "more than %d outputs", MAX_OUTPUTS);
+		usage_error(state, "more than %d outputs", MAX_OUTPUTS);
 	for (unsigned i = 0; i < o->n_outputs; i++) {
 		if (same_file(o->outputs[i], arg) || same_file(arg, o->outputs[i]))
-			argp_error(state, "output '%s' is given twice", arg);
+			usage_error(state, "output '%s' is given twice", arg);
 	}
 	if (!stat(arg, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
-		argp_error(state,
-			   "'%s' is no file, and files are what -o names; --stats-only writes "
-			   "none",
-			   arg);
+		usage_error(state,
+			    "'%s' is no file, and files are what -o names; --stats-only writes "
+			    "none",
+			    arg);
 	if (!strcmp(arg, "-") && isatty(STDOUT_FILENO))
-		argp_error(state, "a trace is not for a terminal: redirect -o -");
+		usage_error(state, "a trace is not for a terminal: redirect -o -");
 	o->outputs[o->n_outputs++] = arg;
 }
 
@@ -261,7 +305,19 @@ static void set_keep(struct argp_state *state, struct record_options *o, const c
 	errno = 0;
 	o->keep = strtoull(arg, &end, 10);
 	if (errno || *end || !isdigit((unsigned char)*arg) || !o->keep)
-		argp_error(state, "'%s' is no number of files", arg);
+		usage_error(state, "'%s' is no number of files", arg);
+}
+
+static void add_usdt(struct argp_state *state, struct record_options *o, const char *arg)
+{
+	struct usdt_request request;
+	const char *why = usdt_request_parse(arg, &request);
+
+	if (why)
+		usage_error(state, "'%s' names no probe: %s", arg, why);
+	if (o->n_usdt == MAX_USDT)
+		usage_error(state, "more than %d -u", MAX_USDT);
+	o->usdt[o->n_usdt++] = arg;
 }
 
 static error_t parse(int key, char *arg, struct argp_state *state)
@@ -277,12 +333,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'd':
 		if (!parse_duration(arg, &o->duration_ns))
-			argp_error(state, "'%s' is no time such as 500ms, 10s or 5m", arg);
+			usage_error(state, "'%s' is no time such as 500ms, 10s or 5m", arg);
 		break;
 	case 'D':
 		if (o->n_domains == MAX_DOMAINS)
-			argp_error(state, "more than %d domains", MAX_DOMAINS);
+			usage_error(state, "more than %d domains", MAX_DOMAINS);
 		o->domains[o->n_domains++] = arg;
+		break;
+	case 'u':
+		add_usdt(state, o, arg);
 		break;
 	case 'e':
 		o->counters = arg;
@@ -290,64 +349,65 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_COUNTER_INTERVAL:
 		if (!parse_duration(arg, &o->counter_interval_ns) ||
 		    o->counter_interval_ns < 100000)
-			argp_error(state, "'%s' is no time of 100us or more", arg);
+			usage_error(state, "'%s' is no time of 100us or more", arg);
 		break;
 	case KEY_NO_CHILDREN:
 		o->no_children = true;
 		break;
 	case KEY_MODE:
-		if (strcmp(arg, "exact"))
-			argp_error(state, "unknown mode '%s': there is only exact so far", arg);
+		o->batching = !strcmp(arg, "batch");
+		if (!o->batching && strcmp(arg, "exact"))
+			usage_error(state, "unknown mode '%s': there are exact and batch", arg);
 		break;
 	case KEY_BUFFER:
 		record_options_buffer(state, o, arg);
 		break;
 	case KEY_DUMP_PERIOD:
 		if (!parse_duration(arg, &o->dump_period_ns) || o->dump_period_ns < 1000000)
-			argp_error(state, "'%s' is no time such as 500ms, 10s or 5m", arg);
+			usage_error(state, "'%s' is no time such as 500ms, 10s or 5m", arg);
 		break;
 	case KEY_RANK:
 		if (!*arg || strspn(arg, "0123456789") != strlen(arg) || strlen(arg) > 9)
-			argp_error(state, "'%s' is no rank", arg);
+			usage_error(state, "'%s' is no rank", arg);
 		o->rank = arg;
 		break;
 	case KEY_MAX_SIZE:
 		if (!parse_size(arg, &o->max_size) || o->max_size < 64 << 10)
-			argp_error(state, "'%s' is no size such as 100M, of 64K or more", arg);
+			usage_error(state, "'%s' is no size such as 100M, of 64K or more", arg);
 		break;
 	case KEY_FLIGHT:
 		if (!parse_duration(arg, &o->flight_ns))
-			argp_error(state, "'%s' is no time such as 500ms, 10s or 5m", arg);
+			usage_error(state, "'%s' is no time such as 500ms, 10s or 5m", arg);
 		break;
 	case KEY_FLIGHT_MEMORY:
 		if (!parse_size(arg, &o->flight_bytes) || o->flight_bytes < 64 << 10 ||
 		    o->flight_bytes > 1ull << 40)
-			argp_error(state, "'%s' is no size such as 64M, of 64K or more", arg);
+			usage_error(state, "'%s' is no size such as 64M, of 64K or more", arg);
 		break;
 	case KEY_TRIGGER:
 		if (o->n_triggers == MAX_TRIGGERS)
-			argp_error(state, "more than %d triggers", MAX_TRIGGERS);
+			usage_error(state, "more than %d triggers", MAX_TRIGGERS);
 		if (!trigger_parse(arg, &o->triggers[o->n_triggers++]))
-			argp_error(state, "'%s' is neither slice:NAME>50ms nor instant:NAME", arg);
+			usage_error(state, "'%s' is neither slice:NAME>50ms nor instant:NAME", arg);
 		break;
 	case KEY_KEEP:
 		set_keep(state, o, arg);
 		break;
 	case KEY_HANDLER:
 		if (!*arg || *arg == '=')
-			argp_error(state, "a handler needs a file");
+			usage_error(state, "a handler needs a file");
 		if (o->n_plugins == MAX_PLUGINS)
-			argp_error(state, "more than %d handlers", MAX_PLUGINS);
+			usage_error(state, "more than %d handlers", MAX_PLUGINS);
 		o->plugins[o->n_plugins++] = arg;
 		break;
 	case KEY_INCLUDE_JSON:
 		if (o->n_includes == MAX_INCLUDES)
-			argp_error(state, "more than %d traces to include", MAX_INCLUDES);
+			usage_error(state, "more than %d traces to include", MAX_INCLUDES);
 		o->includes[o->n_includes++] = arg;
 		break;
 	case KEY_INCLUDE_OFFSET:
 		if (!parse_offset(arg, &o->include_offset_ns))
-			argp_error(state, "'%s' is no time such as 5ms or -1s", arg);
+			usage_error(state, "'%s' is no time such as 5ms or -1s", arg);
 		break;
 	case KEY_SYSTEM:
 		o->system = arg;
@@ -355,7 +415,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_SYSTEM_INTERVAL:
 		if (!parse_duration(arg, &o->system_interval_ns) ||
 		    o->system_interval_ns < 10000000)
-			argp_error(state, "'%s' is no time of 10ms or more", arg);
+			usage_error(state, "'%s' is no time of 10ms or more", arg);
+		break;
+	case KEY_SCHED:
+		o->sched = true;
 		break;
 	case KEY_STATS_ONLY:
 		o->stats_only = true;
@@ -365,12 +428,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_SCHEDULE:
 		if (!schedule_parse(arg, &o->schedule))
-			argp_error(state,
-				   "'%s' is no schedule such as wait=5,warmup=1,active=3,repeat=2",
-				   arg);
+			usage_error(state,
+				    "'%s' is no schedule such as wait=5,warmup=1,active=3,repeat=2",
+				    arg);
+		break;
+	case KEY_MAX_OVERHEAD:
+		if (!parse_percent(arg, &o->max_overhead))
+			usage_error(state, "'%s' is no share such as 5%% or 0.5%%", arg);
 		break;
 	case KEY_SUMMARY_JSON:
 		o->summary_json = arg;
+		break;
+	case KEY_COMPRESS:
+		o->compress = true;
 		break;
 	case KEY_STRICT:
 		o->strict = true;
@@ -386,40 +456,61 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case ARGP_KEY_END:
 		if (!o->flight_ns && (o->n_triggers || o->flight_bytes))
-			argp_error(state, "triggers and memory are for --flight-recorder TIME");
+			usage_error(state, "triggers and memory are for --flight-recorder TIME");
 		if (o->flight_ns && o->schedule.active)
-			argp_error(state, "a flight recorder keeps whatever comes last: it has no "
-					  "--schedule");
+			usage_error(state, "a flight recorder keeps whatever comes last: it has no "
+					   "--schedule");
 		if (o->flight_ns && o->max_size)
-			argp_error(state, "--flight-memory bounds what a flight recorder writes, "
-					  "not --max-size");
+			usage_error(state, "--flight-memory bounds what a flight recorder writes, "
+					   "not --max-size");
 		if (o->flight_ns && o->n_includes)
-			argp_error(state, "a flight recorder's files are finished before "
-					  "--include-json could add to them");
+			usage_error(state, "a flight recorder's files are finished before "
+					   "--include-json could add to them");
 		if (!o->flight_bytes)
 			o->flight_bytes = 64 << 20;
 		if (!o->system_interval_ns)
 			o->system_interval_ns = 500000000;
 		else if (!o->system)
-			argp_error(state, "--system-interval is for --system");
+			usage_error(state, "--system-interval is for --system");
 		if (o->counter_interval_ns && o->counters && !strcmp(o->counters, "none"))
-			argp_error(state, "--counter-interval has nothing to read with -e none");
+			usage_error(state, "--counter-interval has nothing to read with -e none");
 		if (!o->n_pids && !o->command)
-			argp_error(state, "nothing to record: give -p PID or -- COMMAND");
+			usage_error(state, "nothing to record: give -p PID or -- COMMAND");
 		if (o->n_pids && o->command)
-			argp_error(state, "give either -p PID or -- COMMAND");
+			usage_error(state, "give either -p PID or -- COMMAND");
+		if (o->stats_only && o->sched)
+			usage_error(state,
+				    "--sched has no place in --stats-only: what slices did is "
+				    "found out of events, and there are none");
 		if (o->stats_only &&
 		    (o->n_outputs || o->counters || o->system || o->flight_ns ||
 		     o->schedule.active || o->max_size || o->n_plugins || o->n_includes))
-			argp_error(state, "--stats-only writes no trace: without -o, -e, --system, "
-					  "--schedule, --flight-recorder, --max-size, --handler, "
-					  "--include-json");
+			usage_error(state,
+				    "--stats-only writes no trace: without -o, -e, --system, "
+				    "--schedule, --flight-recorder, --max-size, --handler, "
+				    "--include-json");
+		if (o->max_overhead > 0 && (o->stats_only || o->schedule.active))
+			usage_error(state,
+				    "--max-overhead measures the marks that are recorded, one by "
+				    "one: it does not go with --stats-only or --schedule");
 		if (o->keep && !o->max_size && !o->flight_ns && !o->schedule.active)
-			argp_error(state,
-				   "--keep is for many files: with --max-size, --schedule or "
-				   "--flight-recorder");
+			usage_error(state,
+				    "--keep is for many files: with --max-size, --schedule or "
+				    "--flight-recorder");
+		if (o->batching &&
+		    (o->stats_only || o->schedule.active || o->max_overhead > 0 || o->n_usdt))
+			usage_error(state,
+				    "--mode batch has no --stats-only, --schedule, --max-overhead, "
+				    "-u: these happen in the kernel, at each mark");
+		if (o->batching &&
+		    ((o->counters && strcmp(o->counters, "none")) || o->counter_interval_ns))
+			usage_error(state,
+				    "--mode batch has no counters (-e): they are read in the "
+				    "kernel, at each mark");
+		if (o->stats_only && o->n_usdt)
+			usage_error(state, "--stats-only adds up markers, not probes of -u");
 		if (o->per_thread && !o->stats_only)
-			argp_error(state, "--per-thread is for --stats-only");
+			usage_error(state, "--per-thread is for --stats-only");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -441,7 +532,6 @@ int record_options_parse(int argc, char **argv, struct record_options *o)
 				   NULL };
 
 	record_options_init(o);
-	argp_err_exit_status = STATUS_USAGE;
 	/* In order: the command's own options are its own. */
-	return argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, o) ? STATUS_USAGE : 0;
+	return usage_parse(&argp, argc, argv, ARGP_IN_ORDER, o) ? STATUS_USAGE : 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* One recording, from attaching to the last byte: waits for events and does what each asks for. */
 #include <errno.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,26 +15,21 @@
 
 #include "capture/capture.h"
 #include "capture/tables.h"
+#include "clock.h"
 #include "cmd/control.h"
+#include "cmd/overhead.h"
 #include "cmd/record.h"
 #include "cmd/scheduler.h"
 #include "cmd/top.h"
 #include "confine/confine.h"
 #include "system/system.h"
+#include "target/privileges.h"
 
 #define TICK_NS		 100000000ull	/* a quiet program's events are picked up this often */
 #define CLOCK_PERIOD_NS	 10000000000ull /* how often the clocks are compared */
 #define STATUS_PERIOD_NS 500000000ull
 #define DUMP_ROUNDS	 64 /* of draining, against a target that never ceases */
 #define ALIVE_PERIOD_NS	 1000000000ull
-
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
 
 int recording_event(struct recording *r, const struct event *event)
 {
@@ -147,6 +143,7 @@ void recording_dump(struct recording *r)
 	while (more && rounds--)
 		if (capture_drain(r->capture, &more) < 0)
 			break;
+	capture_catch_up(r->capture);
 	if (r->options->stats_only && !r->top)
 		recording_table(r);
 	if (r->flight)
@@ -194,6 +191,8 @@ static void tick(struct recording *r, uint64_t now, uint64_t *alive_ns)
 		capture_table_tick(r->capture);
 	if (r->top)
 		top_tick(r->top, now);
+	if (r->overhead)
+		overhead_tick(r, now);
 	if (now - *alive_ns >= ALIVE_PERIOD_NS) {
 		capture_check_alive(r->capture);
 		reap(r);
@@ -346,6 +345,15 @@ void recording_wait_for_command(struct recording *r)
 	}
 }
 
+/* Called by root itself it stays root, for the sake of files: theirs, and those of any process. */
+static int give_up_capabilities(void)
+{
+	static const int keep[] = { CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER,
+				    CAP_SYS_PTRACE };
+
+	return privileges_keep(keep, getuid() ? 0 : 4, true);
+}
+
 /*
  * Before the first foreign byte is read. A command has been forked already: it would inherit this, and
  * could not use sudo any more.
@@ -358,6 +366,12 @@ static void confine(struct recording *r)
 	int error;
 
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	error = give_up_capabilities();
+	if (error) {
+		snprintf(line, sizeof(line), "the recorder keeps its privileges: %s",
+			 strerror(-error));
+		recording_log(r, 0, line);
+	}
 	error = confine_recorder(hosts, n);
 	if (error) {
 		snprintf(line, sizeof(line), "no filter of system calls for the recorder: %s",

@@ -10,6 +10,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/terminal.h"
+#include "cmd/usage.h"
 #include "failure.h"
 #include "handlers/stats_print.h"
 #include "readers/reader.h"
@@ -272,14 +273,14 @@ static int choice(struct argp_state *state, const char *arg, const char *const *
 		if (!strcmp(words[i], arg))
 			return (int)i;
 	}
-	argp_error(state, "'%s' is no %s", arg, what);
+	usage_error(state, "'%s' is no %s", arg, what);
 	return 0;
 }
 
 static void add_glob(struct argp_state *state, const char **globs, unsigned *n, const char *arg)
 {
 	if (*n == MAX_GLOBS)
-		argp_error(state, "more than %d of the same option", MAX_GLOBS);
+		usage_error(state, "more than %d of the same option", MAX_GLOBS);
 	globs[(*n)++] = arg;
 }
 
@@ -295,10 +296,10 @@ static error_t parse_rest(int key, char *arg, struct argp_state *state)
 		report->paths = state->argv + state->next;
 		report->n_paths = (unsigned)(state->argc - state->next);
 		if (report->n_paths > MAX_TRACES)
-			argp_error(state, "more than %d traces", MAX_TRACES);
+			usage_error(state, "more than %d traces", MAX_TRACES);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "which trace?");
+		usage_error(state, "which trace?");
 		return 0;
 	default:
 		(void)arg;
@@ -314,7 +315,7 @@ static unsigned parse_rows(const char *arg, struct argp_state *state)
 	errno = 0;
 	rows = strtol(arg, &end, 10);
 	if (errno || *end || end == arg || rows < 1 || rows > 1000000)
-		argp_error(state, "'%s' is no number of rows", arg);
+		usage_error(state, "'%s' is no number of rows", arg);
 	return (unsigned)rows;
 }
 
@@ -368,11 +369,10 @@ int cmd_report(int argc, char **argv)
 	struct failure f = { 0 };
 	int error;
 
-	argp_err_exit_status = STATUS_USAGE;
 	report.stats.domains = report.domains;
 	report.stats.names = report.names;
 	terminal_fit(STDOUT_FILENO, &report.stats);
-	argp_parse(&argp, argc, argv, 0, NULL, &report);
+	usage_parse(&argp, argc, argv, 0, &report);
 	error = report_all(&report, &f);
 	if (error)
 		failure_print(&f, stderr);

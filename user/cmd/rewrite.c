@@ -59,15 +59,16 @@ static int add(struct rewrite *r, const char *name, const char *suffix, bool jso
 
 int rewrite_output(struct rewrite *r, const char *name, struct failure *f)
 {
+	enum sink_format perfetto = r->compress ? SINK_BUNDLES : SINK_PLAIN;
 	int error;
 
 	if (ends_in(name, ".pftrace") || !strcmp(name, "-"))
-		return add(r, name, "", false, SINK_PLAIN, f);
+		return add(r, name, "", false, perfetto, f);
 	if (ends_in(name, ".json"))
 		return add(r, name, "", true, SINK_PLAIN, f);
 	if (ends_in(name, ".json.gz"))
 		return add(r, name, "", true, SINK_GZIP, f);
-	error = add(r, name, ".pftrace", false, SINK_PLAIN, f);
+	error = add(r, name, ".pftrace", false, perfetto, f);
 	return error ? error : add(r, name, ".json", true, SINK_PLAIN, f);
 }
 
@@ -155,6 +156,7 @@ int rewrite_end(struct rewrite *r, struct failure *f)
 
 	timeline_finish(r->timeline, r->last_ns);
 	r->told.open_at_end = r->account.open_at_end;
+	r->told.sched_events = r->account.sched_events;
 	r->told.orderly = !r->truncated && !output_failed(r, f);
 	for (i = 0; i < r->n_outputs; i++) {
 		struct handler *h = r->outputs[i].handler;
@@ -232,7 +234,7 @@ void rewrite_summary(const struct rewrite *r)
 		print_size(size, sizeof(size), sink_size(o->sink));
 		fprintf(stderr, "%s  %s (%s)\n", o->path, size, o->format);
 	}
-	fprintf(stderr, "%" PRIu64 " events\n", a->written);
+	fprintf(stderr, "%" PRIu64 " event%s\n", a->written, a->written == 1 ? "" : "s");
 	note(r->marks_lost, "marks were lost while they were recorded");
 	for (i = 0; i < LOST_REASONS; i++)
 		note(a->lost[i], lost_reason_text(i));

@@ -56,10 +56,12 @@ struct rewrite {
 	uint64_t last_ns;	    /* of all events */
 	uint64_t marks_lost;	    /* in the recordings */
 	uint64_t before_base;	    /* events whose time is not their own */
+	bool compress;		    /* Perfetto outputs */
 	bool truncated;		    /* a source was */
 	bool write_failed;	    /* an output did */
 };
 
+/* Clears all; what is asked of the outputs is set between this and rewrite_output(). */
 int rewrite_init(struct rewrite *r, struct failure *f);
 /* `name` as after -o of a recording: one output, or both formats. Before anything is read. */
 int rewrite_output(struct rewrite *r, const char *name, struct failure *f);

@@ -12,10 +12,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <uthash.h>
 
 #include "capture/capture.h"
+#include "clock.h"
 #include "cmd/record.h"
 #include "cmd/scheduler.h"
 
@@ -43,14 +43,6 @@ struct scheduler {
 	bool detached;
 	uint64_t attach_ns; /* how long it takes from a step until all is attached again */
 };
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
 
 bool schedule_parse(const char *text, struct schedule *ret_schedule)
 {
@@ -179,7 +171,7 @@ static void go_on(struct recording *r, uint64_t step_ns)
 		return;
 	capture_go_on(r->capture);
 	s->detached = false;
-	now = monotonic_ns();
+	now = clock_ns(CLOCK_MONOTONIC);
 	s->attach_ns -= s->attach_ns / 4;
 	if (now > step_ns && now - step_ns > s->attach_ns)
 		s->attach_ns = now - step_ns;
@@ -279,11 +271,11 @@ void scheduler_look(struct recording *r)
 	end_cycle(r);
 	if (!is_worth_it(r))
 		return;
-	begin_ns = monotonic_ns();
+	begin_ns = clock_ns(CLOCK_MONOTONIC);
 	capture_wait(r->capture);
 	s->detached = true;
 	/* Meanwhile, the last step of waiting may have begun. */
-	took_ns = monotonic_ns() - begin_ns;
+	took_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
 	if (took_ns > s->attach_ns)
 		s->attach_ns = took_ns;
 }

@@ -4,6 +4,7 @@
 
 #include "capture/capture.h"
 #include "capture/tables.h"
+#include "clock.h"
 #include "cmd/record.h"
 #include "handlers/stats_print.h"
 #include "table.h"
@@ -72,20 +73,12 @@ void stats_from_tables(struct recording *r, uint64_t now)
 	stats_add_time(r->stats, now > since ? now - since : 0);
 }
 
-static uint64_t clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
-
 void recording_table(struct recording *r)
 {
 	const struct stats_options options = { 0 };
 
 	status_clear(r);
-	stats_from_tables(r, clock_ns());
+	stats_from_tables(r, clock_ns(CLOCK_MONOTONIC));
 	stats_print_table(r->stats, stderr, &options, NULL, NULL);
 	fputc('\n', stderr);
 }
@@ -93,7 +86,7 @@ void recording_table(struct recording *r)
 void recording_table_reset(struct recording *r)
 {
 	capture_table_reset(r->capture);
-	r->reset_ns = clock_ns();
+	r->reset_ns = clock_ns(CLOCK_MONOTONIC);
 	if (r->options->verbosity < 0)
 		return;
 	status_clear(r);

@@ -10,6 +10,7 @@
 #include "capture/capture.h"
 #include "capture/tables.h"
 #include "cmd/include.h"
+#include "cmd/overhead.h"
 #include "cmd/record.h"
 #include "cmd/terminal.h"
 #include "handlers/stats_print.h"
@@ -53,11 +54,29 @@ void status_clear(const struct recording *r)
 		fputs("\r\033[K", stderr);
 }
 
+/* Of `[one|many]` in the text, the half that fits the count. */
+static void print_fitting(uint64_t count, const char *text)
+{
+	const char *open, *bar, *end;
+
+	while ((open = strchr(text, '[')) && (bar = strchr(open, '|')) &&
+	       (end = strchr(bar, ']'))) {
+		fwrite(text, 1, (size_t)(open - text), stderr);
+		if (count == 1)
+			fwrite(open + 1, 1, (size_t)(bar - open - 1), stderr);
+		else
+			fwrite(bar + 1, 1, (size_t)(end - bar - 1), stderr);
+		text = end + 1;
+	}
+	fputs(text, stderr);
+}
+
 static void print_count(uint64_t count, const char *text, const char *hint)
 {
 	if (!count)
 		return;
-	fprintf(stderr, "%12" PRIu64 "  %s", count, text);
+	fprintf(stderr, "%12" PRIu64 "  ", count);
+	print_fitting(count, text);
 	if (hint)
 		fprintf(stderr, " (%s)", hint);
 	fputc('\n', stderr);
@@ -69,8 +88,8 @@ static void print_lost(const struct account *a, const char *taken)
 	unsigned i;
 
 	/* What began before the recording is not lost: it was never in it. */
-	fprintf(stderr, "%" PRIu64 " marks: %" PRIu64 " %s, %" PRIu64 " lost", a->marked,
-		a->written, taken, account_lost(a) - a->lost[LOST_CUT]);
+	fprintf(stderr, "%" PRIu64 " mark%s: %" PRIu64 " %s, %" PRIu64 " lost", a->marked,
+		a->marked == 1 ? "" : "s", a->written, taken, account_lost(a) - a->lost[LOST_CUT]);
 	if (a->lost[LOST_CUT])
 		fprintf(stderr, ", %" PRIu64 " cut", a->lost[LOST_CUT]);
 	if (a->paused)
@@ -79,6 +98,8 @@ static void print_lost(const struct account *a, const char *taken)
 		fprintf(stderr, ", %" PRIu64 " of categories left out", a->left_out);
 	if (a->unscheduled)
 		fprintf(stderr, ", %" PRIu64 " outside the schedule", a->unscheduled);
+	if (a->switched_off)
+		fprintf(stderr, ", %" PRIu64 " of domains being switched off", a->switched_off);
 	if (a->unrecorded)
 		fprintf(stderr, ", %" PRIu64 " while no file was written", a->unrecorded);
 	fputc('\n', stderr);
@@ -89,31 +110,54 @@ static void print_lost(const struct account *a, const char *taken)
 			 lost_reason_text(i));
 		print_count(a->lost[i], text, lost_reason_hint(i));
 	}
-	print_count(a->unreadable_names, "names could not be read", NULL);
-	print_count(a->unreadable_args, "arguments could not be read", NULL);
-	print_count(a->cut_strings, "names or strings were cut to their limit", NULL);
-	print_count(a->repaired_strings, "names or strings were not clean UTF-8 and were repaired",
+	print_count(a->unreadable_names, "name[|s] could not be read", NULL);
+	print_count(a->unreadable_args, "argument[|s] could not be read", NULL);
+	print_count(a->cut_strings,
+		    "name[ or string was cut to its|s or strings were cut to their] limit", NULL);
+	print_count(a->repaired_strings,
+		    "name[ or string was not clean UTF-8 and was|s or strings were not clean UTF-8 "
+		    "and were] repaired",
 		    NULL);
-	print_count(a->other_names, "uses of the name (other): too many distinct names", NULL);
-	print_count(a->ends_lost, "slices whose END was lost", "--buffer SIZE");
+	print_count(a->other_names, "use[|s] of the name (other): too many distinct names", NULL);
+	print_count(a->ends_lost, "slice[|s] whose END was lost", "--buffer SIZE");
 	print_count(a->unfinished,
-		    "slices without an END: their thread, program or enclosing scope ended", NULL);
-	print_count(a->async_unmatched, "asynchronous ENDs without a BEGIN", NULL);
-	print_count(a->started_twice, "markers started twice without a finish", NULL);
-	print_count(a->frees_unknown, "frees of memory allocated before the recording", NULL);
-	print_count(a->allocs_not_followed, "allocations not followed: too many are live", NULL);
-	print_count(a->kernel_events_lost, "forks, execs, exits or renames were lost",
+		    "slice[ without an END: its|s without an END: their] thread, program or "
+		    "enclosing scope ended",
+		    NULL);
+	print_count(a->ended_off,
+		    "slice[ ended where its|s ended where their] domain was switched off",
+		    "--max-overhead PERCENT");
+	print_count(a->async_unmatched, "asynchronous END[|s] without a BEGIN", NULL);
+	print_count(a->started_twice, "marker[|s] started twice without a finish", NULL);
+	print_count(a->frees_unknown, "free[|s] of memory allocated before the recording", NULL);
+	print_count(a->allocs_not_followed, "allocation[|s] not followed: too many are live", NULL);
+	print_count(a->kernel_events_lost,
+		    "[fork, exec, exit or rename was|forks, execs, exits or renames were] lost",
 		    "--buffer SIZE");
-	print_count(a->late_steps,
-		    "steps of the schedule began before all was attached again: marks are missing",
-		    "longer wait phases");
-	print_count(a->attached_late, "files were attached late: their first marks may be missing",
+	print_count(
+		a->late_steps,
+		"step[|s] of the schedule began before all was attached again: marks are missing",
+		"longer wait phases");
+	print_count(a->attached_late,
+		    "file[ was attached late: its|s were attached late: their] first marks may be "
+		    "missing",
 		    NULL);
-	print_count(a->files_refused, "files could not be attached to: their marks are missing",
+	print_count(a->batches_unread,
+		    "batch[ was|es were] gone before [it|they] could be read: the marks of a tenth "
+		    "of a second may be missing",
+		    "--mode exact");
+	print_count(a->files_refused,
+		    "file[ could not be attached to: its|s could not be attached to: their] marks "
+		    "are missing",
 		    NULL);
-	print_count(a->processes_not_followed, "children were not followed: too many processes",
-		    NULL);
-	print_count(a->samples_lost, "samples of counters could not be taken", NULL);
+	print_count(a->sites_refused, "site[|s] of probes could not be attached to", NULL);
+	print_count(a->processes_not_followed,
+		    "child[ was|ren were] not followed: too many processes", NULL);
+	print_count(a->samples_lost, "sample[|s] of counters could not be taken", NULL);
+	print_count(a->sched_lost,
+		    "switch[ or waking of a thread|es and wakings of threads] lost: slices say "
+		    "unknown_ns",
+		    "--buffer SIZE");
 }
 
 /* Once for all slices; each says its own share. */
@@ -166,13 +210,20 @@ static void print_files(const struct recording *r)
 	if (first)
 		fprintf(stderr, "%u files, the last ones:\n", r->n_files);
 	for (i = first; i < r->n_files; i++) {
+		const struct written_file *file = &r->files[i];
 		char size[32];
 
-		print_size(size, sizeof(size), r->files[i].bytes);
-		fprintf(stderr, "%s  %s (%s)\n", r->files[i].path, size, r->files[i].format);
+		print_size(size, sizeof(size), file->bytes);
+		/* Where nothing reached the disk there is no file of that name, or an older one. */
+		if (file->error && !file->bytes)
+			fprintf(stderr, "%s  was not written (%s)\n", file->path, file->format);
+		else
+			fprintf(stderr, "%s  %s%s (%s)\n", file->path, size,
+				file->error ? ", then no more" : "", file->format);
 	}
 	if (r->files_deleted)
-		fprintf(stderr, "%" PRIu64 " older files deleted (--keep)\n", r->files_deleted);
+		fprintf(stderr, "%" PRIu64 " older file%s deleted (--keep)\n", r->files_deleted,
+			r->files_deleted == 1 ? "" : "s");
 }
 
 static void print_flight(const struct recording *r)
@@ -202,6 +253,7 @@ void summary_print(struct recording *r, const struct account *a)
 	print_files(r);
 	if (r->flight)
 		print_flight(r);
+	overhead_print(r, stderr);
 	includes_print(r);
 	print_lost(a, r->options->stats_only ? "added up" : "written");
 	print_shares(r);
@@ -211,7 +263,8 @@ void summary_print(struct recording *r, const struct account *a)
 		capture_table_open(r->capture, print_open_slice, &open_slices);
 	}
 	if (open_slices.n > OPEN_SLICES_SHOWN)
-		fprintf(stderr, "  and %u more open slices\n", open_slices.n - OPEN_SLICES_SHOWN);
+		fprintf(stderr, "  and %u more open slice%s\n", open_slices.n - OPEN_SLICES_SHOWN,
+			open_slices.n - OPEN_SLICES_SHOWN == 1 ? "" : "s");
 	if (!capture_adds_up(r->capture))
 		fprintf(stderr, "  the account does not add up: please report this\n");
 	/* Slices come first, and are not to leave a small screen because of what comes after them. */
@@ -301,6 +354,7 @@ int summary_json(struct recording *r, const struct account *a)
 		{ "other_names", a->other_names },
 		{ "open_at_end", a->open_at_end },
 		{ "unfinished", a->unfinished },
+		{ "ended_off", a->ended_off },
 		{ "ends_lost", a->ends_lost },
 		{ "async_unmatched", a->async_unmatched },
 		{ "started_twice", a->started_twice },
@@ -308,12 +362,16 @@ int summary_json(struct recording *r, const struct account *a)
 		{ "allocs_not_followed", a->allocs_not_followed },
 		{ "kernel_events_lost", a->kernel_events_lost },
 		{ "attached_late", a->attached_late },
+		{ "batches_unread", a->batches_unread },
 		{ "late_steps", a->late_steps },
 		{ "files_refused", a->files_refused },
+		{ "sites_refused", a->sites_refused },
 		{ "processes_not_followed", a->processes_not_followed },
 		{ "files_deleted", r->files_deleted },
 		{ "samples", a->samples },
 		{ "samples_lost", a->samples_lost },
+		{ "sched_events", a->sched_events },
+		{ "sched_lost", a->sched_lost },
 	};
 	FILE *out = r->summary;
 	unsigned i;
@@ -325,6 +383,7 @@ int summary_json(struct recording *r, const struct account *a)
 		a->written);
 	fprintf(out, "  \"paused\": %" PRIu64 ",\n  \"unscheduled\": %" PRIu64 ",\n", a->paused,
 		a->unscheduled);
+	fprintf(out, "  \"switched_off\": %" PRIu64 ",\n", a->switched_off);
 	fprintf(out, "  \"left_out\": %" PRIu64 ",\n", a->left_out);
 	fprintf(out, "  \"unrecorded\": %" PRIu64 ",\n", a->unrecorded);
 	fprintf(out, "  \"lost_total\": %" PRIu64 ",\n  \"lost\": {", account_lost(a));
@@ -344,6 +403,7 @@ int summary_json(struct recording *r, const struct account *a)
 	}
 	if (r->flight)
 		json_flight(out, r);
+	overhead_json(r, out);
 	json_counters(out, r);
 	includes_json(r, out);
 	json_files(out, r);

@@ -7,11 +7,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "capture/capture.h"
+#include "clock.h"
 #include "cmd/cmd.h"
+#include "cmd/usage.h"
 
 #define LEAST_INTERVAL_NS 100000000ull
 
@@ -62,7 +63,7 @@ static enum top_sort sort_of(struct argp_state *state, const char *text)
 		if (!strcmp(text, sorts[i]))
 			return i;
 	}
-	argp_error(state, "'%s' is no column: total, self, avg, max, count or name", text);
+	usage_error(state, "'%s' is no column: total, self, avg, max, count or name", text);
 	return TOP_TOTAL;
 }
 
@@ -74,7 +75,7 @@ static uint64_t count_of(struct argp_state *state, const char *text)
 	errno = 0;
 	n = strtoull(text, &end, 10);
 	if (errno || *end || !isdigit((unsigned char)text[0]) || !n)
-		argp_error(state, "'%s' is no number of tables", text);
+		usage_error(state, "'%s' is no number of tables", text);
 	return n;
 }
 
@@ -89,7 +90,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'i':
 		if (!parse_duration(arg, &a->top.interval_ns) ||
 		    a->top.interval_ns < LEAST_INTERVAL_NS)
-			argp_error(state, "'%s' is no time of 100ms or more", arg);
+			usage_error(state, "'%s' is no time of 100ms or more", arg);
 		break;
 	case 'n':
 		a->top.iterations = count_of(state, arg);
@@ -102,7 +103,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'D':
 		if (a->record.n_domains == MAX_DOMAINS)
-			argp_error(state, "more than %d domains", MAX_DOMAINS);
+			usage_error(state, "more than %d domains", MAX_DOMAINS);
 		a->record.domains[a->record.n_domains++] = arg;
 		break;
 	case KEY_NO_CHILDREN:
@@ -115,11 +116,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
 		break;
 	case ARGP_KEY_ARG:
-		argp_error(state, "what is '%s'? Give -p PID", arg);
+		usage_error(state, "what is '%s'? Give -p PID", arg);
 		break;
 	case ARGP_KEY_END:
 		if (!a->record.n_pids)
-			argp_error(state, "which process? Give -p PID");
+			usage_error(state, "which process? Give -p PID");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -127,20 +128,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static uint64_t clock_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
-
 int top_begin(struct top *top, struct recording *r, struct failure *f)
 {
 	top->recording = r;
 	/* Nobody could press a key without the one, or see it without the other. */
 	top->screen = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
-	top->begun_ns = top->refreshed_ns = clock_ns();
+	top->begun_ns = top->refreshed_ns = clock_ns(CLOCK_MONOTONIC);
 	return top->screen ? screen_open(f) : 0;
 }
 
@@ -151,8 +144,10 @@ static void print(struct top *top, uint64_t now)
 
 	if (top->shown)
 		putchar('\n');
-	printf("%.1f s, %u processes, %llu marks, %llu lost\n", (now - top->begun_ns) / 1e9,
-	       capture_processes(top->recording->capture), (unsigned long long)account.marked,
+	printf("%.1f s, %u process%s, %llu mark%s, %llu lost\n", (now - top->begun_ns) / 1e9,
+	       capture_processes(top->recording->capture),
+	       capture_processes(top->recording->capture) == 1 ? "" : "es",
+	       (unsigned long long)account.marked, account.marked == 1 ? "" : "s",
 	       (unsigned long long)(account_lost(&account) - account.lost[LOST_CUT]));
 	top_table(top, 0, &table);
 	table_print(&table, stdout);
@@ -186,7 +181,7 @@ static void refresh(struct top *top, uint64_t now)
 
 void top_end(struct top *top)
 {
-	uint64_t now = clock_ns();
+	uint64_t now = clock_ns(CLOCK_MONOTONIC);
 
 	if (!top->recording)
 		return;
@@ -247,7 +242,7 @@ void top_keys(struct top *top)
 	while ((pressed = screen_key()) >= 0)
 		key(top, pressed);
 	top_order(top);
-	screen_draw(top, clock_ns());
+	screen_draw(top, clock_ns(CLOCK_MONOTONIC));
 }
 
 void top_resized(struct top *top)
@@ -255,7 +250,7 @@ void top_resized(struct top *top)
 	if (!top->screen)
 		return;
 	screen_resize();
-	screen_draw(top, clock_ns());
+	screen_draw(top, clock_ns(CLOCK_MONOTONIC));
 }
 
 int cmd_top(int argc, char **argv)
@@ -270,8 +265,7 @@ int cmd_top(int argc, char **argv)
 	a.record.stats_only = true;
 	a.record.verbosity = -1;
 	a.top.interval_ns = 1000000000;
-	argp_err_exit_status = STATUS_USAGE;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
+	if (usage_parse(&argp, argc, argv, 0, &a))
 		return STATUS_USAGE;
 	return record(&a.record, &a.top);
 }

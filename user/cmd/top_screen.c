@@ -97,12 +97,14 @@ static void draw_head(const struct top *top, uint64_t now)
 	char line[256];
 
 	snprintf(line, sizeof(line),
-		 "proftrace top%s  %.0f s  %u processes  %" PRIu64 " marks  %" PRIu64
+		 "proftrace top%s  %.0f s  %u process%s  %" PRIu64 " mark%s  %" PRIu64
 		 " lost  by %s%s  since the %s",
 		 top->paused ? "  PAUSED" : "", (now - top->begun_ns) / 1e9,
-		 capture_processes(top->recording->capture), account.marked,
-		 account_lost(&account) - account.lost[LOST_CUT], sorts[top->sort],
-		 top->reverse ? " reversed" : "", top->since_refresh ? "last refresh" : "start");
+		 capture_processes(top->recording->capture),
+		 capture_processes(top->recording->capture) == 1 ? "" : "es", account.marked,
+		 account.marked == 1 ? "" : "s", account_lost(&account) - account.lost[LOST_CUT],
+		 sorts[top->sort], top->reverse ? " reversed" : "",
+		 top->since_refresh ? "last refresh" : "start");
 	mvaddnstr(0, 0, line, COLS);
 }
 

@@ -162,8 +162,9 @@ int counters_default(struct counters *c, char *note, size_t size)
 {
 	struct counters wanted;
 	char missing[128] = "", there[128] = "";
+	const char *reason = "this machine does not count";
 	unsigned i;
-	int error = counters_parse(usual, &wanted, NULL);
+	int error = counters_parse(usual, &wanted, NULL), failed;
 
 	note[0] = '\0';
 	c->n = 0;
@@ -171,7 +172,10 @@ int counters_default(struct counters *c, char *note, size_t size)
 		c->list[c->n] = wanted.list[i];
 		c->list[c->n].leader = c->n;
 		c->n++;
-		if (!counters_check(c, NULL) && !c->multiplexed) {
+		failed = counters_check(c, NULL);
+		if (failed == -EACCES || failed == -EPERM)
+			reason = "kernel.perf_event_paranoid does not permit";
+		if (!failed && !c->multiplexed) {
 			add_name(there, sizeof(there), wanted.list[i].name);
 			continue;
 		}
@@ -183,11 +187,10 @@ int counters_default(struct counters *c, char *note, size_t size)
 		return error;
 	c->multiplexed = false;
 	if (c->n && missing[0])
-		snprintf(note, size, "counters: %s (this machine does not count %s)", there,
-			 missing);
+		snprintf(note, size, "counters: %s (%s %s)", there, reason, missing);
 	if (c->n)
 		return 0;
-	snprintf(note, size, "counters: %s (this machine does not count cycles)", without_hardware);
+	snprintf(note, size, "counters: %s (%s cycles)", without_hardware, reason);
 	return counters_parse(without_hardware, c, NULL);
 }
 

@@ -29,12 +29,15 @@
  *	begins in a recording's midst
  *	when a process started		nothing
  *	clocks				events that viewers ignore; Perfetto's loader aligns nothing
+ *	switches and wakings		states of threads (chrome_sched.c): a waking that ended no sleep
+ *					is not told, and times when nobody had a CPU are what is left
  *	lost marks			instants `events lost` and the account in the last event, but no
  *					statistics that a loader would show
  *	the end				the last event, `proftrace_account`, and the bracket after it
  */
 #include <stdlib.h>
 
+#include "handlers/chrome_sched.h"
 #include "handlers/handler.h"
 #include "handlers/json_writer.h"
 
@@ -45,6 +48,7 @@ enum {
 struct chrome_json {
 	struct handler handler;
 	struct json_writer writer;
+	struct chrome_sched *sched;
 };
 
 /* A counter's value must be a number, or a string that reads as one. */
@@ -426,6 +430,7 @@ static int write_account(struct json_writer *j, const struct account *account)
 		const char *name;
 		uint64_t value;
 	} rest[] = {
+		{ "switched_off", account->switched_off },
 		{ "unreadable_names", account->unreadable_names },
 		{ "unreadable_args", account->unreadable_args },
 		{ "cut_strings", account->cut_strings },
@@ -433,6 +438,7 @@ static int write_account(struct json_writer *j, const struct account *account)
 		{ "other_names", account->other_names },
 		{ "open_at_end", account->open_at_end },
 		{ "unfinished", account->unfinished },
+		{ "ended_off", account->ended_off },
 		{ "ends_lost", account->ends_lost },
 		{ "async_unmatched", account->async_unmatched },
 		{ "started_twice", account->started_twice },
@@ -440,8 +446,11 @@ static int write_account(struct json_writer *j, const struct account *account)
 		{ "allocs_not_followed", account->allocs_not_followed },
 		{ "kernel_events_lost", account->kernel_events_lost },
 		{ "attached_late", account->attached_late },
+		{ "batches_unread", account->batches_unread },
 		{ "late_steps", account->late_steps },
 		{ "processes_not_followed", account->processes_not_followed },
+		{ "sched_events", account->sched_events },
+		{ "sched_lost", account->sched_lost },
 	};
 
 	json_room(j);
@@ -459,8 +468,11 @@ static int write_account(struct json_writer *j, const struct account *account)
 	for (int i = 0; i < LOST_REASONS; i++)
 		json_uint_arg(j, lost_reason_name(i), account->lost[i]);
 	*j->at++ = '}';
-	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++)
-		json_uint_arg(j, rest[i].name, rest[i].value);
+	/* Readers take EVENT_MAX_ARGS of them. */
+	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
+		if (rest[i].value)
+			json_uint_arg(j, rest[i].name, rest[i].value);
+	}
 	json_key_text(j, "orderly");
 	if (account->orderly)
 		json_put(j, "true}}\n]\n");
@@ -506,6 +518,10 @@ static int chrome_json_fact(struct handler *handler, const struct fact *fact)
 	case FACT_LEFT:	 /* the pool's sample tells of them together */
 	case FACT_GONE:
 		return 0;
+	case FACT_SWITCH:
+	case FACT_WAKING:
+	case FACT_SCHED_GAP:
+		return chrome_sched_write(&((struct chrome_json *)handler)->sched, j, fact);
 	}
 	return 0;
 }
@@ -519,6 +535,7 @@ static int chrome_json_close(struct handler *handler, const struct account *acco
 {
 	struct json_writer *j = &((struct chrome_json *)handler)->writer;
 
+	chrome_sched_finish(((struct chrome_json *)handler)->sched, j);
 	write_account(j, account);
 	return sink_close(j->sink);
 }
@@ -528,6 +545,7 @@ static void chrome_json_free(struct handler *handler)
 	struct chrome_json *chrome = (struct chrome_json *)handler;
 
 	sink_free(chrome->writer.sink);
+	chrome_sched_free(chrome->sched);
 	free(chrome->writer.cache);
 	free(chrome);
 }

@@ -11,24 +11,51 @@ static const char digit_pairs[] = "000102030405060708091011121314151617181920212
 				  "50515253545556575859606162636465666768697071727374"
 				  "75767778798081828384858687888990919293949596979899";
 
+static unsigned digits_of(uint64_t value)
+{
+	static const uint64_t powers[] = {
+		0,
+		10ull,
+		100ull,
+		1000ull,
+		10000ull,
+		100000ull,
+		1000000ull,
+		10000000ull,
+		100000000ull,
+		1000000000ull,
+		10000000000ull,
+		100000000000ull,
+		1000000000000ull,
+		10000000000000ull,
+		100000000000000ull,
+		1000000000000000ull,
+		10000000000000000ull,
+		100000000000000000ull,
+		1000000000000000000ull,
+		10000000000000000000ull,
+	};
+	/* log10(2) is 1233 / 4096, nearly: as many digits as that says, or one less. */
+	unsigned guess = (64 - __builtin_clzll(value | 1)) * 1233 >> 12;
+
+	return guess + 1 - (value < powers[guess]);
+}
+
+/* From the last digit on, where it belongs: of so few bytes, a copy would cost as much as they do. */
 char *json_u64(char *at, uint64_t value)
 {
-	char digits[20];
-	char *first = digits + sizeof(digits);
+	char *end = at + digits_of(value), *first = end;
 
 	while (value >= 100) {
 		first -= 2;
 		memcpy(first, digit_pairs + value % 100 * 2, 2);
 		value /= 100;
 	}
-	if (value >= 10) {
-		first -= 2;
-		memcpy(first, digit_pairs + value * 2, 2);
-	} else {
-		*--first = (char)('0' + value);
-	}
-	memcpy(at, first, digits + sizeof(digits) - first);
-	return at + (digits + sizeof(digits) - first);
+	if (value >= 10)
+		memcpy(first - 2, digit_pairs + value * 2, 2);
+	else
+		first[-1] = (char)('0' + value);
+	return end;
 }
 
 char *json_i64(char *at, int64_t value)

@@ -16,6 +16,23 @@ enum {
 
 #define json_literal(at, text) ((char *)memcpy(at, text, sizeof(text) - 1) + sizeof(text) - 1)
 
+/*
+ * Names have some ten bytes. A call of memcpy() costs more than to copy that by two words that overlap.
+ */
+static inline char *json_copy(char *at, const char *text, size_t length)
+{
+	if (length >= 8 && length <= 16) {
+		memcpy(at, text, 8);
+		memcpy(at + length - 8, text + length - 8, 8);
+	} else if (length >= 4 && length < 8) {
+		memcpy(at, text, 4);
+		memcpy(at + length - 4, text + length - 4, 4);
+	} else {
+		memcpy(at, text, length);
+	}
+	return at + length;
+}
+
 char *json_u64(char *at, uint64_t value); /* 20 bytes */
 char *json_i64(char *at, int64_t value);  /* 20 bytes */
 char *json_hex(char *at, uint64_t value); /* "0x1f" with its quotes, 20 bytes */

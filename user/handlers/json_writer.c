@@ -67,8 +67,7 @@ void json_put_name(struct json_writer *j, const struct name *name, size_t max)
 	char *start = j->at;
 
 	if (cached && *cached == CACHE_PLAIN) {
-		memcpy(j->at, name->text, name->length);
-		j->at += name->length;
+		j->at = json_copy(j->at, name->text, name->length);
 		return;
 	}
 	json_put_text(j, name->text, name->length, max);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * The Perfetto trace: a stream of packets, written as they come and never gone back to, so that a
- * file cut off anywhere loads up to its last whole packet. All packets belong to one sequence.
+ * file cut off anywhere loads up to its last whole packet. Each thread has a sequence of its own.
  *
  *	perfetto_packets.c	start and end, tracks, clocks, losses: by generated code
  *	perfetto_event.c	events: by hand
+ *	perfetto_sequence.c	what packets of a thread need not repeat
+ *	perfetto_sched.c	switches and wakings of threads, in bundles
  *	perfetto_intern.c	which names were defined already
  *
  * Tracks keep the uuids that the timeline gave them. Times are CLOCK_MONOTONIC as recorded; clock
@@ -56,23 +58,37 @@ static int perfetto_fact(struct handler *handler, const struct fact *fact)
 		return perfetto_write_lost(p, fact, track_of(p, fact, SCOPE_THREAD));
 	case FACT_CLOCK:
 		return perfetto_write_clock(p, &fact->clock);
+	case FACT_GONE: /* tracks of this format never end */
+		if (fact->thread)
+			perfetto_sequence_gone(p, fact->thread);
+		return 0;
 	case FACT_LEFT: /* the pool's sample tells of them together */
-	case FACT_GONE:
-		return 0; /* tracks of this format never end */
+		return 0;
+	case FACT_SWITCH:
+	case FACT_WAKING:
+		return perfetto_write_sched(p, fact);
+	case FACT_SCHED_GAP:
+		return perfetto_write_sched_gap(p, fact);
 	}
 	return 0;
 }
 
 static int perfetto_flush(struct handler *handler)
 {
-	return sink_flush(((struct perfetto *)handler)->sink);
+	struct perfetto *p = (struct perfetto *)handler;
+	int error = perfetto_sched_flush(p);
+
+	return error ? error : sink_flush(p->sink);
 }
 
 static int perfetto_close(struct handler *handler, const struct account *account)
 {
 	struct perfetto *p = (struct perfetto *)handler;
-	int r = perfetto_write_stats(p, account);
-	int closed = sink_close(p->sink);
+	int r = perfetto_sched_flush(p), closed;
+
+	if (r == 0)
+		r = perfetto_write_stats(p, account);
+	closed = sink_close(p->sink);
 
 	return r < 0 ? r : closed;
 }
@@ -82,7 +98,8 @@ static void perfetto_free(struct handler *handler)
 	struct perfetto *p = (struct perfetto *)handler;
 
 	sink_free(p->sink);
-	free(p->interned.entries);
+	perfetto_sched_free(p);
+	perfetto_sequences_free(p);
 	free(p);
 }
 
@@ -104,6 +121,7 @@ struct handler *perfetto_handler_new(struct sink *sink, const struct trace_info 
 	p->sink = sink;
 	/* The timeline counts its uuids up from a base; the highest bit keeps this one apart. */
 	p->global_uuid = (info->trace_uuid[0] ^ info->trace_uuid[1]) | 1ull << 63;
+	p->shared.id = PERFETTO_SHARED;
 	if (perfetto_write_start(p, info) < 0 && !sink_error(sink)) {
 		free(p); /* out of memory; a sink's error comes with the first fact */
 		return NULL;

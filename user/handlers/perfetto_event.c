@@ -27,6 +27,7 @@ enum {
 	PACKET_SEQUENCE = 10,
 	PACKET_EVENT = 11,
 	PACKET_FLAGS = 13,
+	PACKET_CLOCK = 58,
 
 	EVENT_CATEGORY_IID = 3,
 	EVENT_ANNOTATION = 4,
@@ -69,6 +70,8 @@ _Static_assert(ROOM_FIXED + ROOM_COUNTERS + 2 * LIMIT_NAME + INTERN_MAX_PARTS * 
 
 /* What an event refers to; 0: not interned, written in full where there is something. */
 struct refs {
+	struct sequence *sequence;
+	bool any;
 	uint64_t name;
 	unsigned categories;
 	uint64_t keys[EVENT_MAX_ARGS];
@@ -87,20 +90,38 @@ static unsigned args_of(const struct fact *fact)
 
 /* --- the packet around the event --------------------------------------------------------------- */
 
-static int packet_open(struct perfetto *p, struct packet *packet, size_t room, uint64_t ts_ns,
-		       enum event_type type, uint64_t track_uuid)
+/*
+ * Since the event before it of its sequence. Those of a thread come in their order; of others, one may
+ * be older than the one before, and then says its time in full.
+ */
+static uint8_t *put_time(uint8_t *at, struct sequence *s, uint64_t ts_ns)
+{
+	if (ts_ns < s->last_ns) {
+		at = wire_number(at, PACKET_TIMESTAMP, ts_ns);
+		return wire_number(at, PACKET_CLOCK, PERFETTO_CLOCK_MONOTONIC);
+	}
+	at = wire_number(at, PACKET_TIMESTAMP, ts_ns - s->last_ns);
+	s->last_ns = ts_ns;
+	return at;
+}
+
+static int packet_open(struct perfetto *p, const struct refs *refs, struct packet *packet,
+		       size_t room, uint64_t ts_ns, enum event_type type, uint64_t track_uuid)
 {
 	uint8_t *at = (uint8_t *)sink_reserve(p->sink, room);
 
 	if (!at)
 		return sink_error(p->sink);
 	at = packet->start = wire_open(at, TRACE_PACKET);
-	at = wire_number(at, PACKET_TIMESTAMP, ts_ns);
-	at = wire_number(at, PACKET_SEQUENCE, PERFETTO_SEQUENCE);
-	at = wire_number(at, PACKET_FLAGS, PERFETTO_NEEDS);
+	at = put_time(at, refs->sequence, ts_ns);
+	at = wire_number(at, PACKET_SEQUENCE, refs->sequence->id);
+	if (refs->any)
+		at = wire_number(at, PACKET_FLAGS, PERFETTO_NEEDS);
 	at = packet->event = wire_open(at, PACKET_EVENT);
 	at = wire_number(at, EVENT_TYPE, type);
-	packet->at = wire_number(at, EVENT_TRACK, track_uuid);
+	if (track_uuid != refs->sequence->track_uuid)
+		at = wire_number(at, EVENT_TRACK, track_uuid);
+	packet->at = at;
 	return 0;
 }
 
@@ -218,11 +239,16 @@ static uint8_t *put_end_reason(uint8_t *at, enum end_reason reason)
 
 static void find_refs(struct perfetto *p, const struct fact *fact, bool named, struct refs *refs)
 {
-	refs->name = named ? perfetto_intern(p, fact->name, INTERN_NAME) : 0;
+	struct sequence *s = perfetto_sequence(p, fact->thread);
+	uint64_t keys = 0;
+
+	refs->sequence = s;
+	refs->name = named ? perfetto_intern(p, s, fact->name, INTERN_NAME) : 0;
 	/* Like its name, the category of a slice stands on its BEGIN. */
-	refs->categories = named ? perfetto_intern_category(p, fact->category) : 0;
+	refs->categories = named ? perfetto_intern_category(p, s, fact->category) : 0;
 	for (unsigned i = 0; i < args_of(fact); i++)
-		refs->keys[i] = perfetto_intern(p, fact->args[i].key, INTERN_KEY);
+		keys |= refs->keys[i] = perfetto_intern(p, s, fact->args[i].key, INTERN_KEY);
+	refs->any = refs->name || refs->categories || keys;
 }
 
 static size_t room_of_args(const struct fact *fact)
@@ -276,18 +302,60 @@ static uint8_t *put_args(uint8_t *at, const struct fact *fact, const struct refs
 	return at;
 }
 
+/* The sequence knows already whose values these are. */
+static bool are_usual(const struct sequence *s, const struct fact *fact)
+{
+	if (fact->n_counters != s->n_counters)
+		return false;
+	for (unsigned i = 0; i < fact->n_counters; i++) {
+		unsigned which = s->order[i];
+
+		if (fact->counters[which] == EVENT_NO_VALUE ||
+		    fact->counter_tracks[which]->uuid != s->counters[i])
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The loader takes the values of an event only up to the first that is 0, and the rest for 0 as well
+ * (trace_token_buffer.cc). So those that are 0 have to be the last.
+ */
+static bool are_hidden(const struct sequence *s, const struct fact *fact)
+{
+	bool zero = false;
+
+	if (fact->n_counters != s->n_counters)
+		return false;
+	for (unsigned i = 0; i < fact->n_counters; i++) {
+		if (!fact->counters[s->order[i]])
+			zero = true;
+		else if (zero)
+			return true;
+	}
+	return false;
+}
+
 /*
  * Samples of counters that ride on the event. A number for each track, in the same order and not
  * packed: otherwise the loader drops the event.
  */
-static uint8_t *put_extra_counters(uint8_t *at, const struct fact *fact)
+static uint8_t *put_extra_counters(uint8_t *at, const struct sequence *s, const struct fact *fact)
 {
-	for (unsigned i = 0; i < fact->n_counters; i++)
-		if (fact->counters[i] != EVENT_NO_VALUE)
-			at = wire_number(at, EVENT_EXTRA_TRACK, fact->counter_tracks[i]->uuid);
-	for (unsigned i = 0; i < fact->n_counters; i++)
-		if (fact->counters[i] != EVENT_NO_VALUE)
-			at = wire_number(at, EVENT_EXTRA_VALUE, fact->counters[i]);
+	if (are_usual(s, fact)) {
+		for (unsigned i = 0; i < fact->n_counters; i++)
+			at = wire_number(at, EVENT_EXTRA_VALUE, fact->counters[s->order[i]]);
+		return at;
+	}
+	for (unsigned zero = 0; zero < 2; zero++)
+		for (unsigned i = 0; i < fact->n_counters; i++)
+			if (fact->counters[i] != EVENT_NO_VALUE && (fact->counters[i] == 0) == zero)
+				at = wire_number(at, EVENT_EXTRA_TRACK,
+						 fact->counter_tracks[i]->uuid);
+	for (unsigned zero = 0; zero < 2; zero++)
+		for (unsigned i = 0; i < fact->n_counters; i++)
+			if (fact->counters[i] != EVENT_NO_VALUE && (fact->counters[i] == 0) == zero)
+				at = wire_number(at, EVENT_EXTRA_VALUE, fact->counters[i]);
 	return at;
 }
 
@@ -303,7 +371,12 @@ static int write_event(struct perfetto *p, const struct fact *fact, enum event_t
 	int r;
 
 	find_refs(p, fact, named, &refs);
-	r = packet_open(p, &packet, room_of(fact), fact->ts_ns, type, track_uuid);
+	if (fact->n_counters > refs.sequence->n_counters || are_hidden(refs.sequence, fact)) {
+		r = perfetto_sequence_count(p, refs.sequence, fact);
+		if (r < 0)
+			return r;
+	}
+	r = packet_open(p, &refs, &packet, room_of(fact), fact->ts_ns, type, track_uuid);
 	if (r < 0)
 		return r;
 	if (named) {
@@ -315,7 +388,7 @@ static int write_event(struct perfetto *p, const struct fact *fact, enum event_t
 		packet.at = put_uint(packet.at, "id", fact->id);
 	packet.at = put_args(packet.at, fact, &refs);
 	packet.at = put_end_reason(packet.at, fact->end_reason);
-	packet.at = put_extra_counters(packet.at, fact);
+	packet.at = put_extra_counters(packet.at, refs.sequence, fact);
 	return packet_close(p, &packet);
 }
 
@@ -346,7 +419,7 @@ int perfetto_write_flow(struct perfetto *p, const struct fact *fact, uint64_t tr
 	int r;
 
 	find_refs(p, fact, true, &refs);
-	r = packet_open(p, &packet, room_of(fact), fact->ts_ns, TYPE_INSTANT, track_uuid);
+	r = packet_open(p, &refs, &packet, room_of(fact), fact->ts_ns, TYPE_INSTANT, track_uuid);
 	if (r < 0)
 		return r;
 	packet.at = wire_text(packet.at, EVENT_NAME, name, strlen(name));
@@ -384,13 +457,15 @@ static uint8_t *put_counter(uint8_t *at, const struct arg *arg)
 
 int perfetto_write_reading(struct perfetto *p, const struct fact *fact)
 {
+	const struct refs refs = { .sequence = perfetto_sequence(p, fact->thread) };
+
 	for (unsigned i = 0; i < fact->n_counters; i++) {
 		struct packet packet;
 		int r;
 
 		if (fact->counters[i] == EVENT_NO_VALUE)
 			continue;
-		r = packet_open(p, &packet, ROOM_FIXED, fact->ts_ns, TYPE_COUNTER,
+		r = packet_open(p, &refs, &packet, ROOM_FIXED, fact->ts_ns, TYPE_COUNTER,
 				fact->counter_tracks[i]->uuid);
 		if (r < 0)
 			return r;
@@ -402,12 +477,15 @@ int perfetto_write_reading(struct perfetto *p, const struct fact *fact)
 
 int perfetto_write_counters(struct perfetto *p, const struct fact *fact)
 {
-	unsigned categories = perfetto_intern_category(p, fact->category);
+	struct sequence *s = perfetto_sequence(p, fact->thread);
+	unsigned categories = perfetto_intern_category(p, s, fact->category);
+	const struct refs refs = { .sequence = s, .any = categories };
 
 	for (unsigned i = 0; i < args_of(fact); i++) {
 		struct packet packet;
-		int r = packet_open(p, &packet, ROOM_FIXED + LIMIT_NAME + INTERN_MAX_PARTS * 6,
-				    fact->ts_ns, TYPE_COUNTER, fact->tracks[i]->uuid);
+		int r = packet_open(p, &refs, &packet,
+				    ROOM_FIXED + LIMIT_NAME + INTERN_MAX_PARTS * 6, fact->ts_ns,
+				    TYPE_COUNTER, fact->tracks[i]->uuid);
 
 		if (r < 0)
 			return r;

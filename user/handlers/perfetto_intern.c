@@ -30,11 +30,11 @@ static struct intern_entry *grow(struct interned *interned, uint32_t id)
 	return &entries[id];
 }
 
-static struct intern_entry *entry_of(struct perfetto *p, const struct name *name)
+static struct intern_entry *entry_of(struct sequence *s, const struct name *name)
 {
-	if (name->id < p->interned.size)
-		return &p->interned.entries[name->id];
-	return grow(&p->interned, name->id);
+	if (name->id < s->interned.size)
+		return &s->interned.entries[name->id];
+	return grow(&s->interned, name->id);
 }
 
 void perfetto_intern_clear(struct interned *interned)
@@ -43,14 +43,15 @@ void perfetto_intern_clear(struct interned *interned)
 		memset(interned->entries, 0, interned->size * sizeof(*interned->entries));
 }
 
-static int write_interned(struct perfetto *p, Perfetto__Protos__InternedData *data)
+static int write_interned(struct perfetto *p, const struct sequence *s,
+			  Perfetto__Protos__InternedData *data)
 {
 	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 
 	packet.interned_data = data;
 	packet.has_sequence_flags = true;
 	packet.sequence_flags = PERFETTO_NEEDS;
-	return perfetto_write(p, &packet);
+	return perfetto_write_to(p, s->id, &packet);
 }
 
 /* Cuts to the limit and ends with NUL, as the generated code wants it. */
@@ -61,7 +62,7 @@ static void copy_text(char out[LIMIT_NAME + 1], const char *text, size_t length)
 	out[length] = '\0';
 }
 
-static int define_name(struct perfetto *p, const struct name *name)
+static int define_name(struct perfetto *p, const struct sequence *s, const struct name *name)
 {
 	Perfetto__Protos__InternedData data = PERFETTO__PROTOS__INTERNED_DATA__INIT;
 	Perfetto__Protos__EventName event = PERFETTO__PROTOS__EVENT_NAME__INIT;
@@ -74,10 +75,10 @@ static int define_name(struct perfetto *p, const struct name *name)
 	event.name = text;
 	data.n_event_names = 1;
 	data.event_names = list;
-	return write_interned(p, &data);
+	return write_interned(p, s, &data);
 }
 
-static int define_key(struct perfetto *p, const struct name *name)
+static int define_key(struct perfetto *p, const struct sequence *s, const struct name *name)
 {
 	Perfetto__Protos__InternedData data = PERFETTO__PROTOS__INTERNED_DATA__INIT;
 	Perfetto__Protos__DebugAnnotationName key = PERFETTO__PROTOS__DEBUG_ANNOTATION_NAME__INIT;
@@ -90,10 +91,11 @@ static int define_key(struct perfetto *p, const struct name *name)
 	key.name = text;
 	data.n_debug_annotation_names = 1;
 	data.debug_annotation_names = list;
-	return write_interned(p, &data);
+	return write_interned(p, s, &data);
 }
 
-static int define_category(struct perfetto *p, uint64_t iid, const char *category, size_t length)
+static int define_category(struct perfetto *p, const struct sequence *s, uint64_t iid,
+			   const char *category, size_t length)
 {
 	Perfetto__Protos__InternedData data = PERFETTO__PROTOS__INTERNED_DATA__INIT;
 	Perfetto__Protos__EventCategory event = PERFETTO__PROTOS__EVENT_CATEGORY__INIT;
@@ -106,20 +108,21 @@ static int define_category(struct perfetto *p, uint64_t iid, const char *categor
 	event.name = text;
 	data.n_event_categories = 1;
 	data.event_categories = list;
-	return write_interned(p, &data);
+	return write_interned(p, s, &data);
 }
 
-uint64_t perfetto_intern(struct perfetto *p, const struct name *name, enum intern_kind kind)
+uint64_t perfetto_intern(struct perfetto *p, struct sequence *s, const struct name *name,
+			 enum intern_kind kind)
 {
 	struct intern_entry *entry;
 
 	if (!name)
 		return 0;
-	entry = entry_of(p, name);
+	entry = entry_of(s, name);
 	if (!entry)
 		return 0;
 	if (!(entry->defined & kind)) {
-		if ((kind == INTERN_NAME ? define_name(p, name) : define_key(p, name)) < 0)
+		if ((kind == INTERN_NAME ? define_name(p, s, name) : define_key(p, s, name)) < 0)
 			return 0;
 		entry->defined |= kind;
 	}
@@ -127,7 +130,7 @@ uint64_t perfetto_intern(struct perfetto *p, const struct name *name, enum inter
 }
 
 /* Returns how many categories the list names, or negative errno. */
-static int define_categories(struct perfetto *p, const struct name *list)
+static int define_categories(struct perfetto *p, const struct sequence *s, const struct name *list)
 {
 	const char *at = list->text, *end = list->text + list->length;
 	int parts = 0;
@@ -138,7 +141,7 @@ static int define_categories(struct perfetto *p, const struct name *list)
 
 		if (stop > at) {
 			uint64_t part = parts++;
-			int r = define_category(p, list->id | part << INTERN_PART_SHIFT, at,
+			int r = define_category(p, s, list->id | part << INTERN_PART_SHIFT, at,
 						stop - at);
 
 			if (r < 0)
@@ -149,17 +152,18 @@ static int define_categories(struct perfetto *p, const struct name *list)
 	return parts;
 }
 
-unsigned perfetto_intern_category(struct perfetto *p, const struct name *category)
+unsigned perfetto_intern_category(struct perfetto *p, struct sequence *s,
+				  const struct name *category)
 {
 	struct intern_entry *entry;
 
 	if (!category)
 		return 0;
-	entry = entry_of(p, category);
+	entry = entry_of(s, category);
 	if (!entry)
 		return 0;
 	if (!entry->parts) {
-		int parts = define_categories(p, category);
+		int parts = define_categories(p, s, category);
 
 		if (parts < 0)
 			return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Interning: a name stands in the trace once, events refer to it by number. The number is the name's
+ * Interning: a name stands in a sequence once, events refer to it by number. The number is the name's
  * own id, so that no table has to be searched; what is kept is which ids were defined already.
  */
 #ifndef PROFTRACE_HANDLERS_PERFETTO_INTERN_H
@@ -11,12 +11,13 @@
 #include "timeline/names.h"
 
 struct perfetto;
+struct sequence;
 
 enum {
 	/* A category that is a list "a,b,c" becomes several; the third has the number id + 2 << 24. */
 	INTERN_PART_SHIFT = 24,
 	INTERN_MAX_PARTS = 64, /* a list of MAX_NAME bytes has no more */
-	INTERN_MAX_ID = 1 << 20,
+	INTERN_MAX_ID = 1 << 18,
 };
 
 struct intern_entry {
@@ -38,9 +39,11 @@ enum intern_kind {
  * The number for a name or an annotation's name, defined in the trace if it was not yet. 0: the name
  * is NULL or is to be written in full, since its id is beyond the table.
  */
-uint64_t perfetto_intern(struct perfetto *p, const struct name *name, enum intern_kind kind);
+uint64_t perfetto_intern(struct perfetto *p, struct sequence *s, const struct name *name,
+			 enum intern_kind kind);
 /* The same for categories: how many there are, or 0. */
-unsigned perfetto_intern_category(struct perfetto *p, const struct name *category);
+unsigned perfetto_intern_category(struct perfetto *p, struct sequence *s,
+				  const struct name *category);
 
 /* Forgets what was defined: a reader that missed a part of the trace has forgotten it too. */
 void perfetto_intern_clear(struct interned *interned);

@@ -9,7 +9,11 @@
 #include "perfetto_trace.pb-c.h"
 
 enum {
-	PERFETTO_SEQUENCE = 1, /* of all packets: one writer */
+	PERFETTO_SHARED =
+		1, /* the sequence of what no thread says, or one that has none of its own */
+	PERFETTO_THREADS = 124, /* sequences of threads: their ids still take one byte */
+	PERFETTO_HINTS = 1024,
+	PERFETTO_CLOCK_OWN = 64, /* of each sequence: counts from its last event */
 	PERFETTO_CLOCK_REALTIME = PERFETTO__PROTOS__BUILTIN_CLOCK__BUILTIN_CLOCK_REALTIME,
 	PERFETTO_CLOCK_MONOTONIC = PERFETTO__PROTOS__BUILTIN_CLOCK__BUILTIN_CLOCK_MONOTONIC,
 	PERFETTO_CLOCK_BOOTTIME = PERFETTO__PROTOS__BUILTIN_CLOCK__BUILTIN_CLOCK_BOOTTIME,
@@ -19,17 +23,41 @@ enum {
 		PERFETTO__PROTOS__TRACE_PACKET__SEQUENCE_FLAGS__SEQ_NEEDS_INCREMENTAL_STATE,
 };
 
+/*
+ * Packets of a sequence follow on one another: names that were defined in it, the time of the event
+ * before, the thread whose track is meant where none is named.
+ */
+struct sequence {
+	uint32_t id;	     /* 0: not begun */
+	uint64_t track_uuid; /* of its thread, 0: none */
+	uint64_t last_ns;    /* of the event before */
+	uint64_t used;	     /* perfetto.turn as it was last looked for */
+	unsigned n_counters; /* of its thread, in the order of their values */
+	uint64_t counters[EVENT_MAX_COUNTERS];
+	uint8_t order[EVENT_MAX_COUNTERS]; /* which of a fact's counters each of these is */
+	struct interned interned;
+};
+
 struct perfetto {
 	struct handler handler;
 	struct sink *sink;
-	struct interned interned;
+	struct sequence shared;
+	struct sequence threads[PERFETTO_THREADS];
+	uint64_t owners[PERFETTO_THREADS]; /* the uuids of their threads, 0: none */
+	uint8_t hints[PERFETTO_HINTS];	   /* by uuid: where its thread's sequence may be */
+	unsigned oldest;		   /* where to look for one that is not needed any more */
+	uint64_t turn;	      /* goes up each time that a sequence is looked for in vain */
 	uint64_t global_uuid; /* of the track for instants that belong to no process */
 	bool global_declared;
 	struct clock_reading last_clock; /* of the last snapshot */
+	bool has_boot_offset;		 /* a snapshot told both clocks */
+	int64_t boot_offset;	      /* from CLOCK_MONOTONIC to CLOCK_BOOTTIME, by the last one */
+	struct perfetto_sched *sched; /* NULL: nothing was told of any CPU */
 };
 
 /* perfetto_packets.c: the rare ones. Each returns the sink's error. */
 int perfetto_write(struct perfetto *p, Perfetto__Protos__TracePacket *packet);
+int perfetto_write_to(struct perfetto *p, uint32_t sequence, Perfetto__Protos__TracePacket *packet);
 int perfetto_write_start(struct perfetto *p, const struct trace_info *info);
 int perfetto_write_clock(struct perfetto *p, const struct clock_reading *clock);
 int perfetto_write_process(struct perfetto *p, const struct process *process);
@@ -39,6 +67,16 @@ int perfetto_write_global_track(struct perfetto *p);
 int perfetto_write_lost(struct perfetto *p, const struct fact *fact, uint64_t track_uuid);
 int perfetto_write_stats(struct perfetto *p, const struct account *account);
 
+/* perfetto_sequence.c */
+/* Whose sequence an event belongs to; thread NULL: nobody's. */
+struct sequence *perfetto_sequence(struct perfetto *p, const struct thread *thread);
+/* From here on nothing that was said earlier in the sequence counts. `dropped`: since packets are missing. */
+int perfetto_sequence_begin(struct perfetto *p, struct sequence *s, bool dropped);
+/* The values of which counters the events carry. */
+int perfetto_sequence_count(struct perfetto *p, struct sequence *s, const struct fact *fact);
+void perfetto_sequence_gone(struct perfetto *p, const struct thread *thread);
+void perfetto_sequences_free(struct perfetto *p);
+
 /* perfetto_event.c: those that come in millions. */
 int perfetto_write_slice(struct perfetto *p, const struct fact *fact);
 int perfetto_write_async(struct perfetto *p, const struct fact *fact);
@@ -46,5 +84,11 @@ int perfetto_write_instant(struct perfetto *p, const struct fact *fact, uint64_t
 int perfetto_write_flow(struct perfetto *p, const struct fact *fact, uint64_t track_uuid);
 int perfetto_write_counters(struct perfetto *p, const struct fact *fact);
 int perfetto_write_reading(struct perfetto *p, const struct fact *fact);
+
+/* perfetto_sched.c */
+int perfetto_write_sched(struct perfetto *p, const struct fact *fact);
+int perfetto_write_sched_gap(struct perfetto *p, const struct fact *fact);
+int perfetto_sched_flush(struct perfetto *p); /* what was handed over is in the sink */
+void perfetto_sched_free(struct perfetto *p);
 
 #endif

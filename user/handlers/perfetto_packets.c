@@ -13,42 +13,33 @@
 #include "handlers/text_limit.h"
 
 /* Adds the sequence and writes the packet as one element of the Trace message. */
-int perfetto_write(struct perfetto *p, Perfetto__Protos__TracePacket *packet)
+int perfetto_write_to(struct perfetto *p, uint32_t sequence, Perfetto__Protos__TracePacket *packet)
 {
-	uint8_t head[1 + WIRE_VARINT_MAX];
-	uint8_t *bytes, *end;
+	uint8_t *bytes, *at;
 	size_t size;
 	int r;
 
 	packet->has_trusted_packet_sequence_id = true;
-	packet->trusted_packet_sequence_id = PERFETTO_SEQUENCE;
+	packet->trusted_packet_sequence_id = sequence;
 	size = perfetto__protos__trace_packet__get_packed_size(packet);
-	head[0] = 1 << 3 | WIRE_BYTES;
-	end = wire_varint(head + 1, size);
 	/* Not straight into the sink: nothing bounds the length of a kernel's version. */
-	bytes = malloc(size);
+	bytes = malloc(1 + WIRE_VARINT_MAX + size);
 	if (!bytes)
 		return -ENOMEM;
-	perfetto__protos__trace_packet__pack(packet, bytes);
-	r = sink_write(p->sink, head, end - head);
-	if (r == 0)
-		r = sink_write(p->sink, bytes, size);
+	bytes[0] = 1 << 3 | WIRE_BYTES;
+	at = wire_varint(bytes + 1, size);
+	at += perfetto__protos__trace_packet__pack(packet, at);
+	r = sink_write_whole(p->sink, bytes, at - bytes);
 	free(bytes);
 	return r;
 }
 
-/* --- start and clocks -------------------------------------------------------------------------- */
-
-/* From here on nothing that was said earlier in the sequence counts. */
-static void add_defaults(Perfetto__Protos__TracePacket *packet,
-			 Perfetto__Protos__TracePacketDefaults *defaults)
+int perfetto_write(struct perfetto *p, Perfetto__Protos__TracePacket *packet)
 {
-	defaults->has_timestamp_clock_id = true;
-	defaults->timestamp_clock_id = PERFETTO_CLOCK_MONOTONIC;
-	packet->trace_packet_defaults = defaults;
-	packet->has_sequence_flags = true;
-	packet->sequence_flags = PERFETTO_CLEARED;
+	return perfetto_write_to(p, PERFETTO_SHARED, packet);
 }
+
+/* --- start and clocks -------------------------------------------------------------------------- */
 
 static int write_uuid(struct perfetto *p, const uint64_t uuid[2])
 {
@@ -110,18 +101,6 @@ static int write_origin(struct perfetto *p, const struct trace_info *info)
 	return perfetto_write(p, &packet);
 }
 
-static int write_defaults(struct perfetto *p)
-{
-	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
-	Perfetto__Protos__TracePacketDefaults defaults =
-		PERFETTO__PROTOS__TRACE_PACKET_DEFAULTS__INIT;
-
-	add_defaults(&packet, &defaults);
-	packet.has_first_packet_on_sequence = true;
-	packet.first_packet_on_sequence = true;
-	return perfetto_write(p, &packet);
-}
-
 /* `clock` may know the monotonic clock only: a loader refuses events of a clock it never saw. */
 static int write_snapshot(struct perfetto *p, const struct clock_reading *clock)
 {
@@ -149,6 +128,10 @@ static int write_snapshot(struct perfetto *p, const struct clock_reading *clock)
 		c->timestamp = known[i].ns;
 		list[snapshot.n_clocks++] = c;
 	}
+	if (clock->boottime) {
+		p->has_boot_offset = true;
+		p->boot_offset = (int64_t)(clock->boottime - clock->monotonic);
+	}
 	snapshot.clocks = list;
 	snapshot.has_primary_trace_clock = true;
 	snapshot.primary_trace_clock = PERFETTO__PROTOS__BUILTIN_CLOCK__BUILTIN_CLOCK_MONOTONIC;
@@ -163,6 +146,7 @@ static int write_snapshot(struct perfetto *p, const struct clock_reading *clock)
 int perfetto_write_clock(struct perfetto *p, const struct clock_reading *clock)
 {
 	struct clock_reading reading = *clock;
+	int error;
 
 	if (reading.monotonic <= p->last_clock.monotonic)
 		return 0;
@@ -171,7 +155,25 @@ int perfetto_write_clock(struct perfetto *p, const struct clock_reading *clock)
 	else
 		p->last_clock.boottime = reading.boottime;
 	p->last_clock.monotonic = reading.monotonic;
+	/* What came before it was brought to the clocks as they were told before it. */
+	error = perfetto_sched_flush(p);
+	if (error)
+		return error;
 	return write_snapshot(p, &reading);
+}
+
+/*
+ * The loader looks for a way from the boot-time clock, its default, to that of the trace, and calls it
+ * an error when there is none. Where it is not known it is said to be the same; readers take it as
+ * not known.
+ */
+static int write_first_snapshot(struct perfetto *p)
+{
+	struct clock_reading first = p->last_clock;
+
+	if (!first.boottime)
+		first.boottime = first.monotonic;
+	return write_snapshot(p, &first);
 }
 
 int perfetto_write_start(struct perfetto *p, const struct trace_info *info)
@@ -182,13 +184,14 @@ int perfetto_write_start(struct perfetto *p, const struct trace_info *info)
 	if (!p->last_clock.monotonic)
 		p->last_clock = (struct clock_reading){ .monotonic = info->start_ns };
 	r = write_uuid(p, info->trace_uuid);
-	if (r == 0)
+	/* Of a trace from elsewhere nobody may know it. */
+	if (r == 0 && info->kernel_release && *info->kernel_release)
 		r = write_system(p, info);
 	if (r == 0)
 		r = write_origin(p, info);
 	if (r == 0)
-		r = write_snapshot(p, &p->last_clock);
-	return r < 0 ? r : write_defaults(p);
+		r = write_first_snapshot(p);
+	return r < 0 ? r : perfetto_sequence_begin(p, &p->shared, false);
 }
 
 /* --- tracks ------------------------------------------------------------------------------------ */
@@ -288,22 +291,22 @@ int perfetto_write_global_track(struct perfetto *p)
 /* --- losses and the end ------------------------------------------------------------------------ */
 
 /*
- * Marks are missing before this packet. Everything that later packets refer to is said again, since
- * a reader treats the sequence as begun anew; so this packet itself refers to nothing.
+ * Marks are missing before this packet. Everything that later packets of its sequence refer to is said
+ * again, since a reader treats the sequence as begun anew; so this packet itself refers to nothing.
  */
 int perfetto_write_lost(struct perfetto *p, const struct fact *fact, uint64_t track_uuid)
 {
 	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
-	Perfetto__Protos__TracePacketDefaults defaults =
-		PERFETTO__PROTOS__TRACE_PACKET_DEFAULTS__INIT;
+	struct sequence *s = perfetto_sequence(p, fact->thread);
 	Perfetto__Protos__TrackEvent event = PERFETTO__PROTOS__TRACK_EVENT__INIT;
 	Perfetto__Protos__DebugAnnotation count = PERFETTO__PROTOS__DEBUG_ANNOTATION__INIT;
 	Perfetto__Protos__DebugAnnotation *list[] = { &count };
+	int r = perfetto_sequence_begin(p, s, true);
 
-	perfetto_intern_clear(&p->interned);
-	add_defaults(&packet, &defaults);
-	packet.has_previous_packet_dropped = true;
-	packet.previous_packet_dropped = 1;
+	if (r < 0)
+		return r;
+	packet.has_timestamp_clock_id = true;
+	packet.timestamp_clock_id = PERFETTO_CLOCK_MONOTONIC;
 	packet.has_timestamp = true;
 	packet.timestamp = fact->ts_ns;
 	count.name = (char *)"count";
@@ -316,7 +319,7 @@ int perfetto_write_lost(struct perfetto *p, const struct fact *fact, uint64_t tr
 	event.n_debug_annotations = 1;
 	event.debug_annotations = list;
 	packet.track_event = &event;
-	return perfetto_write(p, &packet);
+	return perfetto_write_to(p, s->id, &packet);
 }
 
 /* What the program did wrong, and what began before the recording, is not a loss of data. */

@@ -289,6 +289,9 @@ static int plugin_fact(struct handler *handler, const struct fact *fact)
 	case FACT_TRACK: /* each counter says its name and unit */
 	case FACT_LEFT:
 	case FACT_CLOCK:
+	case FACT_SWITCH: /* what slices did stands among their arguments */
+	case FACT_WAKING:
+	case FACT_SCHED_GAP:
 		return 0;
 	}
 	return 0;

@@ -11,6 +11,9 @@
  * them, gunzip and zlib read them). So every full buffer becomes a stream of its own, written by one
  * write(): a recorder killed without warning leaves a file that loads. It costs about 2 % in size.
  *
+ * Perfetto's own way: a packet may hold many others, compressed by zlib. Every full buffer becomes such
+ * a bundle. What is cut off in the middle of one is read up to the one before it.
+ *
  * The first error stays: everything after it is refused, so that a file never has a hole.
  */
 #include "handlers/sink.h"
@@ -33,8 +36,11 @@ enum {
 	MAX_RESERVE = 64 * 1024,
 	PATIENCE_MS =
 		100, /* between two questions whether a reader that takes nothing is given up */
-	GZIP_WINDOW = 15 + 16, /* zlib's way of saying: largest window, gzip's header and trailer */
-	GZIP_LEVEL = 1,	       /* a recorder must keep up; level 6 takes four times as long */
+	ZLIB_WINDOW = 15,		/* the largest */
+	GZIP_WINDOW = ZLIB_WINDOW + 16, /* zlib's way of saying: gzip's header and trailer */
+	LEVEL = 1, /* a recorder must keep up; level 6 takes four times as long */
+	/* TracePacket, and compressed_packets in it: a tag of one and of two bytes, lengths below 2^28. */
+	BUNDLE_HEAD = 1 + 4 + 2 + 4,
 };
 
 struct sink {
@@ -176,13 +182,14 @@ static int open_target(struct sink *sink)
 	return open_beside(sink);
 }
 
-static int open_gzip(struct sink *sink)
+static int open_packed(struct sink *sink)
 {
-	if (deflateInit2(&sink->z, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) !=
-	    Z_OK)
+	int window = sink->format == SINK_GZIP ? GZIP_WINDOW : ZLIB_WINDOW;
+
+	if (deflateInit2(&sink->z, LEVEL, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
 	sink->z_ready = true;
-	sink->packed_size = deflateBound(&sink->z, BUFFER_SIZE);
+	sink->packed_size = BUNDLE_HEAD + deflateBound(&sink->z, BUFFER_SIZE);
 	sink->packed = malloc(sink->packed_size);
 	return sink->packed ? 0 : -ENOMEM;
 }
@@ -199,7 +206,7 @@ int sink_open(const char *path, enum sink_format format, struct sink **ret_sink)
 	sink->format = format;
 	sink->path = strdup(path);
 	if (sink->path)
-		r = format == SINK_GZIP ? open_gzip(sink) : 0;
+		r = format == SINK_PLAIN ? 0 : open_packed(sink);
 	if (r == 0)
 		r = open_target(sink);
 	if (r < 0) {
@@ -278,7 +285,7 @@ static int write_all(struct sink *sink, const void *bytes, size_t size)
 			int error = n == 0 ? -EIO : -errno;
 
 			/* Part of a gzip stream would make all before it unreadable. */
-			if (sink->format == SINK_GZIP && sink->regular &&
+			if (sink->format != SINK_PLAIN && sink->regular &&
 			    ftruncate(sink->fd, start) == 0)
 				sink->size = start;
 			return fail(sink, error);
@@ -287,8 +294,29 @@ static int write_all(struct sink *sink, const void *bytes, size_t size)
 	return 0;
 }
 
+static unsigned char *put_varint(unsigned char *at, size_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		*at++ = (unsigned char)value | 0x80;
+	*at++ = (unsigned char)value;
+	return at;
+}
+
+/* Puts before the contents, which are `size` bytes, what makes them a packet. Returns its beginning. */
+static unsigned char *put_bundle_head(unsigned char *contents, size_t size)
+{
+	unsigned char inner[BUNDLE_HEAD] = { 0x92, 0x03 }, outer[BUNDLE_HEAD] = { 0x0a };
+	size_t n_inner = put_varint(inner + 2, size) - inner, n_outer;
+
+	n_outer = put_varint(outer + 1, n_inner + size) - outer;
+	memcpy(contents - n_inner, inner, n_inner);
+	memcpy(contents - n_inner - n_outer, outer, n_outer);
+	return contents - n_inner - n_outer;
+}
+
 static int drain(struct sink *sink)
 {
+	unsigned char *start = sink->packed + BUNDLE_HEAD, *end;
 	size_t used = sink->used;
 
 	if (sink->error || used == 0)
@@ -299,11 +327,14 @@ static int drain(struct sink *sink)
 	deflateReset(&sink->z);
 	sink->z.next_in = (unsigned char *)sink->buffer;
 	sink->z.avail_in = used;
-	sink->z.next_out = sink->packed;
-	sink->z.avail_out = sink->packed_size;
+	sink->z.next_out = start;
+	sink->z.avail_out = sink->packed_size - BUNDLE_HEAD;
 	if (deflate(&sink->z, Z_FINISH) != Z_STREAM_END)
 		return fail(sink, -EIO);
-	return write_all(sink, sink->packed, sink->packed_size - sink->z.avail_out);
+	end = sink->z.next_out;
+	if (sink->format == SINK_BUNDLES)
+		start = put_bundle_head(start, end - start);
+	return write_all(sink, start, end - start);
 }
 
 char *sink_reserve(struct sink *sink, size_t size)
@@ -339,6 +370,17 @@ int sink_write(struct sink *sink, const void *bytes, size_t size)
 	return sink->error;
 }
 
+int sink_write_whole(struct sink *sink, const void *bytes, size_t size)
+{
+	if (size <= MAX_RESERVE || sink->format != SINK_BUNDLES)
+		return sink_write(sink, bytes, size);
+	/* Too large for a bundle: it stands between two, as it is. */
+	if (drain(sink) < 0 || write_all(sink, bytes, size) < 0)
+		return sink->error;
+	sink->bytes += size;
+	return 0;
+}
+
 int sink_flush(struct sink *sink)
 {
 	if (drain(sink) < 0)
@@ -364,15 +406,25 @@ int sink_close(struct sink *sink)
 	return sink->error;
 }
 
+void sink_settle(struct sink *sink)
+{
+	if (!sink->temporary)
+		return;
+	/* Where there is no room, there may be none for a name either. */
+	if (!sink->error || !sink->size ||
+	    renameat(sink->directory, sink->temporary, sink->directory, sink->name) < 0) {
+		unlinkat(sink->directory, sink->temporary, 0);
+		sink->size = 0;
+	}
+	free(sink->temporary);
+	sink->temporary = NULL;
+}
+
 void sink_free(struct sink *sink)
 {
 	if (!sink)
 		return;
-	/* What reached the disk before it was full is worth having: it loads. */
-	if (sink->temporary && sink->error && sink->size > 0)
-		renameat(sink->directory, sink->temporary, sink->directory, sink->name);
-	else if (sink->temporary)
-		unlinkat(sink->directory, sink->temporary, 0);
+	sink_settle(sink);
 	if (sink->fd >= 0)
 		close(sink->fd);
 	if (sink->directory >= 0)
@@ -380,7 +432,6 @@ void sink_free(struct sink *sink)
 	if (sink->z_ready)
 		deflateEnd(&sink->z);
 	free(sink->packed);
-	free(sink->temporary);
 	free(sink->path);
 	free(sink);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A sink is a file being written: buffered, optionally gzipped, and put in its place by rename when
+ * A sink is a file being written: buffered, optionally compressed, and put in its place by rename when
  * what it holds can be loaded, so that an older trace of that name is not destroyed by a recording
  * that captured nothing. Short writes, EINTR and a full disk are handled here and nowhere else.
  */
@@ -17,6 +17,7 @@ struct sink;
 enum sink_format {
 	SINK_PLAIN,
 	SINK_GZIP,
+	SINK_BUNDLES, /* of a Perfetto trace: each buffer of packets becomes a packet that holds them */
 };
 
 /*
@@ -35,11 +36,18 @@ void sink_set_patience(struct sink *sink, bool (*give_up)(void *context), void *
 char *sink_reserve(struct sink *sink, size_t size);
 void sink_commit(struct sink *sink, size_t used);
 int sink_write(struct sink *sink, const void *bytes, size_t size);
+/* The same, never cut in two by what makes up the file: a packet, for SINK_BUNDLES. */
+int sink_write_whole(struct sink *sink, const void *bytes, size_t size);
 
 /* Writes the buffer out; the first time, renames the file into place. Returns the sticky error. */
 int sink_flush(struct sink *sink);
 /* Flushes, ends a gzip stream, closes. Returns the sticky error. */
 int sink_close(struct sink *sink);
+/*
+ * After an error: what could be written gets its name, as far as it has none yet; if that fails, or there
+ * is nothing, it goes, and sink_size() is 0.
+ */
+void sink_settle(struct sink *sink);
 /* Frees; a file that never got its name is removed. */
 void sink_free(struct sink *sink);
 

@@ -135,6 +135,20 @@ static void counted(struct stats *stats, struct stats_row *row, const struct fac
 	}
 }
 
+static void states(struct stats *stats, struct stats_row *row, const struct slice_states *states,
+		   uint64_t duration)
+{
+	uint64_t unknown = states ? states->unknown : duration;
+
+	stats->unknown_ns = add_up(stats->unknown_ns, unknown);
+	if (!states)
+		return;
+	stats->known_ns = add_up(stats->known_ns, duration - unknown);
+	row->running_ns = add_up(row->running_ns, states->running);
+	row->runnable_ns = add_up(row->runnable_ns, states->runnable);
+	row->blocked_ns = add_up(row->blocked_ns, states->blocked);
+}
+
 static void ended(struct stats *stats, struct stats_row *row, const struct fact *fact)
 {
 	uint64_t duration = fact->ts_ns - fact->begin_ns;
@@ -146,8 +160,11 @@ static void ended(struct stats *stats, struct stats_row *row, const struct fact 
 	row->count++;
 	row->sum_ns = add_up(row->sum_ns, duration);
 	row->self_ns = add_up(row->self_ns, fact->self_ns);
-	if (!fact->nested_in_itself)
+	if (!fact->nested_in_itself) {
 		row->total_ns = add_up(row->total_ns, duration);
+		if (fact->kind == FACT_END)
+			states(stats, row, fact->states, duration);
+	}
 	histogram_add(&row->histogram, histogram_bucket(duration), 1);
 	if (fact->n_counters && fact->counter_deltas)
 		counted(stats, row, fact);
@@ -381,6 +398,9 @@ void stats_row_merge(struct stats_row *to, const struct stats_row *from)
 	to->total_ns = add_up(to->total_ns, from->total_ns);
 	to->self_ns = add_up(to->self_ns, from->self_ns);
 	to->sum_ns = add_up(to->sum_ns, from->sum_ns);
+	to->running_ns = add_up(to->running_ns, from->running_ns);
+	to->runnable_ns = add_up(to->runnable_ns, from->runnable_ns);
+	to->blocked_ns = add_up(to->blocked_ns, from->blocked_ns);
 	histogram_merge(&to->histogram, &from->histogram);
 	counted_merge(to, from);
 	samples_merge(to, from);
@@ -469,6 +489,7 @@ void stats_clear(struct handler *handler)
 	stats->n_leaks = 0;
 	stats->events = stats->unfinished = stats->ends_lost = stats->marks_lost = 0;
 	stats->first_ns = stats->last_ns = stats->wall_ns = 0;
+	stats->known_ns = stats->unknown_ns = 0;
 }
 
 static void stats_free(struct handler *handler)

@@ -24,6 +24,10 @@ static const struct {
 	  TIMES | PART(STATS_INSTANTS) | PART(STATS_COUNTERS) | PART(STATS_POOLS) },
 	{ STATS_TOTAL, "total", TIMES },
 	{ STATS_SELF, "self", PART(STATS_SLICES) },
+	{ STATS_RUNNING, "on-cpu", PART(STATS_SLICES) },
+	{ STATS_RUNNABLE, "runnable", PART(STATS_SLICES) },
+	{ STATS_BLOCKED, "blocked", PART(STATS_SLICES) },
+	{ STATS_UNKNOWN, "unknown", PART(STATS_SLICES) },
 	{ STATS_FREES, "frees", PART(STATS_POOLS) },
 	{ STATS_LIVE, "live", PART(STATS_POOLS) },
 	{ STATS_PEAK, "peak", PART(STATS_POOLS) },
@@ -62,6 +66,20 @@ bool stats_part_has(enum stats_part part, enum stats_what what)
 			return known[i].parts & PART(part);
 	}
 	return part == STATS_SLICES;
+}
+
+bool stats_tells(const struct stats *stats, enum stats_what what)
+{
+	switch (what) {
+	case STATS_RUNNING:
+	case STATS_RUNNABLE:
+	case STATS_BLOCKED:
+		return stats->known_ns;
+	case STATS_UNKNOWN:
+		return stats->known_ns && stats->unknown_ns;
+	default:
+		return true;
+	}
 }
 
 bool stats_is_time(const struct name *counter)
@@ -204,7 +222,9 @@ static int unknown(const struct stats *stats, const char *name, struct failure *
 
 		used += n < 0 ? sizeof(counters) : (size_t)n;
 	}
-	failure_hint(f, "there are count, total, self, min, max, avg, p50, p95, p99, share%s%s%s",
+	failure_hint(f, "there are count, total, self, min, max, avg, p50, p95, p99, share%s%s%s%s",
+		     stats_tells(stats, STATS_RUNNING) ? ", on-cpu, runnable, blocked, unknown"
+						       : "",
 		     stats_has_ipc(stats) ? ", ipc" : "", counters,
 		     stats->n_counters ? "; of a counter also :self, /call and /s" : "");
 	return -EINVAL;
@@ -219,7 +239,7 @@ static unsigned usual_columns(const struct stats_view *view, enum stats_part par
 	size_t i;
 
 	for (i = 0; i < N_KNOWN; i++) {
-		if (known[i].parts & PART(part))
+		if (known[i].parts & PART(part) && stats_tells(view->stats, known[i].what))
 			columns[n++].what = known[i].what;
 	}
 	for (c = 0; part == STATS_SLICES && c < view->stats->n_counters; c++) {
@@ -388,6 +408,23 @@ static struct stats_value sampled(const struct stats_row *row, enum stats_what w
 	return arg_value(what == STATS_MIN ? &row->min : &row->max);
 }
 
+/* They add up to Total: what is left of that is not known. */
+static struct stats_value state(const struct stats_view *view, const struct stats_row *row,
+				enum stats_what what)
+{
+	uint64_t told = row->running_ns + row->runnable_ns + row->blocked_ns;
+
+	if (!stats_tells(view->stats, STATS_RUNNING))
+		return none();
+	if (what == STATS_RUNNING)
+		return whole(STATS_VALUE_TIME, row->running_ns);
+	if (what == STATS_RUNNABLE)
+		return whole(STATS_VALUE_TIME, row->runnable_ns);
+	if (what == STATS_BLOCKED)
+		return whole(STATS_VALUE_TIME, row->blocked_ns);
+	return whole(STATS_VALUE_TIME, told < row->total_ns ? row->total_ns - told : 0);
+}
+
 static struct stats_value time_value(const struct stats_view *view, const struct stats_row *row,
 				     enum stats_what what)
 {
@@ -396,6 +433,11 @@ static struct stats_value time_value(const struct stats_view *view, const struct
 		return whole(STATS_VALUE_TIME, row->total_ns);
 	case STATS_SELF:
 		return whole(STATS_VALUE_TIME, row->self_ns);
+	case STATS_RUNNING:
+	case STATS_RUNNABLE:
+	case STATS_BLOCKED:
+	case STATS_UNKNOWN:
+		return state(view, row, what);
 	case STATS_MIN:
 		return whole(STATS_VALUE_TIME, row->min_ns);
 	case STATS_MAX:

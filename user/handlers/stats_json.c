@@ -93,14 +93,16 @@ static const struct {
 	enum stats_what what;
 	const char *key;
 } numbers[] = {
-	{ STATS_COUNT, "count" },     { STATS_TOTAL, "total_ns" },
-	{ STATS_SELF, "self_ns" },    { STATS_MIN, "min_ns" },
-	{ STATS_MAX, "max_ns" },      { STATS_AVG, "avg_ns" },
-	{ STATS_P50, "p50_ns" },      { STATS_P95, "p95_ns" },
-	{ STATS_P99, "p99_ns" },      { STATS_SHARE, "share_percent" },
-	{ STATS_FREES, "frees" },     { STATS_LIVE, "live_bytes" },
-	{ STATS_PEAK, "peak_bytes" }, { STATS_LEAKED, "leaked_bytes" },
-	{ STATS_LEAKS, "leaks" },     { STATS_LAST, "last" },
+	{ STATS_COUNT, "count" },	 { STATS_TOTAL, "total_ns" },
+	{ STATS_SELF, "self_ns" },	 { STATS_MIN, "min_ns" },
+	{ STATS_MAX, "max_ns" },	 { STATS_AVG, "avg_ns" },
+	{ STATS_P50, "p50_ns" },	 { STATS_P95, "p95_ns" },
+	{ STATS_P99, "p99_ns" },	 { STATS_SHARE, "share_percent" },
+	{ STATS_FREES, "frees" },	 { STATS_LIVE, "live_bytes" },
+	{ STATS_PEAK, "peak_bytes" },	 { STATS_LEAKED, "leaked_bytes" },
+	{ STATS_LEAKS, "leaks" },	 { STATS_LAST, "last" },
+	{ STATS_RUNNING, "running_ns" }, { STATS_RUNNABLE, "runnable_ns" },
+	{ STATS_BLOCKED, "blocked_ns" }, { STATS_UNKNOWN, "unknown_ns" },
 };
 
 /* The values of a program's counters are no times. */
@@ -195,7 +197,9 @@ static void put_row(const struct stats_view *view, const struct stats_row *row, 
 		const struct stats_column column = { .what = numbers[i].what };
 		struct stats_value value = stats_value(view, row, &column);
 
-		if (stats_part_has(view->part, numbers[i].what))
+		if (stats_part_has(view->part, numbers[i].what) &&
+		    (numbers[i].what == STATS_UNKNOWN ? stats_tells(view->stats, STATS_RUNNING)
+						      : stats_tells(view->stats, numbers[i].what)))
 			put_value(out, key_of(view->part, i), &value);
 	}
 	if (view->part == STATS_SLICES)

@@ -184,11 +184,14 @@ static const char *title_of(const struct stats_view *view, const struct stats_co
 
 	if (column->what == STATS_SHARE)
 		return "%";
+	if (column->what == STATS_RUNNING)
+		name = "On-CPU";
 	if (view->part == STATS_POOLS && column->what == STATS_COUNT)
 		return "Allocated";
 	snprintf(buffer, size, "%s%s", name, unit);
 	/* Percentiles and counters are called as they are. */
-	if (column->what < STATS_P50 || (column->what > STATS_P99 && column->what <= STATS_LEAKS))
+	if (column->what != STATS_RUNNING &&
+	    (column->what < STATS_P50 || (column->what > STATS_P99 && column->what <= STATS_LEAKS)))
 		buffer[0] = (char)(buffer[0] - 'a' + 'A');
 	return buffer;
 }

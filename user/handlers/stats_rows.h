@@ -42,7 +42,9 @@ struct stats_row {
 	uint64_t sum_ns; /* of all durations */
 	uint64_t min_ns;
 	uint64_t max_ns;
-	struct histogram histogram;    /* of durations */
+	struct histogram histogram; /* of durations */
+	/* Of total_ns, what is known of what the threads did meanwhile. */
+	uint64_t running_ns, runnable_ns, blocked_ns;
 	struct stats_counted *counted; /* STATS_COUNTED of them, NULL: nothing was counted */
 	/* Counters */
 	const struct name *unit;
@@ -88,6 +90,8 @@ struct stats {
 	struct stats_row other[STATS_PARTS];
 	struct stats_row *recent[STATS_RECENT]; /* slices, by what is easy to compute of the key */
 	struct stats_owner *owners;
+	uint64_t known_ns;   /* of all slices: what is known of what their threads did */
+	uint64_t unknown_ns; /* and what is not. Where nothing is, no traces tell that */
 	unsigned n_counters; /* of threads */
 	const struct name *counters[STATS_COUNTED];
 	unsigned n_leaks;

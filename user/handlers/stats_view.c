@@ -116,10 +116,17 @@ static int compare_names(const struct stats_row *a, const struct stats_row *b)
 	return order;
 }
 
-static int by_name(const void *left, const void *right)
+/*
+ * Of counters, those that no program has come last (what the recorder reads of the machine is in no
+ * category): where a table is cut short, they are not what is looked for.
+ */
+static int by_name(const void *left, const void *right, void *part)
 {
 	const struct stats_row *a = left, *b = right;
 
+	if (*(const enum stats_part *)part == STATS_COUNTERS && a->other == b->other &&
+	    !a->key.category != !b->key.category)
+		return a->key.category ? -1 : 1;
 	return a->other != b->other ? a->other - b->other : compare_names(a, b);
 }
 
@@ -249,7 +256,7 @@ int stats_view_part(struct stats_view *view, enum stats_part part)
 	}
 	if (view->stats->other[part].count && row_wanted(view, &view->stats->other[part]))
 		take_row(view, &view->stats->other[part]);
-	qsort(view->rows, view->n_all, sizeof(*view->rows), by_name);
+	qsort_r(view->rows, view->n_all, sizeof(*view->rows), by_name, &view->part);
 	join_rows(view);
 	column = sort_column(view);
 	if (column.what != STATS_NAME)

@@ -19,6 +19,10 @@ enum stats_what {
 	STATS_COUNT,
 	STATS_TOTAL,
 	STATS_SELF,
+	STATS_RUNNING,
+	STATS_RUNNABLE,
+	STATS_BLOCKED,
+	STATS_UNKNOWN,
 	STATS_MIN,
 	STATS_MAX,
 	STATS_AVG,
@@ -82,6 +86,8 @@ struct stats_view {
 
 /* stats_columns.c */
 int stats_columns_init(struct stats_view *view, struct failure *f);
+/* Whether the traces tell anything of it: other columns are not shown unless they are asked for. */
+bool stats_tells(const struct stats *stats, enum stats_what what);
 bool stats_part_has(enum stats_part part, enum stats_what what);
 /* The usual columns of the part, or of those chosen what it has; `columns` has room for STATS_MAX_COLUMNS. */
 unsigned stats_part_columns(const struct stats_view *view, struct stats_column *columns);

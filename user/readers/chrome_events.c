@@ -30,7 +30,7 @@ static int refuse(struct chrome *c)
 	return 0;
 }
 
-static int skip(struct chrome *c)
+int chrome_skip(struct chrome *c)
 {
 	c->skipped[(unsigned char)c->fields.phase & 127]++;
 	return 0;
@@ -249,9 +249,12 @@ static int metadata(struct chrome *c)
 	if (named(c, "proftrace_account"))
 		return 0;
 	if (!process && !named(c, "thread_name"))
-		return skip(c); /* for viewers: colours, order, labels */
+		return chrome_skip(c); /* for viewers: colours, order, labels */
 	if (!name || name->type != ARG_STRING)
 		return refuse(c);
+	if (!process &&
+	    chrome_task_name(c, names_intern(c->sink->names, name->s, name->length, READ_MAX_NAME)))
+		return 0;
 	/* A name is true of all of the trace, so it needs no time, and delays nothing. */
 	return name_owner(c, process ? EVENT_PROCESS_NAME : EVENT_THREAD_NAME, c->fields.pid,
 			  process	  ? 0
@@ -346,6 +349,8 @@ static int instant(struct chrome *c)
 		c->draft->event.size = count;
 		return send(c);
 	}
+	if (c->own && named(c, "switches lost"))
+		return chrome_switches_lost(c);
 	if ((named(c, "flow out") || named(c, "flow in")) && find_arg(c, "id"))
 		return loose_flow(c);
 	if (c->fields.scope == 'g' || c->fields.scope == 'p')
@@ -529,6 +534,8 @@ static int with_time(struct chrome *c)
 		return async(c, EVENT_ASYNC_END);
 	case 's':
 		return c->fields.has_id ? flow(c, EVENT_FLOW_OUT) : refuse(c);
+	case 'T':
+		return chrome_state(c);
 	case 'f':
 		return c->fields.has_id ? flow(c, EVENT_FLOW_IN) : refuse(c);
 	case 't':
@@ -551,9 +558,9 @@ int chrome_event(struct chrome *c)
 		return error;
 	if (f->phase == 'M')
 		return metadata(c);
-	/* Thread states, objects, memory dumps, samples, marks of contexts: nothing here to put them. */
-	if (f->phase && strchr("TNODPVvc(),=", f->phase))
-		return skip(c);
+	/* Objects, memory dumps, samples, marks of contexts: nothing here to put them. */
+	if (f->phase && strchr("NODPVvc(),=", f->phase))
+		return chrome_skip(c);
 	if (!f->phase || !f->has_ts || f->broken)
 		return refuse(c);
 	if (f->ts < 0 ? (uint64_t)-f->ts > c->base_ns : (uint64_t)f->ts > INT64_MAX - c->base_ns)

@@ -82,6 +82,7 @@ struct chrome_fields {
 struct chrome_thread;
 struct chrome_held;
 struct chrome_invented;
+struct chrome_sched;
 
 struct chrome {
 	const struct reader_sink *sink;
@@ -92,7 +93,8 @@ struct chrome {
 	uint64_t n_objects;
 	uint64_t n_refused;
 	struct chrome_invented *invented;
-	uint64_t skipped[128]; /* by phase: what has no place here */
+	struct chrome_sched *sched; /* NULL: no states of threads so far */
+	uint64_t skipped[128];	    /* by phase: what has no place here */
 
 	/* chrome_slices.c */
 	struct draft *held_draft; /* NULL: nothing was held back so far */
@@ -115,6 +117,14 @@ void chrome_around(struct chrome *c, enum chrome_field field, const char *text, 
 /* chrome_events.c: the object in `fields` and in the draft is complete. What the sink returns. */
 int chrome_event(struct chrome *c);
 void chrome_events_free(struct chrome *c);
+int chrome_skip(struct chrome *c); /* it has no place here */
+
+/* chrome_sched.c: states of threads, of our own files */
+int chrome_state(struct chrome *c);
+int chrome_switches_lost(struct chrome *c);
+bool chrome_task_name(struct chrome *c, const struct name *name); /* false: it is a thread's */
+int chrome_states_finish(struct chrome *c);
+void chrome_states_free(struct chrome *c);
 
 /* chrome_slices.c */
 enum {

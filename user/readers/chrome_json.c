@@ -101,12 +101,14 @@ static bool skipping(const struct parser *p)
 	return p->skip_depth && p->depth > p->skip_depth;
 }
 
-/* A scalar among the events, or in place of the whole. */
+/* Something that is no object among the events, as some write for want of one: null, a number, a list. */
 static int misplaced(struct parser *p)
 {
-	if (p->where == IN_EVENTS)
-		return stop(p, -EBADMSG,
-			    "not an event, which is an object, in the array of events");
+	if (p->where == IN_EVENTS) {
+		p->c.n_objects++;
+		p->c.n_refused++;
+		reader_lost(p->c.sink, LOST_MALFORMED);
+	}
 	return 1;
 }
 
@@ -266,8 +268,10 @@ static int open(struct parser *p, bool is_list)
 		p->where = is_list ? IN_EVENTS : IN_OBJECT;
 		return 1;
 	case IN_EVENTS:
-		if (is_list)
+		if (is_list) {
+			p->skip_depth = p->depth - 1;
 			return misplaced(p);
+		}
 		p->where = IN_EVENT;
 		p->c.fields = (struct chrome_fields){ 0 };
 		draft_clear(p->c.draft);
@@ -515,6 +519,8 @@ int chrome_json_read_input(struct input *in, const struct reader_sink *sink,
 		error = read_all(p, in);
 		/* Also after an error: what was read of the file so far is whole. */
 		finish_error = p->stop && !p->problem ? 0 : chrome_finish(&p->c);
+		if (!finish_error && (!p->stop || p->problem))
+			finish_error = chrome_states_finish(&p->c);
 		if (!error)
 			error = finish_error;
 		yajl_free(p->yajl);
@@ -523,10 +529,11 @@ int chrome_json_read_input(struct input *in, const struct reader_sink *sink,
 	if (!error && p->c.n_objects && p->c.n_objects == p->c.n_refused) {
 		ret_error->truncated = false;
 		error = reader_fail(ret_error, -EBADMSG, 0,
-				    "none of the objects in its array is a trace event");
+				    "none of what is in its array is a trace event");
 	}
 	chrome_slices_free(&p->c);
 	chrome_events_free(&p->c);
+	chrome_states_free(&p->c);
 	free(p);
 	return error;
 }

@@ -16,8 +16,13 @@
 #include <zlib.h>
 
 enum {
+#ifdef SMALL_WINDOWS /* the fuzzers' files are small: so that windows move and grow with these, too */
+	FIRST_SIZE = 256,
+	RAW_SIZE = 128,
+#else
 	FIRST_SIZE = 256 * 1024,
 	RAW_SIZE = 64 * 1024,
+#endif
 	GZIP_WINDOW = 15 + 16, /* zlib's way of saying: largest window, gzip's header and trailer */
 };
 

@@ -21,7 +21,11 @@ enum {
 	MAX_PACKET = 64 << 20,
 	MAX_BUNDLE = 64 << 20,	  /* unpacked */
 	MAX_UNPACKED = 256 << 20, /* memory for one packet, taken apart */
+#ifdef SMALL_WINDOWS
+	ARENA_BLOCK = 1 << 10,
+#else
 	ARENA_BLOCK = 256 << 10,
+#endif
 	FIELD_PACKET = 1,
 	HEADER_ROOM = 32, /* more than a tag and a length */
 };
@@ -301,14 +305,14 @@ static void take_origin(struct trace_origin *o, const Packet *packet)
 		take_metadata(o, packet->chrome_events->metadata[i]);
 }
 
-/* Nothing in it is known here: ftrace, samples, memory, ... */
+/* Nothing in it is known here: samples, memory, ... */
 static bool has_no_place(const Packet *packet)
 {
 	return packet->base.n_unknown_fields && !packet->track_event && !packet->track_descriptor &&
 	       !packet->interned_data && !packet->clock_snapshot &&
 	       !packet->trace_packet_defaults && !packet->process_tree && !packet->system_info &&
-	       !packet->trace_stats && !packet->trace_uuid && !packet->chrome_events &&
-	       !packet->has_compressed_packets;
+	       !packet->trace_stats && !packet->ftrace_events && !packet->trace_uuid &&
+	       !packet->chrome_events && !packet->has_compressed_packets;
 }
 
 static int use_packet(struct perfetto *p, const Packet *packet)
@@ -328,11 +332,13 @@ static int use_packet(struct perfetto *p, const Packet *packet)
 	if (p->sink->origin && (packet->trace_uuid || packet->system_info || packet->chrome_events))
 		take_origin(p->sink->origin, packet);
 	p->error->skipped += has_no_place(packet);
+	if (p->sched && !packet->ftrace_events)
+		error = perfetto_bundles_end(p);
 	if (packet->previous_packet_dropped)
 		s->valid = false;
 	if (cleared)
 		sequence_clear(p, s);
-	if (packet->clock_snapshot)
+	if (!error && packet->clock_snapshot)
 		error = perfetto_snapshot(p, s, packet->clock_snapshot);
 	if (packet->trace_packet_defaults)
 		defaults(s, packet->trace_packet_defaults);
@@ -342,6 +348,8 @@ static int use_packet(struct perfetto *p, const Packet *packet)
 		error = perfetto_process_tree(p, packet->process_tree);
 	if (!error && packet->track_descriptor)
 		error = perfetto_track(p, s, packet->track_descriptor);
+	if (!error && packet->ftrace_events)
+		error = perfetto_bundle(p, packet->ftrace_events);
 	if (!error && packet->track_event)
 		error = track_event(p, s, packet);
 	return error;
@@ -538,6 +546,9 @@ int perfetto_read_input(struct input *in, const struct reader_sink *sink,
 	f->p.error = ret_error;
 	f->p.draft = &f->draft;
 	error = read_fields(f, in);
+	if (!error && f->p.sched)
+		error = perfetto_bundles_end(&f->p);
+	perfetto_bundles_free(&f->p);
 	if (ret_error->skipped)
 		snprintf(ret_error->skipped_kinds, sizeof(ret_error->skipped_kinds), "packets");
 	HASH_ITER (hh, f->p.sequences, s, next) {

@@ -61,6 +61,9 @@ static int clock_event(struct perfetto *p)
 		.boottime = p->clocks[CLOCK_BOOTTIME_ID],
 		.realtime = p->clocks[CLOCK_REALTIME_ID],
 	};
+	/* Read one after the other they differ: our own files say so of one that is not known. */
+	if (p->draft->event.clock.boottime == p->draft->event.clock.monotonic)
+		p->draft->event.clock.boottime = 0;
 	origin_clock(p->sink, &p->draft->event.clock);
 	return draft_send_bare(p->draft);
 }
@@ -69,7 +72,7 @@ int perfetto_snapshot(struct perfetto *p, struct sequence *s,
 		      const Perfetto__Protos__ClockSnapshot *snapshot)
 {
 	uint64_t monotonic = 0;
-	bool found = false;
+	bool found = false, news = false;
 	size_t i;
 
 	for (i = 0; i < snapshot->n_clocks; i++) {
@@ -77,6 +80,7 @@ int perfetto_snapshot(struct perfetto *p, struct sequence *s,
 
 		if (c->clock_id == 0 || c->clock_id >= BUILTIN_CLOCKS)
 			continue;
+		news |= !p->clock_known[c->clock_id] || p->clocks[c->clock_id] != c->timestamp;
 		p->clocks[c->clock_id] = c->timestamp;
 		p->clock_known[c->clock_id] = p->snapshot_seen = true;
 	}
@@ -95,7 +99,8 @@ int perfetto_snapshot(struct perfetto *p, struct sequence *s,
 		if (s && c->clock_id >= BUILTIN_CLOCKS)
 			set_sequence_clock(s, c, monotonic);
 	}
-	return p->clock_known[CLOCK_MONOTONIC_ID] ? clock_event(p) : 0;
+	/* Where a sequence ties its own clock to the machine's, these are said once more. */
+	return news && p->clock_known[CLOCK_MONOTONIC_ID] ? clock_event(p) : 0;
 }
 
 bool perfetto_time(struct perfetto *p, struct sequence *s, const Packet *packet, uint64_t *ret_ns)
@@ -123,4 +128,9 @@ bool perfetto_time(struct perfetto *p, struct sequence *s, const Packet *packet,
 	}
 	/* No clock gets there: it was negative, or nonsense. */
 	return *ret_ns <= INT64_MAX;
+}
+
+bool perfetto_boottime(const struct perfetto *p, uint64_t ns, uint64_t *ret_ns)
+{
+	return builtin_to_monotonic(p, CLOCK_BOOTTIME_ID, ns, ret_ns) && *ret_ns <= INT64_MAX;
 }

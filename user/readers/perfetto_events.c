@@ -307,6 +307,24 @@ static int counter(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 	return send_counter(p, place, ts_ns, category);
 }
 
+/*
+ * The samples of one event are of one moment. Taken in the order in which their tracks were made, counters
+ * come out in the same order whatever the order of the samples is, which depends on their values.
+ */
+static size_t next_by_uuid(const uint64_t *uuids, size_t n, size_t i, uint32_t *done)
+{
+	size_t next = 0, k;
+
+	if (n > EVENT_MAX_COUNTERS)
+		return i;
+	for (k = 0; k < n; k++) {
+		if (!(*done >> k & 1) && (*done >> next & 1 || uuids[k] < uuids[next]))
+			next = k;
+	}
+	*done |= 1u << next;
+	return next;
+}
+
 /* Samples of counters that ride on a slice's begin or end. */
 static int extra_counters(struct perfetto *p, struct sequence *s, const TrackEvent *event,
 			  uint64_t ts_ns)
@@ -316,14 +334,19 @@ static int extra_counters(struct perfetto *p, struct sequence *s, const TrackEve
 	const uint64_t *uuids = own ? event->extra_counter_track_uuids : s->counters;
 	size_t n = own ? event->n_extra_counter_track_uuids : s->n_counters;
 	struct place *place;
+	uint32_t done = 0;
 	int error = 0;
-	size_t i;
+	size_t i, which;
 
 	p->continued = event->n_extra_counter_values > 0 && is_continued(s, event);
-	for (i = 0; i < event->n_extra_counter_values && i < n && !error; i++) {
-		place = perfetto_place(p, uuids[i]);
+	if (n > event->n_extra_counter_values)
+		n = event->n_extra_counter_values;
+	for (i = 0; i < n && !error; i++) {
+		which = next_by_uuid(uuids, n, i, &done);
+		place = perfetto_place(p, uuids[which]);
 		if (place && place->kind == PLACE_COUNTER)
-			error = counter_int(p, place, event->extra_counter_values[i], ts_ns, NULL);
+			error = counter_int(p, place, event->extra_counter_values[which], ts_ns,
+					    NULL);
 		else
 			reader_lost(p->sink, LOST_MALFORMED);
 	}

@@ -26,7 +26,10 @@ enum {
 	MAX_OPEN_ON_LANES = 1 << 20,   /* over all such tracks */
 	SEQUENCE_CLOCKS = 4,	       /* clocks of a sequence's own, of 64 possible */
 	BUILTIN_CLOCKS = 64,
-	RECENT = 256, /* a power of two */
+	MAX_SCHED_CPUS = 1024,
+	MAX_SCHED_TASKS = 1 << 18,
+	MAX_SCHED_EVENTS = 1 << 20, /* held back to be put in order */
+	RECENT = 256,		    /* a power of two */
 	FAST_LIST = 32,
 };
 
@@ -109,6 +112,10 @@ struct place {
 	struct lane_slice *open;
 };
 
+/* A task that is no thread with a track: whose it is. */
+struct sched_process;
+struct sched_read;
+
 struct perfetto {
 	const struct reader_sink *sink;
 	struct reader_error *error;
@@ -122,7 +129,8 @@ struct perfetto {
 	size_t n_open_on_lanes;
 	uint64_t next_id; /* for slices on lanes to which the file gives none */
 	bool snapshot_seen;
-	bool continued; /* the samples at hand are repeated from an earlier file */
+	bool continued;		  /* the samples at hand are repeated from an earlier file */
+	struct sched_read *sched; /* NULL: nothing of the scheduler so far */
 	uint32_t primary_clock;
 	uint64_t clocks[BUILTIN_CLOCKS];
 	bool clock_known[BUILTIN_CLOCKS];
@@ -157,6 +165,15 @@ int perfetto_snapshot(struct perfetto *p, struct sequence *s,
 		      const Perfetto__Protos__ClockSnapshot *snapshot);
 /* False: there is no time, or none that can be told from the clocks the file knows. */
 bool perfetto_time(struct perfetto *p, struct sequence *s, const Packet *packet, uint64_t *ret_ns);
+
+/* The same of CLOCK_BOOTTIME. */
+bool perfetto_boottime(const struct perfetto *p, uint64_t ns, uint64_t *ret_ns);
+
+/* perfetto_sched.c: events of CPUs, one bundle for each of them, are put in order and sent together */
+int perfetto_bundle(struct perfetto *p, const Perfetto__Protos__FtraceEventBundle *bundle);
+int perfetto_bundles_end(struct perfetto *p);
+void perfetto_task(struct perfetto *p, uint32_t tid, uint32_t pid);
+void perfetto_bundles_free(struct perfetto *p);
 
 /* perfetto_tracks.c */
 int perfetto_track(struct perfetto *p, struct sequence *s,

@@ -110,6 +110,7 @@ static int thread_track(struct perfetto *p, struct sequence *s, struct place *pl
 	place->has_owner = true;
 	place->pid = (uint32_t)track->thread->pid;
 	place->tid = (uint32_t)track->thread->tid;
+	perfetto_task(p, place->tid, place->pid);
 	if (s)
 		s->thread_uuid = place->uuid;
 	return named(p, EVENT_THREAD_NAME, place->pid, place->tid,
@@ -181,6 +182,12 @@ int perfetto_process_tree(struct perfetto *p, const Perfetto__Protos__ProcessTre
 		if (process->n_cmdline)
 			error = named(p, EVENT_PROCESS_NAME, (uint32_t)process->pid, 0,
 				      process->cmdline[0]);
+	}
+	for (i = 0; i < tree->n_threads && !error; i++) {
+		const Perfetto__Protos__ProcessTree__Thread *thread = tree->threads[i];
+
+		if (thread->has_tid && thread->has_tgid)
+			perfetto_task(p, (uint32_t)thread->tid, (uint32_t)thread->tgid);
 	}
 	return error;
 }

@@ -62,7 +62,9 @@ static bool is_json(const char *s, const char *end)
 	s = skip_space(s + 1, end);
 	if (s == end)
 		return true;
-	return first == '[' ? *s == '{' || *s == ']' : *s == '"' || *s == '}';
+	if (first == '[')
+		return *s == '{' || *s == ']' || (end - s >= 4 && !memcmp(s, "null", 4));
+	return *s == '"' || *s == '}';
 }
 
 /* The first field must be a packet, and what can be seen of it well-formed and not of zeros. */

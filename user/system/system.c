@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "clock.h"
 #include "system/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 static const struct {
@@ -18,14 +18,6 @@ static const struct {
 	[SYSTEM_DISK] = { "disk", "/proc/diskstats", system_disk },
 	[SYSTEM_NETWORK] = { "network", "/proc/net/dev", system_network },
 };
-
-static uint64_t monotonic(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
 
 static int open_source(struct system_counters *s, const char *name, size_t length,
 		       struct failure *f)
@@ -126,7 +118,7 @@ unsigned system_read(struct system_counters *s,
 			failed++;
 			continue;
 		}
-		s->now_ns = monotonic();
+		s->now_ns = clock_ns(CLOCK_MONOTONIC);
 		s->last_ns[i] = s->now_ns;
 		sources[i].take(s, s->text, last ? (s->now_ns - last) / 1e9 : 0);
 	}

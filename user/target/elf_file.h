@@ -101,5 +101,7 @@ int elf_file_section_at(const struct elf_file *elf, uint32_t index, Elf64_Shdr *
  * dynamic linker finds it (PT_DYNAMIC and a hash table), else by section headers.
  */
 int elf_file_dynamic_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr);
+/* The same, or one of the table that a file has unless it is stripped: read from its beginning. */
+int elf_file_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr);
 
 #endif

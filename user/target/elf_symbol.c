@@ -105,6 +105,7 @@ static uint32_t gnu_hash(const char *name)
 	return h;
 }
 
+/* This and the following: 1 when found, 0 when it is not there, negative errno when it cannot be told. */
 static int find_by_gnu_hash(const struct elf_file *elf, const struct dynamic *d, const char *name,
 			    uint64_t *ret_vaddr)
 {
@@ -122,7 +123,9 @@ static int find_by_gnu_hash(const struct elf_file *elf, const struct dynamic *d,
 	r = elf_file_read(elf, buckets + (uint64_t)(hash % header[0]) * 4, &index, sizeof(index));
 	if (r)
 		return r;
-	if (index < header[1] || index == 0)
+	if (index == 0)
+		return 0;
+	if (index < header[1])
 		return -ENOENT;
 	for (i = 0; i < MAX_CHAIN; i++) {
 		uint64_t at = (uint64_t)index + i;
@@ -137,7 +140,7 @@ static int find_by_gnu_hash(const struct elf_file *elf, const struct dynamic *d,
 				return r;
 		}
 		if (entry & 1)
-			return -ENOENT;
+			return 0;
 	}
 	return -ENOENT;
 }
@@ -175,7 +178,7 @@ static int find_by_hash(const struct elf_file *elf, const struct dynamic *d, con
 			return r;
 		r = elf_file_read(elf, chains + (uint64_t)index * 4, &index, sizeof(index));
 	}
-	return r ? r : -ENOENT;
+	return r == 0 && index ? -ENOENT : r;
 }
 
 static void keep_table(const struct elf_file *elf, uint64_t vaddr, uint64_t *ret_offset)
@@ -240,12 +243,14 @@ static int find_by_dynamic(const struct elf_file *elf, const char *name, uint64_
 	return r;
 }
 
-static int find_by_sections(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr)
+/* `type`: SHT_DYNSYM or SHT_SYMTAB. */
+static int find_by_sections(const struct elf_file *elf, uint32_t type, const char *name,
+			    uint64_t *ret_vaddr)
 {
 	struct dynamic d = { 0 };
 	Elf64_Shdr symbols, strings;
 	uint64_t i, n;
-	int r = elf_file_section(elf, SHT_DYNSYM, NULL, &symbols);
+	int r = elf_file_section(elf, type, NULL, &symbols);
 
 	if (r == 0)
 		r = elf_file_section_at(elf, symbols.sh_link, &strings);
@@ -270,10 +275,23 @@ int elf_file_dynamic_symbol(const struct elf_file *elf, const char *name, uint64
 	uint64_t vaddr;
 	int r = find_by_dynamic(elf, name, &vaddr);
 
-	if (r != 1)
-		r = find_by_sections(elf, name, &vaddr);
+	/* What the dynamic linker does not find is not there: no need to look at all symbols. */
+	if (r < 0)
+		r = find_by_sections(elf, SHT_DYNSYM, name, &vaddr);
 	if (r != 1)
 		return r < 0 ? r : -ENOENT;
+	*ret_vaddr = vaddr;
+	return 0;
+}
+
+int elf_file_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr)
+{
+	uint64_t vaddr;
+
+	if (!elf_file_dynamic_symbol(elf, name, ret_vaddr))
+		return 0;
+	if (find_by_sections(elf, SHT_SYMTAB, name, &vaddr) != 1)
+		return -ENOENT;
 	*ret_vaddr = vaddr;
 	return 0;
 }

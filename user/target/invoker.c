@@ -3,12 +3,12 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <linux/capability.h>
 #include <pwd.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "target/privileges.h"
 
 static bool parse_id(const char *text, unsigned *ret_id)
 {
@@ -25,14 +25,6 @@ static bool parse_id(const char *text, unsigned *ret_id)
 	return true;
 }
 
-static int drop_capabilities(void)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = { 0 };
-
-	return syscall(SYS_capset, &header, none) ? -errno : 0;
-}
-
 int invoker_become(struct failure *f)
 {
 	const struct passwd *user;
@@ -45,7 +37,7 @@ int invoker_become(struct failure *f)
 		    setresuid(getuid(), getuid(), getuid()))
 			error = -errno;
 		if (!error && getuid() != 0)
-			error = drop_capabilities();
+			error = privileges_keep(NULL, 0, false);
 	} else if (parse_id(getenv("SUDO_UID"), &uid)) {
 		user = getpwuid(uid);
 		gid = user ? user->pw_gid : uid;

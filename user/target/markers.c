@@ -69,6 +69,10 @@ const char *marker_kind_name(unsigned kind)
 		return "scope_push";
 	case RECORD_SCOPE_POP:
 		return "scope_pop";
+	case RECORD_FLUSH:
+		return "flush";
+	case RECORD_BATCH_SWITCH:
+		return "batch";
 	default:
 		return NULL;
 	}
@@ -92,7 +96,7 @@ const char *marker_refusal_reason(enum marker_refusal refusal)
 
 static bool decode(const struct note *note, uint64_t notes_vaddr, struct claim *c)
 {
-	uint64_t here = notes_vaddr + note->desc_at, stub, distance[2];
+	uint64_t here = notes_vaddr + note->desc_at, stub, list, distance[2];
 	uint16_t kind;
 	uint32_t flags;
 	size_t length;
@@ -115,6 +119,11 @@ static bool decode(const struct note *note, uint64_t notes_vaddr, struct claim *
 	c->site.kind = kind;
 	c->site.flags = flags;
 	c->site.vaddr = c->door;
+	c->site.stub = stub;
+	if (kind == RECORD_FLUSH && note->desc_size >= DOMAIN_AT + length + 1 + sizeof(list)) {
+		memcpy(&list, note->desc + DOMAIN_AT + length + 1, sizeof(list));
+		c->site.list = here + DOMAIN_AT + length + 1 + list;
+	}
 	if (length > MARKERS_MAX_DOMAIN)
 		length = MARKERS_MAX_DOMAIN;
 	memcpy(c->site.domain, note->desc + DOMAIN_AT, length);
@@ -157,7 +166,8 @@ static int check(const struct elf_file *elf, struct claim *c, enum marker_refusa
 	if (!has_door(elf, c))
 		return -1;
 	*ret_refusal = MARKER_NO_SWITCH;
-	if (elf_file_range(elf, c->switch_vaddr, 4, ELF_WRITABLE, &s->switch_offset) ||
+	if (elf_file_range(elf, c->switch_vaddr, s->kind == RECORD_BATCH_SWITCH ? 2 : 4,
+			   ELF_WRITABLE, &s->switch_offset) ||
 	    s->switch_offset == 0 || s->switch_offset % 2 || c->switch_vaddr % 2)
 		return -1;
 	/* The kernel changes the fast door in two writes, which must not fall apart into two pages. */

@@ -12,6 +12,7 @@
  *	s64 switch, minus the address of this field
  *	u16 kind, u8 slow door in the stub, u8 fast door in the stub (255 = none), u32 flags
  *	name of the domain, NUL-terminated; empty for the control sites
+ *	of the flush site, then: s64 list of batches, minus the address of this field
  *
  * A note is a claim by a file nobody vouches for, and a breakpoint in the middle of an instruction
  * kills the traced program. So a site counts only when the bytes in the file at its door are exactly
@@ -24,6 +25,7 @@
 
 enum {
 	MARKERS_ABI = 1, /* type of the note */
+	MARKERS_CAN_BATCH = 1,
 	MARKERS_MAX_SITES = 4096,
 	MARKERS_MAX_NOTES = 4 * MARKERS_MAX_SITES, /* looked at, good or not, in one file */
 	MARKERS_MAX_DESC = 65536,
@@ -31,12 +33,15 @@ enum {
 };
 
 struct marker_site {
-	uint64_t vaddr;		/* of the slow door */
-	uint64_t offset;	/* the same in the file */
-	uint64_t fast_offset;	/* 0 = no fast door */
-	uint64_t switch_offset; /* of the exact switch, 16 bits; the batch switch follows */
-	uint16_t kind;		/* enum record_kind of bpf/event.h, below 64 */
-	uint32_t flags;
+	uint64_t vaddr;	      /* of the slow door */
+	uint64_t stub;	      /* the address of the function that it is in */
+	uint64_t list;	      /* flush: the address of the list of batches, 0 = none */
+	uint64_t offset;      /* the same in the file */
+	uint64_t fast_offset; /* 0 = no fast door */
+	uint64_t
+		switch_offset; /* 16 bits: of the exact switch, or of kind batch the batch switch */
+	uint16_t kind;	       /* enum record_kind of bpf/event.h, below 64 */
+	uint32_t flags;	       /* MARKERS_CAN_BATCH */
 	char domain[MARKERS_MAX_DOMAIN + 1]; /* bytes as found; empty: a control site */
 };
 

@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +30,14 @@ static _Noreturn void child(char *const argv[], int nice, uint64_t nofile, int g
 		files.rlim_cur = nofile;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
+	/*
+	 * Of a file with capabilities a process is made that its user may not look into, nor may the
+	 * broker as that user's. This one has none of them any more.
+	 */
+	if (getauxval(AT_SECURE))
+		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	if (write(failed, "r", 1) != 1)
+		_exit(127);
 	/* End of file: the recorder died before it was ready. */
 	if (read(go, &byte, 1) != 1)
 		_exit(127);
@@ -42,6 +52,7 @@ int command_fork(char *const argv[], int nice, uint64_t nofile, struct command *
 		 struct failure *f)
 {
 	int go[2], failed[2];
+	char ready;
 	pid_t pid;
 
 	if (pipe2(go, O_CLOEXEC))
@@ -65,6 +76,9 @@ int command_fork(char *const argv[], int nice, uint64_t nofile, struct command *
 		return failure_set(f, -errno, "cannot start", argv[0], NULL);
 	}
 	*ret_command = (struct command){ pid, go[1], failed[0] };
+	/* Looked into before it is as it shall be, it would be refused. */
+	while (read(failed[0], &ready, 1) < 0 && errno == EINTR)
+		;
 	return 0;
 }
 

@@ -69,7 +69,7 @@ struct account account_since(const struct account *account, const struct account
 bool account_adds_up(const struct account *a)
 {
 	return a->marked == a->written + account_lost(a) + a->paused + a->unscheduled +
-				    a->unrecorded + a->left_out;
+				    a->switched_off + a->unrecorded + a->left_out;
 }
 
 void account_add(struct account *account, const struct account *more)
@@ -109,6 +109,7 @@ static const struct {
 	NUMBER(paused) = { "paused", NULL },
 	NUMBER(left_out) = { "left_out", NULL },
 	NUMBER(unscheduled) = { "unscheduled", NULL },
+	NUMBER(switched_off) = { "switched_off", NULL },
 	NUMBER(unrecorded) = { "unrecorded", NULL },
 	NUMBER(unreadable_names) = { "unreadable_names", "names that could not be read" },
 	NUMBER(unreadable_args) = { "unreadable_args", "arguments that could not be read" },
@@ -117,6 +118,7 @@ static const struct {
 	NUMBER(other_names) = { "other_names", "uses of the name (other): too many names" },
 	NUMBER(open_at_end) = { "open_at_end", "slices still open at the end" },
 	NUMBER(unfinished) = { "unfinished", "slices unfinished when what held them ended" },
+	NUMBER(ended_off) = { "ended_off", "slices that ended with their domain switched off" },
 	NUMBER(ends_lost) = { "ends_lost", "slices whose end was lost" },
 	NUMBER(async_unmatched) = { "async_unmatched", "asynchronous ends without a begin" },
 	NUMBER(started_twice) = { "started_twice", "markers started twice without a finish" },
@@ -127,10 +129,15 @@ static const struct {
 				       "forks, execs, exits or renames lost" },
 	NUMBER(late_steps) = { "late_steps", "steps that began before all was attached again" },
 	NUMBER(attached_late) = { "attached_late", "files attached late" },
+	NUMBER(batches_unread) = { "batches_unread",
+				   "batches that were gone before they were read" },
 	NUMBER(files_refused) = { "files_refused", "files that could not be attached to" },
+	NUMBER(sites_refused) = { "sites_refused", "probe sites that could not be attached to" },
 	NUMBER(processes_not_followed) = { "processes_not_followed", "children not followed" },
 	NUMBER(samples) = { "samples", NULL },
 	NUMBER(samples_lost) = { "samples_lost", "samples of counters not taken" },
+	NUMBER(sched_events) = { "sched_events", NULL },
+	NUMBER(sched_lost) = { "sched_lost", "switches and wakings of threads lost" },
 };
 
 unsigned account_numbers(void)

@@ -2,7 +2,8 @@
 /*
  * The account of a recording: what became of every mark that reached the kernel.
  *
- *	marked = written + the sum of lost[] + paused + left_out + unscheduled + unrecorded
+ *	marked = written + the sum of lost[] + paused + left_out + unscheduled + switched_off
+ *		 + unrecorded
  *
  * Nothing in this project may drop a mark without adding to one of these.
  */
@@ -30,9 +31,10 @@ struct account {
 	uint64_t written; /* marks that became facts */
 	uint64_t lost[LOST_REASONS];
 	uint64_t paused; /* not asked for: their process was paused, or had ended the recording */
-	uint64_t unscheduled; /* the same, by the schedule */
-	uint64_t left_out;    /* the same, by their categories (--domain) */
-	uint64_t unrecorded;  /* became facts while no file was open, which was asked for, too */
+	uint64_t unscheduled;  /* the same, by the schedule */
+	uint64_t switched_off; /* the same: their domain was being switched off (--max-overhead) */
+	uint64_t left_out;     /* the same, by their categories (--domain) */
+	uint64_t unrecorded;   /* became facts while no file was open, which was asked for, too */
 
 	/* Written, but not as the program meant it. */
 	uint64_t unreadable_names;
@@ -44,6 +46,7 @@ struct account {
 	/* Slices. */
 	uint64_t open_at_end;	  /* still open when the recording ended */
 	uint64_t unfinished;	  /* ended with their thread, process or program */
+	uint64_t ended_off;	  /* ended where their domain was switched off */
 	uint64_t ends_lost;	  /* closed late: their own END was lost */
 	uint64_t async_unmatched; /* asynchronous ENDs without a BEGIN (written as instants) */
 	uint64_t started_twice;	  /* markers started again before they were finished */
@@ -56,12 +59,19 @@ struct account {
 	uint64_t kernel_events_lost; /* forks, execs, exits, renames */
 	uint64_t late_steps;	/* of a schedule: steps that began before all was attached again */
 	uint64_t attached_late; /* files whose first marks may be missing */
+	uint64_t
+		batches_unread; /* batches whose last marks may be missing: their memory was gone */
+	uint64_t sites_refused; /* of others' probes, that could not be attached to */
 	uint64_t files_refused; /* mapped files that could not be opened or attached to */
 	uint64_t processes_not_followed;
 
 	/* Counters that are read every so often, which are not marks. */
 	uint64_t samples;
 	uint64_t samples_lost;
+
+	/* Of the scheduler, not marks either: switches and wakings. */
+	uint64_t sched_events;
+	uint64_t sched_lost;
 
 	bool orderly; /* the recording was finished, not cut off */
 };

@@ -302,6 +302,25 @@ void asyncs_unfinished(struct timeline *t, struct process_state *p, uint64_t ts_
 	}
 }
 
+void asyncs_off(struct timeline *t, struct process_state *p, const struct name *domain,
+		uint64_t ts_ns)
+{
+	struct async *async, *next;
+
+	DL_FOREACH_SAFE(p->asyncs, async, next)
+	{
+		struct fact fact = { .ts_ns = ts_ns,
+				     .end_reason = END_UNFINISHED,
+				     .process = process_of(p) };
+
+		if (!is_of_domain(async->category, domain))
+			continue;
+		unchain(t, latest_of(t, &async->key), async);
+		finish(t, p, async, &fact);
+		t->account->ended_off++;
+	}
+}
+
 void asyncs_release(struct timeline *t, struct process_state *p)
 {
 	struct lanes *lanes, *next;

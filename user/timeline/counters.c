@@ -137,21 +137,21 @@ static bool grow(struct thread_counters *c, const struct thread_state *thread)
 		return false;
 	/* Slices that were open before there were any counters. */
 	for (i = c->room; i < thread->room; i++)
-		memset(&grown[i], 0xff, sizeof(grown[i]));
+		grown[i].n = 0;
 	c->slices = grown;
 	c->room = thread->room;
 	return true;
 }
 
 /* The clocks of different CPUs may differ a little: nothing is less than nothing. */
-static uint64_t difference(uint64_t a, uint64_t b)
+static inline uint64_t difference(uint64_t a, uint64_t b)
 {
 	if (a == EVENT_NO_VALUE || b == EVENT_NO_VALUE)
 		return EVENT_NO_VALUE;
 	return (int64_t)(a - b) < 0 ? 0 : a - b;
 }
 
-static struct counted counted_between(struct counted a, struct counted b)
+static inline struct counted counted_between(struct counted a, struct counted b)
 {
 	return (struct counted){
 		.value = difference(b.value, a.value),
@@ -178,22 +178,37 @@ static bool is_read(const struct thread_counters *c, const struct event *e)
 	return c->has_read && e && !e->n_counters && c->read_ns == e->ts_ns;
 }
 
-/* What an event says itself, or a file said just before it. */
-static struct counted reading(const struct timeline *t, const struct thread_counters *c,
-			      const struct event *e, unsigned i)
-{
-	struct counted now = { .value = EVENT_NO_VALUE };
+/* What is known with an event of its thread's counters. */
+struct readings {
+	unsigned n;
+	bool from_file;
+	const uint64_t *values;
+	const uint64_t *enabled, *running; /* NULL: all of the time */
+};
 
+/* What an event says itself, or a file said just before it. */
+static struct readings readings_of(const struct timeline *t, const struct thread_counters *c,
+				   const struct event *e)
+{
 	if (is_read(c, e))
-		now.value = c->read[i];
-	if (!e || !e->n_counters || e->n_counters != t->n_counters || i >= c->n)
-		return now;
-	now.value = e->counters[i];
-	if (e->counter_enabled) {
-		now.enabled = e->counter_enabled[i];
-		now.running = e->counter_running[i];
-	}
-	return now;
+		return (struct readings){ .n = c->n, .from_file = true, .values = c->read };
+	if (!e || !e->n_counters || e->n_counters != t->n_counters)
+		return (struct readings){ 0 };
+	return (struct readings){ .n = c->n,
+				  .values = e->counters,
+				  .enabled = e->counter_enabled,
+				  .running = e->counter_running };
+}
+
+static inline struct counted reading(const struct readings *r, unsigned i)
+{
+	if (i >= r->n)
+		return (struct counted){ .value = EVENT_NO_VALUE };
+	if (!r->enabled)
+		return (struct counted){ .value = r->values[i] };
+	return (struct counted){ .value = r->values[i],
+				 .enabled = r->enabled[i],
+				 .running = r->running[i] };
 }
 
 /* Where a counter takes turns, each share of it is taken for the time since the one before. */
@@ -230,17 +245,14 @@ static uint64_t sum_of(struct timeline *t, struct thread_counters *c, unsigned i
 	return difference(now.value, c->since[i].value);
 }
 
-static void fill_values(struct timeline *t, struct thread_counters *c, const struct event *e,
+static void fill_values(struct timeline *t, struct thread_counters *c, const struct readings *r,
 			struct fact *fact)
 {
 	unsigned i;
 
-	for (i = 0; i < c->n; i++) {
-		struct counted now = reading(t, c, e, i);
-
-		/* What a file says is since the thread's first mark already. */
-		c->values[i] = is_read(c, e) ? now.value : sum_of(t, c, i, now);
-	}
+	/* What a file says is since the thread's first mark already. */
+	for (i = 0; i < c->n; i++)
+		c->values[i] = r->from_file ? r->values[i] : sum_of(t, c, i, reading(r, i));
 	fact->n_counters = c->n;
 	fact->counter_tracks = c->list;
 	fact->counters = c->values;
@@ -250,21 +262,24 @@ void counters_begin(struct timeline *t, const struct mark *m, struct fact *fact)
 {
 	struct thread_counters *c = m->thread->counters;
 	struct slice_counters *slice;
+	struct readings now;
 	unsigned i;
 
 	if (!c && m->event->n_counters)
 		c = counters_of_thread(t, m->thread, m->ts_ns);
 	if (!c || !grow(c, m->thread))
 		return;
+	now = readings_of(t, c, m->event);
 	slice = &c->slices[m->thread->n_slices - 1];
-	/* All of them: a file may come with one more before the slice ends. */
-	for (i = 0; i < EVENT_MAX_COUNTERS; i++) {
-		slice->begin[i] = reading(t, c, m->event, i);
+	slice->n = c->n; /* a file may come with one more before the slice ends */
+	for (i = 0; i < c->n; i++) {
+		slice->begin[i] = reading(&now, i);
 		slice->children[i] = (struct counted){ 0 };
 	}
-	fill_values(t, c, m->event, fact);
-	memcpy(slice->shown, c->values, sizeof(c->values));
-	if (is_read(c, m->event))
+	fill_values(t, c, &now, fact);
+	for (i = 0; i < c->n; i++)
+		slice->shown[i] = c->values[i];
+	if (now.from_file)
 		counters_read_done(c);
 }
 
@@ -273,7 +288,9 @@ uint64_t counter_at_begin(const struct thread_state *thread, uint32_t slice, uns
 {
 	const struct thread_counters *c = thread->counters;
 
-	return slice < c->room ? c->slices[slice].shown[i] : EVENT_NO_VALUE;
+	if (slice >= c->room || i >= c->slices[slice].n)
+		return EVENT_NO_VALUE;
+	return c->slices[slice].shown[i];
 }
 
 static bool has_arg(const struct fact *fact, const struct name *key)
@@ -287,8 +304,7 @@ static bool has_arg(const struct fact *fact, const struct name *key)
 	return false;
 }
 
-/* What the program says itself stands. */
-static void append(struct timeline *t, struct fact *fact, struct arg arg)
+void append_arg(struct timeline *t, struct fact *fact, struct arg arg)
 {
 	if (fact->n_args >= EVENT_MAX_ARGS || has_arg(fact, arg.key))
 		return;
@@ -311,12 +327,13 @@ static void append_delta(struct timeline *t, const struct thread_counters *c, un
 			 const struct counted *delta, struct fact *fact)
 {
 	if (c->deltas[i] != EVENT_NO_VALUE)
-		append(t, fact,
-		       (struct arg){ .key = t->counters[i], .type = ARG_UINT, .u = c->deltas[i] });
+		append_arg(
+			t, fact,
+			(struct arg){ .key = t->counters[i], .type = ARG_UINT, .u = c->deltas[i] });
 	if (t->shares[i] && delta->value != EVENT_NO_VALUE && delta->running < delta->enabled)
-		append(t, fact,
-		       (struct arg){
-			       .key = t->shares[i], .type = ARG_DOUBLE, .d = share_of(delta) });
+		append_arg(t, fact,
+			   (struct arg){
+				   .key = t->shares[i], .type = ARG_DOUBLE, .d = share_of(delta) });
 }
 
 static void append_ipc(struct timeline *t, const struct thread_counters *c, struct fact *fact)
@@ -328,10 +345,10 @@ static void append_ipc(struct timeline *t, const struct thread_counters *c, stru
 	cycles = c->deltas[t->cycles];
 	instructions = c->deltas[t->instructions];
 	if (cycles && cycles != EVENT_NO_VALUE && instructions != EVENT_NO_VALUE)
-		append(t, fact,
-		       (struct arg){ .key = t->ipc,
-				     .type = ARG_DOUBLE,
-				     .d = (double)instructions / (double)cycles });
+		append_arg(t, fact,
+			   (struct arg){ .key = t->ipc,
+					 .type = ARG_DOUBLE,
+					 .d = (double)instructions / (double)cycles });
 }
 
 static void add_child(struct counted *children, const struct counted *child)
@@ -351,29 +368,35 @@ void counters_end(struct timeline *t, struct thread_state *thread, const struct 
 {
 	struct thread_counters *c = thread->counters;
 	uint32_t top = thread->n_slices - 1;
+	struct slice_counters *slice, *around;
+	struct readings now;
 	unsigned i;
 
 	if (!c || top >= c->room)
 		return;
+	slice = &c->slices[top];
+	around = top ? slice - 1 : NULL;
+	now = readings_of(t, c, event);
 	for (i = 0; i < c->n; i++) {
-		struct slice_counters *slice = &c->slices[top];
-		struct counted delta = counted_between(slice->begin[i], reading(t, c, event, i));
-		struct counted self;
+		struct counted delta = { .value = EVENT_NO_VALUE }, self = delta;
 
-		if (is_read(c, event))
+		if (i < slice->n)
+			delta = counted_between(slice->begin[i], reading(&now, i));
+		if (now.from_file)
 			delta.value = counters_read_delta(t, i, fact, delta.value);
-		self = counted_between(slice->children[i], delta);
+		if (i < slice->n)
+			self = counted_between(slice->children[i], delta);
 		c->deltas[i] = estimate(&delta);
 		c->selves[i] = estimate(&self);
-		if (top)
-			add_child(&c->slices[top - 1].children[i], &delta);
+		if (around && i < around->n)
+			add_child(&around->children[i], &delta);
 		append_delta(t, c, i, &delta, fact);
 	}
 	append_ipc(t, c, fact);
-	fill_values(t, c, event, fact);
+	fill_values(t, c, &now, fact);
 	fact->counter_deltas = c->deltas;
 	fact->counter_selves = c->selves;
-	if (is_read(c, event))
+	if (now.from_file)
 		counters_read_done(c);
 }
 
@@ -386,6 +409,7 @@ void counters_reading(struct timeline *t, const struct event *event)
 	struct fact fact = { .kind = FACT_READING, .ts_ns = event->ts_ns };
 	struct thread_state *thread = NULL;
 	struct thread_counters *c = NULL;
+	struct readings now;
 	unsigned i;
 
 	if (t->n_counters)
@@ -399,13 +423,14 @@ void counters_reading(struct timeline *t, const struct event *event)
 	fact.process = thread->pub.process;
 	fact.thread = &thread->pub;
 	fact.name = t->thread_counters;
-	fill_values(t, c, event, &fact);
+	now = readings_of(t, c, event);
+	fill_values(t, c, &now, &fact);
 	for (i = 0; i < t->n_counters; i++) {
 		if (c->values[i] != EVENT_NO_VALUE)
-			append(t, &fact,
-			       (struct arg){ .key = t->counters[i],
-					     .type = ARG_UINT,
-					     .u = c->values[i] });
+			append_arg(t, &fact,
+				   (struct arg){ .key = t->counters[i],
+						 .type = ARG_UINT,
+						 .u = c->values[i] });
 	}
 	t->account->samples++;
 	if (fact.n_args)

@@ -45,7 +45,17 @@ enum event_kind {
 	EVENT_LOST,    /* size = marks lost on this thread from ts_ns on; tid 0: not known where */
 	EVENT_READING, /* what the thread has counted, between its marks */
 	EVENT_PHASE, /* pid; id = epoch, size = batch, cycle, phase: of a schedule (bpf/schedule.h) */
-	EVENT_CLOCK, /* clock: the same moment by three clocks */
+	EVENT_DOMAIN_OFF, /* category: nothing of this domain is recorded any more */
+	EVENT_CLOCK,	  /* clock: the same moment by three clocks */
+
+	/* pid, tid: the thread that leaves the CPU; sched: the one that gets it; name: its comm, or NULL */
+	EVENT_SWITCH,
+	EVENT_WAKING, /* pid, tid: the thread that need not sleep any longer; sched: who woke it */
+	/*
+	 * Of these two some were lost. id 1: somewhere from the last ones on, and it is not known yet
+	 * where; 0: between the last ones and here. sched: of which CPU, or SCHED_EVERY_CPU.
+	 */
+	EVENT_SCHED_GAP,
 };
 
 enum event_scope {
@@ -111,6 +121,35 @@ struct clock_reading {
 	uint64_t realtime;
 };
 
+/* What a thread does that leaves its CPU, as the kernel's own trace has it. */
+enum sched_state {
+	SCHED_STATE_RUNNABLE = 0, /* it gave way by itself */
+	SCHED_STATE_SLEEPING = 1, /* interruptible */
+	SCHED_STATE_UNINTERRUPTIBLE = 2,
+	SCHED_STATE_STOPPED = 4,
+	SCHED_STATE_TRACED = 8,
+	SCHED_STATE_DEAD = 0x10,
+	SCHED_STATE_ZOMBIE = 0x20,
+	SCHED_STATE_PARKED = 0x40,
+	SCHED_STATE_IDLE = 0x80,
+	SCHED_STATE_PREEMPTED = 0x100, /* it could have gone on */
+};
+
+#define SCHED_EVERY_CPU 0xffff
+
+struct event_sched {
+	uint32_t pid, tid;   /* SWITCH: of the next one; WAKING: of the waker. Of no task: 0 */
+	uint16_t cpu;	     /* where it happens */
+	uint16_t target_cpu; /* WAKING: where it will run, or has run last */
+	uint16_t state;	     /* SWITCH: enum sched_state */
+	uint8_t prio;
+	uint8_t other_prio;	   /* SWITCH: of the next one */
+	bool traced, other_traced; /* they belong to processes that are recorded */
+	bool exiting, other_exiting;
+	bool interrupt; /* WAKING: by an interrupt on the waker's time */
+	bool on_queue;	/* WAKING: it had not gone to sleep yet */
+};
+
 struct event {
 	enum event_kind kind;
 	enum event_scope scope; /* INSTANT */
@@ -145,6 +184,7 @@ struct event {
 	const uint64_t *counter_running;
 	union {
 		struct clock_reading clock; /* CLOCK */
+		struct event_sched sched;   /* SWITCH, WAKING */
 		struct {		    /* PHASE */
 			uint32_t cycle;
 			uint8_t phase;

@@ -28,6 +28,10 @@ enum fact_kind {
 	FACT_CLOCK,
 	FACT_LEFT, /* an allocation that the process of `memory` never freed; then it is over */
 	FACT_GONE, /* the thread (or, thread NULL, the process) is over: its uuid is not used again */
+	/* Of the scheduler: `sched`. They come in the order of time for each CPU. */
+	FACT_SWITCH,
+	FACT_WAKING,
+	FACT_SCHED_GAP, /* some were lost before this time, of one CPU, or (sched NULL) of any */
 };
 
 struct process {
@@ -75,6 +79,42 @@ struct memory {
 	const struct name *slice; /* LEFT: that was open there, NULL: none */
 };
 
+/* One that has a CPU, leaves it, or is woken. */
+struct sched_task {
+	uint32_t tid;		 /* 0: no task, the CPU idles */
+	uint32_t pid;		 /* 0: not known */
+	const struct name *comm; /* may be NULL */
+	const struct thread
+		*thread; /* of those that are traced, or that the file knows; else NULL */
+	uint8_t prio;
+	enum sched_state
+		state; /* it is in now, or, of one that gets a CPU or is woken, was in till now */
+	uint64_t since_ns; /* when it came to the CPU, or into that state; 0: not known */
+};
+
+struct sched_waker {
+	uint32_t tid; /* 0: not known, or no task's */
+	uint32_t pid;
+	uint16_t cpu, target_cpu;
+	bool interrupt; /* by an interrupt on its time */
+};
+
+struct sched {
+	unsigned cpu;
+	struct sched_task task;	 /* SWITCH: that leaves the CPU; WAKING: that is woken */
+	struct sched_task other; /* SWITCH: that gets the CPU; WAKING: the waker */
+	/* SWITCH: who woke `other`, NULL: nobody, or it is not known. WAKING: the same as `other`. */
+	const struct sched_waker *waker;
+};
+
+/* What a thread did in a slice, ns: they add up to its duration. */
+struct slice_states {
+	uint64_t running;  /* on a CPU */
+	uint64_t runnable; /* waiting for one */
+	uint64_t blocked;
+	uint64_t unknown; /* what it did was lost */
+};
+
 struct fact {
 	enum fact_kind kind;
 	enum event_scope scope;	    /* INSTANT */
@@ -112,6 +152,8 @@ struct fact {
 	const uint64_t *counters;
 	const uint64_t *counter_deltas;
 	const uint64_t *counter_selves;
+	const struct slice_states *states; /* END: which are among the args, too; NULL: not known */
+	const struct sched *sched;
 };
 
 #endif

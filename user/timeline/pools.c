@@ -223,6 +223,17 @@ static void allocations_forget(struct timeline *t, struct process_state *p)
 		allocation_drop(t, p, p->allocations);
 }
 
+void pools_off(struct timeline *t, struct process_state *p, const struct name *domain)
+{
+	struct allocation *a, *next;
+
+	DL_FOREACH_SAFE(p->allocations, a, next)
+	{
+		if (is_of_domain(a->pool->category, domain))
+			allocation_drop(t, p, a);
+	}
+}
+
 static void tell_left(struct timeline *t, const struct process_state *p, const struct allocation *a,
 		      uint64_t ts_ns)
 {
@@ -240,9 +251,22 @@ static void tell_left(struct timeline *t, const struct process_state *p, const s
 				.memory = &memory });
 }
 
-/* The process is over, or its program: what was allocated is gone, and was never freed. */
+static void tell_gone(struct timeline *t, struct process_state *p, struct pool *pool,
+		      uint64_t ts_ns)
+{
+	struct memory memory = { .change = MEMORY_GONE, .size = (uint64_t)pool->told };
+	struct fact fact = { .ts_ns = ts_ns, .process = process_of(p) };
+
+	tell(t, p, pool, 0, &memory, &fact);
+}
+
+/*
+ * The process is over, or its program: what was allocated is gone, and was never freed. A file has one
+ * sample at least that says so, even of allocations of no bytes: else its reader knows them still.
+ */
 void memory_gone(struct timeline *t, struct process_state *p, uint64_t ts_ns)
 {
+	struct pool *of_nothing = p->allocations ? p->allocations->pool : NULL;
 	struct allocation *a;
 
 	for (a = p->allocations; a; a = a->next)
@@ -250,14 +274,16 @@ void memory_gone(struct timeline *t, struct process_state *p, uint64_t ts_ns)
 	allocations_forget(t, p);
 	while (p->listed_pools) {
 		struct pool *pool = p->listed_pools;
-		struct memory memory = { .change = MEMORY_GONE, .size = (uint64_t)pool->told };
-		struct fact fact = { .ts_ns = ts_ns, .process = process_of(p) };
 
 		DL_DELETE(p->listed_pools, pool);
 		pool->is_listed = false;
-		if (pool->told)
-			tell(t, p, pool, 0, &memory, &fact);
+		if (!pool->told)
+			continue;
+		of_nothing = NULL;
+		tell_gone(t, p, pool, ts_ns);
 	}
+	if (of_nothing)
+		tell_gone(t, p, of_nothing, ts_ns);
 }
 
 void pools_release(struct timeline *t, struct process_state *p)

@@ -104,6 +104,14 @@ static struct thread_state *thread_find(struct timeline *t, struct thread_key ke
 	return thread;
 }
 
+struct thread_state *thread_with_tid(const struct timeline *t, uint32_t tid)
+{
+	struct thread_state *thread;
+
+	HASH_FIND(hh_tid, t->threads_by_tid, &tid, sizeof(tid), thread);
+	return thread;
+}
+
 static struct thread_state *thread_new(struct timeline *t, struct process_state *p,
 				       struct thread_key key, const struct name *comm)
 {
@@ -165,6 +173,7 @@ static void thread_release(struct timeline *t, struct thread_state *thread)
 	DL_DELETE(thread->process->threads, thread);
 	counters_of_thread_release(t, thread);
 	counters_from_file_release(t, thread);
+	sched_release(thread);
 	free(thread->slices);
 	free(thread->scopes);
 	free(thread);

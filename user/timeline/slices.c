@@ -41,10 +41,22 @@ static void close_top(struct timeline *t, struct thread_state *thread, const str
 	fact->self_ns = duration - slice->children_ns;
 	fact->nested_in_itself = is_nested_in_itself(thread);
 	counters_end(t, thread, event, fact);
+	sched_end(t, thread, fact);
 	if (thread->n_slices > 1)
 		thread->slices[thread->n_slices - 2].children_ns += duration;
 	thread->n_slices--;
 	emit(t, fact);
+}
+
+/* What is open of domains that are off, and has nothing open inside any more. */
+static void close_off(struct timeline *t, struct thread_state *thread, uint64_t ts_ns)
+{
+	while (thread->n_slices && thread->slices[thread->n_slices - 1].is_off) {
+		struct fact fact = { .ts_ns = ts_ns, .end_reason = END_UNFINISHED };
+
+		close_top(t, thread, NULL, &fact);
+		t->account->ended_off++;
+	}
 }
 
 static void close_down_to(struct timeline *t, struct thread_state *thread, uint32_t n,
@@ -56,6 +68,7 @@ static void close_down_to(struct timeline *t, struct thread_state *thread, uint3
 		close_top(t, thread, NULL, &fact);
 		++*count;
 	}
+	close_off(t, thread, ts_ns);
 }
 
 /*
@@ -162,6 +175,7 @@ int slice_begin(struct timeline *t, const struct mark *m)
 	fact = fact_of(m, FACT_BEGIN);
 	stamp_step(t, m, &fact);
 	counters_begin(t, m, &fact);
+	sched_begin(t, thread, m->ts_ns);
 	emit(t, &fact);
 	if (m->event->object == OBJECT_MARKER)
 		tell_if_open_twice(t, m);
@@ -192,6 +206,7 @@ int slice_end(struct timeline *t, const struct mark *m)
 	fact.end_reason = m->event->end_reason;
 	count_end(t, m->event->end_reason);
 	close_top(t, thread, m->event, &fact);
+	close_off(t, thread, m->ts_ns);
 	return MARK_WRITTEN;
 }
 
@@ -201,4 +216,19 @@ void slices_unfinished(struct timeline *t, struct thread_state *thread, uint64_t
 		ts_ns = thread->last_ns;
 	thread->skipped = 0;
 	close_down_to(t, thread, 0, ts_ns, END_UNFINISHED, &t->account->unfinished);
+}
+
+void slices_off(struct timeline *t, struct thread_state *thread, const struct name *domain,
+		uint64_t ts_ns)
+{
+	uint32_t i;
+
+	for (i = 0; i < thread->n_slices; i++)
+		thread->slices[i].is_off |= is_of_domain(thread->slices[i].category, domain);
+	if (!thread->n_slices || !thread->slices[thread->n_slices - 1].is_off)
+		return;
+	if (ts_ns < thread->last_ns)
+		ts_ns = thread->last_ns;
+	thread->last_ns = ts_ns;
+	close_off(t, thread, ts_ns);
 }

@@ -26,6 +26,8 @@
 #define LIMIT_ASYNCS	       65536
 #define LIMIT_ASYNCS_OF_ONE_ID 4096 /* they are searched one by one */
 #define LIMIT_ALLOCATIONS      262144
+#define LIMIT_TASKS	       65536 /* that are no threads of ours, with names */
+#define SCHED_CPUS	       1024
 #define LIMIT_SCOPES	       32 /* of memory, open on a thread */
 
 struct timeline_limits {
@@ -45,6 +47,7 @@ struct slice {
 	uint64_t children_ns; /* time in slices nested directly in this one */
 	int level;	      /* as the kernel counts, -1 when read from a file */
 	enum event_object object;
+	bool is_off;	/* its domain is switched off: it ends with what is open inside */
 	uint64_t token; /* of a marker */
 };
 
@@ -74,11 +77,55 @@ struct thread_counters {
 	uint64_t selves[EVENT_MAX_COUNTERS];
 	/* Of each open slice: the values when it began, and what its children have counted. */
 	struct slice_counters {
+		unsigned n; /* were known when it began */
 		struct counted begin[EVENT_MAX_COUNTERS];
 		struct counted children[EVENT_MAX_COUNTERS];
 		uint64_t shown[EVENT_MAX_COUNTERS]; /* on the tracks, for files that begin later */
 	} * slices;
 	uint32_t room;
+};
+
+/* sched.c: in which state a thread was from when on, and for how long it had been in each until then. */
+enum thread_does {
+	DOES_RUN,
+	DOES_WAIT, /* for a CPU */
+	DOES_BLOCK,
+	DOES_UNKNOWN,
+	DOES_ALL,
+};
+
+#define SCHED_STEPS 8 /* a power of two: by so many changes a mark may be late */
+
+struct sched_step {
+	uint64_t ts_ns;
+	uint64_t spent[DOES_ALL];
+	enum thread_does does;
+};
+
+struct thread_sched {
+	struct sched_step steps[SCHED_STEPS];
+	unsigned n, at; /* how many there are, and the latest */
+	uint32_t gap;	/* as the timeline's was at the latest */
+	bool woken;	/* while it was about to sleep */
+	bool waker_known;
+	enum sched_state state; /* while it has no CPU */
+	uint64_t since_ns;	/* that it is in that; 0: not known, or it has a CPU */
+	struct sched_waker waker;
+	uint64_t (*begins)[DOES_ALL]; /* of each open slice */
+	uint32_t room;
+};
+
+/* Who has a CPU. */
+struct sched_cpu {
+	bool known;
+	struct sched_task task;
+};
+
+/* What a task is called that is no thread of ours. */
+struct task_name {
+	uint32_t tid;
+	const struct name *comm;
+	UT_hash_handle hh;
 };
 
 struct thread_key {
@@ -97,6 +144,7 @@ struct thread_state {
 	uint32_t n_slices;
 	uint32_t room;
 	struct thread_counters *counters; /* NULL: none so far */
+	struct thread_sched *sched;	  /* the same */
 	bool counters_from_file;	  /* of the process's counters, some are this thread's */
 	uint32_t skipped; /* BEGINs of a file beyond the depth limit whose ENDs are still to come */
 	const struct name *
@@ -236,6 +284,14 @@ struct timeline {
 	const struct name *shares[EVENT_MAX_COUNTERS]; /* what their running share is called */
 	struct counted total[EVENT_MAX_COUNTERS];      /* of all threads: only the times */
 
+	bool states;		/* slices are told what their threads did */
+	bool sched_uncertain;	/* some was lost, and where is still to be told */
+	uint32_t sched_gap;	/* how often it was told */
+	struct sched_cpu *cpus; /* SCHED_CPUS of them, NULL: nothing was told of any */
+	struct task_name *task_names;
+	struct slice_states slice_states; /* of the fact that is being made */
+	const struct name *running_ns, *runnable_ns, *blocked_ns, *unknown_ns;
+
 	struct names *names;
 	const struct name *epoch, *batch, *step, *bytes, *unnamed, *async_end, *ns, *ipc,
 		*continued, *thread_counters;
@@ -272,11 +328,16 @@ const struct process *process_of(const struct process_state *p);
 struct process_state *process_find(const struct timeline *t, uint32_t pid);
 struct process_state *process_get(struct timeline *t, uint32_t pid, uint64_t ts_ns,
 				  const struct name *comm);
+struct thread_state *thread_with_tid(const struct timeline *t, uint32_t tid);
 struct thread_state *thread_get(struct timeline *t, uint32_t pid, uint32_t tid, uint64_t ts_ns,
 				const struct name *comm);
 int thread_name(struct timeline *t, const struct mark *m);
 void process_notice(struct timeline *t, const struct event *event);
 void processes_free(struct timeline *t);
+
+/* domains.c */
+void domain_off(struct timeline *t, const struct event *event);
+bool is_of_domain(const struct name *category, const struct name *domain);
 
 /* slices.c */
 const struct name *slice_innermost(const struct thread_state *thread, enum event_object object);
@@ -285,12 +346,16 @@ int slice_end(struct timeline *t, const struct mark *m);
 void count_end(struct timeline *t, enum end_reason reason);
 void slices_close_stale(struct timeline *t, const struct mark *m);
 void slices_unfinished(struct timeline *t, struct thread_state *thread, uint64_t ts_ns);
+void slices_off(struct timeline *t, struct thread_state *thread, const struct name *domain,
+		uint64_t ts_ns);
 
 /* counters.c: what a thread counted, as part of the facts about its slices */
 void counters_begin(struct timeline *t, const struct mark *m, struct fact *fact);
 void counters_end(struct timeline *t, struct thread_state *thread, const struct event *event,
 		  struct fact *fact);
 void counters_reading(struct timeline *t, const struct event *event);
+/* An argument that the program has not given itself: what it says stands. */
+void append_arg(struct timeline *t, struct fact *fact, struct arg arg);
 uint64_t counter_at_begin(const struct thread_state *thread, uint32_t slice, unsigned i);
 const struct name *counter_unit(const struct timeline *t, const struct name *name);
 /* NULL: none are counted, or there are too many tracks. */
@@ -306,11 +371,25 @@ void counters_read_alone(struct timeline *t, struct thread_state *thread);
 void counters_read_done(struct thread_counters *c);
 void counters_read_rest(struct timeline *t);
 
+/* sched.c */
+void sched_switch(struct timeline *t, const struct event *event);
+void sched_waking(struct timeline *t, const struct event *event);
+void sched_gap(struct timeline *t, const struct event *event);
+/* The thread makes a mark at this time, so it has a CPU. */
+void sched_mark(struct timeline *t, struct thread_state *thread, uint64_t ts_ns);
+/* The innermost slice begins, or ends: what its thread did in it becomes arguments of the fact. */
+void sched_begin(struct timeline *t, struct thread_state *thread, uint64_t ts_ns);
+void sched_end(struct timeline *t, struct thread_state *thread, struct fact *fact);
+void sched_release(struct thread_state *thread);
+void sched_free(struct timeline *t);
+
 /* asyncs.c */
 int asyncs_init(struct timeline *t);
 int async_begin(struct timeline *t, const struct mark *m);
 int async_end(struct timeline *t, const struct mark *m);
 void asyncs_unfinished(struct timeline *t, struct process_state *p, uint64_t ts_ns);
+void asyncs_off(struct timeline *t, struct process_state *p, const struct name *domain,
+		uint64_t ts_ns);
 void asyncs_release(struct timeline *t, struct process_state *p);
 void asyncs_free(struct timeline *t);
 uint64_t async_id(const struct async *async);
@@ -346,6 +425,8 @@ int pools_init(struct timeline *t);
 int pool_alloc(struct timeline *t, const struct mark *m);
 int pool_free(struct timeline *t, const struct mark *m);
 void memory_gone(struct timeline *t, struct process_state *p, uint64_t ts_ns);
+/* What was allocated will be freed without a word: it is not left. */
+void pools_off(struct timeline *t, struct process_state *p, const struct name *domain);
 void pools_release(struct timeline *t, struct process_state *p);
 void pools_free(struct timeline *t);
 

@@ -47,6 +47,10 @@ struct timeline *timeline_new(struct names *names, struct account *account, uint
 	t->frame = names_intern_string(names, "frame");
 	t->task = names_intern_string(names, "task");
 	t->marker = names_intern_string(names, "marker");
+	t->running_ns = names_intern_string(names, "running_ns");
+	t->runnable_ns = names_intern_string(names, "runnable_ns");
+	t->blocked_ns = names_intern_string(names, "blocked_ns");
+	t->unknown_ns = names_intern_string(names, "unknown_ns");
 	t->started_twice = names_intern_string(names, "marker started twice");
 	if (asyncs_init(t) || pools_init(t)) {
 		timeline_free(t);
@@ -62,6 +66,7 @@ void timeline_free(struct timeline *t)
 	processes_free(t);
 	asyncs_free(t);
 	pools_free(t);
+	sched_free(t);
 	free(t->handlers);
 	free(t);
 }
@@ -274,6 +279,9 @@ static bool find_owner(struct timeline *t, struct mark *m)
 		if (m->ts_ns < m->thread->last_ns)
 			m->ts_ns = m->thread->last_ns;
 		m->thread->last_ns = m->ts_ns;
+		/* What a file tells, beside what the kernel does, is no mark of the thread's. */
+		if (t->states && e->level >= 0)
+			sched_mark(t, m->thread, m->ts_ns);
 		return true;
 	}
 	if (e->pid)
@@ -392,10 +400,22 @@ int timeline_event(struct timeline *t, const struct event *event)
 	case EVENT_LOST:
 		marks_lost(t, event);
 		break;
+	case EVENT_SWITCH:
+		sched_switch(t, event);
+		break;
+	case EVENT_WAKING:
+		sched_waking(t, event);
+		break;
+	case EVENT_SCHED_GAP:
+		sched_gap(t, event);
+		break;
 	case EVENT_PHASE:
 		if (!event->phase && process_find(t, event->pid)) /* it waits */
 			frames_missed(t, process_find(t, event->pid));
 		break; /* whoever records knows what else to do about it */
+	case EVENT_DOMAIN_OFF:
+		domain_off(t, event);
+		break;
 	case EVENT_CLOCK:
 		emit(t, &(struct fact){
 				.kind = FACT_CLOCK, .ts_ns = event->ts_ns, .clock = event->clock });

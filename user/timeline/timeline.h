@@ -35,6 +35,12 @@ void timeline_take_turns(struct timeline *timeline, const struct name *const *sh
 double timeline_share(const struct timeline *timeline, unsigned counter);
 
 /*
+ * Threads' switches and wakings come among the events from now on: ENDs then say in their args what
+ * their thread did meanwhile. Before the first event.
+ */
+void timeline_states(struct timeline *timeline);
+
+/*
  * From now on, what processes begin need not be recorded even though nothing is lost: whoever records
  * pauses them. (Those that pause themselves say so: EVENT_PAUSE.)
  */

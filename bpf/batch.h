@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Batches: what a thread has written into its own memory, copied as a whole.
+ *
+ * A batch is taken when its thread hands it over (bpf/batch.bpf.c), and once more when the thread ends
+ * or executes another program: then the memory goes, and what is in there has not been handed over.
+ * Taking it twice does no harm, since each says from where on in the thread's stream of events it is.
+ */
+#ifndef PROFTRACE_BPF_BATCH_H
+#define PROFTRACE_BPF_BATCH_H
+
+#include "state.h"
+
+const volatile bool batching = false;
+
+static __always_inline bool batch_send_class(const struct thread_state *st,
+					     const struct record *head, __u64 address, __u64 reason,
+					     __u32 bytes, __u32 room)
+{
+	struct record_batch *r = bpf_ringbuf_reserve(&records, sizeof(*r) + room, 0);
+	__u64 wakeup = BPF_RB_NO_WAKEUP;
+
+	if (!r)
+		return false;
+	r->head = *head;
+	r->ops.a = address;
+	r->ops.b = reason;
+	r->batch = st->batch;
+	if (bytes > room)
+		bytes = room;
+	barrier_var(bytes);
+	if (bytes > room)
+		bytes = room;
+	if (bpf_probe_read_user(r + 1, bytes, (void *)(address + sizeof(r->batch)))) {
+		bpf_ringbuf_discard(r, BPF_RB_NO_WAKEUP);
+		account_add(ACCOUNT_BATCH_UNREADABLE);
+		return false;
+	}
+	if (bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
+		wakeup = BPF_RB_FORCE_WAKEUP;
+	bpf_ringbuf_submit(r, wakeup);
+	return true;
+}
+
+/* A thread that is killed while it hands its batch over leaves it full: that one comes twice. */
+static __always_inline void batch_account(struct thread_state *st, __u64 address, bool sent)
+{
+	if (st->lost_batch == address && st->lost_base == st->batch.base) {
+		account_add_n(ACCOUNT_BATCH_LOST, -st->lost_marks);
+		st->lost_batch = 0;
+	}
+	if (sent) {
+		st->sent_batch = address;
+		st->sent_base = st->batch.base;
+		st->sent_complete = st->batch.complete;
+		return;
+	}
+	st->lost_batch = address;
+	st->lost_base = st->batch.base;
+	st->lost_marks = st->batch.complete >> 16;
+	account_add_n(ACCOUNT_BATCH_LOST, st->lost_marks);
+}
+
+/* Global: the verifier looks at it once. */
+__noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address, __u32 site,
+			  __u32 reason)
+{
+	struct record head;
+	__u32 bytes;
+	bool sent;
+
+	if (!st)
+		return 0;
+	if (bpf_probe_read_user(&st->batch, sizeof(st->batch), (void *)address) ||
+	    st->batch.version != BATCH_VERSION || BATCH_USED(&st->batch) < sizeof(st->batch)) {
+		account_add(ACCOUNT_BATCH_UNREADABLE);
+		return 0;
+	}
+	st->batch.used = BATCH_USED(&st->batch);
+	bytes = st->batch.used - sizeof(st->batch);
+	if (reason == BATCH_EXIT &&
+	    (!bytes || (st->sent_batch == address && st->sent_base == st->batch.base &&
+			st->sent_complete == st->batch.complete)))
+		return 0;
+	/* For a moment it may claim more than it has. */
+	if (bytes > BATCH_MAX - sizeof(st->batch))
+		bytes = BATCH_MAX - sizeof(st->batch);
+	head_of(&head, RECORD_BATCH, pid_tgid >> 32, (__u32)pid_tgid);
+	head.site = site;
+	head.object = 0;
+	if (!bytes)
+		sent = batch_send_class(st, &head, address, reason, 0, 0);
+	else if (bytes <= 2048)
+		sent = batch_send_class(st, &head, address, reason, bytes, 2048);
+	else
+		sent = batch_send_class(st, &head, address, reason, bytes,
+					BATCH_MAX - sizeof(st->batch));
+	batch_account(st, address, sent);
+	return 0;
+}
+
+/* Remembers where it is, for the thread's end. */
+static __always_inline void batch_remember(struct thread_state *st, __u64 address)
+{
+	__u32 i, n = st->n_batches;
+
+	for (i = 0; i < BATCHES; i++) {
+		if (i < n && st->batches[i] == address)
+			return;
+	}
+	/* A thread that has had more has left the first ones for good. */
+	st->batches[n & (BATCHES - 1)] = address;
+	st->n_batches = n + 1;
+}
+
+/* All that the current thread has not handed over. */
+static __always_inline void batch_send_rest(struct thread_state *st, __u64 pid_tgid)
+{
+	__u32 i;
+
+	if (!batching)
+		return;
+	for (i = 0; i < BATCHES_FOUND_ON; i++) {
+		struct batch_found *found =
+			&batches_found[((__u32)pid_tgid + i) & (BATCHES_FOUND - 1)];
+
+		if (found->pid_tgid == pid_tgid) {
+			found->pid_tgid = 0;
+			batch_remember(st, found->address);
+		}
+	}
+	for (i = 0; i < BATCHES; i++) {
+		if (i < st->n_batches)
+			batch_send(st, pid_tgid, st->batches[i], 0, BATCH_EXIT);
+	}
+}
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Probes of others. What a hit means is the same as of a mark, and so is what becomes of it: see
+ * marks.bpf.c, of which all but the reading of arguments is used. Where those are, the site's spec
+ * says (usdt_spec.h); nothing in it is trusted.
+ */
+#include "registers.h"
+#include "threads.h"
+#include "usdt_spec.h"
+
+/* Written to by the recorder through mmap. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct usdt_spec);
+} usdt_specs SEC(".maps");
+
+static __always_inline __u64 extend(__u64 value, const struct usdt_arg *a)
+{
+	__u32 shift = (64 - a->bits) & 63;
+
+	value <<= shift;
+	return a->is_signed ? (__u64)((__s64)value >> shift) : value >> shift;
+}
+
+static __always_inline __u64 register_of(const struct thread_state *st, __u32 number)
+{
+	return st->registers[number < USDT_NO_REGISTER ? number : USDT_NO_REGISTER];
+}
+
+/*
+ * The value, or 0 and st->unreadable. Global: the verifier looks at it once, and not for each argument.
+ */
+__noinline __u64 read_usdt_arg(struct thread_state *st, const struct usdt_arg *a, __u64 ip)
+{
+	__u64 value = 0;
+	__u32 size;
+
+	if (!st || !a)
+		return 0;
+	st->unreadable = 0;
+	switch (a->form) {
+	case USDT_CONSTANT:
+		value = a->offset;
+		break;
+	case USDT_REGISTER:
+		value = register_of(st, a->reg) >> (a->scale & 63);
+		break;
+	case USDT_ADDRESS:
+		value = ip + a->offset;
+		break;
+	case USDT_MEMORY:
+		ip = register_of(st, a->reg) + (register_of(st, a->index) << (a->scale & 63));
+		/* fall through */
+	case USDT_RELATIVE:
+		size = a->bits >> 3;
+		if (size <= sizeof(value) &&
+		    !bpf_probe_read_user(&value, size, (void *)(ip + a->offset)))
+			break;
+		/* fall through */
+	default:
+		st->unreadable = 1;
+		return 0;
+	}
+	return extend(value, a);
+}
+
+static __always_inline __u64 usdt_value(struct thread_state *st, struct mark *m, __u32 i)
+{
+	__u64 value = read_usdt_arg(st, &m->spec->args[i], m->ip);
+
+	if (st->unreadable) {
+		m->meta &= ~(15ull << (8 + 4 * i));
+		m->meta |= (__u64)VALUE_UNREADABLE << (8 + 4 * i);
+	}
+	return value;
+}
+
+static __always_inline void usdt_operands(struct record_operands *ops, struct thread_state *st,
+					  struct mark *m)
+{
+	ops->a = 0;
+	ops->b = 0;
+	if (m->kind != RECORD_ASYNC_BEGIN && m->kind != RECORD_ASYNC_END)
+		return;
+	if (m->spec->flags & USDT_BY_THREAD) {
+		ops->a = (__u32)m->pid_tgid;
+		return;
+	}
+	ops->a = read_usdt_arg(st, &m->spec->id, m->ip);
+	if (st->unreadable)
+		m->meta |= VALUE_UNREADABLE << 4;
+}
+
+/* With strings, whose bytes stand behind the values. */
+static __noinline bool emit_usdt_strings(struct thread_state *st, struct mark *m, bool counted)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct string_record *s;
+	__u32 offset = 0, n;
+	int i;
+
+	if (!m || !m->spec || !st)
+		return false;
+	s = bpf_task_storage_get(&string_records, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!s)
+		return false;
+	n = count_args(m->meta);
+	for (i = 0; i < MAX_ARGS; i++) {
+		__u64 value;
+
+		if (i >= n)
+			break;
+		value = usdt_value(st, m, i);
+		if (META_TYPE(m->meta, i) == VALUE_STRING) {
+			value = copy_string(s, offset, value, MAX_STRING, m->ip);
+			offset += copied(value);
+		}
+		s->rec.args.values[i] = value;
+	}
+	s->rec.args.keys = NAME_NONE;
+	s->rec.args.name_length = 0;
+	usdt_operands(&s->rec.ops, st, m);
+	offset = (offset + 7) & (STRING_AREA - 8);
+	fill_last(&s->rec.head, (__u64 *)&s->bytes[offset], st, m, counted);
+	if (counted)
+		offset += counter_values() * sizeof(__u64);
+	return !bpf_ringbuf_output(&records, s, sizeof(s->rec) + offset, m->wakeup);
+}
+
+static __always_inline bool emit_usdt_full(struct thread_state *st, struct mark *m, bool counted)
+{
+	struct record_full *r = reserve(sizeof(*r), counted);
+	__u32 n = count_args(m->meta);
+	int i;
+
+	if (!r)
+		return false;
+	for (i = 0; i < MAX_ARGS; i++)
+		r->args.values[i] = i < n ? usdt_value(st, m, i) : 0;
+	r->args.keys = NAME_NONE;
+	r->args.name_length = 0;
+	usdt_operands(&r->ops, st, m);
+	fill_last(&r->head, (__u64 *)(r + 1), st, m, counted);
+	bpf_ringbuf_submit(r, m->wakeup);
+	return true;
+}
+
+static __always_inline bool emit_usdt_plain(struct thread_state *st, struct mark *m, bool counted)
+{
+	struct record_plain *r = reserve(sizeof(*r), counted);
+
+	if (!r)
+		return false;
+	usdt_operands(&r->ops, st, m);
+	fill_last(&r->head, (__u64 *)(r + 1), st, m, counted);
+	bpf_ringbuf_submit(r, m->wakeup);
+	return true;
+}
+
+static __always_inline bool emit_usdt_as(struct thread_state *st, struct mark *m, bool counted)
+{
+	if (m->meta & META_HAS_STRINGS)
+		return emit_usdt_strings(st, m, counted);
+	if (count_args(m->meta))
+		return emit_usdt_full(st, m, counted);
+	if (m->kind <= RECORD_INSTANT)
+		return emit_head(st, m, counted);
+	return emit_usdt_plain(st, m, counted);
+}
+
+static __always_inline bool emit_usdt(struct pt_regs *ctx, struct thread_state *st, struct mark *m)
+{
+	if (has_counters(m->kind))
+		return emit_usdt_as(st, m, true);
+	return emit_usdt_as(st, m, false);
+}
+
+/* Global, as take_hit() is. */
+__noinline int take_usdt_hit(struct bpf_user_pt_regs_t *regs, struct thread_state *st,
+			     __u64 pid_tgid)
+{
+	struct pt_regs *ctx = (struct pt_regs *)regs;
+	struct mark m = {};
+	__u64 cookie;
+	__u32 number;
+
+	if (!st)
+		return 0;
+	m.pid_tgid = pid_tgid;
+	cookie = bpf_get_attach_cookie(ctx);
+	number = cookie >> USDT_SPEC_SHIFT;
+	m.spec = bpf_map_lookup_elem(&usdt_specs, &number);
+	if (!m.spec)
+		return 0;
+	m.kind = m.spec->kind;
+	m.site = (__u32)cookie;
+	m.meta = m.spec->types;
+	if (m.spec->flags & USDT_HAS_STRINGS)
+		m.meta |= META_HAS_STRINGS;
+	m.ip = PT_REGS_IP(ctx);
+	copy_registers(st->registers, ctx);
+	take_with_counters(st, ctx, &m, m.spec->token, emit_usdt);
+	return 0;
+}
+
+SEC("?uprobe")
+int usdt(struct pt_regs *ctx)
+{
+	struct task_struct *task;
+	struct thread_state *st;
+	__u64 pid_tgid;
+
+	if (!recording)
+		return 0;
+	task = bpf_get_current_task_btf();
+	pid_tgid = pid_tgid_of(task);
+	st = thread_find(task, pid_tgid);
+	if (!st) {
+		st = first_mark(pid_tgid);
+		if (!st)
+			return 0;
+	}
+	if (never)
+		bpf_tail_call(ctx, &no_programs, 0);
+	return take_usdt_hit((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid);
+}

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Streams: what has been seen of the events of each batch. A batch says how many bytes were in it
+ * before, so each event has a place in the stream, and one that was seen in memory and then comes with
+ * the batch that is handed over is the same one. What the kernel could not hand on is a gap.
+ */
+#include "capture/batch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NEAR	     (1ull << 40) /* ticks: some minutes */
+#define MOST_STREAMS 1000000
+#define MOST_WORDS   (256 << 20 >> 3) /* that wait in one stream */
+
+int batches_new(struct batches **ret_batches)
+{
+	struct batches *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return -ENOMEM;
+	b->until_ns = UINT64_MAX;
+	b->enough = 1;
+	batch_clock_look(&b->clock);
+	*ret_batches = b;
+	return 0;
+}
+
+void batches_free(struct batches *b)
+{
+	struct batch_thread *t, *next_thread;
+	struct batch_process *p, *next_process;
+
+	if (!b)
+		return;
+	while (b->streams)
+		batch_stream_free(b, b->streams);
+	HASH_ITER (hh, b->threads, t, next_thread) {
+		HASH_DEL(b->threads, t);
+		free(t);
+	}
+	HASH_ITER (hh, b->processes, p, next_process) {
+		HASH_DEL(b->processes, p);
+		if (p->memory >= 0)
+			close(p->memory);
+		free(p);
+	}
+	free(b->heap);
+	free(b->told);
+	free(b);
+}
+
+struct batch_process *batch_process_of(struct batches *b, uint32_t pid)
+{
+	struct batch_process *p;
+
+	HASH_FIND(hh, b->processes, &pid, sizeof(pid), p);
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	p->memory = -1;
+	p->paused = b->paused;
+	HASH_ADD(hh, b->processes, pid, sizeof(p->pid), p);
+	return p;
+}
+
+struct batch_thread *batch_thread_of(struct batches *b, uint32_t pid, uint32_t tid)
+{
+	const uint32_t key[2] = { pid, tid };
+	struct batch_thread *t;
+
+	HASH_FIND(hh, b->threads, key, sizeof(key), t);
+	if (t)
+		return t;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->pid = pid;
+	t->tid = tid;
+	t->process = batch_process_of(b, pid);
+	if (!t->process) {
+		free(t);
+		return NULL;
+	}
+	t->process->n_threads++;
+	HASH_ADD(hh, b->threads, pid, sizeof(key), t);
+	return t;
+}
+
+struct batch_stream *batch_stream_of(struct batches *b, uint32_t pid, uint64_t address)
+{
+	const uint64_t key[2] = { pid, address };
+	struct batch_stream *s;
+
+	HASH_FIND(hh, b->table, key, sizeof(key), s);
+	return s;
+}
+
+static void forget(struct batches *b, struct batch_stream *s)
+{
+	if (s->known)
+		HASH_DEL(b->table, s);
+	s->known = false;
+	s->over = true;
+}
+
+void batch_stream_free(struct batches *b, struct batch_stream *s)
+{
+	forget(b, s);
+	*s->place = s->next;
+	if (s->next)
+		s->next->place = s->place;
+	b->n_streams--;
+	b->waiting -= s->end - s->begin;
+	if (s->thread)
+		s->thread->n_streams--;
+	free(s->seen);
+	free(s->words);
+	free(s);
+}
+
+struct batch_stream *batch_stream_new(struct batches *b, struct batch_thread *t, uint64_t address,
+				      const struct file *file, const struct batch_head *head)
+{
+	struct batch_stream *s = batch_stream_of(b, t->pid, address);
+
+	if (s || b->n_streams >= MOST_STREAMS)
+		return NULL;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	s->gap = SIZE_MAX;
+	s->file = file;
+	s->flush = head->flush;
+	s->owner = head->tid;
+	s->taken = s->handed = head->base;
+	s->events = s->handed_events = head->events;
+	s->key[0] = t->pid;
+	s->key[1] = address;
+	s->thread = t;
+	t->n_streams++;
+	s->place = &b->streams;
+	s->next = b->streams;
+	if (s->next)
+		s->next->place = &s->next;
+	b->streams = s;
+	b->n_streams++;
+	s->known = true;
+	HASH_ADD(hh, b->table, key, sizeof(s->key), s);
+	return s;
+}
+
+/* Seen in memory, and the batch they were in did not come: they are among those counted as lost. */
+static void not_handed(struct batches *b, const struct batch_stream *s, uint64_t before)
+{
+	uint64_t seen = s->events - s->handed_events;
+
+	b->overlap += before < seen ? before : seen;
+}
+
+void batch_stream_lost(struct batches *b, struct batch_stream *s, const struct batch_head *head)
+{
+	not_handed(b, s, head->events - s->handed_events);
+	s->handed = head->base;
+	s->handed_events = head->events;
+}
+
+static void thread_free(struct batches *b, struct batch_thread *t)
+{
+	t->process->n_threads--;
+	HASH_DEL(b->threads, t);
+	free(t);
+}
+
+/* A number that has been given to another already keeps what that one has sent. */
+void batch_thread_over(struct batches *b, uint32_t pid, uint32_t tid)
+{
+	const uint32_t key[2] = { pid, tid };
+	struct batch_stream *s;
+	struct batch_thread *t;
+
+	HASH_FIND(hh, b->threads, key, sizeof(key), t);
+	if (!t)
+		return;
+	t->depth = 0;
+	t->too_deep = 0;
+	t->lost = false;
+	for (s = b->streams; s; s = s->next) {
+		if (s->thread != t || s->begin < s->end)
+			continue;
+		not_handed(b, s, UINT64_MAX);
+		s->handed_events = s->events;
+		s->thread = NULL;
+		t->n_streams--;
+	}
+	if (!t->n_streams)
+		thread_free(b, t);
+}
+
+void batch_process_renewed(struct batches *b, uint32_t pid)
+{
+	struct batch_stream *s;
+	struct batch_process *p;
+
+	for (s = b->streams; s; s = s->next) {
+		if (s->key[0] == pid)
+			forget(b, s);
+	}
+	HASH_FIND(hh, b->processes, &pid, sizeof(pid), p);
+	if (!p)
+		return;
+	if (p->memory >= 0)
+		close(p->memory);
+	p->memory = -1;
+}
+
+void batch_process_over(struct batches *b, uint32_t pid)
+{
+	struct batch_thread *t, *next;
+	struct batch_process *p;
+
+	HASH_ITER (hh, b->threads, t, next) {
+		if (t->pid == pid)
+			batch_thread_over(b, pid, t->tid);
+	}
+	HASH_FIND(hh, b->processes, &pid, sizeof(pid), p);
+	if (!p || p->n_threads)
+		return;
+	HASH_DEL(b->processes, p);
+	if (p->memory >= 0)
+		close(p->memory);
+	free(p);
+}
+
+static bool make_room(struct batch_stream *s, size_t words)
+{
+	size_t waiting = s->end - s->begin, room = s->room ? s->room : 4096;
+	uint64_t *grown;
+
+	if (s->end + words <= s->room)
+		return true;
+	if (s->begin) {
+		memmove(s->words, s->words + s->begin, waiting * sizeof(*s->words));
+		if (s->gap != SIZE_MAX)
+			s->gap -= s->begin;
+		s->begin = 0;
+		s->end = waiting;
+	}
+	if (waiting + words > MOST_WORDS)
+		return false;
+	while (room < waiting + words)
+		room *= 2;
+	if (room == s->room)
+		return true;
+	grown = realloc(s->words, room * sizeof(*grown));
+	if (!grown)
+		return false;
+	s->words = grown;
+	s->room = room;
+	return true;
+}
+
+/* Whether an event of this stream may begin here: its time is near, and its stub one of the file's. */
+static bool may_begin(const struct batch_stream *s, const uint64_t *events, size_t at, size_t n)
+{
+	size_t words = BATCH_EVENT_WORDS(events + at);
+	uint64_t since = events[at] - s->last_ticks, vaddr;
+	unsigned i;
+
+	if (!events[at] || words < BATCH_EVENT_HEAD || at + words > n || since + NEAR > 2 * NEAR)
+		return false;
+	vaddr = s->file->flush_stub + (int32_t)((uint32_t)events[at + 1] - (uint32_t)s->flush);
+	for (i = 0; i < s->file->sites.n; i++) {
+		if (s->file->sites.sites[i].stub == vaddr)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * An event at `at` whose time is not there: how many words to go on by, 0 when that cannot be told. It
+ * may have been left before it said how long it was going to be; then the next one is looked for.
+ */
+static size_t hole(const struct batch_stream *s, const uint64_t *events, size_t at, size_t n)
+{
+	size_t words = at + 2 < n ? BATCH_EVENT_WORDS(events + at) : 0, next;
+
+	if (words >= BATCH_EVENT_HEAD)
+		return words;
+	for (next = at + BATCH_EVENT_HEAD; next + BATCH_EVENT_HEAD <= n && next < at + 256;
+	     next++) {
+		if (may_begin(s, events, next, n))
+			return next - at;
+	}
+	return 0;
+}
+
+/*
+ * Appends what is complete from `at` on. Handed over, an event without a time is one that will never
+ * be complete; in memory, it may still be, and everything behind it waits.
+ */
+static size_t append(struct batch_stream *s, const uint64_t *events, size_t at, size_t n,
+		     bool handed)
+{
+	while (at + BATCH_EVENT_HEAD <= n) {
+		size_t words = BATCH_EVENT_WORDS(events + at);
+
+		if (!events[at]) {
+			words = handed ? hole(s, events, at, n) : 0;
+			if (!words)
+				break;
+			at += words;
+			continue;
+		}
+		if (words < BATCH_EVENT_HEAD || at + words > n)
+			break;
+		s->unsorted |= events[at] < s->last_ticks;
+		s->last_ticks = events[at];
+		memcpy(s->words + s->end, events + at, words * sizeof(*events));
+		s->end += words;
+		s->events++;
+		at += words;
+	}
+	return at;
+}
+
+/*
+ * A signal handler that marked while another mark was being written stands behind it, though its time
+ * is before. Rare, and nearly sorted.
+ */
+static void sort(struct batch_stream *s)
+{
+	size_t i = s->begin, n, words;
+	uint64_t event[256];
+
+	s->unsorted = false;
+	s->last_ticks = 0;
+	for (; i < s->end; i += n) {
+		size_t to = i, from = s->begin, best = i;
+
+		n = BATCH_EVENT_WORDS(s->words + i);
+		if (i == s->begin || s->words[i] >= s->last_ticks) {
+			s->last_ticks = s->words[i];
+			continue;
+		}
+		/* From the front on: where it belongs. */
+		while (from < to && s->words[from] <= s->words[i])
+			from += BATCH_EVENT_WORDS(s->words + from);
+		best = from;
+		words = to - best;
+		memcpy(event, s->words + i, n * sizeof(*event));
+		memmove(s->words + best + n, s->words + best, words * sizeof(*event));
+		memcpy(s->words + best, event, n * sizeof(*event));
+	}
+}
+
+/* A batch that its thread has left while an event in it was being written, which may yet be completed. */
+static void take_left(struct batch_stream *s, const struct batch_head *head, const uint64_t *events,
+		      size_t n)
+{
+	size_t at = 0;
+
+	if (!s->seen) {
+		s->seen = calloc(BATCH_MAX / 8 / 64, sizeof(*s->seen));
+		if (!s->seen)
+			return;
+		for (; at * 8 + head->base < s->taken && at < n; at++)
+			s->seen[at / 64] |= 1ull << at % 64;
+	}
+	if (!make_room(s, n))
+		return;
+	for (at = 0; at + BATCH_EVENT_HEAD <= n;) {
+		size_t words = events[at] ? BATCH_EVENT_WORDS(events + at) : hole(s, events, at, n);
+
+		if (words < BATCH_EVENT_HEAD || at + words > n)
+			break;
+		if (events[at] && !(s->seen[at / 64] & 1ull << at % 64)) {
+			s->seen[at / 64] |= 1ull << at % 64;
+			append(s, events, at, at + words, true);
+		}
+		at += words;
+	}
+	s->taken = head->base + at * 8;
+}
+
+void batch_stream_take(struct capture *c, struct batch_stream *s, const struct batch_head *head,
+		       const uint64_t *events, size_t bytes, bool handed)
+{
+	struct batches *b = c->batches;
+	size_t n = (head->used < bytes + sizeof(*head) ? head->used - sizeof(*head) : bytes) / 8;
+	size_t before = s->end - s->begin, at;
+
+	if (handed && head->base > s->handed)
+		batch_stream_lost(b, s, head);
+	if (head->base > s->taken) {
+		s->lost += head->events - s->events;
+		s->gap = s->end;
+		s->taken = head->base;
+		s->events = head->events;
+	}
+	at = (s->taken - head->base) / 8;
+	if (head->stuck >= BATCH_STUCK) {
+		take_left(s, head, events, n);
+	} else if (at < n) {
+		if (make_room(s, n - at))
+			at = append(s, events, at, n, handed);
+		else if (!handed)
+			return;
+	}
+	if (handed) {
+		uint64_t all = head->events + (head->complete >> 16);
+
+		/* What is complete must be there. */
+		if (s->events < all) {
+			b->unreadable += all - s->events;
+			s->events = all;
+		}
+		/* Given up for lost, and here it is. */
+		if (head->base + n * 8 < s->taken) {
+			b->unreadable += head->base < s->found ? 0 : head->complete >> 16;
+			return;
+		}
+		s->taken = head->base + n * 8;
+		s->handed = s->taken;
+		s->handed_events = s->events;
+	} else if (head->stuck < BATCH_STUCK && at * 8 + head->base > s->taken) {
+		s->taken = head->base + at * 8;
+	}
+	b->waiting += s->end - s->begin - before;
+	if (s->unsorted)
+		sort(s);
+}
+
+/* Whose batch it is: a thread that has just got one says so, which may have been another's. */
+static struct batch_stream *stream_for(struct capture *c, const struct record_batch *r)
+{
+	struct batches *b = c->batches;
+	uint64_t address = r->ops.b == BATCH_ALONE ? 0 : r->ops.a;
+	struct batch_thread *t = batch_thread_of(b, r->head.tgid, r->head.tid);
+	struct batch_stream *s = batch_stream_of(b, r->head.tgid, address);
+
+	/* What is past the batches is the thread's own. */
+	if (r->ops.b == BATCH_ALONE) {
+		address = r->head.tid;
+		s = batch_stream_of(b, r->head.tgid, address);
+	}
+	if (!t)
+		return NULL;
+	if (s && s->thread != t && (r->ops.b == BATCH_NEW || r->ops.b == BATCH_ALONE)) {
+		/* What its last thread left has been handed over by this one, before. */
+		forget(b, s);
+		s = NULL;
+	}
+	if (s && r->ops.b != BATCH_EXIT)
+		s->ended = false;
+	if (s && !s->thread) {
+		s->thread = t;
+		t->n_streams++;
+	}
+	if (s)
+		return s;
+	if (r->ops.b == BATCH_EXIT || r->head.site >= c->n_sites)
+		return NULL;
+	return batch_stream_new(b, t, address, c->sites[r->head.site].file, &r->batch);
+}
+
+static void take_batch(struct capture *c, const struct record_batch *r, size_t size)
+{
+	struct batch_head head = r->batch;
+	struct batch_stream *s;
+
+	if (head.used < sizeof(head))
+		return;
+	s = stream_for(c, r);
+	if (!s) {
+		c->batches->unreadable += head.complete >> 16;
+		return;
+	}
+	if (r->ops.b == BATCH_ALONE) {
+		head.base = s->taken;
+		head.events = s->events;
+	}
+	batch_stream_take(c, s, &head, (const uint64_t *)(r + 1), size - sizeof(*r), true);
+}
+
+/* A thread's last batch comes before its exit. */
+static void end_streams(struct batches *b, uint32_t pid, uint32_t tid)
+{
+	struct batch_stream *s;
+
+	for (s = b->streams; s; s = s->next) {
+		if (s->thread && s->thread->pid == pid && s->thread->tid == tid)
+			s->ended = true;
+	}
+}
+
+/* What the kernel told waits with the events of its time. */
+static void keep(struct batches *b, const struct record *r, size_t size)
+{
+	size_t words = 1 + (size + 7) / 8, room = b->told_room ? b->told_room : 4096;
+
+	if (b->told_end + words > b->told_room) {
+		size_t waiting = b->told_end - b->told_begin;
+		uint64_t *grown = b->told;
+
+		memmove(b->told, b->told + b->told_begin, waiting * sizeof(*b->told));
+		b->told_begin = 0;
+		b->told_end = waiting;
+		while (room < waiting + words)
+			room *= 2;
+		if (room != b->told_room)
+			grown = realloc(b->told, room * sizeof(*grown));
+		if (!grown) {
+			b->slots[ACCOUNT_KERNEL_FULL]++;
+			return;
+		}
+		b->told = grown;
+		b->told_room = room;
+	}
+	b->told[b->told_end] = size;
+	memcpy(&b->told[b->told_end + 1], r, size);
+	b->told_end += words;
+	b->waiting += words;
+}
+
+void batches_take(struct capture *c, const struct record *r, size_t size)
+{
+	struct batches *b = c->batches;
+
+	if (size < sizeof(*r))
+		return;
+	if (r->kind == RECORD_BATCH) {
+		if (r->ts > b->drained_ns)
+			b->drained_ns = r->ts;
+		if (size >= sizeof(struct record_batch))
+			take_batch(c, (const struct record_batch *)r, size);
+		return;
+	}
+	if (r->kind == RECORD_EXIT)
+		end_streams(b, r->tgid, r->tid);
+	if (r->kind == RECORD_EXEC ||
+	    (r->kind == RECORD_EXIT && size >= sizeof(struct record_plain) &&
+	     ((const struct record_plain *)r)->ops.a))
+		batch_process_renewed(b, r->tgid);
+	/* Somebody waits for its consequences: a process ends, a child appears, a dump is wanted. */
+	b->urgent |= r->kind >= RECORD_STEP && r->kind <= RECORD_EXIT;
+	keep(b, r, size);
+}
+
+void batches_from_now(struct capture *c, pid_t pid)
+{
+	struct batch_process *p = batch_process_of(c->batches, pid);
+
+	if (p)
+		p->from_ns = monotonic_now();
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Batch mode: threads write their marks into batches of their own, in their own memory, and hand them
+ * over when they are full (include/proftrace.h, section 4). This puts what comes in batches back into
+ * the order in which it happened, together with what the kernel tells, and hands it to decode.c as the
+ * records that exact mode has.
+ *
+ *	batch.c		streams: which events of a thread's batch have been seen, from wherever
+ *	batch_read.c	batches that have not been handed over, read in the program's memory
+ *	batch_merge.c	all streams by time, up to a moment of which everything is known
+ *	batch_nesting.c	levels of slices: here, what bpf/marks.bpf.c does in exact mode
+ *	batch_clock.c	from the processor's counter to CLOCK_MONOTONIC
+ *
+ * The moment of which everything is known: now is read first, then all batches in memory, then what is
+ * in the ring buffer. Whatever happened before that now is in one of these. So nothing is handed on
+ * later than one round after it happened, while its thread lives, however long that thread is silent.
+ */
+#ifndef PROFTRACE_CAPTURE_BATCH_H
+#define PROFTRACE_CAPTURE_BATCH_H
+
+#include "capture/internal.h"
+
+/* One moment by both clocks. */
+struct batch_moment {
+	uint64_t ticks;
+	uint64_t ns;
+};
+
+#define BATCH_MOMENTS 1024 /* kept: events that come later than so many rounds are placed roughly */
+
+struct batch_clock {
+	struct batch_moment moments[BATCH_MOMENTS];
+	uint64_t n; /* ever taken */
+	/* Between the last two, as a fraction of 2^32. */
+	uint64_t from_ticks, to_ticks, from_ns, rate;
+};
+
+/* NULL when events can be placed in time by the processor's counter, else why not. */
+const char *batch_clock_missing(void);
+/* Takes a moment. */
+void batch_clock_look(struct batch_clock *clock);
+uint64_t batch_clock_slow(const struct batch_clock *clock, uint64_t ticks);
+
+static inline uint64_t batch_clock_ns(const struct batch_clock *clock, uint64_t ticks)
+{
+	uint64_t since = ticks - clock->from_ticks;
+
+	if (ticks >= clock->from_ticks && ticks <= clock->to_ticks && since >> 32 == 0)
+		return clock->from_ns + (since * clock->rate >> 32);
+	return batch_clock_slow(clock, ticks);
+}
+
+/* What is open on a thread; as struct thread_state of bpf/state.h. */
+struct batch_thread {
+	uint32_t pid, tid; /* the key */
+	struct batch_process *process;
+	unsigned n_streams;
+	uint32_t depth;
+	uint32_t too_deep;
+	uint64_t recorded, left_out;
+	bool lost; /* something: an END that finds nothing may be that of a lost BEGIN */
+	uint64_t token[MAX_NESTING];
+	UT_hash_handle hh;
+};
+
+struct batch_process {
+	uint32_t pid;
+	int memory; /* /proc/PID/mem; -1: not open; -2: cannot be opened */
+	bool paused, stopped;
+	unsigned n_threads;
+	uint64_t from_ns; /* what happened before is not recorded */
+	UT_hash_handle hh;
+};
+
+#define BATCH_ROUNDS_AT_END 64
+#define STREAM_SITES	    64
+
+/* The events of one thread in one batch, in the order of their times. */
+struct batch_stream {
+	uint64_t key[2]; /* process id, address of the batch */
+	/* NULL: it has ended. The batch stays, and may become another's. */
+	struct batch_thread *thread;
+	uint32_t owner; /* that thread as the batch says, which changes before anything else does */
+	const struct file *file;
+	uint64_t flush; /* where the flush site of the file is in the process's memory */
+	/* What has been seen of it, in bytes and in events; and of that, what was handed over. */
+	uint64_t taken, events;
+	uint64_t handed, handed_events;
+	uint64_t last_ticks; /* everything up to here is known */
+	/* Since when something of it is missing that must be in the ring buffer, if anywhere. */
+	uint64_t missing_ns, missing_drains, missing_base;
+	uint64_t lost; /* events that are missing before the first one that waits */
+	bool unsorted;
+	/* Of a batch that its thread has left, with events that are not complete: a bit for each word
+	 * at which one was that has been seen. */
+	uint64_t *seen;
+	uint64_t found; /* in memory, as the recording began: what came before is not of it */
+	bool ended;	/* its thread has: all that was in it has come */
+	bool over;	/* nothing more comes: goes when it is empty */
+	/* Events that wait, as they were in the batch. */
+	uint64_t *words;
+	size_t begin, end, room; /* in words */
+	size_t gap;		 /* where in them some are missing; SIZE_MAX: nowhere */
+	uint64_t next_ns;	 /* the time of the first */
+	struct {
+		uint32_t stub;
+		uint32_t site; /* + 1 */
+	} sites[STREAM_SITES];
+	struct batch_stream *next, **place; /* all there are */
+	bool known;			    /* in the table */
+	UT_hash_handle hh;
+};
+
+struct batches {
+	struct batch_clock clock;
+	struct batch_stream *streams, *table;
+	struct batch_stream **heap;
+	unsigned n_streams, heap_room;
+	struct batch_thread *threads;
+	struct batch_process *processes;
+	bool paused;	   /* all processes that have not spoken since */
+	bool finding;	   /* a process is being attached to, of which nothing is recorded yet */
+	uint64_t until_ns; /* what happens later is not recorded */
+
+	/* What the kernel told, each behind a word that says how many words it takes. */
+	uint64_t *told;
+	size_t told_begin, told_end, told_room;
+	size_t waiting;	     /* words in all streams */
+	size_t enough;	     /* when so many wait, a round is due */
+	bool urgent;	     /* something that others wait for has been told */
+	uint64_t round_ns;   /* when the last round was */
+	uint64_t known_ns;   /* up to here everything is known, and has been handed on */
+	uint64_t drains;     /* how often the ring buffer has been found empty */
+	uint64_t drained_ns; /* when the latest batch that was taken from it was handed over */
+
+	/* The account. */
+	uint64_t marked;
+	uint64_t
+		overlap; /* marks that the kernel counts as lost, and which were seen in memory before */
+	uint64_t slots[ACCOUNT_SLOTS];
+	uint64_t unreadable; /* events that were said to be there and were not, or made no sense */
+	uint64_t clock_errors;
+
+	uint64_t memory[BATCH_MAX / 8]; /* one batch, as read */
+	struct {
+		struct record_full record;
+		char bytes[MAX_ARGS * MAX_STRING + 2 * MAX_NAME + 8];
+	} record;
+};
+
+/* Where an event stands in words: its own, and how many there are. */
+#define BATCH_EVENT_HEAD	 4
+#define BATCH_EVENT_WORDS(event) ((event)[2] >> 56)
+
+int batches_new(struct batches **ret_batches);
+void batches_free(struct batches *b);
+
+/* A record from the ring buffer. */
+void batches_take(struct capture *c, const struct record *r, size_t size);
+/* Hands on what is complete, if it is time for it or `now`; the ring buffer has been drained before. */
+void batches_round(struct capture *c, bool now);
+/* The end: all that happened before is handed on. */
+void batches_stop(struct capture *c);
+void batches_pause(struct capture *c, bool pause);
+/* Marks that process made before this moment are not recorded. */
+void batches_from_now(struct capture *c, pid_t pid);
+
+/*
+ * Takes up the batches that threads of the process already have, since it was recorded before: nobody
+ * will tell of these. `start` and `offset` are of the mapping of the file's code.
+ */
+void batches_find(struct capture *c, uint32_t pid, const struct file *file, uint64_t start,
+		  uint64_t offset);
+
+/* batch.c, for the other parts */
+struct batch_process *batch_process_of(struct batches *b, uint32_t pid);
+struct batch_thread *batch_thread_of(struct batches *b, uint32_t pid, uint32_t tid);
+struct batch_stream *batch_stream_of(struct batches *b, uint32_t pid, uint64_t address);
+/*
+ * Takes the events of this batch that are new; `handed`: handed over, so that what is lacking is lost.
+ * `events` has room for `bytes`.
+ */
+void batch_stream_take(struct capture *c, struct batch_stream *s, const struct batch_head *head,
+		       const uint64_t *events, size_t bytes, bool handed);
+/* What was to be handed over before this batch has not come, and will not. */
+void batch_stream_lost(struct batches *b, struct batch_stream *s, const struct batch_head *head);
+void batch_stream_free(struct batches *b, struct batch_stream *s);
+/* NULL: there is one already, or no memory. */
+struct batch_stream *batch_stream_new(struct batches *b, struct batch_thread *t, uint64_t address,
+				      const struct file *file, const struct batch_head *head);
+void batch_thread_over(struct batches *b, uint32_t pid, uint32_t tid);
+void batch_process_over(struct batches *b, uint32_t pid);
+/* Its memory is another's from here on: what comes now is of new streams. */
+void batch_process_renewed(struct batches *b, uint32_t pid);
+
+/*
+ * batch_read.c: takes what is in the program's memory. Returns the moment up to which everything is
+ * known, ns; `now_ns` at most.
+ */
+uint64_t batches_read(struct capture *c, uint64_t now_ns);
+
+/* batch_nesting.c: the level of a mark, or -1: it is not recorded, and accounted for. */
+struct batch_mark {
+	unsigned kind;
+	uint64_t meta, token;
+	uint8_t flags;
+	bool only_categories;
+};
+#define BATCH_NOT_ASKED_FOR -2 /* nor even a mark of the recording */
+int batch_nesting(struct batches *b, struct batch_thread *t, struct batch_mark *m);
+
+/* decode.c */
+void decode_take(struct capture *c, const struct record *r, size_t size);
+
+#endif

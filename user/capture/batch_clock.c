@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The processor's counter and the kernel's clock. The kernel makes CLOCK_MONOTONIC of that same
+ * counter, at a rate that it corrects all the time, by a little. So both are read side by side once
+ * in each round, and between two such moments the rate is taken to be even. Events are placed when the
+ * moment after them is known.
+ */
+#include "capture/batch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ATTEMPTS 8
+
+#if defined(__x86_64__)
+
+static inline uint64_t ticks_now(void)
+{
+	uint32_t low, high;
+
+	/* lfence: not before what stands before it, not after what stands behind. */
+	__asm__ volatile("lfence\n\trdtsc\n\tlfence" : "=a"(low), "=d"(high) : : "memory");
+	return (uint64_t)high << 32 | low;
+}
+
+static bool has_word(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+	const char *at = list;
+
+	while ((at = strstr(at, word))) {
+		if ((at == list || at[-1] == ' ') && (at[n] == ' ' || at[n] == '\n' || !at[n]))
+			return true;
+		at += n;
+	}
+	return false;
+}
+
+static bool file_has_word(const char *path, const char *prefix, const char *word)
+{
+	char line[8192];
+	bool found = false;
+	FILE *file = fopen(path, "re");
+
+	if (!file)
+		return false;
+	while (!found && fgets(line, sizeof(line), file))
+		found = !strncmp(line, prefix, strlen(prefix)) && has_word(line, word);
+	fclose(file);
+	return found;
+}
+
+/* The kernel finds out whether the counters of all processors agree; then it offers the clock. */
+const char *batch_clock_missing(void)
+{
+	static const char clocks[] =
+		"/sys/devices/system/clocksource/clocksource0/available_clocksource";
+
+	if (!file_has_word("/proc/cpuinfo", "flags", "constant_tsc") ||
+	    !file_has_word("/proc/cpuinfo", "flags", "nonstop_tsc"))
+		return "the processor's counter (TSC) changes its pace";
+	if (!file_has_word(clocks, "", "tsc"))
+		return "the kernel does not trust the processor's counter (TSC)";
+	return NULL;
+}
+
+#else
+
+static inline uint64_t ticks_now(void)
+{
+	uint64_t now;
+
+	__asm__ volatile("isb\n\tmrs %0, cntvct_el0\n\tisb" : "=r"(now) : : "memory");
+	return now;
+}
+
+/* The architecture says that it is the same on all processors, and even. */
+const char *batch_clock_missing(void)
+{
+	return NULL;
+}
+
+#endif
+
+/* The narrowest of a few readings: in between we may have been interrupted. */
+static struct batch_moment look(void)
+{
+	struct batch_moment best = { 0 };
+	uint64_t width = UINT64_MAX;
+	int i;
+
+	for (i = 0; i < ATTEMPTS; i++) {
+		uint64_t before = ticks_now(), ns = monotonic_now(), after = ticks_now();
+
+		if (after - before >= width)
+			continue;
+		width = after - before;
+		best.ticks = before + width / 2;
+		best.ns = ns;
+	}
+	return best;
+}
+
+void batch_clock_look(struct batch_clock *clock)
+{
+	const struct batch_moment now = look();
+	const struct batch_moment *before = &clock->moments[(clock->n - 1) % BATCH_MOMENTS];
+
+	if (clock->n && now.ticks > before->ticks && now.ns > before->ns) {
+		clock->from_ticks = before->ticks;
+		clock->from_ns = before->ns;
+		clock->to_ticks = now.ticks;
+		clock->rate = (uint64_t)(((unsigned __int128)(now.ns - before->ns) << 32) /
+					 (now.ticks - before->ticks));
+	}
+	clock->moments[clock->n++ % BATCH_MOMENTS] = now;
+}
+
+static uint64_t place(const struct batch_moment *a, const struct batch_moment *b, uint64_t ticks)
+{
+	__int128 since = (__int128)ticks - a->ticks;
+
+	if (b->ticks <= a->ticks)
+		return a->ns;
+	since = since * (b->ns - a->ns) / (__int128)(b->ticks - a->ticks);
+	return a->ns + (int64_t)since;
+}
+
+/* What does not lie between the last two moments. */
+uint64_t batch_clock_slow(const struct batch_clock *clock, uint64_t ticks)
+{
+	uint64_t first = clock->n > BATCH_MOMENTS ? clock->n - BATCH_MOMENTS : 0;
+	uint64_t last = clock->n - 1, low = first, high = last;
+
+	if (!clock->n)
+		return 0;
+	while (low + 1 < high) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (clock->moments[middle % BATCH_MOMENTS].ticks <= ticks)
+			low = middle;
+		else
+			high = middle;
+	}
+	return place(&clock->moments[low % BATCH_MOMENTS], &clock->moments[high % BATCH_MOMENTS],
+		     ticks);
+}

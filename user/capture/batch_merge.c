@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* All streams and what the kernel told, in the order of time. */
+#include "capture/batch.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUND_NS 100000000ull /* at least this often */
+/* How far a time by the processor's counter may be from the same by the kernel's clock. */
+#define CLOCKS_APART_NS 100000ull
+#define URGENT_NS	2000000ull
+#define MANY_WORDS	(16 << 20 >> 3) /* then it is time, too */
+
+#define META_HAS_STRINGS  (1ull << 33)
+#define META_IN_REGISTERS (1ull << 34)
+#define META_CATEGORIES	  (1ull << 35)
+#define META_NAME_DYNAMIC (1ull << 32)
+#define META_B_FOLLOWS	  (1ull << 51)
+#define META_OBJECT(meta) ((uint8_t)((meta) >> 40))
+#define META_IS_MARKER	  (1ull << 44)
+
+/* The pause that the recorder itself ordered, among what the kernel told. a: pause or not. */
+#define RECORD_SAID 101
+
+static uint64_t head_ns(const struct batches *b, const struct batch_stream *s)
+{
+	return batch_clock_ns(&b->clock, s->words[s->begin]);
+}
+
+/* --- the heap: the stream with the earliest event is on top --------------------------------------- */
+
+static void sift_down(struct batches *b, unsigned i, unsigned n)
+{
+	struct batch_stream *s = b->heap[i];
+
+	for (;;) {
+		unsigned child = 2 * i + 1;
+
+		if (child >= n)
+			break;
+		if (child + 1 < n && b->heap[child + 1]->next_ns < b->heap[child]->next_ns)
+			child++;
+		if (b->heap[child]->next_ns >= s->next_ns)
+			break;
+		b->heap[i] = b->heap[child];
+		i = child;
+	}
+	b->heap[i] = s;
+}
+
+static unsigned make_heap(struct batches *b)
+{
+	struct batch_stream *s;
+	unsigned n = 0, i;
+
+	if (b->heap_room < b->n_streams) {
+		struct batch_stream **grown = realloc(b->heap, 2 * b->n_streams * sizeof(*b->heap));
+
+		if (!grown)
+			return 0;
+		b->heap = grown;
+		b->heap_room = 2 * b->n_streams;
+	}
+	for (s = b->streams; s; s = s->next) {
+		if (s->begin == s->end)
+			continue;
+		s->next_ns = head_ns(b, s);
+		b->heap[n++] = s;
+	}
+	for (i = n / 2; i-- > 0;)
+		sift_down(b, i, n);
+	return n;
+}
+
+/* --- one event ------------------------------------------------------------------------------------ */
+
+/* The site whose stub lies at this address, whose upper half is that of the flush site. */
+static const struct site *site_of(struct capture *c, struct batch_stream *s, uint32_t stub,
+				  uint32_t *ret_number)
+{
+	unsigned slot = (stub >> 5) % STREAM_SITES, i;
+	uint64_t vaddr = s->file->flush_stub + (int32_t)(stub - (uint32_t)s->flush);
+
+	if (s->sites[slot].site && s->sites[slot].stub == stub) {
+		*ret_number = s->sites[slot].site - 1;
+		return &c->sites[*ret_number];
+	}
+	for (i = 0; i < s->file->n_sites; i++) {
+		const struct site *site = &c->sites[s->file->first_site + i];
+
+		if (!site->batches || site->vaddr != vaddr)
+			continue;
+		s->sites[slot].stub = stub;
+		s->sites[slot].site = s->file->first_site + i + 1;
+		*ret_number = s->file->first_site + i;
+		return site;
+	}
+	return NULL;
+}
+
+/* Whether it is a marker all the same: of a domain that is on for another tracer. */
+static bool is_not_selected(const struct batch_stream *s, uint32_t stub)
+{
+	uint64_t vaddr = s->file->flush_stub + (int32_t)(stub - (uint32_t)s->flush);
+	unsigned i;
+
+	for (i = 0; i < s->file->sites.n; i++) {
+		if (s->file->sites.sites[i].stub == vaddr)
+			return true;
+	}
+	return false;
+}
+
+/* What stands behind the head of an event, in this order. */
+struct parts {
+	uint64_t b, name_length, keys;
+	const uint64_t *values;
+	unsigned n;
+	const char *bytes;
+	size_t n_bytes;
+};
+
+static bool take_parts(const uint64_t *event, struct parts *p)
+{
+	uint64_t meta = event[2];
+	size_t words = BATCH_EVENT_WORDS(event), at = BATCH_EVENT_HEAD;
+
+	memset(p, 0, sizeof(*p));
+	p->n = meta & 15;
+	if (p->n > MAX_ARGS)
+		return false;
+	if (at + (meta & META_B_FOLLOWS ? 1 : 0) + (meta & META_NAME_DYNAMIC ? 1 : 0) +
+		    (p->n ? 1 + p->n : 0) >
+	    words)
+		return false;
+	if (meta & META_B_FOLLOWS)
+		p->b = event[at++];
+	if (meta & META_NAME_DYNAMIC)
+		p->name_length = event[at++];
+	if (p->n)
+		p->keys = event[at++];
+	p->values = event + at;
+	at += p->n;
+	p->bytes = (const char *)(event + at);
+	p->n_bytes = (words - at) * 8;
+	return true;
+}
+
+/* The strings of an event, behind the record as bpf/marks.bpf.c puts them. False: it makes no sense. */
+static bool put_strings(struct batches *b, const struct parts *p, uint64_t meta, size_t *ret_size)
+{
+	struct record_full *r = &b->record.record;
+	size_t bytes = 0;
+	unsigned i;
+
+	if (meta & META_NAME_DYNAMIC) {
+		if (p->name_length & STRING_NULL) {
+			r->head.flags |= RECORD_NAME_UNREADABLE;
+		} else {
+			r->head.flags |= RECORD_NAME_COPIED |
+					 (p->name_length & STRING_CUT ? RECORD_NAME_CUT : 0);
+			r->args.name_length = (uint32_t)p->name_length;
+			bytes += r->args.name_length;
+		}
+		if (meta & META_CATEGORIES) {
+			r->ops.b = p->b & STRING_NULL ? 0 : (uint32_t)p->b;
+			bytes += r->ops.b;
+		}
+	}
+	for (i = 0; i < p->n; i++) {
+		if ((meta >> (8 + 4 * i) & 15) == VALUE_STRING && !(p->values[i] & STRING_NULL))
+			bytes += (uint32_t)p->values[i];
+		if (bytes > p->n_bytes)
+			return false;
+	}
+	if (bytes > p->n_bytes || bytes > sizeof(b->record.bytes))
+		return false;
+	memcpy(b->record.bytes, p->bytes, bytes);
+	*ret_size = sizeof(*r) + bytes;
+	return true;
+}
+
+static bool make_record(struct batches *b, const uint64_t *event, size_t *ret_size)
+{
+	struct record_full *r = &b->record.record;
+	uint64_t meta = event[2];
+	struct parts p;
+
+	if (!take_parts(event, &p))
+		return false;
+	r->ops.a = event[3];
+	r->ops.b = p.b;
+	if (meta & META_CATEGORIES)
+		r->head.flags |= RECORD_CATEGORIES;
+	r->args.keys = (int32_t)p.keys;
+	r->args.name_length = 0;
+	if (p.n)
+		memcpy(r->args.values, p.values, p.n * sizeof(*p.values));
+	*ret_size = p.n ? offsetof(struct record_full, args.values) + p.n * sizeof(*p.values)
+			: sizeof(struct record_plain);
+	if (meta & (META_NAME_DYNAMIC | META_HAS_STRINGS))
+		return put_strings(b, &p, meta, ret_size);
+	return true;
+}
+
+static void take_event(struct capture *c, struct batch_stream *s, const uint64_t *event,
+		       uint64_t ns)
+{
+	struct batches *b = c->batches;
+	struct record *r = &b->record.record.head;
+	struct batch_mark m = { .meta = event[2] };
+	const struct site *site;
+	size_t size;
+	int level;
+
+	/* From before or after the recording: the batch was there then, or still is. */
+	if (ns < s->thread->process->from_ns || ns > b->until_ns)
+		return;
+	site = site_of(c, s, (uint32_t)event[1], &r->site);
+	if (!site) {
+		b->unreadable += !is_not_selected(s, (uint32_t)event[1]);
+		return;
+	}
+	m.kind = site->kind;
+	m.only_categories = site->only_categories;
+	m.token = event[3] ? event[3] : site->plain_token;
+	level = batch_nesting(b, s->thread, &m);
+	if (level < 0)
+		return;
+	r->ts = ns;
+	r->tgid = s->thread->pid;
+	r->tid = s->thread->tid;
+	r->name = (int32_t)(event[1] >> 32);
+	r->types = (uint32_t)m.meta;
+	r->kind = m.kind;
+	r->flags = m.flags;
+	r->level = level;
+	r->object = META_OBJECT(m.meta);
+	if (!make_record(b, event, &size)) {
+		c->decoded++;
+		c->malformed++;
+		return;
+	}
+	if (m.kind <= RECORD_INSTANT &&
+	    !(m.meta & (15 | META_CATEGORIES | META_NAME_DYNAMIC | META_IS_MARKER)))
+		size = sizeof(*r);
+	decode_take(c, r, size);
+}
+
+/* Some were lost before this event: what was open may have ended among them. */
+static void tell_lost(struct capture *c, struct batch_stream *s, uint64_t ns)
+{
+	struct record_plain r = { .head = { .kind = RECORD_LOST } };
+
+	s->gap = SIZE_MAX;
+	s->thread->depth = 0;
+	s->thread->too_deep = 0;
+	s->thread->lost = true;
+	r.head.ts = ns;
+	r.head.tgid = s->thread->pid;
+	r.head.tid = s->thread->tid;
+	r.ops.a = s->lost;
+	r.ops.b = ns;
+	s->lost = 0;
+	decode_take(c, &r.head, sizeof(r));
+}
+
+static void pop(struct capture *c, struct batch_stream *s)
+{
+	struct batches *b = c->batches;
+	const uint64_t *event = s->words + s->begin;
+	size_t words = BATCH_EVENT_WORDS(event);
+
+	if (s->gap <= s->begin)
+		tell_lost(c, s, s->next_ns);
+	take_event(c, s, event, s->next_ns);
+	s->begin += words;
+	b->waiting -= words;
+	if (s->begin < s->end)
+		s->next_ns = head_ns(b, s);
+}
+
+/* --- what the kernel told ------------------------------------------------------------------------- */
+
+static void set_paused(struct batches *b, const struct record *r)
+{
+	struct batch_process *p = batch_process_of(b, r->tgid);
+
+	if (!p)
+		return;
+	if (r->kind == RECORD_STOP)
+		p->stopped = true;
+	else
+		p->paused = r->kind == RECORD_PAUSE;
+}
+
+static void said(struct batches *b, bool pause)
+{
+	struct batch_process *p, *next;
+
+	b->paused = pause;
+	HASH_ITER (hh, b->processes, p, next)
+		p->paused = pause;
+}
+
+/* A child is born as its parent is. */
+static void born(struct batches *b, const struct record_plain *r)
+{
+	struct batch_process *child, *parent;
+
+	if (r->head.tgid != r->head.tid)
+		return;
+	child = batch_process_of(b, r->head.tgid);
+	parent = batch_process_of(b, (uint32_t)r->ops.a);
+	if (!child || !parent)
+		return;
+	child->paused = parent->paused;
+	child->stopped = parent->stopped;
+}
+
+/* What is left of a thread's streams. */
+static void empty(struct capture *c, uint32_t pid, uint32_t tid, uint64_t until_ns)
+{
+	struct batch_stream *s;
+
+	for (s = c->batches->streams; s; s = s->next) {
+		if (!s->thread || s->thread->pid != pid || s->thread->tid != tid ||
+		    s->begin == s->end)
+			continue;
+		s->next_ns = head_ns(c->batches, s);
+		while (s->begin < s->end && s->next_ns <= until_ns)
+			pop(c, s);
+	}
+}
+
+static void take_told(struct capture *c, const struct record *r, size_t size)
+{
+	struct batches *b = c->batches;
+	const struct record_plain *plain = (const struct record_plain *)r;
+
+	if (r->kind == RECORD_SAID) {
+		said(b, plain->ops.a);
+		return;
+	}
+	if (r->kind == RECORD_FORK && size >= sizeof(*plain))
+		born(b, plain);
+	/* By the two clocks its last mark may have come a little later. */
+	if (r->kind == RECORD_EXIT || r->kind == RECORD_EXEC)
+		empty(c, r->tgid, r->tid, r->ts + CLOCKS_APART_NS);
+	decode_take(c, r, size);
+	if (r->kind == RECORD_PAUSE || r->kind == RECORD_RESUME || r->kind == RECORD_STOP)
+		set_paused(b, r);
+	if (r->kind == RECORD_EXEC)
+		batch_thread_over(b, r->tgid, r->tid);
+	if (r->kind == RECORD_EXIT && size >= sizeof(*plain)) {
+		batch_thread_over(b, r->tgid, r->tid);
+		if (plain->ops.a)
+			batch_process_over(b, r->tgid);
+	}
+}
+
+static uint64_t told_ns(const struct batches *b)
+{
+	if (b->told_begin == b->told_end)
+		return UINT64_MAX;
+	return ((const struct record *)&b->told[b->told_begin + 1])->ts;
+}
+
+/* Returns whether streams may have come to their end. */
+static bool pop_told(struct capture *c)
+{
+	struct batches *b = c->batches;
+	size_t size = b->told[b->told_begin], words = 1 + (size + 7) / 8;
+	struct {
+		_Alignas(8) char bytes[4096];
+	} r;
+
+	if (size > sizeof(r))
+		size = sizeof(r);
+	memcpy(&r, &b->told[b->told_begin + 1], size);
+	b->told_begin += words;
+	b->waiting -= words;
+	take_told(c, (const struct record *)&r, size);
+	return ((const struct record *)&r)->kind == RECORD_EXIT ||
+	       ((const struct record *)&r)->kind == RECORD_EXEC;
+}
+
+/* --- rounds --------------------------------------------------------------------------------------- */
+
+static void merge(struct capture *c, uint64_t known_ns)
+{
+	struct batches *b = c->batches;
+	unsigned n = make_heap(b);
+
+	for (;;) {
+		struct batch_stream *s = n ? b->heap[0] : NULL;
+		uint64_t told = told_ns(b), bound = known_ns;
+
+		if (told != UINT64_MAX && told <= known_ns && (!s || told < s->next_ns)) {
+			if (pop_told(c))
+				n = make_heap(b);
+			continue;
+		}
+		if (!s || s->next_ns > known_ns)
+			return;
+		if (told < bound)
+			bound = told;
+		if (n > 1 && b->heap[1]->next_ns < bound)
+			bound = b->heap[1]->next_ns;
+		if (n > 2 && b->heap[2]->next_ns < bound)
+			bound = b->heap[2]->next_ns;
+		do
+			pop(c, s);
+		while (s->begin < s->end && s->next_ns <= bound);
+		if (s->begin == s->end)
+			b->heap[0] = b->heap[--n];
+		if (n)
+			sift_down(b, 0, n);
+	}
+}
+
+static void free_over(struct batches *b)
+{
+	struct batch_stream *s, *next;
+
+	for (s = b->streams; s; s = next) {
+		next = s->next;
+		if (s->over && s->begin == s->end)
+			batch_stream_free(b, s);
+	}
+}
+
+void batches_round(struct capture *c, bool now)
+{
+	struct batches *b = c->batches;
+	uint64_t ns = monotonic_now(), since = ns - b->round_ns;
+
+	if (!now && since < ROUND_NS && b->waiting < b->enough &&
+	    !(b->urgent && since >= URGENT_NS))
+		return;
+	b->round_ns = ns;
+	b->urgent = false;
+	batch_clock_look(&b->clock);
+	b->known_ns = batches_read(c, ns);
+	merge(c, b->known_ns);
+	free_over(b);
+	b->enough = b->waiting + MANY_WORDS;
+}
+
+void batches_pause(struct capture *c, bool pause)
+{
+	struct record_plain r = { .head = { .ts = monotonic_now(), .kind = RECORD_SAID } };
+
+	r.ops.a = pause;
+	batches_take(c, &r.head, sizeof(r));
+}
+
+void batches_stop(struct capture *c)
+{
+	merge(c, UINT64_MAX);
+}

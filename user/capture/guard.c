@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The kernel counts the marks of each domain and measures some. A mark costs the way to our program,
+ * which was measured before the recording began, and what its program takes, which those of its domain
+ * take on average. That is compared with the CPU time of the processes.
+ *
+ * What a process has used since it was last looked at is told by its clock; of one that has ended, by
+ * its clock while nobody has waited for it, or else by the kernel's side when it exited.
+ */
+#include "capture/guard.h"
+
+#include <time.h>
+
+#include "capture/internal.h"
+#include "proftrace.skel.h"
+
+#define DRAIN_ROUNDS 64 /* against a target that never ceases */
+#define ENOUGH	     32 /* measured ones, for an average */
+
+/* The clock of a whole process, as the kernel numbers them (CPUCLOCK_SCHED). 0: it is gone. */
+static uint64_t process_clock(pid_t pid)
+{
+	struct timespec t;
+
+	if (clock_gettime((clockid_t)(~(unsigned)pid << 3 | 2), &t))
+		return 0;
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+static void use_cpu(struct capture *c, struct traced_process *p, uint64_t now)
+{
+	if (now <= p->cpu_ns)
+		return;
+	c->guard.cpu_ns += now - p->cpu_ns;
+	p->cpu_ns = now;
+}
+
+void guard_process_begin(struct capture *c, struct traced_process *p, bool is_new)
+{
+	if (c->options.guarded && !is_new)
+		p->cpu_ns = process_clock(p->pid);
+}
+
+void guard_process_end(struct capture *c, struct traced_process *p, uint64_t cpu_ns)
+{
+	if (!c->options.guarded)
+		return;
+	use_cpu(c, p, process_clock(p->pid));
+	use_cpu(c, p, cpu_ns);
+}
+
+unsigned guard_number(struct capture *c, const struct name *domain)
+{
+	unsigned i;
+
+	if (!c->options.guarded)
+		return 0;
+	for (i = 1; i < c->guard.n; i++) {
+		if (c->guard.domains[i].name == domain)
+			return i;
+	}
+	/* Those that are too many share the last number. */
+	if (i == GUARD_DOMAINS)
+		return i - 1;
+	c->guard.n = i + 1;
+	c->guard.domains[i].name = domain;
+	return i;
+}
+
+bool guard_is_off(const struct capture *c, unsigned number)
+{
+	return c->guard.domains[number].off;
+}
+
+static struct guard_count count_of(const struct capture *c, unsigned domain)
+{
+	struct guard_count sum = { 0 };
+	unsigned cpu;
+
+	for (cpu = 0; cpu < GUARD_CPUS; cpu++) {
+		const struct guard_count *one = &c->shared->guard_counts[cpu][domain];
+
+		sum.marks += __atomic_load_n(&one->marks, __ATOMIC_RELAXED);
+		sum.timed += __atomic_load_n(&one->timed, __ATOMIC_RELAXED);
+		sum.ns += __atomic_load_n(&one->ns, __ATOMIC_RELAXED);
+	}
+	return sum;
+}
+
+/* How long the program takes on average, ns: those of the interval, or all so far, or anybody's. */
+static double average(const struct guard_count *interval, const struct guard_count *all,
+		      const struct guard_count *anybody)
+{
+	if (interval->timed >= ENOUGH)
+		return (double)interval->ns / interval->timed;
+	if (all->timed >= ENOUGH)
+		return (double)all->ns / all->timed;
+	return anybody->timed ? (double)anybody->ns / anybody->timed : 0;
+}
+
+static void costs_of(struct capture *c, struct costs *costs, const struct guard_count *anybody)
+{
+	unsigned i;
+
+	for (i = 0; i < c->guard.n; i++) {
+		struct guard_domain *domain = &c->guard.domains[i];
+		struct guard_count now = count_of(c, i), interval = now;
+
+		interval.marks -= domain->before.marks;
+		interval.timed -= domain->before.timed;
+		interval.ns -= domain->before.ns;
+		domain->before = now;
+		costs->domains[i] = (struct domain_cost){
+			.domain = domain->name,
+			.off = domain->off,
+			.marks = interval.marks,
+			.marks_all = now.marks,
+			.cost_ns = interval.marks *
+				   (c->loaded.entry_ns + average(&interval, &now, anybody)),
+		};
+	}
+	costs->n = c->guard.n;
+}
+
+bool capture_costs(struct capture *c, uint64_t least_cpu_ns, struct costs *ret_costs)
+{
+	struct guard_count all = { 0 };
+	struct traced_process *p;
+	unsigned i;
+
+	for (p = c->processes; p; p = p->hh.next)
+		use_cpu(c, p, process_clock(p->pid));
+	if (!c->options.guarded || c->guard.cpu_ns < least_cpu_ns)
+		return false;
+	for (i = 0; i < c->guard.n; i++) {
+		struct guard_count one = count_of(c, i);
+
+		all.timed += one.timed;
+		all.ns += one.ns;
+	}
+	costs_of(c, ret_costs, &all);
+	ret_costs->cpu_ns = c->guard.cpu_ns;
+	c->guard.cpu_ns = 0;
+	return true;
+}
+
+uint64_t capture_entry_ns(const struct capture *c)
+{
+	return c->loaded.entry_ns;
+}
+
+/* What is open of all domains of this number ends here. */
+static void tell(struct capture *c, unsigned number)
+{
+	struct event e = { .kind = EVENT_DOMAIN_OFF, .level = -1, .ts_ns = monotonic_now() };
+	unsigned i;
+
+	for (i = 0; i < c->n_sites; i++) {
+		const struct site *s = &c->sites[i];
+
+		if (s->guard != number || !s->category || s->category == e.category)
+			continue;
+		e.category = s->category;
+		capture_hand_on(c, &e);
+	}
+}
+
+void capture_switch_off(struct capture *c, unsigned number)
+{
+	unsigned rounds = DRAIN_ROUNDS;
+	bool more = true;
+
+	if (!number || number >= c->guard.n || c->guard.domains[number].off)
+		return;
+	c->guard.domains[number].off = true;
+	/* In this order: who looks again finds it off. */
+	__atomic_fetch_or(&c->shared->guard_off[number / 64], 1ull << number % 64,
+			  __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&c->shared->offs, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&c->shared->generation, 1, __ATOMIC_SEQ_CST);
+	files_detach_domain(c, number);
+	/* What was recorded before comes before the end of it. */
+	while (more && rounds--)
+		if (capture_drain(c, &more) < 0)
+			break;
+	tell(c, number);
+}

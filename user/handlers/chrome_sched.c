@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * States of threads, as Perfetto's own reader of JSON takes them: events "T", complete with a duration,
+ * named after the state. "Running" with a CPU also fills that CPU's track. Beside what viewers know, the
+ * arguments tell what a reader of ours needs to make switches and wakings of them again:
+ *
+ *	Running		prio; prev, prev_state: who had the CPU before, and what became of it; end: what
+ *			became of this one. Without `end` it ran on when the file ended
+ *	R		waker, waker_pid, waker_cpu, target_cpu, interrupt: who ended its sleep, if anybody
+ *
+ * Tasks that are none of ours have a name by an event "M" with an argument `task`. Where something was
+ * lost there is an instant `switches lost`, of a `cpu` or of all.
+ */
+#include <stdlib.h>
+
+#include "handlers/chrome_sched.h"
+
+enum {
+	MAX_CPUS = 1024,
+	NAMED = 4096, /* a power of two: whose names were told, by number */
+};
+
+/* Who has a CPU. */
+struct chrome_cpu {
+	bool known;
+	struct sched_task task; /* since_ns: when it came */
+	uint32_t prev;
+	enum sched_state prev_state;
+};
+
+struct chrome_sched {
+	uint64_t last_ns;
+	struct chrome_cpu cpus[MAX_CPUS];
+	struct {
+		uint32_t tid;
+		const struct name *comm;
+	} named[NAMED];
+};
+
+void chrome_sched_free(struct chrome_sched *s)
+{
+	free(s);
+}
+
+const char *sched_state_text(enum sched_state state)
+{
+	switch (state) {
+	case SCHED_STATE_RUNNABLE:
+		return "R";
+	case SCHED_STATE_SLEEPING:
+		return "S";
+	case SCHED_STATE_UNINTERRUPTIBLE:
+		return "D";
+	case SCHED_STATE_STOPPED:
+		return "T";
+	case SCHED_STATE_TRACED:
+		return "t";
+	case SCHED_STATE_DEAD:
+		return "X";
+	case SCHED_STATE_ZOMBIE:
+		return "Z";
+	case SCHED_STATE_PARKED:
+		return "P";
+	case SCHED_STATE_IDLE:
+		return "I";
+	case SCHED_STATE_PREEMPTED:
+		return "R+";
+	}
+	return "S";
+}
+
+static void open_state(struct json_writer *j, const char *state, uint32_t pid, uint32_t tid,
+		       uint64_t since_ns, uint64_t until_ns)
+{
+	json_room(j);
+	json_put(j, ",\n{\"name\":\"");
+	json_put_text(j, state, strlen(state), 16);
+	json_put(j, "\",\"ph\":\"T\",\"ts\":");
+	j->at = json_us(j->at, since_ns > j->base_ns ? since_ns - j->base_ns : 0);
+	json_put(j, ",\"dur\":");
+	j->at = json_us(j->at, until_ns > since_ns ? until_ns - since_ns : 0);
+	json_put(j, ",\"pid\":");
+	j->at = json_u64(j->at, pid ? pid : tid);
+	json_put(j, ",\"tid\":");
+	j->at = json_u64(j->at, tid);
+	json_open_args(j);
+}
+
+static int close_state(struct json_writer *j)
+{
+	json_put(j, "}}");
+	return json_done(j);
+}
+
+static int write_running(struct json_writer *j, unsigned cpu, const struct chrome_cpu *c,
+			 uint64_t until_ns, const enum sched_state *end)
+{
+	open_state(j, "Running", c->task.pid, c->task.tid, c->task.since_ns, until_ns);
+	json_uint_arg(j, "cpu", cpu);
+	json_uint_arg(j, "prio", c->task.prio);
+	json_uint_arg(j, "prev", c->prev);
+	json_string_arg(j, "prev_state", sched_state_text(c->prev_state));
+	if (end)
+		json_string_arg(j, "end", sched_state_text(*end));
+	return close_state(j);
+}
+
+/* What a thread of ours did until now, without a CPU. */
+static int write_off(struct json_writer *j, const struct sched_task *task,
+		     const struct sched_waker *waker, uint64_t until_ns)
+{
+	if (!task->thread || !task->since_ns || task->since_ns > until_ns)
+		return 0;
+	open_state(j, sched_state_text(task->state), task->pid, task->tid, task->since_ns,
+		   until_ns);
+	if (waker && task->state == SCHED_STATE_RUNNABLE) {
+		json_uint_arg(j, "waker", waker->tid);
+		json_uint_arg(j, "waker_pid", waker->pid);
+		json_uint_arg(j, "waker_cpu", waker->cpu);
+		json_uint_arg(j, "target_cpu", waker->target_cpu);
+		json_uint_arg(j, "prio", task->prio);
+		json_uint_arg(j, "interrupt", waker->interrupt);
+	}
+	return close_state(j);
+}
+
+static int write_name(struct chrome_sched *s, struct json_writer *j, const struct sched_task *task)
+{
+	unsigned i = task->tid & (NAMED - 1);
+
+	if (task->thread || !task->tid || !task->comm || !task->comm->length ||
+	    (s->named[i].tid == task->tid && s->named[i].comm == task->comm))
+		return 0;
+	s->named[i].tid = task->tid;
+	s->named[i].comm = task->comm;
+	json_room(j);
+	json_put(j, ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":");
+	j->at = json_u64(j->at, task->pid ? task->pid : task->tid);
+	json_put(j, ",\"tid\":");
+	j->at = json_u64(j->at, task->tid);
+	json_put(j, ",\"args\":{\"name\":\"");
+	json_put_name(j, task->comm, LIMIT_NAME);
+	json_put(j, "\",\"task\":true}}");
+	return json_done(j);
+}
+
+static struct chrome_sched *sched_of(struct chrome_sched **s)
+{
+	if (!*s)
+		*s = calloc(1, sizeof(**s));
+	return *s;
+}
+
+static int write_switch(struct chrome_sched *s, struct json_writer *j, const struct fact *fact)
+{
+	const struct sched *sched = fact->sched;
+	struct chrome_cpu *c = sched->cpu < MAX_CPUS ? &s->cpus[sched->cpu] : NULL;
+	int error = 0;
+
+	if (!c)
+		return 0;
+	if (c->known && c->task.tid == sched->task.tid && c->task.tid)
+		error = write_running(j, sched->cpu, c, fact->ts_ns, &sched->task.state);
+	if (!error)
+		error = write_name(s, j, &sched->other);
+	if (!error)
+		error = write_off(j, &sched->other, sched->waker, fact->ts_ns);
+	c->known = true;
+	c->task = sched->other;
+	c->task.since_ns = fact->ts_ns;
+	c->prev = sched->task.tid;
+	c->prev_state = sched->task.state;
+	return error;
+}
+
+static int write_gap(struct chrome_sched *s, struct json_writer *j, const struct fact *fact)
+{
+	unsigned i;
+
+	for (i = 0; i < MAX_CPUS; i++) {
+		if (!fact->sched || fact->sched->cpu == i)
+			s->cpus[i].known = false;
+	}
+	json_room(j);
+	json_put(j, ",\n{\"name\":\"switches lost\",\"ph\":\"i\",\"ts\":");
+	j->at = json_us(j->at, fact->ts_ns > j->base_ns ? fact->ts_ns - j->base_ns : 0);
+	json_put(j, ",\"pid\":0,\"s\":\"g\"");
+	json_open_args(j);
+	if (fact->sched)
+		json_uint_arg(j, "cpu", fact->sched->cpu);
+	return close_state(j);
+}
+
+int chrome_sched_write(struct chrome_sched **ret, struct json_writer *j, const struct fact *fact)
+{
+	struct chrome_sched *s = sched_of(ret);
+
+	if (!s)
+		return -ENOMEM;
+	if (fact->ts_ns > s->last_ns)
+		s->last_ns = fact->ts_ns;
+	if (fact->kind == FACT_SWITCH)
+		return write_switch(s, j, fact);
+	if (fact->kind == FACT_SCHED_GAP)
+		return write_gap(s, j, fact);
+	/* What it waits for from here on is told when it gets its CPU. */
+	return write_off(j, &fact->sched->task, NULL, fact->ts_ns);
+}
+
+int chrome_sched_finish(struct chrome_sched *s, struct json_writer *j)
+{
+	unsigned i;
+	int error = 0;
+
+	for (i = 0; s && i < MAX_CPUS && !error; i++) {
+		if (s->cpus[i].known && s->cpus[i].task.tid)
+			error = write_running(j, i, &s->cpus[i], s->last_ns, NULL);
+	}
+	return error;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A domain that is switched off: none of its marks comes any more, so nobody else ends what is open of
+ * it. Slices end at once, or, where others are open inside of them, with these.
+ */
+#include <string.h>
+
+#include "timeline/state.h"
+
+bool is_of_domain(const struct name *category, const struct name *domain)
+{
+	if (category == domain)
+		return true;
+	/* The domain is the first of several categories. */
+	return category && category->length > domain->length &&
+	       category->text[domain->length] == ',' &&
+	       !memcmp(category->text, domain->text, domain->length);
+}
+
+void domain_off(struct timeline *t, const struct event *e)
+{
+	struct process_state *p;
+	struct thread_state *thread;
+
+	if (!e->category)
+		return;
+	for (p = t->processes; p; p = p->hh.next) {
+		for (thread = p->threads; thread; thread = thread->next)
+			slices_off(t, thread, e->category, e->ts_ns);
+		asyncs_off(t, p, e->category, e->ts_ns);
+		pools_off(t, p, e->category);
+	}
+}

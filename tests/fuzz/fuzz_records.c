@@ -8,10 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/internal.h"
+#include "capture/probes.h"
 #include "timeline/timeline.h"
 
-#define SITES 48 /* one of each kind */
+#define KINDS  48 /* a site of each */
+#define PROBES 12 /* and of others', of those kinds that these can have, and more */
+#define SITES  (KINDS + PROBES)
 
 static int take_event(void *context, const struct event *event)
 {
@@ -51,6 +53,34 @@ static void decode_all(struct capture *c, const uint8_t *data, size_t size)
 	}
 }
 
+/* Named by a template, with keys of their own. */
+static void make_probes(struct site *sites)
+{
+	static struct probe probes[PROBES];
+	static struct usdt_request request;
+	unsigned i, j;
+
+	if (usdt_request_parse("a:b~a:c@arg0/{arg0:s} {arg1}{arg2}{arg5:x}{name}", &request))
+		abort();
+	for (i = 0; i < PROBES; i++) {
+		struct site *site = &sites[KINDS + i];
+		struct probe *p = &probes[i];
+
+		p->request = &request;
+		p->provider = p->name = p->marker.name = p->marker.category = site->category;
+		for (j = 0; j < MAX_ARGS; j++)
+			p->marker.keys[j] = site->category;
+		for (j = 0; j < request.n_parts; j++)
+			p->fields[j] = (uint8_t)(j == 3 ? 200 : j);
+		p->n_args = MAX_ARGS;
+		p->n_shown = i / 2;
+		p->pair = i;
+		p->has_template = i % 4;
+		site->probe = p;
+		site->kind = i;
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -73,6 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		sites[i].vaddr = 0x1000 * i;
 		sites[i].category = names_intern_string(names, "fuzz");
 	}
+	make_probes(sites);
 	/* Two counters, which in every other input take turns. */
 	for (i = 0; i < 2; i++)
 		counters[i] = names_intern_string(names, i ? "instructions" : "cycles");

@@ -42,7 +42,8 @@ static const struct {
 	{ 5, "async_begin" },	{ 6, "async_end" },   { 7, "flow_out" },     { 8, "flow_in" },
 	{ 9, "alloc" },		{ 10, "free" },	      { 32, "thread_name" }, { 33, "step" },
 	{ 34, "pause" },	{ 35, "resume" },     { 36, "dump" },	     { 37, "stop" },
-	{ 38, "include_json" }, { 39, "scope_push" }, { 40, "scope_pop" },
+	{ 38, "include_json" }, { 39, "scope_push" }, { 40, "scope_pop" },   { 48, "flush" },
+	{ 49, "batch" },
 };
 
 static void broken(const char *format, ...)
@@ -80,25 +81,29 @@ static const unsigned char *at(const struct file *f, uint64_t address, size_t si
 	return NULL;
 }
 
-static void check_stub(const struct file *f, uint64_t stub, unsigned int slow, unsigned int fast)
+/* A domain's stub looks at the batch switch before it comes to its doors. */
+static void check_stub(const struct file *f, uint64_t stub, unsigned int kind, unsigned int slow,
+		       unsigned int fast)
 {
 	static const unsigned char x86[] = {
 		0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0, 0xc3
 	};
 	static const unsigned char nop5[] = { 0x0f, 0x1f, 0x44, 0, 0 };
-	static const uint32_t arm64[] = { 0xd503245f, 0xd503201f, 0xd65f03c0 };
-	const unsigned char *code = at(f, stub, 12, PF_R | PF_X);
+	static const uint32_t arm64[] = { 0xd503201f, 0xd65f03c0 };
+	const int looks = kind < 32;
+	const unsigned char *code = at(f, stub + slow, 12, PF_R | PF_X);
 
-	if (stub % 16 != 0)
+	if (stub % 32 != 0)
 		broken("stub at 0x%llx is not aligned", (unsigned long long)stub);
 	for (int i = 0; i + 5 <= 12; i++)
 		if (!memcmp(code + i, nop5, 5))
 			broken("a five-byte nop in the stub");
 	if (f->header->e_machine == EM_X86_64) {
-		if (slow != 0 || fast != 1 || memcmp(code, x86, sizeof(x86)))
+		if (slow != (looks ? 10u : 0u) || fast != slow + 1 ||
+		    memcmp(code, x86, sizeof(x86)))
 			broken("wrong doors at 0x%llx", (unsigned long long)stub);
 	} else if (f->header->e_machine == EM_AARCH64) {
-		if (slow != 4 || fast != 255 || memcmp(code, arm64, sizeof(arm64)))
+		if (slow != (looks ? 16u : 4u) || fast != 255 || memcmp(code, arm64, sizeof(arm64)))
 			broken("wrong doors at 0x%llx", (unsigned long long)stub);
 	} else {
 		broken("unknown machine %u", f->header->e_machine);
@@ -108,7 +113,7 @@ static void check_stub(const struct file *f, uint64_t stub, unsigned int slow, u
 /* One description; `address` is where it is loaded. */
 static void add_site(struct file *f, const unsigned char *desc, size_t size, uint64_t address)
 {
-	struct site s = { .known_to_usdt = 0 };
+	struct site s = { 0 };
 	int64_t stub, swtch;
 	uint16_t kind;
 	uint32_t flags;
@@ -124,11 +129,16 @@ static void add_site(struct file *f, const unsigned char *desc, size_t size, uin
 	s.door = s.stub + desc[18];
 	s.kind = kind;
 	snprintf(s.domain, sizeof(s.domain), "%s", (const char *)desc + 24);
-	if (flags != 0)
+	if (flags != (kind < 32))
 		broken("flags %x", flags);
-	if ((kind >= 32) != (s.domain[0] == '\0'))
+	if ((kind >= 32 && kind != 49) != (s.domain[0] == '\0'))
 		broken("kind %u in domain '%s'", kind, s.domain);
-	check_stub(f, s.stub, desc[18], desc[19]);
+	if (kind == 48 && size < 25 + 8)
+		broken("a flush without a list of batches");
+	if (kind == 49) /* the upper half */
+		s.swtch -= 2;
+	s.known_to_usdt = kind >= 48;
+	check_stub(f, s.stub, kind, desc[18], desc[19]);
 	if (s.swtch % 4 != 0 || memcmp(at(f, s.swtch, 4, PF_R | PF_W), "\0\0\0", 4))
 		broken("the switch of '%s' is not aligned, or not off", s.domain);
 

@@ -83,6 +83,15 @@ wait_for() { # FILE WORD
 	return 1
 }
 
+# The last one of the processes that each started the next, as the kernel numbers it.
+innermost() { # PID
+	pid=$1
+	while child=$(cat "/proc/$pid/task/$pid/children" 2>/dev/null) && [ -n "$child" ]; do
+		pid=${child%% *}
+	done
+	echo "$pid"
+}
+
 can_trace() {
 	"$proftrace" check >"$tmp/check" 2>&1
 }
@@ -104,7 +113,7 @@ leftovers() {
 	n=0
 	for bpftool in /usr/sbin/bpftool bpftool; do
 		if command -v $bpftool >/dev/null 2>&1; then
-			n=$($bpftool prog show 2>/dev/null | grep -cE 'name (mark|aggregate|libraries_chang|on_fork|on_exec|on_exit|on_rename|on_switch)')
+			n=$($bpftool prog show 2>/dev/null | grep -cE 'name (mark|usdt|aggregate|libraries_chang|on_fork|on_exec|on_exit|on_rename|on_switch|on_sched_switch|on_waking)')
 			break
 		fi
 	done

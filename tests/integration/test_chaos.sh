@@ -21,13 +21,27 @@ a_while() { # MILLISECONDS
 }
 
 "$programs/checksum" 2 "$rounds" </dev/null >"$tmp/untraced"
-wanted=$(said "$tmp/untraced" sum)
+wanted_plain=$(said "$tmp/untraced" sum)
+cp "$programs/plugin.so" "$tmp/library.so"
+"$programs/checksum" 2 $((rounds / 6)) "$tmp/library.so" </dev/null >"$tmp/untraced"
+wanted_hard=$(said "$tmp/untraced" sum)
+check "there are results" test -n "$wanted_plain" -a -n "$wanted_hard" -a "$wanted_plain" != "$wanted_hard"
 echo "# SEED=$seed"
 
 wrong=0 stuck=0 lost_files=0 refused=0
 for cycle in $(seq 1 "$cycles"); do
 	mkfifo "$tmp/in"
-	"$programs/checksum" 2 "$rounds" <"$tmp/in" >"$tmp/out" &
+	# Every other one also opens and closes a library, forks in a storm and executes itself.
+	random 2
+	hard=$r wanted=$wanted_plain
+	[ "$hard" -eq 1 ] && wanted=$wanted_hard
+	rm -f "$tmp/target"
+	cp "$programs/checksum" "$tmp/target"
+	if [ "$hard" -eq 1 ]; then
+		"$tmp/target" 2 $((rounds / 6)) "$tmp/library.so" <"$tmp/in" >"$tmp/out" &
+	else
+		"$tmp/target" 2 "$rounds" <"$tmp/in" >"$tmp/out" &
+	fi
 	target=$!
 	exec 9>"$tmp/in"
 	rm "$tmp/in"
@@ -43,13 +57,23 @@ for cycle in $(seq 1 "$cycles"); do
 	fi
 	random 7
 	action=$r killed=
-	# Half of the time the recorder shall have begun, and half of the time perhaps not. The kernel does
-	# not forgive that a process is killed in the midst of attaching: the broker dies at other times.
+	# The kernel does not forgive that a process is killed in the midst of attaching. What opens libraries is
+	# attached to at any moment: there the broker is left alone.
+	[ "$hard" -eq 1 ] && [ "$action" -eq 2 -o "$action" -eq 6 ] && action=3
+	# Half of the time the recorder shall have begun, and half of the time perhaps not; always where the
+	# broker dies.
 	random 2
 	case $r$action in
 	0? | ?2 | ?6) wait_for "$tmp/err" "proftrace: recording" ;;
 	esac
 	a_while 200
+	# Its files are replaced by others, which hold the same.
+	random 3
+	if [ "$r" -eq 0 ]; then
+		cp "$programs/checksum" "$tmp/new" && mv "$tmp/new" "$tmp/target"
+		cp "$programs/plugin.so" "$tmp/new" && mv "$tmp/new" "$tmp/library.so"
+		a_while 50
+	fi
 	case $action in
 	0) kill -KILL $recorder 2>/dev/null ;;
 	1) kill -INT $recorder 2>/dev/null ;;
@@ -72,7 +96,7 @@ for cycle in $(seq 1 "$cycles"); do
 	wait $target 2>/dev/null
 	if [ -z "$killed" ] && { [ "$(said "$tmp/out" sum)" != "$wanted" ] || [ "$(said "$tmp/out" switch)" != 0 ]; }; then
 		wrong=$((wrong + 1))
-		echo "# cycle $cycle, action $action: $(tr '\n' ' ' <"$tmp/out")"
+		echo "# cycle $cycle, action $action, hard $hard: $(tr '\n' ' ' <"$tmp/out")"
 	fi
 	# A file that has its name can be opened, however its recorder ended.
 	for file in "$tmp/t$cycle.json" "$tmp/t$cycle.pftrace"; do

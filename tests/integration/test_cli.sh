@@ -20,7 +20,18 @@ cd "$tmp" || exit 1
 expect "no argument" 2 'Usage: proftrace' "$proftrace"
 expect "unknown verb" 2 "unknown verb 'recrod'" "$proftrace" recrod
 expect "nothing to record" 2 'nothing to record' "$proftrace" record
-expect "bad option" 2 'unrecognized option' "$proftrace" record --frobnicate -p 1
+expect "bad option" 2 "^proftrace: there is no option '--frobnicate'$" "$proftrace" record --frobnicate -p 1
+expect "bad option, and where help is" 2 '^hint: `proftrace record --help` says more$' "$proftrace" --frobnicate=x
+expect "bad option of one letter" 2 "there is no option '-Z'" "$proftrace" -qvZ -p 1
+expect "an option that may be several" 2 "'--s' may be each of .*--schedule.* --strict" "$proftrace" --s
+expect "an option without its value" 2 "'--keep' needs a value: N" "$proftrace" --keep
+expect "one of one letter" 2 "'-p' needs a value: LIST" "$proftrace" -qp
+expect "an option that has none" 2 "'--strict' takes no value" "$proftrace" --str=3
+for verb in report list merge convert top ctl check open; do
+	expect "$verb: wrong usage, in one form" 2 "^hint: .proftrace $verb --help. says more$" "$proftrace" $verb --frobnicate
+	equal "$verb: in two lines" "$(grep -c '^proftrace: ' "$tmp/err")$(wc -l <"$tmp/err")" 12
+done
+equal "argp has no words of its own left" "$(grep -l 'argp_error\|argp_parse(&argp' "$root"/user/cmd/*.c)" ""
 expect "bad pid" 2 "'12x' is no list" "$proftrace" -p 12x
 expect "bad duration" 2 "is no time" "$proftrace" -p 1 -d soon
 expect "bad size" 2 "is no size" "$proftrace" -p 1 --buffer lots
@@ -29,7 +40,7 @@ expect "no trace to include something in" 2 'writes no trace' "$proftrace" --sta
 expect "no trace to go on in" 2 'writes no trace' "$proftrace" --stats-only --max-size 1M -p 1
 expect "no files to delete" 2 'keep is for many files' "$proftrace" --keep 2 -p 1
 expect "a device for a name" 2 "'/dev/null' is no file" "$proftrace" -o /dev/null -p 1
-expect "a mode that is not there" 2 "unknown mode 'batch'" "$proftrace" --mode batch -p 1
+expect "a mode that is not there" 2 "unknown mode 'swift'" "$proftrace" --mode swift -p 1
 expect "two outputs in one file" 2 "'x.json' is given twice" "$proftrace" -o x -o x.json -p 1
 expect "how often nothing is read" 2 'is for --system' "$proftrace" --system-interval 1s -p 1
 check "help" "$proftrace" record --help

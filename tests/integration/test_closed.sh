@@ -34,6 +34,9 @@ equal "the recorder has a filter" "$(status $recorder Seccomp)" 2
 equal "the broker has a filter" "$(status "$broker" Seccomp)" 2
 equal "the recorder gets no new privileges" "$(status $recorder NoNewPrivs)" 1
 equal "the broker gets no new privileges" "$(status "$broker" NoNewPrivs)" 1
+# Of root's: dac_override, dac_read_search, fowner, sys_ptrace.
+equal "the recorder keeps no capability that it does not need" \
+	$((0x$(status $recorder CapPrm) & ~0x8000e)) 0
 # In a container this shell may have some already.
 own=$(status self Seccomp_filters)
 equal "the recorder's is one more than ours" "$(status $recorder Seccomp_filters)" $((own + 1))

@@ -118,6 +118,15 @@ check "gzip to gzip" "$proftrace" convert -q -o packed.json.gz hard.json.gz
 same "gzip to gzip" hard.json packed.json.gz
 "$proftrace" convert -o - - <hard.json >piped.pftrace 2>err
 same "from a file to standard output" hard.json piped.pftrace
+check "compressed" "$proftrace" convert -q --compress -o bundles hard.json
+same "compressed: the Perfetto file" hard.json bundles.pftrace
+same "compressed: the JSON is what it always is" hard.json bundles.json
+check "compressed: it is no gzip file" test "$(head -c 1 bundles.pftrace | od -An -tx1 | tr -d ' ')" = 0a
+check "compressed, from compressed" "$proftrace" convert -q --compress -o again.pftrace bundles.pftrace
+same "compressed, from compressed" hard.json again.pftrace
+"$proftrace" merge -q -o plain.pftrace bundles.pftrace
+check "compressed: a merge" "$proftrace" merge -q --compress -o merged.pftrace bundles.pftrace
+same "compressed: a merge" plain.pftrace merged.pftrace
 # shellcheck disable=SC2002
 cat hard.json | "$proftrace" convert -q -o piped.json -
 same "from a pipe" hard.json piped.json

@@ -23,8 +23,10 @@ equal "exit status" $? 0
 check_agree "both domains" "$tmp/all"
 equal "the account adds up" "$(field "$tmp/s" adds_up)" true
 equal "marks" "$(field "$tmp/s" marked)" $((20 * n))
-equal "ENDs of nothing of their domain" "$(field "$tmp/s" cut)" $n
-equal "ENDs that would have closed a scope" "$(field "$tmp/s" unmatched)" $n
+equal "ENDs of nothing of their domain, or that would have closed a scope" "$(field "$tmp/s" unmatched)" $((2 * n))
+equal "none of them can have begun before" "$(field "$tmp/s" cut)" 0
+"$proftrace" -q --strict -e none -o "$tmp/strict" -- "$programs/domains" 1
+equal "one END too many of a command is a mistake that --strict sees" $? 3
 equal "slices without an END" "$(field "$tmp/s" unfinished)" $n
 ends "$tmp/all.json" >"$tmp/ends"
 printf '%s\n' "around: around" "before: before" "callback: callback" "inside: inside" \

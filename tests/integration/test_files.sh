@@ -28,6 +28,26 @@ for kind in json pftrace; do
 	equal "$kind: instants" "$(sum INSTANT "$tmp"/t*.$kind)" "$(said "$tmp/out" "count instant")"
 	equal "$kind: async ENDs" "$(sum ASYNC_END "$tmp"/t*.$kind)" "$(said "$tmp/out" "count async_end")"
 done
+
+# The same in one compressed file, and what is left of it when its end is missing.
+"$proftrace" -q -e none -o "$tmp/z" --compress --dump-period 20ms --summary-json "$tmp/zs" --strict -- \
+	"$programs/every_kind" 3 "$rounds" >"$tmp/out" 2>"$tmp/err"
+equal "compressed: exit status" $? 0
+check_account "compressed" "$tmp/zs"
+check_agree "compressed" "$tmp/z"
+"$proftrace" convert -q -o "$tmp/plain.pftrace" "$tmp/z.pftrace"
+bytes=$(wc -c <"$tmp/z.pftrace")
+check "compressed: it is smaller" test "$bytes" -lt $(($(wc -c <"$tmp/plain.pftrace") / 2))
+head -c $((bytes / 2)) "$tmp/z.pftrace" >"$tmp/half.pftrace"
+"$proftrace" report "$tmp/half.pftrace" >"$tmp/report" 2>&1
+equal "compressed, cut: it loads" $? 0
+check "compressed, cut: says so" grep -qE 'truncated|cut' "$tmp/report"
+"$canon" "$tmp/half.pftrace" 2>/dev/null | grep BEGIN | sort >"$tmp/a"
+"$canon" "$tmp/z.pftrace" | grep BEGIN | sort >"$tmp/b"
+check "compressed, cut: there is something" test -s "$tmp/a"
+equal "compressed, cut: nothing that was not there" "$(comm -23 "$tmp/a" "$tmp/b")" ""
+rm "$tmp"/z.*
+
 nested=0 agree=0 n=0
 for file in "$tmp"/t*.json; do
 	n=$((n + 1))
@@ -77,6 +97,8 @@ for file in $(sed -n 's/.*"path": "\([^"]*\)".*/\1/p' "$tmp/k/s"); do check "--k
 "$proftrace" -q -o "$tmp/a{nothing}" -- true 2>"$tmp/err"
 equal "unknown field: usage" $? 2
 check "unknown field: which there are" grep -q "'{nothing}'.*{epoch} {batch} {cycle} {rank} {pid} {host} {n}" "$tmp/err"
+"$proftrace" -q -o "$tmp/a{n" -- true 2>"$tmp/err"
+equal "a field that is not closed" "$?$(grep -c "the { in '$tmp/a{n' is not closed" "$tmp/err")" 21
 "$proftrace" -q -o "$tmp/none/{n}" --max-size 1M -- touch "$tmp/ran" 2>"$tmp/err"
 equal "no such directory: exit status" $? 1
 check "no such directory: said" grep -q "cannot write '.*/none/1.pftrace': No such file" "$tmp/err"

@@ -157,6 +157,29 @@ equal "many threads: all marks" "$(field "$tmp/s" marked)" "$(said "$tmp/out" to
 equal "many threads: all slices, by name or not" \
 	"$(rows "$tmp/s" | sed -n 's/^slices|.*|count=\([0-9]*\).*/\1/p' | awk '{ s += $1 } END { print s }')" 40000
 
+# Asynchronous slices: few that are open, more than a thread has near, more than there is room for.
+awaits() { # NUMBER: how many jobs and twins ended as what they are
+	"$proftrace" -q --stats-only --summary-json "$tmp/s" -- "$programs/awaits" "$1" >"$tmp/out"
+	echo "$(value "$tmp/s" async_slices job count) $(value "$tmp/s" async_slices twin count)"
+}
+for n in 20 3000; do
+	equal "$n open: each is ended by another thread" "$(awaits $n)" "$n $n"
+	check_account "$n open" "$tmp/s"
+	equal "$n open: none is left" "$(field "$tmp/s" unfinished) $(field "$tmp/s" async_unmatched)" "0 0"
+done
+awaits 40000 >"$tmp/ended"
+equal "too many open: the account adds up" "$(field "$tmp/s" adds_up)" true
+equal "too many open: all marks" "$(field "$tmp/s" marked)" "$(said "$tmp/out" total)"
+check "too many open: said" test "$(field "$tmp/s" limit)" -gt 0
+equal "too many open: what found no room is not ended, all else is" \
+	"$(awk '{ print $1 + $2 }' "$tmp/ended") $(field "$tmp/s" unfinished)" "$((80000 - $(field "$tmp/s" async_unmatched))) 0"
+equal "too many open: as many ENDs as BEGINs found nothing" "$(field "$tmp/s" async_unmatched)" "$(field "$tmp/s" limit)"
+"$proftrace" -q --stats-only --summary-json "$tmp/s" -- sh -c \
+	"for i in 1 2; do '$programs/awaits' 3000 leave; done; '$programs/awaits' 3000" >"$tmp/out"
+check_account "left open by others before" "$tmp/s"
+equal "left open by others before: each is ended" \
+	"$(value "$tmp/s" async_slices job count) $(value "$tmp/s" async_slices twin count) $(field "$tmp/s" unfinished)" "3000 3000 6000"
+
 # Refused.
 "$proftrace" --stats-only -o "$tmp/x" -p 1 2>"$tmp/err"
 equal "with -o: refused" $? 2

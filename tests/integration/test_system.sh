@@ -22,6 +22,8 @@ if grep -q '"name":"disk write"' "$tmp/t.json"; then
 else
 	skip "disk" "this machine has no disk of its own in /sys/block"
 fi
+check "the machine does not crowd out the program in the table" sh -c \
+	"'$proftrace' report '$tmp/t.pftrace' | grep -A1 '^Category  Counter' | tail -1 | grep -q '^default'"
 total=$(awk '/^MemTotal/ { print $2 * 1024 }' /proc/meminfo)
 equal "memory: never more than there is" "$(sed -nE 's/.*"name":"memory".*"used":([0-9]+).*/\1/p' "$tmp/t.json" |
 	awk -v total="$total" '$1 == 0 || $1 > total' | wc -l)" 0

@@ -17,20 +17,19 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 work=$root/build/kernels
 all=test_features,test_counts,test_threads,test_target,test_loss,test_follow,test_attach,test_schedule,test_tables
-some=test_features,test_counts,test_follow,test_attach,test_schedule,test_control,test_tables
 one=test_features,test_counts,test_threads,test_target,test_loss,test_schedule,test_tables
 few=test_features,test_counts,test_follow,test_tables
 
 # name, architecture, kernel, CPUs; uprobe_multi, a word about the doors (a dot for a space); tests;
 # more for the kernel's command line. What test_features wants to see is what these kernels have.
 guests="
-6.1		amd64 6.1  1 no  no.faster $all,test_clocks
-6.12		amd64 6.12 1 yes no.faster $one,test_cli
-6.12-2cpus	amd64 6.12 2 yes no.faster $some
-6.18		amd64 6.18 1 yes 5-byte    $all
+6.1		amd64 6.1  1 no  no.faster $all,test_clocks,test_rights,test_foreign_usdt,test_batch
+6.12		amd64 6.12 1 yes no.faster $one,test_cli,test_capabilities
+6.12-2cpus	amd64 6.12 2 yes no.faster $few,test_control
+6.18		amd64 6.18 1 yes 5-byte    $one
 6.18-preempt	amd64 6.18 1 yes 5-byte    $few preempt=full
-7.2		amd64 7.2  1 yes 10-byte   $all
-arm64-6.12	arm64 6.12 1 yes no.faster $all,test_counters,test_pmu
+7.2		amd64 7.2  1 yes 10-byte   $one,test_follow,test_foreign_usdt,test_batch
+arm64-6.12	arm64 6.12 1 yes no.faster $one,test_counters,test_pmu
 "
 
 wanted() { # NAME
@@ -48,7 +47,7 @@ run_guest() { # NAME ARCH SERIES CPUS MULTI DOOR TESTS WORD...
 	elif image=$("$here/fetch.sh" "$arch" "$series" 2>"$work/$name.why"); then
 		"$here/boot.sh" "$name" "$arch" "$image" "$work/$arch.cpio" "$cpus" \
 			"TESTS=$tests LIMIT=200 WANT_MULTI=$multi WANT_DOOR=$door" \
-			"ROUNDS=300 SLICES=300 CROWD=200 CALLS=3000 FORKS=200 STORM_PAUSE=200" "$@"
+			"ROUNDS=300 SLICES=300 CROWD=200 CALLS=3000 FORKS=200 STORM=2000 STORM_PAUSE=200" "$@"
 	else
 		echo "ok - $name # SKIP $(tail -1 "$work/$name.why")"
 	fi >"$work/$name.tap" 2>&1

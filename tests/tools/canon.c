@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * canon [--count|--nest] FILE
+ * canon [--count|--nest|--marks|--sched] FILE
  *
  * Prints a trace in a form in which the .json and the .pftrace of one recording are equal, so that
  * diff can compare them. Events of a thread come in the order of the file; what has no thread in one
@@ -9,7 +9,10 @@
  * of the poorer one (pointers and large unsigned numbers are strings).
  *
  *	--count   how many of each kind and name
+ *	--sched   switches and wakings, and nothing else
  *	--nest    whether ENDs have BEGINs, and how many slices stay open
+ *	--marks   how many events a program made: not what the recorder put there by itself, ended
+ *	          for want of an END, or says again in a later file
  *
  * Lines are kept in blocks and sorted through pointers to them: about 100 bytes an event.
  */
@@ -77,6 +80,8 @@ enum mode {
 	MODE_LINES,
 	MODE_COUNT,
 	MODE_NEST,
+	MODE_MARKS,
+	MODE_SCHED,
 };
 
 struct canon {
@@ -85,6 +90,7 @@ struct canon {
 	struct owner *owners;
 	struct count *counts;
 	uint64_t order;
+	uint64_t marks;
 	size_t length;
 	char line[LINE_MAX_BYTES];
 };
@@ -396,11 +402,83 @@ static void nest(struct canon *c, const struct event *e)
 	}
 }
 
+/* A step is one mark; its batch is a counter of its own in one of the formats. */
+static bool is_batch(const struct event *e)
+{
+	char name[4096];
+
+	counter_name(e, &e->args[0], name, sizeof(name));
+	return !strcmp(name, "step batch");
+}
+
+static bool has_arg(const struct event *e, const char *key)
+{
+	unsigned i;
+
+	for (i = 0; i < e->n_args; i++) {
+		if (e->args[i].key && !strcmp(e->args[i].key->text, key))
+			return true;
+	}
+	return false;
+}
+
+static bool is_mark(const struct event *e)
+{
+	switch (e->kind) {
+	case EVENT_BEGIN:
+	case EVENT_ASYNC_BEGIN:
+		return !has_arg(e, "continued");
+	case EVENT_END:
+	case EVENT_ASYNC_END:
+		return e->end_reason == END_NORMAL;
+	case EVENT_INSTANT:
+		return e->category || e->scope != SCOPE_GLOBAL;
+	case EVENT_COUNTER:
+		return !e->continued && !e->of_thread && e->n_args && !is_batch(e);
+	case EVENT_ALLOC:
+	case EVENT_FREE:
+		return !e->continued;
+	case EVENT_FLOW_OUT:
+	case EVENT_FLOW_IN:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* switch TIME CPU LEAVES STATE COMES NAME; waking TIME CPU WOKEN WAKER TARGET [interrupt] */
+static void add_sched(struct canon *c, const struct event *e)
+{
+	const struct event_sched *s = &e->sched;
+
+	c->length = 0;
+	if (e->kind == EVENT_SWITCH)
+		say(c, "switch %" PRIu64 " %u %" PRIu32 " %u %" PRIu32 " %s", e->ts_ns, s->cpu,
+		    e->tid, s->state, s->tid, e->name ? e->name->text : "");
+	else if (e->kind == EVENT_WAKING)
+		say(c, "waking %" PRIu64 " %u %" PRIu32 " %" PRIu32 " %u%s", e->ts_ns, s->cpu,
+		    e->tid, s->tid, s->target_cpu, s->interrupt ? " interrupt" : "");
+	else
+		say(c, "gap %" PRIu64 " %u", e->ts_ns, s->cpu);
+	keep_sorted(c, owner_get(c, 0, 0), e->ts_ns, NULL);
+}
+
+static bool is_sched(const struct event *e)
+{
+	return e->kind == EVENT_SWITCH || e->kind == EVENT_WAKING || e->kind == EVENT_SCHED_GAP;
+}
+
 static int take(void *context, const struct event *e)
 {
 	struct canon *c = context;
 
-	if (c->mode == MODE_COUNT)
+	if ((c->mode == MODE_SCHED) != is_sched(e))
+		return 0;
+	if (is_sched(e))
+		add_sched(c, e);
+	else if (c->mode == MODE_MARKS)
+		c->marks += is_mark(e);
+	else if (c->mode == MODE_COUNT)
 		count_event(c, e);
 	else if (c->mode == MODE_NEST && (e->kind == EVENT_BEGIN || e->kind == EVENT_END))
 		nest(c, e);
@@ -469,6 +547,8 @@ static int print(struct canon *c)
 	HASH_SORT(c->counts, compare_counts);
 	if (c->mode == MODE_NEST)
 		return print_nest(c);
+	if (c->mode == MODE_MARKS)
+		printf("%" PRIu64 "\n", c->marks);
 	for (one = c->counts; one; one = one->hh.next)
 		printf("%s %" PRIu64 "\n", one->key, one->n);
 	print_lines(c);
@@ -524,8 +604,12 @@ int main(int argc, char **argv)
 		c->mode = MODE_COUNT;
 	else if (argc == 3 && !strcmp(argv[1], "--nest"))
 		c->mode = MODE_NEST;
+	else if (argc == 3 && !strcmp(argv[1], "--marks"))
+		c->mode = MODE_MARKS;
+	else if (argc == 3 && !strcmp(argv[1], "--sched"))
+		c->mode = MODE_SCHED;
 	else if (argc != 2 || argv[1][0] == '-') {
-		fputs("usage: canon [--count|--nest] FILE\n", stderr);
+		fputs("usage: canon [--count|--nest|--marks|--sched] FILE\n", stderr);
 		return 2;
 	}
 	c->names = must(names_new(0));

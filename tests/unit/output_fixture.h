@@ -110,7 +110,7 @@ static void fact(struct world *w, enum fact_kind kind, uint64_t ts_ns, const cha
 				 .name = name ? n(w, name) : NULL };
 }
 
-static void track_fact(struct world *w, const struct track *track)
+__attribute__((unused)) static void track_fact(struct world *w, const struct track *track)
 {
 	fact(w, FACT_TRACK, START_NS, NULL);
 	w->tracks[0] = track;

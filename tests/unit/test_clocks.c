@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "capture/clocks.h"
+#include "clock.h"
 
 #define SECOND 1000000000ull
 
@@ -87,12 +88,28 @@ static void test_this_machine(void **state)
 	assert_true(llabs(clocks_ahead(&k, k.at)) < 1000000);
 }
 
+/* What the kernel says of a time namespace. */
+static void test_offsets(void **state)
+{
+	static const char text[] =
+		"monotonic         -10         5\nboottime       86400         0\n";
+
+	(void)state;
+	assert_int_equal(clock_offset(text, CLOCK_MONOTONIC), -10 * (int64_t)SECOND + 5);
+	assert_int_equal(clock_offset(text, CLOCK_BOOTTIME), 86400 * (int64_t)SECOND);
+	assert_int_equal(clock_offset(text, CLOCK_REALTIME), 0);
+	assert_int_equal(clock_offset("", CLOCK_MONOTONIC), 0);
+	assert_int_equal(clock_offset("monotonic", CLOCK_MONOTONIC), 0);
+	assert_int_equal(clock_offset("monotonic 9223372036854775807 0", CLOCK_MONOTONIC), 0);
+	assert_int_equal(clock_offset("monotonic 1 1000000000", CLOCK_MONOTONIC), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_known),	      cmocka_unit_test(test_steady),
-		cmocka_unit_test(test_other_way_and_changes), cmocka_unit_test(test_nonsense),
-		cmocka_unit_test(test_this_machine),
+		cmocka_unit_test(test_offsets),	 cmocka_unit_test(test_nothing_known),
+		cmocka_unit_test(test_steady),	 cmocka_unit_test(test_other_way_and_changes),
+		cmocka_unit_test(test_nonsense), cmocka_unit_test(test_this_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

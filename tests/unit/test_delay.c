@@ -53,7 +53,7 @@ static void fill(struct model *m, uint64_t *seed)
 	unsigned i, k;
 
 	*e = (struct event){
-		.kind = (enum event_kind)(1 + chance(seed, EVENT_CLOCK)),
+		.kind = (enum event_kind)(1 + chance(seed, EVENT_SCHED_GAP)),
 		.scope = (enum event_scope)chance(seed, SCOPE_MARKER + 1),
 		.object = (enum event_object)chance(seed, OBJECT_COUNTER + 1),
 		.ts_ns = (uint64_t)chance(seed, 1u << 30) << 30,
@@ -75,6 +75,14 @@ static void fill(struct model *m, uint64_t *seed)
 	};
 	if (e->kind == EVENT_CLOCK)
 		e->clock = (struct clock_reading){ chance(seed, 99), chance(seed, 99), 7 };
+	if (e->kind == EVENT_SWITCH || e->kind == EVENT_WAKING || e->kind == EVENT_SCHED_GAP)
+		e->sched = (struct event_sched){ .pid = chance(seed, 1u << 30),
+						 .tid = chance(seed, 1u << 30),
+						 .cpu = (uint16_t)chance(seed, 1u << 16),
+						 .state = (uint16_t)chance(seed, 1u << 9),
+						 .prio = (uint8_t)chance(seed, 140),
+						 .traced = chance(seed, 2),
+						 .interrupt = chance(seed, 2) };
 	for (i = 0; i < e->n_args; i++)
 		fill_arg(m, i, seed);
 	if (e->n_args)

@@ -34,7 +34,7 @@ static void which_fields(void **state)
 	assert_int_equal(output_name_check("{n}{}"), 3);
 	assert_int_equal(output_name_check("{n}{epochs}"), 3);
 	assert_int_equal(output_name_check("{{n}}"), 0);
-	assert_int_equal(output_name_check("not closed {epoch"), -1);
+	assert_int_equal(output_name_check("not closed {epoch"), 11);
 	assert_int_equal(output_name_check(""), -1);
 }
 

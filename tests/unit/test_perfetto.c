@@ -1,174 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What the Perfetto output writes is decoded by the generated code and compared field by field. */
-#include "output_fixture.h"
+#include "perfetto_test.h"
 
 #include <errno.h>
 #include <math.h>
-
-#include "perfetto_trace.pb-c.h"
-
-typedef Perfetto__Protos__Trace Trace;
-typedef Perfetto__Protos__TracePacket Packet;
-typedef Perfetto__Protos__TrackEvent Event;
-typedef Perfetto__Protos__DebugAnnotation Annotation;
-typedef Perfetto__Protos__TrackDescriptor Descriptor;
-
-/* What a reader knows of the names while it goes through the packets. */
-enum {
-	MAX_DEFINED = 4096
-};
-
-struct defined {
-	uint64_t iid[MAX_DEFINED];
-	const char *text[MAX_DEFINED];
-	size_t n;
-};
-
-struct decoded {
-	Trace *trace;
-	struct defined names, keys, categories;
-	size_t next;
-};
-
-static void define(struct defined *d, uint64_t iid, const char *text)
-{
-	for (size_t i = 0; i < d->n; i++)
-		assert_true(d->iid[i] != iid); /* nothing is defined twice */
-	assert_true(d->n < MAX_DEFINED);
-	d->iid[d->n] = iid;
-	d->text[d->n++] = text;
-}
-
-static const char *look_up(const struct defined *d, uint64_t iid)
-{
-	for (size_t i = 0; i < d->n; i++)
-		if (d->iid[i] == iid)
-			return d->text[i];
-	fail_msg("nothing was interned as %llu", (unsigned long long)iid);
-	return NULL;
-}
-
-static void decode(struct world *w, struct decoded *d)
-{
-	memset(d, 0, sizeof(*d));
-	d->trace = perfetto__protos__trace__unpack(NULL, w->size, (uint8_t *)w->bytes);
-	assert_non_null(d->trace);
-}
-
-static void forget(struct decoded *d)
-{
-	d->names.n = d->keys.n = d->categories.n = 0;
-}
-
-/* The next packet that is not a definition of names. */
-static Packet *next(struct decoded *d)
-{
-	for (;;) {
-		Packet *packet;
-
-		assert_true(d->next < d->trace->n_packet);
-		packet = d->trace->packet[d->next++];
-		assert_int_equal(packet->trusted_packet_sequence_id, 1);
-		assert_int_equal(packet->base.n_unknown_fields, 0);
-		if (packet->sequence_flags == 1)
-			forget(d);
-		if (!packet->interned_data)
-			return packet;
-		assert_int_equal(packet->sequence_flags, 2);
-		for (size_t i = 0; i < packet->interned_data->n_event_names; i++)
-			define(&d->names, packet->interned_data->event_names[i]->iid,
-			       packet->interned_data->event_names[i]->name);
-		for (size_t i = 0; i < packet->interned_data->n_event_categories; i++)
-			define(&d->categories, packet->interned_data->event_categories[i]->iid,
-			       packet->interned_data->event_categories[i]->name);
-		for (size_t i = 0; i < packet->interned_data->n_debug_annotation_names; i++)
-			define(&d->keys, packet->interned_data->debug_annotation_names[i]->iid,
-			       packet->interned_data->debug_annotation_names[i]->name);
-	}
-}
-
-static Event *next_event(struct decoded *d, uint64_t ts, int type, uint64_t track)
-{
-	Packet *packet = next(d);
-
-	assert_non_null(packet->track_event);
-	assert_int_equal(packet->timestamp, ts);
-	assert_int_equal(packet->sequence_flags, 2);
-	assert_int_equal(packet->track_event->type, type);
-	assert_int_equal(packet->track_event->track_uuid, track);
-	assert_int_equal(packet->track_event->base.n_unknown_fields, 0);
-	return packet->track_event;
-}
-
-static Descriptor *next_descriptor(struct decoded *d, uint64_t uuid, uint64_t parent)
-{
-	Packet *packet = next(d);
-
-	assert_non_null(packet->track_descriptor);
-	assert_int_equal(packet->track_descriptor->uuid, uuid);
-	assert_int_equal(packet->track_descriptor->has_parent_uuid, parent != 0);
-	assert_int_equal(packet->track_descriptor->parent_uuid, parent);
-	return packet->track_descriptor;
-}
-
-static void assert_names(struct decoded *d, Event *e, const char *name, const char *category)
-{
-	if (name)
-		assert_string_equal(e->has_name_iid ? look_up(&d->names, e->name_iid) : e->name,
-				    name);
-	else
-		assert_false(e->has_name_iid || e->name);
-	assert_int_equal(e->n_category_iids, category != NULL);
-	assert_int_equal(e->n_categories, 0);
-	if (category)
-		assert_string_equal(look_up(&d->categories, e->category_iids[0]), category);
-}
-
-static Annotation *annotation(struct decoded *d, Event *e, size_t i, const char *key)
-{
-	Annotation *a;
-
-	assert_true(i < e->n_debug_annotations);
-	a = e->debug_annotations[i];
-	assert_string_equal(a->has_name_iid ? look_up(&d->keys, a->name_iid) : a->name, key);
-	return a;
-}
-
-static void skip_start(struct decoded *d)
-{
-	while (!next(d)->trace_packet_defaults)
-		;
-}
-
-static void assert_end(struct decoded *d, uint64_t lost, int outcome)
-{
-	Packet *packet = next(d);
-
-	/* The account, as far as it is not zero. */
-	if (packet->chrome_events) {
-		for (size_t i = 0; i < packet->chrome_events->n_metadata; i++) {
-			const Perfetto__Protos__ChromeMetadata *m =
-				packet->chrome_events->metadata[i];
-
-			assert_memory_equal(m->name, "proftrace.account.", 18);
-			assert_true(m->has_int_value && m->int_value);
-		}
-		packet = next(d);
-	} else {
-		assert_int_equal(lost, 0);
-	}
-	assert_non_null(packet->trace_stats);
-	assert_int_equal(packet->trace_stats->n_buffer_stats, 1);
-	assert_int_equal(packet->trace_stats->buffer_stats[0]->trace_writer_packet_loss, lost);
-	assert_int_equal(packet->trace_stats->final_flush_outcome, outcome);
-	assert_int_equal(d->next, d->trace->n_packet);
-}
-
-static void done(struct world *w, struct decoded *d)
-{
-	perfetto__protos__trace__free_unpacked(d->trace, NULL);
-	world_free(w);
-}
 
 /* ----------------------------------------------------------------------------------------------- */
 
@@ -223,7 +58,9 @@ static void starts_with_machine_clocks_and_defaults(void **state)
 	p = next(&d);
 	assert_int_equal(p->sequence_flags, 1);
 	assert_true(p->first_packet_on_sequence);
-	assert_int_equal(p->trace_packet_defaults->timestamp_clock_id, 3);
+	assert_int_equal(p->clock_snapshot->n_clocks, 2);
+	assert_clock(p, 0, 64, START_NS);
+	assert_clock(p, 1, 3, START_NS);
 	p = next(&d);
 	assert_int_equal(p->clock_snapshot->n_clocks, 3);
 	assert_clock(p, 0, 3, START_NS + 10);
@@ -255,8 +92,10 @@ static void knows_one_clock_only(void **state)
 	do
 		p = next(&d);
 	while (!p->clock_snapshot);
-	assert_int_equal(p->clock_snapshot->n_clocks, 1);
+	/* A loader wants to know how its default clock goes with it. */
+	assert_int_equal(p->clock_snapshot->n_clocks, 2);
 	assert_clock(p, 0, 3, START_NS);
+	assert_clock(p, 1, 6, START_NS);
 	done(&w, &d);
 }
 
@@ -351,11 +190,11 @@ static void slices_with_every_kind_of_argument(void **state)
 	skip_start(&d);
 
 	e = next_event(&d, START_NS + 1, 1, 101);
-	assert_string_equal(look_up(&d.names, e->name_iid), "step");
+	assert_string_equal(look_up(&d.s->names, e->name_iid), "step");
 	assert_int_equal(e->n_category_iids, 3);
-	assert_string_equal(look_up(&d.categories, e->category_iids[0]), "a");
-	assert_string_equal(look_up(&d.categories, e->category_iids[1]), "b");
-	assert_string_equal(look_up(&d.categories, e->category_iids[2]), "c");
+	assert_string_equal(look_up(&d.s->categories, e->category_iids[0]), "a");
+	assert_string_equal(look_up(&d.s->categories, e->category_iids[1]), "b");
+	assert_string_equal(look_up(&d.s->categories, e->category_iids[2]), "c");
 	assert_int_equal(e->n_debug_annotations, 11);
 	assert_true(annotation(&d, e, 0, "int")->int_value == INT64_MIN);
 	assert_true(annotation(&d, e, 1, "uint")->uint_value == UINT64_MAX);
@@ -540,7 +379,8 @@ static void after_a_loss_everything_is_said_again(void **state)
 		p = next(&d);
 		assert_int_equal(p->sequence_flags, 1);
 		assert_int_equal(p->previous_packet_dropped, 1);
-		assert_int_equal(p->trace_packet_defaults->timestamp_clock_id, 3);
+		assert_non_null(p->trace_packet_defaults);
+		p = next(&d);
 		assert_int_equal(p->timestamp, START_NS + 2);
 		assert_int_equal(p->track_event->type, 3);
 		assert_int_equal(p->track_event->track_uuid, i ? 100 : 101);
@@ -655,7 +495,7 @@ static void many_names(void **state)
 		snprintf(text, sizeof(text), "name %d", i % 4000);
 		assert_names(&d, next_event(&d, START_NS + (unsigned)i, 3, 101), text, NULL);
 	}
-	assert_int_equal(d.names.n, 4000);
+	assert_int_equal(d.sequences[FIRST_THREAD].names.n, 4000);
 	assert_end(&d, 0, 1);
 	done(&w, &d);
 }

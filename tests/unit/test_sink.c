@@ -201,6 +201,87 @@ static void a_full_disk_is_said_and_stays(void **state)
 	sink_free(sink);
 }
 
+static size_t take_varint(const unsigned char **at)
+{
+	size_t value = 0;
+
+	for (int shift = 0;; shift += 7) {
+		value |= (size_t)(**at & 127) << shift;
+		if (*(*at)++ < 128)
+			return value;
+	}
+}
+
+/* Unpacks the bundle at *at, which is all of a packet; another packet is copied with its head. */
+static size_t take_bundle(const unsigned char **at, char *out, size_t room)
+{
+	const unsigned char *start = *at, *end;
+	uLongf n = room;
+	size_t size;
+
+	assert_int_equal(*(*at)++, 0x0a);
+	size = take_varint(at);
+	end = *at + size;
+	if ((*at)[0] != 0x92) {
+		memcpy(out, start, end - start);
+		*at = end;
+		return end - start;
+	}
+	assert_int_equal((*at)[1], 0x03);
+	*at += 2;
+	size = take_varint(at);
+	assert_ptr_equal(*at + size, end);
+	assert_int_equal(uncompress((Bytef *)out, &n, *at, size), Z_OK);
+	*at = end;
+	return n;
+}
+
+/* Each bundle holds whole packets, and is there as a whole after every flush. */
+static void bundles_hold_whole_packets(void **state)
+{
+	enum {
+		PACKET = 1000,
+		N = 1000,
+		LARGE = 100000
+	};
+	char *in = malloc(2 << 20), *file = malloc(2 << 20), *out = malloc(2 << 20);
+	size_t written = 0, size, n = 0;
+	const unsigned char *at = (unsigned char *)file;
+	struct sink *sink;
+
+	(void)state;
+	assert_int_equal(sink_open(in_directory("f"), SINK_BUNDLES, &sink), 0);
+	for (int i = 0; i < N; i++) {
+		size = i == N / 2 ? LARGE : PACKET;
+		memset(in + written, i, size);
+		memcpy(in + written, size == LARGE ? "\x0a\x9c\x8d\x06" : "\x0a\xe5\x07",
+		       size == LARGE ? 4 : 3);
+		assert_int_equal(sink_write_whole(sink, in + written, size), 0);
+		written += size;
+		if (i % 300 == 299)
+			assert_int_equal(sink_flush(sink), 0);
+	}
+	assert_int_equal(sink_close(sink), 0);
+	size = read_file(path, file, 2 << 20);
+	assert_int_equal(size, sink_size(sink));
+	assert_int_equal(written, sink_bytes(sink));
+	assert_true(size < LARGE + written / 10);
+	while (at < (unsigned char *)file + size) {
+		size_t more = take_bundle(&at, out + n, (2 << 20) - n);
+
+		assert_true(more == LARGE || (more && more % PACKET == 0));
+		assert_true(more <= 262144);
+		n += more;
+	}
+	assert_int_equal(n, written);
+	assert_memory_equal(in, out, n);
+	sink_free(sink);
+	unlink(path);
+	free(in);
+	free(file);
+	free(out);
+}
+
 /* The write that fails half way must not leave half a gzip stream behind what is good. */
 static void gzip_loads_after_the_disk_was_full(void **state)
 {
@@ -346,6 +427,7 @@ int main(void)
 		cmocka_unit_test(takes_its_name_at_the_first_flush),
 		cmocka_unit_test(the_temporary_file_is_private_and_removed),
 		cmocka_unit_test(gzip_is_whole_after_every_write),
+		cmocka_unit_test(bundles_hold_whole_packets),
 		cmocka_unit_test(large_pieces_and_the_limit_of_a_reservation),
 		cmocka_unit_test(a_full_disk_is_said_and_stays),
 		cmocka_unit_test(gzip_loads_after_the_disk_was_full),

@@ -41,8 +41,8 @@ static void world_init(struct world *w, uint64_t seed)
 
 static void world_free(struct world *w)
 {
-	assert_int_equal(w->marked,
-			 w->account.written + account_lost(&w->account) + w->account.paused);
+	assert_int_equal(w->marked, w->account.written + account_lost(&w->account) +
+					    w->account.paused + w->account.switched_off);
 	timeline_free(w->timeline);
 	names_free(w->names);
 	facts_free(&w->facts);
@@ -58,7 +58,7 @@ static void put(struct world *w, struct event event)
 	event.ts_ns = w->now;
 	/* A kind there is not counts as a malformed mark. */
 	if (event.kind <= EVENT_INCLUDE_JSON || event.kind == EVENT_THREAD_NAME ||
-	    event.kind > EVENT_CLOCK)
+	    event.kind > EVENT_SCHED_GAP)
 		w->marked++;
 	assert_int_equal(timeline_event(w->timeline, &event), 0);
 }
@@ -495,7 +495,7 @@ static void test_pools(void **state)
 
 static struct event any_event(struct world *w, struct arg args[3])
 {
-	struct event e = { .kind = (enum event_kind)(1 + pick(w, EVENT_CLOCK + 1)) };
+	struct event e = { .kind = (enum event_kind)(1 + pick(w, EVENT_SCHED_GAP + 1)) };
 	unsigned i;
 
 	/* Exits and executions are rare, or nothing would live. */
@@ -552,7 +552,8 @@ static void test_anything(void **state)
 				w.now -= pick(&w, 10);
 			put(&w, any_event(&w, args));
 			assert_int_equal(w.marked, w.account.written + account_lost(&w.account) +
-							   w.account.paused);
+							   w.account.paused +
+							   w.account.switched_off);
 		}
 		timeline_finish(w.timeline, w.now);
 		world_free(&w);

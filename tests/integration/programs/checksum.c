@@ -1,15 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * checksum THREADS ROUNDS: a computation full of marks, whose result depends on every value that a
+ * checksum THREADS ROUNDS [LIBRARY]: a computation full of marks, whose result depends on every value that a
  * tracer could spoil: registers, the stack below it, errno, floating point, children. Prints
  * `ready <pid>`, at its end `sum <hex>`, the same whenever it is run with the same arguments. Then it
  * waits for its standard input to end, and for its switches to be off (no longer than five seconds),
  * and prints `switch <n>`: how many still are not.
+ *
+ * With a LIBRARY it opens, calls and closes that all the while, has children in quick succession, and when
+ * it is through executes itself to do all of it again.
  */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +30,7 @@ struct worker {
 	pthread_t thread;
 	unsigned int number;
 	unsigned long rounds;
+	const char *library; /* NULL: none */
 	uint64_t sum;
 };
 
@@ -70,10 +77,25 @@ static uint64_t child(uint64_t sum)
 	return (uint64_t)WEXITSTATUS(status);
 }
 
+/* What is unmapped again may be under the tracer's hands. */
+static uint64_t visit(const char *library, uint64_t sum)
+{
+	void *handle = dlopen(library, RTLD_NOW);
+	int (*call)(int);
+
+	if (!handle)
+		return 0xdead;
+	*(void **)&call = dlsym(handle, "plugin_work");
+	sum = mix(sum + (uint64_t)call((int)(sum & 0xffff)));
+	dlclose(handle);
+	return sum;
+}
+
 static void *work(void *data)
 {
 	struct worker *w = (struct worker *)data;
-	uint64_t sum = w->number;
+	unsigned long between = w->library ? 32 : 512;
+	uint64_t sum = w->number + w->sum;
 
 	for (unsigned long i = 0; i < w->rounds; i++) {
 		char text[32];
@@ -86,11 +108,23 @@ static void *work(void *data)
 		sum = mix(sum + (uint64_t)errno);
 		if (i % 8 == 0)
 			usleep(100);
-		if (i % 512 == 100)
+		if (i % between == 10)
 			sum = mix(sum + child(sum));
+		if (w->library && i % 64 == 20)
+			sum = visit(w->library, sum);
 	}
 	w->sum = sum;
 	return NULL;
+}
+
+static void execute_again(char **argv, uint64_t sum)
+{
+	char text[32], *arguments[] = { argv[0], argv[1], argv[2], argv[3], text, NULL };
+
+	snprintf(text, sizeof(text), "%llx", (unsigned long long)sum);
+	execv("/proc/self/exe", arguments);
+	perror("exec");
+	exit(1);
 }
 
 int main(int argc, char **argv)
@@ -98,14 +132,19 @@ int main(int argc, char **argv)
 	unsigned int threads = argc > 1 ? (unsigned int)atoi(argv[1]) : 2, i, tries;
 	struct pollfd input = { 0, POLLIN, 0 };
 	struct worker workers[16];
-	uint64_t sum = 0;
+	const char *library = argc > 3 ? argv[3] : NULL;
+	bool again = argc > 4;
+	uint64_t sum = again ? strtoull(argv[4], NULL, 16) : 0, first = sum;
 
 	if (threads > 16)
 		threads = 16;
-	printf("ready %d\n", (int)getpid());
+	if (!again)
+		printf("ready %d\n", (int)getpid());
 	fflush(stdout);
 	for (i = 0; i < threads; i++) {
 		workers[i].number = i + 1;
+		workers[i].library = library;
+		workers[i].sum = first;
 		workers[i].rounds = argc > 2 ? strtoul(argv[2], NULL, 0) : 1000;
 		if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
 			return 1;
@@ -114,6 +153,8 @@ int main(int argc, char **argv)
 		pthread_join(workers[i].thread, NULL);
 		sum = mix(sum ^ workers[i].sum);
 	}
+	if (library && !again)
+		execute_again(argv, sum);
 	printf("sum %llx\n", (unsigned long long)sum);
 	fflush(stdout);
 	while (poll(&input, 1, -1) < 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hostile strings|names|threads|allocs N: does N of what a tracer might choke on: strings that are not
- * there, do not end, are no UTF-8 or command a terminal; names of threads, all distinct; threads;
+ * hostile strings|names|pools|threads|allocs N: does N of what a tracer might choke on: strings that are not
+ * there, do not end, are no UTF-8 or command a terminal; names of threads and of pools, all distinct; threads;
  * allocations that stay. hostile maps FILE: has the file mapped as code until its input ends; prints
  * `ready` first. At the end `marks <n>`.
  */
@@ -56,6 +56,21 @@ static int names(int n)
 		PROF_THREAD_NAME(name);
 	}
 	return n;
+}
+
+/* Each is a pool of its own, with a track of its own. */
+static int pools(int n)
+{
+	char name[64];
+	int i;
+
+	for (i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "pool %d", i);
+		prof_scope_push(name);
+		PROF_ALLOC("one of many", name, 16);
+		prof_scope_pop();
+	}
+	return 3 * n;
 }
 
 static void *thread(void *unused)
@@ -115,10 +130,8 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run)(int n);
 	} modes[] = {
-		{ "strings", strings },
-		{ "names", names },
-		{ "threads", threads },
-		{ "allocs", allocs },
+		{ "strings", strings }, { "names", names },   { "pools", pools },
+		{ "threads", threads }, { "allocs", allocs },
 	};
 	unsigned i;
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * storm THREADS [PAUSE]: marks as fast as it can until its standard input ends: nested slices and an
+ * storm THREADS [PAUSE [hidden]]: marks as fast as it can until its standard input ends: nested slices and an
  * instant that carries a running number; slower with a PAUSE of so many microseconds after each of
  * these rounds. Late threads join and leave all the while, more seldom with a PAUSE. Prints
  * `ready <pid>` first; at the end `switch <n>`: whether its domain is still on, and `marks <n>`.
+ * `hidden`: it says of itself that it shall not be looked into.
  */
 #include <proftrace.h>
 
@@ -12,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 static atomic_int stop;
@@ -59,6 +61,8 @@ int main(int argc, char **argv)
 	if (n > 64)
 		n = 64;
 	pause_us = argc > 2 ? (unsigned int)atoi(argv[2]) : 0;
+	if (argc > 3)
+		prctl(PR_SET_DUMPABLE, 0);
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
 	for (i = 0; i < n; i++)

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a recorder that was taken over may send to the broker: any packets, with any descriptors. The
+ * kernel and the processes are told by a small model here, which also knows what the broker must never
+ * do. The input: a byte for the kernel's kind, a file, then packets, each behind a byte that says which
+ * descriptor comes with it; before the file and each packet two of its length.
+ */
+#include <elf.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static long kernel(long number, ...);
+static int give_back(int fd);
+#define syscall(...) kernel(__VA_ARGS__)
+#define close(fd)    give_back(fd)
+#include "broker/attach.c"
+#include "broker/links.c"
+#include "broker/server.c"
+#undef syscall
+#undef close
+
+#define CODE 0x200 /* in the file: 0x200 bytes of code, then as many of data */
+#define DATA 0x400
+#define SITE (CODE + 0x20)
+
+/* Processes 1 and 2 were asked for, 3 is a child, 4 another's child, 5 another user's; 6 ends soon. */
+enum {
+	ASKED = 1,
+	ALSO_ASKED,
+	CHILD,
+	STRANGER,
+	ANOTHER_USERS,
+	ENDS,
+	PIDS = 8
+};
+
+static bool traced[PIDS];
+static int looked_at; /* whose directory was opened last */
+static int program_fd = -1, foreign_fd = -1;
+static uint64_t given, taken_back; /* descriptors: none is real but those of two files */
+
+#define NOT_REAL 100000
+
+static void must(int condition)
+{
+	if (!condition)
+		abort();
+}
+
+static int any_descriptor(void)
+{
+	given++;
+	return NOT_REAL;
+}
+
+static int give_back(int fd)
+{
+	must(fd == NOT_REAL || fd == program_fd || fd == foreign_fd);
+	taken_back++;
+	return 0;
+}
+
+/* --- the processes ------------------------------------------------------------------------------- */
+
+int process_directory(const struct broker_target *target, struct failure *f)
+{
+	looked_at = target->pid;
+	if (target->pid < ASKED || target->pid > ENDS ||
+	    (target->birth && target->birth != 100u + (unsigned)target->pid))
+		return failure_set(f, -ESRCH, "no such process", "", "");
+	if (target->pid == ANOTHER_USERS)
+		return failure_set(f, -EPERM, "not permitted to trace process", "", "");
+	return any_descriptor();
+}
+
+pid_t process_parent(int directory)
+{
+	must(directory >= 0);
+	return looked_at == CHILD || looked_at == ENDS ? getppid() : 1;
+}
+
+bool process_alive(int directory)
+{
+	must(directory >= 0);
+	return looked_at != ENDS;
+}
+
+uint64_t process_birth(int directory)
+{
+	must(directory >= 0);
+	return 100 + (uint64_t)looked_at;
+}
+
+int process_open(enum broker_file what, const struct broker_target *target, uint64_t start,
+		 uint64_t end, struct failure *f)
+{
+	must(target->pid >= ASKED && target->pid < PIDS && traced[target->pid]);
+	if (what >= BROKER_FILES || (what == BROKER_MAPPED && start >= end))
+		return failure_set(f, -EINVAL, "refused request", "open", NULL);
+	return any_descriptor();
+}
+
+/* --- the kernel ---------------------------------------------------------------------------------- */
+
+int bpf_map_lookup_elem(int fd, const void *key, void *value)
+{
+	uint32_t pid;
+
+	(void)fd, (void)value;
+	memcpy(&pid, key, sizeof(pid));
+	return pid < PIDS && traced[pid] ? 0 : -1;
+}
+
+int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 how)
+{
+	uint32_t pid, flags;
+
+	(void)fd, (void)how;
+	memcpy(&pid, key, sizeof(pid));
+	memcpy(&flags, value, sizeof(flags));
+	must(!(flags & ~(uint32_t)(TRACED_WATCH | TRACED_MARKS)));
+	must(pid == ASKED || pid == ALSO_ASKED || pid == CHILD || pid == ENDS);
+	traced[pid] = true;
+	return 0;
+}
+
+int bpf_map_delete_elem(int fd, const void *key)
+{
+	uint32_t pid;
+
+	(void)fd;
+	memcpy(&pid, key, sizeof(pid));
+	must(pid < PIDS);
+	traced[pid] = false;
+	return 0;
+}
+
+/* Of the file with a known contents: nothing else may be attached to. */
+static void must_be_right(const char *path, uint64_t offset, uint64_t semaphore)
+{
+	char known[32];
+
+	snprintf(known, sizeof(known), "/proc/self/fd/%d", program_fd);
+	if (strcmp(path, known))
+		return;
+	must(offset >= CODE && offset < DATA);
+	must(!semaphore || (semaphore >= DATA && semaphore <= 2 * DATA - CODE - 2));
+	/* A probe of others is any nop, and the longer one of the site has shorter ones in it. */
+	must(!semaphore || (offset >= SITE && offset < SITE + 11));
+}
+
+static long link_create(va_list args)
+{
+	struct {
+		uint32_t prog_fd, target_fd, attach_type, flags;
+		uint64_t path, offsets, switches, cookies;
+		uint32_t cnt, multi_flags, pid, pad;
+	} attr;
+	unsigned i;
+
+	must(va_arg(args, int) == BPF_LINK_CREATE);
+	memcpy(&attr, va_arg(args, void *), sizeof(attr));
+	must(attr.cnt > 0 && attr.cnt <= BROKER_MAX_SITES && (int)attr.pid >= 0);
+	for (i = 0; i < attr.cnt; i++)
+		must_be_right((const char *)(uintptr_t)attr.path,
+			      ((uint64_t *)(uintptr_t)attr.offsets)[i],
+			      attr.switches ? ((uint64_t *)(uintptr_t)attr.switches)[i] : 0);
+	return any_descriptor();
+}
+
+static long kernel(long number, ...)
+{
+	const struct perf_event_attr *event;
+	va_list args;
+	long fd;
+
+	va_start(args, number);
+	if (number == SYS_bpf) {
+		fd = link_create(args);
+	} else {
+		must(number == SYS_perf_event_open);
+		event = va_arg(args, const struct perf_event_attr *);
+		must_be_right((const char *)(uintptr_t)event->uprobe_path, event->probe_offset,
+			      event->config >> 32);
+		fd = any_descriptor();
+	}
+	va_end(args);
+	return fd;
+}
+
+int bpf_link_create(int program, int target, enum bpf_attach_type type,
+		    const struct bpf_link_create_opts *opts)
+{
+	(void)program, (void)target, (void)type, (void)opts;
+	return any_descriptor();
+}
+
+/* --- the recorder -------------------------------------------------------------------------------- */
+
+static void write_program(void)
+{
+	static const unsigned char site[] = { 0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84,
+					      0,    0,	  0,	0,    0,    0xc3 };
+	static unsigned char bytes[2 * DATA - CODE];
+	const Elf64_Ehdr h = {
+		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
+		.e_phoff = sizeof(h),
+		.e_phentsize = sizeof(Elf64_Phdr),
+		.e_phnum = 2,
+	};
+	const Elf64_Phdr p[2] = {
+		{ .p_type = PT_LOAD,
+		  .p_flags = PF_R | PF_X,
+		  .p_offset = CODE,
+		  .p_filesz = DATA - CODE },
+		{ .p_type = PT_LOAD,
+		  .p_flags = PF_R | PF_W,
+		  .p_offset = DATA,
+		  .p_filesz = DATA - CODE },
+	};
+
+	memcpy(bytes, &h, sizeof(h));
+	memcpy(bytes + sizeof(h), p, sizeof(p));
+	memcpy(bytes + SITE, site, sizeof(site));
+	must(pwrite(program_fd, bytes, sizeof(bytes), 0) == sizeof(bytes));
+}
+
+static void prepare(void)
+{
+	program_fd = memfd_create("program", MFD_CLOEXEC);
+	foreign_fd = memfd_create("foreign", MFD_CLOEXEC);
+	must(program_fd >= 0 && foreign_fd >= 0);
+	write_program();
+}
+
+/* The packet at hand, in place of a socket. */
+static struct {
+	const uint8_t *bytes;
+	size_t size;
+	int fd; /* -1: none */
+	bool answered;
+} packet;
+
+int message_receive(int socket, void *buffer, size_t size, size_t *ret_size, int *fds,
+		    unsigned *n_fds)
+{
+	(void)socket;
+	must(*n_fds == 1 && size >= packet.size);
+	memcpy(buffer, packet.bytes, packet.size);
+	*ret_size = packet.size;
+	*n_fds = packet.fd >= 0;
+	if (packet.fd >= 0) {
+		given++;
+		fds[0] = packet.fd;
+	}
+	return 0;
+}
+
+int message_send(int socket, const void *head, size_t head_size, const void *body, size_t body_size,
+		 const int *fds, unsigned n_fds)
+{
+	const struct reply *reply = head;
+	uint32_t kind = 0;
+
+	(void)socket, (void)body, (void)fds;
+	must(head_size == sizeof(*reply) && !body_size && !packet.answered);
+	if (packet.size >= sizeof(struct request))
+		memcpy(&kind, packet.bytes, sizeof(kind));
+	must(reply->error <= 0 && n_fds == (kind == REQUEST_OPEN && !reply->error));
+	must(memchr(reply->failure.what, '\0', sizeof(reply->failure.what)) != NULL);
+	must(memchr(reply->failure.object, '\0', sizeof(reply->failure.object)) != NULL);
+	must(memchr(reply->failure.reason, '\0', sizeof(reply->failure.reason)) != NULL);
+	must(memchr(reply->failure.hint, '\0', sizeof(reply->failure.hint)) != NULL);
+	packet.answered = true;
+	return 0;
+}
+
+static void serve_packet(struct server *s, unsigned how, const uint8_t *bytes, size_t size)
+{
+	static const int *const choice[] = { &program_fd, &program_fd, &program_fd, &foreign_fd };
+
+	packet.bytes = bytes;
+	packet.size = size;
+	packet.fd = how ? *choice[how & 3] : -1;
+	packet.answered = false;
+	must(!serve_one(s) && packet.answered);
+}
+
+static void free_links(struct links *links)
+{
+	uint32_t i;
+
+	for (i = 0; i < links->n; i++)
+		links_close(links, i);
+	free(links->list);
+	free(links);
+}
+
+static size_t length_of(const uint8_t *bytes, size_t most)
+{
+	size_t n = bytes[0] | bytes[1] << 8;
+
+	return n < most ? n : most;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const pid_t asked[] = { ASKED, ALSO_ASKED };
+	static const struct broker_config config = { .pids = asked, .n_pids = 2 };
+	static struct server server;
+	size_t n;
+
+	if (program_fd < 0)
+		prepare();
+	if (size < 3)
+		return 0;
+	server.config = &config;
+	server.links = links_new();
+	server.programs.uprobe_multi = data[0] & 1;
+	memset(traced, 0, sizeof(traced));
+	given = taken_back = 0;
+	n = length_of(data + 1, size - 3);
+	must(pwrite(foreign_fd, data + 3, n, 0) == (ssize_t)n && !ftruncate(foreign_fd, (off_t)n));
+	data += 3 + n;
+	size -= 3 + n;
+	while (size > 3) {
+		n = length_of(data + 1, size - 3);
+		serve_packet(&server, data[0], data + 3, n);
+		data += 3 + n;
+		size -= 3 + n;
+	}
+	free_links(server.links);
+	must(given == taken_back); /* nothing stays open */
+	return 0;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Both ends of `proftrace ctl`: any bytes as a request, in pieces, to a recorder; and any as the answer
+ * of a recorder, which is another user's when root asks. The first byte says which.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cmd/control.h"
+
+#define FD 1000 /* a socket that is not there: what comes through it is the input */
+
+static ssize_t take(int fd, void *out, size_t size, int flags);
+static ssize_t give(int fd, const void *bytes, size_t size, int flags);
+static int shut(int fd);
+static int print(int c);
+#define recv(fd, out, size, flags)	 take(fd, out, size, flags)
+#define send(fd, bytes, size, flags)	 give(fd, bytes, size, flags)
+#define close(fd)			 shut(fd)
+#define putchar(c)			 print(c)
+#define control_connect(directory, name) ((void)(directory), (void)(name), FD)
+#include "cmd/control_server.c"
+#include "cmd/ctl.c"
+#undef recv
+#undef send
+#undef close
+#undef putchar
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct {
+	const uint8_t *bytes;
+	size_t size;
+	bool closed;
+	unsigned answers;
+	size_t printed;
+	unsigned char last; /* that was printed */
+} wire;
+
+static void must(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+/* A piece, as long as its first byte says. */
+static ssize_t take(int fd, void *out, size_t size, int flags)
+{
+	size_t n;
+
+	(void)flags;
+	must(fd == FD && size > 0 && !wire.closed);
+	if (!wire.size)
+		return 0;
+	n = wire.bytes[0] % 32 + 1;
+	wire.bytes++, wire.size--;
+	if (n > wire.size)
+		n = wire.size;
+	if (n > size)
+		n = size;
+	memcpy(out, wire.bytes, n);
+	wire.bytes += n, wire.size -= n;
+	return (ssize_t)n;
+}
+
+static ssize_t give(int fd, const void *bytes, size_t size, int flags)
+{
+	(void)flags;
+	must(fd == FD && size > 0 && size < CONTROL_ANSWER);
+	wire.answers++;
+	must(!memcmp(bytes, "ok ", 3) || !memcmp(bytes, "error ", 6) ||
+	     !memcmp(bytes, "find ", 5) || !memcmp(bytes, "status\n", 7));
+	return (ssize_t)size;
+}
+
+static int shut(int fd)
+{
+	must(fd == FD && !wire.closed);
+	wire.closed = true;
+	return 0;
+}
+
+static int print(int c)
+{
+	must((c >= ' ' && c != 0x7f) || c == '\n');
+	must(!(wire.last == 0xc2 && c >= 0x80 && c <= 0x9f));
+	wire.last = (unsigned char)c;
+	wire.printed++;
+	return c;
+}
+
+/* --- the recording ------------------------------------------------------------------------------- */
+
+void recording_pause(struct recording *r, bool pause)
+{
+	(void)r, (void)pause;
+}
+
+void recording_dump(struct recording *r)
+{
+	r->output_failed = !r->output_failed;
+}
+
+void recording_table_reset(struct recording *r)
+{
+	must(r->options->stats_only);
+}
+
+struct account recording_account(const struct recording *r)
+{
+	(void)r;
+	return (struct account){ .marked = 10, .written = 9, .paused = 1 };
+}
+
+bool overhead_line(const struct recording *r, unsigned i, char *out, size_t size)
+{
+	(void)r;
+	snprintf(out, size, "domain %u", i);
+	return i < 2;
+}
+
+bool capture_paused(const struct capture *capture)
+{
+	(void)capture;
+	return false;
+}
+
+unsigned capture_processes(const struct capture *capture)
+{
+	(void)capture;
+	return 1;
+}
+
+bool capture_traces(const struct capture *capture, pid_t pid)
+{
+	(void)capture;
+	return pid == 10;
+}
+
+void print_size(char *out, size_t size, uint64_t bytes)
+{
+	snprintf(out, size, "%u bytes", (unsigned)bytes);
+}
+
+/* A path as long as the answer, which then is cut. */
+static void request(unsigned how)
+{
+	static char path[] = "a/rather/long/name/of/a/file/with/\033[31m\n/in/it.pftrace",
+		    *command[] = { path };
+	static struct written_file files[200];
+	struct record_options asked = { .n_pids = 12, .stats_only = how & 1 };
+	struct recording r = { .options = &asked, .n_files = how & 2 ? 200 : 0, .files = files };
+	struct client client = { .fd = FD };
+	struct control c = { .clients = { client } };
+	unsigned i;
+
+	for (i = 0; i < 200; i++)
+		files[i] = (struct written_file){ .path = path, .format = "Perfetto" };
+	if (how & 4)
+		asked.command = command;
+	for (i = 1; i < CLIENTS; i++)
+		c.clients[i].fd = -1;
+	while (c.clients[0].fd >= 0) {
+		hear(&c.clients[0], &r);
+		must(c.clients[0].n < sizeof(client.request));
+		if (c.clients[0].waits) {
+			must(r.stop_asked && !wire.answers);
+			control_ended(&c, &r);
+		}
+	}
+	must(wire.closed && wire.answers <= 1);
+}
+
+static void read_answer(unsigned how)
+{
+	const struct recorder r = { .pid = 1, .name = "1.control" };
+	char answer[CONTROL_ANSWER];
+	int error = ask(&r, "status\n", 1, answer, sizeof(answer));
+
+	must(error <= 0 && wire.closed && strlen(answer) < sizeof(answer));
+	if (error)
+		return;
+	print_answer(answer, how & 1);
+	must(wire.last == '\n' && wire.printed <= strlen(answer) + 1);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!size)
+		return 0;
+	memset(&wire, 0, sizeof(wire));
+	wire.bytes = data + 1;
+	wire.size = size - 1;
+	if (data[0] & 0x80)
+		read_answer(data[0]);
+	else
+		request(data[0]);
+	return 0;
+}

@@ -1,0 +1,190 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The books of a program and the account of its recording agree, in whatever way it is recorded: each
+# mark that it made is in both outputs or in just one other slot.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+mkdir -m 700 "$tmp/run"
+export XDG_RUNTIME_DIR=$tmp/run
+
+# Of some classes of marks in some books, the sum: about to be made (2), made (3).
+books() { # COLUMN CLASSES BOOK...
+	column=$1
+	classes=$2
+	shift 2
+	for book; do "$programs/ledger" "$book"; done |
+		awk -v c="$column" -v classes=" $classes " '{ if (index(classes, " " $1 " ")) sum += $c } END { print sum + 0 }'
+}
+# What was lost, as the reasons add up.
+lost() { sed -n 's/.*"lost": {\(.*\)}.*/\1/p' "$1" | tr ',' '\n' | awk -F: '{ sum += $2 } END { print sum }'; }
+marks_in() { # FORMAT NAME: of all its files
+	for file in "$tmp/$2"*."$1"; do
+		[ -e "$file" ] && "$canon" --marks "$file"
+	done | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+everything="control default plain io cpu"
+
+# The kernel saw what the program made; what it saw is somewhere; what was written is in the files. All
+# that is seldom said of what is as it should be is said once.
+check_books() { # NAME CLASSES BOOK...
+	of=$1
+	classes=$2
+	shift 2
+	s=$tmp/$of.s
+	equal "$of: the account adds up" "$(field "$s" adds_up)" true
+	sum=$(lost "$s")
+	for slot in written paused unscheduled switched_off left_out unrecorded; do
+		sum=$((sum + $(field "$s" $slot)))
+	done
+	marked=$(field "$s" marked)
+	equal "$of: marked = written + lost by reason + what was not asked for" "$marked" $sum
+	made=$(books 3 "$classes" "$@") about=$(books 2 "$classes" "$@")
+	check "$of: marked is what the program made: $made to $about, $marked" \
+		test "$marked" -ge "${least:-$made}" -a "$marked" -le "$about"
+	check "$of: that is something" test "$made" -gt 1000
+	if [ -n "${no_files:-}" ]; then return; fi
+	equal "$of: written is what is in the JSON files" "$(marks_in json "$of.")" "$(field "$s" written)"
+	equal "$of: and in those of Perfetto" "$(marks_in pftrace "$of.")" "$(field "$s" written)"
+}
+
+# Slots that must have something in them, or nothing.
+some() { # NAME SLOT...
+	of=$1
+	shift
+	for slot; do check "$of: there are $slot" test "$(field "$tmp/$of.s" "$slot")" -gt 0; done
+}
+none() {
+	of=$1
+	shift
+	for slot; do equal "$of: there are no $slot" "$(field "$tmp/$of.s" "$slot")" 0; done
+}
+
+command() { # NAME ROUNDS US OPTIONS...: recorded from its first mark to its last
+	of=$1
+	rounds=$2
+	us=$3
+	shift 3
+	"$proftrace" -q -e none -o "$tmp/$of.{n}" --summary-json "$tmp/$of.s" "$@" -- \
+		"$programs/ledger" "$tmp/$of.book" 3 "$rounds" "$us" </dev/null >"$tmp/out" 2>"$tmp/err"
+	equal "$of: exit status" "$?$(cat "$tmp/err")" 0
+}
+
+command plain 128 0
+check_books plain "$everything" "$tmp/plain.book"
+some plain paused unmatched too_deep
+# Nobody can have begun anything before, but the parent of a process that was forked.
+equal "plain: ends of what a parent had open, in children" "$(field "$tmp/plain.s" cut)" 2
+none plain unscheduled left_out unrecorded switched_off buffer_full
+
+command domain 128 0 -D side
+check_books domain "control plain io cpu" "$tmp/domain.book"
+none domain left_out unmatched too_deep
+
+command category 150 0 -D side/io --max-size 64K
+check_books category "control io cpu" "$tmp/category.book"
+some category left_out paused
+
+command rotated 300 0 -D '!side/io' --max-size 64K
+check_books rotated "$everything" "$tmp/rotated.book"
+some rotated left_out paused too_deep
+check "rotated: there are several files" test "$(ls "$tmp"/rotated.*.json | wc -l)" -gt 3
+
+command schedule 200 0 --schedule skip_first=1,wait=1,warmup=1,active=2,repeat=0
+check_books schedule "$everything" "$tmp/schedule.book"
+some schedule unscheduled paused
+
+# While nothing is waited for but the end of the epoch, the probes may be taken away.
+least=1
+command scheduled-category 200 0 --schedule wait=2,warmup=1,active=1,repeat=3 -D side/io -D default
+check_books scheduled-category "control default io cpu" "$tmp/scheduled-category.book"
+least=
+some scheduled-category unscheduled left_out
+
+command flight 256 0 --flight-recorder 20ms --trigger instant:alarm
+check_books flight "$everything" "$tmp/flight.book"
+some flight unrecorded paused dumps
+
+command small-flight 256 0 --flight-recorder 1h --flight-memory 64K --trigger instant:alarm -D '!side/cpu'
+check_books small-flight "$everything" "$tmp/small-flight.book"
+some small-flight unrecorded left_out dumps
+
+no_files=1
+"$proftrace" -q --stats-only -D side -D default --summary-json "$tmp/table.s" -- \
+	"$programs/ledger" "$tmp/table.book" 3 150 </dev/null >/dev/null
+check_books table "$everything" "$tmp/table.book"
+some table paused too_deep
+no_files=
+
+# Whatever goes off, and when: what comes after that is the program's alone.
+least=1
+command off 400 100 --max-overhead 0.01
+check_books off "$everything" "$tmp/off.book"
+least=
+
+# Attached to, and steered while they run: two processes, one of which is killed, as is what they fork.
+attach() { # NAME OPTIONS...: to two processes that have made no mark yet; then they go
+	of=$1
+	shift
+	for i in 1 2; do
+		mkfifo "$tmp/$of.in$i"
+		"$programs/ledger" "$tmp/$of.book$i" 2 0 200 <"$tmp/$of.in$i" >"$tmp/$of.out$i" &
+		eval "target$i=$!"
+	done
+	exec 7>"$tmp/$of.in1" 8>"$tmp/$of.in2"
+	wait_for "$tmp/$of.out1" ready
+	wait_for "$tmp/$of.out2" ready
+	"$proftrace" -e none -p $target1,$target2 -o "$tmp/$of.{n}" --summary-json "$tmp/$of.s" "$@" \
+		2>"$tmp/$of.err" 7>&- 8>&- &
+	recorder=$!
+	wait_for "$tmp/$of.err" "proftrace: recording"
+	echo go >&7
+	echo go >&8
+}
+made() { books 3 "$everything" "$1"; }
+until_made() { # BOOK N: so many more than there are
+	goal=$(($(made "$1") + $2))
+	until [ "$(made "$1")" -gt $goal ]; do sleep 0.02; done
+}
+end() { # both are killed, as no program expects it
+	kill -KILL $target1 $target2 2>/dev/null
+	wait $target1 $target2 2>/dev/null
+	exec 7>&- 8>&-
+	wait $recorder
+	equal "$of: exit status" $? 0
+}
+
+attach killed --max-size 64K -D '!side/cpu'
+until_made "$tmp/killed.book1" 2500
+kill -KILL $target1
+"$proftrace" ctl pause -p $target2 >/dev/null
+until_made "$tmp/killed.book2" 2000
+"$proftrace" ctl resume -p $target2 >/dev/null
+until_made "$tmp/killed.book2" 2000
+end
+check_books killed "$everything" "$tmp/killed.book1" "$tmp/killed.book2"
+some killed paused left_out
+
+# The recorder is stopped for a while, and the buffer flows over.
+attach flooded --buffer 64K --flight-recorder 1h --flight-memory 1M
+until_made "$tmp/flooded.book1" 1000
+kill -STOP $recorder
+until_made "$tmp/flooded.book1" 4000
+kill -CONT $recorder
+until_made "$tmp/flooded.book2" 2000
+"$proftrace" ctl dump -p $recorder >/dev/null
+until_made "$tmp/flooded.book2" 1000
+end
+check_books flooded "$everything" "$tmp/flooded.book1" "$tmp/flooded.book2"
+some flooded buffer_full begin_lost unrecorded
+
+attach scheduled --schedule wait=1,warmup=0,active=1,repeat=0 --buffer 64K
+until_made "$tmp/scheduled.book1" 2000
+kill -STOP $recorder
+until_made "$tmp/scheduled.book2" 4000
+kill -CONT $recorder
+until_made "$tmp/scheduled.book2" 2000
+end
+check_books scheduled "$everything" "$tmp/scheduled.book1" "$tmp/scheduled.book2"
+some scheduled unscheduled buffer_full
+finish

@@ -1,0 +1,159 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Marks in batches: the same traces as one by one, and nothing lost, however threads and programs end.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+
+batch="$proftrace -q --mode batch"
+
+# The sum of what the threads of a program counted.
+counted() { # FILE
+	od -A n -t u8 -v "$1" | awk '{ for (i = 1; i <= NF; i++) n += $i } END { print n + 0 }'
+}
+
+# All of them, or the recording says itself that some went with their memory: before Linux 6.16 the kernel
+# tells of a thread's end too late to read it.
+whole() { # NAME GOT LEAST MOST
+	if [ "$2" -ge "$3" ] && [ "$2" -le "$4" ]; then
+		ok "$1: all $3 marks"
+	elif [ "$2" -lt "$3" ] && [ "$(field "$tmp/s" batches_unread)" -gt 0 ]; then
+		skip "$1: all marks" "this kernel tells of a thread's end when its memory is gone: $2 of $3"
+	else
+		not_ok "$1: all marks" "$2 of $3, $(field "$tmp/s" batches_unread) batches not read"
+	fi
+}
+
+# --- every kind of mark, as in exact mode ---------------------------------------------------------------
+
+$batch -o "$tmp/b" --summary-json "$tmp/b.s" --strict -- "$programs/every_kind" 4 "${ROUNDS:-500}" >"$tmp/b.out"
+equal "exit status" $? 0
+check_account "every kind" "$tmp/b.s"
+equal "every kind: marks" "$(field "$tmp/b.s" marked)" "$(said "$tmp/b.out" total)"
+check_agree "every kind" "$tmp/b"
+"$proftrace" -q -e none -o "$tmp/x" --summary-json "$tmp/x.s" -- "$programs/every_kind" 4 "${ROUNDS:-500}" >/dev/null
+"$canon" --count "$tmp/b.pftrace" >"$tmp/b.count"
+"$canon" --count "$tmp/x.pftrace" >"$tmp/x.count"
+if [ "$(field "$tmp/x.s" lost_total)" -ne 0 ]; then
+	skip "the same as in exact mode" "which lost $(field "$tmp/x.s" lost_total) marks"
+else
+	check "the same as in exact mode" diff "$tmp/b.count" "$tmp/x.count"
+fi
+
+# --- ends -----------------------------------------------------------------------------------------------
+
+for how in return exit _exit abort segv; do
+	rm -f "$tmp/n"
+	$batch -o "$tmp/d" --summary-json "$tmp/s" -- "$programs/batches" dies "$tmp/n" $how >/dev/null 2>&1
+	equal "ends by $how: marks made" "$(counted "$tmp/n")" 6
+	whole "ends by $how" "$(field "$tmp/s" written)" 6 6
+done
+
+rm -f "$tmp/n"
+$batch -o "$tmp/c" --summary-json "$tmp/s" -- "$programs/batches" comes "$tmp/n" ${CROWD:-300}
+n=$(counted "$tmp/n")
+whole "threads that come and go" "$(field "$tmp/s" written)" "$n" "$n"
+check_account "threads that come and go" "$tmp/s"
+
+rm -f "$tmp/n"
+$batch -o "$tmp/f" --summary-json "$tmp/s" -- "$programs/batches" forks "$tmp/n" 30
+n=$(counted "$tmp/n")
+whole "forks" "$(field "$tmp/s" written)" "$n" "$n"
+check_account "forks" "$tmp/s"
+check_agree "forks" "$tmp/f"
+
+rm -f "$tmp/n"
+: | $batch -o "$tmp/e" --summary-json "$tmp/s" -- "$programs/batches" exec "$tmp/n" >/dev/null
+n=$(counted "$tmp/n")
+whole "exec" "$(field "$tmp/s" written)" "$n" "$n"
+
+# Killed in the middle: one mark for each thread may be made and not counted yet.
+for i in 1 2 3; do
+	rm -f "$tmp/n" "$tmp/out"
+	$batch --buffer 256M -o "$tmp/k.pftrace" --summary-json "$tmp/s" -- \
+		"$programs/batches" storm "$tmp/n" 2 >"$tmp/out" 2>"$tmp/err" &
+	recorder=$!
+	wait_for "$tmp/out" ready
+	while [ "$(counted "$tmp/n")" -lt "${STORM:-200000}" ]; do :; done
+	kill -KILL "$(said "$tmp/out" ready)"
+	wait $recorder
+	equal "killed: exit status" $? 137
+	n=$(counted "$tmp/n")
+	whole "killed, in the account" "$(field "$tmp/s" marked)" "$n" $((n + 2))
+	equal "killed: the account adds up" "$(field "$tmp/s" adds_up)" true
+done
+
+# --- a thread that is silent ----------------------------------------------------------------------------
+
+rm -f "$tmp/n" "$tmp/out"
+mkfifo "$tmp/fifo"
+exec 9<>"$tmp/fifo"
+$batch -o "$tmp/q" --summary-json "$tmp/s" -- "$programs/batches" quiet "$tmp/n" <"$tmp/fifo" >"$tmp/out" 2>"$tmp/err" 9>&- &
+recorder=$!
+wait_for "$tmp/out" ready
+on_disk() { [ "$("$canon" --count "$tmp/q.pftrace" 2>/dev/null | awk '{ n += $NF } END { print n + 0 }')" -ge 3 ]; }
+for _ in $(seq 1 200); do
+	on_disk && break
+	sleep 0.05
+done
+check "a silent thread's marks are on disk while it lives" on_disk
+exec 9>&-
+wait $recorder
+whole "a silent thread" "$(field "$tmp/s" written)" 4 4
+
+# --- one recording after the other: the thread's batch is there already, and nobody tells of it ----------
+
+rm -f "$tmp/n" "$tmp/out"
+exec 9<>"$tmp/fifo"
+"$programs/batches" asked "$tmp/n" <"$tmp/fifo" >"$tmp/out" 9>&- &
+target=$!
+wait_for "$tmp/out" ready
+for round in 1 2; do
+	made=$((6 * round - 3))
+	"$proftrace" --mode batch -p $target -o "$tmp/r$round" --summary-json "$tmp/s" 2>"$tmp/err" 9>&- &
+	recorder=$!
+	wait_for "$tmp/err" "proftrace: recording"
+	echo >&9
+	wait_for "$tmp/out" "made $made"
+	if [ $round -eq 1 ]; then
+		kill -INT $recorder
+	else
+		kill -KILL $target
+	fi
+	wait $recorder
+	whole "recording $round of one process" "$(field "$tmp/s" marked)" 3 3
+	[ $round -eq 2 ] && break
+	# Nobody records these.
+	echo >&9
+	wait_for "$tmp/out" "made $((made + 3))"
+done
+exec 9>&-
+wait $target 2>/dev/null
+
+# --- signal handlers ------------------------------------------------------------------------------------
+
+rm -f "$tmp/n"
+$batch --buffer 256M -o "$tmp/g.pftrace" --summary-json "$tmp/s" -- "$programs/batches" signals "$tmp/n" 1
+n=$(counted "$tmp/n")
+left=$(od -A n -t u8 -j 16 -N 8 "$tmp/n" | tr -d ' ')
+made=$((n - left))
+marked=$(field "$tmp/s" marked)
+whole "signal handlers and longjmp" "$marked" "$made" $((made + left))
+equal "signal handlers: the account adds up" "$(field "$tmp/s" adds_up)" true
+
+# --- too little room: counted ----------------------------------------------------------------------------
+
+rm -f "$tmp/n" "$tmp/out"
+$batch --buffer 64K -o "$tmp/l.pftrace" --summary-json "$tmp/s" -- \
+	"$programs/batches" storm "$tmp/n" 2 >"$tmp/out" 2>"$tmp/err" &
+recorder=$!
+wait_for "$tmp/out" ready
+while [ "$(counted "$tmp/n")" -lt $((${STORM:-200000} * 15)) ]; do :; done
+kill -KILL "$(said "$tmp/out" ready)"
+wait $recorder
+equal "a small buffer: the account adds up" "$(field "$tmp/s" adds_up)" true
+marked=$(field "$tmp/s" marked)
+n=$(counted "$tmp/n")
+whole "a small buffer, in the account" "$marked" "$n" $((n + 2))
+
+check_nothing_left "batches"
+finish

@@ -1,0 +1,86 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# What a recording takes is bounded, whatever the program has more of than there is room for: names,
+# allocations, threads, descriptors. And clocks that are set back, or are not the machine's.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+
+check_marks() { # NAME SUMMARY MARKS
+	equal "$1: the account adds up" "$(field "$2" adds_up)" true
+	equal "$1: every mark is in the account" "$(field "$2" marked)" "$3"
+}
+
+# MOST_KB: what neither the recorder nor its broker (nor the program) may ever take.
+bounded() { # NAME MOST_KB PROGRAM...
+	name=$1 most=$2
+	shift 2
+	timeout 60 "$programs/peak" "$tmp/peak" "$proftrace" -q --buffer 8M -o "$tmp/t" --summary-json "$tmp/s" -- \
+		"$@" >"$tmp/out" 2>"$tmp/err"
+	equal "$name: exit status" $? 0
+	check_marks "$name" "$tmp/s" "$(said "$tmp/out" marks)"
+	check "$name: memory stays below $most KB" test "$(said "$tmp/peak" peak)" -lt "$most"
+}
+
+bounded "nothing" 65536 "$programs/hostile" names 1
+bounded "a million names" 65536 "$programs/hostile" names 1000000
+check "a million names: those that are too many are (other)" test "$(field "$tmp/s" other_names)" -gt 0
+bounded "70,000 pools" 131072 "$programs/hostile" pools 70000
+check "70,000 pools: the trace loads" "$canon" --count "$tmp/t.pftrace"
+bounded "allocations without end" 131072 "$programs/hostile" allocs 300000
+check "allocations without end: those not followed are counted" \
+	test "$(($(field "$tmp/s" allocs_not_followed) + $(field "$tmp/s" lost_total)))" -gt 0
+
+# More threads at once than the recorder may have descriptors; attached to, each has its name read.
+few() { # DESCRIPTORS COMMAND...
+	(ulimit -n "$1" && shift && exec timeout 60 "$@")
+}
+few 128 "$proftrace" -q -e none -o "$tmp/c" --summary-json "$tmp/s" -- "$programs/crowd" 500 1 >"$tmp/out" 2>"$tmp/err"
+equal "500 threads, 128 descriptors: exit status" $? 0
+check_marks "500 threads, 128 descriptors" "$tmp/s" "$(said "$tmp/out" marks)"
+check_agree "500 threads, 128 descriptors" "$tmp/c"
+mkfifo "$tmp/in"
+"$programs/storm" 200 <"$tmp/in" >"$tmp/storm.out" &
+storm=$!
+exec 9>"$tmp/in"
+wait_for "$tmp/storm.out" ready
+few 128 "$proftrace" -q -p $storm -d 200ms -o "$tmp/a" --summary-json "$tmp/s" 2>"$tmp/err" 9>&-
+equal "200 threads, 128 descriptors, attached: exit status" $? 0
+equal "200 threads, 128 descriptors, attached: the account adds up" "$(field "$tmp/s" adds_up)" true
+# With too few for itself it says so, and nothing is left behind.
+bad=
+for n in 5 8 10 14; do
+	few $n "$proftrace" -q -p $storm -d 100ms -o "$tmp/n" 2>"$tmp/err" 9>&-
+	status=$?
+	[ $status -eq 0 ] || [ $status -eq 1 -a "$(grep -c '^proftrace: ' "$tmp/err")" -ge 1 ] || bad="$bad $n:$status"
+done
+equal "too few descriptors are an error that is named" "$bad" ""
+exec 9>&-
+wait $storm
+equal "its program's switch is off" "$(said "$tmp/storm.out" switch)" 0
+
+# The time of day goes back while it is recorded; marks do not go by it.
+LD_PRELOAD=$programs/backwards.so "$proftrace" -q -o "$tmp/b" --dump-period 20ms --summary-json "$tmp/s" -- \
+	"$programs/every_kind" 1 300 >"$tmp/out" 2>"$tmp/err"
+equal "the time of day goes back: exit status" $? 0
+check_account "the time of day goes back" "$tmp/s"
+check_agree "the time of day goes back" "$tmp/b"
+equal "the time of day goes back: it was" "$(grep -o '"realtime":"[0-9]*' "$tmp/b.json" | sort -u | wc -l | sed 's/^1$/once/;s/^[0-9]*$/yes/')" yes
+
+# In a time namespace CLOCK_MONOTONIC is not the one of the marks.
+day=86400
+if unshare --fork --time --monotonic $day true 2>/dev/null; then
+	unshare --fork --time --monotonic $day "$proftrace" -q -o "$tmp/n" --summary-json "$tmp/s" -- \
+		"$programs/every_kind" 1 10 >"$tmp/out"
+	equal "a time namespace: exit status" $? 0
+	check_account "a time namespace" "$tmp/s"
+	check_agree "a time namespace" "$tmp/n"
+	now=$(cut -d. -f1 /proc/uptime)
+	begun=$(grep -o '"monotonic":"[0-9]*' "$tmp/n.json" | head -1 | cut -d'"' -f4)
+	check "a time namespace: times are the machine's" test $((begun / 1000000000)) -le "$now"
+	equal "a time namespace: each mark has its own" \
+		"$(grep -c '"ts":0.000,' "$tmp/n.json")" "$(grep -c '"ts":0.000,"ph":"M"\|"ph":"M".*"ts":0.000,' "$tmp/n.json")"
+else
+	skip "a time namespace" "there are none here"
+fi
+check_nothing_left "bounds"
+finish

@@ -1,0 +1,187 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Without root: an ordinary user with two capabilities, from the program file or handed on, records what
+# is its own, and nothing else. Without them it is told exactly what is missing.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+if [ "$(id -u)" -ne 0 ]; then
+	skip "capabilities" "needs root to hand them out"
+	finish
+fi
+user=1000
+bin=$tmp/bin
+mkdir "$bin" "$tmp/theirs"
+chown $user "$tmp/theirs"
+# The build may lie where that user cannot look.
+cp "$proftrace" "$programs/storm" "$programs/executes" "$programs/opens" "$programs/plugin.so" \
+	"$programs/hostile" "$bin"
+chmod 755 "$bin"/*
+as() { # CAPABILITIES COMMAND...
+	"$programs/rights" user $user "$@"
+}
+recorder=$bin/proftrace
+out=$tmp/theirs/t
+summary=$tmp/theirs/s
+
+# What is missing, and what to do.
+as "" "$recorder" check >"$tmp/check" 2>&1
+equal "check without any: exit status" $? 1
+check "check without any: says which" grep -qE '^privileges +no +missing: CAP_BPF, CAP_PERFMON$' "$tmp/check"
+check "check without any: says what to do" \
+	grep -q "^hint: .*sudo setcap cap_bpf,cap_perfmon+ep $recorder" "$tmp/check"
+as perfmon "$recorder" check >"$tmp/check" 2>&1
+equal "check with one: exit status" $? 1
+check "check with one: says which is missing" grep -qE '^privileges +no +missing: CAP_BPF$' "$tmp/check"
+as bpf "$recorder" check >"$tmp/check" 2>&1
+check "check with the other: says which is missing" \
+	grep -qE '^privileges +no +missing: CAP_PERFMON$' "$tmp/check"
+as bpf "$recorder" -o "$out" -- "$bin/executes" 1 2>"$tmp/err"
+equal "recording with one: exit status" $? 1
+check "recording with one: says which is missing" grep -q 'without CAP_PERFMON' "$tmp/err"
+
+# From the file.
+capabilities=bpf,perfmon bits=000000c000000000
+if ! "$programs/rights" file "$recorder" $capabilities 2>"$tmp/err"; then
+	skip "capabilities of the file" "$(cat "$tmp/err")"
+	finish
+fi
+as "" "$recorder" check >"$tmp/check" 2>&1
+status=$?
+sed 's/^/# /' "$tmp/check"
+if "$proftrace" check | grep -qE '^uprobe_multi links +no'; then
+	equal "two capabilities: check: exit status" $status 1
+	check "two capabilities: check says what this kernel wants" \
+		grep -q 'before 6.6, wants CAP_SYS_ADMIN' "$tmp/check"
+	as "" "$recorder" -o "$out" -- "$bin/executes" 1 2>"$tmp/err"
+	equal "two capabilities: exit status" $? 1
+	check "two capabilities: recording says what this kernel wants" \
+		grep -q 'before 6.6, wants CAP_SYS_ADMIN' "$tmp/err"
+	check "two capabilities: and what to do" grep -q 'setcap cap_bpf,cap_perfmon,cap_sys_admin+ep' "$tmp/err"
+	capabilities=$capabilities,sys_admin bits=000000c000200000
+	"$programs/rights" file "$recorder" $capabilities
+else
+	equal "two capabilities: check: exit status" $status 0
+	check "two capabilities: check says so" grep -qE '^privileges +yes ' "$tmp/check"
+fi
+
+if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 2 ] && [ "$status" -eq 0 ]; then
+	check "two capabilities: check says why nothing is counted in hardware" \
+		grep -q 'kernel.perf_event_paranoid does not permit cycles' "$tmp/check"
+fi
+
+record() { # NAME COMMAND...: as the user, with the file's capabilities
+	name=$1
+	shift
+	as "" "$recorder" -q -o "$out" --summary-json "$summary" "$@" 2>"$tmp/err"
+	equal "$name: exit status" $? 0
+	check_account "$name" "$summary"
+	equal "$name: every file was attached to" "$(field "$summary" files_refused)" 0
+	check_agree "$name" "$out"
+}
+
+record "a command" -- "$bin/executes" 3
+equal "a command: every mark" "$(field "$summary" marked)" 13
+equal "a command: nothing was attached late" "$(field "$summary" attached_late)" 0
+equal "a command: the user's files" "$(stat -c %u%a "$out.json")" ${user}600
+record "with states of threads" --sched -- "$bin/executes" 3
+as $capabilities "$bin/proftrace" -q -o "$out" --summary-json "$summary" -- "$bin/executes" 3
+equal "capabilities handed on: every mark" "$(field "$summary" marked)" 13
+
+start() { # COMMAND...
+	rm -f "$tmp/in"
+	mkfifo "$tmp/in"
+	"$@" <"$tmp/in" >"$tmp/out" &
+	exec 9>"$tmp/in"
+	wait_for "$tmp/out" ready
+	target=$(said "$tmp/out" ready)
+}
+
+end() { # NAME
+	exec 9>&-
+	wait
+	equal "$1: its switch is off" "$(said "$tmp/out" switch)" 0
+}
+
+refused() { # NAME REASON
+	as "" "$recorder" -v -p "$target" -d 200ms -o "$out" 9>&- 2>"$tmp/err"
+	equal "$1: exit status" $? 1
+	check "$1: says why" grep -q "not permitted to trace process '$target': $2" "$tmp/err"
+	equal "$1: nothing was attached" "$(grep -c 'attached to' "$tmp/err")" 0
+	end "$1"
+}
+
+start as "" "$bin/storm" 1 1000
+"$programs/rights" user $user "" "$recorder" -p "$target" -o "$out" --summary-json "$summary" \
+	9>&- 2>"$tmp/err" &
+pid=$!
+wait_for "$tmp/err" "proftrace: recording"
+broker=$(cat /proc/$pid/task/$pid/children)
+broker=${broker% }
+status() { sed -n "s/^$2:[[:space:]]*//p" "/proc/$1/status"; }
+equal "attached: the recorder has no capability" \
+	"$(status $pid CapEff)$(status $pid CapPrm)" 00000000000000000000000000000000
+equal "attached: the broker has these" "$(status "$broker" CapEff)$(status "$broker" CapPrm)" $bits$bits
+equal "attached: the broker is that user" "$(status "$broker" Uid | tr '\t' ' ')" "$user $user $user $user"
+kill -INT $pid
+wait $pid
+equal "attached: exit status" $? 0
+check "attached: marks" test "$(field "$summary" written)" -gt 10
+equal "attached: the account adds up" "$(field "$summary" adds_up)" true
+check_agree "attached" "$out"
+end "attached"
+
+# Who may not be traced.
+start "$bin/storm" 1 1000
+refused "another user's process" "it belongs to another user"
+start as "" "$bin/storm" 1 1000 hidden
+refused "a process that hides" "it has rights that its user has not, or does not want to"
+cp "$bin/storm" "$bin/set-uid" && chmod 4755 "$bin/set-uid"
+start as "" "$bin/set-uid" 1 1000
+refused "a set-uid process" "it belongs to another user"
+cp "$bin/storm" "$bin/set-gid" && chmod 2755 "$bin/set-gid"
+start as "" "$bin/set-gid" 1 1000
+refused "a set-gid process" "it has rights that its user has not"
+cp "$bin/storm" "$bin/able" && "$programs/rights" file "$bin/able" sys_ptrace
+start as "" "$bin/able" 1 1000
+refused "a process with capabilities" "it has rights that its user has not"
+# Not though the file has more capabilities than it needs.
+"$programs/rights" file "$recorder" $capabilities,sys_ptrace
+start as "" "$bin/set-gid" 1 1000
+refused "a set-gid process, with CAP_SYS_PTRACE" "it has rights that its user has not"
+"$programs/rights" file "$recorder" $capabilities
+
+# Its children are let go of when they execute such a program, though the same library is attached to.
+plugin_calls() { # TRACE
+	"$canon" --count "$1.pftrace" | awk '/^BEGIN plugin work / { n = $NF } END { print n + 0 }'
+}
+cp "$bin/opens" "$bin/set-gid-opens" && chmod 2755 "$bin/set-gid-opens"
+cp "$bin/opens" "$bin/secret-opens" && chmod 711 "$bin/secret-opens"
+for program in opens set-gid-opens secret-opens; do
+	record "$program" -- sh -c "$bin/opens 1 $bin/plugin.so && $bin/$program 1 $bin/plugin.so" >"$tmp/said"
+	grep -v '^loaded\|^disturbed' "$tmp/said"
+	wanted=1
+	[ $program = opens ] && wanted=2
+	equal "$program: calls that were recorded" "$(plugin_calls "$out")" $wanted
+done
+
+# What has no name any more can be opened with one capability more; the program itself without.
+cp "$bin/storm" "$bin/gone"
+start as "" "$bin/gone" 1 1000
+rm "$bin/gone"
+record "a deleted program" -p "$target" -d 100ms 9>&-
+end "a deleted program"
+cp "$bin/plugin.so" "$bin/gone.so"
+start as "" "$bin/hostile" maps "$bin/gone.so"
+cp "$bin/plugin.so" "$bin/new.so" && mv "$bin/new.so" "$bin/gone.so"
+as "" "$recorder" -p "$target" -d 100ms -o "$out" --summary-json "$summary" 9>&- 2>"$tmp/err"
+equal "a replaced library: is counted" "$(field "$summary" files_refused)" 1
+check "a replaced library: is named" \
+	grep -q "cannot open '$bin/gone.so': deleted or replaced since it was mapped" "$tmp/err"
+"$programs/rights" file "$recorder" $capabilities,checkpoint_restore
+as "" "$recorder" -v -p "$target" -d 100ms -o "$out" --summary-json "$summary" 9>&- 2>"$tmp/err"
+equal "a replaced library: with CAP_CHECKPOINT_RESTORE" "$(field "$summary" files_refused)" 0
+check "a replaced library: attached to" grep -q "attached to .*'$bin/gone.so'" "$tmp/err"
+exec 9>&-
+wait
+check_nothing_left "capabilities"
+finish

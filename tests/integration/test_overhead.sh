@@ -1,0 +1,101 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# --max-overhead: what the markers cost is measured, and domains that cost too much are switched off.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+mkdir -m 700 "$tmp/run"
+export XDG_RUNTIME_DIR=$tmp/run
+
+begin() { # NAME DOMAINS OPTIONS...: a recorded program, until its input ends
+	name=$1
+	domains=$2
+	shift 2
+	mkfifo "$tmp/$name.in"
+	"$proftrace" -e none -o "$tmp/$name" --summary-json "$tmp/$name.s" "$@" -- \
+		"$programs/burden" 1 "$domains" <"$tmp/$name.in" >"$tmp/$name.out" 2>"$tmp/$name.err" &
+	recorder=$!
+	exec 9>"$tmp/$name.in"
+}
+end() {
+	exec 9>&-
+	wait $recorder
+}
+percent() { # FILE FIELD: in thousandths
+	sed -n "s/.*\"$2\": \([0-9.]*\).*/\1/p" "$1" | head -1 | awk '{ print int($1 * 1000) }'
+}
+marks_of() { # CANON DOMAIN-NAMES: how many marks of these names
+	awk -v names="$2" 'BEGIN { split(names, n, ","); for (i in n) is[n[i]] } $2 in is { sum += $3 } END { print sum + 0 }' "$1"
+}
+off_ones() { sed -n 's/.*"domain": "\([a-z]*\)".*/\1/p' "$1" | sort | tr '\n' ','; }
+
+# One of three is too much.
+begin one 1 --max-overhead 18%
+wait_for "$tmp/one.err" "proftrace: domain 'chatty' switched off"
+"$proftrace" ctl status -p $recorder >"$tmp/status"
+end
+equal "one: exit status" $? 0
+equal "one: the costly domain is switched off, the others are not" "$(off_ones "$tmp/one.s")" "chatty,"
+equal "one: in the program, too" "$(said "$tmp/one.out" on)" 110
+check "one: ctl status says so" grep -q "^domain 'chatty' switched off" "$tmp/status"
+equal "one: it is said once while it happens, and once at the end" "$(grep -c "'chatty' switched off" "$tmp/one.err")" 2
+check "one: it cost more than the limit" test "$(percent "$tmp/one.s" overhead_percent)" -gt 18000
+check "one: what is left costs less" test "$(percent "$tmp/one.s" latest_percent)" -lt 18000
+check_account one "$tmp/one.s"
+check_agree one "$tmp/one"
+"$canon" --count "$tmp/one.pftrace" >"$tmp/one.count"
+equal "one: every mark of the quiet domain is there" \
+	"$(awk '$1 ~ /BEGIN|INSTANT/ && $2 ~ /^(request|session|done)$/ { n += $3 * ($1 == "BEGIN" ? 2 : 1) } END { print n }' "$tmp/one.count")" \
+	"$(said "$tmp/one.out" quiet)"
+equal "one: and of the busy one" "$(($(sed -n 's/^BEGIN part //p' "$tmp/one.count") * 2))" "$(said "$tmp/one.out" busy)"
+others=$(($(said "$tmp/one.out" quiet) + $(said "$tmp/one.out" busy)))
+came=$(($(field "$tmp/one.s" marked) - others))
+check "one: of the costly one, those from before" \
+	test "$came" -ge "$(sed -n 's/.*"marks": \([0-9]*\).*/\1/p' "$tmp/one.s")" -a "$came" -lt "$(said "$tmp/one.out" chatty)"
+equal "one: what was open of it has ended" "$(field "$tmp/one.s" open_at_end)" 0
+check "one: there, and that is counted" test "$(field "$tmp/one.s" ended_off)" -ge 3
+"$canon" "$tmp/one.json" >"$tmp/one.canon"
+equal "one: slices of others end by their own ends" "$(awk '
+	$3 == "BEGIN" { open[depth++] = $5 }
+	$3 == "END" && $0 ~ / of=s:/ { of = $0; sub(/.* of=s:"/, "", of); sub(/".*/, "", of); bad += open[depth - 1] != of; n++ }
+	$3 == "END" { depth-- }
+	END { print bad + 0, (n > 300) }' "$tmp/one.canon")" "0 1"
+for format in json pftrace; do
+	"$canon" "$tmp/one.$format" | grep 'domain switched off' >"$tmp/note"
+	equal "one: $format says when, which, at what cost" \
+		"$(grep -c 'INSTANT.*domain=s:"chatty".*overhead_percent=.*marks=' "$tmp/note")" 1
+done
+equal "one: memory of the costly domain is not called leaked" \
+	"$("$proftrace" report --format csv "$tmp/one.pftrace" | grep -c '^pool.*heap')" "$(grep -c heap "$tmp/one.count")" 
+
+# Two of them are, in a flight recorder, which is asked for what it has after that.
+begin two 2 --max-overhead 3.5 --flight-recorder 600s
+wait_for "$tmp/two.err" "proftrace: domain 'chatty' switched off"
+wait_for "$tmp/two.err" "proftrace: domain 'busy' switched off"
+"$proftrace" ctl dump -p $recorder >/dev/null
+end
+equal "two: both are switched off" "$(off_ones "$tmp/two.s")" "busy,chatty,"
+equal "two: in the program, too" "$(said "$tmp/two.out" on)" 100
+check_account two "$tmp/two.s"
+check_agree two "$tmp/two"
+equal "two: the trace says it of both" "$(grep -c 'domain switched off' "$tmp/two.json")" 2
+equal "two: what is open in the file is quiet's" "$("$proftrace" report -q "$tmp/two.json" 2>&1 | grep -c 'chatty.*open')" 0
+
+# None, though there is much of it, in processes that live for a moment each.
+"$proftrace" -q -e none -o "$tmp/none" --summary-json "$tmp/none.s" --max-overhead 100% -- \
+	sh -c "until [ \$(date +%s) -ge $(($(date +%s) + 3)) ]; do '$programs/burden' 0 >>'$tmp/none.out'; done"
+equal "none: nothing is switched off" "$?$(off_ones "$tmp/none.s")" 0
+check_account none "$tmp/none.s"
+equal "none: all is there" "$(field "$tmp/none.s" written)" \
+	"$(awk '$1 != "on" { n += $2 } END { print n }' "$tmp/none.out")"
+highest=$(percent "$tmp/none.s" highest_percent)
+check "none: short lives count ($highest)" test "$highest" -gt 1000 -a "$highest" -lt 60000
+
+for share in 0 -1 '' % abc 5%% 100.1 101% 1e1 nan 0x5 ' 5' '5 %' 5.5.5; do
+	"$proftrace" --max-overhead "$share" -- true >/dev/null 2>"$tmp/err"
+	equal "'$share' is refused" "$?$(grep -c 'is no share' "$tmp/err")" 21
+done
+"$proftrace" --max-overhead 5% --stats-only -- true 2>/dev/null
+equal "not with --stats-only" $? 2
+"$proftrace" --max-overhead 5% --schedule active=1 -- true 2>/dev/null
+equal "not with --schedule" $? 2
+finish

@@ -1,0 +1,99 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Disks with little room: a user's share that is used up, no room for as much as a first block, no
+# room for a name. One line for each file, what helps, and what was written loads.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+if [ "$(id -u)" -ne 0 ]; then
+	skip "quota" "needs root to mount"
+	finish
+fi
+mkdir "$tmp/disk" "$tmp/theirs"
+chown 1000 "$tmp/theirs"
+trap 'umount "$tmp/disk" 2>/dev/null; rm -rf "$tmp"' EXIT
+
+check_adds_up() { # NAME SUMMARY
+	equal "$1: the account adds up" "$(field "$2" adds_up)" true
+	equal "$1: written + lost = marked" \
+		"$(($(field "$2" written) + $(field "$2" lost_total)))" "$(field "$2" marked)"
+}
+
+# A disk where user 1000 may have a megabyte: the kernel's memory has such, or btrfs.
+with_quota() {
+	if mount -t tmpfs -o size=64m,usrquota,usrquota_block_hardlimit=1M none "$tmp/disk" 2>/dev/null; then
+		chmod 1777 "$tmp/disk"
+		directory=$tmp/disk
+		return 0
+	fi
+	command -v mkfs.btrfs >/dev/null 2>&1 || return 1
+	truncate -s 128M "$tmp/image" && mkfs.btrfs -q "$tmp/image" >/dev/null 2>&1 || return 1
+	mount -o loop "$tmp/image" "$tmp/disk" 2>/dev/null || return 1
+	directory=$tmp/disk/share
+	btrfs quota enable "$tmp/disk" && btrfs subvolume create "$directory" >/dev/null &&
+		btrfs qgroup limit 1M "$directory" && chown 1000 "$directory" && return 0
+	umount "$tmp/disk"
+	return 1
+}
+
+if with_quota; then
+	echo "# $(awk -v at="$tmp/disk" '$2 == at { print $3 }' /proc/mounts)"
+	mkfifo "$tmp/in"
+	"$programs/storm" 1 200 <"$tmp/in" >"$tmp/storm.out" &
+	storm=$!
+	exec 9>"$tmp/in"
+	wait_for "$tmp/storm.out" ready
+	(
+		cd "$directory" || exit
+		SUDO_UID=1000 SUDO_GID=1000 exec timeout 60 "$proftrace" -p $storm -o t \
+			--dump-period 50ms --summary-json "$tmp/theirs/s" 9>&-
+	) 2>"$tmp/err"
+	equal "quota: exit status" $? 1
+	for kind in json pftrace; do
+		equal "quota: the $kind: one line says so" \
+			"$(grep -c "^proftrace: cannot write 't.$kind': Disk quota exceeded" "$tmp/err")" 1
+		# One may have taken all of it before anything of the other was written.
+		[ ! -e "$directory/t.$kind" ] ||
+			check "quota: the $kind that was written loads" "$canon" "$directory/t.$kind"
+	done
+	check "quota: there is a file" test -e "$directory/t.json" -o -e "$directory/t.pftrace"
+	equal "quota: what helps" "$(grep -c '^hint: --max-size SIZE' "$tmp/err")" 1
+	check_adds_up "quota" "$tmp/theirs/s"
+	check "quota: what does not fit is lost" test "$(field "$tmp/theirs/s" output)" -gt 0
+	exec 9>&-
+	wait $storm
+	equal "quota: the program's switch is off" "$(said "$tmp/storm.out" switch)" 0
+	umount "$tmp/disk"
+else
+	skip "quota" "neither this kernel's tmpfs nor btrfs (mkfs.btrfs) has one"
+fi
+
+if ! mount -t tmpfs -o size=16k none "$tmp/disk" 2>/dev/null; then
+	skip "small disks" "no permission to mount one"
+	finish
+fi
+# The JSON takes all of it: of the other file nothing is written, and it is not said that it was.
+"$proftrace" -o "$tmp/disk/t" --summary-json "$tmp/s" -- "$programs/every_kind" 2 2000 >"$tmp/out" 2>"$tmp/err"
+equal "16 KB: exit status" $? 1
+for kind in json pftrace; do
+	file=$tmp/disk/t.$kind
+	if [ -e "$file" ]; then
+		check "16 KB: the $kind that was written loads" "$canon" "$file"
+		check "16 KB: the $kind is listed" grep -qE "^$file  [0-9.]+ KB, then no more" "$tmp/err"
+	else
+		check "16 KB: that there is no $kind is said" grep -q "^$file  was not written" "$tmp/err"
+	fi
+done
+equal "16 KB: what helps" "$(grep -c '^hint: --max-size SIZE' "$tmp/err")" 1
+check_adds_up "16 KB" "$tmp/s"
+umount "$tmp/disk"
+
+# No room for a name: refused, before anything is attached.
+mount -t tmpfs -o nr_inodes=2 none "$tmp/disk"
+"$proftrace" -v -o "$tmp/disk/t" -- "$programs/every_kind" 2 20 >"$tmp/out" 2>"$tmp/err"
+equal "no room for a name: exit status" $? 1
+check "no room for a name: says so" grep -q "cannot write '$tmp/disk/t.*': No space left" "$tmp/err"
+equal "no room for a name: nothing was attached" "$(grep -c 'attached' "$tmp/err")" 0
+equal "no room for a name: the program did not run" "$(cat "$tmp/out")" ""
+equal "no room for a name: nothing is left there" "$(ls -A "$tmp/disk")" ""
+umount "$tmp/disk"
+finish

@@ -42,9 +42,10 @@ equal "running + runnable + blocked = duration, to the nanosecond" \
 	"$(awk '$6 + $7 + $8 + $9 != $4 - $3' slices | wc -l)" 0
 equal "nothing is unknown, unless it was not told" "$([ "$lost" -ne 0 ] || awk '$9' slices)" ""
 # On a busy machine whoever wants a CPU may have to wait; it runs as long as it says it did.
-check "running is the thread's CPU time, within 5 % and 0.1 ms" awk '
-	{ d = $6 - $5; d = d < 0 ? -d - $9 : d; if (d > $6 * 0.05 + 100000) { print; bad = 1 } }
-	END { exit bad || !NR }' slices
+# A machine that is itself a guest may be stopped at any time, of which only one of the two clocks knows.
+check "running is the thread's CPU time, within 5 % and 0.1 ms, in ten of twelve" awk '
+	{ d = $6 - $5; d = d < 0 ? -d - $9 : d; if (d > $6 * 0.05 + 100000) { print; bad++ } }
+	END { exit bad > 2 || !NR }' slices
 check "spinning: never blocked" awk '
 	$1 == "spin" && $8 > 500000 { print; bad = 1 }
 	END { exit bad }' slices
@@ -118,7 +119,7 @@ check "others have names" awk -v main="$main" '
 	$1 == "switch" && $6 && $6 != main && $7 != "" { n++ } END { exit !n }' switches
 check_nothing_left "states"
 
-# JSON has no switches but states of threads, which tell as much: all but who had a CPU at a loss.
+# JSON has no switches but states of threads, which tell as much.
 sorted() { # FILE
 	"$canon" --sched "$1" | sed '/^switch/s/^\(\([^ ]* \)\{5\}[^ ]*\).*/\1/' | sort
 }
@@ -127,10 +128,9 @@ sorted states.json >json.sorted
 # A waking that found its thread awake ends no state.
 check "Perfetto and JSON tell of the same switches" awk '
 	FILENAME == "json.sorted" { json[$0] = 1; next }
-	$1 == "gap" { gaps++ }
-	!($0 in json) && $1 == "switch" { print; missing++ }
+	!($0 in json) && $1 == "switch" { print "only in Perfetto:", $0; bad = 1 }
 	{ delete json[$0] }
-	END { for (line in json) { print "only in JSON:", line; bad = 1 }; exit bad || missing > gaps }' \
+	END { for (line in json) { print "only in JSON:", line; bad = 1 }; exit bad }' \
 	json.sorted pftrace.sorted
 grep -c '"ph":"T"' states.json | sed 's/^/# states in JSON: /'
 "$proftrace" convert -q -o back.pftrace states.json
@@ -139,8 +139,8 @@ grep -c '"ph":"T"' states.json | sed 's/^/# states in JSON: /'
 sorted back.pftrace | grep -v ^gap >back.sorted
 grep -v ^gap json.sorted | cmp -s - back.sorted
 equal "JSON to Perfetto: nothing is lost" $? 0
-sorted again.json | cmp -s - json.sorted
-equal "Perfetto to JSON: as it was recorded" $? 0
+sorted again.json >again.sorted
+check "Perfetto to JSON: as it was recorded" diff again.sorted json.sorted
 
 # The report: what threads did adds up to Total, whichever file it comes from.
 for file in states.pftrace states.json back.pftrace; do

@@ -5,8 +5,10 @@
  * arguments tell what a reader of ours needs to make switches and wakings of them again:
  *
  *	Running		prio; prev, prev_state: who had the CPU before, and what became of it; end: what
- *			became of this one. Without `end` it ran on when the file ended
- *	R		waker, waker_pid, waker_cpu, target_cpu, interrupt: who ended its sleep, if anybody
+ *			became of this one. Without `end` it ran on when the file ended, or it is not
+ *			known how long, if its duration is 0. Without `prev` it is not known since when
+ *	R		waker, waker_pid, waker_cpu, target_cpu, interrupt: who ended its sleep, if anybody;
+ *			early_ns: so long before, when it had its CPU still
  *
  * Tasks that are none of ours have a name by an event "M" with an argument `task`. Where something was
  * lost there is an instant `switches lost`, of a `cpu` or of all.
@@ -98,8 +100,10 @@ static int write_running(struct json_writer *j, unsigned cpu, const struct chrom
 	open_state(j, "Running", c->task.pid, c->task.tid, c->task.since_ns, until_ns);
 	json_uint_arg(j, "cpu", cpu);
 	json_uint_arg(j, "prio", c->task.prio);
-	json_uint_arg(j, "prev", c->prev);
-	json_string_arg(j, "prev_state", sched_state_text(c->prev_state));
+	if (c->known) {
+		json_uint_arg(j, "prev", c->prev);
+		json_string_arg(j, "prev_state", sched_state_text(c->prev_state));
+	}
 	if (end)
 		json_string_arg(j, "end", sched_state_text(*end));
 	return close_state(j);
@@ -120,6 +124,8 @@ static int write_off(struct json_writer *j, const struct sched_task *task,
 		json_uint_arg(j, "target_cpu", waker->target_cpu);
 		json_uint_arg(j, "prio", task->prio);
 		json_uint_arg(j, "interrupt", waker->interrupt);
+		if (waker->ts_ns < task->since_ns)
+			json_uint_arg(j, "early_ns", task->since_ns - waker->ts_ns);
 	}
 	return close_state(j);
 }
@@ -159,7 +165,11 @@ static int write_switch(struct chrome_sched *s, struct json_writer *j, const str
 
 	if (!c)
 		return 0;
-	if (c->known && c->task.tid == sched->task.tid && c->task.tid)
+	if (!c->known) {
+		c->task = sched->task;
+		c->task.since_ns = fact->ts_ns;
+	}
+	if (c->task.tid == sched->task.tid && c->task.tid)
 		error = write_running(j, sched->cpu, c, fact->ts_ns, &sched->task.state);
 	if (!error)
 		error = write_name(s, j, &sched->other);
@@ -176,11 +186,19 @@ static int write_switch(struct chrome_sched *s, struct json_writer *j, const str
 static int write_gap(struct chrome_sched *s, struct json_writer *j, const struct fact *fact)
 {
 	unsigned i;
+	int error = 0;
 
-	for (i = 0; i < MAX_CPUS; i++) {
-		if (!fact->sched || fact->sched->cpu == i)
-			s->cpus[i].known = false;
+	for (i = 0; i < MAX_CPUS && !error; i++) {
+		struct chrome_cpu *c = &s->cpus[i];
+
+		if (!c->known || (fact->sched && fact->sched->cpu != i))
+			continue;
+		if (c->task.tid)
+			error = write_running(j, i, c, c->task.since_ns, NULL);
+		c->known = false;
 	}
+	if (error)
+		return error;
 	json_room(j);
 	json_put(j, ",\n{\"name\":\"switches lost\",\"ph\":\"i\",\"ts\":");
 	j->at = json_us(j->at, fact->ts_ns > j->base_ns ? fact->ts_ns - j->base_ns : 0);

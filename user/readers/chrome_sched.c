@@ -174,7 +174,7 @@ static int running(struct chrome *c, uint64_t ts_ns)
 				     .tid = f->tid,
 				     .other_prio = (uint8_t)number(c, "prio") };
 
-	if (cpu >= MAX_CPUS || !state(c, "prev_state", &before.end))
+	if (cpu >= MAX_CPUS)
 		return chrome_skip(c);
 	before.tid = number(c, "prev");
 	now = (struct last){ .tid = f->tid,
@@ -182,6 +182,10 @@ static int running(struct chrome *c, uint64_t ts_ns)
 			     .prio = sched.other_prio,
 			     .end_ns = ts_ns + (uint64_t)f->dur };
 	now.left = state(c, "end", &now.end);
+	if (!state(c, "prev_state", &before.end)) {
+		*last = now;
+		return 0;
+	}
 	if (!before.tid)
 		error = send_idle(c, cpu, last);
 	else if (last->tid == before.tid) {
@@ -198,10 +202,13 @@ static int running(struct chrome *c, uint64_t ts_ns)
 static int waiting(struct chrome *c, uint64_t ts_ns)
 {
 	struct event *e = &c->draft->event;
+	uint32_t early;
 
 	if (!find(c, "waker"))
 		return 0;
-	draft_event(c->draft, EVENT_WAKING, ts_ns, c->fields.pid, c->fields.tid);
+	early = number(c, "early_ns");
+	draft_event(c->draft, EVENT_WAKING, ts_ns > early ? ts_ns - early : 0, c->fields.pid,
+		    c->fields.tid);
 	e->sched = (struct event_sched){
 		.tid = number(c, "waker"),
 		.pid = number(c, "waker_pid"),
@@ -230,13 +237,18 @@ int chrome_switches_lost(struct chrome *c)
 	const struct arg *arg = find(c, "cpu");
 	uint32_t cpu = arg ? number(c, "cpu") : SCHED_EVERY_CPU;
 	unsigned i;
+	int error = 0;
 
 	if (!sched_of(c))
 		return -ENOMEM;
-	for (i = 0; i < MAX_CPUS; i++) {
-		if (cpu == SCHED_EVERY_CPU || cpu == i)
-			c->sched->cpus[i] = (struct last){ 0 };
+	for (i = 0; i < MAX_CPUS && !error; i++) {
+		if (cpu != SCHED_EVERY_CPU && cpu != i)
+			continue;
+		error = send_idle(c, i, &c->sched->cpus[i]);
+		c->sched->cpus[i] = (struct last){ 0 };
 	}
+	if (error)
+		return error;
 	draft_event(c->draft, EVENT_SCHED_GAP, c->base_ns + (uint64_t)c->fields.ts, 0, 0);
 	c->draft->event.sched.cpu = (uint16_t)cpu;
 	return draft_send_bare(c->draft);

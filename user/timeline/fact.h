@@ -93,6 +93,7 @@ struct sched_task {
 };
 
 struct sched_waker {
+	uint64_t ts_ns;
 	uint32_t tid; /* 0: not known, or no task's */
 	uint32_t pid;
 	uint16_t cpu, target_cpu;

@@ -407,7 +407,8 @@ void sched_waking(struct timeline *t, const struct event *e)
 	struct thread_state *thread =
 		thread_of(t, e->pid, e->tid, es->traced, es->exiting, e->ts_ns);
 	struct thread_state *other = thread_of(t, es->pid, es->tid, false, false, e->ts_ns);
-	struct sched_waker waker = { es->tid, es->pid, es->cpu, es->target_cpu, es->interrupt };
+	struct sched_waker waker = { e->ts_ns, es->tid,	       es->pid,
+				     es->cpu,  es->target_cpu, es->interrupt };
 	struct sched sched = { .cpu = es->cpu, .waker = &waker };
 	struct thread_sched *s;
 

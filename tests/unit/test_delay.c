@@ -49,11 +49,12 @@ static void fill_arg(struct model *m, unsigned i, uint64_t *seed)
 
 static void fill(struct model *m, uint64_t *seed)
 {
+	static const struct callstack stack = { .id = 1 };
 	struct event *e = &m->event;
 	unsigned i, k;
 
 	*e = (struct event){
-		.kind = (enum event_kind)(1 + chance(seed, EVENT_SCHED_GAP)),
+		.kind = (enum event_kind)(1 + chance(seed, EVENT_SAMPLE)),
 		.scope = (enum event_scope)chance(seed, SCOPE_MARKER + 1),
 		.object = (enum event_object)chance(seed, OBJECT_COUNTER + 1),
 		.ts_ns = (uint64_t)chance(seed, 1u << 30) << 30,
@@ -68,6 +69,7 @@ static void fill(struct model *m, uint64_t *seed)
 		.name = some_name(seed),
 		.category = some_name(seed),
 		.unit = some_name(seed),
+		.callstack = chance(seed, 4) ? NULL : &stack,
 		.id = chance(seed, 2) ? UINT64_MAX - chance(seed, 9) : 0,
 		.size = chance(seed, 3),
 		.n_args = chance(seed, 3) ? chance(seed, 7) : 0,
@@ -83,6 +85,10 @@ static void fill(struct model *m, uint64_t *seed)
 						 .prio = (uint8_t)chance(seed, 140),
 						 .traced = chance(seed, 2),
 						 .interrupt = chance(seed, 2) };
+	if (e->kind == EVENT_SAMPLE)
+		e->sample = (struct event_sample){ .period_ns = chance(seed, 1u << 30),
+						   .cpu = (uint16_t)chance(seed, 1u << 16),
+						   .mode = SAMPLE_KERNEL };
 	for (i = 0; i < e->n_args; i++)
 		fill_arg(m, i, seed);
 	if (e->n_args)

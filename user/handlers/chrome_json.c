@@ -517,6 +517,7 @@ static int chrome_json_fact(struct handler *handler, const struct fact *fact)
 	case FACT_TRACK: /* counters and asynchronous slices need no declaration here */
 	case FACT_LEFT:	 /* the pool's sample tells of them together */
 	case FACT_GONE:
+	case FACT_SAMPLE: /* no viewer of this format knows them */
 		return 0;
 	case FACT_SWITCH:
 	case FACT_WAKING:

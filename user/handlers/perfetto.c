@@ -63,6 +63,7 @@ static int perfetto_fact(struct handler *handler, const struct fact *fact)
 			perfetto_sequence_gone(p, fact->thread);
 		return 0;
 	case FACT_LEFT: /* the pool's sample tells of them together */
+	case FACT_SAMPLE:
 		return 0;
 	case FACT_SWITCH:
 	case FACT_WAKING:

@@ -292,6 +292,7 @@ static int plugin_fact(struct handler *handler, const struct fact *fact)
 	case FACT_SWITCH: /* what slices did stands among their arguments */
 	case FACT_WAKING:
 	case FACT_SCHED_GAP:
+	case FACT_SAMPLE:
 		return 0;
 	}
 	return 0;

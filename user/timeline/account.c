@@ -138,6 +138,10 @@ static const struct {
 	NUMBER(samples_lost) = { "samples_lost", "samples of counters not taken" },
 	NUMBER(sched_events) = { "sched_events", NULL },
 	NUMBER(sched_lost) = { "sched_lost", "switches and wakings of threads lost" },
+	NUMBER(stacks) = { "stacks", NULL },
+	NUMBER(stacks_lost) = { "stacks_lost", "call stacks lost" },
+	NUMBER(stacks_cut) = { "stacks_cut", "call stacks deeper than the kernel follows" },
+	NUMBER(stacks_other) = { "stacks_other", "call stacks as (too many stacks)" },
 };
 
 unsigned account_numbers(void)

@@ -73,6 +73,12 @@ struct account {
 	uint64_t sched_events;
 	uint64_t sched_lost;
 
+	/* Call stacks, which are no marks: of samples, of marks, of threads that were blocked. */
+	uint64_t stacks;
+	uint64_t stacks_lost;
+	uint64_t stacks_cut; /* deeper than the kernel follows: the outermost frames are missing */
+	uint64_t stacks_other; /* as (too many stacks): there are too many different ones */
+
 	bool orderly; /* the recording was finished, not cut off */
 };
 

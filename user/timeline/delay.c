@@ -18,7 +18,7 @@ enum has {
 	HAS_SIZE = 8,
 	HAS_UNIT = 16,
 	HAS_MORE = 32,
-	HAS_COUNTERS = 64,
+	HAS_STACK = 64,
 	HAS_TIMES = 128,
 };
 
@@ -44,11 +44,12 @@ struct kept {
 #define MOST_WORDS 4095
 
 _Static_assert(HEAD_WORDS == 3, "no padding");
-_Static_assert(sizeof(struct clock_reading) == 24 && sizeof(struct event_sched) <= 24,
-	       "three words hold either");
+_Static_assert(sizeof(struct clock_reading) == 24 && sizeof(struct event_sched) <= 24 &&
+		       sizeof(struct event_sample) <= 24,
+	       "three words hold any of them");
 /* What is new in an event must be kept, too: add it here, to delay_put(), delay_take() and the test. */
-_Static_assert(sizeof(struct event) == 160, "delay.c keeps every field of struct event");
-_Static_assert(EVENT_SCHED_GAP < 64 && EVENT_MAX_ARGS < 64 && EVENT_MAX_COUNTERS < 16, "they fit");
+_Static_assert(sizeof(struct event) == 168, "delay.c keeps every field of struct event");
+_Static_assert(EVENT_SAMPLE < 64 && EVENT_MAX_ARGS < 64 && EVENT_MAX_COUNTERS < 16, "they fit");
 
 struct delay {
 	uint64_t *ring;
@@ -91,7 +92,7 @@ void delay_free(struct delay *d)
 static bool has_more(enum event_kind kind)
 {
 	return kind == EVENT_CLOCK || kind == EVENT_SWITCH || kind == EVENT_WAKING ||
-	       kind == EVENT_SCHED_GAP;
+	       kind == EVENT_SCHED_GAP || kind == EVENT_SAMPLE;
 }
 
 /* With the NUL. */
@@ -116,7 +117,7 @@ static size_t words_of(const struct event *e)
 	unsigned i, n = n_args(e);
 
 	words += (e->name != NULL) + (e->category != NULL) + (e->id != 0) + (e->size != 0) +
-		 (e->unit != NULL) + has_more(e->kind) * 3;
+		 (e->unit != NULL) + (e->callstack != NULL) + has_more(e->kind) * 3;
 	for (i = 0; i < n; i++)
 		words += 2 + (e->args[i].type == ARG_STRING ? string_words(&e->args[i]) : 1);
 	return words;
@@ -185,7 +186,7 @@ bool delay_put(struct delay *d, const struct event *e)
 		.n_args = n_args(e) & 63,
 		.has = (e->name ? HAS_NAME : 0) | (e->category ? HAS_CATEGORY : 0) |
 		       (e->id ? HAS_ID : 0) | (e->size ? HAS_SIZE : 0) | (e->unit ? HAS_UNIT : 0) |
-		       (has_more(e->kind) ? HAS_MORE : 0) | (n ? HAS_COUNTERS : 0) |
+		       (has_more(e->kind) ? HAS_MORE : 0) | (e->callstack ? HAS_STACK : 0) |
 		       (n && e->counter_enabled ? HAS_TIMES : 0),
 		.scope = e->scope & 7,
 		.end_reason = e->end_reason & 3,
@@ -205,6 +206,8 @@ bool delay_put(struct delay *d, const struct event *e)
 		*at++ = e->size;
 	if (e->unit)
 		*at++ = (uintptr_t)e->unit;
+	if (e->callstack)
+		*at++ = (uintptr_t)e->callstack;
 	if (has_more(e->kind)) {
 		memcpy(at, &e->clock, sizeof(e->clock));
 		at += 3;
@@ -256,11 +259,13 @@ static const uint64_t *take_fields(const struct kept *kept, const uint64_t *at, 
 		e->size = *at++;
 	if (kept->has & HAS_UNIT)
 		e->unit = (const struct name *)(uintptr_t)*at++;
+	if (kept->has & HAS_STACK)
+		e->callstack = (const struct callstack *)(uintptr_t)*at++;
 	if (kept->has & HAS_MORE) {
 		memcpy(&e->clock, at, sizeof(e->clock));
 		at += 3;
 	}
-	if (kept->has & HAS_COUNTERS) {
+	if (n) {
 		e->n_counters = n;
 		e->counters = at;
 		at += n;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A delay line: events go in at one end and come out at the other, in a ring of memory of a fixed
- * size. Nothing is allocated for an event, and what it points to is kept with it; names are kept as
- * pointers, since they live as long as their table.
+ * size. Nothing is allocated for an event, and what it points to is kept with it; names and
+ * call stacks are kept as pointers, since they live as long as their tables.
  */
 #ifndef PROFTRACE_TIMELINE_DELAY_H
 #define PROFTRACE_TIMELINE_DELAY_H

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "timeline/callstack.h"
 #include "timeline/names.h"
 
 enum event_kind {
@@ -56,6 +57,8 @@ enum event_kind {
 	 * where; 0: between the last ones and here. sched: of which CPU, or SCHED_EVERY_CPU.
 	 */
 	EVENT_SCHED_GAP,
+
+	EVENT_SAMPLE, /* sample, callstack: where the thread was at that moment; no mark */
 };
 
 enum event_scope {
@@ -150,6 +153,17 @@ struct event_sched {
 	bool on_queue;	/* WAKING: it had not gone to sleep yet */
 };
 
+enum sample_mode {
+	SAMPLE_USER,
+	SAMPLE_KERNEL,
+};
+
+struct event_sample {
+	uint64_t period_ns; /* that it stands for; 0: not known */
+	uint16_t cpu;
+	uint8_t mode; /* enum sample_mode */
+};
+
 struct event {
 	enum event_kind kind;
 	enum event_scope scope; /* INSTANT */
@@ -182,9 +196,12 @@ struct event {
 	/* For how long each was to be counted and for how long it was, ns; NULL: all of the time. */
 	const uint64_t *counter_enabled;
 	const uint64_t *counter_running;
+	const struct callstack
+		*callstack; /* where it happened; NULL: not known, or not asked for */
 	union {
 		struct clock_reading clock; /* CLOCK */
 		struct event_sched sched;   /* SWITCH, WAKING */
+		struct event_sample sample; /* SAMPLE */
 		struct {		    /* PHASE */
 			uint32_t cycle;
 			uint8_t phase;

@@ -32,6 +32,7 @@ enum fact_kind {
 	FACT_SWITCH,
 	FACT_WAKING,
 	FACT_SCHED_GAP, /* some were lost before this time, of one CPU, or (sched NULL) of any */
+	FACT_SAMPLE,	/* `sample`, `callstack`: where the thread was at that moment */
 };
 
 struct process {
@@ -116,6 +117,15 @@ struct slice_states {
 	uint64_t unknown; /* what it did was lost */
 };
 
+/* Where a thread was. What the frames of its stack are called may be known only when a handler is closed. */
+struct sample {
+	unsigned cpu;
+	enum sample_mode mode;
+	uint64_t period_ns;		  /* that it stands for; 0: not known */
+	const struct name *const *slices; /* open on the thread, outermost first */
+	unsigned n_slices;
+};
+
 struct fact {
 	enum fact_kind kind;
 	enum event_scope scope;	    /* INSTANT */
@@ -155,6 +165,8 @@ struct fact {
 	const uint64_t *counter_selves;
 	const struct slice_states *states; /* END: which are among the args, too; NULL: not known */
 	const struct sched *sched;
+	const struct sample *sample;
+	const struct callstack *callstack; /* SAMPLE, BEGIN, INSTANT: where it happened, or NULL */
 };
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * What the parts of the timeline share and nobody else includes but its tests: the state behind the
  * facts. Each file is one subject: processes.c, slices.c, asyncs.c, frames.c, tracks.c (counters),
- * pools.c, scopes.c; timeline.c takes the events in and hands the facts out.
+ * pools.c, scopes.c, samples.c (call stacks); timeline.c takes the events in and hands the facts out.
  *
  * Events come by the million per second. So a thread keeps its open slices in an array that stays,
  * asynchronous slices and allocations go back to a list of spare ones, threads are looked up through
@@ -302,6 +302,7 @@ struct timeline {
 
 	struct arg args[EVENT_MAX_ARGS + 2]; /* of the fact that is being made */
 	const struct track *tracks[EVENT_MAX_ARGS];
+	const struct name *open_names[LIMIT_DEPTH];
 };
 
 /* A mark on its way: whose it is and when. */
@@ -382,6 +383,9 @@ void sched_begin(struct timeline *t, struct thread_state *thread, uint64_t ts_ns
 void sched_end(struct timeline *t, struct thread_state *thread, struct fact *fact);
 void sched_release(struct thread_state *thread);
 void sched_free(struct timeline *t);
+
+/* samples.c */
+void sample_take(struct timeline *t, const struct event *event);
 
 /* asyncs.c */
 int asyncs_init(struct timeline *t);

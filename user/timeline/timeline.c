@@ -171,6 +171,7 @@ struct fact fact_of(const struct mark *m, enum fact_kind kind)
 		.id = e->id,
 		.n_args = e->n_args < EVENT_MAX_ARGS ? e->n_args : EVENT_MAX_ARGS,
 		.args = e->args,
+		.callstack = e->callstack,
 	};
 }
 
@@ -408,6 +409,9 @@ int timeline_event(struct timeline *t, const struct event *event)
 		break;
 	case EVENT_SCHED_GAP:
 		sched_gap(t, event);
+		break;
+	case EVENT_SAMPLE:
+		sample_take(t, event);
 		break;
 	case EVENT_PHASE:
 		if (!event->phase && process_find(t, event->pid)) /* it waits */

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "timeline/callstack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "timeline/hash.h"
+
+#define DEFAULT_MAX_STACKS (1u << 19)
+#define MAX_FRAMES	   (1u << 18)
+#define MAX_MAPPINGS	   (1u << 16)
+#define TOO_MANY	   "(too many stacks)"
+
+struct mapping_key {
+	uint64_t kind;
+	const struct name *path, *build_id;
+};
+
+struct mapping_entry {
+	struct code_mapping pub;
+	struct mapping_key key;
+	UT_hash_handle hh;
+};
+
+struct frame_key {
+	const struct code_mapping *mapping;
+	uint64_t rel_pc;
+	const struct name *function;
+};
+
+struct frame_entry {
+	struct code_frame pub;
+	struct frame_key key;
+	struct code_line *lines;
+	UT_hash_handle hh;
+};
+
+struct stack_key {
+	uint32_t caller, frame;
+};
+
+struct stack_entry {
+	struct callstack pub;
+	struct stack_key key;
+	UT_hash_handle hh;
+};
+
+struct callstacks {
+	struct mapping_entry *mappings;
+	struct frame_entry *frames;
+	struct stack_entry *stacks;
+	uint32_t n_mappings, n_frames, n_stacks, max_stacks;
+	uint64_t refused;
+	struct frame_entry too_many_frame;
+	struct stack_entry too_many;
+	struct code_line too_many_line;
+};
+
+struct callstacks *callstacks_new(struct names *names, uint32_t max)
+{
+	struct callstacks *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->max_stacks = max ? max : DEFAULT_MAX_STACKS;
+	/* Made now, so that it is there when memory or the limit is not. */
+	s->too_many_line.function = names_intern_string(names, TOO_MANY);
+	s->too_many_frame.pub = (struct code_frame){
+		.id = ++s->n_frames,
+		.n_lines = 1,
+		.lines = &s->too_many_line,
+	};
+	s->too_many.pub = (struct callstack){
+		.frame = &s->too_many_frame.pub,
+		.id = ++s->n_stacks,
+		.depth = 1,
+	};
+	return s;
+}
+
+void callstacks_free(struct callstacks *s)
+{
+	struct mapping_entry *m, *next_mapping;
+	struct frame_entry *f, *next_frame;
+	struct stack_entry *c, *next_stack;
+
+	if (!s)
+		return;
+	HASH_ITER (hh, s->stacks, c, next_stack) {
+		HASH_DEL(s->stacks, c);
+		free(c);
+	}
+	HASH_ITER (hh, s->frames, f, next_frame) {
+		HASH_DEL(s->frames, f);
+		free(f->lines);
+		free(f);
+	}
+	HASH_ITER (hh, s->mappings, m, next_mapping) {
+		HASH_DEL(s->mappings, m);
+		free(m);
+	}
+	free(s);
+}
+
+const struct code_mapping *callstacks_mapping(struct callstacks *s, const struct code_mapping *like)
+{
+	struct mapping_key key = { like->kind, like->path, like->build_id };
+	struct mapping_entry *m;
+
+	HASH_FIND(hh, s->mappings, &key, sizeof(key), m);
+	if (m)
+		return &m->pub;
+	if (s->n_mappings >= MAX_MAPPINGS)
+		return NULL;
+	m = calloc(1, sizeof(*m));
+	if (!m)
+		return NULL;
+	m->key = key;
+	m->pub = *like;
+	m->pub.id = s->n_mappings + 1;
+	HASH_ADD(hh, s->mappings, key, sizeof(m->key), m);
+	if (!hash_added(hh, m)) {
+		free(m);
+		return NULL;
+	}
+	s->n_mappings++;
+	return &m->pub;
+}
+
+static void name_frame(struct frame_entry *f, const struct code_line *lines, unsigned n)
+{
+	if (f->pub.n_lines || !n)
+		return;
+	if (n > CALLSTACKS_MAX_LINES)
+		n = CALLSTACKS_MAX_LINES;
+	f->lines = calloc(n, sizeof(*lines));
+	if (!f->lines)
+		return;
+	memcpy(f->lines, lines, n * sizeof(*lines));
+	f->pub.lines = f->lines;
+	f->pub.n_lines = n;
+}
+
+const struct code_frame *callstacks_frame(struct callstacks *s, const struct code_mapping *mapping,
+					  uint64_t rel_pc, const struct name *function)
+{
+	struct frame_key key = { mapping, rel_pc, function };
+	struct frame_entry *f;
+
+	HASH_FIND(hh, s->frames, &key, sizeof(key), f);
+	if (f)
+		return &f->pub;
+	if (s->n_frames >= MAX_FRAMES)
+		return &s->too_many_frame.pub;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return &s->too_many_frame.pub;
+	f->key = key;
+	f->pub.mapping = mapping;
+	f->pub.rel_pc = rel_pc;
+	f->pub.id = s->n_frames + 1;
+	HASH_ADD(hh, s->frames, key, sizeof(f->key), f);
+	if (!hash_added(hh, f)) {
+		free(f);
+		return &s->too_many_frame.pub;
+	}
+	s->n_frames++;
+	if (function)
+		name_frame(f, &(struct code_line){ .function = function }, 1);
+	return &f->pub;
+}
+
+static const struct callstack *refuse(struct callstacks *s)
+{
+	s->refused++;
+	return &s->too_many.pub;
+}
+
+const struct callstack *callstacks_push(struct callstacks *s, const struct callstack *caller,
+					const struct code_frame *frame)
+{
+	struct stack_key key = { caller ? caller->id : 0, frame->id };
+	struct stack_entry *c;
+
+	/* Counted where it began. */
+	if (caller == &s->too_many.pub)
+		return caller;
+	HASH_FIND(hh, s->stacks, &key, sizeof(key), c);
+	if (c)
+		return &c->pub;
+	if (s->n_stacks >= s->max_stacks || frame == &s->too_many_frame.pub ||
+	    (caller && caller->depth >= CALLSTACKS_MAX_DEPTH))
+		return refuse(s);
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return refuse(s);
+	c->key = key;
+	c->pub = (struct callstack){
+		.caller = caller,
+		.frame = frame,
+		.id = s->n_stacks + 1,
+		.depth = caller ? caller->depth + 1 : 1,
+	};
+	HASH_ADD(hh, s->stacks, key, sizeof(c->key), c);
+	if (!hash_added(hh, c)) {
+		free(c);
+		return refuse(s);
+	}
+	s->n_stacks++;
+	return &c->pub;
+}
+
+void callstacks_name(struct callstacks *s, const struct code_frame *frame,
+		     const struct code_line *lines, unsigned n)
+{
+	/* The public part is the entry's first. */
+	struct frame_entry *f = (struct frame_entry *)frame;
+
+	if (f != &s->too_many_frame)
+		name_frame(f, lines, n);
+}
+
+/* uthash keeps the order in which they were added. */
+void callstacks_each_frame(struct callstacks *s,
+			   void (*each)(void *context, const struct code_frame *frame),
+			   void *context)
+{
+	struct frame_entry *f, *next;
+
+	each(context, &s->too_many_frame.pub);
+	HASH_ITER (hh, s->frames, f, next)
+		each(context, &f->pub);
+}
+
+uint32_t callstacks_frames(const struct callstacks *s)
+{
+	return s->n_frames;
+}
+
+uint64_t callstacks_refused(const struct callstacks *s)
+{
+	return s->refused;
+}
+
+const struct name *code_frame_function(const struct code_frame *frame)
+{
+	return frame->n_lines ? frame->lines[0].function : NULL;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where threads were: samples of their call stacks, and stacks of threads that were blocked. */
+#include "timeline/state.h"
+
+/*
+ * The slices that were open at that moment. A sample may come in the midst of a BEGIN, whose slice is
+ * found here already and begins a little later.
+ */
+static unsigned open_slices(struct timeline *t, const struct thread_state *thread, uint64_t ts_ns)
+{
+	unsigned i;
+
+	for (i = 0; i < thread->n_slices && i < LIMIT_DEPTH; i++) {
+		if (thread->slices[i].begin_ns > ts_ns)
+			break;
+		t->open_names[i] = thread->slices[i].name;
+	}
+	return i;
+}
+
+void sample_take(struct timeline *t, const struct event *event)
+{
+	const struct thread_state *thread =
+		thread_get(t, event->pid, event->tid, event->ts_ns, NULL);
+	struct sample sample = {
+		.cpu = event->sample.cpu,
+		.mode = (enum sample_mode)event->sample.mode,
+		.period_ns = event->sample.period_ns,
+		.slices = t->open_names,
+	};
+	struct fact fact = {
+		.kind = FACT_SAMPLE,
+		.ts_ns = event->ts_ns,
+		.callstack = event->callstack,
+		.sample = &sample,
+	};
+
+	if (!thread) {
+		t->account->stacks_lost++;
+		return;
+	}
+	fact.thread = &thread->pub;
+	fact.process = thread->pub.process;
+	sample.n_slices = open_slices(t, thread, event->ts_ns);
+	t->account->stacks++;
+	emit(t, &fact);
+}

@@ -48,10 +48,23 @@ check "crash: says how" grep -q "signal 11" "$tmp/crash.err"
 check "fail: says what" grep -q "returned: No space left" "$tmp/fail.err"
 check "exit: says how" grep -q "status 7" "$tmp/exit.err"
 
-record hang --handler "$handler=$tmp/bad,hang,500"
-equal "hang: exit status" $status 1
-check "hang: says so" grep -q "took nothing for 5 seconds" "$base.err"
-check_agree "hang" "$base"
+# Each takes five seconds: all at once. One hangs, one says half a word when it is to close, and one does
+# not end.
+for what in hang half stay; do
+	{
+		record $what --handler "$handler=$tmp/bad.$what,$what,500"
+		echo $status >"$base.status"
+	} &
+done
+wait
+for what in hang half stay; do
+	equal "$what: exit status" "$(cat "$tmp/$what.status")" 1
+	check_agree "$what" "$tmp/$what"
+done
+check "hang: says so" grep -q "took nothing for 5 seconds" "$tmp/hang.err"
+check "half: named" grep -q "handler disabled: '$handler'" "$tmp/half.err"
+check "stay: says so" grep -q "did not end within 5 seconds" "$tmp/stay.err"
+equal "stay: it was told all" "$(said "$tmp/bad.stay" orderly)" 1
 equal "nobody is left" "$(pgrep -cx proftrace-handl)" 0
 
 # Refused before the program runs.

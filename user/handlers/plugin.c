@@ -15,35 +15,40 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "handlers/plugin_wire.h"
 
 #define BUFFER	    (4 * PLUGIN_MESSAGE_MAX)
-#define PATIENCE_MS 5000 /* for an event to be taken; for open and close to return */
+#define PATIENCE_MS 5000 /* for an event to be taken; for open and close to return; to end then */
 
 struct plugin {
 	struct handler handler;
 	char *library;
 	int socket;
 	pid_t pid;
+	int process;  /* a descriptor of it, to wait for its end; -1: the kernel gives none */
 	bool replied; /* the reply says why */
 	struct plugin_reply reply;
 	int status; /* as waitpid() gave it */
 	bool too_slow;
+	bool stayed; /* when it was to end */
 	size_t used;
 	char buffer[BUFFER];
 };
+
+#define LAST_ERROR 4095 /* of those that the kernel has a number for */
 
 static struct plugin *plugin_of(struct handler *handler)
 {
 	return (struct plugin *)handler;
 }
 
-static int wait_for(const struct plugin *p, short events)
+static int wait_for(int descriptor, short events)
 {
-	struct pollfd fd = { .fd = p->socket, .events = events };
+	struct pollfd fd = { .fd = descriptor, .events = events };
 	int n;
 
 	do
@@ -52,15 +57,20 @@ static int wait_for(const struct plugin *p, short events)
 	return n < 0 ? -errno : n ? 0 : -ETIMEDOUT;
 }
 
-/* Takes what it has to say, if it has. A plug-in that just died has said nothing. */
+/*
+ * Takes what it has to say, if it has. A plug-in that just died has said nothing. Our own host says it
+ * all at once; somebody else's code that writes to the socket, half of it, is not waited for.
+ */
 static int take_reply(struct plugin *p)
 {
 	ssize_t n;
-	int error = wait_for(p, POLLIN);
+	int error = wait_for(p->socket, POLLIN);
 
 	if (error)
 		return error;
-	n = recv(p->socket, &p->reply, sizeof(p->reply), MSG_WAITALL);
+	do
+		n = recv(p->socket, &p->reply, sizeof(p->reply), MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -errno;
 	if (n != sizeof(p->reply))
@@ -78,11 +88,23 @@ static void bury(struct plugin *p, bool by_force)
 	p->socket = -1;
 	if (p->pid <= 0)
 		return;
-	if (by_force)
+	/* Its destructors run now; it is not waited for longer than for anything else. */
+	if (!by_force)
+		p->stayed = p->process >= 0 && wait_for(p->process, POLLIN);
+	if (by_force || p->stayed)
 		kill(p->pid, SIGKILL);
+	if (p->process >= 0)
+		close(p->process);
+	p->process = -1;
 	while (waitpid(p->pid, &p->status, 0) < 0 && errno == EINTR)
 		;
 	p->pid = 0;
+}
+
+/* What it returned may be any number. */
+static int reply_error(const struct plugin *p)
+{
+	return p->reply.error > 0 || p->reply.error < -LAST_ERROR ? -EIO : p->reply.error;
 }
 
 /* It does not take any more: it has said why, or it is dead, or it hangs. */
@@ -93,7 +115,7 @@ static int give_up(struct plugin *p, int error)
 		take_reply(p);
 	bury(p, p->too_slow);
 	if (p->replied && p->reply.error < 0)
-		return p->reply.error;
+		return reply_error(p);
 	return error == -ETIMEDOUT ? error : -EPIPE;
 }
 
@@ -111,7 +133,7 @@ static int send_buffer(struct plugin *p)
 		if (n >= 0)
 			done += n;
 		else if (errno == EAGAIN)
-			error = wait_for(p, POLLOUT);
+			error = wait_for(p->socket, POLLOUT);
 		else if (errno != EINTR)
 			error = -errno;
 	}
@@ -338,7 +360,7 @@ static int plugin_close(struct handler *handler, const struct account *account)
 	if (error)
 		return give_up(p, error);
 	bury(p, false);
-	return p->reply.error > 0 ? -EIO : p->reply.error;
+	return p->stayed && !p->reply.error ? -ETIMEDOUT : reply_error(p);
 }
 
 static void plugin_free(struct handler *handler)
@@ -397,6 +419,7 @@ static int start(struct plugin *p, const char *argument, const struct trace_info
 	close(sockets[1]);
 	if (p->pid < 0)
 		return -errno;
+	p->process = syscall(SYS_pidfd_open, p->pid, 0);
 	put(p, &open, sizeof(open));
 	put_text(p, info->version, open.version - 1);
 	put_text(p, p->library, open.library - 1);
@@ -407,11 +430,11 @@ static int start(struct plugin *p, const char *argument, const struct trace_info
 		error = take_reply(p);
 	if (error)
 		return give_up(p, error);
-	error = p->reply.error;
+	error = reply_error(p);
 	p->replied = error != 0;
 	if (error)
 		bury(p, false);
-	return error > 0 ? -EIO : error;
+	return error;
 }
 
 int plugin_handler_new(const char *text, const struct trace_info *info,
@@ -424,7 +447,7 @@ int plugin_handler_new(const char *text, const struct trace_info *info,
 	if (!p)
 		return failure_set(f, -ENOMEM, "cannot load", text, NULL);
 	p->handler.ops = &plugin_ops;
-	p->socket = -1;
+	p->socket = p->process = -1;
 	p->library = equals ? strndup(text, equals - text) : strdup(text);
 	error = p->library ? start(p, equals ? equals + 1 : "", info) : -ENOMEM;
 	if (error) {
@@ -467,9 +490,12 @@ void plugin_failure(const struct handler *handler, struct failure *f)
 	if (p->too_slow)
 		snprintf(reason, sizeof(reason), "it took nothing for %d seconds",
 			 PATIENCE_MS / 1000);
+	else if (p->stayed)
+		snprintf(reason, sizeof(reason), "it did not end within %d seconds",
+			 PATIENCE_MS / 1000);
 	else if (p->replied && p->reply.why[0])
 		snprintf(reason, sizeof(reason), "%s", p->reply.why);
-	else if (p->replied && p->reply.error < 0)
+	else if (p->replied && p->reply.error < 0 && p->reply.error >= -LAST_ERROR)
 		snprintf(reason, sizeof(reason), "its function %s returned: %s", p->reply.what,
 			 strerror(-p->reply.error));
 	else if (p->replied)

@@ -5,6 +5,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ struct host {
 	void *self;
 	struct owner *owners;
 	char *buffer;
+	bool closed;
 };
 
 /* Texts of a message, one after the other. */
@@ -129,15 +131,17 @@ static int take_owner(struct host *h, const struct plugin_owner *m, struct texts
 	return owner->name ? 0 : answer(h, -ENOMEM, "open", "");
 }
 
-static void take_gone(struct host *h, uint64_t uuid)
+static int take_gone(struct host *h, const struct plugin_owner *m, struct texts *texts)
 {
-	struct owner *owner = owner_of(h, uuid);
+	struct owner *owner = owner_of(h, m->uuid);
 
+	(void)texts;
 	if (!owner)
-		return;
+		return 0;
 	HASH_DEL(h->owners, owner);
 	free(owner->name);
 	free(owner);
+	return 0;
 }
 
 static void fill_thread(const struct host *h, const struct plugin_event *m,
@@ -171,7 +175,7 @@ static int take_event(struct host *h, const struct plugin_event *m, struct texts
 		.begin_ns = m->begin_ns,
 		.self_ns = m->self_ns,
 		.is_complete = m->is_complete,
-		.scope = m->scope,
+		.scope = m->scope < PROFTRACE_SCOPE_GLOBAL ? m->scope : PROFTRACE_SCOPE_GLOBAL,
 	};
 	unsigned i;
 
@@ -185,6 +189,8 @@ static int take_event(struct host *h, const struct plugin_event *m, struct texts
 	e.categories = take_text(texts, m->categories);
 	e.unit = take_text(texts, m->unit);
 	for (i = 0; i < m->n_args; i++) {
+		if (wire[i].type < PROFTRACE_INT || wire[i].type > PROFTRACE_NULL)
+			return answer(h, -EPROTO, "open", "");
 		args[i].key = take_text(texts, wire[i].key);
 		args[i].type = (enum proftrace_type)wire[i].type;
 		args[i].value.u = wire[i].value;
@@ -200,7 +206,7 @@ static int take_event(struct host *h, const struct plugin_event *m, struct texts
 	return 0;
 }
 
-static int take_close(struct host *h, const struct plugin_close *m)
+static int take_close(struct host *h, const struct plugin_close *m, struct texts *texts)
 {
 	const struct proftrace_account account = {
 		.marked = m->marked,
@@ -209,6 +215,8 @@ static int take_close(struct host *h, const struct plugin_close *m)
 		.orderly = m->orderly,
 	};
 
+	(void)texts;
+	h->closed = true;
 	CALL(h, close, h->self, &account);
 	answer(h, 0, "close", "");
 	return 0;
@@ -237,13 +245,8 @@ static int take_message(struct host *h, const char *at, struct plugin_head head)
 	case PLUGIN_INSTANT:
 	case PLUGIN_COUNTER:
 		TAKE(struct plugin_event, take_event);
-	case PLUGIN_GONE: {
-		struct plugin_owner m;
-
-		memcpy(&m, at, sizeof(m));
-		take_gone(h, m.uuid);
-		return 0;
-	}
+	case PLUGIN_GONE:
+		TAKE(struct plugin_owner, take_gone);
 	case PLUGIN_JSON_FILE: {
 		struct texts texts = { at + sizeof(head), at + head.size };
 
@@ -254,12 +257,8 @@ static int take_message(struct host *h, const char *at, struct plugin_head head)
 	case PLUGIN_FLUSH:
 		CALL(h, flush, h->self);
 		return 0;
-	case PLUGIN_CLOSE: {
-		struct plugin_close m;
-
-		memcpy(&m, at, sizeof(m));
-		return take_close(h, &m);
-	}
+	case PLUGIN_CLOSE:
+		TAKE(struct plugin_close, take_close);
 	}
 	return answer(h, -EPROTO, "open", "");
 }
@@ -278,7 +277,12 @@ static ssize_t take_messages(struct host *h, size_t size)
 			return -EPROTO;
 		if (size - done < head.size)
 			break;
-		if (!h->table && head.message != PLUGIN_OPEN)
+		/*
+		 * A library is named first, and once. That is before the recorder reads anything foreign;
+		 * later it may have been taken over, and want code of its choice to be run here, where
+		 * no filter of system calls is.
+		 */
+		if (h->closed || (head.message == PLUGIN_OPEN) == (h->table != NULL))
 			return -EPROTO;
 		error = take_message(h, h->buffer + done, head);
 		if (error)
@@ -291,6 +295,7 @@ static ssize_t take_messages(struct host *h, size_t size)
 int plugin_host(int socket)
 {
 	struct host h = { .socket = socket, .buffer = malloc(BUFFER) };
+	struct owner *owner, *next;
 	ssize_t n, done = 0;
 	size_t used = 0;
 
@@ -309,6 +314,12 @@ int plugin_host(int socket)
 		memmove(h.buffer, h.buffer + done, used - done);
 		used -= done;
 	}
+	HASH_ITER (hh, h.owners, owner, next) {
+		HASH_DEL(h.owners, owner);
+		free(owner->name);
+		free(owner);
+	}
+	free(h.buffer);
 	/* Nobody is left to hear it: let its destructors run, so that its files are complete. */
 	return done < 0;
 }

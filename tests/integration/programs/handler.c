@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A trace handler for the tests. Its argument is FILE,WHAT,N: writes into FILE what it was called with,
- * and behaves as WHAT says at its Nth event: count (goes on), crash, fail, hang, exit.
+ * and behaves as WHAT says at its Nth event: count (goes on), crash, fail, hang, exit; or at its end:
+ * half (says a word that is none of proftrace's, and no more), stay (does not end).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 struct state {
@@ -46,7 +48,8 @@ static int one(struct state *s, const struct proftrace_event *e)
 		s->strings += e->args[i].type == PROFTRACE_STRING && e->args[i].value.s[0];
 	if (!e->thread->pid || !e->thread->process[0] || !e->timestamp_ns)
 		return -EINVAL;
-	if (++s->events != s->n || !strcmp(s->what, "count"))
+	if (++s->events != s->n || !strcmp(s->what, "count") || !strcmp(s->what, "half") ||
+	    !strcmp(s->what, "stay"))
 		return 0;
 	if (!strcmp(s->what, "crash"))
 		raise(SIGSEGV);
@@ -94,10 +97,23 @@ static int test_flush(void *self)
 	return 0;
 }
 
+static void stay(void)
+{
+	pause();
+}
+
 static int test_close(void *self, const struct proftrace_account *account)
 {
 	struct state *s = (struct state *)self;
+	int fd;
 
+	if (!strcmp(s->what, "half")) {
+		for (fd = 3; fd < 64; fd++) /* only one of them is a socket */
+			send(fd, "half", 4, MSG_NOSIGNAL);
+		pause();
+	}
+	if (!strcmp(s->what, "stay"))
+		atexit(stay);
 	fprintf(s->out, "begins %lu\nends %lu\nasyncs %lu\ninstants %lu\ncounters %lu\n", s->begins,
 		s->ends, s->asyncs, s->instants, s->counters);
 	fprintf(s->out, "args %lu\nstrings %lu\nflushed %s\n", s->args, s->strings,

@@ -241,7 +241,9 @@ $B/fuzz/libproftrace.a: $(FUZZ_OBJECTS)
 $B/tests/fuzz/%: $B/fuzz/tests/fuzz/%.o $B/fuzz/libproftrace.a
 	@mkdir -p $(@D)
 	@echo "  CLANG $@"
-	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined $^ -o $@ $(LIBS)
+	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined $^ -o $@ $(FUZZ_LIBS) $(LIBS)
+
+$B/tests/fuzz/fuzz_options: FUZZ_LIBS := -Wl,--wrap=libpfm_each
 
 # FUZZ_TIME: seconds for each fuzzer.
 fuzz: FUZZ_TIME ?= 600

@@ -97,7 +97,7 @@ static int fuzz_file(const uint8_t *bytes, size_t size, fuzz_read *read_file)
 	must(account.marked == account.written + account_lost(&account), "the account");
 	timeline_finish(timeline, 0);
 	/* That takes longer than all the rest. */
-	if (size % 16 == 0)
+	if (size % 64 == 0)
 		fuzz_print(stats, &origin.account);
 	timeline_free(timeline);
 	stats->ops->free(stats);

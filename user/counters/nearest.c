@@ -55,12 +55,16 @@ static bool is_new(const struct nearest *n, const char *name)
 
 static void consider(struct nearest *n, const char *name)
 {
-	unsigned d = strlen(name) < COUNTER_NAME ? edit_distance(n->name, name) : ~0u;
+	size_t wanted = strlen(n->name), length = strlen(name);
+	size_t apart = wanted > length ? wanted - length : length - wanted;
 	int i, at = NEAREST;
+	unsigned d = ~0u;
 
-	/* The beginning of a name means it. */
-	if (!strncmp(n->name, name, strlen(n->name)))
+	/* The beginning of a name means it. Letters that one has more are to insert at the least. */
+	if (!strncmp(n->name, name, wanted))
 		d = 1;
+	else if (length < COUNTER_NAME && apart < n->distance[NEAREST - 1])
+		d = edit_distance(n->name, name);
 	while (at > 0 && d < n->distance[at - 1])
 		at--;
 	if (at == NEAREST || !is_new(n, name) || (n->counts && !n->counts(name)))

@@ -11,10 +11,10 @@ set -u
 packages='
 	gcc g++ make binutils libc6-dev pkgconf
 	clang lld clang-format libclang-rt-dev
-	bpftool libbpf-dev libelf-dev zlib1g-dev
+	bpftool libbpf-dev libelf-dev libdw-dev libiberty-dev zlib1g-dev
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libyajl-dev libpfm4-dev libmicrohttpd-dev uthash-dev
 	libncurses-dev libseccomp-dev libcmocka-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-	scdoc git procps curl btrfs-progs
+	scdoc git procps curl xz-utils btrfs-progs
 	python3.11 postgresql-15 openjdk-17-jre-headless ruby3.1
 '
 

@@ -45,7 +45,9 @@ static int in_process(questions ask, int filter)
 	}
 	pid = fork();
 	if (!pid) {
-		int error = filter == 0 ? confine_recorder(&child, 1) : confine_broker(filter == 2);
+		int error = filter == 3	  ? confine_parser()
+			    : filter == 0 ? confine_recorder(&child, 1)
+					  : confine_broker(filter == 2);
 
 		_exit(error ? 100 : ask(child));
 	}
@@ -123,6 +125,22 @@ static int recorder(pid_t child)
 	return kill(child, SIGKILL) ? 34 : 0;
 }
 
+static int parser(pid_t child)
+{
+	int wrong = nobody(child);
+
+	if (wrong)
+		return wrong;
+	DENIED(60, ask_bpf(BPF_MAP_LOOKUP_ELEM));
+	DENIED(61, ask_perf());
+	DENIED(62, kill(child, SIGKILL));
+	DENIED(63, open("/dev/null", O_RDONLY));
+	DENIED(64, open("/proc/self/status", O_RDONLY));
+	DENIED(65, unlink("/tmp/proftrace-unit-test"));
+	DENIED(66, write(STDOUT_FILENO, "", 0));
+	return 0;
+}
+
 static int broker(pid_t child)
 {
 	int wrong = nobody(child), fd;
@@ -180,6 +198,13 @@ static void test_recorder(void **state)
 	assert_int_equal(in_process(recorder, 0), 0);
 }
 
+static void test_parser(void **state)
+{
+	(void)state;
+	need_seccomp();
+	assert_int_equal(in_process(parser, 3), 0);
+}
+
 static void test_broker(void **state)
 {
 	(void)state;
@@ -198,6 +223,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_recorder),
+		cmocka_unit_test(test_parser),
 		cmocka_unit_test(test_broker),
 		cmocka_unit_test(test_broker_perf),
 	};

@@ -99,6 +99,12 @@ static const int recorders[] = {
 	SCMP_SYS(writev),
 };
 
+/* Limits itself, and asks what libelf asks of a descriptor. It opens nothing and makes no process. */
+static const int parsers[] = {
+	SCMP_SYS(fcntl),
+	SCMP_SYS(setitimer),
+};
+
 /* Of terminals: whether it is one, how wide, and as it was before `proftrace top`. */
 static const unsigned long recorders_ioctl[] = {
 	TCGETS, TCSETS, TCSETSW, TCSETSF, TCFLSH, TIOCGWINSZ,
@@ -216,6 +222,13 @@ int confine_broker(bool perf_events)
 	if (!error && perf_events)
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(perf_event_open), 0);
 	return load(filter, error);
+}
+
+int confine_parser(void)
+{
+	scmp_filter_ctx filter = filter_new();
+
+	return filter ? load(filter, allow(filter, parsers, LENGTH(parsers))) : -ENOMEM;
 }
 
 bool confine_available(void)

@@ -24,6 +24,9 @@ int confine_recorder(const pid_t *children, unsigned n_children);
  */
 int confine_broker(bool perf_events);
 
+/* A process that parses files that it was handed, and hands back what it found; it opens none. */
+int confine_parser(void);
+
 /* Tried in a process of its own: whether such filters can be had here. */
 bool confine_available(void);
 

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Any bytes as names of code: which of its parsers they go to, the first byte says. What libdw reads is
+ * read by a process that may die of it.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbols/debug_paths.h"
+#include "symbols/demangle.h"
+#include "symbols/jit_map.h"
+#include "symbols/kernel_symbols.h"
+#include "symbols/wire.h"
+#include "timeline/callstack.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int bytes_fd(const uint8_t *data, size_t size)
+{
+	static int fd = -1;
+
+	if (fd < 0) {
+		fd = memfd_create("fuzz", MFD_CLOEXEC);
+		fchmod(fd, 0600);
+	}
+	if (ftruncate(fd, 0) || pwrite(fd, data, size, 0) != (ssize_t)size ||
+	    lseek(fd, 0, SEEK_SET))
+		abort();
+	return fd;
+}
+
+static void read_jit_map(const uint8_t *data, size_t size)
+{
+	struct jit_map *map;
+	uint64_t address = 0;
+	size_t length;
+	const char *name;
+
+	if (jit_map_read(bytes_fd(data, size), getuid(), &map))
+		return;
+	memcpy(&address, data, size < 8 ? size : 8);
+	name = jit_map_find(map, address, &length);
+	if (name && (!length || length > size || name[length]))
+		abort();
+	jit_map_free(map);
+}
+
+static void read_kernel_symbols(const uint8_t *data, size_t size)
+{
+	struct kernel_symbols *k;
+	const char *name, *module;
+	uint64_t address = 0;
+
+	if (kernel_symbols_read(bytes_fd(data, size), &k))
+		return;
+	memcpy(&address, data, size < 8 ? size : 8);
+	name = kernel_symbols_find(k, address, &module);
+	if (name && (!name[0] || strlen(name) > size || (module && strlen(module) > size)))
+		abort();
+	kernel_symbols_free(k);
+}
+
+static void demangle(const uint8_t *data, size_t size)
+{
+	char *name = malloc(size + 1), out[300];
+	size_t length;
+
+	memcpy(name, data, size);
+	name[size] = '\0';
+	length = symbol_demangle(name, out, sizeof(out));
+	if (length != strlen(out) || length >= sizeof(out))
+		abort();
+	free(name);
+}
+
+static void read_answer(const uint8_t *data, size_t size)
+{
+	struct names *names = names_new(0);
+	struct code_line lines[SYMBOL_MAX_LINES];
+	int n = symbol_lines((const char *)data, size, names, lines, SYMBOL_MAX_LINES);
+	int i;
+
+	for (i = 0; i < n; i++) {
+		if (!lines[i].function->length)
+			abort();
+	}
+	names_free(names);
+}
+
+static void find_debug_file(const uint8_t *data, size_t size)
+{
+	struct symbol_want want = { .is_alternate = 0 };
+	char path[256];
+	unsigned i;
+
+	memcpy(&want, data, size < sizeof(want) ? size : sizeof(want));
+	want.link[sizeof(want.link) - 1] = '\0';
+	for (i = 0; i <= SYMBOL_MAX_FOUND; i++) {
+		if (debug_path(&want, "/opt/app", i, path, sizeof(path)) && strstr(path, "/../"))
+			abort();
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static void (*const parsers[])(const uint8_t *, size_t) = {
+		read_jit_map, read_kernel_symbols, demangle, read_answer, find_debug_file,
+	};
+
+	if (size)
+		parsers[data[0] % 5](data + 1, size - 1);
+	return 0;
+}

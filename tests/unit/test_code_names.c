@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names of code that is in no file: of the kernel, and of what a program made itself. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbols/debug_paths.h"
+#include "symbols/jit_map.h"
+#include "symbols/kernel_symbols.h"
+#include "symbols/wire.h"
+
+static int text_fd(const char *text)
+{
+	int fd = memfd_create("names", MFD_CLOEXEC);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	assert_int_equal(fchmod(fd, 0644), 0);
+	return fd;
+}
+
+/* --- code that a program made ------------------------------------------------------------------ */
+
+static void check_jit(const struct jit_map *map, uint64_t address, const char *expected)
+{
+	size_t length = 0;
+	const char *name = jit_map_find(map, address, &length);
+
+	if (!expected) {
+		assert_null(name);
+		return;
+	}
+	assert_non_null(name);
+	assert_int_equal(length, strlen(expected));
+	assert_memory_equal(name, expected, length);
+}
+
+static void reads_jit_maps(void **state)
+{
+	struct jit_map *map;
+	int fd = text_fd("7f0000001000 100 LazyCompile:~first /app.js:1:2\n"
+			 "0x7f0000002000 0x80 second\r\n"
+			 "nonsense\n\n1 2\n3 4 \n-1 10 minus\n"
+			 "fffffffffffffff0 20 beyond\n"
+			 "11112222333344445 10 too large\n"
+			 "7f0000003000 0 empty\n"
+			 "7f0000001080 10 inside, later\n"
+			 "7f0000004000 1000 before\n"
+			 "7f0000004000 100 again\n"
+			 "7F0000006000 10 last");
+
+	(void)state;
+	assert_int_equal(jit_map_read(fd, getuid(), &map), 0);
+	check_jit(map, 0x7f0000000fff, NULL);
+	check_jit(map, 0x7f0000001000, "LazyCompile:~first /app.js:1:2");
+	check_jit(map, 0x7f0000001085, "inside, later");
+	check_jit(map, 0x7f0000001090, "LazyCompile:~first /app.js:1:2");
+	check_jit(map, 0x7f0000001100, NULL);
+	check_jit(map, 0x7f000000207f, "second\r");
+	check_jit(map, 0x7f0000003000, NULL);
+	check_jit(map, 0x7f0000004010, "again");
+	check_jit(map, 0x7f0000004100, "before");
+	check_jit(map, 0x7f000000600f, "last");
+	check_jit(map, 0x7f0000006010, NULL);
+	check_jit(map, 0, NULL);
+	check_jit(map, UINT64_MAX, NULL);
+	jit_map_free(map);
+	close(fd);
+}
+
+static void empty_jit_maps(void **state)
+{
+	struct jit_map *map;
+	int fd = text_fd("");
+
+	(void)state;
+	assert_int_equal(jit_map_read(fd, getuid(), &map), 0);
+	check_jit(map, 1, NULL);
+	jit_map_free(map);
+	close(fd);
+}
+
+static void jit_maps_of_others_are_refused(void **state)
+{
+	struct jit_map *map;
+	int fd = text_fd("1000 100 f\n"), pipes[2];
+
+	(void)state;
+	assert_int_equal(jit_map_read(fd, getuid() + 1, &map), -EPERM);
+	assert_int_equal(fchmod(fd, 0666), 0);
+	assert_int_equal(jit_map_read(fd, getuid(), &map), -EPERM);
+	close(fd);
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(jit_map_read(pipes[0], getuid(), &map), -EPERM);
+	close(pipes[0]);
+	close(pipes[1]);
+	fd = open("/tmp", O_RDONLY | O_CLOEXEC);
+	assert_int_equal(jit_map_read(fd, 0, &map), -EPERM);
+	close(fd);
+}
+
+/* --- the kernel -------------------------------------------------------------------------------- */
+
+static void check_kernel(const struct kernel_symbols *k, uint64_t address, const char *name,
+			 const char *module)
+{
+	const char *its = NULL, *found = kernel_symbols_find(k, address, &its);
+
+	if (!name) {
+		assert_null(found);
+		return;
+	}
+	assert_non_null(found);
+	assert_string_equal(found, name);
+	if (!module)
+		assert_null(its);
+	else
+		assert_string_equal(its, module);
+}
+
+static void reads_kernel_symbols(void **state)
+{
+	struct kernel_symbols *k;
+	int fd = text_fd("0000000000000000 A fixed_percpu_data\n"
+			 "ffffffff81000000 T _stext\n"
+			 "ffffffff81000000 T startup\n"
+			 "ffffffff81000200 t local\n"
+			 "ffffffff81000300 D data\n"
+			 "ffffffff81000400 W weak\n"
+			 "nonsense\nffffffff81000500\nffffffff81000500 T\nffffffff81000500 T \n"
+			 "ffffffffc0000000 t hello\t[module]\n"
+			 "ffffffffc0000100 T there\t[module]\n"
+			 "ffffffffb0000000 t bpf_prog_1234_f\t[bpf]");
+
+	(void)state;
+	assert_int_equal(kernel_symbols_read(fd, &k), 0);
+	check_kernel(k, 0xffffffff80ffffff, NULL, NULL);
+	check_kernel(k, 0xffffffff810001ff, "_stext", NULL);
+	check_kernel(k, 0xffffffff81000200, "local", NULL);
+	check_kernel(k, 0xffffffff81000300, "local", NULL);
+	check_kernel(k, 0xffffffff81000401, "weak", NULL);
+	check_kernel(k, 0xffffffffc0000001, "hello", "module");
+	check_kernel(k, 0xffffffffc0000100, "there", "module");
+	check_kernel(k, 0xffffffffd0000000, NULL, NULL);
+	kernel_symbols_free(k);
+	close(fd);
+}
+
+static void hidden_kernel_symbols(void **state)
+{
+	struct kernel_symbols *k;
+	int fd = text_fd("0000000000000000 T _stext\n0000000000000000 t local\n");
+
+	(void)state;
+	assert_int_equal(kernel_symbols_read(fd, &k), -EACCES);
+	close(fd);
+}
+
+/* More than is read at once. */
+static void many_kernel_symbols(void **state)
+{
+	struct kernel_symbols *k;
+	char *text = calloc(20000, 64), *at = text;
+	unsigned i;
+	int fd;
+
+	(void)state;
+	for (i = 0; i < 20000; i++)
+		at += sprintf(at, "%x T function_%u\t[module_%u]\n", 0x1000 + i * 16, i, i / 100);
+	fd = text_fd(text);
+	assert_int_equal(kernel_symbols_read(fd, &k), 0);
+	for (i = 0; i < 20000; i++) {
+		char name[32], module[32];
+
+		snprintf(name, sizeof(name), "function_%u", i);
+		snprintf(module, sizeof(module), "module_%u", i / 100);
+		check_kernel(k, 0x1000 + i * 16 + i % 16, name, module);
+	}
+	kernel_symbols_free(k);
+	free(text);
+	close(fd);
+}
+
+/* --- debug files ------------------------------------------------------------------------------- */
+
+static void check_path(const struct symbol_want *want, const char *file, unsigned index,
+		       const char *expected)
+{
+	char path[128];
+	bool found = debug_path(want, file, index, path, sizeof(path));
+
+	assert_int_equal(found, expected != NULL);
+	if (expected)
+		assert_string_equal(path, expected);
+}
+
+static void places_of_debug_files(void **state)
+{
+	struct symbol_want want = { .build_id_size = 3, .build_id = { 0xab, 0x0c, 0xde } };
+
+	(void)state;
+	strcpy(want.link, "app.debug");
+	check_path(&want, "/opt/app", 0, "/usr/lib/debug/.build-id/ab/0cde.debug");
+	check_path(&want, "/opt/app", 1, "/opt/app.debug");
+	check_path(&want, "/opt/app", 2, "/opt/.debug/app.debug");
+	check_path(&want, "/opt/app", 3, "/usr/lib/debug/opt/app.debug");
+	check_path(&want, "/opt/app", 4, NULL);
+	check_path(&want, "[vdso]", 1, NULL);
+	check_path(&want, "", 1, NULL);
+	strcpy(want.link, "app");
+	check_path(&want, "/opt/app", 1, NULL);
+	want.build_id_size = 1;
+	check_path(&want, "/opt/app", 0, NULL);
+	want.build_id_size = SYMBOL_MAX_ID + 1;
+	check_path(&want, "/opt/app", 0, NULL);
+}
+
+/* What is written in a file does not say which other files are opened. */
+static void debug_links_lead_nowhere_else(void **state)
+{
+	static const char *const links[] = { "", ".", "..", "../shadow", "/etc/shadow", "a/b" };
+	struct symbol_want want = { .build_id_size = 0 };
+	unsigned i, j;
+
+	(void)state;
+	for (i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+		strcpy(want.link, links[i]);
+		for (j = 0; j < SYMBOL_MAX_FOUND; j++)
+			check_path(&want, "/opt/app", j, NULL);
+	}
+	want.is_alternate = 1;
+	for (i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+		strcpy(want.link, links[i]);
+		check_path(&want, "/opt/app", 1, NULL);
+	}
+	strcpy(want.link, "../../.dwz/x86_64-linux-gnu/app.debug");
+	check_path(&want, "/opt/app", 1, "/usr/lib/debug/.dwz/x86_64-linux-gnu/app.debug");
+	strcpy(want.link, "/x/.dwz/../../../etc/shadow");
+	check_path(&want, "/opt/app", 1, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_jit_maps),
+		cmocka_unit_test(empty_jit_maps),
+		cmocka_unit_test(jit_maps_of_others_are_refused),
+		cmocka_unit_test(reads_kernel_symbols),
+		cmocka_unit_test(hidden_kernel_symbols),
+		cmocka_unit_test(many_kernel_symbols),
+		cmocka_unit_test(places_of_debug_files),
+		cmocka_unit_test(debug_links_lead_nowhere_else),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

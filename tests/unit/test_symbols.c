@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names of code in programs that are compiled here, each in another way. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "symbols/demangle.h"
+#include "symbols/symbols.h"
+#include "target/elf_file.h"
+
+static const char program[] =
+	"#define HERE(name) __asm__ volatile(\".globl \" #name \"\\n\" #name \":\\n nop\")\n"
+	"#line 10 \"inner.c\"\n"
+	"static inline __attribute__((always_inline)) int inner(int x) { HERE(at_inner); return x; "
+	"}\n"
+	"#line 20 \"middle.c\"\n"
+	"static inline __attribute__((always_inline)) int middle(int x) { return inner(x) + 1; }\n"
+	"#line 30 \"outer.c\"\n"
+	"__attribute__((noinline)) int outer(int x) { return middle(x) * 3; }\n"
+	"#line 40 \"main.c\"\n"
+	"int main(int argc, char **argv) { (void)argv; return outer(argc); }\n";
+
+static const char cpp_program[] =
+	"namespace space { template <class T> struct Box {\n"
+	"	__attribute__((noinline)) T twice(T x) {\n"
+	"		__asm__ volatile(\".globl at_twice\\nat_twice:\\n nop\"); return x + x; } "
+	"};\n"
+	"template struct Box<int>; }\n"
+	"int main(int argc, char **) { return space::Box<int>().twice(argc); }\n";
+
+struct fixture {
+	char directory[64];
+	char debug_root[96]; /* stands for /usr/lib/debug */
+	struct names *names;
+	struct symbols *symbols;
+	struct code_line lines[8];
+	unsigned n;
+};
+
+static void put_file(const struct fixture *f, const char *name, const void *bytes, size_t size)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", f->directory, name);
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, size), (ssize_t)size);
+	close(fd);
+}
+
+/* In the directory of the test. */
+__attribute__((format(printf, 2, 3))) static int shell(const struct fixture *f, const char *format,
+						       ...)
+{
+	char line[1024];
+	va_list args;
+	int n = snprintf(line, sizeof(line), "cd %s && ", f->directory);
+
+	va_start(args, format);
+	vsnprintf(line + n, sizeof(line) - (size_t)n, format, args);
+	va_end(args);
+	return system(line);
+}
+
+static int open_debug(void *context, const struct code_mapping *mapping, const char *path)
+{
+	const struct fixture *f = context;
+	char there[512];
+	int fd;
+
+	assert_non_null(mapping);
+	if (!strncmp(path, "/usr/lib/debug", 14)) {
+		snprintf(there, sizeof(there), "%s%s", f->debug_root, path + 14);
+		path = there;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	const struct symbols_options o = { .open_debug = open_debug, .context = f };
+
+	strcpy(f->directory, "/tmp/proftrace-symbols-XXXXXX");
+	assert_non_null(mkdtemp(f->directory));
+	snprintf(f->debug_root, sizeof(f->debug_root), "%s/debug", f->directory);
+	f->names = names_new(0);
+	assert_int_equal(symbols_new(f->names, &o, &f->symbols), 0);
+	put_file(f, "program.c", program, sizeof(program) - 1);
+	put_file(f, "program.cpp", cpp_program, sizeof(cpp_program) - 1);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	symbols_free(f->symbols);
+	names_free(f->names);
+	assert_int_equal(shell(f, "rm -r %s", f->directory), 0);
+	free(f);
+	return 0;
+}
+
+static int open_file(const struct fixture *f, const char *name)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", f->directory, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static uint64_t address_of(const struct fixture *f, const char *file, const char *symbol)
+{
+	struct elf_file *elf;
+	uint64_t address;
+	int fd = open_file(f, file);
+
+	assert_int_equal(elf_file_open(fd, &elf, NULL), 0);
+	assert_int_equal(elf_file_symbol(elf, symbol, &address), 0);
+	elf_file_free(elf);
+	close(fd);
+	return address;
+}
+
+static void resolve(struct fixture *f, const char *file, uint64_t address)
+{
+	struct code_mapping mapping = { .kind = CODE_NATIVE };
+	char path[256];
+	int fd = open_file(f, file);
+
+	snprintf(path, sizeof(path), "%s/%s", f->directory, file);
+	mapping.path = names_intern_string(f->names, path);
+	f->n = symbols_resolve(f->symbols, &mapping, fd, address, f->lines, 8);
+	close(fd);
+}
+
+static void check_line(const struct fixture *f, unsigned i, const char *function, const char *file,
+		       uint32_t line)
+{
+	const char *end;
+
+	assert_true(i < f->n);
+	assert_string_equal(f->lines[i].function->text, function);
+	assert_int_equal(f->lines[i].line, line);
+	if (!file) {
+		assert_null(f->lines[i].file);
+		return;
+	}
+	end = strrchr(f->lines[i].file->text, '/');
+	assert_string_equal(end ? end + 1 : f->lines[i].file->text, file);
+}
+
+/* What was inlined where the label is. */
+static void check_inlined(struct fixture *f, const char *file, uint64_t address)
+{
+	resolve(f, file, address);
+	assert_int_equal(f->n, 3);
+	check_line(f, 0, "inner", "inner.c", 10);
+	check_line(f, 1, "middle", "middle.c", 20);
+	check_line(f, 2, "outer", "outer.c", 30);
+}
+
+static void inlined_in_every_kind_of_program(void **state)
+{
+	static const char *const ways[] = {
+		"gcc",
+		"gcc -no-pie",
+		"gcc -static",
+		"gcc -shared -fPIC -Dmain=entry",
+		"gcc -gdwarf-4",
+		"clang",
+		"clang -fuse-ld=lld",
+		"gcc -gz",
+	};
+	struct fixture *f = *state;
+	unsigned i;
+
+	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "way%u", i);
+		assert_int_equal(shell(f, "%s -O2 -g program.c -o %s", ways[i], name), 0);
+		check_inlined(f, name, address_of(f, name, "at_inner"));
+		check_inlined(f, name, address_of(f, name, "at_inner"));
+	}
+}
+
+static void without_debug_information(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t outer;
+
+	assert_int_equal(shell(f, "gcc -O2 -rdynamic program.c -o plain"), 0);
+	outer = address_of(f, "plain", "outer");
+	resolve(f, "plain", outer);
+	assert_int_equal(f->n, 1);
+	check_line(f, 0, "outer", NULL, 0);
+	assert_int_equal(shell(f, "strip plain -o dynamic"), 0);
+	resolve(f, "dynamic", outer);
+	assert_int_equal(f->n, 1);
+	check_line(f, 0, "outer", NULL, 0);
+	assert_int_equal(shell(f, "gcc -O2 -s program.c -o nothing"), 0);
+	resolve(f, "nothing", outer);
+	assert_int_equal(f->n, 0);
+}
+
+static void separate_debug_files(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t inner;
+
+	assert_int_equal(shell(f, "gcc -O2 -g -Wl,--build-id=none program.c -o whole && "
+				  "objcopy --only-keep-debug whole stripped.debug && "
+				  "objcopy -S --add-gnu-debuglink=stripped.debug whole stripped"),
+			 0);
+	inner = address_of(f, "whole", "at_inner");
+	check_inlined(f, "stripped", inner);
+
+	/* Each place after the other; a copy, since what was open stays known. */
+	assert_int_equal(shell(f, "mkdir .debug && mv stripped.debug .debug && cp stripped again"),
+			 0);
+	check_inlined(f, "again", inner);
+	assert_int_equal(shell(f,
+			       "mkdir -p debug/%s && mv .debug/stripped.debug debug/%s && "
+			       "cp stripped third",
+			       f->directory, f->directory),
+			 0);
+	check_inlined(f, "third", inner);
+	/* Its checksum is wrong. */
+	assert_int_equal(shell(f,
+			       "(cat debug/%s/stripped.debug; echo) > stripped.debug && "
+			       "rm debug/%s/stripped.debug && cp stripped fourth",
+			       f->directory, f->directory),
+			 0);
+	resolve(f, "fourth", inner);
+	assert_int_equal(f->n, 0);
+}
+
+static void debug_files_by_build_id(void **state)
+{
+	static const char id[] = "0123456789abcdef0123456789abcdef01234567";
+	struct fixture *f = *state;
+	uint64_t inner;
+
+	assert_int_equal(shell(f,
+			       "gcc -O2 -g -Wl,--build-id=0x%s program.c -o whole && "
+			       "mkdir -p debug/.build-id/01 && "
+			       "objcopy --only-keep-debug whole debug/.build-id/01/%s.debug && "
+			       "strip whole -o stripped",
+			       id, id + 2),
+			 0);
+	inner = address_of(f, "whole", "at_inner");
+	check_inlined(f, "stripped", inner);
+	/* Another program's, where its own should be. */
+	assert_int_equal(shell(f,
+			       "gcc -O2 -g -Wl,--build-id=0x%.38sff program.c -o other && "
+			       "strip other -o alone && "
+			       "cp debug/.build-id/01/%s.debug debug/.build-id/01/%.36sff.debug",
+			       id, id + 2, id + 2),
+			 0);
+	resolve(f, "alone", inner);
+	assert_int_equal(f->n, 0);
+}
+
+static void minimal_debug_information(void **state)
+{
+	struct fixture *f = *state;
+
+	if (system("command -v xz >/dev/null")) {
+		print_message("no xz\n");
+		skip();
+	}
+	assert_int_equal(shell(f, "gcc -O2 program.c -o whole && "
+				  "objcopy --only-keep-debug whole mini && xz mini && "
+				  "strip whole -o stripped && "
+				  "objcopy --add-section .gnu_debugdata=mini.xz stripped"),
+			 0);
+	resolve(f, "stripped", address_of(f, "whole", "outer"));
+	assert_int_equal(f->n, 1);
+	check_line(f, 0, "outer", NULL, 0);
+}
+
+static void templates(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t address;
+
+	assert_int_equal(shell(f, "g++ -O2 -g program.cpp -o cpp && strip -g cpp -o symbols"), 0);
+	address = address_of(f, "cpp", "at_twice");
+	resolve(f, "cpp", address);
+	assert_int_equal(f->n, 1);
+	check_line(f, 0, "space::Box<int>::twice", "program.cpp", 3);
+	resolve(f, "symbols", address_of(f, "cpp", "_ZN5space3BoxIiE5twiceEi"));
+	check_line(f, 0, "space::Box<int>::twice", NULL, 0);
+}
+
+/* --- files that are wrong ---------------------------------------------------------------------- */
+
+static void broken_files_have_no_names(void **state)
+{
+	struct fixture *f = *state;
+	struct symbols_counts counts;
+	static char bytes[65536];
+	uint64_t inner;
+	unsigned i, seed = 1;
+	ssize_t size;
+	int fd;
+
+	assert_int_equal(shell(f, "gcc -O2 -g program.c -o good"), 0);
+	inner = address_of(f, "good", "at_inner");
+	fd = open_file(f, "good");
+	size = read(fd, bytes, sizeof(bytes));
+	close(fd);
+	assert_true(size > 4096);
+	for (i = 0; i < 60; i++) {
+		static char worse[sizeof(bytes)];
+		char name[16];
+		unsigned j;
+
+		memcpy(worse, bytes, (size_t)size);
+		for (j = 0; j < 1 + i * 4; j++)
+			worse[(size_t)rand_r(&seed) % (size_t)size] = (char)rand_r(&seed);
+		snprintf(name, sizeof(name), "bad%u", i);
+		put_file(f, name, worse, i % 3 ? (size_t)size : (size_t)size * i / 60);
+		resolve(f, name, inner);
+	}
+	put_file(f, "text", "no ELF file\n", 12);
+	resolve(f, "text", 0x1000);
+	assert_int_equal(f->n, 0);
+	put_file(f, "empty", "", 0);
+	resolve(f, "empty", 0x1000);
+	assert_int_equal(f->n, 0);
+	check_inlined(f, "good", inner);
+	symbols_count(f->symbols, &counts);
+	assert_int_equal(counts.asked, 63);
+	assert_int_equal(counts.late, 0);
+}
+
+/* The parser is the only child of the only other child of this process. */
+static pid_t find_parser(void)
+{
+	char line[256] = "";
+	FILE *in;
+
+	snprintf(line, sizeof(line), "pgrep -P $(pgrep -P %d -x test_symbols)", getpid());
+	in = popen(line, "r");
+	assert_non_null(in);
+	line[0] = '\0';
+	if (!fgets(line, sizeof(line), in))
+		line[0] = '\0';
+	pclose(in);
+	return atoi(line);
+}
+
+static void a_dead_parser_is_replaced(void **state)
+{
+	struct fixture *f = *state;
+	struct symbols_counts counts;
+	uint64_t inner;
+	pid_t parser, next;
+
+	assert_int_equal(shell(f, "gcc -O2 -g program.c -o good"), 0);
+	inner = address_of(f, "good", "at_inner");
+	check_inlined(f, "good", inner);
+	parser = find_parser();
+	assert_true(parser > 1);
+	assert_int_equal(kill(parser, SIGKILL), 0);
+	check_inlined(f, "good", inner);
+	next = find_parser();
+	assert_true(next > 1);
+	assert_int_not_equal(next, parser);
+	/* It is not taken down by what interrupts the recorder. */
+	kill(next, SIGINT);
+	check_inlined(f, "good", inner);
+	assert_int_equal(find_parser(), next);
+	symbols_count(f->symbols, &counts);
+	assert_int_equal(counts.named, 3);
+	assert_int_equal(counts.broken, 0);
+}
+
+static void only_regular_files(void **state)
+{
+	struct fixture *f = *state;
+	struct code_mapping mapping = { .path = names_intern_string(f->names, "/dev/zero") };
+	int pipes[2], fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(symbols_resolve(f->symbols, &mapping, fd, 1, f->lines, 8), 0);
+	assert_int_equal(symbols_resolve(f->symbols, &mapping, pipes[0], 1, f->lines, 8), 0);
+	assert_int_equal(symbols_resolve(f->symbols, &mapping, -1, 1, f->lines, 8), 0);
+	close(pipes[0]);
+	close(pipes[1]);
+	close(fd);
+}
+
+/* --- names ------------------------------------------------------------------------------------- */
+
+static void check_demangled(const char *mangled, const char *expected)
+{
+	char out[256];
+
+	assert_int_equal(symbol_demangle(mangled, out, sizeof(out)), strlen(expected));
+	assert_string_equal(out, expected);
+}
+
+static void demangles(void **state)
+{
+	char cut[9];
+
+	(void)state;
+	check_demangled("main", "main");
+	check_demangled("_ZN5space3BoxIiE5twiceEi", "space::Box<int>::twice");
+	check_demangled("_ZN3foo3barE.isra.0", "foo::bar");
+	check_demangled("_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE",
+			"core::fmt::Write::write_fmt");
+	check_demangled("_RNvC6_123foo3bar", "123foo::bar");
+	check_demangled("_Zfoo", "_Zfoo");
+	check_demangled("_R", "_R");
+	check_demangled("", "");
+	assert_int_equal(symbol_demangle("_ZN5space3BoxIiE5twiceEi", cut, sizeof(cut)), 8);
+	assert_string_equal(cut, "space::B");
+	assert_int_equal(symbol_demangle("a_longer_name", cut, sizeof(cut)), 8);
+	assert_string_equal(cut, "a_longer");
+}
+
+static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+/* How what stands at a place before is named again: in base 62 (Rust), or 36 (C++). */
+static const char *again(unsigned place, unsigned base, char *out)
+{
+	char *at = out + 15;
+
+	memset(out, 0, 16);
+	*--at = '_';
+	for (; place--; place /= base)
+		*--at = (char)(base == 36 ? toupper(digits[place % base]) : digits[place % base]);
+	return at;
+}
+
+/* Each level names the one before twice: a few hundred bytes stand for more than all memory. */
+static void endless_names_are_cut(void **state)
+{
+	char mangled[2048] = "_RINvC1a1fTuuE", out[256], name[16];
+	size_t length = strlen(mangled), before = 10;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 40; i++) {
+		const char *pair = again((unsigned)before - 2, 62, name);
+
+		before = length;
+		length += (size_t)sprintf(mangled + length, "TB%sB%sE", pair, pair);
+	}
+	strcpy(mangled + length, "E");
+	assert_int_equal(symbol_demangle(mangled, out, sizeof(out)), sizeof(out) - 1);
+	assert_int_equal(strncmp(out, "a::f::<((), ()), (((), ()), ((), ()))", 20), 0);
+
+	length = (size_t)sprintf(mangled, "_Z1gISt4pairIiiE");
+	for (i = 1; i < 40; i++) {
+		const char *pair = again(i, 36, name);
+
+		length += (size_t)sprintf(mangled + length, "S0_IS%sS%sE", pair, pair);
+	}
+	strcpy(mangled + length, "EvT_");
+	assert_int_equal(symbol_demangle(mangled, out, sizeof(out)), sizeof(out) - 1);
+	assert_int_equal(strncmp(out, "g<", 2), 0);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(inlined_in_every_kind_of_program),
+		TEST(without_debug_information),
+		TEST(separate_debug_files),
+		TEST(debug_files_by_build_id),
+		TEST(minimal_debug_information),
+		TEST(templates),
+		TEST(broken_files_have_no_names),
+		TEST(a_dead_parser_is_replaced),
+		TEST(only_regular_files),
+		cmocka_unit_test(demangles),
+		cmocka_unit_test(endless_names_are_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

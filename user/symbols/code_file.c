@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "symbols/code_file.h"
+
+#include <elfutils/libdwelf.h>
+#include <elfutils/libdwfl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "symbols/demangle.h"
+
+struct code_file {
+	Dwfl *dwfl;
+	Dwfl_Module *module; /* NULL: not a file of code */
+	want_fn want;
+	void *context;
+	bool searched; /* for debug information */
+	struct dwarf_code *code;
+	uint64_t bias; /* of its addresses to those of the debug information */
+	int alternate_fd;
+	Dwarf *alternate;
+};
+
+/* --- lines out --------------------------------------------------------------------------------- */
+
+void answer_line(struct answer *a, const char *function, const char *file, int line)
+{
+	struct symbol_line head = { .line = line > 0 ? (uint32_t)line : 0 };
+	char *at = a->bytes + a->used;
+	const size_t most = sizeof(head) + 2 * SYMBOL_MAX_TEXT;
+
+	if (a->head.n_lines == a->max || a->used + most > sizeof(a->bytes) || !function[0])
+		return;
+	head.function = (uint16_t)symbol_demangle(function, at + sizeof(head), SYMBOL_MAX_TEXT);
+	head.file = (uint16_t)(file ? strnlen(file, SYMBOL_MAX_TEXT) : 0);
+	memcpy(at, &head, sizeof(head));
+	memcpy(at + sizeof(head) + head.function, file ? file : "", head.file);
+	a->used += sizeof(head) + head.function + head.file;
+	a->head.n_lines++;
+}
+
+/* --- debug files ------------------------------------------------------------------------------- */
+
+static bool has_build_id(int fd, const void *id, size_t size)
+{
+	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+	const void *its = NULL;
+	ssize_t n = elf ? dwelf_elf_gnu_build_id(elf, &its) : -1;
+	bool same = n > 0 && (size_t)n == size && !memcmp(its, id, size);
+
+	elf_end(elf);
+	return same;
+}
+
+static bool has_checksum(int fd, uint32_t checksum)
+{
+	unsigned char buffer[65536];
+	uLong sum = crc32(0, NULL, 0);
+	off_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(fd, buffer, sizeof(buffer), at)) > 0) {
+		sum = crc32(sum, buffer, (uInt)n);
+		at += n;
+	}
+	return n == 0 && sum == checksum;
+}
+
+/* Asks for one after the other until it is the right one: descriptor or -1. */
+static int search(struct code_file *file, struct symbol_want *want, uint32_t checksum)
+{
+	uint32_t index;
+
+	for (;;) {
+		int fd = file->want(file->context, want, &index);
+
+		if (fd < 0)
+			return -1;
+		if (want->build_id_size ? has_build_id(fd, want->build_id, want->build_id_size)
+					: has_checksum(fd, checksum))
+			return fd;
+		close(fd);
+		want->first = index + 1;
+	}
+}
+
+static void put_link(struct symbol_want *want, const char *link)
+{
+	if (link && strlen(link) < sizeof(want->link))
+		strcpy(want->link, link);
+}
+
+static void put_build_id(struct symbol_want *want, const void *id, size_t size)
+{
+	if (size > sizeof(want->build_id))
+		return;
+	memcpy(want->build_id, id, size);
+	want->build_id_size = (uint32_t)size;
+}
+
+static int find_debug(Dwfl_Module *module, void **userdata, const char *module_name,
+		      Dwarf_Addr base, const char *file_name, const char *link, GElf_Word checksum,
+		      char **ret_name)
+{
+	struct symbol_want want = { .is_alternate = 0 };
+	const unsigned char *id;
+	GElf_Addr at;
+	int n = dwfl_module_build_id(module, &id, &at);
+
+	(void)module_name, (void)base, (void)file_name, (void)ret_name;
+	if (n > 0)
+		put_build_id(&want, id, (size_t)n);
+	put_link(&want, link);
+	if (!want.build_id_size && !want.link[0])
+		return -1;
+	return search(*userdata, &want, checksum);
+}
+
+/* What dwz took out of this file and others. */
+static void find_alternate(struct code_file *file, Dwarf *dwarf)
+{
+	struct symbol_want want = { .is_alternate = 1 };
+	const char *link;
+	const void *id;
+	ssize_t n = dwelf_dwarf_gnu_debugaltlink(dwarf, &link, &id);
+
+	if (n <= 0)
+		return;
+	put_build_id(&want, id, (size_t)n);
+	put_link(&want, link);
+	if (!want.build_id_size)
+		return;
+	file->alternate_fd = search(file, &want, 0);
+	if (file->alternate_fd < 0)
+		return;
+	file->alternate = dwarf_begin(file->alternate_fd, DWARF_C_READ);
+	if (file->alternate)
+		dwarf_setalt(dwarf, file->alternate);
+}
+
+/* --- files ------------------------------------------------------------------------------------- */
+
+static const Dwfl_Callbacks callbacks = {
+	.find_debuginfo = find_debug,
+	.section_address = dwfl_offline_section_address,
+};
+
+static void report(struct code_file *file, int fd)
+{
+	void **userdata;
+
+	file->dwfl = dwfl_begin(&callbacks);
+	if (file->dwfl) {
+		dwfl_report_begin(file->dwfl);
+		/* At 0: its addresses are those that it has in the file. */
+		file->module = dwfl_report_elf(file->dwfl, "code", "", fd, 0, true);
+		dwfl_report_end(file->dwfl, NULL, NULL);
+	}
+	if (!file->module) {
+		close(fd);
+		return;
+	}
+	dwfl_module_info(file->module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL);
+	*userdata = file;
+}
+
+struct code_file *code_file_open(int fd, want_fn want, void *context)
+{
+	struct code_file *file = calloc(1, sizeof(*file));
+
+	if (!file) {
+		close(fd);
+		return NULL;
+	}
+	file->want = want;
+	file->context = context;
+	file->alternate_fd = -1;
+	report(file, fd);
+	return file;
+}
+
+void code_file_close(struct code_file *file)
+{
+	if (!file)
+		return;
+	dwarf_code_free(file->code);
+	if (file->dwfl)
+		dwfl_end(file->dwfl);
+	dwarf_end(file->alternate);
+	if (file->alternate_fd >= 0)
+		close(file->alternate_fd);
+	free(file);
+}
+
+static void find_dwarf(struct code_file *file)
+{
+	Dwarf *dwarf;
+
+	file->searched = true;
+	dwarf = dwfl_module_getdwarf(file->module, &file->bias);
+	if (!dwarf)
+		return;
+	find_alternate(file, dwarf);
+	file->code = dwarf_code_new(dwarf);
+}
+
+void code_file_lines(struct code_file *file, uint64_t address, struct answer *answer)
+{
+	const char *symbol;
+	GElf_Off into;
+	GElf_Sym sym;
+
+	if (!file->module)
+		return;
+	if (!file->searched)
+		find_dwarf(file);
+	symbol = dwfl_module_addrinfo(file->module, address, &into, &sym, NULL, NULL, NULL);
+	if (symbol && !symbol[0])
+		symbol = NULL;
+	if (file->code && dwarf_code_lines(file->code, address - file->bias, symbol, answer))
+		return;
+	if (symbol)
+		answer_line(answer, symbol, NULL, 0);
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which function, and which others inlined in it, an address belongs to.
+ *
+ * libdw finds the unit of an address by .debug_aranges, which clang and rustc do not write, and then
+ * goes through all of the unit for every address. So the ranges of the units are sorted here once, and
+ * those of the functions of a unit when the first address in it is asked for.
+ */
+#include "symbols/code_file.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	MAX_RANGES = 1 << 22, /* of a file's units, of a unit's functions */
+	MAX_DEPTH = 64,	      /* of entries within entries */
+	MAX_OVERLAP = 64,     /* ranges looked at, back from the nearest that begins before */
+};
+
+struct range {
+	Dwarf_Addr low, high;
+	size_t index; /* unit, or the offset of a function's entry */
+};
+
+struct ranges {
+	struct range *ranges;
+	size_t n, size;
+};
+
+struct unit {
+	Dwarf_Die die;
+	bool indexed;
+	struct ranges functions;
+};
+
+struct dwarf_code {
+	Dwarf *dwarf;
+	struct unit *units;
+	size_t n_units, size;
+	struct ranges ranges;
+};
+
+static void *grown(void *array, size_t n, size_t *size, size_t each)
+{
+	size_t more = *size ? 2 * *size : 64;
+
+	if (n < *size)
+		return array;
+	array = reallocarray(array, more, each);
+	if (array)
+		*size = more;
+	return array;
+}
+
+static void add_range(struct ranges *r, Dwarf_Addr low, Dwarf_Addr high, size_t index)
+{
+	void *array;
+
+	/* What the linker left out begins at 0 (or at the end, and is empty). */
+	if (!low || low >= high || r->n == MAX_RANGES)
+		return;
+	array = grown(r->ranges, r->n, &r->size, sizeof(*r->ranges));
+	if (!array)
+		return;
+	r->ranges = array;
+	r->ranges[r->n++] = (struct range){ low, high, index };
+}
+
+static void add_die(struct ranges *r, Dwarf_Die *die, size_t index)
+{
+	Dwarf_Addr base, low, high;
+	ptrdiff_t at = 0;
+
+	while ((at = dwarf_ranges(die, at, &base, &low, &high)) > 0 && r->n < MAX_RANGES)
+		add_range(r, low, high, index);
+}
+
+static int by_low(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	if (x->low != y->low)
+		return x->low < y->low ? -1 : 1;
+	/* The smaller after the larger, which it is part of. */
+	return x->high > y->high ? -1 : x->high < y->high;
+}
+
+static void sort(struct ranges *r)
+{
+	if (r->n)
+		qsort(r->ranges, r->n, sizeof(*r->ranges), by_low);
+}
+
+/* The innermost that it lies in. */
+static const struct range *find(const struct ranges *r, Dwarf_Addr address)
+{
+	size_t low = 0, high = r->n, i;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (r->ranges[middle].low <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (i = 0; i < MAX_OVERLAP && i < low; i++) {
+		if (address < r->ranges[low - 1 - i].high)
+			return &r->ranges[low - 1 - i];
+	}
+	return NULL;
+}
+
+static bool add_unit(struct dwarf_code *code, const Dwarf_Die *die)
+{
+	void *array = grown(code->units, code->n_units, &code->size, sizeof(*code->units));
+
+	if (!array)
+		return false;
+	code->units = array;
+	code->units[code->n_units] = (struct unit){ .die = *die };
+	add_die(&code->ranges, &code->units[code->n_units].die, code->n_units);
+	code->n_units++;
+	return true;
+}
+
+struct dwarf_code *dwarf_code_new(Dwarf *dwarf)
+{
+	struct dwarf_code *code = calloc(1, sizeof(*code));
+	Dwarf_CU *unit = NULL;
+	Dwarf_Half version;
+	Dwarf_Die die;
+	uint8_t type;
+
+	if (!code)
+		return NULL;
+	code->dwarf = dwarf;
+	while (code->n_units < MAX_RANGES &&
+	       !dwarf_get_units(dwarf, unit, &unit, &version, &type, &die, NULL)) {
+		if (type == DW_UT_compile && !add_unit(code, &die))
+			break;
+	}
+	sort(&code->ranges);
+	return code;
+}
+
+void dwarf_code_free(struct dwarf_code *code)
+{
+	size_t i;
+
+	if (!code)
+		return;
+	for (i = 0; i < code->n_units; i++)
+		free(code->units[i].functions.ranges);
+	free(code->units);
+	free(code->ranges.ranges);
+	free(code);
+}
+
+/* Functions stand in namespaces, in classes, and, of some languages, in functions. */
+static void add_functions(struct ranges *r, Dwarf_Die *parent, unsigned depth)
+{
+	Dwarf_Die die;
+
+	if (depth == MAX_DEPTH || dwarf_child(parent, &die))
+		return;
+	do {
+		if (dwarf_tag(&die) == DW_TAG_subprogram)
+			add_die(r, &die, dwarf_dieoffset(&die));
+		if (dwarf_haschildren(&die) > 0)
+			add_functions(r, &die, depth + 1);
+	} while (!dwarf_siblingof(&die, &die));
+}
+
+static bool find_function(struct dwarf_code *code, struct unit *unit, Dwarf_Addr address,
+			  Dwarf_Die *ret)
+{
+	const struct range *r;
+
+	if (!unit->indexed) {
+		unit->indexed = true;
+		add_functions(&unit->functions, &unit->die, 0);
+		sort(&unit->functions);
+	}
+	r = find(&unit->functions, address);
+	return r && dwarf_offdie(code->dwarf, r->index, ret);
+}
+
+/* --- inlined ----------------------------------------------------------------------------------- */
+
+/* The entry within this one that the address lies in: of code, not of something declared there. */
+static bool find_inner(const Dwarf_Die *outer, Dwarf_Addr address, Dwarf_Die *ret)
+{
+	Dwarf_Die die;
+
+	if (dwarf_child((Dwarf_Die *)outer, &die))
+		return false;
+	do {
+		switch (dwarf_tag(&die)) {
+		case DW_TAG_inlined_subroutine:
+		case DW_TAG_lexical_block:
+		case DW_TAG_try_block:
+		case DW_TAG_catch_block:
+		case DW_TAG_with_stmt:
+			if (dwarf_haspc(&die, address) > 0) {
+				*ret = die;
+				return true;
+			}
+		}
+	} while (!dwarf_siblingof(&die, &die));
+	return false;
+}
+
+/* All that were inlined there, the outermost first. */
+static unsigned find_inlined(const Dwarf_Die *function, Dwarf_Addr address, Dwarf_Die *inlined,
+			     unsigned max)
+{
+	Dwarf_Die at = *function;
+	unsigned n = 0, depth;
+
+	for (depth = 0; depth < 4 * MAX_DEPTH && find_inner(&at, address, &at); depth++) {
+		if (dwarf_tag(&at) == DW_TAG_inlined_subroutine && n < max)
+			inlined[n++] = at;
+	}
+	return n;
+}
+
+static const char *name_of(Dwarf_Die *die)
+{
+	static const unsigned names[] = { DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name };
+	unsigned i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		Dwarf_Attribute attribute;
+		const char *name =
+			dwarf_formstring(dwarf_attr_integrate(die, names[i], &attribute));
+
+		if (name && name[0])
+			return name;
+	}
+	return NULL;
+}
+
+struct place {
+	const char *file;
+	int line;
+};
+
+static struct place place_of(Dwarf_Die *unit, Dwarf_Addr address)
+{
+	struct place place = { NULL, 0 };
+	Dwarf_Line *line = dwarf_getsrc_die(unit, address);
+
+	if (!line)
+		return place;
+	place.file = dwarf_linesrc(line, NULL, NULL);
+	dwarf_lineno(line, &place.line);
+	return place;
+}
+
+static Dwarf_Word number_of(Dwarf_Die *die, unsigned name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word number;
+
+	if (dwarf_formudata(dwarf_attr(die, name, &attribute), &number))
+		return 0;
+	return number;
+}
+
+/* Where what was inlined was called from. */
+static struct place call_of(Dwarf_Die *unit, Dwarf_Die *inlined)
+{
+	struct place place = { NULL, 0 };
+	Dwarf_Word file = number_of(inlined, DW_AT_call_file);
+	Dwarf_Files *files;
+	size_t n;
+
+	if (!dwarf_getsrcfiles(unit, &files, &n) && file < n)
+		place.file = dwarf_filesrc(files, file, NULL, NULL);
+	place.line = (int)number_of(inlined, DW_AT_call_line);
+	return place;
+}
+
+bool dwarf_code_lines(struct dwarf_code *code, uint64_t address, const char *symbol,
+		      struct answer *answer)
+{
+	const struct range *r = find(&code->ranges, address);
+	struct unit *unit = r ? &code->units[r->index] : NULL;
+	Dwarf_Die function, inlined[SYMBOL_MAX_LINES];
+	struct place place;
+	const char *name;
+	unsigned n;
+
+	if (!unit)
+		return false;
+	place = place_of(&unit->die, address);
+	if (!find_function(code, unit, address, &function)) {
+		if (!symbol)
+			return false;
+		answer_line(answer, symbol, place.file, place.line);
+		return true;
+	}
+	n = find_inlined(&function, address, inlined, SYMBOL_MAX_LINES);
+	while (n > 0) {
+		name = name_of(&inlined[--n]);
+		answer_line(answer, name ? name : "(inlined)", place.file, place.line);
+		place = call_of(&unit->die, &inlined[n]);
+	}
+	name = name_of(&function);
+	if (!name)
+		name = symbol ? symbol : "(no name)";
+	answer_line(answer, name, place.file, place.line);
+	return true;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "symbols/jit_map.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+	MAX_OVERLAP = 64, /* entries looked at, back from the nearest that begins before */
+};
+
+struct entry {
+	uint64_t start, end;
+	uint32_t name; /* where in the text */
+	uint32_t order;
+};
+
+struct jit_map {
+	char *text;
+	size_t length;
+	struct entry *entries;
+	size_t n;
+};
+
+static int read_text(struct jit_map *map, int fd, off_t size)
+{
+	off_t begin = size > JIT_MAX_BYTES ? size - JIT_MAX_BYTES : 0;
+	size_t room = (size_t)(size - begin);
+
+	map->text = malloc(room + 1);
+	if (!map->text)
+		return -ENOMEM;
+	while (map->length < room) {
+		ssize_t n = pread(fd, map->text + map->length, room - map->length,
+				  begin + (off_t)map->length);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		map->length += (size_t)n;
+	}
+	map->text[map->length] = '\0';
+	return 0;
+}
+
+static bool is_space(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static const char *skip_spaces(const char *at)
+{
+	while (is_space(*at))
+		at++;
+	return at;
+}
+
+static int digit_of(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* In hex, 0x before it or not. NULL: none, or too large. */
+static const char *read_number(const char *at, uint64_t *ret)
+{
+	const char *begin;
+
+	at = skip_spaces(at);
+	if (at[0] == '0' && (at[1] == 'x' || at[1] == 'X'))
+		at += 2;
+	*ret = 0;
+	for (begin = at; digit_of(*at) >= 0; at++) {
+		if (*ret >> 60)
+			return NULL;
+		*ret = *ret << 4 | (uint64_t)digit_of(*at);
+	}
+	return at > begin && is_space(*at) ? at : NULL;
+}
+
+/* A line ends with a NUL here: neither newline nor NUL is part of it. */
+static bool read_line(const struct jit_map *map, const char *line, struct entry *ret)
+{
+	uint64_t size;
+	const char *at = read_number(line, &ret->start);
+
+	at = at ? read_number(at, &size) : NULL;
+	if (!at || !size || size > UINT64_MAX - ret->start)
+		return false;
+	at = skip_spaces(at);
+	ret->end = ret->start + size;
+	ret->name = (uint32_t)(at - map->text);
+	return *at != '\0';
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static int read_entries(struct jit_map *map)
+{
+	char *at = map->text, *end = map->text + map->length;
+	size_t lines = 1, skip, i;
+
+	for (i = 0; i < map->length; i++)
+		lines += map->text[i] == '\n';
+	skip = lines > JIT_MAX_ENTRIES ? lines - JIT_MAX_ENTRIES : 0;
+	map->entries = calloc(lines - skip, sizeof(*map->entries));
+	if (!map->entries)
+		return -ENOMEM;
+	for (i = 0; i < lines && at < end; i++) {
+		char *newline = memchr(at, '\n', (size_t)(end - at));
+		struct entry *entry = &map->entries[map->n];
+
+		if (newline)
+			*newline = '\0';
+		if (i >= skip && read_line(map, at, entry)) {
+			entry->order = (uint32_t)i;
+			map->n++;
+		}
+		at = newline ? newline + 1 : end;
+	}
+	qsort(map->entries, map->n, sizeof(*map->entries), by_start);
+	return 0;
+}
+
+int jit_map_read(int fd, uid_t owner, struct jit_map **ret)
+{
+	struct jit_map *map;
+	struct stat st;
+	int error;
+
+	if (fstat(fd, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_uid != owner || (st.st_mode & S_IWOTH))
+		return -EPERM;
+	map = calloc(1, sizeof(*map));
+	error = map ? read_text(map, fd, st.st_size) : -ENOMEM;
+	if (!error)
+		error = read_entries(map);
+	if (error) {
+		jit_map_free(map);
+		return error;
+	}
+	*ret = map;
+	return 0;
+}
+
+void jit_map_free(struct jit_map *map)
+{
+	if (!map)
+		return;
+	free(map->text);
+	free(map->entries);
+	free(map);
+}
+
+const char *jit_map_find(const struct jit_map *map, uint64_t address, size_t *ret_length)
+{
+	const struct entry *found = NULL;
+	size_t low = 0, high = map->n, i;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (map->entries[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (i = 0; i < MAX_OVERLAP && i < low; i++) {
+		const struct entry *e = &map->entries[low - 1 - i];
+
+		if (address < e->end && (!found || e->order > found->order))
+			found = e;
+	}
+	if (!found)
+		return NULL;
+	*ret_length = strlen(map->text + found->name);
+	return map->text + found->name;
+}

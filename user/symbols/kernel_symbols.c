@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "symbols/kernel_symbols.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	MAX_LINE = 1024, /* the kernel's names have at most 512 */
+	/* How far its last function may reach: modules end somewhere. */
+	MAX_FUNCTION = 1 << 20,
+};
+
+/* Texts are offsets, since they move when there are more of them; 0: none. */
+struct symbol {
+	uint64_t address;
+	uint32_t name, module;
+};
+
+struct kernel_symbols {
+	struct symbol *symbols;
+	size_t n, size;
+	char *texts;
+	size_t used, room;
+	uint32_t module; /* the last one: they come together */
+};
+
+static uint32_t add_text(struct kernel_symbols *k, const char *text)
+{
+	size_t length = strlen(text) + 1, at = k->used ? k->used : 1;
+	size_t room = k->room ? k->room : 65536;
+	char *texts;
+
+	while (room < at + length)
+		room *= 2;
+	if (room > k->room) {
+		texts = realloc(k->texts, room);
+		if (!texts)
+			return 0;
+		k->texts = texts;
+		k->room = room;
+	}
+	memcpy(k->texts + at, text, length);
+	k->used = at + length;
+	return (uint32_t)at;
+}
+
+static uint32_t find_module(struct kernel_symbols *k, const char *name)
+{
+	if (!k->module || strcmp(k->texts + k->module, name))
+		k->module = add_text(k, name);
+	return k->module;
+}
+
+static bool add_symbol(struct kernel_symbols *k, uint64_t address, const char *name,
+		       const char *module)
+{
+	size_t size = k->size ? k->size : 4096;
+	struct symbol *symbols;
+
+	if (k->n == KERNEL_MAX_SYMBOLS)
+		return true;
+	if (k->n == k->size) {
+		size = k->size ? 2 * size : size;
+		symbols = reallocarray(k->symbols, size, sizeof(*symbols));
+		if (!symbols)
+			return false;
+		k->symbols = symbols;
+		k->size = size;
+	}
+	k->symbols[k->n].address = address;
+	k->symbols[k->n].module = module ? find_module(k, module) : 0;
+	k->symbols[k->n].name = add_text(k, name);
+	return k->symbols[k->n++].name != 0;
+}
+
+/* "ffffffff81000000 T name", of a module "\t[module]" behind it. Functions only. */
+static bool add_line(struct kernel_symbols *k, char *line)
+{
+	char *at, *name, *module;
+	uint64_t address = strtoull(line, &at, 16);
+
+	if (at == line || at[0] != ' ' || !at[1] || !strchr("tTwW", at[1]) || at[2] != ' ')
+		return true;
+	name = at + 3;
+	at = name + strcspn(name, "\t ");
+	if (at == name)
+		return true;
+	module = *at ? strchr(at + 1, '[') : NULL;
+	module = module ? module + 1 : NULL;
+	*at = '\0';
+	if (module)
+		module[strcspn(module, "]")] = '\0';
+	return !address || add_symbol(k, address, name, module);
+}
+
+/* All whole lines; the number of bytes that they take. A line that fits nowhere counts as one. */
+static ssize_t add_lines(struct kernel_symbols *k, char *text, size_t length, bool is_full)
+{
+	char *at = text, *newline;
+
+	text[length] = '\0';
+	while ((newline = memchr(at, '\n', length - (size_t)(at - text)))) {
+		*newline = '\0';
+		if (!add_line(k, at))
+			return -ENOMEM;
+		at = newline + 1;
+	}
+	return at == text && is_full ? (ssize_t)length : at - text;
+}
+
+static int by_address(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	if (x->address != y->address)
+		return x->address < y->address ? -1 : 1;
+	return x->name < y->name ? -1 : x->name > y->name;
+}
+
+static int read_all(struct kernel_symbols *k, int fd)
+{
+	char text[64 * MAX_LINE + 1];
+	size_t used = 0, total = 0;
+
+	while (total < KERNEL_MAX_TEXT) {
+		ssize_t n = read(fd, text + used, sizeof(text) - 1 - used), taken;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		total += (size_t)n;
+		used += (size_t)n;
+		taken = add_lines(k, text, used, used == sizeof(text) - 1);
+		if (taken < 0)
+			return (int)taken;
+		used -= (size_t)taken;
+		memmove(text, text + taken, used);
+	}
+	return k->n ? 0 : -EACCES;
+}
+
+int kernel_symbols_read(int fd, struct kernel_symbols **ret)
+{
+	struct kernel_symbols *k = calloc(1, sizeof(*k));
+	int error = k ? read_all(k, fd) : -ENOMEM;
+
+	if (error) {
+		kernel_symbols_free(k);
+		return error;
+	}
+	qsort(k->symbols, k->n, sizeof(*k->symbols), by_address);
+	*ret = k;
+	return 0;
+}
+
+void kernel_symbols_free(struct kernel_symbols *k)
+{
+	if (!k)
+		return;
+	free(k->symbols);
+	free(k->texts);
+	free(k);
+}
+
+const char *kernel_symbols_find(const struct kernel_symbols *k, uint64_t address,
+				const char **ret_module)
+{
+	size_t low = 0, high = k->n;
+	const struct symbol *s;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (k->symbols[middle].address <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return NULL;
+	s = &k->symbols[low - 1];
+	if (low == k->n && address - s->address > MAX_FUNCTION)
+		return NULL;
+	/* Of several names of one function, the first that the kernel tells. */
+	while (s > k->symbols && s[-1].address == s->address)
+		s--;
+	*ret_module = s->module ? k->texts + s->module : NULL;
+	return k->texts + s->name;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The process that reads files which nobody vouches for: questions in, lines out. */
+#include "symbols/wire.h"
+
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "symbols/code_file.h"
+
+enum {
+	MAX_FILES = 32,
+	MAX_SECONDS = 10, /* of a processor, for one address and all that it takes to find it */
+};
+
+struct open_file {
+	uint32_t number; /* 0: none */
+	uint64_t used;
+	struct code_file *file;
+};
+
+struct parser {
+	int socket;
+	uint64_t turn;
+	struct open_file files[MAX_FILES];
+	struct answer answer;
+};
+
+/* The signal ends it. */
+static void limit_time(void)
+{
+	const struct itimerval t = { .it_value = { .tv_sec = MAX_SECONDS } };
+
+	setitimer(ITIMER_PROF, &t, NULL);
+}
+
+static int want(void *context, const struct symbol_want *like, uint32_t *ret_index)
+{
+	struct parser *p = context;
+	struct symbol_want w = *like;
+	struct symbol_found found;
+	int fd = -1;
+
+	w.head = (struct symbol_head){ .answer = SYMBOL_WANT, .turn = p->turn };
+	if (symbol_send(p->socket, &w, sizeof(w), -1) ||
+	    symbol_receive(p->socket, &found, sizeof(found), &fd) != (int)sizeof(found))
+		_exit(0);
+	*ret_index = found.index;
+	return fd;
+}
+
+/* Takes over the descriptor. Those that were not used for longest make room. */
+static struct code_file *find_file(struct parser *p, uint32_t number, int fd)
+{
+	struct open_file *at = &p->files[0];
+	unsigned i;
+
+	for (i = 0; i < MAX_FILES; i++) {
+		if (p->files[i].number == number) {
+			close(fd);
+			p->files[i].used = p->turn;
+			return p->files[i].file;
+		}
+		if (p->files[i].used < at->used)
+			at = &p->files[i];
+	}
+	code_file_close(at->file);
+	at->file = code_file_open(fd, want, p);
+	at->number = at->file ? number : 0;
+	at->used = p->turn;
+	return at->file;
+}
+
+void symbols_parser(int socket)
+{
+	static struct parser parser;
+	struct parser *p = &parser;
+	struct symbol_request request;
+	int fd;
+
+	p->socket = socket;
+	for (;;) {
+		struct answer *a = &p->answer;
+		struct code_file *file;
+
+		if (symbol_receive(socket, &request, sizeof(request), &fd) !=
+			    (int)sizeof(request) ||
+		    fd < 0)
+			return;
+		limit_time();
+		p->turn = request.turn;
+		a->head = (struct symbol_head){ .answer = SYMBOL_LINES, .turn = request.turn };
+		a->max = request.max_lines;
+		a->used = 0;
+		file = find_file(p, request.file, fd);
+		if (file)
+			code_file_lines(file, request.address, a);
+		if (symbol_send(socket, &a->head, sizeof(a->head) + a->used, -1))
+			return;
+	}
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "symbols/wire.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "timeline/callstack.h"
+
+/* Room for more than one descriptor, so that others do not stay open unseen. */
+union control {
+	char bytes[CMSG_SPACE(4 * sizeof(int))];
+	struct cmsghdr align;
+};
+
+static int take_descriptor(struct msghdr *message)
+{
+	struct cmsghdr *c;
+	int taken = -1;
+
+	for (c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+		size_t i, n;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		for (i = 0; i < n; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(fd), sizeof(fd));
+			if (taken < 0)
+				taken = fd;
+			else
+				close(fd);
+		}
+	}
+	return taken;
+}
+
+int symbol_receive(int socket, void *packet, size_t size, int *ret_fd)
+{
+	struct iovec part = { packet, size };
+	union control control;
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	ssize_t n;
+
+	if (ret_fd) {
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+	}
+	do
+		n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -errno;
+	if (ret_fd)
+		*ret_fd = take_descriptor(&message);
+	return (int)n;
+}
+
+int symbol_send(int socket, const void *packet, size_t size, int fd)
+{
+	struct iovec part = { (void *)packet, size };
+	union control control = { { 0 } };
+	struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+	ssize_t n;
+
+	if (fd >= 0) {
+		message.msg_control = &control;
+		message.msg_controllen = CMSG_SPACE(sizeof(fd));
+		control.align.cmsg_level = SOL_SOCKET;
+		control.align.cmsg_type = SCM_RIGHTS;
+		control.align.cmsg_len = CMSG_LEN(sizeof(fd));
+		memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
+	}
+	do
+		n = sendmsg(socket, &message, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n < 0 ? -errno : 0;
+}
+
+int symbol_lines(const char *packet, size_t size, struct names *names, struct code_line *lines,
+		 unsigned max)
+{
+	const char *at = packet + sizeof(struct symbol_head), *end = packet + size;
+	struct symbol_head head;
+	uint32_t i;
+
+	if (size < sizeof(head))
+		return -EPROTO;
+	memcpy(&head, packet, sizeof(head));
+	if (head.n_lines > max)
+		return -EPROTO;
+	for (i = 0; i < head.n_lines; i++) {
+		struct symbol_line line;
+		const char *text = at + sizeof(line);
+
+		if ((size_t)(end - at) < sizeof(line))
+			return -EPROTO;
+		memcpy(&line, at, sizeof(line));
+		if (!line.function || (size_t)line.function + line.file > (size_t)(end - text))
+			return -EPROTO;
+		lines[i].function = names_intern(names, text, line.function, SYMBOL_MAX_TEXT);
+		lines[i].file = NULL;
+		if (line.file)
+			lines[i].file = names_intern(names, text + line.function, line.file,
+						     SYMBOL_MAX_TEXT);
+		lines[i].line = line.line;
+		at = text + line.function + line.file;
+	}
+	return (int)head.n_lines;
+}

@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/rewrite.h"
 #include "cmd/terminal.h"
 #include "cmd/usage.h"
 #include "failure.h"
+#include "handlers/slowest.h"
 #include "handlers/stats_print.h"
 #include "readers/reader.h"
 #include "timeline/timeline.h"
@@ -24,6 +26,7 @@ enum {
 	KEY_NAME,
 	KEY_PER_THREAD,
 	KEY_COLUMNS,
+	KEY_SLOWEST,
 	MAX_GLOBS = 64,
 	MAX_TRACES = 4096,
 };
@@ -39,6 +42,7 @@ static const char doc[] =
 	"  proftrace report slow.pftrace\n"
 	"  proftrace report -n 10 --sort p99 rank0.pftrace rank1.pftrace\n"
 	"  proftrace report --columns count,cycles/call,ipc -D 'net.*' slow.json.gz\n"
+	"  proftrace report --slowest 5 request slow.pftrace\n"
 	"  proftrace report --format json slow.pftrace | jq '.slices[0]'\n";
 
 static const struct argp_option options[] = {
@@ -58,6 +62,10 @@ static const struct argp_option options[] = {
 	  "These, in this order: count, total, self, min, max, avg, p50, p95, p99, share, ipc, and "
 	  "of each counter that was recorded its sum, :self, /call and /s, as in cycles/call",
 	  0 },
+	{ "slowest", KEY_SLOWEST, "N NAME", 0,
+	  "The N longest slices called NAME (a glob) beside the median one: what happened in them, "
+	  "and what was different",
+	  0 },
 	{ "quiet", 'q', NULL, 0, "Say nothing on standard error but errors", 0 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
@@ -76,6 +84,8 @@ struct report {
 	enum format format;
 	bool per_thread;
 	bool quiet;
+	struct slowest_options slowest; /* n 0: the table of names */
+	bool again;			/* the traces are read for the second time */
 	unsigned n_paths;
 	char **paths;
 
@@ -153,6 +163,31 @@ static void tell_twice(const struct report *report, const struct trace_origin *o
 	}
 }
 
+static void was_read(struct report *report, const char *path, const struct reading *r,
+		     const struct reader_error *why)
+{
+	if (report->slowest.n)
+		slowest_next_trace(report->handler);
+	else
+		stats_next_trace(report->handler);
+	report->files[report->n_files++] = (struct stats_file){ .path = path,
+								.truncated_at = why->offset,
+								.is_truncated = why->truncated };
+	if (report->again) /* all this was said */
+		return;
+	add_account(report, r);
+	tell_twice(report, &r->origin);
+	if (why->truncated && !report->quiet)
+		fprintf(stderr,
+			"proftrace: '%s': truncated at byte %" PRIu64 ", read up to there\n", path,
+			why->offset);
+	if (why->skipped && !report->quiet)
+		fprintf(stderr,
+			"proftrace: '%s': %" PRIu64
+			" events of kinds that have no place here (%s)\n",
+			path, why->skipped, why->skipped_kinds);
+}
+
 /* The uuids of each trace are its own: a process of one is none of another, whatever its number. */
 static int read_trace(struct report *report, int fd, const char *path, struct failure *f)
 {
@@ -174,26 +209,10 @@ static int read_trace(struct report *report, int fd, const char *path, struct fa
 		error = trace_read(fd, &sink, &why);
 	if (!error)
 		error = timeline_finish(r.timeline, r.last_ns);
-	if (error) {
+	if (error)
 		failed(f, path, error, &why);
-	} else {
-		stats_next_trace(report->handler);
-		report->files[report->n_files++] = (struct stats_file){
-			.path = path, .truncated_at = why.offset, .is_truncated = why.truncated
-		};
-		add_account(report, &r);
-		tell_twice(report, &r.origin);
-		if (why.truncated && !report->quiet)
-			fprintf(stderr,
-				"proftrace: '%s': truncated at byte %" PRIu64
-				", read up to there\n",
-				path, why.offset);
-		if (why.skipped && !report->quiet)
-			fprintf(stderr,
-				"proftrace: '%s': %" PRIu64
-				" events of kinds that have no place here (%s)\n",
-				path, why.skipped, why.skipped_kinds);
-	}
+	else
+		was_read(report, path, &r, &why);
 	timeline_free(r.timeline);
 	return error;
 }
@@ -212,7 +231,72 @@ static int read_path(struct report *report, const char *path, struct failure *f)
 	return error;
 }
 
-static int print(const struct report *report, struct failure *f)
+/* --- the slowest: read twice -------------------------------------------------------------------- */
+
+static int read_sources(struct report *report, struct source *sources, struct failure *f)
+{
+	int error = 0;
+	unsigned i;
+
+	for (i = 0; i < report->n_paths && !error; i++) {
+		if (lseek(sources[i].fd, 0, SEEK_SET) < 0)
+			return failure_set(f, -errno, "cannot read", sources[i].path, NULL);
+		error = read_trace(report, sources[i].fd, sources[i].path, f);
+	}
+	return error;
+}
+
+static int read_twice(struct report *report, struct failure *f)
+{
+	struct source *sources = calloc(report->n_paths, sizeof(*sources));
+	unsigned i, n = 0;
+	int error = 0;
+
+	if (!sources)
+		return failure_set(f, -ENOMEM, "cannot read", report->paths[0], NULL);
+	while (n < report->n_paths && !error) {
+		error = source_open(&sources[n], report->paths[n], f);
+		n++;
+	}
+	if (!error)
+		error = read_sources(report, sources, f);
+	if (!error && slowest_again(report->handler))
+		error = failure_set(f, -ENOMEM, "cannot read", report->paths[0], NULL);
+	if (!error) {
+		report->again = true;
+		report->n_files = 0;
+		error = read_sources(report, sources, f);
+	}
+	if (!error && !slowest_complete(report->handler))
+		error = failure_set(f, -ESTALE, "cannot read", report->paths[0],
+				    "it changed while it was read");
+	for (i = 0; i < n; i++)
+		source_close(&sources[i]);
+	free(sources);
+	return error;
+}
+
+static int print_slowest(const struct report *report, struct failure *f)
+{
+	const struct stats_options *o = &report->stats;
+	const struct account *account = &report->account;
+
+	switch (report->format) {
+	case FORMAT_JSON:
+		return slowest_print_json(report->handler, stdout, account, report->files,
+					  report->n_files);
+	case FORMAT_CSV:
+		return slowest_print_csv(report->handler, stdout, o, account, report->files,
+					 report->n_files, f);
+	default:
+		return slowest_print_table(report->handler, stdout, o, account, report->files,
+					   report->n_files, f);
+	}
+}
+
+/* --- the table ---------------------------------------------------------------------------------- */
+
+static int print_names(const struct report *report, struct failure *f)
 {
 	const struct stats_options *o = &report->stats;
 	const struct account *account = &report->account;
@@ -232,6 +316,13 @@ static int print(const struct report *report, struct failure *f)
 		error = stats_print_csv(report->handler, stdout, o, account, f);
 		break;
 	}
+	return error;
+}
+
+static int print(const struct report *report, struct failure *f)
+{
+	int error = report->slowest.n ? print_slowest(report, f) : print_names(report, f);
+
 	if (!error && (fflush(stdout) || ferror(stdout)))
 		error = failure_set(f, errno ? -errno : -EIO, "cannot write", "standard output",
 				    NULL);
@@ -245,14 +336,17 @@ static int report_all(struct report *report, struct failure *f)
 	unsigned i;
 
 	report->table = names_new(0);
-	report->handler = stats_handler_new();
+	report->handler =
+		report->slowest.n ? slowest_handler_new(&report->slowest) : stats_handler_new();
 	report->files = calloc(report->n_paths, sizeof(*report->files));
 	report->uuids = calloc(report->n_paths, sizeof(*report->uuids));
 	if (!report->table || !report->handler || !report->files || !report->uuids)
 		return failure_set(f, -ENOMEM, "cannot read", report->paths[0], NULL);
 	if (report->per_thread)
 		stats_per_thread(report->handler);
-	for (i = 0; i < report->n_paths && !error; i++)
+	if (report->slowest.n)
+		error = read_twice(report, f);
+	for (i = 0; i < report->n_paths && !error && !report->slowest.n; i++)
 		error = read_path(report, report->paths[i], f);
 	if (!error && names_count(report->table)->capped && !report->quiet)
 		fprintf(stderr,
@@ -284,6 +378,32 @@ static void add_glob(struct argp_state *state, const char **globs, unsigned *n, 
 	globs[(*n)++] = arg;
 }
 
+/* "N NAME": the name is the next argument. */
+static void parse_slowest(struct report *report, const char *arg, struct argp_state *state)
+{
+	char *end;
+	long n = strtol(arg, &end, 10);
+
+	if (*end || end == arg || n < 1 || n > SLOWEST_MAX)
+		usage_error(state, "--slowest '%s': how many, from 1 to %d?", arg, SLOWEST_MAX);
+	if (state->next >= state->argc)
+		usage_error(state, "--slowest %ld of which name?", n);
+	report->slowest.n = (unsigned)n;
+	report->slowest.name = state->argv[state->next++];
+	report->slowest.domains = report->domains;
+}
+
+/* What chooses and orders rows of the table of names. */
+static void check_options(const struct report *report, struct argp_state *state)
+{
+	const struct stats_options *o = &report->stats;
+
+	if (report->slowest.n &&
+	    (o->sort || o->ascending || o->columns || o->n_names || report->per_thread))
+		usage_error(state, "--slowest is no table of names: it has nothing of --sort, "
+				   "--ascending, --columns, --name and --per-thread");
+}
+
 static error_t parse_rest(int key, char *arg, struct argp_state *state)
 {
 	struct report *report = state->input;
@@ -297,6 +417,10 @@ static error_t parse_rest(int key, char *arg, struct argp_state *state)
 		report->n_paths = (unsigned)(state->argc - state->next);
 		if (report->n_paths > MAX_TRACES)
 			usage_error(state, "more than %d traces", MAX_TRACES);
+		return 0;
+	case ARGP_KEY_END:
+		report->slowest.n_domains = report->stats.n_domains;
+		check_options(report, state);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		usage_error(state, "which trace?");
@@ -356,6 +480,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_COLUMNS:
 		o->columns = arg;
+		return 0;
+	case KEY_SLOWEST:
+		parse_slowest(report, arg, state);
 		return 0;
 	default:
 		return parse_rest(key, arg, state);

@@ -5,61 +5,16 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "handlers/json_text.h"
+#include "handlers/print_text.h"
 #include "handlers/stats_view.h"
-
-static void put_text(FILE *out, const char *text)
-{
-	bool quoted = text[strcspn(text, ",\"\r\n")] != '\0';
-
-	if (!quoted) {
-		fputs(text, out);
-		return;
-	}
-	fputc('"', out);
-	for (; *text; text++) {
-		if (*text == '"')
-			fputc('"', out);
-		fputc(*text, out);
-	}
-	fputc('"', out);
-}
 
 static void put_name(FILE *out, const struct name *name)
 {
 	fputc(',', out);
-	put_text(out, name ? name->text : "");
-}
-
-static void put_double(FILE *out, double value)
-{
-	char number[JSON_NUMBER_MAX];
-
-	if (isfinite(value))
-		fwrite(number, 1, (size_t)(json_double(number, value) - number), out);
-	else
-		fprintf(out, "%g", value);
-}
-
-/* All digits that there are; nanoseconds where no unit was asked for. */
-static void put_time(FILE *out, enum stats_unit unit, uint64_t ns)
-{
-	static const struct {
-		uint64_t ns;
-		int digits;
-	} units[] = {
-		[STATS_UNIT_AUTO] = { 1, 0 },	    [STATS_UNIT_NS] = { 1, 0 },
-		[STATS_UNIT_US] = { 1000, 3 },	    [STATS_UNIT_MS] = { 1000000, 6 },
-		[STATS_UNIT_S] = { 1000000000, 9 },
-	};
-
-	fprintf(out, "%" PRIu64, ns / units[unit].ns);
-	if (units[unit].digits)
-		fprintf(out, ".%0*" PRIu64, units[unit].digits, ns % units[unit].ns);
+	put_csv_text(out, name ? name->text : "");
 }
 
 static void put_arg(FILE *out, const struct arg *arg)
@@ -67,7 +22,7 @@ static void put_arg(FILE *out, const struct arg *arg)
 	if (arg->type == ARG_INT)
 		fprintf(out, "%" PRId64, arg->i);
 	else if (arg->type == ARG_DOUBLE)
-		put_double(out, arg->d);
+		put_csv_double(out, arg->d);
 	else
 		fprintf(out, "%" PRIu64, arg->u);
 }
@@ -83,11 +38,11 @@ static void put_value(FILE *out, enum stats_unit unit, const struct stats_value 
 		fprintf(out, "%" PRIu64, value->u);
 		break;
 	case STATS_VALUE_TIME:
-		put_time(out, unit, value->u);
+		put_csv_time(out, unit, value->u);
 		break;
 	case STATS_VALUE_REAL:
 	case STATS_VALUE_PERCENT:
-		put_double(out, (double)value->number);
+		put_csv_double(out, (double)value->number);
 		break;
 	case STATS_VALUE_ARG:
 		put_arg(out, &value->arg);
@@ -146,10 +101,10 @@ static void put_row(const struct stats_view *view, const struct stats_row *row,
 	fputs(parts[view->part], out);
 	put_name(out, row->key.category);
 	fputc(',', out);
-	put_text(out, stats_row_name(row, buffer));
+	put_csv_text(out, stats_row_name(row, buffer));
 	put_owner(view, row, out);
 	fputc(',', out);
-	put_text(out, unit_of(view, row));
+	put_csv_text(out, unit_of(view, row));
 	for (i = 0; i < n; i++) {
 		value = stats_value(view, row, &columns[i]);
 		put_value(out, view->options->unit, &value);
@@ -222,7 +177,7 @@ static int print_all(struct stats_view *view, const struct account *account, FIL
 	fputs(",unit", out);
 	for (i = 0; i < n; i++) {
 		fputc(',', out);
-		put_text(out, columns[i].name);
+		put_csv_text(out, columns[i].name);
 	}
 	fputc('\n', out);
 	for (part = 0; part < STATS_PARTS; part++) {

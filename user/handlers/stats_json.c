@@ -5,11 +5,10 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "handlers/json_text.h"
+#include "handlers/print_text.h"
 #include "handlers/stats_view.h"
 
 enum {
@@ -18,41 +17,9 @@ enum {
 
 /* --- pieces ------------------------------------------------------------------------------------ */
 
-static void put_string(FILE *out, const char *text)
-{
-	char escaped[2 * 256];
-	size_t length = strlen(text), n;
-
-	fputc('"', out);
-	for (; length; text += n, length -= n) {
-		n = length < 256 ? length : 256;
-		fwrite(escaped, 1, (size_t)(json_escaped(escaped, text, n) - escaped), out);
-	}
-	fputc('"', out);
-}
-
-static void put_name(FILE *out, const char *key, const struct name *name)
-{
-	fprintf(out, "\"%s\": ", key);
-	if (name)
-		put_string(out, name->text);
-	else
-		fputs("null", out);
-}
-
 static void put_u64(FILE *out, const char *key, uint64_t value)
 {
 	fprintf(out, ", \"%s\": %" PRIu64, key, value);
-}
-
-static void put_double(FILE *out, double value)
-{
-	char number[JSON_NUMBER_MAX];
-
-	if (isfinite(value))
-		fwrite(number, 1, (size_t)(json_double(number, value) - number), out);
-	else
-		fputs("null", out);
 }
 
 static void put_arg(FILE *out, const struct arg *arg)
@@ -60,7 +27,7 @@ static void put_arg(FILE *out, const struct arg *arg)
 	if (arg->type == ARG_INT)
 		fprintf(out, "%" PRId64, arg->i);
 	else if (arg->type == ARG_DOUBLE)
-		put_double(out, arg->d);
+		put_json_double(out, arg->d);
 	else
 		fprintf(out, "%" PRIu64, arg->u);
 }
@@ -79,7 +46,7 @@ static void put_value(FILE *out, const char *key, const struct stats_value *valu
 		break;
 	case STATS_VALUE_REAL:
 	case STATS_VALUE_PERCENT:
-		put_double(out, (double)value->number);
+		put_json_double(out, (double)value->number);
 		break;
 	case STATS_VALUE_ARG:
 		put_arg(out, &value->arg);
@@ -127,11 +94,11 @@ static void put_owner(const struct stats_view *view, const struct stats_row *row
 	if (!owner)
 		return;
 	fprintf(out, ", \"pid\": %" PRIu32 ", ", owner->pid);
-	put_name(out, "process", owner->process);
+	put_json_name(out, "process", owner->process);
 	if (!owner->tid)
 		return;
 	fprintf(out, ", \"tid\": %" PRIu32 ", ", owner->tid);
-	put_name(out, "thread", owner->thread);
+	put_json_name(out, "thread", owner->thread);
 }
 
 static void put_counters(const struct stats_view *view, const struct stats_row *row, FILE *out)
@@ -159,7 +126,7 @@ static void put_counters(const struct stats_view *view, const struct stats_row *
 			continue;
 		fputs(comma ? ", " : "", out);
 		comma = true;
-		put_string(out, stats->counters[c]->text);
+		put_json_string(out, stats->counters[c]->text);
 		fprintf(out, ": {\"calls\": %" PRIu64, counted->calls);
 		put_u64(out, "total", counted->total);
 		for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -183,15 +150,15 @@ static void put_row(const struct stats_view *view, const struct stats_row *row, 
 	size_t i;
 
 	fputc('{', out);
-	put_name(out, "category", row->key.category);
+	put_json_name(out, "category", row->key.category);
 	fputs(", \"name\": ", out);
-	put_string(out, stats_row_name(row, buffer));
+	put_json_string(out, stats_row_name(row, buffer));
 	if (row->other)
 		fputs(", \"other\": true", out);
 	put_owner(view, row, out);
 	if (view->part == STATS_COUNTERS) {
 		fputs(", ", out);
-		put_name(out, "unit", row->unit);
+		put_json_name(out, "unit", row->unit);
 	}
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		const struct stats_column column = { .what = numbers[i].what };
@@ -225,14 +192,14 @@ static int put_part(struct stats_view *view, enum stats_part part, const char *k
 
 /* --- the whole --------------------------------------------------------------------------------- */
 
-static void put_files(const struct stats_file *files, unsigned n, FILE *out)
+void stats_print_json_files(const struct stats_file *files, unsigned n, FILE *out)
 {
 	unsigned i;
 
 	fputs("  \"files\": [", out);
 	for (i = 0; i < n; i++) {
 		fputs(i ? ",\n    {\"path\": " : "\n    {\"path\": ", out);
-		put_string(out, files[i].path);
+		put_json_string(out, files[i].path);
 		fputs(", \"truncated_at\": ", out);
 		if (files[i].is_truncated)
 			fprintf(out, "%" PRIu64 "}", files[i].truncated_at);
@@ -253,15 +220,15 @@ static void put_leaks(const struct stats_view *view, FILE *out)
 		if (!stats_leak_wanted(view, leak))
 			continue;
 		fputs(n++ ? ",\n    {" : "\n    {", out);
-		put_name(out, "category", leak->category);
+		put_json_name(out, "category", leak->category);
 		fputs(", ", out);
-		put_name(out, "pool", leak->pool);
+		put_json_name(out, "pool", leak->pool);
 		fprintf(out, ", \"address\": \"0x%" PRIx64 "\"", leak->address);
 		put_u64(out, "size_bytes", leak->size);
 		put_u64(out, "pid", leak->pid);
 		put_u64(out, "tid", leak->tid);
 		fputs(", ", out);
-		put_name(out, "slice", leak->slice);
+		put_json_name(out, "slice", leak->slice);
 		fputc('}', out);
 	}
 	fputs(n ? "\n  ]" : "]", out);
@@ -276,7 +243,7 @@ static void put_number(const char *name, uint64_t value, unsigned n, FILE *out)
 	fprintf(out, "\": %" PRIu64, value);
 }
 
-static void put_diagnostics(const struct account *account, FILE *out)
+void stats_print_json_diagnostics(const struct account *account, FILE *out)
 {
 	unsigned i, n = 0;
 
@@ -300,19 +267,19 @@ static int put_all(struct stats_view *view, const struct account *account,
 	unsigned i;
 
 	fprintf(out, "{\n  \"proftrace_report\": %d,\n", STATS_JSON_VERSION);
-	put_files(files, n_files, out);
+	stats_print_json_files(files, n_files, out);
 	fprintf(out, "  \"wall_ns\": %" PRIu64 ",\n", view->wall_ns);
 	fputs("  \"counted\": [", out);
 	for (i = 0; i < view->stats->n_counters; i++) {
 		fputs(i ? ", " : "", out);
-		put_string(out, view->stats->counters[i]->text);
+		put_json_string(out, view->stats->counters[i]->text);
 	}
 	fputs("]", out);
 	for (part = 0; part < STATS_PARTS && !error; part++)
 		error = put_part(view, (enum stats_part)part, keys[part], out);
 	put_leaks(view, out);
 	if (account)
-		put_diagnostics(account, out);
+		stats_print_json_diagnostics(account, out);
 	fputs("\n}\n", out);
 	return error;
 }

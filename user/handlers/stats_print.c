@@ -10,7 +10,7 @@
 
 /* --- values as text ---------------------------------------------------------------------------- */
 
-static void put_time(enum stats_unit unit, uint64_t ns, char *cell)
+void stats_put_time(enum stats_unit unit, uint64_t ns, char *cell)
 {
 	switch (unit) {
 	case STATS_UNIT_NS:
@@ -56,7 +56,7 @@ static void put_value(const struct stats_view *view, const struct stats_column *
 			format_count(cell, TABLE_CELL, value->u);
 		break;
 	case STATS_VALUE_TIME:
-		put_time(view->options->unit, value->u, cell);
+		stats_put_time(view->options->unit, value->u, cell);
 		break;
 	case STATS_VALUE_BYTES:
 		format_bytes(cell, TABLE_CELL, value->u);
@@ -216,11 +216,11 @@ static void add_numbers(struct shown *shown)
 
 /* --- the table --------------------------------------------------------------------------------- */
 
-static void print_note(const struct stats_view *view, FILE *out, const char *text)
+void stats_print_note(const struct stats_options *options, FILE *out, const char *text)
 {
 	char line[256];
 
-	text_shorten(line, sizeof(line), text, view->options->width ? view->options->width : 250);
+	text_shorten(line, sizeof(line), text, options->width ? options->width : 250);
 	fprintf(out, "%s\n", line);
 }
 
@@ -258,7 +258,7 @@ static void print_part(const struct stats_view *view, struct shown *shown, FILE 
 	if (n_dropped && view->chosen) {
 		snprintf(text, sizeof(text), "%u column%s left out: the terminal is too narrow",
 			 n_dropped, n_dropped == 1 ? "" : "s");
-		print_note(view, out, text);
+		stats_print_note(view->options, out, text);
 	}
 	if (view->n_rows < view->n_all)
 		fprintf(out, "and %zu more\n", view->n_all - view->n_rows);
@@ -272,7 +272,7 @@ static void print_without_end(const struct stats_view *view, FILE *out)
 	snprintf(text, sizeof(text),
 		 "%" PRIu64 " slice%s without an end of %s own %s not in the table", n,
 		 n == 1 ? "" : "s", n == 1 ? "its" : "their", n == 1 ? "is" : "are");
-	print_note(view, out, text);
+	stats_print_note(view->options, out, text);
 }
 
 /* Returns whether there was nothing to print, or negative errno. */
@@ -299,7 +299,7 @@ static int print_parts(struct stats_view *view, struct shown *shown, FILE *out)
 		}
 	}
 	if (!any && o->n_domains + o->n_names) {
-		print_note(view, out, "none of the names and categories fits");
+		stats_print_note(view->options, out, "none of the names and categories fits");
 		first = false;
 	}
 	return first;

@@ -81,8 +81,8 @@ static void put_diagnostic(const void *context, size_t i, unsigned column, char 
 		snprintf(cell, TABLE_CELL, "%s", account_number_text(d->list[i]));
 }
 
-static void print_diagnostics(const struct stats_view *view, const struct account *account,
-			      FILE *out, bool first)
+void stats_print_diagnostics(const struct stats_options *options, const struct account *account,
+			     FILE *out, bool first)
 {
 	static const struct table_column columns[] = { { "Diagnostic", true, 0 },
 						       { "Count", false, 0 } };
@@ -92,8 +92,8 @@ static void print_diagnostics(const struct stats_view *view, const struct accoun
 		.n_columns = 2,
 		.cell = put_diagnostic,
 		.context = &d,
-		.color = view->options->color,
-		.width = view->options->width,
+		.color = options->color,
+		.width = options->width,
 	};
 	unsigned i;
 
@@ -114,6 +114,6 @@ int stats_print_rest(const struct stats_view *view, const struct account *accoun
 {
 	first = print_leaks(view, out, first);
 	if (account)
-		print_diagnostics(view, account, out, first);
+		stats_print_diagnostics(view->options, account, out, first);
 	return 0;
 }

@@ -3,10 +3,11 @@
 #include "handlers/stats_view.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "handlers/globs.h"
 
 static const char *text_of(const struct name *name)
 {
@@ -35,49 +36,6 @@ const struct stats_owner *stats_row_owner(const struct stats *stats, const struc
 
 /* --- which ------------------------------------------------------------------------------------- */
 
-/* Several categories stand in one text, separated by commas. */
-static bool any_matches(const char *glob, const char *list)
-{
-	char one[1024];
-	size_t length;
-
-	if (!fnmatch(glob, list, 0))
-		return true;
-	for (; strchr(list, ','); list += length + 1) {
-		length = strcspn(list, ",");
-		if (length < sizeof(one)) {
-			memcpy(one, list, length);
-			one[length] = '\0';
-			if (!fnmatch(glob, one, 0))
-				return true;
-		}
-		if (!list[length])
-			return false;
-	}
-	return !fnmatch(glob, list, 0);
-}
-
-/* The rules of a recording's --domain: without a glob that includes, all is included. */
-static bool wanted(const char *const *globs, unsigned n, const char *text, bool is_list)
-{
-	bool included = true, found = false;
-	unsigned i;
-
-	for (i = 0; i < n; i++) {
-		bool excludes = globs[i][0] == '!';
-		const char *glob = globs[i] + excludes;
-		bool matches = is_list ? any_matches(glob, text) : !fnmatch(glob, text, 0);
-
-		if (excludes && matches)
-			return false;
-		if (!excludes) {
-			included = false;
-			found |= matches;
-		}
-	}
-	return included || found;
-}
-
 static bool row_wanted(const struct stats_view *view, const struct stats_row *row)
 {
 	const struct stats_options *o = view->options;
@@ -88,16 +46,16 @@ static bool row_wanted(const struct stats_view *view, const struct stats_row *ro
 	/* It holds any, so nobody can tell. */
 	if (row->other)
 		return false;
-	return wanted(o->domains, o->n_domains, text_of(row->key.category), true) &&
-	       wanted(o->names, o->n_names, stats_row_name(row, buffer), false);
+	return globs_want(o->domains, o->n_domains, text_of(row->key.category), true) &&
+	       globs_want(o->names, o->n_names, stats_row_name(row, buffer), false);
 }
 
 bool stats_leak_wanted(const struct stats_view *view, const struct stats_leak *leak)
 {
 	const struct stats_options *o = view->options;
 
-	return wanted(o->domains, o->n_domains, text_of(leak->category), true) &&
-	       wanted(o->names, o->n_names, text_of(leak->pool), false);
+	return globs_want(o->domains, o->n_domains, text_of(leak->category), true) &&
+	       globs_want(o->names, o->n_names, text_of(leak->pool), false);
 }
 
 /* --- in which order ---------------------------------------------------------------------------- */

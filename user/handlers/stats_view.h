@@ -100,6 +100,18 @@ bool stats_has_ipc(const struct stats *stats);
 int stats_print_rest(const struct stats_view *view, const struct account *account, FILE *out,
 		     bool first);
 
+/* What went wrong, if anything did. */
+void stats_print_diagnostics(const struct stats_options *options, const struct account *account,
+			     FILE *out, bool first);
+
+/* stats_print.c: a time in a cell of a table (TABLE_CELL bytes), and a line beneath one. */
+void stats_put_time(enum stats_unit unit, uint64_t ns, char *cell);
+void stats_print_note(const struct stats_options *options, FILE *out, const char *text);
+
+/* stats_json.c: what follows the last field of the object. */
+void stats_print_json_files(const struct stats_file *files, unsigned n, FILE *out);
+void stats_print_json_diagnostics(const struct account *account, FILE *out);
+
 /* stats_view.c */
 int stats_view_init(struct stats_view *view, const struct handler *stats,
 		    const struct stats_options *options, struct failure *f);

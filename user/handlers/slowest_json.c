@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Slow slices beside the median one as JSON: all that is known of each, as proftrace-report(1) says. */
+#include <inttypes.h>
+
+#include "handlers/json_text.h"
+#include "handlers/print_text.h"
+#include "handlers/slowest_internal.h"
+#include "handlers/stats_view.h"
+
+enum {
+	SLOWEST_JSON_VERSION = 1
+};
+
+static void put_u64(FILE *out, const char *key, uint64_t value)
+{
+	fprintf(out, ", \"%s\": %" PRIu64, key, value);
+}
+
+static void put_counted(FILE *out, const char *key, uint64_t value)
+{
+	if (value == EVENT_NO_VALUE)
+		fprintf(out, "\"%s\": null", key);
+	else
+		fprintf(out, "\"%s\": %" PRIu64, key, value);
+}
+
+static void put_arg(FILE *out, const struct arg *arg)
+{
+	char text[32];
+
+	switch (arg->type) {
+	case ARG_INT:
+		fprintf(out, "%" PRId64, arg->i);
+		break;
+	case ARG_UINT:
+		fprintf(out, "%" PRIu64, arg->u);
+		break;
+	case ARG_DOUBLE:
+		put_json_double(out, arg->d);
+		break;
+	case ARG_STRING:
+		put_json_string(out, arg->s);
+		break;
+	case ARG_BOOL:
+		fputs(arg->u ? "true" : "false", out);
+		break;
+	case ARG_POINTER:
+		fwrite(text, 1, (size_t)(json_hex(text, arg->u) - text), out);
+		break;
+	case ARG_NULL:
+		fputs("null", out);
+		break;
+	}
+}
+
+static void put_states(const struct slow_instance *in, FILE *out)
+{
+	if (!in->has_states)
+		return;
+	put_u64(out, "running_ns", in->states.running);
+	put_u64(out, "runnable_ns", in->states.runnable);
+	put_u64(out, "blocked_ns", in->states.blocked);
+	put_u64(out, "unknown_ns", in->states.unknown);
+}
+
+static void put_counters(const struct slow_instance *in, FILE *out)
+{
+	unsigned i;
+
+	fputs(", \"counters\": {", out);
+	for (i = 0; i < in->n_counters; i++) {
+		fputs(i ? ", " : "", out);
+		put_json_string(out, in->counters[i]->text);
+		fputs(": {", out);
+		put_counted(out, "total", in->deltas[i]);
+		fputs(", ", out);
+		put_counted(out, "self", in->selves[i]);
+		fputc('}', out);
+	}
+	fputc('}', out);
+}
+
+/* One that the end says again is the end's. */
+static bool is_said_again(const struct slow_instance *in, unsigned i)
+{
+	unsigned j;
+
+	for (j = i + 1; j < in->n_args; j++) {
+		if (in->args[j].key == in->args[i].key)
+			return true;
+	}
+	return false;
+}
+
+static void put_args(const struct slow_instance *in, FILE *out)
+{
+	unsigned i, n = 0;
+
+	fputs(", \"args\": {", out);
+	for (i = 0; i < in->n_args; i++) {
+		if (is_said_again(in, i))
+			continue;
+		fputs(n++ ? ", " : "", out);
+		put_json_string(out, in->args[i].key->text);
+		fputs(": ", out);
+		put_arg(out, &in->args[i]);
+	}
+	fputc('}', out);
+}
+
+/* In the order in which they came first: each is after what it is inside of, so no nesting is needed. */
+static void put_inside(const struct slow_tree *tree, FILE *out)
+{
+	uint32_t i;
+
+	fputs(",\n    \"inside\": [", out);
+	for (i = 1; i < tree->n; i++) {
+		const struct slow_node *node = &tree->nodes[i];
+
+		fprintf(out, "%s\n      {\"id\": %" PRIu32 ", \"in\": %" PRIu32 ", ",
+			i > 1 ? "," : "", i, node->parent);
+		put_json_name(out, "category", node->category);
+		fputs(", ", out);
+		put_json_name(out, "name", node->name);
+		put_u64(out, "count", node->count);
+		put_u64(out, "total_ns", node->total_ns);
+		put_u64(out, "self_ns", node->self_ns);
+		fputc('}', out);
+	}
+	fputs(tree->n > 1 ? "\n    ]" : "]", out);
+}
+
+static void put_instance(const struct slow_instance *in, const struct stats_file *files,
+			 unsigned n_files, FILE *out)
+{
+	fputs("{\n    ", out);
+	put_json_name(out, "category", in->is.category);
+	fputs(", ", out);
+	put_json_name(out, "name", in->is.name);
+	fputs(", \"file\": ", out);
+	put_json_string(out, in->trace < n_files ? files[in->trace].path : "");
+	put_u64(out, "pid", in->pid);
+	fputs(", ", out);
+	put_json_name(out, "process", in->process);
+	put_u64(out, "tid", in->tid);
+	fputs(", ", out);
+	put_json_name(out, "thread", in->thread);
+	put_u64(out, "at_ns", in->at_ns);
+	put_u64(out, "duration_ns", in->is.duration_ns);
+	put_u64(out, "self_ns", in->self_ns);
+	put_states(in, out);
+	if (in->stepped) {
+		fputs(", \"epoch\": ", out);
+		put_arg(out, &in->epoch);
+		fputs(", \"batch\": ", out);
+		put_arg(out, &in->batch);
+	}
+	put_u64(out, "marks_lost", in->marks_lost);
+	put_counters(in, out);
+	put_args(in, out);
+	put_inside(&in->tree, out);
+	fputc('}', out);
+}
+
+int slowest_print_json(const struct handler *slowest, FILE *out, const struct account *account,
+		       const struct stats_file *files, unsigned n_files)
+{
+	const struct slowest *s = (const struct slowest *)slowest;
+	unsigned i;
+
+	fprintf(out, "{\n  \"proftrace_slowest\": %d,\n", SLOWEST_JSON_VERSION);
+	stats_print_json_files(files, n_files, out);
+	fputs("  \"name\": ", out);
+	put_json_string(out, s->options.name);
+	put_u64(out, "count", s->count);
+	put_u64(out, "median_of", s->n_seen);
+	fputs(",\n  \"median\": ", out);
+	if (s->n_instances)
+		put_instance(&s->instances[0], files, n_files, out);
+	else
+		fputs("null", out);
+	fputs(",\n  \"slowest\": [", out);
+	for (i = 1; i < s->n_instances; i++) {
+		fputs(i > 1 ? ",\n    " : "\n    ", out);
+		put_instance(&s->instances[i], files, n_files, out);
+	}
+	fputs(s->n_instances ? "\n  ]" : "]", out);
+	if (account)
+		stats_print_json_diagnostics(account, out);
+	fputs("\n}\n", out);
+	return 0;
+}

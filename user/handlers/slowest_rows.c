@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is put side by side: a row for whatever is known of one of the slices at least, and where a
+ * value differs from that of the median one.
+ */
+#include "handlers/slowest_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "handlers/stats_view.h"
+
+static bool add_row(struct slow_comparison *c, struct slow_row row)
+{
+	unsigned room = c->room ? c->room * 2 : 64;
+	struct slow_row *grown;
+
+	if (c->n_rows == c->room) {
+		grown = realloc(c->rows, room * sizeof(*grown));
+		if (!grown)
+			return false;
+		c->rows = grown;
+		c->room = room;
+	}
+	c->rows[c->n_rows++] = row;
+	return true;
+}
+
+/* --- slices inside ------------------------------------------------------------------------------ */
+
+static int join(struct slow_comparison *c, unsigned instance, uint32_t *joined)
+{
+	const struct slow_tree *tree = &c->slowest->instances[instance].tree;
+	uint32_t i, at;
+
+	/* What a slice is inside of was there before it. */
+	for (i = 1, joined[0] = 0; i < tree->n; i++) {
+		const struct slow_node *node = &tree->nodes[i];
+
+		at = slow_child(&c->joined, joined[node->parent], node->category, node->name,
+				UINT32_MAX);
+		if (!at)
+			return -ENOMEM;
+		joined[i] = at;
+		c->own[at][instance] = i + 1;
+		if (c->joined.nodes[at].total_ns < node->total_ns)
+			c->joined.nodes[at].total_ns = node->total_ns;
+	}
+	return 0;
+}
+
+static int join_all(struct slow_comparison *c)
+{
+	const struct slowest *s = c->slowest;
+	uint32_t *joined, most = 1, all = 1;
+	unsigned i;
+	int error = 0;
+
+	for (i = 0; i < s->n_instances; i++) {
+		if (most < s->instances[i].tree.n)
+			most = s->instances[i].tree.n;
+		all += s->instances[i].tree.n;
+	}
+	joined = calloc(most, sizeof(*joined));
+	c->own = calloc(all, sizeof(*c->own));
+	c->order = calloc(all, sizeof(*c->order));
+	c->joined.nodes = calloc(all, sizeof(*c->joined.nodes));
+	c->joined.n = 1;
+	c->joined.room = all;
+	if (!joined || !c->own || !c->order || !c->joined.nodes)
+		error = -ENOMEM;
+	for (i = 0; i < s->n_instances && !error; i++)
+		error = join(c, i, joined);
+	free(joined);
+	return error;
+}
+
+static int by_total(const void *left, const void *right, void *tree)
+{
+	const struct slow_node *nodes = ((const struct slow_tree *)tree)->nodes;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	if (nodes[a].total_ns != nodes[b].total_ns)
+		return nodes[a].total_ns > nodes[b].total_ns ? -1 : 1;
+	return a < b ? -1 : 1;
+}
+
+/*
+ * Those that took most, in one slice at least. What a slice is inside of took no less, and is before
+ * it in the order: so it is among them, too. `count` of a joined node says whether it is.
+ */
+static void choose_children(struct slow_comparison *c, unsigned max)
+{
+	uint32_t i, n = c->joined.n - 1;
+
+	for (i = 0; i < n; i++)
+		c->order[i] = i + 1;
+	qsort_r(c->order, n, sizeof(*c->order), by_total, &c->joined);
+	for (i = 0; i < n; i++)
+		c->joined.nodes[c->order[i]].count = !max || i < max;
+	c->n_left_out = max && n > max ? n - max : 0;
+}
+
+static bool add_children(struct slow_comparison *c, uint32_t parent, unsigned depth)
+{
+	const struct slow_node *nodes = c->joined.nodes;
+	uint32_t at, i, n = 0, *list;
+	bool ok = true;
+
+	for (at = nodes[parent].child; at; at = nodes[at].next)
+		n += nodes[at].count;
+	if (!n)
+		return true;
+	list = calloc(n + 1, sizeof(*list));
+	if (!list)
+		return false;
+	for (i = 0, at = nodes[parent].child; at; at = nodes[at].next) {
+		if (nodes[at].count)
+			list[i++] = at;
+	}
+	qsort_r(list, n, sizeof(*list), by_total, &c->joined);
+	for (i = 0; i < n && ok; i++) {
+		ok = add_row(c, (struct slow_row){ .part = SLOW_CHILD,
+						   .depth = depth,
+						   .which = list[i],
+						   .name = nodes[list[i]].name }) &&
+		     add_children(c, list[i], depth + 1);
+	}
+	free(list);
+	if (ok && parent)
+		ok = add_row(c, (struct slow_row){
+					.part = SLOW_CHILD_SELF, .depth = depth, .which = parent });
+	return ok;
+}
+
+/* --- rows --------------------------------------------------------------------------------------- */
+
+static bool has_row(const struct slow_comparison *c, enum slow_part part, const struct name *name)
+{
+	unsigned i;
+
+	for (i = 0; i < c->n_rows; i++) {
+		if (c->rows[i].part == part && c->rows[i].name == name)
+			return true;
+	}
+	return false;
+}
+
+/* Whether any of the slices has what a row would show. */
+static bool any(const struct slow_comparison *c, enum slow_part part)
+{
+	const struct slowest *s = c->slowest;
+	unsigned i;
+
+	for (i = 0; i < s->n_instances; i++) {
+		const struct slow_instance *in = &s->instances[i];
+
+		if (part == SLOW_NAME && (in->is.name != s->instances[0].is.name ||
+					  in->is.category != s->instances[0].is.category))
+			return true;
+		if ((part == SLOW_STEP && in->stepped) || (part == SLOW_STATE && in->has_states) ||
+		    (part == SLOW_LOST && in->marks_lost) || (part == SLOW_SELF && in->tree.n > 1))
+			return true;
+	}
+	return false;
+}
+
+static bool add_if(struct slow_comparison *c, enum slow_part part, bool wanted)
+{
+	return !wanted || add_row(c, (struct slow_row){ .part = part });
+}
+
+/* `which` says of what. */
+static bool add_heading(struct slow_comparison *c, enum slow_part part, bool wanted)
+{
+	return !wanted || add_row(c, (struct slow_row){ .part = SLOW_HEADING, .which = part });
+}
+
+static bool add_states(struct slow_comparison *c)
+{
+	const struct slowest *s = c->slowest;
+	uint64_t unknown = 0;
+	bool ok = true;
+	unsigned i;
+
+	if (!any(c, SLOW_STATE))
+		return true;
+	for (i = 0; i < s->n_instances; i++)
+		unknown += s->instances[i].states.unknown;
+	for (i = 0; i < 3 + (unknown > 0) && ok; i++)
+		ok = add_row(c, (struct slow_row){ .part = SLOW_STATE, .which = i });
+	return ok;
+}
+
+static bool add_named(struct slow_comparison *c, enum slow_part part, const struct name *name)
+{
+	return has_row(c, part, name) ||
+	       (add_heading(c, part, c->rows[c->n_rows - 1].part != part) &&
+		add_row(c, (struct slow_row){ .part = part, .name = name }));
+}
+
+static bool add_counters_and_args(struct slow_comparison *c)
+{
+	const struct slowest *s = c->slowest;
+	bool ok = true;
+	unsigned i, j;
+
+	for (i = 0; i < s->n_instances; i++) {
+		for (j = 0; j < s->instances[i].n_counters && ok; j++)
+			ok = add_named(c, SLOW_COUNTER, s->instances[i].counters[j]);
+	}
+	for (i = 0; i < s->n_instances; i++) {
+		for (j = 0; j < s->instances[i].n_args && ok; j++)
+			ok = add_named(c, SLOW_ARG, s->instances[i].args[j].key);
+	}
+	return ok;
+}
+
+int slow_compare(struct slow_comparison *c, const struct slowest *slowest,
+		 const struct stats_file *files, unsigned n_files, unsigned max_children)
+{
+	int error;
+
+	*c = (struct slow_comparison){ .slowest = slowest, .files = files, .n_files = n_files };
+	error = join_all(c);
+	if (error)
+		return error;
+	choose_children(c, max_children);
+	if (add_if(c, SLOW_NAME, any(c, SLOW_NAME)) && add_if(c, SLOW_FILE, n_files > 1) &&
+	    add_if(c, SLOW_AT, true) && add_if(c, SLOW_PROCESS, true) &&
+	    add_if(c, SLOW_THREAD, true) && add_if(c, SLOW_STEP, any(c, SLOW_STEP)) &&
+	    add_if(c, SLOW_DURATION, true) && add_states(c) &&
+	    add_heading(c, SLOW_CHILD, any(c, SLOW_SELF)) &&
+	    add_if(c, SLOW_SELF, any(c, SLOW_SELF)) && add_children(c, 0, 0) &&
+	    add_counters_and_args(c) && add_if(c, SLOW_LOST, any(c, SLOW_LOST)))
+		return 0;
+	return -ENOMEM;
+}
+
+void slow_comparison_free(struct slow_comparison *c)
+{
+	free(c->rows);
+	free(c->own);
+	free(c->order);
+	free(c->joined.nodes);
+}
+
+/* --- values ------------------------------------------------------------------------------------- */
+
+static struct slow_value time_value(uint64_t ns)
+{
+	return (struct slow_value){ .kind = SLOW_TIME, .ns = ns };
+}
+
+static struct slow_value number_value(uint64_t number)
+{
+	return (struct slow_value){ .kind = SLOW_NUMBER, .arg = { .type = ARG_UINT, .u = number } };
+}
+
+/* `text` is in the comparison, or lives as long as names do. */
+static struct slow_value text_value(const char *text)
+{
+	return (struct slow_value){
+		.kind = SLOW_TEXT,
+		.arg = { .type = ARG_STRING, .s = text, .length = (uint32_t)strlen(text) },
+	};
+}
+
+static struct slow_value who(char *text, const struct name *name, uint32_t id)
+{
+	snprintf(text, SLOW_TEXT_MAX, "%s%s%u", name ? name->text : "", name ? " " : "", id);
+	return text_value(text);
+}
+
+static const struct slow_node *node_of(const struct slow_comparison *c, const struct slow_row *row,
+				       unsigned instance)
+{
+	uint32_t own = c->own[row->which][instance];
+
+	return own ? &c->slowest->instances[instance].tree.nodes[own - 1] : NULL;
+}
+
+static struct slow_value child_value(const struct slow_node *node, bool self)
+{
+	if (!node)
+		return (struct slow_value){ 0 };
+	return (struct slow_value){ .kind = SLOW_TIME,
+				    .ns = self ? node->self_ns : node->total_ns,
+				    .count = self ? 0 : node->count,
+				    .self_ns = node->self_ns };
+}
+
+static struct slow_value counter_value(const struct slow_instance *in, const struct name *name)
+{
+	unsigned i;
+
+	for (i = 0; i < in->n_counters; i++) {
+		if (in->counters[i] != name || in->deltas[i] == EVENT_NO_VALUE)
+			continue;
+		return stats_is_time(name) ? time_value(in->deltas[i])
+					   : number_value(in->deltas[i]);
+	}
+	return (struct slow_value){ 0 };
+}
+
+/* Of the begin and the end, the end knows better. */
+static struct slow_value arg_value(char *text, const struct slow_instance *in,
+				   const struct name *key)
+{
+	unsigned i;
+
+	for (i = in->n_args; i-- > 0;) {
+		const struct arg *arg = &in->args[i];
+
+		if (arg->key != key)
+			continue;
+		switch (arg->type) {
+		case ARG_INT:
+		case ARG_UINT:
+		case ARG_DOUBLE:
+			return (struct slow_value){ .kind = SLOW_NUMBER, .arg = *arg };
+		case ARG_STRING:
+			return text_value(arg->s);
+		case ARG_BOOL:
+			return text_value(arg->u ? "true" : "false");
+		case ARG_POINTER:
+			snprintf(text, SLOW_TEXT_MAX, "0x%" PRIx64, arg->u);
+			return text_value(text);
+		case ARG_NULL:
+			return text_value("null");
+		}
+	}
+	return (struct slow_value){ 0 };
+}
+
+static void step_text(char *out, size_t size, const struct arg *arg)
+{
+	if (arg->type == ARG_INT)
+		snprintf(out, size, "%" PRId64, arg->i);
+	else
+		snprintf(out, size, "%" PRIu64, arg->u);
+}
+
+static struct slow_value step_value(char *text, const struct slow_instance *in)
+{
+	char epoch[24], batch[24];
+
+	if (!in->stepped)
+		return (struct slow_value){ 0 };
+	step_text(epoch, sizeof(epoch), &in->epoch);
+	step_text(batch, sizeof(batch), &in->batch);
+	snprintf(text, SLOW_TEXT_MAX, "%s/%s", epoch, batch);
+	return text_value(text);
+}
+
+static struct slow_value state_value(const struct slow_instance *in, unsigned which)
+{
+	const uint64_t states[] = { in->states.running, in->states.runnable, in->states.blocked,
+				    in->states.unknown };
+
+	return in->has_states ? time_value(states[which]) : (struct slow_value){ 0 };
+}
+
+static struct slow_value plain_value(struct slow_comparison *c, const struct slow_row *row,
+				     unsigned instance)
+{
+	const struct slow_instance *in = &c->slowest->instances[instance];
+	char *text = c->text[instance > 0];
+
+	switch (row->part) {
+	case SLOW_HEADING:
+		break;
+	case SLOW_NAME:
+		return text_value(in->is.name->text);
+	case SLOW_FILE:
+		return text_value(in->trace < c->n_files ? c->files[in->trace].path : "");
+	case SLOW_AT:
+		return time_value(in->at_ns);
+	case SLOW_PROCESS:
+		return who(text, in->process, in->pid);
+	case SLOW_THREAD:
+		return who(text, in->thread, in->tid);
+	case SLOW_STEP:
+		return step_value(text, in);
+	case SLOW_DURATION:
+		return time_value(in->is.duration_ns);
+	case SLOW_STATE:
+		return state_value(in, row->which);
+	case SLOW_SELF:
+		return time_value(in->self_ns);
+	case SLOW_CHILD:
+	case SLOW_CHILD_SELF:
+		return child_value(node_of(c, row, instance), row->part == SLOW_CHILD_SELF);
+	case SLOW_COUNTER:
+		return counter_value(in, row->name);
+	case SLOW_ARG:
+		return arg_value(text, in, row->name);
+	case SLOW_LOST:
+		return number_value(in->marks_lost);
+	}
+	return (struct slow_value){ 0 };
+}
+
+/* --- what is different -------------------------------------------------------------------------- */
+
+/*
+ * A time tells why a slice took longer where it is at least a tenth of that; and where that is less than
+ * a tenth of the whole, there is nothing to tell.
+ */
+static bool time_differs(const struct slow_comparison *c, unsigned instance, uint64_t ns,
+			 uint64_t usual)
+{
+	uint64_t median = c->slowest->instances[0].is.duration_ns;
+	uint64_t duration = c->slowest->instances[instance].is.duration_ns;
+
+	if (duration <= median || duration - median < median / 10)
+		return false;
+	return ns > usual && ns - usual >= (duration - median + 9) / 10;
+}
+
+/* Any other number where it is twice that of the median one, or half of it. */
+static bool number_differs(const struct arg *number, const struct arg *usual)
+{
+	long double a = stats_number(number), b = stats_number(usual);
+
+	if (isnan(a) || isnan(b))
+		return isnan(a) != isnan(b);
+	if (a == b)
+		return false;
+	if ((a < 0) != (b < 0))
+		return true;
+	return fabsl(a) >= 2 * fabsl(b) || fabsl(b) >= 2 * fabsl(a);
+}
+
+static bool differs(struct slow_comparison *c, const struct slow_row *row, unsigned instance,
+		    const struct slow_value *value)
+{
+	struct slow_value usual;
+
+	/* Of these each has its own, and what they are about is the duration. */
+	if (!instance || (row->part <= SLOW_DURATION && row->part != SLOW_NAME))
+		return false;
+	usual = plain_value(c, row, 0);
+	switch (value->kind) {
+	case SLOW_NONE:
+		return false;
+	case SLOW_TIME:
+		return time_differs(c, instance, value->ns, usual.kind == SLOW_TIME ? usual.ns : 0);
+	case SLOW_NUMBER:
+		return usual.kind != SLOW_NUMBER || number_differs(&value->arg, &usual.arg);
+	case SLOW_TEXT:
+		return usual.kind != SLOW_TEXT || strcmp(usual.arg.s, value->arg.s);
+	}
+	return false;
+}
+
+struct slow_value slow_value(struct slow_comparison *c, const struct slow_row *row,
+			     unsigned instance)
+{
+	struct slow_value value = plain_value(c, row, instance);
+
+	value.differs = differs(c, row, instance, &value);
+	return value;
+}

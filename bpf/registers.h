@@ -17,6 +17,9 @@
 #define ARG5(ctx)   ((ctx)->r8)
 #define ARG6(ctx)   ((ctx)->r9)
 
+#define STACK_POINTER	4 /* among these registers */
+#define CONDITIONS(ctx) ((ctx)->flags)
+
 /* In the order of the instructions' numbers. */
 static __always_inline void copy_registers(__u64 *to, struct pt_regs *ctx)
 {
@@ -39,6 +42,9 @@ static __always_inline void copy_registers(__u64 *to, struct pt_regs *ctx)
 }
 #elif defined(__TARGET_ARCH_arm64)
 #define ARG(ctx, n) (((struct user_pt_regs *)(ctx))->regs[(n)-1])
+
+#define STACK_POINTER	31
+#define CONDITIONS(ctx) 0
 
 /* x0 to x30, then sp. */
 static __always_inline void copy_registers(__u64 *to, struct pt_regs *ctx)

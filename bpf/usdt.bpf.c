@@ -178,13 +178,125 @@ static __always_inline bool emit_usdt(struct pt_regs *ctx, struct thread_state *
 	return emit_usdt_as(st, m, false);
 }
 
+/* --- functions ------------------------------------------------------------------------------------ */
+
+/*
+ * The outermost of these levels whose call must be over, since another one begins where its frame was,
+ * or above it; -1: none is. The stack grows down, so what lasts began higher.
+ */
+__noinline int find_gone(struct thread_state *st, __u64 sp, __u64 levels)
+{
+	int i, gone = -1;
+
+	if (!st)
+		return -1;
+	for (i = MAX_NESTING - 1; i >= 0; i--) {
+		__u64 began = st->token[i] & ~CALL_TOKEN_MASK;
+
+		if (!(levels >> i & 1) || (st->token[i] & CALL_TOKEN_MASK) != CALL_TOKEN)
+			continue;
+		if (began > sp || sp - began > CALL_STACK_MOST)
+			break;
+		gone = i;
+	}
+	return gone;
+}
+
+/* Calls that were left by a jump out of them, as longjmp() and exceptions are, or by an exit unseen. */
+static __always_inline void drop_gone(struct thread_state *st, struct mark *m, __u64 sp)
+{
+	int gone = find_gone(st, sp, levels_below(st->depth));
+
+	if (gone < 0)
+		return;
+	if (scheduled)
+		account_add_n(ACCOUNT_LEFT,
+			      __builtin_popcountll(st->recorded & levels_below(st->depth) &
+						   ~levels_below(gone)));
+	st->depth = gone & (MAX_NESTING - 1);
+	st->too_deep = 0;
+	m->flags |= RECORD_CLOSES_INNER;
+}
+
+/* Of the flags register: bits 0, 2, 6, 7 and 11. */
+static __always_inline bool condition_holds(__u32 condition, __u64 flags)
+{
+	__u64 less = (flags >> 7 ^ flags >> 11) & 1, r;
+
+	switch (condition >> 1) {
+	case 0:
+		r = flags >> 11;
+		break;
+	case 1:
+		r = flags;
+		break;
+	case 2:
+		r = flags >> 6;
+		break;
+	case 3:
+		r = flags | flags >> 6;
+		break;
+	case 4:
+		r = flags >> 7;
+		break;
+	case 5:
+		r = flags >> 2;
+		break;
+	case 6:
+		r = less;
+		break;
+	default:
+		r = less | flags >> 6;
+	}
+	return (r ^ condition) & 1;
+}
+
+/* Whether the call that `token` stands for is left here. A return always leaves one. */
+__noinline int leaves(struct thread_state *st, const struct usdt_spec *spec, __u64 ip, __u64 flags)
+{
+	__u64 to;
+
+	if (!st || !spec)
+		return 0;
+	switch (spec->exit) {
+	case CALL_BRANCH:
+		return condition_holds(spec->condition, flags);
+	case CALL_INDIRECT:
+		if (spec->target.form == USDT_UNREADABLE)
+			return 1;
+		to = read_usdt_arg(st, &spec->target, ip);
+		if (st->unreadable)
+			return 0;
+		return to - ip - (__s64)spec->from >= (__u64)((__s64)spec->to - spec->from);
+	}
+	return 1;
+}
+
+/* The token of the call that begins or ends here; 0: none does. */
+static __always_inline __u64 call_token(struct thread_state *st, struct pt_regs *ctx,
+					struct mark *m)
+{
+	__u64 sp = st->registers[STACK_POINTER], token = CALL_TOKEN | (sp & ~CALL_TOKEN_MASK);
+
+	if (m->kind == RECORD_BEGIN) {
+		drop_gone(st, m, sp);
+		return token;
+	}
+	if (m->spec->exit == CALL_RETURN)
+		return token;
+	if (find_token(st, token, levels_below(st->depth)) < 0 ||
+	    !leaves(st, m->spec, m->ip, CONDITIONS(ctx)))
+		return 0;
+	return token;
+}
+
 /* Global, as take_hit() is. */
 __noinline int take_usdt_hit(struct bpf_user_pt_regs_t *regs, struct thread_state *st,
 			     __u64 pid_tgid)
 {
 	struct pt_regs *ctx = (struct pt_regs *)regs;
 	struct mark m = {};
-	__u64 cookie;
+	__u64 cookie, token;
 	__u32 number;
 
 	if (!st)
@@ -202,7 +314,13 @@ __noinline int take_usdt_hit(struct bpf_user_pt_regs_t *regs, struct thread_stat
 		m.meta |= META_HAS_STRINGS;
 	m.ip = PT_REGS_IP(ctx);
 	copy_registers(st->registers, ctx);
-	take_with_counters(st, ctx, &m, m.spec->token, emit_usdt);
+	token = m.spec->token;
+	if (m.spec->flags & USDT_CALL) {
+		token = call_token(st, ctx, &m);
+		if (!token)
+			return 0;
+	}
+	take_with_counters(st, ctx, &m, token, emit_usdt);
 	return 0;
 }
 

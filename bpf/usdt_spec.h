@@ -4,6 +4,11 @@
  * becomes of its hits. The recorder reads that out of the notes (user/target/usdt_args.c) and writes
  * it into a map; a site's attach cookie says where: bits 32-63, above the number of the site. Sites
  * with the same have one in common.
+ *
+ * Functions that nobody marked (-f) are sites of the same kind: one where the function begins, and one
+ * at each instruction that leaves it. Nothing is put on the program's stack: a return probe of the
+ * kernel exchanges the return address for one of its own, and whoever walks the stack stumbles over it.
+ * An exception that is thrown through such a function ends the program.
  */
 #ifndef PROFTRACE_BPF_USDT_SPEC_H
 #define PROFTRACE_BPF_USDT_SPEC_H
@@ -21,6 +26,22 @@ enum {
  * nothing that is around it.
  */
 #define USDT_TOKEN 0xffff800000000000ull
+
+/*
+ * A call of a function is told from others by where the stack pointer was when it began, which no two
+ * calls that last have in common. Bits 0-55 of its token; above them, what no other token has.
+ */
+#define CALL_TOKEN	0x8000000000000000ull
+#define CALL_TOKEN_MASK 0xff00000000000000ull
+#define CALL_STACK_MOST (8ull << 20) /* further apart, two calls are on two stacks */
+
+/* By which instruction a function is left; what is none of a return, only if it leaves indeed. */
+enum call_exit {
+	CALL_RETURN = 1,
+	CALL_JUMP,   /* to another function, or its own beginning */
+	CALL_BRANCH, /* the same, if `condition` holds (x86-64: as the instructions number them) */
+	CALL_INDIRECT, /* to where `target` says, unless that is between `from` and `to` */
+};
 
 /* Where an argument is. */
 enum usdt_form {
@@ -47,6 +68,7 @@ struct usdt_arg {
 enum usdt_flags {
 	USDT_BY_THREAD = 1,   /* the id of an asynchronous slice is its thread's number */
 	USDT_HAS_STRINGS = 2, /* among the arguments */
+	USDT_CALL = 4,	      /* a function */
 };
 
 struct usdt_spec {
@@ -54,8 +76,13 @@ struct usdt_spec {
 	__u32 types; /* as in struct record */
 	__u8 kind;   /* BEGIN, END, INSTANT, ASYNC_BEGIN, ASYNC_END */
 	__u8 flags;
-	__u8 pad[2];
-	struct usdt_arg id; /* of an asynchronous slice */
+	__u8 exit; /* enum call_exit */
+	__u8 condition;
+	__s32 from, to; /* of the function's code, as distances from the site; `to` is past it */
+	union {
+		struct usdt_arg id; /* of an asynchronous slice */
+		struct usdt_arg target;
+	};
 	struct usdt_arg args[MAX_ARGS];
 };
 

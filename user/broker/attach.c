@@ -188,6 +188,22 @@ static bool is_usdt(const struct loaded_programs *programs, int elf_fd,
 	return false;
 }
 
+/*
+ * Where a function begins or is left there is some instruction or other: that the recorder found where
+ * it begins must be believed. The user asked for functions, or there were no program for them.
+ */
+static bool is_function(const struct loaded_programs *programs, int elf_fd,
+			const struct segments *segments, const struct broker_site *site)
+{
+	static const unsigned char nop5[] = { 0x0f, 0x1f, 0x44, 0, 0 };
+	unsigned char bytes[sizeof(nop5)] = { 0 };
+
+	if (site->switch_offset || !segments_code(segments, site->offset, 1) ||
+	    pread(elf_fd, bytes, sizeof(bytes), site->offset) < 1)
+		return false;
+	return !programs->breaks_nop5 || memcmp(bytes, nop5, sizeof(nop5));
+}
+
 static bool is_site(const struct loaded_programs *programs, enum broker_program program, int elf_fd,
 		    const struct segments *segments, const struct broker_site *site)
 {
@@ -195,6 +211,8 @@ static bool is_site(const struct loaded_programs *programs, enum broker_program 
 		return is_marker(elf_fd, segments, site);
 	if (program == BROKER_USDT)
 		return is_usdt(programs, elf_fd, segments, site);
+	if (program == BROKER_FUNCTIONS)
+		return is_function(programs, elf_fd, segments, site);
 	return !site->switch_offset && segments_code(segments, site->offset, 1);
 }
 

@@ -41,6 +41,7 @@ struct broker_config {
 	bool batching;		      /* marks come in batches */
 	uint32_t table_rows; /* add marks up in the kernel, in so many rows; 0: record them */
 	bool usdt;	     /* probes of others are recorded, too */
+	bool functions;	     /* and calls of functions */
 	bool guarded;	     /* count what marks cost, by domain */
 	const pid_t *pids;   /* that were asked for; others must be children of the recorder */
 	unsigned n_pids;
@@ -62,7 +63,7 @@ struct broker_loaded {
 	/* With table_rows, the maps of bpf/table.h to be mapped; else -1. */
 	int tables[BROKER_TABLES];
 	bool has_tables;
-	int usdt_specs_fd; /* the map of bpf/usdt_spec.h, to be mapped; -1 without config.usdt */
+	int usdt_specs_fd; /* the map of bpf/usdt_spec.h, to be mapped; -1 without either */
 	bool has_usdt;
 	uint32_t shared_size;
 	bool uprobe_multi; /* one link for many sites; otherwise one per site */
@@ -119,6 +120,7 @@ enum broker_program {
 	BROKER_EXECUTES,  /* the C library is about to execute a program */
 	BROKER_FLUSH,	  /* a thread hands its batch over */
 	BROKER_USDT,	  /* probes of others; with config.usdt */
+	BROKER_FUNCTIONS, /* where functions begin and are left; with config.functions */
 	BROKER_PROGRAMS,
 };
 

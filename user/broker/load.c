@@ -246,7 +246,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	set_sched(skel, config);
 	set_tables(skel, config->table_rows);
 	set_batching(skel, config);
-	set_usdt(skel, config->usdt, programs->uprobe_multi);
+	set_usdt(skel, config->usdt || config->functions, programs->uprobe_multi);
 	error = proftrace_bpf__load(skel);
 	if (error)
 		return error;
@@ -260,10 +260,12 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 		config->batching ? dup(bpf_program__fd(skel->progs.flush)) : -1;
 	programs->program_fds[BROKER_USDT] =
 		config->usdt ? dup(bpf_program__fd(skel->progs.usdt)) : -1;
+	programs->program_fds[BROKER_FUNCTIONS] =
+		config->functions ? dup(bpf_program__fd(skel->progs.usdt)) : -1;
 	loaded->shared_size = bpf_map__value_size(skel->maps.bss);
 	loaded->has_tables = config->table_rows != 0;
 	loaded->uprobe_multi = programs->uprobe_multi;
-	loaded->has_usdt = config->usdt;
+	loaded->has_usdt = config->usdt || config->functions;
 	look_at_doors(programs, loaded);
 	if (config->guarded) {
 		skel->bss->recording = 1;

@@ -112,6 +112,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		.table_rows = options->table_rows,
 		.batching = options->batching,
 		.usdt = options->n_usdt,
+		.functions = options->n_functions,
 		.sched = options->sched,
 		.counter_interval_ns = options->counter_interval_ns,
 		.pids = options->pids,
@@ -545,9 +546,9 @@ unsigned capture_files(const struct capture *c)
 	return c->n_marked_files;
 }
 
-const char *capture_not_found(const struct capture *c, unsigned n)
+const char *capture_not_found(const struct capture *c, unsigned n, char *ret_option)
 {
-	return probes_not_found(c, n);
+	return probes_not_found(c, n, ret_option);
 }
 
 bool capture_holds(const struct capture *c)

@@ -39,6 +39,9 @@ struct capture_options {
 	/* -u: probes of others, as usdt_request_parse() takes them. */
 	const char *const *usdt;
 	unsigned n_usdt;
+	/* -f: functions, as function_request_parse() takes them. */
+	const char *const *functions;
+	unsigned n_functions;
 	/* Where events go. Anything but 0 is remembered as the error of the capture; draining goes on. */
 	int (*event)(void *context, const struct event *event);
 	void *context;
@@ -110,8 +113,8 @@ unsigned capture_processes(const struct capture *capture); /* traced and alive *
 bool capture_traces(const struct capture *capture, pid_t pid);
 unsigned capture_files(const struct capture *capture); /* with markers, attached */
 void capture_check_alive(struct capture *capture);     /* where their exits may have been lost */
-/* Of -u, those that nothing was found for: the n-th of them; NULL: there are no more. */
-const char *capture_not_found(const struct capture *capture, unsigned n);
+/* Of -u and -f, the n-th that nothing was found for, and which of the two; NULL: there are no more. */
+const char *capture_not_found(const struct capture *capture, unsigned n, char *ret_option);
 bool capture_holds(const struct capture *capture);     /* new libraries are never attached late */
 bool capture_broker_confined(const struct capture *c); /* it has a filter of system calls */
 

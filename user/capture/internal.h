@@ -49,6 +49,7 @@ struct file {
 	uint64_t flush_stub, batch_list; /* addresses in the file; 0: its markers cannot batch */
 	unsigned n_domain_sites;	 /* of these, how many are not the control site's */
 	unsigned first_probe, n_probes;	 /* of others, that were selected: in capture->sites, too */
+	unsigned first_call;		 /* of these, those from here on are of functions */
 	bool refused;			 /* could not be attached to: not tried again */
 	struct broker_site linker;	 /* _dl_debug_state; offset 0: not the dynamic linker */
 	struct broker_site executes[3];	 /* execve and its like, of a C library */

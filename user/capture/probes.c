@@ -4,10 +4,11 @@
  * spec, which tells the BPF program what to read; the specs lie in a map that is mapped here. Sites
  * with equal specs share one: of ten thousand that a compiler has made by inlining, few differ.
  */
-#include "capture/probes.h"
+#include "capture/probes_internal.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,32 +21,6 @@
 #define MAX_PAIRS   65536
 #define MAX_SYMBOLS 256 /* that are looked for in one file */
 #define MAX_TEXT    256 /* of a provider's or a probe's name: no sane one is longer */
-#define MOST_TOLD   32	/* what more there is to say is said at -v */
-
-/* Slices of one request: those with other text behind its stars are other pairs. */
-struct pair {
-	char *key; /* number of the request, provider of the begin, captures */
-	uint32_t number;
-	UT_hash_handle hh;
-};
-
-struct spec {
-	struct usdt_spec spec;
-	uint32_t number;
-	UT_hash_handle hh;
-};
-
-struct probes {
-	unsigned n_requests;
-	struct usdt_request *requests;
-	struct usdt_spec *mapped;
-	size_t mapped_size;
-	struct spec *specs;
-	struct pair *pairs;
-	unsigned n_sites;
-	bool told_of_limit;
-	unsigned told;
-};
 
 /* A variable of the file at hand that arguments are in. */
 struct symbol {
@@ -74,13 +49,13 @@ int probes_open(struct capture *c, struct failure *f)
 	struct probes *p;
 	unsigned i;
 
-	if (!c->options.n_usdt)
+	if (!c->options.n_usdt && !c->options.n_functions)
 		return 0;
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
 	c->probes = p;
-	p->requests = calloc(c->options.n_usdt, sizeof(*p->requests));
+	p->requests = calloc(c->options.n_usdt + 1, sizeof(*p->requests));
 	if (!p->requests)
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
 	for (i = 0; i < c->options.n_usdt; i++) {
@@ -97,7 +72,7 @@ int probes_open(struct capture *c, struct failure *f)
 		p->mapped = NULL;
 		return failure_set(f, -errno, "cannot map the kernel's buffers", "", NULL);
 	}
-	return 0;
+	return functions_open(c, f);
 }
 
 void probes_close(struct capture *c)
@@ -122,32 +97,34 @@ void probes_close(struct capture *c)
 	}
 	if (p->mapped)
 		munmap(p->mapped, p->mapped_size);
+	functions_close(p);
 	free(p->requests);
 	free(p);
 }
 
-const char *probes_not_found(const struct capture *c, unsigned n)
+const char *probes_not_found(const struct capture *c, unsigned n, char *ret_option)
 {
+	const struct probes *p = c->probes;
 	unsigned i;
 
-	for (i = 0; c->probes && i < c->probes->n_requests; i++) {
-		if (!c->probes->requests[i].found && !n--)
-			return c->probes->requests[i].text;
+	*ret_option = 'u';
+	for (i = 0; p && i < p->n_requests; i++) {
+		if (!p->requests[i].found && !n--)
+			return p->requests[i].text;
+	}
+	*ret_option = 'f';
+	for (i = 0; p && i < p->n_functions; i++) {
+		if (!p->functions[i].found && !n--)
+			return p->functions[i].text;
 	}
 	return NULL;
 }
 
 /* --- what is said of them ---------------------------------------------------------------------- */
 
-/* A file can have any number of sites that something is wrong with. */
-static int told_at(struct probes *p, int verbosity)
-{
-	return verbosity || p->told++ >= MOST_TOLD;
-}
-
 static void tell(const struct candidate *w, int verbosity, const char *what, const char *why)
 {
-	verbosity = told_at(w->c->probes, verbosity);
+	verbosity = probes_told_at(w->c->probes, verbosity);
 	capture_log(w->c, verbosity, "%s:%s at 0x%" PRIx64 " of '%s' %s: %s", w->note->provider,
 		    w->note->name, w->note->offset, w->path, what, why);
 }
@@ -424,34 +401,45 @@ static bool has_nop5(const struct elf_file *elf, uint64_t offset)
 	       !memcmp(bytes, nop5, sizeof(nop5));
 }
 
-static int add_site(struct candidate *w, const struct probe *probe, const struct usdt_spec *spec)
+int probes_add_site(struct capture *c, struct file *file, const struct probe *probe,
+		    const struct usdt_spec *spec, uint64_t vaddr, uint64_t offset)
 {
-	int64_t number = spec_number(w->c->probes, spec);
+	int64_t number = spec_number(c->probes, spec);
 	struct site *s;
 
-	if (number < 0) {
-		leave_out(w, "there are too many kinds of sites");
-		return 0;
-	}
-	s = site_new(w->c);
+	if (number < 0)
+		return -ENOSPC;
+	s = site_new(c);
 	if (!s)
 		return -ENOMEM;
 	memset(s, 0, sizeof(*s));
 	s->probe = malloc(sizeof(*s->probe));
 	if (!s->probe) {
-		w->c->n_sites--;
+		c->n_sites--;
 		return -ENOMEM;
 	}
 	*s->probe = *probe;
 	s->probe->spec = (uint32_t)number;
-	s->file = w->file;
-	s->vaddr = w->note->vaddr;
-	s->offset = w->note->offset;
-	s->switch_offset = w->note->semaphore_offset;
+	s->file = file;
+	s->vaddr = vaddr;
+	s->offset = offset;
 	s->kind = spec->kind;
 	s->category = probe->provider;
-	w->c->probes->n_sites++;
+	c->probes->n_sites++;
 	return 0;
+}
+
+static int add_site(struct candidate *w, const struct probe *probe, const struct usdt_spec *spec)
+{
+	int error = probes_add_site(w->c, w->file, probe, spec, w->note->vaddr, w->note->offset);
+
+	if (error == -ENOSPC) {
+		leave_out(w, "there are too many kinds of sites");
+		return 0;
+	}
+	if (!error)
+		w->c->sites[w->c->n_sites - 1].switch_offset = w->note->semaphore_offset;
+	return error;
 }
 
 static int add(struct candidate *w)
@@ -513,6 +501,12 @@ static bool is_marker(const struct file *file, uint64_t offset)
 	return false;
 }
 
+/* For -D, the provider is the domain. */
+static bool is_selected(const struct candidate *w)
+{
+	return selection_of(w->c, w->note->provider) != NOT_SELECTED;
+}
+
 /* As with markers, BEGINs come last: what is attached in between leaves no slice without an end. */
 static int select_of(struct candidate *w, const struct usdt_probes *notes, bool begins)
 {
@@ -534,30 +528,22 @@ static int select_of(struct candidate *w, const struct usdt_probes *notes, bool 
 			if (w->role == USDT_NO_ROLE || (w->role == USDT_BEGIN) != begins ||
 			    is_marker(w->file, w->note->offset))
 				continue;
-			error = add(w);
+			p->requests[j].found |= !is_selected(w);
+			if (is_selected(w))
+				error = add(w);
 		}
 	}
 	return error;
 }
 
-int probes_select(struct capture *c, struct file *file, const char *path, struct failure *f)
+static int select_probes(struct capture *c, struct file *file, const char *path, struct failure *f)
 {
 	struct candidate w = { .c = c, .file = file, .path = path };
-	char link[32], full[256];
 	struct usdt_probes notes;
-	ssize_t length;
 	int error;
 
-	file->first_probe = c->n_sites;
-	if (!c->probes)
+	if (!c->probes->n_requests)
 		return 0;
-	/* Of the program itself what it is called is not handed down. */
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
-	length = readlink(link, full, sizeof(full) - 1);
-	if (length > 0) {
-		full[length] = '\0';
-		w.path = full;
-	}
 	error = usdt_find(file->elf, &notes, f);
 	if (error)
 		return error;
@@ -570,58 +556,29 @@ int probes_select(struct capture *c, struct file *file, const char *path, struct
 		error = select_of(&w, &notes, true);
 	usdt_free(&notes);
 	forget_symbols(&w);
-	file->n_probes = c->n_sites - file->first_probe;
 	return error ? failure_set(f, error, "cannot attach to", path, NULL) : 0;
 }
 
-/* --- attaching --------------------------------------------------------------------------------- */
-
-static void tell_refused(struct capture *c, const struct site *s, const struct failure *f)
+int probes_select(struct capture *c, struct file *file, const char *path, struct failure *f)
 {
-	c->refused_sites++;
-	capture_log(c, told_at(c->probes, 0), "%s:%s at 0x%" PRIx64 " cannot be attached to: %s",
-		    s->probe->provider->text, s->probe->name->text, s->offset, f->reason);
-}
+	char link[32], full[PATH_MAX];
+	ssize_t length;
+	int error;
 
-/* Those that the kernel refuses are found by halves: it refuses all for the sake of one. */
-static int attach_range(struct capture *c, struct file *file, pid_t pid, struct links links,
-			const struct broker_site *sites, unsigned n, struct failure *f)
-{
-	int error = files_attach_sites(c, file, links, BROKER_USDT, pid, sites, n, f);
-
-	if (!error || error == -EPIPE || error == -ENOMEM || error == -ESRCH)
-		return error;
-	if (n == 1) {
-		tell_refused(c, &c->sites[(uint32_t)sites->cookie], f);
+	file->first_probe = c->n_sites;
+	if (!c->probes)
 		return 0;
+	/* Of the program itself what it is called is not handed down. */
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
+	length = readlink(link, full, sizeof(full) - 1);
+	if (length > 0) {
+		full[length] = '\0';
+		path = full;
 	}
-	error = attach_range(c, file, pid, links, sites, n / 2, f);
-	return error ? error : attach_range(c, file, pid, links, sites + n / 2, n - n / 2, f);
-}
-
-int probes_attach(struct capture *c, struct file *file, pid_t pid, struct links links,
-		  struct failure *f)
-{
-	struct broker_site *sites;
-	unsigned i, n;
-	int error = 0;
-
-	if (!file->n_probes)
-		return 0;
-	sites = calloc(BROKER_MAX_SITES, sizeof(*sites));
-	if (!sites)
-		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
-	for (i = 0; i < file->n_probes && !error; i += n) {
-		for (n = 0; n < BROKER_MAX_SITES && i + n < file->n_probes; n++) {
-			const struct site *s = &c->sites[file->first_probe + i + n];
-
-			sites[n].offset = s->offset;
-			sites[n].switch_offset = s->switch_offset;
-			sites[n].cookie = (uint64_t)s->probe->spec << USDT_SPEC_SHIFT |
-					  (file->first_probe + i + n);
-		}
-		error = attach_range(c, file, pid, links, sites, n, f);
-	}
-	free(sites);
+	error = select_probes(c, file, path, f);
+	file->first_call = c->n_sites;
+	if (!error)
+		error = functions_select(c, file, path, f);
+	file->n_probes = c->n_sites - file->first_probe;
 	return error;
 }

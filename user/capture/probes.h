@@ -39,7 +39,7 @@ int probes_attach(struct capture *c, struct file *file, pid_t pid, struct links 
 bool probe_event(struct capture *c, const struct record *r, const struct probe *probe,
 		 struct event *e);
 
-/* Those of -u that nothing was found for, the n-th of them; NULL: there are no more. */
-const char *probes_not_found(const struct capture *c, unsigned n);
+/* Of -u and -f, the n-th that nothing was found for, and which of the two; NULL: no more. */
+const char *probes_not_found(const struct capture *c, unsigned n, char *ret_option);
 
 #endif

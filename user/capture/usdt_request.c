@@ -2,9 +2,10 @@
 #include "capture/usdt_request.h"
 
 #include <ctype.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "capture/glob.h"
 
 #define CAPTURE_END '\001' /* no glob and no sane name has it */
 
@@ -228,88 +229,8 @@ const char *usdt_request_parse(const char *text, struct usdt_request *r)
 
 /* --- fitting ----------------------------------------------------------------------------------- */
 
-struct stars {
-	unsigned n;
-	struct {
-		size_t at, length;
-	} of[USDT_MAX_STARS];
-};
-
-/* [...]: sets *ret_length, of the pattern; a [ without its ] stands for itself. */
-static bool fits_set(const char *set, size_t n, char c, size_t *ret_length)
-{
-	bool negated, fits = false;
-	size_t i = 1;
-
-	negated = i < n && (set[i] == '!' || set[i] == '^');
-	i += negated;
-	do {
-		if (i >= n) {
-			*ret_length = 1;
-			return c == '[';
-		}
-		if (i + 2 < n && set[i + 1] == '-' && set[i + 2] != ']') {
-			fits |= (unsigned char)c >= (unsigned char)set[i] &&
-				(unsigned char)c <= (unsigned char)set[i + 2];
-			i += 3;
-		} else {
-			fits |= c == set[i++];
-		}
-	} while (i >= n || set[i] != ']');
-	*ret_length = i + 1;
-	return fits != negated;
-}
-
-/* One character that is no star: *ret_length is how much of the pattern it takes. */
-static bool fits_one(const char *glob, size_t n, char c, size_t *ret_length)
-{
-	*ret_length = 1;
-	if (*glob == '?')
-		return true;
-	if (*glob == '[')
-		return fits_set(glob, n, c, ret_length);
-	return *glob == c;
-}
-
-/*
- * Whether the glob (n bytes) fits, and what its stars stand for: each for as little as it can. Only
- * the latest is ever tried again, which finds a way if there is one, and takes no more than n times
- * the text's length.
- */
-static bool fits(const char *glob, size_t n, const char *text, struct stars *stars)
-{
-	size_t g = 0, t = 0, length, star_g = 0, star_t = 0;
-	bool starred = false;
-
-	stars->n = 0;
-	for (;;) {
-		if (g < n && glob[g] == '*') {
-			if (stars->n == USDT_MAX_STARS)
-				return false;
-			starred = true;
-			stars->of[stars->n].at = t;
-			stars->of[stars->n++].length = 0;
-			star_g = ++g;
-			star_t = t;
-			continue;
-		}
-		if (g == n && !text[t])
-			return true;
-		if (g < n && text[t] && fits_one(glob + g, n - g, text[t], &length)) {
-			g += length;
-			t++;
-			continue;
-		}
-		if (!starred || !text[star_t])
-			return false;
-		stars->of[stars->n - 1].length = ++star_t - stars->of[stars->n - 1].at;
-		t = star_t;
-		g = star_g;
-	}
-}
-
 /* Adds what the stars stand for, each with a mark behind it. */
-static void capture(const char *text, const struct stars *stars, char *out, unsigned *n)
+static void capture(const char *text, const struct glob_stars *stars, char *out, unsigned *n)
 {
 	size_t used = strlen(out);
 	unsigned i;
@@ -331,16 +252,16 @@ static bool fits_pattern(const struct usdt_pattern *p, const char *provider, con
 			 char *captures, unsigned *n)
 {
 	const char *glob = p->name;
-	struct stars of_provider, of_name;
+	struct glob_stars of_provider, of_name;
 
 	*n = 0;
 	captures[0] = '\0';
-	if (!fits(p->provider, strlen(p->provider), provider, &of_provider))
+	if (!glob_fits(p->provider, strlen(p->provider), provider, &of_provider))
 		return false;
 	for (;;) {
 		size_t length = strcspn(glob, "|");
 
-		if (fits(glob, length, name, &of_name))
+		if (glob_fits(glob, length, name, &of_name))
 			break;
 		if (!glob[length])
 			return false;

@@ -26,7 +26,6 @@
 enum {
 	USDT_MAX_TEXT = 512,
 	USDT_MAX_PARTS = 16, /* of a template */
-	USDT_MAX_STARS = 8,
 	USDT_MAX_CAPTURES = 256,
 	USDT_KEY_NONE = -1,
 	USDT_KEY_THREAD = -2,

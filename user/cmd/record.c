@@ -180,6 +180,8 @@ static int open_capture(struct recording *r, struct failure *f)
 		.n_domains = o->n_domains,
 		.usdt = o->usdt,
 		.n_usdt = o->n_usdt,
+		.functions = o->functions,
+		.n_functions = o->n_functions,
 		.event = take_event,
 		.context = r,
 		.names = r->names,
@@ -305,20 +307,28 @@ static int start(struct recording *r, struct failure *f)
 static void tell_no_markers(const struct record_options *o)
 {
 	fprintf(stderr, "proftrace: %s found in '%s' or what it ran%s\n",
-		o->n_usdt ? "neither markers nor probes of -u" : "no markers", o->command[0],
-		o->n_domains ? ": none of a domain that -D selects" : "");
+		o->n_functions ? "neither markers nor what -u and -f ask for"
+		: o->n_usdt    ? "neither markers nor probes of -u"
+			       : "no markers",
+		o->command[0], o->n_domains ? ": none of a domain that -D selects" : "");
 	fprintf(stderr, "hint: `proftrace list` shows which %s a program file has\n",
 		o->n_domains ? "domains" : "markers");
 }
 
-/* Of several -u, one that fits nothing is most likely misspelt. */
+/* Of several, one that fits nothing is most likely misspelt. */
 static void tell_not_found(const struct recording *r)
 {
 	const char *text;
+	char option;
 	unsigned i;
 
-	for (i = 0; capture_files(r->capture) && (text = capture_not_found(r->capture, i)); i++)
-		fprintf(stderr, "proftrace: no probe fits -u '%s'\n", text);
+	for (i = 0; capture_files(r->capture); i++) {
+		text = capture_not_found(r->capture, i, &option);
+		if (!text)
+			break;
+		fprintf(stderr, "proftrace: no %s fits -%c '%s'\n",
+			option == 'u' ? "probe" : "function", option, text);
+	}
 }
 
 /* What helps where there was no room, or not for this user. */

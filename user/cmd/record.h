@@ -17,13 +17,14 @@
 #include "timeline/origin.h"
 #include "timeline/timeline.h"
 
-#define MAX_PIDS     256
-#define MAX_OUTPUTS  16
-#define MAX_TRIGGERS 16
-#define MAX_INCLUDES 64
-#define MAX_DOMAINS  64
-#define MAX_USDT     64
-#define MAX_PLUGINS  8
+#define MAX_PIDS      256
+#define MAX_OUTPUTS   16
+#define MAX_TRIGGERS  16
+#define MAX_INCLUDES  64
+#define MAX_DOMAINS   64
+#define MAX_USDT      64
+#define MAX_FUNCTIONS 64
+#define MAX_PLUGINS   8
 
 struct record_options {
 	pid_t pids[MAX_PIDS];
@@ -35,6 +36,8 @@ struct record_options {
 	unsigned n_domains;
 	const char *usdt[MAX_USDT]; /* probes of others */
 	unsigned n_usdt;
+	const char *functions[MAX_FUNCTIONS]; /* that nobody marked */
+	unsigned n_functions;
 	uint64_t duration_ns;	 /* 0: until the target ends */
 	uint64_t dump_period_ns; /* make the files complete at least this often */
 	uint64_t buffer_bytes;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "capture/function_request.h"
 #include "capture/usdt_request.h"
 #include "cmd/cmd.h"
 #include "cmd/record.h"
@@ -65,6 +66,11 @@ static const struct argp_option options[] = {
 	{ "usdt", 'u', "SPEC", 0,
 	  "Also probes of others (USDT): PROVIDER:NAME, globs, as instants; BEGIN~END as slices; "
 	  "/TEMPLATE makes their names (repeatable)",
+	  0 },
+	{ "func", 'f', "SPEC", 0,
+	  "Also functions, as slices, without recompiling: [LIB:]NAME[(ARG,...)], globs; of the "
+	  "main "
+	  "program without LIB; ARG is argN:TYPE or ret:TYPE (repeatable)",
 	  0 },
 	{ "counters", 'e', "LIST", 0,
 	  "Count these at the begin and the end of every slice: at most eight, by the names of "
@@ -320,6 +326,18 @@ static void add_usdt(struct argp_state *state, struct record_options *o, const c
 	o->usdt[o->n_usdt++] = arg;
 }
 
+static void add_function(struct argp_state *state, struct record_options *o, const char *arg)
+{
+	struct function_request request;
+	const char *why = function_request_parse(arg, &request);
+
+	if (why)
+		usage_error(state, "'%s' names no function: %s", arg, why);
+	if (o->n_functions == MAX_FUNCTIONS)
+		usage_error(state, "more than %d -f", MAX_FUNCTIONS);
+	o->functions[o->n_functions++] = arg;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct record_options *o = state->input;
@@ -342,6 +360,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'u':
 		add_usdt(state, o, arg);
+		break;
+	case 'f':
+		add_function(state, o, arg);
 		break;
 	case 'e':
 		o->counters = arg;
@@ -497,18 +518,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			usage_error(state,
 				    "--keep is for many files: with --max-size, --schedule or "
 				    "--flight-recorder");
-		if (o->batching &&
-		    (o->stats_only || o->schedule.active || o->max_overhead > 0 || o->n_usdt))
+		if (o->batching && (o->stats_only || o->schedule.active || o->max_overhead > 0 ||
+				    o->n_usdt || o->n_functions))
 			usage_error(state,
 				    "--mode batch has no --stats-only, --schedule, --max-overhead, "
-				    "-u: these happen in the kernel, at each mark");
+				    "-u, -f: these happen in the kernel, at each mark");
 		if (o->batching &&
 		    ((o->counters && strcmp(o->counters, "none")) || o->counter_interval_ns))
 			usage_error(state,
 				    "--mode batch has no counters (-e): they are read in the "
 				    "kernel, at each mark");
-		if (o->stats_only && o->n_usdt)
-			usage_error(state, "--stats-only adds up markers, not probes of -u");
+		if (o->stats_only && (o->n_usdt || o->n_functions))
+			usage_error(state,
+				    "--stats-only adds up markers, not what -u and -f ask for");
 		if (o->per_thread && !o->stats_only)
 			usage_error(state, "--per-thread is for --stats-only");
 		break;

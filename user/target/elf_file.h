@@ -104,4 +104,9 @@ int elf_file_dynamic_symbol(const struct elf_file *elf, const char *name, uint64
 /* The same, or one of the table that a file has unless it is stripped: read from its beginning. */
 int elf_file_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr);
 
+/* What a library calls itself (DT_SONAME). False: nothing, or not in `size` bytes. */
+bool elf_file_own_name(const struct elf_file *elf, char *out, size_t size);
+/* Whether it is made to be executed. Some libraries can be, too: they have names of their own. */
+bool elf_file_is_program(const struct elf_file *elf);
+
 #endif

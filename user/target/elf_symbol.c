@@ -74,6 +74,8 @@ struct dynamic {
 	uint64_t strings_size;
 	uint64_t gnu_hash; /* 0 = none, as all the others */
 	uint64_t hash;
+	uint64_t own_name; /* in the strings */
+	uint64_t flags_1;
 };
 
 /* 1 and the address when symbol `index` is defined and has this name, 0 when not. */
@@ -211,6 +213,12 @@ static int read_dynamic(const struct elf_file *elf, const struct elf_segment *se
 		case DT_STRSZ:
 			d->strings_size = entry.d_un.d_val;
 			break;
+		case DT_SONAME:
+			d->own_name = entry.d_un.d_val;
+			break;
+		case DT_FLAGS_1:
+			d->flags_1 = entry.d_un.d_val;
+			break;
 		case DT_GNU_HASH:
 			keep_table(elf, entry.d_un.d_ptr, &d->gnu_hash);
 			break;
@@ -294,4 +302,43 @@ int elf_file_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_
 		return -ENOENT;
 	*ret_vaddr = vaddr;
 	return 0;
+}
+
+/* What the dynamic linker is told; all 0 when it is told nothing. */
+static void look_at_dynamic(const struct elf_file *elf, struct dynamic *d)
+{
+	unsigned i;
+
+	memset(d, 0, sizeof(*d));
+	for (i = 0; i < elf->n_segments; i++) {
+		if (elf->segments[i].type != PT_DYNAMIC)
+			continue;
+		if (read_dynamic(elf, &elf->segments[i], d))
+			memset(d, 0, sizeof(*d));
+		return;
+	}
+}
+
+bool elf_file_own_name(const struct elf_file *elf, char *out, size_t size)
+{
+	struct dynamic d;
+	uint64_t n;
+
+	look_at_dynamic(elf, &d);
+	if (!d.own_name || d.own_name >= d.strings_size)
+		return false;
+	n = d.strings_size - d.own_name;
+	if (n > size)
+		n = size;
+	if (elf_file_read(elf, d.strings + d.own_name, out, n) || !memchr(out, '\0', n))
+		return false;
+	return *out != '\0';
+}
+
+bool elf_file_is_program(const struct elf_file *elf)
+{
+	struct dynamic d;
+
+	look_at_dynamic(elf, &d);
+	return !d.own_name && (elf->type == ET_EXEC || elf->has_interp || (d.flags_1 & DF_1_PIE));
 }

@@ -1,0 +1,126 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Functions that nobody marked (-f): a program that leaves its own in every way there is and counts them,
+# and a library as the distribution ships it.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+program=$programs/functions
+library=$programs/opened.so
+
+# Where the machine is so busy that a library is not attached in time, the recording says so: once more.
+record() { # NAME OPTION... -- COMMAND...
+	name=$1
+	shift
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		timeout 60 "$proftrace" -e none -o "$tmp/$name" --summary-json "$tmp/$name.sum" "$@" \
+			>"$tmp/$name.out" 2>"$tmp/$name.err"
+		[ "$(field "$tmp/$name.sum" attached_late)" = 0 ] && break
+	done
+}
+
+# How many lines of the trace have all of these.
+lines() { # NAME TEXT...
+	cat "$tmp/$1.json" >"$tmp/lines"
+	shift
+	for text in "$@"; do
+		grep -F -- "$text" "$tmp/lines" >"$tmp/lines.next"
+		mv "$tmp/lines.next" "$tmp/lines"
+	done
+	wc -l <"$tmp/lines"
+}
+
+calls() { # NAME FUNCTION
+	lines "$1" "\"name\":\"$2\"" '"ph":"B"'
+}
+
+# --- every way to leave one ----------------------------------------------------------------------
+rounds=20
+"$program" $rounds "$library" >"$tmp/alone"
+record ways -f '*' -f 'opened.so:*' -- "$program" $rounds "$library"
+equal "the program does what it does alone" "$(cat "$tmp/ways.out")" "$(cat "$tmp/alone")"
+check_agree ways "$tmp/ways"
+check_account ways "$tmp/ways.sum"
+for function in recurse is_even is_odd choose jump throws catches work thread_main; do
+	equal "calls of $function" "$(calls ways $function)" "$(said "$tmp/ways.out" $function)"
+done
+equal "calls into a library that came later" "$(calls ways opened) $(calls ways hidden)" "$rounds $((2 * rounds))"
+equal "whose category it is" "$(lines ways '"name":"opened"' '"cat":"opened.so"')" $rounds
+equal "what never returned, and nothing else, is unfinished" "$(field "$tmp/ways.sum" unfinished)" "$(said "$tmp/ways.out" unfinished)"
+equal "nothing is open at the end" "$(field "$tmp/ways.sum" open_at_end)" 0
+equal "markers are among them" "$(lines ways '"name":"step"' '"ph":"B"') $(lines ways '"name":"catching"' '"ph":"B"')" \
+	"$((4 * rounds)) $rounds"
+
+# Which slice lies in which: the innermost around each.
+awk -F'"' '
+	match($0, /"tid":[0-9]+/) { tid = substr($0, RSTART + 6, RLENGTH - 6) }
+	/"ph":"B"/ {
+		for (i = 1; i < NF; i++) if ($i == "name") name = $(i + 2)
+		print (depth[tid] ? open[tid, depth[tid]] : "-") ">" name
+		open[tid, ++depth[tid]] = name
+	}
+	/"ph":"E"/ { if (depth[tid]) depth[tid]-- }
+' "$tmp/ways.json" >"$tmp/within"
+within() { grep -cx "$1" "$tmp/within"; }
+equal "every step lies in its call of work" "$(within 'work>step')" $((4 * rounds))
+equal "work lies in its thread's first function" "$(within 'thread_main>work')" $((4 * rounds))
+equal "what was jumped out of holds nothing that came later" "$(within 'jump>[^j].*')" 0
+equal "nor what was thrown through" "$(within 'throws>[^t].*')" 0
+equal "a catch goes on in the function that has it" "$(within 'main>catches')" $rounds
+equal "a tail call is none of the function that ended with it" "$(within 'is_even>is_odd') $(within 'is_odd>is_even') $(within 'choose>is_even')" "0 0 0"
+equal "the library's own calls" "$(within 'opened>hidden')" $((2 * rounds))
+
+# --- one library of the distribution -------------------------------------------------------------
+mkdir "$tmp/data"
+for n in 1 2 3 4 5 6 7; do seq 1 $((n * 3000)) >"$tmp/data/$n"; done
+record zlib -f 'libz.so.1:deflate*' -- "$root/build/samples/compress" -j 2 -o "$tmp/archive.gz" "$tmp/data"
+if grep -q 'neither markers' "$tmp/zlib.err" || ! [ -s "$tmp/zlib.json" ]; then
+	not_ok "libz" "$(cat "$tmp/zlib.err")"
+else
+	check_agree zlib "$tmp/zlib"
+	check_account zlib "$tmp/zlib.sum"
+	files=$(lines zlib '"name":"deflate"' '"ph":"B"' '"cat":"compress"')
+	equal "deflate of libz, as often as the markers say" "$(lines zlib '"name":"deflate"' '"ph":"B"' '"cat":"libz.so.1"')" "$files"
+	equal "every file has one" "$files" 7
+	for function in deflateSetHeader deflateBound; do
+		equal "$function, too" "$(calls zlib $function)" "$files"
+	done
+	equal "deflateReset, which a worker's deflateInit2_ calls besides" "$(calls zlib deflateReset)" \
+		$((files + $(calls zlib deflateInit2_)))
+	awk -F'"' '
+		match($0, /"tid":[0-9]+/) { tid = substr($0, RSTART + 6, RLENGTH - 6) }
+		/"ph":"B"/ {
+			for (i = 1; i < NF; i++) { if ($i == "name") name = $(i + 2); if ($i == "cat") cat = $(i + 2) }
+			print (depth[tid] ? open[tid, depth[tid]] : "-") ">" cat ":" name
+			open[tid, ++depth[tid]] = cat ":" name
+		}
+		/"ph":"E"/ { if (depth[tid]) depth[tid]-- }
+	' "$tmp/zlib.json" >"$tmp/within"
+	equal "each in the marker's slice around it" "$(within 'compress:deflate>libz.so.1:deflate')" "$files"
+fi
+
+# --- what cannot be, and what is said ------------------------------------------------------------
+record misspelt -f 'absent_*' -f recurse -- "$program" 2
+check "a function that nothing fits is named" grep -q "no function fits -f 'absent_\*'" "$tmp/misspelt.err"
+equal "the others are recorded" "$(calls misspelt recurse)" "$(said "$tmp/misspelt.out" recurse)"
+equal "of a domain that -D leaves out, none is" "$(record domains -D '!functions' -f recurse -- "$program" 2; calls domains recurse)" 0
+for wrong in '' ':x' 'lib:' 'x(arg0:f64)' 'x(arg12)' 'x(arg0:u7)' 'x(arg0' 'x(ret,ret)'; do
+	timeout 60 "$proftrace" -f "$wrong" -- "$program" 1 >/dev/null 2>&1
+	status=$?
+	# A ( that nothing closes is a C++ name's.
+	[ "$wrong" = 'x(arg0' ] || equal "-f '$wrong' is refused" "$status" 2
+done
+for other in '--stats-only' '--mode batch'; do
+	timeout 60 "$proftrace" -f recurse $other -- "$program" 1 >/dev/null 2>&1
+	equal "-f does not go with $other" "$?" 2
+done
+if command -v objcopy >/dev/null; then
+	echo go >"$tmp/go"
+	objcopy --add-section .go.buildinfo="$tmp/go" "$program" "$tmp/gopher" 2>/dev/null
+	record go -f '*' -u 'libc:*' -- "$tmp/gopher" 1
+	check "functions of Go are refused" grep -q "it is a Go program" "$tmp/go.err"
+	equal "and none is recorded" "$(calls go recurse)" 0
+else
+	skip "functions of Go are refused" "no objcopy"
+fi
+check_nothing_left "after all"
+finish

@@ -75,7 +75,8 @@ enum record_kind {
 	RECORD_SWITCH = 72,
 	RECORD_WAKING = 73,
 	RECORD_SCHED_GAP =
-		74, /* a = how many of them have found no room until now, 32 bits of it */
+		74,	    /* a = how many of them have found no room until now, 32 bits of it */
+	RECORD_SAMPLE = 80, /* bpf/stack.h */
 };
 
 /* From here on, what comes in batches: struct record_batch. */
@@ -276,6 +277,7 @@ enum account_slot {
 	ACCOUNT_SCHED,		  /* not a mark: a switch or a waking that was told */
 	ACCOUNT_SCHED_LOST,	  /* not a mark: one that found no room */
 	ACCOUNT_SWITCHED_OFF,	  /* its domain was being switched off: it costs too much */
+	ACCOUNT_STACKS_LOST,	  /* not a mark: a call stack that found no room */
 	ACCOUNT_SLOTS = 32,
 };
 

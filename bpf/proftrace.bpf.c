@@ -6,6 +6,7 @@
 #include "marks.bpf.c"
 #include "processes.bpf.c"
 #include "sched.bpf.c"
+#include "stacks.bpf.c"
 /* After marks.bpf.c: they take the state of threads from there. */
 #include "batch.bpf.c"
 #include "stats.bpf.c"

@@ -78,11 +78,14 @@ static int fuzz_fd(const uint8_t *bytes, size_t size)
 static int fuzz_file(const uint8_t *bytes, size_t size, fuzz_read *read_file)
 {
 	struct names *names = names_new(256);
+	struct callstacks *callstacks = callstacks_new(names, 256);
 	struct account account = { 0 };
 	struct timeline *timeline = timeline_new(names, &account, 0);
 	struct handler *stats = stats_handler_new();
 	struct trace_origin origin = { 0 };
-	const struct reader_sink sink = { fuzz_event, timeline, names, &account, &origin };
+	const struct reader_sink sink = {
+		fuzz_event, timeline, names, &account, &origin, callstacks
+	};
 	struct reader_error error = { 0 };
 	const char *what = NULL;
 	int status;
@@ -101,6 +104,7 @@ static int fuzz_file(const uint8_t *bytes, size_t size, fuzz_read *read_file)
 		fuzz_print(stats, &origin.account);
 	timeline_free(timeline);
 	stats->ops->free(stats);
+	callstacks_free(callstacks);
 	names_free(names);
 	return 0;
 }

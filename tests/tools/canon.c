@@ -577,7 +577,7 @@ static void canon_free(struct canon *c)
 static int read_file(struct canon *c, const char *path)
 {
 	struct account account = { 0 };
-	const struct reader_sink sink = { take, c, c->names, &account, NULL };
+	const struct reader_sink sink = { take, c, c->names, &account, NULL, NULL };
 	struct reader_error why = { 0 };
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	int error = fd < 0 ? -errno : trace_read(fd, &sink, &why);

@@ -142,7 +142,7 @@ static inline struct heard *hear_until(const void *bytes, size_t size, int stop_
 	assert_non_null(h);
 	h->names = names_new(0);
 	h->stop_with = stop_with;
-	sink = (struct reader_sink){ heard_event, h, h->names, &h->account, &h->origin };
+	sink = (struct reader_sink){ heard_event, h, h->names, &h->account, &h->origin, NULL };
 	h->status = trace_read(fd, &sink, &h->why);
 	close(fd);
 	return h;

@@ -151,7 +151,7 @@ static void a_pipe_is_read(void **state)
 {
 	static const char json[] = "[" EVENT_1 "," EVENT_2 "]";
 	struct heard *h = calloc(1, sizeof(*h));
-	struct reader_sink sink = { heard_event, h, names_new(0), &h->account, NULL };
+	struct reader_sink sink = { heard_event, h, names_new(0), &h->account, NULL, NULL };
 	int fds[2];
 
 	(void)state;
@@ -168,7 +168,7 @@ static void a_pipe_is_read(void **state)
 static void a_directory_is_an_error_of_the_system(void **state)
 {
 	struct account account = { 0 };
-	struct reader_sink sink = { heard_event, NULL, NULL, &account, NULL };
+	struct reader_sink sink = { heard_event, NULL, NULL, &account, NULL, NULL };
 	struct reader_error why;
 	int directory = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 

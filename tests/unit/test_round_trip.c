@@ -307,7 +307,7 @@ static struct lines *read_back(const char *path)
 	struct reading r = { .names = names_new(0) };
 	struct lines *l = lines_new();
 	struct trace_origin origin = { 0 };
-	const struct reader_sink sink = { take_event, &r, r.names, &r.account, &origin };
+	const struct reader_sink sink = { take_event, &r, r.names, &r.account, &origin, NULL };
 	struct reader_error why = { 0 };
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -341,13 +341,13 @@ static void convert(const char *from, const char *to)
 	assert_int_equal(source_open(&source, from, &f), 0);
 	assert_int_equal(source_look(&source, &f), 0);
 	assert_int_equal(rewrite_begin(&rewrite, &source.origin, source.first_ns, &f), 0);
-	assert_int_equal(
-		source_read(&source,
-			    &(struct reader_sink){
-				    (int (*)(void *, const struct event *))rewrite_event, &rewrite,
-				    rewrite.names, &rewrite.account, &source.origin },
-			    &why, &f),
-		0);
+	assert_int_equal(source_read(&source,
+				     &(struct reader_sink){
+					     (int (*)(void *, const struct event *))rewrite_event,
+					     &rewrite, rewrite.names, &rewrite.account,
+					     &source.origin, rewrite.callstacks },
+				     &why, &f),
+			 0);
 	rewrite_source_end(&rewrite, &source.origin);
 	assert_int_equal(rewrite_end(&rewrite, &f), 0);
 	rewrite_free(&rewrite);

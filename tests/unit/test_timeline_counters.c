@@ -456,7 +456,7 @@ static void write_and_read(bool perfetto, struct heard *h)
 	struct trace_info info = { .start_ns = 0, .clock = { .monotonic = 1 } };
 	struct account account = { 0 };
 	struct names *names = names_new(0);
-	struct reader_sink to = { hear, h, names, &account, NULL };
+	struct reader_sink to = { hear, h, names, &account, NULL, NULL };
 	struct reader_error why;
 	struct test *x = test_new();
 	struct handler *handler;

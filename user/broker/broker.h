@@ -43,6 +43,7 @@ struct broker_config {
 	bool usdt;	     /* probes of others are recorded, too */
 	bool functions;	     /* and calls of functions */
 	bool guarded;	     /* count what marks cost, by domain */
+	uint32_t sample_hz;  /* take call stacks so often on each CPU; 0: none */
 	const pid_t *pids;   /* that were asked for; others must be children of the recorder */
 	unsigned n_pids;
 };
@@ -66,10 +67,11 @@ struct broker_loaded {
 	int usdt_specs_fd; /* the map of bpf/usdt_spec.h, to be mapped; -1 without either */
 	bool has_usdt;
 	uint32_t shared_size;
-	bool uprobe_multi; /* one link for many sites; otherwise one per site */
-	bool can_hold;	   /* threads can be held while libraries are attached */
-	bool confined;	   /* the broker has a filter of system calls */
-	bool fast_door;	   /* the trial found the optimised probe site right on this kernel */
+	bool uprobe_multi;  /* one link for many sites; otherwise one per site */
+	bool can_hold;	    /* threads can be held while libraries are attached */
+	bool confined;	    /* the broker has a filter of system calls */
+	bool sample_cycles; /* samples are taken by cycles, else by the CPUs' clocks */
+	bool fast_door;	    /* the trial found the optimised probe site right on this kernel */
 	bool breaks_nop5; /* this kernel would turn a 5-byte nop into a call that breaks programs */
 	uint64_t entry_ns; /* guarded: what a mark costs before it is measured by itself */
 	unsigned n_links;

@@ -212,6 +212,29 @@ static void look_at_doors(struct loaded_programs *programs, struct broker_loaded
 	loaded->breaks_nop5 = programs->breaks_nop5;
 }
 
+static void set_samples(struct proftrace_bpf *skel, const struct broker_config *config)
+{
+	bpf_program__set_autoload(skel->progs.on_sample, config->sample_hz);
+	/* Where the kernel's code lies is not for everybody. */
+	skel->rodata->kernel_stacks = getuid() == 0;
+}
+
+/* What runs at the ticks of clocks. */
+static int open_clocks(struct proftrace_bpf *skel, const struct broker_config *config,
+		       struct broker_loaded *loaded)
+{
+	unsigned n_cpus = libbpf_num_possible_cpus();
+	int error = 0;
+
+	if (bpf_program__autoload(skel->progs.on_tick))
+		error = ticks_open(bpf_program__fd(skel->progs.on_tick),
+				   config->counter_interval_ns, n_cpus);
+	if (!error && config->sample_hz)
+		error = samples_open(bpf_program__fd(skel->progs.on_sample), config->sample_hz,
+				     n_cpus, &loaded->sample_cycles);
+	return error;
+}
+
 static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 		struct loaded_programs *programs, struct broker_loaded *loaded)
 {
@@ -244,6 +267,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	bpf_map__set_max_entries(skel->maps.records, config->buffer_bytes);
 	set_counters(skel, config);
 	set_sched(skel, config);
+	set_samples(skel, config);
 	set_tables(skel, config->table_rows);
 	set_batching(skel, config);
 	set_usdt(skel, config->usdt || config->functions, programs->uprobe_multi);
@@ -273,10 +297,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 		skel->bss->recording = 0;
 	}
 	error = open_counters(programs->events_fd, &config->counters);
-	if (!error && bpf_program__autoload(skel->progs.on_tick))
-		error = ticks_open(bpf_program__fd(skel->progs.on_tick),
-				   config->counter_interval_ns, libbpf_num_possible_cpus());
-	return error;
+	return error ? error : open_clocks(skel, config, loaded);
 }
 
 /* For the recorder: the maps, then the links. */

@@ -26,6 +26,12 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
  */
 int ticks_open(int program_fd, uint64_t interval_ns, unsigned n_cpus);
 
+/*
+ * The same for samples: by cycles where these are counted (*ret_cycles), else by the clock, so many
+ * times in a second of a CPU that is busy.
+ */
+int samples_open(int program_fd, uint32_t hz, unsigned n_cpus, bool *ret_cycles);
+
 /* links.c: what is attached, by the number that the recorder knows it by. */
 struct links;
 struct links *links_new(void);

@@ -3,6 +3,7 @@
 #include "capture/tables_internal.h"
 
 #include "capture/probes.h"
+#include "capture/stacks.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -114,6 +115,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		.usdt = options->n_usdt,
 		.functions = options->n_functions,
 		.sched = options->sched,
+		.sample_hz = options->sample_hz,
 		.counter_interval_ns = options->counter_interval_ns,
 		.pids = options->pids,
 		.n_pids = options->n_pids,
@@ -140,6 +142,11 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		error = tables_open(c);
 	if (!error && options->batching)
 		error = batches_new(&c->batches);
+	if (!error && options->sample_hz) {
+		c->stacks = stacks_new(options->callstacks, options->names,
+				       1000000000 / options->sample_hz);
+		error = c->stacks ? 0 : -ENOMEM;
+	}
 	if (error) {
 		failure_set(f, error, "cannot map the kernel's buffers", "", NULL);
 		capture_free(c);
@@ -177,6 +184,7 @@ void capture_free(struct capture *c)
 		close(c->epoll_fd);
 	tables_close(c);
 	batches_free(c->batches);
+	stacks_free(c->stacks);
 	if (c->shared)
 		munmap(c->shared, c->loaded.shared_size);
 	close(c->loaded.records_fd);
@@ -439,6 +447,9 @@ void capture_account(struct capture *c, struct account *a)
 	a->other_names += names_count(c->options.names)->capped;
 	a->samples_lost += account_sum(c, ACCOUNT_READINGS);
 	a->sched_lost += account_sum(c, ACCOUNT_SCHED_LOST);
+	a->stacks_lost += account_sum(c, ACCOUNT_STACKS_LOST);
+	if (c->stacks)
+		stacks_account(c->stacks, a);
 	a->kernel_events_lost += account_sum(c, ACCOUNT_KERNEL_FULL);
 	a->processes_not_followed += account_sum(c, ACCOUNT_PROCESSES);
 	a->files_refused += c->refused;
@@ -554,6 +565,11 @@ const char *capture_not_found(const struct capture *c, unsigned n, char *ret_opt
 bool capture_holds(const struct capture *c)
 {
 	return c->loaded.can_hold;
+}
+
+bool capture_sample_cycles(const struct capture *c)
+{
+	return c->loaded.sample_cycles;
 }
 
 bool capture_broker_confined(const struct capture *c)

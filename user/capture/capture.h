@@ -29,9 +29,11 @@ struct capture_options {
 	bool guarded;		  /* measure what marks cost: capture/guard.h */
 	struct schedule schedule; /* active 0: none */
 	struct counters counters;
-	bool sched;		      /* tell who has which CPU, and who wakes whom */
-	uint64_t counter_interval_ns; /* 0: only read at marks */
-	const pid_t *pids;	      /* that capture_attach() will be called for */
+	uint32_t sample_hz;	       /* take call stacks so often; 0: none */
+	struct callstacks *callstacks; /* borrowed; where they go, if any are taken */
+	bool sched;		       /* tell who has which CPU, and who wakes whom */
+	uint64_t counter_interval_ns;  /* 0: only read at marks */
+	const pid_t *pids;	       /* that capture_attach() will be called for */
 	unsigned n_pids;
 	/* -D: globs of domain names; a leading ! excludes. */
 	const char *const *domains;
@@ -116,6 +118,8 @@ void capture_check_alive(struct capture *capture);     /* where their exits may 
 /* Of -u and -f, the n-th that nothing was found for, and which of the two; NULL: there are no more. */
 const char *capture_not_found(const struct capture *capture, unsigned n, char *ret_option);
 bool capture_holds(const struct capture *capture);     /* new libraries are never attached late */
+/* Samples are taken by cycles, not by clocks. */
+bool capture_sample_cycles(const struct capture *c);
 bool capture_broker_confined(const struct capture *c); /* it has a filter of system calls */
 
 #endif

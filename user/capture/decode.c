@@ -5,6 +5,7 @@
  */
 #include "capture/batch.h"
 #include "capture/probes.h"
+#include "capture/stacks.h"
 #include "capture/tables_internal.h"
 
 #include <bpf/libbpf.h>
@@ -410,6 +411,8 @@ static void decode_fork(struct capture *c, const struct record *r, struct event 
 	if (r->tgid != r->tid)
 		return;
 	process_add(c, r->tgid, true);
+	if (c->stacks)
+		stacks_fork(c->stacks, r->tgid, (uint32_t)plain->ops.a);
 	/* Born while its parent's files were being read. */
 	if (r->flags & RECORD_WATCHED) {
 		const struct broker_target child = { r->tgid, 0 };
@@ -427,6 +430,8 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 		e->kind = EVENT_READING;
 		return r->flags & RECORD_COUNTERS && take_counters(c, r, size, e);
 	}
+	if (r->kind == RECORD_SAMPLE)
+		return decode_stack(c, r, size, e);
 	if (r->kind >= RECORD_SWITCH && r->kind <= RECORD_SCHED_GAP)
 		return decode_sched(c, r, size, e);
 	if (size < sizeof(*plain))

@@ -15,6 +15,7 @@
 struct ring_buffer;
 struct proftrace_bpf__bss;
 struct batches;
+struct stacks;
 
 /* One probe site that is attached: what the cookie in a record stands for. */
 struct site {
@@ -116,6 +117,7 @@ struct capture {
 	struct proftrace_bpf__bss *shared;
 	struct tables *tables;	 /* NULL: marks are recorded */
 	struct batches *batches; /* NULL: each mark comes by itself */
+	struct stacks *stacks;	 /* NULL: no call stacks are taken */
 	struct ring_buffer *records, *holds;
 	struct clocks clocks;
 	int epoll_fd;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The traced processes: what they have mapped, what their threads are called, which are alive. */
 #include "capture/batch.h"
-#include "capture/internal.h"
+#include "capture/stacks.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -86,8 +86,13 @@ static int scan_mapping(void *context, const struct mapping *m)
 	uint64_t device = (uint64_t)m->device_major << 32 | m->device_minor;
 	int error;
 
-	if (!m->inode || !m->executable)
+	if (!m->executable)
 		return 0;
+	if (!m->inode) {
+		if (s->c->stacks)
+			stacks_scan_mapping(s->c->stacks, m, NULL);
+		return 0;
+	}
 	s->looked_at++;
 	if (!files_known(s->c, device, m->inode, s->target->pid, &news)) {
 		error = take_file(s, m, device, &news);
@@ -106,6 +111,8 @@ static int scan_mapping(void *context, const struct mapping *m)
 		}
 	}
 	find_batches(s, m, device);
+	if (s->c->stacks)
+		stacks_scan_mapping(s->c->stacks, m, files_find(s->c, device, m->inode));
 	s->marked += news != FILE_NOTHING;
 	s->fresh += news == FILE_ATTACHED;
 	return 0;
@@ -120,7 +127,11 @@ int process_scan(struct capture *c, const struct broker_target *target, unsigned
 
 	if (fd < 0)
 		return fd;
+	if (c->stacks)
+		stacks_scan_begin(c->stacks, (uint32_t)target->pid);
 	error = maps_read(fd, scan_mapping, &s);
+	if (c->stacks)
+		stacks_scan_end(c->stacks);
 	close(fd);
 	if (s.error && !s.marked)
 		return s.error;
@@ -236,6 +247,8 @@ void process_remove(struct capture *c, pid_t pid, uint64_t cpu_ns)
 	if (!p)
 		return;
 	guard_process_end(c, p, cpu_ns);
+	if (c->stacks)
+		stacks_forget(c->stacks, (uint32_t)pid);
 	HASH_DEL(c->processes, p);
 	free(p);
 }

@@ -46,8 +46,12 @@ static int take(void *context, const struct event *event)
 
 static int read_source(struct convert *c, struct reader_error *why, struct failure *f)
 {
-	const struct reader_sink sink = { take, &c->rewrite, c->rewrite.names, &c->rewrite.account,
-					  &c->source.origin };
+	const struct reader_sink sink = { take,
+					  &c->rewrite,
+					  c->rewrite.names,
+					  &c->rewrite.account,
+					  &c->source.origin,
+					  c->rewrite.callstacks };
 	int error = source_read(&c->source, &sink, why, f);
 
 	c->rewrite.truncated = why->truncated;

@@ -245,7 +245,7 @@ static struct part as_part(const struct recording *r)
 static int join(struct joining *j, struct failure *f)
 {
 	const struct part reference = as_part(j->r);
-	const struct reader_sink sink = { take, j, j->r->names, &j->r->road, NULL };
+	const struct reader_sink sink = { take, j, j->r->names, &j->r->road, NULL, NULL };
 	struct reader_error end = { 0 };
 	int error = source_look(&j->part.source, f);
 

@@ -368,7 +368,9 @@ static int open_all(struct merge *m, struct failure *f)
 
 static int read_all(struct merge *m, struct failure *f)
 {
-	struct reader_sink sink = { take, m, m->rewrite.names, &m->rewrite.account, NULL };
+	struct reader_sink sink = {
+		take, m, m->rewrite.names, &m->rewrite.account, NULL, m->rewrite.callstacks
+	};
 	unsigned i;
 	int error = 0;
 

@@ -115,7 +115,7 @@ static int steps_read(struct steps *s, struct part *part, struct failure *f)
 {
 	struct reader_error end = { 0 };
 	struct account account = { 0 };
-	const struct reader_sink sink = { take_step, s, names_new(0), &account, NULL };
+	const struct reader_sink sink = { take_step, s, names_new(0), &account, NULL, NULL };
 	int error;
 
 	if (!sink.names)

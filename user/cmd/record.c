@@ -142,7 +142,9 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	    getrandom(&base, 4, 0) < 0)
 		return failure_set(f, -errno, "cannot start", "", NULL);
 	r->names = names_new(0);
-	if (!r->names || make_timelines(r, base << 31))
+	if (r->names && r->options->sample_hz)
+		r->callstacks = callstacks_new(r->names, 0);
+	if (!r->names || (r->options->sample_hz && !r->callstacks) || make_timelines(r, base << 31))
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
 	if (r->options->per_thread)
 		stats_per_thread(r->stats);
@@ -174,6 +176,8 @@ static int open_capture(struct recording *r, struct failure *f)
 		.counters = r->counters,
 		.counter_interval_ns = o->counter_interval_ns,
 		.sched = o->sched,
+		.sample_hz = o->sample_hz,
+		.callstacks = r->callstacks,
 		.pids = o->pids,
 		.n_pids = o->n_pids,
 		.domains = o->domains,
@@ -394,8 +398,8 @@ static int finish(struct recording *r)
 	if (r->options->strict &&
 	    (account_lost(&account) > account.lost[LOST_CUT] || account.attached_late ||
 	     account.late_steps || account.batches_unread || account.files_refused ||
-	     account.kernel_events_lost || account.sched_lost || account.sites_refused ||
-	     account.unreadable_args || account.unreadable_names))
+	     account.kernel_events_lost || account.sched_lost || account.stacks_lost ||
+	     account.sites_refused || account.unreadable_args || account.unreadable_names))
 		return STATUS_LOSSY;
 	return STATUS_DONE;
 }
@@ -430,6 +434,7 @@ static void clean_up(struct recording *r)
 	plugins_free(r);
 	if (r->stats)
 		r->stats->ops->free(r->stats);
+	callstacks_free(r->callstacks);
 	names_free(r->names);
 	free(r);
 }

@@ -25,6 +25,7 @@
 #define MAX_USDT      64
 #define MAX_FUNCTIONS 64
 #define MAX_PLUGINS   8
+#define MAX_SAMPLE_HZ 20000
 
 struct record_options {
 	pid_t pids[MAX_PIDS];
@@ -63,6 +64,7 @@ struct record_options {
 	const char *plugins[MAX_PLUGINS];
 	unsigned n_plugins;
 	bool sched;	    /* who has which CPU */
+	uint32_t sample_hz; /* call stacks a second, of each CPU; 0: none */
 	const char *system; /* counters of the machine, NULL: none */
 	uint64_t system_interval_ns;
 	const char *includes[MAX_INCLUDES]; /* traces of others, joining at the end */
@@ -120,7 +122,8 @@ struct recording {
 	struct capture *capture;
 	struct system_counters *system; /* NULL: not asked for */
 	struct names *names;
-	struct timeline *timeline; /* sees what comes at once: statistics, trace handlers */
+	struct callstacks *callstacks; /* NULL: none are taken */
+	struct timeline *timeline;     /* sees what comes at once: statistics, trace handlers */
 	struct timeline
 		*writer;       /* the one that files are written from: the same, or after a delay */
 	struct account road;   /* what the writer counts */

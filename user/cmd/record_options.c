@@ -38,6 +38,7 @@ enum {
 	KEY_INCLUDE_JSON,
 	KEY_INCLUDE_OFFSET,
 	KEY_SCHED,
+	KEY_SAMPLE,
 	KEY_MAX_OVERHEAD,
 };
 
@@ -120,6 +121,10 @@ static const struct argp_option options[] = {
 	  "threads, and every slice says how long its thread ran, waited for a CPU, and was "
 	  "blocked",
 	  0 },
+	{ "sample", KEY_SAMPLE, "HZ", 0,
+	  "Also take the call stacks of the threads that run, so many times a second on each CPU: "
+	  "997 disturbs little",
+	  0 },
 	{ "system", KEY_SYSTEM, "LIST", 0, "Counters of the whole machine: cpu,memory,disk,network",
 	  0 },
 	{ "system-interval", KEY_SYSTEM_INTERVAL, "TIME", 0,
@@ -198,6 +203,19 @@ static bool parse_percent(const char *text, double *ret_percent)
 	if ((*end && strcmp(end, "%")) || !(value > 0 && value <= 100))
 		return false;
 	*ret_percent = value;
+	return true;
+}
+
+static bool parse_rate(const char *text, uint32_t *ret_hz)
+{
+	char *end;
+	long value;
+
+	errno = 0;
+	value = strtol(text, &end, 10);
+	if (errno || !isdigit((unsigned char)*text) || *end || value < 1 || value > MAX_SAMPLE_HZ)
+		return false;
+	*ret_hz = (uint32_t)value;
 	return true;
 }
 
@@ -441,6 +459,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_SCHED:
 		o->sched = true;
 		break;
+	case KEY_SAMPLE:
+		if (!parse_rate(arg, &o->sample_hz))
+			usage_error(state, "'%s' is no rate from 1 to %d samples a second", arg,
+				    MAX_SAMPLE_HZ);
+		break;
 	case KEY_STATS_ONLY:
 		o->stats_only = true;
 		break;
@@ -499,6 +522,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			usage_error(state, "nothing to record: give -p PID or -- COMMAND");
 		if (o->n_pids && o->command)
 			usage_error(state, "give either -p PID or -- COMMAND");
+		if (o->stats_only && o->sample_hz)
+			usage_error(state, "--stats-only writes no trace for --sample to go to");
 		if (o->stats_only && o->sched)
 			usage_error(state,
 				    "--sched has no place in --stats-only: what slices did is "

@@ -27,7 +27,9 @@ int rewrite_init(struct rewrite *r, struct failure *f)
 	r->names = names_new(MAX_NAMES);
 	if (r->names)
 		r->timeline = timeline_new(r->names, &r->account, base << 31);
-	return r->timeline ? 0 : failure_set(f, -ENOMEM, "cannot start", "", NULL);
+	if (r->timeline)
+		r->callstacks = callstacks_new(r->names, 0);
+	return r->callstacks ? 0 : failure_set(f, -ENOMEM, "cannot start", "", NULL);
 }
 
 /* --- outputs ----------------------------------------------------------------------------------- */
@@ -157,6 +159,7 @@ int rewrite_end(struct rewrite *r, struct failure *f)
 	timeline_finish(r->timeline, r->last_ns);
 	r->told.open_at_end = r->account.open_at_end;
 	r->told.sched_events = r->account.sched_events;
+	r->told.stacks = r->account.stacks;
 	r->told.orderly = !r->truncated && !output_failed(r, f);
 	for (i = 0; i < r->n_outputs; i++) {
 		struct handler *h = r->outputs[i].handler;
@@ -179,6 +182,7 @@ void rewrite_free(struct rewrite *r)
 			sink_free(o->sink);
 		free(o->path);
 	}
+	callstacks_free(r->callstacks);
 	names_free(r->names);
 }
 
@@ -222,6 +226,17 @@ static void note(uint64_t count, const char *text)
 		fprintf(stderr, "%12" PRIu64 "  %s\n", count, text);
 }
 
+static bool only_json(const struct rewrite *r)
+{
+	unsigned i;
+
+	for (i = 0; i < r->n_outputs; i++) {
+		if (r->outputs[i].make == perfetto_handler_new)
+			return false;
+	}
+	return true;
+}
+
 void rewrite_summary(const struct rewrite *r)
 {
 	const struct account *a = &r->account;
@@ -235,6 +250,10 @@ void rewrite_summary(const struct rewrite *r)
 		fprintf(stderr, "%s  %s (%s)\n", o->path, size, o->format);
 	}
 	fprintf(stderr, "%" PRIu64 " event%s\n", a->written, a->written == 1 ? "" : "s");
+	note(only_json(r) ? a->stacks : 0,
+	     "samples of call stacks left out: Chrome JSON has no place for them");
+	note(a->stacks_lost, "samples of call stacks that make no sense");
+	note(callstacks_refused(r->callstacks), "call stacks left out: too many different ones");
 	note(r->marks_lost, "marks were lost while they were recorded");
 	for (i = 0; i < LOST_REASONS; i++)
 		note(a->lost[i], lost_reason_text(i));

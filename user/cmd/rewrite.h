@@ -44,6 +44,7 @@ struct rewrite_output {
 
 struct rewrite {
 	struct names *names;
+	struct callstacks *callstacks;
 	struct account account; /* of the reading */
 	struct account before;	/* the same, up to the source that is being read */
 	uint64_t lost_before;

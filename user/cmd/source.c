@@ -112,7 +112,7 @@ int source_look(struct source *source, struct failure *f)
 {
 	struct reader_error why = { 0 };
 	struct account account = { 0 };
-	struct reader_sink sink = { look, source, names_new(0), &account, &source->origin };
+	struct reader_sink sink = { look, source, names_new(0), &account, &source->origin, NULL };
 	int error;
 
 	if (!sink.names)

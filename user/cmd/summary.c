@@ -158,6 +158,27 @@ static void print_lost(const struct account *a, const char *taken)
 		    "switch[ or waking of a thread|es and wakings of threads] lost: slices say "
 		    "unknown_ns",
 		    "--buffer SIZE");
+	print_count(a->stacks_lost, "call stack[|s] lost", "--buffer SIZE");
+	print_count(
+		a->stacks_cut,
+		"call stack[ is|s are] deeper than the kernel follows: outer frames are missing",
+		"sysctl kernel.perf_event_max_stack");
+	print_count(a->stacks_other, "call stack[|s] left out: too many different ones", NULL);
+}
+
+static void print_samples(const struct recording *r, const struct account *a)
+{
+	bool perfetto = false;
+	unsigned i;
+
+	if (!r->options->sample_hz)
+		return;
+	for (i = 0; i < r->n_files; i++)
+		perfetto |= !strcmp(r->files[i].format, "Perfetto");
+	fprintf(stderr, "%" PRIu64 " sample%s of call stacks, at %u Hz by %s%s\n", a->stacks,
+		a->stacks == 1 ? "" : "s", r->options->sample_hz,
+		capture_sample_cycles(r->capture) ? "cycles" : "cpu-clock",
+		perfetto ? ", in Perfetto files alone" : ": no file has them, Chrome JSON cannot");
 }
 
 /* Once for all slices; each says its own share. */
@@ -256,6 +277,7 @@ void summary_print(struct recording *r, const struct account *a)
 	overhead_print(r, stderr);
 	includes_print(r);
 	print_lost(a, r->options->stats_only ? "added up" : "written");
+	print_samples(r, a);
 	print_shares(r);
 	timeline_open_slices(r->timeline, print_open_slice, &open_slices);
 	if (r->options->stats_only) {
@@ -372,6 +394,10 @@ int summary_json(struct recording *r, const struct account *a)
 		{ "samples_lost", a->samples_lost },
 		{ "sched_events", a->sched_events },
 		{ "sched_lost", a->sched_lost },
+		{ "stacks", a->stacks },
+		{ "stacks_lost", a->stacks_lost },
+		{ "stacks_cut", a->stacks_cut },
+		{ "stacks_other", a->stacks_other },
 	};
 	FILE *out = r->summary;
 	unsigned i;

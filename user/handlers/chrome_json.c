@@ -451,6 +451,10 @@ static int write_account(struct json_writer *j, const struct account *account)
 		{ "processes_not_followed", account->processes_not_followed },
 		{ "sched_events", account->sched_events },
 		{ "sched_lost", account->sched_lost },
+		{ "stacks", account->stacks },
+		{ "stacks_lost", account->stacks_lost },
+		{ "stacks_cut", account->stacks_cut },
+		{ "stacks_other", account->stacks_other },
 	};
 
 	json_room(j);

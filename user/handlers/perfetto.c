@@ -7,6 +7,7 @@
  *	perfetto_event.c	events: by hand
  *	perfetto_sequence.c	what packets of a thread need not repeat
  *	perfetto_sched.c	switches and wakings of threads, in bundles
+ *	perfetto_stacks.c	samples, call stacks, and what their frames are called
  *	perfetto_intern.c	which names were defined already
  *
  * Tracks keep the uuids that the timeline gave them. Times are CLOCK_MONOTONIC as recorded; clock
@@ -63,8 +64,9 @@ static int perfetto_fact(struct handler *handler, const struct fact *fact)
 			perfetto_sequence_gone(p, fact->thread);
 		return 0;
 	case FACT_LEFT: /* the pool's sample tells of them together */
-	case FACT_SAMPLE:
 		return 0;
+	case FACT_SAMPLE:
+		return perfetto_write_sample(p, fact);
 	case FACT_SWITCH:
 	case FACT_WAKING:
 		return perfetto_write_sched(p, fact);
@@ -88,6 +90,8 @@ static int perfetto_close(struct handler *handler, const struct account *account
 	int r = perfetto_sched_flush(p), closed;
 
 	if (r == 0)
+		r = perfetto_write_symbols(p);
+	if (r == 0)
 		r = perfetto_write_stats(p, account);
 	closed = sink_close(p->sink);
 
@@ -100,6 +104,8 @@ static void perfetto_free(struct handler *handler)
 
 	sink_free(p->sink);
 	perfetto_sched_free(p);
+	free(p->frames.bits);
+	free(p->used);
 	perfetto_sequences_free(p);
 	free(p);
 }

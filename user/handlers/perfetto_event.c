@@ -42,6 +42,7 @@ enum {
 	EVENT_DOUBLE_COUNTER_VALUE = 44,
 	EVENT_FLOW = 47,
 	EVENT_TERMINATING_FLOW = 48,
+	EVENT_CALLSTACK = 56,
 
 	ANNOTATION_NAME_IID = 1,
 	ANNOTATION_BOOL = 2,
@@ -74,6 +75,7 @@ struct refs {
 	bool any;
 	uint64_t name;
 	unsigned categories;
+	uint64_t callstack;
 	uint64_t keys[EVENT_MAX_ARGS];
 };
 
@@ -248,7 +250,8 @@ static void find_refs(struct perfetto *p, const struct fact *fact, bool named, s
 	refs->categories = named ? perfetto_intern_category(p, s, fact->category) : 0;
 	for (unsigned i = 0; i < args_of(fact); i++)
 		keys |= refs->keys[i] = perfetto_intern(p, s, fact->args[i].key, INTERN_KEY);
-	refs->any = refs->name || refs->categories || keys;
+	refs->callstack = fact->callstack ? perfetto_callstack(p, s, fact->callstack) : 0;
+	refs->any = refs->name || refs->categories || refs->callstack || keys;
 }
 
 static size_t room_of_args(const struct fact *fact)
@@ -387,6 +390,8 @@ static int write_event(struct perfetto *p, const struct fact *fact, enum event_t
 	if (fact->kind == FACT_ASYNC_BEGIN)
 		packet.at = put_uint(packet.at, "id", fact->id);
 	packet.at = put_args(packet.at, fact, &refs);
+	if (refs.callstack)
+		packet.at = wire_number(packet.at, EVENT_CALLSTACK, refs.callstack);
 	packet.at = put_end_reason(packet.at, fact->end_reason);
 	packet.at = put_extra_counters(packet.at, refs.sequence, fact);
 	return packet_close(p, &packet);

@@ -39,12 +39,28 @@ static struct intern_entry *entry_of(struct sequence *s, const struct name *name
 
 void perfetto_intern_clear(struct interned *interned)
 {
+	struct id_set *const sets[] = { &interned->mappings, &interned->frames,
+					&interned->callstacks };
+	unsigned i;
+
 	if (interned->entries)
 		memset(interned->entries, 0, interned->size * sizeof(*interned->entries));
+	for (i = 0; i < 3; i++) {
+		if (sets[i]->bits)
+			memset(sets[i]->bits, 0, sets[i]->size);
+	}
 }
 
-static int write_interned(struct perfetto *p, const struct sequence *s,
-			  Perfetto__Protos__InternedData *data)
+void perfetto_intern_free(struct interned *interned)
+{
+	free(interned->entries);
+	free(interned->mappings.bits);
+	free(interned->frames.bits);
+	free(interned->callstacks.bits);
+}
+
+int perfetto_write_interned(struct perfetto *p, const struct sequence *s,
+			    Perfetto__Protos__InternedData *data)
 {
 	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 
@@ -75,7 +91,7 @@ static int define_name(struct perfetto *p, const struct sequence *s, const struc
 	event.name = text;
 	data.n_event_names = 1;
 	data.event_names = list;
-	return write_interned(p, s, &data);
+	return perfetto_write_interned(p, s, &data);
 }
 
 static int define_key(struct perfetto *p, const struct sequence *s, const struct name *name)
@@ -91,7 +107,7 @@ static int define_key(struct perfetto *p, const struct sequence *s, const struct
 	key.name = text;
 	data.n_debug_annotation_names = 1;
 	data.debug_annotation_names = list;
-	return write_interned(p, s, &data);
+	return perfetto_write_interned(p, s, &data);
 }
 
 static int define_category(struct perfetto *p, const struct sequence *s, uint64_t iid,
@@ -108,7 +124,7 @@ static int define_category(struct perfetto *p, const struct sequence *s, uint64_
 	event.name = text;
 	data.n_event_categories = 1;
 	data.event_categories = list;
-	return write_interned(p, s, &data);
+	return perfetto_write_interned(p, s, &data);
 }
 
 uint64_t perfetto_intern(struct perfetto *p, struct sequence *s, const struct name *name,

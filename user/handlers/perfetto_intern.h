@@ -25,9 +25,15 @@ struct intern_entry {
 	uint8_t parts;	 /* of the list of categories; 0: not defined yet */
 };
 
+struct id_set {
+	uint8_t *bits;
+	uint32_t size; /* bytes */
+};
+
 struct interned {
 	struct intern_entry *entries;
 	uint32_t size;
+	struct id_set mappings, frames, callstacks; /* perfetto_stacks.c */
 };
 
 enum intern_kind {
@@ -47,5 +53,6 @@ unsigned perfetto_intern_category(struct perfetto *p, struct sequence *s,
 
 /* Forgets what was defined: a reader that missed a part of the trace has forgotten it too. */
 void perfetto_intern_clear(struct interned *interned);
+void perfetto_intern_free(struct interned *interned);
 
 #endif

@@ -12,6 +12,7 @@ enum {
 	PERFETTO_SHARED =
 		1, /* the sequence of what no thread says, or one that has none of its own */
 	PERFETTO_THREADS = 124, /* sequences of threads: their ids still take one byte */
+	PERFETTO_STACKS = 126,	/* the sequence of samples of call stacks */
 	PERFETTO_HINTS = 1024,
 	PERFETTO_CLOCK_OWN = 64, /* of each sequence: counts from its last event */
 	PERFETTO_CLOCK_REALTIME = PERFETTO__PROTOS__BUILTIN_CLOCK__BUILTIN_CLOCK_REALTIME,
@@ -42,6 +43,12 @@ struct perfetto {
 	struct handler handler;
 	struct sink *sink;
 	struct sequence shared;
+	struct sequence stacks; /* begun with the first sample */
+	uint64_t period_ns;	/* that a sample stands for, as was said last */
+	Perfetto__Protos__PerfTimebase timebase;
+	struct id_set frames; /* of all sequences, to be named at the end */
+	const struct code_frame **used;
+	uint32_t n_used, used_room;
 	struct sequence threads[PERFETTO_THREADS];
 	uint64_t owners[PERFETTO_THREADS]; /* the uuids of their threads, 0: none */
 	uint8_t hints[PERFETTO_HINTS];	   /* by uuid: where its thread's sequence may be */
@@ -84,6 +91,20 @@ int perfetto_write_instant(struct perfetto *p, const struct fact *fact, uint64_t
 int perfetto_write_flow(struct perfetto *p, const struct fact *fact, uint64_t track_uuid);
 int perfetto_write_counters(struct perfetto *p, const struct fact *fact);
 int perfetto_write_reading(struct perfetto *p, const struct fact *fact);
+
+/* perfetto_intern.c */
+int perfetto_write_interned(struct perfetto *p, const struct sequence *s,
+			    Perfetto__Protos__InternedData *data);
+
+/* perfetto_stacks.c */
+/* The number of a call stack, defined in the sequence if it was not yet; 0: there is no room for it. */
+uint64_t perfetto_callstack(struct perfetto *p, struct sequence *s,
+			    const struct callstack *callstack);
+int perfetto_write_sample(struct perfetto *p, const struct fact *fact);
+/* Beside what else a sequence of samples begins with. */
+void perfetto_sample_defaults(struct perfetto *p, Perfetto__Protos__PerfSampleDefaults *defaults);
+/* At the end: what all the frames are called. */
+int perfetto_write_symbols(struct perfetto *p);
 
 /* perfetto_sched.c */
 int perfetto_write_sched(struct perfetto *p, const struct fact *fact);

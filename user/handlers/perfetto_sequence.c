@@ -53,6 +53,7 @@ static int write_defaults(struct perfetto *p, struct sequence *s,
 	Perfetto__Protos__TracePacketDefaults defaults =
 		PERFETTO__PROTOS__TRACE_PACKET_DEFAULTS__INIT;
 	Perfetto__Protos__TrackEventDefaults event = PERFETTO__PROTOS__TRACK_EVENT_DEFAULTS__INIT;
+	Perfetto__Protos__PerfSampleDefaults samples = PERFETTO__PROTOS__PERF_SAMPLE_DEFAULTS__INIT;
 
 	defaults.has_timestamp_clock_id = true;
 	defaults.timestamp_clock_id = PERFETTO_CLOCK_OWN;
@@ -63,6 +64,10 @@ static int write_defaults(struct perfetto *p, struct sequence *s,
 		event.extra_counter_track_uuids = s->counters;
 		defaults.track_event_defaults = &event;
 	}
+	if (s == &p->stacks)
+		perfetto_sample_defaults(p, &samples);
+	if (samples.timebase)
+		defaults.perf_sample_defaults = &samples;
 	packet->trace_packet_defaults = &defaults;
 	return perfetto_write_to(p, s->id, packet);
 }
@@ -183,7 +188,8 @@ void perfetto_sequence_gone(struct perfetto *p, const struct thread *thread)
 
 void perfetto_sequences_free(struct perfetto *p)
 {
-	free(p->shared.interned.entries);
+	perfetto_intern_free(&p->shared.interned);
+	perfetto_intern_free(&p->stacks.interned);
 	for (unsigned i = 0; i < PERFETTO_THREADS; i++)
-		free(p->threads[i].interned.entries);
+		perfetto_intern_free(&p->threads[i].interned);
 }

@@ -160,6 +160,30 @@ static int intern(struct perfetto *p, struct sequence *s, enum intern_kind kind,
 	return 0;
 }
 
+int perfetto_intern_object(struct perfetto *p, struct sequence *s, enum intern_kind kind,
+			   uint64_t iid, const void *object)
+{
+	struct interned *interned;
+
+	if (!object || perfetto_interned(s, kind, iid))
+		return 0;
+	if (p->n_interned == MAX_INTERNED)
+		return -E2BIG;
+	interned = malloc(sizeof(*interned));
+	if (!interned)
+		return -ENOMEM;
+	interned->key = (struct intern_key){ .iid = iid, .kind = kind };
+	interned->object = object;
+	interned->length = 0;
+	HASH_ADD(hh, s->interned, key, sizeof(interned->key), interned);
+	if (!hash_added(hh, interned)) {
+		free(interned);
+		return -ENOMEM;
+	}
+	p->n_interned++;
+	return 0;
+}
+
 static int interned_data(struct perfetto *p, struct sequence *s,
 			 const Perfetto__Protos__InternedData *data)
 {
@@ -183,7 +207,7 @@ static int interned_data(struct perfetto *p, struct sequence *s,
 			       string->str.data ? (const char *)string->str.data : "",
 			       string->str.len);
 	}
-	return error;
+	return error ? error : perfetto_stack_data(p, s, data);
 }
 
 static struct sequence *sequence_get(struct perfetto *p, uint32_t id)
@@ -216,6 +240,7 @@ static void sequence_clear(struct perfetto *p, struct sequence *s)
 	s->clock_id = 0;
 	s->has_track = false;
 	s->n_counters = s->n_double_counters = 0;
+	s->period_ns = 0;
 }
 
 static unsigned copy_uuids(uint64_t *out, const uint64_t *uuids, size_t n)
@@ -232,6 +257,8 @@ static void defaults(struct sequence *s, const Perfetto__Protos__TracePacketDefa
 
 	if (d->has_timestamp_clock_id)
 		s->clock_id = d->timestamp_clock_id;
+	if (d->perf_sample_defaults)
+		perfetto_sample_default(s, d->perf_sample_defaults);
 	if (!e)
 		return;
 	s->has_track = e->has_track_uuid;
@@ -305,14 +332,14 @@ static void take_origin(struct trace_origin *o, const Packet *packet)
 		take_metadata(o, packet->chrome_events->metadata[i]);
 }
 
-/* Nothing in it is known here: samples, memory, ... */
+/* Nothing in it is known here: memory, logs, ... */
 static bool has_no_place(const Packet *packet)
 {
 	return packet->base.n_unknown_fields && !packet->track_event && !packet->track_descriptor &&
-	       !packet->interned_data && !packet->clock_snapshot &&
-	       !packet->trace_packet_defaults && !packet->process_tree && !packet->system_info &&
-	       !packet->trace_stats && !packet->ftrace_events && !packet->trace_uuid &&
-	       !packet->chrome_events && !packet->has_compressed_packets;
+	       !packet->perf_sample && !packet->module_symbols && !packet->interned_data &&
+	       !packet->clock_snapshot && !packet->trace_packet_defaults && !packet->process_tree &&
+	       !packet->system_info && !packet->trace_stats && !packet->ftrace_events &&
+	       !packet->trace_uuid && !packet->chrome_events && !packet->has_compressed_packets;
 }
 
 static int use_packet(struct perfetto *p, const Packet *packet)
@@ -350,6 +377,10 @@ static int use_packet(struct perfetto *p, const Packet *packet)
 		error = perfetto_track(p, s, packet->track_descriptor);
 	if (!error && packet->ftrace_events)
 		error = perfetto_bundle(p, packet->ftrace_events);
+	if (!error && packet->perf_sample)
+		error = perfetto_sample(p, s, packet);
+	if (packet->module_symbols)
+		perfetto_module(p, packet->module_symbols);
 	if (!error && packet->track_event)
 		error = track_event(p, s, packet);
 	return error;

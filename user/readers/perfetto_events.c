@@ -30,6 +30,11 @@ static const struct name *event_name(struct perfetto *p, struct sequence *s,
 	return event->has_name_iid ? interned_name(s, INTERN_NAME, event->name_iid) : NULL;
 }
 
+static const struct callstack *event_callstack(struct sequence *s, const TrackEvent *event)
+{
+	return event->has_callstack_iid ? perfetto_callstack_of(s, event->callstack_iid) : NULL;
+}
+
 /* Adds ",text" to `joined`, all of it or nothing. */
 static void join(char *joined, size_t size, size_t *length, const char *text, size_t text_length)
 {
@@ -494,6 +499,7 @@ static int instant(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 	p->draft->event.scope = place->kind == PLACE_THREAD ? SCOPE_THREAD
 				: place->has_owner	    ? SCOPE_PROCESS
 							    : SCOPE_GLOBAL;
+	p->draft->event.callstack = event_callstack(s, event);
 	error = draft_send(p->draft);
 	draft_clear_args(p->draft);
 	draft_event(p->draft, EVENT_INSTANT, ts_ns, place->pid, place->tid);
@@ -510,6 +516,7 @@ static int thread_begin(struct perfetto *p, struct sequence *s, const TrackEvent
 	draft_event(p->draft, EVENT_BEGIN, ts_ns, place->pid, place->tid);
 	p->draft->event.name = event_name(p, s, event);
 	p->draft->event.category = event_category(p, s, event);
+	p->draft->event.callstack = event_callstack(s, event);
 	error = draft_send(p->draft);
 	if (error || !has_flows(event))
 		return error;

@@ -208,6 +208,9 @@ static bool event_field(struct fast_packet *f, struct span *s, uint64_t tag)
 		return add_fixed64(s, f->flows, &e->n_flow_ids);
 	case TAG(48, FIXED64):
 		return add_fixed64(s, f->terminating_flows, &e->n_terminating_flow_ids);
+	case TAG(56, VARINT):
+		e->has_callstack_iid = true;
+		return varint(s, &e->callstack_iid);
 	default:
 		return false;
 	}

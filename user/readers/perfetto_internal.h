@@ -2,7 +2,7 @@
 /*
  * What the parts of the Perfetto reader share: perfetto.c takes the file apart into packets and keeps
  * what packets of a sequence say to each other, perfetto_clocks.c brings all times to one clock,
- * perfetto_tracks.c knows whose a track is, perfetto_events.c turns TrackEvents into events.
+ * perfetto_tracks.c knows whose a track is, perfetto_stacks.c reads samples and call stacks, perfetto_events.c turns TrackEvents into events.
  */
 #ifndef PROFTRACE_READERS_PERFETTO_INTERNAL_H
 #define PROFTRACE_READERS_PERFETTO_INTERNAL_H
@@ -38,6 +38,12 @@ enum intern_kind {
 	INTERN_NAME,
 	INTERN_KEY,
 	INTERN_STRING,
+	INTERN_FUNCTION,
+	INTERN_PATH,
+	INTERN_BUILD_ID,
+	INTERN_MAPPING,
+	INTERN_FRAME,
+	INTERN_CALLSTACK,
 };
 
 struct intern_key {
@@ -48,7 +54,10 @@ struct intern_key {
 struct interned {
 	UT_hash_handle hh;
 	struct intern_key key;
-	const struct name *name; /* all but INTERN_STRING */
+	union {
+		const struct name *name; /* of the first three */
+		const void *object;	 /* of all from INTERN_FUNCTION on */
+	};
 	uint32_t length;
 	char bytes[]; /* INTERN_STRING */
 };
@@ -70,6 +79,7 @@ struct sequence {
 	bool has_track;
 	uint64_t track_uuid;
 	uint64_t thread_uuid; /* of the last thread it described, 0: none */
+	uint64_t period_ns;   /* of its samples; 0: not known */
 	unsigned n_counters;
 	unsigned n_double_counters;
 	uint64_t counters[MAX_EXTRA_COUNTERS];
@@ -158,6 +168,9 @@ const Packet *fast_packet(struct fast_packet *fast, const uint8_t *bytes, size_t
 
 /* perfetto.c */
 const struct name *perfetto_name(struct perfetto *p, const char *text);
+/* Keeps what a number stands for, unless it stands for something already or `object` is NULL. */
+int perfetto_intern_object(struct perfetto *p, struct sequence *s, enum intern_kind kind,
+			   uint64_t iid, const void *object);
 const struct interned *perfetto_interned(struct sequence *s, enum intern_kind kind, uint64_t iid);
 
 /* perfetto_clocks.c */
@@ -174,6 +187,14 @@ int perfetto_bundle(struct perfetto *p, const Perfetto__Protos__FtraceEventBundl
 int perfetto_bundles_end(struct perfetto *p);
 void perfetto_task(struct perfetto *p, uint32_t tid, uint32_t pid);
 void perfetto_bundles_free(struct perfetto *p);
+
+/* perfetto_stacks.c */
+int perfetto_stack_data(struct perfetto *p, struct sequence *s,
+			const Perfetto__Protos__InternedData *data);
+const struct callstack *perfetto_callstack_of(struct sequence *s, uint64_t iid);
+void perfetto_sample_default(struct sequence *s, const Perfetto__Protos__PerfSampleDefaults *d);
+int perfetto_sample(struct perfetto *p, struct sequence *s, const Packet *packet);
+void perfetto_module(struct perfetto *p, const Perfetto__Protos__ModuleSymbols *module);
 
 /* perfetto_tracks.c */
 int perfetto_track(struct perfetto *p, struct sequence *s,

@@ -17,7 +17,8 @@ struct reader_sink {
 	void *context;
 	struct names *names;
 	struct account *account; /* marked is added to, and lost[] for what never became an event */
-	struct trace_origin *origin; /* NULL: not asked for. Filled as it is found in the file */
+	struct trace_origin *origin;   /* NULL: not asked for. Filled as it is found in the file */
+	struct callstacks *callstacks; /* NULL: samples and call stacks are passed over */
 };
 
 struct reader_error {

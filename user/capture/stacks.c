@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "capture/stacks.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stack.h"
+#include "target/maps.h"
+
+#define RECENT_CODE \
+	1024 /* addresses whose frames are remembered for each process; a power of two */
+#define MAX_CODE      65536	   /* mappings of one process */
+#define LOOK_AGAIN_NS 100000000ull /* after an address that is in none of them */
+
+/* One that can be executed. */
+struct code {
+	uint64_t start, end, offset;
+	const struct file *file;	    /* NULL: it is in none that was opened */
+	const struct code_mapping *mapping; /* NULL: too many */
+};
+
+struct stack_process {
+	uint32_t pid;
+	struct code *code; /* by address */
+	unsigned n, room;
+	uint64_t looked_ns;
+	struct {
+		uint64_t address; /* 0: none */
+		const struct code_frame *frame;
+	} recent[RECENT_CODE];
+	UT_hash_handle hh;
+};
+
+struct stacks {
+	struct callstacks *store;
+	struct names *names;
+	uint64_t period_ns;
+	const struct code_mapping *kernel;
+	struct stack_process *processes;
+	struct stack_process *scanned; /* at the moment */
+	struct code *list;	       /* what was found so far */
+	unsigned n, room;
+	const struct file **files; /* by the ids of mappings: of which file each is */
+	uint32_t files_room;
+	uint64_t cut;
+};
+
+struct stacks *stacks_new(struct callstacks *store, struct names *names, uint64_t period_ns)
+{
+	const struct code_mapping kernel = {
+		.path = names_intern_string(names, "[kernel]"),
+		.kind = CODE_KERNEL,
+	};
+	struct stacks *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->store = store;
+	s->names = names;
+	s->period_ns = period_ns;
+	s->kernel = callstacks_mapping(store, &kernel);
+	return s;
+}
+
+static void process_free(struct stacks *s, struct stack_process *p)
+{
+	HASH_DEL(s->processes, p);
+	free(p->code);
+	free(p);
+}
+
+void stacks_free(struct stacks *s)
+{
+	struct stack_process *p, *next;
+
+	if (!s)
+		return;
+	HASH_ITER (hh, s->processes, p, next)
+		process_free(s, p);
+	free(s->list);
+	free(s->files);
+	free(s);
+}
+
+static struct stack_process *find(struct stacks *s, uint32_t pid)
+{
+	struct stack_process *p;
+
+	HASH_FIND(hh, s->processes, &pid, sizeof(pid), p);
+	return p;
+}
+
+static struct stack_process *get(struct stacks *s, uint32_t pid)
+{
+	struct stack_process *p = find(s, pid);
+
+	if (p)
+		return p;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	HASH_ADD(hh, s->processes, pid, sizeof(p->pid), p);
+	return p;
+}
+
+/* --- what is mapped ------------------------------------------------------------------------------ */
+
+void stacks_scan_begin(struct stacks *s, uint32_t pid)
+{
+	s->scanned = get(s, pid);
+	s->n = 0;
+}
+
+static const struct name *build_id_of(struct stacks *s, const struct elf_file *elf)
+{
+	char text[2 * ELF_MAX_BUILD_ID + 1];
+	unsigned i;
+
+	if (!elf || !elf->build_id_size)
+		return NULL;
+	for (i = 0; i < elf->build_id_size; i++)
+		snprintf(text + 2 * i, 3, "%02x", elf->build_id[i]);
+	return names_intern_string(s->names, text);
+}
+
+/* The file's own address of a byte in it: a PT_LOAD says how far the two are apart. */
+static uint64_t bias_at(const struct elf_file *elf, uint64_t offset)
+{
+	unsigned i;
+
+	for (i = 0; elf && i < elf->n_segments; i++) {
+		const struct elf_segment *g = &elf->segments[i];
+		/* Pages are mapped whole: the segment begins where its first page does. */
+		uint64_t begin = g->offset & ~(g->align > 1 ? g->align - 1 : 0);
+
+		if (g->type == PT_LOAD && g->flags & PF_X && offset >= begin &&
+		    offset < g->offset + g->filesz)
+			return g->vaddr - g->offset;
+	}
+	return 0;
+}
+
+/* What has no name of its own is the process's: code that it made, or the kernel's vdso. */
+static const struct name *path_of(struct stacks *s, const struct mapping *m, bool other)
+{
+	char path[MAPS_MAX_PATH + 64];
+
+	if (!m->inode && m->path[0] != '[')
+		snprintf(path, sizeof(path), "[jit %u]", s->scanned->pid);
+	else
+		snprintf(path, MAPS_MAX_PATH, "%s", m->path);
+	maps_unescape(path);
+	if (other)
+		snprintf(path + strlen(path), 64, " (inode %" PRIu64 ")", m->inode);
+	return names_intern_string(s->names, path);
+}
+
+/* Which file a mapping is of. False: one without a build id is of another file of the same path. */
+static bool is_of_file(struct stacks *s, const struct code_mapping *mapping,
+		       const struct file *file)
+{
+	uint32_t room = s->files_room ? s->files_room : 64;
+	const struct file **grown;
+
+	while (room <= mapping->id)
+		room *= 2;
+	if (room != s->files_room) {
+		grown = realloc(s->files, room * sizeof(*grown));
+		if (!grown)
+			return true;
+		memset(grown + s->files_room, 0, (room - s->files_room) * sizeof(*grown));
+		s->files = grown;
+		s->files_room = room;
+	}
+	if (!s->files[mapping->id])
+		s->files[mapping->id] = file;
+	return mapping->build_id || !file || s->files[mapping->id] == file;
+}
+
+static const struct code_mapping *mapping_of(struct stacks *s, const struct mapping *m,
+					     const struct file *file)
+{
+	const struct elf_file *elf = file ? file->elf : NULL;
+	struct code_mapping like = {
+		.path = path_of(s, m, false),
+		.build_id = build_id_of(s, elf),
+		.start = m->start,
+		.end = m->end,
+		.offset = m->offset,
+		.load_bias = bias_at(elf, m->offset),
+		.kind = m->inode || m->path[0] == '[' ? CODE_NATIVE : CODE_JIT,
+	};
+	const struct code_mapping *mapping = callstacks_mapping(s->store, &like);
+
+	if (mapping && !is_of_file(s, mapping, file)) {
+		like.path = path_of(s, m, true);
+		mapping = callstacks_mapping(s->store, &like);
+		if (mapping)
+			is_of_file(s, mapping, file);
+	}
+	return mapping;
+}
+
+void stacks_scan_mapping(struct stacks *s, const struct mapping *m, const struct file *file)
+{
+	unsigned room = s->room ? 2 * s->room : 64;
+	struct code *grown;
+
+	if (!s->scanned || s->n >= MAX_CODE)
+		return;
+	if (s->n == s->room) {
+		grown = realloc(s->list, room * sizeof(*grown));
+		if (!grown)
+			return;
+		s->list = grown;
+		s->room = room;
+	}
+	s->list[s->n++] = (struct code){
+		.start = m->start,
+		.end = m->end,
+		.offset = m->offset,
+		.file = file,
+		.mapping = mapping_of(s, m, file),
+	};
+}
+
+static bool set_code(struct stack_process *p, const struct code *code, unsigned n)
+{
+	struct code *copy = malloc(n * sizeof(*copy));
+
+	if (!copy)
+		return false;
+	memcpy(copy, code, n * sizeof(*copy));
+	free(p->code);
+	p->code = copy;
+	p->n = n;
+	memset(p->recent, 0, sizeof(p->recent));
+	return true;
+}
+
+/* The kernel tells them by address. A process that is gone has told none: what is known stands. */
+void stacks_scan_end(struct stacks *s)
+{
+	if (s->scanned && s->n)
+		set_code(s->scanned, s->list, s->n);
+	s->scanned = NULL;
+}
+
+void stacks_fork(struct stacks *s, uint32_t pid, uint32_t parent)
+{
+	const struct stack_process *from = find(s, parent);
+	struct stack_process *to = find(s, pid);
+
+	/* A child that was looked at since is no copy any more. */
+	if (!from || !from->n || to)
+		return;
+	to = get(s, pid);
+	if (to)
+		set_code(to, from->code, from->n);
+}
+
+void stacks_forget(struct stacks *s, uint32_t pid)
+{
+	struct stack_process *p = find(s, pid);
+
+	if (p)
+		process_free(s, p);
+}
+
+/* --- from addresses to frames -------------------------------------------------------------------- */
+
+static const struct code *code_at(const struct stack_process *p, uint64_t address)
+{
+	unsigned low = 0, high = p->n;
+
+	while (low < high) {
+		unsigned middle = low + (high - low) / 2;
+
+		if (p->code[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < p->n && p->code[low].start <= address ? &p->code[low] : NULL;
+}
+
+/* Something was mapped since. Not at every address that is nowhere: a wrong one is, each time. */
+static void look_again(struct capture *c, struct stack_process *p, uint64_t ts_ns)
+{
+	const struct broker_target target = { (pid_t)p->pid, 0 };
+	unsigned marked, fresh;
+	struct failure f;
+
+	if (p->looked_ns && ts_ns < p->looked_ns + LOOK_AGAIN_NS)
+		return;
+	p->looked_ns = ts_ns;
+	if (process_scan(c, &target, &marked, &fresh, &f) >= 0)
+		c->late += fresh;
+}
+
+static const struct code_frame *frame_new(struct stacks *s, const struct code *code,
+					  uint64_t address)
+{
+	uint64_t offset;
+
+	if (!code || !code->mapping)
+		return callstacks_frame(s->store, NULL, address, NULL);
+	if (code->mapping->kind == CODE_JIT)
+		return callstacks_frame(s->store, code->mapping, address, NULL);
+	offset = address - code->start + code->offset;
+	return callstacks_frame(s->store, code->mapping,
+				offset + bias_at(code->file ? code->file->elf : NULL, offset),
+				NULL);
+}
+
+static const struct code_frame *frame_of(struct capture *c, struct stack_process *p,
+					 uint64_t address, uint64_t ts_ns)
+{
+	unsigned place = (address ^ address >> 12) & (RECENT_CODE - 1);
+	const struct code *code;
+
+	if (p->recent[place].address == address && address)
+		return p->recent[place].frame;
+	code = code_at(p, address);
+	if (!code) {
+		look_again(c, p, ts_ns);
+		code = code_at(p, address);
+	}
+	p->recent[place].address = address;
+	p->recent[place].frame = frame_new(c->stacks, code, address);
+	return p->recent[place].frame;
+}
+
+/* A caller's address is where it goes on: the call is before it. */
+static const struct callstack *push_program(struct capture *c, uint32_t pid, const __u64 *addresses,
+					    unsigned n, uint64_t ts_ns)
+{
+	struct stack_process *p = get(c->stacks, pid);
+	const struct callstack *stack = NULL;
+
+	while (p && n--)
+		stack = callstacks_push(c->stacks->store, stack,
+					frame_of(c, p, addresses[n] - (n > 0), ts_ns));
+	return stack;
+}
+
+static const struct callstack *push_kernel(struct stacks *s, const struct callstack *stack,
+					   const __u64 *addresses, unsigned n)
+{
+	while (n--)
+		stack = callstacks_push(
+			s->store, stack,
+			callstacks_frame(s->store, s->kernel, addresses[n] - (n > 0), NULL));
+	return stack;
+}
+
+bool decode_stack(struct capture *c, const struct record *r, size_t size, struct event *e)
+{
+	const struct record_stack *stack = (const struct record_stack *)r;
+	struct stacks *s = c->stacks;
+	uint64_t kernel, program;
+
+	if (!s || size < offsetof(struct record_stack, addresses))
+		return false;
+	kernel = stack->ops.a;
+	program = stack->ops.b;
+	if (kernel > STACK_FRAMES || program > STACK_FRAMES ||
+	    size < offsetof(struct record_stack, addresses) +
+			    (kernel + program) * sizeof(stack->addresses[0]))
+		return false;
+	s->cut += kernel == STACK_FRAMES || program == STACK_FRAMES;
+	e->callstack =
+		push_program(c, r->tgid, stack->addresses + kernel, (unsigned)program, r->ts);
+	e->callstack = push_kernel(s, e->callstack, stack->addresses, (unsigned)kernel);
+	e->kind = EVENT_SAMPLE;
+	e->sample = (struct event_sample){
+		.period_ns = s->period_ns,
+		.cpu = (uint16_t)r->site,
+		.mode = r->level ? SAMPLE_KERNEL : SAMPLE_USER,
+	};
+	return true;
+}
+
+void stacks_account(const struct stacks *s, struct account *a)
+{
+	a->stacks_cut += s->cut;
+	a->stacks_other += callstacks_refused(s->store);
+}

@@ -174,6 +174,7 @@ TEST_PROGRAMS := $(patsubst tests/integration/programs/%.c,$B/tests/programs/%,\
 	$(filter-out %/plugin.c %/leaf.c %/handler.c %/backwards.c %/opened.c,$(wildcard tests/integration/programs/*.c))) \
 	$(patsubst tests/integration/programs/%.cpp,$B/tests/programs/%,$(wildcard tests/integration/programs/*.cpp)) \
 	$B/tests/programs/plugin.so $B/tests/programs/handler.so $B/tests/programs/backwards.so $B/tests/programs/opened.so $B/tests/programs/executes-static $B/tests/programs/waits-static \
+	$B/tests/programs/sampled-static $B/tests/tools/stacks \
 	$(foreach c,gcc clang,$(foreach o,O2 O3,$B/tests/programs/leaf-$c-$o))
 MARKED := -std=gnu11 -Wall -Wextra -Werror -pedantic -Iinclude -g
 
@@ -191,6 +192,9 @@ $B/tests/programs/%-static: tests/integration/programs/%.c include/proftrace.h
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
 	$(Q)$(CC) $(MARKED) -O2 -static $< -o $@
+
+# The kernel finds callers by frame pointers.
+$B/tests/programs/sampled $B/tests/programs/sampled-static: MARKED += -fno-omit-frame-pointer
 
 $B/tests/programs/%.so: tests/integration/programs/%.c $(wildcard include/*.h include/*/*.h)
 	@mkdir -p $(@D)

@@ -232,6 +232,9 @@ static int open_clocks(struct proftrace_bpf *skel, const struct broker_config *c
 	if (!error && config->sample_hz)
 		error = samples_open(bpf_program__fd(skel->progs.on_sample), config->sample_hz,
 				     n_cpus, &loaded->sample_cycles);
+	if (error)
+		snprintf(last_words, sizeof(last_words), "samples of call stacks: %s",
+			 strerror(-error));
 	return error;
 }
 

@@ -117,7 +117,15 @@ unsigned capture_files(const struct capture *capture); /* with markers, attached
 void capture_check_alive(struct capture *capture);     /* where their exits may have been lost */
 /* Of -u and -f, the n-th that nothing was found for, and which of the two; NULL: there are no more. */
 const char *capture_not_found(const struct capture *capture, unsigned n, char *ret_option);
-bool capture_holds(const struct capture *capture);     /* new libraries are never attached late */
+bool capture_holds(const struct capture *capture); /* new libraries are never attached late */
+/*
+ * Before system calls are filtered: gets ready to find what the functions in call stacks are called; and
+ * finds it, of all that have come by now, before a file that has them is finished.
+ */
+void capture_begin_names(struct capture *capture);
+void capture_name_frames(struct capture *capture);
+/* Of so many places in code, and how many have names. */
+void capture_frames(const struct capture *capture, uint64_t *ret_all, uint64_t *ret_named);
 /* Samples are taken by cycles, not by clocks. */
 bool capture_sample_cycles(const struct capture *c);
 bool capture_broker_confined(const struct capture *c); /* it has a filter of system calls */

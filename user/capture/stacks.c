@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "capture/stacks.h"
+#include "capture/stacks_internal.h"
 
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "stack.h"
+#include "symbols/symbols.h"
 #include "target/maps.h"
 
 #define RECENT_CODE \
@@ -34,20 +36,6 @@ struct stack_process {
 	UT_hash_handle hh;
 };
 
-struct stacks {
-	struct callstacks *store;
-	struct names *names;
-	uint64_t period_ns;
-	const struct code_mapping *kernel;
-	struct stack_process *processes;
-	struct stack_process *scanned; /* at the moment */
-	struct code *list;	       /* what was found so far */
-	unsigned n, room;
-	const struct file **files; /* by the ids of mappings: of which file each is */
-	uint32_t files_room;
-	uint64_t cut;
-};
-
 struct stacks *stacks_new(struct callstacks *store, struct names *names, uint64_t period_ns)
 {
 	const struct code_mapping kernel = {
@@ -62,6 +50,7 @@ struct stacks *stacks_new(struct callstacks *store, struct names *names, uint64_
 	s->names = names;
 	s->period_ns = period_ns;
 	s->kernel = callstacks_mapping(store, &kernel);
+	stacks_open_kernel(s);
 	return s;
 }
 
@@ -82,6 +71,9 @@ void stacks_free(struct stacks *s)
 		process_free(s, p);
 	free(s->list);
 	free(s->files);
+	if (s->kallsyms_fd >= 0)
+		close(s->kallsyms_fd);
+	symbols_free(s->symbols);
 	free(s);
 }
 
@@ -181,6 +173,11 @@ static bool is_of_file(struct stacks *s, const struct code_mapping *mapping,
 	return mapping->build_id || !file || s->files[mapping->id] == file;
 }
 
+const struct file *stacks_file(const struct stacks *s, const struct code_mapping *mapping)
+{
+	return mapping->id < s->files_room ? s->files[mapping->id] : NULL;
+}
+
 static const struct code_mapping *mapping_of(struct stacks *s, const struct mapping *m,
 					     const struct file *file)
 {
@@ -202,6 +199,8 @@ static const struct code_mapping *mapping_of(struct stacks *s, const struct mapp
 		if (mapping)
 			is_of_file(s, mapping, file);
 	}
+	if (mapping && mapping->kind == CODE_JIT)
+		stacks_note_jit(s, mapping, s->scanned->pid);
 	return mapping;
 }
 

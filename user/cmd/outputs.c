@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/capture.h"
 #include "cmd/record.h"
 
 /* A file as a NAME asks for it. */
@@ -415,6 +416,8 @@ int outputs_end(struct recording *r, const struct account *account)
 		r->road.unrecorded = 0;
 		return -EIO;
 	}
+	if (any)
+		capture_name_frames(r->capture);
 	for (i = 0; i < r->n_outputs; i++)
 		output_close(r, &r->outputs[i], &own);
 	note_failures(r);

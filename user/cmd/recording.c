@@ -372,6 +372,7 @@ static void confine(struct recording *r)
 			 strerror(-error));
 		recording_log(r, 0, line);
 	}
+	capture_begin_names(r->capture);
 	error = confine_recorder(hosts, n);
 	if (error) {
 		snprintf(line, sizeof(line), "no filter of system calls for the recorder: %s",

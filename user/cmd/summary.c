@@ -168,6 +168,7 @@ static void print_lost(const struct account *a, const char *taken)
 
 static void print_samples(const struct recording *r, const struct account *a)
 {
+	uint64_t frames, named;
 	bool perfetto = false;
 	unsigned i;
 
@@ -175,10 +176,16 @@ static void print_samples(const struct recording *r, const struct account *a)
 		return;
 	for (i = 0; i < r->n_files; i++)
 		perfetto |= !strcmp(r->files[i].format, "Perfetto");
+	capture_frames(r->capture, &frames, &named);
 	fprintf(stderr, "%" PRIu64 " sample%s of call stacks, at %u Hz by %s%s\n", a->stacks,
 		a->stacks == 1 ? "" : "s", r->options->sample_hz,
 		capture_sample_cycles(r->capture) ? "cycles" : "cpu-clock",
 		perfetto ? ", in Perfetto files alone" : ": no file has them, Chrome JSON cannot");
+	if (named < frames)
+		fprintf(stderr,
+			"%" PRIu64 " of %" PRIu64
+			" places in code have no name: no symbols there\n",
+			frames - named, frames);
 }
 
 /* Once for all slices; each says its own share. */

@@ -1,0 +1,103 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# --sample: the shares of functions among the samples, against the CPU time they measure themselves.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+cd "$tmp" || exit 1
+stacks=$root/build/tests/tools/stacks
+hz=997
+
+# Of the samples in slices `work`: how many in all, and in each of the functions.
+counts() { # STACKS
+	awk '$1 == "sample" && $4 == "work" {
+			n++
+			if (match($0, /;(alpha|beta|gamma_)(;|$)/))
+				in_[substr($0, RSTART + 1, 4)]++
+		}
+		END { print n + 0, in_["alph"] + 0, in_["beta"] + 0, in_["gamm"] + 0 }' "$1"
+}
+
+# Six times the spread that as many independent samples would have, and a fiftieth of all.
+shares_agree() { # STACKS SAID
+	echo "$(counts "$1") $(said "$2" alpha) $(said "$2" beta) $(said "$2" gamma)" | awk '
+		{
+			all = $5 + $6 + $7
+			for (i = 2; i <= 4; i++) {
+				p = $(i + 3) / all
+				off = $i - $1 * p
+				limit = 6 * sqrt($1 * p * (1 - p)) + $1 / 50
+				if (off > limit || -off > limit)
+					bad = 1
+				printf "%d of %d samples, %.3f of the time\n", $i, $1, p
+			}
+			exit $1 < 100 || bad
+		}'
+}
+
+# As many samples as the CPU time has periods, within a factor: a virtual CPU may be taken away.
+enough() { # STACKS SAID
+	echo "$(counts "$1") $(said "$2" alpha) $(said "$2" beta) $(said "$2" gamma)" |
+		awk -v hz=$hz '{ want = ($5 + $6 + $7) / 1e9 * hz
+			print $1, "samples, expected", want; exit $1 < want / 2 || $1 > want * 1.5 }'
+}
+
+record() { # BASE COMMAND...
+	base=$1
+	shift
+	"$proftrace" -q --sample $hz -e none --summary-json "$base.sum" -o "$base" -- "$@" \
+		>"$base.said" 2>"$base.err"
+	equal "$base: exit status" $? 0
+	"$stacks" "$base.pftrace" >"$base.stacks"
+	check_account "$base" "$base.sum"
+	equal "$base: no stack is lost" "$(field "$base.sum" stacks_lost)" 0
+	equal "$base: the file has as many as the account" "$(grep -c '^sample' "$base.stacks")" \
+		"$(field "$base.sum" stacks)"
+	check "$base: functions have their shares" shares_agree "$base.stacks" "$base.said"
+	check "$base: a sample for each period of CPU time" enough "$base.stacks" "$base.said"
+}
+
+if ! "$proftrace" -q --sample $hz -o try.pftrace -- true 2>try.err && grep -q sampl try.err; then
+	skip "samples of call stacks" "$(head -1 try.err)"
+	finish
+fi
+
+record threads "$programs/sampled" 3 0.5
+equal "threads: each of them is sampled" \
+	"$(awk '$4 == "work" { print $2 }' threads.stacks | sort -u | wc -l)" 3
+record static "$programs/sampled-static" 1 0.6
+record child sh -c "$programs/sampled 1 0.4; exit \$?"
+
+# Kernel frames are root's to see.
+if [ "$(id -u)" = 0 ]; then
+	check "samples in the kernel have its functions" \
+		grep -q '^sample [0-9]* kernel .*;[a-z_0-9]*syscall' threads.stacks
+fi
+
+# What was sampled stays in a copy of a copy, and JSON says that it has none.
+"$proftrace" convert -q -o copy.pftrace threads.pftrace && "$proftrace" convert -q -o again.pftrace copy.pftrace
+"$stacks" again.pftrace >again.stacks
+check "convert keeps samples, slices around them and names" cmp threads.stacks again.stacks
+"$proftrace" merge -q -o merged.pftrace threads.pftrace static.pftrace
+"$stacks" merged.pftrace >merged.stacks
+equal "merge keeps the samples of both" "$(grep -c '^sample' merged.stacks)" \
+	"$(cat threads.stacks static.stacks | grep -c '^sample')"
+"$proftrace" convert -o none.json threads.pftrace 2>none.err
+check "JSON: left out, and it says so" grep -q "samples of call stacks left out" none.err
+check_agree "threads" threads
+
+# None while the process is paused, and none of processes that are not recorded.
+"$proftrace" -q --sample $hz -e none -o alone.pftrace -- "$programs/sampled" 1 0.2 >alone.said &
+"$programs/sampled" 1 0.2 >/dev/null
+wait $!
+"$stacks" alone.pftrace >alone.stacks
+equal "processes that are not recorded are not sampled" \
+	"$(awk '$1 == "sample" && $4 == "work" { print $2 }' alone.stacks | sort -u | wc -l)" 1
+
+for wrong in 0 -1 x 100000000 '1e3' ''; do
+	"$proftrace" --sample "$wrong" -- true 2>/dev/null
+	equal "--sample '$wrong' is refused" $? 2
+done
+"$proftrace" --sample 100 --stats-only -- true 2>/dev/null
+equal "--sample has no place in --stats-only" $? 2
+check_nothing_left "afterwards"
+finish

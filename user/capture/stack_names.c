@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the frames of call stacks are called. It is asked for when a file is to be finished, of each frame
+ * once: reading symbols takes far too long to be done while records come.
+ */
+#include "capture/stacks_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "symbols/jit_map.h"
+#include "symbols/kernel_symbols.h"
+#include "symbols/symbols.h"
+
+#define MAX_FUNCTION 4096
+
+/* --- before the recorder is confined ------------------------------------------------------------- */
+
+/* Who may see the addresses in it is decided when it is opened. */
+void stacks_open_kernel(struct stacks *s)
+{
+	s->kallsyms_fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+}
+
+void capture_begin_names(struct capture *c)
+{
+	int error = c->stacks ? symbols_new(c->options.names, NULL, &c->stacks->symbols) : 0;
+
+	if (error)
+		capture_log(c, 0, "functions in call stacks will have no names: %s",
+			    strerror(-error));
+}
+
+/* --- code that a process made itself ------------------------------------------------------------- */
+
+/* At the first code of its kind that is found: later the process may be gone. */
+void stacks_note_jit(struct stacks *s, const struct code_mapping *mapping, uint32_t pid)
+{
+	struct jit_process *j;
+	char path[32];
+	struct stat st;
+	unsigned i;
+
+	for (i = 0; i < s->n_jits; i++) {
+		if (s->jits[i].mapping == mapping)
+			return;
+	}
+	snprintf(path, sizeof(path), "/proc/%u", pid);
+	if (s->n_jits == MAX_JITS || stat(path, &st))
+		return;
+	j = &s->jits[s->n_jits++];
+	j->mapping = mapping;
+	j->pid = pid;
+	j->owner = st.st_uid;
+}
+
+static const struct jit_process *jit_of(const struct stacks *s, const struct code_mapping *mapping)
+{
+	unsigned i;
+
+	for (i = 0; i < s->n_jits; i++) {
+		if (s->jits[i].mapping == mapping)
+			return &s->jits[i];
+	}
+	return NULL;
+}
+
+/* NULL: the process has written none, or it is not its own. */
+static struct jit_map *read_jit_map(const struct jit_process *j)
+{
+	struct jit_map *map = NULL;
+	char path[48];
+	int fd;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", j->pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return NULL;
+	if (jit_map_read(fd, j->owner, &map))
+		map = NULL;
+	close(fd);
+	return map;
+}
+
+/* --- all frames that have no name yet ------------------------------------------------------------ */
+
+/* Of the file at hand. */
+struct naming {
+	struct capture *c;
+	const struct code_mapping *mapping;
+	struct kernel_symbols *kernel;
+	struct jit_map *jit;
+	const struct code_frame **frames;
+	uint32_t n, room;
+};
+
+static void collect(void *context, const struct code_frame *frame)
+{
+	struct naming *n = context;
+
+	if (frame->id <= n->c->stacks->asked_for || !frame->mapping || frame->n_lines)
+		return;
+	if (n->n < n->room)
+		n->frames[n->n++] = frame;
+}
+
+static int by_file(const void *a, const void *b)
+{
+	const struct code_frame *x = *(const struct code_frame *const *)a;
+	const struct code_frame *y = *(const struct code_frame *const *)b;
+
+	if (x->mapping->id != y->mapping->id)
+		return x->mapping->id < y->mapping->id ? -1 : 1;
+	return x->rel_pc < y->rel_pc ? -1 : x->rel_pc > y->rel_pc;
+}
+
+static void read_kernel(struct naming *n)
+{
+	struct stacks *s = n->c->stacks;
+	int error = s->kallsyms_fd < 0 ? -EACCES : 0;
+
+	if (!error && lseek(s->kallsyms_fd, 0, SEEK_SET) < 0)
+		error = -errno;
+	if (!error)
+		error = kernel_symbols_read(s->kallsyms_fd, &n->kernel);
+	if (!error)
+		return;
+	n->kernel = NULL;
+	if (!s->told_no_kernel)
+		capture_log(n->c, 0, "the kernel's functions have no names: %s",
+			    error == -EACCES ? "it hides their addresses (kernel.kptr_restrict)"
+					     : strerror(-error));
+	s->told_no_kernel = true;
+}
+
+static void begin_file(struct naming *n, const struct code_mapping *mapping)
+{
+	const struct jit_process *j;
+
+	jit_map_free(n->jit);
+	n->jit = NULL;
+	n->mapping = mapping;
+	if (mapping->kind == CODE_KERNEL && !n->kernel)
+		read_kernel(n);
+	if (mapping->kind != CODE_JIT)
+		return;
+	j = jit_of(n->c->stacks, mapping);
+	if (j)
+		n->jit = read_jit_map(j);
+}
+
+static unsigned name_kernel(struct naming *n, uint64_t address, struct code_line *line)
+{
+	const char *module = NULL, *name;
+	char text[512];
+
+	name = n->kernel ? kernel_symbols_find(n->kernel, address, &module) : NULL;
+	if (!name)
+		return 0;
+	snprintf(text, sizeof(text), module ? "%s [%s]" : "%s", name, module);
+	line->function = names_intern_string(n->c->options.names, text);
+	return 1;
+}
+
+static unsigned name_jit(struct naming *n, uint64_t address, struct code_line *line)
+{
+	size_t length = 0;
+	const char *name = n->jit ? jit_map_find(n->jit, address, &length) : NULL;
+
+	if (!name)
+		return 0;
+	line->function = names_intern(n->c->options.names, name, length, MAX_FUNCTION);
+	return 1;
+}
+
+static void name_frame(struct naming *n, const struct code_frame *frame)
+{
+	struct stacks *s = n->c->stacks;
+	struct code_line lines[CALLSTACKS_MAX_LINES] = { 0 };
+	const struct file *file;
+	unsigned found = 0;
+
+	if (frame->mapping != n->mapping)
+		begin_file(n, frame->mapping);
+	file = stacks_file(s, frame->mapping);
+	if (frame->mapping->kind == CODE_KERNEL)
+		found = name_kernel(n, frame->rel_pc, lines);
+	else if (frame->mapping->kind == CODE_JIT)
+		found = name_jit(n, frame->rel_pc, lines);
+	else if (s->symbols && file && file->fd >= 0)
+		found = symbols_resolve(s->symbols, frame->mapping, file->fd, frame->rel_pc, lines,
+					CALLSTACKS_MAX_LINES);
+	callstacks_name(s->store, frame, lines, found);
+	s->frames++;
+	s->named += found != 0;
+}
+
+void capture_name_frames(struct capture *c)
+{
+	struct stacks *s = c->stacks;
+	struct naming n = { .c = c };
+	uint32_t i;
+
+	if (!s || callstacks_frames(s->store) == s->asked_for)
+		return;
+	n.room = callstacks_frames(s->store);
+	n.frames = malloc(n.room * sizeof(*n.frames));
+	if (!n.frames)
+		return;
+	callstacks_each_frame(s->store, collect, &n);
+	qsort(n.frames, n.n, sizeof(*n.frames), by_file);
+	for (i = 0; i < n.n; i++)
+		name_frame(&n, n.frames[i]);
+	s->asked_for = callstacks_frames(s->store);
+	jit_map_free(n.jit);
+	kernel_symbols_free(n.kernel);
+	free(n.frames);
+}
+
+void capture_frames(const struct capture *c, uint64_t *ret_all, uint64_t *ret_named)
+{
+	*ret_all = c->stacks ? c->stacks->frames : 0;
+	*ret_named = c->stacks ? c->stacks->named : 0;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What stacks.c and stack_names.c share. */
+#ifndef PROFTRACE_CAPTURE_STACKS_INTERNAL_H
+#define PROFTRACE_CAPTURE_STACKS_INTERNAL_H
+
+#include "capture/stacks.h"
+
+#define MAX_JITS 256 /* processes that make code, and write down what it is called */
+
+struct symbols;
+struct stack_process;
+struct code;
+
+struct jit_process {
+	const struct code_mapping *mapping;
+	uint32_t pid;
+	uid_t owner;
+};
+
+struct stacks {
+	struct callstacks *store;
+	struct names *names;
+	uint64_t period_ns;
+	const struct code_mapping *kernel;
+	struct stack_process *processes;
+	struct stack_process *scanned; /* at the moment */
+	struct code *list;	       /* what was found so far */
+	unsigned n, room;
+	const struct file **files; /* by the ids of mappings: of which file each is */
+	uint32_t files_room;
+	uint64_t cut;
+
+	/* stack_names.c */
+	struct symbols *symbols; /* NULL: not begun */
+	int kallsyms_fd;	 /* -1: none */
+	bool told_no_kernel;
+	uint32_t asked_for; /* frames, by their ids */
+	uint64_t frames, named;
+	struct jit_process jits[MAX_JITS];
+	unsigned n_jits;
+};
+
+const struct file *stacks_file(const struct stacks *s, const struct code_mapping *mapping);
+void stacks_open_kernel(struct stacks *s);
+void stacks_note_jit(struct stacks *s, const struct code_mapping *mapping, uint32_t pid);
+
+#endif

@@ -215,6 +215,8 @@ static void without_debug_information(void **state)
 	resolve(f, "plain", outer);
 	assert_int_equal(f->n, 1);
 	check_line(f, 0, "outer", NULL, 0);
+	resolve(f, "plain", address_of(f, "plain", "at_inner"));
+	check_line(f, 0, "outer", NULL, 0);
 	assert_int_equal(shell(f, "strip plain -o dynamic"), 0);
 	resolve(f, "dynamic", outer);
 	assert_int_equal(f->n, 1);

@@ -2,7 +2,6 @@
 #include "symbols/code_file.h"
 
 #include <elfutils/libdwelf.h>
-#include <elfutils/libdwfl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,7 +14,8 @@ struct code_file {
 	Dwfl_Module *module; /* NULL: not a file of code */
 	want_fn want;
 	void *context;
-	bool searched; /* for debug information */
+	bool searched; /* for debug information and symbols */
+	struct symbol_table *symbols;
 	struct dwarf_code *code;
 	uint64_t bias; /* of its addresses to those of the debug information */
 	int alternate_fd;
@@ -184,6 +184,7 @@ void code_file_close(struct code_file *file)
 {
 	if (!file)
 		return;
+	symbol_table_free(file->symbols);
 	dwarf_code_free(file->code);
 	if (file->dwfl)
 		dwfl_end(file->dwfl);
@@ -193,31 +194,28 @@ void code_file_close(struct code_file *file)
 	free(file);
 }
 
-static void find_dwarf(struct code_file *file)
+static void find_names(struct code_file *file)
 {
 	Dwarf *dwarf;
 
 	file->searched = true;
 	dwarf = dwfl_module_getdwarf(file->module, &file->bias);
-	if (!dwarf)
-		return;
-	find_alternate(file, dwarf);
-	file->code = dwarf_code_new(dwarf);
+	if (dwarf) {
+		find_alternate(file, dwarf);
+		file->code = dwarf_code_new(dwarf);
+	}
+	file->symbols = symbol_table_new(file->module);
 }
 
 void code_file_lines(struct code_file *file, uint64_t address, struct answer *answer)
 {
 	const char *symbol;
-	GElf_Off into;
-	GElf_Sym sym;
 
 	if (!file->module)
 		return;
 	if (!file->searched)
-		find_dwarf(file);
-	symbol = dwfl_module_addrinfo(file->module, address, &into, &sym, NULL, NULL, NULL);
-	if (symbol && !symbol[0])
-		symbol = NULL;
+		find_names(file);
+	symbol = file->symbols ? symbol_table_find(file->symbols, address) : NULL;
 	if (file->code && dwarf_code_lines(file->code, address - file->bias, symbol, answer))
 		return;
 	if (symbol)

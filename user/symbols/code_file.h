@@ -3,7 +3,7 @@
 #ifndef PROFTRACE_SYMBOLS_CODE_FILE_H
 #define PROFTRACE_SYMBOLS_CODE_FILE_H
 
-#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
 #include <stdbool.h>
 
 #include "symbols/wire.h"
@@ -28,6 +28,16 @@ struct code_file;
 struct code_file *code_file_open(int fd, want_fn want, void *context);
 void code_file_close(struct code_file *file);
 void code_file_lines(struct code_file *file, uint64_t address, struct answer *answer);
+
+/* --- what its symbols say ----------------------------------------------------------------------- */
+
+struct symbol_table;
+
+/* NULL when out of memory. */
+struct symbol_table *symbol_table_new(Dwfl_Module *module);
+void symbol_table_free(struct symbol_table *table);
+/* Mangled or not; NULL: none. */
+const char *symbol_table_find(const struct symbol_table *table, uint64_t address);
 
 /* --- what its debug information says ------------------------------------------------------------ */
 

@@ -23,7 +23,9 @@ static void take(const char *text, size_t length, void *context)
 	size_t room = o->size - 1 - o->used;
 	size_t n = length < room ? length : room;
 
-	memcpy(o->out + o->used, text, n);
+	/* Nothing may be no text. */
+	if (n)
+		memcpy(o->out + o->used, text, n);
 	o->used += n;
 	if (n < length)
 		longjmp(o->full, 1);

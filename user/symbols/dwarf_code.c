@@ -12,20 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/ranges.h"
+
 enum {
-	MAX_RANGES = 1 << 22, /* of a file's units, of a unit's functions */
-	MAX_DEPTH = 64,	      /* of entries within entries */
-	MAX_OVERLAP = 64,     /* ranges looked at, back from the nearest that begins before */
-};
-
-struct range {
-	Dwarf_Addr low, high;
-	size_t index; /* unit, or the offset of a function's entry */
-};
-
-struct ranges {
-	struct range *ranges;
-	size_t n, size;
+	MAX_DEPTH = 64, /* of entries within entries */
+	MAX_UNITS = RANGES_MAX,
 };
 
 struct unit {
@@ -41,84 +32,29 @@ struct dwarf_code {
 	struct ranges ranges;
 };
 
-static void *grown(void *array, size_t n, size_t *size, size_t each)
-{
-	size_t more = *size ? 2 * *size : 64;
-
-	if (n < *size)
-		return array;
-	array = reallocarray(array, more, each);
-	if (array)
-		*size = more;
-	return array;
-}
-
-static void add_range(struct ranges *r, Dwarf_Addr low, Dwarf_Addr high, size_t index)
-{
-	void *array;
-
-	/* What the linker left out begins at 0 (or at the end, and is empty). */
-	if (!low || low >= high || r->n == MAX_RANGES)
-		return;
-	array = grown(r->ranges, r->n, &r->size, sizeof(*r->ranges));
-	if (!array)
-		return;
-	r->ranges = array;
-	r->ranges[r->n++] = (struct range){ low, high, index };
-}
-
 static void add_die(struct ranges *r, Dwarf_Die *die, size_t index)
 {
 	Dwarf_Addr base, low, high;
 	ptrdiff_t at = 0;
 
-	while ((at = dwarf_ranges(die, at, &base, &low, &high)) > 0 && r->n < MAX_RANGES)
-		add_range(r, low, high, index);
-}
-
-static int by_low(const void *a, const void *b)
-{
-	const struct range *x = a, *y = b;
-
-	if (x->low != y->low)
-		return x->low < y->low ? -1 : 1;
-	/* The smaller after the larger, which it is part of. */
-	return x->high > y->high ? -1 : x->high < y->high;
-}
-
-static void sort(struct ranges *r)
-{
-	if (r->n)
-		qsort(r->ranges, r->n, sizeof(*r->ranges), by_low);
-}
-
-/* The innermost that it lies in. */
-static const struct range *find(const struct ranges *r, Dwarf_Addr address)
-{
-	size_t low = 0, high = r->n, i;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (r->ranges[middle].low <= address)
-			low = middle + 1;
-		else
-			high = middle;
+	while ((at = dwarf_ranges(die, at, &base, &low, &high)) > 0 && r->n < RANGES_MAX) {
+		/* What the linker left out begins at 0 (or at the end, and is empty). */
+		if (low)
+			ranges_add(r, low, high, index, 0);
 	}
-	for (i = 0; i < MAX_OVERLAP && i < low; i++) {
-		if (address < r->ranges[low - 1 - i].high)
-			return &r->ranges[low - 1 - i];
-	}
-	return NULL;
 }
 
 static bool add_unit(struct dwarf_code *code, const Dwarf_Die *die)
 {
-	void *array = grown(code->units, code->n_units, &code->size, sizeof(*code->units));
+	if (code->n_units == code->size) {
+		size_t size = code->size ? 2 * code->size : 64;
+		struct unit *units = reallocarray(code->units, size, sizeof(*units));
 
-	if (!array)
-		return false;
-	code->units = array;
+		if (!units)
+			return false;
+		code->units = units;
+		code->size = size;
+	}
 	code->units[code->n_units] = (struct unit){ .die = *die };
 	add_die(&code->ranges, &code->units[code->n_units].die, code->n_units);
 	code->n_units++;
@@ -136,12 +72,12 @@ struct dwarf_code *dwarf_code_new(Dwarf *dwarf)
 	if (!code)
 		return NULL;
 	code->dwarf = dwarf;
-	while (code->n_units < MAX_RANGES &&
+	while (code->n_units < MAX_UNITS &&
 	       !dwarf_get_units(dwarf, unit, &unit, &version, &type, &die, NULL)) {
 		if (type == DW_UT_compile && !add_unit(code, &die))
 			break;
 	}
-	sort(&code->ranges);
+	ranges_sort(&code->ranges);
 	return code;
 }
 
@@ -152,9 +88,9 @@ void dwarf_code_free(struct dwarf_code *code)
 	if (!code)
 		return;
 	for (i = 0; i < code->n_units; i++)
-		free(code->units[i].functions.ranges);
+		ranges_free(&code->units[i].functions);
 	free(code->units);
-	free(code->ranges.ranges);
+	ranges_free(&code->ranges);
 	free(code);
 }
 
@@ -181,9 +117,9 @@ static bool find_function(struct dwarf_code *code, struct unit *unit, Dwarf_Addr
 	if (!unit->indexed) {
 		unit->indexed = true;
 		add_functions(&unit->functions, &unit->die, 0);
-		sort(&unit->functions);
+		ranges_sort(&unit->functions);
 	}
-	r = find(&unit->functions, address);
+	r = ranges_find(&unit->functions, address);
 	return r && dwarf_offdie(code->dwarf, r->index, ret);
 }
 
@@ -286,7 +222,7 @@ static struct place call_of(Dwarf_Die *unit, Dwarf_Die *inlined)
 bool dwarf_code_lines(struct dwarf_code *code, uint64_t address, const char *symbol,
 		      struct answer *answer)
 {
-	const struct range *r = find(&code->ranges, address);
+	const struct range *r = ranges_find(&code->ranges, address);
 	struct unit *unit = r ? &code->units[r->index] : NULL;
 	Dwarf_Die function, inlined[SYMBOL_MAX_LINES];
 	struct place place;

@@ -37,7 +37,8 @@ LIBS := -lbpf -ldw -lelf -liberty -lz -lprotobuf-c -lyajl -lpfm -lmicrohttpd -ln
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 SOURCES := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c))
-GENERATED := $B/gen/proftrace.skel.h $B/gen/plain.skel.h $B/gen/perfetto_trace.pb-c.h
+GENERATED := $B/gen/proftrace.skel.h $B/gen/plain.skel.h $B/gen/perfetto_trace.pb-c.h \
+	$B/gen/flame_script.h $B/gen/flame_style.h
 OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $B/obj/gen/perfetto_trace.pb-c.o
 ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $B/asan/gen/perfetto_trace.pb-c.o
 
@@ -76,6 +77,20 @@ $B/gen/%.pb-c.c $B/gen/%.pb-c.h: proto/%.proto
 	@mkdir -p $(@D)
 	@echo "  GEN   $@"
 	$(Q)$(PROTOC_C) --proto_path=proto --c_out=$B/gen $<
+
+# Text as a C string, all but its first line, which is the licence's.
+define AS_STRING
+	@mkdir -p $(@D)
+	@echo "  GEN   $@"
+	$(Q){ echo 'static const char $(basename $(notdir $@))[] ='; \
+		sed '1d; s/[\\"]/\\&/g; s/.*/"&\\n"/' $<; echo ';'; } > $@
+endef
+
+$B/gen/flame_script.h: user/handlers/flame.js
+	$(AS_STRING)
+
+$B/gen/flame_style.h: user/handlers/flame.css
+	$(AS_STRING)
 
 # --- the program -------------------------------------------------------------------------------
 

@@ -189,7 +189,7 @@ TEST_PROGRAMS := $(patsubst tests/integration/programs/%.c,$B/tests/programs/%,\
 	$(filter-out %/plugin.c %/leaf.c %/handler.c %/backwards.c %/opened.c,$(wildcard tests/integration/programs/*.c))) \
 	$(patsubst tests/integration/programs/%.cpp,$B/tests/programs/%,$(wildcard tests/integration/programs/*.cpp)) \
 	$B/tests/programs/plugin.so $B/tests/programs/handler.so $B/tests/programs/backwards.so $B/tests/programs/opened.so $B/tests/programs/executes-static $B/tests/programs/waits-static \
-	$B/tests/programs/sampled-static $B/tests/tools/stacks \
+	$B/tests/programs/sampled-static $B/tests/programs/flames-static $B/tests/tools/stacks \
 	$(foreach c,gcc clang,$(foreach o,O2 O3,$B/tests/programs/leaf-$c-$o))
 MARKED := -std=gnu11 -Wall -Wextra -Werror -pedantic -Iinclude -g
 
@@ -215,6 +215,9 @@ $B/tests/programs/%.so: tests/integration/programs/%.c $(wildcard include/*.h in
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
 	$(Q)$(CC) $(MARKED) -O2 -fPIC -shared $< -o $@
+
+# Stacks are followed by frame pointers.
+$B/tests/programs/flames $B/tests/programs/flames-static: MARKED += -fno-omit-frame-pointer -fno-optimize-sibling-calls
 
 define LEAF
 $B/tests/programs/leaf-$(1)-$(2): tests/integration/programs/leaf.c include/proftrace.h

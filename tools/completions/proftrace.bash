@@ -87,7 +87,7 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "--pid --output --duration --domain --usdt --func --counters --counter-interval --no-children --mode --buffer --dump-period --compress --max-size --keep --rank --flight-recorder --flight-memory --trigger --handler --sched --sample --system --system-interval --include-json --include-offset --schedule --max-overhead --stats-only --per-thread --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
 	report:-*)
-		COMPREPLY=($(compgen -W "--limit --sort --ascending --columns --domain --name --per-thread --slowest --unit --format --quiet --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--limit --sort --ascending --columns --domain --name --per-thread --slowest --flame --output --unit --format --quiet --help" -- "$word"))
 		;;
 	list:-*)
 		COMPREPLY=($(compgen -W "--pid --counters --verbose --help" -- "$word"))

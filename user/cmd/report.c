@@ -9,13 +9,16 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
+#include "cmd/report_flame.h"
 #include "cmd/rewrite.h"
 #include "cmd/terminal.h"
 #include "cmd/usage.h"
 #include "failure.h"
+#include "handlers/flame_samples.h"
 #include "handlers/slowest.h"
 #include "handlers/stats_print.h"
 #include "readers/reader.h"
+#include "timeline/callstack.h"
 #include "timeline/timeline.h"
 
 enum {
@@ -27,6 +30,7 @@ enum {
 	KEY_PER_THREAD,
 	KEY_COLUMNS,
 	KEY_SLOWEST,
+	KEY_FLAME,
 	MAX_GLOBS = 64,
 	MAX_TRACES = 4096,
 };
@@ -43,6 +47,7 @@ static const char doc[] =
 	"  proftrace report -n 10 --sort p99 rank0.pftrace rank1.pftrace\n"
 	"  proftrace report --columns count,cycles/call,ipc -D 'net.*' slow.json.gz\n"
 	"  proftrace report --slowest 5 request slow.pftrace\n"
+	"  proftrace report --flame=request -o request.svg slow.pftrace\n"
 	"  proftrace report --format json slow.pftrace | jq '.slices[0]'\n";
 
 static const struct argp_option options[] = {
@@ -66,6 +71,15 @@ static const struct argp_option options[] = {
 	  "The N longest slices called NAME (a glob) beside the median one: what happened in them, "
 	  "and what was different",
 	  0 },
+	{ "flame", KEY_FLAME, "NAME", OPTION_ARG_OPTIONAL,
+	  "A flame graph of the samples (record --sample): of all, or of those within slices "
+	  "called NAME "
+	  "(a glob)",
+	  0 },
+	{ "output", 'o', "FILE", 0,
+	  "Where --flame goes: .svg is a picture, .folded or .txt stacks as text, as on standard "
+	  "output without this",
+	  0 },
 	{ "quiet", 'q', NULL, 0, "Say nothing on standard error but errors", 0 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
@@ -85,12 +99,14 @@ struct report {
 	bool per_thread;
 	bool quiet;
 	struct slowest_options slowest; /* n 0: the table of names */
-	bool again;			/* the traces are read for the second time */
+	struct flame_options flame;
+	bool again; /* the traces are read for the second time */
 	unsigned n_paths;
 	char **paths;
 
 	/* What all the traces share. */
 	struct names *table;
+	struct callstacks *callstacks; /* of --flame; NULL: samples are passed over */
 	struct handler *handler;
 	struct stats_file *files;
 	uint64_t (*uuids)[2]; /* of the files: both formats of one recording have the same */
@@ -168,7 +184,7 @@ static void was_read(struct report *report, const char *path, const struct readi
 {
 	if (report->slowest.n)
 		slowest_next_trace(report->handler);
-	else
+	else if (!report->flame.wanted)
 		stats_next_trace(report->handler);
 	report->files[report->n_files++] = (struct stats_file){ .path = path,
 								.truncated_at = why->offset,
@@ -199,6 +215,7 @@ static int read_trace(struct report *report, int fd, const char *path, struct fa
 		.names = report->table,
 		.account = &r.account,
 		.origin = &r.origin,
+		.callstacks = report->callstacks,
 	};
 	int error = -ENOMEM;
 
@@ -321,12 +338,23 @@ static int print_names(const struct report *report, struct failure *f)
 
 static int print(const struct report *report, struct failure *f)
 {
-	int error = report->slowest.n ? print_slowest(report, f) : print_names(report, f);
+	int error;
 
+	if (report->flame.wanted)
+		return report_flame(&report->flame, report->handler, report->table, report->paths,
+				    report->n_paths, f);
+	error = report->slowest.n ? print_slowest(report, f) : print_names(report, f);
 	if (!error && (fflush(stdout) || ferror(stdout)))
 		error = failure_set(f, errno ? -errno : -EIO, "cannot write", "standard output",
 				    NULL);
 	return error;
+}
+
+static struct handler *handler_new(const struct report *report)
+{
+	if (report->flame.wanted)
+		return flame_handler_new(report->flame.slice);
+	return report->slowest.n ? slowest_handler_new(&report->slowest) : stats_handler_new();
 }
 
 /* A table that lacks one of the traces would not be what was asked for: the first error ends it. */
@@ -336,11 +364,13 @@ static int report_all(struct report *report, struct failure *f)
 	unsigned i;
 
 	report->table = names_new(0);
-	report->handler =
-		report->slowest.n ? slowest_handler_new(&report->slowest) : stats_handler_new();
+	if (report->table && report->flame.wanted)
+		report->callstacks = callstacks_new(report->table, 0);
+	report->handler = handler_new(report);
 	report->files = calloc(report->n_paths, sizeof(*report->files));
 	report->uuids = calloc(report->n_paths, sizeof(*report->uuids));
-	if (!report->table || !report->handler || !report->files || !report->uuids)
+	if (!report->table || !report->handler || !report->files || !report->uuids ||
+	    (report->flame.wanted && !report->callstacks))
 		return failure_set(f, -ENOMEM, "cannot read", report->paths[0], NULL);
 	if (report->per_thread)
 		stats_per_thread(report->handler);
@@ -398,6 +428,19 @@ static void check_options(const struct report *report, struct argp_state *state)
 {
 	const struct stats_options *o = &report->stats;
 
+	const struct flame_options *flame = &report->flame;
+	const char *wrong = flame_output_wrong(flame->output);
+
+	if (flame->output && !flame->wanted)
+		usage_error(state, "-o is where --flame goes; tables are on standard output");
+	if (wrong)
+		usage_error(state, "-o '%s': %s", flame->output, wrong);
+	if (flame->wanted && (report->slowest.n || o->n_domains || report->format != FORMAT_TABLE))
+		usage_error(state, "--flame has nothing of --slowest, --domain and --format");
+	if (flame->wanted &&
+	    (o->sort || o->ascending || o->columns || o->n_names || report->per_thread))
+		usage_error(state, "--flame is no table of names: it has nothing of --sort, "
+				   "--ascending, --columns, --name and --per-thread");
 	if (report->slowest.n &&
 	    (o->sort || o->ascending || o->columns || o->n_names || report->per_thread))
 		usage_error(state, "--slowest is no table of names: it has nothing of --sort, "
@@ -455,7 +498,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->max_rows = parse_rows(arg, state);
 		return 0;
 	case 'q':
-		report->quiet = true;
+		report->quiet = report->flame.quiet = true;
 		return 0;
 	case KEY_SORT:
 		o->sort = arg;
@@ -484,6 +527,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_SLOWEST:
 		parse_slowest(report, arg, state);
 		return 0;
+	case KEY_FLAME:
+		report->flame.wanted = true;
+		report->flame.slice = arg;
+		return 0;
+	case 'o':
+		report->flame.output = arg;
+		return 0;
 	default:
 		return parse_rest(key, arg, state);
 	}
@@ -505,6 +555,7 @@ int cmd_report(int argc, char **argv)
 		failure_print(&f, stderr);
 	if (report.handler)
 		report.handler->ops->free(report.handler);
+	callstacks_free(report.callstacks);
 	names_free(report.table);
 	free(report.files);
 	free(report.uuids);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cmd/report_flame.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "handlers/flame_samples.h"
+#include "handlers/sink.h"
+
+static bool ends_in(const char *text, const char *ending)
+{
+	size_t n = strlen(text), m = strlen(ending);
+
+	return n > m && !strcmp(text + n - m, ending);
+}
+
+const char *flame_output_wrong(const char *output)
+{
+	if (!output || !strcmp(output, "-") || ends_in(output, ".svg") ||
+	    ends_in(output, ".folded") || ends_in(output, ".txt"))
+		return NULL;
+	return "it ends in .svg (a picture), or in .folded or .txt (stacks as text)";
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && slash[1] ? slash + 1 : path;
+}
+
+/* A graph of nothing would look like a program that does nothing. */
+static int check_samples(const struct flame_options *o, const struct flame_samples_count *n,
+			 char *const *paths, unsigned n_paths, struct failure *f)
+{
+	char reason[128];
+
+	if (!n->samples) {
+		failure_set(f, -ENODATA, "no samples in", paths[0],
+			    n_paths > 1 ? "nor in the other traces" : "it has no call stacks");
+		failure_hint(f, "record with --sample 99; they are in .pftrace files, not in JSON");
+		return -ENODATA;
+	}
+	if (n->within)
+		return 0;
+	snprintf(reason, sizeof(reason), "none of the %" PRIu64 " samples is within such a slice",
+		 n->samples);
+	failure_set(f, -ENODATA, "nothing to draw for", o->slice, reason);
+	failure_hint(f, "`proftrace report` lists the names; globs are allowed: --flame='%s*'",
+		     o->slice);
+	return -ENODATA;
+}
+
+/* Whole, or not at all: what the sink takes is one piece of memory. */
+static int draw(const struct flame_options *o, const struct flame_samples_count *n,
+		struct flame *flame, char *const *paths, unsigned n_paths, FILE *out)
+{
+	char title[256], subtitle[256];
+	const struct flame_text text = { title, subtitle, "samples" };
+	int length;
+
+	if (!o->output || !ends_in(o->output, ".svg"))
+		return flame_write_folded(flame, out);
+	if (n_paths == 1)
+		snprintf(title, sizeof(title), "%s", base_name(paths[0]));
+	else
+		snprintf(title, sizeof(title), "%s and %u more", base_name(paths[0]), n_paths - 1);
+	failure_clean(title);
+	length = snprintf(subtitle, sizeof(subtitle), "%" PRIu64 " samples", n->within);
+	if (o->slice)
+		length = snprintf(subtitle, sizeof(subtitle),
+				  "%" PRIu64 " of %" PRIu64 " samples: within slices \"%.100s\"",
+				  n->within, n->samples, o->slice);
+	if (n->unnamed)
+		snprintf(subtitle + length, sizeof(subtitle) - (size_t)length,
+			 "; %.1f%% with functions of unknown name",
+			 100.0 * (double)n->unnamed / (double)n->within);
+	failure_clean(subtitle);
+	flame_write_svg(flame, &text, out);
+	return 0;
+}
+
+static int put(const char *path, const char *bytes, size_t size, struct failure *f)
+{
+	struct sink *sink;
+	int error = sink_open(path, SINK_PLAIN, &sink);
+
+	if (error)
+		return failure_set(f, error, "cannot write", path, NULL);
+	sink_write(sink, bytes, size);
+	error = sink_close(sink);
+	sink_free(sink);
+	return error ? failure_set(f, error, "cannot write", path, NULL) : 0;
+}
+
+int report_flame(const struct flame_options *o, struct handler *handler, struct names *names,
+		 char *const *paths, unsigned n_paths, struct failure *f)
+{
+	const char *path = o->output ? o->output : "-";
+	struct flame *flame = flame_new();
+	struct flame_samples_count n;
+	char *bytes = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&bytes, &size);
+	int error = flame && out ? flame_handler_fill(handler, names, flame) : -ENOMEM;
+
+	flame_handler_count(handler, &n);
+	if (!error)
+		error = draw(o, &n, flame, paths, n_paths, out);
+	if (out && fclose(out) && !error)
+		error = -ENOMEM;
+	if (error)
+		failure_set(f, error, "cannot draw", paths[0], NULL);
+	else
+		error = check_samples(o, &n, paths, n_paths, f);
+	if (!error)
+		error = put(path, bytes, size, f);
+	if (!error && flame_cut(flame) && !o->quiet)
+		fprintf(stderr, "proftrace: %" PRIu64 " samples of stacks too deep or too many\n",
+			flame_cut(flame));
+	free(bytes);
+	flame_free(flame);
+	return error;
+}

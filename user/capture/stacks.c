@@ -329,6 +329,9 @@ static const struct code_frame *frame_of(struct capture *c, struct stack_process
 		look_again(c, p, ts_ns);
 		code = code_at(p, address);
 	}
+	/* What is nowhere yet may be somewhere when it is looked at again: a loop is few addresses. */
+	if (!code)
+		return frame_new(c->stacks, code, address);
 	p->recent[place].address = address;
 	p->recent[place].frame = frame_new(c->stacks, code, address);
 	return p->recent[place].frame;

@@ -44,9 +44,10 @@ void ranges_sort(struct ranges *r)
 		qsort(r->ranges, r->n, sizeof(*r->ranges), compare);
 }
 
-const struct range *ranges_find(const struct ranges *r, uint64_t address)
+/* How many begin at the address or before. */
+static size_t count_before(const struct ranges *r, uint64_t address)
 {
-	size_t low = 0, high = r->n, i;
+	size_t low = 0, high = r->n;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -56,9 +57,23 @@ const struct range *ranges_find(const struct ranges *r, uint64_t address)
 		else
 			high = middle;
 	}
-	for (i = 0; i < MAX_OVERLAP && i < low; i++) {
-		if (address < r->ranges[low - 1 - i].high)
-			return &r->ranges[low - 1 - i];
+	return low;
+}
+
+const struct range *ranges_before(const struct ranges *r, uint64_t address)
+{
+	size_t n = count_before(r, address);
+
+	return n ? &r->ranges[n - 1] : NULL;
+}
+
+const struct range *ranges_find(const struct ranges *r, uint64_t address)
+{
+	size_t n = count_before(r, address), i;
+
+	for (i = 0; i < MAX_OVERLAP && i < n; i++) {
+		if (address < r->ranges[n - 1 - i].high)
+			return &r->ranges[n - 1 - i];
 	}
 	return NULL;
 }

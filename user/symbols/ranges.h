@@ -27,6 +27,8 @@ void ranges_add(struct ranges *r, uint64_t low, uint64_t high, size_t index, uin
 void ranges_sort(struct ranges *r);
 /* The innermost that the address lies in; of equal ones that of the highest rank. NULL: none. */
 const struct range *ranges_find(const struct ranges *r, uint64_t address);
+/* The last that begins at the address or before, whether it lies in it or not. NULL: none. */
+const struct range *ranges_before(const struct ranges *r, uint64_t address);
 void ranges_free(struct ranges *r);
 
 #endif

@@ -86,6 +86,15 @@ void symbol_table_free(struct symbol_table *table)
 	free(table);
 }
 
+/* Unless a function with a size begins behind the label: then the address belongs to neither. */
+static const struct range *find_label(const struct symbol_table *table, uint64_t address)
+{
+	const struct range *label = ranges_find(&table->labels, address);
+	const struct range *function = ranges_before(&table->functions, address);
+
+	return label && function && function->low > label->low ? NULL : label;
+}
+
 const char *symbol_table_find(const struct symbol_table *table, uint64_t address)
 {
 	const struct range *r = ranges_find(&table->functions, address);
@@ -93,7 +102,7 @@ const char *symbol_table_find(const struct symbol_table *table, uint64_t address
 	GElf_Sym sym;
 
 	if (!r)
-		r = ranges_find(&table->labels, address);
+		r = find_label(table, address);
 	return r ? dwfl_module_getsym_info(table->module, (int)r->index, &sym, &its, NULL, NULL,
 					   NULL)
 		 : NULL;

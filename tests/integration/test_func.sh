@@ -69,6 +69,42 @@ equal "a catch goes on in the function that has it" "$(within 'main>catches')" $
 equal "a tail call is none of the function that ended with it" "$(within 'is_even>is_odd') $(within 'is_odd>is_even') $(within 'choose>is_even')" "0 0 0"
 equal "the library's own calls" "$(within 'opened>hidden')" $((2 * rounds))
 
+# --- what they are given and what they return, and names of C++ -----------------------------------
+record values -f 'arguments(text=arg0:str,arg1:s32,arg2:u8,arg3,arg4:bool,arg5:s64,sum=ret:s64)' \
+	-f 'arguments_(arg0)' -f 'shapes::*(arg1:x,ret:s32)' -- "$program" 3
+check_agree values "$tmp/values"
+equal "arguments in registers" "$(lines values '"name":"arguments"' '"args":{"text":"text","arg1":-2,"arg2":200,"arg3":"9223372036854775808","arg4":true,"arg5":-1}')" 1
+equal "what is returned is on the end" "$(lines values '"ph":"E"' '"sum":')" 3
+equal "names of C++ are as people write them" "$(calls values 'shapes::circle<long>::area')" 3
+equal "of methods, the object is the first argument" "$(lines values '"name":"shapes::circle<long>::area"' '"args":{"arg1":"0x3"}')" 3
+equal "and what they return" "$(lines values '"ph":"E"' '"args":{"ret":12}')" 1
+record stack -f 'arguments(six=arg6,seven=arg7:s32,arg0:str)' -- "$program" 3
+equal "arguments on the stack" "$(lines stack '"args":{"six":2,"seven":7,"arg0":"text"}')" 1
+
+# --- symbols that are elsewhere ------------------------------------------------------------------
+if command -v objcopy >/dev/null && command -v xz >/dev/null; then
+	objcopy --only-keep-debug "$program" "$tmp/symbols" && xz -k "$tmp/symbols"
+	objcopy --strip-all --add-section .gnu_debugdata="$tmp/symbols.xz" "$program" "$tmp/packed"
+	strip -o "$tmp/stripped" "$program"
+	record stripped -f recurse -- "$tmp/stripped" 2
+	check "without symbols there is no function" grep -q "neither markers\|no function fits" "$tmp/stripped.err"
+	record packed -f recurse -- "$tmp/packed" 2
+	equal "symbols that are compressed within the file" "$(calls packed recurse)" "$(said "$tmp/packed.out" recurse)"
+	id=$(readelf -n "$program" | sed -n 's/.*Build ID: //p')
+	cat >"$tmp/apart.sh" <<-END
+		mount -t tmpfs none /usr/lib/debug && mkdir -p /usr/lib/debug/.build-id/${id%"${id#??}"} || exit 1
+		cp "$tmp/symbols" /usr/lib/debug/.build-id/${id%"${id#??}"}/${id#??}.debug || exit 1
+		"$proftrace" -e none -o "$tmp/apart" -f recurse -- "$tmp/stripped" 2 >"$tmp/apart.out" 2>"$tmp/apart.err"
+	END
+	if [ -d /usr/lib/debug ] && unshare -m true 2>/dev/null && unshare -m sh "$tmp/apart.sh" 2>/dev/null; then
+		equal "symbols in a file of their own" "$(calls apart recurse)" "$(said "$tmp/apart.out" recurse)"
+	else
+		skip "symbols in a file of their own" "no /usr/lib/debug, or no mounts of one's own"
+	fi
+else
+	skip "symbols that are elsewhere" "no objcopy or xz"
+fi
+
 # --- one library of the distribution -------------------------------------------------------------
 mkdir "$tmp/data"
 for n in 1 2 3 4 5 6 7; do seq 1 $((n * 3000)) >"$tmp/data/$n"; done
@@ -96,6 +132,17 @@ else
 		/"ph":"E"/ { if (depth[tid]) depth[tid]-- }
 	' "$tmp/zlib.json" >"$tmp/within"
 	equal "each in the marker's slice around it" "$(within 'compress:deflate>libz.so.1:deflate')" "$files"
+fi
+
+# --- very many -----------------------------------------------------------------------------------
+# Without such links each site is detached by itself, and that takes a tenth of a second.
+if "$proftrace" check 2>/dev/null | grep -q '^uprobe_multi links *yes'; then
+	record many -f 'many_*' -- "$programs/many_functions"
+	equal "ten thousand functions" "$(grep -c '"name":"many_[0-9]*".*"ph":"B"' "$tmp/many.json")" 10000
+	equal "each of which ends" "$(field "$tmp/many.sum" unfinished) $(field "$tmp/many.sum" open_at_end)" "0 0"
+	check_account many "$tmp/many.sum"
+else
+	skip "ten thousand functions" "this kernel has no uprobe_multi links"
 fi
 
 # --- what cannot be, and what is said ------------------------------------------------------------

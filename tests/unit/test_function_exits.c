@@ -79,6 +79,13 @@ static void refused(void **state)
 	static const uint8_t data[] = { 0xc3, 0, 0, 0, 0 };
 	static const uint8_t cut[] = { 0x90, 0xb8, 1, 2 };
 	static const uint8_t nop5[] = { 0x0f, 0x1f, 0x44, 0, 0, 0xc3 };
+	static const uint8_t vpor[] = { 0xc5, 0xf9, 0xeb, 0xc0, 0xc3 };
+	static const uint8_t loop[] = {
+		0xc5, 0xf9, 0xeb, 0xc0, 0x48, 0xff, 0xcf, 0x75, 0xfb, 0xc3
+	};
+	static const uint8_t rep[] = { 0xf3, 0xa4, 0xc3 };
+	static const uint8_t hinted[] = { 0x90, 0x2e, 0xc3 };
+	static const uint8_t table[] = { 0x90, 0x3e, 0xff, 0xe0, 0xc3 };
 
 	(void)state;
 	assert_non_null(look(EM_X86_64, middle, sizeof(middle), NULL, 0, false));
@@ -90,6 +97,14 @@ static void refused(void **state)
 	assert_null(look(EM_X86_64, nop5, sizeof(nop5), NULL, 0, true));
 	assert_int_equal(found.entry, CODE + 5);
 	assert_non_null(look(EM_X86_64, nop5, 5, NULL, 0, true));
+	/* What the kernel would take for something else: vpor for a jump, vzeroupper for a branch. */
+	assert_null(look(EM_X86_64, vpor, sizeof(vpor), NULL, 0, false));
+	assert_int_equal(found.entry, CODE + 4);
+	assert_non_null(look(EM_X86_64, loop, sizeof(loop), NULL, 0, false));
+	assert_non_null(look(EM_X86_64, rep, sizeof(rep), NULL, 0, false));
+	assert_non_null(look(EM_X86_64, hinted, sizeof(hinted), NULL, 0, false));
+	assert_null(look(EM_X86_64, table, sizeof(table), NULL, 0, false));
+	assert_int_equal(found.n, 1);
 }
 
 static void outside(void **state)

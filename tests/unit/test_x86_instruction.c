@@ -124,6 +124,24 @@ static void indirect(void **state)
 	assert_int_equal(x.target.form, USDT_UNREADABLE);
 }
 
+static void probes(void **state)
+{
+	(void)state;
+	assert_int_equal(decoded(BYTES(0x55)).probe, X86_PROBE);
+	assert_int_equal(decoded(BYTES(0x90)).probe, X86_PROBE);
+	assert_int_equal(decoded(BYTES(0xf3, 0x0f, 0x1e, 0xfa)).probe, X86_PROBE);
+	assert_int_equal(decoded(BYTES(0xf2, 0xc3)).probe, X86_PROBE);
+	assert_int_equal(decoded(BYTES(0xc5, 0xf8, 0x77)).probe, X86_NO_PROBE_SKIP);
+	assert_int_equal(decoded(BYTES(0x62, 0xe2, 0x7d, 0x28, 0x7a, 0xc6)).probe,
+			 X86_NO_PROBE_SKIP);
+	assert_int_equal(decoded(BYTES(0xf0, 0xff, 0x0f)).probe, X86_NO_PROBE_SKIP);
+	assert_int_equal(decoded(BYTES(0x66, 0x90)).probe, X86_NO_PROBE_SKIP);
+	assert_int_equal(decoded(BYTES(0x49, 0x90)).probe, X86_NO_PROBE); /* xchg */
+	assert_int_equal(decoded(BYTES(0x3e, 0xff, 0xe0)).probe, X86_NO_PROBE);
+	assert_int_equal(decoded(BYTES(0xf3, 0xaa)).probe, X86_NO_PROBE);
+	assert_int_equal(decoded(BYTES(0x0f, 0x05)).probe, X86_NO_PROBE);
+}
+
 /* What is data, or nothing to walk through. */
 static void no_instructions(void **state)
 {
@@ -154,9 +172,8 @@ static void no_instructions(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lengths),
-		cmocka_unit_test(flow),
-		cmocka_unit_test(indirect),
+		cmocka_unit_test(lengths),	   cmocka_unit_test(flow),
+		cmocka_unit_test(indirect),	   cmocka_unit_test(probes),
 		cmocka_unit_test(no_instructions),
 	};
 

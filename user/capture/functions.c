@@ -12,10 +12,12 @@
 #include <string.h>
 
 #include "capture/glob.h"
-#include "target/elf_functions.h"
+#include "symbols/demangle.h"
+#include "target/debug_symbols.h"
 #include "target/function_exits.h"
 
 #define MAX_CALLS 20000 /* functions, in all files together */
+#define MAX_TEXT  1024	/* of a name: what is longer is compared as far */
 
 /* A function that is recorded. Its beginning is attached to last: then no call is without an end. */
 struct call {
@@ -32,6 +34,7 @@ struct search {
 	const struct name *library; /* what stands for it in the trace */
 	bool wanted[64];	    /* of the requests, those for this file */
 	struct elf_functions all;
+	char text[MAX_TEXT]; /* of the name at hand */
 	struct call *calls;
 	unsigned n_calls, room;
 	struct function_exits exits;
@@ -137,16 +140,23 @@ static bool is_none(const struct search *s, const struct elf_function *function)
 	       marker_at(s, function->vaddr);
 }
 
-/* The first request that one of the names of this address fits, and which name that is. */
-static struct function_request *request_of(const struct search *s, const struct elf_function *names,
+/*
+ * The first request that one of the names of this address fits, as it is or as its author wrote it, which
+ * then is in s->text.
+ */
+static struct function_request *request_of(struct search *s, const struct elf_function *names,
 					   unsigned n, const struct elf_function **ret_name)
 {
 	struct probes *p = s->c->probes;
 	unsigned i, j;
 
-	for (i = 0; i < p->n_functions; i++) {
-		for (j = 0; s->wanted[i] && j < n; j++) {
-			if (!fits(p->functions[i].name, names[j].name) || is_none(s, &names[j]))
+	for (j = 0; j < n; j++) {
+		if (is_none(s, &names[j]))
+			continue;
+		symbol_demangle(names[j].name, s->text, sizeof(s->text));
+		for (i = 0; i < p->n_functions; i++) {
+			if (!s->wanted[i] || (!fits(p->functions[i].name, s->text) &&
+					      !fits(p->functions[i].name, names[j].name)))
 				continue;
 			*ret_name = &names[j];
 			return &p->functions[i];
@@ -157,10 +167,10 @@ static struct function_request *request_of(const struct search *s, const struct 
 
 /* --- what is said of them ------------------------------------------------------------------------ */
 
-static void leave_out(const struct search *s, const struct elf_function *function, const char *why)
+static void leave_out(const struct search *s, const char *why)
 {
 	capture_log(s->c, probes_told_at(s->c->probes, 0), "%s:%s is left out: %s",
-		    s->library->text, function->name, why);
+		    s->library->text, s->text, why);
 	s->c->refused_sites++;
 }
 
@@ -176,7 +186,7 @@ static bool is_selected(struct search *s)
 	return false;
 }
 
-static bool too_many(const struct search *s, const struct elf_function *function)
+static bool too_many(const struct search *s)
 {
 	struct probes *p = s->c->probes;
 
@@ -186,7 +196,7 @@ static bool too_many(const struct search *s, const struct elf_function *function
 		capture_log(s->c, -1,
 			    "%s:%s and what comes behind it is left out: no more than %d functions "
 			    "are recorded",
-			    s->library->text, function->name, MAX_CALLS);
+			    s->library->text, s->text, MAX_CALLS);
 	p->told_of_calls = true;
 	s->c->refused_sites++;
 	return true;
@@ -409,16 +419,16 @@ static int take_function(struct search *s, const struct elf_function *names, uns
 	if (!request)
 		return 0;
 	request->found = true;
-	if (!is_selected(s) || too_many(s, name))
+	if (!is_selected(s) || too_many(s))
 		return 0;
 	why = name->resolver
 		      ? "it only chooses, as the program starts, which function has this name"
 		      : find_exits(s, names, n, parts);
 	if (why) {
-		leave_out(s, name, why);
+		leave_out(s, why);
 		return 0;
 	}
-	call.name = names_intern(s->c->options.names, name->name, strlen(name->name), MAX_NAME);
+	call.name = names_intern(s->c->options.names, s->text, strlen(s->text), MAX_NAME);
 	call.entry = s->exits.entry;
 	for (i = 0; i < s->exits.n && !error; i++) {
 		const struct marker_site *marker = marker_at(s, s->exits.exits[i].to);
@@ -476,6 +486,8 @@ int functions_select(struct capture *c, struct file *file, const char *path, str
 			c->refused++;
 		} else {
 			error = elf_functions_add(&s->all, file->elf);
+			if (!error)
+				error = debug_symbols_add(&s->all, file->elf);
 			elf_functions_sort(&s->all);
 			if (!error)
 				error = take_all(s);

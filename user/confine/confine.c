@@ -61,6 +61,7 @@ static const int recorders[] = {
 	SCMP_SYS(getrusage),
 	SCMP_SYS(getsockopt),
 	SCMP_SYS(lstat),
+	SCMP_SYS(memfd_create), /* symbols that a file holds compressed */
 	SCMP_SYS(open),
 	SCMP_SYS(openat),
 	SCMP_SYS(openat2),

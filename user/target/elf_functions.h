@@ -27,7 +27,7 @@ struct elf_functions {
 	struct elf_function *list; /* by address, and the names of each by their rank */
 	unsigned malformed;	   /* symbols that make no sense */
 	bool cut;		   /* there were more than the limits allow */
-	char *strings[4];
+	char *strings[6];	   /* of two tables in each of three files */
 	unsigned n_strings;
 	unsigned room;
 };

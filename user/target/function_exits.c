@@ -18,6 +18,8 @@ struct walk {
 };
 
 static const char not_followed[] = "its instructions cannot be followed";
+static const char no_entry[] = "it begins with an instruction that no probe can stand on";
+static const char no_exit[] = "it ends with an instruction that no probe can stand on";
 
 /* Part `i` of the function has this address in it, not counting the function's very beginning. */
 static bool goes_within(const struct walk *w, uint64_t to)
@@ -59,14 +61,21 @@ static const char *take_x86(struct walk *w, uint64_t at, const struct x86_instru
 	switch (x->flow) {
 	case X86_RETURN:
 		e.exit = CALL_RETURN;
-		return add(w, &e);
+		return x->probe == X86_PROBE ? add(w, &e) : no_exit;
 	case X86_INDIRECT:
+		/* notrack: by a table of the function's own, which leads to no other function */
+		if (x->probe != X86_PROBE)
+			return NULL;
 		e.exit = CALL_INDIRECT;
 		e.target = x->target;
 		return add(w, &e);
 	case X86_JUMP:
+		if (x->probe != X86_PROBE)
+			return goes_within(w, to) ? NULL : no_exit;
 		return add_jump(w, vaddr, to, CALL_JUMP, 0);
 	case X86_BRANCH:
+		if (x->probe != X86_PROBE)
+			return goes_within(w, to) ? NULL : no_exit;
 		return add_jump(w, vaddr, to, CALL_BRANCH, x->condition);
 	case X86_LOOP:
 		return goes_within(w, to) || to == w->parts[0].vaddr ? NULL : not_followed;
@@ -99,15 +108,50 @@ static const char *walk_x86(struct walk *w)
 	return why;
 }
 
-/* The program would be ruined by what some kernels make of such a nop: the next one is as good. */
-static uint64_t behind_nop5(const struct walk *w, uint64_t size)
+/* Of some kernels, a program is ruined by what they make of such a nop. */
+static bool is_nop5(const uint8_t *bytes, const struct x86_instruction *x)
 {
 	static const uint8_t nop5[] = { 0x0f, 0x1f, 0x44, 0, 0 };
-	uint64_t at = 0;
 
-	while (size - at >= sizeof(nop5) && !memcmp(w->bytes + at, nop5, sizeof(nop5)))
-		at += sizeof(nop5);
-	return at;
+	return x->length == sizeof(nop5) && !memcmp(bytes, nop5, sizeof(nop5));
+}
+
+/* A probe that does not stand at the very beginning must not stand where the function comes again. */
+static const char *check_moved(const struct walk *w, uint64_t entry)
+{
+	struct x86_instruction x;
+	uint64_t at, to, size = w->part->size;
+
+	for (at = 0; at < size; at += x.length) {
+		if (!x86_decode(w->bytes + at, size - at, &x))
+			return not_followed;
+		if (x.flow == X86_INDIRECT)
+			return no_entry;
+		if (x.flow != X86_JUMP && x.flow != X86_BRANCH && x.flow != X86_LOOP)
+			continue;
+		to = at + x.length + (uint64_t)(int64_t)x.distance;
+		if (to && to <= entry)
+			return no_entry;
+	}
+	return NULL;
+}
+
+static const char *find_entry_x86(struct walk *w, bool skip_nop5)
+{
+	struct x86_instruction x;
+	uint64_t at = 0, size = w->part->size;
+
+	while (at < size && x86_decode(w->bytes + at, size - at, &x)) {
+		if (x.probe == X86_NO_PROBE)
+			return no_entry;
+		if (x.probe == X86_PROBE && !(skip_nop5 && is_nop5(w->bytes + at, &x)))
+			break;
+		at += x.length;
+	}
+	if (at >= size)
+		return no_entry;
+	w->found->entry = w->part->vaddr + at;
+	return at ? check_moved(w, at) : NULL;
 }
 
 /* --- arm64 --------------------------------------------------------------------------------------- */
@@ -183,8 +227,8 @@ static const char *walk_part(const struct elf_file *elf, struct walk *w, bool sk
 		why = "its instructions cannot be read";
 	else
 		why = elf->machine == EM_X86_64 ? walk_x86(w) : walk_arm64(w);
-	if (!why && w->part == w->parts && skip_nop5 && elf->machine == EM_X86_64)
-		w->found->entry += behind_nop5(w, size);
+	if (!why && w->part == w->parts && elf->machine == EM_X86_64)
+		why = find_entry_x86(w, skip_nop5);
 	free(w->bytes);
 	free(w->begins);
 	return why;
@@ -203,8 +247,6 @@ const char *function_exits_find(const struct elf_file *elf, const struct functio
 		w.part = &parts[i];
 		why = walk_part(elf, &w, skip_nop5);
 	}
-	if (!why && ret->entry - parts[0].vaddr >= parts[0].size)
-		why = "there is nothing in it but 5-byte nops";
 	return why;
 }
 

@@ -71,6 +71,7 @@ struct decoder {
 	size_t n; /* that there are: X86_LONGEST at most */
 	size_t at;
 	bool word, address, segment, other_prefix; /* 66; 67; 64 or 65; f0, f2, f3 */
+	bool lock, hint;			   /* f0; 26, 2e, 36, 3e */
 	uint8_t rex;
 	bool vector; /* VEX or EVEX */
 	enum map map;
@@ -109,6 +110,8 @@ static void take_prefixes(struct decoder *d)
 		d->address |= byte == 0x67;
 		d->segment |= byte == 0x64 || byte == 0x65;
 		d->other_prefix |= byte >= 0xf0;
+		d->lock |= byte == 0xf0;
+		d->hint |= byte < 0x40;
 		d->at++;
 	}
 	if (d->at < d->n && (d->bytes[d->at] & 0xf0) == 0x40)
@@ -304,6 +307,25 @@ static bool find_flow(const struct decoder *d, struct x86_instruction *x)
 	return x->flow == X86_ON || !d->word;
 }
 
+/* As arch/x86/kernel/uprobes.c goes about it. */
+static enum x86_probe find_probe(const struct decoder *d)
+{
+	uint8_t c = d->opcode;
+	bool nop = (d->map == TWO_BYTES && c == 0x1f) || (d->map == ONE_BYTE && c == 0x90);
+
+	if (d->vector || d->lock)
+		return X86_NO_PROBE_SKIP;
+	if (d->hint || (nop && d->map == ONE_BYTE && (d->word || d->rex)))
+		return nop && !d->rex ? X86_NO_PROBE_SKIP : X86_NO_PROBE;
+	/* What is repeated, what enters the kernel, what saves the flags of single steps. */
+	if (d->map == ONE_BYTE &&
+	    (c == 0x9c || (d->other_prefix && ((c & 0xfc) == 0xa4 || (c >= 0xaa && c <= 0xaf)))))
+		return X86_NO_PROBE;
+	if (d->map == TWO_BYTES && c == 0x05)
+		return X86_NO_PROBE;
+	return X86_PROBE;
+}
+
 unsigned x86_decode(const uint8_t *bytes, size_t n, struct x86_instruction *ret)
 {
 	struct x86_instruction x = { .flow = X86_ON };
@@ -318,6 +340,7 @@ unsigned x86_decode(const uint8_t *bytes, size_t n, struct x86_instruction *ret)
 	if (bytes[0] == 0 && bytes[1] == 0)
 		return 0;
 	x.length = (uint8_t)d.at;
+	x.probe = find_probe(&d);
 	*ret = x;
 	return x.length;
 }

@@ -9,7 +9,7 @@
 #ifndef PROFTRACE_BPF_BATCH_H
 #define PROFTRACE_BPF_BATCH_H
 
-#include "state.h"
+#include "buffers.h"
 
 const volatile bool batching = false;
 
@@ -17,8 +17,7 @@ static __always_inline bool batch_send_class(const struct thread_state *st,
 					     const struct record *head, __u64 address, __u64 reason,
 					     __u32 bytes, __u32 room)
 {
-	struct record_batch *r = bpf_ringbuf_reserve(&records, sizeof(*r) + room, 0);
-	__u64 wakeup = BPF_RB_NO_WAKEUP;
+	struct record_batch *r = record_reserve(sizeof(*r) + room);
 
 	if (!r)
 		return false;
@@ -36,9 +35,7 @@ static __always_inline bool batch_send_class(const struct thread_state *st,
 		account_add(ACCOUNT_BATCH_UNREADABLE);
 		return false;
 	}
-	if (bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
-		wakeup = BPF_RB_FORCE_WAKEUP;
-	bpf_ringbuf_submit(r, wakeup);
+	bpf_ringbuf_submit(r, wakeup_due());
 	return true;
 }
 

@@ -3,6 +3,7 @@
  * Who has a CPU and who leaves it: loaded only while there are counters that count for CPUs. And what
  * the one who has it has counted, at every tick of a clock: a thread that has no CPU counts nothing.
  */
+#include "buffers.h"
 #include "control.h"
 #include "counters.h"
 #include "threads.h"
@@ -26,8 +27,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 /* Reserves a record for what is counted, and clears its times. */
 static __always_inline struct record *reading_reserve(__u64 pid_tgid)
 {
-	struct record *r =
-		bpf_ringbuf_reserve(&records, sizeof(*r) + counter_values() * sizeof(__u64), 0);
+	struct record *r = record_reserve(sizeof(*r) + counter_values() * sizeof(__u64));
 	__u64 *end;
 	__u32 i;
 
@@ -54,7 +54,6 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	__u64 pid_tgid = pid_tgid_of(task);
 	struct thread_state *st = NULL;
 	struct before before = {};
-	__u64 wakeup = BPF_RB_NO_WAKEUP;
 	struct record *r;
 	__u32 flags;
 
@@ -78,11 +77,9 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	look_before(&before);
 	r->ts = bpf_ktime_get_ns();
 	read_task_counters((__u64 *)(r + 1), r->ts, &before);
-	if (bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
-		wakeup = BPF_RB_FORCE_WAKEUP;
 	if (st && !put_perf_counters(st, (__u64 *)(r + 1)))
 		bpf_ringbuf_discard(r, BPF_RB_NO_WAKEUP);
 	else
-		bpf_ringbuf_submit(r, wakeup);
+		bpf_ringbuf_submit(r, wakeup_due());
 	return 0;
 }

@@ -118,6 +118,7 @@ enum {
 	MAX_STRING = 256, /* bytes of a string value that are kept */
 	COMM_SIZE = 16,
 	ACCOUNT_CPUS = 512,
+	MAX_BUFFERS = 32,  /* ring buffers of records */
 	HOLD_SLOTS = 1024, /* more than the ring buffer of holds has room for */
 	MAX_COUNTERS = 8,  /* as many as a viewer takes with one event */
 };
@@ -278,6 +279,7 @@ enum account_slot {
 	ACCOUNT_SCHED_LOST,	  /* not a mark: one that found no room */
 	ACCOUNT_SWITCHED_OFF,	  /* its domain was being switched off: it costs too much */
 	ACCOUNT_STACKS_LOST,	  /* not a mark: a call stack that found no room */
+	ACCOUNT_RESCUED, /* not a mark: a record that went into another buffer, its own being full */
 	ACCOUNT_SLOTS = 32,
 };
 

@@ -6,6 +6,7 @@
  * to know is in the argument registers: name, meta, a, b, keys, values. Which kind of mark it is and
  * which site was hit comes with the attach cookie.
  */
+#include "buffers.h"
 #include "control.h"
 #include "counters.h"
 #include "registers.h"
@@ -147,8 +148,8 @@ static __always_inline __u32 count_args(__u64 meta)
 static __always_inline void *reserve(__u64 size, bool counted)
 {
 	if (counted)
-		return bpf_ringbuf_reserve(&records, size + counter_values() * sizeof(__u64), 0);
-	return bpf_ringbuf_reserve(&records, size, 0);
+		return record_reserve(size + counter_values() * sizeof(__u64));
+	return record_reserve(size);
 }
 
 static __always_inline bool emit_head(struct thread_state *st, const struct mark *m, bool counted)
@@ -331,7 +332,7 @@ __noinline int emit_strings(struct bpf_user_pt_regs_t *regs, struct thread_state
 	s->rec.head.flags |= flags;
 	if (counted)
 		offset += counter_values() * sizeof(__u64);
-	return !bpf_ringbuf_output(&records, s, sizeof(s->rec) + offset, m->wakeup);
+	return !record_output(s, sizeof(s->rec) + offset, m->wakeup);
 }
 
 static __always_inline bool emit_as(struct pt_regs *ctx, struct thread_state *st, struct mark *m,
@@ -555,9 +556,7 @@ static __always_inline bool send(struct thread_state *st, struct pt_regs *ctx, s
 				 __u64 marks, emitter emits)
 {
 	/* Asking how full the buffer is costs something: few marks of a CPU do. */
-	m->wakeup = BPF_RB_NO_WAKEUP;
-	if (!(marks & query_mask) && bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
-		m->wakeup = BPF_RB_FORCE_WAKEUP;
+	m->wakeup = marks & query_mask ? BPF_RB_NO_WAKEUP : wakeup_due();
 	if (m->kind >= RECORD_PAUSE)
 		m->wakeup = BPF_RB_FORCE_WAKEUP;
 

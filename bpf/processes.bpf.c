@@ -4,6 +4,7 @@
  * among their marks.
  */
 #include "batch.h"
+#include "buffers.h"
 #include "guard.h"
 #include "rows.h"
 #include "steps.h"
@@ -13,7 +14,7 @@
 
 static __always_inline struct record_comm *reserve_comm(__u8 kind, __u32 tgid, __u32 tid)
 {
-	struct record_comm *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	struct record_comm *r = record_reserve(sizeof(*r));
 
 	if (!r) {
 		account_add(ACCOUNT_KERNEL_FULL);

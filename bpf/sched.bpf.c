@@ -11,6 +11,7 @@
  * the first of the programs that finds room again, and until that is read the recorder looks at
  * `sched_lost`: whatever it reads before it has been told of all that was lost is not certain.
  */
+#include "buffers.h"
 #include "control.h"
 #include "switches.h"
 #include "state.h"
@@ -140,7 +141,7 @@ static __always_inline void tell_gap(void)
 
 	if (lost == sched_lost_told)
 		return;
-	r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	r = record_reserve(sizeof(*r));
 	if (!r)
 		return;
 	head_of(&r->head, RECORD_SCHED_GAP, 0, 0);
@@ -160,9 +161,7 @@ static __always_inline __u64 wakeup_now(void)
 {
 	__u64 n = account_add(ACCOUNT_SCHED);
 
-	if (!(n & query_mask) && bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
-		return BPF_RB_FORCE_WAKEUP;
-	return BPF_RB_NO_WAKEUP;
+	return n & query_mask ? BPF_RB_NO_WAKEUP : wakeup_due();
 }
 
 SEC("?tp_btf/sched_switch")
@@ -183,9 +182,9 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct tas
 	tell_gap();
 	/* Two lengths, each known to the verifier. */
 	if (news)
-		r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+		r = record_reserve(sizeof(*r));
 	else
-		r = bpf_ringbuf_reserve(&records, offsetof(struct record_switch, comm), 0);
+		r = record_reserve(offsetof(struct record_switch, comm));
 	if (!r) {
 		if (news)
 			forget_told(&to);
@@ -237,7 +236,7 @@ static __always_inline int waking(struct task_struct *task, bool look)
 		return 0;
 	look_whose(waker, &from);
 	tell_gap();
-	r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	r = record_reserve(sizeof(*r));
 	if (!r) {
 		count_lost();
 		return 0;

@@ -9,6 +9,7 @@
  * The kernel follows frame pointers. It goes through its own code as it was built for that; through
  * programs as far as these were built with them.
  */
+#include "buffers.h"
 #include "control.h"
 #include "stack.h"
 #include "state.h"
@@ -45,12 +46,10 @@ static __always_inline __u32 addresses_of(long bytes)
 
 static __always_inline void send_stack(struct record_stack *r, __u32 n)
 {
-	__u64 wakeup = BPF_RB_NO_WAKEUP, size = n & (2 * STACK_FRAMES + 1);
+	__u64 size = n & (2 * STACK_FRAMES + 1);
 
 	size = offsetof(struct record_stack, addresses) + size * sizeof(__u64);
-	if (bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) >= wakeup_bytes)
-		wakeup = BPF_RB_FORCE_WAKEUP;
-	if (bpf_ringbuf_output(&records, r, size, wakeup))
+	if (record_output(r, size, wakeup_due()))
 		account_add(ACCOUNT_STACKS_LOST);
 }
 

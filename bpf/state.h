@@ -12,8 +12,6 @@
 #include "schedule.h"
 
 /* Set by the broker before the programs are loaded. */
-const volatile __u64 wakeup_bytes = 1 << 20; /* wake the reader when so much is waiting */
-const volatile __u64 query_mask = 63; /* one mark of so many and one asks how full the buffer is */
 const volatile __u64 hold_limit_ns = 500000000;
 const volatile bool follow_children = true;
 const volatile bool can_hold = true;
@@ -43,11 +41,6 @@ __u64 guard_off[GUARD_DOMAINS / 64]; /* a bit for each domain that is switched o
 struct batch_found batches_found[BATCHES_FOUND];
 __u64 hold_tickets;
 __u64 hold_released[HOLD_SLOTS];
-
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 64 << 20);
-} records SEC(".maps");
 
 /* Threads that are held: a way of their own, since they cannot wait behind a million marks. */
 struct {
@@ -184,21 +177,6 @@ static __always_inline void head_of(struct record *head, __u8 kind, __u32 tgid, 
 	head->kind = kind;
 	head->flags = 0;
 	head->level = 0;
-}
-
-/* Tells where marks were lost, at the first moment there is room to say so. */
-static __always_inline void tell_lost(struct thread_state *st, __u64 pid_tgid)
-{
-	struct record_plain *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
-
-	if (!r)
-		return;
-	head_of(&r->head, RECORD_LOST, pid_tgid >> 32, (__u32)pid_tgid);
-	r->head.ts = st->lost_since;
-	r->ops.a = st->lost;
-	r->ops.b = st->lost_last;
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
-	st->lost = 0;
 }
 
 #endif

@@ -11,7 +11,7 @@
 #ifndef PROFTRACE_BPF_STEPS_H
 #define PROFTRACE_BPF_STEPS_H
 
-#include "state.h"
+#include "buffers.h"
 
 /* One and all open levels below it. */
 static __always_inline __u64 levels_below(__u32 depth)
@@ -35,7 +35,7 @@ static __always_inline void tell_phase(struct step_state *s, __u64 pid_tgid, __u
 
 	if (s->told == news)
 		return;
-	r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	r = record_reserve(sizeof(*r));
 	if (!r)
 		return; /* the next step tells */
 	head_of(&r->head, RECORD_PHASE, pid_tgid >> 32, (__u32)pid_tgid);

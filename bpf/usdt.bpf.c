@@ -4,6 +4,7 @@
  * marks.bpf.c, of which all but the reading of arguments is used. Where those are, the site's spec
  * says (usdt_spec.h); nothing in it is trusted.
  */
+#include "buffers.h"
 #include "registers.h"
 #include "threads.h"
 #include "usdt_spec.h"
@@ -127,7 +128,7 @@ static __noinline bool emit_usdt_strings(struct thread_state *st, struct mark *m
 	fill_last(&s->rec.head, (__u64 *)&s->bytes[offset], st, m, counted);
 	if (counted)
 		offset += counter_values() * sizeof(__u64);
-	return !bpf_ringbuf_output(&records, s, sizeof(s->rec) + offset, m->wakeup);
+	return !record_output(s, sizeof(s->rec) + offset, m->wakeup);
 }
 
 static __always_inline bool emit_usdt_full(struct thread_state *st, struct mark *m, bool counted)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Any packets as the broker's answers. The input: packets, each behind a byte that says what was asked
- * for and how many descriptors come along, and two of its length.
+ * for and how many descriptors come along, and two of its length, with the higher bits of that number.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -33,7 +33,9 @@ static int start(struct broker *b, struct failure *f)
 	if (error)
 		return error;
 	must(loaded.n_links <= 8);
-	close(loaded.records_fd);
+	must(loaded.n_buffers && loaded.n_buffers <= MAX_BUFFERS);
+	for (i = 0; i < loaded.n_buffers; i++)
+		close(loaded.buffers[i]);
 	close(loaded.shared_fd);
 	close(loaded.holds_fd);
 	for (i = 0; i < BROKER_TABLES; i++) {
@@ -101,8 +103,8 @@ static void make_bools(uint8_t *reply)
 		reply[offsets[i]] &= 1;
 }
 
-static void answer_one(struct broker *b, int socket, unsigned how, const uint8_t *bytes,
-		       size_t size)
+static void answer_one(struct broker *b, int socket, unsigned how, unsigned n_fds,
+		       const uint8_t *bytes, size_t size)
 {
 	static int fds[MESSAGE_MAX_FDS];
 	uint8_t packet[sizeof(struct reply) + 8] = { 0 };
@@ -122,7 +124,7 @@ static void answer_one(struct broker *b, int socket, unsigned how, const uint8_t
 		size = sizeof(struct reply);
 	if (!size)
 		return;
-	must(!message_send(socket, packet, size, NULL, 0, fds, (how >> 3) % (MESSAGE_MAX_FDS + 1)));
+	must(!message_send(socket, packet, size, NULL, 0, fds, n_fds % (MESSAGE_MAX_FDS + 1)));
 	error = ask_for(b, how & 7, &f);
 	must(error <= 0);
 	if (error)
@@ -143,11 +145,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	lowest = dup(sockets[0]);
 	close(lowest);
 	while (size > 3) {
-		size_t n = data[1] | data[2] << 8;
+		size_t n = data[1] | (data[2] & 7) << 8;
+		unsigned n_fds = (data[0] >> 3 & 15) | data[2] >> 3 << 4;
 
 		if (n > size - 3)
 			n = size - 3;
-		answer_one(&b, sockets[0], data[0], data + 3, n);
+		answer_one(&b, sockets[0], data[0], n_fds, data + 3, n);
 		data += 3 + n;
 		size -= 3 + n;
 	}

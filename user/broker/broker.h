@@ -26,13 +26,15 @@
 #include <sys/types.h>
 
 #include "counters/counters.h"
+#include "event.h"
 #include "failure.h"
 #include "schedule.h"
 
 struct broker;
 
 struct broker_config {
-	uint64_t buffer_bytes; /* of the ring buffer: a power of two, at least a page */
+	uint64_t buffer_bytes; /* of all ring buffers: a power of two */
+	unsigned buffers;      /* how many: a power of two, MAX_BUFFERS at most; 0 is 1 */
 	bool follow_children;
 	struct counters counters;
 	struct schedule schedule;     /* active 0: none */
@@ -58,9 +60,8 @@ enum broker_table {
 
 /* What the broker loaded. The recorder owns the descriptors. */
 struct broker_loaded {
-	int records_fd; /* the ring buffer */
-	int shared_fd;	/* the map that holds struct proftrace_bpf__bss: mmap it */
-	int holds_fd;	/* the ring buffer of threads that wait for the recorder */
+	int shared_fd; /* the map that holds struct proftrace_bpf__bss: mmap it */
+	int holds_fd;  /* the ring buffer of threads that wait for the recorder */
 	/* With table_rows, the maps of bpf/table.h to be mapped; else -1. */
 	int tables[BROKER_TABLES];
 	bool has_tables;
@@ -77,6 +78,8 @@ struct broker_loaded {
 	unsigned n_links;
 	int links
 		[8]; /* of the programs on fork, exec, exit, rename, switches and wakings of threads */
+	unsigned n_buffers;
+	int buffers[MAX_BUFFERS]; /* the ring buffers of records */
 };
 
 /* Starts the broker and has it load the programs. Call it before anything foreign is read. */

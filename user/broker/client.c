@@ -50,7 +50,7 @@ static void close_all(const int *fds, unsigned n)
 /* The first packet: what the broker has loaded. */
 static int take_loaded(struct broker *b, struct broker_loaded *ret_loaded, struct failure *f)
 {
-	unsigned i, n_fds = MESSAGE_MAX_FDS, n_maps = 3;
+	unsigned i, n_fds = MESSAGE_MAX_FDS, n_maps = 2;
 	int fds[MESSAGE_MAX_FDS], error;
 	struct reply reply;
 
@@ -59,21 +59,24 @@ static int take_loaded(struct broker *b, struct broker_loaded *ret_loaded, struc
 		n_maps += BROKER_TABLES;
 	if (!error && reply.loaded.has_usdt)
 		n_maps++;
-	if (!error && (reply.loaded.n_links > 8 || n_fds != n_maps + reply.loaded.n_links))
+	if (!error && (reply.loaded.n_links > 8 || !reply.loaded.n_buffers ||
+		       reply.loaded.n_buffers > MAX_BUFFERS ||
+		       n_fds != n_maps + reply.loaded.n_links + reply.loaded.n_buffers))
 		error = failure_set(f, -EPROTO, "cannot start the broker", "", NULL);
 	if (error) {
 		close_all(fds, n_fds);
 		return error;
 	}
 	*ret_loaded = reply.loaded;
-	ret_loaded->records_fd = fds[0];
-	ret_loaded->shared_fd = fds[1];
-	ret_loaded->holds_fd = fds[2];
+	ret_loaded->shared_fd = fds[0];
+	ret_loaded->holds_fd = fds[1];
 	for (i = 0; i < BROKER_TABLES; i++)
-		ret_loaded->tables[i] = reply.loaded.has_tables ? fds[3 + i] : -1;
+		ret_loaded->tables[i] = reply.loaded.has_tables ? fds[2 + i] : -1;
 	ret_loaded->usdt_specs_fd = reply.loaded.has_usdt ? fds[n_maps - 1] : -1;
 	for (i = 0; i < reply.loaded.n_links; i++)
 		ret_loaded->links[i] = fds[n_maps + i];
+	for (i = 0; i < reply.loaded.n_buffers; i++)
+		ret_loaded->buffers[i] = fds[n_maps + reply.loaded.n_links + i];
 	return 0;
 }
 

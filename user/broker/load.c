@@ -238,11 +238,58 @@ static int open_clocks(struct proftrace_bpf *skel, const struct broker_config *c
 	return error;
 }
 
+static unsigned buffers_of(const struct broker_config *config)
+{
+	return config->buffers ? config->buffers : 1;
+}
+
+/* With several, the one that is there otherwise is never used, and as small as it can be. */
+static void set_buffers(struct proftrace_bpf *skel, const struct broker_config *config)
+{
+	unsigned n = buffers_of(config);
+	uint64_t each = config->buffer_bytes / n, wakeup = each / 4;
+
+	skel->rodata->buffers_mask = n - 1;
+	skel->rodata->buffer_bytes = each;
+	skel->rodata->wakeup_bytes = wakeup < 1 << 20 ? wakeup : 1 << 20;
+	/* So many of the largest records, from every CPU, must not fill what is left after a look. */
+	skel->rodata->query_mask = each >= 4 << 20 ? 63 : 0;
+	bpf_map__set_max_entries(skel->maps.records,
+				 n == 1 ? each : (uint64_t)sysconf(_SC_PAGESIZE));
+	bpf_map__set_max_entries(skel->maps.record_buffers, n);
+	bpf_map__set_autocreate(skel->maps.record_buffers, n > 1);
+}
+
+/* Those of several. The recorder gets them all; the programs find them in a map of theirs. */
+static int make_buffers(struct proftrace_bpf *skel, const struct broker_config *config, int *fds,
+			unsigned *n_fds, unsigned *ret_n)
+{
+	uint32_t n = buffers_of(config), i;
+
+	*ret_n = 0;
+	if (n == 1) {
+		fds[(*n_fds)++] = fcntl(bpf_map__fd(skel->maps.records), F_DUPFD_CLOEXEC, 0);
+		*ret_n = 1;
+		return 0;
+	}
+	for (i = 0; i < n; i++) {
+		int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "records", 0, 0,
+					config->buffer_bytes / n, NULL);
+
+		if (fd < 0)
+			return fd;
+		fds[(*n_fds)++] = fd;
+		(*ret_n)++;
+		if (bpf_map_update_elem(bpf_map__fd(skel->maps.record_buffers), &i, &fd, BPF_ANY))
+			return -errno;
+	}
+	return 0;
+}
+
 static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 		struct loaded_programs *programs, struct broker_loaded *loaded)
 {
 	struct bpf_program *marks = config->table_rows ? skel->progs.aggregate : skel->progs.mark;
-	uint64_t wakeup = config->buffer_bytes / 4;
 	int error;
 
 	if (programs->uprobe_multi) {
@@ -264,10 +311,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	skel->rodata->guarded = config->guarded;
 	skel->rodata->scheduled = config->schedule.active != 0;
 	memcpy((void *)&skel->rodata->schedule, &config->schedule, sizeof(config->schedule));
-	skel->rodata->wakeup_bytes = wakeup < 1 << 20 ? wakeup : 1 << 20;
-	/* So many of the largest records, from every CPU, must not fill what is left after a look. */
-	skel->rodata->query_mask = config->buffer_bytes >= 4 << 20 ? 63 : 0;
-	bpf_map__set_max_entries(skel->maps.records, config->buffer_bytes);
+	set_buffers(skel, config);
 	set_counters(skel, config);
 	set_sched(skel, config);
 	set_samples(skel, config);
@@ -303,16 +347,15 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	return error ? error : open_clocks(skel, config, loaded);
 }
 
-/* For the recorder: the maps, then the links. */
-static int give_fds(struct proftrace_bpf *skel, struct broker_loaded *loaded, int *fds,
-		    unsigned *n_fds)
+/* For the recorder: the maps, then the links, then the ring buffers. */
+static int give_fds(struct proftrace_bpf *skel, const struct broker_config *config,
+		    struct broker_loaded *loaded, int *fds, unsigned *n_fds)
 {
 	const struct bpf_map *const maps[] = {
-		skel->maps.records,	  skel->maps.bss,	 skel->maps.holds,
-		skel->maps.table_threads, skel->maps.table_rows, skel->maps.table_pages,
-		skel->maps.table_asyncs,
+		skel->maps.bss,	       skel->maps.holds,       skel->maps.table_threads,
+		skel->maps.table_rows, skel->maps.table_pages, skel->maps.table_asyncs,
 	};
-	unsigned i, n = loaded->has_tables ? 3 + BROKER_TABLES : 3;
+	unsigned i, n = loaded->has_tables ? 2 + BROKER_TABLES : 2;
 	int error;
 
 	for (i = 0; i < n; i++)
@@ -322,6 +365,8 @@ static int give_fds(struct proftrace_bpf *skel, struct broker_loaded *loaded, in
 	n = *n_fds;
 	error = attach_watchers(skel, fds, n_fds);
 	loaded->n_links = *n_fds - n;
+	if (!error)
+		error = make_buffers(skel, config, fds, n_fds, &loaded->n_buffers);
 	return error;
 }
 
@@ -378,7 +423,7 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
 		return refuse(f, -errno);
 	error = load(skel, config, programs, loaded);
 	if (!error)
-		error = give_fds(skel, loaded, fds, n_fds);
+		error = give_fds(skel, config, loaded, fds, n_fds);
 	if (error)
 		refuse(f, error);
 	proftrace_bpf__destroy(skel);

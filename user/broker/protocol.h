@@ -32,7 +32,7 @@ struct reply {
 	struct broker_loaded loaded; /* only the first packet ever: descriptors come beside it */
 };
 
-#define MESSAGE_MAX_FDS 16 /* that pass at once; the kernel would let 253 */
+#define MESSAGE_MAX_FDS (16 + MAX_BUFFERS) /* that pass at once; the kernel would let 253 */
 
 /* Both return 0 or negative errno; -EPIPE when the other side is gone. */
 int message_send(int socket, const void *head, size_t head_size, const void *body, size_t body_size,

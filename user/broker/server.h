@@ -16,7 +16,10 @@ struct loaded_programs {
 	bool uprobe_multi;
 	bool breaks_nop5;
 };
-/* `loaded` and `fds` (ring buffer, shared map, holds, tables, specs, then links) are for the recorder. */
+/*
+ * `loaded` and `fds` (shared map, holds, tables, specs, then links, then ring buffers) are for the
+ * recorder.
+ */
 int programs_load(const struct broker_config *config, struct loaded_programs *programs,
 		  struct broker_loaded *loaded, int *fds, unsigned *n_fds, struct failure *f);
 

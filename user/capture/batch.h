@@ -19,6 +19,7 @@
 #define PROFTRACE_CAPTURE_BATCH_H
 
 #include "capture/internal.h"
+#include "capture/merge_heap.h"
 
 /* One moment by both clocks. */
 struct batch_moment {
@@ -77,7 +78,8 @@ struct batch_process {
 
 /* The events of one thread in one batch, in the order of their times. */
 struct batch_stream {
-	uint64_t key[2]; /* process id, address of the batch */
+	struct merge_head head; /* when its first event was */
+	uint64_t key[2];	/* process id, address of the batch */
 	/* NULL: it has ended. The batch stays, and may become another's. */
 	struct batch_thread *thread;
 	uint32_t owner; /* that thread as the batch says, which changes before anything else does */
@@ -101,7 +103,6 @@ struct batch_stream {
 	uint64_t *words;
 	size_t begin, end, room; /* in words */
 	size_t gap;		 /* where in them some are missing; SIZE_MAX: nowhere */
-	uint64_t next_ns;	 /* the time of the first */
 	struct {
 		uint32_t stub;
 		uint32_t site; /* + 1 */
@@ -114,7 +115,7 @@ struct batch_stream {
 struct batches {
 	struct batch_clock clock;
 	struct batch_stream *streams, *table;
-	struct batch_stream **heap;
+	struct merge_head **heap;
 	unsigned n_streams, heap_room;
 	struct batch_thread *threads;
 	struct batch_process *processes;

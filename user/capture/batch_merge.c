@@ -31,32 +31,13 @@ static uint64_t head_ns(const struct batches *b, const struct batch_stream *s)
 
 /* --- the heap: the stream with the earliest event is on top --------------------------------------- */
 
-static void sift_down(struct batches *b, unsigned i, unsigned n)
-{
-	struct batch_stream *s = b->heap[i];
-
-	for (;;) {
-		unsigned child = 2 * i + 1;
-
-		if (child >= n)
-			break;
-		if (child + 1 < n && b->heap[child + 1]->next_ns < b->heap[child]->next_ns)
-			child++;
-		if (b->heap[child]->next_ns >= s->next_ns)
-			break;
-		b->heap[i] = b->heap[child];
-		i = child;
-	}
-	b->heap[i] = s;
-}
-
 static unsigned make_heap(struct batches *b)
 {
 	struct batch_stream *s;
-	unsigned n = 0, i;
+	unsigned n = 0;
 
 	if (b->heap_room < b->n_streams) {
-		struct batch_stream **grown = realloc(b->heap, 2 * b->n_streams * sizeof(*b->heap));
+		struct merge_head **grown = realloc(b->heap, 2 * b->n_streams * sizeof(*b->heap));
 
 		if (!grown)
 			return 0;
@@ -66,11 +47,10 @@ static unsigned make_heap(struct batches *b)
 	for (s = b->streams; s; s = s->next) {
 		if (s->begin == s->end)
 			continue;
-		s->next_ns = head_ns(b, s);
-		b->heap[n++] = s;
+		s->head.next_ns = head_ns(b, s);
+		b->heap[n++] = &s->head;
 	}
-	for (i = n / 2; i-- > 0;)
-		sift_down(b, i, n);
+	merge_heapify(b->heap, n);
 	return n;
 }
 
@@ -274,12 +254,12 @@ static void pop(struct capture *c, struct batch_stream *s)
 	size_t words = BATCH_EVENT_WORDS(event);
 
 	if (s->gap <= s->begin)
-		tell_lost(c, s, s->next_ns);
-	take_event(c, s, event, s->next_ns);
+		tell_lost(c, s, s->head.next_ns);
+	take_event(c, s, event, s->head.next_ns);
 	s->begin += words;
 	b->waiting -= words;
 	if (s->begin < s->end)
-		s->next_ns = head_ns(b, s);
+		s->head.next_ns = head_ns(b, s);
 }
 
 /* --- what the kernel told ------------------------------------------------------------------------- */
@@ -329,8 +309,8 @@ static void empty(struct capture *c, uint32_t pid, uint32_t tid, uint64_t until_
 		if (!s->thread || s->thread->pid != pid || s->thread->tid != tid ||
 		    s->begin == s->end)
 			continue;
-		s->next_ns = head_ns(c->batches, s);
-		while (s->begin < s->end && s->next_ns <= until_ns)
+		s->head.next_ns = head_ns(c->batches, s);
+		while (s->begin < s->end && s->head.next_ns <= until_ns)
 			pop(c, s);
 	}
 }
@@ -395,29 +375,26 @@ static void merge(struct capture *c, uint64_t known_ns)
 	unsigned n = make_heap(b);
 
 	for (;;) {
-		struct batch_stream *s = n ? b->heap[0] : NULL;
+		struct batch_stream *s = n ? (struct batch_stream *)b->heap[0] : NULL;
 		uint64_t told = told_ns(b), bound = known_ns;
 
-		if (told != UINT64_MAX && told <= known_ns && (!s || told < s->next_ns)) {
+		if (told != UINT64_MAX && told <= known_ns && (!s || told < s->head.next_ns)) {
 			if (pop_told(c))
 				n = make_heap(b);
 			continue;
 		}
-		if (!s || s->next_ns > known_ns)
+		if (!s || s->head.next_ns > known_ns)
 			return;
 		if (told < bound)
 			bound = told;
-		if (n > 1 && b->heap[1]->next_ns < bound)
-			bound = b->heap[1]->next_ns;
-		if (n > 2 && b->heap[2]->next_ns < bound)
-			bound = b->heap[2]->next_ns;
+		bound = merge_bound(b->heap, n, bound);
 		do
 			pop(c, s);
-		while (s->begin < s->end && s->next_ns <= bound);
+		while (s->begin < s->end && s->head.next_ns <= bound);
 		if (s->begin == s->end)
 			b->heap[0] = b->heap[--n];
 		if (n)
-			sift_down(b, 0, n);
+			merge_sift_down(b->heap, 0, n);
 	}
 }
 

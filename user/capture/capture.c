@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "capture/batch.h"
-#include "capture/tables_internal.h"
-
 #include "capture/probes.h"
+#include "capture/rings.h"
 #include "capture/stacks.h"
+#include "capture/tables_internal.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -51,9 +51,28 @@ int capture_hand_on(struct capture *c, const struct event *event)
 	return error;
 }
 
-static int map_rings(struct capture *c)
+static int wait_on(const struct capture *c, int fd)
 {
 	struct epoll_event e = { .events = EPOLLIN };
+
+	return epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+static int map_records(struct capture *c)
+{
+	const struct broker_loaded *l = &c->loaded;
+	int error = rings_open(l->buffers, l->n_buffers, c->options.buffer_bytes / l->n_buffers,
+			       decode_record, c, &c->rings);
+	unsigned i;
+
+	for (i = 0; !error && i < l->n_buffers; i++)
+		error = wait_on(c, l->buffers[i]);
+	return error;
+}
+
+static int map_rings(struct capture *c)
+{
+	int error;
 	size_t page = sysconf(_SC_PAGESIZE);
 	size_t size = (c->loaded.shared_size + page - 1) & ~(page - 1);
 
@@ -65,19 +84,14 @@ static int map_rings(struct capture *c)
 		c->shared = NULL;
 		return -errno;
 	}
-	c->records = ring_buffer__new(c->loaded.records_fd, decode_record, c, NULL);
-	if (!c->records)
-		return -errno;
-	c->holds = ring_buffer__new(c->loaded.holds_fd, decode_hold, c, NULL);
-	if (!c->holds)
-		return -errno;
 	c->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (c->epoll_fd < 0)
 		return -errno;
-	if (epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(c->records), &e) ||
-	    epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, ring_buffer__epoll_fd(c->holds), &e))
-		return -errno;
-	return 0;
+	error = map_records(c);
+	if (error)
+		return error;
+	c->holds = ring_buffer__new(c->loaded.holds_fd, decode_hold, c, NULL);
+	return c->holds ? wait_on(c, ring_buffer__epoll_fd(c->holds)) : -errno;
 }
 
 /*
@@ -106,6 +120,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 {
 	struct broker_config config = {
 		.buffer_bytes = options->buffer_bytes,
+		.buffers = options->buffers,
 		.follow_children = options->follow_children,
 		.guarded = options->guarded,
 		.schedule = options->schedule,
@@ -178,7 +193,7 @@ void capture_free(struct capture *c)
 	files_detach(c);
 	for (i = 0; i < c->loaded.n_links; i++)
 		close(c->loaded.links[i]);
-	ring_buffer__free(c->records);
+	rings_close(c->rings);
 	ring_buffer__free(c->holds);
 	if (c->epoll_fd >= 0)
 		close(c->epoll_fd);
@@ -187,7 +202,8 @@ void capture_free(struct capture *c)
 	stacks_free(c->stacks);
 	if (c->shared)
 		munmap(c->shared, c->loaded.shared_size);
-	close(c->loaded.records_fd);
+	for (i = 0; i < c->loaded.n_buffers; i++)
+		close(c->loaded.buffers[i]);
 	close(c->loaded.holds_fd);
 	close(c->loaded.shared_fd);
 	if (c->loaded.has_usdt)
@@ -312,7 +328,7 @@ int capture_drain(struct capture *c, bool *ret_more)
 	clocks_look(&c->clocks);
 	n = ring_buffer__consume(c->holds);
 	if (n >= 0)
-		n = ring_buffer__consume(c->records);
+		n = rings_drain(c->rings, DRAIN_AT_MOST);
 	*ret_more = n == -EAGAIN;
 	if (c->batches) {
 		c->batches->drains += n >= 0;
@@ -414,6 +430,7 @@ int capture_stop(struct capture *c)
 	n = drain_all(c);
 	/* Detaching waits for the programs that are still running: then all is said. */
 	files_detach(c);
+	rings_end(c->rings);
 	if (n >= 0)
 		n = drain_all(c);
 	if (c->batches)
@@ -454,6 +471,7 @@ void capture_account(struct capture *c, struct account *a)
 	a->processes_not_followed += account_sum(c, ACCOUNT_PROCESSES);
 	a->files_refused += c->refused;
 	a->sites_refused += c->refused_sites;
+	a->rescued += account_sum(c, ACCOUNT_RESCUED);
 	a->batches_unread += account_sum(c, ACCOUNT_BATCH_UNREADABLE);
 	a->attached_late += c->late + account_sum(c, ACCOUNT_HOLD_TIMEOUT);
 	if (c->tables)
@@ -555,6 +573,11 @@ unsigned capture_processes(const struct capture *c)
 unsigned capture_files(const struct capture *c)
 {
 	return c->n_marked_files;
+}
+
+unsigned capture_buffers(const struct capture *c)
+{
+	return c->loaded.n_buffers;
 }
 
 const char *capture_not_found(const struct capture *c, unsigned n, char *ret_option)

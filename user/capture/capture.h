@@ -22,6 +22,7 @@ struct capture;
 
 struct capture_options {
 	uint64_t buffer_bytes;
+	unsigned buffers;    /* that share these bytes: a power of two */
 	uint32_t table_rows; /* no events: the kernel adds up in so many rows (a power of two) */
 	bool per_thread;     /* of these, keep threads apart that have ended */
 	bool follow_children;
@@ -112,6 +113,7 @@ uint64_t capture_busy(const struct capture *capture);
 uint64_t capture_attach_ns(const struct capture *capture); /* how long the longest attaching took */
 
 unsigned capture_processes(const struct capture *capture); /* traced and alive */
+unsigned capture_buffers(const struct capture *capture);   /* ring buffers of records */
 bool capture_traces(const struct capture *capture, pid_t pid);
 unsigned capture_files(const struct capture *capture); /* with markers, attached */
 void capture_check_alive(struct capture *capture);     /* where their exits may have been lost */

@@ -13,6 +13,7 @@
 #include "target/markers.h"
 
 struct ring_buffer;
+struct rings;
 struct proftrace_bpf__bss;
 struct batches;
 struct stacks;
@@ -118,7 +119,8 @@ struct capture {
 	struct tables *tables;	 /* NULL: marks are recorded */
 	struct batches *batches; /* NULL: each mark comes by itself */
 	struct stacks *stacks;	 /* NULL: no call stacks are taken */
-	struct ring_buffer *records, *holds;
+	struct rings *rings;	 /* of records */
+	struct ring_buffer *holds;
 	struct clocks clocks;
 	int epoll_fd;
 	bool stopped;

@@ -167,6 +167,7 @@ static int open_capture(struct recording *r, struct failure *f)
 	const struct record_options *o = r->options;
 	struct capture_options options = {
 		.buffer_bytes = o->stats_only ? KERNEL_EVENTS : o->buffer_bytes,
+		.buffers = o->stats_only ? 1 : o->buffers,
 		.table_rows = table_rows(o),
 		.batching = r->batching,
 		.per_thread = o->per_thread,

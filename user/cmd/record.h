@@ -42,6 +42,7 @@ struct record_options {
 	uint64_t duration_ns;	 /* 0: until the target ends */
 	uint64_t dump_period_ns; /* make the files complete at least this often */
 	uint64_t buffer_bytes;
+	unsigned buffers; /* that these are shared among: a power of two */
 	bool no_children;
 	bool batching;	     /* --mode batch */
 	bool stats_only;     /* the kernel adds up, no event leaves it */

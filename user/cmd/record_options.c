@@ -13,11 +13,13 @@
 #include "cmd/record.h"
 #include "cmd/scheduler.h"
 #include "cmd/usage.h"
+#include "event.h"
 
 enum {
 	KEY_NO_CHILDREN = 256,
 	KEY_COUNTER_INTERVAL,
 	KEY_BUFFER,
+	KEY_BUFFERS,
 	KEY_COMPRESS,
 	KEY_DUMP_PERIOD,
 	KEY_STRICT,
@@ -94,7 +96,12 @@ static const struct argp_option options[] = {
 	  "SIGUSR2; SIGUSR1 begins anew)",
 	  0 },
 	{ "per-thread", KEY_PER_THREAD, NULL, 0, "In that table, a row for each thread", 0 },
-	{ "buffer", KEY_BUFFER, "SIZE", 0, "Kernel ring buffer, 64K to 2G (64M)", 0 },
+	{ "buffer", KEY_BUFFER, "SIZE", 0, "Kernel ring buffers, all together, 64K to 2G (64M)",
+	  0 },
+	{ "buffers", KEY_BUFFERS, "N", 0,
+	  "How many of them, each for some of the CPUs, up to 32 (1; on more than 4 CPUs one for "
+	  "every two, up to 16)",
+	  0 },
 	{ "dump-period", KEY_DUMP_PERIOD, "TIME", 0,
 	  "Make the files complete on disk at least this often (1s)", 0 },
 	{ "compress", KEY_COMPRESS, NULL, 0,
@@ -280,6 +287,32 @@ void record_options_buffer(struct argp_state *state, struct record_options *o, c
 	o->buffer_bytes = size;
 }
 
+#define LEAST_BUFFER (64 << 10)
+
+static void set_buffers(struct argp_state *state, struct record_options *o, const char *text)
+{
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (errno || *text < '1' || *text > '9' || *end || n > MAX_BUFFERS)
+		usage_error(state, "'%s' is no number from 1 to %d", text, MAX_BUFFERS);
+	/* A CPU finds its own by some bits of its number. */
+	for (o->buffers = 1; o->buffers < n;)
+		o->buffers <<= 1;
+}
+
+/* Few CPUs do not get into each other's way. Many small buffers are full sooner than one. */
+static unsigned buffers_for(long cpus, uint64_t bytes)
+{
+	unsigned n = 1;
+
+	while (cpus > 4 && n < 16 && n * 4 <= (unsigned long)cpus && bytes / (n * 2) >= 1 << 20)
+		n <<= 1;
+	return n;
+}
+
 /* NAME alone is NAME.pftrace and NAME.json. */
 static bool same_file(const char *name, const char *other)
 {
@@ -400,6 +433,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_BUFFER:
 		record_options_buffer(state, o, arg);
+		break;
+	case KEY_BUFFERS:
+		set_buffers(state, o, arg);
 		break;
 	case KEY_DUMP_PERIOD:
 		if (!parse_duration(arg, &o->dump_period_ns) || o->dump_period_ns < 1000000)
@@ -556,6 +592,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (o->stats_only && (o->n_usdt || o->n_functions))
 			usage_error(state,
 				    "--stats-only adds up markers, not what -u and -f ask for");
+		if (o->stats_only && o->buffers)
+			usage_error(state, "--stats-only writes no events that --buffers would "
+					   "take");
+		if (!o->buffers)
+			o->buffers = buffers_for(sysconf(_SC_NPROCESSORS_ONLN), o->buffer_bytes);
+		if (o->buffer_bytes / o->buffers < LEAST_BUFFER)
+			usage_error(state, "--buffers %u needs a --buffer of %uK", o->buffers,
+				    o->buffers * LEAST_BUFFER >> 10);
 		if (o->per_thread && !o->stats_only)
 			usage_error(state, "--per-thread is for --stats-only");
 		break;

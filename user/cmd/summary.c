@@ -131,6 +131,10 @@ static void print_lost(const struct account *a, const char *taken)
 	print_count(a->started_twice, "marker[|s] started twice without a finish", NULL);
 	print_count(a->frees_unknown, "free[|s] of memory allocated before the recording", NULL);
 	print_count(a->allocs_not_followed, "allocation[|s] not followed: too many are live", NULL);
+	print_count(a->rescued,
+		    "record[ went into another ring buffer: its own was|s went into other ring "
+		    "buffers: their own were] full",
+		    "--buffer SIZE");
 	print_count(a->kernel_events_lost,
 		    "[fork, exec, exit or rename was|forks, execs, exits or renames were] lost",
 		    "--buffer SIZE");
@@ -389,6 +393,8 @@ int summary_json(struct recording *r, const struct account *a)
 		{ "started_twice", a->started_twice },
 		{ "frees_unknown", a->frees_unknown },
 		{ "allocs_not_followed", a->allocs_not_followed },
+		{ "buffers", capture_buffers(r->capture) },
+		{ "rescued", a->rescued },
 		{ "kernel_events_lost", a->kernel_events_lost },
 		{ "attached_late", a->attached_late },
 		{ "batches_unread", a->batches_unread },

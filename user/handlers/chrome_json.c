@@ -444,6 +444,7 @@ static int write_account(struct json_writer *j, const struct account *account)
 		{ "started_twice", account->started_twice },
 		{ "frees_unknown", account->frees_unknown },
 		{ "allocs_not_followed", account->allocs_not_followed },
+		{ "rescued", account->rescued },
 		{ "kernel_events_lost", account->kernel_events_lost },
 		{ "attached_late", account->attached_late },
 		{ "batches_unread", account->batches_unread },

@@ -125,6 +125,7 @@ static const struct {
 	NUMBER(frees_unknown) = { "frees_unknown", "frees of memory from before" },
 	NUMBER(allocs_not_followed) = { "allocs_not_followed",
 					"allocations not followed: too many are live" },
+	NUMBER(rescued) = { "rescued", NULL },
 	NUMBER(kernel_events_lost) = { "kernel_events_lost",
 				       "forks, execs, exits or renames lost" },
 	NUMBER(late_steps) = { "late_steps", "steps that began before all was attached again" },

@@ -56,6 +56,7 @@ struct account {
 	uint64_t allocs_not_followed; /* more live allocations than are followed */
 
 	/* The kernel's side, not marks. */
+	uint64_t rescued; /* records for which another ring buffer than theirs had room */
 	uint64_t kernel_events_lost; /* forks, execs, exits, renames */
 	uint64_t late_steps;	/* of a schedule: steps that began before all was attached again */
 	uint64_t attached_late; /* files whose first marks may be missing */

@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Several ring buffers: threads that go from CPU to CPU have their marks in all of them, and what is
+# recorded is as if there were one.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+hops=$programs/hops
+rounds=${ROUNDS:-200}
+
+record() { # NAME OPTION...
+	name=$1
+	shift
+	"$proftrace" -q -o "$tmp/$name" --summary-json "$tmp/$name.account" "$@" -- "$hops" "$rounds" >"$tmp/$name.said"
+	equal "$name: exit status" $? 0
+	check_account "$name" "$tmp/$name.account"
+	equal "$name: marks" "$(field "$tmp/$name.account" written)" "$(said "$tmp/$name.said" marks)"
+	# Each of these is an answer to what another thread did, most of them on another CPU.
+	for mistake in async_unmatched frees_unknown unfinished open_at_end; do
+		equal "$name: $mistake" "$(field "$tmp/$name.account" $mistake)" 0
+	done
+	check_agree "$name" "$tmp/$name"
+}
+
+for n in 1 2 4; do
+	record "buffers-$n" --buffers $n
+	equal "buffers-$n: there are so many" "$(field "$tmp/buffers-$n.account" buffers)" $n
+done
+if [ "$(said "$tmp/buffers-4.said" moves)" -gt 0 ]; then
+	ok "threads moved $(said "$tmp/buffers-4.said" moves) times"
+else
+	skip "threads move" "this machine has one CPU"
+fi
+"$canon" "$tmp/buffers-1.pftrace" | wc -l >"$tmp/one"
+"$canon" "$tmp/buffers-4.pftrace" | wc -l >"$tmp/four"
+check "one and four: as much in the file" cmp "$tmp/one" "$tmp/four"
+record batch --buffers 4 --mode batch
+record sched --buffers 4 --sched
+
+# The recorder is stopped while the program marks: all buffers are full, one after the other.
+mkfifo "$tmp/in"
+"$programs/every_kind" 4 3000 wait <"$tmp/in" >"$tmp/out" &
+target=$!
+exec 9>"$tmp/in"
+wait_for "$tmp/out" ready
+"$proftrace" -q -p $target --buffer 256K --buffers 4 -o "$tmp/full" --summary-json "$tmp/s" 2>"$tmp/err" 9>&- &
+recorder=$!
+for _ in $(seq 1 200); do
+	[ -e "$tmp/full.pftrace" ] && break
+	sleep 0.05
+done
+kill -STOP $recorder
+echo go >&9
+exec 9>&-
+wait_for "$tmp/out" total
+kill -CONT $recorder
+wait $target
+wait $recorder
+equal "full: the account adds up" "$(field "$tmp/s" adds_up)" true
+equal "full: written + lost = the program's own count" \
+	"$(($(field "$tmp/s" written) + $(field "$tmp/s" lost_total)))" "$(said "$tmp/out" total)"
+check "full: something was lost" test "$(field "$tmp/s" buffer_full)" -gt 0
+check "full: others' buffers were used before" test "$(field "$tmp/s" rescued)" -gt 0
+check_agree "full" "$tmp/full"
+
+usage() { # NAME OPTION...
+	name=$1
+	shift
+	"$proftrace" -q "$@" -- true >"$tmp/usage" 2>&1
+	equal "$name" $? 2
+}
+usage "no buffer at all" --buffers 0
+usage "too many" --buffers 33
+usage "no number" --buffers 4x
+usage "so many in so little" --buffers 8 --buffer 256K
+usage "where no events are written" --stats-only --buffers 2
+finish

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "capture/function_request.h"
-#include "target/elf_functions.h"
+#include "target/debug_symbols.h"
 #include "target/function_exits.h"
 #include "target/x86_instruction.h"
 
@@ -45,7 +45,7 @@ static void file(const uint8_t *data, size_t size)
 	struct failure f;
 	unsigned i;
 	char own[64];
-	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+	int fd = memfd_create("fuzz", MFD_CLOEXEC), packed;
 
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
@@ -60,6 +60,9 @@ static void file(const uint8_t *data, size_t size)
 			walk(elf, &all.list[i]);
 		}
 		elf_functions_free(&all);
+		packed = debug_symbols_unpack(elf);
+		if (packed >= 0)
+			close(packed);
 		elf_file_free(elf);
 	}
 	close(fd);

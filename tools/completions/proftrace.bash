@@ -90,7 +90,7 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "--limit --sort --ascending --columns --domain --name --per-thread --slowest --flame --output --unit --format --quiet --help" -- "$word"))
 		;;
 	list:-*)
-		COMPREPLY=($(compgen -W "--pid --counters --verbose --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--pid --functions --counters --verbose --help" -- "$word"))
 		;;
 	open:-*)
 		COMPREPLY=($(compgen -W "--no-browser --port --viewer --help" -- "$word"))

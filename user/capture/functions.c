@@ -114,13 +114,6 @@ static bool is_go(const struct elf_file *elf)
 	       !elf_file_section(elf, SHT_PROGBITS, ".gopclntab", &section);
 }
 
-static const char *cold_part(const char *name)
-{
-	const char *cold = strstr(name, ".cold");
-
-	return cold && (!cold[5] || cold[5] == '.') ? cold : NULL;
-}
-
 /* The marker whose function in assembly this is; NULL: it is none. */
 static const struct marker_site *marker_at(const struct search *s, uint64_t vaddr)
 {
@@ -136,7 +129,7 @@ static const struct marker_site *marker_at(const struct search *s, uint64_t vadd
 /* Our own sites are called as functions are, and the program's beginning is no function: it never ends. */
 static bool is_none(const struct search *s, const struct elf_function *function)
 {
-	return cold_part(function->name) || !strcmp(function->name, "_start") ||
+	return elf_function_cold(function->name) || !strcmp(function->name, "_start") ||
 	       marker_at(s, function->vaddr);
 }
 
@@ -359,7 +352,7 @@ static bool find_cold(const struct search *s, const struct elf_function *names, 
 		if (!s->exits.exits[i].to)
 			continue;
 		at = symbol_at(s, s->exits.exits[i].to);
-		cold = at ? cold_part(at->name) : NULL;
+		cold = at ? elf_function_cold(at->name) : NULL;
 		for (j = 0; cold && j < n; j++) {
 			if (strncmp(at->name, names[j].name, (size_t)(cold - at->name)) ||
 			    names[j].name[cold - at->name])

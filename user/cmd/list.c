@@ -23,6 +23,7 @@ static const char doc[] =
 	"  proftrace list ./server        domains and kinds of markers in a program\n"
 	"  proftrace list -v ./libnet.so  also every site with its file offsets\n"
 	"  sudo proftrace list -p 1234    all files that process 1234 has mapped\n"
+	"  proftrace list -f ./server     functions that `record -f` can record\n"
 	"  sudo proftrace list --counters what can be counted in slices\n"
 	"\n"
 	"With -p each domain is shown as on or off: its switch is on while somebody traces it, "
@@ -36,6 +37,9 @@ static const struct argp_option options[] = {
 	{ "pid", 'p', "PID", 0, "Look at the files that this process has mapped", 0 },
 	{ "counters", KEY_COUNTERS, NULL, 0,
 	  "Show the names that `record --counters` takes, and whether this machine counts them",
+	  0 },
+	{ "functions", 'f', NULL, 0,
+	  "Show the functions of files that `record -f` can record, and why it cannot the others",
 	  0 },
 	{ "verbose", 'v', NULL, 0,
 	  "Show every site with its offset in the file, and files in which nothing was found", 0 },
@@ -73,6 +77,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_COUNTERS:
 		a->counters = true;
 		break;
+	case 'f':
+		a->list.functions = true;
+		break;
 	case 'v':
 		a->list.verbose = true;
 		break;
@@ -86,6 +93,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				    "nothing to look at: give -p PID, FILE... or --counters");
 		if (a->pid && a->n_files)
 			usage_error(state, "give either -p PID or FILE...");
+		if (a->list.functions && !a->n_files)
+			usage_error(state, "--functions are those of files: give FILE...");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -100,7 +109,8 @@ static int list_path(struct list *list, const char *path, bool quiet, struct fai
 
 	if (fd < 0)
 		return failure_set(f, -errno, "cannot open", path, NULL);
-	r = list_file(list, fd, path, NULL, quiet, f);
+	r = list->functions ? list_functions(list, fd, path, f)
+			    : list_file(list, fd, path, NULL, quiet, f);
 	close(fd);
 	return r;
 }
@@ -132,7 +142,7 @@ int cmd_list(int argc, char **argv)
 	static const struct argp argp = {
 		.options = options,
 		.parser = parse,
-		.args_doc = "-p PID\nFILE...\n--counters",
+		.args_doc = "-p PID\nFILE...\n--functions FILE...\n--counters",
 		.doc = doc,
 	};
 	struct arguments a = { 0 };
@@ -158,7 +168,8 @@ int cmd_list(int argc, char **argv)
 		failure_print(&f, stderr);
 		return STATUS_FAILED;
 	}
-	if (status == STATUS_DONE && !a.counters && !a.list.n_markers && !a.list.n_probes)
+	if (status == STATUS_DONE && !a.counters && !a.list.functions && !a.list.n_markers &&
+	    !a.list.n_probes)
 		return nothing_found(&a.list, &a);
 	return status;
 }

@@ -11,6 +11,7 @@
 
 struct list {
 	bool verbose;
+	bool functions;	    /* and not what else there is */
 	unsigned n_markers; /* sites found, in all files together */
 	unsigned n_probes;
 	unsigned n_searched;
@@ -30,6 +31,9 @@ struct list_switches {
  */
 int list_file(struct list *list, int fd, const char *path, const struct list_switches *switches,
 	      bool quiet, struct failure *f);
+
+/* Prints the functions of one ELF file. */
+int list_functions(struct list *list, int fd, const char *path, struct failure *f);
 
 /* Prints what is in the files that a process has mapped executable. */
 int list_process(struct list *list, pid_t pid, struct failure *f);

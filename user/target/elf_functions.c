@@ -170,3 +170,10 @@ void elf_functions_free(struct elf_functions *f)
 	free(f->list);
 	memset(f, 0, sizeof(*f));
 }
+
+const char *elf_function_cold(const char *name)
+{
+	const char *cold = strstr(name, ".cold");
+
+	return cold && (!cold[5] || cold[5] == '.') ? cold : NULL;
+}

@@ -38,4 +38,10 @@ int elf_functions_add(struct elf_functions *functions, const struct elf_file *el
 void elf_functions_sort(struct elf_functions *functions);
 void elf_functions_free(struct elf_functions *functions);
 
+/*
+ * Compilers put what is hardly ever executed elsewhere and call it name.cold: where that begins in the
+ * name, or NULL.
+ */
+const char *elf_function_cold(const char *name);
+
 #endif

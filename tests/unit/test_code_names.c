@@ -18,6 +18,7 @@
 #include "symbols/debug_paths.h"
 #include "symbols/jit_map.h"
 #include "symbols/kernel_symbols.h"
+#include "symbols/ranges.h"
 #include "symbols/wire.h"
 
 static int text_fd(const char *text)
@@ -193,6 +194,46 @@ static void many_kernel_symbols(void **state)
 	close(fd);
 }
 
+/* --- ranges ------------------------------------------------------------------------------------ */
+
+static void check_range(const struct ranges *r, uint64_t address, int expected)
+{
+	const struct range *found = ranges_find(r, address);
+
+	assert_int_equal(found ? (int)found->index : -1, expected);
+}
+
+static void the_innermost_range(void **state)
+{
+	struct ranges r = { 0 };
+
+	(void)state;
+	check_range(&r, 0, -1);
+	assert_null(ranges_before(&r, UINT64_MAX));
+	ranges_add(&r, 200, 300, 4, 0);
+	ranges_add(&r, 120, 130, 3, 0);
+	ranges_add(&r, 100, 200, 1, 0);
+	ranges_add(&r, 110, 150, 2, 0);
+	ranges_add(&r, 200, 300, 6, 2);
+	ranges_add(&r, 200, 300, 5, 1);
+	ranges_add(&r, 400, 400, 7, 0);
+	ranges_add(&r, 500, 400, 8, 0);
+	ranges_sort(&r);
+	check_range(&r, 99, -1);
+	check_range(&r, 100, 1);
+	check_range(&r, 119, 2);
+	check_range(&r, 120, 3);
+	check_range(&r, 130, 2);
+	check_range(&r, 199, 1);
+	check_range(&r, 299, 6);
+	check_range(&r, 300, -1);
+	check_range(&r, 450, -1);
+	assert_null(ranges_before(&r, 99));
+	assert_int_equal(ranges_before(&r, 199)->index, 3);
+	assert_int_equal(ranges_before(&r, 1000)->index, 6);
+	ranges_free(&r);
+}
+
 /* --- debug files ------------------------------------------------------------------------------- */
 
 static void check_path(const struct symbol_want *want, const char *file, unsigned index,
@@ -260,6 +301,7 @@ int main(void)
 		cmocka_unit_test(reads_kernel_symbols),
 		cmocka_unit_test(hidden_kernel_symbols),
 		cmocka_unit_test(many_kernel_symbols),
+		cmocka_unit_test(the_innermost_range),
 		cmocka_unit_test(places_of_debug_files),
 		cmocka_unit_test(debug_links_lead_nowhere_else),
 	};

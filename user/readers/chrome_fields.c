@@ -15,10 +15,7 @@ static const struct known_field {
 	size_t length;
 	enum chrome_field field;
 } fields[] = {
-	FIELD("ph", FIELD_PHASE),     FIELD("ts", FIELD_TS),	 FIELD("dur", FIELD_DUR),
-	FIELD("pid", FIELD_PID),      FIELD("tid", FIELD_TID),	 FIELD("name", FIELD_NAME),
-	FIELD("cat", FIELD_CATEGORY), FIELD("id", FIELD_ID),	 FIELD("id2", FIELD_ID2),
-	FIELD("s", FIELD_SCOPE),      FIELD("args", FIELD_ARGS),
+	FIELD("id2", FIELD_ID2),      FIELD("s", FIELD_SCOPE),
 	FIELD("unit", FIELD_UNIT),
 	FIELD("continued", FIELD_CONTINUED), FIELD("memory", FIELD_MEMORY),
 	FIELD("address", FIELD_ADDRESS), FIELD("size", FIELD_SIZE),
@@ -43,8 +40,38 @@ static enum chrome_field find_field(const struct known_field *known, size_t n, c
 	return FIELD_OTHER;
 }
 
+/* Every event has these: compared as numbers, not by calls of memcmp(). */
+static enum chrome_field find_common(const char *key, size_t length)
+{
+#define IS(word) (length == sizeof(word) - 1 && !memcmp(key, word, sizeof(word) - 1))
+	if (IS("name"))
+		return FIELD_NAME;
+	if (IS("args"))
+		return FIELD_ARGS;
+	if (IS("pid"))
+		return FIELD_PID;
+	if (IS("tid"))
+		return FIELD_TID;
+	if (IS("cat"))
+		return FIELD_CATEGORY;
+	if (IS("dur"))
+		return FIELD_DUR;
+	if (IS("ph"))
+		return FIELD_PHASE;
+	if (IS("ts"))
+		return FIELD_TS;
+	if (IS("id"))
+		return FIELD_ID;
+#undef IS
+	return FIELD_OTHER;
+}
+
 enum chrome_field chrome_find_field(const char *key, size_t length)
 {
+	enum chrome_field common = find_common(key, length);
+
+	if (common != FIELD_OTHER)
+		return common;
 	return find_field(fields, sizeof(fields) / sizeof(fields[0]), key, length);
 }
 

@@ -19,6 +19,7 @@
 #include "readers/chrome_list.h"
 #include "readers/input.h"
 #include "readers/json_filter.h"
+#include "readers/json_object.h"
 #include "readers/number.h"
 
 enum {
@@ -55,6 +56,8 @@ struct parser {
 	size_t path_length;
 
 	struct json_filter filter;
+	bool behind_comma; /* what yajl was given last is a comma, and white space */
+	struct json_object object;
 	struct draft draft;
 };
 
@@ -393,6 +396,13 @@ static bool is_last_comma(const struct parser *p, const uint8_t *bytes, size_t u
 	return p->where == IN_EVENTS && used && bytes[used - 1] == ']';
 }
 
+static int canceled(struct parser *p, uint64_t offset)
+{
+	if (p->problem)
+		reader_fail(p->error, p->stop, offset, "%s", p->problem);
+	return p->stop;
+}
+
 /* Gives yajl some bytes that lie at `offset` of the file. 1: the trace is over. */
 static int feed(struct parser *p, const uint8_t *bytes, size_t size, uint64_t offset)
 {
@@ -405,16 +415,87 @@ static int feed(struct parser *p, const uint8_t *bytes, size_t size, uint64_t of
 	if (status == yajl_status_ok)
 		return 0;
 	used = yajl_get_bytes_consumed(p->yajl);
-	if (status == yajl_status_client_canceled) {
-		if (p->problem)
-			reader_fail(p->error, p->stop, offset + used - (used > 0), "%s",
-				    p->problem);
-		return p->stop;
-	}
+	if (status == yajl_status_client_canceled)
+		return canceled(p, offset + used - (used > 0));
 	if (is_last_comma(p, bytes, used))
 		return 1;
 	/* It has taken the byte that it could not take. */
 	return yajl_problem(p, offset + used - (used > 0));
+}
+
+/* --- objects that need no yajl ----------------------------------------------------------------- */
+
+static int tell(struct parser *p, const struct json_token *token)
+{
+	const unsigned char *bytes = (const unsigned char *)token->text;
+
+	switch (token->kind) {
+	case JSON_MAP_START:
+		return on_start_map(p);
+	case JSON_MAP_END:
+		return on_end_map(p);
+	case JSON_LIST_START:
+		return on_start_array(p);
+	case JSON_LIST_END:
+		return on_end_array(p);
+	case JSON_KEY:
+		return on_key(p, bytes, token->length);
+	case JSON_STRING:
+		return on_string(p, bytes, token->length);
+	case JSON_NUMBER:
+		return on_number(p, token->text, token->length);
+	case JSON_TRUE:
+	case JSON_FALSE:
+		return on_boolean(p, token->kind == JSON_TRUE);
+	case JSON_NULL:
+		return on_null(p);
+	}
+	return 1;
+}
+
+/*
+ * Takes objects for as long as they are plain. Each goes with the comma behind it, so that yajl, which
+ * knows of neither, still waits for what comes behind a comma. Returns how many bytes they are.
+ */
+static size_t take_plain(struct parser *p, const uint8_t *bytes, size_t size, uint64_t offset,
+			 int *ret_error)
+{
+	size_t at = 0, n;
+	unsigned i;
+
+	if (!p->behind_comma || p->where != IN_EVENTS || p->skip_depth || p->filter.in_string)
+		return 0;
+	while ((n = json_object(bytes + at, size - at, &p->object))) {
+		for (i = 0; i < p->object.n; i++) {
+			if (tell(p, &p->object.tokens[i]))
+				continue;
+			*ret_error = canceled(p, offset + at);
+			return at + n;
+		}
+		at += n;
+	}
+	return at;
+}
+
+/* Yajl gets no more than to where an object may end: the next one may be plain. */
+static size_t piece_of(const uint8_t *bytes, size_t size)
+{
+	/* Not less than this, since yajl looks at a string again with each piece of it. */
+	const size_t least = 1024;
+	const uint8_t *end;
+
+	if (size <= least)
+		return size;
+	end = memmem(bytes + least, size - least, "},", 2);
+	return end ? (size_t)(end - bytes) + 2 : size;
+}
+
+static void look_back(struct parser *p, const uint8_t *bytes, size_t size)
+{
+	while (size && strchr(" \t\r\n", bytes[size - 1]))
+		size--;
+	if (size)
+		p->behind_comma = bytes[size - 1] == ',';
 }
 
 static int feed_all(struct parser *p, const uint8_t *bytes, size_t size, uint64_t offset)
@@ -424,12 +505,16 @@ static int feed_all(struct parser *p, const uint8_t *bytes, size_t size, uint64_
 	int error = 0;
 
 	for (at = 0; at < size && !error; at += n) {
-		n = json_filter(&p->filter, bytes + at, size - at, &fate);
+		n = take_plain(p, bytes + at, size - at, offset + at, &error);
+		if (n)
+			continue;
+		n = json_filter(&p->filter, bytes + at, piece_of(bytes + at, size - at), &fate);
 		if (fate == JSON_PASS)
 			error = feed(p, bytes + at, n, offset + at);
 		else if (fate == JSON_TOO_LONG)
 			error = reader_fail(p->error, -EBADMSG, offset + at,
 					    "a number without end");
+		look_back(p, bytes + at, n);
 	}
 	return error;
 }

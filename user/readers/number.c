@@ -21,7 +21,15 @@ static bool digits(const char *text, size_t length, uint64_t *ret_value)
 	uint64_t value = 0;
 	size_t i;
 
-	for (i = 0; i < length; i++) {
+	/* As many as fit whatever they are. */
+	for (i = 0; i < length && i < 19; i++) {
+		unsigned digit = (unsigned char)text[i] - '0';
+
+		if (digit > 9)
+			return false;
+		value = value * 10 + digit;
+	}
+	for (; i < length; i++) {
 		if (!isdigit((unsigned char)text[i]) || __builtin_mul_overflow(value, 10, &value) ||
 		    __builtin_add_overflow(value, (uint64_t)(text[i] - '0'), &value))
 			return false;

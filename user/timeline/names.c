@@ -20,8 +20,12 @@ struct entry {
 	struct name name; /* last: its text follows */
 };
 
+/* The names that were looked up last, by what is easy to compute of their bytes. */
+#define RECENT 512 /* a power of two */
+
 struct names {
 	struct entry *table;
+	struct entry *recent[RECENT];
 	struct entry *other;
 	uint32_t max_names;
 	uint32_t n_names; /* without (other) */
@@ -143,11 +147,34 @@ size_t text_clean(char *out, size_t size, const char *bytes, size_t length, bool
 	return n;
 }
 
-static struct entry *find(const struct names *names, const char *text, size_t length)
+/* Two words that overlap, or all of its bytes, and how many there are. */
+static unsigned recent_slot(const char *text, size_t length)
 {
-	struct entry *entry;
+	uint64_t head = 0, tail = 0, sum;
 
+	if (length >= 8) {
+		memcpy(&head, text, 8);
+		memcpy(&tail, text + length - 8, 8);
+	} else if (length >= 4) {
+		memcpy(&head, text, 4);
+		memcpy(&tail, text + length - 4, 4);
+	} else if (length) {
+		head = (uint64_t)(unsigned char)text[0] << 8 | (unsigned char)text[length / 2];
+		tail = (unsigned char)text[length - 1];
+	}
+	sum = (head ^ (tail << 21 | tail >> 43) ^ length) * 0x9e3779b97f4a7c15ull;
+	return (unsigned)(sum >> 55) & (RECENT - 1);
+}
+
+static struct entry *find(struct names *names, const char *text, size_t length)
+{
+	struct entry **recent = &names->recent[recent_slot(text, length)], *entry = *recent;
+
+	if (entry && entry->name.length == length && !memcmp(entry->name.text, text, length))
+		return entry;
 	HASH_FIND(hh, names->table, text, length, entry);
+	if (entry)
+		*recent = entry;
 	return entry;
 }
 

@@ -108,7 +108,7 @@ for number in '"paused":2' '"left_out":8' '"unscheduled":1,"unrecorded":4' '"mar
 	check "an account: $number" grep -q "$number" there.json
 done
 "$proftrace" merge -q -o twice.json account.json hard.json
-equal "an account: a merge adds up" "$(told twice.json | grep -E 'cut|too_deep|buffer_full' | tr -d ' \n')" \
+equal "an account: a merge adds up" "$(told twice.json | grep -E 'lost_(cut|too_deep|buffer_full)' | tr -d ' \n')" \
 	'"lost_buffer_full":1234,"lost_cut":3,"lost_too_deep":5,'
 
 head -c 2000 hard.json >cut.json

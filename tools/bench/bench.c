@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bench [--quick] DIRECTORY: what proftrace costs. `make bench` runs it.
+ * bench [--quick] DIRECTORY [PART]: what proftrace costs. `make bench` runs it; of one part, such as
+ * "peers", with BENCH_ONLY=peers.
  *
  * Prints tables, and writes DIRECTORY/results.json (every sample) and DIRECTORY/chart.svg. Run from
  * the top of the source tree, as root. Nothing is judged here: machines differ, and a busy one gives
@@ -61,6 +62,10 @@
  *	written; "lost" is how many events are not in it; "of ..." is the share of what an event costs
  *	there. Then the same from several threads at once, timed by their CPU time (what they do to
  *	one another shows, that they are more than the processors does not), and with more arguments.
+ *
+ * What nobody marked (foreign.c, loops_foreign.c)
+ *	Switches of two threads that take turns on a processor, a USDT probe of others, a function. Of
+ *	the first it is the CPU time of the whole process. The loop while nobody traces is subtracted.
  */
 #include <errno.h>
 #include <signal.h>
@@ -148,6 +153,7 @@ static const struct {
 	{ "peers", measure_peers, 5, 1 },
 	{ "threads", measure_threads, 3, 1 },
 	{ "sizes", measure_sizes, 3, 1 },
+	{ "what nobody marked", measure_foreign, 3, 1 },
 };
 
 /* A repetition that fails is named beside the results; a part without any is a failure. */
@@ -165,6 +171,10 @@ static int measure(struct bench *b)
 			uint64_t begun = bench_clock();
 			int error;
 
+			if (b->only && strcmp(b->only, parts[i].name)) {
+				done[i] = 1;
+				continue;
+			}
 			if (b->repetition >= (b->quick ? parts[i].quick : parts[i].repetitions))
 				continue;
 			fprintf(stderr, "bench: repetition %u: %s", b->repetition + 1,
@@ -205,11 +215,14 @@ int main(int argc, char **argv)
 	int error;
 
 	b.quick = argc > 2 && !strcmp(argv[1], "--quick");
-	if (argc != 2 + b.quick || strlen(argv[argc - 1]) >= sizeof(b.directory)) {
-		fprintf(stderr, "usage: bench [--quick] DIRECTORY\n");
+	argv += b.quick;
+	argc -= b.quick;
+	if ((argc != 2 && argc != 3) || strlen(argv[1]) >= sizeof(b.directory)) {
+		fprintf(stderr, "usage: bench [--quick] DIRECTORY [PART]\n");
 		return 2;
 	}
-	strcpy(b.directory, argv[argc - 1]);
+	strcpy(b.directory, argv[1]);
+	b.only = argv[2];
 	signal(SIGPIPE, SIG_IGN);
 	setvbuf(stderr, NULL, _IONBF, 0);
 	say_machine(&b.results);

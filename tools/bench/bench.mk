@@ -4,13 +4,14 @@
 # Makefile.
 #
 #	BENCH_QUICK=1		two minutes instead of ten
+#	BENCH_ONLY=peers	of the parts in bench.c only this one
 #	BENCH_PEERS=install	installs the tools that it is compared to where Debian has them
 
 BENCH := $B/bench
 BENCH_USES := 10 1000 10000
 BENCH_DRIVER := $(patsubst tools/%.c,$B/obj/tools/%.o,$(addprefix tools/bench/,\
-	bench.c results.c print.c chart.c subject.c empty.c recorder.c conditions.c events.c counters.c attach.c rate.c cost.c peers.c compare.c spent.c))
-BENCH_TARGET := $(addprefix $(BENCH)/obj/,target.o loops.o loops_compiled_out.o marks.o marks_physical.o)
+	bench.c results.c print.c chart.c subject.c empty.c recorder.c conditions.c events.c counters.c attach.c rate.c cost.c peers.c compare.c foreign.c spent.c))
+BENCH_TARGET := $(addprefix $(BENCH)/obj/,target.o loops.o loops_compiled_out.o loops_foreign.o marks.o marks_physical.o)
 BENCH_PROGRAMS := $(BENCH)/bench $(BENCH)/marks $(BENCH)/functions $(BENCH)/timed $(BENCH_USES:%=$(BENCH)/uses-%) \
 	$(if $(wildcard /usr/include/lttng/tracepoint.h /usr/include/*/lttng/tracepoint.h),$(BENCH)/lttng)
 BENCH_CC = $(CC) -D_GNU_SOURCE $(CSTD) -O2 -g -Wall -Wextra -Werror -Iinclude -Itools/bench
@@ -20,7 +21,7 @@ BENCH_CC = $(CC) -D_GNU_SOURCE $(CSTD) -O2 -g -Wall -Wextra -Werror -Iinclude -I
 bench: packages
 	@$(if $(filter install,$(BENCH_PEERS)),tools/bench/peers.sh --install)
 	+$(MAKE) --no-print-directory all bench-programs
-	@BENCH_QUICK=$(BENCH_QUICK) tools/bench/bench.sh
+	@BENCH_QUICK=$(BENCH_QUICK) BENCH_ONLY="$(BENCH_ONLY)" tools/bench/bench.sh
 
 bench-programs: $(BENCH_PROGRAMS)
 

@@ -13,7 +13,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 quick=
 case ${BENCH_QUICK:-0} in 0 | '' | no) ;; *) quick=--quick ;; esac
-$as_root build/bench/bench $quick "$PWD/build/bench" >build/bench/table.txt
+$as_root build/bench/bench $quick "$PWD/build/bench" ${BENCH_ONLY:+"$BENCH_ONLY"} >build/bench/table.txt
 status=$?
 cat build/bench/table.txt
 echo

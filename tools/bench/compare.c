@@ -13,17 +13,17 @@
 #define LTTNG_ROW  "LTTng-UST, a tracepoint"
 
 static const struct peer peers[] = {
-	{ NULL, STORES_ROW, "marks", "three_stores", 2000000, 0, 0, FLOOR_LOOP },
-	{ NULL, "clock_gettime", "marks", "clock_gettime", 1000000, 0, 0, FLOOR_LOOP },
-	{ NULL, "an empty BPF program", "marks", "instant_1", 100000, 0, 0, FLOOR_PROGRAM },
-	{ NULL, BATCH_ROW, "marks", "instant_1", 500000, OUT_PERFETTO | OUT_BATCH, 0, 0 },
-	{ NULL, EXACT_ROW, "marks", "instant_1", 100000, OUT_PERFETTO, 0, 0 },
-	{ NULL, "proftrace, both outputs", "marks", "instant_1", 100000, OUT_BOTH, 0, 0 },
-	{ "bpftrace-count", "bpftrace, counting", "marks", "instant_1", 100000, 0, 0, 0 },
-	{ "bpftrace-print", PRINT_ROW, "marks", "instant_1", 20000, 0, 0, 0 },
-	{ "perf", PERF_ROW, "marks", "instant_1", 100000, 0, 0, 0 },
-	{ "lttng", LTTNG_ROW, "lttng", "instant_1", 500000, 0, TARGET_THEN, 0 },
-	{ "uftrace", "uftrace, a function", "functions", "call", 500000, 0, TARGET_UNDER, 0 },
+	{ NULL, STORES_ROW, "marks", "three_stores", 2000000, 0, 0, FLOOR_LOOP, NULL },
+	{ NULL, "clock_gettime", "marks", "clock_gettime", 1000000, 0, 0, FLOOR_LOOP, NULL },
+	{ NULL, "an empty BPF program", "marks", "instant_1", 100000, 0, 0, FLOOR_PROGRAM, NULL },
+	{ NULL, BATCH_ROW, "marks", "instant_1", 500000, OUT_PERFETTO | OUT_BATCH, 0, 0, NULL },
+	{ NULL, EXACT_ROW, "marks", "instant_1", 100000, OUT_PERFETTO, 0, 0, NULL },
+	{ NULL, "proftrace, both outputs", "marks", "instant_1", 100000, OUT_BOTH, 0, 0, NULL },
+	{ "bpftrace-count", "bpftrace, counting", "marks", "instant_1", 100000, 0, 0, 0, NULL },
+	{ "bpftrace-print", PRINT_ROW, "marks", "instant_1", 20000, 0, 0, 0, NULL },
+	{ "perf", PERF_ROW, "marks", "instant_1", 100000, 0, 0, 0, NULL },
+	{ "lttng", LTTNG_ROW, "lttng", "instant_1", 500000, 0, TARGET_THEN, 0, NULL },
+	{ "uftrace", "uftrace, a function", "functions", "call", 500000, 0, TARGET_UNDER, 0, NULL },
 };
 
 #define N_PEERS (sizeof(peers) / sizeof(peers[0]))
@@ -120,9 +120,9 @@ int measure_threads(struct bench *b)
 	for (i = 0; i < N_PEERS; i++) {
 		const struct peer *p = &peers[i];
 		const struct load loads[] = {
-			{ p->loop, p->rounds / 2, 1 },
-			{ p->loop, p->rounds / 2, 2 },
-			{ p->loop, p->rounds / 2, 4 },
+			{ p->loop, p->rounds / 2, 1, 0 },
+			{ p->loop, p->rounds / 2, 2, 0 },
+			{ p->loop, p->rounds / 2, 4, 0 },
 		};
 		struct sample s;
 

@@ -25,8 +25,9 @@
 #define ROUND_EVENTS 4
 #define MAX_THREADS  64
 
-extern const struct loop loops[], loops_compiled_out[], loops_physical[];
-const struct loop *const target_loops[] = { loops, loops_compiled_out, loops_physical, NULL };
+extern const struct loop loops[], loops_compiled_out[], loops_physical[], loops_foreign[];
+const struct loop *const target_loops[] = { loops, loops_compiled_out, loops_physical,
+					    loops_foreign, NULL };
 
 static void change_switches(int by)
 {

@@ -40,7 +40,8 @@ static int run_ourselves(struct bench *b, const struct peer *p, struct subject *
 	struct recorder r;
 	int error, stopped;
 
-	error = recorder_start(&r, b->directory, target->said_pid, p->outputs, "64M");
+	error = recorder_start_with(&r, b->directory, target->said_pid, p->outputs, "64M",
+				    p->options ? "none" : NULL, p->options);
 	if (error)
 		return error;
 	error = recorder_ready(&r, target);
@@ -50,6 +51,7 @@ static int run_ourselves(struct bench *b, const struct peer *p, struct subject *
 	s->bytes = got.bytes;
 	s->kept = got.written;
 	s->cpu_ns = got.cpu_ns;
+	s->switches_lost = got.switches_lost;
 	s->has_bytes = s->has_kept = s->has_cpu = true;
 	return error ? error : stopped;
 }
@@ -120,6 +122,8 @@ static int run_recorded(const struct peer *p, struct subject *target, const stru
 			return error ? error : -ETIMEDOUT;
 		bench_sleep(200); /* on, but perhaps not all of it: nobody but us says so */
 	}
+	if (p->order == TARGET_TOLD)
+		bench_sleep(200); /* it has said so, but perhaps not all of its processors are */
 	return run_loads(p, target, loads, n, s);
 }
 
@@ -155,7 +159,7 @@ static int run_other(struct bench *b, const char *section, const struct peer *p,
 		results_note(&b->results, section, "%s is %s", p->row, script.line);
 		return 1;
 	}
-	if (p->order != TARGET_FIRST) {
+	if (p->order == TARGET_THEN || p->order == TARGET_UNDER) {
 		subject_end(target, NULL);
 		error = start_target(b, p, p->order == TARGET_UNDER ? directory : NULL, target);
 	}
@@ -184,7 +188,8 @@ int peer_sample(struct bench *b, const char *section, const struct peer *p,
 		return 1;
 	}
 	if (!p->floor) {
-		error = subject_run(&target, loads[0].loop, OFF_ROUNDS, &s->off_ns, NULL);
+		error = subject_run(&target, loads[0].loop,
+				    loads[0].off ? loads[0].off : OFF_ROUNDS, &s->off_ns, NULL);
 		s->has_off = !error;
 	}
 	if (!error && p->name)

@@ -8,12 +8,14 @@
 
 /*
  * The target is there first and is attached to, as proftrace does it; or it comes when the tracer is
- * ready (LTTng-UST: its library registers before main); or the tracer starts it (uftrace).
+ * ready (LTTng-UST: its library registers before main); or the tracer starts it (uftrace); or it is
+ * there first, does not see that it is traced, and the tracer says when it does.
  */
 enum target_order {
 	TARGET_FIRST,
 	TARGET_THEN,
-	TARGET_UNDER
+	TARGET_UNDER,
+	TARGET_TOLD
 };
 
 /* What else may happen to the events: nothing at all, or an empty BPF program on the same site. */
@@ -31,12 +33,14 @@ struct peer {
 	enum outputs outputs;
 	enum target_order order;
 	enum floor floor;
+	const char *const *options; /* of proftrace, the last one NULL; or NULL */
 };
 
 /* So many rounds, or as many as the peer makes (0), in so many threads (0: the main one, pinned). */
 struct load {
 	const char *loop;
 	unsigned rounds, threads;
+	unsigned off; /* rounds while nobody traces; 0: very many */
 };
 
 enum {
@@ -47,6 +51,7 @@ struct sample {
 	double ns[MAX_LOADS];
 	double off_ns;			      /* of the first load's loop */
 	uint64_t events, bytes, kept, cpu_ns; /* of all loads */
+	uint64_t switches_lost;
 	bool has_off, has_bytes, has_kept, has_cpu;
 };
 

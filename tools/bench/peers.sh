@@ -74,32 +74,44 @@ cpu() {
 	[ ! -s "$dir/cpu" ] || echo "cpu $(cat "$dir/cpu")"
 }
 
-run_bpftrace() { # PROGRAM TEXT: not with -p, since that switches the markers on before it is attached
+# Where events of the kernel and of perf probe are found; undone by whoever asked for it.
+mount_tracefs() { # TRACER
+	mounted=
+	[ ! -e /sys/kernel/tracing/uprobe_events ] || return 0
+	mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null ||
+		left_out "$1: tracefs cannot be mounted on /sys/kernel/tracing"
+	mounted=1
+}
+
+run_bpftrace() { # PROGRAM: not with -p, since that switches the markers on before it is attached
 	need bpftrace bpftrace
-	interruptible bpftrace -e "usdt:$program:prof_default:instant { $1 }" \
-		>"$dir/out" 2>"$dir/err" &
+	interruptible bpftrace -e "$1" >"$dir/out" 2>"$dir/err" &
 	tracer=$!
-	appears '^Attaching' "$dir/out" $tracer || left_out "bpftrace: $(head -1 "$dir/err")"
+	appears '^Attaching' "$dir/out" $tracer || left_out "bpftrace: $(tail -1 "$dir/err")"
 	ready $tracer
 	kill -INT $tracer
 	wait $tracer
 	cpu
 }
 
-run_perf() {
+# The last probe is on a marker: while it is attached, the target's switch is on, which tells that all are.
+count_with_bpftrace() { # PROBE [FILTER]
+	mount_tracefs bpftrace
+	run_bpftrace "$1 ${2:-} { @ = count(); } usdt:$program:prof_default:instant { @unused = count(); }"
+	sed -n 's/^@: \([0-9]*\)$/kept \1/p' "$dir/out"
+	[ -z "$mounted" ] || umount /sys/kernel/tracing
+}
+
+# Defines perf events by `perf probe` and removes them at the end; tracefs is where it finds them.
+run_perf() { # EVENTS WHAT: the events, separated by commas, and what defines them: sdt, function, nothing
 	need perf linux-perf
-	mounted=
-	if [ ! -e /sys/kernel/tracing/uprobe_events ]; then
-		mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null ||
-			left_out "perf: tracefs cannot be mounted on /sys/kernel/tracing"
-		mounted=1
-	fi
+	mount_tracefs perf
 	perf="perf --buildid-dir $dir/buildid"
 	mkfifo "$dir/control" "$dir/answers"
-	if $perf buildid-cache --add "$program" 2>"$dir/err" &&
-		$perf probe -q sdt_prof_default:instant 2>"$dir/err"; then
+	perf_undefine "$1" "$2" 2>/dev/null # of a bench that was killed
+	if perf_define "$1" "$2" 2>"$dir/err"; then
 		# Enough memory for all, so that nothing is lost. It says when the event is enabled.
-		interruptible $perf record -N -m 32M -o "$dir/data" -e sdt_prof_default:instant \
+		interruptible $perf record -N -m 32M -o "$dir/data" -e "$1" \
 			-D -1 --control "fifo:$dir/control,$dir/answers" -p "$pid" >"$dir/out" 2>&1 &
 		tracer=$!
 		exec 3<>"$dir/control" 4<>"$dir/answers"
@@ -109,13 +121,30 @@ run_perf() {
 		kill -INT $tracer 2>/dev/null
 		wait $tracer
 		cpu
-		$perf probe -q -d 'sdt_prof_default:instant' 2>/dev/null
 		size "$dir/data"
 		sed -n 's/.*(\([0-9]*\) samples).*/kept \1/p' "$dir/out"
 	else
 		echo "left out: perf: $(head -1 "$dir/err")"
 	fi
+	perf_undefine "$1" "$2" 2>/dev/null
 	[ -z "$mounted" ] || umount /sys/kernel/tracing
+}
+
+perf_define() { # EVENTS WHAT
+	case $2 in
+	sdt) $perf buildid-cache --add "$program" && $perf probe -q "$1" ;;
+	function)
+		$perf probe -q -x "$program" 'proftrace_bench:entry=bench_called' &&
+			$perf probe -q -x "$program" 'proftrace_bench:exit=bench_called%return'
+		;;
+	esac
+}
+
+perf_undefine() {
+	case $2 in
+	sdt) $perf probe -q -d "$1" ;;
+	function) $perf probe -q -d 'proftrace_bench:*' ;;
+	esac
 }
 
 run_lttng() {
@@ -156,15 +185,22 @@ run_lttng() {
 
 case $name in
 bpftrace-count)
-	run_bpftrace '@ = count();'
+	run_bpftrace "usdt:$program:prof_default:instant { @ = count(); }"
 	sed -n 's/^@: \([0-9]*\)$/kept \1/p' "$dir/out"
 	;;
 bpftrace-print)
-	run_bpftrace 'printf("%llu %d %s %llu\n", nsecs, tid, str(arg0), *arg5);'
+	run_bpftrace "usdt:$program:prof_default:instant {
+		printf(\"%llu %d %s %llu\n\", nsecs, tid, str(arg0), *arg5); }"
 	size "$dir/out"
 	echo "kept $(grep -c '^[0-9]* [0-9]* ' "$dir/out")"
 	;;
-perf) run_perf ;;
+bpftrace-switch) count_with_bpftrace 'tracepoint:sched:sched_switch' "/pid == $pid/" ;;
+bpftrace-probe) count_with_bpftrace "usdt:$program:proftrace_bench:hit" ;;
+bpftrace-call) count_with_bpftrace "uprobe:$program:bench_called, uretprobe:$program:bench_called" ;;
+perf) run_perf sdt_prof_default:instant sdt ;;
+perf-switch) run_perf sched:sched_switch nothing ;;
+perf-probe) run_perf sdt_proftrace_bench:hit sdt ;;
+perf-call) run_perf proftrace_bench:entry,proftrace_bench:exit__return function ;;
 lttng) run_lttng ;;
 uftrace) # it starts the target itself: the bench does that
 	need uftrace uftrace

@@ -21,6 +21,7 @@ static const struct {
 	{ OUT_PERFETTO, "Perfetto" },
 	{ OUT_JSON, "Chrome JSON" },
 	{ OUT_BOTH, "both outputs" },
+	{ OUT_PERFETTO | OUT_BATCH, "Perfetto, --mode batch" },
 };
 
 struct attempt {
@@ -136,6 +137,8 @@ int measure_rate(struct bench *b)
 	int error = 0;
 
 	for (i = 0; !error && i < sizeof(ways) / sizeof(ways[0]); i++) {
+		if (ways[i].outputs & OUT_BATCH && !recorder_has_batch())
+			continue;
 		error = search(b, i);
 		if (!error)
 			error = fixed(b, i);

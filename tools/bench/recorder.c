@@ -44,13 +44,19 @@ int recorder_start(struct recorder *r, const char *directory, pid_t target, enum
 int recorder_start_counting(struct recorder *r, const char *directory, pid_t target,
 			    enum outputs outputs, const char *buffer, const char *counters)
 {
+	return recorder_start_with(r, directory, target, outputs, buffer, counters, NULL);
+}
+
+int recorder_start_with(struct recorder *r, const char *directory, pid_t target,
+			enum outputs outputs, const char *buffer, const char *counters,
+			const char *const *options)
+{
 	char pid[16], trace[512], output[600] = "--stats-only", summary[512];
-	const char *argv[] = {
-		"build/proftrace", "-p", pid,  output, "--buffer", buffer, "--summary-json",
-		summary,	   NULL, NULL, NULL,   NULL,	   NULL
+	const char *argv[8 + 4 + RECORDER_OPTIONS + 1] = {
+		"build/proftrace", "-p", pid, output, "--buffer", buffer, "--summary-json", summary,
 	};
 	enum outputs files = outputs & OUT_BOTH;
-	unsigned n = 8;
+	unsigned n = 8, i;
 
 	if (counters) {
 		argv[n++] = "-e";
@@ -60,6 +66,8 @@ int recorder_start_counting(struct recorder *r, const char *directory, pid_t tar
 		argv[n++] = "--mode";
 		argv[n++] = "batch";
 	}
+	for (i = 0; options && i < RECORDER_OPTIONS && options[i]; i++)
+		argv[n++] = options[i];
 	memset(r, 0, sizeof(*r));
 	r->directory = directory;
 	r->outputs = outputs;
@@ -150,7 +158,9 @@ static int read_account(const struct recorder *r, struct recorded *ret)
 	ret->marked = field(text, "marked");
 	ret->written = field(text, "written");
 	ret->lost = field(text, "lost_total");
-	return ret->marked ? 0 : -ENODATA;
+	ret->switches = field(text, "sched_events");
+	ret->switches_lost = field(text, "sched_lost");
+	return ret->marked || ret->switches ? 0 : -ENODATA;
 }
 
 static uint64_t size_of_traces(const struct recorder *r, bool keep)

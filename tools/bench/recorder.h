@@ -14,6 +14,10 @@ enum outputs {
 	OUT_BATCH = 8, /* with the others: --mode batch */
 };
 
+enum {
+	RECORDER_OPTIONS = 4
+};
+
 struct recorder {
 	struct subject process;
 	enum outputs outputs;
@@ -23,7 +27,8 @@ struct recorder {
 
 struct recorded {
 	uint64_t marked, written, lost, bytes;
-	uint64_t cpu_ns; /* recorder and broker, from ready to their end */
+	uint64_t switches, switches_lost; /* with --sched, and wakings */
+	uint64_t cpu_ns;		  /* recorder and broker, from ready to their end */
 	double mapped_mb; /* resident beside the ring buffer, both processes, at the end of the load */
 };
 
@@ -35,6 +40,10 @@ int recorder_start(struct recorder *r, const char *directory, pid_t target, enum
 /* The same, with `counters` instead of those that it counts by default (NULL: with these). */
 int recorder_start_counting(struct recorder *r, const char *directory, pid_t target,
 			    enum outputs outputs, const char *buffer, const char *counters);
+/* And with further options, the last of which is NULL: RECORDER_OPTIONS at most. */
+int recorder_start_with(struct recorder *r, const char *directory, pid_t target,
+			enum outputs outputs, const char *buffer, const char *counters,
+			const char *const *options);
 /* Returns when it says that it records. */
 int recorder_opened(struct recorder *r);
 /* And when the target's markers are on and recorded. */

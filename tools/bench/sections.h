@@ -9,6 +9,7 @@ struct bench {
 	struct results results;
 	char directory[400]; /* absolute: what is made for the bench lies there */
 	bool quick;
+	const char *only;    /* the part that is measured; NULL: all */
 	unsigned repetition; /* from 0 */
 };
 
@@ -22,6 +23,7 @@ struct bench {
 #define SECTION_THREADS	 "The same from several threads: ns of CPU time per event"
 #define SECTION_SIZES	 "With more in it: ns per event"
 #define SECTION_BYTES	 "With more in it: bytes per event"
+#define SECTION_FOREIGN	 "What nobody marked: ns per event"
 #define SECTION_COST	 "What an event is made of: ns"
 
 #define EXACT_ROW "proftrace, Perfetto"
@@ -35,6 +37,7 @@ int measure_rate(struct bench *b);
 int measure_peers(struct bench *b);
 int measure_threads(struct bench *b);
 int measure_sizes(struct bench *b);
+int measure_foreign(struct bench *b);
 int measure_cost(struct bench *b);
 
 #endif

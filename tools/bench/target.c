@@ -31,11 +31,11 @@ uint64_t now_ns(void)
 /*
  * What the thread has run. On a busy machine the wall clock also counts whoever was let in between.
  */
-static uint64_t cpu_ns(void)
+static uint64_t cpu_ns(const struct loop *loop)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	clock_gettime(loop->together ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_THREAD_CPUTIME_ID, &t);
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
@@ -74,9 +74,9 @@ static void *run(void *context)
 	r->loop->run(r->first); /* what is touched for the first time is not the subject */
 	if (r->begin)
 		pthread_barrier_wait(r->begin);
-	begun = cpu_ns();
+	begun = cpu_ns(r->loop);
 	r->loop->run(r->rounds);
-	r->ns = cpu_ns() - begun;
+	r->ns = cpu_ns(r->loop) - begun;
 	return NULL;
 }
 

@@ -6,12 +6,14 @@
 #ifndef BENCH_TARGET_H
 #define BENCH_TARGET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct loop {
 	const char *name;
 	unsigned events; /* in one round */
 	void (*run)(uint64_t rounds);
+	bool together; /* what the process's other threads run is a part of it */
 };
 
 /* Further things a target can do: `run` prints its own answer, one line. */

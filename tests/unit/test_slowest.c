@@ -79,6 +79,8 @@ static void with_args(struct test *x, enum event_kind kind, uint64_t ts_ns, cons
 	assert_int_equal(timeline_event(x->timeline, &event), 0);
 }
 
+static struct callstacks *stacks_of_test;
+
 /* --- a table ------------------------------------------------------------------------------------ */
 
 /* Five requests, of 1, 2, 3, 4 and 1000 us; in the last one "read" comes four times. */
@@ -325,6 +327,50 @@ static void test_counted(void **state)
 	done(&t);
 }
 
+/* Two requests; in the second one three samples more, of another function. */
+static void sampled(struct test *x)
+{
+	struct callstacks *stacks = stacks_of_test;
+	const struct callstack *usual, *slow, *nameless;
+	struct event e = { .kind = EVENT_SAMPLE, .pid = 10, .tid = 10, .level = -1 };
+	unsigned i;
+
+	if (!stacks) /* as a program that reads has one, for both readings */
+		stacks = callstacks_new(x->names, 0);
+	usual = callstacks_push(stacks, NULL, callstacks_frame(stacks, NULL, 0x10, nm(x, "usual")));
+	slow = callstacks_push(stacks, usual, callstacks_frame(stacks, NULL, 0x20, nm(x, "slow")));
+	nameless = callstacks_push(stacks, usual, callstacks_frame(stacks, NULL, 0x30, NULL));
+	for (i = 0; i < 2; i++) {
+		put(x, EVENT_BEGIN, 1000 + i * 5000, NULL, "a", 0);
+		e.ts_ns = 1100 + i * 5000;
+		e.callstack = usual;
+		timeline_event(x->timeline, &e);
+		for (e.callstack = slow; i && e.ts_ns < 6400; e.ts_ns += 100)
+			timeline_event(x->timeline, &e);
+		e.callstack = nameless;
+		timeline_event(x->timeline, &e);
+		put(x, EVENT_END, 2000 + i * 6000, NULL, NULL, 0);
+		timeline_event(x->timeline, &e); /* in none */
+	}
+	stacks_of_test = stacks;
+}
+
+static void test_samples(void **state)
+{
+	struct slow_test t = look("a", 1, sampled);
+	const char *text = table(&t);
+
+	(void)state;
+	assert_non_null(strstr(text, "\nsamples in "));
+	assert_non_null(strstr(text, "\n  slow              0       * 3\n"));
+	assert_non_null(strstr(text, "\n  usual             1         1\n"));
+	assert_non_null(strstr(text, "\n  (unknown)         1         1\n"));
+	assert_int_equal(instance(&t, 1)->samples, 5);
+	done(&t);
+	callstacks_free(stacks_of_test);
+	stacks_of_test = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -332,6 +378,7 @@ int main(void)
 		cmocka_unit_test(test_which),	     cmocka_unit_test(test_none),
 		cmocka_unit_test(test_changed),	     cmocka_unit_test(test_sampled),
 		cmocka_unit_test(test_crowded),	     cmocka_unit_test(test_counted),
+		cmocka_unit_test(test_samples),
 	};
 
 	return cmocka_run_group_tests_name("slowest", tests, NULL, NULL);

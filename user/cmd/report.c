@@ -106,7 +106,7 @@ struct report {
 
 	/* What all the traces share. */
 	struct names *table;
-	struct callstacks *callstacks; /* of --flame; NULL: samples are passed over */
+	struct callstacks *callstacks; /* of --flame and --slowest; NULL: samples are passed over */
 	struct handler *handler;
 	struct stats_file *files;
 	uint64_t (*uuids)[2]; /* of the files: both formats of one recording have the same */
@@ -364,13 +364,13 @@ static int report_all(struct report *report, struct failure *f)
 	unsigned i;
 
 	report->table = names_new(0);
-	if (report->table && report->flame.wanted)
+	if (report->table && (report->flame.wanted || report->slowest.n))
 		report->callstacks = callstacks_new(report->table, 0);
 	report->handler = handler_new(report);
 	report->files = calloc(report->n_paths, sizeof(*report->files));
 	report->uuids = calloc(report->n_paths, sizeof(*report->uuids));
 	if (!report->table || !report->handler || !report->files || !report->uuids ||
-	    (report->flame.wanted && !report->callstacks))
+	    ((report->flame.wanted || report->slowest.n) && !report->callstacks))
 		return failure_set(f, -ENOMEM, "cannot read", report->paths[0], NULL);
 	if (report->per_thread)
 		stats_per_thread(report->handler);

@@ -47,10 +47,19 @@ static void put_value(const struct csv *csv, const struct slow_value *value)
 static void put_names(const struct csv *csv, const struct slow_row *row, const char *what)
 {
 	static const char *const parts[] = {
-		[SLOW_NAME] = "name",	      [SLOW_FILE] = "file",	  [SLOW_AT] = "at",
-		[SLOW_PROCESS] = "process",   [SLOW_THREAD] = "thread",	  [SLOW_STEP] = "step",
-		[SLOW_DURATION] = "duration", [SLOW_STATE] = "state",	  [SLOW_SELF] = "self",
-		[SLOW_CHILD] = "inside",      [SLOW_COUNTER] = "counter", [SLOW_ARG] = "arg",
+		[SLOW_NAME] = "name",
+		[SLOW_FILE] = "file",
+		[SLOW_AT] = "at",
+		[SLOW_PROCESS] = "process",
+		[SLOW_THREAD] = "thread",
+		[SLOW_STEP] = "step",
+		[SLOW_DURATION] = "duration",
+		[SLOW_STATE] = "state",
+		[SLOW_SELF] = "self",
+		[SLOW_CHILD] = "inside",
+		[SLOW_SAMPLE] = "samples",
+		[SLOW_COUNTER] = "counter",
+		[SLOW_ARG] = "arg",
 		[SLOW_LOST] = "marks_lost",
 	};
 	static const char *const states[] = { "running", "runnable", "blocked", "unknown" };
@@ -60,6 +69,8 @@ static void put_names(const struct csv *csv, const struct slow_row *row, const c
 		put_path(csv, row->which);
 	else if (row->part == SLOW_STATE)
 		fputs(states[row->which], csv->out);
+	else if (row->part == SLOW_SAMPLE && !row->name)
+		fputs("(unknown)", csv->out);
 	else if (row->name)
 		put_csv_text(csv->out, row->name->text);
 	fprintf(csv->out, ",%s", what);

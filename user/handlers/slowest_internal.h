@@ -7,11 +7,13 @@
 #define PROFTRACE_HANDLERS_SLOWEST_INTERNAL_H
 
 #include "handlers/slowest.h"
+#include "timeline/callstack.h"
 
 enum {
 	SLOWEST_ARGS = 2 * EVENT_MAX_ARGS, /* of the begin and of the end */
 	SLOWEST_NODES = 1024,		   /* slices inside, of different names */
 	SLOWEST_SEEN = 1 << 18,		   /* durations kept for the median */
+	SLOWEST_FRAMES = 256,		   /* different ones that samples were in */
 	SLOW_TEXT_MAX = 1024,
 };
 
@@ -65,6 +67,13 @@ struct slow_instance {
 	unsigned n_args; /* strings are its own */
 	struct arg args[SLOWEST_ARGS];
 	uint64_t marks_lost;
+	/* Samples of its call stacks, by their innermost frames: what these are called is known at the end. */
+	uint64_t samples, samples_other; /* in all, and of frames that there was no room for */
+	unsigned n_frames, frames_room;
+	struct slow_frame {
+		const struct code_frame *frame;
+		uint64_t count;
+	} * frames;
 	struct slow_tree tree;
 	uint32_t *open; /* nodes, outermost first */
 	uint32_t n_open, open_room;
@@ -98,6 +107,14 @@ void slow_forget(struct slow_instance *instance);
 uint32_t slow_child(struct slow_tree *tree, uint32_t parent, const struct name *category,
 		    const struct name *name, uint32_t max);
 
+/*
+ * How many samples were in a function; NULL: whose name is not known, or that there was no room for. The
+ * functions of an instance, each once: returns how many.
+ */
+uint64_t slow_samples_in(const struct slow_instance *instance, const struct name *function);
+unsigned slow_functions(const struct slow_instance *instance,
+			const struct name *functions[SLOWEST_FRAMES + 1]);
+
 /* slowest_rows.c: what stands side by side. */
 enum slow_part {
 	SLOW_NAME,
@@ -111,6 +128,7 @@ enum slow_part {
 	SLOW_SELF,
 	SLOW_CHILD,
 	SLOW_CHILD_SELF, /* of one that has children */
+	SLOW_SAMPLE,
 	SLOW_COUNTER,
 	SLOW_ARG,
 	SLOW_LOST,
@@ -121,8 +139,8 @@ struct slow_row {
 	enum slow_part part;
 	unsigned depth; /* CHILD, CHILD_SELF: 0 = directly in the slice */
 	unsigned which; /* STATE; CHILD, CHILD_SELF: node of the joined tree */
-	const struct name
-		*name; /* CHILD (NULL: several that there was no room for), COUNTER, ARG */
+	const struct name *
+		name; /* CHILD (NULL: several that there was no room for), SAMPLE (the same), COUNTER, ARG */
 };
 
 struct slow_value {
@@ -145,7 +163,8 @@ struct slow_comparison {
 	unsigned n_files;
 	unsigned n_rows, room;
 	struct slow_row *rows;
-	unsigned n_left_out;	 /* children */
+	unsigned n_left_out; /* children */
+	unsigned n_functions_left_out;
 	struct slow_tree joined; /* of all of them; total_ns is that of the one with most */
 	uint32_t *order;	 /* scratch: nodes beside each other */
 	uint32_t (*own)[SLOWEST_MAX +

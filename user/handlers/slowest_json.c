@@ -130,6 +130,21 @@ static void put_inside(const struct slow_tree *tree, FILE *out)
 	fputs(tree->n > 1 ? "\n    ]" : "]", out);
 }
 
+static void put_samples(const struct slow_instance *in, FILE *out)
+{
+	const struct name *functions[SLOWEST_FRAMES + 1];
+	unsigned i, n = slow_functions(in, functions);
+
+	fputs(", \"samples\": [", out);
+	for (i = 0; i < n; i++) {
+		fputs(i ? ", {" : "{", out);
+		put_json_name(out, "function", functions[i]);
+		put_u64(out, "count", slow_samples_in(in, functions[i]));
+		fputc('}', out);
+	}
+	fputc(']', out);
+}
+
 static void put_instance(const struct slow_instance *in, const struct stats_file *files,
 			 unsigned n_files, FILE *out)
 {
@@ -158,6 +173,7 @@ static void put_instance(const struct slow_instance *in, const struct stats_file
 	put_u64(out, "marks_lost", in->marks_lost);
 	put_counters(in, out);
 	put_args(in, out);
+	put_samples(in, out);
 	put_inside(&in->tree, out);
 	fputc('}', out);
 }

@@ -44,6 +44,7 @@ static void put_label(const struct slow_row *row, char *cell)
 	static const char *const states[] = { "on-CPU", "runnable", "blocked", "unknown" };
 	static const char *const headings[] = {
 		[SLOW_CHILD] = "inside",
+		[SLOW_SAMPLE] = "samples in",
 		[SLOW_COUNTER] = "counted",
 		[SLOW_ARG] = "arguments",
 	};
@@ -61,6 +62,9 @@ static void put_label(const struct slow_row *row, char *cell)
 		break;
 	case SLOW_CHILD:
 		put_indented(1 + row->depth, row->name ? row->name->text : "(other)", cell);
+		break;
+	case SLOW_SAMPLE:
+		put_indented(1, row->name ? row->name->text : "(unknown)", cell);
 		break;
 	case SLOW_COUNTER:
 	case SLOW_ARG:
@@ -157,6 +161,8 @@ static void print_notes(const struct shown *shown, unsigned n_dropped, FILE *out
 
 	if (shown->c.n_left_out)
 		fprintf(out, "and %u more inside\n", shown->c.n_left_out);
+	if (shown->c.n_functions_left_out)
+		fprintf(out, "and samples in %u more functions\n", shown->c.n_functions_left_out);
 	if (n_dropped) {
 		snprintf(text, sizeof(text), "%u slow one%s left out: the terminal is too narrow",
 			 n_dropped, n_dropped == 1 ? "" : "s");

@@ -219,6 +219,48 @@ static bool add_counters_and_args(struct slow_comparison *c)
 	return ok;
 }
 
+static int by_samples(const void *left, const void *right, void *context)
+{
+	const struct slow_comparison *c = context;
+	const struct slow_row *a = left, *b = right;
+	uint64_t most_a = 0, most_b = 0, n;
+	unsigned i;
+
+	for (i = 0; i < c->slowest->n_instances; i++) {
+		n = slow_samples_in(&c->slowest->instances[i], a->name);
+		most_a = n > most_a ? n : most_a;
+		n = slow_samples_in(&c->slowest->instances[i], b->name);
+		most_b = n > most_b ? n : most_b;
+	}
+	if (most_a != most_b)
+		return most_a > most_b ? -1 : 1;
+	if (!a->name || !b->name)
+		return !a->name - !b->name;
+	return strcmp(a->name->text, b->name->text);
+}
+
+/* The functions that samples were in, those with most first. */
+static bool add_samples(struct slow_comparison *c, unsigned max)
+{
+	const struct name *functions[SLOWEST_FRAMES + 1];
+	const struct slowest *s = c->slowest;
+	unsigned i, j, n, first = c->n_rows + 1;
+	bool ok = true;
+
+	for (i = 0; i < s->n_instances; i++) {
+		n = slow_functions(&s->instances[i], functions);
+		for (j = 0; j < n && ok; j++)
+			ok = add_named(c, SLOW_SAMPLE, functions[j]);
+	}
+	if (!ok || c->n_rows < first)
+		return ok;
+	n = c->n_rows - first;
+	qsort_r(c->rows + first, n, sizeof(*c->rows), by_samples, c);
+	c->n_functions_left_out = max && n > max ? n - max : 0;
+	c->n_rows -= c->n_functions_left_out;
+	return true;
+}
+
 int slow_compare(struct slow_comparison *c, const struct slowest *slowest,
 		 const struct stats_file *files, unsigned n_files, unsigned max_children)
 {
@@ -235,7 +277,8 @@ int slow_compare(struct slow_comparison *c, const struct slowest *slowest,
 	    add_if(c, SLOW_DURATION, true) && add_states(c) &&
 	    add_heading(c, SLOW_CHILD, any(c, SLOW_SELF)) &&
 	    add_if(c, SLOW_SELF, any(c, SLOW_SELF)) && add_children(c, 0, 0) &&
-	    add_counters_and_args(c) && add_if(c, SLOW_LOST, any(c, SLOW_LOST)))
+	    add_samples(c, max_children) && add_counters_and_args(c) &&
+	    add_if(c, SLOW_LOST, any(c, SLOW_LOST)))
 		return 0;
 	return -ENOMEM;
 }
@@ -394,6 +437,9 @@ static struct slow_value plain_value(struct slow_comparison *c, const struct slo
 	case SLOW_CHILD:
 	case SLOW_CHILD_SELF:
 		return child_value(node_of(c, row, instance), row->part == SLOW_CHILD_SELF);
+	case SLOW_SAMPLE:
+		return in->samples ? number_value(slow_samples_in(in, row->name))
+				   : (struct slow_value){ 0 };
 	case SLOW_COUNTER:
 		return counter_value(in, row->name);
 	case SLOW_ARG:
@@ -435,6 +481,17 @@ static bool number_differs(const struct arg *number, const struct arg *usual)
 	return fabsl(a) >= 2 * fabsl(b) || fabsl(b) >= 2 * fabsl(a);
 }
 
+/* Samples in a function: where there are more of them, by a tenth of all that the slice has. */
+static bool samples_differ(const struct slow_comparison *c, const struct slow_row *row,
+			   unsigned instance)
+{
+	const struct slow_instance *in = &c->slowest->instances[instance];
+	uint64_t n = slow_samples_in(in, row->name);
+	uint64_t usual = slow_samples_in(&c->slowest->instances[0], row->name);
+
+	return n > usual && (n - usual) * 10 >= in->samples;
+}
+
 static bool differs(struct slow_comparison *c, const struct slow_row *row, unsigned instance,
 		    const struct slow_value *value)
 {
@@ -443,6 +500,8 @@ static bool differs(struct slow_comparison *c, const struct slow_row *row, unsig
 	/* Of these each has its own, and what they are about is the duration. */
 	if (!instance || (row->part <= SLOW_DURATION && row->part != SLOW_NAME))
 		return false;
+	if (row->part == SLOW_SAMPLE)
+		return samples_differ(c, row, instance);
 	usual = plain_value(c, row, 0);
 	switch (value->kind) {
 	case SLOW_NONE:

@@ -156,6 +156,7 @@ void slow_forget(struct slow_instance *in)
 			free((char *)in->args[i].s);
 	}
 	free(in->tree.nodes);
+	free(in->frames);
 	free(in->open);
 	*in = (struct slow_instance){ .is = is };
 }
@@ -202,6 +203,68 @@ static void ends(struct slowest *s, struct slow_instance *in, const struct fact 
 	take_args(in, fact);
 }
 
+/* --- samples ------------------------------------------------------------------------------------ */
+
+static void sampled(struct slow_instance *in, const struct code_frame *frame)
+{
+	unsigned i, room = in->frames_room ? in->frames_room * 2 : 16;
+	struct slow_frame *grown;
+
+	in->samples++;
+	for (i = 0; i < in->n_frames && in->frames[i].frame != frame; i++)
+		;
+	if (i == SLOWEST_FRAMES) {
+		in->samples_other++;
+		return;
+	}
+	if (i == in->frames_room) {
+		grown = realloc(in->frames, room * sizeof(*grown));
+		if (!grown) {
+			in->failed = true;
+			return;
+		}
+		in->frames = grown;
+		in->frames_room = room;
+	}
+	if (i == in->n_frames)
+		in->frames[in->n_frames++] = (struct slow_frame){ .frame = frame };
+	in->frames[i].count++;
+}
+
+uint64_t slow_samples_in(const struct slow_instance *in, const struct name *function)
+{
+	uint64_t count = function ? 0 : in->samples_other;
+	unsigned i;
+
+	for (i = 0; i < in->n_frames; i++) {
+		if (code_frame_function(in->frames[i].frame) == function)
+			count += in->frames[i].count;
+	}
+	return count;
+}
+
+unsigned slow_functions(const struct slow_instance *in,
+			const struct name *functions[SLOWEST_FRAMES + 1])
+{
+	bool unknown = in->samples_other > 0;
+	unsigned i, j, n = 0;
+
+	for (i = 0; i < in->n_frames; i++) {
+		const struct name *function = code_frame_function(in->frames[i].frame);
+
+		for (j = 0; j < n && functions[j] != function; j++)
+			;
+		unknown |= !function;
+		if (j == n && function)
+			functions[n++] = function;
+	}
+	if (unknown)
+		functions[n++] = NULL;
+	return n;
+}
+
+/* --- facts -------------------------------------------------------------------------------------- */
+
 static bool is_its_begin(const struct slow_instance *in, const struct fact *fact)
 {
 	return in->state == SLOW_AWAITED && fact->ts_ns == in->is.begin_ns &&
@@ -226,6 +289,11 @@ static void tell(struct slowest *s, struct slow_instance *in, const struct fact 
 	case FACT_LOST:
 		if (in->state == SLOW_OPEN)
 			in->marks_lost += fact->count;
+		break;
+	case FACT_SAMPLE:
+		/* Its time is the kernel's: it may be told in the midst of a mark that began before. */
+		if (in->state == SLOW_OPEN && fact->callstack && fact->ts_ns >= in->is.begin_ns)
+			sampled(in, fact->callstack->frame);
 		break;
 	default:
 		break;

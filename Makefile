@@ -275,7 +275,7 @@ fuzz: $(FUZZ)
 test: packages
 	+$(MAKE) --no-print-directory check
 
-check: all samples man $(UNIT) $(FUZZ) $(TEST_PROGRAMS) $B/tests/tools/canon $B/tests/tools/many_events $B/tests/tools/json_paths
+check: all samples man $(UNIT) $(FUZZ) $(TEST_PROGRAMS) $B/tests/tools/canon $B/tests/tools/many_events $B/tests/tools/json_paths $B/tests/tools/clock_error
 	TEST_TIMEOUT=900 tests/run.sh tests/style.sh tests/header/matrix.sh $(UNIT) tests/fuzz/run.sh $(INTEGRATION)
 
 # KERNELS: which of the guests in tests/kernels/run.sh; all without.

@@ -155,5 +155,21 @@ marked=$(field "$tmp/s" marked)
 n=$(counted "$tmp/n")
 whole "a small buffer, in the account" "$marked" "$n" $((n + 2))
 
+# --- the processor's counter against the kernel's clock ---------------------------------------------------
+
+clock_error=$root/build/tests/tools/clock_error
+[ -x "$clock_error" ] || make -s -C "$root" build/tests/tools/clock_error >/dev/null 2>&1
+if [ -x "$clock_error" ]; then
+	for try in 1 2 3; do
+		"$clock_error" 2 >"$tmp/clock"
+		status=$?
+		sed 's/^/# /' "$tmp/clock"
+		[ $status -ne 1 ] && break
+	done
+	equal "placed by the counter, no time is 1 us off" $status 0
+else
+	skip "the counter against the clock" "$clock_error is not built"
+fi
+
 check_nothing_left "batches"
 finish

@@ -34,10 +34,14 @@ struct batch_clock {
 	uint64_t n; /* ever taken */
 	/* Between the last two, as a fraction of 2^32. */
 	uint64_t from_ticks, to_ticks, from_ns, rate;
+	uint64_t
+		error_ns; /* the largest distance of a moment from where those around it place it */
 };
 
 /* NULL when events can be placed in time by the processor's counter, else why not. */
 const char *batch_clock_missing(void);
+/* This moment by both clocks; *ret_width: ticks that the reading took, which may have been anywhere in. */
+struct batch_moment batch_clock_read(uint64_t *ret_width);
 /* Takes a moment. */
 void batch_clock_look(struct batch_clock *clock);
 uint64_t batch_clock_slow(const struct batch_clock *clock, uint64_t ticks);

@@ -83,7 +83,7 @@ const char *batch_clock_missing(void)
 #endif
 
 /* The narrowest of a few readings: in between we may have been interrupted. */
-static struct batch_moment look(void)
+struct batch_moment batch_clock_read(uint64_t *ret_width)
 {
 	struct batch_moment best = { 0 };
 	uint64_t width = UINT64_MAX;
@@ -98,22 +98,8 @@ static struct batch_moment look(void)
 		best.ticks = before + width / 2;
 		best.ns = ns;
 	}
+	*ret_width = width;
 	return best;
-}
-
-void batch_clock_look(struct batch_clock *clock)
-{
-	const struct batch_moment now = look();
-	const struct batch_moment *before = &clock->moments[(clock->n - 1) % BATCH_MOMENTS];
-
-	if (clock->n && now.ticks > before->ticks && now.ns > before->ns) {
-		clock->from_ticks = before->ticks;
-		clock->from_ns = before->ns;
-		clock->to_ticks = now.ticks;
-		clock->rate = (uint64_t)(((unsigned __int128)(now.ns - before->ns) << 32) /
-					 (now.ticks - before->ticks));
-	}
-	clock->moments[clock->n++ % BATCH_MOMENTS] = now;
 }
 
 static uint64_t place(const struct batch_moment *a, const struct batch_moment *b, uint64_t ticks)
@@ -124,6 +110,40 @@ static uint64_t place(const struct batch_moment *a, const struct batch_moment *b
 		return a->ns;
 	since = since * (b->ns - a->ns) / (__int128)(b->ticks - a->ticks);
 	return a->ns + (int64_t)since;
+}
+
+/*
+ * How even the rate is: the moment before this one, placed by those around it. Between moments that lie
+ * closer together, as all events do, the error is smaller still.
+ */
+static void check(struct batch_clock *clock, const struct batch_moment *now)
+{
+	const struct batch_moment *middle = &clock->moments[(clock->n - 1) % BATCH_MOMENTS];
+	const struct batch_moment *first = &clock->moments[(clock->n - 2) % BATCH_MOMENTS];
+	int64_t error = (int64_t)(place(first, now, middle->ticks) - middle->ns);
+
+	if (error < 0)
+		error = -error;
+	if ((uint64_t)error > clock->error_ns)
+		clock->error_ns = (uint64_t)error;
+}
+
+void batch_clock_look(struct batch_clock *clock)
+{
+	uint64_t width;
+	const struct batch_moment now = batch_clock_read(&width);
+	const struct batch_moment *before = &clock->moments[(clock->n - 1) % BATCH_MOMENTS];
+
+	if (clock->n >= 2)
+		check(clock, &now);
+	if (clock->n && now.ticks > before->ticks && now.ns > before->ns) {
+		clock->from_ticks = before->ticks;
+		clock->from_ns = before->ns;
+		clock->to_ticks = now.ticks;
+		clock->rate = (uint64_t)(((unsigned __int128)(now.ns - before->ns) << 32) /
+					 (now.ticks - before->ticks));
+	}
+	clock->moments[clock->n++ % BATCH_MOMENTS] = now;
 }
 
 /* What does not lie between the last two moments. */

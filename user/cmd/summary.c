@@ -192,6 +192,14 @@ static void print_samples(const struct recording *r, const struct account *a)
 			frames - named, frames);
 }
 
+/* The processor's counter is compared with the kernel's clock all the time; what is less is noise. */
+static void print_clock_error(const struct account *a)
+{
+	if (a->clock_error_ns >= 1000)
+		fprintf(stderr, "times in batches are up to %.1f us off the kernel's clock\n",
+			(double)a->clock_error_ns / 1000);
+}
+
 /* Once for all slices; each says its own share. */
 static void print_shares(const struct recording *r)
 {
@@ -290,6 +298,7 @@ void summary_print(struct recording *r, const struct account *a)
 	print_lost(a, r->options->stats_only ? "added up" : "written");
 	print_samples(r, a);
 	print_shares(r);
+	print_clock_error(a);
 	timeline_open_slices(r->timeline, print_open_slice, &open_slices);
 	if (r->options->stats_only) {
 		open_slices.now = r->ended_ns;
@@ -398,6 +407,7 @@ int summary_json(struct recording *r, const struct account *a)
 		{ "kernel_events_lost", a->kernel_events_lost },
 		{ "attached_late", a->attached_late },
 		{ "batches_unread", a->batches_unread },
+		{ "clock_error_ns", a->clock_error_ns },
 		{ "late_steps", a->late_steps },
 		{ "files_refused", a->files_refused },
 		{ "sites_refused", a->sites_refused },

@@ -62,8 +62,9 @@ struct account {
 	uint64_t attached_late; /* files whose first marks may be missing */
 	uint64_t
 		batches_unread; /* batches whose last marks may be missing: their memory was gone */
-	uint64_t sites_refused; /* of others' probes, that could not be attached to */
-	uint64_t files_refused; /* mapped files that could not be opened or attached to */
+	uint64_t clock_error_ns; /* how far the times of batches were from the kernel's, at most */
+	uint64_t sites_refused;	 /* of others' probes, that could not be attached to */
+	uint64_t files_refused;	 /* mapped files that could not be opened or attached to */
 	uint64_t processes_not_followed;
 
 	/* Counters that are read every so often, which are not marks. */

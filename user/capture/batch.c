@@ -462,11 +462,17 @@ static struct batch_stream *stream_for(struct capture *c, const struct record_ba
 		s->thread = t;
 		t->n_streams++;
 	}
+	/* Of a thread that had ended, and was forgotten with all that was in the batch. */
+	if (s && r->ops.b == BATCH_NEW)
+		s->owner = r->batch.tid;
 	if (s)
 		return s;
 	if (r->ops.b == BATCH_EXIT || r->head.site >= c->n_sites)
 		return NULL;
-	return batch_stream_new(b, t, address, c->sites[r->head.site].file, &r->batch);
+	s = batch_stream_new(b, t, address, c->sites[r->head.site].file, &r->batch);
+	if (s)
+		s->since_ns = r->head.ts;
+	return s;
 }
 
 static void take_batch(struct capture *c, const struct record_batch *r, size_t size)
@@ -499,10 +505,26 @@ static void end_streams(struct batches *b, uint32_t pid, uint32_t tid)
 	}
 }
 
+/*
+ * Where among what was told a record of this time belongs: nearly always at the end. Its time was taken
+ * before its place in the ring buffer, and whoever came in between stands in front of it with a later
+ * one.
+ */
+static size_t place_of(const struct batches *b, uint64_t ts)
+{
+	size_t at = b->told_begin;
+
+	if (b->told_begin == b->told_end || b->told_last_ns <= ts)
+		return b->told_end;
+	while (at < b->told_end && ((const struct record *)&b->told[at + 1])->ts <= ts)
+		at += 1 + (b->told[at] + 7) / 8;
+	return at;
+}
+
 /* What the kernel told waits with the events of its time. */
 static void keep(struct batches *b, const struct record *r, size_t size)
 {
-	size_t words = 1 + (size + 7) / 8, room = b->told_room ? b->told_room : 4096;
+	size_t at, words = 1 + (size + 7) / 8, room = b->told_room ? b->told_room : 4096;
 
 	if (b->told_end + words > b->told_room) {
 		size_t waiting = b->told_end - b->told_begin;
@@ -522,8 +544,12 @@ static void keep(struct batches *b, const struct record *r, size_t size)
 		b->told = grown;
 		b->told_room = room;
 	}
-	b->told[b->told_end] = size;
-	memcpy(&b->told[b->told_end + 1], r, size);
+	at = place_of(b, r->ts);
+	if (at == b->told_end)
+		b->told_last_ns = r->ts;
+	memmove(b->told + at + words, b->told + at, (b->told_end - at) * sizeof(*b->told));
+	b->told[at] = size;
+	memcpy(&b->told[at + 1], r, size);
 	b->told_end += words;
 	b->waiting += words;
 }
@@ -535,8 +561,6 @@ void batches_take(struct capture *c, const struct record *r, size_t size)
 	if (size < sizeof(*r))
 		return;
 	if (r->kind == RECORD_BATCH) {
-		if (r->ts > b->drained_ns)
-			b->drained_ns = r->ts;
 		if (size >= sizeof(struct record_batch))
 			take_batch(c, (const struct record_batch *)r, size);
 		return;

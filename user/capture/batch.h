@@ -11,9 +11,11 @@
  *	batch_nesting.c	levels of slices: here, what bpf/marks.bpf.c does in exact mode
  *	batch_clock.c	from the processor's counter to CLOCK_MONOTONIC
  *
- * The moment of which everything is known: now is read first, then all batches in memory, then what is
- * in the ring buffer. Whatever happened before that now is in one of these. So nothing is handed on
- * later than one round after it happened, while its thread lives, however long that thread is silent.
+ * The moment of which everything is known: up to which the ring buffer has been read (capture/rings.h says
+ * why that is not the moment at which nothing more is to be had from it); then the batches in memory are
+ * read. Whatever happened before that moment is in one of these; what was handed over while they were
+ * read is missing, which shows, and waits for the next round. So nothing is handed on later than a round
+ * or two after it happened, while its thread lives, however long that thread is silent.
  */
 #ifndef PROFTRACE_CAPTURE_BATCH_H
 #define PROFTRACE_CAPTURE_BATCH_H
@@ -77,8 +79,8 @@ struct batch_process {
 	UT_hash_handle hh;
 };
 
-#define BATCH_ROUNDS_AT_END 64
-#define STREAM_SITES	    64
+#define BATCH_STOPS_WITHIN_NS 2000000000ull
+#define STREAM_SITES	      64
 
 /* The events of one thread in one batch, in the order of their times. */
 struct batch_stream {
@@ -92,9 +94,10 @@ struct batch_stream {
 	/* What has been seen of it, in bytes and in events; and of that, what was handed over. */
 	uint64_t taken, events;
 	uint64_t handed, handed_events;
-	uint64_t last_ticks; /* everything up to here is known */
+	/* Everything up to here is known; before the first event, up to when it became the thread's. */
+	uint64_t last_ticks, since_ns;
 	/* Since when something of it is missing that must be in the ring buffer, if anywhere. */
-	uint64_t missing_ns, missing_drains, missing_base;
+	uint64_t missing_ns, missing_base;
 	uint64_t lost; /* events that are missing before the first one that waits */
 	bool unsorted;
 	/* Of a batch that its thread has left, with events that are not complete: a bit for each word
@@ -127,16 +130,15 @@ struct batches {
 	bool finding;	   /* a process is being attached to, of which nothing is recorded yet */
 	uint64_t until_ns; /* what happens later is not recorded */
 
-	/* What the kernel told, each behind a word that says how many words it takes. */
-	uint64_t *told;
+	/* What the kernel told, by time, each behind a word that says how many bytes it takes. */
+	uint64_t *told, told_last_ns;
 	size_t told_begin, told_end, told_room;
 	size_t waiting;	     /* words in all streams */
 	size_t enough;	     /* when so many wait, a round is due */
 	bool urgent;	     /* something that others wait for has been told */
 	uint64_t round_ns;   /* when the last round was */
 	uint64_t known_ns;   /* up to here everything is known, and has been handed on */
-	uint64_t drains;     /* how often the ring buffer has been found empty */
-	uint64_t drained_ns; /* when the latest batch that was taken from it was handed over */
+	uint64_t drained_ns; /* what was written before it has been taken from the ring buffer */
 
 	/* The account. */
 	uint64_t marked;
@@ -200,9 +202,9 @@ void batch_process_renewed(struct batches *b, uint32_t pid);
 
 /*
  * batch_read.c: takes what is in the program's memory. Returns the moment up to which everything is
- * known, ns; `now_ns` at most.
+ * known, ns.
  */
-uint64_t batches_read(struct capture *c, uint64_t now_ns);
+uint64_t batches_read(struct capture *c);
 
 /* batch_nesting.c: the level of a mark, or -1: it is not recorded, and accounted for. */
 struct batch_mark {

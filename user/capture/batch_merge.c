@@ -420,7 +420,7 @@ void batches_round(struct capture *c, bool now)
 	b->round_ns = ns;
 	b->urgent = false;
 	batch_clock_look(&b->clock);
-	b->known_ns = batches_read(c, ns);
+	b->known_ns = batches_read(c);
 	merge(c, b->known_ns);
 	free_over(b);
 	b->enough = b->waiting + MANY_WORDS;

@@ -10,7 +10,7 @@
 
 #include "proftrace.skel.h"
 
-/* Where nothing tells that it is lost: much longer than a thread waits for a CPU in the kernel. */
+/* Where a thread does not come back to its batch: much longer than one waits for a CPU. */
 #define GIVEN_UP_NS 5000000000ull
 
 static int memory_of(struct capture *c, struct batch_process *p)
@@ -25,17 +25,23 @@ static int memory_of(struct capture *c, struct batch_process *p)
 	return p->memory;
 }
 
-/* False also where it is another thread's by now: what this one left in it comes through the kernel. */
-static bool read_head(int memory, const struct batch_stream *s, struct batch_head *head)
+enum head_state {
+	HEAD_GONE, /* with its memory, or to another thread: what this one left comes through the kernel */
+	HEAD_CLOSED, /* being handed over and emptied: half of what is read could be there no more */
+	HEAD_OPEN,
+};
+
+static enum head_state read_head(int memory, const struct batch_stream *s, struct batch_head *head)
 {
+	bool closed;
+
 	if (pread(memory, head, sizeof(*head), (off_t)s->key[1]) != sizeof(*head))
-		return false;
-	/* Being emptied: half of what is read could be there no more. What was in it comes by itself. */
-	if (head->used != BATCH_USED(head) && head->stuck < BATCH_STUCK)
-		return false;
+		return HEAD_GONE;
+	closed = head->used != BATCH_USED(head) && head->stuck < BATCH_STUCK;
 	head->used = BATCH_USED(head);
-	return head->version == BATCH_VERSION && head->used >= sizeof(*head) &&
-	       head->tid == s->owner;
+	if (head->version != BATCH_VERSION || head->used < sizeof(*head) || head->tid != s->owner)
+		return HEAD_GONE;
+	return closed ? HEAD_CLOSED : HEAD_OPEN;
 }
 
 /* False: it has been handed over in between. */
@@ -51,62 +57,63 @@ static bool read_events(struct capture *c, struct batch_stream *s, int memory,
 	if (head->base + bytes <= s->taken && head->stuck < BATCH_STUCK)
 		return true;
 	if (pread(memory, b->memory, bytes, (off_t)(s->key[1] + sizeof(*head))) != (ssize_t)bytes ||
-	    !read_head(memory, s, &after) || after.base != head->base)
+	    read_head(memory, s, &after) != HEAD_OPEN || after.base != head->base)
 		return false;
 	batch_stream_take(c, s, head, b->memory, bytes, false);
 	return true;
 }
 
-/*
- * Whether what was missing then would have come by now: what was handed over later has. That nothing is
- * to be had from the ring buffer at the moment does not say so: a thread that has reserved its place may
- * be waiting for a CPU, and holds up all behind it.
- */
-static bool would_be_here(const struct batches *b, const struct batch_stream *s, uint64_t now_ns)
+/* What is missing will not come any more. */
+static void give_up(struct batches *b, struct batch_stream *s, enum head_state state,
+		    struct batch_head *head)
 {
-	return b->drained_ns > s->missing_ns ||
-	       (b->drains > s->missing_drains + 1 && now_ns - s->missing_ns > GIVEN_UP_NS);
+	s->missing_ns = 0;
+	if (state != HEAD_OPEN) {
+		head->base = s->taken;
+		head->events = s->events;
+	}
+	batch_stream_lost(b, s, head);
 }
 
-/* False: something of before `now_ns` is missing, and may be in the ring buffer. */
-static bool read_stream(struct capture *c, struct batch_stream *s, uint64_t now_ns)
+/* False: something is missing that may come yet. */
+static bool read_stream(struct capture *c, struct batch_stream *s)
 {
 	struct batches *b = c->batches;
 	int memory = memory_of(c, s->thread->process);
 	struct batch_head head = { 0 };
-	bool readable = memory >= 0 && read_head(memory, s, &head);
+	enum head_state state = memory >= 0 ? read_head(memory, s, &head) : HEAD_GONE;
 
-	if (readable && head.base <= s->handed && read_events(c, s, memory, &head)) {
+	if (state == HEAD_OPEN && head.base <= s->handed && read_events(c, s, memory, &head)) {
 		s->missing_ns = 0;
 		return true;
 	}
-	if (s->missing_ns && !would_be_here(b, s, now_ns))
-		return false;
-	/* It has come, or could not be read for a moment only. */
-	if (!s->missing_ns ||
-	    (readable && (s->handed >= s->missing_base || s->missing_base == UINT64_MAX))) {
-		/* Not when the round began: it may have been handed over since. */
-		s->missing_ns = monotonic_now();
-		s->missing_drains = b->drains;
-		s->missing_base = readable ? head.base : UINT64_MAX;
-		return false;
-	}
-	s->missing_ns = 0;
-	/* The memory is gone, and its last batch has come or never will. */
-	if (!readable) {
-		head.base = s->taken;
-		head.events = s->events;
-		batch_stream_lost(b, s, &head);
+	/* All of it has come, and nothing more is written before it is open again. */
+	if (state == HEAD_CLOSED && s->handed >= head.base + head.used - sizeof(head)) {
+		s->missing_ns = 0;
 		return true;
 	}
-	batch_stream_lost(b, s, &head);
-	return read_events(c, s, memory, &head);
+	/* What had been handed over when it was missed has been taken, or never came. */
+	if (s->missing_ns && b->drained_ns <= s->missing_ns)
+		return false;
+	/* The thread may have been waiting for a CPU since it closed it, or may have died. */
+	if (s->missing_ns && state == HEAD_CLOSED && b->drained_ns - s->missing_ns < GIVEN_UP_NS)
+		return false;
+	/* It has come, or could not be read for a moment only. */
+	if (!s->missing_ns || (state == HEAD_OPEN &&
+			       (s->handed >= s->missing_base || s->missing_base == UINT64_MAX))) {
+		/* Not when the round began: it may have been handed over since. */
+		s->missing_ns = monotonic_now();
+		s->missing_base = state == HEAD_OPEN ? head.base : UINT64_MAX;
+		return false;
+	}
+	give_up(b, s, state, &head);
+	return state != HEAD_OPEN || read_events(c, s, memory, &head);
 }
 
-uint64_t batches_read(struct capture *c, uint64_t now_ns)
+uint64_t batches_read(struct capture *c)
 {
 	struct batches *b = c->batches;
-	uint64_t known_ns = now_ns;
+	uint64_t known_ns = b->drained_ns;
 	struct batch_stream *s;
 
 	for (s = b->streams; s; s = s->next) {
@@ -114,9 +121,9 @@ uint64_t batches_read(struct capture *c, uint64_t now_ns)
 
 		/* Over, or marks that went past all batches. */
 		if (s->over || s->ended || !s->thread || s->key[1] <= UINT32_MAX ||
-		    read_stream(c, s, now_ns))
+		    read_stream(c, s))
 			continue;
-		ns = batch_clock_ns(&b->clock, s->last_ticks);
+		ns = s->last_ticks ? batch_clock_ns(&b->clock, s->last_ticks) : s->since_ns;
 		if (ns < known_ns)
 			known_ns = ns;
 	}

@@ -331,7 +331,7 @@ int capture_drain(struct capture *c, bool *ret_more)
 		n = rings_drain(c->rings, DRAIN_AT_MOST);
 	*ret_more = n == -EAGAIN;
 	if (c->batches) {
-		c->batches->drains += n >= 0;
+		c->batches->drained_ns = rings_known_ns(c->rings);
 		batches_round(c, false);
 	}
 	return n == -EAGAIN ? 0 : n;
@@ -413,11 +413,16 @@ static void tell_rest(struct capture *c)
  */
 static void stop_batches(struct capture *c)
 {
-	unsigned rounds = BATCH_ROUNDS_AT_END;
+	uint64_t until_ns = monotonic_now(), give_up_ns = until_ns + BATCH_STOPS_WITHIN_NS;
+	struct epoll_event e;
 
-	c->batches->until_ns = monotonic_now();
-	while (c->batches->known_ns < c->batches->until_ns && rounds--)
+	c->batches->until_ns = until_ns;
+	capture_catch_up(c);
+	while (c->batches->known_ns < until_ns && monotonic_now() < give_up_ns) {
+		/* Somebody has a place in the ring buffer and waits for a CPU to fill it. */
+		epoll_wait(c->epoll_fd, &e, 1, 1);
 		capture_catch_up(c);
+	}
 }
 
 int capture_stop(struct capture *c)

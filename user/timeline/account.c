@@ -132,6 +132,7 @@ static const struct {
 	NUMBER(attached_late) = { "attached_late", "files attached late" },
 	NUMBER(batches_unread) = { "batches_unread",
 				   "batches that were gone before they were read" },
+	NUMBER(clock_error_ns) = { "clock_error_ns", NULL },
 	NUMBER(files_refused) = { "files_refused", "files that could not be attached to" },
 	NUMBER(sites_refused) = { "sites_refused", "probe sites that could not be attached to" },
 	NUMBER(processes_not_followed) = { "processes_not_followed", "children not followed" },

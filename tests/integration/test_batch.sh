@@ -109,9 +109,9 @@ target=$!
 wait_for "$tmp/out" ready
 for round in 1 2; do
 	made=$((6 * round - 3))
-	"$proftrace" --mode batch -p $target -o "$tmp/r$round" --summary-json "$tmp/s" 2>"$tmp/err" 9>&- &
+	"$proftrace" --mode batch -p $target -o "$tmp/r$round" --summary-json "$tmp/s" 2>"$tmp/err$round" 9>&- &
 	recorder=$!
-	wait_for "$tmp/err" "proftrace: recording"
+	wait_for "$tmp/err$round" "proftrace: recording"
 	echo >&9
 	wait_for "$tmp/out" "made $made"
 	if [ $round -eq 1 ]; then

@@ -22,7 +22,7 @@ make_root() { # DIRECTORY PROGRAM
 }
 
 start() { # COMMAND...
-	rm -f "$tmp/in"
+	rm -f "$tmp/in" "$tmp/out" "$tmp/err"
 	mkfifo "$tmp/in"
 	"$@" <"$tmp/in" >"$tmp/out" 2>"$tmp/said" &
 	shell=$!

@@ -100,6 +100,7 @@ rm "$tmp/in"
 
 # A file that changes while it is read, again and again; then it is cut off.
 cp "$programs/storm" "$tmp/changing"
+rm -f "$tmp/maps.out"
 mkfifo "$tmp/in"
 "$programs/hostile" maps "$tmp/changing" <"$tmp/in" >"$tmp/maps.out" &
 target=$!

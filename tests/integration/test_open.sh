@@ -39,6 +39,7 @@ check "fetched: to the viewer's page" grep -qi '^Access-Control-Allow-Origin: ht
 equal "fetched: the file" "$(tail -1 "$tmp/got")" "$(cat "$tmp/a trace.json")"
 
 # Nobody comes.
+rm -f "$tmp/url"
 "$proftrace" open --no-browser --port $port "$tmp/a trace.json" >"$tmp/url" 2>"$tmp/err" &
 server=$!
 wait_for "$tmp/url" https

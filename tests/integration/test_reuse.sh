@@ -32,6 +32,7 @@ begin keeper "$programs/storm" 1 1000
 keeper=$started
 exec 9>"$tmp/keeper.in"
 wait_for "$tmp/keeper.out" ready
+rm -f "$tmp/err"
 begin old "$programs/waits" 1000
 old=$started
 exec 8>"$tmp/old.in"

@@ -86,6 +86,7 @@ equal "Self adds up to the time inside slices" "$sum" "$(value "$tmp/added" slic
 check "the table is printed" grep -q '^default *round *1000 ' "$tmp/second"
 
 # While it runs: the table so far, and beginning anew.
+rm -f "$tmp/target"
 mkfifo "$tmp/go2"
 "$programs/escapes" <"$tmp/go2" >"$tmp/target" &
 target=$!
@@ -187,6 +188,7 @@ equal "with -o: refused" $? 2
 equal "with -e: refused" $? 2
 
 # The processes go on, and slices that are open are said.
+rm -f "$tmp/target"
 mkfifo "$tmp/go3"
 "$programs/storm" 2 200 <"$tmp/go3" >"$tmp/target" &
 target=$!

@@ -96,6 +96,7 @@ wait $screen
 equal "escapes: they are shown as text" "$(cat "$tmp/said")" "status 0
 restored yes"
 equal "escapes: none gets through" "$(grep -c "$(printf '\033\\[2Jcl\|\033]0;\|\233H')" "$tmp/escapes")" 0
+rm -f "$tmp/lines"
 "$proftrace" top -p $target -i 100ms -n 20 >"$tmp/lines" &
 top=$!
 wait_for "$tmp/lines" "[0-9]"

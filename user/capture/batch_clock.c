@@ -116,7 +116,7 @@ static uint64_t place(const struct batch_moment *a, const struct batch_moment *b
  * How even the rate is: the moment before this one, placed by those around it. Between moments that lie
  * closer together, as all events do, the error is smaller still.
  */
-static void check(struct batch_clock *clock, const struct batch_moment *now)
+static void check(struct batch_clock *clock, const struct batch_moment *now, uint64_t width)
 {
 	const struct batch_moment *middle = &clock->moments[(clock->n - 1) % BATCH_MOMENTS];
 	const struct batch_moment *first = &clock->moments[(clock->n - 2) % BATCH_MOMENTS];
@@ -124,6 +124,8 @@ static void check(struct batch_clock *clock, const struct batch_moment *now)
 
 	if (error < 0)
 		error = -error;
+	/* The kernel's clock was read anywhere in this. */
+	error += (int64_t)((unsigned __int128)width * clock->rate >> 33);
 	if ((uint64_t)error > clock->error_ns)
 		clock->error_ns = (uint64_t)error;
 }
@@ -135,7 +137,7 @@ void batch_clock_look(struct batch_clock *clock)
 	const struct batch_moment *before = &clock->moments[(clock->n - 1) % BATCH_MOMENTS];
 
 	if (clock->n >= 2)
-		check(clock, &now);
+		check(clock, &now, width);
 	if (clock->n && now.ticks > before->ticks && now.ns > before->ns) {
 		clock->from_ticks = before->ticks;
 		clock->from_ns = before->ns;

@@ -26,6 +26,9 @@ if mount -t tmpfs -o size=1m none "$tmp/small" 2>/dev/null; then
 	check "full disk: says so" grep -q "cannot write '$tmp/small/t.json': No space left" "$tmp/err"
 	check_adds_up "full disk" "$tmp/s"
 	check "full disk: what does not fit is lost" test "$(field "$tmp/s" output)" -gt 0
+	check "full disk: what fits is not" test "$(field "$tmp/s" written)" -gt 0
+	equal "full disk: written is what the fuller file holds" "$(field "$tmp/s" written)" \
+		"$(sed -n 's/.*"marks": \([0-9]*\).*/\1/p' "$tmp/s" | sort -n | tail -1)"
 	check_what_is_there "full disk" "$tmp/small/t"
 	rm "$tmp/small"/*
 

@@ -421,6 +421,45 @@ static int remove_directory(void **state)
 	return rmdir(directory);
 }
 
+/* So many marks of ten bytes each, where there is room for `room` bytes. Returns those in the file. */
+static uint64_t marks_with_room(const char *name, enum sink_format format, rlim_t room, unsigned n)
+{
+	struct rlimit old, limit;
+	struct sink *sink;
+	uint64_t marks;
+
+	assert_int_equal(sink_open(in_directory(name), format, &sink), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	limit = old;
+	limit.rlim_cur = room;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	while (n--) {
+		if (!sink_write(sink, "0123456789", 10))
+			sink_note_marks(sink, 1);
+	}
+	assert_int_equal(sink_close(sink), room == RLIM_INFINITY ? 0 : -EFBIG);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+	sink_settle(sink);
+	marks = sink_marks(sink);
+	sink_free(sink);
+	unlink(path);
+	return marks;
+}
+
+static void says_which_marks_are_in_the_file(void **state)
+{
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(marks_with_room("m", SINK_PLAIN, RLIM_INFINITY, 100), 100);
+	assert_int_equal(marks_with_room("m", SINK_PLAIN, RLIM_INFINITY, 100000), 100000);
+	assert_int_equal(marks_with_room("m", SINK_GZIP, RLIM_INFINITY, 100000), 100000);
+	assert_int_equal(marks_with_room("m", SINK_PLAIN, 95, 100), 9);
+	assert_int_equal(marks_with_room("m", SINK_PLAIN, 500000, 100000), 50000);
+	assert_int_equal(marks_with_room("m", SINK_PLAIN, 0, 100), 0);
+	/* What is packed is there as a whole or not at all. */
+	assert_int_equal(marks_with_room("m", SINK_GZIP, 20, 100), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -435,6 +474,7 @@ int main(void)
 		cmocka_unit_test(a_link_is_replaced_not_followed),
 		cmocka_unit_test(standard_output),
 		cmocka_unit_test(what_cannot_be_written_is_said_at_once),
+		cmocka_unit_test(says_which_marks_are_in_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);

@@ -331,7 +331,7 @@ static int drain_one(struct rings *r, struct ring *ring)
 
 int rings_drain(struct rings *r, unsigned budget)
 {
-	uint64_t known_ns;
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), known_ns;
 	bool left = false;
 	unsigned i;
 	int error;
@@ -342,7 +342,7 @@ int rings_drain(struct rings *r, unsigned budget)
 	known_ns = watermark(r);
 	error = merge(r, known_ns);
 	if (!error)
-		r->known_ns = known_ns;
+		r->known_ns = known_ns < now_ns ? known_ns : now_ns;
 	for (i = 0; i < r->n; i++)
 		left |= release(&r->rings[i]);
 	return error ? error : left ? -EAGAIN : 0;

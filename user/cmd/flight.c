@@ -123,7 +123,7 @@ static void pass_on(struct recording *r)
 {
 	struct event event;
 
-	if (delay_take(r->flight->delay, &event) && timeline_event(r->writer, &event))
+	if (delay_take(r->flight->delay, &event) && outputs_event(r, &event))
 		r->write_failed = true;
 }
 
@@ -144,7 +144,7 @@ static void keep(struct recording *r, const struct event *event)
 		if (!delay_count(f->delay)) {
 			/* It is larger than all of the memory. */
 			f->evicted_ns = event->ts_ns;
-			timeline_event(r->writer, event);
+			outputs_event(r, event);
 			return;
 		}
 		f->evicted_ns = delay_oldest_ns(f->delay);

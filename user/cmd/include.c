@@ -212,7 +212,7 @@ static int take(void *context, const struct event *event)
 	if (e.ts_ns > r->last_ts_ns)
 		r->last_ts_ns = e.ts_ns;
 	j->include->events += marked;
-	return timeline_event(r->writer, &e);
+	return outputs_event(r, &e);
 }
 
 static int take_name(void *context, const struct event *event)
@@ -220,7 +220,7 @@ static int take_name(void *context, const struct event *event)
 	struct joining *j = context;
 
 	j->r->road.marked += event->kind == EVENT_THREAD_NAME;
-	return timeline_event(j->r->writer, event);
+	return outputs_event(j->r, event);
 }
 
 static void name_label(struct part *part, const char *path)

@@ -272,7 +272,7 @@ int outputs_begin(struct recording *r, const struct output_fields *fields, struc
 	info.trace_uuid[1] += r->sets - 1;
 	info.clock = r->last_clock;
 	r->begun = account_so_far(r);
-	r->flushed_marks = r->road.written;
+	r->begun_marks = r->road.written;
 	for (i = 0; i < n_names(r); i++) {
 		int failed = outputs_of_name(r, i, &info, fields, f);
 
@@ -300,8 +300,20 @@ static void note_failures(struct recording *r)
 		failed += r->outputs[i].handler->error != 0;
 	r->output_failed |= failed > 0;
 	r->all_outputs_failed = failed > 0 && failed == r->n_outputs;
-	if (!r->all_outputs_failed)
-		r->flushed_marks = r->road.written;
+}
+
+int outputs_event(struct recording *r, const struct event *event)
+{
+	uint64_t before = r->road.written;
+	int error = timeline_event(r->writer, event);
+	uint64_t marks = r->road.written - before;
+	unsigned i;
+
+	for (i = 0; marks && i < r->n_outputs; i++) {
+		if (!r->outputs[i].handler->error)
+			sink_note_marks(r->outputs[i].sink, marks);
+	}
+	return error;
 }
 
 void outputs_flush(struct recording *r)
@@ -377,6 +389,8 @@ static void remember_file(struct recording *r, const struct output *o, bool know
 		.name = o->name,
 		.set = r->sets,
 		.bytes = sink_size(o->sink),
+		.marks = sink_marks(o->sink),
+		.marks_of_set = r->road.written - r->begun_marks,
 		.error = o->handler->error,
 		.known = known,
 		.device = device,
@@ -406,6 +420,7 @@ int outputs_end(struct recording *r, const struct account *account)
 {
 	struct account now = account ? *account : account_so_far(r);
 	struct account own = account_since(&now, &r->begun);
+	uint64_t held = 0; /* marks that one of the files holds: each has those up to its end */
 	bool any = r->n_outputs > 0;
 	int error = 0;
 	unsigned i;
@@ -418,13 +433,16 @@ int outputs_end(struct recording *r, const struct account *account)
 	}
 	if (any)
 		capture_name_frames(r->capture);
-	for (i = 0; i < r->n_outputs; i++)
+	for (i = 0; i < r->n_outputs; i++) {
 		output_close(r, &r->outputs[i], &own);
+		if (sink_marks(r->outputs[i].sink) > held)
+			held = sink_marks(r->outputs[i].sink);
+	}
 	note_failures(r);
 	if (r->all_outputs_failed) {
 		/* Marks that no file holds are lost, whoever thought that they were written. */
-		r->road.lost[LOST_OUTPUT] += r->road.written - r->flushed_marks;
-		r->road.written = r->flushed_marks;
+		r->road.lost[LOST_OUTPUT] += r->road.written - r->begun_marks - held;
+		r->road.written = r->begun_marks + held;
 		error = r->outputs[0].handler->error;
 	}
 	while (r->n_outputs)

@@ -103,6 +103,8 @@ struct written_file {
 	unsigned name;
 	uint64_t set; /* the files of one outputs_begin(): 1, 2, 3, ... */
 	uint64_t bytes;
+	uint64_t marks;	       /* that are in it */
+	uint64_t marks_of_set; /* that should be */
 	int error;
 	bool known; /* which file it is, so that no other one of its name is ever deleted */
 	dev_t device;
@@ -162,7 +164,7 @@ struct recording {
 	uint64_t flushed_ns, clock_ns, shown_ns;
 	uint64_t last_ts_ns;	 /* of the latest event */
 	FILE *summary;		 /* --summary-json, open from the start so that it can be refused */
-	uint64_t flushed_marks;	 /* written when the files were last complete */
+	uint64_t begun_marks;	 /* written when the files that are open were begun */
 	unsigned since_sizes;	 /* events since the sizes of the files were looked at */
 	struct control *control; /* `proftrace ctl`; NULL: cannot be reached by it */
 	int signals_fd;		 /* -1: not open yet */
@@ -202,6 +204,8 @@ void stats_from_tables(struct recording *r, uint64_t now); /* into r->stats */
 int outputs_prepare(struct recording *r, struct failure *f);
 int outputs_begin(struct recording *r, const struct output_fields *fields, struct failure *f);
 void outputs_flush(struct recording *r);
+/* Whatever is written to the files comes by here. */
+int outputs_event(struct recording *r, const struct event *event);
 /*
  * `account`: of the whole recording, at its end; NULL: as it is now, and there is more to come. Returns 0, or an error when no file could be written. */
 int outputs_end(struct recording *r, const struct account *account);

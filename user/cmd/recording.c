@@ -33,7 +33,8 @@
 
 int recording_event(struct recording *r, const struct event *event)
 {
-	int error = timeline_event(r->timeline, event);
+	int error = r->timeline == r->writer ? outputs_event(r, event)
+					     : timeline_event(r->timeline, event);
 
 	if (r->flight)
 		flight_take(r, event);

@@ -257,9 +257,12 @@ static void print_files(const struct recording *r)
 		/* Where nothing reached the disk there is no file of that name, or an older one. */
 		if (file->error && !file->bytes)
 			fprintf(stderr, "%s  was not written (%s)\n", file->path, file->format);
+		else if (file->error)
+			fprintf(stderr,
+				"%s  %s, %" PRIu64 " of %" PRIu64 " marks, then no more (%s)\n",
+				file->path, size, file->marks, file->marks_of_set, file->format);
 		else
-			fprintf(stderr, "%s  %s%s (%s)\n", file->path, size,
-				file->error ? ", then no more" : "", file->format);
+			fprintf(stderr, "%s  %s (%s)\n", file->path, size, file->format);
 	}
 	if (r->files_deleted)
 		fprintf(stderr, "%" PRIu64 " older file%s deleted (--keep)\n", r->files_deleted,
@@ -366,8 +369,9 @@ static void json_files(FILE *out, const struct recording *r)
 		fputs(i ? ",\n    {\"path\": " : "\n    {\"path\": ", out);
 		print_json_string(out, file->path);
 		fprintf(out,
-			", \"format\": \"%s\", \"bytes\": %" PRIu64 ", \"error\": ", file->format,
-			file->bytes);
+			", \"format\": \"%s\", \"bytes\": %" PRIu64 ", \"marks\": %" PRIu64
+			", \"error\": ",
+			file->format, file->bytes, file->marks);
 		print_json_string(out, file->error ? strerror(-file->error) : "");
 		fputc('}', out);
 	}

@@ -39,6 +39,7 @@ enum {
 	ZLIB_WINDOW = 15,		/* the largest */
 	GZIP_WINDOW = ZLIB_WINDOW + 16, /* zlib's way of saying: gzip's header and trailer */
 	LEVEL = 1, /* a recorder must keep up; level 6 takes four times as long */
+	MOST_NOTED = BUFFER_SIZE / 8, /* places of marks; then several share one */
 	/* TracePacket, and compressed_packets in it: a tag of one and of two bytes, lengths below 2^28. */
 	BUNDLE_HEAD = 1 + 4 + 2 + 4,
 };
@@ -62,6 +63,12 @@ struct sink {
 	size_t used;
 	uint64_t bytes;
 	uint64_t size;
+	uint64_t marks; /* that are on disk */
+	unsigned n_noted;
+	struct {
+		uint32_t end; /* in the buffer */
+		uint32_t n;
+	} noted[MOST_NOTED];
 	char buffer[BUFFER_SIZE];
 };
 
@@ -314,16 +321,35 @@ static unsigned char *put_bundle_head(unsigned char *contents, size_t size)
 	return contents - n_inner - n_outer;
 }
 
-static int drain(struct sink *sink)
+void sink_note_marks(struct sink *sink, uint64_t n)
+{
+	unsigned i = sink->n_noted;
+
+	if (!sink->used) {
+		sink->marks += n;
+		return;
+	}
+	if (i && (i == MOST_NOTED || sink->noted[i - 1].end == sink->used))
+		n += sink->noted[--i].n;
+	sink->noted[i].end = sink->used;
+	sink->noted[i].n = n;
+	sink->n_noted = i + 1;
+}
+
+/* So many bytes of the buffer are on disk. */
+static void take_noted(struct sink *sink, size_t written)
+{
+	unsigned i;
+
+	for (i = 0; i < sink->n_noted && sink->noted[i].end <= written; i++)
+		sink->marks += sink->noted[i].n;
+	sink->n_noted = 0;
+}
+
+static int drain_packed(struct sink *sink, size_t used)
 {
 	unsigned char *start = sink->packed + BUNDLE_HEAD, *end;
-	size_t used = sink->used;
 
-	if (sink->error || used == 0)
-		return sink->error;
-	sink->used = 0;
-	if (sink->format == SINK_PLAIN)
-		return write_all(sink, sink->buffer, used);
 	deflateReset(&sink->z);
 	sink->z.next_in = (unsigned char *)sink->buffer;
 	sink->z.avail_in = used;
@@ -335,6 +361,25 @@ static int drain(struct sink *sink)
 	if (sink->format == SINK_BUNDLES)
 		start = put_bundle_head(start, end - start);
 	return write_all(sink, start, end - start);
+}
+
+static int drain(struct sink *sink)
+{
+	size_t used = sink->used;
+	uint64_t before = sink->size;
+
+	if (sink->error || used == 0)
+		return sink->error;
+	sink->used = 0;
+	if (sink->format == SINK_PLAIN)
+		write_all(sink, sink->buffer, used);
+	else
+		drain_packed(sink, used);
+	if (!sink->error)
+		take_noted(sink, used);
+	else
+		take_noted(sink, sink->format == SINK_PLAIN ? sink->size - before : 0);
+	return sink->error;
 }
 
 char *sink_reserve(struct sink *sink, size_t size)
@@ -415,6 +460,7 @@ void sink_settle(struct sink *sink)
 	    renameat(sink->directory, sink->temporary, sink->directory, sink->name) < 0) {
 		unlinkat(sink->directory, sink->temporary, 0);
 		sink->size = 0;
+		sink->marks = 0;
 	}
 	free(sink->temporary);
 	sink->temporary = NULL;
@@ -444,6 +490,11 @@ int sink_error(const struct sink *sink)
 uint64_t sink_bytes(const struct sink *sink)
 {
 	return sink->bytes;
+}
+
+uint64_t sink_marks(const struct sink *sink)
+{
+	return sink->marks;
 }
 
 uint64_t sink_size(const struct sink *sink)

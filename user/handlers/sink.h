@@ -39,6 +39,13 @@ int sink_write(struct sink *sink, const void *bytes, size_t size);
 /* The same, never cut in two by what makes up the file: a packet, for SINK_BUNDLES. */
 int sink_write_whole(struct sink *sink, const void *bytes, size_t size);
 
+/*
+ * All of so many marks has been handed over. sink_marks() says how many of them are whole in the file: of
+ * what was in the buffer when the disk was full, those that still got there.
+ */
+void sink_note_marks(struct sink *sink, uint64_t n);
+uint64_t sink_marks(const struct sink *sink);
+
 /* Writes the buffer out; the first time, renames the file into place. Returns the sticky error. */
 int sink_flush(struct sink *sink);
 /* Flushes, ends a gzip stream, closes. Returns the sticky error. */

@@ -273,6 +273,15 @@ __noinline int leaves(struct thread_state *st, const struct usdt_spec *spec, __u
 	return 1;
 }
 
+/*
+ * A return from a call that is not open: it began before the recording did, or too deep to be followed.
+ * Where neither can be, it never began where it does, as where functions in assembly go on within each other.
+ */
+static __always_inline bool is_unseen(const struct thread_state *st, const struct mark *m)
+{
+	return m->spec->exit == CALL_RETURN && (!st->whole || st->too_deep);
+}
+
 /* The token of the call that begins or ends here; 0: none does. */
 static __always_inline __u64 call_token(struct thread_state *st, struct pt_regs *ctx,
 					struct mark *m)
@@ -283,12 +292,10 @@ static __always_inline __u64 call_token(struct thread_state *st, struct pt_regs 
 		drop_gone(st, m, sp);
 		return token;
 	}
-	if (m->spec->exit == CALL_RETURN)
-		return token;
-	if (find_token(st, token, levels_below(st->depth)) < 0 ||
-	    !leaves(st, m->spec, m->ip, CONDITIONS(ctx)))
-		return 0;
-	return token;
+	if (!st->depth || (st->token[(st->depth - 1) & (MAX_NESTING - 1)] != token &&
+			   find_token(st, token, levels_below(st->depth)) < 0))
+		return is_unseen(st, m) ? token : 0;
+	return leaves(st, m->spec, m->ip, CONDITIONS(ctx)) ? token : 0;
 }
 
 /* Global, as take_hit() is. */

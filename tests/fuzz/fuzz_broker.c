@@ -23,10 +23,18 @@ static int give_back(int fd);
 #include "broker/server.c"
 #undef syscall
 #undef close
+#include "../unit/elf_image.h"
 
-#define CODE 0x200 /* in the file: 0x200 bytes of code, then as many of data */
-#define DATA 0x400
-#define SITE (CODE + 0x20)
+/*
+ * In the known file: a marker with its two doors, another's probe and a function. The bytes of a marker
+ * stand there once more, without a note.
+ */
+#define STUB	 (IMAGE_CODE + 0x20)
+#define SWITCH	 (IMAGE_DATA + 0x10)
+#define PROBE	 IMAGE_CODE
+#define PROBES	 (IMAGE_DATA + 0x80)
+#define FUNCTION (IMAGE_CODE + 0x100)
+#define UNSAID	 (IMAGE_CODE + 0x40)
 
 /* Processes 1 and 2 were asked for, 3 is a child, 4 another's child, 5 another user's; 6 ends soon. */
 enum {
@@ -148,10 +156,12 @@ static void must_be_right(const char *path, uint64_t offset, uint64_t semaphore)
 	snprintf(known, sizeof(known), "/proc/self/fd/%d", program_fd);
 	if (strcmp(path, known))
 		return;
-	must(offset >= CODE && offset < DATA);
-	must(!semaphore || (semaphore >= DATA && semaphore <= 2 * DATA - CODE - 2));
-	/* A probe of others is any nop, and the longer one of the site has shorter ones in it. */
-	must(!semaphore || (offset >= SITE && offset < SITE + 11));
+	if (offset == STUB + 1 || offset == STUB + 2)
+		must(semaphore == SWITCH);
+	else if (offset == PROBE)
+		must(semaphore == PROBES);
+	else
+		must(offset == FUNCTION && !semaphore);
 }
 
 static long link_create(va_list args)
@@ -204,30 +214,22 @@ int bpf_link_create(int program, int target, enum bpf_attach_type type,
 
 static void write_program(void)
 {
-	static const unsigned char site[] = { 0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84,
-					      0,    0,	  0,	0,    0,    0xc3 };
-	static unsigned char bytes[2 * DATA - CODE];
-	const Elf64_Ehdr h = {
-		.e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-		.e_phoff = sizeof(h),
-		.e_phentsize = sizeof(Elf64_Phdr),
-		.e_phnum = 2,
+	static const struct image_site marker = {
+		.stub = IMAGE_CODE_VADDR + STUB,
+		.switch_vaddr = IMAGE_DATA_VADDR + SWITCH,
+		.kind = 1,
+		.slow = 1,
+		.fast = 2,
+		.domain = "net",
 	};
-	const Elf64_Phdr p[2] = {
-		{ .p_type = PT_LOAD,
-		  .p_flags = PF_R | PF_X,
-		  .p_offset = CODE,
-		  .p_filesz = DATA - CODE },
-		{ .p_type = PT_LOAD,
-		  .p_flags = PF_R | PF_W,
-		  .p_offset = DATA,
-		  .p_filesz = DATA - CODE },
-	};
+	struct image m;
 
-	memcpy(bytes, &h, sizeof(h));
-	memcpy(bytes + sizeof(h), p, sizeof(p));
-	memcpy(bytes + SITE, site, sizeof(site));
-	must(pwrite(program_fd, bytes, sizeof(bytes), 0) == sizeof(bytes));
+	image_init(&m, EM_X86_64);
+	m.bytes[PROBE] = 0x90;
+	image_put_stub(&m, STUB);
+	image_put_stub(&m, UNSAID);
+	image_add_site(&m, &marker);
+	must(pwrite(program_fd, m.bytes, sizeof(m.bytes), 0) == sizeof(m.bytes));
 }
 
 static void prepare(void)
@@ -315,6 +317,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const struct broker_config config = { .pids = asked, .n_pids = 2 };
 	static struct server server;
 	size_t n;
+	unsigned i;
 
 	if (program_fd < 0)
 		prepare();
@@ -323,6 +326,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	server.config = &config;
 	server.links = links_new();
 	server.programs.uprobe_multi = data[0] & 1;
+	/* Where functions begin nothing but the recorder says. */
+	for (i = 0; i < BROKER_PROGRAMS; i++)
+		server.programs.program_fds[i] = i <= BROKER_USDT ? 1000 : -1;
 	memset(traced, 0, sizeof(traced));
 	given = taken_back = 0;
 	n = length_of(data + 1, size - 3);

@@ -130,7 +130,7 @@ static int attach_each(int program_fd, const char *path, pid_t pid, const struct
 /*
  * A breakpoint in the middle of an instruction ruins a program, and a semaphore is a word that the
  * kernel writes to. The recorder looked at the file, but the recorder may have been taken over: what
- * it says is proved here, from the file's bytes and its program headers.
+ * it says is proved here, from the bytes at the site, and from what the file says of itself (proof.c).
  */
 static bool is_marker(int elf_fd, const struct segments *segments, const struct broker_site *site)
 {
@@ -216,17 +216,30 @@ static bool is_site(const struct loaded_programs *programs, enum broker_program 
 	return !site->switch_offset && segments_code(segments, site->offset, 1);
 }
 
+int links_create(const struct loaded_programs *programs, int program_fd, pid_t pid, int elf_fd,
+		 const struct broker_site *sites, unsigned n, int *links, unsigned *n_links)
+{
+	char path[32];
+	int error;
+
+	/* Whatever the file is called, wherever it is mounted, deleted or not: it is this one. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_fd);
+	*n_links = 0;
+	if (!programs->uprobe_multi)
+		return attach_each(program_fd, path, pid, sites, n, links, n_links);
+	error = attach_multi(program_fd, path, pid, sites, n, links);
+	*n_links = !error;
+	return error;
+}
+
 int sites_attach(const struct loaded_programs *programs, enum broker_program program, pid_t pid,
 		 int elf_fd, const struct broker_site *sites, unsigned n, int *links,
 		 unsigned *n_links, struct failure *f)
 {
 	int program_fd = programs->program_fds[program], error;
 	struct segments segments;
-	char path[32];
 	unsigned i;
 
-	/* Whatever the file is called, wherever it is mounted, deleted or not: it is this one. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_fd);
 	*n_links = 0;
 	if (program_fd < 0)
 		return failure_set(f, -EINVAL, "refused to attach", "", NULL);
@@ -236,13 +249,10 @@ int sites_attach(const struct loaded_programs *programs, enum broker_program pro
 		if (!is_site(programs, program, elf_fd, &segments, &sites[i]))
 			return failure_set(f, -EINVAL, "refused to attach", "", "no probe site");
 	}
-	if (programs->uprobe_multi) {
-		error = attach_multi(program_fd, path, pid, sites, n, links);
-		if (!error)
-			*n_links = 1;
-	} else {
-		error = attach_each(program_fd, path, pid, sites, n, links, n_links);
-	}
+	if (!sites_proved(elf_fd, &segments, program, sites, n))
+		return failure_set(f, -EINVAL, "refused to attach", "",
+				   "the file does not say that there is a probe site");
+	error = links_create(programs, program_fd, pid, elf_fd, sites, n, links, n_links);
 	if (error)
 		failure_set(f, error, "cannot attach to the probe sites", "", NULL);
 	if (error == -EPERM || error == -EACCES)

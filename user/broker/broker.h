@@ -2,8 +2,9 @@
 /*
  * The broker is the half of proftrace that keeps its privileges. It loads the BPF programs, attaches
  * them, opens what belongs to other processes, and hands file descriptors to the recorder over a
- * socket pair. It parses nothing foreign: no list of mappings, no name, no record; of an ELF file the
- * program headers alone, to see that what the kernel shall write to is data of that file.
+ * socket pair. It parses nothing foreign: no list of mappings, no name, no record; of an ELF file it
+ * looks up numbers at fixed places alone, to see that the file itself says where the kernel shall put
+ * breakpoints and what it shall write to.
  *
  * The recorder is the other half: it runs as the invoking user and does everything else. It asks for
  * few things, each a struct of fixed size; the broker checks every request as if it came from an

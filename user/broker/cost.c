@@ -95,21 +95,18 @@ static uint64_t least(void)
 
 _Noreturn static void trial(const struct loaded_programs *programs, bool fast, uint64_t *ret_ns)
 {
-	/* Attached as those are that have no switch of their own. */
-	struct loaded_programs as_other = *programs;
 	struct broker_site site = { .offset = self_offset((const void *)cost_trial) };
 	int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), link;
 	uint64_t without, with;
-	struct failure f;
 	unsigned n = 0;
 
 	alarm(5);
-	as_other.program_fds[BROKER_LIBRARIES] = programs->program_fds[BROKER_MARKS];
 	if (self < 0 || !site.offset)
 		_exit(1);
 	site.offset += fast;
 	without = least();
-	if (sites_attach(&as_other, BROKER_LIBRARIES, 0, self, &site, 1, &link, &n, &f))
+	if (links_create(programs, programs->program_fds[BROKER_MARKS], 0, self, &site, 1, &link,
+			 &n))
 		_exit(1);
 	with = least();
 	*ret_ns = with > without ? (with - without) / HITS : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The one thing that the broker reads of a foreign file: where its code and its data lie, from program
- * headers alone, which have a fixed size and a bounded number.
+ * Where the code and the data of a foreign file lie: from program headers alone, which have a fixed size
+ * and a bounded number.
  */
 #include "broker/server.h"
 
@@ -16,14 +16,17 @@ static bool read_all(int fd, void *buffer, size_t size, uint64_t offset)
 
 static void keep(struct segments *s, const Elf64_Phdr *p)
 {
-	if (p->p_type != PT_LOAD || !p->p_filesz || p->p_offset > INT64_MAX ||
-	    p->p_filesz > INT64_MAX - p->p_offset)
+	if ((p->p_type != PT_LOAD && p->p_type != PT_NOTE && p->p_type != PT_DYNAMIC) ||
+	    !p->p_filesz || p->p_offset > INT64_MAX || p->p_filesz > INT64_MAX - p->p_offset)
 		return;
 	s->list[s->n++] = (struct segment){
+		.type = p->p_type,
 		.begin = p->p_offset,
 		.end = p->p_offset + p->p_filesz,
-		.code = p->p_flags & PF_X,
-		.data = p->p_flags & PF_W,
+		.vaddr = p->p_vaddr,
+		.align = p->p_align,
+		.code = p->p_type == PT_LOAD && p->p_flags & PF_X,
+		.data = p->p_type == PT_LOAD && p->p_flags & PF_W,
 	};
 }
 
@@ -69,4 +72,35 @@ bool segments_code(const struct segments *s, uint64_t offset, uint64_t size)
 bool segments_data(const struct segments *s, uint64_t offset, uint64_t size)
 {
 	return any(s, false, offset, size);
+}
+
+static bool locate(const struct segment *s, uint64_t vaddr, uint64_t *ret_offset)
+{
+	if (s->type != PT_LOAD || vaddr < s->vaddr || vaddr - s->vaddr >= s->end - s->begin)
+		return false;
+	*ret_offset = s->begin + (vaddr - s->vaddr);
+	return true;
+}
+
+bool segments_offset(const struct segments *s, uint64_t vaddr, bool code, uint64_t *ret_offset)
+{
+	unsigned i;
+
+	for (i = 0; i < s->n; i++) {
+		if ((code ? s->list[i].code : s->list[i].data) &&
+		    locate(&s->list[i], vaddr, ret_offset))
+			return true;
+	}
+	return false;
+}
+
+bool segments_within(const struct segments *s, uint64_t vaddr, uint64_t *ret_offset)
+{
+	unsigned i;
+
+	for (i = 0; i < s->n; i++) {
+		if (locate(&s->list[i], vaddr, ret_offset))
+			return true;
+	}
+	return false;
 }

@@ -42,23 +42,36 @@ struct links *links_new(void);
 int links_add(struct links *links, const int *fds, unsigned n, uint32_t *ret_link);
 int links_close(struct links *links, uint32_t link);
 
-/* segments.c: which parts of an ELF file become code, and which data that can be written. */
+/* segments.c: which parts of an ELF file become code, which data that can be written, and what says so. */
 #define SEGMENTS_MAX 256
 struct segments {
 	struct segment {
+		uint32_t type;	     /* PT_LOAD, PT_NOTE, PT_DYNAMIC */
 		uint64_t begin, end; /* in the file */
-		bool code, data;
+		uint64_t vaddr, align;
+		bool code, data; /* of PT_LOAD */
 	} list[SEGMENTS_MAX];
 	unsigned n;
 };
 bool segments_read(int elf_fd, struct segments *s);
 bool segments_code(const struct segments *s, uint64_t offset, uint64_t size);
 bool segments_data(const struct segments *s, uint64_t offset, uint64_t size);
+/* Where in the file an address lies: in its code, or in its data that can be written; or in either or none. */
+bool segments_offset(const struct segments *s, uint64_t vaddr, bool code, uint64_t *ret_offset);
+bool segments_within(const struct segments *s, uint64_t vaddr, uint64_t *ret_offset);
+
+/* proof.c: whether the file says of all of these sites that they are such, with these semaphores. */
+bool sites_proved(int elf_fd, const struct segments *segments, enum broker_program program,
+		  const struct broker_site *sites, unsigned n);
 
 /* attach.c: *n_links descriptors are written to links (room for n). */
 int sites_attach(const struct loaded_programs *programs, enum broker_program program, pid_t pid,
 		 int elf_fd, const struct broker_site *sites, unsigned n, int *links,
 		 unsigned *n_links, struct failure *f);
+
+/* The same for sites of our own, of which there is nothing to prove. Returns 0 or negative errno. */
+int links_create(const struct loaded_programs *programs, int program_fd, pid_t pid, int elf_fd,
+		 const struct broker_site *sites, unsigned n, int *links, unsigned *n_links);
 
 /*
  * open.c: a process that the invoking user may trace, as a descriptor of its directory in /proc,

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the broker is asked to attach to, and whether the file says the same. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "broker/server.h"
+#include "elf_image.h"
+
+#define STUB	 (IMAGE_CODE + 0x20)
+#define SWITCH	 (IMAGE_DATA + 0x10)
+#define PROBE	 IMAGE_CODE
+#define COUNTER	 (IMAGE_DATA + 0x80)
+#define FUNCTION (IMAGE_CODE + 0x100)
+
+static const struct image_site marker = {
+	.stub = IMAGE_CODE_VADDR + STUB,
+	.switch_vaddr = IMAGE_DATA_VADDR + SWITCH,
+	.kind = 1,
+	.slow = 1,
+	.fast = 2,
+	.domain = "net",
+};
+
+static void init(struct image *m)
+{
+	image_init(m, EM_X86_64);
+	image_put_stub(m, STUB);
+	image_add_site(m, &marker);
+}
+
+static bool proved_all(const struct image *m, enum broker_program program,
+		       const struct broker_site *sites, unsigned n)
+{
+	int fd = image_fd(m);
+	struct segments s;
+	bool proved;
+
+	assert_true(segments_read(fd, &s));
+	proved = sites_proved(fd, &s, program, sites, n);
+	close(fd);
+	return proved;
+}
+
+static bool proved(const struct image *m, enum broker_program program, uint64_t offset,
+		   uint64_t semaphore)
+{
+	const struct broker_site site = { offset, semaphore, 0 };
+
+	return proved_all(m, program, &site, 1);
+}
+
+static void markers_by_their_notes(void **state)
+{
+	struct image m;
+
+	(void)state;
+	init(&m);
+	assert_true(proved(&m, BROKER_MARKS, STUB + 1, SWITCH));
+	assert_true(proved(&m, BROKER_MARKS, STUB + 2, SWITCH));
+	assert_true(proved(&m, BROKER_FLUSH, STUB + 1, SWITCH));
+	/* Another word of the data, none, code beside, and a probe that is another's. */
+	assert_false(proved(&m, BROKER_MARKS, STUB + 1, SWITCH + 2));
+	assert_false(proved(&m, BROKER_MARKS, STUB + 1, 0));
+	assert_false(proved(&m, BROKER_MARKS, STUB, SWITCH));
+	assert_false(proved(&m, BROKER_MARKS, STUB + 3, SWITCH));
+	assert_false(proved(&m, BROKER_MARKS, PROBE, COUNTER));
+	assert_false(proved(&m, BROKER_USDT, STUB + 1, SWITCH));
+	/* The bytes of one, of which no note says anything. */
+	image_put_stub(&m, IMAGE_CODE + 0x40);
+	assert_false(proved(&m, BROKER_MARKS, IMAGE_CODE + 0x41, SWITCH));
+}
+
+static void markers_one_by_one(void **state)
+{
+	struct image_site other = marker;
+	struct broker_site sites[] = { { IMAGE_CODE + 0x42, SWITCH + 4, 9 },
+				       { STUB + 1, SWITCH, 0 },
+				       { IMAGE_CODE + 0x41, SWITCH + 4, 9 },
+				       { STUB + 1, SWITCH, 3 } };
+	struct image m;
+
+	(void)state;
+	other.stub += 0x20;
+	other.switch_vaddr += 4;
+	image_init(&m, EM_X86_64);
+	image_add_note(&m, "GNU", 3, "0123456789abcdef", 16, 8);
+	image_add_site_aligned(&m, &marker, 8);
+	image_add_note(&m, "proftrace", 1, "short", 5, 8);
+	image_add_note(&m, "proftrace", 2, "of a version that is not known", 30, 8);
+	image_add_site_aligned(&m, &other, 8);
+	assert_true(proved_all(&m, BROKER_MARKS, sites, 4));
+	sites[3].switch_offset += 4; /* the other's */
+	assert_false(proved_all(&m, BROKER_MARKS, sites, 4));
+}
+
+static void probes_by_theirs(void **state)
+{
+	struct image m;
+
+	(void)state;
+	init(&m);
+	assert_true(proved(&m, BROKER_USDT, PROBE, COUNTER));
+	assert_false(proved(&m, BROKER_USDT, PROBE, COUNTER + 2));
+	assert_false(proved(&m, BROKER_USDT, PROBE, 0));
+	assert_false(proved(&m, BROKER_USDT, PROBE + 1, COUNTER));
+	assert_false(proved(&m, BROKER_USDT, PROBE - 0x10, COUNTER));
+	/* A semaphore that the file has no data for cannot be named, nor another in its place. */
+	image_segment(&m, SEG_DATA)->p_filesz = 0x80;
+	assert_true(proved(&m, BROKER_USDT, PROBE, 0));
+	assert_false(proved(&m, BROKER_USDT, PROBE, COUNTER));
+	assert_false(proved(&m, BROKER_USDT, PROBE, SWITCH));
+	image_segment(&m, SEG_DATA)->p_filesz = IMAGE_DATA_SIZE;
+	/* Not moved since it was linked: then it lies before the code. */
+	image_section(&m, SEC_BASE)->sh_name = 0;
+	assert_false(proved(&m, BROKER_USDT, PROBE, COUNTER));
+	image_header(&m)->e_shnum = 0;
+	assert_false(proved(&m, BROKER_USDT, PROBE, COUNTER));
+}
+
+static void functions_by_symbols(void **state)
+{
+	struct image m;
+
+	(void)state;
+	init(&m);
+	assert_true(proved(&m, BROKER_LIBRARIES, FUNCTION, 0));
+	assert_true(proved(&m, BROKER_EXECUTES, FUNCTION, 0));
+	assert_false(proved(&m, BROKER_LIBRARIES, FUNCTION + 1, 0));
+	assert_false(proved(&m, BROKER_LIBRARIES, FUNCTION, SWITCH));
+	assert_false(proved(&m, BROKER_EXECUTES, STUB + 1, 0));
+	/* Sections are of no account there. */
+	image_header(&m)->e_shnum = 0;
+	assert_true(proved(&m, BROKER_LIBRARIES, FUNCTION, 0));
+	image_segment(&m, SEG_DYNAMIC)->p_type = PT_NULL;
+	assert_false(proved(&m, BROKER_LIBRARIES, FUNCTION, 0));
+}
+
+/* Each word of what is read, made absurd: nothing but what was asked for is ever proved. */
+static void damaged(void **state)
+{
+	static const uint64_t absurd[] = { 0, 1, 0x7fffffff, 0xffffffff, INT64_MAX, UINT64_MAX };
+	const struct broker_site wrong = { STUB + 3, SWITCH, 0 };
+	struct image good, m;
+	unsigned program, i;
+	size_t at;
+
+	(void)state;
+	init(&good);
+	for (at = 0; at + sizeof(absurd[0]) <= sizeof(m.bytes); at += 4) {
+		for (i = 0; i < sizeof(absurd) / sizeof(absurd[0]); i++) {
+			int fd;
+			struct segments s;
+
+			m = good;
+			memcpy(m.bytes + at, &absurd[i], sizeof(absurd[i]));
+			fd = image_fd(&m);
+			if (segments_read(fd, &s)) {
+				for (program = 0; program <= BROKER_USDT; program++)
+					assert_false(sites_proved(fd, &s, program, &wrong, 1));
+			}
+			close(fd);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(markers_by_their_notes),
+		cmocka_unit_test(markers_one_by_one),
+		cmocka_unit_test(probes_by_theirs),
+		cmocka_unit_test(functions_by_symbols),
+		cmocka_unit_test(damaged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,9 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # The books of a program and the account of its recording agree, in whatever way it is recorded: each
-# mark that it made is in both outputs or in just one other slot.
+# mark that it made is in both outputs or in just one other slot. test_batch_account.sh is the same with
+# marks in batches.
 . "$(dirname "$0")/lib.sh"
 need_tracing
+mode=${mode:-exact}
+if [ $mode = batch ] && "$proftrace" --mode batch -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
+	skip "$(basename "$0" .sh)" "no batches on this machine"
+	finish
+fi
 mkdir -m 700 "$tmp/run"
 export XDG_RUNTIME_DIR=$tmp/run
 
@@ -40,8 +46,13 @@ check_books() { # NAME CLASSES BOOK...
 	marked=$(field "$s" marked)
 	equal "$of: marked = written + lost by reason + what was not asked for" "$marked" $sum
 	made=$(books 3 "$classes" "$@") about=$(books 2 "$classes" "$@")
-	check "$of: marked is what the program made: $made to $about, $marked" \
-		test "$marked" -ge "${least:-$made}" -a "$marked" -le "$about"
+	if [ "$marked" -lt "$made" ] && [ "$(field "$s" batches_unread)" -gt 0 ]; then
+		skip "$of: marked is what the program made" \
+			"this kernel tells of a thread's end when its memory is gone: $marked of $made"
+	else
+		check "$of: marked is what the program made: $made to $about, $marked" \
+			test "$marked" -ge "${least:-$made}" -a "$marked" -le "$about"
+	fi
 	check "$of: that is something" test "$made" -gt 1000
 	if [ -n "${no_files:-}" ]; then return; fi
 	equal "$of: written is what is in the JSON files" "$(marks_in json "$of.")" "$(field "$s" written)"
@@ -65,7 +76,7 @@ command() { # NAME ROUNDS US OPTIONS...: recorded from its first mark to its las
 	rounds=$2
 	us=$3
 	shift 3
-	"$proftrace" -q -e none -o "$tmp/$of.{n}" --summary-json "$tmp/$of.s" "$@" -- \
+	"$proftrace" -q -e none --mode $mode -o "$tmp/$of.{n}" --summary-json "$tmp/$of.s" "$@" -- \
 		"$programs/ledger" "$tmp/$of.book" 3 "$rounds" "$us" </dev/null >"$tmp/out" 2>"$tmp/err"
 	equal "$of: exit status" "$?$(cat "$tmp/err")" 0
 }
@@ -73,8 +84,11 @@ command() { # NAME ROUNDS US OPTIONS...: recorded from its first mark to its las
 command plain 128 0
 check_books plain "$everything" "$tmp/plain.book"
 some plain paused unmatched too_deep
-# Nobody can have begun anything before, but the parent of a process that was forked.
-equal "plain: ends of what a parent had open, in children" "$(field "$tmp/plain.s" cut)" 2
+# Nobody can have begun anything before, but the parent of a process that was forked. What a batch begins
+# with says nothing of what was before: there these are the first marks of the three threads, too.
+cut=2
+[ $mode = batch ] && cut=5
+equal "plain: ends of what a parent had open, in children" "$(field "$tmp/plain.s" cut)" $cut
 none plain unscheduled left_out unrecorded switched_off buffer_full
 
 command domain 128 0 -D side
@@ -90,16 +104,32 @@ check_books rotated "$everything" "$tmp/rotated.book"
 some rotated left_out paused too_deep
 check "rotated: there are several files" test "$(ls "$tmp"/rotated.*.json | wc -l)" -gt 3
 
-command schedule 200 0 --schedule skip_first=1,wait=1,warmup=1,active=2,repeat=0
-check_books schedule "$everything" "$tmp/schedule.book"
-some schedule unscheduled paused
+# What happens in the kernel at each mark there is not with batches.
+if [ $mode = exact ]; then
+	command schedule 200 0 --schedule skip_first=1,wait=1,warmup=1,active=2,repeat=0
+	check_books schedule "$everything" "$tmp/schedule.book"
+	some schedule unscheduled paused
 
-# While nothing is waited for but the end of the epoch, the probes may be taken away.
-least=1
-command scheduled-category 200 0 --schedule wait=2,warmup=1,active=1,repeat=3 -D side/io -D default
-check_books scheduled-category "control default io cpu" "$tmp/scheduled-category.book"
-least=
-some scheduled-category unscheduled left_out
+	# While nothing is waited for but the end of the epoch, the probes may be taken away.
+	least=1
+	command scheduled-category 200 0 --schedule wait=2,warmup=1,active=1,repeat=3 -D side/io -D default
+	check_books scheduled-category "control default io cpu" "$tmp/scheduled-category.book"
+	least=
+	some scheduled-category unscheduled left_out
+
+	no_files=1
+	"$proftrace" -q --stats-only -D side -D default --summary-json "$tmp/table.s" -- \
+		"$programs/ledger" "$tmp/table.book" 3 150 </dev/null >/dev/null
+	check_books table "$everything" "$tmp/table.book"
+	some table paused too_deep
+	no_files=
+
+	# Whatever goes off, and when: what comes after that is the program's alone.
+	least=1
+	command off 400 100 --max-overhead 0.01
+	check_books off "$everything" "$tmp/off.book"
+	least=
+fi
 
 command flight 256 0 --flight-recorder 20ms --trigger instant:alarm
 check_books flight "$everything" "$tmp/flight.book"
@@ -108,19 +138,6 @@ some flight unrecorded paused dumps
 command small-flight 256 0 --flight-recorder 1h --flight-memory 64K --trigger instant:alarm -D '!side/cpu'
 check_books small-flight "$everything" "$tmp/small-flight.book"
 some small-flight unrecorded left_out dumps
-
-no_files=1
-"$proftrace" -q --stats-only -D side -D default --summary-json "$tmp/table.s" -- \
-	"$programs/ledger" "$tmp/table.book" 3 150 </dev/null >/dev/null
-check_books table "$everything" "$tmp/table.book"
-some table paused too_deep
-no_files=
-
-# Whatever goes off, and when: what comes after that is the program's alone.
-least=1
-command off 400 100 --max-overhead 0.01
-check_books off "$everything" "$tmp/off.book"
-least=
 
 # Attached to, and steered while they run: two processes, one of which is killed, as is what they fork.
 attach() { # NAME OPTIONS...: to two processes that have made no mark yet; then they go
@@ -134,7 +151,7 @@ attach() { # NAME OPTIONS...: to two processes that have made no mark yet; then 
 	exec 7>"$tmp/$of.in1" 8>"$tmp/$of.in2"
 	wait_for "$tmp/$of.out1" ready
 	wait_for "$tmp/$of.out2" ready
-	"$proftrace" -e none -p $target1,$target2 -o "$tmp/$of.{n}" --summary-json "$tmp/$of.s" "$@" \
+	"$proftrace" -e none --mode $mode -p $target1,$target2 -o "$tmp/$of.{n}" --summary-json "$tmp/$of.s" "$@" \
 		2>"$tmp/$of.err" 7>&- 8>&- &
 	recorder=$!
 	wait_for "$tmp/$of.err" "proftrace: recording"
@@ -178,13 +195,15 @@ end
 check_books flooded "$everything" "$tmp/flooded.book1" "$tmp/flooded.book2"
 some flooded buffer_full begin_lost unrecorded
 
-attach scheduled --schedule wait=1,warmup=0,active=1,repeat=0 --buffer 64K
-until_made "$tmp/scheduled.book1" 2000
-kill -STOP $recorder
-until_made "$tmp/scheduled.book2" 4000
-kill -CONT $recorder
-until_made "$tmp/scheduled.book2" 2000
-end
-check_books scheduled "$everything" "$tmp/scheduled.book1" "$tmp/scheduled.book2"
-some scheduled unscheduled buffer_full
+if [ $mode = exact ]; then
+	attach scheduled --schedule wait=1,warmup=0,active=1,repeat=0 --buffer 64K
+	until_made "$tmp/scheduled.book1" 2000
+	kill -STOP $recorder
+	until_made "$tmp/scheduled.book2" 4000
+	kill -CONT $recorder
+	until_made "$tmp/scheduled.book2" 2000
+	end
+	check_books scheduled "$everything" "$tmp/scheduled.book1" "$tmp/scheduled.book2"
+	some scheduled unscheduled buffer_full
+fi
 finish

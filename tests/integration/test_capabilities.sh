@@ -83,7 +83,14 @@ record "a command" -- "$bin/executes" 3
 equal "a command: every mark" "$(field "$summary" marked)" 13
 equal "a command: nothing was attached late" "$(field "$summary" attached_late)" 0
 equal "a command: the user's files" "$(stat -c %u%a "$out.json")" ${user}600
+# A task of ours, that is root's, and has the CPU meanwhile.
+sh -c 'echo not-to-be-told >/proc/$$/comm; while :; do :; done' &
+busy=$!
 record "with states of threads" --sched -- "$bin/executes" 3
+kill $busy
+wait $busy 2>/dev/null
+equal "states: nobody else's task has a name" "$(grep -c not-to-be-told "$out.json") $(grep -c not-to-be-told "$out.pftrace")" "0 0"
+check "states: others had the CPU" grep -q '(other user)' "$out.json"
 as $capabilities "$bin/proftrace" -q -o "$out" --summary-json "$summary" -- "$bin/executes" 3
 equal "capabilities handed on: every mark" "$(field "$summary" marked)" 13
 

@@ -189,8 +189,9 @@ static bool is_usdt(const struct loaded_programs *programs, int elf_fd,
 }
 
 /*
- * Where a function begins or is left there is some instruction or other: that the recorder found where
- * it begins must be believed. The user asked for functions, or there were no program for them.
+ * Where a function begins or is left there is some instruction or other. Of those that others may call
+ * the file says where they begin; of the rest that the recorder found where an instruction begins must be
+ * believed. The user asked for functions, or there were no program for them.
  */
 static bool is_function(const struct loaded_programs *programs, int elf_fd,
 			const struct segments *segments, const struct broker_site *site)
@@ -211,9 +212,7 @@ static bool is_site(const struct loaded_programs *programs, enum broker_program 
 		return is_marker(elf_fd, segments, site);
 	if (program == BROKER_USDT)
 		return is_usdt(programs, elf_fd, segments, site);
-	if (program == BROKER_FUNCTIONS)
-		return is_function(programs, elf_fd, segments, site);
-	return !site->switch_offset && segments_code(segments, site->offset, 1);
+	return is_function(programs, elf_fd, segments, site);
 }
 
 int links_create(const struct loaded_programs *programs, int program_fd, pid_t pid, int elf_fd,

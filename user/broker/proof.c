@@ -267,7 +267,7 @@ bool sites_proved(int elf_fd, const struct segments *segments, enum broker_progr
 	else if (program == BROKER_LIBRARIES || program == BROKER_EXECUTES)
 		look_at_functions(&p);
 	else
-		p.left = 0; /* nothing in the file says where these are */
+		p.left = 0; /* BROKER_FUNCTIONS: no file says where all of these are */
 	free(p.sites);
 	return !p.left;
 }

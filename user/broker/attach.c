@@ -202,6 +202,14 @@ static bool is_function(const struct loaded_programs *programs, int elf_fd,
 	if (site->switch_offset || !segments_code(segments, site->offset, 1) ||
 	    pread(elf_fd, bytes, sizeof(bytes), site->offset) < 1)
 		return false;
+#ifdef __x86_64__
+	/*
+	 * Behind VEX and EVEX other opcodes mean other instructions. Kernels (6.18 tried) do not know, and
+	 * make a jump of what is a sum, in every process.
+	 */
+	if (bytes[0] == 0xc4 || bytes[0] == 0xc5 || bytes[0] == 0x62)
+		return false;
+#endif
 	return !programs->breaks_nop5 || memcmp(bytes, nop5, sizeof(nop5));
 }
 

@@ -59,6 +59,8 @@ static int ring_map(struct ring *ring, int fd, size_t page, size_t size)
 	if (p == MAP_FAILED)
 		return -errno;
 	ring->producer = p;
+	/* A fork would copy its page tables, and the command's first act be to take them down. */
+	madvise(p, page + 2 * size, MADV_DONTFORK);
 	ring->data = (char *)p + page;
 	ring->seen = ring->until = *ring->consumer;
 	return 0;

@@ -77,6 +77,8 @@ enum record_kind {
 	RECORD_SCHED_GAP =
 		74,	    /* a = how many of them have found no room until now, 32 bits of it */
 	RECORD_SAMPLE = 80, /* bpf/stack.h */
+	RECORD_MARK_STACK = 81, /* of the mark that is the thread's next record */
+	RECORD_BLOCKED = 82,	/* a thread has a CPU again, after long */
 };
 
 /* From here on, what comes in batches: struct record_batch. */

@@ -551,6 +551,50 @@ static __always_inline void take_step_of(struct thread_state *st, struct pt_regs
 /* Makes a record of it: emit() does of ours. */
 typedef bool (*emitter)(struct pt_regs *ctx, struct thread_state *st, struct mark *m);
 
+static __always_inline bool is_stack_wanted(const struct mark *m)
+{
+	__u64 key = stack_key(m->site, m->name);
+	__u32 i;
+
+	if (m->kind != RECORD_BEGIN && m->kind != RECORD_INSTANT)
+		return false;
+	for (i = 0; i < STACK_UNWANTED_ON; i++) {
+		if (stack_unwanted[stack_place(key, i)] == key)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * The call stack of a mark, before the mark. In a record of the full size: there is no other place that
+ * is the thread's own. Global: see emit_strings().
+ */
+__noinline int send_mark_stack(struct bpf_user_pt_regs_t *regs, const struct mark *m)
+{
+	struct pt_regs *ctx = (struct pt_regs *)regs;
+	struct record_stack *r;
+	long n;
+
+	if (!m)
+		return 0;
+	r = record_reserve(offsetof(struct record_stack, addresses) + STACK_BYTES);
+	if (!r) {
+		account_add(ACCOUNT_STACKS_LOST);
+		return 0;
+	}
+	head_of(&r->head, RECORD_MARK_STACK, m->pid_tgid >> 32, (__u32)m->pid_tgid);
+	/* Before its mark also by its time, which may be taken already. */
+	if (m->ts)
+		r->head.ts = m->ts - 1;
+	r->head.site = m->site;
+	r->head.name = m->name;
+	n = bpf_get_stack(ctx, r->addresses, STACK_BYTES, BPF_F_USER_STACK);
+	r->ops.b = n > 0 ? (__u64)n / sizeof(__u64) : 0;
+	r->ops.a = return_address(ctx);
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
 /* Sends it. `marks`: how many this CPU had seen before. */
 static __always_inline bool send(struct thread_state *st, struct pt_regs *ctx, struct mark *m,
 				 __u64 marks, emitter emits)
@@ -562,6 +606,8 @@ static __always_inline bool send(struct thread_state *st, struct pt_regs *ctx, s
 
 	if (st->lost)
 		tell_lost(st, m->pid_tgid);
+	if (mark_stacks && is_stack_wanted(m))
+		send_mark_stack((struct bpf_user_pt_regs_t *)ctx, m);
 	if (emits(ctx, st, m))
 		return true;
 	account_add(ACCOUNT_FULL);

@@ -20,6 +20,16 @@
 #define STACK_POINTER	4 /* among these registers */
 #define CONDITIONS(ctx) ((ctx)->flags)
 
+/* Where a function returns to that has not done anything yet; 0: cannot be read. */
+static __always_inline __u64 return_address(struct pt_regs *ctx)
+{
+	__u64 address = 0;
+
+	if (bpf_probe_read_user(&address, sizeof(address), (void *)ctx->sp))
+		return 0;
+	return address;
+}
+
 /* In the order of the instructions' numbers. */
 static __always_inline void copy_registers(__u64 *to, struct pt_regs *ctx)
 {
@@ -45,6 +55,11 @@ static __always_inline void copy_registers(__u64 *to, struct pt_regs *ctx)
 
 #define STACK_POINTER	31
 #define CONDITIONS(ctx) 0
+
+static __always_inline __u64 return_address(struct pt_regs *ctx)
+{
+	return ((struct user_pt_regs *)ctx)->regs[30];
+}
 
 /* x0 to x30, then sp. */
 static __always_inline void copy_registers(__u64 *to, struct pt_regs *ctx)

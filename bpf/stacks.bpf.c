@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where the traced threads are, so many times a second: loaded only with --sample.
+ * Where the traced threads are, so many times a second (loaded only with --sample), and where they block
+ * (only with --offcpu).
  *
  * An event of each CPU, not of each thread: a thread that has just begun would have to be found first.
  * The stacks go into memory of the CPU's, and from there to the recorder as long as they are. These
@@ -11,10 +12,10 @@
  */
 #include "buffers.h"
 #include "control.h"
-#include "stack.h"
 #include "state.h"
 
 /* Set by the broker before the programs are loaded. */
+const volatile __u64 offcpu_ns = 0;	   /* stacks of threads that were blocked for longer */
 const volatile bool kernel_stacks = false; /* whoever records may know where the kernel's code is */
 
 struct {
@@ -77,5 +78,73 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	r->ops.b =
 		addresses_of(bpf_get_stack(ctx, &r->addresses[n], STACK_BYTES, BPF_F_USER_STACK));
 	send_stack(r, n + (__u32)r->ops.b);
+	return 0;
+}
+
+/* --- where threads block ------------------------------------------------------------------------- */
+
+struct blocked_thread {
+	__u64 since; /* 0: it was not blocked */
+	struct record_stack r;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct blocked_thread);
+} blocked_threads SEC(".maps");
+
+/* How long it will be is not known now, and later another program has the CPU: so it is taken always. */
+static __always_inline void take_blocked(void *ctx, struct task_struct *task, __u64 now)
+{
+	struct blocked_thread *b;
+	__u32 n = 0;
+
+	b = bpf_task_storage_get(&blocked_threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!b) {
+		account_add(ACCOUNT_STACKS_LOST);
+		return;
+	}
+	if (kernel_stacks)
+		n = addresses_of(bpf_get_stack(ctx, b->r.addresses, STACK_BYTES, 0));
+	b->r.ops.a = n;
+	b->r.ops.b =
+		addresses_of(bpf_get_stack(ctx, &b->r.addresses[n], STACK_BYTES, BPF_F_USER_STACK));
+	b->since = now;
+}
+
+static __always_inline void send_blocked(struct task_struct *task, __u64 now)
+{
+	struct blocked_thread *b = bpf_task_storage_get(&blocked_threads, task, NULL, 0);
+	__u64 ns;
+
+	if (!b || !b->since)
+		return;
+	ns = now - b->since;
+	b->since = 0;
+	if (ns <= offcpu_ns)
+		return;
+	head_of(&b->r.head, RECORD_BLOCKED, task->tgid, task->pid);
+	b->r.head.ts = now;
+	b->r.head.site = (__u32)ns;
+	b->r.head.name = (__s32)(ns >> 32);
+	b->r.head.object = 0;
+	send_stack(&b->r, (__u32)b->r.ops.a + (__u32)b->r.ops.b);
+}
+
+SEC("?tp_btf/sched_switch")
+int BPF_PROG(on_offcpu, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
+{
+	__u64 now;
+
+	if (!recording)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (!preempt && prev_state && !(prev->flags & TASK_IS_EXITING) && is_sampled(prev->tgid))
+		take_blocked(ctx, prev, now);
+	if (traced_flags(next->tgid) & TRACED_MARKS)
+		send_blocked(next, now);
 	return 0;
 }

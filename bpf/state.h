@@ -10,6 +10,7 @@
 
 #include "event.h"
 #include "schedule.h"
+#include "stack.h"
 
 /* Set by the broker before the programs are loaded. */
 const volatile __u64 hold_limit_ns = 500000000;
@@ -17,7 +18,8 @@ const volatile bool follow_children = true;
 const volatile bool can_hold = true;
 const volatile bool any_process = true; /* the invoker may trace whatever runs */
 
-const volatile bool guarded = false; /* bpf/guard.h */
+const volatile bool guarded = false;	 /* bpf/guard.h */
+const volatile bool mark_stacks = false; /* call stacks are asked for of some marks */
 
 const volatile bool scheduled = false;
 const volatile struct schedule schedule = {};
@@ -39,6 +41,7 @@ struct guard_count guard_counts[GUARD_CPUS][GUARD_DOMAINS];
 __u64 guard_longest;		     /* ns: a program that takes longer was interrupted */
 __u64 guard_off[GUARD_DOMAINS / 64]; /* a bit for each domain that is switched off */
 struct batch_found batches_found[BATCHES_FOUND];
+__u64 stack_unwanted[STACK_UNWANTED];
 __u64 hold_tickets;
 __u64 hold_released[HOLD_SLOTS];
 

@@ -113,7 +113,7 @@ leftovers() {
 	n=0
 	for bpftool in /usr/sbin/bpftool bpftool; do
 		if command -v $bpftool >/dev/null 2>&1; then
-			n=$($bpftool prog show 2>/dev/null | grep -cE 'name (mark|usdt|aggregate|libraries_chang|on_fork|on_exec|on_exit|on_rename|on_switch|on_sched_switch|on_waking|on_sample)')
+			n=$($bpftool prog show 2>/dev/null | grep -cE 'name (mark|usdt|aggregate|libraries_chang|on_fork|on_exec|on_exit|on_rename|on_switch|on_sched_switch|on_waking|on_sample|on_offcpu)')
 			break
 		fi
 	done

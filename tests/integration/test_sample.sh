@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# --sample: the shares of functions among the samples, against the CPU time they measure themselves.
+# Call stacks: the shares of functions among samples (--sample), against the CPU time that they measure
+# themselves; of marks (--stack), against how often each caller was called; and of threads that block
+# (--offcpu), against how often they slept.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 cd "$tmp" || exit 1
@@ -61,11 +63,11 @@ if ! "$proftrace" -q --sample $hz -o try.pftrace -- true 2>try.err && grep -q sa
 	finish
 fi
 
-record threads "$programs/sampled" 3 0.5
+record threads "$programs/sampled" 3 0.3
 equal "threads: each of them is sampled" \
 	"$(awk '$4 == "work" { print $2 }' threads.stacks | sort -u | wc -l)" 3
-record static "$programs/sampled-static" 1 0.6
-record child sh -c "$programs/sampled 1 0.4; exit \$?"
+record static "$programs/sampled-static" 1 0.4
+record child sh -c "$programs/sampled 1 0.3; exit \$?"
 
 # Kernel frames are root's to see.
 if [ "$(id -u)" = 0 ]; then
@@ -92,6 +94,44 @@ wait $!
 "$stacks" alone.pftrace >alone.stacks
 equal "processes that are not recorded are not sampled" \
 	"$(awk '$1 == "sample" && $4 == "work" { print $2 }' alone.stacks | sort -u | wc -l)" 1
+
+# Of marks: each that fits, and no other, from the caller that it had.
+"$proftrace" -q --stack 'wanted.*' -e none --summary-json marks.sum -o marks -- "$programs/stacked" 300 >marks.said
+equal "--stack: exit status" $? 0
+"$stacks" marks.pftrace >marks.stacks
+check_account "--stack" marks.sum
+for caller in left right; do
+	equal "--stack: of every slice, called from $caller" \
+		"$(grep -c "^at [0-9]* wanted.slice .*;${caller}s;$caller;leaf\$" marks.stacks)" \
+		"$(said marks.said $caller)"
+done
+equal "--stack: of every instant" "$(grep -c '^at [0-9]* wanted.moment .*;leaf$' marks.stacks)" \
+	"$(said marks.said moments)"
+equal "--stack: of no other mark" "$(grep -vc '^at [0-9]* wanted' marks.stacks)" 0
+equal "--stack: the account counts them" "$(field marks.sum stacks)" "$(wc -l <marks.stacks)"
+check_agree "--stack" marks
+"$proftrace" convert -q -o marks2.pftrace marks.pftrace
+"$stacks" marks2.pftrace >marks2.stacks
+check "--stack: convert keeps them" cmp marks.stacks marks2.stacks
+"$proftrace" --mode batch --stack x -- true 2>/dev/null
+equal "--stack has no place in --mode batch" $? 2
+
+# Where a thread blocks: as often as it slept that long in a slice, there, and for no less.
+"$proftrace" -q --offcpu 10ms -e none --summary-json blocked.sum -o blocked -- "$programs/blocked" 20 >blocked.said
+equal "--offcpu: exit status" $? 0
+"$stacks" blocked.pftrace >blocked.stacks
+check_account "--offcpu" blocked.sum
+equal "--offcpu: where it slept for long, each time" \
+	"$(grep -c '^at [0-9]* blocked .*;main;longer;' blocked.stacks)" "$(said blocked.said longer)"
+equal "--offcpu: not outside of slices" "$(grep -c ';outside;' blocked.stacks)" 0
+check "--offcpu: a short sleep at most as often as it took long" \
+	[ "$(grep -c ';shorter;' blocked.stacks)" -le "$(said blocked.said late)" ]
+"$proftrace" report --format csv --unit ms blocked.pftrace >blocked.csv
+check "--offcpu: as slices of that length" awk -F, '
+	NR == 1 { for (i = 1; i <= NF; i++) if (tolower($i) ~ /^min/) min = i }
+	$0 ~ /blocked/ { found = 1; if ($min + 0 < 10) exit 1 }
+	END { exit !(found && min) }' blocked.csv
+check_agree "--offcpu" blocked
 
 for wrong in 0 -1 x 100000000 '1e3' ''; do
 	"$proftrace" --sample "$wrong" -- true 2>/dev/null

@@ -249,7 +249,7 @@ static void test_round_trip(void **state)
 	assert_non_null(strstr(h->text, "inlined<int> /src/a.h:12 outer /src/a.c:34"));
 	assert_non_null(strstr(h->text, "sample 150 10/12 cpu 2 mode 1 period 1001001 in -"));
 	assert_non_null(strstr(h->text, "period 10000000 in work"));
-	assert_int_equal(h->account.stacks, 5);
+	assert_int_equal(h->account.stacks, 7);
 	heard_free(second);
 	heard_free(first);
 	heard_free(h);

@@ -22,6 +22,8 @@ struct seen {
 	uint64_t ts_ns, period_ns;
 	const struct name *slices[4];
 	const struct callstack *at_begin;
+	const struct name *begun, *ended;
+	uint64_t begun_ns, ended_ns, lasted_ns, self_ns;
 };
 
 struct test {
@@ -37,8 +39,17 @@ static int take(struct handler *handler, const struct fact *fact)
 	struct seen *s = (struct seen *)handler;
 	unsigned i;
 
-	if (fact->kind == FACT_BEGIN)
+	if (fact->kind == FACT_BEGIN) {
 		s->at_begin = fact->callstack;
+		s->begun = fact->name;
+		s->begun_ns = fact->ts_ns;
+	}
+	if (fact->kind == FACT_END) {
+		s->ended = fact->name;
+		s->ended_ns = fact->ts_ns;
+		s->lasted_ns = fact->ts_ns - fact->begin_ns;
+		s->self_ns = fact->self_ns;
+	}
 	if (fact->kind != FACT_SAMPLE)
 		return 0;
 	s->n++;
@@ -147,8 +158,60 @@ static void test_open_slices(void **state)
 	assert_null(x->seen.callstack);
 	/* they are no marks */
 	assert_int_equal(x->account.written, 3);
-	assert_int_equal(x->account.stacks, 4);
+	assert_int_equal(x->account.stacks, 5);
 	assert_int_equal(x->account.stacks_lost, 0);
+	test_done(x);
+}
+
+static void blocked(struct test *x, uint64_t until_ns, uint64_t ns,
+		    const struct callstack *callstack)
+{
+	const struct event e = {
+		.kind = EVENT_BLOCKED,
+		.ts_ns = until_ns,
+		.pid = 10,
+		.tid = 11,
+		.level = -1,
+		.size = ns,
+		.callstack = callstack,
+	};
+
+	assert_int_equal(timeline_event(x->timeline, &e), 0);
+}
+
+static void test_blocked(void **state)
+{
+	struct test *x = test_new();
+	const struct callstack *a = stack_of(x, 1);
+
+	(void)state;
+	/* outside of slices */
+	blocked(x, 900, 100, a);
+	assert_null(x->seen.begun);
+	mark(x, EVENT_BEGIN, 1000, 0, "outer", NULL);
+	blocked(x, 1500, 300, a);
+	assert_string_equal(x->seen.begun->text, "blocked");
+	assert_int_equal(x->seen.begun_ns, 1200);
+	assert_ptr_equal(x->seen.at_begin, a);
+	assert_int_equal(x->seen.ended_ns, 1500);
+	assert_int_equal(x->seen.lasted_ns, 300);
+	/* nothing before the slice, nor before what is known of the thread already */
+	mark(x, EVENT_BEGIN, 1600, 1, "inner", NULL);
+	blocked(x, 1700, 500, a);
+	assert_int_equal(x->seen.begun_ns, 1600);
+	assert_int_equal(x->seen.lasted_ns, 100);
+	blocked(x, 1650, 10, a);
+	assert_int_equal(x->seen.ended_ns, 1700);
+	mark(x, EVENT_END, 1800, 1, NULL, NULL);
+	assert_string_equal(x->seen.ended->text, "inner");
+	assert_int_equal(x->seen.self_ns, 100);
+	mark(x, EVENT_END, 2000, 0, NULL, NULL);
+	assert_string_equal(x->seen.ended->text, "outer");
+	assert_int_equal(x->seen.self_ns, 1000 - 300 - 200);
+	/* they are no marks */
+	assert_int_equal(x->account.written, 4);
+	assert_int_equal(x->account.stacks, 2);
+	assert_int_equal(x->account.open_at_end, 0);
 	test_done(x);
 }
 
@@ -156,6 +219,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_open_slices),
+		cmocka_unit_test(test_blocked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,13 +78,13 @@ _proftrace() {
 	-n | --limit | --iterations | -i | --interval | --columns | --name)
 		return
 		;;
-	-d | --duration | -D | --domain | -u | --usdt | -f | --func | --buffer | --buffers | --dump-period | --max-size | --schedule | --max-overhead | --sample | --keep | --rank | --flight-recorder | --flight-memory | --system-interval | --counter-interval | --include-offset | --port | --viewer)
+	-d | --duration | -D | --domain | -u | --usdt | -f | --func | --buffer | --buffers | --dump-period | --max-size | --schedule | --max-overhead | --sample | --stack | --offcpu | --keep | --rank | --flight-recorder | --flight-memory | --system-interval | --counter-interval | --include-offset | --port | --viewer)
 		return
 		;;
 	esac
 	case $verb:$word in
 	record:-*)
-		COMPREPLY=($(compgen -W "--pid --output --duration --domain --usdt --func --counters --counter-interval --no-children --mode --buffer --buffers --dump-period --compress --max-size --keep --rank --flight-recorder --flight-memory --trigger --handler --sched --sample --system --system-interval --include-json --include-offset --schedule --max-overhead --stats-only --per-thread --summary-json --strict --quiet --verbose --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--pid --output --duration --domain --usdt --func --counters --counter-interval --no-children --mode --buffer --buffers --dump-period --compress --max-size --keep --rank --flight-recorder --flight-memory --trigger --handler --sched --sample --stack --offcpu --system --system-interval --include-json --include-offset --schedule --max-overhead --stats-only --per-thread --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
 	report:-*)
 		COMPREPLY=($(compgen -W "--limit --sort --ascending --columns --domain --name --per-thread --slowest --flame --output --unit --format --quiet --help" -- "$word"))

@@ -46,6 +46,8 @@ struct broker_config {
 	bool usdt;	     /* probes of others are recorded, too */
 	bool functions;	     /* and calls of functions */
 	bool guarded;	     /* count what marks cost, by domain */
+	bool mark_stacks;    /* take the call stacks of marks, too */
+	uint64_t offcpu_ns;  /* and of threads that had no CPU for longer; 0: none */
 	uint32_t sample_hz;  /* take call stacks so often on each CPU; 0: none */
 	const pid_t *pids;   /* that were asked for; others must be children of the recorder */
 	unsigned n_pids;
@@ -58,6 +60,8 @@ enum broker_table {
 	BROKER_TABLE_ASYNCS,
 	BROKER_TABLES,
 };
+
+#define BROKER_MAX_LINKS 10
 
 /* What the broker loaded. The recorder owns the descriptors. */
 struct broker_loaded {
@@ -77,8 +81,8 @@ struct broker_loaded {
 	bool breaks_nop5; /* this kernel would turn a 5-byte nop into a call that breaks programs */
 	uint64_t entry_ns; /* guarded: what a mark costs before it is measured by itself */
 	unsigned n_links;
-	int links
-		[8]; /* of the programs on fork, exec, exit, rename, switches and wakings of threads */
+	/* Of the programs on fork, exec, exit, rename, switches and wakings of threads. */
+	int links[BROKER_MAX_LINKS];
 	unsigned n_buffers;
 	int buffers[MAX_BUFFERS]; /* the ring buffers of records */
 };

@@ -59,7 +59,7 @@ static int take_loaded(struct broker *b, struct broker_loaded *ret_loaded, struc
 		n_maps += BROKER_TABLES;
 	if (!error && reply.loaded.has_usdt)
 		n_maps++;
-	if (!error && (reply.loaded.n_links > 8 || !reply.loaded.n_buffers ||
+	if (!error && (reply.loaded.n_links > BROKER_MAX_LINKS || !reply.loaded.n_buffers ||
 		       reply.loaded.n_buffers > MAX_BUFFERS ||
 		       n_fds != n_maps + reply.loaded.n_links + reply.loaded.n_buffers))
 		error = failure_set(f, -EPROTO, "cannot start the broker", "", NULL);

@@ -75,6 +75,7 @@ static int attach_watchers(struct proftrace_bpf *skel, int *fds, unsigned *n_fds
 		skel->progs.on_waking_blind,
 		skel->progs.on_wakeup_new,
 		skel->progs.on_prepare_exec,
+		skel->progs.on_offcpu,
 	};
 	unsigned i;
 
@@ -217,6 +218,9 @@ static void set_samples(struct proftrace_bpf *skel, const struct broker_config *
 	bpf_program__set_autoload(skel->progs.on_sample, config->sample_hz);
 	/* Where the kernel's code lies is not for everybody. */
 	skel->rodata->kernel_stacks = getuid() == 0;
+	skel->rodata->mark_stacks = config->mark_stacks;
+	skel->rodata->offcpu_ns = config->offcpu_ns;
+	bpf_program__set_autoload(skel->progs.on_offcpu, config->offcpu_ns);
 }
 
 /* What runs at the ticks of clocks. */

@@ -131,6 +131,8 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		.functions = options->n_functions,
 		.sched = options->sched,
 		.sample_hz = options->sample_hz,
+		.mark_stacks = options->n_stacks,
+		.offcpu_ns = options->offcpu_ns,
 		.counter_interval_ns = options->counter_interval_ns,
 		.pids = options->pids,
 		.n_pids = options->n_pids,
@@ -157,9 +159,9 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		error = tables_open(c);
 	if (!error && options->batching)
 		error = batches_new(&c->batches);
-	if (!error && options->sample_hz) {
+	if (!error && options->callstacks) {
 		c->stacks = stacks_new(options->callstacks, options->names,
-				       1000000000 / options->sample_hz);
+				       options->sample_hz ? 1000000000 / options->sample_hz : 0);
 		error = c->stacks ? 0 : -ENOMEM;
 	}
 	if (error) {

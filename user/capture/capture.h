@@ -30,7 +30,11 @@ struct capture_options {
 	bool guarded;		  /* measure what marks cost: capture/guard.h */
 	struct schedule schedule; /* active 0: none */
 	struct counters counters;
-	uint32_t sample_hz;	       /* take call stacks so often; 0: none */
+	uint32_t sample_hz; /* take call stacks so often; 0: none */
+	/* Globs of the names of marks whose call stacks are taken. */
+	const char *const *stacks;
+	unsigned n_stacks;
+	uint64_t offcpu_ns;	       /* also of threads that had no CPU for longer; 0: none */
 	struct callstacks *callstacks; /* borrowed; where they go, if any are taken */
 	bool sched;		       /* tell who has which CPU, and who wakes whom */
 	uint64_t counter_interval_ns;  /* 0: only read at marks */

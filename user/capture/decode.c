@@ -430,7 +430,7 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 		e->kind = EVENT_READING;
 		return r->flags & RECORD_COUNTERS && take_counters(c, r, size, e);
 	}
-	if (r->kind == RECORD_SAMPLE)
+	if (r->kind == RECORD_SAMPLE || r->kind == RECORD_BLOCKED)
 		return decode_stack(c, r, size, e);
 	if (r->kind >= RECORD_SWITCH && r->kind <= RECORD_SCHED_GAP)
 		return decode_sched(c, r, size, e);
@@ -480,6 +480,10 @@ void decode_take(struct capture *c, const struct record *r, size_t size)
 
 	if (size < sizeof(*r))
 		return;
+	if (r->kind == RECORD_MARK_STACK) {
+		mark_stack_take(c, r, size);
+		return;
+	}
 	e.ts_ns = r->ts;
 	e.pid = r->tgid;
 	e.tid = r->tid;
@@ -489,6 +493,8 @@ void decode_take(struct capture *c, const struct record *r, size_t size)
 		c->malformed += mark;
 		return;
 	}
+	if (c->stacks && (e.kind == EVENT_BEGIN || e.kind == EVENT_INSTANT))
+		mark_stack_attach(c, r, &e);
 	if (mark && c->options.n_domains && !selection_takes(c, c->sites[r->site].category, &e)) {
 		c->left_out_marks++;
 		return;

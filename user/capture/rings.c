@@ -119,7 +119,8 @@ static bool is_timed_before(unsigned kind)
 {
 	return kind != RECORD_BEGIN &&
 	       (kind < RECORD_FORK || kind == RECORD_SWITCH || kind == RECORD_WAKING ||
-		kind == RECORD_SAMPLE || kind == RECORD_LOST || kind == RECORD_BATCH);
+		kind == RECORD_SAMPLE || kind == RECORD_BLOCKED || kind == RECORD_LOST ||
+		kind == RECORD_BATCH);
 }
 
 static bool make_room(struct ring *ring)

@@ -70,6 +70,7 @@ void stacks_free(struct stacks *s)
 	HASH_ITER (hh, s->processes, p, next)
 		process_free(s, p);
 	free(s->list);
+	mark_stacks_free(s);
 	free(s->files);
 	if (s->kallsyms_fd >= 0)
 		close(s->kallsyms_fd);
@@ -337,16 +338,15 @@ static const struct code_frame *frame_of(struct capture *c, struct stack_process
 	return p->recent[place].frame;
 }
 
-/* A caller's address is where it goes on: the call is before it. */
-static const struct callstack *push_program(struct capture *c, uint32_t pid, const __u64 *addresses,
-					    unsigned n, uint64_t ts_ns)
+const struct callstack *stacks_push(struct capture *c, uint32_t pid, const uint64_t *addresses,
+				    unsigned n, bool caller, uint64_t ts_ns)
 {
 	struct stack_process *p = get(c->stacks, pid);
 	const struct callstack *stack = NULL;
 
 	while (p && n--)
 		stack = callstacks_push(c->stacks->store, stack,
-					frame_of(c, p, addresses[n] - (n > 0), ts_ns));
+					frame_of(c, p, addresses[n] - (n > 0 || caller), ts_ns));
 	return stack;
 }
 
@@ -375,9 +375,14 @@ bool decode_stack(struct capture *c, const struct record *r, size_t size, struct
 			    (kernel + program) * sizeof(stack->addresses[0]))
 		return false;
 	s->cut += kernel == STACK_FRAMES || program == STACK_FRAMES;
-	e->callstack =
-		push_program(c, r->tgid, stack->addresses + kernel, (unsigned)program, r->ts);
+	e->callstack = stacks_push(c, r->tgid, (const uint64_t *)stack->addresses + kernel,
+				   (unsigned)program, false, r->ts);
 	e->callstack = push_kernel(s, e->callstack, stack->addresses, (unsigned)kernel);
+	if (r->kind == RECORD_BLOCKED) {
+		e->kind = EVENT_BLOCKED;
+		e->size = (uint64_t)(uint32_t)r->name << 32 | r->site;
+		return true;
+	}
 	e->kind = EVENT_SAMPLE;
 	e->sample = (struct event_sample){
 		.period_ns = s->period_ns,
@@ -390,5 +395,6 @@ bool decode_stack(struct capture *c, const struct record *r, size_t size, struct
 void stacks_account(const struct stacks *s, struct account *a)
 {
 	a->stacks_cut += s->cut;
+	a->stacks_lost += s->lost;
 	a->stacks_other += callstacks_refused(s->store);
 }

@@ -28,6 +28,10 @@ void stacks_forget(struct stacks *s, uint32_t pid);
 void stacks_account(const struct stacks *s, struct account *account);
 
 /* A record of bpf/stack.h. */
+/* The stack of a mark that is to come; and the mark, which gets it if it is asked for. */
+bool mark_stack_take(struct capture *c, const struct record *r, size_t size);
+void mark_stack_attach(struct capture *c, const struct record *r, struct event *e);
+/* A sample, or where a thread was blocked. */
 bool decode_stack(struct capture *c, const struct record *r, size_t size, struct event *e);
 
 #endif

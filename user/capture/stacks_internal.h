@@ -8,6 +8,7 @@
 #define MAX_JITS 256 /* processes that make code, and write down what it is called */
 
 struct symbols;
+struct pending_stack;
 struct stack_process;
 struct code;
 
@@ -28,7 +29,8 @@ struct stacks {
 	unsigned n, room;
 	const struct file **files; /* by the ids of mappings: of which file each is */
 	uint32_t files_room;
-	uint64_t cut;
+	uint64_t cut, lost;
+	struct pending_stack *pending; /* mark_stacks.c */
 
 	/* stack_names.c */
 	struct symbols *symbols; /* NULL: not begun */
@@ -40,6 +42,13 @@ struct stacks {
 	unsigned n_jits;
 };
 
+/*
+ * Innermost first. A caller's address is where it goes on, and the call is before it: `caller`, so is the
+ * innermost.
+ */
+const struct callstack *stacks_push(struct capture *c, uint32_t pid, const uint64_t *addresses,
+				    unsigned n, bool caller, uint64_t ts_ns);
+void mark_stacks_free(struct stacks *s);
 const struct file *stacks_file(const struct stacks *s, const struct code_mapping *mapping);
 void stacks_open_kernel(struct stacks *s);
 void stacks_note_jit(struct stacks *s, const struct code_mapping *mapping, uint32_t pid);

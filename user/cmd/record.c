@@ -100,6 +100,11 @@ static int make_timelines(struct recording *r, uint64_t uuid_base)
 	return timeline_add_handler(r->timeline, r->stats);
 }
 
+static bool takes_stacks(const struct record_options *o)
+{
+	return o->sample_hz || o->n_stacks || o->offcpu_ns;
+}
+
 static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 {
 	struct rlimit files;
@@ -142,9 +147,10 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	    getrandom(&base, 4, 0) < 0)
 		return failure_set(f, -errno, "cannot start", "", NULL);
 	r->names = names_new(0);
-	if (r->names && r->options->sample_hz)
+	if (r->names && takes_stacks(r->options))
 		r->callstacks = callstacks_new(r->names, 0);
-	if (!r->names || (r->options->sample_hz && !r->callstacks) || make_timelines(r, base << 31))
+	if (!r->names || (takes_stacks(r->options) && !r->callstacks) ||
+	    make_timelines(r, base << 31))
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
 	if (r->options->per_thread)
 		stats_per_thread(r->stats);
@@ -178,6 +184,9 @@ static int open_capture(struct recording *r, struct failure *f)
 		.counter_interval_ns = o->counter_interval_ns,
 		.sched = o->sched,
 		.sample_hz = o->sample_hz,
+		.stacks = o->stacks,
+		.n_stacks = o->n_stacks,
+		.offcpu_ns = o->offcpu_ns,
 		.callstacks = r->callstacks,
 		.pids = o->pids,
 		.n_pids = o->n_pids,

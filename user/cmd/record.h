@@ -26,6 +26,7 @@
 #define MAX_FUNCTIONS 64
 #define MAX_PLUGINS   8
 #define MAX_SAMPLE_HZ 20000
+#define MAX_STACKS    64
 
 struct record_options {
 	pid_t pids[MAX_PIDS];
@@ -64,7 +65,10 @@ struct record_options {
 	uint64_t keep;	   /* so many files of each name; 0: all */
 	const char *plugins[MAX_PLUGINS];
 	unsigned n_plugins;
-	bool sched;	    /* who has which CPU */
+	bool sched;			/* who has which CPU */
+	const char *stacks[MAX_STACKS]; /* globs of marks whose call stacks are taken */
+	unsigned n_stacks;
+	uint64_t offcpu_ns; /* call stacks of threads that had no CPU for longer; 0: none */
 	uint32_t sample_hz; /* call stacks a second, of each CPU; 0: none */
 	const char *system; /* counters of the machine, NULL: none */
 	uint64_t system_interval_ns;

@@ -41,6 +41,8 @@ enum {
 	KEY_INCLUDE_OFFSET,
 	KEY_SCHED,
 	KEY_SAMPLE,
+	KEY_STACK,
+	KEY_OFFCPU,
 	KEY_MAX_OVERHEAD,
 };
 
@@ -132,6 +134,11 @@ static const struct argp_option options[] = {
 	  "Also take the call stacks of the threads that run, so many times a second on each CPU: "
 	  "997 disturbs little",
 	  0 },
+	{ "stack", KEY_STACK, "GLOB", 0,
+	  "Also take the call stack where slices and instants of such a name begin (repeatable)",
+	  0 },
+	{ "offcpu", KEY_OFFCPU, "TIME", 0,
+	  "Also show where threads block for longer in a slice, with the call stack", 0 },
 	{ "system", KEY_SYSTEM, "LIST", 0, "Counters of the whole machine: cpu,memory,disk,network",
 	  0 },
 	{ "system-interval", KEY_SYSTEM_INTERVAL, "TIME", 0,
@@ -500,6 +507,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			usage_error(state, "'%s' is no rate from 1 to %d samples a second", arg,
 				    MAX_SAMPLE_HZ);
 		break;
+	case KEY_STACK:
+		if (o->n_stacks == MAX_STACKS)
+			usage_error(state, "more than %d --stack", MAX_STACKS);
+		o->stacks[o->n_stacks++] = arg;
+		break;
+	case KEY_OFFCPU:
+		if (!parse_duration(arg, &o->offcpu_ns))
+			usage_error(state, "'%s' is no time such as 500us, 10ms or 1s", arg);
+		break;
 	case KEY_STATS_ONLY:
 		o->stats_only = true;
 		break;
@@ -558,8 +574,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			usage_error(state, "nothing to record: give -p PID or -- COMMAND");
 		if (o->n_pids && o->command)
 			usage_error(state, "give either -p PID or -- COMMAND");
-		if (o->stats_only && o->sample_hz)
-			usage_error(state, "--stats-only writes no trace for --sample to go to");
+		if (o->stats_only && (o->sample_hz || o->n_stacks || o->offcpu_ns))
+			usage_error(state, "--stats-only writes no trace for call stacks to go to");
+		if (o->batching && o->n_stacks)
+			usage_error(state, "--mode batch has no --stack: the kernel is not entered "
+					   "where marks are");
 		if (o->stats_only && o->sched)
 			usage_error(state,
 				    "--sched has no place in --stats-only: what slices did is "

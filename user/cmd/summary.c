@@ -176,15 +176,17 @@ static void print_samples(const struct recording *r, const struct account *a)
 	bool perfetto = false;
 	unsigned i;
 
-	if (!r->options->sample_hz)
+	if (!r->callstacks)
 		return;
 	for (i = 0; i < r->n_files; i++)
 		perfetto |= !strcmp(r->files[i].format, "Perfetto");
 	capture_frames(r->capture, &frames, &named);
-	fprintf(stderr, "%" PRIu64 " sample%s of call stacks, at %u Hz by %s%s\n", a->stacks,
-		a->stacks == 1 ? "" : "s", r->options->sample_hz,
-		capture_sample_cycles(r->capture) ? "cycles" : "cpu-clock",
-		perfetto ? ", in Perfetto files alone" : ": no file has them, Chrome JSON cannot");
+	fprintf(stderr, "%" PRIu64 " call stack%s", a->stacks, a->stacks == 1 ? "" : "s");
+	if (r->options->sample_hz)
+		fprintf(stderr, ", sampled at %u Hz by %s", r->options->sample_hz,
+			capture_sample_cycles(r->capture) ? "cycles" : "cpu-clock");
+	fputs(perfetto ? ", in Perfetto files alone\n" : ": no file has them, Chrome JSON cannot\n",
+	      stderr);
 	if (named < frames)
 		fprintf(stderr,
 			"%" PRIu64 " of %" PRIu64

@@ -59,6 +59,8 @@ enum event_kind {
 	EVENT_SCHED_GAP,
 
 	EVENT_SAMPLE, /* sample, callstack: where the thread was at that moment; no mark */
+	/* callstack: the thread has a CPU again, after `size` ns without; there it left it. No mark */
+	EVENT_BLOCKED,
 };
 
 enum event_scope {

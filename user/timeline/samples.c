@@ -45,3 +45,33 @@ void sample_take(struct timeline *t, const struct event *event)
 	t->account->stacks++;
 	emit(t, &fact);
 }
+
+/* As a slice of its own in the one that is open. Outside of all, nobody waits for the thread. */
+void blocked_take(struct timeline *t, const struct event *event)
+{
+	struct thread_state *thread = thread_get(t, event->pid, event->tid, event->ts_ns, NULL);
+	struct event e = {
+		.kind = EVENT_BEGIN,
+		.ts_ns = event->ts_ns > event->size ? event->ts_ns - event->size : 0,
+		.pid = event->pid,
+		.tid = event->tid,
+		.level = -1,
+		.category = t->offcpu,
+		.callstack = event->callstack,
+	};
+	struct mark m = { .event = &e, .thread = thread, .name = t->blocked };
+
+	if (!thread || !thread->n_slices)
+		return;
+	m.process = thread->process;
+	m.ts_ns = e.ts_ns < thread->last_ns ? thread->last_ns : e.ts_ns;
+	if (m.ts_ns >= event->ts_ns || thread->n_slices >= t->limits.depth)
+		return;
+	if (slice_begin(t, &m) != MARK_WRITTEN)
+		return;
+	t->account->stacks += e.callstack != NULL;
+	e.kind = EVENT_END;
+	e.callstack = NULL;
+	m.ts_ns = thread->last_ns = e.ts_ns = event->ts_ns;
+	slice_end(t, &m);
+}

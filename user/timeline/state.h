@@ -295,6 +295,7 @@ struct timeline {
 	struct names *names;
 	const struct name *epoch, *batch, *step, *bytes, *unnamed, *async_end, *ns, *ipc,
 		*continued, *thread_counters;
+	const struct name *blocked, *offcpu;
 	const struct name *hz, *frame, *task, *marker, *started_twice;
 	const struct name *pause, *resume, *dump, *stop, *include_json;
 	bool scheduled;
@@ -386,6 +387,7 @@ void sched_free(struct timeline *t);
 
 /* samples.c */
 void sample_take(struct timeline *t, const struct event *event);
+void blocked_take(struct timeline *t, const struct event *event);
 
 /* asyncs.c */
 int asyncs_init(struct timeline *t);

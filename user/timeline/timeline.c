@@ -44,6 +44,8 @@ struct timeline *timeline_new(struct names *names, struct account *account, uint
 	t->async_end = names_intern_string(names, "(async end)");
 	t->names = names;
 	t->hz = names_intern_string(names, "Hz");
+	t->blocked = names_intern_string(names, "blocked");
+	t->offcpu = names_intern_string(names, "offcpu");
 	t->frame = names_intern_string(names, "frame");
 	t->task = names_intern_string(names, "task");
 	t->marker = names_intern_string(names, "marker");
@@ -347,6 +349,7 @@ static void take_mark(struct timeline *t, const struct event *event)
 			slices_close_stale(t, &m);
 		outcome = take(t, &m);
 	}
+	t->account->stacks += event->callstack && outcome == MARK_WRITTEN;
 	if (event->sampled && outcome != MARK_WRITTEN)
 		t->account->samples_lost++;
 	else if (event->sampled)
@@ -412,6 +415,9 @@ int timeline_event(struct timeline *t, const struct event *event)
 		break;
 	case EVENT_SAMPLE:
 		sample_take(t, event);
+		break;
+	case EVENT_BLOCKED:
+		blocked_take(t, event);
 		break;
 	case EVENT_PHASE:
 		if (!event->phase && process_find(t, event->pid)) /* it waits */

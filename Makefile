@@ -272,16 +272,19 @@ fuzz: FUZZ_TIME ?= 600
 fuzz: $(FUZZ)
 	FUZZ_TIME=$(FUZZ_TIME) tests/run.sh tests/fuzz/run.sh
 
+# As many jobs as there are processors, unless somebody said how many.
+JOBS = $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell nproc))
+
 test: packages
-	+$(MAKE) --no-print-directory check
+	+$(MAKE) --no-print-directory $(JOBS) check
 
 check: all samples man $(UNIT) $(FUZZ) $(TEST_PROGRAMS) $B/tests/tools/canon $B/tests/tools/many_events $B/tests/tools/json_paths $B/tests/tools/clock_error
-	TEST_TIMEOUT=900 tests/run.sh tests/style.sh tests/header/matrix.sh $(UNIT) tests/fuzz/run.sh $(INTEGRATION)
+	MAKEFLAGS= TEST_TIMEOUT=900 tests/run.sh tests/style.sh tests/header/matrix.sh $(UNIT) tests/fuzz/run.sh -- $(INTEGRATION)
 
 # KERNELS: which of the guests in tests/kernels/run.sh; all without.
 test-kernels:
 	tools/packages.sh --kernels
-	+$(MAKE) --no-print-directory all $(TEST_PROGRAMS) $B/tests/tools/canon
+	+$(MAKE) --no-print-directory $(JOBS) all $(TEST_PROGRAMS) $B/tests/tools/canon
 	tests/kernels/run.sh $(KERNELS)
 
 packages:

@@ -30,13 +30,34 @@ static struct stats_row *row_new(struct stats *stats, enum stats_part part,
 	return row;
 }
 
+static bool is_key(const struct stats_key *a, const struct stats_key *b)
+{
+	return a->name == b->name && a->category == b->category && a->series == b->series &&
+	       a->owner == b->owner;
+}
+
+static unsigned id_of(const struct name *name)
+{
+	return name ? name->id : 0;
+}
+
+/* Facts come by the million, and most have the name of one that came just before. */
 struct stats_row *stats_row_get(struct stats *stats, enum stats_part part,
 				const struct stats_key *key)
 {
-	struct stats_row *row;
+	unsigned i = (id_of(key->name) ^ id_of(key->category) << 5 ^ id_of(key->series) << 7 ^
+		      (unsigned)key->owner << 3) &
+		     (STATS_RECENT - 1);
+	struct stats_row *row = stats->recent[part][i];
 
+	if (row && is_key(&row->key, key))
+		return row;
 	HASH_FIND(hh, stats->parts[part], key, sizeof(*key), row);
-	return row ? row : row_new(stats, part, key);
+	if (!row)
+		row = row_new(stats, part, key);
+	if (!row->other)
+		stats->recent[part][i] = row;
+	return row;
 }
 
 static uint64_t owner_of(const struct stats *stats, const struct fact *fact)
@@ -63,24 +84,6 @@ static struct stats_row *named_row(struct stats *stats, enum stats_part part,
 	};
 
 	return stats_row_get(stats, part, &key);
-}
-
-/* Slices end by the million, and most have the name of one that ended just before. */
-static struct stats_row *slice_row(struct stats *stats, const struct fact *fact)
-{
-	const struct name *name = fact->name, *category = fact->category;
-	uint64_t owner = owner_of(stats, fact);
-	unsigned i = (name->id ^ (category ? category->id << 5 : 0) ^ (unsigned)owner << 3) &
-		     (STATS_RECENT - 1);
-	struct stats_row *row = stats->recent[i];
-
-	if (row && row->key.name == name && row->key.category == category &&
-	    row->key.owner == owner)
-		return row;
-	row = named_row(stats, STATS_SLICES, fact);
-	if (!row->other)
-		stats->recent[i] = row;
-	return row;
 }
 
 static uint64_t add_up(uint64_t a, uint64_t b)
@@ -291,7 +294,7 @@ static int stats_fact(struct handler *handler, const struct fact *fact)
 		else if (fact->end_reason != END_NORMAL)
 			stats->unfinished++;
 		else if (fact->kind == FACT_END)
-			ended(stats, slice_row(stats, fact), fact);
+			ended(stats, named_row(stats, STATS_SLICES, fact), fact);
 		else if (fact->is_frame)
 			ended(stats, named_row(stats, STATS_FRAMES, fact), fact);
 		else

@@ -88,7 +88,8 @@ struct stats {
 	uint32_t limit_rows;
 	struct stats_row *parts[STATS_PARTS];
 	struct stats_row other[STATS_PARTS];
-	struct stats_row *recent[STATS_RECENT]; /* slices, by what is easy to compute of the key */
+	/* By what is easy to compute of the key. */
+	struct stats_row *recent[STATS_PARTS][STATS_RECENT];
 	struct stats_owner *owners;
 	uint64_t known_ns;   /* of all slices: what is known of what their threads did */
 	uint64_t unknown_ns; /* and what is not. Where nothing is, no traces tell that */

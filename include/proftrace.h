@@ -1163,19 +1163,23 @@ PROF_IMPL_INLINE void prof_impl_batch_send(const struct prof_batch *batch, uint6
 /*
  * Hands the batch over and empties it; 0: it could not. Where an event in it is not complete, we have
  * interrupted the one who writes it. If he does not come back for long, he left by longjmp: the batch
- * stays as it is, for the tracer to look at, and another takes its place.
+ * is handed over as it is, and stays for the tracer to look at; another takes its place.
  */
 PROF_IMPL_INLINE int prof_impl_batch_flush(struct prof_batch *batch)
 {
 	/* From here on nothing more finds room in it. */
 	const uint32_t used = prof_impl_batch_take(batch, PROF_IMPL_BATCH_CLOSED);
 	const uint32_t complete = batch->complete;
+	struct prof_batch *left = batch;
 
 	if ((complete & 0xffff) * 8 + sizeof(*batch) != used) {
 		prof_impl_batch_take(batch, 0u - PROF_IMPL_BATCH_CLOSED);
 		if (++batch->stuck < PROF_IMPL_BATCH_STUCK)
 			return 0;
-		*prof_impl_batch() = PROF_IMPL_NULL;
+		/* Unless a signal handler did that. */
+		if (__atomic_compare_exchange_n(prof_impl_batch(), &left, PROF_IMPL_NULL, 0,
+						__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			prof_impl_batch_send(batch, PROF_IMPL_BATCH_FULL);
 		return 1;
 	}
 	prof_impl_batch_send(batch, PROF_IMPL_BATCH_FULL);
@@ -1258,7 +1262,7 @@ PROF_IMPL_INLINE uint64_t *prof_impl_batch_room(uint32_t size, struct prof_batch
 	int attempts;
 
 	for (attempts = 0; attempts < 3; attempts++) {
-		struct prof_batch *batch = *prof_impl_batch();
+		struct prof_batch *batch = *prof_impl_batch(), *none = PROF_IMPL_NULL;
 		uint32_t at;
 
 		if (!batch) {
@@ -1269,7 +1273,10 @@ PROF_IMPL_INLINE uint64_t *prof_impl_batch_room(uint32_t size, struct prof_batch
 			if (!batch)
 				return PROF_IMPL_NULL;
 			prof_impl_batch_own(batch, inherited);
-			*prof_impl_batch() = batch;
+			/* A signal handler may have got one meanwhile, and marked in it: that one is it. */
+			if (!__atomic_compare_exchange_n(prof_impl_batch(), &none, batch, 0,
+							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+				batch = none;
 		} else if (!batch->pid) { /* in a forked child */
 			prof_impl_batch_own(batch, 0);
 		}

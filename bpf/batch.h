@@ -39,9 +39,21 @@ static __always_inline bool batch_send_class(const struct thread_state *st,
 	return true;
 }
 
-/* A thread that is killed while it hands its batch over leaves it full: that one comes twice. */
-static __always_inline void batch_account(struct thread_state *st, __u64 address, bool sent)
+/*
+ * A thread that is killed while it hands its batch over leaves it full: that one comes twice. One that
+ * was left by longjmp has been handed over then, or counted as lost, and comes again at the end, with
+ * what was completed later: the recorder finds out what of that is new.
+ */
+static __always_inline void batch_account(struct thread_state *st, __u64 address, __u32 reason,
+					  bool sent)
 {
+	if (reason == BATCH_ALONE) {
+		if (!sent)
+			account_add_n(ACCOUNT_BATCH_LOST, st->batch.complete >> 16);
+		return;
+	}
+	if (reason == BATCH_EXIT && st->batch.stuck >= BATCH_STUCK)
+		return;
 	if (st->lost_batch == address && st->lost_base == st->batch.base) {
 		account_add_n(ACCOUNT_BATCH_LOST, -st->lost_marks);
 		st->lost_batch = 0;
@@ -75,9 +87,12 @@ __noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address
 	}
 	st->batch.used = BATCH_USED(&st->batch);
 	bytes = st->batch.used - sizeof(st->batch);
-	if (reason == BATCH_EXIT &&
-	    (!bytes || (st->sent_batch == address && st->sent_base == st->batch.base &&
-			st->sent_complete == st->batch.complete)))
+	/* Its thread has left it right after handing it over, before it was emptied; or has ended. */
+	if (reason != BATCH_ALONE && st->sent_batch == address && st->sent_base == st->batch.base &&
+	    st->sent_complete == st->batch.complete &&
+	    (reason == BATCH_EXIT || st->batch.stuck >= BATCH_STUCK))
+		return 0;
+	if (reason == BATCH_EXIT && !bytes)
 		return 0;
 	/* For a moment it may claim more than it has. */
 	if (bytes > BATCH_MAX - sizeof(st->batch))
@@ -92,7 +107,7 @@ __noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address
 	else
 		sent = batch_send_class(st, &head, address, reason, bytes,
 					BATCH_MAX - sizeof(st->batch));
-	batch_account(st, address, sent);
+	batch_account(st, address, reason, sent);
 	return 0;
 }
 

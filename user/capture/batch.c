@@ -420,9 +420,10 @@ void batch_stream_take(struct capture *c, struct batch_stream *s, const struct b
 			b->unreadable += all - s->events;
 			s->events = all;
 		}
-		/* Given up for lost, and here it is. */
+		/* Given up for lost, and here it is; or left by its thread, and here once more. */
 		if (head->base + n * 8 < s->taken) {
-			b->unreadable += head->base < s->found ? 0 : head->complete >> 16;
+			if (head->base >= s->found && head->stuck < BATCH_STUCK)
+				b->unreadable += head->complete >> 16;
 			return;
 		}
 		s->taken = head->base + n * 8;
@@ -491,6 +492,10 @@ static void take_batch(struct capture *c, const struct record_batch *r, size_t s
 		head.base = s->taken;
 		head.events = s->events;
 	}
+	/* It was to be handed over when its thread left it, and found no room: it counts as lost. */
+	if (r->ops.b == BATCH_EXIT && head.stuck >= BATCH_STUCK &&
+	    s->handed < head.base + head.used - sizeof(head))
+		c->batches->overlap += head.complete >> 16;
 	batch_stream_take(c, s, &head, (const uint64_t *)(r + 1), size - sizeof(*r), true);
 }
 

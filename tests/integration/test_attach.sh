@@ -7,7 +7,7 @@ need_tracing
 start_storm() {
 	rm -f "$tmp/in" "$tmp/storm.out"
 	mkfifo "$tmp/in"
-	"$programs/storm" "${1:-2}" "${STORM_PAUSE:-0}" <"$tmp/in" >"$tmp/storm.out" &
+	"$programs/storm" "${1:-2}" "${STORM_PAUSE:-20}" <"$tmp/in" >"$tmp/storm.out" &
 	storm=$!
 	exec 9>"$tmp/in"
 	wait_for "$tmp/storm.out" ready

@@ -33,7 +33,7 @@ skip() { # NAME REASON
 check() { # NAME COMMAND...: the command's success is the test
 	name=$1
 	shift
-	if "$@" >"$tmp/check.out" 2>&1; then ok "$name"; else not_ok "$name" "$* failed: $(cat "$tmp/check.out")"; fi
+	if "$@" >"$tmp/check.out" 2>&1; then ok "$name"; else not_ok "$name" "$* failed: $(head -40 "$tmp/check.out" | sed '2,$s/^/#   /')"; fi
 }
 
 equal() { # NAME GOT WANTED

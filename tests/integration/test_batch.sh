@@ -33,7 +33,9 @@ check_agree "every kind" "$tmp/b"
 "$proftrace" -q -e none -o "$tmp/x" --summary-json "$tmp/x.s" -- "$programs/every_kind" 4 "${ROUNDS:-500}" >/dev/null
 "$canon" --count "$tmp/b.pftrace" >"$tmp/b.count"
 "$canon" --count "$tmp/x.pftrace" >"$tmp/x.count"
-if [ "$(field "$tmp/x.s" lost_total)" -ne 0 ]; then
+if ! grep -q '"counters": \[\]' "$tmp/b.s"; then
+	skip "the same as in exact mode" "no batches here, since the processor's counter is of no use: it was exact"
+elif [ "$(field "$tmp/x.s" lost_total)" -ne 0 ]; then
 	skip "the same as in exact mode" "which lost $(field "$tmp/x.s" lost_total) marks"
 else
 	check "the same as in exact mode" diff "$tmp/b.count" "$tmp/x.count"

@@ -12,6 +12,7 @@ tmp=$(mktemp -d)
 chmod 755 "$tmp"
 trap 'rm -rf "$tmp"' EXIT
 test_number=0
+failures=0
 
 ok() { # NAME
 	test_number=$((test_number + 1))
@@ -20,6 +21,7 @@ ok() { # NAME
 
 not_ok() { # NAME WHY
 	test_number=$((test_number + 1))
+	failures=$((failures + 1))
 	echo "not ok $test_number - $1"
 	echo "#   ${2:-}" | head -c 2000
 	echo
@@ -42,7 +44,7 @@ equal() { # NAME GOT WANTED
 
 finish() {
 	echo "1..$test_number"
-	exit 0
+	exit $((failures > 0))
 }
 
 # A number of the recording's account.

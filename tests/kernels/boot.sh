@@ -28,30 +28,42 @@ esac
 timeout -k 10 "${BOOT_LIMIT:-600}" "$@" -icount shift=1,sleep=off -smp "$cpus" -m 1024 -nographic -nodefaults -no-reboot \
 	-serial stdio -kernel "$image" -initrd "$initrd" </dev/null 2>&1 | tr -d '\r' |
 	awk -v name="$name" '
+		# What a test says is shown when it is known that it had no second try.
+		function show(text) {
+			shown[n_shown++] = text
+		}
+		function flush(prefix) {
+			for (i = 0; i < n_shown; i++)
+				print prefix shown[i]
+			n_shown = 0
+		}
 		# Says how a test ended that is begun, with its last words when it failed to come to its end.
 		function fail(why) {
-			print "not ok - " name " " why
+			show("not ok - " name " " why)
 			for (i = said > 15 ? said - 15 : 0; i < said; i++)
-				print "#   " last[i]
+				show("#   " last[i])
 		}
-		sub(/^.*@@ begin /, "") { test = $1; since = $2; said = planned = 0; next }
+		sub(/^.*@@ begin /, "") { flush(""); test = $1; since = $2; said = planned = bad = 0; next }
 		sub(/^.*@@ end /, "") {
-			if ($2 != 0 || !planned)
+			if (!planned || ($2 != 0 && !bad))
 				fail(test ": ended with status " $2)
-			print "# " name " " test ": " $3 - since " s"
+			show("# " name " " test ": " $3 - since " s")
 			test = ""
 			next
 		}
+		sub(/^.*@@ again /, "") { flush("# first try: "); show("# had a second try: " name " " $1); next }
 		/^@@ done/ { done = 1 }
 		/^1\.\.[0-9]+$/ { planned = 1 }
 		match($0, /^(not )?ok [0-9]+ - /) {
+			bad += substr($0, RSTART, 3) == "not"
 			line = substr($0, RSTART, RLENGTH)
 			sub(/ [0-9]+ /, " ", line)
-			print line name " " test ": " substr($0, RSTART + RLENGTH)
+			show(line name " " test ": " substr($0, RSTART + RLENGTH))
 		}
-		/^#/ { print }
+		/^#/ { show($0) }
 		{ last[said++] = $0 }
 		END {
 			if (!done)
 				fail(test == "" ? "boots" : test ": the guest crashed or hung")
+			flush("")
 		}'

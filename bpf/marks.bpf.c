@@ -516,6 +516,20 @@ static __noinline struct thread_state *first_mark(__u64 pid_tgid)
 	return st;
 }
 
+/* The state of the thread that runs into a probe. NULL: what it does there is not recorded. */
+static __always_inline struct thread_state *thread_here(__u64 *pid_tgid)
+{
+	struct task_struct *task;
+	struct thread_state *st;
+
+	if (!recording)
+		return NULL;
+	task = bpf_get_current_task_btf();
+	*pid_tgid = pid_tgid_of(task);
+	st = thread_find(task, *pid_tgid);
+	return st ? st : first_mark(*pid_tgid);
+}
+
 /* What tells this slice from others of the thread: those without a token are told by their domain. */
 static __always_inline __u64 token_of(struct pt_regs *ctx, __u64 cookie)
 {
@@ -726,20 +740,11 @@ __noinline int take_hit(struct bpf_user_pt_regs_t *regs, struct thread_state *st
 SEC("uprobe")
 int mark(struct pt_regs *ctx)
 {
-	struct task_struct *task;
-	struct thread_state *st;
 	__u64 pid_tgid;
+	struct thread_state *st = thread_here(&pid_tgid);
 
-	if (!recording)
+	if (!st)
 		return 0;
-	task = bpf_get_current_task_btf();
-	pid_tgid = pid_tgid_of(task);
-	st = thread_find(task, pid_tgid);
-	if (!st) {
-		st = first_mark(pid_tgid);
-		if (!st)
-			return 0;
-	}
 	if (never)
 		bpf_tail_call(ctx, &no_programs, 0);
 	return take_hit((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid);

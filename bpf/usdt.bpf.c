@@ -335,20 +335,11 @@ __noinline int take_usdt_hit(struct bpf_user_pt_regs_t *regs, struct thread_stat
 SEC("?uprobe")
 int usdt(struct pt_regs *ctx)
 {
-	struct task_struct *task;
-	struct thread_state *st;
 	__u64 pid_tgid;
+	struct thread_state *st = thread_here(&pid_tgid);
 
-	if (!recording)
+	if (!st)
 		return 0;
-	task = bpf_get_current_task_btf();
-	pid_tgid = pid_tgid_of(task);
-	st = thread_find(task, pid_tgid);
-	if (!st) {
-		st = first_mark(pid_tgid);
-		if (!st)
-			return 0;
-	}
 	if (never)
 		bpf_tail_call(ctx, &no_programs, 0);
 	return take_usdt_hit((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid);

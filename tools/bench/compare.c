@@ -41,8 +41,7 @@ static bool has_sample(struct bench *b, const char *section, const struct peer *
 	}
 	error = peer_sample(b, section, p, loads, n, s);
 	if (error < 0)
-		results_note(&b->results, section, "%s, repetition %u: %s", p->row,
-			     b->repetition + 1, strerror(-error));
+		peer_failed(b, section, p->row, s, error);
 	return !error;
 }
 

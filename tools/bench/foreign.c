@@ -63,10 +63,11 @@ static void measure_peer(struct bench *b, const char *column, const struct peer 
 	const struct load load = { .loop = p->loop, .off = p->rounds };
 	struct sample s;
 	int error = peer_sample(b, SECTION_FOREIGN, p, &load, 1, &s);
+	char what[80];
 
+	snprintf(what, sizeof(what), "%s, %s", p->row, column);
 	if (error < 0)
-		results_note(&b->results, SECTION_FOREIGN, "%s, %s, repetition %u: %s", p->row,
-			     column, b->repetition + 1, strerror(-error));
+		peer_failed(b, SECTION_FOREIGN, what, &s, error);
 	if (error)
 		return;
 	if (s.has_off && !p->name)

@@ -15,6 +15,20 @@
 
 #define OFF_ROUNDS 2000000
 
+static void keep_late(struct sample *s, const struct subject *from)
+{
+	if (!s->late[0])
+		memcpy(s->late, from->late, sizeof(s->late));
+}
+
+/* A line `late: ...` of the script. */
+static void keep_word(struct sample *s, const char *line)
+{
+	snprintf(s->late, sizeof(s->late), "%.*s", (int)sizeof(s->late) - 1,
+		 line + strlen("late: "));
+	fprintf(stderr, "\nbench: %s\n", s->late);
+}
+
 static int run_loads(const struct peer *p, struct subject *target, const struct load *loads,
 		     unsigned n, struct sample *s)
 {
@@ -48,6 +62,7 @@ static int run_ourselves(struct bench *b, const struct peer *p, struct subject *
 	if (!error)
 		error = run_loads(p, target, loads, n, s);
 	stopped = recorder_stop(&r, false, &got);
+	keep_late(s, &r.process);
 	s->bytes = got.bytes;
 	s->kept = got.written;
 	s->cpu_ns = got.cpu_ns;
@@ -88,6 +103,8 @@ static void take_words(struct subject *script, struct sample *s, uint64_t before
 		} else if (sscanf(script->line, "lost %" SCNu64, &number) == 1) {
 			s->kept = s->events - number;
 			s->has_kept = true;
+		} else if (!strncmp(script->line, "late: ", 6)) {
+			keep_word(s, script->line);
 		} else if (sscanf(script->line, "cpu %" SCNu64, &number) == 1) {
 			s->cpu_ns = number > before_ns ? number - before_ns : 0;
 			s->has_cpu = before_ns != 0;
@@ -118,8 +135,13 @@ static int run_recorded(const struct peer *p, struct subject *target, const stru
 	if (p->order == TARGET_FIRST) {
 		int error = subject_ask(target, "wait 1");
 
-		if (error || !strcmp(target->line, "at 0"))
-			return error ? error : -ETIMEDOUT;
+		if (!error && !strcmp(target->line, "at 0")) {
+			subject_late(target, "'%s' did not see within 20 s that it is traced",
+				     target->command);
+			error = -ETIMEDOUT;
+		}
+		if (error)
+			return error;
 		bench_sleep(200); /* on, but perhaps not all of it: nobody but us says so */
 	}
 	if (p->order == TARGET_TOLD)
@@ -153,6 +175,9 @@ static int run_other(struct bench *b, const char *section, const struct peer *p,
 	snprintf(pid, sizeof(pid), "%d", (int)target->said_pid);
 	error = subject_start(&script, argv, SUBJECT_TIDIES, true);
 	if (error) {
+		keep_late(s, &script);
+		if (!strncmp(script.line, "late: ", 6))
+			keep_word(s, script.line);
 		subject_end(target, NULL);
 		if (strncmp(script.line, "left out: ", 10))
 			return error;
@@ -168,10 +193,15 @@ static int run_other(struct bench *b, const char *section, const struct peer *p,
 		error = run_recorded(p, target, loads, n, s);
 		subject_end(target, NULL);
 	}
+	keep_late(s, target);
 	subject_hang_up(&script);
 	take_words(&script, s, before_ns);
 	subject_end(&script, NULL);
+	keep_late(s, &script);
 	without_target(p, s);
+	/* What it was told to do and did not makes its figures worth nothing. */
+	if (!error && s->late[0])
+		error = -ETIMEDOUT;
 	return !error && s->has_bytes && !s->bytes ? -ENODATA : error;
 }
 
@@ -179,9 +209,10 @@ int peer_sample(struct bench *b, const char *section, const struct peer *p,
 		const struct load *loads, unsigned n, struct sample *s)
 {
 	struct subject target;
-	int error = start_target(b, p, NULL, &target);
+	int error;
 
 	memset(s, 0, sizeof(*s));
+	error = start_target(b, p, NULL, &target);
 	if (error) {
 		results_note(&b->results, section, "%s is left out: %s", p->row,
 			     "its target was not built");
@@ -201,5 +232,13 @@ int peer_sample(struct bench *b, const char *section, const struct peer *p,
 	else if (!error)
 		error = run_ourselves(b, p, &target, loads, n, s);
 	subject_end(&target, NULL);
+	keep_late(s, &target);
 	return error;
+}
+
+void peer_failed(struct bench *b, const char *section, const char *what, const struct sample *s,
+		 int error)
+{
+	results_note(&b->results, section, "%s, repetition %u: %s", what, b->repetition + 1,
+		     s->late[0] ? s->late : strerror(-error));
 }

@@ -53,6 +53,7 @@ struct sample {
 	uint64_t events, bytes, kept, cpu_ns; /* of all loads */
 	uint64_t switches_lost;
 	bool has_off, has_bytes, has_kept, has_cpu;
+	char late[160]; /* what did not come; or empty */
 };
 
 /*
@@ -61,5 +62,8 @@ struct sample {
  */
 int peer_sample(struct bench *b, const char *section, const struct peer *p,
 		const struct load *loads, unsigned n, struct sample *s);
+/* A note of the section: what became of the peer, by the error and what did not come. */
+void peer_failed(struct bench *b, const char *section, const char *what, const struct sample *s,
+		 int error);
 
 #endif

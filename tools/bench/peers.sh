@@ -11,6 +11,10 @@
 #	kept N		events that are in the recording
 #	lost N		events that are not
 #	cpu N		ns of CPU time that the tracer has used in all (build/bench/timed)
+#	late: WHAT	what was waited for and did not come: its figures are worth nothing
+#
+# Nothing is waited for without a bound: a tracer that does not end is killed (by `timed`), and so is
+# a command that does not answer.
 #
 # tools/bench/peers.sh --install: installs those that Debian has.
 set -u
@@ -36,10 +40,33 @@ trap '' INT
 rm -rf "$dir"
 mkdir -p "$dir" || exit 1
 
+exec 5>&1
+tracer=
+
 left_out() {
+	[ -z "$tracer" ] || stop_tracer INT "$tracer" "$name"
 	echo "left out: $*"
 	rm -rf "$dir"
 	exit 0
+}
+
+late() {
+	echo "late: $*" >&5
+}
+
+# A command that answers soon or never; what it prints is not what we print.
+bounded() { # COMMAND...
+	timeout -k 5 20 "$@" 5>&-
+	ended=$?
+	case $ended in 124 | 137) late "'$*' did not end within 20 s and was killed" ;; esac
+	return $ended
+}
+
+# `timed` waits 20 s for its end, then kills it.
+stop_tracer() { # SIGNAL PROCESS NAME
+	kill "-$1" "$2" 2>/dev/null
+	wait "$2"
+	[ $? -ne 124 ] || late "$3 did not end within 20 s of SIG$1 and was killed"
 }
 
 need() { # COMMAND PACKAGE
@@ -53,11 +80,12 @@ ready() { # TRACER
 
 # `$1` appears in file `$2` while process `$3` lives.
 appears() {
-	for _ in $(seq 1 300); do
+	for _ in $(seq 1 600); do
 		grep -q "$1" "$2" 2>/dev/null && return 0
 		kill -0 "$3" 2>/dev/null || return 1
 		sleep 0.05
 	done
+	late "$name did not say '$1' within 30 s"
 	return 1
 }
 
@@ -67,7 +95,7 @@ size() {
 
 # An asynchronous command of a script ignores SIGINT for good: env gives it back.
 interruptible() {
-	exec env --default-signal=INT build/bench/timed "$dir/cpu" "$@"
+	exec env --default-signal=INT build/bench/timed "$dir/cpu" "$@" 5>&-
 }
 
 cpu() {
@@ -89,8 +117,7 @@ run_bpftrace() { # PROGRAM: not with -p, since that switches the markers on befo
 	tracer=$!
 	appears '^Attaching' "$dir/out" $tracer || left_out "bpftrace: $(tail -1 "$dir/err")"
 	ready $tracer
-	kill -INT $tracer
-	wait $tracer
+	stop_tracer INT $tracer bpftrace
 	cpu
 }
 
@@ -116,10 +143,10 @@ run_perf() { # EVENTS WHAT: the events, separated by commas, and what defines th
 		tracer=$!
 		exec 3<>"$dir/control" 4<>"$dir/answers"
 		echo enable >&3
-		timeout 20 head -c 4 <&4 >"$dir/answer"
+		timeout 20 head -c 4 <&4 >"$dir/answer" ||
+			late "perf did not say within 20 s that its event is enabled: $(tail -1 "$dir/out")"
 		ready $tracer
-		kill -INT $tracer 2>/dev/null
-		wait $tracer
+		stop_tracer INT $tracer perf
 		cpu
 		size "$dir/data"
 		sed -n 's/.*(\([0-9]*\) samples).*/kept \1/p' "$dir/out"
@@ -132,31 +159,31 @@ run_perf() { # EVENTS WHAT: the events, separated by commas, and what defines th
 
 perf_define() { # EVENTS WHAT
 	case $2 in
-	sdt) $perf buildid-cache --add "$program" && $perf probe -q "$1" ;;
+	sdt) bounded $perf buildid-cache --add "$program" && bounded $perf probe -q "$1" ;;
 	function)
-		$perf probe -q -x "$program" 'proftrace_bench:entry=bench_called' &&
-			$perf probe -q -x "$program" 'proftrace_bench:exit=bench_called%return'
+		bounded $perf probe -q -x "$program" 'proftrace_bench:entry=bench_called' &&
+			bounded $perf probe -q -x "$program" 'proftrace_bench:exit=bench_called%return'
 		;;
 	esac
 }
 
 perf_undefine() {
 	case $2 in
-	sdt) $perf probe -q -d "$1" ;;
-	function) $perf probe -q -d 'proftrace_bench:*' ;;
+	sdt) bounded $perf probe -q -d "$1" ;;
+	function) bounded $perf probe -q -d 'proftrace_bench:*' ;;
 	esac
 }
 
 run_lttng() {
 	need lttng lttng-tools
 	[ -x "$program" ] || left_out "lttng: no headers when the target was built (package liblttng-ust-dev)"
-	daemon=
-	lttng="lttng --no-sessiond"
+	lttng="bounded lttng --no-sessiond"
 	if ! $lttng list >/dev/null 2>&1; then
-		build/bench/timed "$dir/cpu" lttng-sessiond --no-kernel >"$dir/daemon" 2>&1 &
-		daemon=$!
+		build/bench/timed "$dir/cpu" lttng-sessiond --no-kernel >"$dir/daemon" 2>&1 5>&- &
+		tracer=$!
 		for _ in $(seq 1 100); do
 			$lttng list >/dev/null 2>&1 && break
+			kill -0 $tracer 2>/dev/null || break
 			sleep 0.05
 		done
 	fi
@@ -167,7 +194,7 @@ run_lttng() {
 			$lttng enable-event --userspace --channel=bench 'proftrace_bench:*' &&
 			$lttng start
 	} >"$dir/out" 2>&1; then
-		ready $daemon
+		ready $tracer
 		$lttng stop "$session" >"$dir/out" 2>&1
 		$lttng list "$session" | sed -n 's/.*Discarded events: \([0-9]*\).*/lost \1/p' | head -1
 		$lttng destroy "$session" >"$dir/out" 2>&1
@@ -176,9 +203,8 @@ run_lttng() {
 		echo "left out: lttng: $(tail -1 "$dir/out")"
 		$lttng destroy "$session" >"$dir/out" 2>&1
 	fi
-	if [ -n "$daemon" ]; then
-		kill $daemon
-		wait $daemon
+	if [ -n "$tracer" ]; then
+		stop_tracer TERM $tracer lttng-sessiond
 		cpu
 	fi
 }

@@ -125,8 +125,11 @@ int recorder_ready(struct recorder *r, struct subject *target)
 		error = subject_ask(target, "wait 1");
 	if (error)
 		return error;
-	if (sscanf(target->line, "at %" SCNu64, &at) != 1 || !at)
+	if (sscanf(target->line, "at %" SCNu64, &at) != 1 || !at) {
+		subject_late(target, "'%s' did not see within 20 s that it is recorded",
+			     target->command);
 		return -ETIMEDOUT;
+	}
 	r->ready_cpu_ns = spent_by(r->process.pid);
 	return 0;
 }

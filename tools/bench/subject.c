@@ -10,11 +10,14 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define ANSWER_MS 60000
+/* Tracers are slow on a busy machine; beyond these they hang. What peers.sh waits for is within them. */
+#define ANSWER_MS 120000
+#define END_MS	  90000
 
 uint64_t bench_clock(void)
 {
@@ -45,10 +48,29 @@ static void pin(void)
 	sched_setaffinity(0, sizeof(one), &one);
 }
 
+void subject_late(struct subject *s, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(s->late, sizeof(s->late), format, args);
+	va_end(args);
+	fprintf(stderr, "\nbench: %s\n", s->late);
+}
+
+static void keep_command(struct subject *s, const char *const argv[])
+{
+	size_t n = 0;
+
+	for (; *argv && n + 2 < sizeof(s->command); argv++)
+		n += snprintf(s->command + n, sizeof(s->command) - n, n ? " %s" : "%s", *argv);
+}
+
 _Noreturn static void become(const char *const argv[], unsigned flags, int in, int out)
 {
 	int null;
 
+	setpgid(0, 0); /* what it starts is found by that */
 	if (!(flags & SUBJECT_TIDIES))
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGPIPE, SIG_DFL);
@@ -70,6 +92,7 @@ int subject_start(struct subject *s, const char *const argv[], unsigned flags, b
 	int in[2], out[2], pid, error;
 
 	memset(s, 0, sizeof(*s));
+	keep_command(s, argv);
 	if (pipe2(in, O_CLOEXEC))
 		return -errno;
 	if (pipe2(out, O_CLOEXEC)) {
@@ -82,6 +105,8 @@ int subject_start(struct subject *s, const char *const argv[], unsigned flags, b
 	error = s->pid < 0 ? -errno : 0;
 	if (!s->pid)
 		become(argv, flags, in[0], out[1]);
+	if (!error)
+		setpgid(s->pid, s->pid); /* whoever of us comes first */
 	close(in[0]);
 	close(out[1]);
 	s->in = in[1];
@@ -109,8 +134,11 @@ int subject_answer(struct subject *s)
 		ssize_t got;
 		char c;
 
-		if (poll(&p, 1, ANSWER_MS) <= 0)
+		if (poll(&p, 1, ANSWER_MS) <= 0) {
+			subject_late(s, "'%s' gave no answer within %d s", s->command,
+				     ANSWER_MS / 1000);
 			return -ETIMEDOUT;
+		}
 		got = read(s->out, &c, 1);
 		if (got <= 0)
 			return -EPIPE;
@@ -186,12 +214,38 @@ void subject_hang_up(struct subject *s)
 	s->in = -1;
 }
 
+/* Takes what it still says, too: it may wait for somebody to read that. */
+static bool ends_within(struct subject *s, unsigned ms)
+{
+	uint64_t until = bench_clock() + ms * 1000000ull, now;
+	struct pollfd p[2] = { { syscall(SYS_pidfd_open, s->pid, 0), POLLIN, 0 },
+			       { s->out, POLLIN, 0 } };
+	bool ended = p[0].fd < 0; /* nothing to wait by: then as long as it takes */
+	char unread[512];
+
+	while (!ended && (now = bench_clock()) < until) {
+		if (poll(p, 2, (until - now) / 1000000 + 1) <= 0)
+			continue;
+		ended = p[0].revents;
+		if (p[1].revents && read(s->out, unread, sizeof(unread)) <= 0)
+			p[1].fd = -1;
+	}
+	if (p[0].fd >= 0)
+		close(p[0].fd);
+	return ended;
+}
+
 int subject_end(struct subject *s, struct rusage *ret_usage)
 {
 	int status = -1;
 
 	subject_hang_up(s);
 	if (s->pid > 0) {
+		if (!ends_within(s, END_MS)) {
+			subject_late(s, "'%s' did not end within %d s and was killed", s->command,
+				     END_MS / 1000);
+			kill(-s->pid, SIGKILL);
+		}
 		while (wait4(s->pid, &status, 0, ret_usage) < 0 && errno == EINTR)
 			;
 	}

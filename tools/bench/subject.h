@@ -17,18 +17,23 @@ enum {
 };
 
 struct subject {
-	pid_t pid;	/* of what was started */
+	pid_t pid;	/* of what was started, and of the process group that it leads */
 	pid_t said_pid; /* as its line `ready <pid>` says */
 	int in, out;
+	char command[64]; /* its first words */
+	char late[160];	  /* a sentence: what was waited for and did not come; or empty */
 	char line[512];
 };
 
 /*
  * Starts argv and, unless `greets` is false, waits for its line `ready <pid>`. The child dies with the
  * bench unless it tidies up. Negative errno when it cannot be started or says something else (it is in `line`).
+ *
+ * Whatever is waited for is waited for with a bound: what does not come by then is named in `late` and on
+ * standard error, and what does not end is killed with all that it has started.
  */
 int subject_start(struct subject *s, const char *const argv[], unsigned flags, bool greets);
-/* Sends a line and takes the answer into `line`; an error when none comes in a minute. */
+/* Sends a line and takes the answer into `line`; -ETIMEDOUT when none comes in two minutes. */
 int subject_ask(struct subject *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int subject_tell(struct subject *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int subject_answer(struct subject *s);
@@ -41,8 +46,11 @@ int subject_run_threads(struct subject *s, const char *loop, uint64_t rounds, un
 			double *ret_ns, uint64_t *ret_events);
 /* Ends its input. */
 void subject_hang_up(struct subject *s);
-/* The same, and waits for it. Returns the status as of waitpid. */
+/* The same, and waits for it: 90 s, then it is killed. Returns the status as of waitpid. */
 int subject_end(struct subject *s, struct rusage *ret_usage);
+
+/* Says so, and keeps it in `late`. */
+void subject_late(struct subject *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 uint64_t bench_clock(void);
 void bench_sleep(unsigned ms);

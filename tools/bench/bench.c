@@ -66,6 +66,11 @@
  * What nobody marked (foreign.c, loops_foreign.c)
  *	Switches of two threads that take turns on a processor, a USDT probe of others, a function. Of
  *	the first it is the CPU time of the whole process. The loop while nobody traces is subtracted.
+ *
+ * Call stacks (samples.c, loops_stack.c)
+ *	A program that computes, sampled 10,000 times a second, a stack of some 15 functions each time:
+ *	what interrupts take from it, beyond what they take while nobody looks, and what the tracer
+ *	runs, by the number of samples taken.
  */
 #include <errno.h>
 #include <signal.h>
@@ -154,6 +159,7 @@ static const struct {
 	{ "threads", measure_threads, 3, 1 },
 	{ "sizes", measure_sizes, 3, 1 },
 	{ "what nobody marked", measure_foreign, 3, 1 },
+	{ "samples", measure_samples, 5, 1 },
 };
 
 /* A repetition that fails is named beside the results; a part without any is a failure. */

@@ -119,9 +119,9 @@ int measure_threads(struct bench *b)
 	for (i = 0; i < N_PEERS; i++) {
 		const struct peer *p = &peers[i];
 		const struct load loads[] = {
-			{ p->loop, p->rounds / 2, 1, 0 },
-			{ p->loop, p->rounds / 2, 2, 0 },
-			{ p->loop, p->rounds / 2, 4, 0 },
+			{ p->loop, p->rounds / 2, 1, 0, 0 },
+			{ p->loop, p->rounds / 2, 2, 0, 0 },
+			{ p->loop, p->rounds / 2, 4, 0, 0 },
 		};
 		struct sample s;
 

@@ -86,5 +86,7 @@ int measure_foreign(struct bench *b)
 		for (j = 0; j < COUNT(all[i].peers) && all[i].peers[j].row; j++)
 			measure_peer(b, all[i].column, &all[i].peers[j]);
 	}
+	results_note(&b->results, SECTION_FOREIGN,
+		     "uftrace is left out of switches and probes of others: it takes functions");
 	return 0;
 }

@@ -65,8 +65,8 @@ LOOP(call, bench_called(i))
 
 extern const struct loop loops_foreign[];
 const struct loop loops_foreign[] = {
-	{ "switch", 2, switch_threads, true }, /* to the partner and back */
-	{ "probe", 1, probe, false },
-	{ "call", 2, call, false }, /* entry and exit */
+	{ "switch", 2, switch_threads, true, NULL }, /* to the partner and back */
+	{ "probe", 1, probe, false, NULL },
+	{ "call", 2, call, false, NULL }, /* entry and exit */
 	{ 0 },
 };

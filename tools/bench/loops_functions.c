@@ -13,7 +13,7 @@ __attribute__((noinline)) void function(uint64_t i)
 LOOP(call, function(i))
 
 static const struct loop loops_functions[] = {
-	{ "call", 2, call, false }, /* entry and exit */
+	{ "call", 2, call, false, NULL }, /* entry and exit */
 	{ 0 },
 };
 const struct loop *const target_loops[] = { loops_functions, NULL };

@@ -16,12 +16,12 @@ LOOP(instant_6, lttng_ust_tracepoint(proftrace_bench, instant_6, i, i, i, i, i, 
 LOOP(instant_string, lttng_ust_tracepoint(proftrace_bench, instant_string, text))
 
 static const struct loop loops_lttng[] = {
-	{ "instant", 1, instant, false },
-	{ "instant_1", 1, instant_1, false },
-	{ "instant_2", 1, instant_2, false },
-	{ "instant_3", 1, instant_3, false },
-	{ "instant_6", 1, instant_6, false },
-	{ "instant_string", 1, instant_string, false },
+	{ "instant", 1, instant, false, NULL },
+	{ "instant_1", 1, instant_1, false, NULL },
+	{ "instant_2", 1, instant_2, false, NULL },
+	{ "instant_3", 1, instant_3, false, NULL },
+	{ "instant_6", 1, instant_6, false, NULL },
+	{ "instant_string", 1, instant_string, false, NULL },
 	{ 0 },
 };
 const struct loop *const target_loops[] = { loops_lttng, NULL };

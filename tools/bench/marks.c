@@ -25,9 +25,10 @@
 #define ROUND_EVENTS 4
 #define MAX_THREADS  64
 
-extern const struct loop loops[], loops_compiled_out[], loops_physical[], loops_foreign[];
-const struct loop *const target_loops[] = { loops, loops_compiled_out, loops_physical,
-					    loops_foreign, NULL };
+extern const struct loop loops[], loops_compiled_out[], loops_physical[], loops_foreign[],
+	loops_stack[];
+const struct loop *const target_loops[] = { loops,	   loops_compiled_out, loops_physical,
+					    loops_foreign, loops_stack,	       NULL };
 
 static void change_switches(int by)
 {

@@ -56,8 +56,8 @@ static void enter_kernel(uint64_t rounds)
 
 extern const struct loop loops_physical[];
 const struct loop loops_physical[] = {
-	{ "three_stores", 1, three_stores, false },
-	{ "clock_gettime", 1, read_clock, false },
-	{ "syscall", 1, enter_kernel, false },
+	{ "three_stores", 1, three_stores, false, NULL },
+	{ "clock_gettime", 1, read_clock, false, NULL },
+	{ "syscall", 1, enter_kernel, false, NULL },
 	{ 0 },
 };

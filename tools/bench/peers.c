@@ -67,6 +67,9 @@ static int run_ourselves(struct bench *b, const struct peer *p, struct subject *
 	s->kept = got.written;
 	s->cpu_ns = got.cpu_ns;
 	s->switches_lost = got.switches_lost;
+	s->stacks = got.stacks;
+	s->stacks_lost = got.stacks_lost;
+	s->has_stacks = got.stacks != 0;
 	s->has_bytes = s->has_kept = s->has_cpu = true;
 	return error ? error : stopped;
 }
@@ -205,6 +208,22 @@ static int run_other(struct bench *b, const char *section, const struct peer *p,
 	return !error && s->has_bytes && !s->bytes ? -ENODATA : error;
 }
 
+static int run_off(struct subject *target, const struct load *load, struct sample *s)
+{
+	unsigned runs = load->off_runs ? load->off_runs : 1, i;
+	int error = 0;
+	double ns;
+
+	for (i = 0; !error && i < runs; i++) {
+		error = subject_run(target, load->loop, load->off ? load->off : OFF_ROUNDS, &ns,
+				    NULL);
+		if (!error && (!i || ns < s->off_ns))
+			s->off_ns = ns;
+	}
+	s->has_off = !error;
+	return error;
+}
+
 int peer_sample(struct bench *b, const char *section, const struct peer *p,
 		const struct load *loads, unsigned n, struct sample *s)
 {
@@ -218,11 +237,8 @@ int peer_sample(struct bench *b, const char *section, const struct peer *p,
 			     "its target was not built");
 		return 1;
 	}
-	if (!p->floor) {
-		error = subject_run(&target, loads[0].loop,
-				    loads[0].off ? loads[0].off : OFF_ROUNDS, &s->off_ns, NULL);
-		s->has_off = !error;
-	}
+	if (!p->floor)
+		error = run_off(&target, &loads[0], s);
 	if (!error && p->name)
 		return run_other(b, section, p, &target, loads, n, s);
 	if (!error && p->floor == FLOOR_LOOP)

@@ -40,7 +40,8 @@ struct peer {
 struct load {
 	const char *loop;
 	unsigned rounds, threads;
-	unsigned off; /* rounds while nobody traces; 0: very many */
+	unsigned off;	   /* rounds while nobody traces; 0: very many */
+	unsigned off_runs; /* of which the fastest counts; 0: one */
 };
 
 enum {
@@ -51,8 +52,8 @@ struct sample {
 	double ns[MAX_LOADS];
 	double off_ns;			      /* of the first load's loop */
 	uint64_t events, bytes, kept, cpu_ns; /* of all loads */
-	uint64_t switches_lost;
-	bool has_off, has_bytes, has_kept, has_cpu;
+	uint64_t switches_lost, stacks, stacks_lost;
+	bool has_off, has_bytes, has_kept, has_cpu, has_stacks;
 	char late[160]; /* what did not come; or empty */
 };
 

@@ -122,9 +122,9 @@ run_bpftrace() { # PROGRAM: not with -p, since that switches the markers on befo
 }
 
 # The last probe is on a marker: while it is attached, the target's switch is on, which tells that all are.
-count_with_bpftrace() { # PROBE [FILTER]
+count_with_bpftrace() { # PROBE [FILTER [MORE]]
 	mount_tracefs bpftrace
-	run_bpftrace "$1 ${2:-} { @ = count(); } usdt:$program:prof_default:instant { @unused = count(); }"
+	run_bpftrace "$1 ${2:-} { @ = count(); ${3:-} } usdt:$program:prof_default:instant { @unused = count(); }"
 	sed -n 's/^@: \([0-9]*\)$/kept \1/p' "$dir/out"
 	[ -z "$mounted" ] || umount /sys/kernel/tracing
 }
@@ -134,27 +134,31 @@ run_perf() { # EVENTS WHAT: the events, separated by commas, and what defines th
 	need perf linux-perf
 	mount_tracefs perf
 	perf="perf --buildid-dir $dir/buildid"
-	mkfifo "$dir/control" "$dir/answers"
 	perf_undefine "$1" "$2" 2>/dev/null # of a bench that was killed
 	if perf_define "$1" "$2" 2>"$dir/err"; then
-		# Enough memory for all, so that nothing is lost. It says when the event is enabled.
-		interruptible $perf record -N -m 32M -o "$dir/data" -e "$1" \
-			-D -1 --control "fifo:$dir/control,$dir/answers" -p "$pid" >"$dir/out" 2>&1 &
-		tracer=$!
-		exec 3<>"$dir/control" 4<>"$dir/answers"
-		echo enable >&3
-		timeout 20 head -c 4 <&4 >"$dir/answer" ||
-			late "perf did not say within 20 s that its event is enabled: $(tail -1 "$dir/out")"
-		ready $tracer
-		stop_tracer INT $tracer perf
-		cpu
-		size "$dir/data"
-		sed -n 's/.*(\([0-9]*\) samples).*/kept \1/p' "$dir/out"
+		record_with_perf -e "$1"
 	else
 		echo "left out: perf: $(head -1 "$dir/err")"
 	fi
 	perf_undefine "$1" "$2" 2>/dev/null
 	[ -z "$mounted" ] || umount /sys/kernel/tracing
+}
+
+# Enough memory for all, so that nothing is lost. It says when its events are enabled.
+record_with_perf() { # WHAT...: options that say what is recorded
+	mkfifo "$dir/control" "$dir/answers"
+	interruptible perf --buildid-dir "$dir/buildid" record -N -m 32M -o "$dir/data" "$@" \
+		-D -1 --control "fifo:$dir/control,$dir/answers" -p "$pid" >"$dir/out" 2>&1 &
+	tracer=$!
+	exec 3<>"$dir/control" 4<>"$dir/answers"
+	echo enable >&3
+	timeout 20 head -c 4 <&4 >"$dir/answer" ||
+		late "perf did not say within 20 s that its event is enabled: $(tail -1 "$dir/out")"
+	ready $tracer
+	stop_tracer INT $tracer perf
+	cpu
+	size "$dir/data"
+	sed -n 's/.*(\([0-9]*\) samples).*/kept \1/p' "$dir/out"
 }
 
 perf_define() { # EVENTS WHAT
@@ -178,11 +182,15 @@ run_lttng() {
 	need lttng lttng-tools
 	[ -x "$program" ] || left_out "lttng: no headers when the target was built (package liblttng-ust-dev)"
 	lttng="bounded lttng --no-sessiond"
-	if ! $lttng list >/dev/null 2>&1; then
+	$lttng list >/dev/null 2>&1
+	answers=$?
+	[ $answers -lt 124 ] || left_out "lttng does not answer"
+	if [ $answers -ne 0 ]; then
 		build/bench/timed "$dir/cpu" lttng-sessiond --no-kernel >"$dir/daemon" 2>&1 5>&- &
 		tracer=$!
 		for _ in $(seq 1 100); do
 			$lttng list >/dev/null 2>&1 && break
+			[ $? -lt 124 ] || left_out "lttng does not answer"
 			kill -0 $tracer 2>/dev/null || break
 			sleep 0.05
 		done
@@ -221,10 +229,17 @@ bpftrace-print)
 	echo "kept $(grep -c '^[0-9]* [0-9]* ' "$dir/out")"
 	;;
 bpftrace-switch) count_with_bpftrace 'tracepoint:sched:sched_switch' "/pid == $pid/" ;;
+bpftrace-sample) # the rate that samples.c has
+	count_with_bpftrace 'profile:hz:10000' "/pid == $pid/" '@stacks[ustack(), kstack()] = count();'
+	;;
 bpftrace-probe) count_with_bpftrace "usdt:$program:proftrace_bench:hit" ;;
 bpftrace-call) count_with_bpftrace "uprobe:$program:bench_called, uretprobe:$program:bench_called" ;;
 perf) run_perf sdt_prof_default:instant sdt ;;
 perf-switch) run_perf sched:sched_switch nothing ;;
+perf-sample)
+	need perf linux-perf
+	record_with_perf -F 10000 -g
+	;;
 perf-probe) run_perf sdt_proftrace_bench:hit sdt ;;
 perf-call) run_perf proftrace_bench:entry,proftrace_bench:exit__return function ;;
 lttng) run_lttng ;;

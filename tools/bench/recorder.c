@@ -163,7 +163,9 @@ static int read_account(const struct recorder *r, struct recorded *ret)
 	ret->lost = field(text, "lost_total");
 	ret->switches = field(text, "sched_events");
 	ret->switches_lost = field(text, "sched_lost");
-	return ret->marked || ret->switches ? 0 : -ENODATA;
+	ret->stacks = field(text, "stacks");
+	ret->stacks_lost = field(text, "stacks_lost");
+	return ret->marked || ret->switches || ret->stacks ? 0 : -ENODATA;
 }
 
 static uint64_t size_of_traces(const struct recorder *r, bool keep)

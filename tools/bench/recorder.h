@@ -28,6 +28,7 @@ struct recorder {
 struct recorded {
 	uint64_t marked, written, lost, bytes;
 	uint64_t switches, switches_lost; /* with --sched, and wakings */
+	uint64_t stacks, stacks_lost;	  /* with --sample */
 	uint64_t cpu_ns;		  /* recorder and broker, from ready to their end */
 	double mapped_mb; /* resident beside the ring buffer, both processes, at the end of the load */
 };

@@ -24,6 +24,7 @@ struct bench {
 #define SECTION_SIZES	 "With more in it: ns per event"
 #define SECTION_BYTES	 "With more in it: bytes per event"
 #define SECTION_FOREIGN	 "What nobody marked: ns per event"
+#define SECTION_SAMPLES	 "Call stacks, 10,000 times a second: ns per sample"
 #define SECTION_COST	 "What an event is made of: ns"
 
 #define EXACT_ROW "proftrace, Perfetto"
@@ -38,6 +39,7 @@ int measure_peers(struct bench *b);
 int measure_threads(struct bench *b);
 int measure_sizes(struct bench *b);
 int measure_foreign(struct bench *b);
+int measure_samples(struct bench *b);
 int measure_cost(struct bench *b);
 
 #endif

@@ -66,17 +66,25 @@ struct run {
 	pthread_t thread;
 };
 
+static uint64_t time_loop(const struct loop *loop, uint64_t rounds)
+{
+	uint64_t begun;
+
+	if (loop->measures)
+		return loop->measures(rounds);
+	begun = cpu_ns(loop);
+	loop->run(rounds);
+	return cpu_ns(loop) - begun;
+}
+
 static void *run(void *context)
 {
 	struct run *r = context;
-	uint64_t begun;
 
-	r->loop->run(r->first); /* what is touched for the first time is not the subject */
+	time_loop(r->loop, r->first); /* what is touched for the first time is not the subject */
 	if (r->begin)
 		pthread_barrier_wait(r->begin);
-	begun = cpu_ns(r->loop);
-	r->loop->run(r->rounds);
-	r->ns = cpu_ns(r->loop) - begun;
+	r->ns = time_loop(r->loop, r->rounds);
 	return NULL;
 }
 

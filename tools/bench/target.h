@@ -14,6 +14,7 @@ struct loop {
 	unsigned events; /* in one round */
 	void (*run)(uint64_t rounds);
 	bool together; /* what the process's other threads run is a part of it */
+	uint64_t (*measures)(uint64_t rounds); /* instead of `run`: returns the ns that count */
 };
 
 /* Further things a target can do: `run` prints its own answer, one line. */

@@ -88,6 +88,44 @@ static void test_this_machine(void **state)
 	assert_true(llabs(clocks_ahead(&k, k.at)) < 1000000);
 }
 
+/* Readings come with the time that they take; the clocks stay as far apart as they were. */
+static void test_moments(void **state)
+{
+	struct clock_reading moment = { 0 };
+	struct clock_reading read = { 100 * SECOND, 107 * SECOND + 40, 5000 * SECOND + 80 };
+
+	(void)state;
+	clocks_move(&moment, &read, 120);
+	assert_memory_equal(&moment, &read, sizeof(read));
+	read = (struct clock_reading){ 110 * SECOND, 117 * SECOND + 180, 5010 * SECOND };
+	clocks_move(&moment, &read, 300);
+	assert_int_equal(moment.monotonic, 110 * SECOND);
+	assert_int_equal(moment.boottime, 117 * SECOND + 40);
+	assert_int_equal(moment.realtime, 5010 * SECOND + 80);
+	/* As wrong as it took long. */
+	read = (struct clock_reading){ 120 * SECOND, 127 * SECOND + 4000000, 5020 * SECOND + 90 };
+	clocks_move(&moment, &read, 4000000);
+	assert_int_equal(moment.boottime, 127 * SECOND + 40);
+	/* The machine slept, and the wall clock was set back a little. */
+	read = (struct clock_reading){ 130 * SECOND, 140 * SECOND, 5030 * SECOND - 2000 };
+	clocks_move(&moment, &read, 100);
+	assert_memory_equal(&moment, &read, sizeof(read));
+}
+
+static void test_moments_of_this_machine(void **state)
+{
+	struct clock_reading moment = { 0 }, first;
+	uint64_t before = clock_ns(CLOCK_MONOTONIC);
+
+	(void)state;
+	clocks_moment(&moment);
+	assert_true(moment.monotonic >= before && moment.monotonic <= clock_ns(CLOCK_MONOTONIC));
+	assert_true(moment.boottime >= moment.monotonic);
+	first = moment;
+	clocks_moment(&moment);
+	assert_true(moment.monotonic >= first.monotonic);
+}
+
 /* What the kernel says of a time namespace. */
 static void test_offsets(void **state)
 {
@@ -110,6 +148,7 @@ int main(void)
 		cmocka_unit_test(test_offsets),	 cmocka_unit_test(test_nothing_known),
 		cmocka_unit_test(test_steady),	 cmocka_unit_test(test_other_way_and_changes),
 		cmocka_unit_test(test_nonsense), cmocka_unit_test(test_this_machine),
+		cmocka_unit_test(test_moments),	 cmocka_unit_test(test_moments_of_this_machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

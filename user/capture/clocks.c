@@ -5,10 +5,12 @@
 
 #include "clock.h"
 
-#define LOOK_NS	 100000000ull /* a look is right to 20 ns or so: a line needs some length */
-#define ATTEMPTS 5
-#define GOOD_NS	 60   /* RAW read between two MONOTONICs that are so close is good enough */
-#define STEEPEST 1e-2 /* the kernel lets no clock run more wrongly than by a tenth of this */
+#define LOOK_NS	       100000000ull /* a look is right to 20 ns or so: a line needs some length */
+#define ATTEMPTS       5
+#define GOOD_NS	       60   /* RAW read between two MONOTONICs that are so close is good enough */
+#define GOOD_MOMENT_NS 500  /* and so are all three for a snapshot */
+#define SLACK_NS       1000 /* whoever sets a clock sets it by more */
+#define STEEPEST       1e-2 /* the kernel lets no clock run more wrongly than by a tenth of this */
 
 void clocks_add(struct clocks *k, uint64_t monotonic, uint64_t raw)
 {
@@ -57,4 +59,42 @@ int64_t clocks_ahead(const struct clocks *k, uint64_t ts)
 	if (!k->since)
 		return 0;
 	return llrint(k->ahead + (double)(int64_t)(ts - k->at) * k->rate);
+}
+
+/* Where the other clock is if nobody has set it: that is what it is, unless it is somewhere else. */
+static uint64_t follow(uint64_t last, uint64_t passed, uint64_t read, uint64_t slack)
+{
+	uint64_t expected = last + passed;
+
+	return last && read - expected + slack <= 2 * slack ? expected : read;
+}
+
+void clocks_move(struct clock_reading *moment, const struct clock_reading *read, uint64_t width)
+{
+	uint64_t passed = read->monotonic - moment->monotonic;
+	uint64_t slack = SLACK_NS + width;
+
+	moment->boottime = follow(moment->boottime, passed, read->boottime, slack);
+	moment->realtime = follow(moment->realtime, passed, read->realtime, slack);
+	moment->monotonic = read->monotonic;
+}
+
+void clocks_moment(struct clock_reading *moment)
+{
+	struct clock_reading best = { 0 }, now;
+	uint64_t width = UINT64_MAX, after;
+	int i;
+
+	/* Somebody may be let in between. */
+	for (i = 0; i < ATTEMPTS && width > GOOD_MOMENT_NS; i++) {
+		now.monotonic = clock_ns(CLOCK_MONOTONIC);
+		now.boottime = clock_ns(CLOCK_BOOTTIME);
+		now.realtime = clock_ns(CLOCK_REALTIME);
+		after = clock_ns(CLOCK_MONOTONIC);
+		if (after - now.monotonic < width) {
+			width = after - now.monotonic;
+			best = now;
+		}
+	}
+	clocks_move(moment, &best, width);
 }

@@ -11,6 +11,8 @@
 
 #include <stdint.h>
 
+#include "timeline/event.h"
+
 /* Two looks at both clocks, and what lies between and after them: a straight line. */
 struct clocks {
 	uint64_t since; /* CLOCK_MONOTONIC of the first look of all; 0: none */
@@ -26,5 +28,15 @@ void clocks_look(struct clocks *k);
 void clocks_add(struct clocks *k, uint64_t monotonic, uint64_t raw);
 /* By how many nanoseconds the processor's clock had gained at the moment `ts`. */
 int64_t clocks_ahead(const struct clocks *k, uint64_t ts);
+
+/*
+ * Now, by the clocks that traces are compared by. `moment` holds what was read before, or zeros. The
+ * distances between the clocks change when one is set, or the machine sleeps, and never otherwise: where
+ * they fit what is read now they stay what they were, to the nanosecond. The times of switches are written
+ * by one of these clocks and those of slices by another, so that they would shift against one another.
+ */
+void clocks_moment(struct clock_reading *moment);
+/* What is made of one reading, for tests; it took `width` ns. */
+void clocks_move(struct clock_reading *moment, const struct clock_reading *read, uint64_t width);
 
 #endif

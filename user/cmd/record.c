@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
-#include "clock.h"
+#include "capture/clocks.h"
 #include "cmd/cmd.h"
 #include "cmd/include.h"
 #include "cmd/control.h"
@@ -128,9 +128,7 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
 	uname(u);
-	r->info.clock.monotonic = clock_ns(CLOCK_MONOTONIC);
-	r->info.clock.boottime = clock_ns(CLOCK_BOOTTIME);
-	r->info.clock.realtime = clock_ns(CLOCK_REALTIME);
+	clocks_moment(&r->info.clock);
 	r->info.start_ns = r->info.clock.monotonic;
 	/* Another profiler may have begun earlier. */
 	if (r->options->n_includes)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "capture/capture.h"
+#include "capture/clocks.h"
 #include "capture/tables.h"
 #include "clock.h"
 #include "cmd/control.h"
@@ -58,12 +59,10 @@ static void tell_clocks(struct recording *r)
 {
 	struct event e = { .kind = EVENT_CLOCK, .level = -1 };
 
-	e.clock.monotonic = clock_ns(CLOCK_MONOTONIC);
-	e.clock.boottime = clock_ns(CLOCK_BOOTTIME);
-	e.clock.realtime = clock_ns(CLOCK_REALTIME);
+	clocks_moment(&r->last_clock);
+	e.clock = r->last_clock;
 	e.ts_ns = e.clock.monotonic;
 	r->clock_ns = e.ts_ns;
-	r->last_clock = e.clock;
 	recording_event(r, &e);
 }
 

@@ -10,8 +10,9 @@
  *	R		waker, waker_pid, waker_cpu, target_cpu, interrupt: who ended its sleep, if anybody;
  *			early_ns: so long before, when it had its CPU still
  *
- * Tasks that are none of ours have a name by an event "M" with an argument `task`. Where something was
- * lost there is an instant `switches lost`, of a `cpu` or of all.
+ * Tasks that are none of ours have a name by an event "M" with an argument `task`, and so has the process
+ * of one that is a main thread. Where something was lost there is an instant `switches lost`, of a `cpu`
+ * or of all.
  */
 #include <stdlib.h>
 
@@ -130,17 +131,12 @@ static int write_off(struct json_writer *j, const struct sched_task *task,
 	return close_state(j);
 }
 
-static int write_name(struct chrome_sched *s, struct json_writer *j, const struct sched_task *task)
+static int put_name(struct json_writer *j, const struct sched_task *task, const char *what)
 {
-	unsigned i = task->tid & (NAMED - 1);
-
-	if (task->thread || !task->tid || !task->comm || !task->comm->length ||
-	    (s->named[i].tid == task->tid && s->named[i].comm == task->comm))
-		return 0;
-	s->named[i].tid = task->tid;
-	s->named[i].comm = task->comm;
 	json_room(j);
-	json_put(j, ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":");
+	json_put(j, ",\n{\"name\":\"");
+	json_put_text(j, what, strlen(what), LIMIT_NAME);
+	json_put(j, "\",\"ph\":\"M\",\"pid\":");
 	j->at = json_u64(j->at, task->pid ? task->pid : task->tid);
 	json_put(j, ",\"tid\":");
 	j->at = json_u64(j->at, task->tid);
@@ -148,6 +144,22 @@ static int write_name(struct chrome_sched *s, struct json_writer *j, const struc
 	json_put_name(j, task->comm, LIMIT_NAME);
 	json_put(j, "\",\"task\":true}}");
 	return json_done(j);
+}
+
+static int write_name(struct chrome_sched *s, struct json_writer *j, const struct sched_task *task)
+{
+	unsigned i = task->tid & (NAMED - 1);
+	int error = 0;
+
+	if (task->thread || !task->tid || !task->comm || !task->comm->length ||
+	    (s->named[i].tid == task->tid && s->named[i].comm == task->comm))
+		return 0;
+	s->named[i].tid = task->tid;
+	s->named[i].comm = task->comm;
+	/* Viewers call what has a CPU by the name of its process first. */
+	if (task->tid == task->pid)
+		error = put_name(j, task, "process_name");
+	return error ? error : put_name(j, task, "thread_name");
 }
 
 static struct chrome_sched *sched_of(struct chrome_sched **s)

@@ -84,10 +84,11 @@ struct batch {
 	const struct name *comms[COMMS];
 };
 
-/* A task whose process was told. */
+/* A task whose process was told, and what the process is called if this is its main thread. */
 struct told {
 	uint32_t tid;
 	uint32_t pid;
+	const struct name *comm;
 	UT_hash_handle hh;
 };
 
@@ -268,12 +269,26 @@ static int write_task(struct perfetto *p, const struct sched_task *task)
 	Perfetto__Protos__ProcessTree tree = PERFETTO__PROTOS__PROCESS_TREE__INIT;
 	Perfetto__Protos__ProcessTree__Thread thread = PERFETTO__PROTOS__PROCESS_TREE__THREAD__INIT;
 	Perfetto__Protos__ProcessTree__Thread *list[] = { &thread };
+	Perfetto__Protos__ProcessTree__Process process =
+		PERFETTO__PROTOS__PROCESS_TREE__PROCESS__INIT;
+	Perfetto__Protos__ProcessTree__Process *processes[] = { &process };
+	char *comm = task->comm ? (char *)task->comm->text : NULL;
 
 	thread.has_tid = thread.has_tgid = true;
 	thread.tid = (int32_t)task->tid;
 	thread.tgid = (int32_t)task->pid;
 	tree.n_threads = 1;
 	tree.threads = list;
+	/* Viewers call what has a CPU by the name of its process first. */
+	if (comm && task->tid == task->pid) {
+		process.has_pid = process.has_cmdline_is_comm = true;
+		process.pid = (int32_t)task->pid;
+		process.cmdline_is_comm = true;
+		process.n_cmdline = 1;
+		process.cmdline = &comm;
+		tree.n_processes = 1;
+		tree.processes = processes;
+	}
 	packet.process_tree = &tree;
 	return perfetto_write(p, &packet);
 }
@@ -281,12 +296,13 @@ static int write_task(struct perfetto *p, const struct sched_task *task)
 /* Threads of ours have been described. */
 static int tell_task(struct perfetto *p, const struct sched_task *task)
 {
+	const struct name *comm = task->tid == task->pid ? task->comm : NULL;
 	struct told *told;
 
 	if (!task->tid || !task->pid || task->thread)
 		return 0;
 	HASH_FIND(hh, p->sched->told, &task->tid, sizeof(task->tid), told);
-	if (told && told->pid == task->pid)
+	if (told && told->pid == task->pid && told->comm == comm)
 		return 0;
 	if (!told && HASH_COUNT(p->sched->told) < MAX_TOLD) {
 		told = calloc(1, sizeof(*told));
@@ -302,6 +318,7 @@ static int tell_task(struct perfetto *p, const struct sched_task *task)
 	if (!told)
 		return 0;
 	told->pid = task->pid;
+	told->comm = comm;
 	return write_task(p, task);
 }
 
@@ -419,6 +436,8 @@ int perfetto_write_sched(struct perfetto *p, const struct fact *fact)
 		return 0;
 	}
 	error = perfetto_sched_flush(p);
+	if (!error)
+		error = tell_task(p, &s->task);
 	if (!error)
 		error = write_full(p, fact, b->lost);
 	b->begun = true;

@@ -252,8 +252,8 @@ static int metadata(struct chrome *c)
 		return chrome_skip(c); /* for viewers: colours, order, labels */
 	if (!name || name->type != ARG_STRING)
 		return refuse(c);
-	if (!process &&
-	    chrome_task_name(c, names_intern(c->sink->names, name->s, name->length, READ_MAX_NAME)))
+	/* A task that is none of ours; its process is called like it. */
+	if (chrome_task_name(c, names_intern(c->sink->names, name->s, name->length, READ_MAX_NAME)))
 		return 0;
 	/* A name is true of all of the trace, so it needs no time, and delays nothing. */
 	return name_owner(c, process ? EVENT_PROCESS_NAME : EVENT_THREAD_NAME, c->fields.pid,

@@ -179,7 +179,8 @@ int perfetto_process_tree(struct perfetto *p, const Perfetto__Protos__ProcessTre
 	for (i = 0; i < tree->n_processes && !error; i++) {
 		const Perfetto__Protos__ProcessTree__Process *process = tree->processes[i];
 
-		if (process->n_cmdline)
+		/* What is but the name of a task comes with the switches. */
+		if (process->n_cmdline && !process->cmdline_is_comm)
 			error = named(p, EVENT_PROCESS_NAME, (uint32_t)process->pid, 0,
 				      process->cmdline[0]);
 	}

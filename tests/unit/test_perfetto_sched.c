@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Switches in the Perfetto output: in the form that its loader takes, with names it can show. */
+#include "output_fixture.h"
+
+#include "perfetto_trace.pb-c.h"
+
+typedef Perfetto__Protos__Trace Trace;
+typedef Perfetto__Protos__FtraceEventBundle Bundle;
+typedef Perfetto__Protos__ProcessTree ProcessTree;
+
+enum {
+	BOOT_OFFSET = 999876544, /* of the fixture's clocks */
+};
+
+/* `next` gets the CPU that the task `was` had. */
+static void give_switch(struct world *w, unsigned cpu, uint64_t ts_ns, const struct sched_task *was,
+			const struct sched_task *next)
+{
+	const struct sched sched = { .cpu = cpu, .task = *was, .other = *next };
+
+	w->fact = (struct fact){ .kind = FACT_SWITCH, .ts_ns = ts_ns, .sched = &sched };
+	give(w);
+}
+
+static const struct sched_task idle = { .prio = 120 };
+
+static struct sched_task task(struct world *w, uint32_t pid, uint32_t tid, const char *comm)
+{
+	return (struct sched_task){
+		.tid = tid, .pid = pid, .prio = 120, .comm = comm ? n(w, comm) : NULL
+	};
+}
+
+/* The bundles, and the process trees, in their order. */
+static unsigned gather(const Trace *t, const Bundle **bundles, const ProcessTree **trees,
+		       unsigned *n_trees)
+{
+	unsigned n = 0;
+
+	*n_trees = 0;
+	for (size_t i = 0; i < t->n_packet; i++) {
+		if (t->packet[i]->process_tree)
+			trees[(*n_trees)++] = t->packet[i]->process_tree;
+		if (!t->packet[i]->ftrace_events)
+			continue;
+		assert_false(t->packet[i]->has_timestamp);
+		bundles[n++] = t->packet[i]->ftrace_events;
+	}
+	return n;
+}
+
+/*
+ * The first of a CPU in full, since the loader drops it from a compact bundle; those after it compact.
+ * Times are of the boot-time clock.
+ */
+static void test_bundles(void **state)
+{
+	const Bundle *bundles[8];
+	const ProcessTree *trees[8];
+	struct sched_task one, two;
+	unsigned n_trees;
+	struct world w;
+	Trace *t;
+
+	(void)state;
+	world_open(&w, SINK_PLAIN, true);
+	one = task(&w, 70, 70, "one");
+	two = task(&w, 80, 81, "two");
+	give_switch(&w, 3, START_NS + 10, &idle, &one);
+	one.state = SCHED_STATE_SLEEPING;
+	give_switch(&w, 3, START_NS + 30, &one, &two);
+	two.state = SCHED_STATE_PREEMPTED;
+	give_switch(&w, 3, START_NS + 35, &two, &idle);
+	finish(&w);
+	t = perfetto__protos__trace__unpack(NULL, w.size, (uint8_t *)w.bytes);
+	assert_non_null(t);
+	assert_int_equal(gather(t, bundles, trees, &n_trees), 2);
+	assert_int_equal(bundles[0]->cpu, 3);
+	assert_int_equal(bundles[0]->n_event, 1);
+	assert_null(bundles[0]->compact_sched);
+	assert_int_equal(bundles[0]->event[0]->timestamp, START_NS + 10 + BOOT_OFFSET);
+	assert_int_equal(bundles[0]->event[0]->sched_switch->next_pid, 70);
+	assert_string_equal(bundles[0]->event[0]->sched_switch->next_comm, "one");
+	assert_int_equal(bundles[1]->cpu, 3);
+	assert_int_equal(bundles[1]->n_event, 0);
+	assert_int_equal(bundles[1]->compact_sched->n_switch_timestamp, 2);
+	assert_int_equal(bundles[1]->compact_sched->switch_timestamp[0],
+			 START_NS + 30 + BOOT_OFFSET);
+	assert_int_equal(bundles[1]->compact_sched->switch_timestamp[1], 5);
+	assert_int_equal(bundles[1]->compact_sched->switch_next_pid[0], 81);
+	assert_int_equal(bundles[1]->compact_sched->switch_next_pid[1], 0);
+	assert_int_equal(bundles[1]->compact_sched->switch_prev_state[0], 1);
+	assert_int_equal(bundles[1]->compact_sched->switch_prev_state[1], 0x100);
+	perfetto__protos__trace__free_unpacked(t, NULL);
+	world_free(&w);
+}
+
+/* What a loss may have hidden is not guessed: the next one is told in full, and where it was is said. */
+static void test_gap(void **state)
+{
+	const Bundle *bundles[8];
+	const ProcessTree *trees[8];
+	struct sched_task one, two;
+	unsigned n_trees;
+	struct world w;
+	Trace *t;
+
+	(void)state;
+	world_open(&w, SINK_PLAIN, true);
+	one = task(&w, 70, 70, "one");
+	two = task(&w, 80, 80, "two");
+	give_switch(&w, 0, START_NS + 10, &idle, &one);
+	w.fact = (struct fact){ .kind = FACT_SCHED_GAP, .ts_ns = START_NS + 20 };
+	give(&w);
+	give_switch(&w, 0, START_NS + 30, &two, &idle);
+	finish(&w);
+	t = perfetto__protos__trace__unpack(NULL, w.size, (uint8_t *)w.bytes);
+	assert_non_null(t);
+	assert_int_equal(gather(t, bundles, trees, &n_trees), 2);
+	assert_false(bundles[0]->lost_events);
+	assert_true(bundles[1]->lost_events);
+	assert_int_equal(bundles[1]->n_event, 1);
+	assert_int_equal(bundles[1]->event[0]->sched_switch->prev_pid, 80);
+	perfetto__protos__trace__free_unpacked(t, NULL);
+	world_free(&w);
+}
+
+/* Whose a task is is said once; what its process is called with its main thread, and when that changes. */
+static void test_names(void **state)
+{
+	const Bundle *bundles[8];
+	const ProcessTree *trees[8];
+	struct sched_task main, other, ours;
+	unsigned n_trees;
+	struct world w;
+	Trace *t;
+
+	(void)state;
+	world_open(&w, SINK_PLAIN, true);
+	other = task(&w, 70, 71, "worker");
+	main = task(&w, 70, 70, "sh");
+	ours = task(&w, 42, 43, "loader");
+	ours.thread = &w.thread;
+	give_switch(&w, 0, START_NS + 10, &idle, &other);
+	give_switch(&w, 0, START_NS + 20, &other, &main);
+	give_switch(&w, 0, START_NS + 30, &main, &ours);
+	give_switch(&w, 0, START_NS + 40, &ours, &main);
+	other.comm = n(&w, "renamed");
+	give_switch(&w, 0, START_NS + 50, &main, &other);
+	main.comm = n(&w, "server");
+	give_switch(&w, 0, START_NS + 60, &other, &main);
+	finish(&w);
+	t = perfetto__protos__trace__unpack(NULL, w.size, (uint8_t *)w.bytes);
+	assert_non_null(t);
+	gather(t, bundles, trees, &n_trees);
+	assert_int_equal(n_trees, 3);
+	assert_int_equal(trees[0]->n_processes, 0);
+	assert_int_equal(trees[0]->threads[0]->tid, 71);
+	assert_int_equal(trees[0]->threads[0]->tgid, 70);
+	for (unsigned i = 1; i < 3; i++) {
+		assert_int_equal(trees[i]->n_processes, 1);
+		assert_int_equal(trees[i]->processes[0]->pid, 70);
+		assert_true(trees[i]->processes[0]->cmdline_is_comm);
+		assert_int_equal(trees[i]->processes[0]->n_cmdline, 1);
+		assert_string_equal(trees[i]->processes[0]->cmdline[0], i == 1 ? "sh" : "server");
+	}
+	perfetto__protos__trace__free_unpacked(t, NULL);
+	world_free(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bundles),
+		cmocka_unit_test(test_gap),
+		cmocka_unit_test(test_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

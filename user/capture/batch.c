@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #define NEAR	     (1ull << 40) /* ticks: some minutes */
-#define MOST_STREAMS 1000000
+#define MOST_STREAMS (1 << 16)	  /* at once: a program can say that it has any number of batches */
 #define MOST_WORDS   (256 << 20 >> 3) /* that wait in one stream */
+#define MOST_WAITING (512 << 20 >> 3) /* in all of them */
 
 int batches_new(struct batches **ret_batches)
 {
@@ -24,6 +25,7 @@ int batches_new(struct batches **ret_batches)
 	b->until_ns = UINT64_MAX;
 	b->enough = 1;
 	batch_clock_look(&b->clock);
+	b->since_ns = b->clock.moments[0].ns;
 	*ret_batches = b;
 	return 0;
 }
@@ -65,6 +67,7 @@ struct batch_process *batch_process_of(struct batches *b, uint32_t pid)
 	p->pid = pid;
 	p->memory = -1;
 	p->paused = b->paused;
+	p->from_ns = b->since_ns;
 	HASH_ADD(hh, b->processes, pid, sizeof(p->pid), p);
 	return p;
 }
@@ -237,7 +240,7 @@ void batch_process_over(struct batches *b, uint32_t pid)
 	free(p);
 }
 
-static bool make_room(struct batch_stream *s, size_t words)
+static bool make_room(const struct batches *b, struct batch_stream *s, size_t words)
 {
 	size_t waiting = s->end - s->begin, room = s->room ? s->room : 4096;
 	uint64_t *grown;
@@ -251,7 +254,7 @@ static bool make_room(struct batch_stream *s, size_t words)
 		s->begin = 0;
 		s->end = waiting;
 	}
-	if (waiting + words > MOST_WORDS)
+	if (waiting + words > MOST_WORDS || b->waiting + words > MOST_WAITING)
 		return false;
 	while (room < waiting + words)
 		room *= 2;
@@ -302,10 +305,11 @@ static size_t hole(const struct batch_stream *s, const uint64_t *events, size_t 
 
 /*
  * Appends what is complete from `at` on. Handed over, an event without a time is one that will never
- * be complete; in memory, it may still be, and everything behind it waits.
+ * be complete; in memory, it may still be, and everything behind it waits. One that says it will happen
+ * later than `now`, when it has been read, would wait for ever.
  */
 static size_t append(struct batch_stream *s, const uint64_t *events, size_t at, size_t n,
-		     bool handed)
+		     uint64_t now, bool handed)
 {
 	while (at + BATCH_EVENT_HEAD <= n) {
 		size_t words = BATCH_EVENT_WORDS(events + at);
@@ -319,9 +323,13 @@ static size_t append(struct batch_stream *s, const uint64_t *events, size_t at, 
 		}
 		if (words < BATCH_EVENT_HEAD || at + words > n)
 			break;
-		s->unsorted |= events[at] < s->last_ticks;
-		s->last_ticks = events[at];
 		memcpy(s->words + s->end, events + at, words * sizeof(*events));
+		if (events[at] > now)
+			s->words[s->end] = now;
+		if (s->words[s->end] < s->last_ticks)
+			s->unsorted = true;
+		else
+			s->last_ticks = s->words[s->end];
 		s->end += words;
 		s->events++;
 		at += words;
@@ -329,39 +337,9 @@ static size_t append(struct batch_stream *s, const uint64_t *events, size_t at, 
 	return at;
 }
 
-/*
- * A signal handler that marked while another mark was being written stands behind it, though its time
- * is before. Rare, and nearly sorted.
- */
-static void sort(struct batch_stream *s)
-{
-	size_t i = s->begin, n, words;
-	uint64_t event[256];
-
-	s->unsorted = false;
-	s->last_ticks = 0;
-	for (; i < s->end; i += n) {
-		size_t to = i, from = s->begin, best = i;
-
-		n = BATCH_EVENT_WORDS(s->words + i);
-		if (i == s->begin || s->words[i] >= s->last_ticks) {
-			s->last_ticks = s->words[i];
-			continue;
-		}
-		/* From the front on: where it belongs. */
-		while (from < to && s->words[from] <= s->words[i])
-			from += BATCH_EVENT_WORDS(s->words + from);
-		best = from;
-		words = to - best;
-		memcpy(event, s->words + i, n * sizeof(*event));
-		memmove(s->words + best + n, s->words + best, words * sizeof(*event));
-		memcpy(s->words + best, event, n * sizeof(*event));
-	}
-}
-
 /* A batch that its thread has left while an event in it was being written, which may yet be completed. */
-static void take_left(struct batch_stream *s, const struct batch_head *head, const uint64_t *events,
-		      size_t n)
+static void take_left(const struct batches *b, struct batch_stream *s,
+		      const struct batch_head *head, const uint64_t *events, size_t n, uint64_t now)
 {
 	size_t at = 0;
 
@@ -372,7 +350,7 @@ static void take_left(struct batch_stream *s, const struct batch_head *head, con
 		for (; at * 8 + head->base < s->taken && at < n; at++)
 			s->seen[at / 64] |= 1ull << at % 64;
 	}
-	if (!make_room(s, n))
+	if (!make_room(b, s, n))
 		return;
 	for (at = 0; at + BATCH_EVENT_HEAD <= n;) {
 		size_t words = events[at] ? BATCH_EVENT_WORDS(events + at) : hole(s, events, at, n);
@@ -381,7 +359,7 @@ static void take_left(struct batch_stream *s, const struct batch_head *head, con
 			break;
 		if (events[at] && !(s->seen[at / 64] & 1ull << at % 64)) {
 			s->seen[at / 64] |= 1ull << at % 64;
-			append(s, events, at, at + words, true);
+			append(s, events, at, at + words, now, true);
 		}
 		at += words;
 	}
@@ -394,6 +372,7 @@ void batch_stream_take(struct capture *c, struct batch_stream *s, const struct b
 	struct batches *b = c->batches;
 	size_t n = (head->used < bytes + sizeof(*head) ? head->used - sizeof(*head) : bytes) / 8;
 	size_t before = s->end - s->begin, at;
+	uint64_t now = batch_clock_now();
 
 	if (handed && head->base > s->handed)
 		batch_stream_lost(b, s, head);
@@ -405,21 +384,22 @@ void batch_stream_take(struct capture *c, struct batch_stream *s, const struct b
 	}
 	at = (s->taken - head->base) / 8;
 	if (head->stuck >= BATCH_STUCK) {
-		take_left(s, head, events, n);
+		take_left(b, s, head, events, n, now);
 	} else if (at < n) {
-		if (make_room(s, n - at))
-			at = append(s, events, at, n, handed);
+		if (make_room(b, s, n - at))
+			at = append(s, events, at, n, now, handed);
 		else if (!handed)
 			return;
 	}
+	b->waiting += s->end - s->begin - before;
 	if (handed) {
-		uint64_t all = head->events + (head->complete >> 16);
+		uint64_t complete = head->complete >> 16, missing = head->events + complete;
 
-		/* What is complete must be there. */
-		if (s->events < all) {
-			b->unreadable += all - s->events;
-			s->events = all;
-		}
+		/* What is complete must be there. But who claims more than that may claim anything. */
+		missing = missing > s->events ? missing - s->events : 0;
+		missing = missing < complete ? missing : complete;
+		b->unreadable += missing;
+		s->events += missing;
 		/* Given up for lost, and here it is; or left by its thread, and here once more. */
 		if (head->base + n * 8 < s->taken) {
 			if (head->base >= s->found && head->stuck < BATCH_STUCK)
@@ -432,9 +412,6 @@ void batch_stream_take(struct capture *c, struct batch_stream *s, const struct b
 	} else if (head->stuck < BATCH_STUCK && at * 8 + head->base > s->taken) {
 		s->taken = head->base + at * 8;
 	}
-	b->waiting += s->end - s->begin - before;
-	if (s->unsorted)
-		sort(s);
 }
 
 /* Whose batch it is: a thread that has just got one says so, which may have been another's. */
@@ -535,7 +512,8 @@ static void keep(struct batches *b, const struct record *r, size_t size)
 		size_t waiting = b->told_end - b->told_begin;
 		uint64_t *grown = b->told;
 
-		memmove(b->told, b->told + b->told_begin, waiting * sizeof(*b->told));
+		if (waiting)
+			memmove(b->told, b->told + b->told_begin, waiting * sizeof(*b->told));
 		b->told_begin = 0;
 		b->told_end = waiting;
 		while (room < waiting + words)
@@ -552,7 +530,8 @@ static void keep(struct batches *b, const struct record *r, size_t size)
 	at = place_of(b, r->ts);
 	if (at == b->told_end)
 		b->told_last_ns = r->ts;
-	memmove(b->told + at + words, b->told + at, (b->told_end - at) * sizeof(*b->told));
+	if (at < b->told_end)
+		memmove(b->told + at + words, b->told + at, (b->told_end - at) * sizeof(*b->told));
 	b->told[at] = size;
 	memcpy(&b->told[at + 1], r, size);
 	b->told_end += words;

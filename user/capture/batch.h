@@ -44,6 +44,8 @@ struct batch_clock {
 const char *batch_clock_missing(void);
 /* This moment by both clocks; *ret_width: ticks that the reading took, which may have been anywhere in. */
 struct batch_moment batch_clock_read(uint64_t *ret_width);
+/* The counter. */
+uint64_t batch_clock_now(void);
 /* Takes a moment. */
 void batch_clock_look(struct batch_clock *clock);
 uint64_t batch_clock_slow(const struct batch_clock *clock, uint64_t ticks);
@@ -126,9 +128,9 @@ struct batches {
 	unsigned n_streams, heap_room;
 	struct batch_thread *threads;
 	struct batch_process *processes;
-	bool paused;	   /* all processes that have not spoken since */
-	bool finding;	   /* a process is being attached to, of which nothing is recorded yet */
-	uint64_t until_ns; /* what happens later is not recorded */
+	bool paused;  /* all processes that have not spoken since */
+	bool finding; /* a process is being attached to, of which nothing is recorded yet */
+	uint64_t since_ns, until_ns; /* what happens before or later is not recorded */
 
 	/* What the kernel told, by time, each behind a word that says how many bytes it takes. */
 	uint64_t *told, told_last_ns;

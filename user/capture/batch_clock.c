@@ -82,6 +82,11 @@ const char *batch_clock_missing(void)
 
 #endif
 
+uint64_t batch_clock_now(void)
+{
+	return ticks_now();
+}
+
 /* The narrowest of a few readings: in between we may have been interrupted. */
 struct batch_moment batch_clock_read(uint64_t *ret_width)
 {
@@ -108,8 +113,9 @@ static uint64_t place(const struct batch_moment *a, const struct batch_moment *b
 
 	if (b->ticks <= a->ticks)
 		return a->ns;
-	since = since * (b->ns - a->ns) / (__int128)(b->ticks - a->ticks);
-	return a->ns + (int64_t)since;
+	since = since * (__int128)(b->ns - a->ns) / (__int128)(b->ticks - a->ticks) + a->ns;
+	/* Neither before the clock began nor after its end: a program may say anything. */
+	return since < 0 ? 0 : since > INT64_MAX ? INT64_MAX : (uint64_t)since;
 }
 
 /*

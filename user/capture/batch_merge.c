@@ -29,6 +29,62 @@ static uint64_t head_ns(const struct batches *b, const struct batch_stream *s)
 	return batch_clock_ns(&b->clock, s->words[s->begin]);
 }
 
+/* --- the order of a stream's events --------------------------------------------------------------- */
+
+/*
+ * A signal handler that marked while another mark was being written stands behind it, though its time
+ * is before. Rare; but a program can say it of all of its events.
+ */
+struct place {
+	uint64_t ticks;
+	size_t at;
+};
+
+static int by_ticks(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->ticks != y->ticks)
+		return x->ticks < y->ticks ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Without memory for it they stay as they are: in order of their places, not of their times. */
+static void sort(struct batch_stream *s)
+{
+	size_t n = 0, at, i;
+	struct place *places =
+		reallocarray(NULL, (s->end - s->begin) / BATCH_EVENT_HEAD, sizeof(*places));
+	uint64_t *words = reallocarray(NULL, s->room, sizeof(*words));
+
+	s->unsorted = false;
+	if (!places || !words) {
+		free(places);
+		free(words);
+		return;
+	}
+	for (at = s->begin; at < s->end; at += BATCH_EVENT_WORDS(s->words + at))
+		places[n++] = (struct place){ s->words[at], at };
+	qsort(places, n, sizeof(*places), by_ticks);
+	for (i = 0, at = s->begin; i < n; i++) {
+		size_t size = BATCH_EVENT_WORDS(s->words + places[i].at);
+
+		memcpy(words + at, s->words + places[i].at, size * sizeof(*words));
+		at += size;
+	}
+	free(places);
+	free(s->words);
+	s->words = words;
+}
+
+/* Of a stream that has some. */
+static void look_at_first(const struct batches *b, struct batch_stream *s)
+{
+	if (s->unsorted)
+		sort(s);
+	s->head.next_ns = head_ns(b, s);
+}
+
 /* --- the heap: the stream with the earliest event is on top --------------------------------------- */
 
 static unsigned make_heap(struct batches *b)
@@ -47,7 +103,7 @@ static unsigned make_heap(struct batches *b)
 	for (s = b->streams; s; s = s->next) {
 		if (s->begin == s->end)
 			continue;
-		s->head.next_ns = head_ns(b, s);
+		look_at_first(b, s);
 		b->heap[n++] = &s->head;
 	}
 	merge_heapify(b->heap, n);
@@ -309,7 +365,7 @@ static void empty(struct capture *c, uint32_t pid, uint32_t tid, uint64_t until_
 		if (!s->thread || s->thread->pid != pid || s->thread->tid != tid ||
 		    s->begin == s->end)
 			continue;
-		s->head.next_ns = head_ns(c->batches, s);
+		look_at_first(c->batches, s);
 		while (s->begin < s->end && s->head.next_ns <= until_ns)
 			pop(c, s);
 	}

@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# What a program hands over as batches may be anything: events of the future, backwards, without end, of
+# batches by the thousand. None of it costs more than bounded memory and time, nor the account its sum.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+if "$proftrace" --mode batch -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
+	skip "batches that lie" "no batches on this machine"
+	finish
+fi
+
+lies() { # WHAT N
+	timeout -k 5 60 "$programs/peak" "$tmp/peak" "$proftrace" -q --mode batch -e none --buffer 8M \
+		-o "$tmp/t.pftrace" --summary-json "$tmp/s" -- "$programs/batch_lies" "$1" "$2" >"$tmp/out" 2>"$tmp/err"
+	equal "$1: exit status" "$?$(cat "$tmp/err")" 0
+	equal "$1: the program ends well" "$(said "$tmp/out" marks)" 200
+	equal "$1: the account adds up" "$(field "$tmp/s" adds_up)" true
+	# Of what is claimed no more is believed than there can be: 65535 events in a batch.
+	check "$1: it has $(field "$tmp/s" marked) marks, and no absurd number" \
+		test "$(field "$tmp/s" marked)" -ge 100 -a "$(field "$tmp/s" marked)" -lt $((($2 + 10) * 65536))
+	check "$1: memory stays below 128 MB ($(said "$tmp/peak" peak) KB)" test "$(said "$tmp/peak" peak)" -lt 131072
+	check "$1: the trace loads" "$canon" --nest "$tmp/t.pftrace"
+}
+
+lies future 6000
+equal "future: nothing in the trace is later than its end" \
+	"$("$canon" "$tmp/t.pftrace" | awk -v now="$(cut -d. -f1 /proc/uptime)" '$3 == "INSTANT" && $4 > (now + 1) * 1e9' | wc -l)" 0
+lies back 1000
+lies past 1000
+lies gaps 500
+lies left 500
+lies random 500
+lies many 50000
+check_nothing_left "batches that lie"
+finish

@@ -200,7 +200,7 @@ struct record_comm {
  * What is in it came out of the program's memory, and may be anything.
  */
 enum {
-	BATCH_VERSION = 1,
+	BATCH_VERSION = 2,
 	BATCH_MAX = 16384, /* bytes, head included */
 	BATCH_STUCK = 64,  /* past so many events its thread has left it, for good */
 	BATCHES =

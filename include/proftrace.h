@@ -540,7 +540,7 @@ typedef struct prof_counter prof_counter_t;
  * mmap with MADV_WIPEONFORK and leaves to a later thread when it ends:
  *
  *	u32	process id; 0 in a forked child, which has no marks in it yet
- *	u32	version of the layout, 1
+ *	u32	version of the layout, 2
  *	u32	bits 0-19 bytes used, these 64 included, for a moment more than there are; above, not 0
  *		while it is being handed over and emptied
  *	u32	bytes in all
@@ -554,17 +554,23 @@ typedef struct prof_counter prof_counter_t;
  *	u64	address of the stub that hands it over
  *	...	events
  *
- * An event is 4 to 255 words, and complete when its first is not 0, which is written last:
+ * An event is 3 to 255 words, and complete when its first is not 0, which is written last:
  *
  *	u64	time: of the processor's counter, TSC or CNTVCT_EL0
  *	s32	distance of the name from the stub, the high half; u32 low half of the stub's address
- *	u64	meta, without its bits 52-63; bit 51: `b` follows; bits 56-63: words of the event
- *	u64	a
- *	u64	b, where bit 51 says so; of categories their distance from the stub, or their length
+ *	u64	bits 0-50 of meta; bit 52: `a` follows; bit 53: the keys are near; bit 54: `b` follows;
+ *		bits 56-63: words of the event
+ *	u64	a, where bit 52 says so; else 0
+ *	u64	b, where bit 54 says so; else 0. Of categories their distance from the stub, or length
  *	u64	where the name is dynamic: its length
- *	u64	where there are pairs: distance of the keys from the stub, in the low half
+ *	u64	where there are pairs, whose keys are not near: distance of the keys from the stub, in the
+ *		low half
  *	u64...	the pairs' values, of strings the length
  *	...	the bytes of a dynamic name, of its categories, of the strings
+ *
+ * So most events take 3 words, and one more for each value. Where bit 53 says so, there are one or two
+ * pairs without strings, of meta's bits 16-39 bit 34 alone is set, and in their place stands how far
+ * behind the name the keys are, plus 2^23; where the name is NULL, how far behind the stub.
  *
  * Distances are 0 for NULL and -2^31 for what is too far away. Of lengths, bit 63 says that there is
  * more than was kept, bit 61 that it is NULL. Where a signal handler marks while another mark is being
@@ -572,6 +578,7 @@ typedef struct prof_counter prof_counter_t;
  * the name of the domain, with
  *
  *	s64	address of prof_batches minus the address of this field
+ *	u32	version of the layout; where it is missing, 1
  */
 
 #define PROF_VALUE_INT 1
@@ -845,13 +852,15 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 		PROF_IMPL_ASM_NOTE_END						\
 		".endif\n");
 
-/* Hands a batch over. Its note says besides where the list of the batches begins. */
+/* Hands a batch over. Its note says besides where the list of the batches begins, and what is in them. */
+#define PROF_IMPL_BATCH_VERSION 2
 #define PROF_IMPL_DEFINE_FLUSH							\
 	__asm__(".ifndef prof_flush_prof_control\n"				\
 		PROF_IMPL_ASM_STUB("prof_flush_prof_control", "flush", PROF_IMPL_ASM_DOOR)	\
 		PROF_IMPL_ASM_PROFTRACE_NOTE("prof_flush_prof_control", "48", "prof_control", "",	\
 					     PROF_IMPL_ASM_CONTROL_DOORS, "0", "\"\"")	\
 		".8byte prof_batches - .\n"					\
+		".4byte " PROF_IMPL_QUOTE(PROF_IMPL_BATCH_VERSION) "\n"	\
 		PROF_IMPL_ASM_NOTE_END						\
 		".endif\n");
 
@@ -1036,8 +1045,13 @@ enum {
 	PROF_IMPL_NAME_KEPT = 128,  /* bytes */
 	PROF_IMPL_STRING_KEPT = 256
 };
-#define PROF_IMPL_B_FOLLOWS (UINT64_C(1) << 51)
-#define PROF_IMPL_META_BITS ((UINT64_C(1) << 52) - 1)
+#define PROF_IMPL_META_BITS ((UINT64_C(1) << 51) - 1)
+#define PROF_IMPL_META_NEAR_BITS (((UINT64_C(1) << 51) - (UINT64_C(1) << 40)) | 0xffff)
+#define PROF_IMPL_A_FOLLOWS (UINT64_C(1) << 52)
+#define PROF_IMPL_KEYS_NEAR (UINT64_C(1) << 53)
+#define PROF_IMPL_B_FOLLOWS (UINT64_C(1) << 54)
+#define PROF_IMPL_WORDS(n) (PROF_IMPL_U64(n) << 56)
+#define PROF_IMPL_NEAR 0x800000
 #define PROF_IMPL_STRING_CUT (UINT64_C(1) << 63)
 #define PROF_IMPL_STRING_NULL (UINT64_C(1) << 61)
 
@@ -1207,7 +1221,7 @@ PROF_IMPL_INLINE void prof_impl_batch_link(struct prof_batch *batch)
 PROF_IMPL_INLINE void prof_impl_batch_own(struct prof_batch *batch, int in_list)
 {
 	batch->flush = PROF_IMPL_CODE_ADDRESS(prof_flush_in_prof_control);
-	batch->version = 1;
+	batch->version = PROF_IMPL_BATCH_VERSION;
 	batch->size = PROF_IMPL_BATCH_SIZE;
 	batch->pid = PROF_IMPL_U32(prof_impl_syscall(PROF_IMPL_GETPID, 0, 0, 0, 0));
 	batch->tid = PROF_IMPL_U32(prof_impl_syscall(PROF_IMPL_GETTID, 0, 0, 0, 0));
@@ -1353,10 +1367,8 @@ PROF_IMPL_INLINE void prof_impl_measure(struct prof_impl_event *e, uint64_t valu
 		e->strings[i] = PROF_IMPL_AT(const char, e->values[i]);
 		e->values[i] = prof_impl_kept(e->strings[i], PROF_IMPL_STRING_KEPT, &e->bytes);
 	}
-	if (e->b)
-		e->meta |= PROF_IMPL_B_FOLLOWS;
-	e->words = 4u + (e->b ? 1u : 0u) + (dynamic ? 1u : 0u) + (e->n ? 1u + e->n : 0u) +
-		   (e->bytes + 7u) / 8u;
+	e->words = 3u + (e->a ? 1u : 0u) + (e->b ? 1u : 0u) + (dynamic ? 1u : 0u) +
+		   (e->n ? 1u + e->n : 0u) + (e->bytes + 7u) / 8u;
 }
 
 PROF_IMPL_INLINE char *prof_impl_copy(char *to, const char *from, uint64_t length)
@@ -1378,9 +1390,11 @@ PROF_IMPL_INLINE void prof_impl_write(const struct prof_impl_event *e, uint64_t 
 
 	to[1] = (e->stub & 0xffffffff) |
 		(dynamic ? 0 : prof_impl_distance(e->name, e->stub)) << 32;
-	to[2] = (e->meta & PROF_IMPL_META_BITS) | PROF_IMPL_U64(e->words) << 56;
-	to[3] = e->a;
-	to += 4;
+	to[2] = (e->meta & PROF_IMPL_META_BITS) | PROF_IMPL_WORDS(e->words) |
+		(e->a ? PROF_IMPL_A_FOLLOWS : 0) | (e->b ? PROF_IMPL_B_FOLLOWS : 0);
+	to += 3;
+	if (e->a)
+		*to++ = e->a;
 	if (e->b)
 		*to++ = e->b;
 	if (dynamic)
@@ -1408,7 +1422,7 @@ PROF_IMPL_INLINE void prof_impl_send_alone(const struct prof_impl_event *e)
 	uint64_t *words;
 
 	__builtin_memset(place, 0, size);
-	batch->version = 1;
+	batch->version = PROF_IMPL_BATCH_VERSION;
 	batch->used = batch->size = size;
 	batch->complete = 1u << 16 | e->words;
 	batch->flush = PROF_IMPL_CODE_ADDRESS(prof_flush_in_prof_control);
@@ -1458,34 +1472,48 @@ PROF_IMPL_ONCE void prof_batch_put_slowly(const char *name, uint64_t meta, uint6
 	prof_impl_batch_complete(batch, 1u << 16 | e.words);
 }
 
-/* Assembly calls it. Most marks have no pairs, or values in registers, and find room. */
+/*
+ * Assembly calls it. Most marks have no pairs, or values in registers, and find room. Keys are nearly
+ * always near: the strings of one executable or library lie together.
+ */
 PROF_IMPL_ONCE void prof_batch_put(const char *name, uint64_t meta, uint64_t a, uint64_t b,
 				   const char *keys, uint64_t values, uint64_t stub)
 {
 	const uint64_t seldom = PROF_META_NAME_DYNAMIC | PROF_META_HAS_STRINGS |
 				PROF_META_HAS_CATEGORIES;
-	const uint32_t n = PROF_IMPL_U32(meta & 15), words = n ? 5 + n : 4;
+	const uint64_t base = name ? PROF_IMPL_ADDRESS(name) : stub;
+	const uint64_t near = PROF_IMPL_ADDRESS(keys) - base + PROF_IMPL_NEAR;
+	const uint32_t n = PROF_IMPL_U32(meta & 15);
 	struct prof_batch *batch = *prof_impl_batch();
-	uint32_t at;
-	uint64_t *to;
+	uint32_t words = 3u + (a ? 1u : 0u), at;
+	uint64_t head = a ? PROF_IMPL_A_FOLLOWS : 0, *to, *next;
 
-	if (!batch || meta & seldom || (n ? !(meta & PROF_META_IN_REGISTERS) : b != 0))
+	/* The name too far away, or the keys. */
+	if (!batch || meta & seldom || base - stub + 0x40000000 >= 0x80000000 ||
+	    (n && (!(meta & PROF_META_IN_REGISTERS) || near >= 2 * PROF_IMPL_NEAR)))
 		goto slowly;
+	if (n) {
+		words += n;
+		head |= (meta & PROF_IMPL_META_NEAR_BITS) | near << 16 | PROF_IMPL_KEYS_NEAR;
+	} else {
+		words += b ? 1u : 0u;
+		head |= (meta & PROF_IMPL_META_BITS) | (b ? PROF_IMPL_B_FOLLOWS : 0);
+	}
 	at = prof_impl_batch_take(batch, words * 8);
 	if (__builtin_expect(at + words * 8 > batch->size, 0)) {
 		prof_impl_batch_take(batch, 0u - words * 8);
 		goto slowly;
 	}
 	to = PROF_IMPL_AT(uint64_t, PROF_IMPL_ADDRESS(batch) + at);
-	to[1] = (stub & 0xffffffff) | prof_impl_distance(name, stub) << 32;
-	to[2] = (meta & PROF_IMPL_META_BITS) | PROF_IMPL_U64(words) << 56;
-	to[3] = a;
-	if (n) {
-		to[4] = prof_impl_distance(keys, stub);
-		to[5] = b;
-		if (n > 1)
-			to[6] = values;
-	}
+	to[1] = (stub & 0xffffffff) | (base - stub) << 32;
+	to[2] = head | PROF_IMPL_WORDS(words);
+	next = to + 3;
+	if (a)
+		*next++ = a;
+	if (n || b)
+		*next++ = b;
+	if (n > 1)
+		*next = values;
 	/* Last: an event without a time is not complete. */
 	__atomic_store_n(to, prof_impl_time(), __ATOMIC_RELEASE);
 	prof_impl_batch_complete(batch, 1u << 16 | words);

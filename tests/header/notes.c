@@ -133,8 +133,8 @@ static void add_site(struct file *f, const unsigned char *desc, size_t size, uin
 		broken("flags %x", flags);
 	if ((kind >= 32 && kind != 49) != (s.domain[0] == '\0'))
 		broken("kind %u in domain '%s'", kind, s.domain);
-	if (kind == 48 && size < 25 + 8)
-		broken("a flush without a list of batches");
+	if (kind == 48 && (size < 25 + 8 + 4 || memcmp(desc + 25 + 8, "\2\0\0", 4)))
+		broken("a flush without a list of batches, or of another layout");
 	if (kind == 49) /* the upper half */
 		s.swtch -= 2;
 	s.known_to_usdt = kind >= 48;

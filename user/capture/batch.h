@@ -8,6 +8,7 @@
  *	batch.c		streams: which events of a thread's batch have been seen, from wherever
  *	batch_read.c	batches that have not been handed over, read in the program's memory
  *	batch_merge.c	all streams by time, up to a moment of which everything is known
+ *	batch_event.c	what stands in one event
  *	batch_nesting.c	levels of slices: here, what bpf/marks.bpf.c does in exact mode
  *	batch_clock.c	from the processor's counter to CLOCK_MONOTONIC
  *
@@ -157,9 +158,25 @@ struct batches {
 	} record;
 };
 
-/* Where an event stands in words: its own, and how many there are. */
-#define BATCH_EVENT_HEAD	 4
+/* Where an event stands in words: at least so many, and how many there are. */
+#define BATCH_EVENT_HEAD	 3
 #define BATCH_EVENT_WORDS(event) ((event)[2] >> 56)
+
+#define META_NAME_DYNAMIC (1ull << 32)
+#define META_HAS_STRINGS  (1ull << 33)
+#define META_IN_REGISTERS (1ull << 34)
+#define META_CATEGORIES	  (1ull << 35)
+
+/* What an event says. The values and the bytes of strings are where it is. */
+struct batch_event {
+	uint64_t meta, a, b, name_length;
+	uint32_t stub;	    /* the low half of its address */
+	int32_t name, keys; /* from there */
+	unsigned n;	    /* of pairs */
+	const uint64_t *values;
+	const char *bytes;
+	size_t n_bytes;
+};
 
 int batches_new(struct batches **ret_batches);
 void batches_free(struct batches *b);
@@ -207,6 +224,12 @@ void batch_process_renewed(struct batches *b, uint32_t pid);
  * known, ns.
  */
 uint64_t batches_read(struct capture *c);
+
+/*
+ * batch_event.c: `event` has as many words as it says, BATCH_EVENT_HEAD at least. False: that are too
+ * few for what else it says; then what stands behind its head is nothing.
+ */
+bool batch_event_read(const uint64_t *event, struct batch_event *ret);
 
 /* batch_nesting.c: the level of a mark, or -1: it is not recorded, and accounted for. */
 struct batch_mark {

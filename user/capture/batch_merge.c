@@ -13,11 +13,6 @@
 #define URGENT_NS	2000000ull
 #define MANY_WORDS	(16 << 20 >> 3) /* then it is time, too */
 
-#define META_HAS_STRINGS  (1ull << 33)
-#define META_IN_REGISTERS (1ull << 34)
-#define META_CATEGORIES	  (1ull << 35)
-#define META_NAME_DYNAMIC (1ull << 32)
-#define META_B_FOLLOWS	  (1ull << 51)
 #define META_OBJECT(meta) ((uint8_t)((meta) >> 40))
 #define META_IS_MARKER	  (1ull << 44)
 
@@ -149,95 +144,56 @@ static bool is_not_selected(const struct batch_stream *s, uint32_t stub)
 	return false;
 }
 
-/* What stands behind the head of an event, in this order. */
-struct parts {
-	uint64_t b, name_length, keys;
-	const uint64_t *values;
-	unsigned n;
-	const char *bytes;
-	size_t n_bytes;
-};
-
-static bool take_parts(const uint64_t *event, struct parts *p)
-{
-	uint64_t meta = event[2];
-	size_t words = BATCH_EVENT_WORDS(event), at = BATCH_EVENT_HEAD;
-
-	memset(p, 0, sizeof(*p));
-	p->n = meta & 15;
-	if (p->n > MAX_ARGS)
-		return false;
-	if (at + (meta & META_B_FOLLOWS ? 1 : 0) + (meta & META_NAME_DYNAMIC ? 1 : 0) +
-		    (p->n ? 1 + p->n : 0) >
-	    words)
-		return false;
-	if (meta & META_B_FOLLOWS)
-		p->b = event[at++];
-	if (meta & META_NAME_DYNAMIC)
-		p->name_length = event[at++];
-	if (p->n)
-		p->keys = event[at++];
-	p->values = event + at;
-	at += p->n;
-	p->bytes = (const char *)(event + at);
-	p->n_bytes = (words - at) * 8;
-	return true;
-}
-
 /* The strings of an event, behind the record as bpf/marks.bpf.c puts them. False: it makes no sense. */
-static bool put_strings(struct batches *b, const struct parts *p, uint64_t meta, size_t *ret_size)
+static bool put_strings(struct batches *b, const struct batch_event *e, size_t *ret_size)
 {
 	struct record_full *r = &b->record.record;
 	size_t bytes = 0;
 	unsigned i;
 
-	if (meta & META_NAME_DYNAMIC) {
-		if (p->name_length & STRING_NULL) {
+	if (e->meta & META_NAME_DYNAMIC) {
+		if (e->name_length & STRING_NULL) {
 			r->head.flags |= RECORD_NAME_UNREADABLE;
 		} else {
 			r->head.flags |= RECORD_NAME_COPIED |
-					 (p->name_length & STRING_CUT ? RECORD_NAME_CUT : 0);
-			r->args.name_length = (uint32_t)p->name_length;
+					 (e->name_length & STRING_CUT ? RECORD_NAME_CUT : 0);
+			r->args.name_length = (uint32_t)e->name_length;
 			bytes += r->args.name_length;
 		}
-		if (meta & META_CATEGORIES) {
-			r->ops.b = p->b & STRING_NULL ? 0 : (uint32_t)p->b;
+		if (e->meta & META_CATEGORIES) {
+			r->ops.b = e->b & STRING_NULL ? 0 : (uint32_t)e->b;
 			bytes += r->ops.b;
 		}
 	}
-	for (i = 0; i < p->n; i++) {
-		if ((meta >> (8 + 4 * i) & 15) == VALUE_STRING && !(p->values[i] & STRING_NULL))
-			bytes += (uint32_t)p->values[i];
-		if (bytes > p->n_bytes)
+	for (i = 0; i < e->n; i++) {
+		if ((e->meta >> (8 + 4 * i) & 15) == VALUE_STRING && !(e->values[i] & STRING_NULL))
+			bytes += (uint32_t)e->values[i];
+		if (bytes > e->n_bytes)
 			return false;
 	}
-	if (bytes > p->n_bytes || bytes > sizeof(b->record.bytes))
+	if (bytes > e->n_bytes || bytes > sizeof(b->record.bytes))
 		return false;
-	memcpy(b->record.bytes, p->bytes, bytes);
+	memcpy(b->record.bytes, e->bytes, bytes);
 	*ret_size = sizeof(*r) + bytes;
 	return true;
 }
 
-static bool make_record(struct batches *b, const uint64_t *event, size_t *ret_size)
+static bool make_record(struct batches *b, const struct batch_event *e, size_t *ret_size)
 {
 	struct record_full *r = &b->record.record;
-	uint64_t meta = event[2];
-	struct parts p;
 
-	if (!take_parts(event, &p))
-		return false;
-	r->ops.a = event[3];
-	r->ops.b = p.b;
-	if (meta & META_CATEGORIES)
+	r->ops.a = e->a;
+	r->ops.b = e->b;
+	if (e->meta & META_CATEGORIES)
 		r->head.flags |= RECORD_CATEGORIES;
-	r->args.keys = (int32_t)p.keys;
+	r->args.keys = e->keys;
 	r->args.name_length = 0;
-	if (p.n)
-		memcpy(r->args.values, p.values, p.n * sizeof(*p.values));
-	*ret_size = p.n ? offsetof(struct record_full, args.values) + p.n * sizeof(*p.values)
-			: sizeof(struct record_plain);
-	if (meta & (META_NAME_DYNAMIC | META_HAS_STRINGS))
-		return put_strings(b, &p, meta, ret_size);
+	if (e->n)
+		memcpy(r->args.values, e->values, e->n * sizeof(*e->values));
+	*ret_size = e->n ? offsetof(struct record_full, args.values) + e->n * sizeof(*e->values)
+			 : sizeof(struct record_plain);
+	if (e->meta & (META_NAME_DYNAMIC | META_HAS_STRINGS))
+		return put_strings(b, e, ret_size);
 	return true;
 }
 
@@ -246,35 +202,39 @@ static void take_event(struct capture *c, struct batch_stream *s, const uint64_t
 {
 	struct batches *b = c->batches;
 	struct record *r = &b->record.record.head;
-	struct batch_mark m = { .meta = event[2] };
+	struct batch_event e;
+	struct batch_mark m = { 0 };
 	const struct site *site;
 	size_t size;
 	int level;
+	bool whole;
 
 	/* From before or after the recording: the batch was there then, or still is. */
 	if (ns < s->thread->process->from_ns || ns > b->until_ns)
 		return;
-	site = site_of(c, s, (uint32_t)event[1], &r->site);
+	whole = batch_event_read(event, &e);
+	site = site_of(c, s, e.stub, &r->site);
 	if (!site) {
-		b->unreadable += !is_not_selected(s, (uint32_t)event[1]);
+		b->unreadable += !is_not_selected(s, e.stub);
 		return;
 	}
 	m.kind = site->kind;
+	m.meta = e.meta;
 	m.only_categories = site->only_categories;
-	m.token = event[3] ? event[3] : site->plain_token;
+	m.token = e.a ? e.a : site->plain_token;
 	level = batch_nesting(b, s->thread, &m);
 	if (level < 0)
 		return;
 	r->ts = ns;
 	r->tgid = s->thread->pid;
 	r->tid = s->thread->tid;
-	r->name = (int32_t)(event[1] >> 32);
+	r->name = e.name;
 	r->types = (uint32_t)m.meta;
 	r->kind = m.kind;
 	r->flags = m.flags;
 	r->level = level;
 	r->object = META_OBJECT(m.meta);
-	if (!make_record(b, event, &size)) {
+	if (!whole || !make_record(b, &e, &size)) {
 		c->decoded++;
 		c->malformed++;
 		return;

@@ -2,7 +2,6 @@
 /* Which slice an END closes: the rules of bpf/marks.bpf.c, for marks that come in batches. */
 #include "capture/batch.h"
 
-#define META_CATEGORIES	 (1ull << 35)
 #define SCOPE_IN_BETWEEN -2
 
 static bool leaves_out(const struct batch_thread *t)

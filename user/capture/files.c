@@ -66,22 +66,30 @@ static uint64_t plain_token(const struct site *s)
 	return s->category ? 1 + s->category->id % (PLAIN_TOKENS - 1) : 0;
 }
 
-/* Where batches of this file are handed over. False: it has markers that cannot be in any. */
-static bool find_flush(struct file *file)
+/*
+ * Where batches of this file are handed over. Otherwise why there are none: it has markers that cannot
+ * be in any, or what is in them is laid out as we do not know it.
+ */
+static const char *find_flush(struct file *file)
 {
+	const struct marker_site *flush = NULL;
 	bool all = true;
 	unsigned i;
 
 	for (i = 0; i < file->sites.n; i++) {
 		const struct marker_site *m = &file->sites.sites[i];
 
-		if (m->kind == RECORD_FLUSH) {
-			file->flush_stub = m->stub;
-			file->batch_list = m->list;
-		}
+		if (m->kind == RECORD_FLUSH)
+			flush = m;
 		all &= m->kind >= RECORD_THREAD_NAME || m->flags & MARKERS_CAN_BATCH;
 	}
-	return all && file->flush_stub;
+	if (!all || !flush || flush->layout < BATCH_VERSION)
+		return "an older";
+	if (flush->layout > BATCH_VERSION)
+		return "a newer";
+	file->flush_stub = flush->stub;
+	file->batch_list = flush->list;
+	return NULL;
 }
 
 static int select_sites(struct capture *c, struct file *file)
@@ -411,6 +419,7 @@ static void find_functions(struct file *file)
 static int look_into(struct capture *c, struct file *file, const char *path, struct failure *f)
 {
 	struct failure why;
+	const char *other = NULL;
 
 	if (elf_file_open(file->fd, &file->elf, &why)) {
 		file->elf = NULL;
@@ -423,9 +432,11 @@ static int look_into(struct capture *c, struct file *file, const char *path, str
 	if (file->sites.refused)
 		capture_log(c, 0, "%u malformed probe sites in '%s' are left out",
 			    file->sites.refused, path);
-	if (c->options.batching && file->sites.n && !find_flush(file)) {
-		capture_log(c, -1, "cannot record '%s' in batches: built with an older proftrace.h",
-			    path);
+	if (c->options.batching && file->sites.n)
+		other = find_flush(file);
+	if (other) {
+		capture_log(c, -1, "cannot record '%s' in batches: built with %s proftrace.h", path,
+			    other);
 		c->refused++;
 		return 0;
 	}

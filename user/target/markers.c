@@ -94,9 +94,24 @@ const char *marker_refusal_reason(enum marker_refusal refusal)
 	return refusal < MARKER_REFUSALS ? reasons[refusal] : "unknown";
 }
 
+/* What the note of the flush site has behind its name, at `at`. */
+static void decode_flush(const struct note *note, uint64_t here, size_t at, struct marker_site *s)
+{
+	uint64_t list;
+
+	if (note->desc_size < at + sizeof(list))
+		return;
+	memcpy(&list, note->desc + at, sizeof(list));
+	s->list = here + at + list;
+	at += sizeof(list);
+	s->layout = 1;
+	if (note->desc_size >= at + sizeof(s->layout))
+		memcpy(&s->layout, note->desc + at, sizeof(s->layout));
+}
+
 static bool decode(const struct note *note, uint64_t notes_vaddr, struct claim *c)
 {
-	uint64_t here = notes_vaddr + note->desc_at, stub, list, distance[2];
+	uint64_t here = notes_vaddr + note->desc_at, stub, distance[2];
 	uint16_t kind;
 	uint32_t flags;
 	size_t length;
@@ -120,10 +135,8 @@ static bool decode(const struct note *note, uint64_t notes_vaddr, struct claim *
 	c->site.flags = flags;
 	c->site.vaddr = c->door;
 	c->site.stub = stub;
-	if (kind == RECORD_FLUSH && note->desc_size >= DOMAIN_AT + length + 1 + sizeof(list)) {
-		memcpy(&list, note->desc + DOMAIN_AT + length + 1, sizeof(list));
-		c->site.list = here + DOMAIN_AT + length + 1 + list;
-	}
+	if (kind == RECORD_FLUSH)
+		decode_flush(note, here, DOMAIN_AT + length + 1, &c->site);
 	if (length > MARKERS_MAX_DOMAIN)
 		length = MARKERS_MAX_DOMAIN;
 	memcpy(c->site.domain, note->desc + DOMAIN_AT, length);

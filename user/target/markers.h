@@ -12,7 +12,8 @@
  *	s64 switch, minus the address of this field
  *	u16 kind, u8 slow door in the stub, u8 fast door in the stub (255 = none), u32 flags
  *	name of the domain, NUL-terminated; empty for the control sites
- *	of the flush site, then: s64 list of batches, minus the address of this field
+ *	of the flush site, then: s64 list of batches, minus the address of this field;
+ *		u32 version of what is in these, 1 without this field
  *
  * A note is a claim by a file nobody vouches for, and a breakpoint in the middle of an instruction
  * kills the traced program. So a site counts only when the bytes in the file at its door are exactly
@@ -42,6 +43,7 @@ struct marker_site {
 		switch_offset; /* 16 bits: of the exact switch, or of kind batch the batch switch */
 	uint16_t kind;	       /* enum record_kind of bpf/event.h, below 64 */
 	uint32_t flags;	       /* MARKERS_CAN_BATCH */
+	uint32_t layout;       /* flush: the version of what is in batches */
 	char domain[MARKERS_MAX_DOMAIN + 1]; /* bytes as found; empty: a control site */
 };
 

@@ -32,11 +32,17 @@ struct batch_moment {
 
 #define BATCH_MOMENTS 1024 /* kept: events that come later than so many rounds are placed roughly */
 
+/* Between two moments that follow on one another. */
+struct batch_pace {
+	uint64_t from_ticks, to_ticks, from_ns;
+	uint64_t rate; /* ns of a tick, as a fraction of 2^32 */
+};
+
 struct batch_clock {
 	struct batch_moment moments[BATCH_MOMENTS];
 	uint64_t n; /* ever taken */
-	/* Between the last two, as a fraction of 2^32. */
-	uint64_t from_ticks, to_ticks, from_ns, rate;
+	/* Nearly all events lie between the last two, or between the two before them. */
+	struct batch_pace now, before;
 	uint64_t
 		error_ns; /* the largest distance of a moment from where those around it place it */
 };
@@ -51,12 +57,23 @@ uint64_t batch_clock_now(void);
 void batch_clock_look(struct batch_clock *clock);
 uint64_t batch_clock_slow(const struct batch_clock *clock, uint64_t ticks);
 
+static inline bool batch_pace_has(const struct batch_pace *pace, uint64_t ticks)
+{
+	return ticks >= pace->from_ticks && ticks <= pace->to_ticks &&
+	       (ticks - pace->from_ticks) >> 32 == 0;
+}
+
+static inline uint64_t batch_pace_ns(const struct batch_pace *pace, uint64_t ticks)
+{
+	return pace->from_ns + ((ticks - pace->from_ticks) * pace->rate >> 32);
+}
+
 static inline uint64_t batch_clock_ns(const struct batch_clock *clock, uint64_t ticks)
 {
-	uint64_t since = ticks - clock->from_ticks;
-
-	if (ticks >= clock->from_ticks && ticks <= clock->to_ticks && since >> 32 == 0)
-		return clock->from_ns + (since * clock->rate >> 32);
+	if (batch_pace_has(&clock->now, ticks))
+		return batch_pace_ns(&clock->now, ticks);
+	if (batch_pace_has(&clock->before, ticks))
+		return batch_pace_ns(&clock->before, ticks);
 	return batch_clock_slow(clock, ticks);
 }
 

@@ -131,7 +131,7 @@ static void check(struct batch_clock *clock, const struct batch_moment *now, uin
 	if (error < 0)
 		error = -error;
 	/* The kernel's clock was read anywhere in this. */
-	error += (int64_t)((unsigned __int128)width * clock->rate >> 33);
+	error += (int64_t)((unsigned __int128)width * clock->now.rate >> 33);
 	if ((uint64_t)error > clock->error_ns)
 		clock->error_ns = (uint64_t)error;
 }
@@ -145,16 +145,17 @@ void batch_clock_look(struct batch_clock *clock)
 	if (clock->n >= 2)
 		check(clock, &now, width);
 	if (clock->n && now.ticks > before->ticks && now.ns > before->ns) {
-		clock->from_ticks = before->ticks;
-		clock->from_ns = before->ns;
-		clock->to_ticks = now.ticks;
-		clock->rate = (uint64_t)(((unsigned __int128)(now.ns - before->ns) << 32) /
-					 (now.ticks - before->ticks));
+		clock->before = clock->now;
+		clock->now.from_ticks = before->ticks;
+		clock->now.from_ns = before->ns;
+		clock->now.to_ticks = now.ticks;
+		clock->now.rate = (uint64_t)(((unsigned __int128)(now.ns - before->ns) << 32) /
+					     (now.ticks - before->ticks));
 	}
 	clock->moments[clock->n++ % BATCH_MOMENTS] = now;
 }
 
-/* What does not lie between the last two moments. */
+/* What does not lie between the last three moments. */
 uint64_t batch_clock_slow(const struct batch_clock *clock, uint64_t ticks)
 {
 	uint64_t first = clock->n > BATCH_MOMENTS ? clock->n - BATCH_MOMENTS : 0;

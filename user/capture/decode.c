@@ -16,49 +16,32 @@
 /* Between so many records, held threads are looked after: they wait for us. */
 #define LOOK_AT_HOLDS 256
 
+static const uint8_t kinds[] = {
+	[RECORD_BEGIN] = EVENT_BEGIN,
+	[RECORD_END] = EVENT_END,
+	[RECORD_INSTANT] = EVENT_INSTANT,
+	[RECORD_COUNTER] = EVENT_COUNTER,
+	[RECORD_ASYNC_BEGIN] = EVENT_ASYNC_BEGIN,
+	[RECORD_ASYNC_END] = EVENT_ASYNC_END,
+	[RECORD_FLOW_OUT] = EVENT_FLOW_OUT,
+	[RECORD_FLOW_IN] = EVENT_FLOW_IN,
+	[RECORD_ALLOC] = EVENT_ALLOC,
+	[RECORD_FREE] = EVENT_FREE,
+	[RECORD_THREAD_NAME] = EVENT_THREAD_NAME,
+	[RECORD_STEP] = EVENT_STEP,
+	[RECORD_PAUSE] = EVENT_PAUSE,
+	[RECORD_RESUME] = EVENT_RESUME,
+	[RECORD_DUMP] = EVENT_DUMP,
+	[RECORD_STOP] = EVENT_STOP,
+	[RECORD_INCLUDE_JSON] = EVENT_INCLUDE_JSON,
+	[RECORD_SCOPE_PUSH] = EVENT_SCOPE_PUSH,
+	[RECORD_SCOPE_POP] = EVENT_SCOPE_POP,
+};
+
+/* 0: none. */
 static enum event_kind kind_of(unsigned record_kind)
 {
-	switch (record_kind) {
-	case RECORD_BEGIN:
-		return EVENT_BEGIN;
-	case RECORD_END:
-		return EVENT_END;
-	case RECORD_INSTANT:
-		return EVENT_INSTANT;
-	case RECORD_COUNTER:
-		return EVENT_COUNTER;
-	case RECORD_ASYNC_BEGIN:
-		return EVENT_ASYNC_BEGIN;
-	case RECORD_ASYNC_END:
-		return EVENT_ASYNC_END;
-	case RECORD_FLOW_OUT:
-		return EVENT_FLOW_OUT;
-	case RECORD_FLOW_IN:
-		return EVENT_FLOW_IN;
-	case RECORD_ALLOC:
-		return EVENT_ALLOC;
-	case RECORD_FREE:
-		return EVENT_FREE;
-	case RECORD_THREAD_NAME:
-		return EVENT_THREAD_NAME;
-	case RECORD_STEP:
-		return EVENT_STEP;
-	case RECORD_PAUSE:
-		return EVENT_PAUSE;
-	case RECORD_RESUME:
-		return EVENT_RESUME;
-	case RECORD_DUMP:
-		return EVENT_DUMP;
-	case RECORD_STOP:
-		return EVENT_STOP;
-	case RECORD_INCLUDE_JSON:
-		return EVENT_INCLUDE_JSON;
-	case RECORD_SCOPE_PUSH:
-		return EVENT_SCOPE_PUSH;
-	case RECORD_SCOPE_POP:
-		return EVENT_SCOPE_POP;
-	}
-	return 0;
+	return record_kind < sizeof(kinds) ? kinds[record_kind] : 0;
 }
 
 /* The program's number for a scope: what later versions may have is the thread's. */
@@ -317,8 +300,6 @@ static size_t take_counters(struct capture *c, const struct record *r, size_t si
 	size_t bytes = n * (multiplexed ? COUNTER_PARTS : 1) * sizeof(c->counters[0]);
 	unsigned i;
 
-	if (!(r->flags & RECORD_COUNTERS))
-		return size;
 	if (!n || size < sizeof(*r) + bytes)
 		return 0;
 	size -= bytes;
@@ -341,51 +322,61 @@ static bool has_name(unsigned kind)
 	       (kind < RECORD_STEP || kind == RECORD_SCOPE_PUSH);
 }
 
-/* What all marks have, whose names are known. */
-static bool decode_rest(struct capture *c, const struct record *r, size_t size,
-			const struct marker *marker, struct event *e)
-{
-	bool has_keys = size >= offsetof(struct record_full, args.values);
-
-	if (has_keys && (r->types & 15) && !take_args(c, r, size, marker, e))
-		return false;
-	return size < sizeof(struct record_plain) || take_operands(c, r, e);
-}
-
-static bool decode_mark(struct capture *c, const struct record *r, size_t size, struct event *e)
+/* Which marker of ours it is: its name and its categories. */
+static const struct marker *mark_name(struct capture *c, const struct record *r, size_t size,
+				      struct event *e)
 {
 	const struct record_full *full = (const struct record_full *)r;
-	int32_t categories = NAME_NONE;
+	int32_t categories = NAME_NONE, keys = NAME_NONE;
 	const struct marker *marker;
-	bool has_keys;
 
-	e->kind = kind_of(r->kind);
-	size = take_counters(c, r, size, e);
-	if (!size)
-		return false;
-	if (!e->kind || r->site >= c->n_sites || c->sites[r->site].kind != r->kind)
-		return false;
-	has_keys = size >= offsetof(struct record_full, args.values);
+	if (size >= offsetof(struct record_full, args.values))
+		keys = full->args.keys;
 	if (r->flags & RECORD_CATEGORIES && size >= sizeof(struct record_plain) &&
 	    !is_name_copied(r))
 		categories = (int32_t)full->ops.b;
+	marker = marker_of(c, r, keys, categories);
+	c->unreadable_names += marker->unreadable;
+	e->name = is_name_copied(r) ? copied_name(c, r, size) : marker->name;
+	e->category = category_of(c, r, size, marker);
+	return marker;
+}
+
+static inline bool decode_mark(struct capture *c, const struct record *r, size_t size,
+			       struct event *e)
+{
+	const struct marker *marker;
+	const struct site *site;
+
+	e->kind = kind_of(r->kind);
+	if (r->flags & RECORD_COUNTERS) {
+		size = take_counters(c, r, size, e);
+		if (!size)
+			return false;
+	}
+	if (!e->kind || r->site >= c->n_sites)
+		return false;
+	site = &c->sites[r->site];
+	if (site->kind != r->kind)
+		return false;
 	e->level = r->level;
 	e->closes_inner = r->flags & RECORD_CLOSES_INNER;
 	e->scope = scope_of(r->object & 15);
 	e->object = r->object >> 4;
 	e->left_out = r->flags & RECORD_LEFT_OUT;
-	if (c->sites[r->site].probe) {
-		const struct probe *probe = c->sites[r->site].probe;
-
-		e->category = probe->marker.category;
-		return decode_rest(c, r, size, &probe->marker, e) && probe_event(c, r, probe, e);
+	if (site->probe) {
+		marker = &site->probe->marker;
+		e->category = marker->category;
+	} else {
+		marker = mark_name(c, r, size, e);
 	}
-	marker = marker_of(c, r, has_keys ? full->args.keys : NAME_NONE, categories);
-	c->unreadable_names += marker->unreadable;
-	e->name = is_name_copied(r) ? copied_name(c, r, size) : marker->name;
-	e->category = category_of(c, r, size, marker);
-	if (!decode_rest(c, r, size, marker, e))
+	if (r->types & 15 && size >= offsetof(struct record_full, args.values) &&
+	    !take_args(c, r, size, marker, e))
 		return false;
+	if (size >= sizeof(struct record_plain) && !take_operands(c, r, e))
+		return false;
+	if (site->probe)
+		return probe_event(c, r, site->probe, e);
 	if (!e->name && has_name(r->kind)) {
 		c->unreadable_names++;
 		e->name = names_intern_string(c->options.names, "(unreadable)");

@@ -85,8 +85,9 @@ struct marker {
 	UT_hash_handle hh;
 };
 
-#define DECISIONS      64
-#define RECENT_MARKERS 256
+#define DECISIONS	   64
+#define RECENT_MARKER_BITS 8
+#define RECENT_MARKERS	   (1 << RECENT_MARKER_BITS)
 
 /* Whether marks of these categories are asked for: see selection.c. */
 struct decision {
@@ -184,8 +185,36 @@ void sched_look_lost(struct capture *c, uint64_t ts_ns);
 size_t whole_characters(const char *bytes, size_t length);
 
 /* static_names.c */
-const struct marker *marker_of(struct capture *c, const struct record *head, int32_t keys,
-			       int32_t categories);
+const struct marker *marker_look_up(struct capture *c, const struct marker_key *key);
+
+/* Names lie at even distances: the upper bits of a product have something of all their bits. */
+static inline struct marker **marker_slot(struct capture *c, const struct marker_key *key)
+{
+	uint32_t hash = ((uint32_t)key->name + key->site * 31) * 0x9e3779b1u;
+
+	return &c->recent_markers[hash >> (32 - RECENT_MARKER_BITS)];
+}
+
+/* The marker of a mark that comes by the million: it is nearly always one of those found lately. */
+static inline const struct marker *marker_of(struct capture *c, const struct record *head,
+					     int32_t keys, int32_t categories)
+{
+	const struct marker_key key = {
+		.site = head->site,
+		.name = head->flags & (RECORD_NAME_COPIED | RECORD_NAME_UNREADABLE) ? 0
+										    : head->name,
+		.keys = keys,
+		.categories = categories,
+		.types = keys ? head->types : 0,
+	};
+	const struct marker *m = *marker_slot(c, &key);
+
+	if (m && m->key.site == key.site && m->key.name == key.name && m->key.keys == key.keys &&
+	    m->key.categories == key.categories && m->key.types == key.types)
+		return m;
+	return marker_look_up(c, &key);
+}
+
 /* "domain,a,b" */
 const struct name *join_categories(struct capture *c, const struct name *domain, const char *more,
 				   size_t length);

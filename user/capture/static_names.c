@@ -87,14 +87,7 @@ static void read_keys(struct capture *c, struct marker *m)
 	}
 }
 
-static bool is_marker(const struct marker *m, const struct marker_key *key)
-{
-	return m && m->key.site == key->site && m->key.name == key->name &&
-	       m->key.keys == key->keys && m->key.categories == key->categories &&
-	       m->key.types == key->types;
-}
-
-static struct marker *marker_look_up(struct capture *c, const struct marker_key *key)
+static struct marker *look_up(struct capture *c, const struct marker_key *key)
 {
 	struct marker *m;
 
@@ -122,28 +115,13 @@ static struct marker *marker_look_up(struct capture *c, const struct marker_key 
 	return m;
 }
 
-const struct marker *marker_of(struct capture *c, const struct record *head, int32_t keys,
-			       int32_t categories)
+const struct marker *marker_look_up(struct capture *c, const struct marker_key *key)
 {
-	const struct marker_key key = {
-		.site = head->site,
-		.name = head->flags & (RECORD_NAME_COPIED | RECORD_NAME_UNREADABLE) ? 0
-										    : head->name,
-		.keys = keys,
-		.categories = categories,
-		.types = keys ? head->types : 0,
-	};
-	struct marker **slot;
+	struct marker *m = look_up(c, key);
 
-	slot = &c->recent_markers[(key.site * 31 + (uint32_t)key.name) & (RECENT_MARKERS - 1)];
-	if (!is_marker(*slot, &key)) {
-		struct marker *m = marker_look_up(c, &key);
-
-		if (m == &c->uncached)
-			return m;
-		*slot = m;
-	}
-	return *slot;
+	if (m != &c->uncached)
+		*marker_slot(c, key) = m;
+	return m;
 }
 
 void markers_free(struct capture *c)

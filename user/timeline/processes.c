@@ -86,17 +86,12 @@ struct process_state *process_get(struct timeline *t, uint32_t pid, uint64_t ts_
 	return p ? p : process_new(t, pid, ts_ns, 0, comm);
 }
 
-static struct thread_state **recent_slot(struct timeline *t, struct thread_key key)
-{
-	return &t->recent[(key.tid ^ key.pid * 31) & (RECENT_THREADS - 1)];
-}
-
 static struct thread_state *thread_find(struct timeline *t, struct thread_key key)
 {
-	struct thread_state **slot = recent_slot(t, key);
+	struct thread_state **slot = thread_slot(t, key.pid, key.tid);
 	struct thread_state *thread = *slot;
 
-	if (thread && thread->key.tid == key.tid && thread->key.pid == key.pid)
+	if (is_thread(thread, key.pid, key.tid))
 		return thread;
 	HASH_FIND(hh, t->threads, &key, sizeof(key), thread);
 	if (thread)
@@ -164,7 +159,7 @@ struct thread_state *thread_get(struct timeline *t, uint32_t pid, uint32_t tid, 
 
 static void thread_release(struct timeline *t, struct thread_state *thread)
 {
-	struct thread_state **slot = recent_slot(t, thread->key);
+	struct thread_state **slot = thread_slot(t, thread->key.pid, thread->key.tid);
 
 	if (*slot == thread)
 		*slot = NULL;

@@ -206,7 +206,8 @@ int slice_end(struct timeline *t, const struct mark *m)
 	fact.end_reason = m->event->end_reason;
 	count_end(t, m->event->end_reason);
 	close_top(t, thread, m->event, &fact);
-	close_off(t, thread, m->ts_ns);
+	if (thread->n_slices && thread->slices[thread->n_slices - 1].is_off)
+		close_off(t, thread, m->ts_ns);
 	return MARK_WRITTEN;
 }
 

@@ -231,6 +231,8 @@ struct allocation {
 	UT_hash_handle hh;
 };
 
+#define RECENT_COUNTERS 16 /* a power of two */
+
 struct process_state {
 	struct process pub;
 	const struct name *given; /* by whoever looked at the process */
@@ -241,6 +243,7 @@ struct process_state {
 	bool paused_once; /* since then, what it began need not have been recorded */
 	struct thread_state *threads;
 	struct counter *counters;
+	struct counter *recent_counters[RECENT_COUNTERS]; /* by name */
 	struct lanes *lanes;
 	struct pool *pools;
 	struct pool *listed_pools;
@@ -322,9 +325,40 @@ struct mark {
 /* timeline.c */
 void emit(struct timeline *t, const struct fact *fact);
 int hand_to(struct handler *handler, const struct fact *fact);
-struct fact fact_of(const struct mark *m, enum fact_kind kind);
-void stamp_step(struct timeline *t, const struct mark *m, struct fact *fact);
-const struct process *process_of(const struct process_state *p);
+void stamp_step_args(struct timeline *t, const struct mark *m, struct fact *fact);
+
+static inline const struct process *process_of(const struct process_state *p)
+{
+	/* The machine is known by having no uuid. */
+	return p && p->pub.uuid ? &p->pub : NULL;
+}
+
+static inline struct fact fact_of(const struct mark *m, enum fact_kind kind)
+{
+	const struct event *e = m->event;
+
+	return (struct fact){
+		.kind = kind,
+		.scope = e->scope,
+		.ts_ns = m->ts_ns,
+		.continued = e->continued,
+		.process = process_of(m->process),
+		.thread = m->thread ? &m->thread->pub : NULL,
+		.name = m->name,
+		.category = e->category,
+		.id = e->id,
+		.n_args = e->n_args < EVENT_MAX_ARGS ? e->n_args : EVENT_MAX_ARGS,
+		.args = e->args,
+		.callstack = e->callstack,
+	};
+}
+
+/* Appends where the program is in its own work, unless the fact says so itself. */
+static inline void stamp_step(struct timeline *t, const struct mark *m, struct fact *fact)
+{
+	if (m->process->stepped)
+		stamp_step_args(t, m, fact);
+}
 
 /* processes.c: each returns NULL where a limit or the memory ends */
 struct process_state *process_find(const struct timeline *t, uint32_t pid);
@@ -333,6 +367,18 @@ struct process_state *process_get(struct timeline *t, uint32_t pid, uint64_t ts_
 struct thread_state *thread_with_tid(const struct timeline *t, uint32_t tid);
 struct thread_state *thread_get(struct timeline *t, uint32_t pid, uint32_t tid, uint64_t ts_ns,
 				const struct name *comm);
+
+/* Where the thread is, if it was looked for lately. */
+static inline struct thread_state **thread_slot(struct timeline *t, uint32_t pid, uint32_t tid)
+{
+	return &t->recent[(tid ^ pid * 31) & (RECENT_THREADS - 1)];
+}
+
+static inline bool is_thread(const struct thread_state *thread, uint32_t pid, uint32_t tid)
+{
+	return thread && thread->key.tid == tid && thread->key.pid == pid;
+}
+
 int thread_name(struct timeline *t, const struct mark *m);
 void process_notice(struct timeline *t, const struct event *event);
 void processes_free(struct timeline *t);
@@ -347,6 +393,21 @@ int slice_begin(struct timeline *t, const struct mark *m);
 int slice_end(struct timeline *t, const struct mark *m);
 void count_end(struct timeline *t, enum end_reason reason);
 void slices_close_stale(struct timeline *t, const struct mark *m);
+
+/* Whether the mark, whose level the kernel knows, finds open what it should, as most do. */
+static inline bool slices_are_current(const struct thread_state *thread, const struct event *e)
+{
+	const struct slice *top = &thread->slices[thread->n_slices - 1];
+
+	if (top->is_off)
+		return false;
+	if (e->kind != EVENT_END)
+		return top->level >= 0 && top->level < e->level;
+	if (top->level != e->level)
+		return false;
+	return thread->n_slices == 1 || (top[-1].level >= 0 && top[-1].level < e->level);
+}
+
 void slices_unfinished(struct timeline *t, struct thread_state *thread, uint64_t ts_ns);
 void slices_off(struct timeline *t, struct thread_state *thread, const struct name *domain,
 		uint64_t ts_ns);

@@ -151,39 +151,10 @@ void emit(struct timeline *t, const struct fact *fact)
 	}
 }
 
-const struct process *process_of(const struct process_state *p)
-{
-	/* The machine is known by having no uuid. */
-	return p && p->pub.uuid ? &p->pub : NULL;
-}
-
-struct fact fact_of(const struct mark *m, enum fact_kind kind)
-{
-	const struct event *e = m->event;
-
-	return (struct fact){
-		.kind = kind,
-		.scope = e->scope,
-		.ts_ns = m->ts_ns,
-		.continued = e->continued,
-		.process = process_of(m->process),
-		.thread = m->thread ? &m->thread->pub : NULL,
-		.name = m->name,
-		.category = e->category,
-		.id = e->id,
-		.n_args = e->n_args < EVENT_MAX_ARGS ? e->n_args : EVENT_MAX_ARGS,
-		.args = e->args,
-		.callstack = e->callstack,
-	};
-}
-
-/* Appends where the program is in its own work, unless the fact says so itself. */
-void stamp_step(struct timeline *t, const struct mark *m, struct fact *fact)
+void stamp_step_args(struct timeline *t, const struct mark *m, struct fact *fact)
 {
 	unsigned i, n = fact->n_args;
 
-	if (!m->process->stepped)
-		return;
 	for (i = 0; i < n; i++) {
 		if (fact->args[i].key == t->epoch || fact->args[i].key == t->batch)
 			return;
@@ -275,7 +246,9 @@ static bool find_owner(struct timeline *t, struct mark *m)
 
 	m->ts_ns = e->ts_ns;
 	if (e->tid || needs_thread(e->kind)) {
-		m->thread = thread_get(t, e->pid, e->tid, e->ts_ns, NULL);
+		m->thread = *thread_slot(t, e->pid, e->tid);
+		if (!is_thread(m->thread, e->pid, e->tid))
+			m->thread = thread_get(t, e->pid, e->tid, e->ts_ns, NULL);
 		if (!m->thread)
 			return false;
 		m->process = m->thread->process;
@@ -345,7 +318,8 @@ static void take_mark(struct timeline *t, const struct event *event)
 	int outcome = LOST_LIMIT;
 
 	if (find_owner(t, &m)) {
-		if (m.thread && m.thread->n_slices && event->level >= 0)
+		if (m.thread && m.thread->n_slices && event->level >= 0 &&
+		    !slices_are_current(m.thread, event))
 			slices_close_stale(t, &m);
 		outcome = take(t, &m);
 	}

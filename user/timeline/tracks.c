@@ -6,6 +6,7 @@
 #include "timeline/state.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void track_declare(struct timeline *t, const struct process_state *p, struct track *track,
 		   uint64_t ts_ns)
@@ -40,31 +41,28 @@ struct track *lane_track_new(struct timeline *t, struct process_state *p, uint64
 	return track;
 }
 
-struct counter *counter_get(struct timeline *t, const struct mark *m, const struct name *name,
-			    const struct name *series, const struct name *unit, bool is_double)
+static struct counter *counter_new(struct timeline *t, const struct mark *m,
+				   const struct counter_key *key, const struct name *unit,
+				   bool is_double)
 {
 	struct thread_state *thread = m->event->of_thread ? m->thread : NULL;
-	struct counter_key key = { .name = name, .series = series, .thread = thread };
 	struct process_state *p = m->process;
 	struct counter *counter;
 
-	HASH_FIND(hh, p->counters, &key, sizeof(key), counter);
-	if (counter)
-		return counter;
 	if (t->n_tracks >= t->limits.tracks)
 		return NULL;
 	counter = calloc(1, sizeof(*counter));
 	if (!counter)
 		return NULL;
-	counter->key = key;
+	counter->key = *key;
 	HASH_ADD(hh, p->counters, key, sizeof(key), counter);
 	if (!hash_added(hh, counter)) {
 		free(counter);
 		return NULL;
 	}
 	counter->pub.kind = TRACK_COUNTER;
-	counter->pub.name = name;
-	counter->pub.key = series;
+	counter->pub.name = key->name;
+	counter->pub.key = key->series;
 	counter->pub.unit = unit;
 	counter->pub.is_double = is_double;
 	if (thread) {
@@ -72,6 +70,27 @@ struct counter *counter_get(struct timeline *t, const struct mark *m, const stru
 		thread->counters_from_file = true;
 	}
 	track_declare(t, p, &counter->pub, m->ts_ns);
+	return counter;
+}
+
+struct counter *counter_get(struct timeline *t, const struct mark *m, const struct name *name,
+			    const struct name *series, const struct name *unit, bool is_double)
+{
+	const struct counter_key key = { .name = name,
+					 .series = series,
+					 .thread = m->event->of_thread ? m->thread : NULL };
+	struct process_state *p = m->process;
+	uint32_t hash = name->id + (series ? series->id * 5 : 0);
+	struct counter **slot = &p->recent_counters[hash & (RECENT_COUNTERS - 1)], *counter = *slot;
+
+	if (counter && counter->key.name == name && counter->key.series == series &&
+	    counter->key.thread == key.thread)
+		return counter;
+	HASH_FIND(hh, p->counters, &key, sizeof(key), counter);
+	if (!counter)
+		counter = counter_new(t, m, &key, unit, is_double);
+	if (counter)
+		*slot = counter;
 	return counter;
 }
 
@@ -153,6 +172,7 @@ void counters_release(struct timeline *t, struct process_state *p)
 {
 	struct counter *counter, *next;
 
+	memset(p->recent_counters, 0, sizeof(p->recent_counters));
 	HASH_ITER (hh, p->counters, counter, next) {
 		HASH_DEL(p->counters, counter);
 		free(counter);
@@ -167,6 +187,7 @@ void counters_from_file_release(struct timeline *t, const struct thread_state *t
 
 	if (!thread->counters_from_file)
 		return;
+	memset(p->recent_counters, 0, sizeof(p->recent_counters));
 	HASH_ITER (hh, p->counters, counter, next) {
 		if (counter->key.thread != thread)
 			continue;

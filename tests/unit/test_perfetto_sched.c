@@ -125,6 +125,39 @@ static void test_gap(void **state)
 	world_free(&w);
 }
 
+/* The name that a process with a track has is the one that counts, whatever was told of its tasks. */
+static void test_described(void **state)
+{
+	const Bundle *bundles[8];
+	const ProcessTree *trees[8];
+	struct sched_task main;
+	unsigned n_trees;
+	struct world w;
+	Trace *t;
+
+	(void)state;
+	world_open(&w, SINK_PLAIN, true);
+	main = task(&w, 42, 42, "python3");
+	give_switch(&w, 0, START_NS + 10, &idle, &main);
+	fact(&w, FACT_PROCESS, START_NS + 20, NULL);
+	give(&w);
+	main.comm = n(&w, "exits");
+	give_switch(&w, 1, START_NS + 30, &idle, &main);
+	finish(&w);
+	t = perfetto__protos__trace__unpack(NULL, w.size, (uint8_t *)w.bytes);
+	assert_non_null(t);
+	gather(t, bundles, trees, &n_trees);
+	assert_int_equal(n_trees, 3);
+	assert_int_equal(trees[0]->n_threads, 1);
+	assert_string_equal(trees[1]->processes[0]->cmdline[0], "python3");
+	assert_true(trees[1]->processes[0]->cmdline_is_comm);
+	assert_string_equal(trees[2]->processes[0]->cmdline[0], "train");
+	assert_string_equal(trees[2]->processes[0]->cmdline[1], "");
+	assert_false(trees[2]->processes[0]->cmdline_is_comm);
+	perfetto__protos__trace__free_unpacked(t, NULL);
+	world_free(&w);
+}
+
 /* Whose a task is is said once; what its process is called with its main thread, and when that changes. */
 static void test_names(void **state)
 {
@@ -153,16 +186,18 @@ static void test_names(void **state)
 	t = perfetto__protos__trace__unpack(NULL, w.size, (uint8_t *)w.bytes);
 	assert_non_null(t);
 	gather(t, bundles, trees, &n_trees);
-	assert_int_equal(n_trees, 3);
-	assert_int_equal(trees[0]->n_processes, 0);
-	assert_int_equal(trees[0]->threads[0]->tid, 71);
-	assert_int_equal(trees[0]->threads[0]->tgid, 70);
-	for (unsigned i = 1; i < 3; i++) {
+	assert_int_equal(n_trees, 4);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(trees[i]->n_threads, 1);
+		assert_int_equal(trees[i]->threads[0]->tid, 71 - i);
+		assert_int_equal(trees[i]->threads[0]->tgid, 70);
+	}
+	for (unsigned i = 2; i < 4; i++) {
 		assert_int_equal(trees[i]->n_processes, 1);
 		assert_int_equal(trees[i]->processes[0]->pid, 70);
 		assert_true(trees[i]->processes[0]->cmdline_is_comm);
 		assert_int_equal(trees[i]->processes[0]->n_cmdline, 1);
-		assert_string_equal(trees[i]->processes[0]->cmdline[0], i == 1 ? "sh" : "server");
+		assert_string_equal(trees[i]->processes[0]->cmdline[0], i == 2 ? "sh" : "server");
 	}
 	perfetto__protos__trace__free_unpacked(t, NULL);
 	world_free(&w);
@@ -173,6 +208,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_bundles),
 		cmocka_unit_test(test_gap),
+		cmocka_unit_test(test_described),
 		cmocka_unit_test(test_names),
 	};
 

@@ -488,17 +488,26 @@ static int write_account(struct json_writer *j, const struct account *account)
 
 /* --- the handler ------------------------------------------------------------------------------- */
 
+static int describe(struct chrome_json *c, const struct process *process,
+		    const struct thread *thread)
+{
+	int error = chrome_sched_describe(&c->sched, thread ? thread->tid : process->pid);
+
+	if (error)
+		return error;
+	return write_owner_name(&c->writer, thread ? "thread_name" : "process_name",
+				thread ? thread->name : process->name, process, thread);
+}
+
 static int chrome_json_fact(struct handler *handler, const struct fact *fact)
 {
 	struct json_writer *j = &((struct chrome_json *)handler)->writer;
 
 	switch (fact->kind) {
 	case FACT_PROCESS:
-		return write_owner_name(j, "process_name", fact->process->name, fact->process,
-					NULL);
+		return describe((struct chrome_json *)handler, fact->process, NULL);
 	case FACT_THREAD:
-		return write_owner_name(j, "thread_name", fact->thread->name, fact->thread->process,
-					fact->thread);
+		return describe((struct chrome_json *)handler, fact->thread->process, fact->thread);
 	case FACT_BEGIN:
 		return write_begin(j, fact);
 	case FACT_END:

@@ -36,6 +36,7 @@ struct chrome_sched {
 	struct chrome_cpu cpus[MAX_CPUS];
 	struct {
 		uint32_t tid;
+		bool described; /* as one that is recorded: what a task is called says less */
 		const struct name *comm;
 	} named[NAMED];
 };
@@ -152,9 +153,11 @@ static int write_name(struct chrome_sched *s, struct json_writer *j, const struc
 	int error = 0;
 
 	if (task->thread || !task->tid || !task->comm || !task->comm->length ||
-	    (s->named[i].tid == task->tid && s->named[i].comm == task->comm))
+	    (s->named[i].tid == task->tid &&
+	     (s->named[i].comm == task->comm || s->named[i].described)))
 		return 0;
 	s->named[i].tid = task->tid;
+	s->named[i].described = false;
 	s->named[i].comm = task->comm;
 	/* Viewers call what has a CPU by the name of its process first. */
 	if (task->tid == task->pid)
@@ -167,6 +170,17 @@ static struct chrome_sched *sched_of(struct chrome_sched **s)
 	if (!*s)
 		*s = calloc(1, sizeof(**s));
 	return *s;
+}
+
+int chrome_sched_describe(struct chrome_sched **ret, uint32_t tid)
+{
+	struct chrome_sched *s = sched_of(ret);
+
+	if (!s)
+		return -ENOMEM;
+	s->named[tid & (NAMED - 1)].tid = tid;
+	s->named[tid & (NAMED - 1)].described = true;
+	return 0;
 }
 
 static int write_switch(struct chrome_sched *s, struct json_writer *j, const struct fact *fact)

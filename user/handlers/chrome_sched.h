@@ -12,6 +12,8 @@
 struct chrome_sched; /* NULL: nothing was told so far */
 
 int chrome_sched_write(struct chrome_sched **sched, struct json_writer *j, const struct fact *fact);
+/* A thread, or a process with such a main thread, has been given its name. */
+int chrome_sched_describe(struct chrome_sched **sched, uint32_t tid);
 /* The file ends: who has a CPU has it still. */
 int chrome_sched_finish(struct chrome_sched *sched, struct json_writer *j);
 void chrome_sched_free(struct chrome_sched *sched);

@@ -59,7 +59,7 @@ struct perfetto {
 	struct clock_reading last_clock; /* of the last snapshot */
 	bool has_boot_offset;		 /* a snapshot told both clocks */
 	int64_t boot_offset;	      /* from CLOCK_MONOTONIC to CLOCK_BOOTTIME, by the last one */
-	struct perfetto_sched *sched; /* NULL: nothing was told of any CPU */
+	struct perfetto_sched *sched; /* NULL: nothing was told of any CPU or process */
 };
 
 /* perfetto_packets.c: the rare ones. Each returns the sink's error. */
@@ -109,6 +109,7 @@ int perfetto_write_symbols(struct perfetto *p);
 /* perfetto_sched.c */
 int perfetto_write_sched(struct perfetto *p, const struct fact *fact);
 int perfetto_write_sched_gap(struct perfetto *p, const struct fact *fact);
+int perfetto_sched_describe(struct perfetto *p, const struct process *process);
 int perfetto_sched_flush(struct perfetto *p); /* what was handed over is in the sink */
 void perfetto_sched_free(struct perfetto *p);
 

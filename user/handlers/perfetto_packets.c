@@ -215,6 +215,7 @@ int perfetto_write_process(struct perfetto *p, const struct process *process)
 {
 	Perfetto__Protos__TrackDescriptor track = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
 	Perfetto__Protos__ProcessDescriptor descriptor = PERFETTO__PROTOS__PROCESS_DESCRIPTOR__INIT;
+	int error;
 
 	descriptor.has_pid = true;
 	descriptor.pid = (int32_t)process->pid;
@@ -222,7 +223,8 @@ int perfetto_write_process(struct perfetto *p, const struct process *process)
 	descriptor.has_start_timestamp_ns = process->start_ns != 0;
 	descriptor.start_timestamp_ns = (int64_t)process->start_ns;
 	track.process = &descriptor;
-	return write_descriptor(p, &track, process->uuid, 0);
+	error = write_descriptor(p, &track, process->uuid, 0);
+	return error ? error : perfetto_sched_describe(p, process);
 }
 
 int perfetto_write_thread(struct perfetto *p, const struct thread *thread)

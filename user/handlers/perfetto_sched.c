@@ -87,8 +87,9 @@ struct batch {
 /* A task whose process was told, and what the process is called if this is its main thread. */
 struct told {
 	uint32_t tid;
-	uint32_t pid;
+	uint32_t pid; /* 0: it was not */
 	const struct name *comm;
+	bool described; /* it is the main thread of a process that has a track, and a name by that */
 	UT_hash_handle hh;
 };
 
@@ -263,34 +264,68 @@ static int write_full_waking(struct perfetto *p, const struct fact *fact)
 
 /* --- who belongs to which process ---------------------------------------------------------------- */
 
+static struct perfetto_sched *sched_of(struct perfetto *p)
+{
+	if (!p->sched)
+		p->sched = calloc(1, sizeof(*p->sched));
+	return p->sched;
+}
+
+/* Viewers call what has a CPU by the name of its process first. */
+static int write_main(struct perfetto *p, uint32_t pid, const struct name *name, bool is_comm)
+{
+	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
+	Perfetto__Protos__ProcessTree tree = PERFETTO__PROTOS__PROCESS_TREE__INIT;
+	Perfetto__Protos__ProcessTree__Process process =
+		PERFETTO__PROTOS__PROCESS_TREE__PROCESS__INIT;
+	Perfetto__Protos__ProcessTree__Process *list[] = { &process };
+	/* The loader cuts a single word at its first space. */
+	char *words[] = { (char *)name->text, (char *)"" };
+
+	process.has_pid = true;
+	process.pid = (int32_t)pid;
+	process.has_cmdline_is_comm = process.cmdline_is_comm = is_comm;
+	process.n_cmdline = is_comm ? 1 : 2;
+	process.cmdline = words;
+	tree.n_processes = 1;
+	tree.processes = list;
+	packet.process_tree = &tree;
+	return perfetto_write(p, &packet);
+}
+
 static int write_task(struct perfetto *p, const struct sched_task *task)
 {
 	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 	Perfetto__Protos__ProcessTree tree = PERFETTO__PROTOS__PROCESS_TREE__INIT;
 	Perfetto__Protos__ProcessTree__Thread thread = PERFETTO__PROTOS__PROCESS_TREE__THREAD__INIT;
 	Perfetto__Protos__ProcessTree__Thread *list[] = { &thread };
-	Perfetto__Protos__ProcessTree__Process process =
-		PERFETTO__PROTOS__PROCESS_TREE__PROCESS__INIT;
-	Perfetto__Protos__ProcessTree__Process *processes[] = { &process };
-	char *comm = task->comm ? (char *)task->comm->text : NULL;
 
 	thread.has_tid = thread.has_tgid = true;
 	thread.tid = (int32_t)task->tid;
 	thread.tgid = (int32_t)task->pid;
 	tree.n_threads = 1;
 	tree.threads = list;
-	/* Viewers call what has a CPU by the name of its process first. */
-	if (comm && task->tid == task->pid) {
-		process.has_pid = process.has_cmdline_is_comm = true;
-		process.pid = (int32_t)task->pid;
-		process.cmdline_is_comm = true;
-		process.n_cmdline = 1;
-		process.cmdline = &comm;
-		tree.n_processes = 1;
-		tree.processes = processes;
-	}
 	packet.process_tree = &tree;
 	return perfetto_write(p, &packet);
+}
+
+static struct told *told_of(struct perfetto *p, uint32_t tid)
+{
+	struct told *told;
+
+	HASH_FIND(hh, p->sched->told, &tid, sizeof(tid), told);
+	if (told || HASH_COUNT(p->sched->told) >= MAX_TOLD)
+		return told;
+	told = calloc(1, sizeof(*told));
+	if (!told)
+		return NULL;
+	told->tid = tid;
+	HASH_ADD(hh, p->sched->told, tid, sizeof(told->tid), told);
+	if (!hash_added(hh, told)) {
+		free(told);
+		return NULL;
+	}
+	return told;
 }
 
 /* Threads of ours have been described. */
@@ -298,28 +333,39 @@ static int tell_task(struct perfetto *p, const struct sched_task *task)
 {
 	const struct name *comm = task->tid == task->pid ? task->comm : NULL;
 	struct told *told;
+	int error = 0;
 
 	if (!task->tid || !task->pid || task->thread)
 		return 0;
-	HASH_FIND(hh, p->sched->told, &task->tid, sizeof(task->tid), told);
-	if (told && told->pid == task->pid && told->comm == comm)
-		return 0;
-	if (!told && HASH_COUNT(p->sched->told) < MAX_TOLD) {
-		told = calloc(1, sizeof(*told));
-		if (!told)
-			return 0;
-		told->tid = task->tid;
-		HASH_ADD(hh, p->sched->told, tid, sizeof(told->tid), told);
-		if (!hash_added(hh, told)) {
-			free(told);
-			told = NULL;
-		}
-	}
+	told = told_of(p, task->tid);
 	if (!told)
 		return 0;
+	if (told->pid != task->pid)
+		error = write_task(p, task);
+	if (!error && comm && told->comm != comm && !told->described)
+		error = write_main(p, task->pid, comm, true);
 	told->pid = task->pid;
 	told->comm = comm;
-	return write_task(p, task);
+	return error;
+}
+
+/*
+ * A process is described, which may have been told of as somebody else's before: the loader takes the
+ * name of a description only for one that has none. What is told of it later says less.
+ */
+int perfetto_sched_describe(struct perfetto *p, const struct process *process)
+{
+	struct told *told;
+
+	if (!process->pid || !sched_of(p))
+		return 0;
+	told = told_of(p, process->pid);
+	if (!told)
+		return 0;
+	told->described = true;
+	if (!told->comm || !process->name)
+		return 0;
+	return write_main(p, process->pid, process->name, false);
 }
 
 /* --- facts --------------------------------------------------------------------------------------- */
@@ -341,10 +387,8 @@ static int comm_index(struct batch *b, const struct name *comm)
 
 static struct batch *batch_of(struct perfetto *p, unsigned cpu)
 {
-	struct perfetto_sched *s = p->sched;
+	struct perfetto_sched *s = sched_of(p);
 
-	if (!s)
-		s = p->sched = calloc(1, sizeof(*s));
 	if (!s || cpu >= MAX_CPUS)
 		return NULL;
 	if (!s->cpus[cpu])

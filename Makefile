@@ -4,6 +4,7 @@
 #	make demo       record a real program, end with a trace and a table
 #	make test       every test (`make check` does not look for packages)
 #	make test-kernels  tests inside other kernels, emulated; downloads them
+#	make test-loader   what is written, loaded by Perfetto's own loader; downloads it
 #	make samples    the programs with markers in tools/samples
 #	make man        the manual pages in build/man
 #	make install    program, header, manual pages; DESTDIR and PREFIX as usual. make uninstall
@@ -43,7 +44,7 @@ OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $B/obj/gen/perfetto_trace.pb-c.o
 ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $B/asan/gen/perfetto_trace.pb-c.o
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check test-kernels unit samples man install uninstall fuzz clean format check-format packages
+.PHONY: all demo test check test-kernels test-loader unit samples man install uninstall fuzz clean format check-format packages
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -286,6 +287,11 @@ test-kernels:
 	tools/packages.sh --kernels
 	+$(MAKE) --no-print-directory $(JOBS) all $(TEST_PROGRAMS) $B/tests/tools/canon
 	tests/kernels/run.sh $(KERNELS)
+
+# Perfetto's own loader, from PATH or by npm: tests/loader/run.sh.
+test-loader:
+	+$(MAKE) --no-print-directory $(JOBS) all $(TEST_PROGRAMS) $B/tests/tools/canon
+	tests/loader/run.sh
 
 packages:
 	tools/packages.sh

@@ -149,6 +149,7 @@ else
 	skip "ten thousand functions" "this kernel has no uprobe_multi links"
 fi
 
+check "check: whether it can" sh -c "'$proftrace' check | grep -q '^functions, probes (-f, -u)  *yes'"
 check "list shows them" sh -c "'$proftrace' list -f '$program' | grep -qx '  function shapes::circle<long>::area'"
 check "and why some cannot be recorded" sh -c "'$proftrace' list -f /proc/self/exe '$program' | grep -q 'function _init: cannot be recorded: '"
 

@@ -125,25 +125,115 @@ static bool check_recording(struct broker_loaded *loaded)
 	return true;
 }
 
-/* The programs of --sched are loaded only then, so this is tried by itself. */
-static void check_sched(void)
+/* What was loaded goes with its descriptors. */
+static void unload(const struct broker_loaded *loaded)
 {
-	const struct broker_config config = { .buffer_bytes = 64 << 10,
-					      .follow_children = true,
-					      .sched = true };
-	struct broker_loaded loaded = { 0 };
-	struct broker *broker;
-	struct failure f = { 0 };
-	int error = broker_start(&config, &broker, &loaded, &f);
+	unsigned i;
 
-	if (!error)
-		broker_stop(broker);
-	say("states of threads (--sched)", !error,
-	    error ? f.reason
+	close(loaded->shared_fd);
+	close(loaded->holds_fd);
+	if (loaded->has_usdt)
+		close(loaded->usdt_specs_fd);
+	for (i = 0; i < loaded->n_links; i++)
+		close(loaded->links[i]);
+	for (i = 0; i < loaded->n_buffers; i++)
+		close(loaded->buffers[i]);
+}
+
+static bool try_config(const struct broker_config *config, struct broker_loaded *ret_loaded,
+		       struct failure *f)
+{
+	struct broker *broker;
+
+	if (broker_start(config, &broker, ret_loaded, f))
+		return false;
+	broker_stop(broker);
+	unload(ret_loaded);
+	return true;
+}
+
+static void say_sched(const char *reason)
+{
+	say("states of threads (--sched)", !reason,
+	    reason ? reason
 	    : kernel_tells_interrupts()
 		    ? "who has which CPU, who wakes whom, and which interrupts do"
 		    : "who has which CPU, and who wakes whom; not whether it was "
 		      "an interrupt, but on an idle CPU");
+}
+
+static void say_samples(const char *reason, bool by_cycles)
+{
+	say("call stacks (--sample)", !reason,
+	    reason	? reason
+	    : by_cycles ? "of what runs, by the cycles of each CPU"
+			: "of what runs, by the clock of each CPU");
+}
+
+static void say_stacks(const char *reason)
+{
+	say("call stacks (--offcpu)", !reason,
+	    reason ? reason : "where threads block, and of marks (--stack)");
+}
+
+static void say_functions(const char *reason)
+{
+	say("functions, probes (-f, -u)", !reason,
+	    reason ? reason
+		   : "the BPF programs load; list -f FILE says which functions cannot be recorded");
+}
+
+/*
+ * Programs that are loaded only when they are asked for: all of them at once, and each by itself where
+ * that fails, to see which of them it is.
+ */
+static void check_options(void)
+{
+	const struct broker_config base = { .buffer_bytes = 64 << 10, .follow_children = true };
+	struct broker_config all = base, sched = base, samples = base, stacks = base,
+			     functions = base;
+	struct failure f[4] = { 0 }, ignored = { 0 };
+	struct broker_loaded loaded = { 0 };
+	bool can;
+
+	all.sched = sched.sched = true;
+	all.sample_hz = samples.sample_hz = 99;
+	all.mark_stacks = stacks.mark_stacks = true;
+	all.offcpu_ns = stacks.offcpu_ns = 1000000;
+	all.usdt = functions.usdt = all.functions = functions.functions = true;
+	can = try_config(&all, &loaded, &ignored);
+	say_sched(can || try_config(&sched, &loaded, &f[0]) ? NULL : f[0].reason);
+	if (can || try_config(&samples, &loaded, &f[1]))
+		say_samples(NULL, loaded.sample_cycles);
+	else
+		say_samples(f[1].reason, false);
+	say_stacks(can || try_config(&stacks, &loaded, &f[2]) ? NULL : f[2].reason);
+	say_functions(can || try_config(&functions, &loaded, &f[3]) ? NULL : f[3].reason);
+}
+
+/* The kernel writes zeros where it hides its addresses: from us, or from everybody. */
+static bool kernel_shows_addresses(void)
+{
+	FILE *file = fopen("/proc/kallsyms", "re");
+	unsigned long long address = 0;
+	int i, n = 1;
+
+	/* The first ones may be zero: where each CPU's variables begin. */
+	for (i = 0; file && n == 1 && !address && i < 100000; i++)
+		n = fscanf(file, "%llx%*[^\n]", &address);
+	if (file)
+		fclose(file);
+	return address != 0;
+}
+
+static void check_kernel_stacks(void)
+{
+	bool root = getuid() == 0, shown = root && kernel_shows_addresses();
+
+	say("the kernel's functions", shown,
+	    !root    ? "in call stacks: for root alone; those of programs are there"
+	    : !shown ? "in call stacks: without names: sysctl kernel.kptr_restrict=1"
+		     : "in call stacks, with their names");
 }
 
 /* Where the hardware counts: how much of it is there for us. */
@@ -200,7 +290,8 @@ int cmd_check(int argc, char **argv)
 	say("holding new libraries", loaded.can_hold,
 	    loaded.can_hold ? "nothing of a library opened later is missed"
 			    : "before 5.17: first marks of libraries opened later may be missed");
-	check_sched();
+	check_options();
+	check_kernel_stacks();
 	say("filters of system calls", confined,
 	    confined ? "recorder and broker ask the kernel for nothing else"
 		     : "no seccomp: they run without, with the privileges they have");

@@ -205,6 +205,25 @@ static void inlined_in_every_kind_of_program(void **state)
 	}
 }
 
+/* What is in the .dwo files is not known: functions are, by their symbols, and lines. */
+static void split_debug_information(void **state)
+{
+	static const char *const ways[] = { "-gdwarf-4", "-gdwarf-5" };
+	struct fixture *f = *state;
+	unsigned i;
+
+	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "split%u", i);
+		assert_int_equal(
+			shell(f, "gcc -O2 %s -gsplit-dwarf program.c -o %s", ways[i], name), 0);
+		resolve(f, name, address_of(f, name, "at_inner"));
+		assert_int_equal(f->n, 1);
+		check_line(f, 0, "outer", "inner.c", 10);
+	}
+}
+
 static void without_debug_information(void **state)
 {
 	struct fixture *f = *state;
@@ -493,6 +512,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(inlined_in_every_kind_of_program),
+		TEST(split_debug_information),
 		TEST(without_debug_information),
 		TEST(separate_debug_files),
 		TEST(debug_files_by_build_id),

@@ -74,7 +74,8 @@ struct dwarf_code *dwarf_code_new(Dwarf *dwarf)
 	code->dwarf = dwarf;
 	while (code->n_units < MAX_UNITS &&
 	       !dwarf_get_units(dwarf, unit, &unit, &version, &type, &die, NULL)) {
-		if (type == DW_UT_compile && !add_unit(code, &die))
+		/* Of split debug information (.dwo) what is left here: lines, and not what is in them. */
+		if ((type == DW_UT_compile || type == DW_UT_skeleton) && !add_unit(code, &die))
 			break;
 	}
 	ranges_sort(&code->ranges);

@@ -210,7 +210,7 @@ $B/tests/programs/%-static: tests/integration/programs/%.c include/proftrace.h
 	$(Q)$(CC) $(MARKED) -O2 -static $< -o $@
 
 # The kernel finds callers by frame pointers.
-$B/tests/programs/sampled $B/tests/programs/sampled-static $B/tests/programs/stacked $B/tests/programs/blocked: MARKED += -fno-omit-frame-pointer
+$B/tests/programs/sampled $B/tests/programs/sampled-static $B/tests/programs/stacked $B/tests/programs/blocked $B/tests/programs/slow: MARKED += -fno-omit-frame-pointer
 
 $B/tests/programs/%.so: tests/integration/programs/%.c $(wildcard include/*.h include/*/*.h)
 	@mkdir -p $(@D)

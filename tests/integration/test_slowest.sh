@@ -100,6 +100,33 @@ refused "none at all" "how many, from 1 to 50" --slowest 0 request t.json
 refused "without a name" "which trace" --slowest 3 t.json
 refused "as a table of names" "is no table of names" --slowest 3 request --sort self t.json
 
+# What it computed in, and where what began in it was called from, beside the median one.
+"$proftrace" -q --sample 997 --offcpu 20ms --stack parse -e none -o why -- "$programs/slow" 40 computes >counts
+equal "stacks: exit status" $? 0
+report --format csv --slowest 1 request why.pftrace >why.csv
+if [ "$(cell why.csv arg number "" slow_1)" = 20 ]; then
+	mine=$(cell why.csv samples crunch "" slow_1)
+	check "samples: in the function that it computed in" [ "${mine:-0}" -ge 25 ]
+	usual=$(cell why.csv samples crunch "" median)
+	check "samples: in none of the median one" [ "${usual:-0}" -eq 0 ]
+	report --slowest 1 request why.pftrace >out
+	check "samples: that is marked" grep -qE '^  crunch +(-|0) +\* [0-9]+$' out
+	equal "stacks: of parse, in both" "$(awk -F, '$1 == "called_from" && $2 ~ /^parse: .*main/ { print $4, $5 }' why.csv)" "1 1"
+	report --format csv --slowest 1 request why.json >json.csv
+	equal "stacks: as many from JSON" "$(grep '^called_from,' json.csv | sed 's/(unknown)/?/g; s/[^ ]*+0x[0-9a-f]*/?/g')" \
+		"$(grep '^called_from,' why.csv | sed 's/(unknown)/?/g')"
+else
+	skip "samples and stacks" "the machine stood still for longer than the program computes"
+fi
+"$proftrace" -q --offcpu 20ms -e none -o why -- "$programs/slow" 40 >counts
+report --format csv --slowest 1 request why.pftrace >why.csv
+if [ "$(cell why.csv arg number "" slow_1)" = 20 ]; then
+	equal "blocked: where, and the median one was not" \
+		"$(awk -F, '$1 == "called_from" && $2 ~ /^blocked: ./ { print $4, $5 }' why.csv | head -1)" " 1"
+else
+	skip "blocked" "the machine stood still for longer than the program waits"
+fi
+
 if command -v python3 >/dev/null 2>&1; then
 	report --format json --slowest 3 request t.json >out.json
 	check "JSON: all that the manual page names is there" python3 - "$root/tools/man/proftrace-report.1.scd" <<'END'
@@ -118,7 +145,7 @@ walk(json.load(open("out.json")), "", got)
 text = open(sys.argv[1]).read().split("\nproftrace_slowest ")[1].split("```")[0]
 wanted = {line.split()[0] for line in ("proftrace_slowest" + text).splitlines() if line.strip()}
 wanted |= {w.replace("median", "slowest[]", 1) for w in wanted if w.startswith("median.")}
-wanted -= {w for w in wanted if re.search(r"epoch|batch|samples|\[\]$|^median$", w)}
+wanted -= {w for w in wanted if re.search(r"epoch|batch|samples|called_from|\[\]$|^median$", w)}
 got = {g for g in got if not g.startswith("diagnostics.")}
 sys.exit(f"not documented {got - wanted}, not there {wanted - got}" if got != wanted else 0)
 END

@@ -58,6 +58,7 @@ static void put_names(const struct csv *csv, const struct slow_row *row, const c
 		[SLOW_SELF] = "self",
 		[SLOW_CHILD] = "inside",
 		[SLOW_SAMPLE] = "samples",
+		[SLOW_STACK] = "called_from",
 		[SLOW_COUNTER] = "counter",
 		[SLOW_ARG] = "arg",
 		[SLOW_LOST] = "marks_lost",
@@ -69,6 +70,8 @@ static void put_names(const struct csv *csv, const struct slow_row *row, const c
 		put_path(csv, row->which);
 	else if (row->part == SLOW_STATE)
 		fputs(states[row->which], csv->out);
+	else if (row->part == SLOW_STACK)
+		put_csv_text(csv->out, csv->c.stacks[row->which].text);
 	else if (row->part == SLOW_SAMPLE && !row->name)
 		fputs("(unknown)", csv->out);
 	else if (row->name)

@@ -14,6 +14,7 @@ enum {
 	SLOWEST_NODES = 1024,		   /* slices inside, of different names */
 	SLOWEST_SEEN = 1 << 18,		   /* durations kept for the median */
 	SLOWEST_FRAMES = 256,		   /* different ones that samples were in */
+	SLOWEST_STACKS = 256,		   /* different call stacks of what began */
 	SLOW_TEXT_MAX = 1024,
 };
 
@@ -74,6 +75,14 @@ struct slow_instance {
 		const struct code_frame *frame;
 		uint64_t count;
 	} * frames;
+	/* Call stacks of the slices and instants that began in it, and its own. */
+	unsigned n_stacks, stacks_room;
+	uint64_t stacks_other; /* that there was no room for */
+	struct slow_stack {
+		const struct name *name; /* of what began */
+		const struct callstack *callstack;
+		uint64_t count;
+	} * stacks;
 	struct slow_tree tree;
 	uint32_t *open; /* nodes, outermost first */
 	uint32_t n_open, open_room;
@@ -115,6 +124,13 @@ uint64_t slow_samples_in(const struct slow_instance *instance, const struct name
 unsigned slow_functions(const struct slow_instance *instance,
 			const struct name *functions[SLOWEST_FRAMES + 1]);
 
+/* slowest_stacks.c: the stack of what begins is noted; and all that are called alike are one. */
+void slow_stack_note(struct slow_instance *instance, const struct fact *fact);
+struct slow_comparison;
+int slow_join_stacks(struct slow_comparison *c, unsigned max);
+/* "NAME: innermost < its caller < ...", without the kernel's part where there is another. */
+void slow_stack_text(const struct slow_stack *stack, char text[SLOW_TEXT_MAX]);
+
 /* slowest_rows.c: what stands side by side. */
 enum slow_part {
 	SLOW_NAME,
@@ -129,6 +145,7 @@ enum slow_part {
 	SLOW_CHILD,
 	SLOW_CHILD_SELF, /* of one that has children */
 	SLOW_SAMPLE,
+	SLOW_STACK,
 	SLOW_COUNTER,
 	SLOW_ARG,
 	SLOW_LOST,
@@ -138,7 +155,7 @@ enum slow_part {
 struct slow_row {
 	enum slow_part part;
 	unsigned depth; /* CHILD, CHILD_SELF: 0 = directly in the slice */
-	unsigned which; /* STATE; CHILD, CHILD_SELF: node of the joined tree */
+	unsigned which; /* STATE; CHILD, CHILD_SELF: node of the joined tree; STACK */
 	const struct name *
 		name; /* CHILD (NULL: several that there was no room for), SAMPLE (the same), COUNTER, ARG */
 };
@@ -165,6 +182,12 @@ struct slow_comparison {
 	struct slow_row *rows;
 	unsigned n_left_out; /* children */
 	unsigned n_functions_left_out;
+	unsigned n_stacks, n_stacks_left_out;
+	struct slow_stacks {
+		char *text;
+		uint64_t most; /* in one of the slices */
+		uint64_t counts[SLOWEST_MAX + 1];
+	} * stacks;
 	struct slow_tree joined; /* of all of them; total_ns is that of the one with most */
 	uint32_t *order;	 /* scratch: nodes beside each other */
 	uint32_t (*own)[SLOWEST_MAX +

@@ -145,6 +145,22 @@ static void put_samples(const struct slow_instance *in, FILE *out)
 	fputc(']', out);
 }
 
+static void put_stacks(const struct slow_instance *in, FILE *out)
+{
+	char text[SLOW_TEXT_MAX];
+	unsigned i;
+
+	fputs(", \"called_from\": [", out);
+	for (i = 0; i < in->n_stacks; i++) {
+		slow_stack_text(&in->stacks[i], text);
+		fputs(i ? ", {\"stack\": " : "{\"stack\": ", out);
+		put_json_string(out, text);
+		put_u64(out, "count", in->stacks[i].count);
+		fputc('}', out);
+	}
+	fputc(']', out);
+}
+
 static void put_instance(const struct slow_instance *in, const struct stats_file *files,
 			 unsigned n_files, FILE *out)
 {
@@ -174,6 +190,7 @@ static void put_instance(const struct slow_instance *in, const struct stats_file
 	put_counters(in, out);
 	put_args(in, out);
 	put_samples(in, out);
+	put_stacks(in, out);
 	put_inside(&in->tree, out);
 	fputc('}', out);
 }

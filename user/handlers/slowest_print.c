@@ -10,8 +10,9 @@
 #include "handlers/table.h"
 
 enum {
-	CHILDREN = 30,	/* unless it is said how many */
-	TEXT_WIDTH = 32 /* of a text in a cell */
+	CHILDREN = 30,	 /* unless it is said how many */
+	TEXT_WIDTH = 32, /* of a text in a cell */
+	STACK_WIDTH = 72,
 };
 
 struct shown {
@@ -29,7 +30,7 @@ static void put_indented(unsigned depth, const char *text, char *cell)
 	text_shorten(cell + indent, TABLE_CELL - indent, text, TABLE_CELL);
 }
 
-static void put_label(const struct slow_row *row, char *cell)
+static void put_label(const struct slow_comparison *c, const struct slow_row *row, char *cell)
 {
 	static const char *const labels[] = {
 		[SLOW_NAME] = "name",
@@ -43,11 +44,11 @@ static void put_label(const struct slow_row *row, char *cell)
 	};
 	static const char *const states[] = { "on-CPU", "runnable", "blocked", "unknown" };
 	static const char *const headings[] = {
-		[SLOW_CHILD] = "inside",
-		[SLOW_SAMPLE] = "samples in",
-		[SLOW_COUNTER] = "counted",
+		[SLOW_CHILD] = "inside",      [SLOW_SAMPLE] = "samples in",
+		[SLOW_STACK] = "called from", [SLOW_COUNTER] = "counted",
 		[SLOW_ARG] = "arguments",
 	};
+	char text[TABLE_CELL];
 
 	switch (row->part) {
 	case SLOW_HEADING:
@@ -65,6 +66,10 @@ static void put_label(const struct slow_row *row, char *cell)
 		break;
 	case SLOW_SAMPLE:
 		put_indented(1, row->name ? row->name->text : "(unknown)", cell);
+		break;
+	case SLOW_STACK:
+		text_shorten(text, sizeof(text), c->stacks[row->which].text, STACK_WIDTH);
+		put_indented(1, text, cell);
 		break;
 	case SLOW_COUNTER:
 	case SLOW_ARG:
@@ -131,7 +136,7 @@ static void put_cell(const void *context, size_t i, unsigned column, char *cell)
 	if (column)
 		put_value(shown, row, column - 1, cell);
 	else
-		put_label(row, cell);
+		put_label(&shown->c, row, cell);
 }
 
 static void set_titles(struct shown *shown)
@@ -163,6 +168,8 @@ static void print_notes(const struct shown *shown, unsigned n_dropped, FILE *out
 		fprintf(out, "and %u more inside\n", shown->c.n_left_out);
 	if (shown->c.n_functions_left_out)
 		fprintf(out, "and samples in %u more functions\n", shown->c.n_functions_left_out);
+	if (shown->c.n_stacks_left_out)
+		fprintf(out, "and %u more call stacks\n", shown->c.n_stacks_left_out);
 	if (n_dropped) {
 		snprintf(text, sizeof(text), "%u slow one%s left out: the terminal is too narrow",
 			 n_dropped, n_dropped == 1 ? "" : "s");

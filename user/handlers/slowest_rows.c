@@ -261,6 +261,17 @@ static bool add_samples(struct slow_comparison *c, unsigned max)
 	return true;
 }
 
+/* Those that came most often first. */
+static bool add_stacks(struct slow_comparison *c)
+{
+	unsigned i, n = c->n_stacks - c->n_stacks_left_out;
+	bool ok = add_heading(c, SLOW_STACK, n > 0);
+
+	for (i = 0; i < n && ok; i++)
+		ok = add_row(c, (struct slow_row){ .part = SLOW_STACK, .which = i });
+	return ok;
+}
+
 int slow_compare(struct slow_comparison *c, const struct slowest *slowest,
 		 const struct stats_file *files, unsigned n_files, unsigned max_children)
 {
@@ -268,6 +279,8 @@ int slow_compare(struct slow_comparison *c, const struct slowest *slowest,
 
 	*c = (struct slow_comparison){ .slowest = slowest, .files = files, .n_files = n_files };
 	error = join_all(c);
+	if (!error)
+		error = slow_join_stacks(c, max_children);
 	if (error)
 		return error;
 	choose_children(c, max_children);
@@ -277,7 +290,7 @@ int slow_compare(struct slow_comparison *c, const struct slowest *slowest,
 	    add_if(c, SLOW_DURATION, true) && add_states(c) &&
 	    add_heading(c, SLOW_CHILD, any(c, SLOW_SELF)) &&
 	    add_if(c, SLOW_SELF, any(c, SLOW_SELF)) && add_children(c, 0, 0) &&
-	    add_samples(c, max_children) && add_counters_and_args(c) &&
+	    add_samples(c, max_children) && add_stacks(c) && add_counters_and_args(c) &&
 	    add_if(c, SLOW_LOST, any(c, SLOW_LOST)))
 		return 0;
 	return -ENOMEM;
@@ -285,6 +298,11 @@ int slow_compare(struct slow_comparison *c, const struct slowest *slowest,
 
 void slow_comparison_free(struct slow_comparison *c)
 {
+	unsigned i;
+
+	for (i = 0; i < c->n_stacks; i++)
+		free(c->stacks[i].text);
+	free(c->stacks);
 	free(c->rows);
 	free(c->own);
 	free(c->order);
@@ -440,6 +458,10 @@ static struct slow_value plain_value(struct slow_comparison *c, const struct slo
 	case SLOW_SAMPLE:
 		return in->samples ? number_value(slow_samples_in(in, row->name))
 				   : (struct slow_value){ 0 };
+	case SLOW_STACK:
+		return c->stacks[row->which].counts[instance]
+			       ? number_value(c->stacks[row->which].counts[instance])
+			       : (struct slow_value){ 0 };
 	case SLOW_COUNTER:
 		return counter_value(in, row->name);
 	case SLOW_ARG:

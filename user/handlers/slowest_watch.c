@@ -76,6 +76,7 @@ static void inside_begins(struct slow_instance *in, const struct fact *fact)
 		in->open = grown;
 		in->open_room = room;
 	}
+	slow_stack_note(in, fact);
 	at = inside_of(&in->tree, around, fact->category, fact->name);
 	in->failed |= !at;
 	in->open[in->n_open++] = at;
@@ -157,6 +158,7 @@ void slow_forget(struct slow_instance *in)
 	}
 	free(in->tree.nodes);
 	free(in->frames);
+	free(in->stacks);
 	free(in->open);
 	*in = (struct slow_instance){ .is = is };
 }
@@ -172,6 +174,7 @@ static void begins(struct slow_instance *in, const struct fact *fact)
 	}
 	in->n_open = 1;
 	in->state = SLOW_OPEN;
+	slow_stack_note(in, fact);
 	take_args(in, fact);
 }
 
@@ -285,6 +288,10 @@ static void tell(struct slowest *s, struct slow_instance *in, const struct fact 
 			inside_ends(in, fact);
 		else if (in->state == SLOW_OPEN)
 			ends(s, in, fact);
+		break;
+	case FACT_INSTANT:
+		if (in->state == SLOW_OPEN)
+			slow_stack_note(in, fact);
 		break;
 	case FACT_LOST:
 		if (in->state == SLOW_OPEN)

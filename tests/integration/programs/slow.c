@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * slow N
+ * slow N [computes]
  *
  * N slices "request", numbered, each with the slices "parse" and "load" inside. In one of them "load"
- * waits for 100 ms and tries again three times. What is measured just inside and just outside of the
+ * waits for 100 ms (or computes for so long, in crunch()) and tries again three times. What is measured just inside and just outside of the
  * slices lies on both sides of what a recording of them has to tell:
  *
  *	marks M
@@ -47,13 +47,34 @@ static void wait_ns(long ns)
 		;
 }
 
+static int computes;
+static volatile unsigned crunched;
+
+__attribute__((noinline)) static void crunch(long ns)
+{
+	struct timespec t;
+	int64_t end_ns = 0, cpu_ns = 0;
+
+	for (; cpu_ns <= end_ns; crunched++) {
+		if (crunched % 1024)
+			continue;
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+		cpu_ns = t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+		end_ns = end_ns ? end_ns : cpu_ns + ns;
+	}
+	crunched = 0;
+}
+
 static void load(unsigned i, int slow)
 {
 	uint64_t outer = now_ns(), inner;
 
 	PROF_BEGIN("load", "size", slow ? 4096 : 64);
 	inner = now_ns();
-	wait_ns(slow ? 100000000 : 100000);
+	if (slow && computes)
+		crunch(100000000);
+	else
+		wait_ns(slow ? 100000000 : 100000);
 	for (; slow && tries[i] < 3; tries[i]++) {
 		PROF_BEGIN("retry");
 		wait_ns(100000);
@@ -110,6 +131,7 @@ int main(int argc, char **argv)
 
 	if (n < 1 || n > MOST)
 		return 2;
+	computes = argc > 2;
 	for (i = 0; i < n; i++) {
 		request(i, i == n / 2);
 		if (requests[i].inner > requests[longest].inner)

@@ -23,7 +23,7 @@ installed() {
 }
 
 if [ "${1:-}" = --kernels ]; then
-	packages="$packages qemu-system-x86 qemu-system-arm busybox-static cpio xz-utils"
+	packages="$packages qemu-system-x86 qemu-system-arm busybox-static cpio xz-utils g++-aarch64-linux-gnu"
 	shift
 fi
 if [ "${1:-}" = --list ]; then

@@ -34,9 +34,9 @@ check_share() { # NAME FOLDED FUNCTION SAID WORD
 			if (!all) { print "no samples"; exit 1 }
 			real = mine / sum
 			off = part / all - real
-			most = 0.03 + 4 * sqrt(real * (1 - real) / all)
-			printf "%.4f of the samples, %.4f of the time, allowed %.4f\n", part / all, real, most
-			exit off > most || -off > most
+			beyond = (off < 0 ? -off : off) - 0.03
+			printf "%.4f of the samples, %.4f of the time, of %d\n", part / all, real, all
+			exit beyond > 0 && beyond * beyond > 16 * real * (1 - real) / all
 		}'
 }
 

@@ -19,7 +19,8 @@ counts() { # STACKS
 		END { print n + 0, in_["alph"] + 0, in_["beta"] + 0, in_["gamm"] + 0 }' "$1"
 }
 
-# Six times the spread that as many independent samples would have, and a fiftieth of all.
+# Six times the spread that as many independent samples would have, and a fiftieth of all. Squared: not
+# every awk can take a root.
 shares_agree() { # STACKS SAID
 	echo "$(counts "$1") $(said "$2" alpha) $(said "$2" beta) $(said "$2" gamma)" | awk '
 		{
@@ -27,8 +28,8 @@ shares_agree() { # STACKS SAID
 			for (i = 2; i <= 4; i++) {
 				p = $(i + 3) / all
 				off = $i - $1 * p
-				limit = 6 * sqrt($1 * p * (1 - p)) + $1 / 50
-				if (off > limit || -off > limit)
+				beyond = (off < 0 ? -off : off) - $1 / 50
+				if (beyond > 0 && beyond * beyond > 36 * $1 * p * (1 - p))
 					bad = 1
 				printf "%d of %d samples, %.3f of the time\n", $i, $1, p
 			}
@@ -56,6 +57,24 @@ record() { # BASE COMMAND...
 		"$(field "$base.sum" stacks)"
 	check "$base: functions have their shares" shares_agree "$base.stacks" "$base.said"
 	check "$base: a sample for each period of CPU time" enough "$base.stacks" "$base.said"
+}
+
+# Stacks of marks are in both outputs, and stay when one is made of the other. JSON has no files for
+# what has no name.
+named() { # FILE
+	"$stacks" "$1" | sed 's/\[[^] ]*\]/?/g; s/[^; ]*+0x[0-9a-f]*/?/g' | sort
+}
+check_json() { # NAME BASE
+	named "$2.pftrace" >perfetto.named
+	named "$2.json" >json.named
+	check "$1: JSON has the stacks, too" diff perfetto.named json.named
+	"$proftrace" convert -q -o back.pftrace "$2.json"
+	"$proftrace" convert -q -o back.json "$2.pftrace"
+	named back.pftrace >back.named
+	check "$1: and they stay in Perfetto made of it" diff json.named back.named
+	named back.json >back.named
+	check "$1: and in JSON made of Perfetto" diff json.named back.named
+	check "$1: JSON names them in the event" grep -q '"args":{.*"stack":\["[^"]' "$2.json"
 }
 
 if ! "$proftrace" -q --sample $hz -o try.pftrace -- true 2>try.err && grep -q sampl try.err; then
@@ -113,6 +132,7 @@ check_agree "--stack" marks
 "$proftrace" convert -q -o marks2.pftrace marks.pftrace
 "$stacks" marks2.pftrace >marks2.stacks
 check "--stack: convert keeps them" cmp marks.stacks marks2.stacks
+check_json "--stack" marks
 "$proftrace" --mode batch --stack x -- true 2>/dev/null
 equal "--stack has no place in --mode batch" $? 2
 
@@ -132,6 +152,7 @@ check "--offcpu: as slices of that length" awk -F, '
 	$0 ~ /blocked/ { found = 1; if ($min + 0 < 10) exit 1 }
 	END { exit !(found && min) }' blocked.csv
 check_agree "--offcpu" blocked
+check_json "--offcpu" blocked
 
 for wrong in 0 -1 x 100000000 '1e3' ''; do
 	"$proftrace" --sample "$wrong" -- true 2>/dev/null
@@ -139,5 +160,9 @@ for wrong in 0 -1 x 100000000 '1e3' ''; do
 done
 "$proftrace" --sample 100 --stats-only -- true 2>/dev/null
 equal "--sample has no place in --stats-only" $? 2
+"$proftrace" check >checked 2>&1
+for what in 'call stacks (--sample)' 'call stacks (--offcpu)'; do
+	check "check: $what" grep -q "^$what  *yes" checked
+done
 check_nothing_left "afterwards"
 finish

@@ -13,8 +13,11 @@ build=$root/build/arm64
 sysroot=$work/arm64-root
 triplet=aarch64-linux-gnu
 CC=$triplet-gcc
+CXX=$triplet-g++
 
-command -v $CC >/dev/null || { echo "no cross compiler for arm64 ($CC)"; exit 1; }
+for compiler in $CC $CXX; do
+	command -v $compiler >/dev/null || { echo "no cross compiler for arm64 ($compiler)"; exit 1; }
+done
 
 # What proftrace is built with, less what is the machine's: compilers' parts, and tests that run here.
 libraries=$("$root/tools/packages.sh" --list | tr ' ' '\n' | grep -E '^(lib|zlib).*-dev$' |
@@ -69,18 +72,18 @@ fi
 [ -s "$build/gen/vmlinux.h" ] || { echo "no types in the arm64 kernel's image"; exit 1; }
 
 cd "$root"
-programs="plugin.so handler.so executes-static"
+programs="plugin.so handler.so opened.so executes-static sampled-static functions"
 for source in tests/integration/programs/*.c; do
 	case $source in
 	*/plugin.c | */handler.c | */leaf.c | */backwards.c | */opened.c) ;;
 	*) programs="$programs $(basename "$source" .c)" ;;
 	esac
 done
-make --no-print-directory B=build/arm64 ARCH=arm64 CC=$CC \
+make --no-print-directory B=build/arm64 ARCH=arm64 CC=$CC CXX=$CXX \
 	CFLAGS="-O2 -g -idirafter $sysroot/usr/include -idirafter $sysroot/usr/include/$triplet" \
 	LDFLAGS="-L$sysroot/usr/lib/$triplet -L$sysroot/lib/$triplet \
 		-Wl,-rpath-link,$sysroot/usr/lib/$triplet:$sysroot/lib/$triplet" \
-	all build/arm64/tests/tools/canon $(for p in $programs; do echo build/arm64/tests/programs/$p; done)
+	all build/arm64/tests/tools/canon build/arm64/tests/tools/stacks $(for p in $programs; do echo build/arm64/tests/programs/$p; done)
 for level in O2 O3; do
 	for compiler in "gcc $CC" "clang clang --target=$triplet"; do
 		${compiler#* } -std=gnu11 -Iinclude -g -$level tests/integration/programs/leaf.c \
@@ -95,5 +98,5 @@ bin() { # NAME
 		head -1
 }
 "$here/root.sh" "$build" $triplet "$work/arm64.cpio" \
-	"$sysroot/lib/$triplet" "$sysroot/usr/lib/$triplet" -- \
+	"$sysroot/lib/$triplet" "$sysroot/usr/lib/$triplet" "/usr/$triplet/lib" -- \
 	"$(bin busybox)" "$(bin bpftool)" sh="$(bin dash)" awk="$(bin mawk)"

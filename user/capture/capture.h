@@ -130,6 +130,8 @@ bool capture_holds(const struct capture *capture); /* new libraries are never at
  */
 void capture_begin_names(struct capture *capture);
 void capture_name_frames(struct capture *capture);
+/* Finds it of one stack, while it records, for a file that has to have it at once. */
+void capture_name_stack(struct capture *capture, const struct callstack *callstack);
 /* Of so many places in code, and how many have names. */
 void capture_frames(const struct capture *capture, uint64_t *ret_all, uint64_t *ret_named);
 /* Samples are taken by cycles, not by clocks. */

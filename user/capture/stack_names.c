@@ -13,11 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "symbols/jit_map.h"
 #include "symbols/kernel_symbols.h"
 #include "symbols/symbols.h"
 
 #define MAX_FUNCTION 4096
+#define EARLY_NS     10000000000ull /* spent on names while it records */
 
 /* --- before the recorder is confined ------------------------------------------------------------- */
 
@@ -93,7 +95,6 @@ static struct jit_map *read_jit_map(const struct jit_process *j)
 struct naming {
 	struct capture *c;
 	const struct code_mapping *mapping;
-	struct kernel_symbols *kernel;
 	struct jit_map *jit;
 	const struct code_frame **frames;
 	uint32_t n, room;
@@ -103,7 +104,7 @@ static void collect(void *context, const struct code_frame *frame)
 {
 	struct naming *n = context;
 
-	if (frame->id <= n->c->stacks->asked_for || !frame->mapping || frame->n_lines)
+	if (frame->id <= n->c->stacks->asked_for || !frame->mapping || frame->asked)
 		return;
 	if (n->n < n->room)
 		n->frames[n->n++] = frame;
@@ -119,6 +120,7 @@ static int by_file(const void *a, const void *b)
 	return x->rel_pc < y->rel_pc ? -1 : x->rel_pc > y->rel_pc;
 }
 
+/* Where somebody waits for names while it records, they stay for the next one. */
 static void read_kernel(struct naming *n)
 {
 	struct stacks *s = n->c->stacks;
@@ -127,10 +129,10 @@ static void read_kernel(struct naming *n)
 	if (!error && lseek(s->kallsyms_fd, 0, SEEK_SET) < 0)
 		error = -errno;
 	if (!error)
-		error = kernel_symbols_read(s->kallsyms_fd, &n->kernel);
+		error = kernel_symbols_read(s->kallsyms_fd, &s->kernel_symbols);
 	if (!error)
 		return;
-	n->kernel = NULL;
+	s->kernel_symbols = NULL;
 	if (!s->told_no_kernel)
 		capture_log(n->c, 0, "the kernel's functions have no names: %s",
 			    error == -EACCES ? "it hides their addresses (kernel.kptr_restrict)"
@@ -145,7 +147,7 @@ static void begin_file(struct naming *n, const struct code_mapping *mapping)
 	jit_map_free(n->jit);
 	n->jit = NULL;
 	n->mapping = mapping;
-	if (mapping->kind == CODE_KERNEL && !n->kernel)
+	if (mapping->kind == CODE_KERNEL && !n->c->stacks->kernel_symbols)
 		read_kernel(n);
 	if (mapping->kind != CODE_JIT)
 		return;
@@ -156,10 +158,11 @@ static void begin_file(struct naming *n, const struct code_mapping *mapping)
 
 static unsigned name_kernel(struct naming *n, uint64_t address, struct code_line *line)
 {
+	struct kernel_symbols *kernel = n->c->stacks->kernel_symbols;
 	const char *module = NULL, *name;
 	char text[512];
 
-	name = n->kernel ? kernel_symbols_find(n->kernel, address, &module) : NULL;
+	name = kernel ? kernel_symbols_find(kernel, address, &module) : NULL;
 	if (!name)
 		return 0;
 	snprintf(text, sizeof(text), module ? "%s [%s]" : "%s", name, module);
@@ -218,8 +221,50 @@ void capture_name_frames(struct capture *c)
 		name_frame(&n, n.frames[i]);
 	s->asked_for = callstacks_frames(s->store);
 	jit_map_free(n.jit);
-	kernel_symbols_free(n.kernel);
+	kernel_symbols_free(s->kernel_symbols);
+	s->kernel_symbols = NULL;
 	free(n.frames);
+}
+
+static bool is_unnamed(const struct code_frame *frame)
+{
+	return frame->mapping && !frame->asked && frame->mapping->kind != CODE_JIT;
+}
+
+/*
+ * What a process made itself is told at the end alone: until then it may have been made again, and the
+ * list of all of it would be read once for each. Meanwhile nobody looks after the records that come, so
+ * this has a limit; what is beyond it has its names at the end, too.
+ */
+void capture_name_stack(struct capture *c, const struct callstack *callstack)
+{
+	struct naming n = { .c = c };
+	struct stacks *s = c->stacks;
+	uint64_t begin_ns;
+
+	while (callstack && !is_unnamed(callstack->frame))
+		callstack = callstack->caller;
+	if (!s || !callstack || s->early_ns > EARLY_NS)
+		return;
+	begin_ns = clock_ns(CLOCK_MONOTONIC);
+	for (; callstack; callstack = callstack->caller) {
+		if (is_unnamed(callstack->frame))
+			name_frame(&n, callstack->frame);
+	}
+	s->early_ns += clock_ns(CLOCK_MONOTONIC) - begin_ns;
+	if (s->early_ns > EARLY_NS)
+		capture_log(
+			c, 0,
+			"Chrome JSON has addresses for functions from here on: it takes too long "
+			"to look for their names while recording");
+}
+
+void stacks_names_free(struct stacks *s)
+{
+	if (s->kallsyms_fd >= 0)
+		close(s->kallsyms_fd);
+	kernel_symbols_free(s->kernel_symbols);
+	symbols_free(s->symbols);
 }
 
 void capture_frames(const struct capture *c, uint64_t *ret_all, uint64_t *ret_named)

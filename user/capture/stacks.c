@@ -72,9 +72,7 @@ void stacks_free(struct stacks *s)
 	free(s->list);
 	mark_stacks_free(s);
 	free(s->files);
-	if (s->kallsyms_fd >= 0)
-		close(s->kallsyms_fd);
-	symbols_free(s->symbols);
+	stacks_names_free(s);
 	free(s);
 }
 

@@ -8,6 +8,7 @@
 #define MAX_JITS 256 /* processes that make code, and write down what it is called */
 
 struct symbols;
+struct kernel_symbols;
 struct pending_stack;
 struct stack_process;
 struct code;
@@ -36,8 +37,10 @@ struct stacks {
 	struct symbols *symbols; /* NULL: not begun */
 	int kallsyms_fd;	 /* -1: none */
 	bool told_no_kernel;
-	uint32_t asked_for; /* frames, by their ids */
+	struct kernel_symbols *kernel_symbols; /* NULL: not read, or they cannot be */
+	uint32_t asked_for;		       /* frames, by their ids */
 	uint64_t frames, named;
+	uint64_t early_ns;
 	struct jit_process jits[MAX_JITS];
 	unsigned n_jits;
 };
@@ -51,6 +54,7 @@ const struct callstack *stacks_push(struct capture *c, uint32_t pid, const uint6
 void mark_stacks_free(struct stacks *s);
 const struct file *stacks_file(const struct stacks *s, const struct code_mapping *mapping);
 void stacks_open_kernel(struct stacks *s);
+void stacks_names_free(struct stacks *s);
 void stacks_note_jit(struct stacks *s, const struct code_mapping *mapping, uint32_t pid);
 
 #endif

@@ -52,7 +52,7 @@ static int read_source(struct convert *c, struct reader_error *why, struct failu
 					  &c->rewrite.account,
 					  &c->source.origin,
 					  c->rewrite.callstacks };
-	int error = source_read(&c->source, &sink, why, f);
+	int error = rewrite_source(&c->rewrite, &c->source, &sink, why, f);
 
 	c->rewrite.truncated = why->truncated;
 	rewrite_source_end(&c->rewrite, &c->source.origin);

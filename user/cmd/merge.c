@@ -383,7 +383,7 @@ static int read_all(struct merge *m, struct failure *f)
 		m->at = m->order[i];
 		sink.origin = &part->source.origin;
 		owners_begin(m->owners, part);
-		error = source_read(&part->source, &sink, &part->end, f);
+		error = rewrite_source(&m->rewrite, &part->source, &sink, &part->end, f);
 		if (!error)
 			error = owners_end(m->owners, take_name, m);
 		rewrite_source_end(&m->rewrite, &part->source.origin);

@@ -255,6 +255,13 @@ static struct account account_so_far(const struct recording *r)
 	return account;
 }
 
+static void name_stack(void *context, const struct callstack *callstack)
+{
+	struct recording *r = context;
+
+	capture_name_stack(r->capture, callstack);
+}
+
 int outputs_begin(struct recording *r, const struct output_fields *fields, struct failure *f)
 {
 	struct output_fields step = { 0 };
@@ -271,6 +278,8 @@ int outputs_begin(struct recording *r, const struct output_fields *fields, struc
 	/* Files of one recording are different traces on one clock. */
 	info.trace_uuid[1] += r->sets - 1;
 	info.clock = r->last_clock;
+	info.name_stack = r->callstacks ? name_stack : NULL;
+	info.name_context = r;
 	r->begun = account_so_far(r);
 	r->begun_marks = r->road.written;
 	for (i = 0; i < n_names(r); i++) {

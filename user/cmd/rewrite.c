@@ -83,6 +83,31 @@ static uint64_t base_of(uint64_t first_ns)
 	return first_ns < LARGEST_NS ? 0 : first_ns - DAY_NS;
 }
 
+/* Formats that have names at once ask for them when the first stack comes. */
+static void name_stack(void *context, const struct callstack *callstack)
+{
+	struct rewrite *r = context;
+
+	while (callstack && (callstack->frame->n_lines || !callstack->frame->mapping))
+		callstack = callstack->caller;
+	if (!callstack || r->has_names || !r->source)
+		return;
+	r->has_names = true;
+	source_names(r->source, r->names, r->callstacks);
+}
+
+int rewrite_source(struct rewrite *r, struct source *source, const struct reader_sink *sink,
+		   struct reader_error *ret_error, struct failure *f)
+{
+	int error;
+
+	r->source = source;
+	r->has_names = false;
+	error = source_read(source, sink, ret_error, f);
+	r->source = NULL;
+	return error;
+}
+
 int rewrite_begin(struct rewrite *r, const struct trace_origin *origin, uint64_t first_ns,
 		  struct failure *f)
 {
@@ -98,6 +123,8 @@ int rewrite_begin(struct rewrite *r, const struct trace_origin *origin, uint64_t
 		.host = origin->host,
 		.boot_id = origin->boot_id,
 		.rank = origin->rank,
+		.name_stack = name_stack,
+		.name_context = r,
 	};
 	unsigned i;
 	int error;
@@ -200,6 +227,7 @@ int rewrite_event(struct rewrite *r, const struct event *event)
 		r->before_base++;
 	if (event->kind == EVENT_LOST)
 		r->marks_lost += event->size;
+	r->samples += event->kind == EVENT_SAMPLE;
 	error = timeline_event(r->timeline, event);
 	r->write_failed |= error != 0;
 	return error;
@@ -250,7 +278,7 @@ void rewrite_summary(const struct rewrite *r)
 		fprintf(stderr, "%s  %s (%s)\n", o->path, size, o->format);
 	}
 	fprintf(stderr, "%" PRIu64 " event%s\n", a->written, a->written == 1 ? "" : "s");
-	note(only_json(r) ? a->stacks : 0,
+	note(only_json(r) ? r->samples : 0,
 	     "samples of call stacks left out: Chrome JSON has no place for them");
 	note(a->stacks_lost, "samples of call stacks that make no sense");
 	note(callstacks_refused(r->callstacks), "call stacks left out: too many different ones");

@@ -57,10 +57,16 @@ struct rewrite {
 	uint64_t last_ns;	    /* of all events */
 	uint64_t marks_lost;	    /* in the recordings */
 	uint64_t before_base;	    /* events whose time is not their own */
-	bool compress;		    /* Perfetto outputs */
-	bool truncated;		    /* a source was */
-	bool write_failed;	    /* an output did */
+	uint64_t samples;	    /* of call stacks */
+	struct source *source; /* that is being read: where names of functions are looked for */
+	bool has_names;	       /* all of its names are known */
+	bool compress;	       /* Perfetto outputs */
+	bool truncated;	       /* a source was */
+	bool write_failed;     /* an output did */
 };
+
+/* What functions are called, a file may tell at its end: reads it once more, for that alone. */
+void source_names(const struct source *source, struct names *names, struct callstacks *callstacks);
 
 /* Clears all; what is asked of the outputs is set between this and rewrite_output(). */
 int rewrite_init(struct rewrite *r, struct failure *f);
@@ -71,6 +77,9 @@ int rewrite_begin(struct rewrite *r, const struct trace_origin *origin, uint64_t
 		  struct failure *f);
 /* One event, with the times and numbers it shall have. */
 int rewrite_event(struct rewrite *r, const struct event *event);
+/* Reads all of a source into the outputs. What source_read() returns. */
+int rewrite_source(struct rewrite *r, struct source *source, const struct reader_sink *sink,
+		   struct reader_error *ret_error, struct failure *f);
 /*
  * A source was read to its end, by a sink that asked for its origin: what the outputs say of losses is
  * what their recordings said, and what was lost on the way.

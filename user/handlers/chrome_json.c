@@ -29,6 +29,9 @@
  *	begins in a recording's midst
  *	when a process started		nothing
  *	clocks				events that viewers ignore; Perfetto's loader aligns nothing
+ *	call stacks of slices and	an argument "stack": names alone, the outermost first, the innermost 256.
+ *	instants			What has no name then, code made at run time too, is FILE+0xADDRESS
+ *	samples of call stacks		nothing
  *	switches and wakings		states of threads (chrome_sched.c): a waking that ended no sleep
  *					is not told, and times when nobody had a CPU are what is left
  *	lost marks			instants `events lost` and the account in the last event, but no
@@ -38,6 +41,7 @@
 #include <stdlib.h>
 
 #include "handlers/chrome_sched.h"
+#include "handlers/chrome_stacks.h"
 #include "handlers/handler.h"
 #include "handlers/json_writer.h"
 
@@ -49,6 +53,8 @@ struct chrome_json {
 	struct handler handler;
 	struct json_writer writer;
 	struct chrome_sched *sched;
+	void (*name_stack)(void *context, const struct callstack *callstack);
+	void *name_context;
 };
 
 /* A counter's value must be a number, or a string that reads as one. */
@@ -153,9 +159,10 @@ static void open_event(struct json_writer *j, const struct fact *fact, char phas
 /* Ends an event whose only arguments are the fact's own. */
 static int close_with_args(struct json_writer *j, const struct fact *fact)
 {
-	if (fact->n_args || fact->end_reason != END_NORMAL) {
+	if (fact->n_args || fact->callstack || fact->end_reason != END_NORMAL) {
 		json_open_args(j);
 		own_args(j, fact);
+		chrome_put_stack(j, fact->callstack);
 		if (fact->end_reason != END_NORMAL)
 			json_string_arg(j, "ended",
 					fact->end_reason == END_LOST ? "lost" : "unfinished");
@@ -501,8 +508,11 @@ static int describe(struct chrome_json *c, const struct process *process,
 
 static int chrome_json_fact(struct handler *handler, const struct fact *fact)
 {
-	struct json_writer *j = &((struct chrome_json *)handler)->writer;
+	struct chrome_json *chrome = (struct chrome_json *)handler;
+	struct json_writer *j = &chrome->writer;
 
+	if (fact->callstack && fact->kind != FACT_SAMPLE && chrome->name_stack)
+		chrome->name_stack(chrome->name_context, fact->callstack);
 	switch (fact->kind) {
 	case FACT_PROCESS:
 		return describe((struct chrome_json *)handler, fact->process, NULL);
@@ -536,7 +546,7 @@ static int chrome_json_fact(struct handler *handler, const struct fact *fact)
 	case FACT_SWITCH:
 	case FACT_WAKING:
 	case FACT_SCHED_GAP:
-		return chrome_sched_write(&((struct chrome_json *)handler)->sched, j, fact);
+		return chrome_sched_write(&chrome->sched, j, fact);
 	}
 	return 0;
 }
@@ -580,6 +590,8 @@ struct handler *chrome_json_handler_new(struct sink *sink, const struct trace_in
 	if (!chrome)
 		return NULL;
 	chrome->handler.ops = &chrome_json_ops;
+	chrome->name_stack = info->name_stack;
+	chrome->name_context = info->name_context;
 	chrome->writer.sink = sink;
 	chrome->writer.base_ns = info->start_ns - info->start_ns % BASE_STEP_NS;
 	write_start(&chrome->writer, info);

@@ -4,6 +4,7 @@
 #define PROFTRACE_HANDLERS_HANDLER_H
 
 #include "timeline/account.h"
+#include "timeline/callstack.h"
 #include "timeline/fact.h"
 
 struct handler;
@@ -41,6 +42,12 @@ struct trace_info {
 	const char *host;
 	const char *boot_id;
 	const char *rank;
+	/*
+	 * What frames are called is found out at the end of a file. A format that has to say it at once asks
+	 * for one stack, which then has the names that are known. NULL: there is nobody to ask.
+	 */
+	void (*name_stack)(void *context, const struct callstack *callstack);
+	void *name_context;
 };
 
 /* Each takes over the sink (sinks.h) and returns NULL when out of memory. */

@@ -8,6 +8,7 @@
 
 #include "readers/chrome_internal.h"
 #include "readers/number.h"
+#include "timeline/callstack.h"
 
 #define INVENTED_BIT 0x40000000u /* above any real pid */
 
@@ -265,6 +266,31 @@ static int metadata(struct chrome *c)
 
 /* --- events ------------------------------------------------------------------------------------ */
 
+static const struct code_mapping *kernel_mapping(struct chrome *c)
+{
+	const struct code_mapping kernel = {
+		.path = names_intern_string(c->sink->names, "[kernel]"),
+		.kind = CODE_KERNEL,
+	};
+
+	return callstacks_mapping(c->sink->callstacks, &kernel);
+}
+
+/* Of a function its name is all that there is, and whether it is the kernel's. */
+void chrome_stack_frame(struct chrome *c, const char *text, size_t length)
+{
+	static const char mark[] = "_[k]";
+	const size_t n = sizeof(mark) - 1;
+	struct callstacks *store = c->sink->callstacks;
+	bool kernel = length > n && !memcmp(text + length - n, mark, n);
+	const struct name *name =
+		names_intern(c->sink->names, text, kernel ? length - n : length, READ_MAX_STRING);
+
+	c->fields.callstack = callstacks_push(
+		store, c->fields.callstack,
+		callstacks_frame(store, kernel ? kernel_mapping(c) : NULL, 0, name));
+}
+
 static void start(struct chrome *c, enum event_kind kind)
 {
 	const struct chrome_fields *f = &c->fields;
@@ -273,6 +299,8 @@ static void start(struct chrome *c, enum event_kind kind)
 	c->draft->event.name = f->name;
 	c->draft->event.category = f->category;
 	c->draft->event.id = f->id;
+	if (kind == EVENT_BEGIN || kind == EVENT_INSTANT)
+		c->draft->event.callstack = f->callstack;
 }
 
 /* Of something that only a thread can do: one without a tid is the main thread, as viewers take it. */

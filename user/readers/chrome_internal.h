@@ -76,6 +76,7 @@ struct chrome_fields {
 	char memory;		 /* of a memory pool: 'a' alloc, 'f' free, 'g' gone */
 	uint64_t address;
 	uint64_t size;
+	const struct callstack *callstack; /* our own files: where it was */
 };
 
 /* A thread (or, tid_word's id, an invented one) to which complete events belong. */
@@ -118,6 +119,9 @@ void chrome_around(struct chrome *c, enum chrome_field field, const char *text, 
 int chrome_event(struct chrome *c);
 void chrome_events_free(struct chrome *c);
 int chrome_skip(struct chrome *c); /* it has no place here */
+
+/* chrome_events.c: one more function of the stack of the object, called by what was told before */
+void chrome_stack_frame(struct chrome *c, const char *text, size_t length);
 
 /* chrome_sched.c: states of threads, of our own files */
 int chrome_state(struct chrome *c);

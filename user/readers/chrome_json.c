@@ -32,7 +32,8 @@ enum where {
 	IN_EVENTS,
 	IN_EVENT,
 	IN_ARGS,
-	IN_LIST, /* within args */
+	IN_LIST,  /* within args */
+	IN_STACK, /* a list of names that our own files have there */
 	IN_ID2,
 	IN_DISTRIBUTED, /* PyTorch's distributedInfo, around traceEvents */
 	AT_END,		/* the array of events is closed */
@@ -197,6 +198,8 @@ static int on_string(void *context, const unsigned char *bytes, size_t length)
 		list_string(&p->list, text, length);
 	else if (p->where == IN_ARGS && arg_room(p))
 		draft_string(p->c.draft, arg_key(p), text, length);
+	else if (p->where == IN_STACK && p->c.sink->callstacks)
+		chrome_stack_frame(&p->c, text, length);
 	else if (p->where == IN_EVENT || p->where == IN_ID2)
 		chrome_field(&p->c, p->field, text, length);
 	return misplaced(p);
@@ -230,10 +233,18 @@ static int on_key(void *context, const unsigned char *bytes, size_t length)
 	return 1;
 }
 
+static bool is_stack(const struct parser *p)
+{
+	return p->c.own && p->depth == p->args_depth + 1 && p->path_length == 5 &&
+	       !memcmp(p->path, "stack", 5);
+}
+
 /* A list among the arguments becomes text, a dictionary arguments "key.sub". */
 static int open_value(struct parser *p, bool is_list)
 {
-	if (p->where == IN_LIST) {
+	if (p->where != IN_LIST && is_list && is_stack(p)) {
+		p->where = IN_STACK;
+	} else if (p->where == IN_LIST) {
 		list_open(&p->list, is_list ? '[' : '{');
 	} else if (is_list) {
 		p->where = IN_LIST;
@@ -328,6 +339,9 @@ static int close_any(struct parser *p, bool is_list)
 		return 1;
 	case IN_LIST:
 		return close_value(p, is_list);
+	case IN_STACK:
+		p->where = IN_ARGS;
+		return 1;
 	case IN_ID2:
 		p->where = IN_EVENT;
 		return 1;

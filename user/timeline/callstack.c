@@ -216,8 +216,10 @@ void callstacks_name(struct callstacks *s, const struct code_frame *frame,
 	/* The public part is the entry's first. */
 	struct frame_entry *f = (struct frame_entry *)frame;
 
-	if (f != &s->too_many_frame)
-		name_frame(f, lines, n);
+	if (f == &s->too_many_frame)
+		return;
+	name_frame(f, lines, n);
+	f->pub.asked = true;
 }
 
 /* uthash keeps the order in which they were added. */

@@ -40,7 +40,8 @@ struct code_frame {
 	uint64_t
 		rel_pc; /* the file's own address, as its symbols have it; KERNEL, JIT: the address */
 	uint32_t id;	/* 1, 2, 3, ... */
-	uint32_t n_lines;	       /* 0: not known, or not yet */
+	uint32_t n_lines; /* 0: not known, or not yet */
+	bool asked;	  /* what it is called was looked for: if it is not known, it stays so */
 	const struct code_line *lines; /* innermost first: of what was inlined there */
 };
 
@@ -79,7 +80,7 @@ const struct code_frame *callstacks_frame(struct callstacks *stacks,
 const struct callstack *callstacks_push(struct callstacks *stacks, const struct callstack *caller,
 					const struct code_frame *frame);
 
-/* Says what a frame is called, unless that was said before. At most CALLSTACKS_MAX_LINES are kept. */
+/* Says what a frame is called, unless that was said before: n = 0 that nobody knows. At most CALLSTACKS_MAX_LINES are kept. */
 void callstacks_name(struct callstacks *stacks, const struct code_frame *frame,
 		     const struct code_line *lines, unsigned n);
 

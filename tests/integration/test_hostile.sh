@@ -72,6 +72,21 @@ damaged "switches in code" switch
 equal "switches in code: exit status" $status 0
 equal "switches in code: one line" "$lines" 1
 check "switches in code: the program ends well" grep -q '^marks 400' "$tmp/out"
+
+# The same of probes of others.
+probes() { # NAME KIND [N]
+	cp "$programs/probes" "$tmp/damaged"
+	"$programs/damage" "$2" "$tmp/damaged" ${3:-} || not_ok "$1: damage" "$2"
+	limited "$proftrace" -e none --buffer 1M -u 'probes:*' -o "$tmp/d" --summary-json "$tmp/s" -- "$tmp/damaged" 50 \
+		>"$tmp/out" 2>"$tmp/err"
+	equal "$1: exit status" $? 0
+	equal "$1: the program computes the same" "$(said "$tmp/out" rounds)" 50
+	equal "$1: the account adds up" "$(field "$tmp/s" adds_up)" true
+	check "$1: what is left out is counted" test "$(field "$tmp/s" sites_refused)" -gt 0
+	check "$1: it says little of it" test "$(grep -c '' "$tmp/err")" -le 60
+}
+probes "a million probes" probes 1000000
+probes "sixty thousand sections with the same notes" sections
 for at in 1 64 200 1000 5000; do
 	head -c $at "$programs/hostile" >"$tmp/cut"
 	limited "$proftrace" list "$tmp/cut" >"$tmp/out" 2>"$tmp/err"

@@ -166,6 +166,41 @@ static void damaged(void **state)
 	}
 }
 
+/* Sixty thousand sections, all of them the same megabytes of notes. */
+static void sections_without_end(void **state)
+{
+	enum {
+		SECTIONS = 60000,
+		EMPTY = 4 << 20
+	};
+	static const Elf64_Nhdr nothing = { 0 };
+	const struct broker_site site = { PROBE, COUNTER, 0 };
+	const Elf64_Shdr notes = { .sh_type = SHT_NOTE, .sh_offset = IMAGE_SIZE, .sh_size = EMPTY };
+	struct segments s;
+	struct image m;
+	size_t at;
+	int fd, i;
+
+	(void)state;
+	init(&m);
+	image_header(&m)->e_shoff = IMAGE_SIZE + EMPTY;
+	image_header(&m)->e_shnum = SECTIONS;
+	fd = image_fd(&m);
+	for (at = 0; at + sizeof(nothing) <= EMPTY; at += sizeof(nothing))
+		assert_int_equal(pwrite(fd, &nothing, sizeof(nothing), (off_t)(IMAGE_SIZE + at)),
+				 sizeof(nothing));
+	for (i = 0; i < SECTIONS; i++)
+		assert_int_equal(pwrite(fd, &notes, sizeof(notes),
+					(off_t)(IMAGE_SIZE + EMPTY + i * sizeof(notes))),
+				 sizeof(notes));
+	assert_true(segments_read(fd, &s));
+	/* It would take hours. */
+	alarm(120);
+	assert_false(sites_proved(fd, &s, BROKER_USDT, &site, 1));
+	alarm(0);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -174,6 +209,7 @@ int main(void)
 		cmocka_unit_test(probes_by_theirs),
 		cmocka_unit_test(functions_by_symbols),
 		cmocka_unit_test(damaged),
+		cmocka_unit_test(sections_without_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

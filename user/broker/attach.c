@@ -257,7 +257,7 @@ int sites_attach(const struct loaded_programs *programs, enum broker_program pro
 			return failure_set(f, -EINVAL, "refused to attach", "", "no probe site");
 	}
 	if (!sites_proved(elf_fd, &segments, program, sites, n))
-		return failure_set(f, -EINVAL, "refused to attach", "",
+		return failure_set(f, -EBADMSG, "refused to attach", "",
 				   "the file does not say that there is a probe site");
 	error = links_create(programs, program_fd, pid, elf_fd, sites, n, links, n_links);
 	if (error)

@@ -21,8 +21,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NOTES_MOST    (4 << 20) /* bytes, as the recorder has it */
+#define NOTES_MOST    (4 << 20) /* bytes, in all of a file */
 #define SYMBOLS_MOST  262144
+#define SECTIONS_MOST 4096
 #define DYNAMIC_MOST  1024
 #define DESCRIPTION   24  /* bytes of a note's that are looked at */
 #define NO_FAST_DOOR  255 /* in a marker's note */
@@ -34,13 +35,37 @@ struct proof {
 	const struct segments *segments;
 	struct broker_site *sites; /* by their offsets */
 	unsigned n;
-	unsigned left; /* not proved yet: a site that is has no cookie any more */
+	unsigned left;	 /* not proved yet: a site that is has no cookie any more */
+	uint64_t walked; /* bytes of notes: a file may have the same ones in each of its sections */
+	/* What is read next lies close by: notes are small, and there may be very many requests. */
+	uint64_t window_at;
+	size_t window_size;
+	unsigned char window[16384];
 };
 
 static bool read_all(const struct proof *p, void *buffer, size_t size, uint64_t offset)
 {
 	return offset <= INT64_MAX - size &&
 	       pread(p->fd, buffer, size, (off_t)offset) == (ssize_t)size;
+}
+
+static bool read_near(struct proof *p, void *buffer, size_t size, uint64_t offset)
+{
+	uint64_t into = offset - p->window_at;
+	ssize_t n;
+
+	if (offset > INT64_MAX - size)
+		return false;
+	if (offset < p->window_at || into > p->window_size || size > p->window_size - into) {
+		n = pread(p->fd, p->window, sizeof(p->window), (off_t)offset);
+		p->window_at = offset;
+		p->window_size = n > 0 ? (size_t)n : 0;
+		into = 0;
+	}
+	if (size > p->window_size)
+		return false;
+	memcpy(buffer, p->window + into, size);
+	return true;
 }
 
 static int by_offset(const void *a, const void *b)
@@ -135,23 +160,24 @@ static void walk_notes(struct proof *p, const struct kind *kind, uint64_t offset
 	struct note note;
 
 	align = align == 8 ? 8 : 4;
-	if (size > NOTES_MOST)
-		size = NOTES_MOST;
+	if (size > NOTES_MOST - p->walked)
+		size = NOTES_MOST - p->walked;
 	if (offset > INT64_MAX - size)
 		return;
 	/* The sizes of a note have 32 bits: no sum overflows. */
-	while (p->left && at < size && read_all(p, &start, sizeof(start), offset + at)) {
+	while (p->left && at < size && read_near(p, &start, sizeof(start), offset + at)) {
 		description = align_up(at + sizeof(start.head) + start.head.n_namesz, align);
 		if (description + start.head.n_descsz > size)
-			return;
+			break;
 		note.vaddr = vaddr + description;
 		if (start.head.n_type == kind->type && start.head.n_namesz == kind->owner_size &&
 		    !memcmp(start.owner, kind->owner, kind->owner_size) &&
 		    start.head.n_descsz >= DESCRIPTION &&
-		    read_all(p, note.bytes, DESCRIPTION, offset + description))
+		    read_near(p, note.bytes, DESCRIPTION, offset + description))
 			kind->take(p, &note, moved);
 		at = align_up(description + start.head.n_descsz, align);
 	}
+	p->walked += at < size ? at : size;
 }
 
 /* Those of markers are loaded, so that they are not stripped. */
@@ -174,22 +200,23 @@ static void look_at_usdt(struct proof *p)
 	Elf64_Shdr names = { 0 }, s;
 	char name[sizeof(base)];
 	uint64_t moved = 0;
+	unsigned i, n;
 	Elf64_Ehdr h;
-	unsigned i;
 
 	if (!read_all(p, &h, sizeof(h), 0) || h.e_shentsize != sizeof(s) ||
 	    h.e_shoff > INT64_MAX / 2)
 		return;
+	n = h.e_shnum < SECTIONS_MOST ? h.e_shnum : SECTIONS_MOST;
 	if (h.e_shstrndx < h.e_shnum)
 		read_all(p, &names, sizeof(names), h.e_shoff + h.e_shstrndx * sizeof(s));
-	for (i = 1; i < h.e_shnum && !moved; i++) {
-		if (read_all(p, &s, sizeof(s), h.e_shoff + i * sizeof(s)) &&
+	for (i = 1; i < n && !moved; i++) {
+		if (read_near(p, &s, sizeof(s), h.e_shoff + i * sizeof(s)) &&
 		    s.sh_type == SHT_PROGBITS && names.sh_offset <= INT64_MAX / 2 &&
 		    read_all(p, name, sizeof(name), names.sh_offset + s.sh_name) &&
 		    !memcmp(name, base, sizeof(name)))
 			moved = s.sh_addr;
 	}
-	for (i = 1; i < h.e_shnum && p->left; i++) {
+	for (i = 1; i < n && p->left; i++) {
 		if (read_all(p, &s, sizeof(s), h.e_shoff + i * sizeof(s)) && s.sh_type == SHT_NOTE)
 			walk_notes(p, &usdt, s.sh_offset, s.sh_size, s.sh_addralign, 0, moved);
 	}

@@ -7,6 +7,10 @@
 #include <stdlib.h>
 
 #define MOST_TOLD 32 /* what more there is to say is said at -v */
+/* Requests of one file: a dozen for each site that the kernel refuses, unless it refuses many. */
+#define MOST_FAILED 4096
+/* Where the file does not say what it said to us, as many are enough as of these make all. */
+#define NOT_PROVED 64
 
 int probes_told_at(struct probes *p, int verbosity)
 {
@@ -28,16 +32,37 @@ struct batch_of_sites {
 	pid_t pid;
 	struct links links;
 	enum broker_program program;
+	unsigned failed;
+	bool given_up;
 };
 
-/* Those that the kernel refuses are found by halves: it refuses all for the sake of one. */
-static int attach_range(const struct batch_of_sites *b, const struct broker_site *sites, unsigned n,
+/*
+ * Those that the kernel refuses are found by halves: it refuses all for the sake of one. A file of which
+ * very many are refused is made so, and is left with what it has.
+ */
+static int attach_range(struct batch_of_sites *b, const struct broker_site *sites, unsigned n,
 			struct failure *f)
 {
-	int error = files_attach_sites(b->c, b->file, b->links, b->program, b->pid, sites, n, f);
+	int error;
 
+	if (b->given_up) {
+		b->c->refused_sites += n;
+		return 0;
+	}
+	error = files_attach_sites(b->c, b->file, b->links, b->program, b->pid, sites, n, f);
 	if (!error || error == -EPIPE || error == -ENOMEM || error == -ESRCH)
 		return error;
+	b->failed += error == -EBADMSG ? NOT_PROVED : 1;
+	if (b->failed >= MOST_FAILED) {
+		if (!b->given_up)
+			capture_log(b->c, 0,
+				    "so many probes cannot be attached to that the rest is left "
+				    "out: %s",
+				    f->reason);
+		b->given_up = true;
+		b->c->refused_sites += n;
+		return 0;
+	}
 	if (n == 1) {
 		tell_refused(b->c, &b->c->sites[(uint32_t)sites->cookie], f);
 		return 0;
@@ -46,8 +71,7 @@ static int attach_range(const struct batch_of_sites *b, const struct broker_site
 	return error ? error : attach_range(b, sites + n / 2, n - n / 2, f);
 }
 
-static int attach_sites(const struct batch_of_sites *b, unsigned first, unsigned end,
-			struct failure *f)
+static int attach_sites(struct batch_of_sites *b, unsigned first, unsigned end, struct failure *f)
 {
 	struct broker_site *sites;
 	unsigned i, n;
@@ -75,7 +99,7 @@ static int attach_sites(const struct batch_of_sites *b, unsigned first, unsigned
 int probes_attach(struct capture *c, struct file *file, pid_t pid, struct links links,
 		  struct failure *f)
 {
-	struct batch_of_sites b = { c, file, pid, links, BROKER_USDT };
+	struct batch_of_sites b = { c, file, pid, links, BROKER_USDT, 0, false };
 	int error;
 
 	if (!file->n_probes)

@@ -6,6 +6,9 @@
  *	huge		notes of an exabyte
  *	overlap		every header that is not needed says where the same notes are
  *	switch		all switches lie in code
+ *	probes N	N notes of others' probes instead of those that it has: anywhere in the code, with
+ *			semaphores anywhere
+ *	sections	sixty thousand sections say where the same megabytes of notes are
  *	flip N		N times a byte of the headers or notes changes, and changes back
  */
 #ifndef _GNU_SOURCE
@@ -18,6 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define SECTIONS 60000
 
 struct target {
 	int fd;
@@ -47,7 +52,7 @@ static void put(struct target *t, const void *bytes, size_t size, uint64_t at)
 		fail("cannot write");
 }
 
-static void open_target(struct target *t, const char *path)
+static void open_target(struct target *t, const char *path, int wants_notes)
 {
 	unsigned i;
 
@@ -56,7 +61,7 @@ static void open_target(struct target *t, const char *path)
 	    t->h.e_phnum > 64 ||
 	    pread(t->fd, t->p, t->h.e_phnum * sizeof(t->p[0]), (off_t)t->h.e_phoff) < 0)
 		fail("no ELF file");
-	for (i = 0; i < t->h.e_phnum; i++) {
+	for (i = 0; wants_notes && i < t->h.e_phnum; i++) {
 		const Elf64_Phdr *p = &t->p[i];
 
 		if (p->p_type != PT_NOTE)
@@ -70,7 +75,8 @@ static void open_target(struct target *t, const char *path)
 			return;
 		free(t->notes);
 	}
-	fail("no markers in it");
+	if (wants_notes)
+		fail("no markers in it");
 }
 
 static void put_headers(struct target *t)
@@ -165,6 +171,94 @@ static void flip(struct target *t, long n)
 	}
 }
 
+/* The section headers, and the one of others' probes among them. */
+static Elf64_Shdr *probes_of(struct target *t, Elf64_Shdr **ret_probes)
+{
+	Elf64_Shdr *all = calloc(t->h.e_shnum, sizeof(*all));
+	char name[16];
+	unsigned i;
+
+	if (!all || pread(t->fd, all, t->h.e_shnum * sizeof(*all), (off_t)t->h.e_shoff) < 0)
+		fail("no sections");
+	for (i = 0; i < t->h.e_shnum; i++) {
+		if (pread(t->fd, name, sizeof(name),
+			  (off_t)(all[t->h.e_shstrndx].sh_offset + all[i].sh_name)) > 0 &&
+		    !memcmp(name, ".note.stapsdt", 14)) {
+			*ret_probes = &all[i];
+			return all;
+		}
+	}
+	fail("no probes in it");
+	return NULL;
+}
+
+/* Every tenth is at a place that may be one. */
+static void wild_probes(struct target *t, uint64_t n)
+{
+	static const char text[] = "probes\0wild\0"
+				   "8@%rax";
+	const Elf64_Nhdr header = { 8, 24 + sizeof(text), 3 };
+	uint64_t end = ((uint64_t)lseek(t->fd, 0, SEEK_END) + 4095) & ~4095ull, i, at[3];
+	const size_t size = 12 + 8 + ((24 + sizeof(text) + 3) & ~3ul);
+	Elf64_Shdr *probes = NULL, *all = probes_of(t, &probes);
+	uint8_t *notes = calloc(n, size);
+	const Elf64_Phdr *code = NULL;
+	unsigned k;
+
+	for (k = 0; k < t->h.e_phnum; k++) {
+		if (t->p[k].p_type == PT_LOAD && t->p[k].p_flags & PF_X)
+			code = &t->p[k];
+	}
+	if (!notes || !code)
+		fail("no memory, or no code");
+	for (i = 0; i < n; i++) {
+		uint8_t *note = notes + i * size;
+
+		at[0] = i % 10 ? any() : code->p_vaddr + any() % code->p_filesz;
+		at[1] = 0;
+		at[2] = i % 3 ? any() % (1 << 20) : i % 2 ? any() : 0;
+		memcpy(note, &header, sizeof(header));
+		memcpy(note + 12, "stapsdt", 8);
+		memcpy(note + 20, at, sizeof(at));
+		memcpy(note + 20 + sizeof(at), text, sizeof(text));
+	}
+	put(t, notes, n * size, end);
+	probes->sh_offset = end;
+	probes->sh_size = n * size;
+	put(t, all, t->h.e_shnum * sizeof(*all), t->h.e_shoff);
+	free(notes);
+	free(all);
+}
+
+static void same_sections(struct target *t)
+{
+	const uint64_t end = ((uint64_t)lseek(t->fd, 0, SEEK_END) + 4095) & ~4095ull,
+		       size = 4 << 20;
+	Elf64_Shdr *probes = NULL, *all = probes_of(t, &probes), *many;
+	unsigned i;
+
+	many = calloc(SECTIONS, sizeof(*many));
+	if (!many)
+		fail("no memory");
+	for (i = 0; i < SECTIONS; i++) {
+		many[i].sh_type = SHT_NOTE;
+		many[i].sh_offset = end;
+		many[i].sh_size = size;
+		many[i].sh_addralign = 4;
+	}
+	/* The names stay where they are; what was there comes last, as it was. */
+	memcpy(many + SECTIONS - t->h.e_shnum, all, t->h.e_shnum * sizeof(*all));
+	if (ftruncate(t->fd, (off_t)(end + size)))
+		fail("cannot write");
+	put(t, many, SECTIONS * sizeof(*many), end + size);
+	t->h.e_shoff = end + size;
+	t->h.e_shstrndx = (uint16_t)(SECTIONS - t->h.e_shnum + t->h.e_shstrndx);
+	t->h.e_shnum = SECTIONS;
+	put(t, &t->h, sizeof(t->h), 0);
+	free(many);
+	free(all);
+}
+
 int main(int argc, char **argv)
 {
 	struct target t = { 0 };
@@ -172,7 +266,7 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		fail("KIND FILE [N]");
-	open_target(&t, argv[2]);
+	open_target(&t, argv[2], strcmp(argv[1], "probes") && strcmp(argv[1], "sections"));
 	if (!strcmp(argv[1], "notes")) {
 		more_notes(&t, (uint64_t)n);
 	} else if (!strcmp(argv[1], "huge")) {
@@ -182,6 +276,10 @@ int main(int argc, char **argv)
 		overlap(&t);
 	} else if (!strcmp(argv[1], "switch")) {
 		no_switch(&t);
+	} else if (!strcmp(argv[1], "probes")) {
+		wild_probes(&t, (uint64_t)n);
+	} else if (!strcmp(argv[1], "sections")) {
+		same_sections(&t);
 	} else if (!strcmp(argv[1], "flip")) {
 		flip(&t, n);
 	}

@@ -28,6 +28,7 @@ wanted_hard=$(said "$tmp/untraced" sum)
 check "there are results" test -n "$wanted_plain" -a -n "$wanted_hard" -a "$wanted_plain" != "$wanted_hard"
 echo "# SEED=$seed"
 
+mkfifo "$tmp/witness.in"
 wrong=0 stuck=0 lost_files=0 refused=0
 for cycle in $(seq 1 "$cycles"); do
 	mkfifo "$tmp/in"
@@ -46,16 +47,21 @@ for cycle in $(seq 1 "$cycles"); do
 	exec 9>"$tmp/in"
 	rm "$tmp/in"
 	wait_for "$tmp/out" ready
+	# Another process has the same file mapped, with switches of its own, and outlives whoever dies.
+	"$tmp/target" 0 0 <"$tmp/witness.in" >"$tmp/witness.out" 9>&- &
+	witness=$!
+	exec 8>"$tmp/witness.in"
+	wait_for "$tmp/witness.out" sum
 	a_while 50
-	"$proftrace" -o "$tmp/t$cycle" --dump-period 50ms -p $target 9>&- 2>"$tmp/err" &
+	"$proftrace" -o "$tmp/t$cycle" --dump-period 50ms -p $target 8>&- 9>&- 2>"$tmp/err" &
 	recorder=$!
 	random 3
 	second=
 	if [ "$r" -eq 0 ]; then
-		"$proftrace" -q -o "$tmp/u" -p $target 9>&- 2>/dev/null &
+		"$proftrace" -q -o "$tmp/u" -p $target 8>&- 9>&- 2>/dev/null &
 		second=$!
 	fi
-	random 7
+	random 8
 	action=$r killed=
 	# The kernel does not forgive that a process is killed in the midst of attaching. What opens libraries is
 	# attached to at any moment: there the broker is left alone.
@@ -82,18 +88,25 @@ for cycle in $(seq 1 "$cycles"); do
 	4) killed=1; kill -KILL $target 2>/dev/null ;;
 	5) kill -TERM $recorder 2>/dev/null; a_while 100; kill -KILL $recorder 2>/dev/null ;;
 	6) pkill -KILL -P $recorder 2>/dev/null; kill -KILL $recorder 2>/dev/null ;;
+	7) killed=1; kill -KILL $recorder $target 2>/dev/null ;;
 	esac
 	if [ -z "$killed" ]; then
 		wait_for "$tmp/out" sum || stuck=$((stuck + 1))
 	fi
-	[ "$action" -ne 4 ] && kill -TERM $recorder 2>/dev/null
+	[ -z "$killed" ] && kill -TERM $recorder 2>/dev/null
 	wait $recorder 2>/dev/null
 	if [ -n "$second" ]; then
 		kill -TERM $second 2>/dev/null
 		wait $second 2>/dev/null
 	fi
-	exec 9>&-
+	exec 8>&- 9>&-
 	wait $target 2>/dev/null
+	wait $witness
+	if [ "$(said "$tmp/witness.out" switch)" != 0 ]; then
+		wrong=$((wrong + 1))
+		echo "# cycle $cycle, action $action, hard $hard: another process: $(tr '\n' ' ' <"$tmp/witness.out")"
+	fi
+	rm "$tmp/witness.out"
 	if [ -z "$killed" ] && { [ "$(said "$tmp/out" sum)" != "$wanted" ] || [ "$(said "$tmp/out" switch)" != 0 ]; }; then
 		wrong=$((wrong + 1))
 		echo "# cycle $cycle, action $action, hard $hard: $(tr '\n' ' ' <"$tmp/out")"

@@ -74,7 +74,14 @@ if setpriv --reuid 65534 --regid 65534 --clear-groups true 2>/dev/null; then
 	chmod 711 "$tmp/run"
 	setpriv --reuid 65534 --regid 65534 --clear-groups "$proftrace" ctl stop -p $target >"$tmp/said" 2>&1
 	equal "ctl: somebody else does not reach it" "$?$(grep -c 'no recording' "$tmp/said")" 11
-	chmod 700 "$tmp/run"
+	# Nor if somebody opened the way there: it looks at who it is.
+	socket=$tmp/run/proftrace/$recorder.control
+	cp "$programs/clients" "$tmp/clients"
+	chmod 711 "$tmp/run/proftrace" && chmod 666 "$socket"
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$tmp/clients" "$socket" ask stop >"$tmp/said" 2>&1
+	equal "ctl: somebody else gets no answer" "$(cat "$tmp/said")" "answered 0"
+	chmod 600 "$socket" && chmod 700 "$tmp/run/proftrace" "$tmp/run"
+	check "ctl: its user gets one" sh -c "'$tmp/clients' '$socket' ask status | grep -q 'answered [1-9]'"
 else
 	skip "ctl: somebody else does not reach it" "no setpriv"
 fi

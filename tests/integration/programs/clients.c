@@ -3,6 +3,8 @@
  * clients SOCKET N: connects N times to whoever listens there, and says what nobody expects: nothing,
  * half a line, bytes at random, lines without end, many at once. Prints `clients <n>` that came in, and
  * `answers <n>` that began with neither ok nor error.
+ *
+ * clients SOCKET ask REQUEST: says that, and prints `answered <n>`: how many bytes came back.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -77,11 +79,25 @@ static int odd_answer(int fd, const char *text, size_t size)
 	return n > 0 && strncmp(answer, "ok ", 3) && strncmp(answer, "error ", 6);
 }
 
+static int ask(const char *path, const char *request)
+{
+	char line[64], answer[4096];
+	int fd = come(path), n = snprintf(line, sizeof(line), "%s\n", request);
+
+	if (send(fd, line, (size_t)n, MSG_NOSIGNAL) != n)
+		n = 0;
+	n = (int)recv(fd, answer, sizeof(answer), 0);
+	printf("answered %d\n", n > 0 ? n : 0);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int waiting[WAITING], i, odd = 0, n = argc > 2 ? atoi(argv[2]) : 0;
 	static char text[100000];
 
+	if (argc > 3)
+		return ask(argv[1], argv[3]);
 	for (i = 0; i < WAITING; i++)
 		waiting[i] = -1;
 	for (i = 0; i < n; i++) {

@@ -104,6 +104,8 @@ __noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address
 		sent = batch_send_class(st, &head, address, reason, 0, 0);
 	else if (bytes <= 2048)
 		sent = batch_send_class(st, &head, address, reason, bytes, 2048);
+	else if (bytes <= 8192)
+		sent = batch_send_class(st, &head, address, reason, bytes, 8192);
 	else
 		sent = batch_send_class(st, &head, address, reason, bytes,
 					BATCH_MAX - sizeof(st->batch));

@@ -201,7 +201,7 @@ struct record_comm {
  */
 enum {
 	BATCH_VERSION = 2,
-	BATCH_MAX = 16384, /* bytes, head included */
+	BATCH_MAX = 32768, /* bytes, head included */
 	BATCH_STUCK = 64,  /* past so many events its thread has left it, for good */
 	BATCHES =
 		16, /* a power of two; of one thread: one for each executable or library, as a rule */

@@ -42,7 +42,7 @@
  *
  * Markers are statements (PROF_SCOPE and its like are declarations as well) and may stand in any
  * function, in signal handlers too; they allocate nothing, lock nothing and leave errno alone. (While
- * batches are recorded, each thread that marks maps 16 KiB for its own.)
+ * batches are recorded, each thread that marks maps 32 KiB for its own.)
  * prof_marker_get is the exception: it allocates what it makes.
  *
  * Contents:	1. Domains
@@ -940,6 +940,11 @@ __asm__(".ifndef prof_batches\n"
 /*
  * Where a stub goes when its mark is for a batch: with its own address in a register besides the six
  * arguments, which becomes a seventh. prof_batch_mark_too keeps the arguments for the doors.
+ *
+ * Most marks have no pairs, or values in registers, and find room. On x86-64 that is all there is
+ * here: as a function in C it saves and restores six registers, which takes longer than all else but
+ * reading the clock where another thread runs on the same core. Everything else, and what arm64 does
+ * there, is in C: prof_batch_put and prof_batch_put_slowly below say what this does, too.
  */
 #if defined(__x86_64__)
 __asm__(".ifndef prof_batch_mark\n"
@@ -949,12 +954,127 @@ __asm__(".ifndef prof_batch_mark\n"
 	".balign 32\n"
 	"prof_batch_mark:\n"
 	".cfi_startproc\n"
-	"	.byte 0x50\n" /* push %rax */
+	/* The stub: the seventh argument of prof_batch_put_slowly, should it come to that. */
+	"	.byte 0x50\n"					/* push %rax */
 	".cfi_adjust_cfa_offset 8\n"
-	"	.byte 0xe8\n	.4byte prof_batch_put - . - 4\n" /* call */
-	"	.byte 0x48, 0x83, 0xc4, 8\n" /* add $8, %rsp */
+	/* Where signals do not come by. Free from here on: %r9, %r10, %r11, soon %rax. */
+	"	.byte 0x4c, 0x89, 0x4c, 0x24, 0xf8\n"		/* mov %r9, -8(%rsp) */
+	"	.byte 0x4c, 0x8b, 0x1d\n"			/* mov prof_batch@gottpoff(%rip), %r11 */
+	"	.reloc ., R_X86_64_GOTTPOFF, prof_batch - 4\n	.4byte 0\n"
+	"	.byte 0x64, 0x4d, 0x8b, 0x1b\n"			/* mov %fs:(%r11), %r11 */
+	"	.byte 0x4d, 0x85, 0xdb\n"			/* test %r11, %r11 */
+	"	.byte 0x0f, 0x84\n	.4byte 970f - . - 4\n"	/* jz 970f */
+	/* What the keys are counted from: the name, or else the stub. */
+	"	.byte 0x49, 0x89, 0xfa\n"			/* mov %rdi, %r10 */
+	"	.byte 0x48, 0x85, 0xff\n"			/* test %rdi, %rdi */
+	"	.byte 0x4c, 0x0f, 0x44, 0xd0\n"			/* cmovz %rax, %r10 */
+	/* Whether anything is dynamic, a string, in registers, or categories; how many pairs. */
+	"	.byte 0x49, 0x89, 0xf1\n"			/* mov %rsi, %r9 */
+	"	.byte 0x49, 0xc1, 0xe9, 0x20\n"			/* shr $32, %r9 */
+	"	.byte 0x41, 0x83, 0xe1, 0x0f\n"			/* and $15, %r9d */
+	"	.byte 0x89, 0xf0\n"				/* mov %esi, %eax */
+	"	.byte 0x83, 0xe0, 0x0f\n"			/* and $15, %eax */
+	"	.byte 0x0f, 0x84\n	.4byte 971f - . - 4\n"	/* jz 971f */
+	/* In registers, and nothing else. */
+	"	.byte 0x41, 0x83, 0xf9, 4\n"			/* cmp $4, %r9d */
+	"	.byte 0x0f, 0x85\n	.4byte 970f - . - 4\n"	/* jne 970f */
+	"	.byte 0x4d, 0x89, 0xc1\n"			/* mov %r8, %r9 */
+	"	.byte 0x4d, 0x29, 0xd1\n"			/* sub %r10, %r9 */
+	"	.byte 0x49, 0x81, 0xc1, 0, 0, 0x80, 0\n"	/* add $0x800000, %r9 */
+	"	.byte 0x49, 0x81, 0xf9, 0, 0, 0, 1\n"		/* cmp $0x1000000, %r9 */
+	"	.byte 0x0f, 0x83\n	.4byte 970f - . - 4\n"	/* jae 970f */
+	/* The third word without its highest bits. Those: the keys are near, so many words. */
+	"	.byte 0x49, 0xc1, 0xe1, 0x10\n"			/* shl $16, %r9 */
+	"	.byte 0x49, 0x31, 0xf1\n"			/* xor %rsi, %r9 */
+	"	.byte 0x49, 0x0f, 0xba, 0xf9, 0x22\n"		/* btc $34, %r9 */
+	"	.byte 0xc1, 0xe0, 4\n"				/* shl $4, %eax */
+	"	.byte 0x83, 0xc0, 0x32\n"			/* add $0x32, %eax */
+	"972:\n"
+	/* Is the name too far away? */
+	"	.byte 0x4c, 0x2b, 0x14, 0x24\n"			/* sub (%rsp), %r10 */
+	"	.byte 0x49, 0x81, 0xc2, 0, 0, 0, 0x40\n"	/* add $0x40000000, %r10 */
+	"	.byte 0x49, 0xc1, 0xea, 0x1f\n"			/* shr $31, %r10 */
+	"	.byte 0x0f, 0x85\n	.4byte 970f - . - 4\n"	/* jnz 970f */
+	/* `a` follows, one word more. */
+	"	.byte 0x48, 0x85, 0xd2\n"			/* test %rdx, %rdx */
+	"	.byte 0x74\n	.byte 973f - . - 1\n"		/* jz 973f */
+	"	.byte 0x83, 0xc0, 0x11\n"			/* add $0x11, %eax */
+	"973:\n"
+	/* The third word; bytes. */
+	"	.byte 0x41, 0x89, 0xc2\n"			/* mov %eax, %r10d */
+	"	.byte 0x48, 0xc1, 0xe0, 0x34\n"			/* shl $52, %rax */
+	"	.byte 0x49, 9, 0xc1\n"				/* or %rax, %r9 */
+	"	.byte 0x41, 0xd1, 0xea\n"			/* shr $1, %r10d */
+	"	.byte 0x41, 0x83, 0xe2, 0xf8\n"			/* and $-8, %r10d */
+	/* Of `used`, up to `size`. */
+	"	.byte 0x44, 0x89, 0xd0\n"			/* mov %r10d, %eax */
+	"	.byte 0x41, 0x0f, 0xc1, 0x43, 8\n"		/* xadd %eax, 8(%r11) */
+	"	.byte 0x41, 1, 0xc2\n"				/* add %eax, %r10d */
+	"	.byte 0x45, 0x3b, 0x53, 0x0c\n"			/* cmp 12(%r11), %r10d */
+	"	.byte 0x0f, 0x87\n	.4byte 974f - . - 4\n"	/* ja 974f */
+	"	.byte 0x4c, 1, 0xd8\n"				/* add %r11, %rax */
+	/* The second word, in halves; the third one. */
+	"	.byte 0x4c, 0x8b, 4, 0x24\n"			/* mov (%rsp), %r8 */
+	"	.byte 0x48, 0x85, 0xff\n"			/* test %rdi, %rdi */
+	"	.byte 0x49, 0x0f, 0x44, 0xf8\n"			/* cmovz %r8, %rdi */
+	"	.byte 0x44, 0x29, 0xc7\n"			/* sub %r8d, %edi */
+	"	.byte 0x44, 0x89, 0x40, 8\n"			/* mov %r8d, 8(%rax) */
+	"	.byte 0x89, 0x78, 0x0c\n"			/* mov %edi, 12(%rax) */
+	"	.byte 0x4c, 0x89, 0x48, 0x10\n"			/* mov %r9, 16(%rax) */
+	/* What follows. */
+	"	.byte 0x48, 0x8d, 0x78, 0x18\n"			/* lea 24(%rax), %rdi */
+	"	.byte 0x48, 0x85, 0xd2\n"			/* test %rdx, %rdx */
+	"	.byte 0x74\n	.byte 975f - . - 1\n"		/* jz 975f */
+	"	.byte 0x48, 0x89, 0x17\n"			/* mov %rdx, (%rdi) */
+	"	.byte 0x48, 0x83, 0xc7, 8\n"			/* add $8, %rdi */
+	"975:\n"
+	"	.byte 0x83, 0xe6, 0x0f\n"			/* and $15, %esi */
+	"	.byte 0x74\n	.byte 976f - . - 1\n"		/* jz 976f */
+	"	.byte 0x48, 0x89, 0x0f\n"			/* mov %rcx, (%rdi) */
+	"	.byte 0x83, 0xfe, 1\n"				/* cmp $1, %esi */
+	"	.byte 0x74\n	.byte 977f - . - 1\n"		/* je 977f */
+	"	.byte 0x48, 0x8b, 0x54, 0x24, 0xf8\n"		/* mov -8(%rsp), %rdx */
+	"	.byte 0x48, 0x89, 0x57, 8\n"			/* mov %rdx, 8(%rdi) */
+	"977:\n"
+	/* Last the time: an event without one is not complete. Then `complete`. */
+	"	.byte 0x48, 0x89, 0xc7\n"			/* mov %rax, %rdi */
+	"	.byte 0x49, 0xc1, 0xe9, 0x38\n"			/* shr $56, %r9 */
+	"	.byte 0x41, 0x81, 0xc1, 0, 0, 1, 0\n"		/* add $0x10000, %r9d */
+	"	.byte 0x0f, 0x31\n"				/* rdtsc */
+	"	.byte 0x48, 0xc1, 0xe2, 0x20\n"			/* shl $32, %rdx */
+	"	.byte 0x48, 9, 0xd0\n"				/* or %rdx, %rax */
+	"	.byte 0x48, 0x89, 7\n"				/* mov %rax, (%rdi) */
+	"	.byte 0x45, 1, 0x4b, 0x10\n"			/* add %r9d, 16(%r11) */
+	"	.byte 0x58\n"					/* pop %rax */
 	".cfi_adjust_cfa_offset -8\n"
-	"	ret\n"
+	"	.byte 0xc3\n"					/* ret */
+	".cfi_adjust_cfa_offset 8\n"
+	"976:\n"
+	"	.byte 0x48, 0x85, 0xc9\n"			/* test %rcx, %rcx */
+	"	.byte 0x74\n	.byte 977b - . - 1\n"		/* jz 977b */
+	"	.byte 0x48, 0x89, 0x0f\n"			/* mov %rcx, (%rdi) */
+	"	.byte 0xeb\n	.byte 977b - . - 1\n"		/* jmp 977b */
+	/* No pairs: perhaps `b` follows. */
+	"971:\n"
+	"	.byte 0x45, 0x85, 0xc9\n"			/* test %r9d, %r9d */
+	"	.byte 0x75\n	.byte 970f - . - 1\n"		/* jnz 970f */
+	"	.byte 0x49, 0x89, 0xf1\n"			/* mov %rsi, %r9 */
+	"	.byte 0xb8, 0x30, 0, 0, 0\n"			/* mov $0x30, %eax */
+	"	.byte 0x48, 0x85, 0xc9\n"			/* test %rcx, %rcx */
+	"	.byte 0x0f, 0x84\n	.4byte 972b - . - 4\n"	/* jz 972b */
+	"	.byte 0x83, 0xc0, 0x14\n"			/* add $0x14, %eax */
+	"	.byte 0xe9\n	.4byte 972b - . - 4\n"		/* jmp 972b */
+	/* Given back: what a signal handler took meanwhile was too much as well. */
+	"974:\n"
+	"	.byte 0x41, 0x29, 0xc2\n"			/* sub %eax, %r10d */
+	"	.byte 0x41, 0xf7, 0xda\n"			/* neg %r10d */
+	"	.byte 0x45, 0x0f, 0xc1, 0x53, 8\n"		/* xadd %r10d, 8(%r11) */
+	"970:\n"
+	"	.byte 0x4c, 0x8b, 0x4c, 0x24, 0xf8\n"		/* mov -8(%rsp), %r9 */
+	"	.byte 0xe8\n	.4byte prof_batch_put_slowly - . - 4\n"	/* call */
+	"	.byte 0x58\n"					/* pop %rax */
+	".cfi_adjust_cfa_offset -8\n"
+	"	.byte 0xc3\n"					/* ret */
 	".cfi_endproc\n"
 	".size prof_batch_mark, . - prof_batch_mark\n"
 	"prof_batch_mark_too:\n"
@@ -1035,7 +1155,7 @@ struct prof_batch {
 };
 
 enum {
-	PROF_IMPL_BATCH_SIZE = 16384,
+	PROF_IMPL_BATCH_SIZE = 32768,
 	PROF_IMPL_BATCH_CLOSED = 1 << 20, /* in `used`: more than there is room for */
 	PROF_IMPL_BATCH_FULL = 0, /* why it is handed over: b of kind 48 */
 	PROF_IMPL_BATCH_NEW = 1,
@@ -1443,9 +1563,6 @@ PROF_IMPL_INLINE void prof_impl_send_alone(const struct prof_impl_event *e)
 PROF_IMPL_C void prof_batch_put_slowly(const char *name, uint64_t meta, uint64_t a, uint64_t b,
 				       const char *keys, uint64_t values, uint64_t stub)
 	__attribute__((visibility("hidden"), cold));
-PROF_IMPL_C void prof_batch_put(const char *name, uint64_t meta, uint64_t a, uint64_t b,
-				const char *keys, uint64_t values, uint64_t stub)
-	__attribute__((visibility("hidden")));
 
 PROF_IMPL_ONCE void prof_batch_put_slowly(const char *name, uint64_t meta, uint64_t a, uint64_t b,
 					  const char *keys, uint64_t values, uint64_t stub)
@@ -1472,9 +1589,15 @@ PROF_IMPL_ONCE void prof_batch_put_slowly(const char *name, uint64_t meta, uint6
 	prof_impl_batch_complete(batch, 1u << 16 | e.words);
 }
 
+#if !defined(__x86_64__)
+
+PROF_IMPL_C void prof_batch_put(const char *name, uint64_t meta, uint64_t a, uint64_t b,
+				const char *keys, uint64_t values, uint64_t stub)
+	__attribute__((visibility("hidden")));
+
 /*
- * Assembly calls it. Most marks have no pairs, or values in registers, and find room. Keys are nearly
- * always near: the strings of one executable or library lie together.
+ * Assembly calls it, and on x86-64 does it. Keys are nearly always near: the strings of one executable
+ * or library lie together.
  */
 PROF_IMPL_ONCE void prof_batch_put(const char *name, uint64_t meta, uint64_t a, uint64_t b,
 				   const char *keys, uint64_t values, uint64_t stub)
@@ -1521,6 +1644,8 @@ PROF_IMPL_ONCE void prof_batch_put(const char *name, uint64_t meta, uint64_t a, 
 slowly:
 	prof_batch_put_slowly(name, meta, a, b, keys, values, stub);
 }
+
+#endif
 
 #endif
 

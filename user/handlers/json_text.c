@@ -41,20 +41,33 @@ static unsigned digits_of(uint64_t value)
 	return guess + 1 - (value < powers[guess]);
 }
 
-/* From the last digit on, where it belongs: of so few bytes, a copy would cost as much as they do. */
+/*
+ * From the last digit on, where it belongs: of so few bytes, a copy would cost as much as they do. Four
+ * digits at a time, as long as there are so many: the divisions wait for one another.
+ */
 char *json_u64(char *at, uint64_t value)
 {
 	char *end = at + digits_of(value), *first = end;
+	uint32_t rest;
 
-	while (value >= 100) {
-		first -= 2;
-		memcpy(first, digit_pairs + value % 100 * 2, 2);
-		value /= 100;
+	while (value >= 10000) {
+		uint32_t four = value % 10000;
+
+		value /= 10000;
+		first -= 4;
+		memcpy(first, digit_pairs + four / 100 * 2, 2);
+		memcpy(first + 2, digit_pairs + four % 100 * 2, 2);
 	}
-	if (value >= 10)
-		memcpy(first - 2, digit_pairs + value * 2, 2);
+	rest = (uint32_t)value;
+	if (rest >= 100) {
+		first -= 2;
+		memcpy(first, digit_pairs + rest % 100 * 2, 2);
+		rest /= 100;
+	}
+	if (rest >= 10)
+		memcpy(first - 2, digit_pairs + rest * 2, 2);
 	else
-		first[-1] = (char)('0' + value);
+		first[-1] = (char)('0' + rest);
 	return end;
 }
 
@@ -87,9 +100,14 @@ static char *put_padded(char *at, uint64_t value, int digits)
 
 char *json_us(char *at, uint64_t ns)
 {
-	at = json_u64(at, ns / 1000);
-	*at++ = '.';
-	return put_padded(at, ns % 1000, 3);
+	uint64_t us = ns / 1000;
+	unsigned rest = (unsigned)(ns - us * 1000);
+
+	at = json_u64(at, us);
+	at[0] = '.';
+	at[1] = (char)('0' + rest / 100);
+	memcpy(at + 2, digit_pairs + rest % 100 * 2, 2);
+	return at + 4;
 }
 
 /*

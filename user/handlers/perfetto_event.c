@@ -107,27 +107,31 @@ static uint8_t *put_time(uint8_t *at, struct sequence *s, uint64_t ts_ns)
 	return at;
 }
 
-static int packet_open(struct perfetto *p, const struct refs *refs, struct packet *packet,
-		       size_t room, uint64_t ts_ns, enum event_type type, uint64_t track_uuid)
+/* These two and write_event() are all that an ordinary event is: calls would cost as much as they do. */
+#define INLINE static inline __attribute__((always_inline))
+
+/* `refers`: to what the sequence has said before. */
+INLINE bool packet_open(struct perfetto *p, struct sequence *s, bool refers, struct packet *packet,
+			size_t room, uint64_t ts_ns, enum event_type type, uint64_t track_uuid)
 {
 	uint8_t *at = (uint8_t *)sink_reserve(p->sink, room);
 
 	if (!at)
-		return sink_error(p->sink);
+		return false;
 	at = packet->start = wire_open(at, TRACE_PACKET);
-	at = put_time(at, refs->sequence, ts_ns);
-	at = wire_number(at, PACKET_SEQUENCE, refs->sequence->id);
-	if (refs->any)
+	at = put_time(at, s, ts_ns);
+	at = wire_number(at, PACKET_SEQUENCE, s->id);
+	if (refers)
 		at = wire_number(at, PACKET_FLAGS, PERFETTO_NEEDS);
 	at = packet->event = wire_open(at, PACKET_EVENT);
 	at = wire_number(at, EVENT_TYPE, type);
-	if (track_uuid != refs->sequence->track_uuid)
+	if (track_uuid != s->track_uuid)
 		at = wire_number(at, EVENT_TRACK, track_uuid);
 	packet->at = at;
-	return 0;
+	return true;
 }
 
-static int packet_close(struct perfetto *p, struct packet *packet)
+INLINE int packet_close(struct perfetto *p, struct packet *packet)
 {
 	uint8_t *end = wire_close(packet->event, packet->at);
 
@@ -239,7 +243,7 @@ static uint8_t *put_end_reason(uint8_t *at, enum end_reason reason)
 
 /* --- names, categories, arguments -------------------------------------------------------------- */
 
-static void find_refs(struct perfetto *p, const struct fact *fact, bool named, struct refs *refs)
+INLINE void find_refs(struct perfetto *p, const struct fact *fact, bool named, struct refs *refs)
 {
 	struct sequence *s = perfetto_sequence(p, fact->thread);
 	uint64_t keys = 0;
@@ -379,9 +383,9 @@ static int write_event(struct perfetto *p, const struct fact *fact, enum event_t
 		if (r < 0)
 			return r;
 	}
-	r = packet_open(p, &refs, &packet, room_of(fact), fact->ts_ns, type, track_uuid);
-	if (r < 0)
-		return r;
+	if (!packet_open(p, refs.sequence, refs.any, &packet, room_of(fact), fact->ts_ns, type,
+			 track_uuid))
+		return sink_error(p->sink);
 	if (named) {
 		packet.at = put_name(packet.at, fact->name, refs.name);
 		packet.at = put_category(packet.at, fact->category, refs.categories);
@@ -421,12 +425,11 @@ int perfetto_write_flow(struct perfetto *p, const struct fact *fact, uint64_t tr
 	const char *name = out ? "flow out" : "flow in";
 	struct packet packet;
 	struct refs refs;
-	int r;
 
 	find_refs(p, fact, true, &refs);
-	r = packet_open(p, &refs, &packet, room_of(fact), fact->ts_ns, TYPE_INSTANT, track_uuid);
-	if (r < 0)
-		return r;
+	if (!packet_open(p, refs.sequence, refs.any, &packet, room_of(fact), fact->ts_ns,
+			 TYPE_INSTANT, track_uuid))
+		return sink_error(p->sink);
 	packet.at = wire_text(packet.at, EVENT_NAME, name, strlen(name));
 	packet.at = put_category(packet.at, fact->category, refs.categories);
 	packet.at = wire_fixed64(packet.at, out ? EVENT_FLOW : EVENT_TERMINATING_FLOW, fact->id);
@@ -462,18 +465,16 @@ static uint8_t *put_counter(uint8_t *at, const struct arg *arg)
 
 int perfetto_write_reading(struct perfetto *p, const struct fact *fact)
 {
-	const struct refs refs = { .sequence = perfetto_sequence(p, fact->thread) };
+	struct sequence *s = perfetto_sequence(p, fact->thread);
 
 	for (unsigned i = 0; i < fact->n_counters; i++) {
 		struct packet packet;
-		int r;
 
 		if (fact->counters[i] == EVENT_NO_VALUE)
 			continue;
-		r = packet_open(p, &refs, &packet, ROOM_FIXED, fact->ts_ns, TYPE_COUNTER,
-				fact->counter_tracks[i]->uuid);
-		if (r < 0)
-			return r;
+		if (!packet_open(p, s, false, &packet, ROOM_FIXED, fact->ts_ns, TYPE_COUNTER,
+				 fact->counter_tracks[i]->uuid))
+			return sink_error(p->sink);
 		packet.at = wire_number(packet.at, EVENT_COUNTER_VALUE, fact->counters[i]);
 		packet_close(p, &packet);
 	}
@@ -484,16 +485,14 @@ int perfetto_write_counters(struct perfetto *p, const struct fact *fact)
 {
 	struct sequence *s = perfetto_sequence(p, fact->thread);
 	unsigned categories = perfetto_intern_category(p, s, fact->category);
-	const struct refs refs = { .sequence = s, .any = categories };
 
 	for (unsigned i = 0; i < args_of(fact); i++) {
 		struct packet packet;
-		int r = packet_open(p, &refs, &packet,
-				    ROOM_FIXED + LIMIT_NAME + INTERN_MAX_PARTS * 6, fact->ts_ns,
-				    TYPE_COUNTER, fact->tracks[i]->uuid);
 
-		if (r < 0)
-			return r;
+		if (!packet_open(p, s, categories, &packet,
+				 ROOM_FIXED + LIMIT_NAME + INTERN_MAX_PARTS * 6, fact->ts_ns,
+				 TYPE_COUNTER, fact->tracks[i]->uuid))
+			return sink_error(p->sink);
 		packet.at = put_category(packet.at, fact->category, categories);
 		packet.at = put_counter(packet.at, &fact->args[i]);
 		if (fact->continued)

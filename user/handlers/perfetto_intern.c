@@ -127,14 +127,11 @@ static int define_category(struct perfetto *p, const struct sequence *s, uint64_
 	return perfetto_write_interned(p, s, &data);
 }
 
-uint64_t perfetto_intern(struct perfetto *p, struct sequence *s, const struct name *name,
+uint64_t perfetto_define(struct perfetto *p, struct sequence *s, const struct name *name,
 			 enum intern_kind kind)
 {
-	struct intern_entry *entry;
+	struct intern_entry *entry = entry_of(s, name);
 
-	if (!name)
-		return 0;
-	entry = entry_of(s, name);
 	if (!entry)
 		return 0;
 	if (!(entry->defined & kind)) {
@@ -168,14 +165,11 @@ static int define_categories(struct perfetto *p, const struct sequence *s, const
 	return parts;
 }
 
-unsigned perfetto_intern_category(struct perfetto *p, struct sequence *s,
+unsigned perfetto_define_category(struct perfetto *p, struct sequence *s,
 				  const struct name *category)
 {
-	struct intern_entry *entry;
+	struct intern_entry *entry = entry_of(s, category);
 
-	if (!category)
-		return 0;
-	entry = entry_of(s, category);
 	if (!entry)
 		return 0;
 	if (!entry->parts) {

@@ -41,14 +41,10 @@ enum intern_kind {
 	INTERN_KEY = 2,
 };
 
-/*
- * The number for a name or an annotation's name, defined in the trace if it was not yet. 0: the name
- * is NULL or is to be written in full, since its id is beyond the table.
- */
-uint64_t perfetto_intern(struct perfetto *p, struct sequence *s, const struct name *name,
+/* What perfetto_intern() and perfetto_intern_category() of perfetto_internal.h have not found defined. */
+uint64_t perfetto_define(struct perfetto *p, struct sequence *s, const struct name *name,
 			 enum intern_kind kind);
-/* The same for categories: how many there are, or 0. */
-unsigned perfetto_intern_category(struct perfetto *p, struct sequence *s,
+unsigned perfetto_define_category(struct perfetto *p, struct sequence *s,
 				  const struct name *category);
 
 /* Forgets what was defined: a reader that missed a part of the trace has forgotten it too. */

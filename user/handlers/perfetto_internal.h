@@ -75,8 +75,31 @@ int perfetto_write_lost(struct perfetto *p, const struct fact *fact, uint64_t tr
 int perfetto_write_stats(struct perfetto *p, const struct account *account);
 
 /* perfetto_sequence.c */
+/* For a thread that has not the one that its hint says. */
+struct sequence *perfetto_sequence_look(struct perfetto *p, const struct thread *thread);
+
+static inline uint8_t *perfetto_hint(struct perfetto *p, uint64_t uuid)
+{
+	/* Uuids are counted up, and tracks of other kinds lie between those of threads. */
+	return &p->hints[(uuid * 0x9e3779b97f4a7c15ull) >> 54];
+}
+
+_Static_assert(PERFETTO_HINTS == 1 << (64 - 54) && PERFETTO_THREADS <= UINT8_MAX, "see above");
+
 /* Whose sequence an event belongs to; thread NULL: nobody's. */
-struct sequence *perfetto_sequence(struct perfetto *p, const struct thread *thread);
+static inline struct sequence *perfetto_sequence(struct perfetto *p, const struct thread *thread)
+{
+	struct sequence *s;
+
+	if (!thread || !thread->uuid)
+		return &p->shared;
+	s = &p->threads[*perfetto_hint(p, thread->uuid)];
+	if (s->track_uuid != thread->uuid)
+		return perfetto_sequence_look(p, thread);
+	s->used = p->turn;
+	return s;
+}
+
 /* From here on nothing that was said earlier in the sequence counts. `dropped`: since packets are missing. */
 int perfetto_sequence_begin(struct perfetto *p, struct sequence *s, bool dropped);
 /* The values of which counters the events carry. */
@@ -93,6 +116,31 @@ int perfetto_write_counters(struct perfetto *p, const struct fact *fact);
 int perfetto_write_reading(struct perfetto *p, const struct fact *fact);
 
 /* perfetto_intern.c */
+/*
+ * The number for a name or an annotation's name, defined in the trace if it was not yet. 0: the name
+ * is NULL or is to be written in full, since its id is beyond the table.
+ */
+static inline uint64_t perfetto_intern(struct perfetto *p, struct sequence *s,
+				       const struct name *name, enum intern_kind kind)
+{
+	if (!name)
+		return 0;
+	if (name->id < s->interned.size && s->interned.entries[name->id].defined & kind)
+		return name->id;
+	return perfetto_define(p, s, name, kind);
+}
+
+/* The same for categories: how many there are, or 0. */
+static inline unsigned perfetto_intern_category(struct perfetto *p, struct sequence *s,
+						const struct name *category)
+{
+	if (!category)
+		return 0;
+	if (category->id < s->interned.size && s->interned.entries[category->id].parts)
+		return s->interned.entries[category->id].parts;
+	return perfetto_define_category(p, s, category);
+}
+
 int perfetto_write_interned(struct perfetto *p, const struct sequence *s,
 			    Perfetto__Protos__InternedData *data);
 

@@ -17,14 +17,6 @@ enum {
 	LEFT_ALONE = 4096,
 };
 
-static uint8_t *hint_of(struct perfetto *p, uint64_t uuid)
-{
-	/* Uuids are counted up, and tracks of other kinds lie between those of threads. */
-	return &p->hints[(uuid * 0x9e3779b97f4a7c15ull) >> 54];
-}
-
-_Static_assert(PERFETTO_HINTS == 1 << (64 - 54) && PERFETTO_THREADS <= UINT8_MAX, "see above");
-
 static struct sequence *find(struct perfetto *p, uint64_t uuid)
 {
 	for (unsigned i = 0; i < PERFETTO_THREADS; i++)
@@ -145,7 +137,7 @@ int perfetto_sequence_count(struct perfetto *p, struct sequence *s, const struct
 
 /* --- whose sequence ---------------------------------------------------------------------------- */
 
-static struct sequence *look(struct perfetto *p, const struct thread *thread)
+struct sequence *perfetto_sequence_look(struct perfetto *p, const struct thread *thread)
 {
 	struct sequence *s = find(p, thread->uuid);
 
@@ -161,20 +153,7 @@ static struct sequence *look(struct perfetto *p, const struct thread *thread)
 		}
 	}
 	s->used = p->turn;
-	*hint_of(p, thread->uuid) = (uint8_t)(s - p->threads);
-	return s;
-}
-
-struct sequence *perfetto_sequence(struct perfetto *p, const struct thread *thread)
-{
-	struct sequence *s;
-
-	if (!thread || !thread->uuid)
-		return &p->shared;
-	s = &p->threads[*hint_of(p, thread->uuid)];
-	if (s->track_uuid != thread->uuid)
-		return look(p, thread);
-	s->used = p->turn;
+	*perfetto_hint(p, thread->uuid) = (uint8_t)(s - p->threads);
 	return s;
 }
 

@@ -79,11 +79,14 @@ static inline uint8_t *wire_open(uint8_t *at, unsigned field)
 
 static inline uint8_t *wire_close(uint8_t *contents, uint8_t *end)
 {
-	size_t length = end - contents;
-	size_t extra = wire_varint_size(length) - 1;
+	size_t length = end - contents, extra;
 
-	if (extra)
-		memmove(contents + extra, contents, length);
+	if (length < 0x80) {
+		contents[-1] = (uint8_t)length;
+		return end;
+	}
+	extra = wire_varint_size(length) - 1;
+	memmove(contents + extra, contents, length);
 	wire_varint(contents - 1, length);
 	return end + extra;
 }

@@ -33,7 +33,6 @@
 
 enum {
 	BUFFER_SIZE = 256 * 1024,
-	MAX_RESERVE = 64 * 1024,
 	PATIENCE_MS =
 		100, /* between two questions whether a reader that takes nothing is given up */
 	ZLIB_WINDOW = 15,		/* the largest */
@@ -45,6 +44,7 @@ enum {
 };
 
 struct sink {
+	struct sink_room room; /* in the buffer */
 	char *path;
 	char *temporary;  /* name within the directory; NULL once renamed, or without a rename */
 	const char *name; /* the last part of path */
@@ -60,10 +60,10 @@ struct sink {
 	bool z_ready;
 	unsigned char *packed;
 	size_t packed_size;
-	size_t used;
-	uint64_t bytes;
+	uint64_t bytes; /* but those in the buffer */
 	uint64_t size;
-	uint64_t marks; /* that are on disk */
+	uint64_t marks;	     /* that are on disk */
+	uint64_t more_marks; /* and those in the buffer: */
 	unsigned n_noted;
 	struct {
 		uint32_t end; /* in the buffer */
@@ -76,7 +76,13 @@ static int fail(struct sink *sink, int error)
 {
 	if (!sink->error)
 		sink->error = error;
+	sink->room.end = sink->room.at;
 	return sink->error;
+}
+
+static size_t used_of(const struct sink *sink)
+{
+	return (size_t)(sink->room.at - sink->buffer);
 }
 
 /* --- opening ----------------------------------------------------------------------------------- */
@@ -208,6 +214,7 @@ int sink_open(const char *path, enum sink_format format, struct sink **ret_sink)
 
 	if (!sink)
 		return -ENOMEM;
+	sink->room = (struct sink_room){ sink->buffer, sink->buffer + BUFFER_SIZE };
 	sink->fd = -1;
 	sink->directory = -1;
 	sink->format = format;
@@ -324,26 +331,31 @@ static unsigned char *put_bundle_head(unsigned char *contents, size_t size)
 void sink_note_marks(struct sink *sink, uint64_t n)
 {
 	unsigned i = sink->n_noted;
+	uint32_t used = (uint32_t)used_of(sink);
 
-	if (!sink->used) {
+	if (!used) {
 		sink->marks += n;
 		return;
 	}
-	if (i && (i == MOST_NOTED || sink->noted[i - 1].end == sink->used))
+	sink->more_marks += n;
+	if (i && (i == MOST_NOTED || sink->noted[i - 1].end == used))
 		n += sink->noted[--i].n;
-	sink->noted[i].end = sink->used;
+	sink->noted[i].end = used;
 	sink->noted[i].n = n;
 	sink->n_noted = i + 1;
 }
 
-/* So many bytes of the buffer are on disk. */
-static void take_noted(struct sink *sink, size_t written)
+/* Of the buffer, which held `used` bytes, so many are on disk: nearly always all. */
+static void take_noted(struct sink *sink, size_t used, size_t written)
 {
 	unsigned i;
 
-	for (i = 0; i < sink->n_noted && sink->noted[i].end <= written; i++)
+	if (written == used)
+		sink->marks += sink->more_marks;
+	for (i = 0; written < used && i < sink->n_noted && sink->noted[i].end <= written; i++)
 		sink->marks += sink->noted[i].n;
 	sink->n_noted = 0;
+	sink->more_marks = 0;
 }
 
 static int drain_packed(struct sink *sink, size_t used)
@@ -365,36 +377,31 @@ static int drain_packed(struct sink *sink, size_t used)
 
 static int drain(struct sink *sink)
 {
-	size_t used = sink->used;
+	size_t used = used_of(sink);
 	uint64_t before = sink->size;
 
 	if (sink->error || used == 0)
 		return sink->error;
-	sink->used = 0;
+	sink->bytes += used;
+	sink->room.at = sink->buffer;
 	if (sink->format == SINK_PLAIN)
 		write_all(sink, sink->buffer, used);
 	else
 		drain_packed(sink, used);
 	if (!sink->error)
-		take_noted(sink, used);
+		take_noted(sink, used, used);
 	else
-		take_noted(sink, sink->format == SINK_PLAIN ? sink->size - before : 0);
+		take_noted(sink, used, sink->format == SINK_PLAIN ? sink->size - before : 0);
 	return sink->error;
 }
 
-char *sink_reserve(struct sink *sink, size_t size)
+char *sink_make_room(struct sink *sink, size_t size)
 {
-	if (size > MAX_RESERVE)
+	if (size > SINK_MAX_RESERVE)
 		fail(sink, -EMSGSIZE);
-	if (BUFFER_SIZE - sink->used < size)
+	if (BUFFER_SIZE - used_of(sink) < size)
 		drain(sink);
-	return sink->error ? NULL : sink->buffer + sink->used;
-}
-
-void sink_commit(struct sink *sink, size_t used)
-{
-	sink->used += used;
-	sink->bytes += used;
+	return sink->error ? NULL : sink->room.at;
 }
 
 int sink_write(struct sink *sink, const void *bytes, size_t size)
@@ -402,7 +409,7 @@ int sink_write(struct sink *sink, const void *bytes, size_t size)
 	const char *at = bytes;
 
 	while (size > 0) {
-		size_t part = size < MAX_RESERVE ? size : MAX_RESERVE;
+		size_t part = size < SINK_MAX_RESERVE ? size : SINK_MAX_RESERVE;
 		char *room = sink_reserve(sink, part);
 
 		if (!room)
@@ -417,7 +424,7 @@ int sink_write(struct sink *sink, const void *bytes, size_t size)
 
 int sink_write_whole(struct sink *sink, const void *bytes, size_t size)
 {
-	if (size <= MAX_RESERVE || sink->format != SINK_BUNDLES)
+	if (size <= SINK_MAX_RESERVE || sink->format != SINK_BUNDLES)
 		return sink_write(sink, bytes, size);
 	/* Too large for a bundle: it stands between two, as it is. */
 	if (drain(sink) < 0 || write_all(sink, bytes, size) < 0)
@@ -489,7 +496,7 @@ int sink_error(const struct sink *sink)
 
 uint64_t sink_bytes(const struct sink *sink)
 {
-	return sink->bytes;
+	return sink->bytes + used_of(sink);
 }
 
 uint64_t sink_marks(const struct sink *sink)
@@ -504,7 +511,7 @@ uint64_t sink_size(const struct sink *sink)
 
 uint64_t sink_expected_size(const struct sink *sink)
 {
-	return sink->size + (sink->format == SINK_PLAIN ? sink->used : 0);
+	return sink->size + (sink->format == SINK_PLAIN ? used_of(sink) : 0);
 }
 
 bool sink_identity(const struct sink *sink, dev_t *ret_device, ino_t *ret_inode)

@@ -32,9 +32,33 @@ int sink_open(const char *path, enum sink_format format, struct sink **ret_sink)
  */
 void sink_set_patience(struct sink *sink, bool (*give_up)(void *context), void *context);
 
-/* Room for at least `size` bytes (at most 64 KiB) in the buffer; NULL after an error. Then sink_commit() says how many were used. */
-char *sink_reserve(struct sink *sink, size_t size);
-void sink_commit(struct sink *sink, size_t used);
+/* What a sink begins with: where the next byte goes, and how far there is room; none after an error. */
+struct sink_room {
+	char *at, *end;
+};
+
+#define SINK_MAX_RESERVE 65536
+
+char *sink_make_room(struct sink *sink, size_t size);
+
+/*
+ * Room for at least `size` bytes (at most 64 KiB) in the buffer; NULL after an error. Then sink_commit()
+ * says how many were used. Each event comes by these two, which is why they are here.
+ */
+static inline char *sink_reserve(struct sink *sink, size_t size)
+{
+	const struct sink_room *room = (const struct sink_room *)sink;
+
+	if (size > SINK_MAX_RESERVE || (size_t)(room->end - room->at) < size)
+		return sink_make_room(sink, size);
+	return room->at;
+}
+
+static inline void sink_commit(struct sink *sink, size_t used)
+{
+	((struct sink_room *)sink)->at += used;
+}
+
 int sink_write(struct sink *sink, const void *bytes, size_t size);
 /* The same, never cut in two by what makes up the file: a packet, for SINK_BUNDLES. */
 int sink_write_whole(struct sink *sink, const void *bytes, size_t size);

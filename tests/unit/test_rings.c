@@ -382,6 +382,63 @@ static void what_happened_before_comes_before(void **state)
 	assert_true(early > RECORDS / 2);
 }
 
+#define LARGE	   (4u << 20)
+#define LARGE_BODY 99992u /* and a head of 8 bytes: no divisor of the size */
+
+struct large {
+	unsigned n_taken;
+	bool wrong;
+};
+
+/* The first and the last word of a record are its number. */
+static int take_large(void *context, void *record, size_t size)
+{
+	struct large *l = context;
+	const uint32_t *words = record;
+
+	l->wrong |= size != LARGE_BODY || words[0] != l->n_taken ||
+		    words[LARGE_BODY / sizeof(*words) - 1] != l->n_taken;
+	l->n_taken++;
+	return 0;
+}
+
+/* More than is mapped at first, three times around, through the end of the data and of what is mapped. */
+static void all_of_a_large_one_is_reached(void **state)
+{
+	size_t page = sysconf(_SC_PAGESIZE), size = 2 * page + 2 * LARGE, i;
+	int fd = memfd_create("ring", MFD_CLOEXEC);
+	struct large l = { 0 };
+	uint64_t *producer, at = 0;
+	struct rings *rings;
+	char *memory, *data;
+	uint32_t n, word;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, size), 0);
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_ptr_not_equal(memory, MAP_FAILED);
+	producer = (uint64_t *)(memory + page);
+	data = memory + 2 * page;
+	assert_int_equal(rings_open(&fd, 1, LARGE, take_large, &l, &rings), 0);
+	for (n = 0; n < 3 * LARGE / (LARGE_BODY + 8); n++) {
+		for (i = 0; i < LARGE_BODY + 8; i += sizeof(word)) {
+			size_t place = (at + i) & (LARGE - 1);
+
+			word = i == 0 ? LARGE_BODY : i == 4 ? 0 : n;
+			memcpy(data + place, &word, sizeof(word));
+			memcpy(data + place + LARGE, &word, sizeof(word));
+		}
+		at += LARGE_BODY + 8;
+		*producer = at;
+		assert_int_equal(rings_drain(rings, 1000), 0);
+		assert_int_equal(l.n_taken, n + 1);
+	}
+	assert_false(l.wrong);
+	rings_close(rings);
+	munmap(memory, size);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -394,6 +451,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(at_the_end_nothing_is_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_alone, setup, teardown),
 		cmocka_unit_test(refuses_what_cannot_be),
+		cmocka_unit_test(all_of_a_large_one_is_reached),
 		cmocka_unit_test_setup_teardown(what_happened_before_comes_before, setup, teardown),
 	};
 

@@ -25,10 +25,18 @@ struct place {
 	uint64_t at; /* as the buffer counts, which never goes back */
 };
 
+/*
+ * The kernel puts every page of a mapping in place at once, 64 MiB twice, which takes as long as to verify
+ * our programs: so of the data only as much is mapped as has been reached, by so many bytes.
+ */
+#define WINDOW (1u << 20)
+
 struct ring {
 	struct merge_head head;
+	int fd; /* the caller's */
 	uint64_t *consumer, *producer;
 	char *data;	/* twice, one after the other, so that no record is in two pieces */
+	size_t mapped;	/* of the data, from its beginning */
 	uint64_t seen;	/* read up to here */
 	uint64_t until; /* it reached this far at `look_ns` or later */
 	uint64_t look_ns;
@@ -41,6 +49,7 @@ struct rings {
 	rings_take take;
 	void *context;
 	size_t page, size;
+	int error; /* of mapping more of one */
 	bool ended;
 	uint64_t known_ns; /* up to here all has been handed on */
 	unsigned n;
@@ -55,12 +64,15 @@ static int ring_map(struct ring *ring, int fd, size_t page, size_t size)
 	if (p == MAP_FAILED)
 		return -errno;
 	ring->consumer = p;
-	p = mmap(NULL, page + 2 * size, PROT_READ, MAP_SHARED, fd, page);
+	/* Room for all of it. */
+	p = mmap(NULL, page + 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		 0);
 	if (p == MAP_FAILED)
 		return -errno;
 	ring->producer = p;
-	/* A fork would copy its page tables, and the command's first act be to take them down. */
-	madvise(p, page + 2 * size, MADV_DONTFORK);
+	if (mmap(p, page, PROT_READ, MAP_SHARED | MAP_FIXED, fd, page) == MAP_FAILED)
+		return -errno;
+	ring->fd = fd;
 	ring->data = (char *)p + page;
 	ring->seen = ring->until = *ring->consumer;
 	return 0;
@@ -167,16 +179,42 @@ struct found {
 	uint32_t takes; /* with all that belongs to it */
 };
 
-/* False: it is not complete. */
-static bool find(const struct rings *r, const struct ring *ring, uint64_t at, struct found *found)
+/* Maps on, up to `end` of the data at least. */
+static bool map_until(struct rings *r, struct ring *ring, size_t end)
 {
-	uint32_t *header = (uint32_t *)(ring->data + (at & (r->size - 1)));
-	uint32_t length = __atomic_load_n(header, __ATOMIC_ACQUIRE);
+	size_t from = ring->mapped, until = (end + WINDOW - 1) & ~(size_t)(WINDOW - 1);
 
+	if (until > 2 * r->size)
+		until = 2 * r->size;
+	if (end > until) {
+		r->error = -EPROTO;
+		return false;
+	}
+	if (mmap(ring->data + from, until - from, PROT_READ, MAP_SHARED | MAP_FIXED, ring->fd,
+		 2 * r->page + from) == MAP_FAILED) {
+		r->error = -errno;
+		return false;
+	}
+	ring->mapped = until;
+	return true;
+}
+
+/* False: it is not complete, or cannot be read. */
+static bool find(struct rings *r, struct ring *ring, uint64_t at, struct found *found)
+{
+	size_t from = at & (r->size - 1);
+	uint32_t *header = (uint32_t *)(ring->data + from), length;
+
+	if (from + BPF_RINGBUF_HDR_SZ > ring->mapped &&
+	    !map_until(r, ring, from + BPF_RINGBUF_HDR_SZ))
+		return false;
+	length = __atomic_load_n(header, __ATOMIC_ACQUIRE);
 	if (length & BPF_RINGBUF_BUSY_BIT)
 		return false;
 	found->bytes = length & ~BPF_RINGBUF_DISCARD_BIT;
 	found->takes = (found->bytes + BPF_RINGBUF_HDR_SZ + 7) & ~7u;
+	if (from + found->takes > ring->mapped && !map_until(r, ring, from + found->takes))
+		return false;
 	found->record = NULL;
 	if (!(length & BPF_RINGBUF_DISCARD_BIT) && found->bytes >= sizeof(*found->record))
 		found->record = (struct record *)((char *)header + BPF_RINGBUF_HDR_SZ);
@@ -194,7 +232,7 @@ static void look_how_far(struct ring *ring, uint64_t now_ns)
 }
 
 /* Reads on, up to where it reached, or something is not complete. */
-static void look_at(const struct rings *r, struct ring *ring, unsigned budget)
+static void look_at(struct rings *r, struct ring *ring, unsigned budget)
 {
 	struct found found;
 
@@ -329,7 +367,7 @@ static int drain_one(struct rings *r, struct ring *ring)
 	__atomic_store_n(ring->consumer, ring->seen, __ATOMIC_RELEASE);
 	if (ring->seen >= ring->until)
 		r->known_ns = ring->look_ns;
-	return error;
+	return error ? error : r->error;
 }
 
 int rings_drain(struct rings *r, unsigned budget)
@@ -339,6 +377,8 @@ int rings_drain(struct rings *r, unsigned budget)
 	unsigned i;
 	int error;
 
+	if (r->error)
+		return r->error;
 	if (r->n == 1)
 		return drain_one(r, &r->rings[0]);
 	look(r, budget);
@@ -346,6 +386,7 @@ int rings_drain(struct rings *r, unsigned budget)
 	error = merge(r, known_ns);
 	if (!error)
 		r->known_ns = known_ns < now_ns ? known_ns : now_ns;
+	error = error ? error : r->error;
 	for (i = 0; i < r->n; i++)
 		left |= release(&r->rings[i]);
 	return error ? error : left ? -EAGAIN : 0;

@@ -40,7 +40,7 @@ int flush(struct pt_regs *ctx)
 }
 
 /* The memory of the program goes in a moment. */
-SEC("tp_btf/sched_prepare_exec")
+SEC("watch/sched_prepare_exec")
 int BPF_PROG(on_prepare_exec, struct task_struct *task, struct linux_binprm *bprm)
 {
 	__u64 pid_tgid = pid_tgid_of(task);

@@ -8,7 +8,7 @@
 #include "counters.h"
 #include "threads.h"
 
-SEC("?tp_btf/sched_switch")
+SEC("?watch/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	struct thread_state *st;

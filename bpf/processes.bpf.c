@@ -26,7 +26,7 @@ static __always_inline struct record_comm *reserve_comm(__u8 kind, __u32 tgid, _
 	return r;
 }
 
-SEC("tp_btf/sched_process_fork")
+SEC("watch/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	__u32 parent_tgid = parent->tgid, tgid = child->tgid;
@@ -112,7 +112,7 @@ static __always_inline void let_go(struct task_struct *task)
 	thread_end(task, pid_tgid_of(task));
 }
 
-SEC("tp_btf/sched_process_exec")
+SEC("watch/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
 {
 	struct record_comm *r;
@@ -193,7 +193,7 @@ static __always_inline void tell_exit(struct task_struct *task, __u64 pid_tgid)
 	}
 }
 
-SEC("tp_btf/sched_process_exit")
+SEC("watch/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
 	__u64 pid_tgid = pid_tgid_of(task);
@@ -205,7 +205,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	return 0;
 }
 
-SEC("tp_btf/task_rename")
+SEC("watch/task_rename")
 int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 {
 	__u32 tgid = task->tgid;

@@ -164,7 +164,7 @@ static __always_inline __u64 wakeup_now(void)
 	return n & query_mask ? BPF_RB_NO_WAKEUP : wakeup_due();
 }
 
-SEC("?tp_btf/sched_switch")
+SEC("?watch/sched_switch")
 int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
 	     unsigned int prev_state)
 {
@@ -259,20 +259,20 @@ static __always_inline int waking(struct task_struct *task, bool look)
 	return 0;
 }
 
-SEC("?tp_btf/sched_waking")
+SEC("?watch/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *task)
 {
 	return waking(task, true);
 }
 
-SEC("?tp_btf/sched_waking")
+SEC("?watch/sched_waking")
 int BPF_PROG(on_waking_blind, struct task_struct *task)
 {
 	return waking(task, false);
 }
 
 /* A thread that has just begun, woken by the one that made it. */
-SEC("?tp_btf/sched_wakeup_new")
+SEC("?watch/sched_wakeup_new")
 int BPF_PROG(on_wakeup_new, struct task_struct *task)
 {
 	return waking(task, false);

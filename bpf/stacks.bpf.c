@@ -133,7 +133,7 @@ static __always_inline void send_blocked(struct task_struct *task, __u64 now)
 	send_stack(&b->r, (__u32)b->r.ops.a + (__u32)b->r.ops.b);
 }
 
-SEC("?tp_btf/sched_switch")
+SEC("?watch/sched_switch")
 int BPF_PROG(on_offcpu, bool preempt, struct task_struct *prev, struct task_struct *next,
 	     unsigned int prev_state)
 {

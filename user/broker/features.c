@@ -39,11 +39,6 @@ bool kernel_has_uprobe_multi(void)
 	return link == -EBADF;
 }
 
-bool kernel_has_prepare_exec(void)
-{
-	return libbpf_find_vmlinux_btf_id("sched_prepare_exec", BPF_TRACE_RAW_TP) > 0;
-}
-
 bool kernel_has_bpf_loop(void)
 {
 	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) == 1;

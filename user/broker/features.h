@@ -9,7 +9,6 @@
 
 bool kernel_has_uprobe_multi(void);
 bool kernel_has_bpf_loop(void);
-bool kernel_has_prepare_exec(void); /* a tracepoint before the old program goes (6.10) */
 bool kernel_has_sleepable_uprobes(void);
 /* Whether it lists where it counts the interrupts that a CPU is in. */
 bool kernel_tells_interrupts(void);

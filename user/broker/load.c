@@ -11,11 +11,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "broker/cost.h"
 #include "broker/features.h"
+#include "broker/kernel_types.h"
 #include "event.h"
 #include "plain.skel.h"
 #include "proftrace.skel.h"
@@ -184,12 +186,17 @@ static void set_tables(struct proftrace_bpf *skel, uint32_t rows)
 }
 
 /* Batches are read at the last moment before a program gives way to another, where one can. */
-static void set_batching(struct proftrace_bpf *skel, const struct broker_config *config)
+static void set_batching(struct proftrace_bpf *skel, const struct broker_config *config,
+			 const struct kernel_types *types)
 {
+	static const char before_exec[] = "sched_prepare_exec"; /* since 6.10 */
+	bool told = config->batching && types && kernel_types_tracepoint(types, before_exec) > 0;
+
+	if (config->batching && !types)
+		told = libbpf_find_vmlinux_btf_id(before_exec, BPF_TRACE_RAW_TP) > 0;
 	skel->rodata->batching = config->batching;
 	bpf_program__set_autoload(skel->progs.flush, config->batching);
-	bpf_program__set_autoload(skel->progs.on_prepare_exec,
-				  config->batching && kernel_has_prepare_exec());
+	bpf_program__set_autoload(skel->progs.on_prepare_exec, told);
 }
 
 static void set_usdt(struct proftrace_bpf *skel, bool usdt, bool uprobe_multi)
@@ -291,7 +298,8 @@ static int make_buffers(struct proftrace_bpf *skel, const struct broker_config *
 }
 
 static int load(struct proftrace_bpf *skel, const struct broker_config *config,
-		struct loaded_programs *programs, struct broker_loaded *loaded)
+		const struct kernel_types *types, struct loaded_programs *programs,
+		struct broker_loaded *loaded)
 {
 	struct bpf_program *marks = config->table_rows ? skel->progs.aggregate : skel->progs.mark;
 	int error;
@@ -315,12 +323,14 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	skel->rodata->guarded = config->guarded;
 	skel->rodata->scheduled = config->schedule.active != 0;
 	memcpy((void *)&skel->rodata->schedule, &config->schedule, sizeof(config->schedule));
+	if (!config->schedule.active)
+		bpf_map__set_max_entries(skel->maps.steps, 1);
 	set_buffers(skel, config);
 	set_counters(skel, config);
 	set_sched(skel, config);
 	set_samples(skel, config);
 	set_tables(skel, config->table_rows);
-	set_batching(skel, config);
+	set_batching(skel, config, types);
 	set_usdt(skel, config->usdt || config->functions, programs->uprobe_multi);
 	error = proftrace_bpf__load(skel);
 	if (error)
@@ -376,22 +386,23 @@ static int give_fds(struct proftrace_bpf *skel, const struct broker_config *conf
 
 /*
  * Where a variable of the kernel is not where it may be, libbpf looks for it in the kernel's modules, and
- * gives all up without CAP_SYS_ADMIN. So without that the same programs are taken that look at none.
+ * gives all up without CAP_SYS_ADMIN. So without that, and where nobody asks for what they tell, the same
+ * programs are taken that look at none.
  */
-static struct proftrace_bpf *programs_open(void)
+static struct proftrace_bpf *programs_open(bool variables, const struct bpf_object_open_opts *opts)
 {
 	struct proftrace_bpf *skel;
 	int error;
 
-	if (privilege_held(CAP_SYS_ADMIN))
-		return proftrace_bpf__open();
+	if (variables)
+		return proftrace_bpf__open_opts(opts);
 	skel = calloc(1, sizeof(*skel));
 	if (!skel)
 		return NULL;
 	error = proftrace_bpf__create_skeleton(skel);
 	if (!error) {
 		skel->skeleton->data = (void *)plain_bpf__elf_bytes(&skel->skeleton->data_sz);
-		error = bpf_object__open_skeleton(skel->skeleton, NULL);
+		error = bpf_object__open_skeleton(skel->skeleton, opts);
 	}
 	if (!error)
 		return skel;
@@ -400,10 +411,109 @@ static struct proftrace_bpf *programs_open(void)
 	return NULL;
 }
 
+/*
+ * libbpf looks the tracepoint up by its name, and reads all types of the kernel for that; so to libbpf it is
+ * a program of another type, until here. The cookie is what we know of the kernel's types, or NULL.
+ */
+static int prepare_watcher(struct bpf_program *program, struct bpf_prog_load_opts *opts,
+			   long cookie)
+{
+	const struct kernel_types *types = (const struct kernel_types *)cookie;
+	const char *name = strchr(bpf_program__section_name(program), '/');
+	int id;
+
+	if (!name)
+		return -EINVAL;
+	id = types ? kernel_types_tracepoint(types, name + 1)
+		   : libbpf_find_vmlinux_btf_id(name + 1, BPF_TRACE_RAW_TP);
+	if (id < 0)
+		return id;
+	opts->attach_btf_id = id;
+	return bpf_program__set_type(program, BPF_PROG_TYPE_TRACING);
+}
+
+static int name_watchers(const struct kernel_types *types)
+{
+	LIBBPF_OPTS(libbpf_prog_handler_opts, opts, .cookie = (long)types,
+		    .prog_prepare_load_fn = prepare_watcher);
+
+	return libbpf_register_prog_handler("watch+", BPF_PROG_TYPE_RAW_TRACEPOINT,
+					    BPF_TRACE_RAW_TP, &opts);
+}
+
+/* What libbpf shall take for the kernel's types. */
+static int put_types(int fd, const struct kernel_types *types, const struct bpf_object *programs)
+{
+	const struct btf *btf = bpf_object__btf(programs);
+	size_t size;
+	void *data;
+	int error;
+
+	if (!btf)
+		return -ENOENT;
+	error = kernel_types_subset(types, btf, &data, &size);
+	if (error)
+		return error;
+	error = write(fd, data, size) == (ssize_t)size ? 0 : -EIO;
+	free(data);
+	return error;
+}
+
+/*
+ * With those types of the kernel that they refer to, or with all if these are not to be had: a program that
+ * refers to a variable of the kernel makes libbpf read them all in any case.
+ */
+static struct proftrace_bpf *programs_with_types(bool variables, const struct kernel_types *types,
+						 int fd)
+{
+	struct proftrace_bpf *skel = NULL;
+	char path[32];
+
+	if (fd >= 0 && types && !variables) {
+		LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = path);
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		skel = programs_open(variables, &opts);
+		if (skel && put_types(fd, types, skel->obj)) {
+			proftrace_bpf__destroy(skel);
+			skel = NULL;
+		}
+	}
+	return skel ? skel : programs_open(variables, NULL);
+}
+
+static int load_and_give(const struct broker_config *config, struct loaded_programs *programs,
+			 struct broker_loaded *loaded, int *fds, unsigned *n_fds)
+{
+	struct kernel_types *types = NULL;
+	struct proftrace_bpf *skel = NULL;
+	/* Written before the programs are opened, and read when they are loaded. */
+	int fd = memfd_create("types", MFD_CLOEXEC), handler, error;
+
+	if (kernel_types_open(&types))
+		types = NULL;
+	handler = name_watchers(types);
+	error = handler < 0 ? handler : 0;
+	if (!error) {
+		skel = programs_with_types(config->sched && privilege_held(CAP_SYS_ADMIN), types,
+					   fd);
+		error = skel ? 0 : -errno;
+	}
+	if (!error)
+		error = load(skel, config, types, programs, loaded);
+	if (!error)
+		error = give_fds(skel, config, loaded, fds, n_fds);
+	proftrace_bpf__destroy(skel);
+	libbpf_unregister_prog_handler(handler);
+	kernel_types_free(types);
+	if (fd >= 0)
+		close(fd);
+	return error;
+}
+
 int programs_load(const struct broker_config *config, struct loaded_programs *programs,
 		  struct broker_loaded *loaded, int *fds, unsigned *n_fds, struct failure *f)
 {
-	struct proftrace_bpf *skel;
 	int error;
 
 	libbpf_set_print(keep_last_words);
@@ -416,20 +526,12 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
 		privileges_hint(false, f);
 		return -EPERM;
 	}
-	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
+	if (access(KERNEL_TYPES_PATH, R_OK)) {
 		failure_set(f, -ENOTSUP, "cannot load the BPF programs", "",
-			    "the kernel has no BTF (/sys/kernel/btf/vmlinux)");
+			    "the kernel has no BTF (" KERNEL_TYPES_PATH ")");
 		failure_hint(f, "it needs CONFIG_DEBUG_INFO_BTF, as distribution kernels have");
 		return -ENOTSUP;
 	}
-	skel = programs_open();
-	if (!skel)
-		return refuse(f, -errno);
-	error = load(skel, config, programs, loaded);
-	if (!error)
-		error = give_fds(skel, config, loaded, fds, n_fds);
-	if (error)
-		refuse(f, error);
-	proftrace_bpf__destroy(skel);
-	return error;
+	error = load_and_give(config, programs, loaded, fds, n_fds);
+	return error ? refuse(f, error) : 0;
 }

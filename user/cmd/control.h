@@ -31,8 +31,11 @@ void control_place(unsigned i, uid_t uid, char *out, size_t size); /* "": there 
  */
 int control_directory(const char *path, uid_t uid, bool create);
 int control_listen(int directory, const char *name);
-/* -ECONNREFUSED: nobody listens there any more. */
-int control_connect(int directory, const char *name);
+/*
+ * -ECONNREFUSED: nobody listens there any more. One that is there and takes no call for now is waited for,
+ * or it is -EAGAIN.
+ */
+int control_connect(int directory, const char *name, bool wait);
 
 /* control_server.c */
 int control_open(struct control **ret_control);

@@ -60,7 +60,10 @@ static void say(struct answer *a, const char *format, ...)
 		a->n += (size_t)n < sizeof(a->text) - a->n ? (size_t)n : sizeof(a->text) - a->n - 1;
 }
 
-/* Sockets of recorders that were killed: nobody listens there. */
+/*
+ * Sockets of recorders that were killed: nobody listens there. One that has been stopped does not take our
+ * call either, and after some of them others would wait for it until it goes on: so we do not.
+ */
 static void remove_stale(int directory)
 {
 	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -79,7 +82,7 @@ static void remove_stale(int directory)
 		if (!isdigit((unsigned char)entry->d_name[0]) || !dot ||
 		    strcmp(dot, CONTROL_SUFFIX))
 			continue;
-		other = control_connect(directory, entry->d_name);
+		other = control_connect(directory, entry->d_name, false);
 		if (other == -ECONNREFUSED)
 			unlinkat(directory, entry->d_name, 0);
 		else if (other >= 0)

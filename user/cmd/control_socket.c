@@ -107,9 +107,9 @@ int control_listen(int directory, const char *name)
  * Root asks in the directories of others, who may put a link there to a socket of somebody else's: that
  * one is not talked to.
  */
-int control_connect(int directory, const char *name)
+int control_connect(int directory, const char *name, bool wait)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (wait ? 0 : SOCK_NONBLOCK), 0);
 	struct stat owner, st;
 	struct sockaddr_un at;
 	struct ucred peer;

@@ -172,7 +172,7 @@ static int ask(const struct recorder *r, const char *request, unsigned seconds, 
 	       size_t size)
 {
 	const struct timeval limit = { .tv_sec = seconds };
-	int fd = control_connect(r->directory, r->name), error = 0;
+	int fd = control_connect(r->directory, r->name, true), error = 0;
 	size_t used = 0;
 	ssize_t n;
 

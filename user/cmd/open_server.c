@@ -10,9 +10,11 @@
 #include "cmd/open.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +26,41 @@
 /* Requests at a time, and how long one that says nothing is kept, in seconds. */
 #define MOST_CONNECTIONS 8
 #define IDLE_LIMIT	 30
+
+/*
+ * The library and the ten that it needs itself are for this verb alone: all others would start the later
+ * for it. So it is opened here, in the version that microhttpd.h describes.
+ */
+#define HTTP_LIBRARY "libmicrohttpd.so.12"
+
+#define HTTP_FUNCTIONS(USE)              \
+	USE(add_response_header)         \
+	USE(create_response_from_buffer) \
+	USE(create_response_from_fd64)   \
+	USE(destroy_response)            \
+	USE(lookup_connection_value) USE(queue_response) USE(start_daemon) USE(stop_daemon)
+
+#define HTTP_POINTER(name) typeof(&MHD_##name) name;
+
+static struct {
+	void *library;
+	HTTP_FUNCTIONS(HTTP_POINTER)
+} http;
+
+static int http_open(void)
+{
+	bool all = true;
+
+	if (!http.library)
+		http.library = dlopen(HTTP_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	if (!http.library)
+		return -ELIBACC;
+#define HTTP_FIND(name)                                           \
+	*(void **)&http.name = dlsym(http.library, "MHD_" #name); \
+	all &= http.name != NULL;
+	HTTP_FUNCTIONS(HTTP_FIND)
+	return all ? 0 : -ELIBBAD;
+}
 
 struct open_server {
 	struct MHD_Daemon *daemon;
@@ -41,12 +78,12 @@ static enum MHD_Result answer(struct MHD_Connection *connection, const struct op
 	enum MHD_Result result = MHD_NO;
 
 	if (response &&
-	    MHD_add_response_header(response, "Access-Control-Allow-Origin", s->options->origin) &&
-	    MHD_add_response_header(response, "Cache-Control", "no-store") &&
-	    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff"))
-		result = MHD_queue_response(connection, status, response);
+	    http.add_response_header(response, "Access-Control-Allow-Origin", s->options->origin) &&
+	    http.add_response_header(response, "Cache-Control", "no-store") &&
+	    http.add_response_header(response, "X-Content-Type-Options", "nosniff"))
+		result = http.queue_response(connection, status, response);
 	if (response)
-		MHD_destroy_response(response);
+		http.destroy_response(response);
 	return result;
 }
 
@@ -56,7 +93,7 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, const struct op
 	static char empty[1];
 
 	return answer(connection, s, status,
-		      MHD_create_response_from_buffer(0, empty, MHD_RESPMEM_PERSISTENT));
+		      http.create_response_from_buffer(0, empty, MHD_RESPMEM_PERSISTENT));
 }
 
 /* Browsers ask first whether a page from the network may reach a loopback address. */
@@ -64,12 +101,12 @@ static enum MHD_Result preflight(struct MHD_Connection *connection, const struct
 {
 	static char empty[1];
 	struct MHD_Response *response =
-		MHD_create_response_from_buffer(0, empty, MHD_RESPMEM_PERSISTENT);
+		http.create_response_from_buffer(0, empty, MHD_RESPMEM_PERSISTENT);
 
 	if (response) {
-		MHD_add_response_header(response, "Access-Control-Allow-Methods", "GET, HEAD");
-		MHD_add_response_header(response, "Access-Control-Allow-Headers", "*");
-		MHD_add_response_header(response, "Access-Control-Allow-Private-Network", "true");
+		http.add_response_header(response, "Access-Control-Allow-Methods", "GET, HEAD");
+		http.add_response_header(response, "Access-Control-Allow-Headers", "*");
+		http.add_response_header(response, "Access-Control-Allow-Private-Network", "true");
 	}
 	return answer(connection, s, MHD_HTTP_NO_CONTENT, response);
 }
@@ -89,7 +126,7 @@ static enum MHD_Result take_request(void *context, struct MHD_Connection *connec
 	static int the_trace; /* its address marks the request that is answered with it */
 	struct open_server *s = context;
 	const char *host =
-		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+		http.lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
 	bool get = !strcmp(method, "GET");
 	struct MHD_Response *response;
 	enum MHD_Result result;
@@ -110,12 +147,13 @@ static enum MHD_Result take_request(void *context, struct MHD_Connection *connec
 	fd = dup(s->fd);
 	if (fd < 0)
 		return refuse(connection, s, MHD_HTTP_INTERNAL_SERVER_ERROR);
-	response = MHD_create_response_from_fd64(s->size, fd);
+	response = http.create_response_from_fd64(s->size, fd);
 	if (!response) {
 		close(fd);
 		return MHD_NO;
 	}
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/octet-stream");
+	http.add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+				 "application/octet-stream");
 	result = answer(connection, s, MHD_HTTP_OK, response);
 	if (result == MHD_YES && get)
 		*request = &the_trace;
@@ -165,15 +203,17 @@ int open_server_start(const struct open_options *options, int fd, struct open_se
 	s->event = eventfd(0, EFD_CLOEXEC);
 	snprintf(s->host, sizeof(s->host), "127.0.0.1:%u", options->port);
 	error = s->event < 0 || fstat(fd, &st) ? -errno : make_path(s);
+	if (!error)
+		error = http_open();
 	if (!error) {
 		s->size = st.st_size;
 		errno = 0;
-		s->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL, 0,
-					     NULL, NULL, take_request, s, MHD_OPTION_SOCK_ADDR,
-					     &address, MHD_OPTION_CONNECTION_LIMIT,
-					     MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-					     IDLE_LIMIT, MHD_OPTION_NOTIFY_COMPLETED, request_over,
-					     s, MHD_OPTION_END);
+		s->daemon = http.start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL, 0,
+					      NULL, NULL, take_request, s, MHD_OPTION_SOCK_ADDR,
+					      &address, MHD_OPTION_CONNECTION_LIMIT,
+					      MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
+					      IDLE_LIMIT, MHD_OPTION_NOTIFY_COMPLETED, request_over,
+					      s, MHD_OPTION_END);
 		if (!s->daemon)
 			error = errno ? -errno : -EADDRINUSE;
 	}
@@ -198,7 +238,7 @@ const char *open_server_path(const struct open_server *s)
 void open_server_stop(struct open_server *s)
 {
 	if (s->daemon)
-		MHD_stop_daemon(s->daemon);
+		http.stop_daemon(s->daemon);
 	if (s->event >= 0)
 		close(s->event);
 	free(s);

@@ -89,6 +89,10 @@ static int whole(struct bench *b, struct subject *target, const char *row)
 	remove(path);
 	if (error || !first || sscanf(target->line, "off %" SCNu64, &off) != 1)
 		return error ? error : -EPROTO;
+	if (!off) {
+		subject_late(target, "'%s' did not see that it was recorded", target->command);
+		return -ETIMEDOUT;
+	}
 	results_add(&b->results, SECTION_ATTACH, row, "-p to first event ms", "ms",
 		    ((double)first - started) / 1e6);
 	results_add(&b->results, SECTION_ATTACH, row, "Ctrl-C to off ms", "ms",

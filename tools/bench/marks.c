@@ -5,7 +5,8 @@
  *	raise, lower		add to and take from the switches by hand, with nobody attached
  *	wait 0|1		until the domain is off or on; answers the time it saw that
  *	watch			marks every 20 us, with the time as argument, until it is switched on
- *				and off again; says `on <ns>` and `off <ns>` as it goes
+ *				and off again; says `on <ns>` and `off <ns>` as it goes, 0 when it has
+ *				not seen that within 20 s: on a busy machine it may not run meanwhile
  *	pace THREADS RATE MS	so many events a second from so many threads together; answers
  *				`marks <n> <ns it took>`
  */
@@ -68,7 +69,7 @@ static void wait_verb(char *arguments)
 
 static void watch(char *unused)
 {
-	uint64_t now, next;
+	uint64_t now, next, begun = now_ns();
 	int seen = 0;
 
 	(void)unused;
@@ -83,8 +84,10 @@ static void watch(char *unused)
 		do
 			now = now_ns();
 		while (now < next);
-	} while (!seen || prof_is_enabled(&prof_default));
-	printf("off %" PRIu64 "\n", now);
+	} while ((!seen || prof_is_enabled(&prof_default)) && now - begun < WAIT_NS);
+	if (!seen)
+		printf("on 0\n");
+	printf("off %" PRIu64 "\n", seen && !prof_is_enabled(&prof_default) ? now : 0);
 }
 
 struct pace {

@@ -23,34 +23,39 @@ total() { # FOLDED
 	awk '{ sum += $NF } END { print sum + 0 }' "$1"
 }
 
-# The share of samples is that of time: within 3 points and what so few samples can be off by.
-check_share() { # NAME FOLDED FUNCTION SAID WORD
-	part=$(count "$2" "$3")
-	all=$(total "$2")
-	mine=$(said "$4" "$5")
-	sum=$(($(said "$4" heavy) + $(said "$4" light) + $(said "$4" generated)))
-	check "$1: $3 has its share ($part of $all samples)" awk -v part="$part" -v all="$all" \
-		-v mine="$mine" -v sum="$sum" 'BEGIN {
-			if (!all) { print "no samples"; exit 1 }
-			real = mine / sum
-			off = part / all - real
-			beyond = (off < 0 ? -off : off) - 0.03
-			printf "%.4f of the samples, %.4f of the time, of %d\n", part / all, real, all
-			exit beyond > 0 && beyond * beyond > 16 * real * (1 - real) / all
+# The share of samples of each function, beside that of time: within 3 points.
+shares() { # FOLDED SAID
+	for pair in heavy:heavy light:light "generated code:generated"; do
+		echo "$(count "$1" "${pair%:*}") $(said "$2" "${pair#*:}") ${pair%:*}"
+	done | awk -v all="$(total "$1")" '
+		{ part[NR] = $1; mine[NR] = $2; sum += $2; name[NR] = $3 }
+		END {
+			for (i = 1; i <= NR; i++) {
+				off = all ? part[i] / all - mine[i] / sum : 1
+				printf "%s: %.4f of %d samples, %.4f of the time\n", name[i], part[i] / (all ? all : 1),
+					all, mine[i] / sum
+				bad += off > 0.03 || off < -0.03
+			}
+			exit bad > 0
 		}'
 }
 
+# Where the machine is busy, or stands still for a while, the samples are fewer than the time: then once more.
 for way in pie static stripped; do
-	"$proftrace" -q --sample 499 -e none -o $way.pftrace --summary-json $way.account -- \
-		"./flames-$way" 1200 >$way.said 2>$way.err
-	equal "$way: exit status" $? 0
-	rm -f "/tmp/perf-$(said $way.said pid).map"
+	for try in 1 2 3; do
+		"$proftrace" -q --sample 1999 -e none -o $way.pftrace --summary-json $way.account -- \
+			"./flames-$way" 1000 >$way.said 2>$way.err
+		status=$?
+		rm -f "/tmp/perf-$(said $way.said pid).map"
+		"$proftrace" report --flame=work -o $way.folded $way.pftrace
+		shares $way.folded $way.said >$way.shares && break
+		sed "s/^/# try $try of $way: /" $way.shares
+	done
+	equal "$way: exit status" $status 0
 	check_account "$way" $way.account
-	check "$way: the graph of its slices as text" "$proftrace" report --flame=work -o $way.folded $way.pftrace
-	check "$way: there are samples in them" [ "$(total $way.folded)" -gt 60 ]
-	check_share $way $way.folded heavy $way.said heavy
-	check_share $way $way.folded light $way.said light
-	check_share $way $way.folded "generated code" $way.said generated
+	check "$way: there are samples in its slices" [ "$(total $way.folded)" -gt 200 ]
+	check "$way: functions have their shares within 3 points" shares $way.folded $way.said
+	sed 's/^/# /' $way.shares
 	equal "$way: what is inlined is within" "$(count $way.folded spin)" "$(count $way.folded 'light;spin')"
 	check "$way: what is inlined is known" [ "$(count $way.folded spin)" -gt 0 ]
 	equal "$way: no slice, no part of it" "$(count $way.folded outside)" 0
@@ -58,8 +63,30 @@ for way in pie static stripped; do
 	check "$way: all samples are more" [ "$(count $way.all outside)" -gt 0 ]
 done
 
+# In a container it writes the names of its code elsewhere, and under another number; at the end both are gone.
+mkdir inner
+cp "$programs/flames" flames
+cat >contained.sh <<-'END'
+	mount --bind inner /tmp && exec ./flames 500
+END
+if unshare -mpf true 2>/dev/null; then
+	"$proftrace" -q --sample 999 -e none -o contained.pftrace -- unshare -mpf sh contained.sh >contained.said 2>contained.err
+	equal "in a container: it is process 1" "$(said contained.said pid)" 1
+	"$proftrace" report --flame=work -o contained.folded contained.pftrace
+	check "in a container: code that it made has its names" [ "$(count contained.folded "generated code")" -gt 5 ]
+	# Names that somebody else may have written are none.
+	chown 65534 inner/perf-1.map
+	"$proftrace" -q --sample 999 -e none -o others.pftrace -- unshare -mpf sh contained.sh >others.said 2>others.err
+	check "somebody else's file: it was written all the same" grep -q "generated code" inner/perf-1.map
+	"$proftrace" report --flame=work -o others.folded others.pftrace
+	equal "somebody else's file: its names are not taken" "$(count others.folded "generated code")" 0
+else
+	skip "in a container: code that it made has its names" "no namespaces of one's own"
+fi
+
 check "a picture" "$proftrace" report --flame='w*' -o pie.svg pie.pftrace
-check "of the same" grep -q "<title>heavy ($(count pie.folded heavy) samples, " pie.svg
+tr -d , <pie.svg >pie.numbers # 1,234
+check "of the same" grep -q "<title>heavy ($(count pie.folded heavy) samples " pie.numbers
 check "and of several" "$proftrace" report --flame -o all.txt pie.pftrace static.pftrace
 equal "together" "$(count all.txt heavy)" $(($(count pie.all heavy) + $(count static.all heavy)))
 "$proftrace" convert -o again.pftrace pie.pftrace 2>/dev/null

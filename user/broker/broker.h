@@ -117,6 +117,7 @@ enum broker_file {
 	BROKER_MAPPED, /* the file mapped at start-end */
 	BROKER_TASKS,  /* the directory /proc/PID/task */
 	BROKER_MEMORY, /* /proc/PID/mem */
+	BROKER_JIT_MAP, /* /tmp/perf-N.map as it sees that, N its number there: its user's own file */
 	BROKER_FILES,
 };
 

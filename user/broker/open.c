@@ -160,17 +160,67 @@ int process_directory(const struct broker_target *target, struct failure *f)
 	return fd;
 }
 
-int process_open(enum broker_file what, const struct broker_target *target, uint64_t start,
-		 uint64_t end, struct failure *f)
+/* The number that the process has in the innermost namespace that it is in; 0: not known. */
+static long number_within(int directory)
+{
+	char text[4096];
+	const char *at, *end;
+	long number = 0;
+	ssize_t n;
+	int fd = openat(directory, "status", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	at = strstr(text, "\nNSpid:\t");
+	end = at ? strchr(at + 1, '\n') : NULL;
+	for (at = at ? at + 7 : NULL; end && at < end && *at == '\t';)
+		number = strtol(at + 1, (char **)&at, 10);
+	return number;
+}
+
+/*
+ * What a process in a container calls /tmp may be anything, so nothing is followed on the way there. And
+ * only what belongs to the process's user is handed over: more than that user could read itself it is not.
+ */
+static int open_jit_map(int process)
+{
+	const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+	long number = number_within(process);
+	struct stat owner, st;
+	int root, tmp, fd = -1;
+	char name[40];
+
+	if (number <= 0 || fstat(process, &owner))
+		return -ENOENT;
+	snprintf(name, sizeof(name), "perf-%ld.map", number);
+	root = openat(process, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	tmp = openat(root, "tmp", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	close(root);
+	if (tmp < 0)
+		return -errno;
+	fd = openat(tmp, name, flags);
+	if (fd < 0)
+		fd = -errno;
+	close(tmp);
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != owner.st_uid)) {
+		close(fd);
+		fd = -EPERM;
+	}
+	return fd;
+}
+
+static int open_in(enum broker_file what, int process, uint64_t start, uint64_t end)
 {
 	char name[64];
-	int process, fd, error;
+	int fd;
 
-	if (what >= BROKER_FILES || (what == BROKER_MAPPED && start >= end))
-		return failure_set(f, -EINVAL, "refused request", "open", NULL);
-	process = process_directory(target, f);
-	if (process < 0)
-		return process;
+	if (what == BROKER_JIT_MAP)
+		return open_jit_map(process);
 	if (what == BROKER_MAPS)
 		snprintf(name, sizeof(name), "maps");
 	else if (what == BROKER_TASKS)
@@ -181,7 +231,21 @@ int process_open(enum broker_file what, const struct broker_target *target, uint
 		snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, start, end);
 	/* O_NONBLOCK: what is mapped may be a device that waits when opened. */
 	fd = openat(process, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	error = fd < 0 ? -errno : 0;
+	return fd < 0 ? -errno : fd;
+}
+
+int process_open(enum broker_file what, const struct broker_target *target, uint64_t start,
+		 uint64_t end, struct failure *f)
+{
+	int process, fd, error;
+
+	if (what >= BROKER_FILES || (what == BROKER_MAPPED && start >= end))
+		return failure_set(f, -EINVAL, "refused request", "open", NULL);
+	process = process_directory(target, f);
+	if (process < 0)
+		return process;
+	fd = open_in(what, process, start, end);
+	error = fd < 0 ? fd : 0;
 	/* It may have executed a set-uid program in between. */
 	if (!error && untraceable(process)) {
 		close(fd);

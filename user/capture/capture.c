@@ -160,7 +160,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	if (!error && options->batching)
 		error = batches_new(&c->batches);
 	if (!error && options->callstacks) {
-		c->stacks = stacks_new(options->callstacks, options->names,
+		c->stacks = stacks_new(c->broker, options->callstacks, options->names,
 				       options->sample_hz ? 1000000000 / options->sample_hz : 0);
 		error = c->stacks ? 0 : -ENOMEM;
 	}

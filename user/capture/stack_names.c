@@ -40,7 +40,16 @@ void capture_begin_names(struct capture *c)
 
 /* --- code that a process made itself ------------------------------------------------------------- */
 
-/* At the first code of its kind that is found: later the process may be gone. */
+/* Through the broker: in a container it is elsewhere, and has another number in its name. */
+static void open_jit_map(struct stacks *s, struct jit_process *j)
+{
+	const struct broker_target target = { (pid_t)j->pid, 0 };
+
+	if (j->fd < 0)
+		j->fd = broker_open(s->broker, BROKER_JIT_MAP, &target, 0, 0, NULL);
+}
+
+/* At every look at code of its kind: later the process may be gone, and its container with it. */
 void stacks_note_jit(struct stacks *s, const struct code_mapping *mapping, uint32_t pid)
 {
 	struct jit_process *j;
@@ -48,20 +57,20 @@ void stacks_note_jit(struct stacks *s, const struct code_mapping *mapping, uint3
 	struct stat st;
 	unsigned i;
 
-	for (i = 0; i < s->n_jits; i++) {
-		if (s->jits[i].mapping == mapping)
+	for (i = 0; i < s->n_jits && s->jits[i].mapping != mapping; i++)
+		;
+	if (i == s->n_jits) {
+		snprintf(path, sizeof(path), "/proc/%u", pid);
+		if (s->n_jits == MAX_JITS || stat(path, &st))
 			return;
+		s->n_jits++;
+		s->jits[i] = (struct jit_process){ mapping, pid, st.st_uid, -1 };
 	}
-	snprintf(path, sizeof(path), "/proc/%u", pid);
-	if (s->n_jits == MAX_JITS || stat(path, &st))
-		return;
-	j = &s->jits[s->n_jits++];
-	j->mapping = mapping;
-	j->pid = pid;
-	j->owner = st.st_uid;
+	j = &s->jits[i];
+	open_jit_map(s, j);
 }
 
-static const struct jit_process *jit_of(const struct stacks *s, const struct code_mapping *mapping)
+static struct jit_process *jit_of(struct stacks *s, const struct code_mapping *mapping)
 {
 	unsigned i;
 
@@ -73,19 +82,19 @@ static const struct jit_process *jit_of(const struct stacks *s, const struct cod
 }
 
 /* NULL: the process has written none, or it is not its own. */
-static struct jit_map *read_jit_map(const struct jit_process *j)
+static struct jit_map *read_jit_map(struct stacks *s, struct jit_process *j)
 {
 	struct jit_map *map = NULL;
 	char path[48];
-	int fd;
 
-	snprintf(path, sizeof(path), "/tmp/perf-%u.map", j->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
+	open_jit_map(s, j);
+	if (j->fd < 0) {
+		/* It is gone, and wrote it down since. */
+		snprintf(path, sizeof(path), "/tmp/perf-%u.map", j->pid);
+		j->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	}
+	if (j->fd < 0 || jit_map_read(j->fd, j->owner, &map))
 		return NULL;
-	if (jit_map_read(fd, j->owner, &map))
-		map = NULL;
-	close(fd);
 	return map;
 }
 
@@ -142,7 +151,7 @@ static void read_kernel(struct naming *n)
 
 static void begin_file(struct naming *n, const struct code_mapping *mapping)
 {
-	const struct jit_process *j;
+	struct jit_process *j;
 
 	jit_map_free(n->jit);
 	n->jit = NULL;
@@ -153,7 +162,7 @@ static void begin_file(struct naming *n, const struct code_mapping *mapping)
 		return;
 	j = jit_of(n->c->stacks, mapping);
 	if (j)
-		n->jit = read_jit_map(j);
+		n->jit = read_jit_map(n->c->stacks, j);
 }
 
 static unsigned name_kernel(struct naming *n, uint64_t address, struct code_line *line)
@@ -261,6 +270,12 @@ void capture_name_stack(struct capture *c, const struct callstack *callstack)
 
 void stacks_names_free(struct stacks *s)
 {
+	unsigned i;
+
+	for (i = 0; i < s->n_jits; i++) {
+		if (s->jits[i].fd >= 0)
+			close(s->jits[i].fd);
+	}
 	if (s->kallsyms_fd >= 0)
 		close(s->kallsyms_fd);
 	kernel_symbols_free(s->kernel_symbols);

@@ -36,7 +36,8 @@ struct stack_process {
 	UT_hash_handle hh;
 };
 
-struct stacks *stacks_new(struct callstacks *store, struct names *names, uint64_t period_ns)
+struct stacks *stacks_new(struct broker *broker, struct callstacks *store, struct names *names,
+			  uint64_t period_ns)
 {
 	const struct code_mapping kernel = {
 		.path = names_intern_string(names, "[kernel]"),
@@ -46,6 +47,7 @@ struct stacks *stacks_new(struct callstacks *store, struct names *names, uint64_
 
 	if (!s)
 		return NULL;
+	s->broker = broker;
 	s->store = store;
 	s->names = names;
 	s->period_ns = period_ns;

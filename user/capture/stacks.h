@@ -13,7 +13,8 @@ struct mapping;
 struct stacks;
 
 /* NULL: no memory. `period_ns`: what a sample stands for. */
-struct stacks *stacks_new(struct callstacks *store, struct names *names, uint64_t period_ns);
+struct stacks *stacks_new(struct broker *broker, struct callstacks *store, struct names *names,
+			  uint64_t period_ns);
 void stacks_free(struct stacks *stacks);
 
 /* A look at what a process has mapped: begins, each mapping that can be executed, and is complete. */

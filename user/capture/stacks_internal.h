@@ -17,9 +17,11 @@ struct jit_process {
 	const struct code_mapping *mapping;
 	uint32_t pid;
 	uid_t owner;
+	int fd; /* of what it wrote down, while it lives; -1: nothing so far */
 };
 
 struct stacks {
+	struct broker *broker;
 	struct callstacks *store;
 	struct names *names;
 	uint64_t period_ns;

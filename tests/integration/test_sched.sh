@@ -23,15 +23,34 @@ slices() { # JSON
 			}'
 }
 
-timeout 60 "$proftrace" -q --sched -e none -o states --summary-json states.account -- "$programs/states" 3 >states.said
-equal "exit status" $? 0
+# Each kind of slice at least once as it is meant, within 5 %: 10 ms of running, of sleep, of waiting for
+# the lock; and as long running as the thread's own clock says, while another wants the CPU.
+exact() {
+	awk '
+		function near(ns, wanted) { return ns > wanted * 0.95 && ns < wanted * 1.05 }
+		$1 == "spin" && near($6, 1e7) { spin = 1 }
+		$1 == "sleep" && near($8, 1e7) { sleep = 1 }
+		$1 == "lock" && near($8, 1e7) { lock = 1 }
+		$1 == "preempted" && near($6, $5) && near($6 + $7, $4 - $3) { preempted = 1 }
+		END { print spin, sleep, lock, preempted; exit !(spin && sleep && lock && preempted) }' slices
+}
+
+# Once more where the machine is so busy that nobody got the CPU when it was time.
+for try in 1 2 3 4 5; do
+	timeout 60 "$proftrace" -q --sched -e none -o states --summary-json states.account -- "$programs/states" 3 >states.said
+	status=$?
+	slices states.json >slices
+	exact >exact.said && break
+	echo "# try $try: spin, sleep, lock, preempted are exact: $(cat exact.said)"
+done
+equal "exit status" $status 0
+check "states are what they are known to be, within 5 %" exact
 check_account "states" states.account
 # Some kernels tell nothing of what the first process of the machine does: then a few are missing.
 lost=$(field states.account sched_lost)
 echo "# $lost switches were not told"
 equal "every mark is there" "$(field states.account written)" "$(said states.said marks)"
 check_agree "states" states
-slices states.json >slices
 "$canon" --sched states.pftrace >switches
 main=$(said states.said main)
 holder=$(said states.said holder)

@@ -76,6 +76,8 @@ end_storm "recorder killed"
 for kind in pftrace json; do
 	"$canon" "$tmp/k.$kind" >"$tmp/canon" 2>"$tmp/err"
 	equal "recorder killed: the $kind loads" $? 0
+	"$proftrace" report "$tmp/k.$kind" >"$tmp/out" 2>"$tmp/err"
+	check "recorder killed: the $kind says that it was cut off" grep -qE 'truncated|the end is missing' "$tmp/err"
 	check "recorder killed: the $kind holds events" test "$(wc -l <"$tmp/canon")" -gt 1000
 	last=$(awk '$3 == "BEGIN" && $4 > m { m = $4 } END { printf "%.0f", m }' "$tmp/canon")
 	check "recorder killed: the $kind holds all up to the last second" \
@@ -92,6 +94,10 @@ wait $recorder
 equal "broker killed: exit status" $? 1
 check "broker killed: it says so" grep -q 'broker' "$tmp/err"
 check_agree "broker killed" "$tmp/b"
+for kind in pftrace json; do
+	"$proftrace" report "$tmp/b.$kind" >"$tmp/out" 2>"$tmp/err"
+	check "broker killed: the $kind says so" grep -q 'broken off' "$tmp/err"
+done
 check_nothing_left "broker killed"
 end_storm "broker killed"
 
@@ -107,6 +113,10 @@ wait $recorder
 equal "target killed: exit status" $? 0
 equal "target killed: the account adds up" "$(field "$tmp/s" adds_up)" true
 check_agree "target killed" "$tmp/tk"
+for kind in pftrace json; do
+	"$proftrace" report "$tmp/tk.$kind" >"$tmp/out" 2>"$tmp/err"
+	equal "target killed: the $kind came to its end" "$(grep -cE 'truncated|missing|broken' "$tmp/err")" 0
+done
 check_nothing_left "target killed"
 
 # It ends while attached.

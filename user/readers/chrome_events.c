@@ -220,11 +220,16 @@ static void take_account(struct chrome *c)
 	struct trace_origin *o = c->sink->origin;
 	unsigned i;
 
+	if (o)
+		o->ending = ENDING_ORDERLY;
 	for (i = 0; o && i < c->draft->n_args; i++) {
 		const struct arg *arg = &c->draft->args[i];
 		uint64_t *number =
 			arg->key ? account_number_named(&o->account, arg->key->text) : NULL;
 
+		if (arg->key && arg->type == ARG_BOOL && !arg->u &&
+		    !strcmp(arg->key->text, "orderly"))
+			o->ending = ENDING_BROKEN;
 		if (number && arg_uint(arg, number))
 			o->has_account = true;
 	}

@@ -322,6 +322,12 @@ static void take_origin(struct trace_origin *o, const Packet *packet)
 		o->trace_uuid[0] = (uint64_t)packet->trace_uuid->msb;
 		o->trace_uuid[1] = (uint64_t)packet->trace_uuid->lsb;
 	}
+	if (packet->trace_stats)
+		o->ending =
+			packet->trace_stats->final_flush_outcome ==
+					PERFETTO__PROTOS__TRACE_STATS__FINAL_FLUSH_OUTCOME__FINAL_FLUSH_FAILED
+				? ENDING_BROKEN
+				: ENDING_ORDERLY;
 	if (system && system->utsname) {
 		origin_text(o->sysname, sizeof(o->sysname), system->utsname->sysname);
 		origin_text(o->kernel_release, sizeof(o->kernel_release), system->utsname->release);
@@ -356,7 +362,8 @@ static int use_packet(struct perfetto *p, const Packet *packet)
 			reader_lost(p->sink, LOST_LIMIT);
 		return 0;
 	}
-	if (p->sink->origin && (packet->trace_uuid || packet->system_info || packet->chrome_events))
+	if (p->sink->origin && (packet->trace_uuid || packet->system_info ||
+				packet->chrome_events || packet->trace_stats))
 		take_origin(p->sink->origin, packet);
 	p->error->skipped += has_no_place(packet);
 	if (p->sched && !packet->ftrace_events)

@@ -27,6 +27,11 @@ struct trace_origin {
 	/* Of the recording, at its end: a file that was cut off has none. */
 	bool has_account;
 	struct account account;
+	enum {
+		ENDING_NONE, /* cut off, or somebody else's */
+		ENDING_BROKEN,
+		ENDING_ORDERLY,
+	} ending;
 	uint64_t realtime_base_ns; /* JSON of others: the same of CLOCK_REALTIME */
 };
 

@@ -115,7 +115,12 @@ leftovers() {
 	n=0
 	for bpftool in /usr/sbin/bpftool bpftool; do
 		if command -v $bpftool >/dev/null 2>&1; then
-			n=$($bpftool prog show 2>/dev/null | grep -cE 'name (mark|usdt|aggregate|libraries_chang|on_fork|on_exec|on_exit|on_rename|on_switch|on_sched_switch|on_waking|on_sample|on_offcpu)')
+			programs='mark|usdt|aggregate|flush|executes|libraries_changed?|libraries_chang|on_(fork|exec|exit|rename|switch|tick|sched_switch|waking|waking_blind|wakeup_new|prepare_exec|sample|offcpu)'
+			maps='traced|holds|records|record_buffers|thread_slots|threads|told_tasks|usdt_specs|sampled_stacks|blocked_threads'
+			n=$({
+				$bpftool prog show 2>/dev/null | grep -E "name ($programs) "
+				$bpftool map show 2>/dev/null | grep -E "name ($maps) "
+			} | wc -l)
 			break
 		fi
 	done
@@ -130,8 +135,8 @@ check_nothing_left() { # NAME
 		sleep 0.05
 	done
 	if [ "$(leftovers)" -ne 0 ] && pgrep -x proftrace >/dev/null; then
-		skip "$1: no BPF program is left" "another recording is running on this machine"
+		skip "$1: no BPF program or map is left" "another recording is running on this machine"
 	else
-		equal "$1: no BPF program is left" "$(leftovers)" 0
+		equal "$1: no BPF program or map is left" "$(leftovers)" 0
 	fi
 }

@@ -37,6 +37,8 @@ run "strings" strings 2000
 equal "strings: those that are not there are counted" "$(field "$tmp/s" unreadable_args)" 6000
 check "strings: those that are cut are counted" test "$(field "$tmp/s" cut_strings)" -ge 4000
 check "strings: those that are no UTF-8 are counted" test "$(field "$tmp/s" repaired_strings)" -ge 2000
+run "pointers to nowhere" pointers 2000
+check "pointers to nowhere: names that are not there are counted" test "$(field "$tmp/s" unreadable_names)" -ge 2000
 run "100,000 names" names 100000
 check "100,000 names: those that are too many are (other)" test "$(field "$tmp/s" other_names)" -gt 0
 run "4,000 threads" threads 4000

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hostile strings|names|pools|threads|allocs N: does N of what a tracer might choke on: strings that are not
- * there, do not end, are no UTF-8 or command a terminal; names of threads and of pools, all distinct; threads;
- * allocations that stay. hostile maps FILE: has the file mapped as code until its input ends; prints
+ * hostile strings|pointers|names|pools|threads|allocs N: does N of what a tracer might choke on: strings that
+ * are not there, do not end, are no UTF-8 or command a terminal; names, keys and values that are nowhere; names
+ * of threads and of pools, all distinct; threads; allocations that stay. hostile maps FILE: has the file mapped as code until its input ends; prints
  * `ready` first. At the end `marks <n>`.
  */
 #include <proftrace.h>
@@ -44,6 +44,33 @@ static int strings(int n)
 			     "\033]0;title\007\033[31m\r\n");
 	}
 	return 3 * n;
+}
+
+/* Past the macros, which would touch what they point to. */
+static int pointers(int n)
+{
+	const char *page = endless();
+	const char *const nowhere[] = { page + PAGE,
+					(const char *)8,
+					page,
+					page + PAGE - 3,
+					NULL,
+					(const char *)0xffffffff81000000,
+					(const char *)~0ul };
+	const uint64_t strings = 3 | 4 << 8 | 4 << 12 | 4 << 16 | PROF_META_HAS_STRINGS;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		const char *at = nowhere[i % 7], *other = nowhere[i / 7 % 7];
+
+		prof_instant_prof_default(at, PROF_META_NAME_DYNAMIC, 0, 0, NULL, 0);
+		prof_begin_prof_default(at, 0, 0, 0, NULL, 0);
+		prof_instant_prof_default("nowhere", strings, 0, 0, at, (uint64_t)(size_t)other);
+		prof_instant_prof_default(at, PROF_META_NAME_DYNAMIC | PROF_META_HAS_CATEGORIES, 0,
+					  (uint64_t)(size_t)other, other, 0);
+		prof_end_prof_default(at, 15 | strings, 0, 0, at, (uint64_t)(size_t)other);
+	}
+	return 5 * n;
 }
 
 static int names(int n)
@@ -130,8 +157,8 @@ int main(int argc, char **argv)
 		const char *name;
 		int (*run)(int n);
 	} modes[] = {
-		{ "strings", strings }, { "names", names },   { "pools", pools },
-		{ "threads", threads }, { "allocs", allocs },
+		{ "strings", strings }, { "pointers", pointers }, { "names", names },
+		{ "pools", pools },	{ "threads", threads },	  { "allocs", allocs },
 	};
 	unsigned i;
 

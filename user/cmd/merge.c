@@ -15,6 +15,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/merge.h"
+#include "cmd/merge_sched.h"
 #include "cmd/record.h"
 #include "cmd/usage.h"
 
@@ -79,12 +80,8 @@ struct merge {
 	struct owners *owners;
 	int64_t shift_ns; /* of all, since some are from before the clock's zero */
 	uint64_t before_zero;
-	struct {
-		uint64_t from, until; /* of what is told of CPUs, and that before this recording */
-		uint64_t told_from, told_until;
-		unsigned recording;
-		uint64_t twice, elsewhere; /* switches and wakings that are left out, and why */
-	} sched;
+	struct merge_sched *sched;
+	uint64_t twice, elsewhere; /* switches and wakings that are left out, and why */
 	struct rewrite rewrite;
 };
 
@@ -125,34 +122,22 @@ static bool is_repeated(const struct event *event)
 	return false;
 }
 
-/*
- * Each recording tells of all CPUs of its machine. So where several were recorded at a time, one tells
- * of them, and what the others say is the same once more; and the CPUs of another machine would have
- * the numbers of the first one's.
- */
+/* The CPUs of another machine would have the numbers of the first one's. */
 static int take_sched(struct merge *m, const struct event *event)
 {
 	const struct part *part = &m->parts[m->at];
+	bool is_gap = event->kind == EVENT_SCHED_GAP;
 	struct event e = *event;
 
 	e.ts_ns = moved(m, e.ts_ns);
-	if (m->sched.recording != part->recording) {
-		m->sched.told_from = m->sched.from;
-		m->sched.told_until = m->sched.until;
-		m->sched.recording = part->recording;
-	}
 	if (!part->is_reference && !part->same_boot) {
-		m->sched.elsewhere += e.kind != EVENT_SCHED_GAP;
+		m->elsewhere += !is_gap;
 		return 0;
 	}
-	if (e.ts_ns >= m->sched.told_from && e.ts_ns <= m->sched.told_until) {
-		m->sched.twice += e.kind != EVENT_SCHED_GAP;
+	if (!merge_sched_takes(m->sched, part->recording, &e)) {
+		m->twice += !is_gap;
 		return 0;
 	}
-	if (!m->sched.from || e.ts_ns < m->sched.from)
-		m->sched.from = e.ts_ns;
-	if (e.ts_ns > m->sched.until)
-		m->sched.until = e.ts_ns;
 	owners_find(m->owners, &e.pid, &e.tid);
 	owners_find(m->owners, &e.sched.pid, &e.sched.tid);
 	return rewrite_event(&m->rewrite, &e);
@@ -241,14 +226,45 @@ static struct part *next_file(const struct merge *m, const struct part *part)
 	return NULL;
 }
 
+/* When it began to tell of the CPUs of the reference's machine; 0: never. */
+static uint64_t sched_began(const struct part *part)
+{
+	if (!part->source.switch_ns || (!part->is_reference && !part->same_boot))
+		return 0;
+	return part->source.switch_ns + (uint64_t)part->offset_ns;
+}
+
+/* Of `n` beginnings of recordings. Those that tell of CPUs come in the order in which they began. */
+static void sort_by_sched(const struct merge *m, unsigned *heads, unsigned n)
+{
+	unsigned i, k, head;
+
+	for (i = 0; i < n; i++) {
+		for (k = i + 1; k < n; k++) {
+			uint64_t first = sched_began(&m->parts[heads[i]]);
+			uint64_t other = sched_began(&m->parts[heads[k]]);
+
+			if (!first || !other || first <= other)
+				continue;
+			head = heads[i];
+			heads[i] = heads[k];
+			heads[k] = head;
+		}
+	}
+}
+
 /* Files of a recording are read one after the other, whatever the order they were given in. */
 static int choose_order(struct merge *m, struct failure *f)
 {
-	unsigned i, n = 0;
+	unsigned *heads = calloc(m->n_parts, sizeof(*heads));
+	unsigned i, n_heads = 0, n = 0;
 
 	m->order = calloc(m->n_parts, sizeof(*m->order));
-	if (!m->order)
+	m->sched = merge_sched_new();
+	if (!m->order || !m->sched || !heads) {
+		free(heads);
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
+	}
 	for (i = 0; i < m->n_parts; i++) {
 		struct part *next = next_file(m, &m->parts[i]);
 
@@ -257,13 +273,17 @@ static int choose_order(struct merge *m, struct failure *f)
 			next->goes_on = true;
 	}
 	for (i = 0; i < m->n_parts; i++) {
-		struct part *part = m->parts[i].goes_on ? NULL : &m->parts[i];
-
-		for (; part; part = part->next) {
-			part->recording = i;
+		if (!m->parts[i].goes_on)
+			heads[n_heads++] = i;
+	}
+	sort_by_sched(m, heads, n_heads);
+	for (i = 0; i < n_heads; i++) {
+		for (struct part *part = &m->parts[heads[i]]; part; part = part->next) {
+			part->recording = heads[i];
 			m->order[n++] = (unsigned)(part - m->parts);
 		}
 	}
+	free(heads);
 	return 0;
 }
 
@@ -463,14 +483,14 @@ static void tell(const struct merge *m)
 			"all of them: %+.9f s, since some are from before the clock's zero\n",
 			(double)m->shift_ns / 1e9);
 	rewrite_summary(&m->rewrite);
-	if (m->sched.twice)
+	if (m->twice)
 		fprintf(stderr,
 			"%12" PRIu64 "  switches and wakings that another file tells of, too\n",
-			m->sched.twice);
-	if (m->sched.elsewhere)
+			m->twice);
+	if (m->elsewhere)
 		fprintf(stderr,
 			"%12" PRIu64 "  switches and wakings of other machines are left out\n",
-			m->sched.elsewhere);
+			m->elsewhere);
 	if (m->before_zero)
 		fprintf(stderr, "%12" PRIu64 "  events before the clock's zero: at zero now\n",
 			m->before_zero);
@@ -576,6 +596,7 @@ int cmd_merge(int argc, char **argv)
 	owners_free(m->owners);
 	rewrite_free(&m->rewrite);
 	free(m->order);
+	free(m->sched);
 	free(m->parts);
 	free(m);
 	return error ? STATUS_FAILED : STATUS_DONE;

@@ -102,6 +102,8 @@ static int look(void *context, const struct event *event)
 {
 	struct source *source = context;
 
+	if (event->kind == EVENT_SWITCH && !source->switch_ns)
+		source->switch_ns = event->ts_ns;
 	if (event->kind > EVENT_STEP)
 		return 0;
 	source->first_ns = event->ts_ns;

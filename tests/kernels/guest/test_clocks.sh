@@ -21,4 +21,13 @@ steady=$wrong
 adjtimex -q -f 26214400 >"$tmp/said" 2>&1 # 400 us a second
 worst fast
 check "fast: as right as before" test "$wrong" -le "$((steady + 60))"
+
+# The time of day is set back by years while it is recorded: marks do not go by it.
+"$proftrace" -q -e none -o "$tmp/back" --summary-json "$tmp/s" -- \
+	sh -c "'$programs/every_kind' 1 50 >'$tmp/out'; date -s '2001-02-03 04:05:06' >/dev/null; '$programs/every_kind' 1 50 >>'$tmp/out'"
+equal "set back: exit status" $? 0
+check "set back: it was" test "$(date +%Y)" -eq 2001
+check_account "set back" "$tmp/s"
+check_agree "set back" "$tmp/back"
+equal "set back: each mark" "$(field "$tmp/s" marked)" "$(awk '$1 == "total" { n += $2 } END { print n }' "$tmp/out")"
 finish

@@ -108,12 +108,12 @@ static void own_args(struct json_writer *j, const struct fact *fact)
 static void put_owner(struct json_writer *j, const struct process *process,
 		      const struct thread *thread)
 {
+	if (thread) {
+		json_put_owner(j, process ? process->pid : 0, thread->tid);
+		return;
+	}
 	json_put(j, ",\"pid\":");
 	j->at = json_u64(j->at, process ? process->pid : 0);
-	if (thread) {
-		json_put(j, ",\"tid\":");
-		j->at = json_u64(j->at, thread->tid);
-	}
 }
 
 static void put_time(struct json_writer *j, uint64_t ts_ns)

@@ -79,6 +79,25 @@ void json_put_name(struct json_writer *j, const struct name *name, size_t max)
 	}
 }
 
+void json_put_owner(struct json_writer *j, uint32_t pid, uint32_t tid)
+{
+	struct json_owner *owner = &j->owners[(tid ^ pid * 31) & (JSON_OWNERS - 1)];
+	char *at = owner->text;
+
+	if (!owner->length || owner->pid != pid || owner->tid != tid) {
+		at = json_literal(at, ",\"pid\":");
+		at = json_u64(at, pid);
+		at = json_literal(at, ",\"tid\":");
+		at = json_u64(at, tid);
+		owner->pid = pid;
+		owner->tid = tid;
+		owner->length = (uint32_t)(at - owner->text);
+	}
+	/* As many bytes for all of them: that is three moves and no loop. */
+	memcpy(j->at, owner->text, JSON_OWNER_MAX);
+	j->at += owner->length;
+}
+
 void json_put_uint(struct json_writer *j, uint64_t value)
 {
 	bool quoted = value > INT64_MAX;

@@ -20,6 +20,18 @@ enum {
 
 _Static_assert(JSON_ROOM >= 2 * (LIMIT_KEY + LIMIT_STRING) + 256, "one argument fits");
 
+/* Whose an event is, as text: the same threads come again and again. */
+enum {
+	JSON_OWNERS = 16, /* a power of two */
+	JSON_OWNER_MAX = 2 * (7 + 10),
+};
+
+struct json_owner {
+	uint32_t pid, tid;
+	uint32_t length; /* 0: nobody's yet */
+	char text[JSON_OWNER_MAX];
+};
+
 struct json_writer {
 	struct sink *sink;
 	uint64_t base_ns; /* times are written relative to it */
@@ -29,6 +41,7 @@ struct json_writer {
 	/* By the id of a name: whether it can be copied as it is. Most can. */
 	uint8_t *cache;
 	uint32_t cache_size;
+	struct json_owner owners[JSON_OWNERS];
 	char nowhere[JSON_ROOM];
 };
 
@@ -40,7 +53,8 @@ int json_done(struct json_writer *j); /* ends an event, returns the sink's error
 /* The inside of a string, cut to `max`. */
 void json_put_text(struct json_writer *j, const char *text, size_t length, size_t max);
 void json_put_name(struct json_writer *j, const struct name *name, size_t max);
-void json_put_uint(struct json_writer *j, uint64_t value); /* a string above 2^63-1 */
+void json_put_owner(struct json_writer *j, uint32_t pid, uint32_t tid); /* `,"pid":1,"tid":2` */
+void json_put_uint(struct json_writer *j, uint64_t value);		/* a string above 2^63-1 */
 void json_put_value(struct json_writer *j, const struct arg *arg);
 
 void json_open_args(struct json_writer *j);		       /* the caller closes the object */

@@ -55,7 +55,7 @@ static struct counter *counter_new(struct timeline *t, const struct mark *m,
 	if (!counter)
 		return NULL;
 	counter->key = *key;
-	HASH_ADD(hh, p->counters, key, sizeof(key), counter);
+	HASH_ADD(hh, p->counters, key, sizeof(counter->key), counter);
 	if (!hash_added(hh, counter)) {
 		free(counter);
 		return NULL;

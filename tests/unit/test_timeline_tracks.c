@@ -61,6 +61,30 @@ static void test_counters(void **state)
 	test_done(x);
 }
 
+/* More than the few that are found without looking: the others are found again as well. */
+static void test_many_counters(void **state)
+{
+	struct test *x = test_started();
+	const struct arg one = { .type = ARG_INT, .i = 1 };
+	uint64_t tracks[4 * RECENT_COUNTERS];
+	unsigned i, round;
+
+	(void)state;
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < 4 * RECENT_COUNTERS; i++) {
+			char name[16];
+
+			snprintf(name, sizeof(name), "n%u", i);
+			PUT(x, EVENT_COUNTER, 10, 1 + round, name, .n_args = 1, .args = &one);
+			if (!round)
+				tracks[i] = see(x, FACT_TRACK, 1, name)->track;
+			assert_int_equal(see(x, FACT_COUNTER, 1 + round, name)->track, tracks[i]);
+		}
+	}
+	assert_int_equal(x->account.written, 3 * 4 * RECENT_COUNTERS);
+	test_done(x);
+}
+
 static void test_steps(void **state)
 {
 	struct test *x = test_started();
@@ -282,7 +306,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_counters), cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_lanes),	 cmocka_unit_test(test_asyncs_of_one_id),
-		cmocka_unit_test(test_pools),
+		cmocka_unit_test(test_pools),	 cmocka_unit_test(test_many_counters),
 	};
 
 	return cmocka_run_group_tests_name("timeline, tracks", tests, NULL, NULL);

@@ -18,11 +18,11 @@ static ssize_t take(int fd, void *out, size_t size, int flags);
 static ssize_t give(int fd, const void *bytes, size_t size, int flags);
 static int shut(int fd);
 static int print(int c);
-#define recv(fd, out, size, flags)	 take(fd, out, size, flags)
-#define send(fd, bytes, size, flags)	 give(fd, bytes, size, flags)
-#define close(fd)			 shut(fd)
-#define putchar(c)			 print(c)
-#define control_connect(directory, name) ((void)(directory), (void)(name), FD)
+#define recv(fd, out, size, flags)	       take(fd, out, size, flags)
+#define send(fd, bytes, size, flags)	       give(fd, bytes, size, flags)
+#define close(fd)			       shut(fd)
+#define putchar(c)			       print(c)
+#define control_connect(directory, name, wait) ((void)(directory), (void)(name), (void)(wait), FD)
 #include "cmd/control_server.c"
 #include "cmd/ctl.c"
 #undef recv

@@ -187,7 +187,6 @@ static long number_within(int directory)
  */
 static int open_jit_map(int process)
 {
-	const int flags = O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
 	long number = number_within(process);
 	struct stat owner, st;
 	int root, tmp, fd = -1;
@@ -203,7 +202,7 @@ static int open_jit_map(int process)
 	close(root);
 	if (tmp < 0)
 		return -errno;
-	fd = openat(tmp, name, flags);
+	fd = openat(tmp, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		fd = -errno;
 	close(tmp);

@@ -11,7 +11,7 @@ trap 'if [ -n "$cgroup" ]; then rmdir "$cgroup"; fi 2>/dev/null; rm -rf "$tmp"' 
 # have what they want.
 failed=0 succeeded=0 bad=0
 for work in "names 20000" "allocs 200000"; do
-	for limit in 24 28 34 40 512; do
+	for limit in 16 20 22 24 28 34 512; do
 		rm -f "$tmp/t".* "$tmp/s"
 		(
 			ulimit -c 0 && ulimit -S -v $((limit * 1024)) &&

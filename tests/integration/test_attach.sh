@@ -78,6 +78,8 @@ for kind in pftrace json; do
 	equal "recorder killed: the $kind loads" $? 0
 	"$proftrace" report "$tmp/k.$kind" >"$tmp/out" 2>"$tmp/err"
 	check "recorder killed: the $kind says that it was cut off" grep -qE 'truncated|the end is missing' "$tmp/err"
+	"$proftrace" convert -q -o "$tmp/again.json" "$tmp/k.$kind" && "$proftrace" report "$tmp/again.json" >"$tmp/out" 2>"$tmp/err"
+	check "recorder killed: what the $kind is converted to says that, too" grep -q 'broken off' "$tmp/err"
 	check "recorder killed: the $kind holds events" test "$(wc -l <"$tmp/canon")" -gt 1000
 	last=$(awk '$3 == "BEGIN" && $4 > m { m = $4 } END { printf "%.0f", m }' "$tmp/canon")
 	check "recorder killed: the $kind holds all up to the last second" \

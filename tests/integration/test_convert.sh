@@ -15,6 +15,11 @@ same() { # NAME A B: they hold the same
 	fi
 }
 
+# With what is said of the file, but for its name.
+reported() { # FILE
+	"$proftrace" report "$1" 2>&1 | sed "s|'$1'||"
+}
+
 round_trips() { # NAME BASE
 	for from in json pftrace; do
 		case $from in json) to=pftrace ;; *) to=json ;; esac
@@ -22,8 +27,7 @@ round_trips() { # NAME BASE
 		check "$1: and back" "$proftrace" convert -q -o "$tmp/back.$from" "$tmp/there.$to"
 		same "$1: $to holds what $from held" "$2.$from" "$tmp/there.$to"
 		same "$1: $from again" "$2.$from" "$tmp/back.$from"
-		equal "$1: the same report, losses and all" "$("$proftrace" report "$tmp/there.$to" 2>&1)" \
-			"$("$proftrace" report "$2.$from" 2>&1)"
+		equal "$1: the same report, losses and all" "$(reported "$tmp/there.$to")" "$(reported "$2.$from")"
 		equal "$1: $from again says where it comes from" "$(origin_of "$tmp/back.$from")" \
 			"$(origin_of "$2.$from")"
 	done

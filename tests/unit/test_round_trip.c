@@ -348,7 +348,7 @@ static void convert(const char *from, const char *to)
 					     &source.origin, rewrite.callstacks },
 				     &why, &f),
 			 0);
-	rewrite_source_end(&rewrite, &source.origin);
+	rewrite_source_end(&rewrite, &source.origin, &why);
 	assert_int_equal(rewrite_end(&rewrite, &f), 0);
 	rewrite_free(&rewrite);
 	source_close(&source);

@@ -54,8 +54,7 @@ static int read_source(struct convert *c, struct reader_error *why, struct failu
 					  c->rewrite.callstacks };
 	int error = rewrite_source(&c->rewrite, &c->source, &sink, why, f);
 
-	c->rewrite.truncated = why->truncated;
-	rewrite_source_end(&c->rewrite, &c->source.origin);
+	rewrite_source_end(&c->rewrite, &c->source.origin, why);
 	return error;
 }
 

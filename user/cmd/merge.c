@@ -406,8 +406,7 @@ static int read_all(struct merge *m, struct failure *f)
 		error = rewrite_source(&m->rewrite, &part->source, &sink, &part->end, f);
 		if (!error)
 			error = owners_end(m->owners, take_name, m);
-		rewrite_source_end(&m->rewrite, &part->source.origin);
-		m->rewrite.truncated |= part->end.truncated;
+		rewrite_source_end(&m->rewrite, &part->source.origin, &part->end);
 	}
 	return error;
 }

@@ -179,24 +179,6 @@ static void tell_twice(const struct report *report, const struct trace_origin *o
 	}
 }
 
-/* A file that whole packets are missing of can be read like any other. */
-static void tell_ending(const struct report *report, const char *path, const struct trace_origin *o,
-			const struct reader_error *why)
-{
-	if (report->quiet || !o->version[0] || why->truncated)
-		return;
-	if (o->ending == ENDING_NONE)
-		fprintf(stderr,
-			"proftrace: '%s': the end is missing: its recording was killed, or goes "
-			"on\n",
-			path);
-	else if (o->ending == ENDING_BROKEN)
-		fprintf(stderr,
-			"proftrace: '%s': its recording was broken off; what that cost is "
-			"counted\n",
-			path);
-}
-
 static void was_read(struct report *report, const char *path, const struct reading *r,
 		     const struct reader_error *why)
 {
@@ -211,11 +193,8 @@ static void was_read(struct report *report, const char *path, const struct readi
 		return;
 	add_account(report, r);
 	tell_twice(report, &r->origin);
-	tell_ending(report, path, &r->origin, why);
-	if (why->truncated && !report->quiet)
-		fprintf(stderr,
-			"proftrace: '%s': truncated at byte %" PRIu64 ", read up to there\n", path,
-			why->offset);
+	if (!report->quiet)
+		source_tell_ending(path, &r->origin, why);
 	if (why->skipped && !report->quiet)
 		fprintf(stderr,
 			"proftrace: '%s': %" PRIu64

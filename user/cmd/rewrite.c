@@ -158,7 +158,8 @@ static int output_failed(const struct rewrite *r, struct failure *f)
 	return 0;
 }
 
-void rewrite_source_end(struct rewrite *r, const struct trace_origin *origin)
+void rewrite_source_end(struct rewrite *r, const struct trace_origin *origin,
+			const struct reader_error *end)
 {
 	struct account added = account_since(&r->account, &r->before);
 	struct account account = origin->account;
@@ -177,6 +178,7 @@ void rewrite_source_end(struct rewrite *r, const struct trace_origin *origin)
 	account_add(&r->told, &account);
 	r->before = r->account;
 	r->lost_before = r->marks_lost;
+	r->unfinished |= !source_is_whole(origin, end);
 }
 
 int rewrite_end(struct rewrite *r, struct failure *f)
@@ -187,7 +189,7 @@ int rewrite_end(struct rewrite *r, struct failure *f)
 	r->told.open_at_end = r->account.open_at_end;
 	r->told.sched_events = r->account.sched_events;
 	r->told.stacks = r->account.stacks;
-	r->told.orderly = !r->truncated && !output_failed(r, f);
+	r->told.orderly = !r->unfinished && !output_failed(r, f);
 	for (i = 0; i < r->n_outputs; i++) {
 		struct handler *h = r->outputs[i].handler;
 
@@ -237,10 +239,7 @@ int rewrite_event(struct rewrite *r, const struct event *event)
 
 void rewrite_source_notes(const struct source *source, const struct reader_error *end)
 {
-	if (end->truncated)
-		fprintf(stderr,
-			"proftrace: '%s': truncated at byte %" PRIu64 ", read up to there\n",
-			source->path, end->offset);
+	source_tell_ending(source->path, &source->origin, end);
 	if (end->skipped)
 		fprintf(stderr,
 			"proftrace: '%s': %" PRIu64

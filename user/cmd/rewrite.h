@@ -33,6 +33,11 @@ int source_look(struct source *source, struct failure *f);
 /* Reads all of it from the beginning. */
 int source_read(struct source *source, const struct reader_sink *sink,
 		struct reader_error *ret_error, struct failure *f);
+/* Whether it holds its recording up to the end, as far as can be told. */
+bool source_is_whole(const struct trace_origin *origin, const struct reader_error *end);
+/* On standard error, where it does not. */
+void source_tell_ending(const char *path, const struct trace_origin *origin,
+			const struct reader_error *end);
 void source_close(struct source *source);
 
 struct rewrite_output {
@@ -62,7 +67,7 @@ struct rewrite {
 	struct source *source; /* that is being read: where names of functions are looked for */
 	bool has_names;	       /* all of its names are known */
 	bool compress;	       /* Perfetto outputs */
-	bool truncated;	       /* a source was */
+	bool unfinished;       /* a source was */
 	bool write_failed;     /* an output did */
 };
 
@@ -85,7 +90,8 @@ int rewrite_source(struct rewrite *r, struct source *source, const struct reader
  * A source was read to its end, by a sink that asked for its origin: what the outputs say of losses is
  * what their recordings said, and what was lost on the way.
  */
-void rewrite_source_end(struct rewrite *r, const struct trace_origin *origin);
+void rewrite_source_end(struct rewrite *r, const struct trace_origin *origin,
+			const struct reader_error *end);
 /* After all: closes the outputs. */
 int rewrite_end(struct rewrite *r, struct failure *f);
 /* On standard error: what was written, what was not as it was. */

@@ -124,6 +124,31 @@ int source_look(struct source *source, struct failure *f)
 	return error < 0 ? error : 0;
 }
 
+/* Of others' traces nothing but that is known; a file that whole packets are missing of reads like any. */
+bool source_is_whole(const struct trace_origin *origin, const struct reader_error *end)
+{
+	return !end->truncated && (!origin->version[0] || origin->ending == ENDING_ORDERLY);
+}
+
+void source_tell_ending(const char *path, const struct trace_origin *origin,
+			const struct reader_error *end)
+{
+	if (end->truncated)
+		fprintf(stderr,
+			"proftrace: '%s': truncated at byte %" PRIu64 ", read up to there\n", path,
+			end->offset);
+	else if (source_is_whole(origin, end))
+		return;
+	else if (origin->ending == ENDING_BROKEN)
+		fprintf(stderr, "proftrace: '%s': its recording was broken off before its end\n",
+			path);
+	else
+		fprintf(stderr,
+			"proftrace: '%s': the end is missing: its recording was killed, or goes "
+			"on\n",
+			path);
+}
+
 static int ignore(void *context, const struct event *event)
 {
 	(void)context, (void)event;

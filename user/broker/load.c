@@ -235,17 +235,19 @@ static int open_clocks(struct proftrace_bpf *skel, const struct broker_config *c
 		       struct broker_loaded *loaded)
 {
 	unsigned n_cpus = libbpf_num_possible_cpus();
+	const char *what = "reading counters at intervals";
 	int error = 0;
 
 	if (bpf_program__autoload(skel->progs.on_tick))
 		error = ticks_open(bpf_program__fd(skel->progs.on_tick),
 				   config->counter_interval_ns, n_cpus);
-	if (!error && config->sample_hz)
+	if (!error && config->sample_hz) {
+		what = "samples of call stacks";
 		error = samples_open(bpf_program__fd(skel->progs.on_sample), config->sample_hz,
 				     n_cpus, &loaded->sample_cycles);
+	}
 	if (error)
-		snprintf(last_words, sizeof(last_words), "samples of call stacks: %s",
-			 strerror(-error));
+		snprintf(last_words, sizeof(last_words), "%s: %s", what, strerror(-error));
 	return error;
 }
 

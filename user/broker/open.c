@@ -27,21 +27,24 @@ static int no_process(struct failure *f, int error, pid_t pid)
 	return failure_set(f, error, "cannot look at process", object, NULL);
 }
 
+/* What the kernel says of a process in a file that fits; empty where it says nothing. */
+static void read_whole(int directory, const char *name, char *text, size_t size)
+{
+	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, size - 1) : 0;
+
+	text[n > 0 ? n : 0] = '\0';
+	if (fd >= 0)
+		close(fd);
+}
+
 uint64_t process_birth(int directory)
 {
 	unsigned long long birth = 0;
 	char text[1024];
 	const char *at;
-	ssize_t n;
-	int fd = openat(directory, "stat", O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
+	read_whole(directory, "stat", text, sizeof(text));
 	/* The name, field 2, may hold anything, also parentheses: what follows the last one is numbers. */
 	at = strrchr(text, ')');
 	if (!at || sscanf(at + 1,
@@ -166,14 +169,8 @@ static long number_within(int directory)
 	char text[4096];
 	const char *at, *end;
 	long number = 0;
-	ssize_t n;
-	int fd = openat(directory, "status", O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
+	read_whole(directory, "status", text, sizeof(text));
 	at = strstr(text, "\nNSpid:\t");
 	end = at ? strchr(at + 1, '\n') : NULL;
 	for (at = at ? at + 7 : NULL; end && at < end && *at == '\t';)

@@ -31,22 +31,38 @@ static struct sched_task task(struct world *w, uint32_t pid, uint32_t tid, const
 	};
 }
 
-/* The bundles, and the process trees, in their order. */
-static unsigned gather(const Trace *t, const Bundle **bundles, const ProcessTree **trees,
-		       unsigned *n_trees)
-{
-	unsigned n = 0;
+/* What was written: the bundles, and the process trees, in their order. */
+struct written {
+	Trace *trace;
+	const Bundle *bundles[8];
+	const ProcessTree *trees[8];
+	unsigned n_bundles, n_trees;
+};
 
-	*n_trees = 0;
+static struct written read_back(struct world *w)
+{
+	struct written r = { 0 };
+	const Trace *t;
+
+	finish(w);
+	t = r.trace = perfetto__protos__trace__unpack(NULL, w->size, (uint8_t *)w->bytes);
+	assert_non_null(t);
 	for (size_t i = 0; i < t->n_packet; i++) {
+		assert_true(r.n_trees < 8 && r.n_bundles < 8);
 		if (t->packet[i]->process_tree)
-			trees[(*n_trees)++] = t->packet[i]->process_tree;
+			r.trees[r.n_trees++] = t->packet[i]->process_tree;
 		if (!t->packet[i]->ftrace_events)
 			continue;
 		assert_false(t->packet[i]->has_timestamp);
-		bundles[n++] = t->packet[i]->ftrace_events;
+		r.bundles[r.n_bundles++] = t->packet[i]->ftrace_events;
 	}
-	return n;
+	return r;
+}
+
+static void close_both(struct world *w, struct written *r)
+{
+	perfetto__protos__trace__free_unpacked(r->trace, NULL);
+	world_free(w);
 }
 
 /*
@@ -55,12 +71,9 @@ static unsigned gather(const Trace *t, const Bundle **bundles, const ProcessTree
  */
 static void test_bundles(void **state)
 {
-	const Bundle *bundles[8];
-	const ProcessTree *trees[8];
 	struct sched_task one, two;
-	unsigned n_trees;
+	struct written r;
 	struct world w;
-	Trace *t;
 
 	(void)state;
 	world_open(&w, SINK_PLAIN, true);
@@ -71,39 +84,33 @@ static void test_bundles(void **state)
 	give_switch(&w, 3, START_NS + 30, &one, &two);
 	two.state = SCHED_STATE_PREEMPTED;
 	give_switch(&w, 3, START_NS + 35, &two, &idle);
-	finish(&w);
-	t = perfetto__protos__trace__unpack(NULL, w.size, (uint8_t *)w.bytes);
-	assert_non_null(t);
-	assert_int_equal(gather(t, bundles, trees, &n_trees), 2);
-	assert_int_equal(bundles[0]->cpu, 3);
-	assert_int_equal(bundles[0]->n_event, 1);
-	assert_null(bundles[0]->compact_sched);
-	assert_int_equal(bundles[0]->event[0]->timestamp, START_NS + 10 + BOOT_OFFSET);
-	assert_int_equal(bundles[0]->event[0]->sched_switch->next_pid, 70);
-	assert_string_equal(bundles[0]->event[0]->sched_switch->next_comm, "one");
-	assert_int_equal(bundles[1]->cpu, 3);
-	assert_int_equal(bundles[1]->n_event, 0);
-	assert_int_equal(bundles[1]->compact_sched->n_switch_timestamp, 2);
-	assert_int_equal(bundles[1]->compact_sched->switch_timestamp[0],
+	r = read_back(&w);
+	assert_int_equal(r.n_bundles, 2);
+	assert_int_equal(r.bundles[0]->cpu, 3);
+	assert_int_equal(r.bundles[0]->n_event, 1);
+	assert_null(r.bundles[0]->compact_sched);
+	assert_int_equal(r.bundles[0]->event[0]->timestamp, START_NS + 10 + BOOT_OFFSET);
+	assert_int_equal(r.bundles[0]->event[0]->sched_switch->next_pid, 70);
+	assert_string_equal(r.bundles[0]->event[0]->sched_switch->next_comm, "one");
+	assert_int_equal(r.bundles[1]->cpu, 3);
+	assert_int_equal(r.bundles[1]->n_event, 0);
+	assert_int_equal(r.bundles[1]->compact_sched->n_switch_timestamp, 2);
+	assert_int_equal(r.bundles[1]->compact_sched->switch_timestamp[0],
 			 START_NS + 30 + BOOT_OFFSET);
-	assert_int_equal(bundles[1]->compact_sched->switch_timestamp[1], 5);
-	assert_int_equal(bundles[1]->compact_sched->switch_next_pid[0], 81);
-	assert_int_equal(bundles[1]->compact_sched->switch_next_pid[1], 0);
-	assert_int_equal(bundles[1]->compact_sched->switch_prev_state[0], 1);
-	assert_int_equal(bundles[1]->compact_sched->switch_prev_state[1], 0x100);
-	perfetto__protos__trace__free_unpacked(t, NULL);
-	world_free(&w);
+	assert_int_equal(r.bundles[1]->compact_sched->switch_timestamp[1], 5);
+	assert_int_equal(r.bundles[1]->compact_sched->switch_next_pid[0], 81);
+	assert_int_equal(r.bundles[1]->compact_sched->switch_next_pid[1], 0);
+	assert_int_equal(r.bundles[1]->compact_sched->switch_prev_state[0], 1);
+	assert_int_equal(r.bundles[1]->compact_sched->switch_prev_state[1], 0x100);
+	close_both(&w, &r);
 }
 
 /* What a loss may have hidden is not guessed: the next one is told in full, and where it was is said. */
 static void test_gap(void **state)
 {
-	const Bundle *bundles[8];
-	const ProcessTree *trees[8];
 	struct sched_task one, two;
-	unsigned n_trees;
+	struct written r;
 	struct world w;
-	Trace *t;
 
 	(void)state;
 	world_open(&w, SINK_PLAIN, true);
@@ -113,27 +120,21 @@ static void test_gap(void **state)
 	w.fact = (struct fact){ .kind = FACT_SCHED_GAP, .ts_ns = START_NS + 20 };
 	give(&w);
 	give_switch(&w, 0, START_NS + 30, &two, &idle);
-	finish(&w);
-	t = perfetto__protos__trace__unpack(NULL, w.size, (uint8_t *)w.bytes);
-	assert_non_null(t);
-	assert_int_equal(gather(t, bundles, trees, &n_trees), 2);
-	assert_false(bundles[0]->lost_events);
-	assert_true(bundles[1]->lost_events);
-	assert_int_equal(bundles[1]->n_event, 1);
-	assert_int_equal(bundles[1]->event[0]->sched_switch->prev_pid, 80);
-	perfetto__protos__trace__free_unpacked(t, NULL);
-	world_free(&w);
+	r = read_back(&w);
+	assert_int_equal(r.n_bundles, 2);
+	assert_false(r.bundles[0]->lost_events);
+	assert_true(r.bundles[1]->lost_events);
+	assert_int_equal(r.bundles[1]->n_event, 1);
+	assert_int_equal(r.bundles[1]->event[0]->sched_switch->prev_pid, 80);
+	close_both(&w, &r);
 }
 
 /* The name that a process with a track has is the one that counts, whatever was told of its tasks. */
 static void test_described(void **state)
 {
-	const Bundle *bundles[8];
-	const ProcessTree *trees[8];
 	struct sched_task main;
-	unsigned n_trees;
+	struct written r;
 	struct world w;
-	Trace *t;
 
 	(void)state;
 	world_open(&w, SINK_PLAIN, true);
@@ -143,30 +144,23 @@ static void test_described(void **state)
 	give(&w);
 	main.comm = n(&w, "exits");
 	give_switch(&w, 1, START_NS + 30, &idle, &main);
-	finish(&w);
-	t = perfetto__protos__trace__unpack(NULL, w.size, (uint8_t *)w.bytes);
-	assert_non_null(t);
-	gather(t, bundles, trees, &n_trees);
-	assert_int_equal(n_trees, 3);
-	assert_int_equal(trees[0]->n_threads, 1);
-	assert_string_equal(trees[1]->processes[0]->cmdline[0], "python3");
-	assert_true(trees[1]->processes[0]->cmdline_is_comm);
-	assert_string_equal(trees[2]->processes[0]->cmdline[0], "train");
-	assert_string_equal(trees[2]->processes[0]->cmdline[1], "");
-	assert_false(trees[2]->processes[0]->cmdline_is_comm);
-	perfetto__protos__trace__free_unpacked(t, NULL);
-	world_free(&w);
+	r = read_back(&w);
+	assert_int_equal(r.n_trees, 3);
+	assert_int_equal(r.trees[0]->n_threads, 1);
+	assert_string_equal(r.trees[1]->processes[0]->cmdline[0], "python3");
+	assert_true(r.trees[1]->processes[0]->cmdline_is_comm);
+	assert_string_equal(r.trees[2]->processes[0]->cmdline[0], "train");
+	assert_string_equal(r.trees[2]->processes[0]->cmdline[1], "");
+	assert_false(r.trees[2]->processes[0]->cmdline_is_comm);
+	close_both(&w, &r);
 }
 
 /* Whose a task is is said once; what its process is called with its main thread, and when that changes. */
 static void test_names(void **state)
 {
-	const Bundle *bundles[8];
-	const ProcessTree *trees[8];
 	struct sched_task main, other, ours;
-	unsigned n_trees;
+	struct written r;
 	struct world w;
-	Trace *t;
 
 	(void)state;
 	world_open(&w, SINK_PLAIN, true);
@@ -182,25 +176,21 @@ static void test_names(void **state)
 	give_switch(&w, 0, START_NS + 50, &main, &other);
 	main.comm = n(&w, "server");
 	give_switch(&w, 0, START_NS + 60, &other, &main);
-	finish(&w);
-	t = perfetto__protos__trace__unpack(NULL, w.size, (uint8_t *)w.bytes);
-	assert_non_null(t);
-	gather(t, bundles, trees, &n_trees);
-	assert_int_equal(n_trees, 4);
+	r = read_back(&w);
+	assert_int_equal(r.n_trees, 4);
 	for (unsigned i = 0; i < 2; i++) {
-		assert_int_equal(trees[i]->n_threads, 1);
-		assert_int_equal(trees[i]->threads[0]->tid, 71 - i);
-		assert_int_equal(trees[i]->threads[0]->tgid, 70);
+		assert_int_equal(r.trees[i]->n_threads, 1);
+		assert_int_equal(r.trees[i]->threads[0]->tid, 71 - i);
+		assert_int_equal(r.trees[i]->threads[0]->tgid, 70);
 	}
 	for (unsigned i = 2; i < 4; i++) {
-		assert_int_equal(trees[i]->n_processes, 1);
-		assert_int_equal(trees[i]->processes[0]->pid, 70);
-		assert_true(trees[i]->processes[0]->cmdline_is_comm);
-		assert_int_equal(trees[i]->processes[0]->n_cmdline, 1);
-		assert_string_equal(trees[i]->processes[0]->cmdline[0], i == 2 ? "sh" : "server");
+		assert_int_equal(r.trees[i]->n_processes, 1);
+		assert_int_equal(r.trees[i]->processes[0]->pid, 70);
+		assert_true(r.trees[i]->processes[0]->cmdline_is_comm);
+		assert_int_equal(r.trees[i]->processes[0]->n_cmdline, 1);
+		assert_string_equal(r.trees[i]->processes[0]->cmdline[0], i == 2 ? "sh" : "server");
 	}
-	perfetto__protos__trace__free_unpacked(t, NULL);
-	world_free(&w);
+	close_both(&w, &r);
 }
 
 int main(void)

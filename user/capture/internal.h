@@ -128,7 +128,8 @@ struct capture {
 	bool waits; /* under a schedule: the domains' sites are not attached */
 	uint64_t attach_ns;
 	bool doors_later; /* files that are found now: markers first, the rest by files_attach_doors() */
-	int error;	  /* the first one that the receiver of events returned */
+	bool expects; /* files that are found now are what a command will begin with */
+	int error;    /* the first one that the receiver of events returned */
 
 	struct file *files;
 	unsigned n_marked_files;

@@ -155,6 +155,8 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		free(c);
 		return error;
 	}
+	/* It would write to the terminal what is said here in other words. */
+	libbpf_set_print(NULL);
 	error = map_rings(c);
 	if (!error && c->loaded.has_tables)
 		error = tables_open(c);
@@ -167,6 +169,8 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	}
 	if (error) {
 		failure_set(f, error, "cannot map the kernel's buffers", "", NULL);
+		if (error == -ENOMEM)
+			failure_hint_memory(f);
 		capture_free(c);
 		return error;
 	}

@@ -9,7 +9,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -155,8 +154,6 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		free(c);
 		return error;
 	}
-	/* It would write to the terminal what is said here in other words. */
-	libbpf_set_print(NULL);
 	error = map_rings(c);
 	if (!error && c->loaded.has_tables)
 		error = tables_open(c);
@@ -169,8 +166,6 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	}
 	if (error) {
 		failure_set(f, error, "cannot map the kernel's buffers", "", NULL);
-		if (error == -ENOMEM)
-			failure_hint_memory(f);
 		capture_free(c);
 		return error;
 	}
@@ -292,7 +287,7 @@ int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, s
 	for (i = 0; !error && i < n; i++) {
 		enum file_news news;
 		uint64_t device;
-		char link[32], path[PATH_MAX];
+		char link[32], path[256];
 		struct stat st;
 		ssize_t length;
 
@@ -301,12 +296,10 @@ int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, s
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", files[i]);
 		length = readlink(link, path, sizeof(path) - 1);
 		path[length < 0 ? 0 : length] = '\0';
-		c->expects = true;
 		device = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
 		if (!files_known(c, device, st.st_ino, pid, &news))
 			error = files_add(c, fcntl(files[i], F_DUPFD_CLOEXEC, 0), device, st.st_ino,
-					  path, pid, &news, f);
-		c->expects = false;
+					  "ld", pid, &news, f);
 	}
 	if (error)
 		return error;

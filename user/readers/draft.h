@@ -32,16 +32,66 @@ struct draft {
 
 /* Forgets the arguments; the event is for draft_event(). */
 void draft_clear(struct draft *draft);
+
 /* Where the event is cleared next, as draft_event() does. */
-void draft_clear_args(struct draft *draft);
+static inline void draft_clear_args(struct draft *draft)
+{
+	draft->n_args = 0;
+	draft->excess = false;
+	draft->used = 0;
+}
+
 /* Clears the event, not the arguments. */
-void draft_event(struct draft *draft, enum event_kind kind, uint64_t ts_ns, uint32_t pid,
-		 uint32_t tid);
+static inline void draft_event(struct draft *draft, enum event_kind kind, uint64_t ts_ns,
+			       uint32_t pid, uint32_t tid)
+{
+	draft->event = (struct event){
+		.kind = kind,
+		.ts_ns = ts_ns,
+		.pid = pid,
+		.tid = tid,
+		.level = -1,
+	};
+}
 
 /* Each adds an argument, or notes that there is no room. `key` NULL: see struct arg. */
-void draft_int(struct draft *draft, const struct name *key, int64_t value);
-void draft_uint(struct draft *draft, const struct name *key, uint64_t value);
-void draft_double(struct draft *draft, const struct name *key, double value);
+static inline struct arg *draft_add(struct draft *draft, const struct name *key, enum arg_type type)
+{
+	struct arg *arg = &draft->args[draft->n_args];
+
+	if (draft->n_args == EVENT_MAX_ARGS) {
+		draft->excess = true;
+		return NULL;
+	}
+	draft->n_args++;
+	*arg = (struct arg){ .key = key, .type = type };
+	return arg;
+}
+
+static inline void draft_int(struct draft *draft, const struct name *key, int64_t value)
+{
+	struct arg *arg = draft_add(draft, key, ARG_INT);
+
+	if (arg)
+		arg->i = value;
+}
+
+static inline void draft_uint(struct draft *draft, const struct name *key, uint64_t value)
+{
+	struct arg *arg = draft_add(draft, key, ARG_UINT);
+
+	if (arg)
+		arg->u = value;
+}
+
+static inline void draft_double(struct draft *draft, const struct name *key, double value)
+{
+	struct arg *arg = draft_add(draft, key, ARG_DOUBLE);
+
+	if (arg)
+		arg->d = value;
+}
+
 void draft_bool(struct draft *draft, const struct name *key, bool value);
 void draft_pointer(struct draft *draft, const struct name *key, uint64_t value);
 void draft_string(struct draft *draft, const struct name *key, const char *bytes, size_t length);
@@ -49,9 +99,31 @@ void draft_null(struct draft *draft, const struct name *key);
 /* Takes argument `i` out. */
 void draft_remove(struct draft *draft, unsigned i);
 
+/* An END's argument `ended`, if it has one, becomes its reason. */
+void draft_take_end_reason(struct draft *draft);
+
 /* Hands the event on, with the arguments or without any, and counts it. What the sink returns. */
-int draft_send(struct draft *draft);
-int draft_send_bare(struct draft *draft);
+static inline int draft_send_bare(struct draft *draft)
+{
+	struct event *event = &draft->event;
+
+	/* The others are what the kernel told: no marks. */
+	if (event->kind <= EVENT_INCLUDE_JSON || event->kind == EVENT_THREAD_NAME)
+		draft->sink->account->marked++;
+	return draft->sink->event(draft->sink->context, event);
+}
+
+static inline int draft_send(struct draft *draft)
+{
+	if (draft->n_args &&
+	    (draft->event.kind == EVENT_END || draft->event.kind == EVENT_ASYNC_END))
+		draft_take_end_reason(draft);
+	draft->event.args = draft->args;
+	draft->event.n_args = draft->n_args;
+	if (draft->excess)
+		draft->sink->account->unreadable_args++;
+	return draft_send_bare(draft);
+}
 
 /* Copies a text of the file's origin, cleaned and cut; an empty one stays as it was. */
 void origin_text(char *out, size_t size, const char *text);

@@ -75,7 +75,7 @@ int input_open(int fd, struct input **ret_input)
 	in->fd = fd;
 	in->z.next_in = in->raw;
 	in->capacity = FIRST_SIZE;
-	in->bytes = malloc(in->capacity);
+	in->bytes = calloc(1, in->capacity + INPUT_PADDING);
 	if (!in->bytes)
 		n = -ENOMEM;
 	while (n > 0 && in->z.avail_in < 2)
@@ -117,9 +117,10 @@ static int make_room(struct input *in)
 		in->start = 0;
 		return 0;
 	}
-	bytes = realloc(in->bytes, in->capacity * 2);
+	bytes = realloc(in->bytes, in->capacity * 2 + INPUT_PADDING);
 	if (!bytes)
 		return -ENOMEM;
+	memset(bytes + in->capacity, 0, in->capacity + INPUT_PADDING);
 	in->bytes = bytes;
 	in->capacity *= 2;
 	return 0;

@@ -12,6 +12,14 @@
 
 struct input;
 
+enum {
+	/*
+	 * So many bytes behind those that are available may be read, too: they are anything. Where
+	 * something ends may so be looked at after it was read.
+	 */
+	INPUT_PADDING = 16,
+};
+
 /* fd: borrowed, read from where it stands. Returns 0 or negative errno. */
 int input_open(int fd, struct input **ret_input);
 void input_free(struct input *input);

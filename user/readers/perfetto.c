@@ -100,17 +100,15 @@ const struct name *perfetto_name(struct perfetto *p, const char *text)
 	return names_intern(p->sink->names, text, strlen(text), READ_MAX_NAME);
 }
 
-const struct interned *perfetto_interned(struct sequence *s, enum intern_kind kind, uint64_t iid)
+const struct interned *perfetto_find_interned(struct sequence *s, enum intern_kind kind,
+					      uint64_t iid)
 {
 	const struct intern_key key = { .iid = iid, .kind = kind };
-	struct interned **slot = &s->recent[(iid * 4 + kind) & (RECENT - 1)];
-	struct interned *interned = *slot;
+	struct interned *interned;
 
-	if (interned && interned->key.iid == iid && interned->key.kind == kind)
-		return interned;
 	HASH_FIND(hh, s->interned, &key, sizeof(key), interned);
 	if (interned)
-		*slot = interned;
+		s->recent[intern_slot(kind, iid)] = interned;
 	return interned;
 }
 
@@ -210,15 +208,13 @@ static int interned_data(struct perfetto *p, struct sequence *s,
 	return error ? error : perfetto_stack_data(p, s, data);
 }
 
-static struct sequence *sequence_get(struct perfetto *p, uint32_t id)
+static struct sequence *sequence_find(struct perfetto *p, uint32_t id)
 {
-	struct sequence *s = p->last_sequence;
+	struct sequence *s;
 
-	if (s && s->id == id)
-		return s;
 	HASH_FIND(hh, p->sequences, &id, sizeof(id), s);
 	if (s)
-		p->last_sequence = s;
+		p->recent_sequences[id & (RECENT - 1)] = s;
 	if (s || HASH_COUNT(p->sequences) >= MAX_SEQUENCES)
 		return s;
 	s = calloc(1, sizeof(*s));
@@ -231,6 +227,13 @@ static struct sequence *sequence_get(struct perfetto *p, uint32_t id)
 		return NULL;
 	}
 	return s;
+}
+
+static inline struct sequence *sequence_get(struct perfetto *p, uint32_t id)
+{
+	struct sequence *s = p->recent_sequences[id & (RECENT - 1)];
+
+	return s && s->id == id ? s : sequence_find(p, id);
 }
 
 static void sequence_clear(struct perfetto *p, struct sequence *s)
@@ -251,6 +254,18 @@ static unsigned copy_uuids(uint64_t *out, const uint64_t *uuids, size_t n)
 	return (unsigned)n;
 }
 
+/* By uuid: see perfetto_events.c. */
+static void order_counters(struct sequence *s)
+{
+	unsigned i, k;
+
+	for (i = 0; i < s->n_counters; i++) {
+		for (k = i; k && s->counters[i] < s->counters[s->order[k - 1]]; k--)
+			s->order[k] = s->order[k - 1];
+		s->order[k] = (uint8_t)i;
+	}
+}
+
 static void defaults(struct sequence *s, const Perfetto__Protos__TracePacketDefaults *d)
 {
 	const Perfetto__Protos__TrackEventDefaults *e = d->track_event_defaults;
@@ -267,11 +282,12 @@ static void defaults(struct sequence *s, const Perfetto__Protos__TracePacketDefa
 				   e->n_extra_counter_track_uuids);
 	s->n_double_counters = copy_uuids(s->double_counters, e->extra_double_counter_track_uuids,
 					  e->n_extra_double_counter_track_uuids);
+	order_counters(s);
 }
 
 /* --- packets ----------------------------------------------------------------------------------- */
 
-static int track_event(struct perfetto *p, struct sequence *s, const Packet *packet)
+static inline int track_event(struct perfetto *p, struct sequence *s, const Packet *packet)
 {
 	bool needs = packet->sequence_flags &
 		     PERFETTO__PROTOS__TRACE_PACKET__SEQUENCE_FLAGS__SEQ_NEEDS_INCREMENTAL_STATE;
@@ -366,7 +382,7 @@ static int use_packet(struct perfetto *p, const Packet *packet)
 				packet->chrome_events || packet->trace_stats))
 		take_origin(p->sink->origin, packet);
 	p->error->skipped += has_no_place(packet);
-	if (p->sched && !packet->ftrace_events)
+	if (p->bundles_held && !packet->ftrace_events)
 		error = perfetto_bundles_end(p);
 	if (packet->previous_packet_dropped)
 		s->valid = false;
@@ -393,6 +409,24 @@ static int use_packet(struct perfetto *p, const Packet *packet)
 	return error;
 }
 
+/* The same for a packet that is but an event. */
+static int use_event(struct perfetto *p, const Packet *packet)
+{
+	struct sequence *s = sequence_get(p, packet->trusted_packet_sequence_id);
+	int error = 0;
+
+	if (!s) {
+		reader_lost(p->sink, LOST_LIMIT);
+		return 0;
+	}
+	if (p->bundles_held)
+		error = perfetto_bundles_end(p);
+	if (packet->sequence_flags &
+	    PERFETTO__PROTOS__TRACE_PACKET__SEQUENCE_FLAGS__SEQ_INCREMENTAL_STATE_CLEARED)
+		sequence_clear(p, s);
+	return error ? error : track_event(p, s, packet);
+}
+
 /* --- the file ---------------------------------------------------------------------------------- */
 
 struct file {
@@ -407,7 +441,7 @@ static int unpack_bundle(const ProtobufCBinaryData *bundle, uint8_t **ret_bytes,
 {
 	z_stream z = { .next_in = bundle->data, .avail_in = (unsigned)bundle->len };
 	size_t size = 0, room = 64 << 10;
-	uint8_t *bytes = malloc(room);
+	uint8_t *bytes = malloc(room + INPUT_PADDING);
 	int status = Z_OK;
 
 	if (!bytes || inflateInit2(&z, 15 + 32) != Z_OK) { /* 32: zlib or gzip, by its header */
@@ -416,8 +450,10 @@ static int unpack_bundle(const ProtobufCBinaryData *bundle, uint8_t **ret_bytes,
 	}
 	while (status == Z_OK) {
 		if (size == room) {
-			uint8_t *grown = room < MAX_BUNDLE ? realloc(bytes, room * 2) : NULL;
+			uint8_t *grown = NULL;
 
+			if (room < MAX_BUNDLE)
+				grown = realloc(bytes, room * 2 + INPUT_PADDING);
 			if (!grown)
 				break;
 			bytes = grown;
@@ -433,9 +469,19 @@ static int unpack_bundle(const ProtobufCBinaryData *bundle, uint8_t **ret_bytes,
 		free(bytes);
 		return status == Z_OK ? -E2BIG : -EBADMSG;
 	}
+	memset(bytes + size, 0, INPUT_PADDING);
 	*ret_bytes = bytes;
 	*ret_size = size;
 	return 0;
+}
+
+static int event_failed(struct file *f, int error, uint64_t offset)
+{
+	struct reader_error *report = f->p.error;
+
+	return error == -E2BIG && !report->message[0]
+		       ? reader_fail(report, error, offset, "too many interned strings")
+		       : error;
 }
 
 static int read_packet(struct file *f, const uint8_t *bytes, size_t size, uint64_t offset,
@@ -450,10 +496,8 @@ static int read_packet(struct file *f, const uint8_t *bytes, size_t size, uint64
 	int error;
 
 	if (event) {
-		error = use_packet(&f->p, event);
-		return error == -E2BIG && !report->message[0]
-			       ? reader_fail(report, error, offset, "too many interned strings")
-			       : error;
+		error = use_event(&f->p, event);
+		return error ? event_failed(f, error, offset) : 0;
 	}
 	problem = wire_check(&perfetto__protos__trace_packet__descriptor, bytes, size, &at);
 	if (problem)
@@ -465,10 +509,10 @@ static int read_packet(struct file *f, const uint8_t *bytes, size_t size, uint64
 		return reader_fail(report, -EBADMSG, offset,
 				   "a packet that does not fit its definition, or memory");
 	error = use_packet(&f->p, packet);
-	if (error == -E2BIG && !report->message[0])
-		return reader_fail(report, error, offset, "too many interned strings");
-	if (error || !packet->has_compressed_packets)
-		return error;
+	if (error)
+		return event_failed(f, error, offset);
+	if (!packet->has_compressed_packets)
+		return 0;
 	if (!ret_bundle)
 		return reader_fail(report, -EBADMSG, offset,
 				   "compressed packets within compressed packets");
@@ -518,6 +562,42 @@ static int read_field(struct file *f, const uint8_t *bytes, const struct wire_fi
 	return error;
 }
 
+/*
+ * The packets of events that lie at hand, one after the other. What is anything else, or seems to be, is
+ * left where it is.
+ */
+static int read_events(struct file *f, struct input *in)
+{
+	const uint8_t *start = input_bytes(in), *at = start, *end = at + input_available(in);
+	int error = 0;
+
+	while (end - at >= 2 && *at == (FIELD_PACKET << 3 | WIRE_LENGTH)) {
+		const uint8_t *contents = at + 2;
+		size_t size = at[1];
+		const Packet *event;
+
+		if (size > 0x7f) {
+			size = (size & 0x7f) | (size_t)*contents << 7;
+			if (*contents++ > 0x7f)
+				break;
+		}
+		if (contents > end || size > (size_t)(end - contents))
+			break;
+		event = fast_packet(&f->fast, contents, size);
+		if (!event)
+			break;
+		error = use_event(&f->p, event);
+		if (error) {
+			error = event_failed(f, error,
+					     input_offset(in) + (uint64_t)(contents - start));
+			break;
+		}
+		at = contents + size;
+	}
+	input_consume(in, (size_t)(at - start));
+	return error;
+}
+
 /* Reads fields until the end. What ends in the middle of one is a file that was cut. */
 static int read_fields(struct file *f, struct input *in)
 {
@@ -527,8 +607,12 @@ static int read_fields(struct file *f, struct input *in)
 	for (;;) {
 		struct wire_field field;
 		enum wire_status status;
-		uint64_t offset = input_offset(in);
+		uint64_t offset;
 
+		error = read_events(f, in);
+		if (error)
+			return error;
+		offset = input_offset(in);
 		error = input_want(in, HEADER_ROOM);
 		if (error || !input_available(in))
 			break;

@@ -103,7 +103,8 @@ int perfetto_snapshot(struct perfetto *p, struct sequence *s,
 	return news && p->clock_known[CLOCK_MONOTONIC_ID] ? clock_event(p) : 0;
 }
 
-bool perfetto_time(struct perfetto *p, struct sequence *s, const Packet *packet, uint64_t *ret_ns)
+bool perfetto_find_time(struct perfetto *p, struct sequence *s, const Packet *packet,
+			uint64_t *ret_ns)
 {
 	struct sequence_clock *clock;
 	uint32_t id = packet->timestamp_clock_id;

@@ -46,15 +46,14 @@ static void join(char *joined, size_t size, size_t *length, const char *text, si
 	*length += text_length;
 }
 
-static const struct name *event_category(struct perfetto *p, struct sequence *s,
-					 const TrackEvent *event)
+/* Several become one, separated by commas. */
+static const struct name *joined_categories(struct perfetto *p, struct sequence *s,
+					    const TrackEvent *event)
 {
 	const struct name *category = NULL;
 	char joined[READ_MAX_NAME];
 	size_t i, length = 0;
 
-	if (event->n_category_iids == 1 && !event->n_categories)
-		return interned_name(s, INTERN_CATEGORY, event->category_iids[0]);
 	for (i = 0; i < event->n_category_iids && i < sizeof(joined); i++) {
 		category = interned_name(s, INTERN_CATEGORY, event->category_iids[i]);
 		if (category)
@@ -64,6 +63,16 @@ static const struct name *event_category(struct perfetto *p, struct sequence *s,
 		join(joined, sizeof(joined), &length, event->categories[i],
 		     strlen(event->categories[i]));
 	return length ? names_intern(p->sink->names, joined, length, READ_MAX_NAME) : NULL;
+}
+
+static inline const struct name *event_category(struct perfetto *p, struct sequence *s,
+						const TrackEvent *event)
+{
+	if (event->n_categories || event->n_category_iids > 1)
+		return joined_categories(p, s, event);
+	if (!event->n_category_iids)
+		return NULL;
+	return interned_name(s, INTERN_CATEGORY, event->category_iids[0]);
 }
 
 static const char *key_text(struct sequence *s, const Annotation *a)
@@ -83,11 +92,17 @@ static const struct name *key_of(struct perfetto *p, struct sequence *s, const A
 	return a->name ? perfetto_name(p, a->name) : NULL;
 }
 
+/* Nearly never: then the first character says so. */
+static inline bool same(const char *text, const char *other)
+{
+	return *text == *other && !strcmp(text, other);
+}
+
 static bool is_uint(struct sequence *s, const Annotation *a, const char *key)
 {
 	const char *text = a->has_uint_value ? key_text(s, a) : NULL;
 
-	return text && !strcmp(text, key);
+	return text && same(text, key);
 }
 
 static void add_value(struct perfetto *p, struct sequence *s, const Annotation *a,
@@ -192,7 +207,7 @@ static bool is_continued(struct sequence *s, const TrackEvent *event)
 		const Annotation *a = event->debug_annotations[i];
 		const char *key = a->has_bool_value && a->bool_value ? key_text(s, a) : NULL;
 
-		if (key && !strcmp(key, "continued"))
+		if (key && same(key, "continued"))
 			return true;
 	}
 	return false;
@@ -239,49 +254,56 @@ static int counter_double(struct perfetto *p, struct place *place, double value,
 	return send_counter(p, place, ts_ns, category);
 }
 
-static const Annotation *find_annotation(struct sequence *s, const TrackEvent *event,
-					 const char *wanted)
+/* What a sample of a memory pool says, of our own files; NULL where it does not. */
+struct memory_sample {
+	const Annotation *change, *address, *tid, *size;
+};
+
+static void memory_annotation(struct memory_sample *m, const char *key, const Annotation *a)
 {
+	if (!m->change && same(key, "memory"))
+		m->change = a;
+	else if (!m->address && same(key, "address"))
+		m->address = a;
+	else if (!m->tid && same(key, "tid"))
+		m->tid = a;
+	else if (!m->size && same(key, "size"))
+		m->size = a;
+}
+
+/* It tells what made it so. False: it is none. */
+static bool memory(struct perfetto *p, struct sequence *s, const TrackEvent *event,
+		   const struct place *place, uint64_t ts_ns)
+{
+	struct memory_sample m = { 0 };
+	enum event_kind kind;
 	size_t i;
 
 	for (i = 0; i < event->n_debug_annotations; i++) {
 		const char *key = key_text(s, event->debug_annotations[i]);
 
-		if (key && !strcmp(key, wanted))
-			return event->debug_annotations[i];
+		if (key)
+			memory_annotation(&m, key, event->debug_annotations[i]);
 	}
-	return NULL;
-}
-
-/* A sample of a memory pool, of our own files: it tells what made it so. False: it is none. */
-static bool memory(struct perfetto *p, struct sequence *s, const TrackEvent *event,
-		   const struct place *place, uint64_t ts_ns)
-{
-	const Annotation *change = find_annotation(s, event, "memory");
-	const Annotation *address = find_annotation(s, event, "address");
-	const Annotation *tid = find_annotation(s, event, "tid");
-	const Annotation *size = find_annotation(s, event, "size");
-	enum event_kind kind;
-
-	if (!change || !change->string_value)
+	if (!m.change || !m.change->string_value)
 		return false;
-	if (!strcmp(change->string_value, "alloc"))
+	if (same(m.change->string_value, "alloc"))
 		kind = EVENT_ALLOC;
-	else if (!strcmp(change->string_value, "free"))
+	else if (same(m.change->string_value, "free"))
 		kind = EVENT_FREE;
-	else if (!strcmp(change->string_value, "gone"))
+	else if (same(m.change->string_value, "gone"))
 		kind = EVENT_MEMORY_GONE;
 	else
 		return false;
 	draft_clear_args(p->draft);
 	draft_int(p->draft, NULL, event->counter_value);
-	draft_event(p->draft, kind, ts_ns, place->pid, tid ? (uint32_t)tid->uint_value : 0);
+	draft_event(p->draft, kind, ts_ns, place->pid, m.tid ? (uint32_t)m.tid->uint_value : 0);
 	p->draft->event.name = place->name;
 	p->draft->event.category = event_category(p, s, event);
 	p->draft->event.unit = place->unit;
 	p->draft->event.continued = p->continued;
-	p->draft->event.id = address ? address->pointer_value : 0;
-	p->draft->event.size = size ? size->uint_value : 0;
+	p->draft->event.id = m.address ? m.address->pointer_value : 0;
+	p->draft->event.size = m.size ? m.size->uint_value : 0;
 	return true;
 }
 
@@ -338,6 +360,7 @@ static int extra_counters(struct perfetto *p, struct sequence *s, const TrackEve
 	bool own_double = event->n_extra_double_counter_track_uuids > 0;
 	const uint64_t *uuids = own ? event->extra_counter_track_uuids : s->counters;
 	size_t n = own ? event->n_extra_counter_track_uuids : s->n_counters;
+	bool ordered = !own && n <= event->n_extra_counter_values;
 	struct place *place;
 	uint32_t done = 0;
 	int error = 0;
@@ -347,7 +370,7 @@ static int extra_counters(struct perfetto *p, struct sequence *s, const TrackEve
 	if (n > event->n_extra_counter_values)
 		n = event->n_extra_counter_values;
 	for (i = 0; i < n && !error; i++) {
-		which = next_by_uuid(uuids, n, i, &done);
+		which = ordered ? s->order[i] : next_by_uuid(uuids, n, i, &done);
 		place = perfetto_place(p, uuids[which]);
 		if (place && place->kind == PLACE_COUNTER)
 			error = counter_int(p, place, event->extra_counter_values[which], ts_ns,
@@ -464,7 +487,7 @@ static int flows(struct perfetto *p, const TrackEvent *event)
 
 static bool has_flows(const TrackEvent *event)
 {
-	return event->n_flow_ids || event->n_terminating_flow_ids || event->n_flow_ids_old ||
+	return event->n_flow_ids | event->n_terminating_flow_ids | event->n_flow_ids_old |
 	       event->n_terminating_flow_ids_old;
 }
 
@@ -479,11 +502,11 @@ static int instant(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 		   const struct place *place, uint64_t ts_ns)
 {
 	const struct name *name = event_name(p, s, event);
-	bool own_flow = name && (!strcmp(name->text, "flow out") || !strcmp(name->text, "flow in"));
+	bool own_flow = name && (same(name->text, "flow out") || same(name->text, "flow in"));
 	size_t count;
 	int error;
 
-	if (name && !strcmp(name->text, "events lost")) {
+	if (name && same(name->text, "events lost")) {
 		count = find_uint(s, event, "count");
 		if (count != SIZE_MAX)
 			return marks_lost(p, place, event->debug_annotations[count]->uint_value,
@@ -501,9 +524,11 @@ static int instant(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 							    : SCOPE_GLOBAL;
 	p->draft->event.callstack = event_callstack(s, event);
 	error = draft_send(p->draft);
+	if (error || place->kind != PLACE_THREAD || !has_flows(event))
+		return error;
 	draft_clear_args(p->draft);
 	draft_event(p->draft, EVENT_INSTANT, ts_ns, place->pid, place->tid);
-	return error || place->kind != PLACE_THREAD ? error : flows(p, event);
+	return flows(p, event);
 }
 
 /* An arrow belongs to the slice: it is told while the slice is open. */
@@ -554,13 +579,14 @@ int perfetto_event(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 {
 	struct place *place = event_place(p, s, event);
 	bool of_thread = place && place->kind == PLACE_THREAD;
-	int error;
+	int error = 0;
 
 	if (!place) {
 		reader_lost(p->sink, LOST_LIMIT);
 		return 0;
 	}
-	error = extra_counters(p, s, event, ts_ns);
+	if (event->n_extra_counter_values || event->n_extra_double_counter_values)
+		error = extra_counters(p, s, event, ts_ns);
 	if (error)
 		return error;
 	draft_clear_args(p->draft);

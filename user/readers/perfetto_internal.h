@@ -84,6 +84,7 @@ struct sequence {
 	unsigned n_double_counters;
 	uint64_t counters[MAX_EXTRA_COUNTERS];
 	uint64_t double_counters[MAX_EXTRA_COUNTERS];
+	uint8_t order[MAX_EXTRA_COUNTERS]; /* of `counters`: the one with the lowest uuid first */
 	struct sequence_clock clocks[SEQUENCE_CLOCKS];
 	struct interned *interned;
 	struct interned *recent[RECENT]; /* found lately, by iid and kind */
@@ -131,7 +132,7 @@ struct perfetto {
 	struct reader_error *error;
 	struct draft *draft;
 	struct sequence *sequences;
-	struct sequence *last_sequence;
+	struct sequence *recent_sequences[RECENT]; /* by id */
 	struct place *places;
 	struct place *recent[RECENT]; /* found lately, by uuid */
 	size_t n_interned;
@@ -140,6 +141,7 @@ struct perfetto {
 	uint64_t next_id; /* for slices on lanes to which the file gives none */
 	bool snapshot_seen;
 	bool continued;		  /* the samples at hand are repeated from an earlier file */
+	bool bundles_held;	  /* events of CPUs, until what comes is none */
 	struct sched_read *sched; /* NULL: nothing of the scheduler so far */
 	uint32_t primary_clock;
 	uint64_t clocks[BUILTIN_CLOCKS];
@@ -148,22 +150,26 @@ struct perfetto {
 
 /* A TrackEvent packet, unpacked without the generated code. */
 struct fast_packet {
-	Packet packet, empty;
-	TrackEvent event, empty_event;
-	Annotation annotations[FAST_LIST], empty_annotation;
+	Packet packet;
+	TrackEvent event;
+	Annotation annotations[FAST_LIST];
 	Annotation *list[FAST_LIST];
 	uint64_t categories[FAST_LIST];
 	int64_t extra_values[FAST_LIST];
 	uint64_t extra_tracks[FAST_LIST];
 	uint64_t flows[FAST_LIST];
 	uint64_t terminating_flows[FAST_LIST];
+	bool bad; /* it is for the generated code */
 	size_t used;
 	char text[16384];
 };
 
 /* perfetto_fast.c */
 void fast_packet_init(struct fast_packet *fast);
-/* NULL: it is for the generated code. Valid until the next one. */
+/*
+ * NULL: it is for the generated code. Valid until the next one. INPUT_PADDING bytes behind the packet
+ * may be read, whatever they are.
+ */
 const Packet *fast_packet(struct fast_packet *fast, const uint8_t *bytes, size_t size);
 
 /* perfetto.c */
@@ -171,13 +177,46 @@ const struct name *perfetto_name(struct perfetto *p, const char *text);
 /* Keeps what a number stands for, unless it stands for something already or `object` is NULL. */
 int perfetto_intern_object(struct perfetto *p, struct sequence *s, enum intern_kind kind,
 			   uint64_t iid, const void *object);
-const struct interned *perfetto_interned(struct sequence *s, enum intern_kind kind, uint64_t iid);
+/* NULL: it stands for nothing. */
+const struct interned *perfetto_find_interned(struct sequence *s, enum intern_kind kind,
+					      uint64_t iid);
+
+static inline size_t intern_slot(enum intern_kind kind, uint64_t iid)
+{
+	return (iid * 4 + kind) & (RECENT - 1);
+}
+
+static inline const struct interned *perfetto_interned(struct sequence *s, enum intern_kind kind,
+						       uint64_t iid)
+{
+	const struct interned *interned = s->recent[intern_slot(kind, iid)];
+
+	if (interned && interned->key.iid == iid && interned->key.kind == kind)
+		return interned;
+	return perfetto_find_interned(s, kind, iid);
+}
 
 /* perfetto_clocks.c */
 int perfetto_snapshot(struct perfetto *p, struct sequence *s,
 		      const Perfetto__Protos__ClockSnapshot *snapshot);
 /* False: there is no time, or none that can be told from the clocks the file knows. */
-bool perfetto_time(struct perfetto *p, struct sequence *s, const Packet *packet, uint64_t *ret_ns);
+bool perfetto_find_time(struct perfetto *p, struct sequence *s, const Packet *packet,
+			uint64_t *ret_ns);
+
+/* Nearly always by the one clock of its sequence's own that a sequence has. */
+static inline bool perfetto_time(struct perfetto *p, struct sequence *s, const Packet *packet,
+				 uint64_t *ret_ns)
+{
+	struct sequence_clock *clock = &s->clocks[0];
+
+	if (!packet->has_timestamp || packet->has_timestamp_clock_id ||
+	    clock->id < BUILTIN_CLOCKS || clock->id != s->clock_id)
+		return perfetto_find_time(p, s, packet, ret_ns);
+	clock->last =
+		packet->timestamp * clock->multiplier + (clock->is_incremental ? clock->last : 0);
+	*ret_ns = clock->last + clock->offset;
+	return *ret_ns <= INT64_MAX;
+}
 
 /* The same of CLOCK_BOOTTIME. */
 bool perfetto_boottime(const struct perfetto *p, uint64_t ns, uint64_t *ret_ns);
@@ -201,8 +240,17 @@ int perfetto_track(struct perfetto *p, struct sequence *s,
 		   const Perfetto__Protos__TrackDescriptor *track);
 int perfetto_process_tree(struct perfetto *p, const Perfetto__Protos__ProcessTree *tree);
 /* NULL: there are too many. A track never described is a lane of the whole machine. */
-struct place *perfetto_place(struct perfetto *p, uint64_t uuid);
+struct place *perfetto_find_place(struct perfetto *p, uint64_t uuid);
 void perfetto_places_free(struct perfetto *p);
+
+static inline struct place *perfetto_place(struct perfetto *p, uint64_t uuid)
+{
+	struct place *place = p->recent[uuid & (RECENT - 1)];
+
+	if (place && place->uuid == uuid && (place->has_owner || !place->parent))
+		return place;
+	return perfetto_find_place(p, uuid);
+}
 
 /* perfetto_events.c */
 int perfetto_event(struct perfetto *p, struct sequence *s, const TrackEvent *event, uint64_t ts_ns);

@@ -167,6 +167,7 @@ int perfetto_bundles_end(struct perfetto *p)
 	int error = 0;
 
 	s->n = 0;
+	p->bundles_held = false;
 	if (n)
 		qsort(s->events, n, sizeof(*s->events), by_time);
 	for (i = 0; i < n && !error; i++) {
@@ -207,6 +208,7 @@ static int keep(struct perfetto *p, struct sched_event *e, uint64_t boottime)
 	}
 	e->order = s->n;
 	s->events[s->n++] = *e;
+	p->bundles_held = true;
 	return error;
 }
 

@@ -30,7 +30,7 @@ static struct place *recent(struct perfetto *p, uint64_t uuid)
 	return *slot;
 }
 
-struct place *perfetto_place(struct perfetto *p, uint64_t uuid)
+struct place *perfetto_find_place(struct perfetto *p, uint64_t uuid)
 {
 	struct place *place = recent(p, uuid), *parent = place;
 	int i;

@@ -55,6 +55,12 @@ void failure_hint(struct failure *f, const char *format, ...)
 	copy_printable(f->hint, sizeof(f->hint), text);
 }
 
+void failure_hint_memory(struct failure *f)
+{
+	failure_hint(f, "is there a limit on memory, of this shell (ulimit -v) or of its control "
+			"group? A smaller --buffer takes less");
+}
+
 void failure_print(const struct failure *f, FILE *out)
 {
 	fprintf(out, "proftrace: %s", f->what);

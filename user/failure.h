@@ -28,6 +28,8 @@ struct failure {
 int failure_set(struct failure *f, int error, const char *what, const char *object,
 		const char *reason);
 void failure_hint(struct failure *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Of a recording that is refused memory before it has begun. */
+void failure_hint_memory(struct failure *f);
 /* Names of files and processes are foreign: replaces what a terminal would act on. */
 void failure_clean(char *text);
 /* Whether they would act on the character here. */

@@ -80,6 +80,8 @@ equal "the same, compressed" $? 0
 check "Perfetto on standard output" cmp a b
 "$proftrace" -q -- "$programs/executes" 1
 equal "default name" "$(ls | grep -cE '^proftrace-executes-[0-9]+\.(json|pftrace)$')" 2
+"$proftrace" -v -o said -- "$programs/executes" 1 2>"$tmp/err"
+check "-v: the command's program by its name" grep -q "attached to [0-9]* sites\{0,1\} of '/.*/executes'" "$tmp/err"
 "$proftrace" -o again -- "$programs/executes" 2 2>"$tmp/err"
 check "summary: files" grep -q 'again.pftrace' "$tmp/err"
 check "summary: account" grep -qE '[0-9]+ marks: [0-9]+ written, 0 lost' "$tmp/err"

@@ -97,6 +97,7 @@ refused() { # NAME PATTERN OPTIONS...
 	check "$name: says why" grep -q -- "$pattern" report.err
 }
 refused "none at all" "how many, from 1 to 50" --slowest 0 request t.json
+refused "an option that is not there, after a name like one" "there is no option '--cfl'" --slowest 2 -D --cfl
 refused "without a name" "which trace" --slowest 3 t.json
 refused "as a table of names" "is no table of names" --slowest 3 request --sort self t.json
 

@@ -27,18 +27,30 @@
 
 /* libbpf's own words are kept out of the terminal: its last error line goes into the failure. */
 static char last_words[200];
+static bool memory_refused;
 
+static bool ends_in(const char *text, const char *end)
+{
+	size_t n = strlen(text), length = strlen(end);
+
+	return n >= length && !strcmp(text + n - length, end);
+}
+
+/*
+ * Where the types of the kernel do not fit into memory, libbpf says -ENOMEM only on the way, below a
+ * warning, and in the end it says, and returns, that there are none.
+ */
 static int keep_last_words(enum libbpf_print_level level, const char *format, va_list args)
 {
-	char line[sizeof(last_words)];
-	size_t n;
+	char line[sizeof(last_words)], no_memory[16];
 
-	if (level != LIBBPF_WARN)
+	if (level != LIBBPF_WARN && !ends_in(format, ": %d\n"))
 		return 0;
 	vsnprintf(line, sizeof(line), format, args);
-	n = strcspn(line, "\n");
-	line[n] = '\0';
-	if (n)
+	line[strcspn(line, "\n")] = '\0';
+	snprintf(no_memory, sizeof(no_memory), ": %d", -ENOMEM);
+	memory_refused |= ends_in(line, no_memory);
+	if (level == LIBBPF_WARN && line[0])
 		memcpy(last_words, line, sizeof(line));
 	return 0;
 }
@@ -56,6 +68,12 @@ static int refuse(struct failure *f, int error)
 			    missing[0] ? reason : NULL);
 		privileges_hint(true, f);
 		return error;
+	}
+	if (error == -ENOMEM || memory_refused) {
+		failure_set(f, -ENOMEM, "cannot load the BPF programs into kernel", u.release,
+			    NULL);
+		failure_hint_memory(f);
+		return -ENOMEM;
 	}
 	failure_set(f, error, "cannot load the BPF programs into kernel", u.release,
 		    last_words[0] ? last_words : NULL);

@@ -49,6 +49,7 @@ void batches_free(struct batches *b)
 			close(p->memory);
 		free(p);
 	}
+	batch_marks_free(b);
 	free(b->heap);
 	free(b->told);
 	free(b);
@@ -303,6 +304,13 @@ static size_t hole(const struct batch_stream *s, const uint64_t *events, size_t 
 	return 0;
 }
 
+/* Copies what stands there in one piece, so many words of it. */
+static void append_words(struct batch_stream *s, const uint64_t *events, size_t words)
+{
+	memcpy(s->words + s->end, events, words * sizeof(*events));
+	s->end += words;
+}
+
 /*
  * Appends what is complete from `at` on. Handed over, an event without a time is one that will never
  * be complete; in memory, it may still be, and everything behind it waits. One that says it will happen
@@ -311,29 +319,36 @@ static size_t hole(const struct batch_stream *s, const uint64_t *events, size_t 
 static size_t append(struct batch_stream *s, const uint64_t *events, size_t at, size_t n,
 		     uint64_t now, bool handed)
 {
+	size_t from = at; /* not copied yet, from there to `at` */
+	uint64_t last = s->last_ticks;
+
 	while (at + BATCH_EVENT_HEAD <= n) {
 		size_t words = BATCH_EVENT_WORDS(events + at);
+		uint64_t ticks = events[at];
 
-		if (!events[at]) {
+		if (!ticks) {
+			s->last_ticks = last;
 			words = handed ? hole(s, events, at, n) : 0;
 			if (!words)
 				break;
-			at += words;
+			append_words(s, events + from, at - from);
+			from = at += words;
 			continue;
 		}
 		if (words < BATCH_EVENT_HEAD || at + words > n)
 			break;
-		memcpy(s->words + s->end, events + at, words * sizeof(*events));
-		if (events[at] > now)
-			s->words[s->end] = now;
-		if (s->words[s->end] < s->last_ticks)
-			s->unsorted = true;
-		else
-			s->last_ticks = s->words[s->end];
-		s->end += words;
+		if (ticks > now) {
+			append_words(s, events + from, at + words - from);
+			from = at + words;
+			ticks = s->words[s->end - words] = now;
+		}
+		s->unsorted |= ticks < last;
+		last = ticks > last ? ticks : last;
 		s->events++;
 		at += words;
 	}
+	append_words(s, events + from, at - from);
+	s->last_ticks = last;
 	return at;
 }
 

@@ -9,6 +9,7 @@
  *	batch_read.c	batches that have not been handed over, read in the program's memory
  *	batch_merge.c	all streams by time, up to a moment of which everything is known
  *	batch_event.c	what stands in one event
+ *	batch_mark.c	from there to the event that the timeline takes
  *	batch_nesting.c	levels of slices: here, what bpf/marks.bpf.c does in exact mode
  *	batch_clock.c	from the processor's counter to CLOCK_MONOTONIC
  *
@@ -29,6 +30,8 @@ struct batch_moment {
 	uint64_t ticks;
 	uint64_t ns;
 };
+
+#define BATCH_KNOWN_BITS 10
 
 #define BATCH_MOMENTS 1024 /* kept: events that come later than so many rounds are placed roughly */
 
@@ -168,7 +171,8 @@ struct batches {
 	uint64_t unreadable; /* events that were said to be there and were not, or made no sense */
 	uint64_t clock_errors;
 
-	uint64_t memory[BATCH_MAX / 8]; /* one batch, as read */
+	struct known_mark *known[1 << BATCH_KNOWN_BITS]; /* batch_mark.c */
+	uint64_t memory[BATCH_MAX / 8];			 /* one batch, as read */
 	struct {
 		struct record_full record;
 		char bytes[MAX_ARGS * MAX_STRING + 2 * MAX_NAME + 8];
@@ -187,6 +191,7 @@ struct batches {
 /* What an event says. The values and the bytes of strings are where it is. */
 struct batch_event {
 	uint64_t meta, a, b, name_length;
+	uint8_t a_at, b_at; /* in words; 0: not there */
 	uint32_t stub;	    /* the low half of its address */
 	int32_t name, keys; /* from there */
 	unsigned n;	    /* of pairs */
@@ -251,12 +256,18 @@ bool batch_event_read(const uint64_t *event, struct batch_event *ret);
 /* batch_nesting.c: the level of a mark, or -1: it is not recorded, and accounted for. */
 struct batch_mark {
 	unsigned kind;
-	uint64_t meta, token;
-	uint8_t flags;
+	uint64_t meta;
+	uint64_t plain_token; /* the token of one without */
 	bool only_categories;
+	uint8_t flags; /* of enum record_flags: what was found out */
 };
 #define BATCH_NOT_ASKED_FOR -2 /* nor even a mark of the recording */
-int batch_nesting(struct batches *b, struct batch_thread *t, struct batch_mark *m);
+int batch_nesting(struct batches *b, struct batch_thread *t, struct batch_mark *m, uint64_t token);
+
+/* batch_mark.c: the first event of a stream, which happened at `ns` */
+void batch_event_take(struct capture *c, struct batch_stream *s, const uint64_t *event,
+		      uint64_t ns);
+void batch_marks_free(struct batches *b);
 
 /* decode.c */
 void decode_take(struct capture *c, const struct record *r, size_t size);

@@ -32,9 +32,9 @@ static bool take_words(const uint64_t *event, struct batch_event *e)
 	    at + a + b + dynamic + (e->n && !near) + e->n > words)
 		return false;
 	if (a)
-		e->a = event[at++];
+		e->a = event[e->a_at = at++];
 	if (b)
-		e->b = event[at++];
+		e->b = event[e->b_at = at++];
 	if (dynamic)
 		e->name_length = event[at++];
 	if (near)

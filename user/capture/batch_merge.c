@@ -13,9 +13,6 @@
 #define URGENT_NS	2000000ull
 #define MANY_WORDS	(16 << 20 >> 3) /* then it is time, too */
 
-#define META_OBJECT(meta) ((uint8_t)((meta) >> 40))
-#define META_IS_MARKER	  (1ull << 44)
-
 /* The pause that the recorder itself ordered, among what the kernel told. a: pause or not. */
 #define RECORD_SAID 101
 
@@ -105,145 +102,7 @@ static unsigned make_heap(struct batches *b)
 	return n;
 }
 
-/* --- one event ------------------------------------------------------------------------------------ */
-
-/* The site whose stub lies at this address, whose upper half is that of the flush site. */
-static const struct site *site_of(struct capture *c, struct batch_stream *s, uint32_t stub,
-				  uint32_t *ret_number)
-{
-	unsigned slot = (stub >> 5) % STREAM_SITES, i;
-	uint64_t vaddr = s->file->flush_stub + (int32_t)(stub - (uint32_t)s->flush);
-
-	if (s->sites[slot].site && s->sites[slot].stub == stub) {
-		*ret_number = s->sites[slot].site - 1;
-		return &c->sites[*ret_number];
-	}
-	for (i = 0; i < s->file->n_sites; i++) {
-		const struct site *site = &c->sites[s->file->first_site + i];
-
-		if (!site->batches || site->vaddr != vaddr)
-			continue;
-		s->sites[slot].stub = stub;
-		s->sites[slot].site = s->file->first_site + i + 1;
-		*ret_number = s->file->first_site + i;
-		return site;
-	}
-	return NULL;
-}
-
-/* Whether it is a marker all the same: of a domain that is on for another tracer. */
-static bool is_not_selected(const struct batch_stream *s, uint32_t stub)
-{
-	uint64_t vaddr = s->file->flush_stub + (int32_t)(stub - (uint32_t)s->flush);
-	unsigned i;
-
-	for (i = 0; i < s->file->sites.n; i++) {
-		if (s->file->sites.sites[i].stub == vaddr)
-			return true;
-	}
-	return false;
-}
-
-/* The strings of an event, behind the record as bpf/marks.bpf.c puts them. False: it makes no sense. */
-static bool put_strings(struct batches *b, const struct batch_event *e, size_t *ret_size)
-{
-	struct record_full *r = &b->record.record;
-	size_t bytes = 0;
-	unsigned i;
-
-	if (e->meta & META_NAME_DYNAMIC) {
-		if (e->name_length & STRING_NULL) {
-			r->head.flags |= RECORD_NAME_UNREADABLE;
-		} else {
-			r->head.flags |= RECORD_NAME_COPIED |
-					 (e->name_length & STRING_CUT ? RECORD_NAME_CUT : 0);
-			r->args.name_length = (uint32_t)e->name_length;
-			bytes += r->args.name_length;
-		}
-		if (e->meta & META_CATEGORIES) {
-			r->ops.b = e->b & STRING_NULL ? 0 : (uint32_t)e->b;
-			bytes += r->ops.b;
-		}
-	}
-	for (i = 0; i < e->n; i++) {
-		if ((e->meta >> (8 + 4 * i) & 15) == VALUE_STRING && !(e->values[i] & STRING_NULL))
-			bytes += (uint32_t)e->values[i];
-		if (bytes > e->n_bytes)
-			return false;
-	}
-	if (bytes > e->n_bytes || bytes > sizeof(b->record.bytes))
-		return false;
-	memcpy(b->record.bytes, e->bytes, bytes);
-	*ret_size = sizeof(*r) + bytes;
-	return true;
-}
-
-static bool make_record(struct batches *b, const struct batch_event *e, size_t *ret_size)
-{
-	struct record_full *r = &b->record.record;
-
-	r->ops.a = e->a;
-	r->ops.b = e->b;
-	if (e->meta & META_CATEGORIES)
-		r->head.flags |= RECORD_CATEGORIES;
-	r->args.keys = e->keys;
-	r->args.name_length = 0;
-	if (e->n)
-		memcpy(r->args.values, e->values, e->n * sizeof(*e->values));
-	*ret_size = e->n ? offsetof(struct record_full, args.values) + e->n * sizeof(*e->values)
-			 : sizeof(struct record_plain);
-	if (e->meta & (META_NAME_DYNAMIC | META_HAS_STRINGS))
-		return put_strings(b, e, ret_size);
-	return true;
-}
-
-static void take_event(struct capture *c, struct batch_stream *s, const uint64_t *event,
-		       uint64_t ns)
-{
-	struct batches *b = c->batches;
-	struct record *r = &b->record.record.head;
-	struct batch_event e;
-	struct batch_mark m = { 0 };
-	const struct site *site;
-	size_t size;
-	int level;
-	bool whole;
-
-	/* From before or after the recording: the batch was there then, or still is. */
-	if (ns < s->thread->process->from_ns || ns > b->until_ns)
-		return;
-	whole = batch_event_read(event, &e);
-	site = site_of(c, s, e.stub, &r->site);
-	if (!site) {
-		b->unreadable += !is_not_selected(s, e.stub);
-		return;
-	}
-	m.kind = site->kind;
-	m.meta = e.meta;
-	m.only_categories = site->only_categories;
-	m.token = e.a ? e.a : site->plain_token;
-	level = batch_nesting(b, s->thread, &m);
-	if (level < 0)
-		return;
-	r->ts = ns;
-	r->tgid = s->thread->pid;
-	r->tid = s->thread->tid;
-	r->name = e.name;
-	r->types = (uint32_t)m.meta;
-	r->kind = m.kind;
-	r->flags = m.flags;
-	r->level = level;
-	r->object = META_OBJECT(m.meta);
-	if (!whole || !make_record(b, &e, &size)) {
-		c->decoded++;
-		c->malformed++;
-		return;
-	}
-	if (m.kind <= RECORD_INSTANT &&
-	    !(m.meta & (15 | META_CATEGORIES | META_NAME_DYNAMIC | META_IS_MARKER)))
-		size = sizeof(*r);
-	decode_take(c, r, size);
-}
+/* --- a stream's events ---------------------------------------------------------------------------- */
 
 /* Some were lost before this event: what was open may have ended among them. */
 static void tell_lost(struct capture *c, struct batch_stream *s, uint64_t ns)
@@ -263,19 +122,24 @@ static void tell_lost(struct capture *c, struct batch_stream *s, uint64_t ns)
 	decode_take(c, &r.head, sizeof(r));
 }
 
-static void pop(struct capture *c, struct batch_stream *s)
+/* Those of a stream that has some, the first one in any case, and then up to `bound`. */
+static void pop_until(struct capture *c, struct batch_stream *s, uint64_t bound)
 {
 	struct batches *b = c->batches;
-	const uint64_t *event = s->words + s->begin;
-	size_t words = BATCH_EVENT_WORDS(event);
+	size_t begin = s->begin;
 
-	if (s->gap <= s->begin)
-		tell_lost(c, s, s->head.next_ns);
-	take_event(c, s, event, s->head.next_ns);
-	s->begin += words;
-	b->waiting -= words;
-	if (s->begin < s->end)
+	do {
+		const uint64_t *event = s->words + s->begin;
+
+		if (s->gap <= s->begin)
+			tell_lost(c, s, s->head.next_ns);
+		batch_event_take(c, s, event, s->head.next_ns);
+		s->begin += BATCH_EVENT_WORDS(event);
+		if (s->begin == s->end)
+			break;
 		s->head.next_ns = head_ns(b, s);
+	} while (s->head.next_ns <= bound);
+	b->waiting -= s->begin - begin;
 }
 
 /* --- what the kernel told ------------------------------------------------------------------------- */
@@ -326,8 +190,8 @@ static void empty(struct capture *c, uint32_t pid, uint32_t tid, uint64_t until_
 		    s->begin == s->end)
 			continue;
 		look_at_first(c->batches, s);
-		while (s->begin < s->end && s->head.next_ns <= until_ns)
-			pop(c, s);
+		if (s->head.next_ns <= until_ns)
+			pop_until(c, s, until_ns);
 	}
 }
 
@@ -403,10 +267,7 @@ static void merge(struct capture *c, uint64_t known_ns)
 			return;
 		if (told < bound)
 			bound = told;
-		bound = merge_bound(b->heap, n, bound);
-		do
-			pop(c, s);
-		while (s->begin < s->end && s->head.next_ns <= bound);
+		pop_until(c, s, merge_bound(b->heap, n, bound));
 		if (s->begin == s->end)
 			b->heap[0] = b->heap[--n];
 		if (n)

@@ -56,14 +56,15 @@ static int drop(struct batches *b, enum account_slot slot)
 	return -1;
 }
 
-static int close_slice(struct batches *b, struct batch_thread *t, struct batch_mark *m)
+static int close_slice(struct batches *b, struct batch_thread *t, struct batch_mark *m,
+		       uint64_t token)
 {
 	int found = -1;
 	uint32_t level;
 
 	if (t->too_deep) {
-		if (m->token >= PLAIN_TOKENS)
-			found = find_token(t, m->token, MAX_NESTING);
+		if (token >= PLAIN_TOKENS)
+			found = find_token(t, token, MAX_NESTING);
 		if (found < 0) {
 			t->too_deep--;
 			return drop(b, ACCOUNT_TOO_DEEP);
@@ -71,7 +72,7 @@ static int close_slice(struct batches *b, struct batch_thread *t, struct batch_m
 		t->too_deep = 0;
 		m->flags |= RECORD_CLOSES_INNER;
 	} else {
-		found = find_token(t, m->token, t->depth);
+		found = find_token(t, token, t->depth);
 		if (found == SCOPE_IN_BETWEEN)
 			return drop(b, ACCOUNT_UNMATCHED);
 		if (found < 0)
@@ -97,17 +98,19 @@ static int take_other(struct batches *b, const struct batch_thread *t, struct ba
 	return leave_out(b);
 }
 
-int batch_nesting(struct batches *b, struct batch_thread *t, struct batch_mark *m)
+int batch_nesting(struct batches *b, struct batch_thread *t, struct batch_mark *m, uint64_t token)
 {
+	m->flags = 0;
+	if (!token)
+		token = m->plain_token;
 	if (m->only_categories && !(m->meta & META_CATEGORIES)) {
-		if (m->kind != RECORD_END ||
-		    (!t->too_deep && find_token(t, m->token, t->depth) < 0))
+		if (m->kind != RECORD_END || (!t->too_deep && find_token(t, token, t->depth) < 0))
 			return BATCH_NOT_ASKED_FOR;
 	}
 	b->marked++;
 	if (m->kind == RECORD_BEGIN)
-		return open_slice(b, t, m->token);
+		return open_slice(b, t, token);
 	if (m->kind == RECORD_END)
-		return close_slice(b, t, m);
+		return close_slice(b, t, m, token);
 	return take_other(b, t, m);
 }

@@ -9,6 +9,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -154,6 +155,8 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		free(c);
 		return error;
 	}
+	/* It would write to the terminal what is said here in other words. */
+	libbpf_set_print(NULL);
 	error = map_rings(c);
 	if (!error && c->loaded.has_tables)
 		error = tables_open(c);
@@ -166,6 +169,8 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	}
 	if (error) {
 		failure_set(f, error, "cannot map the kernel's buffers", "", NULL);
+		if (error == -ENOMEM)
+			failure_hint_memory(f);
 		capture_free(c);
 		return error;
 	}
@@ -287,7 +292,7 @@ int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, s
 	for (i = 0; !error && i < n; i++) {
 		enum file_news news;
 		uint64_t device;
-		char link[32], path[256];
+		char link[32], path[PATH_MAX];
 		struct stat st;
 		ssize_t length;
 
@@ -296,10 +301,12 @@ int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, s
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", files[i]);
 		length = readlink(link, path, sizeof(path) - 1);
 		path[length < 0 ? 0 : length] = '\0';
+		c->expects = true;
 		device = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
 		if (!files_known(c, device, st.st_ino, pid, &news))
 			error = files_add(c, fcntl(files[i], F_DUPFD_CLOEXEC, 0), device, st.st_ino,
-					  "ld", pid, &news, f);
+					  path, pid, &news, f);
+		c->expects = false;
 	}
 	if (error)
 		return error;

@@ -264,28 +264,18 @@ static bool take_operands(struct capture *c, const struct record *r, struct even
 {
 	const struct record_plain *plain = (const struct record_plain *)r;
 
-	switch (r->kind) {
-	case RECORD_COUNTER:
-		if (e->n_args)
-			return true;
-		if (!take_value(c, r, NULL, r->types >> 4 & 15, plain->ops.a, &c->args[0]))
-			return false;
-		c->args[0].key = NULL;
-		c->args[0].cut = false;
-		e->args = c->args;
-		e->n_args = 1;
-		break;
-	case RECORD_ALLOC:
-	case RECORD_STEP:
+	if (operand_is_id(r->kind))
+		e->id = plain->ops.a;
+	if (operand_is_size(r->kind))
 		e->size = plain->ops.b;
-		e->id = plain->ops.a;
-		break;
-	case RECORD_INSTANT:
-	case RECORD_END:
-		break;
-	default:
-		e->id = plain->ops.a;
-	}
+	if (r->kind != RECORD_COUNTER || e->n_args)
+		return true;
+	if (!take_value(c, r, NULL, r->types >> 4 & 15, plain->ops.a, &c->args[0]))
+		return false;
+	c->args[0].key = NULL;
+	c->args[0].cut = false;
+	e->args = c->args;
+	e->n_args = 1;
 	return true;
 }
 
@@ -342,8 +332,7 @@ static const struct marker *mark_name(struct capture *c, const struct record *r,
 	return marker;
 }
 
-static inline bool decode_mark(struct capture *c, const struct record *r, size_t size,
-			       struct event *e)
+bool decode_mark(struct capture *c, const struct record *r, size_t size, struct event *e)
 {
 	const struct marker *marker;
 	const struct site *site;
@@ -464,10 +453,50 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 	return true;
 }
 
+void decode_mark_done(struct capture *c, uint32_t site, const struct event *e)
+{
+	if (c->options.n_domains && !selection_takes(c, c->sites[site].category, e)) {
+		c->left_out_marks++;
+		return;
+	}
+	if (c->options.sched)
+		sched_look_lost(c, e->ts_ns);
+	capture_hand_on(c, e);
+}
+
+static void take_mark(struct capture *c, const struct record *r, size_t size, struct event *e)
+{
+	c->decoded++;
+	if (!decode_mark(c, r, size, e)) {
+		c->malformed++;
+		return;
+	}
+	if (c->stacks && (e->kind == EVENT_BEGIN || e->kind == EVENT_INSTANT))
+		mark_stack_attach(c, r, e);
+	decode_mark_done(c, r->site, e);
+}
+
+static void take_notice(struct capture *c, const struct record *r, size_t size, struct event *e)
+{
+	if (!decode_kernel_event(c, r, size, e))
+		return;
+	if (c->options.sched)
+		sched_look_lost(c, r->ts);
+	capture_hand_on(c, e);
+	if (r->kind != RECORD_EXIT)
+		return;
+	selection_forget(c, r->tid);
+	if (((const struct record_plain *)r)->ops.a) {
+		e->kind = EVENT_PROCESS_EXIT;
+		capture_hand_on(c, e);
+		process_remove(c, r->tgid, ((const struct record_plain *)r)->ops.b);
+		tables_process_over(c, r->tgid, r->ts);
+	}
+}
+
 void decode_take(struct capture *c, const struct record *r, size_t size)
 {
 	struct event e = { 0 };
-	bool mark;
 
 	if (size < sizeof(*r))
 		return;
@@ -478,29 +507,10 @@ void decode_take(struct capture *c, const struct record *r, size_t size)
 	e.ts_ns = r->ts;
 	e.pid = r->tgid;
 	e.tid = r->tid;
-	mark = r->kind < RECORD_FORK;
-	c->decoded += mark;
-	if (mark ? !decode_mark(c, r, size, &e) : !decode_kernel_event(c, r, size, &e)) {
-		c->malformed += mark;
-		return;
-	}
-	if (c->stacks && (e.kind == EVENT_BEGIN || e.kind == EVENT_INSTANT))
-		mark_stack_attach(c, r, &e);
-	if (mark && c->options.n_domains && !selection_takes(c, c->sites[r->site].category, &e)) {
-		c->left_out_marks++;
-		return;
-	}
-	if (c->options.sched)
-		sched_look_lost(c, r->ts);
-	capture_hand_on(c, &e);
-	if (r->kind == RECORD_EXIT)
-		selection_forget(c, r->tid);
-	if (r->kind == RECORD_EXIT && ((const struct record_plain *)r)->ops.a) {
-		e.kind = EVENT_PROCESS_EXIT;
-		capture_hand_on(c, &e);
-		process_remove(c, r->tgid, ((const struct record_plain *)r)->ops.b);
-		tables_process_over(c, r->tgid, r->ts);
-	}
+	if (r->kind < RECORD_FORK)
+		take_mark(c, r, size, &e);
+	else
+		take_notice(c, r, size, &e);
 }
 
 /* -EAGAIN: this one is taken, but others want their turn. */

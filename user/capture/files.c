@@ -440,7 +440,7 @@ static int look_into(struct capture *c, struct file *file, const char *path, str
 		c->refused++;
 		return 0;
 	}
-	if (may_be_libc(path))
+	if (c->expects || may_be_libc(path))
 		find_functions(file);
 	if (select_sites(c, file))
 		return failure_set(f, -ENOMEM, "cannot attach to", path, NULL);

@@ -128,7 +128,8 @@ struct capture {
 	bool waits; /* under a schedule: the domains' sites are not attached */
 	uint64_t attach_ns;
 	bool doors_later; /* files that are found now: markers first, the rest by files_attach_doors() */
-	int error;	  /* the first one that the receiver of events returned */
+	bool expects; /* files that are found now are what a command will begin with */
+	int error;    /* the first one that the receiver of events returned */
 
 	struct file *files;
 	unsigned n_marked_files;
@@ -176,6 +177,21 @@ uint64_t monotonic_now(void);
 
 /* decode.c: the callbacks of the ring buffers. */
 int decode_record(void *context, void *data, size_t size);
+/* A mark; false: it makes no sense. `e` is all 0 but for when and whose it is. */
+bool decode_mark(struct capture *c, const struct record *r, size_t size, struct event *e);
+/* What becomes of one that has been decoded. */
+void decode_mark_done(struct capture *c, uint32_t site, const struct event *e);
+
+/* What the operands are: a its id, where its kind has one, and b its size. */
+static inline bool operand_is_id(unsigned kind)
+{
+	return kind != RECORD_COUNTER && kind != RECORD_INSTANT && kind != RECORD_END;
+}
+
+static inline bool operand_is_size(unsigned kind)
+{
+	return kind == RECORD_ALLOC || kind == RECORD_STEP;
+}
 
 /* sched.c */
 bool decode_sched(struct capture *c, const struct record *r, size_t size, struct event *e);

@@ -568,7 +568,7 @@ int probes_select(struct capture *c, struct file *file, const char *path, struct
 	file->first_probe = c->n_sites;
 	if (!c->probes)
 		return 0;
-	/* Of the program itself what it is called is not handed down. */
+	/* Of a program that is executed by a descriptor what it is called is not handed down. */
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", file->fd);
 	length = readlink(link, full, sizeof(full) - 1);
 	if (length > 0) {

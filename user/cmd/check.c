@@ -264,14 +264,16 @@ static void check_counters(void)
 	check_hardware();
 }
 
+static const struct argp argp = { NULL, parse, NULL, doc, NULL, NULL, NULL };
+const struct usage usage_check = { .argp = &argp };
+
 int cmd_check(int argc, char **argv)
 {
-	const struct argp argp = { NULL, parse, NULL, doc, NULL, NULL, NULL };
 	struct broker_loaded loaded = { 0 };
 	bool can, confined = confine_available();
 	struct utsname u;
 
-	usage_parse(&argp, argc, argv, 0, NULL);
+	usage_parse(&usage_check, argc, argv, NULL);
 	uname(&u);
 	printf("%-28s %s %s\n", "kernel", u.release, u.machine);
 	say("kernel BTF", !access("/sys/kernel/btf/vmlinux", R_OK), "/sys/kernel/btf/vmlinux");

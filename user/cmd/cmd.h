@@ -20,4 +20,9 @@ int cmd_merge(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 
+/* What they take (cmd/usage.h). */
+struct usage;
+extern const struct usage usage_record, usage_report, usage_list, usage_open, usage_top,
+	usage_convert, usage_merge, usage_check, usage_ctl;
+
 #endif

@@ -120,9 +120,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static const struct argp argp = { options, parse, "-o OUT TRACE", doc, NULL, NULL, NULL };
+const struct usage usage_convert = { .argp = &argp, .size = sizeof(struct convert) };
+
 int cmd_convert(int argc, char **argv)
 {
-	static const struct argp argp = { options, parse, "-o OUT TRACE", doc, NULL, NULL, NULL };
 	struct convert *c = calloc(1, sizeof(*c));
 	struct failure f = { 0 };
 	int error;
@@ -130,7 +132,7 @@ int cmd_convert(int argc, char **argv)
 	if (!c)
 		return STATUS_FAILED;
 	c->source.fd = -1;
-	usage_parse(&argp, argc, argv, 0, c);
+	usage_parse(&usage_convert, argc, argv, c);
 	error = convert(c, &f);
 	if (error)
 		failure_print(&f, stderr);

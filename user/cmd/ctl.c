@@ -282,17 +282,19 @@ static int several_found(const struct ctl *c)
 	return STATUS_FAILED;
 }
 
+static const struct argp argp = { options, parse, "pause|resume|dump|reset|stop|status", doc, NULL,
+				  NULL,	   NULL };
+const struct usage usage_ctl = { .argp = &argp, .size = sizeof(struct ctl) };
+
 int cmd_ctl(int argc, char **argv)
 {
-	const struct argp argp = { options, parse, "pause|resume|dump|reset|stop|status", doc, NULL,
-				   NULL,    NULL };
 	struct ctl *c = calloc(1, sizeof(*c));
 	int status = STATUS_DONE;
 	unsigned i;
 
 	if (!c)
 		return STATUS_FAILED;
-	usage_parse(&argp, argc, argv, 0, c);
+	usage_parse(&usage_ctl, argc, argv, c);
 	look_everywhere(c);
 	choose(c);
 	if (!c->n)

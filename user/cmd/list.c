@@ -137,19 +137,21 @@ static int nothing_found(const struct list *list, const struct arguments *a)
 	return STATUS_FAILED;
 }
 
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "-p PID\nFILE...\n--functions FILE...\n--counters",
+	.doc = doc,
+};
+const struct usage usage_list = { .argp = &argp, .size = sizeof(struct arguments) };
+
 int cmd_list(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.args_doc = "-p PID\nFILE...\n--functions FILE...\n--counters",
-		.doc = doc,
-	};
 	struct arguments a = { 0 };
 	int i, status = STATUS_DONE;
 	struct failure f;
 
-	usage_parse(&argp, argc, argv, 0, &a);
+	usage_parse(&usage_list, argc, argv, &a);
 	if (a.pid && list_process(&a.list, a.pid, &f)) {
 		failure_print(&f, stderr);
 		return STATUS_FAILED;

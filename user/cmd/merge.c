@@ -570,11 +570,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static const struct argp argp = { options, parse, "-o OUT TRACE...", doc, NULL, NULL, NULL };
+const struct usage usage_merge = { .argp = &argp, .size = sizeof(struct merge) };
+
 int cmd_merge(int argc, char **argv)
 {
-	static const struct argp argp = {
-		options, parse, "-o OUT TRACE...", doc, NULL, NULL, NULL
-	};
 	struct merge *m = calloc(1, sizeof(*m));
 	struct failure f = { 0 };
 	unsigned i;
@@ -582,7 +582,7 @@ int cmd_merge(int argc, char **argv)
 
 	if (!m)
 		return STATUS_FAILED;
-	usage_parse(&argp, argc, argv, 0, m);
+	usage_parse(&usage_merge, argc, argv, m);
 	m->parts = calloc(m->n_parts, sizeof(*m->parts));
 	if (m->parts)
 		error = merge(m, &f);

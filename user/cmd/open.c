@@ -244,14 +244,16 @@ static int serve(const struct open_options *o, int fd, struct failure *f)
 	return error;
 }
 
+static const struct argp argp = { options, parse, "TRACE", doc, NULL, NULL, NULL };
+const struct usage usage_open = { .argp = &argp, .size = sizeof(struct open_options) };
+
 int cmd_open(int argc, char **argv)
 {
-	static const struct argp argp = { options, parse, "TRACE", doc, NULL, NULL, NULL };
 	struct open_options o = { .origin = VIEWER, .port = VIEWER_PORT };
 	struct failure f = { 0 };
 	int fd, error;
 
-	usage_parse(&argp, argc, argv, 0, &o);
+	usage_parse(&usage_open, argc, argv, &o);
 	/* Root has no business with a browser. */
 	error = invoker_become(&f);
 	if (!error) {

@@ -396,11 +396,21 @@ static void add_function(struct argp_state *state, struct record_options *o, con
 	o->functions[o->n_functions++] = arg;
 }
 
+void record_options_init(struct record_options *o)
+{
+	memset(o, 0, sizeof(*o));
+	o->dump_period_ns = 1000000000;
+	o->buffer_bytes = 64 << 20;
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct record_options *o = state->input;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		record_options_init(o);
+		break;
 	case 'p':
 		record_options_pids(state, o, arg);
 		break;
@@ -628,20 +638,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-void record_options_init(struct record_options *o)
-{
-	memset(o, 0, sizeof(*o));
-	o->dump_period_ns = 1000000000;
-	o->buffer_bytes = 64 << 20;
-}
+static const struct argp argp = { options, parse, "-p PID[,PID...]\n-- COMMAND [ARG...]", doc, NULL,
+				  NULL,	   NULL };
+
+/* In order: the command's own options are its own. */
+const struct usage usage_record = { .argp = &argp,
+				    .flags = ARGP_IN_ORDER,
+				    .size = sizeof(struct record_options) };
 
 int record_options_parse(int argc, char **argv, struct record_options *o)
 {
-	const struct argp argp = { options, parse, "-p PID[,PID...]\n-- COMMAND [ARG...]",
-				   doc,	    NULL,  NULL,
-				   NULL };
-
-	record_options_init(o);
-	/* In order: the command's own options are its own. */
-	return usage_parse(&argp, argc, argv, ARGP_IN_ORDER, o) ? STATUS_USAGE : 0;
+	return usage_parse(&usage_record, argc, argv, o) ? STATUS_USAGE : 0;
 }

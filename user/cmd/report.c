@@ -537,9 +537,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
+static const struct argp argp = { options, parse, "TRACE...", doc, NULL, NULL, NULL };
+const struct usage usage_report = { .argp = &argp,
+				    .size = sizeof(struct report),
+				    .two_words = KEY_SLOWEST };
+
 int cmd_report(int argc, char **argv)
 {
-	static const struct argp argp = { options, parse, "TRACE...", doc, NULL, NULL, NULL };
 	struct report report = { 0 };
 	struct failure f = { 0 };
 	int error;
@@ -547,7 +551,7 @@ int cmd_report(int argc, char **argv)
 	report.stats.domains = report.domains;
 	report.stats.names = report.names;
 	terminal_fit(STDOUT_FILENO, &report.stats);
-	usage_parse(&argp, argc, argv, 0, &report);
+	usage_parse(&usage_report, argc, argv, &report);
 	error = report_all(&report, &f);
 	if (error)
 		failure_print(&f, stderr);

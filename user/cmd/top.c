@@ -253,11 +253,11 @@ void top_resized(struct top *top)
 	screen_draw(top, clock_ns(CLOCK_MONOTONIC));
 }
 
+static const struct argp argp = { options, parse, "-p PID[,PID...]", doc, NULL, NULL, NULL };
+const struct usage usage_top = { .argp = &argp, .size = sizeof(struct arguments) };
+
 int cmd_top(int argc, char **argv)
 {
-	static const struct argp argp = {
-		options, parse, "-p PID[,PID...]", doc, NULL, NULL, NULL
-	};
 	struct arguments a;
 
 	memset(&a, 0, sizeof(a));
@@ -265,7 +265,7 @@ int cmd_top(int argc, char **argv)
 	a.record.stats_only = true;
 	a.record.verbosity = -1;
 	a.top.interval_ns = 1000000000;
-	if (usage_parse(&argp, argc, argv, 0, &a))
+	if (usage_parse(&usage_top, argc, argv, &a))
 		return STATUS_USAGE;
 	return record(&a.record, &a.top);
 }

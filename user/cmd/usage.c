@@ -108,6 +108,7 @@ static void look_at(const struct argp *argp, const char *program, const char *te
 
 struct trial {
 	bool in_order; /* the first word that is no option begins a command */
+	int two_words;
 	int next;
 };
 
@@ -118,6 +119,8 @@ static error_t take_all(int key, char *arg, struct argp_state *state)
 	(void)arg;
 	if (key == ARGP_KEY_ERROR)
 		trial->next = state->next;
+	if (trial->two_words && key == trial->two_words && state->next < state->argc)
+		state->next++;
 	return key == ARGP_KEY_ARG && trial->in_order ? ARGP_ERR_UNKNOWN : 0;
 }
 
@@ -134,18 +137,20 @@ static bool wants_help(char **argv, int n)
 	return false;
 }
 
-static void try(const struct argp *argp, int argc, char **argv, unsigned flags)
+static void try(const struct usage *usage, int argc, char **argv)
 {
+	const struct argp *argp = usage->argp;
 	const struct argp taker = {
 		argp->options, take_all, argp->args_doc, NULL, NULL, NULL, NULL
 	};
-	struct trial trial = { .in_order = flags & ARGP_IN_ORDER };
+	struct trial trial = { usage->flags & ARGP_IN_ORDER, usage->two_words, 0 };
 	char **copy = calloc((size_t)argc + 1, sizeof(*copy));
 
 	if (!copy)
 		return;
 	memcpy(copy, argv, (size_t)argc * sizeof(*copy));
-	if (argp_parse(&taker, argc, copy, flags | ARGP_NO_ERRS | ARGP_NO_EXIT, NULL, &trial) &&
+	if (argp_parse(&taker, argc, copy, usage->flags | ARGP_NO_ERRS | ARGP_NO_EXIT, NULL,
+		       &trial) &&
 	    trial.next > 0 && trial.next <= argc && !wants_help(copy, trial.next)) {
 		/* Of several letters behind one dash, those that are left come next. */
 		look_at(argp, argv[0], copy[trial.next - 1]);
@@ -154,9 +159,9 @@ static void try(const struct argp *argp, int argc, char **argv, unsigned flags)
 	free(copy);
 }
 
-int usage_parse(const struct argp *argp, int argc, char **argv, unsigned flags, void *input)
+int usage_parse(const struct usage *usage, int argc, char **argv, void *input)
 {
-	try(argp, argc, argv, flags);
+	try(usage, argc, argv);
 	argp_err_exit_status = STATUS_USAGE;
-	return argp_parse(argp, argc, argv, flags, NULL, input);
+	return argp_parse(usage->argp, argc, argv, usage->flags, NULL, input);
 }

@@ -230,8 +230,6 @@ static int put_event(struct plugin *p, enum plugin_message message, const struct
 		.process = fact->process ? fact->process->uuid : 0,
 		.thread = fact->thread ? fact->thread->uuid : 0,
 		.id = fact->id,
-		.begin_ns = fact->begin_ns,
-		.self_ns = fact->self_ns,
 		.is_start = fact->kind == FACT_BEGIN || fact->kind == FACT_ASYNC_BEGIN,
 		.is_async = fact->kind == FACT_ASYNC_BEGIN || fact->kind == FACT_ASYNC_END,
 		.is_complete = fact->end_reason == END_NORMAL,
@@ -242,6 +240,10 @@ static int put_event(struct plugin *p, enum plugin_message message, const struct
 
 	if (error)
 		return error;
+	if (fact->kind == FACT_END || fact->kind == FACT_ASYNC_END) {
+		e.begin_ns = fact->begin_ns;
+		e.self_ns = fact->self_ns;
+	}
 	if (n > PLUGIN_ARGS)
 		n = PLUGIN_ARGS;
 	e.n_args = n;

@@ -15,7 +15,7 @@
 #include "timeline/callstack.h"
 #include "timeline/names.h"
 
-enum event_kind {
+enum __attribute__((packed)) event_kind {
 	EVENT_BEGIN = 1,
 	EVENT_END, /* name NULL: closes the innermost open slice, or the one at `level` */
 	EVENT_INSTANT,
@@ -63,7 +63,7 @@ enum event_kind {
 	EVENT_BLOCKED,
 };
 
-enum event_scope {
+enum __attribute__((packed)) event_scope {
 	SCOPE_THREAD,
 	SCOPE_PROCESS,
 	SCOPE_GLOBAL,
@@ -73,7 +73,7 @@ enum event_scope {
 };
 
 /* What kind of object a mark belongs to: as in include/proftrace.h. From files always none. */
-enum event_object {
+enum __attribute__((packed)) event_object {
 	OBJECT_NONE,
 	OBJECT_MARKER, /* BEGIN: id is its token */
 	OBJECT_TASK,
@@ -93,7 +93,7 @@ enum arg_type {
 };
 
 /* Why a slice ended otherwise than by its own END. */
-enum end_reason {
+enum __attribute__((packed)) end_reason {
 	END_NORMAL = 0,
 	END_LOST,	/* its END was lost: it ended somewhere before this time */
 	END_UNFINISHED, /* without an END: its thread, its program or the slice around it ended */

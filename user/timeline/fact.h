@@ -11,7 +11,7 @@
 
 #include "timeline/event.h"
 
-enum fact_kind {
+enum __attribute__((packed)) fact_kind {
 	FACT_PROCESS = 1, /* a process is declared, or has a new name */
 	FACT_THREAD,	  /* a thread is declared, or has a new name */
 	FACT_TRACK,	  /* a counter's track, or a lane of asynchronous slices, is declared */
@@ -126,47 +126,53 @@ struct sample {
 	unsigned n_slices;
 };
 
+/* It is made for each mark anew: so it is small, and what only few facts have shares its place. */
 struct fact {
+	uint64_t ts_ns;
 	enum fact_kind kind;
 	enum event_scope scope;	    /* INSTANT */
 	enum end_reason end_reason; /* END, ASYNC_END */
-	uint64_t ts_ns;
-	const struct process *process; /* NULL: not known (LOST), or the whole machine */
-	const struct thread *thread;   /* NULL: none in particular */
-	const struct track *const *tracks;
-	const struct name
-		*name; /* END: of its BEGIN. Formats that must not repeat it leave it out */
-	const struct name *category;
-	uint64_t id;	/* ASYNC, FLOW */
-	bool in_slice;	/* FLOW: a slice is open on the thread */
-	uint64_t count; /* LOST */
-	unsigned n_args;
-	const struct arg
-		*args;	   /* own arguments first, then epoch and batch where PROF_STEP was seen */
-	uint64_t begin_ns; /* END, ASYNC_END */
-	uint64_t self_ns;  /* END: time not spent in child slices */
+	bool in_slice;		    /* FLOW: a slice is open on the thread */
 	/*
 	 * BEGIN, ASYNC_BEGIN, COUNTER: said again to a handler that came later (timeline_replay()): it
 	 * was said before, at its time.
 	 */
 	bool continued;
-	bool is_frame;		     /* ASYNC_END: it began with an argument `frame` */
-	const struct memory *memory; /* COUNTER: of a memory pool, else NULL; LEFT */
+	bool is_frame; /* ASYNC_END: it began with an argument `frame` */
 	bool nested_in_itself; /* END: a slice of the same category and name is still open below it on this thread */
-	struct clock_reading clock;
+	unsigned n_args;
+	unsigned n_counters;
+	const struct process *process; /* NULL: not known (LOST), or the whole machine */
+	const struct thread *thread;   /* NULL: none in particular */
+	const struct name
+		*name; /* END: of its BEGIN. Formats that must not repeat it leave it out */
+	const struct name *category;
+	const struct arg
+		*args; /* own arguments first, then epoch and batch where PROF_STEP was seen */
+	const struct track *const *tracks;
+	uint64_t id;			   /* ASYNC, FLOW */
+	const struct callstack *callstack; /* SAMPLE, BEGIN, INSTANT: where it happened, or NULL */
+	union {
+		struct {
+			uint64_t begin_ns; /* END, ASYNC_END */
+			uint64_t self_ns;  /* END: time not spent in child slices */
+			/* END: which are among the args, too; NULL: not known */
+			const struct slice_states *states;
+		};
+		struct clock_reading clock;  /* CLOCK */
+		uint64_t count;		     /* LOST */
+		const struct sched *sched;   /* SWITCH, WAKING, SCHED_GAP */
+		const struct sample *sample; /* SAMPLE */
+	};
+	const struct memory *memory; /* COUNTER: of a memory pool, else NULL; LEFT */
 	/*
 	 * BEGIN, END, READING: what was counted on the thread since its first mark, and on END in this slice
 	 * (which is among the args, too) and in it alone. It may be EVENT_NO_VALUE.
 	 */
-	unsigned n_counters;
 	const struct track *const *counter_tracks;
 	const uint64_t *counters;
 	const uint64_t *counter_deltas;
 	const uint64_t *counter_selves;
-	const struct slice_states *states; /* END: which are among the args, too; NULL: not known */
-	const struct sched *sched;
-	const struct sample *sample;
-	const struct callstack *callstack; /* SAMPLE, BEGIN, INSTANT: where it happened, or NULL */
 };
 
 #endif

@@ -40,8 +40,10 @@ static void close_top(struct timeline *t, struct thread_state *thread, const str
 	fact->begin_ns = slice->begin_ns;
 	fact->self_ns = duration - slice->children_ns;
 	fact->nested_in_itself = is_nested_in_itself(thread);
-	counters_end(t, thread, event, fact);
-	sched_end(t, thread, fact);
+	if (thread->counters)
+		counters_end(t, thread, event, fact);
+	if (thread->sched || fact->n_args)
+		sched_end(t, thread, fact);
 	if (thread->n_slices > 1)
 		thread->slices[thread->n_slices - 2].children_ns += duration;
 	thread->n_slices--;
@@ -154,10 +156,21 @@ static void tell_if_open_twice(struct timeline *t, const struct mark *m)
 	emit(t, &fact);
 }
 
+static void tell_begin(struct timeline *t, const struct mark *m)
+{
+	struct fact fact = fact_of(m, FACT_BEGIN);
+
+	stamp_step(t, m, &fact);
+	if (m->thread->counters || m->event->n_counters)
+		counters_begin(t, m, &fact);
+	if (m->thread->sched)
+		sched_begin(t, m->thread, m->ts_ns);
+	emit(t, &fact);
+}
+
 int slice_begin(struct timeline *t, const struct mark *m)
 {
 	struct thread_state *thread = m->thread;
-	struct fact fact;
 
 	if (thread->n_slices >= t->limits.depth || !grow(thread)) {
 		/* The kernel's levels will find the END of this one without an open slice. */
@@ -172,11 +185,7 @@ int slice_begin(struct timeline *t, const struct mark *m)
 		.object = m->event->object,
 		.token = m->event->id,
 	};
-	fact = fact_of(m, FACT_BEGIN);
-	stamp_step(t, m, &fact);
-	counters_begin(t, m, &fact);
-	sched_begin(t, thread, m->ts_ns);
-	emit(t, &fact);
+	tell_begin(t, m);
 	if (m->event->object == OBJECT_MARKER)
 		tell_if_open_twice(t, m);
 	return MARK_WRITTEN;
@@ -189,11 +198,20 @@ void count_end(struct timeline *t, enum end_reason reason)
 	t->account->unfinished += reason == END_UNFINISHED;
 }
 
+static void close_by_end(struct timeline *t, const struct mark *m)
+{
+	struct fact fact = fact_of(m, FACT_END);
+
+	fact.end_reason = m->event->end_reason;
+	if (fact.end_reason != END_NORMAL)
+		count_end(t, fact.end_reason);
+	close_top(t, m->thread, m->event, &fact);
+}
+
 int slice_end(struct timeline *t, const struct mark *m)
 {
 	struct thread_state *thread = m->thread;
 	int level = m->event->level;
-	struct fact fact;
 
 	if (level < 0 && thread->skipped) {
 		thread->skipped--;
@@ -202,10 +220,7 @@ int slice_end(struct timeline *t, const struct mark *m)
 	if (!thread->n_slices ||
 	    (level >= 0 && thread->slices[thread->n_slices - 1].level != level))
 		return LOST_UNMATCHED;
-	fact = fact_of(m, FACT_END);
-	fact.end_reason = m->event->end_reason;
-	count_end(t, m->event->end_reason);
-	close_top(t, thread, m->event, &fact);
+	close_by_end(t, m);
 	if (thread->n_slices && thread->slices[thread->n_slices - 1].is_off)
 		close_off(t, thread, m->ts_ns);
 	return MARK_WRITTEN;

@@ -123,17 +123,19 @@ bool timeline_step(const struct timeline *t, uint64_t *ret_epoch, uint64_t *ret_
 	return t->stepped;
 }
 
+static inline int hand(struct handler *handler, const struct fact *fact)
+{
+	int error = handler->ops->fact(handler, fact);
+
+	if (error)
+		handler->error = error < 0 ? error : -EIO;
+	return error;
+}
+
 /* Returns 0, or the error that the handler has just stopped with. */
 int hand_to(struct handler *handler, const struct fact *fact)
 {
-	int error;
-
-	if (handler->error)
-		return 0;
-	error = handler->ops->fact(handler, fact);
-	if (error)
-		handler->error = error < 0 ? error : -EIO;
-	return handler->error;
+	return !handler->error && hand(handler, fact) ? handler->error : 0;
 }
 
 void emit(struct timeline *t, const struct fact *fact)
@@ -141,13 +143,13 @@ void emit(struct timeline *t, const struct fact *fact)
 	unsigned i;
 
 	for (i = 0; i < t->n_handlers; i++) {
-		int error = hand_to(t->handlers[i], fact);
+		struct handler *handler = t->handlers[i];
 
-		if (!error)
+		if (handler->error || !hand(handler, fact))
 			continue;
 		t->n_working--;
 		if (!t->error)
-			t->error = error;
+			t->error = handler->error;
 	}
 }
 
@@ -239,27 +241,36 @@ static bool needs_thread(enum event_kind kind)
 	       kind == EVENT_SCOPE_POP;
 }
 
+/* Of a thread. */
+static bool find_thread(struct timeline *t, struct mark *m)
+{
+	const struct event *e = m->event;
+	struct thread_state *thread = *thread_slot(t, e->pid, e->tid);
+
+	if (!is_thread(thread, e->pid, e->tid))
+		thread = thread_get(t, e->pid, e->tid, e->ts_ns, NULL);
+	if (!thread)
+		return false;
+	m->thread = thread;
+	m->process = thread->process;
+	if (m->ts_ns < thread->last_ns)
+		m->ts_ns = thread->last_ns;
+	thread->last_ns = m->ts_ns;
+	/* What a file tells, beside what the kernel does, is no mark of the thread's. */
+	if (t->states && e->level >= 0)
+		sched_mark(t, thread, m->ts_ns);
+	if (thread->n_slices && e->level >= 0 && !slices_are_current(thread, e))
+		slices_close_stale(t, m);
+	return true;
+}
+
 /* Finds whose mark it is. Without a pid and a tid it belongs to the machine, where that makes sense. */
 static bool find_owner(struct timeline *t, struct mark *m)
 {
 	const struct event *e = m->event;
 
-	m->ts_ns = e->ts_ns;
-	if (e->tid || needs_thread(e->kind)) {
-		m->thread = *thread_slot(t, e->pid, e->tid);
-		if (!is_thread(m->thread, e->pid, e->tid))
-			m->thread = thread_get(t, e->pid, e->tid, e->ts_ns, NULL);
-		if (!m->thread)
-			return false;
-		m->process = m->thread->process;
-		if (m->ts_ns < m->thread->last_ns)
-			m->ts_ns = m->thread->last_ns;
-		m->thread->last_ns = m->ts_ns;
-		/* What a file tells, beside what the kernel does, is no mark of the thread's. */
-		if (t->states && e->level >= 0)
-			sched_mark(t, m->thread, m->ts_ns);
-		return true;
-	}
+	if (e->tid || needs_thread(e->kind))
+		return find_thread(t, m);
 	if (e->pid)
 		m->process = process_get(t, e->pid, e->ts_ns, NULL);
 	else
@@ -312,17 +323,9 @@ static int take(struct timeline *t, const struct mark *m)
 	}
 }
 
-static void take_mark(struct timeline *t, const struct event *event)
+/* What became of a mark, where it is not simply written. */
+static void count(struct timeline *t, const struct event *event, int outcome)
 {
-	struct mark m = { .event = event, .name = event->name ? event->name : t->unnamed };
-	int outcome = LOST_LIMIT;
-
-	if (find_owner(t, &m)) {
-		if (m.thread && m.thread->n_slices && event->level >= 0 &&
-		    !slices_are_current(m.thread, event))
-			slices_close_stale(t, &m);
-		outcome = take(t, &m);
-	}
 	t->account->stacks += event->callstack && outcome == MARK_WRITTEN;
 	if (event->sampled && outcome != MARK_WRITTEN)
 		t->account->samples_lost++;
@@ -338,6 +341,20 @@ static void take_mark(struct timeline *t, const struct event *event)
 		t->account->unrecorded++;
 	else
 		t->account->written++;
+}
+
+static void take_mark(struct timeline *t, const struct event *event)
+{
+	struct mark m = { .event = event,
+			  .name = event->name ? event->name : t->unnamed,
+			  .ts_ns = event->ts_ns };
+	int outcome = find_owner(t, &m) ? take(t, &m) : LOST_LIMIT;
+
+	if (outcome == MARK_WRITTEN && t->n_working && !event->sampled && !event->callstack &&
+	    !t->unrecorded)
+		t->account->written++;
+	else
+		count(t, event, outcome);
 }
 
 static void marks_lost(struct timeline *t, const struct event *e)
@@ -359,9 +376,9 @@ static void marks_lost(struct timeline *t, const struct event *e)
 	emit(t, &fact);
 }
 
-int timeline_event(struct timeline *t, const struct event *event)
+/* No mark: what the kernel, a file or the recorder tells. False: it is nothing that there is. */
+static bool take_notice(struct timeline *t, const struct event *event)
 {
-	t->error = 0;
 	switch (event->kind) {
 	case EVENT_PROCESS_NAME:
 	case EVENT_COMM:
@@ -405,8 +422,21 @@ int timeline_event(struct timeline *t, const struct event *event)
 				.kind = FACT_CLOCK, .ts_ns = event->ts_ns, .clock = event->clock });
 		break;
 	default:
-		take_mark(t, event);
+		return false;
 	}
+	return true;
+}
+
+static bool is_mark(enum event_kind kind)
+{
+	return kind < EVENT_MEMORY_GONE || kind == EVENT_THREAD_NAME;
+}
+
+int timeline_event(struct timeline *t, const struct event *event)
+{
+	t->error = 0;
+	if (is_mark(event->kind) || !take_notice(t, event))
+		take_mark(t, event);
 	return t->error;
 }
 

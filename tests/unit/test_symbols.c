@@ -1,184 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Names of code in programs that are compiled here, each in another way. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "symbols_fixture.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "symbols/demangle.h"
-#include "symbols/symbols.h"
-#include "target/elf_file.h"
-
-static const char program[] =
-	"#define HERE(name) __asm__ volatile(\".globl \" #name \"\\n\" #name \":\\n nop\")\n"
-	"#line 10 \"inner.c\"\n"
-	"static inline __attribute__((always_inline)) int inner(int x) { HERE(at_inner); return x; "
-	"}\n"
-	"#line 20 \"middle.c\"\n"
-	"static inline __attribute__((always_inline)) int middle(int x) { return inner(x) + 1; }\n"
-	"#line 30 \"outer.c\"\n"
-	"__attribute__((noinline)) int outer(int x) { return middle(x) * 3; }\n"
-	"#line 40 \"main.c\"\n"
-	"int main(int argc, char **argv) { (void)argv; return outer(argc); }\n";
-
-static const char cpp_program[] =
-	"namespace space { template <class T> struct Box {\n"
-	"	__attribute__((noinline)) T twice(T x) {\n"
-	"		__asm__ volatile(\".globl at_twice\\nat_twice:\\n nop\"); return x + x; } "
-	"};\n"
-	"template struct Box<int>; }\n"
-	"int main(int argc, char **) { return space::Box<int>().twice(argc); }\n";
-
-struct fixture {
-	char directory[64];
-	char debug_root[96]; /* stands for /usr/lib/debug */
-	struct names *names;
-	struct symbols *symbols;
-	struct code_line lines[8];
-	unsigned n;
-};
-
-static void put_file(const struct fixture *f, const char *name, const void *bytes, size_t size)
-{
-	char path[256];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", f->directory, name);
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	assert_true(fd >= 0);
-	assert_int_equal(write(fd, bytes, size), (ssize_t)size);
-	close(fd);
-}
-
-/* In the directory of the test. */
-__attribute__((format(printf, 2, 3))) static int shell(const struct fixture *f, const char *format,
-						       ...)
-{
-	char line[1024];
-	va_list args;
-	int n = snprintf(line, sizeof(line), "cd %s && ", f->directory);
-
-	va_start(args, format);
-	vsnprintf(line + n, sizeof(line) - (size_t)n, format, args);
-	va_end(args);
-	return system(line);
-}
-
-static int open_debug(void *context, const struct code_mapping *mapping, const char *path)
-{
-	const struct fixture *f = context;
-	char there[512];
-	int fd;
-
-	assert_non_null(mapping);
-	if (!strncmp(path, "/usr/lib/debug", 14)) {
-		snprintf(there, sizeof(there), "%s%s", f->debug_root, path + 14);
-		path = there;
-	}
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
-static int setup(void **state)
-{
-	struct fixture *f = calloc(1, sizeof(*f));
-	const struct symbols_options o = { .open_debug = open_debug, .context = f };
-
-	strcpy(f->directory, "/tmp/proftrace-symbols-XXXXXX");
-	assert_non_null(mkdtemp(f->directory));
-	snprintf(f->debug_root, sizeof(f->debug_root), "%s/debug", f->directory);
-	f->names = names_new(0);
-	assert_int_equal(symbols_new(f->names, &o, &f->symbols), 0);
-	put_file(f, "program.c", program, sizeof(program) - 1);
-	put_file(f, "program.cpp", cpp_program, sizeof(cpp_program) - 1);
-	*state = f;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *f = *state;
-
-	symbols_free(f->symbols);
-	names_free(f->names);
-	assert_int_equal(shell(f, "rm -r %s", f->directory), 0);
-	free(f);
-	return 0;
-}
-
-static int open_file(const struct fixture *f, const char *name)
-{
-	char path[256];
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", f->directory, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	assert_true(fd >= 0);
-	return fd;
-}
-
-static uint64_t address_of(const struct fixture *f, const char *file, const char *symbol)
-{
-	struct elf_file *elf;
-	uint64_t address;
-	int fd = open_file(f, file);
-
-	assert_int_equal(elf_file_open(fd, &elf, NULL), 0);
-	assert_int_equal(elf_file_symbol(elf, symbol, &address), 0);
-	elf_file_free(elf);
-	close(fd);
-	return address;
-}
-
-static void resolve(struct fixture *f, const char *file, uint64_t address)
-{
-	struct code_mapping mapping = { .kind = CODE_NATIVE };
-	char path[256];
-	int fd = open_file(f, file);
-
-	snprintf(path, sizeof(path), "%s/%s", f->directory, file);
-	mapping.path = names_intern_string(f->names, path);
-	f->n = symbols_resolve(f->symbols, &mapping, fd, address, f->lines, 8);
-	close(fd);
-}
-
-static void check_line(const struct fixture *f, unsigned i, const char *function, const char *file,
-		       uint32_t line)
-{
-	const char *end;
-
-	assert_true(i < f->n);
-	assert_string_equal(f->lines[i].function->text, function);
-	assert_int_equal(f->lines[i].line, line);
-	if (!file) {
-		assert_null(f->lines[i].file);
-		return;
-	}
-	end = strrchr(f->lines[i].file->text, '/');
-	assert_string_equal(end ? end + 1 : f->lines[i].file->text, file);
-}
-
-/* What was inlined where the label is. */
-static void check_inlined(struct fixture *f, const char *file, uint64_t address)
-{
-	resolve(f, file, address);
-	assert_int_equal(f->n, 3);
-	check_line(f, 0, "inner", "inner.c", 10);
-	check_line(f, 1, "middle", "middle.c", 20);
-	check_line(f, 2, "outer", "outer.c", 30);
-}
 
 static void inlined_in_every_kind_of_program(void **state)
 {
@@ -335,47 +164,7 @@ static void templates(void **state)
 	check_line(f, 0, "space::Box<int>::twice", NULL, 0);
 }
 
-/* --- files that are wrong ---------------------------------------------------------------------- */
-
-static void broken_files_have_no_names(void **state)
-{
-	struct fixture *f = *state;
-	struct symbols_counts counts;
-	static char bytes[65536];
-	uint64_t inner;
-	unsigned i, seed = 1;
-	ssize_t size;
-	int fd;
-
-	assert_int_equal(shell(f, "gcc -O2 -g program.c -o good"), 0);
-	inner = address_of(f, "good", "at_inner");
-	fd = open_file(f, "good");
-	size = read(fd, bytes, sizeof(bytes));
-	close(fd);
-	assert_true(size > 4096);
-	for (i = 0; i < 60; i++) {
-		static char worse[sizeof(bytes)];
-		char name[16];
-		unsigned j;
-
-		memcpy(worse, bytes, (size_t)size);
-		for (j = 0; j < 1 + i * 4; j++)
-			worse[(size_t)rand_r(&seed) % (size_t)size] = (char)rand_r(&seed);
-		snprintf(name, sizeof(name), "bad%u", i);
-		put_file(f, name, worse, i % 3 ? (size_t)size : (size_t)size * i / 60);
-		resolve(f, name, inner);
-	}
-	put_file(f, "text", "no ELF file\n", 12);
-	resolve(f, "text", 0x1000);
-	assert_int_equal(f->n, 0);
-	put_file(f, "empty", "", 0);
-	resolve(f, "empty", 0x1000);
-	assert_int_equal(f->n, 0);
-	check_inlined(f, "good", inner);
-	symbols_count(f->symbols, &counts);
-	assert_int_equal(counts.asked, 63);
-	assert_int_equal(counts.late, 0);
-}
+/* --- parsers that die ---------------------------------------------------------------------------- */
 
 /* The parser is the only child of the only other child of this process. */
 static pid_t find_parser(void)
@@ -518,7 +307,6 @@ int main(void)
 		TEST(debug_files_by_build_id),
 		TEST(minimal_debug_information),
 		TEST(templates),
-		TEST(broken_files_have_no_names),
 		TEST(a_dead_parser_is_replaced),
 		TEST(only_regular_files),
 		cmocka_unit_test(demangles),

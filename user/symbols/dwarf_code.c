@@ -5,6 +5,10 @@
  * libdw finds the unit of an address by .debug_aranges, which clang and rustc do not write, and then
  * goes through all of the unit for every address. So the ranges of the units are sorted here once, and
  * those of the functions of a unit when the first address in it is asked for.
+ *
+ * Entries may say that the next one is any behind them, and all may have the same ranges: a file of a
+ * few KB can stand for more of both than anybody can look at. So what is looked at is counted, and what
+ * is too much is left out: then a function is as the symbol table has it.
  */
 #include "symbols/code_file.h"
 
@@ -17,6 +21,9 @@
 enum {
 	MAX_DEPTH = 64, /* of entries within entries */
 	MAX_UNITS = RANGES_MAX,
+	/* Entries and ranges: of all units of a file, once; of a function, for each address. */
+	MAX_INDEXED = 1 << 26,
+	MAX_INNER = 1 << 20,
 };
 
 struct unit {
@@ -30,14 +37,20 @@ struct dwarf_code {
 	struct unit *units;
 	size_t n_units, size;
 	struct ranges ranges;
+	unsigned left; /* of MAX_INDEXED */
 };
 
-static void add_die(struct ranges *r, Dwarf_Die *die, size_t index)
+static bool spend(unsigned *left)
+{
+	return *left && --*left;
+}
+
+static void add_die(struct ranges *r, Dwarf_Die *die, size_t index, unsigned *left)
 {
 	Dwarf_Addr base, low, high;
 	ptrdiff_t at = 0;
 
-	while ((at = dwarf_ranges(die, at, &base, &low, &high)) > 0 && r->n < RANGES_MAX) {
+	while (spend(left) && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0) {
 		/* What the linker left out begins at 0 (or at the end, and is empty). */
 		if (low)
 			ranges_add(r, low, high, index, 0);
@@ -56,7 +69,7 @@ static bool add_unit(struct dwarf_code *code, const Dwarf_Die *die)
 		code->size = size;
 	}
 	code->units[code->n_units] = (struct unit){ .die = *die };
-	add_die(&code->ranges, &code->units[code->n_units].die, code->n_units);
+	add_die(&code->ranges, &code->units[code->n_units].die, code->n_units, &code->left);
 	code->n_units++;
 	return true;
 }
@@ -72,6 +85,7 @@ struct dwarf_code *dwarf_code_new(Dwarf *dwarf)
 	if (!code)
 		return NULL;
 	code->dwarf = dwarf;
+	code->left = MAX_INDEXED;
 	while (code->n_units < MAX_UNITS &&
 	       !dwarf_get_units(dwarf, unit, &unit, &version, &type, &die, NULL)) {
 		/* Of split debug information (.dwo) what is left here: lines, and not what is in them. */
@@ -96,7 +110,7 @@ void dwarf_code_free(struct dwarf_code *code)
 }
 
 /* Functions stand in namespaces, in classes, and, of some languages, in functions. */
-static void add_functions(struct ranges *r, Dwarf_Die *parent, unsigned depth)
+static void add_functions(struct ranges *r, Dwarf_Die *parent, unsigned depth, unsigned *left)
 {
 	Dwarf_Die die;
 
@@ -104,10 +118,10 @@ static void add_functions(struct ranges *r, Dwarf_Die *parent, unsigned depth)
 		return;
 	do {
 		if (dwarf_tag(&die) == DW_TAG_subprogram)
-			add_die(r, &die, dwarf_dieoffset(&die));
+			add_die(r, &die, dwarf_dieoffset(&die), left);
 		if (dwarf_haschildren(&die) > 0)
-			add_functions(r, &die, depth + 1);
-	} while (!dwarf_siblingof(&die, &die));
+			add_functions(r, &die, depth + 1, left);
+	} while (spend(left) && !dwarf_siblingof(&die, &die));
 }
 
 static bool find_function(struct dwarf_code *code, struct unit *unit, Dwarf_Addr address,
@@ -117,7 +131,7 @@ static bool find_function(struct dwarf_code *code, struct unit *unit, Dwarf_Addr
 
 	if (!unit->indexed) {
 		unit->indexed = true;
-		add_functions(&unit->functions, &unit->die, 0);
+		add_functions(&unit->functions, &unit->die, 0, &code->left);
 		ranges_sort(&unit->functions);
 	}
 	r = ranges_find(&unit->functions, address);
@@ -126,8 +140,20 @@ static bool find_function(struct dwarf_code *code, struct unit *unit, Dwarf_Addr
 
 /* --- inlined ----------------------------------------------------------------------------------- */
 
+static bool has_address(Dwarf_Die *die, Dwarf_Addr address, unsigned *left)
+{
+	Dwarf_Addr base, low, high;
+	ptrdiff_t at = 0;
+
+	while (spend(left) && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0) {
+		if (address >= low && address < high)
+			return true;
+	}
+	return false;
+}
+
 /* The entry within this one that the address lies in: of code, not of something declared there. */
-static bool find_inner(const Dwarf_Die *outer, Dwarf_Addr address, Dwarf_Die *ret)
+static bool find_inner(const Dwarf_Die *outer, Dwarf_Addr address, Dwarf_Die *ret, unsigned *left)
 {
 	Dwarf_Die die;
 
@@ -140,12 +166,12 @@ static bool find_inner(const Dwarf_Die *outer, Dwarf_Addr address, Dwarf_Die *re
 		case DW_TAG_try_block:
 		case DW_TAG_catch_block:
 		case DW_TAG_with_stmt:
-			if (dwarf_haspc(&die, address) > 0) {
+			if (has_address(&die, address, left)) {
 				*ret = die;
 				return true;
 			}
 		}
-	} while (!dwarf_siblingof(&die, &die));
+	} while (spend(left) && !dwarf_siblingof(&die, &die));
 	return false;
 }
 
@@ -154,9 +180,9 @@ static unsigned find_inlined(const Dwarf_Die *function, Dwarf_Addr address, Dwar
 			     unsigned max)
 {
 	Dwarf_Die at = *function;
-	unsigned n = 0, depth;
+	unsigned n = 0, depth, left = MAX_INNER;
 
-	for (depth = 0; depth < 4 * MAX_DEPTH && find_inner(&at, address, &at); depth++) {
+	for (depth = 0; depth < 4 * MAX_DEPTH && find_inner(&at, address, &at, &left); depth++) {
 		if (dwarf_tag(&at) == DW_TAG_inlined_subroutine && n < max)
 			inlined[n++] = at;
 	}

@@ -38,13 +38,13 @@ enum {
 	ZLIB_WINDOW = 15,		/* the largest */
 	GZIP_WINDOW = ZLIB_WINDOW + 16, /* zlib's way of saying: gzip's header and trailer */
 	LEVEL = 1, /* a recorder must keep up; level 6 takes four times as long */
-	MOST_NOTED = BUFFER_SIZE / 8, /* places of marks; then several share one */
+	MOST_NOTED = BUFFER_SIZE / 8, /* places of marks; then several share the last one */
 	/* TracePacket, and compressed_packets in it: a tag of one and of two bytes, lengths below 2^28. */
 	BUNDLE_HEAD = 1 + 4 + 2 + 4,
 };
 
 struct sink {
-	struct sink_room room; /* in the buffer */
+	struct sink_room room;
 	char *path;
 	char *temporary;  /* name within the directory; NULL once renamed, or without a rename */
 	const char *name; /* the last part of path */
@@ -62,13 +62,9 @@ struct sink {
 	size_t packed_size;
 	uint64_t bytes; /* but those in the buffer */
 	uint64_t size;
-	uint64_t marks;	     /* that are on disk */
-	uint64_t more_marks; /* and those in the buffer: */
-	unsigned n_noted;
-	struct {
-		uint32_t end; /* in the buffer */
-		uint32_t n;
-	} noted[MOST_NOTED];
+	uint64_t marks;		    /* that are on disk, and those in the buffer: */
+	uint32_t noted[MOST_NOTED]; /* where each of them ends */
+	uint64_t more_marks;	    /* end where the last of these does */
 	char buffer[BUFFER_SIZE];
 };
 
@@ -214,7 +210,13 @@ int sink_open(const char *path, enum sink_format format, struct sink **ret_sink)
 
 	if (!sink)
 		return -ENOMEM;
-	sink->room = (struct sink_room){ sink->buffer, sink->buffer + BUFFER_SIZE };
+	sink->room = (struct sink_room){
+		.start = sink->buffer,
+		.at = sink->buffer,
+		.end = sink->buffer + BUFFER_SIZE,
+		.noted = sink->noted,
+		.noted_end = sink->noted + MOST_NOTED,
+	};
 	sink->fd = -1;
 	sink->directory = -1;
 	sink->format = format;
@@ -328,33 +330,35 @@ static unsigned char *put_bundle_head(unsigned char *contents, size_t size)
 	return contents - n_inner - n_outer;
 }
 
-void sink_note_marks(struct sink *sink, uint64_t n)
+void sink_note_many(struct sink *sink, uint64_t n)
 {
-	unsigned i = sink->n_noted;
-	uint32_t used = (uint32_t)used_of(sink);
+	struct sink_room *room = &sink->room;
 
-	if (!used) {
-		sink->marks += n;
-		return;
+	for (; n && room->noted < room->noted_end; n--)
+		*room->noted++ = (uint32_t)used_of(sink);
+	if (n) {
+		room->noted[-1] = (uint32_t)used_of(sink);
+		sink->more_marks += n;
 	}
-	sink->more_marks += n;
-	if (i && (i == MOST_NOTED || sink->noted[i - 1].end == used))
-		n += sink->noted[--i].n;
-	sink->noted[i].end = used;
-	sink->noted[i].n = n;
-	sink->n_noted = i + 1;
 }
 
-/* Of the buffer, which held `used` bytes, so many are on disk: nearly always all. */
-static void take_noted(struct sink *sink, size_t used, size_t written)
+/* How many end within so many bytes of the buffer: nearly always all, or none. */
+static uint64_t noted_within(const struct sink *sink, size_t bytes)
 {
-	unsigned i;
+	size_t i, n = (size_t)(sink->room.noted - sink->noted);
 
-	if (written == used)
-		sink->marks += sink->more_marks;
-	for (i = 0; written < used && i < sink->n_noted && sink->noted[i].end <= written; i++)
-		sink->marks += sink->noted[i].n;
-	sink->n_noted = 0;
+	if (n && sink->noted[n - 1] <= bytes)
+		return n + sink->more_marks;
+	for (i = 0; i < n && sink->noted[i] <= bytes; i++)
+		;
+	return i;
+}
+
+/* So many bytes of the buffer are on disk. */
+static void take_noted(struct sink *sink, size_t written)
+{
+	sink->marks += noted_within(sink, written);
+	sink->room.noted = sink->noted;
 	sink->more_marks = 0;
 }
 
@@ -389,9 +393,9 @@ static int drain(struct sink *sink)
 	else
 		drain_packed(sink, used);
 	if (!sink->error)
-		take_noted(sink, used, used);
+		take_noted(sink, used);
 	else
-		take_noted(sink, used, sink->format == SINK_PLAIN ? sink->size - before : 0);
+		take_noted(sink, sink->format == SINK_PLAIN ? sink->size - before : 0);
 	return sink->error;
 }
 
@@ -467,6 +471,7 @@ void sink_settle(struct sink *sink)
 	    renameat(sink->directory, sink->temporary, sink->directory, sink->name) < 0) {
 		unlinkat(sink->directory, sink->temporary, 0);
 		sink->size = 0;
+		take_noted(sink, 0);
 		sink->marks = 0;
 	}
 	free(sink->temporary);
@@ -501,7 +506,7 @@ uint64_t sink_bytes(const struct sink *sink)
 
 uint64_t sink_marks(const struct sink *sink)
 {
-	return sink->marks;
+	return sink->marks + noted_within(sink, 0);
 }
 
 uint64_t sink_size(const struct sink *sink)

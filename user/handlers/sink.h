@@ -32,9 +32,13 @@ int sink_open(const char *path, enum sink_format format, struct sink **ret_sink)
  */
 void sink_set_patience(struct sink *sink, bool (*give_up)(void *context), void *context);
 
-/* What a sink begins with: where the next byte goes, and how far there is room; none after an error. */
+/* What a sink begins with: what each event needs of it without a call. */
 struct sink_room {
-	char *at, *end;
+	char *start;	 /* of the buffer */
+	char *at;	 /* where the next byte goes */
+	char *end;	 /* so far there is room; none after an error */
+	uint32_t *noted; /* where the next mark's end is noted: as bytes from the start */
+	uint32_t *noted_end;
 };
 
 #define SINK_MAX_RESERVE 65536
@@ -63,11 +67,23 @@ int sink_write(struct sink *sink, const void *bytes, size_t size);
 /* The same, never cut in two by what makes up the file: a packet, for SINK_BUNDLES. */
 int sink_write_whole(struct sink *sink, const void *bytes, size_t size);
 
+void sink_note_many(struct sink *sink, uint64_t n);
+
 /*
  * All of so many marks has been handed over. sink_marks() says how many of them are whole in the file: of
- * what was in the buffer when the disk was full, those that still got there.
+ * what was in the buffer when the disk was full, those that still got there. They come one by one, nearly
+ * always.
  */
-void sink_note_marks(struct sink *sink, uint64_t n);
+static inline void sink_note_marks(struct sink *sink, uint64_t n)
+{
+	struct sink_room *room = (struct sink_room *)sink;
+
+	if (n == 1 && room->noted < room->noted_end)
+		*room->noted++ = (uint32_t)(room->at - room->start);
+	else
+		sink_note_many(sink, n);
+}
+
 uint64_t sink_marks(const struct sink *sink);
 
 /* Writes the buffer out; the first time, renames the file into place. Returns the sticky error. */

@@ -5,6 +5,7 @@
  *
  *	perfetto_packets.c	start and end, tracks, clocks, losses: by generated code
  *	perfetto_event.c	events: by hand
+ *	perfetto_ordinary.c	those events that have nothing special
  *	perfetto_sequence.c	what packets of a thread need not repeat
  *	perfetto_sched.c	switches and wakings of threads, in bundles
  *	perfetto_stacks.c	samples, call stacks, and what their frames are called
@@ -129,6 +130,8 @@ struct handler *perfetto_handler_new(struct sink *sink, const struct trace_info 
 	/* The timeline counts its uuids up from a base; the highest bit keeps this one apart. */
 	p->global_uuid = (info->trace_uuid[0] ^ info->trace_uuid[1]) | 1ull << 63;
 	p->shared.id = PERFETTO_SHARED;
+	for (unsigned i = 0; i < PERFETTO_HINTS; i++)
+		p->hints[i] = p->threads; /* none that is right, as long as it has no thread */
 	if (perfetto_write_start(p, info) < 0 && !sink_error(sink)) {
 		free(p); /* out of memory; a sink's error comes with the first fact */
 		return NULL;

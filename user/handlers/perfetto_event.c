@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * TrackEvents, encoded straight into the sink's buffer.
+ * TrackEvents, encoded straight into the sink's buffer: whatever they have. What nearly all have is
+ * perfetto_ordinary.c's, which leaves the others to here.
  *
  * An event is written in two steps. First every name it refers to is looked up, which may write
  * packets that define new ones. Then room is taken for the longest it can be, and the packet is
@@ -8,66 +9,7 @@
  */
 #include <errno.h>
 
-#include "handlers/perfetto_internal.h"
-#include "handlers/perfetto_wire.h"
-#include "handlers/text_limit.h"
-
-enum event_type {
-	TYPE_BEGIN = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN,
-	TYPE_END = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_END,
-	TYPE_INSTANT = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT,
-	TYPE_COUNTER = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_COUNTER,
-};
-
-/* Field numbers, as in proto/perfetto_trace.proto. */
-enum {
-	TRACE_PACKET = 1,
-
-	PACKET_TIMESTAMP = 8,
-	PACKET_SEQUENCE = 10,
-	PACKET_EVENT = 11,
-	PACKET_FLAGS = 13,
-	PACKET_CLOCK = 58,
-
-	EVENT_CATEGORY_IID = 3,
-	EVENT_ANNOTATION = 4,
-	EVENT_TYPE = 9,
-	EVENT_NAME_IID = 10,
-	EVENT_TRACK = 11,
-	EVENT_EXTRA_VALUE = 12,
-	EVENT_CATEGORY = 22,
-	EVENT_NAME = 23,
-	EVENT_COUNTER_VALUE = 30,
-	EVENT_EXTRA_TRACK = 31,
-	EVENT_DOUBLE_COUNTER_VALUE = 44,
-	EVENT_FLOW = 47,
-	EVENT_TERMINATING_FLOW = 48,
-	EVENT_CALLSTACK = 56,
-
-	ANNOTATION_NAME_IID = 1,
-	ANNOTATION_BOOL = 2,
-	ANNOTATION_UINT = 3,
-	ANNOTATION_INT = 4,
-	ANNOTATION_DOUBLE = 5,
-	ANNOTATION_STRING = 6,
-	ANNOTATION_POINTER = 7,
-	ANNOTATION_NAME = 10,
-};
-
-enum {
-	/* Everything of an event but its texts and lists, generously. */
-	ROOM_FIXED = 256,
-	/* Of a counter: two tags, its track and its value. */
-	ROOM_COUNTERS = EVENT_MAX_COUNTERS * 24,
-	/* Of an annotation but its texts: three lengths, three tags, one number, the mark of a cut. */
-	ROOM_ANNOTATION = 40,
-	ROOM_MAX = 64 * 1024,
-};
-
-_Static_assert(ROOM_FIXED + ROOM_COUNTERS + 2 * LIMIT_NAME + INTERN_MAX_PARTS * 6 +
-			       EVENT_MAX_ARGS * (ROOM_ANNOTATION + LIMIT_KEY + LIMIT_STRING) <
-		       ROOM_MAX,
-	       "the longest event fits what a sink reserves at once");
+#include "handlers/perfetto_packet.h"
 
 /* What an event refers to; 0: not interned, written in full where there is something. */
 struct refs {
@@ -79,66 +21,9 @@ struct refs {
 	uint64_t keys[EVENT_MAX_ARGS];
 };
 
-struct packet {
-	uint8_t *start; /* of the packet's contents */
-	uint8_t *event; /* of the event's contents */
-	uint8_t *at;
-};
-
 static unsigned args_of(const struct fact *fact)
 {
 	return fact->n_args < EVENT_MAX_ARGS ? fact->n_args : EVENT_MAX_ARGS;
-}
-
-/* --- the packet around the event --------------------------------------------------------------- */
-
-/*
- * Since the event before it of its sequence. Those of a thread come in their order; of others, one may
- * be older than the one before, and then says its time in full.
- */
-static uint8_t *put_time(uint8_t *at, struct sequence *s, uint64_t ts_ns)
-{
-	if (ts_ns < s->last_ns) {
-		at = wire_number(at, PACKET_TIMESTAMP, ts_ns);
-		return wire_number(at, PACKET_CLOCK, PERFETTO_CLOCK_MONOTONIC);
-	}
-	at = wire_number(at, PACKET_TIMESTAMP, ts_ns - s->last_ns);
-	s->last_ns = ts_ns;
-	return at;
-}
-
-/* These two and write_event() are all that an ordinary event is: calls would cost as much as they do. */
-#define INLINE static inline __attribute__((always_inline))
-
-/* `refers`: to what the sequence has said before. */
-INLINE bool packet_open(struct perfetto *p, struct sequence *s, bool refers, struct packet *packet,
-			size_t room, uint64_t ts_ns, enum event_type type, uint64_t track_uuid)
-{
-	uint8_t *at = (uint8_t *)sink_reserve(p->sink, room);
-
-	if (!at)
-		return false;
-	at = packet->start = wire_open(at, TRACE_PACKET);
-	at = put_time(at, s, ts_ns);
-	at = wire_number(at, PACKET_SEQUENCE, s->id);
-	if (refers)
-		at = wire_number(at, PACKET_FLAGS, PERFETTO_NEEDS);
-	at = packet->event = wire_open(at, PACKET_EVENT);
-	at = wire_number(at, EVENT_TYPE, type);
-	if (track_uuid != s->track_uuid)
-		at = wire_number(at, EVENT_TRACK, track_uuid);
-	packet->at = at;
-	return true;
-}
-
-INLINE int packet_close(struct perfetto *p, struct packet *packet)
-{
-	uint8_t *end = wire_close(packet->event, packet->at);
-
-	end = wire_close(packet->start, end);
-	/* One byte of length and one of tag stand before the contents. */
-	sink_commit(p->sink, end - (packet->start - 2));
-	return 0;
 }
 
 /* --- annotations ------------------------------------------------------------------------------- */
@@ -234,8 +119,6 @@ static uint8_t *put_end_reason(uint8_t *at, enum end_reason reason)
 	const char *text = reason == END_LOST ? "lost" : "unfinished";
 	uint8_t *contents;
 
-	if (reason == END_NORMAL)
-		return at;
 	contents = at = wire_open(at, EVENT_ANNOTATION);
 	at = wire_text(at, ANNOTATION_NAME, "ended", 5);
 	return wire_close(contents, wire_text(at, ANNOTATION_STRING, text, strlen(text)));
@@ -243,7 +126,7 @@ static uint8_t *put_end_reason(uint8_t *at, enum end_reason reason)
 
 /* --- names, categories, arguments -------------------------------------------------------------- */
 
-INLINE void find_refs(struct perfetto *p, const struct fact *fact, bool named, struct refs *refs)
+static void find_refs(struct perfetto *p, const struct fact *fact, bool named, struct refs *refs)
 {
 	struct sequence *s = perfetto_sequence(p, fact->thread);
 	uint64_t keys = 0;
@@ -274,8 +157,7 @@ static size_t room_of_args(const struct fact *fact)
 
 static size_t room_of(const struct fact *fact)
 {
-	return ROOM_FIXED + ROOM_COUNTERS + 2 * LIMIT_NAME + INTERN_MAX_PARTS * 6 +
-	       room_of_args(fact);
+	return ROOM_EVENT + room_of_args(fact);
 }
 
 static uint8_t *put_category(uint8_t *at, const struct name *category, unsigned parts)
@@ -368,24 +250,34 @@ static uint8_t *put_extra_counters(uint8_t *at, const struct sequence *s, const 
 
 /* --- the events -------------------------------------------------------------------------------- */
 
+/* Before an event whose values do not fit what its sequence says of them. */
+static int check_counters(struct perfetto *p, struct sequence *s, const struct fact *fact)
+{
+	if (fact->n_counters > s->n_counters || are_hidden(s, fact))
+		return perfetto_sequence_count(p, s, fact);
+	return 0;
+}
+
 /* An END has no name: the loader would compare it with the open slice, and ignore it if it differs. */
-static int write_event(struct perfetto *p, const struct fact *fact, enum event_type type,
-		       uint64_t track_uuid)
+int perfetto_write_event(struct perfetto *p, const struct fact *fact, enum event_type type,
+			 uint64_t track_uuid)
 {
 	bool named = type != TYPE_END;
 	struct packet packet;
 	struct refs refs;
+	char *at;
 	int r;
 
 	find_refs(p, fact, named, &refs);
-	if (fact->n_counters > refs.sequence->n_counters || are_hidden(refs.sequence, fact)) {
-		r = perfetto_sequence_count(p, refs.sequence, fact);
+	if (fact->n_counters) {
+		r = check_counters(p, refs.sequence, fact);
 		if (r < 0)
 			return r;
 	}
-	if (!packet_open(p, refs.sequence, refs.any, &packet, room_of(fact), fact->ts_ns, type,
-			 track_uuid))
+	at = sink_reserve(p->sink, room_of(fact));
+	if (!at)
 		return sink_error(p->sink);
+	packet = packet_open(at, refs.sequence, refs.any, fact->ts_ns, type, track_uuid);
 	if (named) {
 		packet.at = put_name(packet.at, fact->name, refs.name);
 		packet.at = put_category(packet.at, fact->category, refs.categories);
@@ -396,26 +288,18 @@ static int write_event(struct perfetto *p, const struct fact *fact, enum event_t
 	packet.at = put_args(packet.at, fact, &refs);
 	if (refs.callstack)
 		packet.at = wire_number(packet.at, EVENT_CALLSTACK, refs.callstack);
-	packet.at = put_end_reason(packet.at, fact->end_reason);
-	packet.at = put_extra_counters(packet.at, refs.sequence, fact);
-	return packet_close(p, &packet);
-}
-
-int perfetto_write_slice(struct perfetto *p, const struct fact *fact)
-{
-	return write_event(p, fact, fact->kind == FACT_BEGIN ? TYPE_BEGIN : TYPE_END,
-			   fact->thread->uuid);
+	if (fact->end_reason != END_NORMAL)
+		packet.at = put_end_reason(packet.at, fact->end_reason);
+	if (fact->n_counters)
+		packet.at = put_extra_counters(packet.at, refs.sequence, fact);
+	packet_close(p, &packet);
+	return 0;
 }
 
 int perfetto_write_async(struct perfetto *p, const struct fact *fact)
 {
-	return write_event(p, fact, fact->kind == FACT_ASYNC_BEGIN ? TYPE_BEGIN : TYPE_END,
-			   fact->tracks[0]->uuid);
-}
-
-int perfetto_write_instant(struct perfetto *p, const struct fact *fact, uint64_t track_uuid)
-{
-	return write_event(p, fact, TYPE_INSTANT, track_uuid);
+	return perfetto_write_event(p, fact, fact->kind == FACT_ASYNC_BEGIN ? TYPE_BEGIN : TYPE_END,
+				    fact->tracks[0]->uuid);
 }
 
 /* An arrow starts or ends at the slice that is open here; the instant marks the place. */
@@ -425,16 +309,19 @@ int perfetto_write_flow(struct perfetto *p, const struct fact *fact, uint64_t tr
 	const char *name = out ? "flow out" : "flow in";
 	struct packet packet;
 	struct refs refs;
+	char *at;
 
 	find_refs(p, fact, true, &refs);
-	if (!packet_open(p, refs.sequence, refs.any, &packet, room_of(fact), fact->ts_ns,
-			 TYPE_INSTANT, track_uuid))
+	at = sink_reserve(p->sink, room_of(fact));
+	if (!at)
 		return sink_error(p->sink);
+	packet = packet_open(at, refs.sequence, refs.any, fact->ts_ns, TYPE_INSTANT, track_uuid);
 	packet.at = wire_text(packet.at, EVENT_NAME, name, strlen(name));
 	packet.at = put_category(packet.at, fact->category, refs.categories);
 	packet.at = wire_fixed64(packet.at, out ? EVENT_FLOW : EVENT_TERMINATING_FLOW, fact->id);
 	packet.at = put_args(packet.at, fact, &refs);
-	return packet_close(p, &packet);
+	packet_close(p, &packet);
+	return 0;
 }
 
 /*
@@ -469,30 +356,34 @@ int perfetto_write_reading(struct perfetto *p, const struct fact *fact)
 
 	for (unsigned i = 0; i < fact->n_counters; i++) {
 		struct packet packet;
+		char *at;
 
 		if (fact->counters[i] == EVENT_NO_VALUE)
 			continue;
-		if (!packet_open(p, s, false, &packet, ROOM_FIXED, fact->ts_ns, TYPE_COUNTER,
-				 fact->counter_tracks[i]->uuid))
+		at = sink_reserve(p->sink, ROOM_FIXED);
+		if (!at)
 			return sink_error(p->sink);
+		packet = packet_open(at, s, false, fact->ts_ns, TYPE_COUNTER,
+				     fact->counter_tracks[i]->uuid);
 		packet.at = wire_number(packet.at, EVENT_COUNTER_VALUE, fact->counters[i]);
 		packet_close(p, &packet);
 	}
 	return 0;
 }
 
-int perfetto_write_counters(struct perfetto *p, const struct fact *fact)
+int perfetto_write_samples(struct perfetto *p, const struct fact *fact)
 {
 	struct sequence *s = perfetto_sequence(p, fact->thread);
 	unsigned categories = perfetto_intern_category(p, s, fact->category);
 
 	for (unsigned i = 0; i < args_of(fact); i++) {
+		char *at = sink_reserve(p->sink, ROOM_FIXED + ROOM_CATEGORY);
 		struct packet packet;
 
-		if (!packet_open(p, s, categories, &packet,
-				 ROOM_FIXED + LIMIT_NAME + INTERN_MAX_PARTS * 6, fact->ts_ns,
-				 TYPE_COUNTER, fact->tracks[i]->uuid))
+		if (!at)
 			return sink_error(p->sink);
+		packet = packet_open(at, s, categories, fact->ts_ns, TYPE_COUNTER,
+				     fact->tracks[i]->uuid);
 		packet.at = put_category(packet.at, fact->category, categories);
 		packet.at = put_counter(packet.at, &fact->args[i]);
 		if (fact->continued)

@@ -6,6 +6,7 @@
 #ifndef PROFTRACE_HANDLERS_PERFETTO_INTERN_H
 #define PROFTRACE_HANDLERS_PERFETTO_INTERN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "timeline/names.h"
@@ -40,6 +41,19 @@ enum intern_kind {
 	INTERN_NAME = 1,
 	INTERN_KEY = 2,
 };
+
+static inline bool perfetto_is_defined(const struct interned *interned, const struct name *name,
+				       enum intern_kind kind)
+{
+	return name->id < interned->size && interned->entries[name->id].defined & kind;
+}
+
+/* Of how many categories the name is a list; 0: they are not defined. */
+static inline unsigned perfetto_defined_parts(const struct interned *interned,
+					      const struct name *category)
+{
+	return category->id < interned->size ? interned->entries[category->id].parts : 0;
+}
 
 /* What perfetto_intern() and perfetto_intern_category() of perfetto_internal.h have not found defined. */
 uint64_t perfetto_define(struct perfetto *p, struct sequence *s, const struct name *name,

@@ -50,9 +50,9 @@ struct perfetto {
 	const struct code_frame **used;
 	uint32_t n_used, used_room;
 	struct sequence threads[PERFETTO_THREADS];
-	uint64_t owners[PERFETTO_THREADS]; /* the uuids of their threads, 0: none */
-	uint8_t hints[PERFETTO_HINTS];	   /* by uuid: where its thread's sequence may be */
-	unsigned oldest;		   /* where to look for one that is not needed any more */
+	uint64_t owners[PERFETTO_THREADS];	/* the uuids of their threads, 0: none */
+	struct sequence *hints[PERFETTO_HINTS]; /* by uuid: what may be its thread's sequence */
+	unsigned oldest;      /* where to look for one that is not needed any more */
 	uint64_t turn;	      /* goes up each time that a sequence is looked for in vain */
 	uint64_t global_uuid; /* of the track for instants that belong to no process */
 	bool global_declared;
@@ -78,26 +78,34 @@ int perfetto_write_stats(struct perfetto *p, const struct account *account);
 /* For a thread that has not the one that its hint says. */
 struct sequence *perfetto_sequence_look(struct perfetto *p, const struct thread *thread);
 
-static inline uint8_t *perfetto_hint(struct perfetto *p, uint64_t uuid)
+static inline struct sequence **perfetto_hint(struct perfetto *p, uint64_t uuid)
 {
 	/* Uuids are counted up, and tracks of other kinds lie between those of threads. */
 	return &p->hints[(uuid * 0x9e3779b97f4a7c15ull) >> 54];
 }
 
-_Static_assert(PERFETTO_HINTS == 1 << (64 - 54) && PERFETTO_THREADS <= UINT8_MAX, "see above");
+_Static_assert(PERFETTO_HINTS == 1 << (64 - 54), "see above");
 
-/* Whose sequence an event belongs to; thread NULL: nobody's. */
-static inline struct sequence *perfetto_sequence(struct perfetto *p, const struct thread *thread)
+/* Whose sequence an event belongs to; thread NULL: nobody's. Returns NULL where it has to be looked for. */
+static inline struct sequence *perfetto_sequence_known(struct perfetto *p,
+						       const struct thread *thread)
 {
 	struct sequence *s;
 
 	if (!thread || !thread->uuid)
 		return &p->shared;
-	s = &p->threads[*perfetto_hint(p, thread->uuid)];
+	s = *perfetto_hint(p, thread->uuid);
 	if (s->track_uuid != thread->uuid)
-		return perfetto_sequence_look(p, thread);
+		return NULL;
 	s->used = p->turn;
 	return s;
+}
+
+static inline struct sequence *perfetto_sequence(struct perfetto *p, const struct thread *thread)
+{
+	struct sequence *s = perfetto_sequence_known(p, thread);
+
+	return s ? s : perfetto_sequence_look(p, thread);
 }
 
 /* From here on nothing that was said earlier in the sequence counts. `dropped`: since packets are missing. */
@@ -107,12 +115,14 @@ int perfetto_sequence_count(struct perfetto *p, struct sequence *s, const struct
 void perfetto_sequence_gone(struct perfetto *p, const struct thread *thread);
 void perfetto_sequences_free(struct perfetto *p);
 
-/* perfetto_event.c: those that come in millions. */
+/* perfetto_ordinary.c: those that come in millions. */
 int perfetto_write_slice(struct perfetto *p, const struct fact *fact);
-int perfetto_write_async(struct perfetto *p, const struct fact *fact);
 int perfetto_write_instant(struct perfetto *p, const struct fact *fact, uint64_t track_uuid);
-int perfetto_write_flow(struct perfetto *p, const struct fact *fact, uint64_t track_uuid);
 int perfetto_write_counters(struct perfetto *p, const struct fact *fact);
+
+/* perfetto_event.c */
+int perfetto_write_async(struct perfetto *p, const struct fact *fact);
+int perfetto_write_flow(struct perfetto *p, const struct fact *fact, uint64_t track_uuid);
 int perfetto_write_reading(struct perfetto *p, const struct fact *fact);
 
 /* perfetto_intern.c */
@@ -125,7 +135,7 @@ static inline uint64_t perfetto_intern(struct perfetto *p, struct sequence *s,
 {
 	if (!name)
 		return 0;
-	if (name->id < s->interned.size && s->interned.entries[name->id].defined & kind)
+	if (perfetto_is_defined(&s->interned, name, kind))
 		return name->id;
 	return perfetto_define(p, s, name, kind);
 }
@@ -134,11 +144,9 @@ static inline uint64_t perfetto_intern(struct perfetto *p, struct sequence *s,
 static inline unsigned perfetto_intern_category(struct perfetto *p, struct sequence *s,
 						const struct name *category)
 {
-	if (!category)
-		return 0;
-	if (category->id < s->interned.size && s->interned.entries[category->id].parts)
-		return s->interned.entries[category->id].parts;
-	return perfetto_define_category(p, s, category);
+	unsigned parts = category ? perfetto_defined_parts(&s->interned, category) : 0;
+
+	return parts || !category ? parts : perfetto_define_category(p, s, category);
 }
 
 int perfetto_write_interned(struct perfetto *p, const struct sequence *s,

@@ -153,7 +153,7 @@ struct sequence *perfetto_sequence_look(struct perfetto *p, const struct thread 
 		}
 	}
 	s->used = p->turn;
-	*perfetto_hint(p, thread->uuid) = (uint8_t)(s - p->threads);
+	*perfetto_hint(p, thread->uuid) = s;
 	return s;
 }
 

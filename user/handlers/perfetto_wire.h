@@ -2,7 +2,8 @@
 /*
  * The few rules of protobuf's encoding that the events need, as functions that write at a pointer
  * and return where they stopped. An event is written a million times a second: generated code, which
- * first wants a tree of structures and then walks it twice, costs several times as much.
+ * first wants a tree of structures and then walks it twice, costs several times as much. What they write
+ * last may be followed by up to three bytes that are theirs for a moment: there has to be room for these.
  */
 #ifndef PROFTRACE_HANDLERS_PERFETTO_WIRE_H
 #define PROFTRACE_HANDLERS_PERFETTO_WIRE_H
@@ -19,28 +20,70 @@ enum wire_type {
 };
 
 enum {
-	WIRE_VARINT_MAX = 10
+	WIRE_VARINT_MAX = 10,
 };
-
-static inline uint8_t *wire_varint(uint8_t *at, uint64_t value)
-{
-	while (value >= 0x80) {
-		*at++ = (uint8_t)value | 0x80;
-		value >>= 7;
-	}
-	*at++ = (uint8_t)value;
-	return at;
-}
 
 static inline size_t wire_varint_size(uint64_t value)
 {
 	return (70 - __builtin_clzll(value | 1)) / 7;
 }
 
+/* Byte by byte, none too many. */
+static inline uint8_t *wire_varint_exact(uint8_t *at, uint64_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		*at++ = (uint8_t)value | 0x80;
+	*at++ = (uint8_t)value;
+	return at;
+}
+
+/*
+ * For what has another length each time, as times and values do: where a loop ends could not be
+ * predicted. Four groups of seven bits are spread over four bytes, and of these as many count as have
+ * anything.
+ */
+static inline uint8_t *wire_varint_any(uint8_t *at, uint64_t value)
+{
+	uint32_t bytes, last;
+
+	if (value >= 1 << 28)
+		return wire_varint_exact(at, value);
+	bytes = (value & 0x3fff) | (value & 0xfffc000) << 2;
+	bytes = (bytes & 0x7f007f) | (bytes & 0x3f803f80) << 1;
+	last = (31 ^ (uint32_t)__builtin_clz(bytes | 1)) & 24; /* the first bit of the last byte */
+	bytes |= (uint32_t)((0x808080ull << last) >> 24);      /* those before it go on */
+	bytes = htole32(bytes);
+	memcpy(at, &bytes, sizeof(bytes));
+	return at + 1 + last / 8;
+}
+
+/* For what is mostly below 128: an id, a tag, a length. */
+static inline uint8_t *wire_varint(uint8_t *at, uint64_t value)
+{
+	if (value >= 0x80)
+		return wire_varint_any(at, value);
+	*at = (uint8_t)value;
+	return at + 1;
+}
+
 static inline uint8_t *wire_number(uint8_t *at, unsigned field, uint64_t value)
 {
 	at = wire_varint(at, field << 3 | WIRE_VARINT);
 	return wire_varint(at, value);
+}
+
+static inline uint8_t *wire_any(uint8_t *at, unsigned field, uint64_t value)
+{
+	at = wire_varint(at, field << 3 | WIRE_VARINT);
+	return wire_varint_any(at, value);
+}
+
+/* A field below 16 with a value that is known to be below 128. */
+static inline uint8_t *wire_small(uint8_t *at, unsigned field, uint8_t value)
+{
+	at[0] = (uint8_t)(field << 3 | WIRE_VARINT);
+	at[1] = value;
+	return at + 2;
 }
 
 static inline uint8_t *wire_fixed64(uint8_t *at, unsigned field, uint64_t value)
@@ -87,7 +130,7 @@ static inline uint8_t *wire_close(uint8_t *contents, uint8_t *end)
 	}
 	extra = wire_varint_size(length) - 1;
 	memmove(contents + extra, contents, length);
-	wire_varint(contents - 1, length);
+	wire_varint_exact(contents - 1, length);
 	return end + extra;
 }
 

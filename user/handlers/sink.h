@@ -58,6 +58,14 @@ static inline char *sink_reserve(struct sink *sink, size_t size)
 	return room->at;
 }
 
+/* Where there is room for `size` bytes as it is; NULL: there is not, or there was an error. */
+static inline char *sink_room_now(struct sink *sink, size_t size)
+{
+	const struct sink_room *room = (const struct sink_room *)sink;
+
+	return (size_t)(room->end - room->at) < size ? NULL : room->at;
+}
+
 static inline void sink_commit(struct sink *sink, size_t used)
 {
 	((struct sink_room *)sink)->at += used;

@@ -405,6 +405,79 @@ static void the_largest_event(void **state)
 	done(&w, root, TIMES);
 }
 
+static void put_plainly_escaped(FILE *out, const char *text)
+{
+	for (; *text; text++)
+		fprintf(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+}
+
+/* The line of an instant, put together of its parts. */
+static void print_expected(FILE *out, const struct fact *fact)
+{
+	uint64_t ns = fact->ts_ns > 5000000000 ? fact->ts_ns - 5000000000 : 0;
+
+	fprintf(out, ",\n{\"name\":\"");
+	put_plainly_escaped(out, fact->name->text);
+	if (fact->category) {
+		fprintf(out, "\",\"cat\":\"");
+		put_plainly_escaped(out, fact->category->text);
+	}
+	fprintf(out,
+		"\",\"ph\":\"i\",\"ts\":%llu.%03u,\"pid\":%u,\"tid\":%u,\"s\":\"t\",\"args\":{\"",
+		(unsigned long long)ns / 1000, (unsigned)(ns % 1000), fact->process->pid,
+		fact->thread->tid);
+	put_plainly_escaped(out, fact->args->key->text);
+	fprintf(out, "\":%llu}}", (unsigned long long)fact->args->u);
+}
+
+/* More names, categories, keys and threads than are kept, of all lengths, and times in no order. */
+static void what_is_kept_is_what_was_asked_for(void **state)
+{
+	enum {
+		EVENTS = 4000,
+		NAMES = 700
+	};
+	uint64_t bits = 88172645463325252, expected_size;
+	char *expected, *start;
+	size_t size;
+	FILE *out = open_memstream(&expected, &size);
+	struct world w;
+
+	(void)state;
+	assert_non_null(out);
+	world_open(&w, SINK_PLAIN, false);
+	for (int i = 0; i < EVENTS; i++) {
+		struct arg arg = { .type = ARG_UINT };
+		char name[400];
+		unsigned which = (unsigned)(bits >> 20) % NAMES;
+
+		bits ^= bits << 13;
+		bits ^= bits >> 7;
+		bits ^= bits << 17;
+		fact(&w, FACT_INSTANT, START_NS + (bits >> 33) * (i % 3), NULL);
+		snprintf(name, sizeof(name), "%u%*s", which, (int)(which % 300), "\"\\.");
+		w.fact.name = n(&w, name);
+		w.fact.category = i % 7 ? n(&w, name + strlen(name) - (bits >> 40) % 5) : NULL;
+		w.process.pid = 42 + (uint32_t)(bits >> 50) % 3;
+		w.thread.tid = (uint32_t)(i % 5 ? bits >> 60 : bits);
+		arg.key = n(&w, name + strlen(name) / 2);
+		arg.u = bits >> (i % 63 + 1);
+		w.fact.args = &arg;
+		w.fact.n_args = 1;
+		print_expected(out, &w.fact);
+		give(&w);
+	}
+	assert_int_equal(fclose(out), 0);
+	expected_size = size;
+	finish(&w);
+	start = strchr(w.bytes, '\n');
+	assert_non_null(start);
+	assert_true(w.bytes + w.size - start > (ptrdiff_t)expected_size);
+	assert_memory_equal(start - 1, expected, expected_size);
+	free(expected);
+	world_free(&w);
+}
+
 /* Cut after every line, the file only lacks its bracket. */
 static void loads_when_cut(void **state)
 {
@@ -511,7 +584,8 @@ static void integers(void **state)
 	uint64_t value = 1;
 
 	(void)state;
-	for (int i = 0; i < 64; i++, value <<= 1) {
+	/* The powers of two, then those of ten. */
+	for (int i = 0; i < 64 + 19; i++, value = i < 64 ? value << 1 : i == 64 ? 10 : value * 10) {
 		for (uint64_t v = value - 1; v != value + 2; v++) {
 			*json_u64(out, v) = '\0';
 			snprintf(expected, sizeof(expected), "%llu", (unsigned long long)v);
@@ -530,6 +604,29 @@ static void integers(void **state)
 	}
 }
 
+/* Eight at a time are looked at: each of them, and those that are left. */
+static void escapes_wherever_they_are(void **state)
+{
+	static const char special[] = "\"\\\b\f\n\r\t\001\037";
+	static const char *const becomes[] = { "\\\"", "\\\\", "\\b", "\\f", "\\n",
+					       "\\r",  "\\t",  "?",   "?" };
+	char in[24], out[64], expected[64];
+
+	(void)state;
+	for (size_t length = 1; length < sizeof(in); length++) {
+		for (size_t at = 0; at < length; at++) {
+			for (size_t i = 0; i < sizeof(special) - 1; i++) {
+				memset(in, i % 2 ? '~' : '\xc3', length);
+				in[at] = special[i];
+				*json_escaped(out, in, length) = '\0';
+				snprintf(expected, sizeof(expected), "%.*s%s%.*s", (int)at, in,
+					 becomes[i], (int)(length - at - 1), in + at + 1);
+				assert_string_equal(out, expected);
+			}
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -541,10 +638,12 @@ int main(void)
 		cmocka_unit_test(async_slices_and_flows),
 		cmocka_unit_test(losses),
 		cmocka_unit_test(the_largest_event),
+		cmocka_unit_test(what_is_kept_is_what_was_asked_for),
 		cmocka_unit_test(loads_when_cut),
 		cmocka_unit_test(a_full_disk_reaches_the_caller),
 		cmocka_unit_test(doubles_come_back_the_same),
 		cmocka_unit_test(integers),
+		cmocka_unit_test(escapes_wherever_they_are),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,177 +58,190 @@ struct chrome_json {
 };
 
 /* A counter's value must be a number, or a string that reads as one. */
-static void put_counter_value(struct json_writer *j, const struct arg *arg)
+static char *put_counter_value(char *at, const struct arg *arg)
 {
 	switch (arg->type) {
 	case ARG_BOOL:
 	case ARG_POINTER:
-		json_put_uint(j, arg->u);
-		break;
+		return json_uint(at, arg->u);
 	case ARG_STRING:
 	case ARG_NULL:
-		json_put(j, "\"NaN\"");
-		break;
+		return json_literal(at, "\"NaN\"");
 	case ARG_INT:
 	case ARG_UINT:
 	case ARG_DOUBLE:
-		json_put_value(j, arg);
 		break;
 	}
+	return json_value(at, arg);
 }
 
 /* Clocks are strings: nanoseconds since 1970 do not fit the doubles that other readers keep. */
-static void clock_arg(struct json_writer *j, const char *name, uint64_t ns)
+static char *clock_arg(struct json_writer *j, char *at, const char *name, uint64_t ns)
 {
 	if (!ns)
-		return;
-	json_key_text(j, name);
-	*j->at++ = '"';
-	j->at = json_u64(j->at, ns);
-	*j->at++ = '"';
+		return at;
+	at = json_key_text(j, at, name);
+	*at++ = '"';
+	at = json_u64(at, ns);
+	*at++ = '"';
+	return at;
 }
 
-static void clock_args(struct json_writer *j, const struct clock_reading *clock)
+static char *clock_args(struct json_writer *j, char *at, const struct clock_reading *clock)
 {
-	clock_arg(j, "monotonic", clock->monotonic);
-	clock_arg(j, "boottime", clock->boottime);
-	clock_arg(j, "realtime", clock->realtime);
-}
-
-static void own_args(struct json_writer *j, const struct fact *fact)
-{
-	for (unsigned i = 0; i < fact->n_args; i++) {
-		json_key(j, fact->args[i].key);
-		json_put_value(j, &fact->args[i]);
-	}
+	at = clock_arg(j, at, "monotonic", clock->monotonic);
+	at = clock_arg(j, at, "boottime", clock->boottime);
+	return clock_arg(j, at, "realtime", clock->realtime);
 }
 
 /* --- the start of every event ------------------------------------------------------------------ */
 
-static void put_owner(struct json_writer *j, const struct process *process,
-		      const struct thread *thread)
+static inline char *put_owner(struct json_writer *j, char *at, const struct process *process,
+			      const struct thread *thread)
 {
-	if (thread) {
-		json_put_owner(j, process ? process->pid : 0, thread->tid);
-		return;
-	}
-	json_put(j, ",\"pid\":");
-	j->at = json_u64(j->at, process ? process->pid : 0);
+	uint32_t pid = process ? process->pid : 0;
+
+	if (thread)
+		return json_owner(j, at, pid, thread->tid);
+	return json_u64(json_literal(at, ",\"pid\":"), pid);
 }
 
-static void put_time(struct json_writer *j, uint64_t ts_ns)
+static char *put_moment(struct json_writer *j, char *at, const struct fact *fact)
 {
-	json_put(j, ",\"ts\":");
-	j->at = json_us(j->at, ts_ns > j->base_ns ? ts_ns - j->base_ns : 0);
+	at = json_literal(at, ",\"ts\":");
+	at = json_time(j, at, fact->ts_ns);
+	return put_owner(j, at, fact->process, fact->thread);
 }
 
-static void put_category(struct json_writer *j, const struct name *category)
+static char *put_phase(struct json_writer *j, char *at, const struct fact *fact, char phase)
 {
-	if (!category)
-		return;
-	json_put(j, ",\"cat\":\"");
-	json_put_name(j, category, LIMIT_NAME);
-	*j->at++ = '"';
+	at = json_literal(at, ",\"ph\":\"");
+	*at++ = phase;
+	*at++ = '"';
+	return put_moment(j, at, fact);
 }
 
-static void put_name(struct json_writer *j, const struct name *name)
+static inline char *open_event(struct json_writer *j, const struct fact *fact, char phase)
 {
-	json_put(j, ",\n{\"name\":\"");
-	if (name)
-		json_put_name(j, name, LIMIT_NAME);
-	*j->at++ = '"';
+	char *at = json_head(j, json_start(j), fact->name, fact->category);
+
+	return put_phase(j, at, fact, phase);
 }
 
-static void put_phase(struct json_writer *j, const struct fact *fact, char phase)
+static char *put_stack(struct chrome_json *c, char *at, const struct callstack *callstack)
 {
-	json_put(j, ",\"ph\":\"");
-	*j->at++ = phase;
-	*j->at++ = '"';
-	put_time(j, fact->ts_ns);
-	put_owner(j, fact->process, fact->thread);
+	if (c->name_stack)
+		c->name_stack(c->name_context, callstack);
+	return chrome_put_stack(&c->writer, at, callstack);
 }
 
-static void open_event(struct json_writer *j, const struct fact *fact, char phase)
+static int close_args(struct json_writer *j, char *at)
 {
-	json_room(j);
-	put_name(j, fact->name);
-	put_category(j, fact->category);
-	put_phase(j, fact, phase);
+	return json_done(j, json_literal(at, "}}"));
+}
+
+/*
+ * Each of these is a function of its own, and stays one: most events have few arguments or none, and would
+ * pay for the registers that the rest needs.
+ */
+static __attribute__((noinline)) char *put_more_args(struct chrome_json *c, char *at,
+						     const struct fact *fact)
+{
+	if (fact->callstack)
+		at = put_stack(c, at, fact->callstack);
+	if (fact->end_reason == END_NORMAL)
+		return at;
+	return json_string_arg(&c->writer, at, "ended",
+			       fact->end_reason == END_LOST ? "lost" : "unfinished");
+}
+
+static __attribute__((noinline)) int write_args(struct chrome_json *c, char *at,
+						const struct fact *fact)
+{
+	at = json_open_args(&c->writer, at);
+	at = json_args(&c->writer, at, fact->args, fact->n_args);
+	if (fact->callstack || fact->end_reason != END_NORMAL)
+		at = put_more_args(c, at, fact);
+	return close_args(&c->writer, at);
 }
 
 /* Ends an event whose only arguments are the fact's own. */
-static int close_with_args(struct json_writer *j, const struct fact *fact)
+static int close_with_args(struct chrome_json *c, char *at, const struct fact *fact)
 {
-	if (fact->n_args || fact->callstack || fact->end_reason != END_NORMAL) {
-		json_open_args(j);
-		own_args(j, fact);
-		chrome_put_stack(j, fact->callstack);
-		if (fact->end_reason != END_NORMAL)
-			json_string_arg(j, "ended",
-					fact->end_reason == END_LOST ? "lost" : "unfinished");
-		*j->at++ = '}';
-	}
-	*j->at++ = '}';
-	return json_done(j);
+	if (fact->n_args || fact->callstack || fact->end_reason != END_NORMAL)
+		return write_args(c, at, fact);
+	*at++ = '}';
+	return json_done(&c->writer, at);
 }
 
 /* --- events ------------------------------------------------------------------------------------ */
 
 /* Not among the arguments, which are the series. Viewers ignore it. */
-static void put_continued(struct json_writer *j, const struct fact *fact)
+static char *put_continued(char *at, const struct fact *fact)
 {
-	if (fact->continued)
-		json_put(j, ",\"continued\":true");
+	return fact->continued ? json_literal(at, ",\"continued\":true") : at;
 }
 
-/* What was counted on the thread until now: `id` makes the counters of threads different ones. */
-static int write_counters(struct json_writer *j, const struct fact *fact)
+/* The start of a sample of a thread's counters: `id` makes those of threads different ones. */
+static char *open_thread_counters(struct json_writer *j, const struct fact *fact,
+				  const struct thread *thread)
 {
+	char *at = json_literal(json_start(j), ",\n{\"name\":\"counters\"");
+
+	at = put_phase(j, at, fact, 'C');
+	at = json_literal(at, ",\"id\":");
+	at = json_hex(at, thread->tid);
+	at = put_continued(at, fact);
+	return json_open_args(j, at);
+}
+
+/* What was counted on the thread until now. */
+static int write_counters(struct chrome_json *c, const struct fact *fact)
+{
+	struct json_writer *j = &c->writer;
 	unsigned i, n = 0;
+	char *at;
 
 	for (i = 0; i < fact->n_counters; i++)
 		n += fact->counters[i] != EVENT_NO_VALUE;
 	if (!n)
 		return 0;
-	json_room(j);
-	json_put(j, ",\n{\"name\":\"counters\"");
-	put_phase(j, fact, 'C');
-	json_put(j, ",\"id\":");
-	j->at = json_hex(j->at, fact->thread->tid);
-	put_continued(j, fact);
-	json_open_args(j);
+	at = open_thread_counters(j, fact, fact->thread);
 	for (i = 0; i < fact->n_counters; i++) {
 		if (fact->counters[i] == EVENT_NO_VALUE)
 			continue;
-		json_key(j, fact->counter_tracks[i]->name);
-		json_put_uint(j, fact->counters[i]);
+		at = json_key(j, at, fact->counter_tracks[i]->name);
+		at = json_uint(at, fact->counters[i]);
 	}
-	json_put(j, "}}");
-	return json_done(j);
+	return close_args(j, at);
 }
 
-static int write_begin(struct json_writer *j, const struct fact *fact)
+static int write_begin(struct chrome_json *c, const struct fact *fact)
 {
-	write_counters(j, fact);
-	open_event(j, fact, 'B');
-	return close_with_args(j, fact);
+	struct json_writer *j = &c->writer;
+	if (fact->n_counters)
+		write_counters(c, fact);
+	return close_with_args(c, open_event(j, fact, 'B'), fact);
 }
 
-static int write_end(struct json_writer *j, const struct fact *fact)
+static int write_end(struct chrome_json *c, const struct fact *fact)
 {
-	write_counters(j, fact);
-	json_room(j);
-	json_put(j, ",\n{\"ph\":\"E\"");
-	put_time(j, fact->ts_ns);
-	put_owner(j, fact->process, fact->thread);
-	return close_with_args(j, fact);
+	struct json_writer *j = &c->writer;
+	char *at;
+
+	if (fact->n_counters)
+		write_counters(c, fact);
+	at = json_literal(json_start(j), ",\n{\"ph\":\"E\"");
+	return close_with_args(c, put_moment(j, at, fact), fact);
 }
 
-static void put_scope(struct json_writer *j, enum event_scope scope)
+static char *put_scope(char *at, enum event_scope scope)
 {
-	json_put(j, ",\"s\":\"");
-	*j->at++ = scope == SCOPE_THREAD ? 't' : scope == SCOPE_PROCESS ? 'p' : 'g';
-	*j->at++ = '"';
+	if (scope == SCOPE_THREAD)
+		return json_literal(at, ",\"s\":\"t\"");
+	if (scope == SCOPE_PROCESS)
+		return json_literal(at, ",\"s\":\"p\"");
+	return json_literal(at, ",\"s\":\"g\"");
 }
 
 /* The narrowest scope that can be said of something found on this thread, process or machine. */
@@ -237,166 +250,173 @@ static enum event_scope scope_of(const struct fact *fact)
 	return fact->thread ? SCOPE_THREAD : fact->process ? SCOPE_PROCESS : SCOPE_GLOBAL;
 }
 
-static int write_instant(struct json_writer *j, const struct fact *fact)
+static int write_instant(struct chrome_json *c, const struct fact *fact)
 {
-	open_event(j, fact, 'i');
-	put_scope(j, fact->scope);
-	return close_with_args(j, fact);
+	struct json_writer *j = &c->writer;
+	return close_with_args(c, put_scope(open_event(j, fact, 'i'), fact->scope), fact);
 }
 
 /* A sample of a thread's counter on its own: found in a file, where it came with no slice. */
 static int write_counter_of_thread(struct json_writer *j, const struct fact *fact)
 {
-	json_room(j);
-	json_put(j, ",\n{\"name\":\"counters\"");
-	put_phase(j, fact, 'C');
-	json_put(j, ",\"id\":");
-	j->at = json_hex(j->at, fact->tracks[0]->thread->tid);
-	put_continued(j, fact);
-	json_open_args(j);
-	json_key(j, fact->name);
-	put_counter_value(j, &fact->args[0]);
-	json_put(j, "}}");
-	return json_done(j);
+	char *at = open_thread_counters(j, fact, fact->tracks[0]->thread);
+
+	at = json_key(j, at, fact->name);
+	return close_args(j, put_counter_value(at, &fact->args[0]));
 }
 
-static void put_memory(struct json_writer *j, const struct memory *memory)
+static char *put_unit(struct json_writer *j, char *at, const struct name *unit)
+{
+	at = json_literal(json_room(j, at), ",\"unit\":\"");
+	at = json_name(j, at, unit, LIMIT_NAME);
+	*at++ = '"';
+	return at;
+}
+
+static char *put_memory(char *at, const struct memory *memory)
 {
 	switch (memory->change) {
 	case MEMORY_ALLOC:
-		json_put(j, ",\"memory\":\"alloc\",\"size\":");
-		j->at = json_u64(j->at, memory->size);
+		at = json_literal(at, ",\"memory\":\"alloc\",\"size\":");
+		at = json_u64(at, memory->size);
 		break;
 	case MEMORY_FREE:
-		json_put(j, ",\"memory\":\"free\"");
+		at = json_literal(at, ",\"memory\":\"free\"");
 		break;
 	case MEMORY_GONE:
-		json_put(j, ",\"memory\":\"gone\"");
-		return;
+		return json_literal(at, ",\"memory\":\"gone\"");
 	}
-	json_put(j, ",\"address\":");
-	j->at = json_hex(j->at, memory->address);
+	at = json_literal(at, ",\"address\":");
+	return json_hex(at, memory->address);
 }
 
-static int write_counter(struct json_writer *j, const struct fact *fact)
+static int write_counter(struct chrome_json *c, const struct fact *fact)
 {
+	struct json_writer *j = &c->writer;
 	const struct name *unit = fact->tracks[0]->unit;
+	char *at;
 
 	if (fact->n_args == 1 && fact->tracks[0]->thread)
 		return write_counter_of_thread(j, fact);
-	open_event(j, fact, 'C');
-	put_continued(j, fact);
-	if (unit) {
-		json_put(j, ",\"unit\":\"");
-		json_put_name(j, unit, LIMIT_NAME);
-		*j->at++ = '"';
-	}
+	at = open_event(j, fact, 'C');
+	at = put_continued(at, fact);
+	if (unit)
+		at = put_unit(j, at, unit);
 	if (fact->memory)
-		put_memory(j, fact->memory);
-	json_open_args(j);
+		at = put_memory(at, fact->memory);
+	at = json_open_args(j, at);
 	for (unsigned i = 0; i < fact->n_args; i++) {
-		json_key(j, fact->args[i].key);
-		put_counter_value(j, &fact->args[i]);
+		at = json_key(j, at, fact->args[i].key);
+		at = put_counter_value(at, &fact->args[i]);
 	}
-	json_put(j, "}}");
-	return json_done(j);
+	return close_args(j, at);
 }
 
-static int write_async(struct json_writer *j, const struct fact *fact)
+static int write_async(struct chrome_json *c, const struct fact *fact)
 {
-	open_event(j, fact, fact->kind == FACT_ASYNC_BEGIN ? 'b' : 'e');
+	struct json_writer *j = &c->writer;
+	char *at = open_event(j, fact, fact->kind == FACT_ASYNC_BEGIN ? 'b' : 'e');
+
 	/* Of this process: a plain id would pair with the same one of another. */
-	json_put(j, ",\"id2\":{\"local\":");
-	j->at = json_hex(j->at, fact->id);
-	json_put(j, "}");
-	return close_with_args(j, fact);
+	at = json_literal(at, ",\"id2\":{\"local\":");
+	at = json_hex(at, fact->id);
+	*at++ = '}';
+	return close_with_args(c, at, fact);
 }
 
-static int write_flow(struct json_writer *j, const struct fact *fact)
+/* Outside of any slice: an instant, and the id is an argument. */
+static int write_loose_flow(struct chrome_json *c, const struct fact *fact)
 {
-	bool out = fact->kind == FACT_FLOW_OUT;
+	struct json_writer *j = &c->writer;
+	char *at = json_start(j);
 
-	json_room(j);
-	if (fact->in_slice) {
-		json_put(j, ",\n{\"name\":\"flow\",\"cat\":\"flow\"");
-		put_phase(j, fact, out ? 's' : 'f');
-		json_put(j, ",\"id\":");
-		j->at = json_hex(j->at, fact->id);
-		if (!out)
-			json_put(j, ",\"bp\":\"e\"");
-		return close_with_args(j, fact);
-	}
-	if (out)
-		json_put(j, ",\n{\"name\":\"flow out\"");
+	if (fact->kind == FACT_FLOW_OUT)
+		at = json_literal(at, ",\n{\"name\":\"flow out\"");
 	else
-		json_put(j, ",\n{\"name\":\"flow in\"");
-	put_category(j, fact->category);
-	put_phase(j, fact, 'i');
-	put_scope(j, scope_of(fact));
-	json_open_args(j);
-	json_uint_arg(j, "id", fact->id);
-	own_args(j, fact);
-	json_put(j, "}}");
-	return json_done(j);
+		at = json_literal(at, ",\n{\"name\":\"flow in\"");
+	if (fact->category) {
+		at = json_literal(at, ",\"cat\":\"");
+		at = json_name(j, at, fact->category, LIMIT_NAME);
+		*at++ = '"';
+	}
+	at = put_phase(j, at, fact, 'i');
+	at = put_scope(at, scope_of(fact));
+	at = json_open_args(j, at);
+	at = json_uint_arg(j, at, "id", fact->id);
+	return close_args(j, json_args(j, at, fact->args, fact->n_args));
 }
 
-static int write_lost(struct json_writer *j, const struct fact *fact)
+static int write_flow(struct chrome_json *c, const struct fact *fact)
 {
-	json_room(j);
-	json_put(j, ",\n{\"name\":\"events lost\"");
-	put_phase(j, fact, 'i');
-	put_scope(j, scope_of(fact));
-	json_open_args(j);
-	json_uint_arg(j, "count", fact->count);
-	json_put(j, "}}");
-	return json_done(j);
+	struct json_writer *j = &c->writer;
+	bool out = fact->kind == FACT_FLOW_OUT;
+	char *at;
+
+	if (!fact->in_slice)
+		return write_loose_flow(c, fact);
+	at = json_literal(json_start(j), ",\n{\"name\":\"flow\",\"cat\":\"flow\"");
+	at = put_phase(j, at, fact, out ? 's' : 'f');
+	at = json_literal(at, ",\"id\":");
+	at = json_hex(at, fact->id);
+	if (!out)
+		at = json_literal(at, ",\"bp\":\"e\"");
+	return close_with_args(c, at, fact);
+}
+
+static int write_lost(struct chrome_json *c, const struct fact *fact)
+{
+	struct json_writer *j = &c->writer;
+	char *at = json_literal(json_start(j), ",\n{\"name\":\"events lost\"");
+
+	at = put_phase(j, at, fact, 'i');
+	at = put_scope(at, scope_of(fact));
+	at = json_open_args(j, at);
+	return close_args(j, json_uint_arg(j, at, "count", fact->count));
 }
 
 /* --- metadata ---------------------------------------------------------------------------------- */
 
-static void open_metadata(struct json_writer *j, const char *name, const struct process *process,
-			  const struct thread *thread)
+static char *open_metadata(struct json_writer *j, char *at, const char *name,
+			   const struct process *process, const struct thread *thread)
 {
-	json_room(j);
-	json_put(j, "{\"name\":\"");
-	json_put_text(j, name, strlen(name), LIMIT_NAME);
-	json_put(j, "\",\"ph\":\"M\"");
-	put_owner(j, process, thread);
+	at = json_literal(at, "{\"name\":\"");
+	at = json_text(at, name, strlen(name), LIMIT_NAME);
+	at = json_literal(at, "\",\"ph\":\"M\"");
+	at = put_owner(j, at, process, thread);
 	if (!process)
-		json_put(j, ",\"tid\":0");
-	json_open_args(j);
+		at = json_literal(at, ",\"tid\":0");
+	return json_open_args(j, at);
 }
 
 static int write_owner_name(struct json_writer *j, const char *kind, const struct name *name,
 			    const struct process *process, const struct thread *thread)
 {
+	char *at;
+
 	/* An empty one is an error to the loader. */
 	if (!name || !name->length)
 		return 0;
-	json_room(j);
-	json_put(j, ",\n");
-	open_metadata(j, kind, process, thread);
-	json_key_text(j, "name");
-	*j->at++ = '"';
-	json_put_name(j, name, LIMIT_NAME);
-	json_put(j, "\"}}");
-	return json_done(j);
+	at = json_literal(json_start(j), ",\n");
+	at = open_metadata(j, at, kind, process, thread);
+	at = json_key_text(j, at, "name");
+	*at++ = '"';
+	at = json_name(j, at, name, LIMIT_NAME);
+	*at++ = '"';
+	return close_args(j, at);
 }
 
-static int write_clock(struct json_writer *j, const struct clock_reading *clock)
+static int write_clock(struct chrome_json *c, const struct fact *fact)
 {
-	json_room(j);
-	json_put(j, ",\n");
-	open_metadata(j, "clock_snapshot", NULL, NULL);
-	clock_args(j, clock);
-	json_put(j, "}}");
-	return json_done(j);
+	struct json_writer *j = &c->writer;
+	char *at = json_literal(json_start(j), ",\n");
+
+	at = open_metadata(j, at, "clock_snapshot", NULL, NULL);
+	return close_args(j, clock_args(j, at, &fact->clock));
 }
 
-static void info_arg(struct json_writer *j, const char *name, const char *text)
+static char *info_arg(struct json_writer *j, char *at, const char *name, const char *text)
 {
-	if (text && *text)
-		json_string_arg(j, name, text);
+	return text && *text ? json_string_arg(j, at, name, text) : at;
 }
 
 static void hex_digits(char out[17], uint64_t value)
@@ -408,27 +428,25 @@ static void hex_digits(char out[17], uint64_t value)
 
 static void write_start(struct json_writer *j, const struct trace_info *info)
 {
-	char uuid[33];
+	char uuid[33], *at = json_start(j);
 
 	hex_digits(uuid, info->trace_uuid[0]);
 	hex_digits(uuid + 16, info->trace_uuid[1]);
-	json_room(j);
-	*j->at++ = '[';
-	open_metadata(j, "proftrace", NULL, NULL);
-	info_arg(j, "version", info->version);
-	json_string_arg(j, "clock", "monotonic");
-	json_uint_arg(j, "base_ns", j->base_ns);
-	json_string_arg(j, "trace_uuid", uuid);
-	clock_args(j, &info->clock);
-	info_arg(j, "sysname", info->sysname);
-	info_arg(j, "kernel", info->kernel_release);
-	info_arg(j, "kernel_version", info->kernel_version);
-	info_arg(j, "machine", info->machine);
-	info_arg(j, "host", info->host);
-	info_arg(j, "boot_id", info->boot_id);
-	info_arg(j, "rank", info->rank);
-	json_put(j, "}}");
-	json_done(j);
+	*at++ = '[';
+	at = open_metadata(j, at, "proftrace", NULL, NULL);
+	at = info_arg(j, at, "version", info->version);
+	at = json_string_arg(j, at, "clock", "monotonic");
+	at = json_uint_arg(j, at, "base_ns", j->base_ns);
+	at = json_string_arg(j, at, "trace_uuid", uuid);
+	at = clock_args(j, at, &info->clock);
+	at = info_arg(j, at, "sysname", info->sysname);
+	at = info_arg(j, at, "kernel", info->kernel_release);
+	at = info_arg(j, at, "kernel_version", info->kernel_version);
+	at = info_arg(j, at, "machine", info->machine);
+	at = info_arg(j, at, "host", info->host);
+	at = info_arg(j, at, "boot_id", info->boot_id);
+	at = info_arg(j, at, "rank", info->rank);
+	close_args(j, at);
 }
 
 static int write_account(struct json_writer *j, const struct account *account)
@@ -465,90 +483,86 @@ static int write_account(struct json_writer *j, const struct account *account)
 		{ "stacks_other", account->stacks_other },
 	};
 
-	json_room(j);
-	json_put(j, ",\n");
-	open_metadata(j, "proftrace_account", NULL, NULL);
-	json_uint_arg(j, "marked", account->marked);
-	json_uint_arg(j, "written", account->written);
-	json_uint_arg(j, "paused", account->paused);
-	json_uint_arg(j, "left_out", account->left_out);
-	json_uint_arg(j, "unscheduled", account->unscheduled);
-	json_uint_arg(j, "unrecorded", account->unrecorded);
-	json_key_text(j, "lost");
-	*j->at++ = '{';
+	char *at = json_literal(json_start(j), ",\n");
+
+	at = open_metadata(j, at, "proftrace_account", NULL, NULL);
+	at = json_uint_arg(j, at, "marked", account->marked);
+	at = json_uint_arg(j, at, "written", account->written);
+	at = json_uint_arg(j, at, "paused", account->paused);
+	at = json_uint_arg(j, at, "left_out", account->left_out);
+	at = json_uint_arg(j, at, "unscheduled", account->unscheduled);
+	at = json_uint_arg(j, at, "unrecorded", account->unrecorded);
+	at = json_key_text(j, at, "lost");
+	*at++ = '{';
 	j->comma = false;
 	for (int i = 0; i < LOST_REASONS; i++)
-		json_uint_arg(j, lost_reason_name(i), account->lost[i]);
-	*j->at++ = '}';
+		at = json_uint_arg(j, at, lost_reason_name(i), account->lost[i]);
+	*at++ = '}';
 	/* Readers take EVENT_MAX_ARGS of them. */
 	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
 		if (rest[i].value)
-			json_uint_arg(j, rest[i].name, rest[i].value);
+			at = json_uint_arg(j, at, rest[i].name, rest[i].value);
 	}
-	json_key_text(j, "orderly");
-	if (account->orderly)
-		json_put(j, "true}}\n]\n");
-	else
-		json_put(j, "false}}\n]\n");
-	return json_done(j);
+	at = json_key_text(j, at, "orderly");
+	at = account->orderly ? json_literal(at, "true") : json_literal(at, "false");
+	return json_done(j, json_literal(at, "}}\n]\n"));
 }
 
 /* --- the handler ------------------------------------------------------------------------------- */
 
-static int describe(struct chrome_json *c, const struct process *process,
-		    const struct thread *thread)
+static int write_process(struct chrome_json *c, const struct fact *fact)
 {
-	int error = chrome_sched_describe(&c->sched, thread ? thread->tid : process->pid);
+	const struct process *process = fact->process;
+	int error = chrome_sched_describe(&c->sched, process->pid);
 
 	if (error)
 		return error;
-	return write_owner_name(&c->writer, thread ? "thread_name" : "process_name",
-				thread ? thread->name : process->name, process, thread);
+	return write_owner_name(&c->writer, "process_name", process->name, process, NULL);
 }
+
+static int write_thread(struct chrome_json *c, const struct fact *fact)
+{
+	const struct thread *thread = fact->thread;
+	int error = chrome_sched_describe(&c->sched, thread->tid);
+
+	if (error)
+		return error;
+	return write_owner_name(&c->writer, "thread_name", thread->name, thread->process, thread);
+}
+
+static int write_sched(struct chrome_json *c, const struct fact *fact)
+{
+	return chrome_sched_write(&c->sched, &c->writer, fact);
+}
+
+static int (*const writers[])(struct chrome_json *c, const struct fact *fact) = {
+	[FACT_PROCESS] = write_process,
+	[FACT_THREAD] = write_thread,
+	[FACT_TRACK] = NULL, /* counters and asynchronous slices need no declaration here */
+	[FACT_BEGIN] = write_begin,
+	[FACT_END] = write_end,
+	[FACT_INSTANT] = write_instant,
+	[FACT_COUNTER] = write_counter,
+	[FACT_READING] = write_counters,
+	[FACT_ASYNC_BEGIN] = write_async,
+	[FACT_ASYNC_END] = write_async,
+	[FACT_FLOW_OUT] = write_flow,
+	[FACT_FLOW_IN] = write_flow,
+	[FACT_LOST] = write_lost,
+	[FACT_CLOCK] = write_clock,
+	[FACT_LEFT] = NULL, /* the pool's sample tells of them together */
+	[FACT_GONE] = NULL,
+	[FACT_SWITCH] = write_sched,
+	[FACT_WAKING] = write_sched,
+	[FACT_SCHED_GAP] = write_sched,
+	[FACT_SAMPLE] = NULL, /* no viewer of this format knows them */
+};
 
 static int chrome_json_fact(struct handler *handler, const struct fact *fact)
 {
-	struct chrome_json *chrome = (struct chrome_json *)handler;
-	struct json_writer *j = &chrome->writer;
+	struct chrome_json *c = (struct chrome_json *)handler;
 
-	if (fact->callstack && fact->kind != FACT_SAMPLE && chrome->name_stack)
-		chrome->name_stack(chrome->name_context, fact->callstack);
-	switch (fact->kind) {
-	case FACT_PROCESS:
-		return describe((struct chrome_json *)handler, fact->process, NULL);
-	case FACT_THREAD:
-		return describe((struct chrome_json *)handler, fact->thread->process, fact->thread);
-	case FACT_BEGIN:
-		return write_begin(j, fact);
-	case FACT_END:
-		return write_end(j, fact);
-	case FACT_INSTANT:
-		return write_instant(j, fact);
-	case FACT_COUNTER:
-		return write_counter(j, fact);
-	case FACT_READING:
-		return write_counters(j, fact);
-	case FACT_ASYNC_BEGIN:
-	case FACT_ASYNC_END:
-		return write_async(j, fact);
-	case FACT_FLOW_OUT:
-	case FACT_FLOW_IN:
-		return write_flow(j, fact);
-	case FACT_LOST:
-		return write_lost(j, fact);
-	case FACT_CLOCK:
-		return write_clock(j, &fact->clock);
-	case FACT_TRACK: /* counters and asynchronous slices need no declaration here */
-	case FACT_LEFT:	 /* the pool's sample tells of them together */
-	case FACT_GONE:
-	case FACT_SAMPLE: /* no viewer of this format knows them */
-		return 0;
-	case FACT_SWITCH:
-	case FACT_WAKING:
-	case FACT_SCHED_GAP:
-		return chrome_sched_write(&chrome->sched, j, fact);
-	}
-	return 0;
+	return writers[fact->kind] ? writers[fact->kind](c, fact) : 0;
 }
 
 static int chrome_json_flush(struct handler *handler)
@@ -571,7 +585,6 @@ static void chrome_json_free(struct handler *handler)
 
 	sink_free(chrome->writer.sink);
 	chrome_sched_free(chrome->sched);
-	free(chrome->writer.cache);
 	free(chrome);
 }
 
@@ -592,8 +605,7 @@ struct handler *chrome_json_handler_new(struct sink *sink, const struct trace_in
 	chrome->handler.ops = &chrome_json_ops;
 	chrome->name_stack = info->name_stack;
 	chrome->name_context = info->name_context;
-	chrome->writer.sink = sink;
-	chrome->writer.base_ns = info->start_ns - info->start_ns % BASE_STEP_NS;
+	json_init(&chrome->writer, sink, info->start_ns - info->start_ns % BASE_STEP_NS);
 	write_start(&chrome->writer, info);
 	return &chrome->handler;
 }

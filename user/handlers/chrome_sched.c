@@ -73,78 +73,81 @@ const char *sched_state_text(enum sched_state state)
 	return "S";
 }
 
-static void open_state(struct json_writer *j, const char *state, uint32_t pid, uint32_t tid,
-		       uint64_t since_ns, uint64_t until_ns)
+static char *open_state(struct json_writer *j, const char *state, uint32_t pid, uint32_t tid,
+			uint64_t since_ns, uint64_t until_ns)
 {
-	json_room(j);
-	json_put(j, ",\n{\"name\":\"");
-	json_put_text(j, state, strlen(state), 16);
-	json_put(j, "\",\"ph\":\"T\",\"ts\":");
-	j->at = json_us(j->at, since_ns > j->base_ns ? since_ns - j->base_ns : 0);
-	json_put(j, ",\"dur\":");
-	j->at = json_us(j->at, until_ns > since_ns ? until_ns - since_ns : 0);
-	json_put(j, ",\"pid\":");
-	j->at = json_u64(j->at, pid ? pid : tid);
-	json_put(j, ",\"tid\":");
-	j->at = json_u64(j->at, tid);
-	json_open_args(j);
+	char *at = json_literal(json_start(j), ",\n{\"name\":\"");
+
+	at = json_text(at, state, strlen(state), 16);
+	at = json_literal(at, "\",\"ph\":\"T\",\"ts\":");
+	at = json_time(j, at, since_ns);
+	at = json_literal(at, ",\"dur\":");
+	at = json_us(at, until_ns > since_ns ? until_ns - since_ns : 0);
+	at = json_owner(j, at, pid ? pid : tid, tid);
+	return json_open_args(j, at);
 }
 
-static int close_state(struct json_writer *j)
+static int close_state(struct json_writer *j, char *at)
 {
-	json_put(j, "}}");
-	return json_done(j);
+	return json_done(j, json_literal(at, "}}"));
 }
 
 static int write_running(struct json_writer *j, unsigned cpu, const struct chrome_cpu *c,
 			 uint64_t until_ns, const enum sched_state *end)
 {
-	open_state(j, "Running", c->task.pid, c->task.tid, c->task.since_ns, until_ns);
-	json_uint_arg(j, "cpu", cpu);
-	json_uint_arg(j, "prio", c->task.prio);
+	char *at = open_state(j, "Running", c->task.pid, c->task.tid, c->task.since_ns, until_ns);
+
+	at = json_uint_arg(j, at, "cpu", cpu);
+	at = json_uint_arg(j, at, "prio", c->task.prio);
 	if (c->known) {
-		json_uint_arg(j, "prev", c->prev);
-		json_string_arg(j, "prev_state", sched_state_text(c->prev_state));
+		at = json_uint_arg(j, at, "prev", c->prev);
+		at = json_string_arg(j, at, "prev_state", sched_state_text(c->prev_state));
 	}
 	if (end)
-		json_string_arg(j, "end", sched_state_text(*end));
-	return close_state(j);
+		at = json_string_arg(j, at, "end", sched_state_text(*end));
+	return close_state(j, at);
+}
+
+static char *put_waker(struct json_writer *j, char *at, const struct sched_task *task,
+		       const struct sched_waker *waker)
+{
+	at = json_uint_arg(j, at, "waker", waker->tid);
+	at = json_uint_arg(j, at, "waker_pid", waker->pid);
+	at = json_uint_arg(j, at, "waker_cpu", waker->cpu);
+	at = json_uint_arg(j, at, "target_cpu", waker->target_cpu);
+	at = json_uint_arg(j, at, "prio", task->prio);
+	at = json_uint_arg(j, at, "interrupt", waker->interrupt);
+	if (waker->ts_ns < task->since_ns)
+		at = json_uint_arg(j, at, "early_ns", task->since_ns - waker->ts_ns);
+	return at;
 }
 
 /* What a thread of ours did until now, without a CPU. */
 static int write_off(struct json_writer *j, const struct sched_task *task,
 		     const struct sched_waker *waker, uint64_t until_ns)
 {
+	char *at;
+
 	if (!task->thread || !task->since_ns || task->since_ns > until_ns)
 		return 0;
-	open_state(j, sched_state_text(task->state), task->pid, task->tid, task->since_ns,
-		   until_ns);
-	if (waker && task->state == SCHED_STATE_RUNNABLE) {
-		json_uint_arg(j, "waker", waker->tid);
-		json_uint_arg(j, "waker_pid", waker->pid);
-		json_uint_arg(j, "waker_cpu", waker->cpu);
-		json_uint_arg(j, "target_cpu", waker->target_cpu);
-		json_uint_arg(j, "prio", task->prio);
-		json_uint_arg(j, "interrupt", waker->interrupt);
-		if (waker->ts_ns < task->since_ns)
-			json_uint_arg(j, "early_ns", task->since_ns - waker->ts_ns);
-	}
-	return close_state(j);
+	at = open_state(j, sched_state_text(task->state), task->pid, task->tid, task->since_ns,
+			until_ns);
+	if (waker && task->state == SCHED_STATE_RUNNABLE)
+		at = put_waker(j, at, task, waker);
+	return close_state(j, at);
 }
 
 static int put_name(struct json_writer *j, const struct sched_task *task, const char *what)
 {
-	json_room(j);
-	json_put(j, ",\n{\"name\":\"");
-	json_put_text(j, what, strlen(what), LIMIT_NAME);
-	json_put(j, "\",\"ph\":\"M\",\"pid\":");
-	j->at = json_u64(j->at, task->pid ? task->pid : task->tid);
-	json_put(j, ",\"tid\":");
-	j->at = json_u64(j->at, task->tid);
-	json_put(j, ",\"args\":{\"name\":\"");
-	json_put_name(j, task->comm, LIMIT_NAME);
-	json_put(j, "\",\"task\":true}}");
-	return json_done(j);
+	char *at = json_literal(json_start(j), ",\n{\"name\":\"");
+
+	at = json_text(at, what, strlen(what), LIMIT_NAME);
+	at = json_literal(at, "\",\"ph\":\"M\"");
+	at = json_owner(j, at, task->pid ? task->pid : task->tid, task->tid);
+	at = json_literal(at, ",\"args\":{\"name\":\"");
+	at = json_name(j, at, task->comm, LIMIT_NAME);
+	at = json_literal(at, "\",\"task\":true}}");
+	return json_done(j, at);
 }
 
 static int write_name(struct chrome_sched *s, struct json_writer *j, const struct sched_task *task)
@@ -213,6 +216,7 @@ static int write_gap(struct chrome_sched *s, struct json_writer *j, const struct
 {
 	unsigned i;
 	int error = 0;
+	char *at;
 
 	for (i = 0; i < MAX_CPUS && !error; i++) {
 		struct chrome_cpu *c = &s->cpus[i];
@@ -225,14 +229,13 @@ static int write_gap(struct chrome_sched *s, struct json_writer *j, const struct
 	}
 	if (error)
 		return error;
-	json_room(j);
-	json_put(j, ",\n{\"name\":\"switches lost\",\"ph\":\"i\",\"ts\":");
-	j->at = json_us(j->at, fact->ts_ns > j->base_ns ? fact->ts_ns - j->base_ns : 0);
-	json_put(j, ",\"pid\":0,\"s\":\"g\"");
-	json_open_args(j);
+	at = json_literal(json_start(j), ",\n{\"name\":\"switches lost\",\"ph\":\"i\",\"ts\":");
+	at = json_time(j, at, fact->ts_ns);
+	at = json_literal(at, ",\"pid\":0,\"s\":\"g\"");
+	at = json_open_args(j, at);
 	if (fact->sched)
-		json_uint_arg(j, "cpu", fact->sched->cpu);
-	return close_state(j);
+		at = json_uint_arg(j, at, "cpu", fact->sched->cpu);
+	return close_state(j, at);
 }
 
 int chrome_sched_write(struct chrome_sched **ret, struct json_writer *j, const struct fact *fact)

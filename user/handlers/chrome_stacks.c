@@ -42,49 +42,49 @@ static const char *file_of(const struct code_mapping *mapping)
 	return slash && slash[1] ? slash + 1 : mapping->path->text;
 }
 
-static void put_text(struct json_writer *j, const char *text, size_t length)
+static char *put_text(char *at, const char *text, size_t length)
 {
-	json_put_text(j, text, length, LIMIT_NAME);
+	at = json_text(at, text, length, LIMIT_NAME);
 	if (text_fit(text, length, LIMIT_NAME) < length)
-		json_put(j, TEXT_CUT_MARK);
+		at = json_literal(at, TEXT_CUT_MARK);
+	return at;
 }
 
-static void put_place(struct json_writer *j, const struct place *place)
+static char *put_place(struct json_writer *j, char *at, const struct place *place)
 {
 	const char *file = file_of(place->frame->mapping);
 	char address[24];
 
-	json_room(j);
-	*j->at++ = '"';
+	at = json_room(j, at);
+	*at++ = '"';
 	if (place->function) {
-		put_text(j, place->function->text, place->function->length);
+		at = put_text(at, place->function->text, place->function->length);
 	} else {
-		put_text(j, file, strlen(file));
+		at = put_text(at, file, strlen(file));
 		snprintf(address, sizeof(address), "+0x%" PRIx64, place->frame->rel_pc);
-		put_text(j, address, strlen(address));
+		at = put_text(at, address, strlen(address));
 	}
 	if (place->frame->mapping && place->frame->mapping->kind == CODE_KERNEL)
-		json_put(j, CHROME_KERNEL_MARK);
-	*j->at++ = '"';
+		at = json_literal(at, CHROME_KERNEL_MARK);
+	*at++ = '"';
+	return at;
 }
 
-void chrome_put_stack(struct json_writer *j, const struct callstack *callstack)
+char *chrome_put_stack(struct json_writer *j, char *at, const struct callstack *callstack)
 {
 	struct place places[CHROME_STACK_NAMES];
 	bool more = false;
-	unsigned n;
+	unsigned n = collect(callstack, places, &more);
 
-	if (!callstack)
-		return;
-	n = collect(callstack, places, &more);
-	json_key_text(j, "stack");
-	*j->at++ = '[';
+	at = json_key_text(j, at, "stack");
+	*at++ = '[';
 	if (more)
-		json_put(j, "\"(more)\",");
+		at = json_literal(at, "\"(more)\",");
 	while (n-- > 0) {
-		put_place(j, &places[n]);
+		at = put_place(j, at, &places[n]);
 		if (n)
-			*j->at++ = ',';
+			*at++ = ',';
 	}
-	*j->at++ = ']';
+	*at++ = ']';
+	return at;
 }

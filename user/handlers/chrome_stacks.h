@@ -17,7 +17,7 @@ enum {
 
 #define CHROME_KERNEL_MARK "_[k]"
 
-/* Among the arguments that are open. `callstack` NULL: nothing. */
-void chrome_put_stack(struct json_writer *j, const struct callstack *callstack);
+/* Among the arguments that are open. */
+char *chrome_put_stack(struct json_writer *j, char *at, const struct callstack *callstack);
 
 #endif

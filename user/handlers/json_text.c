@@ -6,69 +6,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char digit_pairs[] = "00010203040506070809101112131415161718192021222324"
-				  "25262728293031323334353637383940414243444546474849"
-				  "50515253545556575859606162636465666768697071727374"
-				  "75767778798081828384858687888990919293949596979899";
-
-static unsigned digits_of(uint64_t value)
+static char *more_digits(char *at, uint64_t value)
 {
-	static const uint64_t powers[] = {
-		0,
-		10ull,
-		100ull,
-		1000ull,
-		10000ull,
-		100000ull,
-		1000000ull,
-		10000000ull,
-		100000000ull,
-		1000000000ull,
-		10000000000ull,
-		100000000000ull,
-		1000000000000ull,
-		10000000000000ull,
-		100000000000000ull,
-		1000000000000000ull,
-		10000000000000000ull,
-		100000000000000000ull,
-		1000000000000000000ull,
-		10000000000000000000ull,
-	};
-	/* log10(2) is 1233 / 4096, nearly: as many digits as that says, or one less. */
-	unsigned guess = (64 - __builtin_clzll(value | 1)) * 1233 >> 12;
+	uint64_t high = value / JSON_EIGHT;
 
-	return guess + 1 - (value < powers[guess]);
+	at = json_u64(at, high);
+	json_put_word(at, json_digits((uint32_t)(value - high * JSON_EIGHT)) + JSON_ZEROS);
+	return at + 8;
 }
 
-/*
- * From the last digit on, where it belongs: of so few bytes, a copy would cost as much as they do. Four
- * digits at a time, as long as there are so many: the divisions wait for one another.
- */
 char *json_u64(char *at, uint64_t value)
 {
-	char *end = at + digits_of(value), *first = end;
-	uint32_t rest;
+	uint64_t digits;
+	unsigned zeros;
 
-	while (value >= 10000) {
-		uint32_t four = value % 10000;
-
-		value /= 10000;
-		first -= 4;
-		memcpy(first, digit_pairs + four / 100 * 2, 2);
-		memcpy(first + 2, digit_pairs + four % 100 * 2, 2);
+	if (value < 10) {
+		*at = (char)('0' + value);
+		return at + 1;
 	}
-	rest = (uint32_t)value;
-	if (rest >= 100) {
-		first -= 2;
-		memcpy(first, digit_pairs + rest % 100 * 2, 2);
-		rest /= 100;
-	}
-	if (rest >= 10)
-		memcpy(first - 2, digit_pairs + rest * 2, 2);
-	else
-		first[-1] = (char)('0' + rest);
-	return end;
+	if (value >= JSON_EIGHT)
+		return more_digits(at, value);
+	digits = json_digits((uint32_t)value);
+	zeros = (unsigned)__builtin_ctzll(digits) / 8;
+	json_put_word(at, (digits + JSON_ZEROS) >> zeros * 8);
+	return at + 8 - zeros;
 }
 
 char *json_i64(char *at, int64_t value)
@@ -100,14 +61,13 @@ static char *put_padded(char *at, uint64_t value, int digits)
 
 char *json_us(char *at, uint64_t ns)
 {
-	uint64_t us = ns / 1000;
-	unsigned rest = (unsigned)(ns - us * 1000);
+	uint64_t high = ns / JSON_EIGHT;
 
-	at = json_u64(at, us);
-	at[0] = '.';
-	at[1] = (char)('0' + rest / 100);
-	memcpy(at + 2, digit_pairs + rest % 100 * 2, 2);
-	return at + 4;
+	if (high)
+		return json_us_low(json_u64(at, high), (uint32_t)(ns - high * JSON_EIGHT));
+	at = json_u64(at, ns / 1000);
+	*at++ = '.';
+	return put_padded(at, ns % 1000, 3);
 }
 
 /*
@@ -197,19 +157,49 @@ static char escape_of(unsigned char c)
 	return 0;
 }
 
+static char *put_escaped(char *at, unsigned char c)
+{
+	if (c >= 0x20 && c != '"' && c != '\\') {
+		*at++ = (char)c;
+	} else if (escape_of(c)) {
+		*at++ = '\\';
+		*at++ = escape_of(c);
+	} else {
+		*at++ = '?';
+	}
+	return at;
+}
+
+#define EACH_BYTE 0x0101010101010101ull
+
+/* Whether one of these bytes is below `limit`, which is at most 0x80: it borrows from its highest bit. */
+static bool any_below(uint64_t bytes, unsigned limit)
+{
+	return (bytes - EACH_BYTE * limit) & ~bytes & EACH_BYTE * 0x80;
+}
+
+static bool any_equal(uint64_t bytes, unsigned char c)
+{
+	return any_below(bytes ^ EACH_BYTE * c, 1);
+}
+
+/* Hardly anything has to be escaped: eight bytes at a time are looked at, and copied. */
 char *json_escaped(char *at, const char *text, size_t length)
 {
-	for (size_t i = 0; i < length; i++) {
-		unsigned char c = text[i];
+	size_t i = 0;
+	uint64_t bytes;
 
-		if (c >= 0x20 && c != '"' && c != '\\') {
-			*at++ = (char)c;
-		} else if (escape_of(c)) {
-			*at++ = '\\';
-			*at++ = escape_of(c);
-		} else {
-			*at++ = '?';
+	for (; length - i >= 8; i += 8) {
+		memcpy(&bytes, text + i, 8);
+		if (any_below(bytes, 0x20) || any_equal(bytes, '"') || any_equal(bytes, '\\')) {
+			for (size_t end = i + 8, k = i; k < end; k++)
+				at = put_escaped(at, (unsigned char)text[k]);
+			continue;
 		}
+		memcpy(at, &bytes, 8);
+		at += 8;
 	}
+	for (; i < length; i++)
+		at = put_escaped(at, (unsigned char)text[i]);
 	return at;
 }

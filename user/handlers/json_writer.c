@@ -1,196 +1,171 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "handlers/json_writer.h"
 
-#include <stdlib.h>
-
-enum {
-	CACHE_MAX_ID = 1 << 20
-};
-enum {
-	CACHE_UNKNOWN = 0,
-	CACHE_PLAIN,
-	CACHE_ESCAPED
-};
-
-static void commit(struct json_writer *j)
+void json_init(struct json_writer *j, struct sink *sink, uint64_t base_ns)
 {
-	if (j->start != j->nowhere)
-		sink_commit(j->sink, j->at - j->start);
-	j->start = j->at;
+	j->sink = sink;
+	j->base_ns = base_ns;
+	/* What stands at 0 is known, so that nothing is taken for it where there is nothing yet. */
+	json_new_head(j, j->nowhere, NULL, NULL);
+	json_new_owner(j, j->nowhere, 0, 0);
 }
 
-void json_room(struct json_writer *j)
+char *json_more_room(struct json_writer *j, char *at)
 {
-	if (j->start)
-		commit(j);
-	j->at = sink_reserve(j->sink, JSON_ROOM);
-	if (!j->at)
-		j->at = j->nowhere;
-	j->start = j->at;
+	json_done(j, at);
+	return json_start(j);
 }
 
-int json_done(struct json_writer *j)
+/* --- what is kept ------------------------------------------------------------------------------ */
+
+/* What is longer than that is written each time. */
+static char *keep(struct json_piece *piece, uint64_t of, const char *text, char *end)
 {
-	commit(j);
-	j->start = NULL;
-	return sink_error(j->sink);
-}
+	size_t length = (size_t)(end - text);
 
-void json_put_text(struct json_writer *j, const char *text, size_t length, size_t max)
-{
-	j->at = json_escaped(j->at, text, text_fit(text, length, max));
-}
-
-static uint8_t *cache_of(struct json_writer *j, const struct name *name)
-{
-	uint32_t size = j->cache_size ? j->cache_size : 256;
-	uint8_t *cache;
-
-	if (name->id < j->cache_size)
-		return &j->cache[name->id];
-	if (name->id >= CACHE_MAX_ID)
-		return NULL;
-	while (size <= name->id)
-		size *= 2;
-	cache = realloc(j->cache, size);
-	if (!cache)
-		return NULL;
-	memset(cache + j->cache_size, CACHE_UNKNOWN, size - j->cache_size);
-	j->cache = cache;
-	j->cache_size = size;
-	return &cache[name->id];
-}
-
-void json_put_name(struct json_writer *j, const struct name *name, size_t max)
-{
-	uint8_t *cached = cache_of(j, name);
-	char *start = j->at;
-
-	if (cached && *cached == CACHE_PLAIN) {
-		j->at = json_copy(j->at, name->text, name->length);
-		return;
+	if (length <= JSON_PIECE_MAX) {
+		memcpy(piece->text, text, length);
+		piece->of = of;
+		piece->length = length;
 	}
-	json_put_text(j, name->text, name->length, max);
-	if (cached && *cached == CACHE_UNKNOWN) {
-		bool same = j->at - start == name->length && name->length <= LIMIT_KEY &&
-			    memcmp(start, name->text, name->length) == 0;
-
-		*cached = same ? CACHE_PLAIN : CACHE_ESCAPED;
-	}
+	return end;
 }
 
-void json_put_owner(struct json_writer *j, uint32_t pid, uint32_t tid)
+/* Limits are not the same everywhere, but none is reached by what is kept. */
+_Static_assert((int)JSON_PIECE_MAX <= (int)LIMIT_KEY, "a name that was cut is not kept");
+
+char *json_new_name(struct json_writer *j, char *at, const struct name *name, size_t max)
 {
-	struct json_owner *owner = &j->owners[(tid ^ pid * 31) & (JSON_OWNERS - 1)];
-	char *at = owner->text;
+	char *end = json_text(at, name->text, name->length, max);
 
-	if (!owner->length || owner->pid != pid || owner->tid != tid) {
-		at = json_literal(at, ",\"pid\":");
-		at = json_u64(at, pid);
-		at = json_literal(at, ",\"tid\":");
-		at = json_u64(at, tid);
-		owner->pid = pid;
-		owner->tid = tid;
-		owner->length = (uint32_t)(at - owner->text);
-	}
-	/* As many bytes for all of them: that is three moves and no loop. */
-	memcpy(j->at, owner->text, JSON_OWNER_MAX);
-	j->at += owner->length;
+	return keep(json_kept_name(j, name->id), name->id, at, end);
 }
 
-void json_put_uint(struct json_writer *j, uint64_t value)
+char *json_new_head(struct json_writer *j, char *at, const struct name *name,
+		    const struct name *category)
 {
-	bool quoted = value > INT64_MAX;
+	uint32_t of = name ? name->id : 0, in = category ? category->id : 0;
+	char *start = at;
 
-	if (quoted)
-		*j->at++ = '"';
-	j->at = json_u64(j->at, value);
-	if (quoted)
-		*j->at++ = '"';
+	at = json_literal(at, ",\n{\"name\":\"");
+	if (name)
+		at = json_text(at, name->text, name->length, LIMIT_NAME);
+	*at++ = '"';
+	if (category) {
+		at = json_literal(at, ",\"cat\":\"");
+		at = json_text(at, category->text, category->length, LIMIT_NAME);
+		*at++ = '"';
+	}
+	return keep(json_kept_head(j, of, in), json_pair(of, in), start, at);
 }
 
-static void put_string_arg(struct json_writer *j, const struct arg *arg)
+char *json_new_owner(struct json_writer *j, char *at, uint32_t pid, uint32_t tid)
+{
+	char *start = at;
+
+	at = json_literal(at, ",\"pid\":");
+	at = json_u64(at, pid);
+	at = json_literal(at, ",\"tid\":");
+	at = json_u64(at, tid);
+	return keep(json_kept_owner(j, pid, tid), json_pair(pid, tid), start, at);
+}
+
+char *json_new_time(struct json_writer *j, char *at, uint64_t ts_ns)
+{
+	uint64_t ns = ts_ns > j->base_ns ? ts_ns - j->base_ns : 0;
+	char *end = json_us(at, ns);
+
+	/* A time without higher digits has no zeros in place of them. */
+	j->high_for_ns = 0;
+	if (ns >= JSON_EIGHT) {
+		j->high_for_ns = JSON_EIGHT;
+		j->high_since_ns = ts_ns - ns % JSON_EIGHT;
+		j->high_length = (uint32_t)(end - at) - JSON_US_LOW;
+		memcpy(j->high, at, j->high_length);
+	}
+	return end;
+}
+
+/* --- strings, values, arguments ---------------------------------------------------------------- */
+
+char *json_text(char *at, const char *text, size_t length, size_t max)
+{
+	return json_escaped(at, text, text_fit(text, length, max));
+}
+
+char *json_uint(char *at, uint64_t value)
+{
+	if (value <= INT64_MAX)
+		return json_u64(at, value);
+	*at++ = '"';
+	at = json_u64(at, value);
+	*at++ = '"';
+	return at;
+}
+
+static char *string_value(char *at, const struct arg *arg)
 {
 	size_t length = text_fit(arg->s, arg->length, LIMIT_STRING);
 
-	*j->at++ = '"';
-	json_put_text(j, arg->s, length, LIMIT_STRING);
+	*at++ = '"';
+	at = json_escaped(at, arg->s, length);
 	if (arg->cut || length < arg->length)
-		json_put(j, TEXT_CUT_MARK);
-	*j->at++ = '"';
+		at = json_literal(at, TEXT_CUT_MARK);
+	*at++ = '"';
+	return at;
 }
 
-void json_put_value(struct json_writer *j, const struct arg *arg)
+char *json_value(char *at, const struct arg *arg)
 {
 	switch (arg->type) {
 	case ARG_INT:
-		j->at = json_i64(j->at, arg->i);
-		break;
+		return json_i64(at, arg->i);
 	case ARG_UINT:
-		json_put_uint(j, arg->u);
-		break;
+		return json_uint(at, arg->u);
 	case ARG_DOUBLE:
-		j->at = json_double(j->at, arg->d);
-		break;
+		return json_double(at, arg->d);
 	case ARG_STRING:
-		put_string_arg(j, arg);
-		break;
+		return string_value(at, arg);
 	case ARG_BOOL:
-		if (arg->u)
-			json_put(j, "true");
-		else
-			json_put(j, "false");
-		break;
+		return arg->u ? json_literal(at, "true") : json_literal(at, "false");
 	case ARG_POINTER:
-		j->at = json_hex(j->at, arg->u);
-		break;
+		return json_hex(at, arg->u);
 	case ARG_NULL:
-		json_put(j, "null");
-		break;
+		return json_literal(at, "null");
 	}
+	return at;
 }
 
-void json_open_args(struct json_writer *j)
+char *json_key_text(struct json_writer *j, char *at, const char *text)
 {
-	json_put(j, ",\"args\":{");
-	j->comma = false;
+	at = json_open_key(j, at);
+	at = json_text(at, text, strlen(text), LIMIT_KEY);
+	return json_literal(at, "\":");
 }
 
-void json_key(struct json_writer *j, const struct name *name)
+char *json_args(struct json_writer *j, char *at, const struct arg *args, unsigned n)
 {
-	json_room(j);
-	if (j->comma)
-		*j->at++ = ',';
-	j->comma = true;
-	*j->at++ = '"';
-	if (name)
-		json_put_name(j, name, LIMIT_KEY);
-	else
-		json_put(j, "value");
-	json_put(j, "\":");
+	for (const struct arg *arg = args; arg < args + n; arg++) {
+		at = json_key(j, at, arg->key);
+		/* Nearly all are such. Not negative, both are written alike. */
+		if (arg->type <= ARG_UINT && arg->i >= 0)
+			at = json_u64(at, arg->u);
+		else
+			at = json_value(at, arg);
+	}
+	return at;
 }
 
-void json_key_text(struct json_writer *j, const char *text)
+char *json_string_arg(struct json_writer *j, char *at, const char *name, const char *text)
 {
-	json_room(j);
-	if (j->comma)
-		*j->at++ = ',';
-	j->comma = true;
-	*j->at++ = '"';
-	json_put_text(j, text, strlen(text), LIMIT_KEY);
-	json_put(j, "\":");
+	at = json_key_text(j, at, name);
+	*at++ = '"';
+	at = json_text(at, text, strlen(text), LIMIT_STRING);
+	*at++ = '"';
+	return at;
 }
 
-void json_string_arg(struct json_writer *j, const char *name, const char *text)
+char *json_uint_arg(struct json_writer *j, char *at, const char *name, uint64_t value)
 {
-	json_key_text(j, name);
-	*j->at++ = '"';
-	json_put_text(j, text, strlen(text), LIMIT_STRING);
-	*j->at++ = '"';
-}
-
-void json_uint_arg(struct json_writer *j, const char *name, uint64_t value)
-{
-	json_key_text(j, name);
-	json_put_uint(j, value);
+	return json_uint(json_key_text(j, at, name), value);
 }

@@ -34,7 +34,7 @@ int flush(struct pt_regs *ctx)
 	if (reason > BATCH_ALONE)
 		return 0;
 	if (reason != BATCH_ALONE)
-		batch_remember(st, address);
+		batch_remember(st, pid_tgid, address, reason);
 	batch_send(st, pid_tgid, address, (__u32)bpf_get_attach_cookie(ctx), reason);
 	return 0;
 }
@@ -44,9 +44,17 @@ SEC("watch/sched_prepare_exec")
 int BPF_PROG(on_prepare_exec, struct task_struct *task, struct linux_binprm *bprm)
 {
 	__u64 pid_tgid = pid_tgid_of(task);
-	struct thread_state *st = thread_find(task, pid_tgid);
+	struct thread_state *st;
 
-	if (recording && st)
+	if (!recording || !traced_flags(pid_tgid >> 32))
+		return 0;
+	st = thread_find(task, pid_tgid);
+	/* What it has marked may all be in a batch that it had before. */
+	if (!st)
+		st = thread_begin(task, pid_tgid);
+	if (st)
 		batch_send_rest(st, pid_tgid);
+	else
+		account_add(ACCOUNT_BATCH_UNREADABLE);
 	return 0;
 }

@@ -9,9 +9,8 @@
 #ifndef PROFTRACE_BPF_BATCH_H
 #define PROFTRACE_BPF_BATCH_H
 
+#include "batches.h"
 #include "buffers.h"
-
-const volatile bool batching = false;
 
 static __always_inline bool batch_send_class(const struct thread_state *st,
 					     const struct record *head, __u64 address, __u64 reason,
@@ -47,6 +46,9 @@ static __always_inline bool batch_send_class(const struct thread_state *st,
 static __always_inline void batch_account(struct thread_state *st, __u64 address, __u32 reason,
 					  bool sent)
 {
+	/* Until it is handed over nobody knows that it is there, and all in it may go unseen. */
+	if (reason == BATCH_NEW && !sent)
+		account_add(ACCOUNT_BATCH_UNREADABLE);
 	if (reason == BATCH_ALONE) {
 		if (!sent)
 			account_add_n(ACCOUNT_BATCH_LOST, st->batch.complete >> 16);
@@ -113,40 +115,51 @@ __noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address
 	return 0;
 }
 
-/* Remembers where it is, for the thread's end. */
-static __always_inline void batch_remember(struct thread_state *st, __u64 address)
+static __noinline long batch_send_found(__u32 i, struct batch_walk *w)
 {
-	__u32 i, n = st->n_batches;
+	bool last;
+	__u64 address = batch_take_found(w, i, &last);
 
-	for (i = 0; i < BATCHES; i++) {
-		if (i < n && st->batches[i] == address)
-			return;
-	}
-	/* A thread that has had more has left the first ones for good. */
-	st->batches[n & (BATCHES - 1)] = address;
-	st->n_batches = n + 1;
+	/* Handed over since, it is sent with the others. */
+	if (address && !batch_is_known(w->st, w->pid_tgid, address))
+		batch_send(w->st, w->pid_tgid, address, 0, BATCH_EXIT);
+	return last;
 }
 
-/* All that the current thread has not handed over. */
-static __always_inline void batch_send_rest(struct thread_state *st, __u64 pid_tgid)
+static __noinline long batch_send_more(__u32 i, struct batch_walk *w)
 {
+	__u64 address = batch_take_more(w);
+
+	if (!address)
+		return 1;
+	batch_send(w->st, w->pid_tgid, address, 0, BATCH_EXIT);
+	return 0;
+}
+
+/* All that the current thread has not handed over. Global: the verifier looks at it once. */
+__noinline int batch_send_rest(struct thread_state *st, __u64 pid_tgid)
+{
+	struct batch_walk w = { .st = st, .pid_tgid = pid_tgid };
 	__u32 i;
 
-	if (!batching)
-		return;
-	for (i = 0; i < BATCHES_FOUND_ON; i++) {
-		struct batch_found *found =
-			&batches_found[((__u32)pid_tgid + i) & (BATCHES_FOUND - 1)];
-
-		if (found->pid_tgid == pid_tgid) {
-			found->pid_tgid = 0;
-			batch_remember(st, found->address);
-		}
+	if (!batching || !st)
+		return 0;
+	if (can_loop) {
+		bpf_loop(BATCHES_FOUND_ON, batch_send_found, &w, 0);
+		bpf_loop(BATCHES_MOST, batch_send_more, &w, 0);
+	} else {
+		for (i = 0; i < BATCHES_FOUND_ON_SHORT && !batch_send_found(i, &w); i++)
+			;
+		for (i = 0; i < BATCHES_MOST_SHORT && !batch_send_more(i, &w); i++)
+			;
 	}
 	for (i = 0; i < BATCHES; i++) {
 		if (i < st->n_batches)
 			batch_send(st, pid_tgid, st->batches[i], 0, BATCH_EXIT);
 	}
+	account_add_n(ACCOUNT_BATCH_UNREADABLE, st->n_more + st->n_forgotten);
+	batches_none(st);
+	return 0;
 }
 
 #endif

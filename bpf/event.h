@@ -203,8 +203,11 @@ enum {
 	BATCH_VERSION = 2,
 	BATCH_MAX = 32768, /* bytes, head included */
 	BATCH_STUCK = 64,  /* past so many events its thread has left it, for good */
-	BATCHES =
-		16, /* a power of two; of one thread: one for each executable or library, as a rule */
+	/* Those of one thread, one for each executable or library as a rule (bpf/batches.h): */
+	BATCHES = 16,		 /* a power of two; in its state */
+	BATCHES_MOST = 8192,	 /* in all */
+	BATCHES_MOST_SHORT = 64, /* the same, on a kernel without bpf_loop() */
+	BATCHES_MORE = 65536,	 /* of all threads, past those in their states */
 };
 
 #define BATCH_USED(head) ((head)->used & ((1u << 20) - 1)) /* above: it is being handed over */
@@ -220,9 +223,16 @@ struct batch_head {
 	__u64 flush; /* address of the stub that hands it over */
 };
 
-/* What the recorder has found in memory: batches that threads had before the recording began. */
-#define BATCHES_FOUND	 1024 /* by the number of the thread, and so many places on: */
-#define BATCHES_FOUND_ON 16
+/*
+ * What the recorder has found in memory: batches that threads had before the recording began. Each is at
+ * the first place from that of its thread's number on that was free, and at most so many places on. One
+ * whose address is 0 was never taken; what is taken out keeps its address.
+ */
+#define BATCHES_FOUND_BITS     14
+#define BATCHES_FOUND	       (1 << BATCHES_FOUND_BITS)
+#define BATCHES_FOUND_ON       8192
+#define BATCHES_FOUND_ON_SHORT 16 /* on a kernel without bpf_loop() */
+#define BATCH_FOUND_PLACE(tid) ((tid)*0x9e3779b1u >> (32 - BATCHES_FOUND_BITS))
 struct batch_found {
 	__u64 pid_tgid;
 	__u64 address;
@@ -275,12 +285,13 @@ enum account_slot {
 	/* Under a schedule: marks that came, and those that are done with and leave nothing open. */
 	ACCOUNT_ENTERED,
 	ACCOUNT_LEFT,
-	ACCOUNT_BATCH_LOST,	  /* marks in batches that found the ring buffer full */
-	ACCOUNT_BATCH_UNREADABLE, /* not marks: batches that could not be read */
-	ACCOUNT_SCHED,		  /* not a mark: a switch or a waking that was told */
-	ACCOUNT_SCHED_LOST,	  /* not a mark: one that found no room */
-	ACCOUNT_SWITCHED_OFF,	  /* its domain was being switched off: it costs too much */
-	ACCOUNT_STACKS_LOST,	  /* not a mark: a call stack that found no room */
+	ACCOUNT_BATCH_LOST, /* marks in batches that found the ring buffer full */
+	/* Not marks: batches that could not be read, announced or remembered. */
+	ACCOUNT_BATCH_UNREADABLE,
+	ACCOUNT_SCHED,	      /* not a mark: a switch or a waking that was told */
+	ACCOUNT_SCHED_LOST,   /* not a mark: one that found no room */
+	ACCOUNT_SWITCHED_OFF, /* its domain was being switched off: it costs too much */
+	ACCOUNT_STACKS_LOST,  /* not a mark: a call stack that found no room */
 	ACCOUNT_RESCUED, /* not a mark: a record that went into another buffer, its own being full */
 	ACCOUNT_SLOTS = 32,
 };

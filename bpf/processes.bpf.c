@@ -64,10 +64,12 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 static __always_inline void renew_thread(struct task_struct *task, __u32 old_pid)
 {
 	__u64 old = (__u64)(__u32)task->tgid << 32 | old_pid;
-	struct thread_state *st = thread_find(task, old);
+	struct thread_state *st = thread_executed(task, old);
 
 	if (!st)
 		return;
+	if (batching)
+		batches_gone(st, old);
 	table_thread_end(st);
 	leave_open(st);
 	if (old != pid_tgid_of(task)) {
@@ -79,7 +81,6 @@ static __always_inline void renew_thread(struct task_struct *task, __u32 old_pid
 	st->depth = 0;
 	st->too_deep = 0;
 	st->recorded = 0;
-	st->n_batches = 0;
 	st->whole = 1;
 }
 
@@ -173,6 +174,8 @@ static __always_inline void tell_exit(struct task_struct *task, __u64 pid_tgid)
 		tell_lost(st, pid_tgid);
 	if (st)
 		batch_send_rest(st, pid_tgid);
+	else if (batching)
+		account_add(ACCOUNT_BATCH_UNREADABLE);
 	if (st)
 		leave_open(st);
 	if (st)
@@ -193,12 +196,21 @@ static __always_inline void tell_exit(struct task_struct *task, __u64 pid_tgid)
 	}
 }
 
+/*
+ * Of threads that end at once each may find that none is left alive, and say that the process is over.
+ * What the others have not handed over is to be told all the same.
+ */
+static __always_inline bool has_batches(struct task_struct *task, __u64 pid_tgid)
+{
+	return batching && (thread_find(task, pid_tgid) || batches_were_found(pid_tgid));
+}
+
 SEC("watch/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
 	__u64 pid_tgid = pid_tgid_of(task);
 
-	if (recording && traced_flags(pid_tgid >> 32))
+	if (recording && (traced_flags(pid_tgid >> 32) || has_batches(task, pid_tgid)))
 		tell_exit(task, pid_tgid);
 	/* Of others too: a slot must not stay with a thread that is gone. */
 	thread_end(task, pid_tgid);

@@ -88,9 +88,12 @@ struct thread_state {
 	__u8 whole;	/* nothing was open on it that is not known */
 	__u32 offs;	/* as `offs` was when it looked last */
 
-	/* bpf/batch.h: addresses of its batches */
+	/* bpf/batches.h: addresses of its batches; of those in the map, how many and the last one */
 	__u32 n_batches;
+	__u32 n_more;
 	__u64 batches[BATCHES];
+	__u64 more;
+	__u64 n_forgotten; /* that found no place */
 	struct batch_head batch;
 	/* The last one that was lost, and the last one sent: at their thread's end they may come again. */
 	__u64 lost_batch, lost_base, lost_marks;

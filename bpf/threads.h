@@ -55,6 +55,21 @@ static __always_inline struct thread_state *thread_find(struct task_struct *task
 	return bpf_task_storage_get(&threads, task, NULL, 0);
 }
 
+/*
+ * The state of a thread that has just executed a program, which it had as the number `old`. If it was not
+ * the first of its process it has that one's number now, and is as old as that one was.
+ */
+static __always_inline struct thread_state *thread_executed(struct task_struct *task, __u64 old)
+{
+	struct thread_state *st = slot_of(old);
+
+	if (st && st->owner == old)
+		return st;
+	if (!threads_stored)
+		return NULL;
+	return bpf_task_storage_get(&threads, task, NULL, 0);
+}
+
 /* Gives the current thread a state. NULL: no memory. */
 static __always_inline struct thread_state *thread_begin(struct task_struct *task, __u64 pid_tgid)
 {
@@ -66,7 +81,10 @@ static __always_inline struct thread_state *thread_begin(struct task_struct *tas
 	owner = __sync_val_compare_and_swap(&st->owner, 0, pid_tgid);
 	if (owner && owner != pid_tgid) {
 		threads_stored = 1;
-		return bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		st = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (st)
+			st->birth = task->start_time;
+		return st;
 	}
 	st->birth = 0;
 	barrier();

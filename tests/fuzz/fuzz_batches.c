@@ -4,7 +4,9 @@
  * each a byte that says what comes, two of its length, and so many bytes: a batch, a thread's end, a
  * round (with what is in memory then), a pause, a look for batches that are there already.
  */
+#include <dirent.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,9 +19,25 @@ static ssize_t peek(int fd, void *out, size_t size, off_t at);
 #define pread(fd, out, size, at) peek(fd, out, size, at)
 #define broker_open(broker, what, target, start, end, failure) \
 	((void)(broker), (void)(target), MEMORY)
+/* Processes with the threads that inputs speak of. */
+static struct dirent *next_task(unsigned *number);
+static unsigned next_number;
+#define fdopendir(fd) ((void)(fd), &next_number)
+#define DIR	      unsigned
+#define readdir	      next_task
+#define dirfd(tasks)  MEMORY
+#define closedir(tasks)
+#define close(fd) ((void)(fd))
+#include "capture/batch_find.c"
 #include "capture/batch_read.c"
 #undef pread
 #undef broker_open
+#undef close
+#undef fdopendir
+#undef DIR
+#undef readdir
+#undef dirfd
+#undef closedir
 
 #include "timeline/timeline.h"
 
@@ -38,6 +56,15 @@ static void must(bool condition)
 {
 	if (!condition)
 		abort();
+}
+
+static struct dirent *next_task(unsigned *number)
+{
+	static struct dirent task;
+
+	*number = (*number + 1) % 5;
+	snprintf(task.d_name, sizeof(task.d_name), "%u", *number);
+	return *number ? &task : NULL;
 }
 
 /* The process's memory begins at PLACE. */

@@ -116,7 +116,7 @@ leftovers() {
 	for bpftool in /usr/sbin/bpftool bpftool; do
 		if command -v $bpftool >/dev/null 2>&1; then
 			programs='mark|usdt|aggregate|flush|executes|libraries_changed?|libraries_chang|on_(fork|exec|exit|rename|switch|tick|sched_switch|waking|waking_blind|wakeup_new|prepare_exec|sample|offcpu)'
-			maps='traced|holds|records|record_buffers|thread_slots|threads|told_tasks|usdt_specs|sampled_stacks|blocked_threads'
+			maps='traced|holds|records|record_buffers|thread_slots|threads|batches_more|told_tasks|usdt_specs|sampled_stacks|blocked_threads'
 			n=$({
 				$bpftool prog show 2>/dev/null | grep -E "name ($programs) "
 				$bpftool map show 2>/dev/null | grep -E "name ($maps) "

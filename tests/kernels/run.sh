@@ -23,8 +23,8 @@ one=test_features,test_counts,test_threads,test_target,test_loss,test_schedule,t
 # more for the kernel's command line. What test_features wants to see is what these kernels have. Those
 # that take long come first.
 guests="
-6.1		amd64 6.1  1 no  no.faster $all,test_clocks,test_rights,test_foreign_usdt,test_func,test_batch,test_sched
-7.2		amd64 7.2  1 yes 10-byte   $one,test_follow,test_foreign_usdt,test_func,test_batch,test_sched
+6.1		amd64 6.1  1 no  no.faster $all,test_clocks,test_rights,test_foreign_usdt,test_func,test_batch,test_batch_many,test_sched
+7.2		amd64 7.2  1 yes 10-byte   $one,test_follow,test_foreign_usdt,test_func,test_batch,test_batch_many,test_sched
 arm64-6.12	arm64 6.12 1 yes no.faster $one,test_counters,test_pmu,test_func,test_sched,test_sample
 6.12		amd64 6.12 2 yes no.faster $one,test_cli,test_capabilities,test_control,test_follow,test_sample
 6.18		amd64 6.18 1 yes 5-byte    $one,test_follow,test_sched preempt=full
@@ -45,7 +45,7 @@ run_guest() { # NAME ARCH SERIES CPUS MULTI DOOR TESTS WORD...
 	elif image=$("$here/fetch.sh" "$arch" "$series" 2>"$work/$name.why"); then
 		"$here/boot.sh" "$name" "$arch" "$image" "$work/$arch.cpio" "$cpus" \
 			"TESTS=$tests LIMIT=200 WANT_MULTI=$multi WANT_DOOR=$door" \
-			"ROUNDS=300 SLICES=300 CROWD=200 CALLS=3000 FORKS=200 STORM=2000 STORM_PAUSE=200" "$@"
+			"ROUNDS=300 SLICES=300 CROWD=200 CALLS=3000 FORKS=200 LIBRARIES=5 BATCHES=300 STORM=2000 STORM_PAUSE=200" "$@"
 	else
 		echo "ok - $name # SKIP $(tail -1 "$work/$name.why")"
 	fi >"$work/$name.tap" 2>&1

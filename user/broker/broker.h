@@ -74,6 +74,7 @@ struct broker_loaded {
 	bool has_usdt;
 	uint32_t shared_size;
 	bool uprobe_multi;  /* one link for many sites; otherwise one per site */
+	bool can_loop;	    /* its programs may loop as often as it takes */
 	bool can_hold;	    /* threads can be held while libraries are attached */
 	bool confined;	    /* the broker has a filter of system calls */
 	bool sample_cycles; /* samples are taken by cycles, else by the CPUs' clocks */

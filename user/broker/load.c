@@ -213,6 +213,8 @@ static void set_batching(struct proftrace_bpf *skel, const struct broker_config 
 	if (config->batching && !types)
 		told = libbpf_find_vmlinux_btf_id(before_exec, BPF_TRACE_RAW_TP) > 0;
 	skel->rodata->batching = config->batching;
+	if (config->batching)
+		bpf_map__set_max_entries(skel->maps.batches_more, BATCHES_MORE);
 	bpf_program__set_autoload(skel->progs.flush, config->batching);
 	bpf_program__set_autoload(skel->progs.on_prepare_exec, told);
 }
@@ -331,7 +333,9 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 		bpf_program__set_expected_attach_type(skel->progs.executes, TRACE_UPROBE_MULTI);
 		bpf_program__set_expected_attach_type(skel->progs.flush, TRACE_UPROBE_MULTI);
 	}
-	loaded->can_hold = kernel_has_bpf_loop() && kernel_has_sleepable_uprobes();
+	loaded->can_loop = kernel_has_bpf_loop();
+	skel->rodata->can_loop = loaded->can_loop;
+	loaded->can_hold = loaded->can_loop && kernel_has_sleepable_uprobes();
 	if (!loaded->can_hold) {
 		/* Loaded all the same, since they tell of new libraries; they do not wait then. */
 		bpf_program__set_flags(skel->progs.libraries_changed, 0);

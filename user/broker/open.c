@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "target/task_number.h"
+
 static int no_process(struct failure *f, int error, pid_t pid)
 {
 	char object[16];
@@ -163,28 +165,13 @@ int process_directory(const struct broker_target *target, struct failure *f)
 	return fd;
 }
 
-/* The number that the process has in the innermost namespace that it is in; 0: not known. */
-static long number_within(int directory)
-{
-	char text[4096];
-	const char *at, *end;
-	long number = 0;
-
-	read_whole(directory, "status", text, sizeof(text));
-	at = strstr(text, "\nNSpid:\t");
-	end = at ? strchr(at + 1, '\n') : NULL;
-	for (at = at ? at + 7 : NULL; end && at < end && *at == '\t';)
-		number = strtol(at + 1, (char **)&at, 10);
-	return number;
-}
-
 /*
  * What a process in a container calls /tmp may be anything, so nothing is followed on the way there. And
  * only what belongs to the process's user is handed over: more than that user could read itself it is not.
  */
 static int open_jit_map(int process)
 {
-	long number = number_within(process);
+	long number = task_number_within(process);
 	struct stat owner, st;
 	int root, tmp, fd = -1;
 	char name[40];

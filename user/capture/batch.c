@@ -243,7 +243,7 @@ void batch_process_over(struct batches *b, uint32_t pid)
 
 static bool make_room(const struct batches *b, struct batch_stream *s, size_t words)
 {
-	size_t waiting = s->end - s->begin, room = s->room ? s->room : 4096;
+	size_t waiting = s->end - s->begin, room = s->room ? s->room : 256;
 	uint64_t *grown;
 
 	if (s->end + words <= s->room)
@@ -478,6 +478,7 @@ static void take_batch(struct capture *c, const struct record_batch *r, size_t s
 	s = stream_for(c, r);
 	if (!s) {
 		c->batches->unreadable += head.complete >> 16;
+		c->batches->unfollowed += r->ops.b == BATCH_NEW;
 		return;
 	}
 	if (r->ops.b == BATCH_ALONE) {
@@ -553,9 +554,26 @@ static void keep(struct batches *b, const struct record *r, size_t size)
 	b->waiting += words;
 }
 
+/*
+ * Threads that end at once may all find that none is left alive, and each says that it is the last one.
+ * What others have to say comes yet: only then the process is over.
+ */
+static bool others_end(const struct batches *b, uint32_t pid)
+{
+	const struct batch_stream *s;
+
+	for (s = b->streams; s; s = s->next) {
+		if (s->key[0] == pid && s->known && s->thread && !s->ended)
+			return true;
+	}
+	return false;
+}
+
 void batches_take(struct capture *c, const struct record *r, size_t size)
 {
 	struct batches *b = c->batches;
+	struct record_comm ended;
+	bool over;
 
 	if (size < sizeof(*r))
 		return;
@@ -566,9 +584,15 @@ void batches_take(struct capture *c, const struct record *r, size_t size)
 	}
 	if (r->kind == RECORD_EXIT)
 		end_streams(b, r->tgid, r->tid);
-	if (r->kind == RECORD_EXEC ||
-	    (r->kind == RECORD_EXIT && size >= sizeof(struct record_plain) &&
-	     ((const struct record_plain *)r)->ops.a))
+	over = r->kind == RECORD_EXIT && size >= sizeof(struct record_plain) &&
+	       ((const struct record_plain *)r)->ops.a;
+	if (over && size <= sizeof(ended) && others_end(b, r->tgid)) {
+		memcpy(&ended, r, size);
+		ended.ops.a = 0;
+		r = &ended.head;
+		over = false;
+	}
+	if (r->kind == RECORD_EXEC || over)
 		batch_process_renewed(b, r->tgid);
 	/* Somebody waits for its consequences: a process ends, a child appears, a dump is wanted. */
 	b->urgent |= r->kind >= RECORD_STEP && r->kind <= RECORD_EXIT;

@@ -7,6 +7,7 @@
  *
  *	batch.c		streams: which events of a thread's batch have been seen, from wherever
  *	batch_read.c	batches that have not been handed over, read in the program's memory
+ *	batch_find.c	batches that were there before the recording
  *	batch_merge.c	all streams by time, up to a moment of which everything is known
  *	batch_event.c	what stands in one event
  *	batch_mark.c	from there to the event that the timeline takes
@@ -169,6 +170,7 @@ struct batches {
 		overlap; /* marks that the kernel counts as lost, and which were seen in memory before */
 	uint64_t slots[ACCOUNT_SLOTS];
 	uint64_t unreadable; /* events that were said to be there and were not, or made no sense */
+	uint64_t unfollowed; /* batches of which marks may be missing: there is no room for more */
 	uint64_t clock_errors;
 
 	struct known_mark *known[1 << BATCH_KNOWN_BITS]; /* batch_mark.c */
@@ -213,13 +215,6 @@ void batches_pause(struct capture *c, bool pause);
 /* Marks that process made before this moment are not recorded. */
 void batches_from_now(struct capture *c, pid_t pid);
 
-/*
- * Takes up the batches that threads of the process already have, since it was recorded before: nobody
- * will tell of these. `start` and `offset` are of the mapping of the file's code.
- */
-void batches_find(struct capture *c, uint32_t pid, const struct file *file, uint64_t start,
-		  uint64_t offset);
-
 /* batch.c, for the other parts */
 struct batch_process *batch_process_of(struct batches *b, uint32_t pid);
 struct batch_thread *batch_thread_of(struct batches *b, uint32_t pid, uint32_t tid);
@@ -246,6 +241,15 @@ void batch_process_renewed(struct batches *b, uint32_t pid);
  * known, ns.
  */
 uint64_t batches_read(struct capture *c);
+/* Its memory, to be read; negative: it cannot be. */
+int batch_process_memory(struct capture *c, struct batch_process *p);
+
+/*
+ * batch_find.c: takes up the batches that threads of the process already have, since it was recorded
+ * before: nobody will tell of these. `start` and `offset` are of the mapping of the file's code.
+ */
+void batches_find(struct capture *c, uint32_t pid, const struct file *file, uint64_t start,
+		  uint64_t offset);
 
 /*
  * batch_event.c: `event` has as many words as it says, BATCH_EVENT_HEAD at least. False: that are too

@@ -8,12 +8,10 @@
 
 #include <unistd.h>
 
-#include "proftrace.skel.h"
-
 /* Where a thread does not come back to its batch: much longer than one waits for a CPU. */
 #define GIVEN_UP_NS 5000000000ull
 
-static int memory_of(struct capture *c, struct batch_process *p)
+int batch_process_memory(struct capture *c, struct batch_process *p)
 {
 	const struct broker_target target = { (pid_t)p->pid, 0 };
 
@@ -79,7 +77,7 @@ static void give_up(struct batches *b, struct batch_stream *s, enum head_state s
 static bool read_stream(struct capture *c, struct batch_stream *s)
 {
 	struct batches *b = c->batches;
-	int memory = memory_of(c, s->thread->process);
+	int memory = batch_process_memory(c, s->thread->process);
 	struct batch_head head = { 0 };
 	enum head_state state = memory >= 0 ? read_head(memory, s, &head) : HEAD_GONE;
 
@@ -128,71 +126,4 @@ uint64_t batches_read(struct capture *c)
 			known_ns = ns;
 	}
 	return known_ns > b->known_ns ? known_ns : b->known_ns;
-}
-
-#define MOST_FOUND 65536
-
-/* So that the kernel's side knows of it when the thread ends. */
-static void tell_kernel(struct capture *c, uint32_t pid, uint32_t tid, uint64_t address)
-{
-	unsigned i;
-
-	for (i = 0; i < BATCHES_FOUND_ON; i++) {
-		struct batch_found *found = &c->shared->batches_found[(tid + i) % BATCHES_FOUND];
-
-		if (found->pid_tgid)
-			continue;
-		found->address = address;
-		__atomic_store_n(&found->pid_tgid, (uint64_t)pid << 32 | tid, __ATOMIC_RELEASE);
-		return;
-	}
-}
-
-/* How far the file's addresses are from those in memory. */
-static bool find_bias(const struct file *file, uint64_t start, uint64_t offset, uint64_t *ret_bias)
-{
-	unsigned i;
-
-	for (i = 0; i < file->elf->n_segments; i++) {
-		const struct elf_segment *s = &file->elf->segments[i];
-
-		if (s->type != PT_LOAD || !(s->flags & PF_X) || offset + 4096 <= s->offset ||
-		    offset >= s->offset + s->filesz)
-			continue;
-		*ret_bias = start - offset + s->offset - s->vaddr;
-		return true;
-	}
-	return false;
-}
-
-void batches_find(struct capture *c, uint32_t pid, const struct file *file, uint64_t start,
-		  uint64_t offset)
-{
-	struct batch_process *p = batch_process_of(c->batches, pid);
-	int memory = p ? memory_of(c, p) : -1;
-	uint64_t bias, address = 0;
-	unsigned n;
-
-	if (memory < 0 || !file->batch_list || !find_bias(file, start, offset, &bias) ||
-	    pread(memory, &address, sizeof(address), (off_t)(bias + file->batch_list)) !=
-		    sizeof(address))
-		return;
-	for (n = 0; address && n < MOST_FOUND; n++) {
-		struct batch_stream *s;
-		struct batch_thread *t;
-		struct batch_head head;
-
-		if (pread(memory, &head, sizeof(head), (off_t)address) != sizeof(head))
-			return;
-		/* Threads have other numbers in a namespace of their own: those are told by the kernel. */
-		t = head.version == BATCH_VERSION && head.pid == pid
-			    ? batch_thread_of(c->batches, pid, head.tid)
-			    : NULL;
-		s = t ? batch_stream_new(c->batches, t, address, file, &head) : NULL;
-		if (s) {
-			s->found = head.base;
-			tell_kernel(c, pid, head.tid, address);
-		}
-		address = head.next;
-	}
 }

@@ -486,8 +486,10 @@ void capture_account(struct capture *c, struct account *a)
 	a->files_refused += c->refused;
 	a->sites_refused += c->refused_sites;
 	a->rescued += account_sum(c, ACCOUNT_RESCUED);
-	if (c->batches)
+	if (c->batches) {
 		a->clock_error_ns = c->batches->clock.error_ns;
+		a->batches_unread += c->batches->unfollowed;
+	}
 	a->batches_unread += account_sum(c, ACCOUNT_BATCH_UNREADABLE);
 	a->attached_late += c->late + account_sum(c, ACCOUNT_HOLD_TIMEOUT);
 	if (c->tables)

@@ -131,7 +131,7 @@ static const struct {
 	NUMBER(late_steps) = { "late_steps", "steps that began before all was attached again" },
 	NUMBER(attached_late) = { "attached_late", "files attached late" },
 	NUMBER(batches_unread) = { "batches_unread",
-				   "batches that were gone before they were read" },
+				   "batches not read at the end of their thread" },
 	NUMBER(clock_error_ns) = { "clock_error_ns", NULL },
 	NUMBER(files_refused) = { "files_refused", "files that could not be attached to" },
 	NUMBER(sites_refused) = { "sites_refused", "probe sites that could not be attached to" },

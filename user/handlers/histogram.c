@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Makes room for a group. Where there is no memory, what it holds so far stays. */
-void histogram_grow(struct histogram *h, unsigned group)
+static void grow(struct histogram *h, unsigned group)
 {
 	unsigned first = h->n && h->first < group ? h->first : group;
 	unsigned end = h->n && h->first + h->n > group ? h->first + h->n : group + 1;
@@ -20,6 +20,17 @@ void histogram_grow(struct histogram *h, unsigned group)
 	h->counts = grown;
 	h->first = (uint8_t)first;
 	h->n = (uint8_t)(end - first);
+}
+
+void histogram_add_first(struct histogram *h, unsigned bucket, uint64_t n)
+{
+	unsigned group = bucket >> HISTOGRAM_BITS;
+
+	grow(h, group);
+	if (group - h->first < h->n)
+		h->counts[bucket - h->first * HISTOGRAM_GROUP] += n;
+	else
+		h->not_counted += n;
 }
 
 void histogram_merge(struct histogram *to, const struct histogram *from)

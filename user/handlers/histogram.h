@@ -43,19 +43,18 @@ static inline uint64_t histogram_least(unsigned bucket)
 	return (uint64_t)(HISTOGRAM_GROUP + bucket % HISTOGRAM_GROUP) << (shift - 1);
 }
 
-/* Adds `n` to a bucket. */
-void histogram_grow(struct histogram *h, unsigned group);
+/* The same as histogram_add(), where there is no room for the bucket yet. */
+void histogram_add_first(struct histogram *h, unsigned bucket, uint64_t n);
 
+/* Adds `n` to a bucket. */
 static inline void histogram_add(struct histogram *h, unsigned bucket, uint64_t n)
 {
-	unsigned group = bucket >> HISTOGRAM_BITS;
+	unsigned first = h->first * HISTOGRAM_GROUP;
 
-	if ((uint8_t)(group - h->first) >= h->n)
-		histogram_grow(h, group);
-	if ((uint8_t)(group - h->first) < h->n)
-		h->counts[bucket - h->first * HISTOGRAM_GROUP] += n;
+	if (bucket - first < h->n * HISTOGRAM_GROUP)
+		h->counts[bucket - first] += n;
 	else
-		h->not_counted += n;
+		histogram_add_first(h, bucket, n);
 }
 
 void histogram_merge(struct histogram *to, const struct histogram *from);

@@ -5,7 +5,6 @@
  */
 #include "handlers/stats_rows.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,65 +29,46 @@ static struct stats_row *row_new(struct stats *stats, enum stats_part part,
 	return row;
 }
 
-static bool is_key(const struct stats_key *a, const struct stats_key *b)
+struct stats_row *stats_row_find(struct stats *stats, enum stats_part part,
+				 const struct name *category, const struct name *name,
+				 const struct name *series, uint64_t owner)
 {
-	return a->name == b->name && a->category == b->category && a->series == b->series &&
-	       a->owner == b->owner;
-}
+	const struct stats_key key = { category, name, series, owner };
+	struct stats_row *row;
 
-static unsigned id_of(const struct name *name)
-{
-	return name ? name->id : 0;
-}
-
-/* Facts come by the million, and most have the name of one that came just before. */
-struct stats_row *stats_row_get(struct stats *stats, enum stats_part part,
-				const struct stats_key *key)
-{
-	unsigned i = (id_of(key->name) ^ id_of(key->category) << 5 ^ id_of(key->series) << 7 ^
-		      (unsigned)key->owner << 3) &
-		     (STATS_RECENT - 1);
-	struct stats_row *row = stats->recent[part][i];
-
-	if (row && is_key(&row->key, key))
-		return row;
-	HASH_FIND(hh, stats->parts[part], key, sizeof(*key), row);
+	HASH_FIND(hh, stats->parts[part], &key, sizeof(key), row);
 	if (!row)
-		row = row_new(stats, part, key);
+		row = row_new(stats, part, &key);
 	if (!row->other)
-		stats->recent[part][i] = row;
+		*stats_recent(stats, part, category, name, series, owner) = row;
 	return row;
 }
 
-static uint64_t owner_of(const struct stats *stats, const struct fact *fact)
+static uint64_t owner_of(const struct fact *fact)
 {
-	if (!stats->per_thread)
-		return 0;
 	return fact->thread ? fact->thread->uuid : fact->process ? fact->process->uuid : 0;
 }
 
-uint64_t stats_process(const struct stats *stats, const struct fact *fact)
+/* Of a thread, where there is a row for each. */
+static inline struct stats_row *thread_row(struct stats *stats, enum stats_part part,
+					   const struct fact *fact)
 {
-	return stats->per_thread && fact->process ? fact->process->uuid : 0;
+	return stats_row_of(stats, part, fact->category, fact->name, NULL,
+			    stats->per_thread ? owner_of(fact) : 0);
 }
 
-static struct stats_row *named_row(struct stats *stats, enum stats_part part,
-				   const struct fact *fact)
+static inline struct stats_row *process_row(struct stats *stats, enum stats_part part,
+					    const struct fact *fact)
 {
-	const struct stats_key key = {
-		.category = fact->category,
-		.name = fact->name,
-		.owner = part == STATS_SLICES || part == STATS_INSTANTS
-				 ? owner_of(stats, fact)
-				 : stats_process(stats, fact),
-	};
-
-	return stats_row_get(stats, part, &key);
+	return stats_row_of(stats, part, fact->category, fact->name, NULL,
+			    stats_process(stats, fact));
 }
 
-static uint64_t add_up(uint64_t a, uint64_t b)
+static inline uint64_t add_up(uint64_t a, uint64_t b)
 {
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
 /* --- slices ------------------------------------------------------------------------------------ */
@@ -110,7 +90,8 @@ static int counter_column(struct stats *stats, const struct name *name, unsigned
 	return (int)i;
 }
 
-static void counted(struct stats *stats, struct stats_row *row, const struct fact *fact)
+static __attribute__((noinline)) void counted(struct stats *stats, struct stats_row *row,
+					      const struct fact *fact)
 {
 	uint64_t duration = fact->ts_ns - fact->begin_ns;
 	unsigned i;
@@ -138,21 +119,17 @@ static void counted(struct stats *stats, struct stats_row *row, const struct fac
 	}
 }
 
-static void states(struct stats *stats, struct stats_row *row, const struct slice_states *states,
-		   uint64_t duration)
+static void add_states(struct stats *stats, struct stats_row *row,
+		       const struct slice_states *states, uint64_t duration)
 {
-	uint64_t unknown = states ? states->unknown : duration;
-
-	stats->unknown_ns = add_up(stats->unknown_ns, unknown);
-	if (!states)
-		return;
-	stats->known_ns = add_up(stats->known_ns, duration - unknown);
+	stats->unknown_ns = add_up(stats->unknown_ns, states->unknown);
+	stats->known_ns = add_up(stats->known_ns, duration - states->unknown);
 	row->running_ns = add_up(row->running_ns, states->running);
 	row->runnable_ns = add_up(row->runnable_ns, states->runnable);
 	row->blocked_ns = add_up(row->blocked_ns, states->blocked);
 }
 
-static void ended(struct stats *stats, struct stats_row *row, const struct fact *fact)
+static inline void add_duration(struct stats *stats, struct stats_row *row, const struct fact *fact)
 {
 	uint64_t duration = fact->ts_ns - fact->begin_ns;
 
@@ -163,68 +140,11 @@ static void ended(struct stats *stats, struct stats_row *row, const struct fact 
 	row->count++;
 	row->sum_ns = add_up(row->sum_ns, duration);
 	row->self_ns = add_up(row->self_ns, fact->self_ns);
-	if (!fact->nested_in_itself) {
+	if (!fact->nested_in_itself)
 		row->total_ns = add_up(row->total_ns, duration);
-		if (fact->kind == FACT_END)
-			states(stats, row, fact->states, duration);
-	}
 	histogram_add(&row->histogram, histogram_bucket(duration), 1);
 	if (fact->n_counters && fact->counter_deltas)
 		counted(stats, row, fact);
-}
-
-/* --- counters ---------------------------------------------------------------------------------- */
-
-/* Wide enough for 64-bit integers and doubles alike, so that they can be compared exactly. */
-long double stats_number(const struct arg *value)
-{
-	switch (value->type) {
-	case ARG_INT:
-		return value->i;
-	case ARG_DOUBLE:
-		return value->d;
-	case ARG_UINT:
-	case ARG_BOOL:
-	case ARG_POINTER:
-		return value->u;
-	default:
-		return NAN;
-	}
-}
-
-static void sample(struct stats *stats, const struct fact *fact, unsigned i)
-{
-	const struct track *track = fact->tracks[i];
-	const struct arg *value = &fact->args[i];
-	const struct stats_key key = {
-		.category = fact->category,
-		.name = track->name,
-		.series = track->key,
-		.owner = stats_process(stats, fact),
-	};
-	struct stats_row *row = stats_row_get(stats, STATS_COUNTERS, &key);
-	long double n = stats_number(value);
-
-	row->count++;
-	row->last = *value;
-	row->last_order = stats->events;
-	if (track->unit)
-		row->unit = track->unit;
-	if (isnan(n))
-		return;
-	if (!row->numbers || n < stats_number(&row->min))
-		row->min = *value;
-	if (!row->numbers || n > stats_number(&row->max))
-		row->max = *value;
-	row->numbers++;
-	row->sum += n;
-}
-
-/* What a thread's hardware counted is told by its slices: here it would be one number ever growing. */
-static bool is_reading(const struct fact *fact)
-{
-	return fact->kind == FACT_READING ||
-	       (fact->kind == FACT_COUNTER && fact->n_args && fact->tracks[0]->thread);
 }
 
 /* --- who is who -------------------------------------------------------------------------------- */
@@ -255,81 +175,145 @@ static void owner_note(struct stats *stats, const struct process *process,
 
 /* --- facts ------------------------------------------------------------------------------------- */
 
-static void see_time(struct stats *stats, uint64_t ts_ns)
+static inline void see_time(struct stats *stats, uint64_t ts_ns)
 {
-	if (!ts_ns)
-		return;
-	if (!stats->first_ns || ts_ns < stats->first_ns)
+	/* 0 is none, in both: one less, it is the last. */
+	if (ts_ns - 1 < stats->first_ns - 1)
 		stats->first_ns = ts_ns;
 	if (ts_ns > stats->last_ns)
 		stats->last_ns = ts_ns;
 }
 
-/* No mark, but what follows of a process's end. */
-static bool is_gone(const struct fact *fact)
+/* From the first mark to the last: what else is told begins before and ends after them. */
+static inline void count_mark(struct stats *stats, const struct fact *fact)
 {
-	return fact->memory && fact->memory->change == MEMORY_GONE;
+	see_time(stats, fact->ts_ns);
+	stats->events++;
+}
+
+/*
+ * Each of these stands by itself, and is jumped to: what one of them needs of the stack and of registers
+ * would otherwise be made ready for all.
+ */
+#define KIND static __attribute__((noinline)) int
+
+KIND ended_otherwise(struct stats *stats, const struct fact *fact)
+{
+	if (fact->end_reason == END_LOST)
+		stats->ends_lost++;
+	else
+		stats->unfinished++;
+	return 0;
+}
+
+KIND slice_ended(struct stats *stats, const struct fact *fact)
+{
+	struct stats_row *row;
+
+	count_mark(stats, fact);
+	if (fact->end_reason != END_NORMAL)
+		return ended_otherwise(stats, fact);
+	row = thread_row(stats, STATS_SLICES, fact);
+	if (fact->nested_in_itself)
+		; /* what it did is told by the one around it */
+	else if (fact->states)
+		add_states(stats, row, fact->states, fact->ts_ns - fact->begin_ns);
+	else
+		stats->unknown_ns = add_up(stats->unknown_ns, fact->ts_ns - fact->begin_ns);
+	add_duration(stats, row, fact);
+	return 0;
+}
+
+KIND async_ended(struct stats *stats, const struct fact *fact)
+{
+	enum stats_part part = fact->is_frame ? STATS_FRAMES : STATS_ASYNCS;
+
+	count_mark(stats, fact);
+	if (fact->end_reason != END_NORMAL)
+		return ended_otherwise(stats, fact);
+	add_duration(stats, process_row(stats, part, fact), fact);
+	return 0;
+}
+
+KIND happened(struct stats *stats, const struct fact *fact)
+{
+	count_mark(stats, fact);
+	thread_row(stats, STATS_INSTANTS, fact)->count++;
+	return 0;
+}
+
+/* Of a pool: what was live before is live in this trace. */
+static void pool_sampled(struct stats *stats, const struct fact *fact)
+{
+	stats_memory(stats, fact);
+	if (fact->continued)
+		return;
+	if (fact->memory->change == MEMORY_GONE)
+		stats->events++; /* no mark, but what follows of a process's end */
+	else
+		count_mark(stats, fact);
+}
+
+KIND sampled(struct stats *stats, const struct fact *fact)
+{
+	/* What a thread's hardware counted is told by its slices: here it would be one number ever growing. */
+	if (fact->n_args && fact->tracks[0]->thread)
+		return 0;
+	if (fact->memory) {
+		pool_sampled(stats, fact);
+		return 0;
+	}
+	if (fact->continued)
+		return 0;
+	for (unsigned i = 0; i < fact->n_args; i++)
+		stats_sample(stats, fact, i);
+	count_mark(stats, fact);
+	return 0;
+}
+
+/* Of what is no mark. */
+KIND told(struct stats *stats, const struct fact *fact)
+{
+	switch (fact->kind) {
+	case FACT_LEFT:
+		stats_memory_left(stats, fact);
+		break;
+	case FACT_LOST:
+		stats->marks_lost = add_up(stats->marks_lost, fact->count);
+		break;
+	case FACT_PROCESS:
+	case FACT_THREAD:
+		if (stats->per_thread)
+			owner_note(stats, fact->process, fact->thread);
+		break;
+	default:
+		break;
+	}
+	return 0;
 }
 
 static int stats_fact(struct handler *handler, const struct fact *fact)
 {
 	struct stats *stats = (struct stats *)handler;
-	unsigned i;
 
-	if (is_reading(fact))
-		return 0;
-	if (fact->kind == FACT_COUNTER && fact->continued) {
-		if (fact->memory) /* what was live before is live in this one */
-			stats_memory(stats, fact);
-		return 0;
-	}
-	/* From the first mark to the last: what else is told begins before and ends after them. */
-	if (fact->kind >= FACT_BEGIN && fact->kind <= FACT_FLOW_IN && !is_gone(fact))
-		see_time(stats, fact->ts_ns);
 	switch (fact->kind) {
-	case FACT_END:
-	case FACT_ASYNC_END:
-		if (fact->end_reason == END_LOST)
-			stats->ends_lost++;
-		else if (fact->end_reason != END_NORMAL)
-			stats->unfinished++;
-		else if (fact->kind == FACT_END)
-			ended(stats, named_row(stats, STATS_SLICES, fact), fact);
-		else if (fact->is_frame)
-			ended(stats, named_row(stats, STATS_FRAMES, fact), fact);
-		else
-			ended(stats, named_row(stats, STATS_ASYNCS, fact), fact);
-		break;
-	case FACT_INSTANT:
-		named_row(stats, STATS_INSTANTS, fact)->count++;
-		break;
-	case FACT_COUNTER:
-		if (fact->memory)
-			stats_memory(stats, fact);
-		for (i = 0; !fact->memory && i < fact->n_args; i++)
-			sample(stats, fact, i);
-		break;
 	case FACT_BEGIN:
 	case FACT_ASYNC_BEGIN:
 	case FACT_FLOW_OUT:
 	case FACT_FLOW_IN:
-		break;
-	case FACT_LEFT:
-		stats_memory_left(stats, fact);
+		count_mark(stats, fact);
 		return 0;
-	case FACT_LOST:
-		stats->marks_lost = add_up(stats->marks_lost, fact->count);
-		return 0;
-	case FACT_PROCESS:
-	case FACT_THREAD:
-		if (stats->per_thread)
-			owner_note(stats, fact->process, fact->thread);
-		return 0;
+	case FACT_END:
+		return slice_ended(stats, fact);
+	case FACT_ASYNC_END:
+		return async_ended(stats, fact);
+	case FACT_INSTANT:
+		return happened(stats, fact);
+	case FACT_COUNTER:
+		return sampled(stats, fact);
 	default:
-		return 0;
+		return told(stats, fact);
 	}
-	stats->events++;
-	return 0;
 }
 
 static int stats_flush(struct handler *handler)
@@ -367,28 +351,14 @@ static void counted_merge(struct stats_row *to, const struct stats_row *from)
 	}
 }
 
-static void samples_merge(struct stats_row *to, const struct stats_row *from)
+static void pools_merge(struct stats_row *to, const struct stats_row *from)
 {
-	if (from->numbers) {
-		if (!to->numbers || stats_number(&from->min) < stats_number(&to->min))
-			to->min = from->min;
-		if (!to->numbers || stats_number(&from->max) > stats_number(&to->max))
-			to->max = from->max;
-	}
-	if (from->last_order >= to->last_order) {
-		to->last = from->last;
-		to->last_order = from->last_order;
-	}
 	to->frees += from->frees;
 	to->live = stats_bytes_sum(to->live, from->live);
 	to->peak = stats_bytes_sum(to->peak, from->peak);
 	to->live_before = stats_bytes_sum(to->live_before, from->live_before);
 	to->leaked = add_up(to->leaked, from->leaked);
 	to->leaks += from->leaks;
-	to->numbers += from->numbers;
-	to->sum += from->sum;
-	if (from->unit)
-		to->unit = from->unit;
 }
 
 void stats_row_merge(struct stats_row *to, const struct stats_row *from)
@@ -406,7 +376,8 @@ void stats_row_merge(struct stats_row *to, const struct stats_row *from)
 	to->blocked_ns = add_up(to->blocked_ns, from->blocked_ns);
 	histogram_merge(&to->histogram, &from->histogram);
 	counted_merge(to, from);
-	samples_merge(to, from);
+	stats_samples_merge(to, from);
+	pools_merge(to, from);
 }
 
 void stats_row_clear(struct stats_row *row)
@@ -419,12 +390,7 @@ void stats_row_clear(struct stats_row *row)
 void stats_add(struct handler *handler, enum stats_part part, const struct stats_finished *f)
 {
 	struct stats *stats = (struct stats *)handler;
-	const struct stats_key key = {
-		.category = f->category,
-		.name = f->name,
-		.series = f->series,
-		.owner = stats->per_thread && f->thread ? f->thread->uuid : 0,
-	};
+	uint64_t owner = stats->per_thread && f->thread ? f->thread->uuid : 0;
 	struct stats_row finished = {
 		.count = f->count,
 		.total_ns = f->total_ns,
@@ -445,9 +411,11 @@ void stats_add(struct handler *handler, enum stats_part part, const struct stats
 		return;
 	if (f->histogram)
 		finished.histogram = *f->histogram; /* borrowed */
-	if (key.owner)
+	if (owner)
 		owner_note(stats, f->thread->process, f->thread);
-	row = f->name ? stats_row_get(stats, part, &key) : &stats->other[part];
+	row = &stats->other[part];
+	if (f->name)
+		row = stats_row_of(stats, part, f->category, f->name, f->series, owner);
 	stats_row_merge(row, &finished);
 	stats->events += f->count;
 }

@@ -404,7 +404,7 @@ static struct stats_value sampled(const struct stats_row *row, enum stats_what w
 	if (!row->numbers)
 		return none();
 	if (what == STATS_AVG)
-		return real(STATS_VALUE_REAL, row->sum / (long double)row->numbers);
+		return real(STATS_VALUE_REAL, stats_sum(row) / (long double)row->numbers);
 	return arg_value(what == STATS_MIN ? &row->min : &row->max);
 }
 

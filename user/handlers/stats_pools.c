@@ -17,13 +17,8 @@ int64_t stats_bytes_sum(int64_t a, int64_t b)
 
 static struct stats_row *pool_row(struct stats *stats, const struct fact *fact)
 {
-	const struct stats_key key = {
-		.category = fact->category,
-		.name = fact->name,
-		.owner = stats_process(stats, fact),
-	};
-
-	return stats_row_get(stats, STATS_POOLS, &key);
+	return stats_row_of(stats, STATS_POOLS, fact->category, fact->name, NULL,
+			    stats_process(stats, fact));
 }
 
 void stats_memory(struct stats *stats, const struct fact *fact)

@@ -51,7 +51,10 @@ struct stats_row {
 	struct arg min, max, last;
 	uint64_t last_order; /* how many facts there were when it was the last */
 	uint64_t numbers;    /* samples that are numbers: not NaN */
-	long double sum;
+	/* ARG_INT, ARG_UINT: all samples are of this type, and their sum is in `whole` alone. */
+	enum arg_type integers;
+	__int128 whole;
+	long double sum; /* of the others */
 	/* Memory pools, bytes; `count` are allocations */
 	uint64_t frees;
 	int64_t live, peak;  /* of this trace */
@@ -106,18 +109,54 @@ struct stats {
 };
 
 uint64_t stats_wall_ns(const struct stats *stats);
-/* The value, wide enough for 64-bit integers and doubles alike; NAN: no number. */
-long double stats_number(const struct arg *value);
 /* Adds all that `from` holds to `to`, of the same part. */
 void stats_row_merge(struct stats_row *to, const struct stats_row *from);
 void stats_row_clear(struct stats_row *row);
 
-/* stats.c */
-struct stats_row *stats_row_get(struct stats *stats, enum stats_part part,
-				const struct stats_key *key);
+/* stats.c: the row of that name, which is new if there was none; the one for all others, where there are too many. */
+struct stats_row *stats_row_find(struct stats *stats, enum stats_part part,
+				 const struct name *category, const struct name *name,
+				 const struct name *series, uint64_t owner);
+
+/* Facts come by the million, and most have the name of one that came just before. */
+static inline struct stats_row **stats_recent(struct stats *stats, enum stats_part part,
+					      const struct name *category, const struct name *name,
+					      const struct name *series, uint64_t owner)
+{
+	unsigned i = (name ? name->id : 0) ^ (category ? category->id : 0) << 5 ^
+		     (series ? series->id : 0) << 7 ^ (unsigned)owner << 3;
+
+	return &stats->recent[part][i & (STATS_RECENT - 1)];
+}
+
+/* The key is put together, in memory, only where the row has to be looked for. */
+static inline struct stats_row *stats_row_of(struct stats *stats, enum stats_part part,
+					     const struct name *category, const struct name *name,
+					     const struct name *series, uint64_t owner)
+{
+	struct stats_row *row = *stats_recent(stats, part, category, name, series, owner);
+
+	if (row && row->key.name == name && row->key.category == category &&
+	    row->key.series == series && row->key.owner == owner)
+		return row;
+	return stats_row_find(stats, part, category, name, series, owner);
+}
+
 int64_t stats_bytes_sum(int64_t a, int64_t b); /* of what a file may have said: within its limits */
-uint64_t stats_process(const struct stats *stats,
-		       const struct fact *fact); /* the owner of its rows */
+
+/* The owner of a fact's row, where rows are of processes. */
+static inline uint64_t stats_process(const struct stats *stats, const struct fact *fact)
+{
+	return stats->per_thread && fact->process ? fact->process->uuid : 0;
+}
+
+/* stats_samples.c */
+/* The value, wide enough for 64-bit integers and doubles alike; NAN: no number. */
+long double stats_number(const struct arg *value);
+/* One value of a counter. */
+void stats_sample(struct stats *stats, const struct fact *fact, unsigned i);
+long double stats_sum(const struct stats_row *row);
+void stats_samples_merge(struct stats_row *to, const struct stats_row *from);
 
 /* stats_pools.c */
 void stats_memory(struct stats *stats, const struct fact *fact);

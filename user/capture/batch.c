@@ -141,6 +141,8 @@ struct batch_stream *batch_stream_new(struct batches *b, struct batch_thread *t,
 	s->gap = SIZE_MAX;
 	s->file = file;
 	s->flush = head->flush;
+	/* The halves of addresses that events have are enough to tell two places apart. */
+	s->place_of_file = (uint64_t)file->first_site << 32 | (uint32_t)head->flush;
 	s->owner = head->tid;
 	s->taken = s->handed = head->base;
 	s->events = s->handed_events = head->events;

@@ -44,9 +44,8 @@ struct batch_pace {
 
 struct batch_clock {
 	struct batch_moment moments[BATCH_MOMENTS];
-	uint64_t n; /* ever taken */
-	/* Nearly all events lie between the last two, or between the two before them. */
-	struct batch_pace now, before;
+	uint64_t n;		/* ever taken */
+	struct batch_pace pace; /* between the two in question */
 	uint64_t
 		error_ns; /* the largest distance of a moment from where those around it place it */
 };
@@ -59,7 +58,8 @@ struct batch_moment batch_clock_read(uint64_t *ret_width);
 uint64_t batch_clock_now(void);
 /* Takes a moment. */
 void batch_clock_look(struct batch_clock *clock);
-uint64_t batch_clock_slow(const struct batch_clock *clock, uint64_t ticks);
+/* What does not lie where the one before did. */
+uint64_t batch_clock_look_up(struct batch_clock *clock, uint64_t ticks);
 
 static inline bool batch_pace_has(const struct batch_pace *pace, uint64_t ticks)
 {
@@ -72,13 +72,10 @@ static inline uint64_t batch_pace_ns(const struct batch_pace *pace, uint64_t tic
 	return pace->from_ns + ((ticks - pace->from_ticks) * pace->rate >> 32);
 }
 
-static inline uint64_t batch_clock_ns(const struct batch_clock *clock, uint64_t ticks)
+static inline uint64_t batch_clock_ns(struct batch_clock *clock, uint64_t ticks)
 {
-	if (batch_pace_has(&clock->now, ticks))
-		return batch_pace_ns(&clock->now, ticks);
-	if (batch_pace_has(&clock->before, ticks))
-		return batch_pace_ns(&clock->before, ticks);
-	return batch_clock_slow(clock, ticks);
+	return batch_pace_has(&clock->pace, ticks) ? batch_pace_ns(&clock->pace, ticks)
+						   : batch_clock_look_up(clock, ticks);
 }
 
 /* What is open on a thread; as struct thread_state of bpf/state.h. */
@@ -115,6 +112,8 @@ struct batch_stream {
 	uint32_t owner; /* that thread as the batch says, which changes before anything else does */
 	const struct file *file;
 	uint64_t flush; /* where the flush site of the file is in the process's memory */
+	uint64_t
+		place_of_file; /* of its sites, and where they are: the same for all such streams */
 	/* What has been seen of it, in bytes and in events; and of that, what was handed over. */
 	uint64_t taken, events;
 	uint64_t handed, handed_events;

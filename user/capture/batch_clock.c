@@ -118,6 +118,14 @@ static uint64_t place(const struct batch_moment *a, const struct batch_moment *b
 	return since < 0 ? 0 : since > INT64_MAX ? INT64_MAX : (uint64_t)since;
 }
 
+/* ns of a tick, as a fraction of 2^32. */
+static uint64_t rate_between(const struct batch_moment *a, const struct batch_moment *b)
+{
+	if (b->ticks <= a->ticks || b->ns <= a->ns)
+		return 0;
+	return (uint64_t)(((unsigned __int128)(b->ns - a->ns) << 32) / (b->ticks - a->ticks));
+}
+
 /*
  * How even the rate is: the moment before this one, placed by those around it. Between moments that lie
  * closer together, as all events do, the error is smaller still.
@@ -131,7 +139,7 @@ static void check(struct batch_clock *clock, const struct batch_moment *now, uin
 	if (error < 0)
 		error = -error;
 	/* The kernel's clock was read anywhere in this. */
-	error += (int64_t)((unsigned __int128)width * clock->now.rate >> 33);
+	error += (int64_t)((unsigned __int128)width * rate_between(first, middle) >> 33);
 	if ((uint64_t)error > clock->error_ns)
 		clock->error_ns = (uint64_t)error;
 }
@@ -140,26 +148,18 @@ void batch_clock_look(struct batch_clock *clock)
 {
 	uint64_t width;
 	const struct batch_moment now = batch_clock_read(&width);
-	const struct batch_moment *before = &clock->moments[(clock->n - 1) % BATCH_MOMENTS];
 
 	if (clock->n >= 2)
 		check(clock, &now, width);
-	if (clock->n && now.ticks > before->ticks && now.ns > before->ns) {
-		clock->before = clock->now;
-		clock->now.from_ticks = before->ticks;
-		clock->now.from_ns = before->ns;
-		clock->now.to_ticks = now.ticks;
-		clock->now.rate = (uint64_t)(((unsigned __int128)(now.ns - before->ns) << 32) /
-					     (now.ticks - before->ticks));
-	}
 	clock->moments[clock->n++ % BATCH_MOMENTS] = now;
 }
 
-/* What does not lie between the last three moments. */
-uint64_t batch_clock_slow(const struct batch_clock *clock, uint64_t ticks)
+/* Events come by time, so that the next one lies between the same two moments, as a rule. */
+uint64_t batch_clock_look_up(struct batch_clock *clock, uint64_t ticks)
 {
 	uint64_t first = clock->n > BATCH_MOMENTS ? clock->n - BATCH_MOMENTS : 0;
 	uint64_t last = clock->n - 1, low = first, high = last;
+	const struct batch_moment *a, *b;
 
 	if (!clock->n)
 		return 0;
@@ -171,6 +171,14 @@ uint64_t batch_clock_slow(const struct batch_clock *clock, uint64_t ticks)
 		else
 			high = middle;
 	}
-	return place(&clock->moments[low % BATCH_MOMENTS], &clock->moments[high % BATCH_MOMENTS],
-		     ticks);
+	a = &clock->moments[low % BATCH_MOMENTS];
+	b = &clock->moments[high % BATCH_MOMENTS];
+	if (ticks < a->ticks || ticks > b->ticks || b->ticks <= a->ticks || b->ns <= a->ns)
+		return place(a, b, ticks);
+	clock->pace = (struct batch_pace){ .from_ticks = a->ticks,
+					   .to_ticks = b->ticks,
+					   .from_ns = a->ns,
+					   .rate = rate_between(a, b) };
+	return batch_pace_has(&clock->pace, ticks) ? batch_pace_ns(&clock->pace, ticks)
+						   : place(a, b, ticks);
 }

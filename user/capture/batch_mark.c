@@ -119,9 +119,8 @@ static bool is_short(const struct batch_mark *m)
 /* --- what is kept --------------------------------------------------------------------------------- */
 
 struct known_mark {
-	/* The event's two words, and where the file of its stream was: the key. */
-	uint64_t head, meta, flush;
-	const struct file *file;
+	/* The event's two words, and of which file they are, where: the key. */
+	uint64_t head, meta, place;
 	struct batch_mark mark;
 	uint32_t site;
 	/* Where in the event its operands and values are; 0: a and b are none. */
@@ -151,8 +150,7 @@ static void keep_mark(struct batches *b, const struct batch_stream *s, const uin
 		return;
 	k->head = event[1];
 	k->meta = event[2];
-	k->flush = s->flush;
-	k->file = s->file;
+	k->place = s->place_of_file;
 	k->mark = *m;
 	k->site = b->record.record.head.site;
 	k->a_at = parts->a_at;
@@ -225,7 +223,7 @@ static void take_unknown(struct capture *c, struct batch_stream *s, const uint64
 	}
 	if (c->unreadable_names == unreadable && !(e.meta & (META_NAME_DYNAMIC | META_HAS_STRINGS)))
 		keep_mark(b, s, event, &e, &m, &decoded);
-	decode_mark_done(c, r->site, &decoded);
+	capture_mark(c, r->site, &decoded);
 }
 
 /* --- the short way -------------------------------------------------------------------------------- */
@@ -233,8 +231,7 @@ static void take_unknown(struct capture *c, struct batch_stream *s, const uint64
 static bool is_known(const struct known_mark *k, const struct batch_stream *s,
 		     const uint64_t *event)
 {
-	return k && k->head == event[1] && k->meta == event[2] && k->flush == s->flush &&
-	       k->file == s->file;
+	return k && k->head == event[1] && k->meta == event[2] && k->place == s->place_of_file;
 }
 
 static void put_values(struct known_mark *k, const uint64_t *values)
@@ -266,7 +263,7 @@ static void take_known(struct capture *c, const struct batch_stream *s, struct k
 		e->size = k->b_at ? event[k->b_at] : 0;
 	put_values(k, event + k->values_at);
 	c->decoded++;
-	decode_mark_done(c, k->site, e);
+	capture_mark(c, k->site, e);
 }
 
 void batch_event_take(struct capture *c, struct batch_stream *s, const uint64_t *event, uint64_t ns)

@@ -16,7 +16,7 @@
 /* The pause that the recorder itself ordered, among what the kernel told. a: pause or not. */
 #define RECORD_SAID 101
 
-static uint64_t head_ns(const struct batches *b, const struct batch_stream *s)
+static uint64_t head_ns(struct batches *b, const struct batch_stream *s)
 {
 	return batch_clock_ns(&b->clock, s->words[s->begin]);
 }
@@ -70,7 +70,7 @@ static void sort(struct batch_stream *s)
 }
 
 /* Of a stream that has some. */
-static void look_at_first(const struct batches *b, struct batch_stream *s)
+static void look_at_first(struct batches *b, struct batch_stream *s)
 {
 	if (s->unsorted)
 		sort(s);

@@ -43,15 +43,6 @@ void capture_log(struct capture *c, int verbosity, const char *format, ...)
 	c->options.log(c->options.context, verbosity, line);
 }
 
-int capture_hand_on(struct capture *c, const struct event *event)
-{
-	int error = c->options.event(c->options.context, event);
-
-	if (error && !c->error)
-		c->error = error;
-	return error;
-}
-
 static int wait_on(const struct capture *c, int fd)
 {
 	struct epoll_event e = { .events = EPOLLIN };

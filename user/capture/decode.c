@@ -453,17 +453,6 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 	return true;
 }
 
-void decode_mark_done(struct capture *c, uint32_t site, const struct event *e)
-{
-	if (c->options.n_domains && !selection_takes(c, c->sites[site].category, e)) {
-		c->left_out_marks++;
-		return;
-	}
-	if (c->options.sched)
-		sched_look_lost(c, e->ts_ns);
-	capture_hand_on(c, e);
-}
-
 static void take_mark(struct capture *c, const struct record *r, size_t size, struct event *e)
 {
 	c->decoded++;
@@ -473,7 +462,7 @@ static void take_mark(struct capture *c, const struct record *r, size_t size, st
 	}
 	if (c->stacks && (e->kind == EVENT_BEGIN || e->kind == EVENT_INSTANT))
 		mark_stack_attach(c, r, e);
-	decode_mark_done(c, r->site, e);
+	capture_mark(c, r->site, e);
 }
 
 static void take_notice(struct capture *c, const struct record *r, size_t size, struct event *e)

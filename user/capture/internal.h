@@ -172,15 +172,21 @@ struct capture {
 
 void capture_log(struct capture *c, int verbosity, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-int capture_hand_on(struct capture *c, const struct event *event);
 uint64_t monotonic_now(void);
+
+static inline int capture_hand_on(struct capture *c, const struct event *event)
+{
+	int error = c->options.event(c->options.context, event);
+
+	if (error && !c->error)
+		c->error = error;
+	return error;
+}
 
 /* decode.c: the callbacks of the ring buffers. */
 int decode_record(void *context, void *data, size_t size);
 /* A mark; false: it makes no sense. `e` is all 0 but for when and whose it is. */
 bool decode_mark(struct capture *c, const struct record *r, size_t size, struct event *e);
-/* What becomes of one that has been decoded. */
-void decode_mark_done(struct capture *c, uint32_t site, const struct event *e);
 
 /* What the operands are: a its id, where its kind has one, and b its size. */
 static inline bool operand_is_id(unsigned kind)
@@ -250,6 +256,18 @@ bool selection_takes_category(struct capture *c, const struct name *domain,
 bool selection_takes(struct capture *c, const struct name *domain, const struct event *e);
 void selection_forget(struct capture *c, uint32_t tid);
 void selection_free(struct capture *c);
+
+/* What becomes of a mark that has been decoded. */
+static inline void capture_mark(struct capture *c, uint32_t site, const struct event *e)
+{
+	if (c->options.n_domains && !selection_takes(c, c->sites[site].category, e)) {
+		c->left_out_marks++;
+		return;
+	}
+	if (c->options.sched)
+		sched_look_lost(c, e->ts_ns);
+	capture_hand_on(c, e);
+}
 
 /* files.c */
 enum file_news {

@@ -311,20 +311,6 @@ static void note_failures(struct recording *r)
 	r->all_outputs_failed = failed > 0 && failed == r->n_outputs;
 }
 
-int outputs_event(struct recording *r, const struct event *event)
-{
-	uint64_t before = r->road.written;
-	int error = timeline_event(r->writer, event);
-	uint64_t marks = r->road.written - before;
-	unsigned i;
-
-	for (i = 0; marks && i < r->n_outputs; i++) {
-		if (!r->outputs[i].handler->error)
-			sink_note_marks(r->outputs[i].sink, marks);
-	}
-	return error;
-}
-
 void outputs_flush(struct recording *r)
 {
 	unsigned i;

@@ -24,34 +24,9 @@
 #include "target/invoker.h"
 #include "target/rank.h"
 
-#define RECORDER_NICE (-15)
-#define KERNEL_EVENTS (4 << 20) /* a buffer for these alone, where marks are none */
-/* Between so many events, the files' sizes are looked at. */
+#define RECORDER_NICE	   (-15)
+#define KERNEL_EVENTS	   (4 << 20) /* a buffer for these alone, where marks are none */
 #define INCLUDED_BEFORE_NS 3600000000000ull
-#define LOOK_AT_SIZES	   256
-
-static int take_event(void *context, const struct event *event)
-{
-	struct recording *r = context;
-	int error;
-
-	if (r->scheduler)
-		scheduler_event(r, event);
-	error = recording_event(r, event);
-	if (event->kind == EVENT_STOP)
-		r->stop_asked = true;
-	if (event->kind == EVENT_DUMP)
-		r->dump_asked = true;
-	if (event->kind == EVENT_INCLUDE_JSON)
-		include_later(r, event);
-	if (event->ts_ns > r->last_ts_ns)
-		r->last_ts_ns = event->ts_ns;
-	if (r->options->max_size && ++r->since_sizes >= LOOK_AT_SIZES) {
-		r->since_sizes = 0;
-		outputs_rotate(r);
-	}
-	return error;
-}
 
 void recording_log(void *context, int verbosity, const char *line)
 {
@@ -194,7 +169,7 @@ static int open_capture(struct recording *r, struct failure *f)
 		.n_usdt = o->n_usdt,
 		.functions = o->functions,
 		.n_functions = o->n_functions,
-		.event = take_event,
+		.event = recording_take,
 		.context = r,
 		.names = r->names,
 		.log = recording_log,

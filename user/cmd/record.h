@@ -208,8 +208,6 @@ void stats_from_tables(struct recording *r, uint64_t now); /* into r->stats */
 int outputs_prepare(struct recording *r, struct failure *f);
 int outputs_begin(struct recording *r, const struct output_fields *fields, struct failure *f);
 void outputs_flush(struct recording *r);
-/* Whatever is written to the files comes by here. */
-int outputs_event(struct recording *r, const struct event *event);
 /*
  * `account`: of the whole recording, at its end; NULL: as it is now, and there is more to come. Returns 0, or an error when no file could be written. */
 int outputs_end(struct recording *r, const struct account *account);
@@ -239,13 +237,18 @@ void plugins_close(struct recording *r, const struct account *account);
 unsigned plugins_pids(const struct recording *r, pid_t pids[MAX_PLUGINS]);
 void plugins_free(struct recording *r);
 
+/* intake.c: an event. `recording` is what capture gives back; */
+int recording_take(void *recording, const struct event *event);
+int recording_event(struct recording *r,
+		    const struct event *event);			   /* or of the recorder itself; */
+int outputs_event(struct recording *r, const struct event *event); /* or one that comes later */
+
 /* recording.c: attach, run until the end, stop. */
 int recording_run(struct recording *r, struct failure *f);
 /* Where it was told to stop before the command ended. */
 void recording_wait_for_command(struct recording *r);
 /* Makes what was recorded so far complete on disk. */
 void recording_dump(struct recording *r);
-int recording_event(struct recording *r, const struct event *event); /* takes one */
 /* A line for people, at -v (1) or always (0). `recording` is what capture gives back. */
 void recording_log(void *recording, int verbosity, const char *line);
 void recording_pause(struct recording *r, bool pause);

@@ -32,18 +32,6 @@
 #define DUMP_ROUNDS	 64 /* of draining, against a target that never ceases */
 #define ALIVE_PERIOD_NS	 1000000000ull
 
-int recording_event(struct recording *r, const struct event *event)
-{
-	int error = r->timeline == r->writer ? outputs_event(r, event)
-					     : timeline_event(r->timeline, event);
-
-	if (r->flight)
-		flight_take(r, event);
-	if (error)
-		r->write_failed = true;
-	return error;
-}
-
 /* An instant that the recorder puts there itself, no mark of anybody's. */
 static void recording_note(struct recording *r, const char *text)
 {

@@ -9,7 +9,7 @@
 
 #define LOOK_AT_SIZES 256 /* between so many events, the files' sizes are looked at */
 
-int outputs_event(struct recording *r, const struct event *event)
+static inline int write_event(struct recording *r, const struct event *event)
 {
 	uint64_t before = r->road.written;
 	int error = timeline_event(r->writer, event);
@@ -23,9 +23,14 @@ int outputs_event(struct recording *r, const struct event *event)
 	return error;
 }
 
-int recording_event(struct recording *r, const struct event *event)
+int outputs_event(struct recording *r, const struct event *event)
 {
-	int error = r->timeline == r->writer ? outputs_event(r, event)
+	return write_event(r, event);
+}
+
+static inline int take_event(struct recording *r, const struct event *event)
+{
+	int error = r->timeline == r->writer ? write_event(r, event)
 					     : timeline_event(r->timeline, event);
 
 	if (r->flight)
@@ -33,6 +38,11 @@ int recording_event(struct recording *r, const struct event *event)
 	if (error)
 		r->write_failed = true;
 	return error;
+}
+
+int recording_event(struct recording *r, const struct event *event)
+{
+	return take_event(r, event);
 }
 
 /* What a program asks of the recording that it is in. */
@@ -53,7 +63,7 @@ int recording_take(void *recording, const struct event *event)
 
 	if (r->scheduler)
 		scheduler_event(r, event);
-	error = recording_event(r, event);
+	error = take_event(r, event);
 	if (event->kind >= EVENT_PAUSE && event->kind <= EVENT_INCLUDE_JSON)
 		take_order(r, event);
 	if (event->ts_ns > r->last_ts_ns)

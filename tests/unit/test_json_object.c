@@ -2,6 +2,7 @@
 /* Plain objects of an array, and that it makes no difference whether they or yajl are asked. */
 #include "readers_test.h"
 
+#include "readers/input.h"
 #include "readers/json_object.h"
 
 /* "{k's'n1}": kinds, and what they hold */
@@ -35,6 +36,11 @@ static void test_objects(void **state)
 		{ "{\"eight by\":\"of eight bytes\xc3\xa9 and more\"},",
 		  "{keight bysof eight bytes\xc3\xa9 and more}", 0 },
 		{ "{\"a\":0.125},{\"b\"", "{kan0.125}", 4 },
+		{ "{\"a\":1e3,\"b\":-0.5E-12},", "{kan1e3kbn-0.5E-12}", 0 },
+		{ "{\"a\":\"\\n\",\"b\":\"1234567\\\"\"},", "{kas\nkbs1234567\"}", 0 },
+		{ "{\"\\\\a\":\"seventeen and more\\/\\t.\"},", "{k\\asseventeen and more/\t.}",
+		  0 },
+		{ "{\"a\":\"seventeen, and behind it\"},", "{kasseventeen, and behind it}", 0 },
 		/* Not whole. */
 		{ "", NULL, 0 },
 		{ "   ", NULL, 0 },
@@ -45,11 +51,14 @@ static void test_objects(void **state)
 		{ "{\"a\"", NULL, 0 },
 		{ "{\"a\":tru", NULL, 0 },
 		/* Not plain. */
-		{ "{\"a\":\"\\n\"},", NULL, 0 },
-		{ "{\"a\":\"1234567\\\"\"},", NULL, 0 },
+		{ "{\"a\":\"\\u000a\"},", NULL, 0 },
+		{ "{\"a\":\"\\v\"},", NULL, 0 },
+		{ "{\"a\":\"1234567\\\"},", NULL, 0 },
+		{ "{\"a\":\"\\n\x01\"},", NULL, 0 },
 		{ "{\"a\":\"\x01\"},", NULL, 0 },
 		{ "{\"a\":\"1234567\x1f\"},", NULL, 0 },
-		{ "{\"a\":1e3},", NULL, 0 },
+		{ "{\"a\":1e},", NULL, 0 },
+		{ "{\"a\":1e+},", NULL, 0 },
 		{ "{\f},", NULL, 0 },
 		/* No JSON. */
 		{ "1,", NULL, 0 },
@@ -79,9 +88,11 @@ static void test_objects(void **state)
 	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		size_t length = strlen(cases[i].text), taken;
-		uint8_t *copy = malloc(length + 1); /* so that a look beyond it is seen */
+		uint8_t *copy =
+			malloc(length + INPUT_PADDING); /* so that a look beyond it is seen */
 
 		memcpy(copy, cases[i].text, length);
+		memset(copy + length, '0' + (int)(i % 10), INPUT_PADDING);
 		taken = json_object(copy, length, &o);
 		describe(&o, tokens, sizeof(tokens));
 		free(copy);

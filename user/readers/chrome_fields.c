@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "readers/chrome_internal.h"
+#include "readers/json_object.h"
 #include "readers/number.h"
 
 #define FIELD(key, field)                   \
@@ -15,10 +16,8 @@ static const struct known_field {
 	size_t length;
 	enum chrome_field field;
 } fields[] = {
-	FIELD("id2", FIELD_ID2),      FIELD("s", FIELD_SCOPE),
-	FIELD("unit", FIELD_UNIT),
 	FIELD("continued", FIELD_CONTINUED), FIELD("memory", FIELD_MEMORY),
-	FIELD("address", FIELD_ADDRESS), FIELD("size", FIELD_SIZE),
+	FIELD("address", FIELD_ADDRESS),
 	FIELD("bind_id", FIELD_BIND), FIELD("flow_in", FIELD_FLOW_IN),
 	FIELD("flow_out", FIELD_FLOW_OUT),
 }, around[] = {
@@ -28,8 +27,9 @@ static const struct known_field {
 };
 #undef FIELD
 
-static enum chrome_field find_field(const struct known_field *known, size_t n, const char *text,
-				    size_t length)
+/* No part of what is asked for every key. */
+static __attribute__((noinline)) enum chrome_field
+find_field(const struct known_field *known, size_t n, const char *text, size_t length)
 {
 	size_t i;
 
@@ -40,39 +40,38 @@ static enum chrome_field find_field(const struct known_field *known, size_t n, c
 	return FIELD_OTHER;
 }
 
-/* Every event has these: compared as numbers, not by calls of memcmp(). */
-static enum chrome_field find_common(const char *key, size_t length)
+/* Every event has some of these: compared as numbers, not by calls of memcmp(). */
+enum chrome_field chrome_find_field(uint64_t word, const char *key, size_t length)
 {
-#define IS(word) (length == sizeof(word) - 1 && !memcmp(key, word, sizeof(word) - 1))
-	if (IS("name"))
-		return FIELD_NAME;
-	if (IS("args"))
-		return FIELD_ARGS;
-	if (IS("pid"))
-		return FIELD_PID;
-	if (IS("tid"))
-		return FIELD_TID;
-	if (IS("cat"))
-		return FIELD_CATEGORY;
-	if (IS("dur"))
-		return FIELD_DUR;
-	if (IS("ph"))
-		return FIELD_PHASE;
-	if (IS("ts"))
-		return FIELD_TS;
-	if (IS("id"))
-		return FIELD_ID;
+#define IS(name, field)              \
+	if (word == JSON_WORD(name)) \
+	return field
+	switch (length) {
+	case 1:
+		IS("s", FIELD_SCOPE);
+		return FIELD_OTHER;
+	case 2:
+		IS("ph", FIELD_PHASE);
+		IS("ts", FIELD_TS);
+		IS("id", FIELD_ID);
+		return FIELD_OTHER;
+	case 3:
+		IS("pid", FIELD_PID);
+		IS("tid", FIELD_TID);
+		IS("cat", FIELD_CATEGORY);
+		IS("dur", FIELD_DUR);
+		IS("id2", FIELD_ID2);
+		return FIELD_OTHER;
+	case 4:
+		IS("name", FIELD_NAME);
+		IS("args", FIELD_ARGS);
+		IS("unit", FIELD_UNIT);
+		IS("size", FIELD_SIZE);
+		return FIELD_OTHER;
+	default:
+		return find_field(fields, sizeof(fields) / sizeof(fields[0]), key, length);
+	}
 #undef IS
-	return FIELD_OTHER;
-}
-
-enum chrome_field chrome_find_field(const char *key, size_t length)
-{
-	enum chrome_field common = find_common(key, length);
-
-	if (common != FIELD_OTHER)
-		return common;
-	return find_field(fields, sizeof(fields) / sizeof(fields[0]), key, length);
 }
 
 enum chrome_field chrome_find_around(const char *key, size_t length)
@@ -85,11 +84,9 @@ static uint32_t fold(uint64_t id)
 	return (uint32_t)(id ^ id >> 32);
 }
 
-static void set_owner(struct chrome *c, uint32_t *id, const struct name **word, const char *text,
-		      size_t length)
+static void set_owner(struct chrome *c, uint32_t *id, const struct name **word,
+		      struct number number, const char *text, size_t length)
 {
-	struct number number = number_read(text, length, false);
-
 	*word = NULL;
 	switch (number.type) {
 	case NUMBER_INT: /* -1 is common, and is no large number */
@@ -142,10 +139,10 @@ void chrome_field(struct chrome *c, enum chrome_field field, const char *text, s
 		f->broken |= !number_microseconds(text, length, &f->dur);
 		break;
 	case FIELD_PID:
-		set_owner(c, &f->pid, &f->pid_word, text, length);
+		set_owner(c, &f->pid, &f->pid_word, number_read(text, length, false), text, length);
 		break;
 	case FIELD_TID:
-		set_owner(c, &f->tid, &f->tid_word, text, length);
+		set_owner(c, &f->tid, &f->tid_word, number_read(text, length, false), text, length);
 		break;
 	case FIELD_NAME:
 		f->name = names_intern(names, text, length, READ_MAX_NAME);
@@ -176,6 +173,42 @@ void chrome_field(struct chrome *c, enum chrome_field field, const char *text, s
 		f->bind = id_of(text, length);
 		break;
 	default:
+		break;
+	}
+}
+
+void chrome_number(struct chrome *c, enum chrome_field field, const struct json_token *token)
+{
+	const struct number_parts parts = { token->word, token->fraction, token->negative };
+	struct chrome_fields *f = &c->fields;
+	struct number number;
+
+	/* Rare, and no number that is said in parts. */
+	if (!token->fits) {
+		chrome_field(c, field, token->text, token->length);
+		return;
+	}
+	switch (field) {
+	case FIELD_TS:
+		f->has_ts = true;
+		f->broken |= !number_parts_microseconds(&parts, &f->ts) &&
+			     !number_microseconds(token->text, token->length, &f->ts);
+		break;
+	case FIELD_DUR:
+		f->has_dur = true;
+		f->broken |= !number_parts_microseconds(&parts, &f->dur) &&
+			     !number_microseconds(token->text, token->length, &f->dur);
+		break;
+	case FIELD_PID:
+		number = number_parts_read(&parts, token->text, token->length);
+		set_owner(c, &f->pid, &f->pid_word, number, token->text, token->length);
+		break;
+	case FIELD_TID:
+		number = number_parts_read(&parts, token->text, token->length);
+		set_owner(c, &f->tid, &f->tid_word, number, token->text, token->length);
+		break;
+	default:
+		chrome_field(c, field, token->text, token->length);
 		break;
 	}
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the parts of the Chrome JSON reader share: chrome_json.c finds the events in the JSON,
- * chrome_fields.c understands their fields, chrome_events.c makes events of them, chrome_slices.c puts what complete
- * events ("X") say into the order of time.
+ * What the parts of the Chrome JSON reader share: chrome_json.c finds the events in the JSON, and
+ * chrome_plain.c where they need no yajl; chrome_fields.c understands their fields, chrome_events.c makes
+ * events of them, chrome_slices.c puts what complete events ("X") say into the order of time.
  */
 #ifndef PROFTRACE_READERS_CHROME_INTERNAL_H
 #define PROFTRACE_READERS_CHROME_INTERNAL_H
@@ -84,6 +84,7 @@ struct chrome_thread;
 struct chrome_held;
 struct chrome_invented;
 struct chrome_sched;
+struct json_token;
 
 struct chrome {
 	const struct reader_sink *sink;
@@ -98,7 +99,7 @@ struct chrome {
 	uint64_t skipped[128];	    /* by phase: what has no place here */
 
 	/* chrome_slices.c */
-	struct draft *held_draft; /* NULL: nothing was held back so far */
+	bool holds; /* something was held back already */
 	struct chrome_thread *threads;
 	struct chrome_thread *last_thread;
 	uint64_t next_id;
@@ -109,10 +110,12 @@ struct chrome {
 	uint32_t classes;		   /* bits: which of these lists are not empty */
 };
 
-/* chrome_fields.c: which key it is, and its value: a string, or a number as it is written */
-enum chrome_field chrome_find_field(const char *key, size_t length);
+/* chrome_fields.c: which key it is (word: json_word() of it), and its value: a string, or a number as it is written */
+enum chrome_field chrome_find_field(uint64_t word, const char *key, size_t length);
 enum chrome_field chrome_find_around(const char *key, size_t length);
 void chrome_field(struct chrome *c, enum chrome_field field, const char *text, size_t length);
+/* The same of a number that was taken apart already. */
+void chrome_number(struct chrome *c, enum chrome_field field, const struct json_token *token);
 void chrome_around(struct chrome *c, enum chrome_field field, const char *text, size_t length);
 
 /* chrome_events.c: the object in `fields` and in the draft is complete. What the sink returns. */

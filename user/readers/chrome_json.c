@@ -13,54 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <yajl/yajl_parse.h>
-
-#include "readers/chrome_internal.h"
-#include "readers/chrome_list.h"
+#include "readers/chrome_parser.h"
 #include "readers/input.h"
-#include "readers/json_filter.h"
-#include "readers/json_object.h"
-#include "readers/number.h"
-
-enum {
-	MAX_DEPTH = 64,
-};
-
-enum where {
-	AT_START,
-	IN_OBJECT, /* around traceEvents */
-	IN_EVENTS,
-	IN_EVENT,
-	IN_ARGS,
-	IN_LIST,  /* within args */
-	IN_STACK, /* a list of names that our own files have there */
-	IN_ID2,
-	IN_DISTRIBUTED, /* PyTorch's distributedInfo, around traceEvents */
-	AT_END,		/* the array of events is closed */
-};
-
-struct parser {
-	struct chrome c;
-	struct reader_error *error;
-	yajl_handle yajl;
-	enum where where;
-	unsigned depth;	     /* of everything */
-	unsigned skip_depth; /* > 0: what is deeper than this is not of interest */
-	unsigned args_depth; /* depth of "args" itself */
-	enum chrome_field field;
-	int stop; /* why a callback stopped yajl: negative errno, or what the sink said */
-	const char *problem;
-	size_t lengths[MAX_DEPTH + 1]; /* of the paths to the open dictionaries, by depth */
-	unsigned list_depth;	       /* of the outermost list */
-	struct chrome_list list;
-	char path[READ_MAX_NAME];
-	size_t path_length;
-
-	struct json_filter filter;
-	bool behind_comma; /* what yajl was given last is a comma, and white space */
-	struct json_object object;
-	struct draft draft;
-};
 
 static int stop(struct parser *p, int error, const char *problem)
 {
@@ -92,7 +46,7 @@ static const struct name *arg_key(struct parser *p)
 }
 
 /* Numbers after the thirty-second argument are only counted. */
-static bool arg_room(struct parser *p)
+bool chrome_arg_room(struct parser *p)
 {
 	if (p->c.draft->n_args < EVENT_MAX_ARGS)
 		return true;
@@ -118,7 +72,7 @@ static int misplaced(struct parser *p)
 
 /* --- scalars ----------------------------------------------------------------------------------- */
 
-static int on_null(void *context)
+int chrome_on_null(void *context)
 {
 	struct parser *p = context;
 
@@ -126,12 +80,12 @@ static int on_null(void *context)
 		return 1;
 	if (p->where == IN_LIST)
 		list_word(&p->list, "null", 4);
-	else if (p->where == IN_ARGS && arg_room(p))
+	else if (p->where == IN_ARGS && chrome_arg_room(p))
 		draft_null(p->c.draft, arg_key(p));
 	return misplaced(p);
 }
 
-static int on_boolean(void *context, int value)
+int chrome_on_boolean(void *context, int value)
 {
 	struct parser *p = context;
 
@@ -139,7 +93,7 @@ static int on_boolean(void *context, int value)
 		return 1;
 	if (p->where == IN_LIST)
 		list_word(&p->list, value ? "true" : "false", value ? 4 : 5);
-	else if (p->where == IN_ARGS && arg_room(p))
+	else if (p->where == IN_ARGS && chrome_arg_room(p))
 		draft_bool(p->c.draft, arg_key(p), value);
 	else if (p->where == IN_EVENT && p->field == FIELD_FLOW_IN)
 		p->c.fields.flow_in = value;
@@ -150,11 +104,8 @@ static int on_boolean(void *context, int value)
 	return misplaced(p);
 }
 
-static void number_arg(struct parser *p, const char *text, size_t length)
+void chrome_add_number(struct parser *p, const struct name *key, struct number number)
 {
-	struct number number = number_read(text, length, false);
-	const struct name *key = arg_key(p);
-
 	switch (number.type) {
 	case NUMBER_INT:
 		draft_int(p->c.draft, key, number.i);
@@ -170,7 +121,7 @@ static void number_arg(struct parser *p, const char *text, size_t length)
 	}
 }
 
-static int on_number(void *context, const char *text, size_t length)
+int chrome_on_number(void *context, const char *text, size_t length)
 {
 	struct parser *p = context;
 
@@ -178,8 +129,8 @@ static int on_number(void *context, const char *text, size_t length)
 		return 1;
 	if (p->where == IN_LIST)
 		list_word(&p->list, text, length);
-	else if (p->where == IN_ARGS && arg_room(p))
-		number_arg(p, text, length);
+	else if (p->where == IN_ARGS && chrome_arg_room(p))
+		chrome_add_number(p, arg_key(p), number_read(text, length, false));
 	else if (p->where == IN_EVENT || p->where == IN_ID2)
 		chrome_field(&p->c, p->field, text, length);
 	else if (p->where == IN_OBJECT || p->where == IN_DISTRIBUTED)
@@ -187,7 +138,7 @@ static int on_number(void *context, const char *text, size_t length)
 	return misplaced(p);
 }
 
-static int on_string(void *context, const unsigned char *bytes, size_t length)
+int chrome_on_string(void *context, const unsigned char *bytes, size_t length)
 {
 	const char *text = (const char *)bytes;
 	struct parser *p = context;
@@ -196,7 +147,7 @@ static int on_string(void *context, const unsigned char *bytes, size_t length)
 		return 1;
 	if (p->where == IN_LIST)
 		list_string(&p->list, text, length);
-	else if (p->where == IN_ARGS && arg_room(p))
+	else if (p->where == IN_ARGS && chrome_arg_room(p))
 		draft_string(p->c.draft, arg_key(p), text, length);
 	else if (p->where == IN_STACK && p->c.sink->callstacks)
 		chrome_stack_frame(&p->c, text, length);
@@ -207,7 +158,7 @@ static int on_string(void *context, const unsigned char *bytes, size_t length)
 
 /* --- objects and arrays ------------------------------------------------------------------------ */
 
-static int on_key(void *context, const unsigned char *bytes, size_t length)
+int chrome_on_key(void *context, const unsigned char *bytes, size_t length)
 {
 	const char *text = (const char *)bytes;
 	struct parser *p = context;
@@ -228,7 +179,7 @@ static int on_key(void *context, const unsigned char *bytes, size_t length)
 		p->field = FIELD_ID; /* local or global */
 	} else if (p->where == IN_EVENT) {
 		p->c.fields.any = true;
-		p->field = chrome_find_field(text, length);
+		p->field = chrome_find_field(json_word(text, length), text, length);
 	}
 	return 1;
 }
@@ -263,7 +214,7 @@ static int close_value(struct parser *p, bool is_list)
 	if (p->depth >= p->list_depth)
 		return 1;
 	p->where = IN_ARGS;
-	if (arg_room(p))
+	if (chrome_arg_room(p))
 		draft_string(p->c.draft, arg_key(p), p->list.text, p->list.length);
 	return 1;
 }
@@ -288,7 +239,7 @@ static int open(struct parser *p, bool is_list)
 		}
 		p->where = IN_EVENT;
 		p->c.fields = (struct chrome_fields){ 0 };
-		draft_clear(p->c.draft);
+		draft_clear_args(p->c.draft);
 		return 1;
 	case IN_ARGS:
 	case IN_LIST:
@@ -358,36 +309,36 @@ static int close_any(struct parser *p, bool is_list)
 	}
 }
 
-static int on_start_map(void *context)
+int chrome_on_start_map(void *context)
 {
 	return open(context, false);
 }
 
-static int on_start_array(void *context)
+int chrome_on_start_array(void *context)
 {
 	return open(context, true);
 }
 
-static int on_end_map(void *context)
+int chrome_on_end_map(void *context)
 {
 	return close_any(context, false);
 }
 
-static int on_end_array(void *context)
+int chrome_on_end_array(void *context)
 {
 	return close_any(context, true);
 }
 
 static const yajl_callbacks callbacks = {
-	.yajl_null = on_null,
-	.yajl_boolean = on_boolean,
-	.yajl_number = on_number,
-	.yajl_string = on_string,
-	.yajl_start_map = on_start_map,
-	.yajl_map_key = on_key,
-	.yajl_end_map = on_end_map,
-	.yajl_start_array = on_start_array,
-	.yajl_end_array = on_end_array,
+	.yajl_null = chrome_on_null,
+	.yajl_boolean = chrome_on_boolean,
+	.yajl_number = chrome_on_number,
+	.yajl_string = chrome_on_string,
+	.yajl_start_map = chrome_on_start_map,
+	.yajl_map_key = chrome_on_key,
+	.yajl_end_map = chrome_on_end_map,
+	.yajl_start_array = chrome_on_start_array,
+	.yajl_end_array = chrome_on_end_array,
 };
 
 /* --- bytes ------------------------------------------------------------------------------------- */
@@ -437,59 +388,7 @@ static int feed(struct parser *p, const uint8_t *bytes, size_t size, uint64_t of
 	return yajl_problem(p, offset + used - (used > 0));
 }
 
-/* --- objects that need no yajl ----------------------------------------------------------------- */
-
-static int tell(struct parser *p, const struct json_token *token)
-{
-	const unsigned char *bytes = (const unsigned char *)token->text;
-
-	switch (token->kind) {
-	case JSON_MAP_START:
-		return on_start_map(p);
-	case JSON_MAP_END:
-		return on_end_map(p);
-	case JSON_LIST_START:
-		return on_start_array(p);
-	case JSON_LIST_END:
-		return on_end_array(p);
-	case JSON_KEY:
-		return on_key(p, bytes, token->length);
-	case JSON_STRING:
-		return on_string(p, bytes, token->length);
-	case JSON_NUMBER:
-		return on_number(p, token->text, token->length);
-	case JSON_TRUE:
-	case JSON_FALSE:
-		return on_boolean(p, token->kind == JSON_TRUE);
-	case JSON_NULL:
-		return on_null(p);
-	}
-	return 1;
-}
-
-/*
- * Takes objects for as long as they are plain. Each goes with the comma behind it, so that yajl, which
- * knows of neither, still waits for what comes behind a comma. Returns how many bytes they are.
- */
-static size_t take_plain(struct parser *p, const uint8_t *bytes, size_t size, uint64_t offset,
-			 int *ret_error)
-{
-	size_t at = 0, n;
-	unsigned i;
-
-	if (!p->behind_comma || p->where != IN_EVENTS || p->skip_depth || p->filter.in_string)
-		return 0;
-	while ((n = json_object(bytes + at, size - at, &p->object))) {
-		for (i = 0; i < p->object.n; i++) {
-			if (tell(p, &p->object.tokens[i]))
-				continue;
-			*ret_error = canceled(p, offset + at);
-			return at + n;
-		}
-		at += n;
-	}
-	return at;
-}
+/* --- all bytes ---------------------------------------------------------------------------------- */
 
 /* Yajl gets no more than to where an object may end: the next one may be plain. */
 static size_t piece_of(const uint8_t *bytes, size_t size)
@@ -515,11 +414,14 @@ static void look_back(struct parser *p, const uint8_t *bytes, size_t size)
 static int feed_all(struct parser *p, const uint8_t *bytes, size_t size, uint64_t offset)
 {
 	enum json_fate fate;
-	size_t at, n;
+	size_t at, n, stopped_at;
+	bool stopped;
 	int error = 0;
 
 	for (at = 0; at < size && !error; at += n) {
-		n = take_plain(p, bytes + at, size - at, offset + at, &error);
+		n = chrome_take_plain(p, bytes + at, size - at, &stopped, &stopped_at);
+		if (stopped)
+			error = canceled(p, offset + at + stopped_at);
 		if (n)
 			continue;
 		n = json_filter(&p->filter, bytes + at, piece_of(bytes + at, size - at), &fate);

@@ -12,10 +12,16 @@ static void put(struct chrome_list *list, const char *text, size_t length)
 	list->length += length;
 }
 
-static void separate(struct chrome_list *list)
+static inline void put_one(struct chrome_list *list, char c)
+{
+	if (list->length < sizeof(list->text))
+		list->text[list->length++] = c;
+}
+
+static inline void separate(struct chrome_list *list)
 {
 	if (list->comma)
-		put(list, ",", 1);
+		put_one(list, ',');
 	list->comma = true;
 }
 
@@ -23,13 +29,13 @@ static void quote(struct chrome_list *list, const char *text, size_t length)
 {
 	size_t i;
 
-	put(list, "\"", 1);
+	put_one(list, '"');
 	for (i = 0; i < length && list->length < sizeof(list->text); i++) {
 		if (text[i] == '"' || text[i] == '\\')
-			put(list, "\\", 1);
-		put(list, text + i, 1);
+			put_one(list, '\\');
+		put_one(list, text[i]);
 	}
-	put(list, "\"", 1);
+	put_one(list, '"');
 }
 
 void list_begin(struct chrome_list *list)
@@ -41,13 +47,13 @@ void list_begin(struct chrome_list *list)
 void list_open(struct chrome_list *list, char bracket)
 {
 	separate(list);
-	put(list, &bracket, 1);
+	put_one(list, bracket);
 	list->comma = false;
 }
 
 void list_close(struct chrome_list *list, char bracket)
 {
-	put(list, &bracket, 1);
+	put_one(list, bracket);
 	list->comma = true;
 }
 
@@ -55,7 +61,7 @@ void list_key(struct chrome_list *list, const char *text, size_t length)
 {
 	separate(list);
 	quote(list, text, length);
-	put(list, ":", 1);
+	put_one(list, ':');
 	list->comma = false;
 }
 

@@ -3,8 +3,9 @@
  * A complete event ("X") is a slice with its duration. Producers write them when they end, so that
  * the inner ones come before the outer ones, or thread after thread, or in no order at all; the
  * timeline wants the begins and ends of a thread in the order of time. So the events of other people's
- * files are held back, those of each thread in a heap of its own, and leave it earliest first when
- * there are too many of them: from the thread that has the most. The end of a complete event waits on
+ * files are held back, those of each thread apart, and leave earliest first when there are too many of
+ * them: from the thread that has the most. Nearly all come in order or a few places late, and wait in a
+ * queue; the others in a heap. The end of a complete event waits on
  * its thread's stack until something later happens there. Our own files pass straight through.
  *
  * What still cannot be nested (it overlaps an open slice, or begins before one that was sent already)
@@ -17,6 +18,11 @@
 #include <utlist.h>
 
 #include "readers/chrome_internal.h"
+
+enum {
+	LATE = 32, /* places in the queue that one may come too late */
+	AHEAD = 4, /* places in the queue that are looked ahead */
+};
 
 #define FIRST_SPILLED_ID (1ull << 48) /* far from the small numbers that programs use */
 
@@ -42,6 +48,12 @@ struct held_at {
 	struct chrome_held *held;
 };
 
+/* In their order. */
+struct held_queue {
+	struct held_at *at;
+	unsigned first, end, room;
+};
+
 struct thread_key {
 	uint32_t pid;
 	uint32_t tid;
@@ -55,9 +67,11 @@ struct chrome_thread {
 	unsigned n_open;
 	unsigned room;
 	uint64_t *ends;
-	unsigned n_held;
-	unsigned held_room;
-	struct held_at *held;		   /* a heap, the earliest first */
+	unsigned n_held; /* in both of these */
+	struct held_queue queue;
+	unsigned n_heap;
+	unsigned heap_room;
+	struct held_at *heap;		   /* the earliest first */
 	struct chrome_thread *prev, *next; /* of those that hold about as many */
 };
 
@@ -87,18 +101,22 @@ static struct chrome_thread *thread_get(struct chrome *c, uint32_t pid, uint32_t
 	return thread;
 }
 
-/* Ends what ended until `ts_ns`. Leaves the draft's event as it was. */
-static int end_until(struct draft *draft, struct chrome_thread *thread, uint64_t ts_ns)
+/* Ends what ended until `ts_ns`. */
+static int end_until(const struct chrome *c, struct chrome_thread *thread, uint64_t ts_ns)
 {
-	struct event event = draft->event;
 	int error = 0;
 
 	while (!error && thread->n_open && thread->ends[thread->n_open - 1] <= ts_ns) {
-		draft_event(draft, EVENT_END, thread->ends[--thread->n_open], thread->key.pid,
-			    thread->key.tid);
-		error = draft_send_bare(draft);
+		const struct event end = {
+			.kind = EVENT_END,
+			.ts_ns = thread->ends[--thread->n_open],
+			.pid = thread->key.pid,
+			.tid = thread->key.tid,
+			.level = -1,
+		};
+
+		error = reader_send(c->sink, &end);
 	}
-	draft->event = event;
 	return error;
 }
 
@@ -120,60 +138,61 @@ static bool push_end(struct chrome_thread *thread, uint64_t end_ns)
 }
 
 /* Without a thread: the times of a thread must not go back, nor forth beyond its next event. */
-static int spill(struct chrome *c, struct draft *draft, uint64_t end_ns)
+static int spill(struct chrome *c, struct event *event, uint64_t end_ns)
 {
-	struct event *event = &draft->event;
-	const struct name *name = event->name, *category = event->category;
-	uint64_t id = FIRST_SPILLED_ID + c->next_id++;
-	uint32_t pid = event->pid;
+	const struct event end = {
+		.kind = EVENT_ASYNC_END,
+		.ts_ns = end_ns,
+		.pid = event->pid,
+		.level = -1,
+		.name = event->name,
+		.category = event->category,
+		.id = FIRST_SPILLED_ID + c->next_id++,
+	};
 	int error;
 
 	event->kind = EVENT_ASYNC_BEGIN;
 	event->tid = 0;
-	event->id = id;
-	error = draft_send(draft);
-	if (error)
-		return error;
-	draft_event(draft, EVENT_ASYNC_END, end_ns, pid, 0);
-	event->name = name;
-	event->category = category;
-	event->id = id;
-	return draft_send_bare(draft);
+	event->id = end.id;
+	error = reader_send(c->sink, event);
+	return error ? error : reader_send(c->sink, &end);
 }
 
-static int deliver_complete(struct chrome *c, struct chrome_thread *thread, struct draft *draft,
+static int deliver_complete(struct chrome *c, struct chrome_thread *thread, struct event *event,
 			    uint64_t dur)
 {
-	struct event *event = &draft->event;
 	uint64_t end_ns = event->ts_ns + dur;
 	int error;
 
 	if (event->ts_ns < thread->last_ns)
-		return spill(c, draft, end_ns);
-	error = end_until(draft, thread, event->ts_ns);
+		return spill(c, event, end_ns);
+	error = end_until(c, thread, event->ts_ns);
 	if (error)
 		return error;
 	if ((thread->n_open && thread->ends[thread->n_open - 1] < end_ns) ||
 	    !push_end(thread, end_ns))
-		return spill(c, draft, end_ns);
+		return spill(c, event, end_ns);
 	thread->last_ns = event->ts_ns;
 	event->kind = EVENT_BEGIN;
-	return draft_send(draft);
+	return reader_send(c->sink, event);
 }
 
-static int deliver(struct chrome *c, struct chrome_thread *thread, struct draft *draft, int64_t dur)
+static int deliver(struct chrome *c, struct chrome_thread *thread, struct chrome_held *held)
 {
+	struct event *event = &held->event;
 	int error;
 
-	if (dur != NOT_COMPLETE)
-		return deliver_complete(c, thread, draft, (uint64_t)dur);
-	error = end_until(draft, thread, draft->event.ts_ns);
-	if (thread->last_ns < draft->event.ts_ns)
-		thread->last_ns = draft->event.ts_ns;
-	return error ? error : draft_send(draft);
+	if (held->dur != NOT_COMPLETE)
+		return deliver_complete(c, thread, event, (uint64_t)held->dur);
+	error = end_until(c, thread, event->ts_ns);
+	if (thread->last_ns < event->ts_ns)
+		thread->last_ns = event->ts_ns;
+	if (event->kind == EVENT_END || event->kind == EVENT_ASYNC_END)
+		draft_take_end_reason(event, held->args);
+	return error ? error : reader_send(c->sink, event);
 }
 
-/* --- heaps ------------------------------------------------------------------------------------- */
+/* --- queues and heaps ---------------------------------------------------------------------------- */
 
 static enum held_rank rank_of(const struct event *event, int64_t dur)
 {
@@ -203,6 +222,7 @@ static struct chrome_held *hold(const struct draft *draft, int64_t dur, uint64_t
 	held->rank = rank_of(&draft->event, dur);
 	held->event = draft->event;
 	held->event.n_args = draft->n_args;
+	held->event.args = held->args;
 	text = (char *)&held->args[draft->n_args];
 	for (i = 0; i < draft->n_args; i++) {
 		struct arg *arg = &held->args[i];
@@ -254,61 +274,128 @@ static void list_add(struct chrome *c, struct chrome_thread *thread)
 	c->classes |= 1u << class;
 }
 
-static bool grow(struct chrome_thread *thread)
+static bool grow(struct held_at **list, unsigned *room)
 {
-	unsigned room = thread->held_room ? thread->held_room * 2 : 16;
-	struct held_at *held;
+	unsigned more = *room ? *room * 2 : 16;
+	struct held_at *grown = realloc(*list, more * sizeof(*grown));
 
-	if (thread->n_held < thread->held_room)
-		return true;
-	held = realloc(thread->held, room * sizeof(*held));
-	if (!held)
+	if (!grown)
 		return false;
-	thread->held = held;
-	thread->held_room = room;
+	*list = grown;
+	*room = more;
 	return true;
+}
+
+/* Room for one more, wherever it will be. */
+static bool make_room(struct chrome_thread *thread)
+{
+	struct held_queue *q = &thread->queue;
+
+	if (thread->n_heap == thread->heap_room && !grow(&thread->heap, &thread->heap_room))
+		return false;
+	if (q->end < q->room)
+		return true;
+	/* So that they are moved no more often than they come, there is to be much to gain. */
+	if (q->first <= q->room / 2)
+		return grow(&q->at, &q->room);
+	memmove(q->at, q->at + q->first, (q->end - q->first) * sizeof(*q->at));
+	q->end -= q->first;
+	q->first = 0;
+	return true;
+}
+
+/* False: it would go before too many of them. */
+static bool queue_push(struct held_queue *q, struct held_at at)
+{
+	unsigned i = q->end, least = i - q->first > LATE ? i - LATE : q->first;
+
+	while (i > least && before(at, q->at[i - 1]))
+		i--;
+	if (i == least && i > q->first && before(at, q->at[i - 1]))
+		return false;
+	memmove(&q->at[i + 1], &q->at[i], (q->end - i) * sizeof(at));
+	q->at[i] = at;
+	q->end++;
+	return true;
+}
+
+static void heap_push(struct chrome_thread *thread, struct held_at at)
+{
+	unsigned i = thread->n_heap++;
+
+	for (; i && before(at, thread->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		thread->heap[i] = thread->heap[(i - 1) / 2];
+	thread->heap[i] = at;
 }
 
 /* The list is of those with about as many: it changes where their number becomes a power of two. */
 static void push(struct chrome *c, struct chrome_thread *thread, struct chrome_held *held)
 {
 	const struct held_at at = { held->event.ts_ns, held };
-	unsigned i = thread->n_held;
+	unsigned n = thread->n_held;
 
-	if (i && !((i + 1) & i))
+	if (n && !((n + 1) & n))
 		list_remove(c, thread);
 	thread->n_held++;
 	if (!(thread->n_held & (thread->n_held - 1)))
 		list_add(c, thread);
-	for (; i && before(at, thread->held[(i - 1) / 2]); i = (i - 1) / 2)
-		thread->held[i] = thread->held[(i - 1) / 2];
-	thread->held[i] = at;
+	if (!queue_push(&thread->queue, at))
+		heap_push(thread, at);
 	c->n_held++;
 	c->held_bytes += held->bytes;
+}
+
+static struct chrome_held *heap_take(struct chrome_thread *thread)
+{
+	struct chrome_held *first = thread->heap[0].held;
+	struct held_at last = thread->heap[--thread->n_heap];
+	unsigned i = 0, child;
+
+	while ((child = 2 * i + 1) < thread->n_heap) {
+		if (child + 1 < thread->n_heap &&
+		    before(thread->heap[child + 1], thread->heap[child]))
+			child++;
+		if (!before(thread->heap[child], last))
+			break;
+		thread->heap[i] = thread->heap[child];
+		i = child;
+	}
+	thread->heap[i] = last;
+	return first;
+}
+
+/* Those that are next were not touched for long. */
+static struct chrome_held *queue_take(struct held_queue *q)
+{
+	struct chrome_held *first = q->at[q->first++].held;
+
+	if (q->end - q->first > AHEAD) {
+		const char *soon = (const char *)q->at[q->first + AHEAD].held;
+
+		__builtin_prefetch(soon);
+		__builtin_prefetch(soon + 64);
+		__builtin_prefetch(soon + 128);
+		__builtin_prefetch(soon + 192);
+		__builtin_prefetch(soon + 256);
+	}
+	return first;
 }
 
 static struct chrome_held *take_first(struct chrome *c, struct chrome_thread *thread)
 {
 	bool power = !(thread->n_held & (thread->n_held - 1));
-	struct chrome_held *first = thread->held[0].held;
-	struct held_at last;
-	unsigned i = 0, child;
+	const struct held_queue *q = &thread->queue;
+	struct chrome_held *first;
 
 	if (power)
 		list_remove(c, thread);
-	last = thread->held[--thread->n_held];
+	thread->n_held--;
 	if (power && thread->n_held)
 		list_add(c, thread);
-	while ((child = 2 * i + 1) < thread->n_held) {
-		if (child + 1 < thread->n_held &&
-		    before(thread->held[child + 1], thread->held[child]))
-			child++;
-		if (!before(thread->held[child], last))
-			break;
-		thread->held[i] = thread->held[child];
-		i = child;
-	}
-	thread->held[i] = last;
+	if (q->first < q->end && (!thread->n_heap || before(q->at[q->first], thread->heap[0])))
+		first = queue_take(&thread->queue);
+	else
+		first = heap_take(thread);
 	c->n_held--;
 	c->held_bytes -= first->bytes;
 	return first;
@@ -317,14 +404,8 @@ static struct chrome_held *take_first(struct chrome *c, struct chrome_thread *th
 static int pop(struct chrome *c, struct chrome_thread *thread)
 {
 	struct chrome_held *held = take_first(c, thread);
-	struct draft *draft = c->held_draft;
-	int error;
+	int error = deliver(c, thread, held);
 
-	draft_clear(draft);
-	draft->event = held->event;
-	draft->n_args = held->event.n_args;
-	memcpy(draft->args, held->args, draft->n_args * sizeof(held->args[0]));
-	error = deliver(c, thread, draft, held->dur);
 	free(held);
 	return error;
 }
@@ -350,20 +431,15 @@ static bool of_thread(const struct event *event)
 	}
 }
 
-static int start_holding(struct chrome *c)
-{
-	c->held_draft = calloc(1, sizeof(*c->held_draft));
-	if (!c->held_draft)
-		return -ENOMEM;
-	c->held_draft->sink = c->sink;
-	return 0;
-}
-
 static int send_complete(struct chrome *c, int64_t dur)
 {
 	struct event *event = &c->draft->event;
 
-	return spill(c, c->draft, event->ts_ns + (uint64_t)dur);
+	event->args = c->draft->args;
+	event->n_args = c->draft->n_args;
+	if (c->draft->excess)
+		c->sink->account->unreadable_args++;
+	return spill(c, event, event->ts_ns + (uint64_t)dur);
 }
 
 int chrome_send(struct chrome *c, int64_t dur)
@@ -374,17 +450,16 @@ int chrome_send(struct chrome *c, int64_t dur)
 	int error = 0;
 
 	/* One of our own that others added to is theirs. */
-	if (c->own && !c->held_draft && dur == NOT_COMPLETE)
+	if (c->own && !c->holds && dur == NOT_COMPLETE)
 		return draft_send(c->draft);
-	if (!c->held_draft && start_holding(c))
-		return -ENOMEM;
+	c->holds = true;
 	/* What is no thread's must not wait for one, nor be moved to its time. */
 	if (!of_thread(event))
 		event->tid = 0;
 	thread = thread_get(c, event->pid, event->tid);
 	if (!thread)
 		return dur == NOT_COMPLETE ? draft_send(c->draft) : send_complete(c, dur);
-	held = grow(thread) ? hold(c->draft, dur, c->n_pushed++) : NULL;
+	held = make_room(thread) ? hold(c->draft, dur, c->n_pushed++) : NULL;
 	if (!held)
 		return -ENOMEM;
 	if (c->draft->excess)
@@ -404,7 +479,7 @@ int chrome_finish(struct chrome *c)
 		while (!error && thread->n_held)
 			error = pop(c, thread);
 		if (!error)
-			error = end_until(c->draft, thread, UINT64_MAX);
+			error = end_until(c, thread, UINT64_MAX);
 	}
 	return error;
 }
@@ -417,9 +492,9 @@ void chrome_slices_free(struct chrome *c)
 		while (thread->n_held)
 			free(take_first(c, thread));
 		HASH_DEL(c->threads, thread);
-		free(thread->held);
+		free(thread->queue.at);
+		free(thread->heap);
 		free(thread->ends);
 		free(thread);
 	}
-	free(c->held_draft);
 }

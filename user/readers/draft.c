@@ -67,23 +67,24 @@ void draft_remove(struct draft *draft, unsigned i)
 }
 
 /* Our own files say so of a slice that did not end by its own END. */
-void draft_take_end_reason(struct draft *draft)
+void draft_take_end_reason(struct event *event, struct arg *args)
 {
 	unsigned i;
 
-	for (i = 0; i < draft->n_args; i++) {
-		const struct arg *arg = &draft->args[i];
+	for (i = 0; i < event->n_args; i++) {
+		const struct arg *arg = &args[i];
 
 		if (!arg->key || arg->type != ARG_STRING || arg->key->text[0] != 'e' ||
 		    strcmp(arg->key->text, "ended"))
 			continue;
 		if (!strcmp(arg->s, "lost"))
-			draft->event.end_reason = END_LOST;
+			event->end_reason = END_LOST;
 		else if (!strcmp(arg->s, "unfinished"))
-			draft->event.end_reason = END_UNFINISHED;
+			event->end_reason = END_UNFINISHED;
 		else
 			continue;
-		draft_remove(draft, i);
+		event->n_args--;
+		memmove(&args[i], &args[i + 1], (event->n_args - i) * sizeof(args[0]));
 		return;
 	}
 }

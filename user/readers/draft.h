@@ -99,27 +99,32 @@ void draft_null(struct draft *draft, const struct name *key);
 /* Takes argument `i` out. */
 void draft_remove(struct draft *draft, unsigned i);
 
-/* An END's argument `ended`, if it has one, becomes its reason. */
-void draft_take_end_reason(struct draft *draft);
+/* Of an END: its argument `ended`, if it has one, becomes its reason. `args`: its own. */
+void draft_take_end_reason(struct event *event, struct arg *args);
 
-/* Hands the event on, with the arguments or without any, and counts it. What the sink returns. */
-static inline int draft_send_bare(struct draft *draft)
+/* Hands an event on and counts it. What the sink returns. */
+static inline int reader_send(const struct reader_sink *sink, const struct event *event)
 {
-	struct event *event = &draft->event;
-
 	/* The others are what the kernel told: no marks. */
 	if (event->kind <= EVENT_INCLUDE_JSON || event->kind == EVENT_THREAD_NAME)
-		draft->sink->account->marked++;
-	return draft->sink->event(draft->sink->context, event);
+		sink->account->marked++;
+	return sink->event(sink->context, event);
+}
+
+/* The draft's event, with the arguments or without any. */
+static inline int draft_send_bare(struct draft *draft)
+{
+	return reader_send(draft->sink, &draft->event);
 }
 
 static inline int draft_send(struct draft *draft)
 {
-	if (draft->n_args &&
-	    (draft->event.kind == EVENT_END || draft->event.kind == EVENT_ASYNC_END))
-		draft_take_end_reason(draft);
-	draft->event.args = draft->args;
-	draft->event.n_args = draft->n_args;
+	struct event *event = &draft->event;
+
+	event->args = draft->args;
+	event->n_args = draft->n_args;
+	if (event->n_args && (event->kind == EVENT_END || event->kind == EVENT_ASYNC_END))
+		draft_take_end_reason(event, draft->args);
 	if (draft->excess)
 		draft->sink->account->unreadable_args++;
 	return draft_send_bare(draft);

@@ -65,14 +65,16 @@ static double nearest(const char *text, size_t length)
 	return strtod(copy, NULL);
 }
 
+/* Such that a double holds them exactly, as it does all integers of fifteen digits. */
+static const double powers[] = { 1,   1e1, 1e2,	 1e3,  1e4,  1e5,  1e6,	 1e7,
+				 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15 };
+
 /*
- * A decimal of at most fifteen digits: an integer that a double holds exactly, divided by a power of ten
- * that it holds exactly, which rounds once, to the nearest. False: it is something else.
+ * A decimal of at most fifteen digits: an integer divided by a power of ten, both exact, which rounds
+ * once, to the nearest. False: it is something else.
  */
 static bool short_decimal(const char *text, size_t length, double *ret_value)
 {
-	static const double powers[] = { 1,   1e1, 1e2,	 1e3,  1e4,  1e5,  1e6,	 1e7,
-					 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15 };
 	bool negative = length && text[0] == '-';
 	size_t i, n = 0, behind = 0;
 	uint64_t value = 0;
@@ -121,6 +123,35 @@ struct number number_read(const char *text, size_t length, bool words)
 	if (!read_double(text, length, &wide))
 		return (struct number){ NUMBER_NONE, { .u = 0 } };
 	return (struct number){ NUMBER_DOUBLE, { .d = nearest(text, length) } };
+}
+
+struct number number_parts_read(const struct number_parts *parts, const char *text, size_t length)
+{
+	uint64_t value = parts->digits;
+	double exact;
+
+	if (!parts->fraction && !parts->negative && value > INT64_MAX)
+		return (struct number){ NUMBER_UINT, { .u = value } };
+	if (!parts->fraction && value <= INT64_MAX)
+		return (struct number){ NUMBER_INT,
+					{ .i = (int64_t)(parts->negative ? -value : value) } };
+	if (parts->fraction > 15 || value >= 1000000000000000)
+		return number_read(text, length, false);
+	exact = (double)value / powers[parts->fraction];
+	return (struct number){ NUMBER_DOUBLE, { .d = parts->negative ? -exact : exact } };
+}
+
+bool number_parts_microseconds(const struct number_parts *parts, int64_t *ret_ns)
+{
+	static const uint64_t scale[] = { 1000, 100, 10, 1 };
+	uint64_t ns;
+
+	if (parts->fraction > 3 ||
+	    __builtin_mul_overflow(parts->digits, scale[parts->fraction], &ns) ||
+	    ns > INT64_MAX - 2000)
+		return false;
+	*ret_ns = (int64_t)(parts->negative ? -ns : ns);
+	return true;
 }
 
 static bool slow_microseconds(const char *text, size_t length, int64_t *ret_ns)

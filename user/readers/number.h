@@ -29,6 +29,18 @@ struct number {
  */
 struct number number_read(const char *text, size_t length, bool words);
 
+/* A decimal of at most nineteen digits: `digits`, of which the last `fraction` stand behind the point. */
+struct number_parts {
+	uint64_t digits;
+	uint8_t fraction;
+	bool negative;
+};
+
+/* The same as number_read() makes of its text, which is looked at only where the parts do not suffice. */
+struct number number_parts_read(const struct number_parts *parts, const char *text, size_t length);
+/* The same as number_microseconds(); false also where only that can tell. */
+bool number_parts_microseconds(const struct number_parts *parts, int64_t *ret_ns);
+
 /*
  * Microseconds as nanoseconds, exactly; what is finer is rounded. False: no number, or a time of which
  * there can be none (|time| of 292 years and more).

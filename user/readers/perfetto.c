@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "readers/input.h"
 #include "readers/perfetto_internal.h"
@@ -19,79 +18,9 @@
 
 enum {
 	MAX_PACKET = 64 << 20,
-	MAX_BUNDLE = 64 << 20,	  /* unpacked */
-	MAX_UNPACKED = 256 << 20, /* memory for one packet, taken apart */
-#ifdef SMALL_WINDOWS
-	ARENA_BLOCK = 1 << 10,
-#else
-	ARENA_BLOCK = 256 << 10,
-#endif
 	FIELD_PACKET = 1,
 	HEADER_ROOM = 32, /* more than a tag and a length */
 };
-
-/* --- memory for one packet --------------------------------------------------------------------- */
-
-/*
- * A small packet may claim much memory once it is taken apart (two bytes are enough for an empty
- * message of a hundred), so there is a limit, and all of it is given back at once.
- */
-struct block {
-	struct block *next;
-	size_t size;
-	size_t used;
-	max_align_t bytes[];
-};
-
-struct arena {
-	struct block *blocks;
-	size_t total;
-};
-
-static void *arena_alloc(void *data, size_t size)
-{
-	struct arena *arena = data;
-	struct block *block = arena->blocks;
-	void *bytes;
-
-	if (size > MAX_UNPACKED)
-		return NULL;
-	size = (size + sizeof(max_align_t) - 1) & ~(sizeof(max_align_t) - 1);
-	if (!block || block->size - block->used < size) {
-		size_t room = size > ARENA_BLOCK ? size : ARENA_BLOCK;
-
-		if (arena->total + room > MAX_UNPACKED)
-			return NULL;
-		block = malloc(sizeof(*block) + room);
-		if (!block)
-			return NULL;
-		*block = (struct block){ .next = arena->blocks, .size = room };
-		arena->blocks = block;
-		arena->total += room;
-	}
-	bytes = (char *)block->bytes + block->used;
-	block->used += size;
-	return bytes;
-}
-
-static void arena_ignore(void *data, void *bytes)
-{
-	(void)data, (void)bytes;
-}
-
-/* Keeps the first block for the next packet. */
-static void arena_clear(struct arena *arena, bool all)
-{
-	while (arena->blocks && (all || arena->blocks->next)) {
-		struct block *next = arena->blocks->next;
-
-		free(arena->blocks);
-		arena->blocks = next;
-	}
-	arena->total = arena->blocks ? arena->blocks->size : 0;
-	if (arena->blocks)
-		arena->blocks->used = 0;
-}
 
 /* --- what a sequence remembers ----------------------------------------------------------------- */
 
@@ -436,45 +365,6 @@ struct file {
 	struct draft draft;
 };
 
-/* Unpacks a bundle into memory of its own, which grows with what is really in it. */
-static int unpack_bundle(const ProtobufCBinaryData *bundle, uint8_t **ret_bytes, size_t *ret_size)
-{
-	z_stream z = { .next_in = bundle->data, .avail_in = (unsigned)bundle->len };
-	size_t size = 0, room = 64 << 10;
-	uint8_t *bytes = malloc(room + INPUT_PADDING);
-	int status = Z_OK;
-
-	if (!bytes || inflateInit2(&z, 15 + 32) != Z_OK) { /* 32: zlib or gzip, by its header */
-		free(bytes);
-		return -ENOMEM;
-	}
-	while (status == Z_OK) {
-		if (size == room) {
-			uint8_t *grown = NULL;
-
-			if (room < MAX_BUNDLE)
-				grown = realloc(bytes, room * 2 + INPUT_PADDING);
-			if (!grown)
-				break;
-			bytes = grown;
-			room *= 2;
-		}
-		z.next_out = bytes + size;
-		z.avail_out = (unsigned)(room - size);
-		status = inflate(&z, Z_NO_FLUSH);
-		size = (size_t)(z.next_out - bytes);
-	}
-	inflateEnd(&z);
-	if (status != Z_STREAM_END) {
-		free(bytes);
-		return status == Z_OK ? -E2BIG : -EBADMSG;
-	}
-	memset(bytes + size, 0, INPUT_PADDING);
-	*ret_bytes = bytes;
-	*ret_size = size;
-	return 0;
-}
-
 static int event_failed(struct file *f, int error, uint64_t offset)
 {
 	struct reader_error *report = f->p.error;
@@ -487,7 +377,8 @@ static int event_failed(struct file *f, int error, uint64_t offset)
 static int read_packet(struct file *f, const uint8_t *bytes, size_t size, uint64_t offset,
 		       uint8_t **ret_bundle, size_t *ret_bundle_size)
 {
-	const ProtobufCAllocator allocator = { arena_alloc, arena_ignore, &f->arena };
+	const ProtobufCAllocator allocator = { perfetto_arena_alloc, perfetto_arena_ignore,
+					       &f->arena };
 	struct reader_error *report = f->p.error;
 	const Packet *event = fast_packet(&f->fast, bytes, size);
 	const char *problem;
@@ -502,7 +393,7 @@ static int read_packet(struct file *f, const uint8_t *bytes, size_t size, uint64
 	problem = wire_check(&perfetto__protos__trace_packet__descriptor, bytes, size, &at);
 	if (problem)
 		return reader_fail(report, -EBADMSG, offset + at, "%s", problem);
-	arena_clear(&f->arena, false);
+	perfetto_arena_clear(&f->arena, false);
 	packet = perfetto__protos__trace_packet__unpack((ProtobufCAllocator *)&allocator, size,
 							bytes);
 	if (!packet)
@@ -516,7 +407,7 @@ static int read_packet(struct file *f, const uint8_t *bytes, size_t size, uint64
 	if (!ret_bundle)
 		return reader_fail(report, -EBADMSG, offset,
 				   "compressed packets within compressed packets");
-	error = unpack_bundle(&packet->compressed_packets, ret_bundle, ret_bundle_size);
+	error = perfetto_unpack_bundle(&packet->compressed_packets, ret_bundle, ret_bundle_size);
 	if (error == -EBADMSG)
 		reader_fail(report, error, offset, "compressed packets that cannot be unpacked");
 	if (error == -E2BIG)
@@ -679,7 +570,7 @@ int perfetto_read_input(struct input *in, const struct reader_sink *sink,
 		free(s);
 	}
 	perfetto_places_free(&f->p);
-	arena_clear(&f->arena, true);
+	perfetto_arena_clear(&f->arena, true);
 	free(f);
 	return error;
 }

@@ -2,7 +2,8 @@
 /*
  * What the parts of the Perfetto reader share: perfetto.c takes the file apart into packets and keeps
  * what packets of a sequence say to each other, perfetto_clocks.c brings all times to one clock,
- * perfetto_tracks.c knows whose a track is, perfetto_stacks.c reads samples and call stacks, perfetto_events.c turns TrackEvents into events.
+ * perfetto_tracks.c knows whose a track is, perfetto_stacks.c reads samples and call stacks,
+ * perfetto_fast.c and perfetto_unpack.c unpack packets, perfetto_events.c turns TrackEvents into events.
  */
 #ifndef PROFTRACE_READERS_PERFETTO_INTERNAL_H
 #define PROFTRACE_READERS_PERFETTO_INTERNAL_H
@@ -163,6 +164,20 @@ struct fast_packet {
 	size_t used;
 	char text[16384];
 };
+
+/* perfetto_unpack.c: memory for one packet, which is given back at once */
+struct block;
+struct arena {
+	struct block *blocks;
+	size_t total;
+};
+
+void *perfetto_arena_alloc(void *arena, size_t size);
+void perfetto_arena_ignore(void *arena, void *bytes);
+void perfetto_arena_clear(struct arena *arena, bool all); /* else a first block is kept */
+/* Unpacks a bundle into memory of its own, which grows with what is really in it. INPUT_PADDING is behind. */
+int perfetto_unpack_bundle(const ProtobufCBinaryData *bundle, uint8_t **ret_bytes,
+			   size_t *ret_size);
 
 /* perfetto_fast.c */
 void fast_packet_init(struct fast_packet *fast);

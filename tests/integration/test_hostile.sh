@@ -95,6 +95,16 @@ for at in 1 64 200 1000 5000; do
 	check "cut at $at: listed or refused in one line" test $? -le 1 -a "$(grep -c '' "$tmp/err")" -le 2
 done
 
+# Debug information that would be a hundred and fifty times as large, in each of its parts, as the file.
+cp "$programs/births" "$tmp/damaged"
+"$programs/damage" inflate "$tmp/damaged" 1000
+timeout 60 "$programs/peak" "$tmp/peak" "$proftrace" -e none --stack birth --buffer 1M -o "$tmp/d" \
+	--summary-json "$tmp/s" -- "$tmp/damaged" 20 >"$tmp/out" 2>"$tmp/err"
+equal "inflated debug information: exit status" $? 0
+check_marks "inflated debug information" "$tmp/s" "$(said "$tmp/out" marks)"
+check "inflated debug information: memory stays below 700,000 KB" test "$(said "$tmp/peak" peak)" -lt 700000
+check "inflated debug information: names are those of the symbol table" grep -qaF live "$tmp/d.pftrace"
+
 # A name with a newline, and one that a terminal would obey.
 odd=$tmp/$(printf 'new\nline\033[31m')
 cp "$programs/hostile" "$odd"

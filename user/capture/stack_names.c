@@ -212,6 +212,27 @@ static void name_frame(struct naming *n, const struct code_frame *frame)
 	s->named += found != 0;
 }
 
+/* Why there are names missing that a debugger would perhaps find. */
+static void tell_missing(struct capture *c)
+{
+	struct stacks *s = c->stacks;
+	struct symbols_counts counts = { 0 };
+
+	if (s->symbols)
+		symbols_count(s->symbols, &counts);
+	if (counts.broken && !s->told_broken)
+		capture_log(
+			c, 0,
+			"functions in call stacks have no names where a file's debug information "
+			"is damaged, or takes too long to be read");
+	if (counts.late && !s->told_late)
+		capture_log(c, 0,
+			    "the last functions in call stacks have no names: there was no more "
+			    "time to look for them");
+	s->told_broken |= counts.broken != 0;
+	s->told_late |= counts.late != 0;
+}
+
 void capture_name_frames(struct capture *c)
 {
 	struct stacks *s = c->stacks;
@@ -233,6 +254,7 @@ void capture_name_frames(struct capture *c)
 	kernel_symbols_free(s->kernel_symbols);
 	s->kernel_symbols = NULL;
 	free(n.frames);
+	tell_missing(c);
 }
 
 static bool is_unnamed(const struct code_frame *frame)

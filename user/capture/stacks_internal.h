@@ -39,6 +39,7 @@ struct stacks {
 	struct symbols *symbols; /* NULL: not begun */
 	int kallsyms_fd;	 /* -1: none */
 	bool told_no_kernel;
+	bool told_broken, told_late; /* of names that were not found for what their files are */
 	struct kernel_symbols *kernel_symbols; /* NULL: not read, or they cannot be */
 	uint32_t asked_for;		       /* frames, by their ids */
 	uint64_t frames, named;

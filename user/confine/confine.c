@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -228,8 +229,16 @@ int confine_broker(bool perf_events)
 int confine_parser(void)
 {
 	scmp_filter_ctx filter = filter_new();
+	int error;
 
-	return filter ? load(filter, allow(filter, parsers, LENGTH(parsers))) : -ENOMEM;
+	if (!filter)
+		return -ENOMEM;
+	error = allow(filter, parsers, LENGTH(parsers));
+	/* How much memory it may take, by how much it was handed. */
+	if (!error)
+		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 2,
+					 equals(0, 0), equals(1, RLIMIT_DATA));
+	return load(filter, error);
 }
 
 bool confine_available(void)

@@ -23,6 +23,12 @@ enum {
 
 /* Of addresses: files are mapped, and the largest debug files have gigabytes. */
 #define MAX_MEMORY (8ull << 30)
+/*
+ * Of what can be written to, as libelf has files mapped: what is compressed in a file becomes larger, and
+ * what is found in it is kept. Files of zeros, compressed, would become a thousand times as large.
+ */
+#define MEMORY_OF_NOTHING (512ull << 20)
+#define MEMORY_PER_BYTE	  8
 
 /* Address sanitizers map more than any limit that makes sense. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -53,6 +59,24 @@ static void limit_memory(void)
 	}
 #ifndef UNLIMITED
 	limit(RLIMIT_AS, MAX_MEMORY);
+#endif
+}
+
+void symbols_limit_memory(uint64_t file_bytes)
+{
+#ifndef UNLIMITED
+	struct rlimit r;
+
+	if (file_bytes > MAX_MEMORY)
+		file_bytes = MAX_MEMORY;
+	if (getrlimit(RLIMIT_DATA, &r))
+		return;
+	r.rlim_cur = MEMORY_OF_NOTHING + MEMORY_PER_BYTE * file_bytes;
+	if (r.rlim_cur > r.rlim_max)
+		r.rlim_cur = r.rlim_max;
+	setrlimit(RLIMIT_DATA, &r);
+#else
+	(void)file_bytes;
 #endif
 }
 

@@ -2,6 +2,7 @@
 /* The process that reads files which nobody vouches for: questions in, lines out. */
 #include "symbols/wire.h"
 
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@ enum {
 struct open_file {
 	uint32_t number; /* 0: none */
 	uint64_t used;
+	uint64_t bytes; /* on disk, with its debug files */
 	struct code_file *file;
 };
 
@@ -22,6 +24,7 @@ struct parser {
 	int socket;
 	uint64_t turn;
 	struct open_file files[MAX_FILES];
+	struct open_file *at; /* of the address that is looked for */
 	struct answer answer;
 };
 
@@ -31,6 +34,25 @@ static void limit_time(void)
 	const struct itimerval t = { .it_value = { .tv_sec = MAX_SECONDS } };
 
 	setitimer(ITIMER_PROF, &t, NULL);
+}
+
+/* What is a hole in it is not in it. */
+static void take_file(struct parser *p, int fd)
+{
+	uint64_t bytes = 0;
+	struct stat st;
+	unsigned i;
+
+	if (!fstat(fd, &st)) {
+		bytes = (uint64_t)st.st_size;
+		/* Some file systems do not say how much is there; some compress it. */
+		if (st.st_blocks && (uint64_t)st.st_blocks * 4 * 512 < bytes)
+			bytes = (uint64_t)st.st_blocks * 4 * 512;
+	}
+	p->at->bytes += bytes;
+	for (bytes = 0, i = 0; i < MAX_FILES; i++)
+		bytes += p->files[i].bytes;
+	symbols_limit_memory(bytes);
 }
 
 static int want(void *context, const struct symbol_want *like, uint32_t *ret_index)
@@ -44,6 +66,8 @@ static int want(void *context, const struct symbol_want *like, uint32_t *ret_ind
 	if (symbol_send(p->socket, &w, sizeof(w), -1) ||
 	    symbol_receive(p->socket, &found, sizeof(found), &fd) != (int)sizeof(found))
 		_exit(0);
+	if (fd >= 0)
+		take_file(p, fd);
 	*ret_index = found.index;
 	return fd;
 }
@@ -58,12 +82,16 @@ static struct code_file *find_file(struct parser *p, uint32_t number, int fd)
 		if (p->files[i].number == number) {
 			close(fd);
 			p->files[i].used = p->turn;
-			return p->files[i].file;
+			p->at = &p->files[i];
+			return p->at->file;
 		}
 		if (p->files[i].used < at->used)
 			at = &p->files[i];
 	}
 	code_file_close(at->file);
+	at->bytes = 0;
+	p->at = at;
+	take_file(p, fd);
 	at->file = code_file_open(fd, want, p);
 	at->number = at->file ? number : 0;
 	at->used = p->turn;

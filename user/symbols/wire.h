@@ -84,5 +84,7 @@ int symbol_lines(const char *packet, size_t size, struct names *names, struct co
 void symbols_keeper(int socket) __attribute__((noreturn));
 /* The parser, until its socket is closed. */
 void symbols_parser(int socket);
+/* What it may take, when it has so much of files open. */
+void symbols_limit_memory(uint64_t file_bytes);
 
 #endif

@@ -9,6 +9,7 @@
  *	probes N	N notes of others' probes instead of those that it has: anywhere in the code, with
  *			semaphores anywhere
  *	sections	sixty thousand sections say where the same megabytes of notes are
+ *	inflate N	all debug information is N megabytes of zeros, compressed to a hundred and fiftieth
  *	flip N		N times a byte of the headers or notes changes, and changes back
  */
 #ifndef _GNU_SOURCE
@@ -259,6 +260,67 @@ static void same_sections(struct target *t)
 	free(all);
 }
 
+/*
+ * zlib's format, by its fixed codes: a zero, then "258 times the byte before" in 13 bits, eight of which
+ * are 13 bytes. Returns how many bytes it is.
+ */
+static size_t deflate_zeros(uint8_t *out, uint64_t groups)
+{
+	const uint64_t zeros = 1 + groups * 8 * 258;
+	const uint32_t sum = (uint32_t)(zeros % 65521) << 16 | 1;
+	const char *codes = "110" /* the last block, of fixed codes */
+			    "00110000";
+	size_t bit = 16, k;
+	uint64_t i;
+
+	out[0] = 0x78;
+	out[1] = 0x01;
+	for (; *codes; codes++, bit++)
+		out[bit / 8] |= (uint8_t)((*codes - '0') << bit % 8);
+	for (i = 0; i < groups * 8; i++, bit += 13) {
+		for (k = 0; k < 8; k++)
+			out[(bit + k) / 8] |= (uint8_t)(("11000101"[k] - '0') << (bit + k) % 8);
+	}
+	bit += 7; /* the end of the block */
+	k = (bit + 7) / 8;
+	out[k++] = (uint8_t)(sum >> 24);
+	out[k++] = (uint8_t)(sum >> 16);
+	out[k++] = (uint8_t)(sum >> 8);
+	out[k++] = (uint8_t)sum;
+	return k;
+}
+
+static void inflate_debug(struct target *t, uint64_t megabytes)
+{
+	const uint64_t end = ((uint64_t)lseek(t->fd, 0, SEEK_END) + 4095) & ~4095ull,
+		       groups = (megabytes << 20) / (8 * 258);
+	const Elf64_Chdr header = { ELFCOMPRESS_ZLIB, 0, 1 + groups * 8 * 258, 1 };
+	Elf64_Shdr *all = calloc(t->h.e_shnum, sizeof(*all));
+	uint8_t *bytes = calloc(1, sizeof(header) + groups * 13 + 64);
+	size_t size;
+	char name[8];
+	unsigned i;
+
+	if (!all || !bytes ||
+	    pread(t->fd, all, t->h.e_shnum * sizeof(*all), (off_t)t->h.e_shoff) < 0)
+		fail("no sections, or no memory");
+	memcpy(bytes, &header, sizeof(header));
+	size = sizeof(header) + deflate_zeros(bytes + sizeof(header), groups);
+	put(t, bytes, size, end);
+	for (i = 0; i < t->h.e_shnum; i++) {
+		if (pread(t->fd, name, sizeof(name),
+			  (off_t)(all[t->h.e_shstrndx].sh_offset + all[i].sh_name)) <= 0 ||
+		    memcmp(name, ".debug_", 7))
+			continue;
+		all[i].sh_flags |= SHF_COMPRESSED;
+		all[i].sh_offset = end;
+		all[i].sh_size = size;
+	}
+	put(t, all, t->h.e_shnum * sizeof(*all), t->h.e_shoff);
+	free(bytes);
+	free(all);
+}
+
 int main(int argc, char **argv)
 {
 	struct target t = { 0 };
@@ -266,7 +328,9 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		fail("KIND FILE [N]");
-	open_target(&t, argv[2], strcmp(argv[1], "probes") && strcmp(argv[1], "sections"));
+	open_target(&t, argv[2],
+		    strcmp(argv[1], "probes") && strcmp(argv[1], "sections") &&
+			    strcmp(argv[1], "inflate"));
 	if (!strcmp(argv[1], "notes")) {
 		more_notes(&t, (uint64_t)n);
 	} else if (!strcmp(argv[1], "huge")) {
@@ -280,6 +344,8 @@ int main(int argc, char **argv)
 		wild_probes(&t, (uint64_t)n);
 	} else if (!strcmp(argv[1], "sections")) {
 		same_sections(&t);
+	} else if (!strcmp(argv[1], "inflate")) {
+		inflate_debug(&t, (uint64_t)n);
 	} else if (!strcmp(argv[1], "flip")) {
 		flip(&t, n);
 	}

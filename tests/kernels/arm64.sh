@@ -72,10 +72,10 @@ fi
 [ -s "$build/gen/vmlinux.h" ] || { echo "no types in the arm64 kernel's image"; exit 1; }
 
 cd "$root"
-programs="plugin.so handler.so opened.so executes-static sampled-static functions"
+programs="plugin.so handler.so opened.so part.so executes-static sampled-static functions"
 for source in tests/integration/programs/*.c; do
 	case $source in
-	*/plugin.c | */handler.c | */leaf.c | */backwards.c | */opened.c) ;;
+	*/plugin.c | */handler.c | */leaf.c | */backwards.c | */opened.c | */part.c) ;;
 	*) programs="$programs $(basename "$source" .c)" ;;
 	esac
 done

@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Threads by the thousand a second: all their marks are in the trace, or are counted as lost, and what
+# they take of memory is bounded.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+
+# MOST_KB: what neither the recorder nor its broker (nor the program) may ever take.
+births() { # NAME MODE MILLISECONDS MOST_KB
+	timeout 60 "$programs/peak" "$tmp/peak" "$proftrace" -q -e none --mode "$2" --buffer 8M -o "$tmp/t" \
+		--summary-json "$tmp/s" -- "$programs/births" "$3" >"$tmp/out" 2>"$tmp/err"
+	equal "$1: exit status" $? 0
+	equal "$1: the account adds up" "$(field "$tmp/s" adds_up)" true
+	equal "$1: every mark is in the account" "$(field "$tmp/s" marked)" "$(said "$tmp/out" marks)"
+	equal "$1: written + lost = marked" \
+		"$(($(field "$tmp/s" written) + $(field "$tmp/s" lost_total)))" "$(field "$tmp/s" marked)"
+	peak=$(said "$tmp/peak" peak) rate=$(said "$tmp/out" rate)
+	check "$1: memory stays below $4 KB" test "$peak" -lt "$4"
+	echo "# $1: $(said "$tmp/out" threads) threads, $rate a second; $peak KB"
+}
+
+for mode in exact batch; do
+	# Of batches, half a gigabyte may wait for a thread that has no CPU.
+	[ $mode = exact ] && most=131072 || most=655360
+	births "$mode, 0.2 s" $mode 200 $most
+	before=$peak
+	births "$mode, 2 s" $mode 2000 $most
+	check "$mode: no more memory for ten times as many" test $((peak - before)) -lt $((most / 2))
+	check_agree "$mode" "$tmp/t"
+	"$canon" --count "$tmp/t.pftrace" >"$tmp/counts"
+	missing=$(($(said "$tmp/out" threads) - $(awk '$1 == "INSTANT" { n += $NF } END { print n + 0 }' "$tmp/counts")))
+	check "$mode: each is in the trace, or is counted as lost" \
+		test $missing -ge 0 -a $missing -le "$(field "$tmp/s" lost_total)"
+	if [ "$rate" -ge 1000 ]; then
+		ok "$mode: by the thousand a second"
+	else
+		skip "$mode: by the thousand a second" "this machine made only $rate a second"
+	fi
+done
+finish

@@ -94,6 +94,21 @@ static char *clock_args(struct json_writer *j, char *at, const struct clock_read
 	return clock_arg(j, at, "realtime", clock->realtime);
 }
 
+static inline char *own_args(struct json_writer *j, char *at, const struct fact *fact)
+{
+	const struct arg *end = fact->args + fact->n_args;
+
+	for (const struct arg *arg = fact->args; arg < end; arg++) {
+		at = json_key(j, at, arg->key);
+		/* Nearly all are such. Not negative, both are written alike. */
+		if (arg->type <= ARG_UINT && arg->i >= 0)
+			at = json_u64(at, arg->u);
+		else
+			at = json_value(at, arg);
+	}
+	return at;
+}
+
 /* --- the start of every event ------------------------------------------------------------------ */
 
 static inline char *put_owner(struct json_writer *j, char *at, const struct process *process,
@@ -159,7 +174,7 @@ static __attribute__((noinline)) int write_args(struct chrome_json *c, char *at,
 						const struct fact *fact)
 {
 	at = json_open_args(&c->writer, at);
-	at = json_args(&c->writer, at, fact->args, fact->n_args);
+	at = own_args(&c->writer, at, fact);
 	if (fact->callstack || fact->end_reason != END_NORMAL)
 		at = put_more_args(c, at, fact);
 	return close_args(&c->writer, at);
@@ -235,7 +250,7 @@ static int write_end(struct chrome_json *c, const struct fact *fact)
 	return close_with_args(c, put_moment(j, at, fact), fact);
 }
 
-static char *put_scope(char *at, enum event_scope scope)
+static inline char *put_scope(char *at, enum event_scope scope)
 {
 	if (scope == SCOPE_THREAD)
 		return json_literal(at, ",\"s\":\"t\"");
@@ -267,10 +282,8 @@ static int write_counter_of_thread(struct json_writer *j, const struct fact *fac
 
 static char *put_unit(struct json_writer *j, char *at, const struct name *unit)
 {
-	at = json_literal(json_room(j, at), ",\"unit\":\"");
-	at = json_name(j, at, unit, LIMIT_NAME);
-	*at++ = '"';
-	return at;
+	at = json_literal(json_room(j, at), ",\"unit\":");
+	return json_name(j, at, unit, LIMIT_NAME);
 }
 
 static char *put_memory(char *at, const struct memory *memory)
@@ -335,15 +348,14 @@ static int write_loose_flow(struct chrome_json *c, const struct fact *fact)
 	else
 		at = json_literal(at, ",\n{\"name\":\"flow in\"");
 	if (fact->category) {
-		at = json_literal(at, ",\"cat\":\"");
+		at = json_literal(at, ",\"cat\":");
 		at = json_name(j, at, fact->category, LIMIT_NAME);
-		*at++ = '"';
 	}
 	at = put_phase(j, at, fact, 'i');
 	at = put_scope(at, scope_of(fact));
 	at = json_open_args(j, at);
 	at = json_uint_arg(j, at, "id", fact->id);
-	return close_args(j, json_args(j, at, fact->args, fact->n_args));
+	return close_args(j, own_args(j, at, fact));
 }
 
 static int write_flow(struct chrome_json *c, const struct fact *fact)
@@ -399,10 +411,7 @@ static int write_owner_name(struct json_writer *j, const char *kind, const struc
 	at = json_literal(json_start(j), ",\n");
 	at = open_metadata(j, at, kind, process, thread);
 	at = json_key_text(j, at, "name");
-	*at++ = '"';
-	at = json_name(j, at, name, LIMIT_NAME);
-	*at++ = '"';
-	return close_args(j, at);
+	return close_args(j, json_name(j, at, name, LIMIT_NAME));
 }
 
 static int write_clock(struct chrome_json *c, const struct fact *fact)

@@ -144,9 +144,9 @@ static int put_name(struct json_writer *j, const struct sched_task *task, const 
 	at = json_text(at, what, strlen(what), LIMIT_NAME);
 	at = json_literal(at, "\",\"ph\":\"M\"");
 	at = json_owner(j, at, task->pid ? task->pid : task->tid, task->tid);
-	at = json_literal(at, ",\"args\":{\"name\":\"");
+	at = json_literal(at, ",\"args\":{\"name\":");
 	at = json_name(j, at, task->comm, LIMIT_NAME);
-	at = json_literal(at, "\",\"task\":true}}");
+	at = json_literal(at, ",\"task\":true}}");
 	return json_done(j, at);
 }
 

@@ -36,9 +36,8 @@ _Static_assert((int)JSON_PIECE_MAX <= (int)LIMIT_KEY, "a name that was cut is no
 
 char *json_new_name(struct json_writer *j, char *at, const struct name *name, size_t max)
 {
-	char *end = json_text(at, name->text, name->length, max);
-
-	return keep(json_kept_name(j, name->id), name->id, at, end);
+	return keep(json_kept_name(j, name->id), name->id, at,
+		    json_string(at, name->text, name->length, max));
 }
 
 char *json_new_head(struct json_writer *j, char *at, const struct name *name,
@@ -47,14 +46,12 @@ char *json_new_head(struct json_writer *j, char *at, const struct name *name,
 	uint32_t of = name ? name->id : 0, in = category ? category->id : 0;
 	char *start = at;
 
-	at = json_literal(at, ",\n{\"name\":\"");
-	if (name)
-		at = json_text(at, name->text, name->length, LIMIT_NAME);
-	*at++ = '"';
+	at = json_literal(at, ",\n{\"name\":");
+	at = name ? json_string(at, name->text, name->length, LIMIT_NAME)
+		  : json_literal(at, "\"\"");
 	if (category) {
-		at = json_literal(at, ",\"cat\":\"");
-		at = json_text(at, category->text, category->length, LIMIT_NAME);
-		*at++ = '"';
+		at = json_literal(at, ",\"cat\":");
+		at = json_string(at, category->text, category->length, LIMIT_NAME);
 	}
 	return keep(json_kept_head(j, of, in), json_pair(of, in), start, at);
 }
@@ -91,6 +88,14 @@ char *json_new_time(struct json_writer *j, char *at, uint64_t ts_ns)
 char *json_text(char *at, const char *text, size_t length, size_t max)
 {
 	return json_escaped(at, text, text_fit(text, length, max));
+}
+
+char *json_string(char *at, const char *text, size_t length, size_t max)
+{
+	*at++ = '"';
+	at = json_text(at, text, length, max);
+	*at++ = '"';
+	return at;
 }
 
 char *json_uint(char *at, uint64_t value)
@@ -138,31 +143,14 @@ char *json_value(char *at, const struct arg *arg)
 
 char *json_key_text(struct json_writer *j, char *at, const char *text)
 {
-	at = json_open_key(j, at);
-	at = json_text(at, text, strlen(text), LIMIT_KEY);
-	return json_literal(at, "\":");
-}
-
-char *json_args(struct json_writer *j, char *at, const struct arg *args, unsigned n)
-{
-	for (const struct arg *arg = args; arg < args + n; arg++) {
-		at = json_key(j, at, arg->key);
-		/* Nearly all are such. Not negative, both are written alike. */
-		if (arg->type <= ARG_UINT && arg->i >= 0)
-			at = json_u64(at, arg->u);
-		else
-			at = json_value(at, arg);
-	}
+	at = json_string(json_open_key(j, at), text, strlen(text), LIMIT_KEY);
+	*at++ = ':';
 	return at;
 }
 
 char *json_string_arg(struct json_writer *j, char *at, const char *name, const char *text)
 {
-	at = json_key_text(j, at, name);
-	*at++ = '"';
-	at = json_text(at, text, strlen(text), LIMIT_STRING);
-	*at++ = '"';
-	return at;
+	return json_string(json_key_text(j, at, name), text, strlen(text), LIMIT_STRING);
 }
 
 char *json_uint_arg(struct json_writer *j, char *at, const char *name, uint64_t value)

@@ -136,7 +136,7 @@ __attribute__((cold)) char *json_new_owner(struct json_writer *j, char *at, uint
 					   uint32_t tid);
 __attribute__((cold)) char *json_new_time(struct json_writer *j, char *at, uint64_t ts_ns);
 
-/* The inside of a string, cut to `max`. */
+/* As a string, cut to `max`. */
 static inline char *json_name(struct json_writer *j, char *at, const struct name *name, size_t max)
 {
 	char *end = json_copy(at, json_kept_name(j, name->id), name->id, JSON_NAME_STEP);
@@ -178,6 +178,7 @@ static inline char *json_time(struct json_writer *j, char *at, uint64_t ts_ns)
 
 /* The inside of a string, cut to `max`. */
 char *json_text(char *at, const char *text, size_t length, size_t max);
+char *json_string(char *at, const char *text, size_t length, size_t max); /* with its quotes */
 char *json_uint(char *at, uint64_t value); /* a string above 2^63-1 */
 char *json_value(char *at, const struct arg *arg);
 
@@ -194,22 +195,18 @@ static inline char *json_open_key(struct json_writer *j, char *at)
 	*at = ',';
 	at += j->comma;
 	j->comma = true;
-	*at++ = '"';
 	return at;
 }
 
 static inline char *json_key(struct json_writer *j, char *at, const struct name *name)
 {
 	at = json_open_key(j, at);
-	if (name)
-		at = json_name(j, at, name, LIMIT_KEY);
-	else
-		at = json_literal(at, "value");
-	return json_literal(at, "\":");
+	at = name ? json_name(j, at, name, LIMIT_KEY) : json_literal(at, "\"value\"");
+	*at++ = ':';
+	return at;
 }
 
 char *json_key_text(struct json_writer *j, char *at, const char *name);
-char *json_args(struct json_writer *j, char *at, const struct arg *args, unsigned n);
 char *json_string_arg(struct json_writer *j, char *at, const char *name, const char *text);
 char *json_uint_arg(struct json_writer *j, char *at, const char *name, uint64_t value);
 

@@ -40,6 +40,7 @@
  */
 #include <stdlib.h>
 
+#include "handlers/chrome_metadata.h"
 #include "handlers/chrome_sched.h"
 #include "handlers/chrome_stacks.h"
 #include "handlers/handler.h"
@@ -73,25 +74,6 @@ static char *put_counter_value(char *at, const struct arg *arg)
 		break;
 	}
 	return json_value(at, arg);
-}
-
-/* Clocks are strings: nanoseconds since 1970 do not fit the doubles that other readers keep. */
-static char *clock_arg(struct json_writer *j, char *at, const char *name, uint64_t ns)
-{
-	if (!ns)
-		return at;
-	at = json_key_text(j, at, name);
-	*at++ = '"';
-	at = json_u64(at, ns);
-	*at++ = '"';
-	return at;
-}
-
-static char *clock_args(struct json_writer *j, char *at, const struct clock_reading *clock)
-{
-	at = clock_arg(j, at, "monotonic", clock->monotonic);
-	at = clock_arg(j, at, "boottime", clock->boottime);
-	return clock_arg(j, at, "realtime", clock->realtime);
 }
 
 static inline char *own_args(struct json_writer *j, char *at, const struct fact *fact)
@@ -386,157 +368,25 @@ static int write_lost(struct chrome_json *c, const struct fact *fact)
 	return close_args(j, json_uint_arg(j, at, "count", fact->count));
 }
 
-/* --- metadata ---------------------------------------------------------------------------------- */
-
-static char *open_metadata(struct json_writer *j, char *at, const char *name,
-			   const struct process *process, const struct thread *thread)
-{
-	at = json_literal(at, "{\"name\":\"");
-	at = json_text(at, name, strlen(name), LIMIT_NAME);
-	at = json_literal(at, "\",\"ph\":\"M\"");
-	at = put_owner(j, at, process, thread);
-	if (!process)
-		at = json_literal(at, ",\"tid\":0");
-	return json_open_args(j, at);
-}
-
-static int write_owner_name(struct json_writer *j, const char *kind, const struct name *name,
-			    const struct process *process, const struct thread *thread)
-{
-	char *at;
-
-	/* An empty one is an error to the loader. */
-	if (!name || !name->length)
-		return 0;
-	at = json_literal(json_start(j), ",\n");
-	at = open_metadata(j, at, kind, process, thread);
-	at = json_key_text(j, at, "name");
-	return close_args(j, json_name(j, at, name, LIMIT_NAME));
-}
-
-static int write_clock(struct chrome_json *c, const struct fact *fact)
-{
-	struct json_writer *j = &c->writer;
-	char *at = json_literal(json_start(j), ",\n");
-
-	at = open_metadata(j, at, "clock_snapshot", NULL, NULL);
-	return close_args(j, clock_args(j, at, &fact->clock));
-}
-
-static char *info_arg(struct json_writer *j, char *at, const char *name, const char *text)
-{
-	return text && *text ? json_string_arg(j, at, name, text) : at;
-}
-
-static void hex_digits(char out[17], uint64_t value)
-{
-	for (int i = 15; i >= 0; i--, value >>= 4)
-		out[i] = "0123456789abcdef"[value & 15];
-	out[16] = '\0';
-}
-
-static void write_start(struct json_writer *j, const struct trace_info *info)
-{
-	char uuid[33], *at = json_start(j);
-
-	hex_digits(uuid, info->trace_uuid[0]);
-	hex_digits(uuid + 16, info->trace_uuid[1]);
-	*at++ = '[';
-	at = open_metadata(j, at, "proftrace", NULL, NULL);
-	at = info_arg(j, at, "version", info->version);
-	at = json_string_arg(j, at, "clock", "monotonic");
-	at = json_uint_arg(j, at, "base_ns", j->base_ns);
-	at = json_string_arg(j, at, "trace_uuid", uuid);
-	at = clock_args(j, at, &info->clock);
-	at = info_arg(j, at, "sysname", info->sysname);
-	at = info_arg(j, at, "kernel", info->kernel_release);
-	at = info_arg(j, at, "kernel_version", info->kernel_version);
-	at = info_arg(j, at, "machine", info->machine);
-	at = info_arg(j, at, "host", info->host);
-	at = info_arg(j, at, "boot_id", info->boot_id);
-	at = info_arg(j, at, "rank", info->rank);
-	close_args(j, at);
-}
-
-static int write_account(struct json_writer *j, const struct account *account)
-{
-	const struct {
-		const char *name;
-		uint64_t value;
-	} rest[] = {
-		{ "switched_off", account->switched_off },
-		{ "unreadable_names", account->unreadable_names },
-		{ "unreadable_args", account->unreadable_args },
-		{ "cut_strings", account->cut_strings },
-		{ "repaired_strings", account->repaired_strings },
-		{ "other_names", account->other_names },
-		{ "open_at_end", account->open_at_end },
-		{ "unfinished", account->unfinished },
-		{ "ended_off", account->ended_off },
-		{ "ends_lost", account->ends_lost },
-		{ "async_unmatched", account->async_unmatched },
-		{ "started_twice", account->started_twice },
-		{ "frees_unknown", account->frees_unknown },
-		{ "allocs_not_followed", account->allocs_not_followed },
-		{ "rescued", account->rescued },
-		{ "kernel_events_lost", account->kernel_events_lost },
-		{ "attached_late", account->attached_late },
-		{ "batches_unread", account->batches_unread },
-		{ "late_steps", account->late_steps },
-		{ "processes_not_followed", account->processes_not_followed },
-		{ "sched_events", account->sched_events },
-		{ "sched_lost", account->sched_lost },
-		{ "stacks", account->stacks },
-		{ "stacks_lost", account->stacks_lost },
-		{ "stacks_cut", account->stacks_cut },
-		{ "stacks_other", account->stacks_other },
-	};
-
-	char *at = json_literal(json_start(j), ",\n");
-
-	at = open_metadata(j, at, "proftrace_account", NULL, NULL);
-	at = json_uint_arg(j, at, "marked", account->marked);
-	at = json_uint_arg(j, at, "written", account->written);
-	at = json_uint_arg(j, at, "paused", account->paused);
-	at = json_uint_arg(j, at, "left_out", account->left_out);
-	at = json_uint_arg(j, at, "unscheduled", account->unscheduled);
-	at = json_uint_arg(j, at, "unrecorded", account->unrecorded);
-	at = json_key_text(j, at, "lost");
-	*at++ = '{';
-	j->comma = false;
-	for (int i = 0; i < LOST_REASONS; i++)
-		at = json_uint_arg(j, at, lost_reason_name(i), account->lost[i]);
-	*at++ = '}';
-	/* Readers take EVENT_MAX_ARGS of them. */
-	for (size_t i = 0; i < sizeof(rest) / sizeof(rest[0]); i++) {
-		if (rest[i].value)
-			at = json_uint_arg(j, at, rest[i].name, rest[i].value);
-	}
-	at = json_key_text(j, at, "orderly");
-	at = account->orderly ? json_literal(at, "true") : json_literal(at, "false");
-	return json_done(j, json_literal(at, "}}\n]\n"));
-}
-
 /* --- the handler ------------------------------------------------------------------------------- */
 
 static int write_process(struct chrome_json *c, const struct fact *fact)
 {
-	const struct process *process = fact->process;
-	int error = chrome_sched_describe(&c->sched, process->pid);
+	int error = chrome_sched_describe(&c->sched, fact->process->pid);
 
-	if (error)
-		return error;
-	return write_owner_name(&c->writer, "process_name", process->name, process, NULL);
+	return error ? error : chrome_write_process(&c->writer, fact->process);
 }
 
 static int write_thread(struct chrome_json *c, const struct fact *fact)
 {
-	const struct thread *thread = fact->thread;
-	int error = chrome_sched_describe(&c->sched, thread->tid);
+	int error = chrome_sched_describe(&c->sched, fact->thread->tid);
 
-	if (error)
-		return error;
-	return write_owner_name(&c->writer, "thread_name", thread->name, thread->process, thread);
+	return error ? error : chrome_write_thread(&c->writer, fact->thread);
+}
+
+static int write_clock(struct chrome_json *c, const struct fact *fact)
+{
+	return chrome_write_clock(&c->writer, &fact->clock);
 }
 
 static int write_sched(struct chrome_json *c, const struct fact *fact)
@@ -584,7 +434,7 @@ static int chrome_json_close(struct handler *handler, const struct account *acco
 	struct json_writer *j = &((struct chrome_json *)handler)->writer;
 
 	chrome_sched_finish(((struct chrome_json *)handler)->sched, j);
-	write_account(j, account);
+	chrome_write_account(j, account);
 	return sink_close(j->sink);
 }
 
@@ -615,6 +465,6 @@ struct handler *chrome_json_handler_new(struct sink *sink, const struct trace_in
 	chrome->name_stack = info->name_stack;
 	chrome->name_context = info->name_context;
 	json_init(&chrome->writer, sink, info->start_ns - info->start_ns % BASE_STEP_NS);
-	write_start(&chrome->writer, info);
+	chrome_write_start(&chrome->writer, info);
 	return &chrome->handler;
 }

@@ -5,6 +5,7 @@
  * the batch that is handed over is the same one. What the kernel could not hand on is a gap.
  */
 #include "capture/batch.h"
+#include "rare.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -328,7 +329,7 @@ static size_t append(struct batch_stream *s, const uint64_t *events, size_t at, 
 		size_t words = BATCH_EVENT_WORDS(events + at);
 		uint64_t ticks = events[at];
 
-		if (!ticks) {
+		if (rare(!ticks)) {
 			s->last_ticks = last;
 			words = handed ? hole(s, events, at, n) : 0;
 			if (!words)
@@ -337,9 +338,9 @@ static size_t append(struct batch_stream *s, const uint64_t *events, size_t at, 
 			from = at += words;
 			continue;
 		}
-		if (words < BATCH_EVENT_HEAD || at + words > n)
+		if (rare(words < BATCH_EVENT_HEAD || at + words > n))
 			break;
-		if (ticks > now) {
+		if (rare(ticks > now)) {
 			append_words(s, events + from, at + words - from);
 			from = at + words;
 			ticks = s->words[s->end - words] = now;

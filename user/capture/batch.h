@@ -11,7 +11,7 @@
  *	batch_merge.c	all streams by time, up to a moment of which everything is known
  *	batch_event.c	what stands in one event
  *	batch_mark.c	from there to the event that the timeline takes
- *	batch_nesting.c	levels of slices: here, what bpf/marks.bpf.c does in exact mode
+ *	batch_nesting.h	levels of slices: here, what bpf/marks.bpf.c does in exact mode
  *	batch_clock.c	from the processor's counter to CLOCK_MONOTONIC
  *
  * The moment of which everything is known: up to which the ring buffer has been read (capture/rings.h says
@@ -25,6 +25,7 @@
 
 #include "capture/internal.h"
 #include "capture/merge_heap.h"
+#include "rare.h"
 
 /* One moment by both clocks. */
 struct batch_moment {
@@ -74,8 +75,9 @@ static inline uint64_t batch_pace_ns(const struct batch_pace *pace, uint64_t tic
 
 static inline uint64_t batch_clock_ns(struct batch_clock *clock, uint64_t ticks)
 {
-	return batch_pace_has(&clock->pace, ticks) ? batch_pace_ns(&clock->pace, ticks)
-						   : batch_clock_look_up(clock, ticks);
+	if (rare(!batch_pace_has(&clock->pace, ticks)))
+		return batch_clock_look_up(clock, ticks);
+	return batch_pace_ns(&clock->pace, ticks);
 }
 
 /* What is open on a thread; as struct thread_state of bpf/state.h. */
@@ -255,17 +257,6 @@ void batches_find(struct capture *c, uint32_t pid, const struct file *file, uint
  * few for what else it says; then what stands behind its head is nothing.
  */
 bool batch_event_read(const uint64_t *event, struct batch_event *ret);
-
-/* batch_nesting.c: the level of a mark, or -1: it is not recorded, and accounted for. */
-struct batch_mark {
-	unsigned kind;
-	uint64_t meta;
-	uint64_t plain_token; /* the token of one without */
-	bool only_categories;
-	uint8_t flags; /* of enum record_flags: what was found out */
-};
-#define BATCH_NOT_ASKED_FOR -2 /* nor even a mark of the recording */
-int batch_nesting(struct batches *b, struct batch_thread *t, struct batch_mark *m, uint64_t token);
 
 /* batch_mark.c: the first event of a stream, which happened at `ns` */
 void batch_event_take(struct capture *c, struct batch_stream *s, const uint64_t *event,

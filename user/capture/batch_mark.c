@@ -8,7 +8,8 @@
  * have (decode.c), and kept: the next one with these two words is that one with other values. What has
  * strings comes by the long way each time.
  */
-#include "capture/batch.h"
+#include "capture/batch_nesting.h"
+#include "rare.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -249,7 +250,7 @@ static void take_known(struct capture *c, const struct batch_stream *s, struct k
 	int level = batch_nesting(c->batches, s->thread, &k->mark, a);
 	struct event *e = &k->event;
 
-	if (level < 0)
+	if (rare(level < 0))
 		return;
 	e->ts_ns = ns;
 	e->pid = s->thread->pid;
@@ -271,12 +272,12 @@ void batch_event_take(struct capture *c, struct batch_stream *s, const uint64_t 
 	struct known_mark *k = *place_of(c->batches, event);
 
 	/* From before or after the recording: the batch was there then, or still is. */
-	if (ns < s->thread->process->from_ns || ns > c->batches->until_ns)
+	if (rare(ns < s->thread->process->from_ns || ns > c->batches->until_ns))
 		return;
-	if (is_known(k, s, event))
-		take_known(c, s, k, event, ns);
-	else
+	if (rare(!is_known(k, s, event)))
 		take_unknown(c, s, event, ns);
+	else
+		take_known(c, s, k, event, ns);
 }
 
 void batch_marks_free(struct batches *b)

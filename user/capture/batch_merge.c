@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* All streams and what the kernel told, in the order of time. */
 #include "capture/batch.h"
+#include "rare.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -131,7 +132,7 @@ static void pop_until(struct capture *c, struct batch_stream *s, uint64_t bound)
 	do {
 		const uint64_t *event = s->words + s->begin;
 
-		if (s->gap <= s->begin)
+		if (rare(s->gap <= s->begin))
 			tell_lost(c, s, s->head.next_ns);
 		batch_event_take(c, s, event, s->head.next_ns);
 		s->begin += BATCH_EVENT_WORDS(event);

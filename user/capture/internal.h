@@ -11,6 +11,7 @@
 #include "event.h"
 #include "target/elf_file.h"
 #include "target/markers.h"
+#include "rare.h"
 
 struct ring_buffer;
 struct rings;
@@ -178,7 +179,7 @@ static inline int capture_hand_on(struct capture *c, const struct event *event)
 {
 	int error = c->options.event(c->options.context, event);
 
-	if (error && !c->error)
+	if (rare(error) && !c->error)
 		c->error = error;
 	return error;
 }
@@ -260,11 +261,11 @@ void selection_free(struct capture *c);
 /* What becomes of a mark that has been decoded. */
 static inline void capture_mark(struct capture *c, uint32_t site, const struct event *e)
 {
-	if (c->options.n_domains && !selection_takes(c, c->sites[site].category, e)) {
+	if (rare(c->options.n_domains) && !selection_takes(c, c->sites[site].category, e)) {
 		c->left_out_marks++;
 		return;
 	}
-	if (c->options.sched)
+	if (rare(c->options.sched))
 		sched_look_lost(c, e->ts_ns);
 	capture_hand_on(c, e);
 }

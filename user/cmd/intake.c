@@ -6,6 +6,7 @@
 #include "cmd/include.h"
 #include "cmd/record.h"
 #include "cmd/scheduler.h"
+#include "rare.h"
 
 #define LOOK_AT_SIZES 256 /* between so many events, the files' sizes are looked at */
 
@@ -33,9 +34,9 @@ static inline int take_event(struct recording *r, const struct event *event)
 	int error = r->timeline == r->writer ? write_event(r, event)
 					     : timeline_event(r->timeline, event);
 
-	if (r->flight)
+	if (rare(r->flight))
 		flight_take(r, event);
-	if (error)
+	if (rare(error))
 		r->write_failed = true;
 	return error;
 }
@@ -61,14 +62,14 @@ int recording_take(void *recording, const struct event *event)
 	struct recording *r = recording;
 	int error;
 
-	if (r->scheduler)
+	if (rare(r->scheduler))
 		scheduler_event(r, event);
 	error = take_event(r, event);
-	if (event->kind >= EVENT_PAUSE && event->kind <= EVENT_INCLUDE_JSON)
+	if (rare(event->kind >= EVENT_PAUSE && event->kind <= EVENT_INCLUDE_JSON))
 		take_order(r, event);
 	if (event->ts_ns > r->last_ts_ns)
 		r->last_ts_ns = event->ts_ns;
-	if (r->options->max_size && ++r->since_sizes >= LOOK_AT_SIZES) {
+	if (rare(r->options->max_size) && ++r->since_sizes >= LOOK_AT_SIZES) {
 		r->since_sizes = 0;
 		outputs_rotate(r);
 	}

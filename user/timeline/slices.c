@@ -7,6 +7,7 @@
  * our hearing of it. Files have no levels (-1): there an END closes what was opened last.
  */
 #include "timeline/state.h"
+#include "rare.h"
 
 #include <stdlib.h>
 
@@ -40,9 +41,9 @@ static void close_top(struct timeline *t, struct thread_state *thread, const str
 	fact->begin_ns = slice->begin_ns;
 	fact->self_ns = duration - slice->children_ns;
 	fact->nested_in_itself = is_nested_in_itself(thread);
-	if (thread->counters)
+	if (rare(thread->counters))
 		counters_end(t, thread, event, fact);
-	if (thread->sched || fact->n_args)
+	if (rare(thread->sched || fact->n_args))
 		sched_end(t, thread, fact);
 	if (thread->n_slices > 1)
 		thread->slices[thread->n_slices - 2].children_ns += duration;
@@ -109,7 +110,7 @@ static bool grow(struct thread_state *thread)
 	uint32_t room = thread->room ? thread->room * 2 : 8;
 	struct slice *grown;
 
-	if (thread->n_slices < thread->room)
+	if (!rare(thread->n_slices >= thread->room))
 		return true;
 	grown = realloc(thread->slices, room * sizeof(*grown));
 	if (!grown)
@@ -161,9 +162,9 @@ static void tell_begin(struct timeline *t, const struct mark *m)
 	struct fact fact = fact_of(m, FACT_BEGIN);
 
 	stamp_step(t, m, &fact);
-	if (m->thread->counters || m->event->n_counters)
+	if (rare(m->thread->counters || m->event->n_counters))
 		counters_begin(t, m, &fact);
-	if (m->thread->sched)
+	if (rare(m->thread->sched))
 		sched_begin(t, m->thread, m->ts_ns);
 	emit(t, &fact);
 }
@@ -172,7 +173,7 @@ int slice_begin(struct timeline *t, const struct mark *m)
 {
 	struct thread_state *thread = m->thread;
 
-	if (thread->n_slices >= t->limits.depth || !grow(thread)) {
+	if (rare(thread->n_slices >= t->limits.depth || !grow(thread))) {
 		/* The kernel's levels will find the END of this one without an open slice. */
 		thread->skipped += m->event->level < 0;
 		return LOST_TOO_DEEP;
@@ -203,7 +204,7 @@ static void close_by_end(struct timeline *t, const struct mark *m)
 	struct fact fact = fact_of(m, FACT_END);
 
 	fact.end_reason = m->event->end_reason;
-	if (fact.end_reason != END_NORMAL)
+	if (rare(fact.end_reason != END_NORMAL))
 		count_end(t, fact.end_reason);
 	close_top(t, m->thread, m->event, &fact);
 }
@@ -213,15 +214,15 @@ int slice_end(struct timeline *t, const struct mark *m)
 	struct thread_state *thread = m->thread;
 	int level = m->event->level;
 
-	if (level < 0 && thread->skipped) {
+	if (rare(level < 0 && thread->skipped)) {
 		thread->skipped--;
 		return LOST_TOO_DEEP;
 	}
-	if (!thread->n_slices ||
-	    (level >= 0 && thread->slices[thread->n_slices - 1].level != level))
+	if (rare(!thread->n_slices ||
+		 (level >= 0 && thread->slices[thread->n_slices - 1].level != level)))
 		return LOST_UNMATCHED;
 	close_by_end(t, m);
-	if (thread->n_slices && thread->slices[thread->n_slices - 1].is_off)
+	if (thread->n_slices && rare(thread->slices[thread->n_slices - 1].is_off))
 		close_off(t, thread, m->ts_ns);
 	return MARK_WRITTEN;
 }

@@ -14,6 +14,7 @@
 #include "handlers/handler.h"
 #include "timeline/hash.h"
 #include "timeline/timeline.h"
+#include "rare.h"
 
 /*
  * What is followed at once, so that memory stays bounded whatever a program does or a file says. Far
@@ -356,7 +357,7 @@ static inline struct fact fact_of(const struct mark *m, enum fact_kind kind)
 /* Appends where the program is in its own work, unless the fact says so itself. */
 static inline void stamp_step(struct timeline *t, const struct mark *m, struct fact *fact)
 {
-	if (m->process->stepped)
+	if (rare(m->process->stepped))
 		stamp_step_args(t, m, fact);
 }
 
@@ -399,7 +400,7 @@ static inline bool slices_are_current(const struct thread_state *thread, const s
 {
 	const struct slice *top = &thread->slices[thread->n_slices - 1];
 
-	if (top->is_off)
+	if (rare(top->is_off))
 		return false;
 	if (e->kind != EVENT_END)
 		return top->level >= 0 && top->level < e->level;

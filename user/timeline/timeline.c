@@ -5,6 +5,7 @@
  * notice of the kernel, which is not counted.
  */
 #include "timeline/state.h"
+#include "rare.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -127,7 +128,7 @@ static inline int hand(struct handler *handler, const struct fact *fact)
 {
 	int error = handler->ops->fact(handler, fact);
 
-	if (error)
+	if (rare(error))
 		handler->error = error < 0 ? error : -EIO;
 	return error;
 }
@@ -145,7 +146,7 @@ void emit(struct timeline *t, const struct fact *fact)
 	for (i = 0; i < t->n_handlers; i++) {
 		struct handler *handler = t->handlers[i];
 
-		if (handler->error || !hand(handler, fact))
+		if (rare(handler->error) || !rare(hand(handler, fact)))
 			continue;
 		t->n_working--;
 		if (!t->error)
@@ -247,19 +248,19 @@ static bool find_thread(struct timeline *t, struct mark *m)
 	const struct event *e = m->event;
 	struct thread_state *thread = *thread_slot(t, e->pid, e->tid);
 
-	if (!is_thread(thread, e->pid, e->tid))
+	if (rare(!is_thread(thread, e->pid, e->tid)))
 		thread = thread_get(t, e->pid, e->tid, e->ts_ns, NULL);
-	if (!thread)
+	if (rare(!thread))
 		return false;
 	m->thread = thread;
 	m->process = thread->process;
-	if (m->ts_ns < thread->last_ns)
+	if (rare(m->ts_ns < thread->last_ns))
 		m->ts_ns = thread->last_ns;
 	thread->last_ns = m->ts_ns;
 	/* What a file tells, beside what the kernel does, is no mark of the thread's. */
-	if (t->states && e->level >= 0)
+	if (rare(t->states) && e->level >= 0)
 		sched_mark(t, thread, m->ts_ns);
-	if (thread->n_slices && e->level >= 0 && !slices_are_current(thread, e))
+	if (thread->n_slices && e->level >= 0 && rare(!slices_are_current(thread, e)))
 		slices_close_stale(t, m);
 	return true;
 }
@@ -350,11 +351,11 @@ static void take_mark(struct timeline *t, const struct event *event)
 			  .ts_ns = event->ts_ns };
 	int outcome = find_owner(t, &m) ? take(t, &m) : LOST_LIMIT;
 
-	if (outcome == MARK_WRITTEN && t->n_working && !event->sampled && !event->callstack &&
-	    !t->unrecorded)
-		t->account->written++;
-	else
+	if (rare(outcome != MARK_WRITTEN || !t->n_working || event->sampled || event->callstack ||
+		 t->unrecorded))
 		count(t, event, outcome);
+	else
+		t->account->written++;
 }
 
 static void marks_lost(struct timeline *t, const struct event *e)
@@ -435,7 +436,7 @@ static bool is_mark(enum event_kind kind)
 int timeline_event(struct timeline *t, const struct event *event)
 {
 	t->error = 0;
-	if (is_mark(event->kind) || !take_notice(t, event))
+	if (!rare(!is_mark(event->kind)) || !take_notice(t, event))
 		take_mark(t, event);
 	return t->error;
 }

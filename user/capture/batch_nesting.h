@@ -1,32 +1,48 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which slice an END closes: the rules of bpf/marks.bpf.c, for marks that come in batches. */
+/*
+ * Which slice an END closes: the rules of bpf/marks.bpf.c, for marks that come in batches. A header, so
+ * that it becomes a part of the one function that asks for each of them.
+ */
+#ifndef PROFTRACE_CAPTURE_BATCH_NESTING_H
+#define PROFTRACE_CAPTURE_BATCH_NESTING_H
+
 #include "capture/batch.h"
 
-#define SCOPE_IN_BETWEEN -2
+#define SCOPE_IN_BETWEEN    -2
+#define BATCH_NOT_ASKED_FOR -2 /* nor even a mark of the recording */
 
-static bool leaves_out(const struct batch_thread *t)
+/* What is the same for all marks of one kind, name and domain, and what was found out about this one. */
+struct batch_mark {
+	unsigned kind;
+	uint64_t meta;
+	uint64_t plain_token; /* the token of one without */
+	bool only_categories;
+	uint8_t flags; /* of enum record_flags */
+};
+
+static inline bool leaves_out(const struct batch_thread *t)
 {
 	return t->process->paused || t->process->stopped;
 }
 
-static int leave_out(struct batches *b)
+static inline int leave_out(struct batches *b)
 {
 	b->slots[ACCOUNT_PAUSED]++;
 	return -1;
 }
 
-static int open_slice(struct batches *b, struct batch_thread *t, uint64_t token)
+static inline int open_slice(struct batches *b, struct batch_thread *t, uint64_t token)
 {
 	uint32_t level = t->depth;
 
-	if (level >= MAX_NESTING) {
+	if (rare(level >= MAX_NESTING)) {
 		t->too_deep++;
 		b->slots[ACCOUNT_TOO_DEEP]++;
 		return -1;
 	}
 	t->token[level] = token;
 	t->depth = level + 1;
-	if (leaves_out(t)) {
+	if (rare(leaves_out(t))) {
 		t->recorded &= ~(1ull << level);
 		t->left_out |= 1ull << level;
 		return leave_out(b);
@@ -36,7 +52,7 @@ static int open_slice(struct batches *b, struct batch_thread *t, uint64_t token)
 }
 
 /* The innermost of the levels below `depth` with this token. */
-static int find_token(const struct batch_thread *t, uint64_t token, uint32_t depth)
+static inline int find_token(const struct batch_thread *t, uint64_t token, uint32_t depth)
 {
 	uint64_t barrier_from = token < PLAIN_TOKENS ? PLAIN_TOKENS : UINT64_MAX;
 	int i;
@@ -50,19 +66,19 @@ static int find_token(const struct batch_thread *t, uint64_t token, uint32_t dep
 	return -1;
 }
 
-static int drop(struct batches *b, enum account_slot slot)
+static inline int drop(struct batches *b, enum account_slot slot)
 {
 	b->slots[slot]++;
 	return -1;
 }
 
-static int close_slice(struct batches *b, struct batch_thread *t, struct batch_mark *m,
-		       uint64_t token)
+static inline int close_slice(struct batches *b, struct batch_thread *t, struct batch_mark *m,
+			      uint64_t token)
 {
 	int found = -1;
 	uint32_t level;
 
-	if (t->too_deep) {
+	if (rare(t->too_deep)) {
 		if (token >= PLAIN_TOKENS)
 			found = find_token(t, token, MAX_NESTING);
 		if (found < 0) {
@@ -87,9 +103,9 @@ static int close_slice(struct batches *b, struct batch_thread *t, struct batch_m
 	return t->left_out & 1ull << level ? leave_out(b) : drop(b, ACCOUNT_BEGIN_LOST);
 }
 
-static int take_other(struct batches *b, const struct batch_thread *t, struct batch_mark *m)
+static inline int take_other(struct batches *b, const struct batch_thread *t, struct batch_mark *m)
 {
-	if (!leaves_out(t))
+	if (!rare(leaves_out(t)))
 		return (int)t->depth;
 	if (m->kind == RECORD_ASYNC_END || m->kind == RECORD_FREE) {
 		m->flags |= RECORD_LEFT_OUT;
@@ -98,12 +114,14 @@ static int take_other(struct batches *b, const struct batch_thread *t, struct ba
 	return leave_out(b);
 }
 
-int batch_nesting(struct batches *b, struct batch_thread *t, struct batch_mark *m, uint64_t token)
+/* The level of a mark, or -1: it is not recorded, and accounted for. */
+static inline int batch_nesting(struct batches *b, struct batch_thread *t, struct batch_mark *m,
+				uint64_t token)
 {
 	m->flags = 0;
 	if (!token)
 		token = m->plain_token;
-	if (m->only_categories && !(m->meta & META_CATEGORIES)) {
+	if (rare(m->only_categories) && !(m->meta & META_CATEGORIES)) {
 		if (m->kind != RECORD_END || (!t->too_deep && find_token(t, token, t->depth) < 0))
 			return BATCH_NOT_ASKED_FOR;
 	}
@@ -114,3 +132,5 @@ int batch_nesting(struct batches *b, struct batch_thread *t, struct batch_mark *
 		return close_slice(b, t, m, token);
 	return take_other(b, t, m);
 }
+
+#endif

@@ -105,7 +105,7 @@ INLINE void packet_head(struct packet *packet, const struct sequence *s, bool re
 	at = packet->event = wire_open(at, PACKET_EVENT);
 	at = wire_small(at, EVENT_TYPE, (uint8_t)type);
 	if (track_uuid != s->track_uuid)
-		at = wire_number(at, EVENT_TRACK, track_uuid);
+		at = wire_long(at, EVENT_TRACK, track_uuid);
 	packet->at = at;
 }
 

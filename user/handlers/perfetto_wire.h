@@ -57,6 +57,21 @@ static inline uint8_t *wire_varint_any(uint8_t *at, uint64_t value)
 	return at + 1 + last / 8;
 }
 
+/* For what nearly always takes nine bytes, as the uuids of tracks do: eight of them at once. */
+static inline uint8_t *wire_varint_long(uint8_t *at, uint64_t value)
+{
+	uint64_t bytes;
+
+	if (value < 1ull << 56)
+		return wire_varint_any(at, value);
+	bytes = (value & 0xfffffff) | (value & 0xfffffff0000000) << 4;
+	bytes = (bytes & 0x3fff00003fff) | (bytes & 0xfffc0000fffc000) << 2;
+	bytes = (bytes & 0x7f007f007f007f) | (bytes & 0x3f803f803f803f80) << 1;
+	bytes = htole64(bytes | 0x8080808080808080);
+	memcpy(at, &bytes, sizeof(bytes));
+	return wire_varint_exact(at + 8, value >> 56);
+}
+
 /* For what is mostly below 128: an id, a tag, a length. */
 static inline uint8_t *wire_varint(uint8_t *at, uint64_t value)
 {
@@ -76,6 +91,12 @@ static inline uint8_t *wire_any(uint8_t *at, unsigned field, uint64_t value)
 {
 	at = wire_varint(at, field << 3 | WIRE_VARINT);
 	return wire_varint_any(at, value);
+}
+
+static inline uint8_t *wire_long(uint8_t *at, unsigned field, uint64_t value)
+{
+	at = wire_varint(at, field << 3 | WIRE_VARINT);
+	return wire_varint_long(at, value);
 }
 
 /* A field below 16 with a value that is known to be below 128. */

@@ -47,10 +47,8 @@ static inline bool is_number(const struct arg *arg)
 	return arg->type == ARG_UINT || arg->type == ARG_INT || arg->type == ARG_DOUBLE;
 }
 
-static inline bool are_ordinary_args(const struct sequence *s, const struct fact *fact)
+INLINE bool are_ordinary_args(const struct sequence *s, const struct fact *fact, unsigned n)
 {
-	unsigned n = fact->n_args;
-
 	if (n > MOST_ARGS)
 		return false;
 	for (unsigned i = 0; i < n; i++) {
@@ -100,19 +98,18 @@ INLINE uint8_t *put_arg(uint8_t *at, const struct arg *arg)
 	return at;
 }
 
+/* What is constant where this is called is not asked. */
 INLINE int write_event(struct perfetto *p, const struct fact *fact, enum event_type type,
-		       uint64_t track_uuid)
+		       uint64_t track_uuid, bool named, unsigned n_args)
 {
 	struct sequence *s = perfetto_sequence_known(p, fact->thread);
-	char *at = sink_room_now(p->sink, ROOM_ORDINARY);
-	unsigned n_args = fact->n_args;
-	bool named = type != TYPE_END;
 	struct packet packet;
 
-	if (!s || !at || fact->ts_ns < s->last_ns || is_special(fact) ||
-	    (named && !are_known(s, fact)) || !are_ordinary_args(s, fact))
+	if (!s || !sink_has_room(p->sink, ROOM_ORDINARY) || fact->ts_ns < s->last_ns ||
+	    is_special(fact) || (named && !are_known(s, fact)) ||
+	    !are_ordinary_args(s, fact, n_args))
 		return perfetto_write_event(p, fact, type, track_uuid);
-	packet = open_packet(at, s, named || n_args, fact->ts_ns, type, track_uuid);
+	packet = open_packet(sink_at(p->sink), s, named || n_args, fact->ts_ns, type, track_uuid);
 	if (named) {
 		packet.at = wire_number(packet.at, EVENT_NAME_IID, fact->name->id);
 		packet.at = put_category(packet.at, fact->category);
@@ -122,16 +119,54 @@ INLINE int write_event(struct perfetto *p, const struct fact *fact, enum event_t
 	return close_packet(p, &packet);
 }
 
+/* Those without arguments need fewer registers, and those with one need no loop: each is by itself. */
+#define APART static __attribute__((noinline)) int
+
+APART write_end(struct perfetto *p, const struct fact *fact, uint64_t track_uuid)
+{
+	return write_event(p, fact, TYPE_END, track_uuid, false, 0);
+}
+
+APART write_named(struct perfetto *p, const struct fact *fact, enum event_type type,
+		  uint64_t track_uuid)
+{
+	return write_event(p, fact, type, track_uuid, true, 0);
+}
+
+APART write_with_one(struct perfetto *p, const struct fact *fact, enum event_type type,
+		     uint64_t track_uuid)
+{
+	return write_event(p, fact, type, track_uuid, type != TYPE_END, 1);
+}
+
+APART write_with_several(struct perfetto *p, const struct fact *fact, enum event_type type,
+			 uint64_t track_uuid)
+{
+	return write_event(p, fact, type, track_uuid, type != TYPE_END, fact->n_args);
+}
+
+static inline int write_ordinary(struct perfetto *p, const struct fact *fact, enum event_type type,
+				 uint64_t track_uuid)
+{
+	if (fact->n_args > 1)
+		return write_with_several(p, fact, type, track_uuid);
+	if (fact->n_args == 1)
+		return write_with_one(p, fact, type, track_uuid);
+	if (type == TYPE_END)
+		return write_end(p, fact, track_uuid);
+	return write_named(p, fact, type, track_uuid);
+}
+
 int perfetto_write_slice(struct perfetto *p, const struct fact *fact)
 {
 	if (fact->kind == FACT_BEGIN)
-		return write_event(p, fact, TYPE_BEGIN, fact->thread->uuid);
-	return write_event(p, fact, TYPE_END, fact->thread->uuid);
+		return write_ordinary(p, fact, TYPE_BEGIN, fact->thread->uuid);
+	return write_ordinary(p, fact, TYPE_END, fact->thread->uuid);
 }
 
 int perfetto_write_instant(struct perfetto *p, const struct fact *fact, uint64_t track_uuid)
 {
-	return write_event(p, fact, TYPE_INSTANT, track_uuid);
+	return write_ordinary(p, fact, TYPE_INSTANT, track_uuid);
 }
 
 /* One number that Perfetto's counters can hold. */
@@ -147,14 +182,13 @@ static inline bool is_ordinary_sample(const struct fact *fact)
 int perfetto_write_counters(struct perfetto *p, const struct fact *fact)
 {
 	struct sequence *s = perfetto_sequence_known(p, fact->thread);
-	char *at = sink_room_now(p->sink, ROOM_ORDINARY);
 	const struct arg *arg = fact->args;
 	struct packet packet;
 
-	if (!s || !at || fact->ts_ns < s->last_ns || !is_ordinary_sample(fact) ||
-	    !is_known_category(s, fact->category))
+	if (!s || !sink_has_room(p->sink, ROOM_ORDINARY) || fact->ts_ns < s->last_ns ||
+	    !is_ordinary_sample(fact) || !is_known_category(s, fact->category))
 		return perfetto_write_samples(p, fact);
-	packet = open_packet(at, s, fact->category, fact->ts_ns, TYPE_COUNTER,
+	packet = open_packet(sink_at(p->sink), s, fact->category, fact->ts_ns, TYPE_COUNTER,
 			     fact->tracks[0]->uuid);
 	packet.at = put_category(packet.at, fact->category);
 	if (arg->type == ARG_DOUBLE)

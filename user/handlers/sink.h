@@ -58,12 +58,17 @@ static inline char *sink_reserve(struct sink *sink, size_t size)
 	return room->at;
 }
 
-/* Where there is room for `size` bytes as it is; NULL: there is not, or there was an error. */
-static inline char *sink_room_now(struct sink *sink, size_t size)
+/* Whether there is, without writing anything out; then it is at sink_at(). Never after an error. */
+static inline bool sink_has_room(const struct sink *sink, size_t size)
 {
 	const struct sink_room *room = (const struct sink_room *)sink;
 
-	return (size_t)(room->end - room->at) < size ? NULL : room->at;
+	return (size_t)(room->end - room->at) >= size;
+}
+
+static inline char *sink_at(const struct sink *sink)
+{
+	return ((const struct sink_room *)sink)->at;
 }
 
 static inline void sink_commit(struct sink *sink, size_t used)

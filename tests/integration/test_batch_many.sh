@@ -97,6 +97,7 @@ twice() { # NAME N COMMAND...
 	target=$(innermost $shell)
 	record make_them
 	equal "$name: the first time, marks" "$(field "$tmp/s" written)" "$n"
+	equal "$name: the first time, all are read" "$(field "$tmp/s" batches_unread)" 0
 	record eval "echo >&9"
 	exec 9>&-
 	wait $shell

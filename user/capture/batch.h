@@ -144,6 +144,12 @@ struct batch_stream {
 	UT_hash_handle hh;
 };
 
+/* Not so marks that went past all batches, whose stream has the number of their thread as its address. */
+static inline bool batch_stream_in_memory(const struct batch_stream *s)
+{
+	return s->key[1] > UINT32_MAX;
+}
+
 struct batches {
 	struct batch_clock clock;
 	struct batch_stream *streams, *table;

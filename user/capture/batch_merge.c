@@ -312,7 +312,19 @@ void batches_pause(struct capture *c, bool pause)
 	batches_take(c, &r.head, sizeof(r));
 }
 
+/* Of a thread that lives on: what it has not handed over was to be read in its memory. */
+static bool ends_unread(struct capture *c, const struct batch_stream *s)
+{
+	if (s->over || s->ended || !s->thread || !batch_stream_in_memory(s))
+		return false;
+	return s->missing_ns || batch_process_memory(c, s->thread->process) < 0;
+}
+
 void batches_stop(struct capture *c)
 {
+	const struct batch_stream *s;
+
+	for (s = c->batches->streams; s; s = s->next)
+		c->batches->unfollowed += ends_unread(c, s);
 	merge(c, UINT64_MAX);
 }

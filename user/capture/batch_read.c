@@ -6,6 +6,7 @@
  */
 #include "capture/batch.h"
 
+#include <errno.h>
 #include <unistd.h>
 
 /* Where a thread does not come back to its batch: much longer than one waits for a CPU. */
@@ -18,6 +19,11 @@ int batch_process_memory(struct capture *c, struct batch_process *p)
 	if (p->memory != -1)
 		return p->memory;
 	p->memory = broker_open(c->broker, BROKER_MEMORY, &target, 0, 0, NULL);
+	if (p->memory == -EACCES || p->memory == -EPERM)
+		capture_log(c, 0,
+			    "not permitted to read the memory of process %u: its marks come when "
+			    "batches are full",
+			    p->pid);
 	if (p->memory < 0)
 		p->memory = -2;
 	return p->memory;
@@ -117,8 +123,7 @@ uint64_t batches_read(struct capture *c)
 	for (s = b->streams; s; s = s->next) {
 		uint64_t ns;
 
-		/* Over, or marks that went past all batches. */
-		if (s->over || s->ended || !s->thread || s->key[1] <= UINT32_MAX ||
+		if (s->over || s->ended || !s->thread || !batch_stream_in_memory(s) ||
 		    read_stream(c, s))
 			continue;
 		ns = s->last_ticks ? batch_clock_ns(&b->clock, s->last_ticks) : s->since_ns;

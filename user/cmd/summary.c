@@ -147,8 +147,8 @@ static void print_lost(const struct account *a, const char *taken)
 		    "missing",
 		    NULL);
 	print_count(a->batches_unread,
-		    "batch[|es] could not be read at the end of [its thread|their threads]: the "
-		    "marks of a tenth of a second may be missing",
+		    "batch[|es] could not be read to [its|their] end: the last marks in "
+		    "[it|them] may be missing",
 		    "--mode exact");
 	print_count(a->files_refused,
 		    "file[ could not be attached to: its|s could not be attached to: their] marks "

@@ -60,7 +60,8 @@ struct account {
 	uint64_t kernel_events_lost; /* forks, execs, exits, renames */
 	uint64_t late_steps;	/* of a schedule: steps that began before all was attached again */
 	uint64_t attached_late; /* files whose first marks may be missing */
-	/* Batches whose last marks may be missing: their memory was gone, or they were too many. */
+	/* Batches whose last marks may be missing: their memory was gone or closed to us, or they were
+	 * too many. */
 	uint64_t batches_unread;
 	uint64_t clock_error_ns; /* how far the times of batches were from the kernel's, at most */
 	uint64_t sites_refused;	 /* of others' probes, that could not be attached to */

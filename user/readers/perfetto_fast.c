@@ -105,10 +105,12 @@ static const uint8_t *bad(struct fast_packet *f, const uint8_t *end)
 static inline const uint8_t *inside(struct fast_packet *f, const uint8_t *at, const uint8_t *end,
 				    const uint8_t **ret_end)
 {
+	const uint8_t *from = at;
 	uint64_t length;
 
 	at = varint(f, at, &length);
-	if (at > end || length > (uint64_t)(end - at)) {
+	/* The generated code takes no length of more than five bytes. */
+	if (at > end || length > (uint64_t)(end - at) || at - from > 5) {
 		*ret_end = end;
 		return bad(f, end);
 	}

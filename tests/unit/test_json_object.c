@@ -8,7 +8,7 @@
 /* "{k's'n1}": kinds, and what they hold */
 static void describe(const struct json_object *o, char *out, size_t size)
 {
-	static const char kinds[] = "{}[]ksntf0";
+	static const char kinds[] = "{}[]ksntf0N";
 	size_t length = 0;
 	unsigned i;
 
@@ -31,7 +31,7 @@ static void test_objects(void **state)
 		{ "{},", "{}", 0 },
 		{ "{} ,\n", "{}", 0 },
 		{ "\r\n\t {\"a\" : 1 , \"b\":\"\"} , {}", "{kan1kbs}", 2 },
-		{ "{\"a\":{\"b\":[]},\"c\":[{},[1,-2.5,0]]},", "{ka{kb[]}kc[{}[n1n-2.5n0]]}", 0 },
+		{ "{\"a\":{\"b\":[]},\"c\":[{},[1,-2.5,0]]},", "{ka{kbN[]}kc[{}N[1,-2.5,0]]}", 0 },
 		{ "{\"a\":true,\"b\":false,\"c\":null},", "{katkbfkc0}", 0 },
 		{ "{\"eight by\":\"of eight bytes\xc3\xa9 and more\"},",
 		  "{keight bysof eight bytes\xc3\xa9 and more}", 0 },
@@ -41,7 +41,13 @@ static void test_objects(void **state)
 		{ "{\"\\\\a\":\"seventeen and more\\/\\t.\"},", "{k\\asseventeen and more/\t.}",
 		  0 },
 		{ "{\"a\":\"seventeen, and behind it\"},", "{kasseventeen, and behind it}", 0 },
+		{ "{\"a\":[[1, 3] ,[ ],[-0.5,[20]]],\"b\":[1,\"x\"]},",
+		  "{kaN[[1, 3] ,[ ],[-0.5,[20]]]kb[n1sx]}", 0 },
+		{ "{\"a\":[1,[1e3]],\"b\":[ 0 ]},", "{ka[n1[n1e3]]kbN[ 0 ]}", 0 },
 		/* Not whole. */
+		{ "{\"a\":[1,2", NULL, 0 },
+		{ "{\"a\":[1,[2],", NULL, 0 },
+		{ "{\"a\":[[1]", NULL, 0 },
 		{ "", NULL, 0 },
 		{ "   ", NULL, 0 },
 		{ "{", NULL, 0 },
@@ -71,6 +77,12 @@ static void test_objects(void **state)
 		{ "{,},", NULL, 0 },
 		{ "{1:1},", NULL, 0 },
 		{ "{\"a\":[1,]},", NULL, 0 },
+		{ "{\"a\":[,1]},", NULL, 0 },
+		{ "{\"a\":[[1]2]},", NULL, 0 },
+		{ "{\"a\":[01]},", NULL, 0 },
+		{ "{\"a\":[1.]},", NULL, 0 },
+		{ "{\"a\":[-]},", NULL, 0 },
+		{ "{\"a\":[[1],]},", NULL, 0 },
 		{ "{\"a\":[1 2]},", NULL, 0 },
 		{ "{\"a\":[1}},", NULL, 0 },
 		{ "{\"a\":01},", NULL, 0 },
@@ -79,7 +91,8 @@ static void test_objects(void **state)
 		{ "{\"a\":.5},", NULL, 0 },
 		{ "{\"a\":+1},", NULL, 0 },
 		{ "{\"a\":truer},", NULL, 0 },
-		{ "{\"a\":[[[[[[[[1]]]]]]]]},", NULL, 0 },
+		{ "{\"a\":[[[[[[[[\"\"]]]]]]]]},", NULL, 0 },
+		{ "{\"a\":[[[[[[[[[1]]]]]]]]]},", "{ka[N[[[[[[[[1]]]]]]]]]}", 0 },
 	};
 	struct json_object o;
 	char tokens[256];
@@ -114,7 +127,7 @@ static void test_limits(void **state)
 	for (n = 1; n < 300; n++) {
 		unsigned i;
 
-		length = (size_t)sprintf(text, "{\"a\":[0");
+		length = (size_t)sprintf(text, "{\"a\":[null");
 		for (i = 1; i < n; i++)
 			length += (size_t)sprintf(text + length, ",%u", i);
 		length += (size_t)sprintf(text + length, "]},");
@@ -138,6 +151,8 @@ static char *events(unsigned seed, size_t *ret_size)
 		",\"args\":{\"deep\":{\"er\":[1,\"two\",{\"x\":null}],\"t\":true}}",
 		",\"args\":{\"esc\":\"a\\u0041\\n\\\"},{\"}",
 		",\"args\":{\"big\":18446744073709551615,\"e\":1e-3}",
+		",\"args\":{\"shape\":[[1, 2],[ ],3],\"in\":{\"shape\":[4,5]},\"mixed\":[\"x\",[6, "
+		"7]]}",
 		" , \"other\" : [ [ ] , { } , \"},\" ] ",
 		",\"id\":\"0x1f\",\"cat\":\"a,b\"",
 	};
@@ -158,7 +173,8 @@ static char *events(unsigned seed, size_t *ret_size)
 					  "{\"name\":\"n%d\",\"ph\":\"%c\",\"ts\":%u.%03d,\"pid\":%"
 					  "d,\"tid\":%d%s},%s",
 					  rand() % 30, "BEiCXbesfM"[rand() % 10], i, rand() % 1000,
-					  rand() % 3, rand() % 3, args[rand() % 8],
+					  rand() % 3, rand() % 3,
+					  args[(size_t)rand() % (sizeof(args) / sizeof(args[0]))],
 					  rand() % 2 ? "\n" : "");
 	}
 	*ret_size = length + (size_t)sprintf(text + length, "{}],\"after\":{\"ts\":1}}");

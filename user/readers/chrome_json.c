@@ -40,7 +40,7 @@ static void add_to_path(struct parser *p, const char *separator, const char *byt
 	p->path_length += n + length;
 }
 
-static const struct name *arg_key(struct parser *p)
+const struct name *chrome_arg_key(struct parser *p)
 {
 	return names_intern(p->c.sink->names, p->path, p->path_length, READ_MAX_NAME);
 }
@@ -54,7 +54,7 @@ bool chrome_arg_room(struct parser *p)
 	return false;
 }
 
-static bool skipping(const struct parser *p)
+bool chrome_skipping(const struct parser *p)
 {
 	return p->skip_depth && p->depth > p->skip_depth;
 }
@@ -76,12 +76,12 @@ int chrome_on_null(void *context)
 {
 	struct parser *p = context;
 
-	if (skipping(p))
+	if (chrome_skipping(p))
 		return 1;
 	if (p->where == IN_LIST)
 		list_word(&p->list, "null", 4);
 	else if (p->where == IN_ARGS && chrome_arg_room(p))
-		draft_null(p->c.draft, arg_key(p));
+		draft_null(p->c.draft, chrome_arg_key(p));
 	return misplaced(p);
 }
 
@@ -89,12 +89,12 @@ int chrome_on_boolean(void *context, int value)
 {
 	struct parser *p = context;
 
-	if (skipping(p))
+	if (chrome_skipping(p))
 		return 1;
 	if (p->where == IN_LIST)
 		list_word(&p->list, value ? "true" : "false", value ? 4 : 5);
 	else if (p->where == IN_ARGS && chrome_arg_room(p))
-		draft_bool(p->c.draft, arg_key(p), value);
+		draft_bool(p->c.draft, chrome_arg_key(p), value);
 	else if (p->where == IN_EVENT && p->field == FIELD_FLOW_IN)
 		p->c.fields.flow_in = value;
 	else if (p->where == IN_EVENT && p->field == FIELD_FLOW_OUT)
@@ -125,12 +125,12 @@ int chrome_on_number(void *context, const char *text, size_t length)
 {
 	struct parser *p = context;
 
-	if (skipping(p))
+	if (chrome_skipping(p))
 		return 1;
 	if (p->where == IN_LIST)
 		list_word(&p->list, text, length);
 	else if (p->where == IN_ARGS && chrome_arg_room(p))
-		chrome_add_number(p, arg_key(p), number_read(text, length, false));
+		chrome_add_number(p, chrome_arg_key(p), number_read(text, length, false));
 	else if (p->where == IN_EVENT || p->where == IN_ID2)
 		chrome_field(&p->c, p->field, text, length);
 	else if (p->where == IN_OBJECT || p->where == IN_DISTRIBUTED)
@@ -143,12 +143,12 @@ int chrome_on_string(void *context, const unsigned char *bytes, size_t length)
 	const char *text = (const char *)bytes;
 	struct parser *p = context;
 
-	if (skipping(p))
+	if (chrome_skipping(p))
 		return 1;
 	if (p->where == IN_LIST)
 		list_string(&p->list, text, length);
 	else if (p->where == IN_ARGS && chrome_arg_room(p))
-		draft_string(p->c.draft, arg_key(p), text, length);
+		draft_string(p->c.draft, chrome_arg_key(p), text, length);
 	else if (p->where == IN_STACK && p->c.sink->callstacks)
 		chrome_stack_frame(&p->c, text, length);
 	else if (p->where == IN_EVENT || p->where == IN_ID2)
@@ -163,7 +163,7 @@ int chrome_on_key(void *context, const unsigned char *bytes, size_t length)
 	const char *text = (const char *)bytes;
 	struct parser *p = context;
 
-	if (skipping(p))
+	if (chrome_skipping(p))
 		return 1;
 	p->field = FIELD_OTHER;
 	if (p->where == IN_LIST) {
@@ -184,16 +184,16 @@ int chrome_on_key(void *context, const unsigned char *bytes, size_t length)
 	return 1;
 }
 
-static bool is_stack(const struct parser *p)
+bool chrome_is_stack(const struct parser *p, unsigned depth)
 {
-	return p->c.own && p->depth == p->args_depth + 1 && p->path_length == 5 &&
+	return p->c.own && depth == p->args_depth && p->path_length == 5 &&
 	       !memcmp(p->path, "stack", 5);
 }
 
 /* A list among the arguments becomes text, a dictionary arguments "key.sub". */
 static int open_value(struct parser *p, bool is_list)
 {
-	if (p->where != IN_LIST && is_list && is_stack(p)) {
+	if (p->where != IN_LIST && is_list && chrome_is_stack(p, p->depth - 1)) {
 		p->where = IN_STACK;
 	} else if (p->where == IN_LIST) {
 		list_open(&p->list, is_list ? '[' : '{');
@@ -215,7 +215,7 @@ static int close_value(struct parser *p, bool is_list)
 		return 1;
 	p->where = IN_ARGS;
 	if (chrome_arg_room(p))
-		draft_string(p->c.draft, arg_key(p), p->list.text, p->list.length);
+		draft_string(p->c.draft, chrome_arg_key(p), p->list.text, p->list.length);
 	return 1;
 }
 
@@ -223,7 +223,7 @@ static int open(struct parser *p, bool is_list)
 {
 	if (p->depth == MAX_DEPTH)
 		return stop(p, -EBADMSG, "nested too deeply");
-	if (skipping(p)) {
+	if (chrome_skipping(p)) {
 		p->depth++;
 		return 1;
 	}
@@ -275,7 +275,7 @@ static int close_event(struct parser *p)
 
 static int close_any(struct parser *p, bool is_list)
 {
-	bool was_skipping = skipping(p);
+	bool was_skipping = chrome_skipping(p);
 
 	p->depth--;
 	if (was_skipping) {

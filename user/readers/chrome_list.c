@@ -76,3 +76,18 @@ void list_word(struct chrome_list *list, const char *text, size_t length)
 	separate(list);
 	put(list, text, length);
 }
+
+void list_numbers(struct chrome_list *list, const char *text, size_t length, bool has_spaces)
+{
+	size_t i;
+
+	if (!has_spaces) {
+		list_word(list, text, length);
+		return;
+	}
+	separate(list);
+	for (i = 0; i < length; i++) {
+		if (text[i] > ' ')
+			put_one(list, text[i]);
+	}
+}

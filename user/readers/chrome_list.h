@@ -25,5 +25,7 @@ void list_key(struct chrome_list *list, const char *text, size_t length);
 void list_string(struct chrome_list *list, const char *text, size_t length);
 void list_word(struct chrome_list *list, const char *text,
 	       size_t length); /* a number, true, null */
+/* A whole list of numbers, as it is written. */
+void list_numbers(struct chrome_list *list, const char *text, size_t length, bool has_spaces);
 
 #endif

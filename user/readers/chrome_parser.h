@@ -64,6 +64,12 @@ int chrome_on_start_map(void *parser);
 int chrome_on_end_map(void *parser);
 int chrome_on_start_array(void *parser);
 int chrome_on_end_array(void *parser);
+/* Whether what comes is of no interest. */
+bool chrome_skipping(const struct parser *p);
+/* Whether the list that begins in what is so deep, of our own files, is a call stack. */
+bool chrome_is_stack(const struct parser *p, unsigned depth);
+/* What an argument is called whose value comes. */
+const struct name *chrome_arg_key(struct parser *p);
 /* Whether there is room for one more argument; where there is none, that is noted. */
 bool chrome_arg_room(struct parser *p);
 void chrome_add_number(struct parser *p, const struct name *key, struct number number);

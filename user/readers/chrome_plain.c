@@ -13,6 +13,22 @@ static struct number token_number(const struct json_token *token)
 			   : number_read(token->text, token->length, false);
 }
 
+static void tell_numbers(struct parser *p, const struct json_token *token)
+{
+	struct chrome_list *list = &p->list;
+
+	if (chrome_skipping(p))
+		return;
+	if (p->where == IN_ARGS && !chrome_is_stack(p, p->depth)) {
+		list_begin(list);
+		list_numbers(list, token->text, token->length, token->word);
+		if (chrome_arg_room(p))
+			draft_string(p->c.draft, chrome_arg_key(p), list->text, list->length);
+	} else if (p->where == IN_LIST) {
+		list_numbers(list, token->text, token->length, token->word);
+	}
+}
+
 static int tell(struct parser *p, const struct json_token *token)
 {
 	const unsigned char *bytes = (const unsigned char *)token->text;
@@ -37,6 +53,9 @@ static int tell(struct parser *p, const struct json_token *token)
 		return chrome_on_boolean(p, token->kind == JSON_TRUE);
 	case JSON_NULL:
 		return chrome_on_null(p);
+	case JSON_NUMBERS:
+		tell_numbers(p, token);
+		return 1;
 	}
 	return 1;
 }
@@ -104,6 +123,9 @@ static const struct json_token *take_list(struct parser *p, const struct json_to
 		case JSON_NULL:
 			list_word(list, "null", 4);
 			break;
+		case JSON_NUMBERS:
+			list_numbers(list, at->text, at->length, at->word);
+			break;
 		}
 		at++;
 	} while (depth);
@@ -117,8 +139,8 @@ static const struct json_token *take_list(struct parser *p, const struct json_to
 /* Of our own files, a list called "stack" is no argument. */
 static bool is_list_arg(const struct parser *p, const struct json_token *key)
 {
-	return key[1].kind == JSON_LIST_START && p->where == IN_ARGS && p->depth == p->args_depth &&
-	       key->length <= READ_MAX_NAME &&
+	return (key[1].kind == JSON_LIST_START || key[1].kind == JSON_NUMBERS) &&
+	       p->where == IN_ARGS && p->depth == p->args_depth && key->length <= READ_MAX_NAME &&
 	       !(p->c.own && key->length == 5 && key->word == JSON_WORD("stack"));
 }
 
@@ -128,7 +150,7 @@ static bool take_pair(struct parser *p, const struct json_token *key)
 	const struct json_token *value = key + 1;
 	enum chrome_field field;
 
-	if (value->kind < JSON_STRING)
+	if (value->kind < JSON_STRING || value->kind > JSON_NULL)
 		return false;
 	if (p->where == IN_ARGS && p->depth == p->args_depth && key->length <= READ_MAX_NAME) {
 		take_arg(p, key, value);

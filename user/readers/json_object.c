@@ -248,14 +248,87 @@ INLINE bool number(struct cursor *c)
 	if (at < c->end && (*at == 'e' || *at == 'E')) {
 		const uint8_t *behind = at + 1;
 
-		if (!exponent(&behind, c->end))
+		if (!exponent(&behind, c->end) ||
+		    behind - (const uint8_t *)t->text >= JSON_MAX_NUMBER)
 			return false;
 		at = behind;
 		t->fits = false;
 	}
 	t->length = (uint32_t)(at - (const uint8_t *)t->text);
 	c->at = at;
-	return at < c->end && t->length < JSON_MAX_NUMBER;
+	return at < c->end;
+}
+
+/* Where a plain number ends that begins at `at`; NULL: there is none. */
+INLINE const uint8_t *pass_number(const uint8_t *at, const uint8_t *end)
+{
+	const uint8_t *from;
+
+	at += *at == '-';
+	from = at;
+	while (at < end && *at >= '0' && *at <= '9')
+		at++;
+	if (at == from || (*from == '0' && at > from + 1))
+		return NULL;
+	if (at == end || *at != '.')
+		return at;
+	from = ++at;
+	while (at < end && *at >= '0' && *at <= '9')
+		at++;
+	return at > from ? at : NULL;
+}
+
+/*
+ * Lists of numbers, shapes mostly, are long, and nobody asks for one of the numbers: they are not taken
+ * apart, only looked through. Returns where it ends; NULL: there is something else in it, or it is not all here.
+ */
+static const uint8_t *numbers(const uint8_t *list, const uint8_t *end, struct json_token *t)
+{
+	const uint8_t *at = list;
+	unsigned depth = 0;
+	bool spaces = false;
+
+	do {
+		if (*at == '[') {
+			if (depth++ == JSON_MAX_OPEN)
+				return NULL;
+			at++;
+			spaces |= at < end && *at <= ' ';
+			at = skip_space(at, end);
+			if (at >= end)
+				return NULL;
+			if (*at != ']')
+				continue;
+		} else {
+			at = pass_number(at, end);
+			if (!at)
+				return NULL;
+		}
+		for (;;) {
+			spaces |= at < end && *at <= ' ';
+			at = skip_space(at, end);
+			if (at >= end)
+				return NULL;
+			if (*at != ']')
+				break;
+			at++;
+			if (!--depth)
+				break;
+		}
+		if (!depth)
+			break;
+		if (*at++ != ',')
+			return NULL;
+		spaces |= at < end && *at <= ' ';
+		at = skip_space(at, end);
+	} while (at < end);
+	if (depth)
+		return NULL;
+	t->kind = JSON_NUMBERS;
+	t->text = (const char *)list;
+	t->length = (uint32_t)(at - list);
+	t->word = spaces;
+	return at;
 }
 
 /* --- values ------------------------------------------------------------------------------------- */
@@ -363,6 +436,7 @@ INLINE bool close_values(struct cursor *c, struct nesting *open)
 static bool whole(struct cursor *c, const struct json_token *last)
 {
 	struct nesting open = { 0 };
+	const uint8_t *behind;
 	bool opened;
 
 	if (c->at >= c->end || *c->at != '{')
@@ -375,7 +449,10 @@ static bool whole(struct cursor *c, const struct json_token *last)
 			return false;
 		if (!(open.lists & 1) && !key(c))
 			return false;
-		if (*c->at == '{' || *c->at == '[') {
+		if (*c->at == '[' && (behind = numbers(c->at, c->end, c->token))) {
+			c->at = behind;
+			c->token++;
+		} else if (*c->at == '{' || *c->at == '[') {
 			unsigned depth = open.depth;
 
 			if (open_value(c, &open))

@@ -30,13 +30,17 @@ enum json_kind {
 	JSON_TRUE,
 	JSON_FALSE,
 	JSON_NULL,
+	JSON_NUMBERS, /* a list of nothing but numbers and such lists, whole */
 };
 
 struct json_token {
 	enum json_kind kind;
 	uint32_t length;
-	const char *text; /* KEY, STRING: without the quotes; NUMBER */
-	/* KEY: json_word() of it. NUMBER: its digits, without sign and point, where they fit. */
+	const char *text; /* KEY, STRING: without the quotes; NUMBER, NUMBERS: all of it */
+	/*
+	 * KEY: json_word() of it. NUMBER: its digits, without sign and point, where they fit. NUMBERS:
+	 * not 0 where there is white space in it.
+	 */
 	uint64_t word;
 	bool negative;
 	bool fits;	  /* NUMBER: in nineteen digits */

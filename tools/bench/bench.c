@@ -48,7 +48,8 @@
  *	halves the interval; given is the highest rate reached without loss. CPU time (user and system
  *	of recorder and broker, from the first event to their end: /proc/PID/task/N/schedstat and
  *	wait4), bytes and memory are taken at 100,000 events a second. Memory is what is resident
- *	beside mappings of BPF maps.
+ *	beside mappings of BPF maps. At a million a second, in batches, CPU time is that of some seconds
+ *	in the middle, its start and its end left out.
  *
  * What an event is made of (cost.c, README.md)
  *	The steps from the marker to the file, each as the difference of two that do one thing more.

@@ -10,9 +10,11 @@
 #include "recorder.h"
 #include "sections.h"
 
-#define FIXED_RATE 100000.0
-#define FIRST_RATE 150000.0
-#define TOO_FAST   20e6
+#define FIXED_RATE  100000.0
+#define FIRST_RATE  150000.0
+#define TOO_FAST    20e6
+#define STEADY_RATE 1e6
+#define STEADY	    "CPU ns/event at 1 M/s"
 
 static const struct {
 	enum outputs outputs;
@@ -22,6 +24,8 @@ static const struct {
 	{ OUT_JSON, "Chrome JSON" },
 	{ OUT_BOTH, "both outputs" },
 	{ OUT_PERFETTO | OUT_BATCH, "Perfetto, --mode batch" },
+	{ OUT_JSON | OUT_BATCH, "Chrome JSON, --mode batch" },
+	{ OUT_BOTH | OUT_BATCH, "both outputs, --mode batch" },
 };
 
 struct attempt {
@@ -85,6 +89,69 @@ static int fixed(struct bench *b, unsigned way)
 	return 0;
 }
 
+static int pace(struct subject *target, unsigned ms, uint64_t *ret_marks, uint64_t *ret_ns)
+{
+	int error = subject_ask(target, "pace %ld %.0f %u", sysconf(_SC_NPROCESSORS_ONLN),
+				STEADY_RATE, ms);
+
+	if (!error && sscanf(target->line, "marks %" SCNu64 " %" SCNu64, ret_marks, ret_ns) != 2)
+		error = -EPROTO;
+	return error;
+}
+
+/* What the recorder runs for events that come once it has used its ring buffer from end to end. */
+static int pace_steadily(struct subject *target, const struct recorder *r, unsigned ms,
+			 double *ret_ns, double *ret_rate)
+{
+	uint64_t marks, ns, cpu_ns;
+	int error = pace(target, ms / 2, &marks, &ns);
+
+	bench_sleep(150); /* the rest of the buffer */
+	cpu_ns = spent_by(r->process.pid);
+	if (!error)
+		error = pace(target, ms, &marks, &ns);
+	bench_sleep(150);
+	if (error)
+		return error;
+	*ret_ns = (double)(spent_by(r->process.pid) - cpu_ns) / marks;
+	*ret_rate = marks * 1e9 / ns;
+	return 0;
+}
+
+static int steady(struct bench *b, unsigned way)
+{
+	struct recorded got;
+	struct subject target;
+	struct recorder r;
+	char path[512];
+	const char *const argv[] = { path, NULL };
+	double event_ns, rate;
+	int error, stopped;
+
+	snprintf(path, sizeof(path), "%s/marks", b->directory);
+	error = subject_start(&target, argv, 0, true);
+	if (error)
+		return error;
+	error = recorder_start(&r, b->directory, target.said_pid, ways[way].outputs, "16M");
+	if (error) {
+		subject_end(&target, NULL);
+		return error;
+	}
+	error = recorder_ready(&r, &target);
+	if (!error)
+		error = pace_steadily(&target, &r, b->quick ? 2000 : 6000, &event_ns, &rate);
+	stopped = recorder_stop(&r, false, &got);
+	subject_end(&target, NULL);
+	if (error || stopped)
+		return error ? error : stopped;
+	if (got.lost || rate < 0.95 * STEADY_RATE)
+		results_note(&b->results, SECTION_RATE,
+			     "%s at 1 M/s: %" PRIu64 " of %" PRIu64 " lost, %.0f a second reached",
+			     ways[way].row, got.lost, got.marked, rate);
+	results_add(&b->results, SECTION_RATE, ways[way].row, STEADY, "ns", event_ns);
+	return 0;
+}
+
 /*
  * Up by half until something is lost or the threads cannot mark any faster, then halving the interval
  * twice. A repetition after the first begins near the last one's result.
@@ -142,6 +209,8 @@ int measure_rate(struct bench *b)
 		error = search(b, i);
 		if (!error)
 			error = fixed(b, i);
+		if (!error && ways[i].outputs & OUT_BATCH)
+			error = steady(b, i);
 	}
 	return error;
 }

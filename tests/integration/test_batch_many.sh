@@ -9,7 +9,7 @@ if "$proftrace" --mode batch -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; 
 	finish
 fi
 many=$programs/many_batches
-libraries=${LIBRARIES:-40}
+libraries=${LIBRARIES:-24}
 batches=${BATCHES:-3000}
 most=8192 # of one thread: BATCHES_MOST in bpf/event.h
 # Each takes some of the room that the C library keeps for what is loaded late.

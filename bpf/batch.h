@@ -39,13 +39,16 @@ static __always_inline bool batch_send_class(const struct thread_state *st,
 }
 
 /*
- * A thread that is killed while it hands its batch over leaves it full: that one comes twice. One that
+ * What a thread leaves in its batch comes once more from who gets its memory: it counts once. A thread
+ * that is killed while it hands its batch over leaves it full: that one comes twice, too. One that
  * was left by longjmp has been handed over then, or counted as lost, and comes again at the end, with
  * what was completed later: the recorder finds out what of that is new.
  */
-static __always_inline void batch_account(struct thread_state *st, __u64 address, __u32 reason,
-					  bool sent)
+static __always_inline void batch_account(struct thread_state *st, __u64 pid_tgid, __u64 address,
+					  __u32 reason, bool sent)
 {
+	__u32 lost_before = 0;
+
 	/* Until it is handed over nobody knows that it is there, and all in it may go unseen. */
 	if (reason == BATCH_NEW && !sent)
 		account_add(ACCOUNT_BATCH_UNREADABLE);
@@ -59,6 +62,13 @@ static __always_inline void batch_account(struct thread_state *st, __u64 address
 	if (st->lost_batch == address && st->lost_base == st->batch.base) {
 		account_add_n(ACCOUNT_BATCH_LOST, -st->lost_marks);
 		st->lost_batch = 0;
+	}
+	if (reason == BATCH_EXIT) {
+		batch_leave(st, pid_tgid, address, sent ? 0 : st->batch.complete >> 16);
+	} else if (batch_take_left(st, pid_tgid, address, &lost_before)) {
+		account_add_n(ACCOUNT_BATCH_LOST, -(__u64)lost_before);
+		if (!sent && !lost_before)
+			return;
 	}
 	if (sent) {
 		st->sent_batch = address;
@@ -92,8 +102,11 @@ __noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address
 	/* Its thread has left it right after handing it over, before it was emptied; or has ended. */
 	if (reason != BATCH_ALONE && st->sent_batch == address && st->sent_base == st->batch.base &&
 	    st->sent_complete == st->batch.complete &&
-	    (reason == BATCH_EXIT || st->batch.stuck >= BATCH_STUCK))
+	    (reason == BATCH_EXIT || st->batch.stuck >= BATCH_STUCK)) {
+		if (reason == BATCH_EXIT)
+			batch_leave(st, pid_tgid, address, 0);
 		return 0;
+	}
 	if (reason == BATCH_EXIT && !bytes)
 		return 0;
 	/* For a moment it may claim more than it has. */
@@ -111,7 +124,7 @@ __noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address
 	else
 		sent = batch_send_class(st, &head, address, reason, bytes,
 					BATCH_MAX - sizeof(st->batch));
-	batch_account(st, address, reason, sent);
+	batch_account(st, pid_tgid, address, reason, sent);
 	return 0;
 }
 

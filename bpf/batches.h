@@ -34,6 +34,28 @@ struct {
 	__type(value, struct batch_more);
 } batches_more SEC(".maps");
 
+/*
+ * What has been told of batches whose threads have ended: their memory goes to other threads, which first
+ * hand over what is in there once more, so that nothing is lost with a thread of which nobody knew.
+ */
+struct batch_left_key {
+	__u64 tgid;
+	__u64 address;
+};
+
+struct batch_left {
+	__u64 base;
+	__u32 complete;
+	__u32 lost; /* of its marks: all, or none */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1); /* the broker makes room where there are batches */
+	__type(key, struct batch_left_key);
+	__type(value, struct batch_left);
+} batches_left SEC(".maps");
+
 /* Of a thread, past those in its state. */
 static __always_inline __u32 batches_most(void)
 {
@@ -85,6 +107,32 @@ __noinline int batch_remember(struct thread_state *st, __u64 pid_tgid, __u64 add
 	if (reason == BATCH_NEW || !st->n_forgotten)
 		st->n_forgotten++;
 	return 0;
+}
+
+/* Its thread has ended, and all in it was told, or counted as lost. */
+static __always_inline void batch_leave(const struct thread_state *st, __u64 pid_tgid,
+					__u64 address, __u32 lost)
+{
+	const struct batch_left_key key = { pid_tgid >> 32, address };
+	const struct batch_left left = { st->batch.base, st->batch.complete, lost };
+
+	bpf_map_update_elem(&batches_left, &key, &left, BPF_ANY);
+}
+
+/* Whether that is handed over once more. *ret_lost: how many marks of it were counted as lost. */
+static __always_inline bool batch_take_left(const struct thread_state *st, __u64 pid_tgid,
+					    __u64 address, __u32 *ret_lost)
+{
+	const struct batch_left_key key = { pid_tgid >> 32, address };
+	const struct batch_left *left = bpf_map_lookup_elem(&batches_left, &key);
+	bool same;
+
+	if (!left)
+		return false;
+	same = left->base == st->batch.base && left->complete == st->batch.complete;
+	*ret_lost = left->lost;
+	bpf_map_delete_elem(&batches_left, &key);
+	return same;
 }
 
 struct batch_walk {

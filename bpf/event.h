@@ -208,6 +208,7 @@ enum {
 	BATCHES_MOST = 8192,	 /* in all */
 	BATCHES_MOST_SHORT = 64, /* the same, on a kernel without bpf_loop() */
 	BATCHES_MORE = 65536,	 /* of all threads, past those in their states */
+	BATCHES_LEFT = 16384,	 /* of threads that have ended, for others to go on with */
 };
 
 #define BATCH_USED(head) ((head)->used & ((1u << 20) - 1)) /* above: it is being handed over */

@@ -213,8 +213,10 @@ static void set_batching(struct proftrace_bpf *skel, const struct broker_config 
 	if (config->batching && !types)
 		told = libbpf_find_vmlinux_btf_id(before_exec, BPF_TRACE_RAW_TP) > 0;
 	skel->rodata->batching = config->batching;
-	if (config->batching)
+	if (config->batching) {
 		bpf_map__set_max_entries(skel->maps.batches_more, BATCHES_MORE);
+		bpf_map__set_max_entries(skel->maps.batches_left, BATCHES_LEFT);
+	}
 	bpf_program__set_autoload(skel->progs.flush, config->batching);
 	bpf_program__set_autoload(skel->progs.on_prepare_exec, told);
 }

@@ -80,7 +80,17 @@ static ssize_t peek(int fd, void *out, size_t size, off_t at)
 
 static int take_event(void *context, const struct event *event)
 {
+	unsigned i;
+
 	must(event->n_args <= EVENT_MAX_ARGS);
+	for (i = 0; i < event->n_args; i++) {
+		const struct arg *arg = &event->args[i];
+
+		/* Where a string is said to be, there is one. */
+		must(arg->type != ARG_STRING || strlen(arg->s) == arg->length);
+		must(!arg->key || strlen(arg->key->text) == arg->key->length);
+	}
+	must(!event->name || strlen(event->name->text) == event->name->length);
 	return timeline_event(context, event);
 }
 

@@ -64,13 +64,15 @@ uint64_t batch_clock_look_up(struct batch_clock *clock, uint64_t ticks);
 
 static inline bool batch_pace_has(const struct batch_pace *pace, uint64_t ticks)
 {
-	return ticks >= pace->from_ticks && ticks <= pace->to_ticks &&
-	       (ticks - pace->from_ticks) >> 32 == 0;
+	return ticks >= pace->from_ticks && ticks <= pace->to_ticks;
 }
 
 static inline uint64_t batch_pace_ns(const struct batch_pace *pace, uint64_t ticks)
 {
-	return pace->from_ns + ((ticks - pace->from_ticks) * pace->rate >> 32);
+	const uint64_t since = ticks - pace->from_ticks;
+
+	/* A recorder that was stopped for a while has a pace of some seconds. */
+	return pace->from_ns + (uint64_t)((unsigned __int128)since * pace->rate >> 32);
 }
 
 static inline uint64_t batch_clock_ns(struct batch_clock *clock, uint64_t ticks)
@@ -200,10 +202,10 @@ struct batches {
 /* What an event says. The values and the bytes of strings are where it is. */
 struct batch_event {
 	uint64_t meta, a, b, name_length;
-	uint8_t a_at, b_at; /* in words; 0: not there */
-	uint32_t stub;	    /* the low half of its address */
-	int32_t name, keys; /* from there */
-	unsigned n;	    /* of pairs */
+	uint8_t a_at, b_at, keys_at; /* in words; 0: not there */
+	uint32_t stub;		     /* the low half of its address */
+	int32_t name, keys;	     /* from there */
+	unsigned n;		     /* of pairs */
 	const uint64_t *values;
 	const char *bytes;
 	size_t n_bytes;

@@ -179,6 +179,5 @@ uint64_t batch_clock_look_up(struct batch_clock *clock, uint64_t ticks)
 					   .to_ticks = b->ticks,
 					   .from_ns = a->ns,
 					   .rate = rate_between(a, b) };
-	return batch_pace_has(&clock->pace, ticks) ? batch_pace_ns(&clock->pace, ticks)
-						   : place(a, b, ticks);
+	return batch_pace_ns(&clock->pace, ticks);
 }

@@ -40,7 +40,7 @@ static bool take_words(const uint64_t *event, struct batch_event *e)
 	if (near)
 		e->keys = keys_from_stub(event[2], e->name);
 	else if (e->n)
-		e->keys = (int32_t)event[at++];
+		e->keys = (int32_t)event[e->keys_at = at++];
 	e->values = event + at;
 	at += e->n;
 	e->bytes = (const char *)(event + at);

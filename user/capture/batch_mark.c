@@ -3,10 +3,11 @@
  * From what stands in a stream to what the timeline takes.
  *
  * A mark is the same event each time it comes, but for its time, its level and its values: which site it
- * is of, its name, its categories, its keys stand in the second and third word, and these two are
- * constants of the program. So an event is taken apart once, by way of the record that exact mode would
- * have (decode.c), and kept: the next one with these two words is that one with other values. What has
- * strings comes by the long way each time.
+ * is of, its name, its categories and its keys are constants of the program, and stand in the second and
+ * third word, or in one of their own. So an event is taken apart once, by way of the record that exact
+ * mode would have (decode.c), and kept: the next one with the same words is that one with other values.
+ * Only numbers are kept: what a program calls a number and then a string would become an address that it
+ * has chosen. What has strings comes by the long way each time.
  */
 #include "capture/batch_nesting.h"
 #include "rare.h"
@@ -120,8 +121,11 @@ static bool is_short(const struct batch_mark *m)
 /* --- what is kept --------------------------------------------------------------------------------- */
 
 struct known_mark {
-	/* The event's two words, and of which file they are, where: the key. */
+	/* The event's two words, and of which file they are, where: the key; */
 	uint64_t head, meta, place;
+	/* with those where its keys and its categories are, or, without, the first one once more. */
+	uint64_t keys, categories;
+	uint8_t keys_at, categories_at;
 	struct batch_mark mark;
 	uint32_t site;
 	/* Where in the event its operands and values are; 0: a and b are none. */
@@ -138,6 +142,24 @@ static struct known_mark **place_of(struct batches *b, const uint64_t *event)
 	return &b->known[hash >> (64 - BATCH_KNOWN_BITS)];
 }
 
+/* As they stand in the event, word for word: of anything else decode.c makes something. */
+static bool are_numbers(const struct event *e, uint64_t meta)
+{
+	unsigned i;
+
+	for (i = 0; i < e->n_args; i++) {
+		unsigned type = meta >> (8 + 4 * i) & 15;
+
+		/* The value of a counter without series. */
+		if (!(meta & 15))
+			type = meta >> 4 & 15;
+		if (type != VALUE_INT && type != VALUE_UINT && type != VALUE_DOUBLE &&
+		    type != VALUE_BOOL && type != VALUE_POINTER)
+			return false;
+	}
+	return true;
+}
+
 /* In the place of another, should there be one. */
 static void keep_mark(struct batches *b, const struct batch_stream *s, const uint64_t *event,
 		      const struct batch_event *parts, const struct batch_mark *m,
@@ -152,6 +174,10 @@ static void keep_mark(struct batches *b, const struct batch_stream *s, const uin
 	k->head = event[1];
 	k->meta = event[2];
 	k->place = s->place_of_file;
+	k->keys_at = parts->keys_at ? parts->keys_at : 1;
+	k->keys = event[k->keys_at];
+	k->categories_at = m->meta & META_CATEGORIES && parts->b_at ? parts->b_at : 1;
+	k->categories = event[k->categories_at];
 	k->mark = *m;
 	k->site = b->record.record.head.site;
 	k->a_at = parts->a_at;
@@ -222,7 +248,8 @@ static void take_unknown(struct capture *c, struct batch_stream *s, const uint64
 		c->malformed++;
 		return;
 	}
-	if (c->unreadable_names == unreadable && !(e.meta & (META_NAME_DYNAMIC | META_HAS_STRINGS)))
+	if (c->unreadable_names == unreadable && !(e.meta & META_NAME_DYNAMIC) &&
+	    are_numbers(&decoded, e.meta))
 		keep_mark(b, s, event, &e, &m, &decoded);
 	capture_mark(c, r->site, &decoded);
 }
@@ -232,7 +259,8 @@ static void take_unknown(struct capture *c, struct batch_stream *s, const uint64
 static bool is_known(const struct known_mark *k, const struct batch_stream *s,
 		     const uint64_t *event)
 {
-	return k && k->head == event[1] && k->meta == event[2] && k->place == s->place_of_file;
+	return k && k->head == event[1] && k->meta == event[2] && k->place == s->place_of_file &&
+	       k->keys == event[k->keys_at] && k->categories == event[k->categories_at];
 }
 
 static void put_values(struct known_mark *k, const uint64_t *values)

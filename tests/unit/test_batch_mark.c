@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Marks of this program's own, from its batch to the events that the timeline takes: those that come
+ * again are what they were the first time but for their values, and nobody else's.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+#include <proftrace.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/batch.h"
+#include "proftrace.skel.h"
+
+PROF_DOMAIN(side, "side");
+PROF_MARKER(io, side, "both", .categories = "io");
+PROF_MARKER(net, side, "both", .categories = "net");
+
+static struct capture capture;
+static struct file file;
+static struct names *names;
+static uint32_t handed; /* up to where in the batch */
+static uint64_t base;	/* bytes in all */
+static unsigned flush_site;
+static char said[65536]; /* of all events, a line each */
+
+static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *format, ...)
+{
+	size_t length = strlen(said);
+	va_list list;
+
+	va_start(list, format);
+	vsnprintf(said + length, sizeof(said) - length, format, list);
+	va_end(list);
+}
+
+static int take_event(void *context, const struct event *e)
+{
+	unsigned i;
+
+	(void)context;
+	say("%d %s/%s", e->kind, e->category ? e->category->text : "",
+	    e->name ? e->name->text : "");
+	for (i = 0; i < e->n_args; i++) {
+		const struct arg *arg = &e->args[i];
+
+		say(" %s=", arg->key ? arg->key->text : "");
+		if (arg->type == ARG_STRING)
+			say("'%s'", arg->s);
+		else if (arg->type == ARG_DOUBLE)
+			say("%g", arg->d);
+		else
+			say("%lld", (long long)arg->i);
+	}
+	say("\n");
+	return 0;
+}
+
+static struct site *site_of_marker(struct marker_site *m)
+{
+	struct site *s = &capture.sites[capture.n_sites++];
+
+	*s = (struct site){ .file = &file, .vaddr = m->stub, .kind = m->kind };
+	s->batches = m->kind < RECORD_THREAD_NAME;
+	s->category = m->domain[0] ? names_intern_string(names, m->domain) : NULL;
+	s->plain_token = s->category ? s->category->id : 0;
+	return s;
+}
+
+static int begin(void **state)
+{
+	unsigned i;
+
+	(void)state;
+	names = names_new(0);
+	assert_int_equal(elf_file_open(open("/proc/self/exe", O_RDONLY), &file.elf, NULL), 0);
+	assert_int_equal(markers_find(file.elf, &file.sites, NULL), 0);
+	capture.options.event = take_event;
+	capture.options.names = names;
+	capture.shared = calloc(1, sizeof(*capture.shared));
+	capture.sites = calloc(file.sites.n, sizeof(*capture.sites));
+	assert_int_equal(batches_new(&capture.batches), 0);
+	capture.batches->since_ns = 0;
+	batch_process_of(capture.batches, 1)->memory = -2; /* cannot be read */
+	for (i = 0; i < file.sites.n; i++) {
+		struct marker_site *m = &file.sites.sites[i];
+
+		site_of_marker(m);
+		if (m->kind != RECORD_FLUSH)
+			continue;
+		file.flush_stub = m->stub;
+		flush_site = i;
+	}
+	file.n_sites = capture.n_sites;
+	prof_default.on = side.on = 1u << 16;
+	PROF_INSTANT("the first one");
+	prof_default.on = side.on = 0;
+	if (!prof_impl_batches)
+		return 1;
+	handed = prof_impl_batches->used;
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	batches_free(capture.batches);
+	selection_free(&capture);
+	markers_free(&capture);
+	free(capture.shared);
+	free(capture.sites);
+	marker_sites_free(&file.sites);
+	elf_file_free(file.elf);
+	names_free(names);
+	return 0;
+}
+
+/* Hands over what is new in the batch, with these words behind it. */
+static const char *hand_over(const uint64_t *more, size_t n)
+{
+	const struct prof_batch *batch = prof_impl_batches;
+	struct {
+		struct record_batch r;
+		uint64_t events[(BATCH_MAX - sizeof(struct batch_head)) / 8];
+	} *in = calloc(1, sizeof(*in));
+	uint32_t bytes = batch->used - handed;
+
+	in->r.head = (struct record){ .kind = RECORD_BATCH, .ts = monotonic_now(), .tgid = 1 };
+	in->r.head.tid = 1;
+	in->r.head.site = flush_site;
+	in->r.ops.a = 1ull << 40;
+	in->r.ops.b = capture.batches->streams ? BATCH_FULL : BATCH_NEW;
+	memcpy(&in->r.batch, batch, sizeof(in->r.batch));
+	in->r.batch.base = base;
+	in->r.batch.used = sizeof(in->r.batch) + bytes + 8 * n;
+	in->r.batch.events = 0;
+	in->r.batch.complete = 0;
+	memcpy(in->events, (const char *)batch + handed, bytes);
+	if (n)
+		memcpy((char *)in->events + bytes, more, 8 * n);
+	handed = batch->used;
+	base += bytes + 8 * n;
+	said[0] = '\0';
+	batches_take(&capture, &in->r.head, sizeof(in->r) + bytes + 8 * n);
+	batches_stop(&capture);
+	free(in);
+	return said;
+}
+
+static void again(void **state)
+{
+	int i;
+
+	(void)state;
+	prof_default.on = 1u << 16;
+	for (i = 0; i < 3; i++) {
+		PROF_BEGIN("slice", "i", i, "half", i / 2.0);
+		PROF_COUNTER("count", 10 * i);
+		PROF_COUNTER("flag", i > 0);
+		PROF_END();
+	}
+	prof_default.on = 0;
+	assert_string_equal(
+		hand_over(NULL, 0),
+		"1 default/slice i=0 half=0\n4 default/count =0\n4 default/flag =0\n2 default/\n"
+		"1 default/slice i=1 half=0.5\n4 default/count =10\n4 default/flag =1\n2 default/\n"
+		"1 default/slice i=2 half=1\n4 default/count =20\n4 default/flag =1\n2 default/\n");
+}
+
+static void other_keys(void **state)
+{
+	int i;
+
+	(void)state;
+	prof_default.on = 1u << 16;
+	for (i = 0; i < 2; i++) {
+		PROF_COUNTERS("mem", "rss", i, "heap", 2, "stack", 3);
+		PROF_COUNTERS("mem", "in", i, "out", 5, "err", 6);
+	}
+	prof_default.on = 0;
+	assert_string_equal(hand_over(NULL, 0),
+			    "4 default/mem rss=0 heap=2 stack=3\n4 default/mem in=0 out=5 err=6\n"
+			    "4 default/mem rss=1 heap=2 stack=3\n4 default/mem in=1 out=5 err=6\n");
+}
+
+static void other_categories(void **state)
+{
+	int i;
+
+	(void)state;
+	side.on = 1u << 16;
+	for (i = 0; i < 2; i++) {
+		prof_marker_instant(&io);
+		prof_marker_instant(&net);
+	}
+	side.on = 0;
+	assert_string_equal(hand_over(NULL, 0), "3 side,io/both\n3 side,net/both\n"
+						"3 side,io/both\n3 side,net/both\n");
+}
+
+/* A value that is no number the first time is not taken for one, nor for an address, the second. */
+static void no_numbers(void **state)
+{
+	static const unsigned types[] = { VALUE_UNREADABLE, VALUE_STRING, VALUE_FLOAT };
+	const struct prof_batch *batch = prof_impl_batches;
+	const uint64_t *mark;
+	uint64_t events[10];
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		prof_default.on = 1u << 16;
+		mark = (const uint64_t *)((const char *)batch + batch->used);
+		PROF_INSTANT("instant", "n", i);
+		prof_default.on = 0;
+		hand_over(NULL, 0);
+		/* Of the mark's site and name, with keys of their own. */
+		memcpy(events, mark, 16);
+		events[2] = 1 | types[i] << 8 | 5ull << 56;
+		events[3] = events[1] >> 32;
+		events[4] = 0;
+		memcpy(events + 5, events, 40);
+		events[9] = 0x4141414141414141;
+		if (types[i] == VALUE_STRING)
+			events[9] |= STRING_NULL;
+		hand_over(events, 10);
+		if (types[i] == VALUE_UNREADABLE)
+			assert_string_equal(said, "3 default/instant instant='(unreadable)'\n"
+						  "3 default/instant instant='(unreadable)'\n");
+		else
+			assert_null(strstr(said, "AAAA"));
+		if (types[i] == VALUE_FLOAT)
+			assert_string_equal(said, "3 default/instant instant=0\n"
+						  "3 default/instant instant=12.0784\n");
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(again),
+		cmocka_unit_test(other_keys),
+		cmocka_unit_test(other_categories),
+		cmocka_unit_test(no_numbers),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}

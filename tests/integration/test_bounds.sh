@@ -11,10 +11,11 @@ check_marks() { # NAME SUMMARY MARKS
 }
 
 # MOST_KB: what neither the recorder nor its broker (nor the program) may ever take.
+buffer=8M
 bounded() { # NAME MOST_KB PROGRAM...
 	name=$1 most=$2
 	shift 2
-	timeout 60 "$programs/peak" "$tmp/peak" "$proftrace" -q --buffer 8M -o "$tmp/t" --summary-json "$tmp/s" -- \
+	timeout 60 "$programs/peak" "$tmp/peak" "$proftrace" -q --buffer $buffer -o "$tmp/t" --summary-json "$tmp/s" -- \
 		"$@" >"$tmp/out" 2>"$tmp/err"
 	equal "$name: exit status" $? 0
 	check_marks "$name" "$tmp/s" "$(said "$tmp/out" marks)"
@@ -26,9 +27,12 @@ bounded "a million names" 65536 "$programs/hostile" names 1000000
 check "a million names: those that are too many are (other)" test "$(field "$tmp/s" other_names)" -gt 0
 bounded "70,000 pools" 131072 "$programs/hostile" pools 70000
 check "70,000 pools: the trace loads" "$canon" --count "$tmp/t.pftrace"
-bounded "allocations without end" 131072 "$programs/hostile" allocs 300000
-check "allocations without end: those not followed are counted" \
-	test "$(($(field "$tmp/s" allocs_not_followed) + $(field "$tmp/s" lost_total)))" -gt 0
+# All of them fit into the buffer: what is not followed is too much for the recorder, and nothing else.
+buffer=64M
+bounded "allocations without end" 196608 "$programs/hostile" allocs 300000
+buffer=8M
+equal "allocations without end: nothing is lost" "$(field "$tmp/s" lost_total)" 0
+check "allocations without end: those not followed are counted" test "$(field "$tmp/s" allocs_not_followed)" -gt 0
 
 # More threads at once than the recorder may have descriptors; attached to, each has its name read.
 few() { # DESCRIPTORS COMMAND...
@@ -62,9 +66,11 @@ equal "its program's switch is off" "$(said "$tmp/storm.out" switch)" 0
 LD_PRELOAD=$programs/backwards.so "$proftrace" -q -o "$tmp/b" --dump-period 20ms --summary-json "$tmp/s" -- \
 	"$programs/every_kind" 1 300 >"$tmp/out" 2>"$tmp/err"
 equal "the time of day goes back: exit status" $? 0
+grep -o '"realtime":"[0-9]*' "$tmp/b.json" | cut -d'"' -f4 >"$tmp/readings"
 check_account "the time of day goes back" "$tmp/s"
 check_agree "the time of day goes back" "$tmp/b"
-equal "the time of day goes back: it was" "$(grep -o '"realtime":"[0-9]*' "$tmp/b.json" | sort -u | wc -l | sed 's/^1$/once/;s/^[0-9]*$/yes/')" yes
+# The readings stand in the trace in the order in which they were taken.
+check "the time of day goes back: it did, in the trace" awk '$1 < before { back = 1 } { before = $1 } END { exit !back }' "$tmp/readings"
 
 # In a time namespace CLOCK_MONOTONIC is not the one of the marks.
 day=86400

@@ -29,8 +29,7 @@ int flush(struct pt_regs *ctx)
 		if (!st)
 			return 0;
 	}
-	if (never)
-		bpf_tail_call(ctx, &no_programs, 0);
+	stay_on_stack_of_thread(ctx);
 	if (reason > BATCH_ALONE)
 		return 0;
 	if (reason != BATCH_ALONE)

@@ -340,7 +340,6 @@ int usdt(struct pt_regs *ctx)
 
 	if (!st)
 		return 0;
-	if (never)
-		bpf_tail_call(ctx, &no_programs, 0);
+	stay_on_stack_of_thread(ctx);
 	return take_usdt_hit((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid);
 }

@@ -3,8 +3,9 @@
  * checksum THREADS ROUNDS [LIBRARY]: a computation full of marks, whose result depends on every value that a
  * tracer could spoil: registers, the stack below it, errno, floating point, children. Prints
  * `ready <pid>`, at its end `sum <hex>`, the same whenever it is run with the same arguments. Then it
- * waits for its standard input to end, and for its switches to be off (no longer than five seconds),
- * and prints `switch <n>`: how many still are not.
+ * waits for its standard input to end, for its switches to be off (no longer than five seconds),
+ * and for its code to be what its file says, and prints `switch <n>`, how many still are not, and
+ * `code <n>`, how many bytes are others.
  *
  * With a LIBRARY it opens, calls and closes that all the while, has children in quick succession, and when
  * it is through executes itself to do all of it again.
@@ -12,6 +13,8 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <link.h>
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
@@ -117,6 +120,38 @@ static void *work(void *data)
 	return NULL;
 }
 
+/* Of the program itself, which dl_iterate_phdr() begins with. */
+static int count_changed(struct dl_phdr_info *info, size_t size, void *data)
+{
+	unsigned long *ret_changed = (unsigned long *)data;
+	int fd = open("/proc/self/exe", O_RDONLY);
+
+	(void)size;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+		const char *code = (const char *)(info->dlpi_addr + part->p_vaddr);
+		char byte;
+
+		if (part->p_type != PT_LOAD || !(part->p_flags & PF_X))
+			continue;
+		for (size_t at = 0; at < part->p_filesz; at++)
+			if (pread(fd, &byte, 1, (off_t)(part->p_offset + at)) != 1 ||
+			    byte != code[at])
+				++*ret_changed;
+	}
+	close(fd);
+	return 1;
+}
+
+/* A breakpoint that somebody left is one. */
+static unsigned long changed_code(void)
+{
+	unsigned long changed = 0;
+
+	dl_iterate_phdr(count_changed, &changed);
+	return changed;
+}
+
 static void execute_again(char **argv, uint64_t sum)
 {
 	char text[32], *arguments[] = { argv[0], argv[1], argv[2], argv[3], text, NULL };
@@ -160,10 +195,11 @@ int main(int argc, char **argv)
 	while (poll(&input, 1, -1) < 0)
 		;
 	for (tries = 0; tries < 500; tries++) {
-		if (!prof_is_enabled(&prof_default) && !prof_is_enabled(&other))
+		if (!prof_is_enabled(&prof_default) && !prof_is_enabled(&other) && !changed_code())
 			break;
 		usleep(10000);
 	}
 	printf("switch %d\n", prof_is_enabled(&prof_default) + prof_is_enabled(&other));
+	printf("code %lu\n", changed_code());
 	return 0;
 }

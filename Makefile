@@ -74,6 +74,11 @@ $B/gen/proftrace.skel.h: $B/gen/proftrace.bpf.o
 	@echo "  GEN   $@"
 	$(Q)$(BPFTOOL) gen skeleton $< name proftrace_bpf > $@
 
+# What the kernel calls all in them, for the tests that look whether something stays behind.
+$B/gen/bpf_names: $B/gen/proftrace.skel.h $B/gen/plain.skel.h
+	@echo "  GEN   $@"
+	$(Q)sed -nE 's/.*[>.]name = "((.{1,15}).*)";/\1\n\2/p' $^ | sort -u > $@
+
 $B/gen/%.pb-c.c $B/gen/%.pb-c.h: proto/%.proto
 	@mkdir -p $(@D)
 	@echo "  GEN   $@"
@@ -190,7 +195,7 @@ TEST_PROGRAMS := $(patsubst tests/integration/programs/%.c,$B/tests/programs/%,\
 	$(filter-out %/plugin.c %/leaf.c %/handler.c %/backwards.c %/opened.c %/part.c,$(wildcard tests/integration/programs/*.c))) \
 	$(patsubst tests/integration/programs/%.cpp,$B/tests/programs/%,$(wildcard tests/integration/programs/*.cpp)) \
 	$B/tests/programs/plugin.so $B/tests/programs/handler.so $B/tests/programs/backwards.so $B/tests/programs/opened.so $B/tests/programs/part.so $B/tests/programs/executes-static $B/tests/programs/waits-static \
-	$B/tests/programs/sampled-static $B/tests/programs/flames-static $B/tests/tools/stacks \
+	$B/tests/programs/sampled-static $B/tests/programs/flames-static $B/tests/tools/stacks $B/gen/bpf_names \
 	$(foreach c,gcc clang,$(foreach o,O2 O3,$B/tests/programs/leaf-$c-$o))
 MARKED := -std=gnu11 -Wall -Wextra -Werror -pedantic -Iinclude -g
 

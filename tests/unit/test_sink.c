@@ -460,6 +460,43 @@ static void says_which_marks_are_in_the_file(void **state)
 	assert_int_equal(marks_with_room("m", SINK_GZIP, 20, 100), 0);
 }
 
+/* What is of no use in part does not take the place of an older one. */
+static void what_is_discarded_leaves_the_older_one(void **state)
+{
+	struct rlimit old, limit;
+	char name[256], text[64];
+	struct sink *sink;
+	int full;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+	limit = old;
+	limit.rlim_cur = 5;
+	for (full = 0; full < 2; full++) {
+		write_file(in_directory("d"), "older");
+		assert_int_equal(sink_open(path, SINK_PLAIN, &sink), 0);
+		sink_write(sink, "0123456789", 10);
+		if (full) {
+			assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+			assert_int_equal(sink_close(sink), -EFBIG);
+			assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+		}
+		sink_discard(sink);
+		assert_int_equal(entries(name), 1);
+		assert_int_equal(read_file(path, text, sizeof(text)), 5);
+		assert_memory_equal(text, "older", 5);
+	}
+	/* What has its name keeps it. */
+	assert_int_equal(sink_open(path, SINK_PLAIN, &sink), 0);
+	sink_write(sink, "0123456789", 10);
+	assert_int_equal(sink_close(sink), 0);
+	sink_discard(sink);
+	assert_int_equal(read_file(path, text, sizeof(text)), 10);
+	unlink(path);
+	sink_discard(NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -475,6 +512,7 @@ int main(void)
 		cmocka_unit_test(standard_output),
 		cmocka_unit_test(what_cannot_be_written_is_said_at_once),
 		cmocka_unit_test(says_which_marks_are_in_the_file),
+		cmocka_unit_test(what_is_discarded_leaves_the_older_one),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);

@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/rewrite.h"
 #include "cmd/usage.h"
+#include "target/invoker.h"
 
 static const char doc[] =
 	"Write a trace in another format.\v"
@@ -133,7 +134,9 @@ int cmd_convert(int argc, char **argv)
 		return STATUS_FAILED;
 	c->source.fd = -1;
 	usage_parse(&usage_convert, argc, argv, c);
-	error = convert(c, &f);
+	error = invoker_become(&f);
+	if (!error)
+		error = convert(c, &f);
 	if (error)
 		failure_print(&f, stderr);
 	source_close(&c->source);

@@ -18,6 +18,7 @@
 #include "cmd/merge_sched.h"
 #include "cmd/record.h"
 #include "cmd/usage.h"
+#include "target/invoker.h"
 
 static const char doc[] =
 	"Put several traces on one timeline: ranks, hosts, other people's Chrome JSON.\v"
@@ -585,6 +586,8 @@ int cmd_merge(int argc, char **argv)
 	usage_parse(&usage_merge, argc, argv, m);
 	m->parts = calloc(m->n_parts, sizeof(*m->parts));
 	if (m->parts)
+		error = invoker_become(&f);
+	if (!error)
 		error = merge(m, &f);
 	if (error)
 		failure_print(&f, stderr);

@@ -280,12 +280,8 @@ static int start(struct recording *r, struct failure *f)
 		error = outputs_begin(r, NULL, f);
 	if (!error && r->top)
 		error = top_begin(r->top, r, f);
-	if (!error && r->options->summary_json) {
-		r->summary = fopen(r->options->summary_json, "we");
-		if (!r->summary)
-			error = failure_set(f, -errno, "cannot write", r->options->summary_json,
-					    NULL);
-	}
+	if (!error)
+		error = summary_prepare(r, f);
 	if (!error)
 		open_control(r);
 	return error;
@@ -363,15 +359,8 @@ static int finish(struct recording *r)
 				"PROF_STEP tells where they begin\n");
 	if (r->options->verbosity >= 0)
 		summary_print(r, &account);
-	if (r->summary) {
-		int error = summary_json(r, &account);
-
-		if (error) {
-			fprintf(stderr, "proftrace: cannot write '%s': %s\n",
-				r->options->summary_json, strerror(-error));
-			return STATUS_FAILED;
-		}
-	}
+	if (summary_json(r, &account))
+		return STATUS_FAILED;
 	for (i = 0; i < r->n_plugins; i++) {
 		if (r->plugins[i].handler->error)
 			return STATUS_FAILED;
@@ -398,8 +387,7 @@ static int command_status(const struct recording *r)
 
 static void clean_up(struct recording *r)
 {
-	if (r->summary)
-		fclose(r->summary);
+	sink_discard(r->summary);
 	control_free(r->control);
 	if (r->signals_fd >= 0)
 		close(r->signals_fd);

@@ -166,10 +166,10 @@ struct recording {
 	uint64_t reset_ns; /* when the table of --stats-only began anew; 0: never */
 	struct clock_reading last_clock;
 	uint64_t flushed_ns, clock_ns, shown_ns;
-	uint64_t last_ts_ns;	 /* of the latest event */
-	FILE *summary;		 /* --summary-json, open from the start so that it can be refused */
-	uint64_t begun_marks;	 /* written when the files that are open were begun */
-	unsigned since_sizes;	 /* events since the sizes of the files were looked at */
+	uint64_t last_ts_ns;  /* of the latest event */
+	struct sink *summary; /* --summary-json, where it is no file of its own; NULL: not open */
+	uint64_t begun_marks; /* written when the files that are open were begun */
+	unsigned since_sizes; /* events since the sizes of the files were looked at */
 	struct control *control; /* `proftrace ctl`; NULL: cannot be reached by it */
 	int signals_fd;		 /* -1: not open yet */
 	unsigned signals;	 /* that shall end us, so far */
@@ -260,8 +260,14 @@ struct account recording_account(const struct recording *r);
 void status_line(struct recording *r, uint64_t now);
 void status_clear(const struct recording *r);
 void summary_print(struct recording *r, const struct account *account);
-int summary_json(struct recording *r, const struct account *account); /* to r->summary */
 void print_size(char *out, size_t size, uint64_t bytes);
+
+/*
+ * summary_json.c: --summary-json. summary_prepare(), before anything is attached, refuses what could not be
+ * written; summary_json() writes it, and says so where it cannot. Nothing to do without the option.
+ */
+int summary_prepare(struct recording *r, struct failure *f);
+int summary_json(struct recording *r, const struct account *account);
 void print_json_string(FILE *out, const char *text);
 
 #endif

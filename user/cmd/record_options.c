@@ -403,6 +403,20 @@ void record_options_init(struct record_options *o)
 	o->buffer_bytes = 64 << 20;
 }
 
+/* Neither could be read where both are. */
+static void check_summary(struct argp_state *state, const struct record_options *o)
+{
+	unsigned i;
+
+	for (i = 0; o->summary_json && i < o->n_outputs; i++) {
+		if (!strcmp(o->summary_json, "-") && !strcmp(o->outputs[i], "-"))
+			usage_error(state, "-o and --summary-json both write to standard output");
+		if (!strcmp(o->summary_json, o->outputs[i]))
+			usage_error(state, "-o and --summary-json both write to '%s'",
+				    o->summary_json);
+	}
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	struct record_options *o = state->input;
@@ -631,6 +645,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				    o->buffers * LEAST_BUFFER >> 10);
 		if (o->per_thread && !o->stats_only)
 			usage_error(state, "--per-thread is for --stats-only");
+		check_summary(state, o);
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;

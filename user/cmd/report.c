@@ -18,6 +18,7 @@
 #include "handlers/slowest.h"
 #include "handlers/stats_print.h"
 #include "readers/reader.h"
+#include "target/invoker.h"
 #include "timeline/callstack.h"
 #include "timeline/timeline.h"
 
@@ -552,7 +553,9 @@ int cmd_report(int argc, char **argv)
 	report.stats.names = report.names;
 	terminal_fit(STDOUT_FILENO, &report.stats);
 	usage_parse(&usage_report, argc, argv, &report);
-	error = report_all(&report, &f);
+	error = invoker_become(&f);
+	if (!error)
+		error = report_all(&report, &f);
 	if (error)
 		failure_print(&f, stderr);
 	if (report.handler)

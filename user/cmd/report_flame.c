@@ -91,7 +91,7 @@ static int put(const char *path, const char *bytes, size_t size, struct failure 
 		return failure_set(f, error, "cannot write", path, NULL);
 	sink_write(sink, bytes, size);
 	error = sink_close(sink);
-	sink_free(sink);
+	sink_discard(sink);
 	return error ? failure_set(f, error, "cannot write", path, NULL) : 0;
 }
 

@@ -122,12 +122,24 @@ static int create_temporary(struct sink *sink)
 	return -EEXIST;
 }
 
-/* A device, a pipe, a terminal. What was looked at may have been replaced since: look again. */
-static int open_special(struct sink *sink)
+/* Where anybody else's leads, to whose disk, is not for them to say. */
+static bool is_own_link(const char *path)
 {
 	struct stat st;
 
-	sink->fd = open(sink->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	return !lstat(path, &st) && S_ISLNK(st.st_mode) &&
+	       (st.st_uid == 0 || st.st_uid == geteuid());
+}
+
+/* A device, a pipe, a terminal. What was looked at may have been replaced since: look again. */
+static int open_special(struct sink *sink)
+{
+	const int flags = O_WRONLY | O_CLOEXEC | O_NOCTTY;
+	struct stat st;
+
+	sink->fd = open(sink->path, flags | O_NOFOLLOW);
+	if (sink->fd < 0 && errno == ELOOP && is_own_link(sink->path))
+		sink->fd = open(sink->path, flags);
 	if (sink->fd < 0)
 		return -errno;
 	if (fstat(sink->fd, &st) < 0)
@@ -176,12 +188,21 @@ static int open_beside(struct sink *sink)
 	return r < 0 ? r : create_temporary(sink);
 }
 
+/* By name these are links, which a file would take the place of where they lead to one. */
+static int standard_stream(const char *path)
+{
+	if (!strcmp(path, "-") || !strcmp(path, "/dev/stdout"))
+		return STDOUT_FILENO;
+	return strcmp(path, "/dev/stderr") ? -1 : STDERR_FILENO;
+}
+
 static int open_target(struct sink *sink)
 {
+	int stream = standard_stream(sink->path);
 	struct stat st;
 
-	if (!strcmp(sink->path, "-") || !strcmp(sink->path, "/dev/stdout")) {
-		sink->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (stream >= 0) {
+		sink->fd = fcntl(stream, F_DUPFD_CLOEXEC, 3);
 		return sink->fd < 0 ? -errno : 0;
 	}
 	if (!sink->path[0])
@@ -462,6 +483,17 @@ int sink_close(struct sink *sink)
 	return sink->error;
 }
 
+/* Where nothing has got its name, nothing is there. */
+static void remove_temporary(struct sink *sink)
+{
+	unlinkat(sink->directory, sink->temporary, 0);
+	free(sink->temporary);
+	sink->temporary = NULL;
+	sink->size = 0;
+	take_noted(sink, 0);
+	sink->marks = 0;
+}
+
 void sink_settle(struct sink *sink)
 {
 	if (!sink->temporary)
@@ -469,13 +501,18 @@ void sink_settle(struct sink *sink)
 	/* Where there is no room, there may be none for a name either. */
 	if (!sink->error || !sink->size ||
 	    renameat(sink->directory, sink->temporary, sink->directory, sink->name) < 0) {
-		unlinkat(sink->directory, sink->temporary, 0);
-		sink->size = 0;
-		take_noted(sink, 0);
-		sink->marks = 0;
+		remove_temporary(sink);
+		return;
 	}
 	free(sink->temporary);
 	sink->temporary = NULL;
+}
+
+void sink_discard(struct sink *sink)
+{
+	if (sink && sink->temporary)
+		remove_temporary(sink);
+	sink_free(sink);
 }
 
 void sink_free(struct sink *sink)

@@ -22,7 +22,8 @@ enum sink_format {
 
 /*
  * Opens `path` ("-": standard output) by creating a temporary file beside it (O_EXCL, O_NOFOLLOW, mode 0600 & unpredictable name).
- * Returns 0 or negative errno. The file takes its name at the first sink_flush().
+ * Returns 0 or negative errno. The file takes its name at the first sink_flush(). A link of that name is
+ * replaced, not followed; one to a device or a pipe is followed if it is root's or our own, else -ELOOP.
  */
 int sink_open(const char *path, enum sink_format format, struct sink **ret_sink);
 
@@ -108,8 +109,10 @@ int sink_close(struct sink *sink);
  * is nothing, it goes, and sink_size() is 0.
  */
 void sink_settle(struct sink *sink);
-/* Frees; a file that never got its name is removed. */
+/* Frees; a file that never got its name is removed, or after an error settled. */
 void sink_free(struct sink *sink);
+/* Frees what is of no use in part: a file that never got its name is removed, and an older one stays. */
+void sink_discard(struct sink *sink);
 
 int sink_error(const struct sink *sink);      /* the first error, negative errno, or 0 */
 uint64_t sink_bytes(const struct sink *sink); /* handed over so far, before compression */

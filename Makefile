@@ -247,8 +247,8 @@ unit: $(UNIT)
 	tests/run.sh $(UNIT)
 
 # The fuzzers are clang's: what they fuzz is built by it as well, with edges counted.
-FUZZ_FLAGS := -O2 -g -DSMALL_WINDOWS -fsanitize=fuzzer-no-link,address,undefined \
-	-fno-sanitize-recover=all
+FUZZ_FLAGS := -O2 -g -DSMALL_WINDOWS -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION \
+	-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 FUZZ_OBJECTS := $(SOURCES:%.c=$B/fuzz/%.o) $B/fuzz/gen/perfetto_trace.pb-c.o
 
 $B/fuzz/gen/%.o: $B/gen/%.c

@@ -13,6 +13,9 @@ out=$(git ls-files bpf user include proto tests tools Makefile .ci 2>/dev/null |
 	grep -vE '^tests/(data|fuzz/corpus)/' | xargs grep -L 'SPDX-License-Identifier' 2>/dev/null)
 [ -z "$out" ]
 say $? "a licence line in every file" "$out"
+out=$(git grep -n '[<"]uthash\.h[>"]' -- '*.c' '*.h' | grep -v '^user/timeline/hash_key\.h:')
+[ -z "$out" ]
+say $? "all hash tables have a key (timeline/hash_key.h)" "$out"
 out=$(make -s CC=clang B=build/clang CFLAGS=-O1 build/clang/libproftrace.a 2>&1)
 say $? "no warnings with clang" "$out"
 echo "1..$n"

@@ -3,14 +3,13 @@
 #ifndef PROFTRACE_CAPTURE_INTERNAL_H
 #define PROFTRACE_CAPTURE_INTERNAL_H
 
-#include <uthash.h>
-
 #include "broker/broker.h"
 #include "capture/capture.h"
 #include "capture/clocks.h"
 #include "event.h"
 #include "target/elf_file.h"
 #include "target/markers.h"
+#include "timeline/hash_key.h"
 #include "rare.h"
 
 struct ring_buffer;

@@ -3,10 +3,9 @@
 #ifndef PROFTRACE_CAPTURE_TABLES_H
 #define PROFTRACE_CAPTURE_TABLES_H
 
-#include <uthash.h>
-
 #include "handlers/histogram.h"
 #include "timeline/fact.h"
+#include "timeline/hash_key.h"
 
 struct capture;
 

@@ -12,12 +12,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "capture/capture.h"
 #include "clock.h"
 #include "cmd/record.h"
 #include "cmd/scheduler.h"
+#include "timeline/hash_key.h"
 
 #define MAX_STEPS     1000000000u /* of each number in a schedule */
 #define LEAST_STEP_NS 10000000ull /* while shorter steps are waited for, nothing is detached */

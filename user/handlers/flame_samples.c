@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "handlers/globs.h"
 #include "timeline/callstack.h"
+#include "timeline/hash_key.h"
 
 struct stack_key {
 	const struct callstack *callstack; /* NULL: not known */

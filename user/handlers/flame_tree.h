@@ -2,9 +2,8 @@
 #ifndef PROFTRACE_HANDLERS_FLAME_TREE_H
 #define PROFTRACE_HANDLERS_FLAME_TREE_H
 
-#include <uthash.h>
-
 #include "handlers/flame.h"
+#include "timeline/hash_key.h"
 
 struct flame_key {
 	struct flame_node *parent;

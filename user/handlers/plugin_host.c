@@ -11,10 +11,10 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <uthash.h>
 
 #include "handlers/plugin_wire.h"
 #include "proftrace/handler.h"
+#include "timeline/hash_key.h"
 
 #define BUFFER (4 * PLUGIN_MESSAGE_MAX)
 

@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <uthash.h>
 
 #include "clock.h"
 #include "symbols/debug_paths.h"
 #include "symbols/wire.h"
+#include "timeline/hash_key.h"
 
 enum {
 	LIMIT_MS = 30000,

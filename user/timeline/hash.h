@@ -7,7 +7,7 @@
 #define PROFTRACE_TIMELINE_HASH_H
 
 #define HASH_NONFATAL_OOM 1
-#include <uthash.h>
+#include "timeline/hash_key.h"
 
 #define hash_added(handle, element) ((element)->handle.tbl != NULL)
 

@@ -3,6 +3,7 @@
  * Both ends of `proftrace ctl`: any bytes as a request, in pieces, to a recorder; and any as the answer
  * of a recorder, which is another user's when root asks. The first byte says which.
  */
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,16 +19,20 @@ static ssize_t take(int fd, void *out, size_t size, int flags);
 static ssize_t give(int fd, const void *bytes, size_t size, int flags);
 static int shut(int fd);
 static int print(int c);
-#define recv(fd, out, size, flags)	       take(fd, out, size, flags)
-#define send(fd, bytes, size, flags)	       give(fd, bytes, size, flags)
-#define close(fd)			       shut(fd)
-#define putchar(c)			       print(c)
-#define control_connect(directory, name, wait) ((void)(directory), (void)(name), (void)(wait), FD)
+static int ready(struct pollfd *fds, nfds_t n, int ms);
+#define recv(fd, out, size, flags)	 take(fd, out, size, flags)
+#define send(fd, bytes, size, flags)	 give(fd, bytes, size, flags)
+#define close(fd)			 shut(fd)
+#define putchar(c)			 print(c)
+#define poll(fds, n, ms)		 ready(fds, n, ms)
+#define control_connect(directory, name) ((void)(directory), (void)(name), FD)
+#include "cmd/control_ask.c"
 #include "cmd/control_server.c"
 #include "cmd/ctl.c"
 #undef recv
 #undef send
 #undef close
+#undef poll
 #undef putchar
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -82,6 +87,13 @@ static int shut(int fd)
 	must(fd == FD && !wire.closed);
 	wire.closed = true;
 	return 0;
+}
+
+static int ready(struct pollfd *fds, nfds_t n, int ms)
+{
+	must(n == 1 && fds->fd == FD && ms > 0);
+	fds->revents = POLLIN;
+	return 1;
 }
 
 static int print(int c)
@@ -177,15 +189,15 @@ static void request(unsigned how)
 
 static void read_answer(unsigned how)
 {
-	const struct recorder r = { .pid = 1, .name = "1.control" };
-	char answer[CONTROL_ANSWER];
-	int error = ask(&r, "status\n", 1, answer, sizeof(answer));
+	static struct control_call call = { .name = "1.control" };
 
-	must(error <= 0 && wire.closed && strlen(answer) < sizeof(answer));
-	if (error)
+	/* A second is more than an input takes. */
+	control_ask(&call, 1, "status\n", 1);
+	must(call.error <= 0 && wire.closed && call.used < sizeof(call.answer));
+	if (call.error)
 		return;
-	print_answer(answer, how & 1);
-	must(wire.last == '\n' && wire.printed <= strlen(answer) + 1);
+	print_answer(call.answer, how & 1);
+	must(wire.last == '\n' && wire.printed <= strlen(call.answer) + 1);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -85,6 +85,16 @@ if setpriv --reuid 65534 --regid 65534 --clear-groups true 2>/dev/null; then
 else
 	skip "ctl: somebody else does not reach it" "no setpriv"
 fi
+# One who never takes a call is not waited for.
+"$programs/clients" "$tmp/run/proftrace/2000000000.control" full >"$tmp/full" &
+silent=$!
+wait_for "$tmp/full" ready
+check "ctl: one who takes no call keeps it from no other" timeout 20 "$proftrace" ctl status -p $target
+timeout 20 "$proftrace" ctl status >"$tmp/said" 2>&1
+check "ctl: and is named" grep -q "^proftrace: no answer from recorder '.*does not answer" "$tmp/said"
+kill $silent
+wait $silent 2>/dev/null
+rm -f "$tmp/run/proftrace/2000000000.control"
 "$proftrace" ctl status -p 1 >"$tmp/said" 2>&1
 equal "ctl: a process that nobody records" "$?$(grep -c "no recording of process '1'" "$tmp/said")" 11
 "$proftrace" ctl fly >"$tmp/said" 2>&1

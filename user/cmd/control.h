@@ -32,10 +32,26 @@ void control_place(unsigned i, uid_t uid, char *out, size_t size); /* "": there 
 int control_directory(const char *path, uid_t uid, bool create);
 int control_listen(int directory, const char *name);
 /*
- * -ECONNREFUSED: nobody listens there any more. One that is there and takes no call for now is waited for,
- * or it is -EAGAIN.
+ * A descriptor that never blocks. -ECONNREFUSED: nobody listens there any more; -EAGAIN: one that is there
+ * and takes no call for now.
  */
-int control_connect(int directory, const char *name, bool wait);
+int control_connect(int directory, const char *name);
+
+/* control_ask.c */
+
+#define CONTROL_CALLS 256 /* at the same time */
+
+struct control_call {
+	int directory;
+	const char *name;
+	int fd;	   /* while it is open */
+	int error; /* negative errno; 0: there is an answer */
+	size_t used;
+	char answer[CONTROL_ANSWER];
+};
+
+/* Asks all of them, whose `directory` and `name` are set, and waits no longer than that for all of them. */
+void control_ask(struct control_call *calls, unsigned n, const char *request, unsigned seconds);
 
 /* control_server.c */
 int control_open(struct control **ret_control);

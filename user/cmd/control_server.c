@@ -82,7 +82,7 @@ static void remove_stale(int directory)
 		if (!isdigit((unsigned char)entry->d_name[0]) || !dot ||
 		    strcmp(dot, CONTROL_SUFFIX))
 			continue;
-		other = control_connect(directory, entry->d_name, false);
+		other = control_connect(directory, entry->d_name);
 		if (other == -ECONNREFUSED)
 			unlinkat(directory, entry->d_name, 0);
 		else if (other >= 0)

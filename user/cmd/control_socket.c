@@ -105,11 +105,12 @@ int control_listen(int directory, const char *name)
 
 /*
  * Root asks in the directories of others, who may put a link there to a socket of somebody else's: that
- * one is not talked to.
+ * one is not talked to. And whoever listens there may leave all calls unanswered, which would be waited for
+ * without end: no call is.
  */
-int control_connect(int directory, const char *name, bool wait)
+int control_connect(int directory, const char *name)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (wait ? 0 : SOCK_NONBLOCK), 0);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct stat owner, st;
 	struct sockaddr_un at;
 	struct ucred peer;

@@ -8,8 +8,6 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
@@ -17,7 +15,7 @@
 #include "cmd/usage.h"
 #include "failure.h"
 
-#define MAX_RECORDERS 256
+#define MAX_OF_OTHERS 64 /* sockets in another user's directory: who knows what they are */
 #define FIND_SECONDS  5	 /* a recorder that writes to a slow disk may take a moment */
 #define WORK_SECONDS  60 /* and longer to finish its files */
 
@@ -30,11 +28,14 @@ struct recorder {
 struct ctl {
 	const char *action;
 	pid_t pid; /* 0: none given */
-	struct recorder recorders[MAX_RECORDERS];
+	struct recorder recorders[CONTROL_CALLS];
+	struct control_call *calls; /* of each of these, the latest */
 	unsigned n;
 	int directories[64];
 	unsigned n_directories;
-	bool forbidden; /* there was one that is somebody else's */
+	bool forbidden;	 /* there was one that is somebody else's */
+	unsigned silent; /* are there and do not answer */
+	pid_t first_silent;
 };
 
 static const char doc[] =
@@ -90,6 +91,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static void look_into(struct ctl *c, const char *path, uid_t uid)
 {
 	int directory = control_directory(path, uid, false), fd;
+	unsigned most = uid == geteuid() ? CONTROL_CALLS : c->n + MAX_OF_OTHERS;
 	struct dirent *entry;
 	DIR *list;
 
@@ -107,7 +109,9 @@ static void look_into(struct ctl *c, const char *path, uid_t uid)
 			close(fd);
 		return;
 	}
-	while ((entry = readdir(list)) && c->n < MAX_RECORDERS) {
+	if (most > CONTROL_CALLS)
+		most = CONTROL_CALLS;
+	while ((entry = readdir(list)) && c->n < most) {
 		struct recorder *r = &c->recorders[c->n];
 		char *end;
 
@@ -167,36 +171,6 @@ static void look_everywhere(struct ctl *c)
 		look_at_everybody(c);
 }
 
-/* One request and its answer. Returns 0, or negative errno where there was none. */
-static int ask(const struct recorder *r, const char *request, unsigned seconds, char *ret_answer,
-	       size_t size)
-{
-	const struct timeval limit = { .tv_sec = seconds };
-	int fd = control_connect(r->directory, r->name, true), error = 0;
-	size_t used = 0;
-	ssize_t n;
-
-	if (fd < 0)
-		return fd;
-	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	if (send(fd, request, strlen(request), MSG_NOSIGNAL) != (ssize_t)strlen(request))
-		error = -EPIPE;
-	while (!error && used < size - 1) {
-		n = recv(fd, ret_answer + used, size - 1 - used, 0);
-		if (n == 0)
-			break;
-		if (n < 0 && errno != EINTR)
-			error = errno == EAGAIN ? -ETIMEDOUT : -errno;
-		if (n > 0)
-			used += n;
-	}
-	close(fd);
-	ret_answer[used] = '\0';
-	if (!error && !used)
-		error = -EPIPE;
-	return error;
-}
-
 /* What a terminal would act on is not the recorder's to say. */
 static void print_answer(const char *answer, bool first_line_only)
 {
@@ -208,44 +182,87 @@ static void print_answer(const char *answer, bool first_line_only)
 		putchar('\n');
 }
 
+static void ask(struct ctl *c, const char *action, unsigned seconds)
+{
+	char request[CONTROL_REQUEST];
+	unsigned i;
+
+	snprintf(request, sizeof(request), "%s\n", action);
+	for (i = 0; i < c->n; i++) {
+		c->calls[i].directory = c->recorders[i].directory;
+		c->calls[i].name = c->recorders[i].name;
+	}
+	control_ask(c->calls, c->n, request, seconds);
+}
+
 /* Keeps those that answer, and of these, where a process was named, those that record it. */
 static void choose(struct ctl *c)
 {
-	char request[CONTROL_REQUEST], answer[CONTROL_ANSWER];
+	char find[CONTROL_REQUEST];
 	unsigned i, kept = 0;
 
-	snprintf(request, sizeof(request), "find %d\n", (int)c->pid);
+	snprintf(find, sizeof(find), "find %d", (int)c->pid);
+	ask(c, find, FIND_SECONDS);
 	for (i = 0; i < c->n; i++) {
-		if (ask(&c->recorders[i], request, FIND_SECONDS, answer, sizeof(answer)))
-			continue;
-		if (!c->pid || !strcmp(answer, "ok yes"))
+		int error = c->calls[i].error;
+
+		if (error == -EAGAIN || error == -ETIMEDOUT) {
+			if (!c->silent++)
+				c->first_silent = c->recorders[i].pid;
+		} else if (!error && (!c->pid || !strcmp(c->calls[i].answer, "ok yes"))) {
 			c->recorders[kept++] = c->recorders[i];
+		}
 	}
 	c->n = kept;
 }
 
-static int do_one(const struct ctl *c, const struct recorder *r)
+/* It may be a recorder that is stopped, and the one that is looked for. */
+static void say_silent(const struct ctl *c)
 {
-	char request[CONTROL_REQUEST], answer[CONTROL_ANSWER], object[16];
+	char object[16], reason[64] = "it is there and does not answer";
 	struct failure f = { 0 };
-	int error;
 
-	snprintf(request, sizeof(request), "%s\n", c->action);
-	snprintf(object, sizeof(object), "%d", (int)r->pid);
-	error = ask(r, request, WORK_SECONDS, answer, sizeof(answer));
-	if (!error && !strncmp(answer, "ok ", 3)) {
-		print_answer(answer, false);
+	snprintf(object, sizeof(object), "%d", (int)c->first_silent);
+	if (c->silent > 1)
+		snprintf(reason, sizeof(reason), "it does not answer, nor do %u others",
+			 c->silent - 1);
+	failure_set(&f, -ETIMEDOUT, "no answer from recorder", object, reason);
+	failure_print(&f, stderr);
+}
+
+static int print_one(const struct recorder *r, const struct control_call *call)
+{
+	struct failure f = { 0 };
+	char object[16];
+
+	if (!call->error && !strncmp(call->answer, "ok ", 3)) {
+		print_answer(call->answer, false);
 		return STATUS_DONE;
 	}
-	if (!error)
+	snprintf(object, sizeof(object), "%d", (int)r->pid);
+	if (!call->error)
 		failure_set(&f, -EPROTO, "refused by recorder", object,
-			    !strncmp(answer, "error ", 6) ? answer + 6 : answer);
-	else if (error == -EPIPE)
-		failure_set(&f, error, "no answer from recorder", object, "it has ended");
+			    !strncmp(call->answer, "error ", 6) ? call->answer + 6 : call->answer);
 	else
-		failure_set(&f, error, "no answer from recorder", object, NULL);
+		failure_set(&f, call->error, "no answer from recorder", object,
+			    call->error == -EPIPE    ? "it has ended"
+			    : call->error == -EAGAIN ? "it is there and does not answer"
+						     : NULL);
 	failure_print(&f, stderr);
 	return STATUS_FAILED;
+}
+
+/* All of them is what only `status` is asked of. */
+static int do_all(struct ctl *c)
+{
+	bool quick = !strcmp(c->action, "status");
+	int status = STATUS_DONE;
+	unsigned i;
+
+	ask(c, c->action, quick ? FIND_SECONDS : WORK_SECONDS);
+	for (i = 0; i < c->n; i++)
+		status |= print_one(&c->recorders[i], &c->calls[i]);
+	return status;
 }
 
 static int none_found(const struct ctl *c)
@@ -268,16 +285,16 @@ static int none_found(const struct ctl *c)
 	return STATUS_FAILED;
 }
 
-static int several_found(const struct ctl *c)
+static int several_found(struct ctl *c)
 {
-	char answer[CONTROL_ANSWER];
 	unsigned i;
 
 	fprintf(stderr, "proftrace: which of these %u recordings?\n", c->n);
 	fprintf(stderr, "hint: -p PID says it, by a process in it or by its recorder\n");
+	ask(c, "status", FIND_SECONDS);
 	for (i = 0; i < c->n; i++) {
-		if (!ask(&c->recorders[i], "status\n", FIND_SECONDS, answer, sizeof(answer)))
-			print_answer(answer, true);
+		if (!c->calls[i].error)
+			print_answer(c->calls[i].answer, true);
 	}
 	return STATUS_FAILED;
 }
@@ -296,16 +313,21 @@ int cmd_ctl(int argc, char **argv)
 		return STATUS_FAILED;
 	usage_parse(&usage_ctl, argc, argv, c);
 	look_everywhere(c);
+	c->calls = calloc(c->n ? c->n : 1, sizeof(*c->calls));
+	if (!c->calls)
+		c->n = 0;
 	choose(c);
+	if (c->silent && (!c->n || !c->pid))
+		say_silent(c);
 	if (!c->n)
 		status = none_found(c);
 	else if (c->n > 1 && strcmp(c->action, "status"))
 		status = several_found(c);
 	else
-		for (i = 0; i < c->n; i++)
-			status |= do_one(c, &c->recorders[i]);
+		status = do_all(c);
 	for (i = 0; i < c->n_directories; i++)
 		close(c->directories[i]);
+	free(c->calls);
 	free(c);
 	return status;
 }

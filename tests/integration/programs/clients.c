@@ -5,7 +5,11 @@
  * `answers <n>` that began with neither ok nor error.
  *
  * clients SOCKET ask REQUEST: says that, and prints `answered <n>`: how many bytes came back.
+ *
+ * clients SOCKET full: listens there, takes no call, and has as many waiting as there is room for. Prints
+ * `ready`, and stays until it is killed.
  */
+#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,11 +95,33 @@ static int ask(const char *path, const char *request)
 	return 0;
 }
 
+static int be_full(const char *path)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, 0)) {
+		perror("clients");
+		return 1;
+	}
+	do {
+		fd = socket(AF_UNIX, SOCK_STREAM, 0);
+		fcntl(fd, F_SETFL, O_NONBLOCK);
+	} while (!connect(fd, (struct sockaddr *)&at, sizeof(at)));
+	puts("ready");
+	fflush(stdout);
+	pause();
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	int waiting[WAITING], i, odd = 0, n = argc > 2 ? atoi(argv[2]) : 0;
 	static char text[100000];
 
+	if (argc == 3 && !strcmp(argv[2], "full"))
+		return be_full(argv[1]);
 	if (argc > 3)
 		return ask(argv[1], argv[3]);
 	for (i = 0; i < WAITING; i++)

@@ -83,5 +83,8 @@ int message_receive(int socket, void *buffer, size_t size, size_t *ret_size, int
 	if (n == 0)
 		return -EPIPE;
 	*ret_size = n;
-	return (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) ? -EMSGSIZE : 0;
+	if (msg.msg_flags & MSG_TRUNC)
+		return -EMSGSIZE;
+	/* There is room for what may come: it was descriptors that we may have no more of. */
+	return msg.msg_flags & MSG_CTRUNC ? -EMFILE : 0;
 }

@@ -4,6 +4,7 @@
  * What holds markers is attached to for all processes at once (the BPF program knows which ones are
  * traced), or, when children are not followed, for one process after the other.
  */
+#include "capture/file_limits.h"
 #include "capture/probes.h"
 
 #include <errno.h>
@@ -151,6 +152,8 @@ int files_attach_sites(struct capture *c, struct file *file, struct links to,
 	unsigned link;
 	int error;
 
+	if (files_too_many_links(c, f))
+		return -EMFILE;
 	error = broker_attach(c->broker, program, pid, file->fd, sites, n, &link, f);
 	if (error)
 		return error;
@@ -160,8 +163,15 @@ int files_attach_sites(struct capture *c, struct file *file, struct links to,
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
 	}
 	*to.list = all;
+	c->n_links++;
 	all[(*to.n)++] = (struct file_link){ link, to.guard };
 	return 0;
+}
+
+static void detach(struct capture *c, struct file_link link)
+{
+	broker_detach(c->broker, link.link);
+	c->n_links--;
 }
 
 static uint64_t cookie_of(const struct capture *c, unsigned number)
@@ -320,7 +330,7 @@ static int attach_file(struct capture *c, struct file *file, pid_t pid, struct f
 	int error = attach_parts(c, file, pid, f);
 
 	while (error && file->n_links > before)
-		broker_detach(c->broker, file->links[--file->n_links].link);
+		detach(c, file->links[--file->n_links]);
 	return error;
 }
 
@@ -426,11 +436,12 @@ static int look_into(struct capture *c, struct file *file, const char *path, str
 		return 0;
 	}
 	if (markers_find(file->elf, &file->sites, &why)) {
-		capture_log(c, 0, "cannot read the markers of '%s': %s", path, why.reason);
+		capture_log(c, files_verbosity(c), "cannot read the markers of '%s': %s", path,
+			    why.reason);
 		return 0;
 	}
 	if (file->sites.refused)
-		capture_log(c, 0, "%u malformed probe sites in '%s' are left out",
+		capture_log(c, files_verbosity(c), "%u malformed probe sites in '%s' are left out",
 			    file->sites.refused, path);
 	if (c->options.batching && file->sites.n)
 		other = find_flush(file);
@@ -442,6 +453,8 @@ static int look_into(struct capture *c, struct file *file, const char *path, str
 	}
 	if (c->expects || may_be_libc(path))
 		find_functions(file);
+	if (files_too_many_sites(c, file->sites.n, f))
+		return -E2BIG;
 	if (select_sites(c, file))
 		return failure_set(f, -ENOMEM, "cannot attach to", path, NULL);
 	return probes_select(c, file, path, f);
@@ -499,9 +512,9 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	int error;
 
 	*ret_news = FILE_NOTHING;
-	if (HASH_COUNT(c->files) >= MAX_FILES) {
+	if (files_full(c, f)) {
 		close(fd);
-		return failure_set(f, -EMFILE, "too many files are mapped", path, NULL);
+		return -EMFILE;
 	}
 	file = calloc(1, sizeof(*file));
 	if (!file) {
@@ -556,7 +569,7 @@ static void detach_domain(struct capture *c, struct file_link *links, unsigned *
 
 	for (i = 0; i < *n; i++) {
 		if (links[i].guard == guard)
-			broker_detach(c->broker, links[i].link);
+			detach(c, links[i]);
 		else
 			links[kept++] = links[i];
 	}
@@ -579,7 +592,7 @@ void files_detach_data(struct capture *c)
 
 	HASH_ITER (hh, c->files, file, next) {
 		while (file->n_data_links)
-			broker_detach(c->broker, file->data_links[--file->n_data_links].link);
+			detach(c, file->data_links[--file->n_data_links]);
 	}
 }
 
@@ -616,7 +629,7 @@ void files_detach(struct capture *c)
 	files_detach_data(c);
 	HASH_ITER (hh, c->files, file, next) {
 		while (file->n_links)
-			broker_detach(c->broker, file->links[--file->n_links].link);
+			detach(c, file->links[--file->n_links]);
 	}
 }
 

@@ -109,7 +109,6 @@ struct guard_domain {
 
 #define GUARD_LONGEST 16 /* times what comes before: a program takes as long as that, or less */
 #define DRAIN_AT_MOST 65536
-#define MAX_FILES     16384
 #define MAX_MARKERS   65536
 
 struct capture {
@@ -133,6 +132,7 @@ struct capture {
 
 	struct file *files;
 	unsigned n_marked_files;
+	unsigned n_links; /* of all files */
 	unsigned n_linkers;
 	unsigned n_statics; /* static programs with markers */
 	struct site *sites;
@@ -159,6 +159,7 @@ struct capture {
 	uint64_t cut_strings;
 	uint64_t repaired_strings;
 	uint64_t refused;	/* files that could not be opened or attached to */
+	uint64_t named_files;	/* files of which it was said that something is not recorded */
 	uint64_t late;		/* files attached while their program was already running */
 	uint32_t sched_lost;	/* records of the scheduler, as far as it was looked */
 	bool sched_uncertain;	/* and not all of them were told */

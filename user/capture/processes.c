@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The traced processes: what they have mapped, what their threads are called, which are alive. */
 #include "capture/batch.h"
+#include "capture/file_limits.h"
 #include "capture/stacks.h"
 
 #include <ctype.h>
@@ -95,7 +96,8 @@ static int scan_mapping(void *context, const struct mapping *m)
 	}
 	s->looked_at++;
 	if (!files_known(s->c, device, m->inode, s->target->pid, &news)) {
-		error = take_file(s, m, device, &news);
+		/* Those that are too many are not even opened. */
+		error = files_full(s->c, &s->failure) ? -EMFILE : take_file(s, m, device, &news);
 		/* The others may be all right. What cannot be attached to is counted. */
 		if (error == -EPIPE) {
 			s->error = error;
@@ -105,9 +107,7 @@ static int scan_mapping(void *context, const struct mapping *m)
 			if (!s->error && s->f)
 				*s->f = s->failure;
 			s->error = error;
-			s->c->refused++;
-			capture_log(s->c, 0, "%s '%s': %s", s->failure.what, m->path,
-				    s->failure.reason);
+			files_tell_refused(s->c, m->path, &s->failure);
 		}
 	}
 	find_batches(s, m, device);
@@ -318,10 +318,8 @@ static void prepare_executed(struct capture *c, const struct record_hold *r)
 		close(fd);
 		return;
 	}
-	if (files_add(c, fd, device, st.st_ino, r->path, r->head.tgid, &news, &f)) {
-		c->refused++;
-		capture_log(c, 0, "%s '%s': %s", f.what, r->path, f.reason);
-	}
+	if (files_add(c, fd, device, st.st_ino, r->path, r->head.tgid, &news, &f))
+		files_tell_refused(c, r->path, &f);
 }
 
 int decode_hold(void *context, void *data, size_t size)

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * hostile strings|pointers|names|pools|threads|allocs N: does N of what a tracer might choke on: strings that
- * are not there, do not end, are no UTF-8 or command a terminal; names, keys and values that are nowhere; names
- * of threads and of pools, all distinct; threads; allocations that stay. hostile maps FILE: has the file mapped as code until its input ends; prints
- * `ready` first. At the end `marks <n>`.
+ * hostile strings|pointers|names|slices|pools|threads|allocs N: does N of what a tracer might choke on: strings
+ * that are not there, do not end, are no UTF-8 or command a terminal; names, keys and values that are nowhere;
+ * names of threads, of slices and of pools, all distinct; threads; allocations that stay.
+ * hostile maps FILE [N]: has the file, or N copies of it, mapped as code until its input ends; prints `ready`
+ * first. At the end `marks <n>`.
  */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
 #include <proftrace.h>
 
 #include <fcntl.h>
@@ -14,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <unistd.h>
 
 #define PAGE 4096
@@ -85,6 +90,19 @@ static int names(int n)
 	return n;
 }
 
+/* Nearly all names are literals; these are made while it runs. */
+static int slices(int n)
+{
+	char name[64];
+	int i;
+
+	for (i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "slice %d", i);
+		PROF_CALL(name, (void)i);
+	}
+	return 2 * n;
+}
+
 /* Each is a pool of its own, with a track of its own. */
 static int pools(int n)
 {
@@ -133,16 +151,34 @@ static int allocs(int n)
 	return n;
 }
 
+/* A file of its own, of the same bytes, that is gone when it is not mapped any more. */
+static int copy(int from)
+{
+	int fd = memfd_create("copy", 0);
+	off_t at = 0;
+
+	if (fd < 0 || sendfile(fd, from, &at, (size_t)lseek(from, 0, SEEK_END)) < 0 ||
+	    ftruncate(fd, at ? at : PAGE))
+		return -1;
+	return fd;
+}
+
 /* Its input decides when it ends. */
-static int maps(const char *path)
+static int maps(const char *path, int copies)
 {
 	struct pollfd input = { STDIN_FILENO, POLLIN, 0 };
-	int fd = open(path, O_RDONLY), n;
+	int from = open(path, O_RDONLY), i, n;
 
-	if (fd < 0 ||
-	    mmap(NULL, 16 * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED) {
-		perror(path);
-		exit(1);
+	for (i = 0; i < (copies ? copies : 1); i++) {
+		int fd = copies && from >= 0 ? copy(from) : from;
+
+		if (fd < 0 || mmap(NULL, 16 * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) ==
+				      MAP_FAILED) {
+			perror(path);
+			exit(1);
+		}
+		if (fd != from)
+			close(fd);
 	}
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);
@@ -158,14 +194,15 @@ int main(int argc, char **argv)
 		int (*run)(int n);
 	} modes[] = {
 		{ "strings", strings }, { "pointers", pointers }, { "names", names },
-		{ "pools", pools },	{ "threads", threads },	  { "allocs", allocs },
+		{ "slices", slices },	{ "pools", pools },	  { "threads", threads },
+		{ "allocs", allocs },
 	};
 	unsigned i;
 
 	if (argc < 3)
 		return 2;
 	if (!strcmp(argv[1], "maps")) {
-		printf("marks %d\n", maps(argv[2]));
+		printf("marks %d\n", maps(argv[2], argc > 3 ? atoi(argv[3]) : 0));
 		return 0;
 	}
 	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {

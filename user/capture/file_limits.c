@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "capture/file_limits.h"
+
+#include <errno.h>
+
+#define MAX_FILES	 16384
+#define MAX_MARKER_SITES 262144 /* in all files together */
+#define MAX_LINKS	 2048	/* one for each file, or for each of its domains or processes */
+#define MOST_NAMED	 16
+
+bool files_full(const struct capture *c, struct failure *f)
+{
+	if (HASH_COUNT(c->files) < MAX_FILES)
+		return false;
+	failure_set(f, -EMFILE, "cannot attach to", "", "too many files are mapped");
+	return true;
+}
+
+bool files_too_many_sites(const struct capture *c, unsigned n, struct failure *f)
+{
+	if (n <= MAX_MARKER_SITES && c->n_sites <= MAX_MARKER_SITES - n)
+		return false;
+	failure_set(f, -E2BIG, "cannot attach to", "", "there are too many sites of markers");
+	return true;
+}
+
+bool files_too_many_links(const struct capture *c, struct failure *f)
+{
+	if (c->n_links < MAX_LINKS)
+		return false;
+	failure_set(f, -EMFILE, "cannot attach to", "", "too many files hold markers or probes");
+	return true;
+}
+
+int files_verbosity(struct capture *c)
+{
+	if (c->named_files == MOST_NAMED)
+		capture_log(c, 0,
+			    "there are more files of which not all is recorded; -v names them");
+	return c->named_files++ >= MOST_NAMED;
+}
+
+void files_tell_refused(struct capture *c, const char *path, const struct failure *f)
+{
+	c->refused++;
+	capture_log(c, files_verbosity(c), "%s '%s': %s", f->what, path, f->reason);
+}

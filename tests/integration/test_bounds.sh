@@ -34,6 +34,44 @@ buffer=8M
 equal "allocations without end: nothing is lost" "$(field "$tmp/s" lost_total)" 0
 check "allocations without end: those not followed are counted" test "$(field "$tmp/s" allocs_not_followed)" -gt 0
 
+# KB of the kernel's memory in the BPF maps that a process and its children hold, or that their programs use.
+kernel_memory() { # PID
+	for p in "$1" $(pgrep -P "$1"); do cat "/proc/$p/fdinfo"/* 2>/dev/null; done | grep -E '^(map|prog)_id:' >"$tmp/ids"
+	"$bpftool" prog show >"$tmp/programs" 2>/dev/null
+	"$bpftool" map show >"$tmp/maps" 2>/dev/null
+	awk '
+		FILENAME ~ /ids$/ { if ($1 == "map_id:") ours[$2] = 1; else programs[$2] = 1; next }
+		/^[0-9]+:/ { id = $1 + 0 }
+		FILENAME ~ /programs$/ && /map_ids / && programs[id] {
+			sub(/.*map_ids /, "")
+			n = split($1, list, ",")
+			for (i = 1; i <= n; i++) ours[list[i]] = 1
+		}
+		FILENAME ~ /maps$/ && /memlock / && ours[id] {
+			sub(/.*memlock /, "")
+			bytes += $1
+			delete ours[id]
+		}
+		END { print int(bytes / 1024) }' "$tmp/ids" "$tmp/programs" "$tmp/maps"
+}
+
+# MOST_KB: besides a buffer of 8 MB, and something for each CPU.
+kernel() { # NAME MOST_KB OPTION...
+	mode=$1 most=$((8192 + $2 + 256 * $(nproc)))
+	shift 2
+	rm -f "$tmp/err"
+	"$proftrace" -p $storm --buffer 8M --summary-json "$tmp/s" "$@" 2>"$tmp/err" >/dev/null 9>&- &
+	recorder=$!
+	wait_for "$tmp/err" "proftrace: recording"
+	taken=$(kernel_memory $recorder)
+	kill -INT $recorder
+	wait $recorder
+	equal "the kernel's memory, $mode: exit status" $? 0
+	check "the kernel's memory, $mode: the buffer is seen in it" test "$taken" -ge 8192
+	check "the kernel's memory, $mode: it stays below $most KB" test "$taken" -lt "$most"
+	echo "# the kernel's memory, $mode: $taken KB"
+}
+
 # More threads at once than the recorder may have descriptors; attached to, each has its name read.
 few() { # DESCRIPTORS COMMAND...
 	(ulimit -n "$1" && shift && exec timeout 60 "$@")
@@ -58,6 +96,14 @@ for n in 5 8 10 14; do
 	[ $status -eq 0 ] || [ $status -eq 1 -a "$(grep -c '^proftrace: ' "$tmp/err")" -ge 1 ] || bad="$bad $n:$status"
 done
 equal "too few descriptors are an error that is named" "$bad" ""
+bpftool=$(command -v bpftool || echo /usr/sbin/bpftool)
+if "$bpftool" map show >/dev/null 2>&1; then
+	kernel "in batches" 20480 --mode batch -o "$tmp/k"
+	kernel "one by one" 20480 --sched --sample 99 --offcpu 1ms -o "$tmp/k"
+	kernel "counted in the kernel" 49152 --stats-only
+else
+	skip "the kernel's memory" "no bpftool here that can tell"
+fi
 exec 9>&-
 wait $storm
 equal "its program's switch is off" "$(said "$tmp/storm.out" switch)" 0

@@ -72,7 +72,7 @@ static inline void heard_arg(struct heard *h, const struct arg *arg)
 	}
 }
 
-/* "B 1/2 1000 name [category] #id *size key=value" */
+/* "B 1/2 1000 name [category] #id *size key=value"; Ct: a counter of a thread, Cn: what was counted of it */
 static inline int heard_event(void *context, const struct event *e)
 {
 	static const char *const kinds[] = {
@@ -84,6 +84,7 @@ static inline int heard_event(void *context, const struct event *e)
 		[EVENT_ASYNC_END] = "e",
 		[EVENT_FLOW_OUT] = "s",
 		[EVENT_FLOW_IN] = "f",
+		[EVENT_ALLOC] = "alloc",
 		[EVENT_PROCESS_NAME] = "process",
 		[EVENT_THREAD_NAME] = "thread",
 		[EVENT_LOST] = "lost",
@@ -96,8 +97,11 @@ static inline int heard_event(void *context, const struct event *e)
 	assert_in_range(e->kind, EVENT_BEGIN, EVENT_CLOCK);
 	assert_in_range(e->n_args, 0, EVENT_MAX_ARGS);
 	assert_int_equal(e->level, -1);
+	assert_false(e->of_thread && e->on_thread);
 	heard_say(h, "%s%s %u/%u %llu", kinds[e->kind],
-		  e->kind != EVENT_INSTANT    ? ""
+		  e->on_thread		      ? "t"
+		  : e->of_thread	      ? "n"
+		  : e->kind != EVENT_INSTANT  ? ""
 		  : e->scope == SCOPE_GLOBAL  ? "g"
 		  : e->scope == SCOPE_PROCESS ? "p"
 					      : "",

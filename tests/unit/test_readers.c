@@ -393,12 +393,16 @@ static void both_outputs_are_read_as_they_were_written(void **state)
 		{ KEY("text"), .type = ARG_STRING, .s = "a \"b\" \\ \xc3\xa9", .length = 10 },
 		{ KEY("yes"), .type = ARG_BOOL, .u = 1 },
 	};
+	struct arg depth[] = { { .type = ARG_INT, .i = 3 }, { .type = ARG_INT, .i = -5 } };
 	struct arg single = { .type = ARG_UINT, .u = UINT64_MAX };
 	struct arg series[] = { { KEY("x"), .type = ARG_INT, .i = 1 },
 				{ KEY("y"), .type = ARG_DOUBLE, .d = 2 } };
 
 #define AT(k, ns, ...) ((struct event){ .kind = (k), .ts_ns = 5000001000 + (ns), __VA_ARGS__ })
 	write_one(&w, AT(EVENT_THREAD_NAME, 0), "main \"1\"", NULL);
+	/* Of a thread, but not counted: it falls below 0, and slices have no share of it. */
+	write_one(&w, AT(EVENT_COUNTER, 1, .on_thread = true, .n_args = 1, .args = &depth[0]),
+		  "depth", NULL);
 	write_one(&w, AT(EVENT_BEGIN, 1, .n_args = 5, .args = args), "slice", "a,b");
 	write_one(&w, AT(EVENT_FLOW_OUT, 2, .id = 99), NULL, NULL);
 	write_one(&w, AT(EVENT_INSTANT, 3), "now", "c");
@@ -406,6 +410,10 @@ static void both_outputs_are_read_as_they_were_written(void **state)
 	write_one(&w, AT(EVENT_COUNTER, 5, .n_args = 1, .args = &single), "big", NULL);
 	write_one(&w, AT(EVENT_COUNTER, 6, .n_args = 2, .args = series), "pair", NULL);
 	write_one(&w, AT(EVENT_ASYNC_BEGIN, 7, .id = 0xabc), "lane", "c");
+	write_one(&w, AT(EVENT_COUNTER, 8, .on_thread = true, .n_args = 1, .args = &depth[1]),
+		  "depth", NULL);
+	write_one(&w, AT(EVENT_COUNTER, 8, .on_thread = true, .n_args = 1, .args = &depth[1]),
+		  "counters", NULL);
 	write_one(&w, AT(EVENT_END, 8, .n_args = 1, .args = args), NULL, NULL);
 	write_one(&w, AT(EVENT_FLOW_IN, 9, .id = 99, .tid = 12), NULL, NULL);
 	write_one(&w, AT(EVENT_LOST, 10, .size = 1234), NULL, NULL);
@@ -416,6 +424,7 @@ static void both_outputs_are_read_as_they_were_written(void **state)
 		h->text,
 		"clock 0/0 5000000123 5000000123 6000000000 1700000000000000000\n"
 		"thread 10/11 0 main \"1\"\n"
+		"Ct 10/11 5000001001 depth =i3\n"
 		"B 10/11 5000001001 slice [a,b] int=i-5 uint=u7 double=d0.10000000000000001"
 		" text='a \"b\" \\ \xc3\xa9' yes=true\n"
 		"s 10/11 5000001002 #63\n"
@@ -425,6 +434,8 @@ static void both_outputs_are_read_as_they_were_written(void **state)
 		"C 10/0 5000001006 pair x =i1\n"
 		"C 10/0 5000001006 pair y =d2\n"
 		"b 10/0 5000001007 lane [c] #abc\n"
+		"Ct 10/11 5000001008 depth =i-5\n"
+		"Ct 10/11 5000001008 counters =i-5\n"
 		"E 10/11 5000001008 int=i-5\n"
 		"f 10/12 5000001009 #63\n"
 		"lost 10/11 5000001010 *1234\n"
@@ -436,6 +447,7 @@ static void both_outputs_are_read_as_they_were_written(void **state)
 		h->text,
 		"clock 0/0 5000000123 5000000123 6000000000 1700000000000000000\n"
 		"thread 10/11 0 main \"1\"\n"
+		"Ct 10/11 5000001001 depth =i3\n"
 		"B 10/11 5000001001 slice [a,b] int=i-5 uint=i7 double=d0.10000000000000001"
 		" text='a \"b\" \\ \xc3\xa9' yes=true\n"
 		"s 10/11 5000001002 #63\n"
@@ -444,6 +456,8 @@ static void both_outputs_are_read_as_they_were_written(void **state)
 		"C 10/11 5000001005 big =u18446744073709551615\n"
 		"C 10/11 5000001006 pair x=i1 y=d2\n"
 		"b 10/11 5000001007 lane [c] #abc\n"
+		"Ct 10/11 5000001008 depth =i-5\n"
+		"Ct 10/11 5000001008 counters =i-5\n"
 		"E 10/11 5000001008 int=i-5\n"
 		"f 10/12 5000001009 #63\n"
 		"lost 10/11 5000001010 *1234\n"

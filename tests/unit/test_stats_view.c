@@ -121,6 +121,43 @@ static void test_widths(void **state)
 	test_done(x);
 }
 
+/* What a file says was counted of a thread is told with its slices; what else a thread has, as it is. */
+static void test_counters_of_threads(void **state)
+{
+	struct test *x = test_new();
+	struct arg value = INT(-5);
+	struct event event = { .kind = EVENT_COUNTER,
+			       .pid = 10,
+			       .tid = 11,
+			       .level = -1,
+			       .ts_ns = 1,
+			       .name = nm(x, "depth"),
+			       .n_args = 1,
+			       .args = &value };
+
+	(void)state;
+	stats_per_thread(x->stats);
+	event.on_thread = true;
+	timeline_event(x->timeline, &event);
+	event.tid = 12;
+	value.i = 7;
+	timeline_event(x->timeline, &event);
+	sample(x, 2, "depth", NULL, INT(1), NULL);
+	event.on_thread = false;
+	event.of_thread = true;
+	event.name = nm(x, "cycles");
+	timeline_event(x->timeline, &event);
+	timeline_finish(x->timeline, 3);
+	/* clang-format off */
+	assert_string_equal(print_as(x, &(struct stats_options){ 0 }),
+"Category  Counter  Process  Thread  Count  Min  Max  Avg  Last  Unit\n"
+"-         depth    10       -           1    1    1    1     1  \n"
+"-         depth    10       11          1   -5   -5   -5    -5  \n"
+"-         depth    10       12          1    7    7    7     7  \n");
+	/* clang-format on */
+	test_done(x);
+}
+
 static void test_per_thread(void **state)
 {
 	struct test *x = test_new();
@@ -161,8 +198,11 @@ static void test_per_thread(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_order),	   cmocka_unit_test(test_filters),
-		cmocka_unit_test(test_columns),	   cmocka_unit_test(test_widths),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_filters),
+		cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_widths),
+		cmocka_unit_test(test_counters_of_threads),
 		cmocka_unit_test(test_per_thread),
 	};
 

@@ -453,7 +453,7 @@ static int hear(void *context, const struct event *e)
 static void write_and_read(bool perfetto, struct heard *h)
 {
 	char directory[] = "/tmp/test_counters.XXXXXX", path[64];
-	struct trace_info info = { .start_ns = 0, .clock = { .monotonic = 1 } };
+	struct trace_info info = { .clock = { .monotonic = 1 }, .version = "test" };
 	struct account account = { 0 };
 	struct names *names = names_new(0);
 	struct reader_sink to = { hear, h, names, &account, NULL, NULL };

@@ -179,16 +179,20 @@ static char *put_continued(char *at, const struct fact *fact)
 	return fact->continued ? json_literal(at, ",\"continued\":true") : at;
 }
 
-/* The start of a sample of a thread's counters: `id` makes those of threads different ones. */
+/* A counter is the process's, whatever its tid says: this makes those of threads different ones. */
+static char *put_thread(char *at, const struct thread *thread)
+{
+	return json_hex(json_literal(at, ",\"id\":"), thread->tid);
+}
+
+/* The start of a sample of what was counted on a thread. */
 static char *open_thread_counters(struct json_writer *j, const struct fact *fact,
 				  const struct thread *thread)
 {
 	char *at = json_literal(json_start(j), ",\n{\"name\":\"counters\"");
 
 	at = put_phase(j, at, fact, 'C');
-	at = json_literal(at, ",\"id\":");
-	at = json_hex(at, thread->tid);
-	at = put_continued(at, fact);
+	at = put_continued(put_thread(at, thread), fact);
 	return json_open_args(j, at);
 }
 
@@ -288,12 +292,15 @@ static char *put_memory(char *at, const struct memory *memory)
 static int write_counter(struct chrome_json *c, const struct fact *fact)
 {
 	struct json_writer *j = &c->writer;
-	const struct name *unit = fact->tracks[0]->unit;
+	const struct track *track = fact->tracks[0];
+	const struct name *unit = track->unit;
 	char *at;
 
-	if (fact->n_args == 1 && fact->tracks[0]->thread)
+	if (fact->n_args == 1 && track->is_counted)
 		return write_counter_of_thread(j, fact);
 	at = open_event(j, fact, 'C');
+	if (track->thread)
+		at = put_thread(at, track->thread);
 	at = put_continued(at, fact);
 	if (unit)
 		at = put_unit(j, at, unit);

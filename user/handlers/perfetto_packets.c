@@ -243,6 +243,13 @@ int perfetto_write_thread(struct perfetto *p, const struct thread *thread)
 
 static void describe_counter(const struct track *track, Perfetto__Protos__CounterDescriptor *out)
 {
+	static char sampled[] = "sampled", *categories[] = { sampled };
+
+	/* For our own reader, which takes all others of threads for what was counted there. */
+	if (track->thread && !track->is_counted) {
+		out->n_categories = 1;
+		out->categories = categories;
+	}
 	if (!track->unit)
 		return;
 	if (!strcmp(track->unit->text, "ns")) {

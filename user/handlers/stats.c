@@ -257,7 +257,7 @@ static void pool_sampled(struct stats *stats, const struct fact *fact)
 KIND sampled(struct stats *stats, const struct fact *fact)
 {
 	/* What a thread's hardware counted is told by its slices: here it would be one number ever growing. */
-	if (fact->n_args && fact->tracks[0]->thread)
+	if (fact->n_args && fact->tracks[0]->is_counted)
 		return 0;
 	if (fact->memory) {
 		pool_sampled(stats, fact);

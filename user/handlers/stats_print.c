@@ -224,6 +224,20 @@ void stats_print_note(const struct stats_options *options, FILE *out, const char
 	fprintf(out, "%s\n", line);
 }
 
+/* Counters are processes', but for those that a file has of threads. */
+static bool has_threads(const struct stats_view *view)
+{
+	size_t i;
+
+	for (i = 0; view->part == STATS_COUNTERS && i < view->n_rows; i++) {
+		const struct stats_owner *owner = stats_row_owner(view->stats, &view->rows[i]);
+
+		if (owner && owner->tid)
+			return true;
+	}
+	return view->part == STATS_SLICES || view->part == STATS_INSTANTS;
+}
+
 static void print_part(const struct stats_view *view, struct shown *shown, FILE *out)
 {
 	static const char *const titles[STATS_PARTS] = {
@@ -248,7 +262,7 @@ static void print_part(const struct stats_view *view, struct shown *shown, FILE 
 	add_text(shown, TEXT_NAME, titles[view->part]);
 	if (view->stats->per_thread)
 		add_text(shown, TEXT_PROCESS, "Process");
-	if (view->stats->per_thread && (view->part == STATS_SLICES || view->part == STATS_INSTANTS))
+	if (view->stats->per_thread && has_threads(view))
 		add_text(shown, TEXT_THREAD, "Thread");
 	add_numbers(shown);
 	if (view->part == STATS_COUNTERS)

@@ -64,12 +64,21 @@ static inline void add_integer(struct stats_row *row, const struct arg *value)
 	row->numbers++;
 }
 
+/* Whose row it is, where there is one for each. */
+static inline uint64_t owner_of(const struct stats *stats, const struct fact *fact,
+				const struct track *track)
+{
+	if (stats->per_thread && track->thread)
+		return track->thread->uuid;
+	return stats_process(stats, fact);
+}
+
 void stats_sample(struct stats *stats, const struct fact *fact, unsigned i)
 {
 	const struct track *track = fact->tracks[i];
 	const struct arg *value = &fact->args[i];
 	struct stats_row *row = stats_row_of(stats, STATS_COUNTERS, fact->category, track->name,
-					     track->key, stats_process(stats, fact));
+					     track->key, owner_of(stats, fact, track));
 
 	row->count++;
 	row->last = *value;

@@ -473,12 +473,19 @@ static int memory(struct chrome *c)
 	return send(c);
 }
 
+static bool is_single(const struct draft *draft)
+{
+	return draft->n_args == 1 && draft->args[0].key &&
+	       !strcmp(draft->args[0].key->text, "value");
+}
+
 static int counter(struct chrome *c)
 {
 	struct draft *draft = c->draft;
+	bool of_thread = c->own && c->fields.has_id;
 	unsigned i = 0;
 
-	if (named(c, "counters") && c->fields.has_id && draft->n_args)
+	if (of_thread && named(c, "counters") && draft->n_args && !is_single(draft))
 		return thread_counters(c);
 	while (i < draft->n_args) {
 		if (make_number(&draft->args[i]))
@@ -488,11 +495,14 @@ static int counter(struct chrome *c)
 	}
 	if (!draft->n_args)
 		return refuse(c);
-	if (draft->n_args == 1 && draft->args[0].key && !strcmp(draft->args[0].key->text, "value"))
+	if (is_single(draft))
 		draft->args[0].key = NULL;
 	if (c->fields.memory && draft->n_args == 1 && !draft->args[0].key)
 		return memory(c);
+	if (of_thread)
+		c->fields.tid = (uint32_t)c->fields.id;
 	start(c, EVENT_COUNTER);
+	draft->event.on_thread = of_thread;
 	draft->event.unit = c->fields.unit;
 	draft->event.continued = c->fields.continued;
 	return send(c);

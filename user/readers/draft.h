@@ -24,8 +24,9 @@ struct draft {
 	const struct reader_sink *sink;
 	struct event event;
 	unsigned n_args;
-	bool excess; /* more arguments than an event may have */
-	size_t used; /* of text */
+	bool excess;  /* more arguments than an event may have */
+	bool foreign; /* what our own files say of how a slice ended is but an argument here */
+	size_t used;  /* of text */
 	struct arg args[EVENT_MAX_ARGS];
 	char text[EVENT_MAX_ARGS * (READ_MAX_STRING + 1)];
 };
@@ -123,7 +124,8 @@ static inline int draft_send(struct draft *draft)
 
 	event->args = draft->args;
 	event->n_args = draft->n_args;
-	if (event->n_args && (event->kind == EVENT_END || event->kind == EVENT_ASYNC_END))
+	if (event->n_args && (event->kind == EVENT_END || event->kind == EVENT_ASYNC_END) &&
+	    !draft->foreign)
 		draft_take_end_reason(event, draft->args);
 	if (draft->excess)
 		draft->sink->account->unreadable_args++;

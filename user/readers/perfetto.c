@@ -257,6 +257,20 @@ static void take_metadata(struct trace_origin *o, const Perfetto__Protos__Chrome
 	}
 }
 
+/* Before anything that only our own files say, and that means something else in others'. */
+static void find_own(struct perfetto *p, const Perfetto__Protos__ChromeEventBundle *bundle)
+{
+	size_t i;
+
+	for (i = 0; i < bundle->n_metadata && !p->own; i++) {
+		const Perfetto__Protos__ChromeMetadata *m = bundle->metadata[i];
+
+		p->own = m->name && m->string_value && *m->string_value &&
+			 !strcmp(m->name, "proftrace.version");
+	}
+	p->draft->foreign = !p->own;
+}
+
 /* What the file says of itself. */
 static void take_origin(struct trace_origin *o, const Packet *packet)
 {
@@ -310,6 +324,8 @@ static int use_packet(struct perfetto *p, const Packet *packet)
 	if (p->sink->origin && (packet->trace_uuid || packet->system_info ||
 				packet->chrome_events || packet->trace_stats))
 		take_origin(p->sink->origin, packet);
+	if (packet->chrome_events)
+		find_own(p, packet->chrome_events);
 	p->error->skipped += has_no_place(packet);
 	if (p->bundles_held && !packet->ftrace_events)
 		error = perfetto_bundles_end(p);
@@ -555,6 +571,7 @@ int perfetto_read_input(struct input *in, const struct reader_sink *sink,
 		return -ENOMEM;
 	fast_packet_init(&f->fast);
 	f->draft.sink = sink;
+	f->draft.foreign = true;
 	f->p.sink = sink;
 	f->p.error = ret_error;
 	f->p.draft = &f->draft;

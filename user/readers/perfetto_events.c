@@ -2,7 +2,8 @@
 /*
  * TrackEvents become events. Those on a thread's track are the thread's; those on any other track are
  * asynchronous slices, since nothing else is known to nest there. What proftrace itself writes is
- * recognised: ids of asynchronous slices, arrows, lost marks and counters too large for Perfetto.
+ * recognised in its own files, and only there: ids of asynchronous slices, arrows, lost marks, counters
+ * too large for Perfetto and what was counted of threads.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -185,11 +186,13 @@ static void add_args(struct perfetto *p, struct sequence *s, const TrackEvent *e
 	}
 }
 
-static size_t find_uint(struct sequence *s, const TrackEvent *event, const char *key)
+/* Which of the arguments our own files give an event for their reader; SIZE_MAX: none. */
+static size_t find_own_uint(const struct perfetto *p, struct sequence *s, const TrackEvent *event,
+			    const char *key)
 {
 	size_t i;
 
-	for (i = 0; i < event->n_debug_annotations; i++) {
+	for (i = 0; i < event->n_debug_annotations && p->own; i++) {
 		if (is_uint(s, event->debug_annotations[i], key))
 			return i;
 	}
@@ -199,11 +202,11 @@ static size_t find_uint(struct sequence *s, const TrackEvent *event, const char 
 /* --- counters ---------------------------------------------------------------------------------- */
 
 /* Our own files say so of what they repeat from an earlier one. */
-static bool is_continued(struct sequence *s, const TrackEvent *event)
+static bool is_continued(const struct perfetto *p, struct sequence *s, const TrackEvent *event)
 {
 	size_t i;
 
-	for (i = 0; i < event->n_debug_annotations; i++) {
+	for (i = 0; i < event->n_debug_annotations && p->own; i++) {
 		const Annotation *a = event->debug_annotations[i];
 		const char *key = a->has_bool_value && a->bool_value ? key_text(s, a) : NULL;
 
@@ -213,6 +216,19 @@ static bool is_continued(struct sequence *s, const TrackEvent *event)
 	return false;
 }
 
+/*
+ * What was counted of a thread only ever grows, and each slice has its share of it. Of a counter of
+ * others that is known by its kind alone: any other may be anything, a depth or a temperature.
+ */
+static bool is_counted(const struct perfetto *p, const struct place *place)
+{
+	const struct arg *value = p->draft->args;
+
+	if (p->own)
+		return !place->is_sampled;
+	return place->is_counted && value->type == ARG_INT && value->i >= 0;
+}
+
 static int send_counter(struct perfetto *p, const struct place *place, uint64_t ts_ns,
 			const struct name *category)
 {
@@ -220,7 +236,8 @@ static int send_counter(struct perfetto *p, const struct place *place, uint64_t 
 	p->draft->event.name = place->name;
 	p->draft->event.category = category;
 	p->draft->event.unit = place->unit;
-	p->draft->event.of_thread = place->tid != 0;
+	p->draft->event.of_thread = place->tid && is_counted(p, place);
+	p->draft->event.on_thread = place->tid && !p->draft->event.of_thread;
 	p->draft->event.continued = p->continued;
 	return draft_send(p->draft);
 }
@@ -320,13 +337,13 @@ static int counter(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 	}
 	if (!place->name)
 		place->name = event_name(p, s, event);
-	p->continued = is_continued(s, event);
-	if (event->has_counter_value && event->n_debug_annotations &&
+	p->continued = is_continued(p, s, event);
+	if (event->has_counter_value && event->n_debug_annotations && p->own &&
 	    memory(p, s, event, place, ts_ns))
 		return draft_send(p->draft);
 	if (event->has_counter_value)
 		return counter_int(p, place, event->counter_value, ts_ns, category);
-	exact = find_uint(s, event, "value");
+	exact = find_own_uint(p, s, event, "value");
 	if (exact == SIZE_MAX)
 		return counter_double(p, place, event->double_counter_value, ts_ns, category);
 	draft_clear_args(p->draft);
@@ -366,7 +383,7 @@ static int extra_counters(struct perfetto *p, struct sequence *s, const TrackEve
 	int error = 0;
 	size_t i, which;
 
-	p->continued = event->n_extra_counter_values > 0 && is_continued(s, event);
+	p->continued = event->n_extra_counter_values > 0 && is_continued(p, s, event);
 	if (n > event->n_extra_counter_values)
 		n = event->n_extra_counter_values;
 	for (i = 0; i < n && !error; i++) {
@@ -414,7 +431,7 @@ static int lane_begin(struct perfetto *p, struct sequence *s, const TrackEvent *
 		      struct place *place, uint64_t ts_ns)
 {
 	struct lane_slice *slice = lane_push(p, place);
-	size_t id = find_uint(s, event, "id");
+	size_t id = find_own_uint(p, s, event, "id");
 
 	if (!slice) {
 		reader_lost(p->sink, LOST_LIMIT);
@@ -502,12 +519,13 @@ static int instant(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 		   const struct place *place, uint64_t ts_ns)
 {
 	const struct name *name = event_name(p, s, event);
-	bool own_flow = name && (same(name->text, "flow out") || same(name->text, "flow in"));
+	bool own_flow =
+		p->own && name && (same(name->text, "flow out") || same(name->text, "flow in"));
 	size_t count;
 	int error;
 
 	if (name && same(name->text, "events lost")) {
-		count = find_uint(s, event, "count");
+		count = find_own_uint(p, s, event, "count");
 		if (count != SIZE_MAX)
 			return marks_lost(p, place, event->debug_annotations[count]->uint_value,
 					  ts_ns);

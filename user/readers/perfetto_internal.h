@@ -112,6 +112,9 @@ struct place {
 	enum place_kind kind;
 	bool is_incremental;
 	bool has_owner; /* pid and tid were looked up */
+	/* Of a counter: by its kind it grows with what its thread does; our own files say the opposite. */
+	bool is_counted;
+	bool is_sampled;
 	uint32_t pid;
 	uint32_t tid;
 	const struct name *name;
@@ -140,6 +143,7 @@ struct perfetto {
 	size_t interned_bytes;
 	size_t n_open_on_lanes;
 	uint64_t next_id; /* for slices on lanes to which the file gives none */
+	bool own;	  /* it begins with what proftrace says of itself */
 	bool snapshot_seen;
 	bool continued;		  /* the samples at hand are repeated from an earlier file */
 	bool bundles_held;	  /* events of CPUs, until what comes is none */

@@ -132,10 +132,25 @@ static int process_track(struct perfetto *p, struct place *place,
 	return named(p, EVENT_PROCESS_NAME, place->pid, 0, name ? name : track->name);
 }
 
+static bool has_category(const Perfetto__Protos__CounterDescriptor *counter, const char *category)
+{
+	size_t i;
+
+	for (i = 0; i < counter->n_categories; i++) {
+		if (!strcmp(counter->categories[i], category))
+			return true;
+	}
+	return false;
+}
+
 static void counter_track(struct perfetto *p, struct place *place,
 			  const Perfetto__Protos__CounterDescriptor *counter)
 {
 	place->kind = PLACE_COUNTER;
+	place->is_sampled = has_category(counter, "sampled");
+	place->is_counted =
+		counter->type !=
+		PERFETTO__PROTOS__COUNTER_DESCRIPTOR__BUILTIN_COUNTER_TYPE__COUNTER_UNSPECIFIED;
 	place->unit = unit_of(p, counter);
 	place->multiplier = counter->unit_multiplier ? counter->unit_multiplier : 1;
 	place->is_incremental = counter->is_incremental;

@@ -108,6 +108,7 @@ struct thread_counters *counters_of_thread(struct timeline *t, struct thread_sta
 		c->tracks[i].name = t->counters[i];
 		c->tracks[i].unit = counter_unit(t, t->counters[i]);
 		c->tracks[i].thread = &thread->pub;
+		c->tracks[i].is_counted = true;
 		track_declare(t, thread->process, &c->tracks[i], ts_ns);
 	}
 	c->n = t->n_counters;

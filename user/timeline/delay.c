@@ -47,7 +47,10 @@ _Static_assert(HEAD_WORDS == 3, "no padding");
 _Static_assert(sizeof(struct clock_reading) == 24 && sizeof(struct event_sched) <= 24 &&
 		       sizeof(struct event_sample) <= 24,
 	       "three words hold any of them");
-/* What is new in an event must be kept, too: add it here, to delay_put(), delay_take() and the test. */
+/*
+ * What is new in an event must be kept, too: add it here, to delay_put(), delay_take() and the test. Only
+ * what a file alone says of counters (`continued`, `on_thread`) is never delayed.
+ */
 _Static_assert(sizeof(struct event) == 152, "delay.c keeps every field of struct event");
 _Static_assert(EVENT_BLOCKED < 64 && EVENT_MAX_ARGS < 64 && EVENT_MAX_COUNTERS < 16, "they fit");
 

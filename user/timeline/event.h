@@ -192,6 +192,7 @@ struct event {
 	const struct name *unit; /* COUNTER: unit when known, else NULL */
 	bool sampled; /* COUNTER, INSTANT: by the recorder and no mark: not part of marked = written + lost */
 	bool of_thread; /* COUNTER, from a file: what was counted of the thread, nothing it said */
+	bool on_thread; /* COUNTER, from a file: an ordinary one, of the thread and not of its process */
 	/* BEGIN, END, READING: of the counters that the timeline was told of (EVENT_NO_VALUE: not known), or none. */
 	unsigned n_counters;
 	const uint64_t *counters;

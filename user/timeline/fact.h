@@ -64,6 +64,7 @@ struct track {
 	unsigned lane;		       /* ASYNC: 0, 1, 2, ... among those of this name */
 	bool is_double;		       /* COUNTER: the type of its first value, informative */
 	const struct thread *thread;   /* COUNTER: whose it is; NULL: of the process */
+	bool is_counted; /* COUNTER of a thread: what was counted of it, also in each of its slices */
 };
 
 /* What an allocation, or its end, has to do with a sample of its pool. */

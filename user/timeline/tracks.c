@@ -41,11 +41,17 @@ struct track *lane_track_new(struct timeline *t, struct process_state *p, uint64
 	return track;
 }
 
+/* The thread whose counter it is; NULL: the process's. */
+static inline struct thread_state *owner_of(const struct mark *m)
+{
+	return m->event->of_thread || m->event->on_thread ? m->thread : NULL;
+}
+
 static struct counter *counter_new(struct timeline *t, const struct mark *m,
 				   const struct counter_key *key, const struct name *unit,
 				   bool is_double)
 {
-	struct thread_state *thread = m->event->of_thread ? m->thread : NULL;
+	struct thread_state *thread = owner_of(m);
 	struct process_state *p = m->process;
 	struct counter *counter;
 
@@ -76,9 +82,7 @@ static struct counter *counter_new(struct timeline *t, const struct mark *m,
 struct counter *counter_get(struct timeline *t, const struct mark *m, const struct name *name,
 			    const struct name *series, const struct name *unit, bool is_double)
 {
-	const struct counter_key key = { .name = name,
-					 .series = series,
-					 .thread = m->event->of_thread ? m->thread : NULL };
+	const struct counter_key key = { .name = name, .series = series, .thread = owner_of(m) };
 	struct process_state *p = m->process;
 	uint32_t hash = name->id + (series ? series->id * 5 : 0);
 	struct counter **slot = &p->recent_counters[hash & (RECENT_COUNTERS - 1)], *counter = *slot;

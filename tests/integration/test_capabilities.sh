@@ -95,7 +95,7 @@ as $capabilities "$bin/proftrace" -q -o "$out" --summary-json "$summary" -- "$bi
 equal "capabilities handed on: every mark" "$(field "$summary" marked)" 13
 
 start() { # COMMAND...
-	rm -f "$tmp/in"
+	rm -f "$tmp/in" "$tmp/out" # the last one's "ready" is not this one's
 	mkfifo "$tmp/in"
 	"$@" <"$tmp/in" >"$tmp/out" &
 	exec 9>"$tmp/in"

@@ -41,7 +41,8 @@ for cycle in $(seq 1 "$cycles"); do
 	random 2
 	hard=$r wanted=$wanted_plain
 	[ "$hard" -eq 1 ] && wanted=$wanted_hard
-	rm -f "$tmp/target"
+	# What is waited for below is to be said in this cycle.
+	rm -f "$tmp/target" "$tmp/out" "$tmp/err"
 	cp "$programs/checksum" "$tmp/target"
 	if [ "$hard" -eq 1 ]; then
 		"$tmp/target" 2 $((rounds / 6)) "$tmp/library.so" <"$tmp/in" >"$tmp/out" &

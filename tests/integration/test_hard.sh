@@ -71,7 +71,7 @@ fi
 check "closed pipe: says so" grep -q "cannot write '-': Broken pipe" "$tmp/err"
 check_adds_up "closed pipe" "$tmp/s"
 
-rm -f "$tmp/in"
+rm -f "$tmp/in" "$tmp/storm.out"
 mkfifo "$tmp/in"
 "$programs/storm" 1 <"$tmp/in" >"$tmp/storm.out" &
 storm=$!

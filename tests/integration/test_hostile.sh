@@ -158,6 +158,7 @@ target=$!
 exec 9>"$tmp/in"
 wait_for "$tmp/storm.out" ready
 mkdir -m 700 "$tmp/run"
+rm -f "$tmp/err"
 XDG_RUNTIME_DIR=$tmp/run
 export XDG_RUNTIME_DIR
 "$proftrace" -p $target -o "$tmp/ctl" --summary-json "$tmp/s" 9>&- 2>"$tmp/err" &

@@ -65,6 +65,7 @@ begin old "$programs/waits" 1000
 old=$started
 exec 8>"$tmp/old.in"
 wait_for "$tmp/old.out" ready
+rm -f "$tmp/err"
 timeout -s KILL 30 "$proftrace" -p $old -o "$tmp/a" --summary-json "$tmp/s" 8>&- 9>&- 2>"$tmp/err" &
 recorder=$!
 wait_for "$tmp/err" "proftrace: recording"

@@ -41,6 +41,21 @@ equal "the recorder keeps no capability that it does not need" \
 own=$(status self Seccomp_filters)
 equal "the recorder's is one more than ours" "$(status $recorder Seccomp_filters)" $((own + 1))
 equal "the broker's is one more than ours" "$(status "$broker" Seccomp_filters)" $((own + 1))
+# Not just any: what the kernel runs is, instruction by instruction, what ours are built as.
+multi=$(sed -n 's/^uprobe_multi links *\([a-z]*\).*/\1/p' "$tmp/check")
+has_filter() { # NAME PID WHICH
+	"$root/build/tests/tools/filters" "$2" "$3" >"$tmp/filter" 2>&1
+	case $? in
+	0) ok "$1" ;;
+	2) skip "$1" "$(cat "$tmp/filter")" ;;
+	*) not_ok "$1" "$(cat "$tmp/filter")" ;;
+	esac
+}
+has_filter "the recorder's is the recorder's" $recorder recorder
+case $multi in
+yes) has_filter "the broker's is the broker's" "$broker" broker ;;
+*) has_filter "the broker's is the broker's, with perf events" "$broker" broker-perf ;;
+esac
 equal "the target has no more than we" "$(status $storm Seccomp_filters)" "$own"
 check "no missing filter is told" sh -c "! grep -q 'no filter' '$tmp/err'"
 kill -INT $recorder

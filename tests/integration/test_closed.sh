@@ -9,7 +9,7 @@ status() { sed -n "s/^$2:[[:space:]]*//p" "/proc/$1/status"; }
 start_storm() {
 	rm -f "$tmp/in" "$tmp/storm.out"
 	mkfifo "$tmp/in"
-	"$programs/storm" 1 1000 <"$tmp/in" >"$tmp/storm.out" &
+	RANK=7 "$programs/storm" 1 1000 <"$tmp/in" >"$tmp/storm.out" &
 	storm=$!
 	exec 9>"$tmp/in"
 	wait_for "$tmp/storm.out" ready
@@ -66,6 +66,37 @@ check_agree "inside of them" "$tmp/t"
 exec 9>&-
 wait $storm
 equal "the program's switch is off again" "$(said "$tmp/storm.out" switch)" 0
+
+# In which order: each system call by which one of ours opens or reads what is the target's comes later
+# than its filter. Without -o its name and its environment are read, too.
+start_storm
+(cd "$tmp" && exec "$root/build/tests/tools/foreign" "/proc/$storm" "/proc/$storm/" "$programs/storm" -- \
+	"$proftrace" -q -p $storm -d 200ms --summary-json "$tmp/s" 9>&-) >"$tmp/calls" 2>"$tmp/err"
+status=$?
+exec 9>&-
+wait $storm
+if grep -q '^cannot trace' "$tmp/calls"; then
+	skip "what comes first" "$(grep '^cannot trace' "$tmp/calls")"
+else
+	equal "what comes first: exit status" $status 0
+	check_account "what comes first" "$tmp/s"
+	for what in "environ" "comm" "maps"; do
+		check "what comes first: the recorder reads $what" \
+			grep -q "^proftrace p*read[64]* /proc/$storm/$what: filtered" "$tmp/calls"
+	done
+	check "what comes first: the recorder reads the program" \
+		grep -q "^proftrace pread64 $programs/storm: filtered" "$tmp/calls"
+	check "what comes first: the broker opens files" \
+		grep -q "^proftrace-broke openat /proc/$storm/.*: filtered" "$tmp/calls"
+	equal "what comes first: nothing of it is read without a filter" "$(said "$tmp/calls" open)" 0
+	[ "$(said "$tmp/calls" open)" = 0 ] || grep ': open ' "$tmp/calls" | head -5 | sed 's/^/#   /'
+	kept=0
+	for capabilities in $(sed -n 's/^proftrace [a-z].*: filtered //p' "$tmp/calls" | sort -u); do
+		kept=$((kept | 0x$capabilities))
+	done
+	equal "what comes first: nor with a capability that the recorder does not need" $((kept & ~0x8000e)) 0
+	check "what comes first: the target's rank" grep -q '"rank":"7"' "$tmp/proftrace-storm-$storm.json"
+fi
 
 # A command is nobody's to restrict: it may want sudo.
 "$proftrace" -q -o "$tmp/c" -- sh -c 'cat /proc/self/status' >"$tmp/out" 2>"$tmp/err"

@@ -36,7 +36,9 @@ cp "$here"/guest/test_*.sh "$tree/proftrace/tests/kernels/"
 cp "$build/proftrace" "$tree/proftrace/build/"
 cp "$build/gen/bpf_names" "$tree/proftrace/build/gen/"
 cp -r "$build/tests/programs" "$tree/proftrace/build/tests/"
-cp "$build/tests/tools/canon" "$build/tests/tools/stacks" "$build/tests/tools/filters" "$tree/proftrace/build/tests/tools/"
+for tool in canon stacks filters foreign; do
+	cp "$build/tests/tools/$tool" "$tree/proftrace/build/tests/tools/"
+done
 chmod 755 "$tree/init" "$tree/bin/"*
 printf 'root:x:0:0:root:/:/bin/sh\nnobody:x:65534:65534:nobody:/tmp:/bin/sh\n' >"$tree/etc/passwd"
 printf 'root:x:0:\nnogroup:x:65534:\n' >"$tree/etc/group"

@@ -22,7 +22,6 @@
 #include "handlers/stats.h"
 #include "system/system.h"
 #include "target/invoker.h"
-#include "target/rank.h"
 
 #define RECORDER_NICE	   (-15)
 #define KERNEL_EVENTS	   (4 << 20) /* a buffer for these alone, where marks are none */
@@ -50,11 +49,6 @@ static void note_origin(struct recording *r, const struct utsname *u)
 			o->boot_id[strcspn(o->boot_id, "\n")] = '\0';
 		fclose(file);
 	}
-	if (r->options->rank)
-		snprintf(o->rank, sizeof(o->rank), "%s", r->options->rank);
-	else
-		target_rank(r->options->command ? 0 : r->options->pids[0], o->rank,
-			    sizeof(o->rank));
 	r->info.host = o->host;
 	r->info.boot_id = o->boot_id;
 	r->info.rank = o->rank;
@@ -253,7 +247,7 @@ static void open_control(struct recording *r)
 	recording_log(r, 0, line);
 }
 
-/* Everything that can be refused is refused before the target is touched. */
+/* What needs more than a recorder may ask for once it has looked at its target. */
 static int start(struct recording *r, struct failure *f)
 {
 	int error;
@@ -274,14 +268,8 @@ static int start(struct recording *r, struct failure *f)
 	r->many_files = r->options->max_size || r->flight || r->scheduler;
 	if (!error)
 		error = plugins_open(r, f);
-	if (!error && !r->options->stats_only)
-		error = outputs_prepare(r, f);
-	if (!error && !r->options->stats_only && !r->flight && !r->scheduler)
-		error = outputs_begin(r, NULL, f);
 	if (!error && r->top)
 		error = top_begin(r->top, r, f);
-	if (!error)
-		error = summary_prepare(r, f);
 	if (!error)
 		open_control(r);
 	return error;

@@ -243,7 +243,7 @@ int recording_event(struct recording *r,
 		    const struct event *event);			   /* or of the recorder itself; */
 int outputs_event(struct recording *r, const struct event *event); /* or one that comes later */
 
-/* recording.c: attach, run until the end, stop. */
+/* recording.c: give up what is not needed, open the files, attach, run until the end, stop. */
 int recording_run(struct recording *r, struct failure *f);
 /* Where it was told to stop before the command ended. */
 void recording_wait_for_command(struct recording *r);

@@ -25,6 +25,7 @@
 #include "confine/confine.h"
 #include "system/system.h"
 #include "target/privileges.h"
+#include "target/rank.h"
 
 #define TICK_NS		 100000000ull	/* a quiet program's events are picked up this often */
 #define CLOCK_PERIOD_NS	 10000000000ull /* how often the clocks are compared */
@@ -371,6 +372,26 @@ static void confine(struct recording *r)
 		recording_log(r, 1, "no filter of system calls for the broker");
 }
 
+/*
+ * Everything that can be refused is refused before the target is touched. What files are called may be
+ * the target's word: its name, and a number in its environment.
+ */
+static int open_files(struct recording *r, struct failure *f)
+{
+	const struct record_options *o = r->options;
+	int error = 0;
+
+	if (o->rank)
+		snprintf(r->origin.rank, sizeof(r->origin.rank), "%s", o->rank);
+	else
+		target_rank(o->command ? 0 : o->pids[0], r->origin.rank, sizeof(r->origin.rank));
+	if (!o->stats_only)
+		error = outputs_prepare(r, f);
+	if (!error && !o->stats_only && !r->flight && !r->scheduler)
+		error = outputs_begin(r, NULL, f);
+	return error ? error : summary_prepare(r, f);
+}
+
 int recording_run(struct recording *r, struct failure *f)
 {
 	uint64_t alive_ns;
@@ -378,6 +399,11 @@ int recording_run(struct recording *r, struct failure *f)
 	struct waits w;
 	int error;
 
+	confine(r);
+	error = open_files(r, f);
+	if (error)
+		return error;
+	/* From here on it does not end by a signal any more; a pipe that nobody reads may have to. */
 	error = waits_open(r, &w);
 	if (error)
 		return failure_set(f, error, "cannot wait for events", "", NULL);
@@ -385,7 +411,6 @@ int recording_run(struct recording *r, struct failure *f)
 	tell_clocks(r);
 	if (r->system)
 		read_system(r);
-	confine(r);
 	error = attach(r, f);
 	if (!error && r->options->verbosity >= 0 && !r->options->command)
 		fprintf(stderr, "proftrace: recording, Ctrl-C ends it\n");

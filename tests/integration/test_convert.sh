@@ -145,7 +145,26 @@ expect "no such file" 1 'No such file' "$proftrace" convert -o y nothing.json
 expect "no such directory" 1 "cannot write 'no/y.pftrace'" "$proftrace" convert -o no/y hard.json
 ln -s /dev/full full.json
 expect "a full disk" 1 "cannot write 'full.json': No space" "$proftrace" convert -o full.json hard.json
-equal "nothing is left of what failed" "$(ls -A | grep -E '^(y|\.y)')" ""
+# Large enough that it fails on the way. What can be written is, all of it; nothing in part takes the place of a
+# file that was there.
+"$root/build/tests/tools/many_events" 2 >many.json 2>/dev/null
+for verb in convert merge; do
+	expect "$verb: one of two outputs fails" 1 "cannot write 'full.json': No space" \
+		"$proftrace" $verb -o full.json -o many.pftrace many.json
+	equal "$verb: one of two outputs fails: said in a line" "$(grep -c 'cannot' err)" 1
+	check "$verb: one of two outputs fails: the other is said" grep -q '^many.pftrace' err
+	"$proftrace" $verb -q -o plain.pftrace many.json
+	same "$verb: one of two outputs fails: the other is whole" plain.pftrace many.pftrace
+	"$proftrace" convert -q -o plain.json many.pftrace
+	check "$verb: one of two outputs fails: the other says that it is" grep -q '"orderly":true' plain.json
+	expect "$verb: both fail" 1 "cannot write 'full.json': No space" \
+		"$proftrace" $verb -o full.json -o full-too.json many.json
+	cp hard.json older.json
+	expect "$verb: no room" 1 "cannot write 'older.json': File too large" \
+		sh -c "ulimit -f 100; trap '' XFSZ; exec '$proftrace' $verb -o older.json many.json"
+	check "$verb: no room: the older file stays" cmp hard.json older.json
+done
+equal "nothing is left of what failed" "$(ls -A | grep -E '^(y|\.)')" ""
 
 need_tracing
 "$proftrace" -q -e task-clock,page-faults -o kinds -- "$programs/every_kind" 4 200 >/dev/null

@@ -76,10 +76,10 @@ static int convert(struct convert *c, struct failure *f)
 		error = rewrite_begin(&c->rewrite, &c->source.origin, c->source.first_ns, f);
 	if (!error)
 		error = read_source(c, &why, f);
-	/* Where an output failed, rewrite_end() says which. */
-	if (!error || c->rewrite.write_failed)
+	/* Where all outputs failed, rewrite_end() says which. */
+	if (!error || c->rewrite.all_failed)
 		error = rewrite_end(&c->rewrite, f);
-	if (!error && !c->quiet) {
+	if (rewrite_any_written(&c->rewrite) && !c->quiet) {
 		rewrite_source_notes(&c->source, &why);
 		rewrite_summary(&c->rewrite);
 	}

@@ -441,7 +441,7 @@ static int merge(struct merge *m, struct failure *f)
 	error = rewrite_begin(&m->rewrite, &origin, first_ns, f);
 	if (!error)
 		error = read_all(m, f);
-	if (!error || m->rewrite.write_failed)
+	if (!error || m->rewrite.all_failed)
 		error = rewrite_end(&m->rewrite, f);
 	return error;
 }
@@ -589,10 +589,10 @@ int cmd_merge(int argc, char **argv)
 		error = invoker_become(&f);
 	if (!error)
 		error = merge(m, &f);
+	if (rewrite_any_written(&m->rewrite) && !m->quiet)
+		tell(m);
 	if (error)
 		failure_print(&f, stderr);
-	else if (!m->quiet)
-		tell(m);
 	for (i = 0; m->parts && i < m->n_parts; i++)
 		source_close(&m->parts[i].source);
 	owners_free(m->owners);

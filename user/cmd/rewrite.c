@@ -145,19 +145,6 @@ int rewrite_begin(struct rewrite *r, const struct trace_origin *origin, uint64_t
 	return 0;
 }
 
-static int output_failed(const struct rewrite *r, struct failure *f)
-{
-	unsigned i;
-
-	for (i = 0; i < r->n_outputs; i++) {
-		const struct rewrite_output *o = &r->outputs[i];
-
-		if (o->handler && o->handler->error)
-			return failure_set(f, o->handler->error, "cannot write", o->path, NULL);
-	}
-	return 0;
-}
-
 void rewrite_source_end(struct rewrite *r, const struct trace_origin *origin,
 			const struct reader_error *end)
 {
@@ -181,6 +168,23 @@ void rewrite_source_end(struct rewrite *r, const struct trace_origin *origin,
 	r->unfinished |= !source_is_whole(origin, end);
 }
 
+static int output_failed(const struct rewrite *r, struct failure *f)
+{
+	int error = 0;
+	unsigned i;
+
+	for (i = 0; i < r->n_outputs; i++) {
+		const struct rewrite_output *o = &r->outputs[i];
+
+		if (o->written)
+			continue;
+		if (error)
+			failure_print(f, stderr);
+		error = failure_set(f, o->handler->error, "cannot write", o->path, NULL);
+	}
+	return error;
+}
+
 int rewrite_end(struct rewrite *r, struct failure *f)
 {
 	unsigned i;
@@ -189,14 +193,24 @@ int rewrite_end(struct rewrite *r, struct failure *f)
 	r->told.open_at_end = r->account.open_at_end;
 	r->told.sched_events = r->account.sched_events;
 	r->told.stacks = r->account.stacks;
-	r->told.orderly = !r->unfinished && !output_failed(r, f);
+	r->told.orderly = !r->unfinished;
 	for (i = 0; i < r->n_outputs; i++) {
 		struct handler *h = r->outputs[i].handler;
 
 		if (!h->error)
 			h->error = h->ops->close(h, &r->told);
+		r->outputs[i].written = !h->error;
 	}
 	return output_failed(r, f);
+}
+
+bool rewrite_any_written(const struct rewrite *r)
+{
+	unsigned i;
+
+	for (i = 0; i < r->n_outputs && !r->outputs[i].written; i++)
+		;
+	return i < r->n_outputs;
 }
 
 void rewrite_free(struct rewrite *r)
@@ -205,6 +219,8 @@ void rewrite_free(struct rewrite *r)
 	while (r->n_outputs) {
 		struct rewrite_output *o = &r->outputs[--r->n_outputs];
 
+		if (!o->written)
+			sink_abandon(o->sink);
 		if (o->handler)
 			o->handler->ops->free(o->handler);
 		else
@@ -216,6 +232,15 @@ void rewrite_free(struct rewrite *r)
 }
 
 /* --- events ------------------------------------------------------------------------------------ */
+
+static bool any_works(const struct rewrite *r)
+{
+	unsigned i;
+
+	for (i = 0; i < r->n_outputs && r->outputs[i].handler->error; i++)
+		;
+	return i < r->n_outputs;
+}
 
 int rewrite_event(struct rewrite *r, const struct event *event)
 {
@@ -231,7 +256,9 @@ int rewrite_event(struct rewrite *r, const struct event *event)
 		r->marks_lost += event->size;
 	r->samples += event->kind == EVENT_SAMPLE;
 	error = timeline_event(r->timeline, event);
-	r->write_failed |= error != 0;
+	if (!error || any_works(r))
+		return 0;
+	r->all_failed = true;
 	return error;
 }
 
@@ -273,6 +300,8 @@ void rewrite_summary(const struct rewrite *r)
 		const struct rewrite_output *o = &r->outputs[i];
 		char size[32];
 
+		if (!o->written)
+			continue;
 		print_size(size, sizeof(size), sink_size(o->sink));
 		fprintf(stderr, "%s  %s (%s)\n", o->path, size, o->format);
 	}

@@ -46,6 +46,7 @@ struct rewrite_output {
 	struct sink *sink;
 	struct handler *(*make)(struct sink *, const struct trace_info *);
 	struct handler *handler;
+	bool written; /* all of it */
 };
 
 struct rewrite {
@@ -68,7 +69,7 @@ struct rewrite {
 	bool has_names;	       /* all of its names are known */
 	bool compress;	       /* Perfetto outputs */
 	bool unfinished;       /* a source was */
-	bool write_failed;     /* an output did */
+	bool all_failed;       /* no output can be written any more */
 };
 
 /* What functions are called, a file may tell at its end: reads it once more, for that alone. */
@@ -81,7 +82,7 @@ int rewrite_output(struct rewrite *r, const char *name, struct failure *f);
 /* `origin`: what the outputs say of themselves. `first_ns`: of the earliest mark. */
 int rewrite_begin(struct rewrite *r, const struct trace_origin *origin, uint64_t first_ns,
 		  struct failure *f);
-/* One event, with the times and numbers it shall have. */
+/* One event, with the times and numbers it shall have. An error only where no output works any more. */
 int rewrite_event(struct rewrite *r, const struct event *event);
 /* Reads all of a source into the outputs. What source_read() returns. */
 int rewrite_source(struct rewrite *r, struct source *source, const struct reader_sink *sink,
@@ -92,8 +93,12 @@ int rewrite_source(struct rewrite *r, struct source *source, const struct reader
  */
 void rewrite_source_end(struct rewrite *r, const struct trace_origin *origin,
 			const struct reader_error *end);
-/* After all: closes the outputs. */
+/*
+ * After all: closes the outputs. Those that work have all of it, whatever became of others. Of these nothing
+ * stays, and an older file does, since the sources are still there: an error, and the last of them in `f`.
+ */
 int rewrite_end(struct rewrite *r, struct failure *f);
+bool rewrite_any_written(const struct rewrite *r);
 /* On standard error: what was written, what was not as it was. */
 void rewrite_summary(const struct rewrite *r);
 void rewrite_source_notes(const struct source *source, const struct reader_error *end);

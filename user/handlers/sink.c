@@ -458,29 +458,33 @@ int sink_write_whole(struct sink *sink, const void *bytes, size_t size)
 	return 0;
 }
 
+static int take_name(struct sink *sink)
+{
+	if (sink->error || !sink->temporary)
+		return sink->error;
+	if (renameat(sink->directory, sink->temporary, sink->directory, sink->name) < 0)
+		return fail(sink, -errno);
+	free(sink->temporary);
+	sink->temporary = NULL;
+	return 0;
+}
+
 int sink_flush(struct sink *sink)
 {
-	if (drain(sink) < 0)
-		return sink->error;
-	if (sink->temporary) {
-		if (renameat(sink->directory, sink->temporary, sink->directory, sink->name) < 0)
-			return fail(sink, -errno);
-		free(sink->temporary);
-		sink->temporary = NULL;
-	}
-	return 0;
+	drain(sink);
+	return take_name(sink);
 }
 
 int sink_close(struct sink *sink)
 {
-	sink_flush(sink);
+	drain(sink);
 	if (sink->fd >= 0) {
 		/* Some file systems say only now that the disk is full. EINTR: it is closed. */
 		if (close(sink->fd) < 0 && errno != EINTR)
 			fail(sink, -errno);
 		sink->fd = -1;
 	}
-	return sink->error;
+	return take_name(sink);
 }
 
 /* Where nothing has got its name, nothing is there. */
@@ -508,10 +512,15 @@ void sink_settle(struct sink *sink)
 	sink->temporary = NULL;
 }
 
-void sink_discard(struct sink *sink)
+void sink_abandon(struct sink *sink)
 {
 	if (sink && sink->temporary)
 		remove_temporary(sink);
+}
+
+void sink_discard(struct sink *sink)
+{
+	sink_abandon(sink);
 	sink_free(sink);
 }
 

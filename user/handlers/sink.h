@@ -111,8 +111,9 @@ int sink_close(struct sink *sink);
 void sink_settle(struct sink *sink);
 /* Frees; a file that never got its name is removed, or after an error settled. */
 void sink_free(struct sink *sink);
-/* Frees what is of no use in part: a file that never got its name is removed, and an older one stays. */
-void sink_discard(struct sink *sink);
+/* What is of no use in part: a file that never got its name is removed, and an older one stays. */
+void sink_abandon(struct sink *sink);
+void sink_discard(struct sink *sink); /* and frees */
 
 int sink_error(const struct sink *sink);      /* the first error, negative errno, or 0 */
 uint64_t sink_bytes(const struct sink *sink); /* handed over so far, before compression */

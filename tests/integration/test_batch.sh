@@ -41,6 +41,18 @@ else
 	check "the same as in exact mode" diff "$tmp/b.count" "$tmp/x.count"
 fi
 
+# --- marks that enter the kernel one by one, inside of slices that do not --------------------------------
+
+for mode in batch exact; do
+	"$proftrace" -q --mode $mode -e none -o "$tmp/i.$mode" --summary-json "$tmp/s" -- "$programs/told" \
+		open "step 1 1" open name "slices 2" "step 1 2" close "slices 1" close >"$tmp/out"
+	check_account "inside of slices, $mode" "$tmp/s"
+	equal "inside of slices, $mode: marks" "$(field "$tmp/s" written)" "$(said "$tmp/out" total)"
+	check_agree "inside of slices, $mode" "$tmp/i.$mode"
+	"$canon" --count "$tmp/i.$mode.pftrace" >"$tmp/i.$mode.count"
+done
+check "inside of slices: the same as in exact mode" diff "$tmp/i.batch.count" "$tmp/i.exact.count"
+
 # --- ends -----------------------------------------------------------------------------------------------
 
 for how in return exit _exit abort segv; do

@@ -196,7 +196,20 @@ static void empty(struct capture *c, uint32_t pid, uint32_t tid, uint64_t until_
 	}
 }
 
-static void take_told(struct capture *c, const struct record *r, size_t size)
+/* The marks that enter the kernel in any mode stand among slices of which only the batch knows. */
+static void set_level(struct batches *b, struct record *r)
+{
+	const uint32_t key[2] = { r->tgid, r->tid };
+	const struct batch_thread *t;
+
+	if (r->kind < RECORD_THREAD_NAME || r->kind > RECORD_SCOPE_POP)
+		return;
+	HASH_FIND(hh, b->threads, key, sizeof(key), t);
+	if (t)
+		r->level = (uint8_t)t->depth;
+}
+
+static void take_told(struct capture *c, struct record *r, size_t size)
 {
 	struct batches *b = c->batches;
 	const struct record_plain *plain = (const struct record_plain *)r;
@@ -210,6 +223,7 @@ static void take_told(struct capture *c, const struct record *r, size_t size)
 	/* By the two clocks its last mark may have come a little later. */
 	if (r->kind == RECORD_EXIT || r->kind == RECORD_EXEC)
 		empty(c, r->tgid, r->tid, r->ts + CLOCKS_APART_NS);
+	set_level(b, r);
 	decode_take(c, r, size);
 	if (r->kind == RECORD_PAUSE || r->kind == RECORD_RESUME || r->kind == RECORD_STOP)
 		set_paused(b, r);
@@ -243,7 +257,7 @@ static bool pop_told(struct capture *c)
 	memcpy(&r, &b->told[b->told_begin + 1], size);
 	b->told_begin += words;
 	b->waiting -= words;
-	take_told(c, (const struct record *)&r, size);
+	take_told(c, (struct record *)&r, size);
 	return ((const struct record *)&r)->kind == RECORD_EXIT ||
 	       ((const struct record *)&r)->kind == RECORD_EXEC;
 }

@@ -326,12 +326,18 @@ void batches_pause(struct capture *c, bool pause)
 	batches_take(c, &r.head, sizeof(r));
 }
 
-/* Of a thread that lives on: what it has not handed over was to be read in its memory. */
+/*
+ * Of a thread that lives on: what it has not handed over was to be read in its memory. What it hands over
+ * when nothing is recorded any more is missing, too, and nothing of ours when all until then is known.
+ */
 static bool ends_unread(struct capture *c, const struct batch_stream *s)
 {
+	const struct batches *b = c->batches;
+
 	if (s->over || s->ended || !s->thread || !batch_stream_in_memory(s))
 		return false;
-	return s->missing_ns || batch_process_memory(c, s->thread->process) < 0;
+	return (s->missing_ns && b->known_ns < b->until_ns) ||
+	       batch_process_memory(c, s->thread->process) < 0;
 }
 
 void batches_stop(struct capture *c)

@@ -143,6 +143,28 @@ done
 exec 9>&-
 wait $target 2>/dev/null
 
+# --- begun and ended in the midst of it: nothing of what lies before or behind is a loss ------------------
+
+exec 9<>"$tmp/fifo"
+"$programs/storm" 2 <"$tmp/fifo" >"$tmp/out" 9>&- &
+target=$!
+wait_for "$tmp/out" ready
+short=0 missed=
+for round in 1 2 3 4 5 6 7 8; do
+	$batch --buffer 256M -d 50ms -p $target -o "$tmp/o.pftrace" --summary-json "$tmp/s" 9>&-
+	[ "$(field "$tmp/s" buffer_full)" -eq 0 ] || continue
+	short=$((short + 1))
+	[ "$(field "$tmp/s" begin_lost) $(field "$tmp/s" batches_unread)" = "0 0" ] ||
+		missed="$missed $(field "$tmp/s" begin_lost) $(field "$tmp/s" batches_unread)"
+done
+exec 9>&-
+wait $target
+if [ $short -ge 3 ]; then
+	equal "short recordings of busy threads: nothing lost" "$missed" ""
+else
+	skip "short recordings of busy threads" "the machine was too busy for them: $short of 8 without a full buffer"
+fi
+
 # --- signal handlers ------------------------------------------------------------------------------------
 
 rm -f "$tmp/n"

@@ -384,6 +384,14 @@ static void take_left(const struct batches *b, struct batch_stream *s,
 	s->taken = head->base + at * 8;
 }
 
+/* What is missing behind the last event that has been seen was handed to nobody, since nobody recorded. */
+static bool is_before_recording(struct batches *b, const struct batch_stream *s)
+{
+	return s->was_there && s->thread &&
+	       (!s->last_ticks ||
+		batch_clock_ns(&b->clock, s->last_ticks) < s->thread->process->from_ns);
+}
+
 void batch_stream_take(struct capture *c, struct batch_stream *s, const struct batch_head *head,
 		       const uint64_t *events, size_t bytes, bool handed)
 {
@@ -395,8 +403,10 @@ void batch_stream_take(struct capture *c, struct batch_stream *s, const struct b
 	if (handed && head->base > s->handed)
 		batch_stream_lost(b, s, head);
 	if (head->base > s->taken) {
-		s->lost += head->events - s->events;
-		s->gap = s->end;
+		if (!is_before_recording(b, s)) {
+			s->lost += head->events - s->events;
+			s->gap = s->end;
+		}
 		s->taken = head->base;
 		s->events = head->events;
 	}

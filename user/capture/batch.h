@@ -131,6 +131,7 @@ struct batch_stream {
 	 * at which one was that has been seen. */
 	uint64_t *seen;
 	uint64_t found; /* in memory, as the recording began: what came before is not of it */
+	bool was_there; /* then; what was handed over until it had begun is not of it either */
 	bool ended;	/* its thread has: all that was in it has come */
 	bool over;	/* nothing more comes: goes when it is empty */
 	/* Events that wait, as they were in the batch. */

@@ -156,6 +156,7 @@ static bool take_found(struct finding *f, const struct file *file, uint64_t addr
 	if (!s)
 		return false;
 	s->found = head->base;
+	s->was_there = true;
 	return tell_kernel(f->c, pid, tid, address);
 }
 

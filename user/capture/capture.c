@@ -226,11 +226,12 @@ static int record_marks(struct capture *c, const struct broker_target *target, s
 
 	process_add(c, target->pid, false);
 	process_names(c, target, true);
-	if (c->batches)
-		batches_from_now(c, target->pid);
 	error = broker_trace(c->broker, target, TRACED_WATCH | TRACED_MARKS, f);
 	if (error)
 		process_remove(c, target->pid, 0);
+	/* Batches that were handed over until now may have been handed to nobody. */
+	else if (c->batches)
+		batches_from_now(c, target->pid);
 	return error;
 }
 

@@ -135,6 +135,103 @@ static void counters(void **state)
 	      2);
 }
 
+/* --- what is left out -------------------------------------------------------------------------- */
+
+static void expect_left_out(struct trace *t, const char *events, const char *kinds)
+{
+	struct heard *h = hear(t->bytes, t->size);
+
+	assert_int_equal(h->status, 0);
+	assert_string_equal(h->text, events);
+	assert_string_equal(h->why.skipped_kinds, kinds);
+	assert_int_equal(account_lost(&h->account), 0);
+	heard_free(h);
+	free(t);
+}
+
+static void put_with_arrow(struct trace *t, int type, uint64_t track, uint64_t ts)
+{
+	struct event_packet e;
+	uint64_t arrow = 5;
+
+	event_init(&e, type, track, ts);
+	e.event.flow_ids = e.event.terminating_flow_ids = &arrow;
+	e.event.n_flow_ids = type == BEGIN;
+	e.event.n_terminating_flow_ids = type != BEGIN;
+	put_packet(t, &e.packet);
+}
+
+/* Arrows hold on to threads; states there are none. */
+static void arrows_and_states_without_a_place(void **state)
+{
+	struct trace *t = trace_new();
+
+	(void)state;
+	put_with_arrow(t, BEGIN, LANE, 10);
+	put_with_arrow(t, END, LANE, 11);
+	put_with_arrow(t, INSTANT, PROCESS, 12);
+	put_with_arrow(t, INSTANT, THREAD, 13);
+	put_event(t, 5, THREAD, 14, "state");
+	expect_left_out(t,
+			"b 1/0 10 lane #1000000000000\ne 1/0 11 lane #1000000000000\n"
+			"ip 1/0 12\ni 1/2 13\nf 1/2 13 #5\n",
+			"states 1, arrows of no thread 3");
+}
+
+/* No name, a name and a string that were never told; what a sample of a counter has beside its value. */
+static void arguments_without_a_place(void **state)
+{
+	struct trace *t = trace_new();
+	struct event_packet e;
+	Annotation a[4], *list[4];
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 4; i++) {
+		perfetto__protos__debug_annotation__init(&a[i]);
+		a[i].has_uint_value = i != 2;
+		list[i] = &a[i];
+	}
+	a[1].has_name_iid = a[2].has_string_value_iid = true;
+	a[1].name_iid = a[2].string_value_iid = 9;
+	a[2].name = a[3].name = (char *)(uintptr_t) "x";
+	event_init(&e, INSTANT, THREAD, 10);
+	e.event.n_debug_annotations = 4;
+	e.event.debug_annotations = list;
+	put_packet(t, &e.packet);
+	event_init(&e, COUNTER, GAUGE, 11);
+	e.event.has_counter_value = true;
+	e.event.n_debug_annotations = 1;
+	e.event.debug_annotations = list + 3;
+	put_packet(t, &e.packet);
+	e.event.n_debug_annotations = 0;
+	e.event.has_correlation_id = true;
+	put_packet(t, &e.packet);
+	expect_left_out(t,
+			"i 1/2 10 x=u0\nC 1/0 11 gauge in bytes =i0\nC 1/0 11 gauge in bytes =i0\n",
+			"arguments 4, other fields 1");
+}
+
+static void more_values_than_tracks(void **state)
+{
+	struct trace *t = trace_new();
+	struct event_packet e;
+	int64_t values[] = { 4, 5, 6 };
+	double doubles[] = { 7 };
+	uint64_t track = GAUGE;
+
+	(void)state;
+	event_init(&e, BEGIN, THREAD, 10);
+	e.event.n_extra_counter_values = 3;
+	e.event.extra_counter_values = values;
+	e.event.n_extra_counter_track_uuids = 1;
+	e.event.extra_counter_track_uuids = &track;
+	e.event.n_extra_double_counter_values = 1;
+	e.event.extra_double_counter_values = doubles;
+	put_packet(t, &e.packet);
+	reads(t, "C 1/0 10 gauge in bytes =i4\nB 1/2 10\n", 3);
+}
+
 /* --- what packets of a sequence say to each other ---------------------------------------------- */
 
 static void put_interned(struct trace *t, uint32_t flags, bool dropped, const char *name)
@@ -462,6 +559,9 @@ int main(void)
 		cmocka_unit_test(annotations),
 		cmocka_unit_test(flows_hold_on_to_slices),
 		cmocka_unit_test(counters),
+		cmocka_unit_test(arrows_and_states_without_a_place),
+		cmocka_unit_test(arguments_without_a_place),
+		cmocka_unit_test(more_values_than_tracks),
 		cmocka_unit_test(names_are_those_of_the_sequence),
 		cmocka_unit_test(all_clocks_become_monotonic),
 		cmocka_unit_test(without_a_snapshot_times_are_taken_as_they_are),

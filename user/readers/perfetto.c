@@ -297,16 +297,6 @@ static void take_origin(struct trace_origin *o, const Packet *packet)
 		take_metadata(o, packet->chrome_events->metadata[i]);
 }
 
-/* Nothing in it is known here: memory, logs, ... */
-static bool has_no_place(const Packet *packet)
-{
-	return packet->base.n_unknown_fields && !packet->track_event && !packet->track_descriptor &&
-	       !packet->perf_sample && !packet->module_symbols && !packet->interned_data &&
-	       !packet->clock_snapshot && !packet->trace_packet_defaults && !packet->process_tree &&
-	       !packet->system_info && !packet->trace_stats && !packet->ftrace_events &&
-	       !packet->trace_uuid && !packet->chrome_events && !packet->has_compressed_packets;
-}
-
 static int use_packet(struct perfetto *p, const Packet *packet)
 {
 	bool cleared =
@@ -326,7 +316,7 @@ static int use_packet(struct perfetto *p, const Packet *packet)
 		take_origin(p->sink->origin, packet);
 	if (packet->chrome_events)
 		find_own(p, packet->chrome_events);
-	p->error->skipped += has_no_place(packet);
+	perfetto_see_left_out(p, packet);
 	if (p->bundles_held && !packet->ftrace_events)
 		error = perfetto_bundles_end(p);
 	if (packet->previous_packet_dropped)
@@ -579,8 +569,7 @@ int perfetto_read_input(struct input *in, const struct reader_sink *sink,
 	if (!error && f->p.sched)
 		error = perfetto_bundles_end(&f->p);
 	perfetto_bundles_free(&f->p);
-	if (ret_error->skipped)
-		snprintf(ret_error->skipped_kinds, sizeof(ret_error->skipped_kinds), "packets");
+	perfetto_tell_left_out(&f->p, ret_error);
 	HASH_ITER (hh, f->p.sequences, s, next) {
 		forget_interned(&f->p, s);
 		HASH_DEL(f->p.sequences, s);

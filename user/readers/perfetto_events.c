@@ -10,31 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "readers/perfetto_internal.h"
+#include "readers/perfetto_fields.h"
 
 #define FIRST_LANE_ID (1ull << 48) /* far from the small numbers that programs use */
 
 /* --- names, categories, arguments -------------------------------------------------------------- */
-
-static const struct name *interned_name(struct sequence *s, enum intern_kind kind, uint64_t iid)
-{
-	const struct interned *interned = perfetto_interned(s, kind, iid);
-
-	return interned ? interned->name : NULL;
-}
-
-static const struct name *event_name(struct perfetto *p, struct sequence *s,
-				     const TrackEvent *event)
-{
-	if (event->name)
-		return perfetto_name(p, event->name);
-	return event->has_name_iid ? interned_name(s, INTERN_NAME, event->name_iid) : NULL;
-}
-
-static const struct callstack *event_callstack(struct sequence *s, const TrackEvent *event)
-{
-	return event->has_callstack_iid ? perfetto_callstack_of(s, event->callstack_iid) : NULL;
-}
 
 /* Adds ",text" to `joined`, all of it or nothing. */
 static void join(char *joined, size_t size, size_t *length, const char *text, size_t text_length)
@@ -48,8 +28,8 @@ static void join(char *joined, size_t size, size_t *length, const char *text, si
 }
 
 /* Several become one, separated by commas. */
-static const struct name *joined_categories(struct perfetto *p, struct sequence *s,
-					    const TrackEvent *event)
+const struct name *perfetto_joined_categories(struct perfetto *p, struct sequence *s,
+					      const TrackEvent *event)
 {
 	const struct name *category = NULL;
 	char joined[READ_MAX_NAME];
@@ -66,26 +46,6 @@ static const struct name *joined_categories(struct perfetto *p, struct sequence 
 	return length ? names_intern(p->sink->names, joined, length, READ_MAX_NAME) : NULL;
 }
 
-static inline const struct name *event_category(struct perfetto *p, struct sequence *s,
-						const TrackEvent *event)
-{
-	if (event->n_categories || event->n_category_iids > 1)
-		return joined_categories(p, s, event);
-	if (!event->n_category_iids)
-		return NULL;
-	return interned_name(s, INTERN_CATEGORY, event->category_iids[0]);
-}
-
-static const char *key_text(struct sequence *s, const Annotation *a)
-{
-	const struct name *key;
-
-	if (a->name)
-		return a->name;
-	key = a->has_name_iid ? interned_name(s, INTERN_KEY, a->name_iid) : NULL;
-	return key ? key->text : NULL;
-}
-
 static const struct name *key_of(struct perfetto *p, struct sequence *s, const Annotation *a)
 {
 	if (!a->name && a->has_name_iid)
@@ -93,24 +53,12 @@ static const struct name *key_of(struct perfetto *p, struct sequence *s, const A
 	return a->name ? perfetto_name(p, a->name) : NULL;
 }
 
-/* Nearly never: then the first character says so. */
-static inline bool same(const char *text, const char *other)
-{
-	return *text == *other && !strcmp(text, other);
-}
-
-static bool is_uint(struct sequence *s, const Annotation *a, const char *key)
-{
-	const char *text = a->has_uint_value ? key_text(s, a) : NULL;
-
-	return text && same(text, key);
-}
-
 static void add_value(struct perfetto *p, struct sequence *s, const Annotation *a,
 		      const struct name *key)
 {
 	const struct interned *string;
 
+	p->left_out[LEFT_ARGS] += a->base.n_unknown_fields > 0;
 	if (a->has_uint_value) {
 		draft_uint(p->draft, key, a->uint_value);
 	} else if (a->has_int_value) {
@@ -127,6 +75,8 @@ static void add_value(struct perfetto *p, struct sequence *s, const Annotation *
 		string = perfetto_interned(s, INTERN_STRING, a->string_value_iid);
 		if (string)
 			draft_string(p->draft, key, string->bytes, string->length);
+		else
+			p->left_out[LEFT_ARGS]++;
 	} else if (a->legacy_json_value) {
 		draft_string(p->draft, key, a->legacy_json_value, strlen(a->legacy_json_value));
 	} else {
@@ -171,8 +121,10 @@ static void add_args(struct perfetto *p, struct sequence *s, const TrackEvent *e
 		const Annotation *a = event->debug_annotations[i];
 		const struct name *key = i == except ? NULL : key_of(p, s, a);
 
-		if (!key)
+		if (!key) {
+			p->left_out[LEFT_ARGS] += i != except;
 			continue;
+		}
 		if (a->n_dict_entries || a->n_array_values) {
 			char path[READ_MAX_NAME];
 			int n = snprintf(path, sizeof(path), "%s", key->text);
@@ -186,226 +138,24 @@ static void add_args(struct perfetto *p, struct sequence *s, const TrackEvent *e
 	}
 }
 
-/* Which of the arguments our own files give an event for their reader; SIZE_MAX: none. */
-static size_t find_own_uint(const struct perfetto *p, struct sequence *s, const TrackEvent *event,
-			    const char *key)
-{
-	size_t i;
+/* --- what only threads have --------------------------------------------------------------------- */
 
-	for (i = 0; i < event->n_debug_annotations && p->own; i++) {
-		if (is_uint(s, event->debug_annotations[i], key))
-			return i;
-	}
-	return SIZE_MAX;
+static bool has_flows(const TrackEvent *event)
+{
+	return event->n_flow_ids | event->n_terminating_flow_ids | event->n_flow_ids_old |
+	       event->n_terminating_flow_ids_old;
 }
 
-/* --- counters ---------------------------------------------------------------------------------- */
-
-/* Our own files say so of what they repeat from an earlier one. */
-static bool is_continued(const struct perfetto *p, struct sequence *s, const TrackEvent *event)
+/* Only slices of threads have arrows, and a stack where they begin. */
+static void leave_arrows(struct perfetto *p, const TrackEvent *event)
 {
-	size_t i;
-
-	for (i = 0; i < event->n_debug_annotations && p->own; i++) {
-		const Annotation *a = event->debug_annotations[i];
-		const char *key = a->has_bool_value && a->bool_value ? key_text(s, a) : NULL;
-
-		if (key && same(key, "continued"))
-			return true;
-	}
-	return false;
+	p->left_out[LEFT_ARROWS] += event->n_flow_ids + event->n_terminating_flow_ids +
+				    event->n_flow_ids_old + event->n_terminating_flow_ids_old;
 }
 
-/*
- * What was counted of a thread only ever grows, and each slice has its share of it. Of a counter of
- * others that is known by its kind alone: any other may be anything, a depth or a temperature.
- */
-static bool is_counted(const struct perfetto *p, const struct place *place)
+static inline void leave_stack(struct perfetto *p, const TrackEvent *event)
 {
-	const struct arg *value = p->draft->args;
-
-	if (p->own)
-		return !place->is_sampled;
-	return place->is_counted && value->type == ARG_INT && value->i >= 0;
-}
-
-static int send_counter(struct perfetto *p, const struct place *place, uint64_t ts_ns,
-			const struct name *category)
-{
-	draft_event(p->draft, EVENT_COUNTER, ts_ns, place->pid, place->tid);
-	p->draft->event.name = place->name;
-	p->draft->event.category = category;
-	p->draft->event.unit = place->unit;
-	p->draft->event.of_thread = place->tid && is_counted(p, place);
-	p->draft->event.on_thread = place->tid && !p->draft->event.of_thread;
-	p->draft->event.continued = p->continued;
-	return draft_send(p->draft);
-}
-
-static int counter_int(struct perfetto *p, struct place *place, int64_t value, uint64_t ts_ns,
-		       const struct name *category)
-{
-	int64_t product;
-
-	draft_clear_args(p->draft);
-	if (__builtin_mul_overflow(value, place->multiplier, &product)) {
-		draft_double(p->draft, NULL, (double)value * (double)place->multiplier);
-		return send_counter(p, place, ts_ns, category);
-	}
-	if (place->is_incremental) {
-		place->sum = (int64_t)((uint64_t)place->sum + (uint64_t)product);
-		product = place->sum;
-	}
-	draft_int(p->draft, NULL, product);
-	return send_counter(p, place, ts_ns, category);
-}
-
-static int counter_double(struct perfetto *p, struct place *place, double value, uint64_t ts_ns,
-			  const struct name *category)
-{
-	draft_clear_args(p->draft);
-	value *= (double)place->multiplier;
-	if (place->is_incremental)
-		value = place->double_sum += value;
-	draft_double(p->draft, NULL, value);
-	return send_counter(p, place, ts_ns, category);
-}
-
-/* What a sample of a memory pool says, of our own files; NULL where it does not. */
-struct memory_sample {
-	const Annotation *change, *address, *tid, *size;
-};
-
-static void memory_annotation(struct memory_sample *m, const char *key, const Annotation *a)
-{
-	if (!m->change && same(key, "memory"))
-		m->change = a;
-	else if (!m->address && same(key, "address"))
-		m->address = a;
-	else if (!m->tid && same(key, "tid"))
-		m->tid = a;
-	else if (!m->size && same(key, "size"))
-		m->size = a;
-}
-
-/* It tells what made it so. False: it is none. */
-static bool memory(struct perfetto *p, struct sequence *s, const TrackEvent *event,
-		   const struct place *place, uint64_t ts_ns)
-{
-	struct memory_sample m = { 0 };
-	enum event_kind kind;
-	size_t i;
-
-	for (i = 0; i < event->n_debug_annotations; i++) {
-		const char *key = key_text(s, event->debug_annotations[i]);
-
-		if (key)
-			memory_annotation(&m, key, event->debug_annotations[i]);
-	}
-	if (!m.change || !m.change->string_value)
-		return false;
-	if (same(m.change->string_value, "alloc"))
-		kind = EVENT_ALLOC;
-	else if (same(m.change->string_value, "free"))
-		kind = EVENT_FREE;
-	else if (same(m.change->string_value, "gone"))
-		kind = EVENT_MEMORY_GONE;
-	else
-		return false;
-	draft_clear_args(p->draft);
-	draft_int(p->draft, NULL, event->counter_value);
-	draft_event(p->draft, kind, ts_ns, place->pid, m.tid ? (uint32_t)m.tid->uint_value : 0);
-	p->draft->event.name = place->name;
-	p->draft->event.category = event_category(p, s, event);
-	p->draft->event.unit = place->unit;
-	p->draft->event.continued = p->continued;
-	p->draft->event.id = m.address ? m.address->pointer_value : 0;
-	p->draft->event.size = m.size ? m.size->uint_value : 0;
-	return true;
-}
-
-static int counter(struct perfetto *p, struct sequence *s, const TrackEvent *event,
-		   struct place *place, uint64_t ts_ns)
-{
-	const struct name *category = event_category(p, s, event);
-	size_t exact;
-
-	if (place->kind != PLACE_COUNTER ||
-	    (!event->has_counter_value && !event->has_double_counter_value)) {
-		reader_lost(p->sink, LOST_MALFORMED);
-		return 0;
-	}
-	if (!place->name)
-		place->name = event_name(p, s, event);
-	p->continued = is_continued(p, s, event);
-	if (event->has_counter_value && event->n_debug_annotations && p->own &&
-	    memory(p, s, event, place, ts_ns))
-		return draft_send(p->draft);
-	if (event->has_counter_value)
-		return counter_int(p, place, event->counter_value, ts_ns, category);
-	exact = find_own_uint(p, s, event, "value");
-	if (exact == SIZE_MAX)
-		return counter_double(p, place, event->double_counter_value, ts_ns, category);
-	draft_clear_args(p->draft);
-	draft_uint(p->draft, NULL, event->debug_annotations[exact]->uint_value);
-	return send_counter(p, place, ts_ns, category);
-}
-
-/*
- * The samples of one event are of one moment. Taken in the order in which their tracks were made, counters
- * come out in the same order whatever the order of the samples is, which depends on their values.
- */
-static size_t next_by_uuid(const uint64_t *uuids, size_t n, size_t i, uint32_t *done)
-{
-	size_t next = 0, k;
-
-	if (n > EVENT_MAX_COUNTERS)
-		return i;
-	for (k = 0; k < n; k++) {
-		if (!(*done >> k & 1) && (*done >> next & 1 || uuids[k] < uuids[next]))
-			next = k;
-	}
-	*done |= 1u << next;
-	return next;
-}
-
-/* Samples of counters that ride on a slice's begin or end. */
-static int extra_counters(struct perfetto *p, struct sequence *s, const TrackEvent *event,
-			  uint64_t ts_ns)
-{
-	bool own = event->n_extra_counter_track_uuids > 0;
-	bool own_double = event->n_extra_double_counter_track_uuids > 0;
-	const uint64_t *uuids = own ? event->extra_counter_track_uuids : s->counters;
-	size_t n = own ? event->n_extra_counter_track_uuids : s->n_counters;
-	bool ordered = !own && n <= event->n_extra_counter_values;
-	struct place *place;
-	uint32_t done = 0;
-	int error = 0;
-	size_t i, which;
-
-	p->continued = event->n_extra_counter_values > 0 && is_continued(p, s, event);
-	if (n > event->n_extra_counter_values)
-		n = event->n_extra_counter_values;
-	for (i = 0; i < n && !error; i++) {
-		which = ordered ? s->order[i] : next_by_uuid(uuids, n, i, &done);
-		place = perfetto_place(p, uuids[which]);
-		if (place && place->kind == PLACE_COUNTER)
-			error = counter_int(p, place, event->extra_counter_values[which], ts_ns,
-					    NULL);
-		else
-			reader_lost(p->sink, LOST_MALFORMED);
-	}
-	uuids = own_double ? event->extra_double_counter_track_uuids : s->double_counters;
-	n = own_double ? event->n_extra_double_counter_track_uuids : s->n_double_counters;
-	for (i = 0; i < event->n_extra_double_counter_values && i < n && !error; i++) {
-		place = perfetto_place(p, uuids[i]);
-		if (place && place->kind == PLACE_COUNTER)
-			error = counter_double(p, place, event->extra_double_counter_values[i],
-					       ts_ns, NULL);
-		else
-			reader_lost(p->sink, LOST_MALFORMED);
-	}
-	return error;
+	p->left_out[LEFT_STACKS] += event->has_callstack_iid && p->sink->callstacks;
 }
 
 /* --- slices on lanes --------------------------------------------------------------------------- */
@@ -433,6 +183,8 @@ static int lane_begin(struct perfetto *p, struct sequence *s, const TrackEvent *
 	struct lane_slice *slice = lane_push(p, place);
 	size_t id = find_own_uint(p, s, event, "id");
 
+	leave_arrows(p, event);
+	leave_stack(p, event);
 	if (!slice) {
 		reader_lost(p->sink, LOST_LIMIT);
 		return 0;
@@ -456,6 +208,8 @@ static int lane_end(struct perfetto *p, struct sequence *s, const TrackEvent *ev
 {
 	const struct lane_slice *slice;
 
+	leave_arrows(p, event);
+	leave_stack(p, event);
 	if (!place->n_open) {
 		reader_lost(p->sink, LOST_UNMATCHED);
 		return 0;
@@ -502,12 +256,6 @@ static int flows(struct perfetto *p, const TrackEvent *event)
 	return error;
 }
 
-static bool has_flows(const TrackEvent *event)
-{
-	return event->n_flow_ids | event->n_terminating_flow_ids | event->n_flow_ids_old |
-	       event->n_terminating_flow_ids_old;
-}
-
 static int marks_lost(struct perfetto *p, const struct place *place, uint64_t count, uint64_t ts_ns)
 {
 	draft_event(p->draft, EVENT_LOST, ts_ns, place->pid, place->tid);
@@ -542,6 +290,8 @@ static int instant(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 							    : SCOPE_GLOBAL;
 	p->draft->event.callstack = event_callstack(s, event);
 	error = draft_send(p->draft);
+	if (place->kind != PLACE_THREAD)
+		leave_arrows(p, event);
 	if (error || place->kind != PLACE_THREAD || !has_flows(event))
 		return error;
 	draft_clear_args(p->draft);
@@ -573,6 +323,7 @@ static int thread_end(struct perfetto *p, struct sequence *s, const TrackEvent *
 {
 	int error = 0;
 
+	leave_stack(p, event);
 	if (has_flows(event)) {
 		draft_event(p->draft, EVENT_END, ts_ns, place->pid, place->tid);
 		error = flows(p, event);
@@ -604,7 +355,7 @@ int perfetto_event(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 		return 0;
 	}
 	if (event->n_extra_counter_values || event->n_extra_double_counter_values)
-		error = extra_counters(p, s, event, ts_ns);
+		error = perfetto_extra_counters(p, s, event, ts_ns);
 	if (error)
 		return error;
 	draft_clear_args(p->draft);
@@ -618,9 +369,12 @@ int perfetto_event(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 	case PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT:
 		return instant(p, s, event, place, ts_ns);
 	case PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_COUNTER:
-		return counter(p, s, event, place, ts_ns);
+		leave_arrows(p, event);
+		leave_stack(p, event);
+		return perfetto_counter(p, s, event, place, ts_ns);
 	case PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_STATE:
-		return 0; /* states have no counterpart here */
+		p->left_out[LEFT_STATES]++;
+		return 0;
 	default:
 		reader_lost(p->sink, LOST_MALFORMED);
 		return 0;

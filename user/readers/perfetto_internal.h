@@ -3,7 +3,8 @@
  * What the parts of the Perfetto reader share: perfetto.c takes the file apart into packets and keeps
  * what packets of a sequence say to each other, perfetto_clocks.c brings all times to one clock,
  * perfetto_tracks.c knows whose a track is, perfetto_stacks.c reads samples and call stacks,
- * perfetto_fast.c and perfetto_unpack.c unpack packets, perfetto_events.c turns TrackEvents into events.
+ * perfetto_fast.c and perfetto_unpack.c unpack packets, perfetto_events.c and perfetto_counters.c turn
+ * TrackEvents into events, perfetto_left_out.c counts what is none.
  */
 #ifndef PROFTRACE_READERS_PERFETTO_INTERNAL_H
 #define PROFTRACE_READERS_PERFETTO_INTERNAL_H
@@ -127,6 +128,18 @@ struct place {
 	struct lane_slice *open;
 };
 
+/* What has no place here, as it is told. */
+enum left_out {
+	LEFT_PACKETS,
+	LEFT_KERNEL, /* switches that make no sense, and all that is neither a switch nor a waking */
+	LEFT_STATES,
+	LEFT_ARROWS, /* their ends, on tracks that are no thread's */
+	LEFT_STACKS, /* of what has none: ends, slices on lanes */
+	LEFT_ARGS,   /* without a name or a value, or of a counter */
+	LEFT_FIELDS, /* events that have more than is known here */
+	LEFT_KINDS,
+};
+
 /* A task that is no thread with a track: whose it is. */
 struct sched_process;
 struct sched_read;
@@ -142,6 +155,7 @@ struct perfetto {
 	size_t n_interned;
 	size_t interned_bytes;
 	size_t n_open_on_lanes;
+	uint64_t left_out[LEFT_KINDS];
 	uint64_t next_id; /* for slices on lanes to which the file gives none */
 	bool own;	  /* it begins with what proftrace says of itself */
 	bool snapshot_seen;
@@ -271,7 +285,19 @@ static inline struct place *perfetto_place(struct perfetto *p, uint64_t uuid)
 	return perfetto_find_place(p, uuid);
 }
 
+/* perfetto_left_out.c */
+void perfetto_see_left_out(struct perfetto *p, const Packet *packet);
+void perfetto_tell_left_out(const struct perfetto *p, struct reader_error *ret_error);
+
+/* perfetto_counters.c */
+int perfetto_counter(struct perfetto *p, struct sequence *s, const TrackEvent *event,
+		     struct place *place, uint64_t ts_ns);
+int perfetto_extra_counters(struct perfetto *p, struct sequence *s, const TrackEvent *event,
+			    uint64_t ts_ns);
+
 /* perfetto_events.c */
+const struct name *perfetto_joined_categories(struct perfetto *p, struct sequence *s,
+					      const TrackEvent *event);
 int perfetto_event(struct perfetto *p, struct sequence *s, const TrackEvent *event, uint64_t ts_ns);
 
 #endif

@@ -114,7 +114,7 @@ static int send_switch(struct perfetto *p, struct sched_event *e, struct sched_c
 	struct event *event = &p->draft->event;
 
 	if (!e->has_who && !cpu->known)
-		p->error->skipped++;
+		p->left_out[LEFT_KERNEL]++;
 	if (!e->has_who) {
 		e->tid = cpu->tid;
 		e->sched.prio = cpu->prio;
@@ -192,7 +192,7 @@ static int keep(struct perfetto *p, struct sched_event *e, uint64_t boottime)
 	int error = 0;
 
 	if (!perfetto_boottime(p, boottime, &e->ts_ns)) {
-		p->error->skipped++;
+		p->left_out[LEFT_KERNEL]++;
 		return 0;
 	}
 	if (s->n == MAX_SCHED_EVENTS)
@@ -274,7 +274,7 @@ static int compact_switches(struct perfetto *p, unsigned cpu, const Compact *c)
 		struct sched_event e = { .kind = EVENT_SWITCH, .sched.cpu = (uint16_t)cpu };
 
 		if (i >= c->n_switch_next_pid || i >= c->n_switch_prev_state) {
-			p->error->skipped++;
+			p->left_out[LEFT_KERNEL]++;
 			continue;
 		}
 		ts_ns += c->switch_timestamp[i];
@@ -300,7 +300,7 @@ static int compact_wakings(struct perfetto *p, unsigned cpu, const Compact *c)
 		struct sched_event e = { .kind = EVENT_WAKING, .sched.cpu = (uint16_t)cpu };
 
 		if (i >= c->n_waking_pid) {
-			p->error->skipped++;
+			p->left_out[LEFT_KERNEL]++;
 			continue;
 		}
 		ts_ns += c->waking_timestamp[i];
@@ -336,7 +336,7 @@ int perfetto_bundle(struct perfetto *p, const Bundle *bundle)
 	if (!sched_of(p))
 		return -ENOMEM;
 	if (!bundle->has_cpu || cpu >= MAX_SCHED_CPUS) {
-		p->error->skipped++;
+		p->left_out[LEFT_KERNEL]++;
 		return 0;
 	}
 	if (bundle->lost_events && first)
@@ -349,7 +349,7 @@ int perfetto_bundle(struct perfetto *p, const Bundle *bundle)
 		else if (event->sched_waking)
 			error = full_waking(p, cpu, event);
 		else
-			p->error->skipped++;
+			p->left_out[LEFT_KERNEL]++;
 	}
 	if (!error && bundle->compact_sched)
 		error = compact_switches(p, cpu, bundle->compact_sched);

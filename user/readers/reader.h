@@ -29,9 +29,9 @@ struct reader_error {
 	 * `offset` was read.
 	 */
 	bool truncated;
-	/* Events of kinds that have no place here: how many, and of which ("P 12, v 3"). */
+	/* What has no place here: how many events, or parts of them, and of which kinds ("P 12, v 3"). */
 	uint64_t skipped;
-	char skipped_kinds[80];
+	char skipped_kinds[160];
 };
 
 enum trace_format {

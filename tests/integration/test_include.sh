@@ -73,6 +73,8 @@ refused "a directory" "cannot include 'elsewhere': Is a directory" elsewhere
 refused "no such file" "cannot include 'nothing.json': No such file" nothing.json
 refused "no trace" "cannot read '.*': not a trace" /etc/passwd
 refused "through /proc" "cannot include '/proc/self/fd/0'" /proc/self/fd/0
+refused "what the kernel makes up" "cannot include '/proc/version': it is empty, or no file on a disk" /proc/version
+refused "a device" "cannot include '/dev/zero': it is no file" /dev/zero
 if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1 && command -v setpriv >/dev/null; then
 	chmod 777 .
 	cp "$programs/includes" copied
@@ -84,6 +86,45 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1 && command -v setpriv >/dev
 else
 	skip "what the program may not read" "not root, or no user nobody"
 fi
+
+# Nor does it make the recorder read for ever: neither what is not there,
+printf '[{"ph":"i","ts":1,"name":"a","pid":1,"tid":1},\n' >sparse.json
+if truncate -s 100G sparse.json 2>/dev/null; then
+	timeout 60 "$proftrace" -o whole1 --summary-json sparse.sum -- "$programs/includes" 2 w.json sparse.json >said 2>err </dev/null
+	equal "a sparse file: the recording is whole" "$? $(count whole1.json 'BEGIN outer')" "0 2"
+	equal "a sparse file: said in the summary" \
+		"$(grep -c '"events": 0, "before": 1, "truncated": true, "error": "", "left_out": ""' sparse.sum)" 1
+else
+	skip "a sparse file" "no file of 100 GB here"
+fi
+
+# nor what is too much. A Perfetto packet of 60 MiB, packed to 60 KB, again and again.
+{
+	printf '\012\206\200\200\036\302\076\200\200\200\036'
+	head -c 62914560 /dev/zero
+} | gzip -1 >packet.gz
+for i in 1 2 3 4 5 6 7 8 9 10; do cat packet.gz packet.gz; done >much.json
+"$proftrace" --strict -o whole2 --summary-json much.sum -- "$programs/includes" 2 w.json much.json >said 2>err </dev/null
+equal "more than is read: the recording is whole, and not all" "$? $(count whole2.json 'BEGIN outer')" "3 2"
+check "more than is read: says so" grep -q "cannot include the rest of 'much.json': .*programs name" err
+check "more than is read: says what helps" grep -q "^hint: --include-json FILE" err
+check "more than is read: in the summary" grep -q '"left_out": "\(size\|time\)"' much.sum
+
+# It can be told not to go on; what was recorded is there before. 8 GiB of blanks.
+head -c 16777216 /dev/zero | tr '\0' ' ' | gzip -1 >blanks.gz
+printf '[' | gzip >long.json
+for i in 1 2 3 4 5 6 7 8; do cat blanks.gz blanks.gz blanks.gz blanks.gz blanks.gz blanks.gz blanks.gz blanks.gz; done >many.gz
+for i in 1 2 3 4 5 6 7 8; do cat many.gz; done >>long.json
+"$proftrace" --dump-period 1h -o whole3 --summary-json long.sum -- "$programs/includes" 2 w.json long.json >said 2>err </dev/null &
+recorder=$!
+i=0
+while [ ! -e whole3.json ] && [ $((i += 1)) -lt 600 ]; do sleep 0.1; done
+kill -INT $recorder
+kill -TERM $recorder
+wait $recorder
+equal "told to stop: the recording is whole" "$? $(count whole3.json 'BEGIN outer')" "0 2"
+check "told to stop: says so" grep -q "cannot include the rest of 'long.json': a signal ended it" err
+check "told to stop: in the summary" grep -q '"left_out": "signal"' long.sum
 
 # What the command line names is part of what was asked for.
 "$proftrace" -q -o missing --include-json nothing.json -- "$programs/includes" 2 w.json >said 2>err

@@ -6,6 +6,10 @@
  *
  * A path from a recorded program is opened in what that program sees as its files, and only if it is a
  * file that the program itself could read: the recorder may have more rights than it.
+ *
+ * Whoever waits for the end of a recording shall not wait for what a program chose to name: all that
+ * programs name is read within one limit of bytes and one of time. What the command line names is read
+ * to its end. Signals that give the end of a recording up end either.
  */
 #include "cmd/include.h"
 
@@ -17,14 +21,26 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "cmd/merge.h"
 #include "cmd/record.h"
 
 enum {
 	MAX_FROM_PROGRAMS = 64,
 	FILE_SHIFT = 50, /* of ids, as in a merge */
+	PROGRAMS_GIB = 1,
+	PROGRAMS_SECONDS = 30,
+};
+
+/* Why not all of a file was read. */
+enum left_out {
+	LEFT_NOTHING,
+	LEFT_BY_SIZE,
+	LEFT_BY_TIME,
+	LEFT_BY_SIGNAL,
 };
 
 struct include {
@@ -39,6 +55,7 @@ struct include {
 	uint64_t before; /* the recording began */
 	bool truncated;
 	uint64_t skipped; /* of kinds that have no place here */
+	enum left_out left_out;
 };
 
 struct includes {
@@ -47,11 +64,21 @@ struct includes {
 	unsigned refused; /* of programs: too many */
 };
 
+/* All of them, being read. */
+struct including {
+	struct recording *r;
+	struct owners *owners;
+	struct reader_limits limits;
+	uint64_t until_ns; /* 0: however long it takes */
+	unsigned signals;  /* that have not given it up */
+	enum left_out why; /* of what is left to be read */
+};
+
 /* One of them on its way into the timeline. */
 struct joining {
+	struct including *all;
 	struct recording *r;
 	struct include *include;
-	struct owners *owners;
 	struct part part;
 	unsigned index;
 	uint64_t switches; /* and wakings, which are left out */
@@ -148,33 +175,47 @@ static bool may_read(const struct include *in, const struct stat *st)
 	return geteuid() && st->st_uid == geteuid();
 }
 
-/* Of a program: in its own root, no FIFO that would hold us, no link out of /proc. */
+/*
+ * A file that holds something. Most of what a kernel makes up is empty by its own account: a program
+ * shall not have us drain a log that others read.
+ */
+static int refuses(const struct include *in, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -EIO;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	if (!may_read(in, &st))
+		return -EACCES;
+	return in->from_program && !st.st_size ? -ENODATA : 0;
+}
+
+/*
+ * Of a program: in its own root, no link out of /proc. It is looked at before it is opened, since that
+ * alone can do something to a device; and opened without waiting, since others may hold it (a lease).
+ */
 static int open_include(const struct include *in)
 {
-	struct open_how how = { .flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK };
-	struct stat st;
-	int fd;
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC };
+	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, place, fd, error;
+	char path[48];
 
-	if (!in->from_program) {
-		fd = open(in->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	} else {
+	if (in->from_program) {
 		how.resolve = RESOLVE_NO_MAGICLINKS | (in->absolute ? RESOLVE_IN_ROOT : 0);
-		fd = (int)syscall(SYS_openat2, in->base, in->path, &how, sizeof(how));
+		place = (int)syscall(SYS_openat2, in->base, in->path, &how, sizeof(how));
+	} else {
+		place = open(in->path, O_PATH | O_CLOEXEC);
 	}
-	if (fd < 0)
+	if (place < 0)
 		return -errno;
-	if (fstat(fd, &st)) {
-		close(fd);
-		return -EIO;
-	}
-	if (!S_ISREG(st.st_mode)) {
-		close(fd);
-		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-	}
-	if (!may_read(in, &st)) {
-		close(fd);
-		return -EACCES;
-	}
+	error = refuses(in, place);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	fd = error ? error : open(path, flags);
+	if (!error && fd < 0)
+		fd = -errno;
+	close(place);
 	return fd;
 }
 
@@ -208,7 +249,7 @@ static int take(void *context, const struct event *event)
 	}
 	if (e.kind >= EVENT_ASYNC_BEGIN && e.kind <= EVENT_FLOW_IN)
 		e.id ^= (uint64_t)(j->index + 1) << FILE_SHIFT;
-	owners_map(j->owners, &e);
+	owners_map(j->all->owners, &e);
 	if (e.ts_ns > r->last_ts_ns)
 		r->last_ts_ns = e.ts_ns;
 	j->include->events += marked;
@@ -249,7 +290,7 @@ static int join(struct joining *j, struct failure *f)
 	struct reader_error end = { 0 };
 	int error = source_look(&j->part.source, f);
 
-	if (error)
+	if (error || j->all->limits.end)
 		return error;
 	error = align_by_clocks(&reference, &j->part, ALIGN_AUTO, f);
 	if (error)
@@ -257,47 +298,133 @@ static int join(struct joining *j, struct failure *f)
 	j->part.offset_ns += j->r->options->include_offset_ns;
 	name_label(&j->part, j->include->path);
 	j->part.recording = j->index + 1;
-	owners_begin(j->owners, &j->part);
+	owners_begin(j->all->owners, &j->part);
 	error = source_read(&j->part.source, &sink, &end, f);
 	if (!error)
-		error = owners_end(j->owners, take_name, j);
+		error = owners_end(j->all->owners, take_name, j);
 	j->include->truncated = end.truncated;
 	j->include->skipped = end.skipped + j->switches;
 	/* An output that fails has been told as such. */
 	return error < 0 && !end.message[0] ? 0 : error;
 }
 
-static int include_one(struct recording *r, struct include *in, struct owners *owners,
-		       unsigned index)
+/* Asked again and again while a file is read. */
+static bool stop(void *context)
 {
-	struct joining j = { .r = r, .include = in, .owners = owners, .index = index };
+	struct including *all = context;
+
+	recording_gives_up(all->r);
+	if (all->r->signals > all->signals)
+		all->why = LEFT_BY_SIGNAL;
+	else if (all->until_ns && clock_ns(CLOCK_MONOTONIC) >= all->until_ns)
+		all->why = LEFT_BY_TIME;
+	return all->why != LEFT_NOTHING;
+}
+
+static void tell_left_out(const struct include *in)
+{
+	struct failure f = { 0 };
+	char reason[96];
+
+	if (in->left_out == LEFT_BY_SIGNAL)
+		snprintf(reason, sizeof(reason), "a signal ended it");
+	else if (in->left_out == LEFT_BY_TIME)
+		snprintf(reason, sizeof(reason), "what programs name is read for %d seconds in all",
+			 PROGRAMS_SECONDS);
+	else
+		snprintf(reason, sizeof(reason),
+			 "of what programs name %d GiB are read in all, packed and unpacked",
+			 PROGRAMS_GIB);
+	failure_set(&f, 0, "cannot include the rest of", in->path, reason);
+	if (in->left_out != LEFT_BY_SIGNAL)
+		failure_hint(&f, "--include-json FILE reads all of a trace");
+	failure_print(&f, stderr);
+}
+
+static int include_one(struct including *all, struct include *in, unsigned index)
+{
+	struct joining j = { .all = all, .r = all->r, .include = in, .index = index };
 	struct failure f = { 0 };
 
+	j.part.source.path = in->path;
+	j.part.source.limits = &all->limits;
 	if (!in->error) {
-		j.part.source.path = in->path;
 		j.part.source.fd = open_include(in);
 		in->error = j.part.source.fd < 0 ? j.part.source.fd : 0;
 	}
 	if (in->error) {
 		failure_set(&f, in->error, "cannot include", in->path,
-			    in->error == -EINVAL ? "it is no file" : NULL);
+			    in->error == -EINVAL    ? "it is no file"
+			    : in->error == -ENODATA ? "it is empty, or no file on a disk"
+						    : NULL);
 	} else {
 		in->error = join(&j, &f);
 		source_close(&j.part.source);
 	}
-	if (in->error) {
-		status_clear(r);
-		failure_print(&f, stderr);
+	if (all->limits.end) {
+		if (all->limits.end == READ_ENOUGH)
+			all->why = LEFT_BY_SIZE;
+		in->left_out = all->why;
+		in->error = in->from_program ? 0 : -EINTR;
 	}
+	if (in->error || in->left_out)
+		status_clear(all->r);
+	if (in->left_out)
+		tell_left_out(in);
+	else if (in->error)
+		failure_print(&f, stderr);
 	return in->error;
+}
+
+/* From what programs name to what the command line does, which only a signal ends. */
+static void lift_limits(struct including *all)
+{
+	all->until_ns = 0;
+	all->limits.bytes = 0;
+	if (all->why == LEFT_BY_SIGNAL)
+		return;
+	all->why = LEFT_NOTHING;
+	all->limits.end = READ_ON;
+}
+
+/* `from_programs`: so many of them, the first. */
+static int read_all(struct including *all, struct includes *in, unsigned from_programs)
+{
+	unsigned i, unread = in->refused;
+	int error = 0;
+
+	for (i = 0; i < in->n; i++) {
+		struct include *include = &in->list[i];
+
+		if (i == from_programs)
+			lift_limits(all);
+		if (all->limits.end) {
+			include->left_out = all->why;
+			unread += i < from_programs;
+			error = i < from_programs ? error : -EINTR;
+			continue;
+		}
+		if (include_one(all, include, i) && i >= from_programs)
+			error = include->error;
+	}
+	if (unread)
+		fprintf(stderr, "proftrace: %u more trace%s that programs named not included\n",
+			unread, unread == 1 ? "" : "s");
+	return error;
 }
 
 int include_all(struct recording *r)
 {
 	struct includes *in = r->includes || r->options->n_includes ? includes_get(r) : NULL;
-	struct owners *owners;
+	struct including all = {
+		.r = r,
+		.limits = { .bytes = (uint64_t)PROGRAMS_GIB << 30, .stop = stop, .context = &all },
+		.until_ns = clock_ns(CLOCK_MONOTONIC) + PROGRAMS_SECONDS * 1000000000ull,
+		/* Those that ended the recording are not about this. */
+		.signals = r->signals ? r->signals : 1,
+	};
 	unsigned i, from_programs;
-	int error = 0;
+	int error;
 
 	if (!in)
 		return 0;
@@ -306,21 +433,29 @@ int include_all(struct recording *r)
 				"flight recorder writes is over before them\n");
 		return 0;
 	}
+	/* Whatever becomes of this, what was recorded is there. */
+	outputs_flush(r);
+	plugins_flush(r);
 	from_programs = in->n;
 	for (i = 0; i < r->options->n_includes; i++)
 		add(in, r->options->includes[i]);
-	owners = owners_new(r->names, true);
-	if (!owners)
+	all.owners = owners_new(r->names, true);
+	if (!all.owners)
 		return -ENOMEM;
-	for (i = 0; i < in->n; i++) {
-		if (include_one(r, &in->list[i], owners, i) && i >= from_programs)
-			error = in->list[i].error;
-	}
-	owners_free(owners);
-	if (in->refused)
-		fprintf(stderr, "proftrace: %u more trace%s that programs named not included\n",
-			in->refused, in->refused == 1 ? "" : "s");
+	error = read_all(&all, in, from_programs);
+	owners_free(all.owners);
 	return error;
+}
+
+bool includes_are_whole(const struct recording *r)
+{
+	unsigned i;
+
+	for (i = 0; r->includes && i < r->includes->n; i++) {
+		if (r->includes->list[i].left_out)
+			return false;
+	}
+	return true;
 }
 
 void includes_print(const struct recording *r)
@@ -340,12 +475,16 @@ void includes_print(const struct recording *r)
 		if (in->skipped)
 			fprintf(stderr, ", %" PRIu64 " of kinds that have no place here",
 				in->skipped);
-		fprintf(stderr, "%s\n", in->truncated ? ", truncated" : "");
+		fprintf(stderr, "%s\n",
+			in->left_out	? ", the rest left out"
+			: in->truncated ? ", truncated"
+					: "");
 	}
 }
 
 void includes_json(const struct recording *r, FILE *out)
 {
+	static const char *const reasons[] = { "", "size", "time", "signal" };
 	unsigned i, n = r->includes ? r->includes->n : 0;
 
 	fputs("  \"included\": [", out);
@@ -359,7 +498,7 @@ void includes_json(const struct recording *r, FILE *out)
 			", \"truncated\": %s, \"error\": ",
 			in->events, in->before, in->truncated ? "true" : "false");
 		print_json_string(out, in->error ? strerror(-in->error) : "");
-		fputc('}', out);
+		fprintf(out, ", \"left_out\": \"%s\"}", reasons[in->left_out]);
 	}
 	fputs("],\n", out);
 }

@@ -22,6 +22,9 @@ void include_later(struct recording *r, const struct event *event);
  */
 int include_all(struct recording *r);
 
+/* Whether none of them was left before its end. */
+bool includes_are_whole(const struct recording *r);
+
 /* A line for each that was read. */
 void includes_print(const struct recording *r);
 void includes_json(const struct recording *r, FILE *out);

@@ -359,7 +359,8 @@ static int finish(struct recording *r)
 	    (account_lost(&account) > account.lost[LOST_CUT] || account.attached_late ||
 	     account.late_steps || account.batches_unread || account.files_refused ||
 	     account.kernel_events_lost || account.sched_lost || account.stacks_lost ||
-	     account.sites_refused || account.unreadable_args || account.unreadable_names))
+	     account.sites_refused || account.unreadable_args || account.unreadable_names ||
+	     !includes_are_whole(r)))
 		return STATUS_LOSSY;
 	return STATUS_DONE;
 }

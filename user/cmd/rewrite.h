@@ -22,8 +22,9 @@ struct source {
 	const char *path;
 	int fd;
 	struct trace_origin origin;
-	uint64_t first_ns;  /* of its first mark, 0: none */
-	uint64_t switch_ns; /* of a switch before that, 0: none */
+	uint64_t first_ns;	      /* of its first mark, 0: none */
+	uint64_t switch_ns;	      /* of a switch before that, 0: none */
+	struct reader_limits *limits; /* of all that is read of it; NULL: none */
 };
 
 /* `path` "-": standard input. What cannot be read twice is copied to a file without a name first. */

@@ -93,7 +93,7 @@ int source_read(struct source *source, const struct reader_sink *sink,
 
 	if (lseek(source->fd, 0, SEEK_SET) < 0)
 		return failure_set(f, -errno, "cannot read", source->path, NULL);
-	error = trace_read(source->fd, sink, ret_error);
+	error = trace_read_within(source->fd, sink, source->limits, ret_error);
 	return error < 0 ? failed(f, source->path, error, ret_error) : error;
 }
 

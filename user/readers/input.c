@@ -15,14 +15,19 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "readers/reader.h"
+
 enum {
 #ifdef SMALL_WINDOWS /* the fuzzers' files are small: so that windows move and grow with these, too */
 	FIRST_SIZE = 256,
 	RAW_SIZE = 128,
+	ZEROS_ENOUGH = 4096,
 #else
 	FIRST_SIZE = 256 * 1024,
 	RAW_SIZE = 64 * 1024,
+	ZEROS_ENOUGH = 16 * 1024 * 1024,
 #endif
+	STEP = FIRST_SIZE,     /* bytes read or unpacked between two looks at the limits */
 	GZIP_WINDOW = 15 + 16, /* zlib's way of saying: largest window, gzip's header and trailer */
 };
 
@@ -32,6 +37,9 @@ struct input {
 	bool in_member; /* gzip: between a header and its trailer */
 	bool at_end;
 	bool cut;
+	struct reader_limits *limits; /* NULL: none */
+	uint64_t work;		      /* bytes that were read, and unpacked */
+	uint64_t told;		      /* of these, to the limits */
 	z_stream
 		z; /* next_in, avail_in also hold what was read of a plain file to tell it from gzip */
 	uint64_t offset;
@@ -60,8 +68,10 @@ static ssize_t read_raw(struct input *in)
 	memmove(in->raw, in->z.next_in, in->z.avail_in);
 	in->z.next_in = in->raw;
 	n = read_some(in->fd, in->raw + in->z.avail_in, sizeof(in->raw) - in->z.avail_in);
-	if (n > 0)
+	if (n > 0) {
 		in->z.avail_in += (unsigned)n;
+		in->work += (size_t)n;
+	}
 	return n;
 }
 
@@ -105,6 +115,43 @@ void input_free(struct input *in)
 	free(in);
 }
 
+void input_limit(struct input *in, struct reader_limits *limits)
+{
+	in->limits = limits;
+}
+
+void input_unpacked(struct input *in, size_t size)
+{
+	in->work += size;
+}
+
+/* Whether a limit is reached: then nothing follows what is there. */
+static bool at_limit(struct input *in)
+{
+	struct reader_limits *l = in->limits;
+
+	if (!l || in->work - in->told < STEP)
+		return false;
+	l->taken += in->work - in->told;
+	in->told = in->work;
+	if (l->bytes && l->taken >= l->bytes)
+		l->end = READ_ENOUGH;
+	else if (l->stop && l->stop(l->context))
+		l->end = READ_STOPPED;
+	else
+		return false;
+	in->at_end = in->cut = true;
+	return true;
+}
+
+/* A window that had to grow is not filled at once: that would be long between two looks. */
+static size_t room_of(const struct input *in)
+{
+	size_t room = in->capacity - in->end;
+
+	return room < STEP ? room : STEP;
+}
+
 static int make_room(struct input *in)
 {
 	uint8_t *bytes;
@@ -128,7 +175,7 @@ static int make_room(struct input *in)
 
 static int fill_plain(struct input *in)
 {
-	size_t room = in->capacity - in->end;
+	size_t room = room_of(in);
 	ssize_t n;
 
 	if (in->z.avail_in) { /* what input_open() looked at */
@@ -138,6 +185,7 @@ static int fill_plain(struct input *in)
 		in->z.avail_in -= (unsigned)n;
 	} else {
 		n = read_some(in->fd, in->bytes + in->end, room);
+		in->work += n > 0 ? (size_t)n : 0;
 	}
 	if (n < 0)
 		return (int)n;
@@ -168,7 +216,7 @@ static int next_member(struct input *in)
 /* One step: may add nothing, then the caller tries again. */
 static int fill_gzip(struct input *in)
 {
-	size_t room = in->capacity - in->end;
+	size_t before = in->end;
 	int status;
 
 	if (!in->in_member)
@@ -184,9 +232,10 @@ static int fill_gzip(struct input *in)
 		}
 	}
 	in->z.next_out = in->bytes + in->end;
-	in->z.avail_out = (unsigned)(room < (1u << 30) ? room : (1u << 30));
+	in->z.avail_out = (unsigned)room_of(in);
 	status = inflate(&in->z, Z_NO_FLUSH);
 	in->end = (size_t)(in->z.next_out - in->bytes);
+	in->work += in->end - before;
 	if (status == Z_STREAM_END)
 		in->in_member = false;
 	else if (status == Z_MEM_ERROR)
@@ -200,7 +249,7 @@ int input_want(struct input *in, size_t size)
 {
 	int error = 0;
 
-	while (!error && !in->at_end && input_available(in) < size) {
+	while (!error && !in->at_end && input_available(in) < size && !at_limit(in)) {
 		error = make_room(in);
 		if (!error)
 			error = in->gzip ? fill_gzip(in) : fill_plain(in);
@@ -241,6 +290,8 @@ bool input_is_cut(const struct input *in)
 
 bool input_rest_is_zero(struct input *in)
 {
+	uint64_t zeros = 0;
+
 	do {
 		const uint8_t *bytes = input_bytes(in);
 		size_t i, size = input_available(in);
@@ -250,8 +301,9 @@ bool input_rest_is_zero(struct input *in)
 				return false;
 		}
 		input_consume(in, size);
+		zeros += size;
 		if (input_want(in, 1))
 			return false;
-	} while (input_available(in));
+	} while (input_available(in) && zeros < ZEROS_ENOUGH);
 	return true;
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct input;
+struct reader_limits; /* readers/reader.h */
 
 enum {
 	/*
@@ -23,6 +24,10 @@ enum {
 /* fd: borrowed, read from where it stands. Returns 0 or negative errno. */
 int input_open(int fd, struct input **ret_input);
 void input_free(struct input *input);
+/* From now on. Borrowed; may be NULL. */
+void input_limit(struct input *input, struct reader_limits *limits);
+/* What was read held so many bytes more, packed in a way that only its reader knows. */
+void input_unpacked(struct input *input, size_t size);
 
 /*
  * Makes at least `size` bytes available, fewer only where the file ends. Memory grows with what is
@@ -34,9 +39,13 @@ const uint8_t *input_bytes(const struct input *input); /* valid until the next i
 size_t input_available(const struct input *input);
 void input_consume(struct input *input, size_t size); /* at most what is available */
 uint64_t input_offset(const struct input *input);     /* of the first available byte */
-bool input_is_cut(const struct input *input);	      /* the gzip data ended too early */
+bool input_is_cut(
+	const struct input *input); /* the gzip data ended too early, or a limit was reached */
 
-/* Consumes all that is left and tells whether it was only zeros: what a crash leaves in a file. */
+/*
+ * Whether all that is left is zeros: what a crash leaves in a file. They are consumed. Of many the
+ * first 16 MiB stand for the rest, since a file may have terabytes of them that it need not store.
+ */
 bool input_rest_is_zero(struct input *input);
 
 #endif

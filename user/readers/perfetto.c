@@ -369,6 +369,7 @@ struct file {
 	struct fast_packet fast;
 	struct arena arena;
 	struct draft draft;
+	struct input *in;
 };
 
 static int event_failed(struct file *f, int error, uint64_t offset)
@@ -453,6 +454,7 @@ static int read_field(struct file *f, const uint8_t *bytes, const struct wire_fi
 		return 0;
 	error = read_packet(f, bytes + field->header, (size_t)field->value, offset + field->header,
 			    &bundle, &bundle_size);
+	input_unpacked(f->in, bundle_size);
 	if (!error && bundle)
 		error = read_bundle(f, bundle, bundle_size, offset);
 	free(bundle);
@@ -565,6 +567,7 @@ int perfetto_read_input(struct input *in, const struct reader_sink *sink,
 	f->p.sink = sink;
 	f->p.error = ret_error;
 	f->p.draft = &f->draft;
+	f->in = in;
 	error = read_fields(f, in);
 	if (!error && f->p.sched)
 		error = perfetto_bundles_end(&f->p);

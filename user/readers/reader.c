@@ -22,6 +22,12 @@ int reader_fail(struct reader_error *ret_error, int error, uint64_t offset, cons
 
 int trace_read(int fd, const struct reader_sink *sink, struct reader_error *ret_error)
 {
+	return trace_read_within(fd, sink, NULL, ret_error);
+}
+
+int trace_read_within(int fd, const struct reader_sink *sink, struct reader_limits *limits,
+		      struct reader_error *ret_error)
+{
 	struct input *input = NULL;
 	const char *what;
 	int error;
@@ -30,6 +36,7 @@ int trace_read(int fd, const struct reader_sink *sink, struct reader_error *ret_
 	error = input_open(fd, &input);
 	if (error)
 		return error;
+	input_limit(input, limits);
 	error = input_want(input, SNIFF_SIZE);
 	if (error == -EBADMSG && !input_available(input)) {
 		reader_fail(ret_error, error, 0, "damaged gzip data");

@@ -34,6 +34,23 @@ struct reader_error {
 	char skipped_kinds[160];
 };
 
+/*
+ * How much of files is read: for who reads what others name, at a time when nobody may be made to wait.
+ * Where a limit is reached, the file ends there as one does that was cut off. One of these may be for
+ * several files, one after the other.
+ */
+struct reader_limits {
+	uint64_t bytes;		     /* packed and unpacked ones together; 0: no limit */
+	bool (*stop)(void *context); /* asked about every 256 KiB of these; NULL: never */
+	void *context;
+	uint64_t taken; /* so far */
+	enum reader_end {
+		READ_ON,
+		READ_ENOUGH,
+		READ_STOPPED,
+	} end;
+};
+
 enum trace_format {
 	TRACE_UNKNOWN,
 	TRACE_PERFETTO,
@@ -52,5 +69,8 @@ int chrome_json_read(int fd, const struct reader_sink *sink, struct reader_error
  * and the message says what it looks like.
  */
 int trace_read(int fd, const struct reader_sink *sink, struct reader_error *ret_error);
+/* The same, no further than `limits` allow (may be NULL). */
+int trace_read_within(int fd, const struct reader_sink *sink, struct reader_limits *limits,
+		      struct reader_error *ret_error);
 
 #endif

@@ -194,6 +194,8 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	while (poll(&input, 1, -1) < 0)
 		;
+	if (input.revents & POLLNVAL)
+		return 0;
 	for (tries = 0; tries < 500; tries++) {
 		if (!prof_is_enabled(&prof_default) && !prof_is_enabled(&other) && !changed_code())
 			break;

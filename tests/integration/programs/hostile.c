@@ -2,7 +2,8 @@
 /*
  * hostile strings|pointers|names|slices|pools|threads|allocs N: does N of what a tracer might choke on: strings
  * that are not there, do not end, are no UTF-8 or command a terminal; names, keys and values that are nowhere;
- * names of threads, of slices and of pools, all distinct; threads; allocations that stay.
+ * names of threads, of slices and of pools, all distinct; threads; allocations that stay. With one
+ * more argument it prints `ready` first, and begins when its input says something.
  * hostile maps FILE [N]: has the file, or N copies of it, mapped as code until its input ends; prints `ready`
  * first. At the end `marks <n>`.
  */
@@ -204,6 +205,12 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "maps")) {
 		printf("marks %d\n", maps(argv[2], argc > 3 ? atoi(argv[3]) : 0));
 		return 0;
+	}
+	if (argc > 3) {
+		printf("ready %d\n", (int)getpid());
+		fflush(stdout);
+		if (getchar() == EOF)
+			return 1;
 	}
 	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		if (!strcmp(argv[1], modes[i].name))

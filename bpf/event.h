@@ -59,7 +59,8 @@ enum record_kind {
 		64, /* a = tgid of the parent, b = tid of the parent; comm in the operands' place */
 	RECORD_EXEC = 65, /* comm */
 	RECORD_EXIT =
-		66, /* a = 1 when it was the process's last thread, then b = its CPU time (bpf/guard.h) */
+		66, /* a = 1 when it was the process's last thread, then b = its CPU time (bpf/guard.h);
+		       comm: the number of the signal that it was killed by, or nothing */
 	RECORD_COMM = 67, /* comm */
 	RECORD_HOLD =
 		68, /* a = ticket: the thread waits until it is released; b = enum hold_reason */

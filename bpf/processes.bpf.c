@@ -10,7 +10,8 @@
 #include "steps.h"
 #include "threads.h"
 
-#define ENFORCE_NONDUMP 1 /* BINPRM_FLAGS_ENFORCE_NONDUMP of the kernel */
+#define ENFORCE_NONDUMP	  1 /* BINPRM_FLAGS_ENFORCE_NONDUMP of the kernel */
+#define SIGNAL_GROUP_EXIT 4 /* of the kernel: one thread's end is that of all */
 
 static __always_inline struct record_comm *reserve_comm(__u8 kind, __u32 tgid, __u32 tid)
 {
@@ -160,6 +161,25 @@ static __always_inline __u64 cpu_time(const struct task_struct *task)
 	return task->signal->sum_sched_runtime + own;
 }
 
+/*
+ * Writes which signal the process was killed by, as digits, or nothing. Its last thread may have been on its
+ * way out already when it came; and where no thread took the others along, it is its own.
+ */
+static __always_inline void killed_by(const struct task_struct *task, char *out)
+{
+	unsigned flags = BPF_CORE_READ(task, signal, flags), code;
+
+	code = flags & SIGNAL_GROUP_EXIT ? BPF_CORE_READ(task, signal, group_exit_code)
+					 : BPF_CORE_READ(task, exit_code);
+	code &= 0x7f;
+	if (!code)
+		return;
+	*out++ = '0' + code / 100;
+	*out++ = '0' + code / 10 % 10;
+	*out++ = '0' + code % 10;
+	*out = '\0';
+}
+
 static __always_inline void tell_exit(struct task_struct *task, __u64 pid_tgid)
 {
 	struct thread_state *st = thread_find(task, pid_tgid);
@@ -187,6 +207,8 @@ static __always_inline void tell_exit(struct task_struct *task, __u64 pid_tgid)
 		if (guarded && last)
 			r->ops.b = cpu_time(task);
 		r->comm[0] = '\0';
+		if (last)
+			killed_by(task, r->comm);
 		bpf_ringbuf_submit(r, wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 	}
 	if (last) {

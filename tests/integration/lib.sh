@@ -79,6 +79,18 @@ check_agree() { # NAME BASE
 	equal "$1: slices nest" "$("$canon" --nest "$2.pftrace" | head -1 | cut -d, -f1)" ok
 }
 
+# Of a trace that was not finished, report says so.
+check_cut() { # NAME FILE...
+	cut=$1
+	shift
+	for file; do
+		"$proftrace" report "$file" >"$tmp/cut.table" 2>"$tmp/cut"
+		equal "$cut: report reads the ${file##*.}" $? 0
+		check "$cut: it says that the end of the ${file##*.} is missing" \
+			grep -qE 'truncated at byte|the end is missing' "$tmp/cut"
+	done
+}
+
 check_account() { # NAME SUMMARY: nothing lost, and it adds up
 	never_else "$1: the account adds up" "$(field "$2" adds_up)" true
 	equal "$1: nothing is lost" "$(field "$2" lost_total)" 0

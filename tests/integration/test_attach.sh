@@ -116,10 +116,31 @@ equal "target killed: exit status" $? 0
 equal "target killed: the account adds up" "$(field "$tmp/s" adds_up)" true
 check_agree "target killed" "$tmp/tk"
 for kind in pftrace json; do
-	"$proftrace" report "$tmp/tk.$kind" >"$tmp/out" 2>"$tmp/err"
-	equal "target killed: the $kind came to its end" "$(grep -cE 'truncated|missing|broken' "$tmp/err")" 0
+	"$proftrace" report "$tmp/tk.$kind" >"$tmp/out" 2>"$tmp/report"
+	equal "target killed: the $kind came to its end" "$(grep -cE 'truncated|missing|broken' "$tmp/report")" 0
+	equal "target killed: the $kind says by what, once" \
+		"$(awk '/killed by SIGKILL/ { print $NF }' "$tmp/out")" 1
 done
+equal "target killed: the summary says by what" "$(field "$tmp/s" processes_killed)$(
+	grep -c "\"killed\": \[{\"pid\": $storm, \"signal\": 9}\]" "$tmp/s")" 11
 check_nothing_left "target killed"
+
+# Both are killed at once.
+start_storm 2
+"$proftrace" -q -p $storm -o "$tmp/bk" --dump-period 50ms 9>&- &
+recorder=$!
+for _ in $(seq 1 400); do [ -s "$tmp/bk.json" ] && [ -s "$tmp/bk.pftrace" ] && break; sleep 0.05; done
+broker=$(cat /proc/$recorder/task/$recorder/children)
+kill -KILL $recorder $storm
+wait $recorder 2>/dev/null
+equal "both killed: the recorder was" $? 137
+wait $storm 2>/dev/null
+equal "both killed: the program was" $? 137
+exec 9>&-
+for _ in $(seq 1 400); do [ -d /proc/${broker% } ] || break; sleep 0.05; done
+check "both killed: the broker ends" test ! -d /proc/${broker% }
+check_cut "both killed" "$tmp/bk.pftrace" "$tmp/bk.json"
+check_nothing_left "both killed"
 
 # It ends while attached.
 start_storm 1
@@ -131,4 +152,14 @@ wait $storm
 wait $recorder
 equal "exit while attached: exit status" $? 0
 check_agree "exit while attached" "$tmp/x"
+equal "exit while attached: nobody is said to be killed" \
+	"$(field "$tmp/s" processes_killed)$(grep -c 'killed by' "$tmp/x.json")" 00
+for death in "SEGV 139" "TERM 143"; do
+	signal=${death% *}
+	"$proftrace" -o "$tmp/c" --summary-json "$tmp/s" -- \
+		sh -c "$programs/executes 1 && sh -c 'kill -$signal \$\$'; kill -$signal \$\$" >"$tmp/out" 2>"$tmp/err"
+	equal "a child and its parent die of SIG$signal: each is told" \
+		"$? $(grep -c "^process [0-9]* was killed by SIG$signal" "$tmp/err") $(field "$tmp/s" processes_killed)" \
+		"${death#* } 2 2"
+done
 finish

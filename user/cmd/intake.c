@@ -64,6 +64,8 @@ int recording_take(void *recording, const struct event *event)
 
 	if (rare(r->scheduler))
 		scheduler_event(r, event);
+	if (rare(event->kind == EVENT_THREAD_EXIT))
+		deaths_take(r, event);
 	error = take_event(r, event);
 	if (rare(event->kind >= EVENT_PAUSE && event->kind <= EVENT_INCLUDE_JSON))
 		take_order(r, event);

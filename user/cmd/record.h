@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "cmd/deaths.h"
 #include "cmd/flight.h"
 #include "counters/counters.h"
 #include "handlers/handler.h"
@@ -166,7 +167,8 @@ struct recording {
 	uint64_t reset_ns; /* when the table of --stats-only began anew; 0: never */
 	struct clock_reading last_clock;
 	uint64_t flushed_ns, clock_ns, shown_ns;
-	uint64_t last_ts_ns;  /* of the latest event */
+	uint64_t last_ts_ns; /* of the latest event */
+	struct deaths deaths;
 	struct sink *summary; /* --summary-json, where it is no file of its own; NULL: not open */
 	uint64_t begun_marks; /* written when the files that are open were begun */
 	unsigned since_sizes; /* events since the sizes of the files were looked at */

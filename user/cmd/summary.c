@@ -298,6 +298,7 @@ void summary_print(struct recording *r, const struct account *a)
 	print_files(r);
 	if (r->flight)
 		print_flight(r);
+	deaths_print(r, stderr);
 	overhead_print(r, stderr);
 	includes_print(r);
 	print_lost(a, r->options->stats_only ? "added up" : "written");

@@ -148,6 +148,7 @@ static void print_summary(struct recording *r, const struct account *a, FILE *ou
 	}
 	if (r->flight)
 		json_flight(out, r);
+	deaths_json(r, out);
 	overhead_json(r, out);
 	json_counters(out, r);
 	includes_json(r, out);

@@ -41,8 +41,9 @@ enum __attribute__((packed)) event_kind {
 	EVENT_COMM, /* pid, tid, name: the kernel's name of a thread; never replaces one given by the program */
 	EVENT_FORK, /* pid, tid: the new process or thread; id = pid of its parent; name = its comm */
 	EVENT_EXEC, /* pid, tid; name = its new comm: all that is open on the process ends here */
-	EVENT_THREAD_EXIT,  /* what is open on the thread ends here */
-	EVENT_PROCESS_EXIT, /* after the exit of its last thread */
+	EVENT_THREAD_EXIT, /* what is open on the thread ends here */
+	/* After the exit of its last thread, which has the same name: the number of the signal that killed it. */
+	EVENT_PROCESS_EXIT,
 	EVENT_LOST,    /* size = marks lost on this thread from ts_ns on; tid 0: not known where */
 	EVENT_READING, /* what the thread has counted, between its marks */
 	EVENT_PHASE, /* pid; id = epoch, size = batch, cycle, phase: of a schedule (bpf/schedule.h) */

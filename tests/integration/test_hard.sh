@@ -16,6 +16,7 @@ check_what_is_there() { # NAME BASE
 	check "$1: there is a file" test -e "$2.json" -o -e "$2.pftrace"
 	for file in "$2".*; do
 		check "$1: the ${file##*.} that was written loads" "$canon" "$file"
+		check_cut "$1" "$file"
 	done
 }
 
@@ -32,35 +33,45 @@ if mount -t tmpfs -o size=1m none "$tmp/small" 2>/dev/null; then
 	check_what_is_there "full disk" "$tmp/small/t"
 	rm "$tmp/small"/*
 
-	# Attached to a process that goes on: the recording ends by itself.
-	mkfifo "$tmp/in"
+	# Attached to a program that goes on: the recording ends by itself, and it computes what it does alone.
+	mkfifo "$tmp/in" "$tmp/sum.in"
+	"$programs/checksum" 2 5000 <&- >"$tmp/alone"
+	"$programs/checksum" 2 5000 <"$tmp/sum.in" >"$tmp/sum.out" &
+	target=$!
+	exec 8>"$tmp/sum.in"
+	wait_for "$tmp/sum.out" ready
 	"$programs/storm" 1 <"$tmp/in" >"$tmp/storm.out" &
 	storm=$!
 	exec 9>"$tmp/in"
 	wait_for "$tmp/storm.out" ready
-	timeout 30 "$proftrace" -q -p $storm -o "$tmp/small/a" --summary-json "$tmp/s" 9>&- 2>"$tmp/err"
+	timeout 30 "$proftrace" -q -p $storm,$target -o "$tmp/small/a" --summary-json "$tmp/s" 8>&- 9>&- 2>"$tmp/err"
 	equal "full disk, attached: exit status" $? 1
 	equal "full disk, attached: a line for each file" "$(grep -c '^proftrace: cannot write' "$tmp/err")" 2
 	equal "full disk, attached: and what helps" "$(grep -c '^hint: --max-size' "$tmp/err")" 1
 	equal "full disk, attached: no other" "$(grep -c '' "$tmp/err")" 3
 	check_adds_up "full disk, attached" "$tmp/s"
 	check_what_is_there "full disk, attached" "$tmp/small/a"
-	(ulimit -f 400 && exec timeout 30 "$proftrace" -q -p $storm -o "$tmp/limit" --summary-json "$tmp/s" 9>&-) 2>"$tmp/err"
+	check_nothing_left "full disk, attached"
+	(ulimit -f 400 && exec timeout 30 "$proftrace" -q -p $storm -o "$tmp/limit" --summary-json "$tmp/s" 8>&- 9>&-) 2>"$tmp/err"
 	equal "a limit on files: exit status" $? 1
 	check "a limit on files: says so" grep -q "cannot write '$tmp/limit.json': File too large" "$tmp/err"
 	check_adds_up "a limit on files" "$tmp/s"
-	check "a limit on files: what was written loads" "$canon" "$tmp/limit.pftrace"
+	check_what_is_there "a limit on files" "$tmp/limit"
 
 	# What cannot be created is refused before anything is attached.
 	mount -o remount,ro "$tmp/small"
-	timeout 30 "$proftrace" -v -p $storm -o "$tmp/small/r" 9>&- 2>"$tmp/err"
+	timeout 30 "$proftrace" -v -p $storm -o "$tmp/small/r" 8>&- 9>&- 2>"$tmp/err"
 	equal "read-only directory: exit status" $? 1
 	check "read-only directory: says so" \
 		grep -q "cannot write '$tmp/small/r.pftrace': Read-only file system" "$tmp/err"
 	equal "read-only directory: nothing was attached" "$(grep -c 'attached' "$tmp/err")" 0
-	exec 9>&-
+	wait_for "$tmp/sum.out" sum
+	exec 8>&- 9>&-
 	wait $storm
 	equal "its program's switch is off" "$(said "$tmp/storm.out" switch)" 0
+	wait $target
+	never_else "full disk, attached: the result is the same, the switch off, the code as before" \
+		"$(said "$tmp/sum.out" sum) $(said "$tmp/sum.out" switch)$(said "$tmp/sum.out" code)" "$(said "$tmp/alone" sum) 00"
 	umount "$tmp/small"
 else
 	skip "full disk" "no permission to mount a small one"

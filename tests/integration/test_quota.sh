@@ -37,31 +37,40 @@ with_quota() {
 
 if with_quota; then
 	echo "# $(awk -v at="$tmp/disk" '$2 == at { print $3 }' /proc/mounts)"
+	cp "$programs/checksum" "$tmp"
+	"$programs/checksum" 2 5000 <&- >"$tmp/alone"
+	# It begins when the files have their names.
 	mkfifo "$tmp/in"
-	"$programs/storm" 1 200 <"$tmp/in" >"$tmp/storm.out" &
-	storm=$!
-	exec 9>"$tmp/in"
-	wait_for "$tmp/storm.out" ready
 	(
 		cd "$directory" || exit
-		SUDO_UID=1000 SUDO_GID=1000 exec timeout 60 "$proftrace" -p $storm -o t \
-			--dump-period 50ms --summary-json "$tmp/theirs/s" 9>&-
-	) 2>"$tmp/err"
+		SUDO_UID=1000 SUDO_GID=1000 exec timeout 60 "$proftrace" -o t \
+			--dump-period 50ms --summary-json "$tmp/theirs/s" -- \
+			sh -c "read -r line && exec '$tmp/checksum' 2 5000" <"$tmp/in"
+	) >"$tmp/sum.out" 2>"$tmp/err" &
+	recorder=$!
+	exec 9>"$tmp/in"
+	for _ in $(seq 1 400); do [ -s "$directory/t.json" ] && [ -s "$directory/t.pftrace" ] && break; sleep 0.05; done
+	echo go >&9
+	wait $recorder
 	equal "quota: exit status" $? 1
 	for kind in json pftrace; do
 		equal "quota: the $kind: one line says so" \
 			"$(grep -c "^proftrace: cannot write 't.$kind': Disk quota exceeded" "$tmp/err")" 1
 		# One may have taken all of it before anything of the other was written.
-		[ ! -e "$directory/t.$kind" ] ||
-			check "quota: the $kind that was written loads" "$canon" "$directory/t.$kind"
+		[ -e "$directory/t.$kind" ] || continue
+		check "quota: the $kind that was written loads" "$canon" "$directory/t.$kind"
+		check_cut "quota" "$directory/t.$kind"
 	done
 	check "quota: there is a file" test -e "$directory/t.json" -o -e "$directory/t.pftrace"
 	equal "quota: what helps" "$(grep -c '^hint: --max-size SIZE' "$tmp/err")" 1
 	check_adds_up "quota" "$tmp/theirs/s"
 	check "quota: what does not fit is lost" test "$(field "$tmp/theirs/s" output)" -gt 0
+	wait_for "$tmp/sum.out" sum
 	exec 9>&-
-	wait $storm
-	equal "quota: the program's switch is off" "$(said "$tmp/storm.out" switch)" 0
+	wait_for "$tmp/sum.out" code
+	never_else "quota: the program's result is the same, its switch off, its code as before" \
+		"$(said "$tmp/sum.out" sum) $(said "$tmp/sum.out" switch)$(said "$tmp/sum.out" code)" "$(said "$tmp/alone" sum) 00"
+	check_nothing_left "quota"
 	umount "$tmp/disk"
 else
 	skip "quota" "neither this kernel's tmpfs nor btrfs (mkfs.btrfs) has one"
@@ -78,6 +87,7 @@ for kind in json pftrace; do
 	file=$tmp/disk/t.$kind
 	if [ -e "$file" ]; then
 		check "16 KB: the $kind that was written loads" "$canon" "$file"
+		check_cut "16 KB" "$file"
 		check "16 KB: the $kind is listed" grep -qE "^$file  [0-9.]+ KB, .*then no more" "$tmp/err"
 	else
 		check "16 KB: that there is no $kind is said" grep -q "^$file  was not written" "$tmp/err"
@@ -85,6 +95,7 @@ for kind in json pftrace; do
 done
 equal "16 KB: what helps" "$(grep -c '^hint: --max-size SIZE' "$tmp/err")" 1
 check_adds_up "16 KB" "$tmp/s"
+check_nothing_left "16 KB"
 umount "$tmp/disk"
 
 # No room for a name: refused, before anything is attached.

@@ -161,8 +161,27 @@ for verb in convert merge; do
 		"$proftrace" $verb -o full.json -o full-too.json many.json
 	cp hard.json older.json
 	expect "$verb: no room" 1 "cannot write 'older.json': File too large" \
-		sh -c "ulimit -f 100; trap '' XFSZ; exec '$proftrace' $verb -o older.json many.json"
+		sh -c "ulimit -f 100; exec '$proftrace' $verb -o older.json many.json"
 	check "$verb: no room: the older file stays" cmp hard.json older.json
+done
+{ "$proftrace" convert -q -o - many.json 2>err || echo "exit status $?" >>err; } | head -c 100 >/dev/null
+check "a reader that has gone: says so" grep -q "cannot write '-': Broken pipe" err
+check "a reader that has gone: exit status" grep -q 'exit status 1' err
+
+# Ended from outside, while it waits for its source.
+mkfifo source
+for signal in 1 2 15; do
+	cp hard.json older.json
+	env --default-signal=HUP,INT "$proftrace" convert -o older.json -o ended.pftrace - <source &
+	ended=$!
+	exec 8>source
+	until [ "$(ls -A | grep -cE '^\.(older|ended)\..*\.tmp$')" -eq 2 ] || ! kill -0 $ended; do sleep 0.02; done
+	kill -$signal $ended
+	wait $ended 2>/dev/null
+	equal "signal $signal: it ends of it" $? $((128 + signal))
+	equal "signal $signal: nothing is left" "$(ls -A | grep -E '^\.|ended')" ""
+	check "signal $signal: the older file stays" cmp hard.json older.json
+	exec 8>&-
 done
 equal "nothing is left of what failed" "$(ls -A | grep -E '^(y|\.)')" ""
 

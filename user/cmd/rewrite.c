@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "cmd/record.h"
+#include "cmd/temporaries.h"
 
 #define DAY_NS	   86400000000000ull
 #define LARGEST_NS (100 * DAY_NS) /* loaders of JSON keep times as doubles, exact up to here */
@@ -21,6 +22,7 @@ int rewrite_init(struct rewrite *r, struct failure *f)
 {
 	uint64_t base = 0;
 
+	temporaries_begin();
 	*r = (struct rewrite){ 0 };
 	if (getrandom(&base, 4, 0) < 0)
 		return failure_set(f, -errno, "cannot start", "", NULL);
@@ -55,7 +57,7 @@ static int add(struct rewrite *r, const char *name, const char *suffix, bool jso
 		return failure_set(f, -ENOMEM, "cannot write", name, NULL);
 	}
 	r->n_outputs++;
-	error = sink_open(o->path, format, &o->sink);
+	error = temporaries_open(o->path, format, &o->sink);
 	return error ? failure_set(f, error, "cannot write", o->path, NULL) : 0;
 }
 
@@ -215,12 +217,17 @@ bool rewrite_any_written(const struct rewrite *r)
 
 void rewrite_free(struct rewrite *r)
 {
+	unsigned i;
+
 	timeline_free(r->timeline);
+	for (i = 0; i < r->n_outputs; i++) {
+		if (!r->outputs[i].written)
+			sink_abandon(r->outputs[i].sink);
+	}
+	temporaries_end();
 	while (r->n_outputs) {
 		struct rewrite_output *o = &r->outputs[--r->n_outputs];
 
-		if (!o->written)
-			sink_abandon(o->sink);
 		if (o->handler)
 			o->handler->ops->free(o->handler);
 		else

@@ -512,6 +512,13 @@ void sink_settle(struct sink *sink)
 	sink->temporary = NULL;
 }
 
+bool sink_temporary(const struct sink *sink, int *ret_directory, const char **ret_name)
+{
+	*ret_directory = sink->directory;
+	*ret_name = sink->temporary;
+	return sink->temporary != NULL;
+}
+
 void sink_abandon(struct sink *sink)
 {
 	if (sink && sink->temporary)

@@ -111,6 +111,8 @@ int sink_close(struct sink *sink);
 void sink_settle(struct sink *sink);
 /* Frees; a file that never got its name is removed, or after an error settled. */
 void sink_free(struct sink *sink);
+/* What the file is called in which directory before it has its name; false: it has, or needs none. */
+bool sink_temporary(const struct sink *sink, int *ret_directory, const char **ret_name);
 /* What is of no use in part: a file that never got its name is removed, and an older one stays. */
 void sink_abandon(struct sink *sink);
 void sink_discard(struct sink *sink); /* and frees */

@@ -2,6 +2,8 @@
 /* What has tracks of its own: counters, steps, asynchronous slices, memory pools. */
 #include "timeline_test.h"
 
+#include <time.h>
+
 static void test_counters(void **state)
 {
 	struct test *x = test_started();
@@ -221,6 +223,63 @@ static void test_lanes(void **state)
 }
 
 /* The limit of those with one id is on what is open, however long it goes on. */
+/* --- many at a time ---------------------------------------------------------------------------- */
+
+static void put_async(struct test *x, enum event_kind kind, uint64_t id)
+{
+	put(x, &(struct event){ .kind = kind,
+				.pid = 10,
+				.tid = 1,
+				.ts_ns = BASE,
+				.id = id,
+				.name = nm(x, "many") });
+}
+
+/* The CPU time of 20,000 slices, of which every other one takes a lane above those that are open. */
+static uint64_t with_so_many_open(unsigned open)
+{
+	struct test *x = calloc(1, sizeof(*x));
+	struct timespec begin, end;
+	uint64_t i, other = open;
+
+	assert_non_null(x);
+	x->names = names_new(0);
+	x->timeline = timeline_new(x->names, &x->account, BASE);
+	assert_non_null(x->timeline);
+	for (i = 0; i < open; i++)
+		put_async(x, EVENT_ASYNC_BEGIN, i);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+	for (i = 0; i < 10000; i++) {
+		put_async(x, EVENT_ASYNC_END, 0);
+		put_async(x, EVENT_ASYNC_BEGIN, 0);
+		put_async(x, EVENT_ASYNC_BEGIN, other);
+		put_async(x, EVENT_ASYNC_END, other);
+	}
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+	assert_int_equal(timeline_open_asyncs(x->timeline), open);
+	timeline_free(x->timeline);
+	names_free(x->names);
+	free(x);
+	return (uint64_t)(end.tv_sec - begin.tv_sec) * 1000000000 + (uint64_t)end.tv_nsec -
+	       (uint64_t)begin.tv_nsec;
+}
+
+/* A slice costs about the same however many are open: one clean try of several is enough. */
+static void test_many_asyncs(void **state)
+{
+	uint64_t few = UINT64_MAX, many = UINT64_MAX;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < 5 && (!i || many / 10 >= few); i++) {
+		uint64_t one = with_so_many_open(10), other = with_so_many_open(60000);
+
+		few = one < few ? one : few;
+		many = other < many ? other : many;
+	}
+	assert_true(many / 10 < few);
+}
+
 static void test_asyncs_of_one_id(void **state)
 {
 	static const char *const names[] = { "a", "b", "c" };
@@ -305,6 +364,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_counters), cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_lanes),	 cmocka_unit_test(test_many_asyncs),
 		cmocka_unit_test(test_lanes),	 cmocka_unit_test(test_asyncs_of_one_id),
 		cmocka_unit_test(test_pools),	 cmocka_unit_test(test_many_counters),
 	};

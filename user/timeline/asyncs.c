@@ -52,49 +52,75 @@ static bool grow(struct lanes *lanes)
 {
 	uint32_t room = lanes->room ? lanes->room * 2 : 4;
 	struct track **tracks;
-	bool *busy;
+	uint32_t *free_lanes;
 
 	if (lanes->n < lanes->room)
 		return true;
 	tracks = realloc(lanes->tracks, room * sizeof(struct track *));
 	if (tracks)
 		lanes->tracks = tracks;
-	busy = realloc(lanes->busy, room * sizeof(*busy));
-	if (busy)
-		lanes->busy = busy;
-	if (!tracks || !busy)
+	free_lanes = realloc(lanes->free_lanes, room * sizeof(*free_lanes));
+	if (free_lanes)
+		lanes->free_lanes = free_lanes;
+	if (!tracks || !free_lanes)
 		return false;
 	lanes->room = room;
 	return true;
+}
+
+/*
+ * The free lanes are a heap, whose first is the lowest: with many slices open at a time, looking for it
+ * from one lane to the next would take longer than all the rest. It has room for all of them.
+ */
+static void lane_give_back(struct lanes *lanes, uint32_t lane)
+{
+	uint32_t i = lanes->n_free++, parent;
+
+	for (; i > 0; i = parent) {
+		parent = (i - 1) / 2;
+		if (lanes->free_lanes[parent] < lane)
+			break;
+		lanes->free_lanes[i] = lanes->free_lanes[parent];
+	}
+	lanes->free_lanes[i] = lane;
+}
+
+static uint32_t lowest_free(struct lanes *lanes)
+{
+	uint32_t lowest = lanes->free_lanes[0], last = lanes->free_lanes[--lanes->n_free], i = 0,
+		 child;
+
+	while ((child = 2 * i + 1) < lanes->n_free) {
+		if (child + 1 < lanes->n_free &&
+		    lanes->free_lanes[child + 1] < lanes->free_lanes[child])
+			child++;
+		if (last < lanes->free_lanes[child])
+			break;
+		lanes->free_lanes[i] = lanes->free_lanes[child];
+		i = child;
+	}
+	lanes->free_lanes[i] = last;
+	return lowest;
 }
 
 /* Takes the lowest free lane, declaring it at its first use. */
 static bool lane_take(struct timeline *t, const struct mark *m, struct lanes *lanes,
 		      uint32_t *ret_lane)
 {
-	uint32_t lane = lanes->lowest_free;
+	uint32_t lane = lanes->n;
 
-	while (lane < lanes->n && lanes->busy[lane])
-		lane++;
-	if (lane == lanes->n) {
-		if (!grow(lanes))
-			return false;
-		lanes->tracks[lane] = lane_track_new(t, m->process, m->ts_ns, lanes->name, lane);
-		if (!lanes->tracks[lane])
-			return false;
-		lanes->n++;
+	if (lanes->n_free) {
+		*ret_lane = lowest_free(lanes);
+		return true;
 	}
-	lanes->busy[lane] = true;
-	lanes->lowest_free = lane + 1;
+	if (!grow(lanes))
+		return false;
+	lanes->tracks[lane] = lane_track_new(t, m->process, m->ts_ns, lanes->name, lane);
+	if (!lanes->tracks[lane])
+		return false;
+	lanes->n++;
 	*ret_lane = lane;
 	return true;
-}
-
-static void lane_give_back(struct lanes *lanes, uint32_t lane)
-{
-	lanes->busy[lane] = false;
-	if (lane < lanes->lowest_free)
-		lanes->lowest_free = lane;
 }
 
 static struct async *async_new(struct timeline *t)
@@ -340,7 +366,7 @@ void asyncs_release(struct timeline *t, struct process_state *p)
 			free(lanes->tracks[i]);
 		t->n_tracks -= lanes->n;
 		free(lanes->tracks);
-		free(lanes->busy);
+		free(lanes->free_lanes);
 		free(lanes);
 	}
 }

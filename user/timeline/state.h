@@ -176,10 +176,10 @@ struct counter {
 struct lanes {
 	const struct name *name;
 	struct track **tracks;
-	bool *busy;
 	uint32_t n;
 	uint32_t room;
-	uint32_t lowest_free; /* every lane below is busy */
+	uint32_t *free_lanes; /* a heap, the lowest of them first */
+	uint32_t n_free;
 	/* Of frames: how many began, when the last one did (0: not known), what counts their rate. */
 	uint64_t n_frames;
 	uint64_t last_ns;

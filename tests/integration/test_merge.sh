@@ -172,6 +172,28 @@ equal "many files: nothing is in it twice" "$("$canon" whole.json | grep -c 'con
 equal "many files: one process" "$("$canon" whole.json | awk '$3 == "BEGIN" { print $1 }' | sort -u | wc -l)" 1
 equal "many files: slices nest" "$("$canon" --nest whole.json)" "ok, 0 open"
 
+# --- before the clock's zero ------------------------------------------------------------------------
+
+# The first mark of a file need not be its earliest: thread 2 began before the reference had booted.
+cat >booted.json <<-'END'
+	[{"name":"proftrace","ph":"M","pid":0,"tid":0,"args":{"version":"x","base_ns":0,"monotonic":1000000000,"realtime":1700000001000000000,"boottime":0}},
+	{"name":"a","ph":"X","ts":1000000,"dur":1,"pid":9,"tid":9}]
+END
+cat >before.json <<-'END'
+	{"baseTimeNanoseconds":1700000000000000000,"traceEvents":[
+	{"name":"w","ph":"X","ts":1000000,"dur":50,"pid":1,"tid":1},
+	{"name":"v","ph":"X","ts":-3000000,"dur":50,"pid":1,"tid":2}]}
+END
+"$proftrace" merge -o early.json booted.json before.json 2>err
+equal "before zero: all are moved" "$(grep -c '^all of them: +86403.000000000 s' err)$(grep -c 'at zero now' err)" 10
+equal "before zero: the earliest is a day from it" "$("$canon" early.json | awk '$3 == "BEGIN" { printf "%s %s ", $5, $4 }')" \
+	"w 86404000000000 v 86400000000000 a 86404000000000 "
+
+# A clock that cannot have shown what the file says.
+sed 's/"realtime":[0-9]*/"realtime":18446744073709551615/' booted.json >odd.json
+"$proftrace" merge -o odd2.json booted.json odd.json 2>err
+equal "a clock that makes no sense: said" "$?$(grep -c 'odd.json.*what the realtime clocks show cannot have been' err)" 01
+
 # --- arrows ---------------------------------------------------------------------------------------
 
 ids() { # FILE

@@ -227,7 +227,7 @@ static int take(void *context, const struct event *event)
 	struct recording *r = j->r;
 	bool marked = event->kind <= EVENT_STEP || event->kind == EVENT_THREAD_NAME;
 	struct event e = *event;
-	int64_t offset = j->part.offset_ns;
+	int64_t at;
 
 	/* The recording has its own clocks, and names for what it saw. */
 	if (e.kind == EVENT_CLOCK)
@@ -240,12 +240,14 @@ static int take(void *context, const struct event *event)
 	if (e.kind == EVENT_PROCESS_NAME && timeline_has_process(r->writer, e.pid))
 		return 0;
 	if (e.ts_ns) {
-		if ((int64_t)e.ts_ns + offset < (int64_t)r->info.start_ns) {
+		/* Or at a time that no clock shows. */
+		if (__builtin_add_overflow(e.ts_ns, j->part.offset_ns, &at) ||
+		    at < (int64_t)r->info.start_ns) {
 			j->include->before++;
 			r->road.marked -= marked;
 			return 0;
 		}
-		e.ts_ns += (uint64_t)offset;
+		e.ts_ns = (uint64_t)at;
 	}
 	if (e.kind >= EVENT_ASYNC_BEGIN && e.kind <= EVENT_FLOW_IN)
 		e.id ^= (uint64_t)(j->index + 1) << FILE_SHIFT;
@@ -295,7 +297,9 @@ static int join(struct joining *j, struct failure *f)
 	error = align_by_clocks(&reference, &j->part, ALIGN_AUTO, f);
 	if (error)
 		return error;
-	j->part.offset_ns += j->r->options->include_offset_ns;
+	if (__builtin_add_overflow(j->part.offset_ns, j->r->options->include_offset_ns,
+				   &j->part.offset_ns))
+		return failure_set(f, -ERANGE, "cannot move", j->include->path, NULL);
 	name_label(&j->part, j->include->path);
 	j->part.recording = j->index + 1;
 	owners_begin(j->all->owners, &j->part);

@@ -31,8 +31,6 @@ static const char doc[] =
 	"  proftrace merge -o all rank0.pftrace rank1.pftrace rank2.pftrace\n"
 	"  proftrace merge -o both train.pftrace torch.json --offset torch.json=-2ms\n";
 
-#define DAY_NS 86400000000000ll
-
 enum {
 	OPTION_ALIGN = 256,
 	OPTION_OFFSET,
@@ -79,8 +77,8 @@ struct merge {
 	unsigned *order;
 	unsigned at; /* the part that is being read */
 	struct owners *owners;
-	int64_t shift_ns; /* of all, since some are from before the clock's zero */
-	uint64_t before_zero;
+	int64_t shift_ns;		 /* of all, since some are from before the clock's zero */
+	uint64_t before_zero, after_end; /* events whose time no format has */
 	struct merge_sched *sched;
 	uint64_t twice, elsewhere; /* switches and wakings that are left out, and why */
 	struct rewrite rewrite;
@@ -90,13 +88,19 @@ struct merge {
 
 static uint64_t moved(struct merge *m, uint64_t ts_ns)
 {
-	int64_t offset = m->parts[m->at].offset_ns;
+	int64_t offset = m->parts[m->at].offset_ns, ns;
 
-	if (offset < 0 && ts_ns < (uint64_t)-offset) {
+	if (!offset)
+		return ts_ns;
+	if (__builtin_add_overflow(ts_ns, offset, &ns)) {
+		m->after_end++;
+		return INT64_MAX;
+	}
+	if (ns < 0) {
 		m->before_zero++;
 		return 0;
 	}
-	return ts_ns + (uint64_t)offset;
+	return (uint64_t)ns;
 }
 
 static struct clock_reading shifted(const struct merge *m, struct clock_reading clock)
@@ -307,8 +311,11 @@ static int apply_offsets(struct merge *m, struct failure *f)
 		for (i = 0; i < m->n_parts; i++) {
 			if (!matches(offset, m->parts[i].source.path))
 				continue;
-			m->parts[i].moved_ns += offset->ns;
 			offset->used = true;
+			if (__builtin_add_overflow(m->parts[i].moved_ns, offset->ns,
+						   &m->parts[i].moved_ns))
+				return failure_set(f, -ERANGE, "cannot move",
+						   m->parts[i].source.path, NULL);
 		}
 		if (!offset->used) {
 			snprintf(file, sizeof(file), "%.*s", (int)offset->length, offset->file);
@@ -341,32 +348,6 @@ static struct trace_origin common_origin(const struct merge *m)
 	}
 	memset(origin.trace_uuid, 0, sizeof(origin.trace_uuid)); /* a trace of its own */
 	return origin;
-}
-
-/*
- * The time of the earliest mark. Where that was before the reference had booted, all of them are moved,
- * since no format has times below zero.
- */
-static uint64_t earliest(struct merge *m)
-{
-	int64_t first = INT64_MAX;
-	unsigned i;
-
-	for (i = 0; i < m->n_parts; i++) {
-		const struct part *part = &m->parts[i];
-		int64_t ns = (int64_t)part->source.first_ns + part->offset_ns;
-
-		if (part->source.first_ns && ns < first)
-			first = ns;
-	}
-	if (first == INT64_MAX)
-		return 0;
-	if (first < 0) {
-		m->shift_ns = DAY_NS - first;
-		for (i = 0; i < m->n_parts; i++)
-			m->parts[i].offset_ns += m->shift_ns;
-	}
-	return (uint64_t)(first + m->shift_ns);
 }
 
 static int open_all(struct merge *m, struct failure *f)
@@ -435,7 +416,9 @@ static int merge(struct merge *m, struct failure *f)
 		return error;
 	choose_labels(m);
 	origin = common_origin(m);
-	first_ns = earliest(m);
+	error = merge_first(m->parts, m->n_parts, &m->shift_ns, &first_ns, f);
+	if (error)
+		return error;
 	if (origin.clock.monotonic)
 		origin.clock = shifted(m, origin.clock);
 	error = rewrite_begin(&m->rewrite, &origin, first_ns, f);
@@ -494,6 +477,10 @@ static void tell(const struct merge *m)
 	if (m->before_zero)
 		fprintf(stderr, "%12" PRIu64 "  events before the clock's zero: at zero now\n",
 			m->before_zero);
+	if (m->after_end)
+		fprintf(stderr,
+			"%12" PRIu64 "  events later than any clock shows: at its end now\n",
+			m->after_end);
 }
 
 /* --- options ----------------------------------------------------------------------------------- */

@@ -32,6 +32,12 @@ struct part {
 int align_by_clocks(const struct part *reference, struct part *part, enum align align,
 		    struct failure *f);
 int merge_align(struct part *parts, unsigned n, enum align align, struct failure *f);
+/*
+ * After that: the time of the earliest mark of all, 0 without any. No format has times below zero: where that
+ * one is from before the reference had booted, all are moved by `ret_shift_ns`.
+ */
+int merge_first(struct part *parts, unsigned n, int64_t *ret_shift_ns, uint64_t *ret_first_ns,
+		struct failure *f);
 
 /* merge_owners.c: numbers of processes and threads, unique over all files */
 struct owners;

@@ -18,6 +18,7 @@
 
 #define REALTIME_FROM \
 	1000000000000000000ull /* ns: times above are since 1970, those below since a boot */
+#define DAY_NS		     86400000000000ll
 #define LIMIT_OF_ONE_STEP_NS 1000000000ull
 #define LEAST_LIMIT_NS	     1000000ull
 
@@ -87,7 +88,9 @@ static bool is_called(const struct name *name, const char *text)
 
 static uint64_t number(const struct arg *arg)
 {
-	return arg->type == ARG_DOUBLE ? (uint64_t)arg->d : arg->u;
+	if (arg->type != ARG_DOUBLE)
+		return arg->u;
+	return arg->d >= 0 && arg->d < 0x1p64 ? (uint64_t)arg->d : UINT64_MAX;
 }
 
 static int take_step(void *context, const struct event *e)
@@ -132,6 +135,14 @@ static int compare(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
+/* How far apart. What is further than can be told is as far as can be told. */
+static int64_t distance(int64_t a, int64_t b)
+{
+	int64_t by;
+
+	return __builtin_sub_overflow(a > b ? a : b, a > b ? b : a, &by) ? INT64_MAX : by;
+}
+
 /* Sorts. */
 static int64_t median(int64_t *values, size_t n)
 {
@@ -157,8 +168,10 @@ static int agree(const struct steps *reference, const struct steps *other, struc
 		return -ENOMEM;
 	for (step = other->table; step; step = step->hh.next) {
 		HASH_FIND(hh, reference->table, &step->key, sizeof(step->key), found);
-		if (found)
-			a->differences[a->n++] = (int64_t)(found->ts_ns - step->ts_ns);
+		/* Times that are that far apart were no times. */
+		if (found &&
+		    !__builtin_sub_overflow(found->ts_ns, step->ts_ns, &a->differences[a->n]))
+			a->n++;
 	}
 	if (a->n)
 		a->offset_ns = median(a->differences, a->n);
@@ -178,7 +191,7 @@ static uint64_t usual_step(const struct steps *s)
 			times[i++] = (int64_t)step->ts_ns;
 		qsort(times, n, sizeof(*times), compare);
 		for (i = 0; i + 1 < n; i++)
-			times[i] = times[i + 1] - times[i];
+			times[i] = distance(times[i + 1], times[i]);
 		usual = (uint64_t)median(times, n - 1);
 	}
 	free(times);
@@ -187,29 +200,43 @@ static uint64_t usual_step(const struct steps *s)
 
 /* --- clocks ------------------------------------------------------------------------------------ */
 
-/* What the wall clock showed at the trace's time 0. False: nobody knows. */
-static bool realtime_at_zero(const struct source *source, int64_t *ret_ns)
+enum clock_use {
+	CLOCK_UNKNOWN,
+	CLOCK_USED,
+	CLOCK_UNUSABLE, /* what it showed cannot have been */
+};
+
+/* What the wall clock showed at the trace's time 0. */
+static enum clock_use realtime_at_zero(const struct source *source, int64_t *ret_ns)
 {
 	const struct clock_reading *clock = &source->origin.clock;
 
 	*ret_ns = 0;
-	if (clock->monotonic && clock->realtime) {
-		*ret_ns = (int64_t)(clock->realtime - clock->monotonic);
-		return true;
-	}
+	if (clock->monotonic && clock->realtime)
+		return __builtin_sub_overflow(clock->realtime, clock->monotonic, ret_ns)
+			       ? CLOCK_UNUSABLE
+			       : CLOCK_USED;
 	/* Others write times since 1970 as they are. */
-	return !clock->monotonic && source->first_ns >= REALTIME_FROM;
+	return !clock->monotonic && source->first_ns >= REALTIME_FROM ? CLOCK_USED : CLOCK_UNKNOWN;
 }
 
-static bool by_realtime(const struct part *reference, struct part *part)
+/* The trace's first mark must have a time then, too. */
+static enum clock_use by_realtime(const struct part *reference, const struct part *part,
+				  int64_t *ret_offset)
 {
-	int64_t ours, theirs;
+	int64_t ours, theirs, offset, first; /* unsigned and signed: all of it is tried in full */
+	enum clock_use one = realtime_at_zero(&reference->source, &ours);
+	enum clock_use other = realtime_at_zero(&part->source, &theirs);
 
-	if (!realtime_at_zero(&reference->source, &ours) ||
-	    !realtime_at_zero(&part->source, &theirs))
-		return false;
-	part->offset_ns = theirs - ours;
-	return true;
+	if (one == CLOCK_UNUSABLE || other == CLOCK_UNUSABLE)
+		return CLOCK_UNUSABLE;
+	if (one == CLOCK_UNKNOWN || other == CLOCK_UNKNOWN)
+		return CLOCK_UNKNOWN;
+	if (__builtin_sub_overflow(theirs, ours, &offset) ||
+	    __builtin_add_overflow(part->source.first_ns, offset, &first))
+		return CLOCK_UNUSABLE;
+	*ret_offset = offset;
+	return CLOCK_USED;
 }
 
 static bool same_boot(const struct part *a, const struct part *b)
@@ -240,7 +267,7 @@ static void tell_residual(struct part *part, struct agreement *a)
 	char usual[32], most[32];
 
 	for (i = 0; i < a->n; i++)
-		a->differences[i] = llabs(a->differences[i] - part->offset_ns);
+		a->differences[i] = distance(a->differences[i], part->offset_ns);
 	format_ns(usual, sizeof(usual), median(a->differences, a->n));
 	format_ns(most, sizeof(most), a->differences[a->n - 1]);
 	snprintf(part->how + length, sizeof(part->how) - length,
@@ -252,6 +279,8 @@ int align_by_clocks(const struct part *reference, struct part *part, enum align 
 		    struct failure *f)
 {
 	bool own = part->source.origin.version[0] != '\0';
+	int64_t offset = 0;
+	enum clock_use realtime = by_realtime(reference, part, &offset);
 
 	part->same_boot = same_boot(reference, part);
 	if (align == ALIGN_NONE) {
@@ -260,13 +289,19 @@ int align_by_clocks(const struct part *reference, struct part *part, enum align 
 		snprintf(part->how, sizeof(part->how), "by the monotonic clock, as asked for");
 	} else if (part->same_boot && align != ALIGN_REALTIME) {
 		snprintf(part->how, sizeof(part->how), "same boot, same clock");
-	} else if (by_realtime(reference, part)) {
+	} else if (realtime == CLOCK_USED) {
+		part->offset_ns = offset;
 		snprintf(part->how, sizeof(part->how), "by the realtime clocks");
 	} else if (align == ALIGN_REALTIME) {
 		failure_set(f, -EINVAL, "cannot align", part->source.path,
-			    "it has no realtime clock in common with the others");
+			    realtime == CLOCK_UNUSABLE
+				    ? "what the realtime clocks show cannot have been"
+				    : "it has no realtime clock in common with the others");
 		failure_hint(f, "--align step, or --offset FILE=TIME");
 		return -EINVAL;
+	} else if (realtime == CLOCK_UNUSABLE) {
+		snprintf(part->how, sizeof(part->how),
+			 "what the realtime clocks show cannot have been: times as they are");
 	} else {
 		snprintf(part->how, sizeof(part->how),
 			 own ? "no clock in common: times as they are"
@@ -293,7 +328,7 @@ static int by_steps(const struct steps *reference, struct part *part, enum align
 			     "PROF_STEP(epoch, batch) makes them; --align realtime goes without");
 	}
 	if (!error && a.n) {
-		apart = (uint64_t)llabs(a.offset_ns - part->offset_ns);
+		apart = (uint64_t)distance(a.offset_ns, part->offset_ns);
 		if (align == ALIGN_STEP || apart > limit) {
 			format_ns(text, sizeof(text), (int64_t)apart);
 			snprintf(part->how, sizeof(part->how), "by common steps (clocks: %s off)",
@@ -352,7 +387,58 @@ int merge_align(struct part *parts, unsigned n, enum align align, struct failure
 			error = by_steps(&steps, &parts[i], align, f);
 	}
 	steps_free(&steps);
-	for (i = 0; i < n; i++)
-		parts[i].offset_ns += parts[i].moved_ns;
+	for (i = 0; i < n && !error; i++) {
+		if (__builtin_add_overflow(parts[i].offset_ns, parts[i].moved_ns,
+					   &parts[i].offset_ns))
+			error = failure_set(f, -ERANGE, "cannot move", parts[i].source.path, NULL);
+	}
+	return error;
+}
+
+/* The time of a part's first mark in the merge. False: it has none, or none that a clock can show. */
+static bool first_of(const struct part *part, int64_t *ret_ns)
+{
+	return part->source.first_ns &&
+	       !__builtin_add_overflow(part->source.first_ns, part->offset_ns, ret_ns);
+}
+
+static int move_all(struct part *parts, unsigned n, int64_t by_ns, struct failure *f)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		if (__builtin_add_overflow(parts[i].offset_ns, by_ns, &parts[i].offset_ns))
+			return failure_set(f, -ERANGE, "cannot move", parts[i].source.path, NULL);
+	}
+	return 0;
+}
+
+int merge_first(struct part *parts, unsigned n, int64_t *ret_shift_ns, uint64_t *ret_first_ns,
+		struct failure *f)
+{
+	int64_t first = INT64_MAX, ns;
+	int error = 0;
+	unsigned i;
+
+	*ret_shift_ns = 0;
+	*ret_first_ns = 0;
+	for (i = 0; i < n && !error; i++) {
+		/*
+		 * The first mark of a file need not be its earliest. That counts where it may be before
+		 * the clock's zero: then all of the file is read for it.
+		 */
+		if (parts[i].offset_ns < 0 && first_of(&parts[i], &ns) && ns < DAY_NS)
+			error = source_find_first(&parts[i].source, f);
+		if (first_of(&parts[i], &ns) && ns < first)
+			first = ns;
+	}
+	if (error || first == INT64_MAX)
+		return error;
+	if (first < 0) {
+		if (__builtin_sub_overflow(DAY_NS, first, ret_shift_ns))
+			return failure_set(f, -ERANGE, "cannot put them on one timeline", "", NULL);
+		error = move_all(parts, n, *ret_shift_ns, f);
+	}
+	*ret_first_ns = (uint64_t)(first + *ret_shift_ns);
 	return error;
 }

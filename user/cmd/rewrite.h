@@ -31,6 +31,8 @@ struct source {
 int source_open(struct source *source, const char *path, struct failure *f);
 /* Reads the start: origin, clocks, first mark. */
 int source_look(struct source *source, struct failure *f);
+/* Reads all of it, so that `first_ns` is the time of the earliest mark. */
+int source_find_first(struct source *source, struct failure *f);
 /* Reads all of it from the beginning. */
 int source_read(struct source *source, const struct reader_sink *sink,
 		struct reader_error *ret_error, struct failure *f);

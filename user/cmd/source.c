@@ -124,6 +124,29 @@ int source_look(struct source *source, struct failure *f)
 	return error < 0 ? error : 0;
 }
 
+static int look_for_first(void *context, const struct event *event)
+{
+	struct source *source = context;
+
+	if (event->kind <= EVENT_STEP && event->ts_ns && event->ts_ns < source->first_ns)
+		source->first_ns = event->ts_ns;
+	return 0;
+}
+
+int source_find_first(struct source *source, struct failure *f)
+{
+	struct reader_error why = { 0 };
+	struct account account = { 0 };
+	struct reader_sink sink = { look_for_first, source, names_new(0), &account, NULL, NULL };
+	int error;
+
+	if (!sink.names)
+		return failure_set(f, -ENOMEM, "cannot read", source->path, NULL);
+	error = source_read(source, &sink, &why, f);
+	names_free(sink.names);
+	return error;
+}
+
 /* Of others' traces nothing but that is known; a file that whole packets are missing of reads like any. */
 bool source_is_whole(const struct trace_origin *origin, const struct reader_error *end)
 {

@@ -142,12 +142,12 @@ static void make_spare(struct timeline *t, struct async *async)
 	t->spare_asyncs = async;
 }
 
-/* Puts it at the head of the chain of its id, in place of `latest`, which may be NULL. */
-static bool chain(struct timeline *t, struct async *async, struct async *latest)
+/* Puts it at the head of the chain of its id, in place of `latest`, which may be NULL. `hash`: of its key. */
+static bool chain(struct timeline *t, struct async *async, struct async *latest, unsigned hash)
 {
 	if (latest)
 		HASH_DEL(t->asyncs, latest);
-	HASH_ADD(hh, t->asyncs, key, sizeof(async->key), async);
+	HASH_ADD_BYHASHVALUE(hh, t->asyncs, key, sizeof(async->key), hash, async);
 	if (hash_added(hh, async)) {
 		async->older = latest;
 		async->nth = latest ? latest->nth + 1 : 1;
@@ -198,12 +198,15 @@ static bool has_number(const struct timeline *t, const struct fact *fact)
 int async_begin(struct timeline *t, const struct mark *m)
 {
 	struct number_key key = { .process = m->process->pub.uuid, .number = m->event->id };
-	struct async *latest = latest_of(t, &key), *async;
+	struct async *latest, *async;
 	const struct track *track;
 	struct lanes *lanes;
 	struct fact fact;
 	uint32_t lane;
+	unsigned hash;
 
+	HASH_VALUE(&key, sizeof(key), hash);
+	HASH_FIND_BYHASHVALUE(hh, t->asyncs, &key, sizeof(key), hash, latest);
 	if (t->n_asyncs >= t->limits.asyncs ||
 	    (latest && latest->nth >= t->limits.asyncs_of_one_id))
 		return LOST_LIMIT;
@@ -213,7 +216,7 @@ int async_begin(struct timeline *t, const struct mark *m)
 	async = async_new(t);
 	if (async)
 		async->key = key;
-	if (!async || !chain(t, async, latest)) {
+	if (!async || !chain(t, async, latest, hash)) {
 		lane_give_back(lanes, lane);
 		free(async);
 		return LOST_LIMIT;

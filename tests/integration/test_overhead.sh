@@ -80,6 +80,27 @@ check_agree two "$tmp/two"
 equal "two: the trace says it of both" "$(grep -c 'domain switched off' "$tmp/two.json")" 2
 equal "two: what is open in the file is quiet's" "$("$proftrace" report -q "$tmp/two.json" 2>&1 | grep -c 'chatty.*open')" 0
 
+equal "two: the costlier one first" \
+	"$(sed -n 's/.*"domain": "\([a-z]*\)".*/\1/p' "$tmp/two.s" | xargs)" "chatty busy"
+equal "two: and it is said in that order" \
+	"$(sed -n "s/^proftrace: domain '\([a-z]*\)' switched off.*/\1/p" "$tmp/two.err" | xargs)" "chatty busy"
+
+# What it says the marks cost is what the same work takes longer with them: by the program's own clock of its CPU
+# time, within a factor that a busy machine may add. One try of several has to be clean.
+for try in 1 2 3 4 5; do
+	"$programs/burden" work 60000 >"$tmp/plain.out"
+	"$proftrace" -q -e none -o "$tmp/work" --summary-json "$tmp/work.s" --max-overhead 100% -- \
+		"$programs/burden" work 60000 >"$tmp/work.out"
+	measured=$(percent "$tmp/work.s" highest_percent)
+	really=$(awk -v alone="$(said "$tmp/plain.out" cpu)" -v traced="$(said "$tmp/work.out" cpu)" \
+		'BEGIN { print int(100000 * (traced - alone) / traced) }')
+	echo "# try $try: said $measured, really $really thousandths of a percent"
+	[ "$really" -gt 1000 ] && [ $((measured * 5)) -ge $((really * 2)) ] && [ $((measured * 2)) -le $((really * 5)) ] && break
+done
+equal "the same work: the same result" "$(said "$tmp/work.out" result)" "$(said "$tmp/plain.out" result)"
+check "the same work: what it is said to cost is what it costs, within a factor of 2.5" \
+	test "$really" -gt 1000 -a $((measured * 5)) -ge $((really * 2)) -a $((measured * 2)) -le $((really * 5))
+
 # None, though there is much of it, in processes that live for a moment each.
 "$proftrace" -q -e none -o "$tmp/none" --summary-json "$tmp/none.s" --max-overhead 100% -- \
 	sh -c "until [ \$(date +%s) -ge $(($(date +%s) + 3)) ]; do '$programs/burden' 0 >>'$tmp/none.out'; done"

@@ -3,7 +3,9 @@
  * burden THREADS DOMAINS: works, and marks what it does in three domains: `chatty` much too often,
  * `busy` somewhat, `quiet` seldom. It goes on until chatty (DOMAINS 1), or busy as well (2), is switched
  * off and its standard input has ended, and then for a while; with 0 for a while. What is open of chatty
- * stays open, around and inside of what is quiet's. With 0 THREADS it only works for a moment. Prints `quiet <n>`, `busy <n>`, `chatty <n>`: the marks it
+ * stays open, around and inside of what is quiet's. With 0 THREADS it only works for a moment. `burden work
+ * ROUNDS` does the same work however long it takes, and prints `cpu <n>`: the microseconds that it took.
+ * Else it prints `quiet <n>`, `busy <n>`, `chatty <n>`: the marks it
  * made of each, recorded or not; and `on <bits>`: which are on at the end.
  */
 #include <proftrace.h>
@@ -11,8 +13,10 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define MOST_ROUNDS  20000
@@ -58,6 +62,23 @@ static void one_round(void)
 	n_quiet += 2;
 }
 
+/* A slice around each of so many equal parts of a computation. */
+static int fixed_work(long rounds)
+{
+	uint64_t x = 1;
+	long i;
+	int k;
+
+	for (i = 0; i < rounds; i++) {
+		PROF_BEGIN_IN(chatty, "step");
+		for (k = 0; k < 4000; k++)
+			x = (x ^ (x >> 29)) * 0xff51afd7ed558ccdull + 1;
+		PROF_END_IN(chatty);
+	}
+	printf("result %llx\ncpu %.0f\n", (unsigned long long)x, cpu_us());
+	return 0;
+}
+
 static int is_over(void)
 {
 	struct pollfd input = { 0, POLLIN, 0 };
@@ -98,6 +119,8 @@ int main(int argc, char **argv)
 	pthread_t threads[16];
 	static char memory[16];
 
+	if (argc > 2 && !strcmp(argv[1], "work"))
+		return fixed_work(atol(argv[2]));
 	domains = argc > 2 ? atoi(argv[2]) : 0;
 	if (!n)
 		one_round();

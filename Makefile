@@ -285,7 +285,7 @@ JOBS = $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell nproc))
 test: packages
 	+$(MAKE) --no-print-directory $(JOBS) check
 
-check: all samples man $(UNIT) $(FUZZ) $(TEST_PROGRAMS) $B/tests/tools/canon $B/tests/tools/many_events $B/tests/tools/json_paths $B/tests/tools/clock_error
+check: all samples man $(UNIT) $(FUZZ) $(TEST_PROGRAMS) $B/tests/tools/canon $B/tests/tools/many_events $B/tests/tools/json_paths $B/tests/tools/clock_error $B/tests/tools/hostile_trace
 	MAKEFLAGS= TEST_TIMEOUT=900 tests/run.sh tests/style.sh tests/header/matrix.sh $(UNIT) tests/fuzz/run.sh -- $(INTEGRATION)
 
 # KERNELS: which of the guests in tests/kernels/run.sh; all without.

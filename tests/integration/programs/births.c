@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * births MILLISECONDS: for so long, threads are born as fast as it can, up to 64 at a time. Each has
+ * births MILLISECONDS [wait]: for so long, threads are born as fast as it can, up to 64 at a time. Each has
  * a slice and an instant in it, counts its marks, and ends. Prints `threads <n>`, `rate <n>`: a second,
- * and `marks <n>`.
+ * and `marks <n>`. `wait`: says `ready <pid>` first, and waits for a line of its input.
  */
 #include <proftrace.h>
 
@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #define AT_ONCE 64
 
@@ -36,11 +37,19 @@ static double now(void)
 
 int main(int argc, char **argv)
 {
-	double begun = now(), end = begun + (argc > 1 ? atof(argv[1]) : 0) / 1e3, taken;
+	double begun, end, taken;
 	pthread_t threads[AT_ONCE];
 	unsigned long born = 0;
 	pthread_attr_t small;
 
+	if (argc > 2) {
+		printf("ready %ld\n", (long)getpid());
+		fflush(stdout);
+		while (getchar() != '\n' && !feof(stdin))
+			;
+	}
+	begun = now();
+	end = begun + (argc > 1 ? atof(argv[1]) : 0) / 1e3;
 	pthread_attr_init(&small);
 	pthread_attr_setstacksize(&small, 64 << 10);
 	while (now() < end) {

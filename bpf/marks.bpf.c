@@ -582,27 +582,27 @@ static __always_inline bool is_stack_wanted(const struct mark *m)
 
 /*
  * The call stack of a mark, before the mark. In a record of the full size: there is no other place that
- * is the thread's own. Global: see emit_strings().
+ * is the thread's own. Global: see emit_strings(); and not by a pointer to the mark, since a verifier that
+ * lets a global function see it does not know afterwards what the pointer in it points to.
  */
-__noinline int send_mark_stack(struct bpf_user_pt_regs_t *regs, const struct mark *m)
+__noinline int send_mark_stack(struct bpf_user_pt_regs_t *regs, __u64 pid_tgid, __u64 ts,
+			       __u32 site, __s32 name)
 {
 	struct pt_regs *ctx = (struct pt_regs *)regs;
 	struct record_stack *r;
 	long n;
 
-	if (!m)
-		return 0;
 	r = record_reserve(offsetof(struct record_stack, addresses) + STACK_BYTES);
 	if (!r) {
 		account_add(ACCOUNT_STACKS_LOST);
 		return 0;
 	}
-	head_of(&r->head, RECORD_MARK_STACK, m->pid_tgid >> 32, (__u32)m->pid_tgid);
+	head_of(&r->head, RECORD_MARK_STACK, pid_tgid >> 32, (__u32)pid_tgid);
 	/* Before its mark also by its time, which may be taken already. */
-	if (m->ts)
-		r->head.ts = m->ts - 1;
-	r->head.site = m->site;
-	r->head.name = m->name;
+	if (ts)
+		r->head.ts = ts - 1;
+	r->head.site = site;
+	r->head.name = name;
 	n = bpf_get_stack(ctx, r->addresses, STACK_BYTES, BPF_F_USER_STACK);
 	r->ops.b = n > 0 ? (__u64)n / sizeof(__u64) : 0;
 	r->ops.a = return_address(ctx);
@@ -622,7 +622,8 @@ static __always_inline bool send(struct thread_state *st, struct pt_regs *ctx, s
 	if (st->lost)
 		tell_lost(st, m->pid_tgid);
 	if (mark_stacks && is_stack_wanted(m))
-		send_mark_stack((struct bpf_user_pt_regs_t *)ctx, m);
+		send_mark_stack((struct bpf_user_pt_regs_t *)ctx, m->pid_tgid, m->ts, m->site,
+				m->name);
 	if (emits(ctx, st, m))
 		return true;
 	account_add(ACCOUNT_FULL);

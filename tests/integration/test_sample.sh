@@ -136,6 +136,16 @@ check_json "--stack" marks
 "$proftrace" --mode batch --stack x -- true 2>/dev/null
 equal "--stack has no place in --mode batch" $? 2
 
+# Probes of others and functions have them, too.
+"$proftrace" -q --stack 'probes:*' -u 'probes:*' -e none --summary-json probes.sum -o probes -- "$programs/probes" 50 >probes.said
+equal "--stack, of probes: exit status" $? 0
+check_account "--stack, of probes" probes.sum
+check "--stack, of probes: there are some" test "$(field probes.sum stacks)" -ge 50
+"$proftrace" -q --stack live -f live -e none --summary-json calls.sum -o calls -- "$programs/births" 20 >calls.said
+equal "--stack, of functions: exit status" $? 0
+check_account "--stack, of functions" calls.sum
+equal "--stack, of functions: of every call" "$(field calls.sum stacks)" "$(said calls.said threads)"
+
 # Where a thread blocks: as often as it slept that long in a slice, there, and for no less.
 "$proftrace" -q --offcpu 10ms -e none --summary-json blocked.sum -o blocked -- "$programs/blocked" 20 >blocked.said
 equal "--offcpu: exit status" $? 0

@@ -83,6 +83,46 @@ echo >&8
 wait $again
 equal "alone: the new one's switch is off" "$(said "$tmp/new.out" switch)" 0
 
+# While it is attached to, for certain: the old one has so many files mapped that there is time to stop the
+# recorder in the midst of them, when its markers are attached to and it is not yet recorded. What comes
+# then with its number executes the same file, or another one.
+between=0 odd=0
+for next in "$programs/hostile maps $programs/storm" "$programs/storm 1 500"; do
+	held=no
+	for _ in 1 2 3 4 5; do
+		begin old "$programs/hostile" maps /dev/null 6000
+		old=$started
+		exec 8>"$tmp/old.in"
+		wait_for "$tmp/old.out" ready
+		rm -f "$tmp/err" "$tmp/r".* "$tmp/s"
+		"$proftrace" -v -p $old -d 200ms -o "$tmp/r" --summary-json "$tmp/s" 8>&- 9>&- 2>"$tmp/err" &
+		recorder=$!
+		wait_for "$tmp/err" "proftrace: attached to"
+		kill -STOP $recorder
+		kill -KILL $old
+		wait $old 2>/dev/null
+		begin new "$programs/again" $old $next
+		again=$started
+		exec 8>"$tmp/new.in"
+		wait_for "$tmp/new.out" ready
+		grep -q "^proftrace: recording" "$tmp/err" || held=yes
+		kill -CONT $recorder
+		wait $recorder
+		status=$?
+		exec 8>&-
+		wait $again
+		[ $held = no ] || break
+	done
+	[ $held = yes ] && between=$((between + 1))
+	[ $status -eq 1 ] && grep -qiE '^proftrace: .*(ended|no such process)' "$tmp/err" || odd=$((odd + 1))
+	[ ! -s "$tmp/s" ] || [ "$(field "$tmp/s" marked)" = 0 ] || odd=$((odd + 1))
+	[ "$(said "$tmp/new.out" ready)" = "$old" ] || odd=$((odd + 1))
+	echo "# held: $held; $(tail -1 "$tmp/err")"
+done
+equal "between finding and recording it: it was held there" $between 2
+equal "between finding and recording it: the old one has ended, and the new one is not recorded" $odd 0
+equal "between finding and recording it: the new one's switch is off" "$(said "$tmp/new.out" switch)" 0
+
 # While it is attached to, at some moment or other: it is either the one or the other, and never both. The
 # new one has the old one's file mapped, too.
 both=0 odd=0 olds=0 news=0 none=0

@@ -11,6 +11,8 @@
  *	sections	sixty thousand sections say where the same megabytes of notes are
  *	inflate N	all debug information is N megabytes of zeros, compressed to a hundred and fiftieth
  *	flip N		N times a byte of the headers or notes changes, and changes back
+ *	change N	N times it is cut somewhere, or some bytes change all over it, and is itself again after a while
+ *	tail N		the same of what a process does not need that executes it: behind what is loaded
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -170,6 +172,54 @@ static void flip(struct target *t, long n)
 		put(t, &is, 1, at);
 		put(t, &was, 1, at);
 	}
+}
+
+/* An eighth of its bytes. */
+static void scribble(struct target *t, uint64_t from, uint64_t size)
+{
+	unsigned i;
+
+	for (i = 0; i < size / 64; i++) {
+		uint64_t bytes = any();
+
+		put(t, &bytes, sizeof(bytes), from + any() % (size - from - sizeof(bytes)));
+	}
+}
+
+/* For as long as it takes to read some of it, it is another one; then it is itself again. */
+static void change(struct target *t, uint64_t from, long n)
+{
+	const uint64_t size = (uint64_t)lseek(t->fd, 0, SEEK_END);
+	uint8_t *all = malloc(size);
+
+	if (!all || from + 8 >= size || pread(t->fd, all, size, 0) != (ssize_t)size)
+		fail("cannot read, or nothing to change");
+	while (n-- > 0) {
+		if (n % 2)
+			scribble(t, from, size);
+		else if (ftruncate(t->fd, (off_t)(from + any() % (1 + (size - from) / 4))))
+			fail("cannot write");
+		usleep((useconds_t)(any() % 8000));
+		put(t, all + from, size - from, from);
+		usleep((useconds_t)(any() % 4000));
+	}
+	free(all);
+}
+
+/* Where the last byte lies that is loaded. */
+static uint64_t loaded_end(const struct target *t)
+{
+	uint64_t end = 0;
+	unsigned i;
+
+	for (i = 0; i < t->h.e_phnum; i++) {
+		const Elf64_Phdr *p = &t->p[i];
+
+		if (p->p_type == PT_LOAD && p->p_offset + p->p_filesz > end)
+			end = p->p_offset + p->p_filesz;
+	}
+	/* Whole pages are mapped. */
+	return (end + 4095) & ~4095ull;
 }
 
 /* The section headers, and the one of others' probes among them. */
@@ -348,6 +398,10 @@ int main(int argc, char **argv)
 		inflate_debug(&t, (uint64_t)n);
 	} else if (!strcmp(argv[1], "flip")) {
 		flip(&t, n);
+	} else if (!strcmp(argv[1], "change")) {
+		change(&t, 0, n);
+	} else if (!strcmp(argv[1], "tail")) {
+		change(&t, loaded_end(&t), n);
 	}
 	return 0;
 }

@@ -92,9 +92,55 @@ struct batch_thread *batch_thread_of(struct batches *b, uint32_t pid, uint32_t t
 		free(t);
 		return NULL;
 	}
-	t->process->n_threads++;
+	t->place = &t->process->threads;
+	t->next = *t->place;
+	if (t->next)
+		t->next->place = &t->next;
+	*t->place = t;
 	HASH_ADD(hh, b->threads, pid, sizeof(key), t);
 	return t;
+}
+
+/* Becomes the thread's, and its process's as well, where it is not yet. */
+static void give(struct batch_stream *s, struct batch_thread *t)
+{
+	struct batch_process *p = t->process;
+
+	s->thread = t;
+	t->n_streams++;
+	s->place_of_thread = &t->streams;
+	s->next_of_thread = t->streams;
+	if (s->next_of_thread)
+		s->next_of_thread->place_of_thread = &s->next_of_thread;
+	t->streams = s;
+	if (s->place_of_process)
+		return;
+	s->place_of_process = &p->streams;
+	s->next_of_process = p->streams;
+	if (s->next_of_process)
+		s->next_of_process->place_of_process = &s->next_of_process;
+	p->streams = s;
+}
+
+static void take_back(struct batch_stream *s)
+{
+	if (!s->thread)
+		return;
+	s->thread->n_streams--;
+	*s->place_of_thread = s->next_of_thread;
+	if (s->next_of_thread)
+		s->next_of_thread->place_of_thread = s->place_of_thread;
+	s->thread = NULL;
+}
+
+static void leave_process(struct batch_stream *s)
+{
+	if (!s->place_of_process)
+		return;
+	*s->place_of_process = s->next_of_process;
+	if (s->next_of_process)
+		s->next_of_process->place_of_process = s->place_of_process;
+	s->place_of_process = NULL;
 }
 
 struct batch_stream *batch_stream_of(struct batches *b, uint32_t pid, uint64_t address)
@@ -122,8 +168,8 @@ void batch_stream_free(struct batches *b, struct batch_stream *s)
 		s->next->place = s->place;
 	b->n_streams--;
 	b->waiting -= s->end - s->begin;
-	if (s->thread)
-		s->thread->n_streams--;
+	take_back(s);
+	leave_process(s);
 	free(s->seen);
 	free(s->words);
 	free(s);
@@ -149,8 +195,7 @@ struct batch_stream *batch_stream_new(struct batches *b, struct batch_thread *t,
 	s->events = s->handed_events = head->events;
 	s->key[0] = t->pid;
 	s->key[1] = address;
-	s->thread = t;
-	t->n_streams++;
+	give(s, t);
 	s->place = &b->streams;
 	s->next = b->streams;
 	if (s->next)
@@ -179,7 +224,9 @@ void batch_stream_lost(struct batches *b, struct batch_stream *s, const struct b
 
 static void thread_free(struct batches *b, struct batch_thread *t)
 {
-	t->process->n_threads--;
+	*t->place = t->next;
+	if (t->next)
+		t->next->place = t->place;
 	HASH_DEL(b->threads, t);
 	free(t);
 }
@@ -188,7 +235,7 @@ static void thread_free(struct batches *b, struct batch_thread *t)
 void batch_thread_over(struct batches *b, uint32_t pid, uint32_t tid)
 {
 	const uint32_t key[2] = { pid, tid };
-	struct batch_stream *s;
+	struct batch_stream *s, *next;
 	struct batch_thread *t;
 
 	HASH_FIND(hh, b->threads, key, sizeof(key), t);
@@ -197,13 +244,13 @@ void batch_thread_over(struct batches *b, uint32_t pid, uint32_t tid)
 	t->depth = 0;
 	t->too_deep = 0;
 	t->lost = false;
-	for (s = b->streams; s; s = s->next) {
-		if (s->thread != t || s->begin < s->end)
+	for (s = t->streams; s; s = next) {
+		next = s->next_of_thread;
+		if (s->begin < s->end)
 			continue;
 		not_handed(b, s, UINT64_MAX);
 		s->handed_events = s->events;
-		s->thread = NULL;
-		t->n_streams--;
+		take_back(s);
 	}
 	if (!t->n_streams)
 		thread_free(b, t);
@@ -214,13 +261,11 @@ void batch_process_renewed(struct batches *b, uint32_t pid)
 	struct batch_stream *s;
 	struct batch_process *p;
 
-	for (s = b->streams; s; s = s->next) {
-		if (s->key[0] == pid)
-			forget(b, s);
-	}
 	HASH_FIND(hh, b->processes, &pid, sizeof(pid), p);
 	if (!p)
 		return;
+	for (s = p->streams; s; s = s->next_of_process)
+		forget(b, s);
 	if (p->memory >= 0)
 		close(p->memory);
 	p->memory = -1;
@@ -231,13 +276,15 @@ void batch_process_over(struct batches *b, uint32_t pid)
 	struct batch_thread *t, *next;
 	struct batch_process *p;
 
-	HASH_ITER (hh, b->threads, t, next) {
-		if (t->pid == pid)
-			batch_thread_over(b, pid, t->tid);
-	}
 	HASH_FIND(hh, b->processes, &pid, sizeof(pid), p);
-	if (!p || p->n_threads)
+	for (t = p ? p->threads : NULL; t; t = next) {
+		next = t->next;
+		batch_thread_over(b, pid, t->tid);
+	}
+	if (!p || p->threads)
 		return;
+	while (p->streams)
+		leave_process(p->streams);
 	HASH_DEL(b->processes, p);
 	if (p->memory >= 0)
 		close(p->memory);
@@ -464,10 +511,8 @@ static struct batch_stream *stream_for(struct capture *c, const struct record_ba
 	}
 	if (s && r->ops.b != BATCH_EXIT)
 		s->ended = false;
-	if (s && !s->thread) {
-		s->thread = t;
-		t->n_streams++;
-	}
+	if (s && !s->thread)
+		give(s, t);
 	/* Of a thread that had ended, and was forgotten with all that was in the batch. */
 	if (s && r->ops.b == BATCH_NEW)
 		s->owner = r->batch.tid;
@@ -508,12 +553,13 @@ static void take_batch(struct capture *c, const struct record_batch *r, size_t s
 /* A thread's last batch comes before its exit. */
 static void end_streams(struct batches *b, uint32_t pid, uint32_t tid)
 {
+	const uint32_t key[2] = { pid, tid };
 	struct batch_stream *s;
+	struct batch_thread *t;
 
-	for (s = b->streams; s; s = s->next) {
-		if (s->thread && s->thread->pid == pid && s->thread->tid == tid)
-			s->ended = true;
-	}
+	HASH_FIND(hh, b->threads, key, sizeof(key), t);
+	for (s = t ? t->streams : NULL; s; s = s->next_of_thread)
+		s->ended = true;
 }
 
 /*
@@ -574,9 +620,11 @@ static void keep(struct batches *b, const struct record *r, size_t size)
 static bool others_end(const struct batches *b, uint32_t pid)
 {
 	const struct batch_stream *s;
+	const struct batch_process *p;
 
-	for (s = b->streams; s; s = s->next) {
-		if (s->key[0] == pid && s->known && s->thread && !s->ended)
+	HASH_FIND(hh, b->processes, &pid, sizeof(pid), p);
+	for (s = p ? p->streams : NULL; s; s = s->next_of_process) {
+		if (s->known && s->thread && !s->ended)
 			return true;
 	}
 	return false;

@@ -86,6 +86,8 @@ static inline uint64_t batch_clock_ns(struct batch_clock *clock, uint64_t ticks)
 struct batch_thread {
 	uint32_t pid, tid; /* the key */
 	struct batch_process *process;
+	struct batch_thread *next, **place; /* of the process */
+	struct batch_stream *streams;
 	unsigned n_streams;
 	uint32_t depth;
 	uint32_t too_deep;
@@ -99,8 +101,10 @@ struct batch_process {
 	uint32_t pid;
 	int memory; /* /proc/PID/mem; -1: not open; -2: cannot be opened */
 	bool paused, stopped;
-	unsigned n_threads;
-	uint64_t from_ns; /* what happened before is not recorded */
+	struct batch_thread *threads;
+	struct batch_stream *streams; /* of its threads, and of those that have ended */
+	uint64_t from_ns;	      /* what happened before is not recorded */
+	unsigned walked;	      /* batches that were looked at as it was attached to */
 	UT_hash_handle hh;
 };
 
@@ -143,7 +147,10 @@ struct batch_stream {
 		uint32_t site; /* + 1 */
 	} sites[STREAM_SITES];
 	struct batch_stream *next, **place; /* all there are */
-	bool known;			    /* in the table */
+	struct batch_stream *next_of_thread, **place_of_thread;
+	struct batch_stream *next_of_process, **place_of_process;
+	bool stale; /* in the heap: its first event there is another by now, a later one */
+	bool known; /* in the table */
 	UT_hash_handle hh;
 };
 
@@ -171,6 +178,7 @@ struct batches {
 	size_t enough;	     /* when so many wait, a round is due */
 	bool urgent;	     /* something that others wait for has been told */
 	uint64_t round_ns;   /* when the last round was */
+	uint64_t took_ns;    /* and how long it took */
 	uint64_t known_ns;   /* up to here everything is known, and has been handed on */
 	uint64_t drained_ns; /* what was written before it has been taken from the ring buffer */
 

@@ -14,7 +14,8 @@
 #include "proftrace.skel.h"
 #include "target/task_number.h"
 
-#define MOST_FOUND 65536
+/* Batches and threads that are looked at for one process, which says itself how many there are. */
+#define MOST_WALKED (1 << 18)
 
 /*
  * A thread that is alive. In a pid namespace of its own a process knows its threads by other numbers than
@@ -93,6 +94,7 @@ static void look_at_threads(struct finding *f, bool elsewhere)
 			add_number(f, (uint32_t)within, tid);
 		else if (!within)
 			f->uncertain = true;
+		f->process->walked++;
 	}
 	closedir(tasks);
 }
@@ -184,19 +186,21 @@ void batches_find(struct capture *c, uint32_t pid, const struct file *file, uint
 	int memory = f.process ? batch_process_memory(c, f.process) : -1;
 	uint64_t bias, address = 0;
 	struct batch_head head;
-	unsigned n;
 
 	if (memory < 0 || !file->batch_list || !find_bias(file, start, offset, &bias) ||
 	    pread(memory, &address, sizeof(address), (off_t)(bias + file->batch_list)) !=
 		    sizeof(address))
 		return;
-	for (n = 0; address && n < MOST_FOUND; n++) {
+	/* One that has been taken up before: the file is mapped more than once, or the list is a circle. */
+	for (; address && !batch_stream_of(c->batches, pid, address); f.process->walked++) {
+		if (f.process->walked >= MOST_WALKED) {
+			c->batches->unfollowed++;
+			break;
+		}
 		if (pread(memory, &head, sizeof(head), (off_t)address) != sizeof(head))
 			break;
 		c->batches->unfollowed += !take_found(&f, file, address, &head);
 		address = head.next;
 	}
-	/* So many, or a list that goes round in a circle. */
-	c->batches->unfollowed += n == MOST_FOUND;
 	free(f.numbers);
 }

@@ -97,6 +97,7 @@ static unsigned make_heap(struct batches *b)
 		if (s->begin == s->end)
 			continue;
 		look_at_first(b, s);
+		s->stale = false;
 		b->heap[n++] = &s->head;
 	}
 	merge_heapify(b->heap, n);
@@ -181,18 +182,27 @@ static void born(struct batches *b, const struct record_plain *r)
 	child->stopped = parent->stopped;
 }
 
-/* What is left of a thread's streams. */
+/*
+ * What is left of a thread's streams. They keep their places in the heap, where each is looked at again
+ * when it comes to the top.
+ */
 static void empty(struct capture *c, uint32_t pid, uint32_t tid, uint64_t until_ns)
 {
+	const uint32_t key[2] = { pid, tid };
 	struct batch_stream *s;
+	struct batch_thread *t;
 
-	for (s = c->batches->streams; s; s = s->next) {
-		if (!s->thread || s->thread->pid != pid || s->thread->tid != tid ||
-		    s->begin == s->end)
+	HASH_FIND(hh, c->batches->threads, key, sizeof(key), t);
+	for (s = t ? t->streams : NULL; s; s = s->next_of_thread) {
+		uint64_t place_ns = s->head.next_ns;
+
+		if (s->begin == s->end)
 			continue;
 		look_at_first(c->batches, s);
 		if (s->head.next_ns <= until_ns)
 			pop_until(c, s, until_ns);
+		s->head.next_ns = place_ns;
+		s->stale = true;
 	}
 }
 
@@ -243,8 +253,7 @@ static uint64_t told_ns(const struct batches *b)
 	return ((const struct record *)&b->told[b->told_begin + 1])->ts;
 }
 
-/* Returns whether streams may have come to their end. */
-static bool pop_told(struct capture *c)
+static void pop_told(struct capture *c)
 {
 	struct batches *b = c->batches;
 	size_t size = b->told[b->told_begin], words = 1 + (size + 7) / 8;
@@ -258,8 +267,6 @@ static bool pop_told(struct capture *c)
 	b->told_begin += words;
 	b->waiting -= words;
 	take_told(c, (struct record *)&r, size);
-	return ((const struct record *)&r)->kind == RECORD_EXIT ||
-	       ((const struct record *)&r)->kind == RECORD_EXEC;
 }
 
 /* --- rounds --------------------------------------------------------------------------------------- */
@@ -274,15 +281,18 @@ static void merge(struct capture *c, uint64_t known_ns)
 		uint64_t told = told_ns(b), bound = known_ns;
 
 		if (told != UINT64_MAX && told <= known_ns && (!s || told < s->head.next_ns)) {
-			if (pop_told(c))
-				n = make_heap(b);
+			pop_told(c);
 			continue;
 		}
 		if (!s || s->head.next_ns > known_ns)
 			return;
 		if (told < bound)
 			bound = told;
-		pop_until(c, s, merge_bound(b->heap, n, bound));
+		if (!rare(s->stale))
+			pop_until(c, s, merge_bound(b->heap, n, bound));
+		else if (s->begin < s->end)
+			look_at_first(b, s);
+		s->stale = false;
 		if (s->begin == s->end)
 			b->heap[0] = b->heap[--n];
 		if (n)
@@ -307,7 +317,7 @@ void batches_round(struct capture *c, bool now)
 	uint64_t ns = monotonic_now(), since = ns - b->round_ns;
 
 	if (!now && since < ROUND_NS && b->waiting < b->enough &&
-	    !(b->urgent && since >= URGENT_NS))
+	    !(b->urgent && since >= URGENT_NS + 4 * b->took_ns))
 		return;
 	b->round_ns = ns;
 	b->urgent = false;
@@ -315,6 +325,7 @@ void batches_round(struct capture *c, bool now)
 	b->known_ns = batches_read(c);
 	merge(c, b->known_ns);
 	free_over(b);
+	b->took_ns = monotonic_now() - ns;
 	b->enough = b->waiting + MANY_WORDS;
 }
 

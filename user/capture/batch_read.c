@@ -11,6 +11,8 @@
 
 /* Where a thread does not come back to its batch: much longer than one waits for a CPU. */
 #define GIVEN_UP_NS 5000000000ull
+/* Words that may wait for somebody who comes late. */
+#define MOST_HELD (128 << 20 >> 3)
 
 int batch_process_memory(struct capture *c, struct batch_process *p)
 {
@@ -130,5 +132,10 @@ uint64_t batches_read(struct capture *c)
 		if (ns < known_ns)
 			known_ns = ns;
 	}
+	/* Whoever is missing holds the others back for so long, and so much of them, at most. */
+	if (b->waiting > MOST_HELD)
+		known_ns = b->drained_ns;
+	else if (known_ns + GIVEN_UP_NS < b->drained_ns)
+		known_ns = b->drained_ns - GIVEN_UP_NS;
 	return known_ns > b->known_ns ? known_ns : b->known_ns;
 }

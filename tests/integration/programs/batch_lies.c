@@ -9,15 +9,27 @@
  *	many	each at an address of its own, as a new one
  *	random	any bytes, but for what the kernel's side looks at
  *	left	with events that never get complete
+ *	exits	as many, and then ends a few thousand threads
+ *	closed	N batches that are said to be half handed over, and stay so, each from another moment on; and
+ *		calls itself something else all the while, until its standard input ends
+ *	circle	a list of batches that goes round, in a file that is mapped N times; waits for the same
  *
  * Prints `marks <n>`: of good ones, which it makes before and after.
  */
+#define _GNU_SOURCE
 #include <proftrace.h>
 
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #define WORDS (16384 / 8)
 #define GOOD  100
@@ -115,6 +127,79 @@ static void many(const struct prof_batch *real, uint64_t n)
 	}
 }
 
+static bool goes_on(int wait_ms)
+{
+	struct pollfd input = { 0, POLLIN, 0 };
+
+	return poll(&input, 1, wait_ms) <= 0;
+}
+
+static void *end(void *data)
+{
+	return data;
+}
+
+static void exits(void)
+{
+	pthread_t thread;
+	int i;
+
+	for (i = 0; i < 4000 && !pthread_create(&thread, NULL, end, NULL); i++)
+		pthread_join(thread, NULL);
+}
+
+static void closed(const struct prof_batch *real, uint64_t n)
+{
+	struct prof_batch *heads = mmap(NULL, n * sizeof(*heads), PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t i, began = prof_impl_time(), turns = 0;
+	char name[16];
+
+	if (heads == MAP_FAILED)
+		exit(1);
+	for (i = 0; i < n; i++) {
+		heads[i] = *real;
+		heads[i].base = heads[i].events = 0;
+		heads[i].used = sizeof(*heads);
+		heads[i].complete = 0;
+		prof_impl_batch_send(&heads[i], PROF_IMPL_BATCH_NEW);
+	}
+	puts("ready");
+	fflush(stdout);
+	for (; goes_on(0); turns++) {
+		snprintf(name, sizeof(name), "%llu", (unsigned long long)turns);
+		prctl(PR_SET_NAME, name);
+		PROF_INSTANT("turn");
+		/* About every second another one, at whatever pace the counter goes. */
+		i = (prof_impl_time() - began) >> 31;
+		if (i < n) {
+			heads[i].base = UINT64_C(1) << 40;
+			heads[i].used |= 1u << 20;
+		}
+	}
+}
+
+static void circle(struct prof_batch *real, struct lie *lie, uint64_t n)
+{
+	int fd = open("/proc/self/exe", O_RDONLY);
+	struct stat file;
+	uint64_t i;
+
+	/* Nobody's, so that it is not taken for a batch that is known. */
+	lie->head.tid = 1;
+	lie->head.next = &lie->head;
+	real->next = &lie->head;
+	real->tid = 1;
+	if (fd < 0 || fstat(fd, &file))
+		exit(1);
+	for (i = 0; i < n; i++)
+		mmap(NULL, (size_t)file.st_size, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	puts("ready");
+	fflush(stdout);
+	while (goes_on(1000))
+		;
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 0) : 0, event[256];
@@ -122,6 +207,9 @@ int main(int argc, char **argv)
 	struct lie *lie;
 
 	good();
+	/* There is none before somebody has recorded this process. */
+	while (argc > 1 && !strcmp(argv[1], "circle") && !*prof_impl_batch() && goes_on(10))
+		good();
 	real = *prof_impl_batch();
 	if (!real || argc < 3) {
 		printf("marks 0\n");
@@ -137,6 +225,14 @@ int main(int argc, char **argv)
 	lie->head.complete = 0;
 	if (!strcmp(argv[1], "many")) {
 		many(real, n);
+	} else if (!strcmp(argv[1], "exits")) {
+		many(real, n);
+		exits();
+	} else if (!strcmp(argv[1], "closed")) {
+		closed(real, n);
+	} else if (!strcmp(argv[1], "circle")) {
+		circle(real, lie, n);
+		return 0;
 	} else {
 		prof_impl_batch_send(&lie->head, PROF_IMPL_BATCH_NEW);
 		for (number = 0; number < n; number++)

@@ -2,7 +2,7 @@
 /*
  * peak FILE COMMAND...: runs the command and writes to FILE how much memory, in KB, the largest of the
  * processes took that it waited for and that these waited for: for a recording, of the recorder, its
- * broker and its command. Exits as the command does.
+ * broker and its command; and how many milliseconds of processor time all took. Exits as the command does.
  */
 #include <stdio.h>
 #include <sys/resource.h>
@@ -26,7 +26,11 @@ int main(int argc, char **argv)
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || getrusage(RUSAGE_CHILDREN, &usage))
 		return 2;
 	out = fopen(argv[1], "w");
-	if (!out || fprintf(out, "peak %ld\n", usage.ru_maxrss) < 0 || fclose(out))
+	if (!out ||
+	    fprintf(out, "peak %ld\ncpu %ld\n", usage.ru_maxrss,
+		    (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
+			    (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000) < 0 ||
+	    fclose(out))
 		return 2;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -59,11 +60,21 @@ struct question {
 
 static int open_directly(void *context, const struct code_mapping *mapping, const char *path)
 {
-	/* What it says may be a pipe. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	/* It may be a pipe, or a device that does something when it is opened: so it is only looked at first. */
+	int place = open(path, O_PATH | O_CLOEXEC), fd = -EINVAL;
+	char link[32];
+	struct stat st;
 
 	(void)context, (void)mapping;
-	return fd < 0 ? -errno : fd;
+	if (place < 0)
+		return -errno;
+	if (!fstat(place, &st) && S_ISREG(st.st_mode)) {
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
+		fd = open(link, O_RDONLY | O_CLOEXEC);
+		fd = fd < 0 ? -errno : fd;
+	}
+	close(place);
+	return fd;
 }
 
 int symbols_new(struct names *names, const struct symbols_options *o, struct symbols **ret)

@@ -162,28 +162,32 @@ static __always_inline __u64 cpu_time(const struct task_struct *task)
 }
 
 /*
- * Writes which signal the process was killed by, as digits, or nothing. Its last thread may have been on its
- * way out already when it came; and where no thread took the others along, it is its own.
+ * The signal that the process was killed by, or 0. Its last thread may have been on its way out already when
+ * it came; and where no thread took the others along, it is its own.
  */
-static __always_inline void killed_by(const struct task_struct *task, char *out)
+static __always_inline unsigned killed_by(const struct task_struct *task)
 {
 	unsigned flags = BPF_CORE_READ(task, signal, flags), code;
 
 	code = flags & SIGNAL_GROUP_EXIT ? BPF_CORE_READ(task, signal, group_exit_code)
 					 : BPF_CORE_READ(task, exit_code);
-	code &= 0x7f;
-	if (!code)
-		return;
-	*out++ = '0' + code / 100;
-	*out++ = '0' + code / 10 % 10;
-	*out++ = '0' + code % 10;
-	*out = '\0';
+	return code & 0x7f;
+}
+
+/* As digits, or nothing. */
+static __always_inline void put_signal(char *out, unsigned signal)
+{
+	out[0] = signal ? '0' + signal / 100 : '\0';
+	out[1] = '0' + signal / 10 % 10;
+	out[2] = '0' + signal % 10;
+	out[3] = '\0';
 }
 
 static __always_inline void tell_exit(struct task_struct *task, __u64 pid_tgid)
 {
 	struct thread_state *st = thread_find(task, pid_tgid);
 	bool last = BPF_CORE_READ(task, signal, live.counter) == 0, wake = false;
+	unsigned signal = last ? killed_by(task) : 0;
 	__u32 tgid = task->tgid;
 	struct record_comm *r;
 
@@ -206,9 +210,7 @@ static __always_inline void tell_exit(struct task_struct *task, __u64 pid_tgid)
 		r->ops.a = last;
 		if (guarded && last)
 			r->ops.b = cpu_time(task);
-		r->comm[0] = '\0';
-		if (last)
-			killed_by(task, r->comm);
+		put_signal(r->comm, signal);
 		bpf_ringbuf_submit(r, wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 	}
 	if (last) {

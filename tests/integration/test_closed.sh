@@ -29,7 +29,8 @@ start_storm
 "$proftrace" -v -p $storm -o "$tmp/t" --summary-json "$tmp/s" 9>&- 2>"$tmp/err" &
 recorder=$!
 wait_for "$tmp/err" "proftrace: recording"
-broker=$(pgrep -P $recorder)
+broker=$(cat /proc/$recorder/task/$recorder/children)
+broker=${broker%% *}
 equal "the recorder has a filter" "$(status $recorder Seccomp)" 2
 equal "the broker has a filter" "$(status "$broker" Seccomp)" 2
 equal "the recorder gets no new privileges" "$(status $recorder NoNewPrivs)" 1

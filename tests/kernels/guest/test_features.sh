@@ -22,4 +22,68 @@ equal "names: every slice of the program's" \
 		"$tmp/counts" | sort | tr '\n' ' ')" \
 	"encode:100 factorial:300 reply:100 request:100 round:100 work:100 "
 equal "names: none is unreadable" "$(field "$tmp/s" unreadable_names)" 0
+
+# Not only what is said: what the kernel made of the code of a program that is recorded, byte by byte, and
+# by what kind of links.
+mkfifo "$tmp/in"
+"$programs/storm" 1 1000 <"$tmp/in" >"$tmp/storm.out" &
+storm=$!
+exec 9>"$tmp/in"
+wait_for "$tmp/storm.out" ready
+"$proftrace" -p $storm -o "$tmp/d" --summary-json "$tmp/s" 2>"$tmp/err" 9>&- &
+recorder=$!
+wait_for "$tmp/err" "proftrace: recording"
+broker=$(cat /proc/$recorder/task/$recorder/children)
+broker=${broker%% *}
+
+# A line for each site where memory is not what the file is: the first byte in the file, then what it and
+# those that follow are now, octal. A door is ten bytes at most.
+changed() {
+	grep " r-xp .*/storm\$" /proc/$storm/maps | tr ' -' '  ' | {
+		read -r start end _ _ offset _
+		pages=$(((0x$end - 0x$start) / 4096))
+		dd if=/proc/$storm/mem bs=4096 skip=$((0x$start / 4096)) count=$pages 2>/dev/null >"$tmp/memory"
+		dd if="$programs/storm" bs=4096 skip=$((0x$offset / 4096)) count=$pages 2>/dev/null >"$tmp/file"
+	}
+	cmp -l "$tmp/file" "$tmp/memory" 2>/dev/null | awk '
+		$1 >= first + 10 { if (first) print site; first = $1; site = $2 + 0 }
+		{ site = site " " $3 + 0 }
+		END { if (first) print site }'
+}
+# What is hit is what counts: a program has sites, too, that it never comes to.
+case $WANT_DOOR$(uname -m) in
+10-byte*) hit='^146 110 215 144 44 200 350( |$)' door="$hit|^146 314\$" ;; # lea -0x80(%rsp),%rsp; call
+*aarch64) hit= door= ;; # there is one kind alone
+*) hit='^220 314$' door=$hit ;;						   # int3
+esac
+for _ in $(seq 1 200); do
+	changed >"$tmp/changed"
+	[ "$(grep -cE "$hit" "$tmp/changed")" -ge 3 ] && break
+	sleep 0.05
+done
+sort "$tmp/changed" | uniq -c | sed 's/^/# sites: /'
+if [ -n "$hit" ]; then
+	check "doors: sites are $WANT_DOOR" test "$(grep -cE "$hit" "$tmp/changed")" -ge 3
+	equal "doors: no site has another one" "$(grep -vE "$door" "$tmp/changed")" ""
+else
+	check "doors: sites are open" test "$(grep -c '' "$tmp/changed")" -ge 3
+fi
+links() { # TYPE
+	cat /proc/"$broker"/fdinfo/* | grep -c "^link_type:[[:space:]]*$1\$"
+}
+if [ "$WANT_MULTI" = yes ]; then
+	check "links: one for all sites of a file" test "$(links uprobe_multi)" -ge 1
+	equal "links: none for a single site" "$(links perf)" 0
+else
+	check "links: one for each site" test "$(links perf)" -ge "$(grep -c '' "$tmp/changed")"
+	equal "links: none for all sites of a file" "$(links uprobe_multi)" 0
+fi
+kill -INT $recorder
+wait $recorder
+equal "doors: exit status" $? 0
+check_account "doors" "$tmp/s"
+changed >"$tmp/changed"
+[ -z "$door" ] || check "doors: afterwards no door is open" test "$(grep -cE "$door" "$tmp/changed")" -eq 0
+exec 9>&-
+wait $storm
 finish

@@ -283,6 +283,48 @@ static void check_failure(const struct handler *handler)
 	must(!strpbrk(f.reason, "\033\n\r\b"));
 }
 
+static struct name *name_of(size_t length)
+{
+	struct name *name = malloc(sizeof(*name) + length + 1);
+
+	must(name != NULL);
+	name->id = 1;
+	name->length = (uint32_t)length;
+	memset(name->text, 'n', length);
+	name->text[length] = '\0';
+	return name;
+}
+
+/* Of any lengths: each is sent whole, or not at all. */
+static int tell_facts(struct handler *h)
+{
+	struct name *name, *key;
+	struct process process = { .uuid = 1, .pid = 1 };
+	struct arg args[EVENT_MAX_ARGS + 2];
+	struct fact fact = { .kind = FACT_INSTANT, .process = &process, .args = args };
+	int error;
+
+	if (w.size < 4)
+		return 0;
+	name = name_of(w.at[0] * 8);
+	key = name_of(w.at[1] * 8);
+	process.name = fact.name = fact.category = name;
+	for (; fact.n_args < w.at[2] % (EVENT_MAX_ARGS + 3); fact.n_args++)
+		args[fact.n_args] = (struct arg){ .key = key,
+						  .type = w.at[3] & 1 ? ARG_STRING : ARG_INT,
+						  .length = name->length,
+						  .s = name->text };
+	w.at += 4;
+	w.size -= 4;
+	error = h->ops->fact(h, &fact);
+	fact.kind = FACT_PROCESS;
+	if (!error)
+		error = h->ops->fact(h, &fact);
+	free(name);
+	free(key);
+	return error;
+}
+
 static void listen_to(void)
 {
 	const struct account account = { 0 };
@@ -294,6 +336,8 @@ static void listen_to(void)
 		must(f.what[0] && !strpbrk(f.reason, "\033\n\r\b"));
 	} else {
 		plugin_json_file(h, "a.json");
+		if (!h->error)
+			h->error = tell_facts(h);
 		if (!h->error)
 			h->error = h->ops->flush(h);
 		must(h->error <= 0);

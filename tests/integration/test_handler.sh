@@ -78,6 +78,28 @@ refused "no such file" "$tmp/none.so" "No such file"
 refused "no handler" "$programs/plugin.so" "no function proftrace_get_handler"
 refused "does not want to" "$handler=nonsense" "did not want to"
 
+# A trace that the program names, of events as long as any: 32 keys of control characters, which become
+# four times as long, and as many strings.
+awk '{
+	ts = ($1 + 60) * 1e6
+	for (i = 0; i < 767; i++) key = key "\\u0001"
+	for (i = 0; i < 1536; i++) text = text "x"
+	printf "[{\"ph\":\"M\",\"pid\":77,\"name\":\"process_name\",\"args\":{\"name\":\"other\"}}"
+	for (n = 0; n < 40; n++) {
+		printf ",\n{\"ph\":\"i\",\"s\":\"t\",\"ts\":%.0f,\"pid\":77,\"tid\":77,\"name\":\"%s\",\"cat\":\"%s\",\"args\":{", ts + n, key, key
+		for (k = 0; k < (n % 4 == 2 ? 15 : 32); k++)
+			printf "%s\"%s%c\":\"%s\"", k ? "," : "", key, 97 + k % 26, text
+		printf "}}"
+	}
+	print "]"
+}' /proc/uptime >"$tmp/long.json"
+"$proftrace" -q -e none -o "$tmp/longs" --summary-json "$tmp/long.sum" --handler "$handler=$tmp/long.got,count,0" -- \
+	"$programs/includes" 2 "$tmp/w.json" "$tmp/long.json" >"$tmp/long.out" 2>"$tmp/long.err" </dev/null
+equal "long events: exit status" $? 0
+equal "long events: all come" "$(said "$tmp/long.got" instants)" 41
+equal "long events: with their arguments" "$(said "$tmp/long.got" strings)" $((30 * 32 + 10 * 15 + 1))
+check "long events: names that are cut are counted" test "$(field "$tmp/long.sum" cut_strings)" -gt 0
+
 # The sample that people copy.
 "$proftrace" -q -o "$tmp/slow" --handler "$root/build/samples/slow_slices.so=5" -- \
 	"$root/build/samples/hello" >"$tmp/slow.out"

@@ -173,7 +173,17 @@ static void test_cut(void **state)
 	assert_string_equal(names_intern(names, "abc", 3, 0)->text, "");
 	/* nobody can ask for more than there is room for */
 	memset(huge, '\x01', 100000);
-	assert_int_equal(names_intern(names, huge, 100000, SIZE_MAX)->length, 4 * 4096);
+	assert_int_equal(names_intern(names, huge, 100000, SIZE_MAX)->length, 4096);
+	assert_int_equal(names_count(names)->cut, 7);
+	/* a short one may grow in its repair, a long one does not */
+	assert_int_equal(names_intern(names, huge, 128, 128)->length, 4 * 128);
+	assert_int_equal(names_count(names)->cut, 7);
+	assert_int_equal(names_intern(names, huge, 768, 768)->length, 768);
+	assert_int_equal(names_count(names)->cut, 8);
+	/* neither through a character nor through what stands for one */
+	huge[0] = 'a';
+	assert_int_equal(names_intern(names, huge, 768, 768)->length, 1 + 4 * 191);
+	assert_int_equal(names_count(names)->cut, 9);
 	free(huge);
 	names_free(names);
 }

@@ -255,7 +255,9 @@ static int take(void *context, const struct event *event)
 	if (e.ts_ns > r->last_ts_ns)
 		r->last_ts_ns = e.ts_ns;
 	j->include->events += marked;
-	return outputs_event(r, &e);
+	/* An output that fails, of several, ends nothing: it is looked at when they are closed. */
+	outputs_event(r, &e);
+	return 0;
 }
 
 static int take_name(void *context, const struct event *event)
@@ -263,7 +265,8 @@ static int take_name(void *context, const struct event *event)
 	struct joining *j = context;
 
 	j->r->road.marked += event->kind == EVENT_THREAD_NAME;
-	return outputs_event(j->r, event);
+	outputs_event(j->r, event);
+	return 0;
 }
 
 static void name_label(struct part *part, const char *path)

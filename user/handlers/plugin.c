@@ -34,7 +34,8 @@ struct plugin {
 	struct plugin_reply reply;
 	int status; /* as waitpid() gave it */
 	bool too_slow;
-	bool stayed; /* when it was to end */
+	bool stayed;  /* when it was to end */
+	bool overrun; /* by the message that is being put together: it is not sent */
 	size_t used;
 	char buffer[BUFFER];
 };
@@ -147,50 +148,68 @@ static int room(struct plugin *p)
 	return p->used > BUFFER - PLUGIN_MESSAGE_MAX ? send_buffer(p) : 0;
 }
 
-static void *put(struct plugin *p, const void *bytes, size_t size)
+/* All texts are cut to what room() was asked for. What is too long all the same is not put there. */
+static void put(struct plugin *p, const void *bytes, size_t size)
 {
-	char *at = p->buffer + p->used;
-
-	memcpy(at, bytes, size);
+	if (p->overrun || size > BUFFER - p->used) {
+		p->overrun = true;
+		return;
+	}
+	memcpy(p->buffer + p->used, bytes, size);
 	p->used += size;
-	return at;
 }
 
 static uint32_t put_text(struct plugin *p, const char *text, size_t length)
 {
 	put(p, text, length);
-	p->buffer[p->used++] = '\0';
+	put(p, "", 1);
 	return length + 1;
 }
 
-static uint32_t put_name(struct plugin *p, const struct name *name)
+static uint32_t put_name(struct plugin *p, const struct name *name, size_t max)
 {
-	return name ? put_text(p, name->text, name->length) : put_text(p, "", 0);
+	return name ? put_text(p, name->text, text_fit(name->text, name->length, max))
+		    : put_text(p, "", 0);
 }
 
-/* The message begins at `start` in the buffer and ends here. */
-static void finish(struct plugin *p, size_t start, enum plugin_message message)
+/* As in the other outputs, it is seen to be cut. */
+static uint32_t put_string(struct plugin *p, const struct arg *arg)
+{
+	size_t length = text_fit(arg->s, arg->length, LIMIT_STRING);
+
+	if (!arg->cut && length == arg->length)
+		return put_text(p, arg->s, length);
+	put(p, arg->s, length);
+	return length + put_text(p, TEXT_CUT_MARK, sizeof(TEXT_CUT_MARK) - 1);
+}
+
+/* The message begins at `start` in the buffer and ends here. One that is too long never was. */
+static int finish(struct plugin *p, size_t start, enum plugin_message message)
 {
 	const struct plugin_head head = { .size = p->used - start, .message = message };
 
+	if (p->overrun || head.size > PLUGIN_MESSAGE_MAX) {
+		p->overrun = false;
+		p->used = start;
+		return -EMSGSIZE;
+	}
 	memcpy(p->buffer + start, &head, sizeof(head));
+	return 0;
 }
 
 static int put_owner(struct plugin *p, enum plugin_message message,
 		     const struct plugin_owner *owner, const struct name *name)
 {
 	struct plugin_owner filled = *owner;
-	size_t start = p->used;
 	int error = room(p);
+	size_t start = p->used;
 
 	if (error)
 		return error;
-	start = p->used;
-	filled.name = name ? name->length + 1 : 1;
+	filled.name = name ? text_fit(name->text, name->length, LIMIT_NAME) + 1 : 1;
 	put(p, &filled, sizeof(filled));
-	put_name(p, name);
-	finish(p, start, message);
-	return 0;
+	put_name(p, name, LIMIT_NAME);
+	return finish(p, start, message);
 }
 
 /* The timeline stamps events with the step, as two of their arguments. */
@@ -206,10 +225,10 @@ static void find_step(const struct arg *arg, struct plugin_event *e)
 
 static void put_arg_texts(struct plugin *p, const struct arg *arg, struct plugin_arg *wire)
 {
-	wire->key = put_name(p, arg->key);
+	wire->key = put_name(p, arg->key, LIMIT_KEY);
 	wire->type = arg->type;
 	wire->value = arg->u;
-	wire->length = arg->type == ARG_STRING ? put_text(p, arg->s, arg->length) : 0;
+	wire->length = arg->type == ARG_STRING ? put_string(p, arg) : 0;
 }
 
 /* What becomes of facts that have no name: one of ours, and the one number that they are about. */
@@ -222,7 +241,7 @@ struct number {
 static int put_event(struct plugin *p, enum plugin_message message, const struct fact *fact,
 		     const struct number *number)
 {
-	struct plugin_arg wire[PLUGIN_ARGS];
+	struct plugin_arg wire[PLUGIN_ARGS] = { 0 };
 	unsigned i, n = number ? 1 : fact->n_args;
 	const struct arg *args = fact->args;
 	struct plugin_event e = {
@@ -247,13 +266,15 @@ static int put_event(struct plugin *p, enum plugin_message message, const struct
 	if (n > PLUGIN_ARGS)
 		n = PLUGIN_ARGS;
 	e.n_args = n;
+	/* Their places: what they say comes when the texts are known. */
 	start = p->used;
-	p->used += sizeof(e);
+	put(p, &e, sizeof(e));
 	args_at = p->used;
-	p->used += n * sizeof(wire[0]);
-	e.name = number ? put_text(p, number->name, strlen(number->name)) : put_name(p, fact->name);
-	e.categories = put_name(p, fact->category);
-	e.unit = put_name(p, fact->kind == FACT_COUNTER ? fact->tracks[0]->unit : NULL);
+	put(p, wire, n * sizeof(wire[0]));
+	e.name = number ? put_text(p, number->name, strlen(number->name))
+			: put_name(p, fact->name, LIMIT_NAME);
+	e.categories = put_name(p, fact->category, LIMIT_NAME);
+	e.unit = put_name(p, fact->kind == FACT_COUNTER ? fact->tracks[0]->unit : NULL, LIMIT_NAME);
 	for (i = 0; i < n && !number; i++) {
 		put_arg_texts(p, &args[i], &wire[i]);
 		find_step(&args[i], &e);
@@ -262,10 +283,11 @@ static int put_event(struct plugin *p, enum plugin_message message, const struct
 		wire[0] = (struct plugin_arg){ .type = ARG_UINT, .value = number->value };
 		wire[0].key = put_text(p, number->key, strlen(number->key));
 	}
-	memcpy(p->buffer + start, &e, sizeof(e));
-	memcpy(p->buffer + args_at, wire, n * sizeof(wire[0]));
-	finish(p, start, message);
-	return 0;
+	if (!p->overrun) {
+		memcpy(p->buffer + start, &e, sizeof(e));
+		memcpy(p->buffer + args_at, wire, n * sizeof(wire[0]));
+	}
+	return finish(p, start, message);
 }
 
 static int put_number(struct plugin *p, const struct fact *fact, const char *name, const char *key,
@@ -426,8 +448,9 @@ static int start(struct plugin *p, const char *argument, const struct trace_info
 	put_text(p, info->version, open.version - 1);
 	put_text(p, p->library, open.library - 1);
 	put_text(p, argument, open.argument - 1);
-	finish(p, 0, PLUGIN_OPEN);
-	error = send_buffer(p);
+	error = finish(p, 0, PLUGIN_OPEN);
+	if (!error)
+		error = send_buffer(p);
 	if (!error)
 		error = take_reply(p);
 	if (error)
@@ -465,6 +488,7 @@ int plugin_handler_new(const char *text, const struct trace_info *info,
 
 void plugin_json_file(struct handler *handler, const char *path)
 {
+	const struct plugin_head head = { 0 };
 	struct plugin *p = plugin_of(handler);
 	size_t length = strlen(path), start;
 
@@ -474,9 +498,9 @@ void plugin_json_file(struct handler *handler, const char *path)
 	if (handler->error)
 		return;
 	start = p->used;
-	p->used += sizeof(struct plugin_head);
+	put(p, &head, sizeof(head));
 	put_text(p, path, length);
-	finish(p, start, PLUGIN_JSON_FILE);
+	handler->error = finish(p, start, PLUGIN_JSON_FILE);
 }
 
 pid_t plugin_pid(const struct handler *handler)
@@ -489,7 +513,9 @@ void plugin_failure(const struct handler *handler, struct failure *f)
 	const struct plugin *p = (const struct plugin *)handler;
 	char reason[sizeof(f->reason)];
 
-	if (p->too_slow)
+	if (handler->error == -EMSGSIZE && p->pid > 0)
+		snprintf(reason, sizeof(reason), "an event is too long for it");
+	else if (p->too_slow)
 		snprintf(reason, sizeof(reason), "it took nothing for %d seconds",
 			 PATIENCE_MS / 1000);
 	else if (p->stayed)

@@ -273,7 +273,7 @@ static ssize_t take_messages(struct host *h, size_t size)
 		int error;
 
 		memcpy(&head, h->buffer + done, sizeof(head));
-		if (head.size < sizeof(head) || head.size > PLUGIN_MESSAGE_MAX * 2)
+		if (head.size < sizeof(head) || head.size > PLUGIN_MESSAGE_MAX)
 			return -EPROTO;
 		if (size - done < head.size)
 			break;

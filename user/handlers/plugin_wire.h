@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "handlers/text_limit.h"
+
 #define PLUGIN_ARGS 64 /* arguments of an event, at most */
 
 enum plugin_message {
@@ -90,8 +92,15 @@ struct plugin_reply {
 	char why[224]; /* of the dynamic linker; may be empty */
 };
 
-/* Never more than this: names, 32 arguments and their strings. */
+/* Never more than this. The longest is an event whose texts are all as long as they are told. */
 #define PLUGIN_MESSAGE_MAX 131072
+
+_Static_assert(sizeof(struct plugin_event) + 3 * (LIMIT_NAME + 1) +
+			       PLUGIN_ARGS * (sizeof(struct plugin_arg) + LIMIT_KEY + 1 +
+					      LIMIT_STRING + sizeof(TEXT_CUT_MARK)) <=
+		       PLUGIN_MESSAGE_MAX,
+	       "every event fits");
+_Static_assert(LIMIT_NAME < UINT16_MAX && LIMIT_KEY < UINT16_MAX, "and the lengths of its texts");
 
 /* The process of a plug-in: talks over `socket` until the recorder closes it, and returns an exit status. */
 int plugin_host(int socket);

@@ -13,6 +13,7 @@
 
 #define DEFAULT_MAX_NAMES 65536
 #define LONGEST_NAME	  4096 /* bytes kept of any name, whatever the caller allows */
+#define LONGEST_CLEANED	  768  /* the same, where it was short before its repair */
 #define OTHER_NAMES	  "(other)"
 
 struct entry {
@@ -237,24 +238,41 @@ static size_t cut_length(const char *bytes, size_t max_length)
 	return max_length;
 }
 
+/*
+ * Into the scratch. An escape is up to six times as long as what it stands for: the limit is one of what
+ * comes out, too, so that whoever made room for the longest name has it.
+ */
+static size_t clean(struct names *names, const char *bytes, size_t length, size_t max_length,
+		    bool was_cut, bool *repaired)
+{
+	size_t n, most = max_length > LONGEST_CLEANED ? max_length : LONGEST_CLEANED;
+
+	n = text_clean(names->scratch, sizeof(names->scratch), bytes, length, repaired);
+	if (n <= most)
+		return n;
+	names->count.cut += !was_cut;
+	return text_clean(names->scratch, most + 1, bytes, length, repaired);
+}
+
 const struct name *names_intern(struct names *names, const char *bytes, size_t length,
 				size_t max_length)
 {
 	struct entry *entry;
-	bool repaired = false;
+	bool repaired = false, cut;
 
 	if (!bytes)
 		bytes = "", length = 0;
 	if (max_length > LONGEST_NAME)
 		max_length = LONGEST_NAME;
-	if (length > max_length) {
+	cut = length > max_length;
+	if (cut) {
 		names->count.cut++;
 		length = cut_length(bytes, max_length);
 	}
 	entry = find(names, bytes, length);
 	if (entry)
 		return &entry->name;
-	length = text_clean(names->scratch, sizeof(names->scratch), bytes, length, &repaired);
+	length = clean(names, bytes, length, max_length, cut, &repaired);
 	if (repaired) {
 		names->count.repaired++;
 		entry = find(names, names->scratch, length);

@@ -32,7 +32,8 @@ void names_free(struct names *names);
 
 /*
  * The name of these bytes; never NULL (out of memory gives `(other)` too). `max_length`: bytes kept,
- * normally MAX_NAME. Equal results are the same pointer, valid until names_free().
+ * normally MAX_NAME, at most 4096. What a repair makes of them is no longer than that either, or than
+ * 768 bytes. Equal results are the same pointer, valid until names_free().
  */
 const struct name *names_intern(struct names *names, const char *bytes, size_t length,
 				size_t max_length);

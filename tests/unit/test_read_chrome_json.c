@@ -109,6 +109,31 @@ static void counters(void **state)
 		  "C 1/0 1000 c a=i1\n");
 }
 
+/* By the format a counter is its name and its id. */
+static void counters_with_an_id(void **state)
+{
+	(void)state;
+	READS("[" E("C", "1", NAME("fps") ",\"id\":\"1\",\"args\":{\"v\":10}") "," E("C", "2", NAME("fps") ",\"id\":2,\"args\":{\"v\":1000}") "," E("C", "3", NAME("fps") ",\"id2\":{\"local\":\"0x1\"},\"args\":{\"value\":12}") "," E(
+		      "C", "4",
+		      NAME(
+			      "counters") ",\"id\":7,\"args\":{\"v\":1}") "," E("C", "5",
+										",\"id\":"
+										"\"0123456789012345"
+										"678901234567890123"
+										"456789"
+										"012345678901234567"
+										"8901234\","
+										"\"args\":{\"v\":"
+										"1}") "," E("C",
+											    "6",
+											    NAME("f"
+												 "p"
+												 "s") ",\"args\":{\"v\":11}") "]",
+	      "C 1/0 1000 fps[1] v=i10\nC 1/0 2000 fps[2] v=i1000\nC 1/0 3000 fps[0x1] =i12\n"
+	      "C 1/0 4000 counters[7] v=i1\nC 1/0 5000 [0x154eedaf0b4e1097] v=i1\n"
+	      "C 1/0 6000 fps v=i11\n");
+}
+
 static void names(void **state)
 {
 	(void)state;
@@ -204,6 +229,46 @@ static void lists_are_text(void **state)
 	heard_free(h);
 }
 
+/* What is more than is kept is cut where it is counted: with the mark of a cut it is as it was. */
+static void strings_are_cut_and_counted(void **state)
+{
+	static const struct {
+		size_t length;
+		const char *end;
+		size_t kept;
+		bool cut;
+	} strings[] = {
+		{ 1024, "", 1024, false },
+		{ 1025, "", 1024, true },
+		{ 1536, "", 1024, true },
+		{ 1020, "\xc3\xa9\xc3\xa9", 1024, false },
+		{ 1021, "\xc3\xa9\xc3\xa9", 1023, true },
+		{ 1024, "\xe2\x80\xa6", 1027, false },
+		{ 1022, "\xe2\x80\xa6", 1025, false },
+		{ 1025, "\xe2\x80\xa6", 1024, true },
+		{ 300, "\\u0001\\u0001", 308, false },
+		{ 1020, "\\u0001\\u0001", 1024, true },
+	};
+	char json[4096], text[2048];
+	struct heard *h;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
+		memset(text, 'a', strings[i].length);
+		strcpy(text + strings[i].length, strings[i].end);
+		snprintf(json, sizeof(json), "[{\"ph\":\"B\",\"ts\":1,\"args\":{\"k\":\"%s\"}}]",
+			 text);
+		h = hear(json, strlen(json));
+		assert_int_equal(h->status, 0);
+		assert_int_equal(h->account.cut_strings, strings[i].cut);
+		assert_int_equal(h->length,
+				 strlen("B 0/0 1000 k=''\n") + strings[i].kept + strings[i].cut);
+		assert_int_equal(h->text[h->length - 2], strings[i].cut ? '~' : '\'');
+		heard_free(h);
+	}
+}
+
 static void too_many_arguments_are_told(void **state)
 {
 	struct heard *h;
@@ -260,6 +325,11 @@ static void complete_events_without_a_time(void **state)
 		  "[" E("X", "1", "") "," X("1", "-5", "a") "," X("1e30", "1", "a") "," X("1", "1",
 											  "b") "]",
 		  "B 1/2 1000 b\nE 1/2 2000\n");
+	/* The largest time there is, and one more. */
+	READS_BUT(
+		1,
+		"[" X("9223372036854773", "2.807", "a") "," X("9223372036854773", "2.808", "b") "]",
+		"B 1/2 9223372036854773000 a\nE 1/2 9223372036854775807\n");
 }
 
 /* All of one thread, then all of the next one, inner ones first: as if each had a file of its own. */
@@ -537,12 +607,14 @@ int main(void)
 		cmocka_unit_test(arguments_keep_their_types),
 		cmocka_unit_test(all_kinds),
 		cmocka_unit_test(counters),
+		cmocka_unit_test(counters_with_an_id),
 		cmocka_unit_test(names),
 		cmocka_unit_test(the_object_form),
 		cmocka_unit_test(small_mistakes_are_forgiven),
 		cmocka_unit_test(words_for_processes_and_threads),
 		cmocka_unit_test(nested_arguments_are_spread),
 		cmocka_unit_test(lists_are_text),
+		cmocka_unit_test(strings_are_cut_and_counted),
 		cmocka_unit_test(too_many_arguments_are_told),
 		cmocka_unit_test(threads_one_after_the_other),
 		cmocka_unit_test(arrows_of_slices),

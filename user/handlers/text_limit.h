@@ -9,14 +9,13 @@
 
 #include <stddef.h>
 
+#include "timeline/event.h"
+
 enum {
 	LIMIT_NAME = 1024,
 	LIMIT_KEY = 256,
-	LIMIT_STRING = 1024, /* 256 bytes, each of which became an escape of four */
+	LIMIT_STRING = EVENT_MAX_STRING,
 };
-
-/* Stands at the end of a string that was cut, in every output: U+2026, three bytes. */
-#define TEXT_CUT_MARK "\xe2\x80\xa6"
 
 /* The length of the longest start of `text` within `max` bytes that does not split a character. */
 static inline size_t text_fit(const char *text, size_t length, size_t max)

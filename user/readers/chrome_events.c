@@ -3,6 +3,8 @@
  * Objects of the array of events become events, by their phase. What proftrace itself writes is
  * recognised: the base of its times, clocks, arrows outside of slices, lost marks.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -479,6 +481,21 @@ static bool is_single(const struct draft *draft)
 	       !strcmp(draft->args[0].key->text, "value");
 }
 
+/* A counter's name and its id: by the format these together tell it from others, "fps[2]". */
+static const struct name *name_with_id(struct chrome *c)
+{
+	const struct chrome_fields *f = &c->fields;
+	const char *name = f->name ? f->name->text : "";
+	char text[READ_MAX_NAME + MAX_ID_TEXT + 3];
+
+	if (f->id_length <= sizeof(c->id_text))
+		snprintf(text, sizeof(text), "%.*s[%.*s]", READ_MAX_NAME, name, (int)f->id_length,
+			 c->id_text);
+	else
+		snprintf(text, sizeof(text), "%.*s[0x%" PRIx64 "]", READ_MAX_NAME, name, f->id);
+	return names_intern(c->sink->names, text, strlen(text), sizeof(text));
+}
+
 static int counter(struct chrome *c)
 {
 	struct draft *draft = c->draft;
@@ -503,6 +520,8 @@ static int counter(struct chrome *c)
 		c->fields.tid = (uint32_t)c->fields.id;
 	start(c, EVENT_COUNTER);
 	draft->event.on_thread = of_thread;
+	if (c->fields.has_id && !of_thread)
+		draft->event.name = name_with_id(c);
 	draft->event.unit = c->fields.unit;
 	draft->event.continued = c->fields.continued;
 	return send(c);
@@ -518,9 +537,12 @@ static int async(struct chrome *c, enum event_kind kind)
 
 static int complete(struct chrome *c)
 {
+	const struct chrome_fields *f = &c->fields;
 	int error;
 
-	if (!c->fields.has_dur || c->fields.dur < 0)
+	/* Also one that ends after all times. */
+	if (!f->has_dur || f->dur < 0 ||
+	    (uint64_t)f->dur > INT64_MAX - (c->base_ns + (uint64_t)f->ts))
 		return refuse(c);
 	start_on_thread(c, EVENT_BEGIN);
 	error = chrome_send(c, c->fields.dur);

@@ -167,6 +167,9 @@ void chrome_field(struct chrome *c, enum chrome_field field, const char *text, s
 	case FIELD_ID:
 		f->has_id = true;
 		f->id = id_of(text, length);
+		f->id_length = length;
+		if (length <= sizeof(c->id_text))
+			memcpy(c->id_text, text, length);
 		break;
 	case FIELD_BIND:
 		f->has_bind = true;

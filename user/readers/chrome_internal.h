@@ -17,6 +17,8 @@ enum {
 	MAX_OPEN_COMPLETE = 2048, /* complete events nested in each other */
 	MAX_HELD = 1 << 17,	  /* events held back to be put in order */
 	MAX_HELD_BYTES = 64 << 20,
+	MAX_ID_TEXT =
+		64, /* of an id that becomes part of a name; longer ones are told by their numbers */
 };
 
 /* Keys of an event, and of the object around the events, that mean something. */
@@ -65,6 +67,7 @@ struct chrome_fields {
 	int64_t ts;	/* ns after the file's base */
 	int64_t dur;
 	uint64_t id;
+	size_t id_length; /* of the text it was, in id_text */
 	uint64_t bind;
 	uint32_t pid;
 	uint32_t tid;
@@ -90,7 +93,8 @@ struct chrome {
 	const struct reader_sink *sink;
 	struct draft *draft;
 	struct chrome_fields fields;
-	bool own; /* it begins with what proftrace says of itself */
+	char id_text[MAX_ID_TEXT]; /* not among the fields, so that it need not be cleared */
+	bool own;		   /* it begins with what proftrace says of itself */
 	uint64_t base_ns;
 	uint64_t n_objects;
 	uint64_t n_refused;

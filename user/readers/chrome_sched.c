@@ -225,7 +225,8 @@ int chrome_state(struct chrome *c)
 	const struct chrome_fields *f = &c->fields;
 	uint64_t ts_ns = c->base_ns + (uint64_t)f->ts;
 
-	if (!c->own || !f->has_dur || f->dur < 0 || !f->name)
+	if (!c->own || !f->has_dur || f->dur < 0 ||
+	    (uint64_t)f->dur > INT64_MAX - (c->base_ns + (uint64_t)f->ts) || !f->name)
 		return chrome_skip(c);
 	if (!sched_of(c))
 		return -ENOMEM;

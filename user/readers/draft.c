@@ -30,6 +30,26 @@ void draft_null(struct draft *draft, const struct name *key)
 	draft_add(draft, key, ARG_NULL);
 }
 
+/* By whoever wrote it, to the same limit. */
+static bool was_cut(const char *text, size_t length)
+{
+	const size_t mark = sizeof(TEXT_CUT_MARK) - 1;
+
+	return length <= EVENT_MAX_STRING + mark &&
+	       !memcmp(text + length - mark, TEXT_CUT_MARK, mark);
+}
+
+/* Here and not by those who write it, so that it is counted, once. Splits no character. */
+static uint32_t cut(char *text)
+{
+	uint32_t length = EVENT_MAX_STRING;
+
+	while (length && ((unsigned char)text[length] & 0xc0) == 0x80)
+		length--;
+	text[length] = '\0';
+	return length;
+}
+
 void draft_string(struct draft *draft, const struct name *key, const char *bytes, size_t length)
 {
 	struct arg *arg = draft_add(draft, key, ARG_STRING);
@@ -48,11 +68,13 @@ void draft_string(struct draft *draft, const struct name *key, const char *bytes
 	 * Cut by text_clean(), which splits no character; four bytes of UTF-8 beyond the limit let
 	 * it see whether the last character is whole.
 	 */
-	arg->cut = length > READ_MAX_STRING;
 	if (length > READ_MAX_STRING + 4)
 		length = READ_MAX_STRING + 4;
 	arg->length = (uint32_t)text_clean(text, READ_MAX_STRING + 1, bytes, length, &repaired);
 	arg->s = text;
+	arg->cut = arg->length > EVENT_MAX_STRING && !was_cut(text, arg->length);
+	if (arg->cut)
+		arg->length = cut(text);
 	draft->used += arg->length + 1;
 	if (arg->cut)
 		draft->sink->account->cut_strings++;

@@ -11,9 +11,10 @@
 #include "readers/reader.h"
 
 /*
- * Bytes of a name and of a string that are kept. Not MAX_NAME and MAX_STRING of bpf/event.h: a name
- * of that length may have become up to six times as long when it was cleaned and written (an
- * escaped character), and reading it again must not change it.
+ * Bytes of a name and of a string that are looked at. Not MAX_NAME and MAX_STRING of bpf/event.h: a
+ * name of that length may have become up to six times as long when it was cleaned and written (an
+ * escaped character), and reading it again must not change it. Of the string of an argument
+ * EVENT_MAX_STRING are kept.
  */
 enum {
 	READ_MAX_NAME = 128 * 6,

@@ -103,6 +103,13 @@ enum __attribute__((packed)) end_reason {
 /* Limits of one event: six of its own and the two of PROF_STEP, room for what a file may hold. */
 #define EVENT_MAX_ARGS 32
 
+/*
+ * Bytes of a string that are kept: 256, each of which became an escape of four. Of a longer one that
+ * many, and TEXT_CUT_MARK behind them in every output: U+2026, three bytes.
+ */
+#define EVENT_MAX_STRING 1024
+#define TEXT_CUT_MARK	 "\xe2\x80\xa6"
+
 /* Counters of threads: as many as Perfetto's loader takes with one event. */
 #define EVENT_MAX_COUNTERS 8
 #define EVENT_NO_VALUE	   UINT64_MAX /* of a counter, where it is not known */

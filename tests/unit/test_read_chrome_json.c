@@ -115,20 +115,18 @@ static void counters_with_an_id(void **state)
 	(void)state;
 	READS("[" E("C", "1", NAME("fps") ",\"id\":\"1\",\"args\":{\"v\":10}") "," E("C", "2", NAME("fps") ",\"id\":2,\"args\":{\"v\":1000}") "," E("C", "3", NAME("fps") ",\"id2\":{\"local\":\"0x1\"},\"args\":{\"value\":12}") "," E(
 		      "C", "4",
-		      NAME(
-			      "counters") ",\"id\":7,\"args\":{\"v\":1}") "," E("C", "5",
-										",\"id\":"
-										"\"0123456789012345"
-										"678901234567890123"
-										"456789"
-										"012345678901234567"
-										"8901234\","
-										"\"args\":{\"v\":"
-										"1}") "," E("C",
-											    "6",
-											    NAME("f"
-												 "p"
-												 "s") ",\"args\":{\"v\":11}") "]",
+		      NAME("counters") ",\"id\":7,\"args\":{\"v\":1}") "," E("C", "5",
+									     ",\"id\":"
+									     "\"0123456789012345"
+									     "678901234567890123"
+									     "456789"
+									     "012345678901234567"
+									     "8901234\","
+									     "\"args\":{\"v\":"
+									     "1}") "," E("C", "6",
+											 NAME("f"
+											      "p"
+											      "s") ",\"args\":{\"v\":11}") "]",
 	      "C 1/0 1000 fps[1] v=i10\nC 1/0 2000 fps[2] v=i1000\nC 1/0 3000 fps[0x1] =i12\n"
 	      "C 1/0 4000 counters[7] v=i1\nC 1/0 5000 [0x154eedaf0b4e1097] v=i1\n"
 	      "C 1/0 6000 fps v=i11\n");
@@ -316,6 +314,59 @@ static void complete_events_that_overlap_become_asynchronous(void **state)
 	      "B 1/2 10000 a\n"
 	      "b 1/0 15000 b #1000000000000\ne 1/0 25000 b #1000000000000\n"
 	      "E 1/2 20000\n");
+}
+
+#define B(ts, name) E("B", ts, NAME(name))
+#define END(ts)	    E("E", ts, "")
+
+/* An E ends the last B, whatever complete events are open. */
+static void begins_among_complete_events(void **state)
+{
+	(void)state;
+	/* A B without an E in a complete event ends with it. */
+	READS("[" X("0", "100", "outer") "," B("10", "leak") "," X("500", "10", "later") "]",
+	      "B 1/2 0 outer\nB 1/2 10000 leak\nE 1/2 100000\nE 1/2 100000\n"
+	      "B 1/2 500000 later\nE 1/2 510000\n");
+	/* A complete event that outlasts the B around it is asynchronous. */
+	READS("[" B("0", "b") "," X("10", "90", "x") "," E("E", "50", NAME("b")) "]",
+	      "B 1/2 0 b\nb 1/0 10000 x #1000000000000\ne 1/0 100000 x #1000000000000\n"
+	      "E 1/2 50000\n");
+	/* One that does not is in it, and so is what follows in the B. */
+	READS("[" B("0", "b") "," X("10", "20", "x") "," X("12", "2", "y") "," B("40", "c") "," END(
+		      "45") "," END("50") "," END("60") "]",
+	      "B 1/2 0 b\nB 1/2 10000 x\nB 1/2 12000 y\nE 1/2 14000\nE 1/2 30000\n"
+	      "B 1/2 40000 c\nE 1/2 45000\nE 1/2 50000\nE 1/2 60000\n");
+	/* An E that comes too late for its B is not that of the B around. */
+	READS_BUT(1,
+		  "[" B("0", "a") "," X("10", "20", "x") "," B("15", "b") "," E(
+			  "E", "40", NAME("b")) "," E("E", "50", NAME("a")) "]",
+		  "B 1/2 0 a\nB 1/2 10000 x\nB 1/2 15000 b\nE 1/2 30000\nE 1/2 30000\n"
+		  "E 1/2 50000\n");
+	/* An E without a B ends no complete event. */
+	READS_BUT(1, "[" X("10", "20", "x") "," END("15") "]", "B 1/2 10000 x\nE 1/2 30000\n");
+}
+
+static void begins_at_the_time_of_complete_events(void **state)
+{
+	(void)state;
+	READS("[" X("10", "90", "x") "," B("10", "b") "," E("E", "20", NAME("b")) "]",
+	      "B 1/2 10000 x\nB 1/2 10000 b\nE 1/2 20000\nE 1/2 100000\n");
+	READS("[" X("10", "10", "x") "," B("10", "b") "," END("30") "]",
+	      "B 1/2 10000 b\nB 1/2 10000 x\nE 1/2 20000\nE 1/2 30000\n");
+	READS("[" X("10", "10", "x") "," X("10", "50", "y") "," B("10", "b") "," B(
+		      "10", "c") "," END("15") "," END("30") "]",
+	      "B 1/2 10000 y\nB 1/2 10000 b\nB 1/2 10000 x\nB 1/2 10000 c\nE 1/2 15000\nE 1/2 "
+	      "20000\n"
+	      "E 1/2 30000\nE 1/2 60000\n");
+	/* All three end together. */
+	READS("[" B("0", "a") "," X("10", "20", "x") "," B("15", "b") "," END("30") "," END(
+		      "30") "," B("30", "c") "]",
+	      "B 1/2 0 a\nB 1/2 10000 x\nB 1/2 15000 b\nE 1/2 30000\nE 1/2 30000\nE 1/2 30000\n"
+	      "B 1/2 30000 c\n");
+	/* A slice that ends as another one begins. */
+	READS("[" B("0", "a") "," B("10", "b") "," END("10") "," END("10") "," X("10", "5",
+										 "x") "]",
+	      "B 1/2 0 a\nB 1/2 10000 b\nE 1/2 10000\nE 1/2 10000\nB 1/2 10000 x\nE 1/2 15000\n");
 }
 
 static void complete_events_without_a_time(void **state)
@@ -623,6 +674,8 @@ int main(void)
 		cmocka_unit_test(complete_events_nest),
 		cmocka_unit_test(complete_events_in_the_order_of_their_ends),
 		cmocka_unit_test(complete_events_that_overlap_become_asynchronous),
+		cmocka_unit_test(begins_among_complete_events),
+		cmocka_unit_test(begins_at_the_time_of_complete_events),
 		cmocka_unit_test(complete_events_without_a_time),
 		cmocka_unit_test(very_many_complete_events),
 		cmocka_unit_test(events_without_sense_are_counted),

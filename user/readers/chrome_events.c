@@ -568,7 +568,6 @@ static int step(struct chrome *c)
 static int end(struct chrome *c)
 {
 	start_on_thread(c, EVENT_END);
-	c->draft->event.name = NULL;
 	c->draft->event.category = NULL;
 	return send(c);
 }

@@ -2,7 +2,8 @@
 /*
  * What the parts of the Chrome JSON reader share: chrome_json.c finds the events in the JSON, and
  * chrome_plain.c where they need no yajl; chrome_fields.c understands their fields, chrome_events.c makes
- * events of them, chrome_slices.c puts what complete events ("X") say into the order of time.
+ * events of them, chrome_order.c puts those of others into the order of time, chrome_slices.c makes slices
+ * of what complete events ("X") say.
  */
 #ifndef PROFTRACE_READERS_CHROME_INTERNAL_H
 #define PROFTRACE_READERS_CHROME_INTERNAL_H
@@ -12,13 +13,12 @@
 
 /* Limits of what a file may make the reader remember. */
 enum {
-	MAX_THREADS = 1 << 16,	  /* with complete events */
-	MAX_INVENTED = 1 << 16,	  /* processes and threads the file calls by a word */
-	MAX_OPEN_COMPLETE = 2048, /* complete events nested in each other */
-	MAX_HELD = 1 << 17,	  /* events held back to be put in order */
+	MAX_THREADS = 1 << 16,	/* with complete events */
+	MAX_INVENTED = 1 << 16, /* processes and threads the file calls by a word */
+	MAX_OPEN = 2048,	/* slices of a thread nested in each other */
+	MAX_HELD = 1 << 17,	/* events held back to be put in order */
 	MAX_HELD_BYTES = 64 << 20,
-	MAX_ID_TEXT =
-		64, /* of an id that becomes part of a name; longer ones are told by their numbers */
+	MAX_ID_TEXT = 64, /* of an id as part of a name; a longer one is told by its number */
 };
 
 /* Keys of an event, and of the object around the events, that mean something. */

@@ -10,70 +10,19 @@
  *
  * What still cannot be nested (it overlaps an open slice, or begins before one that was sent already)
  * becomes an asynchronous slice: nothing is lost, and nobody's own time is wrong.
+ *
+ * The same thread may tell of slices by begins and ends ("B", "E"). Those are on the stack as well, since
+ * the timeline ends what is innermost: an E belongs to the last B, never to a complete event. Whether a
+ * complete event in a B will overlap its E is looked up among the events that are held. A B that has no
+ * E when the complete event around it ends is unfinished.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <utlist.h>
-
-#include "readers/chrome_internal.h"
-
-enum {
-	LATE = 32, /* places in the queue that one may come too late */
-	AHEAD = 4, /* places in the queue that are looked ahead */
-};
+#include "readers/chrome_order.h"
 
 #define FIRST_SPILLED_ID (1ull << 48) /* far from the small numbers that programs use */
-
-/* Of what happens at the same time on a thread: what is said of it, then what begins, then arrows. */
-enum held_rank {
-	RANK_FIRST,
-	RANK_COMPLETE,
-	RANK_FLOW,
-};
-
-struct chrome_held {
-	uint64_t order;
-	int64_t dur;
-	size_t bytes;
-	enum held_rank rank;
-	struct event event;
-	struct arg args[]; /* then the strings' bytes */
-};
-
-/* The time beside the pointer: most comparisons need no more. */
-struct held_at {
-	uint64_t ts_ns;
-	struct chrome_held *held;
-};
-
-/* In their order. */
-struct held_queue {
-	struct held_at *at;
-	unsigned first, end, room;
-};
-
-struct thread_key {
-	uint32_t pid;
-	uint32_t tid;
-};
-
-/* A thread, or with tid 0 what a process has beside its threads. */
-struct chrome_thread {
-	UT_hash_handle hh;
-	struct thread_key key;
-	uint64_t last_ns;
-	unsigned n_open;
-	unsigned room;
-	uint64_t *ends;
-	unsigned n_held; /* in both of these */
-	struct held_queue queue;
-	unsigned n_heap;
-	unsigned heap_room;
-	struct held_at *heap;		   /* the earliest first */
-	struct chrome_thread *prev, *next; /* of those that hold about as many */
-};
 
 /* --- open complete events ---------------------------------------------------------------------- */
 
@@ -101,40 +50,88 @@ static struct chrome_thread *thread_get(struct chrome *c, uint32_t pid, uint32_t
 	return thread;
 }
 
-/* Ends what ended until `ts_ns`. */
-static int end_until(const struct chrome *c, struct chrome_thread *thread, uint64_t ts_ns)
+static int send_end(const struct chrome *c, const struct chrome_thread *thread, uint64_t ts_ns,
+		    enum end_reason reason)
+{
+	const struct event end = {
+		.kind = EVENT_END,
+		.ts_ns = ts_ns,
+		.pid = thread->key.pid,
+		.tid = thread->key.tid,
+		.end_reason = reason,
+		.level = -1,
+	};
+
+	return reader_send(c->sink, &end);
+}
+
+static struct chrome_open *push_open(struct chrome_thread *thread, bool complete)
+{
+	unsigned *top = complete ? &thread->top_complete : &thread->top_begin;
+	struct chrome_open *open;
+
+	if (thread->n_open == MAX_OPEN)
+		return NULL;
+	if (thread->n_open == thread->room) {
+		unsigned room = thread->room ? thread->room * 2 : 8;
+
+		open = realloc(thread->open, room * sizeof(*open));
+		if (!open)
+			return NULL;
+		thread->open = open;
+		thread->room = room;
+	}
+	open = &thread->open[thread->n_open++];
+	*open = (struct chrome_open){ .end_ns = NEVER, .complete = complete, .below = *top };
+	*top = thread->n_open;
+	return open;
+}
+
+static void pop_open(struct chrome_thread *thread)
+{
+	const struct chrome_open *open = &thread->open[--thread->n_open];
+
+	*(open->complete ? &thread->top_complete : &thread->top_begin) = open->below;
+}
+
+/* Ends what is open above the lowest `n`, without an E of its own. */
+static int abandon(const struct chrome *c, struct chrome_thread *thread, unsigned n, uint64_t ts_ns)
 {
 	int error = 0;
 
-	while (!error && thread->n_open && thread->ends[thread->n_open - 1] <= ts_ns) {
-		const struct event end = {
-			.kind = EVENT_END,
-			.ts_ns = thread->ends[--thread->n_open],
-			.pid = thread->key.pid,
-			.tid = thread->key.tid,
-			.level = -1,
-		};
-
-		error = reader_send(c->sink, &end);
+	for (; !error && thread->n_above; thread->n_above--, thread->n_abandoned++)
+		error = send_end(c, thread, ts_ns, END_UNFINISHED);
+	while (!error && thread->n_open > n) {
+		thread->n_abandoned += !thread->open[thread->n_open - 1].complete;
+		pop_open(thread);
+		error = send_end(c, thread, ts_ns, END_UNFINISHED);
 	}
 	return error;
 }
 
-static bool push_end(struct chrome_thread *thread, uint64_t end_ns)
+/*
+ * Ends the complete events that ended until `ts_ns`. One that ends right then, with a B open inside,
+ * may wait for the E that comes at the same time.
+ */
+static int end_until(const struct chrome *c, struct chrome_thread *thread, uint64_t ts_ns,
+		     bool may_wait)
 {
-	if (thread->n_open == MAX_OPEN_COMPLETE)
-		return false;
-	if (thread->n_open == thread->room) {
-		unsigned room = thread->room ? thread->room * 2 : 8;
-		uint64_t *ends = realloc(thread->ends, room * sizeof(*ends));
+	int error = 0;
 
-		if (!ends)
-			return false;
-		thread->ends = ends;
-		thread->room = room;
+	while (!error && thread->top_complete) {
+		unsigned top = thread->top_complete;
+		uint64_t end_ns = thread->open[top - 1].end_ns;
+
+		if (end_ns > ts_ns ||
+		    (may_wait && end_ns == ts_ns && (thread->n_open > top || thread->n_above)))
+			break;
+		error = abandon(c, thread, top, end_ns);
+		if (error)
+			break;
+		pop_open(thread);
+		error = send_end(c, thread, end_ns, END_NORMAL);
 	}
-	thread->ends[thread->n_open++] = end_ns;
-	return true;
+	return error;
 }
 
 /* Without a thread: the times of a thread must not go back, nor forth beyond its next event. */
@@ -158,22 +155,91 @@ static int spill(struct chrome *c, struct event *event, uint64_t end_ns)
 	return error ? error : reader_send(c->sink, &end);
 }
 
+/* --- events -------------------------------------------------------------------------------------- */
+
+/* Whether the uppermost B ends before the complete event that is to be put into it. */
+static bool begin_ends_before(struct chrome_thread *thread, uint64_t end_ns)
+{
+	struct chrome_open *begin;
+
+	/* Where a complete event is between them, that was asked of it. */
+	if (thread->top_begin <= thread->top_complete)
+		return false;
+	begin = &thread->open[thread->top_begin - 1];
+	if (begin->end_ns == NEVER && begin->seen_ns < end_ns) {
+		begin->end_ns = order_find_end(thread, thread->queue.first, end_ns);
+		begin->seen_ns = end_ns;
+	}
+	return begin->end_ns < end_ns;
+}
+
 static int deliver_complete(struct chrome *c, struct chrome_thread *thread, struct event *event,
 			    uint64_t dur)
 {
 	uint64_t end_ns = event->ts_ns + dur;
+	struct chrome_open *open;
 	int error;
 
 	if (event->ts_ns < thread->last_ns)
 		return spill(c, event, end_ns);
-	error = end_until(c, thread, event->ts_ns);
+	error = end_until(c, thread, event->ts_ns, false);
 	if (error)
 		return error;
-	if ((thread->n_open && thread->ends[thread->n_open - 1] < end_ns) ||
-	    !push_end(thread, end_ns))
+	if ((thread->top_complete && thread->open[thread->top_complete - 1].end_ns < end_ns) ||
+	    thread->n_above || begin_ends_before(thread, end_ns))
 		return spill(c, event, end_ns);
+	open = push_open(thread, true);
+	if (!open)
+		return spill(c, event, end_ns);
+	open->end_ns = end_ns;
 	thread->last_ns = event->ts_ns;
 	event->kind = EVENT_BEGIN;
+	return reader_send(c->sink, event);
+}
+
+static int deliver_begin(struct chrome *c, struct chrome_thread *thread, const struct event *event)
+{
+	struct chrome_open *open = thread->n_above ? NULL : push_open(thread, false);
+
+	if (open)
+		open->name = event->name;
+	else
+		thread->n_above++;
+	return reader_send(c->sink, event);
+}
+
+/* Whether it is of a B that ended without it. */
+static bool is_late_end(const struct chrome_thread *thread, const struct name *name)
+{
+	return thread->n_abandoned && name && !thread->n_above &&
+	       thread->open[thread->top_begin - 1].name != name;
+}
+
+static int deliver_end(struct chrome *c, struct chrome_thread *thread, struct event *event)
+{
+	const struct name *name = event->name;
+	int error;
+
+	event->name = NULL;
+	/* Of our own files that others added to, not all Bs went by here. */
+	if (!thread->n_above && !thread->top_begin && (c->own || !thread->n_open)) {
+		error = abandon(c, thread, 0, event->ts_ns);
+		return error ? error : reader_send(c->sink, event);
+	}
+	if ((!thread->n_above && !thread->top_begin) || is_late_end(thread, name)) {
+		thread->n_abandoned -= thread->n_abandoned > 0;
+		reader_lost(c->sink, LOST_UNMATCHED);
+		return 0;
+	}
+	if (thread->n_above) {
+		thread->n_above--;
+		return reader_send(c->sink, event);
+	}
+	/* Complete events that overlap it after all: it was too far away to be seen. */
+	error = abandon(c, thread, thread->top_begin, event->ts_ns);
+	if (error)
+		return error;
+	pop_open(thread);
 	return reader_send(c->sink, event);
 }
 
@@ -184,236 +250,27 @@ static int deliver(struct chrome *c, struct chrome_thread *thread, struct chrome
 
 	if (held->dur != NOT_COMPLETE)
 		return deliver_complete(c, thread, event, (uint64_t)held->dur);
-	error = end_until(c, thread, event->ts_ns);
+	error = end_until(c, thread, event->ts_ns, event->kind != EVENT_BEGIN);
+	if (error)
+		return error;
 	if (thread->last_ns < event->ts_ns)
 		thread->last_ns = event->ts_ns;
 	if (event->kind == EVENT_END || event->kind == EVENT_ASYNC_END)
 		draft_take_end_reason(event, held->args);
-	return error ? error : reader_send(c->sink, event);
-}
-
-/* --- queues and heaps ---------------------------------------------------------------------------- */
-
-static enum held_rank rank_of(const struct event *event, int64_t dur)
-{
-	if (dur != NOT_COMPLETE)
-		return RANK_COMPLETE;
-	return event->kind == EVENT_FLOW_OUT || event->kind == EVENT_FLOW_IN ? RANK_FLOW
-									     : RANK_FIRST;
-}
-
-static struct chrome_held *hold(const struct draft *draft, int64_t dur, uint64_t order)
-{
-	size_t bytes = sizeof(struct chrome_held) + draft->n_args * sizeof(struct arg);
-	struct chrome_held *held;
-	char *text;
-	unsigned i;
-
-	for (i = 0; i < draft->n_args; i++) {
-		if (draft->args[i].type == ARG_STRING)
-			bytes += draft->args[i].length + 1;
-	}
-	held = malloc(bytes);
-	if (!held)
-		return NULL;
-	held->order = order;
-	held->dur = dur;
-	held->bytes = bytes;
-	held->rank = rank_of(&draft->event, dur);
-	held->event = draft->event;
-	held->event.n_args = draft->n_args;
-	held->event.args = held->args;
-	text = (char *)&held->args[draft->n_args];
-	for (i = 0; i < draft->n_args; i++) {
-		struct arg *arg = &held->args[i];
-
-		*arg = draft->args[i];
-		if (arg->type != ARG_STRING)
-			continue;
-		memcpy(text, arg->s, arg->length + 1);
-		arg->s = text;
-		text += arg->length + 1;
-	}
-	return held;
-}
-
-/* Of complete events that begin together, the longer holds the shorter. */
-static bool before_at_once(const struct chrome_held *a, const struct chrome_held *b)
-{
-	if (a->rank != b->rank)
-		return a->rank < b->rank;
-	if (a->dur != b->dur)
-		return a->dur > b->dur;
-	return a->order < b->order;
-}
-
-static bool before(struct held_at a, struct held_at b)
-{
-	return a.ts_ns != b.ts_ns ? a.ts_ns < b.ts_ns : before_at_once(a.held, b.held);
-}
-
-static unsigned size_class(const struct chrome_thread *thread)
-{
-	return 31 - (unsigned)__builtin_clz(thread->n_held);
-}
-
-static void list_remove(struct chrome *c, struct chrome_thread *thread)
-{
-	unsigned class = size_class(thread);
-
-	DL_DELETE(c->holding[class], thread);
-	if (!c->holding[class])
-		c->classes &= ~(1u << class);
-}
-
-static void list_add(struct chrome *c, struct chrome_thread *thread)
-{
-	unsigned class = size_class(thread);
-
-	DL_APPEND(c->holding[class], thread);
-	c->classes |= 1u << class;
-}
-
-static bool grow(struct held_at **list, unsigned *room)
-{
-	unsigned more = *room ? *room * 2 : 16;
-	struct held_at *grown = realloc(*list, more * sizeof(*grown));
-
-	if (!grown)
-		return false;
-	*list = grown;
-	*room = more;
-	return true;
-}
-
-/* Room for one more, wherever it will be. */
-static bool make_room(struct chrome_thread *thread)
-{
-	struct held_queue *q = &thread->queue;
-
-	if (thread->n_heap == thread->heap_room && !grow(&thread->heap, &thread->heap_room))
-		return false;
-	if (q->end < q->room)
-		return true;
-	/* So that they are moved no more often than they come, there is to be much to gain. */
-	if (q->first <= q->room / 2)
-		return grow(&q->at, &q->room);
-	memmove(q->at, q->at + q->first, (q->end - q->first) * sizeof(*q->at));
-	q->end -= q->first;
-	q->first = 0;
-	return true;
-}
-
-/* False: it would go before too many of them. */
-static bool queue_push(struct held_queue *q, struct held_at at)
-{
-	unsigned i = q->end, least = i - q->first > LATE ? i - LATE : q->first;
-
-	while (i > least && before(at, q->at[i - 1]))
-		i--;
-	if (i == least && i > q->first && before(at, q->at[i - 1]))
-		return false;
-	memmove(&q->at[i + 1], &q->at[i], (q->end - i) * sizeof(at));
-	q->at[i] = at;
-	q->end++;
-	return true;
-}
-
-static void heap_push(struct chrome_thread *thread, struct held_at at)
-{
-	unsigned i = thread->n_heap++;
-
-	for (; i && before(at, thread->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		thread->heap[i] = thread->heap[(i - 1) / 2];
-	thread->heap[i] = at;
-}
-
-/* The list is of those with about as many: it changes where their number becomes a power of two. */
-static void push(struct chrome *c, struct chrome_thread *thread, struct chrome_held *held)
-{
-	const struct held_at at = { held->event.ts_ns, held };
-	unsigned n = thread->n_held;
-
-	if (n && !((n + 1) & n))
-		list_remove(c, thread);
-	thread->n_held++;
-	if (!(thread->n_held & (thread->n_held - 1)))
-		list_add(c, thread);
-	if (!queue_push(&thread->queue, at))
-		heap_push(thread, at);
-	c->n_held++;
-	c->held_bytes += held->bytes;
-}
-
-static struct chrome_held *heap_take(struct chrome_thread *thread)
-{
-	struct chrome_held *first = thread->heap[0].held;
-	struct held_at last = thread->heap[--thread->n_heap];
-	unsigned i = 0, child;
-
-	while ((child = 2 * i + 1) < thread->n_heap) {
-		if (child + 1 < thread->n_heap &&
-		    before(thread->heap[child + 1], thread->heap[child]))
-			child++;
-		if (!before(thread->heap[child], last))
-			break;
-		thread->heap[i] = thread->heap[child];
-		i = child;
-	}
-	thread->heap[i] = last;
-	return first;
-}
-
-/* Those that are next were not touched for long. */
-static struct chrome_held *queue_take(struct held_queue *q)
-{
-	struct chrome_held *first = q->at[q->first++].held;
-
-	if (q->end - q->first > AHEAD) {
-		const char *soon = (const char *)q->at[q->first + AHEAD].held;
-
-		__builtin_prefetch(soon);
-		__builtin_prefetch(soon + 64);
-		__builtin_prefetch(soon + 128);
-		__builtin_prefetch(soon + 192);
-		__builtin_prefetch(soon + 256);
-	}
-	return first;
-}
-
-static struct chrome_held *take_first(struct chrome *c, struct chrome_thread *thread)
-{
-	bool power = !(thread->n_held & (thread->n_held - 1));
-	const struct held_queue *q = &thread->queue;
-	struct chrome_held *first;
-
-	if (power)
-		list_remove(c, thread);
-	thread->n_held--;
-	if (power && thread->n_held)
-		list_add(c, thread);
-	if (q->first < q->end && (!thread->n_heap || before(q->at[q->first], thread->heap[0])))
-		first = queue_take(&thread->queue);
-	else
-		first = heap_take(thread);
-	c->n_held--;
-	c->held_bytes -= first->bytes;
-	return first;
+	if (event->kind == EVENT_BEGIN)
+		return deliver_begin(c, thread, event);
+	if (event->kind == EVENT_END)
+		return deliver_end(c, thread, event);
+	return reader_send(c->sink, event);
 }
 
 static int pop(struct chrome *c, struct chrome_thread *thread)
 {
-	struct chrome_held *held = take_first(c, thread);
+	struct chrome_held *held = order_take(c, thread);
 	int error = deliver(c, thread, held);
 
 	free(held);
 	return error;
-}
-
-/* One of those that hold the most. */
-static struct chrome_thread *fullest(const struct chrome *c)
-{
-	return c->holding[31 - (unsigned)__builtin_clz(c->classes)];
 }
 
 static bool of_thread(const struct event *event)
@@ -442,6 +299,14 @@ static int send_complete(struct chrome *c, int64_t dur)
 	return spill(c, event, event->ts_ns + (uint64_t)dur);
 }
 
+/* An END closes the innermost, whatever it is called. */
+static int send_now(struct chrome *c)
+{
+	if (c->draft->event.kind == EVENT_END)
+		c->draft->event.name = NULL;
+	return draft_send(c->draft);
+}
+
 int chrome_send(struct chrome *c, int64_t dur)
 {
 	struct event *event = &c->draft->event;
@@ -451,22 +316,22 @@ int chrome_send(struct chrome *c, int64_t dur)
 
 	/* One of our own that others added to is theirs. */
 	if (c->own && !c->holds && dur == NOT_COMPLETE)
-		return draft_send(c->draft);
+		return send_now(c);
 	c->holds = true;
 	/* What is no thread's must not wait for one, nor be moved to its time. */
 	if (!of_thread(event))
 		event->tid = 0;
 	thread = thread_get(c, event->pid, event->tid);
 	if (!thread)
-		return dur == NOT_COMPLETE ? draft_send(c->draft) : send_complete(c, dur);
-	held = make_room(thread) ? hold(c->draft, dur, c->n_pushed++) : NULL;
+		return dur == NOT_COMPLETE ? send_now(c) : send_complete(c, dur);
+	held = order_make_room(thread) ? held_new(c->draft, dur, c->n_pushed++) : NULL;
 	if (!held)
 		return -ENOMEM;
 	if (c->draft->excess)
 		c->sink->account->unreadable_args++;
-	push(c, thread, held);
+	order_push(c, thread, held);
 	while (!error && (c->n_held >= MAX_HELD || c->held_bytes > MAX_HELD_BYTES))
-		error = pop(c, fullest(c));
+		error = pop(c, order_fullest(c));
 	return error;
 }
 
@@ -476,10 +341,11 @@ int chrome_finish(struct chrome *c)
 	int error = 0;
 
 	HASH_ITER (hh, c->threads, thread, next) {
+		order_finish(thread);
 		while (!error && thread->n_held)
 			error = pop(c, thread);
 		if (!error)
-			error = end_until(c, thread, UINT64_MAX);
+			error = end_until(c, thread, NEVER, false);
 	}
 	return error;
 }
@@ -490,11 +356,11 @@ void chrome_slices_free(struct chrome *c)
 
 	HASH_ITER (hh, c->threads, thread, next) {
 		while (thread->n_held)
-			free(take_first(c, thread));
+			free(order_take(c, thread));
 		HASH_DEL(c->threads, thread);
 		free(thread->queue.at);
 		free(thread->heap);
-		free(thread->ends);
+		free(thread->open);
 		free(thread);
 	}
 }

@@ -24,6 +24,9 @@
 #include "clock.h"
 #include "proftrace.skel.h"
 
+#define DRAIN_WITHIN_NS 100000000ull /* where records make us look at processes */
+#define CATCH_UP_EACH	4096	     /* records that a round takes, at the least, as a rule */
+
 uint64_t monotonic_now(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
@@ -255,6 +258,7 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 	error = broker_trace(c->broker, &target, TRACED_WATCH, f);
 	if (error)
 		return error;
+	c->attaching = true;
 	c->doors_later = c->options.follow_children;
 	if (c->batches)
 		c->batches->finding = true;
@@ -264,13 +268,16 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 	c->doors_later = false;
 	if (!error && marked)
 		error = record_marks(c, &target, f);
-	files_attach_doors(c);
+	if (error != -ECANCELED)
+		files_attach_doors(c);
+	c->attaching = !error && marked;
 	if (error)
 		return error;
 	if (!marked)
 		return -ENOENT;
 	if (!process_scan(c, &target, &marked, &fresh, f))
 		c->late += fresh;
+	c->attaching = false;
 	__atomic_store_n(&c->shared->attached_ns, monotonic_now(), __ATOMIC_SEQ_CST);
 	return 0;
 }
@@ -323,14 +330,17 @@ int capture_broker_fd(const struct capture *c)
 
 int capture_drain(struct capture *c, bool *ret_more)
 {
-	int n;
+	int held, n;
 
-	c->budget = DRAIN_AT_MOST;
 	clocks_look(&c->clocks);
-	n = ring_buffer__consume(c->holds);
-	if (n >= 0)
+	c->drain_until_ns = 0;
+	n = held = holds_serve(c);
+	if (n >= 0 || n == -EAGAIN) {
+		c->budget = DRAIN_AT_MOST;
+		c->drain_until_ns = monotonic_now() + DRAIN_WITHIN_NS;
 		n = rings_drain(c->rings, DRAIN_AT_MOST);
-	*ret_more = n == -EAGAIN;
+	}
+	*ret_more = n == -EAGAIN || held == -EAGAIN;
 	if (c->batches) {
 		c->batches->drained_ns = rings_known_ns(c->rings);
 		batches_round(c, false);
@@ -338,15 +348,26 @@ int capture_drain(struct capture *c, bool *ret_more)
 	return n == -EAGAIN ? 0 : n;
 }
 
+/*
+ * What was written before this moment, and no more: there are programs that never cease, and are faster
+ * than we are. That is at most what the buffers can hold. A record whose thread has no CPU to complete it
+ * keeps us from what is behind it, and that is not waited for longer than at the end.
+ */
 void capture_catch_up(struct capture *c)
 {
-	bool more;
+	uint64_t until_ns = monotonic_now(), give_up_ns = until_ns + BATCH_STOPS_WITHIN_NS;
+	uint64_t rounds = c->options.buffer_bytes / sizeof(struct record) / CATCH_UP_EACH;
+	bool more = true;
 
-	if (!c->batches)
-		return;
-	while (capture_drain(c, &more) >= 0 && more)
-		;
-	batches_round(c, true);
+	while (more && rings_known_ns(c->rings) < until_ns) {
+		if (!rounds && monotonic_now() >= give_up_ns)
+			break;
+		rounds -= rounds > 0;
+		if (capture_drain(c, &more) < 0)
+			break;
+	}
+	if (c->batches)
+		batches_round(c, true);
 }
 
 const char *capture_no_batches(void)
@@ -430,6 +451,7 @@ int capture_stop(struct capture *c)
 {
 	int n;
 
+	c->stopping = true;
 	if (c->batches)
 		stop_batches(c);
 	c->shared->recording = 0;
@@ -483,7 +505,7 @@ void capture_account(struct capture *c, struct account *a)
 		a->batches_unread += c->batches->unfollowed;
 	}
 	a->batches_unread += account_sum(c, ACCOUNT_BATCH_UNREADABLE);
-	a->attached_late += c->late + account_sum(c, ACCOUNT_HOLD_TIMEOUT);
+	a->attached_late += c->late + scans_owed(c) + account_sum(c, ACCOUNT_HOLD_TIMEOUT);
 	if (c->tables)
 		tables_account(c, a);
 }

@@ -51,6 +51,8 @@ struct capture_options {
 	unsigned n_functions;
 	/* Where events go. Anything but 0 is remembered as the error of the capture; draining goes on. */
 	int (*event)(void *context, const struct event *event);
+	/* Asked while a process is attached to: whether nothing shall come of it. */
+	bool (*gives_up)(void *context);
 	void *context;
 	struct names *names;					     /* borrowed */
 	void (*log)(void *context, int verbosity, const char *line); /* -v; may be NULL */
@@ -64,7 +66,7 @@ void capture_free(struct capture *capture);
 
 /*
  * Attaches to a running process: its files, its threads' names; from the moment this returns all its
- * markers are recorded. -ENOENT: it has no markers (`f` says what was searched).
+ * markers are recorded. -ENOENT: it has no markers (`f` says what was searched). -ECANCELED: given up.
  */
 int capture_attach(struct capture *capture, pid_t pid, struct failure *f);
 

@@ -8,7 +8,6 @@
 #include "capture/stacks.h"
 #include "capture/tables_internal.h"
 
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
@@ -509,7 +508,7 @@ int decode_record(void *context, void *data, size_t size)
 
 	if (c->holds && ++c->since_holds >= LOOK_AT_HOLDS) {
 		c->since_holds = 0;
-		ring_buffer__consume(c->holds);
+		holds_between(c);
 	}
 	if (!c->batches) {
 		decode_take(c, data, size);

@@ -111,6 +111,28 @@ struct guard_domain {
 #define DRAIN_AT_MOST 65536
 #define MAX_MARKERS   65536
 
+/* What looking at one process has cost: see scans.c. */
+struct scan_pace {
+	pid_t pid; /* 0: nobody's */
+	bool owed; /* it was let go on without a look, which is made up for */
+	int64_t credit_ns;
+	uint64_t at_ns; /* when it had that */
+};
+
+#define SCAN_PACES    1024
+#define HOLDS_AT_ONCE 256
+
+struct scans {
+	struct scan_pace paces[SCAN_PACES]; /* by process id */
+	unsigned n_owed, next_owed;
+	uint64_t until_ns; /* files that are new are not looked into any more; 0: all are */
+	bool left;	   /* some were not */
+	struct record_hold
+		held[HOLDS_AT_ONCE]; /* threads that wait, in the order in which they began */
+	unsigned n_held;
+	uint64_t holds_ns; /* between records, not before */
+};
+
 struct capture {
 	struct capture_options options;
 	struct broker *broker;
@@ -158,12 +180,16 @@ struct capture {
 	uint64_t unreadable_args;
 	uint64_t cut_strings;
 	uint64_t repaired_strings;
-	uint64_t refused;	/* files that could not be opened or attached to */
-	uint64_t named_files;	/* files of which it was said that something is not recorded */
-	uint64_t late;		/* files attached while their program was already running */
-	uint32_t sched_lost;	/* records of the scheduler, as far as it was looked */
-	bool sched_uncertain;	/* and not all of them were told */
-	unsigned budget;	/* records to take before coming back */
+	uint64_t refused;	 /* files that could not be opened or attached to */
+	uint64_t named_files;	 /* files of which it was said that something is not recorded */
+	uint64_t late;		 /* files attached while their program was already running */
+	uint32_t sched_lost;	 /* records of the scheduler, as far as it was looked */
+	bool sched_uncertain;	 /* and not all of them were told */
+	unsigned budget;	 /* records to take before coming back */
+	uint64_t drain_until_ns; /* and not longer, if each takes long */
+	bool attaching;		 /* to a running process, for the first time */
+	bool stopping;		 /* what is mapped from now on is nobody's concern */
+	struct scans scans;
 	unsigned since_holds;	/* records since the holds were looked at */
 	uint64_t refused_sites; /* of probes, for one reason or another */
 	char text[(MAX_ARGS + 1) * (MAX_STRING * 4 + 8)];
@@ -318,7 +344,23 @@ void process_names(struct capture *c, const struct broker_target *target, bool r
 /* is_new: it has just begun. `cpu_ns`: what it has used in all, as far as the kernel's side knows. */
 void process_add(struct capture *c, pid_t pid, bool is_new);
 void process_remove(struct capture *c, pid_t pid, uint64_t cpu_ns);
-int decode_hold(void *context, void *data, size_t size);
 void process_executed(struct capture *c, pid_t pid);
+/* What a held thread is about to execute. */
+void process_prepare(struct capture *c, const struct record_hold *r);
+
+/* scans.c: process_scan() as often as the recorder can afford it. */
+int decode_hold(void *context, void *data, size_t size);
+/* Releases held threads, after their processes have been looked at; but comes back after a while. */
+int holds_serve(struct capture *c);
+/* The same, between records, which want their share of the time. */
+void holds_between(struct capture *c);
+/* Whether the process may be looked at; if not, it is later. */
+bool scans_afford(struct capture *c, pid_t pid);
+/* *ret_cost_ns: what it is rated at; may be NULL. */
+int scans_look(struct capture *c, pid_t pid, unsigned *ret_new, uint64_t *ret_cost_ns);
+/* Whether this look has taken so long that files must wait for the next one. */
+bool scans_is_over(struct capture *c);
+/* How many are still waiting for the look that they are owed. */
+unsigned scans_owed(const struct capture *c);
 
 #endif

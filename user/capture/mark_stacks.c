@@ -68,8 +68,7 @@ bool mark_stack_take(struct capture *c, const struct record *head, size_t size)
 	p->site = head->site;
 	p->name = head->name;
 	/* The innermost is a caller, too, where the marker's stub was left out. */
-	p->callstack =
-		stacks_push(c, head->tgid, addresses, n, !c->sites[head->site].probe, head->ts);
+	p->callstack = stacks_push(c, head->tgid, addresses, n, !c->sites[head->site].probe);
 	return true;
 }
 

@@ -19,11 +19,15 @@
 #include "target/by_path.h"
 #include "target/maps.h"
 
+/* Between so many mappings of a process that is attached to, signals are looked at. */
+#define LOOK_AT_SIGNALS 1024
+
 struct scan {
 	struct capture *c;
 	const struct broker_target *target;
 	unsigned marked, fresh;
 	unsigned looked_at; /* for the message: how many files were searched */
+	unsigned lines;	    /* of its mappings */
 	int error;
 	struct failure *f;
 	struct failure failure; /* of the file at hand */
@@ -79,6 +83,17 @@ static void find_batches(const struct scan *s, const struct mapping *m, uint64_t
 		batches_find(s->c, s->target->pid, file, m->start, m->offset);
 }
 
+/* Whether the recording shall end before it has begun. */
+static bool gives_up(struct scan *s)
+{
+	const struct capture_options *o = &s->c->options;
+
+	if (!s->c->attaching || !o->gives_up || !o->gives_up(o->context))
+		return false;
+	s->error = failure_set(s->f, -ECANCELED, "not attached", "", NULL);
+	return true;
+}
+
 /* A file can be mapped in several pieces: the executable one is where the sites are. */
 static int scan_mapping(void *context, const struct mapping *m)
 {
@@ -87,6 +102,8 @@ static int scan_mapping(void *context, const struct mapping *m)
 	uint64_t device = (uint64_t)m->device_major << 32 | m->device_minor;
 	int error;
 
+	if (s->lines++ % LOOK_AT_SIGNALS == 0 && gives_up(s))
+		return 1;
 	if (!m->executable)
 		return 0;
 	if (!m->inode) {
@@ -96,8 +113,14 @@ static int scan_mapping(void *context, const struct mapping *m)
 	}
 	s->looked_at++;
 	if (!files_known(s->c, device, m->inode, s->target->pid, &news)) {
+		bool full = files_full(s->c, &s->failure);
+
+		if (gives_up(s))
+			return 1;
+		if (!full && scans_is_over(s->c))
+			return 0;
 		/* Those that are too many are not even opened. */
-		error = files_full(s->c, &s->failure) ? -EMFILE : take_file(s, m, device, &news);
+		error = full ? -EMFILE : take_file(s, m, device, &news);
 		/* The others may be all right. What cannot be attached to is counted. */
 		if (error == -EPIPE) {
 			s->error = error;
@@ -133,7 +156,7 @@ int process_scan(struct capture *c, const struct broker_target *target, unsigned
 	if (c->stacks)
 		stacks_scan_end(c->stacks);
 	close(fd);
-	if (s.error && !s.marked)
+	if (s.error && (!s.marked || s.error == -ECANCELED))
 		return s.error;
 	if (error < 0)
 		return failure_set(f, error, "cannot read the mappings of the process", "", NULL);
@@ -298,8 +321,7 @@ static int open_executed(const struct record_hold *r)
 	return fd;
 }
 
-/* A static program has no dynamic linker to be held in: it is attached to before it is executed. */
-static void prepare_executed(struct capture *c, const struct record_hold *r)
+void process_prepare(struct capture *c, const struct record_hold *r)
 {
 	enum file_news news;
 	struct failure f = { 0 };
@@ -322,26 +344,6 @@ static void prepare_executed(struct capture *c, const struct record_hold *r)
 		files_tell_refused(c, r->path, &f);
 }
 
-int decode_hold(void *context, void *data, size_t size)
-{
-	const struct record_hold *r = data;
-	struct capture *c = context;
-	struct broker_target target = { 0 };
-	unsigned marked, fresh;
-	struct failure f = { 0 };
-
-	if (size < sizeof(*r) || r->head.kind != RECORD_HOLD)
-		return 0;
-	target.pid = r->head.tgid; /* it waits for us: no other has its number */
-	if (r->ops.b != HOLD_LIBRARIES)
-		prepare_executed(c, r);
-	else if (process_scan(c, &target, &marked, &fresh, &f))
-		capture_log(c, 1, "process %u: %s: %s", r->head.tgid, f.what, f.reason);
-	__atomic_store_n(&c->shared->hold_released[r->ops.a % HOLD_SLOTS], r->ops.a,
-			 __ATOMIC_RELEASE);
-	return 0;
-}
-
 /*
  * Most programs are attached to while a thread is held. Where an exec brought a dynamic linker that
  * was not known yet, or a static program in a way that was not seen, or where the kernel cannot hold,
@@ -349,11 +351,15 @@ int decode_hold(void *context, void *data, size_t size)
  */
 void process_executed(struct capture *c, pid_t pid)
 {
-	const struct broker_target target = { pid, 0 };
-	unsigned marked, fresh = 0, linkers = c->n_linkers, statics = c->n_statics;
-	struct failure f = { 0 };
+	unsigned fresh = 0, linkers = c->n_linkers, statics = c->n_statics;
 
-	if (process_scan(c, &target, &marked, &fresh, &f))
+	if (!scans_afford(c, pid)) {
+		/* Its code is not that of before. */
+		if (c->stacks)
+			stacks_forget(c->stacks, (uint32_t)pid);
+		return;
+	}
+	if (scans_look(c, pid, &fresh, NULL))
 		return;
 	if (!c->loaded.can_hold || c->n_linkers != linkers || c->n_statics != statics)
 		c->late += fresh;

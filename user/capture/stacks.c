@@ -17,6 +17,14 @@
 #define MAX_CODE      65536	   /* mappings of one process */
 #define LOOK_AGAIN_NS 100000000ull /* after an address that is in none of them */
 
+/* No longer than this and so many times what it costs, since code may be made at any time. */
+#define LOOK_LATEST_NS 1000000000ull
+#define LOOK_COSTS     100
+
+/* Looks at all processes: so much at once, and then one part of so many of the time. */
+#define LOOKS_AT_ONCE_NS 250000000
+#define LOOKS_SHARE	 20
+
 /* One that can be executed. */
 struct code {
 	uint64_t start, end, offset;
@@ -28,7 +36,8 @@ struct stack_process {
 	uint32_t pid;
 	struct code *code; /* by address */
 	unsigned n, room;
-	uint64_t looked_ns;
+	uint64_t look_ns, wait_ns; /* it may be looked at again then; after so long */
+	bool changed;		   /* the last look brought something new */
 	struct {
 		uint64_t address; /* 0: none */
 		const struct code_frame *frame;
@@ -51,6 +60,8 @@ struct stacks *stacks_new(struct broker *broker, struct callstacks *store, struc
 	s->store = store;
 	s->names = names;
 	s->period_ns = period_ns;
+	s->credit_ns = LOOKS_AT_ONCE_NS;
+	s->credit_at_ns = monotonic_now();
 	s->kernel = callstacks_mapping(store, &kernel);
 	stacks_open_kernel(s);
 	return s;
@@ -105,6 +116,7 @@ static struct stack_process *get(struct stacks *s, uint32_t pid)
 void stacks_scan_begin(struct stacks *s, uint32_t pid)
 {
 	s->scanned = get(s, pid);
+	s->noted = NULL;
 	s->n = 0;
 }
 
@@ -200,8 +212,11 @@ static const struct code_mapping *mapping_of(struct stacks *s, const struct mapp
 		if (mapping)
 			is_of_file(s, mapping, file);
 	}
-	if (mapping && mapping->kind == CODE_JIT)
+	/* All that a process made is one mapping; it may be in very many pieces. */
+	if (mapping && mapping->kind == CODE_JIT && mapping != s->noted) {
+		s->noted = mapping;
 		stacks_note_jit(s, mapping, s->scanned->pid);
+	}
 	return mapping;
 }
 
@@ -230,8 +245,12 @@ void stacks_scan_mapping(struct stacks *s, const struct mapping *m, const struct
 
 static bool set_code(struct stack_process *p, const struct code *code, unsigned n)
 {
-	struct code *copy = malloc(n * sizeof(*copy));
+	struct code *copy;
 
+	p->changed = n != p->n || memcmp(p->code, code, n * sizeof(*code)) != 0;
+	if (!p->changed)
+		return true;
+	copy = malloc(n * sizeof(*copy));
 	if (!copy)
 		return false;
 	memcpy(copy, code, n * sizeof(*copy));
@@ -288,18 +307,33 @@ static const struct code *code_at(const struct stack_process *p, uint64_t addres
 	return low < p->n && p->code[low].start <= address ? &p->code[low] : NULL;
 }
 
-/* Something was mapped since. Not at every address that is nowhere: a wrong one is, each time. */
-static void look_again(struct capture *c, struct stack_process *p, uint64_t ts_ns)
+/*
+ * Something was mapped since; or the address is wrong, as those are that are made up, or come out of code
+ * without frame pointers, and then so are the next ones. A look that brings nothing makes the next one
+ * wait twice as long, and all together have their share of the time.
+ */
+static void look_again(struct capture *c, struct stack_process *p)
 {
-	const struct broker_target target = { (pid_t)p->pid, 0 };
-	unsigned marked, fresh;
-	struct failure f;
+	struct stacks *s = c->stacks;
+	uint64_t now_ns = monotonic_now(), spent_ns;
+	unsigned fresh = 0;
 
-	if (p->looked_ns && ts_ns < p->looked_ns + LOOK_AGAIN_NS)
+	if (now_ns < p->look_ns)
 		return;
-	p->looked_ns = ts_ns;
-	if (process_scan(c, &target, &marked, &fresh, &f) >= 0)
-		c->late += fresh;
+	s->credit_ns += (int64_t)((now_ns - s->credit_at_ns) / LOOKS_SHARE);
+	s->credit_at_ns = now_ns;
+	if (s->credit_ns > LOOKS_AT_ONCE_NS)
+		s->credit_ns = LOOKS_AT_ONCE_NS;
+	if (s->credit_ns < 0)
+		return;
+	p->changed = false;
+	scans_look(c, (pid_t)p->pid, &fresh, &spent_ns);
+	c->late += fresh;
+	s->credit_ns -= (int64_t)spent_ns;
+	p->wait_ns = p->changed || !p->wait_ns ? LOOK_AGAIN_NS : 2 * p->wait_ns;
+	if (p->wait_ns > LOOK_LATEST_NS + spent_ns * LOOK_COSTS)
+		p->wait_ns = LOOK_LATEST_NS + spent_ns * LOOK_COSTS;
+	p->look_ns = monotonic_now() + p->wait_ns;
 }
 
 static const struct code_frame *frame_new(struct stacks *s, const struct code *code,
@@ -318,7 +352,7 @@ static const struct code_frame *frame_new(struct stacks *s, const struct code *c
 }
 
 static const struct code_frame *frame_of(struct capture *c, struct stack_process *p,
-					 uint64_t address, uint64_t ts_ns)
+					 uint64_t address)
 {
 	unsigned place = (address ^ address >> 12) & (RECENT_CODE - 1);
 	const struct code *code;
@@ -327,7 +361,7 @@ static const struct code_frame *frame_of(struct capture *c, struct stack_process
 		return p->recent[place].frame;
 	code = code_at(p, address);
 	if (!code) {
-		look_again(c, p, ts_ns);
+		look_again(c, p);
 		code = code_at(p, address);
 	}
 	/* What is nowhere yet may be somewhere when it is looked at again: a loop is few addresses. */
@@ -339,14 +373,14 @@ static const struct code_frame *frame_of(struct capture *c, struct stack_process
 }
 
 const struct callstack *stacks_push(struct capture *c, uint32_t pid, const uint64_t *addresses,
-				    unsigned n, bool caller, uint64_t ts_ns)
+				    unsigned n, bool caller)
 {
 	struct stack_process *p = get(c->stacks, pid);
 	const struct callstack *stack = NULL;
 
 	while (p && n--)
 		stack = callstacks_push(c->stacks->store, stack,
-					frame_of(c, p, addresses[n] - (n > 0 || caller), ts_ns));
+					frame_of(c, p, addresses[n] - (n > 0 || caller)));
 	return stack;
 }
 
@@ -376,7 +410,7 @@ bool decode_stack(struct capture *c, const struct record *r, size_t size, struct
 		return false;
 	s->cut += kernel == STACK_FRAMES || program == STACK_FRAMES;
 	e->callstack = stacks_push(c, r->tgid, (const uint64_t *)stack->addresses + kernel,
-				   (unsigned)program, false, r->ts);
+				   (unsigned)program, false);
 	e->callstack = push_kernel(s, e->callstack, stack->addresses, (unsigned)kernel);
 	if (r->kind == RECORD_BLOCKED) {
 		e->kind = EVENT_BLOCKED;

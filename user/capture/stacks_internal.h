@@ -27,12 +27,15 @@ struct stacks {
 	uint64_t period_ns;
 	const struct code_mapping *kernel;
 	struct stack_process *processes;
-	struct stack_process *scanned; /* at the moment */
-	struct code *list;	       /* what was found so far */
+	struct stack_process *scanned;	  /* at the moment */
+	const struct code_mapping *noted; /* what it made itself, if there is any */
+	struct code *list;		  /* what was found so far */
 	unsigned n, room;
 	const struct file **files; /* by the ids of mappings: of which file each is */
 	uint32_t files_room;
 	uint64_t cut, lost;
+	int64_t credit_ns;	       /* what looking at processes again may cost, */
+	uint64_t credit_at_ns;	       /* as it was then */
 	struct pending_stack *pending; /* mark_stacks.c */
 
 	/* stack_names.c */
@@ -53,7 +56,7 @@ struct stacks {
  * innermost.
  */
 const struct callstack *stacks_push(struct capture *c, uint32_t pid, const uint64_t *addresses,
-				    unsigned n, bool caller, uint64_t ts_ns);
+				    unsigned n, bool caller);
 void mark_stacks_free(struct stacks *s);
 const struct file *stacks_file(const struct stacks *s, const struct code_mapping *mapping);
 void stacks_open_kernel(struct stacks *s);

@@ -164,6 +164,7 @@ static int open_capture(struct recording *r, struct failure *f)
 		.functions = o->functions,
 		.n_functions = o->n_functions,
 		.event = recording_take,
+		.gives_up = recording_is_interrupted,
 		.context = r,
 		.names = r->names,
 		.log = recording_log,

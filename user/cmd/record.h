@@ -256,6 +256,8 @@ void recording_log(void *recording, int verbosity, const char *line);
 void recording_pause(struct recording *r, bool pause);
 /* Whether an output that does not take what it is given shall be given up. context: the recording. */
 bool recording_gives_up(void *context);
+/* Told to end, and not waiting for a command to. */
+bool recording_is_interrupted(void *context);
 struct account recording_account(const struct recording *r);
 
 /* summary.c */

@@ -30,7 +30,6 @@
 #define TICK_NS		 100000000ull	/* a quiet program's events are picked up this often */
 #define CLOCK_PERIOD_NS	 10000000000ull /* how often the clocks are compared */
 #define STATUS_PERIOD_NS 500000000ull
-#define DUMP_ROUNDS	 64 /* of draining, against a target that never ceases */
 #define ALIVE_PERIOD_NS	 1000000000ull
 
 /* An instant that the recorder puts there itself, no mark of anybody's. */
@@ -110,9 +109,22 @@ bool recording_gives_up(void *context)
  * recording: so the first one only waits for it to end. A process attached to goes on, and so do we
  * not.
  */
+static bool interrupted(const struct recording *r)
+{
+	return r->interrupts > (r->options->command ? 1 : 0);
+}
+
+bool recording_is_interrupted(void *context)
+{
+	struct recording *r = context;
+
+	take_signals(r);
+	return interrupted(r);
+}
+
 static bool finished(const struct recording *r, uint64_t now)
 {
-	if (r->interrupts > (r->options->command ? 1 : 0))
+	if (interrupted(r))
 		return true;
 	if (r->options->duration_ns && now - r->started_ns >= r->options->duration_ns)
 		return true;
@@ -125,13 +137,7 @@ static bool finished(const struct recording *r, uint64_t now)
 
 void recording_dump(struct recording *r)
 {
-	unsigned rounds = DUMP_ROUNDS;
-	bool more = true;
-
 	r->dump_asked = false;
-	while (more && rounds--)
-		if (capture_drain(r->capture, &more) < 0)
-			break;
 	capture_catch_up(r->capture);
 	if (r->options->stats_only && !r->top)
 		recording_table(r);
@@ -412,7 +418,10 @@ int recording_run(struct recording *r, struct failure *f)
 	if (r->system)
 		read_system(r);
 	error = attach(r, f);
-	if (!error && r->options->verbosity >= 0 && !r->options->command)
+	/* Ended before it began: there is nothing in it, and all else is as it is at any end. */
+	if (error == -ECANCELED && interrupted(r))
+		error = 0;
+	else if (!error && r->options->verbosity >= 0 && !r->options->command)
 		fprintf(stderr, "proftrace: recording, Ctrl-C ends it\n");
 	while (!error && !finished(r, clock_ns(CLOCK_MONOTONIC)))
 		one_wait(r, &w, &alive_ns, &more);

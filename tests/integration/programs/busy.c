@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * busy doors THREADS MAPPINGS: threads that come through the dynamic linker's door without end, in a
+ * process with so many mappings. busy frames PROCESSES MAPPINGS: processes whose chain of frames leads to
+ * where nothing is. busy files DIRECTORY: has each file in it mapped as code, and does nothing.
+ *
+ * Prints `ready`, and goes on until its input ends, or for a minute.
+ */
+#include <proftrace.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <link.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define PAGE	     4096
+#define AT_MOST_MS   60000
+#define MOST_THREADS 256
+
+/* Pages that may be executed and pages that may not, in turn: each is a mapping of its own. */
+static void have_mappings(int n)
+{
+	char *pages = mmap(NULL, (size_t)n * PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int i;
+
+	for (i = 0; pages != MAP_FAILED && i < n; i += 2)
+		mprotect(pages + (size_t)i * PAGE, PAGE, PROT_READ | PROT_EXEC);
+}
+
+static void *through_the_door(void *unused)
+{
+	void (*door)(void) = (void (*)(void))_r_debug.r_brk;
+
+	for (;;)
+		door();
+	return unused;
+}
+
+/* Its caller is nowhere, for whoever follows the frame pointers. */
+static void be_lost(void)
+{
+	static uint64_t frame[2] = { 0, 0x1234567 };
+
+#ifdef __x86_64__
+	__asm__ volatile("mov %0, %%rbp\n1:	jmp 1b" : : "r"(frame) : "memory");
+#else
+	__asm__ volatile("mov x29, %0\n1:	b 1b" : : "r"(frame) : "memory");
+#endif
+}
+
+static void begin(int n, void *(*run)(void *))
+{
+	pthread_t thread;
+	int i;
+
+	for (i = 0; i < n && i < MOST_THREADS; i++)
+		pthread_create(&thread, NULL, run, NULL);
+}
+
+static void be_processes(int n)
+{
+	pid_t parent = getpid();
+	int i;
+
+	for (i = 0; i < n; i++) {
+		if (fork())
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		/* What becomes of the rest of the machine is not the subject. */
+		setpriority(PRIO_PROCESS, 0, 19);
+		if (getppid() == parent)
+			be_lost();
+		_exit(0);
+	}
+}
+
+static void map_files(const char *path)
+{
+	DIR *directory = opendir(path);
+	struct dirent *entry;
+
+	while (directory && (entry = readdir(directory))) {
+		int fd = openat(dirfd(directory), entry->d_name, O_RDONLY);
+
+		if (fd >= 0)
+			mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+		close(fd);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct pollfd input = { STDIN_FILENO, POLLIN, 0 };
+
+	if (argc < 3)
+		return 2;
+	PROF_INSTANT("begin");
+	if (argc > 3)
+		have_mappings(atoi(argv[3]));
+	if (!strcmp(argv[1], "doors"))
+		begin(atoi(argv[2]), through_the_door);
+	if (!strcmp(argv[1], "frames"))
+		be_processes(atoi(argv[2]));
+	if (!strcmp(argv[1], "files"))
+		map_files(argv[2]);
+	printf("ready %d\n", (int)getpid());
+	fflush(stdout);
+	poll(&input, 1, AT_MOST_MS);
+	return 0;
+}

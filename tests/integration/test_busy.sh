@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Programs that make the recorder look at them without end. It hears who tells it to end all the same: each
+# program here goes on for a minute, and is still there when the recorder is not.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+
+mkfifo "$tmp/in"
+begin() { # COMMAND...
+	"$@" <"$tmp/in" >"$tmp/out" 2>"$tmp/err" &
+	begun=$!
+	exec 9>"$tmp/in"
+}
+
+end() {
+	exec 9>&-
+	wait $begun 2>/dev/null
+}
+
+still_there() { # NAME: the program that said `ready`
+	check "$1: the recorder ends first" kill -0 "$(said "$tmp/out" ready)"
+}
+
+# Threads that come through the dynamic linker wait for the recorder, and are there again before it is done.
+begin "$programs/busy" doors 24 30000
+wait_for "$tmp/out" ready
+"$proftrace" -o "$tmp/d" -p $begun --summary-json "$tmp/s" >"$tmp/said" 2>"$tmp/said" 9>&- &
+recorder=$!
+wait_for "$tmp/said" "proftrace: recording"
+sleep 1 # of looking at what it has mapped
+kill -INT $recorder
+wait $recorder
+equal "through the linker's door: exit status" $? 0
+still_there "through the linker's door"
+equal "through the linker's door: the account adds up" "$(field "$tmp/s" adds_up)" true
+end
+
+# Addresses that are nowhere could be in code that was mapped since.
+begin "$proftrace" -q --sample=999 -o "$tmp/f" --summary-json "$tmp/s" -- "$programs/busy" frames 10 60000
+wait_for "$tmp/out" ready
+sleep 1 # of samples
+kill -TERM $begun
+wait $begun
+equal "frames that are nowhere: exit status" $? 0
+still_there "frames that are nowhere"
+check "frames that are nowhere: stacks were taken" test "$(field "$tmp/s" stacks)" -gt 0
+end
+finish

@@ -291,6 +291,69 @@ static void survives_endless_hash_chains(void **state)
 	done(elf);
 }
 
+static void pwrite_all(int fd, const void *bytes, size_t n, uint64_t at)
+{
+	assert_int_equal(pwrite(fd, bytes, n, (off_t)at), n);
+}
+
+/* Calls of the kernel that reading takes, as it counts them for this thread. */
+static unsigned long reads_so_far(void)
+{
+	char line[64];
+	unsigned long n = 0;
+	FILE *f = fopen("/proc/thread-self/io", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "syscr: %lu", &n);
+	if (f)
+		fclose(f);
+	return n;
+}
+
+#define LONG (1 << 18) /* symbols */
+
+/* Tables that say the most that they can, all of it wrong: each name costs few thousand reads at most. */
+static void searches_long_tables_for_a_while(void **state)
+{
+	const uint32_t header[] = { 1, 1, 0, 0, 1 }, hash[] = { 1, LONG, 1 };
+	const uint64_t symbols = 1 << 20, gnu = symbols + 24ull * LONG, sysv = gnu + 8ull * LONG;
+	const Elf64_Sym symbol = { .st_name = 1, .st_shndx = 1, .st_value = 1 };
+	const uint64_t end = sysv + 8ull * LONG;
+	uint32_t i, same = 0x1ceb853a & ~1u, next;
+	unsigned variant;
+
+	(void)state;
+	for (variant = 0; variant < 4; variant++) {
+		struct elf_file *elf;
+		struct image m;
+		uint64_t vaddr;
+		unsigned long before;
+		Elf64_Dyn *d = (Elf64_Dyn *)(m.bytes + IMAGE_DYNAMIC);
+
+		image_init(&m, EM_X86_64);
+		image_segment(&m, SEG_READ)->p_filesz = image_segment(&m, SEG_READ)->p_memsz = end;
+		image_section(&m, SEC_DYNSYM)->sh_offset = symbols;
+		image_section(&m, SEC_DYNSYM)->sh_size = 24ull * LONG;
+		d[0].d_un.d_ptr = symbols;
+		d[3] = (Elf64_Dyn){ variant & 1 ? DT_DEBUG : DT_GNU_HASH, { gnu } };
+		d[4] = (Elf64_Dyn){ variant & 2 ? DT_DEBUG : DT_HASH, { sysv } };
+		elf = must_open(&m);
+		assert_int_equal(ftruncate(elf->fd, (off_t)end), 0);
+		pwrite_all(elf->fd, header, sizeof(header), gnu);
+		pwrite_all(elf->fd, hash, sizeof(hash), sysv);
+		for (i = 1; i < LONG; i++) {
+			next = i + 1;
+			pwrite_all(elf->fd, &symbol, sizeof(symbol), symbols + 24ull * i);
+			pwrite_all(elf->fd, &same, 4, gnu + sizeof(header) + 4ull * (i - 1));
+			pwrite_all(elf->fd, &next, 4, sysv + sizeof(hash) + 4ull * i);
+		}
+		before = reads_so_far();
+		assert_int_equal(elf_file_dynamic_symbol(elf, "_dl_debug_state", &vaddr), -ENOENT);
+		assert_in_range(reads_so_far() - before, 0, 10000);
+		done(elf);
+	}
+}
+
 static void finds_the_real_dynamic_linker(void **state)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), linker;
@@ -386,6 +449,7 @@ int main(void)
 		cmocka_unit_test(reads_bytes),
 		cmocka_unit_test(finds_symbols_by_each_table),
 		cmocka_unit_test(survives_endless_hash_chains),
+		cmocka_unit_test(searches_long_tables_for_a_while),
 		cmocka_unit_test(finds_the_real_dynamic_linker),
 		cmocka_unit_test(finds_usdt_probes),
 		cmocka_unit_test(interp_without_end_is_empty),

@@ -11,11 +11,28 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
-#define MAX_DYNAMIC	1024  /* entries of PT_DYNAMIC */
-#define MAX_CHAIN	65536 /* symbols looked at along one hash chain */
-#define MAX_SYMBOLS	262144
-#define MAX_SYMBOL_NAME 128
+#define MAX_DYNAMIC	    1024 /* entries of PT_DYNAMIC */
+#define MAX_CHAIN	    1024 /* symbols looked at along one hash chain; real ones have ten */
+#define MAX_SAME	    16	 /* of these, such as have the hash that is looked for */
+#define CHAIN_BLOCK	    64	 /* of one chain, read at once */
+#define SECTIONS_BLOCK	    32	 /* headers of sections, read at once */
+#define MAX_SYMBOLS	    262144
+#define MAX_DYNAMIC_SYMBOLS 4096 /* where no hash table leads to one: nothing that runs is so */
+#define MAX_SYMBOL_NAME	    128
+
+/* At most so many entries of a table, which may end where the file does; one of them at least. */
+static int read_some(const struct elf_file *elf, uint64_t offset, void *out, size_t size,
+		     unsigned most, unsigned *ret_n)
+{
+	ssize_t got = offset > INT64_MAX ? 0 : pread(elf->fd, out, most * size, (off_t)offset);
+
+	if (got < 0)
+		return -errno;
+	*ret_n = (unsigned)((size_t)got / size);
+	return *ret_n ? 0 : -ENODATA;
+}
 
 /* --- sections -------------------------------------------------------------------------------- */
 
@@ -43,23 +60,33 @@ static int string_is(const struct elf_file *elf, uint64_t table, uint64_t table_
 
 int elf_file_section(const struct elf_file *elf, uint32_t type, const char *name, Elf64_Shdr *ret)
 {
-	Elf64_Shdr names, section;
+	Elf64_Shdr names, sections[SECTIONS_BLOCK];
+	unsigned n = 0, at = 0;
 	uint32_t i;
 	int r;
 
 	r = elf_file_section_at(elf, elf->names_section, &names);
 	if (r && name)
 		return r;
-	for (i = 1; i < elf->n_sections && i < ELF_MAX_SECTIONS; i++) {
-		r = elf_file_section_at(elf, i, &section);
-		if (r)
-			return r;
-		if (section.sh_type != type)
+	if (elf->sections_offset > INT64_MAX)
+		return -ENOENT;
+	for (i = 1; i < elf->n_sections && i < ELF_MAX_SECTIONS; i++, at++) {
+		const Elf64_Shdr *section;
+
+		if (at == n) {
+			r = read_some(elf, elf->sections_offset + (uint64_t)i * sizeof(*sections),
+				      sections, sizeof(*sections), SECTIONS_BLOCK, &n);
+			if (r)
+				return r;
+			at = 0;
+		}
+		section = &sections[at];
+		if (section->sh_type != type)
 			continue;
 		if (name &&
-		    string_is(elf, names.sh_offset, names.sh_size, section.sh_name, name) != 1)
+		    string_is(elf, names.sh_offset, names.sh_size, section->sh_name, name) != 1)
 			continue;
-		*ret = section;
+		*ret = *section;
 		return 0;
 	}
 	return -ENOENT;
@@ -108,11 +135,39 @@ static uint32_t gnu_hash(const char *name)
 }
 
 /* This and the following: 1 when found, 0 when it is not there, negative errno when it cannot be told. */
+static int walk_gnu_chain(const struct elf_file *elf, const struct dynamic *d, uint64_t chain,
+			  uint64_t index, const char *name, uint64_t *ret_vaddr)
+{
+	uint32_t hash = gnu_hash(name), entries[CHAIN_BLOCK];
+	unsigned i, n = 0, at = 0, same = 0;
+	int r;
+
+	for (i = 0; i < MAX_CHAIN && same < MAX_SAME; i++, at++) {
+		if (at == n) {
+			r = read_some(elf, chain + (uint64_t)i * sizeof(*entries), entries,
+				      sizeof(*entries), CHAIN_BLOCK, &n);
+			if (r)
+				return r;
+			at = 0;
+		}
+		/* The lowest bit marks the end of the chain instead of belonging to the hash. */
+		if ((entries[at] | 1) == (hash | 1)) {
+			same++;
+			r = symbol_is(elf, d, index + i, name, ret_vaddr);
+			if (r)
+				return r;
+		}
+		if (entries[at] & 1)
+			return 0;
+	}
+	return -ENOENT;
+}
+
 static int find_by_gnu_hash(const struct elf_file *elf, const struct dynamic *d, const char *name,
 			    uint64_t *ret_vaddr)
 {
 	uint32_t header[4]; /* buckets, first symbol, words of the Bloom filter, its shift */
-	uint32_t hash = gnu_hash(name), index, entry, i;
+	uint32_t hash = gnu_hash(name), index;
 	uint64_t buckets, chains;
 	int r = elf_file_read(elf, d->gnu_hash, header, sizeof(header));
 
@@ -129,22 +184,8 @@ static int find_by_gnu_hash(const struct elf_file *elf, const struct dynamic *d,
 		return 0;
 	if (index < header[1])
 		return -ENOENT;
-	for (i = 0; i < MAX_CHAIN; i++) {
-		uint64_t at = (uint64_t)index + i;
-
-		r = elf_file_read(elf, chains + (at - header[1]) * 4, &entry, sizeof(entry));
-		if (r)
-			return r;
-		/* The lowest bit marks the end of the chain instead of belonging to the hash. */
-		if ((entry | 1) == (hash | 1)) {
-			r = symbol_is(elf, d, at, name, ret_vaddr);
-			if (r)
-				return r;
-		}
-		if (entry & 1)
-			return 0;
-	}
-	return -ENOENT;
+	return walk_gnu_chain(elf, d, chains + (uint64_t)(index - header[1]) * 4, index, name,
+			      ret_vaddr);
 }
 
 static uint32_t sysv_hash(const char *name)
@@ -230,7 +271,9 @@ static int read_dynamic(const struct elf_file *elf, const struct elf_segment *se
 	return d->symbols && d->strings ? 0 : -ENOENT;
 }
 
-static int find_by_dynamic(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr)
+/* *ret_hashed: there is a hash table, and what it does not tell is not there. */
+static int find_by_dynamic(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr,
+			   bool *ret_hashed)
 {
 	unsigned i;
 	int r = -ENOENT;
@@ -243,6 +286,7 @@ static int find_by_dynamic(const struct elf_file *elf, const char *name, uint64_
 		r = read_dynamic(elf, &elf->segments[i], &d);
 		if (r)
 			return r;
+		*ret_hashed = d.gnu_hash || d.hash;
 		r = d.gnu_hash ? find_by_gnu_hash(elf, &d, name, ret_vaddr) : -ENOENT;
 		if (r != 1 && d.hash)
 			r = find_by_hash(elf, &d, name, ret_vaddr);
@@ -257,7 +301,7 @@ static int find_by_sections(const struct elf_file *elf, uint32_t type, const cha
 {
 	struct dynamic d = { 0 };
 	Elf64_Shdr symbols, strings;
-	uint64_t i, n;
+	uint64_t i, n, most = type == SHT_DYNSYM ? MAX_DYNAMIC_SYMBOLS : MAX_SYMBOLS;
 	int r = elf_file_section(elf, type, NULL, &symbols);
 
 	if (r == 0)
@@ -270,7 +314,7 @@ static int find_by_sections(const struct elf_file *elf, uint32_t type, const cha
 	d.strings = strings.sh_offset;
 	d.strings_size = strings.sh_size;
 	n = symbols.sh_size / sizeof(Elf64_Sym);
-	for (i = 1; i < n && i < MAX_SYMBOLS; i++) {
+	for (i = 1; i < n && i < most; i++) {
 		r = symbol_is(elf, &d, i, name, ret_vaddr);
 		if (r)
 			return r;
@@ -281,10 +325,14 @@ static int find_by_sections(const struct elf_file *elf, uint32_t type, const cha
 int elf_file_dynamic_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr)
 {
 	uint64_t vaddr;
-	int r = find_by_dynamic(elf, name, &vaddr);
+	bool hashed = false;
+	int r = find_by_dynamic(elf, name, &vaddr, &hashed);
 
-	/* What the dynamic linker does not find is not there: no need to look at all symbols. */
-	if (r < 0)
+	/*
+	 * What the dynamic linker does not find is not there: no need to look at all symbols, which a
+	 * damaged table would make us do for each name.
+	 */
+	if (r < 0 && !hashed)
 		r = find_by_sections(elf, SHT_DYNSYM, name, &vaddr);
 	if (r != 1)
 		return r < 0 ? r : -ENOENT;

@@ -67,6 +67,27 @@ refused() { # NAME PATTERN PATH
 	equal "$1: the recording is whole" "$? $(count refused.json 'BEGIN outer')" "0 2"
 	if grep -qE "$2" err; then ok "$1: says why"; else not_ok "$1: says why" "$(cat err)"; fi
 }
+# The user's own do not take the place of the programs'.
+"$proftrace" -q -o both --include-json theirs.json -- "$programs/includes" $n "$tmp/abs.json" "$tmp/abs.json" >said </dev/null
+equal "both ways at once" "$(count both.json 'BEGIN theirs')" $((n + 3))
+
+# A link that leads out of where the program is.
+mkdir jail
+cp "$programs/includes" jail/
+for library in $(ldd "$programs/includes" | grep -o '/[^ ]*'); do
+	mkdir -p "jail${library%/*}" && cp "$library" "jail$library"
+done
+ln -s "$tmp/abs.json" jail/link.json
+if [ "$(chroot jail /includes 1 alone.json </dev/null | wc -l)" -eq 0 ]; then
+	skip "a link out of its root" "the program does not run in another root"
+else
+	sleep 1 | "$proftrace" -o jailed -- chroot jail /includes 2 w.json link.json >said 2>err
+	equal "a link out of its root: nothing of what it leads to" "$? $(count jailed.json 'BEGIN theirs')" "0 "
+	check "a link out of its root: says so" grep -q "cannot include 'link.json'" err
+	sleep 1 | "$proftrace" -q -o jailed -- chroot jail /includes 2 w.json w.json >said
+	equal "a file within its root" "$(count jailed.json 'BEGIN theirs')" 2
+fi
+
 mkfifo fifo
 refused "a FIFO" "cannot include 'fifo': it is no file" fifo
 refused "a directory" "cannot include 'elsewhere': Is a directory" elsewhere

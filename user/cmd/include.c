@@ -48,6 +48,7 @@ struct include {
 	bool from_program;
 	int base; /* of a program: where its path begins */
 	bool absolute;
+	bool beneath; /* its directory: a link out of it would lead to where the program is not */
 	bool has_uid;
 	uid_t uid;
 	int error;
@@ -129,6 +130,16 @@ static bool is_known(const struct includes *in, const char *path)
 	return false;
 }
 
+static bool has_our_root(const char *process)
+{
+	char path[40];
+	struct stat theirs, ours;
+
+	snprintf(path, sizeof(path), "%s/root", process);
+	return !stat(path, &theirs) && !stat("/", &ours) && theirs.st_dev == ours.st_dev &&
+	       theirs.st_ino == ours.st_ino;
+}
+
 void include_later(struct recording *r, const struct event *event)
 {
 	const struct arg *path = event->n_args ? &event->args[0] : NULL;
@@ -141,7 +152,8 @@ void include_later(struct recording *r, const struct event *event)
 		return;
 	if (path->s[0] == '/' && is_known(in, path->s))
 		return;
-	if (in->n - r->options->n_includes >= MAX_FROM_PROGRAMS) {
+	/* The user's own come in the end. */
+	if (in->n >= MAX_FROM_PROGRAMS) {
 		in->refused++;
 		return;
 	}
@@ -155,6 +167,7 @@ void include_later(struct recording *r, const struct event *event)
 	snprintf(base, sizeof(base), "%s/%s", process, include->absolute ? "root" : "cwd");
 	include->has_uid = !stat(process, &st);
 	include->uid = st.st_uid;
+	include->beneath = !include->absolute && !has_our_root(process);
 	include->base = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	/* It is gone already: then as we see the files, and only what everybody may read. */
 	if (include->base < 0) {
@@ -203,7 +216,9 @@ static int open_include(const struct include *in)
 	char path[48];
 
 	if (in->from_program) {
-		how.resolve = RESOLVE_NO_MAGICLINKS | (in->absolute ? RESOLVE_IN_ROOT : 0);
+		how.resolve = RESOLVE_NO_MAGICLINKS | (in->absolute  ? RESOLVE_IN_ROOT
+						       : in->beneath ? RESOLVE_BENEATH
+								     : 0);
 		place = (int)syscall(SYS_openat2, in->base, in->path, &how, sizeof(how));
 	} else {
 		place = open(in->path, O_PATH | O_CLOEXEC);

@@ -289,6 +289,20 @@ void capture_check_alive(struct capture *c)
 	}
 }
 
+static int look_in_root(unsigned pid, const char *path)
+{
+	char process[32];
+	int directory, place;
+
+	snprintf(process, sizeof(process), "/proc/%u", pid);
+	directory = open(process, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0)
+		return -1;
+	place = look_by_path(directory, path);
+	close(directory);
+	return place;
+}
+
 /* What the held thread is about to execute, as its own process sees it. */
 static int open_executed(const struct record_hold *r)
 {
@@ -303,14 +317,14 @@ static int open_executed(const struct record_hold *r)
 	if (r->ops.b == HOLD_FEXECVE || (r->ops.b == HOLD_EXECVEAT && !r->path[0]))
 		snprintf(path, sizeof(path), "/proc/%u/fd/%d", pid, r->fd);
 	else if (r->path[0] == '/')
-		snprintf(path, sizeof(path), "/proc/%u/root%.*s", pid, MAX_STRING, r->path);
+		path[0] = '\0';
 	else if (r->ops.b == HOLD_EXECVEAT && r->fd >= 0)
 		snprintf(path, sizeof(path), "/proc/%u/fd/%d/%.*s", pid, r->fd, MAX_STRING,
 			 r->path);
 	else
 		snprintf(path, sizeof(path), "/proc/%u/cwd/%.*s", pid, MAX_STRING, r->path);
 	/* Whatever the program names there: opening a device may do something. Only look at it first. */
-	place = open(path, O_PATH | O_CLOEXEC);
+	place = path[0] ? open(path, O_PATH | O_CLOEXEC) : look_in_root(pid, r->path);
 	if (place < 0)
 		return -1;
 	if (!fstat(place, &st) && S_ISREG(st.st_mode)) {

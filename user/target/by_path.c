@@ -39,8 +39,7 @@ static int open_place(int place, uint64_t inode)
 	return fd;
 }
 
-/* What is absolute in the path or in its links is meant from the process's root. */
-static int below_root(int directory, const char *path)
+int look_by_path(int directory, const char *path)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC,
@@ -69,7 +68,7 @@ int open_by_path(int directory, const char *path, uint64_t inode)
 	if (!unescaped)
 		return -ENOMEM;
 	maps_unescape(unescaped);
-	fd = open_place(below_root(directory, unescaped), inode);
+	fd = open_place(look_by_path(directory, unescaped), inode);
 	free(unescaped);
 	return fd;
 }

@@ -15,4 +15,10 @@
  */
 int open_by_path(int directory, const char *path, uint64_t inode);
 
+/*
+ * The place that the path leads to there, not opened (O_PATH): what is absolute in the path or in its links
+ * is meant from the process's root. Negative: errno says why not.
+ */
+int look_by_path(int directory, const char *path);
+
 #endif

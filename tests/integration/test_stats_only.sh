@@ -121,7 +121,7 @@ mark
 exec 8>&-
 wait $recorder
 equal "SIGUSR1 began anew" "$(grep -c 'cleared".* "count": 3, ' "$tmp/added")" 1
-equal "the account goes on" "$(field "$tmp/added" written) $(field "$tmp/added" adds_up)" "42 true"
+equal "the account goes on" "$(field "$tmp/added" written) $(field "$tmp/added" adds_up)" "56 true"
 equal "a counter after beginning anew" "$(grep -c 'counted".* "count": 3, "min": 1, "max": 1, "avg": 1.0, "last": 1' "$tmp/added")" 1
 wait $target
 

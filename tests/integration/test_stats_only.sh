@@ -125,6 +125,21 @@ equal "the account goes on" "$(field "$tmp/added" written) $(field "$tmp/added" 
 equal "a counter after beginning anew" "$(grep -c 'counted".* "count": 3, "min": 1, "max": 1, "avg": 1.0, "last": 1' "$tmp/added")" 1
 wait $target
 
+# What is meant for the table does an ordinary recording no harm.
+"$programs/escapes" <"$tmp/go2" >"$tmp/target" &
+target=$!
+exec 8>"$tmp/go2"
+wait_for "$tmp/target" ready
+"$proftrace" -o "$tmp/ordinary" -p $target 2>"$tmp/err" 8>&- &
+recorder=$!
+wait_for "$tmp/err" "proftrace: recording"
+kill -USR1 $recorder
+check "SIGUSR1 to another recording: says so" wait_for "$tmp/err" "proftrace: SIGUSR1"
+exec 8>&-
+wait $recorder
+equal "SIGUSR1 to another recording: it goes on to its end" $? 0
+wait $target
+
 # It follows what a recording follows.
 "$proftrace" -q --stats-only --summary-json "$tmp/s" -- "$programs/executes" 5 \
 	"$programs/forks" 3 4 >"$tmp/out" 2>"$tmp/err"

@@ -85,7 +85,11 @@ static void take_signals(struct recording *r)
 		} else if (info.ssi_signo == SIGUSR2) {
 			r->dump_asked = true;
 		} else if (info.ssi_signo == SIGUSR1) {
-			recording_table_reset(r);
+			if (r->options->stats_only)
+				recording_table_reset(r);
+			else
+				recording_log(r, 0,
+					      "SIGUSR1 is for --stats-only: nothing to begin anew");
 		} else if (info.ssi_signo == SIGWINCH) {
 			top_resized(r->top);
 		} else {
@@ -232,9 +236,8 @@ static int waits_open(struct recording *r, struct waits *w)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGCHLD);
+	sigaddset(&signals, SIGUSR1);
 	sigaddset(&signals, SIGUSR2);
-	if (r->options->stats_only)
-		sigaddset(&signals, SIGUSR1);
 	if (r->top)
 		sigaddset(&signals, SIGWINCH);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
@@ -418,6 +421,8 @@ int recording_run(struct recording *r, struct failure *f)
 	if (r->system)
 		read_system(r);
 	error = attach(r, f);
+	/* Nothing was recorded before. */
+	r->started_ns = clock_ns(CLOCK_MONOTONIC);
 	/* Ended before it began: there is nothing in it, and all else is as it is at any end. */
 	if (error == -ECANCELED && interrupted(r))
 		error = 0;
@@ -427,8 +432,9 @@ int recording_run(struct recording *r, struct failure *f)
 		one_wait(r, &w, &alive_ns, &more);
 	if (r->system)
 		read_system(r);
-	capture_stop(r->capture);
+	/* What had been marked until now may take a while to come. */
 	r->ended_ns = clock_ns(CLOCK_MONOTONIC);
+	capture_stop(r->capture);
 	reap(r);
 	waits_close(&w);
 	return error;

@@ -182,11 +182,13 @@ static void print_samples(const struct recording *r, const struct account *a)
 		perfetto |= !strcmp(r->files[i].format, "Perfetto");
 	capture_frames(r->capture, &frames, &named);
 	fprintf(stderr, "%" PRIu64 " call stack%s", a->stacks, a->stacks == 1 ? "" : "s");
+	/* Those of marks and of waits are in both. */
 	if (r->options->sample_hz)
-		fprintf(stderr, ", sampled at %u Hz by %s", r->options->sample_hz,
-			capture_sample_cycles(r->capture) ? "cycles" : "cpu-clock");
-	fputs(perfetto ? ", in Perfetto files alone\n" : ": no file has them, Chrome JSON cannot\n",
-	      stderr);
+		fprintf(stderr, "; samples at %u Hz by %s%s", r->options->sample_hz,
+			capture_sample_cycles(r->capture) ? "cycles" : "cpu-clock",
+			perfetto ? " are in Perfetto files alone"
+				 : " are in no file: Chrome JSON has no place for them");
+	fputc('\n', stderr);
 	if (named < frames)
 		fprintf(stderr,
 			"%" PRIu64 " of %" PRIu64

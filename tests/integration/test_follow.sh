@@ -28,9 +28,10 @@ check_account "static programs" "$tmp/s"
 mkdir "$tmp/jail"
 cp "$programs/executes-static" "$tmp/jail/program"
 ln -s /program "$tmp/jail/link"
-"$proftrace" -q -o "$tmp/jl" --summary-json "$tmp/s" -- chroot "$tmp/jail" /link 0 2>"$tmp/err"
+"$proftrace" -q -o "$tmp/jl" --summary-json "$tmp/s" -- \
+	"$programs/executes" 0 -r "$tmp/jail" /link 0 2>"$tmp/err"
 equal "a link in another root: exit status" $? 0
-equal "a link in another root: from the first mark on" "$(count "$tmp/jl" BEGIN generation)" 1
+equal "a link in another root: from the first mark on" "$(count "$tmp/jl" BEGIN generation)" 2
 equal "a link in another root: none is late" "$(field "$tmp/s" attached_late)" 0
 
 "$proftrace" -q -o "$tmp/d" --summary-json "$tmp/s" -- "$programs/opens" 100 \

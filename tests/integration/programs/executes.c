@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * executes N PROGRAM [ARG...]: makes a pair of markers, leaves one slice open, and executes PROGRAM
- * (this one again, N times; then what follows the name).
+ * executes N [-r ROOT] PROGRAM [ARG...]: makes a pair of markers, leaves one slice open, and executes
+ * PROGRAM (this one again, N times; then what follows), with -r in another root.
  */
 #include <proftrace.h>
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 int main(int argc, char **argv)
@@ -24,6 +25,12 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	PROF_END();
+	if (argc > 4 && !strcmp(argv[2], "-r")) {
+		if (chroot(argv[3]) || chdir("/"))
+			return 1;
+		argc -= 2;
+		argv += 2;
+	}
 	if (argc > 2) {
 		execvp(argv[2], argv + 2);
 		return 1;

@@ -104,6 +104,34 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1 && command -v setpriv >/dev
 	"$proftrace" -o asked -- setpriv --reuid nobody --clear-groups ./copied 2 w2.json secret.json >said 2>err </dev/null
 	equal "what the program may not read: the recording is whole" "$(count asked.json "BEGIN outer")" 2
 	check "what the program may not read: is not read for it" grep -q "cannot include 'secret.json': Permission denied" err
+
+	# Nor what everybody may read, in a directory where the program may not go.
+	mkdir -p closed/inside theirs
+	cp w2.json closed/plain.json
+	cp w2.json closed/inside/plain.json
+	cp w2.json theirs/plain.json
+	chmod 644 closed/plain.json closed/inside/plain.json theirs/plain.json
+	chmod 700 closed theirs && chown nobody theirs
+	ln -s closed/plain.json over_a_link.json
+	# Those that the copies hold are from before: with an offset they are not.
+	as_nobody() { # LIVES PATH: prints how many events of that trace were included
+		sleep "$1" | "$proftrace" -q -o way --include-offset 1h -- setpriv --reuid nobody --clear-groups "$tmp/copied" 2 "$tmp/w2.json" "$2" >said 2>err
+		echo "$? $(count way.json 'BEGIN theirs')"
+	}
+	lives=1
+	for way in "$tmp/closed/plain.json" closed/plain.json over_a_link.json theirs/../closed/plain.json; do
+		equal "a closed directory ($way): nothing of what is in it" "$(as_nobody $lives "$way")" "0 "
+		lives=0
+		check "a closed directory ($way): says so" grep -q "cannot include '$way': the program's user may not enter a directory" err
+	done
+	check "a closed directory: says what helps" grep -q "^hint: --include-json FILE" err
+	equal "its user's own directory" "$(as_nobody 1 "$tmp/theirs/plain.json")" "0 2"
+	equal "where it was started, and could not go itself" "$(cd closed/inside && as_nobody 1 plain.json)" "0 2"
+	# It has ended when the recorder looks.
+	equal "a closed directory, of one that is gone" "$(as_nobody 0 "$tmp/closed/plain.json")" "0 "
+	equal "an open directory, of one that is gone" "$(as_nobody 0 "$tmp/w2.json")" "0 2"
+	equal "a directory of our own, of our own that is gone" \
+		"$("$proftrace" -q -o way --include-offset 1h -- ./copied 2 w2.json "$tmp/closed/plain.json" </dev/null >said 2>err; echo "$?")$(count way.json 'BEGIN theirs')" 02
 else
 	skip "what the program may not read" "not root, or no user nobody"
 fi

@@ -5,7 +5,7 @@
  * own, since two profilers' slices on one thread need not nest in each other.
  *
  * A path from a recorded program is opened in what that program sees as its files, and only if it is a
- * file that the program itself could read: the recorder may have more rights than it.
+ * file that the program itself could reach and read: the recorder may have more rights than it.
  *
  * Whoever waits for the end of a recording shall not wait for what a program chose to name: all that
  * programs name is read within one limit of bytes and one of time. What the command line names is read
@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "cmd/include_reach.h"
 #include "cmd/merge.h"
 #include "cmd/record.h"
 
@@ -49,8 +50,8 @@ struct include {
 	int base; /* of a program: where its path begins */
 	bool absolute;
 	bool beneath; /* its directory: a link out of it would lead to where the program is not */
-	bool has_uid;
-	uid_t uid;
+	struct asker asker;
+	bool unreachable; /* the error is because of a directory on its way */
 	int error;
 	uint64_t events;
 	uint64_t before; /* the recording began */
@@ -140,13 +141,36 @@ static bool has_our_root(const char *process)
 	       theirs.st_ino == ours.st_ino;
 }
 
+/*
+ * Now: when the recording ends, the process may be gone. If it is already, the path is as we see the files.
+ * Whose it was is known as long as it is not waited for, as our command is not before its marks are taken.
+ */
+static void look_at_process(const struct recording *r, struct include *include, uint32_t pid)
+{
+	char process[32], base[48];
+	struct stat st;
+	bool known;
+
+	snprintf(process, sizeof(process), "/proc/%u", pid);
+	snprintf(base, sizeof(base), "%s/%s", process, include->absolute ? "root" : "cwd");
+	known = !stat(process, &st);
+	include->beneath = !include->absolute && !has_our_root(process);
+	include->base = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (include->base < 0) {
+		known = known && errno == ENOENT && st.st_uid == geteuid();
+		include->base =
+			open(include->absolute ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (include->base < 0)
+		include->error = -errno;
+	include->asker = (struct asker){ known, known ? st.st_uid : 0, geteuid() && !r->of_others };
+}
+
 void include_later(struct recording *r, const struct event *event)
 {
 	const struct arg *path = event->n_args ? &event->args[0] : NULL;
 	struct includes *in = includes_get(r);
 	struct include *include;
-	char process[32], base[48];
-	struct stat st = { 0 };
 
 	if (!in || !path || path->type != ARG_STRING || path->cut || !path->length)
 		return;
@@ -162,30 +186,7 @@ void include_later(struct recording *r, const struct event *event)
 		return;
 	include->from_program = true;
 	include->absolute = path->s[0] == '/';
-	/* Now: when the recording ends, the process may be gone. */
-	snprintf(process, sizeof(process), "/proc/%u", event->pid);
-	snprintf(base, sizeof(base), "%s/%s", process, include->absolute ? "root" : "cwd");
-	include->has_uid = !stat(process, &st);
-	include->uid = st.st_uid;
-	include->beneath = !include->absolute && !has_our_root(process);
-	include->base = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	/* It is gone already: then as we see the files, and only what everybody may read. */
-	if (include->base < 0) {
-		include->has_uid = false;
-		include->base =
-			open(include->absolute ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	}
-	if (include->base < 0)
-		include->error = -errno;
-}
-
-static bool may_read(const struct include *in, const struct stat *st)
-{
-	if (!in->from_program || (st->st_mode & S_IROTH))
-		return true;
-	if (in->has_uid)
-		return !in->uid || in->uid == st->st_uid;
-	return geteuid() && st->st_uid == geteuid();
+	look_at_process(r, include, event->pid);
 }
 
 /*
@@ -200,7 +201,7 @@ static int refuses(const struct include *in, int fd)
 		return -EIO;
 	if (!S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-	if (!may_read(in, &st))
+	if (in->from_program && !asker_may_read(&in->asker, &st))
 		return -EACCES;
 	return in->from_program && !st.st_size ? -ENODATA : 0;
 }
@@ -209,7 +210,7 @@ static int refuses(const struct include *in, int fd)
  * Of a program: in its own root, no link out of /proc. It is looked at before it is opened, since that
  * alone can do something to a device; and opened without waiting, since others may hold it (a lease).
  */
-static int open_include(const struct include *in)
+static int open_include(struct include *in)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC };
 	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, place, fd, error;
@@ -226,6 +227,10 @@ static int open_include(const struct include *in)
 	if (place < 0)
 		return -errno;
 	error = refuses(in, place);
+	if (!error && in->from_program) {
+		error = asker_may_reach(&in->asker, in->base, place);
+		in->unreachable = error != 0;
+	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
 	fd = error ? error : open(path, flags);
 	if (!error && fd < 0)
@@ -363,6 +368,17 @@ static void tell_left_out(const struct include *in)
 	failure_print(&f, stderr);
 }
 
+static void tell_refused(const struct include *in, struct failure *f)
+{
+	failure_set(f, in->error, "cannot include", in->path,
+		    in->error == -EINVAL    ? "it is no file"
+		    : in->error == -ENODATA ? "it is empty, or no file on a disk"
+		    : in->unreachable ? "the program's user may not enter a directory on its way"
+				      : NULL);
+	if (in->from_program && in->error == -EACCES)
+		failure_hint(f, "--include-json FILE reads what the caller of proftrace may");
+}
+
 static int include_one(struct including *all, struct include *in, unsigned index)
 {
 	struct joining j = { .all = all, .r = all->r, .include = in, .index = index };
@@ -375,10 +391,7 @@ static int include_one(struct including *all, struct include *in, unsigned index
 		in->error = j.part.source.fd < 0 ? j.part.source.fd : 0;
 	}
 	if (in->error) {
-		failure_set(&f, in->error, "cannot include", in->path,
-			    in->error == -EINVAL    ? "it is no file"
-			    : in->error == -ENODATA ? "it is empty, or no file on a disk"
-						    : NULL);
+		tell_refused(in, &f);
 	} else {
 		in->error = join(&j, &f);
 		source_close(&j.part.source);

@@ -158,6 +158,7 @@ struct recording {
 	} plugins[MAX_PLUGINS];
 	unsigned n_plugins;
 	struct includes *includes; /* include.c */
+	bool of_others;		   /* some of --pid are not the recorder's user's */
 	struct trace_info info;
 	struct trace_origin origin; /* what `info` points to */
 	struct command command;

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -276,6 +277,7 @@ static void waits_close(struct waits *w)
 static void one_wait(struct recording *r, struct waits *w, uint64_t *alive_ns, bool *more)
 {
 	struct epoll_event events[8];
+	bool signals = false;
 	uint64_t expirations;
 	int i, n = epoll_wait(w->epoll, events, 8, *more ? 0 : -1);
 
@@ -287,7 +289,7 @@ static void one_wait(struct recording *r, struct waits *w, uint64_t *alive_ns, b
 			if (read(w->system, &expirations, sizeof(expirations)) > 0)
 				read_system(r);
 		} else if (events[i].data.fd == r->signals_fd) {
-			take_signals(r);
+			signals = true;
 		} else if (events[i].data.fd == capture_broker_fd(r->capture)) {
 			r->broker_died = true;
 		} else if (r->top && events[i].data.fd == top_keys_fd(r->top)) {
@@ -297,9 +299,21 @@ static void one_wait(struct recording *r, struct waits *w, uint64_t *alive_ns, b
 		}
 	}
 	capture_drain(r->capture, more);
+	/* Only now is a command waited for that has ended: whose it was, what it marked last may need. */
+	if (signals)
+		take_signals(r);
 	if (r->scheduler && !*more)
 		scheduler_look(r);
 	tick(r, clock_ns(CLOCK_MONOTONIC), alive_ns);
+}
+
+static bool is_ours(pid_t pid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return !stat(path, &st) && st.st_uid == geteuid();
 }
 
 static int attach(struct recording *r, struct failure *f)
@@ -308,8 +322,10 @@ static int attach(struct recording *r, struct failure *f)
 	unsigned i, n;
 
 	if (!r->options->command) {
-		for (i = 0; !error && i < r->options->n_pids; i++)
+		for (i = 0; !error && i < r->options->n_pids; i++) {
+			r->of_others |= !is_ours(r->options->pids[i]);
 			error = capture_attach(r->capture, r->options->pids[i], f);
+		}
 		return error;
 	}
 	n = command_files(r->options->command[0], fds, 3);

@@ -4,11 +4,17 @@
  * named after the state. "Running" with a CPU also fills that CPU's track. Beside what viewers know, the
  * arguments tell what a reader of ours needs to make switches and wakings of them again:
  *
- *	Running		prio; prev, prev_state: who had the CPU before, and what became of it; end: what
- *			became of this one. Without `end` it ran on when the file ended, or it is not
- *			known how long, if its duration is 0. Without `prev` it is not known since when
+ *	Running		prio; end: what became of it; next, next_pid, next_prio: who had the CPU then.
+ *			Without `end` it ran on when the file ended, or it is not known how long, if its
+ *			duration is 0. prev 0: nobody had the CPU before; then, and where the one before
+ *			said that this one was next, it is known since when it ran
+ *	the others	prio; cpu: that it got when this ended, and that nobody had
  *	R		waker, waker_pid, waker_cpu, target_cpu, interrupt: who ended its sleep, if anybody;
  *			early_ns: so long before, when it had its CPU still
+ *
+ * So a switch is told when it happens, by the line of whoever leaves, or by that of a thread of ours
+ * which comes: a reader has those of a thread in their order. (Not that of a task which is none of ours
+ * to a CPU that nobody had: it is told when that one leaves.)
  *
  * Tasks that are none of ours have a name by an event "M" with an argument `task`, and so has the process
  * of one that is a main thread. Where something was lost there is an instant `switches lost`, of a `cpu`
@@ -26,9 +32,8 @@ enum {
 /* Who has a CPU. */
 struct chrome_cpu {
 	bool known;
+	bool from_idle;		/* nobody had it before */
 	struct sched_task task; /* since_ns: when it came */
-	uint32_t prev;
-	enum sched_state prev_state;
 };
 
 struct chrome_sched {
@@ -92,19 +97,24 @@ static int close_state(struct json_writer *j, char *at)
 	return json_done(j, json_literal(at, "}}"));
 }
 
+/* `next`: NULL if it is not known what became of it. */
 static int write_running(struct json_writer *j, unsigned cpu, const struct chrome_cpu *c,
-			 uint64_t until_ns, const enum sched_state *end)
+			 uint64_t until_ns, enum sched_state end, const struct sched_task *next)
 {
 	char *at = open_state(j, "Running", c->task.pid, c->task.tid, c->task.since_ns, until_ns);
 
 	at = json_uint_arg(j, at, "cpu", cpu);
 	at = json_uint_arg(j, at, "prio", c->task.prio);
-	if (c->known) {
-		at = json_uint_arg(j, at, "prev", c->prev);
-		at = json_string_arg(j, at, "prev_state", sched_state_text(c->prev_state));
+	if (c->from_idle)
+		at = json_uint_arg(j, at, "prev", 0);
+	if (next) {
+		at = json_string_arg(j, at, "end", sched_state_text(end));
+		at = json_uint_arg(j, at, "next", next->tid);
 	}
-	if (end)
-		at = json_string_arg(j, at, "end", sched_state_text(*end));
+	if (next && next->tid) {
+		at = json_uint_arg(j, at, "next_pid", next->pid);
+		at = json_uint_arg(j, at, "next_prio", next->prio);
+	}
 	return close_state(j, at);
 }
 
@@ -115,16 +125,15 @@ static char *put_waker(struct json_writer *j, char *at, const struct sched_task 
 	at = json_uint_arg(j, at, "waker_pid", waker->pid);
 	at = json_uint_arg(j, at, "waker_cpu", waker->cpu);
 	at = json_uint_arg(j, at, "target_cpu", waker->target_cpu);
-	at = json_uint_arg(j, at, "prio", task->prio);
 	at = json_uint_arg(j, at, "interrupt", waker->interrupt);
 	if (waker->ts_ns < task->since_ns)
 		at = json_uint_arg(j, at, "early_ns", task->since_ns - waker->ts_ns);
 	return at;
 }
 
-/* What a thread of ours did until now, without a CPU. */
+/* What a thread of ours did until now, without a CPU. `idle`: one that nobody had, and it has now; or NULL. */
 static int write_off(struct json_writer *j, const struct sched_task *task,
-		     const struct sched_waker *waker, uint64_t until_ns)
+		     const struct sched_waker *waker, uint64_t until_ns, const unsigned *idle)
 {
 	char *at;
 
@@ -132,8 +141,14 @@ static int write_off(struct json_writer *j, const struct sched_task *task,
 		return 0;
 	at = open_state(j, sched_state_text(task->state), task->pid, task->tid, task->since_ns,
 			until_ns);
-	if (waker && task->state == SCHED_STATE_RUNNABLE)
+	if (waker && task->state != SCHED_STATE_RUNNABLE)
+		waker = NULL;
+	if (waker || idle)
+		at = json_uint_arg(j, at, "prio", task->prio);
+	if (waker)
 		at = put_waker(j, at, task, waker);
+	if (idle)
+		at = json_uint_arg(j, at, "cpu", *idle);
 	return close_state(j, at);
 }
 
@@ -190,25 +205,27 @@ static int write_switch(struct chrome_sched *s, struct json_writer *j, const str
 {
 	const struct sched *sched = fact->sched;
 	struct chrome_cpu *c = sched->cpu < MAX_CPUS ? &s->cpus[sched->cpu] : NULL;
-	int error = 0;
+	bool idle = !sched->task.tid;
+	int error;
 
 	if (!c)
 		return 0;
 	if (!c->known) {
 		c->task = sched->task;
 		c->task.since_ns = fact->ts_ns;
+		c->from_idle = false;
 	}
-	if (c->task.tid == sched->task.tid && c->task.tid)
-		error = write_running(j, sched->cpu, c, fact->ts_ns, &sched->task.state);
+	error = write_name(s, j, &sched->other);
 	if (!error)
-		error = write_name(s, j, &sched->other);
-	if (!error)
-		error = write_off(j, &sched->other, sched->waker, fact->ts_ns);
+		error = write_off(j, &sched->other, sched->waker, fact->ts_ns,
+				  idle ? &sched->cpu : NULL);
+	if (!error && !idle && c->task.tid == sched->task.tid)
+		error = write_running(j, sched->cpu, c, fact->ts_ns, sched->task.state,
+				      &sched->other);
 	c->known = true;
+	c->from_idle = idle;
 	c->task = sched->other;
 	c->task.since_ns = fact->ts_ns;
-	c->prev = sched->task.tid;
-	c->prev_state = sched->task.state;
 	return error;
 }
 
@@ -224,7 +241,7 @@ static int write_gap(struct chrome_sched *s, struct json_writer *j, const struct
 		if (!c->known || (fact->sched && fact->sched->cpu != i))
 			continue;
 		if (c->task.tid)
-			error = write_running(j, i, c, c->task.since_ns, NULL);
+			error = write_running(j, i, c, c->task.since_ns, 0, NULL);
 		c->known = false;
 	}
 	if (error)
@@ -251,7 +268,7 @@ int chrome_sched_write(struct chrome_sched **ret, struct json_writer *j, const s
 	if (fact->kind == FACT_SCHED_GAP)
 		return write_gap(s, j, fact);
 	/* What it waits for from here on is told when it gets its CPU. */
-	return write_off(j, &fact->sched->task, NULL, fact->ts_ns);
+	return write_off(j, &fact->sched->task, NULL, fact->ts_ns, NULL);
 }
 
 int chrome_sched_finish(struct chrome_sched *s, struct json_writer *j)
@@ -261,7 +278,7 @@ int chrome_sched_finish(struct chrome_sched *s, struct json_writer *j)
 
 	for (i = 0; s && i < MAX_CPUS && !error; i++) {
 		if (s->cpus[i].known && s->cpus[i].task.tid)
-			error = write_running(j, i, &s->cpus[i], s->last_ns, NULL);
+			error = write_running(j, i, &s->cpus[i], s->last_ns, 0, NULL);
 	}
 	return error;
 }

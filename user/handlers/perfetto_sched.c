@@ -469,9 +469,12 @@ int perfetto_write_sched(struct perfetto *p, const struct fact *fact)
 	if (error)
 		return error;
 	if (fact->kind == FACT_WAKING) {
+		/* What is told by itself is told after what was before it: a reader may go on with it. */
 		if (!b->begun || b->lost || b->tid != s->other.tid ||
-		    boottime(p, fact->ts_ns) < b->last_switch_ns)
-			return write_full_waking(p, fact);
+		    boottime(p, fact->ts_ns) < b->last_switch_ns) {
+			error = perfetto_sched_flush(p);
+			return error ? error : write_full_waking(p, fact);
+		}
 		add_waking(p, b, fact, (unsigned)comm_index(b, s->task.comm));
 		return 0;
 	}

@@ -134,7 +134,6 @@ void chrome_stack_frame(struct chrome *c, const char *text, size_t length);
 int chrome_state(struct chrome *c);
 int chrome_switches_lost(struct chrome *c);
 bool chrome_task_name(struct chrome *c, const struct name *name); /* false: it is a thread's */
-int chrome_states_finish(struct chrome *c);
 void chrome_states_free(struct chrome *c);
 
 /* chrome_slices.c */

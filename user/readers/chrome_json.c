@@ -520,8 +520,6 @@ int chrome_json_read_input(struct input *in, const struct reader_sink *sink,
 		error = read_all(p, in);
 		/* Also after an error: what was read of the file so far is whole. */
 		finish_error = p->stop && !p->problem ? 0 : chrome_finish(&p->c);
-		if (!finish_error && (!p->stop || p->problem))
-			finish_error = chrome_states_finish(&p->c);
 		if (!error)
 			error = finish_error;
 		yajl_free(p->yajl);

@@ -21,19 +21,19 @@ struct task_name {
 	UT_hash_handle hh;
 };
 
-/* Who had a CPU last. */
-struct last {
-	bool left; /* it did not keep it: nobody had it then, unless somebody else is told of */
-	uint32_t tid, pid;
-	uint8_t prio;
-	uint16_t end;
-	uint64_t end_ns;
+/* Who has a CPU, by the switch that was sent last. */
+struct has_cpu {
+	bool known;
+	uint32_t tid; /* 0: nobody */
+	uint64_t since_ns;
 };
 
 struct chrome_sched {
 	struct task_name *names;
-	struct last cpus[MAX_CPUS];
+	struct has_cpu cpus[MAX_CPUS];
 };
+
+#define IDLE_PRIO 120
 
 static struct chrome_sched *sched_of(struct chrome *c)
 {
@@ -140,76 +140,68 @@ bool chrome_task_name(struct chrome *c, const struct name *name)
 
 /* --- states -------------------------------------------------------------------------------------- */
 
-static int send_switch(struct chrome *c, uint64_t ts_ns, const struct last *leaves,
+static int send_switch(struct chrome *c, const struct event *leaves,
 		       const struct event_sched *sched)
 {
 	struct event *e = &c->draft->event;
 	const struct task_name *task;
 
-	draft_event(c->draft, EVENT_SWITCH, ts_ns, leaves->pid, leaves->tid);
+	draft_event(c->draft, EVENT_SWITCH, leaves->ts_ns, leaves->pid, leaves->tid);
 	e->sched = *sched;
-	e->sched.prio = leaves->prio;
-	e->sched.state = leaves->end;
+	e->sched.prio = leaves->sched.prio;
+	e->sched.state = leaves->sched.state;
 	HASH_FIND(hh, c->sched->names, &sched->tid, sizeof(sched->tid), task);
 	e->name = task ? task->name : NULL;
+	c->sched->cpus[sched->cpu] = (struct has_cpu){ true, sched->tid, leaves->ts_ns };
 	return draft_send_bare(c->draft);
 }
 
-/* Nobody comes after it. */
-static int send_idle(struct chrome *c, unsigned cpu, const struct last *last)
+/* The task that the state is of gets a CPU that nobody had, as far as that was not told already. */
+static int comes_to_idle(struct chrome *c, uint32_t cpu, uint8_t prio, uint64_t ts_ns)
 {
-	const struct event_sched sched = { .cpu = (uint16_t)cpu, .other_prio = 120 };
+	const struct has_cpu *has = &c->sched->cpus[cpu];
+	const struct event idle = { .ts_ns = ts_ns, .sched.prio = IDLE_PRIO };
+	const struct event_sched sched = {
+		.cpu = (uint16_t)cpu, .pid = c->fields.pid, .tid = c->fields.tid, .other_prio = prio
+	};
 
-	return last->left && last->tid ? send_switch(c, last->end_ns, last, &sched) : 0;
+	if (has->known && has->tid == sched.tid && has->since_ns == ts_ns)
+		return 0;
+	return send_switch(c, &idle, &sched);
 }
 
 static int running(struct chrome *c, uint64_t ts_ns)
 {
 	const struct chrome_fields *f = &c->fields;
-	uint32_t cpu = number(c, "cpu");
-	struct last *last = &c->sched->cpus[cpu < MAX_CPUS ? cpu : 0], before = { 0 }, now;
+	bool from_idle = find(c, "prev"), has_next = find(c, "next");
+	struct event leaves = { .ts_ns = ts_ns + (uint64_t)f->dur,
+				.pid = f->pid,
+				.tid = f->tid,
+				.sched.prio = (uint8_t)number(c, "prio") };
+	struct event_sched sched = { .cpu = (uint16_t)number(c, "cpu"),
+				     .tid = number(c, "next"),
+				     .other_prio = IDLE_PRIO };
+	bool ends = state(c, "end", &leaves.sched.state);
 	int error = 0;
-	struct event_sched sched = { .cpu = (uint16_t)cpu,
-				     .pid = f->pid,
-				     .tid = f->tid,
-				     .other_prio = (uint8_t)number(c, "prio") };
 
-	if (cpu >= MAX_CPUS)
+	if (number(c, "cpu") >= MAX_CPUS || ends != has_next)
 		return chrome_skip(c);
-	before.tid = number(c, "prev");
-	now = (struct last){ .tid = f->tid,
-			     .pid = f->pid,
-			     .prio = sched.other_prio,
-			     .end_ns = ts_ns + (uint64_t)f->dur };
-	now.left = state(c, "end", &now.end);
-	if (!state(c, "prev_state", &before.end)) {
-		*last = now;
-		return 0;
+	if (sched.tid) {
+		sched.pid = number(c, "next_pid");
+		sched.other_prio = (uint8_t)number(c, "next_prio");
 	}
-	if (!before.tid)
-		error = send_idle(c, cpu, last);
-	else if (last->tid == before.tid) {
-		before.pid = last->pid;
-		before.prio = last->prio;
-	}
-	if (!before.tid)
-		before.prio = 120;
-	*last = now;
-	return error ? error : send_switch(c, ts_ns, &before, &sched);
+	if (from_idle)
+		error = comes_to_idle(c, sched.cpu, leaves.sched.prio, ts_ns);
+	return error || !ends ? error : send_switch(c, &leaves, &sched);
 }
 
-/* Only of interest where it began with a waking. */
+/* Only of interest where it began with a waking, or ended on a CPU. */
 static int waiting(struct chrome *c, uint64_t ts_ns)
 {
-	struct event *e = &c->draft->event;
-	uint32_t early;
-
-	if (!find(c, "waker"))
-		return 0;
-	early = number(c, "early_ns");
-	draft_event(c->draft, EVENT_WAKING, ts_ns > early ? ts_ns - early : 0, c->fields.pid,
-		    c->fields.tid);
-	e->sched = (struct event_sched){
+	uint64_t end_ns = ts_ns + (uint64_t)c->fields.dur;
+	bool gets_cpu = find(c, "cpu"), is_woken = find(c, "waker");
+	uint32_t cpu = number(c, "cpu"), early = number(c, "early_ns");
+	struct event_sched sched = {
 		.tid = number(c, "waker"),
 		.pid = number(c, "waker_pid"),
 		.cpu = (uint16_t)number(c, "waker_cpu"),
@@ -217,7 +209,17 @@ static int waiting(struct chrome *c, uint64_t ts_ns)
 		.prio = (uint8_t)number(c, "prio"),
 		.interrupt = number(c, "interrupt"),
 	};
-	return draft_send_bare(c->draft);
+	int error = 0;
+
+	if (cpu >= MAX_CPUS)
+		return chrome_skip(c);
+	if (is_woken) {
+		draft_event(c->draft, EVENT_WAKING, ts_ns > early ? ts_ns - early : 0,
+			    c->fields.pid, c->fields.tid);
+		c->draft->event.sched = sched;
+		error = draft_send_bare(c->draft);
+	}
+	return error || !gets_cpu ? error : comes_to_idle(c, cpu, sched.prio, end_ns);
 }
 
 int chrome_state(struct chrome *c)
@@ -238,29 +240,14 @@ int chrome_switches_lost(struct chrome *c)
 	const struct arg *arg = find(c, "cpu");
 	uint32_t cpu = arg ? number(c, "cpu") : SCHED_EVERY_CPU;
 	unsigned i;
-	int error = 0;
 
 	if (!sched_of(c))
 		return -ENOMEM;
-	for (i = 0; i < MAX_CPUS && !error; i++) {
-		if (cpu != SCHED_EVERY_CPU && cpu != i)
-			continue;
-		error = send_idle(c, i, &c->sched->cpus[i]);
-		c->sched->cpus[i] = (struct last){ 0 };
+	for (i = 0; i < MAX_CPUS; i++) {
+		if (cpu == SCHED_EVERY_CPU || cpu == i)
+			c->sched->cpus[i].known = false;
 	}
-	if (error)
-		return error;
 	draft_event(c->draft, EVENT_SCHED_GAP, c->base_ns + (uint64_t)c->fields.ts, 0, 0);
 	c->draft->event.sched.cpu = (uint16_t)cpu;
 	return draft_send_bare(c->draft);
-}
-
-int chrome_states_finish(struct chrome *c)
-{
-	unsigned i;
-	int error = 0;
-
-	for (i = 0; c->sched && i < MAX_CPUS && !error; i++)
-		error = send_idle(c, i, &c->sched->cpus[i]);
-	return error;
 }

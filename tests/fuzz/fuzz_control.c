@@ -196,7 +196,7 @@ static void read_answer(unsigned how)
 	must(call.error <= 0 && wire.closed && call.used < sizeof(call.answer));
 	if (call.error)
 		return;
-	print_answer(call.answer, how & 1);
+	print_answer("", call.answer, how & 1);
 	must(wire.last == '\n' && wire.printed <= strlen(call.answer) + 1);
 }
 

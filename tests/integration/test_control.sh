@@ -82,6 +82,58 @@ if setpriv --reuid 65534 --regid 65534 --clear-groups true 2>/dev/null; then
 	equal "ctl: somebody else gets no answer" "$(cat "$tmp/said")" "answered 0"
 	chmod 600 "$socket" && chmod 700 "$tmp/run/proftrace" "$tmp/run"
 	check "ctl: its user gets one" sh -c "'$tmp/clients' '$socket' ask status | grep -q 'answered [1-9]'"
+
+	# What other users put in a recorder's place: root believes its own, then each user of his processes.
+	first=$((700000000 + $$ % 1000000 * 10))
+	trap 'kill $fakes $theirs 2>/dev/null; rm -rf "$tmp" /tmp/proftrace-${first%?}[0-9]' EXIT
+	fakes=
+	as() { # NTH COMMAND...
+		nth=$((first + $1))
+		shift
+		exec setpriv --reuid $nth --regid $nth --clear-groups "$@"
+	}
+	fake() { # NTH N PROCESS
+		install -d -m 700 -o $((first + $1)) "/tmp/proftrace-$((first + $1))"
+		(as "$1" "$tmp/clients" "/tmp/proftrace-$((first + $1))" fakes "$2" "$3") >"$tmp/fake.$1" 9>&- &
+		fakes="$fakes $!"
+		wait_for "$tmp/fake.$1" ready
+	}
+	(as 5 sleep 1000) 9>&- &
+	theirs=$!
+	until [ "$(stat -c %u /proc/$theirs)" -eq $((first + 5)) ]; do sleep 0.02; done
+	fake 1 64 $target
+	fake 2 64 $target
+	fake 3 64 $$
+	fake 4 64 $theirs
+	fake 5 1 $theirs
+	for action in pause resume; do
+		"$proftrace" ctl $action -p $target >"$tmp/said" 2>&1
+		equal "ctl: no other user's recorder is asked where ours says yes ($action)" \
+			"$?$(cut -c1-5 "$tmp/said" | xargs)" "0$(echo $action | cut -c1-5)"
+	done
+	"$proftrace" ctl stop -p $$ >"$tmp/said" 2>&1
+	equal "ctl: nobody is believed of another user's process" "$?$(grep -c 'no recording' "$tmp/said")" 11
+	"$proftrace" ctl stop -p $theirs >"$tmp/said" 2>&1
+	equal "ctl: but of his own, and it is said whose recorder it is" \
+		"$?$(sed 's/ [0-9]*: / N: /' "$tmp/said" | xargs)" \
+		"0of user N: recorder 1 of process $theirs of user N: faked"
+	equal "ctl: whose it is" "$(cut -d: -f1 "$tmp/said" | sort -u)" "of user $((first + 5))"
+	SUDO_UID=$((first + 5)) "$proftrace" ctl status -p $theirs >"$tmp/said" 2>&1
+	equal "ctl: who called sudo is no other user" "$?$(xargs <"$tmp/said")" "0recorder 1 of process $theirs faked"
+	"$proftrace" ctl status >"$tmp/said" 2>"$tmp/err"
+	equal "ctl status: exit status" $? 0
+	equal "ctl status: many of one user leave room for those of others" \
+		"$(for i in 1 2 3 4 5; do grep -c "^of user $((first + i)): recorder" "$tmp/said"; done | xargs)" "8 8 8 8 1"
+	equal "ctl status: ours come first" "$(head -1 "$tmp/said" | cut -c1-9)" "recorder "
+	check "ctl status: it is said that there are more" grep -q '^proftrace: not all recorders of other users' "$tmp/err"
+	if [ "$(others)" -eq 0 ]; then
+		"$proftrace" ctl resume >"$tmp/said" 2>&1
+		equal "ctl: ours is the only one, whatever others run" "$?$(cut -c1-8 "$tmp/said")" 0resumed:
+	else
+		skip "ctl: ours is the only one, whatever others run" "others are running on this machine"
+	fi
+	kill $fakes $theirs
+	wait $fakes $theirs 2>/dev/null
 else
 	skip "ctl: somebody else does not reach it" "no setpriv"
 fi

@@ -1,41 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Finds the recording that is meant among those that run, asks it, and says what it answered. */
 #include <argp.h>
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <glob.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd/cmd.h"
 #include "cmd/control.h"
+#include "cmd/ctl_find.h"
 #include "cmd/usage.h"
 #include "failure.h"
 
-#define MAX_OF_OTHERS 64 /* sockets in another user's directory: who knows what they are */
-#define FIND_SECONDS  5	 /* a recorder that writes to a slow disk may take a moment */
-#define WORK_SECONDS  60 /* and longer to finish its files */
-
-struct recorder {
-	int directory;
-	pid_t pid;
-	char name[32];
-};
+#define FIND_SECONDS 5	/* a recorder that writes to a slow disk may take a moment */
+#define WORK_SECONDS 60 /* and longer to finish its files */
 
 struct ctl {
 	const char *action;
 	pid_t pid; /* 0: none given */
-	struct recorder recorders[CONTROL_CALLS];
+	struct recorders found;
 	struct control_call *calls; /* of each of these, the latest */
-	unsigned n;
-	int directories[64];
-	unsigned n_directories;
-	bool forbidden;	 /* there was one that is somebody else's */
-	unsigned silent; /* are there and do not answer */
-	pid_t first_silent;
+	unsigned silent;	    /* are there and do not answer */
+	struct recorder first_silent;
 };
 
 static const char doc[] =
@@ -88,141 +77,114 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return 0;
 }
 
-static void look_into(struct ctl *c, const char *path, uid_t uid)
-{
-	int directory = control_directory(path, uid, false), fd;
-	unsigned most = uid == geteuid() ? CONTROL_CALLS : c->n + MAX_OF_OTHERS;
-	struct dirent *entry;
-	DIR *list;
-
-	if (directory < 0 || c->n_directories == sizeof(c->directories) / sizeof(int)) {
-		c->forbidden |= directory == -EPERM || directory == -EACCES;
-		if (directory >= 0)
-			close(directory);
-		return;
-	}
-	c->directories[c->n_directories++] = directory;
-	fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	list = fd < 0 ? NULL : fdopendir(fd);
-	if (!list) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	if (most > CONTROL_CALLS)
-		most = CONTROL_CALLS;
-	while ((entry = readdir(list)) && c->n < most) {
-		struct recorder *r = &c->recorders[c->n];
-		char *end;
-
-		if (!isdigit((unsigned char)entry->d_name[0]) ||
-		    strlen(entry->d_name) >= sizeof(r->name))
-			continue;
-		r->pid = strtol(entry->d_name, &end, 10);
-		if (strcmp(end, CONTROL_SUFFIX))
-			continue;
-		r->directory = directory;
-		strcpy(r->name, entry->d_name);
-		c->n++;
-	}
-	closedir(list);
-}
-
-/* Root reaches everybody's. The user's number is in the path; the directory must be his. */
-static void look_at_everybody(struct ctl *c)
-{
-	static const struct {
-		const char *pattern;
-		size_t before; /* the number */
-	} places[] = {
-		{ "/run/user/*/proftrace", sizeof("/run/user/") - 1 },
-		{ "/tmp/proftrace-*", sizeof("/tmp/proftrace-") - 1 },
-	};
-	unsigned i;
-	size_t j;
-
-	for (i = 0; i < 2; i++) {
-		glob_t found;
-
-		if (glob(places[i].pattern, GLOB_NOSORT, NULL, &found))
-			continue;
-		for (j = 0; j < found.gl_pathc; j++) {
-			unsigned long uid = strtoul(found.gl_pathv[j] + places[i].before, NULL, 10);
-
-			if (uid)
-				look_into(c, found.gl_pathv[j], uid);
-		}
-		globfree(&found);
-	}
-}
-
-static void look_everywhere(struct ctl *c)
-{
-	char path[256], last[256] = "";
-	unsigned i;
-
-	for (i = 0; i < CONTROL_PLACES; i++) {
-		control_place(i, geteuid(), path, sizeof(path));
-		if (path[0] && strcmp(path, last))
-			look_into(c, path, geteuid());
-		strcpy(last, path);
-	}
-	if (geteuid() == 0)
-		look_at_everybody(c);
-}
-
-/* What a terminal would act on is not the recorder's to say. */
-static void print_answer(const char *answer, bool first_line_only)
+/*
+ * What a terminal would act on is not the recorder's to say. `whose` stands before each line: no line of
+ * another user's may look like one of ours.
+ */
+static void print_answer(const char *whose, const char *answer, bool first_line_only)
 {
 	const char *at = strchr(answer, ' ');
 
-	for (at = at ? at + 1 : answer; *at && !(first_line_only && *at == '\n'); at++)
+	fputs(whose, stdout);
+	for (at = at ? at + 1 : answer; *at && !(first_line_only && *at == '\n'); at++) {
 		putchar(*at != '\n' && failure_acts_on_terminals(at) ? '?' : (unsigned char)*at);
+		if (*at == '\n' && at[1])
+			fputs(whose, stdout);
+	}
 	if (at == answer || at[-1] != '\n')
 		putchar('\n');
 }
 
-static void ask(struct ctl *c, const char *action, unsigned seconds)
+/* Nothing, where it is ours. */
+static void say_whose(const struct recorder *r, char *out, size_t size)
+{
+	struct passwd *user = recorder_is_ours(r) ? NULL : getpwuid(r->uid);
+
+	out[0] = '\0';
+	if (user)
+		snprintf(out, size, "of user %s: ", user->pw_name);
+	else if (!recorder_is_ours(r))
+		snprintf(out, size, "of user %u: ", (unsigned)r->uid);
+}
+
+/* From that one on. */
+static void ask(struct ctl *c, unsigned first, const char *action, unsigned seconds)
 {
 	char request[CONTROL_REQUEST];
 	unsigned i;
 
 	snprintf(request, sizeof(request), "%s\n", action);
-	for (i = 0; i < c->n; i++) {
-		c->calls[i].directory = c->recorders[i].directory;
-		c->calls[i].name = c->recorders[i].name;
+	for (i = first; i < c->found.n; i++) {
+		c->calls[i].directory = c->found.list[i].directory;
+		c->calls[i].name = c->found.list[i].name;
 	}
-	control_ask(c->calls, c->n, request, seconds);
+	control_ask(c->calls + first, c->found.n - first, request, seconds);
 }
 
 /* Keeps those that answer, and of these, where a process was named, those that record it. */
-static void choose(struct ctl *c)
+static void choose(struct ctl *c, unsigned first)
 {
 	char find[CONTROL_REQUEST];
-	unsigned i, kept = 0;
+	unsigned i, kept = first;
 
 	snprintf(find, sizeof(find), "find %d", (int)c->pid);
-	ask(c, find, FIND_SECONDS);
-	for (i = 0; i < c->n; i++) {
+	ask(c, first, find, FIND_SECONDS);
+	for (i = first; i < c->found.n; i++) {
 		int error = c->calls[i].error;
 
 		if (error == -EAGAIN || error == -ETIMEDOUT) {
 			if (!c->silent++)
-				c->first_silent = c->recorders[i].pid;
+				c->first_silent = c->found.list[i];
 		} else if (!error && (!c->pid || !strcmp(c->calls[i].answer, "ok yes"))) {
-			c->recorders[kept++] = c->recorders[i];
+			c->found.list[kept++] = c->found.list[i];
 		}
 	}
-	c->n = kept;
+	c->found.n = kept;
+}
+
+/*
+ * Of other users none is asked if one of ours is meant: they could say that it is them, or say nothing for
+ * long. That a process is recorded is believed of its own user; any other could say so of each.
+ */
+static void look(struct ctl *c)
+{
+	char process[32];
+	struct stat st;
+	unsigned ours;
+
+	recorders_of_ours(&c->found);
+	choose(c, 0);
+	ours = c->found.n;
+	if (geteuid() || (ours && (c->pid || strcmp(c->action, "status"))))
+		return;
+	snprintf(process, sizeof(process), "/proc/%d", (int)c->pid);
+	if (!c->pid)
+		recorders_of_others(&c->found);
+	else if (!stat(process, &st))
+		recorders_of_user(&c->found, st.st_uid);
+	choose(c, ours);
+}
+
+static void say_left_out(const struct ctl *c)
+{
+	struct failure f = { 0 };
+	char reason[64];
+
+	snprintf(reason, sizeof(reason), "%u beyond the share of each user", c->found.left_out);
+	failure_set(&f, -E2BIG, "not all recorders of other users are asked", "", reason);
+	if (!c->pid)
+		failure_hint(&f, "-p PID asks those of that process's user alone");
+	failure_print(&f, stderr);
 }
 
 /* It may be a recorder that is stopped, and the one that is looked for. */
 static void say_silent(const struct ctl *c)
 {
-	char object[16], reason[64] = "it is there and does not answer";
+	char object[64], whose[48], reason[64] = "it is there and does not answer";
 	struct failure f = { 0 };
 
-	snprintf(object, sizeof(object), "%d", (int)c->first_silent);
+	say_whose(&c->first_silent, whose, sizeof(whose));
+	snprintf(object, sizeof(object), "%s%d", whose, (int)c->first_silent.pid);
 	if (c->silent > 1)
 		snprintf(reason, sizeof(reason), "it does not answer, nor do %u others",
 			 c->silent - 1);
@@ -233,13 +195,14 @@ static void say_silent(const struct ctl *c)
 static int print_one(const struct recorder *r, const struct control_call *call)
 {
 	struct failure f = { 0 };
-	char object[16];
+	char object[64], whose[48];
 
+	say_whose(r, whose, sizeof(whose));
 	if (!call->error && !strncmp(call->answer, "ok ", 3)) {
-		print_answer(call->answer, false);
+		print_answer(whose, call->answer, false);
 		return STATUS_DONE;
 	}
-	snprintf(object, sizeof(object), "%d", (int)r->pid);
+	snprintf(object, sizeof(object), "%s%d", whose, (int)r->pid);
 	if (!call->error)
 		failure_set(&f, -EPROTO, "refused by recorder", object,
 			    !strncmp(call->answer, "error ", 6) ? call->answer + 6 : call->answer);
@@ -255,13 +218,16 @@ static int print_one(const struct recorder *r, const struct control_call *call)
 /* All of them is what only `status` is asked of. */
 static int do_all(struct ctl *c)
 {
-	bool quick = !strcmp(c->action, "status");
-	int status = STATUS_DONE;
+	bool quick = !strcmp(c->action, "status"), ours = recorder_is_ours(&c->found.list[0]);
+	int failed, status = STATUS_DONE;
 	unsigned i;
 
-	ask(c, c->action, quick ? FIND_SECONDS : WORK_SECONDS);
-	for (i = 0; i < c->n; i++)
-		status |= print_one(&c->recorders[i], &c->calls[i]);
+	ask(c, 0, c->action, quick ? FIND_SECONDS : WORK_SECONDS);
+	for (i = 0; i < c->found.n; i++) {
+		failed = print_one(&c->found.list[i], &c->calls[i]);
+		if (!ours || recorder_is_ours(&c->found.list[i]))
+			status |= failed;
+	}
 	return status;
 }
 
@@ -277,7 +243,7 @@ static int none_found(const struct ctl *c)
 	} else {
 		failure_set(&f, -ESRCH, "no recording is running", "", "");
 	}
-	if (c->forbidden || geteuid())
+	if (geteuid())
 		failure_hint(&f, "only its own user and root reach a recording: try with sudo");
 	else if (c->pid)
 		failure_hint(&f, "`proftrace ctl status` shows those that are running");
@@ -287,14 +253,17 @@ static int none_found(const struct ctl *c)
 
 static int several_found(struct ctl *c)
 {
+	char whose[48];
 	unsigned i;
 
-	fprintf(stderr, "proftrace: which of these %u recordings?\n", c->n);
+	fprintf(stderr, "proftrace: which of these %u recordings?\n", c->found.n);
 	fprintf(stderr, "hint: -p PID says it, by a process in it or by its recorder\n");
-	ask(c, "status", FIND_SECONDS);
-	for (i = 0; i < c->n; i++) {
-		if (!c->calls[i].error)
-			print_answer(c->calls[i].answer, true);
+	ask(c, 0, "status", FIND_SECONDS);
+	for (i = 0; i < c->found.n; i++) {
+		if (c->calls[i].error)
+			continue;
+		say_whose(&c->found.list[i], whose, sizeof(whose));
+		print_answer(whose, c->calls[i].answer, true);
 	}
 	return STATUS_FAILED;
 }
@@ -306,27 +275,27 @@ const struct usage usage_ctl = { .argp = &argp, .size = sizeof(struct ctl) };
 int cmd_ctl(int argc, char **argv)
 {
 	struct ctl *c = calloc(1, sizeof(*c));
-	int status = STATUS_DONE;
-	unsigned i;
+	int status = STATUS_FAILED;
 
 	if (!c)
 		return STATUS_FAILED;
 	usage_parse(&usage_ctl, argc, argv, c);
-	look_everywhere(c);
-	c->calls = calloc(c->n ? c->n : 1, sizeof(*c->calls));
-	if (!c->calls)
-		c->n = 0;
-	choose(c);
-	if (c->silent && (!c->n || !c->pid))
-		say_silent(c);
-	if (!c->n)
-		status = none_found(c);
-	else if (c->n > 1 && strcmp(c->action, "status"))
-		status = several_found(c);
-	else
-		status = do_all(c);
-	for (i = 0; i < c->n_directories; i++)
-		close(c->directories[i]);
+	c->calls = calloc(CONTROL_CALLS, sizeof(*c->calls));
+	if (c->calls) {
+		look(c);
+		/* Of ours, where it is one of another user that says it is meant, too. */
+		if (c->silent && (!c->found.n || !c->pid || !recorder_is_ours(&c->found.list[0])))
+			say_silent(c);
+		if (c->found.left_out)
+			say_left_out(c);
+		if (!c->found.n)
+			status = none_found(c);
+		else if (c->found.n > 1 && strcmp(c->action, "status"))
+			status = several_found(c);
+		else
+			status = do_all(c);
+	}
+	recorders_close(&c->found);
 	free(c->calls);
 	free(c);
 	return status;

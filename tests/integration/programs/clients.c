@@ -8,8 +8,12 @@
  *
  * clients SOCKET full: listens there, takes no call, and has as many waiting as there is room for. Prints
  * `ready`, and stays until it is killed.
+ *
+ * clients DIRECTORY fakes N PID: listens at N sockets there, which are called as those of recorders, and
+ * answers as if each was the recorder of that process. Prints `ready`, stays until it is killed.
  */
 #include <fcntl.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +119,54 @@ static int be_full(const char *path)
 	return 0;
 }
 
+static int fake(const char *directory, unsigned i)
+{
+	struct sockaddr_un at = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	snprintf(at.sun_path, sizeof(at.sun_path), "%s/%u.control", directory, 1000000000 + i);
+	if (fd < 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) || listen(fd, 8)) {
+		perror("clients");
+		exit(1);
+	}
+	return fd;
+}
+
+static void answer_as(int listener, int pid)
+{
+	int fd = accept(listener, NULL, NULL), asked;
+	char request[64], answer[64];
+	ssize_t n = recv(fd, request, sizeof(request) - 1, 0);
+
+	request[n > 0 ? n : 0] = '\0';
+	if (sscanf(request, "find %d", &asked) == 1)
+		snprintf(answer, sizeof(answer), "ok %s", !asked || asked == pid ? "yes" : "no");
+	else
+		snprintf(answer, sizeof(answer), "ok recorder 1 of process %d\nfaked\n", pid);
+	send(fd, answer, strlen(answer), MSG_NOSIGNAL);
+	close(fd);
+}
+
+static int be_fakes(const char *directory, unsigned n, int pid)
+{
+	struct pollfd *waits = calloc(n, sizeof(*waits));
+	unsigned i;
+
+	if (!waits)
+		return 1;
+	for (i = 0; i < n; i++)
+		waits[i] = (struct pollfd){ fake(directory, i), POLLIN, 0 };
+	puts("ready");
+	fflush(stdout);
+	while (poll(waits, n, -1) > 0) {
+		for (i = 0; i < n; i++) {
+			if (waits[i].revents)
+				answer_as(waits[i].fd, pid);
+		}
+	}
+	return 1;
+}
+
 int main(int argc, char **argv)
 {
 	int waiting[WAITING], i, odd = 0, n = argc > 2 ? atoi(argv[2]) : 0;
@@ -122,6 +174,8 @@ int main(int argc, char **argv)
 
 	if (argc == 3 && !strcmp(argv[2], "full"))
 		return be_full(argv[1]);
+	if (argc > 4)
+		return be_fakes(argv[1], (unsigned)atoi(argv[3]), atoi(argv[4]));
 	if (argc > 3)
 		return ask(argv[1], argv[3]);
 	for (i = 0; i < WAITING; i++)

@@ -10,6 +10,9 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
 
 #include "broker/broker.h"
 #include "elf_image.h"
@@ -113,11 +116,49 @@ static void granted_with_functions(void **state)
 	close(fd);
 }
 
+static unsigned told_twice(void *context)
+{
+	(void)context;
+	return 2;
+}
+
+/* Whatever keeps it: a signal does as well as a file system. */
+static void given_up(void **state)
+{
+	struct broker *b = start(false);
+	struct broker_target target;
+	struct failure f = { 0 };
+	int status;
+	pid_t pid;
+
+	(void)state;
+	if (!b)
+		skip();
+	pid = broker_pid(b);
+	assert_int_equal(broker_identify(b, getpid(), &target, &f), 0);
+	assert_false(broker_given_up(b));
+	kill(pid, SIGSTOP);
+	broker_set_patience(b, told_twice, NULL);
+	assert_int_equal(broker_identify(b, getpid(), &target, &f), -EPIPE);
+	assert_true(broker_given_up(b));
+	assert_true(f.reason[0] && f.hint[0]);
+	/* Its answer comes now, and is nobody's. */
+	kill(pid, SIGCONT);
+	memset(&f, 0, sizeof(f));
+	assert_int_equal(broker_identify(b, getpid(), &target, &f), -EPIPE);
+	assert_true(f.reason[0] && f.hint[0]);
+	assert_int_equal(broker_fd(b), -1);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+	broker_stop(b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refused_without_functions),
 		cmocka_unit_test(granted_with_functions),
+		cmocka_unit_test(given_up),
 	};
 
 	return cmocka_run_group_tests_name("broker", tests, NULL, NULL);

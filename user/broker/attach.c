@@ -128,6 +128,18 @@ static int attach_each(int program_fd, const char *path, pid_t pid, const struct
 }
 
 /*
+ * The kernel reads the pages of sites and semaphores with the mappings of each process that has them
+ * locked, and if their file system does not answer then, those processes stand still with us. So both are
+ * read here before: sites to be looked at, semaphores for this alone.
+ */
+static bool in_memory(int elf_fd, uint64_t offset)
+{
+	char byte;
+
+	return pread(elf_fd, &byte, 1, offset) == 1;
+}
+
+/*
  * A breakpoint in the middle of an instruction ruins a program, and a semaphore is a word that the
  * kernel writes to. The recorder looked at the file, but the recorder may have been taken over: what
  * it says is proved here, from the bytes at the site, and from what the file says of itself (proof.c).
@@ -142,6 +154,7 @@ static bool is_marker(int elf_fd, const struct segments *segments, const struct 
 
 	if (site->switch_offset & 1 ||
 	    !segments_data(segments, site->switch_offset, sizeof(uint16_t)) ||
+	    !in_memory(elf_fd, site->switch_offset) ||
 	    !segments_code(segments, site->offset, sizeof(arm64)))
 		return false;
 	if (pread(elf_fd, bytes, sizeof(bytes), site->offset) < (ssize_t)sizeof(arm64))
@@ -174,7 +187,8 @@ static bool is_usdt(const struct loaded_programs *programs, int elf_fd,
 
 	if (site->switch_offset &&
 	    (site->switch_offset & 1 ||
-	     !segments_data(segments, site->switch_offset, sizeof(uint16_t))))
+	     !segments_data(segments, site->switch_offset, sizeof(uint16_t)) ||
+	     !in_memory(elf_fd, site->switch_offset)))
 		return false;
 	if (!segments_code(segments, site->offset, 1) ||
 	    pread(elf_fd, bytes, sizeof(bytes), site->offset) < 1)

@@ -92,7 +92,20 @@ struct broker_loaded {
 int broker_start(const struct broker_config *config, struct broker **ret_broker,
 		 struct broker_loaded *ret_loaded, struct failure *f);
 void broker_stop(struct broker *broker);
-/* Readable (end of file) when the broker died. */
+/*
+ * How often the recorder has been told to end, and so the broker is to be waited for less; asked while it
+ * is waited for.
+ */
+void broker_set_patience(struct broker *broker, unsigned (*told_to_end)(void *context),
+			 void *context);
+/*
+ * Whether it was waited for in vain: since then every request fails with -EPIPE, at once. It ends when
+ * the kernel has answered it; what it has attached stays until then.
+ */
+bool broker_given_up(const struct broker *broker);
+/* What can be done about that. */
+void broker_hint(struct failure *f);
+/* Readable (end of file) when the broker died; -1 when it was given up. */
 int broker_fd(const struct broker *broker);
 pid_t broker_pid(const struct broker *broker);
 

@@ -1,37 +1,116 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The recorder's side of the socket. */
+/*
+ * The recorder's side of the socket.
+ *
+ * The broker may have to wait, in the kernel, where neither it nor anybody else can end that: it opens
+ * and reads files of the recorded program, and the server of their file system may hang. We wait for the
+ * broker with patience, and no longer (await()). Then it is given up: our end of the socket is closed, so
+ * that no answer of its is ever taken for another's, and the broker finds the end of the socket when the
+ * kernel lets it go on, and ends, as it does when the recorder dies. It is not killed: see broker.h.
+ */
 #include "broker/protocol.h"
 #include "broker/server.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define SLICE_MS 100 /* between two questions whether we are told to end */
+#define HURRY	 20  /* told to end, we wait for one part of so many */
+
+/* Seconds in which there has been an answer, on slow and busy machines too. */
+#define QUICK_S	     10 /* looking at a process, opening a file */
+#define ATTACH_S     60 /* and for each site: */
+#define SITES_EACH_S 20
+/*
+ * Of up to BROKER_MAX_SITES perf events, one after the other, that is 8 minutes (a file system is not
+ * asked). Loading, where the processor is emulated, is minutes.
+ */
+#define SLOW_S 1200
+
 struct broker {
-	int socket;
+	int socket; /* -1: given up */
 	pid_t pid;
+	int process; /* a pidfd */
+	bool given_up;
+	unsigned (*told_to_end)(void *context);
+	void *context;
 };
 
-static int gone(struct failure *f, int error)
+/* So many slices of what it were otherwise. */
+static unsigned patience(const struct broker *b, unsigned slices)
 {
-	return failure_set(f, error == -EPIPE ? -EPIPE : error, "cannot ask the broker", "",
+	unsigned told = b->told_to_end ? b->told_to_end(b->context) : 0;
+
+	for (; told && slices; told--)
+		slices /= HURRY;
+	return slices;
+}
+
+/*
+ * The one place where we wait for the broker: until there is something to read. Slices are counted
+ * instead of looking at a clock, so that a recorder that was stopped meanwhile does not blame the broker.
+ */
+static bool await(const struct broker *b, int fd, unsigned seconds)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	unsigned slices = seconds * (1000 / SLICE_MS), waited;
+
+	for (waited = 0; poll(&p, 1, SLICE_MS) <= 0; waited++) {
+		if (waited >= patience(b, slices))
+			return false;
+	}
+	return true;
+}
+
+static unsigned limit_of(const struct request *request)
+{
+	if (request->kind == REQUEST_ATTACH)
+		return ATTACH_S + request->n_sites / SITES_EACH_S;
+	return request->kind == REQUEST_DETACH ? SLOW_S : QUICK_S;
+}
+
+static int gone(const struct broker *b, struct failure *f, int error)
+{
+	if (b->given_up) {
+		failure_set(f, -EPIPE, "cannot ask the broker", "",
+			    "a file system, or the kernel, does not answer it");
+		broker_hint(f);
+		return -EPIPE;
+	}
+	return failure_set(f, error, "cannot ask the broker", "",
 			   error == -EPIPE ? "its process has ended" : NULL);
 }
 
-static int receive_reply(struct broker *b, struct reply *reply, int *fds, unsigned *n_fds,
-			 struct failure *f)
+static int give_up(struct broker *b, struct failure *f)
+{
+	close(b->socket);
+	b->socket = -1;
+	b->given_up = true;
+	return gone(b, f, -EPIPE);
+}
+
+static int receive_reply(struct broker *b, unsigned seconds, struct reply *reply, int *fds,
+			 unsigned *n_fds, struct failure *f)
 {
 	size_t size = 0;
-	int error = message_receive(b->socket, reply, sizeof(*reply), &size, fds, n_fds);
+	int error;
 
+	if (!await(b, b->socket, seconds)) {
+		*n_fds = 0;
+		return give_up(b, f);
+	}
+	error = message_receive(b->socket, reply, sizeof(*reply), &size, fds, n_fds);
 	if (!error && (size != sizeof(*reply) || reply->error > 0))
 		error = -EPROTO;
 	if (error)
-		return gone(f, error);
+		return gone(b, f, error);
 	if (reply->error && f) {
 		*f = reply->failure;
 		f->what[sizeof(f->what) - 1] = f->object[sizeof(f->object) - 1] = '\0';
@@ -54,7 +133,7 @@ static int take_loaded(struct broker *b, struct broker_loaded *ret_loaded, struc
 	int fds[MESSAGE_MAX_FDS], error;
 	struct reply reply;
 
-	error = receive_reply(b, &reply, fds, &n_fds, f);
+	error = receive_reply(b, SLOW_S, &reply, fds, &n_fds, f);
 	if (!error && reply.loaded.has_tables)
 		n_maps += BROKER_TABLES;
 	if (!error && reply.loaded.has_usdt)
@@ -101,8 +180,11 @@ int broker_start(const struct broker_config *config, struct broker **ret_broker,
 	error = b->pid < 0 ? -errno : 0;
 	close(sockets[1]);
 	b->socket = sockets[0];
+	/* Now: later the recorder may not look at processes any more. */
+	b->process = error ? -1 : (int)syscall(SYS_pidfd_open, b->pid, 0);
+	if (!error && b->process < 0)
+		error = -errno;
 	if (error) {
-		b->pid = 0;
 		broker_stop(b);
 		return failure_set(f, error, "cannot start the broker", "", NULL);
 	}
@@ -119,11 +201,34 @@ void broker_stop(struct broker *b)
 {
 	if (!b)
 		return;
-	close(b->socket);
+	if (!b->given_up)
+		close(b->socket);
+	/* One that has not ended yet is init's to reap: we are about to end, too. */
+	if (b->pid > 0 && b->process >= 0 && !b->given_up)
+		await(b, b->process, SLOW_S);
 	if (b->pid > 0)
-		while (waitpid(b->pid, NULL, 0) < 0 && errno == EINTR)
-			;
+		waitpid(b->pid, NULL, b->process >= 0 ? WNOHANG : 0);
+	if (b->process >= 0)
+		close(b->process);
 	free(b);
+}
+
+void broker_set_patience(struct broker *b, unsigned (*told_to_end)(void *context), void *context)
+{
+	b->told_to_end = told_to_end;
+	b->context = context;
+}
+
+bool broker_given_up(const struct broker *b)
+{
+	return b->given_up;
+}
+
+void broker_hint(struct failure *f)
+{
+	failure_hint(f,
+		     "when it answers, or is unmounted by force (umount -f), the broker's process "
+		     "ends and takes along what is still attached");
 }
 
 int broker_fd(const struct broker *b)
@@ -139,14 +244,16 @@ pid_t broker_pid(const struct broker *b)
 static int ask(struct broker *b, const struct request *request, const void *body, size_t body_size,
 	       int fd, int *fds, unsigned *n_fds, struct reply *reply, struct failure *f)
 {
-	int error = message_send(b->socket, request, sizeof(*request), body, body_size, &fd,
-				 fd >= 0 ? 1 : 0);
+	int error = b->given_up ? -EPIPE : 0;
 
+	if (!error)
+		error = message_send(b->socket, request, sizeof(*request), body, body_size, &fd,
+				     fd >= 0 ? 1 : 0);
 	if (error) {
 		*n_fds = 0;
-		return gone(f, error);
+		return gone(b, f, error);
 	}
-	return receive_reply(b, reply, fds, n_fds, f);
+	return receive_reply(b, limit_of(request), reply, fds, n_fds, f);
 }
 
 int broker_identify(struct broker *b, pid_t pid, struct broker_target *ret_target,
@@ -194,7 +301,7 @@ int broker_open(struct broker *b, enum broker_file what, const struct broker_tar
 		close_all(&fd, n_fds);
 		return error;
 	}
-	return n_fds == 1 ? fd : gone(f, -EPROTO);
+	return n_fds == 1 ? fd : gone(b, f, -EPROTO);
 }
 
 int broker_attach(struct broker *b, enum broker_program program, pid_t pid, int elf_fd,

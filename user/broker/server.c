@@ -4,6 +4,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -182,6 +183,26 @@ static int give_up_the_rest(bool uprobe_multi, struct failure *f)
 	return error ? failure_set(f, error, "cannot give up privileges", "", NULL) : 0;
 }
 
+/*
+ * Of what the recorder has open it keeps the socket alone: who reads a pipe of the recorder's until its
+ * end shall not wait for a broker that was given up.
+ */
+static int keep_only(int socket)
+{
+	const int kept = STDERR_FILENO + 1;
+	int nothing, i;
+
+	if (socket != kept)
+		dup2(socket, kept);
+	closefrom(kept + 1);
+	nothing = open("/dev/null", O_RDWR);
+	for (i = 0; i < kept; i++)
+		dup2(nothing, i);
+	if (nothing > kept)
+		close(nothing);
+	return kept;
+}
+
 void broker_serve(int socket, const struct broker_config *config)
 {
 	struct server *s = calloc(1, sizeof(*s));
@@ -196,6 +217,7 @@ void broker_serve(int socket, const struct broker_config *config)
 	signal(SIGQUIT, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_NAME, "proftrace-broker");
+	socket = keep_only(socket);
 
 	if (s)
 		s->links = links_new();

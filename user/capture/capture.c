@@ -149,6 +149,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		free(c);
 		return error;
 	}
+	broker_set_patience(c->broker, options->told_to_end, options->context);
 	/* It would write to the terminal what is said here in other words. */
 	libbpf_set_print(NULL);
 	error = map_rings(c);
@@ -219,6 +220,7 @@ void capture_free(struct capture *c)
 		free(p);
 	}
 	free(c->sites);
+	free(c->stuck_at);
 	free(c);
 }
 
@@ -268,7 +270,7 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 	c->doors_later = false;
 	if (!error && marked)
 		error = record_marks(c, &target, f);
-	if (error != -ECANCELED)
+	if (error != -ECANCELED && error != -EPIPE)
 		files_attach_doors(c);
 	c->attaching = !error && marked;
 	if (error)
@@ -326,6 +328,29 @@ int capture_epoll_fd(const struct capture *c)
 int capture_broker_fd(const struct capture *c)
 {
 	return broker_fd(c->broker);
+}
+
+bool capture_stuck_at(struct capture *c, const char *path)
+{
+	if (!broker_given_up(c->broker))
+		return false;
+	if (!c->stuck_at)
+		c->stuck_at = strdup(path);
+	return true;
+}
+
+bool capture_stuck(const struct capture *c, struct failure *f)
+{
+	if (!broker_given_up(c->broker))
+		return false;
+	if (c->stuck_at && c->stuck_at[0])
+		failure_set(f, -EPIPE, "cannot attach to", c->stuck_at,
+			    "its file system does not answer");
+	else
+		failure_set(f, -EPIPE, "cannot ask the broker", "",
+			    "a file system, or the kernel, does not answer it");
+	broker_hint(f);
+	return true;
 }
 
 int capture_drain(struct capture *c, bool *ret_more)

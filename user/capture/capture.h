@@ -51,8 +51,8 @@ struct capture_options {
 	unsigned n_functions;
 	/* Where events go. Anything but 0 is remembered as the error of the capture; draining goes on. */
 	int (*event)(void *context, const struct event *event);
-	/* Asked while a process is attached to: whether nothing shall come of it. */
-	bool (*gives_up)(void *context);
+	/* How often it was told to end: asked while a process is attached to, and the broker waited for. */
+	unsigned (*told_to_end)(void *context);
 	void *context;
 	struct names *names;					     /* borrowed */
 	void (*log)(void *context, int verbosity, const char *line); /* -v; may be NULL */
@@ -80,6 +80,8 @@ int capture_expect(struct capture *capture, pid_t pid, const int *files, unsigne
 /* For epoll: one becomes readable when there is much to drain, one when the broker died. */
 int capture_epoll_fd(const struct capture *capture);
 int capture_broker_fd(const struct capture *capture);
+/* Whether the broker was given up, so that nothing more is attached to; `f` may be NULL. */
+bool capture_stuck(const struct capture *capture, struct failure *f);
 
 /*
  * Hands on the events there are, but comes back after a while even if new ones never cease: then

@@ -145,6 +145,7 @@ struct capture {
 	struct ring_buffer *holds;
 	struct clocks clocks;
 	int epoll_fd;
+	char *stuck_at; /* the file that the broker was given up over; "" where it is not known which */
 	bool stopped;
 	bool waits; /* under a schedule: the domains' sites are not attached */
 	uint64_t attach_ns;
@@ -197,6 +198,8 @@ struct capture {
 	uint64_t counters[MAX_COUNTERS * COUNTER_PARTS];
 };
 
+/* Whether the broker was given up; if just now, then over the file of this name. */
+bool capture_stuck_at(struct capture *c, const char *path);
 void capture_log(struct capture *c, int verbosity, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 uint64_t monotonic_now(void);

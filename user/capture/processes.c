@@ -88,10 +88,19 @@ static bool gives_up(struct scan *s)
 {
 	const struct capture_options *o = &s->c->options;
 
-	if (!s->c->attaching || !o->gives_up || !o->gives_up(o->context))
+	if (!s->c->attaching || !o->told_to_end || !o->told_to_end(o->context))
 		return false;
 	s->error = failure_set(s->f, -ECANCELED, "not attached", "", NULL);
 	return true;
+}
+
+/* Nothing more can be asked for, of any file. */
+static int broker_lost(struct scan *s)
+{
+	if (s->f)
+		*s->f = s->failure;
+	s->error = -EPIPE;
+	return 1;
 }
 
 /* A file can be mapped in several pieces: the executable one is where the sites are. */
@@ -100,10 +109,12 @@ static int scan_mapping(void *context, const struct mapping *m)
 	struct scan *s = context;
 	enum file_news news = FILE_NOTHING;
 	uint64_t device = (uint64_t)m->device_major << 32 | m->device_minor;
-	int error;
+	int error = 0;
 
 	if (s->lines++ % LOOK_AT_SIGNALS == 0 && gives_up(s))
 		return 1;
+	if (capture_stuck_at(s->c, ""))
+		return broker_lost(s);
 	if (!m->executable)
 		return 0;
 	if (!m->inode) {
@@ -122,17 +133,15 @@ static int scan_mapping(void *context, const struct mapping *m)
 		/* Those that are too many are not even opened. */
 		error = full ? -EMFILE : take_file(s, m, device, &news);
 		/* The others may be all right. What cannot be attached to is counted. */
-		if (error == -EPIPE) {
-			s->error = error;
-			return 1;
-		}
-		if (error) {
+		if (error && error != -EPIPE) {
 			if (!s->error && s->f)
 				*s->f = s->failure;
 			s->error = error;
 			files_tell_refused(s->c, m->path, &s->failure);
 		}
 	}
+	if (capture_stuck_at(s->c, m->path) || error == -EPIPE)
+		return broker_lost(s);
 	find_batches(s, m, device);
 	if (s->c->stacks)
 		stacks_scan_mapping(s->c->stacks, m, files_find(s->c, device, m->inode));
@@ -156,7 +165,7 @@ int process_scan(struct capture *c, const struct broker_target *target, unsigned
 	if (c->stacks)
 		stacks_scan_end(c->stacks);
 	close(fd);
-	if (s.error && (!s.marked || s.error == -ECANCELED))
+	if (s.error && (!s.marked || s.error == -ECANCELED || s.error == -EPIPE))
 		return s.error;
 	if (error < 0)
 		return failure_set(f, error, "cannot read the mappings of the process", "", NULL);
@@ -341,7 +350,7 @@ void process_prepare(struct capture *c, const struct record_hold *r)
 	struct failure f = { 0 };
 	struct stat st;
 	uint64_t device;
-	int fd = open_executed(r);
+	int fd = capture_stuck_at(c, "") ? -1 : open_executed(r);
 
 	if (fd < 0)
 		return;
@@ -354,7 +363,8 @@ void process_prepare(struct capture *c, const struct record_hold *r)
 		close(fd);
 		return;
 	}
-	if (files_add(c, fd, device, st.st_ino, r->path, r->head.tgid, &news, &f))
+	if (files_add(c, fd, device, st.st_ino, r->path, r->head.tgid, &news, &f) &&
+	    !capture_stuck_at(c, r->path))
 		files_tell_refused(c, r->path, &f);
 }
 

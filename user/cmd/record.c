@@ -164,7 +164,7 @@ static int open_capture(struct recording *r, struct failure *f)
 		.functions = o->functions,
 		.n_functions = o->n_functions,
 		.event = recording_take,
-		.gives_up = recording_is_interrupted,
+		.told_to_end = recording_told_to_end,
 		.context = r,
 		.names = r->names,
 		.log = recording_log,
@@ -319,6 +319,18 @@ static void tell_limits(const struct recording *r)
 				"writes elsewhere\n");
 }
 
+static void tell_broker(const struct recording *r)
+{
+	struct failure f;
+
+	if (capture_stuck(r->capture, &f)) {
+		fprintf(stderr, "proftrace: the broker does not answer: the recording ends here\n");
+		failure_print(&f, stderr);
+	} else if (r->broker_died) {
+		fprintf(stderr, "proftrace: the broker process died: the recording ends here\n");
+	}
+}
+
 static int finish(struct recording *r)
 {
 	struct account account;
@@ -329,16 +341,15 @@ static int finish(struct recording *r)
 		flight_finish(r);
 	timeline_finish(r->writer, r->last_ts_ns ? r->last_ts_ns : r->ended_ns);
 	account = recording_account(r);
-	account.orderly = !r->broker_died && !r->output_failed;
+	account.orderly = !recording_lost_broker(r) && !r->output_failed;
 	outputs_end(r, &account);
 	plugins_close(r, &account);
 	/* Closing may have failed. */
 	account = recording_account(r);
-	account.orderly = !r->broker_died && !r->output_failed;
+	account.orderly = !recording_lost_broker(r) && !r->output_failed;
 	status_clear(r);
 	tell_limits(r);
-	if (r->broker_died)
-		fprintf(stderr, "proftrace: the broker process died: the recording ends here\n");
+	tell_broker(r);
 	if (r->options->command && !capture_files(r->capture) && r->options->verbosity >= 0)
 		tell_no_markers(r->options);
 	if (r->options->verbosity >= 0)
@@ -354,7 +365,7 @@ static int finish(struct recording *r)
 		if (r->plugins[i].handler->error)
 			return STATUS_FAILED;
 	}
-	if (r->output_failed || r->broker_died || not_included)
+	if (r->output_failed || recording_lost_broker(r) || not_included)
 		return STATUS_FAILED;
 	if (r->options->strict &&
 	    (account_lost(&account) > account.lost[LOST_CUT] || account.attached_late ||
@@ -379,10 +390,10 @@ static void clean_up(struct recording *r)
 {
 	sink_discard(r->summary);
 	control_free(r->control);
-	if (r->signals_fd >= 0)
-		close(r->signals_fd);
 	command_abandon(&r->command);
 	capture_free(r->capture);
+	if (r->signals_fd >= 0)
+		close(r->signals_fd);
 	scheduler_free(r->scheduler);
 	overhead_free(r->overhead);
 	system_free(r->system);

@@ -177,6 +177,7 @@ struct recording {
 	int signals_fd;		 /* -1: not open yet */
 	unsigned signals;	 /* that shall end us, so far */
 	unsigned interrupts;	 /* the same, where those that are not SIGINT count twice */
+	unsigned told_to_end;	 /* how often, since it is not to wait for a command */
 	bool stop_asked;	 /* by a program, or by `proftrace ctl` */
 	bool dump_asked;	 /* the same, or by SIGUSR2 */
 	bool broker_died;
@@ -257,8 +258,10 @@ void recording_log(void *recording, int verbosity, const char *line);
 void recording_pause(struct recording *r, bool pause);
 /* Whether an output that does not take what it is given shall be given up. context: the recording. */
 bool recording_gives_up(void *context);
-/* Told to end, and not waiting for a command to. */
-bool recording_is_interrupted(void *context);
+/* How often it was told to end, and not merely to wait for a command that does. */
+unsigned recording_told_to_end(void *context);
+/* It died, or does not answer. */
+bool recording_lost_broker(const struct recording *r);
 struct account recording_account(const struct recording *r);
 
 /* summary.c */

@@ -76,6 +76,16 @@ static void reap(struct recording *r)
 	}
 }
 
+/*
+ * Ctrl-C in a terminal reaches a command too, and what it does on its way out is part of the
+ * recording: so the first one only waits for it to end. A process attached to goes on, and so do we
+ * not.
+ */
+static bool interrupted(const struct recording *r)
+{
+	return r->interrupts > (r->options->command ? 1 : 0);
+}
+
 static void take_signals(struct recording *r)
 {
 	struct signalfd_siginfo info;
@@ -96,6 +106,7 @@ static void take_signals(struct recording *r)
 		} else {
 			r->signals++;
 			r->interrupts += info.ssi_signo == SIGINT ? 1 : 2;
+			r->told_to_end += interrupted(r);
 		}
 	}
 }
@@ -109,22 +120,18 @@ bool recording_gives_up(void *context)
 	return r->signals > 1;
 }
 
-/*
- * Ctrl-C in a terminal reaches a command too, and what it does on its way out is part of the
- * recording: so the first one only waits for it to end. A process attached to goes on, and so do we
- * not.
- */
-static bool interrupted(const struct recording *r)
-{
-	return r->interrupts > (r->options->command ? 1 : 0);
-}
-
-bool recording_is_interrupted(void *context)
+unsigned recording_told_to_end(void *context)
 {
 	struct recording *r = context;
 
-	take_signals(r);
-	return interrupted(r);
+	if (r->signals_fd >= 0)
+		take_signals(r);
+	return r->told_to_end;
+}
+
+bool recording_lost_broker(const struct recording *r)
+{
+	return r->broker_died || capture_stuck(r->capture, NULL);
 }
 
 static bool finished(const struct recording *r, uint64_t now)
@@ -133,7 +140,7 @@ static bool finished(const struct recording *r, uint64_t now)
 		return true;
 	if (r->options->duration_ns && now - r->started_ns >= r->options->duration_ns)
 		return true;
-	if (r->all_outputs_failed || r->broker_died || r->stop_asked)
+	if (r->all_outputs_failed || recording_lost_broker(r) || r->stop_asked)
 		return true;
 	if (r->top && r->top->quit)
 		return true;
@@ -453,5 +460,7 @@ int recording_run(struct recording *r, struct failure *f)
 	capture_stop(r->capture);
 	reap(r);
 	waits_close(&w);
+	if (error)
+		capture_stuck(r->capture, f);
 	return error;
 }

@@ -15,7 +15,9 @@
  *	step E B	PROF_STEP
  *	name		the thread is called "marker"
  *	wait MS		nothing
+ *	load LIBRARY	opens it
  */
+#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,13 +66,25 @@ static void ticks(unsigned long n)
 	instants += n;
 }
 
+static void load(const char *path)
+{
+	if (!dlopen(path, RTLD_NOW)) {
+		fprintf(stderr, "told: %s\n", dlerror());
+		exit(1);
+	}
+}
+
 static void obey(const char *line)
 {
 	unsigned long a = 0, b = 0;
-	char word[32] = "";
+	char word[32] = "", path[200];
 
 	if (sscanf(line, "%31s %lu %lu", word, &a, &b) < 1)
 		return;
+	if (sscanf(line, "load %199s", path) == 1) {
+		load(path);
+		return;
+	}
 	if (!strcmp(word, "slices")) {
 		slices(a);
 	} else if (!strcmp(word, "ticks")) {
@@ -111,7 +125,7 @@ static void obey(const char *line)
 
 int main(int argc, char **argv)
 {
-	char line[128];
+	char line[256];
 	int i, n = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -1,0 +1,152 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The file system of what a program has mapped does not answer: the recorder does not wait for it.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+
+servers=
+trap '[ -z "$servers" ] || kill -KILL $servers 2>/dev/null; rm -rf "$tmp"' EXIT
+mkdir "$tmp/mnt"
+
+# A command runs, which reads what is written to $tmp/CASE.in, and sees the file at $tmp/mnt.
+serve() { # CASE OPEN|READ FILE COMMAND [ARG...]
+	case=$1
+	shift
+	kind=$1
+	file=$2
+	shift 2
+	mkfifo "$tmp/$case.in"
+	"$programs/unanswered" "$kind" "$file" "$tmp/mnt" "$@" \
+		<"$tmp/$case.in" >"$tmp/$case.out" 2>"$tmp/$case.server" &
+	server=$!
+	servers="$servers $server"
+}
+
+serves() { # CASE: when its input is open
+	for _ in $(seq 1 400); do
+		grep -q '^ready' "$tmp/$1.out" && break
+		if grep -q '^cannot' "$tmp/$1.out"; then
+			skip "a file system that does not answer" "$(cat "$tmp/$1.out")"
+			finish
+		fi
+		sleep 0.05
+	done
+	target=$(said "$tmp/$1.out" target)
+}
+
+record_target() { # CASE OPTION...
+	case=$1
+	shift
+	"$proftrace" -p "$target" -e none -o "$tmp/$case" "$@" 8>&- 9>&- >"$tmp/$case.said" 2>"$tmp/$case.err" &
+	recorder=$!
+	broker=
+	for _ in $(seq 1 1000); do
+		broker=$(cat "/proc/$recorder/task/$recorder/children" 2>/dev/null)
+		broker=${broker%% *}
+		[ -n "$broker" ] && break
+		sleep 0.01
+	done
+}
+
+is_over() { # PROCESS: who reaps it is none of ours
+	for _ in $(seq 1 400); do
+		grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null || return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+# What is said, and how it ends; while the broker, which can do nothing about it, waits.
+gives_up() { # CASE NAME FILE
+	wait "$recorder"
+	equal "$2: exit status" $? 1
+	check "$2: it says why" grep -q "^proftrace: cannot attach to '.*$3': its file system does not answer$" "$tmp/$1.err"
+	check "$2: it says what helps" grep -q '^hint: .*umount' "$tmp/$1.err"
+	check "$2: the broker is nobody's zombie" grep -q '^State:.[SD]' "/proc/$broker/status"
+	equal "$2: it keeps no pipe open" "$(readlink "/proc/$broker/fd/1" "/proc/$broker/fd/2" | sort -u)" /dev/null
+}
+
+no_file() { # CASE NAME
+	equal "$2: no file is left" "$(ls -A "$tmp" | grep -cE "^\.?$1\.(pftrace|json)")" 0
+}
+
+if ! [ -c /dev/fuse ]; then
+	skip "a file system that does not answer" "no /dev/fuse"
+	finish
+fi
+
+# The server does not even look at requests. This ends without being told to, in ten seconds: meanwhile
+# there is time for the others.
+serve silent OPEN "$programs/storm" "$tmp/mnt/storm" 1 1000
+exec 8>"$tmp/silent.in"
+serves silent
+kill -STOP "$server"
+record_target silent
+silent_server=$server
+silent_target=$target
+silent_recorder=$recorder
+silent_broker=$broker
+
+# To be read: told to end, it does, and what was attached is gone when the server goes on.
+serve read READ "$programs/storm" "$tmp/mnt/storm" 1 1000
+exec 9>"$tmp/read.in"
+serves read
+record_target read
+wait_for "$tmp/read.out" left
+kill -INT "$recorder"
+gives_up read "reading, and Ctrl-C" storm
+no_file read "reading, and Ctrl-C"
+kill -USR1 "$server"
+check "reading: answered late, the broker ends" is_over "$broker"
+exec 9>&-
+wait "$server"
+equal "reading: the program ends well" $? 0
+equal "reading: its switch is off" "$(said "$tmp/read.out" switch)" 0
+
+# A library that is opened while it is recorded. Nothing is said to be more than it is: what was marked
+# until then is there.
+serve library OPEN "$programs/plugin.so" "$programs/told"
+exec 9>"$tmp/library.in"
+serves library
+record_target library --summary-json "$tmp/library.summary"
+wait_for "$tmp/library.err" "proftrace: recording"
+echo "ticks 100" >&9
+echo "load $tmp/mnt/plugin.so" >&9
+wait_for "$tmp/library.out" left
+wait_for "$tmp/library.out" "done 2"
+ok "a library: the program is not held"
+kill -INT "$recorder"
+gives_up library "a library" plugin.so
+check "a library: the recording ended there" grep -q "the recording ends here" "$tmp/library.err"
+equal "a library: not in order" "$(field "$tmp/library.summary" orderly)" false
+equal "a library: the account adds up" "$(field "$tmp/library.summary" adds_up)" true
+equal "a library: all marks before it" "$("$canon" --count "$tmp/library.pftrace" | sed -n 's/^INSTANT tick //p')" 100
+check_agree "a library" "$tmp/library"
+check "a library: report reads it" "$proftrace" report "$tmp/library.pftrace"
+echo "ticks 10" >&9
+wait_for "$tmp/library.out" "done 3"
+ok "a library: the program goes on"
+kill -KILL "$server"
+check "a library: the server killed, the broker ends" is_over "$broker"
+exec 9>&-
+wait_for "$tmp/library.out" "total 110"
+equal "a library: the program ends well" "$(said "$tmp/library.out" total)" 110
+
+recorder=$silent_recorder
+broker=$silent_broker
+gives_up silent "a silent server" storm
+no_file silent "a silent server"
+kill -USR1 "$silent_server"
+kill -CONT "$silent_server"
+check "a silent server goes on: the broker ends" is_over "$broker"
+target=$silent_target
+record_target again -d 300ms --summary-json "$tmp/again.summary"
+wait "$recorder"
+equal "a silent server goes on: then it is recorded" $? 0
+equal "a silent server goes on: the account adds up" "$(field "$tmp/again.summary" adds_up)" true
+exec 8>&-
+wait "$silent_server"
+equal "a silent server goes on: the program ends well" $? 0
+equal "a silent server goes on: its switch is off" "$(said "$tmp/silent.out" switch)" 0
+servers=
+finish

@@ -61,6 +61,8 @@ kill $sleeper
 expect "unwritable output" 1 "cannot write '/nowhere/x.pftrace': No such file" \
 	"$proftrace" -o /nowhere/x -- "$programs/executes" 0
 expect "command not found" 1 "cannot run 'no-such-program'" "$proftrace" -- no-such-program
+expect "command not found: a hint" 1 "hint: is it in PATH" "$proftrace" -- no-such-program
+expect "a path that is not there: a hint" 1 "hint: a path is one from the directory" "$proftrace" -- ./no-such-program
 expect "the mode that is there" 0 'no markers found' "$proftrace" --mode exact --output nm -- true
 expect "command without markers" 0 "no markers found" "$proftrace" -o nm -- true
 expect "command without a domain that is wanted" 0 "none of a domain that -D selects" \

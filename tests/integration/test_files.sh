@@ -105,6 +105,10 @@ check "no such directory: said" grep -q "cannot write '.*/none/1.pftrace': No su
 check "no such directory: the command did not run" test ! -e "$tmp/ran"
 "$proftrace" -q -o - --max-size 1M -- true 2>"$tmp/err" >/dev/null
 equal "several files to standard output: refused" $? 1
+for option in "--flight-recorder 1s" "--max-size 1M"; do
+	"$proftrace" -q -o - $option -- true 2>"$tmp/err" >/dev/null
+	check "several files to standard output ($option): says what to do" grep -q '^hint: -o NAME' "$tmp/err"
+done
 
 # A disk that becomes full.
 if [ "$(id -u)" -eq 0 ] && mkdir "$tmp/full" && mount -t tmpfs -o size=600k none "$tmp/full" 2>/dev/null; then

@@ -73,6 +73,10 @@ tell "ticks 2"
 "$proftrace" ctl dump -p $target >"$tmp/ctl" 2>&1
 equal "instant: ctl dump" $? 0
 tell "ticks 4"
+"$proftrace" ctl status -p $target >"$tmp/ctl.status" 2>&1
+equal "ctl status: its line of marks adds up" "$(sed -n 's/^\([0-9]* marks: .*\)$/\1/p' "$tmp/ctl.status" |
+	awk '{ sum = $1; for (i = 3; i <= NF; i++) if ($i ~ /^[0-9]+$/) sum -= $i; print sum }')" 0
+check "ctl status: and says what is in memory" grep -q '^[0-9]* marks: .*[1-9][0-9]* in memory$' "$tmp/ctl.status"
 exec 9>&-
 wait $target
 wait $recorder

@@ -265,16 +265,33 @@ static void say_files(struct answer *a, const struct recording *r)
 			 r->outputs[i].format);
 }
 
+static void say_some(struct answer *a, uint64_t n, const char *what)
+{
+	if (n)
+		say(a, ", %" PRIu64 " %s", n, what);
+}
+
+/* All that were marked: what a flight recorder has in memory is in none of the account's numbers yet. */
 static void say_marks(struct answer *a, const struct recording *r)
 {
 	struct account account = recording_account(r);
+	uint64_t settled = account.written + account_lost(&account) + account.paused +
+			   account.unscheduled + account.switched_off + account.unrecorded +
+			   account.left_out;
 
 	say(a,
 	    "%" PRIu64 " mark%s: %" PRIu64 " written, %" PRIu64 " lost, %" PRIu64 " while paused",
 	    account.marked, account.marked == 1 ? "" : "s", account.written,
 	    account_lost(&account) - account.lost[LOST_CUT], account.paused);
+	say_some(a, account.lost[LOST_CUT], "cut");
+	say_some(a, account.left_out, "of categories left out");
 	if (r->scheduler)
 		say(a, ", %" PRIu64 " outside the schedule", account.unscheduled);
+	say_some(a, account.switched_off, "of domains being switched off");
+	say_some(a, account.unrecorded,
+		 r->flight ? "older than what is kept" : "while no file was written");
+	if (account.marked > settled)
+		say_some(a, account.marked - settled, r->flight ? "in memory" : "on their way");
 	say(a, "\n");
 }
 

@@ -132,7 +132,9 @@ static int try_file(const char *name, const struct form *form, struct failure *f
 	snprintf(path, sizeof(path), "%s%s", text, form->suffix);
 	free(text);
 	if (is_special(path)) {
-		failure_set(f, -ESPIPE, "cannot write several files to", path, NULL);
+		failure_set(f, -ESPIPE, "cannot write several files to", path,
+			    "each has a name of its own");
+		failure_hint(f, "-o NAME writes them to files");
 		return -ESPIPE;
 	}
 	error = sink_open(path, form->format, &sink);

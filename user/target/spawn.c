@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -82,6 +83,20 @@ int command_fork(char *const argv[], int nice, uint64_t nofile, struct command *
 	return 0;
 }
 
+static void hint(struct failure *f, int error, const char *name)
+{
+	bool is_path = strchr(name, '/') != NULL;
+
+	if (error == ENOENT && !is_path)
+		failure_hint(f, "is it in PATH? sudo may set its own");
+	else if (error == ENOENT && !access(name, F_OK))
+		failure_hint(f, "it is there: what it names as its interpreter is not");
+	else if (error == ENOENT)
+		failure_hint(f, "a path is one from the directory where proftrace was called");
+	else if (error == EACCES)
+		failure_hint(f, "may it be executed? `ls -l` tells");
+}
+
 int command_go(struct command *c, const char *name, struct failure *f)
 {
 	int error = 0;
@@ -101,8 +116,7 @@ int command_go(struct command *c, const char *name, struct failure *f)
 	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	failure_set(f, -error, "cannot run", name, strerror(error));
-	if (error == ENOENT)
-		failure_hint(f, "is it in PATH? sudo may set its own");
+	hint(f, error, name);
 	return -error;
 }
 

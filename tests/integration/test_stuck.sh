@@ -9,7 +9,7 @@ trap '[ -z "$servers" ] || kill -KILL $servers 2>/dev/null; rm -rf "$tmp"' EXIT
 mkdir "$tmp/mnt"
 
 # A command runs, which reads what is written to $tmp/CASE.in, and sees the file at $tmp/mnt.
-serve() { # CASE OPEN|READ FILE COMMAND [ARG...]
+serve() { # CASE OPEN|READ|END FILE COMMAND [ARG...]
 	case=$1
 	shift
 	kind=$1
@@ -87,21 +87,25 @@ silent_target=$target
 silent_recorder=$recorder
 silent_broker=$broker
 
-# To be read: told to end, it does, and what was attached is gone when the server goes on.
-serve read READ "$programs/storm" "$tmp/mnt/storm" 1 1000
-exec 9>"$tmp/read.in"
-serves read
-record_target read
-wait_for "$tmp/read.out" left
-kill -INT "$recorder"
-gives_up read "reading, and Ctrl-C" storm
-no_file read "reading, and Ctrl-C"
-kill -USR1 "$server"
-check "reading: answered late, the broker ends" is_over "$broker"
-exec 9>&-
-wait "$server"
-equal "reading: the program ends well" $? 0
-equal "reading: its switch is off" "$(said "$tmp/read.out" switch)" 0
+# To be read, when it is opened (END) or attached to (READ): told to end, we do, and what was attached is
+# gone when the server goes on.
+for kind in END READ; do
+	told="$kind, and Ctrl-C"
+	serve $kind $kind "$programs/storm" "$tmp/mnt/storm" 1 1000
+	exec 9>"$tmp/$kind.in"
+	serves $kind
+	record_target $kind
+	wait_for "$tmp/$kind.out" left
+	kill -INT "$recorder"
+	gives_up $kind "$told" storm
+	no_file $kind "$told"
+	kill -USR1 "$server"
+	check "$kind: answered late, the broker ends" is_over "$broker"
+	exec 9>&-
+	wait "$server"
+	equal "$kind: the program ends well" $? 0
+	equal "$kind: its switch is off" "$(said "$tmp/$kind.out" switch)" 0
+done
 
 # A library that is opened while it is recorded. Nothing is said to be more than it is: what was marked
 # until then is there.

@@ -217,6 +217,23 @@ static int open_in(enum broker_file what, int process, uint64_t start, uint64_t 
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * The recorder reads the file, and nothing ends that where its file system does not answer; for us it
+ * waits with a limit. So we read first: of its end, which programs do not map, so that it is mostly
+ * not in memory, and where an ELF file says what it holds.
+ */
+static void read_end(int fd)
+{
+	struct stat st;
+	char byte;
+	ssize_t n;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !st.st_size)
+		return;
+	n = pread(fd, &byte, 1, st.st_size - 1);
+	(void)n;
+}
+
 int process_open(enum broker_file what, const struct broker_target *target, uint64_t start,
 		 uint64_t end, struct failure *f)
 {
@@ -235,5 +252,7 @@ int process_open(enum broker_file what, const struct broker_target *target, uint
 		error = -EPERM;
 	}
 	close(process);
+	if (!error && (what == BROKER_MAPPED || what == BROKER_JIT_MAP))
+		read_end(fd);
 	return error ? no_process(f, error, target->pid) : fd;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unanswered OPEN|READ FILE DIRECTORY COMMAND [ARG...]
+ * unanswered OPEN|READ|END FILE DIRECTORY COMMAND [ARG...]
  *
- * A file system with one file, a copy of FILE, is mounted at DIRECTORY, where no other process but the
- * COMMAND sees it, and is served until that ends. What the broker asks for of one kind, to open or to read
- * it, is not answered; until SIGUSR1, then all is. Prints `target <pid>` when the command is about to run,
- * `left` when something was left unanswered; or `cannot <why>` where nothing can be mounted. Ends with the
- * command's status. Whatever happens it is gone after a minute, and so is the file system.
+ * A file system with one file, a copy of FILE with a megabyte of zeros behind it, is mounted at DIRECTORY,
+ * where no other process but the COMMAND sees it, and is served until that ends. Some requests are not
+ * answered, until SIGUSR1, then all are: the broker's to open the file; the broker's to read its beginning;
+ * anybody's to read its end. Prints `target <pid>` when the command is about to run, `left` when something
+ * was left unanswered; or `cannot <why>` where nothing can be mounted. Ends with the command's status.
+ * Whatever happens it is gone after a minute, and so is the file system.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -30,11 +31,17 @@ enum {
 	FILE_NODE = 2, /* the directory is FUSE_ROOT_ID, 1 */
 	MOST_LEFT = 64,
 	AT_MOST_S = 60,
+	BEHIND = 1 << 20,
 	VALID_S = 3600,
 };
 
 static int device;
-static uint32_t left_out; /* FUSE_OPEN or FUSE_READ; 0: all is answered */
+static enum {
+	NOTHING,
+	OPEN,
+	READ,
+	END
+} left_out;
 static char *contents, name[256];
 static uint64_t size;
 static union request {
@@ -119,7 +126,7 @@ static void answer_open(const struct fuse_in_header *in)
 {
 	struct fuse_open_out out = { .open_flags = FOPEN_KEEP_CACHE };
 
-	if (left_out == FUSE_READ && is_brokers(in))
+	if (left_out == READ && is_brokers(in))
 		out.open_flags = FOPEN_DIRECT_IO;
 	reply(in, 0, &out, sizeof(out));
 }
@@ -171,6 +178,21 @@ static void answer(const union request *r)
 	}
 }
 
+static int is_left_out(const union request *r)
+{
+	const struct fuse_read_in *read = (const void *)(r->bytes + sizeof(r->in));
+
+	if (n_left == MOST_LEFT)
+		return 0;
+	if (left_out == OPEN)
+		return r->in.opcode == FUSE_OPEN && is_brokers(&r->in);
+	if (r->in.opcode != FUSE_READ)
+		return 0;
+	if (left_out == READ)
+		return !read->offset && is_brokers(&r->in);
+	return left_out == END && read->offset + read->size >= size;
+}
+
 /* Returns 0 when there will be nothing any more. */
 static int serve_one(void)
 {
@@ -179,7 +201,7 @@ static int serve_one(void)
 	if (n < (ssize_t)sizeof(request.in))
 		return n < 0 && (errno == EINTR || errno == EAGAIN || errno == ENOENT);
 	request.bytes[n] = '\0';
-	if (request.in.opcode == left_out && n_left < MOST_LEFT && is_brokers(&request.in)) {
+	if (is_left_out(&request)) {
 		memcpy(&left[n_left++], &request, (size_t)n);
 		printf("left\n");
 		fflush(stdout);
@@ -191,7 +213,7 @@ static int serve_one(void)
 
 static void answer_left(void)
 {
-	left_out = 0; /* an operation that there is not */
+	left_out = NOTHING;
 	while (n_left)
 		answer(&left[--n_left]);
 }
@@ -216,9 +238,9 @@ static void read_file(const char *path)
 
 	if (!file || fstat(fileno(file), &st))
 		exit(1);
-	size = (uint64_t)st.st_size;
-	contents = malloc((size_t)size);
-	if (!contents || fread(contents, 1, (size_t)size, file) != size)
+	size = (uint64_t)st.st_size + BEHIND;
+	contents = calloc(1, (size_t)size);
+	if (!contents || fread(contents, 1, (size_t)st.st_size, file) != (size_t)st.st_size)
 		exit(1);
 	fclose(file);
 	snprintf(name, sizeof(name), "%s", slash ? slash + 1 : path);
@@ -254,7 +276,7 @@ int main(int argc, char **argv)
 
 	if (argc < 5)
 		return 2;
-	left_out = strcmp(argv[1], "READ") ? FUSE_OPEN : FUSE_READ;
+	left_out = !strcmp(argv[1], "OPEN") ? OPEN : !strcmp(argv[1], "READ") ? READ : END;
 	read_file(argv[2]);
 	if (mount_at(argv[3])) {
 		printf("cannot mount: %s\n", strerror(errno));

@@ -1,30 +1,90 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Records of the ring buffer: their layout is our own program's, their contents come out of the
- * registers and the memory of the traced program. The input is a row of records, each behind its
- * length in two bytes; what they decode to goes through a timeline.
+ * registers and the memory of the traced program, its stack, and the names of its threads. The input is
+ * a row of records, each behind its length in two bytes; what they decode to goes through a timeline.
+ * Records of kinds that there are not say what else happens meanwhile.
  */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "capture/probes.h"
+#include "capture/stacks_internal.h"
+#include "proftrace.skel.h"
+#include "switches.h"
+#include "target/maps.h"
 #include "timeline/timeline.h"
 
-#define KINDS  48 /* a site of each */
-#define PROBES 12 /* and of others', of those kinds that these can have, and more */
-#define SITES  (KINDS + PROBES)
+#define KINDS  48		/* a site of each */
+#define PROBES 12		/* and of others', of those kinds that these can have, and more */
+#define ENTRY  (KINDS + PROBES) /* of a function, and where it returns */
+#define SITES  (ENTRY + 2)
+#define STACKS 4096 /* frames and stacks */
+
+/* After a head, as many as there are. */
+#define LOOK_AT_MAPPINGS 200
+struct code_mapped {
+	uint64_t start, end, offset;
+	uint8_t inode; /* bit 7: of a file that is open; 6: of one of two others */
+	char path[15];
+};
+
+#define LOSE_SWITCHES 201 /* `site` of them by now */
+
+/* No process has such a number: what one made itself is looked for where it wrote it down. */
+#define FIRST_NOBODY (1u << 22)
+
+static struct proftrace_bpf__bss shared;
+static struct file file, others[2]; /* these have no build id */
 
 static int take_event(void *context, const struct event *event)
 {
 	return timeline_event(context, event);
 }
 
-/* What asks the broker is not decoding, and is told by the kernel alone. */
-static bool is_kernels(const struct record *r)
+static void look_at_mappings(struct capture *c, const struct record *r, size_t size)
 {
-	return r->kind == RECORD_EXEC || r->kind == RECORD_FORK ||
-	       (r->kind >= RECORD_HOLD && r->kind != RECORD_READING);
+	const struct code_mapped *m = (const struct code_mapped *)(r + 1);
+	size_t n = (size - sizeof(*r)) / sizeof(*m);
+	char path[sizeof(m->path) + 1] = "";
+
+	stacks_scan_begin(c->stacks, r->tgid);
+	for (; n; n--, m++) {
+		struct mapping mapping = {
+			.start = m->start,
+			.end = m->end,
+			.offset = m->offset,
+			.executable = true,
+			.inode = m->inode & 63,
+			.path = path,
+		};
+
+		memcpy(path, m->path, sizeof(m->path));
+		if (!mapping.inode && r->tgid < FIRST_NOBODY)
+			mapping.inode = 1;
+		stacks_scan_mapping(c->stacks, &mapping,
+				    m->inode & 128  ? &file
+				    : m->inode & 64 ? &others[m->inode & 1]
+						    : NULL);
+	}
+	stacks_scan_end(c->stacks);
+}
+
+static void take(struct capture *c, struct record *r, size_t size)
+{
+	/* There is a site of each number that the kernel tells, and some are gone again. */
+	if (r->kind < RECORD_FORK || r->kind == RECORD_MARK_STACK)
+		r->site %= SITES + 2;
+	/* There is no broker to ask for more about a child. */
+	if (r->kind == RECORD_FORK)
+		r->flags &= ~RECORD_WATCHED;
+	if (r->kind == LOOK_AT_MAPPINGS)
+		look_at_mappings(c, r, size);
+	else if (r->kind == LOSE_SWITCHES)
+		shared.sched_lost = r->site;
+	else
+		decode_record(c, r, size);
 }
 
 static void decode_all(struct capture *c, const uint8_t *data, size_t size)
@@ -40,13 +100,10 @@ static void decode_all(struct capture *c, const uint8_t *data, size_t size)
 		/* A copy of just that size: one byte read beyond it is seen. */
 		copy = malloc(n ? n : 1);
 		memcpy(copy, data, n);
-		if (n >= sizeof(*copy)) {
-			copy->site %= SITES + 2;
-			if (!is_kernels(copy))
-				decode_record(c, copy, n);
-		} else {
+		if (n >= sizeof(*copy))
+			take(c, copy, n);
+		else
 			decode_record(c, copy, n);
-		}
 		free(copy);
 		data += n;
 		size -= n;
@@ -81,20 +138,26 @@ static void make_probes(struct site *sites)
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void make_function(struct site *sites)
 {
-	static const char *const globs[] = { "fuzz/*[a-m]", "!*e*" };
-	static struct file file;
-	static struct site sites[SITES];
-	struct account account = { 0 };
-	struct capture *c = calloc(1, sizeof(*c));
-	struct names *names = names_new(0);
-	struct timeline *timeline = timeline_new(names, &account, 0);
-	const struct name *counters[2];
+	static struct probe probes[2];
 	unsigned i;
 
-	/* Names are looked for in the file of the fuzzer itself. */
+	for (i = 0; i < 2; i++) {
+		struct site *site = &sites[ENTRY + i];
+		struct probe *p = &probes[i];
+
+		p->provider = p->name = p->marker.name = p->marker.category = site->category;
+		site->probe = p;
+		site->kind = i ? RECORD_END : RECORD_BEGIN;
+	}
+}
+
+/* Names are looked for in the file of the fuzzer itself. */
+static void make_sites(struct site *sites, struct names *names)
+{
+	unsigned i;
+
 	if (!file.elf && elf_file_open(open("/proc/self/exe", O_RDONLY), &file.elf, NULL))
 		abort();
 	for (i = 0; i < SITES; i++) {
@@ -104,6 +167,51 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		sites[i].category = names_intern_string(names, "fuzz");
 	}
 	make_probes(sites);
+	make_function(sites);
+}
+
+/* What an address is in that is in nothing known is asked of the kernel: there is no time for that. */
+static void make_stacks(struct capture *c)
+{
+	static const char *const globs[] = { "*x*", "*y" };
+
+	c->options.callstacks = callstacks_new(c->options.names, STACKS);
+	c->options.stacks = globs;
+	c->options.n_stacks = 2;
+	c->stacks = stacks_new(NULL, c->options.callstacks, c->options.names, 1000000);
+	c->stacks->credit_ns = INT64_MIN / 2;
+	c->stopping = true;
+	memset(shared.stack_unwanted, 0, sizeof(shared.stack_unwanted));
+	shared.sched_lost = 0;
+	c->shared = &shared;
+}
+
+static void capture_end(struct capture *c)
+{
+	struct account account = { 0 };
+
+	stacks_account(c->stacks, &account);
+	while (c->processes)
+		process_remove(c, c->processes->pid, 0);
+	stacks_free(c->stacks);
+	callstacks_free(c->options.callstacks);
+	selection_free(c);
+	markers_free(c);
+	free(c);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const char *const globs[] = { "fuzz/*[a-m]", "!*e*" };
+	static struct site sites[SITES];
+	struct account account = { 0 };
+	struct capture *c = calloc(1, sizeof(*c));
+	struct names *names = names_new(0);
+	struct timeline *timeline = timeline_new(names, &account, 0);
+	const struct name *counters[2];
+	unsigned i;
+
 	/* Two counters, which in every other input take turns. */
 	for (i = 0; i < 2; i++)
 		counters[i] = names_intern_string(names, i ? "instructions" : "cycles");
@@ -114,9 +222,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* In every other input some categories are left out. */
 	c->options.domains = globs;
 	c->options.n_domains = size & 2 ? 2 : 0;
+	/* And it is told who has which CPU. */
+	c->options.sched = size & 4;
+	if (c->options.sched)
+		timeline_states(timeline);
 	c->options.event = take_event;
 	c->options.context = timeline;
 	c->options.names = names;
+	make_sites(sites, names);
+	make_stacks(c);
 	c->sites = sites;
 	c->n_sites = SITES;
 	c->budget = ~0u;
@@ -125,10 +239,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (c->decoded != account.written + account_lost(&account) + account.paused + c->malformed +
 				  c->left_out_marks)
 		abort();
-	selection_free(c);
-	markers_free(c);
 	timeline_free(timeline);
+	capture_end(c);
 	names_free(names);
-	free(c);
 	return 0;
 }

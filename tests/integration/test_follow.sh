@@ -59,6 +59,25 @@ for i in 1 2 3 4 5; do
 done
 equal "dlopen: the constructor of a new file, five times" "$i$(count "$tmp/n" BEGIN constructor)" 510
 
+# A recorder that does not get to run: whoever opens a library goes on without it, and that is counted.
+mkfifo "$tmp/go"
+cp "$programs/plugin.so" "$tmp/late.so"
+"$proftrace" -o "$tmp/l" --summary-json "$tmp/s" -- sh -c \
+	"echo ready; read go <'$tmp/go'; exec '$programs/opens' 1 '$tmp/late.so'" >"$tmp/late.out" 2>"$tmp/err" &
+recorder=$!
+wait_for "$tmp/late.out" ready
+kill -STOP $recorder
+echo >"$tmp/go"
+wait_for "$tmp/late.out" loaded
+kill -CONT $recorder
+wait $recorder
+equal "late: exit status" $? 0
+equal "late: the program loaded it all the same" "$(said "$tmp/late.out" loaded)" 1
+equal "late: no call of the program was interrupted" "$(said "$tmp/late.out" disturbed)" 0
+check "late: that is counted" test "$(field "$tmp/s" attached_late)" -gt 0
+check "late: and said" grep -q "attached late: .* first marks may be missing" "$tmp/err"
+never_else "late: the account adds up" "$(field "$tmp/s" adds_up)" true
+
 "$proftrace" -q --no-children -o "$tmp/c" --summary-json "$tmp/s" -- "$programs/forks" 10 5 >"$tmp/out"
 equal "--no-children: only the parent" "$(field "$tmp/s" marked)" 2
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Whatever dies when, the target computes the same, its switches go off, and nothing stays behind.
+# Whatever dies when, and however it is recorded, the target computes the same, its switches go off, and nothing
+# stays behind.
 #
 # CYCLES=200 SEED=n tests/integration/test_chaos.sh runs longer, or one run again.
 . "$(dirname "$0")/lib.sh"
@@ -18,6 +19,25 @@ random() { # N: sets $r to 0..N-1
 a_while() { # MILLISECONDS
 	random "$1"
 	sleep "0.$(printf %03d "$r")"
+}
+
+# Ways to record, each with what its name says; those without files (-o) leave a summary if they end in order.
+choose_mode() { # BASE: sets $mode, and $options for what is to be called BASE
+	random 6
+	options="-o $1 --dump-period 50ms"
+	case $r in
+	0) mode=plain ;;
+	1) mode=batch options="$options --mode batch" ;;
+	2) mode=functions options="$options -f leaf --sched" ;;
+	3) mode=samples options="$options --sample 1000 --stack * --sched" ;;
+	4) mode=flight options="-o $1 --flight-recorder 1s --trigger instant:never --summary-json $1.summary" ;;
+	5) mode=stats options="--stats-only --summary-json $1.summary" ;;
+	esac
+}
+
+record() { # TARGET OPTION...
+	set -f # "*" is for the recorder
+	exec "$proftrace" -p $* 8>&- 9>&-
 }
 
 "$programs/checksum" 2 "$rounds" </dev/null >"$tmp/untraced"
@@ -59,19 +79,25 @@ for cycle in $(seq 1 "$cycles"); do
 	exec 8>"$tmp/witness.in"
 	wait_for "$tmp/witness.out" sum
 	a_while 50
-	"$proftrace" -o "$tmp/t$cycle" --dump-period 50ms -p $target 8>&- 9>&- 2>"$tmp/err" &
+	choose_mode "$tmp/t$cycle"
+	record $target "$options" >"$tmp/table" 2>"$tmp/err" &
 	recorder=$!
+	modes=$mode
 	random 3
 	second=
 	if [ "$r" -eq 0 ]; then
-		"$proftrace" -q -o "$tmp/u" -p $target 8>&- 9>&- 2>/dev/null &
+		choose_mode "$tmp/u"
+		record $target "$options" -q >"$tmp/table2" 2>/dev/null &
 		second=$!
+		modes="$modes and $mode"
 	fi
 	random 8
 	action=$r killed=
 	# The kernel does not forgive that a process is killed in the midst of attaching. What opens libraries is
 	# attached to at any moment: there the broker is left alone.
 	[ "$hard" -eq 1 ] && [ "$action" -eq 2 -o "$action" -eq 6 ] && action=3
+	what="cycle $cycle: $modes, action $action, hard $hard"
+	echo "# $what"
 	# Half of the time the recorder shall have begun, and half of the time perhaps not; always where the
 	# broker dies.
 	random 2
@@ -110,29 +136,39 @@ for cycle in $(seq 1 "$cycles"); do
 	wait $witness
 	if [ "$(said "$tmp/witness.out" switch)$(said "$tmp/witness.out" code)" != 00 ]; then
 		wrong=$((wrong + 1))
-		echo "# cycle $cycle, action $action, hard $hard: another process: $(tr '\n' ' ' <"$tmp/witness.out")"
+		echo "# $what: another process: $(tr '\n' ' ' <"$tmp/witness.out")"
 	fi
 	rm "$tmp/witness.out"
 	if [ -z "$killed" ] && [ "$(said "$tmp/out" sum) $(said "$tmp/out" switch)$(said "$tmp/out" code)" != "$wanted 00" ]; then
 		wrong=$((wrong + 1))
-		echo "# cycle $cycle, action $action, hard $hard: $(tr '\n' ' ' <"$tmp/out")"
+		echo "# $what: $(tr '\n' ' ' <"$tmp/out")"
 	fi
 	# A file that has its name can be opened, however its recorder ended.
 	for file in "$tmp/t$cycle.json" "$tmp/t$cycle.pftrace"; do
 		[ -e "$file" ] || continue
 		"$proftrace" report -q "$file" >/dev/null 2>"$tmp/report.err" || {
 			lost_files=$((lost_files + 1))
-			echo "# cycle $cycle, action $action: $(cat "$tmp/report.err")"
+			echo "# $what: $(cat "$tmp/report.err")"
 		}
 	done
-	[ -e "$tmp/t$cycle.json" ] || refused=$((refused + 1))
-	! grep -q '"name":"round"' "$tmp/t$cycle.json" 2>/dev/null || marked=$((marked + 1))
-	rm -f "$tmp/t$cycle".* "$tmp/.t$cycle"* "$tmp/u".*
+	case $modes in
+	flight* | stats*)
+		[ -s "$tmp/t$cycle.summary" ] || refused=$((refused + 1))
+		[ "$(field "$tmp/t$cycle.summary" marked 2>/dev/null)" -gt 0 ] 2>/dev/null && marked=$((marked + 1))
+		;;
+	*)
+		[ -e "$tmp/t$cycle.json" ] || refused=$((refused + 1))
+		! grep -q '"name":"round"' "$tmp/t$cycle.json" 2>/dev/null || marked=$((marked + 1))
+		;;
+	esac
+	rm -f "$tmp/t$cycle".* "$tmp/.t$cycle"* "$tmp/u".* "$tmp"/.u*
 done
 never_else "the same result in each of $cycles cycles, switches off and code as before" "$wrong" 0
 never_else "no target got stuck" "$stuck" 0
 never_else "every file can be read" "$lost_files" 0
-check "recordings came to have files, and marks in them" test "$refused" -lt $((cycles * 9 / 10)) -a "$marked" -ge $((cycles / 10))
+echo "# without a file or summary: $refused; with marks in it: $marked"
+check "recordings came to have files or summaries, and marks in them" \
+	test "$refused" -le $((cycles * 9 / 10)) -a "$marked" -ge $((cycles / 10)) -a "$marked" -gt 0
 if dmesg >/dev/null 2>&1; then
 	never_else "the kernel gave up no probe" "$(leaks)" "$leaks_before"
 else

@@ -95,7 +95,7 @@ static __always_inline void begin_whole(__u32 tgid)
 }
 
 /* For the recorder it has ended. */
-static __always_inline void let_go(struct task_struct *task)
+static __always_inline void tell_gone(struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
 	struct thread_state *st = thread_find(task, pid_tgid_of(task));
@@ -110,18 +110,13 @@ static __always_inline void let_go(struct task_struct *task)
 		r->comm[0] = '\0';
 		bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 	}
-	bpf_map_delete_elem(&traced, &tgid);
-	thread_end(task, pid_tgid_of(task));
 }
 
-SEC("watch/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
+static __always_inline void tell_exec(struct task_struct *task, pid_t old_pid)
 {
 	struct record_comm *r;
 	__u32 tgid = task->tgid;
 
-	if (!recording || !traced_flags(tgid))
-		return 0;
 	renew_thread(task, old_pid);
 	begin_whole(tgid);
 	/* Another program, at no step yet. */
@@ -135,13 +130,31 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 		bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), task->comm);
 		bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 	}
-	/*
-	 * A program with more rights than the one who records, or one whose file that user may not read:
-	 * as ptrace does, we let go of it.
-	 */
-	if (!any_process && (BPF_CORE_READ_BITFIELD(bprm, secureexec) ||
+}
+
+/*
+ * A program with more rights than the one who records, or one whose file that user may not read: as
+ * ptrace does, we let go of it. Whether anything is recorded at the moment or not, and also of one that
+ * the broker has put into the map without flags: it is about to look whether it may be traced, and has
+ * looked at what was executed before.
+ */
+SEC("watch/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
+{
+	__u32 tgid = task->tgid, *flags = bpf_map_lookup_elem(&traced, &tgid);
+	bool told = recording && flags && *flags;
+
+	if (!flags)
+		return 0;
+	if (told)
+		tell_exec(task, old_pid);
+	if (any_process || !(BPF_CORE_READ_BITFIELD(bprm, secureexec) ||
 			     (BPF_CORE_READ(bprm, interp_flags) & ENFORCE_NONDUMP)))
-		let_go(task);
+		return 0;
+	if (told)
+		tell_gone(task);
+	bpf_map_delete_elem(&traced, &tgid);
+	thread_end(task, pid_tgid_of(task));
 	return 0;
 }
 
@@ -220,13 +233,24 @@ static __always_inline void tell_exit(struct task_struct *task, __u64 pid_tgid)
 	}
 }
 
+static __always_inline bool is_invokers(const struct task_struct *task)
+{
+	return BPF_CORE_READ(task, cred, uid.val) == invoker &&
+	       BPF_CORE_READ(task, cred, euid.val) == invoker &&
+	       BPF_CORE_READ(task, cred, suid.val) == invoker;
+}
+
 /*
  * Of threads that end at once each may find that none is left alive, and say that the process is over.
- * What the others have not handed over is to be told all the same.
+ * What the others have not handed over is to be told all the same. But it is the recorder who says which
+ * batches were found, and of other users' processes it has nothing to say.
  */
 static __always_inline bool has_batches(struct task_struct *task, __u64 pid_tgid)
 {
-	return batching && (thread_find(task, pid_tgid) || batches_were_found(pid_tgid));
+	if (!batching)
+		return false;
+	return thread_find(task, pid_tgid) ||
+	       ((any_process || is_invokers(task)) && batches_were_found(pid_tgid));
 }
 
 SEC("watch/sched_process_exit")

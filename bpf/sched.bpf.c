@@ -21,9 +21,6 @@
 #define NMI_MASK	0x00f00000
 #define SERVING_SOFTIRQ 0x00000100
 
-/* Set by the broker before the programs are loaded. */
-const volatile __u32 invoker = 0; /* who records: other users' tasks are nobody's to name */
-
 /* What was told of a task, so that its name need not be sent with every switch. */
 struct told_task {
 	__u32 tid;

@@ -17,6 +17,7 @@ const volatile __u64 hold_limit_ns = 500000000;
 const volatile bool follow_children = true;
 const volatile bool can_hold = true;
 const volatile bool any_process = true; /* the invoker may trace whatever runs */
+const volatile __u32 invoker = 0; /* who records: other users' tasks are nobody's to look into */
 
 const volatile bool guarded = false;	 /* bpf/guard.h */
 const volatile bool mark_stacks = false; /* call stacks are asked for of some marks */

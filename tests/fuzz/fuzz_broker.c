@@ -48,6 +48,7 @@ enum {
 };
 
 static bool traced[PIDS];
+static unsigned executes;
 static int looked_at; /* whose directory was opened last */
 static int program_fd = -1, foreign_fd = -1;
 static uint64_t given, taken_back; /* descriptors: none is real but those of two files */
@@ -84,6 +85,13 @@ int process_directory(const struct broker_target *target, struct failure *f)
 	if (target->pid == ANOTHER_USERS)
 		return failure_set(f, -EPERM, "not permitted to trace process", "", "");
 	return any_descriptor();
+}
+
+/* What the child executes now and then is not for the user. */
+const char *process_untraceable(int directory)
+{
+	must(directory >= 0 && traced[looked_at]);
+	return looked_at == CHILD && executes++ % 3 == 0 ? "it has more rights" : NULL;
 }
 
 pid_t process_parent(int directory)
@@ -128,11 +136,17 @@ int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 how)
 {
 	uint32_t pid, flags;
 
-	(void)fd, (void)how;
+	(void)fd;
 	memcpy(&pid, key, sizeof(pid));
 	memcpy(&flags, value, sizeof(flags));
 	must(!(flags & ~(uint32_t)(TRACED_WATCH | TRACED_MARKS)));
 	must(pid == ASKED || pid == ALSO_ASKED || pid == CHILD || pid == ENDS);
+	/* No flags before somebody has looked once more, and none to what was taken out again. */
+	must(how == (flags ? BPF_EXIST : BPF_NOEXIST));
+	if (traced[pid] != (how == BPF_EXIST)) {
+		errno = traced[pid] ? EEXIST : ENOENT;
+		return -1;
+	}
 	traced[pid] = true;
 	return 0;
 }
@@ -330,6 +344,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (i = 0; i < BROKER_PROGRAMS; i++)
 		server.programs.program_fds[i] = i <= BROKER_USDT ? 1000 : -1;
 	memset(traced, 0, sizeof(traced));
+	executes = 0;
 	given = taken_back = 0;
 	n = length_of(data + 1, size - 3);
 	must(pwrite(foreign_fd, data + 3, n, 0) == (ssize_t)n && !ftruncate(foreign_fd, (off_t)n));

@@ -171,6 +171,24 @@ for program in opens set-gid-opens secret-opens; do
 	equal "$program: calls that were recorded" "$(plugin_calls "$out")" $wanted
 done
 
+# Nor is it recorded for a moment when it executes one while the broker is asked to trace it: one error is
+# that of who may not (EPERM), the other that of a process that is not traced (ESRCH).
+cp "$programs/alternates" "$root/build/tests/tools/let_go" "$bin"
+cp "$bin/alternates" "$bin/set-uid-alternates" && chmod 4755 "$bin/set-uid-alternates"
+as $capabilities "$bin/let_go" "$bin/alternates" "$bin/set-uid-alternates" >"$tmp/said"
+equal "executing while it is asked for: exit status" $? 0
+while read -r order error is_traced; do
+	never_else "executing while it is asked for: $order" \
+		"$(said "$tmp/said" $order) $(said "$tmp/said" ${order}_traced)" "$error $is_traced"
+done <<-END
+	ordinary 0 1
+	looked 1 0
+	put 1 0
+	put_and_back 1 0
+	opened 3 0
+	opened_and_back 3 0
+END
+
 # What has no name any more can be opened with one capability more; the program itself without.
 cp "$bin/storm" "$bin/gone"
 start as "" "$bin/gone" 1 1000

@@ -63,7 +63,7 @@ uint64_t process_birth(int directory)
  * say that it is not to be dumped) the kernel says where its root is looked up: without root the broker
  * has no capability that would let it do more than its user. (Its mappings CAP_PERFMON lets it read.)
  */
-static const char *untraceable(int directory)
+const char *process_untraceable(int directory)
 {
 	struct stat st;
 	int fd;
@@ -155,7 +155,7 @@ int process_directory(const struct broker_target *target, struct failure *f)
 			    "it is a thread of another, or ended");
 		return -ESRCH;
 	}
-	reason = untraceable(fd);
+	reason = process_untraceable(fd);
 	if (reason) {
 		close(fd);
 		failure_set(f, -EPERM, "not permitted to trace process", object, reason);
@@ -247,7 +247,7 @@ int process_open(enum broker_file what, const struct broker_target *target, uint
 	fd = open_in(what, process, start, end);
 	error = fd < 0 ? fd : 0;
 	/* It may have executed a set-uid program in between. */
-	if (!error && untraceable(process)) {
+	if (!error && process_untraceable(process)) {
 		close(fd);
 		error = -EPERM;
 	}

@@ -55,14 +55,43 @@ static bool was_asked_for(const struct broker_config *config, int directory, pid
 	return process_parent(directory) == getppid();
 }
 
+/*
+ * What the process has executed since somebody looked may be nothing for the user to see, and of that
+ * nothing is recorded, not for a moment: a thread that has made one mark is not asked again. So the
+ * process is put into the map without flags at first, of which the kernel's side takes no notice, but
+ * when it executes something: then it goes out of the map if the user may not look into that. Only then
+ * one looks once more, and gives flags to what is still in the map.
+ */
+static int trace_directory(const struct loaded_programs *programs, int directory, uint32_t pid,
+			   uint32_t flags, struct failure *f)
+{
+	const uint32_t none = 0;
+	bool is_new = !bpf_map_update_elem(programs->traced_fd, &pid, &none, BPF_NOEXIST);
+	const char *reason;
+
+	if (!is_new && errno != EEXIST)
+		return failure_set(f, -errno, "cannot trace the process", "", NULL);
+	reason = process_untraceable(directory);
+	if (reason && is_new)
+		bpf_map_delete_elem(programs->traced_fd, &pid);
+	if (reason)
+		return failure_set(f, -EPERM, "not permitted to trace the process", "", reason);
+	if (!bpf_map_update_elem(programs->traced_fd, &pid, &flags, BPF_EXIST))
+		return 0;
+	if (errno == ENOENT)
+		return failure_set(f, -EPERM, "not permitted to trace the process", "",
+				   "it has executed a program with more rights");
+	return failure_set(f, -errno, "cannot trace the process", "", NULL);
+}
+
 static int trace(const struct loaded_programs *programs, const struct broker_config *config,
 		 const struct request *r, struct failure *f)
 {
 	const struct broker_target target = { r->pid, r->birth };
 	uint32_t pid = r->pid, flags = r->what;
-	int directory, error = 0;
+	int directory, error;
 
-	if (flags & ~(uint32_t)(TRACED_WATCH | TRACED_MARKS))
+	if (!flags || flags & ~(uint32_t)(TRACED_WATCH | TRACED_MARKS))
 		return failure_set(f, -EINVAL, "refused request", "trace", NULL);
 	directory = process_directory(&target, f);
 	if (directory < 0)
@@ -71,8 +100,7 @@ static int trace(const struct loaded_programs *programs, const struct broker_con
 		close(directory);
 		return failure_set(f, -EPERM, "refused request", "trace", NULL);
 	}
-	if (bpf_map_update_elem(programs->traced_fd, &pid, &flags, BPF_ANY))
-		error = failure_set(f, -errno, "cannot trace the process", "", NULL);
+	error = trace_directory(programs, directory, pid, flags, f);
 	/*
 	 * From now on its exit takes it out of the map. If it was gone before, nobody would, and the
 	 * next process of that number were traced.
@@ -120,10 +148,18 @@ static int attach(struct server *s, size_t size, int elf_fd, uint32_t *ret_link,
 static int open_for(const struct server *s, const struct request *r, struct failure *f)
 {
 	const struct broker_target target = { r->pid, r->birth };
+	int fd = -ESRCH;
 
-	if (!is_traced(&s->programs, r->pid))
-		return failure_set(f, -ESRCH, "no such traced process", "", "");
-	return process_open(r->what, &target, r->start, r->end, f);
+	if (is_traced(&s->programs, r->pid))
+		fd = process_open(r->what, &target, r->start, r->end, f);
+	else
+		failure_set(f, fd, "no such traced process", "", "");
+	/* Or it has been through a program that the user may not look into, and this is of that. */
+	if (fd >= 0 && !is_traced(&s->programs, r->pid)) {
+		close(fd);
+		fd = failure_set(f, -ESRCH, "no such traced process", "", "");
+	}
+	return fd;
 }
 
 /* Returns an error only when the recorder cannot be answered any more. */

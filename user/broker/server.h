@@ -78,6 +78,8 @@ int links_create(const struct loaded_programs *programs, int program_fd, pid_t p
  * which is never another's of the same number; or negative errno.
  */
 int process_directory(const struct broker_target *target, struct failure *f);
+/* Why the invoking user may not look into it, as it is now; NULL: it may. */
+const char *process_untraceable(int directory);
 pid_t process_parent(int directory); /* 0 when it cannot be told */
 /* Not a thread's number (/proc finds those too), and not a zombie. */
 bool process_alive(int directory);

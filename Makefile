@@ -236,10 +236,10 @@ $(foreach c,gcc clang,$(foreach o,O2 O3,$(eval $(call LEAF,$c,$o))))
 $B/tests/tools/%: tests/tools/%.c $B/libproftrace.a
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
-	$(Q)$(CC) $(CPPFLAGS) $(CSTD) $(CFLAGS) $(WARN) $(LDFLAGS) $< $B/libproftrace.a -o $@ $(LIBS)
+	$(Q)$(CC) $(CPPFLAGS) $(CSTD) $(CFLAGS) $(WARN) $(LDFLAGS) $< $B/libproftrace.a -o $@ $(TOOL_LIBS) $(LIBS)
 
 # Something else happens in the middle of what the broker does.
-$B/tests/tools/let_go: LDFLAGS += -Wl,--wrap=process_directory,--wrap=process_untraceable,--wrap=process_open
+$B/tests/tools/let_go: TOOL_LIBS := -Wl,--wrap=process_directory,--wrap=process_untraceable,--wrap=process_open
 
 $B/tests/unit/%: $B/asan/tests/unit/%.o $B/asan/libproftrace.a
 	@mkdir -p $(@D)

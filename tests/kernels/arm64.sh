@@ -85,7 +85,7 @@ make --no-print-directory B=build/arm64 ARCH=arm64 CC=$CC CXX=$CXX \
 	CFLAGS="-O2 -g -idirafter $sysroot/usr/include -idirafter $sysroot/usr/include/$triplet" \
 	LDFLAGS="-L$sysroot/usr/lib/$triplet -L$sysroot/lib/$triplet \
 		-Wl,-rpath-link,$sysroot/usr/lib/$triplet:$sysroot/lib/$triplet" \
-	all build/arm64/gen/bpf_names $(for t in canon stacks filters foreign; do echo build/arm64/tests/tools/$t; done) \
+	all build/arm64/gen/bpf_names $(for t in canon stacks filters foreign let_go; do echo build/arm64/tests/tools/$t; done) \
 	$(for p in $programs; do echo build/arm64/tests/programs/$p; done)
 for level in O2 O3; do
 	for compiler in "gcc $CC" "clang clang --target=$triplet"; do

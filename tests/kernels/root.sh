@@ -36,7 +36,7 @@ cp "$here"/guest/test_*.sh "$tree/proftrace/tests/kernels/"
 cp "$build/proftrace" "$tree/proftrace/build/"
 cp "$build/gen/bpf_names" "$tree/proftrace/build/gen/"
 cp -r "$build/tests/programs" "$tree/proftrace/build/tests/"
-for tool in canon stacks filters foreign; do
+for tool in canon stacks filters foreign let_go; do
 	cp "$build/tests/tools/$tool" "$tree/proftrace/build/tests/tools/"
 done
 chmod 755 "$tree/init" "$tree/bin/"*

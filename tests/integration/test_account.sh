@@ -15,10 +15,15 @@ export XDG_RUNTIME_DIR=$tmp/run
 
 # Of some classes of marks in some books, the sum: about to be made (2), made (3).
 books() { # COLUMN CLASSES BOOK...
-	column=$1
-	classes=$2
-	shift 2
-	for book; do "$programs/ledger" "$book"; done |
+	books_before "" "$@"
+}
+# The same of just before a step.
+books_before() { # STEP COLUMN CLASSES BOOK...
+	step=$1
+	column=$2
+	classes=$3
+	shift 3
+	for book; do "$programs/ledger" "$book" $step; done |
 		awk -v c="$column" -v classes=" $classes " '{ if (index(classes, " " $1 " ")) sum += $c } END { print sum + 0 }'
 }
 # What was lost, as the reasons add up.
@@ -50,7 +55,7 @@ check_books() { # NAME CLASSES BOOK...
 		skip "$of: marked is what the program made" \
 			"this kernel tells of a thread's end when its memory is gone: $marked of $made"
 	else
-		check "$of: marked is what the program made: $made to $about, $marked" \
+		check "$of: marked is what the program made: ${least:-$made} to $about, $marked" \
 			test "$marked" -ge "${least:-$made}" -a "$marked" -le "$about"
 	fi
 	check "$of: that is something" test "$made" -gt 1000
@@ -104,18 +109,43 @@ check_books rotated "$everything" "$tmp/rotated.book"
 some rotated left_out paused too_deep
 check "rotated: there are several files" test "$(ls "$tmp"/rotated.*.json | wc -l)" -gt 3
 
+# What the recorder learns besides marks is no mark: the scheduler, call stacks, slices where a thread waited.
+command scheduler 160 1000 --sched --offcpu 100us
+check_books scheduler "$everything" "$tmp/scheduler.book"
+some scheduler sched_events stacks
+check "scheduler: slices where a thread was blocked" grep -q '"name":"blocked"' "$tmp/scheduler.1.json"
+
+command samples 128 500 --sample 999 --compress
+check_books samples "$everything" "$tmp/samples.book"
+some samples stacks
+
 # What happens in the kernel at each mark there is not with batches.
 if [ $mode = exact ]; then
+	command stacks 128 500 --stack '*' -e task-clock --counter-interval 1ms
+	check_books stacks "$everything" "$tmp/stacks.book"
+	some stacks stacks samples
+
+	# The least that is marked of a domain which may go off: what is said of it then, or all.
+	goes_off() { # DOMAIN CLASS...
+		until_off=$(sed -n 's/.*{"domain": "'"$1"'",.* "marks": \([0-9]*\)}.*/\1/p' "$tmp/off.s")
+		shift
+		least=$((least + ${until_off:-$(books 3 "$*" "$tmp/off.book")}))
+	}
+
 	command schedule 200 0 --schedule skip_first=1,wait=1,warmup=1,active=2,repeat=0
 	check_books schedule "$everything" "$tmp/schedule.book"
 	some schedule unscheduled paused
 
-	# While nothing is waited for but the end of the epoch, the probes may be taken away.
-	least=1
-	command scheduled-category 200 0 --schedule wait=2,warmup=1,active=1,repeat=3 -D side/io -D default
-	check_books scheduled-category "control default io cpu" "$tmp/scheduled-category.book"
+	# While nothing is waited for but the end of the epoch, the probes are taken away, all but the steps'. Up to
+	# there, three cycles of three steps, one step of waiting is not enough for that.
+	classes="control default io cpu"
+	command scheduled-category 240 3000 --schedule wait=1,warmup=1,active=1,repeat=3 -D side/io -D default
+	book=$tmp/scheduled-category.book
+	least=$(($(books_before 9 3 "$classes" "$book") + $(books 3 control "$book") - $(books_before 9 3 control "$book")))
+	check_books scheduled-category "$classes" "$book"
 	least=
 	some scheduled-category unscheduled left_out
+	none scheduled-category late_steps buffer_full
 
 	no_files=1
 	"$proftrace" -q --stats-only -D side -D default --summary-json "$tmp/table.s" -- \
@@ -124,11 +154,14 @@ if [ $mode = exact ]; then
 	some table paused too_deep
 	no_files=
 
-	# Whatever goes off, and when: what comes after that is the program's alone.
-	least=1
-	command off 400 100 --max-overhead 0.01
+	# Whatever goes off, and when: what comes after that is the program's alone. What came before is said.
+	command off 2000 200 --max-overhead 0.01
+	least=$(books 3 control "$tmp/off.book")
+	goes_off default default
+	goes_off side plain io cpu
 	check_books off "$everything" "$tmp/off.book"
 	least=
+	check "off: something was switched off" grep -q '"domain": "default"\|"domain": "side"' "$tmp/off.s"
 fi
 
 command flight 256 0 --flight-recorder 20ms --trigger instant:alarm

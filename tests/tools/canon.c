@@ -11,8 +11,8 @@
  *	--count   how many of each kind and name
  *	--sched   switches and wakings, and nothing else
  *	--nest    whether ENDs have BEGINs, and how many slices stay open
- *	--marks   how many events a program made: not what the recorder put there by itself, ended
- *	          for want of an END, or says again in a later file
+ *	--marks   how many events a program made: not what the recorder put there by itself (where a
+ *	          thread was blocked, too), ended for want of an END, or says again in a later file
  *
  * Lines are kept in blocks and sorted through pointers to them: about 100 bytes an event.
  */
@@ -68,6 +68,9 @@ struct owner {
 	size_t room;
 	uint64_t depth;
 	bool unnested;
+	bool *blocked; /* of the slices that are open, outermost first: is it one of --offcpu */
+	size_t n_open;
+	size_t room_open;
 };
 
 struct count {
@@ -422,13 +425,31 @@ static bool has_arg(const struct event *e, const char *key)
 	return false;
 }
 
-static bool is_mark(const struct event *e)
+/* The recorder makes slices as well, which an END does not tell from others: it belongs to the innermost. */
+static bool is_blocked(struct canon *c, const struct event *e)
+{
+	struct owner *thread = owner_get(c, e->pid, e->tid);
+
+	if (e->kind == EVENT_END)
+		return thread->n_open && thread->blocked[--thread->n_open];
+	if (thread->n_open == thread->room_open) {
+		thread->room_open = thread->room_open ? thread->room_open * 2 : 64;
+		thread->blocked = must(realloc(thread->blocked, thread->room_open * sizeof(bool)));
+	}
+	thread->blocked[thread->n_open] =
+		!strcmp(text_of(e->name), "blocked") && !strcmp(text_of(e->category), "offcpu");
+	return thread->blocked[thread->n_open++];
+}
+
+static bool is_mark(struct canon *c, const struct event *e)
 {
 	switch (e->kind) {
 	case EVENT_BEGIN:
+		return !is_blocked(c, e) && !has_arg(e, "continued");
 	case EVENT_ASYNC_BEGIN:
 		return !has_arg(e, "continued");
 	case EVENT_END:
+		return !is_blocked(c, e) && e->end_reason == END_NORMAL;
 	case EVENT_ASYNC_END:
 		return e->end_reason == END_NORMAL;
 	case EVENT_INSTANT:
@@ -477,7 +498,7 @@ static int take(void *context, const struct event *e)
 	if (is_sched(e))
 		add_sched(c, e);
 	else if (c->mode == MODE_MARKS)
-		c->marks += is_mark(e);
+		c->marks += is_mark(c, e);
 	else if (c->mode == MODE_COUNT)
 		count_event(c, e);
 	else if (c->mode == MODE_NEST && (e->kind == EVENT_BEGIN || e->kind == EVENT_END))
@@ -564,6 +585,7 @@ static void canon_free(struct canon *c)
 		HASH_DEL(c->owners, owner);
 		lines_free(&owner->lines);
 		free(owner->sorted);
+		free(owner->blocked);
 		free(owner);
 	}
 	HASH_ITER (hh, c->counts, one, next_count) {

@@ -8,8 +8,9 @@
  * There are steps, pauses, children that end or are killed, and mistakes: ends of nothing, ends that would
  * close a scope, slices nested too deeply.
  *
- * ledger FILE: prints `CLASS <about> <made>` for each: control (steps, pauses), default (a domain),
- * plain, io, cpu (of the domain `side`, without or with that category), and `killed <n>` children.
+ * ledger FILE [STEP]: prints `CLASS <about> <made>` for each: control (steps, pauses), default (a domain),
+ * plain, io, cpu (of the domain `side`, without or with that category), and `killed <n>` children. With a STEP,
+ * one of the first 64, what they were just before it began.
  */
 #include <proftrace.h>
 
@@ -32,10 +33,12 @@ enum {
 	CPU,
 	CLASSES
 };
+#define STEPS 64
 static const char *const class_names[CLASSES] = { "control", "default", "plain", "io", "cpu" };
 
 static struct books {
 	atomic_long about[CLASSES], made[CLASSES], killed;
+	long about_before[STEPS][CLASSES], made_before[STEPS][CLASSES];
 } * books;
 
 /* `n` marks of a class. */
@@ -123,13 +126,25 @@ static int is_left_alone(void)
 	return !rounds && poll(&input, 1, 0) > 0 && input.revents & POLLHUP;
 }
 
+static void balance(long step)
+{
+	int i;
+
+	for (i = 0; step < STEPS && i < CLASSES; i++) {
+		books->made_before[step][i] = books->made[i];
+		books->about_before[step][i] = books->about[i];
+	}
+}
+
 /* What concerns the whole process, one thread does. */
 static void lead(long n)
 {
 	if (n % 64 == 63 && is_left_alone())
 		exit(0);
-	if (n % 8 == 0)
+	if (n % 8 == 0) {
+		balance(n / 8);
 		MARKS(CONTROL, 1, PROF_STEP(0, n / 8));
+	}
 	if (n % 64 == 40)
 		MARKS(CONTROL, 1, prof_pause());
 	if (n % 64 == 44)
@@ -156,12 +171,14 @@ static void *work(void *argument)
 	return NULL;
 }
 
-static int print(void)
+static int print(int step)
 {
 	int i;
 
 	for (i = 0; i < CLASSES; i++)
-		printf("%s %ld %ld\n", class_names[i], (long)books->about[i], (long)books->made[i]);
+		printf("%s %ld %ld\n", class_names[i],
+		       step < 0 ? (long)books->about[i] : books->about_before[step][i],
+		       step < 0 ? (long)books->made[i] : books->made_before[step][i]);
 	printf("killed %ld\n", (long)books->killed);
 	return 0;
 }
@@ -178,7 +195,7 @@ int main(int argc, char **argv)
 	if (books == MAP_FAILED)
 		return 2;
 	if (argc < 4)
-		return print();
+		return print(argc > 2 ? atoi(argv[2]) % STEPS : -1);
 	n = atoi(argv[2]);
 	rounds = atol(argv[3]);
 	us = argc > 4 ? (unsigned int)atoi(argv[4]) : 0;

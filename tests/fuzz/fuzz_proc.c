@@ -15,6 +15,7 @@ static int close_input(int fd);
 #define openat(directory, name, flags) ((void)(directory), (void)(name), open_input())
 #define close(fd)		       close_input(fd)
 #include "broker/open.c"
+#include "target/task_number.c"
 #undef openat
 #undef close
 #include "target/rank.c"
@@ -54,6 +55,7 @@ static void of_process(const uint8_t *data, size_t size)
 	(void)process_birth(0);
 	(void)process_alive(0);
 	must(process_parent(0) >= 0);
+	(void)task_number_within(0);
 }
 
 static void environment(const char *text, size_t size)

@@ -57,6 +57,8 @@ int tables_open(struct capture *c)
 				  (void **)&t->asyncs);
 	if (error)
 		return error;
+	/* In rows (other) nobody has begun min and max yet. */
+	c->shared->table_resets = 1;
 	for (i = 0; i < TABLE_THREADS; i++)
 		c->shared->table_free[i] = i;
 	__atomic_store_n(&c->shared->table_free_tail, TABLE_THREADS, __ATOMIC_RELEASE);

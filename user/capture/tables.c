@@ -383,6 +383,12 @@ void table_row_keep(struct capture *c, const struct table_thread *t, uint32_t in
 		c->tables->unmatched += row->times.unmatched;
 }
 
+/* What ends without having begun is not among those counted. */
+static bool has_other(const struct table_row *row)
+{
+	return row->count || row->times.unmatched;
+}
+
 void capture_table_reset(struct capture *c)
 {
 	struct tables *tables = c->tables;
@@ -401,7 +407,7 @@ void capture_table_reset(struct capture *c)
 		struct table_before *before = tables->before[i];
 
 		if (i >= TABLE_FIRST_ROW ? !table_row_is_taken(&tables->rows[i])
-					 : !tables->rows[i].count)
+					 : !has_other(&tables->rows[i]))
 			continue;
 		if (!before)
 			before = tables->before[i] = malloc(sizeof(*before));

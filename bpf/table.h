@@ -18,10 +18,15 @@
 #include "event.h"
 
 enum {
-	TABLE_THREADS = 4096, /* a power of two, as all of these */
+#ifdef SMALL_WINDOWS
+	TABLE_THREADS = 8, /* fuzzers have all of them looked through for each input */
+	TABLE_BUNDLES = 8,
+#else
+	TABLE_THREADS = 4096,  /* a power of two, as all of these */
+	TABLE_BUNDLES = 16384, /* of asyncs, past the near ones */
+#endif
 	TABLE_NEAR =
 		128, /* bundles of asyncs that are tried first: what is used of them is 8 KiB */
-	TABLE_BUNDLES = 16384, /* that are not */
 	TABLE_BUNDLE = 4,
 	TABLE_ASYNCS = (TABLE_NEAR + TABLE_BUNDLES) * TABLE_BUNDLE,
 	TABLE_LEAST_ROWS = 1024,

@@ -22,13 +22,14 @@ static void check(int condition)
 		abort();
 }
 
-static void walk(const struct elf_file *elf, const struct elf_function *function)
+static void walk(const struct elf_file *elf, const struct unwind_table *unwind,
+		 const struct elf_function *function)
 {
 	static struct function_exits found;
 	const struct function_part part = { function->vaddr, function->size };
 	unsigned i;
 
-	if (function_exits_find(elf, &part, 1, true, &found))
+	if (function_exits_find(elf, unwind, &part, 1, true, &found))
 		return;
 	check(found.entry - part.vaddr < part.size);
 	for (i = 0; i < found.n; i++) {
@@ -41,6 +42,7 @@ static void walk(const struct elf_file *elf, const struct elf_function *function
 static void file(const uint8_t *data, size_t size)
 {
 	struct elf_functions all = { 0 };
+	struct unwind_table unwind;
 	struct elf_file *elf;
 	struct failure f;
 	unsigned i;
@@ -55,9 +57,10 @@ static void file(const uint8_t *data, size_t size)
 		elf_file_is_program(elf);
 		check(!elf_functions_add(&all, elf));
 		elf_functions_sort(&all);
+		unwind_table_open(&unwind, elf);
 		for (i = 0; i < all.n && i < 16; i++) {
 			check(strlen(all.list[i].name) < ELF_MAX_FUNCTION_NAME);
-			walk(elf, &all.list[i]);
+			walk(elf, &unwind, &all.list[i]);
 		}
 		elf_functions_free(&all);
 		packed = debug_symbols_unpack(elf);

@@ -43,6 +43,12 @@ check_account ways "$tmp/ways.sum"
 for function in recurse is_even is_odd choose jump throws catches work thread_main; do
 	equal "calls of $function" "$(calls ways $function)" "$(said "$tmp/ways.out" $function)"
 done
+equal "what a function has between its instructions is read as it is" \
+	"$(grep '^tables' "$tmp/ways.out")" "$(grep '^tables' "$tmp/alone")"
+equal "it is recorded all the same" "$(calls ways table_within)" 8
+check "one that goes on where only its data says is left out" \
+	grep -q 'table_computed is left out: ' "$tmp/ways.err"
+equal "and not recorded" "$(calls ways table_computed)" 0
 equal "calls into a library that came later" "$(calls ways opened) $(calls ways hidden)" "$rounds $((2 * rounds))"
 equal "whose category it is" "$(lines ways '"name":"opened"' '"cat":"opened.so"')" $rounds
 equal "what never returned, and nothing else, is unfinished" "$(field "$tmp/ways.sum" unfinished)" "$(said "$tmp/ways.out" unfinished)"

@@ -12,6 +12,7 @@
 #define CODE (IMAGE_CODE_VADDR + IMAGE_CODE)
 
 static struct function_exits found;
+static const struct unwind_table unwind; /* none */
 
 /* The code as one function, and what lies 0x80 on as its other part. */
 static const char *look(uint16_t machine, const void *code, size_t n, const void *cold,
@@ -29,7 +30,7 @@ static const char *look(uint16_t machine, const void *code, size_t n, const void
 	image_put(&m, IMAGE_CODE + 0x80, cold ? cold : "", n_cold);
 	fd = image_fd(&m);
 	assert_int_equal(elf_file_open(fd, &elf, &f), 0);
-	why = function_exits_find(elf, parts, n_cold ? 2 : 1, skip_nop5, &found);
+	why = function_exits_find(elf, &unwind, parts, n_cold ? 2 : 1, skip_nop5, &found);
 	elf_file_free(elf);
 	close(fd);
 	return why;
@@ -44,13 +45,15 @@ static void x86(void **state)
 		0xc3,			   /* 4 ret */
 		0x90,			   /* 5 */
 		0x0f, 0x85, 0x74, 0, 0, 0, /* 6 jne 0x80 */
-		0x5d,			   /* 12 pop */
-		0xe9, 0x00, 0x01, 0, 0,	   /* 13 jmp far away */
-		0xff, 0xe0,		   /* 18 jmp *%rax */
-		0xeb, 0xea,		   /* 20 jmp 0: itself */
+		0x74, 0x0a,		   /* 12 je 24 */
+		0x74, 0x06,		   /* 14 je 22 */
+		0x5d,			   /* 16 pop */
+		0xe9, 0x00, 0x01, 0, 0,	   /* 17 jmp far away */
+		0xff, 0xe0,		   /* 22 jmp *%rax */
+		0xeb, 0xe6,		   /* 24 jmp 0: itself */
 	};
-	static const uint8_t cold[] = { 0xe9, 0x79, 0xff, 0xff, 0xff, 0xc3 }; /* jmp -2: no */
-	static const uint8_t back[] = { 0xe9, 0x7e, 0xff, 0xff, 0xff, 0xc3 }; /* jmp 3 */
+	static const uint8_t cold[] = { 0x75, 1, 0xc3, 0xe9, 0x77, 0xff, 0xff, 0xff }; /* jmp -1 */
+	static const uint8_t back[] = { 0x75, 1, 0xc3, 0xe9, 0x7c, 0xff, 0xff, 0xff }; /* jmp 4 */
 
 	(void)state;
 	assert_null(look(EM_X86_64, code, sizeof(code), NULL, 0, false));
@@ -68,15 +71,66 @@ static void x86(void **state)
 	/* What lies elsewhere is not left for, and what leaves from there does. */
 	assert_null(look(EM_X86_64, code, sizeof(code), back, sizeof(back), false));
 	assert_int_equal(found.n, 5);
-	assert_int_equal(found.exits[4].vaddr, CODE + 0x80 + 5);
+	assert_int_equal(found.exits[4].vaddr, CODE + 0x80 + 2);
 	assert_null(look(EM_X86_64, code, sizeof(code), cold, sizeof(cold), false));
 	assert_int_equal(found.n, 6);
+}
+
+/* Between a function's instructions there may be anything: no probe may stand there. */
+static void data_within(void **state)
+{
+	static const uint8_t jumped_over[] = {
+		0x48, 0x8d, 0x05, 0x08, 0,    0,    0,		/* 0 lea 15(%rip),%rax */
+		0x48, 0x63, 0xff,				/* 7 movslq %edi,%rdi */
+		0x0f, 0xb6, 0x04, 0x38,				/* 10 movzbl (%rax,%rdi),%eax */
+		0xeb, 0x08,					/* 14 jmp 24 */
+		0x90, 0xc3, 0x90, 0xc3, 0x11, 0xc3, 0x22, 0xc3, /* 16 */
+		0xc3,						/* 24 ret */
+	};
+	static const uint8_t computed[] = {
+		0x48, 0x8d, 0x15, 0x0a, 0,    0,    0,		/* 0 lea 17(%rip),%rdx */
+		0xff, 0xe2,					/* 7 jmp *%rdx */
+		0x90, 0xc3, 0x90, 0xc3, 0x11, 0xc3, 0x22, 0xc3, /* 9 */
+		0x31, 0xc0,					/* 17 xor */
+		0xc3,						/* 19 ret */
+	};
+	static const uint8_t behind[] = { 0xc3, 0x90, 0xc3, 0xe9, 0, 1, 0, 0 };
+	static const uint8_t into[] = { 0x74, 1, 0xb8, 0x90, 0x90, 0x90, 0x90, 0xc3 };
+	static const uint8_t called[] = {
+		0xe8, 2, 0, 0, 0, 0x90, 0xc3, 0x58, 0xc3 /* call 7; data; pop; ret */
+	};
+	static const uint8_t padded[] = { 0x74, 6,    0xff, 0xe0, 0x66, 0x90, 0x0f, 0x0b,
+					  0xc3, 0xcc, 0,    0,	  0x0f, 0x1f, 0 };
+	static const uint8_t no_end[] = { 0x90, 0x90 };
+	static const uint8_t never_returns[] = { 0xe8, 0, 1, 0, 0, 0x66, 0x90 };
+	static const uint32_t arm[] = { 0x14000003, 0xd65f03c0, 0xd65f03c0, 0xd65f03c0 };
+	static const uint32_t arm_unknown[] = { 0xd61f0020, 0xd65f03c0 };
+	static const uint32_t arm_known[] = { 0xd61f0020, 0x91000400, 0x17ffffff };
+
+	(void)state;
+	assert_null(look(EM_X86_64, jumped_over, sizeof(jumped_over), NULL, 0, false));
+	assert_int_equal(found.n, 1);
+	assert_int_equal(found.exits[0].vaddr, CODE + 24);
+	assert_non_null(look(EM_X86_64, computed, sizeof(computed), NULL, 0, false));
+	assert_null(look(EM_X86_64, behind, sizeof(behind), NULL, 0, false));
+	assert_int_equal(found.n, 1);
+	assert_non_null(look(EM_X86_64, into, sizeof(into), NULL, 0, false));
+	assert_non_null(look(EM_X86_64, called, sizeof(called), NULL, 0, false));
+	assert_null(look(EM_X86_64, padded, sizeof(padded), NULL, 0, false));
+	assert_int_equal(found.n, 2);
+	assert_non_null(look(EM_X86_64, no_end, sizeof(no_end), NULL, 0, false));
+	assert_null(look(EM_X86_64, never_returns, sizeof(never_returns), NULL, 0, false));
+	assert_null(look(EM_AARCH64, arm, sizeof(arm), NULL, 0, false));
+	assert_int_equal(found.n, 1);
+	assert_int_equal(found.exits[0].vaddr, CODE + 12);
+	assert_non_null(look(EM_AARCH64, arm_unknown, sizeof(arm_unknown), NULL, 0, false));
+	assert_null(look(EM_AARCH64, arm_known, sizeof(arm_known), NULL, 0, false));
 }
 
 static void refused(void **state)
 {
 	static const uint8_t middle[] = { 0xeb, 0x01, 0xb8, 1, 2, 3, 4, 0xc3 }; /* into the mov */
-	static const uint8_t data[] = { 0xc3, 0, 0, 0, 0 };
+	static const uint8_t data[] = { 0x90, 0, 0, 0, 0 };
 	static const uint8_t cut[] = { 0x90, 0xb8, 1, 2 };
 	static const uint8_t nop5[] = { 0x0f, 0x1f, 0x44, 0, 0, 0xc3 };
 	static const uint8_t vpor[] = { 0xc5, 0xf9, 0xeb, 0xc0, 0xc3 };
@@ -85,7 +139,7 @@ static void refused(void **state)
 	};
 	static const uint8_t rep[] = { 0xf3, 0xa4, 0xc3 };
 	static const uint8_t hinted[] = { 0x90, 0x2e, 0xc3 };
-	static const uint8_t table[] = { 0x90, 0x3e, 0xff, 0xe0, 0xc3 };
+	static const uint8_t table[] = { 0x74, 3, 0x3e, 0xff, 0xe0, 0xc3 };
 
 	(void)state;
 	assert_non_null(look(EM_X86_64, middle, sizeof(middle), NULL, 0, false));
@@ -121,11 +175,11 @@ static void outside(void **state)
 	image_put_stub(&m, IMAGE_CODE);
 	fd = image_fd(&m);
 	assert_int_equal(elf_file_open(fd, &elf, &f), 0);
-	assert_non_null(function_exits_find(elf, &part, 1, false, &found));
+	assert_non_null(function_exits_find(elf, &unwind, &part, 1, false, &found));
 	part = (struct function_part){ UINT64_MAX, 2 };
-	assert_non_null(function_exits_find(elf, &part, 1, false, &found));
+	assert_non_null(function_exits_find(elf, &unwind, &part, 1, false, &found));
 	part = (struct function_part){ IMAGE_DATA_VADDR + IMAGE_DATA, 1 };
-	assert_non_null(function_exits_find(elf, &part, 1, false, &found));
+	assert_non_null(function_exits_find(elf, &unwind, &part, 1, false, &found));
 	assert_int_equal(function_next_return(elf, CODE + 1, &vaddr), 0);
 	assert_int_equal(vaddr, CODE + 12);
 	assert_int_equal(function_next_return(elf, CODE + 0x1ff, &vaddr), -ENOENT);
@@ -138,10 +192,12 @@ static void arm64(void **state)
 {
 	static const uint32_t code[] = {
 		0xa9bf7bfd, /* stp */
-		0x54000040, /* b.eq */
+		0x54000040, /* b.eq 3 */
 		0xd65f03c0, /* ret */
+		0x340000a0, /* cbz 8 */
+		0x36000060, /* tbz 7 */
+		0x37000060, /* tbnz 8 */
 		0x14000100, /* b far away */
-		0x17fffffd, /* b 1 */
 		0xd61f0200, /* br x16 */
 		0xd65f0bff, /* retaa */
 	};
@@ -151,7 +207,7 @@ static void arm64(void **state)
 	assert_int_equal(found.n, 4);
 	assert_int_equal(found.exits[0].vaddr, CODE + 8);
 	assert_int_equal(found.exits[1].exit, CALL_JUMP);
-	assert_int_equal(found.exits[1].to, CODE + 12 + 0x400);
+	assert_int_equal(found.exits[1].to, CODE + 24 + 0x400);
 	assert_int_equal(found.exits[2].exit, CALL_INDIRECT);
 	assert_int_equal(found.exits[2].target.reg, 16);
 	assert_int_equal(found.exits[3].exit, CALL_RETURN);
@@ -199,7 +255,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(x86),	 cmocka_unit_test(refused), cmocka_unit_test(outside),
-		cmocka_unit_test(arm64), cmocka_unit_test(symbols),
+		cmocka_unit_test(arm64), cmocka_unit_test(symbols), cmocka_unit_test(data_within),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

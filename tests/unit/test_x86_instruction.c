@@ -93,7 +93,7 @@ static void flow(void **state)
 	assert_int_equal(x.condition, 4);
 	assert_int_equal(x.distance, INT32_MIN);
 	assert_int_equal(decoded(BYTES(0xe3, 1)).flow, X86_LOOP);
-	assert_int_equal(decoded(BYTES(0xff, 0xd0)).flow, X86_ON); /* call *%rax */
+	assert_int_equal(decoded(BYTES(0xff, 0xd0)).flow, X86_CALL); /* call *%rax */
 }
 
 static void indirect(void **state)

@@ -37,6 +37,7 @@ struct search {
 	char text[MAX_TEXT]; /* of the name at hand */
 	struct call *calls;
 	unsigned n_calls, room;
+	struct unwind_table unwind;
 	struct function_exits exits;
 	bool told_of_domain;
 	bool *left_by; /* of the file's markers: whether a function that is recorded ends with it */
@@ -339,29 +340,44 @@ static const struct elf_function *symbol_at(const struct search *s, uint64_t vad
 	return &s->all.list[low - 1];
 }
 
-/* What of it lies elsewhere: the code that one of its jumps goes to, if that is called after it. */
+/* The code at `vaddr`, if it is called after the function. */
+static bool find_cold_at(const struct search *s, uint64_t vaddr, const struct elf_function *names,
+			 unsigned n, struct function_part *ret)
+{
+	const struct elf_function *at = vaddr ? symbol_at(s, vaddr) : NULL;
+	const char *cold = at ? elf_function_cold(at->name) : NULL;
+	unsigned j;
+
+	for (j = 0; cold && j < n; j++) {
+		if (strncmp(at->name, names[j].name, (size_t)(cold - at->name)) ||
+		    names[j].name[cold - at->name])
+			continue;
+		*ret = (struct function_part){ at->vaddr, at->size };
+		return true;
+	}
+	return false;
+}
+
+/* What of it lies elsewhere: the code that one of its jumps goes to, or that it goes on with otherwise. */
 static bool find_cold(const struct search *s, const struct elf_function *names, unsigned n,
 		      struct function_part *ret)
 {
-	const struct elf_function *at;
-	unsigned i, j;
+	struct unwind_range range;
+	uint64_t vaddr = s->exits.elsewhere;
+	unsigned i;
 
+	if (find_cold_at(s, vaddr, names, n, ret))
+		return true;
 	for (i = 0; i < s->exits.n; i++) {
-		const char *cold;
-
-		if (!s->exits.exits[i].to)
-			continue;
-		at = symbol_at(s, s->exits.exits[i].to);
-		cold = at ? elf_function_cold(at->name) : NULL;
-		for (j = 0; cold && j < n; j++) {
-			if (strncmp(at->name, names[j].name, (size_t)(cold - at->name)) ||
-			    names[j].name[cold - at->name])
-				continue;
-			*ret = (struct function_part){ at->vaddr, at->size };
+		if (find_cold_at(s, s->exits.exits[i].to, names, n, ret))
 			return true;
-		}
 	}
-	return false;
+	/* Without its symbol, there is still what is said of it for exceptions. */
+	if (!vaddr || symbol_at(s, vaddr) ||
+	    unwind_table_find(&s->unwind, s->file->elf, vaddr, &range))
+		return false;
+	*ret = (struct function_part){ range.vaddr, range.size };
+	return true;
 }
 
 static const char *find_exits(struct search *s, const struct elf_function *names, unsigned n,
@@ -376,9 +392,11 @@ static const char *find_exits(struct search *s, const struct elf_function *names
 		if (names[i].size > parts[0].size)
 			parts[0].size = names[i].size;
 	}
-	why = function_exits_find(s->file->elf, parts, 1, skip, &s->exits);
+	why = function_exits_find(s->file->elf, &s->unwind, parts, 1, skip, &s->exits);
 	if (!why && find_cold(s, names, n, &parts[1]))
-		why = function_exits_find(s->file->elf, parts, 2, skip, &s->exits);
+		why = function_exits_find(s->file->elf, &s->unwind, parts, 2, skip, &s->exits);
+	if (!why && s->exits.elsewhere)
+		why = "it goes on elsewhere, and what that is part of is not known";
 	return why;
 }
 
@@ -482,6 +500,7 @@ int functions_select(struct capture *c, struct file *file, const char *path, str
 			if (!error)
 				error = debug_symbols_add(&s->all, file->elf);
 			elf_functions_sort(&s->all);
+			unwind_table_open(&s->unwind, file->elf);
 			if (!error)
 				error = take_all(s);
 			if (s->all.cut || s->all.malformed)

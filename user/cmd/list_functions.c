@@ -14,7 +14,8 @@
 #define MAX_TEXT 1024
 
 /* `names`: all of one address. */
-static void print_function(const struct elf_file *elf, const struct elf_function *names, unsigned n,
+static void print_function(const struct elf_file *elf, const struct unwind_table *unwind,
+			   const struct elf_function *names, unsigned n,
 			   struct function_exits *exits)
 {
 	struct function_part part = { names[0].vaddr, 0 };
@@ -29,7 +30,7 @@ static void print_function(const struct elf_file *elf, const struct elf_function
 	symbol_demangle(names[0].name, text, sizeof(text));
 	failure_clean(text);
 	why = names[0].resolver ? "it only chooses which function has this name"
-				: function_exits_find(elf, &part, 1, true, exits);
+				: function_exits_find(elf, unwind, &part, 1, true, exits);
 	if (why)
 		printf("  function %s: cannot be recorded: %s\n", text, why);
 	else
@@ -39,14 +40,16 @@ static void print_function(const struct elf_file *elf, const struct elf_function
 static void print_all(const struct elf_file *elf, const struct elf_functions *all,
 		      struct function_exits *exits)
 {
+	struct unwind_table unwind;
 	unsigned i, n;
 
+	unwind_table_open(&unwind, elf);
 	for (i = 0; i < all->n; i += n) {
 		for (n = 1; i + n < all->n && all->list[i + n].vaddr == all->list[i].vaddr;)
 			n++;
 		/* Part of another function, and what is none. */
 		if (!elf_function_cold(all->list[i].name) && strcmp(all->list[i].name, "_start"))
-			print_function(elf, &all->list[i], n, exits);
+			print_function(elf, &unwind, &all->list[i], n, exits);
 	}
 }
 

@@ -5,32 +5,58 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "target/x86_instruction.h"
+#include "target/function_walk.h"
 
-/* One part of a function, and what has been found in it. */
-struct walk {
-	const struct function_part *parts;
-	unsigned n_parts;
-	const struct function_part *part;
-	uint8_t *bytes;
-	uint8_t *begins; /* of each byte, whether an instruction begins with it */
-	struct function_exits *found;
-};
-
-static const char not_followed[] = "its instructions cannot be followed";
+const char walk_not_followed[] = "its instructions cannot be followed";
 static const char no_entry[] = "it begins with an instruction that no probe can stand on";
 static const char no_exit[] = "it ends with an instruction that no probe can stand on";
+static const char runs_on[] = "it runs on into what lies behind it";
+static const char rest_unknown[] =
+	"where one of its jumps leads is not known, so what else of it is code is not either";
 
-/* Part `i` of the function has this address in it, not counting the function's very beginning. */
-static bool goes_within(const struct walk *w, uint64_t to)
+/* What an instruction is for those that come after it. */
+struct step {
+	unsigned length;
+	bool on;      /* the next one is reached */
+	bool may_end; /* if there is none, that was meant: nothing comes back to it */
+	bool is_nop;
+};
+
+int walk_part(const struct walk *w, uint64_t vaddr)
 {
 	unsigned i;
 
 	for (i = 0; i < w->n_parts; i++) {
-		if (to - w->parts[i].vaddr < w->parts[i].size)
-			return to != w->parts[0].vaddr;
+		if (vaddr - w->parts[i].vaddr < w->parts[i].size)
+			return (int)i;
 	}
-	return false;
+	return -1;
+}
+
+const char *walk_reach(struct walk *w, uint64_t vaddr)
+{
+	int part = walk_part(w, vaddr);
+	uint8_t *mark;
+
+	if (part < 0)
+		return NULL;
+	mark = &w->map[part].marks[vaddr - w->parts[part].vaddr];
+	if (*mark & WALK_INSIDE)
+		return walk_not_followed;
+	if (*mark)
+		return NULL;
+	if (w->n_todo == w->room) {
+		unsigned room = w->room ? 2 * w->room : 64;
+		uint64_t *todo = realloc(w->todo, room * sizeof(*todo));
+
+		if (!todo)
+			return "its instructions cannot be read";
+		w->todo = todo;
+		w->room = room;
+	}
+	*mark = WALK_QUEUED;
+	w->todo[w->n_todo++] = vaddr;
+	return NULL;
 }
 
 static const char *add(struct walk *w, const struct function_exit *exit)
@@ -41,21 +67,25 @@ static const char *add(struct walk *w, const struct function_exit *exit)
 	return NULL;
 }
 
-/* A jump to somewhere else leaves the function. */
-static const char *add_jump(struct walk *w, uint64_t from, uint64_t to, uint8_t exit,
-			    uint8_t condition)
+/* A jump to somewhere else leaves the function, and one to its very beginning begins it anew. */
+static bool leaves(const struct walk *w, uint64_t to)
+{
+	return walk_part(w, to) < 0 || to == w->parts[0].vaddr;
+}
+
+static const char *take_jump(struct walk *w, uint64_t from, uint64_t to, uint8_t exit,
+			     uint8_t condition)
 {
 	struct function_exit e = { .vaddr = from, .exit = exit, .condition = condition, .to = to };
 
-	return goes_within(w, to) ? NULL : add(w, &e);
+	return leaves(w, to) ? add(w, &e) : walk_reach(w, to);
 }
 
 /* --- x86-64 -------------------------------------------------------------------------------------- */
 
-static const char *take_x86(struct walk *w, uint64_t at, const struct x86_instruction *x)
+static const char *take_x86(struct walk *w, uint64_t vaddr, const struct x86_instruction *x)
 {
-	uint64_t vaddr = w->part->vaddr + at,
-		 to = vaddr + x->length + (uint64_t)(int64_t)x->distance;
+	uint64_t to = vaddr + x->length + (uint64_t)(int64_t)x->distance;
 	struct function_exit e = { .vaddr = vaddr };
 
 	switch (x->flow) {
@@ -70,42 +100,36 @@ static const char *take_x86(struct walk *w, uint64_t at, const struct x86_instru
 		e.target = x->target;
 		return add(w, &e);
 	case X86_JUMP:
-		if (x->probe != X86_PROBE)
-			return goes_within(w, to) ? NULL : no_exit;
-		return add_jump(w, vaddr, to, CALL_JUMP, 0);
 	case X86_BRANCH:
-		if (x->probe != X86_PROBE)
-			return goes_within(w, to) ? NULL : no_exit;
-		return add_jump(w, vaddr, to, CALL_BRANCH, x->condition);
+		if (x->probe != X86_PROBE && leaves(w, to))
+			return no_exit;
+		return take_jump(w, vaddr, to, x->flow == X86_JUMP ? CALL_JUMP : CALL_BRANCH,
+				 x->condition);
 	case X86_LOOP:
-		return goes_within(w, to) || to == w->parts[0].vaddr ? NULL : not_followed;
+		return walk_part(w, to) < 0 ? walk_not_followed : walk_reach(w, to);
+	case X86_CALL:
+		/* The address to return to is taken for something else. */
+		return x->direct && !leaves(w, to) ? walk_not_followed : NULL;
 	}
 	return NULL;
 }
 
-static const char *walk_x86(struct walk *w)
+static const char *step_x86(struct walk *w, unsigned part, uint64_t at, struct step *ret)
 {
+	uint64_t vaddr = w->parts[part].vaddr + at;
 	struct x86_instruction x;
-	const char *why = NULL;
-	uint64_t at, to, size = w->part->size;
 
-	for (at = 0; at < size && !why; at += x.length) {
-		if (!x86_decode(w->bytes + at, size - at, &x))
-			return not_followed;
-		w->begins[at] = 1;
-		why = take_x86(w, at, &x);
-	}
-	/* Once more, now that it is known where each begins. */
-	for (at = 0; at < size && !why; at += x.length) {
-		if (!x86_decode(w->bytes + at, size - at, &x))
-			return not_followed;
-		if (x.flow != X86_JUMP && x.flow != X86_BRANCH && x.flow != X86_LOOP)
-			continue;
-		to = at + x.length + (uint64_t)(int64_t)x.distance;
-		if (to < size && !w->begins[to])
-			why = not_followed;
-	}
-	return why;
+	if (!x86_decode(w->map[part].bytes + at, w->parts[part].size - at, &x))
+		return walk_not_followed;
+	jump_tables_note(w, vaddr, &x);
+	*ret = (struct step){
+		.length = x.length,
+		.on = x.flow == X86_ON || x.flow == X86_BRANCH || x.flow == X86_LOOP ||
+		      x.flow == X86_CALL,
+		.may_end = x.flow == X86_CALL,
+		.is_nop = x.use == X86_NOP,
+	};
+	return take_x86(w, vaddr, &x);
 }
 
 /* Of some kernels, a program is ruined by what they make of such a nop. */
@@ -119,39 +143,57 @@ static bool is_nop5(const uint8_t *bytes, const struct x86_instruction *x)
 /* A probe that does not stand at the very beginning must not stand where the function comes again. */
 static const char *check_moved(const struct walk *w, uint64_t entry)
 {
+	uint64_t begin = w->parts[0].vaddr, at, to;
 	struct x86_instruction x;
-	uint64_t at, to, size = w->part->size;
+	unsigned part;
 
-	for (at = 0; at < size; at += x.length) {
-		if (!x86_decode(w->bytes + at, size - at, &x))
-			return not_followed;
-		if (x.flow == X86_INDIRECT)
-			return no_entry;
-		if (x.flow != X86_JUMP && x.flow != X86_BRANCH && x.flow != X86_LOOP)
-			continue;
-		to = at + x.length + (uint64_t)(int64_t)x.distance;
-		if (to && to <= entry)
-			return no_entry;
+	if (w->unknown)
+		return no_entry;
+	for (part = 0; part < w->n_parts; part++) {
+		for (at = 0; at < w->parts[part].size; at++) {
+			if (!(w->map[part].marks[at] & WALK_BEGINS))
+				continue;
+			if (!x86_decode(w->map[part].bytes + at, w->parts[part].size - at, &x))
+				return walk_not_followed;
+			if (x.flow != X86_JUMP && x.flow != X86_BRANCH && x.flow != X86_LOOP)
+				continue;
+			to = w->parts[part].vaddr + at + x.length + (uint64_t)(int64_t)x.distance;
+			if (to - begin <= entry && to != begin)
+				return no_entry;
+		}
 	}
 	return NULL;
 }
 
 static const char *find_entry_x86(struct walk *w, bool skip_nop5)
 {
+	uint64_t at = 0, size = w->parts[0].size;
+	const uint8_t *bytes = w->map[0].bytes;
 	struct x86_instruction x;
-	uint64_t at = 0, size = w->part->size;
 
-	while (at < size && x86_decode(w->bytes + at, size - at, &x)) {
+	while (at < size && x86_decode(bytes + at, size - at, &x)) {
 		if (x.probe == X86_NO_PROBE)
 			return no_entry;
-		if (x.probe == X86_PROBE && !(skip_nop5 && is_nop5(w->bytes + at, &x)))
+		if (x.probe == X86_PROBE && !(skip_nop5 && is_nop5(bytes + at, &x)))
 			break;
 		at += x.length;
 	}
-	if (at >= size)
+	if (at >= size || !(w->map[0].marks[at] & WALK_BEGINS))
 		return no_entry;
-	w->found->entry = w->part->vaddr + at;
+	w->found->entry = w->parts[0].vaddr + at;
 	return at ? check_moved(w, at) : NULL;
+}
+
+/* How many bytes are there for nothing, or to fail; 0: these are not. */
+static unsigned padding_x86(const uint8_t *bytes, uint64_t n)
+{
+	struct x86_instruction x;
+
+	if (bytes[0] == 0 || bytes[0] == 0xcc)
+		return 1;
+	if (!x86_decode(bytes, n, &x) || (x.use != X86_NOP && x.flow != X86_STOP))
+		return 0;
+	return x.length;
 }
 
 /* --- arm64 --------------------------------------------------------------------------------------- */
@@ -161,18 +203,60 @@ static int64_t signed_field(uint32_t word, unsigned from, unsigned bits)
 	return (int64_t)((uint64_t)word << (64 - from - bits)) >> (64 - bits);
 }
 
-static const char *take_arm64(struct walk *w, uint64_t vaddr, uint32_t word)
+/* b.cond, cbz, cbnz, tbz, tbnz: how far it goes if its condition holds. */
+static bool is_branch(uint32_t word, int64_t *distance)
+{
+	if ((word & 0xff000000) == 0x54000000 || (word & 0x7e000000) == 0x34000000)
+		*distance = signed_field(word, 5, 19) * 4;
+	else if ((word & 0x7e000000) == 0x36000000)
+		*distance = signed_field(word, 5, 14) * 4;
+	else
+		return false;
+	return true;
+}
+
+/* ret, and its like that check a signature */
+static bool is_return(uint32_t word)
+{
+	return (word & 0xfffffc1f) == 0xd65f0000 || (word & 0xfffffbff) == 0xd65f0bff;
+}
+
+/* br, and its like */
+static bool is_indirect(uint32_t word)
+{
+	return (word & 0xfffffc1f) == 0xd61f0000 || (word & 0xfefff800) == 0xd61f0800;
+}
+
+static const char *take_branch_arm64(struct walk *w, uint64_t to)
+{
+	/* Only to what is hardly ever executed: calls do not end so. */
+	if (walk_part(w, to) < 0 && !w->found->elsewhere)
+		w->found->elsewhere = to;
+	return walk_reach(w, to);
+}
+
+static const char *take_arm64(struct walk *w, uint64_t vaddr, uint32_t word, struct step *ret)
 {
 	struct function_exit e = { .vaddr = vaddr };
-	uint64_t to;
+	int64_t distance;
 
-	/* ret, and its like that check a signature */
-	if ((word & 0xfffffc1f) == 0xd65f0000 || (word & 0xfffffbff) == 0xd65f0bff) {
+	if (is_branch(word, &distance))
+		return take_branch_arm64(w, vaddr + (uint64_t)distance);
+	/* The address to return to is taken for something else. */
+	if ((word & 0xfc000000) == 0x94000000 &&
+	    !leaves(w, vaddr + (uint64_t)signed_field(word, 0, 26) * 4))
+		return walk_not_followed;
+	/* bl, blr and its like, svc */
+	ret->may_end = (word & 0xfc000000) == 0x94000000 || (word & 0xfefff000) == 0xd63f0000 ||
+		       (word & 0xffe0001f) == 0xd4000001;
+	ret->is_nop = word == 0xd503201f;
+	ret->on = false;
+	if (is_return(word)) {
 		e.exit = CALL_RETURN;
 		return add(w, &e);
 	}
-	/* br */
 	if ((word & 0xfffffc1f) == 0xd61f0000) {
+		w->unknown = true;
 		e.exit = CALL_INDIRECT;
 		e.target = (struct usdt_arg){
 			.form = USDT_REGISTER,
@@ -182,71 +266,215 @@ static const char *take_arm64(struct walk *w, uint64_t vaddr, uint32_t word)
 		};
 		return add(w, &e);
 	}
-	/* b */
-	if ((word & 0xfc000000) == 0x14000000) {
-		to = vaddr + (uint64_t)signed_field(word, 0, 26) * 4;
-		return add_jump(w, vaddr, to, CALL_JUMP, 0);
-	}
 	/* braa and its like: where to is not known before it is checked */
-	if ((word & 0xfefff800) == 0xd61f0800)
-		return not_followed;
+	if (is_indirect(word))
+		return walk_not_followed;
+	if ((word & 0xfc000000) == 0x14000000)
+		return take_jump(w, vaddr, vaddr + (uint64_t)signed_field(word, 0, 26) * 4,
+				 CALL_JUMP, 0);
+	/* brk and udf */
+	ret->on = (word & 0xffe0001f) != 0xd4200000 && word > 0xffff;
 	return NULL;
 }
 
-static const char *walk_arm64(struct walk *w)
+static const char *step_arm64(struct walk *w, unsigned part, uint64_t at, struct step *ret)
 {
-	const char *why = NULL;
-	uint64_t at;
 	uint32_t word;
 
-	if (w->part->vaddr % 4 || w->part->size % 4)
-		return not_followed;
-	for (at = 0; at < w->part->size && !why; at += 4) {
-		memcpy(&word, w->bytes + at, 4);
-		why = take_arm64(w, w->part->vaddr + at, word);
-	}
-	return why;
+	if (w->parts[part].vaddr % 4 || at % 4 || w->parts[part].size - at < 4)
+		return walk_not_followed;
+	memcpy(&word, w->map[part].bytes + at, 4);
+	*ret = (struct step){ .length = 4, .on = true };
+	return take_arm64(w, w->parts[part].vaddr + at, word, ret);
+}
+
+/* 4, unless this may be where the function is left. */
+static unsigned padding_arm64(const struct walk *w, unsigned part, uint64_t at)
+{
+	uint64_t vaddr = w->parts[part].vaddr + at;
+	int64_t distance;
+	uint32_t word;
+
+	if (at % 4 || w->parts[part].size - at < 4)
+		return 1;
+	memcpy(&word, w->map[part].bytes + at, 4);
+	if (is_return(word) || is_indirect(word))
+		return 0;
+	if ((word & 0xfc000000) == 0x14000000)
+		distance = signed_field(word, 0, 26) * 4;
+	else if (!is_branch(word, &distance))
+		return 4;
+	return leaves(w, vaddr + (uint64_t)distance) ? 0 : 4;
 }
 
 /* --- all of it ----------------------------------------------------------------------------------- */
 
-static const char *walk_part(const struct elf_file *elf, struct walk *w, bool skip_nop5)
+static const char *mark(struct walk *w, unsigned part, uint64_t at, unsigned length)
 {
-	uint64_t offset, size = w->part->size;
+	uint8_t *marks = w->map[part].marks + at;
+	unsigned i;
+
+	for (i = 0; i < length; i++) {
+		if (marks[i] & (WALK_BEGINS | WALK_INSIDE) || (i && marks[i]))
+			return walk_not_followed;
+		marks[i] = i ? WALK_INSIDE : WALK_BEGINS;
+	}
+	return NULL;
+}
+
+/* From one address on, as long as it goes straight. */
+static const char *follow_from(struct walk *w, uint64_t vaddr)
+{
+	unsigned part = (unsigned)walk_part(w, vaddr);
+	uint64_t at = vaddr - w->parts[part].vaddr;
+	struct step step = { .on = true };
+	bool may_end = false;
 	const char *why;
+
+	for (; step.on; at += step.length) {
+		if (at >= w->parts[part].size)
+			return may_end ? NULL : runs_on;
+		if (w->map[part].marks[at] & WALK_BEGINS)
+			return NULL;
+		why = w->elf->machine == EM_X86_64 ? step_x86(w, part, at, &step)
+						   : step_arm64(w, part, at, &step);
+		if (!why)
+			why = mark(w, part, at, step.length);
+		if (why)
+			return why;
+		may_end = step.may_end || (may_end && step.is_nop);
+	}
+	return NULL;
+}
+
+const char *walk_follow(struct walk *w)
+{
+	const char *why = NULL;
+
+	while (w->n_todo && !why)
+		why = follow_from(w, w->todo[--w->n_todo]);
+	return why;
+}
+
+bool walk_has_rest(struct walk *w)
+{
+	for (; w->rest_part < w->n_parts; w->rest_part++, w->rest_at = 0) {
+		uint64_t size = w->parts[w->rest_part].size;
+
+		while (w->rest_at < size) {
+			const uint8_t *marks = w->map[w->rest_part].marks;
+			unsigned n = 1;
+
+			if (!(marks[w->rest_at] & (WALK_BEGINS | WALK_INSIDE)))
+				n = w->elf->machine == EM_X86_64
+					    ? padding_x86(w->map[w->rest_part].bytes + w->rest_at,
+							  size - w->rest_at)
+					    : padding_arm64(w, w->rest_part, w->rest_at);
+			if (!n)
+				return true;
+			w->rest_at += n;
+		}
+	}
+	return false;
+}
+
+/* Where it goes on that an exception was thrown through. */
+static const char *reach_pads(struct walk *w, const struct unwind_table *unwind)
+{
+	const char *why = NULL;
+	unsigned part;
+	int i, n;
+
+	for (part = 0; part < w->n_parts; part++) {
+		struct unwind_range range;
+
+		n = unwind_table_find(unwind, w->elf, w->parts[part].vaddr, &range);
+		if (!n)
+			n = unwind_landing_pads(w->elf, &range, w->pads, WALK_MAX_PADS);
+		w->unknown |= n == -EINVAL;
+		for (i = 0; i < n && !why; i++) {
+			if (walk_part(w, w->pads[i]) < 0)
+				w->found->elsewhere = w->pads[i];
+			else
+				why = walk_reach(w, w->pads[i]);
+		}
+	}
+	return why;
+}
+
+static const char *read_part(struct walk *w, unsigned i)
+{
+	uint64_t offset, size = w->parts[i].size;
 
 	if (!size)
 		return "its symbol does not say how long it is";
 	if (size > FUNCTION_MAX_SIZE)
 		return "it is too long";
-	if (elf_file_range(elf, w->part->vaddr, size, ELF_EXECUTABLE, &offset))
+	if (elf_file_range(w->elf, w->parts[i].vaddr, size, ELF_EXECUTABLE, &offset))
 		return "it does not lie in the file's code";
-	w->bytes = malloc(size);
-	w->begins = calloc(1, size);
-	if (!w->bytes || !w->begins || elf_file_read(elf, offset, w->bytes, size))
-		why = "its instructions cannot be read";
-	else
-		why = elf->machine == EM_X86_64 ? walk_x86(w) : walk_arm64(w);
-	if (!why && w->part == w->parts && elf->machine == EM_X86_64)
-		why = find_entry_x86(w, skip_nop5);
-	free(w->bytes);
-	free(w->begins);
+	w->map[i].bytes = malloc(size);
+	w->map[i].marks = calloc(1, size);
+	if (!w->map[i].bytes || !w->map[i].marks ||
+	    elf_file_read(w->elf, offset, w->map[i].bytes, size))
+		return "its instructions cannot be read";
+	return NULL;
+}
+
+static int compare_exits(const void *a, const void *b)
+{
+	const struct function_exit *x = a, *y = b;
+
+	return (x->vaddr > y->vaddr) - (x->vaddr < y->vaddr);
+}
+
+static const char *walk_all(struct walk *w, const struct unwind_table *unwind)
+{
+	const char *why = walk_reach(w, w->parts[0].vaddr);
+
+	if (!why)
+		why = walk_follow(w);
+	if (!why)
+		why = reach_pads(w, unwind);
+	if (!why)
+		why = walk_follow(w);
+	if (!why)
+		why = jump_tables_follow(w);
+	if (!why && w->unknown && walk_has_rest(w))
+		why = rest_unknown;
 	return why;
 }
 
-const char *function_exits_find(const struct elf_file *elf, const struct function_part *parts,
-				unsigned n_parts, bool skip_nop5, struct function_exits *ret)
+const char *function_exits_find(const struct elf_file *elf, const struct unwind_table *unwind,
+				const struct function_part *parts, unsigned n_parts, bool skip_nop5,
+				struct function_exits *ret)
 {
-	struct walk w = { .parts = parts, .n_parts = n_parts, .found = ret };
-	const char *why = NULL;
+	struct walk *w = calloc(1, sizeof(*w));
+	const char *why = w ? NULL : "its instructions cannot be read";
 	unsigned i;
 
 	ret->n = 0;
 	ret->entry = parts[0].vaddr;
-	for (i = 0; i < n_parts && !why; i++) {
-		w.part = &parts[i];
-		why = walk_part(elf, &w, skip_nop5);
+	ret->elsewhere = 0;
+	if (!w)
+		return why;
+	w->elf = elf;
+	w->parts = parts;
+	w->n_parts = n_parts;
+	w->found = ret;
+	for (i = 0; i < n_parts && !why; i++)
+		why = read_part(w, i);
+	if (!why)
+		why = walk_all(w, unwind);
+	if (!why && elf->machine == EM_X86_64)
+		why = find_entry_x86(w, skip_nop5);
+	if (ret->n)
+		qsort(ret->exits, ret->n, sizeof(ret->exits[0]), compare_exits);
+	for (i = 0; i < n_parts; i++) {
+		free(w->map[i].bytes);
+		free(w->map[i].marks);
 	}
+	free(w->todo);
+	free(w);
 	return why;
 }
 
@@ -263,7 +491,7 @@ int function_next_return(const struct elf_file *elf, uint64_t vaddr, uint64_t *r
 		;
 	if (!n || elf_file_read(elf, offset, bytes, n))
 		return -ENOENT;
-	for (at = 0; at < n && x.flow == X86_ON; at += x.length) {
+	for (at = 0; at < n && (x.flow == X86_ON || x.flow == X86_CALL); at += x.length) {
 		x.length = 4;
 		if (elf->machine == EM_X86_64) {
 			if (!x86_decode(bytes + at, n - at, &x))

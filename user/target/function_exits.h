@@ -3,15 +3,18 @@
  * Where a function is left: its return instructions, and jumps out of it, which are calls of other
  * functions that return in its place (tail calls).
  *
- * A breakpoint that does not stand at the first byte of an instruction ruins the program, so all of the
- * function is walked through, and it is refused unless all of it makes sense: every byte belongs to an
- * instruction that compilers emit, the last one ends where the function does, and each jump within it
- * goes to the first byte of one.
+ * A breakpoint that does not stand at the first byte of an instruction ruins the program, and so does one
+ * in data, which hand-written code has between its instructions. So nothing is an instruction because it
+ * looks like one, but because the function gets there from its beginning: by going on, by jumps, by
+ * tables of jumps as compilers write them (switch), and by exceptions. What it does not get to is never
+ * touched. Where it is not known where it goes, and there is something left that this may be, it is
+ * refused: an exit would be missing.
  */
 #ifndef PROFTRACE_TARGET_FUNCTION_EXITS_H
 #define PROFTRACE_TARGET_FUNCTION_EXITS_H
 
 #include "target/elf_file.h"
+#include "target/unwind_table.h"
 #include "usdt_spec.h"
 
 enum {
@@ -40,14 +43,17 @@ struct function_exits {
 	unsigned n;
 	struct function_exit exits[FUNCTION_MAX_EXITS];
 	uint64_t entry; /* where to put the probe: behind what must not have one */
+	/* 0, or code that it goes on with, by a table or an exception, and that no part has. */
+	uint64_t elsewhere;
 };
 
 /*
  * Returns NULL, or why the function cannot be recorded. `skip_nop5`: the kernel makes something harmful
  * of a 5-byte nop that a probe is put on.
  */
-const char *function_exits_find(const struct elf_file *elf, const struct function_part *parts,
-				unsigned n_parts, bool skip_nop5, struct function_exits *ret);
+const char *function_exits_find(const struct elf_file *elf, const struct unwind_table *unwind,
+				const struct function_part *parts, unsigned n_parts, bool skip_nop5,
+				struct function_exits *ret);
 
 /* The first return instruction at `vaddr` or behind it: 0, or -ENOENT when there is none before a jump. */
 int function_next_return(const struct elf_file *elf, uint64_t vaddr, uint64_t *ret_vaddr);

@@ -239,7 +239,7 @@ static bool take_rest(struct decoder *d, struct x86_instruction *x)
 		return reg == 0;
 	case 'b':
 	case 'i':
-		d->at += 1;
+		x->value = take(d);
 		return true;
 	case 'w':
 		d->at += 2;
@@ -249,7 +249,8 @@ static bool take_rest(struct decoder *d, struct x86_instruction *x)
 		return true;
 	case 'z':
 	case 'I':
-		d->at += z;
+		x->value = (uint32_t)take_signed(d, z);
+		x->distance = (int32_t)x->value;
 		return true;
 	case 'v':
 		d->at += d->rex & 8 ? 8 : z;
@@ -298,13 +299,46 @@ static bool find_flow(const struct decoder *d, struct x86_instruction *x)
 			x->flow = X86_LOOP;
 		} else if (c == 0xff && (d->modrm >> 3 & 7) == 4) {
 			x->flow = X86_INDIRECT;
-			if (x->target.form == USDT_RELATIVE)
-				x->target.offset += (int64_t)d->at;
+		} else if (c == 0xe8 || (c == 0xff && (d->modrm >> 3 & 7) == 2)) {
+			x->flow = X86_CALL;
+			x->direct = c == 0xe8;
+		} else if (c == 0xf4) {
+			x->flow = X86_STOP;
+		} else if (c == 0xc7 && d->modrm == 0xf8) {
+			x->flow = X86_LOOP; /* xbegin: there if the transaction fails */
 		}
 	}
+	/* ud2, ud1, ud0; a system call may end it all. */
+	if (d->map == TWO_BYTES && (c == 0x0b || c == 0xb9 || c == 0xff))
+		x->flow = X86_STOP;
+	if (d->map == TWO_BYTES && c == 0x05)
+		x->flow = X86_CALL;
+	if (x->flow == X86_CALL || x->flow == X86_STOP)
+		return true;
 	if (x->flow == X86_BRANCH || x->flow == X86_JUMP)
 		return !d->word && !d->rex && !d->segment;
 	return x->flow == X86_ON || !d->word;
+}
+
+static void find_use(const struct decoder *d, struct x86_instruction *x)
+{
+	uint8_t c = d->opcode;
+
+	if (!d->vector && ((d->map == TWO_BYTES && c == 0x1f) ||
+			   (d->map == ONE_BYTE && c == 0x90 && !(d->rex & 1))))
+		x->use = X86_NOP;
+	if (d->vector || d->map != ONE_BYTE)
+		return;
+	x->reg = (uint8_t)((d->modrm >> 3 & 7) | (d->rex & 4) << 1);
+	if (c == 0x8d)
+		x->use = X86_LEA;
+	else if (c == 0x63 || c == 0x8b)
+		x->use = X86_LOAD;
+	else if (c == 0x3c || c == 0x3d || (c >= 0x80 && c <= 0x83 && (d->modrm >> 3 & 7) == 7))
+		x->use = X86_COMPARE;
+	/* Of one byte, the sign goes into all of them. */
+	if (c == 0x83)
+		x->value = (uint32_t)(int32_t)(int8_t)x->value;
 }
 
 /* As arch/x86/kernel/uprobes.c goes about it. */
@@ -339,6 +373,9 @@ unsigned x86_decode(const uint8_t *bytes, size_t n, struct x86_instruction *ret)
 	/* add %al,(%rax): zeros that stand for nothing. */
 	if (bytes[0] == 0 && bytes[1] == 0)
 		return 0;
+	if (x.target.form == USDT_RELATIVE)
+		x.target.offset += (int64_t)d.at;
+	find_use(&d, &x);
 	x.length = (uint8_t)d.at;
 	x.probe = find_probe(&d);
 	*ret = x;

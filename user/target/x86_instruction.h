@@ -7,27 +7,43 @@
 #ifndef PROFTRACE_TARGET_X86_INSTRUCTION_H
 #define PROFTRACE_TARGET_X86_INSTRUCTION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "usdt_spec.h"
 
 enum x86_flow {
-	X86_ON, /* to the next one, calls included */
+	X86_ON, /* to the next one */
 	X86_RETURN,
 	X86_JUMP,
 	X86_BRANCH,   /* a jump if `condition` holds */
 	X86_LOOP,     /* a jump under another condition: on the register rcx */
 	X86_INDIRECT, /* to where `target` says */
+	X86_CALL, /* to the next one, if what is called returns; `direct`: it is at `distance` */
+	X86_STOP, /* nowhere: it is there to fail */
+};
+
+/* What it takes to find tables of jumps. */
+enum x86_use {
+	X86_OTHER,
+	X86_LEA,     /* the address that `target` is, to the register `reg` */
+	X86_LOAD,    /* a number of 32 bits, with its sign, from `target` to `reg` */
+	X86_COMPARE, /* with the number `value` */
+	X86_NOP,     /* for nothing but the room it takes */
 };
 
 struct x86_instruction {
 	uint8_t length;
 	uint8_t flow;
 	uint8_t condition;
-	uint8_t probe;	  /* enum x86_probe */
-	int32_t distance; /* JUMP, BRANCH, LOOP: from the next instruction */
-	/* INDIRECT; of a RELATIVE one the offset counts from this instruction's own beginning. */
+	uint8_t probe; /* enum x86_probe */
+	uint8_t use;   /* enum x86_use */
+	uint8_t reg;
+	bool direct;
+	uint32_t value;
+	int32_t distance; /* JUMP, BRANCH, LOOP, direct CALL: from the next instruction */
+	/* The operand; of a RELATIVE one the offset counts from this instruction's own beginning. */
 	struct usdt_arg target;
 };
 

@@ -139,6 +139,70 @@ static int vectors(int n)
 }
 #endif
 
+/*
+ * Data between instructions, which reads like returns, and the program reads it. The second one goes on
+ * where only its data says.
+ */
+extern "C" unsigned char table_within(int i);
+extern "C" unsigned char table_computed(int i);
+#ifdef __x86_64__
+__asm__(".pushsection .text\n"
+	".globl table_within\n"
+	".type table_within,@function\n"
+	"table_within:\n"
+	"	lea 2f(%rip),%rax\n"
+	"	movslq %edi,%rdi\n"
+	"	movzbl (%rax,%rdi),%eax\n"
+	"	jmp 1f\n"
+	"2:	.byte 0x90,0xc3,0x90,0xc3,0x11,0xc3,0x22,0xc3\n"
+	"1:	ret\n"
+	".size table_within,.-table_within\n"
+	".globl table_computed\n"
+	".type table_computed,@function\n"
+	"table_computed:\n"
+	"	lea 2f(%rip),%rdx\n"
+	"	movslq %edi,%rdi\n"
+	"	movzbl (%rdx,%rdi),%eax\n"
+	"	add $8,%rdx\n"
+	"	jmp *%rdx\n"
+	"2:	.byte 0x90,0xc3,0x90,0xc3,0x11,0xc3,0x22,0xc3\n"
+	"1:	ret\n"
+	".size table_computed,.-table_computed\n"
+	".popsection\n");
+#elif defined(__aarch64__)
+__asm__(".pushsection .text\n"
+	".globl table_within\n"
+	".type table_within,@function\n"
+	"table_within:\n"
+	"	adr x1,2f\n"
+	"	ldrb w0,[x1,w0,sxtw]\n"
+	"	b 1f\n"
+	"2:	.word 0xd65f03c0,0xd65f03c0\n"
+	"1:	ret\n"
+	".size table_within,.-table_within\n"
+	".globl table_computed\n"
+	".type table_computed,@function\n"
+	"table_computed:\n"
+	"	adr x1,2f\n"
+	"	ldrb w0,[x1,w0,sxtw]\n"
+	"	add x1,x1,#8\n"
+	"	br x1\n"
+	"2:	.word 0xd65f03c0,0xd65f03c0\n"
+	"1:	ret\n"
+	".size table_computed,.-table_computed\n"
+	".popsection\n");
+#endif
+
+static void print_tables(const char *when)
+{
+	int i;
+
+	printf("tables %s:", when);
+	for (i = 0; i < 8; i++)
+		printf(" %02x %02x", table_within(i), table_computed(i));
+	printf("\n");
+}
+
 namespace shapes
 {
 template <typename T> struct circle {
@@ -230,6 +294,7 @@ int main(int argc, char **argv)
 		sum += shapes::circle<long>{ (long)i }.area(3);
 		sum += arguments("text", -(int)i, 200, 1ull << 63, true, -1, (long)i, 7);
 	}
+	print_tables("in code");
 	threads(rounds);
 	if (argc > 2)
 		library(argv[2], rounds);

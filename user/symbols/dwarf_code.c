@@ -22,8 +22,13 @@ enum {
 	MAX_DEPTH = 64, /* of entries within entries */
 	MAX_UNITS = RANGES_MAX,
 	/* Entries and ranges: of all units of a file, once; of a function, for each address. */
+#ifdef SMALL_WINDOWS
+	MAX_INDEXED = 1 << 14,
+	MAX_INNER = 1 << 10,
+#else
 	MAX_INDEXED = 1 << 26,
 	MAX_INNER = 1 << 20,
+#endif
 };
 
 struct unit {

@@ -49,7 +49,8 @@ enum {
 
 static bool traced[PIDS];
 static unsigned executes;
-static int looked_at; /* whose directory was opened last */
+static bool used_again; /* the number of ALSO_ASKED */
+static int looked_at;	/* whose directory was opened last */
 static int program_fd = -1, foreign_fd = -1;
 static uint64_t given, taken_back; /* descriptors: none is real but those of two files */
 
@@ -80,7 +81,7 @@ int process_directory(const struct broker_target *target, struct failure *f)
 {
 	looked_at = target->pid;
 	if (target->pid < ASKED || target->pid > ENDS ||
-	    (target->birth && target->birth != 100u + (unsigned)target->pid))
+	    (target->birth && target->birth != process_birth(0)))
 		return failure_set(f, -ESRCH, "no such process", "", "");
 	if (target->pid == ANOTHER_USERS)
 		return failure_set(f, -EPERM, "not permitted to trace process", "", "");
@@ -109,7 +110,7 @@ bool process_alive(int directory)
 uint64_t process_birth(int directory)
 {
 	must(directory >= 0);
-	return 100 + (uint64_t)looked_at;
+	return 100 + (uint64_t)looked_at + (looked_at == ALSO_ASKED && used_again ? 1000 : 0);
 }
 
 int process_open(enum broker_file what, const struct broker_target *target, uint64_t start,
@@ -141,6 +142,7 @@ int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 how)
 	memcpy(&flags, value, sizeof(flags));
 	must(!(flags & ~(uint32_t)(TRACED_WATCH | TRACED_MARKS)));
 	must(pid == ASKED || pid == ALSO_ASKED || pid == CHILD || pid == ENDS);
+	must(pid != ALSO_ASKED || !used_again);
 	/* No flags before somebody has looked once more, and none to what was taken out again. */
 	must(how == (flags ? BPF_EXIST : BPF_NOEXIST));
 	if (traced[pid] != (how == BPF_EXIST)) {
@@ -337,15 +339,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		prepare();
 	if (size < 3)
 		return 0;
+	given = taken_back = 0;
 	server.config = &config;
 	server.links = links_new();
+	used_again = false;
+	must(!remember_asked(&server));
+	used_again = data[0] & 4;
 	server.programs.uprobe_multi = data[0] & 1;
 	/* Where functions begin nothing but the recorder says. */
 	for (i = 0; i < BROKER_PROGRAMS; i++)
 		server.programs.program_fds[i] = i <= BROKER_USDT ? 1000 : -1;
 	memset(traced, 0, sizeof(traced));
 	executes = 0;
-	given = taken_back = 0;
 	n = length_of(data + 1, size - 3);
 	must(pwrite(foreign_fd, data + 3, n, 0) == (ssize_t)n && !ftruncate(foreign_fd, (off_t)n));
 	data += 3 + n;
@@ -357,6 +362,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size -= 3 + n;
 	}
 	free_links(server.links);
+	free(server.births);
 	must(given == taken_back); /* nothing stays open */
 	return 0;
 }

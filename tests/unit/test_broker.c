@@ -10,8 +10,11 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "broker/broker.h"
@@ -19,15 +22,14 @@
 
 #define UNSAID (IMAGE_CODE + 0x40) /* code, of which no note and no symbol says anything */
 
-/* NULL: none can be had here. */
-static struct broker *start(bool functions)
+/* NULL: none can be had here. Its links are closed: what it refuses does not hang on these. */
+static struct broker *start_for(pid_t asked, bool functions)
 {
-	const pid_t self = getpid();
 	struct broker_config config = {
 		.buffer_bytes = 1 << 20,
 		.usdt = true,
 		.functions = functions,
-		.pids = &self,
+		.pids = &asked,
 		.n_pids = 1,
 	};
 	struct broker_loaded loaded;
@@ -47,6 +49,11 @@ static struct broker *start(bool functions)
 	for (i = 0; i < loaded.n_buffers; i++)
 		close(loaded.buffers[i]);
 	return b;
+}
+
+static struct broker *start(bool functions)
+{
+	return start_for(getpid(), functions);
 }
 
 /* A nop: of all instructions the one that the broker lets a probe of others be put on. */
@@ -153,12 +160,161 @@ static void given_up(void **state)
 	broker_stop(b);
 }
 
+static int trace(struct broker *b, pid_t pid)
+{
+	const struct broker_target target = { pid, 0 };
+	struct failure f = { 0 };
+
+	return broker_trace(b, &target, TRACED_WATCH, &f);
+}
+
+static pid_t start_sleeper(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		for (;;)
+			pause();
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* A process of this number, which is not our child; it lives as long as the one that is returned. */
+static pid_t use_again(pid_t number)
+{
+	struct clone_args args = {
+		.exit_signal = SIGCHLD,
+		.set_tid = (uintptr_t)&number,
+		.set_tid_size = 1,
+	};
+	int ready[2], status = -1;
+	pid_t parent;
+
+	assert_int_equal(pipe(ready), 0);
+	parent = fork();
+	if (parent == 0) {
+		long pid = syscall(SYS_clone3, &args, sizeof(args));
+
+		if (pid == 0) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			status = 0;
+		} else if (pid < 0) {
+			status = errno;
+		}
+		if (pid <= 0 && write(ready[1], &status, sizeof(status)) < 0)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_true(parent > 0);
+	assert_int_equal(read(ready[0], &status, sizeof(status)), sizeof(status));
+	close(ready[0]);
+	close(ready[1]);
+	if (!status)
+		return parent;
+	print_message("skipped: no process of a number: %s\n", strerror(status));
+	end(parent);
+	return 0;
+}
+
+/* It was traced, and the recorder has detached from the ends of processes, see start_for(). */
+static void numbers_used_again(void **state)
+{
+	pid_t asked = start_sleeper(), other;
+	struct broker *b = start_for(asked, false);
+	struct broker_target target = { asked, 0 };
+	struct failure f = { 0 };
+
+	(void)state;
+	if (b)
+		assert_int_equal(trace(b, asked), 0);
+	end(asked);
+	other = b ? use_again(asked) : 0;
+	if (!other) {
+		broker_stop(b);
+		skip();
+	}
+	assert_int_equal(broker_open(b, BROKER_MAPS, &target, 0, 0, &f), -ESRCH);
+	assert_int_equal(trace(b, asked), -EPERM);
+	assert_int_equal(broker_open(b, BROKER_MEMORY, &target, 0, 0, &f), -ESRCH);
+	/* It has the socket, too. */
+	end(other);
+	broker_stop(b);
+}
+
+/* The recorder's children may be traced, but for one. */
+static void not_the_broker(void **state)
+{
+	pid_t child = start_sleeper();
+	struct broker *b = start(false);
+
+	(void)state;
+	if (b) {
+		assert_int_equal(trace(b, child), 0);
+		assert_int_equal(trace(b, broker_pid(b)), -EPERM);
+		assert_int_equal(trace(b, getppid()), -EPERM);
+	}
+	end(child);
+	broker_stop(b);
+	if (!b)
+		skip();
+}
+
+/* Another that has the recorder's end of the socket when that has ended; 1: it got no answer. */
+static int ask_without_recorder(struct broker *b, pid_t recorder)
+{
+	struct broker_target target;
+	struct failure f = { 0 };
+
+	/* Its children are another's from then on. */
+	while (getppid() == recorder)
+		usleep(1000);
+	return broker_identify(b, getpid(), &target, &f) == -EPIPE;
+}
+
+static void nobody_else(void **state)
+{
+	int result[2], refused = -1;
+	pid_t recorder;
+
+	(void)state;
+	assert_int_equal(pipe(result), 0);
+	recorder = fork();
+	if (recorder == 0) {
+		struct broker *b = start(false);
+
+		recorder = getpid();
+		if (b && fork() == 0) {
+			refused = ask_without_recorder(b, recorder);
+			_exit(write(result[1], &refused, sizeof(refused)) < 0);
+		}
+		_exit(0);
+	}
+	close(result[1]);
+	assert_true(recorder > 0);
+	assert_int_equal(waitpid(recorder, NULL, 0), recorder);
+	if (read(result[0], &refused, sizeof(refused)) != sizeof(refused))
+		skip();
+	close(result[0]);
+	assert_int_equal(refused, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refused_without_functions),
 		cmocka_unit_test(granted_with_functions),
 		cmocka_unit_test(given_up),
+		cmocka_unit_test(numbers_used_again),
+		cmocka_unit_test(not_the_broker),
+		cmocka_unit_test(nobody_else),
 	};
 
 	return cmocka_run_group_tests_name("broker", tests, NULL, NULL);

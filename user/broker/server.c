@@ -26,6 +26,8 @@ struct packet {
 struct server {
 	int socket;
 	const struct broker_config *config;
+	pid_t recorder;
+	uint64_t *births; /* of config->pids, as it began; 0: there was no such process */
 	struct loaded_programs programs;
 	struct links *links;
 	struct packet packet;
@@ -44,15 +46,43 @@ static bool is_traced(const struct loaded_programs *programs, uint32_t pid)
 	return !bpf_map_lookup_elem(programs->traced_fd, &pid, &flags);
 }
 
-static bool was_asked_for(const struct broker_config *config, int directory, pid_t pid)
+/* Which processes the numbers mean that the user named: a number may be another's later. */
+static int remember_asked(struct server *s)
+{
+	unsigned i, n = s->config->n_pids;
+	struct failure unused;
+
+	s->recorder = getppid();
+	s->births = calloc(n + 1, sizeof(*s->births));
+	if (!s->births)
+		return -ENOMEM;
+	for (i = 0; i < n; i++) {
+		const struct broker_target target = { s->config->pids[i], 0 };
+		int directory = process_directory(&target, &unused);
+
+		if (directory < 0)
+			continue;
+		s->births[i] = process_birth(directory);
+		close(directory);
+	}
+	return 0;
+}
+
+/*
+ * The broker is a child of the recorder, too, and nobody's to look into. Its parent is asked for last: as
+ * long as that is the recorder, the recorder's number was no other's.
+ */
+static bool was_asked_for(const struct server *s, int directory, pid_t pid)
 {
 	unsigned i;
 
-	for (i = 0; i < config->n_pids; i++) {
-		if (config->pids[i] == pid)
+	for (i = 0; i < s->config->n_pids; i++) {
+		if (s->config->pids[i] == pid && s->births[i] &&
+		    s->births[i] == process_birth(directory))
 			return true;
 	}
-	return process_parent(directory) == getppid();
+	return pid != getpid() && process_parent(directory) == s->recorder &&
+	       getppid() == s->recorder;
 }
 
 /*
@@ -84,9 +114,9 @@ static int trace_directory(const struct loaded_programs *programs, int directory
 	return failure_set(f, -errno, "cannot trace the process", "", NULL);
 }
 
-static int trace(const struct loaded_programs *programs, const struct broker_config *config,
-		 const struct request *r, struct failure *f)
+static int trace(const struct server *s, const struct request *r, struct failure *f)
 {
+	const struct loaded_programs *programs = &s->programs;
 	const struct broker_target target = { r->pid, r->birth };
 	uint32_t pid = r->pid, flags = r->what;
 	int directory, error;
@@ -96,7 +126,7 @@ static int trace(const struct loaded_programs *programs, const struct broker_con
 	directory = process_directory(&target, f);
 	if (directory < 0)
 		return directory;
-	if (!is_traced(programs, pid) && !was_asked_for(config, directory, r->pid)) {
+	if (!is_traced(programs, pid) && !was_asked_for(s, directory, r->pid)) {
 		close(directory);
 		return failure_set(f, -EPERM, "refused request", "trace", NULL);
 	}
@@ -177,12 +207,18 @@ static int serve_one(struct server *s)
 		return error;
 	if (!n_fds)
 		fd = -1;
+	/* Its end of the socket may have come to another process. */
+	if (getppid() != s->recorder) {
+		if (fd >= 0)
+			close(fd);
+		return -EPIPE;
+	}
 	if (size < sizeof(*r)) {
 		reply.error = failure_set(f, -EINVAL, "refused request", "", NULL);
 	} else if (r->kind == REQUEST_IDENTIFY) {
 		reply.error = identify(r, &reply.birth, f);
 	} else if (r->kind == REQUEST_TRACE) {
-		reply.error = trace(&s->programs, s->config, r, f);
+		reply.error = trace(s, r, f);
 	} else if (r->kind == REQUEST_OPEN) {
 		opened = open_for(s, r, f);
 		reply.error = opened < 0 ? opened : 0;
@@ -244,7 +280,7 @@ void broker_serve(int socket, const struct broker_config *config)
 	struct server *s = calloc(1, sizeof(*s));
 	struct reply reply = { 0 };
 	int fds[MESSAGE_MAX_FDS];
-	unsigned i, n_fds = 0;
+	unsigned i, first_link, n_fds = 0;
 
 	/* Ctrl-C in the terminal is for the recorder: it says when the end is there. */
 	signal(SIGINT, SIG_IGN);
@@ -255,14 +291,15 @@ void broker_serve(int socket, const struct broker_config *config)
 	prctl(PR_SET_NAME, "proftrace-broker");
 	socket = keep_only(socket);
 
-	if (s)
+	if (s) {
+		s->config = config;
 		s->links = links_new();
-	if (!s || !s->links) {
+	}
+	if (!s || !s->links || remember_asked(s)) {
 		reply.error =
 			failure_set(&reply.failure, -ENOMEM, "cannot start the broker", "", NULL);
 	} else {
 		s->socket = socket;
-		s->config = config;
 		reply.error = programs_load(config, &s->programs, &reply.loaded, fds, &n_fds,
 					    &reply.failure);
 		if (!reply.error)
@@ -272,8 +309,15 @@ void broker_serve(int socket, const struct broker_config *config)
 	}
 	if (message_send(socket, &reply, sizeof(reply), NULL, 0, fds, n_fds) || reply.error)
 		_exit(1);
-	for (i = 0; i < n_fds; i++)
-		close(fds[i]);
+	/*
+	 * Links are kept: that a process is traced ends with the programs on its end, on forks and on what is
+	 * executed, which are not the recorder's to detach as long as it has requests.
+	 */
+	first_link = n_fds - reply.loaded.n_buffers - reply.loaded.n_links;
+	for (i = 0; i < n_fds; i++) {
+		if (i < first_link || i >= first_link + reply.loaded.n_links)
+			close(fds[i]);
+	}
 	while (!serve_one(s))
 		;
 	_exit(0);

@@ -33,6 +33,8 @@ run() { # NAME ARGUMENTS...
 	check "$name: the terminal is left alone" clean "$tmp/err"
 }
 
+# In exact mode it is the kernel that looks behind a program's pointers, wherever these lead: whatever it marks
+# with the program goes on. (In batches it is the program's own code that copies strings.)
 run "strings" strings 2000
 equal "strings: those that are not there are counted" "$(field "$tmp/s" unreadable_args)" 6000
 check "strings: those that are cut are counted" test "$(field "$tmp/s" cut_strings)" -ge 4000
@@ -41,6 +43,8 @@ run "pointers to nowhere" pointers 2000
 check "pointers to nowhere: names that are not there are counted" test "$(field "$tmp/s" unreadable_names)" -ge 2000
 run "100,000 names" names 100000
 check "100,000 names: those that are too many are (other)" test "$(field "$tmp/s" other_names)" -gt 0
+run "slices whose names are made" slices 2000
+run "pools whose names are made" pools 2000
 run "4,000 threads" threads 4000
 run "400,000 live allocations" allocs 400000
 check "400,000 live allocations: those not followed are counted" \

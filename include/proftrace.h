@@ -125,7 +125,9 @@ typedef struct prof_domain {
 /*
  * 2. Markers ======================================================================================
  *
- * Below, [key, value]... stands for up to six pairs. They become the arguments of the event.
+ * Below, [key, value]... stands for up to six pairs. They become the arguments of the event. Strings,
+ * and names that are made at run time, are C strings that the program can read, or NULL: some are read
+ * by the marker itself while someone traces, and a bad pointer then ends the program.
  */
 
 /*

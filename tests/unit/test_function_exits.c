@@ -251,11 +251,141 @@ static void symbols(void **state)
 	close(fd);
 }
 
+#define TABLE 0x800 /* where the image has constant data */
+
+static const char *look_at_table(const void *code, size_t n, const void *table, size_t n_table)
+{
+	const struct function_part part = { CODE, n };
+	struct elf_file *elf;
+	struct failure f;
+	struct image m;
+	const char *why;
+	int fd;
+
+	image_init(&m, EM_X86_64);
+	image_put(&m, IMAGE_CODE, code, n);
+	image_put(&m, TABLE, table, n_table);
+	fd = image_fd(&m);
+	assert_int_equal(elf_file_open(fd, &elf, &f), 0);
+	why = function_exits_find(elf, &unwind, &part, 1, false, &found);
+	elf_file_free(elf);
+	close(fd);
+	return why;
+}
+
+static void tables(void **state)
+{
+	uint8_t relative[] = {
+		0x83, 0xff, 0x01,		 /* 0 cmp $1,%edi */
+		0x77, 0x10,			 /* 3 ja 21 */
+		0x48, 0x8d, 0x15, 0,	0, 0, 0, /* 5 lea TABLE(%rip),%rdx */
+		0x48, 0x63, 0x04, 0xba,		 /* 12 movslq (%rdx,%rdi,4),%rax */
+		0x48, 0x01, 0xd0,		 /* 16 add %rdx,%rax */
+		0xff, 0xe0,			 /* 19 jmp *%rax */
+		0xc3,				 /* 21 ret */
+		0x5d, 0xc3,			 /* 22 pop, ret */
+		0x58, 0xc3,			 /* 24 pop, ret */
+	};
+	static const uint8_t absolute[] = {
+		0x83, 0xff, 0x01,			  /* 0 cmp $1,%edi */
+		0x77, 0x07,				  /* 3 ja 12 */
+		0xff, 0x24, 0xfd, 0x00, TABLE >> 8, 0, 0, /* 5 jmp *TABLE(,%rdi,8) */
+		0xc3,					  /* 12 ret */
+		0x5d, 0xc3,				  /* 13 pop, ret */
+		0x58, 0xc3,				  /* 15 pop, ret */
+	};
+	int32_t to_relative[] = { CODE + 22 - TABLE, CODE + 24 - TABLE, CODE + 7 - TABLE };
+	const uint64_t to_absolute[] = { CODE + 13, CODE + 15, CODE + 1 };
+	const int32_t distance = TABLE - (CODE + 12);
+
+	(void)state;
+	memcpy(relative + 8, &distance, 4);
+	assert_null(look_at_table(relative, sizeof(relative), to_relative, sizeof(to_relative)));
+	assert_int_equal(found.n, 4);
+	assert_int_equal(found.exits[3].vaddr, CODE + 25);
+	assert_int_equal(found.elsewhere, 0);
+	assert_null(look_at_table(absolute, sizeof(absolute), to_absolute, sizeof(to_absolute)));
+	assert_int_equal(found.n, 4);
+	assert_int_equal(found.exits[3].vaddr, CODE + 16);
+	/* Without the comparison, it ends before what cannot be one of its entries. */
+	relative[1] = 0xf7;
+	assert_null(look_at_table(relative, sizeof(relative), to_relative, sizeof(to_relative)));
+	assert_int_equal(found.n, 4);
+	relative[1] = 0xff;
+	/* Into the middle of an instruction; elsewhere; too few of them. */
+	to_relative[1] = CODE + 7 - TABLE;
+	assert_non_null(look_at_table(relative, sizeof(relative), to_relative, 12));
+	to_relative[1] = CODE + 0x80 - TABLE;
+	assert_non_null(look_at_table(relative, sizeof(relative), to_relative, 12));
+	assert_int_equal(found.elsewhere, CODE + 0x80);
+	to_relative[1] = CODE + 24 - TABLE;
+	relative[2] = 0;
+	assert_non_null(look_at_table(relative, sizeof(relative), to_relative, 12));
+	/* No such table. */
+	assert_non_null(look_at_table(relative, sizeof(relative), "", 0));
+}
+
+/* Where an exception is caught no jump leads: only what is said of the code for exceptions. */
+static void pads(void **state)
+{
+	enum {
+		HEADER = 0x600,
+		COMMON = 0x640,
+		SAID = 0x680,
+		LSDA = 0x700
+	};
+	static const uint8_t code[] = { 0xe8, 0, 1, 0, 0, 0xc3, 0x58, 0xc3 };
+	static const uint8_t header[] = { 1, 0x1b, 0x03, 0x3b, 0, 0, 0, 0, 1, 0, 0, 0 };
+	static const uint8_t common[] = { 18,  0,   0, 0, 0,	0,  0, 0,    1,	  'z',
+					  'L', 'R', 0, 1, 0x78, 16, 2, 0x1b, 0x1b };
+	uint8_t lsda[] = { 0xff, 0xff, 1, 4, 0, 5, 6, 0 };
+	const int32_t entry[] = { CODE - HEADER, SAID - HEADER };
+	const int32_t said[] = { 20, SAID + 4 - COMMON, CODE - (SAID + 8), sizeof(code) };
+	const int32_t lsda_from = LSDA - (SAID + 17);
+	const struct function_part part = { CODE, sizeof(code) };
+	struct unwind_table table;
+	struct elf_file *elf;
+	struct failure f;
+	struct image m;
+	int fd, i;
+
+	(void)state;
+	for (i = 0; i < 3; i++) {
+		image_init(&m, EM_X86_64);
+		image_put(&m, IMAGE_NAMES + 31, ".eh_frame_hdr", 13);
+		image_put_section(&m, SEC_BASE, 31, SHT_PROGBITS, HEADER, HEADER, 20);
+		image_put(&m, IMAGE_CODE, code, sizeof(code));
+		image_put(&m, HEADER, header, sizeof(header));
+		image_put(&m, HEADER + sizeof(header), entry, sizeof(entry));
+		image_put(&m, COMMON, common, sizeof(common));
+		image_put(&m, SAID, said, sizeof(said));
+		image_put(&m, SAID + 16, "\4", 1);
+		image_put(&m, SAID + 17, &lsda_from, 4);
+		/* The second time elsewhere, the third into the middle of the call. */
+		lsda[6] = i == 0 ? 6 : i == 1 ? 0x40 : 2;
+		image_put(&m, LSDA, lsda, sizeof(lsda));
+		fd = image_fd(&m);
+		assert_int_equal(elf_file_open(fd, &elf, &f), 0);
+		unwind_table_open(&table, elf);
+		assert_int_equal(table.n, 1);
+		if (i == 2) {
+			assert_non_null(function_exits_find(elf, &table, &part, 1, false, &found));
+		} else {
+			assert_null(function_exits_find(elf, &table, &part, 1, false, &found));
+			assert_int_equal(found.n, i == 0 ? 2 : 1);
+			assert_int_equal(found.elsewhere, i == 0 ? 0 : CODE + 0x40);
+		}
+		elf_file_free(elf);
+		close(fd);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(x86),	 cmocka_unit_test(refused), cmocka_unit_test(outside),
-		cmocka_unit_test(arm64), cmocka_unit_test(symbols), cmocka_unit_test(data_within),
+		cmocka_unit_test(x86),	  cmocka_unit_test(refused), cmocka_unit_test(outside),
+		cmocka_unit_test(arm64),  cmocka_unit_test(symbols), cmocka_unit_test(data_within),
+		cmocka_unit_test(tables), cmocka_unit_test(pads),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -184,15 +184,30 @@ static const char *find_entry_x86(struct walk *w, bool skip_nop5)
 	return at ? check_moved(w, at) : NULL;
 }
 
-/* How many bytes are there for nothing, or to fail; 0: these are not. */
-static unsigned padding_x86(const uint8_t *bytes, uint64_t n)
+/*
+ * Bytes that are not reached: how many of them cannot be where the function is left. They are there for
+ * nothing, or code that the compiler did not see is dead. 0: they may.
+ */
+static unsigned harmless_x86(const struct walk *w, unsigned part, uint64_t at)
 {
+	const uint8_t *bytes = w->map[part].bytes + at;
 	struct x86_instruction x;
+	uint64_t to;
 
 	if (bytes[0] == 0 || bytes[0] == 0xcc)
 		return 1;
-	if (!x86_decode(bytes, n, &x) || (x.use != X86_NOP && x.flow != X86_STOP))
+	if (!x86_decode(bytes, w->parts[part].size - at, &x))
 		return 0;
+	to = w->parts[part].vaddr + at + x.length + (uint64_t)(int64_t)x.distance;
+	switch (x.flow) {
+	case X86_RETURN:
+	case X86_INDIRECT:
+		return 0;
+	case X86_JUMP:
+	case X86_BRANCH:
+	case X86_LOOP:
+		return leaves(w, to) ? 0 : x.length;
+	}
 	return x.length;
 }
 
@@ -288,8 +303,8 @@ static const char *step_arm64(struct walk *w, unsigned part, uint64_t at, struct
 	return take_arm64(w, w->parts[part].vaddr + at, word, ret);
 }
 
-/* 4, unless this may be where the function is left. */
-static unsigned padding_arm64(const struct walk *w, unsigned part, uint64_t at)
+/* The same. */
+static unsigned harmless_arm64(const struct walk *w, unsigned part, uint64_t at)
 {
 	uint64_t vaddr = w->parts[part].vaddr + at;
 	int64_t distance;
@@ -356,20 +371,29 @@ const char *walk_follow(struct walk *w)
 	return why;
 }
 
+/* How many bytes to go on by, 0 at those that may be where the function is left. */
+static unsigned skip_harmless(const struct walk *w, unsigned part, uint64_t at)
+{
+	const uint8_t *marks = w->map[part].marks + at;
+	unsigned n, i;
+
+	if (marks[0] & (WALK_BEGINS | WALK_INSIDE))
+		return 1;
+	n = w->elf->machine == EM_X86_64 ? harmless_x86(w, part, at) : harmless_arm64(w, part, at);
+	for (i = 0; i < n; i++) {
+		if (marks[i] & (WALK_BEGINS | WALK_INSIDE))
+			return 0;
+	}
+	return n;
+}
+
 bool walk_has_rest(struct walk *w)
 {
+	unsigned n;
+
 	for (; w->rest_part < w->n_parts; w->rest_part++, w->rest_at = 0) {
-		uint64_t size = w->parts[w->rest_part].size;
-
-		while (w->rest_at < size) {
-			const uint8_t *marks = w->map[w->rest_part].marks;
-			unsigned n = 1;
-
-			if (!(marks[w->rest_at] & (WALK_BEGINS | WALK_INSIDE)))
-				n = w->elf->machine == EM_X86_64
-					    ? padding_x86(w->map[w->rest_part].bytes + w->rest_at,
-							  size - w->rest_at)
-					    : padding_arm64(w, w->rest_part, w->rest_at);
+		while (w->rest_at < w->parts[w->rest_part].size) {
+			n = skip_harmless(w, w->rest_part, w->rest_at);
 			if (!n)
 				return true;
 			w->rest_at += n;

@@ -65,7 +65,7 @@ void jump_tables_note(struct walk *w, uint64_t vaddr, const struct x86_instructi
 /* Follows the tables of what has been reached, until there are no more. */
 const char *jump_tables_follow(struct walk *w);
 
-/* Whether there are bytes that are not reached and could be instructions: padding could not. */
+/* Whether there are bytes that are not reached, and may be where the function is left. */
 bool walk_has_rest(struct walk *w);
 
 #endif

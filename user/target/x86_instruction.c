@@ -334,7 +334,8 @@ static void find_use(const struct decoder *d, struct x86_instruction *x)
 		x->use = X86_LEA;
 	else if (c == 0x63 || c == 0x8b)
 		x->use = X86_LOAD;
-	else if (c == 0x3c || c == 0x3d || (c >= 0x80 && c <= 0x83 && (d->modrm >> 3 & 7) == 7))
+	else if (c == 0x2d || c == 0x3c || c == 0x3d ||
+		 (c >= 0x80 && c <= 0x83 && (d->modrm >> 3 & 5) == 5))
 		x->use = X86_COMPARE;
 	/* Of one byte, the sign goes into all of them. */
 	if (c == 0x83)

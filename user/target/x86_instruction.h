@@ -29,7 +29,7 @@ enum x86_use {
 	X86_OTHER,
 	X86_LEA,     /* the address that `target` is, to the register `reg` */
 	X86_LOAD,    /* a number of 32 bits, with its sign, from `target` to `reg` */
-	X86_COMPARE, /* with the number `value` */
+	X86_COMPARE, /* with the number `value`: cmp, sub */
 	X86_NOP,     /* for nothing but the room it takes */
 };
 

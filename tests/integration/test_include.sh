@@ -127,6 +127,19 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1 && command -v setpriv >/dev
 	check "a closed directory: says what helps" grep -q "^hint: --include-json FILE" err
 	equal "its user's own directory" "$(as_nobody 1 "$tmp/theirs/plain.json")" "0 2"
 	equal "where it was started, and could not go itself" "$(cd closed/inside && as_nobody 1 plain.json)" "0 2"
+	# It becomes root by what it executes, before the recorder looks or after.
+	cp "$(command -v sleep)" becomes && chmod 4755 becomes
+	chmod 644 secret.json && mv secret.json closed/
+	"$proftrace" -q -o way --include-offset 1h -- setpriv --reuid nobody --clear-groups \
+		"$tmp/copied" 2 "$tmp/w2.json" "$tmp/closed/secret.json" "$tmp/becomes" 0 >said 2>err
+	equal "one that becomes root: the recording is whole" "$? $(count way.json 'BEGIN outer')" "0 2"
+	check "one that becomes root: what it named before is not root's to read" \
+		grep -q "cannot include '.*/secret.json': the program's user may not enter a directory" err
+	# Root's own, which is somebody else from then on: not known to be root's.
+	"$proftrace" -q -o way --include-offset 1h -- "$tmp/copied" 2 "$tmp/w2.json" "$tmp/closed/secret.json" \
+		"$tmp/becomes" 0 >said 2>err
+	check "one that executes something: what it named is anybody's" \
+		grep -q "cannot include '.*/secret.json': the program's user may not enter a directory" err
 	# It has ended when the recorder looks.
 	equal "a closed directory, of one that is gone" "$(as_nobody 0 "$tmp/closed/plain.json")" "0 "
 	equal "an open directory, of one that is gone" "$(as_nobody 0 "$tmp/w2.json")" "0 2"

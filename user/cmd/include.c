@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/capture.h"
 #include "clock.h"
 #include "cmd/include_reach.h"
 #include "cmd/merge.h"
@@ -51,6 +52,7 @@ struct include {
 	bool absolute;
 	bool beneath; /* its directory: a link out of it would lead to where the program is not */
 	struct asker asker;
+	uint32_t pid;
 	bool unreachable; /* the error is because of a directory on its way */
 	int error;
 	uint64_t events;
@@ -186,7 +188,41 @@ void include_later(struct recording *r, const struct event *event)
 		return;
 	include->from_program = true;
 	include->absolute = path->s[0] == '/';
+	include->pid = event->pid;
 	look_at_process(r, include, event->pid);
+}
+
+/* Everybody's, from now on: whose it was when it named that file is not known. */
+static void doubt(struct include *include)
+{
+	if (include->from_program && (!include->asker.uid || include->asker.uid == geteuid()))
+		include->asker.known = false;
+}
+
+/*
+ * What it executes may make it root, and it had become that already when it was looked at. When exactly it
+ * did the event does not tell: it comes after.
+ */
+void include_executed(struct recording *r, const struct event *event)
+{
+	unsigned i;
+
+	for (i = 0; r->includes && i < r->includes->n; i++) {
+		if (r->includes->list[i].pid == event->pid)
+			doubt(&r->includes->list[i]);
+	}
+}
+
+/* The same, where it is not known who executed something. */
+static void doubt_all(struct recording *r)
+{
+	struct account account = { 0 };
+	unsigned i;
+
+	if (r->capture)
+		capture_account(r->capture, &account);
+	for (i = 0; account.kernel_events_lost && i < r->includes->n; i++)
+		doubt(&r->includes->list[i]);
 }
 
 /*
@@ -471,6 +507,7 @@ int include_all(struct recording *r)
 	/* Whatever becomes of this, what was recorded is there. */
 	outputs_flush(r);
 	plugins_flush(r);
+	doubt_all(r);
 	from_programs = in->n;
 	for (i = 0; i < r->options->n_includes; i++)
 		add(in, r->options->includes[i]);

@@ -15,6 +15,8 @@ struct includes;
 
 /* A program's EVENT_INCLUDE_JSON: kept until the end. From now on only the file may be missing. */
 void include_later(struct recording *r, const struct event *event);
+/* A program's EVENT_EXEC: from then on it may be of another user. */
+void include_executed(struct recording *r, const struct event *event);
 
 /*
  * Reads all of them into the recording, which is over but for that. Returns 0, or negative errno if

@@ -66,6 +66,8 @@ int recording_take(void *recording, const struct event *event)
 		scheduler_event(r, event);
 	if (rare(event->kind == EVENT_THREAD_EXIT))
 		deaths_take(r, event);
+	if (rare(event->kind == EVENT_EXEC))
+		include_executed(r, event);
 	error = take_event(r, event);
 	if (rare(event->kind >= EVENT_PAUSE && event->kind <= EVENT_INCLUDE_JSON))
 		take_order(r, event);

@@ -180,6 +180,7 @@ struct recording {
 	unsigned told_to_end;	 /* how often, since it is not to wait for a command */
 	bool stop_asked;	 /* by a program, or by `proftrace ctl` */
 	bool dump_asked;	 /* the same, or by SIGUSR2 */
+	bool child_ended;	 /* some child, or may have: to be waited for */
 	bool broker_died;
 	bool output_failed; /* at least one */
 	bool all_outputs_failed;

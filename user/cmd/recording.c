@@ -92,7 +92,7 @@ static void take_signals(struct recording *r)
 
 	while (read(r->signals_fd, &info, sizeof(info)) == sizeof(info)) {
 		if (info.ssi_signo == SIGCHLD) {
-			reap(r);
+			r->child_ended = true;
 		} else if (info.ssi_signo == SIGUSR2) {
 			r->dump_asked = true;
 		} else if (info.ssi_signo == SIGUSR1) {
@@ -202,7 +202,7 @@ static void tick(struct recording *r, uint64_t now, uint64_t *alive_ns)
 		overhead_tick(r, now);
 	if (now - *alive_ns >= ALIVE_PERIOD_NS) {
 		capture_check_alive(r->capture);
-		reap(r);
+		r->child_ended = true; /* or it may have: it is looked at with the next turn */
 		*alive_ns = now;
 	}
 }
@@ -284,9 +284,9 @@ static void waits_close(struct waits *w)
 static void one_wait(struct recording *r, struct waits *w, uint64_t *alive_ns, bool *more)
 {
 	struct epoll_event events[8];
-	bool signals = false;
 	uint64_t expirations;
-	int i, n = epoll_wait(w->epoll, events, 8, *more ? 0 : -1);
+	int i, n = epoll_wait(w->epoll, events, 8, *more || r->child_ended ? 0 : -1);
+	bool ended;
 
 	for (i = 0; i < n; i++) {
 		if (events[i].data.fd == w->timer) {
@@ -296,7 +296,7 @@ static void one_wait(struct recording *r, struct waits *w, uint64_t *alive_ns, b
 			if (read(w->system, &expirations, sizeof(expirations)) > 0)
 				read_system(r);
 		} else if (events[i].data.fd == r->signals_fd) {
-			signals = true;
+			take_signals(r);
 		} else if (events[i].data.fd == capture_broker_fd(r->capture)) {
 			r->broker_died = true;
 		} else if (r->top && events[i].data.fd == top_keys_fd(r->top)) {
@@ -305,10 +305,13 @@ static void one_wait(struct recording *r, struct waits *w, uint64_t *alive_ns, b
 			control_serve(r->control, r);
 		}
 	}
+	ended = r->child_ended;
 	capture_drain(r->capture, more);
 	/* Only now is a command waited for that has ended: whose it was, what it marked last may need. */
-	if (signals)
-		take_signals(r);
+	if (ended && !*more) {
+		r->child_ended = false;
+		reap(r);
+	}
 	if (r->scheduler && !*more)
 		scheduler_look(r);
 	tick(r, clock_ns(CLOCK_MONOTONIC), alive_ns);

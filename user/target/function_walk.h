@@ -28,6 +28,14 @@ struct walk_base {
 	uint32_t n; /* entries, if that is known; else 0 */
 };
 
+/* A jump that does not say where to, and what the instructions before it say of its table. */
+struct walk_jump {
+	uint64_t vaddr;
+	uint64_t base; /* 0: they do not say */
+	uint8_t reg;   /* that the table's address is in, or USDT_NO_REGISTER */
+	uint32_t n;    /* entries; 0: they do not say */
+};
+
 struct walk {
 	const struct elf_file *elf;
 	const struct function_part *parts;
@@ -42,8 +50,7 @@ struct walk {
 	uint64_t *todo;
 	unsigned n_todo, room;
 	struct function_exits *found;
-	/* Jumps that do not say where to. */
-	uint64_t jumps[WALK_MAX_JUMPS];
+	struct walk_jump jumps[WALK_MAX_JUMPS];
 	unsigned n_jumps;
 	struct walk_base bases[WALK_MAX_BASES];
 	unsigned n_bases;

@@ -57,7 +57,7 @@ void jump_tables_note(struct walk *w, uint64_t vaddr, const struct x86_instructi
 	if (x->flow != X86_INDIRECT || x->target.form == USDT_RELATIVE)
 		return;
 	if (w->n_jumps < WALK_MAX_JUMPS)
-		w->jumps[w->n_jumps++] = vaddr;
+		w->jumps[w->n_jumps++] = (struct walk_jump){ .vaddr = vaddr };
 	w->unknown = true;
 }
 
@@ -113,17 +113,17 @@ static bool look_back(struct window *v, uint64_t vaddr, const struct x86_instruc
 	return false;
 }
 
-static void count_entries(struct walk *w, uint64_t jump)
+static void look_at_jump(const struct walk *w, struct walk_jump *jump)
 {
 	struct window v = { .reg = USDT_NO_REGISTER, .condition = -1 };
-	int part = walk_part(w, jump);
+	int part = walk_part(w, jump->vaddr);
 	struct x86_instruction x;
 	uint64_t at;
 	unsigned i;
 
 	if (part < 0)
 		return;
-	at = jump - w->parts[part].vaddr;
+	at = jump->vaddr - w->parts[part].vaddr;
 	if (!x86_decode(w->map[part].bytes + at, w->parts[part].size - at, &x))
 		return;
 	v.base = absolute_table(&x);
@@ -131,13 +131,34 @@ static void count_entries(struct walk *w, uint64_t jump)
 		if (!look_back(&v, w->parts[part].vaddr + at, &x))
 			break;
 	}
-	for (i = 0; i < w->n_bases && v.n; i++) {
-		struct walk_base *b = &w->bases[i];
+	jump->base = v.base;
+	jump->reg = v.reg;
+	jump->n = v.n;
+}
 
-		if ((v.base ? b->vaddr == v.base : b->reg == v.reg && v.reg != USDT_NO_REGISTER) &&
-		    v.n > b->n)
-			b->n = v.n;
+/* Of an address that several jumps may use, the most that one of them says. */
+static void count_entries(const struct walk_jump *jump, struct walk_base *b)
+{
+	bool uses = jump->base ? b->vaddr == jump->base
+			       : b->reg == jump->reg && jump->reg != USDT_NO_REGISTER;
+
+	if (uses && jump->n > b->n)
+		b->n = jump->n;
+}
+
+/* Those that are new, each with all of the others. */
+static void count_all(struct walk *w, unsigned *n_jumps, unsigned *n_bases)
+{
+	unsigned i, j;
+
+	for (i = *n_jumps; i < w->n_jumps; i++)
+		look_at_jump(w, &w->jumps[i]);
+	for (i = 0; i < w->n_jumps; i++) {
+		for (j = i < *n_jumps ? *n_bases : 0; j < w->n_bases; j++)
+			count_entries(&w->jumps[i], &w->bases[j]);
 	}
+	*n_jumps = w->n_jumps;
+	*n_bases = w->n_bases;
 }
 
 /* --- the entries --------------------------------------------------------------------------------- */
@@ -227,12 +248,7 @@ const char *jump_tables_follow(struct walk *w)
 	struct walk_base *b;
 
 	while (!why && w->n_jumps) {
-		for (i = 0; i < w->n_jumps; i++) {
-			if (i >= n_jumps || n_bases < w->n_bases)
-				count_entries(w, w->jumps[i]);
-		}
-		n_jumps = w->n_jumps;
-		n_bases = w->n_bases;
+		count_all(w, &n_jumps, &n_bases);
 		/* Those whose length is known first: they tell what the others cannot be. */
 		b = NULL;
 		for (i = 0; i < w->n_bases; i++) {

@@ -70,6 +70,35 @@ static __always_inline struct thread_state *thread_executed(struct task_struct *
 	return bpf_task_storage_get(&threads, task, NULL, 0);
 }
 
+static __always_inline struct thread_state *slot_begin(struct thread_state *st, __u64 birth)
+{
+	st->birth = 0;
+	barrier();
+	__builtin_memset(&st->depth, 0,
+			 offsetof(struct thread_state, token) -
+				 offsetof(struct thread_state, depth));
+	barrier();
+	st->birth = birth;
+	return st;
+}
+
+/*
+ * The state of a thread that is not the current one. It gets one in its slot where it cannot have one
+ * elsewhere. NULL: out of reach, since only one's own storage can be looked at.
+ */
+static __always_inline struct thread_state *slot_of_other(__u64 pid_tgid, __u64 birth)
+{
+	struct thread_state *st = slot_of(pid_tgid);
+
+	if (!st)
+		return NULL;
+	if (st->owner == pid_tgid && st->birth == birth)
+		return st;
+	if (threads_stored || __sync_val_compare_and_swap(&st->owner, 0, pid_tgid))
+		return NULL;
+	return slot_begin(st, birth);
+}
+
 /* Gives the current thread a state. NULL: no memory. */
 static __always_inline struct thread_state *thread_begin(struct task_struct *task, __u64 pid_tgid)
 {
@@ -86,14 +115,7 @@ static __always_inline struct thread_state *thread_begin(struct task_struct *tas
 			st->birth = task->start_time;
 		return st;
 	}
-	st->birth = 0;
-	barrier();
-	__builtin_memset(&st->depth, 0,
-			 offsetof(struct thread_state, token) -
-				 offsetof(struct thread_state, depth));
-	barrier();
-	st->birth = task->start_time;
-	return st;
+	return slot_begin(st, task->start_time);
 }
 
 /* The thread has ended, or has this number no longer. */

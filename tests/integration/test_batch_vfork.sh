@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Children that have their parent's memory (vfork() and the like) mark in its batch, fill it up and hand it
+# over. Whoever does that, each mark comes once.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+if "$proftrace" --mode batch -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
+	skip "batches of children with the same memory" "no batches on this machine"
+	finish
+fi
+
+vforks() { # HOW ROUNDS MARKS
+	"$proftrace" -q --mode batch -o "$tmp/t" --summary-json "$tmp/s" -- "$programs/vforks" "$@" >"$tmp/out" 2>"$tmp/err"
+	equal "$1: exit status" "$?$(cat "$tmp/err")" 0
+	made=$(said "$tmp/out" marks) marked=$(field "$tmp/s" marked) unread=$(field "$tmp/s" batches_unread)
+	# Never more than there were, wherever.
+	never_else "$1: of $made marks, too many" $((marked > made ? marked - made : 0)) 0
+	if [ "$marked" -lt "$made" ] && [ "$unread" -gt 0 ]; then
+		skip "$1: all marks" "this kernel told of the end when the memory was gone: $marked of $made"
+		return
+	fi
+	check_account "$1" "$tmp/s"
+	equal "$1: all marks" "$marked" "$made"
+	equal "$1: all are written" "$(field "$tmp/s" written)" "$made"
+	equal "$1: no batch was not read" "$unread" 0
+	for output in json pftrace; do
+		"$canon" "$tmp/t.$output" >"$tmp/canon" 2>"$tmp/err"
+		equal "$1: $output: the children's instants" \
+			"$(awk '$3 == "INSTANT" && $5 == "child"' "$tmp/canon" | wc -l)" "$(said "$tmp/out" child)"
+	done
+	check_agree "$1" "$tmp/t"
+}
+
+# With 1022 of these marks a batch is full: some children fill one, some go on with what the last one left.
+for how in exit exec clone first nested thread; do
+	vforks $how 8 700
+done
+vforks exit 4 2500
+vforks first 3 10
+vforks spawn 8 0
+check_nothing_left "vfork"
+finish

@@ -330,7 +330,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const pid_t asked[] = { ASKED, ALSO_ASKED };
-	static const struct broker_config config = { .pids = asked, .n_pids = 2 };
+	static struct broker_config config = { .pids = asked, .n_pids = 2 };
 	static struct server server;
 	size_t n;
 	unsigned i;
@@ -340,6 +340,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 3)
 		return 0;
 	given = taken_back = 0;
+	config.follow_children = !(data[0] & 2);
 	server.config = &config;
 	server.links = links_new();
 	used_again = false;

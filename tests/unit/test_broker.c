@@ -249,6 +249,44 @@ static void numbers_used_again(void **state)
 	broker_stop(b);
 }
 
+/* Where a thread is held; the process does not run the file. */
+static int hold_linker(struct broker *b, pid_t pid, int fd, unsigned times, unsigned *ret_link)
+{
+	const struct broker_site site = { IMAGE_CODE + 0x100, 0, 0 }, sites[] = { site, site };
+	struct failure f = { 0 };
+
+	return broker_attach(b, BROKER_LIBRARIES, pid, fd, sites, times, ret_link, &f);
+}
+
+static void not_without_end(void **state)
+{
+	struct broker *b = start(false);
+	unsigned link, last = 0, n = 0;
+	int fd = image_with_nop(), other = image_with_nop();
+
+	(void)state;
+	if (b) {
+		assert_int_equal(hold_linker(b, getpid(), fd, 2, &link), -EEXIST);
+		while (n < 100 && !hold_linker(b, getpid(), fd, 1, &link)) {
+			last = link;
+			n++;
+		}
+		assert_in_range(n, 1, 4);
+		assert_int_equal(hold_linker(b, getpid(), fd, 1, &link), -EEXIST);
+		assert_int_equal(hold_linker(b, getpid(), other, 1, &link), 0);
+		assert_int_equal(broker_detach(b, last), 0);
+		assert_int_equal(hold_linker(b, getpid(), fd, 1, &link), 0);
+		/* Nobody asked for this one, nor for children. */
+		assert_int_equal(hold_linker(b, getppid(), other, 1, &link), -EPERM);
+		assert_int_equal(hold_linker(b, 0, other, 1, &link), -EPERM);
+	}
+	broker_stop(b);
+	close(fd);
+	close(other);
+	if (!b)
+		skip();
+}
+
 /* The recorder's children may be traced, but for one. */
 static void not_the_broker(void **state)
 {
@@ -312,6 +350,7 @@ int main(void)
 		cmocka_unit_test(refused_without_functions),
 		cmocka_unit_test(granted_with_functions),
 		cmocka_unit_test(given_up),
+		cmocka_unit_test(not_without_end),
 		cmocka_unit_test(numbers_used_again),
 		cmocka_unit_test(not_the_broker),
 		cmocka_unit_test(nobody_else),

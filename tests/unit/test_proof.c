@@ -127,7 +127,7 @@ static void functions_by_symbols(void **state)
 	(void)state;
 	init(&m);
 	assert_true(proved(&m, BROKER_LIBRARIES, FUNCTION, 0));
-	assert_true(proved(&m, BROKER_EXECUTES, FUNCTION, 0));
+	assert_false(proved(&m, BROKER_EXECUTES, FUNCTION, 0));
 	assert_false(proved(&m, BROKER_LIBRARIES, FUNCTION + 1, 0));
 	assert_false(proved(&m, BROKER_LIBRARIES, FUNCTION, SWITCH));
 	assert_false(proved(&m, BROKER_EXECUTES, STUB + 1, 0));
@@ -135,6 +135,34 @@ static void functions_by_symbols(void **state)
 	image_header(&m)->e_shnum = 0;
 	assert_true(proved(&m, BROKER_LIBRARIES, FUNCTION, 0));
 	image_segment(&m, SEG_DYNAMIC)->p_type = PT_NULL;
+	assert_false(proved(&m, BROKER_LIBRARIES, FUNCTION, 0));
+}
+
+static void functions_by_names(void **state)
+{
+	static const struct {
+		char name[16];
+		bool linker, executes;
+	} cases[] = {
+		{ "_dl_debug_state", true, false }, { "_dl_debug_stat", false, false },
+		{ "dl_debug_state", false, false }, { "execve", false, true },
+		{ "execveat", false, true },	    { "fexecve", false, true },
+		{ "execv", false, false },	    { "execvex", false, false },
+		{ "malloc", false, false },	    { "", false, false },
+	};
+	struct image m;
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		init(&m);
+		image_put(&m, IMAGE_DYNSTR + 6, cases[i].name, sizeof(cases[i].name));
+		assert_int_equal(proved(&m, BROKER_LIBRARIES, FUNCTION, 0), cases[i].linker);
+		assert_int_equal(proved(&m, BROKER_EXECUTES, FUNCTION, 0), cases[i].executes);
+	}
+	/* A name that lies nowhere. */
+	init(&m);
+	((Elf64_Sym *)(m.bytes + IMAGE_DYNSYM))[2].st_name = UINT32_MAX;
 	assert_false(proved(&m, BROKER_LIBRARIES, FUNCTION, 0));
 }
 
@@ -204,11 +232,9 @@ static void sections_without_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(markers_by_their_notes),
-		cmocka_unit_test(markers_one_by_one),
-		cmocka_unit_test(probes_by_theirs),
-		cmocka_unit_test(functions_by_symbols),
-		cmocka_unit_test(damaged),
+		cmocka_unit_test(markers_by_their_notes), cmocka_unit_test(markers_one_by_one),
+		cmocka_unit_test(probes_by_theirs),	  cmocka_unit_test(functions_by_symbols),
+		cmocka_unit_test(functions_by_names),	  cmocka_unit_test(damaged),
 		cmocka_unit_test(sections_without_end),
 	};
 

@@ -11,8 +11,9 @@
  * probe.
  *
  * Three statements are looked for: the notes of our own markers, those of others' probes, and dynamic
- * symbols of functions. Nothing is allocated after what the file says, and no pointer made of it: all that
- * is read is numbers at fixed places of structures of fixed size, by pread(), so many at the most.
+ * symbols of the few functions that threads are held at. Nothing is allocated after what the file says, and
+ * no pointer made of it: all that is read is numbers at fixed places of structures of fixed size, and whether
+ * the bytes of a name are those of one that is known here, by pread(), so many at the most.
  */
 #include "broker/server.h"
 
@@ -29,6 +30,7 @@
 #define NO_FAST_DOOR  255 /* in a marker's note */
 #define NT_STAPSDT    3
 #define SYMBOLS_BLOCK 64
+#define NAME_SIZE     sizeof("_dl_debug_state") /* of the longest */
 
 struct proof {
 	int fd;
@@ -75,23 +77,31 @@ static int by_offset(const void *a, const void *b)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
+/* The first of the sites asked about that lie at this address; NULL: none does. */
+static struct broker_site *asked_at(const struct proof *p, uint64_t vaddr)
+{
+	struct broker_site key = { 0 }, *found;
+
+	if (!segments_offset(p->segments, vaddr, true, &key.offset))
+		return NULL;
+	found = bsearch(&key, p->sites, p->n, sizeof(key), by_offset);
+	while (found && found > p->sites && found[-1].offset == key.offset)
+		found--;
+	return found;
+}
+
 /*
  * The file says that a site is there; `semaphore`: its address, 0: it has none. One that lies where the file
  * has no data cannot be counted up: the site may be attached to without.
  */
 static void take(struct proof *p, uint64_t site, uint64_t semaphore)
 {
-	struct broker_site key = { 0 }, *found;
-	uint64_t word = 0;
+	struct broker_site *found = asked_at(p, site);
+	uint64_t word = 0, offset = found ? found->offset : 0;
 
-	if (!segments_offset(p->segments, site, true, &key.offset))
-		return;
 	if (semaphore && !segments_offset(p->segments, semaphore, false, &word))
 		word = 0;
-	found = bsearch(&key, p->sites, p->n, sizeof(key), by_offset);
-	while (found && found > p->sites && found[-1].offset == key.offset)
-		found--;
-	for (; found && found < p->sites + p->n && found->offset == key.offset; found++) {
+	for (; found && found < p->sites + p->n && found->offset == offset; found++) {
 		if (!found->cookie || found->switch_offset != word)
 			continue;
 		found->cookie = 0;
@@ -224,8 +234,36 @@ static void look_at_usdt(struct proof *p)
 
 /* --- functions ------------------------------------------------------------------------------------ */
 
+/* Where threads are held: no function else, however often it is called and by whom. */
+static const char linker[][NAME_SIZE] = { "_dl_debug_state" };
+static const char executes[][NAME_SIZE] = { "execve", "execveat", "fexecve" };
+
+struct names {
+	const char (*list)[NAME_SIZE];
+	unsigned n;
+	uint64_t strings; /* where in the file the names of its symbols are */
+};
+
+static bool is_named(const struct proof *p, const struct names *names, uint32_t name)
+{
+	char text[NAME_SIZE];
+	unsigned i;
+	ssize_t n;
+
+	if (names->strings > INT64_MAX - UINT32_MAX)
+		return false;
+	n = pread(p->fd, text, sizeof(text), (off_t)(names->strings + name));
+	for (i = 0; i < names->n; i++) {
+		size_t size = strlen(names->list[i]) + 1;
+
+		if (n >= (ssize_t)size && !memcmp(text, names->list[i], size))
+			return true;
+	}
+	return false;
+}
+
 /* `n` of them, one after the other. */
-static void take_symbols(struct proof *p, uint64_t offset, uint64_t n)
+static void take_symbols(struct proof *p, const struct names *names, uint64_t offset, uint64_t n)
 {
 	Elf64_Sym block[SYMBOLS_BLOCK];
 	uint64_t i, j, some;
@@ -236,14 +274,15 @@ static void take_symbols(struct proof *p, uint64_t offset, uint64_t n)
 			return;
 		for (j = 0; j < some; j++) {
 			if (ELF64_ST_TYPE(block[j].st_info) == STT_FUNC &&
-			    block[j].st_shndx != SHN_UNDEF)
+			    block[j].st_shndx != SHN_UNDEF && asked_at(p, block[j].st_value) &&
+			    is_named(p, names, block[j].st_name))
 				take(p, block[j].st_value, 0);
 		}
 	}
 }
 
 /* Nothing says how many symbols there are, but their names lie behind them, unless a tool moved these. */
-static void look_at_symbols(struct proof *p, const struct segment *dynamic)
+static void look_at_symbols(struct proof *p, struct names *names, const struct segment *dynamic)
 {
 	uint64_t symbols = 0, strings = 0, offset, n;
 	Elf64_Dyn d;
@@ -258,19 +297,26 @@ static void look_at_symbols(struct proof *p, const struct segment *dynamic)
 		else if (d.d_tag == DT_STRTAB)
 			strings = d.d_un.d_ptr;
 	}
-	if (!symbols || !segments_within(p->segments, symbols, &offset))
+	if (!symbols || !segments_within(p->segments, symbols, &offset) ||
+	    !segments_within(p->segments, strings, &names->strings))
 		return;
 	n = strings > symbols ? (strings - symbols) / sizeof(Elf64_Sym) : SYMBOLS_MOST;
-	take_symbols(p, offset, n < SYMBOLS_MOST ? n : SYMBOLS_MOST);
+	take_symbols(p, names, offset, n < SYMBOLS_MOST ? n : SYMBOLS_MOST);
 }
 
-static void look_at_functions(struct proof *p)
+static void look_at_functions(struct proof *p, enum broker_program program)
 {
+	struct names names = { linker, 1, 0 };
 	unsigned i;
+
+	if (program == BROKER_EXECUTES) {
+		names.list = executes;
+		names.n = sizeof(executes) / sizeof(executes[0]);
+	}
 
 	for (i = 0; i < p->segments->n; i++) {
 		if (p->segments->list[i].type == PT_DYNAMIC)
-			look_at_symbols(p, &p->segments->list[i]);
+			look_at_symbols(p, &names, &p->segments->list[i]);
 	}
 }
 
@@ -292,7 +338,7 @@ bool sites_proved(int elf_fd, const struct segments *segments, enum broker_progr
 	else if (program == BROKER_USDT)
 		look_at_usdt(&p);
 	else if (program == BROKER_LIBRARIES || program == BROKER_EXECUTES)
-		look_at_functions(&p);
+		look_at_functions(&p, program);
 	else
 		p.left = 0; /* BROKER_FUNCTIONS: no file says where all of these are */
 	free(p.sites);

@@ -155,23 +155,57 @@ static int identify(const struct request *r, uint64_t *ret_birth, struct failure
 	return *ret_birth ? 0 : failure_set(f, -ESRCH, "the process has ended", "", "");
 }
 
+/*
+ * For all processes only where children are followed, whose numbers nobody knows before; for one only if it
+ * is traced, or about to be.
+ */
+static int may_attach_for(const struct server *s, pid_t pid, struct failure *f)
+{
+	const struct broker_target target = { pid, 0 };
+	int directory;
+	bool asked;
+
+	if (pid ? is_traced(&s->programs, pid) : s->config->follow_children)
+		return 0;
+	if (!pid)
+		return failure_set(f, -EPERM, "refused request", "attach", NULL);
+	directory = process_directory(&target, f);
+	if (directory < 0)
+		return directory;
+	asked = was_asked_for(s, directory, pid);
+	close(directory);
+	return asked ? 0 : failure_set(f, -EPERM, "refused request", "attach", NULL);
+}
+
 static int attach(struct server *s, size_t size, int elf_fd, uint32_t *ret_link, struct failure *f)
 {
 	const struct packet *p = &s->packet;
 	const struct request *r = &p->request;
+	struct link_sites of = { 0 };
 	unsigned n = 0;
 	int error;
 
 	if (!r->n_sites || r->n_sites > BROKER_MAX_SITES || r->what >= BROKER_PROGRAMS ||
 	    elf_fd < 0 || r->pid < 0 || size != sizeof(*r) + r->n_sites * sizeof(p->sites[0]))
 		return failure_set(f, -EINVAL, "refused request", "attach", NULL);
-	error = sites_attach(&s->programs, r->what, r->pid, elf_fd, p->sites, r->n_sites, s->fds,
-			     &n, f);
+	error = may_attach_for(s, r->pid, f);
+	if (error)
+		return error;
+	/* Where children are followed, it is at a site for all or for one, and not for many at once. */
+	error = link_sites_init(&of, elf_fd, r->what, s->config->follow_children ? 0 : r->pid,
+				p->sites, r->n_sites);
+	if (error)
+		return failure_set(f, error, "cannot attach", "", NULL);
+	error = links_may_add(s->links, &of, f);
+	if (!error)
+		error = sites_attach(&s->programs, r->what, r->pid, elf_fd, p->sites, r->n_sites,
+				     s->fds, &n, f);
 	if (!error) {
-		error = links_add(s->links, s->fds, n, ret_link);
+		error = links_add(s->links, &of, s->fds, n, ret_link);
 		if (error)
 			failure_set(f, error, "cannot attach", "", NULL);
 	}
+	free(of.offsets);
 	return error;
 }
 

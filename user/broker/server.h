@@ -38,8 +38,23 @@ int samples_open(int program_fd, uint32_t hz, unsigned n_cpus, bool *ret_cycles)
 /* links.c: what is attached, by the number that the recorder knows it by. */
 struct links;
 struct links *links_new(void);
-/* Takes over the descriptors. Returns 0 or negative errno. */
-int links_add(struct links *links, const int *fds, unsigned n, uint32_t *ret_link);
+
+/* Where a link's program is. */
+struct link_sites {
+	uint64_t device, inode; /* of the file */
+	enum broker_program program;
+	pid_t pid;
+	uint64_t *offsets; /* in their order */
+	unsigned n;
+};
+/* free() its offsets if it is not added. Returns 0 or negative errno. */
+int link_sites_init(struct link_sites *of, int elf_fd, enum broker_program program, pid_t pid,
+		    const struct broker_site *sites, unsigned n);
+/* Whether there is room for it, and none of its sites has too many already. */
+int links_may_add(struct links *links, const struct link_sites *of, struct failure *f);
+/* Takes over the descriptors, and the offsets if it succeeds. Returns 0 or negative errno. */
+int links_add(struct links *links, struct link_sites *of, const int *fds, unsigned n,
+	      uint32_t *ret_link);
 int links_close(struct links *links, uint32_t link);
 
 /* segments.c: which parts of an ELF file become code, which data that can be written, and what says so. */

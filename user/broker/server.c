@@ -329,7 +329,7 @@ void broker_serve(int socket, const struct broker_config *config)
 		s->config = config;
 		s->links = links_new();
 	}
-	if (!s || !s->links || remember_asked(s)) {
+	if (!s || !s->links) {
 		reply.error =
 			failure_set(&reply.failure, -ENOMEM, "cannot start the broker", "", NULL);
 	} else {
@@ -340,6 +340,9 @@ void broker_serve(int socket, const struct broker_config *config)
 			reply.error = give_up_the_rest(s->programs.uprobe_multi, &reply.failure);
 		/* Without seccomp it goes on: the requests are checked in any case. */
 		reply.loaded.confined = !confine_broker(!s->programs.uprobe_multi);
+		if (!reply.error && remember_asked(s))
+			reply.error = failure_set(&reply.failure, -ENOMEM,
+						  "cannot start the broker", "", NULL);
 	}
 	if (message_send(socket, &reply, sizeof(reply), NULL, 0, fds, n_fds) || reply.error)
 		_exit(1);

@@ -157,7 +157,8 @@ others_record() { # [unknown]
 	return 1
 }
 
-# Programs are freed a moment after the last descriptor goes: waits for that. What is left is there each time that
+# Programs are freed a moment after the last descriptor goes, and their maps when no thread can be in them any
+# more, seconds later in an emulator: waits for that. What is left is there each time that
 # one looks; what others hold comes and goes, or they are there as well.
 check_nothing_left() { # NAME
 	if [ ! -s "$root/build/gen/bpf_names" ] || ! "$bpftool" map show >/dev/null 2>&1; then
@@ -165,7 +166,7 @@ check_nothing_left() { # NAME
 		return
 	fi
 	left=$(leftovers) others=
-	for _ in $(seq 1 100); do
+	for _ in $(seq 1 300); do
 		[ -z "$left" ] && break
 		others_record && others=1
 		sleep 0.05

@@ -12,6 +12,41 @@
 #include "batches.h"
 #include "buffers.h"
 
+#define MODE_FILTER 2 /* of seccomp */
+
+/* What a thread is asked for that gets a batch, by the kernel's numbers (include/proftrace.h). */
+#if defined(__TARGET_ARCH_x86)
+#define CALLS_0 \
+	(1ull << 9 | 1ull << 11 | 1ull << 28 | 1ull << 39) /* mmap, munmap, madvise, getpid */
+#define CALLS_2 (1ull << (186 - 128))			   /* gettid */
+#define CALLS_3 (1ull << (234 - 192))			   /* tgkill */
+#else
+#define CALLS_0 0ull
+#define CALLS_2 (1ull << (131 - 128) | 1ull << (172 - 128) | 1ull << (178 - 128))
+#define CALLS_3 (1ull << (215 - 192) | 1ull << (222 - 192) | 1ull << (233 - 192))
+#endif
+
+/*
+ * Whether the current thread may have forbidden itself one of these, on pain of death. The kernel knows
+ * of each filter, those before it included, which system calls it lets pass whatever their arguments.
+ */
+static __always_inline bool forbids_calls(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct seccomp_filter *filter;
+	unsigned long may[4] = {};
+
+	if (!bpf_core_field_exists(task->seccomp.filter) || !task->seccomp.mode)
+		return false;
+	filter = task->seccomp.filter;
+	if (task->seccomp.mode != MODE_FILTER || !filter ||
+	    !bpf_core_field_exists(filter->cache.allow_native) ||
+	    bpf_probe_read_kernel(may, sizeof(may), &filter->cache.allow_native))
+		return true;
+	return (may[0] & CALLS_0) != CALLS_0 || (may[2] & CALLS_2) != CALLS_2 ||
+	       (may[3] & CALLS_3) != CALLS_3;
+}
+
 static __always_inline bool batch_send_class(const struct thread_state *st,
 					     const struct record *head, __u64 address, __u64 reason,
 					     __u32 bytes, __u32 room)
@@ -53,8 +88,10 @@ static __always_inline void batch_account(struct thread_state *st, __u64 pid_tgi
 	if (reason == BATCH_NEW && !sent)
 		account_add(ACCOUNT_BATCH_UNREADABLE);
 	if (reason == BATCH_ALONE) {
-		if (!sent)
+		if (!sent) {
 			account_add_n(ACCOUNT_BATCH_LOST, st->batch.complete >> 16);
+			st->lost_alone += st->batch.complete >> 16;
+		}
 		return;
 	}
 	if (reason == BATCH_EXIT && st->batch.stuck >= BATCH_STUCK)
@@ -114,7 +151,8 @@ __noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address
 		bytes = BATCH_MAX - sizeof(st->batch);
 	head_of(&head, RECORD_BATCH, pid_tgid >> 32, (__u32)pid_tgid);
 	head.site = site;
-	head.object = 0;
+	head.object = forbids_calls();
+	head.types = st->lost_alone;
 	if (!bytes)
 		sent = batch_send_class(st, &head, address, reason, 0, 0);
 	else if (bytes <= 2048)
@@ -124,6 +162,8 @@ __noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address
 	else
 		sent = batch_send_class(st, &head, address, reason, bytes,
 					BATCH_MAX - sizeof(st->batch));
+	if (sent)
+		st->lost_alone = 0;
 	batch_account(st, pid_tgid, address, reason, sent);
 	return 0;
 }

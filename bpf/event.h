@@ -54,6 +54,7 @@ enum record_kind {
 	/* No marks: what a batch is handed over by, and what the switches of batches are raised by. */
 	RECORD_FLUSH = 48,
 	RECORD_BATCH_SWITCH = 49,
+	RECORD_BATCH_ROOM = 50, /* in a process that may be asked for system calls */
 
 	RECORD_FORK =
 		64, /* a = tgid of the parent, b = tid of the parent; comm in the operands' place */
@@ -249,6 +250,10 @@ enum batch_reason {
 
 struct record_batch {
 	struct record head;
+	/*
+	 * head.object: its thread has forbidden itself system calls; head.types: so many of its marks
+	 * that came past all batches were lost before
+	 */
 	struct record_operands ops; /* a = its address, b = enum batch_reason */
 	struct batch_head batch;
 	/* then the events: batch.used says how many bytes of what follows are theirs */

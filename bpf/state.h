@@ -99,6 +99,7 @@ struct thread_state {
 	/* The last one that was lost, and the last one sent: at their thread's end they may come again. */
 	__u64 lost_batch, lost_base, lost_marks;
 	__u64 sent_batch, sent_base, sent_complete;
+	__u32 lost_alone; /* marks past all batches, which the recorder has not been told of */
 	/* bpf/usdt.bpf.c, at a probe of others */
 	__u64 registers[33]; /* the last one is always 0 */
 	__u32 unreadable;    /* whether its last argument was */

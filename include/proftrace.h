@@ -506,7 +506,7 @@ typedef struct prof_counter prof_counter_t;
  * same. Frames are async_begin and async_end: `id` is their token, and the end belongs to the first
  * begin that is open. The ends of objects carry nothing but it, frames' also the name. Kinds from 32
  * on belong to the control site, which is not a domain's: its name is empty, its id prof_control, its
- * switch its own; but for kind 49, batch, which each domain has. Kinds 48 and 49 are below, at Batches.
+ * switch its own; but for kinds 49 and 50, batch. Kinds 48 to 50 are below, at Batches.
  *
  * Doors. In a stub the places for a probe are a one-byte nop on x86-64 (any nop on arm64), the slow
  * door, and on x86-64 after it a ten-byte nop, the fast door: kernels that optimise a uprobe on a
@@ -538,8 +538,13 @@ typedef struct prof_counter prof_counter_t;
  * when that is full: kind 48 hands it over, with its address as a, and as b 0 full, 1 new and nothing
  * in it yet, 2 one event only, in a buffer of that size on the stack, past one that cannot be used at
  * the moment. The probe must have copied it when it returns. Kind 49 is called by nobody: it is there
- * so that a probe can turn `batch` of its domain on, its switch. The buffer, which the thread gets from
- * mmap with MADV_WIPEONFORK and leaves to a later thread when it ends:
+ * so that a probe can turn `batch` of its domain on, its switch, and so is kind 50, for `batch` of the
+ * control site. That one has to be on as well before a thread gets a buffer, since this takes system
+ * calls and reads the processor's counter, which a program may have forbidden itself on pain of death
+ * (seccomp(2)): only a tracer can see that. Until then each mark goes by itself (b is 2), its time 0.
+ * So turn it on in the processes that you record, none that are not recorded, and where nothing of the
+ * kind is forbidden. The buffer, which the thread gets from mmap with MADV_WIPEONFORK and leaves to a
+ * later thread when it ends:
  *
  *	u32	process id; 0 in a forked child, which has no marks in it yet
  *	u32	version of the layout, 2
@@ -556,7 +561,8 @@ typedef struct prof_counter prof_counter_t;
  *	u64	address of the stub that hands it over
  *	...	events
  *
- * An event is 3 to 255 words, and complete when its first is not 0, which is written last:
+ * An event is 3 to 255 words, and complete when its first is not 0, which is written last, or when it
+ * goes by itself:
  *
  *	u64	time: of the processor's counter, TSC or CNTVCT_EL0
  *	s32	distance of the name from the stub, the high half; u32 low half of the stub's address
@@ -754,14 +760,15 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
  */
 #if defined(__x86_64__)
 #define PROF_IMPL_ASM_PAD ""
+#define PROF_IMPL_ASM_WANTS(symbol) "	.reloc ., R_X86_64_NONE, " symbol "\n"
 #define PROF_IMPL_ASM_DOOR							\
 	"	nop\n"								\
 	"	.byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n"		\
 	"	ret\n"
 /* In bytes, which have one spelling (-masm) and one length. In front of each, what it is. */
 #define PROF_IMPL_ASM_CODE(stub, id)						\
-	/* wanted, though nobody calls it */					\
-	"	.reloc ., R_X86_64_NONE, prof_batch_on_" id "\n"		\
+	/* though nobody calls it */						\
+	PROF_IMPL_ASM_WANTS("prof_batch_on_" id)				\
 	/* cmpw $0, prof_domain_id+2(%rip) */					\
 	"	.byte 0x66, 0x83, 0x3d\n	.4byte prof_domain_" id " + 2 - . - 5\n	.byte 0\n"	\
 	/* jne 981f */								\
@@ -785,11 +792,12 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 #define PROF_IMPL_ASM_ARGUMENTS "8@%rdi 8@%rsi 8@%rdx 8@%rcx 8@%r8 8@%r9"
 #else
 #define PROF_IMPL_ASM_PAD "	hint 34\n"
+#define PROF_IMPL_ASM_WANTS(symbol) "	.reloc ., R_AARCH64_NONE, " symbol "\n"
 #define PROF_IMPL_ASM_DOOR							\
 	"	nop\n"								\
 	"	ret\n"
 #define PROF_IMPL_ASM_CODE(stub, id)						\
-	"	.reloc ., R_AARCH64_NONE, prof_batch_on_" id "\n"		\
+	PROF_IMPL_ASM_WANTS("prof_batch_on_" id)				\
 	"	adrp x16, prof_domain_" id "\n"				\
 	"	ldrh w17, [x16, #:lo12:prof_domain_" id "+2]\n"		\
 	"	cbnz w17, 981f\n"						\
@@ -854,11 +862,22 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 		PROF_IMPL_ASM_NOTE_END						\
 		".endif\n");
 
+/* Nor this: a probe there says that threads may get batches, which takes system calls. */
+#define PROF_IMPL_DEFINE_BATCH_ROOM						\
+	__asm__(".ifndef prof_batch_room_prof_control\n"				\
+		PROF_IMPL_ASM_STUB("prof_batch_room_prof_control", "batch_room", PROF_IMPL_ASM_DOOR)	\
+		PROF_IMPL_ASM_PROFTRACE_NOTE("prof_batch_room_prof_control", "50", "prof_control",	\
+					     " + 2", PROF_IMPL_ASM_CONTROL_DOORS, "0", "\"\"")	\
+		PROF_IMPL_ASM_NOTE_END						\
+		".endif\n");
+
 /* Hands a batch over. Its note says besides where the list of the batches begins, and what is in them. */
 #define PROF_IMPL_BATCH_VERSION 2
 #define PROF_IMPL_DEFINE_FLUSH							\
 	__asm__(".ifndef prof_flush_prof_control\n"				\
-		PROF_IMPL_ASM_STUB("prof_flush_prof_control", "flush", PROF_IMPL_ASM_DOOR)	\
+		PROF_IMPL_ASM_STUB("prof_flush_prof_control", "flush",		\
+				   PROF_IMPL_ASM_WANTS("prof_batch_room_prof_control")	\
+				   PROF_IMPL_ASM_DOOR)				\
 		PROF_IMPL_ASM_PROFTRACE_NOTE("prof_flush_prof_control", "48", "prof_control", "",	\
 					     PROF_IMPL_ASM_CONTROL_DOORS, "0", "\"\"")	\
 		".8byte prof_batches - .\n"					\
@@ -1177,6 +1196,7 @@ enum {
 #define PROF_IMPL_STRING_CUT (UINT64_C(1) << 63)
 #define PROF_IMPL_STRING_NULL (UINT64_C(1) << 61)
 
+PROF_IMPL_DEFINE_BATCH_ROOM
 PROF_IMPL_DEFINE_FLUSH
 PROF_IMPL_DECLARE_STUB(48, flush, prof_control, )
 PROF_IMPL_C struct prof_batch *prof_impl_batches __asm__("prof_batches") PROF_IMPL_HIDDEN;
@@ -1376,6 +1396,12 @@ PROF_IMPL_INLINE struct prof_batch *prof_impl_batch_inherit(void)
 	return PROF_IMPL_NULL;
 }
 
+/* Whether system calls may be made, and the processor's counter be read, to give a thread a batch. */
+PROF_IMPL_INLINE int prof_impl_batch_may(void)
+{
+	return prof_domain_in_prof_control.on >> 16 != 0;
+}
+
 PROF_IMPL_INLINE struct prof_batch *prof_impl_batch_new(void)
 {
 	const uint64_t read_write = 3, private_anonymous = 0x22, wipe_on_fork = 18;
@@ -1401,6 +1427,8 @@ PROF_IMPL_INLINE uint64_t *prof_impl_batch_room(uint32_t size, struct prof_batch
 		struct prof_batch *batch = *prof_impl_batch(), *none = PROF_IMPL_NULL;
 		uint32_t at;
 
+		if ((!batch || !batch->pid) && !prof_impl_batch_may())
+			return PROF_IMPL_NULL;
 		if (!batch) {
 			const int inherited = (batch = prof_impl_batch_inherit()) != PROF_IMPL_NULL;
 
@@ -1551,7 +1579,8 @@ PROF_IMPL_INLINE void prof_impl_send_alone(const struct prof_impl_event *e)
 	place = batch + 1;
 	words = PROF_IMPL_CAST(uint64_t *, place);
 	prof_impl_write(e, words);
-	words[0] = prof_impl_time();
+	/* Or else the kernel's. */
+	words[0] = prof_impl_batch_may() ? prof_impl_time() : 0;
 	prof_impl_batch_send(batch, PROF_IMPL_BATCH_ALONE);
 }
 

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 need_tracing
 mode=${mode:-exact}
-if [ $mode = batch ] && "$proftrace" --mode batch -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
+if [ $mode = batch ] && "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
 	skip "$(basename "$0" .sh)" "no batches on this machine"
 	finish
 fi

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 need_tracing
 
-batch="$proftrace -q --mode batch"
+batch="$proftrace -q --mode batch-now"
 
 # The sum of what the threads of a program counted.
 counted() { # FILE
@@ -123,7 +123,7 @@ target=$!
 wait_for "$tmp/out" ready
 for round in 1 2; do
 	made=$((6 * round - 3))
-	"$proftrace" --mode batch -p $target -o "$tmp/r$round" --summary-json "$tmp/s" 2>"$tmp/err$round" 9>&- &
+	"$proftrace" --mode batch-now -p $target -o "$tmp/r$round" --summary-json "$tmp/s" 2>"$tmp/err$round" 9>&- &
 	recorder=$!
 	wait_for "$tmp/err$round" "proftrace: recording"
 	echo >&9

@@ -4,13 +4,13 @@
 # batches by the thousand. None of it costs more than bounded memory and time, nor the account its sum.
 . "$(dirname "$0")/lib.sh"
 need_tracing
-if "$proftrace" --mode batch -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
+if "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
 	skip "batches that lie" "no batches on this machine"
 	finish
 fi
 
 lies() { # WHAT N LEAST
-	timeout -k 5 60 "$programs/peak" "$tmp/peak" "$proftrace" -q --mode batch -e none --buffer 8M \
+	timeout -k 5 60 "$programs/peak" "$tmp/peak" "$proftrace" -q --mode batch-now -e none --buffer 8M \
 		-o "$tmp/t.pftrace" --summary-json "$tmp/s" -- "$programs/batch_lies" "$1" "$2" >"$tmp/out" 2>"$tmp/err"
 	equal "$1: exit status" "$?$(cat "$tmp/err")" 0
 	equal "$1: the program ends well" "$(said "$tmp/out" marks)" 200
@@ -47,9 +47,9 @@ mkfifo "$tmp/in"
 exec 9<>"$tmp/in"
 "$programs/batch_lies" circle 300 <"$tmp/in" >"$tmp/out" 9>&- &
 target=$!
-"$proftrace" -q --mode batch -d 300ms -p $target -o "$tmp/c" 9>&-
+"$proftrace" -q --mode batch-now -d 300ms -p $target -o "$tmp/c" 9>&-
 wait_for "$tmp/out" ready
-timeout -k 5 60 "$programs/peak" "$tmp/peak" "$proftrace" -q --mode batch -e none -d 100ms -p $target -o "$tmp/c" 9>&- 2>"$tmp/err"
+timeout -k 5 60 "$programs/peak" "$tmp/peak" "$proftrace" -q --mode batch-now -e none -d 100ms -p $target -o "$tmp/c" 9>&- 2>"$tmp/err"
 equal "a list that is a circle: exit status" "$?$(cat "$tmp/err")" 0
 check "a list that is a circle: $(said "$tmp/peak" cpu) ms of processor time" test "$(said "$tmp/peak" cpu)" -lt 5000
 kill $target
@@ -57,7 +57,7 @@ wait $target 2>/dev/null
 
 # Who never comes holds nobody up for ever, nor lets it pile up.
 rm -f "$tmp/out"
-timeout -k 5 60 "$programs/peak" "$tmp/peak" "$proftrace" -q --mode batch -e none -o "$tmp/h.pftrace" --summary-json "$tmp/s" -- \
+timeout -k 5 60 "$programs/peak" "$tmp/peak" "$proftrace" -q --mode batch-now -e none -o "$tmp/h.pftrace" --summary-json "$tmp/s" -- \
 	"$programs/batch_lies" closed 8 <"$tmp/in" >"$tmp/out" 2>"$tmp/err" 9>&- &
 recorder=$!
 size() {

@@ -4,7 +4,7 @@
 # comes, also of those that it had before the recording; and what is beyond all bounds is counted.
 . "$(dirname "$0")/lib.sh"
 need_tracing
-if "$proftrace" --mode batch -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
+if "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
 	skip "many batches" "no batches on this machine"
 	finish
 fi
@@ -31,7 +31,7 @@ whole() { # NAME MADE
 }
 
 ends() { # HOW N LIBRARY...
-	"$proftrace" -q --mode batch -o "$tmp/t" --summary-json "$tmp/s" -- "$many" "$@" </dev/null >"$tmp/out" 2>"$tmp/err"
+	"$proftrace" -q --mode batch-now -o "$tmp/t" --summary-json "$tmp/s" -- "$many" "$@" </dev/null >"$tmp/out" 2>"$tmp/err"
 	status=$?
 	made=$(($(said "$tmp/out" made) + $(said "$tmp/out" again)))
 }
@@ -71,7 +71,7 @@ fi
 
 record() { # COMMAND: what is done meanwhile
 	rm -f "$tmp/err"
-	"$proftrace" --mode batch -p "$target" -o "$tmp/t" --summary-json "$tmp/s" 2>"$tmp/err" 9>&- &
+	"$proftrace" --mode batch-now -p "$target" -o "$tmp/t" --summary-json "$tmp/s" 2>"$tmp/err" 9>&- &
 	recorder=$!
 	wait_for "$tmp/err" "proftrace: recording"
 	"$@"

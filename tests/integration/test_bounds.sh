@@ -98,7 +98,7 @@ done
 equal "too few descriptors are an error that is named" "$bad" ""
 bpftool=$(command -v bpftool || echo /usr/sbin/bpftool)
 if "$bpftool" map show >/dev/null 2>&1; then
-	kernel "in batches" 20480 --mode batch -o "$tmp/k"
+	kernel "in batches" 20480 --mode batch-now -o "$tmp/k"
 	kernel "one by one" 20480 --sched --sample 99 --offcpu 1ms -o "$tmp/k"
 	kernel "counted in the kernel" 49152 --stats-only
 else

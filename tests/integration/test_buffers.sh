@@ -33,7 +33,7 @@ fi
 "$canon" "$tmp/buffers-1.pftrace" | wc -l >"$tmp/one"
 "$canon" "$tmp/buffers-4.pftrace" | wc -l >"$tmp/four"
 check "one and four: as much in the file" cmp "$tmp/one" "$tmp/four"
-record batch --buffers 4 --mode batch
+record batch --buffers 4 --mode batch-now
 record sched --buffers 4 --sched
 
 # The recorder is stopped while the program marks: all buffers are full, one after the other.

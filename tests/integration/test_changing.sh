@@ -63,7 +63,7 @@ change change
 for _ in $(seq 1 10); do attempt "^$tmp/file: " "$proftrace" list -p $target; done
 verdict "listed as mapped" 65536
 change change
-for more in '-e none' '-e none' '-e none --sample 499' '-e none --stack tick' '-f storm*' '-u storm:*' '--mode batch'; do
+for more in '-e none' '-e none' '-e none --sample 499' '-e none --stack tick' '-f storm*' '-u storm:*' '--mode batch-now'; do
 	for _ in 1 2; do
 		attempt "attached to [0-9]* sites of '$tmp/file'" "$proftrace" -v -p $target $more -d 20ms -o "$tmp/f"
 	done

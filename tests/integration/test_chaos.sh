@@ -37,7 +37,7 @@ choose_mode() { # BASE: sets $mode, and $options for what is to be called BASE
 	options="-o $1 --dump-period 50ms"
 	case $r in
 	0) mode=plain ;;
-	1) mode=batch options="$options --mode batch" ;;
+	1) mode=batch options="$options --mode batch-now" ;;
 	2) mode=functions options="$options $functions" ;;
 	3) mode=samples options="$options $samples" ;;
 	4) mode=flight options="-o $1 --flight-recorder 1s --trigger instant:never --summary-json $1.summary" ;;

@@ -137,7 +137,7 @@ check_args "-u" probes
 "$proftrace" -q -e none -o calls -f '*' -- "$programs/functions" 5 >calls.said
 check_seen "-f" calls
 check_args "-f" calls
-if "$proftrace" -q --mode batch -o batch -- "$programs/every_kind" 2 200 >batch.said 2>batch.err; then
+if "$proftrace" -q --mode batch-now -o batch -- "$programs/every_kind" 2 200 >batch.said 2>batch.err; then
 	check_seen "batches" batch
 else
 	skip "batches" "$(head -1 batch.err)"

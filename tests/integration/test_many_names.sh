@@ -39,10 +39,10 @@ rows() { # NAME MOST_KB
 
 names "one by one" 196608 -o "$tmp/t.pftrace"
 rows "one by one" 393216
-if "$proftrace" --mode batch -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
+if "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
 	skip "in batches" "no batches on this machine"
 else
-	names "in batches" 196608 --mode batch -o "$tmp/t.pftrace"
+	names "in batches" 196608 --mode batch-now -o "$tmp/t.pftrace"
 	rows "in batches" 393216
 fi
 names "counted in the kernel" 65536 --stats-only

@@ -133,8 +133,8 @@ check_agree "--stack" marks
 "$stacks" marks2.pftrace >marks2.stacks
 check "--stack: convert keeps them" cmp marks.stacks marks2.stacks
 check_json "--stack" marks
-"$proftrace" --mode batch --stack x -- true 2>/dev/null
-equal "--stack has no place in --mode batch" $? 2
+"$proftrace" --mode batch-now --stack x -- true 2>/dev/null
+equal "--stack has no place in --mode batch-now" $? 2
 
 # Probes of others and functions have them, too.
 "$proftrace" -q --stack 'probes:*' -u 'probes:*' -e none --summary-json probes.sum -o probes -- "$programs/probes" 50 >probes.said

@@ -22,6 +22,7 @@ static void switch_batches(int on)
 {
 	prof_default.on = on ? 1u << 16 : 0;
 	other.on = on ? 1u << 16 : 0;
+	prof_domain_in_prof_control.on = on ? 1u << 16 : 0;
 }
 
 static int begin(void **state)

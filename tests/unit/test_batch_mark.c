@@ -99,6 +99,7 @@ static int begin(void **state)
 		flush_site = i;
 	}
 	file.n_sites = capture.n_sites;
+	prof_domain_in_prof_control.on = 1u << 16;
 	prof_default.on = side.on = 1u << 16;
 	PROF_INSTANT("the first one");
 	prof_default.on = side.on = 0;

@@ -64,7 +64,7 @@ int recorder_start_with(struct recorder *r, const char *directory, pid_t target,
 	}
 	if (outputs & OUT_BATCH) {
 		argv[n++] = "--mode";
-		argv[n++] = "batch";
+		argv[n++] = "batch-now";
 	}
 	for (i = 0; options && i < RECORDER_OPTIONS && options[i]; i++)
 		argv[n++] = options[i];

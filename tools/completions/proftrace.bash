@@ -60,7 +60,7 @@ _proftrace() {
 		return
 		;;
 	--mode)
-		COMPREPLY=($(compgen -W "exact" -- "$word"))
+		COMPREPLY=($(compgen -W "exact batch batch-now" -- "$word"))
 		return
 		;;
 	-s | --sort)

@@ -489,6 +489,24 @@ void batch_stream_take(struct capture *c, struct batch_stream *s, const struct b
 	}
 }
 
+/*
+ * Events that went past all batches have a stream of their own for each thread and file, at a place where
+ * no batch is: the number of the thread, below 2^22, and one of the file above it. Two files may share it.
+ */
+static uint64_t alone_place(const struct capture *c, const struct record_batch *r)
+{
+	uint64_t file = r->head.site < c->n_sites ? c->sites[r->head.site].file->first_site : 0;
+
+	return (file & 1023) << 22 | (r->head.tid & ((1u << 22) - 1));
+}
+
+static bool is_of_file(const struct capture *c, const struct batch_stream *s,
+		       const struct record_batch *r)
+{
+	return r->ops.b != BATCH_ALONE || r->head.site >= c->n_sites ||
+	       s->file == c->sites[r->head.site].file;
+}
+
 /* Whose batch it is: a thread that has just got one says so, which may have been another's. */
 static struct batch_stream *stream_for(struct capture *c, const struct record_batch *r)
 {
@@ -499,12 +517,13 @@ static struct batch_stream *stream_for(struct capture *c, const struct record_ba
 
 	/* What is past the batches is the thread's own. */
 	if (r->ops.b == BATCH_ALONE) {
-		address = r->head.tid;
+		address = alone_place(c, r);
 		s = batch_stream_of(b, r->head.tgid, address);
 	}
 	if (!t)
 		return NULL;
-	if (s && s->thread != t && (r->ops.b == BATCH_NEW || r->ops.b == BATCH_ALONE)) {
+	if (s && (s->thread != t || !is_of_file(c, s, r)) &&
+	    (r->ops.b == BATCH_NEW || r->ops.b == BATCH_ALONE)) {
 		/* What its last thread left has been handed over by this one, before. */
 		forget(b, s);
 		s = NULL;
@@ -526,11 +545,28 @@ static struct batch_stream *stream_for(struct capture *c, const struct record_ba
 	return s;
 }
 
+/* An event that could not know its time happened when the kernel took it. */
+static const uint64_t *with_time(struct batches *b, const struct record_batch *r, size_t *bytes)
+{
+	const uint64_t *events = (const uint64_t *)(r + 1);
+
+	if (r->ops.b != BATCH_ALONE || *bytes < 8 || events[0])
+		return events;
+	if (*bytes > sizeof(b->memory))
+		*bytes = sizeof(b->memory);
+	memcpy(b->memory, events, *bytes);
+	b->memory[0] = batch_clock_ticks(&b->clock, r->head.ts);
+	return b->memory;
+}
+
 static void take_batch(struct capture *c, const struct record_batch *r, size_t size)
 {
+	size_t bytes = size - sizeof(*r);
 	struct batch_head head = r->batch;
+	const uint64_t *events;
 	struct batch_stream *s;
 
+	batch_room_wanted(c, r);
 	if (head.used < sizeof(head))
 		return;
 	s = stream_for(c, r);
@@ -547,7 +583,13 @@ static void take_batch(struct capture *c, const struct record_batch *r, size_t s
 	if (r->ops.b == BATCH_EXIT && head.stuck >= BATCH_STUCK &&
 	    s->handed < head.base + head.used - sizeof(head))
 		c->batches->overlap += head.complete >> 16;
-	batch_stream_take(c, s, &head, (const uint64_t *)(r + 1), size - sizeof(*r), true);
+	if (r->head.types) {
+		s->lost += r->head.types;
+		if (s->gap == SIZE_MAX)
+			s->gap = s->end;
+	}
+	events = with_time(c->batches, r, &bytes);
+	batch_stream_take(c, s, &head, events, bytes, true);
 }
 
 /* A thread's last batch comes before its exit. */
@@ -655,6 +697,10 @@ void batches_take(struct capture *c, const struct record *r, size_t size)
 	}
 	if (r->kind == RECORD_EXEC || over)
 		batch_process_renewed(b, r->tgid);
+	if (r->kind == RECORD_EXEC)
+		batch_rooms_exec(c, (pid_t)r->tgid, r->ts);
+	else if (over)
+		batch_rooms_over(c, (pid_t)r->tgid);
 	/* Somebody waits for its consequences: a process ends, a child appears, a dump is wanted. */
 	b->urgent |= r->kind >= RECORD_STEP && r->kind <= RECORD_EXIT;
 	keep(b, r, size);

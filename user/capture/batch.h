@@ -8,6 +8,7 @@
  *	batch.c		streams: which events of a thread's batch have been seen, from wherever
  *	batch_read.c	batches that have not been handed over, read in the program's memory
  *	batch_find.c	batches that were there before the recording
+ *	batch_room.c	processes whose threads may have batches
  *	batch_merge.c	all streams by time, up to a moment of which everything is known
  *	batch_event.c	what stands in one event
  *	batch_mark.c	from there to the event that the timeline takes
@@ -57,6 +58,8 @@ const char *batch_clock_missing(void);
 struct batch_moment batch_clock_read(uint64_t *ret_width);
 /* The counter. */
 uint64_t batch_clock_now(void);
+/* What the counter was, or will be, then; roughly: the rate is the latest one. */
+uint64_t batch_clock_ticks(const struct batch_clock *clock, uint64_t ns);
 /* Takes a moment. */
 void batch_clock_look(struct batch_clock *clock);
 /* What does not lie where the one before did. */
@@ -167,8 +170,11 @@ struct batches {
 	unsigned n_streams, heap_room;
 	struct batch_thread *threads;
 	struct batch_process *processes;
-	bool paused;  /* all processes that have not spoken since */
-	bool finding; /* a process is being attached to, of which nothing is recorded yet */
+	struct batch_room *rooms;
+	unsigned n_rooms; /* that are made */
+	uint64_t room_ns; /* when one was made or undone */
+	bool paused;	  /* all processes that have not spoken since */
+	bool finding;	  /* a process is being attached to, of which nothing is recorded yet */
 	uint64_t since_ns, until_ns; /* what happens before or later is not recorded */
 
 	/* What the kernel told, by time, each behind a word that says how many bytes it takes. */
@@ -268,6 +274,17 @@ int batch_process_memory(struct capture *c, struct batch_process *p);
  */
 void batches_find(struct capture *c, uint32_t pid, const struct file *file, uint64_t start,
 		  uint64_t offset);
+
+/* batch_room.c */
+/* A mark came by itself; or a thread may not be asked for what a batch takes. */
+void batch_room_wanted(struct capture *c, const struct record_batch *r);
+/* The file has been found in the process, before it goes on. */
+void batch_room_now(struct capture *c, pid_t pid, const struct file *file);
+void batch_rooms_round(struct capture *c);
+/* It executes another program: in a moment, while a thread of it waits, or has done so. */
+void batch_rooms_exec(struct capture *c, pid_t pid, uint64_t ns);
+void batch_rooms_over(struct capture *c, pid_t pid);
+void batch_rooms_free(struct capture *c);
 
 /*
  * batch_event.c: `event` has as many words as it says, BATCH_EVENT_HEAD at least. False: that are too

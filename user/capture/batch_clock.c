@@ -144,6 +144,24 @@ static void check(struct batch_clock *clock, const struct batch_moment *now, uin
 		clock->error_ns = (uint64_t)error;
 }
 
+#define PACE_MOMENTS 64 /* a rate from moments that lie apart is less rough */
+
+uint64_t batch_clock_ticks(const struct batch_clock *clock, uint64_t ns)
+{
+	uint64_t apart = clock->n < PACE_MOMENTS ? clock->n : PACE_MOMENTS, width;
+	const struct batch_moment now = clock->n < 2
+						? batch_clock_read(&width)
+						: clock->moments[(clock->n - 1) % BATCH_MOMENTS];
+	const struct batch_moment before =
+		clock->n ? clock->moments[(clock->n - apart) % BATCH_MOMENTS] : now;
+	__int128 since = (__int128)ns - now.ns;
+
+	if (now.ns <= before.ns)
+		return now.ticks;
+	since = since * (__int128)(now.ticks - before.ticks) / (__int128)(now.ns - before.ns);
+	return (uint64_t)(since + now.ticks);
+}
+
 void batch_clock_look(struct batch_clock *clock)
 {
 	uint64_t width;

@@ -369,6 +369,7 @@ int capture_drain(struct capture *c, bool *ret_more)
 	if (c->batches) {
 		c->batches->drained_ns = rings_known_ns(c->rings);
 		batches_round(c, false);
+		batch_rooms_round(c);
 	}
 	return n == -EAGAIN ? 0 : n;
 }

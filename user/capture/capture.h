@@ -27,6 +27,7 @@ struct capture_options {
 	bool per_thread;     /* of these, keep threads apart that have ended */
 	bool follow_children;
 	bool batching;		  /* marks come in batches */
+	bool batching_now;	  /* also of programs that have just begun */
 	bool guarded;		  /* measure what marks cost: capture/guard.h */
 	struct schedule schedule; /* active 0: none */
 	struct counters counters;

@@ -4,6 +4,7 @@
  * What holds markers is attached to for all processes at once (the BPF program knows which ones are
  * traced), or, when children are not followed, for one process after the other.
  */
+#include "capture/batch.h"
 #include "capture/file_limits.h"
 #include "capture/probes.h"
 
@@ -74,7 +75,7 @@ static uint64_t plain_token(const struct site *s)
 static const char *find_flush(struct file *file)
 {
 	const struct marker_site *flush = NULL;
-	bool all = true;
+	bool all = true, room = false;
 	unsigned i;
 
 	for (i = 0; i < file->sites.n; i++) {
@@ -83,8 +84,9 @@ static const char *find_flush(struct file *file)
 		if (m->kind == RECORD_FLUSH)
 			flush = m;
 		all &= m->kind >= RECORD_THREAD_NAME || m->flags & MARKERS_CAN_BATCH;
+		room |= m->kind == RECORD_BATCH_ROOM;
 	}
-	if (!all || !flush || flush->layout < BATCH_VERSION)
+	if (!all || !flush || !room || flush->layout < BATCH_VERSION)
 		return "an older";
 	if (flush->layout > BATCH_VERSION)
 		return "a newer";
@@ -174,7 +176,7 @@ static void detach(struct capture *c, struct file_link link)
 	c->n_links--;
 }
 
-static uint64_t cookie_of(const struct capture *c, unsigned number)
+uint64_t files_cookie_of(const struct capture *c, unsigned number)
 {
 	const struct site *s = &c->sites[number];
 
@@ -219,7 +221,7 @@ static int attach_chosen(struct capture *c, struct file *file, pid_t pid,
 			continue;
 		sites[n].offset = s->offset;
 		sites[n].switch_offset = s->switch_offset;
-		sites[n++].cookie = cookie_of(c, file->first_site + i);
+		sites[n++].cookie = files_cookie_of(c, file->first_site + i);
 	}
 	if (n)
 		error = files_attach_sites(c, file, links, BROKER_MARKS, pid, sites, n, f);
@@ -273,6 +275,7 @@ static int attach_batches(struct capture *c, struct file *file, pid_t pid, struc
 
 	if (!sites)
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
+	/* The switch of kind RECORD_BATCH_ROOM is batch_room.c's. */
 	for (part = 0; !error && part < 2; part++) {
 		for (i = n = 0; i < file->n_sites; i++) {
 			const struct site *s = &c->sites[file->first_site + i];
@@ -281,7 +284,7 @@ static int attach_batches(struct capture *c, struct file *file, pid_t pid, struc
 				continue;
 			sites[n].offset = s->offset;
 			sites[n].switch_offset = s->switch_offset;
-			sites[n++].cookie = cookie_of(c, file->first_site + i);
+			sites[n++].cookie = files_cookie_of(c, file->first_site + i);
 		}
 		if (n)
 			error = files_attach_sites(c, file, links, parts[part].program, pid, sites,
@@ -626,6 +629,8 @@ void files_detach(struct capture *c)
 {
 	struct file *file, *next;
 
+	if (c->batches)
+		batch_rooms_free(c);
 	files_detach_data(c);
 	HASH_ITER (hh, c->files, file, next) {
 		while (file->n_links)

@@ -312,6 +312,8 @@ struct links {
 	unsigned guard;
 };
 struct site *site_new(struct capture *c);
+/* What marks of this site bring along. */
+uint64_t files_cookie_of(const struct capture *c, unsigned number);
 /* One link more. `pid` 0: for all processes. */
 int files_attach_sites(struct capture *c, struct file *file, struct links to,
 		       enum broker_program program, pid_t pid, const struct broker_site *sites,

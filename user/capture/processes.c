@@ -83,6 +83,14 @@ static void find_batches(const struct scan *s, const struct mapping *m, uint64_t
 		batches_find(s->c, s->target->pid, file, m->start, m->offset);
 }
 
+static void make_room(const struct scan *s, const struct mapping *m, uint64_t device)
+{
+	const struct file *file = s->c->batches ? files_find(s->c, device, m->inode) : NULL;
+
+	if (file)
+		batch_room_now(s->c, s->target->pid, file);
+}
+
 /* Whether the recording shall end before it has begun. */
 static bool gives_up(struct scan *s)
 {
@@ -143,6 +151,7 @@ static int scan_mapping(void *context, const struct mapping *m)
 	if (capture_stuck_at(s->c, m->path) || error == -EPIPE)
 		return broker_lost(s);
 	find_batches(s, m, device);
+	make_room(s, m, device);
 	if (s->c->stacks)
 		stacks_scan_mapping(s->c->stacks, m, files_find(s->c, device, m->inode));
 	s->marked += news != FILE_NOTHING;
@@ -350,8 +359,11 @@ void process_prepare(struct capture *c, const struct record_hold *r)
 	struct failure f = { 0 };
 	struct stat st;
 	uint64_t device;
-	int fd = capture_stuck_at(c, "") ? -1 : open_executed(r);
+	int fd;
 
+	if (c->batches)
+		batch_rooms_exec(c, (pid_t)r->head.tgid, monotonic_now());
+	fd = capture_stuck_at(c, "") ? -1 : open_executed(r);
 	if (fd < 0)
 		return;
 	if (fstat(fd, &st)) {

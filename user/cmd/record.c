@@ -143,6 +143,7 @@ static int open_capture(struct recording *r, struct failure *f)
 		.buffers = o->stats_only ? 1 : o->buffers,
 		.table_rows = table_rows(o),
 		.batching = r->batching,
+		.batching_now = r->options->batching_now,
 		.per_thread = o->per_thread,
 		.follow_children = !o->no_children,
 		.guarded = o->max_overhead > 0,

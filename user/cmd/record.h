@@ -47,6 +47,7 @@ struct record_options {
 	unsigned buffers; /* that these are shared among: a power of two */
 	bool no_children;
 	bool batching;	     /* --mode batch */
+	bool batching_now;   /* --mode batch-now */
 	bool stats_only;     /* the kernel adds up, no event leaves it */
 	bool per_thread;     /* a row for each thread */
 	double max_overhead; /* of the target's CPU time, in percent; 0: no limit */

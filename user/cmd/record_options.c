@@ -91,7 +91,8 @@ static const struct argp_option options[] = {
 	{ "mode", KEY_MODE, "MODE", 0,
 	  "exact: the kernel is entered for each mark, and counters are read there. batch: once "
 	  "for "
-	  "hundreds, which costs a thirtieth, without counters",
+	  "hundreds, which costs a thirtieth, without counters, when a program has run for a "
+	  "second; batch-now: at once",
 	  0 },
 	{ "stats-only", KEY_STATS_ONLY, NULL, 0,
 	  "Write no events: let the kernel add up, and print the table of names at the end (and on "
@@ -458,9 +459,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->no_children = true;
 		break;
 	case KEY_MODE:
-		o->batching = !strcmp(arg, "batch");
+		o->batching_now = !strcmp(arg, "batch-now");
+		o->batching = o->batching_now || !strcmp(arg, "batch");
 		if (!o->batching && strcmp(arg, "exact"))
-			usage_error(state, "unknown mode '%s': there are exact and batch", arg);
+			usage_error(state,
+				    "unknown mode '%s': there are exact, batch and batch-now", arg);
 		break;
 	case KEY_BUFFER:
 		record_options_buffer(state, o, arg);

@@ -73,6 +73,8 @@ const char *marker_kind_name(unsigned kind)
 		return "flush";
 	case RECORD_BATCH_SWITCH:
 		return "batch";
+	case RECORD_BATCH_ROOM:
+		return "batch_room";
 	default:
 		return NULL;
 	}
@@ -179,7 +181,7 @@ static int check(const struct elf_file *elf, struct claim *c, enum marker_refusa
 	if (!has_door(elf, c))
 		return -1;
 	*ret_refusal = MARKER_NO_SWITCH;
-	if (elf_file_range(elf, c->switch_vaddr, s->kind == RECORD_BATCH_SWITCH ? 2 : 4,
+	if (elf_file_range(elf, c->switch_vaddr, s->kind >= RECORD_BATCH_SWITCH ? 2 : 4,
 			   ELF_WRITABLE, &s->switch_offset) ||
 	    s->switch_offset == 0 || s->switch_offset % 2 || c->switch_vaddr % 2)
 		return -1;

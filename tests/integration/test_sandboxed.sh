@@ -1,0 +1,81 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# A program that has forbidden itself system calls lives on while it is recorded, in batches too, which
+# take some: its marks come one by one then. And so do those beside it that nobody records.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+n=${SANDBOXED_MARKS:-500}
+
+# The program on descriptor 9, until it has said what it counted.
+begin() { # WHAT COMMAND...
+	rm -f "$tmp/in" "$tmp/out"
+	mkfifo "$tmp/in"
+	"$@" <"$tmp/in" >"$tmp/out" 2>"$tmp/err" &
+	started=$!
+	exec 9<>"$tmp/in"
+	wait_for "$tmp/out" ready
+}
+
+ends() { # NAME
+	echo >&9
+	exec 9>&-
+	wait $started
+	equal "$1: exit status" $? 0
+	made=$(said "$tmp/out" marks)
+	check "$1: it has ended by itself, and marked" test "${made:-0}" -ge $n
+}
+
+for what in none wide narrow strict fork; do
+	for mode in exact batch; do
+		begin "$proftrace" -q --mode $mode -e none -o "$tmp/t" --summary-json "$tmp/s" -- \
+			"$programs/sandboxed" $what $n
+		ends "$what, $mode"
+		check_account "$what, $mode" "$tmp/s"
+		equal "$what, $mode: marks" "$(field "$tmp/s" written)" "$made"
+		check_agree "$what, $mode" "$tmp/t"
+		"$canon" --count "$tmp/t.pftrace" >"$tmp/$mode.count"
+	done
+	check "$what: the same in both modes" diff "$tmp/exact.count" "$tmp/batch.count"
+done
+
+# One that has run for long and forbids itself nothing of what batches need is recorded in batches; one that
+# runs the same file and is not recorded at all, and forbids itself nearly everything, notices nothing.
+begin "$programs/sandboxed" narrow $n
+beside=$started
+exec 8>&9
+mv "$tmp/out" "$tmp/beside.out"
+rm -f "$tmp/err.r"
+"$proftrace" --mode batch-now -o "$tmp/t" --summary-json "$tmp/s" -- "$programs/every_kind" 2 2000 \
+	>"$tmp/every.out" 2>"$tmp/err.r" 8>&- 9>&-
+equal "free: exit status" $? 0
+check_account "free" "$tmp/s"
+equal "free: marks" "$(field "$tmp/s" written)" "$(said "$tmp/every.out" total)"
+echo >&8
+exec 8>&- 9>&-
+wait $beside
+equal "beside another program: exit status" $? 0
+
+begin "$programs/sandboxed" none $n
+other=$started
+exec 7>&9
+mv "$tmp/out" "$tmp/other.out"
+begin "$programs/sandboxed" narrow $n
+beside=$started
+rm -f "$tmp/err.r"
+"$proftrace" --mode batch-now -p $other -o "$tmp/t" --summary-json "$tmp/s" 2>"$tmp/err.r" 7>&- 9>&- &
+recorder=$!
+wait_for "$tmp/err.r" "proftrace: recording"
+echo >&9
+exec 9>&-
+wait $beside
+equal "beside the same program: exit status" $? 0
+equal "beside the same program: marks" "$(said "$tmp/out" marks)" $n
+echo >&7
+exec 7>&-
+wait $other
+wait $recorder
+equal "the same program: exit status" $? 0
+check_account "the same program" "$tmp/s"
+equal "the same program: marks, and none of the other's" "$(field "$tmp/s" written)" \
+	"$(said "$tmp/other.out" marks)"
+finish

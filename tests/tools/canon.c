@@ -453,6 +453,9 @@ static bool is_mark(struct canon *c, const struct event *e)
 	case EVENT_ASYNC_END:
 		return e->end_reason == END_NORMAL;
 	case EVENT_INSTANT:
+		/* Nobody marked that. */
+		if (e->name && !strcmp(e->name->text, "marker started twice"))
+			return false;
 		return e->category || e->scope != SCOPE_GLOBAL;
 	case EVENT_COUNTER:
 		return !e->continued && !e->of_thread && e->n_args && !is_batch(e);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define SEARCHES     128	  /* much more than a batch has holes */
 #define NEAR	     (1ull << 40) /* ticks: some minutes */
 #define MOST_STREAMS (1 << 16)	  /* at once: a program can say that it has any number of batches */
 #define MOST_WORDS   (256 << 20 >> 3) /* that wait in one stream */
@@ -319,8 +320,12 @@ static bool make_room(const struct batches *b, struct batch_stream *s, size_t wo
 	return true;
 }
 
-/* Whether an event of this stream may begin here: its time is near, and its stub one of the file's. */
-static bool may_begin(const struct batch_stream *s, const uint64_t *events, size_t at, size_t n)
+/*
+ * Whether an event of this stream may begin here: its time is near, and its stub one of the file's. A file
+ * may have thousands of these, and a batch that lies as many places which look like a beginning: they are
+ * looked for so often in one batch, and then what is behind is missing.
+ */
+static bool may_begin(struct batch_stream *s, const uint64_t *events, size_t at, size_t n)
 {
 	size_t words = BATCH_EVENT_WORDS(events + at);
 	uint64_t since = events[at] - s->last_ticks, vaddr;
@@ -328,6 +333,9 @@ static bool may_begin(const struct batch_stream *s, const uint64_t *events, size
 
 	if (!events[at] || words < BATCH_EVENT_HEAD || at + words > n || since + NEAR > 2 * NEAR)
 		return false;
+	if (!s->searches)
+		return false;
+	s->searches--;
 	vaddr = s->file->flush_stub + (int32_t)((uint32_t)events[at + 1] - (uint32_t)s->flush);
 	for (i = 0; i < s->file->sites.n; i++) {
 		if (s->file->sites.sites[i].stub == vaddr)
@@ -340,7 +348,7 @@ static bool may_begin(const struct batch_stream *s, const uint64_t *events, size
  * An event at `at` whose time is not there: how many words to go on by, 0 when that cannot be told. It
  * may have been left before it said how long it was going to be; then the next one is looked for.
  */
-static size_t hole(const struct batch_stream *s, const uint64_t *events, size_t at, size_t n)
+static size_t hole(struct batch_stream *s, const uint64_t *events, size_t at, size_t n)
 {
 	size_t words = at + 2 < n ? BATCH_EVENT_WORDS(events + at) : 0, next;
 
@@ -447,6 +455,7 @@ void batch_stream_take(struct capture *c, struct batch_stream *s, const struct b
 	size_t before = s->end - s->begin, at;
 	uint64_t now = batch_clock_now();
 
+	s->searches = SEARCHES;
 	if (handed && head->base > s->handed)
 		batch_stream_lost(b, s, head);
 	if (head->base > s->taken) {

@@ -134,6 +134,7 @@ struct batch_stream {
 	uint64_t missing_ns, missing_base;
 	uint64_t lost; /* events that are missing before the first one that waits */
 	bool unsorted;
+	unsigned searches; /* for where an event begins, that this batch may cost yet */
 	/* Of a batch that its thread has left, with events that are not complete: a bit for each word
 	 * at which one was that has been seen. */
 	uint64_t *seen;

@@ -154,8 +154,8 @@ static __always_inline __u64 account_of(const struct thread_state *st, enum coun
 	return ONCE(st->counted[part][i]) + (now - ONCE(st->since[part][i]));
 }
 
-/* Reads the perf events' counters. Programs of uprobes can be preempted: then it is done again. */
-__noinline int read_perf_counters(struct thread_state *st)
+/* Of an account that is open. Programs of uprobes can be preempted: then it is done again. */
+__noinline int read_perf_account(struct thread_state *st)
 {
 	struct bpf_perf_event_value now;
 	__u32 i, attempt, switches;
@@ -163,8 +163,6 @@ __noinline int read_perf_counters(struct thread_state *st)
 
 	if (!st)
 		return 0;
-	if (!st->counting)
-		start_counting(st);
 	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {
 		if (counter_sources[i] != COUNTER_PERF)
 			continue;
@@ -189,6 +187,17 @@ __noinline int read_perf_counters(struct thread_state *st)
 		}
 	}
 	return 0;
+}
+
+/*
+ * Reads the perf events' counters. The two one after the other, and not one within the other: the stacks
+ * of all functions that are in each other at one time must not exceed 512 bytes, each rounded up to 32.
+ */
+static __always_inline void read_perf_counters(struct thread_state *st)
+{
+	if (!st->counting)
+		start_counting(st);
+	read_perf_account(st);
 }
 
 /*

@@ -8,11 +8,13 @@ program=$programs/functions
 library=$programs/opened.so
 
 # Where the machine is so busy that a library is not attached in time, the recording says so: once more.
+counters='-e none'
 record() { # NAME OPTION... -- COMMAND...
 	name=$1
 	shift
 	for _ in 1 2 3 4 5 6 7 8 9 10; do
-		timeout 60 "$proftrace" -e none -o "$tmp/$name" --summary-json "$tmp/$name.sum" "$@" \
+		# shellcheck disable=SC2086
+		timeout 60 "$proftrace" $counters -o "$tmp/$name" --summary-json "$tmp/$name.sum" "$@" \
 			>"$tmp/$name.out" 2>"$tmp/$name.err"
 		[ "$(field "$tmp/$name.sum" attached_late)" = 0 ] && break
 	done
@@ -86,6 +88,25 @@ equal "of methods, the object is the first argument" "$(lines values '"name":"sh
 equal "and what they return" "$(lines values '"ph":"E"' '"args":{"ret":12}')" 1
 record stack -f 'arguments(six=arg6,seven=arg7:s32,arg0:str)' -- "$program" 3
 equal "arguments on the stack" "$(lines stack '"args":{"six":2,"seven":7,"arg0":"text"}')" 1
+
+# --- with counters, in every form that a record has --------------------------------------------------
+# The usual ones of this machine, and one for which a perf event counts: the program that the kernel has to
+# accept is another one each time.
+counted() { # NAME COUNTER
+	check_account "$1" "$tmp/$1.sum"
+	check_agree "$1" "$tmp/$1"
+	equal "$1: calls" "$(calls "$1" recurse) $(calls "$1" arguments)" "$(said "$tmp/$1.out" recurse) 3"
+	equal "$1: strings are there as well" "$(lines "$1" '"name":"arguments"' '"args":{"text":"text"')" 3
+	ends=$(lines "$1" '"ph":"E"')
+	equal "$1: $2 of every slice" "$(lines "$1" '"ph":"E"' "\"$2\":")" "$ends"
+}
+counters=
+record usual -f recurse -f 'arguments(text=arg0:str)' -f 'arguments_(arg0)' -- "$program" 3
+usual=$(sed -nE 's/.*"ph":"E".*"(cycles|task_clock)":.*/\1/p' "$tmp/usual.json" | head -1)
+counted usual "$usual"
+record events -e cpu-clock,page-faults -f recurse -f 'arguments(text=arg0:str)' -f 'arguments_(arg0)' -- "$program" 3
+counted events cpu_clock
+counters='-e none'
 
 # --- symbols that are elsewhere ------------------------------------------------------------------
 if command -v objcopy >/dev/null && command -v readelf >/dev/null && command -v xz >/dev/null; then

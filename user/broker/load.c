@@ -27,6 +27,7 @@
 
 /* libbpf's own words are kept out of the terminal: its last error line goes into the failure. */
 static char last_words[200];
+static char verdict[200]; /* of the kernel's verifier, where that refused a program */
 static bool memory_refused;
 
 static bool ends_in(const char *text, const char *end)
@@ -34,6 +35,22 @@ static bool ends_in(const char *text, const char *end)
 	size_t n = strlen(text), length = strlen(end);
 
 	return n >= length && !strcmp(text + n - length, end);
+}
+
+/* All that the verifier says comes at once; why it gives up is the last line above its statistics. */
+static void keep_verdict(const char *format, va_list args)
+{
+	char *text, *end, *line;
+
+	if (vasprintf(&text, format, args) < 0)
+		return;
+	end = strstr(text, "\nprocessed ");
+	if (end) {
+		*end = '\0';
+		line = strrchr(text, '\n');
+		snprintf(verdict, sizeof(verdict), "%s", line ? line + 1 : text);
+	}
+	free(text);
 }
 
 /*
@@ -44,6 +61,10 @@ static int keep_last_words(enum libbpf_print_level level, const char *format, va
 {
 	char line[sizeof(last_words)], no_memory[16];
 
+	if (strstr(format, "BEGIN PROG LOAD LOG")) {
+		keep_verdict(format, args);
+		return 0;
+	}
 	if (level != LIBBPF_WARN && !ends_in(format, ": %d\n"))
 		return 0;
 	vsnprintf(line, sizeof(line), format, args);
@@ -61,8 +82,15 @@ static int refuse(struct failure *f, int error)
 	struct utsname u;
 
 	uname(&u);
+	privileges_missing(true, missing, sizeof(missing));
+	/* The verifier, too, calls what it does not accept not permitted: to whoever may do everything. */
+	if (verdict[0] && !missing[0]) {
+		failure_set(f, error, "the BPF programs are refused by kernel", u.release, verdict);
+		failure_hint(f,
+			     "that is an error of proftrace: please report it, with these words");
+		return error;
+	}
 	if (error == -EPERM || error == -EACCES) {
-		privileges_missing(true, missing, sizeof(missing));
 		snprintf(reason, sizeof(reason), "without %s", missing);
 		failure_set(f, error, "not permitted to load BPF programs", "",
 			    missing[0] ? reason : NULL);

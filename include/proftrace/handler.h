@@ -11,8 +11,8 @@
  * A handler runs in a process of its own, as the user who called proftrace, without privileges, in the
  * directory proftrace was called in; its standard output and error are proftrace's. All functions are
  * called from one thread. When it crashes, returns an error, or does not take an event for five
- * seconds, it is named and gets no more; the recording and other handlers go on. A handler that is
- * slower than the program makes marks slows the recorder down, and marks may be lost: they are counted.
+ * seconds, it is named and gets no more; the recording and other handlers go on. So it does when it is
+ * slower than the program makes marks for so long that 128 MiB of events wait for it.
  *
  * Everything that a function is passed is borrowed until it returns. Names and strings are UTF-8
  * without control characters, with a NUL, cut to the limits that proftrace-record(1) gives.

@@ -43,7 +43,9 @@ static void *fuzz_dlsym(void *object, const char *name);
 #define syscall	   fuzz_syscall
 #define dlopen	   fuzz_dlopen
 #define dlsym	   fuzz_dlsym
+#include "handlers/outbox.c"
 #include "handlers/plugin.c"
+#include "handlers/plugin_send.c"
 #undef BUFFER
 #undef close /* a member of a plug-in's table, too */
 #include "handlers/plugin_host.c"
@@ -78,6 +80,7 @@ static struct {
 	const uint8_t *piece; /* what is left of the piece that arrives */
 	size_t n;
 	unsigned waits;
+	unsigned silent; /* so many more waits end without anything */
 	bool open[3], child, killed;
 	unsigned libraries, closes;
 } w;
@@ -137,13 +140,20 @@ static int fuzz_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
 	unsigned what = how();
 
 	must(n == 1 && timeout_ms > 0 && w.open[fds->fd - SOCKET]);
-	must(++w.waits < 100); /* nobody is waited for without end */
-	if (what == 3 || what == 4) {
+	if (!w.silent && what == 4) {
 		next_piece();
 		errno = EINTR;
-		return what == 3 ? 0 : -1;
+		return -1;
 	}
-	return 1;
+	must(++w.waits < 200); /* nobody is waited for without end */
+	if (!w.silent && what == 3) {
+		next_piece();
+		w.silent = PATIENCE_MS / STEP_MS;
+	}
+	if (!w.silent)
+		return 1;
+	w.silent--;
+	return 0;
 }
 
 static int fuzz_socketpair(int domain, int type, int protocol, int sockets[2])

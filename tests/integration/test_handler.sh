@@ -67,6 +67,26 @@ check "stay: says so" grep -q "did not end within 5 seconds" "$tmp/stay.err"
 equal "stay: it was told all" "$(said "$tmp/bad.stay" orderly)" 1
 equal "nobody is left" "$(pgrep -cx proftrace-handl)" 0
 
+# One that is slower than the marks come is not waited for: threads that load libraries wait for the
+# recorder. Whoever waits for the end need not wait for the handler: they send signals until it comes.
+"$proftrace" -q -o "$tmp/late" --summary-json "$tmp/late.account" --handler "$handler=$tmp/late.got,slow,1500" -- \
+	"$programs/bursts" "$programs/plugin.so" 15 >"$tmp/late.out" 2>"$tmp/late.err" &
+recorder=$!
+wait_for "$tmp/late.out" total
+tries=0
+while kill -INT $recorder 2>/dev/null && [ $tries -lt 100 ]; do
+	tries=$((tries + 1))
+	sleep 0.1
+done
+[ $tries -lt 100 ] || kill -9 $recorder
+wait $recorder
+equal "slow: exit status" $? 1
+check "slow: signals end it" test $tries -lt 100
+check "slow: libraries are loaded meanwhile" test "$(said "$tmp/late.out" median)" -lt 400
+check "slow: says so" grep -q "handler disabled: .*: it is too slow: [0-9]* events waited" "$tmp/late.err"
+check_account "slow: the files" "$tmp/late.account"
+check "slow: the files have all" test "$(field "$tmp/late.account" written)" -ge "$(said "$tmp/late.out" total)"
+
 # Refused before the program runs.
 refused() { # NAME HANDLER PATTERN
 	record refused --handler "$2"

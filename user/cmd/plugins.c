@@ -14,20 +14,22 @@ int plugins_open(struct recording *r, struct failure *f)
 		if (error)
 			break;
 		r->n_plugins++;
+		plugin_live(r->plugins[i].handler);
 		error = timeline_add_handler(r->timeline, r->plugins[i].handler);
 	}
 	return error;
 }
 
-/* Each that has failed is named once, when it is noticed. */
-static void tell_failures(struct recording *r)
+/* They take what was kept for them. Each that has failed is named once, when it is known how. */
+void plugins_tend(struct recording *r)
 {
 	unsigned i;
 
 	for (i = 0; i < r->n_plugins; i++) {
 		struct failure f = { 0 };
 
-		if (!r->plugins[i].handler->error || r->plugins[i].told)
+		if (r->plugins[i].told || !plugin_tend(r->plugins[i].handler) ||
+		    !r->plugins[i].handler->error)
 			continue;
 		r->plugins[i].told = true;
 		plugin_failure(r->plugins[i].handler, &f);
@@ -46,7 +48,7 @@ void plugins_flush(struct recording *r)
 		if (!h->error)
 			h->error = h->ops->flush(h);
 	}
-	tell_failures(r);
+	plugins_tend(r);
 }
 
 void plugins_json_file(struct recording *r, const char *path)
@@ -55,6 +57,14 @@ void plugins_json_file(struct recording *r, const char *path)
 
 	for (i = 0; i < r->n_plugins; i++)
 		plugin_json_file(r->plugins[i].handler, path);
+}
+
+void plugins_recorded(struct recording *r)
+{
+	unsigned i;
+
+	for (i = 0; i < r->n_plugins; i++)
+		plugin_recorded(r->plugins[i].handler, recording_signals, r);
 }
 
 void plugins_close(struct recording *r, const struct account *account)
@@ -67,7 +77,7 @@ void plugins_close(struct recording *r, const struct account *account)
 		if (!h->error)
 			h->error = h->ops->close(h, account);
 	}
-	tell_failures(r);
+	plugins_tend(r);
 }
 
 unsigned plugins_pids(const struct recording *r, pid_t pids[MAX_PLUGINS])

@@ -335,9 +335,11 @@ static void tell_broker(const struct recording *r)
 static int finish(struct recording *r)
 {
 	struct account account;
-	int not_included = include_all(r);
+	int not_included;
 	unsigned i;
 
+	plugins_recorded(r);
+	not_included = include_all(r);
 	if (r->flight)
 		flight_finish(r);
 	timeline_finish(r->writer, r->last_ts_ns ? r->last_ts_ns : r->ended_ns);

@@ -237,6 +237,8 @@ char *output_name_next(struct output_names *names, const char *name, const char 
 
 /* plugins.c: --handler. One that fails is named and gets no more; the recording goes on. */
 int plugins_open(struct recording *r, struct failure *f);
+void plugins_tend(struct recording *r);	    /* every now and then, while it records */
+void plugins_recorded(struct recording *r); /* from here on they are waited for */
 void plugins_flush(struct recording *r);
 void plugins_json_file(struct recording *r, const char *path);
 void plugins_close(struct recording *r, const struct account *account);
@@ -262,6 +264,8 @@ void recording_pause(struct recording *r, bool pause);
 bool recording_gives_up(void *context);
 /* How often it was told to end, and not merely to wait for a command that does. */
 unsigned recording_told_to_end(void *context);
+/* How many signals have come that shall end it. context: the recording. */
+unsigned recording_signals(void *context);
 /* It died, or does not answer. */
 bool recording_lost_broker(const struct recording *r);
 struct account recording_account(const struct recording *r);

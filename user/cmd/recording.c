@@ -111,13 +111,18 @@ static void take_signals(struct recording *r)
 	}
 }
 
-bool recording_gives_up(void *context)
+unsigned recording_signals(void *context)
 {
 	struct recording *r = context;
 
 	if (r->signals_fd >= 0)
 		take_signals(r);
-	return r->signals > 1;
+	return r->signals;
+}
+
+bool recording_gives_up(void *context)
+{
+	return recording_signals(context) > 1;
 }
 
 unsigned recording_told_to_end(void *context)
@@ -186,6 +191,7 @@ static void tick(struct recording *r, uint64_t now, uint64_t *alive_ns)
 		plugins_flush(r);
 		r->flushed_ns = now;
 	}
+	plugins_tend(r);
 	if (r->dump_asked)
 		recording_dump(r);
 	if (now - r->clock_ns >= CLOCK_PERIOD_NS)

@@ -4,11 +4,10 @@
  * own misfortune: facts go there through a socket, many at a time, and nothing comes back but the news
  * that it is ready, is done, or has failed.
  */
-#include "handlers/plugin.h"
+#include "handlers/plugin_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,136 +15,12 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-#include "handlers/plugin_wire.h"
-
-#define BUFFER	    (4 * PLUGIN_MESSAGE_MAX)
-#define PATIENCE_MS 5000 /* for an event to be taken; for open and close to return; to end then */
-
-struct plugin {
-	struct handler handler;
-	char *library;
-	int socket;
-	pid_t pid;
-	int process;  /* a descriptor of it, to wait for its end; -1: the kernel gives none */
-	bool replied; /* the reply says why */
-	struct plugin_reply reply;
-	int status; /* as waitpid() gave it */
-	bool too_slow;
-	bool stayed;  /* when it was to end */
-	bool overrun; /* by the message that is being put together: it is not sent */
-	size_t used;
-	char buffer[BUFFER];
-};
-
-#define LAST_ERROR 4095 /* of those that the kernel has a number for */
-
-static struct plugin *plugin_of(struct handler *handler)
-{
-	return (struct plugin *)handler;
-}
-
-static int wait_for(int descriptor, short events)
-{
-	struct pollfd fd = { .fd = descriptor, .events = events };
-	int n;
-
-	do
-		n = poll(&fd, 1, PATIENCE_MS);
-	while (n < 0 && errno == EINTR);
-	return n < 0 ? -errno : n ? 0 : -ETIMEDOUT;
-}
-
-/*
- * Takes what it has to say, if it has. A plug-in that just died has said nothing. Our own host says it
- * all at once; somebody else's code that writes to the socket, half of it, is not waited for.
- */
-static int take_reply(struct plugin *p)
-{
-	ssize_t n;
-	int error = wait_for(p->socket, POLLIN);
-
-	if (error)
-		return error;
-	do
-		n = recv(p->socket, &p->reply, sizeof(p->reply), MSG_DONTWAIT);
-	while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return -errno;
-	if (n != sizeof(p->reply))
-		return -EPIPE;
-	p->reply.what[sizeof(p->reply.what) - 1] = '\0';
-	p->reply.why[sizeof(p->reply.why) - 1] = '\0';
-	p->replied = true;
-	return 0;
-}
-
-static void bury(struct plugin *p, bool by_force)
-{
-	if (p->socket >= 0)
-		close(p->socket);
-	p->socket = -1;
-	if (p->pid <= 0)
-		return;
-	/* Its destructors run now; it is not waited for longer than for anything else. */
-	if (!by_force)
-		p->stayed = p->process >= 0 && wait_for(p->process, POLLIN);
-	if (by_force || p->stayed)
-		kill(p->pid, SIGKILL);
-	if (p->process >= 0)
-		close(p->process);
-	p->process = -1;
-	while (waitpid(p->pid, &p->status, 0) < 0 && errno == EINTR)
-		;
-	p->pid = 0;
-}
-
-/* What it returned may be any number. */
-static int reply_error(const struct plugin *p)
-{
-	return p->reply.error > 0 || p->reply.error < -LAST_ERROR ? -EIO : p->reply.error;
-}
-
-/* It does not take any more: it has said why, or it is dead, or it hangs. */
-static int give_up(struct plugin *p, int error)
-{
-	p->too_slow = error == -ETIMEDOUT;
-	if (!p->too_slow && !p->replied)
-		take_reply(p);
-	bury(p, p->too_slow);
-	if (p->replied && p->reply.error < 0)
-		return reply_error(p);
-	return error == -ETIMEDOUT ? error : -EPIPE;
-}
-
-static int send_buffer(struct plugin *p)
-{
-	size_t done = 0;
-	int error = 0;
-
-	if (p->socket < 0)
-		return -EPIPE;
-	while (!error && done < p->used) {
-		ssize_t n = send(p->socket, p->buffer + done, p->used - done,
-				 MSG_DONTWAIT | MSG_NOSIGNAL);
-
-		if (n >= 0)
-			done += n;
-		else if (errno == EAGAIN)
-			error = wait_for(p->socket, POLLOUT);
-		else if (errno != EINTR)
-			error = -errno;
-	}
-	p->used = 0;
-	return error ? give_up(p, error) : 0;
-}
 
 /* Room for a message of at most PLUGIN_MESSAGE_MAX bytes. */
 static int room(struct plugin *p)
 {
-	return p->used > BUFFER - PLUGIN_MESSAGE_MAX ? send_buffer(p) : 0;
+	return p->used > BUFFER - PLUGIN_MESSAGE_MAX ? plugin_send(p) : 0;
 }
 
 /* All texts are cut to what room() was asked for. What is too long all the same is not put there. */
@@ -286,6 +161,7 @@ static int put_event(struct plugin *p, enum plugin_message message, const struct
 	if (!p->overrun) {
 		memcpy(p->buffer + start, &e, sizeof(e));
 		memcpy(p->buffer + args_at, wire, n * sizeof(wire[0]));
+		p->events++;
 	}
 	return finish(p, start, message);
 }
@@ -359,7 +235,7 @@ static int plugin_flush(struct handler *handler)
 	struct plugin *p = plugin_of(handler);
 	int error = put_plain(p, PLUGIN_FLUSH);
 
-	return error ? error : send_buffer(p);
+	return error ? error : plugin_send(p);
 }
 
 static int plugin_close(struct handler *handler, const struct account *account)
@@ -376,22 +252,22 @@ static int plugin_close(struct handler *handler, const struct account *account)
 
 	if (!error) {
 		put(p, &end, sizeof(end));
-		error = send_buffer(p);
+		error = plugin_send(p);
 	}
 	if (error)
 		return error;
-	error = take_reply(p);
+	error = plugin_wait_for_reply(p);
 	if (error)
-		return give_up(p, error);
-	bury(p, false);
-	return p->stayed && !p->reply.error ? -ETIMEDOUT : reply_error(p);
+		return error;
+	plugin_bury(p, false);
+	return p->stayed && !p->reply.error ? -ETIMEDOUT : plugin_reply_error(p);
 }
 
 static void plugin_free(struct handler *handler)
 {
 	struct plugin *p = plugin_of(handler);
 
-	bury(p, true);
+	plugin_bury(p, true);
 	free(p->library);
 	free(p);
 }
@@ -450,15 +326,15 @@ static int start(struct plugin *p, const char *argument, const struct trace_info
 	put_text(p, argument, open.argument - 1);
 	error = finish(p, 0, PLUGIN_OPEN);
 	if (!error)
-		error = send_buffer(p);
+		error = plugin_send(p);
 	if (!error)
-		error = take_reply(p);
+		error = plugin_wait_for_reply(p);
 	if (error)
-		return give_up(p, error);
-	error = reply_error(p);
+		return error;
+	error = plugin_reply_error(p);
 	p->replied = error != 0;
 	if (error)
-		bury(p, false);
+		plugin_bury(p, false);
 	return error;
 }
 
@@ -501,39 +377,4 @@ void plugin_json_file(struct handler *handler, const char *path)
 	put(p, &head, sizeof(head));
 	put_text(p, path, length);
 	handler->error = finish(p, start, PLUGIN_JSON_FILE);
-}
-
-pid_t plugin_pid(const struct handler *handler)
-{
-	return ((const struct plugin *)handler)->pid;
-}
-
-void plugin_failure(const struct handler *handler, struct failure *f)
-{
-	const struct plugin *p = (const struct plugin *)handler;
-	char reason[sizeof(f->reason)];
-
-	if (handler->error == -EMSGSIZE && p->pid > 0)
-		snprintf(reason, sizeof(reason), "an event is too long for it");
-	else if (p->too_slow)
-		snprintf(reason, sizeof(reason), "it took nothing for %d seconds",
-			 PATIENCE_MS / 1000);
-	else if (p->stayed)
-		snprintf(reason, sizeof(reason), "it did not end within %d seconds",
-			 PATIENCE_MS / 1000);
-	else if (p->replied && p->reply.why[0])
-		snprintf(reason, sizeof(reason), "%s", p->reply.why);
-	else if (p->replied && p->reply.error < 0 && p->reply.error >= -LAST_ERROR)
-		snprintf(reason, sizeof(reason), "its function %s returned: %s", p->reply.what,
-			 strerror(-p->reply.error));
-	else if (p->replied)
-		snprintf(reason, sizeof(reason), "its function %s returned %d", p->reply.what,
-			 p->reply.error);
-	else if (WIFSIGNALED(p->status))
-		snprintf(reason, sizeof(reason), "it was ended by signal %d (%s)",
-			 WTERMSIG(p->status), strsignal(WTERMSIG(p->status)));
-	else
-		snprintf(reason, sizeof(reason), "it exited with status %d",
-			 WEXITSTATUS(p->status));
-	failure_set(f, handler->error, "handler disabled:", p->library, reason);
 }

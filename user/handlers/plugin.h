@@ -3,6 +3,7 @@
 #ifndef PROFTRACE_HANDLERS_PLUGIN_H
 #define PROFTRACE_HANDLERS_PLUGIN_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "failure.h"
@@ -17,6 +18,16 @@ int plugin_handler_new(const char *text, const struct trace_info *info,
 
 /* A Chrome JSON file of another profiler joins the recording. */
 void plugin_json_file(struct handler *handler, const char *path);
+
+/*
+ * From now on threads of others wait for us: it is never waited for, until plugin_recorded() says that
+ * nothing is recorded any more. `signals`: how many have come that shall end us. plugin_tend() is called
+ * every now and then in between, and once more when it has failed; it returns whether plugin_failure()
+ * has all that it says.
+ */
+void plugin_live(struct handler *handler);
+void plugin_recorded(struct handler *handler, unsigned (*signals)(void *context), void *context);
+bool plugin_tend(struct handler *handler);
 
 /* The process that it is in; 0: it has ended. */
 pid_t plugin_pid(const struct handler *handler);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A trace handler for the tests. Its argument is FILE,WHAT,N: writes into FILE what it was called with,
- * and behaves as WHAT says at its Nth event: count (goes on), crash, fail, hang, exit; or at its end:
- * half (says a word that is none of proftrace's, and no more), stay (does not end).
+ * and behaves as WHAT says at its Nth event: count (goes on), crash, fail, hang, exit; or at each: slow
+ * (takes N us for it); or at its end: half (says a word that is none of proftrace's, and no more), stay
+ * (does not end).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 struct state {
@@ -48,6 +50,12 @@ static int one(struct state *s, const struct proftrace_event *e)
 		s->strings += e->args[i].type == PROFTRACE_STRING && e->args[i].value.s[0];
 	if (!e->thread->pid || !e->thread->process[0] || !e->timestamp_ns)
 		return -EINVAL;
+	if (!strcmp(s->what, "slow")) {
+		const struct timespec t = { 0, (long)s->n * 1000 };
+
+		nanosleep(&t, NULL);
+		return 0;
+	}
 	if (++s->events != s->n || !strcmp(s->what, "count") || !strcmp(s->what, "half") ||
 	    !strcmp(s->what, "stay"))
 		return 0;

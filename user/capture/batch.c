@@ -41,6 +41,7 @@ void batches_free(struct batches *b)
 		return;
 	while (b->streams)
 		batch_stream_free(b, b->streams);
+	batch_rooms_forget(b);
 	HASH_ITER (hh, b->threads, t, next_thread) {
 		HASH_DEL(b->threads, t);
 		free(t);

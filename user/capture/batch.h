@@ -285,7 +285,9 @@ void batch_rooms_round(struct capture *c);
 /* It executes another program: in a moment, while a thread of it waits, or has done so. */
 void batch_rooms_exec(struct capture *c, pid_t pid, uint64_t ns);
 void batch_rooms_over(struct capture *c, pid_t pid);
+/* The end: all are undone; or whoever made them is gone. */
 void batch_rooms_free(struct capture *c);
+void batch_rooms_forget(struct batches *b);
 
 /*
  * batch_event.c: `event` has as many words as it says, BATCH_EVENT_HEAD at least. False: that are too

@@ -90,13 +90,26 @@ static void undo(struct capture *c, struct batch_room *room)
 	room->made = false;
 }
 
+static void forget(struct batches *b, struct batch_room *room)
+{
+	if (room->tasks >= 0)
+		close(room->tasks);
+	HASH_DEL(b->rooms, room);
+	free(room);
+}
+
 static void room_free(struct capture *c, struct batch_room *room)
 {
 	undo(c, room);
-	if (room->tasks >= 0)
-		close(room->tasks);
-	HASH_DEL(c->batches->rooms, room);
-	free(room);
+	forget(c->batches, room);
+}
+
+void batch_rooms_forget(struct batches *b)
+{
+	struct batch_room *room, *next;
+
+	HASH_ITER (hh, b->rooms, room, next)
+		forget(b, room);
 }
 
 /* --- what a process has forbidden itself --------------------------------------------------------- */

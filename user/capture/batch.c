@@ -162,8 +162,19 @@ static void forget(struct batches *b, struct batch_stream *s)
 	s->over = true;
 }
 
+/* Seen in memory, and the batch they were in did not come: they are among those counted as lost. */
+static void not_handed(struct batches *b, const struct batch_stream *s, uint64_t before)
+{
+	uint64_t seen = s->events - s->handed_events;
+
+	b->overlap += before < seen ? before : seen;
+}
+
 void batch_stream_free(struct batches *b, struct batch_stream *s)
 {
+	/* Its process may be over, and nothing of it waits, before the end of its thread is its turn. */
+	if (s->thread)
+		not_handed(b, s, UINT64_MAX);
 	forget(b, s);
 	*s->place = s->next;
 	if (s->next)
@@ -207,14 +218,6 @@ struct batch_stream *batch_stream_new(struct batches *b, struct batch_thread *t,
 	s->known = true;
 	HASH_ADD(hh, b->table, key, sizeof(s->key), s);
 	return s;
-}
-
-/* Seen in memory, and the batch they were in did not come: they are among those counted as lost. */
-static void not_handed(struct batches *b, const struct batch_stream *s, uint64_t before)
-{
-	uint64_t seen = s->events - s->handed_events;
-
-	b->overlap += before < seen ? before : seen;
 }
 
 void batch_stream_lost(struct batches *b, struct batch_stream *s, const struct batch_head *head)
@@ -581,7 +584,9 @@ static void take_batch(struct capture *c, const struct record_batch *r, size_t s
 		return;
 	s = stream_for(c, r);
 	if (!s) {
-		c->batches->unreadable += head.complete >> 16;
+		/* One that its thread had left counts as lost since then. */
+		if (r->ops.b != BATCH_EXIT || head.stuck < BATCH_STUCK)
+			c->batches->unreadable += head.complete >> 16;
 		c->batches->unfollowed += r->ops.b == BATCH_NEW;
 		return;
 	}

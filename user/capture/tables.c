@@ -406,8 +406,9 @@ void capture_table_reset(struct capture *c)
 	for (i = 0; i < tables->n_rows; i++) {
 		struct table_before *before = tables->before[i];
 
+		/* What has been kept once is kept anew, whatever stands there by now. */
 		if (i >= TABLE_FIRST_ROW ? !table_row_is_taken(&tables->rows[i])
-					 : !has_other(&tables->rows[i]))
+					 : !before && !has_other(&tables->rows[i]))
 			continue;
 		if (!before)
 			before = tables->before[i] = malloc(sizeof(*before));

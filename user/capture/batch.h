@@ -5,7 +5,9 @@
  * the order in which it happened, together with what the kernel tells, and hands it to decode.c as the
  * records that exact mode has.
  *
- *	batch.c		streams: which events of a thread's batch have been seen, from wherever
+ *	batch.c		what comes from the ring buffer
+ *	batch_streams.c	the batches that there are, and whose they are
+ *	batch_take.c	which events of a batch have not been seen yet, from wherever
  *	batch_read.c	batches that have not been handed over, read in the program's memory
  *	batch_find.c	batches that were there before the recording
  *	batch_room.c	processes whose threads may have batches
@@ -240,16 +242,14 @@ void batches_pause(struct capture *c, bool pause);
 /* Marks that process made before this moment are not recorded. */
 void batches_from_now(struct capture *c, pid_t pid);
 
-/* batch.c, for the other parts */
+/* batch_streams.c */
 struct batch_process *batch_process_of(struct batches *b, uint32_t pid);
 struct batch_thread *batch_thread_of(struct batches *b, uint32_t pid, uint32_t tid);
 struct batch_stream *batch_stream_of(struct batches *b, uint32_t pid, uint64_t address);
-/*
- * Takes the events of this batch that are new; `handed`: handed over, so that what is lacking is lost.
- * `events` has room for `bytes`.
- */
-void batch_stream_take(struct capture *c, struct batch_stream *s, const struct batch_head *head,
-		       const uint64_t *events, size_t bytes, bool handed);
+/* Becomes the thread's, and its process's as well, where it is not yet. */
+void batch_stream_give(struct batch_stream *s, struct batch_thread *t);
+/* Nothing more comes for it: what comes from its address is another's. */
+void batch_stream_forget(struct batches *b, struct batch_stream *s);
 /* What was to be handed over before this batch has not come, and will not. */
 void batch_stream_lost(struct batches *b, struct batch_stream *s, const struct batch_head *head);
 void batch_stream_free(struct batches *b, struct batch_stream *s);
@@ -260,6 +260,13 @@ void batch_thread_over(struct batches *b, uint32_t pid, uint32_t tid);
 void batch_process_over(struct batches *b, uint32_t pid);
 /* Its memory is another's from here on: what comes now is of new streams. */
 void batch_process_renewed(struct batches *b, uint32_t pid);
+
+/*
+ * batch_take.c: takes the events of this batch that are new; `handed`: handed over, so that what is
+ * lacking is lost. `events` has room for `bytes`.
+ */
+void batch_stream_take(struct capture *c, struct batch_stream *s, const struct batch_head *head,
+		       const uint64_t *events, size_t bytes, bool handed);
 
 /*
  * batch_read.c: takes what is in the program's memory. Returns the moment up to which everything is

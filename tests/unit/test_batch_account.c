@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Marks in batches that were lost, and yet seen: read in the program's memory before, or in a batch that
+ * comes at the end. None counts twice.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+
+#include "capture/batch.h"
+
+#define ADDRESS (1ull << 40)
+#define MARKS	3
+#define SITE	0
+
+static struct file file;
+static struct site site = { .file = &file };
+static struct capture capture = { .sites = &site, .n_sites = 1 };
+
+struct batch {
+	struct record_batch r;
+	uint64_t events[MARKS][BATCH_EVENT_HEAD];
+};
+
+static int begin(void **state)
+{
+	(void)state;
+	assert_int_equal(batches_new(&capture.batches), 0);
+	/* Its memory cannot be read but by who is asked to. */
+	batch_process_of(capture.batches, 1)->memory = -2;
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	batches_free(capture.batches);
+	return 0;
+}
+
+static struct batch full_batch(uint64_t reason, uint32_t stuck)
+{
+	struct batch b = { .r.head = { .kind = RECORD_BATCH, .tgid = 1, .tid = 1, .site = SITE } };
+	unsigned i;
+
+	b.r.ops.a = ADDRESS;
+	b.r.ops.b = reason;
+	b.r.batch = (struct batch_head){ .version = BATCH_VERSION, .tid = 1, .stuck = stuck };
+	b.r.batch.used = sizeof(b.r.batch) + sizeof(b.events);
+	b.r.batch.complete = MARKS << 16 | sizeof(b.events) / 8;
+	for (i = 0; i < MARKS; i++) {
+		b.events[i][0] = batch_clock_now();
+		b.events[i][2] = (uint64_t)BATCH_EVENT_HEAD << 56;
+	}
+	return b;
+}
+
+static void send(const struct batch *b, size_t bytes)
+{
+	batches_take(&capture, &b->r.head, sizeof(b->r) + bytes);
+}
+
+/* The batch is there, and empty. */
+static struct batch_stream *new_stream(void)
+{
+	struct batch b = full_batch(BATCH_NEW, 0);
+	struct batch_stream *s;
+
+	b.r.batch.used = sizeof(b.r.batch);
+	b.r.batch.complete = 0;
+	send(&b, 0);
+	s = batch_stream_of(capture.batches, 1, ADDRESS);
+	assert_non_null(s);
+	return s;
+}
+
+static void read_in_memory(struct batch_stream *s)
+{
+	const struct batch b = full_batch(BATCH_FULL, 0);
+
+	batch_stream_take(&capture, s, &b.r.batch, b.events[0], sizeof(b.events), false);
+	assert_int_equal(s->events, MARKS);
+	/* They are handed on. */
+	s->begin = s->end;
+}
+
+static void handed_over(void **state)
+{
+	const struct batch b = full_batch(BATCH_FULL, 0);
+	struct batch_stream *s = new_stream();
+
+	(void)state;
+	read_in_memory(s);
+	send(&b, sizeof(b.events));
+	batch_thread_over(capture.batches, 1, 1);
+	assert_int_equal(capture.batches->overlap, 0);
+	assert_int_equal(capture.batches->unreadable, 0);
+}
+
+static void its_thread_is_over(void **state)
+{
+	struct batch_stream *s = new_stream();
+
+	(void)state;
+	read_in_memory(s);
+	batch_thread_over(capture.batches, 1, 1);
+	assert_int_equal(capture.batches->overlap, MARKS);
+	batch_stream_free(capture.batches, s);
+	assert_int_equal(capture.batches->overlap, MARKS);
+}
+
+/* The process's last record has been read, and the turn of its thread's end has not come. */
+static void freed_before_that(void **state)
+{
+	struct batch_stream *s = new_stream();
+
+	(void)state;
+	read_in_memory(s);
+	batch_process_renewed(capture.batches, 1);
+	assert_true(s->over);
+	batch_stream_free(capture.batches, s);
+	batch_thread_over(capture.batches, 1, 1);
+	assert_int_equal(capture.batches->overlap, MARKS);
+}
+
+/* Nothing before it has come. Which marks these are cannot be told: they are lost, once. */
+static void comes_at_the_end(void **state)
+{
+	const struct batch b = full_batch(BATCH_EXIT, 0);
+
+	(void)state;
+	send(&b, sizeof(b.events));
+	assert_int_equal(capture.batches->unreadable, MARKS);
+}
+
+/* They were counted when it was to be handed over, as its thread left it. */
+static void left_and_comes_at_the_end(void **state)
+{
+	const struct batch b = full_batch(BATCH_EXIT, BATCH_STUCK);
+
+	(void)state;
+	send(&b, sizeof(b.events));
+	assert_int_equal(capture.batches->unreadable, 0);
+}
+
+/* The same of one that is known: what comes now is not lost after all. */
+static void left_and_comes_after_all(void **state)
+{
+	const struct batch b = full_batch(BATCH_EXIT, BATCH_STUCK);
+	struct batch_stream *s = new_stream();
+
+	(void)state;
+	send(&b, sizeof(b.events));
+	assert_int_equal(s->events, MARKS);
+	assert_int_equal(capture.batches->overlap, MARKS);
+	assert_int_equal(capture.batches->unreadable, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(handed_over, begin, end),
+		cmocka_unit_test_setup_teardown(its_thread_is_over, begin, end),
+		cmocka_unit_test_setup_teardown(freed_before_that, begin, end),
+		cmocka_unit_test_setup_teardown(comes_at_the_end, begin, end),
+		cmocka_unit_test_setup_teardown(left_and_comes_at_the_end, begin, end),
+		cmocka_unit_test_setup_teardown(left_and_comes_after_all, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

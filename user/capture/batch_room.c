@@ -121,25 +121,30 @@ static unsigned number_in(const char *text, const char *line)
 	return at ? (unsigned)strtoul(at + strlen(line), NULL, 10) : 0;
 }
 
-/* False: it has ended, or cannot be looked at. The kernel escapes newlines in names: lines are its own. */
-static bool look_at_thread(int tasks, const char *tid, struct forbidden *ret)
+/*
+ * Positive: here it is; 0: it has ended, or cannot be looked at; negative: it has more groups than there is
+ * room for, which stand before it. The kernel escapes newlines in names: lines are its own.
+ */
+static int look_at_thread(int tasks, const char *tid, struct forbidden *ret)
 {
-	char path[300], text[4096];
+	char path[300], text[16384];
 	ssize_t n;
 	int fd;
 
 	snprintf(path, sizeof(path), "%s/status", tid);
 	fd = openat(tasks, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return false;
+		return 0;
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	if (n <= 0)
-		return false;
+		return 0;
 	text[n] = '\0';
+	if (n == sizeof(text) - 1 && !strstr(text, "\nSeccomp_filters:\t"))
+		return -1;
 	ret->mode = number_in(text, "\nSeccomp:\t");
 	ret->filters = number_in(text, "\nSeccomp_filters:\t");
-	return true;
+	return 1;
 }
 
 /* False: its threads differ, or there is none to be seen. */
@@ -163,14 +168,16 @@ static bool look_at(struct capture *c, struct batch_room *room, struct forbidden
 		return false;
 	}
 	while (alike && n < MAX_THREADS && (entry = readdir(list))) {
-		struct forbidden one;
+		struct forbidden one = { 0 };
+		int seen = isdigit((unsigned char)entry->d_name[0])
+				   ? look_at_thread(room->tasks, entry->d_name, &one)
+				   : 0;
 
-		if (!isdigit((unsigned char)entry->d_name[0]) ||
-		    !look_at_thread(room->tasks, entry->d_name, &one))
+		if (!seen)
 			continue;
 		if (!n++)
 			*ret = one;
-		alike = one.mode == ret->mode && one.filters == ret->filters;
+		alike = seen > 0 && one.mode == ret->mode && one.filters == ret->filters;
 	}
 	closedir(list);
 	return alike && n;

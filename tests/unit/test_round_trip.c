@@ -9,10 +9,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "round_trip_files.h"
 #include "round_trip_lines.h"
 #include "round_trip_program.h"
 
-#include "cmd/rewrite.h"
 #include "handlers/sink.h"
 
 #define ROUNDS 8
@@ -65,32 +65,6 @@ static struct lines *read_back(const char *path, bool samples)
 	return l;
 }
 
-/* As `proftrace convert` does. */
-static void convert(const char *from, const char *to)
-{
-	static struct rewrite rewrite;
-	struct reader_error why = { 0 };
-	struct failure f = { 0 };
-	struct source source;
-
-	assert_int_equal(rewrite_init(&rewrite, &f), 0);
-	assert_int_equal(rewrite_output(&rewrite, to, &f), 0);
-	assert_int_equal(source_open(&source, from, &f), 0);
-	assert_int_equal(source_look(&source, &f), 0);
-	assert_int_equal(rewrite_begin(&rewrite, &source.origin, source.first_ns, &f), 0);
-	assert_int_equal(source_read(&source,
-				     &(struct reader_sink){
-					     (int (*)(void *, const struct event *))rewrite_event,
-					     &rewrite, rewrite.names, &rewrite.account,
-					     &source.origin, rewrite.callstacks },
-				     &why, &f),
-			 0);
-	rewrite_source_end(&rewrite, &source.origin, &why);
-	assert_int_equal(rewrite_end(&rewrite, &f), 0);
-	rewrite_free(&rewrite);
-	source_close(&source);
-}
-
 /* --- writing ----------------------------------------------------------------------------------- */
 
 #define N_OUTPUTS 3
@@ -98,18 +72,7 @@ static const char *const outputs[N_OUTPUTS] = { "t.pftrace", "t.json", "t.json.g
 
 static void open_outputs(struct program *p, const char *directory, struct handler **handlers)
 {
-	struct trace_info info = {
-		.start_ns = START,
-		.clock = { START, START + 1000, 1700000000000000000 },
-		.version = "1",
-		.kernel_release = "6.1.0",
-		.kernel_version = "#1",
-		.machine = "x86_64",
-		.sysname = "Linux",
-		.trace_uuid = { 1, 2 },
-		.host = "node7",
-		.boot_id = "0b1c2d3e-0000-4000-8000-123456789abc",
-	};
+	const struct trace_info info = round_trip_info(START);
 	struct sink *sink;
 	char path[64];
 	unsigned i;

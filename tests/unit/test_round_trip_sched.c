@@ -21,7 +21,8 @@
 
 #include <cmocka.h>
 
-#include "cmd/rewrite.h"
+#include "round_trip_files.h"
+
 #include "handlers/handler.h"
 #include "handlers/sink.h"
 #include "timeline/timeline.h"
@@ -318,17 +319,7 @@ static void run(struct machine *m)
 
 static void write_files(struct machine *m)
 {
-	struct trace_info info = {
-		.start_ns = START,
-		.clock = { START, START + 1000, 1700000000000000000 },
-		.version = "1",
-		.kernel_release = "6.1.0",
-		.kernel_version = "#1",
-		.machine = "x86_64",
-		.sysname = "Linux",
-		.host = "node7",
-		.boot_id = "0b1c2d3e-0000-4000-8000-123456789abc",
-	};
+	const struct trace_info info = round_trip_info(START);
 	struct handler *handlers[2];
 	struct sink *sinks[2];
 	unsigned i;
@@ -378,32 +369,6 @@ static void must_hold(struct lines *written, const char *path)
 	lines_equal(written, &read, path);
 	lines_free(&read);
 	names_free(names);
-}
-
-/* As `proftrace convert` does. */
-static void convert(const char *from, const char *to)
-{
-	static struct rewrite rewrite;
-	struct reader_error why = { 0 };
-	struct failure f = { 0 };
-	struct source source;
-
-	assert_int_equal(rewrite_init(&rewrite, &f), 0);
-	assert_int_equal(rewrite_output(&rewrite, to, &f), 0);
-	assert_int_equal(source_open(&source, from, &f), 0);
-	assert_int_equal(source_look(&source, &f), 0);
-	assert_int_equal(rewrite_begin(&rewrite, &source.origin, source.first_ns, &f), 0);
-	assert_int_equal(source_read(&source,
-				     &(struct reader_sink){
-					     (int (*)(void *, const struct event *))rewrite_event,
-					     &rewrite, rewrite.names, &rewrite.account,
-					     &source.origin, rewrite.callstacks },
-				     &why, &f),
-			 0);
-	rewrite_source_end(&rewrite, &source.origin, &why);
-	assert_int_equal(rewrite_end(&rewrite, &f), 0);
-	rewrite_free(&rewrite);
-	source_close(&source);
 }
 
 static void one_round(uint64_t seed)

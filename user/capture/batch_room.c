@@ -186,7 +186,9 @@ static bool look_at(struct capture *c, struct batch_room *room, struct forbidden
 static void refuse(struct capture *c, struct batch_room *room)
 {
 	if (!room->refused)
-		capture_log(c, 1, "process %u may not make system calls: its marks come one by one",
+		capture_log(c, 1,
+			    "process %u may have forbidden itself system calls: its marks come one "
+			    "by one",
 			    (unsigned)room->key.pid);
 	room->refused = true;
 	undo(c, room);

@@ -126,6 +126,22 @@ static void freed_before_that(void **state)
 	assert_int_equal(capture.batches->overlap, MARKS);
 }
 
+/* A later one of its batches is there, and what it had before is lost: nothing of that was seen. */
+static void given_up_unseen(void **state)
+{
+	struct batch_stream *s = new_stream();
+	struct batch b = full_batch(BATCH_FULL, 0);
+
+	(void)state;
+	read_in_memory(s);
+	b.r.batch.base = 100 * sizeof(b.events);
+	b.r.batch.events = 100 * MARKS;
+	batch_stream_lost(capture.batches, s, &b.r.batch);
+	assert_int_equal(capture.batches->overlap, MARKS);
+	batch_stream_free(capture.batches, s);
+	assert_int_equal(capture.batches->overlap, MARKS);
+}
+
 /* Nothing before it has come. Which marks these are cannot be told: they are lost, once. */
 static void comes_at_the_end(void **state)
 {
@@ -165,6 +181,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(handed_over, begin, end),
 		cmocka_unit_test_setup_teardown(its_thread_is_over, begin, end),
 		cmocka_unit_test_setup_teardown(freed_before_that, begin, end),
+		cmocka_unit_test_setup_teardown(given_up_unseen, begin, end),
 		cmocka_unit_test_setup_teardown(comes_at_the_end, begin, end),
 		cmocka_unit_test_setup_teardown(left_and_comes_at_the_end, begin, end),
 		cmocka_unit_test_setup_teardown(left_and_comes_after_all, begin, end),

@@ -113,7 +113,8 @@ void batch_stream_forget(struct batches *b, struct batch_stream *s)
 /* Seen in memory, and the batch they were in did not come: they are among those counted as lost. */
 static void not_handed(struct batches *b, const struct batch_stream *s, uint64_t before)
 {
-	uint64_t seen = s->events - s->handed_events;
+	/* Of what was given up after the last look at it nothing has been seen. */
+	uint64_t seen = s->events > s->handed_events ? s->events - s->handed_events : 0;
 
 	b->overlap += before < seen ? before : seen;
 }

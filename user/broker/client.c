@@ -22,7 +22,8 @@
 #include <unistd.h>
 
 #define SLICE_MS 100 /* between two questions whether we are told to end */
-#define HURRY	 20  /* told to end, we wait for one part of so many */
+#define HURRY	 20  /* told to end, we wait for one part of so many, */
+#define LEAST	 30  /* and so many slices at least: a busy machine is no silent file system */
 
 /* Seconds in which there has been an answer, on slow and busy machines too. */
 #define QUICK_S	     10 /* looking at a process, opening a file */
@@ -43,13 +44,13 @@ struct broker {
 	void *context;
 };
 
-/* So many slices of what it were otherwise. */
+/* So many slices, of what it were otherwise. */
 static unsigned patience(const struct broker *b, unsigned slices)
 {
 	unsigned told = b->told_to_end ? b->told_to_end(b->context) : 0;
 
-	for (; told && slices; told--)
-		slices /= HURRY;
+	for (; told && slices > LEAST; told--)
+		slices = slices / HURRY > LEAST ? slices / HURRY : LEAST;
 	return slices;
 }
 

@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-#	make            build/proftrace
-#	make demo       record a real program, end with a trace and a table
-#	make test       every test (`make check` does not look for packages)
-#	make test-kernels  tests inside other kernels, emulated; downloads them
-#	make test-loader   what is written, loaded by Perfetto's own loader; downloads it
-#	make samples    the programs with markers in tools/samples
-#	make man        the manual pages in build/man
-#	make install    program, header, manual pages; DESTDIR and PREFIX as usual. make uninstall
-#	make fuzz       fuzz every parser of foreign bytes, for as long as FUZZ_TIME says
-#	make bench      what it costs: a table, build/bench/results.json, build/bench/chart.svg
-#	make format     clang-format over everything. make clean
+# `make help` prints the targets: every line below that begins with "##".
 #
-# `demo` and `test` install the packages they need where these are missing (tools/packages.sh).
+## make                 build/proftrace
+## make demo            record a real program; ends with a trace and a table
+## make test            run every test (`make check` does the same without looking for packages)
+## make test-kernels    run tests in other kernels, emulated; downloads them. KERNELS=... selects some
+## make test-loader     load what is written in Perfetto's own trace processor; downloads it
+## make unit            run the unit tests. tests/run.sh NAME runs one test of any kind
+## make fuzz            fuzz every parser of untrusted bytes, FUZZ_TIME seconds each
+## make bench           measure what it costs: a table, build/bench/results.json, build/bench/chart.svg
+## make samples         build the programs with markers in tools/samples
+## make man             build the manual pages in build/man
+## make install         program, header, manual pages, completion; DESTDIR and PREFIX. make uninstall
+## make format          clang-format everything. make check-format only checks
+## make compile_commands.json   for clangd and other tools that read C
+## make clean           remove build/
+##
+## V=1 shows the commands. `demo` and `test` install missing packages (tools/packages.sh).
 
 VERSION := 0.1.0
-# V=1 shows the commands.
 Q := $(if $(V),,@)
 COMMA := ,
 B := build
@@ -37,18 +41,29 @@ TUNE := $(shell $(CC) $(TUNE) -x c -c /dev/null -o /dev/null 2>/dev/null && echo
 LIBS := -lbpf -ldw -lelf -liberty -lz -llzma -lprotobuf-c -lyajl -lpfm -lncursesw -lseccomp -lm -lpthread
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
-SOURCES := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c))
+SOURCES := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c user/*/*/*.c))
 GENERATED := $B/gen/proftrace.skel.h $B/gen/plain.skel.h $B/gen/perfetto_trace.pb-c.h \
 	$B/gen/flame_script.h $B/gen/flame_style.h
 OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $B/obj/gen/perfetto_trace.pb-c.o
 ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $B/asan/gen/perfetto_trace.pb-c.o
 
 .DEFAULT_GOAL := all
-.PHONY: all demo test check test-kernels test-loader unit samples man install uninstall fuzz clean format check-format packages
+.PHONY: compile_commands.json all help demo test test-programs check test-kernels test-loader unit samples man install uninstall fuzz clean format check-format packages
 .DELETE_ON_ERROR:
 .SECONDARY:
 
 all: $B/proftrace
+
+help:
+	@sed -n 's/^## \{0,1\}//p' Makefile
+
+# One entry for each C file; without the generated headers clangd cannot resolve includes.
+compile_commands.json: $(GENERATED)
+	$(Q)flags=$$(for word in cc $(CPPFLAGS) $(CSTD) $(WARN) -c; do printf '%s\n' "$$word"; done | \
+		sed 's/"/\\"/g; s/.*/"&",/' | tr -d '\n'); \
+	printf '%s\n' $(SOURCES) user/main.c $(wildcard tests/*/*.c tests/*/programs/*.c tools/*/*.c) | \
+		sed "s|.*|{\"directory\": \"$(CURDIR)\", \"file\": \"&\", \"arguments\": [$$(echo "$$flags" | sed 's/[\\&|]/\\&/g')\"&\"]},|" | \
+		sed '1s/^/[/; $$s/,$$/]/' > $@
 
 # --- generated files ---------------------------------------------------------------------------
 
@@ -92,10 +107,10 @@ define AS_STRING
 		sed '1d; s/[\\"]/\\&/g; s/.*/"&\\n"/' $<; echo ';'; } > $@
 endef
 
-$B/gen/flame_script.h: user/handlers/flame.js
+$B/gen/flame_script.h: user/reports/flame/flame.js
 	$(AS_STRING)
 
-$B/gen/flame_style.h: user/handlers/flame.css
+$B/gen/flame_style.h: user/reports/flame/flame.css
 	$(AS_STRING)
 
 # --- the program -------------------------------------------------------------------------------
@@ -189,13 +204,15 @@ uninstall:
 UNIT := $(patsubst tests/unit/%.c,$B/tests/unit/%,$(wildcard tests/unit/test_*.c))
 FUZZ := $(patsubst tests/fuzz/%.c,$B/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 INTEGRATION := $(wildcard tests/integration/test_*.sh)
+ATTACKS := $(wildcard tests/attacks/test_*.sh)
+ATTACK_PROGRAMS := $(patsubst tests/attacks/programs/%.c,$B/tests/attacks/%,$(wildcard tests/attacks/programs/*.c))
 
 # Programs with markers that the integration tests record.
 TEST_PROGRAMS := $(patsubst tests/integration/programs/%.c,$B/tests/programs/%,\
-	$(filter-out %/plugin.c %/leaf.c %/handler.c %/backwards.c %/opened.c %/part.c,$(wildcard tests/integration/programs/*.c))) \
+	$(filter-out %/plugin.c %/leaf.c %/handler.c %/backwards.c %/opened.c %/part.c %/library.c,$(wildcard tests/integration/programs/*.c))) \
 	$(patsubst tests/integration/programs/%.cpp,$B/tests/programs/%,$(wildcard tests/integration/programs/*.cpp)) \
-	$B/tests/programs/plugin.so $B/tests/programs/handler.so $B/tests/programs/backwards.so $B/tests/programs/opened.so $B/tests/programs/part.so $B/tests/programs/executes-static $B/tests/programs/waits-static \
-	$B/tests/programs/sampled-static $B/tests/programs/flames-static $B/tests/tools/stacks $B/tests/tools/filters $B/tests/tools/foreign $B/tests/tools/let_go $B/gen/bpf_names \
+	$B/tests/programs/plugin.so $B/tests/programs/handler.so $B/tests/programs/backwards.so $B/tests/programs/opened.so $B/tests/programs/part.so $B/tests/programs/library.so $B/tests/programs/executes-static $B/tests/programs/waits-static \
+	$B/tests/programs/sampled-static $B/tests/programs/flames-static $B/tests/tools/stacks $B/tests/tools/filters $B/tests/tools/foreign $B/tests/tools/let_go $B/tests/tools/every_byte $B/gen/bpf_names \
 	$(foreach c,gcc clang,$(foreach o,O2 O3,$B/tests/programs/leaf-$c-$o))
 MARKED := -std=gnu11 -Wall -Wextra -Werror -pedantic -Iinclude -g
 
@@ -213,6 +230,9 @@ $B/tests/programs/%-static: tests/integration/programs/%.c include/proftrace.h
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
 	$(Q)$(CC) $(MARKED) -O2 -static $< -o $@
+
+# Libraries that it opens call into it.
+$B/tests/programs/libraries: MARKED += -rdynamic
 
 # The kernel finds callers by frame pointers.
 $B/tests/programs/sampled $B/tests/programs/sampled-static $B/tests/programs/stacked $B/tests/programs/blocked $B/tests/programs/slow: MARKED += -fno-omit-frame-pointer
@@ -232,6 +252,12 @@ $B/tests/programs/leaf-$(1)-$(2): tests/integration/programs/leaf.c include/prof
 	$$(Q)$(1) $$(MARKED) -$(2) $$< -o $$@ -lpthread
 endef
 $(foreach c,gcc clang,$(foreach o,O2 O3,$(eval $(call LEAF,$c,$o))))
+
+# What attacks, in tests/attacks.
+$B/tests/attacks/%: tests/attacks/programs/%.c include/proftrace.h $(wildcard tests/attacks/programs/*.h)
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -Wall -Wextra -Werror -Iinclude -O2 -g $< -o $@ -lpthread -lz
 
 $B/tests/tools/%: tests/tools/%.c $B/libproftrace.a
 	@mkdir -p $(@D)
@@ -285,11 +311,14 @@ fuzz: $(FUZZ)
 # As many jobs as there are processors, unless somebody said how many.
 JOBS = $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell nproc))
 
+# What the integration tests record and use.
+test-programs: samples $(TEST_PROGRAMS) $(ATTACK_PROGRAMS) $(foreach t,canon many_events json_paths clock_error hostile_trace,$B/tests/tools/$t)
+
 test: packages
 	+$(MAKE) --no-print-directory $(JOBS) check
 
-check: all samples man $(UNIT) $(FUZZ) $(TEST_PROGRAMS) $B/tests/tools/canon $B/tests/tools/many_events $B/tests/tools/json_paths $B/tests/tools/clock_error $B/tests/tools/hostile_trace
-	MAKEFLAGS= TEST_TIMEOUT=900 tests/run.sh tests/style.sh tests/header/matrix.sh $(UNIT) tests/fuzz/run.sh -- $(INTEGRATION)
+check: all man test-programs $(UNIT) $(FUZZ)
+	MAKEFLAGS= TEST_TIMEOUT=900 tests/run.sh tests/style.sh tests/rooms.sh tests/header/matrix.sh $(UNIT) tests/fuzz/run.sh -- $(INTEGRATION) $(ATTACKS)
 
 # KERNELS: which of the guests in tests/kernels/run.sh; all without.
 test-kernels:
@@ -310,7 +339,7 @@ packages:
 include tools/bench/bench.mk
 
 clean:
-	rm -rf $B
+	rm -rf $B compile_commands.json
 
 FORMATTED = $(shell git ls-files -co --exclude-standard '*.c' '*.h' '*.cpp')
 

@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A thread hands its batch over: it has reached the one probe site that batches have, with the address
- * of the batch among the arguments. It goes on when this returns, and uses the batch again.
+ * Entries of buffered mode. In buffered mode (--mode batch) a thread writes its marks into a buffer
+ * in its own memory, a batch. When the batch is full, the thread calls the one probe site that
+ * buffered mode has, with the address of the batch among the arguments. The program copies the
+ * batch into the ring buffer; the thread empties it and continues as soon as the program returns.
  */
-#include "batch.h"
+#include "batch_send.h"
 #include "registers.h"
 #include "threads.h"
 
-#define MOST_VFORKS 8 /* within one another */
+#define MAX_VFORKS 8 /* that are nested */
 
 struct batch_owner {
 	__u64 pid_tgid;
 	__u64 birth;
 };
 
-/* Where its thread-local variables are, of which one says where its batch is. */
-static __always_inline __u64 thread_pointer(const struct task_struct *task)
+/*
+ * The thread pointer: thread-local variables are at fixed distances from it, also the one that
+ * holds the address of the batch.
+ */
+static __always_inline __u64 read_thread_pointer(const struct task_struct *task)
 {
 #if defined(__TARGET_ARCH_x86)
 	return BPF_CORE_READ(task, thread.fsbase);
@@ -25,47 +30,55 @@ static __always_inline __u64 thread_pointer(const struct task_struct *task)
 }
 
 /*
- * Whose batch it is that the task hands over. A child of vfork() and the like has its parent's memory,
- * and while it gets no thread-local variables of its own, its parent's batch: it marks there, fills it up
- * and may have been the first to need it. Its parent goes on with it after that: so it is the parent's, and
- * when the child ends, or executes a program, nothing in there is the child's to tell.
+ * Finds the thread that owns the batch. A child of vfork() shares its parent's memory and, as long
+ * as it has no thread-local variables of its own, also the parent's batch. The child writes its
+ * marks there, may fill it and may be the first to need one. The parent continues with the same
+ * batch afterwards. So the batch belongs to the parent, and nothing in it is sent when the child
+ * exits or executes a program.
  */
-static __always_inline void find_owner(const struct task_struct *task, __u64 reason,
-				       struct batch_owner *owner)
+static __always_inline void find_vfork_owner(const struct task_struct *task, __u64 reason,
+					     struct batch_owner *owner)
 {
 	const struct task_struct *at = task, *parent;
-	__u64 memory = (__u64)BPF_CORE_READ(task, mm), variables = thread_pointer(task);
+	__u64 memory = (__u64)BPF_CORE_READ(task, mm), variables = read_thread_pointer(task);
 	__u32 tgid, flags;
 	int i;
 
 	owner->pid_tgid = pid_tgid_of(task);
 	owner->birth = 0;
-	for (i = 0; i < MOST_VFORKS; i++) {
+	for (i = 0; i < MAX_VFORKS; i++) {
 		parent = BPF_CORE_READ(at, real_parent);
 		if (!parent || parent == at || (__u64)BPF_CORE_READ(parent, mm) != memory ||
-		    thread_pointer(parent) != variables)
+		    read_thread_pointer(parent) != variables)
 			return;
 		tgid = BPF_CORE_READ(parent, tgid);
 		flags = traced_flags(tgid);
-		/* Nor is anything that of who is not recorded. */
+		at = parent;
+		/*
+		 * A process that is not recorded owns nothing. It may itself be a vfork() child
+		 * whose own children mark.
+		 */
 		if (!(flags & TRACED_MARKS) && !(flags && reason == BATCH_NEW))
-			return;
+			continue;
 		owner->pid_tgid = (__u64)tgid << 32 | (__u32)BPF_CORE_READ(parent, pid);
 		owner->birth = BPF_CORE_READ(parent, start_time);
-		at = parent;
 	}
 }
 
-/* NULL: it is none of ours, or there is no memory. */
-static __always_inline struct thread_state *own_state(struct task_struct *task, __u64 pid_tgid,
-						      __u64 reason)
+/* NULL: the process is not recorded, or there is no memory. */
+static __always_inline struct thread_state *get_own_state(struct task_struct *task, __u64 pid_tgid,
+							  __u64 reason)
 {
-	struct thread_state *st = thread_find(task, pid_tgid);
+	struct thread_state *st = thread_state_lookup(task, pid_tgid);
 
-	/* One that is new is told of even while the sites of its program are still being attached to. */
-	if (!st && reason == BATCH_NEW && traced_flags(pid_tgid >> 32))
-		st = thread_begin(task, pid_tgid);
-	return st ? st : first_mark(pid_tgid);
+	/*
+	 * A new batch is registered even while the sites of its program are still being attached. A thread that unloads
+	 * a library may never have marked.
+	 */
+	if (!st && (reason == BATCH_NEW || reason == BATCH_UNLOADED) &&
+	    traced_flags(pid_tgid >> 32))
+		st = thread_state_begin(task, pid_tgid);
+	return st ? st : begin_marking_thread(pid_tgid);
 }
 
 SEC("uprobe")
@@ -83,28 +96,37 @@ int flush(struct pt_regs *ctx)
 	pid_tgid = pid_tgid_of(task);
 	address = ARG(ctx, 3);
 	reason = ARG(ctx, 4);
-	find_owner(task, reason, &owner);
+	if (reason == BATCH_UNLOADED) {
+		st = get_own_state(task, pid_tgid, reason);
+		batch_send_unloaded(st, pid_tgid, address, (__u32)bpf_get_attach_cookie(ctx));
+		return 0;
+	}
+	find_vfork_owner(task, reason, &owner);
 	if (owner.pid_tgid != pid_tgid) {
-		st = slot_of_other(owner.pid_tgid, owner.birth);
+		st = thread_state_of_other(owner.pid_tgid, owner.birth);
 		reached = st;
 	}
 	if (!st)
-		st = own_state(task, pid_tgid, reason);
+		st = get_own_state(task, pid_tgid, reason);
 	if (!st)
 		return 0;
-	stay_on_stack_of_thread(ctx);
+	stay_on_thread_stack(ctx);
 	if (reason > BATCH_ALONE)
 		return 0;
-	/* Where its state is out of reach, the owner remembers by itself what it has had before. */
+	/*
+	 * If the state of the owner cannot be reached, its earlier batches are registered when it
+	 * hands them over itself.
+	 */
 	if (reached && reason != BATCH_ALONE)
-		batch_remember(st, owner.pid_tgid, address, reason);
+		batch_register(st, owner.pid_tgid, address, (__u32)bpf_get_attach_cookie(ctx),
+			       reason);
 	else if (reason == BATCH_NEW)
 		account_add(ACCOUNT_BATCH_UNREADABLE);
 	batch_send(st, owner.pid_tgid, address, (__u32)bpf_get_attach_cookie(ctx), reason);
 	return 0;
 }
 
-/* The memory of the program goes in a moment. */
+/* The program's memory is about to be replaced, and this is the last moment to read it. */
 SEC("watch/sched_prepare_exec")
 int BPF_PROG(on_prepare_exec, struct task_struct *task, struct linux_binprm *bprm)
 {
@@ -113,12 +135,12 @@ int BPF_PROG(on_prepare_exec, struct task_struct *task, struct linux_binprm *bpr
 
 	if (!recording || !traced_flags(pid_tgid >> 32))
 		return 0;
-	st = thread_find(task, pid_tgid);
-	/* What it has marked may all be in a batch that it had before. */
+	st = thread_state_lookup(task, pid_tgid);
+	/* All its marks may be in a batch that it had before the recording began. */
 	if (!st)
-		st = thread_begin(task, pid_tgid);
+		st = thread_state_begin(task, pid_tgid);
 	if (st)
-		batch_send_rest(st, pid_tgid);
+		batches_send_pending(st, pid_tgid);
 	else
 		account_add(ACCOUNT_BATCH_UNREADABLE);
 	return 0;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where records go: into one ring buffer, or into several, each for some of the CPUs.
+ * The ring buffers of records: one, or several that each serve some of the CPUs.
  *
- * A ring buffer of the kernel has one lock, which all CPUs wait for in turn. On a few CPUs that is
- * nothing, and one buffer is the quickest. On many each has one of its own, or shares it with few. What
- * finds its buffer full goes into the emptier of two others, which are drawn by lot: so a few busy CPUs
- * may use all the room there is.
+ * A ring buffer of the kernel has one lock, for which all CPUs wait in turn. With few CPUs the lock
+ * hardly matters, and one buffer is the fastest. With many CPUs each has a buffer of its own, or
+ * shares it with a few others. A record that finds its buffer full goes into the emptier of two
+ * other buffers, which are chosen at random, so that a few busy CPUs can use the whole capacity.
+ * Such a record counts as rescued.
  *
- * The records of a thread are then in several buffers, since threads move. user/capture/rings.c puts
- * them in order again, by their times.
+ * Threads move between CPUs, so the records of one thread are in several buffers.
+ * user/capture/rings.c puts them in order again by their times.
  *
- * Which it is to be is known when the programs are loaded: for one buffer the verifier takes out all
- * that is here for several.
+ * The number of buffers is fixed when the programs are loaded. For one buffer the verifier removes
+ * all code for several.
  */
 #ifndef PROFTRACE_BPF_BUFFERS_H
 #define PROFTRACE_BPF_BUFFERS_H
@@ -19,21 +20,23 @@
 #include "state.h"
 
 /* Set by the broker before the programs are loaded. */
-const volatile __u32 buffers_mask = 0;	     /* how many there are, a power of two, less one */
-const volatile __u64 buffer_bytes = 0;	     /* of each, where there are several */
-const volatile __u64 wakeup_bytes = 1 << 20; /* wake the reader when so much is waiting in one */
-const volatile __u64 query_mask = 63; /* one mark of so many and one asks how full the buffer is */
+const volatile __u32 buffers_mask = 0; /* number of buffers, a power of two, minus one */
+const volatile __u64 buffer_bytes = 0; /* size of each, if there are several */
+const volatile __u64 wakeup_bytes =
+	1 << 20; /* wake the reader when this much is waiting in one buffer */
+const volatile __u64 query_mask =
+	63; /* one of this many marks, plus one, asks how full the buffer is */
 
-/* How much had been written to each when its reader was woken last. */
+/* The position in each buffer when its reader was last woken. */
 __u64 woken_at[MAX_BUFFERS];
 
-/* The only one. */
+/* The ring buffer if there is only one. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 << 20);
 } records SEC(".maps");
 
-/* Of several. The broker makes them and puts them in here. */
+/* The ring buffers if there are several. The broker creates them and puts them into this map. */
 struct record_buffer {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 << 10);
@@ -51,8 +54,8 @@ static __always_inline __u32 home_buffer(void)
 	return bpf_get_smp_processor_id() & buffers_mask;
 }
 
-/* How much of one is taken. */
-static __always_inline __u64 taken_of(__u32 number)
+/* How many bytes of a buffer are in use. */
+static __always_inline __u64 buffer_used_bytes(__u32 number)
 {
 	void *buffer = bpf_map_lookup_elem(&record_buffers, &number);
 
@@ -60,36 +63,37 @@ static __always_inline __u64 taken_of(__u32 number)
 }
 
 /*
- * The buffer that has room for a record: the CPU's, or the emptier of two others. Asked for before it is
- * taken: of what is reserved in one of two places, older kernels lose sight. Where another CPU is
- * quicker and takes the last of the room, the record is lost, and counted.
+ * Chooses the buffer for a record: the CPU's own, or the emptier of two others. The free space is
+ * queried before anything is reserved, because older verifiers lose track of a reservation that was
+ * made in one of two places. If another CPU takes the last free space meanwhile, the record is lost
+ * and counted.
  *
- * Global: the verifier looks at it once, and not at each way through it for each record.
+ * A global function, so that the verifier checks it once and not on each path of each record.
  */
-__noinline __u32 buffer_for(__u64 size)
+__noinline __u32 choose_buffer(__u64 size)
 {
 	__u32 home = home_buffer(), lot, one, two;
-	/* The kernel never fills one to its last byte. */
-	__u64 most = buffer_bytes - ((size + BPF_RINGBUF_HDR_SZ + 7) & ~7ull) - 1, taken, taken_two;
+	/* the kernel never fills a buffer to its last byte */
+	__u64 most = buffer_bytes - ((size + BPF_RINGBUF_HDR_SZ + 7) & ~7ull) - 1, used, used_two;
 
-	if (!buffers_mask || taken_of(home) <= most)
+	if (!buffers_mask || buffer_used_bytes(home) <= most)
 		return home;
 	lot = bpf_get_prandom_u32();
 	one = (home + 1 + (lot & 0xffff) % buffers_mask) & buffers_mask;
 	two = (home + 1 + (lot >> 16) % buffers_mask) & buffers_mask;
-	taken = taken_of(one);
-	taken_two = taken_of(two);
-	if (taken_two < taken) {
-		taken = taken_two;
+	used = buffer_used_bytes(one);
+	used_two = buffer_used_bytes(two);
+	if (used_two < used) {
+		used = used_two;
 		one = two;
 	}
-	if (taken > most)
+	if (used > most)
 		return home;
 	account_add(ACCOUNT_RESCUED);
 	return one;
 }
 
-/* Room for a record, or NULL. The size is a constant to the verifier. */
+/* Reserves space for a record; NULL: the buffer is full. The verifier demands a constant size. */
 static __always_inline void *record_reserve(__u64 size)
 {
 	void *buffer;
@@ -97,12 +101,15 @@ static __always_inline void *record_reserve(__u64 size)
 
 	if (!buffers_mask)
 		return bpf_ringbuf_reserve(&records, size, 0);
-	number = buffer_for(size);
+	number = choose_buffer(size);
 	buffer = bpf_map_lookup_elem(&record_buffers, &number);
 	return buffer ? bpf_ringbuf_reserve(buffer, size, 0) : NULL;
 }
 
-/* One whose size is not known before. 0, or an error: there was no room. */
+/*
+ * Copies a record whose size is only known at run time. Returns 0, or an error if the buffer is
+ * full.
+ */
 static __always_inline long record_output(void *record, __u64 size, __u64 wakeup)
 {
 	void *buffer;
@@ -110,16 +117,16 @@ static __always_inline long record_output(void *record, __u64 size, __u64 wakeup
 
 	if (!buffers_mask)
 		return bpf_ringbuf_output(&records, record, size, wakeup);
-	number = buffer_for(size);
+	number = choose_buffer(size);
 	buffer = bpf_map_lookup_elem(&record_buffers, &number);
 	return buffer ? bpf_ringbuf_output(buffer, record, size, wakeup) : -1;
 }
 
-static __always_inline __u64 wakeup_of(void *buffer, __u32 number)
+static __always_inline __u64 buffer_wakeup_flag(void *buffer, __u32 number)
 {
 	__u64 position;
 
-	barrier_var(number); /* or clang leaves out what the verifier wants to see */
+	barrier_var(number); /* else clang drops the mask that the verifier needs */
 	number &= MAX_BUFFERS - 1;
 	if (bpf_ringbuf_query(buffer, BPF_RB_AVAIL_DATA) < wakeup_bytes)
 		return BPF_RB_NO_WAKEUP;
@@ -131,9 +138,9 @@ static __always_inline __u64 wakeup_of(void *buffer, __u32 number)
 }
 
 /*
- * Whether the reader is to be woken: there is much to read, and since it was woken last so much has
- * come. One that is awake and behind need not be told so again and again; it costs an interrupt each
- * time, and ten microseconds where the machine is virtual.
+ * Whether to wake the reader: much is waiting, and as much has been written since it was last
+ * woken. A reader that is awake and behind must not be woken again and again, since each time costs
+ * an interrupt, which takes ten microseconds on a virtual machine.
  */
 static __always_inline __u64 wakeup_due(void)
 {
@@ -141,19 +148,19 @@ static __always_inline __u64 wakeup_due(void)
 	void *buffer;
 
 	if (!buffers_mask)
-		return wakeup_of(&records, 0);
+		return buffer_wakeup_flag(&records, 0);
 	buffer = bpf_map_lookup_elem(&record_buffers, &home);
-	return buffer ? wakeup_of(buffer, home) : BPF_RB_NO_WAKEUP;
+	return buffer ? buffer_wakeup_flag(buffer, home) : BPF_RB_NO_WAKEUP;
 }
 
-/* Tells where marks were lost, at the first moment there is room to say so. */
-static __always_inline void tell_lost(struct thread_state *st, __u64 pid_tgid)
+/* Reports where marks of the thread were lost, as soon as there is free space to report it. */
+static __always_inline void send_lost(struct thread_state *st, __u64 pid_tgid)
 {
 	struct record_plain *r = record_reserve(sizeof(*r));
 
 	if (!r)
 		return;
-	head_of(&r->head, RECORD_LOST, pid_tgid >> 32, (__u32)pid_tgid);
+	init_record_head(&r->head, RECORD_LOST, pid_tgid >> 32, (__u32)pid_tgid);
 	r->head.ts = st->lost_since;
 	r->ops.a = st->lost;
 	r->ops.b = st->lost_last;

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Counters of threads, read at the begin and the end of every slice.
+ * Counters of threads, read at the beginning and the end of every slice.
  *
- * What the kernel counts for each task is read from there. Perf events count for a CPU, whoever runs
- * on it: an event that counts for a thread would have to be opened for each, and a thread that has
- * just started makes marks before anybody could. So from its first slice on a thread has an account
- * of its own: what was counted on its CPUs while it was there. It is settled at every switch.
+ * Counters that the kernel keeps for each task are read from the task. Perf events count for a CPU,
+ * whichever thread runs on it. An event that counts for one thread would have to be opened for each
+ * thread, and a new thread makes marks before anybody could do that. So from its first slice each
+ * thread has an account: what the events counted while the thread had a CPU. The account is updated
+ * at every context switch.
  */
 #ifndef PROFTRACE_BPF_COUNTERS_H
 #define PROFTRACE_BPF_COUNTERS_H
 
 #include "state.h"
 
-/* Set by the broker before the programs are loaded: with no counters, nothing of this is left. */
+/*
+ * Set by the broker before the programs are loaded. Without counters the verifier removes all of
+ * this.
+ */
 const volatile __u32 n_counters = 0;
 const volatile __u8 counter_sources[MAX_COUNTERS] = {};
 const volatile bool has_perf_counters = false;
 const volatile bool has_task_clock = false;
-const volatile bool multiplexed = false; /* the kernel lets perf events take turns */
+const volatile bool multiplexed = false; /* perf events take turns on the hardware */
 
-/* Events by counter and CPU: counter * ACCOUNT_CPUS + cpu. */
+/* The perf events, at index counter * ACCOUNT_CPUS + cpu. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
 	__uint(max_entries, MAX_COUNTERS *ACCOUNT_CPUS);
@@ -30,28 +34,26 @@ struct {
 /* The state of a thread's account. */
 enum counting {
 	COUNTING_NOT,
-	COUNTING_BEGINS, /* settled at switches already, but not right yet */
+	COUNTING_BEGINS, /* updated at context switches already, but not valid yet */
 	COUNTING,
 };
 
 #define COUNTER_ATTEMPTS 4 /* a thread that is preempted more often in a row gets no value */
-
-#define ONCE(place) (*(volatile typeof(place) *)&(place))
 
 static __always_inline bool has_counters(__u8 kind)
 {
 	return n_counters && (kind == RECORD_BEGIN || kind == RECORD_END);
 }
 
-/* How many values one record ends with. */
+/* The number of values at the end of a record. */
 static __always_inline __u32 counter_values(void)
 {
 	return multiplexed ? n_counters * COUNTER_PARTS : n_counters;
 }
 
 /*
- * The times only matter where events take turns: elsewhere an event counts always or not at all, and
- * the kernel need not look at its clock for them.
+ * Reads a perf event of this CPU. The times are read only if events take turns: otherwise an event
+ * counts always or never, and the kernel need not read its clock.
  */
 static __always_inline long read_event(__u32 counter, struct bpf_perf_event_value *now)
 {
@@ -64,11 +66,11 @@ static __always_inline long read_event(__u32 counter, struct bpf_perf_event_valu
 	if (multiplexed)
 		return bpf_perf_event_read_value(&counter_events, counter, now, sizeof(*now));
 	now->counter = bpf_perf_event_read(&counter_events, counter);
-	return now->counter >= -4095ull ? -1 : 0; /* no event has counted so far: an error */
+	return now->counter >= -4095ull ? -1 : 0; /* an error: the event has not counted yet */
 }
 
-static __always_inline void begin_at(struct thread_state *st, __u32 i,
-				     const struct bpf_perf_event_value *now)
+static __always_inline void set_counter_start(struct thread_state *st, __u32 i,
+					      const struct bpf_perf_event_value *now)
 {
 	ONCE(st->since[PART_VALUE][i]) = now->counter;
 	if (!multiplexed)
@@ -77,8 +79,11 @@ static __always_inline void begin_at(struct thread_state *st, __u32 i,
 	ONCE(st->since[PART_RUNNING][i]) = now->running;
 }
 
-/* The thread leaves its CPU. A counter that cannot be read has lost its thread's account for good. */
-static __always_inline void settle(struct thread_state *st)
+/*
+ * The thread leaves its CPU. If a counter cannot be read, the thread's account of it stays unknown
+ * from then on.
+ */
+static __always_inline void counters_switch_out(struct thread_state *st)
 {
 	struct bpf_perf_event_value now;
 	__u32 i;
@@ -98,7 +103,7 @@ static __always_inline void settle(struct thread_state *st)
 }
 
 /* The thread gets a CPU. */
-static __always_inline void resume(struct thread_state *st)
+static __always_inline void counters_switch_in(struct thread_state *st)
 {
 	struct bpf_perf_event_value now;
 	__u32 i;
@@ -108,14 +113,14 @@ static __always_inline void resume(struct thread_state *st)
 			continue;
 		if (read_event(i, &now))
 			st->unknown |= 1u << i;
-		begin_at(st, i, &now);
+		set_counter_start(st, i, &now);
 	}
 	st->switches++;
 }
 
 /*
- * Opens a thread's account. A switch in the midst of it settles an account that is not right yet;
- * then all is done again.
+ * Opens a thread's account. If a context switch comes in between, it updates an account that is not
+ * valid yet, and all is done again.
  */
 __noinline int start_counting(struct thread_state *st)
 {
@@ -137,7 +142,7 @@ __noinline int start_counting(struct thread_state *st)
 				ONCE(st->counted[PART_ENABLED][i]) = 0;
 				ONCE(st->counted[PART_RUNNING][i]) = 0;
 			}
-			begin_at(st, i, &now);
+			set_counter_start(st, i, &now);
 		}
 		if (ONCE(st->switches) == switches)
 			break;
@@ -148,13 +153,13 @@ __noinline int start_counting(struct thread_state *st)
 	return 0;
 }
 
-static __always_inline __u64 account_of(const struct thread_state *st, enum counter_part part,
-					__u32 i, __u64 now)
+static __always_inline __u64 counter_total(const struct thread_state *st, enum counter_part part,
+					   __u32 i, __u64 now)
 {
 	return ONCE(st->counted[part][i]) + (now - ONCE(st->since[part][i]));
 }
 
-/* Of an account that is open. Programs of uprobes can be preempted: then it is done again. */
+/* Reads an open account. A program of a uprobe can be preempted; then it reads again. */
 __noinline int read_perf_account(struct thread_state *st)
 {
 	struct bpf_perf_event_value now;
@@ -172,12 +177,12 @@ __noinline int read_perf_account(struct thread_state *st)
 
 			switches = ONCE(st->switches);
 			error = read_event(i, &now);
-			value = account_of(st, PART_VALUE, i, now.counter);
+			value = counter_total(st, PART_VALUE, i, now.counter);
 			if (multiplexed) {
 				st->values[PART_ENABLED][i] =
-					account_of(st, PART_ENABLED, i, now.enabled);
+					counter_total(st, PART_ENABLED, i, now.enabled);
 				st->values[PART_RUNNING][i] =
-					account_of(st, PART_RUNNING, i, now.running);
+					counter_total(st, PART_RUNNING, i, now.running);
 			}
 			if (ONCE(st->switches) != switches)
 				continue;
@@ -190,8 +195,9 @@ __noinline int read_perf_account(struct thread_state *st)
 }
 
 /*
- * Reads the perf events' counters. The two one after the other, and not one within the other: the stacks
- * of all functions that are in each other at one time must not exceed 512 bytes, each rounded up to 32.
+ * Opens the account if necessary and reads it. The two functions are called one after the other,
+ * because the stack frames of nested functions, each rounded up to 32 bytes, must not exceed 512
+ * bytes together.
  */
 static __always_inline void read_perf_counters(struct thread_state *st)
 {
@@ -201,10 +207,10 @@ static __always_inline void read_perf_counters(struct thread_state *st)
 }
 
 /*
- * The same where the thread cannot be preempted, straight to the end of a record. False: a mark of the
- * thread is just about to open its account.
+ * As read_perf_counters(), but for an interrupt, which cannot be preempted: writes straight to the
+ * end of a record. False: a mark of the thread is just opening its account.
  */
-static __always_inline bool put_perf_counters(struct thread_state *st, __u64 *end)
+static __always_inline bool store_perf_counters(struct thread_state *st, __u64 *end)
 {
 	struct bpf_perf_event_value now;
 	__u32 i;
@@ -218,25 +224,21 @@ static __always_inline bool put_perf_counters(struct thread_state *st, __u64 *en
 			continue;
 		end[i] = COUNTER_UNKNOWN;
 		if (!read_event(i, &now) && !(st->unknown >> i & 1))
-			end[i] = account_of(st, PART_VALUE, i, now.counter);
+			end[i] = counter_total(st, PART_VALUE, i, now.counter);
 		if (!multiplexed)
 			continue;
-		end[n_counters + i] = account_of(st, PART_ENABLED, i, now.enabled);
-		end[2 * n_counters + i] = account_of(st, PART_RUNNING, i, now.running);
+		end[n_counters + i] = counter_total(st, PART_ENABLED, i, now.enabled);
+		end[2 * n_counters + i] = counter_total(st, PART_RUNNING, i, now.running);
 	}
 	return true;
 }
 
-static __always_inline __u64 switches_of(const struct task_struct *task)
-{
-	return ONCE(task->nvcsw) + ONCE(task->nivcsw);
-}
-
 /*
- * The run queue of the task's CPU, NULL: the kernel does not tell. Followed as seldom as possible: at each of the two pointers the
- * verifier looks through the names of all types of the kernel, for a millisecond.
+ * The run queue of the task's CPU; NULL: the kernel's types do not lead there. Called as rarely as
+ * possible: for each of the two pointers the verifier searches the names of all types of the
+ * kernel, which takes a millisecond.
  */
-static __always_inline const struct rq *rq_of(const struct task_struct *task)
+static __always_inline const struct rq *task_rq(const struct task_struct *task)
 {
 	if (!bpf_core_field_exists(struct cfs_rq, rq))
 		return NULL;
@@ -244,9 +246,9 @@ static __always_inline const struct rq *rq_of(const struct task_struct *task)
 }
 
 /*
- * How far the clock by which the scheduler counts CPU time is behind on a CPU: it stands still
- * during interrupts, and while the hypervisor runs something else. Read in this order it only looks too
- * large, and never too small, while another CPU moves the two.
+ * How far the clock with which the scheduler counts CPU time is behind on a CPU. That clock stands
+ * still during interrupts and while the hypervisor runs something else. Read in this order the lag
+ * may look too large, but never too small, while another CPU advances the two.
  */
 static __always_inline __u64 clock_lag(const struct rq *rq)
 {
@@ -258,58 +260,62 @@ static __always_inline __u64 clock_lag(const struct rq *rq)
 	return ONCE(rq->clock) - clock_task;
 }
 
-/* Of the CPU that the thread has now. Global: see rq_of(). */
+/* The lag on the thread's present CPU. A global function for the reason given at task_rq(). */
 __noinline __u64 clock_lag_now(void)
 {
-	return clock_lag(rq_of(bpf_get_current_task_btf()));
+	return clock_lag(task_rq(bpf_get_current_task_btf()));
 }
 
-/* What has to be looked at before the time of a mark is taken. */
-struct before {
+/* What must be read before the time of a mark is taken. */
+struct clock_state {
 	__u64 switches;
 	__u64 lag;
 	const struct rq *rq;
 };
 
-static __always_inline void look_before(struct before *b)
+static __always_inline void read_clock_state(struct clock_state *b)
 {
 	const struct task_struct *task;
 
 	if (!has_task_clock)
 		return;
 	task = bpf_get_current_task_btf();
-	b->switches = switches_of(task);
-	b->rq = rq_of(task);
+	b->switches = count_task_switches(task);
+	b->rq = task_rq(task);
 	b->lag = clock_lag(b->rq);
 }
 
 /*
- * The CPU time at the moment `ts`, plus a constant: what was added up to `exec_start`, and the time
- * since then. The constant is the distance between the scheduler's clock and ours, once its lag is
- * added. (The two do not run equally fast either: user/capture/clocks.c.)
+ * The CPU time at `ts` plus a constant: the sum up to `exec_start`, and the time since then. The
+ * constant is the difference between the scheduler's clock and CLOCK_MONOTONIC, after the lag has
+ * been subtracted. (The rates of the two differ slightly as well: user/capture/clocks.c.)
  *
- * Interrupts and other CPUs may change all of these under our hands. Another CPU writes the start
- * first and then the sum: two that are read twice with the lag in between, and are the same, belong
- * together unless that CPU was stopped between its two writes. Where the thread has left its CPU since
- * `ts`, the time in between is not its own. The lag is the smaller of two, since it only looks too
- * large.
+ * Interrupts and other CPUs may change all of these values while they are read. Another CPU writes
+ * the start first and then the sum. If both are the same when read a second time, with the lag read
+ * in between, they belong together, unless that CPU was stopped between its two writes. If the
+ * thread has left its CPU since `ts`, the time in between is not its own. The smaller one of two
+ * lags is used, since a lag can only look too large.
  *
- * What the scheduler has not noticed yet is in it: interrupts (where the kernel tells them from the
- * task's own time) and time stolen by the hypervisor since it last looked, at most a tick ago.
+ * The result includes what the scheduler has not noticed yet, at most one tick: interrupts, on
+ * kernels that account for them separately, and time stolen by the hypervisor.
  */
-static __always_inline __u64 task_clock(struct task_struct *task, __u64 ts, const struct before *b)
+static __always_inline __u64 task_clock(struct task_struct *task, __u64 ts,
+					const struct clock_state *b)
 {
 	__u64 sum = ONCE(task->se.sum_exec_runtime), start = ONCE(task->se.exec_start);
 	__u64 lag = b->lag, lag_now = clock_lag(b->rq);
 
-	/* Not a loop: what clang makes of it is none that kernel 6.1 takes. Nor is it ever so long. */
+	/*
+	 * Not a loop, because clang makes a loop of it that kernel 6.1 refuses. One repetition is
+	 * enough.
+	 */
 	if (ONCE(task->se.exec_start) != start || ONCE(task->se.sum_exec_runtime) != sum) {
 		sum = ONCE(task->se.sum_exec_runtime);
 		start = ONCE(task->se.exec_start);
 		lag_now = clock_lag(b->rq);
 	}
-	/* It may have another CPU now. */
-	if (switches_of(task) != b->switches) {
+	/* The thread may have another CPU now. */
+	if (count_task_switches(task) != b->switches) {
 		lag_now = clock_lag_now();
 		ts = bpf_ktime_get_ns();
 		lag = lag_now;
@@ -319,8 +325,9 @@ static __always_inline __u64 task_clock(struct task_struct *task, __u64 ts, cons
 	return sum + (ts - start - lag);
 }
 
-/* Reads what the kernel keeps of each task. */
-static __always_inline void read_task_counters(__u64 *values, __u64 ts, const struct before *before)
+/* Reads the counters that the kernel keeps for each task. */
+static __always_inline void read_task_counters(__u64 *values, __u64 ts,
+					       const struct clock_state *before)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 i;
@@ -340,7 +347,7 @@ static __always_inline void read_task_counters(__u64 *values, __u64 ts, const st
 			values[i] = task->maj_flt;
 			break;
 		case COUNTER_CONTEXT_SWITCHES:
-			values[i] = switches_of(task);
+			values[i] = count_task_switches(task);
 			break;
 		case COUNTER_CPU_MIGRATIONS:
 			values[i] = task->se.nr_migrations;
@@ -350,7 +357,7 @@ static __always_inline void read_task_counters(__u64 *values, __u64 ts, const st
 }
 
 /* Copies the values to the end of a record, which is aligned. */
-static __always_inline void put_counters(const struct thread_state *st, __u64 *end)
+static __always_inline void store_counters(const struct thread_state *st, __u64 *end)
 {
 	__u32 i;
 

@@ -3,7 +3,7 @@
  * The records that travel from bpf/ to user/capture through the ring buffer.
  *
  * Both sides include this file, so it uses nothing but fixed-width integers. A record is a 32-byte
- * head, then what its kind needs:
+ * head, followed by what its kind needs:
  *
  *	head                                     32 bytes   BEGIN, END, INSTANT without arguments
  *	head + operands                          48 bytes   COUNTER, ASYNC, FLOW, ALLOC, FREE, STEP,
@@ -15,21 +15,20 @@
  *	any of these, then values of counters    8 each     BEGIN and END while counters are recorded:
  *	                                                    enum counter_part says how many
  *
- * A static name never travels as text. It is sent as its distance from the probe site, which lies in
- * the same ELF file: (site, distance) says which bytes of which file hold the name, whatever address
- * the file was mapped at and whether or not the process still lives (see user/capture/markers.c).
+ * A static name is never sent as text. It is sent as its distance from the probe site, which is in
+ * the same ELF file. So (site, distance) says which bytes of which file hold the name, whatever
+ * address the file was mapped at, and also after the process has exited
+ * (user/capture/static_names.c).
  */
 #ifndef PROFTRACE_BPF_EVENT_H
 #define PROFTRACE_BPF_EVENT_H
 
-#ifndef __VMLINUX_H__
-#include <linux/types.h>
-#endif
+#include "abi.h"
 
 /*
  * Kinds of records. Those below 64 are markers; their numbers are part of the header's binary
- * interface (the `kind` of the ELF note, include/proftrace.h) and never change. The others are what
- * the kernel itself tells.
+ * interface (the `kind` of the ELF note, include/proftrace.h) and never change. The others are
+ * events of the kernel.
  */
 enum record_kind {
 	RECORD_BEGIN = 1,
@@ -51,42 +50,46 @@ enum record_kind {
 	RECORD_INCLUDE_JSON = 38, /* one argument, the path */
 	RECORD_SCOPE_PUSH = 39,
 	RECORD_SCOPE_POP = 40,
-	/* No marks: what a batch is handed over by, and what the switches of batches are raised by. */
+	/*
+	 * These are no marks: the site at which batches are handed over, and the semaphores of
+	 * buffered mode.
+	 */
 	RECORD_FLUSH = 48,
 	RECORD_BATCH_SWITCH = 49,
-	RECORD_BATCH_ROOM = 50, /* in a process that may be asked for system calls */
+	RECORD_BATCH_ROOM = 50, /* of headers before layout 3; not used */
 
-	RECORD_FORK =
-		64, /* a = tgid of the parent, b = tid of the parent; comm in the operands' place */
-	RECORD_EXEC = 65, /* comm */
-	RECORD_EXIT =
-		66, /* a = 1 when it was the process's last thread, then b = its CPU time (bpf/guard.h);
-		       comm: the number of the signal that it was killed by, or nothing */
-	RECORD_COMM = 67, /* comm */
+	RECORD_FORK = 64, /* a = tgid of the parent, b = tid of the parent, then comm */
+	RECORD_EXEC = 65, /* then comm */
+	/*
+	 * a = 1 if this was the last thread, then b = CPU time (bpf/guard.h); comm = number of the
+	 * signal that killed the process, or empty
+	 */
+	RECORD_EXIT = 66,
+	RECORD_COMM = 67, /* then comm */
 	RECORD_HOLD =
 		68, /* a = ticket: the thread waits until it is released; b = enum hold_reason */
 	RECORD_LOST =
 		69, /* a = marks of this thread lost since `ts`, b = time of the last of them */
-	RECORD_READING = 70, /* what is counted on the thread, between its marks */
+	RECORD_READING = 70, /* counters of the thread, read by a clock tick between its marks */
 	/*
-	 * A process comes to another phase of the schedule: a = epoch, b = batch, types = enum phase,
-	 * site = cycle, level = 1 when the step after this one will not be recorded either.
+	 * A process enters another phase of the schedule: a = epoch, b = batch of PROF_STEP, types
+	 * = enum phase, site = cycle, level = 1 if the step after this one will not be recorded
+	 * either.
 	 */
 	RECORD_PHASE = 71,
-	/* Of the scheduler: bpf/switches.h */
+	/* The scheduler's records have a layout of their own: bpf/sched_records.h. */
 	RECORD_SWITCH = 72,
 	RECORD_WAKING = 73,
-	RECORD_SCHED_GAP =
-		74,	    /* a = how many of them have found no room until now, 32 bits of it */
-	RECORD_SAMPLE = 80, /* bpf/stack.h */
-	RECORD_MARK_STACK = 81, /* of the mark that is the thread's next record */
-	RECORD_BLOCKED = 82,	/* a thread has a CPU again, after long */
+	RECORD_SCHED_GAP = 74,	/* a = number of scheduler records lost so far, low 32 bits */
+	RECORD_SAMPLE = 80,	/* bpf/stack.h */
+	RECORD_MARK_STACK = 81, /* belongs to the next mark of the thread */
+	RECORD_BLOCKED = 82,	/* a thread has a CPU again after a long time without */
 };
 
-/* From here on, what comes in batches: struct record_batch. */
+/* Records from this number on belong to buffered mode: struct record_batch. */
 #define RECORD_BATCH 100
 
-/* Types of values, four bits each. Part of the header's binary interface as well. */
+/* Types of values, four bits each. They are part of the header's binary interface as well. */
 enum value_type {
 	VALUE_NONE = 0,
 	VALUE_INT = 1,
@@ -95,25 +98,25 @@ enum value_type {
 	VALUE_STRING = 4,
 	VALUE_BOOL = 5,
 	VALUE_POINTER = 6,
-	/* Only in records, of probes of others: */
+	/* These are used in records only, for existing USDT probes. */
 	VALUE_FLOAT = 7, /* the bits of an IEEE single */
 	VALUE_UNREADABLE = 8,
 };
 
 /*
- * The attach cookie of a site: its number in bits 0-31, its kind in 32-39, and in 40-51 a number that
- * domains of different names have different ones of, as far as they go: from 1 to PLAIN_TOKENS - 1.
- * Bit 52: of its marks only those with categories are recorded. The number stands in for the token of PROF_BEGIN and PROF_END, who have none; no program has such a low
- * address as one.
+ * The attach cookie of a site. Bits 0-31: number of the site. Bits 32-39: kind. Bits 40-51: a
+ * number from 1 to PLAIN_TOKENS - 1 that differs between domains, as far as the numbers last; it
+ * replaces the token of PROF_BEGIN and PROF_END, which have none, and no program has an address
+ * this low. Bit 52: only marks with categories are recorded. Bits 53-59: number of the domain for
+ * --max-overhead, 0 for the control site.
  */
 #define PLAIN_TOKENS		4096
 #define COOKIE_KIND_SHIFT	32
 #define COOKIE_DOMAIN_SHIFT	40
 #define COOKIE_CATEGORIES_SHIFT 52
-/* Bits 53-59: the domain's number where costs are measured (--max-overhead), 0: the control site. */
-#define COOKIE_GUARD_SHIFT 53
-#define GUARD_DOMAINS	   128
-#define GUARD_CPUS	   16 /* a power of two: those of more CPUs share places */
+#define COOKIE_GUARD_SHIFT	53
+#define GUARD_DOMAINS		128
+#define GUARD_CPUS		16 /* a power of two; with more CPUs, some share a slot */
 
 enum {
 	MAX_ARGS = 6,
@@ -123,23 +126,23 @@ enum {
 	COMM_SIZE = 16,
 	ACCOUNT_CPUS = 512,
 	MAX_BUFFERS = 32,  /* ring buffers of records */
-	HOLD_SLOTS = 1024, /* more than the ring buffer of holds has room for */
-	MAX_COUNTERS = 8,  /* as many as a viewer takes with one event */
+	HOLD_SLOTS = 1024, /* more than the ring buffer of holds can contain */
+	MAX_COUNTERS = 8,  /* the maximum that viewers show with one event */
 };
 
-#define NAME_NONE 0		    /* no name belongs to this mark */
-#define NAME_FAR  (-0x7fffffff - 1) /* too far from its site to be static: not known */
+#define NAME_NONE 0		    /* the mark has no name */
+#define NAME_FAR  (-0x7fffffff - 1) /* too far from its site to be static: unknown */
 
 struct record {
 	__u64 ts;   /* CLOCK_MONOTONIC, ns */
-	__u32 tgid; /* as the initial pid namespace counts */
+	__u32 tgid; /* in the initial PID namespace */
 	__u32 tid;
-	__u32 site; /* which probe site: set by the loader through the attach cookie */
+	__u32 site; /* number of the probe site, from the attach cookie */
 	__s32 name; /* address of the static name minus address of the site */
 	__u32 types; /* bits 0-3 number of arguments, 4-7 type of operand a, then 4 bits per argument */
 	__u8 kind;
 	__u8 flags;
-	__u8 level; /* BEGIN, END: the level of the slice itself; others: number of open slices */
+	__u8 level; /* BEGIN, END: level of the slice; others: number of open slices */
 	__u8 object; /* bits 0-3 scope of an instant, 4-7 class of the object (include/proftrace.h) */
 };
 
@@ -148,17 +151,19 @@ enum record_flags {
 	RECORD_NAME_UNREADABLE = 2,
 	RECORD_ARGS_UNREADABLE = 4, /* the array of values could not be read: no arguments */
 	RECORD_NAME_CUT = 8,
-	RECORD_CLOSES_INNER = 32, /* END: what is open inside of it has no END of its own */
-	RECORD_WATCHED = 16,	  /* FORK: the child's markers are not recorded yet, only watched */
+	/* END: slices inside this one are still open and have no END of their own */
+	RECORD_CLOSES_INNER = 32,
+	RECORD_WATCHED = 16, /* FORK: the child is watched, but its marks are not recorded yet */
 	/*
-	 * A mark: operand b is where its categories are: like a static name their distance from the
-	 * site, or, beside a copied name, their length; the bytes stand behind those of the name.
+	 * For a mark: operand b locates the categories. With a static name it is their distance
+	 * from the site; with a copied name it is their length, and their bytes follow those of the
+	 * name.
 	 */
 	RECORD_CATEGORIES = 16,
-	RECORD_COUNTERS = 64, /* its last bytes are the values of the counters */
+	RECORD_COUNTERS = 64, /* the record ends with the values of the counters */
 	/*
-	 * Its process is not recorded at the moment. Sent all the same, since it may end what was
-	 * recorded, or says where the program is.
+	 * The process is not recorded at the moment. The record is sent all the same, since it may
+	 * end what was recorded, or say where the program is.
 	 */
 	RECORD_LEFT_OUT = 128,
 };
@@ -188,7 +193,10 @@ struct record_full {
 	struct record head;
 	struct record_operands ops;
 	struct record_args args;
-	/* then: bytes of the copied name, then of each string argument, without padding or NUL */
+	/*
+	 * followed by the bytes of the copied name, then of each string argument, without padding
+	 * or NUL
+	 */
 };
 
 struct record_comm {
@@ -198,38 +206,49 @@ struct record_comm {
 };
 
 /*
- * A thread's batch, copied as it is (include/proftrace.h, section 4): struct batch_head, then events.
- * What is in it came out of the program's memory, and may be anything.
+ * A copy of a thread's batch (include/proftrace.h, section 4): struct batch_head, then events. It
+ * comes out of the program's memory, so it may contain anything.
  */
 enum {
-	BATCH_VERSION = 2,
+	BATCH_VERSION = 3,
 	BATCH_MAX = 32768, /* bytes, head included */
-	BATCH_STUCK = 64,  /* past so many events its thread has left it, for good */
-	/* Those of one thread, one for each executable or library as a rule (bpf/batches.h): */
-	BATCHES = 16,		 /* a power of two; in its state */
-	BATCHES_MOST = 8192,	 /* in all */
-	BATCHES_MOST_SHORT = 64, /* the same, on a kernel without bpf_loop() */
-	BATCHES_MORE = 65536,	 /* of all threads, past those in their states */
-	BATCHES_LEFT = 16384,	 /* of threads that have ended, for others to go on with */
+	/* a thread that has written this many events past a batch has abandoned it */
+	BATCH_STUCK = 64,
+	/*
+	 * The number of batches of one thread, usually one for each executable or library
+	 * (bpf/batch_list.h):
+	 */
+	BATCHES = 16,		   /* in the thread's state; a power of two */
+	BATCHES_MOST = 8192,	   /* in total */
+	BATCHES_MOST_SHORT = 64,   /* in total, on a kernel without bpf_loop() */
+	BATCHES_MORE = 65536,	   /* of all threads together, beyond those in their states */
+	BATCHES_INHERITED = 65536, /* forked children: bpf/batch_list.h */
+	BATCHES_UNLOADED = 16384,  /* remembered, of all processes: bpf/batch_list.h */
+	/* In each file: the number of owner words, and the offset of the batches behind them. */
+	BATCH_SLOTS = 128,
+	BATCH_SLOTS_FROM = 4096,
 };
 
-#define BATCH_USED(head) ((head)->used & ((1u << 20) - 1)) /* above: it is being handed over */
+#define BATCH_USED(head) \
+	((head)->used &  \
+	 ((1u << 20) - 1)) /* the bits above mean that the batch is being handed over */
 
 struct batch_head {
-	__u32 pid, version;
+	__u32 reserved0, version;
 	__u32 used, size; /* bytes, head included: BATCH_USED */
-	__u32 complete;	  /* words of complete events, and above bit 16 their number */
-	__u32 reserved;
-	__u64 base, events; /* bytes and events that were in it before */
-	__u32 tid, stuck;
-	__u64 next;
-	__u64 flush; /* address of the stub that hands it over */
+	__u32 complete;	  /* bits 0-15 words of complete events, above them their number */
+	__u32 reserved1;
+	__u64 base, events; /* bytes and events written before the first one in the batch */
+	__u32 turn, stuck;  /* turn changes with each thread that owns the batch */
+	__u64 owner;	    /* thread pointer */
+	__u64 flush;	    /* address of the stub that hands it over */
 };
 
 /*
- * What the recorder has found in memory: batches that threads had before the recording began. Each is at
- * the first place from that of its thread's number on that was free, and at most so many places on. One
- * whose address is 0 was never taken; what is taken out keeps its address.
+ * A batch that a thread had before the recording began, and that the recorder has found in memory.
+ * The entries form a hash table with open addressing: an entry is in the first free slot from
+ * BATCH_FOUND_PLACE on, within BATCHES_FOUND_ON slots. An address of 0 means that the slot was
+ * never used; a removed entry keeps its address.
  */
 #define BATCHES_FOUND_BITS     14
 #define BATCHES_FOUND	       (1 << BATCHES_FOUND_BITS)
@@ -239,84 +258,102 @@ struct batch_head {
 struct batch_found {
 	__u64 pid_tgid;
 	__u64 address;
+	__u64 site; /* flush site of its file */
 };
 
 enum batch_reason {
-	BATCH_FULL = 0, /* these three are the program's words */
+	BATCH_FULL = 0, /* the first three are sent by the program */
 	BATCH_NEW = 1,
-	BATCH_ALONE = 2, /* one event, past the thread's batch */
-	BATCH_EXIT = 3,	 /* its thread ends, or executes another program */
+	BATCH_ALONE = 2, /* one event that has no space in the thread's batch */
+	BATCH_EXIT = 3,	 /* the thread exits or executes another program */
+	/* sent by the program again: the memory is about to be unmapped; any thread may send it */
+	BATCH_UNLOADED = 4,
 };
 
 struct record_batch {
 	struct record head;
+	/* head.types: number of marks that had no batch and were lost before */
+	struct record_operands ops; /* a = address, b = enum batch_reason */
 	/*
-	 * head.object: its thread has forbidden itself system calls; head.types: so many of its marks
-	 * that came past all batches were lost before
+	 * Up to this position in the stream of bytes and of events, the contents are those of the
+	 * parent that forked; 0: all is the thread's own.
 	 */
-	struct record_operands ops; /* a = its address, b = enum batch_reason */
+	__u64 from, from_events;
 	struct batch_head batch;
-	/* then the events: batch.used says how many bytes of what follows are theirs */
+	/* followed by the events, batch.used bytes with the head */
 };
 
 enum hold_reason {
 	HOLD_LIBRARIES = 0, /* the dynamic linker has mapped or unmapped libraries */
-	HOLD_EXECVE = 1,    /* the thread is about to execute `path` */
-	HOLD_EXECVEAT = 2,  /* the same, relative to the directory open as `fd` */
-	HOLD_FEXECVE = 3,   /* what is open as `fd` */
+	HOLD_EXECVE = 1,    /* the thread is going to execute `path` */
+	HOLD_EXECVEAT = 2,  /* the same, relative to the directory `fd` */
+	HOLD_FEXECVE = 3,   /* the file `fd` */
 };
 
 struct record_hold {
 	struct record head;
 	struct record_operands ops;
 	__s32 fd;
-	char path[MAX_STRING]; /* empty when it could not be read */
+	char path[MAX_STRING]; /* empty if it could not be read */
 };
 
-/* What became of a mark that reached the kernel. One slot per CPU, added to atomically. */
+/*
+ * What became of each mark that reached the kernel, and other losses. One set of slots per CPU,
+ * updated atomically.
+ */
 enum account_slot {
 	ACCOUNT_MARKS,	    /* every mark of a traced process while recording */
 	ACCOUNT_FULL,	    /* lost: ring buffer full */
 	ACCOUNT_BEGIN_LOST, /* an END dropped because its BEGIN was lost */
-	ACCOUNT_CUT,	    /* an END whose slice began before recording did */
-	ACCOUNT_UNMATCHED, /* a PROF_END that would have closed a scope or an object, or nothing at all */
+	ACCOUNT_CUT,	    /* an END whose slice began before the recording */
+	/* a PROF_END that would have closed a scope or an object, or that has no slice at all */
+	ACCOUNT_UNMATCHED,
 	ACCOUNT_TOO_DEEP,    /* nested deeper than MAX_NESTING */
 	ACCOUNT_NO_STATE,    /* no memory for the thread's state */
 	ACCOUNT_KERNEL_FULL, /* not a mark: a fork, exec, exit or rename that found the buffer full */
-	ACCOUNT_HOLD_TIMEOUT, /* not a mark: a thread was let go before its libraries were attached */
-	ACCOUNT_PROCESSES, /* not a mark: a child not followed since the table of processes is full */
-	ACCOUNT_PAUSED,	   /* not asked for: its process is paused, or was as its slice began */
-	ACCOUNT_READINGS,    /* not a mark: a reading of counters that found no room */
-	ACCOUNT_UNSCHEDULED, /* not asked for: the schedule leaves it out, or did as its slice began */
-	ACCOUNT_LATE_STEPS, /* not a mark: a step to be recorded that began before all was attached */
-	/* Under a schedule: marks that came, and those that are done with and leave nothing open. */
+	/* not a mark: a hold that timed out before its libraries were attached */
+	ACCOUNT_HOLD_TIMEOUT,
+	/* not a mark: a child that is not followed because the table of processes is full */
+	ACCOUNT_PROCESSES,
+	/* not selected: the process is paused, or was paused when the slice began */
+	ACCOUNT_PAUSED,
+	ACCOUNT_READINGS, /* not a mark: a reading of counters that was lost, buffer full */
+	/* not selected: the schedule leaves it out, or left out its beginning */
+	ACCOUNT_UNSCHEDULED,
+	/* not a mark: a step to be recorded that began before all sites were attached */
+	ACCOUNT_LATE_STEPS,
+	/*
+	 * Under a schedule: marks that have arrived, and marks that are finished and leave nothing
+	 * open.
+	 */
 	ACCOUNT_ENTERED,
 	ACCOUNT_LEFT,
-	ACCOUNT_BATCH_LOST, /* marks in batches that found the ring buffer full */
-	/* Not marks: batches that could not be read, announced or remembered. */
+	ACCOUNT_BATCH_LOST, /* marks in batches that were lost, ring buffer full */
+	/* not marks: batches that could not be read, announced or registered */
 	ACCOUNT_BATCH_UNREADABLE,
-	ACCOUNT_SCHED,	      /* not a mark: a switch or a waking that was told */
-	ACCOUNT_SCHED_LOST,   /* not a mark: one that found no room */
-	ACCOUNT_SWITCHED_OFF, /* its domain was being switched off: it costs too much */
-	ACCOUNT_STACKS_LOST,  /* not a mark: a call stack that found no room */
-	ACCOUNT_RESCUED, /* not a mark: a record that went into another buffer, its own being full */
+	ACCOUNT_SCHED,	      /* not a mark: a context switch or a wakeup that was sent */
+	ACCOUNT_SCHED_LOST,   /* not a mark: one that was lost, buffer full */
+	ACCOUNT_SWITCHED_OFF, /* the domain was being switched off because it costs too much */
+	ACCOUNT_STACKS_LOST,  /* not a mark: a call stack that was lost, buffer full */
+	/* not a mark: a record that used another CPU's buffer because its own was full */
+	ACCOUNT_RESCUED,
 	ACCOUNT_SLOTS = 32,
 };
 
-/* What the marks of a domain cost: all are counted, of a few the programs' time is taken. */
+/* What the marks of a domain cost: all are counted, and some are timed. */
 struct guard_count {
 	__u64 marks;
-	__u64 timed; /* how many of these */
-	__u64 ns;    /* and how long they took */
+	__u64 timed; /* number of timed marks */
+	__u64 ns;    /* total of their times */
 	__u64 pad;
 };
 
 /*
- * Where the value of a counter comes from. What the kernel keeps of each task anyway is read from
- * there, which costs next to nothing; the rest from perf events.
+ * The source of a counter's value. Counters that the kernel keeps for each task are read from the
+ * task, which costs next to nothing; the others are perf events.
  */
 enum counter_source {
-	COUNTER_TASK_CLOCK = 1, /* ns, plus a number of its own: only differences mean something */
+	COUNTER_TASK_CLOCK = 1, /* ns with an unknown offset: only differences are meaningful */
 	COUNTER_PAGE_FAULTS,
 	COUNTER_MINOR_FAULTS,
 	COUNTER_MAJOR_FAULTS,
@@ -325,12 +362,12 @@ enum counter_source {
 	COUNTER_PERF,
 };
 
-/* In place of a value that is not known. */
+/* Stands for a value that is not known. */
 #define COUNTER_UNKNOWN (~0ull)
 
 /*
- * What a record ends with: the values of all counters. Where these take turns on the hardware, all
- * times follow, in ns: for how long each was to be counted, then for how long it was.
+ * The parts at the end of a record: the values of all counters. If these take turns on the
+ * hardware, two times in ns follow for each: how long it was enabled and how long it ran.
  */
 enum counter_part {
 	PART_VALUE,
@@ -339,20 +376,21 @@ enum counter_part {
 	COUNTER_PARTS,
 };
 
-/* Values of the map of traced processes: what may be recorded of one. */
+/* Values of the map of traced processes: what may be recorded of a process. */
 enum traced_flags {
-	TRACED_WATCH = 1,   /* its forks, execs, exits and libraries are told */
+	TRACED_WATCH = 1,   /* its forks, execs, exits and libraries are reported */
 	TRACED_MARKS = 2,   /* its markers are recorded */
-	TRACED_PAUSED = 4,  /* but not now */
-	TRACED_STOPPED = 8, /* and never again: it ended the recording */
+	TRACED_PAUSED = 4,  /* recording is paused */
+	TRACED_STOPPED = 8, /* recording was ended by the process, for good */
 	TRACED_WHOLE = 16,  /* its program was recorded from its first instruction */
 	TRACED_KEPT = TRACED_WATCH | TRACED_MARKS | TRACED_STOPPED | TRACED_WHOLE,
 };
 
 /*
- * Above them: how often the recorder had spoken to all processes when this one paused or resumed
- * itself. What it said since counts, and so does what it says first of a process that has said nothing.
+ * Above the flags: how often the recorder had paused or resumed all processes when this process
+ * paused or resumed itself. A later change by the recorder has priority, also over a process that
+ * has never changed anything itself.
  */
-#define TRACED_SAID_SHIFT 8
+#define TRACED_ORDER_SHIFT 8
 
 #endif

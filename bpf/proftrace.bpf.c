@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One object of all programs: they share the ring buffer and the account. */
+/* All programs in one object, because they share the ring buffer and the accounting. */
 #include "counters.bpf.c"
-#include "executes.bpf.c"
-#include "libraries.bpf.c"
+#include "hold.bpf.c"
 #include "marks.bpf.c"
 #include "processes.bpf.c"
 #include "sched.bpf.c"
 #include "stacks.bpf.c"
-/* After marks.bpf.c: they take the state of threads from there. */
+/* These use functions of marks.bpf.c and must come after it. */
 #include "batch.bpf.c"
 #include "stats.bpf.c"
 #include "usdt.bpf.c"

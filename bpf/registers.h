@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The registers that carry a function's first six arguments, and all of them. */
+/*
+ * The registers of a stopped thread: those that carry a function's first six arguments, the return
+ * address and all of them at once. The programs are compiled once for each architecture.
+ */
 #ifndef PROFTRACE_BPF_REGISTERS_H
 #define PROFTRACE_BPF_REGISTERS_H
 
-/*
- * Which one a probe's argument is in is only known as the program runs, and at a variable offset the
- * verifier allows no access to them: so all are copied where it does. Those that the machine does not
- * have stay 0.
- */
 #if defined(__TARGET_ARCH_x86)
 #define ARG(ctx, n) ARG##n(ctx)
 #define ARG1(ctx)   ((ctx)->di)
@@ -17,22 +15,43 @@
 #define ARG5(ctx)   ((ctx)->r8)
 #define ARG6(ctx)   ((ctx)->r9)
 
-#define STACK_POINTER	4 /* among these registers */
+#define STACK_POINTER	4 /* its number among the registers */
 #define CONDITIONS(ctx) ((ctx)->flags)
+#elif defined(__TARGET_ARCH_arm64)
+#define ARG(ctx, n) (((struct user_pt_regs *)(ctx))->regs[(n)-1])
 
-/* Where a function returns to that has not done anything yet; 0: cannot be read. */
+#define STACK_POINTER	31
+#define CONDITIONS(ctx) 0
+#else
+#error "proftrace knows the argument registers of x86-64 and arm64"
+#endif
+
+/*
+ * The return address of a function whose first instruction has not run yet; 0 if it cannot be read.
+ * On x86-64 the call has pushed it, on arm64 it is in the link register.
+ */
 static __always_inline __u64 return_address(struct pt_regs *ctx)
 {
+#if defined(__TARGET_ARCH_x86)
 	__u64 address = 0;
 
 	if (bpf_probe_read_user(&address, sizeof(address), (void *)ctx->sp))
 		return 0;
 	return address;
+#else
+	return ((struct user_pt_regs *)ctx)->regs[30];
+#endif
 }
 
-/* In the order of the instructions' numbers. */
+/*
+ * Copies all registers, in the order in which instructions number them; on arm64 x0 to x30, then
+ * sp. Which register holds an argument of a USDT probe is only known when the program runs, and the
+ * verifier forbids reading the context at a variable offset. Those that the machine does not have
+ * stay 0.
+ */
 static __always_inline void copy_registers(__u64 *to, struct pt_regs *ctx)
 {
+#if defined(__TARGET_ARCH_x86)
 	to[0] = ctx->ax;
 	to[1] = ctx->cx;
 	to[2] = ctx->dx;
@@ -49,21 +68,7 @@ static __always_inline void copy_registers(__u64 *to, struct pt_regs *ctx)
 	to[13] = ctx->r13;
 	to[14] = ctx->r14;
 	to[15] = ctx->r15;
-}
-#elif defined(__TARGET_ARCH_arm64)
-#define ARG(ctx, n) (((struct user_pt_regs *)(ctx))->regs[(n)-1])
-
-#define STACK_POINTER	31
-#define CONDITIONS(ctx) 0
-
-static __always_inline __u64 return_address(struct pt_regs *ctx)
-{
-	return ((struct user_pt_regs *)ctx)->regs[30];
-}
-
-/* x0 to x30, then sp. */
-static __always_inline void copy_registers(__u64 *to, struct pt_regs *ctx)
-{
+#else
 	struct user_pt_regs *r = (struct user_pt_regs *)ctx;
 	int i;
 
@@ -71,15 +76,12 @@ static __always_inline void copy_registers(__u64 *to, struct pt_regs *ctx)
 	for (i = 0; i < 31; i++)
 		to[i] = r->regs[i];
 	to[31] = r->sp;
-}
-#else
-#error "proftrace knows the argument registers of x86-64 and arm64"
 #endif
+}
 
 /*
- * What functions that the verifier looks at by themselves have to call the context of a uprobe: the
- * name of the kernel's type, which is a typedef there and which kernels before 6.3 only know as a
- * structure.
+ * Global functions must declare the context of a uprobe with the kernel's name for it. The name is
+ * a typedef in the kernel, but kernels before 6.3 only accept a structure of this name.
  */
 struct bpf_user_pt_regs_t {
 };

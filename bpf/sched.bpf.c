@@ -1,54 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Who has which CPU, and who wakes whom: loaded only with --sched.
+ * Context switches and wakeups. Loaded only with --sched.
  *
- * Every switch of every CPU is told, since a CPU is taken by somebody; every waking of a traced thread.
- * Of those who are not traced only a number and a name are told, and of other users' not even that,
- * unless root records: then nothing is learnt that `ps` does not show.
+ * Every context switch of every CPU is sent, since any task may take a CPU from a traced one.
+ * Wakeups are sent for traced threads only. Of a task that is not traced only its number and name
+ * are sent. Of other users' tasks not even these are sent, unless root records. So nothing is
+ * revealed that `ps` does not show.
  *
- * These programs run with the lock of a CPU's run queue held: they do little, and send one record.
- * Where that finds no room, nobody knows any more in which state which thread is. So it is told, by
- * the first of the programs that finds room again, and until that is read the recorder looks at
- * `sched_lost`: whatever it reads before it has been told of all that was lost is not certain.
+ * These programs run with the lock of a CPU's run queue held, so they do little and send one
+ * record. If the buffer is full, the state of every thread is unknown from then on. The first
+ * program that finds free space again reports the gap. Until that report is read, the recorder
+ * compares `sched_lost`: whatever it reads before all losses have been reported is uncertain.
  */
 #include "buffers.h"
 #include "control.h"
-#include "switches.h"
+#include "sched_records.h"
 #include "state.h"
 
-#define TASK_IS_KERNELS 0x00200000 /* PF_KTHREAD */
-#define HARDIRQ_MASK	0x000f0000 /* of the preempt count: include/linux/preempt.h */
+#define TASK_IS_KERNELS 0x00200000 /* the kernel's PF_KTHREAD */
+#define HARDIRQ_MASK	0x000f0000 /* in the preempt count: include/linux/preempt.h */
 #define NMI_MASK	0x00f00000
 #define SERVING_SOFTIRQ 0x00000100
 
-/* What was told of a task, so that its name need not be sent with every switch. */
-struct told_task {
+/* The name of a task that was sent last, so that not every context switch needs it. */
+struct sent_comm {
 	__u32 tid;
 	__u64 comm[COMM_SIZE / 8];
 };
 
-#define TOLD_TASKS 4096 /* a power of two: a task's place is its number */
+#define SENT_COMMS 4096 /* a power of two; indexed by the task's number */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, TOLD_TASKS);
+	__uint(max_entries, SENT_COMMS);
 	__type(key, __u32);
-	__type(value, struct told_task);
-} told_tasks SEC(".maps");
+	__type(value, struct sent_comm);
+} sent_comms SEC(".maps");
 
 /*
- * Where the kernel counts its interrupts differs from version to version, and kernels that do not list
- * their variables (CONFIG_KALLSYMS_ALL) refuse programs that look there: then others are loaded.
+ * The variable in which the kernel counts nested interrupts has moved between versions. Kernels
+ * that do not list their variables (no CONFIG_KALLSYMS_ALL) refuse programs that refer to one, so
+ * the programs are compiled a second time with WITHOUT_VARIABLES; those never know of interrupts.
  */
-#ifdef WITHOUT_VARIABLES
-
-static __always_inline bool in_interrupt(void)
-{
-	return false;
-}
-
-#else
-
+#ifndef WITHOUT_VARIABLES
 extern const int __preempt_count __ksym __weak;
 
 struct pcpu_hot___sched {
@@ -56,34 +50,35 @@ struct pcpu_hot___sched {
 } __attribute__((preserve_access_index));
 
 extern const struct pcpu_hot___sched pcpu_hot __ksym __weak;
+#endif
 
-/* Then whoever is interrupted has nothing to do with what happens. */
+/* Whether an interrupt runs: the interrupted task is then not the one that wakes another. */
 static __always_inline bool in_interrupt(void)
 {
-	const struct pcpu_hot___sched *hot;
-	const int *here;
 	int count = 0;
 
+#ifndef WITHOUT_VARIABLES
 	if (&__preempt_count) {
-		here = bpf_this_cpu_ptr(&__preempt_count);
+		const int *here = bpf_this_cpu_ptr(&__preempt_count);
+
 		count = *here;
 	} else if (&pcpu_hot) {
-		hot = bpf_this_cpu_ptr(&pcpu_hot);
+		const struct pcpu_hot___sched *hot = bpf_this_cpu_ptr(&pcpu_hot);
+
 		count = hot->preempt_count;
 	}
+#endif
 	return count & (HARDIRQ_MASK | NMI_MASK | SERVING_SOFTIRQ);
 }
 
-#endif
-
-struct whose {
+struct task_identity {
 	__u32 tgid;
 	__u32 tid;
 	bool traced;
 	bool hidden;
 };
 
-static __always_inline void look_whose(struct task_struct *task, struct whose *w)
+static __always_inline void identify_task(struct task_struct *task, struct task_identity *w)
 {
 	w->tgid = task->tgid;
 	w->tid = task->pid;
@@ -98,63 +93,63 @@ static __always_inline void look_whose(struct task_struct *task, struct whose *w
 	w->tgid = w->tid = SCHED_HIDDEN_TID + bpf_get_smp_processor_id();
 }
 
-/* Whether its name has to be told; then it counts as told. */
-static __always_inline bool is_news(struct task_struct *task, const struct whose *w,
-				    __u64 comm[COMM_SIZE / 8])
+/* Whether the task's name must be sent. If so, it is remembered as sent. */
+static __always_inline bool comm_is_new(struct task_struct *task, const struct task_identity *w,
+					__u64 comm[COMM_SIZE / 8])
 {
-	__u32 place = w->tid & (TOLD_TASKS - 1);
-	struct told_task *told;
+	__u32 place = w->tid & (SENT_COMMS - 1);
+	struct sent_comm *sent;
 
 	if (!w->tid || w->hidden)
 		return false;
-	told = bpf_map_lookup_elem(&told_tasks, &place);
-	if (!told)
+	sent = bpf_map_lookup_elem(&sent_comms, &place);
+	if (!sent)
 		return false;
 	if (bpf_probe_read_kernel(comm, COMM_SIZE, task->comm))
 		return false;
-	if (told->tid == w->tid && told->comm[0] == comm[0] && told->comm[1] == comm[1])
+	if (sent->tid == w->tid && sent->comm[0] == comm[0] && sent->comm[1] == comm[1])
 		return false;
-	told->tid = w->tid;
-	told->comm[0] = comm[0];
-	told->comm[1] = comm[1];
+	sent->tid = w->tid;
+	sent->comm[0] = comm[0];
+	sent->comm[1] = comm[1];
 	return true;
 }
 
-/* What was told with a record that found no room was not. */
-static __always_inline void forget_told(const struct whose *w)
+/* A name in a record that was lost has not been sent. */
+static __always_inline void forget_sent_comm(const struct task_identity *w)
 {
-	__u32 place = w->tid & (TOLD_TASKS - 1);
-	struct told_task *told = bpf_map_lookup_elem(&told_tasks, &place);
+	__u32 place = w->tid & (SENT_COMMS - 1);
+	struct sent_comm *sent = bpf_map_lookup_elem(&sent_comms, &place);
 
-	if (told)
-		told->tid = 0;
+	if (sent)
+		sent->tid = 0;
 }
 
-/* `lost` is read first: what is lost meanwhile is told by the next one. */
-static __always_inline void tell_gap(void)
+/* `lost` is read first, so that later losses are reported the next time. */
+static __always_inline void send_sched_gap(void)
 {
 	__u32 lost = *(volatile __u32 *)&sched_lost;
 	struct record_plain *r;
 
-	if (lost == sched_lost_told)
+	if (lost == sched_lost_sent)
 		return;
 	r = record_reserve(sizeof(*r));
 	if (!r)
 		return;
-	head_of(&r->head, RECORD_SCHED_GAP, 0, 0);
+	init_record_head(&r->head, RECORD_SCHED_GAP, 0, 0);
 	r->ops.a = lost;
 	r->ops.b = 0;
 	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
-	sched_lost_told = lost;
+	sched_lost_sent = lost;
 }
 
-static __always_inline void count_lost(void)
+static __always_inline void count_lost_sched(void)
 {
 	account_add(ACCOUNT_SCHED_LOST);
 	__sync_fetch_and_add(&sched_lost, 1);
 }
 
-static __always_inline __u64 wakeup_now(void)
+static __always_inline __u64 sched_wakeup_flag(void)
 {
 	__u64 n = account_add(ACCOUNT_SCHED);
 
@@ -167,25 +162,25 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct tas
 {
 	__u64 comm[COMM_SIZE / 8], ts;
 	struct record_switch *r;
-	struct whose from, to;
+	struct task_identity from, to;
 	bool news;
 
 	if (!recording)
 		return 0;
 	ts = bpf_ktime_get_ns();
-	look_whose(prev, &from);
-	look_whose(next, &to);
-	news = is_news(next, &to, comm);
-	tell_gap();
-	/* Two lengths, each known to the verifier. */
+	identify_task(prev, &from);
+	identify_task(next, &to);
+	news = comm_is_new(next, &to, comm);
+	send_sched_gap();
+	/* There are two sizes, each constant for the verifier. */
 	if (news)
 		r = record_reserve(sizeof(*r));
 	else
 		r = record_reserve(offsetof(struct record_switch, comm));
 	if (!r) {
 		if (news)
-			forget_told(&to);
-		count_lost();
+			forget_sent_comm(&to);
+		count_lost_sched();
 		return 0;
 	}
 	r->ts = ts;
@@ -204,12 +199,14 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct tas
 	r->next_prio = next->prio;
 	if (news)
 		__builtin_memcpy(r->comm, comm, COMM_SIZE);
-	bpf_ringbuf_submit(r, wakeup_now());
+	bpf_ringbuf_submit(r, sched_wakeup_flag());
 	return 0;
 }
 
-/* An idle CPU wakes nobody by itself. */
-/* An int or a single byte, depending on the version: all its values fit the latter. */
+/*
+ * task_struct::on_rq is an int or a single byte, depending on the kernel. All its values fit into
+ * one byte.
+ */
 static __always_inline bool is_on_queue(const struct task_struct *task)
 {
 	__u8 on_queue = 0;
@@ -218,24 +215,24 @@ static __always_inline bool is_on_queue(const struct task_struct *task)
 	return on_queue;
 }
 
-static __always_inline int waking(struct task_struct *task, bool look)
+static __always_inline int send_waking_record(struct task_struct *task, bool look)
 {
 	struct task_struct *waker = bpf_get_current_task_btf();
 	struct record_waking *r;
-	struct whose from, to;
+	struct task_identity from, to;
 	__u64 ts;
 
 	if (!recording || !traced_flags(task->tgid))
 		return 0;
 	ts = bpf_ktime_get_ns();
-	look_whose(task, &to);
+	identify_task(task, &to);
 	if (!to.traced)
 		return 0;
-	look_whose(waker, &from);
-	tell_gap();
+	identify_task(waker, &from);
+	send_sched_gap();
 	r = record_reserve(sizeof(*r));
 	if (!r) {
-		count_lost();
+		count_lost_sched();
 		return 0;
 	}
 	r->ts = ts;
@@ -247,30 +244,31 @@ static __always_inline int waking(struct task_struct *task, bool look)
 	r->target_cpu = task->thread_info.cpu;
 	r->kind = RECORD_WAKING;
 	r->flags = SCHED_TRACED | (from.traced ? SCHED_NEXT_TRACED : 0) |
+		   /* An idle CPU wakes nobody by itself. */
 		   (!from.tid || (look && in_interrupt()) ? SCHED_INTERRUPT : 0) |
 		   (task->flags & TASK_IS_EXITING ? SCHED_EXITING : 0) |
 		   (is_on_queue(task) ? SCHED_ON_QUEUE : 0);
 	r->prio = task->prio;
 	r->unused = 0;
-	bpf_ringbuf_submit(r, wakeup_now());
+	bpf_ringbuf_submit(r, sched_wakeup_flag());
 	return 0;
 }
 
 SEC("?watch/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *task)
 {
-	return waking(task, true);
+	return send_waking_record(task, true);
 }
 
 SEC("?watch/sched_waking")
 int BPF_PROG(on_waking_blind, struct task_struct *task)
 {
-	return waking(task, false);
+	return send_waking_record(task, false);
 }
 
-/* A thread that has just begun, woken by the one that made it. */
+/* The first wakeup of a new thread, by the thread that created it. */
 SEC("?watch/sched_wakeup_new")
 int BPF_PROG(on_wakeup_new, struct task_struct *task)
 {
-	return waking(task, false);
+	return send_waking_record(task, false);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Schedules: which steps of a program are recorded. Each epoch begins anew: some steps are skipped, then
- * cycles follow each other, of steps to wait, to warm up, and to record. Both sides include this.
+ * Schedules: which training steps of a program are recorded. Each epoch starts the schedule again:
+ * some steps are skipped, then cycles follow, each of steps to wait, to warm up and to record. Both
+ * sides include this file, so that the kernel and the recorder compute the same phase.
  */
 #ifndef PROFTRACE_BPF_SCHEDULE_H
 #define PROFTRACE_BPF_SCHEDULE_H
@@ -16,10 +17,12 @@ struct schedule {
 	__u32 wait;
 	__u32 warmup;
 	__u32 active; /* 0: there is no schedule */
-	__u32 repeat; /* cycles in an epoch; 0: as many as there are steps for */
+	__u32 repeat; /* cycles in an epoch; 0: until the epoch ends */
 };
 
-/* Those after the first are told by bits of a mark's meta, in this order from META_PHASES on. */
+/*
+ * A mark can be excluded from each phase after the first by a bit of `meta` (META_NOT_IN in abi.h).
+ */
 enum phase {
 	PHASE_WAIT,
 	PHASE_WARMUP,
@@ -32,7 +35,7 @@ struct schedule_place {
 	__u32 cycle; /* within the epoch, from 0 */
 };
 
-/* Where the nth step of an epoch is, from 0. */
+/* The phase and the cycle of the nth step of an epoch, from 0. */
 static inline __attribute__((always_inline)) struct schedule_place
 schedule_at(const struct schedule *s, __u64 n)
 {
@@ -59,8 +62,9 @@ schedule_at(const struct schedule *s, __u64 n)
 }
 
 /*
- * Whether the step after a waiting one may be recorded. The next may always be the first of a new epoch,
- * but where an epoch begins with waiting there is time for that then.
+ * Whether the step after a waiting one also waits, so that the probes may be detached. The next
+ * step may always be the first one of a new epoch; if an epoch begins with waiting, that step
+ * leaves time to attach again.
  */
 static inline __attribute__((always_inline)) bool schedule_waits_on(const struct schedule *s,
 								    __u64 n)

@@ -1,40 +1,46 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Records with call stacks. */
+/*
+ * Records with call stacks, and the table of marks whose stacks nobody wants. The kernel walks a
+ * stack before anybody knows the name of the mark, since names are resolved by the recorder.
+ */
 #ifndef PROFTRACE_BPF_STACK_H
 #define PROFTRACE_BPF_STACK_H
 
 #include "event.h"
 
-/* As many as kernels follow, unless kernel.perf_event_max_stack says otherwise. */
+/* the kernel's default of kernel.perf_event_max_stack */
 #define STACK_FRAMES 127
 
 /*
- * SAMPLE: where a thread was. In the head, `site` is the CPU, and `level` 1 in the kernel, 0 in the
- * program. ops.a: how many addresses are the kernel's, which come first; ops.b: how many the program's.
- * Innermost first.
+ * Addresses are in order from the innermost frame.
  *
- * MARK_STACK: of the mark that is to come, whose site and name are in the head. ops.a: where the function
- * returns to that the site is in, which may not have made its own frame yet; ops.b as above.
+ * SAMPLE: where a thread was. In the head, `site` is the CPU, and `level` is 1 in the kernel and 0
+ * in the program. ops.a is the number of kernel addresses, which come first, and ops.b that of the
+ * program's.
  *
- * BLOCKED: where a thread was when it left its CPU, sent as it gets one again. For how long it had none, in
- * ns: `site`, and above its 32 bits `name`. ops as of a SAMPLE.
+ * MARK_STACK: the stack of the mark that follows, whose site and name are in the head. ops.a is the
+ * return address of the function that contains the site, because the function may not have set up
+ * its frame yet. ops.b as above.
+ *
+ * BLOCKED: where a thread was when it left its CPU, sent when it gets one again. `site` and, for
+ * the bits above 32, `name` are the time without a CPU in ns. ops as for SAMPLE.
  */
 struct record_stack {
 	struct record head;
 	struct record_operands ops;
-	__u64 addresses[2 * STACK_FRAMES + 2]; /* as many as there are */
+	__u64 addresses[2 * STACK_FRAMES + 2]; /* only as many as there are */
 };
 
 #define STACK_BYTES	(STACK_FRAMES * sizeof(__u64))
 #define STACK_IN_KERNEL 1 /* head.level */
 
 /*
- * Marks that no stack is asked for, by site and name: nobody in the kernel knows what a name says. Until
- * the recorder has put them here, stacks are taken of them as well; where there is no room, always.
+ * Marks whose stack is not wanted, as a hash table by site and name. Until the recorder has added a
+ * mark here, its stacks are sent as well; if the table is full, always.
  */
 #define STACK_UNWANTED	     4096 /* a power of two */
 #define STACK_UNWANTED_SHIFT 52
-#define STACK_UNWANTED_ON    4 /* places to look at */
+#define STACK_UNWANTED_ON    4 /* slots to search */
 
 static inline __attribute__((always_inline)) __u64 stack_key(__u32 site, __s32 name)
 {

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where the traced threads are, so many times a second (loaded only with --sample), and where they block
- * (only with --offcpu).
+ * Samples of where the traced threads are, at a fixed rate (loaded only with --sample), and of
+ * where they block (only with --offcpu).
  *
- * An event of each CPU, not of each thread: a thread that has just begun would have to be found first.
- * The stacks go into memory of the CPU's, and from there to the recorder as long as they are. These
- * programs are interrupts, each of which is over before the next.
+ * There is one perf event per CPU and not one per thread, because a new thread would have to be
+ * found first. A stack is collected in memory of the CPU and then copied into the ring buffer in
+ * its actual length. The sampling program is an interrupt, and it finishes before the next one on
+ * the same CPU.
  *
- * The kernel follows frame pointers. It goes through its own code as it was built for that; through
- * programs as far as these were built with them.
+ * The kernel walks its own stack by the method that it was built for, and the program's stack by
+ * frame pointers.
  */
 #include "buffers.h"
 #include "control.h"
 #include "state.h"
 
 /* Set by the broker before the programs are loaded. */
-const volatile __u64 offcpu_ns = 0;	   /* stacks of threads that were blocked for longer */
-const volatile bool kernel_stacks = false; /* whoever records may know where the kernel's code is */
+const volatile __u64 offcpu_ns = 0;	   /* send the stacks of threads that were blocked longer */
+const volatile bool kernel_stacks = false; /* the user may see addresses of the kernel */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -25,13 +26,13 @@ struct {
 	__type(value, struct record_stack);
 } sampled_stacks SEC(".maps");
 
-/* Whether its process is recorded at the moment. */
+/* Whether the process is recorded at the moment. */
 static __always_inline bool is_sampled(__u32 tgid)
 {
 	__u32 flags = traced_flags(tgid);
 	const struct step_state *s;
 
-	if (!(flags & TRACED_MARKS) || is_paused(flags))
+	if (!(flags & TRACED_MARKS) || process_is_paused(flags))
 		return false;
 	if (!scheduled)
 		return true;
@@ -39,8 +40,8 @@ static __always_inline bool is_sampled(__u32 tgid)
 	return s && *(volatile __u32 *)&s->phase != PHASE_WAIT;
 }
 
-/* How many addresses there are now. */
-static __always_inline __u32 addresses_of(long bytes)
+/* The number of addresses in a stack. */
+static __always_inline __u32 count_addresses(long bytes)
 {
 	return bytes > 0 ? (__u32)bytes / sizeof(__u64) & STACK_FRAMES : 0;
 }
@@ -61,22 +62,22 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	__u32 tgid = task->tgid, zero = 0, n;
 	struct record_stack *r;
 
-	/* Without its memory, a thread has no stack any more. */
+	/* An exiting thread has no memory and therefore no stack. */
 	if (!recording || task->flags & TASK_IS_EXITING || !is_sampled(tgid))
 		return 0;
 	r = bpf_map_lookup_elem(&sampled_stacks, &zero);
 	if (!r)
 		return 0;
-	head_of(&r->head, RECORD_SAMPLE, tgid, task->pid);
+	init_record_head(&r->head, RECORD_SAMPLE, tgid, task->pid);
 	r->head.site = bpf_get_smp_processor_id();
 	r->head.object = 0;
 	r->head.level = (__s64)PT_REGS_IP(&ctx->regs) < 0 ? STACK_IN_KERNEL : 0;
 	n = 0;
 	if (kernel_stacks && r->head.level)
-		n = addresses_of(bpf_get_stack(ctx, r->addresses, STACK_BYTES, 0));
+		n = count_addresses(bpf_get_stack(ctx, r->addresses, STACK_BYTES, 0));
 	r->ops.a = n;
-	r->ops.b =
-		addresses_of(bpf_get_stack(ctx, &r->addresses[n], STACK_BYTES, BPF_F_USER_STACK));
+	r->ops.b = count_addresses(
+		bpf_get_stack(ctx, &r->addresses[n], STACK_BYTES, BPF_F_USER_STACK));
 	send_stack(r, n + (__u32)r->ops.b);
 	return 0;
 }
@@ -84,7 +85,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 /* --- where threads block ------------------------------------------------------------------------- */
 
 struct blocked_thread {
-	__u64 since; /* 0: it was not blocked */
+	__u64 since; /* 0: not blocked */
 	struct record_stack r;
 };
 
@@ -95,8 +96,11 @@ struct {
 	__type(value, struct blocked_thread);
 } blocked_threads SEC(".maps");
 
-/* How long it will be is not known now, and later another program has the CPU: so it is taken always. */
-static __always_inline void take_blocked(void *ctx, struct task_struct *task, __u64 now)
+/*
+ * Saves the stack of a thread that blocks. It is always saved, since nobody knows yet for how long
+ * the thread will be blocked, and later another program has the CPU.
+ */
+static __always_inline void save_blocked_stack(void *ctx, struct task_struct *task, __u64 now)
 {
 	struct blocked_thread *b;
 	__u32 n = 0;
@@ -107,14 +111,14 @@ static __always_inline void take_blocked(void *ctx, struct task_struct *task, __
 		return;
 	}
 	if (kernel_stacks)
-		n = addresses_of(bpf_get_stack(ctx, b->r.addresses, STACK_BYTES, 0));
+		n = count_addresses(bpf_get_stack(ctx, b->r.addresses, STACK_BYTES, 0));
 	b->r.ops.a = n;
-	b->r.ops.b =
-		addresses_of(bpf_get_stack(ctx, &b->r.addresses[n], STACK_BYTES, BPF_F_USER_STACK));
+	b->r.ops.b = count_addresses(
+		bpf_get_stack(ctx, &b->r.addresses[n], STACK_BYTES, BPF_F_USER_STACK));
 	b->since = now;
 }
 
-static __always_inline void send_blocked(struct task_struct *task, __u64 now)
+static __always_inline void send_blocked_stack(struct task_struct *task, __u64 now)
 {
 	struct blocked_thread *b = bpf_task_storage_get(&blocked_threads, task, NULL, 0);
 	__u64 ns;
@@ -125,7 +129,7 @@ static __always_inline void send_blocked(struct task_struct *task, __u64 now)
 	b->since = 0;
 	if (ns <= offcpu_ns)
 		return;
-	head_of(&b->r.head, RECORD_BLOCKED, task->tgid, task->pid);
+	init_record_head(&b->r.head, RECORD_BLOCKED, task->tgid, task->pid);
 	b->r.head.ts = now;
 	b->r.head.site = (__u32)ns;
 	b->r.head.name = (__s32)(ns >> 32);
@@ -143,8 +147,8 @@ int BPF_PROG(on_offcpu, bool preempt, struct task_struct *prev, struct task_stru
 		return 0;
 	now = bpf_ktime_get_ns();
 	if (!preempt && prev_state && !(prev->flags & TASK_IS_EXITING) && is_sampled(prev->tgid))
-		take_blocked(ctx, prev, now);
+		save_blocked_stack(ctx, prev, now);
 	if (traced_flags(next->tgid) & TRACED_MARKS)
-		send_blocked(next, now);
+		send_blocked_stack(next, now);
 	return 0;
 }

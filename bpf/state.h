@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The maps and the account that all programs share. */
+/* The maps, the variables and the accounting that all programs share, and the state of a thread. */
 #ifndef PROFTRACE_BPF_STATE_H
 #define PROFTRACE_BPF_STATE_H
 
@@ -15,38 +15,46 @@
 /* Set by the broker before the programs are loaded. */
 const volatile __u64 hold_limit_ns = 500000000;
 const volatile bool follow_children = true;
+/* The caller is not root: each process has links of its own (privilege/broker/watch.c). */
+const volatile bool own_links;
 const volatile bool can_hold = true;
-const volatile bool any_process = true; /* the invoker may trace whatever runs */
-const volatile __u32 invoker = 0; /* who records: other users' tasks are nobody's to look into */
+const volatile bool any_process = true; /* the invoker may trace all processes */
+const volatile __u32 invoker = 0;	/* the user who records: tasks of other users are hidden */
 
 const volatile bool guarded = false;	 /* bpf/guard.h */
-const volatile bool mark_stacks = false; /* call stacks are asked for of some marks */
+const volatile bool mark_stacks = false; /* call stacks of some marks are wanted */
 
 const volatile bool scheduled = false;
 const volatile struct schedule schedule = {};
 
 /* Shared with the recorder by mmap. */
-__u32 recording;  /* nothing is recorded while it is 0: opens and closes all sites at one moment */
-__u32 generation; /* another number whenever something changes in what is recorded (bpf/control.h) */
-__u32 said; /* to all processes: TRACED_PAUSED or not, and how often, above TRACED_SAID_SHIFT */
-__u32 data_attached; /* under a schedule: the domains' probes are, and not only the control site's */
-__u32 cuts;	  /* how often they were not: what threads had open before is not open any more */
-__u32 offs;	  /* how often a domain was switched off: bpf/guard.h */
-__u32 sched_lost; /* bpf/sched.bpf.c: records of its that found no room, and how many were told */
-__u32 sched_lost_told;
-__u64 attached_ns;    /* when all that was to be attached to at first had been */
-__u32 threads_stored; /* bpf/threads.h: whether the state of any is in its task's storage */
-/* In cache lines of its own: what is above is read at every mark. */
+__u32 recording;  /* 0: nothing is recorded. Turns all sites on and off at the same moment. */
+__u32 generation; /* incremented when what is recorded changes (bpf/control.h) */
+/* the last order to all processes: TRACED_PAUSED or 0, and above TRACED_ORDER_SHIFT its number */
+__u32 pause_order;
+/* under a schedule: the domains' probes are attached, and not only the control site */
+__u32 data_attached;
+__u32 detach_count; /* how often they were detached: slices that were open then are forgotten */
+__u32 off_count;    /* how often a domain was switched off (bpf/guard.h) */
+__u32 sched_lost;   /* bpf/sched.bpf.c: records lost, and how many of them have been reported */
+__u32 sched_lost_sent;
+__u64 attached_ns; /* when the first attaching was complete */
+/* the state of at least one thread is in its task's storage (bpf/threads.h) */
+__u32 threads_stored;
+/* Aligned to keep the counters out of the cache lines above, which are read at every mark. */
 __u64 account[ACCOUNT_CPUS][ACCOUNT_SLOTS] __attribute__((aligned(64)));
 struct guard_count guard_counts[GUARD_CPUS][GUARD_DOMAINS];
-__u64 guard_longest;		     /* ns: a program that takes longer was interrupted */
-__u64 guard_off[GUARD_DOMAINS / 64]; /* a bit for each domain that is switched off */
+__u64 guard_longest;		     /* ns: a program that took longer was interrupted */
+__u64 guard_off[GUARD_DOMAINS / 64]; /* one bit for each domain */
 struct batch_found batches_found[BATCHES_FOUND];
 __u64 stack_unwanted[STACK_UNWANTED];
 __u64 hold_tickets;
 __u64 hold_released[HOLD_SLOTS];
 
-/* Threads that are held: a way of their own, since they cannot wait behind a million marks. */
+/*
+ * Requests of held threads. They have a ring buffer of their own, because they cannot wait until a
+ * million marks have been read.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 256 << 10);
@@ -61,62 +69,69 @@ struct {
 } traced SEC(".maps");
 
 /*
- * What is open on a thread. It belongs to the thread alone, so nothing here needs to be atomic. Each
- * level remembers the token its BEGIN came with, so that an END finds its own slice, and whether the
- * BEGIN was recorded, so that its END is recorded if and only if it was. bpf/threads.h keeps them;
- * from `depth` to `token` all is 0 at first.
+ * The nesting of a thread and what else is kept for it. The state belongs to the thread alone, so
+ * nothing here needs to be atomic. Each level keeps the token of its BEGIN, so that an END finds
+ * its own slice, and whether the BEGIN was recorded, so that its END is recorded if and only if the
+ * BEGIN was. bpf/threads.h creates it; the fields from `depth` to `token` are 0 at first.
  */
 struct thread_state {
-	__u64 owner; /* in a slot: tgid and tid as pid_tgid_of() has them; 0: nobody's */
-	__u64 birth; /* when that thread started: numbers are used again */
+	__u64 owner; /* in a slot: pid_tgid of the thread; 0: free */
+	__u64 birth; /* start time of the thread, since thread numbers are reused */
 	__u32 depth;
 	__u32 too_deep;	 /* open levels beyond MAX_NESTING */
 	__u64 recorded;	 /* one bit per level */
-	__u64 left_out;	 /* one bit per level: why not, where it was not recorded */
-	__u64 leave_out; /* marks with one of these bits in meta (or META_EVERY) are not recorded */
-	__u32 generation;    /* that these are of (bpf/control.h) */
-	__u32 left_out_slot; /* of the account */
-	__u32 cut;	     /* as `cuts` was when it looked last */
-	__u32 table;	     /* bpf/rows.h: its place in the tables + 1 */
-	__u64 lost;	     /* marks of this thread lost and not told yet */
+	__u64 left_out;	 /* one bit per level: not recorded because it was left out */
+	__u64 skip_mask; /* marks with one of these bits in meta (or META_EVERY) are not recorded */
+	__u32 generation;    /* of the look-up that skip_mask comes from (bpf/control.h) */
+	__u32 left_out_slot; /* where a mark that is left out is counted */
+	__u32 detach_count;  /* value of `detach_count` at the last look-up */
+	__u32 table;	     /* number of its slot in the tables + 1 (bpf/table_rows.h) */
+	__u64 lost;	     /* marks of this thread lost and not reported yet */
 	__u64 lost_since;
 	__u64 lost_last;
 
 	/* bpf/counters.h */
-	__u32 switches; /* a new number whenever the thread gets a CPU or leaves it */
-	__u32 unknown;	/* a bit for each counter that could not be read */
-	__u8 counting;	/* enum counting */
-	__u8 whole;	/* nothing was open on it that is not known */
-	__u32 offs;	/* as `offs` was when it looked last */
+	__u32 switches;	 /* incremented whenever the thread gets or leaves a CPU */
+	__u32 unknown;	 /* a bit for each counter that could not be read */
+	__u8 counting;	 /* enum counting */
+	__u8 whole;	 /* all slices of the thread are known from its beginning */
+	__u32 off_count; /* value of `off_count` at the last look-up */
 
-	/* bpf/batches.h: addresses of its batches; of those in the map, how many and the last one */
+	/*
+	 * bpf/batch_list.h: the addresses of its batches; the number of those in the map, and the
+	 * last of them
+	 */
 	__u32 n_batches;
 	__u32 n_more;
 	__u64 batches[BATCHES];
+	__u32 batch_sites[BATCHES]; /* the flush site of each */
 	__u64 more;
-	__u64 n_forgotten; /* that found no place */
+	__u64 n_forgotten; /* batches that could not be registered */
 	struct batch_head batch;
-	/* The last one that was lost, and the last one sent: at their thread's end they may come again. */
+	__u64 batch_from, batch_from_events; /* struct record_batch */
+	/*
+	 * The batch lost last and the batch sent last: they may come again when the thread exits.
+	 */
 	__u64 lost_batch, lost_base, lost_marks;
 	__u64 sent_batch, sent_base, sent_complete;
-	__u32 lost_alone; /* marks past all batches, which the recorder has not been told of */
-	/* bpf/usdt.bpf.c, at a probe of others */
+	__u32 lost_alone; /* marks without a batch that were lost and not reported yet */
+	/* bpf/usdt.bpf.c, at an existing USDT probe */
 	__u64 registers[33]; /* the last one is always 0 */
-	__u32 unreadable;    /* whether its last argument was */
+	__u32 unreadable;    /* whether the last argument was unreadable */
 
 	__u64 token[MAX_NESTING];
-	__u8 guard[MAX_NESTING]; /* bpf/guard.h: whose level it is */
-	/* Of its counters, read for the mark that is being recorded. */
+	__u8 guard[MAX_NESTING]; /* number of each level's domain (bpf/guard.h) */
+	/* The values of the counters for the mark that is being recorded. */
 	__u64 values[COUNTER_PARTS][MAX_COUNTERS];
 
-	/* What perf events have counted for this thread up to `since`. */
+	/* What the perf events counted for this thread up to `since`. */
 	__u64 counted[COUNTER_PARTS][MAX_COUNTERS];
 	__u64 since[COUNTER_PARTS][MAX_COUNTERS];
 };
 
 /*
- * Where a record with strings is put together: per thread, since a program run by a uprobe can be
- * preempted by another on the same CPU.
+ * A record with strings is put together here. The memory belongs to the thread, because a program
+ * run by a uprobe can be preempted by another one on the same CPU.
  */
 #define STRING_AREA 2048 /* a power of two, more than MAX_NAME + MAX_ARGS * MAX_STRING */
 
@@ -132,14 +147,14 @@ struct {
 	__type(value, struct string_record);
 } string_records SEC(".maps");
 
-/* Where a process is in its schedule, by tgid. None before its first step. */
+/* The position of a process in its schedule, by tgid. It is created by the first step. */
 struct step_state {
-	__u64 key; /* of the step: epoch and batch in one */
+	__u64 key; /* identifies epoch and batch */
 	__u64 epoch;
 	__u64 batch;
 	__u64 n; /* steps of this epoch before this one */
 	__u32 phase;
-	__u32 told; /* to the recorder */
+	__u32 sent; /* what was last sent to the recorder */
 };
 
 struct {
@@ -150,9 +165,18 @@ struct {
 	__type(value, struct step_state);
 } steps SEC(".maps");
 
-#define TASK_IS_EXITING 0x4 /* PF_EXITING */
+#define TASK_IS_EXITING 0x4 /* the kernel's PF_EXITING */
 
-/* Adds one and returns what was there before. */
+/* Reads or writes a variable exactly once while others change it. */
+#define ONCE(place) (*(volatile typeof(place) *)&(place))
+
+/* The number of context switches of a task. If it has not changed, the task has kept its CPU. */
+static __always_inline __u64 count_task_switches(const struct task_struct *task)
+{
+	return ONCE(task->nvcsw) + ONCE(task->nivcsw);
+}
+
+/* Adds one and returns the value before. */
 static __always_inline __u64 account_add(enum account_slot slot)
 {
 	__u32 cpu = bpf_get_smp_processor_id() & (ACCOUNT_CPUS - 1);
@@ -174,7 +198,7 @@ static __always_inline __u32 traced_flags(__u32 tgid)
 	return flags ? *flags : 0;
 }
 
-static __always_inline void head_of(struct record *head, __u8 kind, __u32 tgid, __u32 tid)
+static __always_inline void init_record_head(struct record *head, __u8 kind, __u32 tgid, __u32 tid)
 {
 	head->ts = bpf_ktime_get_ns();
 	head->tgid = tgid;

@@ -1,21 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Marks that are added up here, in the place of marks.bpf.c: the same sites, the same state of
- * threads, and no record of any of them. bpf/table.h says what the tables are.
+ * Aggregating marks in the kernel (--stats-only, top). This replaces marks.bpf.c at the same sites,
+ * with the same state of threads, but sends no records. bpf/table.h describes the tables.
  */
-#include "asyncs.h"
-#include "numbers.h"
+#include "table_asyncs.h"
+#include "table_numbers.h"
 #include "registers.h"
 #include "threads.h"
 
-/* Whether a value below 2^63 is above the limit, as 1 or 0: a comparison would be a branch in BPF. */
+/*
+ * Whether a value below 2^63 is above the limit, as 1 or 0. A comparison would be a branch in BPF.
+ */
 static __always_inline __u64 is_above(__u64 value, __u64 limit)
 {
 	return (limit - value) >> 63;
 }
 
-/* 2^n is the highest power of two in it; `value` is not 0. No loop, and one way through it. */
-static __always_inline __u32 log2_of(__u64 value)
+/*
+ * The index of the highest bit of a value that is not 0. It has neither a loop nor a branch, for
+ * the verifier's sake.
+ */
+static __always_inline __u32 integer_log2(__u64 value)
 {
 	__u64 n = is_above(value, 0xffffffff) << 5, step;
 
@@ -34,30 +39,33 @@ static __always_inline __u32 log2_of(__u64 value)
 	return n | step | value >> 1;
 }
 
-/* The bucket of a duration: the first sixteen hold one value each, then there are 16 to a power of 2. */
-static __always_inline __u32 bucket_of(__u64 value)
+/*
+ * The bucket of a duration. The first sixteen buckets hold one value each; then there are 16 per
+ * power of 2.
+ */
+static __always_inline __u32 duration_bucket(__u64 value)
 {
 	__u32 shift;
 
 	value &= ~(1ull << 63);
 	if (value < 1 << TABLE_BUCKET_BITS)
 		return value;
-	shift = log2_of(value) - TABLE_BUCKET_BITS;
+	shift = integer_log2(value) - TABLE_BUCKET_BITS;
 	return (shift << TABLE_BUCKET_BITS) + (value >> shift);
 }
 
 static __always_inline void count_bucket(__u32 index, __u64 duration)
 {
 	struct table_page *page = page_at(index);
-	__u32 bucket = bucket_of(duration);
+	__u32 bucket = duration_bucket(duration);
 
-	/* A full one stays full. */
+	/* the counter saturates */
 	if (page && bucket < TABLE_BUCKETS && page->buckets[bucket] != 0xffffffff)
 		page->buckets[bucket]++;
 }
 
-/* A row that all threads share; what is less than exact is least and greatest. */
-__noinline int add_other(__u32 index, __u64 duration, __u64 self)
+/* Adds to a row that all threads share. The counts are exact; minimum and maximum are not. */
+__noinline int add_other_times(__u32 index, __u64 duration, __u64 self)
 {
 	struct table_row *row = row_at(index);
 
@@ -79,8 +87,8 @@ __noinline int add_other(__u32 index, __u64 duration, __u64 self)
 	return 0;
 }
 
-static __always_inline void add_times(struct table_row *row, __u32 index, __u64 duration,
-				      __u64 self, bool outermost)
+static __always_inline void add_row_times(struct table_row *row, __u32 index, __u64 duration,
+					  __u64 self, bool outermost)
 {
 	row->count++;
 	row->times.sum += duration;
@@ -100,8 +108,8 @@ static __always_inline void add_times(struct table_row *row, __u32 index, __u64 
 }
 
 /*
- * Time of a slice belongs to the children of the innermost of these levels that is recorded. Bits, as
- * find_token() has them: a bound would cost the verifier a thousand times more.
+ * Adds the time of a slice to the children of the innermost recorded level. The levels are bits as
+ * in find_token(), since a bound would cost the verifier a thousand times more.
  */
 __noinline int add_to_parent(struct table_thread *t, __u64 levels, __u64 duration)
 {
@@ -118,7 +126,7 @@ __noinline int add_to_parent(struct table_thread *t, __u64 levels, __u64 duratio
 	return 0;
 }
 
-/* A slice that gets no END of its own. */
+/* Drops a slice that gets no END of its own. */
 __noinline int drop_level(struct table_thread *t, __u32 level)
 {
 	struct table_row *row;
@@ -137,7 +145,7 @@ __noinline int drop_level(struct table_thread *t, __u32 level)
 	return 0;
 }
 
-/* What is open from level `to` on has no END of its own. */
+/* Drops the slices from level `to` on, which get no END of their own. */
 __noinline int drop_levels(struct table_thread *t, __u32 to, __u64 ts)
 {
 	__u64 levels;
@@ -153,17 +161,18 @@ __noinline int drop_levels(struct table_thread *t, __u32 to, __u64 ts)
 		if (levels >> i & 1)
 			drop_level(t, i);
 	}
-	/* The others lie within another one that ends now, too. */
+	/* The dropped slices inside it have ended with it. */
 	outermost = t->outermost;
 	if (outermost < MAX_NESTING)
 		add_to_parent(t, levels_below(outermost), ts - t->levels[outermost].begin);
 	return 0;
 }
 
-static __always_inline void begin_slice(struct table_thread *t, const struct mark *m, __u64 address)
+static __always_inline void begin_table_slice(struct table_thread *t, const struct mark *m,
+					      __u64 address)
 {
 	struct table_level *level = &t->levels[m->level & (MAX_NESTING - 1)];
-	__u32 index = row_of(t, address);
+	__u32 index = get_row(t, address);
 	struct table_row *row = row_at(index);
 
 	if (row && index >= TABLE_FIRST_ROW)
@@ -171,11 +180,11 @@ static __always_inline void begin_slice(struct table_thread *t, const struct mar
 	level->row = index;
 	level->children = 0;
 	t->depth = m->level + 1;
-	/* A slice begins after our own work and ends before it. */
+	/* Taken last, so that the slice begins after the work done here. */
 	level->begin = bpf_ktime_get_ns();
 }
 
-static __always_inline void end_slice(struct table_thread *t, const struct mark *m)
+static __always_inline void end_table_slice(struct table_thread *t, const struct mark *m)
 {
 	__u32 number = m->level & (MAX_NESTING - 1), index;
 	struct table_level *level = &t->levels[number];
@@ -196,56 +205,56 @@ static __always_inline void end_slice(struct table_thread *t, const struct mark 
 	if (!row)
 		return;
 	if (index < TABLE_FIRST_ROW)
-		add_other(index, duration, self);
+		add_other_times(index, duration, self);
 	else
-		add_times(row, index, duration, self, !--row->open);
+		add_row_times(row, index, duration, self, !--row->open);
 }
 
-/* Returns 0 for an END that was left out and ends nothing that was recorded. */
-static __always_inline int take_async(struct table_thread *t, const struct mark *m, __u64 address,
-				      __u64 id)
+/* Returns 0 for an END of a process that is left out, if it ends nothing that was recorded. */
+static __always_inline int add_async(struct table_thread *t, const struct mark *m, __u64 address,
+				     __u64 id)
 {
 	struct table_row *row;
 	__u64 key, text, begin;
 	__u32 index;
 
-	index = row_of(t, address);
+	index = get_row(t, address);
 	row = row_at(index);
 	if (!row)
 		return 1;
 	text = index < TABLE_FIRST_ROW ? t->text : row->text;
 	key = async_key(t, id, text);
 	if (m->kind == RECORD_ASYNC_BEGIN) {
-		if (begin_async(t, key, first_far(id, text)))
+		if (begin_async(t, key, first_far_bundle(id, text)))
 			t->marks++;
 		else
 			t->limit++;
 		return 1;
 	}
-	begin = end_async(key, first_far(id, text), TABLE_CLASS(t->what) == TABLE_FRAME);
+	begin = end_async(key, first_far_bundle(id, text), TABLE_CLASS(t->what) == TABLE_FRAME);
 	if (!begin && m->flags & RECORD_LEFT_OUT)
 		return 0;
 	t->marks++;
 	if (!begin)
 		__sync_fetch_and_add(&row->times.unmatched, 1);
 	else if (index < TABLE_FIRST_ROW)
-		add_other(index, m->ts > begin ? m->ts - begin : 0, 0);
+		add_other_times(index, m->ts > begin ? m->ts - begin : 0, 0);
 	else
-		add_times(row, index, m->ts > begin ? m->ts - begin : 0, 0, true);
+		add_row_times(row, index, m->ts > begin ? m->ts - begin : 0, 0, true);
 	return 1;
 }
 
-static __always_inline bool is_number(__u32 type)
+static __always_inline bool type_is_number(__u32 type)
 {
 	return type == VALUE_INT || type == VALUE_UINT || type == VALUE_DOUBLE ||
 	       type == VALUE_BOOL || type == VALUE_POINTER;
 }
 
-/* The pairs of a counter that has some. */
-static __noinline int take_series(struct pt_regs *ctx, struct table_thread *t, const struct mark *m,
-				  __u64 address)
+/* Adds the values of a counter that has several series. */
+static __noinline int add_series(struct pt_regs *ctx, struct table_thread *t, const struct mark *m,
+				 __u64 address)
 {
-	__u32 n = count_args(m->meta), i, taken = 0, what;
+	__u32 n = count_args(m->meta), i, added = 0, what;
 
 	if (!t)
 		return 0;
@@ -261,50 +270,50 @@ static __noinline int take_series(struct pt_regs *ctx, struct table_thread *t, c
 
 		if (i >= n)
 			break;
-		if (!is_number(type))
+		if (!type_is_number(type))
 			continue;
 		t->what = what | i;
-		add_number(row_of(t, address), type, t->values[i], m->ts);
-		taken++;
+		add_row_sample(get_row(t, address), type, t->values[i], m->ts);
+		added++;
 	}
-	return taken;
+	return added;
 }
 
-static __always_inline void take_counter(struct pt_regs *ctx, struct table_thread *t,
-					 const struct mark *m, __u64 address)
+static __always_inline void add_counter_sample(struct pt_regs *ctx, struct table_thread *t,
+					       const struct mark *m, __u64 address)
 {
-	__u32 type = m->meta >> 4 & 15;
-	bool taken;
+	__u32 type = META_A_TYPE(m->meta);
+	bool added;
 
 	if (count_args(m->meta)) {
-		taken = take_series(ctx, t, m, address);
+		added = add_series(ctx, t, m, address);
 	} else {
-		taken = is_number(type);
-		if (taken)
-			add_number(row_of(t, address), type, ARG(ctx, 3), m->ts);
+		added = type_is_number(type);
+		if (added)
+			add_row_sample(get_row(t, address), type, ARG(ctx, 3), m->ts);
 	}
-	if (taken)
+	if (added)
 		t->marks++;
 	else
 		t->malformed++;
 }
 
-/* Where the program is in its own work: a counter that needs no name. */
-static __noinline int count_step(struct table_thread *t, const struct mark *m, __u64 epoch,
-				 __u64 batch)
+/* Adds a training step as a counter without a name. */
+static __noinline int add_step(struct table_thread *t, const struct mark *m, __u64 epoch,
+			       __u64 batch)
 {
 	if (!t || !m)
 		return 0;
 	t->id = 0;
-	add_number(row_of(t, 0), VALUE_UINT, epoch, m->ts);
+	add_row_sample(get_row(t, 0), VALUE_UINT, epoch, m->ts);
 	t->what |= 1;
-	add_number(row_of(t, 0), VALUE_UINT, batch, m->ts);
+	add_row_sample(get_row(t, 0), VALUE_UINT, batch, m->ts);
 	t->marks++;
 	return 0;
 }
 
-/* The name that the program gives its thread. */
-__noinline int take_thread_name(struct table_thread *t)
+/* Stores the name that the program gives its thread. */
+__noinline int set_table_thread_name(struct table_thread *t)
 {
 	int i;
 
@@ -317,9 +326,9 @@ __noinline int take_thread_name(struct table_thread *t)
 	return 0;
 }
 
-static __always_inline void take_instant(struct table_thread *t, __u64 address)
+static __always_inline void add_instant(struct table_thread *t, __u64 address)
 {
-	__u32 index = row_of(t, address);
+	__u32 index = get_row(t, address);
 	struct table_row *row = row_at(index);
 
 	if (row && index < TABLE_FIRST_ROW)
@@ -329,9 +338,9 @@ static __always_inline void take_instant(struct table_thread *t, __u64 address)
 	t->marks++;
 }
 
-/* Puts together by what its row is found. */
-static __always_inline void make_key(struct pt_regs *ctx, struct table_thread *t,
-				     const struct mark *m, __u64 address)
+/* Puts together the key of the mark's row. */
+static __always_inline void fill_row_key(struct pt_regs *ctx, struct table_thread *t,
+					 const struct mark *m, __u64 address)
 {
 	__u64 categories = ARG(ctx, 4);
 
@@ -341,53 +350,53 @@ static __always_inline void make_key(struct pt_regs *ctx, struct table_thread *t
 	t->kind = m->kind;
 	t->what = TABLE_OBJECT(META_OBJECT(m->meta) >> 4);
 	t->categories = categories;
-	t->categories_distance = distance(categories, m->ip);
-	t->keys = m->kind == RECORD_COUNTER ? distance(ARG(ctx, 5), m->ip) : 0;
+	t->categories_distance = site_distance(categories, m->ip);
+	t->keys = m->kind == RECORD_COUNTER ? site_distance(ARG(ctx, 5), m->ip) : 0;
 	if (m->meta & META_NAME_DYNAMIC) {
 		t->what |= TABLE_DYNAMIC;
 		t->id = 0;
-		read_text(t, address);
-		t->id = t->keys ? mix(t->text, t->keys) : t->text;
+		read_mark_text(t, address);
+		t->id = t->keys ? hash_mix(t->text, t->keys) : t->text;
 		return;
 	}
-	t->id = (__u32)distance(address, m->ip) | (__u64)(__u32)(t->keys ^ t->categories_distance)
-							  << 32;
+	t->id = (__u32)site_distance(address, m->ip) |
+		(__u64)(__u32)(t->keys ^ t->categories_distance) << 32;
 }
 
-static __always_inline void take(struct pt_regs *ctx, struct table_thread *t,
-				 struct thread_state *st, const struct mark *m, __u64 address)
+static __always_inline void add_mark(struct pt_regs *ctx, struct table_thread *t,
+				     struct thread_state *st, const struct mark *m, __u64 address)
 {
-	/* Only the end of something may still be wanted. */
+	/* While a process is left out, only the end of an asynchronous slice may be wanted. */
 	if (m->flags & RECORD_LEFT_OUT && m->kind != RECORD_ASYNC_END) {
-		leave_out(st);
+		account_left_out(st);
 		return;
 	}
-	make_key(ctx, t, m, address);
+	fill_row_key(ctx, t, m, address);
 	switch (m->kind) {
 	case RECORD_INSTANT:
-		take_instant(t, address);
+		add_instant(t, address);
 		break;
 	case RECORD_COUNTER:
-		take_counter(ctx, t, m, address);
+		add_counter_sample(ctx, t, m, address);
 		break;
 	case RECORD_ASYNC_BEGIN:
 	case RECORD_ASYNC_END:
-		if (!take_async(t, m, address, ARG(ctx, 3)))
-			leave_out(st);
+		if (!add_async(t, m, address, ARG(ctx, 3)))
+			account_left_out(st);
 		break;
 	case RECORD_STEP:
-		count_step(t, m, ARG(ctx, 3), ARG(ctx, 4));
+		add_step(t, m, ARG(ctx, 3), ARG(ctx, 4));
 		break;
 	case RECORD_THREAD_NAME:
-		take_thread_name(t);
+		set_table_thread_name(t);
 		break;
-	default: /* nothing to add up */
+	default: /* nothing to aggregate */
 		t->marks++;
 	}
 }
 
-/* A level that is not recorded, so that those inside of it find the one around it. */
-static __always_inline void open_left_out(struct thread_state *st, struct table_thread *t)
+/* Opens a level that is not recorded, so that the levels inside it find their parent. */
+static __always_inline void open_unrecorded_level(struct thread_state *st, struct table_thread *t)
 {
 	if (st->depth <= t->depth)
 		return;
@@ -395,48 +404,49 @@ static __always_inline void open_left_out(struct thread_state *st, struct table_
 	t->depth = st->depth;
 }
 
-/* What the program says to the recorder has to reach it. */
-static __always_inline void tell_control(struct pt_regs *ctx, struct thread_state *st,
+/* Control marks are sent to the recorder as in marks.bpf.c. */
+static __always_inline void send_control(struct pt_regs *ctx, struct thread_state *st,
 					 struct mark *m)
 {
 	m->wakeup = BPF_RB_FORCE_WAKEUP;
-	m->name = distance(ARG(ctx, 1), m->ip);
+	m->name = site_distance(ARG(ctx, 1), m->ip);
 	if (!emit_plain(ctx, st, m, false))
 		account_add(ACCOUNT_FULL);
 }
 
-static __always_inline void take_end(struct thread_state *st, struct table_thread *t,
-				     struct mark *m, __u64 token)
+static __always_inline void aggregate_end(struct thread_state *st, struct table_thread *t,
+					  struct mark *m, __u64 token)
 {
 	int level = close_slice(st, token, &m->flags);
 
 	if (level >= 0) {
 		m->level = level;
-		end_slice(t, m);
+		end_table_slice(t, m);
 		t->marks++;
 	} else if (t->depth > st->depth) {
 		drop_levels(t, st->depth, m->ts);
 	}
 }
 
-static __always_inline void take_begin(struct pt_regs *ctx, struct thread_state *st,
-				       struct table_thread *t, struct mark *m, __u64 token,
-				       __u64 address, bool left_out)
+static __always_inline void aggregate_begin(struct pt_regs *ctx, struct thread_state *st,
+					    struct table_thread *t, struct mark *m, __u64 token,
+					    __u64 address, bool left_out)
 {
 	int level = open_slice(st, token, left_out);
 
 	if (level < 0) {
-		open_left_out(st, t);
+		open_unrecorded_level(st, t);
 		return;
 	}
 	m->level = level;
-	make_key(ctx, t, m, address);
+	fill_row_key(ctx, t, m, address);
 	t->marks++;
-	begin_slice(t, m, address);
+	begin_table_slice(t, m, address);
 }
 
-/* The thread's place in the tables. NULL: there is none any more, and the mark is lost. */
-static __always_inline struct table_thread *place_of(struct thread_state *st, __u64 pid_tgid)
+/* The thread's slot in the tables. NULL: all slots are in use, and the mark is lost. */
+static __always_inline struct table_thread *get_table_thread(struct thread_state *st,
+							     __u64 pid_tgid)
 {
 	struct table_thread *t;
 
@@ -450,7 +460,7 @@ static __always_inline struct table_thread *place_of(struct thread_state *st, __
 	return NULL;
 }
 
-/* Global, as take_hit() is. */
+/* A global function as handle_mark_hit(). */
 __noinline int aggregate_hit(struct bpf_user_pt_regs_t *regs, struct thread_state *st,
 			     __u64 pid_tgid)
 {
@@ -464,7 +474,7 @@ __noinline int aggregate_hit(struct bpf_user_pt_regs_t *regs, struct thread_stat
 		return 0;
 	m.pid_tgid = pid_tgid;
 	if (st->generation != generation)
-		look_again(st, m.pid_tgid >> 32);
+		refresh_selection(st, m.pid_tgid >> 32);
 	cookie = bpf_get_attach_cookie(ctx);
 	m.kind = cookie >> COOKIE_KIND_SHIFT;
 	if (m.kind == RECORD_END || m.kind == RECORD_ASYNC_END || m.kind == RECORD_COUNTER ||
@@ -474,25 +484,25 @@ __noinline int aggregate_hit(struct bpf_user_pt_regs_t *regs, struct thread_stat
 	address = ARG(ctx, 1);
 	m.meta = ARG(ctx, 2);
 	m.ip = PT_REGS_IP(ctx);
-	token = token_of(ctx, cookie);
-	if (!is_asked_for(st, &m, token, cookie))
+	token = mark_token(ctx, cookie);
+	if (!mark_is_selected(st, &m, token, cookie))
 		return 0;
-	t = place_of(st, m.pid_tgid);
+	t = get_table_thread(st, m.pid_tgid);
 	if (!t)
 		return 0;
 	t->marked++;
 	t->category = cookie >> COOKIE_DOMAIN_SHIFT & (PLAIN_TOKENS - 1);
-	left_out = (m.meta | META_EVERY) & st->leave_out;
+	left_out = (m.meta | META_EVERY) & st->skip_mask;
 	if (m.kind == RECORD_END)
-		take_end(st, t, &m, token);
+		aggregate_end(st, t, &m, token);
 	else if (m.kind == RECORD_BEGIN)
-		take_begin(ctx, st, t, &m, token, address, left_out);
-	else if (take_other(st, &m, left_out) < 0)
+		aggregate_begin(ctx, st, t, &m, token, address, left_out);
+	else if (level_of_other(st, &m, left_out) < 0)
 		return 0;
 	else if (m.kind >= RECORD_PAUSE && m.kind <= RECORD_STOP)
-		tell_control(ctx, st, &m);
+		send_control(ctx, st, &m);
 	else
-		take(ctx, t, st, &m, address);
+		add_mark(ctx, t, st, &m, address);
 	return 0;
 }
 
@@ -500,10 +510,10 @@ SEC("?uprobe")
 int aggregate(struct pt_regs *ctx)
 {
 	__u64 pid_tgid;
-	struct thread_state *st = thread_here(&pid_tgid);
+	struct thread_state *st = current_thread_state(&pid_tgid);
 
 	if (!st)
 		return 0;
-	stay_on_stack_of_thread(ctx);
+	stay_on_thread_stack(ctx);
 	return aggregate_hit((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid);
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The tables in which the kernel adds up what was marked (--stats-only, top), where no event leaves
- * it. Both sides include this file; user/capture reads the tables by mmap.
+ * The tables in which the kernel aggregates marks (--stats-only, top). No event leaves the kernel
+ * in this mode. Both sides include this file; user/capture reads the tables by mmap.
  *
- *	threads	 one for each thread that marks: what is open on it, where its rows begin
- *	rows	 one for each name on each thread: found by hash, so that nobody else writes to it
- *	pages	 of each row, by the same number, what takes more room: histogram or sum, name
- *	asyncs	 asynchronous slices that are open, of all threads and processes
+ *	threads	 one for each marking thread: its open slices, and the beginnings of its rows' lists
+ *	rows	 one for each name on each thread, in a hash table
+ *	pages	 one for each row, by the same number, with its larger parts: histogram or sum, name
+ *	asyncs	 the open asynchronous slices of all threads and processes
  *
- * A row belongs to its thread alone, so adding to it takes no lock and nothing atomic. When the thread
- * has ended the recorder takes what is in its rows and gives them back. Where there is no room for a
- * row, the marks go to rows (other) that all share.
+ * A row belongs to one thread, so updating it needs neither a lock nor an atomic operation. When
+ * the thread has exited, the recorder adds up its rows and frees them. If there is no free row, the
+ * marks are added to the rows "(other)", which all threads share.
  */
 #ifndef PROFTRACE_BPF_TABLE_H
 #define PROFTRACE_BPF_TABLE_H
@@ -19,72 +19,71 @@
 
 enum {
 #ifdef SMALL_WINDOWS
-	TABLE_THREADS = 8, /* fuzzers have all of them looked through for each input */
+	TABLE_THREADS = 8, /* fuzzers search all of them for each input */
 	TABLE_BUNDLES = 8,
 #else
 	TABLE_THREADS = 4096,  /* a power of two, as all of these */
-	TABLE_BUNDLES = 16384, /* of asyncs, past the near ones */
+	TABLE_BUNDLES = 16384, /* of asyncs, beyond the near ones */
 #endif
-	TABLE_NEAR =
-		128, /* bundles of asyncs that are tried first: what is used of them is 8 KiB */
+	TABLE_NEAR = 128, /* bundles of asyncs that are tried first: their used parts take 8 KiB */
 	TABLE_BUNDLE = 4,
 	TABLE_ASYNCS = (TABLE_NEAR + TABLE_BUNDLES) * TABLE_BUNDLE,
 	TABLE_LEAST_ROWS = 1024,
 	TABLE_MOST_ROWS = 65536,
-	TABLE_PROBES = 16,   /* so many places for each key */
-	TABLE_CHAINS = 16,   /* of the rows of a thread */
-	TABLE_BUCKETS = 944, /* as handlers/histogram.h has them, up to 146 years */
+	TABLE_PROBES = 16,   /* slots searched for each key */
+	TABLE_CHAINS = 16,   /* hash chains of a thread's rows */
+	TABLE_BUCKETS = 944, /* as in base/histogram.h, up to 146 years */
 	TABLE_BUCKET_BITS = 4,
 	TABLE_DIGITS = 72,
-	TABLE_ONE = 1074, /* the bit of a sum that stands for 1 */
+	TABLE_ONE = 1074, /* the bit of a sum that has the value 1 */
 };
 
-/* Numbers of rows. */
+/* Numbers of the rows that all threads share. */
 enum {
 	TABLE_NO_ROW = 0,
 	TABLE_OTHER_SLICES,
 	TABLE_OTHER_ASYNCS,
 	TABLE_OTHER_INSTANTS,
 	TABLE_OTHER_COUNTERS,
-	TABLE_FIRST_ROW = 8, /* from here on by hash */
+	TABLE_FIRST_ROW = 8, /* hashed rows begin here */
 };
 
-/* The low bits of `what`: which of the pairs of a counter it is. */
+/* The low bits of `what`: the series of a counter. */
 #define TABLE_SERIES	    15
-#define TABLE_DYNAMIC	    16 /* the name is no constant of its file: `id` is its hash */
-#define TABLE_CUT	    32 /* its bytes are not all */
+#define TABLE_DYNAMIC	    16 /* the name is not a constant in the file: `id` is its hash */
+#define TABLE_CUT	    32 /* the name was cut */
 #define TABLE_OBJECT(class) ((class) << 8)
-#define TABLE_FRAME	    3 /* the class of frames: what begins first ends first */
+#define TABLE_FRAME	    META_CLASS_FRAME /* class of frames: the one that begins first ends first */
 #define TABLE_CLASS(what)   ((what) >> 8 & 15)
 
 enum table_thread_state {
 	TABLE_THREAD_FREE,
 	TABLE_THREAD_LIVE,
-	TABLE_THREAD_OVER, /* the recorder takes it over */
+	TABLE_THREAD_OVER, /* exited; the recorder has to free it */
 };
 
 struct table_level {
 	__u64 begin;
-	__u64 children; /* time in the slices directly inside */
+	__u64 children; /* time in the slices directly inside this one */
 	__u32 row;	/* 0: not recorded */
 	__u32 pad;
 };
 
 struct table_thread {
-	__u32 owner; /* its own number + 1: what its rows are marked with */
+	__u32 owner; /* number of the slot + 1; also the owner of its rows */
 	__u32 state;
 	__u32 tgid;
 	__u32 tid;
 	__u32 depth;
 	__u32 name_length;
-	__u64 marked;	  /* marks of it, as the account counts them for others */
-	__u64 marks;	  /* that were added up */
+	__u64 marked;	  /* marks of the thread, as in ACCOUNT_MARKS */
+	__u64 marks;	  /* marks that were aggregated */
 	__u64 unfinished; /* slices without an END of their own */
-	__u64 limit;	  /* BEGINs of asynchronous slices for which there was no room */
+	__u64 limit;	  /* BEGINs of asynchronous slices that were lost, table full */
 	__u64 malformed;  /* counters without a number */
 	__u32 chains[TABLE_CHAINS];
 
-	/* The key of the mark at hand. */
+	/* The key of the current mark, and scratch memory for it. */
 	__u64 id;
 	__u64 text; /* a hash of category and name */
 	__u32 site;
@@ -94,23 +93,26 @@ struct table_thread {
 	__u32 length; /* of `bytes` */
 	__s32 keys;
 	__u32 more_length; /* of `more` */
-	__u64 categories;  /* where they are, 0: there are none */
+	__u64 categories;  /* address; 0: none */
 	__s32 categories_distance;
 	__u32 pad2;
-	__u32 outermost; /* of the levels that are dropped; here the verifier does not follow it */
+	/* outermost of the dropped levels; in memory, so that the verifier does not follow it */
+	__u32 outermost;
 	__u32 pad;
 	__u64 values[MAX_ARGS];
 	__u64 bytes[MAX_NAME / 8 + 1]; /* of the name */
 	__u64 more[MAX_NAME / 8 + 1];  /* of categories */
 
 	char comm[COMM_SIZE];
-	char name[MAX_NAME + 8]; /* that the program gave it */
+	char name[MAX_NAME + 8]; /* given by the program */
 	struct table_level levels[MAX_NESTING];
 };
 
-/* What was counted while it was not reset. */
+/*
+ * The sums for slices. A reset does not clear them: the recorder subtracts what was there before.
+ */
 struct table_times {
-	__u64 total; /* what is nested in a slice of the same name counts once */
+	__u64 total; /* slices nested in one of the same name count once */
 	__u64 self;
 	__u64 sum; /* of all durations */
 	__u64 min;
@@ -118,33 +120,37 @@ struct table_times {
 	__u64 unmatched; /* asynchronous ENDs without a BEGIN */
 };
 
-/* Each type of number by itself: the kernel does not compare doubles with integers. */
+/*
+ * The statistics of a counter. Each type of number has its own range, since the kernel cannot
+ * compare doubles with integers.
+ */
 struct table_numbers {
 	__s64 int_min, int_max;
 	__u64 uint_min, uint_max;
 	__u64 double_min, double_max; /* order_of_double() */
-	__u64 sum_low, sum_high;      /* of all integers, as one of 128 bits */
+	__u64 sum_low, sum_high;      /* sum of all integers, 128 bits */
 	__u64 nans;
 	__u64 last;
 	__u64 last_ts;
 	__u8 last_type;
-	__u8 seen;	 /* a bit for each type that is in the ranges above */
-	__u8 infinities; /* 1: plus, 2: minus is in the sum of doubles */
+	__u8 seen;	 /* a bit for each type that has a range above */
+	__u8 infinities; /* the sum of doubles contains 1: +inf, 2: -inf */
 	__u8 pad[5];
 };
 
 struct table_row {
 	__u32 owner;  /* 0: free */
-	__u32 target; /* the row that is added to: this one, or another of the same name. Set last */
-	__u64 id;     /* static: made of distances from the site, the low half that of the name */
+	__u32 target; /* the row to add to: this one or another with the same name. Set last */
+	/* static name: distances from the site, with that of the name in the low half */
+	__u64 id;
 	__u32 site;
 	__u32 what;
 	__u64 text;
-	__u32 next;	   /* of its chain */
-	__u32 open;	   /* slices of this row that are open */
-	__u32 resets;	   /* how often all had been reset when min and max were begun */
-	__u32 length;	   /* of its name's bytes */
-	__u32 more_length; /* of its categories' */
+	__u32 next;	   /* of its hash chain */
+	__u32 open;	   /* open slices of this row */
+	__u32 resets;	   /* number of resets when min and max were begun */
+	__u32 length;	   /* of the name, in bytes */
+	__u32 more_length; /* of the categories, in bytes */
 	__s32 keys;	   /* of a counter */
 	__s32 categories;
 	__u32 pad;
@@ -156,7 +162,8 @@ struct table_row {
 };
 
 /*
- * A sum of doubles is exact: digit i stands for 2^(32 * i - TABLE_ONE).
+ * The larger part of a row. The sum of doubles is exact: digit i has the value 2^(32 * i -
+ * TABLE_ONE).
  */
 struct table_page {
 	union {
@@ -171,22 +178,25 @@ struct table_page {
 #define TABLE_ASYNC_BUSY   1
 #define TABLE_NEAR_OF(key) ((__u32)(key) & (TABLE_NEAR - 1))
 
-/* Of a slice that is open, what only who reads the table wants to know. */
+/* What only the reader of the table needs of an open asynchronous slice. */
 struct table_async {
 	__u32 tgid;
 	__u32 site;
-	__s32 name; /* its distance */
+	__s32 name; /* distance from the site */
 	__u32 what;
 };
 
-/* A few that are looked through. Two lines of the cache: an END looks at the first. */
+/*
+ * A few slots that are searched linearly. They fill two cache lines, and an END looks at the first
+ * only.
+ */
 struct table_bundle {
-	__u64 keys[TABLE_BUNDLE]; /* a hash of process, id, category and name; 0: free */
+	__u64 keys[TABLE_BUNDLE]; /* hash of process, id, category and name; 0: free */
 	__u64 begins[TABLE_BUNDLE];
 	struct table_async asyncs[TABLE_BUNDLE];
 };
 
-/* A double as an unsigned number of the same order; and back. */
+/* Maps a double to an unsigned number of the same order, and back. */
 static inline __u64 order_of_double(__u64 bits)
 {
 	return bits >> 63 ? ~bits : bits | 1ull << 63;

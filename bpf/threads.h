@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where the state of a thread is found, at each of its marks.
+ * Finding the state of the thread that makes a mark.
  *
- * In a table, by its number: looking there is a few instructions, where the kernel's own storage of a
- * task is a call. A thread that finds its slot taken by another (its number differs by a multiple of
- * the table's size) has its state in the task's storage instead, which is as good and slower.
+ * The state is in an array indexed by the thread's number, where a look-up takes a few
+ * instructions; the kernel's storage of a task takes a call. If the slot is used by another thread,
+ * whose number differs by a multiple of the array's size, the state is in the task's storage
+ * instead, which is as good but slower.
  *
- * A slot belongs to a thread from its first mark to its exit. Its own programs alone change what is in
- * it; those of a switch run for a thread that is not running.
+ * A slot belongs to a thread from its first mark to its exit. Only programs that the thread itself
+ * runs change it, and those at a context switch, when the thread is not running.
  */
 #ifndef PROFTRACE_BPF_THREADS_H
 #define PROFTRACE_BPF_THREADS_H
 
 #include "state.h"
 
-#define THREAD_SLOTS 4096 /* a power of two; 1500 bytes each */
+#define THREAD_SLOTS 4096 /* a power of two; about 1500 bytes each */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -30,23 +31,24 @@ struct {
 	__type(value, struct thread_state);
 } threads SEC(".maps");
 
-/* What bpf_get_current_pid_tgid() says of the current one. */
+/* The same number as from bpf_get_current_pid_tgid(), for any task. */
 static __always_inline __u64 pid_tgid_of(const struct task_struct *task)
 {
 	return (__u64)(__u32)task->tgid << 32 | (__u32)task->pid;
 }
 
-static __always_inline struct thread_state *slot_of(__u64 pid_tgid)
+static __always_inline struct thread_state *thread_state_slot(__u64 pid_tgid)
 {
 	__u32 slot = pid_tgid & (THREAD_SLOTS - 1);
 
 	return bpf_map_lookup_elem(&thread_slots, &slot);
 }
 
-/* The state of a thread, NULL when it has none. */
-static __always_inline struct thread_state *thread_find(struct task_struct *task, __u64 pid_tgid)
+/* The state of a thread; NULL: it has none. */
+static __always_inline struct thread_state *thread_state_lookup(struct task_struct *task,
+								__u64 pid_tgid)
 {
-	struct thread_state *st = slot_of(pid_tgid);
+	struct thread_state *st = thread_state_slot(pid_tgid);
 
 	if (st && st->owner == pid_tgid && st->birth == task->start_time)
 		return st;
@@ -56,12 +58,13 @@ static __always_inline struct thread_state *thread_find(struct task_struct *task
 }
 
 /*
- * The state of a thread that has just executed a program, which it had as the number `old`. If it was not
- * the first of its process it has that one's number now, and is as old as that one was.
+ * The state of a thread that has just executed a program under the old number `old`. A thread that
+ * was not the first of its process has taken over the first one's number and start time.
  */
-static __always_inline struct thread_state *thread_executed(struct task_struct *task, __u64 old)
+static __always_inline struct thread_state *thread_state_executed(struct task_struct *task,
+								  __u64 old)
 {
-	struct thread_state *st = slot_of(old);
+	struct thread_state *st = thread_state_slot(old);
 
 	if (st && st->owner == old)
 		return st;
@@ -83,12 +86,13 @@ static __always_inline struct thread_state *slot_begin(struct thread_state *st, 
 }
 
 /*
- * The state of a thread that is not the current one. It gets one in its slot where it cannot have one
- * elsewhere. NULL: out of reach, since only one's own storage can be looked at.
+ * The state of a thread other than the current one. If it has none, it gets one in its slot, unless
+ * it may have one in its task's storage. NULL: out of reach, since the storage of another task
+ * cannot be looked up.
  */
-static __always_inline struct thread_state *slot_of_other(__u64 pid_tgid, __u64 birth)
+static __always_inline struct thread_state *thread_state_of_other(__u64 pid_tgid, __u64 birth)
 {
-	struct thread_state *st = slot_of(pid_tgid);
+	struct thread_state *st = thread_state_slot(pid_tgid);
 
 	if (!st)
 		return NULL;
@@ -99,10 +103,11 @@ static __always_inline struct thread_state *slot_of_other(__u64 pid_tgid, __u64 
 	return slot_begin(st, birth);
 }
 
-/* Gives the current thread a state. NULL: no memory. */
-static __always_inline struct thread_state *thread_begin(struct task_struct *task, __u64 pid_tgid)
+/* Creates the state of the current thread. NULL: no memory. */
+static __always_inline struct thread_state *thread_state_begin(struct task_struct *task,
+							       __u64 pid_tgid)
 {
-	struct thread_state *st = slot_of(pid_tgid);
+	struct thread_state *st = thread_state_slot(pid_tgid);
 	__u64 owner;
 
 	if (!st)
@@ -118,10 +123,10 @@ static __always_inline struct thread_state *thread_begin(struct task_struct *tas
 	return slot_begin(st, task->start_time);
 }
 
-/* The thread has ended, or has this number no longer. */
-static __always_inline void thread_end(struct task_struct *task, __u64 pid_tgid)
+/* The thread exits, or no longer has this number. */
+static __always_inline void thread_state_end(struct task_struct *task, __u64 pid_tgid)
 {
-	struct thread_state *st = slot_of(pid_tgid);
+	struct thread_state *st = thread_state_slot(pid_tgid);
 
 	if (st)
 		__sync_val_compare_and_swap(&st->owner, pid_tgid, 0);

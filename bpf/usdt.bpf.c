@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Probes of others. What a hit means is the same as of a mark, and so is what becomes of it: see
- * marks.bpf.c, of which all but the reading of arguments is used. Where those are, the site's spec
- * says (usdt_spec.h); nothing in it is trusted.
+ * Existing USDT probes, and functions that are recorded by name. A hit is treated as a mark: all of
+ * marks.bpf.c is used except the reading of arguments. The site's spec (usdt_spec.h) says where the
+ * arguments are; nothing in it is trusted.
  */
 #include "buffers.h"
 #include "registers.h"
 #include "threads.h"
 #include "usdt_spec.h"
 
-/* Written to by the recorder through mmap. */
+/* The recorder writes the specs through mmap. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -18,7 +18,7 @@ struct {
 	__type(value, struct usdt_spec);
 } usdt_specs SEC(".maps");
 
-static __always_inline __u64 extend(__u64 value, const struct usdt_arg *a)
+static __always_inline __u64 extend_usdt_value(__u64 value, const struct usdt_arg *a)
 {
 	__u32 shift = (64 - a->bits) & 63;
 
@@ -26,13 +26,14 @@ static __always_inline __u64 extend(__u64 value, const struct usdt_arg *a)
 	return a->is_signed ? (__u64)((__s64)value >> shift) : value >> shift;
 }
 
-static __always_inline __u64 register_of(const struct thread_state *st, __u32 number)
+static __always_inline __u64 read_saved_register(const struct thread_state *st, __u32 number)
 {
 	return st->registers[number < USDT_NO_REGISTER ? number : USDT_NO_REGISTER];
 }
 
 /*
- * The value, or 0 and st->unreadable. Global: the verifier looks at it once, and not for each argument.
+ * Reads an argument; returns 0 and sets st->unreadable if it cannot be read. A global function, so
+ * that the verifier checks it once and not for each argument.
  */
 __noinline __u64 read_usdt_arg(struct thread_state *st, const struct usdt_arg *a, __u64 ip)
 {
@@ -47,13 +48,14 @@ __noinline __u64 read_usdt_arg(struct thread_state *st, const struct usdt_arg *a
 		value = a->offset;
 		break;
 	case USDT_REGISTER:
-		value = register_of(st, a->reg) >> (a->scale & 63);
+		value = read_saved_register(st, a->reg) >> (a->scale & 63);
 		break;
 	case USDT_ADDRESS:
 		value = ip + a->offset;
 		break;
 	case USDT_MEMORY:
-		ip = register_of(st, a->reg) + (register_of(st, a->index) << (a->scale & 63));
+		ip = read_saved_register(st, a->reg) +
+		     (read_saved_register(st, a->index) << (a->scale & 63));
 		/* fall through */
 	case USDT_RELATIVE:
 		size = a->bits >> 3;
@@ -65,22 +67,22 @@ __noinline __u64 read_usdt_arg(struct thread_state *st, const struct usdt_arg *a
 		st->unreadable = 1;
 		return 0;
 	}
-	return extend(value, a);
+	return extend_usdt_value(value, a);
 }
 
-static __always_inline __u64 usdt_value(struct thread_state *st, struct mark *m, __u32 i)
+static __always_inline __u64 read_usdt_value(struct thread_state *st, struct mark *m, __u32 i)
 {
 	__u64 value = read_usdt_arg(st, &m->spec->args[i], m->ip);
 
 	if (st->unreadable) {
-		m->meta &= ~(15ull << (8 + 4 * i));
-		m->meta |= (__u64)VALUE_UNREADABLE << (8 + 4 * i);
+		m->meta &= ~(15ull << META_TYPE_AT(i));
+		m->meta |= (__u64)VALUE_UNREADABLE << META_TYPE_AT(i);
 	}
 	return value;
 }
 
-static __always_inline void usdt_operands(struct record_operands *ops, struct thread_state *st,
-					  struct mark *m)
+static __always_inline void fill_usdt_operands(struct record_operands *ops, struct thread_state *st,
+					       struct mark *m)
 {
 	ops->a = 0;
 	ops->b = 0;
@@ -95,7 +97,7 @@ static __always_inline void usdt_operands(struct record_operands *ops, struct th
 		m->meta |= VALUE_UNREADABLE << 4;
 }
 
-/* With strings, whose bytes stand behind the values. */
+/* A record with strings, whose bytes follow the values. */
 static __noinline bool emit_usdt_strings(struct thread_state *st, struct mark *m, bool counted)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -114,18 +116,18 @@ static __noinline bool emit_usdt_strings(struct thread_state *st, struct mark *m
 
 		if (i >= n)
 			break;
-		value = usdt_value(st, m, i);
+		value = read_usdt_value(st, m, i);
 		if (META_TYPE(m->meta, i) == VALUE_STRING) {
-			value = copy_string(s, offset, value, MAX_STRING, m->ip);
-			offset += copied(value);
+			value = copy_user_string(s, offset, value, MAX_STRING, m->ip);
+			offset += copied_bytes(value);
 		}
 		s->rec.args.values[i] = value;
 	}
 	s->rec.args.keys = NAME_NONE;
 	s->rec.args.name_length = 0;
-	usdt_operands(&s->rec.ops, st, m);
+	fill_usdt_operands(&s->rec.ops, st, m);
 	offset = (offset + 7) & (STRING_AREA - 8);
-	fill_last(&s->rec.head, (__u64 *)&s->bytes[offset], st, m, counted);
+	finish_mark_record(&s->rec.head, (__u64 *)&s->bytes[offset], st, m, counted);
 	if (counted)
 		offset += counter_values() * sizeof(__u64);
 	return !record_output(s, sizeof(s->rec) + offset, m->wakeup);
@@ -133,30 +135,30 @@ static __noinline bool emit_usdt_strings(struct thread_state *st, struct mark *m
 
 static __always_inline bool emit_usdt_full(struct thread_state *st, struct mark *m, bool counted)
 {
-	struct record_full *r = reserve(sizeof(*r), counted);
+	struct record_full *r = reserve_mark(sizeof(*r), counted);
 	__u32 n = count_args(m->meta);
 	int i;
 
 	if (!r)
 		return false;
 	for (i = 0; i < MAX_ARGS; i++)
-		r->args.values[i] = i < n ? usdt_value(st, m, i) : 0;
+		r->args.values[i] = i < n ? read_usdt_value(st, m, i) : 0;
 	r->args.keys = NAME_NONE;
 	r->args.name_length = 0;
-	usdt_operands(&r->ops, st, m);
-	fill_last(&r->head, (__u64 *)(r + 1), st, m, counted);
+	fill_usdt_operands(&r->ops, st, m);
+	finish_mark_record(&r->head, (__u64 *)(r + 1), st, m, counted);
 	bpf_ringbuf_submit(r, m->wakeup);
 	return true;
 }
 
 static __always_inline bool emit_usdt_plain(struct thread_state *st, struct mark *m, bool counted)
 {
-	struct record_plain *r = reserve(sizeof(*r), counted);
+	struct record_plain *r = reserve_mark(sizeof(*r), counted);
 
 	if (!r)
 		return false;
-	usdt_operands(&r->ops, st, m);
-	fill_last(&r->head, (__u64 *)(r + 1), st, m, counted);
+	fill_usdt_operands(&r->ops, st, m);
+	finish_mark_record(&r->head, (__u64 *)(r + 1), st, m, counted);
 	bpf_ringbuf_submit(r, m->wakeup);
 	return true;
 }
@@ -182,12 +184,13 @@ static __always_inline bool emit_usdt(struct pt_regs *ctx, struct thread_state *
 /* --- functions ------------------------------------------------------------------------------------ */
 
 /*
- * The outermost of these levels whose call must be over, since another one begins where its frame was,
- * or above it; -1: none is. The stack grows down, so what lasts began higher.
+ * Finds the outermost of these levels whose call must have ended, because another call now begins
+ * where its frame was or above it; -1: none. The stack grows down, so an outer call has a higher
+ * stack pointer.
  */
-__noinline int find_gone(struct thread_state *st, __u64 sp, __u64 levels)
+__noinline int find_abandoned_call(struct thread_state *st, __u64 sp, __u64 levels)
 {
-	int i, gone = -1;
+	int i, abandoned = -1;
 
 	if (!st)
 		return -1;
@@ -198,29 +201,32 @@ __noinline int find_gone(struct thread_state *st, __u64 sp, __u64 levels)
 			continue;
 		if (began > sp || sp - began > CALL_STACK_MOST)
 			break;
-		gone = i;
+		abandoned = i;
 	}
-	return gone;
+	return abandoned;
 }
 
-/* Calls that were left by a jump out of them, as longjmp() and exceptions are, or by an exit unseen. */
-static __always_inline void drop_gone(struct thread_state *st, struct mark *m, __u64 sp)
+/*
+ * Drops calls that were left by a jump, as by longjmp() or an exception, or whose exit was not
+ * seen.
+ */
+static __always_inline void drop_abandoned_calls(struct thread_state *st, struct mark *m, __u64 sp)
 {
-	int gone = find_gone(st, sp, levels_below(st->depth));
+	int abandoned = find_abandoned_call(st, sp, levels_below(st->depth));
 
-	if (gone < 0)
+	if (abandoned < 0)
 		return;
 	if (scheduled)
 		account_add_n(ACCOUNT_LEFT,
 			      __builtin_popcountll(st->recorded & levels_below(st->depth) &
-						   ~levels_below(gone)));
-	st->depth = gone & (MAX_NESTING - 1);
+						   ~levels_below(abandoned)));
+	st->depth = abandoned & (MAX_NESTING - 1);
 	st->too_deep = 0;
 	m->flags |= RECORD_CLOSES_INNER;
 }
 
-/* Of the flags register: bits 0, 2, 6, 7 and 11. */
-static __always_inline bool condition_holds(__u32 condition, __u64 flags)
+/* Evaluates a condition code from bits 0, 2, 6, 7 and 11 of the flags register. */
+static __always_inline bool condition_is_met(__u32 condition, __u64 flags)
 {
 	__u64 less = (flags >> 7 ^ flags >> 11) & 1, r;
 
@@ -252,8 +258,9 @@ static __always_inline bool condition_holds(__u32 condition, __u64 flags)
 	return (r ^ condition) & 1;
 }
 
-/* Whether the call that `token` stands for is left here. A return always leaves one. */
-__noinline int leaves(struct thread_state *st, const struct usdt_spec *spec, __u64 ip, __u64 flags)
+/* Whether the instruction leaves the call. A return always does. */
+__noinline int call_is_left(struct thread_state *st, const struct usdt_spec *spec, __u64 ip,
+			    __u64 flags)
 {
 	__u64 to;
 
@@ -261,7 +268,7 @@ __noinline int leaves(struct thread_state *st, const struct usdt_spec *spec, __u
 		return 0;
 	switch (spec->exit) {
 	case CALL_BRANCH:
-		return condition_holds(spec->condition, flags);
+		return condition_is_met(spec->condition, flags);
 	case CALL_INDIRECT:
 		if (spec->target.form == USDT_UNREADABLE)
 			return 1;
@@ -274,10 +281,11 @@ __noinline int leaves(struct thread_state *st, const struct usdt_spec *spec, __u
 }
 
 /*
- * A return from a call that is not open: it began before the recording did, or too deep to be followed.
- * Where neither can be, it never began where it does, as where functions in assembly go on within each other.
+ * Whether the call that returns here may have begun before the recording, or too deep to be
+ * followed. If neither is possible, the call did not begin at the function's entry, as in assembly
+ * where functions continue within each other.
  */
-static __always_inline bool is_unseen(const struct thread_state *st, const struct mark *m)
+static __always_inline bool begin_is_unseen(const struct thread_state *st, const struct mark *m)
 {
 	return m->spec->exit == CALL_RETURN && (!st->whole || st->too_deep);
 }
@@ -289,18 +297,18 @@ static __always_inline __u64 call_token(struct thread_state *st, struct pt_regs 
 	__u64 sp = st->registers[STACK_POINTER], token = CALL_TOKEN | (sp & ~CALL_TOKEN_MASK);
 
 	if (m->kind == RECORD_BEGIN) {
-		drop_gone(st, m, sp);
+		drop_abandoned_calls(st, m, sp);
 		return token;
 	}
 	if (!st->depth || (st->token[(st->depth - 1) & (MAX_NESTING - 1)] != token &&
 			   find_token(st, token, levels_below(st->depth)) < 0))
-		return is_unseen(st, m) ? token : 0;
-	return leaves(st, m->spec, m->ip, CONDITIONS(ctx)) ? token : 0;
+		return begin_is_unseen(st, m) ? token : 0;
+	return call_is_left(st, m->spec, m->ip, CONDITIONS(ctx)) ? token : 0;
 }
 
-/* Global, as take_hit() is. */
-__noinline int take_usdt_hit(struct bpf_user_pt_regs_t *regs, struct thread_state *st,
-			     __u64 pid_tgid)
+/* A global function as handle_mark_hit(). */
+__noinline int handle_usdt_hit(struct bpf_user_pt_regs_t *regs, struct thread_state *st,
+			       __u64 pid_tgid)
 {
 	struct pt_regs *ctx = (struct pt_regs *)regs;
 	struct mark m = {};
@@ -328,7 +336,7 @@ __noinline int take_usdt_hit(struct bpf_user_pt_regs_t *regs, struct thread_stat
 		if (!token)
 			return 0;
 	}
-	take_with_counters(st, ctx, &m, token, emit_usdt);
+	process_timed_mark(st, ctx, &m, token, emit_usdt);
 	return 0;
 }
 
@@ -336,10 +344,10 @@ SEC("?uprobe")
 int usdt(struct pt_regs *ctx)
 {
 	__u64 pid_tgid;
-	struct thread_state *st = thread_here(&pid_tgid);
+	struct thread_state *st = current_thread_state(&pid_tgid);
 
 	if (!st)
 		return 0;
-	stay_on_stack_of_thread(ctx);
-	return take_usdt_hit((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid);
+	stay_on_thread_stack(ctx);
+	return handle_usdt_hit((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid);
 }

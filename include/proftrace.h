@@ -41,9 +41,12 @@
  * headers use that twin: otherwise the domain depends on the file which includes them.
  *
  * Markers are statements (PROF_SCOPE and its like are declarations as well) and may stand in any
- * function, in signal handlers too; they allocate nothing, lock nothing and leave errno alone. (While
- * batches are recorded, each thread that marks maps 32 KiB for its own.)
+ * function, in signal handlers too; they allocate nothing, lock nothing, leave errno alone and make no
+ * system call, whatever records them (PROF_THREAD_NAME makes one).
  * prof_marker_get is the exception: it allocates what it makes.
+ *
+ * A file that includes this one and has no marker has no code and no data of it. What files with markers
+ * share is in a program once.
  *
  * Contents:	1. Domains
  *		2. Markers
@@ -53,6 +56,12 @@
  */
 #ifndef PROFTRACE_H
 #define PROFTRACE_H
+
+#if defined(__cplusplus) ? __cplusplus < 201103L : !defined(__STDC_VERSION__)
+#error "proftrace.h needs C99 or C++11 (-std=gnu99 or later)"
+#elif !defined(__cplusplus) && __STDC_VERSION__ < 199901L
+#error "proftrace.h needs C99 or C++11 (-std=gnu99 or later)"
+#endif
 
 #include <stddef.h>
 #include <stdint.h>
@@ -88,9 +97,8 @@ typedef struct prof_domain {
  */
 #define PROF_DOMAIN(id, name)							\
 	PROF_IMPL_CHECK_NAME(id, name)						\
-	PROF_IMPL_DEFINE_SWITCH(id)						\
-	PROF_IMPL_EACH_KIND(PROF_IMPL_DEFINE_STUB, id, PROF_IMPL_QUOTE(name))	\
-	PROF_IMPL_DEFINE_BATCH_SWITCH(id, PROF_IMPL_QUOTE(name))		\
+	PROF_IMPL_DEFINE_DOMAIN(id, PROF_IMPL_QUOTE(name))			\
+	PROF_IMPL_NEED_SHARED(__COUNTER__)					\
 	PROF_DOMAIN_DECLARE(id)
 
 /* PROF_DOMAIN_EXTERN(id, "name"): the same, for a domain that several files share. */
@@ -98,10 +106,13 @@ typedef struct prof_domain {
 
 /* PROF_DOMAIN_DECLARE(id): declares a domain that another file of this program or library defines. */
 #define PROF_DOMAIN_DECLARE(id)							\
+	PROF_IMPL_QUIET_ABOUT_AGAIN						\
 	PROF_IMPL_EACH_KIND(PROF_IMPL_DECLARE_STUB, id, )			\
 	PROF_IMPL_C prof_domain_t prof_domain_in_##id __asm__("prof_domain_" #id)	\
 		PROF_IMPL_HIDDEN;						\
-	PROF_IMPL_C prof_domain_t id __asm__("prof_domain_" #id) PROF_IMPL_HIDDEN
+	PROF_IMPL_C prof_domain_t id __asm__("prof_domain_" #id) PROF_IMPL_HIDDEN;	\
+	PROF_IMPL_LOUD								\
+	struct prof_domain
 
 /*
  * PROF_DEFAULT_DOMAIN(id)
@@ -110,9 +121,12 @@ typedef struct prof_domain {
  * is defined or declared and before the first marker.
  */
 #define PROF_DEFAULT_DOMAIN(id)							\
+	PROF_IMPL_QUIET_ABOUT_AGAIN						\
 	PROF_IMPL_EACH_KIND(PROF_IMPL_REDIRECT_STUB, id, )			\
 	PROF_IMPL_C prof_domain_t prof_domain_prof_default			\
-		__asm__("prof_domain_" #id) PROF_IMPL_HIDDEN
+		__asm__("prof_domain_" #id) PROF_IMPL_HIDDEN;			\
+	PROF_IMPL_LOUD								\
+	struct prof_domain
 
 /*
  * prof_is_enabled(&id)
@@ -152,8 +166,21 @@ typedef struct prof_domain {
  */
 #define PROF_SCOPE(...) PROF_IMPL_SCOPE_NAMED(_prof_default, __COUNTER__, __VA_ARGS__, ~)
 
+/*
+ * PROF_BEGIN_DYN(name [, key, value]...)
+ * PROF_SCOPE_DYN(name [, key, value]...)
+ * PROF_INSTANT_DYN(name [, key, value]...)
+ *
+ * The same, and PROF_INSTANT, with a name that the program makes while it runs: any `const char *`, which is
+ * read at the marker and may be changed or freed after it. The first 128 bytes are kept. A name that is known
+ * when the program is compiled costs less in the forms without _DYN.
+ */
+#define PROF_BEGIN_DYN(...) PROF_IMPL_BEGIN_DYN(_prof_default, __VA_ARGS__, ~)
+#define PROF_SCOPE_DYN(...) PROF_IMPL_SCOPE_DYN(_prof_default, __COUNTER__, __VA_ARGS__, ~)
+#define PROF_INSTANT_DYN(...) PROF_IMPL_INSTANT_DYN(_prof_default, __VA_ARGS__, ~)
+
 /* PROF_FUNCTION([key, value]...): a PROF_SCOPE named after the enclosing function. */
-#define PROF_FUNCTION(...) PROF_IMPL_SCOPE(_prof_default, __COUNTER__, PROF_IMPL_FUNC, __VA_ARGS__, ~)
+#define PROF_FUNCTION(...) PROF_IMPL_SCOPE(_prof_default, __COUNTER__, PROF_IMPL_FUNC, 0, __VA_ARGS__, ~)
 
 /* PROF_INSTANT("name" [, key, value]...): a moment on the calling thread's track. */
 #define PROF_INSTANT(...) PROF_IMPL_INSTANT(_prof_default, __VA_ARGS__, ~)
@@ -247,6 +274,10 @@ typedef struct prof_domain {
 #define PROF_INSTANT_IN(domain, ...) PROF_IMPL_INSTANT(_in_##domain, __VA_ARGS__, ~)
 #define PROF_SCOPE_IN(domain, ...) \
 	PROF_IMPL_SCOPE_NAMED(_in_##domain, __COUNTER__, __VA_ARGS__, ~)
+#define PROF_BEGIN_DYN_IN(domain, ...) PROF_IMPL_BEGIN_DYN(_in_##domain, __VA_ARGS__, ~)
+#define PROF_SCOPE_DYN_IN(domain, ...) \
+	PROF_IMPL_SCOPE_DYN(_in_##domain, __COUNTER__, __VA_ARGS__, ~)
+#define PROF_INSTANT_DYN_IN(domain, ...) PROF_IMPL_INSTANT_DYN(_in_##domain, __VA_ARGS__, ~)
 #define PROF_COUNTER_IN(domain, name, value) PROF_IMPL_COUNTER(_in_##domain, name, value)
 #define PROF_COUNTERS_IN(domain, ...) PROF_IMPL_COUNTERS(_in_##domain, __VA_ARGS__, ~)
 #define PROF_ASYNC_BEGIN_IN(domain, ...) PROF_IMPL_ASYNC_BEGIN(_in_##domain, __VA_ARGS__, ~)
@@ -335,9 +366,13 @@ typedef struct prof_counter prof_counter_t;
  * instant says so. PROF_MARKER_SCOPE may be entered again.
  */
 #define PROF_MARKER(id, domain, ...) \
-	PROF_IMPL_MARKER(PROF_IMPL_PRIVATE, id, _in_##domain, __VA_ARGS__, )
+	PROF_IMPL_NEED_SHARED(__COUNTER__)					\
+	PROF_IMPL_MARKER(PROF_IMPL_PRIVATE, id, _in_##domain, __VA_ARGS__, )	\
+	struct prof_marker
 #define PROF_MARKER_EXTERN(id, domain, ...) \
-	PROF_IMPL_MARKER(PROF_IMPL_SHARED, id, _in_##domain, __VA_ARGS__, )
+	PROF_IMPL_NEED_SHARED(__COUNTER__)					\
+	PROF_IMPL_MARKER(PROF_IMPL_SHARED, id, _in_##domain, __VA_ARGS__, )	\
+	struct prof_marker
 #define PROF_MARKER_DECLARE(id) PROF_IMPL_DECLARE_OBJECT(prof_marker_t, id)
 
 #define PROF_MARKER_SCOPE(marker) PROF_IMPL_MARKER_SCOPE(__COUNTER__, marker)
@@ -506,7 +541,7 @@ typedef struct prof_counter prof_counter_t;
  * same. Frames are async_begin and async_end: `id` is their token, and the end belongs to the first
  * begin that is open. The ends of objects carry nothing but it, frames' also the name. Kinds from 32
  * on belong to the control site, which is not a domain's: its name is empty, its id prof_control, its
- * switch its own; but for kinds 49 and 50, batch. Kinds 48 to 50 are below, at Batches.
+ * switch its own. Kinds 48 and 49 are below, at Batches.
  *
  * Doors. In a stub the places for a probe are a one-byte nop on x86-64 (any nop on arm64), the slow
  * door, and on x86-64 after it a ten-byte nop, the fast door: kernels that optimise a uprobe on a
@@ -537,17 +572,25 @@ typedef struct prof_counter prof_counter_t;
  * Batches. Where `batch` is on, a mark goes into a buffer of its thread, and the kernel is entered only
  * when that is full: kind 48 hands it over, with its address as a, and as b 0 full, 1 new and nothing
  * in it yet, 2 one event only, in a buffer of that size on the stack, past one that cannot be used at
- * the moment. The probe must have copied it when it returns. Kind 49 is called by nobody: it is there
- * so that a probe can turn `batch` of its domain on, its switch, and so is kind 50, for `batch` of the
- * control site. That one has to be on as well before a thread gets a buffer, since this takes system
- * calls and reads the processor's counter, which a program may have forbidden itself on pain of death
- * (seccomp(2)): only a tracer can see that. Until then each mark goes by itself (b is 2), its time 0.
- * So turn it on in the processes that you record, none that are not recorded, and where nothing of the
- * kind is forbidden. The buffer, which the thread gets from mmap with MADV_WIPEONFORK and leaves to a
- * later thread when it ends:
+ * the moment; its time is 0 where its thread has no buffer; 4 a buffer, of any thread, of a library that is
+ * about to be unloaded, after which there is none: take what is complete. As a program ends there may be
+ * some of these as well, and their threads go on in them. The probe must have copied it when it returns.
+ * Kind 49 is called by nobody: it is there so that a probe can turn `batch` of its domain on, its switch.
  *
- *	u32	process id; 0 in a forked child, which has no marks in it yet
- *	u32	version of the layout, 2
+ * The buffers are in the file itself, at prof_batches, in zero pages that nobody touches before: a
+ * marker makes no system call to get one, so that no program can have forbidden it (seccomp(2)). First
+ * come 128 words that say whose they are: the thread pointer of a thread, or 0. From 4096 on come the
+ * buffers, 32768 bytes each. A thread takes that of an earlier thread with its own thread pointer, which
+ * must have ended, or the first that is nobody's. What the earlier one left there is dropped: read it
+ * when a thread ends. A thread that finds none sends each mark by itself (b is 2).
+ *
+ * A forked child has a copy of its parent's buffer, with its parent's events, and goes on in there:
+ * remember at the fork how far the buffer of the thread that forks was filled. Nobody tells of it again,
+ * nor of those that a tracer before has seen. Only the processor's counter is read, which must not be
+ * forbidden (PR_SET_TSC, SECCOMP_MODE_STRICT). A buffer begins with
+ *
+ *	u32	0
+ *	u32	version of the layout, 3
  *	u32	bits 0-19 bytes used, these 64 included, for a moment more than there are; above, not 0
  *		while it is being handed over and emptied
  *	u32	bytes in all
@@ -555,9 +598,9 @@ typedef struct prof_counter prof_counter_t;
  *	u32	0
  *	u64	bytes of events that were in it before: an event's place in the stream of all
  *	u64	events that were in it before
- *	u32	thread id of its owner: changes first when another thread takes it over
+ *	u32	turn: another number for each thread that has it, odd while one prepares it
  *	u32	events sent past it since it was emptied; from 64 on its thread has left it for good
- *	u64	address of the next buffer in the list that begins at prof_batches, or 0
+ *	u64	thread pointer of its thread
  *	u64	address of the stub that hands it over
  *	...	events
  *
@@ -613,11 +656,15 @@ typedef struct prof_counter prof_counter_t;
 /*
  * 5. Implementation ===============================================================================
  *
- * Nothing below is for use outside this file.
+ * Nothing below is for use outside this file. Functions that must not be inlined are declared inline all
+ * the same: without, gcc has them in every file where it does not optimise, used or not.
  */
+#ifdef __GNUC__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wattributes"
+#endif
 
 #ifdef __cplusplus
-#include <type_traits>
 #define PROF_IMPL_C extern "C"
 #define PROF_IMPL_NULL nullptr
 #define PROF_IMPL_U64(x) static_cast<uint64_t>(x)
@@ -637,6 +684,13 @@ template <class To> inline To cast(void *p)
 {
 	return static_cast<To>(p);
 }
+/* As the type of an expression: a variable's would be no reference. */
+template <class T> struct is_literal {
+	static constexpr bool value = false;
+};
+template <decltype(sizeof(0)) N> struct is_literal<const char (&)[N]> {
+	static constexpr bool value = true;
+};
 } /* namespace prof_impl */
 #else
 #define PROF_IMPL_C extern
@@ -649,6 +703,33 @@ template <class To> inline To cast(void *p)
 #define PROF_IMPL_AT(type, address) ((type *)(uintptr_t)(address))
 #define PROF_IMPL_CODE_ADDRESS(function) ((uintptr_t)&function)
 #endif
+
+/* A domain may be declared any number of times. */
+#define PROF_IMPL_QUIET_ABOUT_AGAIN						\
+	_Pragma("GCC diagnostic push")						\
+	_Pragma("GCC diagnostic ignored \"-Wredundant-decls\"")
+#define PROF_IMPL_LOUD _Pragma("GCC diagnostic pop")
+
+/* A mistake in the use of a marker, in one line. */
+#ifdef __cplusplus
+#define PROF_IMPL_REQUIRE(condition, message) static_assert(condition, message)
+#define PROF_IMPL_IS_LITERAL(s) ::prof_impl::is_literal<decltype(s)>::value
+#else
+/* In old C some C libraries have a macro of that name, which says nothing: not before a `(`. */
+#define PROF_IMPL_REQUIRE(condition, message) \
+	__extension__ _Static_assert PROF_IMPL_NOTHING()(condition, message)
+#define PROF_IMPL_NOTHING()
+#define PROF_IMPL_IS_LITERAL(s)							\
+	(__builtin_types_compatible_p(__typeof__(s), char[sizeof(s)]) && __builtin_constant_p(s))
+#endif
+#define PROF_IMPL_REQUIRE_NAME(s, form)						\
+	PROF_IMPL_REQUIRE(PROF_IMPL_IS_LITERAL(s),				\
+			  "proftrace: the name must be a string literal" form)
+#define PROF_IMPL_NOT_A_VALUE							\
+	"proftrace: a value is an integer of up to 64 bits, a bool, a float or double, a string or a "	\
+	"void pointer; cast it to one of these"
+#define PROF_IMPL_NOT_A_NUMBER							\
+	"proftrace: the value of a counter is an integer of up to 64 bits, a bool, a float or double"
 
 #define PROF_IMPL_HIDDEN __attribute__((visibility("hidden")))
 #define PROF_IMPL_INLINE static inline __attribute__((always_inline))
@@ -719,22 +800,53 @@ typedef void prof_stub_t(const char *name, uint64_t meta, uint64_t a, uint64_t b
 
 #if PROF_IMPL_OFF
 
-#define PROF_IMPL_DEFINE_SWITCH(id)
-#define PROF_IMPL_DEFINE_STUB(number, kind, id, name)
-#define PROF_IMPL_DEFINE_CONTROL_STUB(number, kind, id, name)
-#define PROF_IMPL_DEFINE_BATCH_SWITCH(id, name)
+#define PROF_IMPL_DEFINE_DOMAIN(id, name)
+#define PROF_IMPL_NEED (void)0
+#define PROF_IMPL_NEED_SHARED(n)
 #define PROF_IMPL_ON(domain) 0
 #define PROF_IMPL_IS_ENABLED(domain) ((void)sizeof((domain)->on), 0)
 
 #else
 
-#include <sys/prctl.h>
-
 #define PROF_IMPL_ON(domain) __builtin_expect((domain).on != 0, 0)
 #define PROF_IMPL_IS_ENABLED(domain) prof_impl_is_enabled(domain)
 
+/*
+ * What all files of a program share: the stubs of the built-in domain and of the control site, and what
+ * batches take. It is assembly in section groups, of which the linker keeps one. So that a file which has
+ * no marker has nothing of it, it stands in a function, prof_impl_shared, that nobody calls: a marker
+ * names it as an operand of an empty assembly statement, and the compiler leaves it out where nobody does.
+ *
+ * Assemblers that keep track of one function at a time (clang's, before 15) must not find another one's
+ * unwinding rules within it: ours ends before, and goes on after that. It calls something that might throw,
+ * since otherwise it may have none.
+ */
+#if defined(__x86_64__)
+#define PROF_IMPL_SYMBOLIC "i"
+#else
+#define PROF_IMPL_SYMBOLIC "S"
+#endif
+#if defined(__clang__) && defined(__GCC_HAVE_DWARF2_CFI_ASM)
+#define PROF_IMPL_ASM_INTERRUPT "	nop\n.cfi_endproc\n"
+#define PROF_IMPL_ASM_RESUME ".cfi_startproc\n"
+#else
+#define PROF_IMPL_ASM_INTERRUPT ""
+#define PROF_IMPL_ASM_RESUME ""
+#endif
+#define PROF_IMPL_UNCALLED static inline __attribute__((cold))
+typedef void prof_impl_uncalled_t(void);
+PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody);
+#define PROF_IMPL_NEED __asm__ volatile("" : : PROF_IMPL_SYMBOLIC(&prof_impl_shared))
+/* At file scope. */
+#define PROF_IMPL_NEED_SHARED(n)						\
+	static __attribute__((used, cold)) void PROF_IMPL_JOIN(prof_impl_needs_, n)(void)	\
+	{									\
+		PROF_IMPL_NEED;							\
+	}
+
 PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 {
+	PROF_IMPL_NEED;
 	return PROF_IMPL_ON(*domain) ? 1 : 0;
 }
 
@@ -785,6 +897,7 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	/* jmp 980b */								\
 	"	.byte 0xeb, 980b - 982f\n"					\
 	"982:\n"
+#define PROF_IMPL_ASM_JUMP "	.byte 0xe9\n	.4byte %c0 - . - 4"
 #define PROF_IMPL_ASM_DOORS "10, 11"
 #define PROF_IMPL_ASM_SLOW_DOOR " + 10"
 #define PROF_IMPL_ASM_CONTROL_DOORS "0, 1"
@@ -810,6 +923,7 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	"	bl prof_batch_mark_too\n"					\
 	"	ldp x29, x30, [sp], #16\n"					\
 	"	b 980b\n"
+#define PROF_IMPL_ASM_JUMP "	hint 34\n	b %c0"
 #define PROF_IMPL_ASM_DOORS "16, 255"
 #define PROF_IMPL_ASM_SLOW_DOOR " + 16"
 #define PROF_IMPL_ASM_CONTROL_DOORS "4, 255"
@@ -821,6 +935,11 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	".weak " symbol "\n"							\
 	".hidden " symbol "\n"							\
 	".type " symbol ", %" type "\n"
+
+#define PROF_IMPL_DEFINE_DOMAIN(id, name)					\
+	PROF_IMPL_DEFINE_SWITCH(id)						\
+	PROF_IMPL_EACH_KIND(PROF_IMPL_DEFINE_STUB, id, name)			\
+	PROF_IMPL_DEFINE_BATCH_SWITCH(id, name)
 
 #define PROF_IMPL_DEFINE_SWITCH(id)						\
 	__asm__(".ifndef prof_domain_" #id "\n"					\
@@ -862,22 +981,11 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 		PROF_IMPL_ASM_NOTE_END						\
 		".endif\n");
 
-/* Nor this: a probe there says that threads may get batches, which takes system calls. */
-#define PROF_IMPL_DEFINE_BATCH_ROOM						\
-	__asm__(".ifndef prof_batch_room_prof_control\n"				\
-		PROF_IMPL_ASM_STUB("prof_batch_room_prof_control", "batch_room", PROF_IMPL_ASM_DOOR)	\
-		PROF_IMPL_ASM_PROFTRACE_NOTE("prof_batch_room_prof_control", "50", "prof_control",	\
-					     " + 2", PROF_IMPL_ASM_CONTROL_DOORS, "0", "\"\"")	\
-		PROF_IMPL_ASM_NOTE_END						\
-		".endif\n");
-
-/* Hands a batch over. Its note says besides where the list of the batches begins, and what is in them. */
-#define PROF_IMPL_BATCH_VERSION 2
+/* Hands a batch over. Its note says besides where the batches are, and what is in them. */
+#define PROF_IMPL_BATCH_VERSION 3
 #define PROF_IMPL_DEFINE_FLUSH							\
 	__asm__(".ifndef prof_flush_prof_control\n"				\
-		PROF_IMPL_ASM_STUB("prof_flush_prof_control", "flush",		\
-				   PROF_IMPL_ASM_WANTS("prof_batch_room_prof_control")	\
-				   PROF_IMPL_ASM_DOOR)				\
+		PROF_IMPL_ASM_STUB("prof_flush_prof_control", "flush", PROF_IMPL_ASM_DOOR)	\
 		PROF_IMPL_ASM_PROFTRACE_NOTE("prof_flush_prof_control", "48", "prof_control", "",	\
 					     PROF_IMPL_ASM_CONTROL_DOORS, "0", "\"\"")	\
 		".8byte prof_batches - .\n"					\
@@ -930,231 +1038,13 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	"994: .balign 4\n"							\
 	".popsection\n"
 
-/* By this systemtap's tools learn how far the file was moved after its notes were written. */
-__asm__(".ifndef _.stapsdt.base\n"
-	".pushsection .stapsdt.base, \"aG\", %progbits, .stapsdt.base, comdat\n"
-	".weak _.stapsdt.base\n"
-	".hidden _.stapsdt.base\n"
-	"_.stapsdt.base: .space 1\n"
-	".size _.stapsdt.base, 1\n"
-	".popsection\n"
-	".endif\n");
-
-/* The thread's batch, and the list of all batches of this executable or library. */
-__asm__(".ifndef prof_batch\n"
-	".pushsection .tbss.prof_batch, \"awTG\", %nobits, prof_batch, comdat\n"
-	PROF_IMPL_ASM_SYMBOL("prof_batch", "tls_object")
-	".balign 8\n"
-	"prof_batch: .zero 8\n"
-	".size prof_batch, 8\n"
-	".popsection\n"
-	".endif\n");
-__asm__(".ifndef prof_batches\n"
-	".pushsection .bss.prof_batches, \"awG\", %nobits, prof_batches, comdat\n"
-	PROF_IMPL_ASM_SYMBOL("prof_batches", "object")
-	".balign 8\n"
-	"prof_batches: .zero 8\n"
-	".size prof_batches, 8\n"
-	".popsection\n"
-	".endif\n");
-
-/*
- * Where a stub goes when its mark is for a batch: with its own address in a register besides the six
- * arguments, which becomes a seventh. prof_batch_mark_too keeps the arguments for the doors.
- *
- * Most marks have no pairs, or values in registers, and find room. On x86-64 that is all there is
- * here: as a function in C it saves and restores six registers, which takes longer than all else but
- * reading the clock where another thread runs on the same core. Everything else, and what arm64 does
- * there, is in C: prof_batch_put and prof_batch_put_slowly below say what this does, too.
- */
-#if defined(__x86_64__)
-__asm__(".ifndef prof_batch_mark\n"
-	".pushsection .text.prof_batch_mark, \"axG\", %progbits, prof_batch_mark, comdat\n"
-	PROF_IMPL_ASM_SYMBOL("prof_batch_mark", "function")
-	PROF_IMPL_ASM_SYMBOL("prof_batch_mark_too", "function")
-	".balign 32\n"
-	"prof_batch_mark:\n"
-	".cfi_startproc\n"
-	/* The stub: the seventh argument of prof_batch_put_slowly, should it come to that. */
-	"	.byte 0x50\n"					/* push %rax */
-	".cfi_adjust_cfa_offset 8\n"
-	/* Where signals do not come by. Free from here on: %r9, %r10, %r11, soon %rax. */
-	"	.byte 0x4c, 0x89, 0x4c, 0x24, 0xf8\n"		/* mov %r9, -8(%rsp) */
-	"	.byte 0x4c, 0x8b, 0x1d\n"			/* mov prof_batch@gottpoff(%rip), %r11 */
-	"	.reloc ., R_X86_64_GOTTPOFF, prof_batch - 4\n	.4byte 0\n"
-	"	.byte 0x64, 0x4d, 0x8b, 0x1b\n"			/* mov %fs:(%r11), %r11 */
-	"	.byte 0x4d, 0x85, 0xdb\n"			/* test %r11, %r11 */
-	"	.byte 0x0f, 0x84\n	.4byte 970f - . - 4\n"	/* jz 970f */
-	/* What the keys are counted from: the name, or else the stub. */
-	"	.byte 0x49, 0x89, 0xfa\n"			/* mov %rdi, %r10 */
-	"	.byte 0x48, 0x85, 0xff\n"			/* test %rdi, %rdi */
-	"	.byte 0x4c, 0x0f, 0x44, 0xd0\n"			/* cmovz %rax, %r10 */
-	/* Whether anything is dynamic, a string, in registers, or categories; how many pairs. */
-	"	.byte 0x49, 0x89, 0xf1\n"			/* mov %rsi, %r9 */
-	"	.byte 0x49, 0xc1, 0xe9, 0x20\n"			/* shr $32, %r9 */
-	"	.byte 0x41, 0x83, 0xe1, 0x0f\n"			/* and $15, %r9d */
-	"	.byte 0x89, 0xf0\n"				/* mov %esi, %eax */
-	"	.byte 0x83, 0xe0, 0x0f\n"			/* and $15, %eax */
-	"	.byte 0x0f, 0x84\n	.4byte 971f - . - 4\n"	/* jz 971f */
-	/* In registers, and nothing else. */
-	"	.byte 0x41, 0x83, 0xf9, 4\n"			/* cmp $4, %r9d */
-	"	.byte 0x0f, 0x85\n	.4byte 970f - . - 4\n"	/* jne 970f */
-	"	.byte 0x4d, 0x89, 0xc1\n"			/* mov %r8, %r9 */
-	"	.byte 0x4d, 0x29, 0xd1\n"			/* sub %r10, %r9 */
-	"	.byte 0x49, 0x81, 0xc1, 0, 0, 0x80, 0\n"	/* add $0x800000, %r9 */
-	"	.byte 0x49, 0x81, 0xf9, 0, 0, 0, 1\n"		/* cmp $0x1000000, %r9 */
-	"	.byte 0x0f, 0x83\n	.4byte 970f - . - 4\n"	/* jae 970f */
-	/* The third word without its highest bits. Those: the keys are near, so many words. */
-	"	.byte 0x49, 0xc1, 0xe1, 0x10\n"			/* shl $16, %r9 */
-	"	.byte 0x49, 0x31, 0xf1\n"			/* xor %rsi, %r9 */
-	"	.byte 0x49, 0x0f, 0xba, 0xf9, 0x22\n"		/* btc $34, %r9 */
-	"	.byte 0xc1, 0xe0, 4\n"				/* shl $4, %eax */
-	"	.byte 0x83, 0xc0, 0x32\n"			/* add $0x32, %eax */
-	"972:\n"
-	/* Is the name too far away? */
-	"	.byte 0x4c, 0x2b, 0x14, 0x24\n"			/* sub (%rsp), %r10 */
-	"	.byte 0x49, 0x81, 0xc2, 0, 0, 0, 0x40\n"	/* add $0x40000000, %r10 */
-	"	.byte 0x49, 0xc1, 0xea, 0x1f\n"			/* shr $31, %r10 */
-	"	.byte 0x0f, 0x85\n	.4byte 970f - . - 4\n"	/* jnz 970f */
-	/* `a` follows, one word more. */
-	"	.byte 0x48, 0x85, 0xd2\n"			/* test %rdx, %rdx */
-	"	.byte 0x74\n	.byte 973f - . - 1\n"		/* jz 973f */
-	"	.byte 0x83, 0xc0, 0x11\n"			/* add $0x11, %eax */
-	"973:\n"
-	/* The third word; bytes. */
-	"	.byte 0x41, 0x89, 0xc2\n"			/* mov %eax, %r10d */
-	"	.byte 0x48, 0xc1, 0xe0, 0x34\n"			/* shl $52, %rax */
-	"	.byte 0x49, 9, 0xc1\n"				/* or %rax, %r9 */
-	"	.byte 0x41, 0xd1, 0xea\n"			/* shr $1, %r10d */
-	"	.byte 0x41, 0x83, 0xe2, 0xf8\n"			/* and $-8, %r10d */
-	/* Of `used`, up to `size`. */
-	"	.byte 0x44, 0x89, 0xd0\n"			/* mov %r10d, %eax */
-	"	.byte 0x41, 0x0f, 0xc1, 0x43, 8\n"		/* xadd %eax, 8(%r11) */
-	"	.byte 0x41, 1, 0xc2\n"				/* add %eax, %r10d */
-	"	.byte 0x45, 0x3b, 0x53, 0x0c\n"			/* cmp 12(%r11), %r10d */
-	"	.byte 0x0f, 0x87\n	.4byte 974f - . - 4\n"	/* ja 974f */
-	"	.byte 0x4c, 1, 0xd8\n"				/* add %r11, %rax */
-	/* The second word, in halves; the third one. */
-	"	.byte 0x4c, 0x8b, 4, 0x24\n"			/* mov (%rsp), %r8 */
-	"	.byte 0x48, 0x85, 0xff\n"			/* test %rdi, %rdi */
-	"	.byte 0x49, 0x0f, 0x44, 0xf8\n"			/* cmovz %r8, %rdi */
-	"	.byte 0x44, 0x29, 0xc7\n"			/* sub %r8d, %edi */
-	"	.byte 0x44, 0x89, 0x40, 8\n"			/* mov %r8d, 8(%rax) */
-	"	.byte 0x89, 0x78, 0x0c\n"			/* mov %edi, 12(%rax) */
-	"	.byte 0x4c, 0x89, 0x48, 0x10\n"			/* mov %r9, 16(%rax) */
-	/* What follows. */
-	"	.byte 0x48, 0x8d, 0x78, 0x18\n"			/* lea 24(%rax), %rdi */
-	"	.byte 0x48, 0x85, 0xd2\n"			/* test %rdx, %rdx */
-	"	.byte 0x74\n	.byte 975f - . - 1\n"		/* jz 975f */
-	"	.byte 0x48, 0x89, 0x17\n"			/* mov %rdx, (%rdi) */
-	"	.byte 0x48, 0x83, 0xc7, 8\n"			/* add $8, %rdi */
-	"975:\n"
-	"	.byte 0x83, 0xe6, 0x0f\n"			/* and $15, %esi */
-	"	.byte 0x74\n	.byte 976f - . - 1\n"		/* jz 976f */
-	"	.byte 0x48, 0x89, 0x0f\n"			/* mov %rcx, (%rdi) */
-	"	.byte 0x83, 0xfe, 1\n"				/* cmp $1, %esi */
-	"	.byte 0x74\n	.byte 977f - . - 1\n"		/* je 977f */
-	"	.byte 0x48, 0x8b, 0x54, 0x24, 0xf8\n"		/* mov -8(%rsp), %rdx */
-	"	.byte 0x48, 0x89, 0x57, 8\n"			/* mov %rdx, 8(%rdi) */
-	"977:\n"
-	/* Last the time: an event without one is not complete. Then `complete`. */
-	"	.byte 0x48, 0x89, 0xc7\n"			/* mov %rax, %rdi */
-	"	.byte 0x49, 0xc1, 0xe9, 0x38\n"			/* shr $56, %r9 */
-	"	.byte 0x41, 0x81, 0xc1, 0, 0, 1, 0\n"		/* add $0x10000, %r9d */
-	"	.byte 0x0f, 0x31\n"				/* rdtsc */
-	"	.byte 0x48, 0xc1, 0xe2, 0x20\n"			/* shl $32, %rdx */
-	"	.byte 0x48, 9, 0xd0\n"				/* or %rdx, %rax */
-	"	.byte 0x48, 0x89, 7\n"				/* mov %rax, (%rdi) */
-	"	.byte 0x45, 1, 0x4b, 0x10\n"			/* add %r9d, 16(%r11) */
-	"	.byte 0x58\n"					/* pop %rax */
-	".cfi_adjust_cfa_offset -8\n"
-	"	.byte 0xc3\n"					/* ret */
-	".cfi_adjust_cfa_offset 8\n"
-	"976:\n"
-	"	.byte 0x48, 0x85, 0xc9\n"			/* test %rcx, %rcx */
-	"	.byte 0x74\n	.byte 977b - . - 1\n"		/* jz 977b */
-	"	.byte 0x48, 0x89, 0x0f\n"			/* mov %rcx, (%rdi) */
-	"	.byte 0xeb\n	.byte 977b - . - 1\n"		/* jmp 977b */
-	/* No pairs: perhaps `b` follows. */
-	"971:\n"
-	"	.byte 0x45, 0x85, 0xc9\n"			/* test %r9d, %r9d */
-	"	.byte 0x75\n	.byte 970f - . - 1\n"		/* jnz 970f */
-	"	.byte 0x49, 0x89, 0xf1\n"			/* mov %rsi, %r9 */
-	"	.byte 0xb8, 0x30, 0, 0, 0\n"			/* mov $0x30, %eax */
-	"	.byte 0x48, 0x85, 0xc9\n"			/* test %rcx, %rcx */
-	"	.byte 0x0f, 0x84\n	.4byte 972b - . - 4\n"	/* jz 972b */
-	"	.byte 0x83, 0xc0, 0x14\n"			/* add $0x14, %eax */
-	"	.byte 0xe9\n	.4byte 972b - . - 4\n"		/* jmp 972b */
-	/* Given back: what a signal handler took meanwhile was too much as well. */
-	"974:\n"
-	"	.byte 0x41, 0x29, 0xc2\n"			/* sub %eax, %r10d */
-	"	.byte 0x41, 0xf7, 0xda\n"			/* neg %r10d */
-	"	.byte 0x45, 0x0f, 0xc1, 0x53, 8\n"		/* xadd %r10d, 8(%r11) */
-	"970:\n"
-	"	.byte 0x4c, 0x8b, 0x4c, 0x24, 0xf8\n"		/* mov -8(%rsp), %r9 */
-	"	.byte 0xe8\n	.4byte prof_batch_put_slowly - . - 4\n"	/* call */
-	"	.byte 0x58\n"					/* pop %rax */
-	".cfi_adjust_cfa_offset -8\n"
-	"	.byte 0xc3\n"					/* ret */
-	".cfi_endproc\n"
-	".size prof_batch_mark, . - prof_batch_mark\n"
-	"prof_batch_mark_too:\n"
-	".cfi_startproc\n"
-	"	.byte 0x57, 0x56, 0x52, 0x51, 0x41, 0x50, 0x41, 0x51\n" /* push %rdi, ... %r9 */
-	".cfi_adjust_cfa_offset 48\n"
-	"	.byte 0xe8\n	.4byte prof_batch_mark - . - 4\n"
-	"	.byte 0x41, 0x59, 0x41, 0x58, 0x59, 0x5a, 0x5e, 0x5f\n" /* pop %r9, ... %rdi */
-	".cfi_adjust_cfa_offset -48\n"
-	"	ret\n"
-	".cfi_endproc\n"
-	".size prof_batch_mark_too, . - prof_batch_mark_too\n"
-	".popsection\n"
-	".endif\n");
-#else
-__asm__(".ifndef prof_batch_mark\n"
-	".pushsection .text.prof_batch_mark, \"axG\", %progbits, prof_batch_mark, comdat\n"
-	PROF_IMPL_ASM_SYMBOL("prof_batch_mark", "function")
-	PROF_IMPL_ASM_SYMBOL("prof_batch_mark_too", "function")
-	".balign 64\n"
-	"prof_batch_mark:\n"
-	".cfi_startproc\n"
-	"	hint 34\n"
-	"	b prof_batch_put\n"
-	".cfi_endproc\n"
-	".size prof_batch_mark, . - prof_batch_mark\n"
-	"prof_batch_mark_too:\n"
-	".cfi_startproc\n"
-	"	hint 34\n"
-	"	stp x29, x30, [sp, #-64]!\n"
-	".cfi_def_cfa_offset 64\n"
-	".cfi_offset 29, -64\n"
-	".cfi_offset 30, -56\n"
-	"	stp x0, x1, [sp, #16]\n"
-	"	stp x2, x3, [sp, #32]\n"
-	"	stp x4, x5, [sp, #48]\n"
-	"	bl prof_batch_put\n"
-	"	ldp x0, x1, [sp, #16]\n"
-	"	ldp x2, x3, [sp, #32]\n"
-	"	ldp x4, x5, [sp, #48]\n"
-	"	ldp x29, x30, [sp], #64\n"
-	".cfi_def_cfa_offset 0\n"
-	"	ret\n"
-	".cfi_endproc\n"
-	".size prof_batch_mark_too, . - prof_batch_mark_too\n"
-	".popsection\n"
-	".endif\n");
-#endif
-
-
 #endif /* !PROF_IMPL_OFF */
 
 /* The built-in domain and the control site. */
-PROF_DOMAIN(prof_default, "default");
+PROF_DOMAIN_DECLARE(prof_default);
 PROF_IMPL_EACH_KIND(PROF_IMPL_DECLARE_DEFAULT_STUB, prof_default, )
 PROF_IMPL_C prof_domain_t prof_domain_prof_default PROF_IMPL_HIDDEN;
 
-PROF_IMPL_DEFINE_SWITCH(prof_control)
-PROF_IMPL_EACH_CONTROL_KIND(PROF_IMPL_DEFINE_CONTROL_STUB, prof_control, "\"\"")
 PROF_IMPL_EACH_CONTROL_KIND(PROF_IMPL_DECLARE_STUB, prof_control, )
 PROF_IMPL_C prof_domain_t prof_domain_in_prof_control __asm__("prof_domain_prof_control")
 	PROF_IMPL_HIDDEN;
@@ -1166,23 +1056,24 @@ PROF_IMPL_C prof_domain_t prof_domain_in_prof_control __asm__("prof_domain_prof_
  * single instructions, since a signal handler may come in between and mark as well.
  */
 struct prof_batch {
-	uint32_t pid, version;
+	uint32_t reserved0, version;
 	uint32_t used, size;
-	uint32_t complete, reserved;
+	uint32_t complete, reserved1;
 	uint64_t base, events;
-	uint32_t tid, stuck;
-	struct prof_batch *next;
+	uint32_t turn, stuck;
+	uint64_t owner;
 	uint64_t flush;
 };
 
 enum {
 	PROF_IMPL_BATCH_SIZE = 32768,
+	PROF_IMPL_BATCHES = 128,
 	PROF_IMPL_BATCH_CLOSED = 1 << 20, /* in `used`: more than there is room for */
 	PROF_IMPL_BATCH_FULL = 0, /* why it is handed over: b of kind 48 */
 	PROF_IMPL_BATCH_NEW = 1,
 	PROF_IMPL_BATCH_ALONE = 2,
+	PROF_IMPL_BATCH_UNLOADED = 4,
 	PROF_IMPL_BATCH_STUCK = 64, /* marks past a batch that never gets complete */
-	PROF_IMPL_BATCH_LOOKS = 16, /* for one whose thread has ended */
 	PROF_IMPL_NAME_KEPT = 128,  /* bytes */
 	PROF_IMPL_STRING_KEPT = 256
 };
@@ -1196,10 +1087,14 @@ enum {
 #define PROF_IMPL_STRING_CUT (UINT64_C(1) << 63)
 #define PROF_IMPL_STRING_NULL (UINT64_C(1) << 61)
 
-PROF_IMPL_DEFINE_BATCH_ROOM
-PROF_IMPL_DEFINE_FLUSH
 PROF_IMPL_DECLARE_STUB(48, flush, prof_control, )
-PROF_IMPL_C struct prof_batch *prof_impl_batches __asm__("prof_batches") PROF_IMPL_HIDDEN;
+/* Zero pages, which cost nothing until a thread is recorded. */
+struct prof_batches {
+	uint64_t owners[PROF_IMPL_BATCHES]; /* thread pointers */
+	uint64_t pad[4096 / 8 - PROF_IMPL_BATCHES];
+	uint64_t batches[PROF_IMPL_BATCHES][PROF_IMPL_BATCH_SIZE / 8];
+};
+PROF_IMPL_C struct prof_batches prof_impl_batches __asm__("prof_batches") PROF_IMPL_HIDDEN;
 
 /*
  * Where the thread keeps its batch. Found by assembly, since link-time optimisers do not see that what
@@ -1227,28 +1122,13 @@ PROF_IMPL_INLINE struct prof_batch **prof_impl_batch(void)
 	return place;
 }
 
-/* System calls as they are: libc's functions change errno. The file is -1, its offset 0. */
 #if defined(__x86_64__)
-enum {
-	PROF_IMPL_MMAP = 9,
-	PROF_IMPL_MUNMAP = 11,
-	PROF_IMPL_MADVISE = 28,
-	PROF_IMPL_GETPID = 39,
-	PROF_IMPL_GETTID = 186,
-	PROF_IMPL_TGKILL = 234
-};
-PROF_IMPL_INLINE uint64_t prof_impl_syscall(uint64_t number, uint64_t a, uint64_t b, uint64_t c,
-					    uint64_t d)
+PROF_IMPL_INLINE uint64_t prof_impl_thread(void)
 {
-	const uint64_t no_file = ~UINT64_C(0), offset = 0;
+	uint64_t thread;
 
-	__asm__ volatile("mov{ %[d], %%r10| r10, %[d]}\n\tmov{ %[file], %%r8| r8, %[file]}\n\t"
-			 "mov{ %[offset], %%r9| r9, %[offset]}\n\tsyscall"
-			 : "+a"(number)
-			 : "D"(a), "S"(b), "d"(c), [d] "r"(d), [file] "r"(no_file),
-			   [offset] "r"(offset)
-			 : "rcx", "r8", "r9", "r10", "r11", "memory");
-	return number;
+	__asm__("mov{q %%fs:0, %0| %0, QWORD PTR fs:0}" : "=r"(thread));
+	return thread;
 }
 PROF_IMPL_INLINE uint64_t prof_impl_time(void)
 {
@@ -1258,25 +1138,12 @@ PROF_IMPL_INLINE uint64_t prof_impl_time(void)
 	return PROF_IMPL_U64(high) << 32 | low;
 }
 #else
-enum {
-	PROF_IMPL_MMAP = 222,
-	PROF_IMPL_MUNMAP = 215,
-	PROF_IMPL_MADVISE = 233,
-	PROF_IMPL_GETPID = 172,
-	PROF_IMPL_GETTID = 178,
-	PROF_IMPL_TGKILL = 131
-};
-PROF_IMPL_INLINE uint64_t prof_impl_syscall(uint64_t number, uint64_t a, uint64_t b, uint64_t c,
-					    uint64_t d)
+PROF_IMPL_INLINE uint64_t prof_impl_thread(void)
 {
-	uint64_t result;
+	uint64_t thread;
 
-	__asm__ volatile("mov x8, %[number]\n\tmov x0, %[a]\n\tmov x1, %[b]\n\tmov x2, %[c]\n\t"
-			 "mov x3, %[d]\n\tmov x4, #-1\n\tmov x5, #0\n\tsvc 0\n\tmov %[result], x0"
-			 : [result] "=r"(result)
-			 : [number] "r"(number), [a] "r"(a), [b] "r"(b), [c] "r"(c), [d] "r"(d)
-			 : "x0", "x1", "x2", "x3", "x4", "x5", "x8", "memory");
-	return result;
+	__asm__("mrs %0, tpidr_el0" : "=r"(thread));
+	return thread;
 }
 PROF_IMPL_INLINE uint64_t prof_impl_time(void)
 {
@@ -1348,74 +1215,63 @@ PROF_IMPL_INLINE int prof_impl_batch_flush(struct prof_batch *batch)
 	return 1;
 }
 
-/* Into the list. Those there that a fork has emptied are of threads which this process does not have. */
-PROF_IMPL_INLINE void prof_impl_batch_link(struct prof_batch *batch)
+/*
+ * Makes it this thread's: it begins empty, behind what another thread may have left there. Told at once:
+ * the tracer shall find it before it is full.
+ */
+PROF_IMPL_INLINE void prof_impl_batch_own(struct prof_batch *batch, uint64_t me)
 {
-	struct prof_batch *head = __atomic_load_n(&prof_impl_batches, __ATOMIC_ACQUIRE);
+	uint32_t left = batch->used & (PROF_IMPL_BATCH_CLOSED - 1);
 
-	do
-		batch->next = head && head != batch && head->pid ? head : PROF_IMPL_NULL;
-	while (!__atomic_compare_exchange_n(&prof_impl_batches, &head, batch, 0, __ATOMIC_ACQ_REL,
-					    __ATOMIC_ACQUIRE));
-}
-
-/* Makes it this thread's. Told at once: the tracer shall find it before it is full. */
-PROF_IMPL_INLINE void prof_impl_batch_own(struct prof_batch *batch, int in_list)
-{
+	if (left > PROF_IMPL_BATCH_SIZE)
+		left = PROF_IMPL_BATCH_SIZE;
+	if (left > sizeof(*batch)) {
+		left -= PROF_IMPL_U32(sizeof(*batch));
+		__builtin_memset(batch + 1, 0, left);
+		batch->base += left;
+		batch->events += batch->complete >> 16;
+	}
 	batch->flush = PROF_IMPL_CODE_ADDRESS(prof_flush_in_prof_control);
 	batch->version = PROF_IMPL_BATCH_VERSION;
 	batch->size = PROF_IMPL_BATCH_SIZE;
-	batch->pid = PROF_IMPL_U32(prof_impl_syscall(PROF_IMPL_GETPID, 0, 0, 0, 0));
-	batch->tid = PROF_IMPL_U32(prof_impl_syscall(PROF_IMPL_GETTID, 0, 0, 0, 0));
-	if (!batch->used)
-		PROF_IMPL_SET(batch->used, PROF_IMPL_U32(sizeof(*batch)));
-	if (!in_list)
-		prof_impl_batch_link(batch);
+	batch->complete = batch->stuck = 0;
+	batch->owner = me;
+	PROF_IMPL_SET(batch->used, PROF_IMPL_U32(sizeof(*batch)));
+	PROF_IMPL_SET(batch->turn, batch->turn + 1);
 	prof_impl_batch_send(batch, PROF_IMPL_BATCH_NEW);
 }
 
-/* One whose thread has ended, and what it left has been handed over; or NULL. */
-PROF_IMPL_INLINE struct prof_batch *prof_impl_batch_inherit(void)
-{
-	struct prof_batch *batch = __atomic_load_n(&prof_impl_batches, __ATOMIC_ACQUIRE);
-	const uint64_t me = prof_impl_syscall(PROF_IMPL_GETTID, 0, 0, 0, 0);
-	const uint64_t no_such_thread = ~UINT64_C(0) - 2; /* -ESRCH */
-	int i;
-
-	for (i = 0; batch && i < PROF_IMPL_BATCH_LOOKS; batch = batch->next, i++) {
-		uint32_t tid = __atomic_load_n(&batch->tid, __ATOMIC_ACQUIRE);
-
-		if (!batch->pid || tid == me || batch->used > batch->size ||
-		    prof_impl_syscall(PROF_IMPL_TGKILL, batch->pid, tid, 0, 0) != no_such_thread ||
-		    !__atomic_compare_exchange_n(&batch->tid, &tid, PROF_IMPL_U32(me), 0,
-						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-			continue;
-		if (batch->used == sizeof(*batch) || prof_impl_batch_flush(batch))
-			return batch;
-	}
-	return PROF_IMPL_NULL;
-}
-
-/* Whether system calls may be made, and the processor's counter be read, to give a thread a batch. */
-PROF_IMPL_INLINE int prof_impl_batch_may(void)
-{
-	return prof_domain_in_prof_control.on >> 16 != 0;
-}
-
+/*
+ * That of an earlier thread with our thread pointer, or one that is nobody's. NULL: all have owners. A
+ * signal handler may come in between, and then gets another one.
+ */
 PROF_IMPL_INLINE struct prof_batch *prof_impl_batch_new(void)
 {
-	const uint64_t read_write = 3, private_anonymous = 0x22, wipe_on_fork = 18;
-	uint64_t address = prof_impl_syscall(PROF_IMPL_MMAP, 0, PROF_IMPL_BATCH_SIZE, read_write,
-					     private_anonymous);
+	const uint64_t me = prof_impl_thread();
+	uint32_t i;
 
-	if (address > ~UINT64_C(4095))
-		return PROF_IMPL_NULL;
-	/* A forked child finds it empty: what is in there is its parent's to tell. */
-	if (prof_impl_syscall(PROF_IMPL_MADVISE, address, PROF_IMPL_BATCH_SIZE, wipe_on_fork, 0)) {
-		prof_impl_syscall(PROF_IMPL_MUNMAP, address, PROF_IMPL_BATCH_SIZE, 0, 0);
-		return PROF_IMPL_NULL;
+	for (i = 0; i < PROF_IMPL_BATCHES; i++) {
+		uint64_t owner = __atomic_load_n(&prof_impl_batches.owners[i], __ATOMIC_RELAXED);
+		void *place = prof_impl_batches.batches[i];
+		struct prof_batch *batch = PROF_IMPL_CAST(struct prof_batch *, place);
+		uint32_t turn;
+
+		if (owner != me && (owner || !__atomic_compare_exchange_n(
+						     &prof_impl_batches.owners[i], &owner, me, 0,
+						     __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)))
+			continue;
+		turn = __atomic_load_n(&batch->turn, __ATOMIC_ACQUIRE);
+		/* A signal handler has got it since we looked, and has marked in there. */
+		if (__atomic_load_n(prof_impl_batch(), __ATOMIC_ACQUIRE) == batch)
+			return batch;
+		if (turn % 2 || batch->stuck >= PROF_IMPL_BATCH_STUCK ||
+		    !__atomic_compare_exchange_n(&batch->turn, &turn, turn + 1, 0,
+						 __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			continue;
+		prof_impl_batch_own(batch, me);
+		return batch;
 	}
-	return PROF_IMPL_AT(struct prof_batch, address);
+	return PROF_IMPL_NULL;
 }
 
 /* Room for so many bytes, in a batch; or NULL. */
@@ -1427,22 +1283,14 @@ PROF_IMPL_INLINE uint64_t *prof_impl_batch_room(uint32_t size, struct prof_batch
 		struct prof_batch *batch = *prof_impl_batch(), *none = PROF_IMPL_NULL;
 		uint32_t at;
 
-		if ((!batch || !batch->pid) && !prof_impl_batch_may())
-			return PROF_IMPL_NULL;
 		if (!batch) {
-			const int inherited = (batch = prof_impl_batch_inherit()) != PROF_IMPL_NULL;
-
-			if (!inherited)
-				batch = prof_impl_batch_new();
+			batch = prof_impl_batch_new();
 			if (!batch)
 				return PROF_IMPL_NULL;
-			prof_impl_batch_own(batch, inherited);
 			/* A signal handler may have got one meanwhile, and marked in it: that one is it. */
 			if (!__atomic_compare_exchange_n(prof_impl_batch(), &none, batch, 0,
 							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 				batch = none;
-		} else if (!batch->pid) { /* in a forked child */
-			prof_impl_batch_own(batch, 0);
 		}
 		at = prof_impl_batch_take(batch, size);
 		if (at + size <= batch->size) {
@@ -1579,24 +1427,22 @@ PROF_IMPL_INLINE void prof_impl_send_alone(const struct prof_impl_event *e)
 	place = batch + 1;
 	words = PROF_IMPL_CAST(uint64_t *, place);
 	prof_impl_write(e, words);
-	/* Or else the kernel's. */
-	words[0] = prof_impl_batch_may() ? prof_impl_time() : 0;
+	/* Or else the kernel's: who has no batch may not even be allowed to read the counter. */
+	words[0] = *prof_impl_batch() ? prof_impl_time() : 0;
 	prof_impl_batch_send(batch, PROF_IMPL_BATCH_ALONE);
 }
 
-/* One function for all files of a program or library. */
-#ifdef __cplusplus
-#define PROF_IMPL_ONCE extern "C" inline __attribute__((visibility("hidden"), noinline, used))
-#else
-#define PROF_IMPL_ONCE __attribute__((weak, visibility("hidden"), noinline, used))
-#endif
+/*
+ * One function for all files of a program or library, in C as in C++: linkers keep one of the sections of
+ * that name (lld and mold keep all of them, and use one). Its number is that of the layout: it belongs to
+ * the section groups that come with it.
+ */
+#define PROF_IMPL_ONCE(name)							\
+	static inline __attribute__((noinline, section(".gnu.linkonce.t.prof_impl_3_" name)))
 
-PROF_IMPL_C void prof_batch_put_slowly(const char *name, uint64_t meta, uint64_t a, uint64_t b,
-				       const char *keys, uint64_t values, uint64_t stub)
-	__attribute__((visibility("hidden"), cold));
-
-PROF_IMPL_ONCE void prof_batch_put_slowly(const char *name, uint64_t meta, uint64_t a, uint64_t b,
-					  const char *keys, uint64_t values, uint64_t stub)
+PROF_IMPL_ONCE("put_slowly") __attribute__((cold)) void prof_impl_put_slowly(
+	const char *name, uint64_t meta, uint64_t a, uint64_t b, const char *keys, uint64_t values,
+	uint64_t stub)
 {
 	struct prof_impl_event e;
 	struct prof_batch *batch;
@@ -1622,16 +1468,12 @@ PROF_IMPL_ONCE void prof_batch_put_slowly(const char *name, uint64_t meta, uint6
 
 #if !defined(__x86_64__)
 
-PROF_IMPL_C void prof_batch_put(const char *name, uint64_t meta, uint64_t a, uint64_t b,
-				const char *keys, uint64_t values, uint64_t stub)
-	__attribute__((visibility("hidden")));
-
 /*
  * Assembly calls it, and on x86-64 does it. Keys are nearly always near: the strings of one executable
  * or library lie together.
  */
-PROF_IMPL_ONCE void prof_batch_put(const char *name, uint64_t meta, uint64_t a, uint64_t b,
-				   const char *keys, uint64_t values, uint64_t stub)
+PROF_IMPL_ONCE("put") void prof_impl_put(const char *name, uint64_t meta, uint64_t a, uint64_t b,
+					 const char *keys, uint64_t values, uint64_t stub)
 {
 	const uint64_t seldom = PROF_META_NAME_DYNAMIC | PROF_META_HAS_STRINGS |
 				PROF_META_HAS_CATEGORIES;
@@ -1673,10 +1515,303 @@ PROF_IMPL_ONCE void prof_batch_put(const char *name, uint64_t meta, uint64_t a, 
 	prof_impl_batch_complete(batch, 1u << 16 | words);
 	return;
 slowly:
-	prof_batch_put_slowly(name, meta, a, b, keys, values, stub);
+	prof_impl_put_slowly(name, meta, a, b, keys, values, stub);
 }
 
 #endif
+
+/* As PROF_IMPL_ASM_SYMBOL, where there are operands. */
+#define PROF_IMPL_ASM_SYMBOL_OF(symbol, type)					\
+	".weak " symbol "\n"							\
+	".hidden " symbol "\n"							\
+	".type " symbol ", %%" type "\n"
+
+/*
+ * A library is unloaded, and its batches go with it: what is in there, whosever it is, is handed over as
+ * long as it is there. Last of all the library's destructors, since these may mark. What is linked to a
+ * program goes through this as well, when that ends; programs themselves do not, whose threads hand over
+ * what they have when they end.
+ */
+#if defined(__PIC__) && !defined(__PIE__)
+#define PROF_IMPL_UNLOADS 1
+PROF_IMPL_ONCE("unload") __attribute__((cold)) void prof_impl_unload(void)
+{
+	uint32_t i;
+
+	if (!PROF_IMPL_ON(prof_domain_in_prof_control))
+		return;
+	for (i = 0; i < PROF_IMPL_BATCHES; i++) {
+		void *place = prof_impl_batches.batches[i];
+		struct prof_batch *batch = PROF_IMPL_CAST(struct prof_batch *, place);
+
+		/* They are taken in this order. */
+		if (!__atomic_load_n(&prof_impl_batches.owners[i], __ATOMIC_ACQUIRE))
+			return;
+		if ((batch->used & (PROF_IMPL_BATCH_CLOSED - 1)) > sizeof(*batch))
+			prof_impl_batch_send(batch, PROF_IMPL_BATCH_UNLOADED);
+	}
+}
+#else
+#define PROF_IMPL_UNLOADS 0
+#endif
+
+/*
+ * Where a stub goes when its mark is for a batch: with its own address in a register besides the six
+ * arguments, which becomes a seventh. prof_batch_mark_too keeps the arguments for the doors.
+ *
+ * Most marks have no pairs, or values in registers, and find room. On x86-64 that is all there is
+ * here: as a function in C it saves and restores six registers, which takes longer than all else but
+ * reading the clock where another thread runs on the same core. Everything else, and what arm64 does
+ * there, is in C: prof_impl_put and prof_impl_put_slowly above say what this does, too.
+ */
+PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody)
+{
+	__asm__(PROF_IMPL_ASM_INTERRUPT);
+	PROF_IMPL_DEFINE_DOMAIN(prof_default, "\"default\"")
+	PROF_IMPL_DEFINE_SWITCH(prof_control)
+	PROF_IMPL_EACH_CONTROL_KIND(PROF_IMPL_DEFINE_CONTROL_STUB, prof_control, "\"\"")
+	PROF_IMPL_DEFINE_FLUSH
+	/* By this systemtap's tools learn how far the file was moved after its notes were written. */
+	__asm__(".ifndef _.stapsdt.base\n"
+		".pushsection .stapsdt.base, \"aG\", %progbits, .stapsdt.base, comdat\n"
+		".weak _.stapsdt.base\n"
+		".hidden _.stapsdt.base\n"
+		"_.stapsdt.base: .space 1\n"
+		".size _.stapsdt.base, 1\n"
+		".popsection\n"
+		".endif\n");
+	/* The thread's batch, and all batches of this executable or library (struct prof_batches). */
+	__asm__(".ifndef prof_batch\n"
+		".pushsection .tbss.prof_batch, \"awTG\", %nobits, prof_batch, comdat\n"
+		PROF_IMPL_ASM_SYMBOL("prof_batch", "tls_object")
+		".balign 8\n"
+		"prof_batch: .zero 8\n"
+		".size prof_batch, 8\n"
+		".popsection\n"
+		".endif\n");
+	__asm__(".ifndef prof_batches\n"
+		".pushsection .bss.prof_batches, \"awG\", %nobits, prof_batches, comdat\n"
+		PROF_IMPL_ASM_SYMBOL("prof_batches", "object")
+		".balign 4096\n"
+		"prof_batches: .zero 4096 + 128 * 32768\n"
+		".size prof_batches, . - prof_batches\n"
+		".popsection\n"
+		".endif\n");
+	__asm__(".ifndef prof_batch_put_slowly\n"
+		".pushsection .text.prof_batch_put_slowly, \"axG\", %%progbits, prof_batch_put_slowly, comdat\n"
+		PROF_IMPL_ASM_SYMBOL_OF("prof_batch_put_slowly", "function")
+		"prof_batch_put_slowly:\n"
+		".cfi_startproc\n"
+		PROF_IMPL_ASM_JUMP "\n"
+		".cfi_endproc\n"
+		".size prof_batch_put_slowly, . - prof_batch_put_slowly\n"
+		".popsection\n"
+		".endif\n"
+		:
+		: PROF_IMPL_SYMBOLIC(&prof_impl_put_slowly));
+	/* The markers made at run time. */
+	__asm__(".ifndef prof_markers_made\n"
+		".pushsection .bss.prof_markers_made, \"awG\", %nobits, prof_markers_made, comdat\n"
+		PROF_IMPL_ASM_SYMBOL("prof_markers_made", "object")
+		".balign 8\n"
+		"prof_markers_made: .zero 8\n"
+		".size prof_markers_made, 8\n"
+		".popsection\n"
+		".endif\n");
+#if PROF_IMPL_UNLOADS
+	__asm__(".ifndef prof_batch_unload\n"
+		".pushsection .fini_array.00000, \"awG\", %%fini_array, prof_batch_unload, comdat\n"
+		PROF_IMPL_ASM_SYMBOL_OF("prof_batch_unload", "object")
+		".balign 8\n"
+		"prof_batch_unload: .8byte %c0\n"
+		".size prof_batch_unload, 8\n"
+		".popsection\n"
+		".endif\n"
+		:
+		: PROF_IMPL_SYMBOLIC(&prof_impl_unload));
+#endif
+#if defined(__x86_64__)
+	__asm__(".ifndef prof_batch_mark\n"
+		".pushsection .text.prof_batch_mark, \"axG\", %progbits, prof_batch_mark, comdat\n"
+		PROF_IMPL_ASM_SYMBOL("prof_batch_mark", "function")
+		PROF_IMPL_ASM_SYMBOL("prof_batch_mark_too", "function")
+		".balign 32\n"
+		"prof_batch_mark:\n"
+		".cfi_startproc\n"
+		/* The stub: the seventh argument of prof_batch_put_slowly, should it come to that. */
+		"	.byte 0x50\n"					/* push %rax */
+		".cfi_adjust_cfa_offset 8\n"
+		/* Where signals do not come by. Free from here on: %r9, %r10, %r11, soon %rax. */
+		"	.byte 0x4c, 0x89, 0x4c, 0x24, 0xf8\n"		/* mov %r9, -8(%rsp) */
+		"	.byte 0x4c, 0x8b, 0x1d\n"			/* mov prof_batch@gottpoff(%rip), %r11 */
+		"	.reloc ., R_X86_64_GOTTPOFF, prof_batch - 4\n	.4byte 0\n"
+		"	.byte 0x64, 0x4d, 0x8b, 0x1b\n"			/* mov %fs:(%r11), %r11 */
+		"	.byte 0x4d, 0x85, 0xdb\n"			/* test %r11, %r11 */
+		"	.byte 0x0f, 0x84\n	.4byte 970f - . - 4\n"	/* jz 970f */
+		/* What the keys are counted from: the name, or else the stub. */
+		"	.byte 0x49, 0x89, 0xfa\n"			/* mov %rdi, %r10 */
+		"	.byte 0x48, 0x85, 0xff\n"			/* test %rdi, %rdi */
+		"	.byte 0x4c, 0x0f, 0x44, 0xd0\n"			/* cmovz %rax, %r10 */
+		/* Whether anything is dynamic, a string, in registers, or categories; how many pairs. */
+		"	.byte 0x49, 0x89, 0xf1\n"			/* mov %rsi, %r9 */
+		"	.byte 0x49, 0xc1, 0xe9, 0x20\n"			/* shr $32, %r9 */
+		"	.byte 0x41, 0x83, 0xe1, 0x0f\n"			/* and $15, %r9d */
+		"	.byte 0x89, 0xf0\n"				/* mov %esi, %eax */
+		"	.byte 0x83, 0xe0, 0x0f\n"			/* and $15, %eax */
+		"	.byte 0x0f, 0x84\n	.4byte 971f - . - 4\n"	/* jz 971f */
+		/* In registers, and nothing else. */
+		"	.byte 0x41, 0x83, 0xf9, 4\n"			/* cmp $4, %r9d */
+		"	.byte 0x0f, 0x85\n	.4byte 970f - . - 4\n"	/* jne 970f */
+		"	.byte 0x4d, 0x89, 0xc1\n"			/* mov %r8, %r9 */
+		"	.byte 0x4d, 0x29, 0xd1\n"			/* sub %r10, %r9 */
+		"	.byte 0x49, 0x81, 0xc1, 0, 0, 0x80, 0\n"	/* add $0x800000, %r9 */
+		"	.byte 0x49, 0x81, 0xf9, 0, 0, 0, 1\n"		/* cmp $0x1000000, %r9 */
+		"	.byte 0x0f, 0x83\n	.4byte 970f - . - 4\n"	/* jae 970f */
+		/* The third word without its highest bits. Those: the keys are near, so many words. */
+		"	.byte 0x49, 0xc1, 0xe1, 0x10\n"			/* shl $16, %r9 */
+		"	.byte 0x49, 0x31, 0xf1\n"			/* xor %rsi, %r9 */
+		"	.byte 0x49, 0x0f, 0xba, 0xf9, 0x22\n"		/* btc $34, %r9 */
+		"	.byte 0xc1, 0xe0, 4\n"				/* shl $4, %eax */
+		"	.byte 0x83, 0xc0, 0x32\n"			/* add $0x32, %eax */
+		"972:\n"
+		/* Is the name too far away? */
+		"	.byte 0x4c, 0x2b, 0x14, 0x24\n"			/* sub (%rsp), %r10 */
+		"	.byte 0x49, 0x81, 0xc2, 0, 0, 0, 0x40\n"	/* add $0x40000000, %r10 */
+		"	.byte 0x49, 0xc1, 0xea, 0x1f\n"			/* shr $31, %r10 */
+		"	.byte 0x0f, 0x85\n	.4byte 970f - . - 4\n"	/* jnz 970f */
+		/* `a` follows, one word more. */
+		"	.byte 0x48, 0x85, 0xd2\n"			/* test %rdx, %rdx */
+		"	.byte 0x74\n	.byte 973f - . - 1\n"		/* jz 973f */
+		"	.byte 0x83, 0xc0, 0x11\n"			/* add $0x11, %eax */
+		"973:\n"
+		/* The third word; bytes. */
+		"	.byte 0x41, 0x89, 0xc2\n"			/* mov %eax, %r10d */
+		"	.byte 0x48, 0xc1, 0xe0, 0x34\n"			/* shl $52, %rax */
+		"	.byte 0x49, 9, 0xc1\n"				/* or %rax, %r9 */
+		"	.byte 0x41, 0xd1, 0xea\n"			/* shr $1, %r10d */
+		"	.byte 0x41, 0x83, 0xe2, 0xf8\n"			/* and $-8, %r10d */
+		/* Of `used`, up to `size`. */
+		"	.byte 0x44, 0x89, 0xd0\n"			/* mov %r10d, %eax */
+		"	.byte 0x41, 0x0f, 0xc1, 0x43, 8\n"		/* xadd %eax, 8(%r11) */
+		"	.byte 0x41, 1, 0xc2\n"				/* add %eax, %r10d */
+		"	.byte 0x45, 0x3b, 0x53, 0x0c\n"			/* cmp 12(%r11), %r10d */
+		"	.byte 0x0f, 0x87\n	.4byte 974f - . - 4\n"	/* ja 974f */
+		"	.byte 0x4c, 1, 0xd8\n"				/* add %r11, %rax */
+		/* The second word, in halves; the third one. */
+		"	.byte 0x4c, 0x8b, 4, 0x24\n"			/* mov (%rsp), %r8 */
+		"	.byte 0x48, 0x85, 0xff\n"			/* test %rdi, %rdi */
+		"	.byte 0x49, 0x0f, 0x44, 0xf8\n"			/* cmovz %r8, %rdi */
+		"	.byte 0x44, 0x29, 0xc7\n"			/* sub %r8d, %edi */
+		"	.byte 0x44, 0x89, 0x40, 8\n"			/* mov %r8d, 8(%rax) */
+		"	.byte 0x89, 0x78, 0x0c\n"			/* mov %edi, 12(%rax) */
+		"	.byte 0x4c, 0x89, 0x48, 0x10\n"			/* mov %r9, 16(%rax) */
+		/* What follows. */
+		"	.byte 0x48, 0x8d, 0x78, 0x18\n"			/* lea 24(%rax), %rdi */
+		"	.byte 0x48, 0x85, 0xd2\n"			/* test %rdx, %rdx */
+		"	.byte 0x74\n	.byte 975f - . - 1\n"		/* jz 975f */
+		"	.byte 0x48, 0x89, 0x17\n"			/* mov %rdx, (%rdi) */
+		"	.byte 0x48, 0x83, 0xc7, 8\n"			/* add $8, %rdi */
+		"975:\n"
+		"	.byte 0x83, 0xe6, 0x0f\n"			/* and $15, %esi */
+		"	.byte 0x74\n	.byte 976f - . - 1\n"		/* jz 976f */
+		"	.byte 0x48, 0x89, 0x0f\n"			/* mov %rcx, (%rdi) */
+		"	.byte 0x83, 0xfe, 1\n"				/* cmp $1, %esi */
+		"	.byte 0x74\n	.byte 977f - . - 1\n"		/* je 977f */
+		"	.byte 0x48, 0x8b, 0x54, 0x24, 0xf8\n"		/* mov -8(%rsp), %rdx */
+		"	.byte 0x48, 0x89, 0x57, 8\n"			/* mov %rdx, 8(%rdi) */
+		"977:\n"
+		/* Last the time: an event without one is not complete. Then `complete`. */
+		"	.byte 0x48, 0x89, 0xc7\n"			/* mov %rax, %rdi */
+		"	.byte 0x49, 0xc1, 0xe9, 0x38\n"			/* shr $56, %r9 */
+		"	.byte 0x41, 0x81, 0xc1, 0, 0, 1, 0\n"		/* add $0x10000, %r9d */
+		"	.byte 0x0f, 0x31\n"				/* rdtsc */
+		"	.byte 0x48, 0xc1, 0xe2, 0x20\n"			/* shl $32, %rdx */
+		"	.byte 0x48, 9, 0xd0\n"				/* or %rdx, %rax */
+		"	.byte 0x48, 0x89, 7\n"				/* mov %rax, (%rdi) */
+		"	.byte 0x45, 1, 0x4b, 0x10\n"			/* add %r9d, 16(%r11) */
+		"	.byte 0x58\n"					/* pop %rax */
+		".cfi_adjust_cfa_offset -8\n"
+		"	.byte 0xc3\n"					/* ret */
+		".cfi_adjust_cfa_offset 8\n"
+		"976:\n"
+		"	.byte 0x48, 0x85, 0xc9\n"			/* test %rcx, %rcx */
+		"	.byte 0x74\n	.byte 977b - . - 1\n"		/* jz 977b */
+		"	.byte 0x48, 0x89, 0x0f\n"			/* mov %rcx, (%rdi) */
+		"	.byte 0xeb\n	.byte 977b - . - 1\n"		/* jmp 977b */
+		/* No pairs: perhaps `b` follows. */
+		"971:\n"
+		"	.byte 0x45, 0x85, 0xc9\n"			/* test %r9d, %r9d */
+		"	.byte 0x75\n	.byte 970f - . - 1\n"		/* jnz 970f */
+		"	.byte 0x49, 0x89, 0xf1\n"			/* mov %rsi, %r9 */
+		"	.byte 0xb8, 0x30, 0, 0, 0\n"			/* mov $0x30, %eax */
+		"	.byte 0x48, 0x85, 0xc9\n"			/* test %rcx, %rcx */
+		"	.byte 0x0f, 0x84\n	.4byte 972b - . - 4\n"	/* jz 972b */
+		"	.byte 0x83, 0xc0, 0x14\n"			/* add $0x14, %eax */
+		"	.byte 0xe9\n	.4byte 972b - . - 4\n"		/* jmp 972b */
+		/* Given back: what a signal handler took meanwhile was too much as well. */
+		"974:\n"
+		"	.byte 0x41, 0x29, 0xc2\n"			/* sub %eax, %r10d */
+		"	.byte 0x41, 0xf7, 0xda\n"			/* neg %r10d */
+		"	.byte 0x45, 0x0f, 0xc1, 0x53, 8\n"		/* xadd %r10d, 8(%r11) */
+		"970:\n"
+		"	.byte 0x4c, 0x8b, 0x4c, 0x24, 0xf8\n"		/* mov -8(%rsp), %r9 */
+		"	.byte 0xe8\n	.4byte prof_batch_put_slowly - . - 4\n"	/* call */
+		"	.byte 0x58\n"					/* pop %rax */
+		".cfi_adjust_cfa_offset -8\n"
+		"	.byte 0xc3\n"					/* ret */
+		".cfi_endproc\n"
+		".size prof_batch_mark, . - prof_batch_mark\n"
+		"prof_batch_mark_too:\n"
+		".cfi_startproc\n"
+		"	.byte 0x57, 0x56, 0x52, 0x51, 0x41, 0x50, 0x41, 0x51\n" /* push %rdi, ... %r9 */
+		".cfi_adjust_cfa_offset 48\n"
+		"	.byte 0xe8\n	.4byte prof_batch_mark - . - 4\n"
+		"	.byte 0x41, 0x59, 0x41, 0x58, 0x59, 0x5a, 0x5e, 0x5f\n" /* pop %r9, ... %rdi */
+		".cfi_adjust_cfa_offset -48\n"
+		"	ret\n"
+		".cfi_endproc\n"
+		".size prof_batch_mark_too, . - prof_batch_mark_too\n"
+		".popsection\n"
+		".endif\n");
+#else
+	__asm__(".ifndef prof_batch_mark\n"
+		".pushsection .text.prof_batch_mark, \"axG\", %%progbits, prof_batch_mark, comdat\n"
+		PROF_IMPL_ASM_SYMBOL_OF("prof_batch_mark", "function")
+		PROF_IMPL_ASM_SYMBOL_OF("prof_batch_mark_too", "function")
+		".balign 64\n"
+		"prof_batch_mark:\n"
+		".cfi_startproc\n"
+		"	hint 34\n"
+		"	b %c0\n"
+		".cfi_endproc\n"
+		".size prof_batch_mark, . - prof_batch_mark\n"
+		"prof_batch_mark_too:\n"
+		".cfi_startproc\n"
+		"	hint 34\n"
+		"	stp x29, x30, [sp, #-64]!\n"
+		".cfi_def_cfa_offset 64\n"
+		".cfi_offset 29, -64\n"
+		".cfi_offset 30, -56\n"
+		"	stp x0, x1, [sp, #16]\n"
+		"	stp x2, x3, [sp, #32]\n"
+		"	stp x4, x5, [sp, #48]\n"
+		"	bl %c0\n"
+		"	ldp x0, x1, [sp, #16]\n"
+		"	ldp x2, x3, [sp, #32]\n"
+		"	ldp x4, x5, [sp, #48]\n"
+		"	ldp x29, x30, [sp], #64\n"
+		".cfi_def_cfa_offset 0\n"
+		"	ret\n"
+		".cfi_endproc\n"
+		".size prof_batch_mark_too, . - prof_batch_mark_too\n"
+		".popsection\n"
+		".endif\n"
+		:
+		: PROF_IMPL_SYMBOLIC(&prof_impl_put));
+#endif
+	__asm__(PROF_IMPL_ASM_RESUME);
+	nobody();
+}
 
 #endif
 
@@ -1693,11 +1828,16 @@ struct prof_impl_value {
 
 namespace prof_impl
 {
-template <class T, bool = std::is_enum<T>::value> struct type_of; /* only these are values: */
-template <class T> struct type_of<T, true> : type_of<typename std::underlying_type<T>::type> {
+template <int N> struct tag {
+	static constexpr int value = N;
+};
+/* Only these are values: */
+template <class T, bool = __is_enum(T)> struct type_of : tag<0> {
+};
+template <class T> struct type_of<T, true> : type_of<__underlying_type(T)> {
 };
 #define PROF_IMPL_TYPE(T, number)						\
-	template <> struct type_of<T, false> : std::integral_constant<int, number> {	\
+	template <> struct type_of<T, false> : tag<number> {			\
 	};
 PROF_IMPL_TYPE(signed char, PROF_VALUE_INT)
 PROF_IMPL_TYPE(short, PROF_VALUE_INT)
@@ -1709,8 +1849,8 @@ PROF_IMPL_TYPE(unsigned short, PROF_VALUE_UINT)
 PROF_IMPL_TYPE(unsigned int, PROF_VALUE_UINT)
 PROF_IMPL_TYPE(unsigned long, PROF_VALUE_UINT)
 PROF_IMPL_TYPE(unsigned long long, PROF_VALUE_UINT)
-PROF_IMPL_TYPE(char, (std::is_signed<char>::value ? PROF_VALUE_INT : PROF_VALUE_UINT))
-PROF_IMPL_TYPE(wchar_t, (std::is_signed<wchar_t>::value ? PROF_VALUE_INT : PROF_VALUE_UINT))
+PROF_IMPL_TYPE(char, (static_cast<char>(-1) < 0 ? PROF_VALUE_INT : PROF_VALUE_UINT))
+PROF_IMPL_TYPE(wchar_t, (static_cast<wchar_t>(-1) < 0 ? PROF_VALUE_INT : PROF_VALUE_UINT))
 PROF_IMPL_TYPE(char16_t, PROF_VALUE_UINT)
 PROF_IMPL_TYPE(char32_t, PROF_VALUE_UINT)
 PROF_IMPL_TYPE(float, PROF_VALUE_DOUBLE)
@@ -1731,8 +1871,6 @@ PROF_IMPL_TYPE(void *, PROF_VALUE_POINTER)
 PROF_IMPL_TYPE(const void *, PROF_VALUE_POINTER)
 PROF_IMPL_TYPE(decltype(nullptr), PROF_VALUE_POINTER)
 #undef PROF_IMPL_TYPE
-
-template <int N> using tag = std::integral_constant<int, N>;
 
 template <class T> PROF_IMPL_INLINE uint64_t bits(T v, tag<PROF_VALUE_INT>)
 {
@@ -1763,16 +1901,24 @@ template <class T> PROF_IMPL_INLINE uint64_t bits(T v, tag<PROF_VALUE_POINTER>)
 	return reinterpret_cast<uintptr_t>(v);
 }
 
+template <class T> PROF_IMPL_INLINE uint64_t bits(T, tag<0>)
+{
+	return 0;
+}
+
 template <class T> PROF_IMPL_INLINE prof_impl_value value(T v)
 {
-	return prof_impl_value{ type_of<T>::value, bits(v, tag<type_of<T>::value>()) };
+	static_assert(type_of<T>::value != 0, PROF_IMPL_NOT_A_VALUE);
+	return prof_impl_value{ static_cast<uint64_t>(type_of<T>::value),
+				bits(v, tag<type_of<T>::value>()) };
 }
 template <class T> PROF_IMPL_INLINE prof_impl_value number(T v)
 {
-	static_assert(type_of<T>::value != PROF_VALUE_STRING &&
+	static_assert(type_of<T>::value != 0 && type_of<T>::value != PROF_VALUE_STRING &&
 			      type_of<T>::value != PROF_VALUE_POINTER,
-		      "a counter takes a number");
-	return value(v);
+		      PROF_IMPL_NOT_A_NUMBER);
+	return prof_impl_value{ static_cast<uint64_t>(type_of<T>::value),
+				bits(v, tag<type_of<T>::value>()) };
 }
 } /* namespace prof_impl */
 
@@ -1841,11 +1987,23 @@ PROF_IMPL_INLINE struct prof_impl_value prof_impl_of_pointer(const void *v)
 	signed char *: prof_impl_of_string, const signed char *: prof_impl_of_string,	\
 	unsigned char *: prof_impl_of_string, const unsigned char *: prof_impl_of_string,	\
 	void *: prof_impl_of_pointer, const void *: prof_impl_of_pointer
+#define PROF_IMPL_NUMBER_ONES							\
+	char: 1, signed char: 1, short: 1, int: 1, long: 1, long long: 1, unsigned char: 1,	\
+	unsigned short: 1, unsigned int: 1, unsigned long: 1, unsigned long long: 1,	\
+	_Bool: 1, float: 1, double: 1
+#define PROF_IMPL_POINTER_ONES							\
+	char *: 1, const char *: 1, signed char *: 1, const signed char *: 1,	\
+	unsigned char *: 1, const unsigned char *: 1, void *: 1, const void *: 1
 
 /* Of variables only: some compilers warn of side effects that _Generic has not. */
 #define PROF_IMPL_VALUE(v)							\
 	__extension__ _Generic(v, PROF_IMPL_NUMBER_TYPES, PROF_IMPL_POINTER_TYPES)(v)
 #define PROF_IMPL_NUMBER(v) __extension__ _Generic(v, PROF_IMPL_NUMBER_TYPES)(v)
+#define PROF_IMPL_VALUE_CHECK(v)						\
+	PROF_IMPL_REQUIRE(_Generic(v, PROF_IMPL_NUMBER_ONES, PROF_IMPL_POINTER_ONES, default: 0),	\
+			  PROF_IMPL_NOT_A_VALUE)
+#define PROF_IMPL_NUMBER_CHECK(v)						\
+	PROF_IMPL_REQUIRE(_Generic(v, PROF_IMPL_NUMBER_ONES, default: 0), PROF_IMPL_NOT_A_NUMBER)
 
 #endif
 
@@ -1868,6 +2026,14 @@ PROF_IMPL_INLINE const char *prof_impl_touch(const char *s, size_t last)
 	return s;
 }
 
+#define PROF_IMPL_NAME_META(name) (__builtin_constant_p(name) ? 0 : PROF_META_NAME_DYNAMIC)
+
+/* A name that is no literal here may be one all the same, in a page that nobody has read yet. */
+PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
+{
+	return name ? prof_impl_touch(name, __builtin_strlen(name)) : name;
+}
+
 #define PROF_IMPL_LITERAL(s) prof_impl_touch("" s, sizeof("" s) - 1)
 #define PROF_IMPL_FUNC prof_impl_touch(__func__, sizeof(__func__) - 1)
 
@@ -1878,50 +2044,82 @@ PROF_IMPL_INLINE const char *prof_impl_touch(const char *s, size_t last)
  */
 #define PROF_IMPL_MARK(domain, stub, name, a, b, ...)				\
 	do {									\
-		if (PROF_IMPL_ON(domain))					\
-			PROF_IMPL_CALL(PROF_IMPL_VALUE, stub, name, a, b, __VA_ARGS__)	\
+		if (PROF_IMPL_ON(domain)) {					\
+			PROF_IMPL_CALL(PROF_IMPL_VALUE, stub, name, 0, a, b, __VA_ARGS__)	\
+		}								\
 	} while (0)
 
-#define PROF_IMPL_CALL(convert, stub, name, a, b, ...)				\
+#define PROF_IMPL_MARK_NAMED(name, form, domain, stub, a, b, ...)		\
+	do {									\
+		PROF_IMPL_REQUIRE_NAME(name, form);				\
+		if (PROF_IMPL_ON(domain)) {					\
+			PROF_IMPL_CALL(PROF_IMPL_VALUE, stub, PROF_IMPL_LITERAL(name), 0, a, b,	\
+				       __VA_ARGS__)				\
+		}								\
+	} while (0)
+
+/* A name that is made at run time. */
+#define PROF_IMPL_MARK_DYN(name, domain, stub, ...)				\
+	do {									\
+		if (PROF_IMPL_ON(domain)) {					\
+			PROF_IMPL_CALL(PROF_IMPL_VALUE, stub, prof_impl_name(name),	\
+				       PROF_IMPL_NAME_META(name), 0, 0, __VA_ARGS__)	\
+		}								\
+	} while (0)
+
+#define PROF_IMPL_CALL(convert, stub, name, m, a, b, ...)				\
 	PROF_IMPL_PICK(__VA_ARGS__, PROF_IMPL_TOO_MANY_PAIRS, PROF_IMPL_TOO_MANY_PAIRS,	\
-		       PROF_IMPL_TOO_MANY_PAIRS, PROF_IMPL_TOO_MANY_PAIRS,	\
+		       PROF_IMPL_TOO_MANY_PAIRS, PROF_IMPL_TOO_MANY_PAIRS, PROF_IMPL_TOO_MANY_PAIRS,	\
+		       PROF_IMPL_TOO_MANY_PAIRS, PROF_IMPL_TOO_MANY_PAIRS, PROF_IMPL_TOO_MANY_PAIRS,	\
+		       PROF_IMPL_TOO_MANY_PAIRS, PROF_IMPL_TOO_MANY_PAIRS, PROF_IMPL_TOO_MANY_PAIRS,	\
+		       PROF_IMPL_TOO_MANY_PAIRS, PROF_IMPL_TOO_MANY_PAIRS, PROF_IMPL_TOO_MANY_PAIRS,	\
+		       PROF_IMPL_TOO_MANY_PAIRS, PROF_IMPL_TOO_MANY_PAIRS, PROF_IMPL_TOO_MANY_PAIRS,	\
 		       PROF_IMPL_CALL_6, PROF_IMPL_A_KEY_WITHOUT_A_VALUE,	\
 		       PROF_IMPL_CALL_5, PROF_IMPL_A_KEY_WITHOUT_A_VALUE,	\
 		       PROF_IMPL_CALL_4, PROF_IMPL_A_KEY_WITHOUT_A_VALUE,	\
 		       PROF_IMPL_CALL_3, PROF_IMPL_A_KEY_WITHOUT_A_VALUE,	\
 		       PROF_IMPL_CALL_2, PROF_IMPL_A_KEY_WITHOUT_A_VALUE,	\
 		       PROF_IMPL_CALL_1, PROF_IMPL_CALL_EMPTY, PROF_IMPL_CALL_0, ~)	\
-	(convert, stub, name, a, b, __VA_ARGS__)
-#define PROF_IMPL_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, chosen, ...) chosen
+	(convert, stub, name, m, a, b, __VA_ARGS__)
+#define PROF_IMPL_PICK(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y,	\
+		       a1, b1, c1, d1, e1, chosen, ...)				\
+	chosen
 
-#define PROF_IMPL_CALL_0(convert, stub, name, a, b, z)				\
-	stub(name, 0, a, b, PROF_IMPL_NULL, 0);
-#define PROF_IMPL_CALL_EMPTY(convert, stub, name, a, b, empty, z)		\
-	PROF_IMPL_A_KEY_NEEDS_A_VALUE_##empty					\
-	PROF_IMPL_CALL_0(convert, stub, name, a, b, z)
-#define PROF_IMPL_A_KEY_NEEDS_A_VALUE_
+#define PROF_IMPL_CALL_0(convert, stub, name, m, a, b, z)				\
+	PROF_IMPL_NEED;								\
+	stub(name, m, a, b, PROF_IMPL_NULL, 0);
+/* PROF_END() and a trailing comma leave one thing that is empty, PROF_END("key") one that is not. */
+#define PROF_IMPL_CALL_EMPTY(convert, stub, name, m, a, b, empty, z)		\
+	{									\
+		PROF_IMPL_REQUIRE(sizeof(#empty) == 1, PROF_IMPL_NO_VALUE);	\
+		PROF_IMPL_CALL_0(convert, stub, name, m, a, b, z)			\
+	}
+#define PROF_IMPL_A_KEY_WITHOUT_A_VALUE(...) PROF_IMPL_REQUIRE(0, PROF_IMPL_NO_VALUE);
+#define PROF_IMPL_TOO_MANY_PAIRS(...)						\
+	PROF_IMPL_REQUIRE(0, "proftrace: a marker takes at most six pairs of a key and a value");
+#define PROF_IMPL_NO_VALUE "proftrace: a key without a value; pairs are key, value, key, value"
 
-#define PROF_IMPL_CALL_1(c, stub, name, a, b, k1, v1, z)	\
-	PROF_IMPL_CALL_N(stub, name, a, 1, "" k1,	\
+#define PROF_IMPL_CALL_1(c, stub, name, m, a, b, k1, v1, z)	\
+	PROF_IMPL_CALL_N(stub, name, m, a, 1, "" k1,	\
 			 PROF_IMPL_PUT(c, 0, v1))
-#define PROF_IMPL_CALL_2(c, stub, name, a, b, k1, v1, k2, v2, z)	\
-	PROF_IMPL_CALL_N(stub, name, a, 2, "" k1 "\0" k2,	\
+#define PROF_IMPL_CALL_2(c, stub, name, m, a, b, k1, v1, k2, v2, z)	\
+	PROF_IMPL_CALL_N(stub, name, m, a, 2, "" k1 "\0" k2,	\
 			 PROF_IMPL_PUT(c, 0, v1) PROF_IMPL_PUT(c, 1, v2))
-#define PROF_IMPL_CALL_3(c, stub, name, a, b, k1, v1, k2, v2, k3, v3, z)	\
-	PROF_IMPL_CALL_N(stub, name, a, 3, "" k1 "\0" k2 "\0" k3,	\
+#define PROF_IMPL_CALL_3(c, stub, name, m, a, b, k1, v1, k2, v2, k3, v3, z)	\
+	PROF_IMPL_CALL_N(stub, name, m, a, 3, "" k1 "\0" k2 "\0" k3,	\
 			 PROF_IMPL_PUT(c, 0, v1) PROF_IMPL_PUT(c, 1, v2)	\
 			 PROF_IMPL_PUT(c, 2, v3))
-#define PROF_IMPL_CALL_4(c, stub, name, a, b, k1, v1, k2, v2, k3, v3, k4, v4, z)	\
-	PROF_IMPL_CALL_N(stub, name, a, 4, "" k1 "\0" k2 "\0" k3 "\0" k4,	\
+#define PROF_IMPL_CALL_4(c, stub, name, m, a, b, k1, v1, k2, v2, k3, v3, k4, v4, z)	\
+	PROF_IMPL_CALL_N(stub, name, m, a, 4, "" k1 "\0" k2 "\0" k3 "\0" k4,	\
 			 PROF_IMPL_PUT(c, 0, v1) PROF_IMPL_PUT(c, 1, v2)	\
 			 PROF_IMPL_PUT(c, 2, v3) PROF_IMPL_PUT(c, 3, v4))
-#define PROF_IMPL_CALL_5(c, stub, name, a, b, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, z)	\
-	PROF_IMPL_CALL_N(stub, name, a, 5, "" k1 "\0" k2 "\0" k3 "\0" k4 "\0" k5,	\
+#define PROF_IMPL_CALL_5(c, stub, name, m, a, b, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, z)	\
+	PROF_IMPL_CALL_N(stub, name, m, a, 5, "" k1 "\0" k2 "\0" k3 "\0" k4 "\0" k5,	\
 			 PROF_IMPL_PUT(c, 0, v1) PROF_IMPL_PUT(c, 1, v2)	\
 			 PROF_IMPL_PUT(c, 2, v3) PROF_IMPL_PUT(c, 3, v4)	\
 			 PROF_IMPL_PUT(c, 4, v5))
-#define PROF_IMPL_CALL_6(c, stub, name, a, b, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, k6, v6, z)	\
-	PROF_IMPL_CALL_N(stub, name, a, 6, "" k1 "\0" k2 "\0" k3 "\0" k4 "\0" k5 "\0" k6,	\
+#define PROF_IMPL_CALL_6(c, stub, name, m, a, b, k1, v1, k2, v2, k3, v3, k4, v4, k5, v5, k6, v6, z)	\
+	PROF_IMPL_CALL_N(stub, name, m, a, 6, "" k1 "\0" k2 "\0" k3 "\0" k4 "\0" k5 "\0" k6,	\
 			 PROF_IMPL_PUT(c, 0, v1) PROF_IMPL_PUT(c, 1, v2)	\
 			 PROF_IMPL_PUT(c, 2, v3) PROF_IMPL_PUT(c, 3, v4)	\
 			 PROF_IMPL_PUT(c, 4, v5) PROF_IMPL_PUT(c, 5, v6))
@@ -1943,19 +2141,21 @@ PROF_IMPL_INLINE const char *prof_impl_touch(const char *s, size_t last)
 #ifdef __cplusplus
 
 #define PROF_IMPL_PUT(convert, i, v) , convert(v)
-#define PROF_IMPL_CALL_N(stub, name, a, n, keys, puts)				\
-	(void)::prof_impl::call<n>{ stub, name, a, PROF_IMPL_LITERAL(keys) puts };
+#define PROF_IMPL_CALL_N(stub, name, m, a, n, keys, puts)				\
+	PROF_IMPL_NEED;								\
+	(void)::prof_impl::call<n>{ stub, name, m, a, PROF_IMPL_LITERAL(keys) puts };
 
 namespace prof_impl
 {
 template <int N> struct call {
 	template <class... V>
 	__attribute__((always_inline)) PROF_IMPL_TRUSTED call(prof_stub_t *stub, const char *name,
-							      uint64_t a, const char *keys, V... v)
+							      uint64_t more, uint64_t a,
+							      const char *keys, V... v)
 	{
 		const prof_impl_value given[] = { v... };
-		uint64_t values[N < 2 ? 2 : N] = {};
-		uint64_t meta = N;
+		uint64_t values[static_cast<size_t>(N < 2 ? 2 : N)] = {};
+		uint64_t meta = more | N;
 
 		for (int i = 0; i < N; i++) {
 			values[i] = given[i].bits;
@@ -1971,17 +2171,18 @@ template <int N> struct call {
 
 #else
 
+/* Declarations first: some have their compiler warn of those that follow statements. */
 #define PROF_IMPL_PUT(convert, i, v)						\
 	__extension__ __auto_type prof_v##i = (v);				\
-	const struct prof_impl_value prof_given##i = convert(prof_v##i);	\
-	prof_values[i] = prof_given##i.bits;					\
-	prof_meta |= prof_impl_meta(i, prof_given##i.type);
-#define PROF_IMPL_CALL_N(stub, name, a, n, keys, puts)				\
+	convert##_CHECK(prof_v##i);						\
+	const struct prof_impl_value prof_given##i = convert(prof_v##i);
+#define PROF_IMPL_CALL_N(stub, name, m, a, n, keys, puts)				\
 	{									\
 		const uint64_t prof_a = (a);					\
-		uint64_t prof_values[n < 2 ? 2 : n], prof_meta = n;		\
-		prof_values[1] = 0;						\
 		puts								\
+		const uint64_t prof_values[n < 2 ? 2 : n] = { PROF_IMPL_EACH_##n(PROF_IMPL_BITS) };	\
+		const uint64_t prof_meta = (m) | n PROF_IMPL_EACH_##n(PROF_IMPL_META);	\
+		PROF_IMPL_NEED;							\
 		if (n <= 2)							\
 			stub(name, prof_meta | PROF_META_IN_REGISTERS, prof_a,	\
 			     prof_values[0], PROF_IMPL_LITERAL(keys), prof_values[1]);	\
@@ -1989,32 +2190,42 @@ template <int N> struct call {
 			stub(name, prof_meta, prof_a, 0, PROF_IMPL_LITERAL(keys),	\
 			     PROF_IMPL_ADDRESS(prof_values));			\
 	}
+#define PROF_IMPL_BITS(i) prof_given##i.bits,
+#define PROF_IMPL_META(i) | prof_impl_meta(i, prof_given##i.type)
+#define PROF_IMPL_EACH_1(DO) DO(0)
+#define PROF_IMPL_EACH_2(DO) PROF_IMPL_EACH_1(DO) DO(1)
+#define PROF_IMPL_EACH_3(DO) PROF_IMPL_EACH_2(DO) DO(2)
+#define PROF_IMPL_EACH_4(DO) PROF_IMPL_EACH_3(DO) DO(3)
+#define PROF_IMPL_EACH_5(DO) PROF_IMPL_EACH_4(DO) DO(4)
+#define PROF_IMPL_EACH_6(DO) PROF_IMPL_EACH_5(DO) DO(5)
 
 #endif
 
 #define PROF_IMPL_BEGIN(in, name, ...)						\
-	PROF_IMPL_MARK(prof_domain##in, prof_begin##in, PROF_IMPL_LITERAL(name), 0, 0, __VA_ARGS__)
+	PROF_IMPL_MARK_NAMED(name, "; use PROF_BEGIN_DYN", prof_domain##in, prof_begin##in, 0, 0,	\
+			     __VA_ARGS__)
 #define PROF_IMPL_END(in, ...)							\
 	PROF_IMPL_MARK(prof_domain##in, prof_end##in, PROF_IMPL_NULL, 0, 0, __VA_ARGS__)
 #define PROF_IMPL_END_IN(domain, ...) PROF_IMPL_END(_in_##domain, __VA_ARGS__)
-#define PROF_IMPL_INSTANT(in, name, ...)					\
-	PROF_IMPL_MARK(prof_domain##in, prof_instant##in, PROF_IMPL_LITERAL(name), 0, 0, __VA_ARGS__)
+#define PROF_IMPL_INSTANT(in, name, ...)						\
+	PROF_IMPL_MARK_NAMED(name, "; use PROF_INSTANT_DYN", prof_domain##in, prof_instant##in, 0, 0,	\
+			     __VA_ARGS__)
 #define PROF_IMPL_ASYNC_BEGIN(in, name, id, ...)				\
-	PROF_IMPL_MARK(prof_domain##in, prof_async_begin##in, PROF_IMPL_LITERAL(name),	\
-		       PROF_IMPL_U64(id), 0, __VA_ARGS__)
+	PROF_IMPL_MARK_NAMED(name, "", prof_domain##in, prof_async_begin##in,	\
+			     PROF_IMPL_U64(id), 0, __VA_ARGS__)
 #define PROF_IMPL_ASYNC_END(in, name, id, ...)					\
-	PROF_IMPL_MARK(prof_domain##in, prof_async_end##in, PROF_IMPL_LITERAL(name),	\
-		       PROF_IMPL_U64(id), 0, __VA_ARGS__)
+	PROF_IMPL_MARK_NAMED(name, "", prof_domain##in, prof_async_end##in, PROF_IMPL_U64(id),	\
+			     0, __VA_ARGS__)
 #define PROF_IMPL_FLOW_OUT(in, id)						\
 	PROF_IMPL_MARK(prof_domain##in, prof_flow_out##in, PROF_IMPL_NULL, PROF_IMPL_U64(id), 0, ~)
 #define PROF_IMPL_FLOW_IN(in, id)						\
 	PROF_IMPL_MARK(prof_domain##in, prof_flow_in##in, PROF_IMPL_NULL, PROF_IMPL_U64(id), 0, ~)
 #define PROF_IMPL_ALLOC(in, pool, ptr, size)					\
-	PROF_IMPL_MARK(prof_domain##in, prof_alloc##in, PROF_IMPL_LITERAL(pool),	\
-		       PROF_IMPL_ADDRESS(ptr), PROF_IMPL_U64(size), ~)
+	PROF_IMPL_MARK_NAMED(pool, "", prof_domain##in, prof_alloc##in,		\
+			     PROF_IMPL_ADDRESS(ptr), PROF_IMPL_U64(size), ~)
 #define PROF_IMPL_FREE(in, pool, ptr)						\
-	PROF_IMPL_MARK(prof_domain##in, prof_free##in, PROF_IMPL_LITERAL(pool),	\
-		       PROF_IMPL_ADDRESS(ptr), 0, ~)
+	PROF_IMPL_MARK_NAMED(pool, "", prof_domain##in, prof_free##in,		\
+			     PROF_IMPL_ADDRESS(ptr), 0, ~)
 #define PROF_IMPL_STEP(epoch, batch)						\
 	PROF_IMPL_MARK(prof_domain_in_prof_control, prof_step_in_prof_control, PROF_IMPL_NULL,	\
 		       PROF_IMPL_U64(epoch), PROF_IMPL_U64(batch), ~)
@@ -2022,32 +2233,45 @@ template <int N> struct call {
 #ifdef __cplusplus
 #define PROF_IMPL_TAKE(variable, value) const auto variable = (value);
 #else
-#define PROF_IMPL_TAKE(variable, value) __extension__ __auto_type variable = (value);
+#define PROF_IMPL_TAKE(variable, value)						\
+	__extension__ __auto_type variable = (value);				\
+	PROF_IMPL_NUMBER_CHECK(variable);
 #endif
 #define PROF_IMPL_COUNTER(in, name, value)					\
 	do {									\
+		PROF_IMPL_REQUIRE_NAME(name, "");				\
 		if (PROF_IMPL_ON(prof_domain##in)) {				\
 			PROF_IMPL_TAKE(prof_number, value)			\
 			const struct prof_impl_value prof_value = PROF_IMPL_NUMBER(prof_number);	\
+			PROF_IMPL_NEED;						\
 			prof_counter##in(PROF_IMPL_LITERAL(name), prof_value.type << 4,	\
 					 prof_value.bits, 0, PROF_IMPL_NULL, 0);	\
 		}								\
 	} while (0)
 #define PROF_IMPL_COUNTERS(in, name, ...)					\
 	do {									\
-		if (PROF_IMPL_ON(prof_domain##in))				\
+		PROF_IMPL_REQUIRE_NAME(name, "");				\
+		if (PROF_IMPL_ON(prof_domain##in)) {				\
 			PROF_IMPL_CALL(PROF_IMPL_NUMBER, prof_counter##in,	\
-				       PROF_IMPL_LITERAL(name), 0, 0, __VA_ARGS__)	\
+				       PROF_IMPL_LITERAL(name), 0, 0, 0, __VA_ARGS__)	\
+		}								\
 	} while (0)
 
 #define PROF_IMPL_SCOPE_NAMED(in, n, name, ...)					\
-	PROF_IMPL_SCOPE(in, n, PROF_IMPL_LITERAL(name), __VA_ARGS__)
+	PROF_IMPL_REQUIRE_NAME(name, "; use PROF_SCOPE_DYN");			\
+	PROF_IMPL_SCOPE(in, n, PROF_IMPL_LITERAL(name), 0, __VA_ARGS__)
+#define PROF_IMPL_SCOPE_DYN(in, n, name, ...)					\
+	PROF_IMPL_SCOPE(in, n, prof_impl_name(name), PROF_IMPL_NAME_META(name), __VA_ARGS__)
+#define PROF_IMPL_BEGIN_DYN(in, name, ...)					\
+	PROF_IMPL_MARK_DYN(name, prof_domain##in, prof_begin##in, __VA_ARGS__)
+#define PROF_IMPL_INSTANT_DYN(in, name, ...)					\
+	PROF_IMPL_MARK_DYN(name, prof_domain##in, prof_instant##in, __VA_ARGS__)
 #define PROF_IMPL_FUNCTION_IN(n, domain, ...)					\
-	PROF_IMPL_SCOPE(_in_##domain, n, PROF_IMPL_FUNC, __VA_ARGS__)
+	PROF_IMPL_SCOPE(_in_##domain, n, PROF_IMPL_FUNC, 0, __VA_ARGS__)
 
 #if PROF_IMPL_OFF
 
-#define PROF_IMPL_SCOPE(in, n, name, ...)					\
+#define PROF_IMPL_SCOPE(in, n, name, m, ...)					\
 	PROF_IMPL_MARK(prof_domain##in, prof_begin##in, name, 0, 0, __VA_ARGS__)
 #define PROF_IMPL_THREAD_NAME(name)						\
 	do {									\
@@ -2058,11 +2282,32 @@ template <int N> struct call {
 #else
 
 #define PROF_IMPL_THREAD_NAME(name) prof_impl_thread_name(name)
+
+/* prctl(PR_SET_NAME, name), whose header defines much more; leaves errno alone besides. */
+PROF_IMPL_INLINE void prof_impl_set_kernel_name(const char *name)
+{
+#if defined(__x86_64__)
+	uint64_t call = 157;
+
+	__asm__ volatile("syscall"
+			 : "+a"(call)
+			 : "D"(UINT64_C(15)), "S"(name), "d"(UINT64_C(0))
+			 : "rcx", "r11", "memory");
+#else
+	register uint64_t option __asm__("x0") = 15;
+	register const char *to __asm__("x1") = name;
+	register uint64_t call __asm__("x8") = 167;
+
+	__asm__ volatile("svc 0" : "+r"(option) : "r"(to), "r"(call) : "memory");
+#endif
+}
 PROF_IMPL_INLINE void prof_impl_thread_name(const char *name)
 {
-	prctl(PR_SET_NAME, name, 0, 0, 0);
-	if (PROF_IMPL_ON(prof_domain_in_prof_control))
+	prof_impl_set_kernel_name(name);
+	if (PROF_IMPL_ON(prof_domain_in_prof_control)) {
+		PROF_IMPL_NEED;
 		prof_thread_name_in_prof_control(name, PROF_META_NAME_DYNAMIC, 0, 0, PROF_IMPL_NULL, 0);
+	}
 }
 
 /*
@@ -2092,6 +2337,8 @@ struct prof_impl_scope {
 };
 #define PROF_IMPL_GUARD(guard, stub) struct prof_impl_scope guard(stub)
 #else
+#define PROF_IMPL_GUARD(guard, stub)						\
+	struct prof_impl_scope guard __attribute__((cleanup(prof_impl_scope_close))) = { 0, stub }
 struct prof_impl_scope {
 	uint64_t token;
 	prof_stub_t *end;
@@ -2101,21 +2348,34 @@ PROF_IMPL_INLINE PROF_IMPL_TRUSTED void prof_impl_scope_close(struct prof_impl_s
 	if (__builtin_expect(scope->token != 0, 0))
 		scope->end(NULL, 0, scope->token, 0, NULL, 0);
 }
-#define PROF_IMPL_GUARD(guard, stub)						\
-	struct prof_impl_scope guard __attribute__((cleanup(prof_impl_scope_close))) = { 0, stub }
 #endif
 
-#define PROF_IMPL_SCOPE(in, n, name, ...)					\
+/* In C it is declarations alone, after which others may follow. */
+#ifdef __cplusplus
+#define PROF_IMPL_DO(n, ...)							\
+	do {									\
+		__VA_ARGS__							\
+	} while (0)
+#else
+#define PROF_IMPL_DO(n, ...)							\
+	const char PROF_IMPL_JOIN(prof_opened_, n) __attribute__((unused)) =	\
+		__extension__({							\
+			__VA_ARGS__						\
+			(char)0;						\
+		})
+#endif
+#define PROF_IMPL_OPEN(in, n, ...)						\
 	unsigned char PROF_IMPL_JOIN(prof_slice_, n);				\
 	PROF_IMPL_GUARD(PROF_IMPL_JOIN(prof_scope_, n), prof_end##in);		\
-	do {									\
-		if (PROF_IMPL_ON(prof_domain##in)) {				\
-			PROF_IMPL_JOIN(prof_scope_, n).token =			\
-				PROF_IMPL_ADDRESS(&PROF_IMPL_JOIN(prof_slice_, n));	\
-			PROF_IMPL_CALL(PROF_IMPL_VALUE, prof_begin##in, name,	\
-				       PROF_IMPL_JOIN(prof_scope_, n).token, 0, __VA_ARGS__)	\
-		}								\
-	} while (0)
+	PROF_IMPL_DO(n, if (PROF_IMPL_ON(prof_domain##in)) {			\
+		PROF_IMPL_JOIN(prof_scope_, n).token =				\
+			PROF_IMPL_ADDRESS(&PROF_IMPL_JOIN(prof_slice_, n));	\
+		__VA_ARGS__							\
+	})
+#define PROF_IMPL_SCOPE(in, n, name, m, ...)					\
+	PROF_IMPL_OPEN(in, n,							\
+		       PROF_IMPL_CALL(PROF_IMPL_VALUE, prof_begin##in, name, m,	\
+				      PROF_IMPL_JOIN(prof_scope_, n).token, 0, __VA_ARGS__))
 
 #endif
 
@@ -2124,8 +2384,10 @@ PROF_IMPL_INLINE PROF_IMPL_TRUSTED void prof_impl_scope_close(struct prof_impl_s
 #else
 #define PROF_IMPL_CONTROL(kind)							\
 	do {									\
-		if (PROF_IMPL_ON(prof_domain_in_prof_control))			\
+		if (PROF_IMPL_ON(prof_domain_in_prof_control)) {		\
+			PROF_IMPL_NEED;						\
 			prof_##kind##_in_prof_control(PROF_IMPL_NULL, 0, 0, 0, PROF_IMPL_NULL, 0);	\
+		}								\
 	} while (0)
 #endif
 
@@ -2158,26 +2420,11 @@ PROF_IMPL_INLINE void prof_include_chrome_json(const char *path)
 #define PROF_IMPL_SCOPE_OF_CALL(in, n, name) PROF_IMPL_THREAD_NAME(name)
 #else
 #define PROF_IMPL_SCOPE_OF_CALL(in, n, name)					\
-	unsigned char PROF_IMPL_JOIN(prof_slice_, n);				\
-	PROF_IMPL_GUARD(PROF_IMPL_JOIN(prof_scope_, n), prof_end##in);		\
-	do {									\
-		if (PROF_IMPL_ON(prof_domain##in)) {				\
-			PROF_IMPL_JOIN(prof_scope_, n).token =			\
-				PROF_IMPL_ADDRESS(&PROF_IMPL_JOIN(prof_slice_, n));	\
-			prof_begin##in(prof_impl_name(name), PROF_IMPL_NAME_META(name),	\
-				       PROF_IMPL_JOIN(prof_scope_, n).token, 0,	\
-				       PROF_IMPL_NULL, 0);			\
-		}								\
-	} while (0)
+	PROF_IMPL_OPEN(in, n, PROF_IMPL_NEED;					\
+		       prof_begin##in(prof_impl_name(name), PROF_IMPL_NAME_META(name),	\
+				      PROF_IMPL_JOIN(prof_scope_, n).token, 0,	\
+				      PROF_IMPL_NULL, 0);)
 #endif
-#define PROF_IMPL_NAME_META(name) (__builtin_constant_p(name) ? 0 : PROF_META_NAME_DYNAMIC)
-
-/* A name that is no literal here may be one all the same, in a page that nobody has read yet. */
-PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
-{
-	return name ? prof_impl_touch(name, __builtin_strlen(name)) : name;
-}
-
 #ifndef __cplusplus
 #define PROF_IMPL_EXPRESSION(in, n, name, ...)					\
 	__extension__({								\
@@ -2202,17 +2449,21 @@ PROF_IMPL_INLINE void prof_scope_push(const char *name)
 #if PROF_IMPL_OFF
 	(void)name;
 #else
-	if (PROF_IMPL_ON(prof_domain_in_prof_control))
+	if (PROF_IMPL_ON(prof_domain_in_prof_control)) {
+		PROF_IMPL_NEED;
 		prof_scope_push_in_prof_control(prof_impl_name(name), PROF_IMPL_NAME_META(name), 0,
 						0, PROF_IMPL_NULL, 0);
+	}
 #endif
 }
 
 PROF_IMPL_INLINE void prof_scope_pop(void)
 {
 #if !PROF_IMPL_OFF
-	if (PROF_IMPL_ON(prof_domain_in_prof_control))
+	if (PROF_IMPL_ON(prof_domain_in_prof_control)) {
+		PROF_IMPL_NEED;
 		prof_scope_pop_in_prof_control(PROF_IMPL_NULL, 0, 0, 0, PROF_IMPL_NULL, 0);
+	}
 #endif
 }
 
@@ -2261,7 +2512,11 @@ struct prof_counter {
 #define PROF_IMPL_SHARED(type, id)						\
 	PROF_IMPL_C type id __attribute__((weak)) PROF_IMPL_HIDDEN;		\
 	type id
-#define PROF_IMPL_DECLARE_OBJECT(type, id) PROF_IMPL_C const type id PROF_IMPL_HIDDEN
+#define PROF_IMPL_DECLARE_OBJECT(type, id)					\
+	PROF_IMPL_QUIET_ABOUT_AGAIN						\
+	PROF_IMPL_C const type id PROF_IMPL_HIDDEN;				\
+	PROF_IMPL_LOUD								\
+	struct prof_domain
 
 /* Options by their names, and not all of them, are as they should be; C++ has them since 2020. */
 #define PROF_IMPL_QUIET								\
@@ -2274,7 +2529,6 @@ struct prof_counter {
 #else
 #define PROF_IMPL_QUIET_GCC_12
 #endif
-#define PROF_IMPL_LOUD _Pragma("GCC diagnostic pop")
 
 #if PROF_IMPL_OFF
 #define PROF_IMPL_OBJECT(id, in, name, class, begin, end, instant, counter) { "" name }
@@ -2296,21 +2550,23 @@ struct prof_counter {
 				 PROF_IMPL_STUB(counter, in)),			\
 		{ .prof_nothing = 0, __VA_ARGS__ }				\
 	};									\
-	PROF_IMPL_LOUD								\
-	extern const prof_marker_t id
+	PROF_IMPL_LOUD
 #define PROF_IMPL_SLICE(linkage, type, class, id, in, name)			\
+	PROF_IMPL_NEED_SHARED(__COUNTER__)					\
 	PROF_IMPL_OBJECT_STATE(linkage, id)					\
 	linkage(const prof_##type##_t, id) = {					\
 		PROF_IMPL_OBJECT(id, in, name, class, PROF_IMPL_STUB(begin, in),	\
 				 PROF_IMPL_STUB(end, in), PROF_IMPL_NULL, PROF_IMPL_NULL)	\
 	}
 #define PROF_IMPL_FRAME(linkage, id, in, name)					\
+	PROF_IMPL_NEED_SHARED(__COUNTER__)					\
 	PROF_IMPL_OBJECT_STATE(linkage, id)					\
 	linkage(const prof_frame_t, id) = {					\
 		PROF_IMPL_OBJECT(id, in, name, PROF_OBJECT_FRAME, PROF_IMPL_STUB(async_begin, in),	\
 				 PROF_IMPL_STUB(async_end, in), PROF_IMPL_NULL, PROF_IMPL_NULL)	\
 	}
 #define PROF_IMPL_COUNTER_OBJECT(linkage, id, in, name, initial)		\
+	PROF_IMPL_NEED_SHARED(__COUNTER__)					\
 	PROF_IMPL_OBJECT_STATE(linkage, id)					\
 	linkage(int64_t, id##_prof_value) = initial;				\
 	linkage(const prof_counter_t, id) = {					\
@@ -2320,7 +2576,7 @@ struct prof_counter {
 	}
 
 /* A mark that is on is out of the way, in a function of its own. */
-#define PROF_IMPL_COLD static __attribute__((cold, noinline, unused)) PROF_IMPL_TRUSTED
+#define PROF_IMPL_COLD static inline __attribute__((cold, noinline)) PROF_IMPL_TRUSTED
 
 #if PROF_IMPL_OFF
 
@@ -2528,9 +2784,10 @@ PROF_IMPL_INLINE int64_t prof_counter_value(const prof_counter_t *counter)
 #define PROF_IMPL_MARKER_COUNTER(marker, ...)					\
 	do {									\
 		const prof_marker_t *const prof_marker = (marker);		\
-		if (PROF_IMPL_OBJECT_ON(&prof_marker->object))			\
+		if (PROF_IMPL_OBJECT_ON(&prof_marker->object)) {		\
 			PROF_IMPL_CALL(PROF_IMPL_NUMBER, prof_impl_marker_counter,	\
-				       PROF_IMPL_CAST(const char *, prof_marker), 0, 0, __VA_ARGS__)	\
+				       PROF_IMPL_CAST(const char *, prof_marker), 0, 0, 0, __VA_ARGS__)	\
+		}								\
 	} while (0)
 
 /*
@@ -2619,19 +2876,16 @@ PROF_IMPL_INLINE const prof_marker_t *prof_marker_get(const char *name, const ch
 
 #else
 
-__asm__(".ifndef prof_markers_made\n"
-	".pushsection .bss.prof_markers_made, \"awG\", %nobits, prof_markers_made, comdat\n"
-	PROF_IMPL_ASM_SYMBOL("prof_markers_made", "object")
-	".balign 8\n"
-	"prof_markers_made: .zero 8\n"
-	".size prof_markers_made, 8\n"
-	".popsection\n"
-	".endif\n");
 PROF_IMPL_C struct prof_impl_table *prof_impl_markers_made __asm__("prof_markers_made")
 	PROF_IMPL_HIDDEN;
 
 /* For want of memory. */
-PROF_IMPL_MARKER(PROF_IMPL_PRIVATE, prof_impl_no_memory, _in_prof_default, "(no memory)", );
+static inline const prof_marker_t *prof_impl_no_memory(void)
+{
+	PROF_IMPL_MARKER(PROF_IMPL_PRIVATE, none, _in_prof_default, "(no memory)", )
+
+	return &none;
+}
 
 static inline struct prof_impl_made *prof_impl_find(struct prof_impl_made *list,
 						    const struct prof_impl_made *end, uint32_t hash,
@@ -2656,7 +2910,7 @@ static inline struct prof_impl_made *prof_impl_make(uint32_t hash, const char *n
 
 	if (!made)
 		return PROF_IMPL_NULL;
-	made->marker = prof_impl_no_memory;
+	made->marker = *prof_impl_no_memory();
 	made->marker.object.name = text + n_categories;
 	made->marker.object.meta |= PROF_META_NAME_DYNAMIC;
 	made->marker.object.state = &made->state;
@@ -2690,8 +2944,9 @@ static inline const prof_marker_t *prof_marker_get(const char *name, const char 
 	const char *c;
 	uint32_t hash = 2166136261u;
 
+	PROF_IMPL_NEED;
 	if (!table)
-		return &prof_impl_no_memory;
+		return prof_impl_no_memory();
 	if (!name)
 		name = "";
 	if (!categories)
@@ -2705,7 +2960,7 @@ static inline const prof_marker_t *prof_marker_get(const char *name, const char 
 		return &found->marker;
 	made = prof_impl_make(hash, name, categories);
 	if (!made)
-		return &prof_impl_no_memory;
+		return prof_impl_no_memory();
 	made->next = head;
 	while (!__atomic_compare_exchange_n(list, &head, made, 0, __ATOMIC_ACQ_REL,
 					    __ATOMIC_ACQUIRE)) {
@@ -2809,6 +3064,9 @@ class memory_scope
 	memory_scope &operator=(const memory_scope &) = delete;
 };
 } /* namespace proftrace */
+#endif
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
 #endif
 /* clang-format on */
 

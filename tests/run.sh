@@ -2,19 +2,49 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # tests/run.sh [PROGRAM... --] PROGRAM...
+# tests/run.sh NAME...
 #
-# Runs test programs that speak TAP ("ok", "not ok", "# SKIP reason"), shows what they say and ends
-# with one line: "N passed, N failed, N skipped". A program that dies, hangs or runs no test counts
-# as one failure. Those before "--" only compute: they run beside the others, with what is left of the
-# processors.
+# Runs test programs that speak TAP ("ok", "not ok", "# SKIP reason"), shows their output and ends with
+# one line: "N passed, N failed, N skipped". A program that crashes, hangs or runs no test counts as one
+# failure. The programs before "--" only compute; they run at low priority beside the others.
 #
-# The others record what races with them on a machine that may be busy. One that fails gets a second
-# try, once, and that counts; what failed at first is shown, and named before the last line: it is to be
-# looked into, but is no reason to throw away everything else. What has to hold "each time" gets none.
+# A NAME without a slash, such as test_names or test_attach, is looked up among the unit, integration and
+# attack tests. What it needs is built first.
+#
+# The tests that record compete with the target on a machine that may be busy. A test that fails gets one
+# second try, which counts; the first failure is shown, and the test is named before the last line, because it
+# has to be investigated. A check whose name ends in "(each time)" gets no second try.
 set -u
 export CMOCKA_MESSAGE_OUTPUT=TAP
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
+
+# The programs of NAMEs; make's output goes to standard error, so that the closing line stays alone.
+find_program() { # NAME
+	for found in "tests/integration/$1.sh" "tests/attacks/$1.sh"; do
+		if [ -x "$found" ]; then
+			make -s all test-programs >&2 && echo "$found"
+			return
+		fi
+	done
+	if [ -f "tests/unit/$1.c" ]; then
+		make -s "build/tests/unit/$1" >&2 && echo "build/tests/unit/$1"
+	else
+		echo "$1"
+	fi
+}
+
+names=
+for program; do
+	case $program in
+	*/* | --)
+		names=
+		break
+		;;
+	esac
+	names="$names $(cd "$(dirname "$0")/.." && find_program "$program")" || exit 1
+done
+[ -z "$names" ] || { set -- $names && cd "$(dirname "$0")/.."; } || exit 1
 
 try() { # PROGRAM: leaves what it says in $log, and passed, failed and skipped checks in p, f and s
 	began=$(date +%s)

@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cmd/cmd.h"
-#include "failure.h"
-#include "handlers/plugin.h"
-#include "handlers/plugin_wire.h"
-#include "target/invoker.h"
+#include "base/failure.h"
+#include "plugin/plugin.h"
+#include "privilege/invoker.h"
 
 static const struct verb {
 	const char *name;
@@ -20,7 +20,7 @@ static const struct verb {
 	{ "list", cmd_list, "markers and probes of a process or of ELF files" },
 	{ "top", cmd_top, "the live table of a running process" },
 	{ "check", cmd_check, "what this machine can do, and how to fix what is missing" },
-	{ "ctl", cmd_ctl, "pause, resume, dump or stop a recording that is running" },
+	{ "ctl", cmd_ctl, "pause, resume, dump or stop a running recording" },
 	{ "merge", cmd_merge, "put several traces on one timeline" },
 	{ "convert", cmd_convert, "write a trace in another format" },
 	{ "open", cmd_open, "show a trace in ui.perfetto.dev, served from this machine" },
@@ -36,12 +36,12 @@ static void usage(FILE *out)
 	      out);
 	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		fprintf(out, "  %-8s %s\n", verbs[i].name, verbs[i].does);
-	fputs("\n`proftrace VERB --help` says more about each; so does man proftrace.\n", out);
+	fputs("\nSee `proftrace VERB --help` and man proftrace.\n", out);
 }
 
 /*
- * The recorder starts this program again for each plug-in. Whoever else calls it by that name has it
- * load a library of their own: so whatever this file's capabilities are, they are gone first.
+ * The recorder starts this program again for each plug-in. Anybody else may also call it by that name and have it load
+ * a library, so the capabilities of the file are given up first.
  */
 static int host_plugin(const char *socket)
 {
@@ -83,7 +83,10 @@ int main(int argc, char **argv)
 		return verbs[i].run(argc - 1, argv + 1);
 	}
 	if (argv[1][0] != '-') {
-		fprintf(stderr, "proftrace: unknown verb '%s'\n", argv[1]);
+		char verb[128];
+
+		text_copy_visible(verb, sizeof(verb), argv[1]);
+		fprintf(stderr, "proftrace: unknown verb '%s'\n", verb);
 		fputs("hint: a command to record comes after --; `proftrace --help` lists the "
 		      "verbs\n",
 		      stderr);

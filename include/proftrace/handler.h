@@ -131,7 +131,8 @@ struct proftrace_handler {
 	int (*instant_event)(void *self, const struct proftrace_event *event);
 	/* Counters of the program, of its threads, of memory pools and of the machine. */
 	int (*counter_event)(void *self, const struct proftrace_event *event);
-	/* A Chrome JSON file of another profiler joins the recording. */
+	/* The trace of another profiler, Chrome JSON as a rule, joins the recording: its events follow. `path` is
+	 * what --include-json or the program named; of a program's path nobody promises that it can be opened here. */
 	int (*chrome_json_trace_file)(void *self, const char *path);
 
 	/* Make what was handed over so far complete; every second or as --dump-period says. */

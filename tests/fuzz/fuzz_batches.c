@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/batch.h"
+#include "capture/batch/batch.h"
 
 #define MEMORY 1000 /* no such descriptor: what is read there is the input */
 
@@ -27,9 +27,11 @@ static unsigned next_number;
 #define readdir	      next_task
 #define dirfd(tasks)  MEMORY
 #define closedir(tasks)
-#define close(fd) ((void)(fd))
-#include "capture/batch_find.c"
-#include "capture/batch_read.c"
+/* Where their descriptors are. */
+#define syscall(number, tid, head, size) (*(head) = (tid)*65536ull, *(size) = 24, 0)
+#define close(fd)			 ((void)(fd))
+#include "capture/batch/find_existing.c"
+#include "capture/batch/read_memory.c"
 #undef pread
 #undef broker_open
 #undef close
@@ -38,6 +40,7 @@ static unsigned next_number;
 #undef readdir
 #undef dirfd
 #undef closedir
+#undef syscall
 
 #include "timeline/timeline.h"
 
@@ -142,7 +145,7 @@ static void batch(struct capture *c, const uint8_t *data, size_t size)
 	help(in.events, n);
 	copy = malloc(sizeof(in.r) + 8 * n);
 	memcpy(copy, &in, sizeof(in.r) + 8 * n);
-	batches_take(c, &copy->head, sizeof(in.r) + 8 * n);
+	batches_add_record(c, &copy->head, sizeof(in.r) + 8 * n);
 	free(copy);
 }
 
@@ -155,7 +158,7 @@ static void thread_ends(struct capture *c, const uint8_t *data, size_t size)
 	r.head.tgid = 1 + data[0] % 2;
 	r.head.tid = 1 + data[0] / 2 % 4;
 	r.ops.a = data[0] & 128;
-	batches_take(c, &r.head, sizeof(r));
+	batches_add_record(c, &r.head, sizeof(r));
 }
 
 /* What is there: where the first batch is, that batch, and whatever comes behind. */
@@ -178,14 +181,14 @@ static void step(struct capture *c, unsigned what, const uint8_t *data, size_t s
 	case 5:
 		remember(data, size);
 		c->batches->drained_ns = monotonic_now();
-		batches_round(c, true);
+		batches_merge(c, true);
 		break;
 	case 6:
 		batches_pause(c, size & 1);
 		break;
 	case 7:
 		remember(data, size);
-		batches_find(c, 1 + size % 2, c->sites[0].file, PLACE, code);
+		batches_find_existing(c, 1 + size % 2, c->sites[0].file, PLACE, code);
 		break;
 	default:
 		batch(c, data, size);
@@ -205,9 +208,9 @@ static void make_file(struct file *file, struct marker_site *stubs)
 
 		if (s->type != PT_LOAD || !(s->flags & PF_X))
 			continue;
-		/* The list of batches is the first word of its memory. */
+		/* Its batches are where its memory begins. */
 		code = s->offset;
-		file->batch_list = s->vaddr;
+		file->batch_slots = s->vaddr;
 	}
 	for (i = 0; i < KINDS; i++)
 		stubs[i].stub = FIRST + STUB * i;
@@ -227,9 +230,9 @@ static void check(const struct capture *c, const struct account *account)
 	for (i = 0; i < ACCOUNT_SLOTS; i++)
 		elsewhere += b->slots[i];
 	must(b->waiting == 0);
-	must(b->marked == c->decoded + elsewhere);
-	must(c->decoded == account->written + account_lost(account) + account->paused +
-				   c->malformed + c->left_out_marks);
+	must(b->marked == c->decoded.marks + elsewhere);
+	must(c->decoded.marks == account->written + account_lost(account) + account->paused +
+					 c->decoded.malformed + c->selection.left_out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -271,7 +274,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size -= 3 + n;
 	}
 	batches_stop(c);
-	timeline_finish(timeline, 0);
+	timeline_finish(timeline);
 	check(c, &account);
 	batches_free(c->batches);
 	selection_free(c);

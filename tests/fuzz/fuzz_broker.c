@@ -18,9 +18,9 @@ static long kernel(long number, ...);
 static int give_back(int fd);
 #define syscall(...) kernel(__VA_ARGS__)
 #define close(fd)    give_back(fd)
-#include "broker/attach.c"
-#include "broker/links.c"
-#include "broker/server.c"
+#include "privilege/broker/attach.c"
+#include "privilege/broker/links.c"
+#include "privilege/broker/server.c"
 #undef syscall
 #undef close
 #include "../unit/elf_image.h"
@@ -311,10 +311,7 @@ static void serve_packet(struct server *s, unsigned how, const uint8_t *bytes, s
 
 static void free_links(struct links *links)
 {
-	uint32_t i;
-
-	for (i = 0; i < links->n; i++)
-		links_close(links, i);
+	links_close_all(links);
 	free(links->list);
 	free(links);
 }
@@ -347,7 +344,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(!remember_asked(&server));
 	used_again = data[0] & 4;
 	server.programs.uprobe_multi = data[0] & 1;
-	/* Where functions begin nothing but the recorder says. */
+	/* Functions have provers: fuzz_prover. */
 	for (i = 0; i < BROKER_PROGRAMS; i++)
 		server.programs.program_fds[i] = i <= BROKER_USDT ? 1000 : -1;
 	memset(traced, 0, sizeof(traced));

@@ -149,20 +149,20 @@ static int file_of(const struct input *in)
 }
 
 /* The debug file is the file itself, as far as there is one. */
-static int want(void *context, const struct symbol_want *w, uint32_t *ret_index)
+static int wanted(void *context, const struct symbol_file_request *w, uint32_t *ret_index)
 {
 	struct input *in = context;
 
 	must(w->build_id_size <= sizeof(w->build_id));
 	must(memchr(w->link, '\0', sizeof(w->link)) && (w->build_id_size || w->link[0]));
-	if (w->first >= SYMBOL_MAX_FOUND || in->asked++ == 2 * SYMBOL_MAX_FOUND)
+	if (w->first >= SYMBOL_MAX_CANDIDATES || in->asked++ == 2 * SYMBOL_MAX_CANDIDATES)
 		return -1;
 	*ret_index = w->first;
 	return file_of(in);
 }
 
 /* As the recorder takes it. */
-static void check(const struct answer *a, unsigned max)
+static void check(const struct reply *a, unsigned max)
 {
 	struct names *names = names_new(0);
 	struct code_line lines[SYMBOL_MAX_LINES];
@@ -176,7 +176,7 @@ static void check(const struct answer *a, unsigned max)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct built built;
-	static struct answer answer;
+	static struct reply reply;
 	struct input in = { data + 3, size - 3, 0 };
 	struct code_file *file;
 	unsigned i;
@@ -187,15 +187,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		in.size = build(&built, data + 3, size - 3);
 		in.file = &built;
 	}
-	file = code_file_open(file_of(&in), want, &in);
+	file = code_file_open(file_of(&in), wanted, &in);
 	must(file != NULL);
 	/* What is found at the first address is remembered for the next. */
 	for (i = 0; i < 2; i++) {
-		answer.head = (struct symbol_head){ .answer = SYMBOL_LINES };
-		answer.max = i ? SYMBOL_MAX_LINES : data[0] % 8;
-		answer.used = 0;
-		code_file_lines(file, CODE + (uint64_t)(data[1] | data[2] << 8) + i, &answer);
-		check(&answer, answer.max);
+		reply.head = (struct symbol_head){ .kind = SYMBOL_LINES };
+		reply.max = i ? SYMBOL_MAX_LINES : data[0] % 8;
+		reply.used = 0;
+		code_file_lines(file, CODE + (uint64_t)(data[1] | data[2] << 8) + i, &reply);
+		check(&reply, reply.max);
 	}
 	code_file_close(file);
 	return 0;

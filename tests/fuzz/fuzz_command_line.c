@@ -14,7 +14,7 @@
 #include <sanitizer/allocator_interface.h>
 
 #include "cmd/cmd.h"
-#include "cmd/record.h"
+#include "record/record.h"
 #include "cmd/usage.h"
 
 #define MOST_WORDS  300

@@ -4,6 +4,7 @@
  * of a recorder, which is another user's when root asks. The first byte says which.
  */
 #include <poll.h>
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,29 +12,29 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "cmd/control.h"
+#include "record/control/control.h"
 
 #define FD 1000 /* a socket that is not there: what comes through it is the input */
 
 static ssize_t take(int fd, void *out, size_t size, int flags);
 static ssize_t give(int fd, const void *bytes, size_t size, int flags);
 static int shut(int fd);
-static int print(int c);
+static int print_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static int ready(struct pollfd *fds, nfds_t n, int ms);
 #define recv(fd, out, size, flags)	 take(fd, out, size, flags)
 #define send(fd, bytes, size, flags)	 give(fd, bytes, size, flags)
 #define close(fd)			 shut(fd)
-#define putchar(c)			 print(c)
+#define printf(...)			 print_text(__VA_ARGS__)
 #define poll(fds, n, ms)		 ready(fds, n, ms)
 #define control_connect(directory, name) ((void)(directory), (void)(name), FD)
-#include "cmd/control_ask.c"
-#include "cmd/control_server.c"
+#include "record/control/control_ask.c"
+#include "record/control/control_server.c"
 #include "cmd/ctl.c"
 #undef recv
 #undef send
 #undef close
 #undef poll
-#undef putchar
+#undef printf
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -43,7 +44,6 @@ static struct {
 	bool closed;
 	unsigned answers;
 	size_t printed;
-	unsigned char last; /* that was printed */
 } wire;
 
 static void must(bool condition)
@@ -96,13 +96,27 @@ static int ready(struct pollfd *fds, nfds_t n, int ms)
 	return 1;
 }
 
-static int print(int c)
+/* What goes to the terminal is well-formed, and none of it controls that. */
+static int print_text(const char *format, ...)
 {
-	must((c >= ' ' && c != 0x7f) || c == '\n');
-	must(!(wire.last == 0xc2 && c >= 0x80 && c <= 0x9f));
-	wire.last = (unsigned char)c;
-	wire.printed++;
-	return c;
+	static char text[2 * CONTROL_ANSWER];
+	const unsigned char *at = (const unsigned char *)text;
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	must(n >= 0 && n < (int)sizeof(text));
+	while (*at) {
+		uint32_t code;
+		size_t length = utf8_decode(at, strlen((const char *)at), &code);
+
+		must(length && (code == '\n' || !text_is_control(code)));
+		at += length;
+	}
+	wire.printed += (size_t)n;
+	return n;
 }
 
 /* --- the recording ------------------------------------------------------------------------------- */
@@ -117,7 +131,7 @@ void recording_dump(struct recording *r)
 	r->output_failed = !r->output_failed;
 }
 
-void recording_table_reset(struct recording *r)
+void recording_reset_table(struct recording *r)
 {
 	must(r->options->stats_only);
 }
@@ -151,11 +165,6 @@ bool capture_traces(const struct capture *capture, pid_t pid)
 {
 	(void)capture;
 	return pid == 10;
-}
-
-void print_size(char *out, size_t size, uint64_t bytes)
-{
-	snprintf(out, size, "%u bytes", (unsigned)bytes);
 }
 
 /* A path as long as the answer, which then is cut. */
@@ -196,8 +205,8 @@ static void read_answer(unsigned how)
 	must(call.error <= 0 && wire.closed && call.used < sizeof(call.answer));
 	if (call.error)
 		return;
-	print_answer("", call.answer, how & 1);
-	must(wire.last == '\n' && wire.printed <= strlen(call.answer) + 1);
+	ctl_print_reply("", call.answer, how & 1);
+	must(wire.printed <= strlen(call.answer) + 1);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "target/elf_file.h"
-#include "target/markers.h"
-#include "target/usdt.h"
+#include "tracee/elf_file.h"
+#include "tracee/markers.h"
+#include "tracee/usdt.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,10 +9,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "capture/function_request.h"
-#include "target/debug_symbols.h"
-#include "target/function_exits.h"
-#include "target/x86_instruction.h"
+#include "capture/probes/function_request.h"
+#include "tracee/debug_symbols.h"
+#include "tracee/code/function_exits.h"
+#include "tracee/code/x86_instruction.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -79,7 +79,7 @@ static void instructions(const uint8_t *data, size_t size)
 	while (at < size) {
 		unsigned n = x86_decode(data + at, size - at, &x);
 
-		check(n <= X86_LONGEST && n <= size - at && (!n || n == x.length));
+		check(n <= X86_MAX_LENGTH && n <= size - at && (!n || n == x.length));
 		check(!n ||
 		      (x.target.reg <= USDT_NO_REGISTER && x.target.index <= USDT_NO_REGISTER));
 		at += n ? n : 1;

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "target/maps.h"
+#include "tracee/maps.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,11 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cmd/record.h"
-#include "cmd/scheduler.h"
+#include "record/record.h"
+#include "base/quantity.h"
+#include "record/scheduler.h"
 #include "counters/counters.h"
-#include "handlers/stats_print.h"
-#include "handlers/stats_rows.h"
+#include "reports/table/stats_print.h"
+#include "reports/table/stats_rows.h"
 #include "system/system.h"
 #include "timeline/timeline.h"
 
@@ -111,34 +112,35 @@ static void numbers(const char *text)
 }
 
 /* A slice of a domain that is called like two, and counters that make a column more together. */
-static struct handler *table(struct names *names)
+static struct consumer *table(struct names *names)
 {
 	static struct account account;
 	struct timeline *timeline = timeline_new(names, &account, 0);
-	struct handler *handler = stats_handler_new();
-	struct stats *stats = (struct stats *)handler;
+	struct consumer *consumer = stats_new();
+	struct stats *stats = (struct stats *)consumer;
 	struct event e = { .kind = EVENT_BEGIN, .pid = 1, .tid = 1, .level = -1, .ts_ns = 1 };
 
-	check(timeline && handler && !timeline_add_handler(timeline, handler));
+	check(timeline && consumer && !timeline_add_consumer(timeline, consumer));
 	e.category = names_intern_string(names, "net,net.tcp");
 	e.name = names_intern_string(names, "send");
 	timeline_event(timeline, &e);
 	e.kind = EVENT_END;
 	e.ts_ns = 1000000;
 	timeline_event(timeline, &e);
-	check(!timeline_finish(timeline, e.ts_ns) && !handler->ops->flush(handler));
+	timeline_finish(timeline);
+	check(!consumer->ops->flush(consumer));
 	timeline_free(timeline);
 	stats->counters[stats->n_counters++] = names_intern_string(names, "cycles:u");
 	stats->counters[stats->n_counters++] = names_intern_string(names, "instructions:u");
 	stats->counters[stats->n_counters++] = names_intern_string(names, "cache_misses");
 	stats->known_ns = 1;
-	return handler;
+	return consumer;
 }
 
 /* Four lines: --columns, --sort, --domain, --name. */
 static void report(char *text, struct names *names)
 {
-	static struct handler *stats;
+	static struct consumer *stats;
 	static char printed[1 << 16];
 	const char *line[4] = { NULL };
 	struct stats_options o = { .domains = &line[2], .names = &line[3] };

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "readers/input.h"
-#include "readers/perfetto_internal.h"
-#include "readers/wire.h"
+#include "formats/input.h"
+#include "formats/perfetto/reader.h"
+#include "formats/perfetto/read_wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
@@ -66,13 +66,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	Packet *generated;
 
 	fast_packet_init(&fast);
-	must(fast_packet(&fast, everything, sizeof(everything) - INPUT_PADDING) != NULL);
+	must(fast_packet_read(&fast, everything, sizeof(everything) - INPUT_PADDING) != NULL);
 	padded = malloc(size + INPUT_PADDING);
 	must(padded != NULL);
 	memcpy(padded, bytes, size);
 	/* Anything: more of the same, here. */
 	memset(padded + size, size ? bytes[size / 2] : 0xff, INPUT_PADDING);
-	by_hand = fast_packet(&fast, padded, size);
+	by_hand = fast_packet_read(&fast, padded, size);
 	free(padded);
 	if (!by_hand)
 		return 0;

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 /* Small ones, so that an input can have messages that are too long, and more than the buffer holds. */
-#include "handlers/plugin_wire.h"
+#include "plugin/plugin_wire.h"
 #undef PLUGIN_MESSAGE_MAX
 #define PLUGIN_MESSAGE_MAX 512
 
@@ -43,12 +43,12 @@ static void *fuzz_dlsym(void *object, const char *name);
 #define syscall	   fuzz_syscall
 #define dlopen	   fuzz_dlopen
 #define dlsym	   fuzz_dlsym
-#include "handlers/outbox.c"
-#include "handlers/plugin.c"
-#include "handlers/plugin_send.c"
+#include "plugin/outbox.c"
+#include "plugin/plugin.c"
+#include "plugin/plugin_send.c"
 #undef BUFFER
 #undef close /* a member of a plug-in's table, too */
-#include "handlers/plugin_host.c"
+#include "plugin/plugin_host.c"
 #undef recv
 #undef send
 #undef poll
@@ -284,11 +284,11 @@ static void be_told(void)
 	(void)plugin_host(SOCKET);
 }
 
-static void check_failure(const struct handler *handler)
+static void check_failure(const struct consumer *consumer)
 {
 	struct failure f = { 0 };
 
-	plugin_failure(handler, &f);
+	plugin_failure(consumer, &f);
 	must(f.what[0] && memchr(f.reason, '\0', sizeof(f.reason)));
 	must(!strpbrk(f.reason, "\033\n\r\b"));
 }
@@ -306,7 +306,7 @@ static struct name *name_of(size_t length)
 }
 
 /* Of any lengths: each is sent whole, or not at all. */
-static int tell_facts(struct handler *h)
+static int tell_facts(struct consumer *h)
 {
 	struct name *name, *key;
 	struct process process = { .uuid = 1, .pid = 1 };
@@ -339,10 +339,10 @@ static void listen_to(void)
 {
 	const struct account account = { 0 };
 	const struct trace_info info = { .version = "1" };
-	struct handler *h;
+	struct consumer *h;
 	struct failure f = { 0 };
 
-	if (plugin_handler_new("./it.so=x", &info, &h, &f)) {
+	if (plugin_new("./it.so=x", &info, &h, &f)) {
 		must(f.what[0] && !strpbrk(f.reason, "\033\n\r\b"));
 	} else {
 		plugin_json_file(h, "a.json");

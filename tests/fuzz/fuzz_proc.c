@@ -14,13 +14,12 @@ static int open_input(void);
 static int close_input(int fd);
 #define openat(directory, name, flags) ((void)(directory), (void)(name), open_input())
 #define close(fd)		       close_input(fd)
-#include "broker/open.c"
-#include "target/task_number.c"
+#include "privilege/broker/open.c"
 #undef openat
 #undef close
-#include "target/rank.c"
+#include "tracee/rank.c"
 
-#include "clock.h"
+#include "base/clock.h"
 #include "system/internal.h"
 
 #define MOST 4096
@@ -55,7 +54,7 @@ static void of_process(const uint8_t *data, size_t size)
 	(void)process_birth(0);
 	(void)process_alive(0);
 	must(process_parent(0) >= 0);
-	(void)task_number_within(0);
+	(void)task_innermost_number(0);
 }
 
 static void environment(const char *text, size_t size)
@@ -64,10 +63,10 @@ static void environment(const char *text, size_t size)
 	size_t i;
 
 	for (i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
-		const char *value = find(text, size, variables[i]);
+		const char *value = environment_find(text, size, variables[i]);
 
 		must(!value || (value > text && value <= text + size));
-		if (value && take(value, out, sizeof(out)))
+		if (value && rank_copy(value, out, sizeof(out)))
 			must(out[0] && strspn(out, "0123456789") == strlen(out));
 	}
 }

@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "handlers/stats_print.h"
-#include "readers/reader.h"
+#include "reports/table/stats_print.h"
+#include "formats/reader.h"
 #include "timeline/timeline.h"
 
 typedef int fuzz_read(int fd, const struct reader_sink *sink, struct reader_error *ret_error);
@@ -30,11 +30,11 @@ static void must(bool good, const char *what)
 static bool is_sample(const struct event *event)
 {
 	return event->kind == EVENT_COUNTER || event->kind == EVENT_ALLOC ||
-	       event->kind == EVENT_FREE || event->kind == EVENT_MEMORY_GONE;
+	       event->kind == EVENT_FREE || event->kind == EVENT_MEMORY_RESET;
 }
 
 /* All that `proftrace report` may be asked for. */
-static void fuzz_print(const struct handler *stats, const struct account *account)
+static void fuzz_print(const struct consumer *stats, const struct account *account)
 {
 	static FILE *nowhere;
 	const struct stats_options narrow = { .width = 40, .max_rows = 3 }, all = { 0 };
@@ -81,7 +81,7 @@ static int fuzz_file(const uint8_t *bytes, size_t size, fuzz_read *read_file)
 	struct callstacks *callstacks = callstacks_new(names, 256);
 	struct account account = { 0 };
 	struct timeline *timeline = timeline_new(names, &account, 0);
-	struct handler *stats = stats_handler_new();
+	struct consumer *stats = stats_new();
 	struct trace_origin origin = { 0 };
 	const struct reader_sink sink = {
 		fuzz_event, timeline, names, &account, &origin, callstacks
@@ -91,14 +91,14 @@ static int fuzz_file(const uint8_t *bytes, size_t size, fuzz_read *read_file)
 	int status;
 
 	must(timeline && stats, "nothing to start with");
-	must(!timeline_add_handler(timeline, stats), "no handler");
+	must(!timeline_add_consumer(timeline, stats), "no handler");
 	(void)trace_sniff(bytes, size, &what);
 	must(what && *what, "nobody knows what it looks like");
 	status = read_file(fuzz_fd(bytes, size), &sink, &error);
 	must(!status || error.message[0], "an error without a word");
 	must(!error.truncated || !status, "cut and an error");
 	must(account.marked == account.written + account_lost(&account), "the account");
-	timeline_finish(timeline, 0);
+	timeline_finish(timeline);
 	/* That takes longer than all the rest. */
 	if (size % 64 == 0)
 		fuzz_print(stats, &origin.account);

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/probes.h"
-#include "capture/stacks_internal.h"
+#include "capture/probes/probes.h"
+#include "capture/stacks/internal.h"
 #include "proftrace.skel.h"
-#include "switches.h"
-#include "target/maps.h"
+#include "sched_records.h"
+#include "tracee/maps.h"
 #include "timeline/timeline.h"
 
 #define KINDS  48		/* a site of each */
@@ -216,7 +216,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (i = 0; i < 2; i++)
 		counters[i] = names_intern_string(names, i ? "instructions" : "cycles");
 	timeline_count(timeline, counters, 2);
-	timeline_take_turns(timeline, counters);
+	timeline_multiplex(timeline, counters);
 	c->options.counters.n = 2;
 	c->options.counters.multiplexed = size & 1;
 	/* In every other input some categories are left out. */
@@ -235,9 +235,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	c->n_sites = SITES;
 	c->budget = ~0u;
 	decode_all(c, data, size);
-	timeline_finish(timeline, 0);
-	if (c->decoded != account.written + account_lost(&account) + account.paused + c->malformed +
-				  c->left_out_marks)
+	timeline_finish(timeline);
+	if (c->decoded.marks != account.written + account_lost(&account) + account.paused +
+					c->decoded.malformed + c->selection.left_out)
 		abort();
 	timeline_free(timeline);
 	capture_end(c);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/client.c"
+#include "privilege/broker/client.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -55,6 +55,7 @@ static int ask_for(struct broker *b, unsigned what, struct failure *f)
 {
 	const struct broker_site site = { 1, 2, 3 };
 	struct broker_target target = { 10, 20 };
+	const unsigned one = 1;
 	unsigned link;
 	int fd;
 
@@ -72,7 +73,7 @@ static int ask_for(struct broker *b, unsigned what, struct failure *f)
 		return broker_attach(b, BROKER_MARKS, 0, b->socket, &site, 1, &link, f);
 	case 4:
 		memset(f, 0, sizeof(*f));
-		return broker_detach(b, 1);
+		return broker_detach(b, &one, 1);
 	}
 	return start(b, f);
 }

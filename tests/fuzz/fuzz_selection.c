@@ -59,11 +59,11 @@ static void marks(struct capture *c, const struct name *domain, const struct nam
 			e.kind = EVENT_BEGIN;
 			e.category = data[i] & 0x20 ? category : domain;
 			e.level = depth[t];
-			taken[t][depth[t]++] = selection_takes(c, domain, &e);
+			taken[t][depth[t]++] = selection_includes(c, domain, &e);
 		} else if (depth[t]) {
 			e.kind = EVENT_END;
 			e.level = --depth[t];
-			must(selection_takes(c, domain, &e) == taken[t][depth[t]]);
+			must(selection_includes(c, domain, &e) == taken[t][depth[t]]);
 		}
 	}
 }

@@ -10,10 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/debug_paths.h"
-#include "symbols/demangle.h"
-#include "symbols/jit_map.h"
-#include "symbols/kernel_symbols.h"
+#include "symbols/symbols.h"
 #include "symbols/wire.h"
 #include "timeline/callstack.h"
 
@@ -93,14 +90,14 @@ static void read_answer(const uint8_t *data, size_t size)
 
 static void find_debug_file(const uint8_t *data, size_t size)
 {
-	struct symbol_want want = { .is_alternate = 0 };
+	struct symbol_file_request wanted = { .is_alternate = 0 };
 	char path[256];
 	unsigned i;
 
-	memcpy(&want, data, size < sizeof(want) ? size : sizeof(want));
-	want.link[sizeof(want.link) - 1] = '\0';
-	for (i = 0; i <= SYMBOL_MAX_FOUND; i++) {
-		if (debug_path(&want, "/opt/app", i, path, sizeof(path)) && strstr(path, "/../"))
+	memcpy(&wanted, data, size < sizeof(wanted) ? size : sizeof(wanted));
+	wanted.link[sizeof(wanted.link) - 1] = '\0';
+	for (i = 0; i <= SYMBOL_MAX_CANDIDATES; i++) {
+		if (debug_path(&wanted, "/opt/app", i, path, sizeof(path)) && strstr(path, "/../"))
 			abort();
 	}
 }

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/tables_internal.h"
-#include "cmd/record.h"
-#include "handlers/stats_print.h"
+#include "capture/tables/internal.h"
+#include "record/record.h"
+#include "reports/table/stats_print.h"
 #include "proftrace.skel.h"
 
 #define KINDS	48 /* a site of each */
@@ -70,7 +70,7 @@ static void clear_tables(struct capture *c)
 	for (i = 0; i < BUNDLES; i++)
 		memset(bundle(i), 0, sizeof(*bundle(i)));
 	memset(tables.threads, 0, TABLE_THREADS * sizeof(*tables.threads));
-	tables.n_over = 0;
+	tables.n_exited = 0;
 	capture_table_reset(c);
 	for (i = 0; i < N_ROWS; i++) {
 		free(tables.before[i]);
@@ -128,7 +128,7 @@ static void print(struct capture *c, const struct account *account)
 	if (!nowhere)
 		nowhere = fopen("/dev/null", "w");
 	recording.capture = c;
-	recording.stats = stats_handler_new();
+	recording.stats = stats_new();
 	must(nowhere && recording.stats);
 	if (c->options.per_thread)
 		stats_per_thread(recording.stats);
@@ -196,7 +196,7 @@ static size_t take(struct capture *c, const uint8_t *step, const uint8_t *bytes,
 		capture_table_reset(c);
 		break;
 	case STEP_OVER:
-		tables_process_over(c, thread->tgid, step[2]);
+		tables_process_exited(c, thread->tgid, step[2]);
 		break;
 	case STEP_READ:
 		put_right(c);

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "failure.h"
-#include "handlers/json_text.h"
-#include "readers/json_filter.h"
-#include "readers/number.h"
+#include "base/failure.h"
+#include "formats/json_text.h"
+#include "formats/chrome/json_filter.h"
+#include "base/number.h"
 #include "timeline/names.h"
 
 #define MOST 1024

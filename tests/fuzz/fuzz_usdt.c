@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "capture/usdt_request.h"
+#include "capture/probes/usdt_request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -45,7 +45,7 @@ all_kinds="begin end instant counter async_begin async_end flow_out flow_in allo
 {
 	for kind in $all_kinds; do printf 'default %s\nnet.rpc %s\n' "$kind" "$kind"; done
 	printf 'default batch\nnet.rpc batch\n'
-	printf ' %s\n' flush batch_room thread_name step pause resume dump stop include_json scope_push scope_pop
+	printf ' %s\n' flush thread_name step pause resume dump stop include_json scope_push scope_pop
 } | sort >expected.all
 
 # The markers of main.c and second.c use all of them but thread_name, which main.c uses, so even where
@@ -198,7 +198,7 @@ check "ten markers have as many stubs as one" repeated
 
 unused() {
 	gcc $cwarn -O2 -ffunction-sections -Wl,--gc-sections many.c -o many && ./notes many >sites.many &&
-		printf 'default begin\ndefault end\ndefault instant\ndefault batch\n batch_room\n flush\n' | diff - sites.many
+		printf 'default begin\ndefault end\ndefault instant\ndefault batch\n flush\n' | diff - sites.many
 }
 check "--gc-sections drops the stubs that nobody calls, and only those" unused
 
@@ -302,6 +302,124 @@ for compiler in gcc clang g++ clang++; do
 		a-guard-of-what-does-not-last proftrace::task_scope a((prof_task_t()))
 		a-pool's-guard-that-is-moved proftrace::memory_scope a("x"), b(static_cast<proftrace::memory_scope &&>(a))
 	END
+done
+
+# --- what the compiler says of a mistake ------------------------------------------------------------------
+
+# The first error that it prints has this in it.
+says() { # COMPILER TEXT STATEMENT
+	case $1 in *++*) std="-std=c++11 -x c++" ;; *) std=-std=gnu11 ;; esac
+	frame "$3" "" >bad.c
+	! $1 $std -w -I"$include" -fsyntax-only bad.c 2>errors && grep -m1 'error:' errors >log && grep -qF "$2" log
+}
+says_old() { # COMPILER STANDARD
+	case $1 in *++*) std="-std=$2 -x c++" ;; *) std=-std=$2 ;; esac
+	echo '#include <proftrace.h>' >bad.c
+	! $1 $std -w -I"$include" -fsyntax-only bad.c 2>errors && grep -m1 'error:' errors >log &&
+		grep -qF 'proftrace.h needs C99 or C++11 (-std=gnu99 or later)' log
+}
+for compiler in gcc clang g++ clang++; do
+	if ! have $compiler; then
+		skip "mistakes: $compiler" "no $compiler"
+		continue
+	fi
+	while IFS='|' read -r text statement; do
+		check "$compiler says: $text: $statement" says $compiler "proftrace: $text" "$statement"
+	done <<-'END'
+		the name must be a string literal; use PROF_BEGIN_DYN|PROF_BEGIN(name)
+		the name must be a string literal; use PROF_INSTANT_DYN|PROF_INSTANT(name, "k", 1)
+		the name must be a string literal; use PROF_SCOPE_DYN|PROF_SCOPE(name, "k", 1)
+		the name must be a string literal|PROF_COUNTER(name, 1)
+		the name must be a string literal|PROF_ASYNC_BEGIN(name, 1)
+		the name must be a string literal|PROF_FREE(name, ip)
+		a value is an integer of up to 64 bits|PROF_INSTANT("x", "k", ip)
+		a value is an integer of up to 64 bits|PROF_SCOPE("x", "k", sp)
+		a value is an integer of up to 64 bits|PROF_INSTANT("x", "k", (__int128)1)
+		a value is an integer of up to 64 bits|PROF_INSTANT("x", "k", ld)
+		the value of a counter is an integer of up to 64 bits|PROF_COUNTER("x", name)
+		the value of a counter is an integer of up to 64 bits|PROF_COUNTERS("x", "k", dp)
+		a key without a value|PROF_BEGIN("x", "a", 1, "b")
+		a key without a value|PROF_END("a")
+		a marker takes at most six pairs|PROF_BEGIN("x","a",1,"b",2,"c",3,"d",4,"e",5,"f",6,"g",7)
+		a marker takes at most six pairs|PROF_END("a",1,"b",2,"c",3,"d",4,"e",5,"f",6,"g",7,"h",8,"i")
+	END
+	case $compiler in *++) old=c++98 ;; *) old=c89 ;; esac
+	check "$compiler -std=$old is told what is needed" says_old $compiler $old
+done
+
+# --- what including it brings ----------------------------------------------------------------------------
+
+# Macros, besides its own and those of the headers that it promises.
+leaks_nothing() {
+	echo '#include <proftrace.h>' >with.c
+	printf '#include <%s>\n' stdint.h stddef.h stdbool.h >without.c
+	"$@" -I"$include" -dM -E with.c | sort >with && "$@" -dM -E without.c | sort >without &&
+		grep -q '^#define PROF_BEGIN' with &&
+		! comm -23 with without | grep -v '^#define \(PROF\|prof_\)' >log
+}
+# A file without markers has nothing of it, and ten of them no more than ten that do not include it.
+adds_nothing() {
+	rm -f with?.o without?.o
+	for i in 0 1 2 3 4 5 6 7 8 9; do
+		printf '#include <proftrace.h>\nint f%d(void);\nint f%d(void) { return %d; }\n' $i $i $i >with.c
+		printf 'int f%d(void);\nint f%d(void) { return %d; }\n' $i $i $i >without.c
+		"$@" -I"$include" -c with.c -o with$i.o && "$@" -c without.c -o without$i.o || return 1
+		size with$i.o without$i.o >log
+		awk 'NR > 1 { n[NR] = $4 } END { exit n[2] != n[3] }' log || return 1
+	done
+	"$@" -nostdlib -shared -fPIC with?.o -o with.so && "$@" -nostdlib -shared -fPIC without?.o -o without.so &&
+		size with.so without.so >log &&
+		awk 'NR > 1 { n[NR] = $4 } END { exit !(n[2] - n[3] <= 200) }' log
+}
+# Ten files with one marker each: what they share is there once (by GNU ld and gold).
+shares() {
+	rm -f with?.o
+	for i in 0 1 2 3 4 5 6 7 8 9; do
+		printf '#include <proftrace.h>\nvoid f%d(void);\nvoid f%d(void) { PROF_INSTANT("x"); }\n' $i $i >with.c
+		"$@" -I"$include" -c with.c -o with$i.o || return 1
+	done
+	gcc -shared with0.o -o one.so && gcc -shared with?.o -o ten.so && size one.so ten.so >log &&
+		awk 'NR > 1 { n[NR] = $1 + $2 } END { print (n[3] - n[2]) / 9, "bytes a file"
+			exit !(n[3] - n[2] <= 9 * 320) }' log >more || { cat more >>log; return 1; }
+}
+# What people have turned on, with every kind of marker.
+quiet() {
+	"$@" -I"$include" -c "$programs/quiet.c" -o quiet.o
+}
+loud="-Werror -Wall -Wextra -Wpedantic -Wredundant-decls -Wshadow -Wundef -Wconversion -Wsign-conversion
+	-Wcast-qual -Wcast-align -Wmissing-declarations"
+loud_c="$loud -Wdeclaration-after-statement -Wstrict-prototypes -Wmissing-prototypes"
+# Not of C++98, of what a structure leaves free, of an object that may go unused, nor of the one event that is
+# sent past its buffer.
+everything="-Werror -Weverything -Wno-c++98-compat -Wno-c++98-compat-pedantic -Wno-padded
+	-Wno-used-but-marked-unused -Wno-alloca"
+for compiler in gcc clang g++ clang++; do
+	if ! have $compiler; then
+		skip "what including it brings: $compiler" "no $compiler"
+		continue
+	fi
+	case $compiler in *++) x="-x c++" standards="c++11 c++14 c++17 c++20" ;; *) x='' standards="c99 c11 gnu11 c2x" ;; esac
+	for standard in $standards; do
+		check "it defines macros of its own only: $compiler -std=$standard" \
+			leaks_nothing $compiler $x -std=$standard
+		case $compiler in
+		*++) set -- $loud -Wold-style-cast ;;
+		*) set -- $loud_c ;;
+		esac
+		[ $compiler != g++ ] || set -- "$@" -Wuseless-cast
+		for level in -O0 -O2; do
+			check "no warning: $compiler -std=$standard $level" quiet $compiler $x -std=$standard $level "$@"
+		done
+		case $compiler in clang*)
+			check "no warning: $compiler -std=$standard -Weverything" quiet $compiler $x -std=$standard $everything
+			;;
+		esac
+	done
+	case $compiler in *++) continue ;; esac
+	for level in -O0 -O1 -O2 -O3 "-O2 -ffunction-sections"; do
+		check "a file without markers has nothing of it: $compiler $level" adds_nothing $compiler -fPIC $level
+		check "files with markers share what they can: $compiler $level" shares $compiler -fPIC $level
+	done
 done
 
 # --- what is left of a marker that is off ----------------------------------------------------------------

@@ -43,7 +43,7 @@ static const struct {
 	{ 9, "alloc" },		{ 10, "free" },	      { 32, "thread_name" }, { 33, "step" },
 	{ 34, "pause" },	{ 35, "resume" },     { 36, "dump" },	     { 37, "stop" },
 	{ 38, "include_json" }, { 39, "scope_push" }, { 40, "scope_pop" },   { 48, "flush" },
-	{ 49, "batch" },	{ 50, "batch_room" },
+	{ 49, "batch" },
 };
 
 static void broken(const char *format, ...)
@@ -133,9 +133,9 @@ static void add_site(struct file *f, const unsigned char *desc, size_t size, uin
 		broken("flags %x", flags);
 	if ((kind >= 32 && kind != 49) != (s.domain[0] == '\0'))
 		broken("kind %u in domain '%s'", kind, s.domain);
-	if (kind == 48 && (size < 25 + 8 + 4 || memcmp(desc + 25 + 8, "\2\0\0", 4)))
-		broken("a flush without a list of batches, or of another layout");
-	if (kind == 49 || kind == 50) /* the upper half */
+	if (kind == 48 && (size < 25 + 8 + 4 || memcmp(desc + 25 + 8, "\3\0\0", 4)))
+		broken("a flush without batches, or of another layout");
+	if (kind == 49) /* the upper half */
 		s.swtch -= 2;
 	s.known_to_usdt = kind >= 48;
 	check_stub(f, s.stub, kind, desc[18], desc[19]);

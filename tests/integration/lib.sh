@@ -180,3 +180,21 @@ check_nothing_left() { # NAME
 		never_else "$1: no BPF program or map is left" "$left" ""
 	fi
 }
+
+# A control group that kills what takes more than its share: sets cgroup, and the names of its files: limit, usage, kills.
+make_memory_group() {
+	if [ -w /sys/fs/cgroup/memory/memory.limit_in_bytes ]; then
+		cgroup=/sys/fs/cgroup/memory/proftrace-test-$$
+		limit=memory.limit_in_bytes usage=memory.usage_in_bytes kills=memory.oom_control
+		swap=memory.swappiness
+	elif grep -qw memory /sys/fs/cgroup/cgroup.subtree_control; then
+		cgroup=/sys/fs/cgroup/proftrace-test-$$
+		limit=memory.max usage=memory.current kills=memory.events swap=memory.swap.max
+	else
+		return 1
+	fi
+	mkdir "$cgroup" || { cgroup='' && return 1; }
+	# What can be swapped out kills nobody.
+	echo 0 >"$cgroup/$swap"
+	grep -q '^oom_kill ' "$cgroup/$kills" && echo 1000000000 >"$cgroup/$limit"
+} 2>/dev/null

@@ -79,7 +79,7 @@ for kind in pftrace json; do
 	"$proftrace" report "$tmp/k.$kind" >"$tmp/out" 2>"$tmp/err"
 	check "recorder killed: the $kind says that it was cut off" grep -qE 'truncated|the end is missing' "$tmp/err"
 	"$proftrace" convert -q -o "$tmp/again.json" "$tmp/k.$kind" && "$proftrace" report "$tmp/again.json" >"$tmp/out" 2>"$tmp/err"
-	check "recorder killed: what the $kind is converted to says that, too" grep -q 'broken off' "$tmp/err"
+	check "recorder killed: what the $kind is converted to says that, too" grep -q 'aborted' "$tmp/err"
 	check "recorder killed: the $kind holds events" test "$(wc -l <"$tmp/canon")" -gt 1000
 	last=$(awk '$3 == "BEGIN" && $4 > m { m = $4 } END { printf "%.0f", m }' "$tmp/canon")
 	check "recorder killed: the $kind holds all up to the last second" \
@@ -98,7 +98,7 @@ check "broker killed: it says so" grep -q 'broker' "$tmp/err"
 check_agree "broker killed" "$tmp/b"
 for kind in pftrace json; do
 	"$proftrace" report "$tmp/b.$kind" >"$tmp/out" 2>"$tmp/err"
-	check "broker killed: the $kind says so" grep -q 'broken off' "$tmp/err"
+	check "broker killed: the $kind says so" grep -q 'aborted' "$tmp/err"
 done
 check_nothing_left "broker killed"
 end_storm "broker killed"

@@ -45,13 +45,13 @@ check "exits: $(said "$tmp/peak" cpu) ms of processor time" test "$(said "$tmp/p
 
 mkfifo "$tmp/in"
 exec 9<>"$tmp/in"
-"$programs/batch_lies" circle 300 <"$tmp/in" >"$tmp/out" 9>&- &
+"$programs/batch_lies" mapped 300 <"$tmp/in" >"$tmp/out" 9>&- &
 target=$!
 "$proftrace" -q --mode batch-now -d 300ms -p $target -o "$tmp/c" 9>&-
 wait_for "$tmp/out" ready
 timeout -k 5 60 "$programs/peak" "$tmp/peak" "$proftrace" -q --mode batch-now -e none -d 100ms -p $target -o "$tmp/c" 9>&- 2>"$tmp/err"
-equal "a list that is a circle: exit status" "$?$(cat "$tmp/err")" 0
-check "a list that is a circle: $(said "$tmp/peak" cpu) ms of processor time" test "$(said "$tmp/peak" cpu)" -lt 5000
+equal "a file that is mapped often: exit status" "$?$(cat "$tmp/err")" 0
+check "a file that is mapped often: $(said "$tmp/peak" cpu) ms of processor time" test "$(said "$tmp/peak" cpu)" -lt 5000
 kill $target
 wait $target 2>/dev/null
 

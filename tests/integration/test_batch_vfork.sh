@@ -10,7 +10,7 @@ if "$proftrace" --mode batch -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; 
 fi
 
 vforks() { # HOW ROUNDS MARKS
-	"$proftrace" -q --mode batch -o "$tmp/t" --summary-json "$tmp/s" -- "$programs/vforks" "$@" >"$tmp/out" 2>"$tmp/err"
+	"$proftrace" -q --mode batch ${children:-} -o "$tmp/t" --summary-json "$tmp/s" -- "$programs/vforks" "$@" >"$tmp/out" 2>"$tmp/err"
 	equal "$1: exit status" "$?$(cat "$tmp/err")" 0
 	made=$(said "$tmp/out" marks) marked=$(field "$tmp/s" marked) unread=$(field "$tmp/s" batches_unread)
 	# Never more than there were, wherever.
@@ -38,5 +38,8 @@ done
 vforks exit 4 2500
 vforks first 3 10
 vforks spawn 8 0
+children=--no-children
+vforks exit 4 2500
+vforks nested 8 700
 check_nothing_left "vfork"
 finish

@@ -20,29 +20,29 @@ cd "$tmp" || exit 1
 expect "no argument" 2 'Usage: proftrace' "$proftrace"
 expect "unknown verb" 2 "unknown verb 'recrod'" "$proftrace" recrod
 expect "nothing to record" 2 'nothing to record' "$proftrace" record
-expect "bad option" 2 "^proftrace: there is no option '--frobnicate'$" "$proftrace" record --frobnicate -p 1
-expect "bad option, and where help is" 2 '^hint: `proftrace record --help` says more$' "$proftrace" --frobnicate=x
-expect "bad option of one letter" 2 "there is no option '-Z'" "$proftrace" -qvZ -p 1
-expect "an option that may be several" 2 "'--s' may be each of .*--schedule.* --strict" "$proftrace" --s
+expect "bad option" 2 "^proftrace: unknown option '--frobnicate'$" "$proftrace" record --frobnicate -p 1
+expect "bad option, and where help is" 2 '^hint: see `proftrace record --help`$' "$proftrace" --frobnicate=x
+expect "bad option of one letter" 2 "unknown option '-Z'" "$proftrace" -qvZ -p 1
+expect "an option that may be several" 2 "'--s' is ambiguous: .*--schedule.* --strict" "$proftrace" --s
 expect "an option without its value" 2 "'--keep' needs a value: N" "$proftrace" --keep
 expect "one of one letter" 2 "'-p' needs a value: LIST" "$proftrace" -qp
 expect "an option that has none" 2 "'--strict' takes no value" "$proftrace" --str=3
 for verb in report list merge convert top ctl check open; do
-	expect "$verb: wrong usage, in one form" 2 "^hint: .proftrace $verb --help. says more$" "$proftrace" $verb --frobnicate
+	expect "$verb: wrong usage, in one form" 2 "^hint: see .proftrace $verb --help.$" "$proftrace" $verb --frobnicate
 	equal "$verb: in two lines" "$(grep -c '^proftrace: ' "$tmp/err")$(wc -l <"$tmp/err")" 12
 done
 equal "argp has no words of its own left" "$(grep -l 'argp_error\|argp_parse(&argp' "$root"/user/cmd/*.c)" ""
-expect "bad pid" 2 "'12x' is no list" "$proftrace" -p 12x
-expect "bad duration" 2 "is no time" "$proftrace" -p 1 -d soon
-expect "bad size" 2 "is no size" "$proftrace" -p 1 --buffer lots
+expect "bad pid" 2 "'12x' is not a PID list" "$proftrace" -p 12x
+expect "bad duration" 2 "is not a time" "$proftrace" -p 1 -d soon
+expect "bad size" 2 "is not a size" "$proftrace" -p 1 --buffer lots
 expect "a directory for a name" 2 "'here/' is a directory" "$proftrace" -o here/ -p 1
 expect "no trace to include something in" 2 'writes no trace' "$proftrace" --stats-only --include-json x -p 1
 expect "no trace to go on in" 2 'writes no trace' "$proftrace" --stats-only --max-size 1M -p 1
-expect "no files to delete" 2 'keep is for many files' "$proftrace" --keep 2 -p 1
-expect "a device for a name" 2 "'/dev/null' is no file" "$proftrace" -o /dev/null -p 1
+expect "no files to delete" 2 'keep is for recordings with many files' "$proftrace" --keep 2 -p 1
+expect "a device for a name" 2 "'/dev/null' is not a regular file" "$proftrace" -o /dev/null -p 1
 expect "a mode that is not there" 2 "unknown mode 'swift'" "$proftrace" --mode swift -p 1
 expect "two outputs in one file" 2 "'x.json' is given twice" "$proftrace" -o x -o x.json -p 1
-expect "how often nothing is read" 2 'is for --system' "$proftrace" --system-interval 1s -p 1
+expect "how often nothing is read" 2 'needs --system' "$proftrace" --system-interval 1s -p 1
 check "help" "$proftrace" record --help
 check "version" "$proftrace" --version
 expect "report of a missing file" 1 "No such file" "$proftrace" report nothing.json
@@ -62,10 +62,10 @@ expect "unwritable output" 1 "cannot write '/nowhere/x.pftrace': No such file" \
 	"$proftrace" -o /nowhere/x -- "$programs/executes" 0
 expect "command not found" 1 "cannot run 'no-such-program'" "$proftrace" -- no-such-program
 expect "command not found: a hint" 1 "hint: is it in PATH" "$proftrace" -- no-such-program
-expect "a path that is not there: a hint" 1 "hint: a path is one from the directory" "$proftrace" -- ./no-such-program
+expect "a path that is not there: a hint" 1 "hint: a relative path starts in the directory" "$proftrace" -- ./no-such-program
 expect "the mode that is there" 0 'no markers found' "$proftrace" --mode exact --output nm -- true
 expect "command without markers" 0 "no markers found" "$proftrace" -o nm -- true
-expect "command without a domain that is wanted" 0 "none of a domain that -D selects" \
+expect "command without a domain that is wanted" 0 "in the domains of -D" \
 	"$proftrace" -o nd -D 'no.such.*' -- "$programs/executes" 1
 check "... hint" grep -q '^hint: .*domains' "$tmp/err"
 "$proftrace" -q -o st -- sh -c 'exit 42'
@@ -91,9 +91,9 @@ check "summary: table" grep -q 'generation' "$tmp/err"
 "$proftrace" report again.json >json.table 2>&1
 "$proftrace" report again.pftrace >pf.table 2>&1
 check "report: the same from both files" cmp json.table pf.table
-expect "report: one recording twice" 0 "'again.json': the same recording as 'again.pftrace', counted twice" \
+expect "report: one recording twice" 0 "'again.json': the same recording as 'again.pftrace', so its events are counted twice" \
 	"$proftrace" report again.pftrace again.json
-equal "report: nothing fits" "$("$proftrace" report --name 'no such*' again.json | grep -c '^none of the names')" 1
+equal "report: nothing fits" "$("$proftrace" report --name 'no such*' again.json | grep -c '^no name and category matches')" 1
 expect "merge: one recording twice" 0 "'again.json': the same recording as 'again.pftrace'" \
 	"$proftrace" merge -o both again.pftrace again.json
 equal "report: one recording once" "$("$proftrace" report again.json 2>&1 >"$tmp/out")" ""

@@ -125,7 +125,7 @@ if setpriv --reuid 65534 --regid 65534 --clear-groups true 2>/dev/null; then
 	equal "ctl status: many of one user leave room for those of others" \
 		"$(for i in 1 2 3 4 5; do grep -c "^of user $((first + i)): recorder" "$tmp/said"; done | xargs)" "8 8 8 8 1"
 	equal "ctl status: ours come first" "$(head -1 "$tmp/said" | cut -c1-9)" "recorder "
-	check "ctl status: it is said that there are more" grep -q '^proftrace: not all recorders of other users' "$tmp/err"
+	check "ctl status: it is said that there are more" grep -q '^proftrace: some recorders of other users' "$tmp/err"
 	if [ "$(others)" -eq 0 ]; then
 		"$proftrace" ctl resume >"$tmp/said" 2>&1
 		equal "ctl: ours is the only one, whatever others run" "$?$(cut -c1-8 "$tmp/said")" 0resumed:

@@ -104,6 +104,6 @@ check "no file then" [ ! -e no.svg ]
 "$proftrace" -q -e none -o bare -- "$programs/flames" 20 >bare.said
 rm -f "/tmp/perf-$(said bare.said pid).map"
 check "no samples" said_of "hint: record with --sample" "$proftrace" report --flame bare.pftrace
-check "no ending" said_of "ends in .svg" "$proftrace" report --flame -o x.png pie.pftrace
-check "no graph to write" said_of "where --flame goes" "$proftrace" report -o x.svg pie.pftrace
+check "no ending" said_of "must end with .svg" "$proftrace" report --flame -o x.png pie.pftrace
+check "no graph to write" said_of "requires --flame" "$proftrace" report -o x.svg pie.pftrace
 finish

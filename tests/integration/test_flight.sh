@@ -68,7 +68,7 @@ tell "ticks 7"
 tell "alarm"
 tell "ticks 3"
 kill -USR2 $recorder
-wait_for "$tmp/err" "proftrace: asked for"
+wait_for "$tmp/err" "proftrace: requested"
 tell "ticks 2"
 "$proftrace" ctl dump -p $target >"$tmp/ctl" 2>&1
 equal "instant: ctl dump" $? 0

@@ -59,7 +59,7 @@ fi
 record misspelt -u 'probes:absent' -u 'probes:copied' -- "$program" 1
 equal "of a provider that -D leaves out, none is" \
 	"$(record left -D '!probes' -u 'probes:guarded' -- "$program" 2; lines left '"name":"probes:guarded"')" 0
-check "a probe that nothing fits is named" grep -q "no probe fits -u 'probes:absent'" "$tmp/misspelt.err"
+check "a probe that nothing fits is named" grep -q "no probe matches -u 'probes:absent'" "$tmp/misspelt.err"
 timeout 60 "$proftrace" -u 'probes:n(' -- "$program" 1 >/dev/null 2>&1
 equal "what is no probe is refused" "$?" 2
 

@@ -114,7 +114,7 @@ if command -v objcopy >/dev/null && command -v readelf >/dev/null && command -v 
 	objcopy --strip-all --add-section .gnu_debugdata="$tmp/symbols.xz" "$program" "$tmp/packed"
 	strip -o "$tmp/stripped" "$program"
 	record stripped -f recurse -- "$tmp/stripped" 2
-	check "without symbols there is no function" grep -q "neither markers\|no function fits" "$tmp/stripped.err"
+	check "without symbols there is no function" grep -q "no markers, probes\|no function matches" "$tmp/stripped.err"
 	record packed -f recurse -- "$tmp/packed" 2
 	equal "symbols that are compressed within the file" "$(calls packed recurse)" "$(said "$tmp/packed.out" recurse)"
 	id=$(readelf -n "$program" | sed -n 's/.*Build ID: //p')
@@ -140,7 +140,7 @@ for n in 1 2 3 4 5 6 7; do seq 1 $((n * 3000)) >"$tmp/data/$n"; done
 [ ! -x "$compress" ] || record zlib -f 'libz.so.1:deflate*' -- "$compress" -j 2 -o "$tmp/archive.gz" "$tmp/data"
 if ! [ -x "$compress" ]; then
 	:
-elif grep -q 'neither markers' "$tmp/zlib.err" || ! [ -s "$tmp/zlib.json" ]; then
+elif grep -q 'no markers, probes' "$tmp/zlib.err" || ! [ -s "$tmp/zlib.json" ]; then
 	not_ok "libz" "$(cat "$tmp/zlib.err")"
 else
 	check_agree zlib "$tmp/zlib"
@@ -182,7 +182,7 @@ check "and why some cannot be recorded" sh -c "'$proftrace' list -f /proc/self/e
 
 # --- what cannot be, and what is said ------------------------------------------------------------
 record misspelt -f 'absent_*' -f recurse -- "$program" 2
-check "a function that nothing fits is named" grep -q "no function fits -f 'absent_\*'" "$tmp/misspelt.err"
+check "a function that nothing fits is named" grep -q "no function matches -f 'absent_\*'" "$tmp/misspelt.err"
 equal "the others are recorded" "$(calls misspelt recurse)" "$(said "$tmp/misspelt.out" recurse)"
 equal "of a domain that -D leaves out, none is" "$(record domains -D '!functions' -f recurse -- "$program" 2; calls domains recurse)" 0
 for wrong in '' ':x' 'lib:' 'x(arg0:f64)' 'x(arg12)' 'x(arg0:u7)' 'x(arg0' 'x(ret,ret)'; do

@@ -42,7 +42,7 @@ for what in crash fail exit; do
 	equal "$what: the account" "$(field "$base.account" written)" "$(said "$base.out" total)"
 	check_agree "$what" "$base"
 	equal "$what: the other handler" "$(said "$tmp/good" begins)" "$(counted begin)"
-	equal "$what: named once" "$(grep -c "handler disabled: '$handler'" "$base.err")" 1
+	equal "$what: named once" "$(grep -c "plug-in disabled: '$handler'" "$base.err")" 1
 done
 check "crash: says how" grep -q "signal 11" "$tmp/crash.err"
 check "fail: says what" grep -q "returned: No space left" "$tmp/fail.err"
@@ -61,9 +61,9 @@ for what in hang half stay; do
 	equal "$what: exit status" "$(cat "$tmp/$what.status")" 1
 	check_agree "$what" "$tmp/$what"
 done
-check "hang: says so" grep -q "took nothing for 5 seconds" "$tmp/hang.err"
-check "half: named" grep -q "handler disabled: '$handler'" "$tmp/half.err"
-check "stay: says so" grep -q "did not end within 5 seconds" "$tmp/stay.err"
+check "hang: says so" grep -q "read nothing for 5 seconds" "$tmp/hang.err"
+check "half: named" grep -q "plug-in disabled: '$handler'" "$tmp/half.err"
+check "stay: says so" grep -q "did not exit within 5 seconds" "$tmp/stay.err"
 equal "stay: it was told all" "$(said "$tmp/bad.stay" orderly)" 1
 equal "nobody is left" "$(pgrep -cx proftrace-handl)" 0
 
@@ -83,7 +83,7 @@ wait $recorder
 equal "slow: exit status" $? 1
 check "slow: signals end it" test $tries -lt 100
 check "slow: libraries are loaded meanwhile" test "$(said "$tmp/late.out" median)" -lt 400
-check "slow: says so" grep -q "handler disabled: .*: it is too slow: [0-9]* events waited" "$tmp/late.err"
+check "slow: says so" grep -q "plug-in disabled: .*: it is too slow: [0-9]* events were " "$tmp/late.err"
 check_account "slow: the files" "$tmp/late.account"
 check "slow: the files have all" test "$(field "$tmp/late.account" written)" -ge "$(said "$tmp/late.out" total)"
 
@@ -95,8 +95,8 @@ refused() { # NAME HANDLER PATTERN
 	equal "$1: the command did not run" "$(cat "$base.out")" ""
 }
 refused "no such file" "$tmp/none.so" "No such file"
-refused "no handler" "$programs/plugin.so" "no function proftrace_get_handler"
-refused "does not want to" "$handler=nonsense" "did not want to"
+refused "no handler" "$programs/plugin.so" "does not define proftrace_get_handler"
+refused "does not want to" "$handler=nonsense" "open() returned NULL"
 
 # A trace that the program names, of events as long as any: 32 keys of control characters, which become
 # four times as long, and as many strings.
@@ -126,4 +126,12 @@ check "long events: names that are cut are counted" test "$(field "$tmp/long.sum
 equal "slow_slices: exit status" $? 0
 equal "slow_slices: each of 100 sleeps took more than 5 ms" "$(grep -c ' tick took ' "$tmp/slow.out")" 100
 equal "slow_slices: its last word" "$(tail -1 "$tmp/slow.out")" "100 of 100 slices were slow; 0 marks were lost"
+# Traces of other profilers are announced, those of the command line and those that programs name.
+"$proftrace" -q -o "$tmp/joined" --include-json "$tmp/other.json" --handler "$handler=$tmp/joined.out,count,0" -- \
+	sh -c '"$1" 3 "$2" "$2" </dev/null; cp "$2" "$3"' - "$programs/includes" "$tmp/named.json" "$tmp/other.json" >/dev/null 2>"$tmp/joined.err"
+equal "traces that join: recorded" $? 0
+equal "traces that join: each is announced once, in order, before its events" \
+	"$(sed -n 's/^json \(.*\) after.*/\1/p' "$tmp/joined.out" | tr '\n' ' ')" "$tmp/named.json $tmp/other.json "
+check "traces that join: their events follow" awk '/^json/ { n[++i] = $4 } END { exit !(n[1] > 0 && n[2] > n[1]) }' "$tmp/joined.out"
+
 finish

@@ -47,7 +47,7 @@ if mount -t tmpfs -o size=1m none "$tmp/small" 2>/dev/null; then
 	timeout 30 "$proftrace" -q -p $storm,$target -o "$tmp/small/a" --summary-json "$tmp/s" 8>&- 9>&- 2>"$tmp/err"
 	equal "full disk, attached: exit status" $? 1
 	equal "full disk, attached: a line for each file" "$(grep -c '^proftrace: cannot write' "$tmp/err")" 2
-	equal "full disk, attached: and what helps" "$(grep -c '^hint: --max-size' "$tmp/err")" 1
+	equal "full disk, attached: and what helps" "$(grep -c "^hint: limit the output with --max-size" "$tmp/err")" 1
 	equal "full disk, attached: no other" "$(grep -c '' "$tmp/err")" 3
 	check_adds_up "full disk, attached" "$tmp/s"
 	check_what_is_there "full disk, attached" "$tmp/small/a"

@@ -93,13 +93,13 @@ else
 fi
 
 mkfifo fifo
-refused "a FIFO" "cannot include 'fifo': it is no file" fifo
+refused "a FIFO" "cannot include 'fifo': it is not a regular file" fifo
 refused "a directory" "cannot include 'elsewhere': Is a directory" elsewhere
 refused "no such file" "cannot include 'nothing.json': No such file" nothing.json
 refused "no trace" "cannot read '.*': not a trace" /etc/passwd
 refused "through /proc" "cannot include '/proc/self/fd/0'" /proc/self/fd/0
-refused "what the kernel makes up" "cannot include '/proc/version': it is empty, or no file on a disk" /proc/version
-refused "a device" "cannot include '/dev/zero': it is no file" /dev/zero
+refused "what the kernel makes up" "cannot include '/proc/version': it is empty, or not a file on a disk" /proc/version
+refused "a device" "cannot include '/dev/zero': it is not a regular file" /dev/zero
 if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1 && command -v setpriv >/dev/null; then
 	chmod 777 .
 	cp "$programs/includes" copied
@@ -126,7 +126,7 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1 && command -v setpriv >/dev
 	for way in "$tmp/closed/plain.json" closed/plain.json over_a_link.json theirs/../closed/plain.json; do
 		equal "a closed directory ($way): nothing of what is in it" "$(as_nobody $lives "$way")" "0 "
 		lives=0
-		check "a closed directory ($way): says so" grep -q "cannot include '$way': the program's user may not enter a directory" err
+		check "a closed directory ($way): says so" grep -q "cannot include '$way': the program's user may not search a directory" err
 	done
 	check "a closed directory: says what helps" grep -q "^hint: --include-json FILE" err
 	# On a machine that is busy it may have ended before the recorder looks.
@@ -144,12 +144,12 @@ if [ "$(id -u)" -eq 0 ] && id nobody >/dev/null 2>&1 && command -v setpriv >/dev
 		"$tmp/copied" 2 "$tmp/w2.json" "$tmp/closed/secret.json" "$tmp/becomes" 0 >said 2>err
 	equal "one that becomes root: the recording is whole" "$? $(count way.json 'BEGIN outer')" "0 2"
 	check "one that becomes root: what it named before is not root's to read" \
-		grep -q "cannot include '.*/secret.json': the program's user may not enter a directory" err
+		grep -q "cannot include '.*/secret.json': the program's user may not search a directory" err
 	# Root's own, which is somebody else from then on: not known to be root's.
 	"$proftrace" -q -o way --include-offset 1h -- "$tmp/copied" 2 "$tmp/w2.json" "$tmp/closed/secret.json" \
 		"$tmp/becomes" 0 >said 2>err
 	check "one that executes something: what it named is anybody's" \
-		grep -q "cannot include '.*/secret.json': the program's user may not enter a directory" err
+		grep -q "cannot include '.*/secret.json': the program's user may not search a directory" err
 	# It has ended when the recorder looks.
 	equal "a closed directory, of one that is gone" "$(as_nobody 0 "$tmp/closed/plain.json")" "0 "
 	equal "an open directory, of one that is gone" "$(as_nobody 0 "$tmp/w2.json")" "0 2"
@@ -170,23 +170,27 @@ else
 	skip "a sparse file" "no file of 100 GB here"
 fi
 
-# nor what is too much. A Perfetto packet of 60 MiB, packed to 60 KB, again and again.
+# nor what is too much: 512 events of random names and 4 MiB of blanks, again and again.
 {
-	printf '\012\206\200\200\036\302\076\200\200\200\036'
-	head -c 62914560 /dev/zero
-} | gzip -1 >packet.gz
-for i in 1 2 3 4 5 6 7 8 9 10; do cat packet.gz packet.gz; done >much.json
+	head -c 8192 /dev/urandom | od -An -v -tx1 -w16 | sed 's/.*/{"ph":"i","name":"&","pid":1,"tid":1,"ts":1},/'
+	head -c 4194304 /dev/zero | tr '\0' ' '
+} | gzip -1 >block.gz
+times_8() { # FILE
+	cat "$1" "$1" "$1" "$1" "$1" "$1" "$1" "$1"
+}
+times_8 block.gz >blocks.gz
+times_8 blocks.gz >many.gz
+printf '[' | gzip >much.json
+times_8 many.gz >>much.json
 "$proftrace" --strict -o whole2 --summary-json much.sum -- "$programs/includes" 2 w.json much.json >said 2>err </dev/null
 equal "more than is read: the recording is whole, and not all" "$? $(count whole2.json 'BEGIN outer')" "3 2"
 check "more than is read: says so" grep -q "cannot include the rest of 'much.json': .*programs name" err
 check "more than is read: says what helps" grep -q "^hint: --include-json FILE" err
 check "more than is read: in the summary" grep -q '"left_out": "\(size\|time\)"' much.sum
 
-# It can be told not to go on; what was recorded is there before. 8 GiB of blanks.
-head -c 16777216 /dev/zero | tr '\0' ' ' | gzip -1 >blanks.gz
-printf '[' | gzip >long.json
-for i in 1 2 3 4 5 6 7 8; do cat blanks.gz blanks.gz blanks.gz blanks.gz blanks.gz blanks.gz blanks.gz blanks.gz; done >many.gz
-for i in 1 2 3 4 5 6 7 8; do cat many.gz; done >>long.json
+# It can be told not to go on; what was recorded is there before.
+cp much.json long.json
+times_8 many.gz >>long.json
 "$proftrace" --dump-period 1h -o whole3 --summary-json long.sum -- "$programs/includes" 2 w.json long.json >said 2>err </dev/null &
 recorder=$!
 i=0
@@ -207,4 +211,9 @@ check "--include-json of no file: says so" grep -q "cannot include 'nothing.json
 equal "--include-offset of no time" $? 2
 "$proftrace" --include-json x.json --flight-recorder 1s -- true 2>err
 equal "--include-json with a flight recorder" $? 2
+# A trace that cannot be read is missing, and --strict says so.
+echo nonsense >bad.json
+"$proftrace" -q --strict -o whole4 -- "$programs/includes" 2 w.json bad.json >said 2>err </dev/null
+equal "--strict and a file that is no trace: the recording is whole, and not all" "$? $(count whole4.json 'BEGIN outer')" "3 2"
+check "--strict and a file that is no trace: says so" grep -q "bad.json" err
 finish

@@ -18,7 +18,7 @@ check "the program that was compiled with it has markers" "$dest/usr/bin/proftra
 
 # Each long option of a verb's --help is in its manual page and in the completion, and no others are.
 in_help() {
-	"$proftrace" "$1" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -e '--[a-z-]+' |
+	"$proftrace" "$1" --help | grep -oE '^ {2,6}(-., )?--[a-z-]+' | grep -oE -e '--[a-z-]+' |
 		grep -vxE -e '--(help|usage|version)' | sort -u
 }
 in_page() {

@@ -62,7 +62,7 @@ map "$programs/sites" $copies
 record "300,000 sites" 196608
 refused=$(field "$tmp/s" files_refused)
 check "300,000 sites: files that are too many are counted" test "$refused" -gt 0 -a "$refused" -lt $copies
-check "300,000 sites: it says so" grep -q "^proftrace: cannot attach to '.*': there are too many sites of markers" "$tmp/err"
+check "300,000 sites: it says so" grep -q "^proftrace: cannot attach to '.*': there are too many marker sites" "$tmp/err"
 leave "300,000 sites"
 
 # What is not too much is all attached to.

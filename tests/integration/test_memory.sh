@@ -33,7 +33,7 @@ for work in "names 200000" "allocs 200000"; do
 		! grep -v -e '^proftrace: ' -e '^hint: ' "$tmp/err" >"$tmp/other" || why="$why, in other words"
 		if grep -q -e 'cannot load' -e "the kernel's buffers" "$tmp/err"; then
 			short=$((short + 1))
-			[ "$(grep -c -e ': Cannot allocate memory$' -e '^hint: .*limit on memory' "$tmp/err")" -eq 2 ] ||
+			[ "$(grep -c -e ': Cannot allocate memory$' -e '^hint: .*memory limits' "$tmp/err")" -eq 2 ] ||
 				why="$why, not why"
 		fi
 		if [ -s "$tmp/s" ]; then
@@ -51,7 +51,7 @@ for work in "names 200000" "allocs 200000"; do
 			[ -e "$file" ] || continue
 			"$proftrace" report "$file" >/dev/null 2>"$tmp/report" || why="$why, ${file##*.} does not load"
 			ended=0
-			! grep -qE 'truncated|the end is missing|broken off' "$tmp/report" || ended=1
+			! grep -qE 'truncated|the end is missing|aborted' "$tmp/report" || ended=1
 			[ $ended -eq "$(grep -c "^proftrace: cannot write '$file'" "$tmp/err")" ] ||
 				why="$why, ${file##*.} says of its end: $(cat "$tmp/report")"
 		done
@@ -71,24 +71,7 @@ else
 fi
 check "enough memory: there was such, too" test $succeeded -gt 1
 
-# A control group that kills what takes more than its share.
-make_group() {
-	if [ -w /sys/fs/cgroup/memory/memory.limit_in_bytes ]; then
-		cgroup=/sys/fs/cgroup/memory/proftrace-test-$$
-		limit=memory.limit_in_bytes usage=memory.usage_in_bytes kills=memory.oom_control
-		swap=memory.swappiness
-	elif grep -qw memory /sys/fs/cgroup/cgroup.subtree_control; then
-		cgroup=/sys/fs/cgroup/proftrace-test-$$
-		limit=memory.max usage=memory.current kills=memory.events swap=memory.swap.max
-	else
-		return 1
-	fi
-	mkdir "$cgroup" || { cgroup='' && return 1; }
-	# What can be swapped out kills nobody.
-	echo 0 >"$cgroup/$swap"
-	grep -q '^oom_kill ' "$cgroup/$kills" && echo 1000000000 >"$cgroup/$limit"
-} 2>/dev/null
-if ! make_group; then
+if ! make_memory_group; then
 	skip "killed for its memory" "no control group can limit it here"
 	finish
 fi

@@ -20,7 +20,8 @@ equal "listens on the loopback interface only" \
 status() { # ARGUMENT...
 	curl -s -o /dev/null -w '%{http_code}' "$@"
 }
-equal "another path" "$(status "http://127.0.0.1:$port/")" 404
+equal "another path" "$(status "http://127.0.0.1:$port/x")" 404
+equal "the browser that we start is sent to the viewer" "$(curl -s -o /dev/null -w '%{redirect_url}' "http://127.0.0.1:$port/")" "$(cat "$tmp/url")"
 equal "a longer token" "$(status "http://127.0.0.1:$port/${token}0/x")" 404
 equal "a shorter token" "$(status "http://127.0.0.1:$port/${token%?}/x")" 404
 equal "another name of this host" "$(status -H "Host: evil.example:$port" "$url")" 403

@@ -113,7 +113,7 @@ check "none: short lives count ($highest)" test "$highest" -gt 1000 -a "$highest
 
 for share in 0 -1 '' % abc 5%% 100.1 101% 1e1 nan 0x5 ' 5' '5 %' 5.5.5; do
 	"$proftrace" --max-overhead "$share" -- true >/dev/null 2>"$tmp/err"
-	equal "'$share' is refused" "$?$(grep -c 'is no share' "$tmp/err")" 21
+	equal "'$share' is refused" "$?$(grep -c 'is not a share' "$tmp/err")" 21
 done
 "$proftrace" --max-overhead 5% --stats-only -- true 2>/dev/null
 equal "not with --stats-only" $? 2

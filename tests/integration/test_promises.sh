@@ -5,8 +5,8 @@
 page=$root/tools/man/proftrace.7.scd
 
 missing=
-for test in $(grep -oE '\*test_[a-z_]+\*' "$page" | tr -d '*' | sort -u); do
-	[ -f "$root/tests/unit/$test.c" ] || [ -x "$root/tests/integration/$test.sh" ] ||
+for test in $(grep -oE 'test_[a-z0-9_]+' "$page" | sort -u); do
+	[ -f "$root/tests/unit/$test.c" ] || [ -x "$root/tests/integration/$test.sh" ] || [ -x "$root/tests/attacks/$test.sh" ] ||
 		[ -f "$root/tests/kernels/guest/$test.sh" ] || missing="$missing $test"
 done
 equal "the tests that are named exist" "$missing" ""
@@ -17,5 +17,12 @@ equal "every promise names a test" "$(awk '
 	/^\*/ { if (name && !shown) print name; name = promises ? $0 : ""; shown = 0 }
 	/\*test_/ { shown = 1 }
 	END { if (name && !shown) print name }' "$page")" ""
+# Who, what they might gain, what prevents it, the test: of each threat.
+equal "every threat names a test" "$(awk '
+	/^# / { threats = /THREATS/ }
+	threats && /^\[\[ \*Who/ { rows = 1 }
+	threats && /^\[\[ \*Request/ { rows = 0 }
+	rows && /^\|/ { cell = 0; who = $0 }
+	rows && /^:/ && ++cell == 3 && !/test_/ { print who }' "$page")" ""
 check "there are promises" test "$(grep -c 'test_' "$page")" -ge 15
 finish

@@ -81,7 +81,7 @@ for again in "" exec; do
 done
 check "pools: a leak, and where" grep -qE '^blocks +0x[0-9a-f]+ +300 B +[0-9]+ +[0-9]+ +forgetful$' table
 check "pools: a leak outside of slices" grep -qE '^blocks +0x[0-9a-f]+ +50 B +[0-9]+ +[0-9]+ +-$' table
-check "pools: frees of what was not told" sh -c "'$proftrace' report pools.json | grep -qE '^frees of memory from before +2$'"
+check "pools: frees of what was not told" sh -c "'$proftrace' report pools.json | grep -qE '^frees of memory allocated before the recording +2$'"
 for file in pools.json pools.pftrace; do
 	"$proftrace" convert -q -o "again-$file" "$file" 2>convert.err || cat convert.err
 	report "$file" >table
@@ -152,12 +152,12 @@ refused() { # NAME STATUS PATTERN OPTIONS...
 	equal "$name: exit status" $? "$wanted"
 	check "$name: says why" grep -q -- "$pattern" report.err
 }
-refused "no such column" 1 "no column 'cycles'" --columns cycles t.json
+refused "no such column" 1 "unknown column 'cycles'" --columns cycles t.json
 check "no such column: says which there are" grep -q '^hint: .*task_clock, page_faults' report.err
-refused "no such column to sort by" 1 "no column 'frobs'" --sort frobs t.json
-refused "no such format" 2 "'yaml' is no format" --format yaml t.json
-refused "no such unit" 2 "'min' is no unit" --unit min t.json
-refused "no rows" 2 "'0' is no number of rows" --limit 0 t.json
+refused "no such column to sort by" 1 "unknown column 'frobs'" --sort frobs t.json
+refused "no such format" 2 "'yaml' is not a format" --format yaml t.json
+refused "no such unit" 2 "'min' is not a unit" --unit min t.json
+refused "no rows" 2 "'0' is not a number of rows" --limit 0 t.json
 refused "one of several is missing" 1 "cannot open 'none'" t.json none
 
 # --- on a terminal --------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ if command -v script >/dev/null 2>&1 && on_terminal 70 true; then
 	on_terminal 80 "NO_COLOR=1 '$proftrace' report t.json" >out
 	equal "terminal: no colour with NO_COLOR" "$(grep -c "$(printf '\033')" out)" 0
 	on_terminal 60 "'$proftrace' report --columns count,total,self,min,max,avg,p50 t.json" >out
-	check "terminal: says which columns have no room" grep -q 'columns left out: the terminal' out
+	check "terminal: says which columns have no room" grep -q 'columns not shown: the terminal' out
 	on_terminal 70 "'$proftrace' -e task-clock -o small -- '$programs/every_kind' 1 2" >out
 	equal "terminal: no line of a recording's table is wider" \
 		"$(sed -n '/^.*Category /,$p' out | widest | awk '{ print $1 <= 70 }')" 1

@@ -103,7 +103,7 @@ check "convert keeps samples, slices around them and names" cmp threads.stacks a
 equal "merge keeps the samples of both" "$(grep -c '^sample' merged.stacks)" \
 	"$(cat threads.stacks static.stacks | grep -c '^sample')"
 "$proftrace" convert -o none.json threads.pftrace 2>none.err
-check "JSON: left out, and it says so" grep -q "samples of call stacks left out" none.err
+check "JSON: left out, and it says so" grep -q "samples of call stacks not written" none.err
 check_agree "threads" threads
 
 # None while the process is paused, and none of processes that are not recorded.

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A program that has forbidden itself system calls lives on while it is recorded, in batches too, which
-# take some: its marks come one by one then. And so do those beside it that nobody records.
+# A program that has forbidden itself system calls lives on while it is recorded, in batches too, which take
+# none. And so do those beside it that nobody records.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 n=${SANDBOXED_MARKS:-500}
@@ -27,6 +27,8 @@ ends() { # NAME
 
 for what in none wide narrow strict fork; do
 	for mode in exact batch; do
+		# In batches its thread reads the processor's counter, which that forbids.
+		[ $what$mode = strictbatch ] && continue
 		begin "$proftrace" -q --mode $mode -e none -o "$tmp/t" --summary-json "$tmp/s" -- \
 			"$programs/sandboxed" $what $n
 		ends "$what, $mode"
@@ -35,10 +37,10 @@ for what in none wide narrow strict fork; do
 		check_agree "$what, $mode" "$tmp/t"
 		"$canon" --count "$tmp/t.pftrace" >"$tmp/$mode.count"
 	done
-	check "$what: the same in both modes" diff "$tmp/exact.count" "$tmp/batch.count"
+	[ $what = strict ] || check "$what: the same in both modes" diff "$tmp/exact.count" "$tmp/batch.count"
 done
 
-# One that has run for long and forbids itself nothing of what batches need is recorded in batches; one that
+# One that forbids itself nothing is recorded in batches; one that
 # runs the same file and is not recorded at all, and forbids itself nearly everything, notices nothing.
 begin "$programs/sandboxed" narrow $n
 beside=$started

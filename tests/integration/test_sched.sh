@@ -180,13 +180,13 @@ check "report: JSON has running_ns" grep -q '"running_ns": [1-9]' table.json
 
 # Two files that tell of the same CPUs tell of them once.
 "$proftrace" merge -o both.pftrace states.pftrace back.pftrace 2>err
-check "merge: says what is left out" grep -q "switches and wakings that another file tells of, too" err
+check "merge: says what is left out" grep -q "context switches and wakeups of several files: written once" err
 equal "merge: CPUs are not told twice" "$("$canon" --sched both.pftrace | awk '$1 == "switch"' | wc -l)" \
 	"$(awk '$1 == "switch"' switches | wc -l)"
 
 "$proftrace" -q --sched --stats-only -- true 2>err
 equal "--sched with --stats-only: exit status" $? 2
-check "--sched with --stats-only: says why not" grep -q "no place in --stats-only" err
+check "--sched with --stats-only: says why not" grep -q "stats-only cannot be combined with --sched" err
 "$proftrace" check >checked 2>&1
 check "check: says whether it can" grep -q "^states of threads (--sched) *yes" checked
 finish

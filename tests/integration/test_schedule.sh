@@ -69,6 +69,6 @@ check "no steps: it is said" grep -q "PROF_STEP" "$tmp/err"
 equal "no steps: no file" "$(ls "$tmp" | grep -c none)" 0
 for wrong in active=0 wait=-1 wait=1,wait=2 wiat=1 "active=1," "" active; do
 	"$proftrace" --schedule "$wrong" -- true >"$tmp/said" 2>&1
-	equal "wrong usage: '$wrong'" "$?$(grep -c 'is no schedule' "$tmp/said")" 21
+	equal "wrong usage: '$wrong'" "$?$(grep -c 'is not a schedule' "$tmp/said")" 21
 done
 finish

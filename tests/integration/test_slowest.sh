@@ -87,7 +87,7 @@ report --format csv --slowest 3 request -D 'net*' t.json >out
 equal "--domain: of others none" "$(grep -c '^duration,,$' out)" 1
 report --slowest 3 nothing t.json >out
 equal "no such name: no error" $? 0
-check "no such name: says so" grep -q '^no slice of a thread fits$' out
+check "no such name: says so" grep -q '^no slice of a thread matches$' out
 
 refused() { # NAME PATTERN OPTIONS...
 	name=$1 pattern=$2
@@ -96,10 +96,10 @@ refused() { # NAME PATTERN OPTIONS...
 	equal "$name: exit status" $? 2
 	check "$name: says why" grep -q -- "$pattern" report.err
 }
-refused "none at all" "how many, from 1 to 50" --slowest 0 request t.json
-refused "an option that is not there, after a name like one" "there is no option '--cfl'" --slowest 2 -D --cfl
-refused "without a name" "which trace" --slowest 3 t.json
-refused "as a table of names" "is no table of names" --slowest 3 request --sort self t.json
+refused "none at all" "is not a number from 1 to 50" --slowest 0 request t.json
+refused "an option that is not there, after a name like one" "unknown option '--cfl'" --slowest 2 -D --cfl
+refused "without a name" "a TRACE is required" --slowest 3 t.json
+refused "as a table of names" "cannot be combined with" --slowest 3 request --sort self t.json
 
 # What it computed in, and where what began in it was called from, beside the median one.
 "$proftrace" -q --sample 997 --offcpu 20ms --stack parse -e none -o why -- "$programs/slow" 40 computes >counts

@@ -112,7 +112,7 @@ check "ctl dump prints the table" grep -q "default .*cleared .* 1 " "$tmp/err"
 mark
 kill -USR1 $recorder
 for _ in $(seq 1 200); do
-	[ "$(grep -c "begins anew" "$tmp/err")" = 2 ] && break
+	[ "$(grep -c "was reset" "$tmp/err")" = 2 ] && break
 	sleep 0.05
 done
 mark

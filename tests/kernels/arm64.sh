@@ -74,10 +74,10 @@ fi
 # From here on whatever fails is ours.
 touch "$work/arm64.had"
 cd "$root"
-programs="plugin.so handler.so opened.so part.so executes-static sampled-static functions"
+programs="plugin.so handler.so opened.so part.so library.so executes-static sampled-static functions"
 for source in tests/integration/programs/*.c; do
 	case $source in
-	*/plugin.c | */handler.c | */leaf.c | */backwards.c | */opened.c | */part.c) ;;
+	*/plugin.c | */handler.c | */leaf.c | */backwards.c | */opened.c | */part.c | */library.c) ;;
 	*) programs="$programs $(basename "$source" .c)" ;;
 	esac
 done

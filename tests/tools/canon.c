@@ -26,8 +26,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "readers/reader.h"
-#include "timeline/hash.h"
+#include "formats/reader.h"
+#include "base/hash.h"
 
 enum {
 	FIRST_BLOCK = 4 << 10,
@@ -314,7 +314,7 @@ static void add_counter(struct canon *c, const struct event *e)
 		say_value(c, &e->args[i]);
 		if (e->of_thread)
 			say(c, " thread %" PRIu32, e->tid);
-		if (e->kind != EVENT_COUNTER && e->kind != EVENT_MEMORY_GONE)
+		if (e->kind != EVENT_COUNTER && e->kind != EVENT_MEMORY_RESET)
 			say(c, " address 0x%" PRIx64 " size %" PRIu64 " thread %" PRIu32, e->id,
 			    e->size, e->tid);
 		keep_sorted(c, process, e->ts_ns, names_intern_string(c->names, name));
@@ -370,7 +370,7 @@ static void count(struct canon *c, const char *kind, const char *name)
 static bool is_sample(const struct event *e)
 {
 	return e->kind == EVENT_COUNTER || e->kind == EVENT_ALLOC || e->kind == EVENT_FREE ||
-	       e->kind == EVENT_MEMORY_GONE;
+	       e->kind == EVENT_MEMORY_RESET;
 }
 
 static void count_event(struct canon *c, const struct event *e)

@@ -7,7 +7,7 @@
  * counter's readings as the recording does. A reading during which the machine was busy with something
  * else says nothing; such are left out, and counted. Exit status 1: one was 1 us off, or more.
  */
-#include "capture/batch.h"
+#include "capture/batch/batch.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static void one_round(void)
 		readings[i] = batch_clock_read(&widths[i]);
 		pause_ns(5000000);
 	}
-	batch_clock_look(&clock_now);
+	batch_clock_sample(&clock_now);
 	for (i = 0; i < READINGS; i++) {
 		int64_t error =
 			(int64_t)(batch_clock_ns(&clock_now, readings[i].ticks) - readings[i].ns);
@@ -71,13 +71,13 @@ int main(int argc, char **argv)
 {
 	double seconds = argc > 1 ? atof(argv[1]) : 1;
 	uint64_t until = monotonic_now() + (uint64_t)(seconds * 1e9);
-	const char *why = batch_clock_missing();
+	const char *why = batch_clock_unusable();
 
 	if (why) {
 		printf("no clock: %s\n", why);
 		return 2;
 	}
-	batch_clock_look(&clock_now);
+	batch_clock_sample(&clock_now);
 	do
 		one_round();
 	while (monotonic_now() < until);

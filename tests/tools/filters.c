@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "confine/confine.h"
+#include "privilege/confine.h"
 
 #define MOST BPF_MAXINSNS /* instructions of a filter */
 

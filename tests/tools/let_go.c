@@ -21,8 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "broker/broker.h"
-#include "broker/server.h"
+#include "privilege/broker/broker.h"
+#include "privilege/broker/server.h"
 #include "event.h"
 #include "proftrace.skel.h"
 

@@ -18,8 +18,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "handlers/handler.h"
-#include "readers/reader.h"
+#include "timeline/consumer.h"
+#include "formats/reader.h"
 #include "timeline/timeline.h"
 
 struct line {
@@ -28,7 +28,7 @@ struct line {
 };
 
 struct stacks {
-	struct handler handler;
+	struct consumer consumer;
 	struct timeline *timeline;
 	struct line *lines;
 	size_t n, room;
@@ -48,9 +48,9 @@ static const char *text_of(const struct name *name)
 }
 
 /* The names of functions come last in the file: lines are printed at its end. */
-static int take_fact(struct handler *handler, const struct fact *fact)
+static int take_fact(struct consumer *consumer, const struct fact *fact)
 {
-	struct stacks *s = (struct stacks *)handler;
+	struct stacks *s = (struct stacks *)consumer;
 	const struct sample *sample = fact->sample;
 	struct line *line;
 	int n;
@@ -107,8 +107,8 @@ static int take_event(void *context, const struct event *event)
 
 int main(int argc, char **argv)
 {
-	static const struct handler_ops ops = { .name = "stacks", .fact = take_fact };
-	struct stacks s = { .handler.ops = &ops };
+	static const struct consumer_ops ops = { .name = "stacks", .fact = take_fact };
+	struct stacks s = { .consumer.ops = &ops };
 	struct names *names = must(names_new(0));
 	struct account account = { 0 };
 	struct callstacks *callstacks = must(callstacks_new(names, 0));
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	s.timeline = must(timeline_new(names, &account, 1));
-	if (timeline_add_handler(s.timeline, &s.handler))
+	if (timeline_add_consumer(s.timeline, &s.consumer))
 		must(NULL);
 	error = trace_read(fd, &sink, &why);
 	close(fd);

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "handlers/handler.h"
+#include "timeline/consumer.h"
 #include "timeline/timeline.h"
 
 #define FACTS_MAX_ARGS (EVENT_MAX_ARGS + 2)
@@ -58,7 +58,7 @@ struct seen_object {
 #define FACTS_MAX_OBJECTS 200000
 
 struct facts {
-	struct handler handler;
+	struct consumer consumer;
 	bool only_check; /* do not keep them */
 	bool midway;	 /* it began with timeline_replay(): in any order, without what is gone */
 	struct seen_fact *all;
@@ -221,13 +221,13 @@ static inline void facts_check(struct facts *facts, const struct fact *f)
 			facts_end(track, f);
 		}
 	}
-	if (f->kind == FACT_GONE)
+	if (f->kind == FACT_EXIT)
 		facts_gone(facts, f);
 }
 
-static inline int facts_take(struct handler *handler, const struct fact *f)
+static inline int facts_take(struct consumer *consumer, const struct fact *f)
 {
-	struct facts *facts = (struct facts *)handler;
+	struct facts *facts = (struct facts *)consumer;
 	struct seen_fact *seen;
 
 	facts->calls++;
@@ -278,9 +278,9 @@ static inline int facts_take(struct handler *handler, const struct fact *f)
 	return 0;
 }
 
-static inline const struct handler_ops *facts_ops(void)
+static inline const struct consumer_ops *facts_ops(void)
 {
-	static const struct handler_ops ops = { .name = "facts", .fact = facts_take };
+	static const struct consumer_ops ops = { .name = "facts", .fact = facts_take };
 
 	return &ops;
 }
@@ -288,7 +288,7 @@ static inline const struct handler_ops *facts_ops(void)
 static inline void facts_init(struct facts *facts, uint64_t uuid_base)
 {
 	memset(facts, 0, sizeof(*facts));
-	facts->handler.ops = facts_ops();
+	facts->consumer.ops = facts_ops();
 	facts->uuid_base = uuid_base;
 	facts->objects = calloc(FACTS_MAX_OBJECTS, sizeof(*facts->objects));
 	assert_non_null(facts->objects);

@@ -13,8 +13,8 @@
 
 #include <cmocka.h>
 
-#include "handlers/handler.h"
-#include "handlers/sink.h"
+#include "formats/writer.h"
+#include "formats/sink.h"
 
 #define START_NS 5000123456ull /* the base is 5000000000 */
 
@@ -23,7 +23,7 @@ struct world {
 	char directory[32];
 	char path[64];
 	struct sink *sink;
-	struct handler *handler;
+	struct consumer *consumer;
 	struct trace_info info;
 	struct process process;
 	struct thread thread;
@@ -88,16 +88,16 @@ static void world_open(struct world *w, enum sink_format format, bool perfetto)
 		.rank = "",
 	};
 	assert_int_equal(sink_open(w->path, format, &w->sink), 0);
-	w->handler = perfetto ? perfetto_handler_new(w->sink, &w->info)
-			      : chrome_json_handler_new(w->sink, &w->info);
-	assert_non_null(w->handler);
+	w->consumer = perfetto ? perfetto_writer_new(w->sink, &w->info)
+			       : chrome_writer_new(w->sink, &w->info);
+	assert_non_null(w->consumer);
 	w->account.orderly = true;
 }
 
 /* Hands over w->fact, and makes it empty for the next. */
 static void give(struct world *w)
 {
-	assert_int_equal(w->handler->ops->fact(w->handler, &w->fact), 0);
+	assert_int_equal(w->consumer->ops->fact(w->consumer, &w->fact), 0);
 	w->fact = (struct fact){ 0 };
 }
 
@@ -131,13 +131,13 @@ static void read_all(struct world *w)
 
 static void finish(struct world *w)
 {
-	assert_int_equal(w->handler->ops->close(w->handler, &w->account), 0);
+	assert_int_equal(w->consumer->ops->close(w->consumer, &w->account), 0);
 	read_all(w);
 }
 
 static void world_free(struct world *w)
 {
-	w->handler->ops->free(w->handler);
+	w->consumer->ops->free(w->consumer);
 	names_free(w->names);
 	free(w->bytes);
 	unlink(w->path);

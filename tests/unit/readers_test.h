@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "readers/reader.h"
+#include "formats/reader.h"
 
 struct heard {
 	struct names *names;

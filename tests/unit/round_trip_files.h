@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "cmd/rewrite.h"
-#include "handlers/handler.h"
+#include "merge/rewrite.h"
+#include "timeline/consumer.h"
 
 static struct trace_info round_trip_info(uint64_t start_ns)
 {
@@ -40,7 +40,7 @@ static void convert(const char *from, const char *to)
 	assert_int_equal(rewrite_init(&rewrite, &f), 0);
 	assert_int_equal(rewrite_output(&rewrite, to, &f), 0);
 	assert_int_equal(source_open(&source, from, &f), 0);
-	assert_int_equal(source_look(&source, &f), 0);
+	assert_int_equal(source_read_start(&source, &f), 0);
 	assert_int_equal(rewrite_begin(&rewrite, &source.origin, source.first_ns, &f), 0);
 	assert_int_equal(source_read(&source,
 				     &(struct reader_sink){

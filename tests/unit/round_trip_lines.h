@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "handlers/handler.h"
+#include "timeline/consumer.h"
 #include "timeline/callstack.h"
 #include "timeline/fact.h"
 
@@ -27,7 +27,7 @@ struct called {
 };
 
 struct lines {
-	struct handler handler;
+	struct consumer consumer;
 	char **all;
 	size_t n, room;
 	struct called *called;
@@ -195,10 +195,10 @@ static void take_counter(struct lines *l, const struct fact *f)
 	}
 }
 
-static int take_fact(struct handler *handler, const struct fact *f)
+static int take_fact(struct consumer *consumer, const struct fact *f)
 {
 	static const char *const scopes[] = { "instant", "instant of process", "instant of all" };
-	struct lines *l = (struct lines *)handler;
+	struct lines *l = (struct lines *)consumer;
 
 	if (f->kind == FACT_SAMPLE && !l->samples)
 		return 0;
@@ -273,11 +273,11 @@ static int compare_lines(const void *a, const void *b)
 
 static struct lines *lines_new(bool samples)
 {
-	static const struct handler_ops ops = { .name = "lines", .fact = take_fact };
+	static const struct consumer_ops ops = { .name = "lines", .fact = take_fact };
 	struct lines *l = calloc(1, sizeof(*l));
 
 	assert_non_null(l);
-	l->handler.ops = &ops;
+	l->consumer.ops = &ops;
 	l->samples = samples;
 	return l;
 }

@@ -14,16 +14,16 @@
 
 #include <cmocka.h>
 
-#include "handlers/stats_print.h"
-#include "handlers/stats_rows.h"
-#include "handlers/table.h"
+#include "reports/table/stats_print.h"
+#include "reports/table/stats_rows.h"
+#include "reports/table/table.h"
 #include "timeline/timeline.h"
 
 struct test {
 	struct names *names;
 	struct account account;
 	struct timeline *timeline;
-	struct handler *stats;
+	struct consumer *stats;
 	char *text;
 };
 
@@ -34,9 +34,9 @@ static inline struct test *test_new(void)
 	assert_non_null(x);
 	x->names = names_new(0);
 	x->timeline = timeline_new(x->names, &x->account, 0);
-	x->stats = stats_handler_new();
+	x->stats = stats_new();
 	assert_non_null(x->stats);
-	assert_int_equal(timeline_add_handler(x->timeline, x->stats), 0);
+	assert_int_equal(timeline_add_consumer(x->timeline, x->stats), 0);
 	return x;
 }
 

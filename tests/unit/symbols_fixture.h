@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "symbols/symbols.h"
-#include "target/elf_file.h"
+#include "tracee/elf_file.h"
 
 static const char program[] =
 	"#define HERE(name) __asm__ volatile(\".globl \" #name \"\\n\" #name \":\\n nop\")\n"

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "capture/batch.h"
+#include "capture/batch/batch.h"
 
 #define ADDRESS (1ull << 40)
 #define MARKS	3
@@ -30,7 +30,7 @@ static int begin(void **state)
 	(void)state;
 	assert_int_equal(batches_new(&capture.batches), 0);
 	/* Its memory cannot be read but by who is asked to. */
-	batch_process_of(capture.batches, 1)->memory = -2;
+	batch_process_get(capture.batches, 1)->memory = -2;
 	return 0;
 }
 
@@ -48,7 +48,7 @@ static struct batch full_batch(uint64_t reason, uint32_t stuck)
 
 	b.r.ops.a = ADDRESS;
 	b.r.ops.b = reason;
-	b.r.batch = (struct batch_head){ .version = BATCH_VERSION, .tid = 1, .stuck = stuck };
+	b.r.batch = (struct batch_head){ .version = BATCH_VERSION, .turn = 2, .stuck = stuck };
 	b.r.batch.used = sizeof(b.r.batch) + sizeof(b.events);
 	b.r.batch.complete = MARKS << 16 | sizeof(b.events) / 8;
 	for (i = 0; i < MARKS; i++) {
@@ -60,7 +60,7 @@ static struct batch full_batch(uint64_t reason, uint32_t stuck)
 
 static void send(const struct batch *b, size_t bytes)
 {
-	batches_take(&capture, &b->r.head, sizeof(b->r) + bytes);
+	batches_add_record(&capture, &b->r.head, sizeof(b->r) + bytes);
 }
 
 /* The batch is there, and empty. */
@@ -72,7 +72,7 @@ static struct batch_stream *new_stream(void)
 	b.r.batch.used = sizeof(b.r.batch);
 	b.r.batch.complete = 0;
 	send(&b, 0);
-	s = batch_stream_of(capture.batches, 1, ADDRESS);
+	s = batch_stream_find(capture.batches, 1, ADDRESS);
 	assert_non_null(s);
 	return s;
 }
@@ -81,7 +81,7 @@ static void read_in_memory(struct batch_stream *s)
 {
 	const struct batch b = full_batch(BATCH_FULL, 0);
 
-	batch_stream_take(&capture, s, &b.r.batch, b.events[0], sizeof(b.events), false);
+	batch_stream_add(&capture, s, &b.r.batch, b.events[0], sizeof(b.events), false);
 	assert_int_equal(s->events, MARKS);
 	/* They are handed on. */
 	s->begin = s->end;
@@ -95,7 +95,7 @@ static void handed_over(void **state)
 	(void)state;
 	read_in_memory(s);
 	send(&b, sizeof(b.events));
-	batch_thread_over(capture.batches, 1, 1);
+	batch_thread_exited(capture.batches, 1, 1);
 	assert_int_equal(capture.batches->overlap, 0);
 	assert_int_equal(capture.batches->unreadable, 0);
 }
@@ -106,7 +106,7 @@ static void its_thread_is_over(void **state)
 
 	(void)state;
 	read_in_memory(s);
-	batch_thread_over(capture.batches, 1, 1);
+	batch_thread_exited(capture.batches, 1, 1);
 	assert_int_equal(capture.batches->overlap, MARKS);
 	batch_stream_free(capture.batches, s);
 	assert_int_equal(capture.batches->overlap, MARKS);
@@ -119,10 +119,10 @@ static void freed_before_that(void **state)
 
 	(void)state;
 	read_in_memory(s);
-	batch_process_renewed(capture.batches, 1);
+	batch_process_executed(capture.batches, 1);
 	assert_true(s->over);
 	batch_stream_free(capture.batches, s);
-	batch_thread_over(capture.batches, 1, 1);
+	batch_thread_exited(capture.batches, 1, 1);
 	assert_int_equal(capture.batches->overlap, MARKS);
 }
 
@@ -136,23 +136,47 @@ static void given_up_unseen(void **state)
 	read_in_memory(s);
 	b.r.batch.base = 100 * sizeof(b.events);
 	b.r.batch.events = 100 * MARKS;
-	batch_stream_lost(capture.batches, s, &b.r.batch);
+	batch_stream_skip_lost(capture.batches, s, &b.r.batch);
 	assert_int_equal(capture.batches->overlap, MARKS);
 	batch_stream_free(capture.batches, s);
 	assert_int_equal(capture.batches->overlap, MARKS);
 }
 
-/* Nothing before it has come. Which marks these are cannot be told: they are lost, once. */
+/* What was told of it before found no room: it is written all the same, and counts once. */
 static void comes_at_the_end(void **state)
 {
 	const struct batch b = full_batch(BATCH_EXIT, 0);
+	const struct batch_stream *s;
 
 	(void)state;
 	send(&b, sizeof(b.events));
-	assert_int_equal(capture.batches->unreadable, MARKS);
+	s = batch_stream_find(capture.batches, 1, ADDRESS);
+	assert_non_null(s);
+	assert_int_equal(s->events, MARKS);
+	send(&b, sizeof(b.events));
+	assert_int_equal(s->events, MARKS);
+	assert_int_equal(s->end - s->begin, sizeof(b.events) / 8);
+	assert_int_equal(capture.batches->unreadable, 0);
 }
 
-/* They were counted when it was to be handed over, as its thread left it. */
+/* A batch that a fork has copied: what its parent had marked is none of the child's. */
+static void has_a_parents_marks(void **state)
+{
+	struct batch b = full_batch(BATCH_FULL, 0);
+	const struct batch_stream *s;
+
+	(void)state;
+	b.r.from = sizeof(b.events[0]);
+	b.r.from_events = 1;
+	send(&b, sizeof(b.events));
+	s = batch_stream_find(capture.batches, 1, ADDRESS);
+	assert_non_null(s);
+	assert_int_equal(s->end - s->begin, (MARKS - 1) * BATCH_EVENT_HEAD);
+	assert_int_equal(s->lost, 0);
+	assert_int_equal(capture.batches->unreadable, 0);
+}
+
+/* They were counted when it was to be handed over, as its thread left it: what comes now is not lost. */
 static void left_and_comes_at_the_end(void **state)
 {
 	const struct batch b = full_batch(BATCH_EXIT, BATCH_STUCK);
@@ -160,6 +184,7 @@ static void left_and_comes_at_the_end(void **state)
 	(void)state;
 	send(&b, sizeof(b.events));
 	assert_int_equal(capture.batches->unreadable, 0);
+	assert_int_equal(capture.batches->overlap, MARKS);
 }
 
 /* The same of one that is known: what comes now is not lost after all. */
@@ -183,6 +208,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(freed_before_that, begin, end),
 		cmocka_unit_test_setup_teardown(given_up_unseen, begin, end),
 		cmocka_unit_test_setup_teardown(comes_at_the_end, begin, end),
+		cmocka_unit_test_setup_teardown(has_a_parents_marks, begin, end),
 		cmocka_unit_test_setup_teardown(left_and_comes_at_the_end, begin, end),
 		cmocka_unit_test_setup_teardown(left_and_comes_after_all, begin, end),
 	};

@@ -8,7 +8,7 @@
 #include <proftrace.h>
 #include <string.h>
 
-#include "capture/batch.h"
+#include "capture/batch/batch.h"
 
 PROF_DOMAIN(other, "other");
 PROF_MARKER(object, other, "object", .categories = "a,b");
@@ -30,7 +30,7 @@ static int begin(void **state)
 	(void)state;
 	switch_batches(1);
 	PROF_INSTANT("the first one");
-	batch = prof_impl_batches;
+	batch = *prof_impl_batch();
 	seen_to = batch ? batch->used : 0;
 	return !batch;
 }
@@ -50,7 +50,7 @@ static const struct batch_event *next(unsigned words)
 	assert_int_equal(BATCH_EVENT_WORDS(event), words);
 	assert_int_equal(batch->used, seen_to + words * 8);
 	assert_true(event[0] != 0);
-	assert_true(batch_event_read(event, &seen));
+	assert_true(batch_event_parse(event, &seen));
 	seen_to = batch->used;
 	return &seen;
 }
@@ -218,7 +218,7 @@ static bool is_read(uint64_t name, uint64_t head)
 	const uint64_t event[8] = { 1, name << 32, head };
 
 	memset(&seen, 0xff, sizeof(seen));
-	return batch_event_read(event, &seen);
+	return batch_event_parse(event, &seen);
 }
 
 /* Never more than the words it has. */

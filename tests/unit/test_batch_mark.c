@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "capture/batch.h"
+#include "capture/batch/batch.h"
 #include "proftrace.skel.h"
 
 PROF_DOMAIN(side, "side");
@@ -88,7 +88,7 @@ static int begin(void **state)
 	capture.sites = calloc(file.sites.n, sizeof(*capture.sites));
 	assert_int_equal(batches_new(&capture.batches), 0);
 	capture.batches->since_ns = 0;
-	batch_process_of(capture.batches, 1)->memory = -2; /* cannot be read */
+	batch_process_get(capture.batches, 1)->memory = -2; /* cannot be read */
 	for (i = 0; i < file.sites.n; i++) {
 		struct marker_site *m = &file.sites.sites[i];
 
@@ -103,9 +103,9 @@ static int begin(void **state)
 	prof_default.on = side.on = 1u << 16;
 	PROF_INSTANT("the first one");
 	prof_default.on = side.on = 0;
-	if (!prof_impl_batches)
+	if (!*prof_impl_batch())
 		return 1;
-	handed = prof_impl_batches->used;
+	handed = (*prof_impl_batch())->used;
 	return 0;
 }
 
@@ -126,7 +126,7 @@ static int end(void **state)
 /* Hands over what is new in the batch, with these words behind it. */
 static const char *hand_over(const uint64_t *more, size_t n)
 {
-	const struct prof_batch *batch = prof_impl_batches;
+	const struct prof_batch *batch = *prof_impl_batch();
 	struct {
 		struct record_batch r;
 		uint64_t events[(BATCH_MAX - sizeof(struct batch_head)) / 8];
@@ -137,7 +137,7 @@ static const char *hand_over(const uint64_t *more, size_t n)
 	in->r.head.tid = 1;
 	in->r.head.site = flush_site;
 	in->r.ops.a = 1ull << 40;
-	in->r.ops.b = capture.batches->streams ? BATCH_FULL : BATCH_NEW;
+	in->r.ops.b = LIST_EMPTY(&capture.batches->streams) ? BATCH_NEW : BATCH_FULL;
 	memcpy(&in->r.batch, batch, sizeof(in->r.batch));
 	in->r.batch.base = base;
 	in->r.batch.used = sizeof(in->r.batch) + bytes + 8 * n;
@@ -149,7 +149,7 @@ static const char *hand_over(const uint64_t *more, size_t n)
 	handed = batch->used;
 	base += bytes + 8 * n;
 	said[0] = '\0';
-	batches_take(&capture, &in->r.head, sizeof(in->r) + bytes + 8 * n);
+	batches_add_record(&capture, &in->r.head, sizeof(in->r) + bytes + 8 * n);
 	batches_stop(&capture);
 	free(in);
 	return said;
@@ -210,7 +210,7 @@ static void other_categories(void **state)
 static void no_numbers(void **state)
 {
 	static const unsigned types[] = { VALUE_UNREADABLE, VALUE_STRING, VALUE_FLOAT };
-	const struct prof_batch *batch = prof_impl_batches;
+	const struct prof_batch *batch = *prof_impl_batch();
 	const uint64_t *mark;
 	uint64_t events[10];
 	unsigned i;

@@ -17,10 +17,12 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "broker/broker.h"
+#include "privilege/broker/broker.h"
 #include "elf_image.h"
+#include "tracee/code/prove.h"
 
-#define UNSAID (IMAGE_CODE + 0x40) /* code, of which no note and no symbol says anything */
+#define UNSAID	 (IMAGE_CODE + 0x40)  /* code, of which no note and no symbol says anything */
+#define FUNCTION (IMAGE_CODE + 0x100) /* of which a symbol does */
 
 /* NULL: none can be had here. Its links are closed: what it refuses does not hang on these. */
 static struct broker *start_for(pid_t asked, bool functions)
@@ -29,6 +31,7 @@ static struct broker *start_for(pid_t asked, bool functions)
 		.buffer_bytes = 1 << 20,
 		.usdt = true,
 		.functions = functions,
+		.prove = prove_functions,
 		.pids = &asked,
 		.n_pids = 1,
 	};
@@ -63,17 +66,32 @@ static int image_with_nop(void)
 
 	image_init(&m, EM_X86_64);
 	m.bytes[UNSAID] = 0x90;
+	m.bytes[FUNCTION] = 0xc3;
 	return image_fd(&m);
 }
 
 /* For this process alone, which does not run the file. */
-static int ask(struct broker *b, uint32_t program, int fd)
+static int ask_at(struct broker *b, uint32_t program, int fd, uint64_t offset)
 {
-	const struct broker_site site = { UNSAID, 0, 0 };
+	const struct broker_site site = { offset, 0, 0 };
 	struct failure f = { 0 };
 	unsigned link;
 
 	return broker_attach(b, (enum broker_program)program, getpid(), fd, &site, 1, &link, &f);
+}
+
+static int ask(struct broker *b, uint32_t program, int fd)
+{
+	return ask_at(b, program, fd, UNSAID);
+}
+
+static int prove(struct broker *b, int fd)
+{
+	static struct broker_functions answer;
+	const uint64_t vaddr = IMAGE_SYMBOL_VADDR;
+	struct failure f = { 0 };
+
+	return broker_functions(b, fd, &vaddr, 1, &answer, &f);
 }
 
 static void refused_without_functions(void **state)
@@ -97,28 +115,28 @@ static void refused_without_functions(void **state)
 	/* The one that files are not asked about: not at all. */
 	assert_int_equal(ask(b, BROKER_FUNCTIONS, fd), -EINVAL);
 	assert_int_equal(ask(b, UINT32_MAX, fd), -EINVAL);
+	assert_int_equal(prove(b, fd), -EINVAL);
 	broker_stop(b);
 	close(fd);
 }
 
-/* The same request: it was refused for what was not asked for, and for nothing else. */
+/* Where the file says that a function is, once that was proved, and nowhere else. */
 static void granted_with_functions(void **state)
 {
 	struct broker *b = start(true);
 	int fd = image_with_nop();
-	uint32_t program;
 
 	(void)state;
 	if (!b) {
 		close(fd);
 		skip();
 	}
-	for (program = 0; program < BROKER_PROGRAMS; program++) {
-		if (program == BROKER_FUNCTIONS)
-			assert_int_equal(ask(b, program, fd), 0);
-		else
-			assert_true(ask(b, program, fd) < 0);
-	}
+	assert_int_equal(ask_at(b, BROKER_FUNCTIONS, fd, FUNCTION), -EBADMSG);
+	assert_int_equal(prove(b, fd), 0);
+	assert_int_equal(ask_at(b, BROKER_FUNCTIONS, fd, FUNCTION), 0);
+	assert_int_equal(ask_at(b, BROKER_FUNCTIONS, fd, FUNCTION + 1), -EBADMSG);
+	assert_int_equal(ask(b, BROKER_FUNCTIONS, fd), -EBADMSG);
+	assert_int_equal(ask_at(b, BROKER_USDT, fd, FUNCTION), -EINVAL);
 	broker_stop(b);
 	close(fd);
 }
@@ -274,7 +292,7 @@ static void not_without_end(void **state)
 		assert_in_range(n, 1, 4);
 		assert_int_equal(hold_linker(b, getpid(), fd, 1, &link), -EEXIST);
 		assert_int_equal(hold_linker(b, getpid(), other, 1, &link), 0);
-		assert_int_equal(broker_detach(b, last), 0);
+		assert_int_equal(broker_detach(b, &last, 1), 0);
 		assert_int_equal(hold_linker(b, getpid(), fd, 1, &link), 0);
 		/* Nobody asked for this one, nor for children. */
 		assert_int_equal(hold_linker(b, getppid(), other, 1, &link), -EPERM);

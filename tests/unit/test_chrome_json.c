@@ -6,7 +6,7 @@
 #include <math.h>
 #include <yajl/yajl_tree.h>
 
-#include "handlers/json_text.h"
+#include "formats/json_text.h"
 
 /* The numbers of the tree keep their text: what is compared is what stands in the file. */
 static yajl_val parse(struct world *w)
@@ -491,7 +491,7 @@ static void loads_when_cut(void **state)
 		fact(&w, FACT_INSTANT, START_NS, "mark");
 		give(&w);
 	}
-	assert_int_equal(w.handler->ops->flush(w.handler), 0);
+	assert_int_equal(w.consumer->ops->flush(w.consumer), 0);
 	read_all(&w);
 	for (size_t i = 0; i < w.size; i++)
 		lines += w.bytes[i] == '\n' && w.bytes[i - 1] == ',' && w.bytes[i + 1] == '{';
@@ -508,7 +508,7 @@ static void loads_when_cut(void **state)
 
 static void a_full_disk_reaches_the_caller(void **state)
 {
-	struct handler *handler;
+	struct consumer *consumer;
 	struct sink *sink;
 	struct world w;
 	int r = 0;
@@ -516,13 +516,13 @@ static void a_full_disk_reaches_the_caller(void **state)
 	(void)state;
 	world_open(&w, SINK_PLAIN, false);
 	assert_int_equal(sink_open("/dev/full", SINK_PLAIN, &sink), 0);
-	handler = chrome_json_handler_new(sink, &w.info);
+	consumer = chrome_writer_new(sink, &w.info);
 	fact(&w, FACT_INSTANT, START_NS, "x");
 	for (int i = 0; i < 100000 && r == 0; i++)
-		r = handler->ops->fact(handler, &w.fact);
+		r = consumer->ops->fact(consumer, &w.fact);
 	assert_int_equal(r, -ENOSPC);
-	assert_int_equal(handler->ops->fact(handler, &w.fact), -ENOSPC);
-	handler->ops->free(handler);
+	assert_int_equal(consumer->ops->fact(consumer, &w.fact), -ENOSPC);
+	consumer->ops->free(consumer);
 	finish(&w);
 	world_free(&w);
 }

@@ -4,8 +4,8 @@
 
 #include <sys/mman.h>
 
-#include "handlers/chrome_stacks.h"
-#include "readers/reader.h"
+#include "formats/chrome/writer.h"
+#include "formats/reader.h"
 
 struct stacks {
 	struct world w;
@@ -30,12 +30,12 @@ static void begin(struct stacks *s)
 	s->store = callstacks_new(s->w.names, 0);
 	s->questions = 0;
 	s->asked = NULL;
-	s->w.handler->ops->free(s->w.handler);
+	s->w.consumer->ops->free(s->w.consumer);
 	assert_int_equal(sink_open(s->w.path, SINK_PLAIN, &s->w.sink), 0);
 	s->w.info.name_stack = name_stack;
 	s->w.info.name_context = s;
-	s->w.handler = chrome_json_handler_new(s->w.sink, &s->w.info);
-	assert_non_null(s->w.handler);
+	s->w.consumer = chrome_writer_new(s->w.sink, &s->w.info);
+	assert_non_null(s->w.consumer);
 }
 
 static void end(struct stacks *s)

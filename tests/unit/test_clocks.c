@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "capture/clocks.h"
-#include "clock.h"
+#include "base/clock.h"
 
 #define SECOND 1000000000ull
 
@@ -77,13 +77,13 @@ static void test_this_machine(void **state)
 	uint64_t first;
 
 	(void)state;
-	clocks_look(&k);
+	clocks_sample(&k);
 	assert_true(k.since);
 	first = k.at;
-	clocks_look(&k);
+	clocks_sample(&k);
 	assert_int_equal(k.at, first); /* too soon to tell */
 	nanosleep(&pause, NULL);
-	clocks_look(&k);
+	clocks_sample(&k);
 	assert_true(k.at > first);
 	assert_true(llabs(clocks_ahead(&k, k.at)) < 1000000);
 }
@@ -95,20 +95,20 @@ static void test_moments(void **state)
 	struct clock_reading read = { 100 * SECOND, 107 * SECOND + 40, 5000 * SECOND + 80 };
 
 	(void)state;
-	clocks_move(&moment, &read, 120);
+	clocks_adjust(&moment, &read, 120);
 	assert_memory_equal(&moment, &read, sizeof(read));
 	read = (struct clock_reading){ 110 * SECOND, 117 * SECOND + 180, 5010 * SECOND };
-	clocks_move(&moment, &read, 300);
+	clocks_adjust(&moment, &read, 300);
 	assert_int_equal(moment.monotonic, 110 * SECOND);
 	assert_int_equal(moment.boottime, 117 * SECOND + 40);
 	assert_int_equal(moment.realtime, 5010 * SECOND + 80);
 	/* As wrong as it took long. */
 	read = (struct clock_reading){ 120 * SECOND, 127 * SECOND + 4000000, 5020 * SECOND + 90 };
-	clocks_move(&moment, &read, 4000000);
+	clocks_adjust(&moment, &read, 4000000);
 	assert_int_equal(moment.boottime, 127 * SECOND + 40);
 	/* The machine slept, and the wall clock was set back a little. */
 	read = (struct clock_reading){ 130 * SECOND, 140 * SECOND, 5030 * SECOND - 2000 };
-	clocks_move(&moment, &read, 100);
+	clocks_adjust(&moment, &read, 100);
 	assert_memory_equal(&moment, &read, sizeof(read));
 }
 
@@ -118,11 +118,11 @@ static void test_moments_of_this_machine(void **state)
 	uint64_t before = clock_ns(CLOCK_MONOTONIC);
 
 	(void)state;
-	clocks_moment(&moment);
+	clocks_snapshot(&moment);
 	assert_true(moment.monotonic >= before && moment.monotonic <= clock_ns(CLOCK_MONOTONIC));
 	assert_true(moment.boottime >= moment.monotonic);
 	first = moment;
-	clocks_moment(&moment);
+	clocks_snapshot(&moment);
 	assert_true(moment.monotonic >= first.monotonic);
 }
 

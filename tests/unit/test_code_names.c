@@ -15,10 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/debug_paths.h"
-#include "symbols/jit_map.h"
-#include "symbols/kernel_symbols.h"
-#include "symbols/ranges.h"
+#include "symbols/symbols.h"
+#include "symbols/code_file.h"
 #include "symbols/wire.h"
 
 static int text_fd(const char *text)
@@ -236,11 +234,11 @@ static void the_innermost_range(void **state)
 
 /* --- debug files ------------------------------------------------------------------------------- */
 
-static void check_path(const struct symbol_want *want, const char *file, unsigned index,
+static void check_path(const struct symbol_file_request *wanted, const char *file, unsigned index,
 		       const char *expected)
 {
 	char path[128];
-	bool found = debug_path(want, file, index, path, sizeof(path));
+	bool found = debug_path(wanted, file, index, path, sizeof(path));
 
 	assert_int_equal(found, expected != NULL);
 	if (expected)
@@ -249,47 +247,48 @@ static void check_path(const struct symbol_want *want, const char *file, unsigne
 
 static void places_of_debug_files(void **state)
 {
-	struct symbol_want want = { .build_id_size = 3, .build_id = { 0xab, 0x0c, 0xde } };
+	struct symbol_file_request wanted = { .build_id_size = 3,
+					      .build_id = { 0xab, 0x0c, 0xde } };
 
 	(void)state;
-	strcpy(want.link, "app.debug");
-	check_path(&want, "/opt/app", 0, "/usr/lib/debug/.build-id/ab/0cde.debug");
-	check_path(&want, "/opt/app", 1, "/opt/app.debug");
-	check_path(&want, "/opt/app", 2, "/opt/.debug/app.debug");
-	check_path(&want, "/opt/app", 3, "/usr/lib/debug/opt/app.debug");
-	check_path(&want, "/opt/app", 4, NULL);
-	check_path(&want, "[vdso]", 1, NULL);
-	check_path(&want, "", 1, NULL);
-	strcpy(want.link, "app");
-	check_path(&want, "/opt/app", 1, NULL);
-	want.build_id_size = 1;
-	check_path(&want, "/opt/app", 0, NULL);
-	want.build_id_size = SYMBOL_MAX_ID + 1;
-	check_path(&want, "/opt/app", 0, NULL);
+	strcpy(wanted.link, "app.debug");
+	check_path(&wanted, "/opt/app", 0, "/usr/lib/debug/.build-id/ab/0cde.debug");
+	check_path(&wanted, "/opt/app", 1, "/opt/app.debug");
+	check_path(&wanted, "/opt/app", 2, "/opt/.debug/app.debug");
+	check_path(&wanted, "/opt/app", 3, "/usr/lib/debug/opt/app.debug");
+	check_path(&wanted, "/opt/app", 4, NULL);
+	check_path(&wanted, "[vdso]", 1, NULL);
+	check_path(&wanted, "", 1, NULL);
+	strcpy(wanted.link, "app");
+	check_path(&wanted, "/opt/app", 1, NULL);
+	wanted.build_id_size = 1;
+	check_path(&wanted, "/opt/app", 0, NULL);
+	wanted.build_id_size = SYMBOL_MAX_ID + 1;
+	check_path(&wanted, "/opt/app", 0, NULL);
 }
 
 /* What is written in a file does not say which other files are opened. */
 static void debug_links_lead_nowhere_else(void **state)
 {
 	static const char *const links[] = { "", ".", "..", "../shadow", "/etc/shadow", "a/b" };
-	struct symbol_want want = { .build_id_size = 0 };
+	struct symbol_file_request wanted = { .build_id_size = 0 };
 	unsigned i, j;
 
 	(void)state;
 	for (i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
-		strcpy(want.link, links[i]);
-		for (j = 0; j < SYMBOL_MAX_FOUND; j++)
-			check_path(&want, "/opt/app", j, NULL);
+		strcpy(wanted.link, links[i]);
+		for (j = 0; j < SYMBOL_MAX_CANDIDATES; j++)
+			check_path(&wanted, "/opt/app", j, NULL);
 	}
-	want.is_alternate = 1;
+	wanted.is_alternate = 1;
 	for (i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
-		strcpy(want.link, links[i]);
-		check_path(&want, "/opt/app", 1, NULL);
+		strcpy(wanted.link, links[i]);
+		check_path(&wanted, "/opt/app", 1, NULL);
 	}
-	strcpy(want.link, "../../.dwz/x86_64-linux-gnu/app.debug");
-	check_path(&want, "/opt/app", 1, "/usr/lib/debug/.dwz/x86_64-linux-gnu/app.debug");
-	strcpy(want.link, "/x/.dwz/../../../etc/shadow");
-	check_path(&want, "/opt/app", 1, NULL);
+	strcpy(wanted.link, "../../.dwz/x86_64-linux-gnu/app.debug");
+	check_path(&wanted, "/opt/app", 1, "/usr/lib/debug/.dwz/x86_64-linux-gnu/app.debug");
+	strcpy(wanted.link, "/x/.dwz/../../../etc/shadow");
+	check_path(&wanted, "/opt/app", 1, NULL);
 }
 
 int main(void)

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "confine/confine.h"
+#include "privilege/confine.h"
 
 /* Returns 0, or a number that says which of its questions went wrong. */
 typedef int (*questions)(pid_t child);
@@ -184,11 +185,22 @@ static int parser(pid_t child)
 	return 0;
 }
 
+#define THREAD (CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
+
+static int nothing(void *unused)
+{
+	(void)unused;
+	return 0;
+}
+
 static int broker(pid_t child)
 {
 	static const long commands[] = { BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM,
-					 BPF_MAP_DELETE_ELEM, BPF_LINK_CREATE };
+					 BPF_MAP_DELETE_ELEM, BPF_MAP_GET_NEXT_KEY,
+					 BPF_LINK_CREATE };
 	int wrong = nobody(child), fd;
+	_Alignas(16) static char stack[65536];
+	static volatile pid_t tid = 1;
 
 	if (wrong)
 		return wrong;
@@ -201,7 +213,19 @@ static int broker(pid_t child)
 	fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	if (fd < 0 || close(fd))
 		return 46;
-	return bpf_commands_pass(commands, refused_anyway ? 0 : 4) ? 0 : 47;
+	/* Threads, and nothing that is more than a thread. */
+	DENIED(48, syscall(SYS_clone, THREAD & ~CLONE_THREAD, 0, 0, 0, 0));
+	DENIED(49, syscall(SYS_clone, THREAD | CLONE_NEWUSER, 0, 0, 0, 0));
+	DENIED(52, syscall(SYS_clone, THREAD | CLONE_PTRACE, 0, 0, 0, 0));
+	errno = 0;
+	if (syscall(SYS_clone3, NULL, 0) != -1 || errno != ENOSYS)
+		return 53;
+	if (clone(nothing, stack + sizeof(stack), THREAD | CLONE_CHILD_CLEARTID, NULL, NULL, NULL,
+		  &tid) < 0)
+		return 54;
+	while (tid)
+		sched_yield();
+	return bpf_commands_pass(commands, refused_anyway ? 0 : 5) ? 0 : 47;
 }
 
 static int broker_without_multi(pid_t child)

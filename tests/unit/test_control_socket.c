@@ -16,8 +16,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "cmd/control.h"
+#include "base/clock.h"
+#include "record/control/control.h"
 
 #define NAME	"1" CONTROL_SUFFIX
 #define LIMIT_S 5

@@ -81,7 +81,7 @@ static void modifiers_and_groups(void **state)
 	assert_true(c.list[1].attr.exclude_kernel);
 	assert_string_equal(c.list[2].name, "task_clock");
 	assert_string_equal(c.list[4].name, "faults");
-	refuses("task-clock:u", -EINVAL, "task-clock:u", "leave :u away");
+	refuses("task-clock:u", -EINVAL, "task-clock:u", "remove :u");
 	refuses("cycles:x", -EINVAL, "cycles:x", NULL);
 }
 
@@ -110,7 +110,7 @@ static void at_most_eight(void **state)
 {
 	(void)state;
 	takes("r1,r2,r3,r4,r5,r6,r7,r8", 8);
-	refuses("r1,r2,r3,r4,r5,r6,r7,r8,r9", -E2BIG, "r9", "8 are counted at most");
+	refuses("r1,r2,r3,r4,r5,r6,r7,r8,r9", -E2BIG, "r9", "at most 8 counters can be recorded");
 	refuses("cs,faults,cs", -EINVAL, "cs", NULL);
 }
 

@@ -156,7 +156,7 @@ static void in_order(void **state)
 	(void)state;
 	assert_non_null(models);
 	assert_non_null(d);
-	assert_false(delay_take(d, &out));
+	assert_false(delay_pop(d, &out));
 	assert_int_equal(delay_oldest_ns(d), UINT64_MAX);
 	for (i = 0; i < 60000; i++) {
 		/* In turns it fills up and runs empty. */
@@ -166,7 +166,7 @@ static void in_order(void **state)
 		if (put) {
 			fill(m, &seed);
 			assert_true(delay_fits(d, &m->event));
-			if (delay_put(d, &m->event))
+			if (delay_push(d, &m->event))
 				last++;
 			else
 				full++;
@@ -174,10 +174,10 @@ static void in_order(void **state)
 			const struct event *wanted = &models[first++ % MOST].event;
 
 			assert_int_equal(delay_oldest_ns(d), wanted->ts_ns);
-			assert_true(delay_take(d, &out));
+			assert_true(delay_pop(d, &out));
 			compare(wanted, &out);
 		} else {
-			assert_false(delay_take(d, &out));
+			assert_false(delay_pop(d, &out));
 		}
 		assert_int_equal(delay_count(d), last - first);
 	}
@@ -203,17 +203,17 @@ static void around_the_end(void **state)
 		m->args[0].s = m->strings[0];
 		memset(m->strings[0], 'x', length);
 		m->event = (struct event){ .kind = EVENT_INSTANT, .n_args = 1, .args = m->args };
-		for (; delay_put(d, &m->event); n++)
+		for (; delay_push(d, &m->event); n++)
 			;
 		assert_true(n >= ROOM / (24 + 24 + length + 8) && n <= ROOM / (24 + 16 + length));
 		before = n;
 		for (i = 0; i < 5 * n; i++) {
-			assert_true(delay_take(d, &out));
+			assert_true(delay_pop(d, &out));
 			compare(&m->event, &out);
-			assert_true(delay_put(d, &m->event));
+			assert_true(delay_push(d, &m->event));
 			assert_int_equal(delay_count(d), before);
 		}
-		while (delay_take(d, &out)) {
+		while (delay_pop(d, &out)) {
 			compare(&m->event, &out);
 			n--;
 		}
@@ -232,7 +232,7 @@ static void larger_than_all(void **state)
 
 	(void)state;
 	assert_false(delay_fits(d, &event));
-	assert_false(delay_put(d, &event));
+	assert_false(delay_push(d, &event));
 	assert_int_equal(delay_count(d), 0);
 	delay_free(d);
 }

@@ -8,8 +8,8 @@
 #include <fcntl.h>
 
 #include "elf_image.h"
-#include "target/elf_file.h"
-#include "target/usdt.h"
+#include "tracee/elf_file.h"
+#include "tracee/usdt.h"
 
 static struct elf_file *must_open(const struct image *m)
 {
@@ -77,11 +77,11 @@ static void refuses_what_is_no_elf_file(void **state)
 	(void)state;
 	image_init(&m, EM_X86_64);
 	must_refuse_bytes("", 0, -ENOEXEC, "empty");
-	must_refuse_bytes("#!/bin/sh\n", 10, -ENOEXEC, "does not begin like one");
-	must_refuse_bytes("\177EL", 3, -ENOEXEC, "does not begin like one");
+	must_refuse_bytes("#!/bin/sh\n", 10, -ENOEXEC, "does not begin with the ELF magic");
+	must_refuse_bytes("\177EL", 3, -ENOEXEC, "does not begin with the ELF magic");
 	must_refuse_bytes("\177ELF", 4, -ENOEXEC, "ends within its header");
 	must_refuse_bytes(m.bytes, 63, -ENOEXEC, "ends within its header");
-	must_refuse_bytes(m.bytes, 100, -ENOEXEC, "program headers lie past its end");
+	must_refuse_bytes(m.bytes, 100, -ENOEXEC, "program headers are beyond its end");
 
 	fd = open("/", O_RDONLY | O_CLOEXEC);
 	assert_int_equal(elf_file_open(fd, &elf, &f), -EISDIR);
@@ -128,7 +128,7 @@ static void refuses_files_for_others(void **state)
 	must_refuse(&m, "65535 program headers");
 	m = good;
 	image_header(&m)->e_phoff = UINT64_MAX - 8;
-	must_refuse(&m, "past its end");
+	must_refuse(&m, "beyond its end");
 }
 
 static void finds_offsets(void **state)

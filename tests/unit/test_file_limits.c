@@ -49,7 +49,7 @@ static void test_sites(void **state)
 	/* Sites of probes, of which there may be as many again. */
 	c->n_sites = 524288;
 	assert_true(files_too_many_sites(c, 1, &f));
-	assert_string_equal(f.reason, "there are too many sites of markers");
+	assert_string_equal(f.reason, "there are too many marker sites");
 	free(c);
 }
 
@@ -63,7 +63,7 @@ static void test_links(void **state)
 	assert_false(files_too_many_links(c, &f));
 	c->n_links = 2048;
 	assert_true(files_too_many_links(c, &f));
-	assert_string_equal(f.reason, "too many files hold markers or probes");
+	assert_string_equal(f.reason, "too many files contain markers or probes");
 	free(c);
 }
 

@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "handlers/flame.h"
-#include "handlers/flame_samples.h"
+#include "reports/flame/flame.h"
 #include "timeline/callstack.h"
 
 struct fixture {
@@ -85,7 +84,6 @@ static void folds(void **state)
 	add(f, "main;run;work", 4);
 	add(f, "main;a b", 5);
 	assert_string_equal(folded(f), "main;a b 5\nmain;idle 1\nmain;run 2\nmain;run;work 7\n");
-	assert_int_equal(flame_total(f->flame), 15);
 	assert_int_equal(flame_cut(f->flame), 0);
 }
 
@@ -226,7 +224,7 @@ static void sorts(void **state)
 
 /* --- samples ------------------------------------------------------------------------------------ */
 
-static void sample(struct handler *handler, const struct callstack *stack,
+static void sample(struct consumer *consumer, const struct callstack *stack,
 		   const struct process *process, const struct name *const *slices, unsigned n)
 {
 	const struct sample s = { .slices = slices, .n_slices = n };
@@ -234,7 +232,7 @@ static void sample(struct handler *handler, const struct callstack *stack,
 		.kind = FACT_SAMPLE, .sample = &s, .callstack = stack, .process = process
 	};
 
-	assert_int_equal(handler->ops->fact(handler, &fact), 0);
+	assert_int_equal(consumer->ops->fact(consumer, &fact), 0);
 }
 
 /* Frames get their names after the samples; one of them never does. */
@@ -261,40 +259,40 @@ static void from_samples(void **state)
 		{ .function = names_intern_string(f->names, "inlined") },
 		{ .function = names_intern_string(f->names, "main") },
 	};
-	struct handler *all = flame_handler_new(NULL), *some = flame_handler_new("req*");
+	struct consumer *all = flame_samples_new(NULL), *some = flame_samples_new("req*");
 	struct flame *other = flame_new();
 	struct flame_samples_count n;
 	unsigned i;
 
 	for (i = 0; i < 2; i++) {
-		struct handler *handler = i ? some : all;
+		struct consumer *consumer = i ? some : all;
 
-		sample(handler, outer, &process, slices, 0);
-		sample(handler, outer, &process, slices, 2);
-		sample(handler, inner, &process, slices, 1);
-		sample(handler, inner, NULL, slices + 1, 1);
-		sample(handler, NULL, &process, slices, 1);
+		sample(consumer, outer, &process, slices, 0);
+		sample(consumer, outer, &process, slices, 2);
+		sample(consumer, inner, &process, slices, 1);
+		sample(consumer, inner, NULL, slices + 1, 1);
+		sample(consumer, NULL, &process, slices, 1);
 	}
 	callstacks_name(stacks, main_frame, lines, 2);
 
-	assert_int_equal(flame_handler_fill(all, f->names, f->flame), 0);
+	assert_int_equal(flame_samples_fill(all, f->names, f->flame), 0);
 	assert_string_equal(folded(f), "[unknown process];main;inlined;[lib.so];sys_read 1\n"
 				       "app 1\n"
 				       "app;main;inlined 2\n"
 				       "app;main;inlined;[lib.so];sys_read 1\n");
-	flame_handler_count(all, &n);
+	flame_samples_counts(all, &n);
 	assert_int_equal(n.samples, 5);
 	assert_int_equal(n.within, 5);
 	assert_int_equal(n.unnamed, 2);
 	free(f->text);
 
-	assert_int_equal(flame_handler_fill(some, f->names, other), 0);
+	assert_int_equal(flame_samples_fill(some, f->names, other), 0);
 	flame_free(f->flame);
 	f->flame = other;
 	assert_string_equal(folded(f), "app 1\n"
 				       "app;main;inlined 1\n"
 				       "app;main;inlined;[lib.so];sys_read 1\n");
-	flame_handler_count(some, &n);
+	flame_samples_counts(some, &n);
 	assert_int_equal(n.samples, 5);
 	assert_int_equal(n.within, 3);
 	all->ops->free(all);

@@ -6,8 +6,8 @@
 #include <cmocka.h>
 
 #include "elf_image.h"
-#include "target/elf_functions.h"
-#include "target/function_exits.h"
+#include "tracee/elf_functions.h"
+#include "tracee/code/function_exits.h"
 
 #define CODE (IMAGE_CODE_VADDR + IMAGE_CODE)
 

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "capture/function_request.h"
+#include "capture/probes/function_request.h"
 
 static struct function_request r;
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "timeline/hash.h"
+#include "base/hash.h"
 
 #define MEETING	  4096 /* elements, whose hashes by uthash's own function end alike */
 #define SAME_BITS 0x3ffu
@@ -101,10 +101,14 @@ static void is_siphash_1_3(void **state)
 	for (i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
 		assert_int_equal(hash_bytes(&key, bytes, i), expected[i]);
 	/* In line or not, it is the same. */
-	assert_int_equal(hash_of(bytes, 4), (unsigned)hash_bytes(&hash_key, bytes, 4));
-	assert_int_equal(hash_of(bytes, 8), (unsigned)hash_bytes(&hash_key, bytes, 8));
-	assert_int_equal(hash_of(bytes, 12), (unsigned)hash_bytes(&hash_key, bytes, 12));
-	assert_int_equal(hash_of(bytes, 16), (unsigned)hash_bytes(&hash_key, bytes, 16));
+	assert_int_equal(hash_with_process_key(bytes, 4),
+			 (unsigned)hash_bytes(&hash_key, bytes, 4));
+	assert_int_equal(hash_with_process_key(bytes, 8),
+			 (unsigned)hash_bytes(&hash_key, bytes, 8));
+	assert_int_equal(hash_with_process_key(bytes, 12),
+			 (unsigned)hash_bytes(&hash_key, bytes, 12));
+	assert_int_equal(hash_with_process_key(bytes, 16),
+			 (unsigned)hash_bytes(&hash_key, bytes, 16));
 }
 
 static void each_process_has_another_key(void **state)

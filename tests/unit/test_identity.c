@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "broker/server.h"
+#include "privilege/broker/server.h"
 
 static int opened(pid_t pid, uint64_t birth)
 {

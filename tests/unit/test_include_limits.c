@@ -11,11 +11,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "base/clock.h"
 
 static uint64_t turn_clock(void);
 #define clock_ns(id) turn_clock()
-#include "cmd/include.c"
+#include "record/include.c"
 #undef clock_ns
 
 #define EVENTS 300000 /* some 17 MB, which are read in many pieces */
@@ -51,7 +51,7 @@ static void name_by_program(struct recording *r, const char *path)
 		.kind = EVENT_INCLUDE_JSON, .pid = (uint32_t)getpid(), .n_args = 1, .args = &arg
 	};
 
-	include_later(r, &e);
+	include_add_named(r, &e);
 }
 
 /* Two that the program names, and one that the command line does. */

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "readers/input.h"
+#include "formats/input.h"
 
 #define EVENT "{\"ph\":\"B\",\"ts\":1,\"pid\":1,\"tid\":2,\"name\":\"a\"}"
 #define HEARD "B 1/2 1000 a\n"
@@ -186,12 +186,192 @@ static void what_readers_unpack_counts(void **state)
 	assert_in_range(asked.times, 4 * MIB / STEP, 1000);
 	assert_int_equal(limits.end, READ_ON);
 	input_consume(input, input_available(input));
-	input_unpacked(input, 64 * MIB);
+	assert_int_equal(input_unpack(input, 64 * MIB), 0);
 	assert_int_equal(input_want(input, 1), 0);
 	assert_int_equal(input_available(input), 0);
 	assert_int_equal(limits.end, READ_ENOUGH);
 	input_free(input);
 	close(fd);
+	free(bytes);
+}
+
+/* The beginning of a file, the same unit again and again, and how it ends. */
+static void *repeated(const char *start, const char *unit, const char *end, size_t size)
+{
+	const size_t from = strlen(start), length = strlen(unit), rest = strlen(end);
+	char *bytes = malloc(size);
+	size_t i;
+
+	assert_non_null(bytes);
+	memcpy(bytes, start, from);
+	for (i = from; i + length <= size - rest; i += length)
+		memcpy(bytes + i, unit, length);
+	memset(bytes + i, ' ', size - rest - i);
+	memcpy(bytes + size - rest, end, rest);
+	return bytes;
+}
+
+static void expect_refused(int fd, const char *message)
+{
+	struct heard *h = hear_within(fd, NULL);
+
+	assert_true(h->status < 0);
+	assert_string_equal(h->why.message, message);
+	heard_free(h);
+}
+
+static void expect_read(int fd)
+{
+	struct heard *h = hear_within(fd, NULL);
+
+	assert_string_equal(h->why.message, "");
+	assert_int_equal(h->status, 0);
+	heard_free(h);
+}
+
+static void compressed_data_needs_events(void **state)
+{
+	static const struct {
+		const char *start, *unit, *end;
+	} files[] = {
+		{ "[" EVENT ",", "{},", "{}]" },
+		{ "[" EVENT ",", "1,", "1]" },
+		{ "[" EVENT ",", "{\"ph\":\"P\"},", "{}]" },
+		{ "[" EVENT ",{\"name\":\"", "a", "\"}]" },
+		{ "{\"traceEvents\":[" EVENT "],\"a\":[", "\"\",", "1]}" },
+	};
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		const size_t size = 20 * MIB;
+		void *bytes = repeated(files[i].start, files[i].unit, files[i].end, size);
+
+		expect_refused(packed_file(bytes, size),
+			       "compressed data that unpacks to 16 MiB with too few events");
+		/* The same is read where it is not compressed. */
+		expect_read(memory_file(bytes, size));
+		free(bytes);
+	}
+}
+
+/* One event among megabytes of something else does not excuse all of these. */
+static void few_events_are_not_enough(void **state)
+{
+	const size_t piece = 4 * MIB, size = 8 * piece;
+	char *one = repeated(EVENT ",", "{},", "", piece), *bytes = malloc(size);
+	size_t at;
+
+	(void)state;
+	assert_non_null(bytes);
+	for (at = 0; at < size; at += piece)
+		memcpy(bytes + at, one, piece);
+	/* The beginning of the list, in place of the first event. */
+	memset(bytes, ' ', sizeof(EVENT));
+	bytes[0] = '[';
+	expect_refused(packed_file(bytes, size),
+		       "compressed data that unpacks to 16 MiB with too few events");
+	expect_read(memory_file(bytes, size));
+	free(bytes);
+	free(one);
+}
+
+/* Events compress by as much as gzip can without being refused, up to 1 GiB. */
+static void compressed_events_are_read(void **state)
+{
+	void *bytes = repeated("[", EVENT ",", "", 20 * MIB);
+
+	(void)state;
+	expect_read(packed_file(bytes, 20 * MIB));
+	free(bytes);
+}
+
+static void a_file_is_limited_in_all(void **state)
+{
+	void *bytes = blanks(MIB);
+	int fd = packed_file(bytes, MIB);
+	struct input *input;
+	unsigned i;
+
+	(void)state;
+	assert_int_equal(input_open(fd, &input), 0);
+	assert_int_equal(input_want(input, MIB), 0);
+	for (i = 0; i < 1023; i++) {
+		assert_int_equal(input_unpack(input, MIB), 0);
+		input_mark_useful(input, 16);
+	}
+	assert_int_equal(input_unpack(input, MIB), -EFBIG);
+	assert_string_equal(input_problem(input, -EFBIG),
+			    "compressed data that unpacks to 1 GiB and to 200 times its size");
+	input_free(input);
+	close(fd);
+	free(bytes);
+}
+
+#define SPACES "                                                                "
+
+static void white_space_is_limited(void **state)
+{
+	void *bytes = blanks(10 * MIB);
+
+	(void)state;
+	expect_refused(memory_file(bytes, 10 * MIB), "white space of more than 8 MiB");
+	expect_read(memory_file(bytes, 8 * MIB));
+	free(bytes);
+	/* Not all of a file together, and not what stands in a string. */
+	bytes = repeated("[" EVENT ",", EVENT ",          \n" SPACES SPACES SPACES SPACES, "",
+			 12 * MIB);
+	expect_read(memory_file(bytes, 12 * MIB));
+	free(bytes);
+	bytes = repeated("[" EVENT ",{\"args\":\"", " ", "\"}]", 10 * MIB);
+	expect_read(memory_file(bytes, 10 * MIB));
+	free(bytes);
+}
+
+/* Zeros, which the file need not store, where the reader looks at them no more. */
+static int long_string(size_t length)
+{
+	static const char end[] = "\"}]";
+	void *bytes = repeated("[" EVENT ",{\"name\":\"", "a", "", MIB);
+	int fd = memory_file(bytes, MIB);
+
+	free(bytes);
+	assert_int_equal(ftruncate(fd, (off_t)length), 0);
+	assert_int_equal(pwrite(fd, end, sizeof(end) - 1, (off_t)length), sizeof(end) - 1);
+	return fd;
+}
+
+static void strings_are_limited(void **state)
+{
+	(void)state;
+	expect_refused(long_string(257 * MIB), "a string of more than 256 MiB");
+	expect_read(long_string(256 * MIB));
+}
+
+/* Also terabytes of zeros that were compressed afterwards. */
+static void compressed_zeros_are_a_crash(void **state)
+{
+	char *bytes = calloc(1, 40 * MIB);
+	static const char json[] = "[" EVENT ",\n";
+
+	(void)state;
+	assert_non_null(bytes);
+	memcpy(bytes, json, sizeof(json) - 1);
+	is_cut(hear_within(packed_file(bytes, 40 * MIB), NULL));
+	free(bytes);
+}
+
+/* What follows the JSON is not read to its end. */
+static void what_follows_is_ignored(void **state)
+{
+	void *bytes = repeated("[" EVENT "]", " ", "", 40 * MIB);
+	struct heard *h = hear_within(packed_file(bytes, 40 * MIB), NULL);
+
+	(void)state;
+	assert_int_equal(h->status, 0);
+	assert_false(h->why.truncated);
+	assert_string_equal(h->text, HEARD);
+	heard_free(h);
 	free(bytes);
 }
 
@@ -204,6 +384,14 @@ int main(void)
 		cmocka_unit_test(is_asked_all_the_time),
 		cmocka_unit_test(is_asked_where_nothing_comes_of_it),
 		cmocka_unit_test(what_readers_unpack_counts),
+		cmocka_unit_test(compressed_data_needs_events),
+		cmocka_unit_test(few_events_are_not_enough),
+		cmocka_unit_test(compressed_events_are_read),
+		cmocka_unit_test(a_file_is_limited_in_all),
+		cmocka_unit_test(white_space_is_limited),
+		cmocka_unit_test(strings_are_limited),
+		cmocka_unit_test(compressed_zeros_are_a_crash),
+		cmocka_unit_test(what_follows_is_ignored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

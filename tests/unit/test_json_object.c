@@ -2,8 +2,8 @@
 /* Plain objects of an array, and that it makes no difference whether they or yajl are asked. */
 #include "readers_test.h"
 
-#include "readers/input.h"
-#include "readers/json_object.h"
+#include "formats/input.h"
+#include "formats/chrome/json_object.h"
 
 /* "{k's'n1}": kinds, and what they hold */
 static void describe(const struct json_object *o, char *out, size_t size)

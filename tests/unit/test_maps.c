@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "target/maps.h"
+#include "tracee/maps.h"
 
 struct seen {
 	unsigned n;

@@ -7,7 +7,7 @@
 
 #include "elf_image.h"
 #include "event.h"
-#include "target/markers.h"
+#include "tracee/markers.h"
 
 #define CODE(at) (IMAGE_CODE_VADDR + IMAGE_CODE + (at))
 #define DATA(at) (IMAGE_DATA_VADDR + IMAGE_DATA + (at))
@@ -89,13 +89,13 @@ static void finds_sites(void **state)
 	assert_int_equal(s.n, 2);
 	assert_int_equal(s.sites[0].vaddr, CODE(1));
 	assert_int_equal(s.sites[0].offset, IMAGE_CODE + 1);
-	assert_int_equal(s.sites[0].fast_offset, IMAGE_CODE + 2);
-	assert_int_equal(s.sites[0].switch_offset, IMAGE_DATA + 0x10);
+	assert_int_equal(s.sites[0].optimised_offset, IMAGE_CODE + 2);
+	assert_int_equal(s.sites[0].semaphore_offset, IMAGE_DATA + 0x10);
 	assert_int_equal(s.sites[0].kind, RECORD_BEGIN);
 	assert_int_equal(s.sites[0].flags, 1);
 	assert_string_equal(s.sites[0].domain, "net");
 	assert_int_equal(s.sites[1].offset, IMAGE_CODE + 0x21);
-	assert_int_equal(s.sites[1].switch_offset, IMAGE_DATA + 0xfc);
+	assert_int_equal(s.sites[1].semaphore_offset, IMAGE_DATA + 0xfc);
 	assert_int_equal(s.sites[1].kind, RECORD_STEP);
 	assert_string_equal(s.sites[1].domain, "");
 	marker_sites_free(&s);
@@ -131,7 +131,7 @@ static void finds_sites_on_arm64(void **state)
 	find(&m, &s);
 	assert_int_equal(s.n, 1);
 	assert_int_equal(s.sites[0].offset, IMAGE_CODE + 4);
-	assert_int_equal(s.sites[0].fast_offset, 0);
+	assert_int_equal(s.sites[0].optimised_offset, 0);
 	marker_sites_free(&s);
 	m.bytes[IMAGE_CODE + 8] ^= 1; /* no return any more */
 	must_refuse(&m, MARKER_WRONG_BYTES);
@@ -348,7 +348,7 @@ static void site_without_fast_door(void **state)
 	image_add_site(&m, &site);
 	find(&m, &s);
 	assert_int_equal(s.n, 1);
-	assert_int_equal(s.sites[0].fast_offset, 0);
+	assert_int_equal(s.sites[0].optimised_offset, 0);
 	marker_sites_free(&s);
 
 	/* Near the end of a page the fast door is of no use as soon as it crosses over. */
@@ -362,7 +362,7 @@ static void site_without_fast_door(void **state)
 		image_add_site(&m, &site);
 		find(&m, &s);
 		assert_int_equal(s.n, 1);
-		assert_int_equal(s.sites[0].fast_offset, shift <= 6 ? IMAGE_CODE + 2 : 0);
+		assert_int_equal(s.sites[0].optimised_offset, shift <= 6 ? IMAGE_CODE + 2 : 0);
 		marker_sites_free(&s);
 	}
 }
@@ -384,7 +384,7 @@ static void refuses_switches_outside_the_data(void **state)
 	(void)state;
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		site.switch_vaddr = wrong[i];
-		must_refuse_site(&site, MARKER_NO_SWITCH);
+		must_refuse_site(&site, MARKER_NO_SEMAPHORE);
 	}
 }
 
@@ -459,7 +459,7 @@ static void check_damaged(const struct image *m, size_t size)
 			if (elf->machine == EM_X86_64)
 				assert_memory_equal(m->bytes + s.sites[i].offset,
 						    "\x90\x66\x2e\x0f\x1f\x84\0\0\0\0\0\xc3", 12);
-			assert_true(s.sites[i].switch_offset % 2 == 0);
+			assert_true(s.sites[i].semaphore_offset % 2 == 0);
 			assert_non_null(marker_kind_name(s.sites[i].kind));
 		}
 		marker_sites_free(&s);

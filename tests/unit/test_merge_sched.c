@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/merge_sched.h"
+#include "merge/merge.h"
 
 static bool takes(struct merge_sched *s, unsigned recording, unsigned cpu, uint64_t ts_ns,
 		  uint32_t from, uint32_t to)
@@ -18,7 +18,7 @@ static bool takes(struct merge_sched *s, unsigned recording, unsigned cpu, uint6
 				 .tid = from,
 				 .sched = { .cpu = (uint16_t)cpu, .tid = to } };
 
-	return merge_sched_takes(s, recording, &e);
+	return merge_sched_accept(s, recording, &e);
 }
 
 static bool takes_gap(struct merge_sched *s, unsigned recording, uint64_t ts_ns)
@@ -27,7 +27,7 @@ static bool takes_gap(struct merge_sched *s, unsigned recording, uint64_t ts_ns)
 				 .ts_ns = ts_ns,
 				 .sched = { .cpu = SCHED_EVERY_CPU } };
 
-	return merge_sched_takes(s, recording, &e);
+	return merge_sched_accept(s, recording, &e);
 }
 
 /* The second one has other times for the same switches. */

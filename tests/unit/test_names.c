@@ -52,6 +52,8 @@ static void test_clean(void **state)
 	assert_clean("a\0b", "a\\x00b", true);
 	assert_clean("\x7f", "\\x7f", true);
 	assert_clean("\xc2\x80\xc2\x9f", "\\x80\\x9f", true);
+	assert_clean("\xe2\x80\xae\xe2\x81\xa6\xd8\x9c\xe2\x80\x8d",
+		     "\\u202e\\u2066\\u061c\xe2\x80\x8d", true);
 	assert_clean("\xe2\x80\xa8\xe2\x80\xa9\xe2\x80\xa7", "\\u2028\\u2029\xe2\x80\xa7", true);
 	/* what is not UTF-8 */
 	assert_clean("\x80", BAD, true);

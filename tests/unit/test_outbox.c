@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "handlers/outbox.h"
+#include "plugin/plugin_internal.h"
 
 #define PARTS 100
 #define PART  10007

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/record.h"
+#include "record/record.h"
 
 static const char *const both[] = { ".pftrace", ".json" }, *const none[] = { "" };
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/merge.h"
+#include "merge/merge.h"
 
 static struct part part_of(unsigned recording, const char *label, bool own)
 {

@@ -76,16 +76,16 @@ static void knows_one_clock_only(void **state)
 {
 	struct decoded d;
 	struct world w;
-	struct handler *other;
+	struct consumer *other;
 	struct sink *sink;
 	Packet *p;
 
 	(void)state;
 	world_open(&w, SINK_PLAIN, true);
-	w.handler->ops->free(w.handler);
+	w.consumer->ops->free(w.consumer);
 	w.info.clock = (struct clock_reading){ 0 };
 	assert_int_equal(sink_open(w.path, SINK_PLAIN, &sink), 0);
-	other = w.handler = perfetto_handler_new(sink, &w.info);
+	other = w.consumer = perfetto_writer_new(sink, &w.info);
 	assert_non_null(other);
 	finish(&w);
 	decode(&w, &d);
@@ -502,7 +502,7 @@ static void many_names(void **state)
 
 static void a_full_disk_reaches_the_caller(void **state)
 {
-	struct handler *handler;
+	struct consumer *consumer;
 	struct sink *sink;
 	struct world w;
 	int r = 0;
@@ -510,12 +510,12 @@ static void a_full_disk_reaches_the_caller(void **state)
 	(void)state;
 	world_open(&w, SINK_PLAIN, true);
 	assert_int_equal(sink_open("/dev/full", SINK_PLAIN, &sink), 0);
-	handler = perfetto_handler_new(sink, &w.info);
+	consumer = perfetto_writer_new(sink, &w.info);
 	fact(&w, FACT_INSTANT, START_NS, "x");
 	for (int i = 0; i < 100000 && r == 0; i++)
-		r = handler->ops->fact(handler, &w.fact);
+		r = consumer->ops->fact(consumer, &w.fact);
 	assert_int_equal(r, -ENOSPC);
-	handler->ops->free(handler);
+	consumer->ops->free(consumer);
 	finish(&w);
 	world_free(&w);
 }

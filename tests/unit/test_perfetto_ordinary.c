@@ -5,7 +5,7 @@
  */
 #include "output_fixture.h"
 
-#include "handlers/perfetto_packet.h"
+#include "formats/perfetto/write_packet.h"
 
 enum {
 	ROUNDS = 40000, /* several buffers of a sink */
@@ -96,7 +96,7 @@ static void write_in_general(struct world *w)
 	static const enum event_type types[] = {
 		[FACT_BEGIN] = TYPE_BEGIN, [FACT_END] = TYPE_END, [FACT_INSTANT] = TYPE_INSTANT
 	};
-	struct perfetto *p = (struct perfetto *)w->handler;
+	struct perfetto *p = (struct perfetto *)w->consumer;
 
 	if (w->fact.kind == FACT_COUNTER)
 		assert_int_equal(perfetto_write_samples(p, &w->fact), 0);

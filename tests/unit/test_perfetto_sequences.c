@@ -72,7 +72,7 @@ static void threads_beyond_the_sequences(void **state)
 			struct thread thread = w.thread;
 
 			thread.uuid = 1000 + i;
-			fact(&w, FACT_GONE, START_NS + i + round * 1000, NULL);
+			fact(&w, FACT_EXIT, START_NS + i + round * 1000, NULL);
 			w.fact.thread = &thread;
 			give(&w);
 		}

@@ -12,14 +12,14 @@
 
 #include <cmocka.h>
 
-#include "handlers/handler.h"
-#include "handlers/sink.h"
-#include "readers/reader.h"
+#include "formats/writer.h"
+#include "formats/sink.h"
+#include "formats/reader.h"
 #include "timeline/timeline.h"
 
 /* A line for each sample and each event with a stack, and then their frames. */
 struct heard {
-	struct handler handler;
+	struct consumer consumer;
 	struct names *names;
 	struct callstacks *stacks;
 	struct account account;
@@ -30,9 +30,9 @@ struct heard {
 	char text[8192];
 };
 
-static int take(struct handler *handler, const struct fact *fact)
+static int take(struct consumer *consumer, const struct fact *fact)
 {
-	struct heard *h = (struct heard *)handler;
+	struct heard *h = (struct heard *)consumer;
 	const struct sample *s = fact->sample;
 
 	if (fact->kind != FACT_SAMPLE && !fact->callstack)
@@ -51,7 +51,7 @@ static int take(struct handler *handler, const struct fact *fact)
 	return 0;
 }
 
-static const struct handler_ops ops = { .name = "test", .fact = take };
+static const struct consumer_ops ops = { .name = "test", .fact = take };
 
 static void add(struct heard *h, const char *format, ...)
 {
@@ -93,11 +93,11 @@ static struct heard *heard_new(void)
 	struct heard *h = calloc(1, sizeof(*h));
 
 	assert_non_null(h);
-	h->handler.ops = &ops;
+	h->consumer.ops = &ops;
 	h->names = names_new(0);
 	h->stacks = callstacks_new(h->names, 0);
 	h->timeline = timeline_new(h->names, &h->account, 1);
-	assert_int_equal(timeline_add_handler(h->timeline, &h->handler), 0);
+	assert_int_equal(timeline_add_consumer(h->timeline, &h->consumer), 0);
 	return h;
 }
 
@@ -114,17 +114,17 @@ static const struct name *nm(struct heard *h, const char *text)
 	return names_intern_string(h->names, text);
 }
 
-static struct handler *output(struct heard *h, const char *path)
+static struct consumer *output(struct heard *h, const char *path)
 {
 	const struct trace_info info = { .trace_uuid = { 1, 2 }, .version = "test" };
-	struct handler *handler;
+	struct consumer *consumer;
 	struct sink *sink;
 
 	assert_int_equal(sink_open(path, SINK_PLAIN, &sink), 0);
-	handler = perfetto_handler_new(sink, &info);
-	assert_non_null(handler);
-	assert_int_equal(timeline_add_handler(h->timeline, handler), 0);
-	return handler;
+	consumer = perfetto_writer_new(sink, &info);
+	assert_non_null(consumer);
+	assert_int_equal(timeline_add_consumer(h->timeline, consumer), 0);
+	return consumer;
 }
 
 static void put(struct heard *h, struct event e)
@@ -193,12 +193,12 @@ static void write_all(struct heard *h)
 	callstacks_name(s, f[4], &bare, 1);
 }
 
-static void close_output(struct heard *h, struct handler *handler)
+static void close_output(struct heard *h, struct consumer *consumer)
 {
-	assert_int_equal(handler->error, 0);
+	assert_int_equal(consumer->error, 0);
 	h->account.orderly = true;
-	assert_int_equal(handler->ops->close(handler, &h->account), 0);
-	handler->ops->free(handler);
+	assert_int_equal(consumer->ops->close(consumer, &h->account), 0);
+	consumer->ops->free(consumer);
 }
 
 static int pass_on(void *context, const struct event *event)
@@ -212,7 +212,7 @@ static struct heard *read_back(const char *path, const char *copy)
 {
 	struct heard *h = heard_new();
 	const struct reader_sink sink = { pass_on, h, h->names, &h->account, NULL, h->stacks };
-	struct handler *handler = copy ? output(h, copy) : NULL;
+	struct consumer *consumer = copy ? output(h, copy) : NULL;
 	struct reader_error why = { 0 };
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
@@ -222,8 +222,8 @@ static struct heard *read_back(const char *path, const char *copy)
 	assert_int_equal(why.skipped, 0);
 	assert_int_equal(h->account.stacks_lost, 0);
 	close(fd);
-	if (handler)
-		close_output(h, handler);
+	if (consumer)
+		close_output(h, consumer);
 	print(h);
 	return h;
 }
@@ -232,15 +232,15 @@ static void test_round_trip(void **state)
 {
 	char directory[] = "/tmp/stacks-XXXXXX", one[64], two[64];
 	struct heard *h = heard_new(), *first, *second;
-	struct handler *handler;
+	struct consumer *consumer;
 
 	(void)state;
 	assert_non_null(mkdtemp(directory));
 	snprintf(one, sizeof(one), "%s/one.pftrace", directory);
 	snprintf(two, sizeof(two), "%s/two.pftrace", directory);
-	handler = output(h, one);
+	consumer = output(h, one);
 	write_all(h);
-	close_output(h, handler);
+	close_output(h, consumer);
 	print(h);
 	first = read_back(one, two);
 	assert_string_equal(first->text, h->text);

@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-#include "handlers/plugin.h"
-#include "handlers/plugin_wire.h"
+#include "plugin/plugin.h"
+#include "plugin/plugin_wire.h"
 
 /* --- the other end ----------------------------------------------------------------------------- */
 
@@ -113,18 +113,18 @@ static struct name *name_of(size_t length)
 	return name;
 }
 
-static struct handler *open_plugin(void)
+static struct consumer *open_plugin(void)
 {
 	const struct trace_info info = { .version = "1" };
-	struct handler *h = NULL;
+	struct consumer *h = NULL;
 	struct failure f = { 0 };
 
-	assert_int_equal(plugin_handler_new("./any.so", &info, &h, &f), 0);
+	assert_int_equal(plugin_new("./any.so", &info, &h, &f), 0);
 	return h;
 }
 
 /* That all of them came, as they should be. */
-static void close_plugin(struct handler *h, int events)
+static void close_plugin(struct consumer *h, int events)
 {
 	const struct account account = { 0 };
 	int error = h->ops->close(h, &account);
@@ -149,7 +149,7 @@ static void an_event_of_long_texts_fits(void **state)
 {
 	static const size_t lengths[] = { 0, 1, 255, 256, 257, 1024, 1025, 3072, 4096 };
 	char *text = malloc(4096 + 1);
-	struct handler *h = open_plugin();
+	struct consumer *h = open_plugin();
 	struct arg args[EVENT_MAX_ARGS + 2];
 	int events = 0;
 	size_t i;

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "broker/server.h"
+#include "privilege/broker/server.h"
 #include "elf_image.h"
 
 #define STUB	 (IMAGE_CODE + 0x20)

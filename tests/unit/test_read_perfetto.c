@@ -406,7 +406,7 @@ static void bundles_that_make_no_sense(void **state)
 	expect_error(t->bytes, t->size, before + 4, "more than 64 MiB");
 	t->size = before;
 	put_bundle(t, "\n\x7f\x01", 3);
-	expect_error(t->bytes, t->size, before, "make no sense");
+	expect_error(t->bytes, t->size, before, "malformed");
 	t->size = before;
 	packet.has_compressed_packets = true;
 	packet.compressed_packets.data = (uint8_t *)"nonsense";

@@ -6,9 +6,9 @@
 #include <fcntl.h>
 #include <math.h>
 
-#include "handlers/handler.h"
-#include "handlers/sink.h"
-#include "readers/number.h"
+#include "formats/writer.h"
+#include "formats/sink.h"
+#include "base/number.h"
 #include "timeline/timeline.h"
 
 /* --- telling formats apart --------------------------------------------------------------------- */
@@ -291,7 +291,7 @@ struct writing {
 	struct names *names;
 	struct account account;
 	struct timeline *timeline;
-	struct handler *handlers[2];
+	struct consumer *consumers[2];
 	char paths[2][64];
 	char directory[32];
 };
@@ -322,10 +322,10 @@ static void writing_open(struct writing *w)
 	for (i = 0; i < 2; i++) {
 		snprintf(w->paths[i], sizeof(w->paths[i]), "%s/%s", w->directory, files[i]);
 		assert_int_equal(sink_open(w->paths[i], SINK_PLAIN, &sink), 0);
-		w->handlers[i] = i ? chrome_json_handler_new(sink, &info)
-				   : perfetto_handler_new(sink, &info);
-		assert_non_null(w->handlers[i]);
-		assert_int_equal(timeline_add_handler(w->timeline, w->handlers[i]), 0);
+		w->consumers[i] =
+			i ? chrome_writer_new(sink, &info) : perfetto_writer_new(sink, &info);
+		assert_non_null(w->consumers[i]);
+		assert_int_equal(timeline_add_consumer(w->timeline, w->consumers[i]), 0);
 	}
 }
 
@@ -336,8 +336,8 @@ static struct heard *writing_close(struct writing *w, unsigned i)
 	char *bytes = malloc(room);
 	FILE *file;
 
-	assert_int_equal(w->handlers[i]->ops->close(w->handlers[i], &w->account), 0);
-	w->handlers[i]->ops->free(w->handlers[i]);
+	assert_int_equal(w->consumers[i]->ops->close(w->consumers[i], &w->account), 0);
+	w->consumers[i]->ops->free(w->consumers[i]);
 	file = fopen(w->paths[i], "re");
 	assert_non_null(file);
 	size = fread(bytes, 1, room, file);

@@ -10,13 +10,13 @@ static void join(struct test *x, struct facts *late)
 {
 	facts_init(late, BASE);
 	late->midway = true;
-	assert_int_equal(timeline_replay(x->timeline, &late->handler), 0);
-	assert_int_equal(timeline_add_handler(x->timeline, &late->handler), 0);
+	assert_int_equal(timeline_replay(x->timeline, &late->consumer), 0);
+	assert_int_equal(timeline_add_consumer(x->timeline, &late->consumer), 0);
 }
 
 static void leave(struct test *x, struct facts *late)
 {
-	timeline_remove_handler(x->timeline, &late->handler);
+	timeline_remove_consumer(x->timeline, &late->consumer);
 	facts_free(late);
 }
 
@@ -219,10 +219,10 @@ static void a_handler_that_fails(void **state)
 	(void)state;
 	facts_init(&late, BASE);
 	late.fail_with = -ENOSPC;
-	assert_int_equal(timeline_replay(x->timeline, &late.handler), -ENOSPC);
+	assert_int_equal(timeline_replay(x->timeline, &late.consumer), -ENOSPC);
 	assert_int_equal(late.calls, 1);
-	assert_int_equal(timeline_add_handler(x->timeline, &late.handler), 0);
-	timeline_remove_handler(x->timeline, &x->facts.handler);
+	assert_int_equal(timeline_add_consumer(x->timeline, &late.consumer), 0);
+	timeline_remove_consumer(x->timeline, &x->facts.consumer);
 	PUT(x, EVENT_INSTANT, 10, 10, "nobody sees it");
 	assert_int_equal(x->account.lost[LOST_OUTPUT], 1);
 	leave(x, &late);

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "capture/rings.h"
-#include "clock.h"
+#include "base/clock.h"
 #include "event.h"
 
 #define BUFFERS 4

@@ -13,7 +13,7 @@
 #include "round_trip_lines.h"
 #include "round_trip_program.h"
 
-#include "handlers/sink.h"
+#include "formats/sink.h"
 
 #define ROUNDS 8
 #define EVENTS 3000
@@ -48,7 +48,7 @@ static struct lines *read_back(const char *path, bool samples)
 
 	sink.callstacks = r.callstacks = callstacks_new(r.names, 0);
 	r.timeline = timeline_new(r.names, &r.account, 0);
-	assert_int_equal(timeline_add_handler(r.timeline, &l->handler), 0);
+	assert_int_equal(timeline_add_consumer(r.timeline, &l->consumer), 0);
 	assert_true(fd >= 0);
 	assert_int_equal(trace_read(fd, &sink, &why), 0);
 	assert_string_equal(why.message, "");
@@ -57,7 +57,7 @@ static struct lines *read_back(const char *path, bool samples)
 	assert_int_equal(account_lost(&r.account), 0);
 	assert_true(origin.has_account);
 	close(fd);
-	timeline_finish(r.timeline, r.last_ns);
+	timeline_finish(r.timeline);
 	lines_finish(l);
 	timeline_free(r.timeline);
 	callstacks_free(r.callstacks);
@@ -70,7 +70,7 @@ static struct lines *read_back(const char *path, bool samples)
 #define N_OUTPUTS 3
 static const char *const outputs[N_OUTPUTS] = { "t.pftrace", "t.json", "t.json.gz" };
 
-static void open_outputs(struct program *p, const char *directory, struct handler **handlers)
+static void open_outputs(struct program *p, const char *directory, struct consumer **consumers)
 {
 	const struct trace_info info = round_trip_info(START);
 	struct sink *sink;
@@ -80,10 +80,10 @@ static void open_outputs(struct program *p, const char *directory, struct handle
 	for (i = 0; i < N_OUTPUTS; i++) {
 		snprintf(path, sizeof(path), "%s/%s", directory, outputs[i]);
 		assert_int_equal(sink_open(path, i == 2 ? SINK_GZIP : SINK_PLAIN, &sink), 0);
-		handlers[i] = i ? chrome_json_handler_new(sink, &info)
-				: perfetto_handler_new(sink, &info);
-		assert_non_null(handlers[i]);
-		assert_int_equal(timeline_add_handler(p->timeline, handlers[i]), 0);
+		consumers[i] =
+			i ? chrome_writer_new(sink, &info) : perfetto_writer_new(sink, &info);
+		assert_non_null(consumers[i]);
+		assert_int_equal(timeline_add_consumer(p->timeline, consumers[i]), 0);
 	}
 }
 
@@ -91,23 +91,23 @@ static void open_outputs(struct program *p, const char *directory, struct handle
 static void run_program(uint64_t seed, const char *directory, struct lines *ret_lines[2])
 {
 	static struct program p;
-	struct handler *handlers[N_OUTPUTS];
+	struct consumer *consumers[N_OUTPUTS];
 	unsigned i;
 
 	program_init(&p, seed);
-	open_outputs(&p, directory, handlers);
+	open_outputs(&p, directory, consumers);
 	for (i = 0; i < 2; i++) {
 		ret_lines[i] = lines_new(i == 1);
-		assert_int_equal(timeline_add_handler(p.timeline, &ret_lines[i]->handler), 0);
+		assert_int_equal(timeline_add_consumer(p.timeline, &ret_lines[i]->consumer), 0);
 	}
 	for (i = 0; i < EVENTS; i++)
 		step(&p);
-	timeline_finish(p.timeline, p.now);
+	timeline_finish(p.timeline);
 	p.account.orderly = true;
 	for (i = 0; i < N_OUTPUTS; i++) {
-		assert_int_equal(handlers[i]->error, 0);
-		assert_int_equal(handlers[i]->ops->close(handlers[i], &p.account), 0);
-		handlers[i]->ops->free(handlers[i]);
+		assert_int_equal(consumers[i]->error, 0);
+		assert_int_equal(consumers[i]->ops->close(consumers[i], &p.account), 0);
+		consumers[i]->ops->free(consumers[i]);
 	}
 	program_free(&p);
 	for (i = 0; i < 2; i++)

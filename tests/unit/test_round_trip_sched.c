@@ -23,8 +23,8 @@
 
 #include "round_trip_files.h"
 
-#include "handlers/handler.h"
-#include "handlers/sink.h"
+#include "formats/writer.h"
+#include "formats/sink.h"
 #include "timeline/timeline.h"
 
 #define ROUNDS 8
@@ -320,25 +320,25 @@ static void run(struct machine *m)
 static void write_files(struct machine *m)
 {
 	const struct trace_info info = round_trip_info(START);
-	struct handler *handlers[2];
+	struct consumer *consumers[2];
 	struct sink *sinks[2];
 	unsigned i;
 
 	assert_int_equal(sink_open("t.pftrace", SINK_PLAIN, &sinks[0]), 0);
 	assert_int_equal(sink_open("t.json", SINK_PLAIN, &sinks[1]), 0);
-	handlers[0] = perfetto_handler_new(sinks[0], &info);
-	handlers[1] = chrome_json_handler_new(sinks[1], &info);
+	consumers[0] = perfetto_writer_new(sinks[0], &info);
+	consumers[1] = chrome_writer_new(sinks[1], &info);
 	for (i = 0; i < 2; i++) {
-		assert_non_null(handlers[i]);
-		assert_int_equal(timeline_add_handler(m->timeline, handlers[i]), 0);
+		assert_non_null(consumers[i]);
+		assert_int_equal(timeline_add_consumer(m->timeline, consumers[i]), 0);
 	}
 	run(m);
-	timeline_finish(m->timeline, m->now);
+	timeline_finish(m->timeline);
 	m->account.orderly = true;
 	for (i = 0; i < 2; i++) {
-		assert_int_equal(handlers[i]->error, 0);
-		assert_int_equal(handlers[i]->ops->close(handlers[i], &m->account), 0);
-		handlers[i]->ops->free(handlers[i]);
+		assert_int_equal(consumers[i]->error, 0);
+		assert_int_equal(consumers[i]->ops->close(consumers[i], &m->account), 0);
+		consumers[i]->ops->free(consumers[i]);
 	}
 	assert_int_equal(m->account.sched_lost, 0);
 }

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "broker/server.h"
+#include "privilege/broker/server.h"
 #include "elf_image.h"
 
 static bool read_image(const struct image *m, size_t size, struct segments *s)

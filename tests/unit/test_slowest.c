@@ -2,12 +2,12 @@
 /* Slow slices beside the median one: which are chosen, what is told of them, what is marked. */
 #include "stats_test.h"
 
-#include "handlers/slowest_internal.h"
+#include "reports/slowest/slowest_internal.h"
 
 /* The same events twice, to the same handler. */
 struct slow_test {
 	struct test *x;
-	struct handler *slowest;
+	struct consumer *slowest;
 	void (*events)(struct test *x);
 };
 
@@ -15,9 +15,9 @@ static void read_events(struct slow_test *t)
 {
 	timeline_free(t->x->timeline);
 	t->x->timeline = timeline_new(t->x->names, &t->x->account, 0);
-	assert_int_equal(timeline_add_handler(t->x->timeline, t->slowest), 0);
+	assert_int_equal(timeline_add_consumer(t->x->timeline, t->slowest), 0);
 	t->events(t->x);
-	assert_int_equal(timeline_finish(t->x->timeline, UINT64_MAX), 0);
+	timeline_finish(t->x->timeline);
 	slowest_next_trace(t->slowest);
 }
 
@@ -26,7 +26,7 @@ static struct slow_test look(const char *name, unsigned n, void (*events)(struct
 	const struct slowest_options options = { .name = name, .n = n };
 	struct slow_test t = { .x = test_new(), .events = events };
 
-	t.slowest = slowest_handler_new(&options);
+	t.slowest = slowest_new(&options);
 	assert_non_null(t.slowest);
 	read_events(&t);
 	assert_int_equal(slowest_again(t.slowest), 0);
@@ -127,7 +127,7 @@ static void test_side_by_side(void **state)
 "arguments                                            \n"
 "  kind             warm            * cold        warm\n"
 "  size               10                15          10\n"
-"5 slices; * is what differs from the median one\n");
+"5 slices; * marks values that differ from the median slice\n");
 	/* clang-format on */
 	done(&t);
 }
@@ -172,11 +172,11 @@ static void test_which(void **state)
 	(void)state;
 	assert_true(slowest_complete(t.slowest));
 	assert_int_equal(((struct slowest *)t.slowest)->count, 4);
-	assert_int_equal(instance(&t, 0)->is.duration_ns, 300);
-	assert_int_equal(instance(&t, 1)->is.duration_ns, 500);
+	assert_int_equal(instance(&t, 0)->identity.duration_ns, 300);
+	assert_int_equal(instance(&t, 1)->identity.duration_ns, 500);
 	assert_int_equal(instance(&t, 1)->tree.n, 2);
-	assert_int_equal(instance(&t, 2)->is.begin_ns, 2000);
-	assert_int_equal(instance(&t, 3)->is.begin_ns, 3000);
+	assert_int_equal(instance(&t, 2)->identity.begin_ns, 2000);
+	assert_int_equal(instance(&t, 3)->identity.begin_ns, 3000);
 	done(&t);
 }
 
@@ -186,7 +186,7 @@ static void test_none(void **state)
 
 	(void)state;
 	assert_true(slowest_complete(t.slowest));
-	assert_string_equal(table(&t), "no slice of a thread fits\n");
+	assert_string_equal(table(&t), "no slice of a thread matches\n");
 	done(&t);
 }
 
@@ -202,7 +202,7 @@ static void test_changed(void **state)
 	(void)state;
 	done(&t);
 	t = (struct slow_test){ .x = test_new(), .events = odd_ones };
-	t.slowest = slowest_handler_new(&(struct slowest_options){ .name = "a", .n = 3 });
+	t.slowest = slowest_new(&(struct slowest_options){ .name = "a", .n = 3 });
 	read_events(&t);
 	assert_int_equal(slowest_again(t.slowest), 0);
 	t.events = fewer;
@@ -237,9 +237,10 @@ static void test_sampled(void **state)
 	assert_int_equal(s->count, n);
 	assert_int_equal(s->n_seen, SLOWEST_SEEN);
 	for (i = 1; i <= SLOWEST_MAX; i++)
-		assert_int_equal(instance(&t, (unsigned)i)->is.duration_ns, n - i);
-	assert_in_range(instance(&t, 0)->is.duration_ns, n / 2 - n / 200, n / 2 + n / 200);
-	assert_non_null(strstr(table(&t), "the median is that of 262144 slices"));
+		assert_int_equal(instance(&t, (unsigned)i)->identity.duration_ns, n - i);
+	assert_in_range(instance(&t, 0)->identity.duration_ns, n / 2 - n / 200, n / 2 + n / 200);
+	assert_non_null(
+		strstr(table(&t), "the median is that of a random sample of 262144 slices"));
 	done(&t);
 }
 
@@ -322,7 +323,7 @@ static void test_counted(void **state)
 "  task_clock        900 ns    900 ns\n"
 "  page_faults            -         -\n"
 "marks lost in it         7         7\n"
-"1 slice; * is what differs from the median one\n");
+"1 slice; * marks values that differ from the median slice\n");
 	/* clang-format on */
 	done(&t);
 }

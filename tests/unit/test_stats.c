@@ -227,7 +227,7 @@ static void test_counted(void **state)
 	stats_next_trace(x->stats);
 	timeline_free(x->timeline);
 	x->timeline = timeline_new(x->names, &x->account, 1ull << 40);
-	assert_int_equal(timeline_add_handler(x->timeline, x->stats), 0);
+	assert_int_equal(timeline_add_consumer(x->timeline, x->stats), 0);
 	timeline_count(x->timeline, second, 1);
 	event.kind = EVENT_BEGIN;
 	event.name = nm(x, "g");
@@ -511,7 +511,7 @@ static void test_pools_of_traces(void **state)
 	stats_next_trace(x->stats);
 	timeline_free(x->timeline);
 	x->timeline = timeline_new(x->names, &x->account, 1ull << 40);
-	assert_int_equal(timeline_add_handler(x->timeline, x->stats), 0);
+	assert_int_equal(timeline_add_consumer(x->timeline, x->stats), 0);
 	memory(x, EVENT_ALLOC, 10, 0x10, 60);
 	row = ((struct stats *)x->stats)->parts[STATS_POOLS];
 	assert_int_equal(row->peak, 100);

@@ -69,7 +69,7 @@ static void test_filters(void **state)
 	check_names(x, "net*", "w*", "Category  Slice  Count\nnet       write      1\n");
 	check_names(x, "!net", NULL, "Category  Slice  Count\n-         idle       1\n");
 	check_names(x, NULL, "![ri]*", "Category  Slice  Count\nnet       write      1\n");
-	check_names(x, "nothing", NULL, "none of the names and categories fits\n");
+	check_names(x, "nothing", NULL, "no name and category matches\n");
 	test_done(x);
 }
 
@@ -147,7 +147,7 @@ static void test_counters_of_threads(void **state)
 	event.of_thread = true;
 	event.name = nm(x, "cycles");
 	timeline_event(x->timeline, &event);
-	timeline_finish(x->timeline, 3);
+	timeline_finish(x->timeline);
 	/* clang-format off */
 	assert_string_equal(print_as(x, &(struct stats_options){ 0 }),
 "Category  Counter  Process  Thread  Count  Min  Max  Avg  Last  Unit\n"

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "symbols/demangle.h"
+#include "symbols/symbols.h"
 
 static void inlined_in_every_kind_of_program(void **state)
 {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "handlers/table.h"
+#include "reports/table/table.h"
 
 static void check_shorten(const char *text, size_t size, unsigned width, const char *want)
 {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "capture/tables_internal.h"
+#include "capture/tables/internal.h"
 #include "proftrace.skel.h"
 
 static struct proftrace_bpf__bss shared;

@@ -155,8 +155,8 @@ static void test_open_at_end(void **state)
 	PUT(x, EVENT_ASYNC_BEGIN, 11, 5, "d", .id = 1);
 	PUT(x, EVENT_END, 10, 6, NULL);
 	x->next = x->facts.n;
-	assert_int_equal(timeline_finish(x->timeline, 100), 0);
-	assert_int_equal(timeline_finish(x->timeline, 100), 0);
+	timeline_finish(x->timeline);
+	timeline_finish(x->timeline);
 	assert_int_equal(x->account.open_at_end, 3);
 	timeline_open_slices(x->timeline, list_open, &list);
 	assert_string_equal(list.text, "10/10:a@2 10/11:c@4 10/0:d@5 ");
@@ -175,9 +175,9 @@ static void test_handlers_that_fail(void **state)
 	/* the second is new to this recording: it checks nothing, only counts */
 	facts_init(&second, BASE);
 	second.fail_with = -ENOSPC;
-	assert_int_equal(timeline_add_handler(x->timeline, &second.handler), 0);
+	assert_int_equal(timeline_add_consumer(x->timeline, &second.consumer), 0);
 	assert_int_equal(timeline_event(x->timeline, &instant), -ENOSPC);
-	assert_int_equal(second.handler.error, -ENOSPC);
+	assert_int_equal(second.consumer.error, -ENOSPC);
 	see(x, FACT_INSTANT, 5, "i");
 	assert_int_equal(timeline_event(x->timeline, &instant), 0);
 	see(x, FACT_INSTANT, 5, "i");

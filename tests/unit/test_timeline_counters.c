@@ -9,8 +9,8 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "handlers/sink.h"
-#include "readers/reader.h"
+#include "formats/writer.h"
+#include "formats/reader.h"
 
 #define NONE EVENT_NO_VALUE
 
@@ -177,7 +177,7 @@ static void threads_have_their_own(void **state)
 	/* What began with nothing counted, in deep nesting, and a thread that is gone. */
 	PUT(x, EVENT_THREAD_EXIT, 11, 40, NULL);
 	assert_int_equal(see(x, FACT_END, 40, "b")->n_args, 0);
-	see(x, FACT_GONE, 40, NULL);
+	see(x, FACT_EXIT, 40, NULL);
 	test_done(x);
 }
 
@@ -188,7 +188,7 @@ static void take_turns(struct test *x)
 	const struct name *shares[] = { nm(x, "cycles_share"), nm(x, "instructions_share") };
 
 	count(x, 2, two);
-	timeline_take_turns(x->timeline, shares);
+	timeline_multiplex(x->timeline, shares);
 }
 
 /* Value, for how long it was to be counted, for how long it was: of both counters. */
@@ -414,7 +414,7 @@ static void alone_in_a_file(void **state)
 	assert_int_equal(see(x, FACT_BEGIN, 30, "a")->counters[0], NONE);
 	READ(x, 40, "cycles", 8);
 	see(x, FACT_COUNTER, 20, "cycles");
-	assert_int_equal(timeline_finish(x->timeline, 50), 0);
+	timeline_finish(x->timeline);
 	s = see(x, FACT_COUNTER, 40, "cycles");
 	assert_int_equal(s->args[0].u, 8);
 	test_done(x);
@@ -459,28 +459,27 @@ static void write_and_read(bool perfetto, struct heard *h)
 	struct reader_sink to = { hear, h, names, &account, NULL, NULL };
 	struct reader_error why;
 	struct test *x = test_new();
-	struct handler *handler;
+	struct consumer *consumer;
 	struct sink *sink;
 	int fd;
 
 	assert_non_null(mkdtemp(directory));
 	snprintf(path, sizeof(path), "%s/out", directory);
 	assert_int_equal(sink_open(path, SINK_PLAIN, &sink), 0);
-	handler =
-		perfetto ? perfetto_handler_new(sink, &info) : chrome_json_handler_new(sink, &info);
-	assert_non_null(handler);
-	assert_int_equal(timeline_add_handler(x->timeline, handler), 0);
+	consumer = perfetto ? perfetto_writer_new(sink, &info) : chrome_writer_new(sink, &info);
+	assert_non_null(consumer);
+	assert_int_equal(timeline_add_consumer(x->timeline, consumer), 0);
 	count(x, 2, two);
 	PUT(x, EVENT_BEGIN, 10, 10, "a", VALUES(1000, NONE));
 	PUT(x, EVENT_BEGIN, 10, 20, "b", VALUES(1010, 7));
 	PUT(x, EVENT_READING, 10, 25, NULL, VALUES(1020, 8));
 	PUT(x, EVENT_END, 10, 30, NULL, VALUES(1030, 17));
 	PUT(x, EVENT_END, 10, 40, NULL, VALUES(1000000001000, 27));
-	assert_int_equal(handler->ops->close(handler, &x->account), 0);
+	assert_int_equal(consumer->ops->close(consumer, &x->account), 0);
 	x->next = x->facts.n;
 	timeline_free(x->timeline);
 	x->timeline = NULL;
-	handler->ops->free(handler);
+	consumer->ops->free(consumer);
 	test_done(x);
 	fd = open(path, O_RDONLY);
 	assert_true(fd >= 0);

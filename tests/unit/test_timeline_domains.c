@@ -77,7 +77,7 @@ static void test_others_stay(void **state)
 	see_end(x, 30, "c", 12, 1, END_UNFINISHED);
 	see_end(x, 30, "b", 11, 1, END_UNFINISHED);
 	see_end(x, 30, "a", 10, 1, END_UNFINISHED);
-	see(x, FACT_GONE, 30, NULL);
+	see(x, FACT_EXIT, 30, NULL);
 	assert_int_equal(x->account.unfinished, 5);
 	test_done(x);
 }
@@ -128,7 +128,7 @@ static void test_memory(void **state)
 	x->next = x->facts.n;
 	PUT(x, EVENT_PROCESS_EXIT, 10, 30, NULL);
 	for (i = x->next; i < x->facts.n; i++) {
-		if (x->facts.all[i].kind == FACT_LEFT)
+		if (x->facts.all[i].kind == FACT_LEAK)
 			assert_string_equal(x->facts.all[i].name, "pool");
 	}
 	x->next = x->facts.n;

@@ -88,13 +88,13 @@ static void test_frames(void **state)
 	assert_int_equal(x->account.written, 10);
 	/* exec: what is open ends there, and the new program's frames begin with the first */
 	PUT(x, EVENT_EXEC, 10, 4000, "new");
-	next(x, FACT_GONE); /* the other thread */
+	next(x, FACT_EXIT); /* the other thread */
 	see(x, FACT_ASYNC_END, 4000, "job");
 	see(x, FACT_ASYNC_END, 4000, "frame");
 	x->next = x->facts.n;
 	put_frame(x, EVENT_ASYNC_BEGIN, 10, 5000, 7);
 	see_frame(x, 5000, 1);
-	timeline_finish(x->timeline, 6000);
+	timeline_finish(x->timeline);
 	test_done(x);
 }
 
@@ -149,7 +149,7 @@ static void test_frames_go_on(void **state)
 	see_rate(x, 2000, 1e6);
 	facts_init(&late, BASE);
 	late.midway = true;
-	assert_int_equal(timeline_replay(x->timeline, &late.handler), 0);
+	assert_int_equal(timeline_replay(x->timeline, &late.consumer), 0);
 	for (i = 0; i < late.n; i++) {
 		if (late.all[i].kind == FACT_ASYNC_BEGIN)
 			f = &late.all[i];

@@ -84,7 +84,7 @@ static void test_fork_and_exit(void **state)
 	see(x, FACT_BEGIN, 11, "a");
 	PUT(x, EVENT_THREAD_EXIT, 12, 15, NULL);
 	see_end(x, 15, "a", 11, 4, END_UNFINISHED);
-	assert_int_equal(see(x, FACT_GONE, 15, NULL)->thread, first);
+	assert_int_equal(see(x, FACT_EXIT, 15, NULL)->thread, first);
 	PUT(x, EVENT_THREAD_EXIT, 12, 15, NULL);
 	/* the number again: another thread */
 	PUT(x, EVENT_FORK, 12, 16, "main");
@@ -96,7 +96,7 @@ static void test_fork_and_exit(void **state)
 	see(x, FACT_BEGIN, 17, "b");
 	PUT(x, EVENT_FORK, 12, 18, "main");
 	see_end(x, 18, "b", 17, 1, END_UNFINISHED);
-	see(x, FACT_GONE, 18, NULL);
+	see(x, FACT_EXIT, 18, NULL);
 	see(x, FACT_THREAD, 18, "main");
 	/* a child process */
 	put(x, &(struct event){ .kind = EVENT_FORK,
@@ -110,20 +110,20 @@ static void test_fork_and_exit(void **state)
 	see(x, FACT_THREAD, 20, "main");
 	/* 20 becomes a thread of 10: then process 20 must be over */
 	PUT(x, EVENT_FORK, 20, 21, "main");
-	assert_int_equal(see(x, FACT_GONE, 21, NULL)->tid, 20);
-	f = see(x, FACT_GONE, 21, NULL);
+	assert_int_equal(see(x, FACT_EXIT, 21, NULL)->tid, 20);
+	f = see(x, FACT_EXIT, 21, NULL);
 	assert_int_equal(f->pid, 20);
 	assert_int_equal(f->thread, 0);
 	see(x, FACT_THREAD, 21, "main");
 	/* and 12, a thread of 10, becomes a process */
 	put(x, &(struct event){ .kind = EVENT_FORK, .pid = 12, .tid = 12, .ts_ns = 22 });
-	assert_int_equal(see(x, FACT_GONE, 22, NULL)->pid, 10);
+	assert_int_equal(see(x, FACT_EXIT, 22, NULL)->pid, 10);
 	see(x, FACT_PROCESS, 22, NULL);
 	see(x, FACT_THREAD, 22, NULL);
 	PUT(x, EVENT_PROCESS_EXIT, 10, 30, NULL);
-	assert_int_equal(see(x, FACT_GONE, 30, NULL)->tid, 10);
-	assert_int_equal(see(x, FACT_GONE, 30, NULL)->tid, 20);
-	assert_int_equal(see(x, FACT_GONE, 30, NULL)->tid, 0);
+	assert_int_equal(see(x, FACT_EXIT, 30, NULL)->tid, 10);
+	assert_int_equal(see(x, FACT_EXIT, 30, NULL)->tid, 20);
+	assert_int_equal(see(x, FACT_EXIT, 30, NULL)->tid, 0);
 	PUT(x, EVENT_PROCESS_EXIT, 10, 30, NULL);
 	assert_int_equal(x->account.unfinished, 2);
 	assert_int_equal(x->account.written, 2);
@@ -136,7 +136,7 @@ static void test_main_thread_may_go_first(void **state)
 
 	(void)state;
 	PUT(x, EVENT_THREAD_EXIT, 10, 2, NULL);
-	see(x, FACT_GONE, 2, NULL);
+	see(x, FACT_EXIT, 2, NULL);
 	PUT(x, EVENT_INSTANT, 11, 3, "i");
 	assert_int_equal(see(x, FACT_THREAD, 3, NULL)->process, BASE + 1);
 	see(x, FACT_INSTANT, 3, "i");
@@ -162,12 +162,12 @@ static void test_exec(void **state)
 	see_end(x, 10, "inner", 4, 6, END_UNFINISHED);
 	see_end(x, 10, "outer", 3, 1, END_UNFINISHED);
 	see_end(x, 10, "elsewhere", 5, 5, END_UNFINISHED);
-	assert_int_equal(see(x, FACT_GONE, 10, NULL)->tid, 11);
+	assert_int_equal(see(x, FACT_EXIT, 10, NULL)->tid, 11);
 	f = see(x, FACT_ASYNC_END, 10, "async");
 	assert_int_equal(f->end_reason, END_UNFINISHED);
 	assert_int_equal(f->begin_ns, 6);
 	assert_int_equal(f->thread, 0);
-	see(x, FACT_LEFT, 10, "pool");
+	see(x, FACT_LEAK, 10, "pool");
 	assert_int_equal(see(x, FACT_COUNTER, 10, "pool")->args[0].i, 0);
 	assert_int_equal(see(x, FACT_PROCESS, 10, "new")->process, BASE + 1);
 	assert_int_equal(see(x, FACT_THREAD, 10, "new")->thread, BASE + 2);
@@ -192,7 +192,7 @@ static void test_exec_of_another_thread(void **state)
 	x->next = x->facts.n;
 	/* the thread that executes gets the number of the process */
 	PUT(x, EVENT_EXEC, 10, 2, "new");
-	assert_int_equal(see(x, FACT_GONE, 2, NULL)->tid, 11);
+	assert_int_equal(see(x, FACT_EXIT, 2, NULL)->tid, 11);
 	see(x, FACT_THREAD, 2, "new");
 	see(x, FACT_PROCESS, 2, "new");
 	/* of a process never heard of */

@@ -36,7 +36,7 @@ static void world_init(struct world *w, uint64_t seed)
 		w->name[i] = names_intern_string(w->names, text);
 	w->timeline = timeline_new(w->names, &w->account, 0);
 	facts_init(&w->facts, 0);
-	assert_int_equal(timeline_add_handler(w->timeline, &w->facts.handler), 0);
+	assert_int_equal(timeline_add_consumer(w->timeline, &w->facts.consumer), 0);
 }
 
 static void world_free(struct world *w)
@@ -224,7 +224,7 @@ static void check_losses(struct world *w, struct program *p)
 	assert_int_equal(by_reason[END_NORMAL], normal);
 	assert_int_equal(w->account.ends_lost, by_reason[END_LOST]);
 	assert_int_equal(w->account.unfinished, by_reason[END_UNFINISHED]);
-	timeline_finish(w->timeline, w->now);
+	timeline_finish(w->timeline);
 	assert_int_equal(w->account.open_at_end, open);
 	/* The kernel never sends an END without its BEGIN. */
 	assert_int_equal(account_lost(&w->account), 0);
@@ -293,7 +293,7 @@ static void test_files(void **state)
 	}
 	assert_true(unmatched > 100);
 	assert_int_equal(w.account.lost[LOST_UNMATCHED], unmatched);
-	timeline_finish(w.timeline, w.now);
+	timeline_finish(w.timeline);
 	assert_int_equal(w.account.open_at_end, depth[0] + depth[1] + depth[2] + depth[3]);
 	world_free(&w);
 }
@@ -428,7 +428,7 @@ static void test_asyncs(void **state)
 	}
 	assert_true(w.account.lost[LOST_LIMIT] > 0);
 	assert_true(w.account.async_unmatched > 1000);
-	timeline_finish(w.timeline, w.now);
+	timeline_finish(w.timeline);
 	assert_int_equal(w.account.open_at_end, m.n);
 	world_free(&w);
 }
@@ -555,7 +555,7 @@ static void test_anything(void **state)
 							   w.account.paused +
 							   w.account.switched_off);
 		}
-		timeline_finish(w.timeline, w.now);
+		timeline_finish(w.timeline);
 		world_free(&w);
 	}
 }

@@ -10,11 +10,11 @@
 
 #include <cmocka.h>
 
-#include "handlers/handler.h"
+#include "timeline/consumer.h"
 #include "timeline/timeline.h"
 
 struct seen {
-	struct handler handler;
+	struct consumer consumer;
 	unsigned n;
 	const struct callstack *callstack;
 	uint32_t tid, pid;
@@ -34,9 +34,9 @@ struct test {
 	struct seen seen;
 };
 
-static int take(struct handler *handler, const struct fact *fact)
+static int take(struct consumer *consumer, const struct fact *fact)
 {
-	struct seen *s = (struct seen *)handler;
+	struct seen *s = (struct seen *)consumer;
 	unsigned i;
 
 	if (fact->kind == FACT_BEGIN) {
@@ -65,7 +65,7 @@ static int take(struct handler *handler, const struct fact *fact)
 	return 0;
 }
 
-static const struct handler_ops ops = { .name = "test", .fact = take };
+static const struct consumer_ops ops = { .name = "test", .fact = take };
 
 static struct test *test_new(void)
 {
@@ -75,8 +75,8 @@ static struct test *test_new(void)
 	x->names = names_new(0);
 	x->stacks = callstacks_new(x->names, 0);
 	x->timeline = timeline_new(x->names, &x->account, 1000);
-	x->seen.handler.ops = &ops;
-	assert_int_equal(timeline_add_handler(x->timeline, &x->seen.handler), 0);
+	x->seen.consumer.ops = &ops;
+	assert_int_equal(timeline_add_consumer(x->timeline, &x->seen.consumer), 0);
 	return x;
 }
 

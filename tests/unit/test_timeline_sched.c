@@ -12,7 +12,7 @@
 #include "timeline/state.h"
 
 struct seen {
-	struct handler handler;
+	struct consumer consumer;
 	unsigned ends, gaps, switches;
 	struct slice_states last;
 	bool has_states;
@@ -20,9 +20,9 @@ struct seen {
 	uint64_t since_ns;
 };
 
-static int take(struct handler *handler, const struct fact *fact)
+static int take(struct consumer *consumer, const struct fact *fact)
 {
-	struct seen *seen = (struct seen *)handler;
+	struct seen *seen = (struct seen *)consumer;
 
 	if (fact->kind == FACT_SCHED_GAP)
 		seen->gaps++;
@@ -44,19 +44,19 @@ static int take(struct handler *handler, const struct fact *fact)
 	return 0;
 }
 
-static int nothing(struct handler *handler)
+static int nothing(struct consumer *consumer)
 {
-	(void)handler;
+	(void)consumer;
 	return 0;
 }
 
-static int closed(struct handler *handler, const struct account *account)
+static int closed(struct consumer *consumer, const struct account *account)
 {
-	(void)handler, (void)account;
+	(void)consumer, (void)account;
 	return 0;
 }
 
-static const struct handler_ops ops = {
+static const struct consumer_ops ops = {
 	.name = "seen", .fact = take, .flush = nothing, .close = closed
 };
 
@@ -74,9 +74,9 @@ static struct test *test_new(void)
 	assert_non_null(x);
 	x->names = names_new(0);
 	x->timeline = timeline_new(x->names, &x->account, 1000);
-	x->seen.handler.ops = &ops;
+	x->seen.consumer.ops = &ops;
 	timeline_states(x->timeline);
-	timeline_add_handler(x->timeline, &x->seen.handler);
+	timeline_add_consumer(x->timeline, &x->seen.consumer);
 	return x;
 }
 

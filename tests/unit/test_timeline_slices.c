@@ -68,7 +68,7 @@ static void test_time_does_not_go_back(void **state)
 	see_end(x, 100, "b", 100, 0, END_NORMAL);
 	PUT(x, EVENT_THREAD_EXIT, 10, 50, NULL);
 	see_end(x, 100, "a", 100, 0, END_UNFINISHED);
-	see(x, FACT_GONE, 100, NULL);
+	see(x, FACT_EXIT, 100, NULL);
 	/* on another thread it is earlier */
 	PUT(x, EVENT_INSTANT, 11, 80, "i");
 	see(x, FACT_THREAD, 80, NULL);

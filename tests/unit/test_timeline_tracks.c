@@ -217,7 +217,7 @@ static void test_lanes(void **state)
 	next(x, FACT_INSTANT);
 	assert_int_equal(x->account.async_unmatched, 3);
 	assert_int_equal(account_lost(&x->account), 0);
-	timeline_finish(x->timeline, 99);
+	timeline_finish(x->timeline);
 	assert_int_equal(x->account.open_at_end, 2);
 	test_done(x);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "event.h"
-#include "target/usdt_args.h"
+#include "tracee/usdt_args.h"
 
 #define NONE USDT_NO_REGISTER
 

@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "capture/usdt_request.h"
+#include "capture/probes/usdt_request.h"
 
 static struct usdt_request parsed(const char *text)
 {

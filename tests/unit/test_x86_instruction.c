@@ -6,7 +6,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "target/x86_instruction.h"
+#include "tracee/code/x86_instruction.h"
 
 #define BYTES(...) ((const uint8_t[]){ __VA_ARGS__ }), sizeof((const uint8_t[]){ __VA_ARGS__ })
 

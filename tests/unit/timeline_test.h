@@ -28,7 +28,7 @@ static inline struct test *test_new(void)
 	x->timeline = timeline_new(x->names, &x->account, BASE);
 	assert_non_null(x->timeline);
 	facts_init(&x->facts, BASE);
-	assert_int_equal(timeline_add_handler(x->timeline, &x->facts.handler), 0);
+	assert_int_equal(timeline_add_consumer(x->timeline, &x->facts.consumer), 0);
 	return x;
 }
 

@@ -80,7 +80,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "broker/features.h"
+#include "privilege/broker/features.h"
 #include "sections.h"
 #include "subject.h"
 

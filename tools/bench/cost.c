@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "conditions.h"
-#include "handlers/handler.h"
-#include "handlers/sink.h"
+#include "formats/writer.h"
+#include "formats/sink.h"
 #include "timeline/event.h"
 #include "timeline/timeline.h"
 
@@ -120,7 +120,7 @@ static int on_road(struct bench *b, enum outputs output, double *ret_ns)
 	struct account account = { 0 };
 	struct timeline *timeline = names ? timeline_new(names, &account, 0) : NULL;
 	unsigned rounds = b->quick ? 50000 : 200000;
-	struct handler *handler = NULL;
+	struct consumer *consumer = NULL;
 	struct sink *sink = NULL;
 	char path[512];
 	uint64_t begun;
@@ -130,19 +130,19 @@ static int on_road(struct bench *b, enum outputs output, double *ret_ns)
 	if (!error && output)
 		error = sink_open(path, SINK_PLAIN, &sink);
 	if (sink)
-		handler = output == OUT_PERFETTO ? perfetto_handler_new(sink, &info)
-						 : chrome_json_handler_new(sink, &info);
+		consumer = output == OUT_PERFETTO ? perfetto_writer_new(sink, &info)
+						  : chrome_writer_new(sink, &info);
 	if (!error && output)
-		error = handler ? timeline_add_handler(timeline, handler) : -ENOMEM;
+		error = consumer ? timeline_add_consumer(timeline, consumer) : -ENOMEM;
 	begun = cpu_ns();
 	if (!error)
 		error = run_events(timeline, names, rounds);
-	if (!error && handler)
-		error = handler->ops->flush(handler);
+	if (!error && consumer)
+		error = consumer->ops->flush(consumer);
 	*ret_ns = (double)(cpu_ns() - begun) / rounds / 4;
 	timeline_free(timeline);
-	if (handler)
-		handler->ops->free(handler);
+	if (consumer)
+		consumer->ops->free(consumer);
 	names_free(names);
 	remove(path);
 	return error;

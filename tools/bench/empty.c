@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "broker/empty_program.h"
-#include "broker/features.h"
-#include "broker/server.h"
+#include "privilege/broker/empty_program.h"
+#include "privilege/broker/features.h"
+#include "privilege/broker/server.h"
 #include "subject.h"
-#include "target/markers.h"
+#include "tracee/markers.h"
 
 #define RING_BYTES (8 << 20) /* more than all rounds of a repetition fill */
 #define RECORD	   32

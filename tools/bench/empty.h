@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "failure.h"
+#include "base/failure.h"
 
 enum empty_program {
 	PROGRAM_EMPTY,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "capture/batch.h"
-#include "capture/probes.h"
+#include "base/text.h"
+#include "capture/batch/batch.h"
+#include "capture/probes/probes.h"
 #include "capture/rings.h"
-#include "capture/stacks.h"
-#include "capture/tables_internal.h"
+#include "capture/stacks/stacks.h"
+#include "capture/tables/internal.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -21,11 +22,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "clock.h"
+#include "base/clock.h"
 #include "proftrace.skel.h"
+#include "tracee/code/prove.h"
 
-#define DRAIN_WITHIN_NS 100000000ull /* where records make us look at processes */
-#define CATCH_UP_EACH	4096	     /* records that a round takes, at the least, as a rule */
+#define DRAIN_WITHIN_NS 100000000ull /* while scans of processes are due between records */
+#define CATCH_UP_EACH	4096	     /* normal minimum of records in a round */
 
 uint64_t monotonic_now(void)
 {
@@ -42,11 +44,11 @@ void capture_log(struct capture *c, int verbosity, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	failure_clean(line);
+	text_make_visible(line);
 	c->options.log(c->options.context, verbosity, line);
 }
 
-static int wait_on(const struct capture *c, int fd)
+static int add_to_epoll(const struct capture *c, int fd)
 {
 	struct epoll_event e = { .events = EPOLLIN };
 
@@ -61,7 +63,7 @@ static int map_records(struct capture *c)
 	unsigned i;
 
 	for (i = 0; !error && i < l->n_buffers; i++)
-		error = wait_on(c, l->buffers[i]);
+		error = add_to_epoll(c, l->buffers[i]);
 	return error;
 }
 
@@ -71,7 +73,7 @@ static int map_rings(struct capture *c)
 	size_t page = sysconf(_SC_PAGESIZE);
 	size_t size = (c->loaded.shared_size + page - 1) & ~(page - 1);
 
-	/* The structure may be a little larger, by what fills it up at its end. */
+	/* The structure may be a few bytes larger than the map, by the padding at its end. */
 	if (c->loaded.shared_size + sizeof(uint64_t) <= sizeof(*c->shared))
 		return -EPROTO;
 	c->shared = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, c->loaded.shared_fd, 0);
@@ -86,14 +88,14 @@ static int map_rings(struct capture *c)
 	if (error)
 		return error;
 	c->holds = ring_buffer__new(c->loaded.holds_fd, decode_hold, c, NULL);
-	return c->holds ? wait_on(c, ring_buffer__epoll_fd(c->holds)) : -errno;
+	return c->holds ? add_to_epoll(c, ring_buffer__epoll_fd(c->holds)) : -errno;
 }
 
 /*
- * The kernel's programs count processes as the initial pid namespace does. In another one the numbers
- * of /proc are different, and we would trace somebody else.
+ * The BPF programs see process numbers of the initial PID namespace. In another namespace /proc has
+ * different numbers, and another process would be traced.
  */
-static int check_namespace(struct failure *f)
+static int check_pid_namespace(struct failure *f)
 {
 	char link[64];
 	ssize_t n = readlink("/proc/self/ns/pid", link, sizeof(link) - 1);
@@ -101,7 +103,7 @@ static int check_namespace(struct failure *f)
 	if (n <= 0)
 		return 0;
 	link[n] = '\0';
-	/* PROC_PID_INIT_INO of the kernel's include/linux/proc_ns.h. */
+	/* PROC_PID_INIT_INO in the kernel's include/linux/proc_ns.h. */
 	if (!strcmp(link, "pid:[4026531836]"))
 		return 0;
 	failure_set(f, -ENOTSUP, "cannot record inside a pid namespace", "",
@@ -117,6 +119,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		.buffer_bytes = options->buffer_bytes,
 		.buffers = options->buffers,
 		.follow_children = options->follow_children,
+		.own_links = options->own_links,
 		.guarded = options->guarded,
 		.schedule = options->schedule,
 		.counters = options->counters,
@@ -124,6 +127,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		.batching = options->batching,
 		.usdt = options->n_usdt,
 		.functions = options->n_functions,
+		.prove = prove_functions,
 		.sched = options->sched,
 		.sample_hz = options->sample_hz,
 		.mark_stacks = options->n_stacks,
@@ -140,17 +144,18 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	c->options = *options;
 	c->guard.n = 1;
 	c->epoll_fd = -1;
-	clocks_look(
-		&c->clocks); /* before the programs are loaded: until then the clocks' paces show */
-	error = check_namespace(f);
+	clocks_sample(
+		/* the drift between the clocks shows by the time the programs are loaded */
+		&c->clocks);
+	error = check_pid_namespace(f);
 	if (!error)
 		error = broker_start(&config, &c->broker, &c->loaded, f);
 	if (error) {
 		free(c);
 		return error;
 	}
-	broker_set_patience(c->broker, options->told_to_end, options->context);
-	/* It would write to the terminal what is said here in other words. */
+	broker_set_patience(c->broker, options->end_requests, options->context);
+	/* libbpf would print messages that are repeated here in other words. */
 	libbpf_set_print(NULL);
 	error = map_rings(c);
 	if (!error && c->loaded.has_tables)
@@ -174,8 +179,9 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		capture_free(c);
 		return error;
 	}
-	clocks_look(&c->clocks);
-	c->shared->generation = 1; /* no thread's: all look what is recorded of them */
+	clocks_sample(&c->clocks);
+	/* differs from every thread's, so that each looks up what is recorded */
+	c->shared->generation = 1;
 	c->shared->data_attached = 1;
 	c->shared->guard_longest = GUARD_LONGEST * c->loaded.entry_ns;
 	c->shared->recording = 1;
@@ -224,7 +230,7 @@ void capture_free(struct capture *c)
 	free(c);
 }
 
-/* All sites are in place: from here on the marks of all its threads count, at one moment. */
+/* All sites are attached. From this moment on the marks of all threads are recorded. */
 static int record_marks(struct capture *c, const struct broker_target *target, struct failure *f)
 {
 	int error;
@@ -234,16 +240,16 @@ static int record_marks(struct capture *c, const struct broker_target *target, s
 	error = broker_trace(c->broker, target, TRACED_WATCH | TRACED_MARKS, f);
 	if (error)
 		process_remove(c, target->pid, 0);
-	/* Batches that were handed over until now may have been handed to nobody. */
+	/* Batches that were handed over before this moment may not have been sent. */
 	else if (c->batches)
-		batches_from_now(c, target->pid);
+		batches_start_process(c, target->pid);
 	return error;
 }
 
 /*
- * The markers come first. Only then the doors of the dynamic linker and the C library, which all
- * processes share: it takes the kernel longer to attach to these than to all markers. What was opened
- * in between is found by looking once more.
+ * Attaches to the markers first. The hold points in the dynamic linker and the C library come
+ * second, since all processes share these files and attaching to them takes longer than to all
+ * markers. Libraries loaded in between are found by a second scan.
  */
 int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 {
@@ -254,24 +260,29 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 	error = broker_identify(c->broker, pid, &target, f);
 	if (error)
 		return error;
-	/* Threads that are born from its end on were never without us. */
+	/*
+	 * Threads created after the end of this function have been recorded from their beginning.
+	 */
 	__atomic_store_n(&c->shared->attached_ns, 0, __ATOMIC_SEQ_CST);
-	/* Watched first: what it opens or forks while its files are read is then not missed. */
+	/*
+	 * The process is watched before its files are read, so that no fork and no library is
+	 * missed.
+	 */
 	error = broker_trace(c->broker, &target, TRACED_WATCH, f);
 	if (error)
 		return error;
 	c->attaching = true;
-	c->doors_later = c->options.follow_children;
+	c->hold_sites_later = !capture_attaches_each(c);
 	if (c->batches)
 		c->batches->finding = true;
 	error = process_scan(c, &target, &marked, &fresh, f);
 	if (c->batches)
 		c->batches->finding = false;
-	c->doors_later = false;
+	c->hold_sites_later = false;
 	if (!error && marked)
 		error = record_marks(c, &target, f);
 	if (error != -ECANCELED && error != -EPIPE)
-		files_attach_doors(c);
+		files_attach_hold_sites(c);
 	c->attaching = !error && marked;
 	if (error)
 		return error;
@@ -330,7 +341,7 @@ int capture_broker_fd(const struct capture *c)
 	return broker_fd(c->broker);
 }
 
-bool capture_stuck_at(struct capture *c, const char *path)
+bool capture_check_stuck(struct capture *c, const char *path)
 {
 	if (!broker_given_up(c->broker))
 		return false;
@@ -357,7 +368,7 @@ int capture_drain(struct capture *c, bool *ret_more)
 {
 	int held, n;
 
-	clocks_look(&c->clocks);
+	clocks_sample(&c->clocks);
 	c->drain_until_ns = 0;
 	n = held = holds_serve(c);
 	if (n >= 0 || n == -EAGAIN) {
@@ -368,16 +379,15 @@ int capture_drain(struct capture *c, bool *ret_more)
 	*ret_more = n == -EAGAIN || held == -EAGAIN;
 	if (c->batches) {
 		c->batches->drained_ns = rings_known_ns(c->rings);
-		batches_round(c, false);
-		batch_rooms_round(c);
+		batches_merge(c, false);
 	}
 	return n == -EAGAIN ? 0 : n;
 }
 
 /*
- * What was written before this moment, and no more: there are programs that never cease, and are faster
- * than we are. That is at most what the buffers can hold. A record whose thread has no CPU to complete it
- * keeps us from what is behind it, and that is not waited for longer than at the end.
+ * Emits what was written before this moment and no more, since a program may write faster than it
+ * is read. This is at most what the buffers contain. A record that is not complete, because its
+ * thread has no CPU, blocks those behind it; it is not waited for here, only at the end.
  */
 void capture_catch_up(struct capture *c)
 {
@@ -393,12 +403,12 @@ void capture_catch_up(struct capture *c)
 			break;
 	}
 	if (c->batches)
-		batches_round(c, true);
+		batches_merge(c, true);
 }
 
 const char *capture_no_batches(void)
 {
-	return batch_clock_missing();
+	return batch_clock_unusable();
 }
 
 static int drain_all(struct capture *c)
@@ -412,7 +422,7 @@ static int drain_all(struct capture *c)
 	return n;
 }
 
-static uint64_t account_sum(const struct capture *c, enum account_slot slot)
+static uint64_t sum_account(const struct capture *c, enum account_slot slot)
 {
 	uint64_t sum = c->batches ? c->batches->slots[slot] : 0;
 	unsigned cpu;
@@ -422,42 +432,45 @@ static uint64_t account_sum(const struct capture *c, enum account_slot slot)
 	return sum;
 }
 
-/* Marks for which there was no room. Of a batch that was lost some may have been seen before. */
-static uint64_t lost_full(const struct capture *c)
+/*
+ * Marks that were lost because the buffer was full. Some marks of a lost batch may have been seen
+ * before.
+ */
+static uint64_t count_lost_full(const struct capture *c)
 {
-	uint64_t batches = account_sum(c, ACCOUNT_BATCH_LOST);
+	uint64_t batches = sum_account(c, ACCOUNT_BATCH_LOST);
 
 	if (c->batches)
 		batches -= batches < c->batches->overlap ? batches : c->batches->overlap;
-	return account_sum(c, ACCOUNT_FULL) + batches;
+	return sum_account(c, ACCOUNT_FULL) + batches;
 }
 
-/* Marks in batches are counted here. */
-static uint64_t marked_all(const struct capture *c)
+/* Marks in batches are counted by the recorder. */
+static uint64_t count_all_marked(const struct capture *c)
 {
-	uint64_t marked = account_sum(c, ACCOUNT_MARKS);
+	uint64_t marked = sum_account(c, ACCOUNT_MARKS);
 
 	if (c->batches)
-		marked += c->batches->marked + c->batches->unreadable + lost_full(c) -
-			  account_sum(c, ACCOUNT_FULL);
+		marked += c->batches->marked + c->batches->unreadable + count_lost_full(c) -
+			  sum_account(c, ACCOUNT_FULL);
 	return marked;
 }
 
-/* What no thread came to tell any more: it ended, or made no mark after the last one it lost. */
-static void tell_rest(struct capture *c)
+/* Reports losses that no thread has reported, because it has exited or made no mark since. */
+static void emit_remaining_losses(struct capture *c)
 {
-	uint64_t lost = lost_full(c);
+	uint64_t lost = count_lost_full(c);
 	struct event e = { .kind = EVENT_LOST, .level = -1, .ts_ns = monotonic_now() };
 
-	if (lost <= c->told_lost)
+	if (lost <= c->decoded.reported_lost)
 		return;
-	e.size = lost - c->told_lost;
-	capture_hand_on(c, &e);
+	e.size = lost - c->decoded.reported_lost;
+	capture_emit(c, &e);
 }
 
 /*
- * What threads hand over once nothing is recorded is gone, with what happened before: so first all up to
- * now is taken, and then recording ends.
+ * What threads hand over after recording has ended is not sent, although it happened before. So
+ * everything up to now is read first, and then recording ends.
  */
 static void stop_batches(struct capture *c)
 {
@@ -467,7 +480,7 @@ static void stop_batches(struct capture *c)
 	c->batches->until_ns = until_ns;
 	capture_catch_up(c);
 	while (c->batches->known_ns < until_ns && monotonic_now() < give_up_ns) {
-		/* Somebody has a place in the ring buffer and waits for a CPU to fill it. */
+		/* A thread has reserved space in the ring buffer and waits for a CPU to fill it. */
 		epoll_wait(c->epoll_fd, &e, 1, 1);
 		capture_catch_up(c);
 	}
@@ -482,7 +495,7 @@ int capture_stop(struct capture *c)
 		stop_batches(c);
 	c->shared->recording = 0;
 	n = drain_all(c);
-	/* Detaching waits for the programs that are still running: then all is said. */
+	/* Detaching waits for programs that are still running, so nothing is missing afterwards. */
 	files_detach(c);
 	rings_end(c->rings);
 	if (n >= 0)
@@ -492,56 +505,60 @@ int capture_stop(struct capture *c)
 	c->stopped = true;
 	if (c->tables)
 		capture_table_tick(c);
-	tell_rest(c);
+	emit_remaining_losses(c);
 	return n < 0 ? n : 0;
 }
 
 void capture_account(struct capture *c, struct account *a)
 {
-	a->marked += marked_all(c);
-	a->paused += account_sum(c, ACCOUNT_PAUSED);
-	a->left_out += c->left_out_marks;
-	a->unscheduled += account_sum(c, ACCOUNT_UNSCHEDULED);
-	a->switched_off += account_sum(c, ACCOUNT_SWITCHED_OFF);
-	a->late_steps += account_sum(c, ACCOUNT_LATE_STEPS);
-	a->lost[LOST_BUFFER_FULL] += lost_full(c);
-	a->lost[LOST_BEGIN_LOST] += account_sum(c, ACCOUNT_BEGIN_LOST);
-	a->lost[LOST_CUT] += account_sum(c, ACCOUNT_CUT);
-	a->lost[LOST_TOO_DEEP] += account_sum(c, ACCOUNT_TOO_DEEP);
-	a->lost[LOST_NO_STATE] += account_sum(c, ACCOUNT_NO_STATE);
-	a->lost[LOST_UNMATCHED] += account_sum(c, ACCOUNT_UNMATCHED);
-	a->lost[LOST_MALFORMED] += c->malformed + (c->batches ? c->batches->unreadable : 0);
-	a->unreadable_names += c->unreadable_names;
-	a->unreadable_args += c->unreadable_args;
-	a->cut_strings += c->cut_strings + names_count(c->options.names)->cut;
-	a->repaired_strings += c->repaired_strings + names_count(c->options.names)->repaired;
+	a->marked += count_all_marked(c);
+	a->paused += sum_account(c, ACCOUNT_PAUSED);
+	a->left_out += c->selection.left_out;
+	a->unscheduled += sum_account(c, ACCOUNT_UNSCHEDULED);
+	a->switched_off += sum_account(c, ACCOUNT_SWITCHED_OFF);
+	a->late_steps += sum_account(c, ACCOUNT_LATE_STEPS);
+	a->lost[LOST_BUFFER_FULL] += count_lost_full(c);
+	a->lost[LOST_BEGIN_LOST] += sum_account(c, ACCOUNT_BEGIN_LOST);
+	a->lost[LOST_CUT] += sum_account(c, ACCOUNT_CUT);
+	a->lost[LOST_TOO_DEEP] += sum_account(c, ACCOUNT_TOO_DEEP);
+	a->lost[LOST_NO_STATE] += sum_account(c, ACCOUNT_NO_STATE);
+	a->lost[LOST_UNMATCHED] += sum_account(c, ACCOUNT_UNMATCHED);
+	a->lost[LOST_MALFORMED] += c->decoded.malformed + (c->batches ? c->batches->unreadable : 0);
+	a->unreadable_names += c->decoded.unreadable_names;
+	a->unreadable_args += c->decoded.unreadable_args;
+	a->cut_strings += c->decoded.cut_strings + names_count(c->options.names)->cut;
+	a->repaired_strings +=
+		c->decoded.repaired_strings + names_count(c->options.names)->repaired;
 	a->other_names += names_count(c->options.names)->capped;
-	a->samples_lost += account_sum(c, ACCOUNT_READINGS);
-	a->sched_lost += account_sum(c, ACCOUNT_SCHED_LOST);
-	a->stacks_lost += account_sum(c, ACCOUNT_STACKS_LOST);
+	a->samples_lost += sum_account(c, ACCOUNT_READINGS);
+	a->sched_lost += sum_account(c, ACCOUNT_SCHED_LOST);
+	a->stacks_lost += sum_account(c, ACCOUNT_STACKS_LOST);
 	if (c->stacks)
 		stacks_account(c->stacks, a);
-	a->kernel_events_lost += account_sum(c, ACCOUNT_KERNEL_FULL);
-	a->processes_not_followed += account_sum(c, ACCOUNT_PROCESSES);
+	a->kernel_events_lost += sum_account(c, ACCOUNT_KERNEL_FULL);
+	a->processes_not_followed += sum_account(c, ACCOUNT_PROCESSES);
 	a->files_refused += c->refused;
 	a->sites_refused += c->refused_sites;
-	a->rescued += account_sum(c, ACCOUNT_RESCUED);
+	a->rescued += sum_account(c, ACCOUNT_RESCUED);
 	if (c->batches) {
 		a->clock_error_ns = c->batches->clock.error_ns;
 		a->batches_unread += c->batches->unfollowed;
 	}
-	a->batches_unread += account_sum(c, ACCOUNT_BATCH_UNREADABLE);
-	a->attached_late += c->late + scans_owed(c) + account_sum(c, ACCOUNT_HOLD_TIMEOUT);
+	a->batches_unread += sum_account(c, ACCOUNT_BATCH_UNREADABLE);
+	a->followed_late += c->followed_late;
+	if (c->followed_late_ns > a->followed_late_ns)
+		a->followed_late_ns = c->followed_late_ns;
+	a->attached_late += c->late + scans_count_owed(c) + sum_account(c, ACCOUNT_HOLD_TIMEOUT);
 	if (c->tables)
 		tables_account(c, a);
 }
 
 bool capture_adds_up(struct capture *c)
 {
-	uint64_t marked = marked_all(c);
-	uint64_t lost = lost_full(c) + account_sum(c, ACCOUNT_BEGIN_LOST) +
-			account_sum(c, ACCOUNT_CUT) + account_sum(c, ACCOUNT_UNMATCHED) +
-			account_sum(c, ACCOUNT_TOO_DEEP) + account_sum(c, ACCOUNT_NO_STATE);
+	uint64_t marked = count_all_marked(c);
+	uint64_t lost = count_lost_full(c) + sum_account(c, ACCOUNT_BEGIN_LOST) +
+			sum_account(c, ACCOUNT_CUT) + sum_account(c, ACCOUNT_UNMATCHED) +
+			sum_account(c, ACCOUNT_TOO_DEEP) + sum_account(c, ACCOUNT_NO_STATE);
 
 	if (c->batches)
 		lost += c->batches->unreadable;
@@ -552,12 +569,20 @@ bool capture_adds_up(struct capture *c)
 		marked += sums.marked;
 		lost += sums.marks + sums.limit + sums.malformed;
 	}
-	return marked == c->decoded + lost + account_sum(c, ACCOUNT_PAUSED) +
-				 account_sum(c, ACCOUNT_UNSCHEDULED) +
-				 account_sum(c, ACCOUNT_SWITCHED_OFF);
+	return marked == c->decoded.marks + lost + sum_account(c, ACCOUNT_PAUSED) +
+				 sum_account(c, ACCOUNT_UNSCHEDULED) +
+				 sum_account(c, ACCOUNT_SWITCHED_OFF);
 }
 
-/* Without these links the kernel detaches one site after the other, each after a grace period. */
+bool capture_attaches_each(const struct capture *c)
+{
+	return c->options.own_links || !c->options.follow_children;
+}
+
+/*
+ * Without links to many uprobes at once the kernel detaches one site after the other, and waits for
+ * a grace period after each.
+ */
 bool capture_can_wait(const struct capture *c)
 {
 	return c->loaded.uprobe_multi;
@@ -577,20 +602,25 @@ void capture_go_on(struct capture *c)
 	if (!c->waits)
 		return;
 	c->waits = false;
-	/* Before the first mark: what was open before is not to be closed by ENDs of what was not seen. */
-	__atomic_add_fetch(&c->shared->cuts, 1, __ATOMIC_SEQ_CST);
+	/* Done before the first mark, so that no END closes a slice that was open before. */
+	__atomic_add_fetch(&c->shared->detach_count, 1, __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&c->shared->generation, 1, __ATOMIC_SEQ_CST);
 	files_attach_data(c);
 	__atomic_store_n(&c->shared->data_attached, 1, __ATOMIC_SEQ_CST);
 }
 
-/* What leaves between the two sums is counted as still there. */
+/* A mark that finishes between the two sums is counted as not finished. */
 uint64_t capture_busy(const struct capture *c)
 {
-	uint64_t left = account_sum(c, ACCOUNT_LEFT);
+	uint64_t left = sum_account(c, ACCOUNT_LEFT);
 
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return account_sum(c, ACCOUNT_ENTERED) - left;
+	return sum_account(c, ACCOUNT_ENTERED) - left;
+}
+
+const struct capture_counts *capture_counts(const struct capture *c)
+{
+	return &c->counts;
 }
 
 uint64_t capture_attach_ns(const struct capture *c)
@@ -603,16 +633,17 @@ void capture_pause(struct capture *c, bool pause)
 	if (c->batches)
 		batches_pause(c, pause);
 
-	uint32_t times = (c->shared->said >> TRACED_SAID_SHIFT) + 1;
+	uint32_t times = (c->shared->pause_order >> TRACED_ORDER_SHIFT) + 1;
 
-	__atomic_store_n(&c->shared->said, times << TRACED_SAID_SHIFT | (pause ? TRACED_PAUSED : 0),
+	__atomic_store_n(&c->shared->pause_order,
+			 times << TRACED_ORDER_SHIFT | (pause ? TRACED_PAUSED : 0),
 			 __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&c->shared->generation, 1, __ATOMIC_SEQ_CST);
 }
 
 bool capture_paused(const struct capture *c)
 {
-	return c->shared->said & TRACED_PAUSED;
+	return c->shared->pause_order & TRACED_PAUSED;
 }
 
 bool capture_traces(const struct capture *c, pid_t pid)
@@ -641,11 +672,6 @@ unsigned capture_buffers(const struct capture *c)
 const char *capture_not_found(const struct capture *c, unsigned n, char *ret_option)
 {
 	return probes_not_found(c, n, ret_option);
-}
-
-bool capture_holds(const struct capture *c)
-{
-	return c->loaded.can_hold;
 }
 
 bool capture_sample_cycles(const struct capture *c)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Capture knows the kernel: it attaches to processes, drains the ring buffers, turns records into
- * events and counts what was lost. It runs as the invoking user; what needs privileges it asks of
- * the broker.
+ * Capture: attaches to processes, reads the ring buffers, turns records into events and counts
+ * losses. It runs as the invoking user and asks the broker for everything that needs privileges.
  */
 #ifndef PROFTRACE_CAPTURE_CAPTURE_H
 #define PROFTRACE_CAPTURE_CAPTURE_H
@@ -13,7 +12,7 @@
 #include <sys/types.h>
 
 #include "counters/counters.h"
-#include "failure.h"
+#include "base/failure.h"
 #include "schedule.h"
 #include "timeline/account.h"
 #include "timeline/event.h"
@@ -22,125 +21,143 @@ struct capture;
 
 struct capture_options {
 	uint64_t buffer_bytes;
-	unsigned buffers;    /* that share these bytes: a power of two */
-	uint32_t table_rows; /* no events: the kernel adds up in so many rows (a power of two) */
-	bool per_thread;     /* of these, keep threads apart that have ended */
+	unsigned buffers; /* number of buffers that share these bytes: a power of two */
+	/* aggregate in the kernel, in this many rows (a power of two); 0: emit events */
+	uint32_t table_rows;
+	bool per_thread; /* keep exited threads apart when aggregating */
 	bool follow_children;
-	bool batching;		  /* marks come in batches */
-	bool batching_now;	  /* also of programs that have just begun */
-	bool guarded;		  /* measure what marks cost: capture/guard.h */
+	bool own_links;		  /* the caller is not root: each process has links of its own */
+	bool batching;		  /* buffered mode */
+	bool guarded;		  /* measure the cost of marks: capture/guard.h */
 	struct schedule schedule; /* active 0: none */
 	struct counters counters;
-	uint32_t sample_hz; /* take call stacks so often; 0: none */
-	/* Globs of the names of marks whose call stacks are taken. */
+	uint32_t sample_hz; /* rate of call stack samples; 0: none */
+	/* Globs for the names of marks that get a call stack. */
 	const char *const *stacks;
 	unsigned n_stacks;
-	uint64_t offcpu_ns;	       /* also of threads that had no CPU for longer; 0: none */
-	struct callstacks *callstacks; /* borrowed; where they go, if any are taken */
-	bool sched;		       /* tell who has which CPU, and who wakes whom */
+	uint64_t offcpu_ns;	       /* stacks of threads that had no CPU for longer; 0: none */
+	struct callstacks *callstacks; /* borrowed; NULL without call stacks */
+	bool sched;		       /* record context switches and wakeups */
 	uint64_t counter_interval_ns;  /* 0: only read at marks */
 	const pid_t *pids;	       /* that capture_attach() will be called for */
 	unsigned n_pids;
-	/* -D: globs of domain names; a leading ! excludes. */
+	/* -D: globs for domains; a leading ! excludes. */
 	const char *const *domains;
 	unsigned n_domains;
-	/* -u: probes of others, as usdt_request_parse() takes them. */
+	/* -u: as parsed by usdt_request_parse(). */
 	const char *const *usdt;
 	unsigned n_usdt;
-	/* -f: functions, as function_request_parse() takes them. */
+	/* -f: as parsed by function_request_parse(). */
 	const char *const *functions;
 	unsigned n_functions;
-	/* Where events go. Anything but 0 is remembered as the error of the capture; draining goes on. */
+	/*
+	 * Consumes an event. The first error is remembered as that of the capture, and reading
+	 * continues.
+	 */
 	int (*event)(void *context, const struct event *event);
-	/* How often it was told to end: asked while a process is attached to, and the broker waited for. */
-	unsigned (*told_to_end)(void *context);
+	/*
+	 * How often the user has asked to end; called while attaching and while waiting for the
+	 * broker.
+	 */
+	unsigned (*end_requests)(void *context);
 	void *context;
 	struct names *names;					     /* borrowed */
 	void (*log)(void *context, int verbosity, const char *line); /* -v; may be NULL */
 };
 
-/* Starts the broker and loads the programs: with the privileges that are there, before dropping them. */
+/*
+ * Starts the broker and loads the programs. This needs privileges and must precede dropping them.
+ */
 int capture_open(const struct capture_options *options, struct capture **ret_capture,
 		 struct failure *f);
-/* Detaches whatever is attached. */
+/* Detaches everything. */
 void capture_free(struct capture *capture);
 
 /*
- * Attaches to a running process: its files, its threads' names; from the moment this returns all its
- * markers are recorded. -ENOENT: it has no markers (`f` says what was searched). -ECANCELED: given up.
+ * Attaches to a running process: its files and its threads' names. All its markers are recorded
+ * from the moment this returns. -ENOENT: it has no markers (`f` says what was searched).
+ * -ECANCELED: the user has ended it.
  */
 int capture_attach(struct capture *capture, pid_t pid, struct failure *f);
 
 /*
- * Prepares for a process that will execute a program: nothing of it is missed. `files`: the
- * program and the dynamic linkers that can be expected, as open descriptors (not taken over).
+ * Prepares for a process that is going to execute a program, so that no mark of it is missed.
+ * `files`: open descriptors of the program and of dynamic linkers that it may use; they are
+ * borrowed.
  */
 int capture_expect(struct capture *capture, pid_t pid, const int *files, unsigned n,
 		   struct failure *f);
 
-/* For epoll: one becomes readable when there is much to drain, one when the broker died. */
+/*
+ * For epoll: the first is readable when there is much to read, the second when the broker has died.
+ */
 int capture_epoll_fd(const struct capture *capture);
 int capture_broker_fd(const struct capture *capture);
-/* Whether the broker was given up, so that nothing more is attached to; `f` may be NULL. */
+/* Whether the broker is stuck, so that nothing can be attached to any more; `f` may be NULL. */
 bool capture_stuck(const struct capture *capture, struct failure *f);
 
 /*
- * Hands on the events there are, but comes back after a while even if new ones never cease: then
- * *ret_more is set. Returns 0 or more, or negative errno.
+ * Emits the events that there are, but returns after a while even if more keep coming, with
+ * *ret_more set. Returns 0 or more, or negative errno.
  */
 int capture_drain(struct capture *capture, bool *ret_more);
 
-/* Hands on all that has happened by now, also what would otherwise wait a little. */
+/* Emits everything that has happened by now, including what would otherwise wait a little. */
 void capture_catch_up(struct capture *capture);
-/* NULL when this machine can record in batches, else why not. */
+/* NULL if this machine supports buffered mode, else the reason why not. */
 const char *capture_no_batches(void);
 
-/*
- * From the moment this returns no process is recorded, or all are; except that those that pause or
- * resume themselves later have it their way.
- */
+/* Pauses or resumes all processes. A process that pauses or resumes itself later overrides it. */
 void capture_pause(struct capture *capture, bool pause);
 bool capture_paused(const struct capture *capture);
 
-/* From the moment this returns nothing is recorded any more; everything recorded was handed on. */
+/* Ends the recording. Everything recorded before has been emitted when this returns. */
 int capture_stop(struct capture *capture);
 
-/* Adds what the kernel and the decoder counted: up to date at any time, exact after capture_stop(). */
+/*
+ * Adds the counts of the kernel and of the decoder: current at any time, exact after
+ * capture_stop().
+ */
 void capture_account(struct capture *capture, struct account *account);
-/* Whether every mark the kernel counted was either taken from the ring buffer or counted as lost. */
+/* Whether every mark that the kernel has counted was decoded or counted as lost. */
 bool capture_adds_up(struct capture *capture);
 
 /*
- * Under a schedule. capture_wait() detaches all but the control site, so that markers cost what those
- * cost that are off; capture_go_on() attaches again. What is open then on a thread is forgotten.
+ * Under a schedule: capture_wait() detaches all but the control site, so that marks cost as much as
+ * those of domains that are turned off. capture_go_on() attaches again; slices that were open are
+ * forgotten.
  */
 bool capture_can_wait(const struct capture *capture); /* else it would take far too long */
 void capture_wait(struct capture *capture);
 void capture_go_on(struct capture *capture);
-/* Marks on their way through the kernel, and slices that are recorded and open. */
+/* Marks on their way through the kernel, plus recorded slices that are open. */
 uint64_t capture_busy(const struct capture *capture);
-uint64_t capture_attach_ns(const struct capture *capture); /* how long the longest attaching took */
+/* The cost of following files so far. */
+struct capture_counts {
+	uint64_t attached; /* links */
+	uint64_t detaches; /* requests, each for any number of links */
+	uint64_t held;	   /* threads held until new files were attached */
+};
+const struct capture_counts *capture_counts(const struct capture *capture);
+uint64_t capture_attach_ns(const struct capture *capture); /* of the longest attaching */
 
 unsigned capture_processes(const struct capture *capture); /* traced and alive */
 unsigned capture_buffers(const struct capture *capture);   /* ring buffers of records */
 bool capture_traces(const struct capture *capture, pid_t pid);
-unsigned capture_files(const struct capture *capture); /* with markers, attached */
-void capture_check_alive(struct capture *capture);     /* where their exits may have been lost */
-/* Of -u and -f, the n-th that nothing was found for, and which of the two; NULL: there are no more. */
+unsigned capture_files(const struct capture *capture); /* attached, with markers */
+void capture_check_alive(struct capture *capture);     /* if reports of exits may have been lost */
+/* The n-th request of -u and -f that matched nothing, and its option; NULL: there are no more. */
 const char *capture_not_found(const struct capture *capture, unsigned n, char *ret_option);
-bool capture_holds(const struct capture *capture); /* new libraries are never attached late */
-/*
- * Before system calls are filtered: gets ready to find what the functions in call stacks are called; and
- * finds it, of all that have come by now, before a file that has them is finished.
- */
+/* Prepares for naming the functions in call stacks, before system calls are filtered. */
 void capture_begin_names(struct capture *capture);
+/* Names all functions that have come by now, before a file that contains them is finished. */
 void capture_name_frames(struct capture *capture);
-/* Finds it of one stack, while it records, for a file that has to have it at once. */
+/* Names the functions of one stack while recording, for a file that needs them at once. */
 void capture_name_stack(struct capture *capture, const struct callstack *callstack);
-/* Of so many places in code, and how many have names. */
+/* The number of frames, and of those with names. */
 void capture_frames(const struct capture *capture, uint64_t *ret_all, uint64_t *ret_named);
-/* Samples are taken by cycles, not by clocks. */
+/* Samples are triggered by cycles and not by a clock. */
 bool capture_sample_cycles(const struct capture *c);
-bool capture_broker_confined(const struct capture *c); /* it has a filter of system calls */
+bool capture_broker_confined(const struct capture *c); /* the broker has a system call filter */
 
 #endif

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Sampling the clocks and following the drift between them: clocks.h explains why. */
 #include "capture/clocks.h"
 
 #include <math.h>
 
-#include "clock.h"
+#include "base/clock.h"
 
-#define LOOK_NS	       100000000ull /* a look is right to 20 ns or so: a line needs some length */
-#define ATTEMPTS       5
-#define GOOD_NS	       60   /* RAW read between two MONOTONICs that are so close is good enough */
-#define GOOD_MOMENT_NS 500  /* and so are all three for a snapshot */
-#define SLACK_NS       1000 /* whoever sets a clock sets it by more */
-#define STEEPEST       1e-2 /* the kernel lets no clock run more wrongly than by a tenth of this */
+/* a reading is accurate to about 20 ns, so a rate needs some distance */
+#define LOOK_NS	 100000000ull
+#define ATTEMPTS 5
+/* ns between two readings of MONOTONIC around RAW that are good enough */
+#define GOOD_NS	       60
+#define GOOD_MOMENT_NS 500  /* the same for a snapshot of three clocks */
+#define SLACK_NS       1000 /* setting a clock changes it by more */
+#define STEEPEST       1e-2 /* the kernel corrects a clock's rate by no more than a tenth of this */
 
 void clocks_add(struct clocks *k, uint64_t monotonic, uint64_t raw)
 {
@@ -32,7 +35,7 @@ void clocks_add(struct clocks *k, uint64_t monotonic, uint64_t raw)
 		k->rate = rate;
 }
 
-void clocks_look(struct clocks *k)
+void clocks_sample(struct clocks *k)
 {
 	uint64_t best = UINT64_MAX, monotonic = 0, raw = 0, before, middle, after;
 	int i;
@@ -40,7 +43,7 @@ void clocks_look(struct clocks *k)
 	before = clock_ns(CLOCK_MONOTONIC);
 	if (k->since && before - k->at < LOOK_NS)
 		return;
-	/* Somebody may be let in between. */
+	/* Another thread may run in between. */
 	for (i = 0; i < ATTEMPTS && best > GOOD_NS; i++) {
 		middle = clock_ns(CLOCK_MONOTONIC_RAW);
 		after = clock_ns(CLOCK_MONOTONIC);
@@ -61,31 +64,34 @@ int64_t clocks_ahead(const struct clocks *k, uint64_t ts)
 	return llrint(k->ahead + (double)(int64_t)(ts - k->at) * k->rate);
 }
 
-/* Where the other clock is if nobody has set it: that is what it is, unless it is somewhere else. */
-static uint64_t follow(uint64_t last, uint64_t passed, uint64_t read, uint64_t slack)
+/*
+ * The expected value of a clock if nobody has set it. If what was read is too far from it, somebody
+ * has, and it is used.
+ */
+static uint64_t follow_clock(uint64_t last, uint64_t passed, uint64_t read, uint64_t slack)
 {
 	uint64_t expected = last + passed;
 
 	return last && read - expected + slack <= 2 * slack ? expected : read;
 }
 
-void clocks_move(struct clock_reading *moment, const struct clock_reading *read, uint64_t width)
+void clocks_adjust(struct clock_reading *moment, const struct clock_reading *read, uint64_t width)
 {
 	uint64_t passed = read->monotonic - moment->monotonic;
 	uint64_t slack = SLACK_NS + width;
 
-	moment->boottime = follow(moment->boottime, passed, read->boottime, slack);
-	moment->realtime = follow(moment->realtime, passed, read->realtime, slack);
+	moment->boottime = follow_clock(moment->boottime, passed, read->boottime, slack);
+	moment->realtime = follow_clock(moment->realtime, passed, read->realtime, slack);
 	moment->monotonic = read->monotonic;
 }
 
-void clocks_moment(struct clock_reading *moment)
+void clocks_snapshot(struct clock_reading *moment)
 {
 	struct clock_reading best = { 0 }, now;
 	uint64_t width = UINT64_MAX, after;
 	int i;
 
-	/* Somebody may be let in between. */
+	/* Another thread may run in between. */
 	for (i = 0; i < ATTEMPTS && width > GOOD_MOMENT_NS; i++) {
 		now.monotonic = clock_ns(CLOCK_MONOTONIC);
 		now.boottime = clock_ns(CLOCK_BOOTTIME);
@@ -96,5 +102,5 @@ void clocks_moment(struct clock_reading *moment)
 			best = now;
 		}
 	}
-	clocks_move(moment, &best, width);
+	clocks_adjust(moment, &best, width);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From records to events. The layout is our own BPF program's, but what is in it came out of the
- * registers and the memory of a program nobody vouches for.
+ * From records to events. The layout of a record is that of our own BPF program, but its contents
+ * come from the registers and the memory of an untrusted program, so everything is checked.
  */
-#include "capture/batch.h"
-#include "capture/probes.h"
-#include "capture/stacks.h"
-#include "capture/tables_internal.h"
+#include "capture/batch/batch.h"
+#include "capture/probes/probes.h"
+#include "capture/stacks/stacks.h"
+#include "capture/tables/internal.h"
 
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
-/* Between so many records, held threads are looked after: they wait for us. */
+/* Held threads are served after this many records, since they wait for the recorder. */
 #define LOOK_AT_HOLDS 256
 
 static const uint8_t kinds[] = {
@@ -37,14 +37,14 @@ static const uint8_t kinds[] = {
 	[RECORD_SCOPE_POP] = EVENT_SCOPE_POP,
 };
 
-/* 0: none. */
-static enum event_kind kind_of(unsigned record_kind)
+/* 0: not an event of a mark. */
+static enum event_kind event_kind_of(unsigned record_kind)
 {
 	return record_kind < sizeof(kinds) ? kinds[record_kind] : 0;
 }
 
-/* The program's number for a scope: what later versions may have is the thread's. */
-static enum event_scope scope_of(unsigned number)
+/* The scope of a program's number. Unknown numbers of later versions become the thread. */
+static enum event_scope event_scope_of(unsigned number)
 {
 	static const enum event_scope scopes[] = { SCOPE_THREAD, SCOPE_PROCESS, SCOPE_GLOBAL,
 						   SCOPE_TASK, SCOPE_MARKER };
@@ -52,20 +52,24 @@ static enum event_scope scope_of(unsigned number)
 	return number < sizeof(scopes) / sizeof(scopes[0]) ? scopes[number] : SCOPE_THREAD;
 }
 
-/* Where the strings of one record are taken from and put to. */
+/* Where the strings of a record are read from and written to. */
 struct strings {
 	const char *from, *end;
 	char *to, *to_end;
 };
 
-/* A cut may go through a character: how many bytes the whole ones have. */
-size_t whole_characters(const char *bytes, size_t length)
+/*
+ * A string may be cut within a UTF-8 character: returns how many bytes the whole characters have.
+ */
+size_t whole_characters_length(const char *bytes, size_t length)
 {
 	size_t n = length;
 
 	while (n && length - n < 3 && ((unsigned char)bytes[n - 1] & 0xc0) == 0x80)
 		n--;
-	/* Only what begins a character and misses some of it goes: anything else is not our cut. */
+	/*
+	 * Only an incomplete character at the end was cut; any other invalid byte was there before.
+	 */
 	if (n && (unsigned char)bytes[n - 1] >= 0xc2) {
 		unsigned char first = bytes[n - 1];
 		size_t whole = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
@@ -76,7 +80,7 @@ size_t whole_characters(const char *bytes, size_t length)
 	return length;
 }
 
-static bool take_string(struct capture *c, struct strings *s, uint64_t length, struct arg *arg)
+static bool decode_string(struct capture *c, struct strings *s, uint64_t length, struct arg *arg)
 {
 	bool changed = false;
 
@@ -84,16 +88,17 @@ static bool take_string(struct capture *c, struct strings *s, uint64_t length, s
 		return false;
 	arg->type = ARG_STRING;
 	arg->s = s->to;
-	arg->length = text_clean(s->to, s->to_end - s->to, s->from,
-				 arg->cut ? whole_characters(s->from, length) : length, &changed);
-	c->repaired_strings += changed;
+	arg->length =
+		text_clean(s->to, s->to_end - s->to, s->from,
+			   arg->cut ? whole_characters_length(s->from, length) : length, &changed);
+	c->decoded.repaired_strings += changed;
 	s->to += arg->length + 1;
 	s->from += length;
 	return true;
 }
 
-static bool take_string_value(struct capture *c, const struct record *r, struct strings *s,
-			      uint64_t value, struct arg *arg)
+static bool decode_string_value(struct capture *c, const struct record *r, struct strings *s,
+				uint64_t value, struct arg *arg)
 {
 	char text[MAX_STRING + 2] = "(unreadable)";
 	size_t length = strlen(text);
@@ -104,28 +109,28 @@ static bool take_string_value(struct capture *c, const struct record *r, struct 
 	}
 	if (value & STRING_CUT) {
 		arg->cut = true;
-		c->cut_strings++;
+		c->decoded.cut_strings++;
 	}
 	if (value & STRING_UNREADABLE) {
 		struct strings from_file;
 
-		if (!static_string(c, r->site, (int32_t)value, text, sizeof(text), &length))
-			c->unreadable_args++;
+		if (!read_static_string(c, r->site, (int32_t)value, text, sizeof(text), &length))
+			c->decoded.unreadable_args++;
 		if (length > MAX_STRING) {
 			length = MAX_STRING;
 			arg->cut = true;
-			c->cut_strings++;
+			c->decoded.cut_strings++;
 		}
 		from_file = (struct strings){ text, text + length, s->to, s->to_end };
-		if (!take_string(c, &from_file, length, arg))
+		if (!decode_string(c, &from_file, length, arg))
 			return false;
 		s->to = from_file.to;
 		return true;
 	}
-	return take_string(c, s, (uint32_t)value, arg);
+	return decode_string(c, s, (uint32_t)value, arg);
 }
 
-static bool take_float(uint64_t bits, struct arg *arg)
+static bool decode_float(uint64_t bits, struct arg *arg)
 {
 	uint32_t low = (uint32_t)bits;
 	float f;
@@ -136,8 +141,8 @@ static bool take_float(uint64_t bits, struct arg *arg)
 	return true;
 }
 
-static bool take_value(struct capture *c, const struct record *r, struct strings *s, unsigned type,
-		       uint64_t value, struct arg *arg)
+static bool decode_value(struct capture *c, const struct record *r, struct strings *s,
+			 unsigned type, uint64_t value, struct arg *arg)
 {
 	switch (type) {
 	case VALUE_INT:
@@ -157,12 +162,12 @@ static bool take_value(struct capture *c, const struct record *r, struct strings
 		arg->type = ARG_POINTER;
 		break;
 	case VALUE_FLOAT:
-		return take_float(value, arg);
+		return decode_float(value, arg);
 	case VALUE_UNREADABLE:
 		return s &&
-		       take_string_value(c, r, s, STRING_UNREADABLE | (uint32_t)NAME_NONE, arg);
+		       decode_string_value(c, r, s, STRING_UNREADABLE | (uint32_t)NAME_NONE, arg);
 	case VALUE_STRING:
-		return s && take_string_value(c, r, s, value, arg);
+		return s && decode_string_value(c, r, s, value, arg);
 	default:
 		return false;
 	}
@@ -170,36 +175,36 @@ static bool take_value(struct capture *c, const struct record *r, struct strings
 	return true;
 }
 
-static bool is_name_copied(const struct record *r)
+static bool record_has_copied_name(const struct record *r)
 {
 	return r->flags & (RECORD_NAME_COPIED | RECORD_NAME_UNREADABLE);
 }
 
-/* How long the categories are that stand behind a copied name. */
-static size_t copied_categories(const struct record *r, size_t size)
+/* The length of the categories that follow a copied name. */
+static size_t copied_categories_length(const struct record *r, size_t size)
 {
 	const struct record_full *full = (const struct record_full *)r;
 
-	if (!(r->flags & RECORD_CATEGORIES) || !is_name_copied(r) || size < sizeof(*full) ||
+	if (!(r->flags & RECORD_CATEGORIES) || !record_has_copied_name(r) || size < sizeof(*full) ||
 	    full->args.name_length > size - sizeof(*full) ||
 	    full->ops.b > size - sizeof(*full) - full->args.name_length)
 		return 0;
 	return full->ops.b;
 }
 
-/* The arguments of a record; false: they make no sense. */
-static bool take_args(struct capture *c, const struct record *r, size_t size,
-		      const struct marker *marker, struct event *e)
+/* Decodes the arguments; false: they are malformed. */
+static bool decode_args(struct capture *c, const struct record *r, size_t size,
+			const struct marker *marker, struct event *e)
 {
 	const struct record_full *full = (const struct record_full *)r;
-	unsigned i, n = r->types & 15;
+	unsigned i, n = META_ARGS(r->types);
 	const char *strings = (const char *)r + sizeof(*full);
 	struct strings s = { strings, (const char *)r + size, c->text, c->text + sizeof(c->text) };
 
 	if (n > MAX_ARGS)
 		n = MAX_ARGS;
 	if (r->flags & RECORD_ARGS_UNREADABLE) {
-		c->unreadable_args++;
+		c->decoded.unreadable_args++;
 		return true;
 	}
 	if (size < offsetof(struct record_full, args.values) + n * sizeof(uint64_t))
@@ -207,7 +212,7 @@ static bool take_args(struct capture *c, const struct record *r, size_t size,
 	if (size < sizeof(*full)) {
 		s.from = s.end; /* a short record has no strings */
 	} else {
-		s.from += full->args.name_length + copied_categories(r, size);
+		s.from += full->args.name_length + copied_categories_length(r, size);
 		if (full->args.name_length > size - sizeof(*full))
 			return false;
 	}
@@ -216,7 +221,7 @@ static bool take_args(struct capture *c, const struct record *r, size_t size,
 
 		arg->key = marker->keys[i];
 		arg->cut = false;
-		if (!take_value(c, r, &s, r->types >> (8 + 4 * i) & 15, full->args.values[i], arg))
+		if (!decode_value(c, r, &s, META_TYPE(r->types, i), full->args.values[i], arg))
 			return false;
 	}
 	e->args = c->args;
@@ -224,34 +229,34 @@ static bool take_args(struct capture *c, const struct record *r, size_t size,
 	return true;
 }
 
-static const struct name *copied_name(struct capture *c, const struct record *r, size_t size)
+static const struct name *intern_copied_name(struct capture *c, const struct record *r, size_t size)
 {
 	const struct record_full *full = (const struct record_full *)r;
 	const char *name = (const char *)r + sizeof(*full);
 
 	if (size < sizeof(*full) || !(r->flags & RECORD_NAME_COPIED) ||
 	    full->args.name_length > size - sizeof(*full)) {
-		c->unreadable_names++;
+		c->decoded.unreadable_names++;
 		return names_intern_string(c->options.names, "(unreadable)");
 	}
-	/* The kernel cut it already, so the names' own count does not see it. */
-	c->cut_strings += (r->flags & RECORD_NAME_CUT) != 0;
+	/* The kernel has cut it, so the name table does not count it. */
+	c->decoded.cut_strings += (r->flags & RECORD_NAME_CUT) != 0;
 	return names_intern(c->options.names, name,
 			    r->flags & RECORD_NAME_CUT
-				    ? whole_characters(name, full->args.name_length)
+				    ? whole_characters_length(name, full->args.name_length)
 				    : full->args.name_length,
 			    MAX_NAME);
 }
 
-/* Beside a copied name they are copied, too; else they are in the file, and the marker has them. */
-static const struct name *category_of(struct capture *c, const struct record *r, size_t size,
-				      const struct marker *marker)
+/* Categories are copied if the name is; otherwise they are in the file, and the marker has them. */
+static const struct name *mark_category(struct capture *c, const struct record *r, size_t size,
+					const struct marker *marker)
 {
 	const struct record_full *full = (const struct record_full *)r;
 	const struct name *domain = c->sites[r->site].category;
-	size_t length = copied_categories(r, size);
+	size_t length = copied_categories_length(r, size);
 
-	if (!is_name_copied(r))
+	if (!record_has_copied_name(r))
 		return marker->category;
 	if (!length)
 		return domain;
@@ -259,7 +264,7 @@ static const struct name *category_of(struct capture *c, const struct record *r,
 			       length);
 }
 
-static bool take_operands(struct capture *c, const struct record *r, struct event *e)
+static bool decode_operands(struct capture *c, const struct record *r, struct event *e)
 {
 	const struct record_plain *plain = (const struct record_plain *)r;
 
@@ -269,7 +274,7 @@ static bool take_operands(struct capture *c, const struct record *r, struct even
 		e->size = plain->ops.b;
 	if (r->kind != RECORD_COUNTER || e->n_args)
 		return true;
-	if (!take_value(c, r, NULL, r->types >> 4 & 15, plain->ops.a, &c->args[0]))
+	if (!decode_value(c, r, NULL, META_A_TYPE(r->types), plain->ops.a, &c->args[0]))
 		return false;
 	c->args[0].key = NULL;
 	c->args[0].cut = false;
@@ -281,8 +286,9 @@ static bool take_operands(struct capture *c, const struct record *r, struct even
 _Static_assert(MAX_COUNTERS == EVENT_MAX_COUNTERS && COUNTER_UNKNOWN == EVENT_NO_VALUE,
 	       "the kernel and the timeline agree about counters");
 
-/* Takes the counters from the end of the record: returns how long it is without them, or 0. */
-static size_t take_counters(struct capture *c, const struct record *r, size_t size, struct event *e)
+/* Decodes the counters at the end of the record. Returns the size of the rest, or 0. */
+static size_t decode_counters(struct capture *c, const struct record *r, size_t size,
+			      struct event *e)
 {
 	unsigned n = c->options.counters.n;
 	bool multiplexed = c->options.counters.multiplexed;
@@ -305,15 +311,15 @@ static size_t take_counters(struct capture *c, const struct record *r, size_t si
 	return size;
 }
 
-static bool has_name(unsigned kind)
+static bool kind_has_name(unsigned kind)
 {
 	return kind != RECORD_END && kind != RECORD_FLOW_OUT && kind != RECORD_FLOW_IN &&
 	       (kind < RECORD_STEP || kind == RECORD_SCOPE_PUSH);
 }
 
-/* Which marker of ours it is: its name and its categories. */
-static const struct marker *mark_name(struct capture *c, const struct record *r, size_t size,
-				      struct event *e)
+/* Finds the marker, for its name and its categories. */
+static const struct marker *decode_mark_name(struct capture *c, const struct record *r, size_t size,
+					     struct event *e)
 {
 	const struct record_full *full = (const struct record_full *)r;
 	int32_t categories = NAME_NONE, keys = NAME_NONE;
@@ -322,12 +328,12 @@ static const struct marker *mark_name(struct capture *c, const struct record *r,
 	if (size >= offsetof(struct record_full, args.values))
 		keys = full->args.keys;
 	if (r->flags & RECORD_CATEGORIES && size >= sizeof(struct record_plain) &&
-	    !is_name_copied(r))
+	    !record_has_copied_name(r))
 		categories = (int32_t)full->ops.b;
 	marker = marker_of(c, r, keys, categories);
-	c->unreadable_names += marker->unreadable;
-	e->name = is_name_copied(r) ? copied_name(c, r, size) : marker->name;
-	e->category = category_of(c, r, size, marker);
+	c->decoded.unreadable_names += marker->unreadable;
+	e->name = record_has_copied_name(r) ? intern_copied_name(c, r, size) : marker->name;
+	e->category = mark_category(c, r, size, marker);
 	return marker;
 }
 
@@ -336,9 +342,9 @@ bool decode_mark(struct capture *c, const struct record *r, size_t size, struct 
 	const struct marker *marker;
 	const struct site *site;
 
-	e->kind = kind_of(r->kind);
+	e->kind = event_kind_of(r->kind);
 	if (r->flags & RECORD_COUNTERS) {
-		size = take_counters(c, r, size, e);
+		size = decode_counters(c, r, size, e);
 		if (!size)
 			return false;
 	}
@@ -349,30 +355,30 @@ bool decode_mark(struct capture *c, const struct record *r, size_t size, struct 
 		return false;
 	e->level = r->level;
 	e->closes_inner = r->flags & RECORD_CLOSES_INNER;
-	e->scope = scope_of(r->object & 15);
+	e->scope = event_scope_of(r->object & 15);
 	e->object = r->object >> 4;
 	e->left_out = r->flags & RECORD_LEFT_OUT;
 	if (site->probe) {
 		marker = &site->probe->marker;
 		e->category = marker->category;
 	} else {
-		marker = mark_name(c, r, size, e);
+		marker = decode_mark_name(c, r, size, e);
 	}
-	if (r->types & 15 && size >= offsetof(struct record_full, args.values) &&
-	    !take_args(c, r, size, marker, e))
+	if (META_ARGS(r->types) && size >= offsetof(struct record_full, args.values) &&
+	    !decode_args(c, r, size, marker, e))
 		return false;
-	if (size >= sizeof(struct record_plain) && !take_operands(c, r, e))
+	if (size >= sizeof(struct record_plain) && !decode_operands(c, r, e))
 		return false;
 	if (site->probe)
-		return probe_event(c, r, site->probe, e);
-	if (!e->name && has_name(r->kind)) {
-		c->unreadable_names++;
+		return decode_probe_event(c, r, site->probe, e);
+	if (!e->name && kind_has_name(r->kind)) {
+		c->decoded.unreadable_names++;
 		e->name = names_intern_string(c->options.names, "(unreadable)");
 	}
 	return true;
 }
 
-static const struct name *comm_of(struct capture *c, const struct record *r, size_t size)
+static const struct name *intern_record_comm(struct capture *c, const struct record *r, size_t size)
 {
 	const struct record_comm *record = (const struct record_comm *)r;
 
@@ -390,9 +396,10 @@ static void decode_fork(struct capture *c, const struct record *r, struct event 
 	if (r->tgid != r->tid)
 		return;
 	process_add(c, r->tgid, true);
+	files_follow(c, (pid_t)plain->ops.a, (pid_t)r->tgid, r->ts);
 	if (c->stacks)
 		stacks_fork(c->stacks, r->tgid, (uint32_t)plain->ops.a);
-	/* Born while its parent's files were being read. */
+	/* The child was created while its parent's files were being read. */
 	if (r->flags & RECORD_WATCHED) {
 		const struct broker_target child = { r->tgid, 0 };
 
@@ -407,7 +414,7 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 
 	if (r->kind == RECORD_READING) {
 		e->kind = EVENT_READING;
-		return r->flags & RECORD_COUNTERS && take_counters(c, r, size, e);
+		return r->flags & RECORD_COUNTERS && decode_counters(c, r, size, e);
 	}
 	if (r->kind == RECORD_SAMPLE || r->kind == RECORD_BLOCKED)
 		return decode_stack(c, r, size, e);
@@ -416,7 +423,7 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 	if (size < sizeof(*plain))
 		return false;
 	e->level = -1;
-	e->name = comm_of(c, r, size);
+	e->name = intern_record_comm(c, r, size);
 	switch (r->kind) {
 	case RECORD_FORK:
 		e->kind = EVENT_FORK;
@@ -425,7 +432,7 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 	case RECORD_EXEC:
 		e->kind = EVENT_EXEC;
 		process_executed(c, r->tgid);
-		tables_process_over(c, r->tgid, r->ts);
+		tables_process_exited(c, r->tgid, r->ts);
 		break;
 	case RECORD_COMM:
 		e->kind = EVENT_COMM;
@@ -436,7 +443,7 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 	case RECORD_LOST:
 		e->kind = EVENT_LOST;
 		e->size = plain->ops.a;
-		c->told_lost += plain->ops.a;
+		c->decoded.reported_lost += plain->ops.a;
 		break;
 	case RECORD_PHASE:
 		e->kind = EVENT_PHASE;
@@ -452,11 +459,11 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 	return true;
 }
 
-static void take_mark(struct capture *c, const struct record *r, size_t size, struct event *e)
+static void emit_mark_event(struct capture *c, const struct record *r, size_t size, struct event *e)
 {
-	c->decoded++;
+	c->decoded.marks++;
 	if (!decode_mark(c, r, size, e)) {
-		c->malformed++;
+		c->decoded.malformed++;
 		return;
 	}
 	if (c->stacks && (e->kind == EVENT_BEGIN || e->kind == EVENT_INSTANT))
@@ -464,56 +471,58 @@ static void take_mark(struct capture *c, const struct record *r, size_t size, st
 	capture_mark(c, r->site, e);
 }
 
-static void take_notice(struct capture *c, const struct record *r, size_t size, struct event *e)
+static void emit_kernel_event(struct capture *c, const struct record *r, size_t size,
+			      struct event *e)
 {
 	if (!decode_kernel_event(c, r, size, e))
 		return;
 	if (c->options.sched)
-		sched_look_lost(c, r->ts);
-	capture_hand_on(c, e);
+		sched_check_lost(c, r->ts);
+	capture_emit(c, e);
 	if (r->kind != RECORD_EXIT)
 		return;
 	selection_forget(c, r->tid);
 	if (((const struct record_plain *)r)->ops.a) {
 		e->kind = EVENT_PROCESS_EXIT;
-		capture_hand_on(c, e);
+		capture_emit(c, e);
 		process_remove(c, r->tgid, ((const struct record_plain *)r)->ops.b);
-		tables_process_over(c, r->tgid, r->ts);
+		files_release(c, (pid_t)r->tgid);
+		tables_process_exited(c, r->tgid, r->ts);
 	}
 }
 
-void decode_take(struct capture *c, const struct record *r, size_t size)
+void decode_and_emit(struct capture *c, const struct record *r, size_t size)
 {
 	struct event e = { 0 };
 
 	if (size < sizeof(*r))
 		return;
 	if (r->kind == RECORD_MARK_STACK) {
-		mark_stack_take(c, r, size);
+		mark_stack_store(c, r, size);
 		return;
 	}
 	e.ts_ns = r->ts;
 	e.pid = r->tgid;
 	e.tid = r->tid;
 	if (r->kind < RECORD_FORK)
-		take_mark(c, r, size, &e);
+		emit_mark_event(c, r, size, &e);
 	else
-		take_notice(c, r, size, &e);
+		emit_kernel_event(c, r, size, &e);
 }
 
-/* -EAGAIN: this one is taken, but others want their turn. */
+/* Returns -EAGAIN after a record if something else must be done before the next one. */
 int decode_record(void *context, void *data, size_t size)
 {
 	struct capture *c = context;
 
 	if (c->holds && ++c->since_holds >= LOOK_AT_HOLDS) {
 		c->since_holds = 0;
-		holds_between(c);
+		holds_serve_if_due(c);
 	}
 	if (!c->batches) {
-		decode_take(c, data, size);
+		decode_and_emit(c, data, size);
 		return --c->budget ? 0 : -EAGAIN;
 	}
-	batches_take(c, data, size);
+	batches_add_record(c, data, size);
 	return --c->budget && c->batches->waiting < c->batches->enough ? 0 : -EAGAIN;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The limits of file_limits.h, and the messages when one is reached. */
 #include "capture/file_limits.h"
 
 #include <errno.h>
@@ -6,7 +7,7 @@
 #define MAX_FILES	 16384
 #define MAX_MARKER_SITES 262144 /* in all files together */
 #define MAX_LINKS	 2048	/* one for each file, or for each of its domains or processes */
-#define MOST_NAMED	 16
+#define MAX_NAMED	 16
 
 bool files_full(const struct capture *c, struct failure *f)
 {
@@ -20,7 +21,7 @@ bool files_too_many_sites(const struct capture *c, unsigned n, struct failure *f
 {
 	if (n <= MAX_MARKER_SITES && c->n_sites <= MAX_MARKER_SITES - n)
 		return false;
-	failure_set(f, -E2BIG, "cannot attach to", "", "there are too many sites of markers");
+	failure_set(f, -E2BIG, "cannot attach to", "", "there are too many marker sites");
 	return true;
 }
 
@@ -28,16 +29,16 @@ bool files_too_many_links(const struct capture *c, struct failure *f)
 {
 	if (c->n_links < MAX_LINKS)
 		return false;
-	failure_set(f, -EMFILE, "cannot attach to", "", "too many files hold markers or probes");
+	failure_set(f, -EMFILE, "cannot attach to", "", "too many files contain markers or probes");
 	return true;
 }
 
 int files_verbosity(struct capture *c)
 {
-	if (c->named_files == MOST_NAMED)
+	if (c->named_files == MAX_NAMED)
 		capture_log(c, 0,
-			    "there are more files of which not all is recorded; -v names them");
-	return c->named_files++ >= MOST_NAMED;
+			    "there are more files that are not completely recorded; -v names them");
+	return c->named_files++ >= MAX_NAMED;
 }
 
 void files_tell_refused(struct capture *c, const char *path, const struct failure *f)

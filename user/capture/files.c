@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The files that traced processes have mapped: each is looked at once, however many processes map it.
- * What holds markers is attached to for all processes at once (the BPF program knows which ones are
- * traced), or, when children are not followed, for one process after the other.
+ * The files that traced processes have mapped. Each file is read once, however many processes map
+ * it. A file with markers is attached to for all processes at once, and the BPF program knows which
+ * of them are traced. If children are not followed, or if the caller is not root, it is attached to
+ * for each process.
  */
-#include "capture/batch.h"
+#include "capture/batch/batch.h"
 #include "capture/file_limits.h"
-#include "capture/probes.h"
+#include "capture/probes/probes.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +18,7 @@
 
 #define FILE_KEY_SIZE (sizeof(uint64_t) * 2)
 
-static struct file *find(struct capture *c, uint64_t device, uint64_t inode)
+static struct file *file_find(struct capture *c, uint64_t device, uint64_t inode)
 {
 	const uint64_t key[2] = { device, inode };
 	struct file *file;
@@ -26,56 +27,59 @@ static struct file *find(struct capture *c, uint64_t device, uint64_t inode)
 	return file;
 }
 
-/* Whether there is anything in it that marks, but for the control site. */
-static bool marks(const struct file *file)
+/* Whether the file makes marks of any domain, besides those of the control site. */
+static bool file_has_marks(const struct file *file)
 {
 	return file->n_domain_sites || file->n_probes;
 }
 
 const struct file *files_find(struct capture *c, uint64_t device, uint64_t inode)
 {
-	return find(c, device, inode);
+	return file_find(c, device, inode);
 }
 
-static bool wanted(const struct file *file)
+static bool file_is_wanted(const struct file *file)
 {
 	return file->n_sites || file->n_probes || file->linker.offset || file->n_executes;
 }
 
 struct site *site_new(struct capture *c)
 {
-	if (c->n_sites == c->sites_room) {
-		unsigned room = c->sites_room ? 2 * c->sites_room : 256;
-		struct site *sites = realloc(c->sites, room * sizeof(*sites));
+	if (c->n_sites == c->sites_capacity) {
+		unsigned capacity = c->sites_capacity ? 2 * c->sites_capacity : 256;
+		struct site *sites = realloc(c->sites, capacity * sizeof(*sites));
 
 		if (!sites)
 			return NULL;
 		c->sites = sites;
-		c->sites_room = room;
+		c->sites_capacity = capacity;
 	}
 	return &c->sites[c->n_sites++];
 }
 
-/* The optimised door, where the trial found it right and the file has it. */
-static bool fast(const struct capture *c, const struct marker_site *m)
+/*
+ * Whether to use the optimised nop: the file has one, and the broker's test found that the kernel
+ * handles it correctly.
+ */
+static bool has_optimised_nop(const struct capture *c, const struct marker_site *m)
 {
-	return c->loaded.fast_door && m->fast_offset;
+	return c->loaded.fast_door && m->optimised_offset;
 }
 
-/* Names are numbered from 1, in the order of their first use: domains have low numbers. */
-static uint64_t plain_token(const struct site *s)
+/* Names are numbered from 1 in the order of their first use, so domains have low numbers. */
+static uint64_t get_plain_token(const struct site *s)
 {
 	return s->category ? 1 + s->category->id % (PLAIN_TOKENS - 1) : 0;
 }
 
 /*
- * Where batches of this file are handed over. Otherwise why there are none: it has markers that cannot
- * be in any, or what is in them is laid out as we do not know it.
+ * Finds the stub that hands over this file's batches. If there is none, returns the reason: some
+ * markers do not support buffered mode, or the layout of batches is unknown.
  */
-static const char *find_flush(struct file *file)
+static const char *find_flush_stub(struct file *file)
 {
 	const struct marker_site *flush = NULL;
-	bool all = true, room = false;
+	bool all = true;
 	unsigned i;
 
 	for (i = 0; i < file->sites.n; i++) {
@@ -84,25 +88,24 @@ static const char *find_flush(struct file *file)
 		if (m->kind == RECORD_FLUSH)
 			flush = m;
 		all &= m->kind >= RECORD_THREAD_NAME || m->flags & MARKERS_CAN_BATCH;
-		room |= m->kind == RECORD_BATCH_ROOM;
 	}
-	if (!all || !flush || !room || flush->layout < BATCH_VERSION)
+	if (!all || !flush || flush->layout < BATCH_VERSION)
 		return "an older";
 	if (flush->layout > BATCH_VERSION)
 		return "a newer";
 	file->flush_stub = flush->stub;
-	file->batch_list = flush->list;
+	file->batch_slots = flush->list;
 	return NULL;
 }
 
-static int select_sites(struct capture *c, struct file *file)
+static int select_marker_sites(struct capture *c, struct file *file)
 {
 	unsigned i, pass;
 
 	file->first_site = c->n_sites;
 	/*
-	 * The kernel attaches them in this order. Should marks come in between, an END without its
-	 * BEGIN is merely cut, while a BEGIN without its END would stay open: so BEGINs go last.
+	 * The kernel attaches to sites in this order. If marks come meanwhile, an END without its
+	 * BEGIN is only cut, but a BEGIN without its END would stay open. So BEGINs come last.
 	 */
 	for (pass = 0; pass < 2; pass++) {
 		for (i = 0; i < file->sites.n; i++) {
@@ -115,7 +118,8 @@ static int select_sites(struct capture *c, struct file *file)
 
 			if ((m->kind == RECORD_BEGIN) != (pass == 1))
 				continue;
-			if (m->kind >= RECORD_FLUSH && !file->flush_stub)
+			if (m->kind == RECORD_BATCH_ROOM ||
+			    (m->kind >= RECORD_FLUSH && !file->flush_stub))
 				continue;
 			if (!control)
 				selection = selection_of(c, m->domain);
@@ -126,19 +130,20 @@ static int select_sites(struct capture *c, struct file *file)
 				return -ENOMEM;
 			memset(s, 0, sizeof(*s));
 			s->file = file;
-			s->vaddr =
-				batches ? m->stub
-					: m->vaddr + (fast(c, m) ? m->fast_offset - m->offset : 0);
+			s->vaddr = batches ? m->stub
+					   : m->vaddr + (has_optimised_nop(c, m)
+								 ? m->optimised_offset - m->offset
+								 : 0);
 			s->batches = batches;
-			s->offset = fast(c, m) ? m->fast_offset : m->offset;
-			s->switch_offset = m->switch_offset;
+			s->offset = has_optimised_nop(c, m) ? m->optimised_offset : m->offset;
+			s->semaphore_offset = m->semaphore_offset;
 			s->kind = m->kind;
 			s->only_categories = selection == SELECTED_CATEGORIES;
 			file->n_domain_sites += !control;
 			s->category = control ? NULL
 					      : names_intern(c->options.names, m->domain,
 							     strlen(m->domain), MAX_NAME);
-			s->plain_token = plain_token(s);
+			s->plain_token = get_plain_token(s);
 			s->guard = control ? 0 : guard_number(c, s->category);
 		}
 	}
@@ -161,19 +166,49 @@ int files_attach_sites(struct capture *c, struct file *file, struct links to,
 		return error;
 	all = realloc(*to.list, (*to.n + 1) * sizeof(*all));
 	if (!all) {
-		broker_detach(c->broker, link);
+		broker_detach(c->broker, &link, 1);
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
 	}
 	*to.list = all;
 	c->n_links++;
-	all[(*to.n)++] = (struct file_link){ link, to.guard };
+	c->counts.attached++;
+	all[(*to.n)++] = (struct file_link){ pid, link, to.guard };
 	return 0;
 }
 
-static void detach(struct capture *c, struct file_link link)
+/*
+ * Links that are closed together, because closing all of them takes the kernel hardly longer than
+ * closing one.
+ */
+struct leaving {
+	struct capture *c;
+	unsigned n;
+	unsigned links[BROKER_MAX_SITES];
+};
+
+static void leaving_detach(struct leaving *l)
 {
-	broker_detach(c->broker, link.link);
-	c->n_links--;
+	if (!l->n)
+		return;
+	broker_detach(l->c->broker, l->links, l->n);
+	l->c->counts.detaches++;
+	l->c->n_links -= l->n;
+	l->n = 0;
+}
+
+static void leaving_add(struct leaving *l, struct file_link link)
+{
+	l->links[l->n++] = link.link;
+	if (l->n == BROKER_MAX_SITES)
+		leaving_detach(l);
+}
+
+/* Adds all links from number `keep` on. */
+static void leaving_add_all(struct leaving *l, const struct file_link *links, unsigned *n,
+			    unsigned keep)
+{
+	while (*n > keep)
+		leaving_add(l, links[--*n]);
 }
 
 uint64_t files_cookie_of(const struct capture *c, unsigned number)
@@ -186,22 +221,42 @@ uint64_t files_cookie_of(const struct capture *c, unsigned number)
 	       number;
 }
 
-/* Which of the file's sites are meant. */
+/* Which sites of a file to attach to. */
 struct choice {
 	bool control, domains;
-	bool one;	/* only those of this number: */
-	unsigned guard; /* of their domain in guard.c, 0: the control site's */
+	bool one;	/* only those of one domain: */
+	unsigned guard; /* number of the domain in guard.c; 0: the control site */
 };
 
-static bool chosen(const struct capture *c, const struct site *s, const struct choice *which)
+static bool site_is_chosen(const struct capture *c, const struct site *s,
+			   const struct choice *which)
 {
 	if (!(s->kind >= RECORD_THREAD_NAME ? which->control : which->domains))
 		return false;
 	return !which->one || (s->guard == which->guard && !guard_is_off(c, s->guard));
 }
 
-static int attach_chosen(struct capture *c, struct file *file, pid_t pid,
-			 const struct choice *which, struct failure *f)
+static struct broker_site make_broker_site(const struct capture *c, unsigned number)
+{
+	const struct site *s = &c->sites[number];
+
+	return (struct broker_site){ s->offset, s->semaphore_offset, files_cookie_of(c, number) };
+}
+
+static unsigned list_sites_of_kind(const struct capture *c, const struct file *file, unsigned kind,
+				   struct broker_site *sites)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < file->n_sites; i++) {
+		if (c->sites[file->first_site + i].kind == kind)
+			sites[n++] = make_broker_site(c, file->first_site + i);
+	}
+	return n;
+}
+
+static int attach_chosen_sites(struct capture *c, struct file *file, pid_t pid,
+			       const struct choice *which, struct failure *f)
 {
 	struct links links = { &file->links, &file->n_links, which->guard };
 	struct broker_site *sites;
@@ -213,25 +268,25 @@ static int attach_chosen(struct capture *c, struct file *file, pid_t pid,
 	sites = calloc(file->n_sites ? file->n_sites : 1, sizeof(*sites));
 	if (!sites)
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
+	/* Sites whose marks come in batches are not attached to. */
 	for (i = 0; i < file->n_sites; i++) {
 		const struct site *s = &c->sites[file->first_site + i];
 
-		/* Those of batches are attached to by themselves, or not at all. */
-		if (s->batches || s->kind >= RECORD_FLUSH || !chosen(c, s, which))
-			continue;
-		sites[n].offset = s->offset;
-		sites[n].switch_offset = s->switch_offset;
-		sites[n++].cookie = files_cookie_of(c, file->first_site + i);
+		if (!s->batches && s->kind < RECORD_FLUSH && site_is_chosen(c, s, which))
+			sites[n++] = make_broker_site(c, file->first_site + i);
 	}
+	/* The semaphores that turn buffered mode on come last. */
+	if (which->control && !which->guard && c->options.batching)
+		n += list_sites_of_kind(c, file, RECORD_BATCH_SWITCH, sites + n);
 	if (n)
 		error = files_attach_sites(c, file, links, BROKER_MARKS, pid, sites, n, f);
 	free(sites);
 	return error;
 }
 
-/* Those of others go with the domains' sites. */
-static int attach_probes(struct capture *c, struct file *file, pid_t pid, bool control,
-			 struct failure *f)
+/* USDT probes and functions are attached together with the domains' sites. */
+static int attach_file_probes(struct capture *c, struct file *file, pid_t pid, bool control,
+			      struct failure *f)
 {
 	struct links links = { &file->links, &file->n_links, 0 };
 
@@ -241,67 +296,60 @@ static int attach_probes(struct capture *c, struct file *file, pid_t pid, bool c
 }
 
 /*
- * Attaches to those sites of the file that are the control site's, or a domain's, or both: in one link,
- * or, where domains may have to be taken away one by one, in one for each.
+ * Attaches to the file's control site, or to the sites of its domains, or to both. One link is used
+ * for all, or one for each domain if domains may have to be detached one by one.
  */
 static int attach_marks(struct capture *c, struct file *file, pid_t pid, bool control, bool domains,
 			struct failure *f)
 {
 	struct choice which = { control, domains, c->options.guarded, 0 };
 	uint64_t begin_ns = monotonic_now(), took_ns;
-	int error = attach_chosen(c, file, pid, &which, f);
+	int error = attach_chosen_sites(c, file, pid, &which, f);
 
 	while (!error && which.one && ++which.guard < c->guard.n)
-		error = attach_chosen(c, file, pid, &which, f);
+		error = attach_chosen_sites(c, file, pid, &which, f);
 	if (!error && domains)
-		error = attach_probes(c, file, pid, control, f);
+		error = attach_file_probes(c, file, pid, control, f);
 	took_ns = monotonic_now() - begin_ns;
 	if (took_ns > c->attach_ns)
 		c->attach_ns = took_ns;
 	return error;
 }
 
-/* First the site by which batches are handed over, then the switches. */
-static int attach_batches(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+/*
+ * The site at which batches are handed over. It is attached for all processes and without a
+ * semaphore: a child of vfork() hands over a batch of its parent, also with --no-children.
+ * Processes that are not recorded never reach it. A caller who is not root may attach for the
+ * process alone.
+ */
+static int attach_flush(struct capture *c, struct file *file, pid_t pid, struct failure *f)
 {
 	const struct links links = { &file->links, &file->n_links, 0 };
-	static const struct {
-		unsigned kind;
-		enum broker_program program;
-	} parts[] = { { RECORD_FLUSH, BROKER_FLUSH }, { RECORD_BATCH_SWITCH, BROKER_MARKS } };
 	struct broker_site *sites = calloc(file->n_sites ? file->n_sites : 1, sizeof(*sites));
-	unsigned i, part, n;
+	unsigned i, n;
 	int error = 0;
 
 	if (!sites)
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
-	/* The switch of kind RECORD_BATCH_ROOM is batch_room.c's. */
-	for (part = 0; !error && part < 2; part++) {
-		for (i = n = 0; i < file->n_sites; i++) {
-			const struct site *s = &c->sites[file->first_site + i];
-
-			if (s->kind != parts[part].kind)
-				continue;
-			sites[n].offset = s->offset;
-			sites[n].switch_offset = s->switch_offset;
-			sites[n++].cookie = files_cookie_of(c, file->first_site + i);
-		}
-		if (n)
-			error = files_attach_sites(c, file, links, parts[part].program, pid, sites,
-						   n, f);
-	}
+	if (!c->options.own_links)
+		pid = 0;
+	n = !pid && file->n_pids ? 0 : list_sites_of_kind(c, file, RECORD_FLUSH, sites);
+	for (i = 0; i < n; i++)
+		sites[i].switch_offset = 0;
+	if (n)
+		error = files_attach_sites(c, file, links, BROKER_FLUSH, pid, sites, n, f);
 	free(sites);
 	return error;
 }
 
-/* Where threads are held: in the dynamic linker and before they execute a program. */
-static int attach_doors(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+/* The hold points: in the dynamic linker, and in the functions that execute a program. */
+static int attach_hold_sites(struct capture *c, struct file *file, pid_t pid, struct failure *f)
 {
 	const struct links links = { &file->links, &file->n_links, 0 };
 	int error = 0;
 
-	file->doors_wait = c->doors_later;
-	if (file->doors_wait)
+	file->hold_sites_pending = c->hold_sites_later;
+	if (file->hold_sites_pending)
 		return 0;
 	if (file->linker.offset)
 		error = files_attach_sites(c, file, links, BROKER_LIBRARIES, pid, &file->linker, 1,
@@ -312,45 +360,61 @@ static int attach_doors(struct capture *c, struct file *file, pid_t pid, struct 
 	return error;
 }
 
-static int attach_parts(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+static int attach_all_sites(struct capture *c, struct file *file, pid_t pid, struct failure *f)
 {
 	bool scheduled = c->options.schedule.active;
-	int error = attach_doors(c, file, pid, f);
+	int error = attach_hold_sites(c, file, pid, f);
 
+	if (!error && c->options.batching)
+		error = attach_flush(c, file, pid, f);
 	if (!error)
 		error = attach_marks(c, file, pid, true, !scheduled, f);
-	if (!error && c->options.batching)
-		error = attach_batches(c, file, pid, f);
 	if (!error && scheduled && !c->waits)
 		error = attach_marks(c, file, pid, false, true, f);
 	return error;
 }
 
-/* For all processes (pid 0) or for one: wholly or not at all, since it may be tried again otherwise. */
+/*
+ * Attaches for all processes (pid 0) or for one. It is done completely or not at all, since it may
+ * be tried again with another pid.
+ */
 static int attach_file(struct capture *c, struct file *file, pid_t pid, struct failure *f)
 {
+	struct leaving leaving = { .c = c };
 	unsigned before = file->n_links;
-	int error = attach_parts(c, file, pid, f);
+	int error = attach_all_sites(c, file, pid, f);
 
-	while (error && file->n_links > before)
-		detach(c, file->links[--file->n_links]);
+	if (error)
+		leaving_add_all(&leaving, file->links, &file->n_links, before);
+	leaving_detach(&leaving);
 	return error;
 }
 
-/* Attaches for this process unless that was done before. */
-static int attach_for(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+static bool file_has_pid(const struct file *file, pid_t pid)
+{
+	unsigned i;
+
+	for (i = 0; i < file->n_pids; i++) {
+		if (file->pids[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+/* Attaches for this process, unless it is attached already. */
+static int attach_file_for(struct capture *c, struct file *file, pid_t pid, struct failure *f)
 {
 	pid_t *pids;
-	unsigned i;
 	int error;
 
-	if (c->options.follow_children) {
+	if (!capture_attaches_each(c)) {
 		if (file->n_links)
 			return 0;
 		error = attach_file(c, file, 0, f);
 		/*
-		 * One process that spoilt its own switch makes the kernel refuse all of them: then only
-		 * the one that matters, at the price of its children.
+		 * One process that has overwritten its semaphore makes the kernel refuse all
+		 * processes. Then the file is attached to for this process only, without its
+		 * children.
 		 */
 		if (error != -EINVAL)
 			return error;
@@ -359,10 +423,8 @@ static int attach_for(struct capture *c, struct file *file, pid_t pid, struct fa
 		file->alone = pid;
 		return attach_file(c, file, pid, f);
 	}
-	for (i = 0; i < file->n_pids; i++) {
-		if (file->pids[i] == pid)
-			return 0;
-	}
+	if (file_has_pid(file, pid))
+		return 0;
 	pids = realloc(file->pids, (file->n_pids + 1) * sizeof(*pids));
 	if (!pids)
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
@@ -373,24 +435,84 @@ static int attach_for(struct capture *c, struct file *file, pid_t pid, struct fa
 	return error;
 }
 
+void files_follow(struct capture *c, pid_t parent, pid_t child, uint64_t forked_ns)
+{
+	struct file *file, *next;
+	uint64_t took_ns;
+
+	if (!c->options.own_links || !c->options.follow_children)
+		return;
+	HASH_ITER (hh, c->files, file, next) {
+		if (file_has_pid(file, parent))
+			attach_file_for(c, file, child, NULL);
+	}
+	took_ns = monotonic_now() - forked_ns;
+	c->followed_late++;
+	if (took_ns > c->followed_late_ns)
+		c->followed_late_ns = took_ns;
+}
+
+/* Removes the links of this process from the list. */
+static void leaving_add_process(struct leaving *l, struct file_link *links, unsigned *n, pid_t pid)
+{
+	unsigned i, kept = 0;
+
+	for (i = 0; i < *n; i++) {
+		if (links[i].pid == pid)
+			leaving_add(l, links[i]);
+		else
+			links[kept++] = links[i];
+	}
+	*n = kept;
+}
+
+void files_release(struct capture *c, pid_t pid)
+{
+	struct file *file, *next;
+	unsigned i, kept;
+
+	if (!c->options.own_links)
+		return;
+	if (!c->released)
+		c->released = calloc(1, sizeof(*c->released));
+	if (!c->released)
+		return;
+	c->released->c = c;
+	HASH_ITER (hh, c->files, file, next) {
+		leaving_add_process(c->released, file->links, &file->n_links, pid);
+		leaving_add_process(c->released, file->data_links, &file->n_data_links, pid);
+		for (i = kept = 0; i < file->n_pids; i++) {
+			if (file->pids[i] != pid)
+				file->pids[kept++] = file->pids[i];
+		}
+		file->n_pids = kept;
+	}
+}
+
+void files_release_links(struct capture *c)
+{
+	if (c->released)
+		leaving_detach(c->released);
+}
+
 bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
 		 enum file_news *ret_news)
 {
-	struct file *file = find(c, device, inode);
+	struct file *file = file_find(c, device, inode);
 
 	if (!file)
 		return false;
-	*ret_news = !file->refused && (marks(file) || file->known_otherwise) ? FILE_KNOWN
-									     : FILE_NOTHING;
+	*ret_news = !file->refused && (file_has_marks(file) || file->has_other_key) ? FILE_KNOWN
+										    : FILE_NOTHING;
 	if (file->refused)
 		return true;
-	if (!c->options.follow_children && wanted(file))
-		attach_for(c, file, pid, NULL);
+	if (capture_attaches_each(c) && file_is_wanted(file))
+		attach_file_for(c, file, pid, NULL);
 	return true;
 }
 
-/* Whether it is worth looking for functions of the C library or its dynamic linker in there. */
-static bool may_be_libc(const char *path)
+/* Whether the file may be the C library or the dynamic linker, by its name. */
+static bool path_may_be_libc(const char *path)
 {
 	const char *base = strrchr(path, '/');
 
@@ -398,7 +520,7 @@ static bool may_be_libc(const char *path)
 	return !strncmp(base, "ld", 2) || !strncmp(base, "libc.", 5) || !strncmp(base, "libc-", 5);
 }
 
-static bool find_function(const struct file *file, const char *name, uint64_t *ret_offset)
+static bool find_function_offset(const struct file *file, const char *name, uint64_t *ret_offset)
 {
 	uint64_t vaddr;
 
@@ -406,7 +528,19 @@ static bool find_function(const struct file *file, const char *name, uint64_t *r
 	       !elf_file_offset(file->elf, vaddr, ELF_EXECUTABLE, ret_offset) && *ret_offset;
 }
 
-static void find_functions(struct file *file)
+/* Finds the hold point of the dynamic linker, and the distance to _r_debug. */
+static void find_linker(struct file *file)
+{
+	uint64_t state, debug;
+
+	if (elf_file_dynamic_symbol(file->elf, "_dl_debug_state", &state) ||
+	    elf_file_offset(file->elf, state, ELF_EXECUTABLE, &file->linker.offset))
+		file->linker.offset = 0;
+	else if (!elf_file_dynamic_symbol(file->elf, "_r_debug", &debug))
+		file->linker.cookie = debug - state;
+}
+
+static void find_exec_functions(struct file *file)
 {
 	static const struct {
 		const char *name;
@@ -418,18 +552,18 @@ static void find_functions(struct file *file)
 	};
 	unsigned i;
 
-	if (!find_function(file, "_dl_debug_state", &file->linker.offset))
-		file->linker.offset = 0;
+	find_linker(file);
 	for (i = 0; i < 3; i++) {
 		struct broker_site *site = &file->executes[file->n_executes];
 
-		if (find_function(file, functions[i].name, &site->offset))
+		if (find_function_offset(file, functions[i].name, &site->offset))
 			file->executes[file->n_executes++].cookie = functions[i].reason;
 	}
 }
 
-/* What is in the file. A file that is none of ours is no failure. */
-static int look_into(struct capture *c, struct file *file, const char *path, struct failure *f)
+/* Reads the contents of a file. A file without anything to record is no failure. */
+static int read_file_contents(struct capture *c, struct file *file, const char *path,
+			      struct failure *f)
 {
 	struct failure why;
 	const char *other = NULL;
@@ -447,27 +581,27 @@ static int look_into(struct capture *c, struct file *file, const char *path, str
 		capture_log(c, files_verbosity(c), "%u malformed probe sites in '%s' are left out",
 			    file->sites.refused, path);
 	if (c->options.batching && file->sites.n)
-		other = find_flush(file);
+		other = find_flush_stub(file);
 	if (other) {
 		capture_log(c, -1, "cannot record '%s' in batches: built with %s proftrace.h", path,
 			    other);
 		c->refused++;
 		return 0;
 	}
-	if (c->expects || may_be_libc(path))
-		find_functions(file);
+	if (c->expects || path_may_be_libc(path))
+		find_exec_functions(file);
 	if (files_too_many_sites(c, file->sites.n, f))
 		return -E2BIG;
-	if (select_sites(c, file))
+	if (select_marker_sites(c, file))
 		return failure_set(f, -ENOMEM, "cannot attach to", path, NULL);
 	return probes_select(c, file, path, f);
 }
 
 /*
- * The kernel attaches to inodes. Some file systems show one inode under two device numbers: attached
- * twice, every mark would count double.
+ * The kernel attaches to inodes. Some file systems show one inode under two device numbers; if it
+ * were attached twice, every mark would count double.
  */
-static bool attached_otherwise(struct capture *c, struct file *file)
+static bool has_other_key_attached(struct capture *c, struct file *file)
 {
 	struct file *other, *next;
 	struct stat st;
@@ -527,13 +661,13 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	file->device = device;
 	file->inode = inode;
 	file->fd = fd;
-	file->known_otherwise = attached_otherwise(c, file);
-	error = file->known_otherwise ? 0 : look_into(c, file, path, f);
-	if (!error && wanted(file))
-		error = attach_for(c, file, pid, f);
+	file->has_other_key = has_other_key_attached(c, file);
+	error = file->has_other_key ? 0 : read_file_contents(c, file, path, f);
+	if (!error && file_is_wanted(file))
+		error = attach_file_for(c, file, pid, f);
 	/*
-	 * Refused, it stays known, so that it is not tried at each scan, and so do its sites: marks of
-	 * some of them may be on their way.
+	 * A refused file stays in the list, so that it is not tried at each scan. Its sites stay as
+	 * well, because marks of some of them may be on their way.
 	 */
 	file->refused = error != 0;
 	HASH_ADD(hh, c->files, device, FILE_KEY_SIZE, file);
@@ -541,10 +675,10 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	if (error)
 		return error;
 	c->n_linkers += file->linker.offset != 0;
-	c->n_statics += marks(file) && !file->elf->has_interp;
-	if (file->known_otherwise)
+	c->n_statics += file_has_marks(file) && !file->elf->has_interp;
+	if (file->has_other_key)
 		*ret_news = FILE_KNOWN;
-	if (marks(file)) {
+	if (file_has_marks(file)) {
 		*ret_news = FILE_ATTACHED;
 		c->n_marked_files++;
 		capture_log(c, 1, "attached to %u site%s of '%s'", file->n_sites + file->n_probes,
@@ -553,26 +687,27 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	return 0;
 }
 
-void files_attach_doors(struct capture *c)
+void files_attach_hold_sites(struct capture *c)
 {
 	struct file *file, *next;
 	struct failure f;
 
 	HASH_ITER (hh, c->files, file, next) {
-		if (!file->doors_wait || !attach_doors(c, file, file->alone, &f))
+		if (!file->hold_sites_pending || !attach_hold_sites(c, file, file->alone, &f))
 			continue;
 		c->refused++;
 		capture_log(c, 0, "%s: %s", f.what, f.reason);
 	}
 }
 
-static void detach_domain(struct capture *c, struct file_link *links, unsigned *n, unsigned guard)
+static void leaving_add_domain(struct leaving *l, struct file_link *links, unsigned *n,
+			       unsigned guard)
 {
 	unsigned i, kept = 0;
 
 	for (i = 0; i < *n; i++) {
 		if (links[i].guard == guard)
-			detach(c, links[i]);
+			leaving_add(l, links[i]);
 		else
 			links[kept++] = links[i];
 	}
@@ -581,22 +716,24 @@ static void detach_domain(struct capture *c, struct file_link *links, unsigned *
 
 void files_detach_domain(struct capture *c, unsigned guard)
 {
+	struct leaving leaving = { .c = c };
 	struct file *file, *next;
 
 	HASH_ITER (hh, c->files, file, next) {
-		detach_domain(c, file->links, &file->n_links, guard);
-		detach_domain(c, file->data_links, &file->n_data_links, guard);
+		leaving_add_domain(&leaving, file->links, &file->n_links, guard);
+		leaving_add_domain(&leaving, file->data_links, &file->n_data_links, guard);
 	}
+	leaving_detach(&leaving);
 }
 
 void files_detach_data(struct capture *c)
 {
+	struct leaving leaving = { .c = c };
 	struct file *file, *next;
 
-	HASH_ITER (hh, c->files, file, next) {
-		while (file->n_data_links)
-			detach(c, file->data_links[--file->n_data_links]);
-	}
+	HASH_ITER (hh, c->files, file, next)
+		leaving_add_all(&leaving, file->data_links, &file->n_data_links, 0);
+	leaving_detach(&leaving);
 }
 
 void files_attach_data(struct capture *c)
@@ -608,12 +745,12 @@ void files_attach_data(struct capture *c)
 	HASH_ITER (hh, c->files, file, next) {
 		int error = 0;
 
-		if (file->refused || !marks(file) || file->n_data_links)
+		if (file->refused || !file_has_marks(file) || file->n_data_links)
 			continue;
-		if (c->options.follow_children)
+		if (!capture_attaches_each(c))
 			error = attach_marks(c, file, file->alone, false, true, &f);
 		for (i = 0; i < file->n_pids; i++) {
-			/* Its process may have ended meanwhile. */
+			/* The process may have exited meanwhile. */
 			int failed = attach_marks(c, file, file->pids[i], false, true, &f);
 
 			error = failed == -ESRCH ? error : failed;
@@ -627,21 +764,23 @@ void files_attach_data(struct capture *c)
 
 void files_detach(struct capture *c)
 {
+	struct leaving leaving = { .c = c };
 	struct file *file, *next;
 
-	if (c->batches)
-		batch_rooms_free(c);
-	files_detach_data(c);
+	files_release_links(c);
 	HASH_ITER (hh, c->files, file, next) {
-		while (file->n_links)
-			detach(c, file->links[--file->n_links]);
+		leaving_add_all(&leaving, file->data_links, &file->n_data_links, 0);
+		leaving_add_all(&leaving, file->links, &file->n_links, 0);
 	}
+	leaving_detach(&leaving);
 }
 
 void files_free(struct capture *c)
 {
 	struct file *file, *next;
 
+	free(c->released);
+	c->released = NULL;
 	HASH_ITER (hh, c->files, file, next) {
 		HASH_DEL(c->files, file);
 		file_free(file);

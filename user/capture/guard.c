@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The kernel counts the marks of each domain and measures some. A mark costs the way to our program,
- * which was measured before the recording began, and what its program takes, which those of its domain
- * take on average. That is compared with the CPU time of the processes.
+ * The cost of marks (--max-overhead). The kernel counts the marks of each domain and times some of
+ * them. The cost of a mark is that of entering the BPF program, which was measured before the
+ * recording, plus the average time of the program for its domain. It is compared with the CPU time
+ * of the processes.
  *
- * What a process has used since it was last looked at is told by its clock; of one that has ended, by
- * its clock while nobody has waited for it, or else by the kernel's side when it exited.
+ * The CPU time of a live process is read from its CPU clock. That of an exited process is read from
+ * the same clock until its parent has waited for it; otherwise the kernel reports it with the exit.
  */
 #include "capture/guard.h"
 
@@ -14,11 +15,14 @@
 #include "capture/internal.h"
 #include "proftrace.skel.h"
 
-#define DRAIN_ROUNDS 64 /* against a target that never ceases */
-#define ENOUGH	     32 /* measured ones, for an average */
+#define DRAIN_ROUNDS 64 /* in case the target never stops marking */
+#define ENOUGH	     32 /* timed marks for an average */
 
-/* The clock of a whole process, as the kernel numbers them (CPUCLOCK_SCHED). 0: it is gone. */
-static uint64_t process_clock(pid_t pid)
+/*
+ * Reads the CPU clock of a whole process, with the clock number that the kernel gives it
+ * (CPUCLOCK_SCHED). 0: the process has exited.
+ */
+static uint64_t read_process_clock(pid_t pid)
 {
 	struct timespec t;
 
@@ -27,7 +31,7 @@ static uint64_t process_clock(pid_t pid)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-static void use_cpu(struct capture *c, struct traced_process *p, uint64_t now)
+static void add_cpu_time(struct capture *c, struct traced_process *p, uint64_t now)
 {
 	if (now <= p->cpu_ns)
 		return;
@@ -38,15 +42,15 @@ static void use_cpu(struct capture *c, struct traced_process *p, uint64_t now)
 void guard_process_begin(struct capture *c, struct traced_process *p, bool is_new)
 {
 	if (c->options.guarded && !is_new)
-		p->cpu_ns = process_clock(p->pid);
+		p->cpu_ns = read_process_clock(p->pid);
 }
 
 void guard_process_end(struct capture *c, struct traced_process *p, uint64_t cpu_ns)
 {
 	if (!c->options.guarded)
 		return;
-	use_cpu(c, p, process_clock(p->pid));
-	use_cpu(c, p, cpu_ns);
+	add_cpu_time(c, p, read_process_clock(p->pid));
+	add_cpu_time(c, p, cpu_ns);
 }
 
 unsigned guard_number(struct capture *c, const struct name *domain)
@@ -59,7 +63,7 @@ unsigned guard_number(struct capture *c, const struct name *domain)
 		if (c->guard.domains[i].name == domain)
 			return i;
 	}
-	/* Those that are too many share the last number. */
+	/* If there are too many domains, the rest share the last number. */
 	if (i == GUARD_DOMAINS)
 		return i - 1;
 	c->guard.n = i + 1;
@@ -72,7 +76,7 @@ bool guard_is_off(const struct capture *c, unsigned number)
 	return c->guard.domains[number].off;
 }
 
-static struct guard_count count_of(const struct capture *c, unsigned domain)
+static struct guard_count sum_guard_counts(const struct capture *c, unsigned domain)
 {
 	struct guard_count sum = { 0 };
 	unsigned cpu;
@@ -87,9 +91,12 @@ static struct guard_count count_of(const struct capture *c, unsigned domain)
 	return sum;
 }
 
-/* How long the program takes on average, ns: those of the interval, or all so far, or anybody's. */
-static double average(const struct guard_count *interval, const struct guard_count *all,
-		      const struct guard_count *anybody)
+/*
+ * The average time of the program in ns: in the interval, or if too few were timed, since the
+ * beginning, or of all domains.
+ */
+static double average_cost_ns(const struct guard_count *interval, const struct guard_count *all,
+			      const struct guard_count *anybody)
 {
 	if (interval->timed >= ENOUGH)
 		return (double)interval->ns / interval->timed;
@@ -98,13 +105,14 @@ static double average(const struct guard_count *interval, const struct guard_cou
 	return anybody->timed ? (double)anybody->ns / anybody->timed : 0;
 }
 
-static void costs_of(struct capture *c, struct costs *costs, const struct guard_count *anybody)
+static void compute_domain_costs(struct capture *c, struct costs *costs,
+				 const struct guard_count *anybody)
 {
 	unsigned i;
 
 	for (i = 0; i < c->guard.n; i++) {
 		struct guard_domain *domain = &c->guard.domains[i];
-		struct guard_count now = count_of(c, i), interval = now;
+		struct guard_count now = sum_guard_counts(c, i), interval = now;
 
 		interval.marks -= domain->before.marks;
 		interval.timed -= domain->before.timed;
@@ -116,7 +124,7 @@ static void costs_of(struct capture *c, struct costs *costs, const struct guard_
 			.marks = interval.marks,
 			.marks_all = now.marks,
 			.cost_ns = interval.marks *
-				   (c->loaded.entry_ns + average(&interval, &now, anybody)),
+				   (c->loaded.entry_ns + average_cost_ns(&interval, &now, anybody)),
 		};
 	}
 	costs->n = c->guard.n;
@@ -129,16 +137,16 @@ bool capture_costs(struct capture *c, uint64_t least_cpu_ns, struct costs *ret_c
 	unsigned i;
 
 	for (p = c->processes; p; p = p->hh.next)
-		use_cpu(c, p, process_clock(p->pid));
+		add_cpu_time(c, p, read_process_clock(p->pid));
 	if (!c->options.guarded || c->guard.cpu_ns < least_cpu_ns)
 		return false;
 	for (i = 0; i < c->guard.n; i++) {
-		struct guard_count one = count_of(c, i);
+		struct guard_count one = sum_guard_counts(c, i);
 
 		all.timed += one.timed;
 		all.ns += one.ns;
 	}
-	costs_of(c, ret_costs, &all);
+	compute_domain_costs(c, ret_costs, &all);
 	ret_costs->cpu_ns = c->guard.cpu_ns;
 	c->guard.cpu_ns = 0;
 	return true;
@@ -149,8 +157,8 @@ uint64_t capture_entry_ns(const struct capture *c)
 	return c->loaded.entry_ns;
 }
 
-/* What is open of all domains of this number ends here. */
-static void tell(struct capture *c, unsigned number)
+/* Ends the open slices of all domains with this number. */
+static void emit_domain_off(struct capture *c, unsigned number)
 {
 	struct event e = { .kind = EVENT_DOMAIN_OFF, .level = -1, .ts_ns = monotonic_now() };
 	unsigned i;
@@ -161,7 +169,7 @@ static void tell(struct capture *c, unsigned number)
 		if (s->guard != number || !s->category || s->category == e.category)
 			continue;
 		e.category = s->category;
-		capture_hand_on(c, &e);
+		capture_emit(c, &e);
 	}
 }
 
@@ -173,15 +181,15 @@ void capture_switch_off(struct capture *c, unsigned number)
 	if (!number || number >= c->guard.n || c->guard.domains[number].off)
 		return;
 	c->guard.domains[number].off = true;
-	/* In this order: who looks again finds it off. */
+	/* The bit is set first: a thread that then notices the new generation finds it set. */
 	__atomic_fetch_or(&c->shared->guard_off[number / 64], 1ull << number % 64,
 			  __ATOMIC_SEQ_CST);
-	__atomic_add_fetch(&c->shared->offs, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&c->shared->off_count, 1, __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&c->shared->generation, 1, __ATOMIC_SEQ_CST);
 	files_detach_domain(c, number);
-	/* What was recorded before comes before the end of it. */
+	/* What was recorded before must be emitted before the end of the domain. */
 	while (more && rounds--)
 		if (capture_drain(c, &more) < 0)
 			break;
-	tell(c, number);
+	emit_domain_off(c, number);
 }

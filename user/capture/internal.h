@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the parts of capture share. */
+/*
+ * Shared by the files of capture/ and its folders: the recorder's view of sites, files and
+ * processes, and the functions of the modules that have no header of their own (decode.c, sched.c,
+ * static_names.c, selection.c, files.c, guard.c, processes.c, scans.c).
+ */
 #ifndef PROFTRACE_CAPTURE_INTERNAL_H
 #define PROFTRACE_CAPTURE_INTERNAL_H
 
-#include "broker/broker.h"
+#include "privilege/broker/broker.h"
 #include "capture/capture.h"
 #include "capture/clocks.h"
 #include "event.h"
-#include "target/elf_file.h"
-#include "target/markers.h"
-#include "timeline/hash_key.h"
-#include "rare.h"
+#include "tracee/elf_file.h"
+#include "tracee/markers.h"
+#include "base/hash_key.h"
+#include "base/rare.h"
 
 struct ring_buffer;
 struct rings;
@@ -18,56 +22,63 @@ struct proftrace_bpf__bss;
 struct batches;
 struct stacks;
 
-/* One probe site that is attached: what the cookie in a record stands for. */
+/* A probe site. A record refers to it by its index, which is in the attach cookie. */
 struct site {
 	const struct file *file;
-	uint64_t vaddr;	 /* of the attached instruction */
-	uint64_t offset; /* in the file */
-	uint64_t switch_offset;
+	uint64_t vaddr;		   /* of the attached instruction */
+	uint64_t offset;	   /* in the file */
+	uint64_t semaphore_offset; /* in the file; 0: none */
 	unsigned kind;
-	const struct name *category; /* the domain's name; NULL: the control site */
-	bool only_categories;	     /* of its marks, only those with categories besides */
+	const struct name *category; /* name of the domain; NULL: the control site */
+	bool only_categories;	     /* only marks with categories are recorded */
 	bool batches;		     /* not attached: its marks come in batches */
-	uint64_t plain_token;	     /* of marks without a token */
-	struct probe *probe;	     /* of others; NULL: a marker of ours */
-	unsigned guard;		     /* guard.c: its domain's number; 0: the control site */
+	uint64_t plain_token;	     /* replaces the token of marks without one */
+	struct probe *probe;	     /* an existing USDT probe or a function; NULL: a marker */
+	unsigned guard;		     /* number of the domain in guard.c; 0: the control site */
 };
 
 struct file_link {
-	unsigned link;	/* as the broker knows it */
-	unsigned guard; /* of the domain it is of; 0: of several, or none */
+	pid_t pid;	/* the process that it is for; 0: all */
+	unsigned link;	/* the broker's number */
+	unsigned guard; /* number of the domain; 0: several, or none */
 };
 
-/* A file that was found mapped. It stays open, so that its inode number is not given to another. */
+/*
+ * A file that is mapped executable in a traced process. It stays open, so that the kernel cannot
+ * reuse its inode number.
+ */
 struct file {
-	uint64_t device, inode;	 /* the key, as /proc/PID/maps has it */
-	uint64_t st_dev, st_ino; /* as the file itself says */
-	bool known_otherwise;	 /* attached under another key already */
+	uint64_t device, inode;	 /* the key, as in /proc/PID/maps */
+	uint64_t st_dev, st_ino; /* from stat(), which may differ from the key */
+	bool has_other_key;	 /* already attached under another key */
 	int fd;
-	struct elf_file *elf; /* NULL: nothing of ours in it */
+	struct elf_file *elf; /* NULL: nothing to record in it */
 	struct marker_sites sites;
-	unsigned first_site;		 /* in capture->sites */
-	unsigned n_sites;		 /* that were selected */
-	uint64_t flush_stub, batch_list; /* addresses in the file; 0: its markers cannot batch */
-	unsigned n_domain_sites;	 /* of these, how many are not the control site's */
-	unsigned first_probe, n_probes;	 /* of others, that were selected: in capture->sites, too */
-	unsigned first_call;		 /* of these, those from here on are of functions */
-	bool refused;			 /* could not be attached to: not tried again */
-	struct broker_site linker;	 /* _dl_debug_state; offset 0: not the dynamic linker */
-	struct broker_site executes[3];	 /* execve and its like, of a C library */
+	unsigned first_site; /* in capture->sites */
+	unsigned n_sites;    /* number of selected sites */
+	uint64_t flush_stub,
+		batch_slots;	 /* addresses in the file; 0: it does not support buffered mode */
+	unsigned n_domain_sites; /* those that are not the control site's */
+	unsigned first_probe,
+		n_probes;	   /* selected USDT probes and functions, also in capture->sites */
+	unsigned first_call;	   /* those from here on are of functions */
+	bool refused;		   /* cannot be attached to; not tried again */
+	struct broker_site linker; /* _dl_debug_state; offset 0: not the dynamic linker */
+	struct broker_site executes[3]; /* the functions of a C library that execute programs */
 	unsigned n_executes;
-	bool doors_wait; /* the two above are still to be attached to */
+	bool hold_sites_pending; /* the hold points above are not attached yet */
 	struct file_link *links;
 	unsigned n_links;
 	struct file_link *data_links; /* under a schedule: those of the domains' sites */
 	unsigned n_data_links;
-	pid_t alone; /* attached for this process, though children are followed; 0: for all */
-	pid_t *pids; /* attached for these alone (children not followed) */
+	/* attached for this process only, although children are followed; 0: for all */
+	pid_t alone;
+	pid_t *pids; /* processes with links of their own (capture_attaches_each) */
 	unsigned n_pids;
 	UT_hash_handle hh;
 };
 
-/* A static marker: its name and keys, read once from the file. */
+/* A marker with a static name. Its name and keys are read from the file once. */
 struct marker_key {
 	uint32_t site;
 	int32_t name;
@@ -80,7 +91,7 @@ struct marker {
 	struct marker_key key;
 	const struct name *name; /* NULL: none */
 	bool unreadable;
-	const struct name *category; /* the domain, and those besides */
+	const struct name *category; /* the domain, then its categories */
 	const struct name *keys[MAX_ARGS];
 	UT_hash_handle hh;
 };
@@ -89,48 +100,48 @@ struct marker {
 #define RECENT_MARKER_BITS 8
 #define RECENT_MARKERS	   (1 << RECENT_MARKER_BITS)
 
-/* Whether marks of these categories are asked for: see selection.c. */
+/* A cached decision whether marks with these categories are selected (selection.c). */
 struct decision {
 	const struct name *category;
-	bool taken;
+	bool selected;
 };
 
 struct traced_process {
 	pid_t pid;
-	uint64_t cpu_ns; /* guard.c: of its CPU time, what was counted */
+	uint64_t cpu_ns; /* the part of its CPU time that guard.c has counted */
 	UT_hash_handle hh;
 };
 
 struct guard_domain {
 	const struct name *name;
 	bool off;
-	struct guard_count before; /* at the begin of the interval */
+	struct guard_count before; /* at the beginning of the interval */
 };
 
-#define GUARD_LONGEST 16 /* times what comes before: a program takes as long as that, or less */
+/* a program that takes this many times as long as the entry was interrupted */
+#define GUARD_LONGEST 16
 #define DRAIN_AT_MOST 65536
 #define MAX_MARKERS   65536
 
-/* What looking at one process has cost: see scans.c. */
+/* The cost of scanning a process (scans.c). */
 struct scan_pace {
-	pid_t pid; /* 0: nobody's */
-	bool owed; /* it was let go on without a look, which is made up for */
+	pid_t pid; /* 0: not used */
+	bool owed; /* its threads continued without a scan, which is made up for later */
 	int64_t credit_ns;
-	uint64_t at_ns; /* when it had that */
+	uint64_t at_ns; /* when the credit was computed */
 };
 
 #define SCAN_PACES    1024
 #define HOLDS_AT_ONCE 256
 
 struct scans {
-	struct scan_pace paces[SCAN_PACES]; /* by process id */
+	struct scan_pace paces[SCAN_PACES]; /* by process number */
 	unsigned n_owed, next_owed;
-	uint64_t until_ns; /* files that are new are not looked into any more; 0: all are */
-	bool left;	   /* some were not */
-	struct record_hold
-		held[HOLDS_AT_ONCE]; /* threads that wait, in the order in which they began */
+	uint64_t until_ns; /* new files are not opened after this time; 0: all are */
+	bool left;	   /* some files were not opened */
+	struct record_hold held[HOLDS_AT_ONCE]; /* requests of held threads, oldest first */
 	unsigned n_held;
-	uint64_t holds_ns; /* between records, not before */
+	uint64_t holds_ns; /* serve holds between records again, but not before */
 };
 
 struct capture {
@@ -138,73 +149,102 @@ struct capture {
 	struct broker *broker;
 	struct broker_loaded loaded;
 	struct proftrace_bpf__bss *shared;
-	struct tables *tables;	 /* NULL: marks are recorded */
-	struct batches *batches; /* NULL: each mark comes by itself */
-	struct stacks *stacks;	 /* NULL: no call stacks are taken */
-	struct rings *rings;	 /* of records */
-	struct ring_buffer *holds;
 	struct clocks clocks;
 	int epoll_fd;
-	char *stuck_at; /* the file that the broker was given up over; "" where it is not known which */
+	int error; /* the first error of the consumer of events */
+
+	/* capture.c: the state of the recording */
+	char *stuck_at; /* the file on which the broker got stuck; "": unknown */
+	bool attaching; /* to a running process, for the first time */
+	bool expects;	/* new files are those that a command will begin with */
+	bool waits;	/* under a schedule: the domains' sites are detached */
+	bool stopping;	/* new mappings no longer matter */
 	bool stopped;
-	bool waits; /* under a schedule: the domains' sites are not attached */
 	uint64_t attach_ns;
-	bool doors_later; /* files that are found now: markers first, the rest by files_attach_doors() */
-	bool expects; /* files that are found now are what a command will begin with */
-	int error;    /* the first one that the receiver of events returned */
 
-	struct file *files;
-	unsigned n_marked_files;
-	unsigned n_links; /* of all files */
-	unsigned n_linkers;
-	unsigned n_statics; /* static programs with markers */
-	struct site *sites;
-	unsigned n_sites, sites_room;
-	struct marker *markers;
-	struct marker *recent_markers[RECENT_MARKERS]; /* found lately, by site and name */
-	struct marker uncached;			       /* the last of too many */
-	struct probes *probes;			       /* NULL: none of others are asked for */
-	struct traced_process *processes;
+	/* Reading records */
+	struct rings *rings;
+	struct ring_buffer *holds;
+	unsigned budget;	 /* records to decode before returning */
+	uint64_t drain_until_ns; /* and return after this time */
+	unsigned since_holds;	 /* records since holds were served */
 
-	struct {
-		unsigned n;	 /* numbers in use; 0 is the control site's */
-		uint64_t cpu_ns; /* of all processes, in this interval */
-		struct guard_domain domains[GUARD_DOMAINS];
-	} guard;
-	uint64_t decoded; /* marks taken from the ring buffer */
-	uint64_t malformed;
-	uint64_t left_out_marks; /* whose categories nobody asked for */
-	struct left_out_thread *left_out;
-	struct decision decisions[DECISIONS];
-	uint64_t told_lost; /* of those lost, how many were told with their place */
-	uint64_t unreadable_names;
-	uint64_t unreadable_args;
-	uint64_t cut_strings;
-	uint64_t repaired_strings;
-	uint64_t refused;	 /* files that could not be opened or attached to */
-	uint64_t named_files;	 /* files of which it was said that something is not recorded */
-	uint64_t late;		 /* files attached while their program was already running */
-	uint32_t sched_lost;	 /* records of the scheduler, as far as it was looked */
-	bool sched_uncertain;	 /* and not all of them were told */
-	unsigned budget;	 /* records to take before coming back */
-	uint64_t drain_until_ns; /* and not longer, if each takes long */
-	bool attaching;		 /* to a running process, for the first time */
-	bool stopping;		 /* what is mapped from now on is nobody's concern */
+	/* Modules with a state of their own */
+	struct tables *tables;	 /* NULL: marks are recorded and not aggregated */
+	struct batches *batches; /* NULL: not in buffered mode */
+	struct stacks *stacks;	 /* NULL: no call stacks */
+	struct probes *probes;	 /* NULL: no USDT probes or functions are selected */
 	struct scans scans;
-	unsigned since_holds;	/* records since the holds were looked at */
-	uint64_t refused_sites; /* of probes, for one reason or another */
+
+	/* decode.c */
+	struct {
+		uint64_t marks; /* from the ring buffer or from batches */
+		uint64_t malformed;
+		uint64_t reported_lost; /* lost marks that were reported with their position */
+		uint64_t unreadable_names;
+		uint64_t unreadable_args;
+		uint64_t cut_strings;
+		uint64_t repaired_strings;
+	} decoded;
 	char text[(MAX_ARGS + 1) * (MAX_STRING * 4 + 8)];
 	struct arg args[MAX_ARGS];
 	uint64_t counters[MAX_COUNTERS * COUNTER_PARTS];
+
+	/* sched.c */
+	struct {
+		uint32_t lost;	/* number of lost records when last checked */
+		bool uncertain; /* not all of them have been reported */
+	} sched;
+
+	/* static_names.c */
+	struct {
+		struct marker *table;
+		struct marker *recent[RECENT_MARKERS]; /* cache by site and name */
+		struct marker uncached;		       /* the latest one beyond the limit */
+	} markers;
+
+	/* selection.c */
+	struct {
+		struct left_out_thread *threads;
+		struct decision decisions[DECISIONS];
+		uint64_t left_out; /* marks that were left out because of their categories */
+	} selection;
+
+	/* guard.c */
+	struct {
+		unsigned n;	 /* numbers in use; 0 is the control site */
+		uint64_t cpu_ns; /* of all processes in this interval */
+		struct guard_domain domains[GUARD_DOMAINS];
+	} guard;
+
+	/* files.c and processes.c */
+	struct file *files;
+	struct site *sites;
+	unsigned n_sites, sites_capacity;
+	struct traced_process *processes;
+	struct leaving *released; /* links of exited processes, closed many at a time */
+	unsigned n_links;	  /* of all files */
+	unsigned n_marked_files;
+	unsigned n_linkers;
+	unsigned n_statics; /* static programs with markers */
+	/* attach markers of new files first, and hold points later by files_attach_hold_sites() */
+	bool hold_sites_later;
+	struct capture_counts counts;
+	uint64_t followed_late;	   /* forked processes that did not get their links at once, */
+	uint64_t followed_late_ns; /* and the longest time until they had them */
+	uint64_t refused;	   /* files that could not be opened or attached to */
+	uint64_t refused_sites;	   /* sites that could not be attached to */
+	uint64_t named_files;	   /* files that a message named as not completely recorded */
+	uint64_t late;		   /* files attached while their program was already running */
 };
 
-/* Whether the broker was given up; if just now, then over the file of this name. */
-bool capture_stuck_at(struct capture *c, const char *path);
+/* Whether the broker is stuck. If it has just got stuck, that was on the file `path`. */
+bool capture_check_stuck(struct capture *c, const char *path);
 void capture_log(struct capture *c, int verbosity, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 uint64_t monotonic_now(void);
 
-static inline int capture_hand_on(struct capture *c, const struct event *event)
+static inline int capture_emit(struct capture *c, const struct event *event)
 {
 	int error = c->options.event(c->options.context, event);
 
@@ -213,12 +253,14 @@ static inline int capture_hand_on(struct capture *c, const struct event *event)
 	return error;
 }
 
-/* decode.c: the callbacks of the ring buffers. */
+/* decode.c */
 int decode_record(void *context, void *data, size_t size);
-/* A mark; false: it makes no sense. `e` is all 0 but for when and whose it is. */
+/*
+ * Decodes a mark; false: it is malformed. All fields of `e` are 0 except time, process and thread.
+ */
 bool decode_mark(struct capture *c, const struct record *r, size_t size, struct event *e);
 
-/* What the operands are: a its id, where its kind has one, and b its size. */
+/* Operand a is the id of these kinds, and operand b their size. */
 static inline bool operand_is_id(unsigned kind)
 {
 	return kind != RECORD_COUNTER && kind != RECORD_INSTANT && kind != RECORD_END;
@@ -231,23 +273,26 @@ static inline bool operand_is_size(unsigned kind)
 
 /* sched.c */
 bool decode_sched(struct capture *c, const struct record *r, size_t size, struct event *e);
-/* After a record was taken, and before it is handed on: whether some before it found no room. */
-void sched_look_lost(struct capture *c, uint64_t ts_ns);
+/*
+ * Called after a record was read and before its event is emitted: checks whether earlier scheduler
+ * records were lost.
+ */
+void sched_check_lost(struct capture *c, uint64_t ts_ns);
 
-size_t whole_characters(const char *bytes, size_t length);
+size_t whole_characters_length(const char *bytes, size_t length);
 
 /* static_names.c */
-const struct marker *marker_look_up(struct capture *c, const struct marker_key *key);
+const struct marker *marker_find(struct capture *c, const struct marker_key *key);
 
-/* Names lie at even distances: the upper bits of a product have something of all their bits. */
+/* The upper bits of the product depend on all bits of the name's distance. */
 static inline struct marker **marker_slot(struct capture *c, const struct marker_key *key)
 {
 	uint32_t hash = ((uint32_t)key->name + key->site * 31) * 0x9e3779b1u;
 
-	return &c->recent_markers[hash >> (32 - RECENT_MARKER_BITS)];
+	return &c->markers.recent[hash >> (32 - RECENT_MARKER_BITS)];
 }
 
-/* The marker of a mark that comes by the million: it is nearly always one of those found lately. */
+/* The marker of a mark. Called for each mark, and nearly always finds the marker in the cache. */
 static inline const struct marker *marker_of(struct capture *c, const struct record *head,
 					     int32_t keys, int32_t categories)
 {
@@ -264,39 +309,39 @@ static inline const struct marker *marker_of(struct capture *c, const struct rec
 	if (m && m->key.site == key.site && m->key.name == key.name && m->key.keys == key.keys &&
 	    m->key.categories == key.categories && m->key.types == key.types)
 		return m;
-	return marker_look_up(c, &key);
+	return marker_find(c, &key);
 }
 
-/* "domain,a,b" */
+/* Returns "domain,a,b". */
 const struct name *join_categories(struct capture *c, const struct name *domain, const char *more,
 				   size_t length);
-bool static_string(struct capture *c, uint32_t site, int32_t distance, char *out, size_t size,
-		   size_t *ret_length);
+bool read_static_string(struct capture *c, uint32_t site, int32_t distance, char *out, size_t size,
+			size_t *ret_length);
 void markers_free(struct capture *c);
 
 /* selection.c */
 enum selection {
 	NOT_SELECTED,
 	SELECTED,
-	SELECTED_CATEGORIES, /* only marks that have categories besides the domain may be asked for */
+	SELECTED_CATEGORIES, /* only marks with categories may be selected */
 };
 enum selection selection_of(const struct capture *c, const char *domain);
-bool selection_takes_category(struct capture *c, const struct name *domain,
-			      const struct name *category);
-bool selection_takes(struct capture *c, const struct name *domain, const struct event *e);
+bool selection_includes_category(struct capture *c, const struct name *domain,
+				 const struct name *category);
+bool selection_includes(struct capture *c, const struct name *domain, const struct event *e);
 void selection_forget(struct capture *c, uint32_t tid);
 void selection_free(struct capture *c);
 
-/* What becomes of a mark that has been decoded. */
+/* Selects and emits a decoded mark. */
 static inline void capture_mark(struct capture *c, uint32_t site, const struct event *e)
 {
-	if (rare(c->options.n_domains) && !selection_takes(c, c->sites[site].category, e)) {
-		c->left_out_marks++;
+	if (rare(c->options.n_domains) && !selection_includes(c, c->sites[site].category, e)) {
+		c->selection.left_out++;
 		return;
 	}
 	if (rare(c->options.sched))
-		sched_look_lost(c, e->ts_ns);
-	capture_hand_on(c, e);
+		sched_check_lost(c, e->ts_ns);
+	capture_emit(c, e);
 }
 
 /* files.c */
@@ -305,31 +350,31 @@ enum file_news {
 	FILE_NOTHING, /* new, without markers */
 	FILE_ATTACHED,
 };
-/* Where a link is kept, and of which domain it is. */
+/* The list to which a link is added, and the number of its domain. */
 struct links {
 	struct file_link **list;
 	unsigned *n;
 	unsigned guard;
 };
 struct site *site_new(struct capture *c);
-/* What marks of this site bring along. */
+/* The attach cookie of a site. */
 uint64_t files_cookie_of(const struct capture *c, unsigned number);
-/* One link more. `pid` 0: for all processes. */
+/* Attaches to sites with one new link. `pid` 0: for all processes. */
 int files_attach_sites(struct capture *c, struct file *file, struct links to,
 		       enum broker_program program, pid_t pid, const struct broker_site *sites,
 		       unsigned n, struct failure *f);
-/* Takes over fd. `pid`: whose file it is. */
+/* Takes over fd. `pid`: the process that maps the file. */
 int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const char *path,
 	      pid_t pid, enum file_news *ret_news, struct failure *f);
-/* It cannot be opened: that is not tried again at each look. */
+/* Remembers a file that cannot be opened, so that it is not tried at each scan. */
 void files_refuse(struct capture *c, uint64_t device, uint64_t inode);
 bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
 		 enum file_news *ret_news);
-/* What files_add() left out while `doors_later` was set. */
-void files_attach_doors(struct capture *c);
+/* Attaches to what files_add() left out while `hold_sites_later` was set. */
+void files_attach_hold_sites(struct capture *c);
 const struct file *files_find(struct capture *c, uint64_t device, uint64_t inode);
 void files_detach(struct capture *c);
-/* Of a domain that is switched off already: its number in guard.c. */
+/* Detaches a domain that is switched off, by its number in guard.c. */
 void files_detach_domain(struct capture *c, unsigned guard);
 void files_detach_data(struct capture *c);
 void files_attach_data(struct capture *c);
@@ -344,28 +389,39 @@ void guard_process_end(struct capture *c, struct traced_process *p, uint64_t cpu
 /* processes.c */
 int process_scan(struct capture *c, const struct broker_target *target, unsigned *ret_marked,
 		 unsigned *ret_new, struct failure *f);
-/* running: it is what it will be; otherwise it is about to execute a program. */
+/* running: the process runs its program; otherwise it is going to execute one. */
 void process_names(struct capture *c, const struct broker_target *target, bool running);
-/* is_new: it has just begun. `cpu_ns`: what it has used in all, as far as the kernel's side knows. */
+/* is_new: it has just been created. `cpu_ns`: its whole CPU time, if the kernel has reported it. */
 void process_add(struct capture *c, pid_t pid, bool is_new);
 void process_remove(struct capture *c, pid_t pid, uint64_t cpu_ns);
+/* Whether each process has links of its own, instead of one link for all. */
+bool capture_attaches_each(const struct capture *c);
+/*
+ * files.c: a process was forked at `forked_ns`. If each process has links of its own, it gets those
+ * of its parent.
+ */
+void files_follow(struct capture *c, pid_t parent, pid_t child, uint64_t forked_ns);
+/* The process has exited, or may not be recorded any more. */
+void files_release(struct capture *c, pid_t pid);
+/* Closes the links of such processes; called now and then. */
+void files_release_links(struct capture *c);
 void process_executed(struct capture *c, pid_t pid);
-/* What a held thread is about to execute. */
+/* Attaches to the program that a held thread is going to execute. */
 void process_prepare(struct capture *c, const struct record_hold *r);
 
-/* scans.c: process_scan() as often as the recorder can afford it. */
+/* scans.c: limits how often process_scan() runs. */
 int decode_hold(void *context, void *data, size_t size);
-/* Releases held threads, after their processes have been looked at; but comes back after a while. */
+/* Scans the processes of held threads and releases the threads, but returns after a while. */
 int holds_serve(struct capture *c);
-/* The same, between records, which want their share of the time. */
-void holds_between(struct capture *c);
-/* Whether the process may be looked at; if not, it is later. */
-bool scans_afford(struct capture *c, pid_t pid);
-/* *ret_cost_ns: what it is rated at; may be NULL. */
-int scans_look(struct capture *c, pid_t pid, unsigned *ret_new, uint64_t *ret_cost_ns);
-/* Whether this look has taken so long that files must wait for the next one. */
-bool scans_is_over(struct capture *c);
-/* How many are still waiting for the look that they are owed. */
-unsigned scans_owed(const struct capture *c);
+/* The same between records, at most for the same time as records. */
+void holds_serve_if_due(struct capture *c);
+/* Whether the process may be scanned now; if not, it is scanned later. */
+bool scans_can_afford(struct capture *c, pid_t pid);
+/* Scans the process. *ret_cost_ns: what the scan is rated at; may be NULL. */
+int scans_run(struct capture *c, pid_t pid, unsigned *ret_new, uint64_t *ret_cost_ns);
+/* Whether the present scan has taken so long that files must wait for the next one. */
+bool scans_out_of_time(struct capture *c);
+/* How many processes are waiting for a scan that was put off. */
+unsigned scans_count_owed(const struct capture *c);
 
 #endif

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A binary heap of pointers to stream heads. The stream on top is updated in place, which is the
+ * only operation that a merge needs besides building the heap.
+ */
 #include "capture/merge_heap.h"
 
 void merge_sift_down(struct merge_head **heap, unsigned i, unsigned n)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Several streams in the order of time become one: the stream with the earliest event is on top. */
+/*
+ * A heap for merging streams that are sorted by time: the stream with the earliest event is on top.
+ */
 #ifndef PROFTRACE_CAPTURE_MERGE_HEAP_H
 #define PROFTRACE_CAPTURE_MERGE_HEAP_H
 
@@ -10,11 +12,11 @@ struct merge_head {
 	uint64_t next_ns; /* the time of its first event */
 };
 
-/* After `i` alone has become later, or has been put there. */
+/* Restores the heap after entry `i` has become later or was replaced. */
 void merge_sift_down(struct merge_head **heap, unsigned i, unsigned n);
-/* Of heads in any order. */
+/* Makes a heap of entries in any order. */
 void merge_heapify(struct merge_head **heap, unsigned n);
-/* Up to when the one on top goes on without another being earlier; `bound` at most. */
+/* The time up to which the stream on top has the earliest events, at most `bound`. */
 uint64_t merge_bound(struct merge_head *const *heap, unsigned n, uint64_t bound);
 
 #endif

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The traced processes: what they have mapped, what their threads are called, which are alive. */
-#include "capture/batch.h"
+/*
+ * The traced processes: scanning their mappings, the names of their threads, and which of them are
+ * alive.
+ */
+#include "capture/batch/batch.h"
 #include "capture/file_limits.h"
-#include "capture/stacks.h"
+#include "capture/stacks/stacks.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -16,29 +19,31 @@
 #include <unistd.h>
 
 #include "proftrace.skel.h"
-#include "target/by_path.h"
-#include "target/maps.h"
+#include "tracee/maps.h"
 
-/* Between so many mappings of a process that is attached to, signals are looked at. */
+/* Signals are checked after this many mappings of a process that is being attached to. */
 #define LOOK_AT_SIGNALS 1024
 
 struct scan {
 	struct capture *c;
 	const struct broker_target *target;
 	unsigned marked, fresh;
-	unsigned looked_at; /* for the message: how many files were searched */
-	unsigned lines;	    /* of its mappings */
+	unsigned looked_at; /* number of searched files, for the message */
+	unsigned lines;	    /* number of its mappings */
 	int error;
 	struct failure *f;
-	struct failure failure; /* of the file at hand */
+	struct failure failure; /* of the current file */
 };
 
-/* The broker may not open what is mapped as such: what has a name can be opened by it, as its user may. */
-static int open_named(struct scan *s, const struct mapping *m)
+/*
+ * Opens the path of a mapped file as the process's user may. This is tried if the broker may not
+ * open the mapping itself.
+ */
+static int open_mapped_file(struct scan *s, const struct mapping *m)
 {
 	int tasks = broker_open(s->c->broker, BROKER_TASKS, s->target, 0, 0, NULL);
 	int process = tasks < 0 ? -1 : openat(tasks, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int fd = process < 0 ? -ESRCH : open_by_path(process, m->path, m->inode);
+	int fd = process < 0 ? -ESRCH : open_mapped_path(process, m->path, m->inode);
 
 	if (tasks >= 0)
 		close(tasks);
@@ -54,17 +59,17 @@ static int open_named(struct scan *s, const struct mapping *m)
 	return fd == -ENOENT ? -ESTALE : fd;
 }
 
-static int take_file(struct scan *s, const struct mapping *m, uint64_t device,
-		     enum file_news *ret_news)
+static int add_mapped_file(struct scan *s, const struct mapping *m, uint64_t device,
+			   enum file_news *ret_news)
 {
 	int fd = broker_open(s->c->broker, BROKER_MAPPED, s->target, m->start, m->end, &s->failure);
 
 	if (fd == -EPERM || fd == -EACCES) {
-		fd = open_named(s, m);
+		fd = open_mapped_file(s, m);
 		if (fd < 0 && fd != -ESRCH)
 			files_refuse(s->c, device, m->inode);
 	}
-	/* Unmapped since, or a process that is gone: the next look will tell. */
+	/* The file was unmapped or the process has exited; the next scan will tell. */
 	if (fd == -ESRCH || fd == -ENOENT)
 		return 0;
 	if (fd < 0)
@@ -73,37 +78,29 @@ static int take_file(struct scan *s, const struct mapping *m, uint64_t device,
 			 &s->failure);
 }
 
-/* After it has been attached to: what threads get from then on they tell. */
-static void find_batches(const struct scan *s, const struct mapping *m, uint64_t device)
+/* Finds existing batches. This is done after attaching: later ones are announced. */
+static void find_mapped_batches(const struct scan *s, const struct mapping *m, uint64_t device)
 {
 	bool finding = s->c->batches && s->c->batches->finding;
 	const struct file *file = finding ? files_find(s->c, device, m->inode) : NULL;
 
 	if (file && file->flush_stub && !file->refused)
-		batches_find(s->c, s->target->pid, file, m->start, m->offset);
+		batches_find_existing(s->c, s->target->pid, file, m->start, m->offset);
 }
 
-static void make_room(const struct scan *s, const struct mapping *m, uint64_t device)
-{
-	const struct file *file = s->c->batches ? files_find(s->c, device, m->inode) : NULL;
-
-	if (file)
-		batch_room_now(s->c, s->target->pid, file);
-}
-
-/* Whether the recording shall end before it has begun. */
-static bool gives_up(struct scan *s)
+/* Whether the user has asked to end before the recording has begun. */
+static bool scan_is_cancelled(struct scan *s)
 {
 	const struct capture_options *o = &s->c->options;
 
-	if (!s->c->attaching || !o->told_to_end || !o->told_to_end(o->context))
+	if (!s->c->attaching || !o->end_requests || !o->end_requests(o->context))
 		return false;
 	s->error = failure_set(s->f, -ECANCELED, "not attached", "", NULL);
 	return true;
 }
 
-/* Nothing more can be asked for, of any file. */
-static int broker_lost(struct scan *s)
+/* The broker is lost, so no file can be attached to any more. */
+static int scan_lost_broker(struct scan *s)
 {
 	if (s->f)
 		*s->f = s->failure;
@@ -111,7 +108,7 @@ static int broker_lost(struct scan *s)
 	return 1;
 }
 
-/* A file can be mapped in several pieces: the executable one is where the sites are. */
+/* A file may be mapped in several pieces; its sites are in the executable one. */
 static int scan_mapping(void *context, const struct mapping *m)
 {
 	struct scan *s = context;
@@ -119,10 +116,10 @@ static int scan_mapping(void *context, const struct mapping *m)
 	uint64_t device = (uint64_t)m->device_major << 32 | m->device_minor;
 	int error = 0;
 
-	if (s->lines++ % LOOK_AT_SIGNALS == 0 && gives_up(s))
+	if (s->lines++ % LOOK_AT_SIGNALS == 0 && scan_is_cancelled(s))
 		return 1;
-	if (capture_stuck_at(s->c, ""))
-		return broker_lost(s);
+	if (capture_check_stuck(s->c, ""))
+		return scan_lost_broker(s);
 	if (!m->executable)
 		return 0;
 	if (!m->inode) {
@@ -134,13 +131,13 @@ static int scan_mapping(void *context, const struct mapping *m)
 	if (!files_known(s->c, device, m->inode, s->target->pid, &news)) {
 		bool full = files_full(s->c, &s->failure);
 
-		if (gives_up(s))
+		if (scan_is_cancelled(s))
 			return 1;
-		if (!full && scans_is_over(s->c))
+		if (!full && scans_out_of_time(s->c))
 			return 0;
-		/* Those that are too many are not even opened. */
-		error = full ? -EMFILE : take_file(s, m, device, &news);
-		/* The others may be all right. What cannot be attached to is counted. */
+		/* A file beyond the limit is not even opened. */
+		error = full ? -EMFILE : add_mapped_file(s, m, device, &news);
+		/* Other files may be all right. A file that cannot be attached to is counted. */
 		if (error && error != -EPIPE) {
 			if (!s->error && s->f)
 				*s->f = s->failure;
@@ -148,10 +145,9 @@ static int scan_mapping(void *context, const struct mapping *m)
 			files_tell_refused(s->c, m->path, &s->failure);
 		}
 	}
-	if (capture_stuck_at(s->c, m->path) || error == -EPIPE)
-		return broker_lost(s);
-	find_batches(s, m, device);
-	make_room(s, m, device);
+	if (capture_check_stuck(s->c, m->path) || error == -EPIPE)
+		return scan_lost_broker(s);
+	find_mapped_batches(s, m, device);
 	if (s->c->stacks)
 		stacks_scan_mapping(s->c->stacks, m, files_find(s->c, device, m->inode));
 	s->marked += news != FILE_NOTHING;
@@ -200,8 +196,11 @@ int process_scan(struct capture *c, const struct broker_target *target, unsigned
 	return 0;
 }
 
-/* What it was called as: the kernel's name may be that of its main thread by now. */
-static void process_name(struct capture *c, const struct broker_target *target, int tasks)
+/*
+ * The name of the program as it was executed, because the kernel's name may be that of its main
+ * thread.
+ */
+static void read_process_name(struct capture *c, const struct broker_target *target, int tasks)
 {
 	struct event e = { .kind = EVENT_PROCESS_NAME, .level = -1, .pid = target->pid };
 	int fd = openat(tasks, "../cmdline", O_RDONLY | O_CLOEXEC);
@@ -222,10 +221,10 @@ static void process_name(struct capture *c, const struct broker_target *target, 
 		return;
 	e.ts_ns = monotonic_now();
 	e.name = names_intern(c->options.names, base, strlen(base), MAX_NAME);
-	capture_hand_on(c, &e);
+	capture_emit(c, &e);
 }
 
-/* The names that it and its threads have now; later ones are told by the kernel. */
+/* Emits the present names of the process and its threads; the kernel reports later ones. */
 void process_names(struct capture *c, const struct broker_target *target, bool running)
 {
 	int directory = broker_open(c->broker, BROKER_TASKS, target, 0, 0, NULL);
@@ -238,7 +237,7 @@ void process_names(struct capture *c, const struct broker_target *target, bool r
 		return;
 	}
 	if (running)
-		process_name(c, target, dirfd(tasks));
+		read_process_name(c, target, dirfd(tasks));
 	while ((entry = readdir(tasks))) {
 		struct event e = { .kind = EVENT_COMM, .level = -1, .pid = target->pid };
 		char path[300], comm[64];
@@ -260,7 +259,7 @@ void process_names(struct capture *c, const struct broker_target *target, bool r
 		e.tid = strtoul(entry->d_name, NULL, 10);
 		e.ts_ns = monotonic_now();
 		e.name = names_intern(c->options.names, comm, n, MAX_NAME);
-		capture_hand_on(c, &e);
+		capture_emit(c, &e);
 	}
 	closedir(tasks);
 }
@@ -298,6 +297,7 @@ void capture_check_alive(struct capture *c)
 {
 	struct traced_process *p, *next;
 
+	files_release_links(c);
 	HASH_ITER (hh, c->processes, p, next) {
 		char path[32];
 
@@ -307,7 +307,7 @@ void capture_check_alive(struct capture *c)
 	}
 }
 
-static int look_in_root(unsigned pid, const char *path)
+static int open_in_process_root(unsigned pid, const char *path)
 {
 	char process[32];
 	int directory, place;
@@ -316,20 +316,20 @@ static int look_in_root(unsigned pid, const char *path)
 	directory = open(process, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (directory < 0)
 		return -1;
-	place = look_by_path(directory, path);
+	place = path_within_root(directory, path);
 	close(directory);
 	return place;
 }
 
-/* What the held thread is about to execute, as its own process sees it. */
-static int open_executed(const struct record_hold *r)
+/* Opens the program that the held thread is going to execute, as its own process sees it. */
+static int open_held_program(const struct record_hold *r)
 {
 	char path[64 + MAX_STRING];
 	unsigned pid = r->head.tgid;
 	int place, fd = -1;
 	struct stat st;
 
-	/* A path that fills its place was cut. */
+	/* A path without a NUL was cut. */
 	if (memchr(r->path, '\0', MAX_STRING - 1) == NULL)
 		return -1;
 	if (r->ops.b == HOLD_FEXECVE || (r->ops.b == HOLD_EXECVEAT && !r->path[0]))
@@ -341,8 +341,11 @@ static int open_executed(const struct record_hold *r)
 			 r->path);
 	else
 		snprintf(path, sizeof(path), "/proc/%u/cwd/%.*s", pid, MAX_STRING, r->path);
-	/* Whatever the program names there: opening a device may do something. Only look at it first. */
-	place = path[0] ? open(path, O_PATH | O_CLOEXEC) : look_in_root(pid, r->path);
+	/*
+	 * The program may name any path, and opening a device may have side effects, so it is only
+	 * opened with O_PATH first.
+	 */
+	place = path[0] ? open(path, O_PATH | O_CLOEXEC) : open_in_process_root(pid, r->path);
 	if (place < 0)
 		return -1;
 	if (!fstat(place, &st) && S_ISREG(st.st_mode)) {
@@ -361,9 +364,7 @@ void process_prepare(struct capture *c, const struct record_hold *r)
 	uint64_t device;
 	int fd;
 
-	if (c->batches)
-		batch_rooms_exec(c, (pid_t)r->head.tgid, monotonic_now());
-	fd = capture_stuck_at(c, "") ? -1 : open_executed(r);
+	fd = capture_check_stuck(c, "") ? -1 : open_held_program(r);
 	if (fd < 0)
 		return;
 	if (fstat(fd, &st)) {
@@ -376,26 +377,26 @@ void process_prepare(struct capture *c, const struct record_hold *r)
 		return;
 	}
 	if (files_add(c, fd, device, st.st_ino, r->path, r->head.tgid, &news, &f) &&
-	    !capture_stuck_at(c, r->path))
+	    !capture_check_stuck(c, r->path))
 		files_tell_refused(c, r->path, &f);
 }
 
 /*
- * Most programs are attached to while a thread is held. Where an exec brought a dynamic linker that
- * was not known yet, or a static program in a way that was not seen, or where the kernel cannot hold,
- * the program was already running.
+ * Scans a process that has executed a program. Most programs are attached to while a thread is
+ * held. But this program was already running if its dynamic linker was not known, if a static
+ * program was executed in a way that cannot be held, or if the kernel cannot hold threads.
  */
 void process_executed(struct capture *c, pid_t pid)
 {
 	unsigned fresh = 0, linkers = c->n_linkers, statics = c->n_statics;
 
-	if (!scans_afford(c, pid)) {
-		/* Its code is not that of before. */
+	if (!scans_can_afford(c, pid)) {
+		/* Its code is no longer that of the old program. */
 		if (c->stacks)
 			stacks_forget(c->stacks, (uint32_t)pid);
 		return;
 	}
-	if (scans_look(c, pid, &fresh, NULL))
+	if (scans_run(c, pid, &fresh, NULL))
 		return;
 	if (!c->loaded.can_hold || c->n_linkers != linkers || c->n_statics != statics)
 		c->late += fresh;

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reading ring buffers and merging their records by time: rings.h proves that the order is right.
+ * libbpf's own reader does not merge several buffers.
+ */
 #include "capture/rings.h"
 
 #include <errno.h>
@@ -10,48 +14,49 @@
 #include <unistd.h>
 
 #include "capture/merge_heap.h"
-#include "clock.h"
+#include "base/clock.h"
 #include "event.h"
 
 /*
- * The clocks of two CPUs, and the kernel's quick way to read one and ours, differ by less than this; and
- * a processor that reads memory ahead of its turn does so by less.
+ * The bound for three errors: the difference between two CPUs' clocks, the difference between the
+ * kernel's fast clock and ours, and the time by which a processor reads memory early.
  */
 #define CLOCKS_APART_NS 10000
 
-/* Where a record is, and when it happened. */
-struct place {
+/* The position and the time of a record. */
+struct ring_place {
 	uint64_t ts;
-	uint64_t at; /* as the buffer counts, which never goes back */
+	uint64_t at; /* position in the buffer, which only grows */
 };
 
 /*
- * The kernel puts every page of a mapping in place at once, 64 MiB twice, which takes as long as to verify
- * our programs: so of the data only as much is mapped as has been reached, by so many bytes.
+ * The kernel populates a mapping at once. For a buffer of 64 MiB, whose data are mapped twice, that
+ * takes as long as verifying all programs. So the data are mapped in steps of this size, when they
+ * are reached.
  */
 #define WINDOW (1u << 20)
 
 struct ring {
 	struct merge_head head;
-	int fd; /* the caller's */
+	int fd; /* borrowed */
 	uint64_t *consumer, *producer;
-	char *data;	/* twice, one after the other, so that no record is in two pieces */
-	size_t mapped;	/* of the data, from its beginning */
-	uint64_t seen;	/* read up to here */
-	uint64_t until; /* it reached this far at `look_ns` or later */
-	uint64_t look_ns;
+	char *data;	/* mapped twice in a row, so that no record is split */
+	size_t mapped;	/* bytes of the data, from the beginning */
+	uint64_t seen;	/* position up to which it has been read */
+	uint64_t until; /* position of the producer at `until_ns` or later */
+	uint64_t until_ns;
 	uint64_t known_ns;
-	struct place *places; /* seen and not handed on, by time */
-	size_t begin, end, room;
+	struct ring_place *places; /* seen but not emitted, sorted by time */
+	size_t begin, end, capacity;
 };
 
 struct rings {
 	rings_take take;
 	void *context;
 	size_t page, size;
-	int error; /* of mapping more of one */
+	int error; /* from mapping more data */
 	bool ended;
-	uint64_t known_ns; /* up to here all has been handed on */
+	uint64_t known_ns; /* everything up to here has been emitted */
 	unsigned n;
 	struct merge_head *heap[MAX_BUFFERS];
 	struct ring rings[MAX_BUFFERS];
@@ -64,7 +69,7 @@ static int ring_map(struct ring *ring, int fd, size_t page, size_t size)
 	if (p == MAP_FAILED)
 		return -errno;
 	ring->consumer = p;
-	/* Room for all of it. */
+	/* Reserves address space for all data. */
 	p = mmap(NULL, page + 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 		 0);
 	if (p == MAP_FAILED)
@@ -124,10 +129,13 @@ void rings_end(struct rings *r)
 	r->ended = true;
 }
 
-/* --- looking ------------------------------------------------------------------------------------- */
+/*
+ * --- reading
+ * --------------------------------------------------------------------------------------
+ */
 
-/* Whether the time in it was taken before it got its room: as bpf/ has it. */
-static bool is_timed_before(unsigned kind)
+/* Whether bpf/ takes the time of such a record before it reserves space. */
+static bool time_precedes_reserve(unsigned kind)
 {
 	return kind != RECORD_BEGIN &&
 	       (kind < RECORD_FORK || kind == RECORD_SWITCH || kind == RECORD_WAKING ||
@@ -135,36 +143,36 @@ static bool is_timed_before(unsigned kind)
 		kind == RECORD_BATCH);
 }
 
-static bool make_room(struct ring *ring)
+static bool ring_reserve_place(struct ring *ring)
 {
-	size_t n = ring->end - ring->begin, room = ring->room ? 2 * ring->room : 1024;
-	struct place *grown;
+	size_t n = ring->end - ring->begin, capacity = ring->capacity ? 2 * ring->capacity : 1024;
+	struct ring_place *grown;
 
-	if (ring->begin > ring->room / 2) {
+	if (ring->begin > ring->capacity / 2) {
 		memmove(ring->places, ring->places + ring->begin, n * sizeof(*ring->places));
 		ring->begin = 0;
 		ring->end = n;
 		return true;
 	}
-	grown = realloc(ring->places, room * sizeof(*grown));
+	grown = realloc(ring->places, capacity * sizeof(*grown));
 	if (!grown)
 		return false;
 	ring->places = grown;
-	ring->room = room;
+	ring->capacity = capacity;
 	return true;
 }
 
-/* Those of the same time stay in the order in which they came. */
-static bool put(struct ring *ring, struct place p)
+/* Records with the same time stay in the order in which they came. */
+static bool ring_insert_place(struct ring *ring, struct ring_place p)
 {
 	size_t i;
 
-	/* Late, as what tells of losses is. */
+	/* A late record, such as a report of losses. */
 	if (ring->begin && ring->begin < ring->end && p.ts < ring->places[ring->begin].ts) {
 		ring->places[--ring->begin] = p;
 		return true;
 	}
-	if (ring->end == ring->room && !make_room(ring))
+	if (ring->end == ring->capacity && !ring_reserve_place(ring))
 		return false;
 	for (i = ring->end++; i > ring->begin && ring->places[i - 1].ts > p.ts; i--)
 		ring->places[i] = ring->places[i - 1];
@@ -172,15 +180,15 @@ static bool put(struct ring *ring, struct place p)
 	return true;
 }
 
-/* What is at this place. */
-struct found {
-	struct record *record; /* NULL: it was given up, or is none */
+/* The record at a position. */
+struct found_record {
+	struct record *record; /* NULL: discarded or too short */
 	uint32_t bytes;
-	uint32_t takes; /* with all that belongs to it */
+	uint32_t total_bytes; /* size with header and padding */
 };
 
-/* Maps on, up to `end` of the data at least. */
-static bool map_until(struct rings *r, struct ring *ring, size_t end)
+/* Maps the data up to `end` at least. */
+static bool ring_map_until(struct rings *r, struct ring *ring, size_t end)
 {
 	size_t from = ring->mapped, until = (end + WINDOW - 1) & ~(size_t)(WINDOW - 1);
 
@@ -199,21 +207,23 @@ static bool map_until(struct rings *r, struct ring *ring, size_t end)
 	return true;
 }
 
-/* False: it is not complete, or cannot be read. */
-static bool find(struct rings *r, struct ring *ring, uint64_t at, struct found *found)
+/* False: the record is not complete, or cannot be read. */
+static bool ring_read_header(struct rings *r, struct ring *ring, uint64_t at,
+			     struct found_record *found)
 {
 	size_t from = at & (r->size - 1);
 	uint32_t *header = (uint32_t *)(ring->data + from), length;
 
 	if (from + BPF_RINGBUF_HDR_SZ > ring->mapped &&
-	    !map_until(r, ring, from + BPF_RINGBUF_HDR_SZ))
+	    !ring_map_until(r, ring, from + BPF_RINGBUF_HDR_SZ))
 		return false;
 	length = __atomic_load_n(header, __ATOMIC_ACQUIRE);
 	if (length & BPF_RINGBUF_BUSY_BIT)
 		return false;
 	found->bytes = length & ~BPF_RINGBUF_DISCARD_BIT;
-	found->takes = (found->bytes + BPF_RINGBUF_HDR_SZ + 7) & ~7u;
-	if (from + found->takes > ring->mapped && !map_until(r, ring, from + found->takes))
+	found->total_bytes = (found->bytes + BPF_RINGBUF_HDR_SZ + 7) & ~7u;
+	if (from + found->total_bytes > ring->mapped &&
+	    !ring_map_until(r, ring, from + found->total_bytes))
 		return false;
 	found->record = NULL;
 	if (!(length & BPF_RINGBUF_DISCARD_BIT) && found->bytes >= sizeof(*found->record))
@@ -221,40 +231,40 @@ static bool find(struct rings *r, struct ring *ring, uint64_t at, struct found *
 	return true;
 }
 
-/* The clock first: what has room by then is before what is read after it. */
-static void look_how_far(struct ring *ring, uint64_t now_ns)
+/* The clock is read first: what has space by that time is before the position read after it. */
+static void ring_read_producer(struct ring *ring, uint64_t now_ns)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (ring->seen < ring->until)
 		return;
 	ring->until = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
-	ring->look_ns = now_ns - CLOCKS_APART_NS;
+	ring->until_ns = now_ns - CLOCKS_APART_NS;
 }
 
-/* Reads on, up to where it reached, or something is not complete. */
-static void look_at(struct rings *r, struct ring *ring, unsigned budget)
+/* Reads up to the position of the producer, or to a record that is not complete. */
+static void ring_scan(struct rings *r, struct ring *ring, unsigned budget)
 {
-	struct found found;
+	struct found_record found;
 
 	while (ring->seen < ring->until && budget--) {
 		const struct record *record;
 
-		if (!find(r, ring, ring->seen, &found))
+		if (!ring_read_header(r, ring, ring->seen, &found))
 			return;
 		record = found.record;
 		if (record) {
-			if (!put(ring, (struct place){ record->ts, ring->seen }))
+			if (!ring_insert_place(ring, (struct ring_place){ record->ts, ring->seen }))
 				return;
-			if (is_timed_before(record->kind) && record->ts > ring->known_ns)
+			if (time_precedes_reserve(record->kind) && record->ts > ring->known_ns)
 				ring->known_ns = record->ts;
 		}
-		ring->seen += found.takes;
+		ring->seen += found.total_bytes;
 	}
-	if (ring->seen >= ring->until && ring->look_ns > ring->known_ns)
-		ring->known_ns = ring->look_ns;
+	if (ring->seen >= ring->until && ring->until_ns > ring->known_ns)
+		ring->known_ns = ring->until_ns;
 }
 
-static uint64_t watermark(const struct rings *r)
+static uint64_t rings_watermark(const struct rings *r)
 {
 	uint64_t known_ns = UINT64_MAX;
 	unsigned i;
@@ -267,33 +277,37 @@ static uint64_t watermark(const struct rings *r)
 }
 
 /*
- * One that is ahead of the others is not read on while much of it waits for these, so that little has to
- * be remembered; the one that they all wait for always is.
+ * Reads all buffers. A buffer that is ahead of the others is not read further while many of its
+ * records wait for them, which limits the memory. The buffer that is furthest behind is always
+ * read.
  */
-static void look(struct rings *r, unsigned budget)
+static void rings_scan(struct rings *r, unsigned budget)
 {
-	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), known_ns = watermark(r);
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), known_ns = rings_watermark(r);
 	unsigned i, share = budget / r->n;
 
 	for (i = 0; i < r->n; i++) {
 		struct ring *ring = &r->rings[i];
 
-		look_how_far(ring, now_ns);
+		ring_read_producer(ring, now_ns);
 		if (ring->end - ring->begin < budget || ring->known_ns <= known_ns)
-			look_at(r, ring, share ? share : 1);
+			ring_scan(r, ring, share ? share : 1);
 	}
 }
 
-/* --- handing on ---------------------------------------------------------------------------------- */
+/*
+ * --- emitting
+ * -------------------------------------------------------------------------------------
+ */
 
-static int hand_on(struct rings *r, struct ring *ring, uint64_t bound)
+static int ring_emit_until(struct rings *r, struct ring *ring, uint64_t bound)
 {
 	int error = 0;
 
 	while (!error && ring->begin < ring->end && ring->head.next_ns <= bound) {
-		struct found found;
+		struct found_record found;
 
-		find(r, ring, ring->places[ring->begin].at, &found);
+		ring_read_header(r, ring, ring->places[ring->begin].at, &found);
 		ring->begin++;
 		if (ring->begin < ring->end)
 			ring->head.next_ns = ring->places[ring->begin].ts;
@@ -302,7 +316,7 @@ static int hand_on(struct rings *r, struct ring *ring, uint64_t bound)
 	return error;
 }
 
-static int merge(struct rings *r, uint64_t known_ns)
+static int rings_merge(struct rings *r, uint64_t known_ns)
 {
 	unsigned i, n = 0;
 	int error = 0;
@@ -319,7 +333,7 @@ static int merge(struct rings *r, uint64_t known_ns)
 	while (!error && n && r->heap[0]->next_ns <= known_ns) {
 		struct ring *ring = (struct ring *)r->heap[0];
 
-		error = hand_on(r, ring, merge_bound(r->heap, n, known_ns));
+		error = ring_emit_until(r, ring, merge_bound(r->heap, n, known_ns));
 		if (ring->begin == ring->end)
 			r->heap[0] = r->heap[--n];
 		if (n)
@@ -328,8 +342,8 @@ static int merge(struct rings *r, uint64_t known_ns)
 	return error;
 }
 
-/* The kernel may write over what has been handed on. Returns whether something is left. */
-static bool release(struct ring *ring)
+/* Lets the kernel overwrite what has been emitted. Returns whether something is left. */
+static bool ring_release(struct ring *ring)
 {
 	uint64_t at = ring->seen;
 	size_t i;
@@ -342,21 +356,21 @@ static bool release(struct ring *ring)
 	return at < ring->until;
 }
 
-/* Whoever writes looks at how far it has been read: it is said once for so many records. */
+/* The kernel checks the consumer's position: it is updated once for this many records. */
 #define RELEASE_EACH 64
 
-/* One alone: as it comes, and as long as more comes. */
-static int drain_one(struct rings *r, struct ring *ring)
+/* Drains a buffer that is the only one, without sorting, as long as more comes. */
+static int ring_drain_alone(struct rings *r, struct ring *ring)
 {
 	uint64_t reaches;
-	struct found found;
+	struct found_record found;
 	unsigned n = 0;
 	int error = 0;
 
-	look_how_far(ring, clock_ns(CLOCK_MONOTONIC));
+	ring_read_producer(ring, clock_ns(CLOCK_MONOTONIC));
 	reaches = ring->until;
-	while (!error && ring->seen < reaches && find(r, ring, ring->seen, &found)) {
-		ring->seen += found.takes;
+	while (!error && ring->seen < reaches && ring_read_header(r, ring, ring->seen, &found)) {
+		ring->seen += found.total_bytes;
 		if (found.record)
 			error = r->take(r->context, found.record, found.bytes);
 		if (++n % RELEASE_EACH == 0)
@@ -366,7 +380,7 @@ static int drain_one(struct rings *r, struct ring *ring)
 	}
 	__atomic_store_n(ring->consumer, ring->seen, __ATOMIC_RELEASE);
 	if (ring->seen >= ring->until)
-		r->known_ns = ring->look_ns;
+		r->known_ns = ring->until_ns;
 	return error ? error : r->error;
 }
 
@@ -380,15 +394,15 @@ int rings_drain(struct rings *r, unsigned budget)
 	if (r->error)
 		return r->error;
 	if (r->n == 1)
-		return drain_one(r, &r->rings[0]);
-	look(r, budget);
-	known_ns = watermark(r);
-	error = merge(r, known_ns);
+		return ring_drain_alone(r, &r->rings[0]);
+	rings_scan(r, budget);
+	known_ns = rings_watermark(r);
+	error = rings_merge(r, known_ns);
 	if (!error)
 		r->known_ns = known_ns < now_ns ? known_ns : now_ns;
 	error = error ? error : r->error;
 	for (i = 0; i < r->n; i++)
-		left |= release(&r->rings[i]);
+		left |= ring_release(&r->rings[i]);
 	return error ? error : left ? -EAGAIN : 0;
 }
 

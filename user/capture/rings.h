@@ -1,38 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ring buffer of records; or several, each of some CPUs (bpf/buffers.h), read as if they were one:
- * what happened before something else is handed on before it. One alone is in that order as it is.
+ * Reading the ring buffers of records. There is one, or there are several for different CPUs
+ * (bpf/buffers.h), which are read as if they were one: a record of something that happened earlier
+ * is emitted first. A single buffer is in this order already.
  *
- * A thread that moves from one CPU to another has its records in two buffers, and what one thread does
- * may be the answer to what another did. So the records are merged by their times, and one is handed
- * on only when nothing earlier can come any more. What there is to know about that:
+ * A thread that moves from one CPU to another has its records in two buffers, and what one thread
+ * does may be a reaction to another. So the records are merged by time, and a record is emitted
+ * only when no earlier one can come any more. Three properties of ring buffers matter:
  *
- *  - A buffer gives room in turn: what is further back got its room later.
- *  - A record is not complete, and stops whoever reads, from the moment it has its room until its
- *    thread has filled it in; which may be long, when that thread has to give its CPU away meanwhile.
- *    So that nothing more can be read does not say that nothing was there before.
- *  - Times are taken on both sides of that moment. Most before it (an END is timed as it arrives), of
- *    a BEGIN and a few others after it. So a buffer is nearly in the order of its times, and not quite.
+ * - Space is reserved in order: a record further back has reserved its space later.
+ * - A record blocks the reader from the moment when it has reserved its space until its thread has
+ *   filled it in. That may be long, if the thread loses its CPU meanwhile. So even if nothing more
+ *   can be read, earlier records may exist.
+ * - The time of a record may be taken before or after the reservation. It is before for most
+ *   kinds, such as END, and after for BEGIN and a few others. So a buffer is nearly sorted by
+ *   time, but not completely.
  *
- * Each buffer has a time `known_ns`: everything in it that had got its room before then has been seen.
- * There are two ways to learn of it, and the later time counts:
+ * Each buffer has a time `known_ns`: all records that had reserved their space before then have
+ * been seen. The later of two times counts:
  *
- *  - The clock is read, and then how far the buffer reaches. Once it has been read up to there, all
- *    that had its room by that time has been seen, also where the buffer was empty.
- *  - A record is seen whose time was taken before it got its room. What comes behind it got its room
- *    later still.
+ * - The clock is read, and then the position of the producer. Once the buffer has been read up to
+ *   this position, all records that had reserved their space by that time have been seen, even if
+ *   there were none.
+ * - A record has been seen whose time was taken before its reservation. All records behind it
+ *   reserved their space later than that.
  *
- * What is not later than the least of these times, the watermark, is handed on, sorted by time. Let X
- * have happened before Y: it was complete before the time of Y was taken, as is so of what a thread
- * does one after the other, on whichever CPUs, and of what one does because of another. If Y is
- * handed on, its time is not after the watermark; X had its room before that time, so X has been seen;
- * and its time is before that of Y, so it was handed on before.
+ * The watermark is the least of these times over all buffers. Records up to the watermark are
+ * emitted, sorted by time. This is correct: let X have happened before Y, so that the record of X
+ * was complete before the time of Y was taken. That is so for two actions of one thread, on
+ * whichever CPUs, and for a reaction of another thread. If Y is emitted, its time is not after the
+ * watermark. X had reserved its space before that time, so X has been seen. The time of X is before
+ * that of Y, so X was emitted first.
  *
- * A record may come late: its thread took the time, then lost its CPU, then got its room. It is handed
- * on at once. What is behind the watermark already did not wait for it, as shown above.
+ * A record may come late: its thread took the time, lost its CPU and reserved the space later. It
+ * is emitted at once. As shown above, nothing that was emitted before depended on it.
  *
- * All that is copied is times and places. The records stay where they are until they are handed on, so
- * that the kernel counts what finds no room, however long something has to wait.
+ * Only times and positions are copied. The records stay in the buffers until they are emitted. So
+ * when the recorder is slow, the kernel finds the buffers full and counts the losses.
  */
 #ifndef PROFTRACE_CAPTURE_RINGS_H
 #define PROFTRACE_CAPTURE_RINGS_H
@@ -43,23 +47,25 @@
 
 struct rings;
 
-/* Not 0: that one is taken, and no more are wanted now. */
+/* Handles a record. A value other than 0 means that no more are wanted for now. */
 typedef int (*rings_take)(void *context, void *record, size_t size);
 
-/* `size`: of each, in bytes. The descriptors are borrowed. */
+/* `size`: bytes of each buffer. The descriptors are borrowed. */
 int rings_open(const int *fds, unsigned n, size_t size, rings_take take, void *context,
 	       struct rings **ret_rings);
 void rings_close(struct rings *rings);
 
 /*
- * Hands on what is complete and certain. 0: that was all that had been there at its beginning, or, of
- * one buffer, all up to a record that is not complete; -EAGAIN, or what `take` returned: more may be
- * had. `budget`: of several, so many records are looked at, at most.
+ * Emits records that are complete and certain. Returns 0 if those were all that were there when it
+ * began, or with one buffer, all up to an incomplete record; -EAGAIN, or the value of `take`, if
+ * there may be more. `budget`: how many records are read at most, if there are several buffers.
  */
 int rings_drain(struct rings *rings, unsigned budget);
-/* Whatever was written before this moment, by its own time as well, has been handed on. */
+/*
+ * All records that were written before this time, and whose own time is before, have been emitted.
+ */
 uint64_t rings_known_ns(const struct rings *rings);
-/* Nothing more is written: from now on all there is may be handed on. */
+/* Nothing more is written: everything left may be emitted. */
 void rings_end(struct rings *rings);
 
 #endif

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How often, and for how long, the recorder looks at what processes have mapped.
+ * Limits on how often and for how long the recorder scans the mappings of processes.
  *
- * It is the processes that make us look: a thread that has come through the dynamic linker waits until we
- * have, and so does one that executes a program. A process may have 65,530 mappings, and any number of
- * threads that come through there as fast as they can: it must not be able to keep us from everything
- * else. So
+ * Processes cause the scans: a thread in the dynamic linker is held until its process has been
+ * scanned, and so is one that is about to execute a program. A process may have 65,530 mappings and
+ * any number of threads that come through the linker as fast as they can. It must not be able to
+ * keep the recorder from everything else. So
  *
- *  - one look answers all threads of a process that waited as it began;
- *  - after HOLDS_WITHIN_NS the next look waits until signals, files and other commands had their turn;
- *    records have as much of the time as those who wait;
- *  - who takes long looks too often goes on without being looked at. That is made up for later, and then
- *    what is found counts as attached late.
+ * - one scan serves all threads of a process that were held when it began;
+ * - after HOLDS_WITHIN_NS, signals, files and other commands come first, then the next scan;
+ *   reading records gets as much time as serving held threads;
+ * - a process that causes long scans too often is not scanned before its threads continue. The
+ *   scan is made up for later, and new files that it finds count as attached late.
  *
- * Looks are rated by CPU time: on a busy machine any one may take long, and that is nobody's fault. But
- * what keeps us waiting for much longer is the doing of who is looked at.
+ * Scans are rated by CPU time, because on a busy machine any scan may take long. But if a scan
+ * takes much longer than its CPU time, the scanned process is the cause, so that time is rated as
+ * well. The time that the kernel takes to attach is excepted: it waits for grace periods and for
+ * forking processes.
  */
 #include "capture/internal.h"
 
@@ -26,13 +28,14 @@
 #include "proftrace.skel.h"
 
 #define HOLDS_WITHIN_NS 50000000ull
-#define FILES_WITHIN_NS 500000000ull /* of one look; a thread is not held longer than that either */
-#define LONG_LOOK_NS	10000000  /* shorter ones are free: a program may open libraries all day */
-#define CREDIT_NS	500000000 /* what a process may take at once, in long looks */
-#define BUSY_MACHINE	4	  /* times as long as the CPU time that it takes */
-#define CREDIT_SHARE	10	  /* and then one part of so many of the time */
+#define FILES_WITHIN_NS 500000000ull /* limit for one scan; a thread is not held longer either */
+/* shorter scans are free, since a program may open libraries all day */
+#define LONG_LOOK_NS 10000000
+#define CREDIT_NS    500000000 /* time in long scans that a process may take at once */
+#define BUSY_MACHINE 4	       /* a scan may take this many times its CPU time */
+#define CREDIT_SHARE 10	       /* then one part in so many of the time */
 
-static uint64_t cpu_ns(void)
+static uint64_t thread_cpu_ns(void)
 {
 	struct timespec t;
 
@@ -40,27 +43,27 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static void clear_owed(struct capture *c, struct scan_pace *p)
+static void clear_owed_scan(struct capture *c, struct scan_pace *p)
 {
 	c->scans.n_owed -= p->owed;
 	p->owed = false;
 }
 
-static void owe(struct capture *c, struct scan_pace *p)
+static void set_owed_scan(struct capture *c, struct scan_pace *p)
 {
 	c->scans.n_owed += !p->owed;
 	p->owed = true;
 }
 
-/* As of now. Two processes that share a place forget what the other one has cost. */
-static struct scan_pace *pace_of(struct capture *c, pid_t pid)
+/* Updates the credit of a process. Two processes that share a slot lose each other's history. */
+static struct scan_pace *get_scan_pace(struct capture *c, pid_t pid)
 {
 	struct scan_pace *p = &c->scans.paces[(unsigned)pid % SCAN_PACES];
 	uint64_t now_ns = monotonic_now(), gained;
 
 	if (p->pid != pid) {
 		c->late += p->owed;
-		clear_owed(c, p);
+		clear_owed_scan(c, p);
 		*p = (struct scan_pace){ .pid = pid, .credit_ns = CREDIT_NS, .at_ns = now_ns };
 	}
 	gained = (now_ns - p->at_ns) / CREDIT_SHARE;
@@ -72,20 +75,20 @@ static struct scan_pace *pace_of(struct capture *c, pid_t pid)
 	return p;
 }
 
-bool scans_afford(struct capture *c, pid_t pid)
+bool scans_can_afford(struct capture *c, pid_t pid)
 {
 	struct scan_pace *p;
 
 	if (c->stopping)
 		return false;
-	p = pace_of(c, pid);
+	p = get_scan_pace(c, pid);
 	if (p->credit_ns > 0)
 		return true;
-	owe(c, p);
+	set_owed_scan(c, p);
 	return false;
 }
 
-bool scans_is_over(struct capture *c)
+bool scans_out_of_time(struct capture *c)
 {
 	if (!c->scans.until_ns || monotonic_now() < c->scans.until_ns)
 		return false;
@@ -93,11 +96,12 @@ bool scans_is_over(struct capture *c)
 	return true;
 }
 
-int scans_look(struct capture *c, pid_t pid, unsigned *ret_new, uint64_t *ret_cost_ns)
+int scans_run(struct capture *c, pid_t pid, unsigned *ret_new, uint64_t *ret_cost_ns)
 {
-	const struct broker_target target = { pid, 0 }; /* it waits for us, or has told of itself */
-	struct scan_pace *p = pace_of(c, pid);
-	uint64_t began_ns = monotonic_now(), began_cpu_ns = cpu_ns(), cost_ns, took_ns;
+	const struct broker_target target = { pid, 0 }; /* held, or has reported itself */
+	struct scan_pace *p = get_scan_pace(c, pid);
+	uint64_t began_ns = monotonic_now(), began_cpu_ns = thread_cpu_ns(), cost_ns, took_ns;
+	uint64_t began_attach_ns = broker_attach_ns(c->broker), attach_ns;
 	struct failure f = { 0 };
 	unsigned marked;
 	int error;
@@ -109,7 +113,9 @@ int scans_look(struct capture *c, pid_t pid, unsigned *ret_new, uint64_t *ret_co
 	if (error)
 		capture_log(c, 1, "process %d: %s: %s", (int)pid, f.what, f.reason);
 	took_ns = monotonic_now() - began_ns;
-	cost_ns = cpu_ns() - began_cpu_ns;
+	attach_ns = broker_attach_ns(c->broker) - began_attach_ns;
+	took_ns -= attach_ns < took_ns ? attach_ns : took_ns;
+	cost_ns = thread_cpu_ns() - began_cpu_ns;
 	if (cost_ns < took_ns / BUSY_MACHINE)
 		cost_ns = took_ns / BUSY_MACHINE;
 	if (cost_ns > LONG_LOOK_NS)
@@ -117,19 +123,19 @@ int scans_look(struct capture *c, pid_t pid, unsigned *ret_new, uint64_t *ret_co
 	if (ret_cost_ns)
 		*ret_cost_ns = cost_ns;
 	if (c->scans.left)
-		owe(c, p);
+		set_owed_scan(c, p);
 	if (c->drain_until_ns && monotonic_now() >= c->drain_until_ns)
 		c->budget = 1;
 	return error;
 }
 
-unsigned scans_owed(const struct capture *c)
+unsigned scans_count_owed(const struct capture *c)
 {
 	return c->scans.n_owed;
 }
 
-/* One at a time: the next one that can be afforded. */
-static void look_at_owed(struct capture *c)
+/* Makes up for one scan, the next that is affordable. */
+static void run_owed_scan(struct capture *c)
 {
 	struct scans *s = &c->scans;
 	unsigned i;
@@ -138,19 +144,22 @@ static void look_at_owed(struct capture *c)
 		struct scan_pace *p = &s->paces[s->next_owed++ % SCAN_PACES];
 		unsigned fresh = 0;
 
-		if (!p->owed || !scans_afford(c, p->pid))
+		if (!p->owed || !scans_can_afford(c, p->pid))
 			continue;
-		clear_owed(c, p);
-		if (scans_look(c, p->pid, &fresh, NULL))
+		clear_owed_scan(c, p);
+		if (scans_run(c, p->pid, &fresh, NULL))
 			fresh = 0;
 		c->late += fresh ? fresh : 1;
 		return;
 	}
 }
 
-/* --- threads that wait --------------------------------------------------------------------------- */
+/*
+ * --- held threads
+ * ---------------------------------------------------------------------------------
+ */
 
-/* Only taken down: what the kernel's buffer has may be more than there is time for. */
+/* Only copies the request: the buffer may contain more than there is time for. */
 int decode_hold(void *context, void *data, size_t size)
 {
 	const struct record_hold *r = data;
@@ -159,11 +168,12 @@ int decode_hold(void *context, void *data, size_t size)
 	if (size < sizeof(*r) || r->head.kind != RECORD_HOLD)
 		return 0;
 	c->scans.held[c->scans.n_held++] = *r;
+	c->counts.held++;
 	return c->scans.n_held < HOLDS_AT_ONCE ? 0 : -EAGAIN;
 }
 
-/* A later ticket in the slot tells as well, and must stay. */
-static void release(struct capture *c, struct record_hold *r)
+/* A later ticket in the slot releases this one as well, and must stay. */
+static void release_held_thread(struct capture *c, struct record_hold *r)
 {
 	__u64 *slot = &c->shared->hold_released[r->ops.a % HOLD_SLOTS];
 
@@ -172,7 +182,7 @@ static void release(struct capture *c, struct record_hold *r)
 	r->head.kind = 0;
 }
 
-static void serve(struct capture *c, unsigned i)
+static void serve_hold(struct capture *c, unsigned i)
 {
 	struct scans *s = &c->scans;
 	struct record_hold *r = &s->held[i];
@@ -181,17 +191,17 @@ static void serve(struct capture *c, unsigned i)
 	if (r->ops.b != HOLD_LIBRARIES) {
 		if (!c->stopping)
 			process_prepare(c, r);
-		release(c, r);
+		release_held_thread(c, r);
 		return;
 	}
-	if (scans_afford(c, r->head.tgid))
-		scans_look(c, r->head.tgid, &fresh, NULL);
+	if (scans_can_afford(c, r->head.tgid))
+		scans_run(c, r->head.tgid, &fresh, NULL);
 	for (; i < s->n_held; i++) {
 		struct record_hold *other = &s->held[i];
 
 		if (other->head.kind && other->ops.b == HOLD_LIBRARIES &&
 		    other->head.tgid == r->head.tgid)
-			release(c, other);
+			release_held_thread(c, other);
 	}
 }
 
@@ -211,18 +221,18 @@ int holds_serve(struct capture *c)
 			continue;
 		if (i && monotonic_now() >= until_ns)
 			break;
-		serve(c, i);
+		serve_hold(c, i);
 	}
 	memmove(s->held, s->held + i, (s->n_held - i) * sizeof(*s->held));
 	s->n_held -= i;
 	if (s->n_owed)
-		look_at_owed(c);
+		run_owed_scan(c);
 	now_ns = monotonic_now();
 	s->holds_ns = now_ns + (now_ns - began_ns);
 	return s->n_held ? -EAGAIN : 0;
 }
 
-void holds_between(struct capture *c)
+void holds_serve_if_due(struct capture *c)
 {
 	if (monotonic_now() >= c->scans.holds_ns)
 		holds_serve(c);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Records of the scheduler (bpf/switches.h) become events. */
+/* From the scheduler's records (bpf/sched_records.h) to events. */
 #include "capture/internal.h"
 
 #include <stddef.h>
 #include <string.h>
 
 #include "proftrace.skel.h"
-#include "switches.h"
+#include "sched_records.h"
 
 /* The kernel's TASK_UNINTERRUPTIBLE | TASK_NOLOAD, and TASK_RTLOCK_WAIT. */
 #define TASK_IDLES    0x402
@@ -15,8 +15,8 @@
 #define TASK_WAITS    2
 #define REPORTS_IDLE  0x80
 
-/* As the kernel's own trace of switches has it (include/trace/events/sched.h): one bit, or 0. */
-static uint16_t reported(unsigned state)
+/* The state as in the kernel's own tracepoint (include/trace/events/sched.h): one bit, or 0. */
+static uint16_t reported_task_state(unsigned state)
 {
 	if ((state & TASK_IDLES) == TASK_IDLES)
 		return REPORTS_IDLE;
@@ -26,7 +26,7 @@ static uint16_t reported(unsigned state)
 	return state ? (uint16_t)(1u << (31 - __builtin_clz(state))) : 0;
 }
 
-static const struct name *comm_of(struct capture *c, const char *comm)
+static const struct name *intern_sched_comm(struct capture *c, const char *comm)
 {
 	return names_intern(c->options.names, comm, strnlen(comm, COMM_SIZE), MAX_NAME);
 }
@@ -42,7 +42,8 @@ static bool decode_switch(struct capture *c, const struct record_switch *r, size
 		.pid = r->next_tgid,
 		.tid = r->next_tid,
 		.cpu = r->cpu,
-		.state = r->flags & SCHED_PREEMPTED ? SCHED_STATE_PREEMPTED : reported(r->state),
+		.state = r->flags & SCHED_PREEMPTED ? SCHED_STATE_PREEMPTED
+						    : reported_task_state(r->state),
 		.prio = r->prio,
 		.other_prio = r->next_prio,
 		.traced = r->flags & SCHED_TRACED,
@@ -51,7 +52,7 @@ static bool decode_switch(struct capture *c, const struct record_switch *r, size
 		.other_exiting = r->flags & SCHED_NEXT_EXITING,
 	};
 	if (r->flags & SCHED_COMM)
-		e->name = comm_of(c, r->comm);
+		e->name = intern_sched_comm(c, r->comm);
 	else if (r->next_tid >= SCHED_HIDDEN_TID)
 		e->name = names_intern_string(c->options.names, "(other user)");
 	return true;
@@ -77,7 +78,7 @@ static bool decode_waking(const struct record_waking *r, size_t size, struct eve
 	return true;
 }
 
-/* All that was lost up to here is told now; where more was, it is still not certain what comes. */
+/* Reports all losses up to here. If more was lost since, what follows is still uncertain. */
 static bool decode_gap(struct capture *c, const struct record *r, size_t size, struct event *e)
 {
 	const struct record_plain *plain = (const struct record_plain *)r;
@@ -86,9 +87,9 @@ static bool decode_gap(struct capture *c, const struct record *r, size_t size, s
 		return false;
 	e->kind = EVENT_SCHED_GAP;
 	e->sched.cpu = SCHED_EVERY_CPU;
-	if ((uint32_t)plain->ops.a == c->sched_lost)
-		c->sched_uncertain = false;
-	e->id = c->sched_uncertain;
+	if ((uint32_t)plain->ops.a == c->sched.lost)
+		c->sched.uncertain = false;
+	e->id = c->sched.uncertain;
 	return true;
 }
 
@@ -105,7 +106,7 @@ bool decode_sched(struct capture *c, const struct record *r, size_t size, struct
 	}
 }
 
-void sched_look_lost(struct capture *c, uint64_t ts_ns)
+void sched_check_lost(struct capture *c, uint64_t ts_ns)
 {
 	uint32_t lost = __atomic_load_n(&c->shared->sched_lost, __ATOMIC_ACQUIRE);
 	struct event e = { .kind = EVENT_SCHED_GAP,
@@ -114,11 +115,11 @@ void sched_look_lost(struct capture *c, uint64_t ts_ns)
 			   .id = 1,
 			   .sched.cpu = SCHED_EVERY_CPU };
 
-	if (lost == c->sched_lost)
+	if (lost == c->sched.lost)
 		return;
-	c->sched_lost = lost;
-	if (c->sched_uncertain)
+	c->sched.lost = lost;
+	if (c->sched.uncertain)
 		return;
-	c->sched_uncertain = true;
-	capture_hand_on(c, &e);
+	c->sched.uncertain = true;
+	capture_emit(c, &e);
 }

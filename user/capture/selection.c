@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * -D: what is recorded of the domains and categories there are. GLOB means domains, GLOB/GLOB the marks
- * of domains that have such a category. A mark is asked for when nothing that excludes fits it, and,
- * where there is anything that includes, some of that does.
+ * Selecting domains and categories (-D). GLOB selects domains, GLOB/GLOB the marks of domains that
+ * have such a category. A mark is selected if no excluding glob matches and, if there are including
+ * globs, one of them matches.
  *
- * Domains have switches: those that nobody asked for are not attached to. Which categories a marker has
- * is only seen when it is hit: where they matter, a domain is attached to for its marks with categories
- * alone, and here, where their names are known, those that nobody asked for are left out. The END of a
- * slice carries none: so the levels of slices that are left out are remembered.
+ * Domains have semaphores, so a domain that is not selected is not attached to. The categories of a
+ * marker are only known when it is hit. If they matter, only the domain's marks with categories are
+ * sent by the kernel. Here their names are known, and those that are not selected are left out. An
+ * END carries no categories, so the levels of slices that are left out are remembered.
  */
 #include "capture/internal.h"
 
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether the glob fits one of the names between commas. */
-static bool fits_one(const char *glob, const char *names)
+/* Whether the glob matches one of the names in a list with commas. */
+static bool glob_matches_listed(const char *glob, const char *names)
 {
 	char name[2 * MAX_NAME + 2];
 
@@ -34,8 +34,11 @@ static bool fits_one(const char *glob, const char *names)
 	return false;
 }
 
-/* Whether what stands before the slash fits the domain; then *ret_category is what stands behind. */
-static bool fits_before_slash(const char *glob, const char *domain, const char **ret_category)
+/*
+ * Whether the part before the slash matches the domain; *ret_category is then the part behind it.
+ */
+static bool glob_matches_domain_part(const char *glob, const char *domain,
+				     const char **ret_category)
 {
 	const char *slash = strchr(glob, '/');
 	char before[2 * MAX_NAME + 2];
@@ -48,16 +51,16 @@ static bool fits_before_slash(const char *glob, const char *domain, const char *
 	return !fnmatch(before, domain, 0);
 }
 
-static bool fits(const char *glob, const char *domain, const char *categories)
+static bool selection_glob_matches(const char *glob, const char *domain, const char *categories)
 {
 	const char *category;
 
-	return !fnmatch(glob, domain, 0) ||
-	       (fits_before_slash(glob, domain, &category) && fits_one(category, categories));
+	return !fnmatch(glob, domain, 0) || (glob_matches_domain_part(glob, domain, &category) &&
+					     glob_matches_listed(category, categories));
 }
 
-/* Whether marks of this domain with these categories are asked for. */
-static bool asked_for(const struct capture *c, const char *domain, const char *categories)
+/* Whether marks of this domain with these categories are selected. */
+static bool marks_are_selected(const struct capture *c, const char *domain, const char *categories)
 {
 	bool included = false, any = false;
 	unsigned i;
@@ -67,8 +70,9 @@ static bool asked_for(const struct capture *c, const char *domain, const char *c
 
 		if (glob[0] != '!') {
 			any = true;
-			included |= fits(glob, domain, categories);
-		} else if (fits(glob + 1, domain, categories) || fits_one(glob + 1, categories)) {
+			included |= selection_glob_matches(glob, domain, categories);
+		} else if (selection_glob_matches(glob + 1, domain, categories) ||
+			   glob_matches_listed(glob + 1, categories)) {
 			return false;
 		}
 	}
@@ -80,7 +84,7 @@ enum selection selection_of(const struct capture *c, const char *domain)
 	const char *category;
 	unsigned i;
 
-	if (asked_for(c, domain, ""))
+	if (marks_are_selected(c, domain, ""))
 		return SELECTED;
 	for (i = 0; i < c->options.n_domains; i++) {
 		const char *glob = c->options.domains[i];
@@ -91,7 +95,7 @@ enum selection selection_of(const struct capture *c, const char *domain)
 	for (i = 0; i < c->options.n_domains; i++) {
 		const char *glob = c->options.domains[i];
 
-		if (glob[0] != '!' && fits_before_slash(glob, domain, &category))
+		if (glob[0] != '!' && glob_matches_domain_part(glob, domain, &category))
 			return SELECTED_CATEGORIES;
 	}
 	return NOT_SELECTED;
@@ -99,19 +103,19 @@ enum selection selection_of(const struct capture *c, const char *domain)
 
 struct left_out_thread {
 	uint32_t tid;
-	uint64_t levels; /* a bit for each slice that is left out */
+	uint64_t levels; /* one bit for each slice that is left out */
 	UT_hash_handle hh;
 };
 
-static bool end_left_out(struct capture *c, const struct event *e)
+static bool end_is_left_out(struct capture *c, const struct event *e)
 {
 	struct left_out_thread *thread;
 
-	HASH_FIND(hh, c->left_out, &e->tid, sizeof(e->tid), thread);
+	HASH_FIND(hh, c->selection.threads, &e->tid, sizeof(e->tid), thread);
 	return thread && e->level >= 0 && e->level < MAX_NESTING && thread->levels >> e->level & 1;
 }
 
-static void remember(struct capture *c, const struct event *e, bool left_out)
+static void set_level_left_out(struct capture *c, const struct event *e, bool left_out)
 {
 	struct left_out_thread *thread;
 	uint64_t level;
@@ -119,57 +123,58 @@ static void remember(struct capture *c, const struct event *e, bool left_out)
 	if (e->level < 0 || e->level >= MAX_NESTING)
 		return;
 	level = 1ull << e->level;
-	HASH_FIND(hh, c->left_out, &e->tid, sizeof(e->tid), thread);
+	HASH_FIND(hh, c->selection.threads, &e->tid, sizeof(e->tid), thread);
 	if (!thread && left_out) {
 		thread = calloc(1, sizeof(*thread));
 		if (!thread)
 			return;
 		thread->tid = e->tid;
-		HASH_ADD(hh, c->left_out, tid, sizeof(thread->tid), thread);
+		HASH_ADD(hh, c->selection.threads, tid, sizeof(thread->tid), thread);
 	}
 	if (thread)
 		thread->levels = left_out ? thread->levels | level : thread->levels & ~level;
 }
 
-/* Asked for each mark: what was found out of a few categories is kept. */
-bool selection_takes_category(struct capture *c, const struct name *domain,
-			      const struct name *category)
+/* Called for each mark, so results are cached for some categories. */
+bool selection_includes_category(struct capture *c, const struct name *domain,
+				 const struct name *category)
 {
 	struct decision *d;
 
-	/* Those of the domain alone have been decided on when it was attached to. */
+	/* The domain itself was checked before it was attached to. */
 	if (!domain || !category || category == domain)
 		return true;
-	d = &c->decisions[category->id % DECISIONS];
+	d = &c->selection.decisions[category->id % DECISIONS];
 	if (d->category != category) {
 		d->category = category;
-		d->taken = asked_for(c, domain->text, category->text + domain->length + 1);
+		d->selected =
+			marks_are_selected(c, domain->text, category->text + domain->length + 1);
 	}
-	return d->taken;
+	return d->selected;
 }
 
-bool selection_takes(struct capture *c, const struct name *domain, const struct event *e)
+bool selection_includes(struct capture *c, const struct name *domain, const struct event *e)
 {
-	bool taken;
+	bool selected;
 
 	if (e->kind == EVENT_END)
-		return !c->left_out || !end_left_out(c, e);
-	taken = selection_takes_category(c, domain, e->category);
-	if (e->kind == EVENT_BEGIN && (!taken || c->left_out))
-		remember(c, e, !taken);
-	return taken;
+		return !c->selection.threads || !end_is_left_out(c, e);
+	selected = selection_includes_category(c, domain, e->category);
+	if (e->kind == EVENT_BEGIN && (!selected || c->selection.threads))
+		set_level_left_out(c, e, !selected);
+	return selected;
 }
 
 void selection_forget(struct capture *c, uint32_t tid)
 {
 	struct left_out_thread *thread;
 
-	if (!c->left_out)
+	if (!c->selection.threads)
 		return;
-	HASH_FIND(hh, c->left_out, &tid, sizeof(tid), thread);
+	HASH_FIND(hh, c->selection.threads, &tid, sizeof(tid), thread);
 	if (!thread)
 		return;
-	HASH_DEL(c->left_out, thread);
+	HASH_DEL(c->selection.threads, thread);
 	free(thread);
 }
 
@@ -177,8 +182,8 @@ void selection_free(struct capture *c)
 {
 	struct left_out_thread *thread, *next;
 
-	HASH_ITER (hh, c->left_out, thread, next) {
-		HASH_DEL(c->left_out, thread);
+	HASH_ITER (hh, c->selection.threads, thread, next) {
+		HASH_DEL(c->selection.threads, thread);
 		free(thread);
 	}
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Static names. A record says how far a name lies from its probe site; both lie in the same ELF file,
- * so the file says what the name is. Each marker is looked up once and remembered, by site and
- * distance: these hold for every process and every address the file is mapped at.
+ * Static names. A record has the distance of a name from its probe site. Both are in the same ELF
+ * file, so the name is read from the file. Each marker is looked up once and cached by site and
+ * distance, which are the same for every process and every load address.
  */
 #include "capture/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-bool static_string(struct capture *c, uint32_t site, int32_t distance, char *out, size_t size,
-		   size_t *ret_length)
+bool read_static_string(struct capture *c, uint32_t site, int32_t distance, char *out, size_t size,
+			size_t *ret_length)
 {
 	const struct site *s;
 	ssize_t n;
@@ -21,18 +21,18 @@ bool static_string(struct capture *c, uint32_t site, int32_t distance, char *out
 	n = elf_file_string(s->file->elf, s->vaddr + (int64_t)distance, out, size);
 	if (n < 0)
 		return false;
-	/* `size` itself means that the string is longer than fits. */
+	/* A result of `size` means that the string is longer. */
 	*ret_length = (size_t)n < size ? (size_t)n : size - 1;
 	return true;
 }
 
-static const struct name *static_name(struct capture *c, uint32_t site, int32_t distance)
+static const struct name *read_static_name(struct capture *c, uint32_t site, int32_t distance)
 {
-	/* One more than is kept, so that a longer name is seen to be cut. */
+	/* One byte more than is kept, to recognise a longer name. */
 	char text[MAX_NAME + 2];
 	size_t length;
 
-	if (!static_string(c, site, distance, text, sizeof(text), &length))
+	if (!read_static_string(c, site, distance, text, sizeof(text), &length))
 		return NULL;
 	return names_intern(c->options.names, text, length, MAX_NAME);
 }
@@ -52,24 +52,24 @@ const struct name *join_categories(struct capture *c, const struct name *domain,
 	return names_intern(c->options.names, text, n + length, sizeof(text));
 }
 
-static const struct name *categories_of(struct capture *c, const struct marker_key *key)
+static const struct name *read_static_categories(struct capture *c, const struct marker_key *key)
 {
 	const struct name *domain = c->sites[key->site].category;
 	char text[MAX_NAME + 1];
 	size_t length;
 
-	if (!static_string(c, key->site, key->categories, text, sizeof(text), &length))
+	if (!read_static_string(c, key->site, key->categories, text, sizeof(text), &length))
 		return domain;
 	return join_categories(c, domain, text, length);
 }
 
-/* The keys lie behind one another, each with its NUL. */
-static void read_keys(struct capture *c, struct marker *m)
+/* The keys follow one another, each with its NUL. */
+static void read_static_keys(struct capture *c, struct marker *m)
 {
 	const struct name *none = names_intern_string(c->options.names, "(unreadable)");
 	const struct site *s = &c->sites[m->key.site];
 	uint64_t vaddr = s->vaddr + (int64_t)m->key.keys;
-	unsigned i, n = m->key.types & 15;
+	unsigned i, n = META_ARGS(m->key.types);
 	bool readable = m->key.keys != NAME_NONE && m->key.keys != NAME_FAR;
 	char text[MAX_NAME + 2];
 
@@ -78,7 +78,7 @@ static void read_keys(struct capture *c, struct marker *m)
 
 		if (readable)
 			length = elf_file_string(s->file->elf, vaddr, text, sizeof(text));
-		/* A key that is cut hides where the next begins. */
+		/* After a key that was cut, the beginning of the next one is unknown. */
 		readable = length >= 0 && length <= MAX_NAME;
 		m->keys[i] =
 			length < 0 ? none : names_intern(c->options.names, text, length, MAX_NAME);
@@ -87,39 +87,39 @@ static void read_keys(struct capture *c, struct marker *m)
 	}
 }
 
-static struct marker *look_up(struct capture *c, const struct marker_key *key)
+static struct marker *load_marker(struct capture *c, const struct marker_key *key)
 {
 	struct marker *m;
 
-	HASH_FIND(hh, c->markers, key, sizeof(*key), m);
+	HASH_FIND(hh, c->markers.table, key, sizeof(*key), m);
 	if (m)
 		return m;
-	/* A program can make up as many as it likes: past the limit they are looked up each time. */
-	m = HASH_COUNT(c->markers) < MAX_MARKERS ? calloc(1, sizeof(*m)) : NULL;
+	/* A program can invent any number of markers: beyond the limit they are not cached. */
+	m = HASH_COUNT(c->markers.table) < MAX_MARKERS ? calloc(1, sizeof(*m)) : NULL;
 	if (!m) {
-		m = &c->uncached;
+		m = &c->markers.uncached;
 		memset(m, 0, sizeof(*m));
 	}
 	m->key = *key;
 	if (key->name != NAME_NONE) {
-		m->name = static_name(c, key->site, key->name);
+		m->name = read_static_name(c, key->site, key->name);
 		m->unreadable = !m->name;
 		if (!m->name)
 			m->name = names_intern_string(c->options.names, "(unreadable)");
 	}
-	m->category = categories_of(c, key);
+	m->category = read_static_categories(c, key);
 	if (key->keys)
-		read_keys(c, m);
-	if (m != &c->uncached)
-		HASH_ADD(hh, c->markers, key, sizeof(*key), m);
+		read_static_keys(c, m);
+	if (m != &c->markers.uncached)
+		HASH_ADD(hh, c->markers.table, key, sizeof(*key), m);
 	return m;
 }
 
-const struct marker *marker_look_up(struct capture *c, const struct marker_key *key)
+const struct marker *marker_find(struct capture *c, const struct marker_key *key)
 {
-	struct marker *m = look_up(c, key);
+	struct marker *m = load_marker(c, key);
 
-	if (m != &c->uncached)
+	if (m != &c->markers.uncached)
 		*marker_slot(c, key) = m;
 	return m;
 }
@@ -128,8 +128,8 @@ void markers_free(struct capture *c)
 {
 	struct marker *m, *next;
 
-	HASH_ITER (hh, c->markers, m, next) {
-		HASH_DEL(c->markers, m);
+	HASH_ITER (hh, c->markers.table, m, next) {
+		HASH_DEL(c->markers.table, m);
 		free(m);
 	}
 }

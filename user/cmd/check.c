@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `proftrace check`: what this machine can do, found out by trying, and how to fix what is missing. */
+/*
+ * `proftrace check` shows what this machine can record, and how to fix what is missing. It loads the real BPF programs
+ * instead of comparing version numbers, because distributions backport features and administrators disable them.
+ */
 #include <argp.h>
 #include <errno.h>
 #include <linux/capability.h>
@@ -8,29 +11,28 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "broker/broker.h"
-#include "broker/features.h"
+#include "privilege/broker/broker.h"
+#include "privilege/broker/features.h"
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
-#include "confine/confine.h"
+#include "privilege/confine.h"
 #include "counters/counters.h"
-#include "target/privileges.h"
+#include "privilege/privileges.h"
 
 static const char doc[] =
-	"Say what this machine can do for proftrace, and how to fix what is missing.\v"
-	"Everything is tried, nothing is guessed from version numbers. Exits 1 when recording is "
-	"not possible.\n\nExample:\n  sudo proftrace check";
+	"Show what proftrace can record on this machine, and how to fix what is missing.\v"
+	"Features are tried out, not derived from version numbers. The exit status is 1 if "
+	"recording is not possible.\n\nExample:\n  sudo proftrace check";
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t check_parse_option(int key, char *arg, struct argp_state *state)
 {
 	(void)arg;
 	if (key == ARGP_KEY_ARG)
-		usage_error(state, "what is '%s'? It takes no more words",
-			    state->argv[state->next - 1]);
+		usage_error(state, "unexpected argument '%s'", state->argv[state->next - 1]);
 	return 0;
 }
 
-static void say(const char *what, bool good, const char *text)
+static void check_print(const char *what, bool good, const char *text)
 {
 	printf("%-28s %-4s %s\n", what, good ? "yes" : "no", text);
 }
@@ -53,9 +55,10 @@ static void check_settings(void)
 
 	if (!read_number("/proc/sys/kernel/perf_event_paranoid", &value))
 		printf("%-28s %-4ld %s\n", "kernel.perf_event_paranoid", value,
-		       !geteuid()  ? "root may count in any case"
-		       : value > 2 ? "only root counts: sysctl kernel.perf_event_paranoid=2"
-				   : "whoever has CAP_PERFMON may count");
+		       !geteuid() ? "root may use counters in any case"
+		       : value > 2
+			       ? "only root may use counters: sysctl kernel.perf_event_paranoid=2"
+			       : "users with CAP_PERFMON may use counters");
 	if (!read_number("/proc/sys/kernel/unprivileged_bpf_disabled", &value))
 		printf("%-28s %-4ld %s\n", "unprivileged_bpf_disabled", value,
 		       "proftrace needs CAP_BPF in any case");
@@ -73,26 +76,27 @@ static void check_privileges(bool uprobe_multi)
 			 ignored ? ignored : "");
 	else
 		snprintf(line, sizeof(line), "%s",
-			 !getuid()	? "of root"
-			 : uprobe_multi ? "CAP_BPF and CAP_PERFMON are there"
-					: "CAP_SYS_ADMIN is there");
-	say("privileges", !missing[0], line);
+			 !getuid()	? "root"
+			 : uprobe_multi ? "CAP_BPF and CAP_PERFMON"
+					: "CAP_SYS_ADMIN");
+	check_print("privileges", !missing[0], line);
 }
 
-/* Without it, what has no name any more cannot be opened; with root's, everything can. */
+/* Opening a deleted file by /proc/PID/map_files needs one of these capabilities. */
 static void check_deleted_files(void)
 {
 	bool can = privilege_held(CAP_CHECKPOINT_RESTORE) || privilege_held(CAP_SYS_ADMIN);
 
 	if (!can)
-		say("deleted libraries", false,
-		    "one that was deleted or replaced since a process opened it is out of reach: "
-		    "cap_checkpoint_restore");
+		check_print("deleted libraries", false,
+			    "those deleted or replaced after a process opened them cannot be "
+			    "recorded without "
+			    "cap_checkpoint_restore");
 	else
-		say("deleted libraries", true, "they are recorded all the same");
+		check_print("deleted libraries", true, "they are recorded as well");
 }
 
-static void check_namespace(void)
+static void check_pid_namespace(void)
 {
 	char link[64];
 	ssize_t n = readlink("/proc/self/ns/pid", link, sizeof(link) - 1);
@@ -102,11 +106,11 @@ static void check_namespace(void)
 	link[n] = '\0';
 	/* The number of the initial namespace is fixed (include/linux/proc_ns.h). */
 	if (strcmp(link, "pid:[4026531836]"))
-		say("initial pid namespace", false,
-		    "process numbers here are not the kernel's: run proftrace on the host");
+		check_print("initial pid namespace", false,
+			    "PIDs here are not those of the kernel: run proftrace on the host");
 }
 
-/* Loads the real programs, which is the only test that counts. */
+/* Loads the real BPF programs. */
 static bool check_recording(struct broker_loaded *loaded)
 {
 	const struct broker_config config = { .buffer_bytes = 64 << 10, .follow_children = true };
@@ -115,18 +119,18 @@ static bool check_recording(struct broker_loaded *loaded)
 	int error = broker_start(&config, &broker, loaded, &f);
 
 	if (error) {
-		say("recording", false, "");
+		check_print("recording", false, "");
 		fflush(stdout);
 		failure_print(&f, stdout);
 		return false;
 	}
 	broker_stop(broker);
-	say("recording", true, "the BPF programs load and watch forks, execs and exits");
+	check_print("recording", true, "the BPF programs load and follow forks, execs and exits");
 	return true;
 }
 
-/* What was loaded goes with its descriptors. */
-static void unload(const struct broker_loaded *loaded)
+/* The kernel unloads everything with the last descriptor. */
+static void check_unload(const struct broker_loaded *loaded)
 {
 	unsigned i;
 
@@ -140,54 +144,52 @@ static void unload(const struct broker_loaded *loaded)
 		close(loaded->buffers[i]);
 }
 
-static bool try_config(const struct broker_config *config, struct broker_loaded *ret_loaded,
-		       struct failure *f)
+static bool check_config_loads(const struct broker_config *config, struct broker_loaded *ret_loaded,
+			       struct failure *f)
 {
 	struct broker *broker;
 
 	if (broker_start(config, &broker, ret_loaded, f))
 		return false;
 	broker_stop(broker);
-	unload(ret_loaded);
+	check_unload(ret_loaded);
 	return true;
 }
 
-static void say_sched(const char *reason)
+static void check_print_sched(const char *reason)
 {
-	say("states of threads (--sched)", !reason,
-	    reason ? reason
-	    : kernel_tells_interrupts()
-		    ? "who has which CPU, who wakes whom, and which interrupts do"
-		    : "who has which CPU, and who wakes whom; not whether it was "
-		      "an interrupt, but on an idle CPU");
+	check_print("states of threads (--sched)", !reason,
+		    reason ? reason
+		    : kernel_tells_interrupts()
+			    ? "context switches and wakeups, including wakeups by interrupts"
+			    : "context switches and wakeups; wakeups by interrupts are only "
+			      "recognised on an idle CPU");
 }
 
-static void say_samples(const char *reason, bool by_cycles)
+static void check_print_samples(const char *reason, bool by_cycles)
 {
-	say("call stacks (--sample)", !reason,
-	    reason	? reason
-	    : by_cycles ? "of what runs, by the cycles of each CPU"
-			: "of what runs, by the clock of each CPU");
+	check_print("call stacks (--sample)", !reason,
+		    reason	? reason
+		    : by_cycles ? "of running threads, by the cycles of each CPU"
+				: "of running threads, by the clock of each CPU");
 }
 
-static void say_stacks(const char *reason)
+static void check_print_stacks(const char *reason)
 {
-	say("call stacks (--offcpu)", !reason,
-	    reason ? reason : "where threads block, and of marks (--stack)");
+	check_print("call stacks (--offcpu)", !reason,
+		    reason ? reason : "of blocked threads, and of marks (--stack)");
 }
 
-static void say_functions(const char *reason)
+static void check_print_functions(const char *reason)
 {
-	say("functions, probes (-f, -u)", !reason,
-	    reason ? reason
-		   : "the BPF programs load; list -f FILE says which functions cannot be recorded");
+	check_print("functions, probes (-f, -u)", !reason,
+		    reason ? reason
+			   : "the BPF programs load; `list -f FILE` shows which functions cannot "
+			     "be recorded");
 }
 
-/*
- * Programs that are loaded only when they are asked for: all of them at once, and each by itself where
- * that fails, to see which of them it is.
- */
-static void check_options(void)
+/* BPF programs that only some options load: all of them together, and each by itself if that fails. */
+static void check_optional_programs(void)
 {
 	const struct broker_config base = { .buffer_bytes = 64 << 10, .follow_children = true };
 	struct broker_config all = base, sched = base, samples = base, stacks = base,
@@ -201,24 +203,25 @@ static void check_options(void)
 	all.mark_stacks = stacks.mark_stacks = true;
 	all.offcpu_ns = stacks.offcpu_ns = 1000000;
 	all.usdt = functions.usdt = all.functions = functions.functions = true;
-	can = try_config(&all, &loaded, &ignored);
-	say_sched(can || try_config(&sched, &loaded, &f[0]) ? NULL : f[0].reason);
-	if (can || try_config(&samples, &loaded, &f[1]))
-		say_samples(NULL, loaded.sample_cycles);
+	can = check_config_loads(&all, &loaded, &ignored);
+	check_print_sched(can || check_config_loads(&sched, &loaded, &f[0]) ? NULL : f[0].reason);
+	if (can || check_config_loads(&samples, &loaded, &f[1]))
+		check_print_samples(NULL, loaded.sample_cycles);
 	else
-		say_samples(f[1].reason, false);
-	say_stacks(can || try_config(&stacks, &loaded, &f[2]) ? NULL : f[2].reason);
-	say_functions(can || try_config(&functions, &loaded, &f[3]) ? NULL : f[3].reason);
+		check_print_samples(f[1].reason, false);
+	check_print_stacks(can || check_config_loads(&stacks, &loaded, &f[2]) ? NULL : f[2].reason);
+	check_print_functions(can || check_config_loads(&functions, &loaded, &f[3]) ? NULL
+										    : f[3].reason);
 }
 
-/* The kernel writes zeros where it hides its addresses: from us, or from everybody. */
+/* The kernel shows zeros instead of addresses that it hides. */
 static bool kernel_shows_addresses(void)
 {
 	FILE *file = fopen("/proc/kallsyms", "re");
 	unsigned long long address = 0;
 	int i, n = 1;
 
-	/* The first ones may be zero: where each CPU's variables begin. */
+	/* The first symbols, those of per-CPU variables, may have the address 0. */
 	for (i = 0; file && n == 1 && !address && i < 100000; i++)
 		n = fscanf(file, "%llx%*[^\n]", &address);
 	if (file)
@@ -230,14 +233,14 @@ static void check_kernel_stacks(void)
 {
 	bool root = getuid() == 0, shown = root && kernel_shows_addresses();
 
-	say("the kernel's functions", shown,
-	    !root    ? "in call stacks: for root alone; those of programs are there"
-	    : !shown ? "in call stacks: without names: sysctl kernel.kptr_restrict=1"
-		     : "in call stacks, with their names");
+	check_print("kernel functions", shown,
+		    !root    ? "in call stacks: for root only; functions of programs are shown"
+		    : !shown ? "in call stacks, without names: sysctl kernel.kptr_restrict=1"
+			     : "in call stacks, with names");
 }
 
-/* Where the hardware counts: how much of it is there for us. */
-static void check_hardware(void)
+/* How many hardware counters are available at once. */
+static void check_counter_limits(void)
 {
 	unsigned n = counters_at_once();
 	long value;
@@ -245,59 +248,67 @@ static void check_hardware(void)
 	if (!n)
 		return;
 	printf("%-28s %-4u %s\n", "counters at once", n,
-	       "for each CPU, those in use by others left out; what is more takes turns");
+	       "of each CPU, without those in use by others; more counters are multiplexed");
 	if (!read_number("/proc/sys/kernel/nmi_watchdog", &value))
 		printf("%-28s %-4ld %s\n", "kernel.nmi_watchdog", value,
-		       value ? "it takes one counter of each CPU: sysctl kernel.nmi_watchdog=0"
-			     : "it takes no counter");
+		       value ? "it uses one counter of each CPU: sysctl kernel.nmi_watchdog=0"
+			     : "it uses no counter");
 }
 
-static void check_counters(void)
+static void check_hardware_counters(void)
 {
 	struct counters c;
 	char note[256];
 
 	if (counters_default(&c, note, sizeof(note)))
 		return;
-	say("hardware counters", c.list[0].source == COUNTER_PERF,
-	    note[0] ? note : "cycles, instructions, cache-misses, branch-misses");
-	check_hardware();
+	check_print("hardware counters", c.list[0].source == COUNTER_PERF,
+		    note[0] ? note : "cycles, instructions, cache-misses, branch-misses");
+	check_counter_limits();
 }
 
-static const struct argp argp = { NULL, parse, NULL, doc, NULL, NULL, NULL };
+static const struct argp argp = { NULL, check_parse_option, NULL, doc, NULL, NULL, NULL };
 const struct usage usage_check = { .argp = &argp };
 
 int cmd_check(int argc, char **argv)
 {
 	struct broker_loaded loaded = { 0 };
+	struct failure f = { 0 };
 	bool can, confined = confine_available();
 	struct utsname u;
 
 	usage_parse(&usage_check, argc, argv, NULL);
+	if (check_descriptors(&f)) {
+		failure_print(&f, stderr);
+		return STATUS_FAILED;
+	}
 	uname(&u);
 	printf("%-28s %s %s\n", "kernel", u.release, u.machine);
-	say("kernel BTF", !access("/sys/kernel/btf/vmlinux", R_OK), "/sys/kernel/btf/vmlinux");
-	check_namespace();
+	check_print("kernel BTF", !access("/sys/kernel/btf/vmlinux", R_OK),
+		    "/sys/kernel/btf/vmlinux");
+	check_pid_namespace();
 	check_settings();
-	/* Which kernel this is only those find out who may load BPF programs. */
+	/* Only a user who may load BPF programs can find out whether the kernel has uprobe_multi. */
 	check_privileges(!privilege_held(CAP_BPF) || !privilege_held(CAP_PERFMON) ||
 			 kernel_has_uprobe_multi());
 	can = check_recording(&loaded);
 	if (!can)
 		return STATUS_FAILED;
-	say("uprobe_multi links", loaded.uprobe_multi,
-	    loaded.uprobe_multi ? "all sites of a file are attached at once"
-				: "before 6.6: attaching is slower, detaching much slower");
+	check_print("uprobe_multi links", loaded.uprobe_multi,
+		    loaded.uprobe_multi
+			    ? "all sites of a file are attached at once"
+			    : "kernel before 6.6: attaching is slower, detaching much slower");
 	check_deleted_files();
-	say("holding new libraries", loaded.can_hold,
-	    loaded.can_hold ? "nothing of a library opened later is missed"
-			    : "before 5.17: first marks of libraries opened later may be missed");
-	check_options();
+	check_print("holding new libraries", loaded.can_hold,
+		    loaded.can_hold ? "no marks of libraries opened later are missed"
+				    : "kernel before 5.17: the first marks of libraries opened "
+				      "later may be missed");
+	check_optional_programs();
 	check_kernel_stacks();
-	say("filters of system calls", confined,
-	    confined ? "recorder and broker ask the kernel for nothing else"
-		     : "no seccomp: they run without, with the privileges they have");
-	check_counters();
+	check_print("system call filters", confined,
+		    confined ? "recorder and broker are confined to the system calls that they need"
+			     : "no seccomp: recorder and broker are not confined");
+	check_hardware_counters();
 	printf("%-28s %s\n", "probe sites", fast_door_text(kernel_fast_door()));
 	return STATUS_DONE;
 }

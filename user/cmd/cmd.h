@@ -5,12 +5,15 @@
 
 enum exit_status {
 	STATUS_DONE = 0,
-	STATUS_FAILED = 1, /* could not do it: a message said why */
+	STATUS_FAILED = 1, /* after an error message */
 	STATUS_USAGE = 2,
-	STATUS_LOSSY = 3, /* --strict, and something was lost or malformed */
+	STATUS_LOSSY = 3, /* --strict, and events were lost or malformed */
 };
 
 int cmd_record(int argc, char **argv);
+/* Refuses a limit on open files that no recording could do with. */
+struct failure;
+int check_descriptors(struct failure *f);
 int cmd_report(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_open(int argc, char **argv);
@@ -20,7 +23,7 @@ int cmd_merge(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 
-/* What they take (cmd/usage.h). */
+/* The options of the verbs (cmd/usage.h). */
 struct usage;
 extern const struct usage usage_record, usage_report, usage_list, usage_open, usage_top,
 	usage_convert, usage_merge, usage_check, usage_ctl;

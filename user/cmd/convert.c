@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `proftrace convert`: one format into the other. */
+/* `proftrace convert` reads a trace of one format and writes it in others, by the functions of merge/rewrite.h. */
 #include <argp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cmd/cmd.h"
-#include "cmd/rewrite.h"
+#include "merge/rewrite.h"
 #include "cmd/usage.h"
-#include "target/invoker.h"
+#include "privilege/invoker.h"
 
 static const char doc[] =
 	"Write a trace in another format.\v"
 	"TRACE is a Perfetto trace or Chrome JSON, gzipped or not, by proftrace or by others; - is "
-	"standard input. OUT says by its ending what is written: .pftrace, .json or .json.gz; "
-	"without one of these, OUT.pftrace and OUT.json.\n\n"
+	"standard input. The ending of OUT selects the format: .pftrace, .json or .json.gz; "
+	"without one of these, OUT.pftrace and OUT.json are written.\n\n"
 	"Examples:\n"
 	"  proftrace convert -o slow.json.gz slow.pftrace\n"
 	"  proftrace convert -o chromium.pftrace chromium.json.gz\n";
@@ -23,14 +23,14 @@ enum {
 };
 
 static const struct argp_option options[] = {
-	{ "output", 'o', "OUT", 0, "What to write (repeatable)", 0 },
-	{ "compress", OPTION_COMPRESS, NULL, 0, "Perfetto files about a fifth as large", 0 },
-	{ "quiet", 'q', NULL, 0, "Say nothing on standard error but errors", 0 },
+	{ "output", 'o', "OUT", 0, "Write OUT (repeatable)", 0 },
+	{ "compress", OPTION_COMPRESS, NULL, 0, "Compress Perfetto files to about a fifth", 0 },
+	{ "quiet", 'q', NULL, 0, "Print errors only", 0 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
 };
 
-struct convert {
+struct convert_trace {
 	const char *outputs[REWRITE_MAX_OUTPUTS];
 	unsigned n_outputs;
 	const char *path;
@@ -40,26 +40,23 @@ struct convert {
 	struct source source;
 };
 
-static int take(void *context, const struct event *event)
+static int convert_event(void *context, const struct event *event)
 {
 	return rewrite_event(context, event);
 }
 
-static int read_source(struct convert *c, struct reader_error *why, struct failure *f)
+static int convert_source(struct convert_trace *c, struct reader_error *why, struct failure *f)
 {
-	const struct reader_sink sink = { take,
-					  &c->rewrite,
-					  c->rewrite.names,
-					  &c->rewrite.account,
-					  &c->source.origin,
-					  c->rewrite.callstacks };
+	const struct reader_sink sink = { convert_event,     &c->rewrite,
+					  c->rewrite.names,  &c->rewrite.account,
+					  &c->source.origin, c->rewrite.callstacks };
 	int error = rewrite_source(&c->rewrite, &c->source, &sink, why, f);
 
 	rewrite_source_end(&c->rewrite, &c->source.origin, why);
 	return error;
 }
 
-static int convert(struct convert *c, struct failure *f)
+static int convert_trace(struct convert_trace *c, struct failure *f)
 {
 	struct reader_error why = { 0 };
 	unsigned i;
@@ -71,12 +68,12 @@ static int convert(struct convert *c, struct failure *f)
 	if (!error)
 		error = source_open(&c->source, c->path, f);
 	if (!error)
-		error = source_look(&c->source, f);
+		error = source_read_start(&c->source, f);
 	if (!error)
 		error = rewrite_begin(&c->rewrite, &c->source.origin, c->source.first_ns, f);
 	if (!error)
-		error = read_source(c, &why, f);
-	/* Where all outputs failed, rewrite_end() says which. */
+		error = convert_source(c, &why, f);
+	/* If all outputs failed, rewrite_end() reports the errors. */
 	if (!error || c->rewrite.all_failed)
 		error = rewrite_end(&c->rewrite, f);
 	if (rewrite_any_written(&c->rewrite) && !c->quiet) {
@@ -86,9 +83,9 @@ static int convert(struct convert *c, struct failure *f)
 	return error;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t convert_parse_option(int key, char *arg, struct argp_state *state)
 {
-	struct convert *c = state->input;
+	struct convert_trace *c = state->input;
 
 	switch (key) {
 	case 'o':
@@ -107,26 +104,27 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (c->path)
-			usage_error(state, "one trace at a time; merge puts several together");
+			usage_error(state, "convert reads one trace; merge combines several");
 		c->path = arg;
 		return 0;
 	case ARGP_KEY_END:
 		if (!c->path)
-			usage_error(state, "which trace?");
+			usage_error(state, "a TRACE is required");
 		if (!c->n_outputs)
-			usage_error(state, "-o OUT says what to write");
+			usage_error(state, "-o OUT is required");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-static const struct argp argp = { options, parse, "-o OUT TRACE", doc, NULL, NULL, NULL };
-const struct usage usage_convert = { .argp = &argp, .size = sizeof(struct convert) };
+static const struct argp argp = { options, convert_parse_option, "-o OUT TRACE", doc, NULL, NULL,
+				  NULL };
+const struct usage usage_convert = { .argp = &argp, .size = sizeof(struct convert_trace) };
 
 int cmd_convert(int argc, char **argv)
 {
-	struct convert *c = calloc(1, sizeof(*c));
+	struct convert_trace *c = calloc(1, sizeof(*c));
 	struct failure f = { 0 };
 	int error;
 
@@ -136,7 +134,7 @@ int cmd_convert(int argc, char **argv)
 	usage_parse(&usage_convert, argc, argv, c);
 	error = invoker_become(&f);
 	if (!error)
-		error = convert(c, &f);
+		error = convert_trace(c, &f);
 	if (error)
 		failure_print(&f, stderr);
 	source_close(&c->source);

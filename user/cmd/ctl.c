@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds the recording that is meant among those that run, asks it, and says what it answered. */
+/*
+ * `proftrace ctl` finds the running recording that the user means, sends it a request and prints its reply.
+ *
+ * The control sockets of a user's own recordings are asked first. Only root asks those of other users, and nothing
+ * that these reply is trusted: they may not answer, claim any process, or send escape sequences to the terminal.
+ */
 #include <argp.h>
 #include <errno.h>
 #include <pwd.h>
@@ -9,37 +14,38 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
+#include "base/failure.h"
 #include "cmd/cmd.h"
-#include "cmd/control.h"
-#include "cmd/ctl_find.h"
 #include "cmd/usage.h"
-#include "failure.h"
+#include "record/control/control.h"
+#include "record/control/ctl_find.h"
 
-#define FIND_SECONDS 5	/* a recorder that writes to a slow disk may take a moment */
-#define WORK_SECONDS 60 /* and longer to finish its files */
+#define FIND_SECONDS 5	/* a recorder may be writing to a slow disk */
+#define WORK_SECONDS 60 /* it may have to finish its files */
 
 struct ctl {
 	const char *action;
 	pid_t pid; /* 0: none given */
 	struct recorders found;
-	struct control_call *calls; /* of each of these, the latest */
-	unsigned silent;	    /* are there and do not answer */
+	struct control_call *calls; /* the latest request of each of these */
+	unsigned silent;	    /* those that do not answer */
 	struct recorder first_silent;
 };
 
 static const char doc[] =
-	"Steer a recording that is running: pause, resume, dump (make its files complete on disk "
-	"now), reset (of --stats-only), stop (finish them), or ask for its status.\v"
+	"Control a running recording: pause, resume, dump (make its files complete on disk now), "
+	"reset (the table of --stats-only), stop (finish the files), or show its status.\v"
 	"Examples:\n"
-	"  proftrace ctl pause -p 1234    the recording in which process 1234 is\n"
-	"  proftrace ctl stop             the only one that runs";
+	"  proftrace ctl pause -p 1234    the recording of process 1234\n"
+	"  proftrace ctl stop             the only running recording";
 
 static const struct argp_option options[] = {
-	{ "pid", 'p', "PID", 0, "A process that is recorded, or its recorder", 0 },
+	{ "pid", 'p', "PID", 0, "A recorded process, or the recorder", 0 },
 	{ 0 },
 };
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t ctl_parse_option(int key, char *arg, struct argp_state *state)
 {
 	static const char *const actions[] = {
 		"pause", "resume", "dump", "reset", "stop", "status"
@@ -54,7 +60,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		errno = 0;
 		pid = strtol(arg, &end, 10);
 		if (errno || *end || end == arg || pid <= 0 || pid > 0x3fffffff)
-			usage_error(state, "'%s' is no process number", arg);
+			usage_error(state, "'%s' is not a PID", arg);
 		c->pid = pid;
 		break;
 	case ARGP_KEY_ARG:
@@ -64,12 +70,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 				return 0;
 			}
 		}
-		usage_error(state, "'%s' is none of pause, resume, dump, reset, stop, status", arg);
+		usage_error(state, "'%s' is not one of pause, resume, dump, reset, stop, status",
+			    arg);
 		break;
 	case ARGP_KEY_END:
 		if (!c->action)
 			usage_error(state,
-				    "what to do? pause, resume, dump, reset, stop or status");
+				    "one of pause, resume, dump, reset, stop, status is required");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -78,25 +85,27 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 }
 
 /*
- * What a terminal would act on is not the recorder's to say. `whose` stands before each line: no line of
- * another user's may look like one of ours.
+ * Prints the text of an answer, without its first word. `whose` begins each line, so that no line of another user's
+ * recorder looks like one of ours.
  */
-static void print_answer(const char *whose, const char *answer, bool first_line_only)
+static void ctl_print_reply(const char *whose, const char *answer, bool first_line_only)
 {
 	const char *at = strchr(answer, ' ');
+	char line[CONTROL_ANSWER], visible[CONTROL_ANSWER];
 
-	fputs(whose, stdout);
-	for (at = at ? at + 1 : answer; *at && !(first_line_only && *at == '\n'); at++) {
-		putchar(*at != '\n' && failure_acts_on_terminals(at) ? '?' : (unsigned char)*at);
-		if (*at == '\n' && at[1])
-			fputs(whose, stdout);
-	}
-	if (at == answer || at[-1] != '\n')
-		putchar('\n');
+	at = at ? at + 1 : answer;
+	do {
+		size_t n = strcspn(at, "\n");
+
+		snprintf(line, sizeof(line), "%.*s", (int)n, at);
+		text_copy_visible(visible, sizeof(visible), line);
+		printf("%s%s\n", whose, visible);
+		at += n + (at[n] == '\n');
+	} while (*at && !first_line_only);
 }
 
-/* Nothing, where it is ours. */
-static void say_whose(const struct recorder *r, char *out, size_t size)
+/* The prefix of the lines of a recorder: empty for our own, else the user. */
+static void ctl_owner_prefix(const struct recorder *r, char *out, size_t size)
 {
 	struct passwd *user = recorder_is_ours(r) ? NULL : getpwuid(r->uid);
 
@@ -107,8 +116,8 @@ static void say_whose(const struct recorder *r, char *out, size_t size)
 		snprintf(out, size, "of user %u: ", (unsigned)r->uid);
 }
 
-/* From that one on. */
-static void ask(struct ctl *c, unsigned first, const char *action, unsigned seconds)
+/* Sends a request to all recorders from `first` on. */
+static void ctl_request(struct ctl *c, unsigned first, const char *action, unsigned seconds)
 {
 	char request[CONTROL_REQUEST];
 	unsigned i;
@@ -121,14 +130,14 @@ static void ask(struct ctl *c, unsigned first, const char *action, unsigned seco
 	control_ask(c->calls + first, c->found.n - first, request, seconds);
 }
 
-/* Keeps those that answer, and of these, where a process was named, those that record it. */
-static void choose(struct ctl *c, unsigned first)
+/* Keeps the recorders that answer and, if a process was named, that record it. */
+static void ctl_keep_matching(struct ctl *c, unsigned first)
 {
 	char find[CONTROL_REQUEST];
 	unsigned i, kept = first;
 
 	snprintf(find, sizeof(find), "find %d", (int)c->pid);
-	ask(c, first, find, FIND_SECONDS);
+	ctl_request(c, first, find, FIND_SECONDS);
 	for (i = first; i < c->found.n; i++) {
 		int error = c->calls[i].error;
 
@@ -143,17 +152,17 @@ static void choose(struct ctl *c, unsigned first)
 }
 
 /*
- * Of other users none is asked if one of ours is meant: they could say that it is them, or say nothing for
- * long. That a process is recorded is believed of its own user; any other could say so of each.
+ * Recorders of other users are not asked if one of ours matches: they could claim the process, or delay the reply. If
+ * a process was named, only recorders of its own user are asked, since any other could claim it.
  */
-static void look(struct ctl *c)
+static void ctl_find_recordings(struct ctl *c)
 {
 	char process[32];
 	struct stat st;
 	unsigned ours;
 
 	recorders_of_ours(&c->found);
-	choose(c, 0);
+	ctl_keep_matching(c, 0);
 	ours = c->found.n;
 	if (geteuid() || (ours && (c->pid || strcmp(c->action, "status"))))
 		return;
@@ -162,28 +171,28 @@ static void look(struct ctl *c)
 		recorders_of_others(&c->found);
 	else if (!stat(process, &st))
 		recorders_of_user(&c->found, st.st_uid);
-	choose(c, ours);
+	ctl_keep_matching(c, ours);
 }
 
-static void say_left_out(const struct ctl *c)
+static void ctl_print_left_out(const struct ctl *c)
 {
 	struct failure f = { 0 };
 	char reason[64];
 
-	snprintf(reason, sizeof(reason), "%u beyond the share of each user", c->found.left_out);
-	failure_set(&f, -E2BIG, "not all recorders of other users are asked", "", reason);
+	snprintf(reason, sizeof(reason), "%u exceed the limit for one user", c->found.left_out);
+	failure_set(&f, -E2BIG, "some recorders of other users were not asked", "", reason);
 	if (!c->pid)
-		failure_hint(&f, "-p PID asks those of that process's user alone");
+		failure_hint(&f, "-p PID asks only the recorders of the user of that process");
 	failure_print(&f, stderr);
 }
 
-/* It may be a recorder that is stopped, and the one that is looked for. */
-static void say_silent(const struct ctl *c)
+/* A recorder that does not answer may be the one that the user means. */
+static void ctl_print_silent(const struct ctl *c)
 {
-	char object[64], whose[48], reason[64] = "it is there and does not answer";
+	char object[64], whose[48], reason[64] = "it is running but does not answer";
 	struct failure f = { 0 };
 
-	say_whose(&c->first_silent, whose, sizeof(whose));
+	ctl_owner_prefix(&c->first_silent, whose, sizeof(whose));
 	snprintf(object, sizeof(object), "%s%d", whose, (int)c->first_silent.pid);
 	if (c->silent > 1)
 		snprintf(reason, sizeof(reason), "it does not answer, nor do %u others",
@@ -192,14 +201,14 @@ static void say_silent(const struct ctl *c)
 	failure_print(&f, stderr);
 }
 
-static int print_one(const struct recorder *r, const struct control_call *call)
+static int ctl_print_result(const struct recorder *r, const struct control_call *call)
 {
 	struct failure f = { 0 };
 	char object[64], whose[48];
 
-	say_whose(r, whose, sizeof(whose));
+	ctl_owner_prefix(r, whose, sizeof(whose));
 	if (!call->error && !strncmp(call->answer, "ok ", 3)) {
-		print_answer(whose, call->answer, false);
+		ctl_print_reply(whose, call->answer, false);
 		return STATUS_DONE;
 	}
 	snprintf(object, sizeof(object), "%s%d", whose, (int)r->pid);
@@ -208,30 +217,30 @@ static int print_one(const struct recorder *r, const struct control_call *call)
 			    !strncmp(call->answer, "error ", 6) ? call->answer + 6 : call->answer);
 	else
 		failure_set(&f, call->error, "no answer from recorder", object,
-			    call->error == -EPIPE    ? "it has ended"
-			    : call->error == -EAGAIN ? "it is there and does not answer"
+			    call->error == -EPIPE    ? "it has exited"
+			    : call->error == -EAGAIN ? "it is running but does not answer"
 						     : NULL);
 	failure_print(&f, stderr);
 	return STATUS_FAILED;
 }
 
-/* All of them is what only `status` is asked of. */
-static int do_all(struct ctl *c)
+/* There are several recorders only for `status`. */
+static int ctl_request_all(struct ctl *c)
 {
 	bool quick = !strcmp(c->action, "status"), ours = recorder_is_ours(&c->found.list[0]);
 	int failed, status = STATUS_DONE;
 	unsigned i;
 
-	ask(c, 0, c->action, quick ? FIND_SECONDS : WORK_SECONDS);
+	ctl_request(c, 0, c->action, quick ? FIND_SECONDS : WORK_SECONDS);
 	for (i = 0; i < c->found.n; i++) {
-		failed = print_one(&c->found.list[i], &c->calls[i]);
+		failed = ctl_print_result(&c->found.list[i], &c->calls[i]);
 		if (!ours || recorder_is_ours(&c->found.list[i]))
 			status |= failed;
 	}
 	return status;
 }
 
-static int none_found(const struct ctl *c)
+static int ctl_print_none_found(const struct ctl *c)
 {
 	struct failure f = { 0 };
 	char object[16] = "";
@@ -239,37 +248,38 @@ static int none_found(const struct ctl *c)
 	if (c->pid) {
 		snprintf(object, sizeof(object), "%d", (int)c->pid);
 		failure_set(&f, -ESRCH, "no recording of process", object,
-			    "none that this user can reach");
+			    "there is none that this user can reach");
 	} else {
 		failure_set(&f, -ESRCH, "no recording is running", "", "");
 	}
 	if (geteuid())
-		failure_hint(&f, "only its own user and root reach a recording: try with sudo");
+		failure_hint(&f, "only its own user and root can reach a recording: try sudo");
 	else if (c->pid)
 		failure_hint(&f, "`proftrace ctl status` shows those that are running");
 	failure_print(&f, stderr);
 	return STATUS_FAILED;
 }
 
-static int several_found(struct ctl *c)
+static int ctl_print_several_found(struct ctl *c)
 {
 	char whose[48];
 	unsigned i;
 
-	fprintf(stderr, "proftrace: which of these %u recordings?\n", c->found.n);
-	fprintf(stderr, "hint: -p PID says it, by a process in it or by its recorder\n");
-	ask(c, 0, "status", FIND_SECONDS);
+	fprintf(stderr, "proftrace: there are %u recordings\n", c->found.n);
+	fprintf(stderr, "hint: select one with -p PID of a recorded process or of the recorder\n");
+	ctl_request(c, 0, "status", FIND_SECONDS);
 	for (i = 0; i < c->found.n; i++) {
 		if (c->calls[i].error)
 			continue;
-		say_whose(&c->found.list[i], whose, sizeof(whose));
-		print_answer(whose, c->calls[i].answer, true);
+		ctl_owner_prefix(&c->found.list[i], whose, sizeof(whose));
+		ctl_print_reply(whose, c->calls[i].answer, true);
 	}
 	return STATUS_FAILED;
 }
 
-static const struct argp argp = { options, parse, "pause|resume|dump|reset|stop|status", doc, NULL,
-				  NULL,	   NULL };
+static const struct argp argp = {
+	options, ctl_parse_option, "pause|resume|dump|reset|stop|status", doc, NULL, NULL, NULL
+};
 const struct usage usage_ctl = { .argp = &argp, .size = sizeof(struct ctl) };
 
 int cmd_ctl(int argc, char **argv)
@@ -282,18 +292,18 @@ int cmd_ctl(int argc, char **argv)
 	usage_parse(&usage_ctl, argc, argv, c);
 	c->calls = calloc(CONTROL_CALLS, sizeof(*c->calls));
 	if (c->calls) {
-		look(c);
-		/* Of ours, where it is one of another user that says it is meant, too. */
+		ctl_find_recordings(c);
+		/* If a recorder of another user claims the process, ours may still be the right one. */
 		if (c->silent && (!c->found.n || !c->pid || !recorder_is_ours(&c->found.list[0])))
-			say_silent(c);
+			ctl_print_silent(c);
 		if (c->found.left_out)
-			say_left_out(c);
+			ctl_print_left_out(c);
 		if (!c->found.n)
-			status = none_found(c);
+			status = ctl_print_none_found(c);
 		else if (c->found.n > 1 && strcmp(c->action, "status"))
-			status = several_found(c);
+			status = ctl_print_several_found(c);
 		else
-			status = do_all(c);
+			status = ctl_request_all(c);
 	}
 	recorders_close(&c->found);
 	free(c->calls);

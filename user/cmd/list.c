@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * proftrace list: which markers and probes there are, in files or in a running process. It changes
- * nothing and needs no privileges but those to read the files.
+ * `proftrace list` shows the markers and probes in files or in a running process. It changes nothing and only needs
+ * the permission to read the files.
  */
 #include "cmd/list.h"
 
@@ -24,20 +24,20 @@ static const char doc[] =
 	"  proftrace list -v ./libnet.so  also every site with its file offsets\n"
 	"  sudo proftrace list -p 1234    all files that process 1234 has mapped\n"
 	"  proftrace list -f ./server     functions that `record -f` can record\n"
-	"  sudo proftrace list --counters what can be counted in slices\n"
+	"  sudo proftrace list --counters events that can be counted in slices\n"
 	"\n"
-	"With -p each domain is shown as on or off: its switch is on while somebody traces it, "
-	"exact (a kernel timestamp per event) or batch.";
+	"With -p each domain is shown as on or off. It is on while somebody records it, in exact "
+	"mode "
+	"(each mark enters the kernel) or in buffered mode (batch).";
 
 enum {
 	KEY_COUNTERS = 256,
 };
 
 static const struct argp_option options[] = {
-	{ "pid", 'p', "PID", 0, "Look at the files that this process has mapped", 0 },
+	{ "pid", 'p', "PID", 0, "List the files that this process has mapped", 0 },
 	{ "counters", KEY_COUNTERS, NULL, 0,
-	  "Show the names that `record --counters` takes, and whether this machine counts them",
-	  0 },
+	  "Show the events of `record --counters`, and whether this machine can count them", 0 },
 	{ "functions", 'f', NULL, 0,
 	  "Show the functions of files that `record -f` can record, and why it cannot the others",
 	  0 },
@@ -54,7 +54,7 @@ struct arguments {
 	int n_files;
 };
 
-static pid_t parse_pid(struct argp_state *state, const char *text)
+static pid_t list_parse_pid(struct argp_state *state, const char *text)
 {
 	char *end;
 	long pid;
@@ -62,17 +62,17 @@ static pid_t parse_pid(struct argp_state *state, const char *text)
 	errno = 0;
 	pid = strtol(text, &end, 10);
 	if (errno || end == text || *end || pid <= 0 || pid > 0x3fffffff)
-		usage_error(state, "'%s' is no process number", text);
+		usage_error(state, "'%s' is not a PID", text);
 	return (pid_t)pid;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t list_parse_option(int key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
 
 	switch (key) {
 	case 'p':
-		a->pid = parse_pid(state, arg);
+		a->pid = list_parse_pid(state, arg);
 		break;
 	case KEY_COUNTERS:
 		a->counters = true;
@@ -89,12 +89,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case ARGP_KEY_END:
 		if (!a->pid && !a->n_files && !a->counters)
-			usage_error(state,
-				    "nothing to look at: give -p PID, FILE... or --counters");
+			usage_error(state, "one of -p PID, FILE... and --counters is required");
 		if (a->pid && a->n_files)
-			usage_error(state, "give either -p PID or FILE...");
+			usage_error(state, "-p PID cannot be combined with FILE...");
 		if (a->list.functions && !a->n_files)
-			usage_error(state, "--functions are those of files: give FILE...");
+			usage_error(state, "--functions requires FILE...");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -104,7 +103,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 static int list_path(struct list *list, const char *path, bool quiet, struct failure *f)
 {
-	/* O_NONBLOCK: opening a pipe or a device must not wait. */
+	/* O_NONBLOCK: opening a pipe or a device must not block. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), r;
 
 	if (fd < 0)
@@ -115,8 +114,8 @@ static int list_path(struct list *list, const char *path, bool quiet, struct fai
 	return r;
 }
 
-/* Everything was read, and nothing is there: say where we looked. */
-static int nothing_found(const struct list *list, const struct arguments *a)
+/* Reports which files were searched. */
+static int list_print_nothing_found(const struct list *list, const struct arguments *a)
 {
 	struct failure f;
 	char object[32], reason[256];
@@ -130,16 +129,14 @@ static int nothing_found(const struct list *list, const struct arguments *a)
 		snprintf(reason, sizeof(reason), "searched %s", list->searched);
 	failure_set(&f, -ENOENT, a->pid ? "no markers found in process" : "no markers found",
 		    a->pid ? object : "", reason);
-	failure_hint(
-		&f,
-		"markers come from proftrace.h, which the program includes; there is no library");
+	failure_hint(&f, "a program has markers if it was compiled with proftrace.h");
 	failure_print(&f, stderr);
 	return STATUS_FAILED;
 }
 
 static const struct argp argp = {
 	.options = options,
-	.parser = parse,
+	.parser = list_parse_option,
 	.args_doc = "-p PID\nFILE...\n--functions FILE...\n--counters",
 	.doc = doc,
 };
@@ -172,6 +169,6 @@ int cmd_list(int argc, char **argv)
 	}
 	if (status == STATUS_DONE && !a.counters && !a.list.functions && !a.list.n_markers &&
 	    !a.list.n_probes)
-		return nothing_found(&a.list, &a);
+		return list_print_nothing_found(&a.list, &a);
 	return status;
 }

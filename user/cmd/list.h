@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the parts of `list` share: files named on the command line, or those of a process. */
+/* The parts of `proftrace list`: files named on the command line (list.c), or those of a process (list_process.c). */
 #ifndef PROFTRACE_CMD_LIST_H
 #define PROFTRACE_CMD_LIST_H
 
@@ -7,35 +7,32 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "failure.h"
+#include "base/failure.h"
 
 struct list {
 	bool verbose;
-	bool functions;	    /* and not what else there is */
+	bool functions;	    /* list functions instead of markers and probes */
 	unsigned n_markers; /* sites found, in all files together */
 	unsigned n_probes;
 	unsigned n_searched;
-	unsigned n_unnamed; /* of these, how many did not fit below */
-	char searched[200]; /* their paths, for the message when nothing was found */
+	unsigned n_unnamed; /* of these, those that did not fit below */
+	char searched[200]; /* paths, for the message if nothing was found */
 };
 
-/* Reads the two switches that lie at an offset of the file in a running process: false = unknown. */
-struct list_switches {
-	bool (*read)(void *context, uint64_t switch_offset, uint16_t ret_values[2]);
+/* Reads the two semaphores of a domain, at a file offset, from the memory of a process. False: unknown. */
+struct list_semaphores {
+	bool (*read)(void *context, uint64_t offset, uint16_t ret_values[2]);
 	void *context;
 };
 
-/*
- * Prints what is in one ELF file. `switches` NULL: no process. `quiet`: a file with nothing in it
- * goes without a line.
- */
-int list_file(struct list *list, int fd, const char *path, const struct list_switches *switches,
+/* Prints the markers and probes of one ELF file. `semaphores` NULL: no process. `quiet`: nothing if it has none. */
+int list_file(struct list *list, int fd, const char *path, const struct list_semaphores *semaphores,
 	      bool quiet, struct failure *f);
 
 /* Prints the functions of one ELF file. */
 int list_functions(struct list *list, int fd, const char *path, struct failure *f);
 
-/* Prints what is in the files that a process has mapped executable. */
+/* Prints the markers and probes of all files that a process has mapped executable. */
 int list_process(struct list *list, pid_t pid, struct failure *f);
 
 #endif

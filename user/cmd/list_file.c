@@ -8,16 +8,16 @@
 #include <string.h>
 
 #include "event.h"
-#include "target/elf_file.h"
-#include "target/markers.h"
-#include "target/usdt.h"
-#include "target/usdt_args.h"
 #include "timeline/names.h"
+#include "tracee/elf_file.h"
+#include "tracee/markers.h"
+#include "tracee/usdt.h"
+#include "tracee/usdt_args.h"
 
-#define MAX_SHOWN 128 /* bytes of a foreign name that are printed */
+#define MAX_SHOWN 128 /* bytes of an untrusted name that are printed */
 
-/* Names come from the file: a terminal must not act on them. */
-static const char *printable(const char *name, char out[6 * MAX_SHOWN + 1])
+/* Replaces characters of an untrusted name that a terminal would act on. */
+static const char *clean_name(const char *name, char out[6 * MAX_SHOWN + 1])
 {
 	bool changed = false;
 
@@ -25,7 +25,7 @@ static const char *printable(const char *name, char out[6 * MAX_SHOWN + 1])
 	return out;
 }
 
-static void print_path(const char *path)
+static void list_print_path(const char *path)
 {
 	char clean[4096];
 	bool changed = false;
@@ -34,11 +34,11 @@ static void print_path(const char *path)
 	fputs(clean, stdout);
 }
 
-static void print_head(const struct elf_file *elf, const char *path)
+static void list_print_file_head(const struct elf_file *elf, const char *path)
 {
 	unsigned i;
 
-	print_path(path);
+	list_print_path(path);
 	printf(": %s", elf->machine == EM_X86_64 ? "x86-64" : "arm64");
 	if (elf->build_id_size)
 		printf(", build id ");
@@ -49,7 +49,7 @@ static void print_head(const struct elf_file *elf, const char *path)
 
 /* --- markers --------------------------------------------------------------------------------- */
 
-/* By domain, the control sites last; within one by kind. */
+/* By domain, the control sites last, then by kind. */
 static int compare_sites(const void *a, const void *b)
 {
 	const struct marker_site *x = a, *y = b;
@@ -63,18 +63,18 @@ static int compare_sites(const void *a, const void *b)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-static void print_switches(const struct marker_site *sites, unsigned n,
-			   const struct list_switches *switches)
+static void list_print_state(const struct marker_site *sites, unsigned n,
+			     const struct list_semaphores *semaphores)
 {
 	bool known = false, exact = false, batch = false;
 	unsigned i;
 
-	for (i = 0; switches && i < n; i++) {
+	for (i = 0; semaphores && i < n; i++) {
 		uint16_t values[2];
 
-		if (i > 0 && sites[i].switch_offset == sites[i - 1].switch_offset)
+		if (i > 0 && sites[i].semaphore_offset == sites[i - 1].semaphore_offset)
 			continue;
-		if (!switches->read(switches->context, sites[i].switch_offset, values))
+		if (!semaphores->read(semaphores->context, sites[i].semaphore_offset, values))
 			continue;
 		known = true;
 		exact |= values[0] > 0;
@@ -87,22 +87,22 @@ static void print_switches(const struct marker_site *sites, unsigned n,
 					      : "off");
 }
 
-static void print_site(const struct marker_site *s)
+static void list_print_site(const struct marker_site *s)
 {
 	printf("    %-12s at 0x%" PRIx64, marker_kind_name(s->kind), s->offset);
-	if (s->fast_offset)
-		printf(", fast door at 0x%" PRIx64, s->fast_offset);
-	printf(", switch at 0x%" PRIx64 "\n", s->switch_offset);
+	if (s->optimised_offset)
+		printf(", optimised nop at 0x%" PRIx64, s->optimised_offset);
+	printf(", semaphore at 0x%" PRIx64 "\n", s->semaphore_offset);
 }
 
-static void print_domain(const struct list *list, const struct marker_site *sites, unsigned n,
-			 const struct list_switches *switches)
+static void list_print_domain(const struct list *list, const struct marker_site *sites, unsigned n,
+			      const struct list_semaphores *semaphores)
 {
 	char clean[6 * MAX_SHOWN + 1];
 	unsigned i;
 
 	if (sites->domain[0])
-		printf("  domain %s:", printable(sites->domain, clean));
+		printf("  domain %s:", clean_name(sites->domain, clean));
 	else
 		printf("  control:");
 	for (i = 0; i < n; i++) {
@@ -110,14 +110,14 @@ static void print_domain(const struct list *list, const struct marker_site *site
 			printf(" %s", marker_kind_name(sites[i].kind));
 	}
 	printf(" (%u site%s)", n, n == 1 ? "" : "s");
-	print_switches(sites, n, switches);
+	list_print_state(sites, n, semaphores);
 	putchar('\n');
 	for (i = 0; list->verbose && i < n; i++)
-		print_site(&sites[i]);
+		list_print_site(&sites[i]);
 }
 
-/* What batches are handed over by, and switched on by, marks nothing. */
-static void drop_machinery(struct marker_sites *found)
+/* Removes the sites that buffered mode needs, which are not markers. */
+static void drop_batch_sites(struct marker_sites *found)
 {
 	unsigned i, n = 0;
 
@@ -128,12 +128,12 @@ static void drop_machinery(struct marker_sites *found)
 	found->n = n;
 }
 
-static void print_markers(const struct list *list, struct marker_sites *found,
-			  const struct list_switches *switches)
+static void list_print_markers(const struct list *list, struct marker_sites *found,
+			       const struct list_semaphores *semaphores)
 {
 	unsigned i, n;
 
-	drop_machinery(found);
+	drop_batch_sites(found);
 	if (found->n)
 		qsort(found->sites, found->n, sizeof(*found->sites), compare_sites);
 	for (i = 0; i < found->n; i += n) {
@@ -141,7 +141,7 @@ static void print_markers(const struct list *list, struct marker_sites *found,
 		while (i + n < found->n &&
 		       strcmp(found->sites[i + n].domain, found->sites[i].domain) == 0)
 			n++;
-		print_domain(list, &found->sites[i], n, switches);
+		list_print_domain(list, &found->sites[i], n, semaphores);
 	}
 	for (i = 0; i < MARKER_REFUSALS; i++) {
 		if (found->refused_for[i])
@@ -162,13 +162,13 @@ static int compare_probes(const void *a, const void *b)
 	return r ? r : (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-static bool same_probe(const struct usdt_probe *x, const struct usdt_probe *y)
+static bool is_same_probe(const struct usdt_probe *x, const struct usdt_probe *y)
 {
 	return strcmp(x->provider, y->provider) == 0 && strcmp(x->name, y->name) == 0;
 }
 
-/* Which its sites have, by the first: others differ in where they are, hardly ever in what. */
-static void print_arguments(const struct usdt_probe *probe, uint16_t machine)
+/* Prints the types of the first site: other sites differ in the places of arguments, hardly ever in types. */
+static void list_print_arguments(const struct usdt_probe *probe, uint16_t machine)
 {
 	struct usdt_argument args[USDT_MAX_ARGS];
 	unsigned i, n = usdt_args_parse(machine, probe->arguments, args);
@@ -179,15 +179,15 @@ static void print_arguments(const struct usdt_probe *probe, uint16_t machine)
 	putchar('\n');
 }
 
-/* The notes' own words, and why an argument cannot be read where they do not help. */
-static void print_site_arguments(const struct usdt_probe *probe, uint16_t machine)
+/* Prints the operands as in the note, and why an argument cannot be read. */
+static void list_print_site_arguments(const struct usdt_probe *probe, uint16_t machine)
 {
 	struct usdt_argument args[USDT_MAX_ARGS];
 	unsigned i, n = usdt_args_parse(machine, probe->arguments, args);
 	char clean[6 * MAX_SHOWN + 1];
 
 	if (n)
-		printf(", arguments %s", printable(probe->arguments, clean));
+		printf(", arguments %s", clean_name(probe->arguments, clean));
 	putchar('\n');
 	for (i = 0; i < n; i++) {
 		if (args[i].unreadable)
@@ -195,8 +195,8 @@ static void print_site_arguments(const struct usdt_probe *probe, uint16_t machin
 	}
 }
 
-static void print_probe(const struct list *list, const struct elf_file *elf,
-			const struct usdt_probe *probes, unsigned n)
+static void list_print_probe(const struct list *list, const struct elf_file *elf,
+			     const struct usdt_probe *probes, unsigned n)
 {
 	char provider[6 * MAX_SHOWN + 1], name[6 * MAX_SHOWN + 1];
 	bool semaphore = false;
@@ -204,15 +204,16 @@ static void print_probe(const struct list *list, const struct elf_file *elf,
 
 	for (i = 0; i < n; i++)
 		semaphore |= probes[i].semaphore_offset != 0;
-	printf("  probe %s:%s (%u site%s%s)", printable(probes->provider, provider),
-	       printable(probes->name, name), n, n == 1 ? "" : "s", semaphore ? ", semaphore" : "");
-	print_arguments(probes, elf->machine);
+	printf("  probe %s:%s (%u site%s%s)", clean_name(probes->provider, provider),
+	       clean_name(probes->name, name), n, n == 1 ? "" : "s",
+	       semaphore ? ", semaphore" : "");
+	list_print_arguments(probes, elf->machine);
 	for (i = 0; list->verbose && i < n; i++) {
 		if (probes[i].offset)
 			printf("    at 0x%" PRIx64, probes[i].offset);
 		else
-			printf("    not in the file's code");
-		print_site_arguments(&probes[i], elf->machine);
+			printf("    not in the code of the file");
+		list_print_site_arguments(&probes[i], elf->machine);
 	}
 }
 
@@ -228,8 +229,8 @@ static int compare_site_offsets(const void *a, const void *b)
 	return compare_offset(&((const struct marker_site *)a)->offset, b);
 }
 
-/* Every marker is a USDT probe as well, for other tools: it has been listed already. */
-static void drop_markers(struct usdt_probes *probes, struct marker_sites *markers)
+/* Removes markers, which are also USDT probes for other tools and have been listed already. */
+static void drop_marker_probes(struct usdt_probes *probes, struct marker_sites *markers)
 {
 	unsigned i, kept = 0;
 
@@ -244,8 +245,8 @@ static void drop_markers(struct usdt_probes *probes, struct marker_sites *marker
 	probes->n_probes = kept;
 }
 
-static void print_probes(const struct list *list, const struct elf_file *elf,
-			 struct usdt_probes *found)
+static void list_print_probes(const struct list *list, const struct elf_file *elf,
+			      struct usdt_probes *found)
 {
 	unsigned i, n;
 
@@ -254,19 +255,19 @@ static void print_probes(const struct list *list, const struct elf_file *elf,
 	for (i = 0; i < found->n_probes; i += n) {
 		n = 1;
 		while (i + n < found->n_probes &&
-		       same_probe(&found->probes[i + n], &found->probes[i]))
+		       is_same_probe(&found->probes[i + n], &found->probes[i]))
 			n++;
-		print_probe(list, elf, &found->probes[i], n);
+		list_print_probe(list, elf, &found->probes[i], n);
 	}
 	if (found->malformed)
 		printf("  left out: %u (damaged note of a USDT probe)\n", found->malformed);
 	if (found->cut)
-		printf("  left out: further USDT probes (more than the limit for one file)\n");
+		printf("  left out: further USDT probes (beyond the limit for one file)\n");
 }
 
-/* --------------------------------------------------------------------------------------------- */
+/* --- files ----------------------------------------------------------------------------------- */
 
-static void remember_searched(struct list *list, const char *path)
+static void list_add_searched(struct list *list, const char *path)
 {
 	size_t used = strlen(list->searched), n = strlen(path);
 
@@ -278,25 +279,25 @@ static void remember_searched(struct list *list, const char *path)
 			 used ? ", " : "", path);
 }
 
-static void print_contents(struct list *list, const struct elf_file *elf, const char *path,
-			   struct marker_sites *markers, struct usdt_probes *probes,
-			   const struct list_switches *switches, bool quiet)
+static void list_print_contents(struct list *list, const struct elf_file *elf, const char *path,
+				struct marker_sites *markers, struct usdt_probes *probes,
+				const struct list_semaphores *semaphores, bool quiet)
 {
-	remember_searched(list, path);
-	drop_markers(probes, markers);
+	list_add_searched(list, path);
+	drop_marker_probes(probes, markers);
 	list->n_markers += markers->n;
 	list->n_probes += probes->n_probes;
 	if (markers->n || markers->refused || probes->n_probes || probes->malformed) {
-		print_head(elf, path);
-		print_markers(list, markers, switches);
-		print_probes(list, elf, probes);
+		list_print_file_head(elf, path);
+		list_print_markers(list, markers, semaphores);
+		list_print_probes(list, elf, probes);
 	} else if (!quiet || list->verbose) {
-		print_path(path);
+		list_print_path(path);
 		printf(": no markers\n");
 	}
 }
 
-int list_file(struct list *list, int fd, const char *path, const struct list_switches *switches,
+int list_file(struct list *list, int fd, const char *path, const struct list_semaphores *semaphores,
 	      bool quiet, struct failure *f)
 {
 	struct marker_sites markers = { 0 };
@@ -309,12 +310,12 @@ int list_file(struct list *list, int fd, const char *path, const struct list_swi
 		if (r == 0)
 			r = usdt_find(elf, &probes, f);
 		if (r == 0)
-			print_contents(list, elf, path, &markers, &probes, switches, quiet);
+			list_print_contents(list, elf, path, &markers, &probes, semaphores, quiet);
 		marker_sites_free(&markers);
 		usdt_free(&probes);
 		elf_file_free(elf);
 	}
-	/* The parsers know a descriptor only; the message wants the name. */
+	/* The parsers only have a descriptor, so the path is added here. */
 	if (r) {
 		struct failure unnamed = *f;
 

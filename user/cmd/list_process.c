@@ -2,9 +2,9 @@
 /*
  * `list -p`: the files that a process has mapped executable.
  *
- * They are opened through /proc/PID/map_files, which leads to the very file that is mapped, whatever
- * its path has become. That needs a capability; without it the path is looked up under the process's
- * own root, and the inode number tells whether it is still the same file.
+ * They are opened by /proc/PID/map_files, which leads to the mapped file even if its path now leads to another one.
+ * This needs CAP_CHECKPOINT_RESTORE. Without it, the path is resolved below the root of the process, and the inode
+ * number shows whether it is still the same file.
  */
 #include "cmd/list.h"
 
@@ -16,11 +16,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "target/by_path.h"
-#include "target/maps.h"
+#include "tracee/maps.h"
 
 #define MAX_FILES    4096
-#define MAX_MAPPINGS 262144 /* the kernel's own default limit is 65530 */
+#define MAX_MAPPINGS 262144 /* the default limit of the kernel is 65530 */
 
 struct mapped {
 	uint64_t start;
@@ -29,13 +28,13 @@ struct mapped {
 	uint64_t device;
 	uint64_t inode;
 	bool writable;
-	char *path; /* only where this is the first executable mapping of a file */
+	char *path; /* only for the first executable mapping of a file */
 };
 
 struct process {
 	pid_t pid;
-	int dir; /* /proc/PID: what is opened through it is never another process's */
-	int mem; /* negative when it may not be read */
+	int dir; /* /proc/PID: files opened relative to it belong to this process even if the PID is reused */
+	int mem; /* negative: it may not be read */
 	struct mapped *mappings;
 	unsigned n_mappings;
 	unsigned capacity;
@@ -45,7 +44,7 @@ struct process {
 
 /* --- mappings -------------------------------------------------------------------------------- */
 
-static bool is_new_file(const struct process *p, const struct mapped *m)
+static bool mapping_is_new_file(const struct process *p, const struct mapped *m)
 {
 	unsigned i;
 
@@ -57,7 +56,7 @@ static bool is_new_file(const struct process *p, const struct mapped *m)
 	return true;
 }
 
-static int keep_mapping(void *context, const struct mapping *mapping)
+static int process_add_mapping(void *context, const struct mapping *mapping)
 {
 	struct process *p = context;
 	struct mapped m = {
@@ -69,7 +68,7 @@ static int keep_mapping(void *context, const struct mapping *mapping)
 		.writable = mapping->writable,
 	};
 
-	/* Code is where the probes are, writable data where the switches are. */
+	/* Code contains the probes, writable data the semaphores. */
 	if (!m.inode || (!mapping->executable && !m.writable))
 		return 0;
 	if (p->n_mappings == MAX_MAPPINGS)
@@ -83,7 +82,7 @@ static int keep_mapping(void *context, const struct mapping *mapping)
 		p->mappings = grown;
 		p->capacity = capacity;
 	}
-	if (mapping->executable && p->n_files < MAX_FILES && is_new_file(p, &m)) {
+	if (mapping->executable && p->n_files < MAX_FILES && mapping_is_new_file(p, &m)) {
 		m.path = strdup(mapping->path);
 		if (!m.path)
 			return -ENOMEM;
@@ -93,24 +92,24 @@ static int keep_mapping(void *context, const struct mapping *mapping)
 	return 0;
 }
 
-/* The switches of a file, read from the process's memory where that part of the file is mapped. */
-struct switch_reader {
+/* Reads the semaphores of a file from the memory of the process where that part of the file is mapped. */
+struct semaphore_reader {
 	const struct process *process;
 	const struct mapped *file;
 };
 
-static bool read_switch(void *context, uint64_t switch_offset, uint16_t ret_values[2])
+static bool process_read_semaphores(void *context, uint64_t offset, uint16_t ret_values[2])
 {
-	const struct switch_reader *r = context;
+	const struct semaphore_reader *r = context;
 	const struct process *p = r->process;
 	unsigned i;
 
 	for (i = 0; p->mem >= 0 && i < p->n_mappings; i++) {
 		const struct mapped *m = &p->mappings[i];
-		uint64_t into = switch_offset - m->offset;
+		uint64_t into = offset - m->offset;
 
 		if (!m->writable || m->inode != r->file->inode || m->device != r->file->device ||
-		    switch_offset < m->offset || into >= m->end - m->start)
+		    offset < m->offset || into >= m->end - m->start)
 			continue;
 		return pread(p->mem, ret_values, 4, (off_t)(m->start + into)) == 4;
 	}
@@ -119,23 +118,23 @@ static bool read_switch(void *context, uint64_t switch_offset, uint16_t ret_valu
 
 /* --- opening --------------------------------------------------------------------------------- */
 
-static int open_mapped(const struct process *p, const struct mapped *m)
+static int process_open_mapped(const struct process *p, const struct mapped *m)
 {
 	char name[64];
 	int fd;
 
 	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, m->start, m->end);
 	fd = openat(p->dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	return fd >= 0 ? fd : open_by_path(p->dir, m->path, m->inode);
+	return fd >= 0 ? fd : open_mapped_path(p->dir, m->path, m->inode);
 }
 
-/* Of the files of a process some are not ELF, and some are gone: neither ends the listing. */
-static int list_mapped(struct list *list, struct process *p, const struct mapped *m)
+/* Some files of a process are not ELF files, and some were removed: neither ends the listing. */
+static int list_mapped_file(struct list *list, struct process *p, const struct mapped *m)
 {
-	struct switch_reader reader = { .process = p, .file = m };
-	struct list_switches switches = { .read = read_switch, .context = &reader };
+	struct semaphore_reader reader = { .process = p, .file = m };
+	struct list_semaphores semaphores = { .read = process_read_semaphores, .context = &reader };
 	struct failure f;
-	int fd = open_mapped(p, m), r;
+	int fd = process_open_mapped(p, m), r;
 
 	if (fd < 0) {
 		failure_set(&f, fd, "cannot open", m->path,
@@ -147,7 +146,7 @@ static int list_mapped(struct list *list, struct process *p, const struct mapped
 		return fd;
 	}
 	p->n_opened++;
-	r = list_file(list, fd, m->path, &switches, true, &f);
+	r = list_file(list, fd, m->path, &semaphores, true, &f);
 	close(fd);
 	if (r == -ENOMEM || (r && list->verbose)) {
 		fflush(stdout);
@@ -158,7 +157,7 @@ static int list_mapped(struct list *list, struct process *p, const struct mapped
 
 /* --- the process ----------------------------------------------------------------------------- */
 
-static int not_readable(struct failure *f, int error, pid_t pid)
+static int mappings_not_readable(struct failure *f, int error, pid_t pid)
 {
 	char object[16];
 
@@ -173,39 +172,39 @@ static int not_readable(struct failure *f, int error, pid_t pid)
 	return error;
 }
 
-static int read_mappings(struct process *p, struct failure *f)
+static int process_read_mappings(struct process *p, struct failure *f)
 {
 	char object[16];
 	int fd = openat(p->dir, "maps", O_RDONLY | O_CLOEXEC), r;
 
 	if (fd < 0)
-		return not_readable(f, -errno, p->pid);
-	r = maps_read(fd, keep_mapping, p);
+		return mappings_not_readable(f, -errno, p->pid);
+	r = maps_read(fd, process_add_mapping, p);
 	close(fd);
 	if (r < 0)
-		return not_readable(f, r, p->pid);
+		return mappings_not_readable(f, r, p->pid);
 	snprintf(object, sizeof(object), "%d", (int)p->pid);
 	if (p->n_files == 0)
 		return failure_set(f, -ENOENT, "no markers found in process", object,
-				   r == 0 ? "it has ended or is a kernel thread"
-					  : "it has no file mapped executable");
+				   r == 0 ? "it has exited or is a kernel thread"
+					  : "it has no executable file mappings");
 	return 0;
 }
 
 static int list_mappings(struct list *list, struct process *p, struct failure *f)
 {
 	unsigned i;
-	int r = read_mappings(p, f), last = 0;
+	int r = process_read_mappings(p, f), last = 0;
 
 	if (r)
 		return r;
 	for (i = 0; i < p->n_mappings; i++) {
 		if (!p->mappings[i].path)
 			continue;
-		r = list_mapped(list, p, &p->mappings[i]);
+		r = list_mapped_file(list, p, &p->mappings[i]);
 		last = r ? r : last;
 	}
-	return p->n_opened ? 0 : not_readable(f, last, p->pid);
+	return p->n_opened ? 0 : mappings_not_readable(f, last, p->pid);
 }
 
 int list_process(struct list *list, pid_t pid, struct failure *f)
@@ -218,7 +217,7 @@ int list_process(struct list *list, pid_t pid, struct failure *f)
 	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
 	p.dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (p.dir < 0)
-		return not_readable(f, -errno, pid);
+		return mappings_not_readable(f, -errno, pid);
 	p.mem = openat(p.dir, "mem", O_RDONLY | O_CLOEXEC);
 	r = list_mappings(list, &p, f);
 	for (i = 0; i < p.n_mappings; i++)

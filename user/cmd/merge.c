@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `proftrace merge`: several traces on one timeline.
+ * `proftrace merge` puts several traces on one timeline.
  *
- * They are read one after the other, not side by side: neither format wants its events in the order
- * of time, the loaders of both sort, and so nothing has to be held in memory, however large the files
- * are and however little of an order is in them.
+ * The traces are read one after the other, not in parallel: neither format requires events in the order of time, and
+ * the loaders of both sort them. So nothing has to be kept in memory, independent of the size and the order of the
+ * files.
  */
 #include <argp.h>
 #include <errno.h>
@@ -13,20 +13,18 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/quantity.h"
 #include "cmd/cmd.h"
-#include "cmd/merge.h"
-#include "cmd/merge_sched.h"
-#include "cmd/record.h"
 #include "cmd/usage.h"
-#include "target/invoker.h"
+#include "merge/merge.h"
+#include "privilege/invoker.h"
+#include "record/record.h"
 
 static const char doc[] =
-	"Put several traces on one timeline: ranks, hosts, other people's Chrome JSON.\v"
-	"Processes and threads of different files stay different, and are labelled by rank, host "
-	"or "
-	"file. Traces of one boot share a clock; others are aligned by their wall clocks and, "
-	"where "
-	"these cannot be right, by the PROF_STEPs that they have in common.\n\n"
+	"Merge several traces into one: of ranks, of hosts, and Chrome JSON of other programs.\v"
+	"Processes and threads of different files stay separate and are labelled by rank, host or "
+	"file. Traces of one boot share a clock. Others are aligned by their wall clocks, or by "
+	"common training steps (PROF_STEP) if the wall clocks are implausible.\n\n"
 	"Examples:\n"
 	"  proftrace merge -o all rank0.pftrace rank1.pftrace rank2.pftrace\n"
 	"  proftrace merge -o both train.pftrace torch.json --offset torch.json=-2ms\n";
@@ -37,20 +35,20 @@ enum {
 	OPTION_JOIN_FLOWS,
 	OPTION_COMPRESS,
 	MAX_OFFSETS = 1024,
-	FILE_SHIFT = 50, /* of ids: programs use smaller ones */
+	FILE_SHIFT =
+		50, /* the bit of an id where the number of its file begins; programs use smaller ids */
 };
 
 static const struct argp_option options[] = {
-	{ "output", 'o', "OUT", 0, "What to write (repeatable)", 0 },
+	{ "output", 'o', "OUT", 0, "Write OUT (repeatable)", 0 },
 	{ "align", OPTION_ALIGN, "HOW", 0,
-	  "auto, step, realtime, monotonic or none: how the clocks are brought together (auto)",
-	  0 },
+	  "How to align the clocks: auto, step, realtime, monotonic or none (auto)", 0 },
 	{ "offset", OPTION_OFFSET, "FILE=TIME", 0,
-	  "Then move the events of FILE by TIME, which may be negative (repeatable)", 0 },
+	  "Shift the aligned events of FILE by TIME, which may be negative (repeatable)", 0 },
 	{ "join-flows", OPTION_JOIN_FLOWS, NULL, 0,
-	  "Arrows lead from file to file where their ids are the same", 0 },
-	{ "compress", OPTION_COMPRESS, NULL, 0, "Perfetto files about a fifth as large", 0 },
-	{ "quiet", 'q', NULL, 0, "Say nothing on standard error but errors", 0 },
+	  "Join flows of different files that have the same id", 0 },
+	{ "compress", OPTION_COMPRESS, NULL, 0, "Compress Perfetto files to about a fifth", 0 },
+	{ "quiet", 'q', NULL, 0, "Print errors only", 0 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
 };
@@ -62,7 +60,7 @@ struct offset {
 	bool used;
 };
 
-struct merge {
+struct merge_traces {
 	const char *outputs[REWRITE_MAX_OUTPUTS];
 	unsigned n_outputs;
 	struct offset offsets[MAX_OFFSETS];
@@ -77,16 +75,17 @@ struct merge {
 	unsigned *order;
 	unsigned at; /* the part that is being read */
 	struct owners *owners;
-	int64_t shift_ns;		 /* of all, since some are from before the clock's zero */
-	uint64_t before_zero, after_end; /* events whose time no format has */
+	int64_t shift_ns; /* of all traces, if some begin before the zero of the clock */
+	uint64_t before_zero, after_end; /* events whose time the formats cannot express */
 	struct merge_sched *sched;
-	uint64_t twice, elsewhere; /* switches and wakings that are left out, and why */
+	uint64_t sched_twice,
+		sched_elsewhere; /* scheduling events left out: duplicates, other machines */
 	struct rewrite rewrite;
 };
 
 /* --- one event --------------------------------------------------------------------------------- */
 
-static uint64_t moved(struct merge *m, uint64_t ts_ns)
+static uint64_t merge_move_time(struct merge_traces *m, uint64_t ts_ns)
 {
 	int64_t offset = m->parts[m->at].offset_ns, ns;
 
@@ -103,7 +102,8 @@ static uint64_t moved(struct merge *m, uint64_t ts_ns)
 	return (uint64_t)ns;
 }
 
-static struct clock_reading shifted(const struct merge *m, struct clock_reading clock)
+static struct clock_reading merge_shift_clock(const struct merge_traces *m,
+					      struct clock_reading clock)
 {
 	clock.monotonic += (uint64_t)m->shift_ns;
 	if (clock.boottime)
@@ -111,8 +111,8 @@ static struct clock_reading shifted(const struct merge *m, struct clock_reading 
 	return clock;
 }
 
-/* Repeated at the begin of a recording's second file, third, ..., so that each can stand alone. */
-static bool is_repeated(const struct event *event)
+/* Later files of a recording repeat the open slices and the counters, so that each can be read alone. */
+static bool event_is_repeated(const struct event *event)
 {
 	unsigned i;
 
@@ -127,20 +127,20 @@ static bool is_repeated(const struct event *event)
 	return false;
 }
 
-/* The CPUs of another machine would have the numbers of the first one's. */
-static int take_sched(struct merge *m, const struct event *event)
+/* Scheduling events of other machines are left out: their CPUs have the same numbers as those of the first. */
+static int merge_sched_event(struct merge_traces *m, const struct event *event)
 {
 	const struct part *part = &m->parts[m->at];
 	bool is_gap = event->kind == EVENT_SCHED_GAP;
 	struct event e = *event;
 
-	e.ts_ns = moved(m, e.ts_ns);
+	e.ts_ns = merge_move_time(m, e.ts_ns);
 	if (!part->is_reference && !part->same_boot) {
-		m->elsewhere += !is_gap;
+		m->sched_elsewhere += !is_gap;
 		return 0;
 	}
-	if (!merge_sched_takes(m->sched, part->recording, &e)) {
-		m->twice += !is_gap;
+	if (!merge_sched_accept(m->sched, part->recording, &e)) {
+		m->sched_twice += !is_gap;
 		return 0;
 	}
 	owners_find(m->owners, &e.pid, &e.tid);
@@ -148,42 +148,42 @@ static int take_sched(struct merge *m, const struct event *event)
 	return rewrite_event(&m->rewrite, &e);
 }
 
-static int take(void *context, const struct event *event)
+static int merge_event(void *context, const struct event *event)
 {
-	struct merge *m = context;
+	struct merge_traces *m = context;
 	bool is_flow = event->kind == EVENT_FLOW_OUT || event->kind == EVENT_FLOW_IN;
 	bool is_async = event->kind == EVENT_ASYNC_BEGIN || event->kind == EVENT_ASYNC_END;
 	struct event e = *event;
 
 	if (e.kind >= EVENT_SWITCH && e.kind <= EVENT_SCHED_GAP)
-		return take_sched(m, event);
-	/* The clocks of the merge are those of one trace. */
+		return merge_sched_event(m, event);
+	/* The merged trace has the clock readings of the reference only. */
 	if (e.kind == EVENT_CLOCK && !m->parts[m->at].is_reference)
 		return 0;
 	if (e.kind == EVENT_CLOCK)
-		e.clock = shifted(m, e.clock);
-	if (m->parts[m->at].goes_on && is_repeated(event)) {
+		e.clock = merge_shift_clock(m, e.clock);
+	if (m->parts[m->at].goes_on && event_is_repeated(event)) {
 		m->rewrite.account.marked--;
 		return 0;
 	}
 	if (e.ts_ns)
-		e.ts_ns = moved(m, e.ts_ns);
-	/* Programs count their ids from one: the same ones mean something else in another file. */
+		e.ts_ns = merge_move_time(m, e.ts_ns);
+	/* Programs count their ids from 1, so equal ids of different files are unrelated. */
 	if (is_async || (is_flow && !m->join_flows))
 		e.id ^= (uint64_t)m->parts[m->at].recording << FILE_SHIFT;
 	owners_map(m->owners, &e);
 	return rewrite_event(&m->rewrite, &e);
 }
 
-static int take_name(void *context, const struct event *event)
+static int merge_thread_name(void *context, const struct event *event)
 {
-	struct merge *m = context;
+	struct merge_traces *m = context;
 
 	m->rewrite.account.marked += event->kind == EVENT_THREAD_NAME;
 	return rewrite_event(&m->rewrite, event);
 }
 
-/* --- all of them ------------------------------------------------------------------------------- */
+/* --- all traces -------------------------------------------------------------------------------- */
 
 static const char *base_name(const char *path)
 {
@@ -192,8 +192,8 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* By rank; else by host, where there are several; else by file. */
-static void choose_labels(struct merge *m)
+/* Labels a trace by its rank, else by its host if there are several, else by its file. */
+static void merge_choose_labels(struct merge_traces *m)
 {
 	bool several_hosts = false;
 	unsigned i;
@@ -216,8 +216,8 @@ static void choose_labels(struct merge *m)
 	}
 }
 
-/* The files of one recording count on in their identities. NULL: it is the last of them. */
-static struct part *next_file(const struct merge *m, const struct part *part)
+/* The next file of the recording, whose uuid is one higher. NULL: it is the last one. */
+static struct part *part_next_file(const struct merge_traces *m, const struct part *part)
 {
 	const uint64_t *uuid = part->source.origin.trace_uuid;
 	unsigned i;
@@ -231,23 +231,23 @@ static struct part *next_file(const struct merge *m, const struct part *part)
 	return NULL;
 }
 
-/* When it began to tell of the CPUs of the reference's machine; 0: never. */
-static uint64_t sched_began(const struct part *part)
+/* The time of the first scheduling event, if the trace is of the same machine as the reference; else 0. */
+static uint64_t part_sched_start(const struct part *part)
 {
 	if (!part->source.switch_ns || (!part->is_reference && !part->same_boot))
 		return 0;
 	return part->source.switch_ns + (uint64_t)part->offset_ns;
 }
 
-/* Of `n` beginnings of recordings. Those that tell of CPUs come in the order in which they began. */
-static void sort_by_sched(const struct merge *m, unsigned *heads, unsigned n)
+/* Sorts the recordings that have scheduling events by the first of these. `heads` are the first files of each. */
+static void parts_sort_by_sched(const struct merge_traces *m, unsigned *heads, unsigned n)
 {
 	unsigned i, k, head;
 
 	for (i = 0; i < n; i++) {
 		for (k = i + 1; k < n; k++) {
-			uint64_t first = sched_began(&m->parts[heads[i]]);
-			uint64_t other = sched_began(&m->parts[heads[k]]);
+			uint64_t first = part_sched_start(&m->parts[heads[i]]);
+			uint64_t other = part_sched_start(&m->parts[heads[k]]);
 
 			if (!first || !other || first <= other)
 				continue;
@@ -258,8 +258,8 @@ static void sort_by_sched(const struct merge *m, unsigned *heads, unsigned n)
 	}
 }
 
-/* Files of a recording are read one after the other, whatever the order they were given in. */
-static int choose_order(struct merge *m, struct failure *f)
+/* The files of a recording are read in their order, independent of the order of the arguments. */
+static int merge_choose_order(struct merge_traces *m, struct failure *f)
 {
 	unsigned *heads = calloc(m->n_parts, sizeof(*heads));
 	unsigned i, n_heads = 0, n = 0;
@@ -271,7 +271,7 @@ static int choose_order(struct merge *m, struct failure *f)
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
 	}
 	for (i = 0; i < m->n_parts; i++) {
-		struct part *next = next_file(m, &m->parts[i]);
+		struct part *next = part_next_file(m, &m->parts[i]);
 
 		m->parts[i].next = next;
 		if (next)
@@ -281,7 +281,7 @@ static int choose_order(struct merge *m, struct failure *f)
 		if (!m->parts[i].goes_on)
 			heads[n_heads++] = i;
 	}
-	sort_by_sched(m, heads, n_heads);
+	parts_sort_by_sched(m, heads, n_heads);
 	for (i = 0; i < n_heads; i++) {
 		for (struct part *part = &m->parts[heads[i]]; part; part = part->next) {
 			part->recording = heads[i];
@@ -292,7 +292,7 @@ static int choose_order(struct merge *m, struct failure *f)
 	return 0;
 }
 
-static bool matches(const struct offset *offset, const char *path)
+static bool offset_matches_path(const struct offset *offset, const char *path)
 {
 	const char *base = base_name(path);
 
@@ -300,7 +300,7 @@ static bool matches(const struct offset *offset, const char *path)
 	       (strlen(base) == offset->length && !strncmp(base, offset->file, offset->length));
 }
 
-static int apply_offsets(struct merge *m, struct failure *f)
+static int merge_apply_offsets(struct merge_traces *m, struct failure *f)
 {
 	char file[256];
 	unsigned i, k;
@@ -309,7 +309,7 @@ static int apply_offsets(struct merge *m, struct failure *f)
 		struct offset *offset = &m->offsets[k];
 
 		for (i = 0; i < m->n_parts; i++) {
-			if (!matches(offset, m->parts[i].source.path))
+			if (!offset_matches_path(offset, m->parts[i].source.path))
 				continue;
 			offset->used = true;
 			if (__builtin_add_overflow(m->parts[i].moved_ns, offset->ns,
@@ -320,14 +320,14 @@ static int apply_offsets(struct merge *m, struct failure *f)
 		if (!offset->used) {
 			snprintf(file, sizeof(file), "%.*s", (int)offset->length, offset->file);
 			return failure_set(f, -ENOENT, "cannot move", file,
-					   "it is none of the traces to be merged");
+					   "it is not one of the traces to be merged");
 		}
 	}
 	return 0;
 }
 
-/* What all have in common is said of the merge as well. */
-static struct trace_origin common_origin(const struct merge *m)
+/* Keeps what all traces have in common. */
+static struct trace_origin merge_common_origin(const struct merge_traces *m)
 {
 	struct trace_origin origin = { 0 };
 	const struct part *part;
@@ -346,11 +346,11 @@ static struct trace_origin common_origin(const struct merge *m)
 		if (strcmp(o->rank, origin.rank))
 			origin.rank[0] = '\0';
 	}
-	memset(origin.trace_uuid, 0, sizeof(origin.trace_uuid)); /* a trace of its own */
+	memset(origin.trace_uuid, 0, sizeof(origin.trace_uuid)); /* the merged trace gets its own */
 	return origin;
 }
 
-static int open_all(struct merge *m, struct failure *f)
+static int merge_open_parts(struct merge_traces *m, struct failure *f)
 {
 	struct rlimit files;
 	unsigned i;
@@ -363,16 +363,15 @@ static int open_all(struct merge *m, struct failure *f)
 	for (i = 0; i < m->n_parts && !error; i++) {
 		error = source_open(&m->parts[i].source, m->paths[i], f);
 		if (!error)
-			error = source_look(&m->parts[i].source, f);
+			error = source_read_start(&m->parts[i].source, f);
 	}
 	return error;
 }
 
-static int read_all(struct merge *m, struct failure *f)
+static int merge_read_parts(struct merge_traces *m, struct failure *f)
 {
-	struct reader_sink sink = {
-		take, m, m->rewrite.names, &m->rewrite.account, NULL, m->rewrite.callstacks
-	};
+	struct reader_sink sink = { merge_event,	 m,    m->rewrite.names,
+				    &m->rewrite.account, NULL, m->rewrite.callstacks };
 	unsigned i;
 	int error = 0;
 
@@ -387,13 +386,13 @@ static int read_all(struct merge *m, struct failure *f)
 		owners_begin(m->owners, part);
 		error = rewrite_source(&m->rewrite, &part->source, &sink, &part->end, f);
 		if (!error)
-			error = owners_end(m->owners, take_name, m);
+			error = owners_end(m->owners, merge_thread_name, m);
 		rewrite_source_end(&m->rewrite, &part->source.origin, &part->end);
 	}
 	return error;
 }
 
-static int merge(struct merge *m, struct failure *f)
+static int merge_traces(struct merge_traces *m, struct failure *f)
 {
 	struct trace_origin origin;
 	uint64_t first_ns;
@@ -404,33 +403,33 @@ static int merge(struct merge *m, struct failure *f)
 	for (i = 0; !error && i < m->n_outputs; i++)
 		error = rewrite_output(&m->rewrite, m->outputs[i], f);
 	if (!error)
-		error = open_all(m, f);
+		error = merge_open_parts(m, f);
 	if (!error)
-		error = apply_offsets(m, f);
+		error = merge_apply_offsets(m, f);
 	if (!error)
 		error = merge_align(m->parts, m->n_parts, m->align, f);
 	if (error)
 		return error;
-	error = choose_order(m, f);
+	error = merge_choose_order(m, f);
 	if (error)
 		return error;
-	choose_labels(m);
-	origin = common_origin(m);
+	merge_choose_labels(m);
+	origin = merge_common_origin(m);
 	error = merge_first(m->parts, m->n_parts, &m->shift_ns, &first_ns, f);
 	if (error)
 		return error;
 	if (origin.clock.monotonic)
-		origin.clock = shifted(m, origin.clock);
+		origin.clock = merge_shift_clock(m, origin.clock);
 	error = rewrite_begin(&m->rewrite, &origin, first_ns, f);
 	if (!error)
-		error = read_all(m, f);
+		error = merge_read_parts(m, f);
 	if (!error || m->rewrite.all_failed)
 		error = rewrite_end(&m->rewrite, f);
 	return error;
 }
 
-/* Both formats of one recording have its identity: `merge -o all slow.*` is easily typed. */
-static void tell_twice(const struct merge *m, unsigned last)
+/* Both formats of a recording have the same uuid. `merge -o all slow.*` is a likely mistake. */
+static void part_warn_duplicate(const struct merge_traces *m, unsigned last)
 {
 	const struct source *source = &m->parts[last].source;
 	const uint64_t *uuid = source->origin.trace_uuid;
@@ -442,14 +441,16 @@ static void tell_twice(const struct merge *m, unsigned last)
 		if (memcmp(other->origin.trace_uuid, uuid, sizeof(other->origin.trace_uuid)))
 			continue;
 		fprintf(stderr,
-			"proftrace: '%s': the same recording as '%s', so it is there twice\n",
+			"proftrace: '%s': the same recording as '%s', so its events are there "
+			"twice\n",
 			source->path, other->path);
-		fputs("hint: one of the files of a recording tells all of it\n", stderr);
+		fputs("hint: each format of a recording contains all events; use one of them\n",
+		      stderr);
 		return;
 	}
 }
 
-static void tell(const struct merge *m)
+static void merge_print_summary(const struct merge_traces *m)
 {
 	unsigned i;
 
@@ -457,35 +458,37 @@ static void tell(const struct merge *m)
 		const struct part *part = &m->parts[i];
 
 		rewrite_source_notes(&part->source, &part->end);
-		tell_twice(m, i);
+		part_warn_duplicate(m, i);
 		fprintf(stderr, "%s (%s): %+.9f s, %s\n", part->source.path, part->label,
 			(double)(part->offset_ns - m->shift_ns) / 1e9, part->how);
 	}
 	if (m->shift_ns)
 		fprintf(stderr,
-			"all of them: %+.9f s, since some are from before the clock's zero\n",
+			"all traces: %+.9f s, since some begin before the zero of the clock\n",
 			(double)m->shift_ns / 1e9);
 	rewrite_summary(&m->rewrite);
-	if (m->twice)
+	if (m->sched_twice)
 		fprintf(stderr,
-			"%12" PRIu64 "  switches and wakings that another file tells of, too\n",
-			m->twice);
-	if (m->elsewhere)
+			"%12" PRIu64
+			"  context switches and wakeups of several files: written once\n",
+			m->sched_twice);
+	if (m->sched_elsewhere)
 		fprintf(stderr,
-			"%12" PRIu64 "  switches and wakings of other machines are left out\n",
-			m->elsewhere);
+			"%12" PRIu64 "  context switches and wakeups of other machines: left out\n",
+			m->sched_elsewhere);
 	if (m->before_zero)
-		fprintf(stderr, "%12" PRIu64 "  events before the clock's zero: at zero now\n",
+		fprintf(stderr,
+			"%12" PRIu64 "  events before the zero of the clock: moved to zero\n",
 			m->before_zero);
 	if (m->after_end)
 		fprintf(stderr,
-			"%12" PRIu64 "  events later than any clock shows: at its end now\n",
+			"%12" PRIu64 "  events beyond the end of the clock: moved to the end\n",
 			m->after_end);
 }
 
 /* --- options ----------------------------------------------------------------------------------- */
 
-static void add_offset(struct merge *m, const char *arg, struct argp_state *state)
+static void merge_add_offset(struct merge_traces *m, const char *arg, struct argp_state *state)
 {
 	const char *sign = strrchr(arg, '=');
 	struct offset *offset = &m->offsets[m->n_offsets];
@@ -496,11 +499,11 @@ static void add_offset(struct merge *m, const char *arg, struct argp_state *stat
 		usage_error(state, "'%s' is not FILE=TIME", arg);
 	*offset = (struct offset){ .file = arg, .length = (size_t)(sign - arg) };
 	if (!parse_offset(sign + 1, &offset->ns))
-		usage_error(state, "'%s' is no time", sign + 1);
+		usage_error(state, "'%s' is not a time", sign + 1);
 	m->n_offsets++;
 }
 
-static void parse_align(struct merge *m, const char *arg, struct argp_state *state)
+static void merge_parse_align(struct merge_traces *m, const char *arg, struct argp_state *state)
 {
 	static const char *const names[] = { "auto", "step", "realtime", "monotonic", "none" };
 	unsigned i;
@@ -511,12 +514,12 @@ static void parse_align(struct merge *m, const char *arg, struct argp_state *sta
 			return;
 		}
 	}
-	usage_error(state, "'%s' is none of auto, step, realtime, monotonic and none", arg);
+	usage_error(state, "'%s' is not one of auto, step, realtime, monotonic, none", arg);
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t merge_parse_option(int key, char *arg, struct argp_state *state)
 {
-	struct merge *m = state->input;
+	struct merge_traces *m = state->input;
 
 	switch (key) {
 	case 'o':
@@ -525,10 +528,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		m->outputs[m->n_outputs++] = arg;
 		return 0;
 	case OPTION_ALIGN:
-		parse_align(m, arg, state);
+		merge_parse_align(m, arg, state);
 		return 0;
 	case OPTION_OFFSET:
-		add_offset(m, arg, state);
+		merge_add_offset(m, arg, state);
 		return 0;
 	case OPTION_JOIN_FLOWS:
 		m->join_flows = true;
@@ -547,23 +550,24 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		m->n_parts = (unsigned)(state->argc - state->next);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		usage_error(state, "which traces?");
+		usage_error(state, "TRACEs are required");
 		return 0;
 	case ARGP_KEY_SUCCESS:
 		if (!m->n_outputs)
-			usage_error(state, "-o OUT says what to write");
+			usage_error(state, "-o OUT is required");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-static const struct argp argp = { options, parse, "-o OUT TRACE...", doc, NULL, NULL, NULL };
-const struct usage usage_merge = { .argp = &argp, .size = sizeof(struct merge) };
+static const struct argp argp = { options, merge_parse_option, "-o OUT TRACE...", doc, NULL, NULL,
+				  NULL };
+const struct usage usage_merge = { .argp = &argp, .size = sizeof(struct merge_traces) };
 
 int cmd_merge(int argc, char **argv)
 {
-	struct merge *m = calloc(1, sizeof(*m));
+	struct merge_traces *m = calloc(1, sizeof(*m));
 	struct failure f = { 0 };
 	unsigned i;
 	int error = -ENOMEM;
@@ -575,9 +579,9 @@ int cmd_merge(int argc, char **argv)
 	if (m->parts)
 		error = invoker_become(&f);
 	if (!error)
-		error = merge(m, &f);
+		error = merge_traces(m, &f);
 	if (rewrite_any_written(&m->rewrite) && !m->quiet)
-		tell(m);
+		merge_print_summary(m);
 	if (error)
 		failure_print(&f, stderr);
 	for (i = 0; m->parts && i < m->n_parts; i++)

@@ -16,9 +16,9 @@
 
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
-#include "failure.h"
-#include "readers/reader.h"
-#include "target/invoker.h"
+#include "base/failure.h"
+#include "formats/reader.h"
+#include "privilege/invoker.h"
 
 #define VIEWER	    "https://ui.perfetto.dev"
 #define VIEWER_PORT 9001 /* the one that the viewer's content security policy lets its page ask */
@@ -160,11 +160,14 @@ static char *address(const struct open_options *o, const struct open_server *ser
 	return text;
 }
 
-/* Without a desktop there is no browser that anyone would see. */
-static void start_browser(char *url)
+/*
+ * Starts a browser where there is a desktop. Every user can read the arguments of a process, so this address holds
+ * no secret: the server redirects this user's browser, and nobody else's, to the viewer.
+ */
+static void start_browser(uint16_t port)
 {
 	extern char **environ;
-	char program[] = "xdg-open", *argv[] = { program, url, NULL };
+	char program[] = "xdg-open", url[40], *argv[] = { program, url, NULL };
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none;
@@ -172,6 +175,7 @@ static void start_browser(char *url)
 
 	if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY"))
 		return;
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u/", port);
 	sigemptyset(&none);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
@@ -231,15 +235,16 @@ static int serve(const struct open_options *o, int fd, struct failure *f)
 	if (url) {
 		puts(url);
 		fflush(stdout);
+		open_server_redirect(server, url);
 		if (!o->no_browser)
-			start_browser(url);
+			start_browser(o->port);
 		if (wait_for_viewer(server, signals))
 			error = failure_set(f, -EINTR, "nobody fetched", o->trace, "interrupted");
 	} else {
 		error = failure_set(f, -ENOMEM, "cannot serve", o->trace, NULL);
 	}
-	free(url);
 	open_server_stop(server);
+	free(url);
 	close(signals);
 	return error;
 }

@@ -21,6 +21,8 @@ int open_server_start(const struct open_options *options, int fd, struct open_se
 int open_server_fd(const struct open_server *server);
 /* Where the file is, "/<token>"; a name may follow. */
 const char *open_server_path(const struct open_server *server);
+/* From now on "/" redirects the browser to `address`, which is borrowed until the server is stopped. */
+void open_server_redirect(struct open_server *server, char *address);
 void open_server_stop(struct open_server *server);
 
 #endif

@@ -2,12 +2,19 @@
 /*
  * Serves one file to the viewer, once.
  *
- * The viewer is a page of another origin that runs in a browser on this machine: it may read what
- * comes from here because we name its origin, and only because of that. Whoever else can connect to
- * the loopback interface (other users, and pages that a name server has sent here) does not know the
- * path, which is 128 random bits, and pages cannot forge the Host they asked for.
+ * The viewer is a page of another origin that runs in a browser on this machine. It may read the trace because
+ * the response names its origin. Two others can connect to the loopback interface:
+ *
+ * - Processes of other users. The kernel knows the user of each connection (sock_diag(7)); those of others are closed
+ *   before a byte of them is read, so they can neither read the trace nor occupy connections.
+ * - Web pages in the same browser, for example by DNS rebinding. They do not know the path, which has 128 random
+ *   bits, and cannot forge the Host header.
+ *
+ * Nothing secret may stand in the arguments of a process, which all users can read. So the browser is started with the
+ * address of this server alone, and this server redirects it to the viewer's page with the secret path.
  */
 #include "cmd/open.h"
+#include "cmd/peer_user.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -23,9 +30,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Requests at a time, and how long one that says nothing is kept, in seconds. */
-#define MOST_CONNECTIONS 8
-#define IDLE_LIMIT	 30
+/* Connections of the same user at a time, and the seconds after which an idle one is closed. */
+#define MOST_CONNECTIONS 64
+#define IDLE_LIMIT	 5
 
 /*
  * The library and the ten that it needs itself are for this verb alone: all others would start the later
@@ -68,8 +75,14 @@ struct open_server {
 	int fd;	   /* the trace */
 	int event; /* readable when it was fetched */
 	uint64_t size;
-	char path[64]; /* what has to be asked for: "/<token>" */
-	char host[32]; /* "127.0.0.1:9001" */
+	char path[64];	/* of the trace: "/<token>" */
+	char *redirect; /* the viewer's address, for "/"; NULL: not known yet */
+	char host[32];	/* "127.0.0.1:9001" */
+	/*
+	 * Whether the kernel tells whose a connection is. Where not, only the secret path protects the trace, and
+	 * nobody is redirected to it.
+	 */
+	bool knows_users;
 };
 
 static enum MHD_Result answer(struct MHD_Connection *connection, const struct open_server *s,
@@ -119,6 +132,18 @@ static bool right_path(const struct open_server *s, const char *url)
 	return !strncmp(url, s->path, n) && (url[n] == '/' || !url[n]);
 }
 
+/* The viewer's page, for the browser that we start. */
+static enum MHD_Result redirect(struct MHD_Connection *connection, const struct open_server *s)
+{
+	static char empty[1];
+	struct MHD_Response *response =
+		http.create_response_from_buffer(0, empty, MHD_RESPMEM_PERSISTENT);
+
+	if (response)
+		http.add_response_header(response, MHD_HTTP_HEADER_LOCATION, s->redirect);
+	return answer(connection, s, MHD_HTTP_FOUND, response);
+}
+
 static enum MHD_Result take_request(void *context, struct MHD_Connection *connection,
 				    const char *url, const char *method, const char *version,
 				    const char *upload, size_t *upload_size, void **request)
@@ -137,6 +162,8 @@ static enum MHD_Result take_request(void *context, struct MHD_Connection *connec
 		return MHD_NO;
 	if (!host || strcmp(host, s->host))
 		return refuse(connection, s, MHD_HTTP_FORBIDDEN);
+	if (get && s->redirect && !strcmp(url, "/"))
+		return redirect(connection, s);
 	if (!right_path(s, url))
 		return refuse(connection, s, MHD_HTTP_NOT_FOUND);
 	if (!strcmp(method, "OPTIONS"))
@@ -172,6 +199,23 @@ static void request_over(void *context, struct MHD_Connection *connection, void 
 		return; /* it is full of ones already */
 }
 
+/* Closes connections of other users, and those of which the kernel does not know the user. */
+static enum MHD_Result accept_connection(void *context, const struct sockaddr *peer, socklen_t size)
+{
+	const struct open_server *s = context;
+	uid_t uid;
+
+	(void)size;
+	if (peer->sa_family != AF_INET)
+		return MHD_NO;
+	if (!__atomic_load_n(&s->knows_users, __ATOMIC_ACQUIRE))
+		return MHD_YES;
+	return !peer_user((const struct sockaddr_in *)peer, s->options->port, &uid) &&
+			       uid == geteuid()
+		       ? MHD_YES
+		       : MHD_NO;
+}
+
 static int make_path(struct open_server *s)
 {
 	unsigned char token[16];
@@ -200,6 +244,7 @@ int open_server_start(const struct open_options *options, int fd, struct open_se
 		return -ENOMEM;
 	s->options = options;
 	s->fd = fd;
+	s->knows_users = true;
 	s->event = eventfd(0, EFD_CLOEXEC);
 	snprintf(s->host, sizeof(s->host), "127.0.0.1:%u", options->port);
 	error = s->event < 0 || fstat(fd, &st) ? -errno : make_path(s);
@@ -208,15 +253,18 @@ int open_server_start(const struct open_options *options, int fd, struct open_se
 	if (!error) {
 		s->size = st.st_size;
 		errno = 0;
-		s->daemon = http.start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL, 0,
-					      NULL, NULL, take_request, s, MHD_OPTION_SOCK_ADDR,
-					      &address, MHD_OPTION_CONNECTION_LIMIT,
-					      MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
-					      IDLE_LIMIT, MHD_OPTION_NOTIFY_COMPLETED, request_over,
-					      s, MHD_OPTION_END);
+		s->daemon = http.start_daemon(
+			MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL, 0, accept_connection, s,
+			take_request, s, MHD_OPTION_SOCK_ADDR, &address,
+			MHD_OPTION_CONNECTION_LIMIT, MOST_CONNECTIONS,
+			MHD_OPTION_CONNECTION_TIMEOUT, IDLE_LIMIT, MHD_OPTION_NOTIFY_COMPLETED,
+			request_over, s, MHD_OPTION_END);
 		if (!s->daemon)
 			error = errno ? -errno : -EADDRINUSE;
 	}
+	/* Asked once and of its own socket: the other side of a connection has no say in it. */
+	if (!error && peer_user(&address, options->port, &(uid_t){ 0 }) != -ENOTCONN)
+		__atomic_store_n(&s->knows_users, false, __ATOMIC_RELEASE);
 	if (error) {
 		open_server_stop(s);
 		return error;
@@ -233,6 +281,12 @@ int open_server_fd(const struct open_server *s)
 const char *open_server_path(const struct open_server *s)
 {
 	return s->path;
+}
+
+void open_server_redirect(struct open_server *s, char *address)
+{
+	if (s->knows_users)
+		__atomic_store_n(&s->redirect, address, __ATOMIC_RELEASE);
 }
 
 void open_server_stop(struct open_server *s)

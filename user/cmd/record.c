@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cmd/record.h"
+/*
+ * `proftrace record`: starts a recording, runs it and ends it. `proftrace top` calls the same functions.
+ *
+ * The order of the start matters. The command is forked first, because its process belongs to the user, who may take
+ * every descriptor that it holds. Then everything that needs privileges is opened, and only then is untrusted data
+ * read.
+ */
+#include "record/record.h"
 
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -14,17 +22,19 @@
 #include "capture/capture.h"
 #include "capture/clocks.h"
 #include "cmd/cmd.h"
-#include "cmd/include.h"
-#include "cmd/control.h"
-#include "cmd/overhead.h"
-#include "cmd/scheduler.h"
-#include "cmd/top.h"
-#include "handlers/stats.h"
+#include "record/include.h"
+#include "record/control/control.h"
+#include "record/overhead.h"
+#include "record/scheduler.h"
+#include "record/top.h"
+#include "reports/table/stats.h"
 #include "system/system.h"
-#include "target/invoker.h"
+#include "privilege/invoker.h"
 
+#define LEAST_DESCRIPTORS \
+	64 /* programs, maps, ring buffers, outputs and the files of a small program */
 #define RECORDER_NICE	   (-15)
-#define KERNEL_EVENTS	   (4 << 20) /* a buffer for these alone, where marks are none */
+#define KERNEL_EVENTS	   (4 << 20) /* buffer bytes with --stats-only, which has no marks in buffers */
 #define INCLUDED_BEFORE_NS 3600000000000ull
 
 void recording_log(void *context, int verbosity, const char *line)
@@ -37,8 +47,8 @@ void recording_log(void *context, int verbosity, const char *line)
 	fprintf(stderr, "proftrace: %s\n", line);
 }
 
-/* By which the traces of several ranks and hosts are put on one timeline. */
-static void note_origin(struct recording *r, const struct utsname *u)
+/* `proftrace merge` needs the host, the boot id and the rank. */
+static void record_fill_origin(struct recording *r, const struct utsname *u)
 {
 	struct trace_origin *o = &r->origin;
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -54,52 +64,64 @@ static void note_origin(struct recording *r, const struct utsname *u)
 	r->info.rank = o->rank;
 }
 
-/* Tracks of different recordings have different numbers, so that these can be joined. */
-static int make_timelines(struct recording *r, uint64_t uuid_base)
+/* A random base makes the uuids of tracks unique, so that traces can be joined. */
+static int record_make_timelines(struct recording *r, uint64_t uuid_base)
 {
 	bool delayed = r->options->flight_ns != 0;
 
 	r->writer = timeline_new(r->names, &r->road, uuid_base);
 	r->timeline = delayed ? timeline_new(r->names, &r->seen, uuid_base) : r->writer;
-	r->stats = stats_handler_new();
+	r->stats = stats_new();
 	if (!r->writer || !r->timeline || !r->stats)
 		return -ENOMEM;
 	if (delayed)
 		timeline_set_recorded(r->writer, false);
-	return timeline_add_handler(r->timeline, r->stats);
+	return timeline_add_consumer(r->timeline, r->stats);
 }
 
-static bool takes_stacks(const struct record_options *o)
+static bool records_stacks(const struct record_options *o)
 {
 	return o->sample_hz || o->n_stacks || o->offcpu_ns;
 }
 
-static int prepare(struct recording *r, struct utsname *u, struct failure *f)
+int check_descriptors(struct failure *f)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_max >= LEAST_DESCRIPTORS)
+		return 0;
+	failure_set(f, -EMFILE, "cannot start", "", "the limit on open files is too low");
+	failure_hint(f, "a recording needs at least %d: `ulimit -n %d`, or more for many files",
+		     LEAST_DESCRIPTORS, LEAST_DESCRIPTORS);
+	return -EMFILE;
+}
+
+static int record_prepare(struct recording *r, struct utsname *u, struct failure *f)
 {
 	struct rlimit files;
 	uint64_t base = 0;
 
 	/*
-	 * A target that keeps every CPU busy with marks would starve the one who has to take them. The
-	 * recorder sleeps when there is nothing to do, so it takes no more than it needs.
+	 * A target that keeps all CPUs busy with marks would otherwise starve the recorder, which drains
+	 * the buffers. The recorder sleeps when there is nothing to do.
 	 */
 	r->nice = getpriority(PRIO_PROCESS, 0);
 	setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
-	/* Scripts start their background commands with it ignored: then it would never come. */
+	/* Shell scripts start background commands with SIGINT ignored. */
 	signal(SIGINT, SIG_DFL);
-	/* Ignored by the caller, nobody would hear of the command's end. */
+	/* If the caller ignores it, the exit of the command would not be reported. */
 	signal(SIGCHLD, SIG_DFL);
 
-	/* Every file that a target has mapped stays open. */
+	/* The recorder keeps every mapped file of the targets open. */
 	if (!getrlimit(RLIMIT_NOFILE, &files)) {
 		r->nofile = files.rlim_cur;
 		files.rlim_cur = files.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &files);
 	}
 	uname(u);
-	clocks_moment(&r->info.clock);
+	clocks_snapshot(&r->info.clock);
 	r->info.start_ns = r->info.clock.monotonic;
-	/* Another profiler may have begun earlier. */
+	/* An included trace may begin before the recording. */
 	if (r->options->n_includes)
 		r->info.start_ns -= r->info.start_ns < INCLUDED_BEFORE_NS ? r->info.start_ns
 									  : INCLUDED_BEFORE_NS;
@@ -109,15 +131,15 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	r->info.kernel_release = u->release;
 	r->info.kernel_version = u->version;
 	r->info.machine = u->machine;
-	note_origin(r, u);
+	record_fill_origin(r, u);
 	if (getrandom(r->info.trace_uuid, sizeof(r->info.trace_uuid), 0) < 0 ||
 	    getrandom(&base, 4, 0) < 0)
 		return failure_set(f, -errno, "cannot start", "", NULL);
 	r->names = names_new(0);
-	if (r->names && takes_stacks(r->options))
+	if (r->names && records_stacks(r->options))
 		r->callstacks = callstacks_new(r->names, 0);
-	if (!r->names || (takes_stacks(r->options) && !r->callstacks) ||
-	    make_timelines(r, base << 31))
+	if (!r->names || (records_stacks(r->options) && !r->callstacks) ||
+	    record_make_timelines(r, base << 31))
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
 	if (r->options->per_thread)
 		stats_per_thread(r->stats);
@@ -135,7 +157,7 @@ static int prepare(struct recording *r, struct utsname *u, struct failure *f)
 	return r->options->flight_ns ? flight_new(r, &r->flight, f) : 0;
 }
 
-static int open_capture(struct recording *r, struct failure *f)
+static int record_open_capture(struct recording *r, struct failure *f)
 {
 	const struct record_options *o = r->options;
 	struct capture_options options = {
@@ -143,9 +165,9 @@ static int open_capture(struct recording *r, struct failure *f)
 		.buffers = o->stats_only ? 1 : o->buffers,
 		.table_rows = table_rows(o),
 		.batching = r->batching,
-		.batching_now = r->options->batching_now,
 		.per_thread = o->per_thread,
 		.follow_children = !o->no_children,
+		.own_links = getuid() != 0,
 		.guarded = o->max_overhead > 0,
 		.schedule = o->schedule,
 		.counters = r->counters,
@@ -164,8 +186,8 @@ static int open_capture(struct recording *r, struct failure *f)
 		.n_usdt = o->n_usdt,
 		.functions = o->functions,
 		.n_functions = o->n_functions,
-		.event = recording_take,
-		.told_to_end = recording_told_to_end,
+		.event = recording_handle_event,
+		.end_requests = recording_end_requests,
 		.context = r,
 		.names = r->names,
 		.log = recording_log,
@@ -174,7 +196,7 @@ static int open_capture(struct recording *r, struct failure *f)
 	return capture_open(&options, &r->capture, f);
 }
 
-static void count(struct recording *r)
+static void record_set_counters(struct recording *r)
 {
 	const struct name *names[MAX_COUNTERS], *shares[MAX_COUNTERS];
 	char share[COUNTER_NAME + 8];
@@ -189,13 +211,13 @@ static void count(struct recording *r)
 	if (r->flight)
 		timeline_count(r->writer, names, r->counters.n);
 	if (r->counters.multiplexed)
-		timeline_take_turns(r->timeline, shares);
+		timeline_multiplex(r->timeline, shares);
 	if (r->counters.multiplexed && r->flight)
-		timeline_take_turns(r->writer, shares);
+		timeline_multiplex(r->writer, shares);
 }
 
-/* Marks in batches carry the processor's counter, which has to be of use. */
-static void choose_mode(struct recording *r)
+/* Buffered mode needs a usable time-stamp counter. */
+static void record_choose_mode(struct recording *r)
 {
 	const char *why_not = r->options->batching ? capture_no_batches() : NULL;
 	char line[160];
@@ -203,19 +225,20 @@ static void choose_mode(struct recording *r)
 	r->batching = r->options->batching && !why_not;
 	if (!why_not)
 		return;
-	snprintf(line, sizeof(line), "no batches, each mark by itself (--mode exact): %s", why_not);
+	snprintf(line, sizeof(line), "buffered mode is not available, using --mode exact: %s",
+		 why_not);
 	recording_log(r, 0, line);
 }
 
-static int choose_counters(struct recording *r, struct failure *f)
+static int record_choose_counters(struct recording *r, struct failure *f)
 {
 	char note[256] = "";
 	int error;
 
 	if (r->batching) {
 		recording_log(r, 1,
-			      "no counters: they are read where marks enter the kernel "
-			      "(--mode exact)");
+			      "no counters in buffered mode: they are read when a mark enters "
+			      "the kernel");
 		return 0;
 	}
 
@@ -231,12 +254,12 @@ static int choose_counters(struct recording *r, struct failure *f)
 	if (note[0])
 		recording_log(r, 0, note);
 	if (!error)
-		count(r);
+		record_set_counters(r);
 	return error;
 }
 
-/* A recording that cannot be steered is a recording all the same. */
-static void open_control(struct recording *r)
+/* A failure is not fatal: the recording just cannot be controlled. */
+static void record_open_control(struct recording *r)
 {
 	int error = r->top ? 0 : control_open(&r->control);
 	char line[128];
@@ -249,47 +272,53 @@ static void open_control(struct recording *r)
 	recording_log(r, 0, line);
 }
 
-/* What needs more than a recorder may ask for once it has looked at its target. */
-static int start(struct recording *r, struct failure *f)
+/*
+ * Does everything that needs privileges or system calls that the recorder gives up before it reads untrusted data.
+ * After the fork of the command, the recorder becomes undumpable, so that other processes of the user cannot trace it.
+ */
+static int record_start(struct recording *r, struct failure *f)
 {
-	int error;
+	int error = 0;
 
-	choose_mode(r);
-	error = r->options->stats_only ? 0 : choose_counters(r, f);
+	if (r->options->command)
+		error = command_fork(r->options->command, r->nice, r->nofile, &r->command, f);
+	if (error)
+		return error;
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	record_choose_mode(r);
+	error = r->options->stats_only ? 0 : record_choose_counters(r, f);
 
 	if (!error && r->options->system)
 		error = system_open(r->options->system, r->names, &r->system, f);
 	if (!error)
-		error = open_capture(r, f);
+		error = record_open_capture(r, f);
 	if (!error && r->options->max_overhead > 0)
 		error = overhead_new(r, f);
 	if (!error)
 		error = invoker_become(f);
-	if (!error && r->options->command)
-		error = command_fork(r->options->command, r->nice, r->nofile, &r->command, f);
 	r->many_files = r->options->max_size || r->flight || r->scheduler;
 	if (!error)
 		error = plugins_open(r, f);
 	if (!error && r->top)
 		error = top_begin(r->top, r, f);
 	if (!error)
-		open_control(r);
+		record_open_control(r);
 	return error;
 }
 
-static void tell_no_markers(const struct record_options *o)
+static void print_no_markers(const struct record_options *o)
 {
 	fprintf(stderr, "proftrace: %s found in '%s' or what it ran%s\n",
-		o->n_functions ? "neither markers nor what -u and -f ask for"
-		: o->n_usdt    ? "neither markers nor probes of -u"
+		o->n_functions ? "no markers, probes of -u or functions of -f"
+		: o->n_usdt    ? "no markers or probes of -u"
 			       : "no markers",
-		o->command[0], o->n_domains ? ": none of a domain that -D selects" : "");
-	fprintf(stderr, "hint: `proftrace list` shows which %s a program file has\n",
+		o->command[0], o->n_domains ? " in the domains of -D" : "");
+	fprintf(stderr, "hint: `proftrace list FILE` shows the %s of a program\n",
 		o->n_domains ? "domains" : "markers");
 }
 
-/* Of several, one that fits nothing is most likely misspelt. */
-static void tell_not_found(const struct recording *r)
+/* A pattern that matches nothing is most likely misspelt. */
+static void print_not_found(const struct recording *r)
 {
 	const char *text;
 	char option;
@@ -299,13 +328,12 @@ static void tell_not_found(const struct recording *r)
 		text = capture_not_found(r->capture, i, &option);
 		if (!text)
 			break;
-		fprintf(stderr, "proftrace: no %s fits -%c '%s'\n",
+		fprintf(stderr, "proftrace: no %s matches -%c '%s'\n",
 			option == 'u' ? "probe" : "function", option, text);
 	}
 }
 
-/* What helps where there was no room, or not for this user. */
-static void tell_limits(const struct recording *r)
+static void print_disk_full_hint(const struct recording *r)
 {
 	bool full = false;
 	unsigned i;
@@ -316,11 +344,12 @@ static void tell_limits(const struct recording *r)
 		full |= error == -ENOSPC || error == -EDQUOT || error == -EFBIG;
 	}
 	if (full)
-		fprintf(stderr, "hint: --max-size SIZE and --keep N bound what is written, -o NAME "
-				"writes elsewhere\n");
+		fprintf(stderr,
+			"hint: limit the output with --max-size SIZE and --keep N, or write "
+			"elsewhere with -o NAME\n");
 }
 
-static void tell_broker(const struct recording *r)
+static void print_broker_failure(const struct recording *r)
 {
 	struct failure f;
 
@@ -332,40 +361,40 @@ static void tell_broker(const struct recording *r)
 	}
 }
 
-static int finish(struct recording *r)
+static int record_finish(struct recording *r)
 {
 	struct account account;
 	int not_included;
 	unsigned i;
 
-	plugins_recorded(r);
+	plugins_recording_ended(r);
 	not_included = include_all(r);
 	if (r->flight)
 		flight_finish(r);
-	timeline_finish(r->writer, r->last_ts_ns ? r->last_ts_ns : r->ended_ns);
+	timeline_finish(r->writer);
 	account = recording_account(r);
 	account.orderly = !recording_lost_broker(r) && !r->output_failed;
 	outputs_end(r, &account);
 	plugins_close(r, &account);
-	/* Closing may have failed. */
+	/* Closing the outputs may have failed, so the account is read again. */
 	account = recording_account(r);
 	account.orderly = !recording_lost_broker(r) && !r->output_failed;
 	status_clear(r);
-	tell_limits(r);
-	tell_broker(r);
+	print_disk_full_hint(r);
+	print_broker_failure(r);
 	if (r->options->command && !capture_files(r->capture) && r->options->verbosity >= 0)
-		tell_no_markers(r->options);
+		print_no_markers(r->options);
 	if (r->options->verbosity >= 0)
-		tell_not_found(r);
+		print_not_found(r);
 	if (r->scheduler && !scheduler_cycles(r) && r->options->verbosity >= 0)
-		fprintf(stderr, "proftrace: no step that the schedule records has begun: "
-				"PROF_STEP tells where they begin\n");
+		fprintf(stderr, "proftrace: no training step of the schedule has begun: the "
+				"program marks these with PROF_STEP\n");
 	if (r->options->verbosity >= 0)
 		summary_print(r, &account);
 	if (summary_json(r, &account))
 		return STATUS_FAILED;
 	for (i = 0; i < r->n_plugins; i++) {
-		if (r->plugins[i].handler->error)
+		if (r->plugins[i].consumer->error)
 			return STATUS_FAILED;
 	}
 	if (r->output_failed || recording_lost_broker(r) || not_included)
@@ -380,7 +409,7 @@ static int finish(struct recording *r)
 	return STATUS_DONE;
 }
 
-static int command_status(const struct recording *r)
+static int record_command_status(const struct recording *r)
 {
 	if (r->command_status < 0)
 		return STATUS_DONE;
@@ -389,7 +418,7 @@ static int command_status(const struct recording *r)
 	return WEXITSTATUS(r->command_status);
 }
 
-static void clean_up(struct recording *r)
+static void record_free(struct recording *r)
 {
 	sink_discard(r->summary);
 	control_free(r->control);
@@ -428,28 +457,30 @@ int record(const struct record_options *options, struct top *top)
 	r->command_status = -1;
 	r->signals_fd = -1;
 	r->show_status = options->verbosity >= 0 && isatty(STDERR_FILENO);
-	error = prepare(r, &u, &f);
+	error = check_descriptors(&f);
 	if (!error)
-		error = start(r, &f);
+		error = record_prepare(r, &u, &f);
+	if (!error)
+		error = record_start(r, &f);
 	if (!error)
 		error = recording_run(r, &f);
 	if (top)
 		top_end(top);
 	if (error) {
 		failure_print(&f, stderr);
-		clean_up(r);
+		record_free(r);
 		return STATUS_FAILED;
 	}
-	status = finish(r);
-	/* Whoever asks from now on shall not find us. */
+	status = record_finish(r);
+	/* `proftrace ctl` does not find the recording from now on. */
 	if (r->control)
 		control_ended(r->control, r);
 	control_free(r->control);
 	r->control = NULL;
 	recording_wait_for_command(r);
 	if (status == STATUS_DONE)
-		status = command_status(r);
-	clean_up(r);
+		status = record_command_status(r);
+	record_free(r);
 	return status;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `proftrace report`: a trace on disk takes the same road as a recording, and ends in the same table. */
+/*
+ * `proftrace report` reads traces through the same timeline as a recording and prints the same table, or the slowest
+ * slices, or a flame graph.
+ */
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,16 +12,14 @@
 #include <unistd.h>
 
 #include "cmd/cmd.h"
-#include "cmd/report_flame.h"
-#include "cmd/rewrite.h"
-#include "cmd/terminal.h"
+#include "merge/rewrite.h"
 #include "cmd/usage.h"
-#include "failure.h"
-#include "handlers/flame_samples.h"
-#include "handlers/slowest.h"
-#include "handlers/stats_print.h"
-#include "readers/reader.h"
-#include "target/invoker.h"
+#include "base/failure.h"
+#include "reports/flame/flame.h"
+#include "reports/slowest/slowest.h"
+#include "reports/table/stats_print.h"
+#include "formats/reader.h"
+#include "privilege/invoker.h"
 #include "timeline/callstack.h"
 #include "timeline/timeline.h"
 
@@ -37,12 +38,10 @@ enum {
 };
 
 static const char doc[] =
-	"Print the table of names of traces: how often, how long, and how much of that was their "
-	"own.\v"
+	"Print a table of the slices of traces: their count, their total and their self time.\v"
 	"A TRACE is a Perfetto trace or Chrome JSON, gzipped or not, by proftrace or by others; - "
-	"is standard input. Several become one table. A trace that was cut off is read as far as "
-	"it "
-	"goes.\n\n"
+	"is standard input. Several traces become one table. A trace that was cut off is read up "
+	"to its end.\n\n"
 	"Examples:\n"
 	"  proftrace report slow.pftrace\n"
 	"  proftrace report -n 10 --sort p99 rank0.pftrace rank1.pftrace\n"
@@ -52,36 +51,41 @@ static const char doc[] =
 	"  proftrace report --format json slow.pftrace | jq '.slices[0]'\n";
 
 static const struct argp_option options[] = {
-	{ "limit", 'n', "N", 0, "Only the first N rows of each part (all)", 0 },
+	{ "limit", 'n', "N", 0, "Print only the first N rows of each part (all)", 0 },
 	{ "sort", KEY_SORT, "COLUMN", 0,
-	  "total (the usual), self, avg, min, max, count, name, p50, p95, p99, or any other column",
+	  "Sort by total (the default), self, avg, min, max, count, name, p50, p95, p99, or any "
+	  "other "
+	  "column",
 	  0 },
-	{ "ascending", KEY_ASCENDING, NULL, 0, "The least first", 0 },
-	{ "format", KEY_FORMAT, "FORMAT", 0, "table, json or csv", 0 },
-	{ "unit", KEY_UNIT, "UNIT", 0, "Times in auto, ns, us, ms or s", 0 },
-	{ "domain", 'D', "GLOB", 0, "Only categories that fit; !GLOB leaves them out (repeatable)",
-	  0 },
-	{ "name", KEY_NAME, "GLOB", 0, "The same, of names", 0 },
+	{ "ascending", KEY_ASCENDING, NULL, 0, "Sort in ascending order", 0 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "Print a table, json or csv", 0 },
+	{ "unit", KEY_UNIT, "UNIT", 0, "Unit of times: auto, ns, us, ms or s", 0 },
+	{ "domain", 'D', "GLOB", 0,
+	  "Include only categories that match; !GLOB excludes them (repeatable)", 0 },
+	{ "name", KEY_NAME, "GLOB", 0,
+	  "Include only names that match; !GLOB excludes them (repeatable)", 0 },
 	{ "per-thread", KEY_PER_THREAD, NULL, 0,
-	  "A row for each thread; of counters and pools, for each process", 0 },
+	  "One row for each thread; for counters and pools, one for each process", 0 },
 	{ "columns", KEY_COLUMNS, "LIST", 0,
-	  "These, in this order: count, total, self, min, max, avg, p50, p95, p99, share, ipc, and "
-	  "of each counter that was recorded its sum, :self, /call and /s, as in cycles/call",
+	  "Columns in this order: count, total, self, min, max, avg, p50, p95, p99, share, ipc, "
+	  "and "
+	  "for each recorded counter its sum, :self, /call and /s, as in cycles/call",
 	  0 },
 	{ "slowest", KEY_SLOWEST, "N NAME", 0,
-	  "The N longest slices called NAME (a glob) beside the median one: what happened in them, "
-	  "and what was different",
+	  "Compare the N longest slices that match NAME (a glob) with the median one: what "
+	  "happened "
+	  "in them, and what was different",
 	  0 },
 	{ "flame", KEY_FLAME, "NAME", OPTION_ARG_OPTIONAL,
-	  "A flame graph of the samples (record --sample): of all, or of those within slices "
-	  "called NAME "
-	  "(a glob)",
+	  "Write a flame graph of the samples (record --sample): of all, or of those in slices "
+	  "that "
+	  "match NAME (a glob)",
 	  0 },
 	{ "output", 'o', "FILE", 0,
-	  "Where --flame goes: .svg is a picture, .folded or .txt stacks as text, as on standard "
-	  "output without this",
+	  "Write --flame to FILE: an image if it ends in .svg, folded stacks as text if it ends in "
+	  ".folded or .txt, as on standard output without this option",
 	  0 },
-	{ "quiet", 'q', NULL, 0, "Say nothing on standard error but errors", 0 },
+	{ "quiet", 'q', NULL, 0, "Print errors only", 0 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
 };
@@ -101,21 +105,21 @@ struct report {
 	bool quiet;
 	struct slowest_options slowest; /* n 0: the table of names */
 	struct flame_options flame;
-	bool again; /* the traces are read for the second time */
+	bool again; /* the traces are read a second time */
 	unsigned n_paths;
 	char **paths;
 
-	/* What all the traces share. */
+	/* Shared by all traces. */
 	struct names *table;
-	struct callstacks *callstacks; /* of --flame and --slowest; NULL: samples are passed over */
-	struct handler *handler;
+	struct callstacks *callstacks; /* of --flame and --slowest; NULL: samples are ignored */
+	struct consumer *consumer;
 	struct stats_file *files;
-	uint64_t (*uuids)[2]; /* of the files: both formats of one recording have the same */
+	uint64_t (*uuids)[2]; /* of the files; both formats of a recording have the same */
 	unsigned n_files;     /* read so far */
 	struct account account;
 };
 
-/* One trace on its way into the table. */
+/* The trace that is being read. */
 struct reading {
 	struct account account;
 	struct trace_origin origin;
@@ -124,7 +128,7 @@ struct reading {
 	uint64_t lost; /* marks that the recording had lost already */
 };
 
-static int take(void *context, const struct event *event)
+static int report_event(void *context, const struct event *event)
 {
 	struct reading *r = context;
 
@@ -135,8 +139,8 @@ static int take(void *context, const struct event *event)
 	return timeline_event(r->timeline, event);
 }
 
-/* A recording says itself what went wrong, where it was not cut off. */
-static void add_account(struct report *report, const struct reading *r)
+/* A recording that was not cut off contains its account. */
+static void report_add_account(struct report *report, const struct reading *r)
 {
 	struct account account = r->account;
 	unsigned i;
@@ -148,23 +152,11 @@ static void add_account(struct report *report, const struct reading *r)
 	} else {
 		account.lost[LOST_BUFFER_FULL] += r->lost;
 	}
-	account_add(&report->account, &account);
+	account_merge(&report->account, &account);
 }
 
-static int failed(struct failure *f, const char *path, int error, const struct reader_error *why)
-{
-	char reason[sizeof(why->message) + 32];
-
-	if (!why->message[0])
-		return failure_set(f, error, "cannot read", path, NULL);
-	if (error == -ENOEXEC)
-		return failure_set(f, error, "cannot read", path, why->message);
-	snprintf(reason, sizeof(reason), "at byte %" PRIu64 ": %s", why->offset, why->message);
-	return failure_set(f, error, "cannot read", path, reason);
-}
-
-/* `report slow.*` is easily typed. */
-static void tell_twice(const struct report *report, const struct trace_origin *origin)
+/* `report slow.*` reads both formats of a recording, which is a likely mistake. */
+static void report_warn_duplicate(const struct report *report, const struct trace_origin *origin)
 {
 	const uint64_t *uuid = origin->trace_uuid;
 	unsigned i, last = report->n_files - 1;
@@ -173,43 +165,46 @@ static void tell_twice(const struct report *report, const struct trace_origin *o
 	for (i = 0; i < last && (uuid[0] || uuid[1]) && !report->quiet; i++) {
 		if (memcmp(report->uuids[i], uuid, sizeof(report->uuids[i])))
 			continue;
-		fprintf(stderr, "proftrace: '%s': the same recording as '%s', counted twice\n",
+		fprintf(stderr,
+			"proftrace: '%s': the same recording as '%s', so its events are counted "
+			"twice\n",
 			report->files[last].path, report->files[i].path);
-		fputs("hint: one of the files of a recording tells all of it\n", stderr);
+		fputs("hint: each format of a recording contains all events; use one of them\n",
+		      stderr);
 		return;
 	}
 }
 
-static void was_read(struct report *report, const char *path, const struct reading *r,
-		     const struct reader_error *why)
+static void report_finish_trace(struct report *report, const char *path, const struct reading *r,
+				const struct reader_error *why)
 {
 	if (report->slowest.n)
-		slowest_next_trace(report->handler);
+		slowest_next_trace(report->consumer);
 	else if (!report->flame.wanted)
-		stats_next_trace(report->handler);
+		stats_next_trace(report->consumer);
 	report->files[report->n_files++] = (struct stats_file){ .path = path,
 								.truncated_at = why->offset,
 								.is_truncated = why->truncated };
-	if (report->again) /* all this was said */
+	if (report->again) /* all this was reported */
 		return;
-	add_account(report, r);
-	tell_twice(report, &r->origin);
+	report_add_account(report, r);
+	report_warn_duplicate(report, &r->origin);
 	if (!report->quiet)
-		source_tell_ending(path, &r->origin, why);
+		source_print_ending(path, &r->origin, why);
 	if (why->skipped && !report->quiet)
 		fprintf(stderr,
 			"proftrace: '%s': %" PRIu64
-			" events of kinds that have no place here (%s)\n",
+			" events of kinds that proftrace does not represent (%s)\n",
 			path, why->skipped, why->skipped_kinds);
 }
 
-/* The uuids of each trace are its own: a process of one is none of another, whatever its number. */
-static int read_trace(struct report *report, int fd, const char *path, struct failure *f)
+/* Each trace has its own range of uuids, since equal PIDs of two traces are different processes. */
+static int report_read_trace(struct report *report, int fd, const char *path, struct failure *f)
 {
 	struct reading r = { 0 };
 	struct reader_error why = { 0 };
 	const struct reader_sink sink = {
-		.event = take,
+		.event = report_event,
 		.context = &r,
 		.names = report->table,
 		.account = &r.account,
@@ -220,20 +215,20 @@ static int read_trace(struct report *report, int fd, const char *path, struct fa
 
 	r.timeline = timeline_new(report->table, &r.account, (uint64_t)report->n_files << 40);
 	if (r.timeline)
-		error = timeline_add_handler(r.timeline, report->handler);
+		error = timeline_add_consumer(r.timeline, report->consumer);
 	if (!error)
 		error = trace_read(fd, &sink, &why);
 	if (!error)
-		error = timeline_finish(r.timeline, r.last_ns);
+		timeline_finish(r.timeline);
 	if (error)
-		failed(f, path, error, &why);
+		source_read_failed(f, path, error, &why);
 	else
-		was_read(report, path, &r, &why);
+		report_finish_trace(report, path, &r, &why);
 	timeline_free(r.timeline);
 	return error;
 }
 
-static int read_path(struct report *report, const char *path, struct failure *f)
+static int report_read_path(struct report *report, const char *path, struct failure *f)
 {
 	bool is_stdin = !strcmp(path, "-");
 	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -241,15 +236,15 @@ static int read_path(struct report *report, const char *path, struct failure *f)
 
 	if (fd < 0)
 		return failure_set(f, -errno, "cannot open", path, NULL);
-	error = read_trace(report, fd, path, f);
+	error = report_read_trace(report, fd, path, f);
 	if (!is_stdin)
 		close(fd);
 	return error;
 }
 
-/* --- the slowest: read twice -------------------------------------------------------------------- */
+/* --- --slowest reads twice ---------------------------------------------------------------------- */
 
-static int read_sources(struct report *report, struct source *sources, struct failure *f)
+static int report_read_sources(struct report *report, struct source *sources, struct failure *f)
 {
 	int error = 0;
 	unsigned i;
@@ -257,12 +252,12 @@ static int read_sources(struct report *report, struct source *sources, struct fa
 	for (i = 0; i < report->n_paths && !error; i++) {
 		if (lseek(sources[i].fd, 0, SEEK_SET) < 0)
 			return failure_set(f, -errno, "cannot read", sources[i].path, NULL);
-		error = read_trace(report, sources[i].fd, sources[i].path, f);
+		error = report_read_trace(report, sources[i].fd, sources[i].path, f);
 	}
 	return error;
 }
 
-static int read_twice(struct report *report, struct failure *f)
+static int report_read_twice(struct report *report, struct failure *f)
 {
 	struct source *sources = calloc(report->n_paths, sizeof(*sources));
 	unsigned i, n = 0;
@@ -275,15 +270,15 @@ static int read_twice(struct report *report, struct failure *f)
 		n++;
 	}
 	if (!error)
-		error = read_sources(report, sources, f);
-	if (!error && slowest_again(report->handler))
+		error = report_read_sources(report, sources, f);
+	if (!error && slowest_again(report->consumer))
 		error = failure_set(f, -ENOMEM, "cannot read", report->paths[0], NULL);
 	if (!error) {
 		report->again = true;
 		report->n_files = 0;
-		error = read_sources(report, sources, f);
+		error = report_read_sources(report, sources, f);
 	}
-	if (!error && !slowest_complete(report->handler))
+	if (!error && !slowest_complete(report->consumer))
 		error = failure_set(f, -ESTALE, "cannot read", report->paths[0],
 				    "it changed while it was read");
 	for (i = 0; i < n; i++)
@@ -292,27 +287,27 @@ static int read_twice(struct report *report, struct failure *f)
 	return error;
 }
 
-static int print_slowest(const struct report *report, struct failure *f)
+static int report_print_slowest(const struct report *report, struct failure *f)
 {
 	const struct stats_options *o = &report->stats;
 	const struct account *account = &report->account;
 
 	switch (report->format) {
 	case FORMAT_JSON:
-		return slowest_print_json(report->handler, stdout, account, report->files,
+		return slowest_print_json(report->consumer, stdout, account, report->files,
 					  report->n_files);
 	case FORMAT_CSV:
-		return slowest_print_csv(report->handler, stdout, o, account, report->files,
+		return slowest_print_csv(report->consumer, stdout, o, account, report->files,
 					 report->n_files, f);
 	default:
-		return slowest_print_table(report->handler, stdout, o, account, report->files,
+		return slowest_print_table(report->consumer, stdout, o, account, report->files,
 					   report->n_files, f);
 	}
 }
 
 /* --- the table ---------------------------------------------------------------------------------- */
 
-static int print_names(const struct report *report, struct failure *f)
+static int report_print_names(const struct report *report, struct failure *f)
 {
 	const struct stats_options *o = &report->stats;
 	const struct account *account = &report->account;
@@ -320,43 +315,43 @@ static int print_names(const struct report *report, struct failure *f)
 
 	switch (report->format) {
 	case FORMAT_TABLE:
-		error = stats_print_table(report->handler, stdout, o, account, f);
-		if (!error && !stats_events(report->handler))
+		error = stats_print_table(report->consumer, stdout, o, account, f);
+		if (!error && !stats_events(report->consumer))
 			puts("no events");
 		break;
 	case FORMAT_JSON:
-		error = stats_print_json(report->handler, stdout, o, account, report->files,
+		error = stats_print_json(report->consumer, stdout, o, account, report->files,
 					 report->n_files, f);
 		break;
 	case FORMAT_CSV:
-		error = stats_print_csv(report->handler, stdout, o, account, f);
+		error = stats_print_csv(report->consumer, stdout, o, account, f);
 		break;
 	}
 	return error;
 }
 
-static int print(const struct report *report, struct failure *f)
+static int report_print(const struct report *report, struct failure *f)
 {
 	int error;
 
 	if (report->flame.wanted)
-		return report_flame(&report->flame, report->handler, report->table, report->paths,
+		return report_flame(&report->flame, report->consumer, report->table, report->paths,
 				    report->n_paths, f);
-	error = report->slowest.n ? print_slowest(report, f) : print_names(report, f);
+	error = report->slowest.n ? report_print_slowest(report, f) : report_print_names(report, f);
 	if (!error && (fflush(stdout) || ferror(stdout)))
 		error = failure_set(f, errno ? -errno : -EIO, "cannot write", "standard output",
 				    NULL);
 	return error;
 }
 
-static struct handler *handler_new(const struct report *report)
+static struct consumer *report_consumer_new(const struct report *report)
 {
 	if (report->flame.wanted)
-		return flame_handler_new(report->flame.slice);
-	return report->slowest.n ? slowest_handler_new(&report->slowest) : stats_handler_new();
+		return flame_samples_new(report->flame.slice);
+	return report->slowest.n ? slowest_new(&report->slowest) : stats_new();
 }
 
-/* A table that lacks one of the traces would not be what was asked for: the first error ends it. */
+/* The first error ends the report: a table without one of the traces would be wrong. */
 static int report_all(struct report *report, struct failure *f)
 {
 	int error = 0;
@@ -365,30 +360,30 @@ static int report_all(struct report *report, struct failure *f)
 	report->table = names_new(0);
 	if (report->table && (report->flame.wanted || report->slowest.n))
 		report->callstacks = callstacks_new(report->table, 0);
-	report->handler = handler_new(report);
+	report->consumer = report_consumer_new(report);
 	report->files = calloc(report->n_paths, sizeof(*report->files));
 	report->uuids = calloc(report->n_paths, sizeof(*report->uuids));
-	if (!report->table || !report->handler || !report->files || !report->uuids ||
+	if (!report->table || !report->consumer || !report->files || !report->uuids ||
 	    ((report->flame.wanted || report->slowest.n) && !report->callstacks))
 		return failure_set(f, -ENOMEM, "cannot read", report->paths[0], NULL);
 	if (report->per_thread)
-		stats_per_thread(report->handler);
+		stats_per_thread(report->consumer);
 	if (report->slowest.n)
-		error = read_twice(report, f);
+		error = report_read_twice(report, f);
 	for (i = 0; i < report->n_paths && !error && !report->slowest.n; i++)
-		error = read_path(report, report->paths[i], f);
+		error = report_read_path(report, report->paths[i], f);
 	if (!error && names_count(report->table)->capped && !report->quiet)
 		fprintf(stderr,
 			"proftrace: %" PRIu64
 			" uses of the name (other): too many distinct names\n",
 			names_count(report->table)->capped);
-	return error ? error : print(report, f);
+	return error ? error : report_print(report, f);
 }
 
 /* --- options ----------------------------------------------------------------------------------- */
 
-static int choice(struct argp_state *state, const char *arg, const char *const *words, unsigned n,
-		  const char *what)
+static int usage_choice(struct argp_state *state, const char *arg, const char *const *words,
+			unsigned n, const char *what)
 {
 	unsigned i;
 
@@ -396,11 +391,12 @@ static int choice(struct argp_state *state, const char *arg, const char *const *
 		if (!strcmp(words[i], arg))
 			return (int)i;
 	}
-	usage_error(state, "'%s' is no %s", arg, what);
+	usage_error(state, "'%s' is not a %s", arg, what);
 	return 0;
 }
 
-static void add_glob(struct argp_state *state, const char **globs, unsigned *n, const char *arg)
+static void report_add_glob(struct argp_state *state, const char **globs, unsigned *n,
+			    const char *arg)
 {
 	if (*n == MAX_GLOBS)
 		usage_error(state, "more than %d of the same option", MAX_GLOBS);
@@ -408,22 +404,21 @@ static void add_glob(struct argp_state *state, const char **globs, unsigned *n, 
 }
 
 /* "N NAME": the name is the next argument. */
-static void parse_slowest(struct report *report, const char *arg, struct argp_state *state)
+static void report_parse_slowest(struct report *report, const char *arg, struct argp_state *state)
 {
 	char *end;
 	long n = strtol(arg, &end, 10);
 
 	if (*end || end == arg || n < 1 || n > SLOWEST_MAX)
-		usage_error(state, "--slowest '%s': how many, from 1 to %d?", arg, SLOWEST_MAX);
+		usage_error(state, "--slowest '%s' is not a number from 1 to %d", arg, SLOWEST_MAX);
 	if (state->next >= state->argc)
-		usage_error(state, "--slowest %ld of which name?", n);
+		usage_error(state, "--slowest %ld requires a NAME", n);
 	report->slowest.n = (unsigned)n;
 	report->slowest.name = state->argv[state->next++];
 	report->slowest.domains = report->domains;
 }
 
-/* What chooses and orders rows of the table of names. */
-static void check_options(const struct report *report, struct argp_state *state)
+static void report_check_options(const struct report *report, struct argp_state *state)
 {
 	const struct stats_options *o = &report->stats;
 
@@ -431,22 +426,23 @@ static void check_options(const struct report *report, struct argp_state *state)
 	const char *wrong = flame_output_wrong(flame->output);
 
 	if (flame->output && !flame->wanted)
-		usage_error(state, "-o is where --flame goes; tables are on standard output");
+		usage_error(state, "-o requires --flame; tables are printed on standard output");
 	if (wrong)
 		usage_error(state, "-o '%s': %s", flame->output, wrong);
 	if (flame->wanted && (report->slowest.n || o->n_domains || report->format != FORMAT_TABLE))
-		usage_error(state, "--flame has nothing of --slowest, --domain and --format");
+		usage_error(state,
+			    "--flame cannot be combined with --slowest, --domain and --format");
 	if (flame->wanted &&
 	    (o->sort || o->ascending || o->columns || o->n_names || report->per_thread))
-		usage_error(state, "--flame is no table of names: it has nothing of --sort, "
-				   "--ascending, --columns, --name and --per-thread");
+		usage_error(state, "--flame cannot be combined with --sort, --ascending, "
+				   "--columns, --name and --per-thread");
 	if (report->slowest.n &&
 	    (o->sort || o->ascending || o->columns || o->n_names || report->per_thread))
-		usage_error(state, "--slowest is no table of names: it has nothing of --sort, "
-				   "--ascending, --columns, --name and --per-thread");
+		usage_error(state, "--slowest cannot be combined with --sort, --ascending, "
+				   "--columns, --name and --per-thread");
 }
 
-static error_t parse_rest(int key, char *arg, struct argp_state *state)
+static error_t report_parse_other(int key, char *arg, struct argp_state *state)
 {
 	struct report *report = state->input;
 
@@ -462,10 +458,10 @@ static error_t parse_rest(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		report->slowest.n_domains = report->stats.n_domains;
-		check_options(report, state);
+		report_check_options(report, state);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		usage_error(state, "which trace?");
+		usage_error(state, "a TRACE is required");
 		return 0;
 	default:
 		(void)arg;
@@ -473,7 +469,7 @@ static error_t parse_rest(int key, char *arg, struct argp_state *state)
 	}
 }
 
-static unsigned parse_rows(const char *arg, struct argp_state *state)
+static unsigned report_parse_rows(const char *arg, struct argp_state *state)
 {
 	char *end;
 	long rows;
@@ -481,11 +477,11 @@ static unsigned parse_rows(const char *arg, struct argp_state *state)
 	errno = 0;
 	rows = strtol(arg, &end, 10);
 	if (errno || *end || end == arg || rows < 1 || rows > 1000000)
-		usage_error(state, "'%s' is no number of rows", arg);
+		usage_error(state, "'%s' is not a number of rows", arg);
 	return (unsigned)rows;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t report_parse_option(int key, char *arg, struct argp_state *state)
 {
 	static const char *const formats[] = { "table", "json", "csv" };
 	static const char *const units[] = { "auto", "ns", "us", "ms", "s" };
@@ -494,7 +490,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 
 	switch (key) {
 	case 'n':
-		o->max_rows = parse_rows(arg, state);
+		o->max_rows = report_parse_rows(arg, state);
 		return 0;
 	case 'q':
 		report->quiet = report->flame.quiet = true;
@@ -506,16 +502,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->ascending = true;
 		return 0;
 	case KEY_FORMAT:
-		report->format = (enum format)choice(state, arg, formats, 3, "format");
+		report->format = (enum format)usage_choice(state, arg, formats, 3, "format");
 		return 0;
 	case KEY_UNIT:
-		o->unit = (enum stats_unit)choice(state, arg, units, 5, "unit of time");
+		o->unit = (enum stats_unit)usage_choice(state, arg, units, 5, "unit of time");
 		return 0;
 	case 'D':
-		add_glob(state, report->domains, &o->n_domains, arg);
+		report_add_glob(state, report->domains, &o->n_domains, arg);
 		return 0;
 	case KEY_NAME:
-		add_glob(state, report->names, &o->n_names, arg);
+		report_add_glob(state, report->names, &o->n_names, arg);
 		return 0;
 	case KEY_PER_THREAD:
 		report->per_thread = true;
@@ -524,7 +520,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		o->columns = arg;
 		return 0;
 	case KEY_SLOWEST:
-		parse_slowest(report, arg, state);
+		report_parse_slowest(report, arg, state);
 		return 0;
 	case KEY_FLAME:
 		report->flame.wanted = true;
@@ -534,11 +530,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		report->flame.output = arg;
 		return 0;
 	default:
-		return parse_rest(key, arg, state);
+		return report_parse_other(key, arg, state);
 	}
 }
 
-static const struct argp argp = { options, parse, "TRACE...", doc, NULL, NULL, NULL };
+static const struct argp argp = { options, report_parse_option, "TRACE...", doc, NULL, NULL, NULL };
 const struct usage usage_report = { .argp = &argp,
 				    .size = sizeof(struct report),
 				    .two_words = KEY_SLOWEST };
@@ -551,15 +547,15 @@ int cmd_report(int argc, char **argv)
 
 	report.stats.domains = report.domains;
 	report.stats.names = report.names;
-	terminal_fit(STDOUT_FILENO, &report.stats);
+	stats_fit_terminal(STDOUT_FILENO, &report.stats);
 	usage_parse(&usage_report, argc, argv, &report);
 	error = invoker_become(&f);
 	if (!error)
 		error = report_all(&report, &f);
 	if (error)
 		failure_print(&f, stderr);
-	if (report.handler)
-		report.handler->ops->free(report.handler);
+	if (report.consumer)
+		report.consumer->ops->free(report.consumer);
 	callstacks_free(report.callstacks);
 	names_free(report.table);
 	free(report.files);

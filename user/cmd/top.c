@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `proftrace top`: what a process does now. The kernel adds up; the table is read once in a while. */
-#include "cmd/top.h"
+/*
+ * `proftrace top` shows a live table of the slices of a process. The BPF programs aggregate in the kernel, as with
+ * `record --stats-only`, and the table is read at an interval.
+ */
+#include "record/top.h"
 
 #include <argp.h>
 #include <ctype.h>
@@ -9,12 +12,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/quantity.h"
 #include "capture/capture.h"
-#include "clock.h"
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
 
-#define LEAST_INTERVAL_NS 100000000ull
+#define MIN_INTERVAL_NS 100000000ull
 
 enum {
 	KEY_NO_CHILDREN = 256,
@@ -22,26 +26,24 @@ enum {
 };
 
 static const char doc[] =
-	"Show the table of names of a running process, live.\v"
-	"On a terminal, keys change what is shown: t total, s self, a average, m greatest, c "
-	"count, n "
-	"name; r turns the order round; d shows what came since the last refresh instead of since "
-	"the "
-	"start; space pauses, z begins anew, q quits. Elsewhere it prints a table at each "
-	"interval.\n\n"
+	"Show a live table of the slices of a running process.\v"
+	"On a terminal, keys sort the table by: t total, s self, a average, m maximum, c count, n "
+	"name. r reverses the order, d toggles between values since the last refresh and since the "
+	"start, space pauses, z resets the table, q quits. If standard output is not a terminal, a "
+	"table is printed at each interval.\n\n"
 	"Examples:\n"
 	"  sudo proftrace top -p 1234\n"
 	"  sudo proftrace top -p 1234 -i 10s -n 6 -s self > minute\n";
 
 static const struct argp_option options[] = {
 	{ "pid", 'p', "LIST", 0, "Processes to attach to, separated by commas", 0 },
-	{ "interval", 'i', "TIME", 0, "Refresh so often (1s)", 0 },
-	{ "iterations", 'n', "COUNT", 0, "End after so many tables (when the processes have ended)",
-	  0 },
-	{ "sort", 's', "COLUMN", 0, "total, self, avg, max, count, name (total)", 0 },
-	{ "since-refresh", 'd', NULL, 0, "Show what came since the last refresh", 0 },
+	{ "interval", 'i', "TIME", 0, "Refresh interval (1s)", 0 },
+	{ "iterations", 'n', "COUNT", 0,
+	  "Stop after this many tables (when the processes have exited)", 0 },
+	{ "sort", 's', "COLUMN", 0, "Sort by total, self, avg, max, count or name (total)", 0 },
+	{ "since-refresh", 'd', NULL, 0, "Show values since the last refresh", 0 },
 	{ "domain", 'D', "GLOB", 0,
-	  "Only domains whose names fit; !GLOB leaves them out (repeatable)", 0 },
+	  "Show only domains whose names match; !GLOB excludes domains (repeatable)", 0 },
 	{ "no-children", KEY_NO_CHILDREN, NULL, 0, "Do not follow children", 0 },
 	{ "buffer", KEY_BUFFER, "SIZE", 0, "Memory for the table (64M)", 0 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
@@ -55,7 +57,7 @@ struct arguments {
 	struct top top;
 };
 
-static enum top_sort sort_of(struct argp_state *state, const char *text)
+static enum top_sort top_parse_sort(struct argp_state *state, const char *text)
 {
 	int i;
 
@@ -63,11 +65,11 @@ static enum top_sort sort_of(struct argp_state *state, const char *text)
 		if (!strcmp(text, sorts[i]))
 			return i;
 	}
-	usage_error(state, "'%s' is no column: total, self, avg, max, count or name", text);
+	usage_error(state, "'%s' is not one of total, self, avg, max, count, name", text);
 	return TOP_TOTAL;
 }
 
-static uint64_t count_of(struct argp_state *state, const char *text)
+static uint64_t top_parse_count(struct argp_state *state, const char *text)
 {
 	unsigned long long n;
 	char *end;
@@ -75,28 +77,28 @@ static uint64_t count_of(struct argp_state *state, const char *text)
 	errno = 0;
 	n = strtoull(text, &end, 10);
 	if (errno || *end || !isdigit((unsigned char)text[0]) || !n)
-		usage_error(state, "'%s' is no number of tables", text);
+		usage_error(state, "'%s' is not a number of tables", text);
 	return n;
 }
 
-static error_t parse(int key, char *arg, struct argp_state *state)
+static error_t top_parse_option(int top_handle_key, char *arg, struct argp_state *state)
 {
 	struct arguments *a = state->input;
 
-	switch (key) {
+	switch (top_handle_key) {
 	case 'p':
 		record_options_pids(state, &a->record, arg);
 		break;
 	case 'i':
 		if (!parse_duration(arg, &a->top.interval_ns) ||
-		    a->top.interval_ns < LEAST_INTERVAL_NS)
-			usage_error(state, "'%s' is no time of 100ms or more", arg);
+		    a->top.interval_ns < MIN_INTERVAL_NS)
+			usage_error(state, "'%s' is not a time of at least 100ms", arg);
 		break;
 	case 'n':
-		a->top.iterations = count_of(state, arg);
+		a->top.iterations = top_parse_count(state, arg);
 		break;
 	case 's':
-		a->top.sort = sort_of(state, arg);
+		a->top.sort = top_parse_sort(state, arg);
 		break;
 	case 'd':
 		a->top.since_refresh = true;
@@ -116,11 +118,11 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
 		break;
 	case ARGP_KEY_ARG:
-		usage_error(state, "what is '%s'? Give -p PID", arg);
+		usage_error(state, "unexpected argument '%s'; -p PID selects a process", arg);
 		break;
 	case ARGP_KEY_END:
 		if (!a->record.n_pids)
-			usage_error(state, "which process? Give -p PID");
+			usage_error(state, "-p PID is required");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -131,13 +133,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 int top_begin(struct top *top, struct recording *r, struct failure *f)
 {
 	top->recording = r;
-	/* Nobody could press a key without the one, or see it without the other. */
+	/* The screen needs both: keys come from standard input. */
 	top->screen = isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
 	top->begun_ns = top->refreshed_ns = clock_ns(CLOCK_MONOTONIC);
 	return top->screen ? screen_open(f) : 0;
 }
 
-static void print(struct top *top, uint64_t now)
+static void top_print(struct top *top, uint64_t now)
 {
 	struct account account = recording_account(top->recording);
 	struct table table;
@@ -156,24 +158,24 @@ static void print(struct top *top, uint64_t now)
 		top_counters_table(top, 0, &table);
 		table_print(&table, stdout);
 	}
-	/* Whoever reads it has gone. */
+	/* The reader has closed the pipe. */
 	if (fflush(stdout))
 		top->quit = true;
 }
 
-static void show(struct top *top, uint64_t now)
+static void top_show(struct top *top, uint64_t now)
 {
 	if (top->screen)
 		screen_draw(top, now);
 	else
-		print(top, now);
+		top_print(top, now);
 }
 
-static void refresh(struct top *top, uint64_t now)
+static void top_refresh(struct top *top, uint64_t now)
 {
 	top_collect(top, now);
-	top_order(top);
-	show(top, now);
+	top_sort_rows(top);
+	top_show(top, now);
 	top->shown++;
 	if (top->iterations && top->shown >= top->iterations)
 		top->quit = true;
@@ -187,20 +189,20 @@ void top_end(struct top *top)
 		return;
 	if (top->screen)
 		screen_close();
-	/* The processes have ended: the last table says all. */
+	/* The processes have exited: the last table has the final values. */
 	else if (!top->quit && top->shown)
-		refresh(top, now);
+		top_refresh(top, now);
 	else if (!top->quit && !top->shown && capture_files(top->recording->capture))
-		refresh(top, now);
+		top_refresh(top, now);
 	top_free(top);
 }
 
 void top_tick(struct top *top, uint64_t now)
 {
-	/* The ticks of the recording come a little late, and must not add up. */
-	if (top->paused || now - top->refreshed_ns + LEAST_INTERVAL_NS / 2 < top->interval_ns)
+	/* The ticks of the recording are slightly late; these delays must not add up. */
+	if (top->paused || now - top->refreshed_ns + MIN_INTERVAL_NS / 2 < top->interval_ns)
 		return;
-	refresh(top, now);
+	top_refresh(top, now);
 }
 
 int top_keys_fd(const struct top *top)
@@ -208,7 +210,7 @@ int top_keys_fd(const struct top *top)
 	return top->screen ? STDIN_FILENO : -1;
 }
 
-static void key(struct top *top, int pressed)
+static void top_handle_key(struct top *top, int pressed)
 {
 	static const char keys[TOP_SORTS] = { 't', 's', 'a', 'm', 'c', 'n' };
 	const char *at = memchr(keys, tolower(pressed), sizeof(keys));
@@ -226,8 +228,8 @@ static void key(struct top *top, int pressed)
 		top->paused = !top->paused;
 		break;
 	case 'z':
-		recording_table_reset(top->recording);
-		top_forget(top);
+		recording_reset_table(top->recording);
+		top_reset(top);
 		break;
 	case 'q':
 		top->quit = true;
@@ -240,8 +242,8 @@ void top_keys(struct top *top)
 	int pressed;
 
 	while ((pressed = screen_key()) >= 0)
-		key(top, pressed);
-	top_order(top);
+		top_handle_key(top, pressed);
+	top_sort_rows(top);
 	screen_draw(top, clock_ns(CLOCK_MONOTONIC));
 }
 
@@ -253,7 +255,8 @@ void top_resized(struct top *top)
 	screen_draw(top, clock_ns(CLOCK_MONOTONIC));
 }
 
-static const struct argp argp = { options, parse, "-p PID[,PID...]", doc, NULL, NULL, NULL };
+static const struct argp argp = { options, top_parse_option, "-p PID[,PID...]", doc, NULL, NULL,
+				  NULL };
 const struct usage usage_top = { .argp = &argp, .size = sizeof(struct arguments) };
 
 int cmd_top(int argc, char **argv)

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Wrong usage, in the words of all our messages: what is wrong, and on a second line where help is. */
+/* Messages about wrong usage in the form of all our messages: what is wrong, and a hint in a second line. */
 #ifndef PROFTRACE_CMD_USAGE_H
 #define PROFTRACE_CMD_USAGE_H
 
 #include <argp.h>
 
-/* For parsers of options. Exits with STATUS_USAGE. */
+/* Called by parsers of options. Exits with STATUS_USAGE. */
 _Noreturn void usage_error(const struct argp_state *state, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* What a verb takes. */
+/* The options of a verb. */
 struct usage {
 	const struct argp *argp;
 	unsigned flags; /* of argp_parse() */
-	size_t size;	/* of what it is parsed into: zero before, or what holds without options */
-	int two_words;	/* key of the option whose parser takes the next word, too; 0: none */
+	size_t size;	/* of the structure that argp_parse() fills in */
+	int two_words;	/* key of the option that has a second argument; 0: none */
 };
 
-/* argp_parse(), but what is wrong with the options themselves is said in these words, too. */
+/* argp_parse(), which reports unknown options in this form as well. */
 int usage_parse(const struct usage *usage, int argc, char **argv, void *input);
 
 #endif

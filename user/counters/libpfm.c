@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Events of processors by their makers' names: libpfm4 knows them. */
+/* Events of processors by the names in the manuals of their vendors, which libpfm4 knows. */
 #include "counters/counters.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ unsigned libpfm_each(void (*each)(void *context, const char *name, const char *t
 	for (pmu = PFM_PMU_NONE; pmu < PFM_PMU_MAX; pmu++) {
 		pfm_pmu_info_t pmu_info = { .size = sizeof(pmu_info) };
 
-		/* perf's own names are known without libpfm4. */
+		/* perf's own names are in names.c. */
 		if (pfm_get_pmu_info(pmu, &pmu_info) != PFM_SUCCESS || !pmu_info.is_present ||
 		    !strcmp(pmu_info.name, "perf"))
 			continue;

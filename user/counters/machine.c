@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What this machine counts is found out by opening the events: pinned, so that they count always or
- * not at all. Where they do not all fit beside each other they take turns, group by group.
+ * Finds out what this machine counts by opening the events. They are pinned, so that each counts
+ * all of the time or reports an error. If they do not fit on the hardware together, they are opened
+ * without, and the kernel multiplexes them, group by group.
  */
 #include "counters/counters.h"
 
@@ -10,13 +11,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static int event_open(const struct counter_spec *spec, int cpu, int group, bool pinned)
+static int open_perf_event(const struct counter_spec *spec, int cpu, int group, bool pinned)
 {
 	struct perf_event_attr attr = spec->attr;
 	int fd;
 
 	attr.size = sizeof(attr);
-	attr.pinned = pinned && group < 0; /* the others go with the first one of their group */
+	attr.pinned = pinned && group < 0; /* the others follow the leader of their group */
 	fd = syscall(SYS_perf_event_open, &attr, -1, cpu, group, PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
@@ -44,8 +45,8 @@ int counters_open(const struct counters *c, int cpu, int fds[MAX_COUNTERS], unsi
 
 		if (spec->source != COUNTER_PERF)
 			continue;
-		fd = event_open(spec, cpu, spec->leader == i ? -1 : fds[spec->leader],
-				!c->multiplexed);
+		fd = open_perf_event(spec, cpu, spec->leader == i ? -1 : fds[spec->leader],
+				     !c->multiplexed);
 		if (fd < 0) {
 			*ret_refused = i;
 			counters_close(c, fds);
@@ -56,8 +57,8 @@ int counters_open(const struct counters *c, int cpu, int fds[MAX_COUNTERS], unsi
 	return 0;
 }
 
-/* End of file is how a pinned event says that it found no room. */
-static bool all_count(const struct counters *c, const int fds[MAX_COUNTERS])
+/* A pinned event that did not fit on the hardware reports end of file. */
+static bool all_counters_run(const struct counters *c, const int fds[MAX_COUNTERS])
 {
 	uint64_t value;
 	unsigned i;
@@ -69,24 +70,24 @@ static bool all_count(const struct counters *c, const int fds[MAX_COUNTERS])
 	return true;
 }
 
-/* Refused in its group: would it be counted alone? */
-static bool counts_alone(const struct counter_spec *spec)
+/* Whether a counter that was refused in its group can be counted alone. */
+static bool counter_runs_alone(const struct counter_spec *spec)
 {
-	int fd = event_open(spec, 0, -1, false);
+	int fd = open_perf_event(spec, 0, -1, false);
 
 	if (fd >= 0)
 		close(fd);
 	return fd >= 0;
 }
 
-static bool is_counted(const char *name)
+static bool machine_counts(const char *name)
 {
 	struct counters one;
 
 	return !counters_parse(name, &one, NULL) && !counters_check(&one, NULL);
 }
 
-static const char *reason_of(int error)
+static const char *refusal_reason(int error)
 {
 	switch (error) {
 	case -ENOENT:
@@ -97,37 +98,39 @@ static const char *reason_of(int error)
 	case -EPERM:
 		return "not permitted";
 	case -EBUSY:
-		return "the counters are reserved by something else";
+		return "the hardware counters are reserved by another program";
 	case -EINVAL:
 		return "the processor has no such event";
 	}
 	return NULL;
 }
 
-static void explain(struct failure *f, const struct counters *c, unsigned refused, int error)
+static void explain_refusal(struct failure *f, const struct counters *c, unsigned refused,
+			    int error)
 {
 	const struct counter_spec *spec = &c->list[refused];
 	char nearest[256];
 
 	if (!f)
 		return;
-	if (spec->leader != refused && counts_alone(spec)) {
-		failure_set(f, error, "cannot count", spec->spelled,
-			    "the rest of its group leaves no room for it, or is of another PMU");
-		failure_hint(f, "leave the braces away: then they take turns");
+	if (spec->leader != refused && counter_runs_alone(spec)) {
+		failure_set(
+			f, error, "cannot count", spec->spelled,
+			"the rest of its group needs all hardware counters, or is on another PMU");
+		failure_hint(f, "without the braces the kernel multiplexes the counters");
 		return;
 	}
-	failure_set(f, error, "cannot count", spec->spelled, reason_of(error));
+	failure_set(f, error, "cannot count", spec->spelled, refusal_reason(error));
 	if (error == -EACCES || error == -EPERM) {
 		failure_hint(f, "sudo sysctl kernel.perf_event_paranoid=2, or run with sudo");
 		return;
 	}
-	counters_nearest(spec->spelled, is_counted, nearest, sizeof(nearest));
+	counters_nearest(spec->spelled, machine_counts, nearest, sizeof(nearest));
 	failure_hint(f, "%s%s`proftrace list --counters` shows what this machine counts", nearest,
 		     nearest[0] ? " is counted; " : "");
 }
 
-/* Of the first CPU: all are taken to be alike. */
+/* Tries them on the first CPU: all CPUs are assumed to be alike. */
 int counters_check(struct counters *c, struct failure *f)
 {
 	int fds[MAX_COUNTERS], error;
@@ -135,13 +138,13 @@ int counters_check(struct counters *c, struct failure *f)
 
 	c->multiplexed = false;
 	error = counters_open(c, 0, fds, &refused);
-	if (!error && !all_count(c, fds)) {
+	if (!error && !all_counters_run(c, fds)) {
 		counters_close(c, fds);
 		c->multiplexed = true;
 		error = counters_open(c, 0, fds, &refused);
 	}
 	if (error)
-		explain(f, c, refused, error);
+		explain_refusal(f, c, refused, error);
 	else
 		counters_close(c, fds);
 	return error;
@@ -150,14 +153,14 @@ int counters_check(struct counters *c, struct failure *f)
 static const char usual[] = "cycles,instructions,cache-misses,branch-misses";
 static const char without_hardware[] = "task-clock,page-faults,context-switches";
 
-static void add_name(char *out, size_t size, const char *name)
+static void append_counter_name(char *out, size_t size, const char *name)
 {
 	size_t n = strlen(out);
 
 	snprintf(out + n, size - n, "%s%s", n ? "," : "", name);
 }
 
-/* Of the usual ones those that this machine counts, in their order, as long as there is room. */
+/* Those of the usual counters that this machine counts at once, in their order. */
 int counters_default(struct counters *c, char *note, size_t size)
 {
 	struct counters wanted;
@@ -176,12 +179,12 @@ int counters_default(struct counters *c, char *note, size_t size)
 		if (failed == -EACCES || failed == -EPERM)
 			reason = "kernel.perf_event_paranoid does not permit";
 		if (!failed && !c->multiplexed) {
-			add_name(there, sizeof(there), wanted.list[i].name);
+			append_counter_name(there, sizeof(there), wanted.list[i].name);
 			continue;
 		}
 		if (!--c->n)
 			break;
-		add_name(missing, sizeof(missing), wanted.list[i].name);
+		append_counter_name(missing, sizeof(missing), wanted.list[i].name);
 	}
 	if (error)
 		return error;
@@ -194,7 +197,7 @@ int counters_default(struct counters *c, char *note, size_t size)
 	return counters_parse(without_hardware, c, NULL);
 }
 
-/* More than any processor has: an end for the search. */
+/* More than any processor has: it bounds the search. */
 #define AT_ONCE_LIMIT 32
 
 unsigned counters_at_once(void)
@@ -207,7 +210,7 @@ unsigned counters_at_once(void)
 	if (counters_parse("instructions", &c, NULL))
 		return 0;
 	while (n < AT_ONCE_LIMIT) {
-		fds[n] = event_open(&c.list[0], 0, -1, true);
+		fds[n] = open_perf_event(&c.list[0], 0, -1, true);
 		if (fds[n] < 0)
 			break;
 		if (read(fds[n], &value, sizeof(value)) != sizeof(value)) {
@@ -221,7 +224,7 @@ unsigned counters_at_once(void)
 	return n;
 }
 
-static void print_event(void *context, const char *name, const char *text)
+static void print_counter(void *context, const char *name, const char *text)
 {
 	fprintf(context, "%-44s %s\n", name, text ? text : "");
 }
@@ -241,6 +244,6 @@ void counters_print(FILE *out)
 		else
 			fprintf(out, "%-44s no: %s\n", name, f.reason);
 	}
-	pmu_each(PMU_DEVICES, print_event, out);
-	libpfm_each(print_event, out);
+	pmu_each(PMU_DEVICES, print_counter, out);
+	libpfm_each(print_counter, out);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Lists of counters as perf takes them: names separated by commas, each with modifiers behind a colon
- * (`u`: only outside of the kernel, `k`: only in it). Braces around several make a group: they are on
- * the hardware together or not at all, and share the modifiers behind the braces.
+ * Parses lists of counters in perf's syntax: names separated by commas, each with optional
+ * modifiers after a colon (`u`: only user space, `k`: only the kernel). Braces around several names
+ * make a group: these are on the hardware together or not at all, and share the modifiers after the
+ * braces.
  */
 #include "counters/counters.h"
 
@@ -12,7 +13,7 @@
 #include <string.h>
 
 #define MODIFIERS 8
-#define NAME_ROOM 256
+#define NAME_SIZE 256
 
 static const struct known {
 	const char *name;
@@ -61,7 +62,7 @@ const char *counters_other_name(unsigned i)
 	return i < KNOWN ? known[i].other_name : NULL;
 }
 
-static int unknown(struct failure *f, const char *name)
+static int refuse_unknown_counter(struct failure *f, const char *name)
 {
 	char nearest[256];
 
@@ -70,13 +71,13 @@ static int unknown(struct failure *f, const char *name)
 	if (nearest[0])
 		failure_hint(f, "did you mean %s? `proftrace list --counters` shows all", nearest);
 	else
-		failure_hint(f, "`proftrace list --counters` shows what there is");
+		failure_hint(f, "`proftrace list --counters` lists all counters");
 	return -ENOENT;
 }
 
 /* --- one counter ------------------------------------------------------------------------------- */
 
-static bool modify(struct perf_event_attr *attr, const char *modifiers)
+static bool apply_modifiers(struct perf_event_attr *attr, const char *modifiers)
 {
 	bool user = strchr(modifiers, 'u'), kernel = strchr(modifiers, 'k');
 
@@ -90,7 +91,7 @@ static bool modify(struct perf_event_attr *attr, const char *modifiers)
 	return true;
 }
 
-static bool find_known(const char *name, struct counter_spec *spec)
+static bool find_known_counter(const char *name, struct counter_spec *spec)
 {
 	unsigned i;
 
@@ -106,8 +107,8 @@ static bool find_known(const char *name, struct counter_spec *spec)
 	return false;
 }
 
-/* r1a8: the number that the processor's manual gives. */
-static bool find_raw(const char *name, struct counter_spec *spec)
+/* r1a8: the event number in the manual of the processor. */
+static bool find_raw_event(const char *name, struct counter_spec *spec)
 {
 	char *end;
 
@@ -121,15 +122,15 @@ static bool find_raw(const char *name, struct counter_spec *spec)
 
 static int refuse_modifiers(const char *name, struct failure *f)
 {
-	return failure_set(f, -EINVAL, "cannot count", name, "its modifiers can be u and k");
+	return failure_set(f, -EINVAL, "cannot count", name, "the valid modifiers are u and k");
 }
 
-/* cpu/event=0x3c/u: the modifiers stand behind the second slash, without a colon. */
-static int parse_pmu(const char *name, const char *modifiers, struct counter_spec *spec,
-		     struct failure *f)
+/* cpu/event=0x3c/u: the modifiers follow the second slash, without a colon. */
+static int parse_pmu_event(const char *name, const char *modifiers, struct counter_spec *spec,
+			   struct failure *f)
 {
 	const char *slash = strchr(name, '/'), *last = strrchr(name, '/');
-	char pmu[NAME_ROOM], terms[NAME_ROOM];
+	char pmu[NAME_SIZE], terms[NAME_SIZE];
 	int error;
 
 	if (last == slash)
@@ -141,16 +142,18 @@ static int parse_pmu(const char *name, const char *modifiers, struct counter_spe
 		return error;
 	spec->source = COUNTER_PERF;
 	last += last[1] == ':';
-	return modify(&spec->attr, last[1] ? last + 1 : modifiers) ? 0 : refuse_modifiers(name, f);
+	return apply_modifiers(&spec->attr, last[1] ? last + 1 : modifiers)
+		       ? 0
+		       : refuse_modifiers(name, f);
 }
 
-/* As the name of an argument: with the modifiers of its group, if it has none of its own. */
-static int set_name(const char *name, const char *modifiers, struct counter_spec *spec,
-		    struct failure *f)
+/* The name of the argument: with the modifiers of its group, if the counter has none of its own. */
+static int set_counter_name(const char *name, const char *modifiers, struct counter_spec *spec,
+			    struct failure *f)
 {
 	const char *slash = strrchr(name, '/');
 	bool own = strchr(name, ':') || (slash && slash[1]);
-	char full[NAME_ROOM + MODIFIERS + 1];
+	char full[NAME_SIZE + MODIFIERS + 1];
 	size_t i;
 
 	snprintf(full, sizeof(full), "%s%s%s", name, own || slash || !modifiers[0] ? "" : ":",
@@ -165,39 +168,39 @@ static int set_name(const char *name, const char *modifiers, struct counter_spec
 }
 
 /* `modifiers`: those of the counter's group. */
-static int parse_one(const char *name, const char *modifiers, struct counter_spec *spec,
-		     struct failure *f)
+static int parse_counter(const char *name, const char *modifiers, struct counter_spec *spec,
+			 struct failure *f)
 {
 	const char *colon = strchr(name, ':');
-	char base[NAME_ROOM];
+	char base[NAME_SIZE];
 
 	memset(spec, 0, sizeof(*spec));
-	if (set_name(name, modifiers, spec, f))
+	if (set_counter_name(name, modifiers, spec, f))
 		return -EINVAL;
 	if (strchr(name, '/'))
-		return parse_pmu(name, modifiers, spec, f);
+		return parse_pmu_event(name, modifiers, spec, f);
 	snprintf(base, sizeof(base), "%.*s", colon ? (int)(colon - name) : (int)strlen(name), name);
 	if (colon)
 		modifiers = colon + 1;
-	if (find_known(base, spec) || find_raw(base, spec)) {
+	if (find_known_counter(base, spec) || find_raw_event(base, spec)) {
 		if (modifiers[0] && spec->source != COUNTER_PERF) {
 			failure_set(f, -EINVAL, "cannot count", name,
-				    "the kernel does not tell apart where it happened");
-			failure_hint(f, "leave :%s away", modifiers);
+				    "the kernel does not distinguish user space from kernel");
+			failure_hint(f, "remove :%s", modifiers);
 			return -EINVAL;
 		}
-		return modify(&spec->attr, modifiers) ? 0 : refuse_modifiers(name, f);
+		return apply_modifiers(&spec->attr, modifiers) ? 0 : refuse_modifiers(name, f);
 	}
 	spec->source = COUNTER_PERF;
 	if (libpfm_encode(name, &spec->attr))
-		return unknown(f, base);
-	return colon || modify(&spec->attr, modifiers) ? 0 : refuse_modifiers(name, f);
+		return refuse_unknown_counter(f, base);
+	return colon || apply_modifiers(&spec->attr, modifiers) ? 0 : refuse_modifiers(name, f);
 }
 
 /* --- lists ------------------------------------------------------------------------------------- */
 
-/* How long the name is that begins here: between slashes there are commas in it. */
-static size_t name_length(const char *at)
+/* The length of the name that begins here: between slashes, commas belong to it. */
+static size_t counter_name_length(const char *at)
 {
 	size_t n = strcspn(at, ",{}/");
 
@@ -207,8 +210,8 @@ static size_t name_length(const char *at)
 	return n + strcspn(at + n, ",{}");
 }
 
-/* Where a group's modifiers stand: behind its brace. Empty without a group. */
-static void group_modifiers(const char *at, char out[MODIFIERS])
+/* Copies the modifiers after the closing brace of a group; empty if there is no group. */
+static void copy_group_modifiers(const char *at, char out[MODIFIERS])
 {
 	const char *end = strchr(at, '}');
 	size_t n = 0;
@@ -222,40 +225,41 @@ static void group_modifiers(const char *at, char out[MODIFIERS])
 }
 
 /*
- * Only what needs the hardware has to share it. What the kernel counts by itself is always counted, and
- * grouped with such of another kind (cpu-clock, page-faults) it would not be: kernels take such a group,
- * and leave all but its first one out.
+ * Only hardware events share a group. Software events are always counted, and in a group with
+ * hardware or other software events (cpu-clock, page-faults) they would not be: the kernel accepts
+ * such a group, and counts only its first event.
  */
-static bool needs_group(const struct counter_spec *spec)
+static bool counter_needs_group(const struct counter_spec *spec)
 {
 	return spec->source == COUNTER_PERF && spec->attr.type != PERF_TYPE_SOFTWARE;
 }
 
-static void join_group(struct counters *c, unsigned first)
+static void join_counter_group(struct counters *c, unsigned first)
 {
 	struct counter_spec *last = &c->list[c->n - 1];
 	unsigned i;
 
 	last->leader = c->n - 1;
-	for (i = first; i + 1 < c->n && needs_group(last); i++) {
-		if (!needs_group(&c->list[i]))
+	for (i = first; i + 1 < c->n && counter_needs_group(last); i++) {
+		if (!counter_needs_group(&c->list[i]))
 			continue;
 		last->leader = i;
 		return;
 	}
 }
 
-static int add(struct counters *c, const char *name, const char *modifiers, struct failure *f)
+static int add_counter(struct counters *c, const char *name, const char *modifiers,
+		       struct failure *f)
 {
 	unsigned i;
 	int error;
 
 	if (c->n == MAX_COUNTERS) {
 		failure_set(f, -E2BIG, "too many counters", name, "");
-		failure_hint(f, "%d are counted at most", MAX_COUNTERS);
+		failure_hint(f, "at most %d counters can be recorded", MAX_COUNTERS);
 		return -E2BIG;
 	}
-	error = parse_one(name, modifiers, &c->list[c->n], f);
+	error = parse_counter(name, modifiers, &c->list[c->n], f);
 	for (i = 0; i < c->n && !error; i++) {
 		if (!strcmp(c->list[i].name, c->list[c->n].name))
 			error = failure_set(f, -EINVAL, "counter named twice", name, "");
@@ -266,7 +270,7 @@ static int add(struct counters *c, const char *name, const char *modifiers, stru
 
 int counters_parse(const char *list, struct counters *c, struct failure *f)
 {
-	char name[NAME_ROOM], modifiers[MODIFIERS] = "";
+	char name[NAME_SIZE], modifiers[MODIFIERS] = "";
 	bool in_group = false;
 	const char *at = list;
 	unsigned first = 0;
@@ -281,17 +285,17 @@ int counters_parse(const char *list, struct counters *c, struct failure *f)
 
 		if (*at == '{' && !in_group) {
 			in_group = true;
-			group_modifiers(++at, modifiers);
+			copy_group_modifiers(++at, modifiers);
 			first = c->n;
 		}
-		n = name_length(at);
+		n = counter_name_length(at);
 		if (!n || n >= sizeof(name))
 			break;
 		snprintf(name, sizeof(name), "%.*s", (int)n, at);
-		error = add(c, name, modifiers, f);
+		error = add_counter(c, name, modifiers, f);
 		if (error)
 			return error;
-		join_group(c, in_group ? first : c->n - 1);
+		join_counter_group(c, in_group ? first : c->n - 1);
 		at += n;
 		if (*at == '}' && in_group) {
 			in_group = false;
@@ -303,5 +307,5 @@ int counters_parse(const char *list, struct counters *c, struct failure *f)
 		if (*at++ != ',')
 			break;
 	}
-	return failure_set(f, -EINVAL, "no list of counters", list, "");
+	return failure_set(f, -EINVAL, "not a list of counters", list, "");
 }

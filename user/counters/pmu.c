@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Events by the names that the kernel gives to them: cpu/event=0x3c,umask=0x1/. Which terms a PMU has, and
- * which bits each of them is, it says in /sys/bus/event_source/devices: `format` holds a file for each
- * term, `events` one for each event that has a name of its own.
+ * Events by the kernel's own names: cpu/event=0x3c,umask=0x1/. /sys/bus/event_source/devices has a
+ * folder for each PMU. Its `format` has a file for each term, which says which bits of
+ * perf_event_attr the term is; its `events` has a file with terms for each named event.
  */
 #include "counters/counters.h"
 
@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_ROOM 256
+#define TEXT_SIZE 256
 
-static bool is_name(const char *text)
+static bool is_pmu_name(const char *text)
 {
 	size_t i;
 
@@ -26,9 +26,10 @@ static bool is_name(const char *text)
 }
 
 /* The first line of a small file. */
-static int read_text(const char *directory, const char *kind, const char *name, char out[TEXT_ROOM])
+static int read_sysfs_line(const char *directory, const char *kind, const char *name,
+			   char out[TEXT_SIZE])
 {
-	char path[3 * TEXT_ROOM];
+	char path[3 * TEXT_SIZE];
 	FILE *file;
 	int error = 0;
 
@@ -36,7 +37,7 @@ static int read_text(const char *directory, const char *kind, const char *name, 
 	file = fopen(path, "re");
 	if (!file)
 		return -errno;
-	if (!fgets(out, TEXT_ROOM, file))
+	if (!fgets(out, TEXT_SIZE, file))
 		error = -EINVAL;
 	else
 		out[strcspn(out, "\n")] = '\0';
@@ -44,10 +45,10 @@ static int read_text(const char *directory, const char *kind, const char *name, 
 	return error;
 }
 
-/* What there is in a directory, for a hint. */
-static void append_names(char *out, size_t size, const char *directory, const char *kind)
+/* Lists the names in a directory, for a hint. */
+static void append_directory_names(char *out, size_t size, const char *directory, const char *kind)
 {
-	char path[2 * TEXT_ROOM];
+	char path[2 * TEXT_SIZE];
 	struct dirent *entry;
 	DIR *dir;
 
@@ -66,21 +67,21 @@ static void append_names(char *out, size_t size, const char *directory, const ch
 	closedir(dir);
 }
 
-static int refuse(struct failure *f, const char *what, const char *object, const char *directory,
-		  bool terms)
+static int refuse_pmu_name(struct failure *f, const char *what, const char *object,
+			   const char *directory, bool terms)
 {
 	char names[384] = "";
 
 	failure_set(f, -ENOENT, what, object, "");
 	if (terms)
-		append_names(names, sizeof(names), directory, "format");
-	append_names(names, sizeof(names), directory, terms ? "events" : "");
+		append_directory_names(names, sizeof(names), directory, "format");
+	append_directory_names(names, sizeof(names), directory, terms ? "events" : "");
 	if (names[0])
-		failure_hint(f, "there are %s", names);
+		failure_hint(f, "available: %s", names);
 	return -ENOENT;
 }
 
-static uint64_t *field_of(struct perf_event_attr *attr, const char *text, size_t n)
+static uint64_t *pmu_config_field(struct perf_event_attr *attr, const char *text, size_t n)
 {
 	if (n == 6 && !strncmp(text, "config", n))
 		return (uint64_t *)&attr->config;
@@ -92,10 +93,10 @@ static uint64_t *field_of(struct perf_event_attr *attr, const char *text, size_t
 }
 
 /* `format`: config:0-7,32-35. The value's lowest bits go to the first range. */
-static int put_bits(struct perf_event_attr *attr, const char *format, uint64_t value)
+static int set_config_bits(struct perf_event_attr *attr, const char *format, uint64_t value)
 {
 	size_t n = strcspn(format, ":");
-	uint64_t *field = field_of(attr, format, n);
+	uint64_t *field = pmu_config_field(attr, format, n);
 	const char *at = format + n;
 
 	if (!field || !*at)
@@ -121,13 +122,13 @@ static int put_bits(struct perf_event_attr *attr, const char *format, uint64_t v
 	return value ? -ERANGE : 0;
 }
 
-static int put_terms(const char *directory, char *terms, struct perf_event_attr *attr,
-		     bool in_event, struct failure *f);
+static int apply_pmu_terms(const char *directory, char *terms, struct perf_event_attr *attr,
+			   bool in_event, struct failure *f);
 
-static int put_term(const char *directory, char *term, struct perf_event_attr *attr, bool in_event,
-		    struct failure *f)
+static int apply_pmu_term(const char *directory, char *term, struct perf_event_attr *attr,
+			  bool in_event, struct failure *f)
 {
-	char *value_text = strchr(term, '='), *end, text[TEXT_ROOM];
+	char *value_text = strchr(term, '='), *end, text[TEXT_SIZE];
 	uint64_t value = 1, *field;
 	int error;
 
@@ -137,47 +138,47 @@ static int put_term(const char *directory, char *term, struct perf_event_attr *a
 		value = strtoull(value_text, &end, 0);
 		if (!isdigit((unsigned char)value_text[0]) || *end || errno)
 			return failure_set(f, -EINVAL, "cannot count", term,
-					   "its value is no number");
+					   "its value is not a number");
 	}
-	if (!is_name(term))
-		return failure_set(f, -EINVAL, "cannot count", term, "that is no term");
-	field = field_of(attr, term, strlen(term));
+	if (!is_pmu_name(term))
+		return failure_set(f, -EINVAL, "cannot count", term, "this is not a term");
+	field = pmu_config_field(attr, term, strlen(term));
 	if (field && value_text) {
 		*field = value;
 		return 0;
 	}
-	if (!value_text && !in_event && !read_text(directory, "events", term, text))
-		return put_terms(directory, text, attr, true, f);
-	if (read_text(directory, "format", term, text))
-		return refuse(f, "no such term of the PMU", term, directory, true);
-	error = put_bits(attr, text, value);
+	if (!value_text && !in_event && !read_sysfs_line(directory, "events", term, text))
+		return apply_pmu_terms(directory, text, attr, true, f);
+	if (read_sysfs_line(directory, "format", term, text))
+		return refuse_pmu_name(f, "no such term of the PMU", term, directory, true);
+	error = set_config_bits(attr, text, value);
 	return error ? failure_set(f, error, "cannot count", term,
 				   error == -ERANGE ? "its value is too large" : text)
 		     : 0;
 }
 
-static int put_terms(const char *directory, char *terms, struct perf_event_attr *attr,
-		     bool in_event, struct failure *f)
+static int apply_pmu_terms(const char *directory, char *terms, struct perf_event_attr *attr,
+			   bool in_event, struct failure *f)
 {
 	char *term, *rest = terms;
 	int error = 0;
 
 	while (!error && (term = strsep(&rest, ",")))
-		error = put_term(directory, term, attr, in_event, f);
+		error = apply_pmu_term(directory, term, attr, in_event, f);
 	return error;
 }
 
 int pmu_encode(const char *devices, const char *pmu, const char *terms,
 	       struct perf_event_attr *attr, struct failure *f)
 {
-	char directory[2 * TEXT_ROOM], text[TEXT_ROOM], copy[TEXT_ROOM];
+	char directory[2 * TEXT_SIZE], text[TEXT_SIZE], copy[TEXT_SIZE];
 	char *end;
 
-	if (!is_name(pmu))
+	if (!is_pmu_name(pmu))
 		return failure_set(f, -EINVAL, "no such PMU", pmu, "");
-	snprintf(directory, sizeof(directory), "%s/%.*s", devices, TEXT_ROOM - 1, pmu);
-	if (read_text(directory, "", "type", text))
-		return refuse(f, "no such PMU", pmu, devices, false);
+	snprintf(directory, sizeof(directory), "%s/%.*s", devices, TEXT_SIZE - 1, pmu);
+	if (read_sysfs_line(directory, "", "type", text))
+		return refuse_pmu_name(f, "no such PMU", pmu, devices, false);
 	memset(attr, 0, sizeof(*attr));
 	attr->size = sizeof(*attr);
 	attr->type = (uint32_t)strtoul(text, &end, 10);
@@ -185,15 +186,15 @@ int pmu_encode(const char *devices, const char *pmu, const char *terms,
 		return failure_set(f, -EINVAL, "no such PMU", pmu, text);
 	if (snprintf(copy, sizeof(copy), "%s", terms) >= (int)sizeof(copy))
 		return failure_set(f, -EINVAL, "cannot count", pmu, "too many terms");
-	return put_terms(directory, copy, attr, false, f);
+	return apply_pmu_terms(directory, copy, attr, false, f);
 }
 
-/* Files beside the events' own say in which unit they count. */
-static void each_event(const char *devices, const char *pmu,
-		       void (*each)(void *context, const char *name, const char *text),
-		       void *context)
+/* Names with a dot (.unit, .scale) are not events but describe one. */
+static void each_pmu_event(const char *devices, const char *pmu,
+			   void (*each)(void *context, const char *name, const char *text),
+			   void *context)
 {
-	char path[3 * TEXT_ROOM], name[4 * TEXT_ROOM], text[TEXT_ROOM];
+	char path[3 * TEXT_SIZE], name[4 * TEXT_SIZE], text[TEXT_SIZE];
 	struct dirent *entry;
 	DIR *dir;
 
@@ -203,7 +204,8 @@ static void each_event(const char *devices, const char *pmu,
 	if (!dir)
 		return;
 	while ((entry = readdir(dir))) {
-		if (strchr(entry->d_name, '.') || read_text(path, "events", entry->d_name, text))
+		if (strchr(entry->d_name, '.') ||
+		    read_sysfs_line(path, "events", entry->d_name, text))
 			continue;
 		snprintf(name, sizeof(name), "%.200s/%.200s/", pmu, entry->d_name);
 		each(context, name, text);
@@ -220,8 +222,8 @@ void pmu_each(const char *devices, void (*each)(void *context, const char *name,
 	if (!dir)
 		return;
 	while ((entry = readdir(dir))) {
-		if (is_name(entry->d_name))
-			each_event(devices, entry->d_name, each, context);
+		if (is_pmu_name(entry->d_name))
+			each_pmu_event(devices, entry->d_name, each, context);
 	}
 	closedir(dir);
 }

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Opens a file with libdwfl, and finds its debug file and the file that dwz split off, which it
+ * requests from the recorder. A candidate is used only if its build id or checksum matches.
+ */
 #include "symbols/code_file.h"
 
 #include <elfutils/libdwelf.h>
@@ -7,24 +11,24 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "symbols/demangle.h"
+#include "symbols/symbols.h"
 
 struct code_file {
 	Dwfl *dwfl;
-	Dwfl_Module *module; /* NULL: not a file of code */
-	want_fn want;
+	Dwfl_Module *module; /* NULL: not an ELF file */
+	file_request_fn wanted;
 	void *context;
-	bool searched; /* for debug information and symbols */
+	bool searched; /* debug information and symbols were loaded */
 	struct symbol_table *symbols;
 	struct dwarf_code *code;
-	uint64_t bias; /* of its addresses to those of the debug information */
+	uint64_t bias; /* the file's addresses minus those of the debug information */
 	int alternate_fd;
 	Dwarf *alternate;
 };
 
-/* --- lines out --------------------------------------------------------------------------------- */
+/* --- lines of the reply --- */
 
-void answer_line(struct answer *a, const char *function, const char *file, int line)
+void line_reply_add(struct reply *a, const char *function, const char *file, int line)
 {
 	struct symbol_line head = { .line = line > 0 ? (uint32_t)line : 0 };
 	char *at = a->bytes + a->used;
@@ -42,7 +46,7 @@ void answer_line(struct answer *a, const char *function, const char *file, int l
 
 /* --- debug files ------------------------------------------------------------------------------- */
 
-static bool has_build_id(int fd, const void *id, size_t size)
+static bool file_has_build_id(int fd, const void *id, size_t size)
 {
 	Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
 	const void *its = NULL;
@@ -53,7 +57,7 @@ static bool has_build_id(int fd, const void *id, size_t size)
 	return same;
 }
 
-static bool has_checksum(int fd, uint32_t checksum)
+static bool file_has_checksum(int fd, uint32_t checksum)
 {
 	unsigned char buffer[65536];
 	uLong sum = crc32(0, NULL, 0);
@@ -67,71 +71,73 @@ static bool has_checksum(int fd, uint32_t checksum)
 	return n == 0 && sum == checksum;
 }
 
-/* Asks for one after the other until it is the right one: descriptor or -1. */
-static int search(struct code_file *file, struct symbol_want *want, uint32_t checksum)
+/* Requests one candidate after the other until one matches. Returns its descriptor or -1. */
+static int request_matching_file(struct code_file *file, struct symbol_file_request *wanted,
+				 uint32_t checksum)
 {
 	uint32_t index;
 
 	for (;;) {
-		int fd = file->want(file->context, want, &index);
+		int fd = file->wanted(file->context, wanted, &index);
 
 		if (fd < 0)
 			return -1;
-		if (want->build_id_size ? has_build_id(fd, want->build_id, want->build_id_size)
-					: has_checksum(fd, checksum))
+		if (wanted->build_id_size
+			    ? file_has_build_id(fd, wanted->build_id, wanted->build_id_size)
+			    : file_has_checksum(fd, checksum))
 			return fd;
 		close(fd);
-		want->first = index + 1;
+		wanted->first = index + 1;
 	}
 }
 
-static void put_link(struct symbol_want *want, const char *link)
+static void set_wanted_link(struct symbol_file_request *wanted, const char *link)
 {
-	if (link && strlen(link) < sizeof(want->link))
-		strcpy(want->link, link);
+	if (link && strlen(link) < sizeof(wanted->link))
+		strcpy(wanted->link, link);
 }
 
-static void put_build_id(struct symbol_want *want, const void *id, size_t size)
+static void set_wanted_build_id(struct symbol_file_request *wanted, const void *id, size_t size)
 {
-	if (size > sizeof(want->build_id))
+	if (size > sizeof(wanted->build_id))
 		return;
-	memcpy(want->build_id, id, size);
-	want->build_id_size = (uint32_t)size;
+	memcpy(wanted->build_id, id, size);
+	wanted->build_id_size = (uint32_t)size;
 }
 
-static int find_debug(Dwfl_Module *module, void **userdata, const char *module_name,
-		      Dwarf_Addr base, const char *file_name, const char *link, GElf_Word checksum,
-		      char **ret_name)
+static int find_debug_file(Dwfl_Module *module, void **userdata, const char *module_name,
+			   Dwarf_Addr base, const char *file_name, const char *link,
+			   GElf_Word checksum, char **ret_name)
 {
-	struct symbol_want want = { .is_alternate = 0 };
+	struct symbol_file_request wanted = { .is_alternate = 0 };
 	const unsigned char *id;
 	GElf_Addr at;
 	int n = dwfl_module_build_id(module, &id, &at);
 
 	(void)module_name, (void)base, (void)file_name, (void)ret_name;
 	if (n > 0)
-		put_build_id(&want, id, (size_t)n);
-	put_link(&want, link);
-	if (!want.build_id_size && !want.link[0])
+		set_wanted_build_id(&wanted, id, (size_t)n);
+	set_wanted_link(&wanted, link);
+	if (!wanted.build_id_size && !wanted.link[0])
 		return -1;
-	return search(*userdata, &want, checksum);
+	return request_matching_file(*userdata, &wanted, checksum);
 }
 
-/* What dwz took out of this file and others. */
-static void find_alternate(struct code_file *file, Dwarf *dwarf)
+/* Opens the file into which dwz moved what this file has in common with others. */
+static void open_alternate_file(struct code_file *file, Dwarf *dwarf)
 {
-	struct symbol_want want = { .is_alternate = 1 };
+	struct symbol_file_request wanted = { .is_alternate = 1 };
 	const char *link;
 	const void *id;
 	ssize_t n = dwelf_dwarf_gnu_debugaltlink(dwarf, &link, &id);
 
 	if (n <= 0)
 		return;
-	put_build_id(&want, id, (size_t)n);
-	put_link(&want, link);
-	if (!want.build_id_size)
+	set_wanted_build_id(&wanted, id, (size_t)n);
+	set_wanted_link(&wanted, link);
+	if (!wanted.build_id_size)
 		return;
-	file->alternate_fd = search(file, &want, 0);
+	file->alternate_fd = request_matching_file(file, &wanted, 0);
 	if (file->alternate_fd < 0)
 		return;
 	file->alternate = dwarf_begin(file->alternate_fd, DWARF_C_READ);
@@ -142,18 +148,18 @@ static void find_alternate(struct code_file *file, Dwarf *dwarf)
 /* --- files ------------------------------------------------------------------------------------- */
 
 static const Dwfl_Callbacks callbacks = {
-	.find_debuginfo = find_debug,
+	.find_debuginfo = find_debug_file,
 	.section_address = dwfl_offline_section_address,
 };
 
-static void report(struct code_file *file, int fd)
+static void open_dwfl_module(struct code_file *file, int fd)
 {
 	void **userdata;
 
 	file->dwfl = dwfl_begin(&callbacks);
 	if (file->dwfl) {
 		dwfl_report_begin(file->dwfl);
-		/* At 0: its addresses are those that it has in the file. */
+		/* At base 0, so that addresses are those in the file. */
 		file->module = dwfl_report_elf(file->dwfl, "code", "", fd, 0, true);
 		dwfl_report_end(file->dwfl, NULL, NULL);
 	}
@@ -165,7 +171,7 @@ static void report(struct code_file *file, int fd)
 	*userdata = file;
 }
 
-struct code_file *code_file_open(int fd, want_fn want, void *context)
+struct code_file *code_file_open(int fd, file_request_fn wanted, void *context)
 {
 	struct code_file *file = calloc(1, sizeof(*file));
 
@@ -173,10 +179,10 @@ struct code_file *code_file_open(int fd, want_fn want, void *context)
 		close(fd);
 		return NULL;
 	}
-	file->want = want;
+	file->wanted = wanted;
 	file->context = context;
 	file->alternate_fd = -1;
-	report(file, fd);
+	open_dwfl_module(file, fd);
 	return file;
 }
 
@@ -194,30 +200,30 @@ void code_file_close(struct code_file *file)
 	free(file);
 }
 
-static void find_names(struct code_file *file)
+static void load_symbols(struct code_file *file)
 {
 	Dwarf *dwarf;
 
 	file->searched = true;
 	dwarf = dwfl_module_getdwarf(file->module, &file->bias);
 	if (dwarf) {
-		find_alternate(file, dwarf);
+		open_alternate_file(file, dwarf);
 		file->code = dwarf_code_new(dwarf);
 	}
 	file->symbols = symbol_table_new(file->module);
 }
 
-void code_file_lines(struct code_file *file, uint64_t address, struct answer *answer)
+void code_file_lines(struct code_file *file, uint64_t address, struct reply *reply)
 {
 	const char *symbol;
 
 	if (!file->module)
 		return;
 	if (!file->searched)
-		find_names(file);
+		load_symbols(file);
 	symbol = file->symbols ? symbol_table_find(file->symbols, address) : NULL;
-	if (file->code && dwarf_code_lines(file->code, address - file->bias, symbol, answer))
+	if (file->code && dwarf_code_lines(file->code, address - file->bias, symbol, reply))
 		return;
 	if (symbol)
-		answer_line(answer, symbol, NULL, 0);
+		line_reply_add(reply, symbol, NULL, 0);
 }

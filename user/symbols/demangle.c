@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "symbols/demangle.h"
+/* Names of functions of C++ and Rust as their authors wrote them, by libiberty. */
+#include "symbols/symbols.h"
 
 #include <libiberty/demangle.h>
 #include <setjmp.h>
 #include <string.h>
 
 enum {
-	/* Of mangled bytes: libiberty takes a hundred bytes of stack for each. */
+	/* Of mangled bytes: libiberty needs a hundred bytes of stack for each. */
 	MAX_MANGLED = 4096,
 };
 
@@ -16,14 +17,17 @@ struct output {
 	jmp_buf full;
 };
 
-/* The only way to stop a demangler is not to return to it. */
-static void take(const char *text, size_t length, void *context)
+/*
+ * The demangler cannot be stopped by a return value, so when the buffer is full it is left by
+ * longjmp().
+ */
+static void append_demangled(const char *text, size_t length, void *context)
 {
 	struct output *o = context;
-	size_t room = o->size - 1 - o->used;
-	size_t n = length < room ? length : room;
+	size_t space = o->size - 1 - o->used;
+	size_t n = length < space ? length : space;
 
-	/* Nothing may be no text. */
+	/* For an empty piece `text` may be NULL. */
 	if (n)
 		memcpy(o->out + o->used, text, n);
 	o->used += n;
@@ -31,16 +35,16 @@ static void take(const char *text, size_t length, void *context)
 		longjmp(o->full, 1);
 }
 
-/* Whether it was one. */
-static int demangle(struct output *o, const char *mangled)
+/* Returns whether it was a mangled name. */
+static int demangle_into(struct output *o, const char *mangled)
 {
-	/* With as much of it as fits, where it does not fit. */
+	/* The name is longer than the buffer, which has the beginning of it. */
 	if (setjmp(o->full))
 		return 1;
-	if (rust_demangle_callback(mangled, DMGL_NO_OPTS, take, o))
+	if (rust_demangle_callback(mangled, DMGL_NO_OPTS, append_demangled, o))
 		return 1;
 	o->used = 0;
-	return cplus_demangle_v3_callback(mangled, DMGL_NO_OPTS, take, o);
+	return cplus_demangle_v3_callback(mangled, DMGL_NO_OPTS, append_demangled, o);
 }
 
 size_t symbol_demangle(const char *mangled, char *out, size_t size)
@@ -49,7 +53,7 @@ size_t symbol_demangle(const char *mangled, char *out, size_t size)
 	size_t length = strnlen(mangled, MAX_MANGLED + 1);
 
 	if (length <= MAX_MANGLED && (!strncmp(mangled, "_Z", 2) || !strncmp(mangled, "_R", 2)) &&
-	    demangle(&o, mangled) && o.used) {
+	    demangle_into(&o, mangled) && o.used) {
 		out[o.used] = '\0';
 		return o.used;
 	}

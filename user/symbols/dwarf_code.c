@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which function, and which others inlined in it, an address belongs to.
+ * Which function an address belongs to, and which functions are inlined there.
  *
- * libdw finds the unit of an address by .debug_aranges, which clang and rustc do not write, and then
- * goes through all of the unit for every address. So the ranges of the units are sorted here once, and
- * those of the functions of a unit when the first address in it is asked for.
+ * libdw finds the unit of an address by .debug_aranges, which clang and rustc do not write, and
+ * then goes through the whole unit for every address. So the ranges of units are sorted here once,
+ * and those of the functions of a unit when its first address is looked up.
  *
- * Entries may say that the next one is any behind them, and all may have the same ranges: a file of a
- * few KB can stand for more of both than anybody can look at. So what is looked at is counted, and what
- * is too much is left out: then a function is as the symbol table has it.
+ * Hostile files: an entry may say that the next one is any entry behind it, and all entries may
+ * share the same ranges, so a file of a few KB can stand for more of both than anyone can process.
+ * So processed entries and ranges are counted, and beyond a limit the symbol table is used instead.
  */
 #include "symbols/code_file.h"
+#include "base/array.h"
 
 #include <dwarf.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "symbols/ranges.h"
-
 enum {
-	MAX_DEPTH = 64, /* of entries within entries */
+	MAX_DEPTH = 64, /* of nested entries */
 	MAX_UNITS = RANGES_MAX,
-	/* Entries and ranges: of all units of a file, once; of a function, for each address. */
+	/*
+	 * Entries and ranges that are processed: for all units of a file, once; for a function, per
+	 * address.
+	 */
 #ifdef SMALL_WINDOWS
 	MAX_INDEXED = 1 << 14,
 	MAX_INNER = 1 << 10,
@@ -40,41 +42,34 @@ struct unit {
 struct dwarf_code {
 	Dwarf *dwarf;
 	struct unit *units;
-	size_t n_units, size;
+	uint32_t n_units, capacity;
 	struct ranges ranges;
 	unsigned left; /* of MAX_INDEXED */
 };
 
-static bool spend(unsigned *left)
+static bool spend_lookup(unsigned *left)
 {
 	return *left && --*left;
 }
 
-static void add_die(struct ranges *r, Dwarf_Die *die, size_t index, unsigned *left)
+static void add_die_ranges(struct ranges *r, Dwarf_Die *die, size_t index, unsigned *left)
 {
 	Dwarf_Addr base, low, high;
 	ptrdiff_t at = 0;
 
-	while (spend(left) && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0) {
-		/* What the linker left out begins at 0 (or at the end, and is empty). */
+	while (spend_lookup(left) && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0) {
+		/* Functions that the linker removed begin at 0 (or at the end, and are empty). */
 		if (low)
 			ranges_add(r, low, high, index, 0);
 	}
 }
 
-static bool add_unit(struct dwarf_code *code, const Dwarf_Die *die)
+static bool add_dwarf_unit(struct dwarf_code *code, const Dwarf_Die *die)
 {
-	if (code->n_units == code->size) {
-		size_t size = code->size ? 2 * code->size : 64;
-		struct unit *units = reallocarray(code->units, size, sizeof(*units));
-
-		if (!units)
-			return false;
-		code->units = units;
-		code->size = size;
-	}
+	if (!array_reserve(code->units, code->n_units, code->capacity, 64))
+		return false;
 	code->units[code->n_units] = (struct unit){ .die = *die };
-	add_die(&code->ranges, &code->units[code->n_units].die, code->n_units, &code->left);
+	add_die_ranges(&code->ranges, &code->units[code->n_units].die, code->n_units, &code->left);
 	code->n_units++;
 	return true;
 }
@@ -93,8 +88,11 @@ struct dwarf_code *dwarf_code_new(Dwarf *dwarf)
 	code->left = MAX_INDEXED;
 	while (code->n_units < MAX_UNITS &&
 	       !dwarf_get_units(dwarf, unit, &unit, &version, &type, &die, NULL)) {
-		/* Of split debug information (.dwo) what is left here: lines, and not what is in them. */
-		if ((type == DW_UT_compile || type == DW_UT_skeleton) && !add_unit(code, &die))
+		/*
+		 * The skeleton of split debug information (.dwo) has the lines, and no functions.
+		 */
+		if ((type == DW_UT_compile || type == DW_UT_skeleton) &&
+		    !add_dwarf_unit(code, &die))
 			break;
 	}
 	ranges_sort(&code->ranges);
@@ -114,8 +112,8 @@ void dwarf_code_free(struct dwarf_code *code)
 	free(code);
 }
 
-/* Functions stand in namespaces, in classes, and, of some languages, in functions. */
-static void add_functions(struct ranges *r, Dwarf_Die *parent, unsigned depth, unsigned *left)
+/* Functions may be inside namespaces, classes and, in some languages, functions. */
+static void index_functions(struct ranges *r, Dwarf_Die *parent, unsigned depth, unsigned *left)
 {
 	Dwarf_Die die;
 
@@ -123,20 +121,20 @@ static void add_functions(struct ranges *r, Dwarf_Die *parent, unsigned depth, u
 		return;
 	do {
 		if (dwarf_tag(&die) == DW_TAG_subprogram)
-			add_die(r, &die, dwarf_dieoffset(&die), left);
+			add_die_ranges(r, &die, dwarf_dieoffset(&die), left);
 		if (dwarf_haschildren(&die) > 0)
-			add_functions(r, &die, depth + 1, left);
-	} while (spend(left) && !dwarf_siblingof(&die, &die));
+			index_functions(r, &die, depth + 1, left);
+	} while (spend_lookup(left) && !dwarf_siblingof(&die, &die));
 }
 
-static bool find_function(struct dwarf_code *code, struct unit *unit, Dwarf_Addr address,
-			  Dwarf_Die *ret)
+static bool find_subprogram(struct dwarf_code *code, struct unit *unit, Dwarf_Addr address,
+			    Dwarf_Die *ret)
 {
 	const struct range *r;
 
 	if (!unit->indexed) {
 		unit->indexed = true;
-		add_functions(&unit->functions, &unit->die, 0, &code->left);
+		index_functions(&unit->functions, &unit->die, 0, &code->left);
 		ranges_sort(&unit->functions);
 	}
 	r = ranges_find(&unit->functions, address);
@@ -145,20 +143,21 @@ static bool find_function(struct dwarf_code *code, struct unit *unit, Dwarf_Addr
 
 /* --- inlined ----------------------------------------------------------------------------------- */
 
-static bool has_address(Dwarf_Die *die, Dwarf_Addr address, unsigned *left)
+static bool die_has_address(Dwarf_Die *die, Dwarf_Addr address, unsigned *left)
 {
 	Dwarf_Addr base, low, high;
 	ptrdiff_t at = 0;
 
-	while (spend(left) && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0) {
+	while (spend_lookup(left) && (at = dwarf_ranges(die, at, &base, &low, &high)) > 0) {
 		if (address >= low && address < high)
 			return true;
 	}
 	return false;
 }
 
-/* The entry within this one that the address lies in: of code, not of something declared there. */
-static bool find_inner(const Dwarf_Die *outer, Dwarf_Addr address, Dwarf_Die *ret, unsigned *left)
+/* Finds the entry of code inside this one that contains the address. */
+static bool find_inner_die(const Dwarf_Die *outer, Dwarf_Addr address, Dwarf_Die *ret,
+			   unsigned *left)
 {
 	Dwarf_Die die;
 
@@ -171,30 +170,31 @@ static bool find_inner(const Dwarf_Die *outer, Dwarf_Addr address, Dwarf_Die *re
 		case DW_TAG_try_block:
 		case DW_TAG_catch_block:
 		case DW_TAG_with_stmt:
-			if (has_address(&die, address, left)) {
+			if (die_has_address(&die, address, left)) {
 				*ret = die;
 				return true;
 			}
 		}
-	} while (spend(left) && !dwarf_siblingof(&die, &die));
+	} while (spend_lookup(left) && !dwarf_siblingof(&die, &die));
 	return false;
 }
 
-/* All that were inlined there, the outermost first. */
-static unsigned find_inlined(const Dwarf_Die *function, Dwarf_Addr address, Dwarf_Die *inlined,
-			     unsigned max)
+/* Finds all functions that were inlined there, the outermost first. */
+static unsigned find_inlined_dies(const Dwarf_Die *function, Dwarf_Addr address, Dwarf_Die *inlined,
+				  unsigned max)
 {
 	Dwarf_Die at = *function;
 	unsigned n = 0, depth, left = MAX_INNER;
 
-	for (depth = 0; depth < 4 * MAX_DEPTH && find_inner(&at, address, &at, &left); depth++) {
+	for (depth = 0; depth < 4 * MAX_DEPTH && find_inner_die(&at, address, &at, &left);
+	     depth++) {
 		if (dwarf_tag(&at) == DW_TAG_inlined_subroutine && n < max)
 			inlined[n++] = at;
 	}
 	return n;
 }
 
-static const char *name_of(Dwarf_Die *die)
+static const char *die_name(Dwarf_Die *die)
 {
 	static const unsigned names[] = { DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name };
 	unsigned i;
@@ -215,7 +215,7 @@ struct place {
 	int line;
 };
 
-static struct place place_of(Dwarf_Die *unit, Dwarf_Addr address)
+static struct place source_line_at(Dwarf_Die *unit, Dwarf_Addr address)
 {
 	struct place place = { NULL, 0 };
 	Dwarf_Line *line = dwarf_getsrc_die(unit, address);
@@ -227,7 +227,7 @@ static struct place place_of(Dwarf_Die *unit, Dwarf_Addr address)
 	return place;
 }
 
-static Dwarf_Word number_of(Dwarf_Die *die, unsigned name)
+static Dwarf_Word die_number(Dwarf_Die *die, unsigned name)
 {
 	Dwarf_Attribute attribute;
 	Dwarf_Word number;
@@ -237,22 +237,22 @@ static Dwarf_Word number_of(Dwarf_Die *die, unsigned name)
 	return number;
 }
 
-/* Where what was inlined was called from. */
-static struct place call_of(Dwarf_Die *unit, Dwarf_Die *inlined)
+/* The line of the call that was inlined. */
+static struct place call_site_of(Dwarf_Die *unit, Dwarf_Die *inlined)
 {
 	struct place place = { NULL, 0 };
-	Dwarf_Word file = number_of(inlined, DW_AT_call_file);
+	Dwarf_Word file = die_number(inlined, DW_AT_call_file);
 	Dwarf_Files *files;
 	size_t n;
 
 	if (!dwarf_getsrcfiles(unit, &files, &n) && file < n)
 		place.file = dwarf_filesrc(files, file, NULL, NULL);
-	place.line = (int)number_of(inlined, DW_AT_call_line);
+	place.line = (int)die_number(inlined, DW_AT_call_line);
 	return place;
 }
 
 bool dwarf_code_lines(struct dwarf_code *code, uint64_t address, const char *symbol,
-		      struct answer *answer)
+		      struct reply *reply)
 {
 	const struct range *r = ranges_find(&code->ranges, address);
 	struct unit *unit = r ? &code->units[r->index] : NULL;
@@ -263,22 +263,22 @@ bool dwarf_code_lines(struct dwarf_code *code, uint64_t address, const char *sym
 
 	if (!unit)
 		return false;
-	place = place_of(&unit->die, address);
-	if (!find_function(code, unit, address, &function)) {
+	place = source_line_at(&unit->die, address);
+	if (!find_subprogram(code, unit, address, &function)) {
 		if (!symbol)
 			return false;
-		answer_line(answer, symbol, place.file, place.line);
+		line_reply_add(reply, symbol, place.file, place.line);
 		return true;
 	}
-	n = find_inlined(&function, address, inlined, SYMBOL_MAX_LINES);
+	n = find_inlined_dies(&function, address, inlined, SYMBOL_MAX_LINES);
 	while (n > 0) {
-		name = name_of(&inlined[--n]);
-		answer_line(answer, name ? name : "(inlined)", place.file, place.line);
-		place = call_of(&unit->die, &inlined[n]);
+		name = die_name(&inlined[--n]);
+		line_reply_add(reply, name ? name : "(inlined)", place.file, place.line);
+		place = call_site_of(&unit->die, &inlined[n]);
 	}
-	name = name_of(&function);
+	name = die_name(&function);
 	if (!name)
 		name = symbol ? symbol : "(no name)";
-	answer_line(answer, name, place.file, place.line);
+	line_reply_add(reply, name, place.file, place.line);
 	return true;
 }

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "symbols/jit_map.h"
+/*
+ * Reads a perf map (/tmp/perf-PID.map), the text in which JIT compilers write down what they
+ * generate: entries are sorted by address, and overlapping ones are resolved by their order in the
+ * file.
+ */
+#include "symbols/symbols.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -9,12 +14,12 @@
 #include <unistd.h>
 
 enum {
-	MAX_OVERLAP = 64, /* entries looked at, back from the nearest that begins before */
+	MAX_OVERLAP = 64, /* entries that are examined, backwards from the nearest one */
 };
 
 struct entry {
 	uint64_t start, end;
-	uint32_t name; /* where in the text */
+	uint32_t name; /* its offset in the text */
 	uint32_t order;
 };
 
@@ -25,16 +30,16 @@ struct jit_map {
 	size_t n;
 };
 
-static int read_text(struct jit_map *map, int fd, off_t size)
+static int read_jit_text(struct jit_map *map, int fd, off_t size)
 {
 	off_t begin = size > JIT_MAX_BYTES ? size - JIT_MAX_BYTES : 0;
-	size_t room = (size_t)(size - begin);
+	size_t capacity = (size_t)(size - begin);
 
-	map->text = malloc(room + 1);
+	map->text = malloc(capacity + 1);
 	if (!map->text)
 		return -ENOMEM;
-	while (map->length < room) {
-		ssize_t n = pread(fd, map->text + map->length, room - map->length,
+	while (map->length < capacity) {
+		ssize_t n = pread(fd, map->text + map->length, capacity - map->length,
 				  begin + (off_t)map->length);
 
 		if (n < 0 && errno == EINTR)
@@ -49,19 +54,19 @@ static int read_text(struct jit_map *map, int fd, off_t size)
 	return 0;
 }
 
-static bool is_space(char c)
+static bool is_jit_blank(char c)
 {
 	return c == ' ' || c == '\t';
 }
 
-static const char *skip_spaces(const char *at)
+static const char *skip_jit_blanks(const char *at)
 {
-	while (is_space(*at))
+	while (is_jit_blank(*at))
 		at++;
 	return at;
 }
 
-static int digit_of(char c)
+static int hex_digit_value(char c)
 {
 	if (c >= '0' && c <= '9')
 		return c - '0';
@@ -69,39 +74,39 @@ static int digit_of(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* In hex, 0x before it or not. NULL: none, or too large. */
-static const char *read_number(const char *at, uint64_t *ret)
+/* Hexadecimal, with or without 0x. NULL: not a number, or too large. */
+static const char *read_jit_number(const char *at, uint64_t *ret)
 {
 	const char *begin;
 
-	at = skip_spaces(at);
+	at = skip_jit_blanks(at);
 	if (at[0] == '0' && (at[1] == 'x' || at[1] == 'X'))
 		at += 2;
 	*ret = 0;
-	for (begin = at; digit_of(*at) >= 0; at++) {
+	for (begin = at; hex_digit_value(*at) >= 0; at++) {
 		if (*ret >> 60)
 			return NULL;
-		*ret = *ret << 4 | (uint64_t)digit_of(*at);
+		*ret = *ret << 4 | (uint64_t)hex_digit_value(*at);
 	}
-	return at > begin && is_space(*at) ? at : NULL;
+	return at > begin && is_jit_blank(*at) ? at : NULL;
 }
 
-/* A line ends with a NUL here: neither newline nor NUL is part of it. */
-static bool read_line(const struct jit_map *map, const char *line, struct entry *ret)
+/* A line ends with a NUL here, which replaced the newline. */
+static bool read_jit_line(const struct jit_map *map, const char *line, struct entry *ret)
 {
 	uint64_t size;
-	const char *at = read_number(line, &ret->start);
+	const char *at = read_jit_number(line, &ret->start);
 
-	at = at ? read_number(at, &size) : NULL;
+	at = at ? read_jit_number(at, &size) : NULL;
 	if (!at || !size || size > UINT64_MAX - ret->start)
 		return false;
-	at = skip_spaces(at);
+	at = skip_jit_blanks(at);
 	ret->end = ret->start + size;
 	ret->name = (uint32_t)(at - map->text);
 	return *at != '\0';
 }
 
-static int by_start(const void *a, const void *b)
+static int compare_jit_start(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
@@ -110,7 +115,7 @@ static int by_start(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static int read_entries(struct jit_map *map)
+static int read_jit_entries(struct jit_map *map)
 {
 	char *at = map->text, *end = map->text + map->length;
 	size_t lines = 1, skip, i;
@@ -127,13 +132,13 @@ static int read_entries(struct jit_map *map)
 
 		if (newline)
 			*newline = '\0';
-		if (i >= skip && read_line(map, at, entry)) {
+		if (i >= skip && read_jit_line(map, at, entry)) {
 			entry->order = (uint32_t)i;
 			map->n++;
 		}
 		at = newline ? newline + 1 : end;
 	}
-	qsort(map->entries, map->n, sizeof(*map->entries), by_start);
+	qsort(map->entries, map->n, sizeof(*map->entries), compare_jit_start);
 	return 0;
 }
 
@@ -148,9 +153,9 @@ int jit_map_read(int fd, uid_t owner, struct jit_map **ret)
 	if (!S_ISREG(st.st_mode) || st.st_uid != owner || (st.st_mode & S_IWOTH))
 		return -EPERM;
 	map = calloc(1, sizeof(*map));
-	error = map ? read_text(map, fd, st.st_size) : -ENOMEM;
+	error = map ? read_jit_text(map, fd, st.st_size) : -ENOMEM;
 	if (!error)
-		error = read_entries(map);
+		error = read_jit_entries(map);
 	if (error) {
 		jit_map_free(map);
 		return error;

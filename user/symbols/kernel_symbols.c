@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "symbols/kernel_symbols.h"
+/* Reads /proc/kallsyms line by line, and keeps functions only. */
+#include "symbols/symbols.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -8,12 +9,14 @@
 #include <unistd.h>
 
 enum {
-	MAX_LINE = 1024, /* the kernel's names have at most 512 */
-	/* How far its last function may reach: modules end somewhere. */
+	MAX_LINE = 1024, /* the kernel's names have at most 512 bytes */
+	/*
+	 * The last function has no successor that ends it; it is taken to be no longer than this.
+	 */
 	MAX_FUNCTION = 1 << 20,
 };
 
-/* Texts are offsets, since they move when there are more of them; 0: none. */
+/* Texts are offsets, since the buffer moves when it grows; 0: none. */
 struct symbol {
 	uint64_t address;
 	uint32_t name, module;
@@ -23,39 +26,39 @@ struct kernel_symbols {
 	struct symbol *symbols;
 	size_t n, size;
 	char *texts;
-	size_t used, room;
-	uint32_t module; /* the last one: they come together */
+	size_t used, capacity;
+	uint32_t module; /* the last one: symbols of a module come together */
 };
 
-static uint32_t add_text(struct kernel_symbols *k, const char *text)
+static uint32_t kallsyms_add_text(struct kernel_symbols *k, const char *text)
 {
 	size_t length = strlen(text) + 1, at = k->used ? k->used : 1;
-	size_t room = k->room ? k->room : 65536;
+	size_t capacity = k->capacity ? k->capacity : 65536;
 	char *texts;
 
-	while (room < at + length)
-		room *= 2;
-	if (room > k->room) {
-		texts = realloc(k->texts, room);
+	while (capacity < at + length)
+		capacity *= 2;
+	if (capacity > k->capacity) {
+		texts = realloc(k->texts, capacity);
 		if (!texts)
 			return 0;
 		k->texts = texts;
-		k->room = room;
+		k->capacity = capacity;
 	}
 	memcpy(k->texts + at, text, length);
 	k->used = at + length;
 	return (uint32_t)at;
 }
 
-static uint32_t find_module(struct kernel_symbols *k, const char *name)
+static uint32_t kallsyms_module(struct kernel_symbols *k, const char *name)
 {
 	if (!k->module || strcmp(k->texts + k->module, name))
-		k->module = add_text(k, name);
+		k->module = kallsyms_add_text(k, name);
 	return k->module;
 }
 
-static bool add_symbol(struct kernel_symbols *k, uint64_t address, const char *name,
-		       const char *module)
+static bool kallsyms_add_symbol(struct kernel_symbols *k, uint64_t address, const char *name,
+				const char *module)
 {
 	size_t size = k->size ? k->size : 4096;
 	struct symbol *symbols;
@@ -71,13 +74,13 @@ static bool add_symbol(struct kernel_symbols *k, uint64_t address, const char *n
 		k->size = size;
 	}
 	k->symbols[k->n].address = address;
-	k->symbols[k->n].module = module ? find_module(k, module) : 0;
-	k->symbols[k->n].name = add_text(k, name);
+	k->symbols[k->n].module = module ? kallsyms_module(k, module) : 0;
+	k->symbols[k->n].name = kallsyms_add_text(k, name);
 	return k->symbols[k->n++].name != 0;
 }
 
-/* "ffffffff81000000 T name", of a module "\t[module]" behind it. Functions only. */
-static bool add_line(struct kernel_symbols *k, char *line)
+/* "ffffffff81000000 T name", followed by "\t[module]" for a module. Functions only. */
+static bool kallsyms_add_line(struct kernel_symbols *k, char *line)
 {
 	char *at, *name, *module;
 	uint64_t address = strtoull(line, &at, 16);
@@ -93,25 +96,28 @@ static bool add_line(struct kernel_symbols *k, char *line)
 	*at = '\0';
 	if (module)
 		module[strcspn(module, "]")] = '\0';
-	return !address || add_symbol(k, address, name, module);
+	return !address || kallsyms_add_symbol(k, address, name, module);
 }
 
-/* All whole lines; the number of bytes that they take. A line that fits nowhere counts as one. */
-static ssize_t add_lines(struct kernel_symbols *k, char *text, size_t length, bool is_full)
+/*
+ * Adds all complete lines and returns the number of their bytes. A line that does not fit into the
+ * buffer counts as complete.
+ */
+static ssize_t kallsyms_add_lines(struct kernel_symbols *k, char *text, size_t length, bool is_full)
 {
 	char *at = text, *newline;
 
 	text[length] = '\0';
 	while ((newline = memchr(at, '\n', length - (size_t)(at - text)))) {
 		*newline = '\0';
-		if (!add_line(k, at))
+		if (!kallsyms_add_line(k, at))
 			return -ENOMEM;
 		at = newline + 1;
 	}
 	return at == text && is_full ? (ssize_t)length : at - text;
 }
 
-static int by_address(const void *a, const void *b)
+static int compare_symbol_address(const void *a, const void *b)
 {
 	const struct symbol *x = a, *y = b;
 
@@ -120,7 +126,7 @@ static int by_address(const void *a, const void *b)
 	return x->name < y->name ? -1 : x->name > y->name;
 }
 
-static int read_all(struct kernel_symbols *k, int fd)
+static int read_kallsyms(struct kernel_symbols *k, int fd)
 {
 	char text[64 * MAX_LINE + 1];
 	size_t used = 0, total = 0;
@@ -136,7 +142,7 @@ static int read_all(struct kernel_symbols *k, int fd)
 			break;
 		total += (size_t)n;
 		used += (size_t)n;
-		taken = add_lines(k, text, used, used == sizeof(text) - 1);
+		taken = kallsyms_add_lines(k, text, used, used == sizeof(text) - 1);
 		if (taken < 0)
 			return (int)taken;
 		used -= (size_t)taken;
@@ -148,13 +154,13 @@ static int read_all(struct kernel_symbols *k, int fd)
 int kernel_symbols_read(int fd, struct kernel_symbols **ret)
 {
 	struct kernel_symbols *k = calloc(1, sizeof(*k));
-	int error = k ? read_all(k, fd) : -ENOMEM;
+	int error = k ? read_kallsyms(k, fd) : -ENOMEM;
 
 	if (error) {
 		kernel_symbols_free(k);
 		return error;
 	}
-	qsort(k->symbols, k->n, sizeof(*k->symbols), by_address);
+	qsort(k->symbols, k->n, sizeof(*k->symbols), compare_symbol_address);
 	*ret = k;
 	return 0;
 }
@@ -187,7 +193,7 @@ const char *kernel_symbols_find(const struct kernel_symbols *k, uint64_t address
 	s = &k->symbols[low - 1];
 	if (low == k->n && address - s->address > MAX_FUNCTION)
 		return NULL;
-	/* Of several names of one function, the first that the kernel tells. */
+	/* Of several names of one function, the first in the file. */
 	while (s > k->symbols && s[-1].address == s->address)
 		s--;
 	*ret_module = s->module ? k->texts + s->module : NULL;

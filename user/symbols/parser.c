@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The process that reads files which nobody vouches for: questions in, lines out. */
+/*
+ * The parser process, which reads files that nobody vouches for: requests in, lines out. What it
+ * opens and how long it works is limited by the supervisor and here.
+ */
 #include "symbols/wire.h"
 
 #include <sys/stat.h>
@@ -10,7 +13,8 @@
 
 enum {
 	MAX_FILES = 32,
-	MAX_SECONDS = 10, /* of a processor, for one address and all that it takes to find it */
+	/* of CPU time, for one address including all files that have to be read for it */
+	MAX_SECONDS = 10,
 };
 
 struct open_file {
@@ -22,22 +26,22 @@ struct open_file {
 
 struct parser {
 	int socket;
-	uint64_t turn;
+	uint64_t request_id;
 	struct open_file files[MAX_FILES];
-	struct open_file *at; /* of the address that is looked for */
-	struct answer answer;
+	struct open_file *at; /* of the address that is looked up */
+	struct reply reply;
 };
 
-/* The signal ends it. */
-static void limit_time(void)
+/* SIGPROF ends the process. */
+static void limit_lookup_time(void)
 {
 	const struct itimerval t = { .it_value = { .tv_sec = MAX_SECONDS } };
 
 	setitimer(ITIMER_PROF, &t, NULL);
 }
 
-/* What is a hole in it is not in it. */
-static void take_file(struct parser *p, int fd)
+/* Adjusts the memory limit to a new file. Holes in a sparse file do not count. */
+static void account_file_memory(struct parser *p, int fd)
 {
 	uint64_t bytes = 0;
 	struct stat st;
@@ -45,7 +49,7 @@ static void take_file(struct parser *p, int fd)
 
 	if (!fstat(fd, &st)) {
 		bytes = (uint64_t)st.st_size;
-		/* Some file systems do not say how much is there; some compress it. */
+		/* Some file systems do not report their blocks, and some compress. */
 		if (st.st_blocks && (uint64_t)st.st_blocks * 4 * 512 < bytes)
 			bytes = (uint64_t)st.st_blocks * 4 * 512;
 	}
@@ -55,25 +59,29 @@ static void take_file(struct parser *p, int fd)
 	symbols_limit_memory(bytes);
 }
 
-static int want(void *context, const struct symbol_want *like, uint32_t *ret_index)
+static int request_debug_file(void *context, const struct symbol_file_request *like,
+			      uint32_t *ret_index)
 {
 	struct parser *p = context;
-	struct symbol_want w = *like;
-	struct symbol_found found;
+	struct symbol_file_request w = *like;
+	struct symbol_file_reply found;
 	int fd = -1;
 
-	w.head = (struct symbol_head){ .answer = SYMBOL_WANT, .turn = p->turn };
+	w.head = (struct symbol_head){ .kind = SYMBOL_FILE_REQUEST, .request_id = p->request_id };
 	if (symbol_send(p->socket, &w, sizeof(w), -1) ||
 	    symbol_receive(p->socket, &found, sizeof(found), &fd) != (int)sizeof(found))
 		_exit(0);
 	if (fd >= 0)
-		take_file(p, fd);
+		account_file_memory(p, fd);
 	*ret_index = found.index;
 	return fd;
 }
 
-/* Takes over the descriptor. Those that were not used for longest make room. */
-static struct code_file *find_file(struct parser *p, uint32_t number, int fd)
+/*
+ * Opens a file, or finds it among the open ones, of which the least recently used is closed when
+ * there are too many. Owns the descriptor.
+ */
+static struct code_file *parser_open_file(struct parser *p, uint32_t number, int fd)
 {
 	struct open_file *at = &p->files[0];
 	unsigned i;
@@ -81,7 +89,7 @@ static struct code_file *find_file(struct parser *p, uint32_t number, int fd)
 	for (i = 0; i < MAX_FILES; i++) {
 		if (p->files[i].number == number) {
 			close(fd);
-			p->files[i].used = p->turn;
+			p->files[i].used = p->request_id;
 			p->at = &p->files[i];
 			return p->at->file;
 		}
@@ -91,10 +99,10 @@ static struct code_file *find_file(struct parser *p, uint32_t number, int fd)
 	code_file_close(at->file);
 	at->bytes = 0;
 	p->at = at;
-	take_file(p, fd);
-	at->file = code_file_open(fd, want, p);
+	account_file_memory(p, fd);
+	at->file = code_file_open(fd, request_debug_file, p);
 	at->number = at->file ? number : 0;
-	at->used = p->turn;
+	at->used = p->request_id;
 	return at->file;
 }
 
@@ -107,19 +115,20 @@ void symbols_parser(int socket)
 
 	p->socket = socket;
 	for (;;) {
-		struct answer *a = &p->answer;
+		struct reply *a = &p->reply;
 		struct code_file *file;
 
 		if (symbol_receive(socket, &request, sizeof(request), &fd) !=
 			    (int)sizeof(request) ||
 		    fd < 0)
 			return;
-		limit_time();
-		p->turn = request.turn;
-		a->head = (struct symbol_head){ .answer = SYMBOL_LINES, .turn = request.turn };
+		limit_lookup_time();
+		p->request_id = request.request_id;
+		a->head = (struct symbol_head){ .kind = SYMBOL_LINES,
+						.request_id = request.request_id };
 		a->max = request.max_lines;
 		a->used = 0;
-		file = find_file(p, request.file, fd);
+		file = parser_open_file(p, request.file, fd);
 		if (file)
 			code_file_lines(file, request.address, a);
 		if (symbol_send(socket, &a->head, sizeof(a->head) + a->used, -1))

@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "symbols/ranges.h"
+/*
+ * Ranges of addresses in a sorted array, which may be nested. A binary search finds the last one
+ * that begins before an address, and the innermost one that contains it is at most MAX_OVERLAP
+ * places before: hostile files can nest ranges as deeply as they like, and a lookup must not become
+ * a search of all of them.
+ */
+#include "symbols/code_file.h"
+#include "base/array.h"
 
 #include <stdlib.h>
 
 enum {
-	/* Ranges looked at, back from the nearest that begins before: real ones are nested less deeply. */
+	/*
+	 * Ranges that are examined, backwards from the nearest one; real ones are nested less
+	 * deeply.
+	 */
 	MAX_OVERLAP = 64,
 };
 
@@ -12,25 +22,18 @@ void ranges_add(struct ranges *r, uint64_t low, uint64_t high, size_t index, uin
 {
 	if (low >= high || r->n == RANGES_MAX)
 		return;
-	if (r->n == r->size) {
-		size_t size = r->size ? 2 * r->size : 64;
-		struct range *ranges = reallocarray(r->ranges, size, sizeof(*ranges));
-
-		if (!ranges)
-			return;
-		r->ranges = ranges;
-		r->size = size;
-	}
+	if (!array_reserve(r->ranges, r->n, r->capacity, 64))
+		return;
 	r->ranges[r->n++] = (struct range){ low, high, index, rank };
 }
 
-static int compare(const void *a, const void *b)
+static int compare_ranges(const void *a, const void *b)
 {
 	const struct range *x = a, *y = b;
 
 	if (x->low != y->low)
 		return x->low < y->low ? -1 : 1;
-	/* The smaller after the larger, which it is part of. */
+	/* An inner range comes after the one around it. */
 	if (x->high != y->high)
 		return x->high > y->high ? -1 : 1;
 	if (x->rank != y->rank)
@@ -41,11 +44,11 @@ static int compare(const void *a, const void *b)
 void ranges_sort(struct ranges *r)
 {
 	if (r->n)
-		qsort(r->ranges, r->n, sizeof(*r->ranges), compare);
+		qsort(r->ranges, r->n, sizeof(*r->ranges), compare_ranges);
 }
 
-/* How many begin at the address or before. */
-static size_t count_before(const struct ranges *r, uint64_t address)
+/* How many ranges begin at the address or before it. */
+static size_t count_ranges_before(const struct ranges *r, uint64_t address)
 {
 	size_t low = 0, high = r->n;
 
@@ -62,14 +65,14 @@ static size_t count_before(const struct ranges *r, uint64_t address)
 
 const struct range *ranges_before(const struct ranges *r, uint64_t address)
 {
-	size_t n = count_before(r, address);
+	size_t n = count_ranges_before(r, address);
 
 	return n ? &r->ranges[n - 1] : NULL;
 }
 
 const struct range *ranges_find(const struct ranges *r, uint64_t address)
 {
-	size_t n = count_before(r, address), i;
+	size_t n = count_ranges_before(r, address), i;
 
 	for (i = 0; i < MAX_OVERLAP && i < n; i++) {
 		if (address < r->ranges[n - 1 - i].high)

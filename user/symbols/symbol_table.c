@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The symbols of a file and its debug file by their addresses. libdwfl would look at each of them for
- * every address, of which large programs have half a million.
+ * The symbols of a file and its debug file, sorted by address. libdwfl would go through all of them
+ * for every address, and large programs have half a million.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "symbols/code_file.h"
-#include "symbols/ranges.h"
 
 struct symbol_table {
 	Dwfl_Module *module;
-	/* Their index is libdwfl's. */
+	/* Their index is that of libdwfl. */
 	struct ranges functions;
-	struct ranges labels; /* without a size: of no account within a function that has one */
+	struct ranges labels; /* without a size: ignored inside functions that have one */
 };
 
-/* Of several names of one function: as it is called by others, and not the library's own. */
-static uint32_t rank_of(const GElf_Sym *sym, const char *name)
+/*
+ * Of several names of one function, the global one with the fewest underscores is the one that
+ * people know.
+ */
+static uint32_t symbol_rank(const GElf_Sym *sym, const char *name)
 {
 	static const uint32_t bindings[] = { [STB_LOCAL] = 0, [STB_WEAK] = 1, [STB_GLOBAL] = 2 };
 	unsigned type = GELF_ST_TYPE(sym->st_info), binding = GELF_ST_BIND(sym->st_info);
@@ -27,8 +29,8 @@ static uint32_t rank_of(const GElf_Sym *sym, const char *name)
 	       (underscores < 15 ? 15 - underscores : 0);
 }
 
-/* A function of assembler has no size: it may reach to the end of its section. */
-static uint64_t end_of(Elf *elf, GElf_Word section, GElf_Addr address, GElf_Addr bias)
+/* A function in assembly may have no size: it may reach to the end of its section. */
+static uint64_t section_end(Elf *elf, GElf_Word section, GElf_Addr address, GElf_Addr bias)
 {
 	GElf_Shdr header;
 
@@ -38,7 +40,7 @@ static uint64_t end_of(Elf *elf, GElf_Word section, GElf_Addr address, GElf_Addr
 	return header.sh_addr + bias + header.sh_size;
 }
 
-static void add_symbol(struct symbol_table *table, int index)
+static void add_elf_symbol(struct symbol_table *table, int index)
 {
 	GElf_Addr address, bias;
 	GElf_Word section;
@@ -48,7 +50,7 @@ static void add_symbol(struct symbol_table *table, int index)
 						   &elf, &bias);
 	unsigned type;
 
-	/* Names with a dollar tell arm64's code and data apart. */
+	/* On arm64, symbols that begin with $ separate code from data. */
 	if (!name || !name[0] || name[0] == '$' || section == SHN_UNDEF || section == SHN_ABS)
 		return;
 	type = GELF_ST_TYPE(sym.st_info);
@@ -56,10 +58,10 @@ static void add_symbol(struct symbol_table *table, int index)
 		return;
 	if (sym.st_size)
 		ranges_add(&table->functions, address, address + sym.st_size, (size_t)index,
-			   rank_of(&sym, name));
+			   symbol_rank(&sym, name));
 	else
-		ranges_add(&table->labels, address, end_of(elf, section, address, bias),
-			   (size_t)index, rank_of(&sym, name));
+		ranges_add(&table->labels, address, section_end(elf, section, address, bias),
+			   (size_t)index, symbol_rank(&sym, name));
 }
 
 struct symbol_table *symbol_table_new(Dwfl_Module *module)
@@ -71,7 +73,7 @@ struct symbol_table *symbol_table_new(Dwfl_Module *module)
 		return NULL;
 	table->module = module;
 	for (i = 1; i < n && i < RANGES_MAX; i++)
-		add_symbol(table, i);
+		add_elf_symbol(table, i);
 	ranges_sort(&table->functions);
 	ranges_sort(&table->labels);
 	return table;
@@ -86,8 +88,8 @@ void symbol_table_free(struct symbol_table *table)
 	free(table);
 }
 
-/* Unless a function with a size begins behind the label: then the address belongs to neither. */
-static const struct range *find_label(const struct symbol_table *table, uint64_t address)
+/* If a function with a size begins after the label, the address belongs to neither. */
+static const struct range *find_symbol_label(const struct symbol_table *table, uint64_t address)
 {
 	const struct range *label = ranges_find(&table->labels, address);
 	const struct range *function = ranges_before(&table->functions, address);
@@ -102,7 +104,7 @@ const char *symbol_table_find(const struct symbol_table *table, uint64_t address
 	GElf_Sym sym;
 
 	if (!r)
-		r = find_label(table, address);
+		r = find_symbol_label(table, address);
 	return r ? dwfl_module_getsym_info(table->module, (int)r->index, &sym, &its, NULL, NULL,
 					   NULL)
 		 : NULL;

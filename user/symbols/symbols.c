@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The recorder's side: asks, opens the debug files that are wanted, and believes nothing. */
+/*
+ * The recorder's side: sends addresses to the parser, opens the debug files that it requests, and
+ * trusts nothing it receives.
+ */
 #include "symbols/symbols.h"
 
 #include <errno.h>
@@ -13,18 +16,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "clock.h"
-#include "symbols/debug_paths.h"
+#include "base/clock.h"
 #include "symbols/wire.h"
-#include "timeline/hash_key.h"
+#include "base/hash_key.h"
 
 enum {
 	LIMIT_MS = 30000,
-	MAX_DEATHS = 32, /* of parsers, then there are no more names */
-	MAX_WANTS = 64,	 /* files asked for because of one address */
+	MAX_CRASHES = 32,	/* of parsers; then nothing is looked up any more */
+	MAX_FILE_REQUESTS = 64, /* file requests for one address */
 };
 
-/* The same file, whoever has it mapped, unless it was written meanwhile. */
+/* Identifies a file, whoever has it mapped, unless it was written to meanwhile. */
 struct file_key {
 	uint64_t device, inode, size, changed_ns;
 };
@@ -32,7 +34,7 @@ struct file_key {
 struct file {
 	struct file_key key;
 	uint32_t number;
-	unsigned deaths;
+	unsigned crashes;
 	UT_hash_handle hh;
 };
 
@@ -41,15 +43,15 @@ struct symbols {
 	struct symbols_options options;
 	struct symbols_counts counts;
 	struct file *files;
-	pid_t keeper;
-	int socket; /* -1: given up */
-	uint64_t turn;
+	pid_t supervisor;
+	int socket; /* -1: no more lookups */
+	uint64_t request_id;
 	uint64_t left_ns;
-	unsigned deaths;
+	unsigned crashes;
 };
 
-/* One address on its way. */
-struct question {
+/* One lookup. */
+struct lookup {
 	const struct code_mapping *mapping;
 	struct file *file;
 	int fd;
@@ -58,9 +60,12 @@ struct question {
 	unsigned max;
 };
 
-static int open_directly(void *context, const struct code_mapping *mapping, const char *path)
+static int open_regular_file(void *context, const struct code_mapping *mapping, const char *path)
 {
-	/* It may be a pipe, or a device that does something when it is opened: so it is only looked at first. */
+	/*
+	 * The path may be a pipe, or a device that reacts to being opened. O_PATH opens neither;
+	 * the type is checked before the real open.
+	 */
 	int place = open(path, O_PATH | O_CLOEXEC), fd = -EINVAL;
 	char link[32];
 	struct stat st;
@@ -92,16 +97,16 @@ int symbols_new(struct names *names, const struct symbols_options *o, struct sym
 	if (o)
 		s->options = *o;
 	if (!s->options.open_debug)
-		s->options.open_debug = open_directly;
+		s->options.open_debug = open_regular_file;
 	s->left_ns = (s->options.limit_ms ? s->options.limit_ms : LIMIT_MS) * 1000000ull;
 	s->socket = sockets[0];
-	s->keeper = fork();
-	if (!s->keeper) {
+	s->supervisor = fork();
+	if (!s->supervisor) {
 		close(sockets[0]);
-		symbols_keeper(sockets[1]);
+		symbols_supervisor(sockets[1]);
 	}
 	close(sockets[1]);
-	if (s->keeper < 0) {
+	if (s->supervisor < 0) {
 		int error = -errno;
 
 		close(s->socket);
@@ -112,8 +117,8 @@ int symbols_new(struct names *names, const struct symbols_options *o, struct sym
 	return 0;
 }
 
-/* The keeper ends when its socket is closed, whatever its parser does. */
-static void give_up(struct symbols *s)
+/* The supervisor ends when its socket is closed, whatever its parser does. */
+static void close_parser_socket(struct symbols *s)
 {
 	if (s->socket >= 0)
 		close(s->socket);
@@ -126,8 +131,8 @@ void symbols_free(struct symbols *s)
 
 	if (!s)
 		return;
-	give_up(s);
-	while (waitpid(s->keeper, NULL, 0) < 0 && errno == EINTR)
+	close_parser_socket(s);
+	while (waitpid(s->supervisor, NULL, 0) < 0 && errno == EINTR)
 		;
 	HASH_ITER (hh, s->files, file, next) {
 		HASH_DEL(s->files, file);
@@ -141,13 +146,13 @@ void symbols_count(const struct symbols *s, struct symbols_counts *ret)
 	*ret = s->counts;
 }
 
-static struct file *find_file(struct symbols *s, int fd)
+static struct file *symbols_file_get(struct symbols *s, int fd)
 {
 	struct file_key key;
 	struct stat st;
 	struct file *file;
 
-	/* Reading anything else may wait, or do something. */
+	/* Reading anything but a regular file may block, or have side effects. */
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return NULL;
 	memset(&key, 0, sizeof(key));
@@ -167,9 +172,10 @@ static struct file *find_file(struct symbols *s, int fd)
 	return file;
 }
 
-/* --- what the parser wants -------------------------------------------------------------------- */
+/* --- files that the parser requests --- */
 
-static int open_candidate(struct symbols *s, const struct code_mapping *mapping, const char *path)
+static int open_debug_candidate(struct symbols *s, const struct code_mapping *mapping,
+				const char *path)
 {
 	struct stat st;
 	int fd = s->options.open_debug(s->options.context, mapping, path);
@@ -181,19 +187,20 @@ static int open_candidate(struct symbols *s, const struct code_mapping *mapping,
 	return fd;
 }
 
-static int answer_want(struct symbols *s, const struct question *q, struct symbol_want *want)
+static int send_wanted_file(struct symbols *s, const struct lookup *q,
+			    struct symbol_file_request *wanted)
 {
-	struct symbol_found found = { .turn = s->turn };
+	struct symbol_file_reply found = { .request_id = s->request_id };
 	char path[SYMBOL_MAX_PATH];
 	int fd = -1, error;
 
-	if (want->build_id_size > SYMBOL_MAX_ID)
+	if (wanted->build_id_size > SYMBOL_MAX_ID)
 		return -EPROTO;
-	want->link[sizeof(want->link) - 1] = '\0';
-	for (found.index = want->first; found.index < SYMBOL_MAX_FOUND; found.index++) {
-		if (!debug_path(want, q->mapping->path->text, found.index, path, sizeof(path)))
+	wanted->link[sizeof(wanted->link) - 1] = '\0';
+	for (found.index = wanted->first; found.index < SYMBOL_MAX_CANDIDATES; found.index++) {
+		if (!debug_path(wanted, q->mapping->path->text, found.index, path, sizeof(path)))
 			continue;
-		fd = open_candidate(s, q->mapping, path);
+		fd = open_debug_candidate(s, q->mapping, path);
 		if (fd >= 0)
 			break;
 	}
@@ -204,10 +211,10 @@ static int answer_want(struct symbols *s, const struct question *q, struct symbo
 	return error;
 }
 
-/* --- what it answers -------------------------------------------------------------------------- */
+/* --- replies of the parser --- */
 
-/* Something to read before the time is over? */
-static int wait_answer(struct symbols *s)
+/* Waits for something to read. -ETIMEDOUT: the time for all lookups is over. */
+static int wait_for_reply(struct symbols *s)
 {
 	const uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC);
 	struct pollfd fd = { .fd = s->socket, .events = POLLIN };
@@ -222,59 +229,59 @@ static int wait_answer(struct symbols *s)
 	return n < 0 ? -errno : n ? 0 : -ETIMEDOUT;
 }
 
-/* The largest that is said; what is larger is cut, and then makes no sense. */
+/* The largest packet; a larger one is cut, and is then malformed. */
 union packet {
 	struct symbol_head head;
-	struct symbol_want want;
-	char bytes[SYMBOL_MAX_ANSWER];
+	struct symbol_file_request wanted;
+	char bytes[SYMBOL_MAX_REPLY];
 };
 
-/* -ECONNRESET: it died of that. */
-static int take_answer(struct symbols *s, const struct question *q)
+/* -ECONNRESET: the parser died. */
+static int receive_lines(struct symbols *s, const struct lookup *q)
 {
 	union packet packet;
 	unsigned wants = 0;
 	int n, error;
 
 	for (;;) {
-		error = wait_answer(s);
+		error = wait_for_reply(s);
 		if (error)
 			return error;
 		n = symbol_receive(s->socket, &packet, sizeof(packet), NULL);
 		if (n < (int)sizeof(packet.head))
 			return n < 0 ? n : -EPROTO;
-		if (packet.head.answer == SYMBOL_DIED)
+		if (packet.head.kind == SYMBOL_DIED)
 			return -ECONNRESET;
-		if (packet.head.turn != s->turn)
+		if (packet.head.request_id != s->request_id)
 			continue;
-		if (packet.head.answer == SYMBOL_LINES)
+		if (packet.head.kind == SYMBOL_LINES)
 			return symbol_lines(packet.bytes, (size_t)n, s->names, q->lines, q->max);
-		if (packet.head.answer != SYMBOL_WANT || n != (int)sizeof(packet.want) ||
-		    wants++ == MAX_WANTS)
+		if (packet.head.kind != SYMBOL_FILE_REQUEST || n != (int)sizeof(packet.wanted) ||
+		    wants++ == MAX_FILE_REQUESTS)
 			return -EPROTO;
-		error = answer_want(s, q, &packet.want);
+		error = send_wanted_file(s, q, &packet.wanted);
 		if (error)
 			return error;
 	}
 }
 
-static int ask(struct symbols *s, const struct question *q)
+static int lookup_address(struct symbols *s, const struct lookup *q)
 {
 	const struct symbol_request request = {
-		.turn = ++s->turn,
+		.request_id = ++s->request_id,
 		.address = q->address,
 		.file = q->file->number,
 		.max_lines = q->max,
 	};
 	int error = symbol_send(s->socket, &request, sizeof(request), q->fd);
 
-	return error ? error : take_answer(s, q);
+	return error ? error : receive_lines(s, q);
 }
 
 unsigned symbols_resolve(struct symbols *s, const struct code_mapping *mapping, int fd,
 			 uint64_t address, struct code_line *lines, unsigned max)
 {
-	struct question q = {
+	struct lookup q = {
 		.mapping = mapping, .fd = fd, .address = address, .lines = lines, .max = max
 	};
 	int n = -ECONNRESET;
@@ -282,25 +289,28 @@ unsigned symbols_resolve(struct symbols *s, const struct code_mapping *mapping, 
 	if (q.max > SYMBOL_MAX_LINES)
 		q.max = SYMBOL_MAX_LINES;
 	s->counts.asked++;
-	q.file = find_file(s, fd);
+	q.file = symbols_file_get(s, fd);
 	if (!q.file || !q.max)
 		return 0;
 	if (s->socket < 0) {
 		s->counts.late++;
 		return 0;
 	}
-	/* A parser may have died of something else before: once more. Twice, and it is the file. */
-	while (n == -ECONNRESET && q.file->deaths < 2 && s->deaths < MAX_DEATHS) {
-		n = ask(s, &q);
+	/*
+	 * The parser may have died of an earlier request, so the lookup is repeated once. If it
+	 * dies twice, the file is the cause.
+	 */
+	while (n == -ECONNRESET && q.file->crashes < 2 && s->crashes < MAX_CRASHES) {
+		n = lookup_address(s, &q);
 		if (n == -ECONNRESET) {
-			q.file->deaths++;
-			s->deaths++;
+			q.file->crashes++;
+			s->crashes++;
 		}
 	}
 	if (n < 0)
 		s->counts.broken += n != -ETIMEDOUT, s->counts.late += n == -ETIMEDOUT;
 	if (n < 0 && n != -ECONNRESET)
-		give_up(s);
+		close_parser_socket(s);
 	s->counts.named += n > 0;
 	return n > 0 ? (unsigned)n : 0;
 }

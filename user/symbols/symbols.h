@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What code is called: function, what was inlined there, source file and line of an address of a file.
+ * Names for addresses: the function, the functions inlined there, source file and line of an
+ * address of a file; of the kernel's functions; and of code that was generated at run time.
  *
- * The files are the target's, and so is all that is written in them. They are read by libdw, which is
- * large and written for files that a compiler made; so it runs in a process of its own that can open
- * nothing, sees nothing but the files that it is handed, and has limited time and memory. A file that
- * ends this process has no names; the next file gets another process.
+ * The files are the target's, and so is everything written in them. They are parsed by libdw, which
+ * is large and made for files that a compiler wrote. So it runs in a process of its own that cannot
+ * open anything, sees nothing but the files it is given, and has limited time and memory. A file
+ * that crashes this process has no names; the next file gets another process.
  *
- *	recorder ──address, file──▶ parser (libdw)        its parent, the keeper, parses nothing and
- *	   ▲  └──a file that it wants─▶  │                starts another one when it dies
- *	   └────────lines────────────────┘
+ *	recorder ──address, file──▶ parser (libdw)        its parent, the supervisor, parses nothing
+ *	   ▲  └─requested debug file─▶  │                 and starts another parser when one dies
+ *	   └────────lines───────────────┘
+ *
+ * This is the header to include from outside. It calls timeline/ (names), privilege/ (confinement)
+ * and base/.
  */
 #ifndef PROFTRACE_SYMBOLS_SYMBOLS_H
 #define PROFTRACE_SYMBOLS_SYMBOLS_H
 
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "timeline/callstack.h"
@@ -22,36 +28,94 @@ struct symbols;
 
 struct symbols_options {
 	/*
-	 * Opens a file that may hold the names of what is mapped, as the process sees that has it
-	 * mapped: a descriptor (it is closed here), or negative errno. NULL: open(2) does.
+	 * Opens a file that may have the names of what is mapped, as the process sees it that has
+	 * it mapped. Returns a descriptor, which is closed here, or negative errno. NULL: open(2)
+	 * is used.
 	 */
 	int (*open_debug)(void *context, const struct code_mapping *mapping, const char *path);
 	void *context;
-	unsigned limit_ms; /* for all of it, 0 = 30 seconds. What remains then has no names */
+	unsigned limit_ms; /* for all lookups together, 0 = 30 seconds; later ones find nothing */
 };
 
 struct symbols_counts {
 	uint64_t asked;
 	uint64_t named;
-	uint64_t late;	 /* not looked for: the time was over */
-	uint64_t broken; /* not known, because its file ended the parser */
+	uint64_t late;	 /* not looked up: the time was over */
+	uint64_t broken; /* not found, because the file crashed the parser */
 };
 
 /*
- * Starts the keeper: before system calls are filtered, and after privileges were given up. `o` may be
- * NULL. Returns 0 or negative errno.
+ * Starts the supervisor: before system calls are filtered, and after privileges were dropped. `o`
+ * may be NULL. Returns 0 or negative errno.
  */
 int symbols_new(struct names *names, const struct symbols_options *o, struct symbols **ret);
 /* Ends both processes. */
 void symbols_free(struct symbols *symbols);
 
 /*
- * `fd`: the file of `mapping`, for the duration of the call; -1: none. `address` is the file's own, as
- * in its symbol table; of a caller it is one less than where it goes on, since that may be in another
- * line or function. Returns the number of lines, innermost first; 0: not known.
+ * Looks up one address. `fd`: the file of `mapping`, borrowed; -1: none. `address` is the file's
+ * own, as in its symbol table; for a caller it is the return address minus one, since the return
+ * address may be in another line or function. Returns the number of lines, innermost first; 0: not
+ * found.
  */
 unsigned symbols_resolve(struct symbols *symbols, const struct code_mapping *mapping, int fd,
 			 uint64_t address, struct code_line *lines, unsigned max);
 void symbols_count(const struct symbols *symbols, struct symbols_counts *ret);
+
+/* --- demangle.c: names as their authors wrote them --- */
+
+/*
+ * The name without parameters and return type. What is not mangled, or malformed, stays as it is;
+ * both are cut at `size` - 1 bytes. Returns the length. A short mangled name can stand for an
+ * endless one, so no more of it is produced than fits.
+ */
+size_t symbol_demangle(const char *mangled, char *out, size_t size);
+
+/* --- kernel_symbols.c: names of the kernel's functions: the text of /proc/kallsyms --- */
+
+enum {
+	KERNEL_MAX_SYMBOLS = 1 << 21,
+	KERNEL_MAX_TEXT = 128 << 20, /* bytes that are read */
+};
+
+struct kernel_symbols;
+
+/*
+ * Reads from the descriptor's position to the end. Returns 0 or negative errno; -EACCES when the
+ * kernel hides the addresses (kernel.kptr_restrict): then all of them are 0.
+ */
+int kernel_symbols_read(int fd, struct kernel_symbols **ret);
+void kernel_symbols_free(struct kernel_symbols *symbols);
+
+/*
+ * NULL: not known. *ret_module: without brackets; NULL: the kernel itself. Valid until the symbols
+ * are freed.
+ */
+const char *kernel_symbols_find(const struct kernel_symbols *symbols, uint64_t address,
+				const char **ret_module);
+
+/* --- jit_map.c: names of code that a process generated --- */
+
+enum {
+	JIT_MAX_BYTES = 128 << 20, /* of a file */
+	JIT_MAX_ENTRIES = 1 << 20,
+};
+
+struct jit_map;
+
+/*
+ * Reads /tmp/perf-PID.map, in which a process writes down the code that it generates, one function
+ * per line: "START SIZE name", numbers in hex. Anyone can create a file of that name, so it has to
+ * be a regular file of `owner` that nobody else can write. Returns 0 or negative errno; -EPERM when
+ * it is not. Malformed lines are skipped. Of a file beyond a limit only the last lines are used.
+ */
+int jit_map_read(int fd, uid_t owner, struct jit_map **ret);
+void jit_map_free(struct jit_map *map);
+
+/*
+ * When code was generated twice at the same address, the later line counts. The result is not
+ * NUL-terminated: it has *ret_length bytes as in the file. NULL: not known.
+ */
+const char *jit_map_find(const struct jit_map *map, uint64_t address, size_t *ret_length);
 
 #endif

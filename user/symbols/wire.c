@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Packets between the recorder and the parser process, and the checks of what the parser sends. */
 #include "symbols/wire.h"
 
 #include <errno.h>
@@ -8,13 +9,13 @@
 
 #include "timeline/callstack.h"
 
-/* Room for more than one descriptor, so that others do not stay open unseen. */
+/* Space for more than one descriptor: those that a hostile peer adds are received and closed. */
 union control {
 	char bytes[CMSG_SPACE(4 * sizeof(int))];
 	struct cmsghdr align;
 };
 
-static int take_descriptor(struct msghdr *message)
+static int receive_descriptor(struct msghdr *message)
 {
 	struct cmsghdr *c;
 	int taken = -1;
@@ -55,7 +56,7 @@ int symbol_receive(int socket, void *packet, size_t size, int *ret_fd)
 	if (n < 0)
 		return -errno;
 	if (ret_fd)
-		*ret_fd = take_descriptor(&message);
+		*ret_fd = receive_descriptor(&message);
 	return (int)n;
 }
 

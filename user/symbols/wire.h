@@ -1,43 +1,47 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What recorder and parser say to each other, each message one packet. The parser's are not believed:
- * who wrote the file may have taken it over.
+ * The protocol between the recorder and the parser process, each message one packet. The recorder
+ * does not trust what it receives: whoever wrote a file may have taken over the parser that reads
+ * it.
+ *
+ * Private to the room, but for its tests.
  */
 #ifndef PROFTRACE_SYMBOLS_WIRE_H
 #define PROFTRACE_SYMBOLS_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
 	SYMBOL_MAX_LINES = 32,
-	SYMBOL_MAX_TEXT = 512, /* bytes of a function's name, or of a path */
+	SYMBOL_MAX_TEXT = 512, /* bytes of a function's name or of a path */
 	SYMBOL_MAX_ID = 64,
 	SYMBOL_MAX_PATH = 1024,
-	SYMBOL_MAX_FOUND = 8, /* files that are tried when one is wanted */
+	SYMBOL_MAX_CANDIDATES = 8, /* paths that are tried for one debug file */
 };
 
-/* With a descriptor. */
+/* Comes with a descriptor of the file. */
 struct symbol_request {
-	uint64_t turn; /* answers repeat it */
+	uint64_t request_id; /* replies repeat it */
 	uint64_t address;
-	uint32_t file; /* the same number is the same file */
+	uint32_t file; /* equal numbers are the same file */
 	uint32_t max_lines;
 };
 
-enum symbol_answer {
+enum symbol_message {
 	SYMBOL_LINES = 1,
-	SYMBOL_WANT,
-	SYMBOL_DIED, /* by the keeper: a parser is no more, here is another */
+	SYMBOL_FILE_REQUEST,
+	SYMBOL_DIED, /* from the supervisor: a parser died, and another one has started */
 };
 
 struct symbol_head {
-	uint32_t answer;
+	uint32_t kind; /* enum symbol_message */
 	uint32_t n_lines;
-	uint64_t turn;
+	uint64_t request_id;
 };
 
-/* After a head of SYMBOL_LINES, each followed by its texts. */
+/* Follows a head of kind SYMBOL_LINES; each line is followed by its texts. */
 struct symbol_line {
 	uint16_t function;
 	uint16_t file;
@@ -45,30 +49,30 @@ struct symbol_line {
 };
 
 enum {
-	SYMBOL_MAX_ANSWER = sizeof(struct symbol_head) +
-			    SYMBOL_MAX_LINES * (sizeof(struct symbol_line) + 2 * SYMBOL_MAX_TEXT),
+	SYMBOL_MAX_REPLY = sizeof(struct symbol_head) +
+			   SYMBOL_MAX_LINES * (sizeof(struct symbol_line) + 2 * SYMBOL_MAX_TEXT),
 };
 
-/* The file with the rest of another one. */
-struct symbol_want {
+/* Asks for the file that has the debug information of another one. */
+struct symbol_file_request {
 	struct symbol_head head;
-	uint32_t first;	       /* candidates before were not the one */
-	uint32_t is_alternate; /* what several debug files share (dwz) */
+	uint32_t first;	       /* earlier candidates were the wrong file */
+	uint32_t is_alternate; /* the file that several debug files share (dwz) */
 	uint32_t build_id_size;
 	uint8_t build_id[SYMBOL_MAX_ID];
-	char link[SYMBOL_MAX_PATH]; /* its name, from the first file; may be empty */
+	char link[SYMBOL_MAX_PATH]; /* its name in the first file; may be empty */
 };
 
-/* With a descriptor, unless there is none. */
-struct symbol_found {
-	uint64_t turn;
+/* Comes with a descriptor if is_found. */
+struct symbol_file_reply {
+	uint64_t request_id;
 	uint32_t index;
 	uint32_t is_found;
 };
 
 /*
- * A packet and the descriptor that came with it, -1: none. Returns its size, 0 when nobody is there any
- * more, or negative errno.
+ * Receives a packet and the descriptor that came with it (-1: none). Returns the packet's size, 0
+ * when the peer has closed the socket, or negative errno.
  */
 int symbol_receive(int socket, void *packet, size_t size, int *ret_fd);
 int symbol_send(int socket, const void *packet, size_t size, int fd);
@@ -76,15 +80,25 @@ int symbol_send(int socket, const void *packet, size_t size, int fd);
 struct names;
 struct code_line;
 
-/* The lines of an answer: how many, at most `max`, or -EPROTO: it makes no sense. */
+/* The lines of a reply. Returns how many, at most `max`, or -EPROTO when it is malformed. */
 int symbol_lines(const char *packet, size_t size, struct names *names, struct code_line *lines,
 		 unsigned max);
 
-/* Becomes the keeper, whose parsers answer over `socket`. Does not return. */
-void symbols_keeper(int socket) __attribute__((noreturn));
-/* The parser, until its socket is closed. */
+/* Becomes the supervisor, whose parsers reply over `socket`. Does not return. */
+void symbols_supervisor(int socket) __attribute__((noreturn));
+/* Runs the parser until its socket is closed. */
 void symbols_parser(int socket);
-/* What it may take, when it has so much of files open. */
+/* Limits the parser's memory according to the size of its open files. */
 void symbols_limit_memory(uint64_t file_bytes);
+
+/* --- debug_paths.c: where debug files that were separated from the code are --- */
+
+/*
+ * The candidate number `index`, from 0 on, for the path of a debug file of `path`; false: there is
+ * none of this number, but others may follow. The request has foreign bytes, with `link`
+ * NUL-terminated: no path leads out of the folders for debug files.
+ */
+bool debug_path(const struct symbol_file_request *wanted, const char *path, unsigned index,
+		char *out, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * /proc/stat: "cpu3 user nice system idle iowait irq softirq steal ...", in ticks. A kernel without
- * exact accounting counts whole ticks, so that a short interval shows steps of them.
+ * exact accounting counts whole ticks, so the percentages of short intervals are coarse.
  */
 #include "system/internal.h"
 
@@ -20,12 +20,12 @@ enum {
 	TIMES,
 };
 
-static void take_machine(struct system_counters *s, const unsigned long long *t, double seconds)
+static void sample_machine(struct system_counters *s, const unsigned long long *t, double seconds)
 {
 	static const char *const keys[] = { "user", "system", "iowait", "irq", "steal" };
 	const uint64_t ticks[] = { t[USER] + t[NICE],	t[SYSTEM], t[IOWAIT],
 				   t[IRQ] + t[SOFTIRQ], t[STEAL],  t[IDLE] };
-	struct system_thing *machine = thing_get(s, SYSTEM_CPU, "cpu");
+	struct system_thing *machine = system_thing_get(s, SYSTEM_CPU, "cpu");
 	double more[SYSTEM_VALUES], all = 0;
 	struct series out;
 	unsigned i;
@@ -33,7 +33,7 @@ static void take_machine(struct system_counters *s, const unsigned long long *t,
 	if (!machine)
 		return;
 	for (i = 0; i < SYSTEM_VALUES; i++) {
-		more[i] = thing_more(machine, i, ticks[i]);
+		more[i] = system_thing_delta(machine, i, ticks[i]);
 		all += more[i];
 	}
 	if (!seconds || all <= 0)
@@ -45,16 +45,17 @@ static void take_machine(struct system_counters *s, const unsigned long long *t,
 	series_end(&out);
 }
 
-static void take_cpu(struct system_counters *s, const char *name, const unsigned long long *t,
-		     double seconds, struct series *out)
+static void sample_cpu(struct system_counters *s, const char *name, const unsigned long long *t,
+		       double seconds, struct series *out)
 {
-	struct system_thing *cpu = thing_get(s, SYSTEM_CPU, name);
+	struct system_thing *cpu = system_thing_get(s, SYSTEM_CPU, name);
 	double busy, idle;
 
 	if (!cpu)
 		return;
-	busy = thing_more(cpu, 0, t[USER] + t[NICE] + t[SYSTEM] + t[IRQ] + t[SOFTIRQ] + t[STEAL]);
-	idle = thing_more(cpu, 1, t[IDLE] + t[IOWAIT]);
+	busy = system_thing_delta(cpu, 0,
+				  t[USER] + t[NICE] + t[SYSTEM] + t[IRQ] + t[SOFTIRQ] + t[STEAL]);
+	idle = system_thing_delta(cpu, 1, t[IDLE] + t[IOWAIT]);
 	if (seconds && cpu->known && busy + idle > 0)
 		series_add_double(out, cpu->key, 100 * busy / (busy + idle));
 	cpu->known = true;
@@ -76,9 +77,9 @@ void system_cpu(struct system_counters *s, char *text, double seconds)
 			   &t[STEAL]) < 5)
 			continue;
 		if (name[3])
-			take_cpu(s, name, t, seconds, &busy);
+			sample_cpu(s, name, t, seconds, &busy);
 		else
-			take_machine(s, t, seconds);
+			sample_machine(s, t, seconds);
 	}
 	series_end(&busy);
 }

@@ -11,7 +11,7 @@
 
 #define SECTOR 512
 
-/* Partitions are part of a disk, which has a directory of its own; loops and RAM are no disks. */
+/* Only whole disks have a directory in /sys/block; loop and RAM devices are not disks. */
 static bool is_disk(const char *name)
 {
 	char path[64];
@@ -40,12 +40,12 @@ void system_disk(struct system_counters *s, char *text, double seconds)
 			   &reads, &writes, &ms) != 4 ||
 		    !is_disk(name))
 			continue;
-		disk = thing_get(s, SYSTEM_DISK, name);
+		disk = system_thing_get(s, SYSTEM_DISK, name);
 		if (!disk)
 			continue;
-		more[0] = thing_more(disk, 0, reads) * SECTOR;
-		more[1] = thing_more(disk, 1, writes) * SECTOR;
-		more[2] = thing_more(disk, 2, ms);
+		more[0] = system_thing_delta(disk, 0, reads) * SECTOR;
+		more[1] = system_thing_delta(disk, 1, writes) * SECTOR;
+		more[2] = system_thing_delta(disk, 2, ms);
 		if (disk->known && seconds) {
 			series_add_double(&read, disk->key, more[0] / seconds);
 			series_add_double(&write, disk->key, more[1] / seconds);

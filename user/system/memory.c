@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t field(const char *text, const char *name)
+static uint64_t meminfo_field(const char *text, const char *name)
 {
 	const char *at = strstr(text, name);
 
@@ -17,16 +17,20 @@ static uint64_t field(const char *text, const char *name)
 
 void system_memory(struct system_counters *s, char *text, double seconds)
 {
-	uint64_t total = field(text, "MemTotal:"), available = field(text, "MemAvailable:");
-	uint64_t swap = field(text, "SwapTotal:"), swap_free = field(text, "SwapFree:");
+	uint64_t total = meminfo_field(text, "MemTotal:"),
+		 available = meminfo_field(text, "MemAvailable:");
+	uint64_t swap = meminfo_field(text, "SwapTotal:"),
+		 swap_free = meminfo_field(text, "SwapFree:");
 	struct series out;
 
 	(void)seconds;
 	series_start(&out, s, "memory", "bytes");
 	if (total >= available)
 		series_add_bytes(&out, names_intern_string(s->names, "used"), total - available);
-	series_add_bytes(&out, names_intern_string(s->names, "cached"), field(text, "Cached:"));
-	series_add_bytes(&out, names_intern_string(s->names, "dirty"), field(text, "Dirty:"));
+	series_add_bytes(&out, names_intern_string(s->names, "cached"),
+			 meminfo_field(text, "Cached:"));
+	series_add_bytes(&out, names_intern_string(s->names, "dirty"),
+			 meminfo_field(text, "Dirty:"));
 	if (swap >= swap_free)
 		series_add_bytes(&out, names_intern_string(s->names, "swap"), swap - swap_free);
 	series_end(&out);

@@ -21,11 +21,11 @@ void system_network(struct system_counters *s, char *text, double seconds)
 		if (sscanf(line, " %31[^: ]: %llu %*u %*u %*u %*u %*u %*u %*u %llu", name, &in,
 			   &out) != 3)
 			continue;
-		interface = thing_get(s, SYSTEM_NETWORK, name);
+		interface = system_thing_get(s, SYSTEM_NETWORK, name);
 		if (!interface)
 			continue;
-		more[0] = thing_more(interface, 0, in);
-		more[1] = thing_more(interface, 1, out);
+		more[0] = system_thing_delta(interface, 0, in);
+		more[1] = system_thing_delta(interface, 1, out);
 		if (interface->known && seconds) {
 			series_add_double(&receive, interface->key, more[0] / seconds);
 			series_add_double(&transmit, interface->key, more[1] / seconds);

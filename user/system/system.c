@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "clock.h"
+/*
+ * Opens the sources that --system lists, reads their files at intervals, and turns series of values
+ * into events.
+ */
+#include "base/clock.h"
 #include "system/internal.h"
 
 #include <errno.h>
@@ -39,8 +43,8 @@ static int open_source(struct system_counters *s, const char *name, size_t lengt
 		return file->things ? 0 : failure_set(f, -ENOMEM, "cannot start", "", NULL);
 	}
 	snprintf(text, sizeof(text), "%.*s", (int)(length < 60 ? length : 60), name);
-	failure_set(f, -EINVAL, "no such counters of the machine", text, "");
-	failure_hint(f, "--system takes cpu, memory, disk and network, separated by commas");
+	failure_set(f, -EINVAL, "unknown machine counters", text, "");
+	failure_hint(f, "valid sources are cpu, memory, disk and network, separated by commas");
 	return -EINVAL;
 }
 
@@ -87,8 +91,8 @@ void system_free(struct system_counters *s)
 	free(s);
 }
 
-/* The text of a file of /proc: made anew whenever it is read from its beginning. */
-static bool read_text(struct system_counters *s, int fd)
+/* Reads a file of /proc, whose text the kernel makes anew when it is read from its beginning. */
+static bool read_proc_file(struct system_counters *s, int fd)
 {
 	size_t size = 0;
 	ssize_t n;
@@ -114,7 +118,7 @@ unsigned system_read(struct system_counters *s,
 
 		if (s->files[i].fd < 0)
 			continue;
-		if (!read_text(s, s->files[i].fd)) {
+		if (!read_proc_file(s, s->files[i].fd)) {
 			failed++;
 			continue;
 		}
@@ -125,8 +129,8 @@ unsigned system_read(struct system_counters *s,
 	return failed;
 }
 
-struct system_thing *thing_get(struct system_counters *s, enum system_source source,
-			       const char *name)
+struct system_thing *system_thing_get(struct system_counters *s, enum system_source source,
+				      const char *name)
 {
 	struct system_file *file = &s->files[source];
 	struct system_thing *thing;
@@ -144,7 +148,7 @@ struct system_thing *thing_get(struct system_counters *s, enum system_source sou
 	return thing;
 }
 
-uint64_t thing_more(struct system_thing *thing, unsigned i, uint64_t value)
+uint64_t system_thing_delta(struct system_thing *thing, unsigned i, uint64_t value)
 {
 	uint64_t last = thing->last[i];
 

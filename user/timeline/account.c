@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The names, texts and sums of an account. The structure is an array of numbers followed by one
+ * flag: so files, sums and differences treat all numbers alike, and a new one needs nothing but its
+ * line in `numbers`.
+ */
 #include "timeline/account.h"
 
 #include <stddef.h>
@@ -13,7 +18,8 @@ static const struct {
 	[LOST_BEGIN_LOST] = { "begin_lost", "ends of slices whose begin was lost",
 			      "--buffer SIZE" },
 	[LOST_CUT] = { "cut",
-		       "ends where nothing was open, as of slices that began before the recording",
+		       "ends without an open slice, such as those of slices that began before the "
+		       "recording",
 		       NULL },
 	[LOST_UNMATCHED] = { "unmatched", "ends without an open slice of their own", NULL },
 	[LOST_TOO_DEEP] = { "too_deep", "nested too deeply", NULL },
@@ -72,7 +78,7 @@ bool account_adds_up(const struct account *a)
 				    a->switched_off + a->unrecorded + a->left_out;
 }
 
-void account_add(struct account *account, const struct account *more)
+void account_merge(struct account *account, const struct account *more)
 {
 	uint64_t *to = (uint64_t *)account;
 	const uint64_t *from = (const uint64_t *)more;
@@ -86,7 +92,7 @@ void account_add(struct account *account, const struct account *more)
 
 #define NUMBER(field) [offsetof(struct account, field) / sizeof(uint64_t)]
 
-/* lost[] has its names above. */
+/* lost[] has its own names, above. */
 static const struct {
 	const char *name;
 	const char *text;
@@ -96,13 +102,14 @@ static const struct {
 	NUMBER(lost[LOST_BUFFER_FULL]) = { "lost.buffer_full", "marks lost: ring buffer full" },
 	NUMBER(lost[LOST_BEGIN_LOST]) = { "lost.begin_lost",
 					  "marks lost: ends of slices whose begin was lost" },
-	NUMBER(lost[LOST_CUT]) = { "lost.cut", "cut: ends of slices that began before" },
+	NUMBER(lost[LOST_CUT]) = { "lost.cut",
+				   "cut: ends of slices that began before the recording" },
 	NUMBER(lost[LOST_UNMATCHED]) = { "lost.unmatched",
 					 "marks lost: ends without an open slice of their own" },
 	NUMBER(lost[LOST_TOO_DEEP]) = { "lost.too_deep", "marks lost: nested too deeply" },
 	NUMBER(lost[LOST_NO_STATE]) = { "lost.no_state",
 					"marks lost: no memory for the state of a thread" },
-	NUMBER(lost[LOST_MALFORMED]) = { "lost.malformed", "marks lost: they make no sense" },
+	NUMBER(lost[LOST_MALFORMED]) = { "lost.malformed", "marks lost: malformed" },
 	NUMBER(lost[LOST_LIMIT]) = { "lost.limit",
 				     "marks lost: too many threads, tracks or slices at once" },
 	NUMBER(lost[LOST_OUTPUT]) = { "lost.output", "marks lost: could not be written" },
@@ -117,32 +124,38 @@ static const struct {
 	NUMBER(repaired_strings) = { "repaired_strings", NULL },
 	NUMBER(other_names) = { "other_names", "uses of the name (other): too many names" },
 	NUMBER(open_at_end) = { "open_at_end", "slices still open at the end" },
-	NUMBER(unfinished) = { "unfinished", "slices unfinished when what held them ended" },
+	NUMBER(unfinished) = { "unfinished",
+			       "slices unfinished when their thread or process ended" },
 	NUMBER(ended_off) = { "ended_off", "slices that ended with their domain switched off" },
 	NUMBER(ends_lost) = { "ends_lost", "slices whose end was lost" },
 	NUMBER(async_unmatched) = { "async_unmatched", "asynchronous ends without a begin" },
 	NUMBER(started_twice) = { "started_twice", "markers started twice without a finish" },
-	NUMBER(frees_unknown) = { "frees_unknown", "frees of memory from before" },
+	NUMBER(frees_unknown) = { "frees_unknown",
+				  "frees of memory allocated before the recording" },
 	NUMBER(allocs_not_followed) = { "allocs_not_followed",
 					"allocations not followed: too many are live" },
 	NUMBER(rescued) = { "rescued", NULL },
 	NUMBER(kernel_events_lost) = { "kernel_events_lost",
 				       "forks, execs, exits or renames lost" },
-	NUMBER(late_steps) = { "late_steps", "steps that began before all was attached again" },
+	NUMBER(late_steps) = { "late_steps",
+			       "steps that began before all probes were attached again" },
 	NUMBER(attached_late) = { "attached_late", "files attached late" },
+	NUMBER(followed_late) = { "followed_late", "forked processes followed late" },
+	NUMBER(followed_late_ns) = { "followed_late_ns", NULL },
 	NUMBER(batches_unread) = { "batches_unread", "batches not read to their end" },
 	NUMBER(clock_error_ns) = { "clock_error_ns", NULL },
 	NUMBER(files_refused) = { "files_refused", "files that could not be attached to" },
 	NUMBER(sites_refused) = { "sites_refused", "probe sites that could not be attached to" },
-	NUMBER(processes_not_followed) = { "processes_not_followed", "children not followed" },
+	NUMBER(processes_not_followed) = { "processes_not_followed",
+					   "child processes not followed" },
 	NUMBER(samples) = { "samples", NULL },
 	NUMBER(samples_lost) = { "samples_lost", "samples of counters not taken" },
 	NUMBER(sched_events) = { "sched_events", NULL },
-	NUMBER(sched_lost) = { "sched_lost", "switches and wakings of threads lost" },
+	NUMBER(sched_lost) = { "sched_lost", "context switches and wakings lost" },
 	NUMBER(stacks) = { "stacks", NULL },
 	NUMBER(stacks_lost) = { "stacks_lost", "call stacks lost" },
 	NUMBER(stacks_cut) = { "stacks_cut", "call stacks deeper than the kernel follows" },
-	NUMBER(stacks_other) = { "stacks_other", "call stacks as (too many stacks)" },
+	NUMBER(stacks_other) = { "stacks_other", "call stacks recorded as (too many stacks)" },
 };
 
 unsigned account_numbers(void)

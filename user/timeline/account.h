@@ -14,15 +14,15 @@
 #include <stdint.h>
 
 enum lost_reason {
-	LOST_BUFFER_FULL, /* the ring buffer had no room: a larger --buffer helps */
+	LOST_BUFFER_FULL, /* the ring buffer was full: a larger --buffer helps */
 	LOST_BEGIN_LOST,  /* an END whose BEGIN was lost */
 	LOST_CUT,	  /* an END whose slice began before the recording */
-	LOST_UNMATCHED,	  /* an END without anything of its own to close: the program's mistake */
+	LOST_UNMATCHED,	  /* an END that closes no open slice: the program's mistake */
 	LOST_TOO_DEEP,	  /* nested deeper than 64 */
 	LOST_NO_STATE,	  /* no memory for a thread's state in the kernel */
-	LOST_MALFORMED,	  /* a record or an event of a file that makes no sense */
+	LOST_MALFORMED,	  /* a record, or an event of a file, that is malformed */
 	LOST_LIMIT,	  /* too many open asynchronous slices, threads, tracks, ... at once */
-	LOST_OUTPUT,	  /* could not be written: disk full */
+	LOST_OUTPUT,	  /* it could not be written: the disk is full */
 	LOST_REASONS,
 };
 
@@ -30,11 +30,11 @@ struct account {
 	uint64_t marked;  /* marks that reached the kernel, or events read from a file */
 	uint64_t written; /* marks that became facts */
 	uint64_t lost[LOST_REASONS];
-	uint64_t paused; /* not asked for: their process was paused, or had ended the recording */
+	uint64_t paused; /* not requested: their process was paused, or had ended the recording */
 	uint64_t unscheduled;  /* the same, by the schedule */
 	uint64_t switched_off; /* the same: their domain was being switched off (--max-overhead) */
 	uint64_t left_out;     /* the same, by their categories (--domain) */
-	uint64_t unrecorded;   /* became facts while no file was open, which was asked for, too */
+	uint64_t unrecorded;   /* became facts while no file was open, also on request */
 
 	/* Written, but not as the program meant it. */
 	uint64_t unreadable_names;
@@ -56,54 +56,65 @@ struct account {
 	uint64_t allocs_not_followed; /* more live allocations than are followed */
 
 	/* The kernel's side, not marks. */
-	uint64_t rescued; /* records for which another ring buffer than theirs had room */
+	uint64_t rescued; /* records that another ring buffer than their own had space for */
 	uint64_t kernel_events_lost; /* forks, execs, exits, renames */
-	uint64_t late_steps;	/* of a schedule: steps that began before all was attached again */
+	/* of a schedule: steps that began before all probes were attached again */
+	uint64_t late_steps;
 	uint64_t attached_late; /* files whose first marks may be missing */
-	/* Batches whose last marks may be missing: their memory was gone or closed to us, or they were
-	 * too many. */
+	/* Forked processes whose first marks are missing, and the longest time of which; a caller who is not root. */
+	uint64_t followed_late, followed_late_ns;
+	/*
+	 * Batches whose last marks may be missing: their memory was unmapped or could not be read,
+	 * or there were too many.
+	 */
 	uint64_t batches_unread;
 	uint64_t clock_error_ns; /* how far the times of batches were from the kernel's, at most */
-	uint64_t sites_refused;	 /* of others' probes, that could not be attached to */
-	uint64_t files_refused;	 /* mapped files that could not be opened or attached to */
+	/* existing USDT probes of other projects that could not be attached to */
+	uint64_t sites_refused;
+	uint64_t files_refused; /* mapped files that could not be opened or attached to */
 	uint64_t processes_not_followed;
 
-	/* Counters that are read every so often, which are not marks. */
+	/* Counters that the recorder samples, which are not marks. */
 	uint64_t samples;
 	uint64_t samples_lost;
 
-	/* Of the scheduler, not marks either: switches and wakings. */
+	/* Context switches and wakings, which are not marks either. */
 	uint64_t sched_events;
 	uint64_t sched_lost;
 
-	/* Call stacks, which are no marks: of samples, of marks, of threads that were blocked. */
+	/* Call stacks, which are not marks: of samples, of marks, of threads that were blocked. */
 	uint64_t stacks;
 	uint64_t stacks_lost;
 	uint64_t stacks_cut; /* deeper than the kernel follows: the outermost frames are missing */
-	uint64_t stacks_other; /* as (too many stacks): there are too many different ones */
+	/* recorded as (too many stacks): there are too many different ones */
+	uint64_t stacks_other;
 
 	bool orderly; /* the recording was finished, not cut off */
 };
 
-/* Short stable name ("buffer_full") and, for people, what it means and which option helps (or NULL). */
+/*
+ * A short stable name ("buffer_full") and, for people, what it means and which option helps (or
+ * NULL).
+ */
 const char *lost_reason_name(enum lost_reason reason);
 const char *lost_reason_text(enum lost_reason reason);
 const char *lost_reason_hint(enum lost_reason reason);
 uint64_t account_lost(const struct account *account); /* the sum of lost[] */
-/* What came to `account` since it was `before`. */
+/* What was added to `account` since it was `before`. */
 struct account account_since(const struct account *account, const struct account *before);
 bool account_adds_up(const struct account *account);
-void account_add(struct account *account, const struct account *more);
+void account_merge(struct account *account, const struct account *more);
 
 /*
- * An account number by number, for files: "marked", "lost.buffer_full", "started_twice", and for people
- * what it means, NULL where it is nothing to worry about. The order is that of the structure.
+ * An account as a list of numbers, for files: "marked", "lost.buffer_full", "started_twice". The
+ * text is what a number means, for people; NULL where it is no reason for concern. The order is
+ * that of the structure.
  */
 unsigned account_numbers(void);
 const char *account_number_name(unsigned i);
 const char *account_number_text(unsigned i);
 uint64_t account_number(const struct account *account, unsigned i);
-/* NULL: there is none of that name. */
+/* NULL when there is no number of that name. */
 uint64_t *account_number_named(struct account *account, const char *name);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Asynchronous slices: they may begin on one thread, end on another and overlap. Each runs on a lane,
- * a track of its own, so that slices on one track never overlap; of the lanes of its name it takes
- * the lowest that is free.
+ * Asynchronous slices: they may begin on one thread and end on another, and they may overlap.
+ * Viewers cannot show overlapping slices on one track, so each runs on a lane, which is a track of
+ * its own: it gets the lowest lane of its name that is free.
  *
- * Open ones are found by process and id. Those with the same id form a chain, the latest first, which
- * is searched for category and name.
+ * Open slices are found by process and id. Those with the same id form a chain, the latest first,
+ * which is searched for category and name.
  */
 #include "timeline/state.h"
 
@@ -21,7 +21,7 @@ int asyncs_init(struct timeline *t)
 	return hash_added(hh, &t->async_anchor) ? 0 : -1;
 }
 
-static struct async *latest_of(const struct timeline *t, const struct number_key *key)
+static struct async *latest_async(const struct timeline *t, const struct number_key *key)
 {
 	struct async *async;
 
@@ -48,31 +48,31 @@ static struct lanes *lanes_get(struct process_state *p, const struct name *name)
 	return lanes;
 }
 
-static bool grow(struct lanes *lanes)
+static bool grow_lanes(struct lanes *lanes)
 {
-	uint32_t room = lanes->room ? lanes->room * 2 : 4;
+	uint32_t capacity = lanes->capacity ? lanes->capacity * 2 : 4;
 	struct track **tracks;
 	uint32_t *free_lanes;
 
-	if (lanes->n < lanes->room)
+	if (lanes->n < lanes->capacity)
 		return true;
-	tracks = realloc(lanes->tracks, room * sizeof(struct track *));
+	tracks = realloc(lanes->tracks, capacity * sizeof(struct track *));
 	if (tracks)
 		lanes->tracks = tracks;
-	free_lanes = realloc(lanes->free_lanes, room * sizeof(*free_lanes));
+	free_lanes = realloc(lanes->free_lanes, capacity * sizeof(*free_lanes));
 	if (free_lanes)
 		lanes->free_lanes = free_lanes;
 	if (!tracks || !free_lanes)
 		return false;
-	lanes->room = room;
+	lanes->capacity = capacity;
 	return true;
 }
 
 /*
- * The free lanes are a heap, whose first is the lowest: with many slices open at a time, looking for it
- * from one lane to the next would take longer than all the rest. It has room for all of them.
+ * The free lanes are a binary heap with the lowest lane first: a linear search would dominate the
+ * cost when many slices are open. Its array has space for all lanes.
  */
-static void lane_give_back(struct lanes *lanes, uint32_t lane)
+static void release_lane(struct lanes *lanes, uint32_t lane)
 {
 	uint32_t i = lanes->n_free++, parent;
 
@@ -85,7 +85,7 @@ static void lane_give_back(struct lanes *lanes, uint32_t lane)
 	lanes->free_lanes[i] = lane;
 }
 
-static uint32_t lowest_free(struct lanes *lanes)
+static uint32_t pop_lowest_lane(struct lanes *lanes)
 {
 	uint32_t lowest = lanes->free_lanes[0], last = lanes->free_lanes[--lanes->n_free], i = 0,
 		 child;
@@ -103,17 +103,17 @@ static uint32_t lowest_free(struct lanes *lanes)
 	return lowest;
 }
 
-/* Takes the lowest free lane, declaring it at its first use. */
-static bool lane_take(struct timeline *t, const struct mark *m, struct lanes *lanes,
-		      uint32_t *ret_lane)
+/* Gets the lowest free lane, which is declared at its first use. */
+static bool acquire_lane(struct timeline *t, const struct mark *m, struct lanes *lanes,
+			 uint32_t *ret_lane)
 {
 	uint32_t lane = lanes->n;
 
 	if (lanes->n_free) {
-		*ret_lane = lowest_free(lanes);
+		*ret_lane = pop_lowest_lane(lanes);
 		return true;
 	}
-	if (!grow(lanes))
+	if (!grow_lanes(lanes))
 		return false;
 	lanes->tracks[lane] = lane_track_new(t, m->process, m->ts_ns, lanes->name, lane);
 	if (!lanes->tracks[lane])
@@ -136,14 +136,18 @@ static struct async *async_new(struct timeline *t)
 	return async;
 }
 
-static void make_spare(struct timeline *t, struct async *async)
+static void recycle_async(struct timeline *t, struct async *async)
 {
 	async->next = t->spare_asyncs;
 	t->spare_asyncs = async;
 }
 
-/* Puts it at the head of the chain of its id, in place of `latest`, which may be NULL. `hash`: of its key. */
-static bool chain(struct timeline *t, struct async *async, struct async *latest, unsigned hash)
+/*
+ * Puts the slice at the head of the chain of its id, in place of `latest`, which may be NULL.
+ * `hash`: of its key.
+ */
+static bool chain_async(struct timeline *t, struct async *async, struct async *latest,
+			unsigned hash)
 {
 	if (latest)
 		HASH_DEL(t->asyncs, latest);
@@ -153,12 +157,12 @@ static bool chain(struct timeline *t, struct async *async, struct async *latest,
 		async->nth = latest ? latest->nth + 1 : 1;
 		return true;
 	}
-	if (latest) /* goes where there was room a moment ago */
+	if (latest) /* cannot fail: its place was free a moment ago */
 		HASH_ADD(hh, t->asyncs, key, sizeof(latest->key), latest);
 	return false;
 }
 
-static void unchain(struct timeline *t, struct async *latest, struct async *async)
+static void unchain_async(struct timeline *t, struct async *latest, struct async *async)
 {
 	struct async *newer;
 
@@ -177,14 +181,14 @@ static void unchain(struct timeline *t, struct async *latest, struct async *asyn
 	}
 }
 
-/* Frames of an object have one token: what tells those apart that overlap is their lane. */
+/* Frames of an object share one token; overlapping ones are told apart by their lane. */
 uint64_t async_id(const struct async *async)
 {
 	return async->frame ? async->lanes->tracks[async->lane]->uuid : async->key.number;
 }
 
-/* In a file this is all that tells a frame from other asynchronous slices. */
-static bool has_number(const struct timeline *t, const struct fact *fact)
+/* In a file this argument is all that distinguishes a frame from other asynchronous slices. */
+static bool has_frame_number(const struct timeline *t, const struct fact *fact)
 {
 	unsigned i;
 
@@ -211,13 +215,13 @@ int async_begin(struct timeline *t, const struct mark *m)
 	    (latest && latest->nth >= t->limits.asyncs_of_one_id))
 		return LOST_LIMIT;
 	lanes = lanes_get(m->process, m->name);
-	if (!lanes || !lane_take(t, m, lanes, &lane))
+	if (!lanes || !acquire_lane(t, m, lanes, &lane))
 		return LOST_LIMIT;
 	async = async_new(t);
 	if (async)
 		async->key = key;
-	if (!async || !chain(t, async, latest, hash)) {
-		lane_give_back(lanes, lane);
+	if (!async || !chain_async(t, async, latest, hash)) {
+		release_lane(lanes, lane);
 		free(async);
 		return LOST_LIMIT;
 	}
@@ -229,24 +233,24 @@ int async_begin(struct timeline *t, const struct mark *m)
 	DL_PREPEND(m->process->asyncs, async);
 	t->n_asyncs++;
 
-	fact = fact_of(m, FACT_ASYNC_BEGIN);
+	fact = fact_from_mark(m, FACT_ASYNC_BEGIN);
 	track = lanes->tracks[lane];
 	fact.tracks = &track;
 	if (m->event->object == OBJECT_FRAME) {
 		async->frame = frame_begin(t, lanes, &fact);
 		fact.id = async_id(async);
 	}
-	async->is_frame = has_number(t, &fact);
+	async->is_frame = has_frame_number(t, &fact);
 	stamp_step(t, m, &fact);
-	emit(t, &fact);
+	emit_fact(t, &fact);
 	if (async->frame)
 		frame_rate(t, m, lanes);
 	return MARK_WRITTEN;
 }
 
-/* Ends it. `fact` has the time, whose the END was, and its arguments. */
-static void finish(struct timeline *t, struct process_state *p, struct async *async,
-		   struct fact *fact)
+/* Ends the slice. `fact` has the time, the owner of the END, and its arguments. */
+static void end_async_slice(struct timeline *t, struct process_state *p, struct async *async,
+			    struct fact *fact)
 {
 	const struct track *track = async->lanes->tracks[async->lane];
 
@@ -256,32 +260,32 @@ static void finish(struct timeline *t, struct process_state *p, struct async *as
 	fact->id = async_id(async);
 	fact->begin_ns = async->begin_ns;
 	fact->is_frame = async->is_frame;
-	/* Threads' events may be a little out of order. */
+	/* Events of different threads may be a little out of order. */
 	if (fact->ts_ns < async->begin_ns)
 		fact->ts_ns = async->begin_ns;
 	fact->tracks = &track;
-	lane_give_back(async->lanes, async->lane);
+	release_lane(async->lanes, async->lane);
 	DL_DELETE(p->asyncs, async);
 	t->n_asyncs--;
-	emit(t, fact);
-	make_spare(t, async);
+	emit_fact(t, fact);
+	recycle_async(t, async);
 }
 
-static int end_without_begin(struct timeline *t, const struct mark *m)
+static int emit_unmatched_end(struct timeline *t, const struct mark *m)
 {
-	struct fact fact = fact_of(m, FACT_INSTANT);
+	struct fact fact = fact_from_mark(m, FACT_INSTANT);
 
 	if (!m->event->name)
 		fact.name = t->async_end;
 	fact.scope = fact.thread ? SCOPE_THREAD : fact.process ? SCOPE_PROCESS : SCOPE_GLOBAL;
 	stamp_step(t, m, &fact);
 	t->account->async_unmatched++;
-	emit(t, &fact);
+	emit_fact(t, &fact);
 	return MARK_WRITTEN;
 }
 
-/* Nothing else has a frame's token, but a program may choose it as the id of another slice. */
-static struct async *oldest_frame(struct async *latest)
+/* A program may use the token of its frames as the id of other asynchronous slices, too. */
+static struct async *find_oldest_frame(struct async *latest)
 {
 	struct async *async, *frame = NULL;
 
@@ -295,24 +299,24 @@ static struct async *oldest_frame(struct async *latest)
 int async_end(struct timeline *t, const struct mark *m)
 {
 	struct number_key key = { .process = m->process->pub.uuid, .number = m->event->id };
-	struct async *latest = latest_of(t, &key), *async = latest;
+	struct async *latest = latest_async(t, &key), *async = latest;
 	struct fact fact;
 
 	if (m->event->object == OBJECT_FRAME)
-		async = oldest_frame(latest);
+		async = find_oldest_frame(latest);
 	else if (m->event->name)
 		while (async && (async->name != m->name || async->category != m->event->category))
 			async = async->older;
-	/* It may have begun while nobody recorded it. */
+	/* It may have begun while it was not recorded. */
 	if (!async && (m->event->left_out || m->process->paused_once || t->has_gaps))
 		return MARK_LEFT_OUT;
 	if (!async)
-		return m->event->object == OBJECT_FRAME ? LOST_CUT : end_without_begin(t, m);
-	unchain(t, latest, async);
-	fact = fact_of(m, FACT_ASYNC_END);
+		return m->event->object == OBJECT_FRAME ? LOST_CUT : emit_unmatched_end(t, m);
+	unchain_async(t, latest, async);
+	fact = fact_from_mark(m, FACT_ASYNC_END);
 	fact.end_reason = m->event->end_reason;
-	count_end(t, m->event->end_reason);
-	finish(t, m->process, async, &fact);
+	account_end_reason(t, m->event->end_reason);
+	end_async_slice(t, m->process, async, &fact);
 	return MARK_WRITTEN;
 }
 
@@ -322,11 +326,11 @@ void asyncs_unfinished(struct timeline *t, struct process_state *p, uint64_t ts_
 		struct async *async = p->asyncs;
 		struct fact fact = { .ts_ns = ts_ns,
 				     .end_reason = END_UNFINISHED,
-				     .process = process_of(p) };
+				     .process = public_process(p) };
 
-		/* The process's list is the latest first, as the chain of each id is. */
-		unchain(t, async, async);
-		finish(t, p, async, &fact);
+		/* The process's list has the latest first, as the chain of each id does. */
+		unchain_async(t, async, async);
+		end_async_slice(t, p, async, &fact);
 		t->account->unfinished++;
 	}
 }
@@ -340,12 +344,12 @@ void asyncs_off(struct timeline *t, struct process_state *p, const struct name *
 	{
 		struct fact fact = { .ts_ns = ts_ns,
 				     .end_reason = END_UNFINISHED,
-				     .process = process_of(p) };
+				     .process = public_process(p) };
 
 		if (!is_of_domain(async->category, domain))
 			continue;
-		unchain(t, latest_of(t, &async->key), async);
-		finish(t, p, async, &fact);
+		unchain_async(t, latest_async(t, &async->key), async);
+		end_async_slice(t, p, async, &fact);
 		t->account->ended_off++;
 	}
 }
@@ -358,10 +362,10 @@ void asyncs_release(struct timeline *t, struct process_state *p)
 	while (p->asyncs) {
 		struct async *async = p->asyncs;
 
-		unchain(t, async, async);
+		unchain_async(t, async, async);
 		DL_DELETE(p->asyncs, async);
 		t->n_asyncs--;
-		make_spare(t, async);
+		recycle_async(t, async);
 	}
 	HASH_ITER (hh, p->lanes, lanes, next) {
 		HASH_DEL(p->lanes, lanes);

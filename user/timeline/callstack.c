@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Three hash tables: mappings, frames of a mapping, and stacks, each of which is a frame pushed
+ * onto another stack. The sizes of all three are limited, because stacks come by the thousand per
+ * second; what is beyond the limit becomes one stack that says so.
+ */
 #include "timeline/callstack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "timeline/hash.h"
+#include "base/hash.h"
 
 #define DEFAULT_MAX_STACKS (1u << 19)
 #define MAX_FRAMES	   (1u << 18)
@@ -63,7 +68,7 @@ struct callstacks *callstacks_new(struct names *names, uint32_t max)
 	if (!s)
 		return NULL;
 	s->max_stacks = max ? max : DEFAULT_MAX_STACKS;
-	/* Made now, so that it is there when memory or the limit is not. */
+	/* Made now, so that it exists when the limit is reached or memory is short. */
 	s->too_many_line.function = names_intern_string(names, TOO_MANY);
 	s->too_many_frame.pub = (struct code_frame){
 		.id = ++s->n_frames,
@@ -127,7 +132,7 @@ const struct code_mapping *callstacks_mapping(struct callstacks *s, const struct
 	return &m->pub;
 }
 
-static void name_frame(struct frame_entry *f, const struct code_line *lines, unsigned n)
+static void set_frame_lines(struct frame_entry *f, const struct code_line *lines, unsigned n)
 {
 	if (f->pub.n_lines || !n)
 		return;
@@ -166,11 +171,11 @@ const struct code_frame *callstacks_frame(struct callstacks *s, const struct cod
 	}
 	s->n_frames++;
 	if (function)
-		name_frame(f, &(struct code_line){ .function = function }, 1);
+		set_frame_lines(f, &(struct code_line){ .function = function }, 1);
 	return &f->pub;
 }
 
-static const struct callstack *refuse(struct callstacks *s)
+static const struct callstack *refuse_callstack(struct callstacks *s)
 {
 	s->refused++;
 	return &s->too_many.pub;
@@ -182,7 +187,7 @@ const struct callstack *callstacks_push(struct callstacks *s, const struct calls
 	struct stack_key key = { caller ? caller->id : 0, frame->id };
 	struct stack_entry *c;
 
-	/* Counted where it began. */
+	/* It was counted when its first frame was refused. */
 	if (caller == &s->too_many.pub)
 		return caller;
 	HASH_FIND(hh, s->stacks, &key, sizeof(key), c);
@@ -190,10 +195,10 @@ const struct callstack *callstacks_push(struct callstacks *s, const struct calls
 		return &c->pub;
 	if (s->n_stacks >= s->max_stacks || frame == &s->too_many_frame.pub ||
 	    (caller && caller->depth >= CALLSTACKS_MAX_DEPTH))
-		return refuse(s);
+		return refuse_callstack(s);
 	c = calloc(1, sizeof(*c));
 	if (!c)
-		return refuse(s);
+		return refuse_callstack(s);
 	c->key = key;
 	c->pub = (struct callstack){
 		.caller = caller,
@@ -204,7 +209,7 @@ const struct callstack *callstacks_push(struct callstacks *s, const struct calls
 	HASH_ADD(hh, s->stacks, key, sizeof(c->key), c);
 	if (!hash_added(hh, c)) {
 		free(c);
-		return refuse(s);
+		return refuse_callstack(s);
 	}
 	s->n_stacks++;
 	return &c->pub;
@@ -213,16 +218,16 @@ const struct callstack *callstacks_push(struct callstacks *s, const struct calls
 void callstacks_name(struct callstacks *s, const struct code_frame *frame,
 		     const struct code_line *lines, unsigned n)
 {
-	/* The public part is the entry's first. */
+	/* The public part is the first member of the entry. */
 	struct frame_entry *f = (struct frame_entry *)frame;
 
 	if (f == &s->too_many_frame)
 		return;
-	name_frame(f, lines, n);
+	set_frame_lines(f, lines, n);
 	f->pub.asked = true;
 }
 
-/* uthash keeps the order in which they were added. */
+/* uthash iterates in the order in which elements were added, which is that of the ids. */
 void callstacks_each_frame(struct callstacks *s,
 			   void (*each)(void *context, const struct code_frame *frame),
 			   void *context)

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Counters of threads. BEGINs and ENDs carry the values that these had; here they become what was
- * counted since the thread's first mark, which is what a track shows, and what was counted in a slice,
- * with the slices inside and without them.
+ * Counters of threads: cycles, page faults and the like, whose values BEGINs and ENDs carry.
  *
- * What is not known stays unknown: a slice whose END was lost has no sum, and the one around it then
- * does not know what was its own.
+ * The values of the kernel only grow. They become three kinds of numbers here: what was counted
+ * since the thread's first mark, which is what a track shows; what was counted in a slice (delta),
+ * which is the value at its END minus the value at its BEGIN; and what was counted in the slice
+ * without the slices inside (self), which is the delta minus the deltas of its children.
  *
- * Counters that take turns on the hardware come with two times: for how long each was to be counted,
- * and for how long it was. What was counted in that share of a slice stands for all of it. Where the
- * share is nothing, nothing is known.
+ * What is not known stays unknown: a slice whose END was lost has no delta, and then the slice
+ * around it has no self.
+ *
+ * More counters than the hardware has registers for are multiplexed by the kernel. Such values come
+ * with two times: how long the counter was enabled and how long it was running. A delta is scaled
+ * by enabled / running, as perf does. A counter that was not running at all during a slice is not
+ * known there.
  */
 #include "timeline/state.h"
 
@@ -17,8 +21,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Behind the name may stand where it is counted: cycles:u. */
-static bool is_called(const struct name *name, const char *wanted, const char **ret_where)
+/* A modifier may follow the name: cycles:u. */
+static bool counter_has_name(const struct name *name, const char *wanted, const char **ret_where)
 {
 	size_t n = strlen(wanted);
 
@@ -28,18 +32,18 @@ static bool is_called(const struct name *name, const char *wanted, const char **
 	return true;
 }
 
-/* Instructions per cycle make sense where both are counted in the same places. */
-static void find_ipc(struct timeline *t)
+/* Instructions per cycle make sense only if both have the same modifiers. */
+static void find_ipc_counters(struct timeline *t)
 {
 	const char *a, *b;
 	unsigned i, j;
 
 	for (i = 0; i < t->n_counters; i++) {
-		if (!is_called(t->counters[i], "cycles", &a) &&
-		    !is_called(t->counters[i], "cpu_cycles", &a))
+		if (!counter_has_name(t->counters[i], "cycles", &a) &&
+		    !counter_has_name(t->counters[i], "cpu_cycles", &a))
 			continue;
 		for (j = 0; j < t->n_counters; j++) {
-			if (!is_called(t->counters[j], "instructions", &b) || strcmp(a, b))
+			if (!counter_has_name(t->counters[j], "instructions", &b) || strcmp(a, b))
 				continue;
 			t->cycles = (int)i;
 			t->instructions = (int)j;
@@ -53,10 +57,10 @@ void timeline_count(struct timeline *t, const struct name *const *counters, unsi
 	t->n_counters = n < EVENT_MAX_COUNTERS ? n : EVENT_MAX_COUNTERS;
 	memcpy(t->counters, counters, t->n_counters * sizeof(t->counters[0]));
 	t->cycles = t->instructions = -1;
-	find_ipc(t);
+	find_ipc_counters(t);
 }
 
-void timeline_take_turns(struct timeline *t, const struct name *const *shares)
+void timeline_multiplex(struct timeline *t, const struct name *const *shares)
 {
 	memcpy(t->shares, shares, t->n_counters * sizeof(t->shares[0]));
 }
@@ -72,11 +76,13 @@ const struct name *counter_unit(const struct timeline *t, const struct name *nam
 {
 	const char *where;
 
-	return is_called(name, "task_clock", &where) || is_called(name, "cpu_clock", &where) ? t->ns
-											     : NULL;
+	return counter_has_name(name, "task_clock", &where) ||
+			       counter_has_name(name, "cpu_clock", &where)
+		       ? t->ns
+		       : NULL;
 }
 
-static struct thread_counters *counters_new(struct thread_state *thread)
+static struct thread_counters *thread_counters_new(struct thread_state *thread)
 {
 	struct thread_counters *c = calloc(1, sizeof(*c));
 
@@ -98,7 +104,7 @@ struct thread_counters *counters_of_thread(struct timeline *t, struct thread_sta
 	if (t->limits.tracks - t->n_tracks < more || t->n_tracks > t->limits.tracks)
 		return c;
 	if (!c)
-		c = counters_new(thread);
+		c = thread_counters_new(thread);
 	if (!c)
 		return NULL;
 	for (i = c->n; i < t->n_counters; i++) {
@@ -125,44 +131,47 @@ void counters_of_thread_release(struct timeline *t, struct thread_state *thread)
 	thread->counters = NULL;
 }
 
-/* Room for what the innermost slice began with. */
-static bool grow(struct thread_counters *c, const struct thread_state *thread)
+/* Makes space for the values at the begin of the innermost slice. */
+static bool grow_slice_counters(struct thread_counters *c, const struct thread_state *thread)
 {
 	struct slice_counters *grown;
 	uint32_t i;
 
-	if (thread->n_slices <= c->room)
+	if (thread->n_slices <= c->capacity)
 		return true;
-	grown = realloc(c->slices, thread->room * sizeof(*grown));
+	grown = realloc(c->slices, thread->capacity * sizeof(*grown));
 	if (!grown)
 		return false;
-	/* Slices that were open before there were any counters. */
-	for (i = c->room; i < thread->room; i++)
+	/* These slices were open before there were any counters. */
+	for (i = c->capacity; i < thread->capacity; i++)
 		grown[i].n = 0;
 	c->slices = grown;
-	c->room = thread->room;
+	c->capacity = thread->capacity;
 	return true;
 }
 
-/* The clocks of different CPUs may differ a little: nothing is less than nothing. */
-static inline uint64_t difference(uint64_t a, uint64_t b)
+/*
+ * The clocks of different CPUs may differ a little, so a later time can be smaller: the difference
+ * is then 0.
+ */
+static inline uint64_t counter_difference(uint64_t a, uint64_t b)
 {
 	if (a == EVENT_NO_VALUE || b == EVENT_NO_VALUE)
 		return EVENT_NO_VALUE;
 	return (int64_t)(a - b) < 0 ? 0 : a - b;
 }
 
-static inline struct counted counted_between(struct counted a, struct counted b)
+static inline struct counted subtract_counted(struct counted a, struct counted b)
 {
 	return (struct counted){
-		.value = difference(b.value, a.value),
-		.enabled = difference(b.enabled, a.enabled),
-		.running = difference(b.running, a.running),
+		.value = counter_difference(b.value, a.value),
+		.enabled = counter_difference(b.enabled, a.enabled),
+		.running = counter_difference(b.running, a.running),
 	};
 }
 
-/* What was counted in a share of the time, as if it had been in all of it. */
-static uint64_t estimate(const struct counted *c)
+/* Scales what was counted while the counter was running to all of the time it was enabled. */
+static uint64_t estimate_count(const struct counted *c)
 {
 	unsigned __int128 whole;
 
@@ -174,12 +183,12 @@ static uint64_t estimate(const struct counted *c)
 	return whole < EVENT_NO_VALUE ? (uint64_t)whole : EVENT_NO_VALUE - 1;
 }
 
-static bool is_read(const struct thread_counters *c, const struct event *e)
+static bool has_file_readings(const struct thread_counters *c, const struct event *e)
 {
 	return c->has_read && e && !e->n_counters && c->read_ns == e->ts_ns;
 }
 
-/* What is known with an event of its thread's counters. */
+/* The values of its thread's counters that come with an event. */
 struct readings {
 	unsigned n;
 	bool from_file;
@@ -187,11 +196,11 @@ struct readings {
 	const uint64_t *enabled, *running; /* NULL: all of the time */
 };
 
-/* What an event says itself, or a file said just before it. */
-static struct readings readings_of(const struct timeline *t, const struct thread_counters *c,
-				   const struct event *e)
+/* The values in the event itself, or those that a file gave just before it. */
+static struct readings event_readings(const struct timeline *t, const struct thread_counters *c,
+				      const struct event *e)
 {
-	if (is_read(c, e))
+	if (has_file_readings(c, e))
 		return (struct readings){ .n = c->n, .from_file = true, .values = c->read };
 	if (!e || !e->n_counters || e->n_counters != t->n_counters)
 		return (struct readings){ 0 };
@@ -201,7 +210,7 @@ static struct readings readings_of(const struct timeline *t, const struct thread
 				  .running = e->counter_running };
 }
 
-static inline struct counted reading(const struct readings *r, unsigned i)
+static inline struct counted counter_reading(const struct readings *r, unsigned i)
 {
 	if (i >= r->n)
 		return (struct counted){ .value = EVENT_NO_VALUE };
@@ -212,17 +221,17 @@ static inline struct counted reading(const struct readings *r, unsigned i)
 				 .running = r->running[i] };
 }
 
-/* Where a counter takes turns, each share of it is taken for the time since the one before. */
-static uint64_t take_turn(struct timeline *t, struct thread_counters *c, unsigned i,
-			  struct counted now)
+/* Adds an estimate for the time since the previous reading of a multiplexed counter to its sum. */
+static uint64_t add_multiplexed(struct timeline *t, struct thread_counters *c, unsigned i,
+				struct counted now)
 {
-	struct counted more = counted_between(c->since[i], now);
-	uint64_t value = estimate(&more);
+	struct counted more = subtract_counted(c->since[i], now);
+	uint64_t value = estimate_count(&more);
 
-	/* One that was read before the latest, and came after it, tells nothing new. */
+	/* This reading is older than the latest one, although it came later: it adds nothing. */
 	if ((int64_t)(now.enabled - c->seen_ns[i]) < 0)
 		return EVENT_NO_VALUE;
-	t->total[i].enabled += difference(now.enabled, c->seen_ns[i]);
+	t->total[i].enabled += counter_difference(now.enabled, c->seen_ns[i]);
 	c->seen_ns[i] = now.enabled;
 	if (value == EVENT_NO_VALUE)
 		return value;
@@ -231,9 +240,9 @@ static uint64_t take_turn(struct timeline *t, struct thread_counters *c, unsigne
 	return c->sum[i] += value;
 }
 
-/* What the thread has counted until now. */
-static uint64_t sum_of(struct timeline *t, struct thread_counters *c, unsigned i,
-		       struct counted now)
+/* What was counted on the thread since its first mark. */
+static uint64_t counter_sum(struct timeline *t, struct thread_counters *c, unsigned i,
+			    struct counted now)
 {
 	if (now.value == EVENT_NO_VALUE)
 		return now.value;
@@ -242,18 +251,19 @@ static uint64_t sum_of(struct timeline *t, struct thread_counters *c, unsigned i
 		c->seen_ns[i] = now.enabled;
 	}
 	if (now.enabled)
-		return take_turn(t, c, i, now);
-	return difference(now.value, c->since[i].value);
+		return add_multiplexed(t, c, i, now);
+	return counter_difference(now.value, c->since[i].value);
 }
 
-static void fill_values(struct timeline *t, struct thread_counters *c, const struct readings *r,
-			struct fact *fact)
+static void fill_counter_values(struct timeline *t, struct thread_counters *c,
+				const struct readings *r, struct fact *fact)
 {
 	unsigned i;
 
-	/* What a file says is since the thread's first mark already. */
+	/* Values from a file are already counted since the thread's first mark. */
 	for (i = 0; i < c->n; i++)
-		c->values[i] = r->from_file ? r->values[i] : sum_of(t, c, i, reading(r, i));
+		c->values[i] =
+			r->from_file ? r->values[i] : counter_sum(t, c, i, counter_reading(r, i));
 	fact->n_counters = c->n;
 	fact->counter_tracks = c->list;
 	fact->counters = c->values;
@@ -268,33 +278,33 @@ void counters_begin(struct timeline *t, const struct mark *m, struct fact *fact)
 
 	if (!c && m->event->n_counters)
 		c = counters_of_thread(t, m->thread, m->ts_ns);
-	if (!c || !grow(c, m->thread))
+	if (!c || !grow_slice_counters(c, m->thread))
 		return;
-	now = readings_of(t, c, m->event);
+	now = event_readings(t, c, m->event);
 	slice = &c->slices[m->thread->n_slices - 1];
-	slice->n = c->n; /* a file may come with one more before the slice ends */
+	slice->n = c->n; /* a file may declare one more before the slice ends */
 	for (i = 0; i < c->n; i++) {
-		slice->begin[i] = reading(&now, i);
+		slice->begin[i] = counter_reading(&now, i);
 		slice->children[i] = (struct counted){ 0 };
 	}
-	fill_values(t, c, &now, fact);
+	fill_counter_values(t, c, &now, fact);
 	for (i = 0; i < c->n; i++)
 		slice->shown[i] = c->values[i];
 	if (now.from_file)
 		counters_read_done(c);
 }
 
-/* What a thread's counter showed when one of its open slices began. */
+/* The value on the counter's track when one of the thread's open slices began. */
 uint64_t counter_at_begin(const struct thread_state *thread, uint32_t slice, unsigned i)
 {
 	const struct thread_counters *c = thread->counters;
 
-	if (slice >= c->room || i >= c->slices[slice].n)
+	if (slice >= c->capacity || i >= c->slices[slice].n)
 		return EVENT_NO_VALUE;
 	return c->slices[slice].shown[i];
 }
 
-static bool has_arg(const struct fact *fact, const struct name *key)
+static bool fact_has_arg(const struct fact *fact, const struct name *key)
 {
 	unsigned i;
 
@@ -307,7 +317,7 @@ static bool has_arg(const struct fact *fact, const struct name *key)
 
 void append_arg(struct timeline *t, struct fact *fact, struct arg arg)
 {
-	if (fact->n_args >= EVENT_MAX_ARGS || has_arg(fact, arg.key))
+	if (fact->n_args >= EVENT_MAX_ARGS || fact_has_arg(fact, arg.key))
 		return;
 	if (fact->args != t->args && fact->n_args)
 		memcpy(t->args, fact->args, fact->n_args * sizeof(*fact->args));
@@ -315,17 +325,23 @@ void append_arg(struct timeline *t, struct fact *fact, struct arg arg)
 	t->args[fact->n_args++] = arg;
 }
 
-/* Never 0 nor 1 by rounding: these say that it was not counted at all, or all of the time. */
-static double share_of(const struct counted *c)
+/*
+ * Rounding never makes it 0 or 1, which mean that the counter was never running, or all of the
+ * time.
+ */
+static double running_share(const struct counted *c)
 {
 	double share = floor((double)c->running / (double)c->enabled * 10000) / 10000;
 
 	return c->running && share < 0.0001 ? 0.0001 : share;
 }
 
-/* What was counted in the slice; or, where it was not, that it was in no share of it. */
-static void append_delta(struct timeline *t, const struct thread_counters *c, unsigned i,
-			 const struct counted *delta, struct fact *fact)
+/*
+ * Appends what was counted in the slice and, for a multiplexed counter, the share of the slice in
+ * which it was running.
+ */
+static void append_counter_delta(struct timeline *t, const struct thread_counters *c, unsigned i,
+				 const struct counted *delta, struct fact *fact)
 {
 	if (c->deltas[i] != EVENT_NO_VALUE)
 		append_arg(
@@ -333,8 +349,9 @@ static void append_delta(struct timeline *t, const struct thread_counters *c, un
 			(struct arg){ .key = t->counters[i], .type = ARG_UINT, .u = c->deltas[i] });
 	if (t->shares[i] && delta->value != EVENT_NO_VALUE && delta->running < delta->enabled)
 		append_arg(t, fact,
-			   (struct arg){
-				   .key = t->shares[i], .type = ARG_DOUBLE, .d = share_of(delta) });
+			   (struct arg){ .key = t->shares[i],
+					 .type = ARG_DOUBLE,
+					 .d = running_share(delta) });
 }
 
 static void append_ipc(struct timeline *t, const struct thread_counters *c, struct fact *fact)
@@ -352,7 +369,7 @@ static void append_ipc(struct timeline *t, const struct thread_counters *c, stru
 					 .d = (double)instructions / (double)cycles });
 }
 
-static void add_child(struct counted *children, const struct counted *child)
+static void add_child_count(struct counted *children, const struct counted *child)
 {
 	if (child->value == EVENT_NO_VALUE || children->value == EVENT_NO_VALUE) {
 		children->value = EVENT_NO_VALUE;
@@ -363,7 +380,7 @@ static void add_child(struct counted *children, const struct counted *child)
 	children->running += child->running;
 }
 
-/* Before the innermost slice is taken off. */
+/* Called before the innermost slice is removed. */
 void counters_end(struct timeline *t, struct thread_state *thread, const struct event *event,
 		  struct fact *fact)
 {
@@ -373,28 +390,28 @@ void counters_end(struct timeline *t, struct thread_state *thread, const struct 
 	struct readings now;
 	unsigned i;
 
-	if (!c || top >= c->room)
+	if (!c || top >= c->capacity)
 		return;
 	slice = &c->slices[top];
 	around = top ? slice - 1 : NULL;
-	now = readings_of(t, c, event);
+	now = event_readings(t, c, event);
 	for (i = 0; i < c->n; i++) {
 		struct counted delta = { .value = EVENT_NO_VALUE }, self = delta;
 
 		if (i < slice->n)
-			delta = counted_between(slice->begin[i], reading(&now, i));
+			delta = subtract_counted(slice->begin[i], counter_reading(&now, i));
 		if (now.from_file)
 			delta.value = counters_read_delta(t, i, fact, delta.value);
 		if (i < slice->n)
-			self = counted_between(slice->children[i], delta);
-		c->deltas[i] = estimate(&delta);
-		c->selves[i] = estimate(&self);
+			self = subtract_counted(slice->children[i], delta);
+		c->deltas[i] = estimate_count(&delta);
+		c->selves[i] = estimate_count(&self);
 		if (around && i < around->n)
-			add_child(&around->children[i], &delta);
-		append_delta(t, c, i, &delta, fact);
+			add_child_count(&around->children[i], &delta);
+		append_counter_delta(t, c, i, &delta, fact);
 	}
 	append_ipc(t, c, fact);
-	fill_values(t, c, &now, fact);
+	fill_counter_values(t, c, &now, fact);
 	fact->counter_deltas = c->deltas;
 	fact->counter_selves = c->selves;
 	if (now.from_file)
@@ -402,8 +419,8 @@ void counters_end(struct timeline *t, struct thread_state *thread, const struct 
 }
 
 /*
- * Between marks. Its time is not the thread's latest: an interrupt may have read them in the midst of
- * a mark that had taken its own time before.
+ * A reading between marks. It does not advance the thread's latest time: an interrupt may have read
+ * the counters in the middle of a mark that had taken its own time before.
  */
 void counters_reading(struct timeline *t, const struct event *event)
 {
@@ -414,7 +431,7 @@ void counters_reading(struct timeline *t, const struct event *event)
 	unsigned i;
 
 	if (t->n_counters)
-		thread = thread_get(t, event->pid, event->tid, event->ts_ns, NULL);
+		thread = thread_state_get(t, event->pid, event->tid, event->ts_ns, NULL);
 	if (thread)
 		c = counters_of_thread(t, thread, event->ts_ns);
 	if (!c) {
@@ -424,8 +441,8 @@ void counters_reading(struct timeline *t, const struct event *event)
 	fact.process = thread->pub.process;
 	fact.thread = &thread->pub;
 	fact.name = t->thread_counters;
-	now = readings_of(t, c, event);
-	fill_values(t, c, &now, &fact);
+	now = event_readings(t, c, event);
+	fill_counter_values(t, c, &now, &fact);
 	for (i = 0; i < t->n_counters; i++) {
 		if (c->values[i] != EVENT_NO_VALUE)
 			append_arg(t, &fact,
@@ -435,5 +452,5 @@ void counters_reading(struct timeline *t, const struct event *event)
 	}
 	t->account->samples++;
 	if (fact.n_args)
-		emit(t, &fact);
+		emit_fact(t, &fact);
 }

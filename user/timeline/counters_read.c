@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Counters of threads as files have them: samples of their own, each before the begin or the end of a
- * slice at the same time on the same thread. They are kept until that comes and go with it, as they do
- * in a recording; so what slices counted is known from a file as well. A sample that no slice comes
- * for is told as what it is.
+ * Counters of threads as files have them: samples of their own, each before the begin or the end of
+ * a slice with the same time on the same thread. They are kept until that mark comes and are then
+ * given to it, as in a recording; so what slices counted is known from a file as well. A sample
+ * that no slice follows is emitted as an ordinary counter.
  */
 #include "timeline/state.h"
 
 #include <string.h>
 
-/* Which of the timeline's counters it is. A file tells their names as it goes on. -1: too many. */
-static int counter_index(struct timeline *t, const struct name *name)
+/*
+ * The index of the timeline's counter of that name. A file declares them as it goes on. -1: too
+ * many.
+ */
+static int counter_index_of(struct timeline *t, const struct name *name)
 {
 	const struct name *all[EVENT_MAX_COUNTERS];
 	unsigned i, n = t->n_counters;
@@ -27,19 +30,20 @@ static int counter_index(struct timeline *t, const struct name *name)
 	return (int)n;
 }
 
-static void tell(struct timeline *t, const struct thread_state *thread, unsigned i, uint64_t value)
+static void emit_read_counter(struct timeline *t, const struct thread_state *thread, unsigned i,
+			      uint64_t value)
 {
 	const struct thread_counters *c = thread->counters;
 	struct arg arg = { .type = ARG_UINT, .u = value };
 
-	emit(t, &(struct fact){ .kind = FACT_COUNTER,
-				.ts_ns = c->read_ns,
-				.process = thread->pub.process,
-				.thread = &thread->pub,
-				.tracks = &c->list[i],
-				.name = c->tracks[i].name,
-				.args = &arg,
-				.n_args = 1 });
+	emit_fact(t, &(struct fact){ .kind = FACT_COUNTER,
+				     .ts_ns = c->read_ns,
+				     .process = thread->pub.process,
+				     .thread = &thread->pub,
+				     .tracks = &c->list[i],
+				     .name = c->tracks[i].name,
+				     .args = &arg,
+				     .n_args = 1 });
 }
 
 void counters_read_alone(struct timeline *t, struct thread_state *thread)
@@ -51,7 +55,7 @@ void counters_read_alone(struct timeline *t, struct thread_state *thread)
 		return;
 	for (i = 0; i < c->n; i++) {
 		if (c->read[i] != EVENT_NO_VALUE)
-			tell(t, thread, i, c->read[i]);
+			emit_read_counter(t, thread, i, c->read[i]);
 	}
 	counters_read_done(c);
 }
@@ -63,14 +67,15 @@ void counters_read_done(struct thread_counters *c)
 }
 
 /*
- * Of a counter that took turns the END says in which share of the slice it was counted, and what that
- * stands for, if anything; the samples are for the viewer of the track.
+ * For a multiplexed counter the END itself has the share of the slice in which the counter was
+ * running, and the estimate for it, if there is one. The samples are only what viewers show on the
+ * track.
  */
 uint64_t counters_read_delta(const struct timeline *t, unsigned i, const struct fact *end,
 			     uint64_t delta)
 {
 	const struct name *name = t->counters[i];
-	uint64_t told = EVENT_NO_VALUE;
+	uint64_t from_args = EVENT_NO_VALUE;
 	bool takes_turns = false;
 	unsigned a;
 
@@ -80,13 +85,13 @@ uint64_t counters_read_delta(const struct timeline *t, unsigned i, const struct 
 		if (!arg->key)
 			continue;
 		if (arg->key == name && (arg->type == ARG_INT || arg->type == ARG_UINT))
-			told = arg->u;
+			from_args = arg->u;
 		if (arg->key->length == name->length + 6 &&
 		    !memcmp(arg->key->text, name->text, name->length) &&
 		    !strcmp(arg->key->text + name->length, "_share"))
 			takes_turns = true;
 	}
-	return takes_turns ? told : delta;
+	return takes_turns ? from_args : delta;
 }
 
 void counters_read_rest(struct timeline *t)
@@ -106,11 +111,11 @@ bool counters_read(struct timeline *t, const struct mark *m)
 
 	if (!m->thread || e->n_args != 1 || e->args[0].key)
 		return false;
-	/* Perfetto's are signed: what is above that comes as a negative number. */
+	/* Counters of Perfetto are signed: values above INT64_MAX come as negative numbers. */
 	if (e->args[0].type != ARG_INT && e->args[0].type != ARG_UINT)
 		return false;
 	value = e->args[0].u;
-	i = value == EVENT_NO_VALUE ? -1 : counter_index(t, m->name);
+	i = value == EVENT_NO_VALUE ? -1 : counter_index_of(t, m->name);
 	c = i < 0 ? NULL : counters_of_thread(t, m->thread, m->ts_ns);
 	if (!c || (unsigned)i >= c->n)
 		return false;

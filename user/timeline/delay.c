@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An event takes 24 bytes and eight for each of its fields that is set; arguments 24 each, and their
- * strings. It lies in one piece: where the end of the ring is too near, it goes to the beginning, and
- * `end` says where the data stops. So `head` is before `tail`, or the data goes on from `end` at the
- * beginning.
+ * A ring buffer of events. An event takes 24 bytes, eight for each of its fields that is set, and
+ * 24 for each argument, with strings behind them.
+ *
+ * An event is in one piece. When the end of the ring is too near, it goes to the beginning, and
+ * `end` says where the data stops. So either `head` is before `tail`, or the data goes on from
+ * `end` at the beginning.
  */
 #include "timeline/delay.h"
 
@@ -26,7 +28,7 @@ struct kept {
 	uint64_t ts_ns;
 	uint32_t pid, tid;
 	int16_t level;
-	uint16_t words : 12; /* all of it, in units of eight bytes */
+	uint16_t words : 12; /* the whole event, in units of eight bytes */
 	uint16_t n_counters : 4;
 	uint32_t kind : 6;
 	uint32_t n_args : 6;
@@ -48,18 +50,18 @@ _Static_assert(sizeof(struct clock_reading) == 24 && sizeof(struct event_sched) 
 		       sizeof(struct event_sample) <= 24,
 	       "three words hold any of them");
 /*
- * What is new in an event must be kept, too: add it here, to delay_put(), delay_take() and the test. Only
- * what a file alone says of counters (`continued`, `on_thread`) is never delayed.
+ * A new field of struct event must be kept, too: add it here, to delay_push(), delay_pop() and the
+ * test. Only what files alone say of counters (`continued`, `on_thread`) is never delayed.
  */
 _Static_assert(sizeof(struct event) == 152, "delay.c keeps every field of struct event");
 _Static_assert(EVENT_BLOCKED < 64 && EVENT_MAX_ARGS < 64 && EVENT_MAX_COUNTERS < 16, "they fit");
 
 struct delay {
 	uint64_t *ring;
-	size_t room; /* of the ring, in words, like all that follow */
+	size_t capacity; /* of the ring, in words, like all members below */
 	size_t head;
 	size_t tail;
-	size_t end; /* where the data ends that `head` is in: room, unless it goes on at the beginning */
+	size_t end; /* where the data at `head` ends: `capacity`, unless it goes on at the beginning */
 	size_t n;
 	struct arg args[EVENT_MAX_ARGS];
 };
@@ -72,9 +74,12 @@ struct delay *delay_new(size_t bytes)
 		return NULL;
 	if (bytes < 65536)
 		bytes = 65536;
-	d->room = d->end = bytes / sizeof(uint64_t);
-	/* Populated: that there is not so much memory shows now. */
-	d->ring = mmap(NULL, d->room * sizeof(uint64_t), PROT_READ | PROT_WRITE,
+	d->capacity = d->end = bytes / sizeof(uint64_t);
+	/*
+	 * Populated at once, so that a lack of memory shows now and not in the middle of a
+	 * recording.
+	 */
+	d->ring = mmap(NULL, d->capacity * sizeof(uint64_t), PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (d->ring == MAP_FAILED) {
 		free(d);
@@ -87,58 +92,58 @@ void delay_free(struct delay *d)
 {
 	if (!d)
 		return;
-	munmap(d->ring, d->room * sizeof(uint64_t));
+	munmap(d->ring, d->capacity * sizeof(uint64_t));
 	free(d);
 }
 
-/* What is in the union at the end of the event. */
-static bool has_more(enum event_kind kind)
+/* Whether the union at the end of struct event is used. */
+static bool kind_has_union(enum event_kind kind)
 {
 	return kind == EVENT_CLOCK || kind == EVENT_SWITCH || kind == EVENT_WAKING ||
 	       kind == EVENT_SCHED_GAP || kind == EVENT_SAMPLE;
 }
 
 /* With the NUL. */
-static size_t string_words(const struct arg *arg)
+static size_t kept_string_words(const struct arg *arg)
 {
 	return ((size_t)arg->length + 1 + 7) / 8;
 }
 
-static unsigned n_args(const struct event *e)
+static unsigned kept_args(const struct event *e)
 {
 	return e->n_args < EVENT_MAX_ARGS ? e->n_args : EVENT_MAX_ARGS;
 }
 
-static unsigned n_counters(const struct event *e)
+static unsigned kept_counters(const struct event *e)
 {
 	return e->n_counters < EVENT_MAX_COUNTERS ? e->n_counters : EVENT_MAX_COUNTERS;
 }
 
-static size_t words_of(const struct event *e)
+static size_t kept_words(const struct event *e)
 {
-	size_t words = HEAD_WORDS + n_counters(e) * (e->counter_enabled ? 3 : 1);
-	unsigned i, n = n_args(e);
+	size_t words = HEAD_WORDS + kept_counters(e) * (e->counter_enabled ? 3 : 1);
+	unsigned i, n = kept_args(e);
 
 	words += (e->name != NULL) + (e->category != NULL) + (e->id != 0) + (e->size != 0) +
-		 (e->unit != NULL) + (e->callstack != NULL) + has_more(e->kind) * 3;
+		 (e->unit != NULL) + (e->callstack != NULL) + kind_has_union(e->kind) * 3;
 	for (i = 0; i < n; i++)
-		words += 2 + (e->args[i].type == ARG_STRING ? string_words(&e->args[i]) : 1);
+		words += 2 + (e->args[i].type == ARG_STRING ? kept_string_words(&e->args[i]) : 1);
 	return words;
 }
 
-/* Room in one piece, or NULL. */
-static uint64_t *reserve(struct delay *d, size_t words)
+/* Reserves words in one piece, or returns NULL. */
+static uint64_t *delay_reserve(struct delay *d, size_t words)
 {
 	uint64_t *at;
 
 	if (!d->n) {
 		d->head = d->tail = 0;
-		d->end = d->room;
+		d->end = d->capacity;
 	}
 	if (d->n && d->tail <= d->head) {
 		if (d->head - d->tail < words)
 			return NULL;
-	} else if (d->room - d->tail < words) {
+	} else if (d->capacity - d->tail < words) {
 		if (d->head < words)
 			return NULL;
 		d->end = d->tail;
@@ -150,7 +155,7 @@ static uint64_t *reserve(struct delay *d, size_t words)
 	return at;
 }
 
-static uint64_t *put_arg(uint64_t *at, const struct arg *arg)
+static uint64_t *write_kept_arg(uint64_t *at, const struct arg *arg)
 {
 	*at++ = (uintptr_t)arg->key;
 	*at++ = (uint64_t)arg->length << 32 | (uint64_t)arg->cut << 8 | (uint8_t)arg->type;
@@ -160,21 +165,21 @@ static uint64_t *put_arg(uint64_t *at, const struct arg *arg)
 	}
 	memcpy(at, arg->s, arg->length);
 	((char *)at)[arg->length] = '\0';
-	return at + string_words(arg);
+	return at + kept_string_words(arg);
 }
 
-static uint64_t *put_numbers(uint64_t *at, const uint64_t *numbers, unsigned n)
+static uint64_t *write_kept_numbers(uint64_t *at, const uint64_t *numbers, unsigned n)
 {
 	memcpy(at, numbers, n * sizeof(*at));
 	return at + n;
 }
 
-bool delay_put(struct delay *d, const struct event *e)
+bool delay_push(struct delay *d, const struct event *e)
 {
-	size_t words = words_of(e);
-	struct kept *kept = words <= MOST_WORDS ? (struct kept *)reserve(d, words) : NULL;
+	size_t words = kept_words(e);
+	struct kept *kept = words <= MOST_WORDS ? (struct kept *)delay_reserve(d, words) : NULL;
 	uint64_t *at = (uint64_t *)kept + HEAD_WORDS;
-	unsigned i, n = n_counters(e);
+	unsigned i, n = kept_counters(e);
 
 	if (!kept)
 		return false;
@@ -186,10 +191,10 @@ bool delay_put(struct delay *d, const struct event *e)
 		.words = (uint16_t)words & MOST_WORDS,
 		.n_counters = n & 15,
 		.kind = e->kind & 63,
-		.n_args = n_args(e) & 63,
+		.n_args = kept_args(e) & 63,
 		.has = (e->name ? HAS_NAME : 0) | (e->category ? HAS_CATEGORY : 0) |
 		       (e->id ? HAS_ID : 0) | (e->size ? HAS_SIZE : 0) | (e->unit ? HAS_UNIT : 0) |
-		       (has_more(e->kind) ? HAS_MORE : 0) | (e->callstack ? HAS_STACK : 0) |
+		       (kind_has_union(e->kind) ? HAS_MORE : 0) | (e->callstack ? HAS_STACK : 0) |
 		       (n && e->counter_enabled ? HAS_TIMES : 0),
 		.scope = e->scope & 7,
 		.end_reason = e->end_reason & 3,
@@ -211,29 +216,29 @@ bool delay_put(struct delay *d, const struct event *e)
 		*at++ = (uintptr_t)e->unit;
 	if (e->callstack)
 		*at++ = (uintptr_t)e->callstack;
-	if (has_more(e->kind)) {
+	if (kind_has_union(e->kind)) {
 		memcpy(at, &e->clock, sizeof(e->clock));
 		at += 3;
 	}
 	if (n)
-		at = put_numbers(at, e->counters, n);
+		at = write_kept_numbers(at, e->counters, n);
 	if (n && e->counter_enabled) {
-		at = put_numbers(at, e->counter_enabled, n);
-		at = put_numbers(at, e->counter_running, n);
+		at = write_kept_numbers(at, e->counter_enabled, n);
+		at = write_kept_numbers(at, e->counter_running, n);
 	}
 	for (i = 0; i < kept->n_args; i++)
-		at = put_arg(at, &e->args[i]);
+		at = write_kept_arg(at, &e->args[i]);
 	return true;
 }
 
 bool delay_fits(const struct delay *d, const struct event *e)
 {
-	size_t words = words_of(e);
+	size_t words = kept_words(e);
 
-	return words <= MOST_WORDS && words <= d->room;
+	return words <= MOST_WORDS && words <= d->capacity;
 }
 
-static const uint64_t *take_arg(const uint64_t *at, struct arg *arg)
+static const uint64_t *read_kept_arg(const uint64_t *at, struct arg *arg)
 {
 	arg->key = (const struct name *)(uintptr_t)*at++;
 	arg->length = (uint32_t)(*at >> 32);
@@ -244,11 +249,12 @@ static const uint64_t *take_arg(const uint64_t *at, struct arg *arg)
 		return at;
 	}
 	arg->s = (const char *)at;
-	return at + string_words(arg);
+	return at + kept_string_words(arg);
 }
 
 /* The fields that are there, in the order of their bits. */
-static const uint64_t *take_fields(const struct kept *kept, const uint64_t *at, struct event *e)
+static const uint64_t *read_kept_fields(const struct kept *kept, const uint64_t *at,
+					struct event *e)
 {
 	unsigned n = kept->n_counters;
 
@@ -281,7 +287,7 @@ static const uint64_t *take_fields(const struct kept *kept, const uint64_t *at, 
 	return at;
 }
 
-bool delay_take(struct delay *d, struct event *e)
+bool delay_pop(struct delay *d, struct event *e)
 {
 	const struct kept *kept = (const struct kept *)(d->ring + d->head);
 	const uint64_t *at = (const uint64_t *)kept + HEAD_WORDS;
@@ -304,16 +310,16 @@ bool delay_take(struct delay *d, struct event *e)
 		.level = kept->level,
 		.n_args = kept->n_args,
 	};
-	at = take_fields(kept, at, e);
+	at = read_kept_fields(kept, at, e);
 	for (i = 0; i < kept->n_args; i++)
-		at = take_arg(at, &d->args[i]);
+		at = read_kept_arg(at, &d->args[i]);
 	if (kept->n_args)
 		e->args = d->args;
 	d->head += kept->words;
 	d->n--;
 	if (d->head == d->end) {
 		d->head = 0;
-		d->end = d->room;
+		d->end = d->capacity;
 	}
 	return true;
 }

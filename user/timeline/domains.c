@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A domain that is switched off: none of its marks comes any more, so nobody else ends what is open of
- * it. Slices end at once, or, where others are open inside of them, with these.
+ * A domain that is switched off (--max-overhead). None of its marks comes any more, so no END
+ * closes what is open of it. Its slices end at once or, if others are open inside of them, together
+ * with these.
  */
 #include <string.h>
 

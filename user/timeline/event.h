@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Events: what user/capture and user/readers hand to the timeline.
+ * Events: what the capture, the trace readers and the counters of the machine give to the timeline.
  *
- * An event is one mark, or one thing the kernel told, with its names resolved and nothing
+ * An event is one mark, or one thing that the kernel reported, with its names resolved and nothing
  * interpreted yet. Everything it points to is borrowed: names live as long as their table, the rest
  * until timeline_event() returns.
  */
@@ -27,40 +27,44 @@ enum __attribute__((packed)) event_kind {
 	EVENT_ALLOC,	   /* name = pool, id = address, size in bytes */
 	EVENT_FREE,	   /* name = pool, id = address */
 	EVENT_STEP,	   /* id = epoch, size = batch */
-	EVENT_SCOPE_PUSH, /* name: of the pools of what the thread allocates until EVENT_SCOPE_POP */
+	EVENT_SCOPE_PUSH,  /* name: the scope of what the thread allocates until EVENT_SCOPE_POP */
 	EVENT_SCOPE_POP,
-	EVENT_PAUSE, /* the process is not recorded from here on, and says so; name NULL */
+	EVENT_PAUSE, /* the process pauses its own recording; name NULL */
 	EVENT_RESUME,
 	EVENT_DUMP,
 	EVENT_STOP,
 	EVENT_INCLUDE_JSON, /* args[0] is a path */
 
-	EVENT_MEMORY_GONE,  /* pid; as a file tells it: all that the process had allocated */
+	EVENT_MEMORY_RESET, /* pid; from a file: everything that the process had allocated is freed */
 	EVENT_PROCESS_NAME, /* pid, name */
-	EVENT_THREAD_NAME,  /* pid, tid, name: given by the program itself */
-	EVENT_COMM, /* pid, tid, name: the kernel's name of a thread; never replaces one given by the program */
+	EVENT_THREAD_NAME,  /* pid, tid, name: set by the program itself */
+	/* pid, tid, name: the kernel's name of a thread; never replaces one that the program set */
+	EVENT_COMM,
 	EVENT_FORK, /* pid, tid: the new process or thread; id = pid of its parent; name = its comm */
-	EVENT_EXEC, /* pid, tid; name = its new comm: all that is open on the process ends here */
-	EVENT_THREAD_EXIT, /* what is open on the thread ends here */
-	/* After the exit of its last thread, which has the same name: the number of the signal that killed it. */
+	EVENT_EXEC, /* pid, tid; name = its new comm: everything open in the process ends here */
+	EVENT_THREAD_EXIT, /* everything open on the thread ends here */
+	/* Comes after the exit of the last thread of the process. */
 	EVENT_PROCESS_EXIT,
-	EVENT_LOST,    /* size = marks lost on this thread from ts_ns on; tid 0: not known where */
-	EVENT_READING, /* what the thread has counted, between its marks */
+	EVENT_LOST, /* size = marks lost on this thread from ts_ns on; tid 0: of an unknown thread */
+	EVENT_READING, /* counters: values of the thread's counters, read between its marks */
 	EVENT_PHASE, /* pid; id = epoch, size = batch, cycle, phase: of a schedule (bpf/schedule.h) */
-	EVENT_DOMAIN_OFF, /* category: nothing of this domain is recorded any more */
-	EVENT_CLOCK,	  /* clock: the same moment by three clocks */
+	EVENT_DOMAIN_OFF, /* category: the domain is switched off from here on */
+	EVENT_CLOCK,	  /* clock: one moment by three clocks */
 
-	/* pid, tid: the thread that leaves the CPU; sched: the one that gets it; name: its comm, or NULL */
-	EVENT_SWITCH,
-	EVENT_WAKING, /* pid, tid: the thread that need not sleep any longer; sched: who woke it */
 	/*
-	 * Of these two some were lost. id 1: somewhere from the last ones on, and it is not known yet
-	 * where; 0: between the last ones and here. sched: of which CPU, or SCHED_EVERY_CPU.
+	 * pid, tid: the thread that leaves the CPU; sched: the next one; name: the next one's comm,
+	 * or NULL
+	 */
+	EVENT_SWITCH,
+	EVENT_WAKING, /* pid, tid: the thread that is woken; sched: the waker */
+	/*
+	 * Context switches or wakings were lost. id 1: at some time after the latest one that came;
+	 * 0: between the latest one and this event. sched.cpu: of which CPU, or SCHED_EVERY_CPU.
 	 */
 	EVENT_SCHED_GAP,
 
-	EVENT_SAMPLE, /* sample, callstack: where the thread was at that moment; no mark */
-	/* callstack: the thread has a CPU again, after `size` ns without; there it left it. No mark */
+	EVENT_SAMPLE, /* sample, callstack: where the thread was at that moment. Not a mark */
+	/* The thread is on a CPU again after `size` ns; callstack: where it blocked. Not a mark */
 	EVENT_BLOCKED,
 };
 
@@ -68,17 +72,17 @@ enum __attribute__((packed)) event_scope {
 	SCOPE_THREAD,
 	SCOPE_PROCESS,
 	SCOPE_GLOBAL,
-	/* Only of events, as the program's own: facts have those above. */
+	/* Events may have these, as the program gives them; facts have only those above. */
 	SCOPE_TASK,   /* of the innermost open task */
 	SCOPE_MARKER, /* of the innermost open slice of a marker */
 };
 
-/* What kind of object a mark belongs to: as in include/proftrace.h. From files always none. */
+/* The kind of object a mark belongs to, as in include/proftrace.h. Events from files have none. */
 enum __attribute__((packed)) event_object {
 	OBJECT_NONE,
 	OBJECT_MARKER, /* BEGIN: id is its token */
 	OBJECT_TASK,
-	OBJECT_FRAME, /* ASYNC: the END belongs to the oldest that is open; a name has a rate */
+	OBJECT_FRAME, /* ASYNC: an END closes the oldest open one; each name has a rate */
 	OBJECT_EVENT,
 	OBJECT_COUNTER,
 };
@@ -93,26 +97,26 @@ enum arg_type {
 	ARG_NULL,    /* a NULL string */
 };
 
-/* Why a slice ended otherwise than by its own END. */
+/* Why a slice ended without its own END. */
 enum __attribute__((packed)) end_reason {
 	END_NORMAL = 0,
-	END_LOST,	/* its END was lost: it ended somewhere before this time */
-	END_UNFINISHED, /* without an END: its thread, its program or the slice around it ended */
+	END_LOST,	/* its END was lost: it ended at some time before this one */
+	END_UNFINISHED, /* it has no END: its thread, its program or the slice around it ended */
 };
 
-/* Limits of one event: six of its own and the two of PROF_STEP, room for what a file may hold. */
+/* A mark has at most six arguments and the two of PROF_STEP; files may have more. */
 #define EVENT_MAX_ARGS 32
 
 /*
- * Bytes of a string that are kept: 256, each of which became an escape of four. Of a longer one that
- * many, and TEXT_CUT_MARK behind them in every output: U+2026, three bytes.
+ * Bytes of a string that are kept: 256, each of which became an escape of four. A longer string is
+ * cut to that, and every output puts TEXT_CUT_MARK behind it: U+2026, three bytes.
  */
 #define EVENT_MAX_STRING 1024
 #define TEXT_CUT_MARK	 "\xe2\x80\xa6"
 
-/* Counters of threads: as many as Perfetto's loader takes with one event. */
+/* Counters of a thread: Perfetto's loader accepts no more than eight with one event. */
 #define EVENT_MAX_COUNTERS 8
-#define EVENT_NO_VALUE	   UINT64_MAX /* of a counter, where it is not known */
+#define EVENT_NO_VALUE	   UINT64_MAX /* the counter's value is not known */
 
 struct arg {
 	const struct name *key; /* NULL: the value of a counter with a single series */
@@ -127,16 +131,19 @@ struct arg {
 	};
 };
 
-/* One moment by three clocks, ns. Zero: not known. */
+/* One moment by three clocks, in ns; 0: not known. */
 struct clock_reading {
 	uint64_t monotonic;
 	uint64_t boottime;
 	uint64_t realtime;
 };
 
-/* What a thread does that leaves its CPU, as the kernel's own trace has it. */
+/*
+ * The state of a thread that leaves its CPU, with the values of the kernel's own sched_switch
+ * event.
+ */
 enum sched_state {
-	SCHED_STATE_RUNNABLE = 0, /* it gave way by itself */
+	SCHED_STATE_RUNNABLE = 0, /* it yielded */
 	SCHED_STATE_SLEEPING = 1, /* interruptible */
 	SCHED_STATE_UNINTERRUPTIBLE = 2,
 	SCHED_STATE_STOPPED = 4,
@@ -145,22 +152,22 @@ enum sched_state {
 	SCHED_STATE_ZOMBIE = 0x20,
 	SCHED_STATE_PARKED = 0x40,
 	SCHED_STATE_IDLE = 0x80,
-	SCHED_STATE_PREEMPTED = 0x100, /* it could have gone on */
+	SCHED_STATE_PREEMPTED = 0x100, /* it was preempted, and could have run on */
 };
 
 #define SCHED_EVERY_CPU 0xffff
 
 struct event_sched {
-	uint32_t pid, tid;   /* SWITCH: of the next one; WAKING: of the waker. Of no task: 0 */
-	uint16_t cpu;	     /* where it happens */
-	uint16_t target_cpu; /* WAKING: where it will run, or has run last */
+	uint32_t pid, tid;   /* SWITCH: of the next task; WAKING: of the waker; 0: no task */
+	uint16_t cpu;	     /* where it happened */
+	uint16_t target_cpu; /* WAKING: the CPU it is to run on */
 	uint16_t state;	     /* SWITCH: enum sched_state */
 	uint8_t prio;
-	uint8_t other_prio;	   /* SWITCH: of the next one */
-	bool traced, other_traced; /* they belong to processes that are recorded */
+	uint8_t other_prio;	   /* SWITCH: of the next task */
+	bool traced, other_traced; /* the task belongs to a recorded process */
 	bool exiting, other_exiting;
-	bool interrupt; /* WAKING: by an interrupt on the waker's time */
-	bool on_queue;	/* WAKING: it had not gone to sleep yet */
+	bool interrupt; /* WAKING: by an interrupt while the waker was running */
+	bool on_queue;	/* WAKING: it was still on the run queue */
 };
 
 enum sample_mode {
@@ -169,7 +176,7 @@ enum sample_mode {
 };
 
 struct event_sample {
-	uint64_t period_ns; /* that it stands for; 0: not known */
+	uint64_t period_ns; /* the time it represents; 0: not known */
 	uint16_t cpu;
 	uint8_t mode; /* enum sample_mode */
 };
@@ -181,34 +188,39 @@ struct event {
 	uint64_t ts_ns; /* CLOCK_MONOTONIC */
 	uint32_t pid;
 	uint32_t tid;
-	enum end_reason end_reason; /* END, ASYNC_END: as a file tells it */
+	enum end_reason end_reason; /* END, ASYNC_END: from a file */
 	/*
-	 * It came while its process was not recorded: it counts only as the end of what was recorded
-	 * (ASYNC_END, FREE), or for what it tells (STEP).
+	 * It came while its process was not recorded. It only serves to end what was recorded
+	 * before (ASYNC_END, FREE) or for its content (STEP).
 	 */
 	bool left_out;
-	bool continued; /* COUNTER, from a file: an earlier one of the recording has this sample, too */
-	bool closes_inner; /* END: those that are open inside have no END, and none was lost */
-	int level; /* BEGIN, END: the slice's own level; others: number of open slices; -1: not known */
+	/* COUNTER, from a file: an earlier file of the same recording has this sample, too */
+	bool continued;
+	/* END: slices open inside this one have no END of their own, and none was lost */
+	bool closes_inner;
+	/* BEGIN, END: the slice's own nesting level; others: the number of open slices; -1: not known */
+	int level;
 	const struct name *name;
 	const struct name *category; /* several are separated by commas; NULL: none */
 	uint64_t id;
 	uint64_t size;
-	/* ALLOC, FREE from a file: `args` is what was live in the pool then. */
+	/* ALLOC, FREE from a file: `args` is the number of bytes live in the pool then. */
 	unsigned n_args;
 	const struct arg *args;
 	const struct name *unit; /* COUNTER: unit when known, else NULL */
-	bool sampled; /* COUNTER, INSTANT: by the recorder and no mark: not part of marked = written + lost */
-	bool of_thread; /* COUNTER, from a file: what was counted of the thread, nothing it said */
-	bool on_thread; /* COUNTER, from a file: an ordinary one, of the thread and not of its process */
-	/* BEGIN, END, READING: of the counters that the timeline was told of (EVENT_NO_VALUE: not known), or none. */
+	/* COUNTER, INSTANT: made by the recorder, not a mark: not part of marked = written + lost */
+	bool sampled;
+	bool of_thread; /* COUNTER, from a file: a hardware or kernel counter of the thread */
+	/* COUNTER, from a file: an ordinary counter that belongs to the thread, not to its process */
+	bool on_thread;
+	/* BEGIN, END, READING: values of the counters given to timeline_count(), or none. */
 	unsigned n_counters;
 	const uint64_t *counters;
-	/* For how long each was to be counted and for how long it was, ns; NULL: all of the time. */
+	/* How long each was enabled and how long it was running, ns; NULL: all of the time. */
 	const uint64_t *counter_enabled;
 	const uint64_t *counter_running;
-	const struct callstack
-		*callstack; /* where it happened; NULL: not known, or not asked for */
+	/* where it happened; NULL: not known, or not requested */
+	const struct callstack *callstack;
 	union {
 		struct clock_reading clock; /* CLOCK */
 		struct event_sched sched;   /* SWITCH, WAKING */
@@ -216,7 +228,7 @@ struct event {
 		struct {		    /* PHASE */
 			uint32_t cycle;
 			uint8_t phase;
-			bool waits_on; /* neither this step nor the one after it is recorded */
+			bool waits_on; /* neither this step nor the next one is recorded */
 		};
 	};
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frames are asynchronous slices whose name has a memory: they are numbered from the first one that is
- * recorded, and the time from the start of one to that of the next makes their rate.
+ * Frames are asynchronous slices that are numbered per name, from the first one that is recorded.
+ * The time from the start of one to the start of the next gives their rate, in Hz.
  *
- * All frames of an object have the same token. What tells those that overlap apart in the outputs is
- * the lane they are on, so a frame's id is its lane's uuid.
+ * All frames of an object have the same token. Overlapping frames are told apart by the lane they
+ * are on, so a frame's id in the outputs is the uuid of its lane.
  */
 #include "timeline/state.h"
 
@@ -24,8 +24,8 @@ uint64_t frame_begin(struct timeline *t, struct lanes *lanes, struct fact *fact)
 	return lanes->n_frames;
 }
 
-static struct counter *rate_counter(struct timeline *t, const struct mark *m,
-				    const struct lanes *lanes)
+static struct counter *frame_rate_counter(struct timeline *t, const struct mark *m,
+					  const struct lanes *lanes)
 {
 	char text[6 * 128 + sizeof(" rate")];
 	int n = snprintf(text, sizeof(text), "%s rate", lanes->name->text);
@@ -38,8 +38,8 @@ static struct counter *rate_counter(struct timeline *t, const struct mark *m,
 }
 
 /*
- * Nothing is said of the first one, nor of one that started no later than the last, nor of the first
- * after others may have been missed.
+ * There is no rate for the first frame, for a frame that started no later than the previous one,
+ * and for the first frame after others may have been missed.
  */
 void frame_rate(struct timeline *t, const struct mark *m, struct lanes *lanes)
 {
@@ -54,18 +54,18 @@ void frame_rate(struct timeline *t, const struct mark *m, struct lanes *lanes)
 	if (lanes->n_frames == 1 || !last_ns)
 		return;
 	if (!lanes->rate)
-		lanes->rate = rate_counter(t, m, lanes);
+		lanes->rate = frame_rate_counter(t, m, lanes);
 	if (!lanes->rate)
 		return;
 	rate.d = 1e9 / (double)(m->ts_ns - last_ns);
 	track = &lanes->rate->pub;
-	fact = fact_of(m, FACT_COUNTER);
+	fact = fact_from_mark(m, FACT_COUNTER);
 	fact.name = track->name;
 	fact.tracks = &track;
 	fact.args = &rate;
 	fact.n_args = 1;
 	counter_keep(lanes->rate, &rate, &fact);
-	emit(t, &fact);
+	emit_fact(t, &fact);
 }
 
 void frames_restart(struct process_state *p)
@@ -76,7 +76,7 @@ void frames_restart(struct process_state *p)
 		lanes->n_frames = 0;
 }
 
-static void forget_last(struct process_state *p)
+static void forget_last_frame(struct process_state *p)
 {
 	struct lanes *lanes;
 
@@ -89,9 +89,9 @@ void frames_missed(struct timeline *t, struct process_state *process)
 	struct process_state *p;
 
 	if (process) {
-		forget_last(process);
+		forget_last_frame(process);
 		return;
 	}
 	for (p = t->processes; p; p = p->hh.next)
-		forget_last(p);
+		forget_last_frame(p);
 }

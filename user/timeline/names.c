@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names are kept in a hash by their cleaned text. Nearly every lookup is of a name that is known
- * already and needs no repair: then its bytes are equal to a text in the table, and equality alone
- * proves that they are clean, since every text there is. Only bytes not found are cleaned.
+ * Names are kept in a hash table by their cleaned text. Nearly every lookup is of a name that is
+ * known already and needs no repair: then its bytes are equal to a text in the table, which proves
+ * that they are clean, since every text there is. Only bytes that are not found are cleaned.
  */
 #include "timeline/names.h"
+
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "timeline/hash.h"
+#include "base/hash.h"
 
 #define DEFAULT_MAX_NAMES 65536
 #define LONGEST_NAME	  4096 /* bytes kept of any name, whatever the caller allows */
@@ -21,7 +23,7 @@ struct entry {
 	struct name name; /* last: its text follows */
 };
 
-/* The names that were looked up last, by what is easy to compute of their bytes. */
+/* A cache of the names that were looked up last, by a hash that is cheap to compute. */
 #define RECENT 512 /* a power of two */
 
 struct names {
@@ -35,42 +37,10 @@ struct names {
 };
 
 /*
- * The length of the well-formed UTF-8 character at `s`, 0 if there is none. Overlong forms,
- * surrogates and what lies above U+10FFFF are not well-formed.
+ * Writes the escape of a control character or a line separator, to which terminals and parsers
+ * would react.
  */
-static size_t utf8_char(const unsigned char *s, size_t left, uint32_t *ret_code)
-{
-	uint32_t code, least;
-	size_t length, i;
-
-	if (s[0] < 0x80) {
-		*ret_code = s[0];
-		return 1;
-	}
-	if (s[0] >= 0xc2 && s[0] <= 0xdf) {
-		length = 2, code = s[0] & 0x1f, least = 0x80;
-	} else if (s[0] >= 0xe0 && s[0] <= 0xef) {
-		length = 3, code = s[0] & 0x0f, least = 0x800;
-	} else if (s[0] >= 0xf0 && s[0] <= 0xf4) {
-		length = 4, code = s[0] & 0x07, least = 0x10000;
-	} else {
-		return 0;
-	}
-	if (length > left)
-		return 0;
-	for (i = 1; i < length; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		code = code << 6 | (s[i] & 0x3f);
-	}
-	if (code < least || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
-		return 0;
-	*ret_code = code;
-	return length;
-}
-
-/* What stands for a control character or a line separator, of which terminals and parsers make something. */
-static size_t escape(char *out, uint32_t code)
+static size_t escape_control(char *out, uint32_t code)
 {
 	static const char digits[] = "0123456789abcdef";
 	size_t n = 0;
@@ -83,13 +53,8 @@ static size_t escape(char *out, uint32_t code)
 	return n;
 }
 
-static bool is_control(uint32_t code)
-{
-	return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == 0x2028 || code == 0x2029;
-}
-
 /* Eight bytes, all of them from ' ' to '~': none has its highest bit, none is below, none is DEL. */
-static bool is_plain(uint64_t word)
+static bool is_plain_ascii(uint64_t word)
 {
 	const uint64_t ones = 0x0101010101010101ull, high = 0x80 * ones;
 
@@ -103,12 +68,12 @@ size_t text_clean(char *out, size_t size, const char *bytes, size_t length, bool
 
 	if (!size)
 		return 0;
-	/* Nearly all of it is plain, and is not looked at byte by byte. */
+	/* Nearly all text is plain ASCII, and is copied eight bytes at a time. */
 	while (i + 8 <= length && i + 8 < size) {
 		uint64_t word;
 
 		memcpy(&word, s + i, 8);
-		if (!is_plain(word))
+		if (!is_plain_ascii(word))
 			break;
 		memcpy(out + i, &word, 8);
 		i += 8;
@@ -126,14 +91,14 @@ size_t text_clean(char *out, size_t size, const char *bytes, size_t length, bool
 			out[n++] = (char)s[i++];
 			continue;
 		}
-		taken = given = utf8_char(s + i, length - i, &code);
+		taken = given = utf8_decode(s + i, length - i, &code);
 		if (!taken) {
 			memcpy(piece, "\xef\xbf\xbd", 3);
 			from = piece;
 			taken = 1;
 			given = 3;
-		} else if (is_control(code)) {
-			given = escape(piece, code);
+		} else if (text_is_control(code)) {
+			given = escape_control(piece, code);
 			from = piece;
 		}
 		if (n + given >= size)
@@ -148,8 +113,8 @@ size_t text_clean(char *out, size_t size, const char *bytes, size_t length, bool
 	return n;
 }
 
-/* Two words that overlap, or all of its bytes, and how many there are. */
-static unsigned recent_slot(const char *text, size_t length)
+/* Hashes the first and the last eight bytes, which may overlap, and the length. */
+static unsigned names_recent_slot(const char *text, size_t length)
 {
 	uint64_t head = 0, tail = 0, sum;
 
@@ -167,9 +132,9 @@ static unsigned recent_slot(const char *text, size_t length)
 	return (unsigned)(sum >> 55) & (RECENT - 1);
 }
 
-static struct entry *find(struct names *names, const char *text, size_t length)
+static struct entry *names_find(struct names *names, const char *text, size_t length)
 {
-	struct entry **recent = &names->recent[recent_slot(text, length)], *entry = *recent;
+	struct entry **recent = &names->recent[names_recent_slot(text, length)], *entry = *recent;
 
 	if (entry && entry->name.length == length && !memcmp(entry->name.text, text, length))
 		return entry;
@@ -179,7 +144,7 @@ static struct entry *find(struct names *names, const char *text, size_t length)
 	return entry;
 }
 
-static struct entry *add(struct names *names, const char *text, size_t length, uint32_t id)
+static struct entry *names_add(struct names *names, const char *text, size_t length, uint32_t id)
 {
 	struct entry *entry = malloc(sizeof(*entry) + length + 1);
 
@@ -204,8 +169,8 @@ struct names *names_new(uint32_t max_names)
 	if (!names)
 		return NULL;
 	names->max_names = max_names ? max_names : DEFAULT_MAX_NAMES;
-	/* Made now, so that it is there when memory or the limit is not. */
-	names->other = add(names, OTHER_NAMES, strlen(OTHER_NAMES), 1);
+	/* Made now, so that it exists when the limit is reached or memory is short. */
+	names->other = names_add(names, OTHER_NAMES, strlen(OTHER_NAMES), 1);
 	if (!names->other) {
 		free(names);
 		return NULL;
@@ -226,8 +191,8 @@ void names_free(struct names *names)
 	free(names);
 }
 
-/* Where to cut so that no character is split, as far as there are characters at all. */
-static size_t cut_length(const char *bytes, size_t max_length)
+/* The length at which to cut so that no character is split, if the bytes are UTF-8 at all. */
+static size_t name_cut_length(const char *bytes, size_t max_length)
 {
 	size_t back;
 
@@ -239,11 +204,12 @@ static size_t cut_length(const char *bytes, size_t max_length)
 }
 
 /*
- * Into the scratch. An escape is up to six times as long as what it stands for: the limit is one of what
- * comes out, too, so that whoever made room for the longest name has it.
+ * Cleans into the scratch buffer. An escape is up to six times as long as the character it
+ * replaces, so the limit applies to the result as well: whoever reserves space for the longest name
+ * can rely on it.
  */
-static size_t clean(struct names *names, const char *bytes, size_t length, size_t max_length,
-		    bool was_cut, bool *repaired)
+static size_t names_clean(struct names *names, const char *bytes, size_t length, size_t max_length,
+			  bool was_cut, bool *repaired)
 {
 	size_t n, most = max_length > LONGEST_CLEANED ? max_length : LONGEST_CLEANED;
 
@@ -267,20 +233,20 @@ const struct name *names_intern(struct names *names, const char *bytes, size_t l
 	cut = length > max_length;
 	if (cut) {
 		names->count.cut++;
-		length = cut_length(bytes, max_length);
+		length = name_cut_length(bytes, max_length);
 	}
-	entry = find(names, bytes, length);
+	entry = names_find(names, bytes, length);
 	if (entry)
 		return &entry->name;
-	length = clean(names, bytes, length, max_length, cut, &repaired);
+	length = names_clean(names, bytes, length, max_length, cut, &repaired);
 	if (repaired) {
 		names->count.repaired++;
-		entry = find(names, names->scratch, length);
+		entry = names_find(names, names->scratch, length);
 		if (entry)
 			return &entry->name;
 	}
 	if (names->n_names < names->max_names)
-		entry = add(names, names->scratch, length, names->n_names + 2);
+		entry = names_add(names, names->scratch, length, names->n_names + 2);
 	if (!entry) {
 		names->count.capped++;
 		return &names->other->name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where a trace comes from: what the recorder writes at its start, and what is found there again when
- * traces are put together. Empty strings: not known.
+ * What a trace says about its own recording: `trace_info` is what goes into a file at its start, and
+ * `trace_origin` is what a reader finds there again, which merge needs to put traces on one timeline.
  */
 #ifndef PROFTRACE_TIMELINE_ORIGIN_H
 #define PROFTRACE_TIMELINE_ORIGIN_H
@@ -11,28 +11,51 @@
 #include "timeline/account.h"
 #include "timeline/event.h"
 
+/* All strings are borrowed for the call that gets them. */
+struct trace_info {
+	uint64_t start_ns; /* CLOCK_MONOTONIC: no fact is older */
+	struct clock_reading clock;
+	uint64_t trace_uuid[2];
+	const char *version;	    /* of proftrace */
+	const char *kernel_release; /* uname -r, -v, -m, -s */
+	const char *kernel_version;
+	const char *machine;
+	const char *sysname;
+	/* `merge` matches traces of several ranks and hosts by these; NULL or empty: not known. */
+	const char *host;
+	const char *boot_id;
+	const char *rank;
+	/*
+	 * The functions of frames are looked up at the end of a file. A format that needs the names at once
+	 * calls this for one stack, whose frames then have the names that are known. NULL: nobody knows any.
+	 */
+	void (*name_stack)(void *context, const struct callstack *callstack);
+	void *name_context;
+};
+
+/* Empty strings: not known. */
 struct trace_origin {
 	char host[65];
 	char boot_id
-		[37]; /* as in /proc/sys/kernel/random/boot_id: one clock ticks for all of a boot */
-	char rank[12];	  /* of the program among those that run together, a number */
-	char version[32]; /* of proftrace; empty: somebody else's trace */
+		[37];  /* /proc/sys/kernel/random/boot_id: all traces of one boot share a clock */
+	char rank[12]; /* of the program among those that run together, a number */
+	char version[32]; /* of proftrace; empty: a trace of another program */
 	char sysname[65];
 	char kernel_release[65];
 	char kernel_version[129];
 	char machine[65];
 	uint64_t trace_uuid[2];
 	struct clock_reading clock; /* the first one */
-	uint64_t base_ns;	    /* JSON: of CLOCK_MONOTONIC, to which its times are relative */
-	/* Of the recording, at its end: a file that was cut off has none. */
+	uint64_t base_ns; /* JSON: of CLOCK_MONOTONIC; times in the file are relative to it */
+	uint64_t realtime_base_ns; /* JSON of other programs: the same of CLOCK_REALTIME */
+	/* Written at the end of the recording: a file that was cut off has none. */
 	bool has_account;
 	struct account account;
 	enum {
-		ENDING_NONE, /* cut off, or somebody else's */
+		ENDING_NONE, /* cut off, or a trace of another program */
 		ENDING_BROKEN,
 		ENDING_ORDERLY,
 	} ending;
-	uint64_t realtime_base_ns; /* JSON of others: the same of CLOCK_REALTIME */
 };
 
 #endif

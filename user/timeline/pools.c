@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory of named pools: every PROF_ALLOC and PROF_FREE becomes a sample of the bytes that are live in
- * the pool. Which allocations are live is kept by address, so that a free knows its size and its pool.
- * Within a scope of memory a pool is another one than outside, and is called "scope:pool".
+ * Memory pools: every PROF_ALLOC and PROF_FREE becomes a sample of the bytes that are live in the
+ * pool. Live allocations are kept by address, so that a free knows its size and its pool. Within a
+ * scope (scopes.c) a pool is another one than outside, and has the name "scope:pool".
  */
 #include "timeline/state.h"
 
@@ -17,7 +17,7 @@ int pools_init(struct timeline *t)
 	return hash_added(hh, &t->allocation_anchor) ? 0 : -1;
 }
 
-static const struct name *full_name(struct timeline *t, const struct pool_key *key)
+static const struct name *pool_full_name(struct timeline *t, const struct pool_key *key)
 {
 	char text[2048];
 
@@ -40,7 +40,7 @@ static struct pool *pool_get(struct timeline *t, const struct mark *m, const str
 	HASH_FIND(hh, p->pools, &key, sizeof(key), pool);
 	if (pool)
 		return pool;
-	counter = counter_get(t, m, full_name(t, &key), NULL, t->bytes, false);
+	counter = counter_get(t, m, pool_full_name(t, &key), NULL, t->bytes, false);
 	if (!counter)
 		return NULL;
 	pool = calloc(1, sizeof(*pool));
@@ -58,15 +58,15 @@ static struct pool *pool_get(struct timeline *t, const struct mark *m, const str
 	return pool;
 }
 
-static void tell(struct timeline *t, struct process_state *p, struct pool *pool, int64_t live,
-		 struct memory *memory, struct fact *fact)
+static void emit_pool_sample(struct timeline *t, struct process_state *p, struct pool *pool,
+			     int64_t live, struct memory *memory, struct fact *fact)
 {
 	const struct track *track = &pool->counter->pub;
 	const struct arg value = { .type = ARG_INT, .i = live };
 
-	/* What comes from a file may be any number. */
-	memory->growth = (int64_t)((uint64_t)live - (uint64_t)pool->told);
-	pool->told = live;
+	/* Numbers from a file may be anything: the difference must not overflow. */
+	memory->growth = (int64_t)((uint64_t)live - (uint64_t)pool->reported);
+	pool->reported = live;
 	if (live && !pool->is_listed) {
 		pool->is_listed = true;
 		DL_APPEND(p->listed_pools, pool);
@@ -79,27 +79,27 @@ static void tell(struct timeline *t, struct process_state *p, struct pool *pool,
 	fact->args = &value;
 	fact->n_args = 1;
 	counter_keep(pool->counter, &value, fact);
-	emit(t, fact);
+	emit_fact(t, fact);
 }
 
-/* A file says what was live: its allocations may have begun before it. */
-static int64_t live_in(const struct pool *pool, const struct mark *m)
+/* A file says how much was live, because allocations may be older than the file. */
+static int64_t pool_live_bytes(const struct pool *pool, const struct mark *m)
 {
 	const struct event *e = m->event;
 
 	return e->n_args == 1 && e->args[0].type == ARG_INT ? e->args[0].i : (int64_t)pool->live;
 }
 
-static void tell_change(struct timeline *t, const struct mark *m, struct pool *pool,
-			enum memory_change change, uint64_t size)
+static void emit_pool_change(struct timeline *t, const struct mark *m, struct pool *pool,
+			     enum memory_change change, uint64_t size)
 {
 	struct memory memory = { .change = change,
 				 .address = m->event->id,
 				 .size = size,
 				 .tid = m->thread ? m->thread->key.tid : 0 };
-	struct fact fact = fact_of(m, FACT_COUNTER);
+	struct fact fact = fact_from_mark(m, FACT_COUNTER);
 
-	tell(t, m->process, pool, live_in(pool, m), &memory, &fact);
+	emit_pool_sample(t, m->process, pool, pool_live_bytes(pool, m), &memory, &fact);
 }
 
 static struct allocation *allocation_find(const struct timeline *t, const struct mark *m)
@@ -146,7 +146,7 @@ static void allocation_drop(struct timeline *t, struct process_state *p, struct 
 	t->spare_allocations = a;
 }
 
-/* A size is what the program says: the sum must stay a number that every output can hold. */
+/* The program may say any size. The sum is limited to what every output can represent. */
 static void allocation_fill(struct allocation *a, struct pool *pool, const struct mark *m)
 {
 	uint64_t size = m->event->size, most = INT64_MAX - pool->live;
@@ -160,25 +160,28 @@ static void allocation_fill(struct allocation *a, struct pool *pool, const struc
 	pool->live += a->size;
 }
 
-/* Its free was lost, or nobody told. */
-static void forget_old(struct timeline *t, const struct mark *m, const struct allocation *a,
-		       const struct pool *pool)
+/*
+ * The same address is allocated again: the free of the older allocation was lost, or there was no
+ * mark for it.
+ */
+static void replace_allocation(struct timeline *t, const struct mark *m, const struct allocation *a,
+			       const struct pool *pool)
 {
 	struct memory memory = { .change = MEMORY_FREE,
 				 .address = m->event->id,
 				 .size = a->size,
 				 .tid = m->thread ? m->thread->key.tid : 0 };
-	struct fact fact = fact_of(m, FACT_COUNTER);
+	struct fact fact = fact_from_mark(m, FACT_COUNTER);
 
 	a->pool->live -= a->size;
 	if (a->pool != pool)
-		tell(t, m->process, a->pool, (int64_t)a->pool->live, &memory, &fact);
+		emit_pool_sample(t, m->process, a->pool, (int64_t)a->pool->live, &memory, &fact);
 }
 
-/* No memory lies at address 0: an allocation that failed, or a free of nothing. */
+/* Address 0 is an allocation that failed, or free(NULL). */
 int pool_alloc(struct timeline *t, const struct mark *m)
 {
-	struct pool *pool = pool_get(t, m, scope_of(m->thread));
+	struct pool *pool = pool_get(t, m, memory_scope(m->thread));
 	struct allocation *a = NULL;
 
 	if (!pool)
@@ -186,7 +189,7 @@ int pool_alloc(struct timeline *t, const struct mark *m)
 	if (m->event->id) {
 		a = allocation_find(t, m);
 		if (a)
-			forget_old(t, m, a, pool);
+			replace_allocation(t, m, a, pool);
 		else
 			a = allocation_new(t, m);
 		if (a)
@@ -194,7 +197,7 @@ int pool_alloc(struct timeline *t, const struct mark *m)
 		else
 			t->account->allocs_not_followed++;
 	}
-	tell_change(t, m, pool, MEMORY_ALLOC, a ? a->size : 0);
+	emit_pool_change(t, m, pool, MEMORY_ALLOC, a ? a->size : 0);
 	return MARK_WRITTEN;
 }
 
@@ -213,11 +216,11 @@ int pool_free(struct timeline *t, const struct mark *m)
 		allocation_drop(t, m->process, a);
 	else if (m->event->id)
 		t->account->frees_unknown++;
-	tell_change(t, m, pool, MEMORY_FREE, size);
+	emit_pool_change(t, m, pool, MEMORY_FREE, size);
 	return MARK_WRITTEN;
 }
 
-static void allocations_forget(struct timeline *t, struct process_state *p)
+static void forget_allocations(struct timeline *t, struct process_state *p)
 {
 	while (p->allocations)
 		allocation_drop(t, p, p->allocations);
@@ -234,63 +237,64 @@ void pools_off(struct timeline *t, struct process_state *p, const struct name *d
 	}
 }
 
-static void tell_left(struct timeline *t, const struct process_state *p, const struct allocation *a,
+static void emit_leak(struct timeline *t, const struct process_state *p, const struct allocation *a,
 		      uint64_t ts_ns)
 {
-	const struct memory memory = { .change = MEMORY_GONE,
+	const struct memory memory = { .change = MEMORY_RESET,
 				       .address = a->key.number,
 				       .size = a->size,
 				       .tid = a->tid,
 				       .slice = a->slice };
 
-	emit(t, &(struct fact){ .kind = FACT_LEFT,
-				.ts_ns = ts_ns,
-				.process = process_of(p),
-				.name = a->pool->counter->pub.name,
-				.category = a->pool->category,
-				.memory = &memory });
+	emit_fact(t, &(struct fact){ .kind = FACT_LEAK,
+				     .ts_ns = ts_ns,
+				     .process = public_process(p),
+				     .name = a->pool->counter->pub.name,
+				     .category = a->pool->category,
+				     .memory = &memory });
 }
 
-static void tell_gone(struct timeline *t, struct process_state *p, struct pool *pool,
-		      uint64_t ts_ns)
+static void emit_pool_reset(struct timeline *t, struct process_state *p, struct pool *pool,
+			    uint64_t ts_ns)
 {
-	struct memory memory = { .change = MEMORY_GONE, .size = (uint64_t)pool->told };
-	struct fact fact = { .ts_ns = ts_ns, .process = process_of(p) };
+	struct memory memory = { .change = MEMORY_RESET, .size = (uint64_t)pool->reported };
+	struct fact fact = { .ts_ns = ts_ns, .process = public_process(p) };
 
-	tell(t, p, pool, 0, &memory, &fact);
+	emit_pool_sample(t, p, pool, 0, &memory, &fact);
 }
 
 /*
- * The process is over, or its program: what was allocated is gone, and was never freed. A file has one
- * sample at least that says so, even of allocations of no bytes: else its reader knows them still.
+ * The process has ended, or its program by exec: what is still allocated was never freed. A file
+ * gets at least one sample that says so, even for allocations of no bytes, since otherwise its
+ * reader would keep them.
  */
-void memory_gone(struct timeline *t, struct process_state *p, uint64_t ts_ns)
+void pools_reset(struct timeline *t, struct process_state *p, uint64_t ts_ns)
 {
 	struct pool *of_nothing = p->allocations ? p->allocations->pool : NULL;
 	struct allocation *a;
 
 	for (a = p->allocations; a; a = a->next)
-		tell_left(t, p, a, ts_ns);
-	allocations_forget(t, p);
+		emit_leak(t, p, a, ts_ns);
+	forget_allocations(t, p);
 	while (p->listed_pools) {
 		struct pool *pool = p->listed_pools;
 
 		DL_DELETE(p->listed_pools, pool);
 		pool->is_listed = false;
-		if (!pool->told)
+		if (!pool->reported)
 			continue;
 		of_nothing = NULL;
-		tell_gone(t, p, pool, ts_ns);
+		emit_pool_reset(t, p, pool, ts_ns);
 	}
 	if (of_nothing)
-		tell_gone(t, p, of_nothing, ts_ns);
+		emit_pool_reset(t, p, of_nothing, ts_ns);
 }
 
 void pools_release(struct timeline *t, struct process_state *p)
 {
 	struct pool *pool, *next;
 
-	allocations_forget(t, p);
+	forget_allocations(t, p);
 	p->listed_pools = NULL;
 	HASH_ITER (hh, p->pools, pool, next) {
 		HASH_DEL(p->pools, pool);

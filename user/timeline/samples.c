@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where threads were: samples of their call stacks, and stacks of threads that were blocked. */
+/*
+ * Where threads were: samples of their call stacks (--sample), and the stacks at which threads
+ * blocked (--offcpu).
+ */
 #include "timeline/state.h"
 
 /*
- * The slices that were open at that moment. A sample may come in the midst of a BEGIN, whose slice is
- * found here already and begins a little later.
+ * Lists the slices that were open at the time of the sample. A sample may come in the middle of a
+ * BEGIN, whose slice is then open already and begins a little later.
  */
-static unsigned open_slices(struct timeline *t, const struct thread_state *thread, uint64_t ts_ns)
+static unsigned list_open_slices(struct timeline *t, const struct thread_state *thread,
+				 uint64_t ts_ns)
 {
 	unsigned i;
 
@@ -18,10 +22,10 @@ static unsigned open_slices(struct timeline *t, const struct thread_state *threa
 	return i;
 }
 
-void sample_take(struct timeline *t, const struct event *event)
+void emit_sample(struct timeline *t, const struct event *event)
 {
 	const struct thread_state *thread =
-		thread_get(t, event->pid, event->tid, event->ts_ns, NULL);
+		thread_state_get(t, event->pid, event->tid, event->ts_ns, NULL);
 	struct sample sample = {
 		.cpu = event->sample.cpu,
 		.mode = (enum sample_mode)event->sample.mode,
@@ -41,15 +45,19 @@ void sample_take(struct timeline *t, const struct event *event)
 	}
 	fact.thread = &thread->pub;
 	fact.process = thread->pub.process;
-	sample.n_slices = open_slices(t, thread, event->ts_ns);
+	sample.n_slices = list_open_slices(t, thread, event->ts_ns);
 	t->account->stacks++;
-	emit(t, &fact);
+	emit_fact(t, &fact);
 }
 
-/* As a slice of its own in the one that is open. Outside of all, nobody waits for the thread. */
-void blocked_take(struct timeline *t, const struct event *event)
+/*
+ * Becomes a slice "blocked" inside the slice that is open. When none is open, blocking delays
+ * nothing that is measured, and it is ignored.
+ */
+void emit_blocked(struct timeline *t, const struct event *event)
 {
-	struct thread_state *thread = thread_get(t, event->pid, event->tid, event->ts_ns, NULL);
+	struct thread_state *thread =
+		thread_state_get(t, event->pid, event->tid, event->ts_ns, NULL);
 	struct event e = {
 		.kind = EVENT_BEGIN,
 		.ts_ns = event->ts_ns > event->size ? event->ts_ns - event->size : 0,

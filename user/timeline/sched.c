@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who has which CPU, and what threads do: they run, wait for a CPU, or are blocked.
+ * Which task has which CPU, and what threads do: they run, wait for a CPU (runnable), or are
+ * blocked.
  *
- * Of each thread it is added up how long it did what until its latest change, so what it did in a slice
- * is the difference of two sums: it is as long as the slice, to the nanosecond, whatever is in between.
- * The kernel takes the time of a mark before it finds a place for it among the others; the thread may
- * lose its CPU in between, so that the mark comes after changes that were later. The last few of them
- * are remembered, each with its sums.
+ * For each thread the time in each state is summed up until its latest change. What it did in a
+ * slice is the difference of the sums at its end and at its begin, so the states add up to the
+ * slice's duration to the nanosecond, whatever happened in between.
  *
- * A thread that makes a mark has a CPU, so nothing need be known of it before its first slice. Where
- * switches were lost it is not known what a thread did from its last change until the next thing that
- * is known of it: that time is unknown, and slices say so.
+ * Marks and context switches do not always come in the order of their times: the kernel takes the
+ * time of a mark before it reserves space for it in the ring buffer, and the thread may lose its
+ * CPU in between, so that changes with later times come first. So the last SCHED_STEPS changes are
+ * remembered, each with its sums.
+ *
+ * A thread that makes a mark is on a CPU, so nothing has to be known about it before its first
+ * slice. Where context switches were lost, the time from the thread's last known change to the next
+ * thing that is known of it counts as unknown, and slices say so.
  */
 #include "timeline/state.h"
 
@@ -44,13 +48,13 @@ void sched_free(struct timeline *t)
 
 /* --- what a thread did --------------------------------------------------------------------------- */
 
-static struct sched_step *latest(struct thread_sched *s)
+static struct sched_step *latest_step(struct thread_sched *s)
 {
 	return &s->steps[s->at];
 }
 
-static struct thread_sched *sched_of(struct timeline *t, struct thread_state *thread,
-				     uint64_t ts_ns, enum thread_does does)
+static struct thread_sched *thread_sched_get(struct timeline *t, struct thread_state *thread,
+					     uint64_t ts_ns, enum thread_activity activity)
 {
 	struct thread_sched *s = thread->sched;
 
@@ -60,55 +64,56 @@ static struct thread_sched *sched_of(struct timeline *t, struct thread_state *th
 	if (!s)
 		return NULL;
 	s->n = 1;
-	s->steps[0] = (struct sched_step){ .ts_ns = ts_ns, .does = does };
+	s->steps[0] = (struct sched_step){ .ts_ns = ts_ns, .activity = activity };
 	s->gap = t->sched_gap;
 	thread->sched = s;
 	return s;
 }
 
-/* Whether something may have been lost of it since its latest change. */
-static bool is_uncertain(const struct timeline *t, const struct thread_sched *s)
+/* Whether context switches of the thread may have been lost since its latest change. */
+static bool sched_is_uncertain(const struct timeline *t, const struct thread_sched *s)
 {
 	return t->sched_uncertain || s->gap != t->sched_gap;
 }
 
-static void step(struct timeline *t, struct thread_sched *s, uint64_t ts_ns, enum thread_does does,
-		 bool unknown)
+static void sched_add_step(struct timeline *t, struct thread_sched *s, uint64_t ts_ns,
+			   enum thread_activity activity, bool unknown)
 {
-	const struct sched_step *last = latest(s);
+	const struct sched_step *last = latest_step(s);
 	struct sched_step *next = &s->steps[(s->at + 1) & (SCHED_STEPS - 1)];
 
 	if (ts_ns < last->ts_ns)
 		ts_ns = last->ts_ns;
 	memcpy(next->spent, last->spent, sizeof(next->spent));
-	next->spent[unknown ? DOES_UNKNOWN : last->does] += ts_ns - last->ts_ns;
+	next->spent[unknown ? THREAD_UNKNOWN : last->activity] += ts_ns - last->ts_ns;
 	next->ts_ns = ts_ns;
-	next->does = does;
+	next->activity = activity;
 	s->at = (s->at + 1) & (SCHED_STEPS - 1);
 	s->n += s->n < SCHED_STEPS;
 	s->gap = t->sched_gap;
 }
 
-/* `unlikely`: it cannot have been in its last state until now, so something was not told. */
-static void change(struct timeline *t, struct thread_sched *s, uint64_t ts_ns,
-		   enum thread_does does, bool unlikely)
+/* `unlikely`: the thread cannot have been in its last state until now, so a change was missed. */
+static void sched_change_state(struct timeline *t, struct thread_sched *s, uint64_t ts_ns,
+			       enum thread_activity activity, bool unlikely)
 {
-	step(t, s, ts_ns, does, unlikely || is_uncertain(t, s));
+	sched_add_step(t, s, ts_ns, activity, unlikely || sched_is_uncertain(t, s));
 }
 
 void sched_mark(struct timeline *t, struct thread_state *thread, uint64_t ts_ns)
 {
-	struct thread_sched *s = sched_of(t, thread, ts_ns, DOES_RUN);
+	struct thread_sched *s = thread_sched_get(t, thread, ts_ns, THREAD_RUNNING);
 	const struct sched_step *last;
 
 	if (!s)
 		return;
-	last = latest(s);
-	if (is_uncertain(t, s) || (last->does != DOES_RUN && ts_ns > last->ts_ns))
-		step(t, s, ts_ns, DOES_RUN, true);
+	last = latest_step(s);
+	if (sched_is_uncertain(t, s) || (last->activity != THREAD_RUNNING && ts_ns > last->ts_ns))
+		sched_add_step(t, s, ts_ns, THREAD_RUNNING, true);
 }
 
-static void sums_at(const struct thread_sched *s, uint64_t ts_ns, uint64_t sums[DOES_ALL])
+static void sched_sums_at(const struct thread_sched *s, uint64_t ts_ns,
+			  uint64_t sums[THREAD_ACTIVITIES])
 {
 	const struct sched_step *at = &s->steps[s->at];
 	unsigned i;
@@ -117,20 +122,20 @@ static void sums_at(const struct thread_sched *s, uint64_t ts_ns, uint64_t sums[
 		at = &s->steps[(s->at - i) & (SCHED_STEPS - 1)];
 	memcpy(sums, at->spent, sizeof(at->spent));
 	if (at->ts_ns < ts_ns)
-		sums[at->does] += ts_ns - at->ts_ns;
+		sums[at->activity] += ts_ns - at->ts_ns;
 }
 
-static bool grow(struct thread_sched *s, const struct thread_state *thread)
+static bool grow_slice_sums(struct thread_sched *s, const struct thread_state *thread)
 {
-	uint64_t(*grown)[DOES_ALL];
+	uint64_t(*grown)[THREAD_ACTIVITIES];
 
-	if (thread->n_slices <= s->room)
+	if (thread->n_slices <= s->capacity)
 		return true;
-	grown = realloc(s->begins, thread->room * sizeof(*grown));
+	grown = realloc(s->begins, thread->capacity * sizeof(*grown));
 	if (!grown)
 		return false;
 	s->begins = grown;
-	s->room = thread->room;
+	s->capacity = thread->capacity;
 	return true;
 }
 
@@ -138,15 +143,15 @@ void sched_begin(struct timeline *t, struct thread_state *thread, uint64_t ts_ns
 {
 	struct thread_sched *s = thread->sched;
 
-	if (t->states && s && grow(s, thread))
-		sums_at(s, ts_ns, s->begins[thread->n_slices - 1]);
+	if (t->states && s && grow_slice_sums(s, thread))
+		sched_sums_at(s, ts_ns, s->begins[thread->n_slices - 1]);
 }
 
-static uint64_t take(uint64_t from, uint64_t to, uint64_t *rest)
+static uint64_t clamp_state_time(uint64_t from, uint64_t to, uint64_t *rest)
 {
 	uint64_t delta = to - from;
 
-	/* Where there were more changes than are remembered, a sum may have gone back. */
+	/* When there were more changes than are remembered, the sum at the end may be smaller. */
 	if ((int64_t)delta < 0)
 		delta = 0;
 	if (delta > *rest)
@@ -155,12 +160,13 @@ static uint64_t take(uint64_t from, uint64_t to, uint64_t *rest)
 	return delta;
 }
 
-static void append(struct timeline *t, struct fact *fact, const struct name *key, uint64_t ns)
+static void append_state_arg(struct timeline *t, struct fact *fact, const struct name *key,
+			     uint64_t ns)
 {
 	append_arg(t, fact, (struct arg){ .key = key, .type = ARG_UINT, .u = ns });
 }
 
-static const struct arg *find(const struct fact *fact, const struct name *key)
+static const struct arg *find_state_arg(const struct fact *fact, const struct name *key)
 {
 	unsigned i;
 
@@ -174,27 +180,30 @@ static const struct arg *find(const struct fact *fact, const struct name *key)
 	return NULL;
 }
 
-/* A file says it already, if it does: what adds up to the duration is no program's own. */
-static bool told_by_file(struct timeline *t, struct fact *fact)
+/*
+ * Files have the states among the arguments. They are believed if they add up to the duration: then
+ * they are not arguments of the program's own that happen to have these names.
+ */
+static bool read_states_from_args(struct timeline *t, struct fact *fact)
 {
 	uint64_t duration = fact->ts_ns - fact->begin_ns, rest = duration;
 	const struct arg *running, *runnable, *blocked, *unknown;
 
 	if (!fact->n_args)
 		return false;
-	running = find(fact, t->running_ns);
+	running = find_state_arg(fact, t->running_ns);
 	if (!running)
 		return false;
-	runnable = find(fact, t->runnable_ns);
-	blocked = find(fact, t->blocked_ns);
-	unknown = find(fact, t->unknown_ns);
+	runnable = find_state_arg(fact, t->runnable_ns);
+	blocked = find_state_arg(fact, t->blocked_ns);
+	unknown = find_state_arg(fact, t->unknown_ns);
 	if (!runnable || !blocked)
 		return false;
 	t->slice_states = (struct slice_states){
-		.running = take(0, running->u, &rest),
-		.runnable = take(0, runnable->u, &rest),
-		.blocked = take(0, blocked->u, &rest),
-		.unknown = unknown ? take(0, unknown->u, &rest) : 0,
+		.running = clamp_state_time(0, running->u, &rest),
+		.runnable = clamp_state_time(0, runnable->u, &rest),
+		.blocked = clamp_state_time(0, blocked->u, &rest),
+		.unknown = unknown ? clamp_state_time(0, unknown->u, &rest) : 0,
 	};
 	if (rest || t->slice_states.running != running->u ||
 	    t->slice_states.runnable != runnable->u || t->slice_states.blocked != blocked->u)
@@ -203,36 +212,36 @@ static bool told_by_file(struct timeline *t, struct fact *fact)
 	return true;
 }
 
-/* Before the innermost slice is taken off. What is left over by rounding of none is not known. */
+/* Called before the innermost slice is removed. The rest of the duration is unknown. */
 void sched_end(struct timeline *t, struct thread_state *thread, struct fact *fact)
 {
-	uint64_t rest = fact->ts_ns - fact->begin_ns, sums[DOES_ALL];
+	uint64_t rest = fact->ts_ns - fact->begin_ns, sums[THREAD_ACTIVITIES];
 	struct slice_states *states = &t->slice_states;
 	struct thread_sched *s = thread->sched;
 	uint32_t top = thread->n_slices - 1;
 	const uint64_t *begin;
 
-	if (!t->states || !s || top >= s->room || thread->slices[top].level < 0) {
-		told_by_file(t, fact);
+	if (!t->states || !s || top >= s->capacity || thread->slices[top].level < 0) {
+		read_states_from_args(t, fact);
 		return;
 	}
-	sums_at(s, fact->ts_ns, sums);
+	sched_sums_at(s, fact->ts_ns, sums);
 	begin = s->begins[top];
-	states->running = take(begin[DOES_RUN], sums[DOES_RUN], &rest);
-	states->runnable = take(begin[DOES_WAIT], sums[DOES_WAIT], &rest);
-	states->blocked = take(begin[DOES_BLOCK], sums[DOES_BLOCK], &rest);
+	states->running = clamp_state_time(begin[THREAD_RUNNING], sums[THREAD_RUNNING], &rest);
+	states->runnable = clamp_state_time(begin[THREAD_RUNNABLE], sums[THREAD_RUNNABLE], &rest);
+	states->blocked = clamp_state_time(begin[THREAD_BLOCKED], sums[THREAD_BLOCKED], &rest);
 	states->unknown = rest;
 	fact->states = states;
-	append(t, fact, t->running_ns, states->running);
-	append(t, fact, t->runnable_ns, states->runnable);
-	append(t, fact, t->blocked_ns, states->blocked);
+	append_state_arg(t, fact, t->running_ns, states->running);
+	append_state_arg(t, fact, t->runnable_ns, states->runnable);
+	append_state_arg(t, fact, t->blocked_ns, states->blocked);
 	if (states->unknown)
-		append(t, fact, t->unknown_ns, states->unknown);
+		append_state_arg(t, fact, t->unknown_ns, states->unknown);
 }
 
 /* --- who is who ---------------------------------------------------------------------------------- */
 
-static const struct name *name_of(const struct timeline *t, uint32_t tid)
+static const struct name *task_comm(const struct timeline *t, uint32_t tid)
 {
 	const struct task_name *task;
 
@@ -240,7 +249,7 @@ static const struct name *name_of(const struct timeline *t, uint32_t tid)
 	return task ? task->comm : NULL;
 }
 
-static void remember_name(struct timeline *t, uint32_t tid, const struct name *comm)
+static void remember_task_comm(struct timeline *t, uint32_t tid, const struct name *comm)
 {
 	struct task_name *task;
 
@@ -261,21 +270,21 @@ static void remember_name(struct timeline *t, uint32_t tid, const struct name *c
 		free(task);
 }
 
-/* A thread of a traced process is one of ours from the first that is told of it until its exit. */
-static struct thread_state *thread_of(struct timeline *t, uint32_t pid, uint32_t tid, bool traced,
-				      bool exiting, uint64_t ts_ns)
+/* A thread of a recorded process is known from its first event until its exit. */
+static struct thread_state *sched_thread(struct timeline *t, uint32_t pid, uint32_t tid,
+					 bool traced, bool exiting, uint64_t ts_ns)
 {
 	struct thread_state *thread = tid ? thread_with_tid(t, tid) : NULL;
 
 	if (thread && pid && thread->key.pid != pid)
-		thread = NULL; /* a number that is used again */
+		thread = NULL; /* the TID was used again */
 	if (thread || !traced || exiting)
 		return thread;
-	return thread_get(t, pid, tid, ts_ns, name_of(t, tid));
+	return thread_state_get(t, pid, tid, ts_ns, task_comm(t, tid));
 }
 
-static struct sched_task task_of(const struct timeline *t, uint32_t pid, uint32_t tid, uint8_t prio,
-				 const struct thread_state *thread)
+static struct sched_task sched_task_of(const struct timeline *t, uint32_t pid, uint32_t tid,
+				       uint8_t prio, const struct thread_state *thread)
 {
 	return (struct sched_task){
 		.tid = tid,
@@ -283,12 +292,12 @@ static struct sched_task task_of(const struct timeline *t, uint32_t pid, uint32_
 		       : thread ? thread->key.pid
 				: 0,
 		.prio = prio,
-		.comm = tid ? name_of(t, tid) : NULL,
+		.comm = tid ? task_comm(t, tid) : NULL,
 		.thread = thread ? &thread->pub : NULL,
 	};
 }
 
-static struct sched_cpu *cpu_of(struct timeline *t, unsigned cpu)
+static struct sched_cpu *sched_cpu_get(struct timeline *t, unsigned cpu)
 {
 	if (!t->cpus)
 		t->cpus = calloc(SCHED_CPUS, sizeof(*t->cpus));
@@ -297,17 +306,17 @@ static struct sched_cpu *cpu_of(struct timeline *t, unsigned cpu)
 
 /* --- switches ------------------------------------------------------------------------------------ */
 
-static void leave(struct timeline *t, struct thread_state *thread, uint64_t ts_ns,
-		  enum sched_state state)
+static void sched_off_cpu(struct timeline *t, struct thread_state *thread, uint64_t ts_ns,
+			  enum sched_state state)
 {
-	struct thread_sched *s = sched_of(t, thread, ts_ns, DOES_RUN);
+	struct thread_sched *s = thread_sched_get(t, thread, ts_ns, THREAD_RUNNING);
 	bool waits = state == SCHED_STATE_RUNNABLE || state == SCHED_STATE_PREEMPTED;
 
 	if (!s)
 		return;
-	/* It was woken on its way to sleep, so what it waits for is a CPU. */
-	change(t, s, ts_ns, waits || s->woken ? DOES_WAIT : DOES_BLOCK,
-	       latest(s)->does != DOES_RUN);
+	/* It was woken while it was about to sleep, so it now waits for a CPU. */
+	sched_change_state(t, s, ts_ns, waits || s->woken ? THREAD_RUNNABLE : THREAD_BLOCKED,
+			   latest_step(s)->activity != THREAD_RUNNING);
 	if (!s->woken)
 		s->waker_known = false;
 	s->state = state;
@@ -317,19 +326,20 @@ static void leave(struct timeline *t, struct thread_state *thread, uint64_t ts_n
 	s->woken = false;
 }
 
-static void arrive(struct timeline *t, struct thread_state *thread, uint64_t ts_ns)
+static void sched_on_cpu(struct timeline *t, struct thread_state *thread, uint64_t ts_ns)
 {
-	struct thread_sched *s = sched_of(t, thread, ts_ns, DOES_WAIT);
+	struct thread_sched *s = thread_sched_get(t, thread, ts_ns, THREAD_RUNNABLE);
 
 	if (!s)
 		return;
-	change(t, s, ts_ns, DOES_RUN, latest(s)->does == DOES_RUN && s->n > 1);
+	sched_change_state(t, s, ts_ns, THREAD_RUNNING,
+			   latest_step(s)->activity == THREAD_RUNNING && s->n > 1);
 	s->since_ns = 0;
 	s->woken = false;
 }
 
-/* What it was until now, before it gets its CPU. */
-static void was(const struct thread_state *thread, struct sched *sched)
+/* The state in which the thread was until it gets its CPU now. */
+static void fill_previous_state(const struct thread_state *thread, struct sched *sched)
 {
 	const struct thread_sched *s = thread ? thread->sched : NULL;
 
@@ -342,36 +352,37 @@ static void was(const struct thread_state *thread, struct sched *sched)
 }
 
 /*
- * Somebody else leaves the CPU than came to it: a switch in between was not told. There are kernels that
- * let no program look at what the first process of a sandbox does.
+ * Another task leaves the CPU than the one that came to it, so a context switch in between was
+ * missed. Some kernels hide the switches of the first process of a sandbox from BPF programs.
  */
-static void missed(struct timeline *t, struct sched_cpu *cpu, const struct event *e)
+static void emit_missed_switch(struct timeline *t, struct sched_cpu *cpu, const struct event *e)
 {
 	struct thread_state *thread = thread_with_tid(t, cpu->task.tid);
 	struct sched sched = { .cpu = e->sched.cpu };
 
 	t->account->sched_lost++;
-	if (thread && thread->sched && latest(thread->sched)->does == DOES_RUN)
+	if (thread && thread->sched && latest_step(thread->sched)->activity == THREAD_RUNNING)
 		thread->sched->gap--;
 	cpu->known = false;
-	emit(t, &(struct fact){ .kind = FACT_SCHED_GAP, .ts_ns = e->ts_ns, .sched = &sched });
+	emit_fact(t, &(struct fact){ .kind = FACT_SCHED_GAP, .ts_ns = e->ts_ns, .sched = &sched });
 }
 
-static void tell(struct timeline *t, enum fact_kind kind, const struct event *e,
-		 const struct sched *sched)
+static void emit_sched(struct timeline *t, enum fact_kind kind, const struct event *e,
+		       const struct sched *sched)
 {
 	t->account->sched_events++;
-	emit(t, &(struct fact){ .kind = kind,
-				.ts_ns = e->ts_ns,
-				.process = sched->task.thread ? sched->task.thread->process : NULL,
-				.thread = sched->task.thread,
-				.sched = sched });
+	emit_fact(t, &(struct fact){ .kind = kind,
+				     .ts_ns = e->ts_ns,
+				     .process = sched->task.thread ? sched->task.thread->process
+								   : NULL,
+				     .thread = sched->task.thread,
+				     .sched = sched });
 }
 
 void sched_switch(struct timeline *t, const struct event *e)
 {
 	const struct event_sched *es = &e->sched;
-	struct sched_cpu *cpu = cpu_of(t, es->cpu);
+	struct sched_cpu *cpu = sched_cpu_get(t, es->cpu);
 	struct thread_state *thread, *other;
 	struct sched sched = { .cpu = es->cpu };
 
@@ -380,22 +391,22 @@ void sched_switch(struct timeline *t, const struct event *e)
 		return;
 	}
 	if (cpu->known && cpu->task.tid != e->tid)
-		missed(t, cpu, e);
+		emit_missed_switch(t, cpu, e);
 	if (e->name && es->tid)
-		remember_name(t, es->tid, e->name);
-	thread = thread_of(t, e->pid, e->tid, es->traced, es->exiting, e->ts_ns);
-	other = thread_of(t, es->pid, es->tid, es->other_traced, es->other_exiting, e->ts_ns);
-	sched.task = task_of(t, e->pid, e->tid, es->prio, thread);
-	sched.other = task_of(t, es->pid, es->tid, es->other_prio, other);
+		remember_task_comm(t, es->tid, e->name);
+	thread = sched_thread(t, e->pid, e->tid, es->traced, es->exiting, e->ts_ns);
+	other = sched_thread(t, es->pid, es->tid, es->other_traced, es->other_exiting, e->ts_ns);
+	sched.task = sched_task_of(t, e->pid, e->tid, es->prio, thread);
+	sched.other = sched_task_of(t, es->pid, es->tid, es->other_prio, other);
 	sched.task.state = (enum sched_state)es->state;
 	if (cpu->known && cpu->task.tid == e->tid && cpu->task.since_ns <= e->ts_ns)
 		sched.task.since_ns = cpu->task.since_ns;
-	was(other, &sched);
-	tell(t, FACT_SWITCH, e, &sched);
+	fill_previous_state(other, &sched);
+	emit_sched(t, FACT_SWITCH, e, &sched);
 	if (thread)
-		leave(t, thread, e->ts_ns, sched.task.state);
+		sched_off_cpu(t, thread, e->ts_ns, sched.task.state);
 	if (other)
-		arrive(t, other, e->ts_ns);
+		sched_on_cpu(t, other, e->ts_ns);
 	cpu->known = true;
 	cpu->task = sched.other;
 	cpu->task.since_ns = e->ts_ns;
@@ -405,34 +416,37 @@ void sched_waking(struct timeline *t, const struct event *e)
 {
 	const struct event_sched *es = &e->sched;
 	struct thread_state *thread =
-		thread_of(t, e->pid, e->tid, es->traced, es->exiting, e->ts_ns);
-	struct thread_state *other = thread_of(t, es->pid, es->tid, false, false, e->ts_ns);
+		sched_thread(t, e->pid, e->tid, es->traced, es->exiting, e->ts_ns);
+	struct thread_state *other = sched_thread(t, es->pid, es->tid, false, false, e->ts_ns);
 	struct sched_waker waker = { e->ts_ns, es->tid,	       es->pid,
 				     es->cpu,  es->target_cpu, es->interrupt };
 	struct sched sched = { .cpu = es->cpu, .waker = &waker };
 	struct thread_sched *s;
 
-	sched.task = task_of(t, e->pid, e->tid, es->prio, thread);
-	sched.other = task_of(t, es->pid, es->tid, 0, other);
-	s = thread ? sched_of(t, thread, e->ts_ns, DOES_BLOCK) : NULL;
-	if (s && s->since_ns && latest(s)->does == DOES_BLOCK) {
+	sched.task = sched_task_of(t, e->pid, e->tid, es->prio, thread);
+	sched.other = sched_task_of(t, es->pid, es->tid, 0, other);
+	s = thread ? thread_sched_get(t, thread, e->ts_ns, THREAD_BLOCKED) : NULL;
+	if (s && s->since_ns && latest_step(s)->activity == THREAD_BLOCKED) {
 		sched.task.state = s->state;
 		sched.task.since_ns = s->since_ns;
 	}
-	tell(t, FACT_WAKING, e, &sched);
+	emit_sched(t, FACT_WAKING, e, &sched);
 	if (!s)
 		return;
-	/* One that has its CPU still, and is not to keep it, will not sleep: it waits for the next. */
-	if (latest(s)->does == DOES_RUN) {
+	/*
+	 * A thread that is still on its CPU and is woken will not sleep: after its next switch it
+	 * is runnable.
+	 */
+	if (latest_step(s)->activity == THREAD_RUNNING) {
 		s->woken = !es->on_queue;
 		s->waker_known |= s->woken;
 		if (s->woken)
 			s->waker = waker;
 		return;
 	}
-	if (latest(s)->does == DOES_WAIT)
+	if (latest_step(s)->activity == THREAD_RUNNABLE)
 		return;
-	change(t, s, e->ts_ns, DOES_WAIT, false);
+	sched_change_state(t, s, e->ts_ns, THREAD_RUNNABLE, false);
 	s->waker = waker;
 	s->waker_known = true;
 	s->state = SCHED_STATE_RUNNABLE;
@@ -451,7 +465,8 @@ void sched_gap(struct timeline *t, const struct event *e)
 			t->cpus[i].known = false;
 	}
 	if (!e->id)
-		emit(t, &(struct fact){ .kind = FACT_SCHED_GAP,
-					.ts_ns = e->ts_ns,
-					.sched = e->sched.cpu == SCHED_EVERY_CPU ? NULL : &sched });
+		emit_fact(t, &(struct fact){ .kind = FACT_SCHED_GAP,
+					     .ts_ns = e->ts_ns,
+					     .sched = e->sched.cpu == SCHED_EVERY_CPU ? NULL
+										      : &sched });
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Scopes of memory: what a thread allocates between prof_scope_push and prof_scope_pop belongs to
- * pools of that scope. Those it entered before the recording are not known, and a pop of one of them
- * finds nothing to leave.
+ * pools of that scope. Scopes that were entered before the recording are not known, and a pop of
+ * one of them has nothing to leave.
  */
 #include "timeline/state.h"
 
@@ -10,8 +10,8 @@
 #include <string.h>
 
 /* "outer/name". */
-static const struct name *join(struct timeline *t, const struct name *outer,
-			       const struct name *name)
+static const struct name *join_scope_names(struct timeline *t, const struct name *outer,
+					   const struct name *name)
 {
 	char text[1024];
 
@@ -32,7 +32,8 @@ int scope_push(struct timeline *t, const struct mark *m)
 			thread->scopes = calloc(LIMIT_SCOPES, sizeof(struct name *));
 		if (!thread->scopes)
 			return LOST_LIMIT;
-		thread->scopes[thread->n_scopes] = join(t, scope_of(thread), m->name);
+		thread->scopes[thread->n_scopes] =
+			join_scope_names(t, memory_scope(thread), m->name);
 	}
 	thread->n_scopes++;
 	return MARK_WRITTEN;
@@ -45,7 +46,7 @@ int scope_pop(const struct mark *m)
 	return MARK_WRITTEN;
 }
 
-const struct name *scope_of(const struct thread_state *thread)
+const struct name *memory_scope(const struct thread_state *thread)
 {
 	uint32_t n = thread ? thread->n_scopes : 0;
 

@@ -2,16 +2,18 @@
 /*
  * Slices of threads: which END closes which BEGIN.
  *
- * The kernel numbers the levels of nesting, so that lost marks can be told: a mark at a level says
- * how many slices are open around it, and any of ours at that level or above must have ended without
- * our hearing of it. Files have no levels (-1): there an END closes what was opened last.
+ * The kernel numbers the levels of nesting, so that lost marks are noticed: a mark at level n says
+ * that n slices are open around it, so any slice at level n or above that is still open here must
+ * have ended, and its END was lost. Files have no levels (-1): there an END closes the slice that
+ * was opened last.
  */
 #include "timeline/state.h"
-#include "rare.h"
+#include "base/array.h"
+#include "base/rare.h"
 
 #include <stdlib.h>
 
-static bool is_nested_in_itself(const struct thread_state *thread)
+static bool slice_is_recursive(const struct thread_state *thread)
 {
 	const struct slice *top = &thread->slices[thread->n_slices - 1];
 	const struct slice *s;
@@ -24,11 +26,11 @@ static bool is_nested_in_itself(const struct thread_state *thread)
 }
 
 /*
- * Ends the innermost slice. `fact` has the time, the reason, and the arguments of the END, if any;
- * `event` is NULL when it is not ended by its own END.
+ * Ends the innermost slice. `fact` has the time, the reason, and the arguments of the END, if there
+ * is one; `event` is NULL when there is none.
  */
-static void close_top(struct timeline *t, struct thread_state *thread, const struct event *event,
-		      struct fact *fact)
+static void end_innermost(struct timeline *t, struct thread_state *thread,
+			  const struct event *event, struct fact *fact)
 {
 	const struct slice *slice = &thread->slices[thread->n_slices - 1];
 	uint64_t duration = fact->ts_ns - slice->begin_ns;
@@ -40,7 +42,7 @@ static void close_top(struct timeline *t, struct thread_state *thread, const str
 	fact->category = slice->category;
 	fact->begin_ns = slice->begin_ns;
 	fact->self_ns = duration - slice->children_ns;
-	fact->nested_in_itself = is_nested_in_itself(thread);
+	fact->nested_in_itself = slice_is_recursive(thread);
 	if (rare(thread->counters))
 		counters_end(t, thread, event, fact);
 	if (rare(thread->sched || fact->n_args))
@@ -48,37 +50,37 @@ static void close_top(struct timeline *t, struct thread_state *thread, const str
 	if (thread->n_slices > 1)
 		thread->slices[thread->n_slices - 2].children_ns += duration;
 	thread->n_slices--;
-	emit(t, fact);
+	emit_fact(t, fact);
 }
 
-/* What is open of domains that are off, and has nothing open inside any more. */
-static void close_off(struct timeline *t, struct thread_state *thread, uint64_t ts_ns)
+/* Ends the slices of switched-off domains that have no slice open inside any more. */
+static void end_switched_off(struct timeline *t, struct thread_state *thread, uint64_t ts_ns)
 {
 	while (thread->n_slices && thread->slices[thread->n_slices - 1].is_off) {
 		struct fact fact = { .ts_ns = ts_ns, .end_reason = END_UNFINISHED };
 
-		close_top(t, thread, NULL, &fact);
+		end_innermost(t, thread, NULL, &fact);
 		t->account->ended_off++;
 	}
 }
 
-static void close_down_to(struct timeline *t, struct thread_state *thread, uint32_t n,
-			  uint64_t ts_ns, enum end_reason reason, uint64_t *count)
+static void end_down_to(struct timeline *t, struct thread_state *thread, uint32_t n, uint64_t ts_ns,
+			enum end_reason reason, uint64_t *count)
 {
 	while (thread->n_slices > n) {
 		struct fact fact = { .ts_ns = ts_ns, .end_reason = reason };
 
-		close_top(t, thread, NULL, &fact);
+		end_innermost(t, thread, NULL, &fact);
 		++*count;
 	}
-	close_off(t, thread, ts_ns);
+	end_switched_off(t, thread, ts_ns);
 }
 
 /*
- * How many slices are certain to be open still below `level`. A slice from a file among those of the
- * kernel (two sources for one thread) has no level: it goes with the one around it.
+ * How many slices are certainly still open below `level`. A slice from a file among those of the
+ * kernel (two sources for one thread) has no level: it ends with the one around it.
  */
-static uint32_t open_below(const struct thread_state *thread, int level)
+static uint32_t count_open_below(const struct thread_state *thread, int level)
 {
 	uint32_t i, n = thread->n_slices;
 
@@ -93,31 +95,22 @@ static uint32_t open_below(const struct thread_state *thread, int level)
 
 void slices_close_stale(struct timeline *t, const struct mark *m)
 {
-	uint32_t n = open_below(m->thread, m->event->level);
+	uint32_t n = count_open_below(m->thread, m->event->level);
 
-	/* The one at an END's own level is not stale: it is what the END has come for. */
+	/* The slice at an END's own level is not stale: it is the one that the END closes. */
 	if (m->event->kind == EVENT_END && n < m->thread->n_slices &&
 	    m->thread->slices[n].level == m->event->level)
 		n++;
 	if (m->event->closes_inner)
-		close_down_to(t, m->thread, n, m->ts_ns, END_UNFINISHED, &t->account->unfinished);
+		end_down_to(t, m->thread, n, m->ts_ns, END_UNFINISHED, &t->account->unfinished);
 	else
-		close_down_to(t, m->thread, n, m->ts_ns, END_LOST, &t->account->ends_lost);
+		end_down_to(t, m->thread, n, m->ts_ns, END_LOST, &t->account->ends_lost);
 }
 
-static bool grow(struct thread_state *thread)
+static bool grow_slices(struct thread_state *thread)
 {
-	uint32_t room = thread->room ? thread->room * 2 : 8;
-	struct slice *grown;
-
-	if (!rare(thread->n_slices >= thread->room))
-		return true;
-	grown = realloc(thread->slices, room * sizeof(*grown));
-	if (!grown)
-		return false;
-	thread->slices = grown;
-	thread->room = room;
-	return true;
+	return !rare(thread->n_slices >= thread->capacity) ||
+	       array_grow(&thread->slices, &thread->capacity, 8, sizeof(*thread->slices));
 }
 
 const struct name *slice_innermost(const struct thread_state *thread, enum event_object object)
@@ -131,8 +124,11 @@ const struct name *slice_innermost(const struct thread_state *thread, enum event
 	return NULL;
 }
 
-/* The program forgot to finish it, or did not mean to start it: both slices stay, and this is told. */
-static void tell_if_open_twice(struct timeline *t, const struct mark *m)
+/*
+ * A marker was started again before it was finished, a mistake of the program: both slices stay,
+ * and an instant reports it.
+ */
+static void report_started_twice(struct timeline *t, const struct mark *m)
 {
 	const struct thread_state *thread = m->thread;
 	const struct arg marker = {
@@ -149,32 +145,35 @@ static void tell_if_open_twice(struct timeline *t, const struct mark *m)
 	if (i == thread->n_slices - 1)
 		return;
 	t->account->started_twice++;
-	fact = fact_of(m, FACT_INSTANT);
+	fact = fact_from_mark(m, FACT_INSTANT);
 	fact.scope = SCOPE_THREAD;
 	fact.name = t->started_twice;
 	fact.args = &marker;
 	fact.n_args = 1;
-	emit(t, &fact);
+	emit_fact(t, &fact);
 }
 
-static void tell_begin(struct timeline *t, const struct mark *m)
+static void emit_begin(struct timeline *t, const struct mark *m)
 {
-	struct fact fact = fact_of(m, FACT_BEGIN);
+	struct fact fact = fact_from_mark(m, FACT_BEGIN);
 
 	stamp_step(t, m, &fact);
 	if (rare(m->thread->counters || m->event->n_counters))
 		counters_begin(t, m, &fact);
 	if (rare(m->thread->sched))
 		sched_begin(t, m->thread, m->ts_ns);
-	emit(t, &fact);
+	emit_fact(t, &fact);
 }
 
 int slice_begin(struct timeline *t, const struct mark *m)
 {
 	struct thread_state *thread = m->thread;
 
-	if (rare(thread->n_slices >= t->limits.depth || !grow(thread))) {
-		/* The kernel's levels will find the END of this one without an open slice. */
+	if (rare(thread->n_slices >= t->limits.depth || !grow_slices(thread))) {
+		/*
+		 * With levels the END of this slice will be recognised as one without an open
+		 * slice; in files it has to be counted.
+		 */
 		thread->skipped += m->event->level < 0;
 		return LOST_TOO_DEEP;
 	}
@@ -186,27 +185,27 @@ int slice_begin(struct timeline *t, const struct mark *m)
 		.object = m->event->object,
 		.token = m->event->id,
 	};
-	tell_begin(t, m);
+	emit_begin(t, m);
 	if (m->event->object == OBJECT_MARKER)
-		tell_if_open_twice(t, m);
+		report_started_twice(t, m);
 	return MARK_WRITTEN;
 }
 
-/* As a file tells it. */
-void count_end(struct timeline *t, enum end_reason reason)
+/* Counts the reason that a file gives. */
+void account_end_reason(struct timeline *t, enum end_reason reason)
 {
 	t->account->ends_lost += reason == END_LOST;
 	t->account->unfinished += reason == END_UNFINISHED;
 }
 
-static void close_by_end(struct timeline *t, const struct mark *m)
+static void end_by_mark(struct timeline *t, const struct mark *m)
 {
-	struct fact fact = fact_of(m, FACT_END);
+	struct fact fact = fact_from_mark(m, FACT_END);
 
 	fact.end_reason = m->event->end_reason;
 	if (rare(fact.end_reason != END_NORMAL))
-		count_end(t, fact.end_reason);
-	close_top(t, m->thread, m->event, &fact);
+		account_end_reason(t, fact.end_reason);
+	end_innermost(t, m->thread, m->event, &fact);
 }
 
 int slice_end(struct timeline *t, const struct mark *m)
@@ -221,9 +220,9 @@ int slice_end(struct timeline *t, const struct mark *m)
 	if (rare(!thread->n_slices ||
 		 (level >= 0 && thread->slices[thread->n_slices - 1].level != level)))
 		return LOST_UNMATCHED;
-	close_by_end(t, m);
+	end_by_mark(t, m);
 	if (thread->n_slices && rare(thread->slices[thread->n_slices - 1].is_off))
-		close_off(t, thread, m->ts_ns);
+		end_switched_off(t, thread, m->ts_ns);
 	return MARK_WRITTEN;
 }
 
@@ -232,7 +231,7 @@ void slices_unfinished(struct timeline *t, struct thread_state *thread, uint64_t
 	if (ts_ns < thread->last_ns)
 		ts_ns = thread->last_ns;
 	thread->skipped = 0;
-	close_down_to(t, thread, 0, ts_ns, END_UNFINISHED, &t->account->unfinished);
+	end_down_to(t, thread, 0, ts_ns, END_UNFINISHED, &t->account->unfinished);
 }
 
 void slices_off(struct timeline *t, struct thread_state *thread, const struct name *domain,
@@ -247,5 +246,5 @@ void slices_off(struct timeline *t, struct thread_state *thread, const struct na
 	if (ts_ns < thread->last_ns)
 		ts_ns = thread->last_ns;
 	thread->last_ns = ts_ns;
-	close_off(t, thread, ts_ns);
+	end_switched_off(t, thread, ts_ns);
 }

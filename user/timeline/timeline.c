@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Events in, facts out. An event is either a mark, which ends in exactly one slot of the account:
- * every function that takes a mark says what became of it, and only take_mark() counts. Or it is a
- * notice of the kernel, which is not counted.
+ * Events in, facts out. An event is either a mark or a notice. A mark ends in exactly one number of
+ * the account: every function that processes a mark returns its outcome, and only apply_mark()
+ * counts it. A notice comes from the kernel, a file or the recorder, and is not counted.
  */
 #include "timeline/state.h"
-#include "rare.h"
+#include "base/rare.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ void timeline_free(struct timeline *t)
 	asyncs_free(t);
 	pools_free(t);
 	sched_free(t);
-	free(t->handlers);
+	free(t->consumers);
 	free(t);
 }
 
@@ -84,32 +84,32 @@ void timeline_has_gaps(struct timeline *t)
 	t->has_gaps = true;
 }
 
-int timeline_add_handler(struct timeline *t, struct handler *handler)
+int timeline_add_consumer(struct timeline *t, struct consumer *consumer)
 {
-	struct handler **grown = realloc(t->handlers, (t->n_handlers + 1) * sizeof(*grown));
+	struct consumer **grown = realloc(t->consumers, (t->n_consumers + 1) * sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
-	t->handlers = grown;
-	t->handlers[t->n_handlers++] = handler;
-	if (!handler->error)
+	t->consumers = grown;
+	t->consumers[t->n_consumers++] = consumer;
+	if (!consumer->error)
 		t->n_working++;
 	return 0;
 }
 
-void timeline_remove_handler(struct timeline *t, struct handler *handler)
+void timeline_remove_consumer(struct timeline *t, struct consumer *consumer)
 {
 	unsigned i;
 
-	for (i = 0; i < t->n_handlers && t->handlers[i] != handler; i++)
+	for (i = 0; i < t->n_consumers && t->consumers[i] != consumer; i++)
 		;
-	if (i == t->n_handlers)
+	if (i == t->n_consumers)
 		return;
-	for (t->n_handlers--; i < t->n_handlers; i++)
-		t->handlers[i] = t->handlers[i + 1];
-	/* It may have got an error elsewhere meanwhile: when it was flushed. */
-	for (i = t->n_working = 0; i < t->n_handlers; i++)
-		t->n_working += !t->handlers[i]->error;
+	for (t->n_consumers--; i < t->n_consumers; i++)
+		t->consumers[i] = t->consumers[i + 1];
+	/* Its error may have been set elsewhere meanwhile: when it was flushed. */
+	for (i = t->n_working = 0; i < t->n_consumers; i++)
+		t->n_working += !t->consumers[i]->error;
 }
 
 void timeline_set_recorded(struct timeline *t, bool recorded)
@@ -124,33 +124,33 @@ bool timeline_step(const struct timeline *t, uint64_t *ret_epoch, uint64_t *ret_
 	return t->stepped;
 }
 
-static inline int hand(struct handler *handler, const struct fact *fact)
+static inline int consumer_call(struct consumer *consumer, const struct fact *fact)
 {
-	int error = handler->ops->fact(handler, fact);
+	int error = consumer->ops->fact(consumer, fact);
 
 	if (rare(error))
-		handler->error = error < 0 ? error : -EIO;
+		consumer->error = error < 0 ? error : -EIO;
 	return error;
 }
 
-/* Returns 0, or the error that the handler has just stopped with. */
-int hand_to(struct handler *handler, const struct fact *fact)
+/* Returns 0, or the error that the consumer has just stopped with. */
+int consumer_emit(struct consumer *consumer, const struct fact *fact)
 {
-	return !handler->error && hand(handler, fact) ? handler->error : 0;
+	return !consumer->error && consumer_call(consumer, fact) ? consumer->error : 0;
 }
 
-void emit(struct timeline *t, const struct fact *fact)
+void emit_fact(struct timeline *t, const struct fact *fact)
 {
 	unsigned i;
 
-	for (i = 0; i < t->n_handlers; i++) {
-		struct handler *handler = t->handlers[i];
+	for (i = 0; i < t->n_consumers; i++) {
+		struct consumer *consumer = t->consumers[i];
 
-		if (rare(handler->error) || !rare(hand(handler, fact)))
+		if (rare(consumer->error) || !rare(consumer_call(consumer, fact)))
 			continue;
 		t->n_working--;
 		if (!t->error)
-			t->error = handler->error;
+			t->error = consumer->error;
 	}
 }
 
@@ -170,10 +170,10 @@ void stamp_step_args(struct timeline *t, const struct mark *m, struct fact *fact
 }
 
 /*
- * A mark of the innermost open task or marker: the thread's, which is where that is open, with an
- * argument that names it. Without one, it is the thread's alone.
+ * A mark in the scope of the innermost open task or marker: it belongs to the thread on which that
+ * is open, and has an argument with its name. If none is open, it belongs to the thread alone.
  */
-static void name_scope(struct timeline *t, const struct mark *m, struct fact *fact)
+static void add_scope_arg(struct timeline *t, const struct mark *m, struct fact *fact)
 {
 	bool task = fact->scope == SCOPE_TASK;
 	const struct name *name = NULL;
@@ -192,13 +192,13 @@ static void name_scope(struct timeline *t, const struct mark *m, struct fact *fa
 	fact->args = t->args;
 }
 
-static int instant(struct timeline *t, const struct mark *m)
+static int instant_mark(struct timeline *t, const struct mark *m)
 {
-	struct fact fact = fact_of(m, FACT_INSTANT);
+	struct fact fact = fact_from_mark(m, FACT_INSTANT);
 
 	if (fact.scope > SCOPE_GLOBAL)
-		name_scope(t, m, &fact);
-	/* Told by us when it was recorded. */
+		add_scope_arg(t, m, &fact);
+	/* Read from a file: the instant was written by slices.c when the trace was recorded. */
 	if (m->name == t->started_twice && m->event->level < 0)
 		t->account->started_twice++;
 	if (!fact.process)
@@ -206,14 +206,17 @@ static int instant(struct timeline *t, const struct mark *m)
 	else if (!fact.thread && fact.scope == SCOPE_THREAD)
 		fact.scope = SCOPE_PROCESS;
 	stamp_step(t, m, &fact);
-	emit(t, &fact);
+	emit_fact(t, &fact);
 	return MARK_WRITTEN;
 }
 
-/* What a program does to its own recording is seen in it: an instant of the process. */
-static int control(struct timeline *t, const struct mark *m, const struct name *name)
+/*
+ * When a program pauses, resumes, dumps or stops its own recording, an instant of the process shows
+ * it.
+ */
+static int control_mark(struct timeline *t, const struct mark *m, const struct name *name)
 {
-	struct fact fact = fact_of(m, FACT_INSTANT);
+	struct fact fact = fact_from_mark(m, FACT_INSTANT);
 
 	m->process->paused_once |= m->event->kind == EVENT_PAUSE;
 	if (m->event->kind == EVENT_PAUSE)
@@ -221,35 +224,35 @@ static int control(struct timeline *t, const struct mark *m, const struct name *
 	fact.name = name;
 	fact.scope = fact.process ? SCOPE_PROCESS : SCOPE_GLOBAL;
 	stamp_step(t, m, &fact);
-	emit(t, &fact);
+	emit_fact(t, &fact);
 	return MARK_WRITTEN;
 }
 
-static int flow(struct timeline *t, const struct mark *m)
+static int flow_mark(struct timeline *t, const struct mark *m)
 {
 	struct fact fact =
-		fact_of(m, m->event->kind == EVENT_FLOW_OUT ? FACT_FLOW_OUT : FACT_FLOW_IN);
+		fact_from_mark(m, m->event->kind == EVENT_FLOW_OUT ? FACT_FLOW_OUT : FACT_FLOW_IN);
 
 	fact.in_slice = m->thread->n_slices > 0;
-	emit(t, &fact);
+	emit_fact(t, &fact);
 	return MARK_WRITTEN;
 }
 
-static bool needs_thread(enum event_kind kind)
+static bool kind_needs_thread(enum event_kind kind)
 {
 	return kind == EVENT_BEGIN || kind == EVENT_END || kind == EVENT_FLOW_OUT ||
 	       kind == EVENT_FLOW_IN || kind == EVENT_THREAD_NAME || kind == EVENT_SCOPE_PUSH ||
 	       kind == EVENT_SCOPE_POP;
 }
 
-/* Of a thread. */
-static bool find_thread(struct timeline *t, struct mark *m)
+/* Finds the thread of the mark. */
+static bool mark_find_thread(struct timeline *t, struct mark *m)
 {
 	const struct event *e = m->event;
 	struct thread_state *thread = *thread_slot(t, e->pid, e->tid);
 
-	if (rare(!is_thread(thread, e->pid, e->tid)))
-		thread = thread_get(t, e->pid, e->tid, e->ts_ns, NULL);
+	if (rare(!thread_has_ids(thread, e->pid, e->tid)))
+		thread = thread_state_get(t, e->pid, e->tid, e->ts_ns, NULL);
 	if (rare(!thread))
 		return false;
 	m->thread = thread;
@@ -257,7 +260,10 @@ static bool find_thread(struct timeline *t, struct mark *m)
 	if (rare(m->ts_ns < thread->last_ns))
 		m->ts_ns = thread->last_ns;
 	thread->last_ns = m->ts_ns;
-	/* What a file tells, beside what the kernel does, is no mark of the thread's. */
+	/*
+	 * An event from a file among those of the kernel (level -1) does not prove that the thread
+	 * is on a CPU.
+	 */
 	if (rare(t->states) && e->level >= 0)
 		sched_mark(t, thread, m->ts_ns);
 	if (thread->n_slices && e->level >= 0 && rare(!slices_are_current(thread, e)))
@@ -265,21 +271,24 @@ static bool find_thread(struct timeline *t, struct mark *m)
 	return true;
 }
 
-/* Finds whose mark it is. Without a pid and a tid it belongs to the machine, where that makes sense. */
-static bool find_owner(struct timeline *t, struct mark *m)
+/*
+ * Finds the process and the thread of the mark. Without a pid and a tid it belongs to the machine,
+ * if its kind permits that.
+ */
+static bool mark_find_owner(struct timeline *t, struct mark *m)
 {
 	const struct event *e = m->event;
 
-	if (e->tid || needs_thread(e->kind))
-		return find_thread(t, m);
+	if (e->tid || kind_needs_thread(e->kind))
+		return mark_find_thread(t, m);
 	if (e->pid)
-		m->process = process_get(t, e->pid, e->ts_ns, NULL);
+		m->process = process_state_get(t, e->pid, e->ts_ns, NULL);
 	else
 		m->process = &t->machine;
 	return m->process != NULL;
 }
 
-static int take(struct timeline *t, const struct mark *m)
+static int dispatch_mark(struct timeline *t, const struct mark *m)
 {
 	switch (m->event->kind) {
 	case EVENT_BEGIN:
@@ -287,7 +296,7 @@ static int take(struct timeline *t, const struct mark *m)
 	case EVENT_END:
 		return slice_end(t, m);
 	case EVENT_INSTANT:
-		return instant(t, m);
+		return instant_mark(t, m);
 	case EVENT_COUNTER:
 		return counter_mark(t, m);
 	case EVENT_ASYNC_BEGIN:
@@ -296,7 +305,7 @@ static int take(struct timeline *t, const struct mark *m)
 		return async_end(t, m);
 	case EVENT_FLOW_OUT:
 	case EVENT_FLOW_IN:
-		return flow(t, m);
+		return flow_mark(t, m);
 	case EVENT_ALLOC:
 		return pool_alloc(t, m);
 	case EVENT_FREE:
@@ -304,17 +313,17 @@ static int take(struct timeline *t, const struct mark *m)
 	case EVENT_STEP:
 		return step_mark(t, m);
 	case EVENT_THREAD_NAME:
-		return thread_name(t, m);
+		return thread_name_mark(t, m);
 	case EVENT_PAUSE:
-		return control(t, m, t->pause);
+		return control_mark(t, m, t->pause);
 	case EVENT_RESUME:
-		return control(t, m, t->resume);
+		return control_mark(t, m, t->resume);
 	case EVENT_DUMP:
-		return control(t, m, t->dump);
+		return control_mark(t, m, t->dump);
 	case EVENT_STOP:
-		return control(t, m, t->stop);
+		return control_mark(t, m, t->stop);
 	case EVENT_INCLUDE_JSON:
-		return control(t, m, t->include_json);
+		return control_mark(t, m, t->include_json);
 	case EVENT_SCOPE_PUSH:
 		return scope_push(t, m);
 	case EVENT_SCOPE_POP:
@@ -324,8 +333,8 @@ static int take(struct timeline *t, const struct mark *m)
 	}
 }
 
-/* What became of a mark, where it is not simply written. */
-static void count(struct timeline *t, const struct event *event, int outcome)
+/* Counts the outcome of a mark that is not simply written. */
+static void account_outcome(struct timeline *t, const struct event *event, int outcome)
 {
 	t->account->stacks += event->callstack && outcome == MARK_WRITTEN;
 	if (event->sampled && outcome != MARK_WRITTEN)
@@ -336,7 +345,7 @@ static void count(struct timeline *t, const struct event *event, int outcome)
 		*(t->scheduled ? &t->account->unscheduled : &t->account->paused) += 1;
 	else if (outcome != MARK_WRITTEN)
 		t->account->lost[outcome]++;
-	else if (t->n_handlers && !t->n_working)
+	else if (t->n_consumers && !t->n_working)
 		t->account->lost[LOST_OUTPUT]++;
 	else if (t->unrecorded)
 		t->account->unrecorded++;
@@ -344,41 +353,41 @@ static void count(struct timeline *t, const struct event *event, int outcome)
 		t->account->written++;
 }
 
-static void take_mark(struct timeline *t, const struct event *event)
+static void apply_mark(struct timeline *t, const struct event *event)
 {
 	struct mark m = { .event = event,
 			  .name = event->name ? event->name : t->unnamed,
 			  .ts_ns = event->ts_ns };
-	int outcome = find_owner(t, &m) ? take(t, &m) : LOST_LIMIT;
+	int outcome = mark_find_owner(t, &m) ? dispatch_mark(t, &m) : LOST_LIMIT;
 
 	if (rare(outcome != MARK_WRITTEN || !t->n_working || event->sampled || event->callstack ||
 		 t->unrecorded))
-		count(t, event, outcome);
+		account_outcome(t, event, outcome);
 	else
 		t->account->written++;
 }
 
-static void marks_lost(struct timeline *t, const struct event *e)
+static void emit_lost_marks(struct timeline *t, const struct event *e)
 {
 	struct fact fact = { .kind = FACT_LOST, .ts_ns = e->ts_ns, .count = e->size };
 	const struct thread_state *thread = NULL;
 
-	frames_missed(t, process_find(t, e->pid));
+	frames_missed(t, process_state_find(t, e->pid));
 	if (e->tid)
-		thread = thread_get(t, e->pid, e->tid, e->ts_ns, NULL);
+		thread = thread_state_get(t, e->pid, e->tid, e->ts_ns, NULL);
 	if (thread) {
 		fact.process = thread->pub.process;
 		fact.thread = &thread->pub;
 		if (fact.ts_ns < thread->last_ns)
 			fact.ts_ns = thread->last_ns;
 	} else if (e->pid) {
-		fact.process = process_of(process_get(t, e->pid, e->ts_ns, NULL));
+		fact.process = public_process(process_state_get(t, e->pid, e->ts_ns, NULL));
 	}
-	emit(t, &fact);
+	emit_fact(t, &fact);
 }
 
-/* No mark: what the kernel, a file or the recorder tells. False: it is nothing that there is. */
-static bool take_notice(struct timeline *t, const struct event *event)
+/* A notice of the kernel, a file or the recorder. False: the kind is unknown. */
+static bool apply_notice(struct timeline *t, const struct event *event)
 {
 	switch (event->kind) {
 	case EVENT_PROCESS_NAME:
@@ -387,14 +396,14 @@ static bool take_notice(struct timeline *t, const struct event *event)
 	case EVENT_EXEC:
 	case EVENT_THREAD_EXIT:
 	case EVENT_PROCESS_EXIT:
-	case EVENT_MEMORY_GONE:
-		process_notice(t, event);
+	case EVENT_MEMORY_RESET:
+		apply_process_event(t, event);
 		break;
 	case EVENT_READING:
 		counters_reading(t, event);
 		break;
 	case EVENT_LOST:
-		marks_lost(t, event);
+		emit_lost_marks(t, event);
 		break;
 	case EVENT_SWITCH:
 		sched_switch(t, event);
@@ -406,21 +415,22 @@ static bool take_notice(struct timeline *t, const struct event *event)
 		sched_gap(t, event);
 		break;
 	case EVENT_SAMPLE:
-		sample_take(t, event);
+		emit_sample(t, event);
 		break;
 	case EVENT_BLOCKED:
-		blocked_take(t, event);
+		emit_blocked(t, event);
 		break;
-	case EVENT_PHASE:
-		if (!event->phase && process_find(t, event->pid)) /* it waits */
-			frames_missed(t, process_find(t, event->pid));
-		break; /* whoever records knows what else to do about it */
+	case EVENT_PHASE: /* the recorder does the rest */
+		if (!event->phase && process_state_find(t, event->pid)) /* not recorded */
+			frames_missed(t, process_state_find(t, event->pid));
+		break;
 	case EVENT_DOMAIN_OFF:
 		domain_off(t, event);
 		break;
 	case EVENT_CLOCK:
-		emit(t, &(struct fact){
-				.kind = FACT_CLOCK, .ts_ns = event->ts_ns, .clock = event->clock });
+		emit_fact(t, &(struct fact){ .kind = FACT_CLOCK,
+					     .ts_ns = event->ts_ns,
+					     .clock = event->clock });
 		break;
 	default:
 		return false;
@@ -428,16 +438,16 @@ static bool take_notice(struct timeline *t, const struct event *event)
 	return true;
 }
 
-static bool is_mark(enum event_kind kind)
+static bool is_mark_kind(enum event_kind kind)
 {
-	return kind < EVENT_MEMORY_GONE || kind == EVENT_THREAD_NAME;
+	return kind < EVENT_MEMORY_RESET || kind == EVENT_THREAD_NAME;
 }
 
 int timeline_event(struct timeline *t, const struct event *event)
 {
 	t->error = 0;
-	if (!rare(!is_mark(event->kind)) || !take_notice(t, event))
-		take_mark(t, event);
+	if (!rare(!is_mark_kind(event->kind)) || !apply_notice(t, event))
+		apply_mark(t, event);
 	return t->error;
 }
 
@@ -449,48 +459,40 @@ unsigned timeline_open_asyncs(const struct timeline *t)
 void timeline_note(struct timeline *t, const struct name *name, uint64_t ts_ns,
 		   const struct arg *args, unsigned n_args)
 {
-	emit(t, &(struct fact){ .kind = FACT_INSTANT,
-				.scope = SCOPE_GLOBAL,
-				.ts_ns = ts_ns,
-				.name = name,
-				.n_args = n_args,
-				.args = args });
+	emit_fact(t, &(struct fact){ .kind = FACT_INSTANT,
+				     .scope = SCOPE_GLOBAL,
+				     .ts_ns = ts_ns,
+				     .name = name,
+				     .n_args = n_args,
+				     .args = args });
 }
 
 bool timeline_has_process(const struct timeline *t, uint32_t pid)
 {
-	return process_find(t, pid) != NULL;
+	return process_state_find(t, pid) != NULL;
 }
 
-struct count {
-	uint64_t n;
-};
-
-static void count_one(void *context, const struct thread *thread, const struct name *name,
-		      uint64_t begin_ns)
+static void count_open_slice(void *context, const struct thread *thread, const struct name *name,
+			     uint64_t begin_ns)
 {
-	struct count *count = context;
-
 	(void)thread, (void)name, (void)begin_ns;
-	count->n++;
+	++*(uint64_t *)context;
 }
 
-int timeline_finish(struct timeline *t, uint64_t ts_ns)
+/* What is open stays open: when it would have ended is not known. */
+void timeline_finish(struct timeline *t)
 {
-	struct count count = { 0 };
+	uint64_t count = 0;
 
-	/* What is open stays open: when it would have ended is not known. */
-	(void)ts_ns;
 	counters_read_rest(t);
-	timeline_open_slices(t, count_one, &count);
-	t->account->open_at_end = count.n;
-	return 0;
+	timeline_open_slices(t, count_open_slice, &count);
+	t->account->open_at_end = count;
 }
 
-static void open_asyncs(const struct process_state *p, const struct process *process,
-			void (*each)(void *context, const struct thread *thread,
-				     const struct name *name, uint64_t begin_ns),
-			void *context)
+static void each_open_async(const struct process_state *p, const struct process *process,
+			    void (*each)(void *context, const struct thread *thread,
+					 const struct name *name, uint64_t begin_ns),
+			    void *context)
 {
 	const struct thread none = { .process = process };
 	const struct async *async;
@@ -513,7 +515,7 @@ void timeline_open_slices(const struct timeline *t,
 			for (i = 0; i < thread->n_slices; i++)
 				each(context, &thread->pub, thread->slices[i].name,
 				     thread->slices[i].begin_ns);
-		open_asyncs(p, &p->pub, each, context);
+		each_open_async(p, &p->pub, each, context);
 	}
-	open_asyncs(&t->machine, &t->machine.pub, each, context);
+	each_open_async(&t->machine, &t->machine.pub, each, context);
 }

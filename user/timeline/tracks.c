@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tracks: every series of a counter and every lane of asynchronous slices has one, declared before
- * its first use. They live as long as their process.
+ * Tracks: every series of a counter and every lane of asynchronous slices has one, which is
+ * declared before its first use and lives as long as its process.
  */
 #include "timeline/state.h"
 
@@ -14,14 +14,14 @@ void track_declare(struct timeline *t, const struct process_state *p, struct tra
 	const struct track *tracks = track;
 
 	track->uuid = ++t->last_uuid;
-	track->process = process_of(p);
+	track->process = public_process(p);
 	t->n_tracks++;
-	emit(t, &(struct fact){ .kind = FACT_TRACK,
-				.ts_ns = ts_ns,
-				.process = track->process,
-				.thread = track->thread,
-				.tracks = &tracks,
-				.name = track->name });
+	emit_fact(t, &(struct fact){ .kind = FACT_TRACK,
+				     .ts_ns = ts_ns,
+				     .process = track->process,
+				     .thread = track->thread,
+				     .tracks = &tracks,
+				     .name = track->name });
 }
 
 struct track *lane_track_new(struct timeline *t, struct process_state *p, uint64_t ts_ns,
@@ -41,8 +41,8 @@ struct track *lane_track_new(struct timeline *t, struct process_state *p, uint64
 	return track;
 }
 
-/* The thread whose counter it is; NULL: the process's. */
-static inline struct thread_state *owner_of(const struct mark *m)
+/* The thread that owns the counter; NULL: the process does. */
+static inline struct thread_state *counter_owner(const struct mark *m)
 {
 	return m->event->of_thread || m->event->on_thread ? m->thread : NULL;
 }
@@ -51,7 +51,7 @@ static struct counter *counter_new(struct timeline *t, const struct mark *m,
 				   const struct counter_key *key, const struct name *unit,
 				   bool is_double)
 {
-	struct thread_state *thread = owner_of(m);
+	struct thread_state *thread = counter_owner(m);
 	struct process_state *p = m->process;
 	struct counter *counter;
 
@@ -82,7 +82,9 @@ static struct counter *counter_new(struct timeline *t, const struct mark *m,
 struct counter *counter_get(struct timeline *t, const struct mark *m, const struct name *name,
 			    const struct name *series, const struct name *unit, bool is_double)
 {
-	const struct counter_key key = { .name = name, .series = series, .thread = owner_of(m) };
+	const struct counter_key key = { .name = name,
+					 .series = series,
+					 .thread = counter_owner(m) };
 	struct process_state *p = m->process;
 	uint32_t hash = name->id + (series ? series->id * 5 : 0);
 	struct counter **slot = &p->recent_counters[hash & (RECENT_COUNTERS - 1)], *counter = *slot;
@@ -98,7 +100,7 @@ struct counter *counter_get(struct timeline *t, const struct mark *m, const stru
 	return counter;
 }
 
-/* For files that begin later. */
+/* Remembers the value for files that begin later. */
 void counter_keep(struct counter *counter, const struct arg *value, const struct fact *fact)
 {
 	counter->last = *value;
@@ -106,15 +108,15 @@ void counter_keep(struct counter *counter, const struct arg *value, const struct
 	counter->last_ns = fact->ts_ns;
 }
 
-/* Writes `n` series of one counter, given in t->args. */
-static int write_series(struct timeline *t, const struct mark *m, const struct name *name,
-			unsigned n)
+/* Emits `n` series of one counter, given in t->args. */
+static int emit_series(struct timeline *t, const struct mark *m, const struct name *name,
+		       unsigned n)
 {
-	struct fact fact = fact_of(m, FACT_COUNTER);
+	struct fact fact = fact_from_mark(m, FACT_COUNTER);
 	const struct name *unit = m->event->unit;
 	unsigned i;
 
-	/* Not every format has units. */
+	/* Files of formats without units still have the names of known counters. */
 	if (m->event->of_thread && !unit)
 		unit = counter_unit(t, name);
 
@@ -131,11 +133,11 @@ static int write_series(struct timeline *t, const struct mark *m, const struct n
 	fact.tracks = t->tracks;
 	fact.args = t->args;
 	fact.n_args = n;
-	emit(t, &fact);
+	emit_fact(t, &fact);
 	return MARK_WRITTEN;
 }
 
-/* Handlers get numbers only. Anything else can only come from a file. */
+/* Consumers get numbers only; other arguments can only come from a file. */
 int counter_mark(struct timeline *t, const struct mark *m)
 {
 	const struct event *e = m->event;
@@ -154,7 +156,7 @@ int counter_mark(struct timeline *t, const struct mark *m)
 	}
 	if (!n)
 		return LOST_MALFORMED;
-	return write_series(t, m, m->name, n);
+	return emit_series(t, m, m->name, n);
 }
 
 int step_mark(struct timeline *t, const struct mark *m)
@@ -169,7 +171,7 @@ int step_mark(struct timeline *t, const struct mark *m)
 		return MARK_LEFT_OUT;
 	t->args[0] = (struct arg){ .key = t->epoch, .type = ARG_UINT, .u = m->event->id };
 	t->args[1] = (struct arg){ .key = t->batch, .type = ARG_UINT, .u = m->event->size };
-	return write_series(t, m, t->step, 2);
+	return emit_series(t, m, t->step, 2);
 }
 
 void counters_release(struct timeline *t, struct process_state *p)
@@ -184,7 +186,7 @@ void counters_release(struct timeline *t, struct process_state *p)
 	}
 }
 
-void counters_from_file_release(struct timeline *t, const struct thread_state *thread)
+void counters_release_thread(struct timeline *t, const struct thread_state *thread)
 {
 	struct process_state *p = thread->process;
 	struct counter *counter, *next;

@@ -44,15 +44,28 @@ static void open_libraries(struct work *w)
 	}
 }
 
+/* As a thread gets one, but elsewhere than in the file. */
+static struct prof_batch *another(void)
+{
+	struct prof_batch *batch = calloc(1, PROF_IMPL_BATCH_SIZE);
+
+	if (!batch)
+		exit(1);
+	batch->turn = 1;
+	prof_impl_batch_own(batch, prof_impl_thread());
+	return batch;
+}
+
 /* Where a thread finds its batch is changed, as if each mark were in a file of its own. */
 static int mark(struct work *w)
 {
 	int i, marks = 0;
 
 	for (i = 0; i < w->n; i++) {
+		if (!w->batches[i])
+			w->batches[i] = another();
 		*prof_impl_batch() = w->batches[i];
 		PROF_INSTANT("more", "i", i);
-		w->batches[i] = *prof_impl_batch();
 		marks++;
 	}
 	for (i = 0; i < w->n_libraries; i++)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# What the attacks share beside tests/integration/lib.sh: users that attack, who exist for this test alone,
+# and copies of the program with file capabilities.
+
+. "$(dirname "$0")/../integration/lib.sh"
+attacks=$root/build/tests/attacks
+test_users=
+
+# A user cannot be removed while the last process of it ends, or while somebody else changes the list of users.
+remove_test_users() {
+	for test_user in $test_users; do
+		for _ in $(seq 1 50); do
+			userdel "$test_user" >/dev/null 2>&1 && break
+			sleep 0.1
+		done
+	done
+	test_users=
+}
+trap 'remove_test_users; rm -rf "$tmp"' EXIT
+
+# Everything here acts as several users.
+need_users() {
+	for needed in useradd userdel setpriv; do
+		if [ "$(id -u)" -ne 0 ] || ! command -v "$needed" >/dev/null 2>&1; then
+			skip "$(basename "$0" .sh)" "needs root, useradd, userdel and setpriv"
+			finish
+		fi
+	done
+}
+
+# Makes a user with a name, without home and password, and sets made_uid and made_gid. The test's end removes
+# all of them.
+make_user() { # NAME
+	test_user="$1-$$"
+	useradd --system --no-create-home --user-group --shell /usr/sbin/nologin "$test_user" || return 1
+	test_users="$test_users $test_user"
+	made_uid=$(id -u "$test_user")
+	made_gid=$(id -g "$test_user")
+}
+
+# Runs a command as a user without any capability, in place of this shell: for `as ... &`, and `$!` is it.
+as() { # UID GID COMMAND...
+	as_uid=$1 as_gid=$2
+	shift 2
+	setpriv --reuid="$as_uid" --regid="$as_gid" --clear-groups --inh-caps=-all "$@"
+}
+
+# A copy of proftrace with the file capabilities that suffice on this kernel; 1 where none can be set.
+capable_copy() { # FILE
+	needed_capabilities=cap_bpf,cap_perfmon
+	grep -qE '^uprobe_multi links +yes' "$tmp/check" || needed_capabilities=$needed_capabilities,cap_sys_admin
+	cp "$proftrace" "$1" && chmod 755 "$1" && setcap "$needed_capabilities+ep" "$1" 2>/dev/null
+}

@@ -1,0 +1,103 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Somebody sends a trace of a few megabytes that unpacks to gigabytes, or a name of gigabytes.
+. "$(dirname "$0")/lib.sh"
+cd "$tmp" || exit 1
+event='{"ph":"i","name":"a","ts":1,"pid":1,"tid":1}'
+printf '[%s]' "$event" >one.json
+
+# No command may take more than this CPU time in seconds (it is killed then) and 1 GB of address space.
+bounded() { # SECONDS COMMAND...
+	seconds=$1
+	shift
+	(
+		ulimit -t "$seconds" && ulimit -v 1000000
+		exec "$@"
+	) >out 2>err </dev/null
+}
+
+refused() { # NAME FILE REASON [SECONDS]
+	for command in report convert merge; do
+		case $command in
+		report) set -- "$1" "$2" "$3" "${4:-2}" report "$2" ;;
+		convert) set -- "$1" "$2" "$3" "$4" convert -o o.json "$2" ;;
+		merge) set -- "$1" "$2" "$3" "$4" merge -o o.pftrace one.json "$2" ;;
+		esac
+		bounded "$4" "$proftrace" "$5" $(shift 5; echo "$@")
+		equal "$1: $command: exit status" $? 1
+		equal "$1: $command: one line and its hint" "$(grep -c "^proftrace: cannot read '$2': at byte [0-9]*: $3$" err) $(grep -c '^hint: ' err) $(wc -l <err)" "1 1 2"
+		equal "$1: $command: no output" "$(ls | grep -c '^o\.')" 0
+	done
+}
+
+barren='compressed data that unpacks to 16 MiB with too few events'
+bomb() { # NAME KIND BEGINNING UNIT [REASON]
+	"$attacks/bomb" "$2" 10 "$3" "$4" >bomb
+	refused "$1 ($2)" bomb "${5:-$barren}"
+	rm bomb
+}
+
+bomb "spaces" gzip '[' ' ' 'white space of more than 8 MiB'
+bomb "a string" gzip '[{"name":"' a
+bomb "a number" gzip '[{"ts":' 1 'a number without end'
+bomb "brackets" gzip '[{"args":{"a":' '[' 'nested too deeply'
+bomb "empty objects" gzip '[' '{},'
+bomb "empty strings of a list" gzip "[$event,"'{"ph":"i","args":{"a":[' '"",'
+bomb "events of no kind" gzip '[' '{"ph":"P"},'
+bomb "a key beside the events" gzip "{\"traceEvents\":[$event],\"a\":[" '{},'
+bomb "spaces" members '[' ' ' 'white space of more than 8 MiB'
+bomb "empty objects" members '[' '{},'
+for kind in gzip packets; do
+	bomb "empty packets" $kind '' '\x0a\x00'
+	bomb "packets with a time" $kind '' '\x0a\x02\x40\x00'
+	bomb "events without a time" $kind '' '\x0a\x02\x5a\x00'
+done
+bomb "packets of zeros" packets '' '\x00' 'malformed compressed packets'
+
+# An event every 3 MiB is no excuse for what lies between: the same piece of a file 40 times.
+few_events() { # NAME EVENT UNIT list|packets
+	{
+		printf "$2"
+		"$attacks/bomb" plain 1 '' "$3" | head -c 3000000
+	} >piece
+	{
+		[ "$4" = list ] && printf '['
+		for _ in $(seq 1 40); do cat piece; done
+	} | gzip -9 >bomb
+	refused "$1, and few events" bomb "$barren"
+	rm bomb piece
+}
+few_events "empty objects" "$event," '{},' list
+few_events "empty packets" '\n\016\100\200\200\001\120\001\132\006\110\001\130\001\120\001' '\x0a\x00' packets
+
+# Nothing is compressed here: a pipe without an end.
+endless() { # NAME BEGINNING UNIT REASON
+	"$attacks/bomb" plain 1 "$2" "$3" | (ulimit -t 3 && ulimit -v 1000000 && exec "$proftrace" report -) >out 2>err
+	equal "$1: exit status" $? 1
+	equal "$1: one line and its hint" "$(grep -c "^proftrace: cannot read '-': at byte [0-9]*: $4$" err) $(grep -c '^hint: ' err) $(wc -l <err)" "1 1 2"
+}
+endless "a name" '[{"name":"' a 'a string of more than 256 MiB'
+endless "a key" '[{"' a 'a string of more than 256 MiB'
+endless "a name of escape sequences" '[{"name":"' '\\u0061' 'a string of more than 256 MiB'
+endless "line feeds" '[' '\x0a' 'white space of more than 8 MiB'
+
+# What compresses well without being a bomb is read: as many events as the limit of 1 GiB allows, at 300:1.
+n=2000000
+yes "$event," | head -n $n | { printf '['; cat; } | gzip -9 >small.json.gz
+bounded 60 "$proftrace" report --format json small.json.gz
+equal "many equal events are read" "$(sed -n 's/.*"count": \([0-9]*\).*/\1/p' out | head -1)" $n
+
+if can_trace; then
+	records=1
+	"$attacks/bomb" gzip 10 '[' '{},' >bomb.gz
+	"$proftrace" -q -o recorded --include-json bomb.gz -- "$programs/every_kind" 1 1 >out 2>err
+	equal "--include-json: exit status" $? 1
+	equal "--include-json: one line and its hint" "$(grep -c "^proftrace: cannot read 'bomb.gz': at byte [0-9]*: $barren$" err) $(grep -c '^hint: ' err) $(wc -l <err)" "1 1 2"
+	check "--include-json: the recording is complete" "$proftrace" report -q recorded.pftrace
+	"$proftrace" -q -o named -- "$programs/includes" 1 own.json "$tmp/bomb.gz" >out 2>err </dev/null
+	equal "prof_include_chrome_json: one line and its hint" "$(grep -c "^proftrace: cannot read '$tmp/bomb.gz': at byte [0-9]*: $barren$" err) $(grep -c '^hint: ' err) $(wc -l <err)" "1 1 2"
+	check "prof_include_chrome_json: the recording is complete" "$proftrace" report -q named.pftrace
+else
+	skip "bombs that are included" "this machine cannot record"
+fi
+finish

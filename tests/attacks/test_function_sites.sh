@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# A recorder that was taken over wants a breakpoint in the middle of an instruction (-f), of a library that all
+# processes have and of a set-uid program: it asks the broker for every byte of their code. objdump, which
+# knows nothing of ours, says where instructions begin.
+. "$(dirname "$0")/lib.sh"
+tool=$root/build/tests/tools/every_byte
+if ! can_trace || ! command -v objdump >/dev/null || ! "$tool" all /proc/self/exe >/dev/null 2>&1; then
+	skip "a breakpoint at every byte" "needs BPF and objdump"
+	finish
+fi
+libc=$(ldd "$tool" | sed -n 's/.*libc\.so\.6 => \([^ ]*\) .*/\1/p')
+su=$(command -v su)
+
+# What is not as it should be of the addresses that a tool printed: an instruction must begin there, and at
+# an exit it must be one that leaves.
+wrong() { # FILE SAID
+	objdump -d --no-show-raw-insn "$1" | awk -v said="$2" '
+		/^ *[0-9a-f]+:\t/ {
+			address = $1; sub(/:$/, "", address)
+			instruction[address] = $0; sub(/^ *[0-9a-f]+:\t/, "", instruction[address])
+		}
+		END {
+			while ((getline < said) > 0) {
+				if ($1 !~ /^(begin|exit|granted|differs)$/) continue
+				if (!($2 in instruction)) print "not an instruction:", $0
+				else if ($1 == "exit" && instruction[$2] !~ /^(notrack |bnd |rep |repz )*(ret|j)/)
+					print "does not leave:", $0, instruction[$2]
+			}
+		}'
+}
+lines_of() { grep -c "^$2 " "$1"; }
+some() { [ "$(lines_of "$1" "$2")" -ge "$3" ]; }
+
+# --- what is proved ----------------------------------------------------------------------------------
+"$tool" all "$libc" >"$tmp/all"
+equal "libc: the broker answers for all functions" "$?" 0
+check "libc: of more than a thousand functions" some "$tmp/all" begin 1000
+never_else "libc: where these begin and are left are instructions that do" "$(wrong "$libc" "$tmp/all" | head -5)" ""
+# (What chooses a function is one itself, by a name that only debug files have.)
+readelf -W --dyn-syms -s "$libc" | awk '$4 ~ /^I?FUNC$/ && $7 != "UND" { sub(/^0*/, "", $2); print $2 }' | sort -u >"$tmp/symbols"
+sed -n 's/^begin [^ ]* //p' "$tmp/all" | sort -u >"$tmp/named"
+never_else "libc: each by a symbol that readelf finds as well" "$(comm -13 "$tmp/symbols" "$tmp/named" | head -5)" ""
+
+# --- every byte, one by one ----------------------------------------------------------------------------
+"$tool" attach "$libc" 10 150000 >"$tmp/libc"
+grep -E '^(begin|exit) ' "$tmp/libc" | cut -d' ' -f2 | sort -u >"$tmp/proved"
+sed -n 's/^granted //p' "$tmp/libc" | sort -u >"$tmp/granted"
+check "libc: every byte was asked for" grep -q '^refused 14[0-9]*$' "$tmp/libc"
+check "libc: something is granted" test -s "$tmp/granted"
+never_else "libc: nothing that was not proved" "$(comm -13 "$tmp/proved" "$tmp/granted" | head -5)" ""
+never_else "libc: nothing but the beginnings of instructions" "$(wrong "$libc" "$tmp/libc" | head -5)" ""
+never_else "libc: no request ends otherwise" "$(grep '^error' "$tmp/libc" | head -3)" ""
+
+# --- a program that runs as root -------------------------------------------------------------------------
+if [ -r "$su" ] && [ -u "$su" ]; then
+	"$tool" beginnings "$su" >"$tmp/su"
+	equal "su: no byte of it is a function because the recorder says so" \
+		"$(wrong "$su" "$tmp/su" | head -3)$(readelf -W --dyn-syms -s "$su" | awk '$4 == "FUNC" && $7 != "UND"' | wc -l)" \
+		"$(lines_of "$tmp/su" begin)"
+	never_else "su: nothing is attached to but what its symbols say" "$(lines_of "$tmp/su" granted)" \
+		"$(grep -E '^(begin|exit) ' "$tmp/su" | cut -d' ' -f2 | sort -u | wc -l)"
+	check "su: every byte was asked for" some "$tmp/su" refused 1
+else
+	skip "su" "there is no set-uid su that can be read"
+fi
+
+# --- in memory --------------------------------------------------------------------------------------------
+"$tool" memory "$libc" >"$tmp/memory"
+equal "the library that the attacker has mapped is looked at" "$?" 0
+grep -E '^(begin|exit) ' "$tmp/memory" | cut -d' ' -f2 | sort -u >"$tmp/proved"
+sed -n 's/^differs \(.*\) cc$/\1/p' "$tmp/memory" | sort -u >"$tmp/breakpoints"
+check "there are breakpoints in it" test -s "$tmp/breakpoints"
+equal "no other byte is changed" "$(grep '^differs' "$tmp/memory" | grep -cv ' cc$')" 0
+never_else "none but where it was proved" "$(comm -13 "$tmp/proved" "$tmp/breakpoints" | head -3)" ""
+never_else "none in the middle of an instruction" "$(wrong "$libc" "$tmp/memory" | head -3)" ""
+finish

@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Every process of a proftrace with file capabilities is stopped before and after its system calls, and a process of
+# its user takes what it can get from all of them meanwhile.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+need_users
+make_user thief || { skip "schedules" "cannot make a user"; finish; }
+if ! capable_copy "$tmp/proftrace"; then
+	skip "schedules" "file capabilities cannot be set here"
+	finish
+fi
+cp "$programs/every_kind" "$tmp" && chmod 755 "$tmp/every_kind"
+mkdir "$tmp/theirs" && chown "$made_uid" "$tmp/theirs"
+
+schedule() { # NAME EVERY PHASE OPTION...
+	attack=$1 every=$2 phase=$3
+	shift 3
+	(cd "$tmp/theirs" && exec timeout -k 5 60 "$attacks/scheduler" "$made_uid" "$made_gid" "$every" "$phase" \
+		"${THIEVES_PROFTRACE:-$tmp/proftrace}" -q -e none -o out.json "$@" -- "$tmp/every_kind" 1 20) \
+		>"$tmp/$attack.said" 2>"$tmp/$attack.err"
+	equal "$attack: the recording ends well" "$?$(head -c 300 "$tmp/$attack.err")" 0
+	for process in proftrace proftrace-broke every_kind; do
+		check "$attack: $process was stopped, and the tree searched" \
+			test "$(said "$tmp/$attack.said" "searched $process")" -ge 10
+	done
+	# The attack can succeed: the command's process is its user's, who may have what it holds.
+	check "$attack: descriptors of the command were taken" test "$(said "$tmp/$attack.said" harmless)" -gt 0
+	never_else "$attack: nothing of the broker, of BPF and of the recorder was got" \
+		"$(grep '^got' "$tmp/$attack.said" | sort | uniq -c | head -5)" ""
+	check "$attack: the recording is there" test -s "$tmp/theirs/out.json"
+	rm -f "$tmp/theirs/out.json"
+}
+
+schedule exact 3 0
+schedule exact-next 3 1
+schedule exact-last 3 2
+schedule functions 5 3 -f getppid
+schedule batches 5 1 --mode batch-now
+schedule samples 5 2 --sample 99
+finish

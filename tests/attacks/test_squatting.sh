@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Another user makes the directories of other users' control sockets first, so that their recordings cannot be
+# controlled.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+need_users
+make_user owner && owner_uid=$made_uid owner_gid=$made_gid && make_user squatter || { skip "squatting" "cannot make users"; finish; }
+cp "$proftrace" "$programs/storm" "$tmp" && chmod 755 "$tmp/proftrace" "$tmp/storm"
+squatted=
+trap 'remove_test_users; rm -rf "$tmp" $squatted' EXIT
+for uid in 0 "$owner_uid"; do
+	[ -e "/tmp/proftrace-$uid" ] && [ "$(stat -c %u "/tmp/proftrace-$uid")" = "$uid" ] && rm -rf "/tmp/proftrace-$uid"
+	as "$made_uid" "$made_gid" mkdir -m 777 "/tmp/proftrace-$uid" && squatted="$squatted /tmp/proftrace-$uid"
+done
+mkfifo "$tmp/hold"
+exec 9<>"$tmp/hold"
+mkdir "$tmp/out" && chown "$owner_uid" "$tmp/out"
+
+controlled() { # NAME UID GID ENVIRONMENT...
+	victim=$1 uid=$2 gid=$3
+	shift 3
+	"$tmp/storm" 1 100 <"$tmp/hold" >"$tmp/$victim.out" 9>&- &
+	storm=$!
+	env -u XDG_RUNTIME_DIR "$@" "$tmp/proftrace" -p $storm -o "$tmp/out/$victim" 2>"$tmp/$victim.err" &
+	recorder=$!
+	wait_for "$tmp/$victim.err" 'proftrace: recording' || return
+	check "$victim: no complaint" test "$(grep -c 'cannot reach' "$tmp/$victim.err")" = 0
+	as "$uid" "$gid" env -u XDG_RUNTIME_DIR "$tmp/proftrace" ctl status -p $recorder >"$tmp/$victim.status" 2>&1
+	equal "$victim: status" $? 0
+	"$tmp/proftrace" ctl stop -p $recorder >"$tmp/$victim.stop" 2>&1
+	equal "$victim: root stops it" $? 0
+	wait $recorder
+	equal "$victim: exit status" $? 0
+	kill $storm
+}
+controlled root 0 0 env
+controlled owner "$owner_uid" "$owner_gid" SUDO_UID="$owner_uid" SUDO_GID="$owner_gid"
+check "what was squatted is empty" test -z "$(ls -A $squatted | grep -v :)"
+rm -rf /tmp/proftrace-"$owner_uid".*
+finish

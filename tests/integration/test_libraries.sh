@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Many libraries with markers: what their constructors mark is recorded, of each, and neither links nor waits
+# nor requests are more than it takes. (How long that takes is a row of `make bench`.)
+. "$(dirname "$0")/lib.sh"
+need_tracing
+
+n=200 files=
+mkdir "$tmp/lib"
+for i in $(seq $n); do
+	cp "$programs/library.so" "$tmp/lib/$i.so"
+	files="$files $tmp/lib/$i.so"
+done
+
+# OPTION...: then what `libraries` is called with, in $call.
+record() { # NAME OPTION...
+	recorded=$1
+	shift
+	timeout -k 5 120 "$proftrace" record -q "$@" -o "$tmp/t" --summary-json "$tmp/s" -- \
+		"$programs/libraries" $call $files >"$tmp/out" 2>"$tmp/err"
+	equal "$recorded: exit status" $? 0
+	equal "$recorded: the account adds up" "$(field "$tmp/s" adds_up)" true
+	equal "$recorded: no file was refused" "$(field "$tmp/s" files_refused)" 0
+}
+
+all_marks() {
+	equal "$recorded: nothing was attached late" "$(field "$tmp/s" attached_late)" 0
+	equal "$recorded: the marks of all constructors" "$(field "$tmp/s" marked)" "$(said "$tmp/out" marked)"
+	equal "$recorded: written" "$(field "$tmp/s" written)" "$(said "$tmp/out" marked)"
+}
+
+at_most() { # WHAT FIELD MOST
+	check "$recorded: $1, at most $3" test "$(field "$tmp/s" "$2")" -le "$3"
+}
+
+# Besides the libraries: the program, the dynamic linker, the C library, and threads held as the program begins.
+others=8
+call="1 1"
+for mode in exact batch batch-now; do
+	record "$n libraries, $mode" --mode $mode
+	all_marks
+	links=$n
+	[ $mode = exact ] || links=$((2 * n + 64)) # that have their batches at once
+	at_most "links" links_attached $((links + others))
+	at_most "threads held: once for each library" threads_held $((n + others))
+	at_most "requests to detach" detach_requests 2
+done
+record "$n libraries, no children" --no-children
+all_marks
+record "$n libraries, guarded" --max-overhead 90%
+at_most "links: the domain's and the control site's of each" links_attached $((2 * n + others))
+
+# Opened again, nothing is attached a second time; closing holds nobody.
+call="1 3"
+record "opened three times"
+all_marks
+at_most "links" links_attached $((n + others))
+at_most "threads held" threads_held $((3 * n + others))
+
+files=$(echo $files | cut -d' ' -f-50)
+# What is in the buffers of a library that is unloaded is handed over before it goes with it, and another one may
+# then lie where it was.
+for mode in batch batch-now; do
+	record "opened three times, $mode" --mode $mode
+	all_marks
+	equal "$recorded: no buffer was looked for in vain" "$(field "$tmp/s" batches_unread)" 0
+done
+
+call="4 2"
+record "4 threads"
+all_marks
+at_most "links" links_attached $((50 + others))
+record "4 threads, batch" --mode batch
+all_marks
+equal "$recorded: no buffer was looked for in vain" "$(field "$tmp/s" batches_unread)" 0
+finish

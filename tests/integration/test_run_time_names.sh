@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Names that a program makes as it goes (the forms in _DYN): each mark has the name of its moment, in exact and
+# in buffered mode, in both outputs.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+
+for mode in exact batch-now; do
+	"$proftrace" record -q --strict --mode $mode -o "$tmp/t" --summary-json "$tmp/s" -- \
+		"$programs/run_time_names" 5003 >"$tmp/out" 2>"$tmp/err"
+	equal "$mode: exit status" $? 0
+	check_account "$mode" "$tmp/s"
+	equal "$mode: marks written" "$(field "$tmp/s" written)" "$(said "$tmp/out" total)"
+	check_agree "$mode" "$tmp/t"
+	for file in "$tmp/t.json" "$tmp/t.pftrace"; do
+		"$canon" --count "$file" >"$tmp/counts"
+		grep '^[BI]' "$tmp/out" | while read -r kind what i n; do
+			awk -v k="$kind" -v w="$what $i" '$1 == k && index($0, w) { s += $NF } END { print s + 0 }' \
+				"$tmp/counts" | grep -qx "$n" || echo "$kind $what $i: not $n"
+		done >"$tmp/wrong"
+		equal "$mode, ${file##*.}: each name as often as it was made" "$(cat "$tmp/wrong")" ""
+	done
+done
+finish

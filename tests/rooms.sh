@@ -1,0 +1,108 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The folders of user/ are rooms, and calls go down: a file may include its own room and those below it.
+# This reads every #include of user/ against the order below and fails on one that goes up, or that enters
+# another room by a header that is private to it. It also keeps folders small enough to be read: at most
+# 25 files in cmd/, at most 30 in any other one.
+cd "$(dirname "$0")/.." || exit 1
+
+# From the top; rooms on one line may not include each other. What is not named here (bpf/, include/,
+# generated headers) is below all of them. main.c may include anything.
+order='
+cmd
+record
+reports
+merge
+formats
+plugin
+capture
+symbols counters system
+timeline
+tracee
+privilege
+base
+'
+
+# "FILE HEADER reason": includes that go up and are there for a reason.
+exceptions='
+user/privilege/broker/broker.h counters/counters.h the broker opens the counters that the recorder names
+'
+
+n=0
+say() { # STATUS NAME OUTPUT
+	n=$((n + 1))
+	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; echo "$3" | head -40 | sed 's/^/#   /'; fi
+}
+
+rooms=$(find user -mindepth 1 -maxdepth 1 -type d | sed 's|user/||')
+out=$(for room in $rooms; do
+	echo "$order" | tr ' ' '\n' | grep -qxF "$room" || echo "user/$room is not in the order of tests/rooms.sh"
+done)
+[ -z "$out" ]
+say $? "every folder of user/ has its place" "$out"
+
+# grep -n: FILE:LINE:#include "ROOM/..."
+includes=$(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"[a-z_]+/' user --include='*.[ch]' | sort)
+[ "$(echo "$includes" | wc -l)" -gt 100 ]
+say $? "there are includes to be read" "only $(echo "$includes" | wc -l)"
+
+out=$(echo "$includes" | awk -v order="$order" -v exceptions="$exceptions" '
+	BEGIN {
+		n = split(order, lines, "\n")
+		for (i = 1; i <= n; i++) {
+			m = split(lines[i], names, " ")
+			for (j = 1; j <= m; j++)
+				rank[names[j]] = i
+		}
+		n = split(exceptions, lines, "\n")
+		for (i = 1; i <= n; i++)
+			if (split(lines[i], words, " ") >= 3)
+				excepted[words[1] " " words[2]] = 1
+	}
+	{
+		split($0, parts, ":")
+		file = parts[1]
+		split($0, quoted, "\"")
+		header = quoted[2]
+		split(file, path, "/")
+		split(header, of, "/")
+		from = path[2]
+		to = of[1]
+		if (from == "main.c" || !(to in rank) || from == to)
+			next
+		if (file " " header in excepted) {
+			used[file " " header] = 1
+			next
+		}
+		if (rank[from] >= rank[to])
+			print file ":" parts[2] ": " from " includes " header ", which is above it"
+	}
+	END {
+		for (e in excepted)
+			if (!(e in used))
+				print "tests/rooms.sh: nothing needs the exception: " e
+	}')
+[ -z "$out" ]
+say $? "includes go down" "$out"
+
+out=$(echo "$includes" | grep -E '"[a-z_/]*(internal|state|wire)\.h"' | awk '
+	{
+		split($0, quoted, "\"")
+		room = quoted[2]
+		sub("/.*", "", room)
+		if (index($0, "user/" room "/") != 1)
+			print
+	}')
+[ -z "$out" ]
+say $? "private headers stay in their rooms" "$out"
+
+out=$(find user -type d | while read -r folder; do
+	files=$(find "$folder" -maxdepth 1 -type f | wc -l)
+	most=30
+	[ "$folder" = user/cmd ] && most=25
+	[ "$files" -le "$most" ] || echo "$folder has $files files, at most $most"
+done)
+[ -z "$out" ]
+say $? "no folder has too many files" "$out"
+echo "1..$n"

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * every_byte all FILE	      asks the broker about all functions of the file
+ * every_byte attach FILE N M  asks about every Nth, then to be attached to each byte of its code, one by one,
+ *			      the first M bytes
+ * every_byte beginnings FILE  asks about each byte of its code as the beginning of a function, then the same
+ * every_byte memory FILE      attaches to all functions of a file that this process has mapped, and looks
+ *
+ * What a recorder would do that was taken over: it asks for a breakpoint at every byte of the code of a file
+ * that others execute. Prints what the broker says belongs to functions (begin or exit ADDRESS SYMBOL), what
+ * it attached to (granted ADDRESS), and bytes in memory that are not those of the file (differs ADDRESS BYTE);
+ * then how many requests were refused. Exit status 2: it cannot be tried here.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "privilege/broker/broker.h"
+#include "tracee/code/prove.h"
+#include "tracee/elf_functions.h"
+
+#define MOST_SITES 1000000
+
+static struct broker *broker;
+static struct elf_file *elf;
+static int fd;
+static uint64_t sites[MOST_SITES];
+static unsigned n_sites;
+
+static void start(void)
+{
+	pid_t self = getpid();
+	const struct broker_config config = {
+		.buffer_bytes = 1 << 20,
+		.functions = true,
+		.prove = prove_functions,
+		.pids = &self,
+		.n_pids = 1,
+	};
+	struct broker_loaded loaded;
+	struct failure f = { 0 };
+
+	if (broker_start(&config, &broker, &loaded, &f)) {
+		printf("%s: %s\n", f.what, f.reason);
+		exit(2);
+	}
+}
+
+static void keep(const char *what, uint64_t vaddr, uint64_t symbol)
+{
+	printf("%s %" PRIx64 " %" PRIx64 "\n", what, vaddr, symbol);
+	if (n_sites < MOST_SITES)
+		sites[n_sites++] = vaddr;
+}
+
+static void ask(const uint64_t *vaddrs, unsigned n)
+{
+	static struct broker_functions answer;
+	const struct proved_function *function;
+	const struct proved_exit *exits;
+	struct proved_reader reader;
+	const char *refusal;
+	struct failure f;
+	unsigned at = 0;
+	uint32_t i;
+
+	while (at < n) {
+		if (broker_functions(broker, fd, vaddrs + at,
+				     n - at < PROVER_MAX_REQUESTED ? n - at : PROVER_MAX_REQUESTED,
+				     &answer, &f)) {
+			printf("%s: %s\n", f.what, f.reason);
+			exit(1);
+		}
+		reader = (struct proved_reader){ (uint8_t *)answer.bytes, answer.size };
+		while (proved_next(&reader, &function, &exits, &refusal) > 0) {
+			at++;
+			if (refusal)
+				continue;
+			keep("begin", function->entry, function->vaddr);
+			for (i = 0; i < function->n_exits; i++)
+				keep("exit", exits[i].vaddr, function->vaddr);
+		}
+	}
+}
+
+static void ask_functions(unsigned every)
+{
+	struct elf_functions all = { 0 };
+	uint64_t *vaddrs;
+	unsigned i, n = 0;
+
+	if (elf_functions_add(&all, elf))
+		exit(1);
+	elf_functions_sort(&all);
+	vaddrs = calloc(all.n + 1, sizeof(*vaddrs));
+	for (i = 0; vaddrs && i < all.n; i += every)
+		vaddrs[n++] = all.list[i].vaddr;
+	ask(vaddrs, n);
+	free(vaddrs);
+	elf_functions_free(&all);
+}
+
+/* All addresses of its code, one after the other. */
+static bool next_byte(uint64_t *vaddr)
+{
+	unsigned i;
+
+	for (i = 0; i < elf->n_segments; i++) {
+		const struct elf_segment *s = &elf->segments[i];
+
+		if (s->type != PT_LOAD || !(s->flags & PF_X))
+			continue;
+		if (*vaddr < s->vaddr)
+			*vaddr = s->vaddr;
+		else if (*vaddr - s->vaddr < s->filesz)
+			++*vaddr;
+		if (*vaddr - s->vaddr < s->filesz)
+			return true;
+	}
+	return false;
+}
+
+static void ask_each_byte(void)
+{
+	uint64_t vaddrs[PROVER_MAX_REQUESTED], vaddr = 0;
+	unsigned n = 0;
+
+	while (next_byte(&vaddr)) {
+		vaddrs[n++] = vaddr;
+		if (n == PROVER_MAX_REQUESTED) {
+			ask(vaddrs, n);
+			n = 0;
+		}
+	}
+	ask(vaddrs, n);
+}
+
+static int attach_at(uint64_t vaddr, unsigned *ret_link)
+{
+	struct broker_site site = { 0 };
+	struct failure f;
+
+	if (elf_file_offset(elf, vaddr, ELF_EXECUTABLE, &site.offset))
+		exit(1);
+	return broker_attach(broker, BROKER_FUNCTIONS, getpid(), fd, &site, 1, ret_link, &f);
+}
+
+static void attach_each_byte(unsigned most)
+{
+	unsigned refused = 0, link;
+	uint64_t vaddr = 0;
+
+	while (most-- && next_byte(&vaddr)) {
+		int error = attach_at(vaddr, &link);
+
+		if (!error) {
+			printf("granted %" PRIx64 "\n", vaddr);
+			broker_detach(broker, &link, 1);
+		} else if (error == -EBADMSG || error == -EINVAL) {
+			refused++;
+		} else {
+			printf("error %d at %" PRIx64 "\n", error, vaddr);
+		}
+	}
+	printf("refused %u\n", refused);
+}
+
+/* Where the file's code is in this process, less where the file says that it is. */
+static uint64_t find_mapped(const char *path)
+{
+	char line[4096 + 256], real[4096];
+	uint64_t begin, offset, at = 0;
+	FILE *maps = fopen("/proc/self/maps", "re");
+
+	if (!maps || !realpath(path, real))
+		exit(1);
+	while (fgets(line, sizeof(line), maps)) {
+		unsigned i;
+
+		line[strcspn(line, "\n")] = '\0';
+		if (sscanf(line, "%" SCNx64 "-%*x r-xp %" SCNx64, &begin, &offset) != 2 ||
+		    strlen(line) < strlen(real) || strcmp(line + strlen(line) - strlen(real), real))
+			continue;
+		for (i = 0; i < elf->n_segments; i++) {
+			const struct elf_segment *s = &elf->segments[i];
+
+			if (s->type == PT_LOAD && s->flags & PF_X &&
+			    (s->offset & ~4095ull) == offset)
+				at = begin - (s->vaddr & ~4095ull);
+		}
+	}
+	fclose(maps);
+	return at;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void attach_all(void)
+{
+	static struct broker_site some[BROKER_MAX_SITES];
+	unsigned i, n = 0, link;
+	struct failure f;
+
+	qsort(sites, n_sites, sizeof(*sites), compare);
+	for (i = 0; i < n_sites; i++) {
+		if (i && sites[i] == sites[i - 1])
+			continue;
+		if (elf_file_offset(elf, sites[i], ELF_EXECUTABLE, &some[n].offset))
+			exit(1);
+		if (++n < BROKER_MAX_SITES && i + 1 < n_sites)
+			continue;
+		if (broker_attach(broker, BROKER_FUNCTIONS, getpid(), fd, some, n, &link, &f))
+			printf("error: %s\n", f.reason);
+		n = 0;
+	}
+}
+
+static void compare_segment(const struct elf_segment *s, int memory, uint64_t base)
+{
+	uint8_t *is = malloc(s->filesz), *was = malloc(s->filesz);
+	uint64_t i;
+
+	if (!is || !was || pread(fd, was, s->filesz, (off_t)s->offset) != (ssize_t)s->filesz ||
+	    pread(memory, is, s->filesz, (off_t)(base + s->vaddr)) != (ssize_t)s->filesz)
+		exit(1);
+	for (i = 0; i < s->filesz; i++) {
+		if (is[i] != was[i])
+			printf("differs %" PRIx64 " %02x\n", s->vaddr + i, is[i]);
+	}
+	free(is);
+	free(was);
+}
+
+static void look_at_memory(const char *path)
+{
+	uint64_t base = find_mapped(path);
+	int memory = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+	unsigned i;
+
+	if (!base || memory < 0)
+		exit(2);
+	attach_all();
+	for (i = 0; i < elf->n_segments; i++) {
+		if (elf->segments[i].type == PT_LOAD && elf->segments[i].flags & PF_X)
+			compare_segment(&elf->segments[i], memory, base);
+	}
+	close(memory);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 2 ? argv[1] : "";
+	struct failure f;
+
+	if (argc < 3)
+		return 3;
+	fd = open(argv[2], O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || elf_file_open(fd, &elf, &f))
+		return 2;
+	start();
+	if (!strcmp(what, "beginnings"))
+		ask_each_byte();
+	else
+		ask_functions(argc > 3 ? (unsigned)atoi(argv[3]) : 1);
+	if (!strcmp(what, "attach") || !strcmp(what, "beginnings"))
+		attach_each_byte(argc > 4 ? (unsigned)atoi(argv[4]) : UINT32_MAX);
+	else if (!strcmp(what, "memory"))
+		look_at_memory(argv[2]);
+	broker_stop(broker);
+	return 0;
+}

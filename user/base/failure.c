@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fills in and prints failures. Objects and reasons may be foreign text, so what a terminal would
+ * act on is replaced.
+ */
+#include "base/failure.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/text.h"
+
+int failure_set(struct failure *f, int error, const char *what, const char *object,
+		const char *reason)
+{
+	if (!f)
+		return error;
+	text_copy_visible(f->what, sizeof(f->what), what ? what : "");
+	text_copy_visible(f->object, sizeof(f->object), object ? object : "");
+	text_copy_visible(f->reason, sizeof(f->reason),
+			  reason ? reason : (error ? strerror(-error) : ""));
+	f->hint[0] = '\0';
+	if (error == -EMFILE && !reason)
+		failure_hint(f, "raise the limit on open files: `ulimit -n 1024`");
+	return error;
+}
+
+void failure_hint(struct failure *f, const char *format, ...)
+{
+	char text[sizeof(f->hint)];
+	va_list args;
+
+	if (!f)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	text_copy_visible(f->hint, sizeof(f->hint), text);
+}
+
+void failure_hint_memory(struct failure *f)
+{
+	failure_hint(f, "check the memory limits of the shell (ulimit -v) and of the control "
+			"group; a smaller --buffer needs less");
+}
+
+void failure_print(const struct failure *f, FILE *out)
+{
+	fprintf(out, "proftrace: %s", f->what);
+	if (f->object[0])
+		fprintf(out, " '%s'", f->object);
+	if (f->reason[0])
+		fprintf(out, ": %s", f->reason);
+	fputc('\n', out);
+	if (f->hint[0])
+		fprintf(out, "hint: %s\n", f->hint);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Finding batches from before the recording. Threads of a process that was recorded before have
+ * batches already, and do not announce them again. They are found in the memory of the marked
+ * files, whose data contain the batches.
+ *
+ * The owner word of a batch is the thread pointer of its thread. Which thread that is follows from
+ * the list of robust mutexes: the C library keeps it in the thread's descriptor, near the thread
+ * pointer, and the kernel reveals its address.
+ */
+#include "capture/batch/batch.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "proftrace.skel.h"
+
+/*
+ * The largest distance between a thread's list of robust mutexes and its thread pointer; the C
+ * library has both in the thread's descriptor. Descriptors of two threads are a stack apart.
+ */
+#define DESCRIPTOR 4096
+
+/* A live thread, and the address of its descriptor. */
+struct live_thread {
+	uint64_t descriptor;
+	uint32_t tid;
+};
+
+struct batch_search {
+	struct capture *c;
+	struct batch_process *process;
+	bool listed;
+	bool uncertain; /* some threads have an unknown descriptor */
+	struct live_thread *threads;
+	size_t n, capacity;
+};
+
+static void add_live_thread(struct batch_search *f, uint32_t tid, uint64_t descriptor)
+{
+	struct live_thread *grown = f->threads;
+	size_t capacity = f->capacity ? 2 * f->capacity : 64;
+
+	if (f->n == f->capacity) {
+		grown = reallocarray(grown, capacity, sizeof(*grown));
+		if (!grown) {
+			f->uncertain = true;
+			return;
+		}
+		f->threads = grown;
+		f->capacity = capacity;
+	}
+	f->threads[f->n++] = (struct live_thread){ descriptor, tid };
+}
+
+/*
+ * The address of the list of robust mutexes. 0: the C library has not set one; negative: the thread
+ * has exited.
+ */
+static int64_t read_robust_list(uint32_t tid)
+{
+	uint64_t head = 0;
+	size_t size;
+
+	if (syscall(SYS_get_robust_list, tid, &head, &size))
+		return errno == ESRCH ? -1 : 0;
+	return (int64_t)head;
+}
+
+static void list_live_threads(struct batch_search *f)
+{
+	const struct broker_target target = { (pid_t)f->process->pid, 0 };
+	int directory = broker_open(f->c->broker, BROKER_TASKS, &target, 0, 0, NULL);
+	DIR *tasks = directory < 0 ? NULL : fdopendir(directory);
+	struct dirent *entry;
+
+	f->listed = true;
+	f->uncertain = !tasks;
+	if (!tasks) {
+		if (directory >= 0)
+			close(directory);
+		return;
+	}
+	while ((entry = readdir(tasks))) {
+		uint32_t tid;
+		int64_t descriptor;
+
+		if (!isdigit((unsigned char)entry->d_name[0]))
+			continue;
+		tid = strtoul(entry->d_name, NULL, 10);
+		descriptor = read_robust_list(tid);
+		if (descriptor > 0)
+			add_live_thread(f, tid, (uint64_t)descriptor);
+	}
+	/*
+	 * A thread that is just starting has no list yet and has made no marks; one that is exiting
+	 * has none any more and makes no marks. If no thread has one, the C library does not set
+	 * it, and the owners are unknown.
+	 */
+	f->uncertain |= !f->n;
+	closedir(tasks);
+}
+
+/*
+ * The number of the thread that owns the batch. 0: no live thread does, and a new owner will
+ * announce it. *ret_uncertain: or a thread with an unknown descriptor does.
+ */
+static uint32_t find_batch_owner(struct batch_search *f, const struct batch_head *head,
+				 bool *ret_uncertain)
+{
+	size_t i;
+
+	if (!f->listed)
+		list_live_threads(f);
+	*ret_uncertain = f->uncertain;
+	for (i = 0; i < f->n; i++) {
+		if (f->threads[i].descriptor - head->owner + DESCRIPTOR < 2 * DESCRIPTOR)
+			return f->threads[i].tid;
+	}
+	return 0;
+}
+
+/* The site at which the file's batches are handed over. */
+static unsigned find_flush_site(const struct capture *c, const struct file *file)
+{
+	unsigned i;
+
+	for (i = 0; i < file->n_sites; i++) {
+		if (c->sites[file->first_site + i].kind == RECORD_FLUSH)
+			return file->first_site + i;
+	}
+	return UINT32_MAX;
+}
+
+/*
+ * Publishes a batch to the kernel, which reads it when the thread exits. False: the table is full.
+ */
+static bool publish_found_batch(struct capture *c, uint32_t pid, uint32_t tid, uint64_t address,
+				unsigned site)
+{
+	unsigned most = c->loaded.can_loop ? BATCHES_FOUND_ON : BATCHES_FOUND_ON_SHORT, i;
+
+	for (i = 0; i < most; i++) {
+		unsigned descriptor = (BATCH_FOUND_PLACE(tid) + i) % BATCHES_FOUND;
+		struct batch_found *found = &c->shared->batches_found[descriptor];
+
+		if (__atomic_load_n(&found->pid_tgid, __ATOMIC_ACQUIRE))
+			continue;
+		__atomic_store_n(&found->address, address, __ATOMIC_RELAXED);
+		__atomic_store_n(&found->site, site, __ATOMIC_RELAXED);
+		__atomic_store_n(&found->pid_tgid, (uint64_t)pid << 32 | tid, __ATOMIC_RELEASE);
+		return true;
+	}
+	return false;
+}
+
+/* False: marks in it may be missed. */
+static bool add_found_batch(struct batch_search *f, const struct file *file, uint64_t address,
+			    const struct batch_head *head)
+{
+	struct batches *b = f->c->batches;
+	uint32_t pid = f->process->pid, tid;
+	struct batch_stream *s;
+	struct batch_thread *t;
+	bool uncertain;
+
+	/* It has been found before, because the file is mapped more than once. */
+	if (head->version != BATCH_VERSION || head->turn % 2 || batch_stream_find(b, pid, address))
+		return true;
+	tid = find_batch_owner(f, head, &uncertain);
+	if (!tid)
+		return !uncertain;
+	t = batch_thread_get(b, pid, tid);
+	s = t ? batch_stream_new(b, t, address, file, head) : NULL;
+	if (!s)
+		return false;
+	s->found = head->base;
+	s->was_there = true;
+	return publish_found_batch(f->c, pid, tid, address, find_flush_site(f->c, file));
+}
+
+/* The difference between addresses in memory and in the file. */
+static bool find_load_bias(const struct file *file, uint64_t start, uint64_t offset,
+			   uint64_t *ret_bias)
+{
+	unsigned i;
+
+	for (i = 0; i < file->elf->n_segments; i++) {
+		const struct elf_segment *s = &file->elf->segments[i];
+
+		if (s->type != PT_LOAD || !(s->flags & PF_X) || offset + 4096 <= s->offset ||
+		    offset >= s->offset + s->filesz)
+			continue;
+		*ret_bias = start - offset + s->offset - s->vaddr;
+		return true;
+	}
+	return false;
+}
+
+void batches_find_existing(struct capture *c, uint32_t pid, const struct file *file, uint64_t start,
+			   uint64_t offset)
+{
+	struct batch_search f = { .c = c, .process = batch_process_get(c->batches, pid) };
+	int memory = f.process ? batch_process_open_memory(c, f.process) : -1;
+	uint64_t bias, owners[BATCH_SLOTS], address;
+	struct batch_head head;
+	unsigned i;
+
+	if (memory < 0 || !file->batch_slots || !find_load_bias(file, start, offset, &bias) ||
+	    pread(memory, owners, sizeof(owners), (off_t)(bias + file->batch_slots)) !=
+		    sizeof(owners))
+		return;
+	/* Slots are allocated in this order. */
+	for (i = 0; i < BATCH_SLOTS && owners[i]; i++) {
+		address = bias + file->batch_slots + BATCH_SLOTS_FROM + (uint64_t)i * BATCH_MAX;
+		if (pread(memory, &head, sizeof(head), (off_t)address) == sizeof(head))
+			c->batches->unfollowed += !add_found_batch(&f, file, address, &head);
+	}
+	free(f.threads);
+}

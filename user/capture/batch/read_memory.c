@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reading batches that have not been handed over, in the program's memory, while its threads go on
+ * writing. An event is valid once its time is there, because the time is written last. If the batch
+ * is handed over meanwhile, its head has changed after the reading; then what was read is
+ * discarded, since the kernel sends it.
+ */
+#include "capture/batch/batch.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+/*
+ * A thread that has not come back to its batch for this long is given up. It is much longer than a
+ * thread waits for a CPU.
+ */
+#define GIVEN_UP_NS 5000000000ull
+/* Words that may wait for a late thread. */
+#define MAX_HELD_WORDS (128 << 20 >> 3)
+
+int batch_process_open_memory(struct capture *c, struct batch_process *p)
+{
+	const struct broker_target target = { (pid_t)p->pid, 0 };
+
+	if (p->memory != -1)
+		return p->memory;
+	p->memory = broker_open(c->broker, BROKER_MEMORY, &target, 0, 0, NULL);
+	if (p->memory == -EACCES || p->memory == -EPERM)
+		capture_log(c, 0,
+			    "not permitted to read the memory of process %u: its marks arrive when "
+			    "its buffers are full",
+			    p->pid);
+	if (p->memory < 0)
+		p->memory = -2;
+	return p->memory;
+}
+
+enum head_state {
+	HEAD_REPLACED, /* the memory or the owner has changed; the kernel sends what was in it */
+	HEAD_CLOSED,   /* it is being handed over and emptied, so the contents may be incomplete */
+	HEAD_OPEN,
+};
+
+static enum head_state read_batch_head(int memory, const struct batch_stream *s,
+				       struct batch_head *head)
+{
+	bool closed;
+
+	if (pread(memory, head, sizeof(*head), (off_t)s->key[1]) != sizeof(*head))
+		return HEAD_REPLACED;
+	closed = head->used != BATCH_USED(head) && head->stuck < BATCH_STUCK;
+	head->used = BATCH_USED(head);
+	if (head->version != BATCH_VERSION || head->used < sizeof(*head) || head->turn != s->turn)
+		return HEAD_REPLACED;
+	return closed ? HEAD_CLOSED : HEAD_OPEN;
+}
+
+/* False: it has been handed over in between. */
+static bool read_batch_events(struct capture *c, struct batch_stream *s, int memory,
+			      const struct batch_head *head)
+{
+	struct batches *b = c->batches;
+	uint64_t bytes = head->used - sizeof(*head);
+	struct batch_head after;
+
+	if (bytes > sizeof(b->memory) - sizeof(*head))
+		bytes = sizeof(b->memory) - sizeof(*head);
+	if (head->base + bytes <= s->seen_to && head->stuck < BATCH_STUCK)
+		return true;
+	if (pread(memory, b->memory, bytes, (off_t)(s->key[1] + sizeof(*head))) != (ssize_t)bytes ||
+	    read_batch_head(memory, s, &after) != HEAD_OPEN || after.base != head->base)
+		return false;
+	batch_stream_add(c, s, head, b->memory, bytes, false);
+	return true;
+}
+
+/* Gives up events that are missing and will not come. */
+static void give_up_missing(struct batches *b, struct batch_stream *s, enum head_state state,
+			    struct batch_head *head)
+{
+	s->missing_ns = 0;
+	if (state != HEAD_OPEN) {
+		head->base = s->seen_to;
+		head->events = s->events;
+	}
+	batch_stream_skip_lost(b, s, head);
+}
+
+/* Reads one batch. False: something is missing that may still come. */
+static bool read_stream(struct capture *c, struct batch_stream *s)
+{
+	struct batches *b = c->batches;
+	int memory = batch_process_open_memory(c, s->thread->process);
+	struct batch_head head = { 0 };
+	enum head_state state = memory >= 0 ? read_batch_head(memory, s, &head) : HEAD_REPLACED;
+
+	if (state == HEAD_OPEN && head.base <= s->handed &&
+	    read_batch_events(c, s, memory, &head)) {
+		s->missing_ns = 0;
+		return true;
+	}
+	/* All of it has come, and the thread writes no more before it is open again. */
+	if (state == HEAD_CLOSED && s->handed >= head.base + head.used - sizeof(head)) {
+		s->missing_ns = 0;
+		return true;
+	}
+	/* What had been handed over when it was missed has been read by now, or it never came. */
+	if (s->missing_ns && b->drained_ns <= s->missing_ns)
+		return false;
+	/* The thread may be waiting for a CPU since it closed the batch, or it may have died. */
+	if (s->missing_ns && state == HEAD_CLOSED && b->drained_ns - s->missing_ns < GIVEN_UP_NS)
+		return false;
+	/* It has come by now, or the memory was only unreadable for a moment. */
+	if (!s->missing_ns || (state == HEAD_OPEN &&
+			       (s->handed >= s->missing_base || s->missing_base == UINT64_MAX))) {
+		/*
+		 * The present time and not the beginning of the round: it may have been handed over
+		 * since.
+		 */
+		s->missing_ns = monotonic_now();
+		s->missing_base = state == HEAD_OPEN ? head.base : UINT64_MAX;
+		return false;
+	}
+	give_up_missing(b, s, state, &head);
+	return state != HEAD_OPEN || read_batch_events(c, s, memory, &head);
+}
+
+uint64_t batches_read_memory(struct capture *c)
+{
+	struct batches *b = c->batches;
+	uint64_t known_ns = b->drained_ns;
+	struct batch_stream *s;
+
+	LIST_FOREACH(s, &b->streams, of_all)
+	{
+		uint64_t ns;
+
+		if (s->over || s->ended || !s->thread || !batch_stream_in_memory(s) ||
+		    read_stream(c, s))
+			continue;
+		ns = s->last_ticks ? batch_clock_ns(&b->clock, s->last_ticks) : s->since_ns;
+		if (ns < known_ns)
+			known_ns = ns;
+	}
+	/* A missing thread delays the others at most this long, and at most this many words. */
+	if (b->waiting > MAX_HELD_WORDS)
+		known_ns = b->drained_ns;
+	else if (known_ns + GIVEN_UP_NS < b->drained_ns)
+		known_ns = b->drained_ns - GIVEN_UP_NS;
+	return known_ns > b->known_ns ? known_ns : b->known_ns;
+}

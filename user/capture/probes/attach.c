@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Attaching to existing USDT probes and to functions. Sites that the kernel refuses are logged and
+ * left out; the others are attached to.
+ */
+#include "capture/probes/internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#define MAX_LOGGED 32 /* more messages need -v */
+/* Refusals for one file. A single refused site takes about a dozen requests to find. */
+#define MAX_FAILED 4096
+/* A file that no longer contains what was proved of it (-EBADMSG) counts as this many refusals. */
+#define NOT_PROVED 64
+
+int probes_log_level(struct probes *p, int verbosity)
+{
+	return verbosity || p->n_logged++ >= MAX_LOGGED;
+}
+
+static void log_refused_site(struct capture *c, const struct site *s, const struct failure *f)
+{
+	c->refused_sites++;
+	capture_log(c, probes_log_level(c->probes, 0),
+		    "%s:%s at 0x%" PRIx64 " cannot be attached to: %s", s->probe->provider->text,
+		    s->probe->name->text, s->offset, f->reason);
+}
+
+/* The sites of one request to the broker. */
+struct attach_job {
+	struct capture *c;
+	struct file *file;
+	pid_t pid;
+	struct links links;
+	enum broker_program program;
+	unsigned failed;
+	bool given_up;
+};
+
+/*
+ * Finds the refused sites by bisection, because the kernel refuses all sites of a request for the
+ * sake of one. A file with very many refused sites was made to be so: the rest of it is left out.
+ */
+static int attach_site_range(struct attach_job *b, const struct broker_site *sites, unsigned n,
+			     struct failure *f)
+{
+	int error;
+
+	if (b->given_up) {
+		b->c->refused_sites += n;
+		return 0;
+	}
+	error = files_attach_sites(b->c, b->file, b->links, b->program, b->pid, sites, n, f);
+	if (!error || error == -EPIPE || error == -ENOMEM || error == -ESRCH)
+		return error;
+	b->failed += error == -EBADMSG ? NOT_PROVED : 1;
+	if (b->failed >= MAX_FAILED) {
+		if (!b->given_up)
+			capture_log(b->c, 0,
+				    "too many probes cannot be attached to; the rest is left "
+				    "out: %s",
+				    f->reason);
+		b->given_up = true;
+		b->c->refused_sites += n;
+		return 0;
+	}
+	if (n == 1) {
+		log_refused_site(b->c, &b->c->sites[(uint32_t)sites->cookie], f);
+		return 0;
+	}
+	error = attach_site_range(b, sites, n / 2, f);
+	return error ? error : attach_site_range(b, sites + n / 2, n - n / 2, f);
+}
+
+static int attach_probe_sites(struct attach_job *b, unsigned first, unsigned end, struct failure *f)
+{
+	struct broker_site *sites;
+	unsigned i, n;
+	int error = 0;
+
+	if (first == end)
+		return 0;
+	sites = calloc(BROKER_MAX_SITES, sizeof(*sites));
+	if (!sites)
+		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
+	for (i = first; i < end && !error; i += n) {
+		for (n = 0; n < BROKER_MAX_SITES && i + n < end; n++) {
+			const struct site *s = &b->c->sites[i + n];
+
+			sites[n].offset = s->offset;
+			sites[n].switch_offset = s->semaphore_offset;
+			sites[n].cookie = (uint64_t)s->probe->spec << USDT_SPEC_SHIFT | (i + n);
+		}
+		error = attach_site_range(b, sites, n, f);
+	}
+	free(sites);
+	return error;
+}
+
+int probes_attach(struct capture *c, struct file *file, pid_t pid, struct links links,
+		  struct failure *f)
+{
+	struct attach_job b = { c, file, pid, links, BROKER_USDT, 0, false };
+	int error;
+
+	if (!file->n_probes)
+		return 0;
+	error = attach_probe_sites(&b, file->first_probe, file->first_call, f);
+	b.program = BROKER_FUNCTIONS;
+	return error ? error
+		     : attach_probe_sites(&b, file->first_call, file->first_probe + file->n_probes,
+					  f);
+}

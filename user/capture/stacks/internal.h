@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shared by stacks.c, names.c and marks.c. */
+#ifndef PROFTRACE_CAPTURE_STACKS_INTERNAL_H
+#define PROFTRACE_CAPTURE_STACKS_INTERNAL_H
+
+#include "capture/stacks/stacks.h"
+
+#define MAX_JITS 256 /* processes with JIT code that write a perf map */
+
+struct symbols;
+struct kernel_symbols;
+struct pending_stack;
+struct stack_process;
+struct code;
+
+struct jit_process {
+	const struct code_mapping *mapping;
+	uint32_t pid;
+	uid_t owner;
+	int fd; /* of its perf map; -1: not opened */
+};
+
+struct stacks {
+	struct broker *broker;
+	struct callstacks *store;
+	struct names *names;
+	uint64_t period_ns;
+	const struct code_mapping *kernel;
+	struct stack_process *processes;
+	struct stack_process *scanned;	     /* the process that is being scanned */
+	const struct code_mapping *jit_seen; /* its JIT code, if there is any */
+	struct code *list;		     /* mappings found by the scan so far */
+	unsigned n, capacity;
+	const struct file **files; /* the file of each mapping, by the mapping's id */
+	uint32_t files_capacity;
+	uint64_t cut, lost;
+	int64_t credit_ns;	       /* time credit for scanning processes again */
+	uint64_t credit_at_ns;	       /* when the credit was computed */
+	struct pending_stack *pending; /* marks.c */
+
+	/* names.c */
+	struct symbols *symbols; /* NULL: not started */
+	int kallsyms_fd;	 /* -1: none */
+	bool logged_no_kernel;
+	bool logged_broken, logged_late;       /* messages that have been logged */
+	struct kernel_symbols *kernel_symbols; /* NULL: not read, or unreadable */
+	uint32_t named_to;		       /* frames up to this id have been named */
+	uint64_t frames, named;
+	uint64_t early_ns;
+	struct jit_process jits[MAX_JITS];
+	unsigned n_jits;
+};
+
+/*
+ * Makes a call stack from addresses, innermost first. A caller's address is that of its next
+ * instruction, so the call itself is before it. `caller`: this also holds for the innermost one.
+ */
+const struct callstack *stacks_push(struct capture *c, uint32_t pid, const uint64_t *addresses,
+				    unsigned n, bool caller);
+void mark_stacks_free(struct stacks *s);
+const struct file *stacks_file(const struct stacks *s, const struct code_mapping *mapping);
+void stacks_open_kernel(struct stacks *s);
+void stacks_names_free(struct stacks *s);
+void stacks_add_jit(struct stacks *s, const struct code_mapping *mapping, uint32_t pid);
+
+#endif

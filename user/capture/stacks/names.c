@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names for the frames of call stacks. Names are resolved when a file is finished, once for each
+ * frame, because reading symbols takes far too long to be done while records come.
+ */
+#include "capture/stacks/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "symbols/symbols.h"
+
+#define MAX_FUNCTION 4096
+#define EARLY_NS     10000000000ull /* the time that may be spent on names while recording */
+
+/* --- before the recorder is confined ------------------------------------------------------------- */
+
+/* The kernel decides when it is opened whether this process may see the addresses in it. */
+void stacks_open_kernel(struct stacks *s)
+{
+	s->kallsyms_fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+}
+
+void capture_begin_names(struct capture *c)
+{
+	int error = c->stacks ? symbols_new(c->options.names, NULL, &c->stacks->symbols) : 0;
+
+	if (error)
+		capture_log(c, 0, "functions in call stacks will have no names: %s",
+			    strerror(-error));
+}
+
+/*
+ * --- JIT code
+ * -------------------------------------------------------------------------------------
+ */
+
+/*
+ * The broker opens the map, because in a container it is in another mount namespace, and its name
+ * has another process number.
+ */
+static void jit_process_open_map(struct stacks *s, struct jit_process *j)
+{
+	const struct broker_target target = { (pid_t)j->pid, 0 };
+
+	if (j->fd < 0)
+		j->fd = broker_open(s->broker, BROKER_JIT_MAP, &target, 0, 0, NULL);
+}
+
+/*
+ * Opens the map at every scan that finds JIT code: later the process, and its container, may no
+ * longer exist.
+ */
+void stacks_add_jit(struct stacks *s, const struct code_mapping *mapping, uint32_t pid)
+{
+	struct jit_process *j;
+	char path[32];
+	struct stat st;
+	unsigned i;
+
+	for (i = 0; i < s->n_jits && s->jits[i].mapping != mapping; i++)
+		;
+	if (i == s->n_jits) {
+		snprintf(path, sizeof(path), "/proc/%u", pid);
+		if (s->n_jits == MAX_JITS || stat(path, &st))
+			return;
+		s->n_jits++;
+		s->jits[i] = (struct jit_process){ mapping, pid, st.st_uid, -1 };
+	}
+	j = &s->jits[i];
+	jit_process_open_map(s, j);
+}
+
+static struct jit_process *find_jit_process(struct stacks *s, const struct code_mapping *mapping)
+{
+	unsigned i;
+
+	for (i = 0; i < s->n_jits; i++) {
+		if (s->jits[i].mapping == mapping)
+			return &s->jits[i];
+	}
+	return NULL;
+}
+
+/* NULL: the process has not written a map, or the map is not its own. */
+static struct jit_map *read_jit_map(struct stacks *s, struct jit_process *j)
+{
+	struct jit_map *map = NULL;
+	char path[48];
+
+	jit_process_open_map(s, j);
+	if (j->fd < 0) {
+		/* The process has exited and may have written the map since. */
+		snprintf(path, sizeof(path), "/tmp/perf-%u.map", j->pid);
+		j->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	}
+	if (j->fd < 0 || jit_map_read(j->fd, j->owner, &map))
+		return NULL;
+	return map;
+}
+
+/* --- all frames that have no name yet ------------------------------------------------------------ */
+
+/* The current mapping. */
+struct naming {
+	struct capture *c;
+	const struct code_mapping *mapping;
+	struct jit_map *jit;
+	const struct code_frame **frames;
+	uint32_t n, capacity;
+};
+
+static void collect_unnamed_frame(void *context, const struct code_frame *frame)
+{
+	struct naming *n = context;
+
+	if (frame->id <= n->c->stacks->named_to || !frame->mapping || frame->asked)
+		return;
+	if (n->n < n->capacity)
+		n->frames[n->n++] = frame;
+}
+
+static int compare_frames_by_file(const void *a, const void *b)
+{
+	const struct code_frame *x = *(const struct code_frame *const *)a;
+	const struct code_frame *y = *(const struct code_frame *const *)b;
+
+	if (x->mapping->id != y->mapping->id)
+		return x->mapping->id < y->mapping->id ? -1 : 1;
+	return x->rel_pc < y->rel_pc ? -1 : x->rel_pc > y->rel_pc;
+}
+
+/* Symbols read while recording are kept for the next call. */
+static void read_kernel_symbols(struct naming *n)
+{
+	struct stacks *s = n->c->stacks;
+	int error = s->kallsyms_fd < 0 ? -EACCES : 0;
+
+	if (!error && lseek(s->kallsyms_fd, 0, SEEK_SET) < 0)
+		error = -errno;
+	if (!error)
+		error = kernel_symbols_read(s->kallsyms_fd, &s->kernel_symbols);
+	if (!error)
+		return;
+	s->kernel_symbols = NULL;
+	if (!s->logged_no_kernel)
+		capture_log(n->c, 0, "the kernel's functions have no names: %s",
+			    error == -EACCES ? "it hides their addresses (kernel.kptr_restrict)"
+					     : strerror(-error));
+	s->logged_no_kernel = true;
+}
+
+static void begin_mapping_names(struct naming *n, const struct code_mapping *mapping)
+{
+	struct jit_process *j;
+
+	jit_map_free(n->jit);
+	n->jit = NULL;
+	n->mapping = mapping;
+	if (mapping->kind == CODE_KERNEL && !n->c->stacks->kernel_symbols)
+		read_kernel_symbols(n);
+	if (mapping->kind != CODE_JIT)
+		return;
+	j = find_jit_process(n->c->stacks, mapping);
+	if (j)
+		n->jit = read_jit_map(n->c->stacks, j);
+}
+
+static unsigned name_kernel_frame(struct naming *n, uint64_t address, struct code_line *line)
+{
+	struct kernel_symbols *kernel = n->c->stacks->kernel_symbols;
+	const char *module = NULL, *name;
+	char text[512];
+
+	name = kernel ? kernel_symbols_find(kernel, address, &module) : NULL;
+	if (!name)
+		return 0;
+	snprintf(text, sizeof(text), module ? "%s [%s]" : "%s", name, module);
+	line->function = names_intern_string(n->c->options.names, text);
+	return 1;
+}
+
+static unsigned name_jit_frame(struct naming *n, uint64_t address, struct code_line *line)
+{
+	size_t length = 0;
+	const char *name = n->jit ? jit_map_find(n->jit, address, &length) : NULL;
+
+	if (!name)
+		return 0;
+	line->function = names_intern(n->c->options.names, name, length, MAX_FUNCTION);
+	return 1;
+}
+
+static void name_frame(struct naming *n, const struct code_frame *frame)
+{
+	struct stacks *s = n->c->stacks;
+	struct code_line lines[CALLSTACKS_MAX_LINES] = { 0 };
+	const struct file *file;
+	unsigned found = 0;
+
+	if (frame->mapping != n->mapping)
+		begin_mapping_names(n, frame->mapping);
+	file = stacks_file(s, frame->mapping);
+	if (frame->mapping->kind == CODE_KERNEL)
+		found = name_kernel_frame(n, frame->rel_pc, lines);
+	else if (frame->mapping->kind == CODE_JIT)
+		found = name_jit_frame(n, frame->rel_pc, lines);
+	else if (s->symbols && file && file->fd >= 0)
+		found = symbols_resolve(s->symbols, frame->mapping, file->fd, frame->rel_pc, lines,
+					CALLSTACKS_MAX_LINES);
+	callstacks_name(s->store, frame, lines, found);
+	s->frames++;
+	s->named += found != 0;
+}
+
+/* Logs why names are missing that a debugger might find. */
+static void log_missing_names(struct capture *c)
+{
+	struct stacks *s = c->stacks;
+	struct symbols_counts counts = { 0 };
+
+	if (s->symbols)
+		symbols_count(s->symbols, &counts);
+	if (counts.broken && !s->logged_broken)
+		capture_log(
+			c, 0,
+			"functions in call stacks have no names where a file's debug information "
+			"is damaged or takes too long to read");
+	if (counts.late && !s->logged_late)
+		capture_log(c, 0,
+			    "the last functions in call stacks have no names: looking them up "
+			    "takes too long");
+	s->logged_broken |= counts.broken != 0;
+	s->logged_late |= counts.late != 0;
+}
+
+void capture_name_frames(struct capture *c)
+{
+	struct stacks *s = c->stacks;
+	struct naming n = { .c = c };
+	uint32_t i;
+
+	if (!s || callstacks_frames(s->store) == s->named_to)
+		return;
+	n.capacity = callstacks_frames(s->store);
+	n.frames = malloc(n.capacity * sizeof(*n.frames));
+	if (!n.frames)
+		return;
+	callstacks_each_frame(s->store, collect_unnamed_frame, &n);
+	qsort(n.frames, n.n, sizeof(*n.frames), compare_frames_by_file);
+	for (i = 0; i < n.n; i++)
+		name_frame(&n, n.frames[i]);
+	s->named_to = callstacks_frames(s->store);
+	jit_map_free(n.jit);
+	kernel_symbols_free(s->kernel_symbols);
+	s->kernel_symbols = NULL;
+	free(n.frames);
+	log_missing_names(c);
+}
+
+static bool frame_is_unnamed(const struct code_frame *frame)
+{
+	return frame->mapping && !frame->asked && frame->mapping->kind != CODE_JIT;
+}
+
+/*
+ * JIT code is only named at the end: until then it may be replaced, and the whole map would have to
+ * be read again for each frame. No records are read while this runs, so the total time is limited;
+ * frames beyond the limit are named at the end, too.
+ */
+void capture_name_stack(struct capture *c, const struct callstack *callstack)
+{
+	struct naming n = { .c = c };
+	struct stacks *s = c->stacks;
+	uint64_t begin_ns;
+
+	while (callstack && !frame_is_unnamed(callstack->frame))
+		callstack = callstack->caller;
+	if (!s || !callstack || s->early_ns > EARLY_NS)
+		return;
+	begin_ns = clock_ns(CLOCK_MONOTONIC);
+	for (; callstack; callstack = callstack->caller) {
+		if (frame_is_unnamed(callstack->frame))
+			name_frame(&n, callstack->frame);
+	}
+	s->early_ns += clock_ns(CLOCK_MONOTONIC) - begin_ns;
+	if (s->early_ns > EARLY_NS)
+		capture_log(
+			c, 0,
+			"Chrome JSON has addresses for functions from here on: it takes too long "
+			"to look for their names while recording");
+}
+
+void stacks_names_free(struct stacks *s)
+{
+	unsigned i;
+
+	for (i = 0; i < s->n_jits; i++) {
+		if (s->jits[i].fd >= 0)
+			close(s->jits[i].fd);
+	}
+	if (s->kallsyms_fd >= 0)
+		close(s->kallsyms_fd);
+	kernel_symbols_free(s->kernel_symbols);
+	symbols_free(s->symbols);
+}
+
+void capture_frames(const struct capture *c, uint64_t *ret_all, uint64_t *ret_named)
+{
+	*ret_all = c->stacks ? c->stacks->frames : 0;
+	*ret_named = c->stacks ? c->stacks->named : 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From addresses to call stacks. The mappings of each process are kept, so that an address becomes
+ * an offset in a file. This must be done while the process lives; functions are named when the
+ * trace is finished (names.c).
+ */
+#ifndef PROFTRACE_CAPTURE_STACKS_STACKS_H
+#define PROFTRACE_CAPTURE_STACKS_STACKS_H
+
+#include "capture/internal.h"
+
+struct mapping;
+struct stacks;
+
+/* NULL: no memory. `period_ns`: time between two samples. */
+struct stacks *stacks_new(struct broker *broker, struct callstacks *store, struct names *names,
+			  uint64_t period_ns);
+void stacks_free(struct stacks *stacks);
+
+/* A scan of a process: begin, each executable mapping, end. */
+void stacks_scan_begin(struct stacks *s, uint32_t pid);
+void stacks_scan_mapping(struct stacks *s, const struct mapping *m, const struct file *file);
+void stacks_scan_end(struct stacks *s);
+
+/* The child has the same mappings as its parent. */
+void stacks_fork(struct stacks *s, uint32_t pid, uint32_t parent);
+void stacks_forget(struct stacks *s, uint32_t pid);
+
+void stacks_account(const struct stacks *s, struct account *account);
+
+/* These decode records of bpf/stack.h. */
+/* Keeps the stack of the next mark of a thread; and attaches it to the mark if it is selected. */
+bool mark_stack_store(struct capture *c, const struct record *r, size_t size);
+void mark_stack_attach(struct capture *c, const struct record *r, struct event *e);
+/* A sample, or a blocked thread. */
+bool decode_stack(struct capture *c, const struct record *r, size_t size, struct event *e);
+
+#endif

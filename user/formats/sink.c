@@ -1,0 +1,605 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * A trace must survive whatever happens to the process that writes it, and must not replace an older trace before
+ * it can be loaded itself. So the bytes go to a temporary file with an unpredictable name in the directory of the
+ * output, and the first sink_flush() renames it: with that call the owner of the sink says that the bytes so far
+ * make a valid trace. Devices, pipes and standard output cannot be replaced by a rename and are written directly.
+ *
+ * gzip: Perfetto's loader rejects a compressed stream that is cut anywhere, even in its last eight bytes, but it
+ * reads several complete streams in a row, which RFC 1952 allows and gunzip and zlib read as well. So every full
+ * buffer becomes a stream of its own, in one write(): a recorder that is killed leaves a file that loads. This
+ * costs about 2 % in size.
+ *
+ * SINK_BUNDLES: a packet of Perfetto may contain many others, compressed by zlib. Every full buffer becomes such a
+ * packet. A file that ends in the middle of one is read up to the packet before it.
+ *
+ * The first error is sticky: every later write is refused, so that a file never has a hole.
+ */
+#include "formats/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "formats/perfetto/write_wire.h"
+
+enum {
+	BUFFER_SIZE = 256 * 1024,
+	CANCEL_POLL_MS = 100,		 /* between two calls of `cancelled` */
+	ZLIB_WINDOW = 15,		 /* the largest */
+	GZIP_WINDOW = ZLIB_WINDOW + 16,	 /* deflateInit2(): a gzip header and trailer */
+	ZLIB_LEVEL = 1,			 /* level 6 takes four times as long */
+	MAX_MARK_ENDS = BUFFER_SIZE / 8, /* all marks beyond share the last one */
+	/* TracePacket and compressed_packets in it: tags of one and two bytes, lengths below 2^28. */
+	BUNDLE_HEAD = 1 + 4 + 2 + 4,
+};
+
+struct sink {
+	struct sink_window window;
+	char *path;
+	char *temporary;  /* name within the directory; NULL once renamed, or without a rename */
+	const char *name; /* the last part of path */
+	int directory;	  /* -1: written directly */
+	int fd;
+	bool regular;
+	bool blocks; /* it does not support RWF_NOWAIT */
+	bool (*cancelled)(void *context);
+	void *context;
+	int error;
+	enum sink_format format;
+	z_stream z;
+	bool z_ready;
+	unsigned char *packed;
+	size_t packed_size;
+	uint64_t size;
+	uint64_t marks;			   /* in the file */
+	uint32_t mark_ends[MAX_MARK_ENDS]; /* of the marks in the buffer */
+	uint64_t more_marks;		   /* of the buffer, which end with the last of these */
+	char buffer[BUFFER_SIZE];
+};
+
+static int sink_fail(struct sink *sink, int error)
+{
+	if (!sink->error)
+		sink->error = error;
+	sink->window.end = sink->window.at;
+	return sink->error;
+}
+
+static size_t sink_buffered(const struct sink *sink)
+{
+	return (size_t)(sink->window.at - sink->buffer);
+}
+
+/* --- opening ----------------------------------------------------------------------------------- */
+
+static int random_letters(char *out, size_t n)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
+	unsigned char bytes[16];
+
+	if (getrandom(bytes, n, 0) != (ssize_t)n)
+		return -EIO;
+	for (size_t i = 0; i < n; i++)
+		out[i] = letters[bytes[i] % 32];
+	return 0;
+}
+
+static int sink_create_temporary(struct sink *sink)
+{
+	/* ".", ".XXXXXXXX.tmp" and as much of the name as fits into NAME_MAX bytes with them. */
+	char name[256];
+	char unique[9] = "";
+
+	for (int tries = 0; tries < 16; tries++) {
+		int r = random_letters(unique, 8);
+
+		if (r < 0)
+			return r;
+		snprintf(name, sizeof(name), ".%.*s.%s.tmp", 240, sink->name, unique);
+		sink->fd = openat(sink->directory, name,
+				  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+		if (sink->fd >= 0) {
+			sink->temporary = strdup(name);
+			if (sink->temporary)
+				return 0;
+			unlinkat(sink->directory, name, 0);
+			return -ENOMEM;
+		}
+		if (errno != EEXIST)
+			return -errno;
+	}
+	return -EEXIST;
+}
+
+/* The owner of a symbolic link decides where it leads, so one of another user is not followed. */
+static bool is_own_link(const struct stat *st)
+{
+	return S_ISLNK(st->st_mode) && (st->st_uid == 0 || st->st_uid == geteuid());
+}
+
+/*
+ * Only root makes devices, but everybody makes FIFOs, and in a directory that many may write to, such as /tmp, a
+ * FIFO of another user may wait under the name of an output. protected_fifos of the kernel guards only opens with
+ * O_CREAT. A FIFO that another user made for us on purpose can be written to through standard output.
+ */
+static bool is_own_special(const struct stat *st)
+{
+	return !(S_ISFIFO(st->st_mode) || S_ISSOCK(st->st_mode)) || st->st_uid == 0 ||
+	       st->st_uid == geteuid();
+}
+
+/* Opens a device, a pipe or a terminal with O_PATH, which has no side effect. Returns negative errno if refused. */
+static int sink_find_special(const char *path)
+{
+	struct stat st;
+	int place = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+	if (place < 0 || fstat(place, &st))
+		goto failed;
+	if (is_own_link(&st)) {
+		close(place);
+		place = open(path, O_PATH | O_CLOEXEC);
+		if (place < 0 || fstat(place, &st))
+			goto failed;
+	}
+	if (S_ISLNK(st.st_mode) || !is_own_special(&st))
+		errno = EPERM;
+	else if (S_ISREG(st.st_mode))
+		errno = EEXIST;
+	else
+		return place;
+failed:
+	if (place >= 0)
+		close(place);
+	return -errno;
+}
+
+/* Opens the file that was checked through /proc: another file may have its name by now. */
+static int sink_open_special(struct sink *sink)
+{
+	int place = sink_find_special(sink->path);
+	char path[32];
+
+	if (place < 0)
+		return place;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	sink->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	close(place);
+	return sink->fd < 0 ? -errno : 0;
+}
+
+const char *sink_refusal(int error)
+{
+	return error == -EPERM ? "the existing file belongs to another user" : NULL;
+}
+
+/* Reports now, before anything was recorded, what would make the rename fail. */
+static int sink_check_rename(const struct sink *sink)
+{
+	struct stat dir, old;
+	uid_t me = geteuid();
+
+	if (strlen(sink->name) > NAME_MAX)
+		return -ENAMETOOLONG;
+	if (fstat(sink->directory, &dir) < 0)
+		return -errno;
+	if (!(dir.st_mode & S_ISVTX) || me == 0 || me == dir.st_uid)
+		return 0;
+	if (fstatat(sink->directory, sink->name, &old, AT_SYMLINK_NOFOLLOW) < 0)
+		return 0;
+	return old.st_uid == me ? 0 : -EPERM;
+}
+
+static int sink_open_regular(struct sink *sink)
+{
+	const char *slash = strrchr(sink->path, '/');
+	char *directory;
+	int r;
+
+	sink->name = slash ? slash + 1 : sink->path;
+	if (!sink->name[0])
+		return -EISDIR;
+	if (!slash)
+		directory = strdup(".");
+	else
+		directory = strndup(sink->path, slash == sink->path ? 1 : slash - sink->path);
+	if (!directory)
+		return -ENOMEM;
+	sink->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	free(directory);
+	if (sink->directory < 0)
+		return -errno;
+	sink->regular = true;
+	r = sink_check_rename(sink);
+	return r < 0 ? r : sink_create_temporary(sink);
+}
+
+/* /dev/stdout and /dev/stderr are symbolic links; a rename would replace the regular file they may lead to. */
+static int standard_stream(const char *path)
+{
+	if (!strcmp(path, "-") || !strcmp(path, "/dev/stdout"))
+		return STDOUT_FILENO;
+	return strcmp(path, "/dev/stderr") ? -1 : STDERR_FILENO;
+}
+
+static int sink_open_target(struct sink *sink)
+{
+	int stream = standard_stream(sink->path);
+	struct stat st;
+
+	if (stream >= 0) {
+		sink->fd = fcntl(stream, F_DUPFD_CLOEXEC, 3);
+		return sink->fd < 0 ? -errno : 0;
+	}
+	if (!sink->path[0])
+		return -ENOENT;
+	if (stat(sink->path, &st) == 0 && !S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : sink_open_special(sink);
+	return sink_open_regular(sink);
+}
+
+static int sink_open_packed(struct sink *sink)
+{
+	int window = sink->format == SINK_GZIP ? GZIP_WINDOW : ZLIB_WINDOW;
+
+	if (deflateInit2(&sink->z, ZLIB_LEVEL, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		return -ENOMEM;
+	sink->z_ready = true;
+	sink->packed_size = BUNDLE_HEAD + deflateBound(&sink->z, BUFFER_SIZE);
+	sink->packed = malloc(sink->packed_size);
+	return sink->packed ? 0 : -ENOMEM;
+}
+
+int sink_open(const char *path, enum sink_format format, struct sink **ret_sink)
+{
+	struct sink *sink = calloc(1, sizeof(*sink));
+	int r = -ENOMEM;
+
+	if (!sink)
+		return -ENOMEM;
+	sink->window = (struct sink_window){
+		.start = sink->buffer,
+		.at = sink->buffer,
+		.end = sink->buffer + BUFFER_SIZE,
+		.mark_ends = sink->mark_ends,
+		.mark_ends_limit = sink->mark_ends + MAX_MARK_ENDS,
+	};
+	sink->fd = -1;
+	sink->directory = -1;
+	sink->format = format;
+	sink->path = strdup(path);
+	if (sink->path)
+		r = format == SINK_PLAIN ? 0 : sink_open_packed(sink);
+	if (r == 0)
+		r = sink_open_target(sink);
+	if (r < 0) {
+		sink_free(sink);
+		return r;
+	}
+	*ret_sink = sink;
+	return 0;
+}
+
+/* --- writing ----------------------------------------------------------------------------------- */
+
+void sink_set_cancel(struct sink *sink, bool (*cancelled)(void *context), void *context)
+{
+	sink->cancelled = cancelled;
+	sink->context = context;
+}
+
+/* Waits for poll() to report POLLOUT. Returns 0, or -ECANCELED. */
+static int sink_wait_writable(struct sink *sink)
+{
+	struct pollfd pollfd = { .fd = sink->fd, .events = POLLOUT };
+
+	while (poll(&pollfd, 1, sink->cancelled ? CANCEL_POLL_MS : -1) <= 0) {
+		if (sink->cancelled && sink->cancelled(sink->context))
+			return -ECANCELED;
+	}
+	return 0;
+}
+
+/*
+ * write() to a pipe blocks until all bytes are written, even when the user asks us to stop. O_NONBLOCK would also
+ * change the pipe for all other processes that have it open. So RWF_NOWAIT makes only this write not block. Where
+ * the kernel does not support that (pipes before 6.4), poll() precedes a write of at most PIPE_BUF bytes, which
+ * then fits.
+ */
+static ssize_t sink_write_some(struct sink *sink, const void *bytes, size_t size)
+{
+	const struct iovec iov = { (void *)bytes, size };
+	ssize_t n;
+	int error;
+
+	if (sink->regular)
+		return write(sink->fd, bytes, size);
+	if (!sink->blocks) {
+		n = pwritev2(sink->fd, &iov, 1, -1, RWF_NOWAIT);
+		if (n >= 0 || (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS))
+			return n;
+		sink->blocks = true;
+	}
+	error = sink_wait_writable(sink);
+	if (error) {
+		errno = ECANCELED;
+		return -1;
+	}
+	return write(sink->fd, bytes, size < PIPE_BUF ? size : PIPE_BUF);
+}
+
+static int sink_write_all(struct sink *sink, const void *bytes, size_t size)
+{
+	const char *at = bytes;
+	uint64_t start = sink->size;
+
+	while (size > 0) {
+		ssize_t n = sink_write_some(sink, at, size);
+
+		if (n > 0) {
+			at += n;
+			size -= n;
+			sink->size += n;
+		} else if (n < 0 && errno == EAGAIN) {
+			if (sink_wait_writable(sink))
+				return sink_fail(sink, -ECANCELED);
+		} else if (n < 0 && errno == ECANCELED) {
+			return sink_fail(sink, -ECANCELED);
+		} else if (n == 0 || errno != EINTR) {
+			int error = n == 0 ? -EIO : -errno;
+
+			/* A partial gzip stream would make all streams before it unreadable. */
+			if (sink->format != SINK_PLAIN && sink->regular &&
+			    ftruncate(sink->fd, start) == 0)
+				sink->size = start;
+			return sink_fail(sink, error);
+		}
+	}
+	return 0;
+}
+
+/* Writes the tags and lengths of a packet before its contents of `size` bytes. Returns where the packet begins. */
+static uint8_t *bundle_put_head(uint8_t *contents, size_t size)
+{
+	uint8_t inner[BUNDLE_HEAD + 4], outer[BUNDLE_HEAD + 4];
+	uint8_t *at = wire_varint(inner, PACKET_COMPRESSED << 3 | WIRE_LENGTH);
+	size_t n_inner = wire_varint(at, size) - inner, n_outer;
+
+	at = wire_varint(outer, TRACE_PACKET << 3 | WIRE_LENGTH);
+	n_outer = wire_varint(at, n_inner + size) - outer;
+	memcpy(contents - n_inner, inner, n_inner);
+	memcpy(contents - n_inner - n_outer, outer, n_outer);
+	return contents - n_inner - n_outer;
+}
+
+void sink_count_marks_slow(struct sink *sink, uint64_t n)
+{
+	struct sink_window *window = &sink->window;
+
+	for (; n && window->mark_ends < window->mark_ends_limit; n--)
+		*window->mark_ends++ = (uint32_t)sink_buffered(sink);
+	if (n) {
+		window->mark_ends[-1] = (uint32_t)sink_buffered(sink);
+		sink->more_marks += n;
+	}
+}
+
+/* How many marks end within the first `bytes` bytes of the buffer: nearly always all of them or none. */
+static uint64_t sink_marks_within(const struct sink *sink, size_t bytes)
+{
+	size_t i, n = (size_t)(sink->window.mark_ends - sink->mark_ends);
+
+	if (n && sink->mark_ends[n - 1] <= bytes)
+		return n + sink->more_marks;
+	for (i = 0; i < n && sink->mark_ends[i] <= bytes; i++)
+		;
+	return i;
+}
+
+/* Call it when `written` bytes of the buffer are in the file. */
+static void sink_add_written_marks(struct sink *sink, size_t written)
+{
+	sink->marks += sink_marks_within(sink, written);
+	sink->window.mark_ends = sink->mark_ends;
+	sink->more_marks = 0;
+}
+
+static int sink_drain_packed(struct sink *sink, size_t used)
+{
+	unsigned char *start = sink->packed + BUNDLE_HEAD, *end;
+
+	deflateReset(&sink->z);
+	sink->z.next_in = (unsigned char *)sink->buffer;
+	sink->z.avail_in = used;
+	sink->z.next_out = start;
+	sink->z.avail_out = sink->packed_size - BUNDLE_HEAD;
+	if (deflate(&sink->z, Z_FINISH) != Z_STREAM_END)
+		return sink_fail(sink, -EIO);
+	end = sink->z.next_out;
+	if (sink->format == SINK_BUNDLES)
+		start = bundle_put_head(start, end - start);
+	return sink_write_all(sink, start, end - start);
+}
+
+static int sink_drain(struct sink *sink)
+{
+	size_t used = sink_buffered(sink);
+	uint64_t before = sink->size;
+
+	if (sink->error || used == 0)
+		return sink->error;
+	sink->window.at = sink->buffer;
+	if (sink->format == SINK_PLAIN)
+		sink_write_all(sink, sink->buffer, used);
+	else
+		sink_drain_packed(sink, used);
+	if (!sink->error)
+		sink_add_written_marks(sink, used);
+	else
+		sink_add_written_marks(sink, sink->format == SINK_PLAIN ? sink->size - before : 0);
+	return sink->error;
+}
+
+char *sink_reserve_slow(struct sink *sink, size_t size)
+{
+	if (size > SINK_MAX_RESERVE)
+		sink_fail(sink, -EMSGSIZE);
+	if (BUFFER_SIZE - sink_buffered(sink) < size)
+		sink_drain(sink);
+	return sink->error ? NULL : sink->window.at;
+}
+
+int sink_write(struct sink *sink, const void *bytes, size_t size)
+{
+	const char *at = bytes;
+
+	while (size > 0) {
+		size_t part = size < SINK_MAX_RESERVE ? size : SINK_MAX_RESERVE;
+		char *room = sink_reserve(sink, part);
+
+		if (!room)
+			return sink->error;
+		memcpy(room, at, part);
+		sink_commit(sink, part);
+		at += part;
+		size -= part;
+	}
+	return sink->error;
+}
+
+int sink_write_whole(struct sink *sink, const void *bytes, size_t size)
+{
+	if (size <= SINK_MAX_RESERVE || sink->format != SINK_BUNDLES)
+		return sink_write(sink, bytes, size);
+	/* Too large for a bundle: written between two bundles, uncompressed. */
+	return sink_drain(sink) < 0 ? sink->error : sink_write_all(sink, bytes, size);
+}
+
+static int sink_rename(struct sink *sink)
+{
+	if (sink->error || !sink->temporary)
+		return sink->error;
+	if (renameat(sink->directory, sink->temporary, sink->directory, sink->name) < 0)
+		return sink_fail(sink, -errno);
+	free(sink->temporary);
+	sink->temporary = NULL;
+	return 0;
+}
+
+int sink_flush(struct sink *sink)
+{
+	sink_drain(sink);
+	return sink_rename(sink);
+}
+
+int sink_close(struct sink *sink)
+{
+	sink_drain(sink);
+	if (sink->fd >= 0) {
+		/* Some file systems report a full disk only on close(). After EINTR it is closed. */
+		if (close(sink->fd) < 0 && errno != EINTR)
+			sink_fail(sink, -errno);
+		sink->fd = -1;
+	}
+	return sink_rename(sink);
+}
+
+static void sink_remove_temporary(struct sink *sink)
+{
+	unlinkat(sink->directory, sink->temporary, 0);
+	free(sink->temporary);
+	sink->temporary = NULL;
+	sink->size = 0;
+	sink_add_written_marks(sink, 0);
+	sink->marks = 0;
+}
+
+void sink_settle(struct sink *sink)
+{
+	if (!sink->temporary)
+		return;
+	/* A full disk may not even have space for the rename. */
+	if (!sink->error || !sink->size ||
+	    renameat(sink->directory, sink->temporary, sink->directory, sink->name) < 0) {
+		sink_remove_temporary(sink);
+		return;
+	}
+	free(sink->temporary);
+	sink->temporary = NULL;
+}
+
+bool sink_temporary(const struct sink *sink, int *ret_directory, const char **ret_name)
+{
+	*ret_directory = sink->directory;
+	*ret_name = sink->temporary;
+	return sink->temporary != NULL;
+}
+
+void sink_abandon(struct sink *sink)
+{
+	if (sink && sink->temporary)
+		sink_remove_temporary(sink);
+}
+
+void sink_discard(struct sink *sink)
+{
+	sink_abandon(sink);
+	sink_free(sink);
+}
+
+void sink_free(struct sink *sink)
+{
+	if (!sink)
+		return;
+	sink_settle(sink);
+	if (sink->fd >= 0)
+		close(sink->fd);
+	if (sink->directory >= 0)
+		close(sink->directory);
+	if (sink->z_ready)
+		deflateEnd(&sink->z);
+	free(sink->packed);
+	free(sink->path);
+	free(sink);
+}
+
+int sink_error(const struct sink *sink)
+{
+	return sink->error;
+}
+
+uint64_t sink_marks(const struct sink *sink)
+{
+	return sink->marks + sink_marks_within(sink, 0);
+}
+
+uint64_t sink_size(const struct sink *sink)
+{
+	return sink->size;
+}
+
+uint64_t sink_expected_size(const struct sink *sink)
+{
+	return sink->size + (sink->format == SINK_PLAIN ? sink_buffered(sink) : 0);
+}
+
+bool sink_identity(const struct sink *sink, dev_t *ret_device, ino_t *ret_inode)
+{
+	struct stat st;
+
+	if (!sink->regular || sink->fd < 0 || fstat(sink->fd, &st))
+		return false;
+	*ret_device = st.st_dev;
+	*ret_inode = st.st_ino;
+	return true;
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Attaching a program to sites of a file. Kernels from 6.6 on take all sites of a file in one link
+ * (uprobe_multi: attached in microseconds a site, detached at once); before, each site is a perf
+ * event of its own. libbpf 1.1, which is what stable distributions ship, does not know uprobe_multi
+ * yet, hence the bare system call, the only one in the project.
+ */
+#include "privilege/broker/server.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "privilege/broker/uprobe_multi.h"
+
+int uprobe_multi_link(int program_fd, const char *path, const uint64_t *offsets,
+		      const uint64_t *switches, const uint64_t *cookies, unsigned n, pid_t pid)
+{
+	/* union bpf_attr of BPF_LINK_CREATE, as include/uapi/linux/bpf.h has it since 6.6. */
+	struct {
+		uint32_t prog_fd, target_fd, attach_type, flags;
+		uint64_t path, offsets, ref_ctr_offsets, cookies;
+		uint32_t cnt, multi_flags, pid, pad;
+	} attr;
+	int fd;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_fd = program_fd;
+	attr.attach_type = TRACE_UPROBE_MULTI;
+	attr.path = (uintptr_t)path;
+	attr.offsets = (uintptr_t)offsets;
+	attr.ref_ctr_offsets = (uintptr_t)switches;
+	attr.cookies = (uintptr_t)cookies;
+	attr.cnt = n;
+	attr.pid = pid;
+	fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+	return fd < 0 ? -errno : fd;
+}
+
+static int attach_multi(int program_fd, const char *path, pid_t pid,
+			const struct broker_site *sites, unsigned n, int *links)
+{
+	uint64_t *words = calloc(3 * (size_t)n, sizeof(*words));
+	bool switches = false;
+	unsigned i;
+
+	if (!words)
+		return -ENOMEM;
+	for (i = 0; i < n; i++) {
+		words[i] = sites[i].offset;
+		words[n + i] = sites[i].switch_offset;
+		words[2 * n + i] = sites[i].cookie;
+		switches |= sites[i].switch_offset != 0;
+	}
+	links[0] = uprobe_multi_link(program_fd, path, words, switches ? words + n : NULL,
+				     words + 2 * n, n, pid);
+	free(words);
+	return links[0] < 0 ? links[0] : 0;
+}
+
+static int uprobe_type(void)
+{
+	FILE *file = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+	int type = -1;
+
+	if (file) {
+		if (fscanf(file, "%d", &type) != 1)
+			type = -1;
+		fclose(file);
+	}
+	return type;
+}
+
+/* The link keeps the perf event: its descriptor is not needed any more. */
+static int attach_one(int type, int program_fd, const char *path, pid_t pid,
+		      const struct broker_site *site)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .perf_event.bpf_cookie = site->cookie);
+	struct perf_event_attr attr;
+	int event, link;
+
+	/* The semaphore's offset has 32 bits of the configuration. */
+	if (site->switch_offset >> 32)
+		return -EFBIG;
+	memset(&attr, 0, sizeof(attr));
+	attr.size = sizeof(attr);
+	attr.type = type;
+	attr.config = site->switch_offset << 32;
+	attr.uprobe_path = (uintptr_t)path;
+	attr.probe_offset = site->offset;
+	event = syscall(SYS_perf_event_open, &attr, pid ? pid : -1, pid ? -1 : 0, -1,
+			PERF_FLAG_FD_CLOEXEC);
+	if (event < 0)
+		return -errno;
+	link = bpf_link_create(program_fd, event, BPF_PERF_EVENT, &opts);
+	if (link < 0)
+		link = -errno;
+	close(event);
+	return link;
+}
+
+static int attach_each(int program_fd, const char *path, pid_t pid, const struct broker_site *sites,
+		       unsigned n, int *links, unsigned *n_links)
+{
+	int type = uprobe_type();
+	unsigned i;
+
+	if (type < 0)
+		return -EOPNOTSUPP;
+	for (i = 0; i < n; i++) {
+		int link = attach_one(type, program_fd, path, pid, &sites[i]);
+
+		if (link < 0) {
+			while (i)
+				close(links[--i]);
+			return link;
+		}
+		links[i] = link;
+	}
+	*n_links = n;
+	return 0;
+}
+
+/*
+ * The kernel reads the pages of sites and semaphores with the mappings of each process that has them
+ * locked, and if their file system does not answer then, those processes stand still with us. So both are
+ * read here before: sites to be looked at, semaphores for this alone.
+ */
+static bool in_memory(int elf_fd, uint64_t offset)
+{
+	char byte;
+
+	return pread(elf_fd, &byte, 1, offset) == 1;
+}
+
+/* What the kernel may count up; 0: nothing is to be. */
+static bool is_switch(int elf_fd, const struct segments *segments, uint64_t offset)
+{
+	return !offset || (!(offset & 1) && segments_data(segments, offset, sizeof(uint16_t)) &&
+			   in_memory(elf_fd, offset));
+}
+
+/*
+ * A breakpoint in the middle of an instruction ruins a program, and a semaphore is a word that the
+ * kernel writes to. The recorder looked at the file, but the recorder may have been taken over: what
+ * it says is proved here, from the bytes at the site, and from what the file says of itself (proof.c).
+ */
+static bool is_marker(int elf_fd, const struct segments *segments, const struct broker_site *site)
+{
+	static const unsigned char x86[] = {
+		0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0, 0xc3
+	};
+	static const unsigned char arm64[] = { 0x1f, 0x20, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6 };
+	unsigned char bytes[sizeof(x86)];
+
+	if (!is_switch(elf_fd, segments, site->switch_offset) ||
+	    !segments_code(segments, site->offset, sizeof(arm64)))
+		return false;
+	if (pread(elf_fd, bytes, sizeof(bytes), site->offset) < (ssize_t)sizeof(arm64))
+		return false;
+	return !memcmp(bytes, x86, sizeof(x86)) || !memcmp(bytes, x86 + 1, sizeof(x86) - 1) ||
+	       !memcmp(bytes, arm64, sizeof(arm64));
+}
+
+/*
+ * What others mark a place in their code with is a nop of some length. Not one that the kernel would
+ * turn into something harmful, see doors.c.
+ */
+static bool is_usdt(const struct loaded_programs *programs, int elf_fd,
+		    const struct segments *segments, const struct broker_site *site)
+{
+	static const unsigned char nop5[] = { 0x0f, 0x1f, 0x44, 0, 0 };
+	static const struct {
+		unsigned size;
+		unsigned char bytes[4];
+	} nops[] = {
+		{ 1, { 0x90 } },
+		{ 2, { 0x66, 0x90 } },
+		{ 2, { 0x0f, 0x1f } },
+		{ 3, { 0x66, 0x0f, 0x1f } },
+		{ 4, { 0x66, 0x2e, 0x0f, 0x1f } },
+		{ 4, { 0x1f, 0x20, 0x03, 0xd5 } },
+	};
+	unsigned char bytes[sizeof(nop5)] = { 0 };
+	unsigned i;
+
+	if (!is_switch(elf_fd, segments, site->switch_offset) ||
+	    !segments_code(segments, site->offset, 1) ||
+	    pread(elf_fd, bytes, sizeof(bytes), site->offset) < 1)
+		return false;
+	if (programs->breaks_nop5 && !memcmp(bytes, nop5, sizeof(nop5)))
+		return false;
+	for (i = 0; i < sizeof(nops) / sizeof(nops[0]); i++) {
+		if (!memcmp(bytes, nops[i].bytes, nops[i].size))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Where a function begins or is left there is some instruction or other: which places those are is proved
+ * by what reads the code (privilege/prover/prover.h).
+ */
+static bool is_function(const struct loaded_programs *programs, int elf_fd,
+			const struct segments *segments, const struct broker_site *site)
+{
+	static const unsigned char nop5[] = { 0x0f, 0x1f, 0x44, 0, 0 };
+	unsigned char bytes[sizeof(nop5)] = { 0 };
+
+	if (site->switch_offset || !segments_code(segments, site->offset, 1) ||
+	    pread(elf_fd, bytes, sizeof(bytes), site->offset) < 1)
+		return false;
+#ifdef __x86_64__
+	/*
+	 * Behind VEX and EVEX other opcodes mean other instructions. Kernels (6.18 tried) do not know, and
+	 * make a jump of what is a sum, in every process.
+	 */
+	if (bytes[0] == 0xc4 || bytes[0] == 0xc5 || bytes[0] == 0x62)
+		return false;
+#endif
+	return !programs->breaks_nop5 || memcmp(bytes, nop5, sizeof(nop5));
+}
+
+static bool is_site(const struct loaded_programs *programs, enum broker_program program, int elf_fd,
+		    const struct segments *segments, const struct broker_site *site)
+{
+	if (program == BROKER_MARKS || program == BROKER_FLUSH)
+		return is_marker(elf_fd, segments, site);
+	if (program == BROKER_USDT)
+		return is_usdt(programs, elf_fd, segments, site);
+	return is_function(programs, elf_fd, segments, site);
+}
+
+int links_create(const struct loaded_programs *programs, int program_fd, pid_t pid, int elf_fd,
+		 const struct broker_site *sites, unsigned n, int *links, unsigned *n_links)
+{
+	char path[32];
+	int error;
+
+	/* Whatever the file is called, wherever it is mounted, deleted or not: it is this one. */
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_fd);
+	*n_links = 0;
+	if (!programs->uprobe_multi)
+		return attach_each(program_fd, path, pid, sites, n, links, n_links);
+	error = attach_multi(program_fd, path, pid, sites, n, links);
+	*n_links = !error;
+	return error;
+}
+
+static bool are_proved(const struct loaded_programs *programs, enum broker_program program,
+		       int elf_fd, const struct segments *segments, const struct broker_site *sites,
+		       unsigned n)
+{
+	if (program == BROKER_FUNCTIONS)
+		return functions_proved(programs->provers, elf_fd, segments, sites, n);
+	return sites_proved(elf_fd, segments, program, sites, n);
+}
+
+int sites_attach(struct loaded_programs *programs, enum broker_program program, pid_t pid,
+		 int elf_fd, const struct broker_site *sites, unsigned n, int *links,
+		 unsigned *n_links, struct failure *f)
+{
+	int program_fd = programs->program_fds[program], error;
+	struct segments segments;
+	uint64_t began_ns;
+	unsigned i;
+
+	*n_links = 0;
+	if (program_fd < 0)
+		return failure_set(f, -EINVAL, "refused to attach", "", NULL);
+	if (!segments_read(elf_fd, &segments))
+		return failure_set(f, -EINVAL, "refused to attach", "", "no ELF program");
+	for (i = 0; i < n; i++) {
+		if (!is_site(programs, program, elf_fd, &segments, &sites[i]))
+			return failure_set(f, -EINVAL, "refused to attach", "", "no probe site");
+	}
+	if (!are_proved(programs, program, elf_fd, &segments, sites, n))
+		return failure_set(f, -EBADMSG, "refused to attach", "",
+				   "the file does not say that there is a probe site");
+	began_ns = clock_ns(CLOCK_MONOTONIC);
+	error = links_create(programs, program_fd, pid, elf_fd, sites, n, links, n_links);
+	programs->attach_ns = clock_ns(CLOCK_MONOTONIC) - began_ns;
+	/* Or it was written to since, and what is said of it is of what it was. */
+	if (!error && program == BROKER_FUNCTIONS &&
+	    !are_proved(programs, program, elf_fd, &segments, sites, n)) {
+		while (*n_links)
+			close(links[--*n_links]);
+		return failure_set(f, -EBADMSG, "refused to attach", "",
+				   "the file was written to meanwhile");
+	}
+	if (error)
+		failure_set(f, error, "cannot attach to the probe sites", "", NULL);
+	if (error == -EPERM || error == -EACCES)
+		failure_hint(f, "kernels before 6.6 want root (CAP_SYS_ADMIN) for uprobes; see "
+				"`proftrace check`");
+	return error;
+}

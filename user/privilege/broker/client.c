@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The recorder's side of the socket.
+ *
+ * The broker may have to wait, in the kernel, where neither it nor anybody else can end that: it opens
+ * and reads files of the recorded program, and the server of their file system may hang. We wait for the
+ * broker with patience, and no longer (await()). Then it is given up: our end of the socket is closed, so
+ * that no answer of its is ever taken for another's, and the broker finds the end of the socket when the
+ * kernel lets it go on, and ends, as it does when the recorder dies. It is not killed: see broker.h.
+ */
+#include "privilege/broker/protocol.h"
+#include "privilege/broker/server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SLICE_MS 100 /* between two questions whether we are told to end */
+#define HURRY	 20  /* told to end, we wait for one part of so many, */
+#define LEAST	 30  /* and so many slices at least: a busy machine is no silent file system */
+
+/* Seconds in which there has been an answer, on slow and busy machines too. */
+#define QUICK_S	     10 /* looking at a process, opening a file */
+#define ATTACH_S     60 /* and for each site: */
+#define SITES_EACH_S 20
+#define PROVE_S	     120 /* more than the broker waits for what reads the code */
+/*
+ * Of up to BROKER_MAX_SITES perf events, one after the other, that is 8 minutes (a file system is not
+ * asked). Loading, where the processor is emulated, is minutes.
+ */
+#define SLOW_S 1200
+
+struct broker {
+	int socket; /* -1: given up */
+	pid_t pid;
+	int process; /* a pidfd */
+	bool given_up;
+	uint64_t attach_ns;
+	unsigned (*told_to_end)(void *context);
+	void *context;
+};
+
+/* So many slices, of what it were otherwise. */
+static unsigned patience(const struct broker *b, unsigned slices)
+{
+	unsigned told = b->told_to_end ? b->told_to_end(b->context) : 0;
+
+	for (; told && slices > LEAST; told--)
+		slices = slices / HURRY > LEAST ? slices / HURRY : LEAST;
+	return slices;
+}
+
+/*
+ * The one place where we wait for the broker: until there is something to read. Slices are counted
+ * instead of looking at a clock, so that a recorder that was stopped meanwhile does not blame the broker.
+ */
+static bool await(const struct broker *b, int fd, unsigned seconds)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	unsigned slices = seconds * (1000 / SLICE_MS), waited;
+
+	for (waited = 0; poll(&p, 1, SLICE_MS) <= 0; waited++) {
+		if (waited >= patience(b, slices))
+			return false;
+	}
+	return true;
+}
+
+static unsigned limit_of(const struct request *request)
+{
+	if (request->kind == REQUEST_ATTACH)
+		return ATTACH_S + request->n_sites / SITES_EACH_S;
+	if (request->kind == REQUEST_FUNCTIONS)
+		return PROVE_S;
+	return request->kind == REQUEST_DETACH ? SLOW_S : QUICK_S;
+}
+
+static int gone(const struct broker *b, struct failure *f, int error)
+{
+	if (b->given_up) {
+		failure_set(f, -EPIPE, "cannot ask the broker", "",
+			    "a file system, or the kernel, does not answer it");
+		broker_hint(f);
+		return -EPIPE;
+	}
+	return failure_set(f, error, "cannot ask the broker", "",
+			   error == -EPIPE ? "its process has ended" : NULL);
+}
+
+static int give_up(struct broker *b, struct failure *f)
+{
+	close(b->socket);
+	b->socket = -1;
+	b->given_up = true;
+	return gone(b, f, -EPIPE);
+}
+
+/* `functions`: what comes behind the reply; NULL: nothing may. */
+static int receive_reply(struct broker *b, unsigned seconds, struct reply *reply, int *fds,
+			 unsigned *n_fds, struct broker_functions *functions, struct failure *f)
+{
+	size_t size = 0, more = functions ? sizeof(functions->bytes) : 0;
+	int error;
+
+	if (!await(b, b->socket, seconds)) {
+		*n_fds = 0;
+		return give_up(b, f);
+	}
+	error = message_receive_parts(b->socket, reply, sizeof(*reply),
+				      functions ? functions->bytes : NULL, more, &size, fds, n_fds);
+	if (!error &&
+	    (size < sizeof(*reply) || (size > sizeof(*reply) && !functions) || reply->error > 0))
+		error = -EPROTO;
+	if (!error && functions)
+		functions->size = size - sizeof(*reply);
+	if (error)
+		return gone(b, f, error);
+	if (reply->error && f) {
+		*f = reply->failure;
+		f->what[sizeof(f->what) - 1] = f->object[sizeof(f->object) - 1] = '\0';
+		f->reason[sizeof(f->reason) - 1] = f->hint[sizeof(f->hint) - 1] = '\0';
+	}
+	return reply->error;
+}
+
+/* What does not belong to the answer it came with. */
+static void close_all(const int *fds, unsigned n)
+{
+	while (n)
+		close(fds[--n]);
+}
+
+/* The first packet: what the broker has loaded. */
+static int take_loaded(struct broker *b, struct broker_loaded *ret_loaded, struct failure *f)
+{
+	unsigned i, n_fds = MESSAGE_MAX_FDS, n_maps = 2;
+	int fds[MESSAGE_MAX_FDS], error;
+	struct reply reply;
+
+	error = receive_reply(b, SLOW_S, &reply, fds, &n_fds, NULL, f);
+	if (!error && reply.loaded.has_tables)
+		n_maps += BROKER_TABLES;
+	if (!error && reply.loaded.has_usdt)
+		n_maps++;
+	if (!error && (reply.loaded.n_links > BROKER_MAX_LINKS || !reply.loaded.n_buffers ||
+		       reply.loaded.n_buffers > MAX_BUFFERS ||
+		       n_fds != n_maps + reply.loaded.n_links + reply.loaded.n_buffers))
+		error = failure_set(f, -EPROTO, "cannot start the broker", "", NULL);
+	if (error) {
+		close_all(fds, n_fds);
+		return error;
+	}
+	*ret_loaded = reply.loaded;
+	ret_loaded->shared_fd = fds[0];
+	ret_loaded->holds_fd = fds[1];
+	for (i = 0; i < BROKER_TABLES; i++)
+		ret_loaded->tables[i] = reply.loaded.has_tables ? fds[2 + i] : -1;
+	ret_loaded->usdt_specs_fd = reply.loaded.has_usdt ? fds[n_maps - 1] : -1;
+	for (i = 0; i < reply.loaded.n_links; i++)
+		ret_loaded->links[i] = fds[n_maps + i];
+	for (i = 0; i < reply.loaded.n_buffers; i++)
+		ret_loaded->buffers[i] = fds[n_maps + reply.loaded.n_links + i];
+	return 0;
+}
+
+int broker_start(const struct broker_config *config, struct broker **ret_broker,
+		 struct broker_loaded *ret_loaded, struct failure *f)
+{
+	int sockets[2], error;
+	struct broker *b = calloc(1, sizeof(*b));
+
+	if (!b)
+		return failure_set(f, -ENOMEM, "cannot start the broker", "", NULL);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
+		error = -errno;
+		free(b);
+		return failure_set(f, error, "cannot start the broker", "", NULL);
+	}
+	b->pid = fork();
+	if (b->pid == 0) {
+		close(sockets[0]);
+		broker_serve(sockets[1], config);
+	}
+	error = b->pid < 0 ? -errno : 0;
+	close(sockets[1]);
+	b->socket = sockets[0];
+	/* Now: later the recorder may not look at processes any more. */
+	b->process = error ? -1 : (int)syscall(SYS_pidfd_open, b->pid, 0);
+	if (!error && b->process < 0)
+		error = -errno;
+	if (error) {
+		broker_stop(b);
+		return failure_set(f, error, "cannot start the broker", "", NULL);
+	}
+	error = take_loaded(b, ret_loaded, f);
+	if (error) {
+		broker_stop(b);
+		return error;
+	}
+	*ret_broker = b;
+	return 0;
+}
+
+void broker_stop(struct broker *b)
+{
+	if (!b)
+		return;
+	if (!b->given_up)
+		close(b->socket);
+	/* One that has not ended yet is init's to reap: we are about to end, too. */
+	if (b->pid > 0 && b->process >= 0 && !b->given_up)
+		await(b, b->process, SLOW_S);
+	if (b->pid > 0)
+		waitpid(b->pid, NULL, b->process >= 0 ? WNOHANG : 0);
+	if (b->process >= 0)
+		close(b->process);
+	free(b);
+}
+
+void broker_set_patience(struct broker *b, unsigned (*told_to_end)(void *context), void *context)
+{
+	b->told_to_end = told_to_end;
+	b->context = context;
+}
+
+uint64_t broker_attach_ns(const struct broker *b)
+{
+	return b->attach_ns;
+}
+
+bool broker_given_up(const struct broker *b)
+{
+	return b->given_up;
+}
+
+void broker_hint(struct failure *f)
+{
+	failure_hint(f,
+		     "when it answers, or is unmounted by force (umount -f), the broker's process "
+		     "ends and takes along what is still attached");
+}
+
+int broker_fd(const struct broker *b)
+{
+	return b->socket;
+}
+
+pid_t broker_pid(const struct broker *b)
+{
+	return b->pid;
+}
+
+static int ask_more(struct broker *b, const struct request *request, const void *body,
+		    size_t body_size, int fd, int *fds, unsigned *n_fds, struct reply *reply,
+		    struct broker_functions *functions, struct failure *f)
+{
+	int error = b->given_up ? -EPIPE : 0;
+
+	if (!error)
+		error = message_send(b->socket, request, sizeof(*request), body, body_size, &fd,
+				     fd >= 0 ? 1 : 0);
+	if (error) {
+		*n_fds = 0;
+		return gone(b, f, error);
+	}
+	return receive_reply(b, limit_of(request), reply, fds, n_fds, functions, f);
+}
+
+static int ask(struct broker *b, const struct request *request, const void *body, size_t body_size,
+	       int fd, int *fds, unsigned *n_fds, struct reply *reply, struct failure *f)
+{
+	return ask_more(b, request, body, body_size, fd, fds, n_fds, reply, NULL, f);
+}
+
+int broker_identify(struct broker *b, pid_t pid, struct broker_target *ret_target,
+		    struct failure *f)
+{
+	struct request request = { .kind = REQUEST_IDENTIFY, .pid = pid };
+	struct reply reply;
+	unsigned n_fds = 0;
+	int error = ask(b, &request, NULL, 0, -1, NULL, &n_fds, &reply, f);
+
+	if (!error)
+		*ret_target = (struct broker_target){ pid, reply.birth };
+	return error;
+}
+
+int broker_trace(struct broker *b, const struct broker_target *target, uint32_t flags,
+		 struct failure *f)
+{
+	struct request request = {
+		.kind = REQUEST_TRACE, .what = flags, .pid = target->pid, .birth = target->birth
+	};
+	struct reply reply;
+	unsigned n_fds = 0;
+
+	return ask(b, &request, NULL, 0, -1, NULL, &n_fds, &reply, f);
+}
+
+int broker_open(struct broker *b, enum broker_file what, const struct broker_target *target,
+		uint64_t start, uint64_t end, struct failure *f)
+{
+	struct request request = {
+		.kind = REQUEST_OPEN,
+		.what = what,
+		.pid = target->pid,
+		.birth = target->birth,
+		.start = start,
+		.end = end,
+	};
+	struct reply reply;
+	unsigned n_fds = 1;
+	int fd, error;
+
+	error = ask(b, &request, NULL, 0, -1, &fd, &n_fds, &reply, f);
+	if (error) {
+		close_all(&fd, n_fds);
+		return error;
+	}
+	return n_fds == 1 ? fd : gone(b, f, -EPROTO);
+}
+
+int broker_attach(struct broker *b, enum broker_program program, pid_t pid, int elf_fd,
+		  const struct broker_site *sites, unsigned n_sites, unsigned *ret_link,
+		  struct failure *f)
+{
+	struct request request = {
+		.kind = REQUEST_ATTACH, .what = program, .pid = pid, .n_sites = n_sites
+	};
+	struct reply reply;
+	unsigned n_fds = 0;
+	int error =
+		ask(b, &request, sites, n_sites * sizeof(*sites), elf_fd, NULL, &n_fds, &reply, f);
+
+	if (!error) {
+		*ret_link = reply.link;
+		b->attach_ns += reply.kernel_ns;
+	}
+	return error;
+}
+
+int broker_functions(struct broker *b, int elf_fd, const uint64_t *vaddrs, unsigned n,
+		     struct broker_functions *ret, struct failure *f)
+{
+	struct request request = { .kind = REQUEST_FUNCTIONS, .n_sites = n };
+	struct reply reply;
+	unsigned n_fds = 0;
+
+	return ask_more(b, &request, vaddrs, n * sizeof(*vaddrs), elf_fd, NULL, &n_fds, &reply, ret,
+			f);
+}
+
+int broker_detach(struct broker *b, const unsigned *links, unsigned n)
+{
+	struct request request = { .kind = REQUEST_DETACH, .n_sites = n };
+	struct reply reply;
+	unsigned n_fds = 0;
+
+	return ask(b, &request, links, n * sizeof(*links), -1, NULL, &n_fds, &reply, NULL);
+}

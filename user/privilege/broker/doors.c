@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The trial of the fast door.
+ *
+ * Some kernels replace a nop under a uprobe by a call, which saves the breakpoint. 6.18 does so with
+ * 5-byte nops and gets two things wrong: the call writes into the red zone of leaf functions, and a
+ * forked child inherits the call without the page it goes to and dies. Later kernels do it with
+ * 10-byte nops and are right. Which kind this one is, the trampoline's system call tells; whether it
+ * is right is tried here, in a child that nobody misses, before any program of somebody else's is
+ * touched.
+ */
+#include "privilege/broker/features.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "privilege/broker/cost.h"
+#include "privilege/broker/empty_program.h"
+
+#ifdef __x86_64__
+
+#define SYS_UPROBE 336
+#define TRIES	   1000
+
+/* Keeps values in its red zone across the site; returns 0 while they are intact. */
+__asm__(".pushsection .text.fast_door_trial,\"ax\",@progbits\n"
+	".balign 64\n"
+	".type fast_door_trial,@function\n"
+	"fast_door_trial:\n"
+	"	movabs $0x5eedf00d5eedf00d,%rax\n"
+	"	mov %rax,-8(%rsp)\n"
+	"	mov %rax,-64(%rsp)\n"
+	"	mov %rax,-128(%rsp)\n"
+	".globl fast_door_trial_site\n"
+	".hidden fast_door_trial_site\n"
+	"fast_door_trial_site:\n"
+	"	.byte 0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0\n"
+	"	cmp %rax,-8(%rsp)\n"
+	"	jne 1f\n"
+	"	cmp %rax,-64(%rsp)\n"
+	"	jne 1f\n"
+	"	cmp %rax,-128(%rsp)\n"
+	"	jne 1f\n"
+	"	xor %eax,%eax\n"
+	"	ret\n"
+	"1:	mov $1,%eax\n"
+	"	ret\n"
+	".size fast_door_trial,.-fast_door_trial\n"
+	".popsection\n");
+int fast_door_trial(void);
+extern const char fast_door_trial_site[] __attribute__((visibility("hidden")));
+
+static int try_often(void)
+{
+	int i;
+
+	for (i = 0; i < TRIES; i++) {
+		if (fast_door_trial())
+			return 1;
+	}
+	return 0;
+}
+
+static int try_in_child(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(try_often());
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return 1;
+	return status != 0;
+}
+
+_Noreturn static void trial(void)
+{
+	uint64_t offset = self_offset(fast_door_trial_site);
+	int program, link;
+
+	alarm(5);
+	program = empty_program_load(TRACE_UPROBE_MULTI, 0);
+	if (!offset || program < 0)
+		_exit(2);
+	link = uprobe_multi_link(program, "/proc/self/exe", &offset, NULL, NULL, 1, 0);
+	if (link < 0)
+		_exit(2);
+	if (try_often() || try_in_child())
+		_exit(1);
+	close(link);
+	_exit(try_often() || try_in_child());
+}
+
+enum fast_door kernel_fast_door(void)
+{
+	int status;
+	pid_t pid;
+
+	errno = 0;
+	syscall(SYS_UPROBE);
+	if (errno == ENXIO)
+		return FAST_DOOR_NOP5;
+	if (errno != EPROTO)
+		return FAST_DOOR_NONE;
+	pid = fork();
+	if (pid == 0)
+		trial();
+	if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
+		return FAST_DOOR_WRONG;
+	return FAST_DOOR_RIGHT;
+}
+
+#else
+
+enum fast_door kernel_fast_door(void)
+{
+	return FAST_DOOR_NONE;
+}
+
+#endif
+
+const char *fast_door_text(enum fast_door door)
+{
+	switch (door) {
+	case FAST_DOOR_NONE:
+		return "breakpoint (this kernel has no faster one)";
+	case FAST_DOOR_NOP5:
+		return "breakpoint (this kernel's 5-byte nop corrupts programs and is not used)";
+	case FAST_DOOR_WRONG:
+		return "breakpoint (the trial of the 10-byte nop failed)";
+	case FAST_DOOR_RIGHT:
+		return "10-byte nop (tried: red zone and fork are right)";
+	}
+	return "";
+}

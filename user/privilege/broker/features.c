@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "privilege/broker/features.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "privilege/broker/empty_program.h"
+
+int empty_program_load(unsigned expected_attach_type, unsigned flags)
+{
+	const struct bpf_insn nothing[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = expected_attach_type,
+		    .prog_flags = flags);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "empty", "GPL", nothing, 2, &opts);
+
+	return fd < 0 ? -errno : fd;
+}
+
+bool kernel_has_uprobe_multi(void)
+{
+	uint64_t offset = 0;
+	int program = empty_program_load(TRACE_UPROBE_MULTI, 0), link;
+
+	if (program < 0)
+		return false;
+	/* A kernel that knows the link type looks at the file first, and this is none. */
+	link = uprobe_multi_link(program, "/", &offset, NULL, NULL, 1, 0);
+	if (link >= 0)
+		close(link);
+	close(program);
+	return link == -EBADF;
+}
+
+bool kernel_has_bpf_loop(void)
+{
+	return libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_loop, NULL) == 1;
+}
+
+bool kernel_has_sleepable_uprobes(void)
+{
+	int program = empty_program_load(0, BPF_F_SLEEPABLE);
+
+	if (program >= 0)
+		close(program);
+	return program >= 0;
+}
+
+bool kernel_tells_interrupts(void)
+{
+	static const char *const names[] = { " __preempt_count\n", " pcpu_hot\n" };
+	FILE *file = fopen("/proc/kallsyms", "re");
+	char line[256];
+	bool found = false;
+
+	while (file && !found && fgets(line, sizeof(line), file)) {
+		size_t length = strlen(line), i;
+
+		for (i = 0; i < 2; i++) {
+			size_t n = strlen(names[i]);
+
+			found |= length > n && !strcmp(line + length - n, names[i]);
+		}
+	}
+	if (file)
+		fclose(file);
+	return found;
+}

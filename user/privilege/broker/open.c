@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Opening what belongs to another process. The kernel checks the broker's permissions, which are
+ * root's; whether the *invoking user* may look into that process is checked here, since a uprobe asks
+ * for no permission to trace.
+ */
+#include "privilege/broker/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int no_process(struct failure *f, int error, pid_t pid)
+{
+	char object[16];
+
+	snprintf(object, sizeof(object), "%d", (int)pid);
+	if (error == -ENOENT || error == -ESRCH)
+		return failure_set(f, -ESRCH, "no such process", object, "");
+	return failure_set(f, error, "cannot look at process", object, NULL);
+}
+
+/* What the kernel says of a process in a file that fits; empty where it says nothing. */
+static void read_whole(int directory, const char *name, char *text, size_t size)
+{
+	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd >= 0 ? read(fd, text, size - 1) : 0;
+
+	text[n > 0 ? n : 0] = '\0';
+	if (fd >= 0)
+		close(fd);
+}
+
+uint64_t process_birth(int directory)
+{
+	unsigned long long birth = 0;
+	char text[1024];
+	const char *at;
+
+	read_whole(directory, "stat", text, sizeof(text));
+	/* The name, field 2, may hold anything, also parentheses: what follows the last one is numbers. */
+	at = strrchr(text, ')');
+	if (!at || sscanf(at + 1,
+			  " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d"
+			  " %*d %llu",
+			  &birth) != 1)
+		return 0;
+	return birth;
+}
+
+/*
+ * The directory is owned by the process's effective user. Whether that user may look into it (which it
+ * may not after set-gid programs, those with capabilities of their own, and whatever else makes a process
+ * say that it is not to be dumped) the kernel says where its root is looked up: without root the broker
+ * has no capability that would let it do more than its user. (Its mappings CAP_PERFMON lets it read.)
+ */
+const char *process_untraceable(int directory)
+{
+	struct stat st;
+	int fd;
+
+	if (getuid() == 0)
+		return NULL;
+	if (fstat(directory, &st) || st.st_uid != getuid())
+		return "it belongs to another user";
+	fd = openat(directory, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && (errno == EACCES || errno == EPERM))
+		return "it has rights that its user has not, or does not want to be looked into";
+	if (fd >= 0)
+		close(fd);
+	return NULL;
+}
+
+bool process_alive(int directory)
+{
+	char text[512], state = 'X';
+	long tgid = -1, pid = -2;
+	const char *at;
+	ssize_t n;
+	int fd = openat(directory, "status", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	/* The kernel escapes newlines in the name, so these begin lines of its own. */
+	at = strstr(text, "\nState:\t");
+	if (at)
+		state = at[8];
+	at = strstr(text, "\nTgid:\t");
+	if (at)
+		tgid = strtol(at + 7, NULL, 10);
+	at = strstr(text, "\nPid:\t");
+	if (at)
+		pid = strtol(at + 6, NULL, 10);
+	return tgid == pid && state != 'Z' && state != 'X';
+}
+
+/* A line of /proc/PID/status as a number. The kernel escapes newlines in names: lines are its own. */
+static long status_number(int directory, const char *line)
+{
+	char text[1024];
+	const char *at;
+	ssize_t n;
+	int fd = openat(directory, "status", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	at = strstr(text, line);
+	return at ? strtol(at + strlen(line), NULL, 10) : -1;
+}
+
+pid_t process_parent(int directory)
+{
+	long parent = status_number(directory, "\nPPid:\t");
+
+	return parent > 0 && parent <= INT_MAX ? (pid_t)parent : 0;
+}
+
+int process_directory(const struct broker_target *target, struct failure *f)
+{
+	char path[32], object[16];
+	const char *reason;
+	int fd;
+
+	if (target->pid <= 0)
+		return failure_set(f, -EINVAL, "refused request", "", NULL);
+	snprintf(path, sizeof(path), "/proc/%d", (int)target->pid);
+	snprintf(object, sizeof(object), "%d", (int)target->pid);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return no_process(f, -errno, target->pid);
+	if (target->birth && process_birth(fd) != target->birth) {
+		close(fd);
+		return no_process(f, -ESRCH, target->pid);
+	}
+	if (!process_alive(fd)) {
+		close(fd);
+		failure_set(f, -ESRCH, "no such process", object,
+			    "it is a thread of another, or ended");
+		return -ESRCH;
+	}
+	reason = process_untraceable(fd);
+	if (reason) {
+		close(fd);
+		failure_set(f, -EPERM, "not permitted to trace process", object, reason);
+		failure_hint(f, "run proftrace with sudo");
+		return -EPERM;
+	}
+	return fd;
+}
+
+/*
+ * The number that a process or a thread has in its innermost pid namespace, 0 if it is unknown. `directory` is
+ * /proc/PID or /proc/PID/task/TID.
+ */
+static long task_innermost_number(int directory)
+{
+	static const char line[] = "\nNSpid:\t";
+	int fd = openat(directory, "status", O_RDONLY | O_CLOEXEC);
+	/* The line follows that of the groups, of which some processes have many. */
+	char text[16384];
+	const char *at;
+	long number = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	/* The kernel escapes newlines in names, so every newline is its own. An incomplete line is not used. */
+	at = strstr(text, line);
+	if (!at || !strchr(at + 1, '\n'))
+		return 0;
+	for (at += sizeof(line) - 2; *at == '\t';)
+		number = strtol(at + 1, (char **)&at, 10);
+	return number;
+}
+
+/*
+ * What a process in a container calls /tmp may be anything, so nothing is followed on the way there. And
+ * only what belongs to the process's user is handed over: more than that user could read itself it is not.
+ */
+static int open_jit_map(int process)
+{
+	long number = task_innermost_number(process);
+	struct stat owner, st;
+	int root, tmp, fd = -1;
+	char name[40];
+
+	if (number <= 0 || fstat(process, &owner))
+		return -ENOENT;
+	snprintf(name, sizeof(name), "perf-%ld.map", number);
+	root = openat(process, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	tmp = openat(root, "tmp", O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	close(root);
+	if (tmp < 0)
+		return -errno;
+	fd = openat(tmp, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		fd = -errno;
+	close(tmp);
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != owner.st_uid)) {
+		close(fd);
+		fd = -EPERM;
+	}
+	return fd;
+}
+
+static int open_in(enum broker_file what, int process, uint64_t start, uint64_t end)
+{
+	char name[64];
+	int fd;
+
+	if (what == BROKER_JIT_MAP)
+		return open_jit_map(process);
+	if (what == BROKER_MAPS)
+		snprintf(name, sizeof(name), "maps");
+	else if (what == BROKER_TASKS)
+		snprintf(name, sizeof(name), "task");
+	else if (what == BROKER_MEMORY)
+		snprintf(name, sizeof(name), "mem");
+	else
+		snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, start, end);
+	/* O_NONBLOCK: what is mapped may be a device that waits when opened. */
+	fd = openat(process, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	return fd < 0 ? -errno : fd;
+}
+
+/*
+ * The recorder reads the file, and nothing ends that where its file system does not answer; for us it
+ * waits with a limit. So we read first: of its end, which programs do not map, so that it is mostly
+ * not in memory, and where an ELF file says what it holds.
+ */
+static void read_end(int fd)
+{
+	struct stat st;
+	char byte;
+	ssize_t n;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !st.st_size)
+		return;
+	n = pread(fd, &byte, 1, st.st_size - 1);
+	(void)n;
+}
+
+int process_open(enum broker_file what, const struct broker_target *target, uint64_t start,
+		 uint64_t end, struct failure *f)
+{
+	int process, fd, error;
+
+	if (what >= BROKER_FILES || (what == BROKER_MAPPED && start >= end))
+		return failure_set(f, -EINVAL, "refused request", "open", NULL);
+	process = process_directory(target, f);
+	if (process < 0)
+		return process;
+	fd = open_in(what, process, start, end);
+	error = fd < 0 ? fd : 0;
+	/* It may have executed a set-uid program in between. */
+	if (!error && process_untraceable(process)) {
+		close(fd);
+		error = -EPERM;
+	}
+	close(process);
+	if (!error && (what == BROKER_MAPPED || what == BROKER_JIT_MAP))
+		read_end(fd);
+	return error ? no_process(f, error, target->pid) : fd;
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Whether a file itself says that there is a probe site, and which word of its data is the site's
+ * semaphore.
+ *
+ * A breakpoint and a semaphore are in every process that maps the file, other users' and root's, and the
+ * recorder, which names them, may have been taken over. The bytes at a site prove little: those of a
+ * marker stand in libraries that have none (a nop that aligns, then a function that only returns), a nop's
+ * may be the middle of another instruction, and any word of the data would do for a semaphore. But what
+ * a file says of itself the recorder cannot change, unless it may write to the file, and then it needs no
+ * probe.
+ *
+ * Three statements are looked for: the notes of our own markers, those of others' probes, and dynamic
+ * symbols of the few functions that threads are held at. (Functions that are recorded: privilege/prover/.) Nothing is allocated after what the file says, and
+ * no pointer made of it: all that is read is numbers at fixed places of structures of fixed size, and whether
+ * the bytes of a name are those of one that is known here, by pread(), so many at the most.
+ */
+#include "privilege/broker/server.h"
+
+#include <elf.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/marker_note.h"
+
+#define NOTES_MOST    (4 << 20) /* bytes, in all of a file */
+#define SYMBOLS_MOST  262144
+#define SECTIONS_MOST 4096
+#define DYNAMIC_MOST  1024
+#define DESCRIPTION   24 /* bytes of a note's that are looked at */
+#define NT_STAPSDT    3
+#define SYMBOLS_BLOCK 64
+#define NAME_SIZE     sizeof("_dl_debug_state") /* of the longest */
+
+struct proof {
+	int fd;
+	const struct segments *segments;
+	struct broker_site *sites; /* by their offsets */
+	unsigned n;
+	bool may_omit;	 /* the semaphore: where buffers are handed over it does not matter */
+	unsigned left;	 /* not proved yet: a site that is has no cookie any more */
+	uint64_t walked; /* bytes of notes: a file may have the same ones in each of its sections */
+	/* What is read next lies close by: notes are small, and there may be very many requests. */
+	uint64_t window_at;
+	size_t window_size;
+	unsigned char window[16384];
+};
+
+static bool read_all(const struct proof *p, void *buffer, size_t size, uint64_t offset)
+{
+	return offset <= INT64_MAX - size &&
+	       pread(p->fd, buffer, size, (off_t)offset) == (ssize_t)size;
+}
+
+static bool read_near(struct proof *p, void *buffer, size_t size, uint64_t offset)
+{
+	uint64_t into = offset - p->window_at;
+	ssize_t n;
+
+	if (offset > INT64_MAX - size)
+		return false;
+	if (offset < p->window_at || into > p->window_size || size > p->window_size - into) {
+		n = pread(p->fd, p->window, sizeof(p->window), (off_t)offset);
+		p->window_at = offset;
+		p->window_size = n > 0 ? (size_t)n : 0;
+		into = 0;
+	}
+	if (size > p->window_size)
+		return false;
+	memcpy(buffer, p->window + into, size);
+	return true;
+}
+
+static int by_offset(const void *a, const void *b)
+{
+	const struct broker_site *x = a, *y = b;
+
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+/* The first of the sites asked about that lie at this address; NULL: none does. */
+static struct broker_site *asked_at(const struct proof *p, uint64_t vaddr)
+{
+	struct broker_site key = { 0 }, *found;
+
+	if (!segments_offset(p->segments, vaddr, true, &key.offset))
+		return NULL;
+	found = bsearch(&key, p->sites, p->n, sizeof(key), by_offset);
+	while (found && found > p->sites && found[-1].offset == key.offset)
+		found--;
+	return found;
+}
+
+/*
+ * The file says that a site is there; `semaphore`: its address, 0: it has none. One that lies where the file
+ * has no data cannot be counted up: the site may be attached to without.
+ */
+static void take(struct proof *p, uint64_t site, uint64_t semaphore)
+{
+	struct broker_site *found = asked_at(p, site);
+	uint64_t word = 0, offset = found ? found->offset : 0;
+
+	if (semaphore && !segments_offset(p->segments, semaphore, false, &word))
+		word = 0;
+	for (; found && found < p->sites + p->n && found->offset == offset; found++) {
+		/* Without a semaphore nothing is counted up. */
+		bool omitted = p->may_omit && !found->switch_offset;
+
+		if (!found->cookie || (!omitted && found->switch_offset != word))
+			continue;
+		found->cookie = 0;
+		p->left--;
+	}
+}
+
+/* --- notes ---------------------------------------------------------------------------------------- */
+
+struct note {
+	uint64_t vaddr; /* of the description */
+	union {
+		unsigned char bytes[DESCRIPTION];
+		struct marker_note marker;
+	};
+};
+
+static uint64_t number(const struct note *note, unsigned at)
+{
+	uint64_t value;
+
+	memcpy(&value, note->bytes + at, sizeof(value));
+	return value;
+}
+
+/* Distances are signed, and sums wrap around: what is wrong lies in no segment. */
+static void take_marker(struct proof *p, const struct note *note, uint64_t moved)
+{
+	uint64_t stub = note->vaddr + note->marker.stub;
+	uint64_t word =
+		note->vaddr + offsetof(struct marker_note, semaphore) + note->marker.semaphore;
+
+	(void)moved;
+	take(p, stub + note->marker.breakpoint_nop, word);
+	if (note->marker.optimised_nop != MARKER_NOTE_NO_SITE)
+		take(p, stub + note->marker.optimised_nop, word);
+}
+
+/*
+ * The return instruction behind a marker: a function whose last act is the marker is left there. The bytes
+ * between the two are known (attach.c).
+ */
+static void take_marker_return(struct proof *p, const struct note *note, uint64_t moved)
+{
+	static const unsigned char x86[] = { MARKER_STUB_X86 };
+	static const unsigned char arm64[] = { MARKER_STUB_ARM64 };
+	uint64_t marker = note->vaddr + note->marker.stub + note->marker.breakpoint_nop, offset;
+	unsigned char bytes[sizeof(x86)] = { 0 };
+
+	(void)moved;
+	if (!segments_offset(p->segments, marker, true, &offset) || offset > INT64_MAX ||
+	    pread(p->fd, bytes, sizeof(bytes), (off_t)offset) < (ssize_t)sizeof(arm64))
+		return;
+	if (!memcmp(bytes, x86, sizeof(x86)))
+		take(p, marker + sizeof(x86) - 1, 0);
+	else if (!memcmp(bytes, x86 + 1, sizeof(x86) - 1))
+		take(p, marker + sizeof(x86) - 2, 0);
+	else if (!memcmp(bytes, arm64, sizeof(arm64)))
+		take(p, marker + 4, 0);
+}
+
+/* `moved`: where .stapsdt.base lies; 0: the file has none. */
+static void take_usdt(struct proof *p, const struct note *note, uint64_t moved)
+{
+	uint64_t base = number(note, 8), semaphore = number(note, 16);
+
+	moved = moved && base ? moved - base : 0;
+	take(p, number(note, 0) + moved, semaphore ? semaphore + moved : 0);
+}
+
+struct kind {
+	char owner[12];
+	uint32_t owner_size;
+	uint32_t type;
+	void (*take)(struct proof *p, const struct note *note, uint64_t moved);
+};
+
+static const struct kind markers = { "proftrace", sizeof("proftrace"), 1, take_marker };
+static const struct kind returns = { "proftrace", sizeof("proftrace"), 1, take_marker_return };
+static const struct kind usdt = { "stapsdt", sizeof("stapsdt"), NT_STAPSDT, take_usdt };
+
+static uint64_t align_up(uint64_t value, uint64_t align)
+{
+	return (value + align - 1) & ~(align - 1);
+}
+
+static void walk_notes(struct proof *p, const struct kind *kind, uint64_t offset, uint64_t size,
+		       uint64_t align, uint64_t vaddr, uint64_t moved)
+{
+	uint64_t at = 0, description;
+	struct {
+		Elf64_Nhdr head;
+		char owner[sizeof(kind->owner)];
+	} start;
+	struct note note;
+
+	align = align == 8 ? 8 : 4;
+	if (size > NOTES_MOST - p->walked)
+		size = NOTES_MOST - p->walked;
+	if (offset > INT64_MAX - size)
+		return;
+	/* The sizes of a note have 32 bits: no sum overflows. */
+	while (p->left && at < size && read_near(p, &start, sizeof(start), offset + at)) {
+		description = align_up(at + sizeof(start.head) + start.head.n_namesz, align);
+		if (description + start.head.n_descsz > size)
+			break;
+		note.vaddr = vaddr + description;
+		if (start.head.n_type == kind->type && start.head.n_namesz == kind->owner_size &&
+		    !memcmp(start.owner, kind->owner, kind->owner_size) &&
+		    start.head.n_descsz >= DESCRIPTION &&
+		    read_near(p, note.bytes, DESCRIPTION, offset + description))
+			kind->take(p, &note, moved);
+		at = align_up(description + start.head.n_descsz, align);
+	}
+	p->walked += at < size ? at : size;
+}
+
+/* Those of markers are loaded, so that they are not stripped. */
+static void look_at_markers(struct proof *p, const struct kind *kind)
+{
+	unsigned i;
+
+	for (i = 0; i < p->segments->n; i++) {
+		const struct segment *s = &p->segments->list[i];
+
+		if (s->type == PT_NOTE)
+			walk_notes(p, kind, s->begin, s->end - s->begin, s->align, s->vaddr, 0);
+	}
+}
+
+/* Those of others' probes are not, so there must be sections. */
+static void look_at_usdt(struct proof *p)
+{
+	static const char base[] = ".stapsdt.base";
+	Elf64_Shdr names = { 0 }, s;
+	char name[sizeof(base)];
+	uint64_t moved = 0;
+	unsigned i, n;
+	Elf64_Ehdr h;
+
+	if (!read_all(p, &h, sizeof(h), 0) || h.e_shentsize != sizeof(s) ||
+	    h.e_shoff > INT64_MAX / 2)
+		return;
+	n = h.e_shnum < SECTIONS_MOST ? h.e_shnum : SECTIONS_MOST;
+	if (h.e_shstrndx < h.e_shnum)
+		read_all(p, &names, sizeof(names), h.e_shoff + h.e_shstrndx * sizeof(s));
+	for (i = 1; i < n && !moved; i++) {
+		if (read_near(p, &s, sizeof(s), h.e_shoff + i * sizeof(s)) &&
+		    s.sh_type == SHT_PROGBITS && names.sh_offset <= INT64_MAX / 2 &&
+		    read_all(p, name, sizeof(name), names.sh_offset + s.sh_name) &&
+		    !memcmp(name, base, sizeof(name)))
+			moved = s.sh_addr;
+	}
+	for (i = 1; i < n && p->left; i++) {
+		if (read_all(p, &s, sizeof(s), h.e_shoff + i * sizeof(s)) && s.sh_type == SHT_NOTE)
+			walk_notes(p, &usdt, s.sh_offset, s.sh_size, s.sh_addralign, 0, moved);
+	}
+}
+
+/* --- functions ------------------------------------------------------------------------------------ */
+
+/* Where threads are held: no function else, however often it is called and by whom. */
+static const char linker[][NAME_SIZE] = { "_dl_debug_state" };
+static const char executes[][NAME_SIZE] = { "execve", "execveat", "fexecve" };
+
+struct names {
+	const char (*list)[NAME_SIZE];
+	unsigned n;
+	uint64_t strings; /* where in the file the names of its symbols are */
+};
+
+static bool is_named(const struct proof *p, const struct names *names, uint32_t name)
+{
+	char text[NAME_SIZE];
+	unsigned i;
+	ssize_t n;
+
+	if (names->strings > INT64_MAX - UINT32_MAX)
+		return false;
+	n = pread(p->fd, text, sizeof(text), (off_t)(names->strings + name));
+	for (i = 0; i < names->n; i++) {
+		size_t size = strlen(names->list[i]) + 1;
+
+		if (n >= (ssize_t)size && !memcmp(text, names->list[i], size))
+			return true;
+	}
+	return false;
+}
+
+/* `n` of them, one after the other. */
+static void take_symbols(struct proof *p, const struct names *names, uint64_t offset, uint64_t n)
+{
+	Elf64_Sym block[SYMBOLS_BLOCK];
+	uint64_t i, j, some;
+
+	for (i = 0; i < n && p->left; i += some) {
+		some = n - i < SYMBOLS_BLOCK ? n - i : SYMBOLS_BLOCK;
+		if (!read_all(p, block, some * sizeof(block[0]), offset + i * sizeof(block[0])))
+			return;
+		for (j = 0; j < some; j++) {
+			if (ELF64_ST_TYPE(block[j].st_info) == STT_FUNC &&
+			    block[j].st_shndx != SHN_UNDEF && asked_at(p, block[j].st_value) &&
+			    is_named(p, names, block[j].st_name))
+				take(p, block[j].st_value, 0);
+		}
+	}
+}
+
+/* Nothing says how many symbols there are, but their names lie behind them, unless a tool moved these. */
+static void look_at_symbols(struct proof *p, struct names *names, const struct segment *dynamic)
+{
+	uint64_t symbols = 0, strings = 0, offset, n;
+	Elf64_Dyn d;
+	unsigned i;
+
+	for (i = 0; i < DYNAMIC_MOST && i < (dynamic->end - dynamic->begin) / sizeof(d); i++) {
+		if (!read_all(p, &d, sizeof(d), dynamic->begin + i * sizeof(d)) ||
+		    d.d_tag == DT_NULL)
+			break;
+		if (d.d_tag == DT_SYMTAB)
+			symbols = d.d_un.d_ptr;
+		else if (d.d_tag == DT_STRTAB)
+			strings = d.d_un.d_ptr;
+	}
+	if (!symbols || !segments_within(p->segments, symbols, &offset) ||
+	    !segments_within(p->segments, strings, &names->strings))
+		return;
+	n = strings > symbols ? (strings - symbols) / sizeof(Elf64_Sym) : SYMBOLS_MOST;
+	take_symbols(p, names, offset, n < SYMBOLS_MOST ? n : SYMBOLS_MOST);
+}
+
+static void look_at_functions(struct proof *p, enum broker_program program)
+{
+	struct names names = { linker, 1, 0 };
+	unsigned i;
+
+	if (program == BROKER_EXECUTES) {
+		names.list = executes;
+		names.n = sizeof(executes) / sizeof(executes[0]);
+	}
+
+	for (i = 0; i < p->segments->n; i++) {
+		if (p->segments->list[i].type == PT_DYNAMIC)
+			look_at_symbols(p, &names, &p->segments->list[i]);
+	}
+}
+
+bool sites_proved(int elf_fd, const struct segments *segments, enum broker_program program,
+		  const struct broker_site *sites, unsigned n)
+{
+	struct proof p = { .fd = elf_fd,
+			   .segments = segments,
+			   .n = n,
+			   .left = n,
+			   .may_omit = program == BROKER_FLUSH };
+	unsigned i;
+
+	p.sites = malloc(n * sizeof(*sites));
+	if (!p.sites)
+		return false;
+	memcpy(p.sites, sites, n * sizeof(*sites));
+	for (i = 0; i < n; i++)
+		p.sites[i].cookie = 1;
+	qsort(p.sites, n, sizeof(*p.sites), by_offset);
+	if (program == BROKER_MARKS || program == BROKER_FLUSH)
+		look_at_markers(&p, &markers);
+	else if (program == BROKER_USDT)
+		look_at_usdt(&p);
+	else if (program == BROKER_LIBRARIES || program == BROKER_EXECUTES)
+		look_at_functions(&p, program);
+	else if (program == BROKER_FUNCTIONS)
+		look_at_markers(&p, &returns);
+	free(p.sites);
+	return !p.left;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the two halves say to each other. One message is one packet; descriptors travel beside it. */
+#ifndef PROFTRACE_PRIVILEGE_BROKER_PROTOCOL_H
+#define PROFTRACE_PRIVILEGE_BROKER_PROTOCOL_H
+
+#include "privilege/broker/broker.h"
+
+enum request_kind {
+	REQUEST_IDENTIFY = 1,
+	REQUEST_TRACE,
+	REQUEST_OPEN,
+	REQUEST_ATTACH,
+	REQUEST_DETACH,
+	REQUEST_FUNCTIONS, /* beside it the file */
+};
+
+struct request {
+	uint32_t kind;
+	uint32_t what; /* enum broker_file, enum broker_program, or the flags of TRACE */
+	int32_t pid;
+	uint32_t n_sites; /* or links */
+	uint64_t birth;
+	uint64_t start;
+	uint64_t end;
+	/*
+	 * ATTACH: then struct broker_site[n_sites]; FUNCTIONS: uint64_t[n_sites], addresses; DETACH:
+	 * uint32_t[n_sites], links
+	 */
+};
+
+struct reply {
+	int32_t error;	    /* 0 or negative errno */
+	uint32_t link;	    /* ATTACH */
+	uint64_t birth;	    /* IDENTIFY */
+	uint64_t kernel_ns; /* ATTACH: how long the kernel took */
+	struct failure failure;
+	struct broker_loaded loaded; /* only the first packet ever: descriptors come beside it */
+	/* FUNCTIONS: then struct proved_function and what belongs to each (privilege/prover/) */
+};
+
+#define MESSAGE_MAX_FDS (16 + MAX_BUFFERS) /* that pass at once; the kernel would let 253 */
+
+/* Both return 0 or negative errno; -EPIPE when the other side is gone. */
+int message_send(int socket, const void *head, size_t head_size, const void *body, size_t body_size,
+		 const int *fds, unsigned n_fds);
+/* *ret_size: bytes received in all, at most size. *n_fds: room before, received after. */
+int message_receive(int socket, void *buffer, size_t size, size_t *ret_size, int *fds,
+		    unsigned *n_fds);
+/* The same, of which what has no place in the head comes into the body. */
+int message_receive_parts(int socket, void *head, size_t head_size, void *body, size_t body_size,
+			  size_t *ret_size, int *fds, unsigned *n_fds);
+
+#endif

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The broker's loop: one request, one answer. */
+#include "privilege/broker/server.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "privilege/broker/protocol.h"
+#include "privilege/confine.h"
+#include "event.h"
+#include "privilege/privileges.h"
+
+struct packet {
+	struct request request;
+	union {
+		struct broker_site sites[BROKER_MAX_SITES];
+		uint64_t vaddrs[PROVER_MAX_REQUESTED];
+		uint32_t links[BROKER_MAX_SITES];
+	};
+};
+
+/* The broker's own, and room for one request. */
+struct server {
+	int socket;
+	const struct broker_config *config;
+	pid_t recorder;
+	uint64_t *births; /* of config->pids, as it began; 0: there was no such process */
+	struct loaded_programs programs;
+	struct links *links;
+	struct watch *watch; /* with config->own_links */
+	struct packet packet;
+	int fds[BROKER_MAX_SITES];
+};
+
+/*
+ * The recorder reads bytes that nobody vouches for. Whoever takes it over shall reach no further than
+ * the processes that the user asked for: those named, the command, and their children, which the
+ * kernel's side puts into the map.
+ */
+static bool is_traced(const struct loaded_programs *programs, uint32_t pid)
+{
+	uint32_t flags;
+
+	return !bpf_map_lookup_elem(programs->traced_fd, &pid, &flags);
+}
+
+/* Which processes the numbers mean that the user named: a number may be another's later. */
+static int remember_asked(struct server *s)
+{
+	unsigned i, n = s->config->n_pids;
+	struct failure unused;
+
+	s->recorder = getppid();
+	s->births = calloc(n + 1, sizeof(*s->births));
+	if (!s->births)
+		return -ENOMEM;
+	for (i = 0; i < n; i++) {
+		const struct broker_target target = { s->config->pids[i], 0 };
+		int directory = process_directory(&target, &unused);
+
+		if (directory < 0)
+			continue;
+		s->births[i] = process_birth(directory);
+		close(directory);
+	}
+	return 0;
+}
+
+/*
+ * The broker is a child of the recorder, too, and nobody's to look into. Its parent is asked for last: as
+ * long as that is the recorder, the recorder's number was no other's.
+ */
+static bool was_asked_for(const struct server *s, int directory, pid_t pid)
+{
+	unsigned i;
+
+	for (i = 0; i < s->config->n_pids; i++) {
+		if (s->config->pids[i] == pid && s->births[i] &&
+		    s->births[i] == process_birth(directory))
+			return true;
+	}
+	return pid != getpid() && process_parent(directory) == s->recorder &&
+	       getppid() == s->recorder;
+}
+
+/*
+ * What the process has executed since somebody looked may be nothing for the user to see, and of that
+ * nothing is recorded, not for a moment: a thread that has made one mark is not asked again. So the
+ * process is put into the map without flags at first, of which the kernel's side takes no notice, but
+ * when it executes something: then it goes out of the map if the user may not look into that. Only then
+ * one looks once more, and gives flags to what is still in the map.
+ */
+static int trace_directory(const struct loaded_programs *programs, int directory, uint32_t pid,
+			   uint32_t flags, struct failure *f)
+{
+	const uint32_t none = 0;
+	bool is_new = !bpf_map_update_elem(programs->traced_fd, &pid, &none, BPF_NOEXIST);
+	const char *reason;
+
+	if (!is_new && errno != EEXIST)
+		return failure_set(f, -errno, "cannot trace the process", "", NULL);
+	reason = process_untraceable(directory);
+	if (reason && is_new)
+		bpf_map_delete_elem(programs->traced_fd, &pid);
+	if (reason)
+		return failure_set(f, -EPERM, "not permitted to trace the process", "", reason);
+	if (!bpf_map_update_elem(programs->traced_fd, &pid, &flags, BPF_EXIST))
+		return 0;
+	if (errno == ENOENT)
+		return failure_set(f, -EPERM, "not permitted to trace the process", "",
+				   "it has executed a program with more rights");
+	return failure_set(f, -errno, "cannot trace the process", "", NULL);
+}
+
+static int trace(const struct server *s, const struct request *r, struct failure *f)
+{
+	const struct loaded_programs *programs = &s->programs;
+	const struct broker_target target = { r->pid, r->birth };
+	uint32_t pid = r->pid, flags = r->what;
+	int directory, error;
+
+	if (!flags || flags & ~(uint32_t)(TRACED_WATCH | TRACED_MARKS))
+		return failure_set(f, -EINVAL, "refused request", "trace", NULL);
+	directory = process_directory(&target, f);
+	if (directory < 0)
+		return directory;
+	if (!is_traced(programs, pid) && !was_asked_for(s, directory, r->pid)) {
+		close(directory);
+		return failure_set(f, -EPERM, "refused request", "trace", NULL);
+	}
+	error = trace_directory(programs, directory, pid, flags, f);
+	/*
+	 * From now on its exit takes it out of the map. If it was gone before, nobody would, and the
+	 * next process of that number were traced.
+	 */
+	if (!error && !process_alive(directory)) {
+		bpf_map_delete_elem(programs->traced_fd, &pid);
+		error = failure_set(f, -ESRCH, "the process has ended", "", "");
+	}
+	close(directory);
+	return error;
+}
+
+static int identify(const struct request *r, uint64_t *ret_birth, struct failure *f)
+{
+	const struct broker_target target = { r->pid, 0 };
+	int directory = process_directory(&target, f);
+
+	if (directory < 0)
+		return directory;
+	*ret_birth = process_birth(directory);
+	close(directory);
+	return *ret_birth ? 0 : failure_set(f, -ESRCH, "the process has ended", "", "");
+}
+
+/*
+ * For all processes only where children are followed, whose numbers nobody knows before, and what takes
+ * batches, which may be handed over by a child that has a traced process's memory; for one only if it is
+ * traced, or about to be.
+ */
+static int may_attach_for(const struct server *s, uint32_t what, pid_t pid, struct failure *f)
+{
+	const struct broker_target target = { pid, 0 };
+	int directory;
+	bool asked;
+
+	if (pid ? is_traced(&s->programs, pid)
+		: !s->config->own_links && (s->config->follow_children || what == BROKER_FLUSH))
+		return 0;
+	if (!pid)
+		return failure_set(f, -EPERM, "refused request", "attach", NULL);
+	directory = process_directory(&target, f);
+	if (directory < 0)
+		return directory;
+	asked = was_asked_for(s, directory, pid);
+	close(directory);
+	return asked ? 0 : failure_set(f, -EPERM, "refused request", "attach", NULL);
+}
+
+static int attach(struct server *s, size_t size, int elf_fd, struct reply *reply, struct failure *f)
+{
+	const struct packet *p = &s->packet;
+	const struct request *r = &p->request;
+	struct link_sites of = { 0 };
+	unsigned n = 0;
+	int error;
+
+	if (!r->n_sites || r->n_sites > BROKER_MAX_SITES || r->what >= BROKER_PROGRAMS ||
+	    elf_fd < 0 || r->pid < 0 || size != sizeof(*r) + r->n_sites * sizeof(p->sites[0]))
+		return failure_set(f, -EINVAL, "refused request", "attach", NULL);
+	error = may_attach_for(s, r->what, r->pid, f);
+	if (error)
+		return error;
+	s->programs.attach_ns = 0;
+	/* Where children are followed, it is at a site for all or for one, and not for many at once. */
+	error = link_sites_init(&of, elf_fd, r->what,
+				s->config->follow_children && !s->config->own_links ? 0 : r->pid,
+				p->sites, r->n_sites, s->watch != NULL);
+	if (error)
+		return failure_set(f, error, "cannot attach", "", NULL);
+	error = links_may_add(s->links, &of, f);
+	if (!error && watch_process(s->watch, r->pid))
+		error = failure_set(f, -EMFILE, "cannot attach", "", "to so many processes");
+	if (!error)
+		error = sites_attach(&s->programs, r->what, r->pid, elf_fd, p->sites, r->n_sites,
+				     s->fds, &n, f);
+	reply->kernel_ns = s->programs.attach_ns;
+	if (!error) {
+		error = links_add(s->links, &of, s->fds, n, &reply->link);
+		if (error)
+			failure_set(f, error, "cannot attach", "", NULL);
+	}
+	link_sites_free(&of);
+	return error;
+}
+
+/* The answer comes behind the reply. *fd is -1 when it is kept. */
+static int functions(struct server *s, size_t size, int *fd, const void **ret_answer,
+		     size_t *ret_size, struct failure *f)
+{
+	const struct packet *p = &s->packet;
+	const struct request *r = &p->request;
+	int error;
+
+	if (!s->programs.provers || !r->n_sites || r->n_sites > PROVER_MAX_REQUESTED || *fd < 0 ||
+	    size != sizeof(*r) + r->n_sites * sizeof(p->vaddrs[0]))
+		return failure_set(f, -EINVAL, "refused request", "functions", NULL);
+	error = provers_request(s->programs.provers, *fd, p->vaddrs, r->n_sites,
+				s->programs.breaks_nop5, ret_answer, ret_size, f);
+	if (!error)
+		*fd = -1;
+	return error;
+}
+
+static int detach(struct server *s, size_t size, struct failure *f)
+{
+	const struct packet *p = &s->packet;
+	unsigned n = p->request.n_sites;
+	int error;
+
+	if (!n || n > BROKER_MAX_SITES || size != sizeof(p->request) + n * sizeof(p->links[0]))
+		return failure_set(f, -EINVAL, "refused request", "detach", NULL);
+	error = links_close(s->links, p->links, n);
+	return error ? failure_set(f, error, "cannot detach", "", NULL) : 0;
+}
+
+static int open_for(const struct server *s, const struct request *r, struct failure *f)
+{
+	const struct broker_target target = { r->pid, r->birth };
+	int fd = -ESRCH;
+
+	if (is_traced(&s->programs, r->pid))
+		fd = process_open(r->what, &target, r->start, r->end, f);
+	else
+		failure_set(f, fd, "no such traced process", "", "");
+	/* Or it has been through a program that the user may not look into, and this is of that. */
+	if (fd >= 0 && !is_traced(&s->programs, r->pid)) {
+		close(fd);
+		fd = failure_set(f, -ESRCH, "no such traced process", "", "");
+	}
+	return fd;
+}
+
+/* Returns an error only when the recorder cannot be answered any more. */
+static int serve_one(struct server *s)
+{
+	const struct request *r = &s->packet.request;
+	struct reply reply = { 0 };
+	struct failure *f = &reply.failure;
+	unsigned n_fds = 1;
+	int fd = -1, opened = -1, error;
+	size_t size = 0, answer_size = 0;
+	const void *answer = NULL;
+
+	error = message_receive(s->socket, &s->packet, sizeof(s->packet), &size, &fd, &n_fds);
+	if (error)
+		return error;
+	if (!n_fds)
+		fd = -1;
+	/* Its end of the socket may have come to another process. */
+	if (getppid() != s->recorder) {
+		if (fd >= 0)
+			close(fd);
+		return -EPIPE;
+	}
+	if (size < sizeof(*r)) {
+		reply.error = failure_set(f, -EINVAL, "refused request", "", NULL);
+	} else if (r->kind == REQUEST_IDENTIFY) {
+		reply.error = identify(r, &reply.birth, f);
+	} else if (r->kind == REQUEST_TRACE) {
+		reply.error = trace(s, r, f);
+	} else if (r->kind == REQUEST_OPEN) {
+		opened = open_for(s, r, f);
+		reply.error = opened < 0 ? opened : 0;
+	} else if (r->kind == REQUEST_ATTACH) {
+		reply.error = attach(s, size, fd, &reply, f);
+	} else if (r->kind == REQUEST_FUNCTIONS) {
+		reply.error = functions(s, size, &fd, &answer, &answer_size, f);
+	} else if (r->kind == REQUEST_DETACH) {
+		reply.error = detach(s, size, f);
+	} else {
+		reply.error = failure_set(f, -EINVAL, "refused request", "", NULL);
+	}
+	if (fd >= 0)
+		close(fd);
+	error = message_send(s->socket, &reply, sizeof(reply), answer, answer_size, &opened,
+			     opened >= 0);
+	if (opened >= 0)
+		close(opened);
+	return error;
+}
+
+/* What its requests need: BPF, probes, and opening what a traced process has mapped. */
+static int give_up_the_rest(bool uprobe_multi, struct failure *f)
+{
+	int keep[6] = { CAP_BPF, CAP_PERFMON, CAP_CHECKPOINT_RESTORE };
+	unsigned n = 3;
+	int error;
+
+	if (!uprobe_multi)
+		keep[n++] = CAP_SYS_ADMIN;
+	/* Not without root: there, the kernel's own look at who may trace whom shall count. */
+	if (getuid() == 0) {
+		keep[n++] = CAP_SYS_PTRACE;
+		keep[n++] = CAP_DAC_READ_SEARCH;
+	}
+	error = privileges_keep(keep, n, true);
+	return error ? failure_set(f, error, "cannot give up privileges", "", NULL) : 0;
+}
+
+/*
+ * Of what the recorder has open it keeps the socket alone: who reads a pipe of the recorder's until its
+ * end shall not wait for a broker that was given up.
+ */
+static int keep_only(int socket)
+{
+	const int kept = STDERR_FILENO + 1;
+	int nothing, i;
+
+	if (socket != kept)
+		dup2(socket, kept);
+	closefrom(kept + 1);
+	nothing = open("/dev/null", O_RDWR);
+	for (i = 0; i < kept; i++)
+		dup2(nothing, i);
+	if (nothing > kept)
+		close(nothing);
+	return kept;
+}
+
+void broker_serve(int socket, const struct broker_config *config)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	struct reply reply = { 0 };
+	int fds[MESSAGE_MAX_FDS];
+	unsigned i, first_link, n_fds = 0;
+
+	/* Ctrl-C in the terminal is for the recorder: it says when the end is there. */
+	signal(SIGINT, SIG_IGN);
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGQUIT, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	prctl(PR_SET_NAME, "proftrace-broker");
+	socket = keep_only(socket);
+
+	if (s) {
+		s->config = config;
+		s->links = links_new();
+		s->watch = config->own_links && s->links ? watch_new(s->links, &s->programs) : NULL;
+	}
+	if (!s || !s->links || (config->own_links && !s->watch)) {
+		reply.error =
+			failure_set(&reply.failure, -ENOMEM, "cannot start the broker", "", NULL);
+	} else {
+		s->socket = socket;
+		/* A recorder that reads no answers must not keep the broker from looking after processes. */
+		setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){ .tv_usec = 20000 },
+			   sizeof(struct timeval));
+		/* Before there is anything that its process should not have. */
+		if (config->functions)
+			s->programs.provers = provers_new(config->prove);
+		reply.error = programs_load(config, &s->programs, &reply.loaded, fds, &n_fds,
+					    &reply.failure);
+		if (!reply.error)
+			reply.error = give_up_the_rest(s->programs.uprobe_multi, &reply.failure);
+		/* Without seccomp it goes on: the requests are checked in any case. */
+		reply.loaded.confined = !confine_broker(!s->programs.uprobe_multi);
+		if (!reply.error && remember_asked(s))
+			reply.error = failure_set(&reply.failure, -ENOMEM,
+						  "cannot start the broker", "", NULL);
+	}
+	if (message_send(socket, &reply, sizeof(reply), NULL, 0, fds, n_fds) || reply.error)
+		_exit(1);
+	/*
+	 * Links are kept: that a process is traced ends with the programs on its end, on forks and on what is
+	 * executed, which are not the recorder's to detach as long as it has requests.
+	 */
+	first_link = n_fds - reply.loaded.n_buffers - reply.loaded.n_links;
+	for (i = 0; i < n_fds; i++) {
+		if (i < first_link || i >= first_link + reply.loaded.n_links)
+			close(fds[i]);
+	}
+	while (!watch_wait(s->watch, socket) && !serve_one(s))
+		;
+	/* At its end the kernel would close them one after the other. */
+	links_close_all(s->links);
+	_exit(0);
+}

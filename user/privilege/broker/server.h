@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside the broker's process. */
+#ifndef PROFTRACE_PRIVILEGE_BROKER_SERVER_H
+#define PROFTRACE_PRIVILEGE_BROKER_SERVER_H
+
+#include "privilege/broker/broker.h"
+
+/* Loads, answers requests until the socket ends, and exits. */
+_Noreturn void broker_serve(int socket, const struct broker_config *config);
+
+/* load.c */
+struct loaded_programs {
+	int traced_fd; /* the map of traced processes */
+	int events_fd; /* the map of counters: its events go when this is closed */
+	int program_fds[BROKER_PROGRAMS];
+	bool uprobe_multi;
+	bool breaks_nop5;
+	struct provers *provers; /* with config.functions */
+	uint64_t attach_ns;	 /* that the kernel took for the last attach */
+};
+/*
+ * `loaded` and `fds` (shared map, holds, tables, specs, then links, then ring buffers) are for the
+ * recorder.
+ */
+int programs_load(const struct broker_config *config, struct loaded_programs *programs,
+		  struct broker_loaded *loaded, int *fds, unsigned *n_fds, struct failure *f);
+
+/*
+ * ticks.c: has the program run on every CPU, this often, as long as this process lives: its events are
+ * never closed.
+ */
+int ticks_open(int program_fd, uint64_t interval_ns, unsigned n_cpus);
+
+/*
+ * The same for samples: by cycles where these are counted (*ret_cycles), else by the clock, so many
+ * times in a second of a CPU that is busy.
+ */
+int samples_open(int program_fd, uint32_t hz, unsigned n_cpus, bool *ret_cycles);
+
+/* links.c: what is attached, by the number that the recorder knows it by. */
+struct links;
+struct links *links_new(void);
+
+/* Where a link's program is. */
+struct link_sites {
+	uint64_t device, inode; /* of the file */
+	enum broker_program program;
+	pid_t pid;
+	uint64_t *offsets; /* in their order */
+	unsigned n;
+	/* To attach there again, if that may be needed; else NULL and -1. */
+	struct broker_site *sites;
+	int elf_fd;
+};
+/* Call link_sites_free() if it is not added. Returns 0 or negative errno. */
+int link_sites_init(struct link_sites *of, int elf_fd, enum broker_program program, pid_t pid,
+		    const struct broker_site *sites, unsigned n, bool keep);
+void link_sites_free(struct link_sites *of);
+/* Whether there is room for it, and none of its sites has too many already. */
+int links_may_add(struct links *links, const struct link_sites *of, struct failure *f);
+/* Takes over the descriptors, and the offsets if it succeeds. Returns 0 or negative errno. */
+int links_add(struct links *links, struct link_sites *of, const int *fds, unsigned n,
+	      uint32_t *ret_link);
+/* When it returns, none of their programs runs any more. Returns 0 or negative errno. */
+int links_close(struct links *links, const uint32_t *numbers, unsigned n);
+void links_close_all(struct links *links);
+
+/* detach.c: closes them at the same time. */
+void descriptors_close(const int *fds, unsigned n);
+
+/* Descriptors that are closed together: see detach.c. */
+struct descriptors {
+	int *list;
+	unsigned n, capacity;
+};
+/* Space for n more behind the list; NULL: out of memory. */
+int *descriptors_reserve(struct descriptors *descriptors, unsigned n);
+/* Adds the descriptors of the process's links. Their numbers stay taken until the recorder closes them, too. */
+void links_revoke(struct links *links, pid_t pid, struct descriptors *ret_closing);
+/* Calls back for each link that is open. */
+void links_each(const struct links *links, void (*each)(void *context, const struct link_sites *of),
+		void *context);
+
+/* watch.c: see there. */
+struct watch;
+struct watch *watch_new(struct links *links, const struct loaded_programs *programs);
+/* Before something is attached for this process. -EMFILE: there are too many. */
+int watch_process(struct watch *watch, pid_t pid);
+/* Waits until there is something to read, and looks after the processes meanwhile. NULL: does nothing. Returns 0. */
+int watch_wait(struct watch *watch, int socket);
+
+/* segments.c: which parts of an ELF file become code, which data that can be written, and what says so. */
+#define SEGMENTS_MAX 256
+struct segments {
+	struct segment {
+		uint32_t type;	     /* PT_LOAD, PT_NOTE, PT_DYNAMIC */
+		uint64_t begin, end; /* in the file */
+		uint64_t vaddr, align;
+		bool code, data; /* of PT_LOAD */
+	} list[SEGMENTS_MAX];
+	unsigned n;
+};
+bool segments_read(int elf_fd, struct segments *s);
+bool segments_code(const struct segments *s, uint64_t offset, uint64_t size);
+bool segments_data(const struct segments *s, uint64_t offset, uint64_t size);
+/* Where in the file an address lies: in its code, or in its data that can be written; or in either or none. */
+bool segments_offset(const struct segments *s, uint64_t vaddr, bool code, uint64_t *ret_offset);
+bool segments_within(const struct segments *s, uint64_t vaddr, uint64_t *ret_offset);
+
+/* proof.c: whether the file says of all of these sites that they are such, with these semaphores. */
+bool sites_proved(int elf_fd, const struct segments *segments, enum broker_program program,
+		  const struct broker_site *sites, unsigned n);
+
+/* attach.c: *n_links descriptors are written to links (room for n). */
+int sites_attach(struct loaded_programs *programs, enum broker_program program, pid_t pid,
+		 int elf_fd, const struct broker_site *sites, unsigned n, int *links,
+		 unsigned *n_links, struct failure *f);
+
+/* The same for sites of our own, of which there is nothing to prove. Returns 0 or negative errno. */
+int links_create(const struct loaded_programs *programs, int program_fd, pid_t pid, int elf_fd,
+		 const struct broker_site *sites, unsigned n, int *links, unsigned *n_links);
+
+/*
+ * open.c: a process that the invoking user may trace, as a descriptor of its directory in /proc,
+ * which is never another's of the same number; or negative errno.
+ */
+int process_directory(const struct broker_target *target, struct failure *f);
+/* Why the invoking user may not look into it, as it is now; NULL: it may. */
+const char *process_untraceable(int directory);
+pid_t process_parent(int directory); /* 0 when it cannot be told */
+/* Not a thread's number (/proc finds those too), and not a zombie. */
+bool process_alive(int directory);
+/* When it began, in clock ticks after boot; 0 when it is gone. */
+uint64_t process_birth(int directory);
+int process_open(enum broker_file what, const struct broker_target *target, uint64_t start,
+		 uint64_t end, struct failure *f);
+
+#endif

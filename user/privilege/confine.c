@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A list of system calls for each kind of process, beside a common one; each call that is not obvious has its reason. */
+#include "privilege/confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
+
+/* What any C program needs: memory, signals, exit. */
+static const int common[] = {
+	SCMP_SYS(brk),		 SCMP_SYS(clock_getres),
+	SCMP_SYS(clock_gettime), SCMP_SYS(clock_nanosleep),
+	SCMP_SYS(close),	 SCMP_SYS(exit),
+	SCMP_SYS(exit_group),	 SCMP_SYS(fstat),
+	SCMP_SYS(fstatfs),	 SCMP_SYS(futex),
+	SCMP_SYS(getegid),	 SCMP_SYS(geteuid),
+	SCMP_SYS(getgid),	 SCMP_SYS(getpid),
+	SCMP_SYS(getppid),	 SCMP_SYS(gettid),
+	SCMP_SYS(gettimeofday),	 SCMP_SYS(getuid),
+	SCMP_SYS(lseek),	 SCMP_SYS(madvise),
+	SCMP_SYS(mremap),	 SCMP_SYS(munmap),
+	SCMP_SYS(nanosleep),	 SCMP_SYS(newfstatat),
+	SCMP_SYS(pread64),	 SCMP_SYS(read),
+	SCMP_SYS(recvmsg),	 SCMP_SYS(restart_syscall),
+	SCMP_SYS(rt_sigaction),	 SCMP_SYS(rt_sigprocmask),
+	SCMP_SYS(rt_sigreturn),	 SCMP_SYS(sched_yield),
+	SCMP_SYS(sendmsg),	 SCMP_SYS(sigaltstack),
+	SCMP_SYS(sigreturn),	 SCMP_SYS(statx),
+};
+
+/* Files, waiting for open descriptors, and open sockets. */
+static const int recorders[] = {
+	SCMP_SYS(accept4),
+	SCMP_SYS(access),
+	SCMP_SYS(dup),
+	SCMP_SYS(epoll_create1),
+	SCMP_SYS(epoll_ctl),
+	SCMP_SYS(epoll_pwait),
+	SCMP_SYS(epoll_wait),
+	SCMP_SYS(faccessat),
+	SCMP_SYS(faccessat2),
+	SCMP_SYS(fadvise64),
+	SCMP_SYS(fallocate),
+	SCMP_SYS(fchmod),
+	SCMP_SYS(fcntl),
+	SCMP_SYS(fdatasync),
+	SCMP_SYS(fsync),
+	SCMP_SYS(ftruncate),
+	SCMP_SYS(getcpu),
+	SCMP_SYS(get_robust_list), /* finds the buffers of buffered mode */
+	SCMP_SYS(getdents64),
+	SCMP_SYS(getrandom),
+	SCMP_SYS(getrusage),
+	SCMP_SYS(getsockopt),
+	SCMP_SYS(lstat),
+	SCMP_SYS(memfd_create), /* compressed symbols of a file are unpacked there */
+	SCMP_SYS(open),
+	SCMP_SYS(openat),
+	SCMP_SYS(openat2),
+	SCMP_SYS(poll),
+	SCMP_SYS(ppoll),
+	SCMP_SYS(pselect6),
+	SCMP_SYS(preadv),
+	SCMP_SYS(preadv2),
+	SCMP_SYS(pwrite64),
+	SCMP_SYS(pwritev),
+	SCMP_SYS(pwritev2),
+	SCMP_SYS(readlink),
+	SCMP_SYS(readlinkat),
+	SCMP_SYS(readv),
+	SCMP_SYS(recvfrom),
+	SCMP_SYS(rename),
+	SCMP_SYS(renameat),
+	SCMP_SYS(renameat2),
+	SCMP_SYS(rt_sigtimedwait),
+	SCMP_SYS(sched_getaffinity),
+	SCMP_SYS(select),
+	SCMP_SYS(sendto),
+	SCMP_SYS(signalfd4),
+	SCMP_SYS(stat),
+	SCMP_SYS(statfs),
+	SCMP_SYS(sysinfo),
+	SCMP_SYS(timerfd_create),
+	SCMP_SYS(timerfd_settime),
+	SCMP_SYS(umask),
+	SCMP_SYS(uname),
+	SCMP_SYS(unlink),
+	SCMP_SYS(unlinkat),
+	SCMP_SYS(wait4),
+	SCMP_SYS(waitid),
+	SCMP_SYS(write),
+	SCMP_SYS(writev),
+};
+
+/* fcntl() is called by libelf; a timer limits the time. */
+static const int parsers[] = {
+	SCMP_SYS(fcntl),
+	SCMP_SYS(setitimer),
+};
+
+/* Compressed symbols are unpacked into a memfd, whose size RLIMIT_FSIZE limits. */
+static const int provers[] = {
+	SCMP_SYS(memfd_create),
+	SCMP_SYS(write),
+};
+
+/* The C library calls these when a thread starts. */
+static const int threads[] = {
+	SCMP_SYS(rseq),
+	SCMP_SYS(set_robust_list),
+};
+
+/* isatty(), the width of the terminal, and restoring its mode after `proftrace top`. */
+static const unsigned long recorders_ioctl[] = {
+	TCGETS, TCSETS, TCSETSW, TCSETSF, TCFLSH, TIOCGWINSZ,
+};
+
+/* The map of traced processes, and links. */
+static const int brokers_bpf[] = {
+	BPF_MAP_LOOKUP_ELEM,  BPF_MAP_UPDATE_ELEM, BPF_MAP_DELETE_ELEM,
+	BPF_MAP_GET_NEXT_KEY, BPF_LINK_CREATE,
+};
+
+/* libseccomp ignores system calls that this architecture does not have. */
+static int filter_allow(scmp_filter_ctx filter, const int *calls, unsigned n)
+{
+	unsigned i;
+	int error = 0;
+
+	for (i = 0; !error && i < n; i++)
+		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, calls[i], 0);
+	return error;
+}
+
+/* Conditions on an argument of a system call: it has this value, or none of these bits. */
+static struct scmp_arg_cmp filter_arg_equals(unsigned argument, uint64_t value)
+{
+	return (struct scmp_arg_cmp){ argument, SCMP_CMP_EQ, value, 0 };
+}
+
+static struct scmp_arg_cmp filter_arg_without(unsigned argument, uint64_t bits)
+{
+	return (struct scmp_arg_cmp){ argument, SCMP_CMP_MASKED_EQ, bits, 0 };
+}
+
+static int filter_allow_if(scmp_filter_ctx filter, int call, struct scmp_arg_cmp condition)
+{
+	return seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 1, condition);
+}
+
+/* Memory cannot be made executable. */
+static int filter_allow_memory(scmp_filter_ctx filter)
+{
+	int error = filter_allow_if(filter, SCMP_SYS(mmap), filter_arg_without(2, PROT_EXEC));
+
+	return error ? error
+		     : filter_allow_if(filter, SCMP_SYS(mprotect),
+				       filter_arg_without(2, PROT_EXEC));
+}
+
+/*
+ * Only threads of this process and of its namespaces can be created. The C library first calls clone3(), whose
+ * arguments are in memory that a filter cannot read; on ENOSYS it falls back to clone().
+ */
+static int filter_allow_threads(scmp_filter_ctx filter)
+{
+	const uint64_t must = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD;
+	const uint64_t may = CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |
+			     CLONE_CHILD_CLEARTID | CLONE_DETACHED;
+	int error = filter_allow_if(filter, SCMP_SYS(clone),
+				    (struct scmp_arg_cmp){ 0, SCMP_CMP_MASKED_EQ, ~may, must });
+
+	if (!error)
+		error = filter_allow(filter, threads, LENGTH(threads));
+	return error ? error
+		     : seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
+}
+
+/* abort() calls tgkill(). */
+static int filter_allow_abort(scmp_filter_ctx filter)
+{
+	return filter_allow_if(filter, SCMP_SYS(tgkill), filter_arg_equals(0, getpid()));
+}
+
+static scmp_filter_ctx filter_new(void)
+{
+	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+	int error;
+
+	if (!filter)
+		return NULL;
+	/* A binary search instead of a linear one; older versions of libseccomp do not have it. */
+	seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
+	seccomp_attr_set(filter, SCMP_FLTATR_API_SYSRAWRC, 1);
+	error = filter_allow(filter, common, LENGTH(common));
+	if (!error)
+		error = filter_allow_memory(filter);
+	if (!error)
+		error = filter_allow_abort(filter);
+	if (!error)
+		return filter;
+	seccomp_release(filter);
+	return NULL;
+}
+
+static int filter_load(scmp_filter_ctx filter, int error)
+{
+	if (!error)
+		error = seccomp_load(filter);
+	seccomp_release(filter);
+	return error;
+}
+
+int confine_recorder(const pid_t *children, unsigned n_children)
+{
+	scmp_filter_ctx filter = filter_new();
+	unsigned i;
+	int error;
+
+	if (!filter)
+		return -ENOMEM;
+	error = filter_allow(filter, recorders, LENGTH(recorders));
+	for (i = 0; !error && i < LENGTH(recorders_ioctl); i++)
+		error = filter_allow_if(filter, SCMP_SYS(ioctl),
+					filter_arg_equals(1, recorders_ioctl[i]));
+	for (i = 0; !error && i < n_children; i++)
+		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(kill), 2,
+					 filter_arg_equals(0, children[i]),
+					 filter_arg_equals(1, SIGKILL));
+	return filter_load(filter, error);
+}
+
+int confine_broker(bool perf_events)
+{
+	const uint64_t writes = O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND;
+	scmp_filter_ctx filter = filter_new();
+	unsigned i;
+	int error;
+
+	if (!filter)
+		return -ENOMEM;
+	error = filter_allow_if(filter, SCMP_SYS(openat), filter_arg_without(2, writes));
+	if (!error)
+		error = filter_allow_if(filter, SCMP_SYS(open), filter_arg_without(1, writes));
+	for (i = 0; !error && i < LENGTH(brokers_bpf); i++)
+		error = filter_allow_if(filter, SCMP_SYS(bpf),
+					filter_arg_equals(0, brokers_bpf[i]));
+	if (!error)
+		error = filter_allow_threads(filter);
+	/* To watch processes between requests, and to keep the files that it attaches to. */
+	if (!error)
+		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(poll), 0);
+	if (!error)
+		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ppoll), 0);
+	if (!error)
+		error = filter_allow_if(filter, SCMP_SYS(fcntl),
+					filter_arg_equals(1, F_DUPFD_CLOEXEC));
+	if (!error && perf_events)
+		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(perf_event_open), 0);
+	return filter_load(filter, error);
+}
+
+int confine_parser(void)
+{
+	scmp_filter_ctx filter = filter_new();
+	int error;
+
+	if (!filter)
+		return -ENOMEM;
+	error = filter_allow(filter, parsers, LENGTH(parsers));
+	/* The parser sets its memory limit by the sizes of the files that it received. */
+	if (!error)
+		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 2,
+					 filter_arg_equals(0, 0),
+					 filter_arg_equals(1, RLIMIT_DATA));
+	return filter_load(filter, error);
+}
+
+int confine_prover(void)
+{
+	scmp_filter_ctx filter = filter_new();
+
+	return filter ? filter_load(filter, filter_allow(filter, provers, LENGTH(provers)))
+		      : -ENOMEM;
+}
+
+bool confine_available(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(confine_recorder(NULL, 0) || !(socket(AF_UNIX, SOCK_STREAM, 0) < 0));
+	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+}

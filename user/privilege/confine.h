@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * System call filters (seccomp) for the processes of proftrace. An attacker who takes over one of them by the data that
+ * it reads can only make the few system calls that the process needs. All others fail with EPERM, in the process and
+ * its children, and the filter cannot be removed.
+ */
+#ifndef PROFTRACE_PRIVILEGE_CONFINE_H
+#define PROFTRACE_PRIVILEGE_CONFINE_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+/*
+ * Confines the recorder before it reads untrusted data. It may use files and its open descriptors; it cannot execute
+ * a program, access another process, open a socket, or call bpf(2) or perf_event_open(2). `children` are processes
+ * that it may kill (hosts of plug-ins). Returns 0 or negative errno.
+ */
+int confine_recorder(const pid_t *children, unsigned n_children);
+
+/*
+ * Confines the broker when everything is loaded. It may read /proc, update the map of traced processes, create links,
+ * and start threads that close links in parallel. `perf_events`: without uprobe_multi, probes are perf events, which
+ * it also opens.
+ */
+int confine_broker(bool perf_events);
+
+/* Confines a process that parses files whose descriptors it received. It opens none itself. */
+int confine_parser(void);
+
+/* Confines a prover (privilege/prover/), which finds the exits of the functions of one file. */
+int confine_prover(void);
+
+/* Whether such filters work here, which a child process tries. */
+bool confine_available(void);
+
+#endif

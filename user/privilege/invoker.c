@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * SUDO_UID is only believed if root calls: whoever is root can become any user anyway. All three user ids are set, so
+ * that none of them can be used to get back.
+ */
+#include "privilege/invoker.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "privilege/privileges.h"
+
+static bool invoker_parse_id(const char *text, unsigned *ret_id)
+{
+	char *end;
+	unsigned long id;
+
+	if (!text || !*text)
+		return false;
+	errno = 0;
+	id = strtoul(text, &end, 10);
+	if (errno || *end || id == 0 || id >= 0xffffffff)
+		return false;
+	*ret_id = id;
+	return true;
+}
+
+int invoker_become(struct failure *f)
+{
+	const struct passwd *user;
+	unsigned uid, gid;
+	int error = 0;
+
+	if (geteuid() != 0 || getuid() != 0) {
+		/* Gives up a set-uid bit and the capabilities of the file. */
+		if (setresgid(getgid(), getgid(), getgid()) ||
+		    setresuid(getuid(), getuid(), getuid()))
+			error = -errno;
+		if (!error && getuid() != 0)
+			error = privileges_keep(NULL, 0, false);
+	} else if (invoker_parse_id(getenv("SUDO_UID"), &uid)) {
+		user = getpwuid(uid);
+		gid = user ? user->pw_gid : uid;
+		if (getenv("SUDO_GID"))
+			invoker_parse_id(getenv("SUDO_GID"), &gid);
+		if (user ? initgroups(user->pw_name, gid) : setgroups(0, NULL))
+			error = -errno;
+		if (!error && (setresgid(gid, gid, gid) || setresuid(uid, uid, uid)))
+			error = -errno;
+		if (!error && user) {
+			setenv("HOME", user->pw_dir, 1);
+			setenv("USER", user->pw_name, 1);
+			setenv("LOGNAME", user->pw_name, 1);
+		}
+	}
+	return error ? failure_set(f, error, "cannot give up privileges", "", NULL) : 0;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* libcap is not used: two system calls and the bounding set are all that is needed. */
+#include "privilege/privileges.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/capability.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define SELF "/proc/self/exe"
+
+typedef struct __user_cap_data_struct capability_sets[_LINUX_CAPABILITY_U32S_3];
+
+static int capabilities_get(capability_sets sets)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+
+	return syscall(SYS_capget, &header, sets) ? -errno : 0;
+}
+
+static int capabilities_set(const capability_sets sets)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+
+	return syscall(SYS_capset, &header, sets) ? -errno : 0;
+}
+
+bool privilege_held(int capability)
+{
+	capability_sets sets;
+
+	return !capabilities_get(sets) &&
+	       (sets[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability));
+}
+
+static void privileges_drop_bounding(const capability_sets sets)
+{
+	int i;
+
+	for (i = 0; prctl(PR_CAPBSET_READ, i) >= 0; i++) {
+		if (!(sets[CAP_TO_INDEX(i)].permitted & CAP_TO_MASK(i)))
+			prctl(PR_CAPBSET_DROP, i);
+	}
+}
+
+int privileges_keep(const int *capabilities, unsigned n, bool also_children)
+{
+	capability_sets had, keep = { 0 };
+	int error = capabilities_get(had);
+	unsigned i;
+
+	if (error)
+		return error;
+	for (i = 0; i < n; i++) {
+		unsigned k = CAP_TO_INDEX(capabilities[i]);
+
+		keep[k].permitted |= had[k].permitted & CAP_TO_MASK(capabilities[i]);
+		keep[k].effective = keep[k].permitted;
+	}
+	/* A set-uid program called by a user: the kept capabilities are enough. */
+	if (getuid() != 0 && geteuid() != getuid() &&
+	    (prctl(PR_SET_KEEPCAPS, 1) || setresgid(getgid(), getgid(), getgid()) ||
+	     setresuid(getuid(), getuid(), getuid())))
+		return -errno;
+	if (also_children)
+		privileges_drop_bounding(keep);
+	return capabilities_set(keep);
+}
+
+void privileges_missing(bool uprobe_multi, char *out, size_t size)
+{
+	static const struct {
+		int capability;
+		const char *name;
+		bool before;
+	} needed[] = {
+		{ CAP_BPF, "CAP_BPF", false },
+		{ CAP_PERFMON, "CAP_PERFMON", false },
+		{ CAP_SYS_ADMIN, "CAP_SYS_ADMIN", true },
+	};
+	unsigned i;
+
+	out[0] = '\0';
+	/* CAP_SYS_ADMIN includes the others. */
+	if (privilege_held(CAP_SYS_ADMIN))
+		return;
+	for (i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+		size_t at = strlen(out);
+
+		if (privilege_held(needed[i].capability) || (needed[i].before && uprobe_multi))
+			continue;
+		snprintf(out + at, size - at, "%s%s", at ? ", " : "", needed[i].name);
+	}
+}
+
+const char *privileges_ignored(void)
+{
+	capability_sets sets;
+
+	if (getxattr(SELF, "security.capability", NULL, 0) <= 0 || capabilities_get(sets) ||
+	    sets[0].permitted || sets[1].permitted)
+		return NULL;
+	if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+		return "its caller has set no_new_privs";
+	return "they have no effect (is its file system mounted nosuid?)";
+}
+
+void privileges_hint(bool uprobe_multi, struct failure *f)
+{
+	const char *ignored = privileges_ignored();
+	char path[PATH_MAX];
+	ssize_t n = readlink(SELF, path, sizeof(path) - 1);
+
+	path[n > 0 ? n : 0] = '\0';
+	if (ignored)
+		failure_hint(f, "run with sudo; the program file has capabilities, but %s",
+			     ignored);
+	else
+		failure_hint(f, "run with sudo, or once: sudo setcap %s+ep %s",
+			     uprobe_multi ? "cap_bpf,cap_perfmon"
+					  : "cap_bpf,cap_perfmon,cap_sys_admin",
+			     n > 0 ? path : "proftrace");
+}

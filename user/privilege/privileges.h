@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The capabilities(7) of this process: which it has, which it keeps, and how to get missing ones. */
+#ifndef PROFTRACE_PRIVILEGE_PRIVILEGES_H
+#define PROFTRACE_PRIVILEGE_PRIVILEGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/failure.h"
+
+bool privilege_held(int capability);
+
+/*
+ * Irrevocably gives up all other capabilities. If the real user is not root, the effective user becomes the real one.
+ * `also_children`: programs that it executes later cannot get them either, if it may change the bounding set. Returns
+ * 0 or negative errno.
+ */
+int privileges_keep(const int *capabilities, unsigned n, bool also_children);
+
+/*
+ * The names of capabilities that recording needs and this process lacks; "" if none. Kernels before 6.6 (without
+ * `uprobe_multi`) need more.
+ */
+void privileges_missing(bool uprobe_multi, char *out, size_t size);
+
+/* Why the capabilities of the program file have no effect, or NULL. */
+const char *privileges_ignored(void);
+
+/* Adds the hint how to get missing ones. */
+void privileges_hint(bool uprobe_multi, struct failure *f);
+
+#endif

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The broker's side of provers: the proved sites of each file.
+ *
+ * The descriptor of a file is kept open, so that its inode number cannot be reused, together with its size and its
+ * times. If these change between the proof and the attachment, no site of the file is proved any more. A race with
+ * somebody who may write to the file remains, but whoever may do so can change the program anyway.
+ */
+#include "privilege/prover/prover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "privilege/broker/protocol.h"
+#include "privilege/broker/server.h"
+
+#define PROVED_MAX_FILES 1024	    /* each is a descriptor */
+#define PROVED_MAX_SITES (1u << 20) /* of all files: as many as can be attached */
+#define DEBUG_FILES	 "/usr/lib/debug/.build-id/"
+
+/* The identity and the state of a file at one moment. */
+struct file_state {
+	dev_t device;
+	ino_t inode;
+	off_t size;
+	struct timespec written, changed;
+};
+
+struct proved_file {
+	int fd;
+	struct file_state state;
+	uint64_t *offsets; /* of sites; the first `sorted` of them are sorted and unique */
+	unsigned n, sorted, capacity;
+};
+
+struct provers {
+	int starter;
+	int prover;		  /* a socket to the current prover; -1: none */
+	struct file_state of;	  /* of the file of the current prover */
+	struct segments segments; /* of its file */
+	struct function_symbols symbols;
+	unsigned n_sites;
+	unsigned n_files;
+	struct proved_file files[PROVED_MAX_FILES];
+	struct {
+		struct prover_request head;
+		uint64_t vaddrs[PROVER_MAX_REQUESTED];
+	} request;
+	uint64_t reply[PROVER_MAX_REPLY / sizeof(uint64_t)];
+};
+
+struct provers *provers_new(prover_fn prove)
+{
+	struct provers *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->prover = -1;
+	p->starter = prove ? starter_start(prove) : -1;
+	if (prove && p->starter < 0) {
+		free(p);
+		return NULL;
+	}
+	return p;
+}
+
+/* --- files ------------------------------------------------------------------------------------------- */
+
+/* Regular files only: reading a device or a pipe may block or have side effects. */
+static bool file_state_read(int fd, struct file_state *ret)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return false;
+	memset(ret, 0, sizeof(*ret));
+	ret->device = st.st_dev;
+	ret->inode = st.st_ino;
+	ret->size = st.st_size;
+	ret->written.tv_sec = st.st_mtim.tv_sec;
+	ret->written.tv_nsec = st.st_mtim.tv_nsec;
+	ret->changed.tv_sec = st.st_ctim.tv_sec;
+	ret->changed.tv_nsec = st.st_ctim.tv_nsec;
+	return true;
+}
+
+static bool file_state_same(const struct file_state *a, const struct file_state *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+static struct proved_file *proved_file(struct provers *p, const struct file_state *state)
+{
+	unsigned i;
+
+	for (i = 0; i < p->n_files; i++) {
+		if (file_state_same(&p->files[i].state, state))
+			return &p->files[i];
+	}
+	return NULL;
+}
+
+/* Drops files that were written to, whose sites are no longer proved. */
+static void proved_drop_changed(struct provers *p)
+{
+	struct file_state now;
+	unsigned i = 0;
+
+	while (i < p->n_files) {
+		struct proved_file *file = &p->files[i];
+
+		if (file_state_read(file->fd, &now) && file_state_same(&now, &file->state)) {
+			i++;
+			continue;
+		}
+		close(file->fd);
+		free(file->offsets);
+		p->n_sites -= file->n;
+		*file = p->files[--p->n_files];
+	}
+}
+
+static int compare_offsets(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+static void proved_sort_sites(struct provers *p, struct proved_file *file)
+{
+	unsigned i, n = 0;
+
+	if (file->n == file->sorted)
+		return;
+	qsort(file->offsets, file->n, sizeof(*file->offsets), compare_offsets);
+	for (i = 0; i < file->n; i++) {
+		if (!n || file->offsets[n - 1] != file->offsets[i])
+			file->offsets[n++] = file->offsets[i];
+	}
+	p->n_sites -= file->n - n;
+	file->n = file->sorted = n;
+}
+
+static int proved_add_site(struct provers *p, struct proved_file *file, uint64_t vaddr)
+{
+	uint64_t offset, *grown;
+	unsigned capacity = file->capacity ? 2 * file->capacity : 64;
+
+	if (!segments_offset(&p->segments, vaddr, true, &offset))
+		return -EBADMSG;
+	/* Sites may have been proved more than once. */
+	if (p->n_sites >= PROVED_MAX_SITES)
+		proved_sort_sites(p, file);
+	if (p->n_sites >= PROVED_MAX_SITES)
+		return -ENOSPC;
+	if (file->n == file->capacity) {
+		grown = realloc(file->offsets, capacity * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		file->offsets = grown;
+		file->capacity = capacity;
+	}
+	file->offsets[file->n++] = offset;
+	p->n_sites++;
+	return 0;
+}
+
+/* --- one prover ------------------------------------------------------------------------------------ */
+
+static void prover_end(struct provers *p)
+{
+	if (p->prover >= 0)
+		close(p->prover);
+	p->prover = -1;
+	function_symbols_free(&p->symbols);
+}
+
+/*
+ * Debug files have to belong to root and be in this directory, where nobody else can create one. Files that are not
+ * readable by all are not used, since any user may request functions.
+ */
+static int prover_open_debug_file(const uint8_t *id, unsigned size)
+{
+	char path[sizeof(DEBUG_FILES) + 2 * sizeof(((struct prover_hello *)0)->build_id) + 16];
+	struct stat st;
+	unsigned i;
+	int fd, n;
+
+	if (size < 2)
+		return -1;
+	n = snprintf(path, sizeof(path), DEBUG_FILES "%02x/", id[0]);
+	for (i = 1; i < size; i++)
+		n += snprintf(path + n, sizeof(path) - (size_t)n, "%02x", id[i]);
+	snprintf(path + n, sizeof(path) - (size_t)n, ".debug");
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid ||
+			st.st_mode & (S_IWGRP | S_IWOTH) || !(st.st_mode & S_IROTH))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static int prover_greet(struct provers *p)
+{
+	struct prover_hello hello = { 0 };
+	unsigned none = 0;
+	int debug = -1, error;
+	size_t size = 0;
+
+	error = message_receive(p->prover, &hello, sizeof(hello), &size, NULL, &none);
+	if (!error && (size != sizeof(hello) || hello.build_id_size > sizeof(hello.build_id)))
+		error = -EBADMSG;
+	if (error)
+		return error;
+	debug = prover_open_debug_file(hello.build_id, hello.build_id_size);
+	if (debug >= 0)
+		error = function_symbols_add(&p->symbols, debug);
+	if (!error)
+		error = message_send(p->prover, "", 1, NULL, 0, &debug, debug >= 0);
+	if (debug >= 0)
+		close(debug);
+	return error;
+}
+
+static int prover_start_for(struct provers *p, int elf_fd, const struct file_state *state)
+{
+	int error = 0;
+
+	if (p->prover >= 0 && file_state_same(&p->of, state))
+		return 0;
+	prover_end(p);
+	if (!segments_read(elf_fd, &p->segments))
+		return -ENOEXEC;
+	p->prover = starter_prover(p->starter, elf_fd);
+	if (p->prover < 0)
+		error = p->prover;
+	if (!error)
+		error = function_symbols_add(&p->symbols, elf_fd);
+	if (!error)
+		error = prover_greet(p);
+	if (error) {
+		prover_end(p);
+		return error;
+	}
+	function_symbols_sort(&p->symbols);
+	p->of = *state;
+	return 0;
+}
+
+void provers_free(struct provers *p)
+{
+	if (!p)
+		return;
+	prover_end(p);
+	if (p->starter >= 0)
+		close(p->starter);
+	while (p->n_files) {
+		close(p->files[--p->n_files].fd);
+		free(p->files[p->n_files].offsets);
+	}
+	free(p);
+}
+
+/* A reply has the requested functions in their order, and may end early. */
+static int prover_check_reply(struct provers *p, int elf_fd, size_t size, const uint64_t *vaddrs,
+			      unsigned n, const char **ret_wrong)
+{
+	struct proved_reader reader = { (const uint8_t *)p->reply, size };
+	const struct proved_function *function;
+	const struct proved_exit *exits;
+	const char *refusal;
+	unsigned i = 0;
+	int more;
+
+	*ret_wrong = "its reply is malformed";
+	while ((more = proved_next(&reader, &function, &exits, &refusal)) > 0) {
+		if (i == n || function->vaddr != vaddrs[i++])
+			return -EBADMSG;
+		if (refusal)
+			continue;
+		*ret_wrong = function_check(elf_fd, &p->segments, &p->symbols, function, exits);
+		if (*ret_wrong)
+			return -EBADMSG;
+	}
+	return more || !i ? -EBADMSG : 0;
+}
+
+static int proved_add_reply(struct provers *p, struct proved_file *file, size_t size)
+{
+	struct proved_reader reader = { (const uint8_t *)p->reply, size };
+	const struct proved_function *function;
+	const struct proved_exit *exits;
+	const char *refusal;
+	int error = 0;
+	uint32_t i;
+
+	while (!error && proved_next(&reader, &function, &exits, &refusal) > 0) {
+		if (!refusal)
+			error = proved_add_site(p, file, function->entry);
+		for (i = 0; i < function->n_exits && !error; i++)
+			error = proved_add_site(p, file, exits[i].vaddr);
+	}
+	return error;
+}
+
+/* Takes over the descriptor on success. */
+static int proved_remember_reply(struct provers *p, int elf_fd, const struct file_state *state,
+				 size_t size, struct failure *f)
+{
+	struct proved_file *file = proved_file(p, state);
+	struct file_state now;
+	int error;
+
+	if (!file_state_read(elf_fd, &now) || !file_state_same(&now, state))
+		return failure_set(f, -EBADMSG, "cannot analyse functions", "",
+				   "the file was changed meanwhile");
+	if (!file && p->n_files == PROVED_MAX_FILES)
+		proved_drop_changed(p);
+	if (!file && p->n_files == PROVED_MAX_FILES)
+		return failure_set(f, -EMFILE, "cannot analyse functions", "",
+				   "functions of too many files are recorded");
+	if (file) {
+		error = proved_add_reply(p, file, size);
+		if (!error)
+			close(elf_fd);
+	} else {
+		file = &p->files[p->n_files];
+		*file = (struct proved_file){ .fd = elf_fd, .state = *state };
+		error = proved_add_reply(p, file, size);
+		if (!error) {
+			p->n_files++;
+		} else {
+			p->n_sites -= file->n;
+			free(file->offsets);
+		}
+	}
+	return error ? failure_set(f, error, "cannot analyse functions", "",
+				   "they have too many sites")
+		     : 0;
+}
+
+int provers_request(struct provers *p, int elf_fd, const uint64_t *vaddrs, unsigned n,
+		    bool skip_nop5, const void **ret_reply, size_t *ret_size, struct failure *f)
+{
+	const char *wrong =
+		"the process that reads its code ended, or took too much time or memory";
+	struct file_state state;
+	unsigned none = 0;
+	size_t size = 0;
+	int error;
+
+	if (!n || n > PROVER_MAX_REQUESTED || !file_state_read(elf_fd, &state))
+		return failure_set(f, -EINVAL, "refused request", "functions", NULL);
+	error = prover_start_for(p, elf_fd, &state);
+	p->request.head = (struct prover_request){ n, skip_nop5 };
+	memcpy(p->request.vaddrs, vaddrs, n * sizeof(*vaddrs));
+	if (!error)
+		error = message_send(p->prover, &p->request,
+				     offsetof(__typeof__(p->request), vaddrs[n]), NULL, 0, NULL, 0);
+	if (!error)
+		error = message_receive(p->prover, p->reply, sizeof(p->reply), &size, NULL, &none);
+	if (!error)
+		error = prover_check_reply(p, elf_fd, size, vaddrs, n, &wrong);
+	if (error) {
+		prover_end(p);
+		return failure_set(f, -EBADMSG, "cannot analyse functions", "", wrong);
+	}
+	error = proved_remember_reply(p, elf_fd, &state, size, f);
+	if (error)
+		return error;
+	*ret_reply = p->reply;
+	*ret_size = size;
+	return 0;
+}
+
+/* --- proved sites ------------------------------------------------------------------------------------ */
+
+static bool proved_has_site(const struct proved_file *file, uint64_t offset)
+{
+	return file && file->n &&
+	       bsearch(&offset, file->offsets, file->n, sizeof(offset), compare_offsets);
+}
+
+bool functions_proved(struct provers *p, int elf_fd, const struct segments *segments,
+		      const struct broker_site *sites, unsigned n)
+{
+	struct proved_file *file;
+	struct broker_site *others;
+	struct file_state state;
+	unsigned i, n_others = 0;
+	bool proved;
+
+	if (!p || !file_state_read(elf_fd, &state))
+		return false;
+	file = proved_file(p, &state);
+	others = malloc(n * sizeof(*others));
+	if (!others)
+		return false;
+	if (file)
+		proved_sort_sites(p, file);
+	for (i = 0; i < n; i++) {
+		if (sites[i].switch_offset || !proved_has_site(file, sites[i].offset))
+			others[n_others++] = sites[i];
+	}
+	/* The return instruction of a marker at the end of a function is proved by the note of the marker. */
+	proved = !n_others || sites_proved(elf_fd, segments, BROKER_FUNCTIONS, others, n_others);
+	free(others);
+	return proved;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The process that starts provers. It has no capabilities, receives messages only from the broker, and these contain
+ * nothing but a descriptor.
+ */
+#include "privilege/prover/prover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "privilege/broker/protocol.h"
+#include "privilege/confine.h"
+#include "privilege/privileges.h"
+
+enum {
+	STARTER_SOCKET = 3, /* of the starter and of a prover */
+	PROVER_FILE = 4,
+	PROVER_FILES =
+		8, /* descriptors: these, the debug file, and two memfds of unpacked symbols */
+	MAX_DYING_PROVERS = 4, /* killed, but waiting for a file system that does not respond */
+	PROVER_SECONDS =
+		60, /* of CPU time; the 33,000 functions of a large library take a quarter of a second */
+	TIMEOUT_SECONDS = 75,
+};
+
+#define PROVER_ADDRESSES (2ull << 30) /* bytes: symbol tables, and a function at a time */
+#define PROVER_UNPACKED	 (256u << 20) /* of symbols, see tracee/debug_symbols.h */
+
+/* Address sanitizers map more than any reasonable limit. */
+#if defined(__SANITIZE_ADDRESS__)
+#define PROVER_UNLIMITED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define PROVER_UNLIMITED 1
+#endif
+#endif
+
+static void limit_prover(int resource, rlim_t most)
+{
+	struct rlimit r = { most, most }, old;
+
+	/* A lower hard limit of the caller stays. */
+	if (!getrlimit(resource, &old) && old.rlim_max < most)
+		r = (struct rlimit){ old.rlim_max, old.rlim_max };
+	setrlimit(resource, &r);
+}
+
+/* The kernel should kill provers first when it is out of memory. */
+static void prefer_oom_kill(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		ssize_t n = write(fd, "1000", 4);
+
+		(void)n;
+		close(fd);
+	}
+}
+
+/*
+ * A prover has the uid of the user or of root, but neither may control it: since it is not dumpable, only
+ * CAP_SYS_PTRACE allows to trace it or to write to its memory. It does not run without the system call filter.
+ */
+_Noreturn static void become_prover(prover_fn prove, int socket, int elf_fd)
+{
+	prctl(PR_SET_NAME, "proftrace-prove");
+	prctl(PR_SET_DUMPABLE, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* The CPU limit kills it by this signal. */
+	signal(SIGXCPU, SIG_DFL);
+	if (dup2(socket, STARTER_SOCKET) < 0 || dup2(elf_fd, PROVER_FILE) < 0)
+		_exit(1);
+	closefrom(PROVER_FILE + 1);
+	limit_prover(RLIMIT_CORE, 0);
+	limit_prover(RLIMIT_NOFILE, PROVER_FILES);
+	limit_prover(RLIMIT_FSIZE, PROVER_UNPACKED);
+	limit_prover(RLIMIT_CPU, PROVER_SECONDS);
+#ifndef PROVER_UNLIMITED
+	limit_prover(RLIMIT_AS, PROVER_ADDRESSES);
+#endif
+	if (confine_prover())
+		_exit(1);
+	prove(STARTER_SOCKET, PROVER_FILE);
+	_exit(0);
+}
+
+/* Only the last prover is in use; earlier ones have been killed. */
+struct starter {
+	pid_t last;
+	unsigned dying;
+};
+
+/* Kills the last prover. Returns whether another one may be started, for which it waits if too many are dying. */
+static bool starter_end_last(struct starter *s)
+{
+	static const struct timespec moment = { .tv_sec = 5 };
+	sigset_t ends;
+
+	if (s->last > 0)
+		kill(s->last, SIGKILL);
+	s->last = 0;
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGCHLD);
+	do {
+		while (s->dying && waitpid(-1, NULL, WNOHANG) > 0)
+			s->dying--;
+	} while (s->dying >= MAX_DYING_PROVERS && sigtimedwait(&ends, NULL, &moment) == SIGCHLD);
+	return s->dying < MAX_DYING_PROVERS;
+}
+
+static int starter_fork_prover(struct starter *s, prover_fn prove, int elf_fd, int *ret_socket)
+{
+	const struct timeval timeout = { .tv_sec = TIMEOUT_SECONDS };
+	int sockets[2], error;
+
+	if (!starter_end_last(s))
+		return -EAGAIN;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		return -errno;
+	/* For the broker's end: it must not wait for a prover forever. */
+	setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	setsockopt(sockets[0], SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
+	s->last = fork();
+	if (!s->last)
+		become_prover(prove, sockets[1], elf_fd);
+	error = s->last < 0 ? -errno : 0;
+	close(sockets[1]);
+	if (error) {
+		close(sockets[0]);
+		return error;
+	}
+	s->dying++;
+	*ret_socket = sockets[0];
+	return 0;
+}
+
+_Noreturn static void starter_serve(int socket, prover_fn prove)
+{
+	struct starter s = { 0 };
+	sigset_t ends;
+
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &ends, NULL);
+	for (;;) {
+		unsigned n = 1;
+		int fd = -1, channel = -1, error;
+		size_t size;
+		char byte;
+
+		error = message_receive(socket, &byte, sizeof(byte), &size, &fd, &n);
+		if (error || n != 1)
+			_exit(0);
+		error = starter_fork_prover(&s, prove, fd, &channel);
+		close(fd);
+		if (message_send(socket, &error, sizeof(error), NULL, 0, &channel, channel >= 0))
+			_exit(0);
+		if (channel >= 0)
+			close(channel);
+	}
+}
+
+_Noreturn static void become_starter(int socket, prover_fn prove)
+{
+	int nothing, i;
+
+	prctl(PR_SET_NAME, "proftrace-start");
+	dup2(socket, STARTER_SOCKET);
+	closefrom(STARTER_SOCKET + 1);
+	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (i = 0; i < STARTER_SOCKET; i++)
+		dup2(nothing, i);
+	if (nothing > STARTER_SOCKET)
+		close(nothing);
+	prefer_oom_kill();
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (privileges_keep(NULL, 0, true))
+		_exit(1);
+	prctl(PR_SET_DUMPABLE, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	starter_serve(STARTER_SOCKET, prove);
+}
+
+int starter_start(prover_fn prove)
+{
+	const struct timeval timeout = { .tv_sec = TIMEOUT_SECONDS };
+	int sockets[2], error;
+	pid_t pid;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		return -errno;
+	setsockopt(sockets[0], SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+	pid = fork();
+	if (!pid)
+		become_starter(sockets[1], prove);
+	error = pid < 0 ? -errno : 0;
+	close(sockets[1]);
+	if (error)
+		close(sockets[0]);
+	return error ? error : sockets[0];
+}
+
+int starter_prover(int starter, int elf_fd)
+{
+	int answer = 0, channel = -1, error;
+	unsigned n = 1;
+	size_t size;
+
+	error = message_send(starter, "", 1, NULL, 0, &elf_fd, 1);
+	if (!error)
+		error = message_receive(starter, &answer, sizeof(answer), &size, &channel, &n);
+	if (error)
+		return error;
+	if (n == 1)
+		return channel;
+	return answer < 0 ? answer : -EPROTO;
+}

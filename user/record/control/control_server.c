@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The recorder's side of `proftrace ctl`. Nobody is waited for: those who connect and say nothing keep a
+ * place until others want it, and an answer that does not fit into the socket at once is cut.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "capture/capture.h"
+#include "base/clock.h"
+#include "record/control/control.h"
+#include "record/overhead.h"
+#include "record/record.h"
+
+#define CLIENTS	     8
+#define FILES_SAID   8
+#define DOMAINS_SAID 8
+
+struct client {
+	int fd;	      /* -1: nobody */
+	bool waits;   /* for the end of the recording */
+	uint64_t nth; /* of those that came */
+	size_t n;
+	char request[CONTROL_REQUEST];
+};
+
+struct control {
+	int directory, listener, epoll;
+	char name[32];
+	uint64_t came;
+	struct client clients[CLIENTS];
+};
+
+struct answer {
+	size_t n;
+	char text[CONTROL_ANSWER];
+};
+
+static void say(struct answer *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void say(struct answer *a, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	va_start(args, format);
+	n = vsnprintf(a->text + a->n, sizeof(a->text) - a->n, format, args);
+	va_end(args);
+	if (n > 0)
+		a->n += (size_t)n < sizeof(a->text) - a->n ? (size_t)n : sizeof(a->text) - a->n - 1;
+}
+
+/*
+ * Sockets of recorders that were killed: nobody listens there. One that has been stopped does not take our
+ * call either, and after some of them others would wait for it until it goes on: so we do not.
+ */
+static void remove_stale(int directory)
+{
+	int fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *list = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!list) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((entry = readdir(list))) {
+		const char *dot = strchr(entry->d_name, '.');
+		int other;
+
+		if (!isdigit((unsigned char)entry->d_name[0]) || !dot ||
+		    strcmp(dot, CONTROL_SUFFIX))
+			continue;
+		other = control_connect(directory, entry->d_name);
+		if (other == -ECONNREFUSED)
+			unlinkat(directory, entry->d_name, 0);
+		else if (other >= 0)
+			close(other);
+	}
+	closedir(list);
+}
+
+static int open_directory(void)
+{
+	int fd = -ENOENT;
+	unsigned i;
+
+	for (i = 0; i < CONTROL_PLACES && fd < 0; i++) {
+		char path[256];
+
+		control_place(i, geteuid(), path, sizeof(path));
+		if (path[0])
+			fd = control_directory(path, geteuid(), true);
+	}
+	return fd < 0 ? control_make_shared_place(geteuid()) : fd;
+}
+
+static int control_epoll_add(int epoll, int fd, unsigned number)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.u32 = number };
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+int control_open(struct control **ret_control)
+{
+	struct control *c = calloc(1, sizeof(*c));
+	int error = 0;
+	unsigned i;
+
+	if (!c)
+		return -ENOMEM;
+	for (i = 0; i < CLIENTS; i++)
+		c->clients[i].fd = -1;
+	c->listener = c->epoll = -1;
+	c->directory = open_directory();
+	if (c->directory < 0) {
+		error = c->directory;
+		free(c);
+		return error;
+	}
+	snprintf(c->name, sizeof(c->name), "%d" CONTROL_SUFFIX, (int)getpid());
+	remove_stale(c->directory);
+	c->listener = control_listen(c->directory, c->name);
+	if (c->listener < 0)
+		error = c->listener;
+	if (!error) {
+		c->epoll = epoll_create1(EPOLL_CLOEXEC);
+		error = c->epoll < 0 ? -errno : control_epoll_add(c->epoll, c->listener, CLIENTS);
+	}
+	if (error) {
+		control_free(c);
+		return error;
+	}
+	*ret_control = c;
+	return 0;
+}
+
+static void client_close(struct client *client)
+{
+	if (client->fd >= 0)
+		close(client->fd);
+	client->fd = -1;
+}
+
+void control_free(struct control *c)
+{
+	unsigned i;
+
+	if (!c)
+		return;
+	for (i = 0; i < CLIENTS; i++)
+		client_close(&c->clients[i]);
+	if (c->epoll >= 0)
+		close(c->epoll);
+	if (c->listener >= 0) {
+		close(c->listener);
+		unlinkat(c->directory, c->name, 0);
+	}
+	close(c->directory);
+	free(c);
+}
+
+int control_fd(const struct control *c)
+{
+	return c->epoll;
+}
+
+/* A free place, or that of whoever came first and does not wait for the end. */
+static struct client *place(struct control *c)
+{
+	struct client *first = NULL;
+	unsigned i;
+
+	for (i = 0; i < CLIENTS; i++) {
+		struct client *client = &c->clients[i];
+
+		if (client->fd < 0)
+			return client;
+		if (!client->waits && (!first || client->nth < first->nth))
+			first = client;
+	}
+	if (first)
+		client_close(first);
+	return first;
+}
+
+static void take_client(struct control *c)
+{
+	int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	struct client *client;
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (fd < 0)
+		return;
+	/* The directory and the socket's mode see to that already. */
+	client = NULL;
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) &&
+	    (peer.uid == 0 || peer.uid == geteuid()))
+		client = place(c);
+	if (!client || control_epoll_add(c->epoll, fd, client - c->clients)) {
+		close(fd);
+		return;
+	}
+	*client = (struct client){ .fd = fd, .nth = ++c->came };
+}
+
+static void answer(struct client *client, const struct answer *a)
+{
+	/* Less than any socket's buffer; whoever is gone does not want it. */
+	if (send(client->fd, a->text, a->n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		errno = 0;
+	client_close(client);
+}
+
+/* Which recording this is, in a few words. */
+static void say_name(struct answer *a, const struct recording *r)
+{
+	unsigned i, n = r->options->n_pids;
+
+	say(a, "recorder %d of ", (int)getpid());
+	if (r->options->command) {
+		say(a, "'%s', process %d", r->options->command[0], (int)r->command.pid);
+		return;
+	}
+	say(a, n == 1 ? "process " : "processes ");
+	for (i = 0; i < n && i < 8; i++)
+		say(a, "%s%d", i ? ", " : "", (int)r->options->pids[i]);
+	if (n > 8)
+		say(a, " and %u more", n - 8);
+}
+
+static void say_file(struct answer *a, const char *path, uint64_t bytes, const char *format)
+{
+	char size[32];
+
+	print_size(size, sizeof(size), bytes);
+	say(a, "%s  %s (%s)\n", path, size, format);
+}
+
+/* The latest of those that are finished, and those being written. */
+static void say_files(struct answer *a, const struct recording *r)
+{
+	unsigned i;
+
+	if (r->n_files > FILES_SAID)
+		say(a, "%u older file%s\n", r->n_files - FILES_SAID,
+		    r->n_files - FILES_SAID == 1 ? "" : "s");
+	for (i = r->n_files > FILES_SAID ? r->n_files - FILES_SAID : 0; i < r->n_files; i++)
+		say_file(a, r->files[i].path, r->files[i].bytes, r->files[i].format);
+	for (i = 0; i < r->n_outputs && i < FILES_SAID; i++)
+		say_file(a, r->outputs[i].path, sink_size(r->outputs[i].sink),
+			 r->outputs[i].format);
+}
+
+static void say_some(struct answer *a, uint64_t n, const char *what)
+{
+	if (n)
+		say(a, ", %" PRIu64 " %s", n, what);
+}
+
+/* All that were marked: what a flight recorder has in memory is in none of the account's numbers yet. */
+static void say_marks(struct answer *a, const struct recording *r)
+{
+	struct account account = recording_account(r);
+	uint64_t settled = account.written + account_lost(&account) + account.paused +
+			   account.unscheduled + account.switched_off + account.unrecorded +
+			   account.left_out;
+
+	say(a,
+	    "%" PRIu64 " mark%s: %" PRIu64 " written, %" PRIu64 " lost, %" PRIu64 " while paused",
+	    account.marked, account.marked == 1 ? "" : "s", account.written,
+	    account_lost(&account) - account.lost[LOST_CUT], account.paused);
+	say_some(a, account.lost[LOST_CUT], "cut");
+	say_some(a, account.left_out, "of categories left out");
+	if (r->scheduler)
+		say(a, ", %" PRIu64 " outside the schedule", account.unscheduled);
+	say_some(a, account.switched_off, "of domains being switched off");
+	say_some(a, account.unrecorded,
+		 r->flight ? "older than what is kept" : "while no file was written");
+	if (account.marked > settled)
+		say_some(a, account.marked - settled, r->flight ? "in memory" : "on their way");
+	say(a, "\n");
+}
+
+static void say_status(struct answer *a, const struct recording *r)
+{
+	double seconds = (clock_ns(CLOCK_MONOTONIC) - r->started_ns) / 1e9;
+	char line[512];
+	unsigned i;
+
+	say(a, "ok ");
+	say_name(a, r);
+	say(a, "\n%s for %.1f s, %u %s alive\n",
+	    capture_paused(r->capture) ? "paused, recording" : "recording", seconds,
+	    capture_processes(r->capture),
+	    capture_processes(r->capture) == 1 ? "process" : "processes");
+	say_marks(a, r);
+	for (i = 0; i < DOMAINS_SAID && overhead_line(r, i, line, sizeof(line)); i++)
+		say(a, "%s\n", line);
+	if (overhead_line(r, i, line, sizeof(line)))
+		say(a, "and others\n");
+	say_files(a, r);
+}
+
+static void obey(struct client *client, struct recording *r)
+{
+	struct answer a = { 0 };
+	int pid;
+
+	if (!strcmp(client->request, "status")) {
+		say_status(&a, r);
+	} else if (!strcmp(client->request, "pause")) {
+		recording_pause(r, true);
+		say(&a, "ok paused: ");
+		say_name(&a, r);
+	} else if (!strcmp(client->request, "resume")) {
+		recording_pause(r, false);
+		say(&a, "ok resumed: ");
+		say_name(&a, r);
+	} else if (!strcmp(client->request, "dump")) {
+		recording_dump(r);
+		say(&a,
+		    "ok %s: ", r->output_failed ? "not everything could be written" : "written");
+		say_name(&a, r);
+		say(&a, "\n");
+		say_files(&a, r);
+	} else if (!strcmp(client->request, "reset")) {
+		if (r->options->stats_only) {
+			recording_reset_table(r);
+			say(&a, "ok begun anew: ");
+			say_name(&a, r);
+		} else {
+			say(&a, "error only --stats-only can begin anew");
+		}
+	} else if (!strcmp(client->request, "stop")) {
+		r->stop_asked = true;
+		client->waits = true;
+		return;
+	} else if (sscanf(client->request, "find %d", &pid) == 1) {
+		say(&a, pid == getpid() || capture_traces(r->capture, pid) ? "ok yes" : "ok no");
+	} else {
+		say(&a, "error this recorder knows no such request");
+	}
+	answer(client, &a);
+}
+
+static void hear(struct client *client, struct recording *r)
+{
+	ssize_t n = recv(client->fd, client->request + client->n,
+			 sizeof(client->request) - 1 - client->n, MSG_DONTWAIT);
+	char *end;
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	/* It said all that it may say: what follows now can only be its end. */
+	if (n <= 0 || client->waits) {
+		client_close(client);
+		return;
+	}
+	client->n += n;
+	client->request[client->n] = '\0';
+	end = strchr(client->request, '\n');
+	if (end) {
+		*end = '\0';
+		obey(client, r);
+	} else if (client->n == sizeof(client->request) - 1) {
+		client_close(client);
+	}
+}
+
+void control_serve(struct control *c, struct recording *r)
+{
+	struct epoll_event events[CLIENTS + 1];
+	int i, n = epoll_wait(c->epoll, events, CLIENTS + 1, 0);
+
+	/* Those who are there first: taking another may need the place of one of them. */
+	for (i = 0; i < n; i++) {
+		if (events[i].data.u32 < CLIENTS && c->clients[events[i].data.u32].fd >= 0)
+			hear(&c->clients[events[i].data.u32], r);
+	}
+	for (i = 0; i < n; i++) {
+		if (events[i].data.u32 == CLIENTS)
+			take_client(c);
+	}
+}
+
+void control_ended(struct control *c, struct recording *r)
+{
+	struct answer a = { 0 };
+	unsigned i;
+
+	say(&a, "ok stopped: ");
+	say_name(&a, r);
+	say(&a, "\n");
+	say_marks(&a, r);
+	say_files(&a, r);
+	for (i = 0; i < CLIENTS; i++) {
+		if (c->clients[i].fd >= 0 && c->clients[i].waits)
+			answer(&c->clients[i], &a);
+	}
+}

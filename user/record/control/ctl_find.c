@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finds the sockets of recorders: of the caller, and for root those of all users. */
+#include "record/control/ctl_find.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A user's number as it is written, and no other way: nobody has several places by it. */
+static bool read_uid(const char *text, uid_t *ret_uid)
+{
+	char again[16];
+	unsigned long uid = strtoul(text, NULL, 10);
+
+	snprintf(again, sizeof(again), "%u", (unsigned)uid);
+	*ret_uid = (uid_t)uid;
+	return uid < (uid_t)-1 && !strcmp(again, text);
+}
+
+static bool recorder_user_is_ours(uid_t uid)
+{
+	const char *sudo = getenv("SUDO_UID");
+	uid_t invoker;
+
+	if (uid == 0 || uid == geteuid())
+		return true;
+	return geteuid() == 0 && sudo && read_uid(sudo, &invoker) && uid == invoker;
+}
+
+bool recorder_is_ours(const struct recorder *recorder)
+{
+	return recorder_user_is_ours(recorder->uid);
+}
+
+static unsigned count_recorders_of(const struct recorders *rs, uid_t uid)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < rs->n; i++)
+		n += rs->list[i].uid == uid;
+	return n;
+}
+
+static bool recorders_add(struct recorders *rs, int directory, uid_t uid, const char *name)
+{
+	struct recorder *r = &rs->list[rs->n];
+	char *end;
+	long pid;
+
+	if (!isdigit((unsigned char)name[0]) || strlen(name) >= sizeof(r->name))
+		return true;
+	pid = strtol(name, &end, 10);
+	if (strcmp(end, CONTROL_SUFFIX))
+		return true;
+	if (rs->n == CONTROL_CALLS)
+		return false;
+	*r = (struct recorder){ directory, uid, (pid_t)pid, "" };
+	strcpy(r->name, name);
+	rs->n++;
+	return true;
+}
+
+static void read_recorder_directory(struct recorders *rs, const char *path, uid_t uid,
+				    unsigned most)
+{
+	int directory = control_directory(path, uid, false), fd;
+	unsigned before = rs->n, of_user = count_recorders_of(rs, uid), examined = 0;
+	struct dirent *entry;
+	DIR *list;
+
+	if (directory < 0)
+		return;
+	fd = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	list = fd < 0 ? NULL : fdopendir(fd);
+	if (fd >= 0 && !list)
+		close(fd);
+	while (list && (entry = readdir(list)) &&
+	       (recorder_user_is_ours(uid) || examined++ < MAX_LOOKED_AT)) {
+		bool room = of_user + rs->n - before < most;
+
+		if (!room)
+			rs->left_out += isdigit((unsigned char)entry->d_name[0]) != 0;
+		else if (!recorders_add(rs, directory, uid, entry->d_name))
+			rs->left_out++;
+	}
+	if (list)
+		closedir(list);
+	if (rs->n > before)
+		rs->directories[rs->n_directories++] = directory;
+	else
+		close(directory);
+}
+
+/* In each of the places where one of this user may be. */
+static void find_recorders_of(struct recorders *rs, uid_t uid, unsigned first, unsigned most)
+{
+	char path[256], last[256] = "";
+	unsigned i;
+
+	for (i = first; i < CONTROL_PLACES; i++) {
+		control_place(i, uid, path, sizeof(path));
+		if (path[0] && strcmp(path, last))
+			read_recorder_directory(rs, path, uid, most);
+		strcpy(last, path);
+	}
+}
+
+void recorders_of_ours(struct recorders *rs)
+{
+	const char *sudo = geteuid() == 0 ? getenv("SUDO_UID") : NULL;
+	uid_t invoker;
+
+	find_recorders_of(rs, geteuid(), 0, CONTROL_CALLS);
+	if (sudo && read_uid(sudo, &invoker) && invoker)
+		find_recorders_of(rs, invoker, 0, CONTROL_CALLS);
+}
+
+/* The environment says where ours are, and nothing of theirs. */
+void recorders_of_user(struct recorders *rs, uid_t uid)
+{
+	if (!recorder_user_is_ours(uid))
+		find_recorders_of(rs, uid, 1, MAX_OF_ONE);
+}
+
+/* "NUMBER", and in /tmp also "NUMBER.ENDING". */
+static bool read_place_uid(const char *text, uid_t *ret_uid)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), "%.*s", (int)strcspn(text, "."), text);
+	return read_uid(number, ret_uid);
+}
+
+/* The number of the user is in the path; the directory must belong to that user. */
+static void find_recorders_in(struct recorders *rs, const char *directory, const char *prefix,
+			      const char *suffix)
+{
+	DIR *list = opendir(directory);
+	struct dirent *entry;
+	char path[512];
+	uid_t uid;
+
+	while (list && (entry = readdir(list))) {
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) ||
+		    !read_place_uid(entry->d_name + strlen(prefix), &uid) ||
+		    recorder_user_is_ours(uid))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s%s", directory, entry->d_name, suffix);
+		read_recorder_directory(rs, path, uid, MAX_OF_EACH);
+	}
+	if (list)
+		closedir(list);
+}
+
+void recorders_of_others(struct recorders *rs)
+{
+	find_recorders_in(rs, "/run/user", "", "/proftrace");
+	find_recorders_in(rs, "/tmp", CONTROL_SHARED_PREFIX, "");
+}
+
+void recorders_close(struct recorders *rs)
+{
+	while (rs->n_directories)
+		close(rs->directories[--rs->n_directories]);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Traces of other profilers that are included when a recording ends: those of --include-json, and those that the
+ * recorded programs name (prof_include_chrome_json).
+ */
+#ifndef PROFTRACE_RECORD_INCLUDE_H
+#define PROFTRACE_RECORD_INCLUDE_H
+
+#include <stdio.h>
+
+#include "timeline/event.h"
+
+struct recording;
+struct includes;
+
+/* A program's EVENT_INCLUDE_JSON: kept until the end. From now on only the file may be missing. */
+void include_add_named(struct recording *r, const struct event *event);
+/* A program's EVENT_EXEC: from then on it may be of another user. */
+void include_handle_exec(struct recording *r, const struct event *event);
+
+/*
+ * Reads all of them into the recording, which is over but for that. Returns 0, or negative errno if
+ * one that the command line names could not be read; which, has been said.
+ */
+int include_all(struct recording *r);
+
+/* Whether none of them was left before its end. */
+bool includes_are_whole(const struct recording *r);
+
+/* A line for each that was read. */
+void includes_print(const struct recording *r);
+void includes_json(const struct recording *r, FILE *out);
+void includes_free(struct includes *includes);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The mode of a file says nothing of the directories that keep others away from it. The path that was named
+ * says little, too: it may lead over links, and these may change meanwhile. So the kernel is asked where
+ * the file that it found is, and that path, which has no links, is gone again directory by directory. What
+ * counts is that this way leads to that very file: then the asker could have gone it.
+ */
+#include "record/include_reach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static bool asker_owns(const struct asker *asker, const struct stat *st)
+{
+	return asker->known ? asker->uid == st->st_uid : asker->or_us && st->st_uid == geteuid();
+}
+
+bool asker_may_read(const struct asker *asker, const struct stat *st)
+{
+	if (st->st_mode & S_IROTH || (asker->known && !asker->uid))
+		return true;
+	return asker_owns(asker, st);
+}
+
+static bool asker_may_enter(const struct asker *asker, int directory)
+{
+	struct stat st;
+
+	if (fstat(directory, &st) || !S_ISDIR(st.st_mode))
+		return false;
+	return st.st_mode & S_IXOTH || (st.st_mode & S_IXUSR && asker_owns(asker, &st));
+}
+
+/* A deleted file, or one outside our root, has a path that leads nowhere. */
+static int reach_descriptor_path(int fd, char path[PATH_MAX])
+{
+	char link[32];
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, PATH_MAX - 1);
+	if (n <= 0 || n >= PATH_MAX - 1)
+		return -EACCES;
+	path[n] = '\0';
+	return path[0] == '/' ? 0 : -EACCES;
+}
+
+/* The path relative to the directory; NULL: it is not beneath it. */
+static char *reach_path_beneath(char *path, const char *directory)
+{
+	size_t n = strlen(directory);
+
+	if (n == 1)
+		return path + 1;
+	return strncmp(path, directory, n) || path[n] != '/' ? NULL : path + n + 1;
+}
+
+static int reach_open_next(int directory, const char *name)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH,
+	};
+
+	return (int)syscall(SYS_openat2, directory, name, &how, sizeof(how));
+}
+
+static bool reach_is_same_file(int a, int b)
+{
+	struct stat sa, sb;
+
+	return !fstat(a, &sa) && !fstat(b, &sb) && sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino;
+}
+
+/* Consumes the descriptor `at`, the directory at which the path begins. */
+static int reach_walk_path(const struct asker *asker, int at, char *path, int place)
+{
+	char *name, *rest = NULL;
+	bool may;
+	int next;
+
+	for (name = strtok_r(path, "/", &rest); name && at >= 0;
+	     name = strtok_r(NULL, "/", &rest)) {
+		next = asker_may_enter(asker, at) ? reach_open_next(at, name) : -1;
+		close(at);
+		at = next;
+	}
+	if (at < 0)
+		return -EACCES;
+	may = reach_is_same_file(at, place);
+	close(at);
+	return may ? 0 : -EACCES;
+}
+
+int asker_may_reach(const struct asker *asker, int base, int place)
+{
+	char from[PATH_MAX], to[PATH_MAX], *path;
+	int error;
+
+	/* The recorder has no more permissions than this user, or the user is root. */
+	if (asker->known && (!asker->uid || asker->uid == geteuid()))
+		return 0;
+	error = reach_descriptor_path(base, from);
+	if (!error)
+		error = reach_descriptor_path(place, to);
+	if (error)
+		return error;
+	path = reach_path_beneath(to, from);
+	if (path)
+		return reach_walk_path(asker, fcntl(base, F_DUPFD_CLOEXEC, 0), path, place);
+	return reach_walk_path(asker, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), to, place);
+}

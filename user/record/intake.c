@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Passes each event from capture to the timeline, and counts its marks for each open file. Every event takes this
+ * path, so its functions are in one file where the compiler can inline them.
+ */
+#include "record/include.h"
+#include "record/record.h"
+#include "record/scheduler.h"
+#include "base/rare.h"
+
+#define SIZE_CHECK_EVENTS 256 /* file sizes are compared with --max-size after this many events */
+
+static inline int intake_write(struct recording *r, const struct event *event)
+{
+	uint64_t before = r->road.written;
+	int error = timeline_event(r->writer, event);
+	uint64_t marks = r->road.written - before;
+	unsigned i;
+
+	for (i = 0; marks && i < r->n_outputs; i++) {
+		if (!r->outputs[i].consumer->error)
+			sink_count_marks(r->outputs[i].sink, marks);
+	}
+	return error;
+}
+
+int outputs_write_event(struct recording *r, const struct event *event)
+{
+	return intake_write(r, event);
+}
+
+static inline int intake_handle(struct recording *r, const struct event *event)
+{
+	int error = r->timeline == r->writer ? intake_write(r, event)
+					     : timeline_event(r->timeline, event);
+
+	if (rare(r->flight))
+		flight_handle_event(r, event);
+	if (rare(error))
+		r->write_failed = true;
+	return error;
+}
+
+int recording_emit_event(struct recording *r, const struct event *event)
+{
+	return intake_handle(r, event);
+}
+
+/* prof_stop(), prof_dump() and prof_include_chrome_json() of the program. */
+static void intake_handle_control(struct recording *r, const struct event *event)
+{
+	if (event->kind == EVENT_STOP)
+		r->stop_asked = true;
+	if (event->kind == EVENT_DUMP)
+		r->dump_asked = true;
+	if (event->kind == EVENT_INCLUDE_JSON)
+		include_add_named(r, event);
+}
+
+int recording_handle_event(void *recording, const struct event *event)
+{
+	struct recording *r = recording;
+	int error;
+
+	if (rare(r->scheduler))
+		scheduler_handle_event(r, event);
+	if (rare(event->kind == EVENT_THREAD_EXIT))
+		killed_handle_exit(r, event);
+	if (rare(event->kind == EVENT_EXEC))
+		include_handle_exec(r, event);
+	error = intake_handle(r, event);
+	if (rare(event->kind >= EVENT_PAUSE && event->kind <= EVENT_INCLUDE_JSON))
+		intake_handle_control(r, event);
+	if (event->ts_ns > r->last_ts_ns)
+		r->last_ts_ns = event->ts_ns;
+	if (rare(r->options->max_size) && ++r->since_sizes >= SIZE_CHECK_EVENTS) {
+		r->since_sizes = 0;
+		outputs_rotate(r);
+	}
+	return error;
+}

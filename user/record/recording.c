@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One recording, from attaching to the last byte: waits for events and does what each asks for. */
+#include <errno.h>
+#include <linux/capability.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "capture/capture.h"
+#include "capture/clocks.h"
+#include "capture/tables/tables.h"
+#include "base/clock.h"
+#include "record/control/control.h"
+#include "record/overhead.h"
+#include "record/record.h"
+#include "record/scheduler.h"
+#include "record/top.h"
+#include "privilege/confine.h"
+#include "system/system.h"
+#include "privilege/privileges.h"
+#include "tracee/rank.h"
+
+#define TICK_NS		 100000000ull	/* a quiet program's events are picked up this often */
+#define CLOCK_PERIOD_NS	 10000000000ull /* how often the clocks are compared */
+#define STATUS_PERIOD_NS 500000000ull
+#define ALIVE_PERIOD_NS	 1000000000ull
+
+/* An instant that the recorder puts there itself, no mark of anybody's. */
+static void recording_emit_instant(struct recording *r, const char *text)
+{
+	struct event e = { .kind = EVENT_INSTANT, .level = -1, .scope = SCOPE_GLOBAL };
+
+	e.ts_ns = clock_ns(CLOCK_MONOTONIC);
+	e.name = names_intern_string(r->names, text);
+	e.sampled = true;
+	recording_emit_event(r, &e);
+}
+
+static void recording_emit_clocks(struct recording *r)
+{
+	struct event e = { .kind = EVENT_CLOCK, .level = -1 };
+
+	clocks_snapshot(&r->last_clock);
+	e.clock = r->last_clock;
+	e.ts_ns = e.clock.monotonic;
+	r->clock_ns = e.ts_ns;
+	recording_emit_event(r, &e);
+}
+
+struct account recording_account(const struct recording *r)
+{
+	struct account account = r->road;
+
+	capture_account(r->capture, &account);
+	return account;
+}
+
+/* The command ended, or the broker did. */
+static void recording_reap_command(struct recording *r)
+{
+	int status;
+	pid_t pid;
+
+	if (r->command.pid > 0 && r->command_status < 0) {
+		pid = waitpid(r->command.pid, &status, WNOHANG);
+		if (pid == r->command.pid)
+			r->command_status = status;
+	}
+}
+
+/*
+ * Ctrl-C in a terminal reaches a command too, and what it does on its way out is part of the
+ * recording: so the first one only waits for it to end. A process attached to goes on, and so do we
+ * not.
+ */
+static bool recording_is_interrupted(const struct recording *r)
+{
+	return r->interrupts > (r->options->command ? 1 : 0);
+}
+
+static void recording_read_signals(struct recording *r)
+{
+	struct signalfd_siginfo info;
+
+	while (read(r->signals_fd, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD) {
+			r->child_ended = true;
+		} else if (info.ssi_signo == SIGUSR2) {
+			r->dump_asked = true;
+		} else if (info.ssi_signo == SIGUSR1) {
+			if (r->options->stats_only)
+				recording_reset_table(r);
+			else
+				recording_log(r, 0,
+					      "SIGUSR1 is for --stats-only: nothing to begin anew");
+		} else if (info.ssi_signo == SIGWINCH) {
+			top_resized(r->top);
+		} else {
+			r->signals++;
+			r->interrupts += info.ssi_signo == SIGINT ? 1 : 2;
+			r->end_requests += recording_is_interrupted(r);
+		}
+	}
+}
+
+unsigned recording_signals(void *context)
+{
+	struct recording *r = context;
+
+	if (r->signals_fd >= 0)
+		recording_read_signals(r);
+	return r->signals;
+}
+
+bool recording_should_give_up(void *context)
+{
+	return recording_signals(context) > 1;
+}
+
+unsigned recording_end_requests(void *context)
+{
+	struct recording *r = context;
+
+	if (r->signals_fd >= 0)
+		recording_read_signals(r);
+	return r->end_requests;
+}
+
+bool recording_lost_broker(const struct recording *r)
+{
+	return r->broker_died || capture_stuck(r->capture, NULL);
+}
+
+static bool recording_is_finished(const struct recording *r, uint64_t now)
+{
+	if (recording_is_interrupted(r))
+		return true;
+	if (r->options->duration_ns && now - r->started_ns >= r->options->duration_ns)
+		return true;
+	if (r->all_outputs_failed || recording_lost_broker(r) || r->stop_asked)
+		return true;
+	if (r->top && r->top->quit)
+		return true;
+	return !capture_processes(r->capture) && (!r->options->command || r->command_status >= 0);
+}
+
+void recording_dump(struct recording *r)
+{
+	r->dump_asked = false;
+	capture_catch_up(r->capture);
+	if (r->options->stats_only && !r->top)
+		recording_print_table(r);
+	if (r->flight)
+		flight_dump(r, clock_ns(CLOCK_MONOTONIC));
+	outputs_flush(r);
+	plugins_flush(r);
+	r->flushed_ns = clock_ns(CLOCK_MONOTONIC);
+}
+
+void recording_pause(struct recording *r, bool pause)
+{
+	capture_pause(r->capture, pause);
+	timeline_has_gaps(r->timeline);
+	timeline_has_gaps(r->writer);
+	recording_emit_instant(r, pause ? "pause" : "resume");
+}
+
+static int recording_handle_sample(void *context, const struct event *event)
+{
+	return recording_emit_event(context, event);
+}
+
+static void recording_read_system(struct recording *r)
+{
+	r->road.samples_lost += system_read(r->system, recording_handle_sample, r);
+}
+
+static void recording_poll(struct recording *r, uint64_t now, uint64_t *alive_ns)
+{
+	if (now - r->flushed_ns >= r->options->dump_period_ns || r->write_failed) {
+		r->write_failed = false;
+		outputs_flush(r);
+		plugins_flush(r);
+		r->flushed_ns = now;
+	}
+	plugins_poll(r);
+	if (r->dump_asked)
+		recording_dump(r);
+	if (now - r->clock_ns >= CLOCK_PERIOD_NS)
+		recording_emit_clocks(r);
+	if (r->show_status && now - r->shown_ns >= STATUS_PERIOD_NS) {
+		status_line(r, now);
+		r->shown_ns = now;
+	}
+	if (r->options->stats_only)
+		capture_table_tick(r->capture);
+	if (r->top)
+		top_tick(r->top, now);
+	if (r->overhead)
+		overhead_poll(r, now);
+	if (now - *alive_ns >= ALIVE_PERIOD_NS) {
+		capture_check_alive(r->capture);
+		r->child_ended = true; /* or it may have: it is looked at with the next turn */
+		*alive_ns = now;
+	}
+}
+
+struct waits {
+	int epoll, timer, system;
+};
+
+static int epoll_add(int epoll, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.fd = fd };
+
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+static int timer_open(uint64_t period_ns)
+{
+	const struct timespec period = { period_ns / 1000000000, period_ns % 1000000000 };
+	const struct itimerspec every = { period, period };
+	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+
+	if (fd >= 0 && timerfd_settime(fd, 0, &every, NULL)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static int waits_open(struct recording *r, struct waits *w)
+{
+	/* No later than the files shall be complete. */
+	uint64_t period =
+		r->options->dump_period_ns < TICK_NS ? r->options->dump_period_ns : TICK_NS;
+	sigset_t signals;
+	int error;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGCHLD);
+	sigaddset(&signals, SIGUSR1);
+	sigaddset(&signals, SIGUSR2);
+	if (r->top)
+		sigaddset(&signals, SIGWINCH);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* writing then fails, as on a full disk */
+	w->epoll = epoll_create1(EPOLL_CLOEXEC);
+	w->timer = timer_open(period);
+	w->system = r->system ? timer_open(r->options->system_interval_ns) : -1;
+	r->signals_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (w->epoll < 0 || w->timer < 0 || r->signals_fd < 0 || (r->system && w->system < 0))
+		return -errno;
+	error = epoll_add(w->epoll, w->timer);
+	if (!error && r->system)
+		error = epoll_add(w->epoll, w->system);
+	if (!error)
+		error = epoll_add(w->epoll, r->signals_fd);
+	if (!error)
+		error = epoll_add(w->epoll, capture_epoll_fd(r->capture));
+	if (!error)
+		error = epoll_add(w->epoll, capture_broker_fd(r->capture));
+	if (!error && r->top && top_keys_fd(r->top) >= 0)
+		error = epoll_add(w->epoll, top_keys_fd(r->top));
+	if (!error && r->control)
+		error = epoll_add(w->epoll, control_fd(r->control));
+	return error;
+}
+
+static void waits_close(struct waits *w)
+{
+	close(w->epoll);
+	close(w->timer);
+	if (w->system >= 0)
+		close(w->system);
+}
+
+static void waits_poll(struct recording *r, struct waits *w, uint64_t *alive_ns, bool *more)
+{
+	struct epoll_event events[8];
+	uint64_t expirations;
+	int i, n = epoll_wait(w->epoll, events, 8, *more || r->child_ended ? 0 : -1);
+	bool ended;
+
+	for (i = 0; i < n; i++) {
+		if (events[i].data.fd == w->timer) {
+			if (read(w->timer, &expirations, sizeof(expirations)) < 0)
+				continue;
+		} else if (events[i].data.fd == w->system) {
+			if (read(w->system, &expirations, sizeof(expirations)) > 0)
+				recording_read_system(r);
+		} else if (events[i].data.fd == r->signals_fd) {
+			recording_read_signals(r);
+		} else if (events[i].data.fd == capture_broker_fd(r->capture)) {
+			r->broker_died = true;
+		} else if (r->top && events[i].data.fd == top_keys_fd(r->top)) {
+			top_keys(r->top);
+		} else if (r->control && events[i].data.fd == control_fd(r->control)) {
+			control_serve(r->control, r);
+		}
+	}
+	ended = r->child_ended;
+	capture_drain(r->capture, more);
+	/* Only now is a command waited for that has ended: whose it was, what it marked last may need. */
+	if (ended && !*more) {
+		r->child_ended = false;
+		recording_reap_command(r);
+	}
+	if (r->scheduler && !*more)
+		scheduler_poll(r);
+	recording_poll(r, clock_ns(CLOCK_MONOTONIC), alive_ns);
+}
+
+static bool process_is_ours(pid_t pid)
+{
+	char path[32];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return !stat(path, &st) && st.st_uid == geteuid();
+}
+
+static int recording_attach(struct recording *r, struct failure *f)
+{
+	int fds[3], error = 0;
+	unsigned i, n;
+
+	if (!r->options->command) {
+		for (i = 0; !error && i < r->options->n_pids; i++) {
+			r->of_others |= !process_is_ours(r->options->pids[i]);
+			error = capture_attach(r->capture, r->options->pids[i], f);
+		}
+		return error;
+	}
+	n = command_files(r->options->command[0], fds, 3);
+	error = capture_expect(r->capture, r->command.pid, fds, n, f);
+	while (n)
+		close(fds[--n]);
+	if (error)
+		return error;
+	return command_go(&r->command, r->options->command[0], f);
+}
+
+/*
+ * Told to stop, we are done, and the command is not: its exit status is still ours to give, and a shell
+ * expects us to be there as long as it is.
+ */
+void recording_wait_for_command(struct recording *r)
+{
+	sigset_t signals;
+	siginfo_t info;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGCHLD);
+	while (r->stop_asked && r->command.pid > 0 && r->command_status < 0) {
+		recording_reap_command(r);
+		if (r->command_status < 0 && sigwaitinfo(&signals, &info) != SIGCHLD &&
+		    errno != EINTR)
+			return;
+	}
+}
+
+/* Called by root itself it stays root, for the sake of files: theirs, and those of any process. */
+static int give_up_capabilities(void)
+{
+	static const int keep[] = { CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER,
+				    CAP_SYS_PTRACE };
+
+	return privileges_keep(keep, getuid() ? 0 : 4, true);
+}
+
+/*
+ * Before the first foreign byte is read. A command has been forked already: it would inherit this, and
+ * could not use sudo any more.
+ */
+static void recording_confine(struct recording *r)
+{
+	pid_t hosts[MAX_PLUGINS];
+	unsigned n = plugins_pids(r, hosts);
+	char line[128];
+	int error;
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	error = give_up_capabilities();
+	if (error) {
+		snprintf(line, sizeof(line), "the recorder keeps its privileges: %s",
+			 strerror(-error));
+		recording_log(r, 0, line);
+	}
+	capture_begin_names(r->capture);
+	error = confine_recorder(hosts, n);
+	if (error) {
+		snprintf(line, sizeof(line), "no filter of system calls for the recorder: %s",
+			 strerror(-error));
+		recording_log(r, 1, line);
+	}
+	if (!capture_broker_confined(r->capture))
+		recording_log(r, 1, "no filter of system calls for the broker");
+}
+
+/*
+ * Everything that can be refused is refused before the target is touched. What files are called may be
+ * the target's word: its name, and a number in its environment.
+ */
+static int recording_open_files(struct recording *r, struct failure *f)
+{
+	const struct record_options *o = r->options;
+	int error = 0;
+
+	if (o->rank)
+		snprintf(r->origin.rank, sizeof(r->origin.rank), "%s", o->rank);
+	else
+		target_rank(o->command ? 0 : o->pids[0], r->origin.rank, sizeof(r->origin.rank));
+	if (!o->stats_only)
+		error = outputs_prepare(r, f);
+	if (!error && !o->stats_only && !r->flight && !r->scheduler)
+		error = outputs_begin(r, NULL, f);
+	return error ? error : summary_prepare(r, f);
+}
+
+int recording_run(struct recording *r, struct failure *f)
+{
+	uint64_t alive_ns;
+	bool more = false;
+	struct waits w;
+	int error;
+
+	recording_confine(r);
+	error = recording_open_files(r, f);
+	if (error)
+		return error;
+	/* From here on it does not end by a signal any more; a pipe that nobody reads may have to. */
+	error = waits_open(r, &w);
+	if (error)
+		return failure_set(f, error, "cannot wait for events", "", NULL);
+	r->started_ns = r->flushed_ns = alive_ns = clock_ns(CLOCK_MONOTONIC);
+	recording_emit_clocks(r);
+	if (r->system)
+		recording_read_system(r);
+	error = recording_attach(r, f);
+	/* Nothing was recorded before. */
+	r->started_ns = clock_ns(CLOCK_MONOTONIC);
+	/* Ended before it began: there is nothing in it, and all else is as it is at any end. */
+	if (error == -ECANCELED && recording_is_interrupted(r))
+		error = 0;
+	else if (!error && r->options->verbosity >= 0 && !r->options->command)
+		fprintf(stderr, "proftrace: recording, Ctrl-C ends it\n");
+	while (!error && !recording_is_finished(r, clock_ns(CLOCK_MONOTONIC)))
+		waits_poll(r, &w, &alive_ns, &more);
+	if (r->system)
+		recording_read_system(r);
+	/* What had been marked until now may take a while to come. */
+	r->ended_ns = clock_ns(CLOCK_MONOTONIC);
+	capture_stop(r->capture);
+	recording_reap_command(r);
+	waits_close(&w);
+	if (error)
+		capture_stuck(r->capture, f);
+	return error;
+}

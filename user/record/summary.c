@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is said while recording and at the end of it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "capture/capture.h"
+#include "capture/tables/tables.h"
+#include "record/include.h"
+#include "record/overhead.h"
+#include "record/record.h"
+#include "reports/table/stats_print.h"
+
+void status_line(struct recording *r, uint64_t now)
+{
+	struct account account = recording_account(r);
+	double seconds = (now - r->started_ns) / 1e9;
+	struct winsize window;
+	char size[32], line[160];
+
+	print_size(size, sizeof(size), outputs_bytes(r));
+	snprintf(line, sizeof(line),
+		 "%.1f s  %" PRIu64 " events  %.0f events/s  %" PRIu64 " lost  %s on disk", seconds,
+		 account.written, seconds > 0 ? account.written / seconds : 0.0,
+		 account_lost(&account) - account.lost[LOST_CUT], size);
+	/* A line that wraps could not be overwritten. */
+	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &window) && window.ws_col > 1 &&
+	    window.ws_col <= strlen(line))
+		line[window.ws_col - 1] = '\0';
+	fprintf(stderr, "\r\033[K%s", line);
+	fflush(stderr);
+}
+
+void status_clear(const struct recording *r)
+{
+	if (r->show_status && r->shown_ns)
+		fputs("\r\033[K", stderr);
+}
+
+/* Of `[one|many]` in the text, the half that fits the count. */
+static void print_fitting(uint64_t count, const char *text)
+{
+	const char *open, *bar, *end;
+
+	while ((open = strchr(text, '[')) && (bar = strchr(open, '|')) &&
+	       (end = strchr(bar, ']'))) {
+		fwrite(text, 1, (size_t)(open - text), stderr);
+		if (count == 1)
+			fwrite(open + 1, 1, (size_t)(bar - open - 1), stderr);
+		else
+			fwrite(bar + 1, 1, (size_t)(end - bar - 1), stderr);
+		text = end + 1;
+	}
+	fputs(text, stderr);
+}
+
+static void print_count(uint64_t count, const char *text, const char *hint)
+{
+	if (!count)
+		return;
+	fprintf(stderr, "%12" PRIu64 "  ", count);
+	print_fitting(count, text);
+	if (hint)
+		fprintf(stderr, " (%s)", hint);
+	fputc('\n', stderr);
+}
+
+/* A number of the account, with its text and the option that helps. */
+struct summary_count {
+	size_t offset; /* in struct account */
+	const char *text;
+	const char *hint;
+};
+
+/* Marks that were not recorded on request: in the line of the marks. */
+static const struct summary_count left_out_counts[] = {
+	{ offsetof(struct account, paused), "while paused", NULL },
+	{ offsetof(struct account, left_out), "of categories left out", NULL },
+	{ offsetof(struct account, unscheduled), "outside the schedule", NULL },
+	{ offsetof(struct account, switched_off), "of domains being switched off", NULL },
+	{ offsetof(struct account, unrecorded), "while no file was written", NULL },
+};
+
+/* One line each. "[a|b]" is for one and for several. */
+static const struct summary_count problem_counts[] = {
+	{ offsetof(struct account, unreadable_names), "name[|s] could not be read", NULL },
+	{ offsetof(struct account, unreadable_args), "argument[|s] could not be read", NULL },
+	{ offsetof(struct account, cut_strings),
+	  "name[ or string was cut to its|s or strings were cut to their] limit", NULL },
+	{ offsetof(struct account, repaired_strings),
+	  "name[ or string was not clean UTF-8 and was|s or strings were not clean UTF-8 and were] "
+	  "repaired",
+	  NULL },
+	{ offsetof(struct account, other_names),
+	  "use[|s] of the name (other): too many distinct names", NULL },
+	{ offsetof(struct account, ends_lost), "slice[|s] whose END was lost", "--buffer SIZE" },
+	{ offsetof(struct account, unfinished),
+	  "slice[ without an END: its|s without an END: their] thread, program or enclosing scope "
+	  "ended",
+	  NULL },
+	{ offsetof(struct account, ended_off),
+	  "slice[ ended where its|s ended where their] domain was switched off",
+	  "--max-overhead PERCENT" },
+	{ offsetof(struct account, async_unmatched), "asynchronous END[|s] without a BEGIN", NULL },
+	{ offsetof(struct account, started_twice), "marker[|s] started twice without a finish",
+	  NULL },
+	{ offsetof(struct account, frees_unknown),
+	  "free[|s] of memory allocated before the recording", NULL },
+	{ offsetof(struct account, allocs_not_followed),
+	  "allocation[|s] not followed: too many are live", NULL },
+	{ offsetof(struct account, rescued),
+	  "record[ went into another ring buffer: its own was|s went into other ring buffers: "
+	  "their own were] full",
+	  "--buffer SIZE" },
+	{ offsetof(struct account, kernel_events_lost),
+	  "[fork, exec, exit or rename was|forks, execs, exits or renames were] lost",
+	  "--buffer SIZE" },
+	{ offsetof(struct account, late_steps),
+	  "step[|s] of the schedule began before all was attached again: marks are missing",
+	  "longer wait phases" },
+	{ offsetof(struct account, attached_late),
+	  "file[ was attached late: its|s were attached late: their] first marks may be missing",
+	  NULL },
+	{ offsetof(struct account, followed_late),
+	  "forked process[ was|es were] followed late: the first marks of [it|each] are missing",
+	  "run with sudo" },
+	{ offsetof(struct account, batches_unread),
+	  "batch[|es] could not be read to [its|their] end: the last marks in [it|them] may be "
+	  "missing",
+	  "--mode exact" },
+	{ offsetof(struct account, files_refused),
+	  "file[ could not be attached to: its|s could not be attached to: their] marks are "
+	  "missing",
+	  NULL },
+	{ offsetof(struct account, sites_refused), "site[|s] of probes could not be attached to",
+	  NULL },
+	{ offsetof(struct account, processes_not_followed),
+	  "child[ was|ren were] not followed: too many processes", NULL },
+	{ offsetof(struct account, samples_lost), "sample[|s] of counters could not be taken",
+	  NULL },
+	{ offsetof(struct account, sched_lost),
+	  "switch[ or waking of a thread|es and wakings of threads] lost: slices say unknown_ns",
+	  "--buffer SIZE" },
+	{ offsetof(struct account, stacks_lost), "call stack[|s] lost", "--buffer SIZE" },
+	{ offsetof(struct account, stacks_cut),
+	  "call stack[ is|s are] deeper than the kernel follows: outer frames are missing",
+	  "sysctl kernel.perf_event_max_stack" },
+	{ offsetof(struct account, stacks_other),
+	  "call stack[|s] left out: too many different ones", NULL },
+};
+
+static uint64_t summary_number(const struct account *a, const struct summary_count *count)
+{
+	return *(const uint64_t *)((const char *)a + count->offset);
+}
+
+/* `taken` says what became of the marks that were not lost. */
+static void print_lost(const struct account *a, const char *taken)
+{
+	size_t i;
+
+	/* Ends of slices that began before the recording are not lost data. */
+	fprintf(stderr, "%" PRIu64 " mark%s: %" PRIu64 " %s, %" PRIu64 " lost", a->marked,
+		a->marked == 1 ? "" : "s", a->written, taken, account_lost(a) - a->lost[LOST_CUT]);
+	if (a->lost[LOST_CUT])
+		fprintf(stderr, ", %" PRIu64 " cut", a->lost[LOST_CUT]);
+	for (i = 0; i < sizeof(left_out_counts) / sizeof(left_out_counts[0]); i++) {
+		uint64_t number = summary_number(a, &left_out_counts[i]);
+
+		if (number)
+			fprintf(stderr, ", %" PRIu64 " %s", number, left_out_counts[i].text);
+	}
+	fputc('\n', stderr);
+	for (i = 0; i < LOST_REASONS; i++) {
+		char text[128];
+
+		snprintf(text, sizeof(text), "%s: %s", i == LOST_CUT ? "cut" : "lost",
+			 lost_reason_text(i));
+		print_count(a->lost[i], text, lost_reason_hint(i));
+	}
+	for (i = 0; i < sizeof(problem_counts) / sizeof(problem_counts[0]); i++)
+		print_count(summary_number(a, &problem_counts[i]), problem_counts[i].text,
+			    problem_counts[i].hint);
+}
+
+static void print_samples(const struct recording *r, const struct account *a)
+{
+	uint64_t frames, named;
+	bool perfetto = false;
+	unsigned i;
+
+	if (!r->callstacks)
+		return;
+	for (i = 0; i < r->n_files; i++)
+		perfetto |= !strcmp(r->files[i].format, "Perfetto");
+	capture_frames(r->capture, &frames, &named);
+	fprintf(stderr, "%" PRIu64 " call stack%s", a->stacks, a->stacks == 1 ? "" : "s");
+	/* Those of marks and of waits are in both. */
+	if (r->options->sample_hz)
+		fprintf(stderr, "; samples at %u Hz by %s%s", r->options->sample_hz,
+			capture_sample_cycles(r->capture) ? "cycles" : "cpu-clock",
+			perfetto ? " are in Perfetto files alone"
+				 : " are in no file: Chrome JSON has no place for them");
+	fputc('\n', stderr);
+	if (named < frames)
+		fprintf(stderr,
+			"%" PRIu64 " of %" PRIu64
+			" places in code have no name: no symbols there\n",
+			frames - named, frames);
+}
+
+/* The processor's counter is compared with the kernel's clock all the time; what is less is noise. */
+static void print_clock_error(const struct account *a)
+{
+	if (a->clock_error_ns >= 1000)
+		fprintf(stderr, "times in batches are up to %.1f us off the kernel's clock\n",
+			(double)a->clock_error_ns / 1000);
+}
+
+/* Once for all slices; each says its own share. */
+static void print_shares(const struct recording *r)
+{
+	unsigned i, n = 0;
+
+	if (!r->counters.multiplexed)
+		return;
+	fputs("counters took turns on the hardware, their values are estimates: ", stderr);
+	for (i = 0; i < r->counters.n; i++) {
+		double share = timeline_share(r->timeline, i);
+
+		if (!isnan(share))
+			fprintf(stderr, "%s%s %.0f %%", n++ ? ", " : "", r->counters.list[i].name,
+				100 * share);
+	}
+	fputs(n ? " of the time\n" : "nothing was counted\n", stderr);
+}
+
+#define OPEN_SLICES_SHOWN 8
+#define SUMMARY_ROWS	  15 /* of each part of the table */
+
+struct open_slices {
+	unsigned n;
+	uint64_t now;
+};
+
+static void print_open_slice(void *context, const struct thread *thread, const struct name *name,
+			     uint64_t begin_ns)
+{
+	struct open_slices *o = context;
+	double seconds = o->now > begin_ns ? (o->now - begin_ns) / 1e9 : 0;
+
+	if (o->n++ >= OPEN_SLICES_SHOWN)
+		return;
+	fprintf(stderr, "  open: %s, ", name ? name->text : "?");
+	/* An asynchronous slice is on no thread. */
+	if (thread && thread->tid)
+		fprintf(stderr, "thread %u, ", thread->tid);
+	fprintf(stderr, "for %.6f s\n", seconds);
+}
+
+#define FILES_SHOWN 16
+
+static void print_files(const struct recording *r)
+{
+	unsigned i, first = r->n_files > FILES_SHOWN ? r->n_files - FILES_SHOWN : 0;
+
+	if (first)
+		fprintf(stderr, "%u files, the last ones:\n", r->n_files);
+	for (i = first; i < r->n_files; i++) {
+		const struct written_file *file = &r->files[i];
+		char size[32];
+
+		print_size(size, sizeof(size), file->bytes);
+		/* Where nothing reached the disk there is no file of that name, or an older one. */
+		if (file->error && !file->bytes)
+			fprintf(stderr, "%s  was not written (%s)\n", file->path, file->format);
+		else if (file->error)
+			fprintf(stderr,
+				"%s  %s, %" PRIu64 " of %" PRIu64 " marks, then no more (%s)\n",
+				file->path, size, file->marks, file->marks_of_set, file->format);
+		else
+			fprintf(stderr, "%s  %s (%s)\n", file->path, size, file->format);
+	}
+	if (r->files_deleted)
+		fprintf(stderr, "%" PRIu64 " older file%s deleted (--keep)\n", r->files_deleted,
+			r->files_deleted == 1 ? "" : "s");
+}
+
+static void print_flight(const struct recording *r)
+{
+	const struct flight_count *n = flight_count(r->flight);
+
+	if (!n->dumps)
+		fprintf(stderr, "no trigger fired: no file was written\n");
+	if (n->dumps_short)
+		fprintf(stderr,
+			"%" PRIu64 " of %" PRIu64 " times the memory did not reach %.3f s back, "
+			"but %.3f s (--flight-memory SIZE)\n",
+			n->dumps_short, n->dumps, r->options->flight_ns / 1e9,
+			n->shortest_ns / 1e9);
+	if (n->suppressed)
+		fprintf(stderr,
+			"%" PRIu64 " trigger%s less than %.3f s after another, not obeyed\n",
+			n->suppressed, n->suppressed == 1 ? "" : "s", r->options->flight_ns / 1e9);
+}
+
+void summary_print(struct recording *r, const struct account *a)
+{
+	struct stats_options options = { .max_rows = SUMMARY_ROWS };
+	struct open_slices open_slices = { .now = r->last_ts_ns };
+	unsigned lines = stats_fit_terminal(STDERR_FILENO, &options);
+
+	print_files(r);
+	if (r->flight)
+		print_flight(r);
+	killed_print(r, stderr);
+	overhead_print(r, stderr);
+	includes_print(r);
+	print_lost(a, r->options->stats_only ? "added up" : "written");
+	print_samples(r, a);
+	print_shares(r);
+	print_clock_error(a);
+	timeline_open_slices(r->timeline, print_open_slice, &open_slices);
+	if (r->options->stats_only) {
+		open_slices.now = r->ended_ns;
+		capture_table_open(r->capture, print_open_slice, &open_slices);
+	}
+	if (open_slices.n > OPEN_SLICES_SHOWN)
+		fprintf(stderr, "  and %u more open slice%s\n", open_slices.n - OPEN_SLICES_SHOWN,
+			open_slices.n - OPEN_SLICES_SHOWN == 1 ? "" : "s");
+	if (!capture_adds_up(r->capture))
+		fprintf(stderr, "  the account does not add up: please report this\n");
+	/* Slices come first, and are not to leave a small screen because of what comes after them. */
+	if (lines && lines < 3 * SUMMARY_ROWS)
+		options.max_rows = lines < 12 ? 4 : lines / 3;
+	if (r->options->stats_only) {
+		options.max_rows = 0;
+		stats_from_tables(r, r->ended_ns);
+	}
+	stats_print_table(r->stats, stderr, &options, NULL, NULL);
+}

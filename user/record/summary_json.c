@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * --summary-json: the account of a recording for machines. It is a file like the traces, yet it is written
+ * only when all is known: until then there is none, not even a temporary one that a recorder which is
+ * killed would leave behind.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "capture/capture.h"
+#include "record/include.h"
+#include "record/overhead.h"
+#include "record/record.h"
+#include "reports/table/stats_print.h"
+
+void print_json_string(FILE *out, const char *text)
+{
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"' || *text == '\\')
+			fputc('\\', out);
+		if ((unsigned char)*text < 0x20)
+			fprintf(out, "\\u%04x", *text);
+		else
+			fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+static void json_counters(FILE *out, const struct recording *r)
+{
+	unsigned i, n = 0;
+
+	fputs("  \"counters\": [", out);
+	for (i = 0; i < r->counters.n; i++) {
+		fputs(i ? ", " : "", out);
+		print_json_string(out, r->counters.list[i].name);
+	}
+	fputs("],\n  \"counter_shares\": {", out);
+	for (i = 0; i < r->counters.n && r->counters.multiplexed; i++) {
+		double share = timeline_share(r->timeline, i);
+
+		if (isnan(share))
+			continue;
+		fputs(n++ ? ", " : "", out);
+		print_json_string(out, r->counters.list[i].name);
+		fprintf(out, ": %.4f", share);
+	}
+	fputs("},\n", out);
+}
+
+static void json_files(FILE *out, const struct recording *r)
+{
+	unsigned i;
+
+	fputs("  \"files\": [", out);
+	for (i = 0; i < r->n_files; i++) {
+		const struct written_file *file = &r->files[i];
+
+		fputs(i ? ",\n    {\"path\": " : "\n    {\"path\": ", out);
+		print_json_string(out, file->path);
+		fprintf(out,
+			", \"format\": \"%s\", \"bytes\": %" PRIu64 ", \"marks\": %" PRIu64
+			", \"error\": ",
+			file->format, file->bytes, file->marks);
+		print_json_string(out, file->error ? strerror(-file->error) : "");
+		fputc('}', out);
+	}
+	fputs("\n  ]\n", out);
+}
+
+static void json_flight(FILE *out, const struct recording *r)
+{
+	const struct flight_count *n = flight_count(r->flight);
+
+	fprintf(out, "  \"dumps\": %" PRIu64 ",\n  \"dumps_short\": %" PRIu64 ",\n", n->dumps,
+		n->dumps_short);
+	fprintf(out, "  \"triggers_suppressed\": %" PRIu64 ",\n", n->suppressed);
+}
+
+static void print_summary(struct recording *r, const struct account *a, FILE *out)
+{
+	const struct {
+		const char *name;
+		uint64_t value;
+	} counts[] = {
+		{ "unreadable_names", a->unreadable_names },
+		{ "unreadable_args", a->unreadable_args },
+		{ "cut_strings", a->cut_strings },
+		{ "repaired_strings", a->repaired_strings },
+		{ "other_names", a->other_names },
+		{ "open_at_end", a->open_at_end },
+		{ "unfinished", a->unfinished },
+		{ "ended_off", a->ended_off },
+		{ "ends_lost", a->ends_lost },
+		{ "async_unmatched", a->async_unmatched },
+		{ "started_twice", a->started_twice },
+		{ "frees_unknown", a->frees_unknown },
+		{ "allocs_not_followed", a->allocs_not_followed },
+		{ "buffers", capture_buffers(r->capture) },
+		{ "rescued", a->rescued },
+		{ "kernel_events_lost", a->kernel_events_lost },
+		{ "attached_late", a->attached_late },
+		{ "followed_late", a->followed_late },
+		{ "followed_late_ns", a->followed_late_ns },
+		{ "links_attached", capture_counts(r->capture)->attached },
+		{ "detach_requests", capture_counts(r->capture)->detaches },
+		{ "threads_held", capture_counts(r->capture)->held },
+		{ "batches_unread", a->batches_unread },
+		{ "clock_error_ns", a->clock_error_ns },
+		{ "late_steps", a->late_steps },
+		{ "files_refused", a->files_refused },
+		{ "sites_refused", a->sites_refused },
+		{ "processes_not_followed", a->processes_not_followed },
+		{ "files_deleted", r->files_deleted },
+		{ "samples", a->samples },
+		{ "samples_lost", a->samples_lost },
+		{ "sched_events", a->sched_events },
+		{ "sched_lost", a->sched_lost },
+		{ "stacks", a->stacks },
+		{ "stacks_lost", a->stacks_lost },
+		{ "stacks_cut", a->stacks_cut },
+		{ "stacks_other", a->stacks_other },
+	};
+	unsigned i;
+
+	fprintf(out, "{\n  \"version\": \"%s\",\n  \"duration_ns\": %" PRIu64 ",\n",
+		PROFTRACE_VERSION, r->ended_ns - r->started_ns);
+	fprintf(out, "  \"marked\": %" PRIu64 ",\n  \"written\": %" PRIu64 ",\n", a->marked,
+		a->written);
+	fprintf(out, "  \"paused\": %" PRIu64 ",\n  \"unscheduled\": %" PRIu64 ",\n", a->paused,
+		a->unscheduled);
+	fprintf(out, "  \"switched_off\": %" PRIu64 ",\n", a->switched_off);
+	fprintf(out, "  \"left_out\": %" PRIu64 ",\n", a->left_out);
+	fprintf(out, "  \"unrecorded\": %" PRIu64 ",\n", a->unrecorded);
+	fprintf(out, "  \"lost_total\": %" PRIu64 ",\n  \"lost\": {", account_lost(a));
+	for (i = 0; i < LOST_REASONS; i++)
+		fprintf(out, "%s\"%s\": %" PRIu64, i ? ", " : "", lost_reason_name(i), a->lost[i]);
+	fputs("},\n", out);
+	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		fprintf(out, "  \"%s\": %" PRIu64 ",\n", counts[i].name, counts[i].value);
+	fprintf(out, "  \"adds_up\": %s,\n  \"orderly\": %s,\n",
+		capture_adds_up(r->capture) && account_adds_up(a) ? "true" : "false",
+		a->orderly ? "true" : "false");
+	if (r->options->stats_only) {
+		stats_from_tables(r, r->ended_ns);
+		fputs("  \"table\": ", out);
+		stats_print_json(r->stats, out, &(struct stats_options){ 0 }, NULL, NULL, 0, NULL);
+		fputs("  ,\n", out);
+	}
+	if (r->flight)
+		json_flight(out, r);
+	killed_print_json(r, out);
+	overhead_json(r, out);
+	json_counters(out, r);
+	includes_json(r, out);
+	json_files(out, r);
+	fputs("}\n", out);
+}
+
+static int summary_text(struct recording *r, const struct account *a, char **ret_text,
+			size_t *ret_size)
+{
+	FILE *out = open_memstream(ret_text, ret_size);
+	bool incomplete;
+
+	if (!out)
+		return -ENOMEM;
+	print_summary(r, a, out);
+	incomplete = ferror(out);
+	return fclose(out) || incomplete ? -ENOMEM : 0;
+}
+
+int summary_prepare(struct recording *r, struct failure *f)
+{
+	const char *path = r->options->summary_json;
+	struct sink *sink;
+	ino_t inode;
+	dev_t device;
+	int error;
+
+	if (!path)
+		return 0;
+	error = sink_open(path, SINK_PLAIN, &sink);
+	if (error)
+		return failure_set(f, error, "cannot write", path, sink_refusal(error));
+	/* Whoever reads a pipe would take it for the end if it was closed. */
+	if (!sink_identity(sink, &device, &inode))
+		r->summary = sink;
+	else
+		sink_discard(sink);
+	return 0;
+}
+
+int summary_json(struct recording *r, const struct account *a)
+{
+	const char *path = r->options->summary_json;
+	char *text = NULL;
+	size_t size = 0;
+	int error;
+
+	if (!path)
+		return 0;
+	error = summary_text(r, a, &text, &size);
+	if (!error && !r->summary)
+		error = sink_open(path, SINK_PLAIN, &r->summary);
+	if (!error) {
+		sink_set_cancel(r->summary, recording_should_give_up, r);
+		sink_write(r->summary, text, size);
+		error = sink_close(r->summary);
+	}
+	free(text);
+	if (error)
+		fprintf(stderr, "proftrace: cannot write '%s': %s\n", path, strerror(-error));
+	return error;
+}

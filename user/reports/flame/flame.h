@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Flame graphs: call stacks, each as wide as its share of the samples. As a picture, an SVG file
+ * that needs nothing else, and as folded text, one line per stack, which other tools read.
+ *
+ * This is the header to include from outside. It calls timeline/, formats/sink.h and base/.
+ */
+#ifndef PROFTRACE_REPORTS_FLAME_FLAME_H
+#define PROFTRACE_REPORTS_FLAME_FLAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/failure.h"
+#include "timeline/consumer.h"
+
+enum flame_kind {
+	FLAME_NATIVE,
+	FLAME_INLINED,
+	FLAME_JIT,
+	FLAME_KERNEL,
+	FLAME_OTHER, /* not code: a process */
+};
+
+enum {
+	FLAME_MAX_FRAMES = 1 << 20, /* of all stacks; shared frames count once */
+	FLAME_MAX_DEPTH = 2048,
+};
+
+struct flame_frame {
+	const struct name *name;
+	enum flame_kind kind;
+};
+
+struct flame_text {
+	const char *title;
+	const char *subtitle; /* may be NULL */
+	const char *unit;     /* "samples" */
+};
+
+struct flame;
+
+/* NULL when out of memory. */
+struct flame *flame_new(void);
+void flame_free(struct flame *flame);
+/* Adds a stack, the outermost frame first. Beyond a limit the stack is cut, which is counted. */
+void flame_add(struct flame *flame, const struct flame_frame *frames, unsigned n, uint64_t weight);
+uint64_t flame_cut(const struct flame *flame); /* weight of the stacks that were cut */
+
+/* Errors of writing are those of `out`. Returns 0 or -ENOMEM. */
+int flame_write_folded(struct flame *flame, FILE *out);
+void flame_write_svg(struct flame *flame, const struct flame_text *text, FILE *out);
+
+/* --- flame_samples.c: from the samples of traces to a flame graph --- */
+
+/*
+ * A consumer that counts how often each stack occurred, by the name of the process. `slice`: only
+ * samples on threads that are within a slice of such a name (a glob, borrowed); NULL: all. NULL
+ * when out of memory.
+ */
+struct consumer *flame_samples_new(const char *slice);
+
+struct flame_samples_count {
+	uint64_t samples; /* of all traces */
+	uint64_t within;  /* within such a slice */
+	uint64_t unnamed; /* within such a slice, with a frame whose function is not known */
+};
+
+void flame_samples_counts(const struct consumer *consumer, struct flame_samples_count *ret);
+
+/*
+ * Call it after the last trace, while the callstacks still exist: then frames have the names of
+ * their functions. `names` is the table of these names. Returns 0 or negative errno.
+ */
+int flame_samples_fill(struct consumer *consumer, struct names *names, struct flame *flame);
+
+/* --- report_flame.c: `proftrace report --flame` --- */
+
+struct flame_options {
+	bool wanted;
+	const char *slice;  /* only samples within slices of such a name, a glob; NULL: all */
+	const char *output; /* NULL or "-": folded stacks on standard output */
+	bool quiet;
+};
+
+/* Why `output` cannot be the name of a flame graph; NULL: it can. */
+const char *flame_output_wrong(const char *output);
+
+/* `paths`: the traces, which the consumer has read. Returns 0 or negative errno. */
+int report_flame(const struct flame_options *options, struct consumer *consumer,
+		 struct names *names, char *const *paths, unsigned n_paths, struct failure *f);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The tree behind a flame graph, private to this folder: flame.c builds and sorts it, flame_svg.c
+ * draws it.
+ */
+#ifndef PROFTRACE_REPORTS_FLAME_FLAME_TREE_H
+#define PROFTRACE_REPORTS_FLAME_FLAME_TREE_H
+
+#include "reports/flame/flame.h"
+#include "base/hash_key.h"
+
+struct flame_key {
+	struct flame_node *parent;
+	const struct name *name;
+};
+
+struct flame_node {
+	struct flame_key key;
+	enum flame_kind kind;
+	uint64_t total; /* with its callees */
+	uint64_t self;
+	struct flame_node *children; /* sorted by name after flame_sort() */
+	struct flame_node *next;
+	UT_hash_handle hh;
+};
+
+struct flame {
+	struct flame_node root; /* all samples; it has no name */
+	struct flame_node *nodes;
+	uint64_t cut;
+};
+
+/* Sorts children by name, which is the order in which they are drawn. */
+void flame_sort(struct flame_node *node);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Strings and numbers in JSON and CSV, for all reports that programs read. */
+#include "reports/table/stats_print.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "formats/json_text.h"
+
+void put_json_string(FILE *out, const char *text)
+{
+	char escaped[2 * 256];
+	size_t length = strlen(text), n;
+
+	fputc('"', out);
+	for (; length; text += n, length -= n) {
+		n = length < 256 ? length : 256;
+		fwrite(escaped, 1, (size_t)(json_escaped(escaped, text, n) - escaped), out);
+	}
+	fputc('"', out);
+}
+
+void put_json_name(FILE *out, const char *key, const struct name *name)
+{
+	fprintf(out, "\"%s\": ", key);
+	if (name)
+		put_json_string(out, name->text);
+	else
+		fputs("null", out);
+}
+
+void put_json_u64(FILE *out, const char *key, uint64_t value)
+{
+	fprintf(out, ", \"%s\": %" PRIu64, key, value);
+}
+
+void put_json_double(FILE *out, double value)
+{
+	char number[JSON_NUMBER_MAX];
+
+	if (isfinite(value))
+		fwrite(number, 1, (size_t)(json_double(number, value) - number), out);
+	else
+		fputs("null", out);
+}
+
+void put_csv_text(FILE *out, const char *text)
+{
+	bool quoted = text[strcspn(text, ",\"\r\n")] != '\0';
+
+	if (!quoted) {
+		fputs(text, out);
+		return;
+	}
+	fputc('"', out);
+	for (; *text; text++) {
+		if (*text == '"')
+			fputc('"', out);
+		fputc(*text, out);
+	}
+	fputc('"', out);
+}
+
+void put_csv_double(FILE *out, double value)
+{
+	char number[JSON_NUMBER_MAX];
+
+	if (isfinite(value))
+		fwrite(number, 1, (size_t)(json_double(number, value) - number), out);
+	else
+		fprintf(out, "%g", value);
+}
+
+void put_csv_time(FILE *out, enum stats_unit unit, uint64_t ns)
+{
+	static const struct {
+		uint64_t ns;
+		int digits;
+	} units[] = {
+		[STATS_UNIT_AUTO] = { 1, 0 },	    [STATS_UNIT_NS] = { 1, 0 },
+		[STATS_UNIT_US] = { 1000, 3 },	    [STATS_UNIT_MS] = { 1000000, 6 },
+		[STATS_UNIT_S] = { 1000000000, 9 },
+	};
+
+	fprintf(out, "%" PRIu64, ns / units[unit].ns);
+	if (units[unit].digits)
+		fprintf(out, ".%0*" PRIu64, units[unit].digits, ns % units[unit].ns);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The supervisor starts parsers, one after the other, each as confined as a process can be that
+ * still has to parse: no new privileges, no capabilities, a seccomp filter, limits on memory and
+ * time, and nothing but its socket. The supervisor itself only waits: for the parser to end, or for
+ * the recorder to close the socket.
+ */
+#include "symbols/wire.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "privilege/confine.h"
+#include "privilege/privileges.h"
+
+enum {
+	SOCKET = 3, /* the descriptor of the supervisor and of its parsers */
+	MAX_PARSERS = 256,
+};
+
+/* Address space: files are mapped, and the largest debug files have gigabytes. */
+#define MAX_MEMORY (8ull << 30)
+/*
+ * Writable memory, because libelf maps files privately: compressed sections become larger, and what
+ * is found in a file is kept. A file of compressed zeros would become a thousand times as large.
+ */
+#define MEMORY_OF_NOTHING (512ull << 20)
+#define MEMORY_PER_BYTE	  8
+
+/* Address sanitizers map more than any reasonable limit. */
+#if defined(__SANITIZE_ADDRESS__)
+#define UNLIMITED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define UNLIMITED 1
+#endif
+#endif
+
+static void set_parser_limit(int resource, rlim_t most)
+{
+	const struct rlimit r = { most, most };
+
+	setrlimit(resource, &r);
+}
+
+static void limit_parser_memory(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	/*
+	 * If the kernel has to kill a process for memory, it should be this one, which is
+	 * dispensable.
+	 */
+	if (fd >= 0) {
+		ssize_t n = write(fd, "1000", 4);
+
+		(void)n;
+		close(fd);
+	}
+#ifndef UNLIMITED
+	set_parser_limit(RLIMIT_AS, MAX_MEMORY);
+#endif
+}
+
+void symbols_limit_memory(uint64_t file_bytes)
+{
+#ifndef UNLIMITED
+	struct rlimit r;
+
+	if (file_bytes > MAX_MEMORY)
+		file_bytes = MAX_MEMORY;
+	if (getrlimit(RLIMIT_DATA, &r))
+		return;
+	r.rlim_cur = MEMORY_OF_NOTHING + MEMORY_PER_BYTE * file_bytes;
+	if (r.rlim_cur > r.rlim_max)
+		r.rlim_cur = r.rlim_max;
+	setrlimit(RLIMIT_DATA, &r);
+#else
+	(void)file_bytes;
+#endif
+}
+
+static void run_parser(void)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	prctl(PR_SET_NAME, "symbols", 0, 0, 0);
+	/* A broken file is no reason to write a core dump. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	set_parser_limit(RLIMIT_CORE, 0);
+	set_parser_limit(RLIMIT_FSIZE, 0);
+	limit_parser_memory();
+	privileges_keep(NULL, 0, true);
+	confine_parser();
+	symbols_parser(SOCKET);
+	_exit(0);
+}
+
+/* Waits for the parser or the recorder to end. Returns whether it was the parser. */
+static bool wait_for_parser(pid_t parser)
+{
+	struct pollfd fds[] = {
+		{ .fd = (int)syscall(SYS_pidfd_open, parser, 0), .events = POLLIN },
+		{ .fd = SOCKET }, /* POLLHUP is always reported */
+	};
+	int n;
+
+	if (fds[0].fd < 0)
+		return false;
+	do
+		n = poll(fds, 2, -1);
+	while (n < 0);
+	close(fds[0].fd);
+	return !fds[1].revents;
+}
+
+/*
+ * Closes all descriptors of the recorder: otherwise the broker would not notice the recorder's end,
+ * and the kernel would keep its BPF maps.
+ */
+static void close_inherited_files(int socket)
+{
+	int nothing, i;
+
+	if (socket != SOCKET)
+		dup2(socket, SOCKET);
+	closefrom(SOCKET + 1);
+	nothing = open("/dev/null", O_RDWR);
+	for (i = 0; i < SOCKET && nothing > SOCKET; i++)
+		dup2(nothing, i);
+	close(nothing);
+}
+
+void symbols_supervisor(int socket)
+{
+	const struct symbol_head died = { .kind = SYMBOL_DIED };
+	/*
+	 * The supervisor ends with the recorder, which goes on after an interrupt; so these signals
+	 * are ignored.
+	 */
+	static const int ignored[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGPIPE };
+	unsigned i;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	for (i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+		signal(ignored[i], SIG_IGN);
+	close_inherited_files(socket);
+	for (i = 0; i < MAX_PARSERS; i++) {
+		pid_t parser = fork();
+		int status;
+		bool ended;
+
+		if (!parser)
+			run_parser();
+		if (parser < 0)
+			_exit(1);
+		ended = wait_for_parser(parser);
+		if (!ended)
+			kill(parser, SIGKILL);
+		if (waitpid(parser, &status, 0) < 0 || !ended)
+			_exit(0);
+		if (symbol_send(SOCKET, &died, sizeof(died), -1))
+			_exit(0);
+	}
+	_exit(1);
+}

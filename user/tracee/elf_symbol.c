@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Sections and dynamic symbols of an ELF file.
+ *
+ * A symbol is looked up as the dynamic linker does, by PT_DYNAMIC and a hash table, which must be right for the
+ * program to run. Section headers, which may be stripped or wrong, are only used if there is no hash table. Hash
+ * chains of a damaged file may be of any length or form a cycle, so every walk has a limit.
+ */
+#include "tracee/elf_file.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_DYNAMIC	    1024 /* entries of PT_DYNAMIC */
+#define MAX_CHAIN	    1024 /* symbols read along one hash chain; real ones have about ten */
+#define MAX_SAME	    16	 /* of these, symbols with the right hash */
+#define CHAIN_BLOCK	    64	 /* entries of one chain that are read at once */
+#define SECTIONS_BLOCK	    32	 /* section headers that are read at once */
+#define MAX_SYMBOLS	    262144
+#define MAX_DYNAMIC_SYMBOLS 4096 /* without a hash table, which every program that runs has */
+#define MAX_SYMBOL_NAME	    128
+
+/* Reads at least one and at most `most` entries of a table that may end at the end of the file. */
+static int elf_read_entries(const struct elf_file *elf, uint64_t offset, void *out, size_t size,
+			    unsigned most, unsigned *ret_n)
+{
+	ssize_t got = offset > INT64_MAX ? 0 : pread(elf->fd, out, most * size, (off_t)offset);
+
+	if (got < 0)
+		return -errno;
+	*ret_n = (unsigned)((size_t)got / size);
+	return *ret_n ? 0 : -ENODATA;
+}
+
+/* --- sections -------------------------------------------------------------------------------- */
+
+int elf_file_section_at(const struct elf_file *elf, uint32_t index, Elf64_Shdr *ret)
+{
+	if (index >= elf->n_sections || elf->sections_offset > INT64_MAX)
+		return -ENOENT;
+	return elf_file_read(elf, elf->sections_offset + (uint64_t)index * sizeof(*ret), ret,
+			     sizeof(*ret));
+}
+
+/* Returns 1 if the string table has exactly this string at `at`, 0 if not, or negative errno. */
+static int elf_string_equals(const struct elf_file *elf, uint64_t table, uint64_t table_size,
+			     uint32_t at, const char *string)
+{
+	char bytes[MAX_SYMBOL_NAME];
+	size_t n = strlen(string) + 1;
+	int r;
+
+	if (n > sizeof(bytes) || table > INT64_MAX || at >= table_size || n > table_size - at)
+		return 0;
+	r = elf_file_read(elf, table + at, bytes, n);
+	return r ? r : memcmp(bytes, string, n) == 0;
+}
+
+int elf_file_section(const struct elf_file *elf, uint32_t type, const char *name, Elf64_Shdr *ret)
+{
+	Elf64_Shdr names, sections[SECTIONS_BLOCK];
+	unsigned n = 0, at = 0;
+	uint32_t i;
+	int r;
+
+	r = elf_file_section_at(elf, elf->names_section, &names);
+	if (r && name)
+		return r;
+	if (elf->sections_offset > INT64_MAX)
+		return -ENOENT;
+	for (i = 1; i < elf->n_sections && i < ELF_MAX_SECTIONS; i++, at++) {
+		const Elf64_Shdr *section;
+
+		if (at == n) {
+			r = elf_read_entries(elf,
+					     elf->sections_offset + (uint64_t)i * sizeof(*sections),
+					     sections, sizeof(*sections), SECTIONS_BLOCK, &n);
+			if (r)
+				return r;
+			at = 0;
+		}
+		section = &sections[at];
+		if (section->sh_type != type)
+			continue;
+		if (name && elf_string_equals(elf, names.sh_offset, names.sh_size, section->sh_name,
+					      name) != 1)
+			continue;
+		*ret = *section;
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* --- symbols --------------------------------------------------------------------------------- */
+
+/* File offsets of the tables of PT_DYNAMIC. */
+struct dynamic {
+	uint64_t symbols;
+	uint64_t strings;
+	uint64_t strings_size;
+	uint64_t gnu_hash; /* 0 = none, as all the others */
+	uint64_t hash;
+	uint64_t own_name; /* in the strings */
+	uint64_t flags_1;
+};
+
+/* Returns 1 and the address if symbol `index` is defined and has this name, 0 if not, or negative errno. */
+static int elf_symbol_matches(const struct elf_file *elf, const struct dynamic *d, uint64_t index,
+			      const char *name, uint64_t *ret_vaddr)
+{
+	Elf64_Sym symbol;
+	int r;
+
+	if (index > UINT32_MAX)
+		return 0;
+	r = elf_file_read(elf, d->symbols + index * sizeof(symbol), &symbol, sizeof(symbol));
+	if (r)
+		return r;
+	if (symbol.st_shndx == SHN_UNDEF || symbol.st_value == 0)
+		return 0;
+	r = elf_string_equals(elf, d->strings, d->strings_size, symbol.st_name, name);
+	if (r == 1)
+		*ret_vaddr = symbol.st_value;
+	return r;
+}
+
+static uint32_t gnu_hash(const char *name)
+{
+	uint32_t h = 5381;
+
+	for (; *name; name++)
+		h = h * 33 + (uint8_t)*name;
+	return h;
+}
+
+/* The lookup functions return 1 if the symbol was found, 0 if it does not exist, or negative errno if unknown. */
+static int elf_walk_gnu_chain(const struct elf_file *elf, const struct dynamic *d, uint64_t chain,
+			      uint64_t index, const char *name, uint64_t *ret_vaddr)
+{
+	uint32_t hash = gnu_hash(name), entries[CHAIN_BLOCK];
+	unsigned i, n = 0, at = 0, same = 0;
+	int r;
+
+	for (i = 0; i < MAX_CHAIN && same < MAX_SAME; i++, at++) {
+		if (at == n) {
+			r = elf_read_entries(elf, chain + (uint64_t)i * sizeof(*entries), entries,
+					     sizeof(*entries), CHAIN_BLOCK, &n);
+			if (r)
+				return r;
+			at = 0;
+		}
+		/* The lowest bit is not part of the hash but marks the end of the chain. */
+		if ((entries[at] | 1) == (hash | 1)) {
+			same++;
+			r = elf_symbol_matches(elf, d, index + i, name, ret_vaddr);
+			if (r)
+				return r;
+		}
+		if (entries[at] & 1)
+			return 0;
+	}
+	return -ENOENT;
+}
+
+static int elf_find_by_gnu_hash(const struct elf_file *elf, const struct dynamic *d,
+				const char *name, uint64_t *ret_vaddr)
+{
+	uint32_t header[4]; /* buckets, first symbol, words of the Bloom filter, its shift */
+	uint32_t hash = gnu_hash(name), index;
+	uint64_t buckets, chains;
+	int r = elf_file_read(elf, d->gnu_hash, header, sizeof(header));
+
+	if (r)
+		return r;
+	if (header[0] == 0)
+		return -ENOENT;
+	buckets = d->gnu_hash + sizeof(header) + (uint64_t)header[2] * 8;
+	chains = buckets + (uint64_t)header[0] * 4;
+	r = elf_file_read(elf, buckets + (uint64_t)(hash % header[0]) * 4, &index, sizeof(index));
+	if (r)
+		return r;
+	if (index == 0)
+		return 0;
+	if (index < header[1])
+		return -ENOENT;
+	return elf_walk_gnu_chain(elf, d, chains + (uint64_t)(index - header[1]) * 4, index, name,
+				  ret_vaddr);
+}
+
+static uint32_t sysv_hash(const char *name)
+{
+	uint32_t h = 0, high;
+
+	for (; *name; name++) {
+		h = (h << 4) + (uint8_t)*name;
+		high = h & 0xf0000000;
+		h = (h ^ (high >> 24)) & ~high;
+	}
+	return h;
+}
+
+static int elf_find_by_sysv_hash(const struct elf_file *elf, const struct dynamic *d,
+				 const char *name, uint64_t *ret_vaddr)
+{
+	uint32_t header[2]; /* buckets, chain entries */
+	uint32_t index, i;
+	uint64_t buckets = d->hash + sizeof(header), chains;
+	int r = elf_file_read(elf, d->hash, header, sizeof(header));
+
+	if (r)
+		return r;
+	if (header[0] == 0)
+		return -ENOENT;
+	chains = buckets + (uint64_t)header[0] * 4;
+	r = elf_file_read(elf, buckets + (uint64_t)(sysv_hash(name) % header[0]) * 4, &index,
+			  sizeof(index));
+	for (i = 0; r == 0 && index != 0 && index < header[1] && i < MAX_CHAIN; i++) {
+		r = elf_symbol_matches(elf, d, index, name, ret_vaddr);
+		if (r)
+			return r;
+		r = elf_file_read(elf, chains + (uint64_t)index * 4, &index, sizeof(index));
+	}
+	return r == 0 && index ? -ENOENT : r;
+}
+
+static void elf_table_offset(const struct elf_file *elf, uint64_t vaddr, uint64_t *ret_offset)
+{
+	if (elf_file_offset(elf, vaddr, ELF_ANYWHERE, ret_offset))
+		*ret_offset = 0;
+}
+
+static int elf_parse_dynamic(const struct elf_file *elf, const struct elf_segment *segment,
+			     struct dynamic *d)
+{
+	Elf64_Dyn entry;
+	uint64_t i;
+	int r;
+
+	for (i = 0; i < segment->filesz / sizeof(entry) && i < MAX_DYNAMIC; i++) {
+		r = elf_file_read(elf, segment->offset + i * sizeof(entry), &entry, sizeof(entry));
+		if (r)
+			return r;
+		switch (entry.d_tag) {
+		case DT_NULL:
+			i = MAX_DYNAMIC;
+			break;
+		case DT_SYMTAB:
+			elf_table_offset(elf, entry.d_un.d_ptr, &d->symbols);
+			break;
+		case DT_STRTAB:
+			elf_table_offset(elf, entry.d_un.d_ptr, &d->strings);
+			break;
+		case DT_STRSZ:
+			d->strings_size = entry.d_un.d_val;
+			break;
+		case DT_SONAME:
+			d->own_name = entry.d_un.d_val;
+			break;
+		case DT_FLAGS_1:
+			d->flags_1 = entry.d_un.d_val;
+			break;
+		case DT_GNU_HASH:
+			elf_table_offset(elf, entry.d_un.d_ptr, &d->gnu_hash);
+			break;
+		case DT_HASH:
+			elf_table_offset(elf, entry.d_un.d_ptr, &d->hash);
+			break;
+		}
+	}
+	return d->symbols && d->strings ? 0 : -ENOENT;
+}
+
+/* *ret_hashed: there is a hash table, so a symbol that was not found does not exist. */
+static int elf_find_by_dynamic(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr,
+			       bool *ret_hashed)
+{
+	unsigned i;
+	int r = -ENOENT;
+
+	for (i = 0; i < elf->n_segments; i++) {
+		struct dynamic d = { 0 };
+
+		if (elf->segments[i].type != PT_DYNAMIC)
+			continue;
+		r = elf_parse_dynamic(elf, &elf->segments[i], &d);
+		if (r)
+			return r;
+		*ret_hashed = d.gnu_hash || d.hash;
+		r = d.gnu_hash ? elf_find_by_gnu_hash(elf, &d, name, ret_vaddr) : -ENOENT;
+		if (r != 1 && d.hash)
+			r = elf_find_by_sysv_hash(elf, &d, name, ret_vaddr);
+		return r;
+	}
+	return r;
+}
+
+/* `type`: SHT_DYNSYM or SHT_SYMTAB. */
+static int elf_find_by_section(const struct elf_file *elf, uint32_t type, const char *name,
+			       uint64_t *ret_vaddr)
+{
+	struct dynamic d = { 0 };
+	Elf64_Shdr symbols, strings;
+	uint64_t i, n, most = type == SHT_DYNSYM ? MAX_DYNAMIC_SYMBOLS : MAX_SYMBOLS;
+	int r = elf_file_section(elf, type, NULL, &symbols);
+
+	if (r == 0)
+		r = elf_file_section_at(elf, symbols.sh_link, &strings);
+	if (r)
+		return r;
+	if (symbols.sh_offset > INT64_MAX / 2 || strings.sh_offset > INT64_MAX / 2)
+		return -ENOENT;
+	d.symbols = symbols.sh_offset;
+	d.strings = strings.sh_offset;
+	d.strings_size = strings.sh_size;
+	n = symbols.sh_size / sizeof(Elf64_Sym);
+	for (i = 1; i < n && i < most; i++) {
+		r = elf_symbol_matches(elf, &d, i, name, ret_vaddr);
+		if (r)
+			return r;
+	}
+	return -ENOENT;
+}
+
+int elf_file_dynamic_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr)
+{
+	uint64_t vaddr;
+	bool hashed = false;
+	int r = elf_find_by_dynamic(elf, name, &vaddr, &hashed);
+
+	/*
+	 * A symbol that the dynamic linker would not find does not exist. Without this, a damaged hash table would make
+	 * us read all symbols for each name.
+	 */
+	if (r < 0 && !hashed)
+		r = elf_find_by_section(elf, SHT_DYNSYM, name, &vaddr);
+	if (r != 1)
+		return r < 0 ? r : -ENOENT;
+	*ret_vaddr = vaddr;
+	return 0;
+}
+
+int elf_file_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr)
+{
+	uint64_t vaddr;
+
+	if (!elf_file_dynamic_symbol(elf, name, ret_vaddr))
+		return 0;
+	if (elf_find_by_section(elf, SHT_SYMTAB, name, &vaddr) != 1)
+		return -ENOENT;
+	*ret_vaddr = vaddr;
+	return 0;
+}
+
+/* All 0 if the file has no valid PT_DYNAMIC. */
+static void elf_read_dynamic(const struct elf_file *elf, struct dynamic *d)
+{
+	unsigned i;
+
+	memset(d, 0, sizeof(*d));
+	for (i = 0; i < elf->n_segments; i++) {
+		if (elf->segments[i].type != PT_DYNAMIC)
+			continue;
+		if (elf_parse_dynamic(elf, &elf->segments[i], d))
+			memset(d, 0, sizeof(*d));
+		return;
+	}
+}
+
+bool elf_file_own_name(const struct elf_file *elf, char *out, size_t size)
+{
+	struct dynamic d;
+	uint64_t n;
+
+	elf_read_dynamic(elf, &d);
+	if (!d.own_name || d.own_name >= d.strings_size)
+		return false;
+	n = d.strings_size - d.own_name;
+	if (n > size)
+		n = size;
+	if (elf_file_read(elf, d.strings + d.own_name, out, n) || !memchr(out, '\0', n))
+		return false;
+	return *out != '\0';
+}
+
+bool elf_file_is_program(const struct elf_file *elf)
+{
+	struct dynamic d;
+
+	elf_read_dynamic(elf, &d);
+	return !d.own_name && (elf->type == ET_EXEC || elf->has_interp || (d.flags_1 & DF_1_PIE));
+}

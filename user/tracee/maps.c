@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A parser for text of which a part is chosen by the traced process: it accepts exactly the kernel's format, and its
+ * memory does not depend on the length of a line.
+ */
+#include "tracee/maps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MAX_HEAD  256 /* the fields before a path have at most about 100 bytes */
+#define LINE_SIZE (MAX_HEAD + MAPS_MAX_PATH)
+#define MAX_BYTES (1ull << 30)
+
+struct maps_reader {
+	mapping_fn each;
+	void *context;
+	int reported; /* mappings */
+	int lines;
+	size_t length; /* of the line so far */
+	bool cut;      /* the line exceeds the buffer; the rest is dropped */
+	char line[LINE_SIZE + 1];
+};
+
+/* Parses a number in base 10 or 16 without sign or space, which is followed by `stop`. Fails on overflow. */
+static bool maps_parse_number(const char **at, unsigned base, char stop, uint64_t *ret)
+{
+	const char *p = *at;
+	uint64_t value = 0;
+
+	for (;; p++) {
+		unsigned digit;
+
+		if (*p >= '0' && *p <= '9')
+			digit = (unsigned)(*p - '0');
+		else if (base == 16 && *p >= 'a' && *p <= 'f')
+			digit = (unsigned)(*p - 'a') + 10;
+		else
+			break;
+		if (value > (UINT64_MAX - digit) / base)
+			return false;
+		value = value * base + digit;
+	}
+	if (p == *at || *p != stop)
+		return false;
+	*at = p + (stop != '\0');
+	*ret = value;
+	return true;
+}
+
+static bool maps_parse_protection(const char **at, struct mapping *m)
+{
+	const char *p = *at;
+
+	if ((p[0] != 'r' && p[0] != '-') || (p[1] != 'w' && p[1] != '-') ||
+	    (p[2] != 'x' && p[2] != '-') || (p[3] != 'p' && p[3] != 's') || p[4] != ' ')
+		return false;
+	m->readable = p[0] == 'r';
+	m->writable = p[1] == 'w';
+	m->executable = p[2] == 'x';
+	m->shared = p[3] == 's';
+	*at = p + 5;
+	return true;
+}
+
+/* start-end rwxp offset major:minor inode      path */
+static bool maps_parse_line(char *line, struct mapping *m)
+{
+	static const char deleted[] = " (deleted)";
+	const size_t suffix = sizeof(deleted) - 1;
+	const char *at = line;
+	uint64_t major, minor;
+	char *path;
+	size_t n;
+
+	memset(m, 0, sizeof(*m));
+	if (!maps_parse_number(&at, 16, '-', &m->start) ||
+	    !maps_parse_number(&at, 16, ' ', &m->end) || !maps_parse_protection(&at, m) ||
+	    !maps_parse_number(&at, 16, ' ', &m->offset) ||
+	    !maps_parse_number(&at, 16, ':', &major) || !maps_parse_number(&at, 16, ' ', &minor))
+		return false;
+	if (!maps_parse_number(&at, 10, ' ', &m->inode) &&
+	    !maps_parse_number(&at, 10, '\0', &m->inode))
+		return false;
+	if (m->start >= m->end || major > UINT32_MAX || minor > UINT32_MAX)
+		return false;
+	m->device_major = (uint32_t)major;
+	m->device_minor = (uint32_t)minor;
+	at += strspn(at, " ");
+	path = line + (at - line);
+	n = strlen(path);
+	if (n > suffix && memcmp(path + n - suffix, deleted, suffix) == 0) {
+		m->deleted = true;
+		n -= suffix;
+	}
+	if (n > MAPS_MAX_PATH) {
+		m->path_cut = true;
+		n = MAPS_MAX_PATH;
+	}
+	path[n] = '\0';
+	m->path = path;
+	return true;
+}
+
+static int maps_end_line(struct maps_reader *r)
+{
+	struct mapping m;
+	int result = 0;
+
+	r->line[r->length] = '\0';
+	if (!memchr(r->line, '\0', r->length) && maps_parse_line(r->line, &m)) {
+		m.path_cut |= r->cut;
+		r->reported++;
+		result = r->each(r->context, &m);
+	}
+	r->length = 0;
+	r->cut = false;
+	r->lines++;
+	return result;
+}
+
+static int maps_feed(struct maps_reader *r, const char *bytes, size_t n)
+{
+	while (n > 0) {
+		const char *newline = memchr(bytes, '\n', n);
+		size_t piece = newline ? (size_t)(newline - bytes) : n;
+		size_t space = LINE_SIZE - r->length;
+		size_t kept = piece < space ? piece : space;
+		int result;
+
+		memcpy(r->line + r->length, bytes, kept);
+		r->length += kept;
+		r->cut |= kept < piece;
+		if (!newline)
+			return 0;
+		result = maps_end_line(r);
+		if (result)
+			return result;
+		if (r->lines >= MAPS_MAX_LINES)
+			return -E2BIG;
+		bytes += piece + 1;
+		n -= piece + 1;
+	}
+	return 0;
+}
+
+int maps_read(int fd, mapping_fn each, void *context)
+{
+	struct maps_reader *r = calloc(1, sizeof(*r));
+	char bytes[16384];
+	uint64_t at = 0;
+	int result = 0;
+
+	if (!r)
+		return -ENOMEM;
+	r->each = each;
+	r->context = context;
+	while (result == 0) {
+		ssize_t got = pread(fd, bytes, sizeof(bytes), (off_t)at);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			result = -errno;
+		if (got <= 0)
+			break;
+		at += (uint64_t)got;
+		result = at > MAX_BYTES ? -E2BIG : maps_feed(r, bytes, (size_t)got);
+	}
+	if (result == 0 && r->length > 0)
+		result = maps_end_line(r);
+	if (result == 0)
+		result = r->reported;
+	free(r);
+	return result;
+}
+
+void maps_unescape(char *path)
+{
+	char *out = path;
+
+	while (*path) {
+		if (strncmp(path, "\\012", 4) == 0) {
+			*out++ = '\n';
+			path += 4;
+		} else {
+			*out++ = *path++;
+		}
+	}
+	*out = '\0';
+}
+
+/* --- mapped files -------------------------------------------------------------------------------- */
+
+/* Device numbers are not compared, because those of maps and stat() differ on some file systems. */
+static bool fd_is_mapped_file(int place, uint64_t inode)
+{
+	struct stat st;
+
+	return !fstat(place, &st) && S_ISREG(st.st_mode) && st.st_ino == inode;
+}
+
+/* Checks an O_PATH descriptor before it is opened for reading: opening a device may have side effects. */
+static int reopen_mapped_file(int place, uint64_t inode)
+{
+	char path[32];
+	int fd = -ESTALE;
+
+	if (place < 0)
+		return -errno;
+	if (fd_is_mapped_file(place, inode)) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		fd = fd < 0 ? -errno : fd;
+	}
+	close(place);
+	return fd;
+}
+
+int path_within_root(int directory, const char *path)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	int root = openat(directory, "root", O_PATH | O_DIRECTORY | O_CLOEXEC), place, error;
+
+	if (root < 0)
+		return -1;
+	place = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	error = errno;
+	close(root);
+	errno = error;
+	return place;
+}
+
+int open_mapped_path(int directory, const char *path, uint64_t inode)
+{
+	/* A magic link to the file itself, which works even if the file was renamed or deleted. */
+	int fd = reopen_mapped_file(openat(directory, "exe", O_PATH | O_CLOEXEC), inode);
+	char *unescaped;
+
+	if (fd >= 0)
+		return fd;
+	unescaped = strdup(path);
+	if (!unescaped)
+		return -ENOMEM;
+	maps_unescape(unescaped);
+	fd = reopen_mapped_file(path_within_root(directory, unescaped), inode);
+	free(unescaped);
+	return fd;
+}

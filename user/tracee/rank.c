@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The environment of a process is untrusted text of any size, so it is bounded and the value is checked. */
+#include "tracee/rank.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	MAX_ENVIRONMENT = 4 << 20
+};
+
+/* The first one that is set to a number is used. */
+static const char *const variables[] = { "RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID" };
+
+/* Returns 0 if the value is not a number. */
+static int rank_copy(const char *value, char *out, size_t size)
+{
+	size_t length = strspn(value, "0123456789");
+
+	if (!length || value[length] || length >= size || length > 9)
+		return 0;
+	memcpy(out, value, length + 1);
+	return 1;
+}
+
+static const char *environment_find(const char *environment, size_t size, const char *variable)
+{
+	size_t length = strlen(variable), at;
+
+	for (at = 0; at < size; at += strlen(environment + at) + 1) {
+		if (!strncmp(environment + at, variable, length) && environment[at + length] == '=')
+			return environment + at + length + 1;
+	}
+	return NULL;
+}
+
+/* Reads the whole environment and adds a NUL. NULL: it may not be read. */
+static char *environment_read(pid_t pid, size_t *ret_size)
+{
+	char path[32], *bytes = NULL;
+	size_t size = 0, capacity = 0;
+	ssize_t n = 1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && n > 0 && size < MAX_ENVIRONMENT) {
+		if (capacity - size < 2) {
+			char *grown = realloc(bytes, capacity ? capacity * 2 : 16384);
+
+			if (!grown)
+				break;
+			bytes = grown;
+			capacity = capacity ? capacity * 2 : 16384;
+		}
+		n = read(fd, bytes + size, capacity - size - 1);
+		if (n > 0)
+			size += (size_t)n;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (bytes)
+		bytes[size] = '\0';
+	*ret_size = size;
+	return bytes;
+}
+
+void target_rank(pid_t pid, char *out, size_t size)
+{
+	size_t i, length = 0;
+	char *environment = pid ? environment_read(pid, &length) : NULL;
+
+	out[0] = '\0';
+	for (i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+		const char *value = !pid ? getenv(variables[i])
+				    : environment
+					    ? environment_find(environment, length, variables[i])
+					    : NULL;
+
+		if (value && rank_copy(value, out, size))
+			break;
+	}
+	free(environment);
+}

@@ -6,6 +6,7 @@
  * descriptor comes with it; before the file and each packet two of its length.
  */
 #include <elf.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -16,13 +17,19 @@
 
 static long kernel(long number, ...);
 static int give_back(int fd);
-#define syscall(...) kernel(__VA_ARGS__)
-#define close(fd)    give_back(fd)
+static void give_back_all(const int *fds, unsigned n);
+static int keep_open(int fd, int how, int least);
+#define syscall(...)		  kernel(__VA_ARGS__)
+#define close(fd)		  give_back(fd)
+#define descriptors_close(fds, n) give_back_all(fds, n)
+#define fcntl(fd, how, least)	  keep_open(fd, how, least)
 #include "privilege/broker/attach.c"
 #include "privilege/broker/links.c"
 #include "privilege/broker/server.c"
 #undef syscall
 #undef close
+#undef descriptors_close
+#undef fcntl
 #include "../unit/elf_image.h"
 
 /*
@@ -55,6 +62,7 @@ static int program_fd = -1, foreign_fd = -1;
 static uint64_t given, taken_back; /* descriptors: none is real but those of two files */
 
 #define NOT_REAL 100000
+#define PROGRAMS 1000
 
 static void must(int condition)
 {
@@ -73,6 +81,19 @@ static int give_back(int fd)
 	must(fd == NOT_REAL || fd == program_fd || fd == foreign_fd);
 	taken_back++;
 	return 0;
+}
+
+static void give_back_all(const int *fds, unsigned n)
+{
+	while (n)
+		give_back(fds[--n]);
+}
+
+/* The broker keeps the file of some links open. */
+static int keep_open(int fd, int how, int least)
+{
+	must(how == F_DUPFD_CLOEXEC && !least && (fd == program_fd || fd == foreign_fd));
+	return any_descriptor();
 }
 
 /* --- the processes ------------------------------------------------------------------------------- */
@@ -164,8 +185,11 @@ int bpf_map_delete_elem(int fd, const void *key)
 	return 0;
 }
 
-/* Of the file with a known contents: nothing else may be attached to. */
-static void must_be_right(const char *path, uint64_t offset, uint64_t semaphore)
+/*
+ * Of the file with a known contents: nothing else may be attached to. What takes batches may leave the
+ * semaphore of a marker as it is.
+ */
+static void must_be_right(const char *path, uint64_t offset, uint64_t semaphore, bool may_omit)
 {
 	char known[32];
 
@@ -173,7 +197,7 @@ static void must_be_right(const char *path, uint64_t offset, uint64_t semaphore)
 	if (strcmp(path, known))
 		return;
 	if (offset == STUB + 1 || offset == STUB + 2)
-		must(semaphore == SWITCH);
+		must(semaphore == SWITCH || (may_omit && !semaphore));
 	else if (offset == PROBE)
 		must(semaphore == PROBES);
 	else
@@ -195,7 +219,8 @@ static long link_create(va_list args)
 	for (i = 0; i < attr.cnt; i++)
 		must_be_right((const char *)(uintptr_t)attr.path,
 			      ((uint64_t *)(uintptr_t)attr.offsets)[i],
-			      attr.switches ? ((uint64_t *)(uintptr_t)attr.switches)[i] : 0);
+			      attr.switches ? ((uint64_t *)(uintptr_t)attr.switches)[i] : 0,
+			      attr.prog_fd == PROGRAMS + BROKER_FLUSH);
 	return any_descriptor();
 }
 
@@ -212,7 +237,7 @@ static long kernel(long number, ...)
 		must(number == SYS_perf_event_open);
 		event = va_arg(args, const struct perf_event_attr *);
 		must_be_right((const char *)(uintptr_t)event->uprobe_path, event->probe_offset,
-			      event->config >> 32);
+			      event->config >> 32, true);
 		fd = any_descriptor();
 	}
 	va_end(args);
@@ -346,7 +371,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	server.programs.uprobe_multi = data[0] & 1;
 	/* Functions have provers: fuzz_prover. */
 	for (i = 0; i < BROKER_PROGRAMS; i++)
-		server.programs.program_fds[i] = i <= BROKER_USDT ? 1000 : -1;
+		server.programs.program_fds[i] = i <= BROKER_USDT ? (int)(PROGRAMS + i) : -1;
 	memset(traced, 0, sizeof(traced));
 	executes = 0;
 	n = length_of(data + 1, size - 3);

@@ -94,7 +94,7 @@ static void check_said(void)
 	fflush(stderr);
 	check(!strncmp(said, "proftrace: ", 11));
 	hint = strchr(said, '\n');
-	check(hint && !strncmp(hint, "\nhint: `proftrace ", 18));
+	check(hint && !strncmp(hint, "\nhint: see `proftrace ", 22));
 	at = strchr(hint + 1, '\n');
 	check(at && !at[1]);
 	for (at = said; *at; at++)

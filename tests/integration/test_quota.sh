@@ -62,7 +62,7 @@ if with_quota; then
 		check_cut "quota" "$directory/t.$kind"
 	done
 	check "quota: there is a file" test -e "$directory/t.json" -o -e "$directory/t.pftrace"
-	equal "quota: what helps" "$(grep -c '^hint: --max-size SIZE' "$tmp/err")" 1
+	equal "quota: what helps" "$(grep -c '^hint: limit the output with --max-size SIZE' "$tmp/err")" 1
 	check_adds_up "quota" "$tmp/theirs/s"
 	check "quota: what does not fit is lost" test "$(field "$tmp/theirs/s" output)" -gt 0
 	wait_for "$tmp/sum.out" sum
@@ -93,7 +93,7 @@ for kind in json pftrace; do
 		check "16 KB: that there is no $kind is said" grep -q "^$file  was not written" "$tmp/err"
 	fi
 done
-equal "16 KB: what helps" "$(grep -c '^hint: --max-size SIZE' "$tmp/err")" 1
+equal "16 KB: what helps" "$(grep -c '^hint: limit the output with --max-size SIZE' "$tmp/err")" 1
 check_adds_up "16 KB" "$tmp/s"
 check_nothing_left "16 KB"
 umount "$tmp/disk"

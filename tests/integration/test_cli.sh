@@ -33,6 +33,10 @@ for verb in report list merge convert top ctl check open; do
 done
 equal "argp has no words of its own left" "$(grep -l 'argp_error\|argp_parse(&argp' "$root"/user/cmd/*.c)" ""
 expect "bad pid" 2 "'12x' is not a PID list" "$proftrace" -p 12x
+expect "no pid between commas" 2 "'1,,2' is not a PID list" "$proftrace" -p 1,,2
+expect "no pid at all" 2 "' ' is not a PID list" "$proftrace" -p ' '
+expect "pids as pidof and pgrep print them" 1 "no such process" "$proftrace" -p ' 1073741822 1073741821
+1073741823 , 1073741820 '
 expect "bad duration" 2 "is not a time" "$proftrace" -p 1 -d soon
 expect "bad size" 2 "is not a size" "$proftrace" -p 1 --buffer lots
 expect "a directory for a name" 2 "'here/' is a directory" "$proftrace" -o here/ -p 1

@@ -172,6 +172,8 @@ equal "too often: exit status" $? 2
 # What is said when nothing is named, when nothing shall be counted, and of what cannot be.
 "$proftrace" -o usual -- "$counted" threads 1 2>said
 equal "the usual: exit status" $? 0
+equal "the usual: nothing is said of counters" "$(grep -c '^proftrace: counters' said)" 0
+"$proftrace" -v -o usual -- "$counted" threads 1 2>said
 if "$proftrace" list --counters | grep -qE '^cycles +yes'; then
 	check "the usual: cycles" grep -q '"cycles":' usual.json
 else

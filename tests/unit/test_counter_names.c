@@ -353,9 +353,10 @@ static void every_known_name(void **state)
 static void the_usual(void **state)
 {
 	char note[256];
+	bool refused;
 
 	(void)state;
-	assert_int_equal(counters_default(&c, note, sizeof(note)), 0);
+	assert_int_equal(counters_default(&c, note, sizeof(note), &refused), 0);
 	assert_in_range(c.n, 1, 4);
 	if (c.list[0].source == COUNTER_PERF)
 		assert_string_equal(c.list[0].name, "cycles");

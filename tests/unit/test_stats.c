@@ -359,6 +359,23 @@ static void test_percentiles(void **state)
 	free(values);
 }
 
+/* Times that are all in one bucket have percentiles that differ, in order, and within the bounds. */
+static void test_percentiles_of_one_bucket(void **state)
+{
+	uint64_t least = histogram_least(histogram_bucket(10078000)), i, p50, p95, p99;
+	struct histogram h = { 0 };
+
+	(void)state;
+	for (i = 0; i < 1000; i++)
+		histogram_add(&h, histogram_bucket(least + i * 500), 1);
+	assert_int_equal(histogram_bucket(least), histogram_bucket(least + 999 * 500));
+	p50 = histogram_percentile(&h, 50, least, least + 999 * 500);
+	p95 = histogram_percentile(&h, 95, least, least + 999 * 500);
+	p99 = histogram_percentile(&h, 99, least, least + 999 * 500);
+	assert_true(least < p50 && p50 < p95 && p95 <= p99 && p99 <= least + 999 * 500);
+	histogram_free(&h);
+}
+
 /* However threads nest and recurse, the Self column is the time in which any slice was open. */
 static void test_self_sums(void **state)
 {
@@ -569,6 +586,7 @@ int main(void)
 		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_buckets),
 		cmocka_unit_test(test_percentiles),
+		cmocka_unit_test(test_percentiles_of_one_bucket),
 		cmocka_unit_test(test_self_sums),
 		cmocka_unit_test(test_finished_rows),
 		cmocka_unit_test(test_pools),

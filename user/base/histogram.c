@@ -54,13 +54,16 @@ void histogram_free(struct histogram *h)
 	*h = (struct histogram){ 0 };
 }
 
-/* The middle of the bucket's range. */
-static uint64_t bucket_middle(unsigned bucket)
+/*
+ * The time of the `rank`th of `n` in a bucket, as if they were spread evenly over its range: several
+ * percentiles in one bucket then differ as they should.
+ */
+static uint64_t bucket_time(unsigned bucket, uint64_t rank, uint64_t n)
 {
-	uint64_t least = histogram_least(bucket);
 	uint64_t width = bucket < HISTOGRAM_GROUP ? 1 : 1ull << ((bucket >> HISTOGRAM_BITS) - 1);
 
-	return least + (width - 1) / 2;
+	return histogram_least(bucket) +
+	       (uint64_t)((double)(width - 1) * ((double)rank - 0.5) / (double)n);
 }
 
 uint64_t histogram_percentile(const struct histogram *h, unsigned percent, uint64_t min,
@@ -78,11 +81,8 @@ uint64_t histogram_percentile(const struct histogram *h, unsigned percent, uint6
 		return min;
 	if (rank >= total)
 		return max;
-	for (i = 0; i < last; i++) {
-		if (rank <= h->counts[i])
-			break;
+	for (i = 0; rank > h->counts[i]; i++)
 		rank -= h->counts[i];
-	}
-	value = bucket_middle(h->first * HISTOGRAM_GROUP + i);
+	value = bucket_time(h->first * HISTOGRAM_GROUP + i, rank, h->counts[i]);
 	return value < min ? min : value > max ? max : value;
 }

@@ -155,12 +155,38 @@ static int scan_mapping(void *context, const struct mapping *m)
 	return 0;
 }
 
+/* What was asked for decides what is missing, and which list shows what there is. */
+static void process_without_sites(const struct capture_options *o, pid_t pid, unsigned n_files,
+				  struct failure *f)
+{
+	static const struct {
+		const char *what, *hint;
+	} asked[] = {
+		{ "no markers found in process",
+		  "`proftrace list -v -p %d` shows what it holds; is it built with proftrace.h, "
+		  "and its domain selected by -D?" },
+		{ "neither markers nor probes of -u found in process",
+		  "`proftrace list -p %d` shows which probes -u could name" },
+		{ "neither markers nor functions of -f found in process",
+		  "`proftrace list -f FILE` shows which functions -f could name" },
+		{ "no markers, probes of -u or functions of -f found in process",
+		  "`proftrace list -f FILE` shows which functions -f could name" },
+	};
+	unsigned i = (o->n_functions ? 2 : 0) + (o->n_usdt ? 1 : 0);
+	char object[16], reason[96];
+
+	snprintf(object, sizeof(object), "%d", (int)pid);
+	snprintf(reason, sizeof(reason), "searched the %u file%s it has mapped executable", n_files,
+		 n_files == 1 ? "" : "s");
+	failure_set(f, -ENOENT, asked[i].what, object, reason);
+	failure_hint(f, asked[i].hint, (int)pid);
+}
+
 int process_scan(struct capture *c, const struct broker_target *target, unsigned *ret_marked,
 		 unsigned *ret_new, struct failure *f)
 {
 	struct scan s = { .c = c, .target = target, .f = f };
 	int fd = broker_open(c->broker, BROKER_MAPS, target, 0, 0, f), error;
-	char object[16];
 
 	if (fd < 0)
 		return fd;
@@ -176,23 +202,8 @@ int process_scan(struct capture *c, const struct broker_target *target, unsigned
 		return failure_set(f, error, "cannot read the mappings of the process", "", NULL);
 	*ret_marked = s.marked;
 	*ret_new = s.fresh;
-	if (!s.marked) {
-		char reason[96];
-
-		snprintf(object, sizeof(object), "%d", (int)target->pid);
-		snprintf(reason, sizeof(reason), "searched the %u file%s it has mapped executable",
-			 s.looked_at, s.looked_at == 1 ? "" : "s");
-		failure_set(f, -ENOENT,
-			    c->probes ? "neither markers nor probes of -u found in process"
-				      : "no markers found in process",
-			    object, reason);
-		failure_hint(f,
-			     c->probes
-				     ? "`proftrace list -p %d` shows which probes -u could name"
-				     : "`proftrace list -v -p %d` shows what it holds; is it built "
-				       "with proftrace.h, and its domain selected by -D?",
-			     (int)target->pid);
-	}
+	if (!s.marked)
+		process_without_sites(&c->options, target->pid, s.looked_at, f);
 	return 0;
 }
 

@@ -26,9 +26,12 @@ static uint16_t reported_task_state(unsigned state)
 	return state ? (uint16_t)(1u << (31 - __builtin_clz(state))) : 0;
 }
 
-static const struct name *intern_sched_comm(struct capture *c, const char *comm)
+static const struct name *intern_sched_comm(struct capture *c, const char *comm, bool traced)
 {
-	return names_intern(c->options.names, comm, strnlen(comm, COMM_SIZE), MAX_NAME);
+	size_t length = strnlen(comm, COMM_SIZE);
+
+	return traced ? names_intern(c->options.names, comm, length, MAX_NAME)
+		      : names_intern_foreign(c->options.names, comm, length);
 }
 
 static bool decode_switch(struct capture *c, const struct record_switch *r, size_t size,
@@ -52,7 +55,7 @@ static bool decode_switch(struct capture *c, const struct record_switch *r, size
 		.other_exiting = r->flags & SCHED_NEXT_EXITING,
 	};
 	if (r->flags & SCHED_COMM)
-		e->name = intern_sched_comm(c, r->comm);
+		e->name = intern_sched_comm(c, r->comm, r->flags & SCHED_NEXT_TRACED);
 	else if (r->next_tid >= SCHED_HIDDEN_TID)
 		e->name = names_intern_string(c->options.names, "(other user)");
 	return true;

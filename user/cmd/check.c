@@ -259,8 +259,9 @@ static void check_hardware_counters(void)
 {
 	struct counters c;
 	char note[256];
+	bool refused;
 
-	if (counters_default(&c, note, sizeof(note)))
+	if (counters_default(&c, note, sizeof(note), &refused))
 		return;
 	check_print("hardware counters", c.list[0].source == COUNTER_PERF,
 		    note[0] ? note : "cycles, instructions, cache-misses, branch-misses");

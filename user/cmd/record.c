@@ -233,6 +233,7 @@ static void record_choose_mode(struct recording *r)
 static int record_choose_counters(struct recording *r, struct failure *f)
 {
 	char note[256] = "";
+	bool refused = false;
 	int error;
 
 	if (r->batching) {
@@ -247,12 +248,13 @@ static int record_choose_counters(struct recording *r, struct failure *f)
 		if (!error)
 			error = counters_check(&r->counters, f);
 	} else {
-		error = counters_default(&r->counters, note, sizeof(note));
+		error = counters_default(&r->counters, note, sizeof(note), &refused);
 		if (error)
 			failure_set(f, error, "cannot count", "", NULL);
 	}
+	/* A machine without such counters is as it is; a permission can be had. */
 	if (note[0])
-		recording_log(r, 0, note);
+		recording_log(r, refused ? 0 : 1, note);
 	if (!error)
 		record_set_counters(r);
 	return error;
@@ -313,8 +315,12 @@ static void print_no_markers(const struct record_options *o)
 		: o->n_usdt    ? "no markers or probes of -u"
 			       : "no markers",
 		o->command[0], o->n_domains ? " in the domains of -D" : "");
-	fprintf(stderr, "hint: `proftrace list FILE` shows the %s of a program\n",
-		o->n_domains ? "domains" : "markers");
+	if (o->n_functions)
+		fprintf(stderr,
+			"hint: `proftrace list -f FILE` shows which functions -f could name\n");
+	else
+		fprintf(stderr, "hint: `proftrace list FILE` shows the %s of a program\n",
+			o->n_domains ? "domains" : "markers");
 }
 
 /* A pattern that matches nothing is most likely misspelt. */

@@ -61,7 +61,7 @@ static const char doc[] =
 	"Open the .pftrace file in https://ui.perfetto.dev, or print it with `proftrace report`.";
 
 static const struct argp_option options[] = {
-	{ "pid", 'p', "LIST", 0, "Attach to these processes, separated by commas", 0 },
+	{ "pid", 'p', "LIST", 0, "Attach to these processes, separated by commas or spaces", 0 },
 	{ "output", 'o', "NAME", 0,
 	  "Write NAME.pftrace and NAME.json; a NAME ending in .pftrace, .json or .json.gz writes "
 	  "only "
@@ -255,10 +255,13 @@ static void set_value(struct argp_state *state, struct record_options *o,
 
 void record_options_pids(struct argp_state *state, struct record_options *o, const char *list)
 {
+	static const char between[] = ", \t\n";
 	const char *at = list;
 
+	/* `pidof` and `pgrep` separate with spaces and newlines. */
+	at += strspn(at, between + 1);
 	do {
-		size_t n = strcspn(at, ",");
+		size_t n = strcspn(at, between);
 		char text[16] = "";
 		uint64_t pid;
 
@@ -269,7 +272,10 @@ void record_options_pids(struct argp_state *state, struct record_options *o, con
 		if (o->n_pids == MAX_PIDS)
 			usage_error(state, "more than %d processes", MAX_PIDS);
 		o->pids[o->n_pids++] = (pid_t)pid;
-		at += n + (at[n] == ',');
+		at += n;
+		at += strspn(at, between + 1);
+		at += *at == ',';
+		at += strspn(at, between + 1);
 	} while (*at);
 }
 

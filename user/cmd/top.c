@@ -36,7 +36,7 @@ static const char doc[] =
 	"  sudo proftrace top -p 1234 -i 10s -n 6 -s self > minute\n";
 
 static const struct argp_option options[] = {
-	{ "pid", 'p', "LIST", 0, "Processes to attach to, separated by commas", 0 },
+	{ "pid", 'p', "LIST", 0, "Processes to attach to, separated by commas or spaces", 0 },
 	{ "interval", 'i', "TIME", 0, "Refresh interval (1s)", 0 },
 	{ "iterations", 'n', "COUNT", 0,
 	  "Stop after this many tables (when the processes have exited)", 0 },

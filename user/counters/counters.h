@@ -70,9 +70,9 @@ unsigned libpfm_each(void (*each)(void *context, const char *name, const char *t
 int counters_check(struct counters *counters, struct failure *f);
 /*
  * The counters when the user names none. `note`: for people, which these are and why; empty for the
- * usual ones.
+ * usual ones. *ret_refused: a permission is missing.
  */
-int counters_default(struct counters *ret_counters, char *note, size_t size);
+int counters_default(struct counters *ret_counters, char *note, size_t size, bool *ret_refused);
 /*
  * Opens the events on one CPU. fds[i] is -1 where the kernel itself keeps the counter. Either all
  * are opened or none: then *ret_refused is the counter that was refused.

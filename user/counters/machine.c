@@ -161,23 +161,23 @@ static void append_counter_name(char *out, size_t size, const char *name)
 }
 
 /* Those of the usual counters that this machine counts at once, in their order. */
-int counters_default(struct counters *c, char *note, size_t size)
+int counters_default(struct counters *c, char *note, size_t size, bool *ret_refused)
 {
 	struct counters wanted;
 	char missing[128] = "", there[128] = "";
-	const char *reason = "this machine does not count";
+	const char *reason;
 	unsigned i;
 	int error = counters_parse(usual, &wanted, NULL), failed;
 
 	note[0] = '\0';
+	*ret_refused = false;
 	c->n = 0;
 	for (i = 0; i < wanted.n && !error; i++) {
 		c->list[c->n] = wanted.list[i];
 		c->list[c->n].leader = c->n;
 		c->n++;
 		failed = counters_check(c, NULL);
-		if (failed == -EACCES || failed == -EPERM)
-			reason = "kernel.perf_event_paranoid does not permit";
+		*ret_refused |= failed == -EACCES || failed == -EPERM;
 		if (!failed && !c->multiplexed) {
 			append_counter_name(there, sizeof(there), wanted.list[i].name);
 			continue;
@@ -189,6 +189,8 @@ int counters_default(struct counters *c, char *note, size_t size)
 	if (error)
 		return error;
 	c->multiplexed = false;
+	reason = *ret_refused ? "kernel.perf_event_paranoid does not permit"
+			      : "this machine does not count";
 	if (c->n && missing[0])
 		snprintf(note, size, "counters: %s (%s %s)", there, reason, missing);
 	if (c->n)

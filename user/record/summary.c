@@ -238,27 +238,69 @@ static void print_shares(const struct recording *r)
 	fputs(n ? " of the time\n" : "nothing was counted\n", stderr);
 }
 
-#define OPEN_SLICES_SHOWN 8
-#define SUMMARY_ROWS	  15 /* of each part of the table */
+#define OPEN_NAMES_SHOWN 8
+#define OPEN_NAMES_KEPT	 64
+#define SUMMARY_ROWS	 15 /* of each part of the table */
+
+/* The open slices of one name, and the oldest of them. */
+struct open_name {
+	const struct name *name;
+	uint64_t n;
+	uint64_t begin_ns;
+	uint32_t tid; /* 0: an asynchronous slice is on no thread */
+};
 
 struct open_slices {
-	unsigned n;
+	struct open_name names[OPEN_NAMES_KEPT];
+	unsigned n_names;
+	uint64_t n_other; /* slices of further names */
 	uint64_t now;
 };
 
-static void print_open_slice(void *context, const struct thread *thread, const struct name *name,
+static void count_open_slice(void *context, const struct thread *thread, const struct name *name,
 			     uint64_t begin_ns)
 {
 	struct open_slices *o = context;
-	double seconds = o->now > begin_ns ? (o->now - begin_ns) / 1e9 : 0;
+	struct open_name *found = o->names;
 
-	if (o->n++ >= OPEN_SLICES_SHOWN)
+	while (found < o->names + o->n_names && found->name != name)
+		found++;
+	if (found == o->names + OPEN_NAMES_KEPT) {
+		o->n_other++;
 		return;
-	fprintf(stderr, "  open: %s, ", name ? name->text : "?");
-	/* An asynchronous slice is on no thread. */
-	if (thread && thread->tid)
-		fprintf(stderr, "thread %u, ", thread->tid);
-	fprintf(stderr, "for %.6f s\n", seconds);
+	}
+	if (found == o->names + o->n_names)
+		o->names[o->n_names++] = (struct open_name){ .name = name, .begin_ns = UINT64_MAX };
+	found->n++;
+	if (begin_ns < found->begin_ns) {
+		found->begin_ns = begin_ns;
+		found->tid = thread ? thread->tid : 0;
+	}
+}
+
+static void print_open_slices(const struct open_slices *o)
+{
+	uint64_t n_more = o->n_other;
+	unsigned i;
+
+	for (i = 0; i < o->n_names; i++) {
+		const struct open_name *open = &o->names[i];
+		uint64_t begin_ns = open->begin_ns < o->now ? open->begin_ns : o->now;
+
+		if (i >= OPEN_NAMES_SHOWN) {
+			n_more += open->n;
+			continue;
+		}
+		fprintf(stderr, "  open: %s, ", open->name ? open->name->text : "?");
+		if (open->n > 1)
+			fprintf(stderr, "%" PRIu64 " times, the oldest ", open->n);
+		if (open->tid)
+			fprintf(stderr, "on thread %u, ", open->tid);
+		fprintf(stderr, "for %.6f s\n", (double)(o->now - begin_ns) / 1e9);
+	}
+	if (n_more)
+		fprintf(stderr, "  and %" PRIu64 " more open slice%s\n", n_more,
+			n_more == 1 ? "" : "s");
 }
 
 #define FILES_SHOWN 16
@@ -323,14 +365,12 @@ void summary_print(struct recording *r, const struct account *a)
 	print_samples(r, a);
 	print_shares(r);
 	print_clock_error(a);
-	timeline_open_slices(r->timeline, print_open_slice, &open_slices);
+	timeline_open_slices(r->timeline, count_open_slice, &open_slices);
 	if (r->options->stats_only) {
 		open_slices.now = r->ended_ns;
-		capture_table_open(r->capture, print_open_slice, &open_slices);
+		capture_table_open(r->capture, count_open_slice, &open_slices);
 	}
-	if (open_slices.n > OPEN_SLICES_SHOWN)
-		fprintf(stderr, "  and %u more open slice%s\n", open_slices.n - OPEN_SLICES_SHOWN,
-			open_slices.n - OPEN_SLICES_SHOWN == 1 ? "" : "s");
+	print_open_slices(&open_slices);
 	if (!capture_adds_up(r->capture))
 		fprintf(stderr, "  the account does not add up: please report this\n");
 	/* Slices come first, and are not to leave a small screen because of what comes after them. */

@@ -260,6 +260,16 @@ const struct name *names_intern_string(struct names *names, const char *string)
 	return names_intern(names, string, strlen(string), LONGEST_NAME);
 }
 
+const struct name *names_intern_foreign(struct names *names, const char *bytes, size_t length)
+{
+	const struct names_count count = names->count;
+	const struct name *name = names_intern(names, bytes, length, LONGEST_NAME);
+
+	names->count.cut = count.cut;
+	names->count.repaired = count.repaired;
+	return name;
+}
+
 const struct names_count *names_count(const struct names *names)
 {
 	return &names->count;

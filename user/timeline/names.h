@@ -40,6 +40,8 @@ void names_free(struct names *names);
 const struct name *names_intern(struct names *names, const char *bytes, size_t length,
 				size_t max_length);
 const struct name *names_intern_string(struct names *names, const char *string);
+/* A name that the traced programs did not give: what is cut or repaired in it is not counted. */
+const struct name *names_intern_foreign(struct names *names, const char *bytes, size_t length);
 const struct names_count *names_count(const struct names *names);
 
 /*

@@ -180,6 +180,42 @@ check_agree "ctl" "$tmp/one"
 "$proftrace" -q -e none -o "$tmp/three" -- "$programs/paused" 1 1 >/dev/null
 equal "no socket is left, not even the killed one's" "$(sockets)" 0
 
+# The table so far has all that was marked before the request, and is what `report` shows of the trace.
+mkfifo "$tmp/five.in"
+"$programs/waits" 500 <"$tmp/five.in" >"$tmp/five.out" &
+target=$!
+exec 9>"$tmp/five.in"
+wait_for "$tmp/five.out" ready
+"$proftrace" -q -e none -p $target -o "$tmp/five" 2>/dev/null 9>&- &
+recorder=$!
+until "$proftrace" ctl status -p $target >/dev/null 2>&1 || ! kill -0 $recorder; do sleep 0.05; done
+"$proftrace" ctl stats -p $target >"$tmp/table"
+equal "ctl stats: nothing was marked yet" "$?$(grep -c work "$tmp/table")" 00
+echo go >&9
+wait_for "$tmp/five.out" marked
+for format in json csv table; do
+	"$proftrace" ctl stats -p $target --format $format >"$tmp/stats.$format"
+	equal "ctl stats: exit status ($format)" $? 0
+done
+"$proftrace" ctl stats -p $target --sort nothing >"$tmp/said" 2>&1
+equal "ctl stats: no such column" "$?$(grep -c "nothing" "$tmp/said")" 11
+"$proftrace" ctl stats -p $target --sort count -n 1 --ascending --reset >"$tmp/said"
+equal "ctl stats --reset: shows it once more" "$?$(grep -c '  work  ' "$tmp/said")" 01
+"$proftrace" ctl stats -p $target >"$tmp/table"
+equal "ctl stats: and begins anew" "$?$(grep -c work "$tmp/table")" 00
+echo go >&9
+exec 9>&-
+wait $target
+wait $recorder
+for format in json csv table; do
+	"$proftrace" report --format $format "$tmp/five.pftrace" >"$tmp/report.$format"
+	check "ctl stats: the rows of report ($format)" sh -c "grep work '$tmp/stats.$format' >'$tmp/a' &&
+		sed 's/, *100.0 *$//' '$tmp/report.$format' | grep work | diff - '$tmp/a'"
+done
+equal "ctl stats: all slices" "$(sed -n 's/.*"name": *"work".*"count": *\([0-9]*\).*/\1/p' "$tmp/stats.json" | head -1)" 500
+"$proftrace" ctl status --format json >"$tmp/said" 2>&1
+equal "ctl: options of stats with another action" $? 2
+
 # A reader of the trace that does not read. The first signal is for an orderly end; the second gives up
 # that reader, and the file beside it is whole.
 mkfifo "$tmp/pipe" "$tmp/four.in"

@@ -114,7 +114,7 @@ static void one_does_not_keep_from_hearing_others(void **state)
 	assert_int_equal(pthread_create(&server, NULL, serve, listeners), 0);
 	alarm(60); /* ends the test if one of them is waited for */
 	begun = clock_ns(CLOCK_MONOTONIC);
-	control_ask(calls, SOCKETS, "find 1\n", LIMIT_S);
+	control_ask(calls, SOCKETS, "find 1\n", CONTROL_ANSWER, LIMIT_S);
 	assert_true(clock_ns(CLOCK_MONOTONIC) - begun >= LIMIT_S * 1000000000ull);
 	pthread_join(server, NULL);
 	alarm(0);
@@ -130,6 +130,7 @@ static void one_does_not_keep_from_hearing_others(void **state)
 		if (i != SHUT)
 			close(listeners[i]);
 		unlinkat(directory, names[i], 0);
+		free(calls[i].answer);
 	}
 	close(directory);
 	rmdir(path);

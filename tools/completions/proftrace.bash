@@ -96,10 +96,10 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "--no-browser --port --viewer --help" -- "$word"))
 		;;
 	ctl:-*)
-		COMPREPLY=($(compgen -W "--pid --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--pid --format --sort --ascending --limit --reset --help" -- "$word"))
 		;;
 	ctl:*)
-		COMPREPLY=($(compgen -W "pause resume dump reset stop status" -- "$word"))
+		COMPREPLY=($(compgen -W "pause resume dump reset stop status stats" -- "$word"))
 		;;
 	convert:-*)
 		COMPREPLY=($(compgen -W "--output --compress --quiet --help" -- "$word"))

@@ -14,12 +14,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "base/failure.h"
+#include "base/quantity.h"
+#include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
 #include "record/control/control.h"
 #include "record/control/ctl_find.h"
+#include "timeline/names.h"
 
 #define FIND_SECONDS 5	/* a recorder may be writing to a slow disk */
 #define WORK_SECONDS 60 /* it may have to finish its files */
@@ -27,6 +29,10 @@
 struct ctl {
 	const char *action;
 	pid_t pid; /* 0: none given */
+	/* Of `stats`. */
+	const char *format, *sort;
+	uint64_t limit;
+	bool ascending, reset;
 	struct recorders found;
 	struct control_call *calls; /* the latest request of each of these */
 	unsigned silent;	    /* those that do not answer */
@@ -35,53 +41,114 @@ struct ctl {
 
 static const char doc[] =
 	"Control a running recording: pause, resume, dump (make its files complete on disk now), "
-	"reset (the table of --stats-only), stop (finish the files), or show its status.\v"
+	"reset (the table of --stats-only), stop (finish the files), or show its status or its "
+	"table so far (stats).\v"
 	"Examples:\n"
-	"  proftrace ctl pause -p 1234    the recording of process 1234\n"
-	"  proftrace ctl stop             the only running recording";
+	"  proftrace ctl pause -p 1234              the recording of process 1234\n"
+	"  proftrace ctl stop                       the only running recording\n"
+	"  proftrace ctl stats --sort p99 -n 10     the ten names with the longest p99 so far";
+
+enum {
+	KEY_FORMAT = 256,
+	KEY_SORT,
+	KEY_ASCENDING,
+	KEY_RESET,
+};
 
 static const struct argp_option options[] = {
 	{ "pid", 'p', "PID", 0, "A recorded process, or the recorder", 0 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "stats: print a table, json or csv", 0 },
+	{ "sort", KEY_SORT, "COLUMN", 0, "stats: sort by this column, as in `proftrace report`",
+	  0 },
+	{ "ascending", KEY_ASCENDING, NULL, 0, "stats: sort in ascending order", 0 },
+	{ "limit", 'n', "N", 0, "stats: print only the first N rows of each part (all)", 0 },
+	{ "reset", KEY_RESET, NULL, 0, "stats: then begin the table anew", 0 },
 	{ 0 },
 };
 
+static const char actions[] = "pause, resume, dump, reset, stop, status, stats";
+
+static const char *ctl_parse_action(const char *arg)
+{
+	static const char *const known[] = { "pause", "resume", "dump", "reset",
+					     "stop",  "status", "stats" };
+	unsigned i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		if (!strcmp(arg, known[i]))
+			return known[i];
+	}
+	return NULL;
+}
+
+static void ctl_check(const struct ctl *c, struct argp_state *state)
+{
+	if (!c->action)
+		usage_error(state, "one of %s is required", actions);
+	if (strcmp(c->action, "stats") &&
+	    (c->format || c->sort || c->limit || c->ascending || c->reset))
+		usage_error(state, "--format, --sort, --ascending, -n and --reset require stats");
+	/* The request is a line of words. */
+	if (c->sort &&
+	    (!c->sort[0] || strpbrk(c->sort, " \t\n") || strlen(c->sort) > CONTROL_REQUEST / 2))
+		usage_error(state, "'%s' is not a column", c->sort);
+}
+
 static error_t ctl_parse_option(int key, char *arg, struct argp_state *state)
 {
-	static const char *const actions[] = {
-		"pause", "resume", "dump", "reset", "stop", "status"
-	};
+	static const char *const formats[] = { "table", "json", "csv" };
 	struct ctl *c = state->input;
-	unsigned i;
-	char *end;
-	long pid;
+	uint64_t number;
 
 	switch (key) {
 	case 'p':
-		errno = 0;
-		pid = strtol(arg, &end, 10);
-		if (errno || *end || end == arg || pid <= 0 || pid > 0x3fffffff)
+		if (!parse_integer(arg, 1, 0x3fffffff, &number))
 			usage_error(state, "'%s' is not a PID", arg);
-		c->pid = pid;
-		break;
+		c->pid = (pid_t)number;
+		return 0;
+	case 'n':
+		if (!parse_integer(arg, 1, UINT32_MAX, &c->limit))
+			usage_error(state, "'%s' is not a number of rows", arg);
+		return 0;
+	case KEY_FORMAT:
+		c->format = formats[usage_choice(state, arg, formats, 3, "format")];
+		return 0;
+	case KEY_SORT:
+		c->sort = arg;
+		return 0;
+	case KEY_ASCENDING:
+		c->ascending = true;
+		return 0;
+	case KEY_RESET:
+		c->reset = true;
+		return 0;
 	case ARGP_KEY_ARG:
-		for (i = 0; i < sizeof(actions) / sizeof(actions[0]); i++) {
-			if (!c->action && !strcmp(arg, actions[i])) {
-				c->action = actions[i];
-				return 0;
-			}
-		}
-		usage_error(state, "'%s' is not one of pause, resume, dump, reset, stop, status",
-			    arg);
-		break;
+		if (c->action || !(c->action = ctl_parse_action(arg)))
+			usage_error(state, "'%s' is not one of %s", arg, actions);
+		return 0;
 	case ARGP_KEY_END:
-		if (!c->action)
-			usage_error(state,
-				    "one of pause, resume, dump, reset, stop, status is required");
-		break;
+		ctl_check(c, state);
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
-	return 0;
+}
+
+/* Prints text without anything that a terminal would obey, a part of it at a time. */
+static void ctl_print_visible(const char *text, size_t length)
+{
+	char part[1024], visible[sizeof(part)];
+
+	while (length) {
+		size_t n = text_fit(text, length, sizeof(part) - 1);
+
+		n = n ? n : 1;
+		snprintf(part, sizeof(part), "%.*s", (int)n, text);
+		text_copy_visible(visible, sizeof(visible), part);
+		printf("%s", visible);
+		text += n;
+		length -= n;
+	}
 }
 
 /*
@@ -91,15 +158,14 @@ static error_t ctl_parse_option(int key, char *arg, struct argp_state *state)
 static void ctl_print_reply(const char *whose, const char *answer, bool first_line_only)
 {
 	const char *at = strchr(answer, ' ');
-	char line[CONTROL_ANSWER], visible[CONTROL_ANSWER];
 
 	at = at ? at + 1 : answer;
 	do {
 		size_t n = strcspn(at, "\n");
 
-		snprintf(line, sizeof(line), "%.*s", (int)n, at);
-		text_copy_visible(visible, sizeof(visible), line);
-		printf("%s%s\n", whose, visible);
+		printf("%s", whose);
+		ctl_print_visible(at, n);
+		printf("\n");
 		at += n + (at[n] == '\n');
 	} while (*at && !first_line_only);
 }
@@ -119,15 +185,22 @@ static void ctl_owner_prefix(const struct recorder *r, char *out, size_t size)
 /* Sends a request to all recorders from `first` on. */
 static void ctl_request(struct ctl *c, unsigned first, const char *action, unsigned seconds)
 {
+	bool stats = !strcmp(action, "stats");
 	char request[CONTROL_REQUEST];
 	unsigned i;
 
-	snprintf(request, sizeof(request), "%s\n", action);
+	if (stats)
+		snprintf(request, sizeof(request), "stats %s %u %d %d %s\n",
+			 c->format ? c->format : "table", (unsigned)c->limit, c->ascending,
+			 c->reset, c->sort ? c->sort : "-");
+	else
+		snprintf(request, sizeof(request), "%s\n", action);
 	for (i = first; i < c->found.n; i++) {
 		c->calls[i].directory = c->found.list[i].directory;
 		c->calls[i].name = c->found.list[i].name;
 	}
-	control_ask(c->calls + first, c->found.n - first, request, seconds);
+	control_ask(c->calls + first, c->found.n - first, request,
+		    stats ? CONTROL_LONG_ANSWER + 1 : CONTROL_ANSWER, seconds);
 }
 
 /* Keeps the recorders that answer and, if a process was named, that record it. */
@@ -278,7 +351,8 @@ static int ctl_print_several_found(struct ctl *c)
 }
 
 static const struct argp argp = {
-	options, ctl_parse_option, "pause|resume|dump|reset|stop|status", doc, NULL, NULL, NULL
+	options, ctl_parse_option, "pause|resume|dump|reset|stop|status|stats", doc, NULL, NULL,
+	NULL
 };
 const struct usage usage_ctl = { .argp = &argp, .size = sizeof(struct ctl) };
 
@@ -286,6 +360,7 @@ int cmd_ctl(int argc, char **argv)
 {
 	struct ctl *c = calloc(1, sizeof(*c));
 	int status = STATUS_FAILED;
+	unsigned i;
 
 	if (!c)
 		return STATUS_FAILED;
@@ -306,6 +381,8 @@ int cmd_ctl(int argc, char **argv)
 			status = ctl_request_all(c);
 	}
 	recorders_close(&c->found);
+	for (i = 0; c->calls && i < CONTROL_CALLS; i++)
+		free(c->calls[i].answer);
 	free(c->calls);
 	free(c);
 	return status;

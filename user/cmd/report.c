@@ -382,19 +382,6 @@ static int report_all(struct report *report, struct failure *f)
 
 /* --- options ----------------------------------------------------------------------------------- */
 
-static int usage_choice(struct argp_state *state, const char *arg, const char *const *words,
-			unsigned n, const char *what)
-{
-	unsigned i;
-
-	for (i = 0; i < n; i++) {
-		if (!strcmp(words[i], arg))
-			return (int)i;
-	}
-	usage_error(state, "'%s' is not a %s", arg, what);
-	return 0;
-}
-
 static void report_add_glob(struct argp_state *state, const char **globs, unsigned *n,
 			    const char *arg)
 {

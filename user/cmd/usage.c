@@ -166,3 +166,15 @@ int usage_parse(const struct usage *usage, int argc, char **argv, void *input)
 	argp_err_exit_status = STATUS_USAGE;
 	return argp_parse(usage->argp, argc, argv, usage->flags, NULL, input);
 }
+
+unsigned usage_choice(const struct argp_state *state, const char *arg, const char *const *words,
+		      unsigned n, const char *what)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		if (!strcmp(words[i], arg))
+			return i;
+	}
+	usage_error(state, "'%s' is not a %s", arg, what);
+}

@@ -9,6 +9,10 @@
 _Noreturn void usage_error(const struct argp_state *state, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* The number of the word that `arg` is. "'ARG' is not a WHAT" otherwise. */
+unsigned usage_choice(const struct argp_state *state, const char *arg, const char *const *words,
+		      unsigned n, const char *what);
+
 /* The options of a verb. */
 struct usage {
 	const struct argp *argp;

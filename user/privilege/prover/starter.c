@@ -70,11 +70,14 @@ static void prefer_oom_kill(void)
  * A prover has the uid of the user or of root, but neither may control it: since it is not dumpable, only
  * CAP_SYS_PTRACE allows to trace it or to write to its memory. It does not run without the system call filter.
  */
-_Noreturn static void become_prover(prover_fn prove, int socket, int elf_fd)
+_Noreturn static void become_prover(prover_fn prove, pid_t starter, int socket, int elf_fd)
 {
 	prctl(PR_SET_NAME, "proftrace-prove");
 	prctl(PR_SET_DUMPABLE, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	/* The starter may have ended before that. */
+	if (getppid() != starter)
+		_exit(1);
 	/* The CPU limit kills it by this signal. */
 	signal(SIGXCPU, SIG_DFL);
 	if (dup2(socket, STARTER_SOCKET) < 0 || dup2(elf_fd, PROVER_FILE) < 0)
@@ -120,6 +123,7 @@ static bool starter_end_last(struct starter *s)
 static int starter_fork_prover(struct starter *s, prover_fn prove, int elf_fd, int *ret_socket)
 {
 	const struct timeval timeout = { .tv_sec = TIMEOUT_SECONDS };
+	const pid_t starter = getpid();
 	int sockets[2], error;
 
 	if (!starter_end_last(s))
@@ -131,7 +135,7 @@ static int starter_fork_prover(struct starter *s, prover_fn prove, int elf_fd, i
 	setsockopt(sockets[0], SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof(timeout));
 	s->last = fork();
 	if (!s->last)
-		become_prover(prove, sockets[1], elf_fd);
+		become_prover(prove, starter, sockets[1], elf_fd);
 	error = s->last < 0 ? -errno : 0;
 	close(sockets[1]);
 	if (error) {

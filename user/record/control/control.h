@@ -13,10 +13,12 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define CONTROL_REQUEST 64   /* bytes of a request, with its newline */
-#define CONTROL_ANSWER	4096 /* and of an answer */
-#define CONTROL_SUFFIX	".control"
+#define CONTROL_REQUEST	    256		/* bytes of a request, with its newline */
+#define CONTROL_ANSWER	    4096	/* and of an answer */
+#define CONTROL_LONG_ANSWER (16u << 20) /* of a table */
+#define CONTROL_SUFFIX	    ".control"
 
+struct failure;
 struct recording;
 struct control;
 
@@ -50,12 +52,20 @@ struct control_call {
 	int fd;		/* while it is open */
 	int error;	/* negative errno; 0: there is an answer */
 	unsigned times; /* that it was tried */
-	size_t used;
-	char answer[CONTROL_ANSWER];
+	size_t used, capacity;
+	char *answer; /* allocated; NUL-terminated once there is no error */
 };
 
-/* Asks all of them, whose `directory` and `name` are set, and waits no longer than that for all of them. */
-void control_ask(struct control_call *calls, unsigned n, const char *request, unsigned seconds);
+/*
+ * Asks all of them, whose `directory` and `name` are set, and waits no longer than that for all of them. Answers are
+ * at most `longest` bytes long, with a NUL.
+ */
+void control_ask(struct control_call *calls, unsigned n, const char *request, size_t longest,
+		 unsigned seconds);
+
+/* control_stats.c: the answer to a request that begins with "stats ", allocated. */
+int control_stats(struct recording *r, const char *request, char **ret_text, size_t *ret_size,
+		  struct failure *f);
 
 /* control_server.c */
 int control_open(struct control **ret_control);

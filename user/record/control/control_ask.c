@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -41,7 +42,6 @@ static void call_up(struct control_call *call, const char *request)
 
 	call->times++;
 	call->used = 0;
-	call->answer[0] = '\0';
 	call->error = 0;
 	call->fd = control_connect(call->directory, call->name);
 	if (call->fd < 0) {
@@ -57,23 +57,46 @@ static void call_up(struct control_call *call, const char *request)
 	}
 }
 
-/* Takes what has come. At the end of the connection, or of the room, the answer is there. */
-static void listen_to(struct control_call *call)
+/* Makes space for at least one more byte and the NUL. */
+static bool answer_reserve(struct control_call *call, size_t longest)
 {
-	size_t room = sizeof(call->answer) - 1 - call->used;
-	ssize_t n = recv(call->fd, call->answer + call->used, room, 0);
+	size_t capacity = call->capacity ? 2 * call->capacity : 4096;
+	char *grown;
 
+	if (call->used + 1 < call->capacity)
+		return true;
+	if (capacity > longest)
+		capacity = longest;
+	grown = capacity > call->capacity ? realloc(call->answer, capacity) : NULL;
+	if (!grown)
+		return false;
+	call->answer = grown;
+	call->capacity = capacity;
+	return true;
+}
+
+/* Takes what has come. At the end of the connection, or of the longest answer, the answer is complete. */
+static void listen_to(struct control_call *call, size_t longest)
+{
+	ssize_t n;
+
+	if (!answer_reserve(call, longest)) {
+		hang_up(call, -ENOMEM);
+		return;
+	}
+	n = recv(call->fd, call->answer + call->used, call->capacity - 1 - call->used, 0);
 	if (n < 0 && errno != EINTR && errno != EAGAIN) {
 		hang_up(call, -errno);
 	} else if (n >= 0) {
 		call->used += (size_t)n;
 		call->answer[call->used] = '\0';
-		if (n == 0 || (size_t)n == room)
+		if (n == 0 || call->used + 1 == longest)
 			hang_up(call, call->used ? 0 : -EPIPE);
 	}
 }
 
-void control_ask(struct control_call *calls, unsigned n, const char *request, unsigned seconds)
+void control_ask(struct control_call *calls, unsigned n, const char *request, size_t longest,
+		 unsigned seconds)
 {
 	uint64_t end = clock_ns(CLOCK_MONOTONIC) + seconds * 1000000000ull, now;
 	struct pollfd waits[CONTROL_CALLS];
@@ -101,7 +124,7 @@ void control_ask(struct control_call *calls, unsigned n, const char *request, un
 			if (is_turned_away(&calls[i]))
 				call_up(&calls[i], request);
 			else if (calls[i].fd >= 0 && waits[i].revents)
-				listen_to(&calls[i]);
+				listen_to(&calls[i], longest);
 		}
 	}
 	for (i = 0; i < n; i++) {

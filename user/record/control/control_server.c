@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The recorder's side of `proftrace ctl`. Nobody is waited for: those who connect and say nothing keep a
- * place until others want it, and an answer that does not fit into the socket at once is cut.
+ * place until others want it, and so do those who do not read a long answer.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -32,6 +32,8 @@ struct client {
 	uint64_t nth; /* of those that came */
 	size_t n;
 	char request[CONTROL_REQUEST];
+	char *table; /* a long answer that is being sent, allocated */
+	size_t sent, table_size;
 };
 
 struct control {
@@ -152,6 +154,8 @@ static void client_close(struct client *client)
 	if (client->fd >= 0)
 		close(client->fd);
 	client->fd = -1;
+	free(client->table);
+	client->table = NULL;
 }
 
 void control_free(struct control *c)
@@ -223,6 +227,44 @@ static void answer(struct client *client, const struct answer *a)
 	if (send(client->fd, a->text, a->n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		errno = 0;
 	client_close(client);
+}
+
+/* Sends as much of a long answer as the socket takes now. */
+static void send_table(struct client *client)
+{
+	ssize_t n;
+
+	while (client->sent < client->table_size) {
+		n = send(client->fd, client->table + client->sent,
+			 client->table_size - client->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
+			return;
+		if (n <= 0)
+			break;
+		client->sent += (size_t)n;
+	}
+	client_close(client);
+}
+
+static void answer_stats(struct control *c, struct client *client, struct recording *r)
+{
+	struct epoll_event e = { .events = EPOLLOUT, .data.u32 = (uint32_t)(client - c->clients) };
+	struct failure f = { 0 };
+	struct answer a = { 0 };
+
+	if (control_stats(r, client->request, &client->table, &client->table_size, &f)) {
+		say(&a, "error %s", f.what);
+		if (f.object[0])
+			say(&a, " '%s'", f.object);
+		say(&a, ": %s", f.reason);
+		if (f.hint[0])
+			say(&a, " (%s)", f.hint);
+		answer(client, &a);
+	} else if (epoll_ctl(c->epoll, EPOLL_CTL_MOD, client->fd, &e)) {
+		client_close(client);
+	} else {
+		send_table(client);
+	}
 }
 
 /* Which recording this is, in a few words. */
@@ -315,11 +357,15 @@ static void say_status(struct answer *a, const struct recording *r)
 	say_files(a, r);
 }
 
-static void obey(struct client *client, struct recording *r)
+static void obey(struct control *c, struct client *client, struct recording *r)
 {
 	struct answer a = { 0 };
 	int pid;
 
+	if (!strncmp(client->request, "stats ", 6)) {
+		answer_stats(c, client, r);
+		return;
+	}
 	if (!strcmp(client->request, "status")) {
 		say_status(&a, r);
 	} else if (!strcmp(client->request, "pause")) {
@@ -357,7 +403,7 @@ static void obey(struct client *client, struct recording *r)
 	answer(client, &a);
 }
 
-static void hear(struct client *client, struct recording *r)
+static void hear(struct control *c, struct client *client, struct recording *r)
 {
 	ssize_t n = recv(client->fd, client->request + client->n,
 			 sizeof(client->request) - 1 - client->n, MSG_DONTWAIT);
@@ -375,7 +421,7 @@ static void hear(struct client *client, struct recording *r)
 	end = strchr(client->request, '\n');
 	if (end) {
 		*end = '\0';
-		obey(client, r);
+		obey(c, client, r);
 	} else if (client->n == sizeof(client->request) - 1) {
 		client_close(client);
 	}
@@ -388,8 +434,14 @@ void control_serve(struct control *c, struct recording *r)
 
 	/* Those who are there first: taking another may need the place of one of them. */
 	for (i = 0; i < n; i++) {
-		if (events[i].data.u32 < CLIENTS && c->clients[events[i].data.u32].fd >= 0)
-			hear(&c->clients[events[i].data.u32], r);
+		struct client *client = &c->clients[events[i].data.u32 % CLIENTS];
+
+		if (events[i].data.u32 >= CLIENTS || client->fd < 0)
+			continue;
+		if (client->table)
+			send_table(client);
+		else
+			hear(c, client, r);
 	}
 	for (i = 0; i < n; i++) {
 		if (events[i].data.u32 == CLIENTS)

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * `proftrace ctl stats`: the table of a recording that is running, in the same forms as `proftrace report` prints it
+ * of a trace. Everything that was marked before the request is in it; open slices are not.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "capture/capture.h"
+#include "record/control/control.h"
+#include "record/record.h"
+#include "reports/table/stats_print.h"
+
+/* "stats FORMAT LIMIT ASCENDING RESET SORT", where SORT is - for the default. */
+struct stats_request {
+	char format[8];
+	unsigned limit, ascending, reset;
+	char sort[CONTROL_REQUEST];
+};
+
+static bool stats_request_parse(const char *text, struct stats_request *ret_request)
+{
+	struct stats_request *q = ret_request;
+
+	return sscanf(text, "stats %7s %u %u %u %255s", q->format, &q->limit, &q->ascending,
+		      &q->reset, q->sort) == 5;
+}
+
+static int control_print_stats(struct recording *r, const struct stats_request *q, FILE *out,
+			       struct failure *f)
+{
+	struct account account = recording_account(r);
+	const struct stats_options options = {
+		.max_rows = q->limit,
+		.ascending = q->ascending,
+		.sort = strcmp(q->sort, "-") ? q->sort : NULL,
+	};
+
+	if (!strcmp(q->format, "json"))
+		return stats_print_json(r->stats, out, &options, &account, NULL, 0, f);
+	if (!strcmp(q->format, "csv"))
+		return stats_print_csv(r->stats, out, &options, &account, f);
+	return stats_print_table(r->stats, out, &options, &account, f);
+}
+
+int control_stats(struct recording *r, const char *request, char **ret_text, size_t *ret_size,
+		  struct failure *f)
+{
+	struct stats_request q = { 0 };
+	FILE *out;
+	int error;
+
+	if (!stats_request_parse(request, &q))
+		return failure_set(f, -EINVAL, "malformed request", "", NULL);
+	out = open_memstream(ret_text, ret_size);
+	if (!out)
+		return failure_set(f, -errno, "cannot print the table", "", NULL);
+	capture_catch_up(r->capture);
+	if (r->options->stats_only)
+		stats_from_tables(r, clock_ns(CLOCK_MONOTONIC));
+	fputs("ok ", out);
+	error = control_print_stats(r, &q, out, f);
+	if (fclose(out) && !error)
+		error = failure_set(f, -errno, "cannot print the table", "", NULL);
+	if (!error && *ret_size > CONTROL_LONG_ANSWER)
+		error = failure_set(f, -E2BIG, "the table is too large", "",
+				    "limit its rows with -n N");
+	if (error) {
+		free(*ret_text);
+		*ret_text = NULL;
+	} else if (q.reset && r->options->stats_only) {
+		recording_reset_table(r);
+	} else if (q.reset) {
+		stats_clear(r->stats);
+	}
+	return error;
+}

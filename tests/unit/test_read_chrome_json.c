@@ -562,7 +562,7 @@ static void numbers_without_end(void **state)
 
 	(void)state;
 	memset(json + length, '1', 4000);
-	expect_error(json, length + 4000, length + 1024, "a number without end");
+	expect_error(json, length + 4000, length + 1024, "a number of more than 1024 digits");
 }
 
 /* Megabytes in one string: the beginning is kept, memory is not used for the rest. */

@@ -31,17 +31,16 @@ enum {
 
 static const char doc[] =
 	"Open a trace in the viewer, ui.perfetto.dev, without uploading it.\v"
-	"The trace is served on this machine's loopback interface, to the viewer's page only, and "
-	"only once: then the command ends. Where there is a desktop, a browser is opened; else "
-	"open the address that is printed.\n\n"
+	"The trace is served once, on the loopback interface of this machine, and only to the "
+	"viewer's page. On a desktop, a browser is opened; otherwise open the printed address.\n\n"
 	"From another machine, forward the port: ssh -L 9001:127.0.0.1:9001 host proftrace open "
 	"TRACE\n";
 
 static const struct argp_option options[] = {
 	{ "no-browser", KEY_NO_BROWSER, NULL, 0, "Only print the address", 0 },
-	{ "port", KEY_PORT, "N", 0,
-	  "Serve on this port (9001, the one that ui.perfetto.dev may reach)", 0 },
-	{ "viewer", KEY_VIEWER, "URL", 0, "A viewer elsewhere (https://ui.perfetto.dev)", 0 },
+	{ "port", KEY_PORT, "N", 0, "Serve on this port (9001; ui.perfetto.dev can reach no other)",
+	  0 },
+	{ "viewer", KEY_VIEWER, "URL", 0, "Use another viewer (https://ui.perfetto.dev)", 0 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
 };
@@ -69,12 +68,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		errno = 0;
 		port = strtol(arg, &end, 10);
 		if (errno || *end || end == arg || port < 1 || port > 65535)
-			usage_error(state, "'%s' is no port", arg);
+			usage_error(state, "'%s' is not a port", arg);
 		o->port = (uint16_t)port;
 		return 0;
 	case KEY_VIEWER:
 		if (!is_origin(arg))
-			usage_error(state, "'%s' is no address like " VIEWER, arg);
+			usage_error(state, "'%s' is not an address such as " VIEWER, arg);
 		o->origin = arg;
 		return 0;
 	case KEY_NO_BROWSER:
@@ -85,11 +84,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num)
-			usage_error(state, "one trace at a time; `proftrace merge` joins several");
+			usage_error(state,
+				    "open shows one trace; `proftrace merge` combines several");
 		o->trace = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		usage_error(state, "which trace?");
+		usage_error(state, "a TRACE is required");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -226,8 +226,7 @@ static int serve(const struct open_options *o, int fd, struct failure *f)
 		snprintf(port, sizeof(port), "127.0.0.1:%u", o->port);
 		failure_set(f, error, "cannot serve on", port, NULL);
 		if (error == -EADDRINUSE)
-			failure_hint(f,
-				     "perhaps another `proftrace open` waits to be fetched from");
+			failure_hint(f, "another `proftrace open` may be waiting for its viewer");
 		close(signals);
 		return error;
 	}

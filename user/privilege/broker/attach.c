@@ -283,7 +283,7 @@ int sites_attach(struct loaded_programs *programs, enum broker_program program, 
 	}
 	if (!are_proved(programs, program, elf_fd, &segments, sites, n))
 		return failure_set(f, -EBADMSG, "refused to attach", "",
-				   "the file does not say that there is a probe site");
+				   "the file describes no probe site there");
 	began_ns = clock_ns(CLOCK_MONOTONIC);
 	error = links_create(programs, program_fd, pid, elf_fd, sites, n, links, n_links);
 	programs->attach_ns = clock_ns(CLOCK_MONOTONIC) - began_ns;
@@ -298,7 +298,7 @@ int sites_attach(struct loaded_programs *programs, enum broker_program program, 
 	if (error)
 		failure_set(f, error, "cannot attach to the probe sites", "", NULL);
 	if (error == -EPERM || error == -EACCES)
-		failure_hint(f, "kernels before 6.6 want root (CAP_SYS_ADMIN) for uprobes; see "
+		failure_hint(f, "kernels before 6.6 require root (CAP_SYS_ADMIN) for uprobes; see "
 				"`proftrace check`");
 	return error;
 }

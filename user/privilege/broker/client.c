@@ -84,12 +84,12 @@ static unsigned limit_of(const struct request *request)
 static int gone(const struct broker *b, struct failure *f, int error)
 {
 	if (b->given_up) {
-		failure_set(f, -EPIPE, "cannot ask the broker", "",
-			    "a file system, or the kernel, does not answer it");
+		failure_set(f, -EPIPE, "no answer from the broker", "",
+			    "it waits for a file system or for the kernel");
 		broker_hint(f);
 		return -EPIPE;
 	}
-	return failure_set(f, error, "cannot ask the broker", "",
+	return failure_set(f, error, "no answer from the broker", "",
 			   error == -EPIPE ? "its process has ended" : NULL);
 }
 
@@ -241,9 +241,9 @@ bool broker_given_up(const struct broker *b)
 
 void broker_hint(struct failure *f)
 {
-	failure_hint(f,
-		     "when it answers, or is unmounted by force (umount -f), the broker's process "
-		     "ends and takes along what is still attached");
+	failure_hint(
+		f, "the broker exits and its probes are removed when the file system answers or is "
+		   "unmounted by force (umount -f)");
 }
 
 int broker_fd(const struct broker *b)

@@ -134,7 +134,7 @@ const char *fast_door_text(enum fast_door door)
 	case FAST_DOOR_WRONG:
 		return "breakpoint (the trial of the 10-byte nop failed)";
 	case FAST_DOOR_RIGHT:
-		return "10-byte nop (tried: red zone and fork are right)";
+		return "10-byte nop (verified: red zone and fork are intact)";
 	}
 	return "";
 }

@@ -86,8 +86,7 @@ static int refuse(struct failure *f, int error)
 	/* The verifier, too, calls what it does not accept not permitted: to whoever may do everything. */
 	if (verdict[0] && !missing[0]) {
 		failure_set(f, error, "the BPF programs are refused by kernel", u.release, verdict);
-		failure_hint(f,
-			     "that is an error of proftrace: please report it, with these words");
+		failure_hint(f, "this is a bug of proftrace: please report it with this message");
 		return error;
 	}
 	if (error == -EPERM || error == -EACCES) {
@@ -578,7 +577,7 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
 	if (!programs->uprobe_multi && privilege_held(CAP_BPF) && privilege_held(CAP_PERFMON) &&
 	    !privilege_held(CAP_SYS_ADMIN)) {
 		failure_set(f, -EPERM, "not permitted to attach uprobes", "",
-			    "this kernel, before 6.6, wants CAP_SYS_ADMIN for them");
+			    "kernels before 6.6 require CAP_SYS_ADMIN for them");
 		privileges_hint(false, f);
 		return -EPERM;
 	}

@@ -24,7 +24,7 @@ static int no_process(struct failure *f, int error, pid_t pid)
 	snprintf(object, sizeof(object), "%d", (int)pid);
 	if (error == -ENOENT || error == -ESRCH)
 		return failure_set(f, -ESRCH, "no such process", object, "");
-	return failure_set(f, error, "cannot look at process", object, NULL);
+	return failure_set(f, error, "cannot read process", object, NULL);
 }
 
 /* What the kernel says of a process in a file that fits; empty where it says nothing. */
@@ -72,7 +72,7 @@ const char *process_untraceable(int directory)
 		return "it belongs to another user";
 	fd = openat(directory, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
-		return "it has rights that its user has not, or does not want to be looked into";
+		return "it has more privileges than its user, or is not dumpable";
 	if (fd >= 0)
 		close(fd);
 	return NULL;
@@ -150,7 +150,7 @@ int process_directory(const struct broker_target *target, struct failure *f)
 	if (!process_alive(fd)) {
 		close(fd);
 		failure_set(f, -ESRCH, "no such process", object,
-			    "it is a thread of another, or ended");
+			    "it has exited, or is a thread of another process");
 		return -ESRCH;
 	}
 	reason = process_untraceable(fd);

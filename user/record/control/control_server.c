@@ -291,7 +291,7 @@ static void say_marks(struct answer *a, const struct recording *r)
 	say_some(a, account.unrecorded,
 		 r->flight ? "older than what is kept" : "while no file was written");
 	if (account.marked > settled)
-		say_some(a, account.marked - settled, r->flight ? "in memory" : "on their way");
+		say_some(a, account.marked - settled, r->flight ? "in memory" : "not yet written");
 	say(a, "\n");
 }
 
@@ -340,10 +340,10 @@ static void obey(struct client *client, struct recording *r)
 	} else if (!strcmp(client->request, "reset")) {
 		if (r->options->stats_only) {
 			recording_reset_table(r);
-			say(&a, "ok begun anew: ");
+			say(&a, "ok reset the table: ");
 			say_name(&a, r);
 		} else {
-			say(&a, "error only --stats-only can begin anew");
+			say(&a, "error only a recording with --stats-only has a table to reset");
 		}
 	} else if (!strcmp(client->request, "stop")) {
 		r->stop_asked = true;
@@ -352,7 +352,7 @@ static void obey(struct client *client, struct recording *r)
 	} else if (sscanf(client->request, "find %d", &pid) == 1) {
 		say(&a, pid == getpid() || capture_traces(r->capture, pid) ? "ok yes" : "ok no");
 	} else {
-		say(&a, "error this recorder knows no such request");
+		say(&a, "error unknown request");
 	}
 	answer(client, &a);
 }

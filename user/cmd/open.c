@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `proftrace open`: hands a trace to the viewer, which is a page in a browser, and goes when it has it. */
+/* `proftrace open`: serves a trace once to the viewer, a page in a browser, and exits. */
 #include "cmd/open.h"
 
 #include <argp.h>
@@ -21,7 +21,7 @@
 #include "privilege/invoker.h"
 
 #define VIEWER	    "https://ui.perfetto.dev"
-#define VIEWER_PORT 9001 /* the one that the viewer's content security policy lets its page ask */
+#define VIEWER_PORT 9001 /* the only one that the viewer's content security policy permits */
 
 enum {
 	KEY_PORT = 256,
@@ -45,7 +45,10 @@ static const struct argp_option options[] = {
 	{ 0 },
 };
 
-/* An origin: scheme, host, perhaps a port. It becomes a header, so it has nothing else in it. */
+/*
+ * An origin: scheme, host and optionally a port. It becomes an HTTP header, so all other characters
+ * are refused.
+ */
 static bool is_origin(const char *url)
 {
 	const char *host = !strncmp(url, "https://", 8)	 ? url + 8
@@ -96,7 +99,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Something the viewer would only refuse is refused here. */
+/* Refuses files here that the viewer would refuse. */
 static int open_trace(const char *path, struct failure *f)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -126,7 +129,7 @@ static int open_trace(const char *path, struct failure *f)
 	return fd;
 }
 
-/* What may stand in an address stays, the rest becomes %xx. */
+/* Writes characters that may not be in a URL as %xx. */
 static void put_escaped(FILE *out, const char *text)
 {
 	static const char plain[] =
@@ -189,7 +192,7 @@ static void start_browser(uint16_t port)
 	posix_spawn_file_actions_destroy(&actions);
 }
 
-/* Until it was fetched, or nobody wants it any more. */
+/* Returns when the trace was fetched, or an error when a signal arrived. */
 static int wait_for_viewer(const struct open_server *server, int signals)
 {
 	struct pollfd fds[2] = {
@@ -209,7 +212,10 @@ static int serve(const struct open_options *o, int fd, struct failure *f)
 	int signals, error;
 	char *url;
 
-	/* Before the server's thread is made, which would take them otherwise. */
+	/*
+	 * Signals are blocked before the thread of the server starts, which would receive them
+	 * otherwise.
+	 */
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGINT);
 	sigaddset(&ends, SIGTERM);
@@ -258,7 +264,7 @@ int cmd_open(int argc, char **argv)
 	int fd, error;
 
 	usage_parse(&usage_open, argc, argv, &o);
-	/* Root has no business with a browser. */
+	/* The browser must not run as root. */
 	error = invoker_become(&f);
 	if (!error) {
 		fd = open_trace(o.trace, &f);

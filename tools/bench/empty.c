@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Loads and attaches the BPF programs of empty.h. */
 #include "empty.h"
 
 #include <bpf/bpf.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The functions of capture.h: starting the broker, attaching, draining the ring buffers, stopping,
+ * and the accounting of what was read and lost.
+ */
 #include "base/text.h"
 #include "capture/batch/batch.h"
 #include "capture/probes/probes.h"

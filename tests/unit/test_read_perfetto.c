@@ -517,7 +517,7 @@ static void a_packet_may_not_claim_all_memory(void **state)
 	}
 	h = hear(bytes, at);
 	assert_int_equal(h->status, -EBADMSG);
-	assert_non_null(strstr(h->why.message, "or memory"));
+	assert_non_null(strstr(h->why.message, "not fit into memory"));
 	heard_free(h);
 	free(bytes);
 }

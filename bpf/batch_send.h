@@ -148,8 +148,9 @@ static __always_inline __u64 birth_of_process(void)
 }
 
 /*
- * The memory of a batch is about to be unmapped. Its contents are sent as they are, and the recorder knows the owner. The
- * state is that of the thread that unloads. A global function, so that the verifier checks it only once.
+ * The memory of a batch is about to be unmapped. Its contents are sent as they are, and the
+ * recorder knows the owner. The state is that of the thread that unloads. A global function, so
+ * that the verifier checks it only once.
  */
 __noinline int batch_send_unloaded(struct thread_state *st, __u64 pid_tgid, __u64 address,
 				   __u32 site)
@@ -320,7 +321,10 @@ __noinline int batches_inherit(struct thread_state *st, __u64 pid_tgid, __u64 ch
 		return 0;
 	batches_adopt(st, pid_tgid);
 	to = bpf_map_lookup_elem(&batches_forked, &zero);
-	/* Read once: the loop has to end in a jump for kernels before 6.2, and reading again would follow that. */
+	/*
+	 * Read once: the loop has to end in a jump for kernels before 6.2, and reading again would
+	 * follow that.
+	 */
 	n = st->n_batches;
 	if (!to || !n)
 		return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `proftrace list` shows the markers and probes in files or in a running process. It changes nothing and only needs
- * the permission to read the files.
+ * `proftrace list` shows the markers and probes in files or in a running process. It changes
+ * nothing and only needs the permission to read the files.
  */
 #include "cmd/list.h"
 

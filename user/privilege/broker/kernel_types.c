@@ -28,7 +28,10 @@ struct kernel_types {
 	uint32_t n;   /* types, including number 0, which is void */
 };
 
-/* --- going through all of them ---------------------------------------------------------------------- */
+/*
+ * --- going through all of them
+ * ----------------------------------------------------------------------
+ */
 
 static const struct btf_type *type_of(const struct kernel_types *k, uint32_t number)
 {
@@ -210,7 +213,9 @@ int kernel_types_tracepoint(const struct kernel_types *k, const char *name)
 	return -ENOENT;
 }
 
-/* --- names that are looked for ------------------------------------------------------------------- */
+/*
+ * --- names that are looked for -------------------------------------------------------------------
+ */
 
 #define NAME_SLOTS 8192 /* a power of two, more than twice the number of names in our programs */
 
@@ -301,7 +306,9 @@ static bool is_wanted(const struct wanted *w, const char *name)
 	return w->slots[slot_of(w, name, length)].name != NULL;
 }
 
-/* --- copying ------------------------------------------------------------------------------------- */
+/*
+ * --- copying -------------------------------------------------------------------------------------
+ */
 
 struct bytes {
 	char *data;

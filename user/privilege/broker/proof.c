@@ -120,7 +120,10 @@ static void take(struct proof *p, uint64_t site, uint64_t semaphore)
 	}
 }
 
-/* --- notes ---------------------------------------------------------------------------------------- */
+/*
+ * --- notes
+ * ----------------------------------------------------------------------------------------
+ */
 
 struct note {
 	uint64_t vaddr; /* of the description */
@@ -272,7 +275,10 @@ static void look_at_usdt(struct proof *p)
 	}
 }
 
-/* --- functions ------------------------------------------------------------------------------------ */
+/*
+ * --- functions
+ * ------------------------------------------------------------------------------------
+ */
 
 /* The functions at which threads are held. No other function is accepted. */
 static const char linker[][NAME_SIZE] = { "_dl_debug_state" };

@@ -3,13 +3,13 @@
 # `make help` prints the targets: every line below that begins with "##".
 #
 ## make                 build/proftrace
-## make demo            record a real program; ends with a trace and a table
+## make demo            record a real program; write a trace, print a table
 ## make test            run every test (`make check` does the same without looking for packages)
-## make test-kernels    run tests in other kernels, emulated; downloads them. KERNELS=... selects some
-## make test-loader     load what is written in Perfetto's own trace processor; downloads it
+## make test-kernels    run tests in emulated machines with other kernels, which are downloaded. KERNELS=... selects some
+## make test-loader     load traces in Perfetto's own trace processor, which is downloaded
 ## make unit            run the unit tests. tests/run.sh NAME runs one test of any kind
 ## make fuzz            fuzz every parser of untrusted bytes, FUZZ_TIME seconds each
-## make bench           measure what it costs: a table, build/bench/results.json, build/bench/chart.svg
+## make bench           measure the costs: tables, build/bench/results.json, build/bench/chart.svg
 ## make samples         build the programs with markers in tools/samples
 ## make man             build the manual pages in build/man
 ## make install         program, header, manual pages, completion; DESTDIR and PREFIX. make uninstall

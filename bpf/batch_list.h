@@ -62,9 +62,9 @@ struct {
 } batches_inherited SEC(".maps");
 
 /*
- * Batches that were handed over before their memory was unmapped, possibly by another thread than their owner. The
- * owner looks for them in vain when it exits, and nothing is lost by that. The key has only the process in place of
- * the thread, and the value is the start time of that process.
+ * Batches that were handed over before their memory was unmapped, possibly by another thread than
+ * their owner. When the owner exits, it cannot read them, but nothing is lost. The key has the
+ * process instead of the thread; the value is the start time of that process.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);

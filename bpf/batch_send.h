@@ -85,8 +85,8 @@ static __always_inline void batch_account(struct thread_state *st, __u64 address
 					  bool sent)
 {
 	/*
-	 * Nobody knows of this batch until it is handed over the next time. All its events may be
-	 * missed.
+	 * The recorder does not know this batch until it is handed over the next time, so all its
+	 * events may be missed.
 	 */
 	if (reason == BATCH_NEW && !sent)
 		account_add(ACCOUNT_BATCH_UNREADABLE);
@@ -148,8 +148,9 @@ static __always_inline __u64 birth_of_process(void)
 }
 
 /*
- * The memory of a batch is about to be unmapped. Its contents are sent as they are, and the recorder knows the owner. The
- * state is that of the thread that unloads. A global function, so that the verifier checks it only once.
+ * The memory of a batch is about to be unmapped. Its contents are sent as they are, and the
+ * recorder knows the owner. The state is that of the thread that unloads. A global function, so
+ * that the verifier checks it only once.
  */
 __noinline int batch_send_unloaded(struct thread_state *st, __u64 pid_tgid, __u64 address,
 				   __u32 site)
@@ -169,13 +170,13 @@ __noinline int batch_send_unloaded(struct thread_state *st, __u64 pid_tgid, __u6
 	bytes = st->batch.used - sizeof(st->batch);
 	if (bytes > BATCH_MAX - sizeof(st->batch))
 		bytes = BATCH_MAX - sizeof(st->batch);
-	/* What else this thread has lost, its own batches tell of. */
+	/* Other losses of this thread are reported with its own batches. */
 	if (!batch_send_fitting(st, pid_tgid, address, site, BATCH_UNLOADED, bytes))
 		account_add(ACCOUNT_BATCH_UNREADABLE);
 	return 0;
 }
 
-/* Whether its memory went; that is told once. */
+/* Whether the memory of the batch was unmapped. Returns true once for each batch. */
 static __always_inline bool batch_was_unloaded(__u64 pid_tgid, __u64 address)
 {
 	struct batch_key key = { pid_tgid >> 32 << 32, address };
@@ -189,7 +190,7 @@ static __always_inline bool batch_was_unloaded(__u64 pid_tgid, __u64 address)
 	return was;
 }
 
-/* Global: the verifier looks at it once. */
+/* A global function, so that the verifier checks it only once. */
 __noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address, __u32 site,
 			  __u32 reason)
 {
@@ -222,7 +223,7 @@ __noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address
 		return 0;
 	if (reason == BATCH_EXIT && !bytes)
 		return 0;
-	/* While the thread writes, the head may claim more than there is. */
+	/* The thread may be writing, so the head may claim more bytes than there are. */
 	if (bytes > BATCH_MAX - sizeof(st->batch))
 		bytes = BATCH_MAX - sizeof(st->batch);
 	sent = batch_send_fitting(st, pid_tgid, address, site, reason, bytes);
@@ -320,7 +321,10 @@ __noinline int batches_inherit(struct thread_state *st, __u64 pid_tgid, __u64 ch
 		return 0;
 	batches_adopt(st, pid_tgid);
 	to = bpf_map_lookup_elem(&batches_forked, &zero);
-	/* Read once: the loop has to end in a jump for kernels before 6.2, and reading again would follow that. */
+	/*
+	 * Read once: the loop has to end in a jump for kernels before 6.2, and reading again would
+	 * follow that.
+	 */
 	n = st->n_batches;
 	if (!to || !n)
 		return 0;

@@ -95,7 +95,9 @@ static __noinline void hold_thread(struct record_hold *r, struct hold_wait *w)
 		account_add(ACCOUNT_HOLD_TIMEOUT);
 }
 
-/* --- libraries ---------------------------------------------------------------------------------- */
+/*
+ * --- libraries ----------------------------------------------------------------------------------
+ */
 
 /*
  * Holding a thread that has loaded libraries. The dynamic linker calls `_dl_debug_state` after it
@@ -182,7 +184,9 @@ int libraries_changed(struct pt_regs *ctx)
 	return 0;
 }
 
-/* --- executing a program ------------------------------------------------------------------------ */
+/*
+ * --- executing a program ------------------------------------------------------------------------
+ */
 
 /*
  * Holding a thread that is about to execute a program. A dynamic program is attached to while its

@@ -181,7 +181,10 @@ static __always_inline bool emit_usdt(struct pt_regs *ctx, struct thread_state *
 	return emit_usdt_as(st, m, false);
 }
 
-/* --- functions ------------------------------------------------------------------------------------ */
+/*
+ * --- functions
+ * ------------------------------------------------------------------------------------
+ */
 
 /*
  * Finds the outermost of these levels whose call must have ended, because another call now begins

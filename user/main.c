@@ -19,7 +19,7 @@ static const struct verb {
 	{ "report", cmd_report, "print the table of a trace" },
 	{ "list", cmd_list, "markers and probes of a process or of ELF files" },
 	{ "top", cmd_top, "the live table of a running process" },
-	{ "check", cmd_check, "what this machine can do, and how to fix what is missing" },
+	{ "check", cmd_check, "what this machine supports, and how to fix what is missing" },
 	{ "ctl", cmd_ctl, "pause, resume, dump or stop a running recording" },
 	{ "merge", cmd_merge, "put several traces on one timeline" },
 	{ "convert", cmd_convert, "write a trace in another format" },

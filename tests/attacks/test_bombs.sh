@@ -39,7 +39,7 @@ bomb() { # NAME KIND BEGINNING UNIT [REASON]
 
 bomb "spaces" gzip '[' ' ' 'white space of more than 8 MiB'
 bomb "a string" gzip '[{"name":"' a
-bomb "a number" gzip '[{"ts":' 1 'a number without end'
+bomb "a number" gzip '[{"ts":' 1 'a number of more than 1024 digits'
 bomb "brackets" gzip '[{"args":{"a":' '[' 'nested too deeply'
 bomb "empty objects" gzip '[' '{},'
 bomb "empty strings of a list" gzip "[$event,"'{"ph":"i","args":{"a":[' '"",'

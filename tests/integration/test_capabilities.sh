@@ -51,11 +51,11 @@ sed 's/^/# /' "$tmp/check"
 if "$proftrace" check | grep -qE '^uprobe_multi links +no'; then
 	equal "two capabilities: check: exit status" $status 1
 	check "two capabilities: check says what this kernel wants" \
-		grep -q 'before 6.6, wants CAP_SYS_ADMIN' "$tmp/check"
+		grep -q 'before 6.6 require CAP_SYS_ADMIN' "$tmp/check"
 	as "" "$recorder" -o "$out" -- "$bin/executes" 1 2>"$tmp/err"
 	equal "two capabilities: exit status" $? 1
 	check "two capabilities: recording says what this kernel wants" \
-		grep -q 'before 6.6, wants CAP_SYS_ADMIN' "$tmp/err"
+		grep -q 'before 6.6 require CAP_SYS_ADMIN' "$tmp/err"
 	check "two capabilities: and what to do" grep -q 'setcap cap_bpf,cap_perfmon,cap_sys_admin+ep' "$tmp/err"
 	capabilities=$capabilities,sys_admin bits=000000c000200000
 	"$programs/rights" file "$recorder" $capabilities
@@ -141,20 +141,20 @@ end "attached"
 start "$bin/storm" 1 1000
 refused "another user's process" "it belongs to another user"
 start as "" "$bin/storm" 1 1000 hidden
-refused "a process that hides" "it has rights that its user has not, or does not want to"
+refused "a process that hides" "it has more privileges than its user, or is not dumpable"
 cp "$bin/storm" "$bin/set-uid" && chmod 4755 "$bin/set-uid"
 start as "" "$bin/set-uid" 1 1000
 refused "a set-uid process" "it belongs to another user"
 cp "$bin/storm" "$bin/set-gid" && chmod 2755 "$bin/set-gid"
 start as "" "$bin/set-gid" 1 1000
-refused "a set-gid process" "it has rights that its user has not"
+refused "a set-gid process" "it has more privileges than its user"
 cp "$bin/storm" "$bin/able" && "$programs/rights" file "$bin/able" sys_ptrace
 start as "" "$bin/able" 1 1000
-refused "a process with capabilities" "it has rights that its user has not"
+refused "a process with capabilities" "it has more privileges than its user"
 # Not though the file has more capabilities than it needs.
 "$programs/rights" file "$recorder" $capabilities,sys_ptrace
 start as "" "$bin/set-gid" 1 1000
-refused "a set-gid process, with CAP_SYS_PTRACE" "it has rights that its user has not"
+refused "a set-gid process, with CAP_SYS_PTRACE" "it has more privileges than its user"
 "$programs/rights" file "$recorder" $capabilities
 
 # Its children are let go of when they execute such a program, though the same library is attached to.

@@ -84,7 +84,7 @@ equal "instant: exit status" $? 0
 check_flight_account "instant" "$tmp/s" "$(said "$tmp/out" total)"
 equal "instant: three dumps" "$(field "$tmp/s" dumps)" 3
 equal "instant: one trigger not obeyed" "$(field "$tmp/s" triggers_suppressed)" 1
-check "instant: which is said" grep -q "1 trigger.* not obeyed" "$tmp/err"
+check "instant: which is said" grep -q "1 trigger.* ignored" "$tmp/err"
 for kind in json pftrace; do
 	equal "$kind: the first" "$(count "$tmp/i-1-1.$kind" INSTANT tick)" 5
 	equal "$kind: and its trigger" "$(count "$tmp/i-1-1.$kind" INSTANT alarm)" 1

@@ -91,7 +91,7 @@ wait_for "$tmp/storm.out" ready
 thread=$(ls /proc/$storm/task | grep -vx $storm | head -1)
 timeout 20 "$proftrace" -q -p "$thread" -d 1s -o "$tmp/x" 9>&- 2>"$tmp/err"
 equal "a thread's number: exit status" $? 1
-check "a thread's number: says so" grep -q "it is a thread of another" "$tmp/err"
+check "a thread's number: says so" grep -q "is a thread of another process" "$tmp/err"
 "$proftrace" -q -p $storm -d 200ms --strict -o "$tmp/x" 9>&-
 equal "--strict is content with slices that began before" $? 0
 "$proftrace" -q -p $storm -d 200ms -D 'no.such.*' -o "$tmp/y" 9>&- 2>"$tmp/err"

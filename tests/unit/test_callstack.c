@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Call stacks (timeline/callstack.c): each stack and frame exists once, and the limits hold. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The differences between clocks (capture/clocks.c), with given samples and on this machine. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The reader of ELF files (tracee/elf_file.c, elf_symbol.c) on images that are built here, most of
+ * them damaged.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

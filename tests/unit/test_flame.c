@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Flame graphs (reports/flame/): the tree, the text and the SVG. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

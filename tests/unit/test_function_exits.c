@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The exits of functions (tracee/code/function_exits.c), in code that is written here byte by byte.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

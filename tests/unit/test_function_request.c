@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The parser of -f (capture/probes/function_request.c). */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

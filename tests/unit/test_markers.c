@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The notes of markers (tracee/markers.c), in ELF images that are built here, valid and damaged. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of names and the cleaning of text (timeline/names.c, base/text.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -512,7 +512,7 @@ static void events_without_sense_are_counted(void **state)
 			  "b", "1", "") "," E("s", "1", "") "," E("B", "\"x\"", "") "," E("B", "-1",
 											  "") "]",
 		  "B 1/2 1000\n");
-	FAILS("[{\"a\":1},{\"b\":2}]", 0, "none of what");
+	FAILS("[{\"a\":1},{\"b\":2}]", 0, "no item of its array");
 }
 
 /* Some write null for an event that they have not got. */
@@ -524,9 +524,9 @@ static void what_is_no_object_is_counted(void **state)
 										   "") ",null]",
 		  "B 1/2 1000\n"
 		  "i 1/2 2000\n");
-	FAILS("[null,1]", 0, "none of what");
-	FAILS("[{},1]", 0, "none of what");
-	FAILS("[{},[]]", 0, "none of what");
+	FAILS("[null,1]", 0, "no item of its array");
+	FAILS("[{},1]", 0, "no item of its array");
+	FAILS("[{},[]]", 0, "no item of its array");
 }
 
 static void errors_tell_the_byte(void **state)
@@ -562,7 +562,7 @@ static void numbers_without_end(void **state)
 
 	(void)state;
 	memset(json + length, '1', 4000);
-	expect_error(json, length + 4000, length + 1024, "a number without end");
+	expect_error(json, length + 4000, length + 1024, "a number of more than 1024 digits");
 }
 
 /* Megabytes in one string: the beginning is kept, memory is not used for the rest. */

@@ -175,7 +175,7 @@ static void arrows_and_states_without_a_place(void **state)
 	expect_left_out(t,
 			"b 1/0 10 lane #1000000000000\ne 1/0 11 lane #1000000000000\n"
 			"ip 1/0 12\ni 1/2 13\nf 1/2 13 #5\n",
-			"states 1, arrows of no thread 3");
+			"states 1, flows outside threads 3");
 }
 
 /* No name, a name and a string that were never told; what a sample of a counter has beside its value. */
@@ -443,9 +443,9 @@ static void bad_bytes(void **state)
 	NONSENSE("\n\xff\xff\xff\xff\x7f", 0, "a packet of");
 	NONSENSE("\n\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 0, "impossible length");
 	NONSENSE("\n\x03\x08\x01\x07", 4, "impossible tag");
-	NONSENSE("\n\x04\x5a\x7f\x01\x02", 2, "longer than what it is part of");
+	NONSENSE("\n\x04\x5a\x7f\x01\x02", 2, "longer than the message around it");
 	NONSENSE("\n\x02\x58\x01", 2,
-		 "does not fit its definition"); /* an event that is a number */
+		 "does not match its definition"); /* an event that is a number */
 }
 
 static void unknown_fields_are_skipped(void **state)
@@ -517,7 +517,7 @@ static void a_packet_may_not_claim_all_memory(void **state)
 	}
 	h = hear(bytes, at);
 	assert_int_equal(h->status, -EBADMSG);
-	assert_non_null(strstr(h->why.message, "or memory"));
+	assert_non_null(strstr(h->why.message, "not fit into memory"));
 	heard_free(h);
 	free(bytes);
 }

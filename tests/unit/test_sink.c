@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* Output files (formats/sink.c): replacement, compression, failing disks. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

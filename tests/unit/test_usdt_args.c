@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The parser of arguments of USDT probes (tracee/usdt_args.c). */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

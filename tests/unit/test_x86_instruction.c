@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The decoder of x86-64 instructions (tracee/code/x86_instruction.c). */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How long it takes until the first event is recorded, and until nothing is left of it. */
+/* Measures the time until the first event is recorded, and the time to detach everything. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -59,7 +59,7 @@ static int kernel_part(struct bench *b, const char *path, const char *row)
 	return 0;
 }
 
-/* The target marks all the while, and every mark carries the time. */
+/* The target marks all the time, and every mark has the time as argument. */
 static int whole(struct bench *b, struct subject *target, const char *row)
 {
 	uint64_t started, stopped, ended, off, first;

@@ -1,77 +1,78 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bench [--quick] DIRECTORY [PART]: what proftrace costs. `make bench` runs it; of one part, such as
- * "peers", with BENCH_ONLY=peers.
+ * bench [--quick] DIRECTORY [PART]: measures the cost of proftrace. `make bench` runs it;
+ * BENCH_ONLY=peers selects a part.
  *
- * Prints tables, and writes DIRECTORY/results.json (every sample) and DIRECTORY/chart.svg. Run from
- * the top of the source tree, as root. Nothing is judged here: machines differ, and a busy one gives
- * worse figures. What survives that best are the ratios; the lines about the machine say how busy it
+ * Prints tables, and writes DIRECTORY/results.json (every sample) and DIRECTORY/chart.svg. Run it
+ * from the top of the source tree, as root. It does not judge the figures, because machines differ
+ * and a busy machine has worse ones. Ratios vary least. Lines about the machine show how busy it
  * was.
  *
- * Every figure is taken several times. The repetitions are interleaved: all conditions once, then all
- * of them again, so that a disturbance or a drift of the clock speed meets them alike. Shown are the
- * median, the lowest and the highest. Loops that are timed run in a process of their own, pinned to
- * one processor; the recorder may run anywhere. A loop runs a hundredth of its rounds first,
- * untimed; then it is timed by the CPU time of its thread, in the kernel and outside of it, so that
- * neither the recorder nor anybody else who gets the processor in between is counted.
+ * Every figure is measured several times. The repetitions are interleaved: all conditions once, then
+ * all of them again, so that disturbances and changes of the clock speed affect all conditions
+ * alike. The tables show the median, the lowest and the highest value. Timed loops run in a process
+ * of their own, pinned to one processor; the recorder may run anywhere. A loop first runs a
+ * hundredth of its rounds untimed. The time is the CPU time of its thread, in the kernel and outside
+ * of it, so that neither the recorder nor other processes on the same processor are counted.
  *
- * What an event could cost (marks_physical.c)
+ * The least possible cost of an event (marks_physical.c)
  *	Reading the processor's clock and storing 24 bytes; clock_gettime through the vDSO; getppid by
  *	syscall(). No tracer takes part.
  *
  * A marker that nobody records (loops.c, events.c)
- *	The loop with the marker compiled out (-DPROFTRACE_DISABLE) is an empty loop: subtract it. Off
- *	is what every user pays: one load, one branch. On with nobody attached, the switch raised by
+ *	The loop with the marker compiled out (-DPROFTRACE_DISABLE) is an empty loop: subtract it. "Off"
+ *	is what every user pays: one load, one branch. "On" with nobody attached, the semaphore set by
  *	hand, is the work of the marker itself: arguments, touching its strings, calling the stub.
  *
  * A marker that is recorded (events.c, counters.c, conditions.c, empty.c, recorder.c)
- *	"empty program" is a BPF program that returns at once, on the very sites that proftrace takes,
- *	attached in the same way: what the kernel asks for entering it. The other columns are
- *	build/proftrace adding up in the kernel (--stats-only), where nothing is recorded, and recording
- *	into Perfetto, without counters (-e none), with those that it counts by default, and with one,
- *	two and four that come from perf events. All of these are set up at once, each with a copy of
- *	the target, and take turns of some milliseconds; what an event cost and its ratio to the empty
- *	program are the medians of nine turns, and those are one sample. Markers that come in pairs are
- *	divided by two. Had anything been lost, a note under the table would say so, since a lost event
- *	is a cheap one.
+ *	"empty program" is a BPF program that returns at once, attached to the same sites in the same
+ *	way: the kernel's own cost of an entry. The other columns are build/proftrace with --stats-only,
+ *	and recording into Perfetto: without counters (-e none), with the default counters, in buffered
+ *	mode, and with perf events as counters. All conditions are set up at once, each with its own copy of
+ *	the target, and take turns of some milliseconds. The cost of an event and its ratio to the empty
+ *	program are the medians of nine turns, which make one sample. Markers that come in pairs are
+ *	divided by two. If anything was lost, a note under the table says so, because a lost event is
+ *	cheap.
  *
  * Attaching (attach.c, uses.sh)
  *	Programs with 10, 1,000 and 10,000 uses of markers. Attach and detach are the system calls
  *	alone, with the empty program. The rest is proftrace itself: the target marks every 20 us with
- *	the time as argument, so the first event in the trace tells when recording began. Loading the
- *	BPF programs is in it.
+ *	the time as argument, so the first event in the trace shows when the recording began. That
+ *	includes loading the BPF programs.
  *
  * The recorder (rate.c)
- *	As many threads as processors make bursts each millisecond: slices with an argument, a counter
- *	and an instant in each. The ring buffer is small (4 MiB) here, so that it cannot hide for a
- *	while that the recorder is too slow. The rate rises by half until something is lost, then
- *	halves the interval; given is the highest rate reached without loss. CPU time (user and system
- *	of recorder and broker, from the first event to their end: /proc/PID/task/N/schedstat and
- *	wait4), bytes and memory are taken at 100,000 events a second. Memory is what is resident
- *	beside mappings of BPF maps. At a million a second, in batches, CPU time is that of some seconds
- *	in the middle, its start and its end left out.
+ *	As many threads as processors mark in bursts each millisecond: slices with an argument, a
+ *	counter and an instant. The ring buffer is small (4 MiB) here, so that it cannot hide for long
+ *	that the recorder is too slow. The rate rises by half until something is lost, then the interval
+ *	is halved; the table shows the highest rate without loss. CPU time (user and system of recorder
+ *	and broker, from the first event to their exit: /proc/PID/task/N/schedstat and wait4), bytes and
+ *	memory are measured at 100,000 events a second. Memory is the resident memory without mappings
+ *	of BPF maps. At a million a second, in buffered mode, CPU time is that of some seconds in the
+ *	middle, without start and end.
  *
- * What an event is made of (cost.c, README.md)
- *	The steps from the marker to the file, each as the difference of two that do one thing more.
+ * The steps of an event (cost.c, README.md)
+ *	From the marker to the file: each is the difference of two runs, the second of which does one
+ *	thing more.
  *
- * Beside others (compare.c, peers.c, peers.sh)
+ * Other tracers (compare.c, peers.c, peers.sh)
  *	The same loop, an instant with one integer, recorded by tools that Debian has: bpftrace and
  *	perf on the USDT probe of the same marker, LTTng-UST on a tracepoint of its own with the same
- *	field, uftrace on the entry and exit of a function; and, as marks of what is possible, by
- *	nobody, and by an empty BPF program on the same site. "its CPU" is what the tracer's own
- *	processes run for each event, from the first to their end; bytes are the size of what was
- *	written; "lost" is how many events are not in it; "of ..." is the share of what an event costs
- *	there. Then the same from several threads at once, timed by their CPU time (what they do to
- *	one another shows, that they are more than the processors does not), and with more arguments.
+ *	field, uftrace on the entry and exit of a function; for comparison also by no tracer, and by an
+ *	empty BPF program on the same site. "its CPU" is the CPU time per event of the tracer's own
+ *	processes, from the first event to their exit; "bytes" is the size of the output; "lost" is the
+ *	number of missing events; "of ..." is the ratio to the cost of an event in that row. Then the same
+ *	from several threads at once, by their CPU time (which shows how they slow each other down, but
+ *	not that there are more threads than processors), and with more arguments.
  *
- * What nobody marked (foreign.c, loops_foreign.c)
- *	Switches of two threads that take turns on a processor, a USDT probe of others, a function. Of
- *	the first it is the CPU time of the whole process. The loop while nobody traces is subtracted.
+ * Events that are not marks (foreign.c, loops_foreign.c)
+ *	Context switches of two threads that take turns on a processor, an existing USDT probe, a
+ *	function. The first is the CPU time of the whole process. The time of the same loop without a
+ *	tracer is subtracted.
  *
  * Call stacks (samples.c, loops_stack.c)
- *	A program that computes, sampled 10,000 times a second, a stack of some 15 functions each time:
- *	what interrupts take from it, beyond what they take while nobody looks, and what the tracer
- *	runs, by the number of samples taken.
+ *	A program that computes, sampled 10,000 times a second, with a stack of about 15 functions: the
+ *	time that interrupts take, less the time that they take without a tracer, and the CPU time of the
+ *	tracer, per sample.
  */
 #include <errno.h>
 #include <signal.h>

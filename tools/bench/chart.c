@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The main figures as a picture: one bar per row, with its spread as a line. The colours come from a
- * style sheet that asks whether the reader's screen is dark; so does that of the paper, since the page
- * around it may be of another opinion.
+ * Draws the main figures: one bar per row, with its spread as a line. A style sheet selects the
+ * colours by whether the screen of the reader is dark. It also selects the background, because the
+ * page around the picture may differ.
  */
 #include "results.h"
 
@@ -94,7 +94,7 @@ static const struct part {
 	const char *title;
 	const struct bar *bars;
 	unsigned n;
-	bool logarithmic; /* from 1 ns on: what is compared differs a thousandfold */
+	bool logarithmic; /* starts at 1 ns, because the values differ by a factor of a thousand */
 } parts[] = {
 	{ "What an event costs the program while it is recorded", program_bars, COUNT(program_bars),
 	  false },
@@ -120,7 +120,7 @@ static double longest(const struct results *r, const struct bar *bars, unsigned 
 	return max;
 }
 
-/* How long the bar of a value is. `max` is as long as there is room. */
+/* The length of the bar of a value; that of `max` fills the space. */
 static double length_of(double value, double max, bool logarithmic)
 {
 	if (logarithmic) {
@@ -168,7 +168,7 @@ static int print_part(const struct results *r, const struct part *part, int y, F
 	return y + 16;
 }
 
-/* How many of the bars there are: the picture's height is said before it is drawn. */
+/* The number of bars that have a value. SVG needs the height of the picture first. */
 static int height_of(const struct results *r, const struct part *part)
 {
 	int height = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * proftrace beside other tracers on the same event, or on the nearest thing they have, and beside what
- * an event costs that nobody records: one event, from several threads, and with more in it.
+ * Compares proftrace with other tracers on the same event or the nearest one that they have, and
+ * with the cost of an event that nobody records: one event, several threads, and more values.
  */
 #include "peers.h"
 
@@ -28,7 +28,7 @@ static const struct peer peers[] = {
 
 #define N_PEERS (sizeof(peers) / sizeof(peers[0]))
 
-/* A peer that fails is no reason to end: the table says so. */
+/* If a tracer fails, a line under the table says so, and the bench goes on. */
 static bool has_sample(struct bench *b, const char *section, const struct peer *p,
 		       const struct load *loads, unsigned n, struct sample *s)
 {
@@ -66,7 +66,7 @@ static void add_sample(struct results *r, const char *row, const struct sample *
 	add_kept(r, SECTION_PEERS, row, s);
 }
 
-/* Of one repetition each. What is not there cannot be compared with. */
+/* Ratios within one repetition. A missing value has no ratio. */
 static void add_ratios(struct results *r)
 {
 	static const struct {
@@ -108,8 +108,8 @@ int measure_peers(struct bench *b)
 }
 
 /*
- * CPU time of the threads, so that more of them than processors do not look slower for that: what is
- * left is what they do to one another.
+ * Uses the CPU time of the threads, so that having more threads than processors does not count; it
+ * shows how the threads slow each other down.
  */
 int measure_threads(struct bench *b)
 {
@@ -137,7 +137,7 @@ int measure_threads(struct bench *b)
 	return 0;
 }
 
-/* Of perf and bpftrace it makes no difference: they look at the registers, or at what they are told. */
+/* perf and bpftrace are left out: their cost does not depend on the arguments. */
 int measure_sizes(struct bench *b)
 {
 	static const char *const sizes[][2] = {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Sets up the conditions of conditions.h and measures them in turns. */
 #include "conditions.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What may happen to the events of a target. Several conditions are set up at once, each with a target
- * of its own: so they can be measured in turns of milliseconds, and whatever disturbs the machine
- * meets all of them alike.
+ * A condition: by which program or recorder the events of a target are handled. Several conditions
+ * are set up at once, each with its own target, so that they can be measured in turns of
+ * milliseconds, and disturbances of the machine affect all of them alike.
  */
 #ifndef BENCH_CONDITIONS_H
 #define BENCH_CONDITIONS_H
@@ -38,12 +38,12 @@ struct conditioned {
 int conditions_start(struct bench *b, const struct condition *conditions, unsigned n,
 		     struct conditioned *all);
 /*
- * Runs a loop under each, in turns, and adds what an event cost as the cell (section, row, column) of
- * each condition, and its ratio to the first one: medians over the turns.
+ * Runs a loop under each condition, in turns. Adds the cost of an event as the cell (section, row,
+ * column) of each condition, and its ratio to the first one: medians over the turns.
  */
 int conditions_run(struct bench *b, struct conditioned *all, unsigned n, const char *section,
 		   const char *loop, uint64_t rounds, const char *row);
-/* Ends all. Lost events become notes of the section, unless that is NULL. */
+/* Ends all of them. Lost events become notes of the section, unless that is NULL. */
 int conditions_end(struct bench *b, struct conditioned *all, unsigned n, const char *section);
 
 #endif

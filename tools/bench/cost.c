@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an event is made of, from the marker to the file: tools/bench/README.md shows it. In the program:
- * each BPF program does a little more than the one before, so that their differences are the steps. In
- * the recorder: the same events go through the timeline alone, and then into each output as well; what
- * a whole recorder takes beside these two is waking up, draining and decoding.
+ * Measures the steps of an event, from the marker to the file, for tools/bench/README.md. In the
+ * program, each BPF program does a little more than the previous one, and their differences are the
+ * steps. In the recorder, the same events go through the timeline alone, and then into each output
+ * as well. The rest of the recorder's time is waking up, draining and decoding.
  */
 #include <errno.h>
 #include <math.h>
@@ -112,7 +112,7 @@ static int run_events(struct timeline *timeline, struct names *names, unsigned r
 	return error;
 }
 
-/* What an event costs on the road to this output, or to none (0). */
+/* The cost of an event in the recorder with this output, or with none (0). */
 static int on_road(struct bench *b, enum outputs output, double *ret_ns)
 {
 	const struct trace_info info = { .start_ns = 0, .version = "bench", .sysname = "Linux" };

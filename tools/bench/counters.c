@@ -34,9 +34,10 @@ static void say_what(struct bench *b, bool has_hardware)
 {
 	struct counters usual;
 	char names[256] = "", note[256];
+	bool refused;
 	unsigned i;
 
-	if (counters_default(&usual, note, sizeof(note)))
+	if (counters_default(&usual, note, sizeof(note), &refused))
 		return;
 	for (i = 0; i < usual.n; i++) {
 		if (i)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* BPF programs that do next to nothing, on the probe sites that proftrace would take. */
+/* BPF programs that do almost nothing, attached to the probe sites that proftrace uses. */
 #ifndef BENCH_EMPTY_H
 #define BENCH_EMPTY_H
 
@@ -10,14 +10,14 @@
 enum empty_program {
 	PROGRAM_EMPTY,
 	PROGRAM_CLOCK,	/* takes the time */
-	PROGRAM_RECORD, /* and puts it into a ring buffer: 32 bytes, which nobody takes out */
+	PROGRAM_RECORD, /* also writes it into a ring buffer: 32 bytes that nobody reads */
 };
 
 struct empty {
 	int program, ring;
 	int *links;
 	unsigned n_links, n_sites;
-	uint64_t attach_ns; /* what the one system call (one per site before 6.6) took */
+	uint64_t attach_ns; /* the time of the system call (one per site before 6.6) */
 };
 
 /* Attaches to every marker of the ELF file at `path`, for all processes, as proftrace does. */

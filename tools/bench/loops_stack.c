@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program that computes, some calls deep, and sees itself what is taken from it: it reads the clock all
- * the while, and where that jumps it was interrupted. How fast it computes says less: on a machine with
- * other things to do that varies by more than samples cost.
+ * A program that computes, some calls deep, and measures the time that interrupts take from it. It
+ * reads the clock all the time; a jump is an interruption. The speed of the computation would be a
+ * worse measure: on a machine with other work it varies by more than samples cost.
  *
- * Jumps of a microsecond up to MOST_NS are interrupts, which samples are; longer ones are other programs
- * that had the processor. A round is a millisecond of its own. Built with frame pointers: those are what
- * samples follow.
+ * Jumps from a microsecond to MOST_NS are interrupts, such as samples. Longer ones are other
+ * programs on the processor. A round is a millisecond of the program's own time. It is built with
+ * frame pointers, which samples follow.
  */
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How cheap an event could be at all: no tracer is involved in these loops. */
+/* The least possible cost of an event: no tracer is involved in these loops. */
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How other tracers are had to record. How each is started, tools/bench/peers.sh says; one that is
- * not installed is named as left out.
+ * Runs other tracers. tools/bench/peers.sh starts each of them; one that is not installed is named
+ * as left out.
  */
 #include "peers.h"
 
@@ -145,14 +145,15 @@ static int run_recorded(const struct peer *p, struct subject *target, const stru
 		}
 		if (error)
 			return error;
-		bench_sleep(200); /* on, but perhaps not all of it: nobody but us says so */
+		/* Attached, but perhaps not completely; there is no message to wait for. */
+		bench_sleep(200);
 	}
 	if (p->order == TARGET_TOLD)
-		bench_sleep(200); /* it has said so, but perhaps not all of its processors are */
+		bench_sleep(200); /* it has reported so, but perhaps not for all processors */
 	return run_loads(p, target, loads, n, s);
 }
 
-/* What a tracer that starts the target has run for that is the target's own. */
+/* Subtracts the CPU time of the target from that of a tracer that starts it. */
 static void without_target(const struct peer *p, struct sample *s)
 {
 	double own = s->ns[0] * s->events;
@@ -202,7 +203,7 @@ static int run_other(struct bench *b, const char *section, const struct peer *p,
 	subject_end(&script, NULL);
 	keep_late(s, &script);
 	without_target(p, s);
-	/* What it was told to do and did not makes its figures worth nothing. */
+	/* If something did not happen, the figures are worthless. */
 	if (!error && s->late[0])
 		error = -ETIMEDOUT;
 	return !error && s->has_bytes && !s->bytes ? -ENODATA : error;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tracers, proftrace among them, at work on the same loops. */
+/* Tracers, including proftrace, that record the same loops. */
 #ifndef BENCH_PEERS_H
 #define BENCH_PEERS_H
 
@@ -7,9 +7,10 @@
 #include "sections.h"
 
 /*
- * The target is there first and is attached to, as proftrace does it; or it comes when the tracer is
- * ready (LTTng-UST: its library registers before main); or the tracer starts it (uftrace); or it is
- * there first, does not see that it is traced, and the tracer says when it does.
+ * The order of target and tracer. Either the target runs first and the tracer attaches, as
+ * proftrace does; or the target starts when the tracer is ready (LTTng-UST registers before main);
+ * or the tracer starts the target (uftrace); or the target runs first and the tracer reports when
+ * it records it.
  */
 enum target_order {
 	TARGET_FIRST,
@@ -18,7 +19,7 @@ enum target_order {
 	TARGET_TOLD
 };
 
-/* What else may happen to the events: nothing at all, or an empty BPF program on the same site. */
+/* Conditions without a tracer: nothing at all, or an empty BPF program on the same site. */
 enum floor {
 	NO_FLOOR,
 	FLOOR_LOOP,
@@ -36,12 +37,12 @@ struct peer {
 	const char *const *options; /* of proftrace, the last one NULL; or NULL */
 };
 
-/* So many rounds, or as many as the peer makes (0), in so many threads (0: the main one, pinned). */
+/* The number of rounds (0: the default of the peer) and of threads (0: the main one, pinned). */
 struct load {
 	const char *loop;
 	unsigned rounds, threads;
 	unsigned off;	   /* rounds while nobody traces; 0: very many */
-	unsigned off_runs; /* of which the fastest counts; 0: one */
+	unsigned off_runs; /* runs, of which the fastest counts; 0: one */
 };
 
 enum {
@@ -54,16 +55,16 @@ struct sample {
 	uint64_t events, bytes, kept, cpu_ns; /* of all loads */
 	uint64_t switches_lost, stacks, stacks_lost;
 	bool has_off, has_bytes, has_kept, has_cpu, has_stacks;
-	char late[160]; /* what did not come; or empty */
+	char late[160]; /* what did not happen; empty if all did */
 };
 
 /*
- * Has the peer record these loads. 1: it is left out, and a note of the section says why; negative
- * errno when it failed.
+ * Runs these loads under the peer. Returns 1 if the peer is left out, with the reason as a note of
+ * the section, or negative errno if it failed.
  */
 int peer_sample(struct bench *b, const char *section, const struct peer *p,
 		const struct load *loads, unsigned n, struct sample *s);
-/* A note of the section: what became of the peer, by the error and what did not come. */
+/* Adds a note to the section about the failure of the peer. */
 void peer_failed(struct bench *b, const char *section, const char *what, const struct sample *s,
 		 int error);
 

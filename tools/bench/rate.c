@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the recorder bears, and what it takes for it. */
+/* Measures the highest rate that the recorder sustains, and its cost. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -48,7 +48,10 @@ static int try_rate(struct bench *b, enum outputs outputs, double rate, unsigned
 	error = subject_start(&target, argv, 0, true);
 	if (error)
 		return error;
-	/* A small buffer, so that a rate which it only bears for a while is not taken for one. */
+	/*
+	 * The buffer is small, so that a rate that is only sustained for a short time does not
+	 * count.
+	 */
 	error = recorder_start(&r, b->directory, target.said_pid, outputs, "4M");
 	if (error) {
 		subject_end(&target, NULL);
@@ -99,7 +102,7 @@ static int pace(struct subject *target, unsigned ms, uint64_t *ret_marks, uint64
 	return error;
 }
 
-/* What the recorder runs for events that come once it has used its ring buffer from end to end. */
+/* Measures the CPU time of the recorder after it has used its whole ring buffer once. */
 static int pace_steadily(struct subject *target, const struct recorder *r, unsigned ms,
 			 double *ret_ns, double *ret_rate)
 {
@@ -153,8 +156,8 @@ static int steady(struct bench *b, unsigned way)
 }
 
 /*
- * Up by half until something is lost or the threads cannot mark any faster, then halving the interval
- * twice. A repetition after the first begins near the last one's result.
+ * Raises the rate by half until something is lost or the threads cannot mark any faster, then
+ * halves the interval twice. Later repetitions begin near the previous result.
  */
 static int search(struct bench *b, unsigned way)
 {

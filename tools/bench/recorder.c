@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Runs proftrace on a target and collects its costs. */
 #include "recorder.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* proftrace itself, recording a target. */
+/* Runs proftrace on a target. */
 #ifndef BENCH_RECORDER_H
 #define BENCH_RECORDER_H
 
@@ -30,12 +30,13 @@ struct recorded {
 	uint64_t switches, switches_lost; /* with --sched, and wakings */
 	uint64_t stacks, stacks_lost;	  /* with --sample */
 	uint64_t cpu_ns;		  /* recorder and broker, from ready to their end */
-	double mapped_mb; /* resident beside the ring buffer, both processes, at the end of the load */
+	/* Resident beside the ring buffer, both processes, at the end of the load. */
+	double mapped_mb;
 };
 
 /* Whether this proftrace has --mode batch. */
 bool recorder_has_batch(void);
-/* `directory` is where the traces lie for a while. */
+/* the directory for the traces until they are removed */
 int recorder_start(struct recorder *r, const char *directory, pid_t target, enum outputs outputs,
 		   const char *buffer);
 /* The same, with `counters` instead of those that it counts by default (NULL: with these). */
@@ -45,11 +46,11 @@ int recorder_start_counting(struct recorder *r, const char *directory, pid_t tar
 int recorder_start_with(struct recorder *r, const char *directory, pid_t target,
 			enum outputs outputs, const char *buffer, const char *counters,
 			const char *const *options);
-/* Returns when it says that it records. */
+/* Waits until it reports that it records. */
 int recorder_opened(struct recorder *r);
-/* And when the target's markers are on and recorded. */
+/* Waits until the markers of the target are on and recorded. */
 int recorder_ready(struct recorder *r, struct subject *target);
-/* Interrupts it, waits for its end, reads the account and removes the traces unless `keep`. */
+/* Interrupts it, waits for its exit, reads the accounting, and removes the traces unless `keep`. */
 int recorder_stop(struct recorder *r, bool keep, struct recorded *ret);
 /* The path of the trace in JSON. */
 void recorder_json_path(const struct recorder *r, char *path, size_t size);

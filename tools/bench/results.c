@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Collects samples and computes their medians (results.h). */
 #include "results.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What was measured: samples in cells, cells in the rows and columns of a section. Rows and columns
- * appear in the order in which they were first added to. Every output is made from this alone.
+ * The measured samples, in the cells of the rows and columns of a section. Rows and columns appear
+ * in the order in which they were first used. All outputs are made from these.
  */
 #ifndef BENCH_RESULTS_H
 #define BENCH_RESULTS_H

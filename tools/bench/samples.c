@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What it costs to be looked at many times a second (--sample), beside other tracers that do the same.
- * What the program loses for each sample is the time that interrupts take from it (loops_stack.c), less
- * what they take while nobody looks.
+ * Measures the cost of call-stack samples (--sample) and those of other tracers. The cost to the
+ * program is the time that interrupts take from it (loops_stack.c), less what they take without a
+ * tracer.
  */
 #include "peers.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads the CPU time of processes from /proc (spent.h). */
 #include "spent.h"
 
 #include <ctype.h>

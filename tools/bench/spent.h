@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* One that has this parent, or 0. */
+/* A child of this process, or 0. */
 pid_t spent_child(pid_t parent);
-/* What a process and its descendants, those that are alive, have run so far: ns. */
+/* The CPU time in ns of a process and its live descendants. */
 uint64_t spent_by(pid_t pid);
 
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Starts programs and exchanges lines with them (subject.h). */
 #include "subject.h"
 
 #include <errno.h>

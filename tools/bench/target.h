@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is measured. A target is a program made of loops, each of which makes one kind of event again
- * and again. target.c has its main(): it does what the bench says on standard input, line by line.
+ * A target is a program made of loops, each of which makes one kind of event again and again.
+ * target.c has its main(), which reads commands from standard input, one per line.
  */
 #ifndef BENCH_TARGET_H
 #define BENCH_TARGET_H

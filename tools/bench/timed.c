@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * timed FILE COMMAND...: runs a command, hands SIGINT and SIGTERM on to it, and writes into FILE what
- * it and the children it has waited for have run, in ns of CPU time. Until it ends it is told again each
- * second; after 20 s it is killed, and the exit status is 124, as that of timeout(1).
+ * timed FILE COMMAND...: runs a command, passes SIGINT and SIGTERM on to it, and writes into FILE
+ * the CPU time in ns of the command and of the children that it has waited for. After a signal, the
+ * signal is repeated each second; after 20 s the command is killed, and the exit status is 124, as
+ * that of timeout(1).
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +19,7 @@
 static volatile pid_t command;
 static volatile sig_atomic_t told, seconds;
 
-/* Once more each second: bpftrace 0.17 does not see a signal that comes while it does not sleep. */
+/* Repeated each second: bpftrace 0.17 misses a signal that arrives while it does not sleep. */
 static void hand_on(int signal)
 {
 	if (signal == SIGALRM)
@@ -39,7 +40,7 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return 2;
-	/* None gets lost or ends us before we know whom to hand it on to. */
+	/* Blocked, so that no signal is lost before the PID of the command is known. */
 	sigemptyset(&handed);
 	sigaddset(&handed, SIGINT);
 	sigaddset(&handed, SIGTERM);

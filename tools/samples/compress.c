@@ -30,26 +30,29 @@
 PROF_DOMAIN(compress_domain, "compress");
 PROF_DEFAULT_DOMAIN(compress_domain);
 
-/* One more for what is rarely wanted, and named where it is used: `-D '!memory'` leaves it out. */
+/*
+ * A second domain, for marks that are rarely wanted: `-D '!memory'` leaves it out. Each marker
+ * names it.
+ */
 PROF_DOMAIN(memory_domain, "memory");
 
 enum {
 	MAX_WORKERS = 64,
-	MAX_FILE = 64 << 20, /* larger files are passed over: each is held in memory */
-	QUEUE_LIMIT = 256,   /* so that the walker does not run ahead */
+	MAX_FILE = 64 << 20, /* larger files are skipped: each is held in memory */
+	QUEUE_LIMIT = 256,   /* limits how far the walker is ahead */
 	BATCH = 64,	     /* files per step */
 };
 
 struct work {
 	struct queue queue, done;
 	int archive;
-	/* Belong to the writer until it has been joined. */
+	/* Only the writer may use these until it was joined. */
 	uint64_t files, unreadable, bytes_read, bytes_written;
 	/* Files between the walker and the archive. */
 	pthread_mutex_t lock;
 	pthread_cond_t idle;
 	uint64_t underway;
-	/* The walker's own. */
+	/* Only the walker uses these. */
 	uint64_t offered, too_large, steps, rounds;
 };
 
@@ -59,7 +62,7 @@ struct worker {
 	struct work *work;
 };
 
-/* Interrupted, it does what is underway and then says what it has done. */
+/* After an interrupt the program finishes the current files and prints its totals. */
 static volatile sig_atomic_t interrupted;
 
 static void interrupt(int signal)
@@ -73,7 +76,7 @@ static void die(const char *what, int error)
 	exit(1);
 }
 
-/* A pool's marks come after an allocation and before its end, so that no address is live twice. */
+/* Mark an allocation after it and a release before it, so that no address is live twice. */
 static void *allocate(size_t size)
 {
 	void *p = malloc(size);
@@ -90,7 +93,7 @@ static void release(void *p)
 	free(p);
 }
 
-/* Reads up to file->size bytes, and corrects that if there are fewer. Returns 0 or an errno. */
+/* Reads at most file->size bytes and sets file->size to their number. Returns 0 or an errno. */
 static int read_file(struct file *file, unsigned char *data)
 {
 	int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), error;
@@ -109,7 +112,7 @@ static int read_file(struct file *file, unsigned char *data)
 	return error;
 }
 
-/* Makes a gzip member of the file's bytes. */
+/* Compresses the bytes of the file to a gzip member. */
 static void deflate_file(struct file *file, z_stream *stream, unsigned char *data)
 {
 	gz_header header = { .name = (Bytef *)file->path, .os = 3 };
@@ -127,7 +130,10 @@ static void deflate_file(struct file *file, z_stream *stream, unsigned char *dat
 	file->packed_size -= stream->avail_out;
 }
 
-/* Two slices inside the function's own. What is only known at the end is told by PROF_END. */
+/*
+ * Two slices inside that of the function. Values that are only known at the end are arguments of
+ * PROF_END.
+ */
 static void compress_file(struct file *file, z_stream *stream)
 {
 	unsigned char *data;
@@ -230,15 +236,17 @@ static void offer_file(struct work *work, const FTSENT *entry)
 	work->underway++;
 	pthread_mutex_unlock(&work->lock);
 
-	/* A file's whole way, over three threads, is one slice; its id ties both ends. */
+	/*
+	 * One slice for the whole way of a file through three threads; the id connects both ends.
+	 */
 	PROF_ASYNC_BEGIN("file", file->id, "path", file->path, "bytes", file->size);
 	PROF_SCOPE("offer");
 	PROF_FLOW_OUT(file->id);
-	depth = queue_put(&work->queue, file); /* from here on the file is a worker's */
+	depth = queue_put(&work->queue, file); /* from now on a worker owns the file */
 	PROF_COUNTER("queue", depth);
 }
 
-/* One round through the tree. It ends when its last file is in the archive. */
+/* One pass through the tree. It ends when its last file is in the archive. */
 static void walk(struct work *work, char *directory)
 {
 	char *paths[] = { directory, NULL };
@@ -246,7 +254,8 @@ static void walk(struct work *work, char *directory)
 	uint64_t n = 0;
 	FTSENT *entry;
 
-	work->rounds++; /* not in the marker: what is in there happens only while somebody records */
+	/* Outside of the marker, whose arguments are only evaluated while somebody records. */
+	work->rounds++;
 	PROF_SCOPE("round", "number", work->rounds);
 	while (tree && !interrupted && (entry = fts_read(tree))) {
 		if (entry->fts_errno)
@@ -256,7 +265,9 @@ static void walk(struct work *work, char *directory)
 			work->too_large += entry->fts_info == FTS_F;
 			continue;
 		}
-		/* Where the program is in its work: the events that follow carry both numbers. */
+		/*
+		 * The progress of the program: the following events have both numbers as arguments.
+		 */
 		if (n % BATCH == 0) {
 			PROF_STEP(work->rounds, n / BATCH);
 			work->steps++;
@@ -274,8 +285,8 @@ static void walk(struct work *work, char *directory)
 }
 
 /*
- * How many marks were passed follows from the work done, and a recording of the whole run must come
- * to the same number. A file passes 29, or 26 when it cannot be read.
+ * The number of marks follows from the work done; a recording of the whole run must contain exactly
+ * as many. A file makes 29 marks, or 26 if it cannot be read.
  */
 static void print_totals(const struct work *work, unsigned n_workers)
 {
@@ -303,7 +314,10 @@ static void run(struct work *work, unsigned n_workers, unsigned n_rounds, char *
 	if (error)
 		die("cannot start a thread", error);
 	for (i = 0; i < n_rounds && !interrupted; i++) {
-		/* Each round writes the archive anew; a pipe or a device does not mind. */
+		/*
+		 * Each pass overwrites the archive. ftruncate() fails for a pipe or a device, which
+		 * is harmless.
+		 */
 		if (i && !ftruncate(work->archive, 0))
 			lseek(work->archive, 0, SEEK_SET);
 		walk(work, directory);

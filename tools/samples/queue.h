@@ -45,7 +45,7 @@ static inline void queue_init(struct queue *q, unsigned limit)
 	q->closed = false;
 }
 
-/* Returns how many files are queued then. Waits for room: the slice shows who has to wait. */
+/* Returns the number of queued files. Waits for free space; the slice shows how long. */
 static inline unsigned queue_put(struct queue *q, struct file *file)
 {
 	unsigned depth;

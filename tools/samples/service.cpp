@@ -25,7 +25,7 @@
 
 PROF_DOMAIN(service, "service");
 PROF_DEFAULT_DOMAIN(service);
-PROF_DOMAIN(details, "details"); // expensive to find out: see prof_is_enabled below
+PROF_DOMAIN(details, "details"); // costs extra work: see prof_is_enabled below
 
 namespace
 {
@@ -33,15 +33,15 @@ PROF_EVENT(startup, "startup");
 PROF_TASK(handle, service, "handle");
 PROF_MARKER(parse, service, "parse", .categories = "http,cpu");
 PROF_MARKER(slow, service, "slow request", .categories = "http");
-// A tick of the acceptor: numbered, with a rate, on a track of its own.
+// A tick of the acceptor: a frame, which is numbered and has a rate and its own track.
 PROF_FRAME(tick, service, "tick");
-// The program counts with it, traced or not.
+// The program itself uses this number, also if nobody records.
 PROF_COUNTER_OBJECT(in_flight, service, "in flight", 0);
 
 struct request {
 	unsigned long id;
 	std::string path;
-	proftrace::frame_scope frame; // goes along with the request, to whichever thread
+	proftrace::frame_scope frame; // moves with the request to another thread
 };
 
 class server
@@ -71,7 +71,7 @@ class server
 		PROF_FUNCTION("id", id);
 		proftrace::frame_scope frame(tick);
 
-		// Begins here and ends in another thread, however many are under way.
+		// Begins here and ends in another thread; any number may be open.
 		PROF_ASYNC_BEGIN("request", id, "bytes", 100 + id % 50);
 		PROF_FLOW_OUT(id);
 		prof_counter_increment(&in_flight, 1);
@@ -102,7 +102,8 @@ class server
 		PROF_THREAD_NAME(("worker " + std::to_string(number)).c_str());
 		while (next(&request)) {
 			serve(request);
-			request.frame.finish(); // otherwise when it goes, or the next one comes
+			request.frame
+				.finish(); // otherwise it ends when it is destroyed or assigned to
 		}
 	}
 
@@ -125,9 +126,10 @@ class server
 		{
 			proftrace::marker_scope guard(parse);
 
-			prof_marker_mark(&parse, PROF_SCOPE_TASK); // says in which task
+			prof_marker_mark(&parse,
+					 PROF_SCOPE_TASK); // its argument is the name of the task
 		}
-		// A slice around one call, with a name that only the running program knows.
+		// A slice around one call, with a run-time name.
 		const auto size = PROF_CALL(request.path.c_str(), render(request.path));
 
 		if (prof_is_enabled(&details))
@@ -139,7 +141,8 @@ class server
 		prof_counter_decrement(&in_flight, 1);
 		std::lock_guard<std::mutex> lock(mutex_);
 		served_++;
-		PROF_COUNTER("served", served_); // whose arguments have no effects: it may be off
+		PROF_COUNTER("served",
+			     served_); // no side effects in arguments: the marker may be off
 	}
 
 	std::mutex mutex_;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A trace handler: prints slices that took longer than it was told, as they end.
+ * A trace handler that prints slices longer than a limit when they end.
  *
  *	cc -shared -fPIC slow_slices.c -o slow_slices.so
  *	proftrace --handler ./slow_slices.so=20 -- ./program	# 20 ms

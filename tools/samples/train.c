@@ -22,17 +22,17 @@
 PROF_DOMAIN(training, "train");
 PROF_DEFAULT_DOMAIN(training);
 
-/* A piece of work that has a name everywhere is a task; what it is made of, markers. */
+/* A task is a piece of work that several functions take part in; markers are its parts. */
 PROF_TASK(batch_task, training, "batch");
 PROF_MARKER(forward, training, "forward", .categories = "compute");
 PROF_MARKER(backward, training, "backward", .categories = "compute");
-/* Not worth a look while a schedule warms up. */
+/* Not recorded while a schedule warms up. */
 PROF_MARKER(update, training, "update", .categories = "compute,memory",
 	    .actions = PROF_ON_ACTIVE | PROF_ON_ACTIVE_AND_SAVE);
-/* Marks a moment at both ends, which is found faster than a short slice. */
+/* Also records an instant at both ends, which is easier to find than a short slice. */
 PROF_MARKER(checkpoint, training, "checkpoint", .categories = "io", .instant_on_start = 1,
 	    .instant_on_finish = 1);
-/* The loader goes from batch to batch like a film from frame to frame. */
+/* Each batch of the loader is a frame. */
 PROF_FRAME(loading, training, "loading");
 
 enum {
@@ -48,7 +48,7 @@ struct batch {
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	struct batch *batch; /* NULL: taken */
+	struct batch *batch; /* NULL: already taken */
 } shelf = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL };
 
 static unsigned long epochs = 3, batches = 10;
@@ -82,7 +82,7 @@ static void *load(void *unused)
 		struct batch *batch;
 
 		prof_frame_start(&loading);
-		/* In the scope of a name, memory is counted apart: this pool is "loader:batches". */
+		/* Inside the scope, memory is counted separately: this pool is "loader:batches". */
 		prof_scope_push("loader");
 		batch = make_batch(i);
 		prof_scope_pop();
@@ -93,7 +93,7 @@ static void *load(void *unused)
 		while (shelf.batch)
 			pthread_cond_wait(&shelf.changed, &shelf.lock);
 		shelf.batch = batch;
-		PROF_FLOW_OUT(i); /* an arrow to whoever takes it */
+		PROF_FLOW_OUT(i); /* an arrow to the thread that takes the batch */
 		pthread_cond_broadcast(&shelf.changed);
 		pthread_mutex_unlock(&shelf.lock);
 	}
@@ -121,7 +121,7 @@ static double predict(double x)
 	return weights[0] + weights[1] * x + weights[2] * x * x;
 }
 
-/* Names that only the running program knows are looked up once and kept. */
+/* Run-time names are looked up once and kept. */
 static const prof_marker_t *layer(int i)
 {
 	static const prof_marker_t *markers[LAYERS];
@@ -164,7 +164,7 @@ static void learn(const struct batch *batch)
 		norm += gradient[l] * gradient[l];
 	prof_marker_counter(&backward, "norm", sqrt(norm));
 	if (norm > 1)
-		/* Worth a line through the whole process, not only on this thread. */
+		/* An instant of the whole process, not only of this thread. */
 		prof_marker_mark(&backward, PROF_SCOPE_PROCESS);
 	prof_marker_finish(&backward);
 
@@ -194,7 +194,7 @@ static void save(unsigned long epoch)
 	PROF_INSTANT("weights", "w0", weights[0], "w1", weights[1], "w2", weights[2]);
 	prof_marker_finish(&checkpoint);
 	if (epoch == 1)
-		prof_dump(); /* have what there is on disk before the long part begins */
+		prof_dump(); /* write everything so far to disk before the long part begins */
 }
 
 int main(int argc, char **argv)
@@ -206,7 +206,7 @@ int main(int argc, char **argv)
 	if (argc > 2)
 		batches = strtoul(argv[2], NULL, 0);
 	if (argc > 3)
-		prof_include_chrome_json(argv[3]); /* what another profiler saw of this run */
+		prof_include_chrome_json(argv[3]); /* the trace of another profiler of this run */
 	if (pthread_create(&loader, NULL, load, NULL))
 		return 1;
 	for (unsigned long e = 1; e <= epochs; e++) {
@@ -215,12 +215,13 @@ int main(int argc, char **argv)
 		for (unsigned long b = 1; b <= batches; b++) {
 			struct batch *batch;
 
-			PROF_STEP(e, b); /* what follows carries both, and schedules count it */
+			/* Later events have both as arguments, and schedules count the steps. */
+			PROF_STEP(e, b);
 			batch = take();
 			learn(batch);
 			free_batch(batch);
 		}
-		/* Nobody wants this in the trace. */
+		/* Leave this out of the trace. */
 		prof_pause();
 		worst = evaluate();
 		prof_resume();
@@ -229,7 +230,7 @@ int main(int argc, char **argv)
 		save(e);
 	}
 	pthread_join(loader, NULL);
-	prof_stop(); /* the rest is of no interest */
+	prof_stop(); /* do not record the rest */
 	printf("weights %.3f %.3f %.3f\n", weights[0], weights[1], weights[2]);
 	return 0;
 }

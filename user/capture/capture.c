@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The functions of capture.h: starting the broker, attaching, draining the ring buffers, stopping,
+ * and the accounting of what was read and lost.
+ */
 #include "base/text.h"
 #include "capture/batch/batch.h"
 #include "capture/probes/probes.h"
@@ -107,7 +111,7 @@ static int check_pid_namespace(struct failure *f)
 	if (!strcmp(link, "pid:[4026531836]"))
 		return 0;
 	failure_set(f, -ENOTSUP, "cannot record inside a pid namespace", "",
-		    "process numbers are not the kernel's here");
+		    "process numbers differ from the kernel's here");
 	failure_hint(f, "run proftrace on the host: it attaches to processes in containers");
 	return -ENOTSUP;
 }
@@ -358,8 +362,8 @@ bool capture_stuck(const struct capture *c, struct failure *f)
 		failure_set(f, -EPIPE, "cannot attach to", c->stuck_at,
 			    "its file system does not answer");
 	else
-		failure_set(f, -EPIPE, "cannot ask the broker", "",
-			    "a file system, or the kernel, does not answer it");
+		failure_set(f, -EPIPE, "no answer from the broker", "",
+			    "it waits for a file system or for the kernel");
 	broker_hint(f);
 	return true;
 }

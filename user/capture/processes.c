@@ -163,8 +163,8 @@ static void process_without_sites(const struct capture_options *o, pid_t pid, un
 		const char *what, *hint;
 	} asked[] = {
 		{ "no markers found in process",
-		  "`proftrace list -v -p %d` shows what it holds; is it built with proftrace.h, "
-		  "and its domain selected by -D?" },
+		  "`proftrace list -v -p %d` shows its files; was it compiled with proftrace.h, "
+		  "and does -D select its domain?" },
 		{ "neither markers nor probes of -u found in process",
 		  "`proftrace list -p %d` shows which probes -u could name" },
 		{ "neither markers nor functions of -f found in process",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `proftrace list` shows the markers and probes in files or in a running process. It changes nothing and only needs
- * the permission to read the files.
+ * `proftrace list` shows the markers and probes in files or in a running process. It changes
+ * nothing and only needs the permission to read the files.
  */
 #include "cmd/list.h"
 
@@ -39,7 +39,8 @@ static const struct argp_option options[] = {
 	{ "counters", KEY_COUNTERS, NULL, 0,
 	  "Show the events of `record --counters`, and whether this machine can count them", 0 },
 	{ "functions", 'f', NULL, 0,
-	  "Show the functions of files that `record -f` can record, and why it cannot the others",
+	  "Show which functions of files `record -f` can record, and why it cannot record the "
+	  "others",
 	  0 },
 	{ "verbose", 'v', NULL, 0,
 	  "Show every site with its offset in the file, and files in which nothing was found", 0 },

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of `proftrace list`: files named on the command line (list.c), or those of a process (list_process.c). */
+/*
+ * The parts of `proftrace list`: files named on the command line (list.c), or those of a process
+ * (list_process.c).
+ */
 #ifndef PROFTRACE_CMD_LIST_H
 #define PROFTRACE_CMD_LIST_H
 
@@ -19,13 +22,19 @@ struct list {
 	char searched[200]; /* paths, for the message if nothing was found */
 };
 
-/* Reads the two semaphores of a domain, at a file offset, from the memory of a process. False: unknown. */
+/*
+ * Reads the two semaphores of a domain, at a file offset, from the memory of a process. False:
+ * unknown.
+ */
 struct list_semaphores {
 	bool (*read)(void *context, uint64_t offset, uint16_t ret_values[2]);
 	void *context;
 };
 
-/* Prints the markers and probes of one ELF file. `semaphores` NULL: no process. `quiet`: nothing if it has none. */
+/*
+ * Prints the markers and probes of one ELF file. `semaphores` NULL: no process. `quiet`: nothing if
+ * it has none.
+ */
 int list_file(struct list *list, int fd, const char *path, const struct list_semaphores *semaphores,
 	      bool quiet, struct failure *f);
 

@@ -2,9 +2,9 @@
 /*
  * `list -p`: the files that a process has mapped executable.
  *
- * They are opened by /proc/PID/map_files, which leads to the mapped file even if its path now leads to another one.
- * This needs CAP_CHECKPOINT_RESTORE. Without it, the path is resolved below the root of the process, and the inode
- * number shows whether it is still the same file.
+ * They are opened by /proc/PID/map_files, which leads to the mapped file even if its path now leads
+ * to another one. This needs CAP_CHECKPOINT_RESTORE. Without it, the path is resolved below the
+ * root of the process, and the inode number shows whether it is still the same file.
  */
 #include "cmd/list.h"
 
@@ -92,7 +92,10 @@ static int process_add_mapping(void *context, const struct mapping *mapping)
 	return 0;
 }
 
-/* Reads the semaphores of a file from the memory of the process where that part of the file is mapped. */
+/*
+ * Reads the semaphores of a file from the memory of the process where that part of the file is
+ * mapped.
+ */
 struct semaphore_reader {
 	const struct process *process;
 	const struct mapped *file;

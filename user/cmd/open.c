@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `proftrace open`: hands a trace to the viewer, which is a page in a browser, and goes when it has it. */
+/* `proftrace open`: serves a trace once to the viewer, a page in a browser, and exits. */
 #include "cmd/open.h"
 
 #include <argp.h>
@@ -21,7 +21,7 @@
 #include "privilege/invoker.h"
 
 #define VIEWER	    "https://ui.perfetto.dev"
-#define VIEWER_PORT 9001 /* the one that the viewer's content security policy lets its page ask */
+#define VIEWER_PORT 9001 /* the only one that the viewer's content security policy permits */
 
 enum {
 	KEY_PORT = 256,
@@ -31,22 +31,24 @@ enum {
 
 static const char doc[] =
 	"Open a trace in the viewer, ui.perfetto.dev, without uploading it.\v"
-	"The trace is served on this machine's loopback interface, to the viewer's page only, and "
-	"only once: then the command ends. Where there is a desktop, a browser is opened; else "
-	"open the address that is printed.\n\n"
+	"The trace is served once, on the loopback interface of this machine, and only to the "
+	"viewer's page. On a desktop, a browser is opened; otherwise open the printed address.\n\n"
 	"From another machine, forward the port: ssh -L 9001:127.0.0.1:9001 host proftrace open "
 	"TRACE\n";
 
 static const struct argp_option options[] = {
 	{ "no-browser", KEY_NO_BROWSER, NULL, 0, "Only print the address", 0 },
-	{ "port", KEY_PORT, "N", 0,
-	  "Serve on this port (9001, the one that ui.perfetto.dev may reach)", 0 },
-	{ "viewer", KEY_VIEWER, "URL", 0, "A viewer elsewhere (https://ui.perfetto.dev)", 0 },
+	{ "port", KEY_PORT, "N", 0, "Serve on this port (9001; ui.perfetto.dev can reach no other)",
+	  0 },
+	{ "viewer", KEY_VIEWER, "URL", 0, "Use another viewer (https://ui.perfetto.dev)", 0 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
 };
 
-/* An origin: scheme, host, perhaps a port. It becomes a header, so it has nothing else in it. */
+/*
+ * An origin: scheme, host and optionally a port. It becomes an HTTP header, so all other characters
+ * are refused.
+ */
 static bool is_origin(const char *url)
 {
 	const char *host = !strncmp(url, "https://", 8)	 ? url + 8
@@ -69,12 +71,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		errno = 0;
 		port = strtol(arg, &end, 10);
 		if (errno || *end || end == arg || port < 1 || port > 65535)
-			usage_error(state, "'%s' is no port", arg);
+			usage_error(state, "'%s' is not a port", arg);
 		o->port = (uint16_t)port;
 		return 0;
 	case KEY_VIEWER:
 		if (!is_origin(arg))
-			usage_error(state, "'%s' is no address like " VIEWER, arg);
+			usage_error(state, "'%s' is not an address such as " VIEWER, arg);
 		o->origin = arg;
 		return 0;
 	case KEY_NO_BROWSER:
@@ -85,18 +87,19 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARG:
 		if (state->arg_num)
-			usage_error(state, "one trace at a time; `proftrace merge` joins several");
+			usage_error(state,
+				    "open shows one trace; `proftrace merge` combines several");
 		o->trace = arg;
 		return 0;
 	case ARGP_KEY_NO_ARGS:
-		usage_error(state, "which trace?");
+		usage_error(state, "a TRACE is required");
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 }
 
-/* Something the viewer would only refuse is refused here. */
+/* Refuses files here that the viewer would refuse. */
 static int open_trace(const char *path, struct failure *f)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -126,7 +129,7 @@ static int open_trace(const char *path, struct failure *f)
 	return fd;
 }
 
-/* What may stand in an address stays, the rest becomes %xx. */
+/* Writes characters that may not be in a URL as %xx. */
 static void put_escaped(FILE *out, const char *text)
 {
 	static const char plain[] =
@@ -189,7 +192,7 @@ static void start_browser(uint16_t port)
 	posix_spawn_file_actions_destroy(&actions);
 }
 
-/* Until it was fetched, or nobody wants it any more. */
+/* Returns when the trace was fetched, or an error when a signal arrived. */
 static int wait_for_viewer(const struct open_server *server, int signals)
 {
 	struct pollfd fds[2] = {
@@ -209,7 +212,10 @@ static int serve(const struct open_options *o, int fd, struct failure *f)
 	int signals, error;
 	char *url;
 
-	/* Before the server's thread is made, which would take them otherwise. */
+	/*
+	 * Signals are blocked before the thread of the server starts, which would receive them
+	 * otherwise.
+	 */
 	sigemptyset(&ends);
 	sigaddset(&ends, SIGINT);
 	sigaddset(&ends, SIGTERM);
@@ -226,8 +232,7 @@ static int serve(const struct open_options *o, int fd, struct failure *f)
 		snprintf(port, sizeof(port), "127.0.0.1:%u", o->port);
 		failure_set(f, error, "cannot serve on", port, NULL);
 		if (error == -EADDRINUSE)
-			failure_hint(f,
-				     "perhaps another `proftrace open` waits to be fetched from");
+			failure_hint(f, "another `proftrace open` may be waiting for its viewer");
 		close(signals);
 		return error;
 	}
@@ -259,7 +264,7 @@ int cmd_open(int argc, char **argv)
 	int fd, error;
 
 	usage_parse(&usage_open, argc, argv, &o);
-	/* Root has no business with a browser. */
+	/* The browser must not run as root. */
 	error = invoker_become(&f);
 	if (!error) {
 		fd = open_trace(o.trace, &f);

@@ -310,11 +310,11 @@ static int record_start(struct recording *r, struct failure *f)
 
 static void print_no_markers(const struct record_options *o)
 {
-	fprintf(stderr, "proftrace: %s found in '%s' or what it ran%s\n",
+	fprintf(stderr, "proftrace: %s%s found in '%s' or the programs that it executed\n",
 		o->n_functions ? "no markers, probes of -u or functions of -f"
 		: o->n_usdt    ? "no markers or probes of -u"
 			       : "no markers",
-		o->command[0], o->n_domains ? " in the domains of -D" : "");
+		o->n_domains ? " in the domains of -D" : "", o->command[0]);
 	if (o->n_functions)
 		fprintf(stderr,
 			"hint: `proftrace list -f FILE` shows which functions -f could name\n");
@@ -393,8 +393,9 @@ static int record_finish(struct recording *r)
 	if (r->options->verbosity >= 0)
 		print_not_found(r);
 	if (r->scheduler && !scheduler_cycles(r) && r->options->verbosity >= 0)
-		fprintf(stderr, "proftrace: no training step of the schedule has begun: the "
-				"program marks these with PROF_STEP\n");
+		fprintf(stderr,
+			"proftrace: nothing was recorded: no step of the schedule has begun\n"
+			"hint: the program announces its steps with PROF_STEP(epoch, batch)\n");
 	if (r->options->verbosity >= 0)
 		summary_print(r, &account);
 	if (summary_json(r, &account))

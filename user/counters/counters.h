@@ -4,7 +4,7 @@
  * are those of perf and, beyond these, of libpfm4. Every result was tried on this machine, so that
  * nothing is refused later, when probes are attached already.
  *
- * This is the header of the room, which calls base/ only.
+ * This is the only header of the folder, which calls base/ only.
  */
 #ifndef PROFTRACE_COUNTERS_COUNTERS_H
 #define PROFTRACE_COUNTERS_COUNTERS_H

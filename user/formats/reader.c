@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Finds the reader for a trace: its first bytes decide, not the name of the file. */
 #include <errno.h>
 #include <stdio.h>
 

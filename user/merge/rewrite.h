@@ -4,7 +4,7 @@
  * the other through the same pipeline as a recording: events, one timeline, and a trace writer for
  * each output.
  *
- * rewrite.h and merge.h are the headers to include from outside; the room calls formats/, timeline/
+ * rewrite.h and merge.h are the headers to include from outside; this folder calls formats/, timeline/
  * and base/.
  */
 #ifndef PROFTRACE_MERGE_REWRITE_H

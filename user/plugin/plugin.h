@@ -5,7 +5,7 @@
  *
  * Foreign code must not be able to crash or stop the recorder. So each plug-in runs in a process of
  * its own, its host, and facts go there through a socket. This is the header to include from
- * outside; the room calls timeline/ and base/.
+ * outside; this folder calls timeline/ and base/.
  */
 #ifndef PROFTRACE_PLUGIN_PLUGIN_H
 #define PROFTRACE_PLUGIN_PLUGIN_H

@@ -401,7 +401,7 @@ static void include_report_left_out(const struct include *in)
 	else
 		snprintf(
 			reason, sizeof(reason),
-			"of files that programs name at most %d GiB are read, packed plus unpacked",
+			"at most %d GiB of files that programs name are read, packed plus unpacked",
 			PROGRAMS_GIB);
 	failure_set(&f, 0, "cannot include the rest of", in->path, reason);
 	if (in->left_out != LEFT_BY_SIGNAL)

@@ -19,15 +19,15 @@ void include_add_named(struct recording *r, const struct event *event);
 void include_handle_exec(struct recording *r, const struct event *event);
 
 /*
- * Reads all of them into the recording, which is over but for that. Returns 0, or negative errno if
- * one that the command line names could not be read; which, has been said.
+ * Reads all of them into the recording, as its last events. Returns 0, or negative errno if a file
+ * of the command line could not be read; the failure has been printed.
  */
 int include_all(struct recording *r);
 
-/* Whether none of them was left before its end. */
+/* Whether all of them were read completely. */
 bool includes_are_whole(const struct recording *r);
 
-/* A line for each that was read. */
+/* Prints a line for each file that was read. */
 void includes_print(const struct recording *r);
 void includes_json(const struct recording *r, FILE *out);
 void includes_free(struct includes *includes);

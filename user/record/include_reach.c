@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The mode of a file says nothing of the directories that keep others away from it. The path that was named
- * says little, too: it may lead over links, and these may change meanwhile. So the kernel is asked where
- * the file that it found is, and that path, which has no links, is gone again directory by directory. What
- * counts is that this way leads to that very file: then the asker could have gone it.
+ * Checks whether the user of a program can reach a file.
+ *
+ * The mode of a file does not show whether its directories keep others out. The path that the
+ * program named does not show it either: it may contain links, and these may change meanwhile. So
+ * the kernel is asked for the path of the opened file, which contains no links. That path is opened
+ * again, directory by directory. If the user may enter each directory, and the path leads to the
+ * same file, the user could have opened it.
  */
 #include "record/include_reach.h"
 
@@ -37,7 +40,7 @@ static bool asker_may_enter(const struct asker *asker, int directory)
 	return st.st_mode & S_IXOTH || (st.st_mode & S_IXUSR && asker_owns(asker, &st));
 }
 
-/* A deleted file, or one outside our root, has a path that leads nowhere. */
+/* A deleted file, or one outside of our root, has a path that leads nowhere. */
 static int reach_descriptor_path(int fd, char path[PATH_MAX])
 {
 	char link[32];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a program may make the recorder read, which may have more privileges than the program. */
+/*
+ * Whether a program may have the recorder read a file. The recorder may have more privileges than
+ * the program.
+ */
 #ifndef PROFTRACE_RECORD_INCLUDE_REACH_H
 #define PROFTRACE_RECORD_INCLUDE_REACH_H
 
@@ -7,20 +10,23 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-/* The user of the program. Unknown: only what everybody may read, and with `or_us` also files of our own user. */
+/*
+ * The user of the program. If it is unknown, only files that everybody may read are allowed and,
+ * with `or_us`, files of our own user.
+ */
 struct asker {
 	bool known;
 	uid_t uid;
 	bool or_us;
 };
 
-/* By the file's own mode. */
+/* Checks the mode of the file. */
 bool asker_may_read(const struct asker *asker, const struct stat *st);
 
 /*
- * By the directories: from `base`, or from the root where it is not beneath that, to `place` (all O_PATH),
- * wherever links and dots of the path that was named have led. Returns 0, or -EACCES: there is one that
- * the asker may not enter, or no such way.
+ * Checks the directories from `base`, or from the root if `place` is not beneath `base`, to `place`
+ * (all O_PATH), independent of the path that was named. Returns 0, or -EACCES if the user may not
+ * enter one of them or there is no such path.
  */
 int asker_may_reach(const struct asker *asker, int base, int place);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names of files, with {fields} that say what differs from one to the next: of the target, of the
- * machine, of where the program is. Every path is given once in a recording.
+ * Names of files with {fields}, which are replaced by properties of the target, the machine and the
+ * training step. Each path is used once in a recording.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "record/record.h"
 #include "base/hash.h"
 
-/* A path that was given, and where to go on looking for one that was not. */
+/* A path that was used, and the next number to try. */
 struct used_path {
 	UT_hash_handle hh;
 	uint64_t next;
@@ -57,7 +57,7 @@ int output_name_check(const char *name)
 	return -1;
 }
 
-/* What comes from outside does not choose the directory: not by slashes, and not by being called "." or "..". */
+/* A word from the target must not choose the directory, neither by slashes nor as "." or "..". */
 static void put_word(char *out, size_t size, const char *word)
 {
 	snprintf(out, size, "%s", word);
@@ -150,7 +150,7 @@ static char *expand(const struct output_names *names, const char *name, uint64_t
 	return text;
 }
 
-/* Where a "-2" goes: before the ending that says the format, if the name has one. */
+/* The length of the name without the ending that selects the format. A "-2" goes there. */
 static size_t stem_of(const char *name)
 {
 	static const char *const endings[] = { ".pftrace", ".json", ".json.gz" };
@@ -178,7 +178,7 @@ static char *numbered(const char *name, uint64_t number)
 	return text;
 }
 
-/* Is any of the paths taken? *ret_next: which number is worth trying. */
+/* Whether any of the paths is used. */
 static bool is_used(const struct output_names *names, const char *name, const char *const *suffixes,
 		    unsigned n)
 {

@@ -132,7 +132,7 @@ struct recording {
 	struct timeline *timeline;     /* sees what comes at once: statistics, trace handlers */
 	struct timeline
 		*writer;       /* the one that files are written from: the same, or after a delay */
-	struct account road;   /* what the writer counts */
+	struct account road;   /* the accounting of the writer */
 	struct account seen;   /* what the other one does, if it is another */
 	struct flight *flight; /* NULL: none */
 	struct consumer *stats;

@@ -100,7 +100,8 @@ static void recording_read_signals(struct recording *r)
 				recording_reset_table(r);
 			else
 				recording_log(r, 0,
-					      "SIGUSR1 is for --stats-only: nothing to begin anew");
+					      "SIGUSR1 is ignored: only --stats-only has a table "
+					      "to reset");
 		} else if (info.ssi_signo == SIGWINCH) {
 			top_resized(r->top);
 		} else {

@@ -119,7 +119,7 @@ static const struct summary_count problem_counts[] = {
 	  "[fork, exec, exit or rename was|forks, execs, exits or renames were] lost",
 	  "--buffer SIZE" },
 	{ offsetof(struct account, late_steps),
-	  "step[|s] of the schedule began before all was attached again: marks are missing",
+	  "step[|s] of the schedule began before all probes were attached again: marks are missing",
 	  "longer wait phases" },
 	{ offsetof(struct account, attached_late),
 	  "file[ was attached late: its|s were attached late: their] first marks may be missing",
@@ -142,7 +142,7 @@ static const struct summary_count problem_counts[] = {
 	{ offsetof(struct account, samples_lost), "sample[|s] of counters could not be taken",
 	  NULL },
 	{ offsetof(struct account, sched_lost),
-	  "switch[ or waking of a thread|es and wakings of threads] lost: slices say unknown_ns",
+	  "context switch[ or wakeup|es and wakeups] lost: slices say unknown_ns",
 	  "--buffer SIZE" },
 	{ offsetof(struct account, stacks_lost), "call stack[|s] lost", "--buffer SIZE" },
 	{ offsetof(struct account, stacks_cut),
@@ -202,13 +202,13 @@ static void print_samples(const struct recording *r, const struct account *a)
 	if (r->options->sample_hz)
 		fprintf(stderr, "; samples at %u Hz by %s%s", r->options->sample_hz,
 			capture_sample_cycles(r->capture) ? "cycles" : "cpu-clock",
-			perfetto ? " are in Perfetto files alone"
-				 : " are in no file: Chrome JSON has no place for them");
+			perfetto ? " are only in Perfetto files"
+				 : " are in no file: Chrome JSON cannot represent them");
 	fputc('\n', stderr);
 	if (named < frames)
 		fprintf(stderr,
 			"%" PRIu64 " of %" PRIu64
-			" places in code have no name: no symbols there\n",
+			" code addresses have no name: their files have no symbols\n",
 			frames - named, frames);
 }
 
@@ -216,7 +216,8 @@ static void print_samples(const struct recording *r, const struct account *a)
 static void print_clock_error(const struct account *a)
 {
 	if (a->clock_error_ns >= 1000)
-		fprintf(stderr, "times in batches are up to %.1f us off the kernel's clock\n",
+		fprintf(stderr,
+			"times of buffered marks differ from the kernel's clock by up to %.1f us\n",
 			(double)a->clock_error_ns / 1000);
 }
 
@@ -227,7 +228,8 @@ static void print_shares(const struct recording *r)
 
 	if (!r->counters.multiplexed)
 		return;
-	fputs("counters took turns on the hardware, their values are estimates: ", stderr);
+	fputs("counters were multiplexed, so their values are estimates; share of the time: ",
+	      stderr);
 	for (i = 0; i < r->counters.n; i++) {
 		double share = timeline_share(r->timeline, i);
 
@@ -235,7 +237,7 @@ static void print_shares(const struct recording *r)
 			fprintf(stderr, "%s%s %.0f %%", n++ ? ", " : "", r->counters.list[i].name,
 				100 * share);
 	}
-	fputs(n ? " of the time\n" : "nothing was counted\n", stderr);
+	fputs(n ? "\n" : "none\n", stderr);
 }
 
 #define OPEN_NAMES_SHOWN 8
@@ -340,12 +342,11 @@ static void print_flight(const struct recording *r)
 	if (n->dumps_short)
 		fprintf(stderr,
 			"%" PRIu64 " of %" PRIu64 " times the memory did not reach %.3f s back, "
-			"but %.3f s (--flight-memory SIZE)\n",
+			"only %.3f s (--flight-memory SIZE)\n",
 			n->dumps_short, n->dumps, r->options->flight_ns / 1e9,
 			n->shortest_ns / 1e9);
 	if (n->suppressed)
-		fprintf(stderr,
-			"%" PRIu64 " trigger%s less than %.3f s after another, not obeyed\n",
+		fprintf(stderr, "%" PRIu64 " trigger%s less than %.3f s after another, ignored\n",
 			n->suppressed, n->suppressed == 1 ? "" : "s", r->options->flight_ns / 1e9);
 }
 
@@ -361,7 +362,7 @@ void summary_print(struct recording *r, const struct account *a)
 	killed_print(r, stderr);
 	overhead_print(r, stderr);
 	includes_print(r);
-	print_lost(a, r->options->stats_only ? "added up" : "written");
+	print_lost(a, r->options->stats_only ? "aggregated" : "written");
 	print_samples(r, a);
 	print_shares(r);
 	print_clock_error(a);
@@ -372,7 +373,7 @@ void summary_print(struct recording *r, const struct account *a)
 	}
 	print_open_slices(&open_slices);
 	if (!capture_adds_up(r->capture))
-		fprintf(stderr, "  the account does not add up: please report this\n");
+		fprintf(stderr, "  the accounting does not add up: please report this\n");
 	/* Slices come first, and are not to leave a small screen because of what comes after them. */
 	if (lines && lines < 3 * SUMMARY_ROWS)
 		options.max_rows = lines < 12 ? 4 : lines / 3;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * --summary-json: the account of a recording for machines. It is a file like the traces, yet it is written
- * only when all is known: until then there is none, not even a temporary one that a recorder which is
- * killed would leave behind.
+ * --summary-json: the accounting of a recording for machines. Unlike a trace, the file is written
+ * only at the end, when all numbers are known. Before, there is not even a temporary file, which a
+ * killed recorder would leave behind.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -187,7 +187,7 @@ int summary_prepare(struct recording *r, struct failure *f)
 	error = sink_open(path, SINK_PLAIN, &sink);
 	if (error)
 		return failure_set(f, error, "cannot write", path, sink_refusal(error));
-	/* Whoever reads a pipe would take it for the end if it was closed. */
+	/* The reader of a pipe would take a closed pipe for the end. */
 	if (!sink_identity(sink, &device, &inode))
 		r->summary = sink;
 	else

@@ -23,7 +23,7 @@ int screen_open(struct failure *f)
 	screen = newterm(NULL, stdout, stdin);
 	if (!screen) {
 		failure_set(f, -ENOTSUP, "cannot draw on terminal",
-			    getenv("TERM") ? getenv("TERM") : "", "it is not known (TERM)");
+			    getenv("TERM") ? getenv("TERM") : "", "its type is unknown (TERM)");
 		failure_hint(f, "`proftrace top ... | cat` prints lines instead");
 		return -ENOTSUP;
 	}

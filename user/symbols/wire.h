@@ -4,7 +4,7 @@
  * does not trust what it receives: whoever wrote a file may have taken over the parser that reads
  * it.
  *
- * Private to the room, but for its tests.
+ * Only this folder and its tests include it.
  */
 #ifndef PROFTRACE_SYMBOLS_WIRE_H
 #define PROFTRACE_SYMBOLS_WIRE_H

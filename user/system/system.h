@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the whole machine does meanwhile: counters of the kernel in /proc, read at intervals and
+ * Counters of the whole machine: values in /proc, read at intervals and
  * given to the timeline as events that belong to no process. No privileges are needed.
  *
  *	cpu		cpu (user, system, iowait, irq, steal), cpu busy (one series per CPU), in %
@@ -8,7 +8,7 @@
  *	disk		disk read, disk write (one series per disk), in bytes/s; disk busy, in %
  *	network		network receive, network transmit (one series per interface), in bytes/s
  *
- * This is the header of the room, which calls timeline/ and base/.
+ * This is the only header of the folder for others; it calls timeline/ and base/.
  */
 #ifndef PROFTRACE_SYSTEM_SYSTEM_H
 #define PROFTRACE_SYSTEM_SYSTEM_H

@@ -2,10 +2,10 @@
 /*
  * The interface through which the timeline passes facts on.
  *
- * A consumer is whatever facts go to: a trace writer (formats/), a report (reports/), the recorder's side
- * of a plug-in (plugin/, which users name with --handler). It is a small table of functions that knows a
- * format and nothing else, so that none of them depends on where events come from, and the timeline on
- * none of them. All consumers see the same facts in the same order.
+ * A consumer is whatever facts go to: a trace writer (formats/), a report (reports/), the
+ * recorder's side of a plug-in (plugin/, which users name with --handler). It is a small table of
+ * functions that knows a format and nothing else, so that none of them depends on where events come
+ * from, and the timeline on none of them. All consumers see the same facts in the same order.
  */
 #ifndef PROFTRACE_TIMELINE_CONSUMER_H
 #define PROFTRACE_TIMELINE_CONSUMER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A domain that is switched off (--max-overhead). None of its marks comes any more, so no END
- * closes what is open of it. Its slices end at once or, if others are open inside of them, together
+ * Domains that are turned off (--max-overhead). No more marks of such a domain come, so no END
+ * closes its open slices. They end at once or, if slices of other domains are open inside, together
  * with these.
  */
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The functions of an ELF file, from its symbol tables .dynsym and .symtab, the latter unless it is stripped. A
- * function may have several names.
+ * The functions of an ELF file, from its symbol tables .dynsym and .symtab, the latter unless it is
+ * stripped. A function may have several names.
  */
 #ifndef PROFTRACE_TRACEE_ELF_FUNCTIONS_H
 #define PROFTRACE_TRACEE_ELF_FUNCTIONS_H
@@ -38,7 +38,10 @@ int elf_functions_add(struct elf_functions *functions, const struct elf_file *el
 void elf_functions_sort(struct elf_functions *functions);
 void elf_functions_free(struct elf_functions *functions);
 
-/* The suffix ".cold" of a name, or NULL. Compilers move rarely executed code of NAME into a function NAME.cold. */
+/*
+ * The suffix ".cold" of a name, or NULL. Compilers move rarely executed code of NAME into a
+ * function NAME.cold.
+ */
 const char *elf_function_cold_suffix(const char *name);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The marker sites of an ELF file, found by the notes of base/marker_note.h. PT_NOTE leads to them, so stripped files
- * have them as well.
+ * The marker sites of an ELF file, found by the notes of base/marker_note.h. PT_NOTE leads to them,
+ * so stripped files have them as well.
  *
- * The file is untrusted, and a breakpoint in the middle of an instruction kills the traced program. So a site is
- * accepted only if the file has exactly the instructions of a marker stub there. All others are refused, and counted
- * by reason.
+ * The file is untrusted, and a breakpoint in the middle of an instruction kills the traced program.
+ * So a site is accepted only if the file has exactly the instructions of a marker stub there. All
+ * others are refused, and counted by reason.
  */
 #ifndef PROFTRACE_TRACEE_MARKERS_H
 #define PROFTRACE_TRACEE_MARKERS_H
@@ -54,7 +54,10 @@ struct marker_sites {
 	unsigned refused_for[MARKER_REFUSALS];
 };
 
-/* Finds the sites; a file without markers is not an error. Fails if out of memory, or if the file cannot be read. */
+/*
+ * Finds the sites; a file without markers is not an error. Fails if out of memory, or if the file
+ * cannot be read.
+ */
 int markers_find(struct elf_file *elf, struct marker_sites *ret, struct failure *f);
 void marker_sites_free(struct marker_sites *sites);
 

@@ -112,7 +112,7 @@ many='instructions:u,r8:u,{cycles:u,r8:k},r11:u,{instructions:k,r11},r8'
 equal "turns: exit status" $? 0
 check_account "turns" "$tmp/s"
 check_agree "turns" "$tmp/m"
-equal "turns: said once" "$(grep -cE 'took turns.* instructions:u [1-9][0-9]? %.* of the time' "$tmp/said")" 1
+equal "turns: said once" "$(grep -cE 'multiplexed.* instructions:u [1-9][0-9]? %' "$tmp/said")" 1
 equal "turns: for machines" \
 	"$(sed -nE 's/.*"counter_shares": \{(.*)\}.*/\1/p' "$tmp/s" | tr ',' '\n' | grep -cE '"[^"]*": 0\.[0-9]+$')" 8
 slices "$tmp/m.json" instructions:u instructions:u_share r11:u cycles:u_share r8:k_share >"$tmp/slices"

@@ -18,7 +18,7 @@ check "two capabilities: check says what to do" \
 	grep -q '^hint: .*setcap cap_bpf,cap_perfmon,cap_sys_admin+ep' "$tmp/check"
 as bpf,perfmon "$proftrace" -v -o "$tmp/theirs/t" -- "$programs/executes" 1 2>"$tmp/err"
 equal "two capabilities: recording: exit status" $? 1
-check "two capabilities: recording says why not" grep -q 'before 6.6, wants CAP_SYS_ADMIN' "$tmp/err"
+check "two capabilities: recording says why not" grep -q 'before 6.6 require CAP_SYS_ADMIN' "$tmp/err"
 equal "two capabilities: nothing was attached" "$(grep -c 'attached to' "$tmp/err")" 0
 as bpf,perfmon,sys_admin "$proftrace" -q -o "$tmp/theirs/t" --summary-json "$tmp/theirs/s" -- "$programs/executes" 3 \
 	2>"$tmp/err"

@@ -59,8 +59,8 @@ static int attach_site_range(struct attach_job *b, const struct broker_site *sit
 	if (b->failed >= MAX_FAILED) {
 		if (!b->given_up)
 			capture_log(b->c, 0,
-				    "too many probes cannot be attached to; the rest is left "
-				    "out: %s",
+				    "too many probes of a file cannot be attached; its other "
+				    "probes are left out: %s",
 				    f->reason);
 		b->given_up = true;
 		b->c->refused_sites += n;

@@ -58,7 +58,7 @@ int functions_open(struct capture *c, struct failure *f)
 	if (!c->options.n_functions)
 		return 0;
 	if (c->options.n_functions > sizeof(((struct function_search *)0)->wanted))
-		return failure_set(f, -E2BIG, "too many functions are asked for", "", NULL);
+		return failure_set(f, -E2BIG, "too many -f options", "", NULL);
 	p->functions = calloc(c->options.n_functions, sizeof(*p->functions));
 	if (!p->functions)
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);

@@ -445,8 +445,9 @@ static int parser_feed_all(struct parser *p, const uint8_t *bytes, size_t size, 
 			error = parser_feed(p, bytes + at, n, offset + at);
 		else if (fate == JSON_TOO_LONG)
 			error = reader_fail(p->error, -EBADMSG, offset + at,
-					    p->filter.in_string ? "a string of more than 256 MiB"
-								: "a number without end");
+					    p->filter.in_string
+						    ? "a string of more than 256 MiB"
+						    : "a number of more than 1024 digits");
 		parser_remember_end(p, bytes + at, n);
 		if (!error && p->space > JSON_LONGEST_SPACE)
 			error = reader_fail(p->error, -EBADMSG, offset + at,
@@ -517,12 +518,12 @@ static int parser_read_input(struct parser *p, struct input *in)
 	if (error)
 		return error > 0 && !p->stop ? 0 : error;
 	if (p->where == AT_START)
-		return reader_fail(p->error, -EBADMSG, input_offset(in), "nothing in it");
+		return reader_fail(p->error, -EBADMSG, input_offset(in), "it contains no JSON");
 	if (input_is_cut(in) || yajl_complete_parse(p->yajl) != yajl_status_ok)
 		return parser_cut(p, input_offset(in));
 	if (p->where != AT_END)
 		return reader_fail(p->error, -EBADMSG, input_offset(in),
-				   "JSON, but without an array traceEvents");
+				   "JSON without an array traceEvents");
 	return 0;
 }
 
@@ -570,7 +571,7 @@ int chrome_json_read_input(struct input *in, const struct reader_sink *sink,
 	if (!error && p->c.n_objects && p->c.n_objects == p->c.n_refused) {
 		ret_error->truncated = false;
 		error = reader_fail(ret_error, -EBADMSG, 0,
-				    "none of what is in its array is a trace event");
+				    "no item of its array is a trace event");
 	}
 	chrome_slices_free(&p->c);
 	chrome_events_free(&p->c);

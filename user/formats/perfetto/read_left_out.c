@@ -29,7 +29,7 @@ void perfetto_report_left_out(const struct perfetto *p, struct reader_error *ret
 {
 	static const char *const kinds[LEFT_KINDS] = {
 		[LEFT_PACKETS] = "packets",	[LEFT_KERNEL] = "kernel events",
-		[LEFT_STATES] = "states",	[LEFT_ARROWS] = "arrows of no thread",
+		[LEFT_STATES] = "states",	[LEFT_ARROWS] = "flows outside threads",
 		[LEFT_STACKS] = "stacks",	[LEFT_ARGS] = "arguments",
 		[LEFT_FIELDS] = "other fields",
 	};

@@ -83,8 +83,9 @@ static const char *wire_check_message(const ProtobufCMessageDescriptor *descript
 
 		if (status) {
 			*ret_offset = at;
-			return status == WIRE_MALFORMED ? problem
-							: "a field longer than what it is part of";
+			return status == WIRE_MALFORMED
+				       ? problem
+				       : "a field longer than the message around it";
 		}
 		known = field.type == WIRE_LENGTH
 				? protobuf_c_message_descriptor_get_field(descriptor, field.number)

@@ -408,8 +408,9 @@ static int file_read_packet(struct file *f, const uint8_t *bytes, size_t size, u
 	packet = perfetto__protos__trace_packet__unpack((ProtobufCAllocator *)&allocator, size,
 							bytes);
 	if (!packet)
-		return reader_fail(report, -EBADMSG, offset,
-				   "a packet that does not fit its definition, or memory");
+		return reader_fail(
+			report, -EBADMSG, offset,
+			"a packet that does not match its definition, or does not fit into memory");
 	error = perfetto_use_packet(&f->p, packet);
 	if (error)
 		return packet_event_failed(f, error, offset);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Attaching a program to sites of a file. Kernels from 6.6 on take all sites of a file in one link
- * (uprobe_multi: attached in microseconds a site, detached at once); before, each site is a perf
- * event of its own. libbpf 1.1, which is what stable distributions ship, does not know uprobe_multi
- * yet, hence the bare system call, the only one in the project.
+ * Attaches a program to sites of a file.
+ *
+ * Kernels from 6.6 on attach all sites of a file with one link (uprobe_multi), in microseconds per
+ * site, and detach them at once. Before 6.6 each site is a perf event of its own. libbpf 1.1, which
+ * stable distributions ship, does not know uprobe_multi links. Hence the bare system call, the only
+ * one to bpf() in the project.
  */
 #include "privilege/broker/server.h"
 
@@ -78,7 +80,7 @@ static int uprobe_type(void)
 	return type;
 }
 
-/* The link keeps the perf event: its descriptor is not needed any more. */
+/* The link keeps a reference to the perf event, so its descriptor is closed. */
 static int attach_one(int type, int program_fd, const char *path, pid_t pid,
 		      const struct broker_site *site)
 {
@@ -86,7 +88,7 @@ static int attach_one(int type, int program_fd, const char *path, pid_t pid,
 	struct perf_event_attr attr;
 	int event, link;
 
-	/* The semaphore's offset has 32 bits of the configuration. */
+	/* The configuration has 32 bits for the offset of the semaphore. */
 	if (site->switch_offset >> 32)
 		return -EFBIG;
 	memset(&attr, 0, sizeof(attr));
@@ -129,9 +131,10 @@ static int attach_each(int program_fd, const char *path, pid_t pid, const struct
 }
 
 /*
- * The kernel reads the pages of sites and semaphores with the mappings of each process that has them
- * locked, and if their file system does not answer then, those processes stand still with us. So both are
- * read here before: sites to be looked at, semaphores for this alone.
+ * The kernel reads the pages of sites and semaphores while it holds the mmap lock of each process
+ * that maps them. If the file system does not answer then, those processes wait together with the
+ * broker. So both pages are read here first: those of sites to check them, those of semaphores only
+ * for this.
  */
 static bool in_memory(int elf_fd, uint64_t offset)
 {
@@ -140,7 +143,7 @@ static bool in_memory(int elf_fd, uint64_t offset)
 	return pread(elf_fd, &byte, 1, offset) == 1;
 }
 
-/* What the kernel may count up; 0: nothing is to be. */
+/* Whether the kernel may increment the word at `offset`; 0 means that there is no semaphore. */
 static bool is_switch(int elf_fd, const struct segments *segments, uint64_t offset)
 {
 	return !offset || (!(offset & 1) && segments_data(segments, offset, sizeof(uint16_t)) &&
@@ -148,9 +151,10 @@ static bool is_switch(int elf_fd, const struct segments *segments, uint64_t offs
 }
 
 /*
- * A breakpoint in the middle of an instruction ruins a program, and a semaphore is a word that the
- * kernel writes to. The recorder looked at the file, but the recorder may have been taken over: what
- * it says is proved here, from the bytes at the site, and from what the file says of itself (proof.c).
+ * A breakpoint in the middle of an instruction ruins a program, and the kernel writes to
+ * semaphores. The recorder has checked the file, but it may have been taken over. So each of its
+ * claims is proved here, from the bytes at the site and from what the file says about itself
+ * (proof.c).
  */
 static bool is_marker(int elf_fd, const struct segments *segments, const struct broker_site *site)
 {
@@ -170,8 +174,8 @@ static bool is_marker(int elf_fd, const struct segments *segments, const struct 
 }
 
 /*
- * What others mark a place in their code with is a nop of some length. Not one that the kernel would
- * turn into something harmful, see doors.c.
+ * The probe site of an existing USDT probe is a nop of some length. A nop that the kernel would
+ * replace with harmful code is refused, see doors.c.
  */
 static bool is_usdt(const struct loaded_programs *programs, int elf_fd,
 		    const struct segments *segments, const struct broker_site *site)
@@ -205,8 +209,8 @@ static bool is_usdt(const struct loaded_programs *programs, int elf_fd,
 }
 
 /*
- * Where a function begins or is left there is some instruction or other: which places those are is proved
- * by what reads the code (privilege/prover/prover.h).
+ * Any instruction may be the entry or an exit of a function. A prover, which reads the code, proves
+ * which ones are (privilege/prover/prover.h).
  */
 static bool is_function(const struct loaded_programs *programs, int elf_fd,
 			const struct segments *segments, const struct broker_site *site)
@@ -219,8 +223,8 @@ static bool is_function(const struct loaded_programs *programs, int elf_fd,
 		return false;
 #ifdef __x86_64__
 	/*
-	 * Behind VEX and EVEX other opcodes mean other instructions. Kernels (6.18 tried) do not know, and
-	 * make a jump of what is a sum, in every process.
+	 * After a VEX or EVEX prefix, opcodes mean other instructions. Kernels (observed on 6.18)
+	 * ignore that, and execute an addition as a jump, in every process.
 	 */
 	if (bytes[0] == 0xc4 || bytes[0] == 0xc5 || bytes[0] == 0x62)
 		return false;
@@ -244,7 +248,10 @@ int links_create(const struct loaded_programs *programs, int program_fd, pid_t p
 	char path[32];
 	int error;
 
-	/* Whatever the file is called, wherever it is mounted, deleted or not: it is this one. */
+	/*
+	 * This path leads to the open file itself, wherever it is mounted and even if it was
+	 * renamed or deleted.
+	 */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", elf_fd);
 	*n_links = 0;
 	if (!programs->uprobe_multi)
@@ -283,11 +290,11 @@ int sites_attach(struct loaded_programs *programs, enum broker_program program, 
 	}
 	if (!are_proved(programs, program, elf_fd, &segments, sites, n))
 		return failure_set(f, -EBADMSG, "refused to attach", "",
-				   "the file does not say that there is a probe site");
+				   "the file describes no probe site there");
 	began_ns = clock_ns(CLOCK_MONOTONIC);
 	error = links_create(programs, program_fd, pid, elf_fd, sites, n, links, n_links);
 	programs->attach_ns = clock_ns(CLOCK_MONOTONIC) - began_ns;
-	/* Or it was written to since, and what is said of it is of what it was. */
+	/* The file may have been written to after the proof, so it is proved once more. */
 	if (!error && program == BROKER_FUNCTIONS &&
 	    !are_proved(programs, program, elf_fd, &segments, sites, n)) {
 		while (*n_links)
@@ -298,7 +305,7 @@ int sites_attach(struct loaded_programs *programs, enum broker_program program, 
 	if (error)
 		failure_set(f, error, "cannot attach to the probe sites", "", NULL);
 	if (error == -EPERM || error == -EACCES)
-		failure_hint(f, "kernels before 6.6 want root (CAP_SYS_ADMIN) for uprobes; see "
+		failure_hint(f, "kernels before 6.6 require root (CAP_SYS_ADMIN) for uprobes; see "
 				"`proftrace check`");
 	return error;
 }

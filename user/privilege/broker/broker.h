@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The broker is the half of proftrace that keeps its privileges. It loads the BPF programs, attaches
- * them, opens what belongs to other processes, and hands file descriptors to the recorder over a
- * socket pair. It parses nothing foreign: no list of mappings, no name, no record; of an ELF file it
- * looks up numbers at fixed places alone, to see that the file itself says where the kernel shall put
- * breakpoints and what it shall write to.
+ * The broker is the process of proftrace that keeps its privileges. It loads the BPF programs,
+ * attaches them, opens files of other processes, and passes descriptors to the recorder over a
+ * socket pair. It parses no untrusted data: no list of mappings, no name, no record. Of an ELF file
+ * it reads only numbers at fixed places, to verify that the file itself describes each probe site
+ * and each semaphore.
  *
- * The recorder is the other half: it runs as the invoking user and does everything else. It asks for
- * few things, each a struct of fixed size; the broker checks every request as if it came from an
- * enemy, since the recorder reads bytes that nobody vouches for.
+ * The recorder is the other process. It runs as the invoking user and does everything else. It
+ * sends few kinds of requests, each a structure of fixed size. The broker treats every request as
+ * hostile, because the recorder reads untrusted data and may have been taken over.
  *
- * Either dies with the other: the broker ends when the socket does, and everything attached belongs
- * to its descriptors, so that the kernel detaches it however the two end.
+ * Neither process survives the other. The broker exits when the socket is closed, and everything
+ * that it attached belongs to its descriptors, so the kernel detaches it however the two end.
  *
- * Not to the recorder's: a process that is being killed while it closes the last descriptor of a
- * uprobe leaves the probe where it is for ever, semaphore and all ("failed to unregister, leaking
- * uprobe" is all that the kernel says). The recorder is what people kill. The broker is the process
- * that nobody thinks of, it attaches and detaches for milliseconds in its life, and when it is killed
- * at any other time the kernel closes its descriptors after the killing, which is no danger.
+ * These descriptors do not belong to the recorder, for this reason: if a process is killed while it
+ * closes the last descriptor of a uprobe, the kernel leaves the probe and its semaphore in place
+ * for ever, and only logs "failed to unregister, leaking uprobe". Users kill the recorder, hardly
+ * ever the broker, which attaches and detaches for only milliseconds of its life. If it is killed
+ * at any other time, the kernel closes its descriptors after the kill, which is safe.
  */
 #ifndef PROFTRACE_PRIVILEGE_BROKER_BROKER_H
 #define PROFTRACE_PRIVILEGE_BROKER_BROKER_H
@@ -36,27 +36,29 @@ struct broker;
 
 struct broker_config {
 	uint64_t buffer_bytes; /* of all ring buffers: a power of two */
-	unsigned buffers;      /* how many: a power of two, MAX_BUFFERS at most; 0 is 1 */
+	unsigned buffers;      /* a power of two, at most MAX_BUFFERS; 0 means 1 */
 	bool follow_children;
 	/*
-	 * The caller is not root: nothing is attached for all processes, and the processes of others, and set-user-ID
-	 * programs, keep every byte of their memory.
+	 * The caller is not root: nothing is attached for all processes, and no byte in the memory
+	 * of other users' processes and of set-user-ID programs changes.
 	 */
 	bool own_links;
 	struct counters counters;
-	struct schedule schedule;     /* active 0: none */
-	bool sched;		      /* watch who has which CPU */
-	uint64_t counter_interval_ns; /* read them this often between the marks, too; 0: no */
-	bool batching;		      /* marks come in batches */
-	uint32_t table_rows; /* add marks up in the kernel, in so many rows; 0: record them */
-	bool usdt;	     /* probes of others are recorded, too */
-	bool functions;	     /* and calls of functions, */
-	prover_fn prove;     /* which this finds the exits of, in a process of its own */
-	bool guarded;	     /* count what marks cost, by domain */
-	bool mark_stacks;    /* take the call stacks of marks, too */
-	uint64_t offcpu_ns;  /* and of threads that had no CPU for longer; 0: none */
-	uint32_t sample_hz;  /* take call stacks so often on each CPU; 0: none */
-	const pid_t *pids;   /* that were asked for; others must be children of the recorder */
+	struct schedule schedule;     /* `active` 0: no schedule */
+	bool sched;		      /* record context switches and wakeups */
+	uint64_t counter_interval_ns; /* also read counters at this interval; 0: at marks only */
+	bool batching;		      /* buffered mode */
+	/* Rows of the table that the kernel aggregates marks into; 0: marks are recorded. */
+	uint32_t table_rows;
+	bool usdt;	  /* record existing USDT probes */
+	bool functions;	  /* record functions */
+	prover_fn prove;  /* finds the exits of functions, in a process of its own */
+	bool guarded;	  /* measure the cost of marks for each domain (--max-overhead) */
+	bool mark_stacks; /* record call stacks of marks */
+	/* Record call stacks of threads that were blocked longer than this; 0: none. */
+	uint64_t offcpu_ns;
+	uint32_t sample_hz; /* call-stack samples per second on each CPU; 0: none */
+	const pid_t *pids;  /* from the command line; others must be children of the recorder */
 	unsigned n_pids;
 };
 
@@ -70,65 +72,67 @@ enum broker_table {
 
 #define BROKER_MAX_LINKS 10
 
-/* What the broker loaded. The recorder owns the descriptors. */
+/* What the broker loaded. The recorder owns these descriptors. */
 struct broker_loaded {
-	int shared_fd; /* the map that holds struct proftrace_bpf__bss: mmap it */
+	int shared_fd; /* the map with struct proftrace_bpf__bss, for mmap() */
 	int holds_fd;  /* the ring buffer of threads that wait for the recorder */
-	/* With table_rows, the maps of bpf/table.h to be mapped; else -1. */
+	/* With table_rows, the maps of bpf/table.h, for mmap(); else -1. */
 	int tables[BROKER_TABLES];
 	bool has_tables;
-	int usdt_specs_fd; /* the map of bpf/usdt_spec.h, to be mapped; -1 without either */
+	/* The map of bpf/usdt_spec.h, for mmap(); -1 without usdt and functions. */
+	int usdt_specs_fd;
 	bool has_usdt;
 	uint32_t shared_size;
 	bool uprobe_multi;  /* one link for many sites; otherwise one per site */
-	bool can_loop;	    /* its programs may loop as often as it takes */
-	bool can_hold;	    /* threads can be held while libraries are attached */
+	bool can_loop;	    /* the kernel has bpf_loop(), so BPF loops need no small bound */
+	bool can_hold;	    /* threads can be held until libraries are attached */
 	bool confined;	    /* the broker has a filter of system calls */
-	bool sample_cycles; /* samples are taken by cycles, else by the CPUs' clocks */
-	bool fast_door;	    /* the trial found the optimised probe site right on this kernel */
+	bool sample_cycles; /* cycles trigger the samples, else the clock of each CPU */
+	bool fast_door;	    /* the trial found the optimised nop correct on this kernel */
 	bool breaks_nop5; /* this kernel would turn a 5-byte nop into a call that breaks programs */
-	uint64_t entry_ns; /* guarded: what a mark costs before it is measured by itself */
+	/* Guarded: the cost of a mark before the BPF program starts to measure it. */
+	uint64_t entry_ns;
 	unsigned n_links;
-	/* Of the programs on fork, exec, exit, rename, switches and wakings of threads. */
+	/* Links of the programs on fork, exec, exit, rename, context switch and wakeup. */
 	int links[BROKER_MAX_LINKS];
 	unsigned n_buffers;
 	int buffers[MAX_BUFFERS]; /* the ring buffers of records */
 };
 
-/* Starts the broker and has it load the programs. Call it before anything foreign is read. */
+/* Starts the broker, which loads the programs. Call it before any untrusted data is read. */
 int broker_start(const struct broker_config *config, struct broker **ret_broker,
 		 struct broker_loaded *ret_loaded, struct failure *f);
 void broker_stop(struct broker *broker);
 /*
- * How often the recorder has been told to end, and so the broker is to be waited for less; asked while it
- * is waited for.
+ * `told_to_end` returns how often the user has asked the recorder to end. It is called while the
+ * recorder waits for the broker; the higher the number, the shorter it waits.
  */
 void broker_set_patience(struct broker *broker, unsigned (*told_to_end)(void *context),
 			 void *context);
 /*
- * Whether it was waited for in vain: since then every request fails with -EPIPE, at once. It ends when
- * the kernel has answered it; what it has attached stays until then.
+ * Whether the recorder stopped waiting for a reply. Every later request fails at once with -EPIPE.
+ * The broker exits when the kernel lets it continue; its probes stay attached until then.
  */
 bool broker_given_up(const struct broker *broker);
-/* What can be done about that. */
+/* Adds a hint about what to do then. */
 void broker_hint(struct failure *f);
-/* Readable (end of file) when the broker died; -1 when it was given up. */
+/* Readable (end of file) when the broker has died; -1 if it was given up. */
 int broker_fd(const struct broker *broker);
 pid_t broker_pid(const struct broker *broker);
 
-/* A process is its number and the moment it began: numbers are used again. */
+/* A process is identified by its PID and its start time, because PIDs are reused. */
 struct broker_target {
 	pid_t pid;
-	uint64_t birth; /* clock ticks after boot, 0 = whichever process has the number now */
+	uint64_t birth; /* in clock ticks since boot; 0: any process that has the PID now */
 };
 
-/* Fills in `birth` of the process that has the number now. */
+/* Fills in the start time of the process that has the PID now. */
 int broker_identify(struct broker *broker, pid_t pid, struct broker_target *ret_target,
 		    struct failure *f);
 
 /*
- * Sets what may be recorded of a process (enum traced_flags of bpf/event.h). Refused for a process
- * that the invoking user may not trace.
+ * Sets what is recorded of a process (enum traced_flags of bpf/event.h). Refused if the invoking
+ * user may not trace the process.
  */
 int broker_trace(struct broker *broker, const struct broker_target *target, uint32_t flags,
 		 struct failure *f);
@@ -138,11 +142,15 @@ enum broker_file {
 	BROKER_MAPPED, /* the file mapped at start-end */
 	BROKER_TASKS,  /* the directory /proc/PID/task */
 	BROKER_MEMORY, /* /proc/PID/mem */
-	BROKER_JIT_MAP, /* /tmp/perf-N.map as it sees that, N its number there: its user's own file */
+	/*
+	 * /tmp/perf-N.map in its mount namespace, with N its innermost PID; must belong to its
+	 * user.
+	 */
+	BROKER_JIT_MAP,
 	BROKER_FILES,
 };
 
-/* Opens something of a process, read-only. Returns the descriptor or negative errno. */
+/* Opens a file of a process for reading. Returns the descriptor or negative errno. */
 int broker_open(struct broker *broker, enum broker_file what, const struct broker_target *target,
 		uint64_t start, uint64_t end, struct failure *f);
 
@@ -150,9 +158,9 @@ enum broker_program {
 	BROKER_MARKS,
 	BROKER_LIBRARIES, /* the dynamic linker has mapped libraries */
 	BROKER_EXECUTES,  /* the C library is about to execute a program */
-	BROKER_FLUSH,	  /* a thread hands its batch over */
-	BROKER_USDT,	  /* probes of others; with config.usdt */
-	BROKER_FUNCTIONS, /* where functions begin and are left; with config.functions */
+	BROKER_FLUSH,	  /* a thread of buffered mode hands its buffer over */
+	BROKER_USDT,	  /* existing USDT probes, with config.usdt */
+	BROKER_FUNCTIONS, /* entries and exits of functions, with config.functions */
 	BROKER_PROGRAMS,
 };
 
@@ -165,21 +173,22 @@ struct broker_site {
 #define BROKER_MAX_SITES 4096
 
 /*
- * Attaches a program to sites of an ELF file, for one process (pid) or for all (0). *ret_link is
- * what broker_detach() wants to know; when that returns, none of the programs runs any more.
+ * Attaches a program to sites of an ELF file, for one process (pid) or for all (0). Pass *ret_link
+ * to broker_detach(); when that returns, none of the programs runs any more.
  */
 int broker_attach(struct broker *broker, enum broker_program program, pid_t pid, int elf_fd,
 		  const struct broker_site *sites, unsigned n_sites, unsigned *ret_link,
 		  struct failure *f);
-/* How long the kernel has taken for all that were attached. */
+/* The time that the kernel has spent on all attachments. */
 uint64_t broker_attach_ns(const struct broker *broker);
-/* Up to BROKER_MAX_SITES links at the same time, which takes hardly longer than one. */
+/* Detaches up to BROKER_MAX_SITES links in parallel, which takes hardly longer than one. */
 int broker_detach(struct broker *broker, const unsigned *links, unsigned n);
 
 /*
- * Where the functions that begin at `n` addresses of an ELF file are left: proved_next() reads the
- * answer, of so many of them as there was place and time for, in their order. Only what has been answered
- * can be attached to, besides where markers return that functions end with.
+ * Requests the exits of the functions at `n` addresses of an ELF file. Read the reply with
+ * proved_next(); it has the functions in their order, as many as fitted and were analysed in time.
+ * BROKER_FUNCTIONS can only be attached to sites of replies and to the return instructions of
+ * marker stubs.
  */
 struct broker_functions {
 	uint64_t bytes[PROVER_MAX_REPLY / sizeof(uint64_t)];

@@ -2,11 +2,12 @@
 /*
  * The recorder's side of the socket.
  *
- * The broker may have to wait, in the kernel, where neither it nor anybody else can end that: it opens
- * and reads files of the recorded program, and the server of their file system may hang. We wait for the
- * broker with patience, and no longer (await()). Then it is given up: our end of the socket is closed, so
- * that no answer of its is ever taken for another's, and the broker finds the end of the socket when the
- * kernel lets it go on, and ends, as it does when the recorder dies. It is not killed: see broker.h.
+ * The broker may block in the kernel, where nobody can interrupt it: it opens and reads files of
+ * the recorded program, and the server of their file system may hang. So the recorder waits for
+ * each reply with a time limit (await()). When the limit is over, it gives the broker up: it closes
+ * its end of the socket, so that a late reply is never taken for another one. When the kernel lets
+ * the broker continue, the broker finds the socket closed and exits, as it does when the recorder
+ * dies. It is not killed, for the reason given in broker.h.
  */
 #include "privilege/broker/protocol.h"
 #include "privilege/broker/server.h"
@@ -21,18 +22,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SLICE_MS 100 /* between two questions whether we are told to end */
-#define HURRY	 20  /* told to end, we wait for one part of so many, */
-#define LEAST	 30  /* and so many slices at least: a busy machine is no silent file system */
+#define SLICE_MS 100 /* the interval between two calls of `told_to_end` */
+#define HURRY	 20  /* if the user wants the end, the limit is divided by this, */
+/* But is at least this many slices: a busy machine is not a silent file system. */
+#define LEAST 30
 
-/* Seconds in which there has been an answer, on slow and busy machines too. */
-#define QUICK_S	     10 /* looking at a process, opening a file */
-#define ATTACH_S     60 /* and for each site: */
+/* Limits in seconds, which suffice on slow and busy machines too. */
+#define QUICK_S	     10 /* identifying a process, opening a file */
+#define ATTACH_S     60 /* plus a second for this many sites: */
 #define SITES_EACH_S 20
-#define PROVE_S	     120 /* more than the broker waits for what reads the code */
+#define PROVE_S	     120 /* more than the broker waits for a prover */
 /*
- * Of up to BROKER_MAX_SITES perf events, one after the other, that is 8 minutes (a file system is not
- * asked). Loading, where the processor is emulated, is minutes.
+ * Detaching BROKER_MAX_SITES perf events one after the other takes 8 minutes; no file system is
+ * involved. Loading takes minutes if the processor is emulated.
  */
 #define SLOW_S 1200
 
@@ -46,7 +48,7 @@ struct broker {
 	void *context;
 };
 
-/* So many slices, of what it were otherwise. */
+/* The limit in slices, reduced if the user wants the end. */
 static unsigned patience(const struct broker *b, unsigned slices)
 {
 	unsigned told = b->told_to_end ? b->told_to_end(b->context) : 0;
@@ -57,8 +59,9 @@ static unsigned patience(const struct broker *b, unsigned slices)
 }
 
 /*
- * The one place where we wait for the broker: until there is something to read. Slices are counted
- * instead of looking at a clock, so that a recorder that was stopped meanwhile does not blame the broker.
+ * The only place where the recorder waits for the broker: until `fd` is readable. It counts slices
+ * instead of reading a clock, so that a recorder that was stopped meanwhile does not blame the
+ * broker.
  */
 static bool await(const struct broker *b, int fd, unsigned seconds)
 {
@@ -84,12 +87,12 @@ static unsigned limit_of(const struct request *request)
 static int gone(const struct broker *b, struct failure *f, int error)
 {
 	if (b->given_up) {
-		failure_set(f, -EPIPE, "cannot ask the broker", "",
-			    "a file system, or the kernel, does not answer it");
+		failure_set(f, -EPIPE, "no answer from the broker", "",
+			    "it waits for a file system or for the kernel");
 		broker_hint(f);
 		return -EPIPE;
 	}
-	return failure_set(f, error, "cannot ask the broker", "",
+	return failure_set(f, error, "no answer from the broker", "",
 			   error == -EPIPE ? "its process has ended" : NULL);
 }
 
@@ -101,7 +104,7 @@ static int give_up(struct broker *b, struct failure *f)
 	return gone(b, f, -EPIPE);
 }
 
-/* `functions`: what comes behind the reply; NULL: nothing may. */
+/* `functions` receives the data that follows the reply; NULL: none may follow. */
 static int receive_reply(struct broker *b, unsigned seconds, struct reply *reply, int *fds,
 			 unsigned *n_fds, struct broker_functions *functions, struct failure *f)
 {
@@ -129,14 +132,14 @@ static int receive_reply(struct broker *b, unsigned seconds, struct reply *reply
 	return reply->error;
 }
 
-/* What does not belong to the answer it came with. */
+/* Closes descriptors that came with an unexpected reply. */
 static void close_all(const int *fds, unsigned n)
 {
 	while (n)
 		close(fds[--n]);
 }
 
-/* The first packet: what the broker has loaded. */
+/* Receives the first packet, which describes what the broker has loaded. */
 static int take_loaded(struct broker *b, struct broker_loaded *ret_loaded, struct failure *f)
 {
 	unsigned i, n_fds = MESSAGE_MAX_FDS, n_maps = 2;
@@ -190,7 +193,7 @@ int broker_start(const struct broker_config *config, struct broker **ret_broker,
 	error = b->pid < 0 ? -errno : 0;
 	close(sockets[1]);
 	b->socket = sockets[0];
-	/* Now: later the recorder may not look at processes any more. */
+	/* The filter of the recorder does not permit this later. */
 	b->process = error ? -1 : (int)syscall(SYS_pidfd_open, b->pid, 0);
 	if (!error && b->process < 0)
 		error = -errno;
@@ -213,7 +216,9 @@ void broker_stop(struct broker *b)
 		return;
 	if (!b->given_up)
 		close(b->socket);
-	/* One that has not ended yet is init's to reap: we are about to end, too. */
+	/*
+	 * If the broker has not exited yet, init reaps it, because the recorder is about to exit.
+	 */
 	if (b->pid > 0 && b->process >= 0 && !b->given_up)
 		await(b, b->process, SLOW_S);
 	if (b->pid > 0)
@@ -241,9 +246,9 @@ bool broker_given_up(const struct broker *b)
 
 void broker_hint(struct failure *f)
 {
-	failure_hint(f,
-		     "when it answers, or is unmounted by force (umount -f), the broker's process "
-		     "ends and takes along what is still attached");
+	failure_hint(
+		f, "the broker exits and its probes are removed when the file system answers or is "
+		   "unmounted by force (umount -f)");
 }
 
 int broker_fd(const struct broker *b)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The trial of the cost: a child of ours calls a site like those of the markers, first as it is, then
- * with the program attached that takes marks. Nobody traces the child, so the program looks that up
- * and returns: no record, no state, nothing to clean up. The least of many short rounds is what it
- * costs where nothing comes in between.
+ * Measures the cost of entering the kernel at a probe site.
+ *
+ * A child process calls a site like those of markers, first without a probe, then with the program
+ * for marks attached. The child is not traced, so the program finds that out and returns: it writes
+ * no record and leaves no state. The least of many short rounds is the cost without disturbances.
  */
 #include "privilege/broker/cost.h"
 
@@ -18,9 +19,9 @@
 #include "privilege/broker/server.h"
 
 #define ROUNDS 40
-#define HITS   50 /* of each: some 30 microseconds */
+#define HITS   50 /* in each round, which takes about 30 microseconds */
 
-/* As include/proftrace.h has it: both doors. */
+/* A stub as in include/proftrace.h, with the breakpoint nop and the optimised nop. */
 __asm__(".pushsection .text.cost_trial,\"ax\",%progbits\n"
 	".balign 64\n"
 	".globl cost_trial\n"
@@ -75,7 +76,7 @@ static uint64_t now_ns(void)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-/* How long all hits of a round take at least. */
+/* The shortest time that all hits of a round took. */
 static uint64_t least(void)
 {
 	uint64_t found = UINT64_MAX;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What it costs a program to come to ours from a probe site: tried, as all else about a kernel. */
+/*
+ * The cost of entering the kernel at a probe site, measured and not guessed from a version number.
+ */
 #ifndef PROFTRACE_PRIVILEGE_BROKER_COST_H
 #define PROFTRACE_PRIVILEGE_BROKER_COST_H
 
@@ -8,13 +10,14 @@
 
 struct loaded_programs;
 
-/* Where code of this program lies in its file; 0: not known. */
+/* The offset of this code in the program file; 0: unknown. */
 uint64_t self_offset(const void *code);
 
 /*
- * What a mark costs, ns, until the program that takes marks knows whose it is: the call, the kernel's
- * entry and exit, and the program's first steps. `fast`: by the optimised door. The program must find
- * `recording` set and the process that runs this not traced. 0: it could not be measured.
+ * The time in ns until the program for marks knows which process was hit: the call, the entry into
+ * the kernel and the return, and the first steps of the program. `fast`: by the optimised nop.
+ * `recording` must be set, and the calling process must not be traced. 0: the cost could not be
+ * measured.
  */
 uint64_t cost_of_entry(const struct loaded_programs *programs, bool fast);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Closing what is attached. From Linux 6.12 on the kernel waits, as it takes a link's program away, until
- * no thread runs it any more: for a grace period of RCU, 30 to 80 ms (on 6.18), in which nothing is to be
- * done, and the same again for the next link. A perf event of a kernel before 6.6 waits for one as well.
- * But those who wait at the same time wait for the same grace period: 200 links take 10 s one after the
- * other, and 50 ms from as many threads.
+ * Closes links in parallel.
+ *
+ * From Linux 6.12 on, when the kernel removes the program of a link, it waits until no thread runs
+ * the program any more: for a grace period of RCU, 30 to 80 ms (on 6.18). Closing the next link
+ * waits for the next grace period. On kernels before 6.6, closing a perf event waits for one as
+ * well. Threads that close links at the same time share a grace period: closing 200 links takes 10
+ * s one after the other, and 50 ms from 200 threads.
  */
 #include <limits.h>
 #include <pthread.h>
@@ -13,7 +15,7 @@
 
 #include "privilege/broker/server.h"
 
-#define CLOSING_THREADS 255 /* besides the one that is there */
+#define CLOSING_THREADS 255 /* in addition to the calling thread */
 
 struct closing {
 	const int *fds;
@@ -39,7 +41,7 @@ void descriptors_close(const int *fds, unsigned n)
 
 	if (n > 1 && !pthread_attr_init(&small)) {
 		pthread_attr_setstacksize(&small, PTHREAD_STACK_MIN);
-		/* Where there may not be as many, fewer do it: this one alone, at the worst. */
+		/* If no more threads can be created, fewer do the work; at worst only this one. */
 		while (n_threads < CLOSING_THREADS && n_threads + 1 < n &&
 		       !pthread_create(&threads[n_threads], &small, close_descriptors, &c))
 			n_threads++;

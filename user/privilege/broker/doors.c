@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The trial of the fast door.
+ * Tries whether the optimised nop of probe sites may be used on this kernel.
  *
- * Some kernels replace a nop under a uprobe by a call, which saves the breakpoint. 6.18 does so with
- * 5-byte nops and gets two things wrong: the call writes into the red zone of leaf functions, and a
- * forked child inherits the call without the page it goes to and dies. Later kernels do it with
- * 10-byte nops and are right. Which kind this one is, the trampoline's system call tells; whether it
- * is right is tried here, in a child that nobody misses, before any program of somebody else's is
- * touched.
+ * Some kernels replace a nop under a uprobe with a call, which saves the breakpoint. Linux 6.18
+ * does so with 5-byte nops and gets two things wrong: the call writes into the red zone of leaf
+ * functions, and a forked child inherits the call without the page that it calls, and dies. Later
+ * kernels replace 10-byte nops, correctly. The system call of the trampoline shows which kind this
+ * kernel is. Whether it is correct is tried here, in a child process, before a program of anybody
+ * else is touched.
  */
 #include "privilege/broker/features.h"
 
@@ -27,7 +27,7 @@
 #define SYS_UPROBE 336
 #define TRIES	   1000
 
-/* Keeps values in its red zone across the site; returns 0 while they are intact. */
+/* Keeps values in its red zone across the site. Returns 0 if they are intact. */
 __asm__(".pushsection .text.fast_door_trial,\"ax\",@progbits\n"
 	".balign 64\n"
 	".type fast_door_trial,@function\n"
@@ -134,7 +134,7 @@ const char *fast_door_text(enum fast_door door)
 	case FAST_DOOR_WRONG:
 		return "breakpoint (the trial of the 10-byte nop failed)";
 	case FAST_DOOR_RIGHT:
-		return "10-byte nop (tried: red zone and fork are right)";
+		return "10-byte nop (verified: red zone and fork are intact)";
 	}
 	return "";
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Tries kernel features with BPF programs that do nothing. */
 #include "privilege/broker/features.h"
 
 #include <bpf/bpf.h>
@@ -31,7 +32,9 @@ bool kernel_has_uprobe_multi(void)
 
 	if (program < 0)
 		return false;
-	/* A kernel that knows the link type looks at the file first, and this is none. */
+	/*
+	 * A kernel that knows the link type first checks the file, and "/" is not a regular file.
+	 */
 	link = uprobe_multi_link(program, "/", &offset, NULL, NULL, 1, 0);
 	if (link >= 0)
 		close(link);

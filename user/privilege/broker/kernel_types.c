@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Copies the types that the BPF programs refer to out of the kernel's BTF (kernel_types.h says
+ * why).
+ *
+ * One pass records where each type is. A second one finds the types whose names the programs use.
+ * These are copied together with the types of their members, with new numbers, to which all
+ * references are changed.
+ */
 #include "privilege/broker/kernel_types.h"
 
 #include <bpf/btf.h>
@@ -12,15 +20,18 @@
 #include <unistd.h>
 
 struct kernel_types {
-	void *mapped; /* what is to be unmapped */
+	void *mapped; /* for munmap() */
 	size_t mapped_size;
 	const char *types, *strings; /* the two sections */
 	uint32_t types_size, strings_size;
-	uint32_t *at; /* by a type's number: where it is in the section */
-	uint32_t n;   /* numbers, with 0, which is void */
+	uint32_t *at; /* offsets in the section, by the number of the type */
+	uint32_t n;   /* types, including number 0, which is void */
 };
 
-/* --- going through all of them ---------------------------------------------------------------------- */
+/*
+ * --- going through all of them
+ * ----------------------------------------------------------------------
+ */
 
 static const struct btf_type *type_of(const struct kernel_types *k, uint32_t number)
 {
@@ -32,7 +43,7 @@ static const char *name_of(const struct kernel_types *k, const struct btf_type *
 	return k->strings + t->name_off;
 }
 
-/* What follows the head of a type; -1: a kind that came after this was written. */
+/* The size of the data behind struct btf_type; -1: a kind that is unknown here. */
 static long size_of_rest(const struct btf_type *t)
 {
 	unsigned n = btf_vlen(t);
@@ -125,7 +136,7 @@ int kernel_types_of(const void *data, size_t size, struct kernel_types **ret_typ
 	return 0;
 }
 
-/* Kernels before 6.16 do not let it be mapped, and give it away page by page. */
+/* Kernels before 6.16 do not support mmap() of the file, and reads return it page by page. */
 static void *map_or_read(int fd, size_t size)
 {
 	char *p = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -202,13 +213,15 @@ int kernel_types_tracepoint(const struct kernel_types *k, const char *name)
 	return -ENOENT;
 }
 
-/* --- names that are looked for ------------------------------------------------------------------- */
+/*
+ * --- names that are looked for -------------------------------------------------------------------
+ */
 
-#define NAME_SLOTS 8192 /* a power of two, more than twice what our programs name */
+#define NAME_SLOTS 8192 /* a power of two, more than twice the number of names in our programs */
 
 struct wanted {
 	unsigned n;
-	bool begins[256]; /* what no wanted name begins with need not be looked up */
+	bool begins[256]; /* by first byte: whether any wanted name begins with it */
 	struct {
 		const char *name;
 		size_t length;
@@ -224,7 +237,7 @@ static unsigned hash_of(const char *name, size_t length)
 	return hash;
 }
 
-/* A type of ours may carry a flavour: struct rq___old stands for struct rq. As libbpf sees it. */
+/* The length of a name without its flavour: libbpf relocates struct rq___old as struct rq. */
 static size_t essential_length(const char *name)
 {
 	size_t length = strlen(name), i;
@@ -238,7 +251,7 @@ static size_t essential_length(const char *name)
 	return length;
 }
 
-/* The slot that has the name, or is free for it. */
+/* The slot with this name, or the free slot for it. */
 static unsigned slot_of(const struct wanted *w, const char *name, size_t length)
 {
 	unsigned i = hash_of(name, length) & (NAME_SLOTS - 1);
@@ -249,7 +262,7 @@ static unsigned slot_of(const struct wanted *w, const char *name, size_t length)
 	return i;
 }
 
-/* Of the kinds that relocations begin with. */
+/* Whether a relocation may begin with a type of this kind. */
 static bool can_be_wanted(const struct btf_type *t)
 {
 	return t->name_off && (btf_is_composite(t) || btf_is_any_enum(t) || btf_is_typedef(t));
@@ -293,7 +306,9 @@ static bool is_wanted(const struct wanted *w, const char *name)
 	return w->slots[slot_of(w, name, length)].name != NULL;
 }
 
-/* --- copying ------------------------------------------------------------------------------------- */
+/*
+ * --- copying -------------------------------------------------------------------------------------
+ */
 
 struct bytes {
 	char *data;
@@ -302,8 +317,8 @@ struct bytes {
 
 struct copy {
 	const struct kernel_types *k;
-	uint32_t *number; /* in the copy, by the number there; 0: not in it */
-	uint32_t *order;  /* the numbers there, by those in the copy */
+	uint32_t *number; /* number in the copy, by number in the kernel; 0: not copied */
+	uint32_t *order;  /* number in the kernel, by number in the copy */
 	uint32_t n;
 	struct bytes types, strings;
 	int error;
@@ -327,7 +342,7 @@ static void *add_bytes(struct copy *c, struct bytes *b, const void *data, size_t
 	return b->data + b->n - size;
 }
 
-/* The number in the copy of a type that from now on is, or will be, in it. */
+/* The number of a type in the copy. Queues the type if it is not in the copy yet. */
 static uint32_t take(struct copy *c, uint32_t number)
 {
 	if (!number)
@@ -416,7 +431,7 @@ static void copy_type(struct copy *c, uint32_t number)
 	case BTF_KIND_ENUM64:
 		copy_enumerators(c, t);
 		break;
-	default: /* of functions and variables, which are in no type */
+	default: /* functions and variables, which are not part of other types */
 		c->error = -EINVAL;
 	}
 }
@@ -432,7 +447,7 @@ static int copy_all(struct copy *c, const struct wanted *w)
 		if (can_be_wanted(t) && is_wanted(w, name_of(c->k, t)))
 			take(c, i);
 	}
-	/* The list grows meanwhile, by what is in those that are copied. */
+	/* Copying a type may append its members to the list. */
 	for (i = 1; !c->error && i <= c->n; i++)
 		copy_type(c, c->order[i]);
 	return c->error;

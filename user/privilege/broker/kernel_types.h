@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The kernel describes its types in BTF, a hundred thousand of them. libbpf reads them all and looks through
- * all of them for each one that a BPF program refers to, which takes longer than the verifier does. Here
- * they are gone through once, and the few that our programs refer to are copied: that is what libbpf
- * gets to read.
+ * The kernel describes its types in BTF, about a hundred thousand of them. libbpf reads all of
+ * them, and searches all of them for each type that a BPF program refers to, which takes longer
+ * than the verifier. This code reads them once and copies the few that our programs refer to;
+ * libbpf reads only the copy.
  *
- * What cannot be made sense of is an error: then libbpf does it all.
+ * BTF that cannot be parsed is an error. Then libbpf reads the types itself.
  */
 #ifndef PROFTRACE_PRIVILEGE_BROKER_KERNEL_TYPES_H
 #define PROFTRACE_PRIVILEGE_BROKER_KERNEL_TYPES_H
@@ -20,16 +20,17 @@ struct kernel_types;
 
 /* Returns 0 or negative errno. */
 int kernel_types_open(struct kernel_types **ret_types);
-/* Of bytes that stay where they are until kernel_types_free(). */
+/* Parses the types in a buffer, which must stay valid until kernel_types_free(). */
 int kernel_types_of(const void *data, size_t size, struct kernel_types **ret_types);
 void kernel_types_free(struct kernel_types *types);
 
-/* What a raw tracepoint's program is attached to by: the number of its type, or -ENOENT. */
+/* The number of the type to which a program of a raw tracepoint is attached, or -ENOENT. */
 int kernel_types_tracepoint(const struct kernel_types *types, const char *name);
 
 /*
- * Those types that have a name which `programs` has, too, and what is in them; what they point to is
- * left out, since nobody relocates that without naming it. *ret_data is BTF again, for free().
+ * Copies the types whose names occur in `programs`, and the types of their members. Targets of
+ * pointers are left out, because a relocation through a pointer names the target itself. *ret_data
+ * is BTF; release it with free().
  */
 int kernel_types_subset(const struct kernel_types *types, const struct btf *programs,
 			void **ret_data, size_t *ret_size);

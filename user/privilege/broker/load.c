@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loading the BPF programs and attaching those that watch processes. */
+/* Loads the BPF programs, and attaches those that follow processes and context switches. */
 #include "privilege/broker/server.h"
 
 #include <bpf/bpf.h>
@@ -25,9 +25,9 @@
 #include "usdt_spec.h"
 #include "privilege/privileges.h"
 
-/* libbpf's own words are kept out of the terminal: its last error line goes into the failure. */
+/* Messages of libbpf are not printed. The last one becomes part of the failure. */
 static char last_words[200];
-static char verdict[200]; /* of the kernel's verifier, where that refused a program */
+static char verdict[200]; /* the verifier's reason, if it refused a program */
 static bool memory_refused;
 
 static bool ends_in(const char *text, const char *end)
@@ -37,7 +37,10 @@ static bool ends_in(const char *text, const char *end)
 	return n >= length && !strcmp(text + n - length, end);
 }
 
-/* All that the verifier says comes at once; why it gives up is the last line above its statistics. */
+/*
+ * The whole log of the verifier comes in one message. Its reason is the last line above the
+ * statistics.
+ */
 static void keep_verdict(const char *format, va_list args)
 {
 	char *text, *end, *line;
@@ -54,8 +57,8 @@ static void keep_verdict(const char *format, va_list args)
 }
 
 /*
- * Where the types of the kernel do not fit into memory, libbpf says -ENOMEM only on the way, below a
- * warning, and in the end it says, and returns, that there are none.
+ * If there is not enough memory for the types of the kernel, libbpf only mentions -ENOMEM in a
+ * message below the level of a warning. In the end it reports and returns that there are no types.
  */
 static int keep_last_words(enum libbpf_print_level level, const char *format, va_list args)
 {
@@ -83,11 +86,13 @@ static int refuse(struct failure *f, int error)
 
 	uname(&u);
 	privileges_missing(true, missing, sizeof(missing));
-	/* The verifier, too, calls what it does not accept not permitted: to whoever may do everything. */
+	/*
+	 * The verifier also returns -EPERM for programs that it refuses. If no capability is
+	 * missing, it was the verifier.
+	 */
 	if (verdict[0] && !missing[0]) {
 		failure_set(f, error, "the BPF programs are refused by kernel", u.release, verdict);
-		failure_hint(f,
-			     "that is an error of proftrace: please report it, with these words");
+		failure_hint(f, "this is a bug of proftrace: please report it with this message");
 		return error;
 	}
 	if (error == -EPERM || error == -EACCES) {
@@ -116,7 +121,7 @@ static int attach_watchers(struct proftrace_bpf *skel, int *fds, unsigned *n_fds
 		skel->progs.on_exec,
 		skel->progs.on_exit,
 		skel->progs.on_rename,
-		/* Only loaded when they are needed. */
+		/* These are only loaded if they are needed. */
 		skel->progs.on_switch,
 		skel->progs.on_sched_switch,
 		skel->progs.on_waking,
@@ -182,7 +187,7 @@ static int put_events(int events_fd, const struct counters *c, unsigned cpu,
 	return 0;
 }
 
-/* A CPU that is not there now has no event: what its threads count is then not known. */
+/* A CPU that is offline has no event: the counters of its threads are then unknown. */
 static int open_counters(int events_fd, const struct counters *c)
 {
 	unsigned n_cpus = libbpf_num_possible_cpus(), cpu, refused;
@@ -217,7 +222,7 @@ static void set_sched(struct proftrace_bpf *skel, const struct broker_config *co
 		bpf_map__set_max_entries(skel->maps.sent_comms, 1);
 }
 
-/* Either marks are recorded or they are added up: the other program is not there. */
+/* Marks are either recorded or aggregated. Only one of the two programs is loaded. */
 static void set_tables(struct proftrace_bpf *skel, uint32_t rows)
 {
 	bpf_program__set_autoload(skel->progs.mark, !rows);
@@ -231,7 +236,10 @@ static void set_tables(struct proftrace_bpf *skel, uint32_t rows)
 	bpf_map__set_max_entries(skel->maps.table_asyncs, TABLE_NEAR + TABLE_BUNDLES);
 }
 
-/* Batches are read at the last moment before a program gives way to another, where one can. */
+/*
+ * In buffered mode, buffers are read just before a process executes a program, if the kernel has a
+ * tracepoint there.
+ */
 static void set_batching(struct proftrace_bpf *skel, const struct broker_config *config,
 			 const struct kernel_types *types)
 {
@@ -263,7 +271,7 @@ static void look_at_doors(struct loaded_programs *programs, struct broker_loaded
 {
 	enum fast_door door = FAST_DOOR_NONE;
 
-	/* What has one of them has the other. */
+	/* Kernels without uprobe_multi do not optimise nops either. */
 	if (programs->uprobe_multi)
 		door = kernel_fast_door();
 	loaded->fast_door = door == FAST_DOOR_RIGHT;
@@ -274,14 +282,14 @@ static void look_at_doors(struct loaded_programs *programs, struct broker_loaded
 static void set_samples(struct proftrace_bpf *skel, const struct broker_config *config)
 {
 	bpf_program__set_autoload(skel->progs.on_sample, config->sample_hz);
-	/* Where the kernel's code lies is not for everybody. */
+	/* Only root may see addresses of the kernel. */
 	skel->rodata->kernel_stacks = getuid() == 0;
 	skel->rodata->mark_stacks = config->mark_stacks;
 	skel->rodata->offcpu_ns = config->offcpu_ns;
 	bpf_program__set_autoload(skel->progs.on_offcpu, config->offcpu_ns);
 }
 
-/* What runs at the ticks of clocks. */
+/* Opens the perf events that run programs at intervals. */
 static int open_clocks(struct proftrace_bpf *skel, const struct broker_config *config,
 		       struct broker_loaded *loaded)
 {
@@ -307,7 +315,7 @@ static unsigned buffers_of(const struct broker_config *config)
 	return config->buffers ? config->buffers : 1;
 }
 
-/* With several, the one that is there otherwise is never used, and as small as it can be. */
+/* With several buffers, the map `records` is not used, and gets the smallest possible size. */
 static void set_buffers(struct proftrace_bpf *skel, const struct broker_config *config)
 {
 	unsigned n = buffers_of(config);
@@ -316,7 +324,10 @@ static void set_buffers(struct proftrace_bpf *skel, const struct broker_config *
 	skel->rodata->buffers_mask = n - 1;
 	skel->rodata->buffer_bytes = each;
 	skel->rodata->wakeup_bytes = wakeup < 1 << 20 ? wakeup : 1 << 20;
-	/* So many of the largest records, from every CPU, must not fill what is left after a look. */
+	/*
+	 * Between two queries, this many of the largest records from every CPU must not fill the
+	 * buffer.
+	 */
 	skel->rodata->query_mask = each >= 4 << 20 ? 63 : 0;
 	bpf_map__set_max_entries(skel->maps.records,
 				 n == 1 ? each : (uint64_t)sysconf(_SC_PAGESIZE));
@@ -324,7 +335,9 @@ static void set_buffers(struct proftrace_bpf *skel, const struct broker_config *
 	bpf_map__set_autocreate(skel->maps.record_buffers, n > 1);
 }
 
-/* Those of several. The recorder gets them all; the programs find them in a map of theirs. */
+/*
+ * Creates the ring buffers. The recorder gets their descriptors; the programs find them in a map.
+ */
 static int make_buffers(struct proftrace_bpf *skel, const struct broker_config *config, int *fds,
 			unsigned *n_fds, unsigned *ret_n)
 {
@@ -368,7 +381,10 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	skel->rodata->can_loop = loaded->can_loop;
 	loaded->can_hold = loaded->can_loop && kernel_has_sleepable_uprobes();
 	if (!loaded->can_hold) {
-		/* Loaded all the same, since they tell of new libraries; they do not wait then. */
+		/*
+		 * They are still loaded, because they report new libraries; threads just do not
+		 * wait.
+		 */
 		bpf_program__set_flags(skel->progs.libraries_changed, 0);
 		bpf_program__set_flags(skel->progs.executes, 0);
 		skel->rodata->can_hold = false;
@@ -417,7 +433,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	return error ? error : open_clocks(skel, config, loaded);
 }
 
-/* For the recorder: the maps, then the links, then the ring buffers. */
+/* Collects the descriptors for the recorder: the maps, then the links, then the ring buffers. */
 static int give_fds(struct proftrace_bpf *skel, const struct broker_config *config,
 		    struct broker_loaded *loaded, int *fds, unsigned *n_fds)
 {
@@ -441,9 +457,9 @@ static int give_fds(struct proftrace_bpf *skel, const struct broker_config *conf
 }
 
 /*
- * Where a variable of the kernel is not where it may be, libbpf looks for it in the kernel's modules, and
- * gives all up without CAP_SYS_ADMIN. So without that, and where nobody asks for what they tell, the same
- * programs are taken that look at none.
+ * If a variable of the kernel does not exist, libbpf searches the modules of the kernel for it, and
+ * fails without CAP_SYS_ADMIN. So without this capability, or if the variables are not needed, the
+ * same programs are loaded from an object that refers to no variable.
  */
 static struct proftrace_bpf *programs_open(bool variables, const struct bpf_object_open_opts *opts)
 {
@@ -468,8 +484,8 @@ static struct proftrace_bpf *programs_open(bool variables, const struct bpf_obje
 }
 
 /*
- * libbpf looks the tracepoint up by its name, and reads all types of the kernel for that; so to libbpf it is
- * a program of another type, until here. The cookie is what we know of the kernel's types, or NULL.
+ * libbpf would look up the tracepoint by its name, for which it reads all types of the kernel. So
+ * libbpf sees a program of another type until here. The cookie is struct kernel_types, or NULL.
  */
 static int prepare_watcher(struct bpf_program *program, struct bpf_prog_load_opts *opts,
 			   long cookie)
@@ -497,7 +513,7 @@ static int name_watchers(const struct kernel_types *types)
 					    BPF_TRACE_RAW_TP, &opts);
 }
 
-/* What libbpf shall take for the kernel's types. */
+/* Writes the types that libbpf reads instead of those of the kernel. */
 static int put_types(int fd, const struct kernel_types *types, const struct bpf_object *programs)
 {
 	const struct btf *btf = bpf_object__btf(programs);
@@ -516,8 +532,9 @@ static int put_types(int fd, const struct kernel_types *types, const struct bpf_
 }
 
 /*
- * With those types of the kernel that they refer to, or with all if these are not to be had: a program that
- * refers to a variable of the kernel makes libbpf read them all in any case.
+ * Opens the programs with a copy of only those types that they refer to, or with all types if there
+ * is no copy. A program that refers to a variable of the kernel makes libbpf read all types in any
+ * case.
  */
 static struct proftrace_bpf *programs_with_types(bool variables, const struct kernel_types *types,
 						 int fd)
@@ -543,7 +560,7 @@ static int load_and_give(const struct broker_config *config, struct loaded_progr
 {
 	struct kernel_types *types = NULL;
 	struct proftrace_bpf *skel = NULL;
-	/* Written before the programs are opened, and read when they are loaded. */
+	/* This file is written before libbpf opens it, and read when the programs are loaded. */
 	int fd = memfd_create("types", MFD_CLOEXEC), handler, error;
 
 	if (kernel_types_open(&types))
@@ -573,12 +590,12 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
 	int error;
 
 	libbpf_set_print(keep_last_words);
-	/* Found out only when something is attached, it would be too late to say so. */
+	/* If this were found when something is attached, the message would come too late. */
 	programs->uprobe_multi = kernel_has_uprobe_multi();
 	if (!programs->uprobe_multi && privilege_held(CAP_BPF) && privilege_held(CAP_PERFMON) &&
 	    !privilege_held(CAP_SYS_ADMIN)) {
 		failure_set(f, -EPERM, "not permitted to attach uprobes", "",
-			    "this kernel, before 6.6, wants CAP_SYS_ADMIN for them");
+			    "kernels before 6.6 require CAP_SYS_ADMIN for them");
 		privileges_hint(false, f);
 		return -EPERM;
 	}

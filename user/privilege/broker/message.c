@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets with descriptors beside them, over a SOCK_SEQPACKET socket. */
+/* Packets with descriptors, over a SOCK_SEQPACKET socket. */
 #include "privilege/broker/protocol.h"
 
 #include <errno.h>
@@ -91,6 +91,9 @@ int message_receive_parts(int socket, void *head, size_t head_size, void *body, 
 	*ret_size = n;
 	if (msg.msg_flags & MSG_TRUNC)
 		return -EMSGSIZE;
-	/* There is room for what may come: it was descriptors that we may have no more of. */
+	/*
+	 * The buffer has enough space for all descriptors, so MSG_CTRUNC means that the process may
+	 * open no more.
+	 */
 	return msg.msg_flags & MSG_CTRUNC ? -EMFILE : 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opening what belongs to another process. The kernel checks the broker's permissions, which are
- * root's; whether the *invoking user* may look into that process is checked here, since a uprobe asks
- * for no permission to trace.
+ * Opens files of another process. The kernel checks the permissions of the broker, which may be
+ * those of root. Whether the *invoking user* may trace the process is checked here, because the
+ * kernel does not check it for uprobes.
  */
 #include "privilege/broker/server.h"
 
@@ -24,10 +24,10 @@ static int no_process(struct failure *f, int error, pid_t pid)
 	snprintf(object, sizeof(object), "%d", (int)pid);
 	if (error == -ENOENT || error == -ESRCH)
 		return failure_set(f, -ESRCH, "no such process", object, "");
-	return failure_set(f, error, "cannot look at process", object, NULL);
+	return failure_set(f, error, "cannot read process", object, NULL);
 }
 
-/* What the kernel says of a process in a file that fits; empty where it says nothing. */
+/* Reads a small file of /proc/PID; `text` is empty if that fails. */
 static void read_whole(int directory, const char *name, char *text, size_t size)
 {
 	int fd = openat(directory, name, O_RDONLY | O_CLOEXEC);
@@ -45,7 +45,10 @@ uint64_t process_birth(int directory)
 	const char *at;
 
 	read_whole(directory, "stat", text, sizeof(text));
-	/* The name, field 2, may hold anything, also parentheses: what follows the last one is numbers. */
+	/*
+	 * The name, field 2, may contain anything, including parentheses. Only numbers follow the
+	 * last one.
+	 */
 	at = strrchr(text, ')');
 	if (!at || sscanf(at + 1,
 			  " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d"
@@ -56,10 +59,11 @@ uint64_t process_birth(int directory)
 }
 
 /*
- * The directory is owned by the process's effective user. Whether that user may look into it (which it
- * may not after set-gid programs, those with capabilities of their own, and whatever else makes a process
- * say that it is not to be dumped) the kernel says where its root is looked up: without root the broker
- * has no capability that would let it do more than its user. (Its mappings CAP_PERFMON lets it read.)
+ * The directory belongs to the effective user of the process. Whether that user may trace the
+ * process is another question: not after it executed a set-group-ID program or one with
+ * capabilities, or if it is not dumpable for another reason. The kernel checks this when the link
+ * `root` is resolved. If the caller is not root, the broker has no capability that permits more
+ * than its user may. (CAP_PERFMON only permits reading the mappings.)
  */
 const char *process_untraceable(int directory)
 {
@@ -72,7 +76,7 @@ const char *process_untraceable(int directory)
 		return "it belongs to another user";
 	fd = openat(directory, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
-		return "it has rights that its user has not, or does not want to be looked into";
+		return "it has more privileges than its user, or is not dumpable";
 	if (fd >= 0)
 		close(fd);
 	return NULL;
@@ -93,7 +97,7 @@ bool process_alive(int directory)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	/* The kernel escapes newlines in the name, so these begin lines of its own. */
+	/* The kernel escapes newlines in the name, so this is the beginning of a line. */
 	at = strstr(text, "\nState:\t");
 	if (at)
 		state = at[8];
@@ -106,7 +110,10 @@ bool process_alive(int directory)
 	return tgid == pid && state != 'Z' && state != 'X';
 }
 
-/* A line of /proc/PID/status as a number. The kernel escapes newlines in names: lines are its own. */
+/*
+ * A number in /proc/PID/status. The kernel escapes newlines in names, so `line` is the beginning of
+ * a line.
+ */
 static long status_number(int directory, const char *line)
 {
 	char text[1024];
@@ -150,7 +157,7 @@ int process_directory(const struct broker_target *target, struct failure *f)
 	if (!process_alive(fd)) {
 		close(fd);
 		failure_set(f, -ESRCH, "no such process", object,
-			    "it is a thread of another, or ended");
+			    "it has exited, or is a thread of another process");
 		return -ESRCH;
 	}
 	reason = process_untraceable(fd);
@@ -164,14 +171,14 @@ int process_directory(const struct broker_target *target, struct failure *f)
 }
 
 /*
- * The number that a process or a thread has in its innermost pid namespace, 0 if it is unknown. `directory` is
- * /proc/PID or /proc/PID/task/TID.
+ * The PID or TID in the innermost pid namespace, 0 if it is unknown. `directory` is /proc/PID or
+ * /proc/PID/task/TID.
  */
 static long task_innermost_number(int directory)
 {
 	static const char line[] = "\nNSpid:\t";
 	int fd = openat(directory, "status", O_RDONLY | O_CLOEXEC);
-	/* The line follows that of the groups, of which some processes have many. */
+	/* The line follows the list of groups, which may be long. */
 	char text[16384];
 	const char *at;
 	long number = 0;
@@ -182,7 +189,10 @@ static long task_innermost_number(int directory)
 	n = read(fd, text, sizeof(text) - 1);
 	close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	/* The kernel escapes newlines in names, so every newline is its own. An incomplete line is not used. */
+	/*
+	 * The kernel escapes newlines in names, so every newline ends a line. An incomplete line is
+	 * not used.
+	 */
 	at = strstr(text, line);
 	if (!at || !strchr(at + 1, '\n'))
 		return 0;
@@ -192,8 +202,9 @@ static long task_innermost_number(int directory)
 }
 
 /*
- * What a process in a container calls /tmp may be anything, so nothing is followed on the way there. And
- * only what belongs to the process's user is handed over: more than that user could read itself it is not.
+ * /tmp of a process in a container may be anything, so no link on the path is followed. The file
+ * must belong to the user of the process, so that the recorder gets nothing that this user could
+ * not read.
  */
 static int open_jit_map(int process)
 {
@@ -238,15 +249,15 @@ static int open_in(enum broker_file what, int process, uint64_t start, uint64_t 
 		snprintf(name, sizeof(name), "mem");
 	else
 		snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, start, end);
-	/* O_NONBLOCK: what is mapped may be a device that waits when opened. */
+	/* O_NONBLOCK: the mapped file may be a device that blocks in open(). */
 	fd = openat(process, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	return fd < 0 ? -errno : fd;
 }
 
 /*
- * The recorder reads the file, and nothing ends that where its file system does not answer; for us it
- * waits with a limit. So we read first: of its end, which programs do not map, so that it is mostly
- * not in memory, and where an ELF file says what it holds.
+ * If the file system does not answer, the recorder would block in read() and nothing could
+ * interrupt it; but it waits for the broker with a limit. So the broker reads first: the end of the
+ * file, which ELF files need for section headers but do not map, so that it is rarely in memory.
  */
 static void read_end(int fd)
 {
@@ -272,7 +283,7 @@ int process_open(enum broker_file what, const struct broker_target *target, uint
 		return process;
 	fd = open_in(what, process, start, end);
 	error = fd < 0 ? fd : 0;
-	/* It may have executed a set-uid program in between. */
+	/* It may have executed a set-user-ID program meanwhile. */
 	if (!error && process_untraceable(process)) {
 		close(fd);
 		error = -EPERM;

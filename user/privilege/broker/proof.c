@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether a file itself says that there is a probe site, and which word of its data is the site's
- * semaphore.
+ * Verifies that the file itself describes a probe site, and which word of its data is the semaphore
+ * of the site.
  *
- * A breakpoint and a semaphore are in every process that maps the file, other users' and root's, and the
- * recorder, which names them, may have been taken over. The bytes at a site prove little: those of a
- * marker stand in libraries that have none (a nop that aligns, then a function that only returns), a nop's
- * may be the middle of another instruction, and any word of the data would do for a semaphore. But what
- * a file says of itself the recorder cannot change, unless it may write to the file, and then it needs no
- * probe.
+ * A breakpoint and a semaphore are in every process that maps the file, also in those of other
+ * users and of root. The recorder, which requests them, may have been taken over. The bytes at a
+ * site prove little. Libraries without markers contain the bytes of a marker stub (an alignment nop
+ * before a function that only returns); the bytes of a nop may be the middle of another
+ * instruction; and any word of data looks like a semaphore. But the recorder cannot change what the
+ * file describes, unless it may write to the file, and then it needs no probe.
  *
- * Three statements are looked for: the notes of our own markers, those of others' probes, and dynamic
- * symbols of the few functions that threads are held at. (Functions that are recorded: privilege/prover/.) Nothing is allocated after what the file says, and
- * no pointer made of it: all that is read is numbers at fixed places of structures of fixed size, and whether
- * the bytes of a name are those of one that is known here, by pread(), so many at the most.
+ * Three descriptions are accepted: notes of markers, notes of existing USDT probes, and the dynamic
+ * symbols of the few functions at which threads are held. (privilege/prover/ verifies recorded
+ * functions.) No memory is allocated by sizes in the file, and no pointer is computed from it. All
+ * data is read with pread(), in limited amounts: numbers at fixed places of structures of fixed
+ * size, and names that are only compared with known ones.
  */
 #include "privilege/broker/server.h"
 
@@ -25,11 +26,11 @@
 
 #include "base/marker_note.h"
 
-#define NOTES_MOST    (4 << 20) /* bytes, in all of a file */
+#define NOTES_MOST    (4 << 20) /* bytes of all notes of a file */
 #define SYMBOLS_MOST  262144
 #define SECTIONS_MOST 4096
 #define DYNAMIC_MOST  1024
-#define DESCRIPTION   24 /* bytes of a note's that are looked at */
+#define DESCRIPTION   24 /* bytes of a description that are read */
 #define NT_STAPSDT    3
 #define SYMBOLS_BLOCK 64
 #define NAME_SIZE     sizeof("_dl_debug_state") /* of the longest */
@@ -37,12 +38,16 @@
 struct proof {
 	int fd;
 	const struct segments *segments;
-	struct broker_site *sites; /* by their offsets */
+	struct broker_site *sites; /* sorted by offset */
 	unsigned n;
-	bool may_omit;	 /* the semaphore: where buffers are handed over it does not matter */
-	unsigned left;	 /* not proved yet: a site that is has no cookie any more */
-	uint64_t walked; /* bytes of notes: a file may have the same ones in each of its sections */
-	/* What is read next lies close by: notes are small, and there may be very many requests. */
+	bool may_omit; /* the semaphore: flush sites do not need it */
+	unsigned left; /* sites that are not proved yet; a proved site has cookie 0 */
+	/* Bytes of notes read so far: each section of a file may contain the same notes. */
+	uint64_t walked;
+	/*
+	 * A window of the file, because notes are small and close together, and there may be very
+	 * many reads.
+	 */
 	uint64_t window_at;
 	size_t window_size;
 	unsigned char window[16384];
@@ -80,7 +85,7 @@ static int by_offset(const void *a, const void *b)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-/* The first of the sites asked about that lie at this address; NULL: none does. */
+/* The first requested site at this address, or NULL. */
 static struct broker_site *asked_at(const struct proof *p, uint64_t vaddr)
 {
 	struct broker_site key = { 0 }, *found;
@@ -94,8 +99,8 @@ static struct broker_site *asked_at(const struct proof *p, uint64_t vaddr)
 }
 
 /*
- * The file says that a site is there; `semaphore`: its address, 0: it has none. One that lies where the file
- * has no data cannot be counted up: the site may be attached to without.
+ * The file describes a site with this semaphore (0: none). A semaphore outside of the data of the
+ * file cannot be incremented, so the site may be attached without one.
  */
 static void take(struct proof *p, uint64_t site, uint64_t semaphore)
 {
@@ -105,7 +110,7 @@ static void take(struct proof *p, uint64_t site, uint64_t semaphore)
 	if (semaphore && !segments_offset(p->segments, semaphore, false, &word))
 		word = 0;
 	for (; found && found < p->sites + p->n && found->offset == offset; found++) {
-		/* Without a semaphore nothing is counted up. */
+		/* Without a semaphore, the kernel writes nothing. */
 		bool omitted = p->may_omit && !found->switch_offset;
 
 		if (!found->cookie || (!omitted && found->switch_offset != word))
@@ -115,7 +120,10 @@ static void take(struct proof *p, uint64_t site, uint64_t semaphore)
 	}
 }
 
-/* --- notes ---------------------------------------------------------------------------------------- */
+/*
+ * --- notes
+ * ----------------------------------------------------------------------------------------
+ */
 
 struct note {
 	uint64_t vaddr; /* of the description */
@@ -133,7 +141,7 @@ static uint64_t number(const struct note *note, unsigned at)
 	return value;
 }
 
-/* Distances are signed, and sums wrap around: what is wrong lies in no segment. */
+/* Distances are signed, so sums wrap around. A wrong address is in no segment. */
 static void take_marker(struct proof *p, const struct note *note, uint64_t moved)
 {
 	uint64_t stub = note->vaddr + note->marker.stub;
@@ -147,8 +155,8 @@ static void take_marker(struct proof *p, const struct note *note, uint64_t moved
 }
 
 /*
- * The return instruction behind a marker: a function whose last act is the marker is left there. The bytes
- * between the two are known (attach.c).
+ * The return instruction of a marker stub is an exit of a function that ends with a tail call of
+ * the stub. The bytes from the nop to the return are those of a stub (attach.c).
  */
 static void take_marker_return(struct proof *p, const struct note *note, uint64_t moved)
 {
@@ -169,7 +177,7 @@ static void take_marker_return(struct proof *p, const struct note *note, uint64_
 		take(p, marker + 4, 0);
 }
 
-/* `moved`: where .stapsdt.base lies; 0: the file has none. */
+/* `moved`: the address of .stapsdt.base; 0: the file has none. */
 static void take_usdt(struct proof *p, const struct note *note, uint64_t moved)
 {
 	uint64_t base = number(note, 8), semaphore = number(note, 16);
@@ -225,7 +233,7 @@ static void walk_notes(struct proof *p, const struct kind *kind, uint64_t offset
 	p->walked += at < size ? at : size;
 }
 
-/* Those of markers are loaded, so that they are not stripped. */
+/* Notes of markers are in a loaded segment, so stripping keeps them. */
 static void look_at_markers(struct proof *p, const struct kind *kind)
 {
 	unsigned i;
@@ -238,7 +246,7 @@ static void look_at_markers(struct proof *p, const struct kind *kind)
 	}
 }
 
-/* Those of others' probes are not, so there must be sections. */
+/* Notes of existing USDT probes are not in a segment, so they are found by section headers. */
 static void look_at_usdt(struct proof *p)
 {
 	static const char base[] = ".stapsdt.base";
@@ -267,16 +275,19 @@ static void look_at_usdt(struct proof *p)
 	}
 }
 
-/* --- functions ------------------------------------------------------------------------------------ */
+/*
+ * --- functions
+ * ------------------------------------------------------------------------------------
+ */
 
-/* Where threads are held: no function else, however often it is called and by whom. */
+/* The functions at which threads are held. No other function is accepted. */
 static const char linker[][NAME_SIZE] = { "_dl_debug_state" };
 static const char executes[][NAME_SIZE] = { "execve", "execveat", "fexecve" };
 
 struct names {
 	const char (*list)[NAME_SIZE];
 	unsigned n;
-	uint64_t strings; /* where in the file the names of its symbols are */
+	uint64_t strings; /* the file offset of the names of symbols */
 };
 
 static bool is_named(const struct proof *p, const struct names *names, uint32_t name)
@@ -297,7 +308,7 @@ static bool is_named(const struct proof *p, const struct names *names, uint32_t 
 	return false;
 }
 
-/* `n` of them, one after the other. */
+/* Compares `n` consecutive symbols with the names. */
 static void take_symbols(struct proof *p, const struct names *names, uint64_t offset, uint64_t n)
 {
 	Elf64_Sym block[SYMBOLS_BLOCK];
@@ -316,7 +327,10 @@ static void take_symbols(struct proof *p, const struct names *names, uint64_t of
 	}
 }
 
-/* Nothing says how many symbols there are, but their names lie behind them, unless a tool moved these. */
+/*
+ * The file does not have the number of symbols. Their names usually follow the table, and then they
+ * bound it.
+ */
 static void look_at_symbols(struct proof *p, struct names *names, const struct segment *dynamic)
 {
 	uint64_t symbols = 0, strings = 0, offset, n;

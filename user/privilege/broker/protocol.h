@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the two halves say to each other. One message is one packet; descriptors travel beside it. */
+/*
+ * The messages between recorder and broker. A message is one packet; descriptors are passed with
+ * it.
+ */
 #ifndef PROFTRACE_PRIVILEGE_BROKER_PROTOCOL_H
 #define PROFTRACE_PRIVILEGE_BROKER_PROTOCOL_H
 
@@ -11,7 +14,7 @@ enum request_kind {
 	REQUEST_OPEN,
 	REQUEST_ATTACH,
 	REQUEST_DETACH,
-	REQUEST_FUNCTIONS, /* beside it the file */
+	REQUEST_FUNCTIONS, /* with the descriptor of the file */
 };
 
 struct request {
@@ -23,8 +26,8 @@ struct request {
 	uint64_t start;
 	uint64_t end;
 	/*
-	 * ATTACH: then struct broker_site[n_sites]; FUNCTIONS: uint64_t[n_sites], addresses; DETACH:
-	 * uint32_t[n_sites], links
+	 * Followed by, for ATTACH: struct broker_site[n_sites]; for FUNCTIONS: uint64_t[n_sites],
+	 * addresses; for DETACH: uint32_t[n_sites], links.
 	 */
 };
 
@@ -34,19 +37,24 @@ struct reply {
 	uint64_t birth;	    /* IDENTIFY */
 	uint64_t kernel_ns; /* ATTACH: how long the kernel took */
 	struct failure failure;
-	struct broker_loaded loaded; /* only the first packet ever: descriptors come beside it */
-	/* FUNCTIONS: then struct proved_function and what belongs to each (privilege/prover/) */
+	struct broker_loaded loaded; /* only in the first packet, which also has the descriptors */
+				     /*
+	 * FUNCTIONS: followed by struct proved_function with its exits or its refusal
+	 * (privilege/prover/).
+	 */
 };
 
-#define MESSAGE_MAX_FDS (16 + MAX_BUFFERS) /* that pass at once; the kernel would let 253 */
+#define MESSAGE_MAX_FDS (16 + MAX_BUFFERS) /* in one packet; the kernel allows 253 */
 
-/* Both return 0 or negative errno; -EPIPE when the other side is gone. */
+/* Both return 0 or negative errno; -EPIPE if the peer has closed the socket. */
 int message_send(int socket, const void *head, size_t head_size, const void *body, size_t body_size,
 		 const int *fds, unsigned n_fds);
-/* *ret_size: bytes received in all, at most size. *n_fds: room before, received after. */
+/*
+ * *ret_size: bytes received, at most `size`. *n_fds: capacity of `fds`, then the number received.
+ */
 int message_receive(int socket, void *buffer, size_t size, size_t *ret_size, int *fds,
 		    unsigned *n_fds);
-/* The same, of which what has no place in the head comes into the body. */
+/* The same with two buffers: bytes that do not fit into `head` go into `body`. */
 int message_receive_parts(int socket, void *head, size_t head_size, void *body, size_t body_size,
 			  size_t *ret_size, int *fds, unsigned *n_fds);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where the code and the data of a foreign file lie: from program headers alone, which have a fixed size
+ * Finds the code and the data of an untrusted file by its program headers, which have a fixed size
  * and a bounded number.
  */
 #include "privilege/broker/server.h"

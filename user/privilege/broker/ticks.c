@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clocks and counters on every CPU, at each tick of which a BPF program runs. */
+/* Perf events on every CPU, each overflow of which runs a BPF program. */
 #include "privilege/broker/server.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@ static int open_everywhere(struct perf_event_attr *attr, int program_fd, unsigne
 	for (cpu = 0; cpu < n_cpus; cpu++) {
 		int fd = syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
-		if (fd < 0 && errno == ENODEV) /* a CPU that is not there now */
+		if (fd < 0 && errno == ENODEV) /* the CPU is offline */
 			continue;
 		if (fd < 0)
 			return -errno;
@@ -38,7 +38,9 @@ int ticks_open(int program_fd, uint64_t interval_ns, unsigned n_cpus)
 	return open_everywhere(&attr, program_fd, n_cpus);
 }
 
-/* Without a unit that counts them the kernel knows of no cycles, on any of its CPUs. */
+/*
+ * Without a PMU that counts cycles, opening the event fails on every CPU, so the first one decides.
+ */
 static bool counts_cycles(struct perf_event_attr *attr)
 {
 	int fd = syscall(SYS_perf_event_open, attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The system call for uprobe_multi links, which libbpf 1.1 does not have. */
 #ifndef PROFTRACE_PRIVILEGE_BROKER_UPROBE_MULTI_H
 #define PROFTRACE_PRIVILEGE_BROKER_UPROBE_MULTI_H
 
@@ -7,7 +8,10 @@
 
 #define TRACE_UPROBE_MULTI 48 /* BPF_TRACE_UPROBE_MULTI of enum bpf_attach_type, since 6.6 */
 
-/* One link for n sites of the file at `path`. switches and cookies may be NULL. pid 0: all processes. */
+/*
+ * Creates one link for n sites of the file at `path`. `switches` are the offsets of semaphores;
+ * they and the cookies may be NULL. pid 0: all processes.
+ */
 int uprobe_multi_link(int program_fd, const char *path, const uint64_t *offsets,
 		      const uint64_t *switches, const uint64_t *cookies, unsigned n, pid_t pid);
 

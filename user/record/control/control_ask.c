@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Asks recorders, all at the same time: when root asks, some of them may be what other users have put in
- * a recorder's place, and none of these must keep it from hearing the others, or hold it for long.
+ * Sends a request to several recorders at the same time. Root also asks sockets that other users
+ * may have put in place of a recorder; none of these can delay the replies of the others.
  */
 #include <errno.h>
 #include <poll.h>
@@ -14,9 +14,9 @@
 #include "record/control/control.h"
 
 /*
- * A recorder serves a few at a time. Where very many of its own user connect and say nothing, its queue is full, or we
- * are closed before it read our request. No request is lost after it was read: so we connect again, some times, which
- * takes two seconds with those that never listen.
+ * A recorder serves few connections at a time. If its user opens very many idle connections, the
+ * queue is full, or the recorder closes our connection before it reads the request. A request that
+ * was read is always served, so connecting again is safe. It is repeated for two seconds at most.
  */
 enum {
 	MOST_CALLS = 200,
@@ -50,14 +50,14 @@ static void call_up(struct control_call *call, const char *request)
 		   (ssize_t)strlen(request)) {
 		hang_up(call, -EPIPE);
 	}
-	/* It ended since: what it did before says more. */
+	/* It has exited since. The earlier error says more. */
 	if (turned_away && call->fd < 0 && !is_turned_away(call)) {
 		call->error = turned_away;
 		call->times = MOST_CALLS;
 	}
 }
 
-/* Makes space for at least one more byte and the NUL. */
+/* Ensures space for at least one more byte and the NUL. */
 static bool answer_reserve(struct control_call *call, size_t longest)
 {
 	size_t capacity = call->capacity ? 2 * call->capacity : 4096;
@@ -75,7 +75,10 @@ static bool answer_reserve(struct control_call *call, size_t longest)
 	return true;
 }
 
-/* Takes what has come. At the end of the connection, or of the longest answer, the answer is complete. */
+/*
+ * Reads what has arrived. The reply is complete at the end of the connection or when it has the
+ * longest permitted length.
+ */
 static void listen_to(struct control_call *call, size_t longest)
 {
 	ssize_t n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The recorder's side of `proftrace ctl`. Nobody is waited for: those who connect and say nothing keep a
- * place until others want it, and so do those who do not read a long answer.
+ * The recorder's side of `proftrace ctl`. It never blocks: an idle client loses its slot when
+ * another client needs it, and so does one that does not read a long reply.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -27,12 +27,12 @@
 #define DOMAINS_SAID 8
 
 struct client {
-	int fd;	      /* -1: nobody */
+	int fd;	      /* -1: free slot */
 	bool waits;   /* for the end of the recording */
-	uint64_t nth; /* of those that came */
+	uint64_t nth; /* order of arrival */
 	size_t n;
 	char request[CONTROL_REQUEST];
-	char *table; /* a long answer that is being sent, allocated */
+	char *table; /* a long reply that is being sent; allocated */
 	size_t sent, table_size;
 };
 
@@ -63,8 +63,9 @@ static void say(struct answer *a, const char *format, ...)
 }
 
 /*
- * Sockets of recorders that were killed: nobody listens there. One that has been stopped does not take our
- * call either, and after some of them others would wait for it until it goes on: so we do not.
+ * Removes sockets of recorders that were killed, on which nobody listens. A stopped recorder
+ * accepts no connections, and after a few of them connect() would block; so these connections do
+ * not block.
  */
 static void remove_stale(int directory)
 {
@@ -181,7 +182,10 @@ int control_fd(const struct control *c)
 	return c->epoll;
 }
 
-/* A free place, or that of whoever came first and does not wait for the end. */
+/*
+ * Returns a free slot, or that of the oldest client that does not wait for the end of the
+ * recording.
+ */
 static struct client *place(struct control *c)
 {
 	struct client *first = NULL;
@@ -209,7 +213,7 @@ static void take_client(struct control *c)
 
 	if (fd < 0)
 		return;
-	/* The directory and the socket's mode see to that already. */
+	/* The permissions of directory and socket already ensure this. */
 	client = NULL;
 	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) &&
 	    (peer.uid == 0 || peer.uid == geteuid()))
@@ -223,13 +227,16 @@ static void take_client(struct control *c)
 
 static void answer(struct client *client, const struct answer *a)
 {
-	/* Less than any socket's buffer; whoever is gone does not want it. */
+	/*
+	 * The reply is smaller than any socket buffer. A failure means that the client has
+	 * disconnected.
+	 */
 	if (send(client->fd, a->text, a->n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
 		errno = 0;
 	client_close(client);
 }
 
-/* Sends as much of a long answer as the socket takes now. */
+/* Sends as much of a long reply as the socket buffer takes now. */
 static void send_table(struct client *client)
 {
 	ssize_t n;
@@ -267,7 +274,7 @@ static void answer_stats(struct control *c, struct client *client, struct record
 	}
 }
 
-/* Which recording this is, in a few words. */
+/* Names the recording: its recorder and its processes. */
 static void say_name(struct answer *a, const struct recording *r)
 {
 	unsigned i, n = r->options->n_pids;
@@ -292,7 +299,7 @@ static void say_file(struct answer *a, const char *path, uint64_t bytes, const c
 	say(a, "%s  %s (%s)\n", path, size, format);
 }
 
-/* The latest of those that are finished, and those being written. */
+/* The latest finished files, and those being written. */
 static void say_files(struct answer *a, const struct recording *r)
 {
 	unsigned i;
@@ -313,7 +320,10 @@ static void say_some(struct answer *a, uint64_t n, const char *what)
 		say(a, ", %" PRIu64 " %s", n, what);
 }
 
-/* All that were marked: what a flight recorder has in memory is in none of the account's numbers yet. */
+/*
+ * The accounting of all marks. It does not yet include the marks that a flight recorder has in
+ * memory.
+ */
 static void say_marks(struct answer *a, const struct recording *r)
 {
 	struct account account = recording_account(r);
@@ -333,7 +343,7 @@ static void say_marks(struct answer *a, const struct recording *r)
 	say_some(a, account.unrecorded,
 		 r->flight ? "older than what is kept" : "while no file was written");
 	if (account.marked > settled)
-		say_some(a, account.marked - settled, r->flight ? "in memory" : "on their way");
+		say_some(a, account.marked - settled, r->flight ? "in memory" : "not yet written");
 	say(a, "\n");
 }
 
@@ -386,10 +396,10 @@ static void obey(struct control *c, struct client *client, struct recording *r)
 	} else if (!strcmp(client->request, "reset")) {
 		if (r->options->stats_only) {
 			recording_reset_table(r);
-			say(&a, "ok begun anew: ");
+			say(&a, "ok reset the table: ");
 			say_name(&a, r);
 		} else {
-			say(&a, "error only --stats-only can begin anew");
+			say(&a, "error only a recording with --stats-only has a table to reset");
 		}
 	} else if (!strcmp(client->request, "stop")) {
 		r->stop_asked = true;
@@ -398,7 +408,7 @@ static void obey(struct control *c, struct client *client, struct recording *r)
 	} else if (sscanf(client->request, "find %d", &pid) == 1) {
 		say(&a, pid == getpid() || capture_traces(r->capture, pid) ? "ok yes" : "ok no");
 	} else {
-		say(&a, "error this recorder knows no such request");
+		say(&a, "error unknown request");
 	}
 	answer(client, &a);
 }
@@ -411,7 +421,7 @@ static void hear(struct control *c, struct client *client, struct recording *r)
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	/* It said all that it may say: what follows now can only be its end. */
+	/* It has sent its request, so this can only be the end of the connection. */
 	if (n <= 0 || client->waits) {
 		client_close(client);
 		return;
@@ -432,7 +442,7 @@ void control_serve(struct control *c, struct recording *r)
 	struct epoll_event events[CLIENTS + 1];
 	int i, n = epoll_wait(c->epoll, events, CLIENTS + 1, 0);
 
-	/* Those who are there first: taking another may need the place of one of them. */
+	/* Existing clients come first, because a new one may need the slot of one of them. */
 	for (i = 0; i < n; i++) {
 		struct client *client = &c->clients[events[i].data.u32 % CLIENTS];
 

@@ -17,8 +17,8 @@
 #include "record/control/control.h"
 
 /*
- * The directory of a user in /tmp. Everybody may make one of that name first. It does not count then, and the user
- * has one with a random ending instead, which is found again by its owner.
+ * Finds the directory of a user in /tmp. Anybody can create a directory of that name first; it is
+ * not used then. Instead the user has one with a random suffix, which is identified by its owner.
  */
 static void find_shared_place(uid_t uid, char *out, size_t size)
 {
@@ -143,9 +143,9 @@ int control_listen(int directory, const char *name)
 }
 
 /*
- * Root asks in the directories of others, who may put a link there to a socket of somebody else's: that
- * one is not talked to. And whoever listens there may leave all calls unanswered, which would be waited for
- * without end: no call is.
+ * Root connects in directories of other users, who may put a link to a socket of somebody else
+ * there; the owner of the peer is checked for that. A peer may also never accept, so connect() does
+ * not block.
  */
 int control_connect(int directory, const char *name)
 {

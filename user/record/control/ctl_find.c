@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds the sockets of recorders: of the caller, and for root those of all users. */
+/* Finds the sockets of recorders: those of the caller and, for root, of all users. */
 #include "record/control/ctl_find.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A user's number as it is written, and no other way: nobody has several places by it. */
+/* Parses a uid in its only valid spelling, so that no user has several directories. */
 static bool read_uid(const char *text, uid_t *ret_uid)
 {
 	char again[16];
@@ -95,7 +95,7 @@ static void read_recorder_directory(struct recorders *rs, const char *path, uid_
 		close(directory);
 }
 
-/* In each of the places where one of this user may be. */
+/* Searches each directory in which this user may have recorders. */
 static void find_recorders_of(struct recorders *rs, uid_t uid, unsigned first, unsigned most)
 {
 	char path[256], last[256] = "";
@@ -119,14 +119,14 @@ void recorders_of_ours(struct recorders *rs)
 		find_recorders_of(rs, invoker, 0, CONTROL_CALLS);
 }
 
-/* The environment says where ours are, and nothing of theirs. */
+/* XDG_RUNTIME_DIR is that of the caller, so it is not used for other users. */
 void recorders_of_user(struct recorders *rs, uid_t uid)
 {
 	if (!recorder_user_is_ours(uid))
 		find_recorders_of(rs, uid, 1, MAX_OF_ONE);
 }
 
-/* "NUMBER", and in /tmp also "NUMBER.ENDING". */
+/* Parses "UID" or, in /tmp, "UID.SUFFIX". */
 static bool read_place_uid(const char *text, uid_t *ret_uid)
 {
 	char number[16];
@@ -135,7 +135,7 @@ static bool read_place_uid(const char *text, uid_t *ret_uid)
 	return read_uid(number, ret_uid);
 }
 
-/* The number of the user is in the path; the directory must belong to that user. */
+/* The uid is part of the path; the directory must belong to that user. */
 static void find_recorders_in(struct recorders *rs, const char *directory, const char *prefix,
 			      const char *suffix)
 {

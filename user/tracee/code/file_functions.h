@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The functions of one file and their exits. A function may have a second part, the rarely executed code that compilers
- * move elsewhere (gcc calls it name.cold).
+ * The functions of one file and their exits. A function may have a second part, the rarely executed
+ * code that compilers move elsewhere (gcc calls it name.cold).
  */
 #ifndef PROFTRACE_TRACEE_CODE_FILE_FUNCTIONS_H
 #define PROFTRACE_TRACEE_CODE_FILE_FUNCTIONS_H
@@ -26,7 +26,10 @@ void file_functions_close(struct file_functions *f);
 const struct elf_function *file_functions_at(const struct file_functions *f, uint64_t vaddr,
 					     unsigned *ret_n);
 
-/* `names` are all of one address. Returns NULL, or why the function cannot be recorded: see function_exits_find(). */
+/*
+ * `names` are all of one address. Returns NULL, or why the function cannot be recorded: see
+ * function_exits_find().
+ */
 const char *file_functions_exits(struct file_functions *f, const struct elf_function *names,
 				 unsigned n, bool skip_nop5);
 

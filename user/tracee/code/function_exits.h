@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds the exits of a function: its return instructions, and the jumps out of it, which are calls of other functions
- * that return in its place (tail calls).
+ * Finds the exits of a function: its return instructions, and the jumps out of it, which are calls
+ * of other functions that return in its place (tail calls).
  *
- * A breakpoint that is not at the first byte of an instruction corrupts the program, and so does one in data, which
- * hand-written code has between its instructions. So bytes are taken as an instruction only if control flow reaches
- * them from the beginning of the function: by the instruction before, by a jump, by a jump table of a compiler, or by
- * an exception. Bytes that are not reached are never touched. If the target of a jump is unknown and there are bytes
- * left that may contain an exit, the function is refused, because an exit would be missing.
+ * A breakpoint that is not at the first byte of an instruction corrupts the program, and so does
+ * one in data, which hand-written code has between its instructions. So bytes are taken as an
+ * instruction only if control flow reaches them from the beginning of the function: by the
+ * instruction before, by a jump, by a jump table of a compiler, or by an exception. Bytes that are
+ * not reached are never touched. If the target of a jump is unknown and there are bytes left that
+ * may contain an exit, the function is refused, because an exit would be missing.
  */
 #ifndef PROFTRACE_TRACEE_CODE_FUNCTION_EXITS_H
 #define PROFTRACE_TRACEE_CODE_FUNCTION_EXITS_H
@@ -30,7 +31,10 @@ struct function_exit {
 	uint64_t to; /* target of a direct jump; else 0 */
 };
 
-/* A range of code of one function. The first part contains its beginning; the second is rarely executed code. */
+/*
+ * A range of code of one function. The first part contains its beginning; the second is rarely
+ * executed code.
+ */
 struct function_part {
 	uint64_t vaddr, size;
 };
@@ -44,13 +48,16 @@ struct function_exits {
 };
 
 /*
- * Returns NULL, or why the function cannot be recorded. `skip_nop5`: the kernel has a bug with probes on 5-byte nops.
+ * Returns NULL, or why the function cannot be recorded. `skip_nop5`: the kernel has a bug with
+ * probes on 5-byte nops.
  */
 const char *function_exits_find(const struct elf_file *elf, const struct unwind_table *unwind,
 				const struct function_part *parts, unsigned n_parts, bool skip_nop5,
 				struct function_exits *ret);
 
-/* Finds the first return instruction from `vaddr` on. Returns 0, or -ENOENT if a jump comes first. */
+/*
+ * Finds the first return instruction from `vaddr` on. Returns 0, or -ENOENT if a jump comes first.
+ */
 int function_next_return(const struct elf_file *elf, uint64_t vaddr, uint64_t *ret_vaddr);
 
 #endif

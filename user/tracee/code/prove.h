@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The work of a prover (privilege/prover/prover.h): answers requests for the exits of functions of one file. */
+/*
+ * The work of a prover (privilege/prover/prover.h): answers requests for the exits of functions of
+ * one file.
+ */
 #ifndef PROFTRACE_TRACEE_CODE_PROVE_H
 #define PROFTRACE_TRACEE_CODE_PROVE_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Exception tables (.eh_frame, .gcc_except_table): the range of each function, and its landing pads, where it
- * continues after an exception was thrown through it, which no instruction shows. Only the encodings that compilers
- * emit are supported. The tables are as untrusted as the rest of the file.
+ * Exception tables (.eh_frame, .gcc_except_table): the range of each function, and its landing
+ * pads, where it continues after an exception was thrown through it, which no instruction shows.
+ * Only the encodings that compilers emit are supported. The tables are as untrusted as the rest of
+ * the file.
  */
 #ifndef PROFTRACE_TRACEE_CODE_UNWIND_TABLE_H
 #define PROFTRACE_TRACEE_CODE_UNWIND_TABLE_H
@@ -22,7 +23,10 @@ struct unwind_range {
 
 void unwind_table_open(struct unwind_table *ret, const struct elf_file *elf);
 
-/* Finds the function at `vaddr`. Returns 0, -ENOENT, or -EINVAL if its entry is not in a supported form. */
+/*
+ * Finds the function at `vaddr`. Returns 0, -ENOENT, or -EINVAL if its entry is not in a supported
+ * form.
+ */
 int unwind_table_find(const struct unwind_table *table, const struct elf_file *elf, uint64_t vaddr,
 		      struct unwind_range *ret);
 

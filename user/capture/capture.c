@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/text.h"
 #include "capture/batch/batch.h"
 #include "capture/probes/probes.h"
 #include "capture/rings.h"
@@ -44,7 +43,6 @@ void capture_log(struct capture *c, int verbosity, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	text_make_visible(line);
 	c->options.log(c->options.context, verbosity, line);
 }
 

@@ -91,15 +91,12 @@ static error_t ctl_parse_option(int key, char *arg, struct argp_state *state)
 static void ctl_print_reply(const char *whose, const char *answer, bool first_line_only)
 {
 	const char *at = strchr(answer, ' ');
-	char line[CONTROL_ANSWER], visible[CONTROL_ANSWER];
 
 	at = at ? at + 1 : answer;
 	do {
 		size_t n = strcspn(at, "\n");
 
-		snprintf(line, sizeof(line), "%.*s", (int)n, at);
-		text_copy_visible(visible, sizeof(visible), line);
-		printf("%s%s\n", whose, visible);
+		print_visible(stdout, "%s%.*s\n", whose, (int)n, at);
 		at += n + (at[n] == '\n');
 	} while (*at && !first_line_only);
 }
@@ -265,8 +262,9 @@ static int ctl_print_several_found(struct ctl *c)
 	char whose[48];
 	unsigned i;
 
-	fprintf(stderr, "proftrace: there are %u recordings\n", c->found.n);
-	fprintf(stderr, "hint: select one with -p PID of a recorded process or of the recorder\n");
+	print_visible(stderr, "proftrace: there are %u recordings\n", c->found.n);
+	print_visible(stderr,
+		      "hint: select one with -p PID of a recorded process or of the recorder\n");
 	ctl_request(c, 0, "status", FIND_SECONDS);
 	for (i = 0; i < c->found.n; i++) {
 		if (c->calls[i].error)

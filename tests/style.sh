@@ -17,6 +17,11 @@ say $? "a licence line in every file" "$out"
 out=$(git grep -n '[<"]uthash\.h[>"]' -- '*.c' '*.h' | grep -v '^user/base/hash_key\.h:')
 [ -z "$out" ]
 say $? "all hash tables have a key (base/hash_key.h)" "$out"
+# Text of others reaches a terminal by one function, which shows control characters. What is written otherwise is a literal.
+out=$(git grep -nE '(^|[^_a-z])(v?printf|vfprintf|dprintf|perror)\(|fprintf\((stderr|stdout)|[^_a-z]puts\([^"]|f(puts|write)\([^"].*std(err|out)\)' -- 'user/*.[ch]' |
+	grep -vE '^[^:]*:[0-9]*:( \*|/\*|__attribute__|.*__attribute__\(\(format)')
+[ -z "$out" ]
+say $? "messages are printed by print_visible() (base/text.h)" "$out"
 # In profiles and stack traces a function is its name alone. A definition begins in the first column and ends
 # before a line "{". At most 5 % may share a name; today fewer do.
 most_repeated=3.2

@@ -56,10 +56,13 @@ static int host_plugin(const char *socket)
 
 int main(int argc, char **argv)
 {
+	static char program[] = "proftrace";
 	unsigned i;
 
 	if (argc == 2 && !strcmp(argv[0], PLUGIN_HOST_NAME))
 		return host_plugin(argv[1]);
+	/* argp prints it as it is, and so it shall not be the name of any directory. */
+	argv[0] = program;
 	if (argc < 2) {
 		usage(stderr);
 		return STATUS_USAGE;
@@ -83,10 +86,7 @@ int main(int argc, char **argv)
 		return verbs[i].run(argc - 1, argv + 1);
 	}
 	if (argv[1][0] != '-') {
-		char verb[128];
-
-		text_copy_visible(verb, sizeof(verb), argv[1]);
-		fprintf(stderr, "proftrace: unknown verb '%s'\n", verb);
+		print_visible(stderr, "proftrace: unknown verb '%s'\n", argv[1]);
 		fputs("hint: a command to record comes after --; `proftrace --help` lists the "
 		      "verbs\n",
 		      stderr);

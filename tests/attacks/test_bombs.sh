@@ -88,7 +88,7 @@ bounded 60 "$proftrace" report --format json small.json.gz
 equal "many equal events are read" "$(sed -n 's/.*"count": \([0-9]*\).*/\1/p' out | head -1)" $n
 
 if can_trace; then
-	records=1
+	begin_recording
 	"$attacks/bomb" gzip 10 '[' '{},' >bomb.gz
 	"$proftrace" -q -o recorded --include-json bomb.gz -- "$programs/every_kind" 1 1 >out 2>err
 	equal "--include-json: exit status" $? 1

@@ -29,8 +29,7 @@ for victim in "$owner_uid $owner_gid" "0 0"; do
 	refused "through a link ($victim)" $victim "$tmp/proftrace" convert -o link.json "$tmp/t.json"
 done
 if can_trace; then
-	records=1
-	held_before=$(held)
+	begin_recording
 	# -o refuses what is no regular file; the default name and --summary-json are chosen otherwise.
 	"$proftrace" -q --sample 997 -o "$tmp/sampled.pftrace" -- "$programs/sampled" >/dev/null
 	chmod 644 "$tmp/sampled.pftrace"

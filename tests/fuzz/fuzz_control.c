@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "record/control/control.h"
 
 #define FD 1000 /* a socket that is not there: what comes through it is the input */
@@ -21,12 +22,12 @@ static ssize_t take(int fd, void *out, size_t size, int flags);
 static ssize_t give(int fd, const void *bytes, size_t size, int flags);
 static int shut(int fd);
 static int call_again(int directory, const char *name);
-static int print_text(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void print_checked(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static int ready(struct pollfd *fds, nfds_t n, int ms);
 #define recv(fd, out, size, flags)	 take(fd, out, size, flags)
 #define send(fd, bytes, size, flags)	 give(fd, bytes, size, flags)
 #define close(fd)			 shut(fd)
-#define printf(...)			 print_text(__VA_ARGS__)
+#define print_visible			 print_checked
 #define poll(fds, n, ms)		 ready(fds, n, ms)
 #define epoll_ctl(epoll, how, fd, event) ((void)(epoll), (void)(fd), (void)(event), 0)
 #define control_connect(directory, name) call_again(directory, name)
@@ -39,7 +40,7 @@ static int ready(struct pollfd *fds, nfds_t n, int ms);
 #undef close
 #undef poll
 #undef epoll_ctl
-#undef printf
+#undef print_visible
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -126,17 +127,18 @@ static int ready(struct pollfd *fds, nfds_t n, int ms)
 }
 
 /* What goes to the terminal is well-formed, and none of it controls that. */
-static int print_text(const char *format, ...)
+static void print_checked(FILE *out, const char *format, ...)
 {
-	static char text[2 * CONTROL_ANSWER];
+	static char text[TEXT_PRINTED];
 	const unsigned char *at = (const unsigned char *)text;
 	va_list args;
-	int n;
+	size_t n;
 
+	(void)out;
 	va_start(args, format);
-	n = vsnprintf(text, sizeof(text), format, args);
+	n = format_visible(text, sizeof(text), format, args);
 	va_end(args);
-	must(n >= 0 && n < (int)sizeof(text));
+	must(n < sizeof(text) && n == strlen(text));
 	while (*at) {
 		uint32_t code;
 		size_t length = utf8_decode(at, strlen((const char *)at), &code);
@@ -144,8 +146,7 @@ static int print_text(const char *format, ...)
 		must(length && (code == '\n' || !text_is_control(code)));
 		at += length;
 	}
-	wire.printed += (size_t)n;
-	return n;
+	wire.printed += n;
 }
 
 /* --- the recording ------------------------------------------------------------------------------- */

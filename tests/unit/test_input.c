@@ -3,6 +3,7 @@
 #include "readers_test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 
 #include "formats/input.h"
 
@@ -308,6 +309,48 @@ static void a_file_is_limited_in_all(void **state)
 	free(bytes);
 }
 
+/* Reads all of a file; `events`: as many as that excuse each of its steps. Returns the error. */
+static int read_all(int fd, unsigned events, uint64_t *ret_read)
+{
+	struct input *input;
+	int error;
+
+	assert_int_equal(input_open(fd, &input), 0);
+	do {
+		error = input_want(input, 1);
+		input_mark_useful(input, events);
+		input_consume(input, input_available(input));
+	} while (!error && input_offset(input) < 64 * MIB);
+	*ret_read = input_offset(input);
+	if (error)
+		assert_string_equal(input_problem(input, error),
+				    "a sparse file with 16 MiB of holes and too few events");
+	input_free(input);
+	close(fd);
+	return error;
+}
+
+/* The same bytes, once in holes: 64 KiB are stored, which excuse 50 times as much. */
+static void holes_are_limited(void **state)
+{
+	void *bytes = blanks(64 * 1024);
+	int sparse = memory_file(bytes, 64 * 1024), stored = memory_file(bytes, 64 * 1024);
+	uint64_t n;
+
+	(void)state;
+	assert_int_equal(ftruncate(sparse, 64 * MIB), 0);
+	assert_int_equal(posix_fallocate(stored, 0, 64 * MIB), 0);
+	assert_int_equal(read_all(stored, 0, &n), 0);
+	assert_int_equal(n, 64 * MIB);
+	assert_int_equal(read_all(dup(sparse), 0, &n), -EFBIG);
+	assert_in_range(n, 16 * MIB, 16 * MIB + 50 * 64 * 1024 + STEP);
+	/* Where events are read all the time it is not a bomb, but a file system that compresses. */
+	assert_int_equal(lseek(sparse, 0, SEEK_SET), 0);
+	assert_int_equal(read_all(sparse, 16, &n), 0);
+	assert_int_equal(n, 64 * MIB);
+	free(bytes);
+}
+
 #define SPACES "                                                                "
 
 static void white_space_is_limited(void **state)
@@ -328,7 +371,7 @@ static void white_space_is_limited(void **state)
 	free(bytes);
 }
 
-/* Zeros, which the file need not store, where the reader looks at them no more. */
+/* Zeros, stored so that the file is not sparse, where the reader looks at them no more. */
 static int long_string(size_t length)
 {
 	static const char end[] = "\"}]";
@@ -336,7 +379,7 @@ static int long_string(size_t length)
 	int fd = memory_file(bytes, MIB);
 
 	free(bytes);
-	assert_int_equal(ftruncate(fd, (off_t)length), 0);
+	assert_int_equal(posix_fallocate(fd, 0, (off_t)length), 0);
 	assert_int_equal(pwrite(fd, end, sizeof(end) - 1, (off_t)length), sizeof(end) - 1);
 	return fd;
 }
@@ -387,6 +430,7 @@ int main(void)
 		cmocka_unit_test(compressed_data_needs_events),
 		cmocka_unit_test(few_events_are_not_enough),
 		cmocka_unit_test(compressed_events_are_read),
+		cmocka_unit_test(holes_are_limited),
 		cmocka_unit_test(a_file_is_limited_in_all),
 		cmocka_unit_test(white_space_is_limited),
 		cmocka_unit_test(strings_are_limited),

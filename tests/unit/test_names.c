@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/text.h"
 #include "timeline/account.h"
 #include "timeline/names.h"
 
@@ -224,6 +225,75 @@ static void test_cap(void **state)
 	names_free(names);
 }
 
+/* What is printed of one message into a file. */
+#define assert_printed(want, ...)                         \
+	do {                                              \
+		char *text = NULL;                        \
+		size_t size;                              \
+		FILE *out = open_memstream(&text, &size); \
+                                                          \
+		assert_non_null(out);                     \
+		print_visible(out, __VA_ARGS__);          \
+		assert_int_equal(fclose(out), 0);         \
+		assert_string_equal(text, want);          \
+		free(text);                               \
+	} while (0)
+
+static void test_print_visible(void **state)
+{
+	static char huge[2 * TEXT_PRINTED], cut[TEXT_PRINTED];
+
+	(void)state;
+	assert_printed("", "%s", "");
+	assert_printed("\n", "%s\n", "");
+	assert_printed("'a?[2Jb?c?d?\?'\n", "'%s'\n",
+		       "a\x1b[2Jb\x9b"
+		       "c\xc2\x9b"
+		       "d\xe2\x80\xae\x7f");
+	/* U+200D joins letters of several scripts. */
+	assert_printed("a\xe2\x80\x8d"
+		       "b\n",
+		       "%s\n",
+		       "a\xe2\x80\x8d"
+		       "b");
+	/* No name begins a line, wherever it stands. */
+	assert_printed("a?proftrace: b?", "%s", "a\nproftrace: b\n");
+	assert_printed("a?\n", "%s\n", "a\n");
+	memset(huge, 'x', 2 * TEXT_PRINTED - 1);
+	huge[2 * TEXT_PRINTED - 1] = '\0';
+	memset(cut, 'x', TEXT_PRINTED - 2);
+	strcpy(cut + TEXT_PRINTED - 2, "\n");
+	assert_printed(cut, "%s\n", huge);
+}
+
+static void check_format(size_t size, const char *want, const char *format, ...)
+{
+	char *out = malloc(size);
+	va_list args;
+
+	assert_non_null(out);
+	va_start(args, format);
+	assert_int_equal(format_visible(out, size, format, args), strlen(want));
+	va_end(args);
+	assert_string_equal(out, want);
+	free(out);
+}
+
+/* A line has its end even where it does not fit. */
+static void test_format_visible(void **state)
+{
+	static const char *const want[] = { "\n", "a\n", "a?\n", "a?\n", "a?b\n", "a?b\n" };
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++)
+		check_format(i + 2, want[i], "%s\n",
+			     "a\xc2\x80"
+			     "b");
+	check_format(2, "a", "%s", "ab");
+	check_format(3, "a?", "%s", "a\n");
+}
+
 static void test_account(void **state)
 {
 	struct account account = { 0 };
@@ -253,6 +323,8 @@ int main(void)
 		cmocka_unit_test(test_intern),
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_cap),
+		cmocka_unit_test(test_print_visible),
+		cmocka_unit_test(test_format_visible),
 		cmocka_unit_test(test_account),
 	};
 

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "reports/table/stats_print.h"
 #include "reports/table/table.h"
 
 static void check_shorten(const char *text, size_t size, unsigned width, const char *want)
@@ -123,13 +124,69 @@ static void test_numbers(void **state)
 	assert_string_equal(text, "1234.6");
 }
 
+static void print_hostile_cell(const void *context, size_t row, unsigned column, char *cell)
+{
+	(void)context, (void)row;
+	strcpy(cell, column ? "1" : "a\033[2J\x9b\n");
+}
+
+/* Widths are those of what is printed: a control character has a column. */
+static void test_hostile_table(void **state)
+{
+	static const struct table_column columns[] = { { "Na\033me", true, 0 }, { "N", false, 0 } };
+	const struct table table = {
+		.columns = columns, .n_columns = 2, .n_rows = 1, .cell = print_hostile_cell
+	};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(out);
+	assert_int_equal(table_print(&table, out), 0);
+	assert_int_equal(fclose(out), 0);
+	assert_string_equal(text, "Na?me    N\n"
+				  "a?[2J??  1\n");
+	free(text);
+}
+
+static void check_put(void (*put)(FILE *out, const char *text), const char *in, const char *want)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	put(out, in);
+	assert_int_equal(fclose(out), 0);
+	assert_string_equal(text, want);
+	free(text);
+}
+
+/* What is for programs is often read by people: no control characters there either. */
+static void test_hostile_fields(void **state)
+{
+	(void)state;
+	check_put(put_json_string, "", "\"\"");
+	check_put(put_json_string, "a\"b\\c", "\"a\\\"b\\\\c\"");
+	check_put(put_json_string, "\033[2J\n\x7f\xc2\x9b\xe2\x80\xae",
+		  "\"\\u001b[2J\\u000a\\u007f\\u009b\\u202e\"");
+	check_put(put_json_string, "\x9b\xe2\x80", "\"\\ufffd\\ufffd\\ufffd\"");
+	check_put(put_json_string, "\xe2\x80\x8d\xf0\x9f\x98\x80",
+		  "\"\xe2\x80\x8d\xf0\x9f\x98\x80\"");
+	check_put(put_csv_text, "plain", "plain");
+	check_put(put_csv_text, "a,b", "\"a,b\"");
+	check_put(put_csv_text, "\"\"", "\"\"\"\"\"\"");
+	check_put(put_csv_text, "a\033\"b\n,\x9b", "\"a?\"\"b?,?\"");
+	check_put(put_csv_text, "a\r\n", "a??");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shorten),
-		cmocka_unit_test(test_shorten_anything),
-		cmocka_unit_test(test_durations),
-		cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_shorten),	      cmocka_unit_test(test_shorten_anything),
+		cmocka_unit_test(test_durations),     cmocka_unit_test(test_numbers),
+		cmocka_unit_test(test_hostile_table), cmocka_unit_test(test_hostile_fields),
 	};
 
 	return cmocka_run_group_tests_name("table", tests, NULL, NULL);

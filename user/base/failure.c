@@ -28,15 +28,13 @@ int failure_set(struct failure *f, int error, const char *what, const char *obje
 
 void failure_hint(struct failure *f, const char *format, ...)
 {
-	char text[sizeof(f->hint)];
 	va_list args;
 
 	if (!f)
 		return;
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	format_visible(f->hint, sizeof(f->hint), format, args);
 	va_end(args);
-	text_copy_visible(f->hint, sizeof(f->hint), text);
 }
 
 void failure_hint_memory(struct failure *f)
@@ -47,12 +45,10 @@ void failure_hint_memory(struct failure *f)
 
 void failure_print(const struct failure *f, FILE *out)
 {
-	fprintf(out, "proftrace: %s", f->what);
-	if (f->object[0])
-		fprintf(out, " '%s'", f->object);
-	if (f->reason[0])
-		fprintf(out, ": %s", f->reason);
-	fputc('\n', out);
+	const char *quote = f->object[0] ? "'" : "";
+
+	print_visible(out, "proftrace: %s%s%s%s%s%s%s\n", f->what, *quote ? " " : "", quote,
+		      f->object, quote, f->reason[0] ? ": " : "", f->reason);
 	if (f->hint[0])
-		fprintf(out, "hint: %s\n", f->hint);
+		print_visible(out, "hint: %s\n", f->hint);
 }

@@ -2,7 +2,6 @@
 /* Endings of file names and sizes for people: see text.h. */
 #include "base/text.h"
 
-#include <stdio.h>
 #include <string.h>
 
 bool text_ends_with(const char *text, const char *ending)
@@ -77,6 +76,33 @@ void text_copy_visible(char *out, size_t size, const char *text)
 void text_make_visible(char *text)
 {
 	text_copy_visible(text, strlen(text) + 1, text);
+}
+
+size_t format_visible(char *out, size_t size, const char *format, va_list args)
+{
+	size_t end = strlen(format), n;
+	bool is_line = end && format[end - 1] == '\n';
+	int length = vsnprintf(out, size - is_line, format, args);
+
+	if (length < 0)
+		out[0] = '\0';
+	else if (is_line && (size_t)length < size - 1)
+		out[length - 1] = '\0';
+	text_make_visible(out);
+	n = strlen(out);
+	if (is_line)
+		strcpy(out + n++, "\n");
+	return n;
+}
+
+void print_visible(FILE *out, const char *format, ...)
+{
+	char text[TEXT_PRINTED];
+	va_list args;
+
+	va_start(args, format);
+	fwrite(text, 1, format_visible(text, sizeof(text), format, args), out);
+	va_end(args);
 }
 
 void print_size(char *out, size_t size, uint64_t bytes)

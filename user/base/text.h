@@ -6,9 +6,11 @@
 #ifndef PROFTRACE_BASE_TEXT_H
 #define PROFTRACE_BASE_TEXT_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Whether `text` ends with `ending` and has something before it: ".json" alone is no file's name. */
 bool text_ends_with(const char *text, const char *ending);
@@ -35,6 +37,20 @@ void text_copy_visible(char *out, size_t size, const char *text);
 
 /* The same in place: it never gets longer. */
 void text_make_visible(char *text);
+
+/*
+ * vsnprintf() of what is for a terminal: the whole result is replaced as above. Only a line feed at the end of `format`
+ * stays one, so that no name begins a line that looks like ours. Returns the length of what is in `out`, which is cut
+ * if it does not fit; a line has its end in any case. `size` is 2 or more.
+ */
+size_t format_visible(char *out, size_t size, const char *format, va_list args)
+	__attribute__((format(printf, 3, 0)));
+
+/* The same to a file. Every message is printed by this. Text beyond TEXT_PRINTED bytes is left out. */
+enum {
+	TEXT_PRINTED = 12288, /* a message with two paths of PATH_MAX bytes */
+};
+void print_visible(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* "999 B", "1.2 KB", "12.5 MB", "125 MB": powers of 1000. */
 void print_size(char *out, size_t size, uint64_t bytes);

@@ -3,7 +3,6 @@
  * The functions of capture.h: starting the broker, attaching, draining the ring buffers, stopping,
  * and the accounting of what was read and lost.
  */
-#include "base/text.h"
 #include "capture/batch/batch.h"
 #include "capture/probes/probes.h"
 #include "capture/rings.h"
@@ -48,7 +47,6 @@ void capture_log(struct capture *c, int verbosity, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
-	text_make_visible(line);
 	c->options.log(c->options.context, verbosity, line);
 }
 

@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "privilege/broker/broker.h"
 #include "privilege/broker/features.h"
 #include "cmd/cmd.h"
@@ -34,7 +35,7 @@ static error_t check_parse_option(int key, char *arg, struct argp_state *state)
 
 static void check_print(const char *what, bool good, const char *text)
 {
-	printf("%-28s %-4s %s\n", what, good ? "yes" : "no", text);
+	print_visible(stdout, "%-28s %-4s %s\n", what, good ? "yes" : "no", text);
 }
 
 static int read_number(const char *path, long *ret_value)
@@ -54,14 +55,15 @@ static void check_settings(void)
 	long value;
 
 	if (!read_number("/proc/sys/kernel/perf_event_paranoid", &value))
-		printf("%-28s %-4ld %s\n", "kernel.perf_event_paranoid", value,
-		       !geteuid() ? "root may use counters in any case"
-		       : value > 2
-			       ? "only root may use counters: sysctl kernel.perf_event_paranoid=2"
-			       : "users with CAP_PERFMON may use counters");
+		print_visible(
+			stdout, "%-28s %-4ld %s\n", "kernel.perf_event_paranoid", value,
+			!geteuid() ? "root may use counters in any case"
+			: value > 2
+				? "only root may use counters: sysctl kernel.perf_event_paranoid=2"
+				: "users with CAP_PERFMON may use counters");
 	if (!read_number("/proc/sys/kernel/unprivileged_bpf_disabled", &value))
-		printf("%-28s %-4ld %s\n", "unprivileged_bpf_disabled", value,
-		       "proftrace needs CAP_BPF in any case");
+		print_visible(stdout, "%-28s %-4ld %s\n", "unprivileged_bpf_disabled", value,
+			      "proftrace needs CAP_BPF in any case");
 }
 
 static void check_privileges(bool uprobe_multi)
@@ -247,12 +249,13 @@ static void check_counter_limits(void)
 
 	if (!n)
 		return;
-	printf("%-28s %-4u %s\n", "counters at once", n,
-	       "of each CPU, without those in use by others; more counters are multiplexed");
+	print_visible(stdout, "%-28s %-4u %s\n", "counters at once", n,
+		      "of each CPU, without those in use by others; more counters are multiplexed");
 	if (!read_number("/proc/sys/kernel/nmi_watchdog", &value))
-		printf("%-28s %-4ld %s\n", "kernel.nmi_watchdog", value,
-		       value ? "it uses one counter of each CPU: sysctl kernel.nmi_watchdog=0"
-			     : "it uses no counter");
+		print_visible(
+			stdout, "%-28s %-4ld %s\n", "kernel.nmi_watchdog", value,
+			value ? "it uses one counter of each CPU: sysctl kernel.nmi_watchdog=0"
+			      : "it uses no counter");
 }
 
 static void check_hardware_counters(void)
@@ -284,7 +287,7 @@ int cmd_check(int argc, char **argv)
 		return STATUS_FAILED;
 	}
 	uname(&u);
-	printf("%-28s %s %s\n", "kernel", u.release, u.machine);
+	print_visible(stdout, "%-28s %s %s\n", "kernel", u.release, u.machine);
 	check_print("kernel BTF", !access("/sys/kernel/btf/vmlinux", R_OK),
 		    "/sys/kernel/btf/vmlinux");
 	check_pid_namespace();
@@ -310,6 +313,6 @@ int cmd_check(int argc, char **argv)
 		    confined ? "recorder and broker are confined to the system calls that they need"
 			     : "no seccomp: recorder and broker are not confined");
 	check_hardware_counters();
-	printf("%-28s %s\n", "probe sites", fast_door_text(kernel_fast_door()));
+	print_visible(stdout, "%-28s %s\n", "probe sites", fast_door_text(kernel_fast_door()));
 	return STATUS_DONE;
 }

@@ -134,39 +134,28 @@ static error_t ctl_parse_option(int key, char *arg, struct argp_state *state)
 	}
 }
 
-/* Prints text without anything that a terminal would obey, a part of it at a time. */
-static void ctl_print_visible(const char *text, size_t length)
-{
-	char part[1024], visible[sizeof(part)];
-
-	while (length) {
-		size_t n = text_fit(text, length, sizeof(part) - 1);
-
-		n = n ? n : 1;
-		snprintf(part, sizeof(part), "%.*s", (int)n, text);
-		text_copy_visible(visible, sizeof(visible), part);
-		printf("%s", visible);
-		text += n;
-		length -= n;
-	}
-}
-
 /*
  * Prints the text of an answer, without its first word. `whose` begins each line, so that no line of another user's
  * recorder looks like one of ours.
  */
 static void ctl_print_reply(const char *whose, const char *answer, bool first_line_only)
 {
-	const char *at = strchr(answer, ' ');
+	const char *at = strchr(answer, ' '), *end;
+	size_t part;
 
 	at = at ? at + 1 : answer;
 	do {
 		size_t n = strcspn(at, "\n");
 
-		printf("%s", whose);
-		ctl_print_visible(at, n);
-		printf("\n");
-		at += n + (at[n] == '\n');
+		print_visible(stdout, "%s", whose);
+		/* A line of JSON may be longer than one message. */
+		for (end = at + n; at < end; at += part) {
+			part = text_fit(at, (size_t)(end - at), 4096);
+			part = part ? part : 1;
+			print_visible(stdout, "%.*s", (int)part, at);
+		}
+		putchar('\n');
+		at += *at == '\n';
 	} while (*at && !first_line_only);
 }
 
@@ -338,8 +327,9 @@ static int ctl_print_several_found(struct ctl *c)
 	char whose[48];
 	unsigned i;
 
-	fprintf(stderr, "proftrace: there are %u recordings\n", c->found.n);
-	fprintf(stderr, "hint: select one with -p PID of a recorded process or of the recorder\n");
+	print_visible(stderr, "proftrace: there are %u recordings\n", c->found.n);
+	print_visible(stderr,
+		      "hint: select one with -p PID of a recorded process or of the recorder\n");
 	ctl_request(c, 0, "status", FIND_SECONDS);
 	for (i = 0; i < c->found.n; i++) {
 		if (c->calls[i].error)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "event.h"
 #include "timeline/names.h"
 #include "tracee/elf_file.h"
@@ -25,25 +26,15 @@ static const char *clean_name(const char *name, char out[6 * MAX_SHOWN + 1])
 	return out;
 }
 
-static void list_print_path(const char *path)
-{
-	char clean[4096];
-	bool changed = false;
-
-	text_clean(clean, sizeof(clean), path, strlen(path), &changed);
-	fputs(clean, stdout);
-}
-
 static void list_print_file_head(const struct elf_file *elf, const char *path)
 {
 	unsigned i;
 
-	list_print_path(path);
-	printf(": %s", elf->machine == EM_X86_64 ? "x86-64" : "arm64");
+	print_visible(stdout, "%s: %s", path, elf->machine == EM_X86_64 ? "x86-64" : "arm64");
 	if (elf->build_id_size)
-		printf(", build id ");
+		print_visible(stdout, ", build id ");
 	for (i = 0; i < elf->build_id_size; i++)
-		printf("%02x", elf->build_id[i]);
+		print_visible(stdout, "%02x", elf->build_id[i]);
 	putchar('\n');
 }
 
@@ -81,18 +72,19 @@ static void list_print_state(const struct marker_site *sites, unsigned n,
 		batch |= values[1] > 0;
 	}
 	if (known)
-		printf(", %s", exact && batch ? "on (exact and batch)"
-			       : exact	      ? "on (exact)"
-			       : batch	      ? "on (batch)"
-					      : "off");
+		print_visible(stdout, ", %s",
+			      exact && batch ? "on (exact and batch)"
+			      : exact	     ? "on (exact)"
+			      : batch	     ? "on (batch)"
+					     : "off");
 }
 
 static void list_print_site(const struct marker_site *s)
 {
-	printf("    %-12s at 0x%" PRIx64, marker_kind_name(s->kind), s->offset);
+	print_visible(stdout, "    %-12s at 0x%" PRIx64, marker_kind_name(s->kind), s->offset);
 	if (s->optimised_offset)
-		printf(", optimised nop at 0x%" PRIx64, s->optimised_offset);
-	printf(", semaphore at 0x%" PRIx64 "\n", s->semaphore_offset);
+		print_visible(stdout, ", optimised nop at 0x%" PRIx64, s->optimised_offset);
+	print_visible(stdout, ", semaphore at 0x%" PRIx64 "\n", s->semaphore_offset);
 }
 
 static void list_print_domain(const struct list *list, const struct marker_site *sites, unsigned n,
@@ -102,14 +94,14 @@ static void list_print_domain(const struct list *list, const struct marker_site 
 	unsigned i;
 
 	if (sites->domain[0])
-		printf("  domain %s:", clean_name(sites->domain, clean));
+		print_visible(stdout, "  domain %s:", clean_name(sites->domain, clean));
 	else
-		printf("  control:");
+		print_visible(stdout, "  control:");
 	for (i = 0; i < n; i++) {
 		if (i == 0 || sites[i].kind != sites[i - 1].kind)
-			printf(" %s", marker_kind_name(sites[i].kind));
+			print_visible(stdout, " %s", marker_kind_name(sites[i].kind));
 	}
-	printf(" (%u site%s)", n, n == 1 ? "" : "s");
+	print_visible(stdout, " (%u site%s)", n, n == 1 ? "" : "s");
 	list_print_state(sites, n, semaphores);
 	putchar('\n');
 	for (i = 0; list->verbose && i < n; i++)
@@ -145,8 +137,8 @@ static void list_print_markers(const struct list *list, struct marker_sites *fou
 	}
 	for (i = 0; i < MARKER_REFUSALS; i++) {
 		if (found->refused_for[i])
-			printf("  left out: %u (%s)\n", found->refused_for[i],
-			       marker_refusal_reason(i));
+			print_visible(stdout, "  left out: %u (%s)\n", found->refused_for[i],
+				      marker_refusal_reason(i));
 	}
 }
 
@@ -174,8 +166,9 @@ static void list_print_arguments(const struct usdt_probe *probe, uint16_t machin
 	unsigned i, n = usdt_args_parse(machine, probe->arguments, args);
 
 	for (i = 0; i < n; i++)
-		printf("%s arg%u %s%s", i ? "," : ":", i, usdt_arg_type(&args[i].arg),
-		       args[i].unreadable ? " (unreadable)" : "");
+		print_visible(stdout, "%s arg%u %s%s", i ? "," : ":", i,
+			      usdt_arg_type(&args[i].arg),
+			      args[i].unreadable ? " (unreadable)" : "");
 	putchar('\n');
 }
 
@@ -187,11 +180,11 @@ static void list_print_site_arguments(const struct usdt_probe *probe, uint16_t m
 	char clean[6 * MAX_SHOWN + 1];
 
 	if (n)
-		printf(", arguments %s", clean_name(probe->arguments, clean));
+		print_visible(stdout, ", arguments %s", clean_name(probe->arguments, clean));
 	putchar('\n');
 	for (i = 0; i < n; i++) {
 		if (args[i].unreadable)
-			printf("      arg%u: %s\n", i, args[i].unreadable);
+			print_visible(stdout, "      arg%u: %s\n", i, args[i].unreadable);
 	}
 }
 
@@ -204,15 +197,15 @@ static void list_print_probe(const struct list *list, const struct elf_file *elf
 
 	for (i = 0; i < n; i++)
 		semaphore |= probes[i].semaphore_offset != 0;
-	printf("  probe %s:%s (%u site%s%s)", clean_name(probes->provider, provider),
-	       clean_name(probes->name, name), n, n == 1 ? "" : "s",
-	       semaphore ? ", semaphore" : "");
+	print_visible(stdout, "  probe %s:%s (%u site%s%s)", clean_name(probes->provider, provider),
+		      clean_name(probes->name, name), n, n == 1 ? "" : "s",
+		      semaphore ? ", semaphore" : "");
 	list_print_arguments(probes, elf->machine);
 	for (i = 0; list->verbose && i < n; i++) {
 		if (probes[i].offset)
-			printf("    at 0x%" PRIx64, probes[i].offset);
+			print_visible(stdout, "    at 0x%" PRIx64, probes[i].offset);
 		else
-			printf("    not in the code of the file");
+			print_visible(stdout, "    not in the code of the file");
 		list_print_site_arguments(&probes[i], elf->machine);
 	}
 }
@@ -260,9 +253,11 @@ static void list_print_probes(const struct list *list, const struct elf_file *el
 		list_print_probe(list, elf, &found->probes[i], n);
 	}
 	if (found->malformed)
-		printf("  left out: %u (damaged note of a USDT probe)\n", found->malformed);
+		print_visible(stdout, "  left out: %u (damaged note of a USDT probe)\n",
+			      found->malformed);
 	if (found->cut)
-		printf("  left out: further USDT probes (beyond the limit for one file)\n");
+		print_visible(stdout,
+			      "  left out: further USDT probes (beyond the limit for one file)\n");
 }
 
 /* --- files ----------------------------------------------------------------------------------- */
@@ -292,8 +287,7 @@ static void list_print_contents(struct list *list, const struct elf_file *elf, c
 		list_print_markers(list, markers, semaphores);
 		list_print_probes(list, elf, probes);
 	} else if (!quiet || list->verbose) {
-		list_print_path(path);
-		printf(": no markers\n");
+		print_visible(stdout, "%s: no markers\n", path);
 	}
 }
 

@@ -23,13 +23,12 @@ static void list_print_function(struct file_functions *all, const struct elf_fun
 	const char *why;
 
 	symbol_demangle(names[0].name, text, sizeof(text));
-	text_make_visible(text);
 	why = names[0].resolver ? "it only selects the function that has this name"
 				: file_functions_exits(all, names, n, true);
 	if (why)
-		printf("  function %s: cannot be recorded: %s\n", text, why);
+		print_visible(stdout, "  function %s: cannot be recorded: %s\n", text, why);
 	else
-		printf("  function %s\n", text);
+		print_visible(stdout, "  function %s\n", text);
 }
 
 static void list_print_functions(struct file_functions *functions)
@@ -51,16 +50,13 @@ static int list_read_functions(struct list *list, const struct elf_file *elf, co
 {
 	struct file_functions *functions = malloc(sizeof(*functions));
 	int debug = debug_symbols_open(elf), error;
-	char shown[256];
 	unsigned n;
 
 	error = functions ? file_functions_open(functions, elf, debug) : -ENOMEM;
 	if (!error) {
 		n = functions->all.n;
-		snprintf(shown, sizeof(shown), "%s", path);
-		text_make_visible(shown);
-		printf("%s: %u function symbol%s%s\n", shown, n, n == 1 ? "" : "s",
-		       functions->all.cut ? " (beyond the limit for one file)" : "");
+		print_visible(stdout, "%s: %u function symbol%s%s\n", path, n, n == 1 ? "" : "s",
+			      functions->all.cut ? " (beyond the limit for one file)" : "");
 		list_print_functions(functions);
 		list->n_probes += n;
 		file_functions_close(functions);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/text.h"
 #include "base/quantity.h"
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
@@ -440,7 +441,8 @@ static void part_warn_duplicate(const struct merge_traces *m, unsigned last)
 
 		if (memcmp(other->origin.trace_uuid, uuid, sizeof(other->origin.trace_uuid)))
 			continue;
-		fprintf(stderr,
+		print_visible(
+			stderr,
 			"proftrace: '%s': the same recording as '%s', so its events are there "
 			"twice\n",
 			source->path, other->path);
@@ -459,31 +461,34 @@ static void merge_print_summary(const struct merge_traces *m)
 
 		rewrite_source_notes(&part->source, &part->end);
 		part_warn_duplicate(m, i);
-		fprintf(stderr, "%s (%s): %+.9f s, %s\n", part->source.path, part->label,
-			(double)(part->offset_ns - m->shift_ns) / 1e9, part->how);
+		print_visible(stderr, "%s (%s): %+.9f s, %s\n", part->source.path, part->label,
+			      (double)(part->offset_ns - m->shift_ns) / 1e9, part->how);
 	}
 	if (m->shift_ns)
-		fprintf(stderr,
+		print_visible(
+			stderr,
 			"all traces: %+.9f s, since some begin before the zero of the clock\n",
 			(double)m->shift_ns / 1e9);
 	rewrite_summary(&m->rewrite);
 	if (m->sched_twice)
-		fprintf(stderr,
-			"%12" PRIu64
-			"  context switches and wakeups of several files: written once\n",
-			m->sched_twice);
+		print_visible(stderr,
+			      "%12" PRIu64
+			      "  context switches and wakeups of several files: written once\n",
+			      m->sched_twice);
 	if (m->sched_elsewhere)
-		fprintf(stderr,
-			"%12" PRIu64 "  context switches and wakeups of other machines: left out\n",
-			m->sched_elsewhere);
+		print_visible(stderr,
+			      "%12" PRIu64
+			      "  context switches and wakeups of other machines: left out\n",
+			      m->sched_elsewhere);
 	if (m->before_zero)
-		fprintf(stderr,
-			"%12" PRIu64 "  events before the zero of the clock: moved to zero\n",
-			m->before_zero);
+		print_visible(stderr,
+			      "%12" PRIu64 "  events before the zero of the clock: moved to zero\n",
+			      m->before_zero);
 	if (m->after_end)
-		fprintf(stderr,
-			"%12" PRIu64 "  events beyond the end of the clock: moved to the end\n",
-			m->after_end);
+		print_visible(stderr,
+			      "%12" PRIu64
+			      "  events beyond the end of the clock: moved to the end\n",
+			      m->after_end);
 }
 
 /* --- options ----------------------------------------------------------------------------------- */

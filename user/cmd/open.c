@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
 #include "base/failure.h"
@@ -238,7 +239,7 @@ static int serve(const struct open_options *o, int fd, struct failure *f)
 	}
 	url = address(o, server);
 	if (url) {
-		puts(url);
+		print_visible(stdout, "%s\n", url);
 		fflush(stdout);
 		open_server_redirect(server, url);
 		if (!o->no_browser)

@@ -19,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "capture/capture.h"
 #include "capture/clocks.h"
 #include "cmd/cmd.h"
@@ -44,7 +45,7 @@ void recording_log(void *context, int verbosity, const char *line)
 	if (verbosity > r->options->verbosity)
 		return;
 	status_clear(r);
-	fprintf(stderr, "proftrace: %s\n", line);
+	print_visible(stderr, "proftrace: %s\n", line);
 }
 
 /* `proftrace merge` needs the host, the boot id and the rank. */
@@ -53,7 +54,8 @@ static void record_fill_origin(struct recording *r, const struct utsname *u)
 	struct trace_origin *o = &r->origin;
 	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
 
-	snprintf(o->host, sizeof(o->host), "%s", u->nodename);
+	/* Whoever has a UTS namespace chooses its name, and the trace is text in Chrome JSON. */
+	text_copy_visible(o->host, sizeof(o->host), u->nodename);
 	if (file) {
 		if (fgets(o->boot_id, sizeof(o->boot_id), file))
 			o->boot_id[strcspn(o->boot_id, "\n")] = '\0';
@@ -310,17 +312,18 @@ static int record_start(struct recording *r, struct failure *f)
 
 static void print_no_markers(const struct record_options *o)
 {
-	fprintf(stderr, "proftrace: %s%s found in '%s' or the programs that it executed\n",
-		o->n_functions ? "no markers, probes of -u or functions of -f"
-		: o->n_usdt    ? "no markers or probes of -u"
-			       : "no markers",
-		o->n_domains ? " in the domains of -D" : "", o->command[0]);
+	print_visible(stderr, "proftrace: %s%s found in '%s' or the programs that it executed\n",
+		      o->n_functions ? "no markers, probes of -u or functions of -f"
+		      : o->n_usdt    ? "no markers or probes of -u"
+				     : "no markers",
+		      o->n_domains ? " in the domains of -D" : "", o->command[0]);
 	if (o->n_functions)
-		fprintf(stderr,
+		print_visible(
+			stderr,
 			"hint: `proftrace list -f FILE` shows which functions -f could name\n");
 	else
-		fprintf(stderr, "hint: `proftrace list FILE` shows the %s of a program\n",
-			o->n_domains ? "domains" : "markers");
+		print_visible(stderr, "hint: `proftrace list FILE` shows the %s of a program\n",
+			      o->n_domains ? "domains" : "markers");
 }
 
 /* A pattern that matches nothing is most likely misspelt. */
@@ -334,8 +337,8 @@ static void print_not_found(const struct recording *r)
 		text = capture_not_found(r->capture, i, &option);
 		if (!text)
 			break;
-		fprintf(stderr, "proftrace: no %s matches -%c '%s'\n",
-			option == 'u' ? "probe" : "function", option, text);
+		print_visible(stderr, "proftrace: no %s matches -%c '%s'\n",
+			      option == 'u' ? "probe" : "function", option, text);
 	}
 }
 
@@ -350,9 +353,9 @@ static void print_disk_full_hint(const struct recording *r)
 		full |= error == -ENOSPC || error == -EDQUOT || error == -EFBIG;
 	}
 	if (full)
-		fprintf(stderr,
-			"hint: limit the output with --max-size SIZE and --keep N, or write "
-			"elsewhere with -o NAME\n");
+		print_visible(stderr,
+			      "hint: limit the output with --max-size SIZE and --keep N, or write "
+			      "elsewhere with -o NAME\n");
 }
 
 static void print_broker_failure(const struct recording *r)
@@ -360,10 +363,12 @@ static void print_broker_failure(const struct recording *r)
 	struct failure f;
 
 	if (capture_stuck(r->capture, &f)) {
-		fprintf(stderr, "proftrace: the broker does not answer: the recording ends here\n");
+		print_visible(stderr,
+			      "proftrace: the broker does not answer: the recording ends here\n");
 		failure_print(&f, stderr);
 	} else if (r->broker_died) {
-		fprintf(stderr, "proftrace: the broker process died: the recording ends here\n");
+		print_visible(stderr,
+			      "proftrace: the broker process died: the recording ends here\n");
 	}
 }
 
@@ -393,7 +398,8 @@ static int record_finish(struct recording *r)
 	if (r->options->verbosity >= 0)
 		print_not_found(r);
 	if (r->scheduler && !scheduler_cycles(r) && r->options->verbosity >= 0)
-		fprintf(stderr,
+		print_visible(
+			stderr,
 			"proftrace: nothing was recorded: no step of the schedule has begun\n"
 			"hint: the program announces its steps with PROF_STEP(epoch, batch)\n");
 	if (r->options->verbosity >= 0)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "cmd/cmd.h"
 #include "merge/rewrite.h"
 #include "cmd/usage.h"
@@ -165,7 +166,8 @@ static void report_warn_duplicate(const struct report *report, const struct trac
 	for (i = 0; i < last && (uuid[0] || uuid[1]) && !report->quiet; i++) {
 		if (memcmp(report->uuids[i], uuid, sizeof(report->uuids[i])))
 			continue;
-		fprintf(stderr,
+		print_visible(
+			stderr,
 			"proftrace: '%s': the same recording as '%s', so its events are counted "
 			"twice\n",
 			report->files[last].path, report->files[i].path);
@@ -192,10 +194,10 @@ static void report_finish_trace(struct report *report, const char *path, const s
 	if (!report->quiet)
 		source_print_ending(path, &r->origin, why);
 	if (why->skipped && !report->quiet)
-		fprintf(stderr,
-			"proftrace: '%s': %" PRIu64
-			" events of kinds that proftrace does not represent (%s)\n",
-			path, why->skipped, why->skipped_kinds);
+		print_visible(stderr,
+			      "proftrace: '%s': %" PRIu64
+			      " events of kinds that proftrace does not represent (%s)\n",
+			      path, why->skipped, why->skipped_kinds);
 }
 
 /* Each trace has its own range of uuids, since equal PIDs of two traces are different processes. */
@@ -373,10 +375,10 @@ static int report_all(struct report *report, struct failure *f)
 	for (i = 0; i < report->n_paths && !error && !report->slowest.n; i++)
 		error = report_read_path(report, report->paths[i], f);
 	if (!error && names_count(report->table)->capped && !report->quiet)
-		fprintf(stderr,
-			"proftrace: %" PRIu64
-			" uses of the name (other): too many distinct names\n",
-			names_count(report->table)->capped);
+		print_visible(stderr,
+			      "proftrace: %" PRIu64
+			      " uses of the name (other): too many distinct names\n",
+			      names_count(report->table)->capped);
 	return error ? error : report_print(report, f);
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "base/clock.h"
 #include "base/quantity.h"
 #include "capture/capture.h"
@@ -146,11 +147,11 @@ static void top_print(struct top *top, uint64_t now)
 
 	if (top->shown)
 		putchar('\n');
-	printf("%.1f s, %u process%s, %llu mark%s, %llu lost\n", (now - top->begun_ns) / 1e9,
-	       capture_processes(top->recording->capture),
-	       capture_processes(top->recording->capture) == 1 ? "" : "es",
-	       (unsigned long long)account.marked, account.marked == 1 ? "" : "s",
-	       (unsigned long long)(account_lost(&account) - account.lost[LOST_CUT]));
+	print_visible(stdout, "%.1f s, %u process%s, %llu mark%s, %llu lost\n",
+		      (now - top->begun_ns) / 1e9, capture_processes(top->recording->capture),
+		      capture_processes(top->recording->capture) == 1 ? "" : "es",
+		      (unsigned long long)account.marked, account.marked == 1 ? "" : "s",
+		      (unsigned long long)(account_lost(&account) - account.lost[LOST_CUT]));
 	top_table(top, 0, &table);
 	table_print(&table, stdout);
 	if (top->n_counters) {

@@ -21,11 +21,10 @@ _Noreturn static void usage_fail(const char *program, const char *format, va_lis
 	char line[1024];
 
 	vsnprintf(line, sizeof(line), format, args);
-	text_make_visible(line);
-	fprintf(stderr, "proftrace: %s\n", line);
+	print_visible(stderr, "proftrace: %s\n", line);
 	/* A program name without a verb means `record`. */
-	fprintf(stderr, "hint: see `%s --help`\n",
-		strchr(program, ' ') ? program : "proftrace record");
+	print_visible(stderr, "hint: see `%s --help`\n",
+		      strchr(program, ' ') ? program : "proftrace record");
 	exit(STATUS_USAGE);
 }
 

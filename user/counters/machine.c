@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 static int open_perf_event(const struct counter_spec *spec, int cpu, int group, bool pinned)
 {
 	struct perf_event_attr attr = spec->attr;
@@ -228,7 +230,7 @@ unsigned counters_at_once(void)
 
 static void print_counter(void *context, const char *name, const char *text)
 {
-	fprintf(context, "%-44s %s\n", name, text ? text : "");
+	print_visible(context, "%-44s %s\n", name, text ? text : "");
 }
 
 void counters_print(FILE *out)
@@ -242,9 +244,9 @@ void counters_print(FILE *out)
 		if (counters_parse(name, &c, &f))
 			continue;
 		if (!counters_check(&c, &f))
-			fprintf(out, "%-44s yes\n", name);
+			print_visible(out, "%-44s yes\n", name);
 		else
-			fprintf(out, "%-44s no: %s\n", name, f.reason);
+			print_visible(out, "%-44s no: %s\n", name, f.reason);
 	}
 	pmu_each(PMU_DEVICES, print_counter, out);
 	libpfm_each(print_counter, out);

@@ -10,13 +10,15 @@
  * DEFLATE reaches 1032:1, so a small file could be unpacked for hours. Traces do not come near that: with
  * gzip -9, the events of one loop reach 20:1 to 30:1, pretty-printed ones 76:1, and events that all have the
  * same argument of 4 KiB 148:1. Hence the two limits below. A file that is not compressed has neither: it
- * costs its reader no more than it cost its writer.
+ * costs its reader no more than it cost its writer. Unless it is sparse: 1 TiB of holes takes a few blocks. So what
+ * is read of a file counts as much as its part of the blocks that the file has, and the first limit applies.
  */
 #include "formats/input.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -61,9 +63,11 @@ struct input {
 	struct reader_limits *limits; /* NULL: none */
 	uint64_t work;		      /* bytes read plus bytes unpacked */
 	uint64_t reported;	      /* of `work`, bytes counted in the limits */
-	uint64_t packed;	      /* of `work`, bytes read */
-	uint64_t excused;	      /* unpacked bytes, by events */
-	const char *problem;	      /* with -EFBIG */
+	uint64_t packed;	      /* of `work`, bytes read; of a sparse file, those stored */
+	uint64_t read;		      /* with holes */
+	double density;	     /* bytes stored of each byte read; 1 for all but sparse files */
+	uint64_t excused;    /* unpacked bytes, by events */
+	const char *problem; /* with -EFBIG */
 	z_stream
 		z; /* next_in also has the bytes of a plain file that were read to recognise gzip */
 	uint64_t offset;
@@ -84,6 +88,29 @@ static ssize_t fd_read(int fd, void *bytes, size_t size)
 	return n < 0 ? -errno : n;
 }
 
+/*
+ * 0 blocks say nothing: some network file systems do not count them, and a file of holes alone is no trace. ZFS counts them
+ * seconds later, but normal traces have events, which excuse the bytes.
+ */
+static double input_measure_density(int fd)
+{
+	struct stat st;
+	double stored;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || !st.st_blocks)
+		return 1;
+	stored =
+		(double)st.st_blocks * 512; /* whatever the size of a block of the file system is */
+	return stored < (double)st.st_size ? stored / (double)st.st_size : 1;
+}
+
+static void input_count_read(struct input *in, size_t n)
+{
+	in->work += n;
+	in->read += n;
+	in->packed = in->density < 1 ? (uint64_t)((double)in->read * in->density) : in->read;
+}
+
 /* Reads more bytes into `raw`, behind those that zlib has not consumed. Returns how many. */
 static ssize_t input_read_raw(struct input *in)
 {
@@ -94,8 +121,7 @@ static ssize_t input_read_raw(struct input *in)
 	n = fd_read(in->fd, in->raw + in->z.avail_in, sizeof(in->raw) - in->z.avail_in);
 	if (n > 0) {
 		in->z.avail_in += (unsigned)n;
-		in->work += (size_t)n;
-		in->packed += (size_t)n;
+		input_count_read(in, (size_t)n);
 	}
 	return n;
 }
@@ -108,6 +134,7 @@ int input_open(int fd, struct input **ret_input)
 	if (!in)
 		return -ENOMEM;
 	in->fd = fd;
+	in->density = input_measure_density(fd);
 	in->z.next_in = in->raw;
 	in->capacity = FIRST_SIZE;
 	in->bytes = calloc(1, in->capacity + INPUT_PADDING);
@@ -153,7 +180,7 @@ static uint64_t input_unpacked_bytes(const struct input *in)
 /* Without the bytes that were read ahead. */
 static uint64_t input_packed_bytes(const struct input *in)
 {
-	return in->packed - in->z.avail_in;
+	return in->packed > in->z.avail_in ? in->packed - in->z.avail_in : 0;
 }
 
 /* Unpacked bytes that neither the compression ratio nor events excuse. */
@@ -178,8 +205,11 @@ static int input_check_ratio(struct input *in)
 	uint64_t packed = input_packed_bytes(in), unpacked = input_unpacked_bytes(in);
 
 	if (input_barren_bytes(in) > BARREN_MAX)
-		in->problem = "compressed data that unpacks to 16 MiB with too few events";
-	else if (unpacked > UNPACKED_MAX && unpacked / UNPACKED_RATIO > packed)
+		in->problem =
+			in->density < 1
+				? "a sparse file with 16 MiB of holes and too few events"
+				: "compressed data that unpacks to 16 MiB with too few events";
+	else if (in->density == 1 && unpacked > UNPACKED_MAX && unpacked / UNPACKED_RATIO > packed)
 		in->problem = "compressed data that unpacks to 1 GiB and to 200 times its size";
 	else
 		return 0;
@@ -252,8 +282,8 @@ static int input_fill_plain(struct input *in)
 		in->z.avail_in -= (unsigned)n;
 	} else {
 		n = fd_read(in->fd, in->bytes + in->end, room);
-		in->work += n > 0 ? (size_t)n : 0;
-		in->packed += n > 0 ? (size_t)n : 0;
+		if (n > 0)
+			input_count_read(in, (size_t)n);
 	}
 	if (n < 0)
 		return (int)n;

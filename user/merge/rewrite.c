@@ -274,16 +274,16 @@ void rewrite_source_notes(const struct source *source, const struct reader_error
 {
 	source_print_ending(source->path, &source->origin, end);
 	if (end->skipped)
-		fprintf(stderr,
-			"proftrace: '%s': %" PRIu64
-			" events were skipped: their kinds are not supported (%s)\n",
-			source->path, end->skipped, end->skipped_kinds);
+		print_visible(stderr,
+			      "proftrace: '%s': %" PRIu64
+			      " events were skipped: their kinds are not supported (%s)\n",
+			      source->path, end->skipped, end->skipped_kinds);
 }
 
 static void rewrite_print_count(uint64_t count, const char *text)
 {
 	if (count)
-		fprintf(stderr, "%12" PRIu64 "  %s\n", count, text);
+		print_visible(stderr, "%12" PRIu64 "  %s\n", count, text);
 }
 
 static bool writes_only_json(const struct rewrite *r)
@@ -309,9 +309,9 @@ void rewrite_summary(const struct rewrite *r)
 		if (!o->written)
 			continue;
 		print_size(size, sizeof(size), sink_size(o->sink));
-		fprintf(stderr, "%s  %s (%s)\n", o->path, size, o->format);
+		print_visible(stderr, "%s  %s (%s)\n", o->path, size, o->format);
 	}
-	fprintf(stderr, "%" PRIu64 " event%s\n", a->written, a->written == 1 ? "" : "s");
+	print_visible(stderr, "%" PRIu64 " event%s\n", a->written, a->written == 1 ? "" : "s");
 	rewrite_print_count(
 		writes_only_json(r) ? r->samples : 0,
 		"samples of call stacks not written: Chrome JSON cannot represent them");

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "merge/rewrite.h"
 
 int source_read_failed(struct failure *f, const char *path, int error,
@@ -173,15 +174,16 @@ void source_print_ending(const char *path, const struct trace_origin *origin,
 			 const struct reader_error *end)
 {
 	if (end->truncated)
-		fprintf(stderr,
-			"proftrace: '%s': truncated at byte %" PRIu64 ", read up to there\n", path,
-			end->offset);
+		print_visible(stderr,
+			      "proftrace: '%s': truncated at byte %" PRIu64 ", read up to there\n",
+			      path, end->offset);
 	else if (source_is_whole(origin, end))
 		return;
 	else if (origin->ending == ENDING_BROKEN)
-		fprintf(stderr, "proftrace: '%s': its recording was aborted\n", path);
+		print_visible(stderr, "proftrace: '%s': its recording was aborted\n", path);
 	else
-		fprintf(stderr,
+		print_visible(
+			stderr,
 			"proftrace: '%s': the end is missing: its recording was killed, or is "
 			"still running\n",
 			path);

@@ -183,10 +183,10 @@ static void flight_report_dump(struct recording *r, const char *trigger, uint64_
 	if (r->options->verbosity < 0)
 		return;
 	status_clear(r);
-	fprintf(stderr, "proftrace: %s: the last %.3f s are in", trigger, reached_ns / 1e9);
+	print_visible(stderr, "proftrace: %s: the last %.3f s are in", trigger, reached_ns / 1e9);
 	for (i = 0; i < r->n_files; i++) {
 		if (r->files[i].set == r->sets)
-			fprintf(stderr, " %s", r->files[i].path);
+			print_visible(stderr, " %s", r->files[i].path);
 	}
 	fputc('\n', stderr);
 }

@@ -28,6 +28,7 @@
 #include "record/include_reach.h"
 #include "merge/merge.h"
 #include "record/record.h"
+#include "reports/table/stats_print.h"
 
 enum {
 	MAX_FROM_PROGRAMS = 64,
@@ -484,8 +485,9 @@ static int include_read_files(struct including *all, struct includes *in, unsign
 			error = include->error;
 	}
 	if (unread)
-		fprintf(stderr, "proftrace: %u more trace%s that programs named not included\n",
-			unread, unread == 1 ? "" : "s");
+		print_visible(stderr,
+			      "proftrace: %u more trace%s that programs named not included\n",
+			      unread, unread == 1 ? "" : "s");
 	return error;
 }
 
@@ -507,9 +509,9 @@ int include_all(struct recording *r)
 	if (!in)
 		return 0;
 	if (r->flight) {
-		fprintf(stderr,
-			"proftrace: traces that programs named are not included: files of a "
-			"flight recorder are finished before them\n");
+		print_visible(stderr,
+			      "proftrace: traces that programs named are not included: files of a "
+			      "flight recorder are finished before them\n");
 		return 0;
 	}
 	/* The recording itself is complete on disk whatever happens now. */
@@ -547,18 +549,18 @@ void includes_print(const struct recording *r)
 
 		if (in->error)
 			continue;
-		fprintf(stderr, "%s  %" PRIu64 " event%s included", in->path, in->events,
-			in->events == 1 ? "" : "s");
+		print_visible(stderr, "%s  %" PRIu64 " event%s included", in->path, in->events,
+			      in->events == 1 ? "" : "s");
 		if (in->before)
-			fprintf(stderr, ", %" PRIu64 " from before the recording left out",
-				in->before);
+			print_visible(stderr, ", %" PRIu64 " from before the recording left out",
+				      in->before);
 		if (in->skipped)
-			fprintf(stderr, ", %" PRIu64 " of kinds that are not represented",
-				in->skipped);
-		fprintf(stderr, "%s\n",
-			in->left_out	? ", the rest left out"
-			: in->truncated ? ", truncated"
-					: "");
+			print_visible(stderr, ", %" PRIu64 " of kinds that are not represented",
+				      in->skipped);
+		print_visible(stderr, "%s\n",
+			      in->left_out    ? ", the rest left out"
+			      : in->truncated ? ", truncated"
+					      : "");
 	}
 }
 
@@ -572,12 +574,12 @@ void includes_json(const struct recording *r, FILE *out)
 		const struct include *in = &r->includes->list[i];
 
 		fputs(i ? ",\n    {\"path\": " : "\n    {\"path\": ", out);
-		print_json_string(out, in->path);
+		put_json_string(out, in->path);
 		fprintf(out,
 			", \"events\": %" PRIu64 ", \"before\": %" PRIu64
 			", \"truncated\": %s, \"error\": ",
 			in->events, in->before, in->truncated ? "true" : "false");
-		print_json_string(out, in->error ? strerror(-in->error) : "");
+		put_json_string(out, in->error ? strerror(-in->error) : "");
 		fprintf(out, ", \"left_out\": \"%s\"}", reasons[in->left_out]);
 	}
 	fputs("],\n", out);

@@ -77,7 +77,7 @@ void killed_print(const struct recording *r, FILE *out)
 
 	for (i = 0; i < killed->n && i < KILLED_LISTED; i++) {
 		signal_text(killed->list[i].signal, signal, sizeof(signal));
-		fprintf(out, "process %u was killed by %s\n", killed->list[i].pid, signal);
+		print_visible(out, "process %u was killed by %s\n", killed->list[i].pid, signal);
 	}
 	if (i < killed->n)
 		fprintf(out, "and %" PRIu64 " more process%s killed\n", killed->n - i,

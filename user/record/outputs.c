@@ -403,7 +403,8 @@ static void output_close(struct recording *r, struct output *o, const struct acc
 	if (h->error) {
 		sink_settle(o->sink);
 		status_clear(r);
-		fprintf(stderr, "proftrace: cannot write '%s': %s\n", o->path, strerror(-h->error));
+		print_visible(stderr, "proftrace: cannot write '%s': %s\n", o->path,
+			      strerror(-h->error));
 	}
 	outputs_remember_file(r, o, known, device, inode);
 }

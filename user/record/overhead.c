@@ -19,6 +19,7 @@
 #include "capture/guard.h"
 #include "base/clock.h"
 #include "record/record.h"
+#include "reports/table/stats_print.h"
 
 #define INTERVAL_NS  250000000ull
 #define LEAST_CPU_NS 20000000ull /* several ticks of the slowest CPU clock, which is 10 ms */
@@ -208,7 +209,7 @@ void overhead_print(const struct recording *r, FILE *out)
 	unsigned i;
 
 	for (i = 0; overhead_line(r, i, line, sizeof(line)); i++)
-		fprintf(out, "%s\n", line);
+		print_visible(out, "%s\n", line);
 }
 
 void overhead_json(const struct recording *r, FILE *out)
@@ -226,7 +227,7 @@ void overhead_json(const struct recording *r, FILE *out)
 		const struct switched_off *s = &o->off[i];
 
 		fputs(i ? ",\n    {\"domain\": " : "\n    {\"domain\": ", out);
-		print_json_string(out, s->domain->text);
+		put_json_string(out, s->domain->text);
 		fprintf(out,
 			", \"at_ns\": %" PRIu64 ", \"overhead_percent\": %.3f, "
 			"\"domain_percent\": %.3f, \"marks\": %" PRIu64 "}",

@@ -279,6 +279,5 @@ void summary_print(struct recording *r, const struct account *account);
  */
 int summary_prepare(struct recording *r, struct failure *f);
 int summary_json(struct recording *r, const struct account *account);
-void print_json_string(FILE *out, const char *text);
 
 #endif

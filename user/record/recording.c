@@ -460,7 +460,7 @@ int recording_run(struct recording *r, struct failure *f)
 	if (error == -ECANCELED && recording_is_interrupted(r))
 		error = 0;
 	else if (!error && r->options->verbosity >= 0 && !r->options->command)
-		fprintf(stderr, "proftrace: recording, Ctrl-C ends it\n");
+		print_visible(stderr, "proftrace: recording, Ctrl-C ends it\n");
 	while (!error && !recording_is_finished(r, clock_ns(CLOCK_MONOTONIC)))
 		waits_poll(r, &w, &alive_ns, &more);
 	if (r->system)

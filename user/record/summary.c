@@ -30,8 +30,8 @@ void status_line(struct recording *r, uint64_t now)
 	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &window) && window.ws_col > 1 &&
 	    window.ws_col <= strlen(line))
 		line[window.ws_col - 1] = '\0';
-	fprintf(stderr, "\r\033[K%s", line);
-	fflush(stderr);
+	status_clear(r);
+	print_visible(stderr, "%s", line);
 }
 
 void status_clear(const struct recording *r)
@@ -47,24 +47,24 @@ static void print_fitting(uint64_t count, const char *text)
 
 	while ((open = strchr(text, '[')) && (bar = strchr(open, '|')) &&
 	       (end = strchr(bar, ']'))) {
-		fwrite(text, 1, (size_t)(open - text), stderr);
+		print_visible(stderr, "%.*s", (int)(open - text), text);
 		if (count == 1)
-			fwrite(open + 1, 1, (size_t)(bar - open - 1), stderr);
+			print_visible(stderr, "%.*s", (int)(bar - open - 1), open + 1);
 		else
-			fwrite(bar + 1, 1, (size_t)(end - bar - 1), stderr);
+			print_visible(stderr, "%.*s", (int)(end - bar - 1), bar + 1);
 		text = end + 1;
 	}
-	fputs(text, stderr);
+	print_visible(stderr, "%s", text);
 }
 
 static void print_count(uint64_t count, const char *text, const char *hint)
 {
 	if (!count)
 		return;
-	fprintf(stderr, "%12" PRIu64 "  ", count);
+	print_visible(stderr, "%12" PRIu64 "  ", count);
 	print_fitting(count, text);
 	if (hint)
-		fprintf(stderr, " (%s)", hint);
+		print_visible(stderr, " (%s)", hint);
 	fputc('\n', stderr);
 }
 
@@ -163,15 +163,16 @@ static void print_lost(const struct account *a, const char *taken)
 	size_t i;
 
 	/* Ends of slices that began before the recording are not lost data. */
-	fprintf(stderr, "%" PRIu64 " mark%s: %" PRIu64 " %s, %" PRIu64 " lost", a->marked,
-		a->marked == 1 ? "" : "s", a->written, taken, account_lost(a) - a->lost[LOST_CUT]);
+	print_visible(stderr, "%" PRIu64 " mark%s: %" PRIu64 " %s, %" PRIu64 " lost", a->marked,
+		      a->marked == 1 ? "" : "s", a->written, taken,
+		      account_lost(a) - a->lost[LOST_CUT]);
 	if (a->lost[LOST_CUT])
-		fprintf(stderr, ", %" PRIu64 " cut", a->lost[LOST_CUT]);
+		print_visible(stderr, ", %" PRIu64 " cut", a->lost[LOST_CUT]);
 	for (i = 0; i < sizeof(left_out_counts) / sizeof(left_out_counts[0]); i++) {
 		uint64_t number = summary_number(a, &left_out_counts[i]);
 
 		if (number)
-			fprintf(stderr, ", %" PRIu64 " %s", number, left_out_counts[i].text);
+			print_visible(stderr, ", %" PRIu64 " %s", number, left_out_counts[i].text);
 	}
 	fputc('\n', stderr);
 	for (i = 0; i < LOST_REASONS; i++) {
@@ -197,26 +198,27 @@ static void print_samples(const struct recording *r, const struct account *a)
 	for (i = 0; i < r->n_files; i++)
 		perfetto |= !strcmp(r->files[i].format, "Perfetto");
 	capture_frames(r->capture, &frames, &named);
-	fprintf(stderr, "%" PRIu64 " call stack%s", a->stacks, a->stacks == 1 ? "" : "s");
+	print_visible(stderr, "%" PRIu64 " call stack%s", a->stacks, a->stacks == 1 ? "" : "s");
 	/* Those of marks and of waits are in both. */
 	if (r->options->sample_hz)
-		fprintf(stderr, "; samples at %u Hz by %s%s", r->options->sample_hz,
-			capture_sample_cycles(r->capture) ? "cycles" : "cpu-clock",
-			perfetto ? " are only in Perfetto files"
-				 : " are in no file: Chrome JSON cannot represent them");
+		print_visible(stderr, "; samples at %u Hz by %s%s", r->options->sample_hz,
+			      capture_sample_cycles(r->capture) ? "cycles" : "cpu-clock",
+			      perfetto ? " are only in Perfetto files"
+				       : " are in no file: Chrome JSON cannot represent them");
 	fputc('\n', stderr);
 	if (named < frames)
-		fprintf(stderr,
-			"%" PRIu64 " of %" PRIu64
-			" code addresses have no name: their files have no symbols\n",
-			frames - named, frames);
+		print_visible(stderr,
+			      "%" PRIu64 " of %" PRIu64
+			      " code addresses have no name: their files have no symbols\n",
+			      frames - named, frames);
 }
 
 /* The processor's counter is compared with the kernel's clock all the time; what is less is noise. */
 static void print_clock_error(const struct account *a)
 {
 	if (a->clock_error_ns >= 1000)
-		fprintf(stderr,
+		print_visible(
+			stderr,
 			"times of buffered marks differ from the kernel's clock by up to %.1f us\n",
 			(double)a->clock_error_ns / 1000);
 }
@@ -234,10 +236,10 @@ static void print_shares(const struct recording *r)
 		double share = timeline_share(r->timeline, i);
 
 		if (!isnan(share))
-			fprintf(stderr, "%s%s %.0f %%", n++ ? ", " : "", r->counters.list[i].name,
-				100 * share);
+			print_visible(stderr, "%s%s %.0f %%", n++ ? ", " : "",
+				      r->counters.list[i].name, 100 * share);
 	}
-	fputs(n ? "\n" : "none\n", stderr);
+	print_visible(stderr, "%s\n", n ? "" : "none");
 }
 
 #define OPEN_NAMES_SHOWN 8
@@ -293,16 +295,16 @@ static void print_open_slices(const struct open_slices *o)
 			n_more += open->n;
 			continue;
 		}
-		fprintf(stderr, "  open: %s, ", open->name ? open->name->text : "?");
+		print_visible(stderr, "  open: %s, ", open->name ? open->name->text : "?");
 		if (open->n > 1)
-			fprintf(stderr, "%" PRIu64 " times, the oldest ", open->n);
+			print_visible(stderr, "%" PRIu64 " times, the oldest ", open->n);
 		if (open->tid)
-			fprintf(stderr, "on thread %u, ", open->tid);
-		fprintf(stderr, "for %.6f s\n", (double)(o->now - begin_ns) / 1e9);
+			print_visible(stderr, "on thread %u, ", open->tid);
+		print_visible(stderr, "for %.6f s\n", (double)(o->now - begin_ns) / 1e9);
 	}
 	if (n_more)
-		fprintf(stderr, "  and %" PRIu64 " more open slice%s\n", n_more,
-			n_more == 1 ? "" : "s");
+		print_visible(stderr, "  and %" PRIu64 " more open slice%s\n", n_more,
+			      n_more == 1 ? "" : "s");
 }
 
 #define FILES_SHOWN 16
@@ -312,7 +314,7 @@ static void print_files(const struct recording *r)
 	unsigned i, first = r->n_files > FILES_SHOWN ? r->n_files - FILES_SHOWN : 0;
 
 	if (first)
-		fprintf(stderr, "%u files, the last ones:\n", r->n_files);
+		print_visible(stderr, "%u files, the last ones:\n", r->n_files);
 	for (i = first; i < r->n_files; i++) {
 		const struct written_file *file = &r->files[i];
 		char size[32];
@@ -320,17 +322,19 @@ static void print_files(const struct recording *r)
 		print_size(size, sizeof(size), file->bytes);
 		/* Where nothing reached the disk there is no file of that name, or an older one. */
 		if (file->error && !file->bytes)
-			fprintf(stderr, "%s  was not written (%s)\n", file->path, file->format);
+			print_visible(stderr, "%s  was not written (%s)\n", file->path,
+				      file->format);
 		else if (file->error)
-			fprintf(stderr,
+			print_visible(
+				stderr,
 				"%s  %s, %" PRIu64 " of %" PRIu64 " marks, then no more (%s)\n",
 				file->path, size, file->marks, file->marks_of_set, file->format);
 		else
-			fprintf(stderr, "%s  %s (%s)\n", file->path, size, file->format);
+			print_visible(stderr, "%s  %s (%s)\n", file->path, size, file->format);
 	}
 	if (r->files_deleted)
-		fprintf(stderr, "%" PRIu64 " older file%s deleted (--keep)\n", r->files_deleted,
-			r->files_deleted == 1 ? "" : "s");
+		print_visible(stderr, "%" PRIu64 " older file%s deleted (--keep)\n",
+			      r->files_deleted, r->files_deleted == 1 ? "" : "s");
 }
 
 static void print_flight(const struct recording *r)
@@ -338,15 +342,17 @@ static void print_flight(const struct recording *r)
 	const struct flight_count *n = flight_count(r->flight);
 
 	if (!n->dumps)
-		fprintf(stderr, "no trigger fired: no file was written\n");
+		print_visible(stderr, "no trigger fired: no file was written\n");
 	if (n->dumps_short)
-		fprintf(stderr,
-			"%" PRIu64 " of %" PRIu64 " times the memory did not reach %.3f s back, "
-			"only %.3f s (--flight-memory SIZE)\n",
-			n->dumps_short, n->dumps, r->options->flight_ns / 1e9,
-			n->shortest_ns / 1e9);
+		print_visible(stderr,
+			      "%" PRIu64 " of %" PRIu64
+			      " times the memory did not reach %.3f s back, "
+			      "only %.3f s (--flight-memory SIZE)\n",
+			      n->dumps_short, n->dumps, r->options->flight_ns / 1e9,
+			      n->shortest_ns / 1e9);
 	if (n->suppressed)
-		fprintf(stderr, "%" PRIu64 " trigger%s less than %.3f s after another, ignored\n",
+		print_visible(
+			stderr, "%" PRIu64 " trigger%s less than %.3f s after another, ignored\n",
 			n->suppressed, n->suppressed == 1 ? "" : "s", r->options->flight_ns / 1e9);
 }
 
@@ -373,7 +379,7 @@ void summary_print(struct recording *r, const struct account *a)
 	}
 	print_open_slices(&open_slices);
 	if (!capture_adds_up(r->capture))
-		fprintf(stderr, "  the accounting does not add up: please report this\n");
+		print_visible(stderr, "  the accounting does not add up: please report this\n");
 	/* Slices come first, and are not to leave a small screen because of what comes after them. */
 	if (lines && lines < 3 * SUMMARY_ROWS)
 		options.max_rows = lines < 12 ? 4 : lines / 3;

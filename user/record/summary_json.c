@@ -16,20 +16,6 @@
 #include "record/record.h"
 #include "reports/table/stats_print.h"
 
-void print_json_string(FILE *out, const char *text)
-{
-	fputc('"', out);
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			fputc('\\', out);
-		if ((unsigned char)*text < 0x20)
-			fprintf(out, "\\u%04x", *text);
-		else
-			fputc(*text, out);
-	}
-	fputc('"', out);
-}
-
 static void json_counters(FILE *out, const struct recording *r)
 {
 	unsigned i, n = 0;
@@ -37,7 +23,7 @@ static void json_counters(FILE *out, const struct recording *r)
 	fputs("  \"counters\": [", out);
 	for (i = 0; i < r->counters.n; i++) {
 		fputs(i ? ", " : "", out);
-		print_json_string(out, r->counters.list[i].name);
+		put_json_string(out, r->counters.list[i].name);
 	}
 	fputs("],\n  \"counter_shares\": {", out);
 	for (i = 0; i < r->counters.n && r->counters.multiplexed; i++) {
@@ -46,7 +32,7 @@ static void json_counters(FILE *out, const struct recording *r)
 		if (isnan(share))
 			continue;
 		fputs(n++ ? ", " : "", out);
-		print_json_string(out, r->counters.list[i].name);
+		put_json_string(out, r->counters.list[i].name);
 		fprintf(out, ": %.4f", share);
 	}
 	fputs("},\n", out);
@@ -61,12 +47,12 @@ static void json_files(FILE *out, const struct recording *r)
 		const struct written_file *file = &r->files[i];
 
 		fputs(i ? ",\n    {\"path\": " : "\n    {\"path\": ", out);
-		print_json_string(out, file->path);
+		put_json_string(out, file->path);
 		fprintf(out,
 			", \"format\": \"%s\", \"bytes\": %" PRIu64 ", \"marks\": %" PRIu64
 			", \"error\": ",
 			file->format, file->bytes, file->marks);
-		print_json_string(out, file->error ? strerror(-file->error) : "");
+		put_json_string(out, file->error ? strerror(-file->error) : "");
 		fputc('}', out);
 	}
 	fputs("\n  ]\n", out);
@@ -214,6 +200,6 @@ int summary_json(struct recording *r, const struct account *a)
 	}
 	free(text);
 	if (error)
-		fprintf(stderr, "proftrace: cannot write '%s': %s\n", path, strerror(-error));
+		print_visible(stderr, "proftrace: cannot write '%s': %s\n", path, strerror(-error));
 	return error;
 }

@@ -48,18 +48,18 @@ struct answer {
 	char text[CONTROL_ANSWER];
 };
 
+/* A part of a line, or its end: `format` has a line feed at its end or none. */
 static void say(struct answer *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 static void say(struct answer *a, const char *format, ...)
 {
 	va_list args;
-	int n;
 
+	if (sizeof(a->text) - a->n < 2)
+		return;
 	va_start(args, format);
-	n = vsnprintf(a->text + a->n, sizeof(a->text) - a->n, format, args);
+	a->n += format_visible(a->text + a->n, sizeof(a->text) - a->n, format, args);
 	va_end(args);
-	if (n > 0)
-		a->n += (size_t)n < sizeof(a->text) - a->n ? (size_t)n : sizeof(a->text) - a->n - 1;
 }
 
 /*
@@ -355,7 +355,8 @@ static void say_status(struct answer *a, const struct recording *r)
 
 	say(a, "ok ");
 	say_name(a, r);
-	say(a, "\n%s for %.1f s, %u %s alive\n",
+	say(a, "\n");
+	say(a, "%s for %.1f s, %u %s alive\n",
 	    capture_paused(r->capture) ? "paused, recording" : "recording", seconds,
 	    capture_processes(r->capture),
 	    capture_processes(r->capture) == 1 ? "process" : "processes");

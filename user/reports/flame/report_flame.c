@@ -117,7 +117,8 @@ int report_flame(const struct flame_options *o, struct consumer *consumer, struc
 	if (!error)
 		error = write_flame_file(path, bytes, size, f);
 	if (!error && flame_cut(flame) && !o->quiet)
-		fprintf(stderr,
+		print_visible(
+			stderr,
 			"proftrace: %" PRIu64
 			" samples were cut: their stacks are too deep, or there are too many\n",
 			flame_cut(flame));

@@ -6,17 +6,30 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "formats/json_text.h"
 
+/*
+ * Paths come here as they are, and what a program reads is often printed to a terminal as well. So control characters
+ * are escapes, which a parser turns back. JSON cannot represent bytes that are not UTF-8.
+ */
 void put_json_string(FILE *out, const char *text)
 {
-	char escaped[2 * 256];
-	size_t length = strlen(text), n;
+	size_t left = strlen(text), length;
+	uint32_t code = 0;
 
 	fputc('"', out);
-	for (; length; text += n, length -= n) {
-		n = length < 256 ? length : 256;
-		fwrite(escaped, 1, (size_t)(json_escaped(escaped, text, n) - escaped), out);
+	for (; left; text += length, left -= length) {
+		length = utf8_decode((const unsigned char *)text, left, &code);
+		if (!length)
+			fputs("\\ufffd", out);
+		else if (code == '"' || code == '\\')
+			fprintf(out, "\\%c", (int)code);
+		else if (text_is_control(code))
+			fprintf(out, "\\u%04" PRIx32, code);
+		else
+			fwrite(text, 1, length, out);
+		length = length ? length : 1;
 	}
 	fputc('"', out);
 }
@@ -47,17 +60,19 @@ void put_json_double(FILE *out, double value)
 
 void put_csv_text(FILE *out, const char *text)
 {
-	bool quoted = text[strcspn(text, ",\"\r\n")] != '\0';
+	bool quoted = text[strcspn(text, ",\"")] != '\0';
+	size_t n;
 
 	if (!quoted) {
-		fputs(text, out);
+		print_visible(out, "%s", text);
 		return;
 	}
 	fputc('"', out);
-	for (; *text; text++) {
-		if (*text == '"')
-			fputc('"', out);
-		fputc(*text, out);
+	for (; *text; text += n) {
+		n = strcspn(text, "\"");
+		print_visible(out, "%.*s", (int)n, text);
+		if (text[n])
+			fputs("\"\"", out), n++;
 	}
 	fputc('"', out);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "reports/table/stats_view.h"
 #include "reports/table/table.h"
 
@@ -224,7 +225,7 @@ void stats_print_note(const struct stats_options *options, FILE *out, const char
 	char line[256];
 
 	text_shorten(line, sizeof(line), text, options->width ? options->width : 250);
-	fprintf(out, "%s\n", line);
+	print_visible(out, "%s\n", line);
 }
 
 /* Counters belong to processes, except counters of threads read from files. */

@@ -6,6 +6,8 @@
  */
 #include "reports/table/table.h"
 
+#include "base/text.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -98,15 +100,28 @@ enum {
 	LEAST_WIDTH = 4,
 };
 
+/* Names are visible already; paths, patterns and whatever else comes here become so. */
+static void format_table_cell(const struct table *table, size_t row, unsigned column, char *text)
+{
+	table->cell(table->context, row, column, text);
+	text_make_visible(text);
+}
+
+static void format_table_title(const struct table *table, unsigned column, char *text)
+{
+	text_copy_visible(text, TABLE_CELL, table->columns[column].title);
+}
+
 static void measure_columns(const struct table *table, struct layout *layout, char *text)
 {
 	unsigned i, w;
 	size_t row;
 
 	for (i = 0; i < table->n_columns; i++) {
-		layout->width[i] = text_width(table->columns[i].title);
+		format_table_title(table, i, text);
+		layout->width[i] = text_width(text);
 		for (row = 0; row < table->n_rows; row++) {
-			table->cell(table->context, row, i, text);
+			format_table_cell(table, row, i, text);
 			w = text_width(text);
 			if (w > layout->width[i])
 				layout->width[i] = w;
@@ -197,10 +212,11 @@ static void print_table_line(const struct table *table, const struct layout *lay
 	for (i = 0; i < table->n_columns; i++) {
 		if (layout->dropped[i])
 			continue;
-		if (!titles)
-			table->cell(table->context, row, i, text);
-		print_table_cell(out, titles ? table->columns[i].title : text, layout->width[i],
-				 table->columns[i].left, i == last);
+		if (titles)
+			format_table_title(table, i, text);
+		else
+			format_table_cell(table, row, i, text);
+		print_table_cell(out, text, layout->width[i], table->columns[i].left, i == last);
 	}
 }
 

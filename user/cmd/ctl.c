@@ -29,7 +29,7 @@
 struct ctl {
 	const char *action;
 	pid_t pid; /* 0: none given */
-	/* Of `stats`. */
+	/* Options of `stats`. */
 	const char *format, *sort;
 	uint64_t limit;
 	bool ascending, reset;
@@ -62,7 +62,7 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "ascending", KEY_ASCENDING, NULL, 0, "stats: sort in ascending order", 0 },
 	{ "limit", 'n', "N", 0, "stats: print only the first N rows of each part (all)", 0 },
-	{ "reset", KEY_RESET, NULL, 0, "stats: then begin the table anew", 0 },
+	{ "reset", KEY_RESET, NULL, 0, "stats: reset the table after printing it", 0 },
 	{ 0 },
 };
 

@@ -163,7 +163,7 @@ struct recording {
 	int nice;	    /* of the invoker: the command keeps it */
 	int command_status; /* as waitpid() gave it, -1 = still running or none */
 	uint64_t started_ns, ended_ns;
-	uint64_t reset_ns; /* when the table of --stats-only began anew; 0: never */
+	uint64_t reset_ns; /* when the table of --stats-only was reset; 0: never */
 	struct clock_reading last_clock;
 	uint64_t flushed_ns, clock_ns, shown_ns;
 	uint64_t last_ts_ns; /* of the latest event */
@@ -193,7 +193,7 @@ int record(const struct record_options *options, struct top *top);
 /* stats_only.c: the table that the kernel adds up. */
 uint32_t table_rows(const struct record_options *options); /* how many there is room for, 0: none */
 void recording_print_table(struct recording *r);	   /* prints it, as far as it is */
-void recording_reset_table(struct recording *r);	   /* it begins anew */
+void recording_reset_table(struct recording *r);
 void stats_from_tables(struct recording *r, uint64_t now); /* into r->stats */
 
 /*

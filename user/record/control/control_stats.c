@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `proftrace ctl stats`: the table of a recording that is running, in the same forms as `proftrace report` prints it
- * of a trace. Everything that was marked before the request is in it; open slices are not.
+ * `proftrace ctl stats`: the table of a running recording, in the formats of `proftrace report`. It
+ * contains every mark that was made before the request, but no open slices.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One recording, from attaching to the last byte: waits for events and does what each asks for. */
+/* Runs a recording: attaches, waits for events and handles them, and stops. */
 #include <errno.h>
 #include <linux/capability.h>
 #include <signal.h>
@@ -28,12 +28,12 @@
 #include "privilege/privileges.h"
 #include "tracee/rank.h"
 
-#define TICK_NS		 100000000ull	/* a quiet program's events are picked up this often */
+#define TICK_NS		 100000000ull	/* ring buffers are read at least this often */
 #define CLOCK_PERIOD_NS	 10000000000ull /* how often the clocks are compared */
 #define STATUS_PERIOD_NS 500000000ull
 #define ALIVE_PERIOD_NS	 1000000000ull
 
-/* An instant that the recorder puts there itself, no mark of anybody's. */
+/* Emits an instant of the recorder itself, which is not a mark. */
 static void recording_emit_instant(struct recording *r, const char *text)
 {
 	struct event e = { .kind = EVENT_INSTANT, .level = -1, .scope = SCOPE_GLOBAL };
@@ -63,7 +63,7 @@ struct account recording_account(const struct recording *r)
 	return account;
 }
 
-/* The command ended, or the broker did. */
+/* A child has exited: the command or the broker. */
 static void recording_reap_command(struct recording *r)
 {
 	int status;
@@ -77,9 +77,9 @@ static void recording_reap_command(struct recording *r)
 }
 
 /*
- * Ctrl-C in a terminal reaches a command too, and what it does on its way out is part of the
- * recording: so the first one only waits for it to end. A process attached to goes on, and so do we
- * not.
+ * Ctrl-C in a terminal also reaches the command, whose last marks belong to the recording. So with
+ * a command, the first Ctrl-C only waits for it to exit. A process that was attached to goes on, so
+ * the first Ctrl-C ends the recording.
  */
 static bool recording_is_interrupted(const struct recording *r)
 {
@@ -209,7 +209,8 @@ static void recording_poll(struct recording *r, uint64_t now, uint64_t *alive_ns
 		overhead_poll(r, now);
 	if (now - *alive_ns >= ALIVE_PERIOD_NS) {
 		capture_check_alive(r->capture);
-		r->child_ended = true; /* or it may have: it is looked at with the next turn */
+		/* SIGCHLD may be about any child; it is checked in the next turn. */
+		r->child_ended = true;
 		*alive_ns = now;
 	}
 }
@@ -240,7 +241,7 @@ static int timer_open(uint64_t period_ns)
 
 static int waits_open(struct recording *r, struct waits *w)
 {
-	/* No later than the files shall be complete. */
+	/* At least as often as --dump-period. */
 	uint64_t period =
 		r->options->dump_period_ns < TICK_NS ? r->options->dump_period_ns : TICK_NS;
 	sigset_t signals;
@@ -314,7 +315,10 @@ static void waits_poll(struct recording *r, struct waits *w, uint64_t *alive_ns,
 	}
 	ended = r->child_ended;
 	capture_drain(r->capture, more);
-	/* Only now is a command waited for that has ended: whose it was, what it marked last may need. */
+	/*
+	 * waitpid() comes after draining, because the last marks of the command may need its owner
+	 * in /proc.
+	 */
 	if (ended && !*more) {
 		r->child_ended = false;
 		recording_reap_command(r);
@@ -355,8 +359,8 @@ static int recording_attach(struct recording *r, struct failure *f)
 }
 
 /*
- * Told to stop, we are done, and the command is not: its exit status is still ours to give, and a shell
- * expects us to be there as long as it is.
+ * Waits for the command after the recording was stopped: proftrace returns its exit status, and a
+ * shell expects proftrace to run as long as the command.
  */
 void recording_wait_for_command(struct recording *r)
 {
@@ -376,7 +380,10 @@ void recording_wait_for_command(struct recording *r)
 	}
 }
 
-/* Called by root itself it stays root, for the sake of files: theirs, and those of any process. */
+/*
+ * If root calls proftrace, the recorder stays root, but only keeps the capabilities that it needs
+ * to write files and to read those of any process.
+ */
 static int give_up_capabilities(void)
 {
 	static const int keep[] = { CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER,
@@ -386,8 +393,8 @@ static int give_up_capabilities(void)
 }
 
 /*
- * Before the first foreign byte is read. A command has been forked already: it would inherit this, and
- * could not use sudo any more.
+ * Runs before the first untrusted byte is read. The command was forked before, because it would
+ * inherit no_new_privs and could not use sudo.
  */
 static void recording_confine(struct recording *r)
 {
@@ -415,8 +422,8 @@ static void recording_confine(struct recording *r)
 }
 
 /*
- * Everything that can be refused is refused before the target is touched. What files are called may be
- * the target's word: its name, and a number in its environment.
+ * Everything that can be refused is refused before anything is attached. Names of files may contain
+ * words of the target: its name, and the rank in its environment.
  */
 static int recording_open_files(struct recording *r, struct failure *f)
 {
@@ -445,7 +452,10 @@ int recording_run(struct recording *r, struct failure *f)
 	error = recording_open_files(r, f);
 	if (error)
 		return error;
-	/* From here on it does not end by a signal any more; a pipe that nobody reads may have to. */
+	/*
+	 * From now on signals do not end the process; before, opening a pipe without a reader may
+	 * need that.
+	 */
 	error = waits_open(r, &w);
 	if (error)
 		return failure_set(f, error, "cannot wait for events", "", NULL);
@@ -454,9 +464,9 @@ int recording_run(struct recording *r, struct failure *f)
 	if (r->system)
 		recording_read_system(r);
 	error = recording_attach(r, f);
-	/* Nothing was recorded before. */
+	/* The recording starts here. */
 	r->started_ns = clock_ns(CLOCK_MONOTONIC);
-	/* Ended before it began: there is nothing in it, and all else is as it is at any end. */
+	/* A signal ended the recording before it began. It is empty, and ends like any other. */
 	if (error == -ECANCELED && recording_is_interrupted(r))
 		error = 0;
 	else if (!error && r->options->verbosity >= 0 && !r->options->command)
@@ -465,7 +475,7 @@ int recording_run(struct recording *r, struct failure *f)
 		waits_poll(r, &w, &alive_ns, &more);
 	if (r->system)
 		recording_read_system(r);
-	/* What had been marked until now may take a while to come. */
+	/* Marks that were made until now may still have to be read. */
 	r->ended_ns = clock_ns(CLOCK_MONOTONIC);
 	capture_stop(r->capture);
 	recording_reap_command(r);

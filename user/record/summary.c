@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is said while recording and at the end of it. */
+/* Prints the status line during a recording and the summary at its end. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -26,7 +26,7 @@ void status_line(struct recording *r, uint64_t now)
 		 "%.1f s  %" PRIu64 " events  %.0f events/s  %" PRIu64 " lost  %s on disk", seconds,
 		 account.written, seconds > 0 ? account.written / seconds : 0.0,
 		 account_lost(&account) - account.lost[LOST_CUT], size);
-	/* A line that wraps could not be overwritten. */
+	/* A line that wraps cannot be overwritten. */
 	if (!ioctl(STDERR_FILENO, TIOCGWINSZ, &window) && window.ws_col > 1 &&
 	    window.ws_col <= strlen(line))
 		line[window.ws_col - 1] = '\0';
@@ -40,7 +40,7 @@ void status_clear(const struct recording *r)
 		fputs("\r\033[K", stderr);
 }
 
-/* Of `[one|many]` in the text, the half that fits the count. */
+/* Prints the text with that part of each `[one|many]` that matches the count. */
 static void print_fitting(uint64_t count, const char *text)
 {
 	const char *open, *bar, *end;
@@ -68,14 +68,14 @@ static void print_count(uint64_t count, const char *text, const char *hint)
 	fputc('\n', stderr);
 }
 
-/* A number of the account, with its text and the option that helps. */
+/* A number of the accounting, with its text and the option that helps. */
 struct summary_count {
 	size_t offset; /* in struct account */
 	const char *text;
 	const char *hint;
 };
 
-/* Marks that were not recorded on request: in the line of the marks. */
+/* Marks that were not recorded on purpose, in the line of the marks. */
 static const struct summary_count left_out_counts[] = {
 	{ offsetof(struct account, paused), "while paused", NULL },
 	{ offsetof(struct account, left_out), "of categories left out", NULL },
@@ -84,7 +84,7 @@ static const struct summary_count left_out_counts[] = {
 	{ offsetof(struct account, unrecorded), "while no file was written", NULL },
 };
 
-/* One line each. "[a|b]" is for one and for several. */
+/* One line for each. "[a|b]": a for one, b for several. */
 static const struct summary_count problem_counts[] = {
 	{ offsetof(struct account, unreadable_names), "name[|s] could not be read", NULL },
 	{ offsetof(struct account, unreadable_args), "argument[|s] could not be read", NULL },
@@ -157,7 +157,7 @@ static uint64_t summary_number(const struct account *a, const struct summary_cou
 	return *(const uint64_t *)((const char *)a + count->offset);
 }
 
-/* `taken` says what became of the marks that were not lost. */
+/* `taken`: the word for marks that were not lost. */
 static void print_lost(const struct account *a, const char *taken)
 {
 	size_t i;
@@ -199,7 +199,7 @@ static void print_samples(const struct recording *r, const struct account *a)
 		perfetto |= !strcmp(r->files[i].format, "Perfetto");
 	capture_frames(r->capture, &frames, &named);
 	print_visible(stderr, "%" PRIu64 " call stack%s", a->stacks, a->stacks == 1 ? "" : "s");
-	/* Those of marks and of waits are in both. */
+	/* Stacks of marks and of blocked threads are in both formats. */
 	if (r->options->sample_hz)
 		print_visible(stderr, "; samples at %u Hz by %s%s", r->options->sample_hz,
 			      capture_sample_cycles(r->capture) ? "cycles" : "cpu-clock",
@@ -213,7 +213,10 @@ static void print_samples(const struct recording *r, const struct account *a)
 			      frames - named, frames);
 }
 
-/* The processor's counter is compared with the kernel's clock all the time; what is less is noise. */
+/*
+ * The processor's counter is compared with the kernel's clock regularly. Smaller differences are
+ * noise.
+ */
 static void print_clock_error(const struct account *a)
 {
 	if (a->clock_error_ns >= 1000)
@@ -223,7 +226,7 @@ static void print_clock_error(const struct account *a)
 			(double)a->clock_error_ns / 1000);
 }
 
-/* Once for all slices; each says its own share. */
+/* The overall shares; each slice has its own in the trace. */
 static void print_shares(const struct recording *r)
 {
 	unsigned i, n = 0;
@@ -320,7 +323,7 @@ static void print_files(const struct recording *r)
 		char size[32];
 
 		print_size(size, sizeof(size), file->bytes);
-		/* Where nothing reached the disk there is no file of that name, or an older one. */
+		/* If nothing was written, the file does not exist or is an older one. */
 		if (file->error && !file->bytes)
 			print_visible(stderr, "%s  was not written (%s)\n", file->path,
 				      file->format);
@@ -380,7 +383,7 @@ void summary_print(struct recording *r, const struct account *a)
 	print_open_slices(&open_slices);
 	if (!capture_adds_up(r->capture))
 		print_visible(stderr, "  the accounting does not add up: please report this\n");
-	/* Slices come first, and are not to leave a small screen because of what comes after them. */
+	/* Parts behind the slices must not push them off a small screen. */
 	if (lines && lines < 3 * SUMMARY_ROWS)
 		options.max_rows = lines < 12 ? 4 : lines / 3;
 	if (r->options->stats_only) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `proftrace top`: a recording that shows a table in place of writing a trace. */
+/* `proftrace top`: a recording that shows a live table instead of writing a trace. */
 #ifndef PROFTRACE_RECORD_TOP_H
 #define PROFTRACE_RECORD_TOP_H
 
@@ -25,32 +25,32 @@ enum top_sort {
 struct top_row {
 	struct table_key key;
 	struct table_entry now;	   /* since the start, or the last reset */
-	struct table_entry before; /* the same when it was shown the last time */
-	struct table_entry shown;  /* what is shown: `now`, or what came since `before` */
+	struct table_entry before; /* the values at the last refresh */
+	struct table_entry shown;  /* the values to show: `now`, or the difference to `before` */
 	double per_second;
 	UT_hash_handle hh;
 };
 
 struct top {
 	uint64_t interval_ns;
-	uint64_t iterations; /* then it ends; 0: never */
+	uint64_t iterations; /* number of tables, after which it ends; 0: no limit */
 	enum top_sort sort;
 	bool reverse;
-	bool since_refresh; /* show what came since the last refresh, not since the start */
+	bool since_refresh; /* show values since the last refresh, not since the start */
 	bool paused;
 	bool quit;
-	bool screen; /* a terminal to draw on; else lines */
+	bool screen; /* draw on a terminal; else print lines */
 
 	struct recording *recording;
 	struct top_row *rows;
 	struct top_row **sorted; /* slices, asynchronous ones, instants */
 	size_t n_sorted, room;
-	size_t n_counters; /* behind these */
+	size_t n_counters; /* counters, behind these */
 	uint64_t begun_ns, refreshed_ns;
 	uint64_t shown; /* how often */
 };
 
-/* top.c. begin: before anything is attached; end: the terminal is as it was. */
+/* cmd/top.c. top_begin() runs before anything is attached; top_end() restores the terminal. */
 int top_begin(struct top *top, struct recording *r, struct failure *f);
 void top_end(struct top *top);
 void top_tick(struct top *top, uint64_t now);
@@ -63,7 +63,7 @@ void top_collect(struct top *top, uint64_t now);
 void top_sort_rows(struct top *top);
 void top_reset(struct top *top);
 void top_free(struct top *top);
-/* As they are sorted; width 0: as wide as it gets. */
+/* In the selected order. `width` 0: no limit. */
 void top_table(const struct top *top, unsigned width, struct table *ret_table);
 void top_counters_table(const struct top *top, unsigned width, struct table *ret_table);
 

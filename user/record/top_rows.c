@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rows of the live table: one for each name, over all threads, and what came since the last look. */
+/*
+ * The rows of the live table: one for each name over all threads, with the values since the last
+ * refresh.
+ */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +45,7 @@ static void top_add_entry(void *context, const struct table_entry *entry)
 		table_entry_add(&row->now, entry);
 }
 
-/* What came since the last look. Least and greatest are known as closely as the buckets tell. */
+/* Subtracts the previous values. Minimum and maximum are as precise as the histogram. */
 static void entry_subtract(struct table_entry *e, const struct table_entry *now,
 			   const struct table_entry *before)
 {
@@ -88,7 +91,7 @@ void top_collect(struct top *top, uint64_t now)
 	}
 	capture_table(top->recording->capture, top_add_entry, top);
 	for (row = top->rows; row; row = row->hh.next) {
-		/* The first time it is shown, all of it is since the beginning. */
+		/* A new row shows everything since the start. */
 		entry_clear(&row->shown);
 		entry_subtract(&row->shown, &row->now, &row->before);
 		row->per_second = seconds > 0 ? row->shown.count / seconds : 0;
@@ -128,7 +131,7 @@ static int top_compare_key(const struct top *top, const struct top_row *a, const
 	}
 }
 
-/* What is equal stands in the order of its names, so that rows do not jump. */
+/* Equal rows are ordered by name, so that they do not jump. */
 static int top_compare_rows(const void *left, const void *right, void *context)
 {
 	const struct top *top = context;

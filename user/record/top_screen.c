@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The live table on a terminal: curses, so that it works on any, also through ssh. */
+/* Draws the live table with curses, which supports all terminals. */
 #include <curses.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@ int screen_open(struct failure *f)
 {
 	SCREEN *screen;
 
-	/* Which characters there are; numbers are written as they always are. */
+	/* Sets the character set only; the format of numbers does not change. */
 	setlocale(LC_CTYPE, "");
 	screen = newterm(NULL, stdout, stdin);
 	if (!screen) {
@@ -53,13 +53,13 @@ int screen_key(void)
 {
 	int pressed = getch();
 
-	/* Arrows and their like mean nothing here. */
+	/* Other keys, such as arrows, are ignored. */
 	while (pressed != ERR && pressed > 0xff)
 		pressed = getch();
 	return pressed == ERR ? -1 : pressed;
 }
 
-/* From line y on, at most `lines` with the head. Returns the line after it. */
+/* Draws from line y on, at most `lines` lines including the heading. Returns the line after it. */
 static int draw_table(int y, int lines, struct table *table)
 {
 	char *text = NULL, *line, *at;

@@ -26,8 +26,8 @@ struct flight {
 	const struct trigger *fired; /* by the event that is being handled */
 	struct delay *delay;
 	uint64_t newest_ns; /* time of the latest mark */
-	uint64_t
-		evicted_ns; /* the latest event that was released early because the memory was full; 0: none */
+	/* Time of the latest event that was released early because the memory was full; 0: none. */
+	uint64_t evicted_ns;
 	uint64_t emptied_ns; /* when the delay line was last written; 0: never */
 	uint64_t dumped_ns;  /* when a trigger last wrote files; 0: never */
 	struct flight_count count;

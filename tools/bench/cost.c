@@ -28,7 +28,7 @@ static const struct condition programs[] = {
 };
 
 #define N_PROGRAMS    (sizeof(programs) / sizeof(programs[0]))
-#define SECTION_STEPS "Programs that do a little more than the one before: ns per event"
+#define SECTION_STEPS "BPF programs that each do one thing more: ns per event"
 
 static void add(struct bench *b, const char *row, double ns)
 {
@@ -59,7 +59,7 @@ static int in_program(struct bench *b)
 	add(b, "entering the kernel and an empty program", at[0] - marker);
 	add(b, "taking the time", at[1] - at[0]);
 	add(b, "32 bytes in the ring buffer", at[2] - at[1]);
-	add(b, "what proftrace's program does besides", at[3] - at[2]);
+	add(b, "everything else in proftrace's program", at[3] - at[2]);
 	return 0;
 }
 
@@ -163,7 +163,7 @@ static int in_recorder(struct bench *b)
 	add(b, "recorder: from events to facts", none);
 	add(b, "recorder: a Perfetto file", perfetto - none);
 	add(b, "recorder: a JSON file", json - none);
-	add(b, "recorder: all else (waking up, draining, decoding)",
+	add(b, "recorder: everything else (waking up, draining, decoding)",
 	    results_last(r, SECTION_RATE, "Perfetto", "CPU ns/event") - perfetto);
 	return 0;
 }

@@ -83,7 +83,7 @@ static int run_unrecorded(struct bench *b, struct subject *target, const char *p
 /* The third is what a mark itself costs; the fourth what a recording with default options costs. */
 static const struct condition recorded[] = {
 	{ "empty program", NULL, 0, NULL, PROGRAM_EMPTY },
-	{ "added up", "added up / empty", OUT_TABLE, NULL, 0 },
+	{ "aggregated", "aggregated / empty", OUT_TABLE, NULL, 0 },
 	{ "no counters", "none / empty", OUT_PERFETTO, "none", 0 },
 	{ "default counters", "default / empty", OUT_PERFETTO, NULL, 0 },
 	{ "batch", "batch / empty", OUT_PERFETTO | OUT_BATCH, NULL, 0 }, /* the last */

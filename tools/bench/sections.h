@@ -13,19 +13,19 @@ struct bench {
 	unsigned repetition; /* from 0 */
 };
 
-#define SECTION_PHYSICAL "What an event could cost: ns"
+#define SECTION_PHYSICAL "The least possible cost of an event: ns"
 #define SECTION_OFF	 "A marker that nobody records: ns per event"
 #define SECTION_ON	 "A marker that is recorded: ns per event in the program"
 #define SECTION_COUNTERS "Counters: ns per event in the program"
 #define SECTION_ATTACH	 "Attaching to programs with few and many uses of markers"
 #define SECTION_RATE	 "The recorder"
-#define SECTION_PEERS	 "Beside others: an instant with one integer"
+#define SECTION_PEERS	 "Other tracers: an instant with one integer"
 #define SECTION_THREADS	 "The same from several threads: ns of CPU time per event"
-#define SECTION_SIZES	 "With more in it: ns per event"
-#define SECTION_BYTES	 "With more in it: bytes per event"
-#define SECTION_FOREIGN	 "What nobody marked: ns per event"
+#define SECTION_SIZES	 "Events with more values: ns per event"
+#define SECTION_BYTES	 "Events with more values: bytes per event"
+#define SECTION_FOREIGN	 "Events that are not marks: additional ns per event"
 #define SECTION_SAMPLES	 "Call stacks, 10,000 times a second: ns per sample"
-#define SECTION_COST	 "What an event is made of: ns"
+#define SECTION_COST	 "The steps of an event: ns"
 
 #define EXACT_ROW "proftrace, Perfetto"
 #define BATCH_ROW "proftrace --mode batch, Perfetto"

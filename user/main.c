@@ -20,7 +20,7 @@ static const struct verb {
 	{ "list", cmd_list, "markers and probes of a process or of ELF files" },
 	{ "top", cmd_top, "the live table of a running process" },
 	{ "check", cmd_check, "what this machine supports, and how to fix what is missing" },
-	{ "ctl", cmd_ctl, "pause, resume, dump or stop a running recording" },
+	{ "ctl", cmd_ctl, "control a running recording, show its status or its table" },
 	{ "merge", cmd_merge, "put several traces on one timeline" },
 	{ "convert", cmd_convert, "write a trace in another format" },
 	{ "open", cmd_open, "show a trace in ui.perfetto.dev, served from this machine" },

@@ -67,7 +67,7 @@ static const struct argp_option options[] = {
 	  "only "
 	  "that; - writes Perfetto to standard output (repeatable)",
 	  0 },
-	{ "duration", 'd', "TIME", 0, "Stop after 500ms, 10s, 5m", 0 },
+	{ "duration", 'd', "TIME", 0, "Stop after this time, such as 500ms, 10s or 5m", 0 },
 	{ "domain", 'D', "GLOB", 0,
 	  "Record only domains whose names match; !GLOB excludes domains (repeatable)", 0 },
 	{ "usdt", 'u', "SPEC", 0,
@@ -106,8 +106,7 @@ static const struct argp_option options[] = {
 	  "Size of the kernel ring buffers, all together, 64K to 2G (64M)", 0 },
 	{ "buffers", KEY_BUFFERS, "N", 0,
 	  "Number of ring buffers, each for some of the CPUs, at most 32 (1; on more than 4 CPUs "
-	  "one for every two CPUs, "
-	  "at most 16)",
+	  "about one for every two CPUs, at most 16)",
 	  0 },
 	{ "dump-period", KEY_DUMP_PERIOD, "TIME", 0,
 	  "Make the files complete on disk at least this often (1s)", 0 },

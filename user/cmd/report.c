@@ -66,7 +66,9 @@ static const struct argp_option options[] = {
 	{ "name", KEY_NAME, "GLOB", 0,
 	  "Include only names that match; !GLOB excludes them (repeatable)", 0 },
 	{ "per-thread", KEY_PER_THREAD, NULL, 0,
-	  "One row for each thread; for counters and pools, one for each process", 0 },
+	  "One row for each thread; one for each process for asynchronous slices, counters and "
+	  "pools",
+	  0 },
 	{ "columns", KEY_COLUMNS, "LIST", 0,
 	  "Columns in this order: count, total, self, min, max, avg, p50, p95, p99, share, ipc, "
 	  "and "
@@ -83,8 +85,8 @@ static const struct argp_option options[] = {
 	  "match NAME (a glob)",
 	  0 },
 	{ "output", 'o', "FILE", 0,
-	  "Write --flame to FILE: an image if it ends in .svg, folded stacks as text if it ends in "
-	  ".folded or .txt, as on standard output without this option",
+	  "Write --flame to FILE: an image if it ends in .svg, folded stacks if it ends in .folded "
+	  "or .txt (folded stacks on standard output)",
 	  0 },
 	{ "quiet", 'q', NULL, 0, "Print errors only", 0 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },

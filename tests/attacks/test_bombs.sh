@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Somebody sends a trace of a few megabytes that unpacks to gigabytes, or a name of gigabytes.
+# An attacker sends a trace of a few megabytes that unpacks to gigabytes, or has a name of gigabytes.
 . "$(dirname "$0")/lib.sh"
 cd "$tmp" || exit 1
 event='{"ph":"i","name":"a","ts":1,"pid":1,"tid":1}'

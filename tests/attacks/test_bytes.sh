@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A user with a capable proftrace records programs and libraries that others run, too: not one byte of another user's
-# process, or of a set-user-ID program's, is changed.
+# A user with a capable proftrace records programs and libraries that others run, too. No byte in the memory of
+# another user's process or of a set-user-ID program changes.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 need_users

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# CLOCK_REALTIME jumps an hour forward and back, again and again, while programs are recorded: order and durations are
-# those of CLOCK_MONOTONIC, outputs agree, recordings last as long as they should, and merge knows what came first.
+# CLOCK_REALTIME jumps an hour forward and back, repeatedly, while programs are recorded. Order and durations are
+# those of CLOCK_MONOTONIC, the outputs agree, recordings last as long as requested, and merge orders them
+# correctly. However this test ends, the clock is set right: the end of its input ends the jumps.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 slices=300

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A user who may run a proftrace with file capabilities takes the descriptors of every process of it, at any moment.
+# A user who may run a proftrace with file capabilities tries to get descriptors from each of its processes, at any
+# moment.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 need_users

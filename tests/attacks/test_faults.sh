@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A disk that fails at any write of an output, at closing, or at any read of a trace: a message for each file, exit
-# status 1, what was written loads, and proftrace ends.
+# A disk that fails at any write, at close(), or at any read of a trace: each file gives a message, the exit status
+# is 1, the written part loads, and proftrace ends.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 if [ "$(id -u)" -ne 0 ] || ! [ -c /dev/fuse ]; then

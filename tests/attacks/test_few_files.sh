@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Whoever starts proftrace leaves it few descriptors: every verb does its work, or says in one line that there are too
-# few, and in another what helps.
+# A caller leaves proftrace only few descriptors: every verb works, or prints the reason in one line and a hint in
+# another.
 . "$(dirname "$0")/lib.sh"
 cd "$tmp" || exit 1
 echo '[{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2}]' >t.json

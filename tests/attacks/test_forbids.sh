@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Threads and children that forbid themselves nearly every system call in the moment in which they are recorded
-# in batches, some before their first mark: none dies, and every mark is in the account.
+# Threads and children that forbid themselves nearly every system call at the moment at which they are recorded in
+# buffered mode, some before their first mark: none dies, and every mark is accounted for.
 . "$(dirname "$0")/../integration/lib.sh"
 need_tracing
 if "$proftrace" --mode batch -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A recorder that was taken over wants a breakpoint in the middle of an instruction (-f), of a library that all
-# processes have and of a set-uid program: it asks the broker for every byte of their code. objdump, which
-# knows nothing of ours, says where instructions begin.
+# A recorder that was taken over requests a breakpoint at every byte of the code (-f) of a library that all
+# processes map, and of a set-user-ID program. objdump, which is independent of proftrace, says where instructions
+# begin.
 . "$(dirname "$0")/lib.sh"
 tool=$root/build/tests/tools/every_byte
 if ! can_trace || ! command -v objdump >/dev/null || ! "$tool" all /proc/self/exe >/dev/null 2>&1; then

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Ten thousand connections to a recorder's control socket that say nothing, of another user and of the same: its owner
-# still controls it.
+# Ten thousand idle connections to the control socket of a recorder, from another user and from the same one: its
+# owner can still control it.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 need_users

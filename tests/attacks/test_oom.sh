@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A neighbour in the same control group takes all memory, and the kernel kills the broker for it, or the recorder. The
-# recorded program goes on as if nothing were, and what was recorded can be read.
+# A process in the same control group takes all memory, and the kernel kills the broker or the recorder for it. The
+# recorded program goes on undisturbed, and the files load.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 rounds=40000

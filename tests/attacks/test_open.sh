@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Another user wants a trace of mode 0600 that is served by `proftrace open`, or keeps its viewer out.
+# Another user tries to get a trace of mode 0600 that `proftrace open` serves, or to keep its viewer out.
 . "$(dirname "$0")/lib.sh"
 need_users
 make_user owner && owner_uid=$made_uid owner_gid=$made_gid && make_user other || { skip "open" "cannot make users"; finish; }

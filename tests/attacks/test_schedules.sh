@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Every process of a proftrace with file capabilities is stopped before and after its system calls, and a process of
-# its user takes what it can get from all of them meanwhile.
+# Every process of a proftrace with file capabilities is stopped before and after each system call, while a process
+# of its user tries to get descriptors from all of them.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 need_users

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# While proftrace attaches to a program, the file that the program runs or has mapped becomes another one: one with probe
-# sites at other places, in the middle of instructions of the mapped one. No byte of the program changes that is not at
-# a probe site, and it computes the same.
+# While proftrace attaches to a program, the file that the program executes or maps is replaced by one with probe
+# sites at other offsets, which are inside instructions of the mapped file. Only bytes at probe sites change, and
+# the program computes the same.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 need_users

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The books of a program and the account of its recording agree, in whatever way it is recorded: each
-# mark that it made is in both outputs or in just one other slot. test_batch_account.sh is the same with
-# marks in batches.
+# The accounting of a recording agrees with the counts that the program keeps of its own marks, in every mode: each
+# mark is in both outputs or in exactly one other slot. test_batch_account.sh is the same for buffered mode.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 mode=${mode:-exact}

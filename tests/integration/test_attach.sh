@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Attaching to a program in a storm of marks, detaching from it, and whatever dies when.
+# Attaching to a program that marks all the time, detaching from it, and killing recorder, broker or program.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

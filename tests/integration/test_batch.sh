@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Marks in batches: the same traces as one by one, and nothing lost, however threads and programs end.
+# Buffered mode gives the same traces as exact mode, and loses nothing, however threads and programs end.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

@@ -1,5 +1,5 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The books of a program and the account of its recording, with marks in batches.
+# The accounting of a recording in buffered mode agrees with the counts of the program.
 mode=batch
 . "$(dirname "$0")/test_account.sh"

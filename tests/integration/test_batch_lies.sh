@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# What a program hands over as batches may be anything: events of the future, backwards, without end, of
-# batches by the thousand. None of it costs more than bounded memory and time, nor the account its sum.
+# A program may hand over anything as its buffers: events of the future, backwards, endless, of thousands of
+# buffers. This costs only bounded memory and time, and the accounting still adds up.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 if "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then

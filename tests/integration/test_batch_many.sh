@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A thread has a batch for each file in which it marks. However many these are, what is in them at its end
-# comes, also of those that it had before the recording; and what is beyond all bounds is counted.
+# A thread has a buffer for each file in which it marks. However many there are, their contents at the end of the
+# thread are recorded, also those of buffers from before the recording. What exceeds the limits is counted.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 if "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Children that have their parent's memory (vfork() and the like) mark in its batch, fill it up and hand it
-# over. Whoever does that, each mark comes once.
+# Children that share the memory of their parent (vfork() and the like) mark in its buffer, fill it and hand it
+# over. Each mark is recorded once, whoever hands it over.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 if "$proftrace" --mode batch -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then

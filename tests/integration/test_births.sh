@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Threads by the thousand a second: all their marks are in the trace, or are counted as lost, and what
-# they take of memory is bounded.
+# Thousands of new threads per second: all their marks are in the trace or counted as lost, and their memory is
+# bounded.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# What a recording takes is bounded, whatever the program has more of than there is room for: names,
-# allocations, threads, descriptors. And clocks that are set back, or are not the machine's.
+# The memory and descriptors of a recording are bounded, however many names, allocations, threads or descriptors the
+# program has. Also clocks that are set back or differ from those of the machine.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Several ring buffers: threads that go from CPU to CPU have their marks in all of them, and what is
-# recorded is as if there were one.
+# Several ring buffers: the marks of threads that move between CPUs are in all of them, and the result is the same
+# as with one buffer.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 hops=$programs/hops

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Programs that make the recorder look at them without end. It hears who tells it to end all the same: each
-# program here goes on for a minute, and is still there when the recorder is not.
+# Programs that keep the recorder busy scanning them without end. The recorder still obeys signals. Each program
+# runs for a minute, longer than its recorder.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

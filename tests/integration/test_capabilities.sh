@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Without root: an ordinary user with two capabilities, from the program file or handed on, records what
-# is its own, and nothing else. Without them it is told exactly what is missing.
+# Without root: a user with two capabilities, inherited or from the program file, records only its own processes.
+# Without the capabilities, the messages name exactly the missing ones.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 if [ "$(id -u)" -ne 0 ]; then

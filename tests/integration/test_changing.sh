@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# ELF files that are cut, rewritten and restored while they are read: what was read of them may be odd, and
-# is left out; the recorder and its broker end in order, with bounded memory, and programs go on.
+# ELF files that are truncated, rewritten and restored while they are read. Wrong contents are left out, recorder
+# and broker end normally with bounded memory, and the programs go on.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 set -f

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Whatever dies when, and however it is recorded, the target computes the same, its switches go off, and nothing
-# stays behind.
+# Whichever process dies at whatever moment in whatever mode, the target computes the same, its semaphores go off,
+# and nothing stays behind.
 #
-# CYCLES=200 SEED=n tests/integration/test_chaos.sh runs longer, or one run again.
+# CYCLES=200 SEED=n tests/integration/test_chaos.sh runs longer, or repeats a run.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 cycles=${CYCLES:-12}

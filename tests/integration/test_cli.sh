@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Bad input is never silence: messages and exit statuses. Good input: the forms of -o, the command's status.
+# Wrong usage and bad input always give a message and an exit status. Also the forms of -o, and the exit status of
+# the command.
 . "$(dirname "$0")/lib.sh"
 
 expect() { # NAME STATUS PATTERN COMMAND...

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Least privilege: while it records, neither half of proftrace can ask the kernel for more than it needs.
+# Least privilege: while they record, recorder and broker can make no system call that they do not need.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Programs in containers, recorded from outside: other namespaces, another root with nothing else in it,
-# layers of file systems, files that are gone. Every mark is there, once, with its names and numbers.
+# Programs in containers, recorded from outside: other namespaces, an empty root, overlay file systems, deleted
+# files. Every mark is recorded once, with its names and PIDs.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 if ! unshare --pid --mount --fork true 2>/dev/null; then

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A recording that is steered while it runs: by the program itself, from outside, by signals.
+# A recording is controlled while it runs: by the program itself, by ctl, by signals.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 mkdir -m 700 "$tmp/run"

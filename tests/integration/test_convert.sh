@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# One format becomes the other, and both ways back, without losing what both can hold.
+# Converting between the formats, and back, keeps everything that both can represent.
 . "$(dirname "$0")/lib.sh"
 
 same() { # NAME A B: they hold the same

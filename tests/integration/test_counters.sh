@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Counters of slices, against what a program counts of itself.
+# The counters of slices agree with what the program counts itself.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 counted=$programs/counted

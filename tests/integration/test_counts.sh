@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A program counts its own marker calls; both traces hold exactly those.
+# A program counts its own marker calls; both traces contain exactly those.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 rounds=${ROUNDS:-12000}

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Which slice an END closes when there are several domains, and some of them are left out.
+# Which slice an END closes if there are several domains and some of them are not recorded.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 n=50

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Names that a terminal would obey, and such as are no UTF-8, from the program to every place that shows
-# them. The live table has a test of its own (test_top).
+# Names with terminal control sequences and invalid UTF-8, from the program to every output. test_top tests the live
+# table.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# One recording, many files: none of them lacks anything, together they hold exactly what was marked.
+# A recording with many files: each file is complete by itself, and together they contain exactly what was marked.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 rounds=${ROUNDS:-400}

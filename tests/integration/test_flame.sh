@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Flame graphs: what they say of a program that knows where it spends its time.
+# Flame graphs of a program that knows where it spends its time.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 cd "$tmp" || exit 1

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The flight recorder: what happened before a trigger is there to the last mark, and nothing else.
+# The flight recorder: the files contain exactly what happened before a trigger.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

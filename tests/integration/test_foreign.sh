@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Traces of other people's profilers: samples of their published shape, damaged ones, and large ones in
-# bounded memory.
+# Traces of other profilers: samples of their published formats, damaged ones, and large ones in bounded memory.
 . "$(dirname "$0")/lib.sh"
 data=$root/tests/data
 cd "$tmp" || exit 1

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Unmodified servers and interpreters from Debian's packages, recorded by the probes they have (-u) and
-# counted against their own statistics.
+# Unmodified servers and interpreters from Debian packages, recorded by their USDT probes (-u) and compared with
+# their own statistics.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Probes that others have put into their programs (-u): a program of ours that has them in all forms,
-# then unmodified programs, counted against what these say themselves.
+# Existing USDT probes (-u): a test program with probes in all forms, then unmodified programs, compared with their
+# own output.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 program=$programs/probes

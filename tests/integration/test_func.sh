@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Functions that nobody marked (-f): a program that leaves its own in every way there is and counts them,
-# and a library as the distribution ships it.
+# Functions without markers (-f): a test program that leaves its functions in every possible way and counts the
+# calls, and a library of the distribution.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 program=$programs/functions

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Trace handlers of the user's own: they get everything, and take nothing down with them.
+# Trace handlers of users: they get all events, and their failures harm nothing else.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 handler=$programs/handler.so

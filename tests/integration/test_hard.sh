@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Hard luck: a full disk, a closed pipe, a thread's number, a caller that ignores its children, and a
-# program that makes a mess of its slices. Every mark is accounted for, and it ends.
+# Failures: a full disk, a closed pipe, the TID of a thread, a caller that ignores its children, and a program with
+# wrongly nested slices. Every mark is accounted for, and proftrace ends.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

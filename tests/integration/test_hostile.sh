@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Programs that lie to whoever traces them. None costs more than bounded memory and time: recorders here
-# may have 1.5 GB of addresses, and seconds. The parsers have unit tests and fuzzers; this is the whole.
+# Programs that attack their tracer. They cost only bounded memory and time: recorders here may use 1.5 GB of
+# address space and some seconds. Unit tests and fuzzers test the parsers; this tests the whole.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 memory=1500000

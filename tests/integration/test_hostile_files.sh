@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Trace files with a million of what a reader has to keep something of: what is too much is counted, and
-# reading them takes no more memory than for as many as there is room for.
+# Trace files with a million items that a reader has to remember. Items beyond the limits are counted, and take no
+# more memory.
 . "$(dirname "$0")/lib.sh"
 
 hostile=$root/build/tests/tools/hostile_trace

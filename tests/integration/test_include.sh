@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A trace that another profiler wrote meanwhile joins the recording: by --include-json, or because the
-# program says so.
+# A trace of another profiler is included in the recording, by --include-json or by the program.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 cd "$tmp" || exit 1

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# What `make install` leaves behind is complete and usable, and what people read agrees with the code.
+# `make install` installs complete and usable files, and the documentation agrees with the code.
 . "$(dirname "$0")/lib.sh"
 dest=$tmp/dest
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Told to end while it is still attaching, it ends as at any end: soon, with what was recorded, which may be
-# nothing, in whole files; and leaves nothing behind.
+# A signal while proftrace is still attaching ends it like any recording: soon, with complete files, which may be
+# empty, and nothing stays behind.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

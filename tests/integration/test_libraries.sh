@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Many libraries with markers: what their constructors mark is recorded, of each, and neither links nor waits
-# nor requests are more than it takes. (How long that takes is a row of `make bench`.)
+# Many libraries with markers: the marks of all their constructors are recorded, with no more links, waits and
+# requests than necessary. (`make bench` measures the time.)
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# What the kernel tells, as Perfetto's own loader sees it in both outputs: the states of threads, against
-# what the slices say of themselves; samples and call stacks, against what we read; functions, probes of
-# others, batches, and traces put together.
+# Perfetto's own loader reads events of the kernel from both outputs: thread states, which agree with the slices;
+# samples and call stacks, which agree with our reader; functions, USDT probes, buffered marks, and merged traces.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/loader.sh"
 cd "$tmp" || exit 1

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A flooded buffer loses marks, and every one of them is accounted for.
+# A full ring buffer loses marks, and each of them is accounted for.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 rounds=${ROUNDS:-3000}

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A program can map more files, and files with more markers, than anybody wants to look at: what is too
-# much is left out, said in few lines and counted, and neither time nor memory go with it.
+# A program maps too many files, and files with too many markers. What exceeds the limits is left out, counted and
+# reported in few lines, and costs neither time nor memory.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A million distinct names of slices: what is too many is (other), and counts as such; no slice is missing.
+# A million distinct names of slices: names beyond the limit are (other) and counted; no slice is missing.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 slices=1000000

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A recorder that runs out of memory: refused it, it says so and what it wrote loads; killed for it, what
-# it recorded goes on, and nothing stays behind.
+# A recorder without memory: if an allocation fails, a message says so and the files load; if the kernel kills it,
+# the recorded program goes on, and nothing stays behind.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 cgroup=

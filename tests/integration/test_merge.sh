@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Traces of ranks and hosts on one timeline: whose they are, and when it was.
+# Traces of ranks and hosts on one timeline: owners and times are right.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 cd "$tmp" || exit 1

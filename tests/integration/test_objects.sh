@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Every operation of every object, in C and in C++, from several threads: both traces hold exactly what
-# the programs say they did, where they did it, under the categories they gave.
+# Every operation of every object, in C and C++, from several threads: both traces contain exactly what the programs
+# print, on the right tracks and with the right categories.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

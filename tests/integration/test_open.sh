@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# `proftrace open`: one trace, to one page, once, and to nobody else.
+# `proftrace open` serves one trace once, to one page and to nobody else.
 . "$(dirname "$0")/lib.sh"
 
 printf '[{"ph":"i","name":"x","pid":1,"tid":1,"ts":1}]' >"$tmp/a trace.json"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# --max-overhead: what the markers cost is measured, and domains that cost too much are switched off.
+# --max-overhead: the cost of markers is measured, and domains that cost too much are turned off.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 mkdir -m 700 "$tmp/run"

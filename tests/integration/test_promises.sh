@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Each promise of proftrace(7) names tests that show it, and they exist.
+# Each promise of proftrace(7) names tests, and these exist.
 . "$(dirname "$0")/lib.sh"
 page=$root/tools/man/proftrace.7.scd
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Disks with little room: a user's share that is used up, no room for as much as a first block, no
-# room for a name. One line for each file, what helps, and what was written loads.
+# Disks without free space: an exhausted quota, no space for the first block, no space for a directory entry. One
+# message for each file, a hint, and the files load.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 if [ "$(id -u)" -ne 0 ]; then

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The table of names: the same from the recording and from both of its files, in all its forms.
+# The table is the same from the recording and from both of its files, in all formats.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 json_paths=$root/build/tests/tools/json_paths

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Process numbers are used again. Whoever gets the number of a recorded process is somebody else: while it
-# is recorded, and while it is attached to.
+# PIDs are reused. The new process with the PID of a recorded one is another process, while recording and while
+# attaching.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 sh -c : &

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Names that a program makes as it goes (the forms in _DYN): each mark has the name of its moment, in exact and
-# in buffered mode, in both outputs.
+# Run-time names (the forms in _DYN): each mark has the name that it had when it was made, in exact and buffered
+# mode, in both outputs.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Call stacks: the shares of functions among samples (--sample), against the CPU time that they measure
-# themselves; of marks (--stack), against how often each caller was called; and of threads that block
-# (--offcpu), against how often they slept.
+# Call stacks: the shares of functions among samples (--sample) agree with the CPU time that they measure; those of
+# marks (--stack) with the number of calls by each caller; those of blocked threads (--offcpu) with the number of
+# sleeps.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 cd "$tmp" || exit 1

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The programs that people copy from: what they say they marked is what a recording of them holds.
+# The sample programs: a recording contains exactly the marks that they report.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 samples=$root/build/samples

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# A program that has forbidden itself system calls lives on while it is recorded, in batches too, which take
-# none. And so do those beside it that nobody records.
+# A program that has forbidden itself system calls survives its recording, also in buffered mode, whose marks make
+# no system call. So do other processes of the same file that are not recorded.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 n=${SANDBOXED_MARKS:-500}

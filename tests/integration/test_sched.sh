@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# --sched: what threads did in their slices, against what they count of themselves.
+# --sched: the thread states of slices agree with what the program measures.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 cd "$tmp" || exit 1

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Only some steps of a program are recorded: exactly those that a schedule promises.
+# --schedule records exactly the steps that it names.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

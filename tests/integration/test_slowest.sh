@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# report --slowest: what was different in the slice that the program knows to have been slow.
+# report --slowest marks what made a slice slow, in a program that knows it.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 cd "$tmp" || exit 1

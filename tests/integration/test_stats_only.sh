@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# What the kernel adds up is what a recording of the same run is added up to.
+# The table that the kernel aggregates is the same as that of a recording of the same run.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The file system of what a program has mapped does not answer: the recorder does not wait for it.
+# The file system of a mapped file does not answer: the recorder does not wait for it.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Counters of the machine beside a recording.
+# Counters of the machine in a recording.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

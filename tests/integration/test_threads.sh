@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# More threads at once than the kernel's table of them has slots (bpf/threads.h); slots used again by
-# others, and by a thread that executes a program and so gets another's number.
+# More threads at once than slots in the kernel's table (bpf/threads.h); slots that are reused, also by a thread
+# that executes a program and so gets another TID.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 crowd=$programs/crowd

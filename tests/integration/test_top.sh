@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The live table: what it counts, on a terminal and elsewhere, and that it leaves the terminal as it was.
+# The live table: its numbers, its output on a terminal and elsewhere, and that it restores the terminal.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The markers are ordinary USDT probes: other tools list them, and read names and values.
+# The markers are ordinary USDT probes: other tools list them and read names and values.
 . "$(dirname "$0")/lib.sh"
 
 program=$programs/every_kind

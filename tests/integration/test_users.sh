@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Who does what: the recorder is the invoking user, the broker keeps the privileges, and without
-# privileges there is a message that says which are missing. Targets in other namespaces.
+# The recorder runs as the invoking user, the broker keeps the privileges, and without privileges a message names
+# the missing ones. Also targets in other namespaces.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 if [ "$(id -u)" -ne 0 ] || ! id nobody >/dev/null 2>&1 || ! command -v setpriv >/dev/null 2>&1; then

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Every file that is written where root may run proftrace: the account (--summary-json), traces, and what
-# report, convert and merge make. It is the invoking user's alone, goes through no link that somebody
-# planted, and takes the place of an older one only when it is worth more.
+# All files that root may write on behalf of a user: the accounting (--summary-json), traces, and the outputs of
+# report, convert and merge. They belong to the invoking user, follow no planted link, and replace an older file
+# only when they are usable.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 

@@ -224,7 +224,10 @@ $B/tests/programs/%: tests/integration/programs/%.c include/proftrace.h $(wildca
 $B/tests/programs/%: tests/integration/programs/%.cpp include/proftrace.h $(wildcard tests/integration/programs/*.h)
 	@mkdir -p $(@D)
 	@echo "  CXX   $@"
-	$(Q)$(CXX) -std=c++11 $(filter-out -std=%,$(MARKED)) -O2 $< -o $@ -lpthread
+	$(Q)$(CXX) $(or $(CXXSTD),-std=c++11) $(filter-out -std=%,$(MARKED)) -O2 $< -o $@ -lpthread
+
+# std::string_view is younger.
+$B/tests/programs/texts: CXXSTD := -std=c++17
 
 $B/tests/programs/%-static: tests/integration/programs/%.c include/proftrace.h
 	@mkdir -p $(@D)

@@ -29,10 +29,10 @@
  * enters the kernel for hundreds of them at once: about 20 ns each in place of 700.
  *
  * Names and keys are string literals. Values are integers of up to 64 bits, enumerators, bool, float,
- * double, strings (pointers to or arrays of char, signed char, unsigned char) and void pointers, told
- * apart when the program is compiled. Any other pointer, a 128-bit integer, a long double or a
- * structure does not compile: cast it to what you mean, a bit-field too. A marker takes up to six
- * key-value pairs.
+ * double, strings (pointers to or arrays of char, signed char, unsigned char; in C++ std::string and
+ * std::string_view as well) and void pointers, told apart when the program is compiled. Any other
+ * pointer, a 128-bit integer, a long double or a structure does not compile: cast it to what you mean,
+ * a bit-field too. A marker takes up to six key-value pairs.
  *
  * Every marker belongs to a domain, a group with a name and an on/off switch of its own. Without
  * further ado that is the built-in domain `prof_default`, named "default". A file that says
@@ -728,6 +728,7 @@ template <decltype(sizeof(0)) N> struct is_literal<const char (&)[N]> {
 #define PROF_IMPL_NOT_A_VALUE							\
 	"proftrace: a value is an integer of up to 64 bits, a bool, a float or double, a string or a "	\
 	"void pointer; cast it to one of these"
+#define PROF_IMPL_VIEW_KEPT 256 /* bytes of a string that are recorded */
 #define PROF_IMPL_NOT_A_NUMBER							\
 	"proftrace: the value of a counter is an integer of up to 64 bits, a bool, a float or double"
 
@@ -1075,7 +1076,7 @@ enum {
 	PROF_IMPL_BATCH_UNLOADED = 4,
 	PROF_IMPL_BATCH_STUCK = 64, /* marks past a batch that never gets complete */
 	PROF_IMPL_NAME_KEPT = 128,  /* bytes */
-	PROF_IMPL_STRING_KEPT = 256
+	PROF_IMPL_STRING_KEPT = PROF_IMPL_VIEW_KEPT
 };
 #define PROF_IMPL_META_BITS ((UINT64_C(1) << 51) - 1)
 #define PROF_IMPL_META_NEAR_BITS (((UINT64_C(1) << 51) - (UINT64_C(1) << 40)) | 0xffff)
@@ -1445,7 +1446,7 @@ PROF_IMPL_ONCE("put_slowly") __attribute__((cold)) void prof_impl_put_slowly(
 	uint64_t stub)
 {
 	struct prof_impl_event e;
-	struct prof_batch *batch;
+	struct prof_batch *batch = PROF_IMPL_NULL;
 	uint64_t *to;
 
 	__builtin_memset(&e, 0, sizeof(e));
@@ -1906,7 +1907,55 @@ template <class T> PROF_IMPL_INLINE uint64_t bits(T, tag<0>)
 	return 0;
 }
 
-template <class T> PROF_IMPL_INLINE prof_impl_value value(T v)
+/*
+ * std::string and std::string_view, without their headers: classes with the traits of characters, whose
+ * data() is a string. One that has a c_str() is passed as it is. A view need not end in a NUL, so what is
+ * kept of it is copied, and one byte more, by which a tracer knows that it was longer.
+ */
+template <class T> T &&any();
+template <bool, class> struct only_if {
+};
+template <class T> struct only_if<true, T> {
+	using type = T;
+};
+template <class T> struct is_string {
+	template <class U>
+	static tag<type_of<decltype(any<const U &>().data())>::value> kind(typename U::traits_type *);
+	template <class U> static tag<0> kind(...);
+	static constexpr bool value = decltype(kind<T>(nullptr))::value == PROF_VALUE_STRING;
+};
+struct view_copy {
+	char bytes[PROF_IMPL_VIEW_KEPT + 2];
+
+	operator prof_impl_value() const
+	{
+		return prof_impl_value{ PROF_VALUE_STRING, reinterpret_cast<uintptr_t>(bytes) };
+	}
+};
+template <class T> PROF_IMPL_INLINE auto text(const T &v, int) -> decltype(v.c_str(), prof_impl_value())
+{
+	return prof_impl_value{ PROF_VALUE_STRING, reinterpret_cast<uintptr_t>(v.c_str()) };
+}
+template <class T> PROF_IMPL_INLINE view_copy text(const T &v, long)
+{
+	const size_t limit = PROF_IMPL_VIEW_KEPT + 1, size = v.size();
+	const size_t n = size < limit ? size : limit;
+	view_copy copy;
+
+	if (n)
+		__builtin_memcpy(copy.bytes, v.data(), n);
+	copy.bytes[n] = '\0';
+	return copy;
+}
+
+template <class T>
+PROF_IMPL_INLINE auto value(const T &v)
+	-> decltype(text(any<typename only_if<is_string<T>::value, const T &>::type>(), 0))
+{
+	return text(v, 0);
+}
+template <class T>
+PROF_IMPL_INLINE typename only_if<!is_string<T>::value, prof_impl_value>::type value(T v)
 {
 	static_assert(type_of<T>::value != 0, PROF_IMPL_NOT_A_VALUE);
 	return prof_impl_value{ static_cast<uint64_t>(type_of<T>::value),
@@ -2151,7 +2200,7 @@ template <int N> struct call {
 	template <class... V>
 	__attribute__((always_inline)) PROF_IMPL_TRUSTED call(prof_stub_t *stub, const char *name,
 							      uint64_t more, uint64_t a,
-							      const char *keys, V... v)
+							      const char *keys, const V &...v)
 	{
 		const prof_impl_value given[] = { v... };
 		uint64_t values[static_cast<size_t>(N < 2 ? 2 : N)] = {};

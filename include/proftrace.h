@@ -224,9 +224,17 @@ typedef struct prof_domain {
  * `size` bytes at `ptr` (any pointer to an object) were taken from, or given back to, the pool of
  * that name. They become a counter in bytes, the live size of the pool; what is never given back is
  * listed as leaked. Mark an allocation after it was made and a release before.
+ *
+ * PROF_REALLOC("pool", old, size, expression)
+ *
+ * Evaluates the expression, which puts `size` bytes in the place of those at `old`, and yields its value,
+ * their address: p = PROF_REALLOC("pool", p, n, realloc(p, n)). Where that is NULL, and `size` is not 0,
+ * it failed, and what was at `old` stays. `old` may be NULL.
  */
 #define PROF_ALLOC(pool, ptr, size) PROF_IMPL_ALLOC(_prof_default, pool, ptr, size)
-#define PROF_FREE(pool, ptr) PROF_IMPL_FREE(_prof_default, pool, ptr)
+#define PROF_FREE(pool, ptr) PROF_IMPL_FREE(_prof_default, pool, ptr, 0)
+#define PROF_REALLOC(pool, old, size, ...) \
+	PROF_IMPL_REALLOC(_prof_default, pool, old, size, __VA_ARGS__)
 
 /*
  * PROF_THREAD_NAME(name)
@@ -285,7 +293,9 @@ typedef struct prof_domain {
 #define PROF_FLOW_OUT_IN(domain, id) PROF_IMPL_FLOW_OUT(_in_##domain, id)
 #define PROF_FLOW_IN_IN(domain, id) PROF_IMPL_FLOW_IN(_in_##domain, id)
 #define PROF_ALLOC_IN(domain, pool, ptr, size) PROF_IMPL_ALLOC(_in_##domain, pool, ptr, size)
-#define PROF_FREE_IN(domain, pool, ptr) PROF_IMPL_FREE(_in_##domain, pool, ptr)
+#define PROF_FREE_IN(domain, pool, ptr) PROF_IMPL_FREE(_in_##domain, pool, ptr, 0)
+#define PROF_REALLOC_IN(domain, pool, old, size, ...) \
+	PROF_IMPL_REALLOC(_in_##domain, pool, old, size, __VA_ARGS__)
 #define PROF_CALL_IN(domain, name, ...) \
 	PROF_IMPL_EXPRESSION(_in_##domain, __COUNTER__, name, __VA_ARGS__)
 
@@ -527,13 +537,16 @@ typedef struct prof_counter prof_counter_t;
  *	 2  end		a = token		 7  flow_out	a = id
  *	 3  instant	name			 8  flow_in	a = id
  *	 4  counter	name, a = value		 9  alloc	name = pool, a = pointer, b = size
- *	 5  async_begin	name, a = id		10  free	name = pool, a = pointer
+ *	 5  async_begin	name, a = id		10  free	name = pool, a = pointer, b
  *
  *	32  thread_name	name (dynamic)		37  stop
  *	33  step	a = epoch, b = batch	38  include_json	one pair: the path, a string
  *	34  pause				39  scope_push	name
  *	35  resume				40  scope_pop
  *	36  dump
+ *
+ * A free whose b is UINT64_MAX begins a PROF_REALLOC: what is at `a` is free when the next alloc of the thread says
+ * so, unless that one's pointer is 0 and its size is not. Until then others may have got the address.
  *
  * A counter whose meta gives its `a` no type has its series in the pairs. The token tells which begin
  * an end belongs to: the innermost open one of the thread with that token. PROF_BEGIN and PROF_END
@@ -2250,6 +2263,21 @@ template <int N> struct call {
 
 #endif
 
+/* In C it is declarations alone, after which others may follow. */
+#ifdef __cplusplus
+#define PROF_IMPL_DO(n, ...)							\
+	do {									\
+		__VA_ARGS__							\
+	} while (0)
+#else
+#define PROF_IMPL_DO(n, ...)							\
+	const char PROF_IMPL_JOIN(prof_opened_, n) __attribute__((unused)) =	\
+		__extension__({							\
+			__VA_ARGS__						\
+			(char)0;						\
+		})
+#endif
+
 #define PROF_IMPL_BEGIN(in, name, ...)						\
 	PROF_IMPL_MARK_NAMED(name, "; use PROF_BEGIN_DYN", prof_domain##in, prof_begin##in, 0, 0,	\
 			     __VA_ARGS__)
@@ -2272,9 +2300,29 @@ template <int N> struct call {
 #define PROF_IMPL_ALLOC(in, pool, ptr, size)					\
 	PROF_IMPL_MARK_NAMED(pool, "", prof_domain##in, prof_alloc##in,		\
 			     PROF_IMPL_ADDRESS(ptr), PROF_IMPL_U64(size), ~)
-#define PROF_IMPL_FREE(in, pool, ptr)						\
+#define PROF_IMPL_FREE(in, pool, ptr, moves)					\
 	PROF_IMPL_MARK_NAMED(pool, "", prof_domain##in, prof_free##in,		\
-			     PROF_IMPL_ADDRESS(ptr), 0, ~)
+			     PROF_IMPL_ADDRESS(ptr), moves, ~)
+/* The size is asked for once, and before: what the expression yields may be all that is left of it. */
+#ifdef __cplusplus
+#define PROF_IMPL_REALLOC(in, pool, old, size, ...)				\
+	[&]() {									\
+		PROF_IMPL_FREE(in, pool, old, UINT64_MAX);				\
+		const auto prof_size = (size);					\
+		const auto prof_new = (__VA_ARGS__);				\
+		PROF_IMPL_ALLOC(in, pool, prof_new, prof_size);			\
+		return prof_new;						\
+	}()
+#else
+#define PROF_IMPL_REALLOC(in, pool, old, size, ...)				\
+	__extension__({								\
+		const uint64_t prof_size = PROF_IMPL_U64(size);			\
+		PROF_IMPL_DO(moves, PROF_IMPL_FREE(in, pool, old, UINT64_MAX););	\
+		__auto_type prof_new = (__VA_ARGS__);				\
+		PROF_IMPL_ALLOC(in, pool, prof_new, prof_size);			\
+		prof_new;							\
+	})
+#endif
 #define PROF_IMPL_STEP(epoch, batch)						\
 	PROF_IMPL_MARK(prof_domain_in_prof_control, prof_step_in_prof_control, PROF_IMPL_NULL,	\
 		       PROF_IMPL_U64(epoch), PROF_IMPL_U64(batch), ~)
@@ -2399,20 +2447,6 @@ PROF_IMPL_INLINE PROF_IMPL_TRUSTED void prof_impl_scope_close(struct prof_impl_s
 }
 #endif
 
-/* In C it is declarations alone, after which others may follow. */
-#ifdef __cplusplus
-#define PROF_IMPL_DO(n, ...)							\
-	do {									\
-		__VA_ARGS__							\
-	} while (0)
-#else
-#define PROF_IMPL_DO(n, ...)							\
-	const char PROF_IMPL_JOIN(prof_opened_, n) __attribute__((unused)) =	\
-		__extension__({							\
-			__VA_ARGS__						\
-			(char)0;						\
-		})
-#endif
 #define PROF_IMPL_OPEN(in, n, ...)						\
 	unsigned char PROF_IMPL_JOIN(prof_slice_, n);				\
 	PROF_IMPL_GUARD(PROF_IMPL_JOIN(prof_scope_, n), prof_end##in);		\

@@ -268,7 +268,7 @@ static inline bool operand_is_id(unsigned kind)
 
 static inline bool operand_is_size(unsigned kind)
 {
-	return kind == RECORD_ALLOC || kind == RECORD_STEP;
+	return kind == RECORD_ALLOC || kind == RECORD_FREE || kind == RECORD_STEP;
 }
 
 /* sched.c */

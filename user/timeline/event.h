@@ -25,7 +25,7 @@ enum __attribute__((packed)) event_kind {
 	EVENT_FLOW_OUT,	   /* id */
 	EVENT_FLOW_IN,	   /* id */
 	EVENT_ALLOC,	   /* name = pool, id = address, size in bytes */
-	EVENT_FREE,	   /* name = pool, id = address */
+	EVENT_FREE,	   /* name = pool, id = address; size FREE_MOVES: PROF_REALLOC begins */
 	EVENT_STEP,	   /* id = epoch, size = batch */
 	EVENT_SCOPE_PUSH,  /* name: the scope of what the thread allocates until EVENT_SCOPE_POP */
 	EVENT_SCOPE_POP,
@@ -67,6 +67,8 @@ enum __attribute__((packed)) event_kind {
 	/* The thread is on a CPU again after `size` ns; callstack: where it blocked. Not a mark */
 	EVENT_BLOCKED,
 };
+
+#define FREE_MOVES UINT64_MAX
 
 enum __attribute__((packed)) event_scope {
 	SCOPE_THREAD,

@@ -162,6 +162,7 @@ struct thread_state {
 	/* of memory, outermost first, each with the names around it; or NULL */
 	const struct name **scopes;
 	uint32_t n_scopes;		  /* may be more than LIMIT_SCOPES, which are kept */
+	uint64_t moving; /* address that PROF_REALLOC replaces with the thread's next allocation */
 	struct thread_state *prev, *next; /* of its process */
 	UT_hash_handle hh;		  /* timeline->threads */
 	UT_hash_handle hh_tid;		  /* timeline->threads_by_tid */
@@ -241,6 +242,7 @@ struct allocation {
 	struct pool *pool;
 	uint64_t size;
 	uint32_t tid;
+	uint32_t mover; /* tid of the thread that is moving it: PROF_REALLOC */
 	const struct name *slice;
 	struct allocation *prev, *next; /* of its process; free ones use only `next` */
 	UT_hash_handle hh;

@@ -26,6 +26,7 @@ int in_lines(int i, const char *text, void *place);
 int in_function(int i);
 int objects(int i);
 void control(const char *text);
+void *replaced(void *place);
 
 int in_lines(int i, const char *text, void *place)
 {
@@ -54,6 +55,7 @@ int in_lines(int i, const char *text, void *place)
 	PROF_FLOW_IN(i);
 	PROF_ALLOC("pool", place, 10);
 	PROF_FREE("pool", place);
+	place = PROF_REALLOC("pool", place, 20, replaced(place));
 	PROF_BEGIN_IN(other, "begin", "k", i);
 	PROF_END_IN(other, "k", i);
 	PROF_END_IN(other);
@@ -66,6 +68,7 @@ int in_lines(int i, const char *text, void *place)
 	PROF_FLOW_IN_IN(other, i);
 	PROF_ALLOC_IN(other, "pool", place, 10);
 	PROF_FREE_IN(other, "pool", place);
+	place = PROF_REALLOC_IN(other, "pool", place, 20u, replaced(place));
 	return PROF_CALL("call", i + 1) + PROF_CALL_IN(other, text, i + 2);
 }
 

@@ -218,6 +218,13 @@ static void pairs(void)
 	CHECK(captured.meta == (5 | 0x11111 << 8) && captured.values[4] == 5);
 }
 
+static int *moved(int *from)
+{
+	CHECK_KIND("free", "pool");
+	CHECK(captured.a == (uintptr_t)from && captured.b == UINT64_MAX);
+	return from + 1;
+}
+
 static void kinds(void)
 {
 	int object;
@@ -249,6 +256,10 @@ static void kinds(void)
 	PROF_FREE("pool", &object);
 	CHECK_KIND("free", "pool");
 	CHECK(captured.a == (uintptr_t)&object && captured.b == 0);
+	/* What the expression does comes between the two marks, and it yields its value. */
+	CHECK(PROF_REALLOC("pool", &object, sizeof(object), moved(&object)) == &object + 1);
+	CHECK_KIND("alloc", "pool");
+	CHECK(captured.a == (uintptr_t)(&object + 1) && captured.b == sizeof(object));
 
 	prof_domain_in_prof_control.on = 1;
 	PROF_STEP(3, (short)-4);

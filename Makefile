@@ -181,13 +181,14 @@ $B/man/%: tools/man/%.scd
 	scdoc < $< > $@
 
 COMPLETIONS := share/bash-completion/completions
-INSTALLED := bin/proftrace include/proftrace.h include/proftrace/handler.h share/pkgconfig/proftrace.pc $(COMPLETIONS)/proftrace \
+INSTALLED := bin/proftrace include/proftrace.h include/proftrace/handler.h include/proftrace/mutex.h share/pkgconfig/proftrace.pc $(COMPLETIONS)/proftrace \
 	$(foreach m,$(notdir $(MAN)),share/man/man$(patsubst .%,%,$(suffix $m))/$m)
 
 install: all man
 	install -D -m 755 $B/proftrace $(DESTDIR)$(PREFIX)/bin/proftrace
 	install -D -m 644 include/proftrace.h $(DESTDIR)$(PREFIX)/include/proftrace.h
 	install -D -m 644 include/proftrace/handler.h $(DESTDIR)$(PREFIX)/include/proftrace/handler.h
+	install -D -m 644 include/proftrace/mutex.h $(DESTDIR)$(PREFIX)/include/proftrace/mutex.h
 	install -D -m 644 tools/completions/proftrace.bash $(DESTDIR)$(PREFIX)/$(COMPLETIONS)/proftrace
 	install -d $(DESTDIR)$(PREFIX)/share/pkgconfig
 	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' tools/proftrace.pc.in \
@@ -216,12 +217,12 @@ TEST_PROGRAMS := $(patsubst tests/integration/programs/%.c,$B/tests/programs/%,\
 	$(foreach c,gcc clang,$(foreach o,O2 O3,$B/tests/programs/leaf-$c-$o))
 MARKED := -std=gnu11 -Wall -Wextra -Werror -pedantic -Iinclude -g
 
-$B/tests/programs/%: tests/integration/programs/%.c include/proftrace.h $(wildcard tests/integration/programs/*.h)
+$B/tests/programs/%: tests/integration/programs/%.c $(wildcard include/*.h include/*/*.h tests/integration/programs/*.h)
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
 	$(Q)$(CC) $(MARKED) -O2 $< -o $@ -lpthread -ldl -lm
 
-$B/tests/programs/%: tests/integration/programs/%.cpp include/proftrace.h $(wildcard tests/integration/programs/*.h)
+$B/tests/programs/%: tests/integration/programs/%.cpp $(wildcard include/*.h include/*/*.h tests/integration/programs/*.h)
 	@mkdir -p $(@D)
 	@echo "  CXX   $@"
 	$(Q)$(CXX) $(or $(CXXSTD),-std=c++11) $(filter-out -std=%,$(MARKED)) -O2 $< -o $@ -lpthread

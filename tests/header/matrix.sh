@@ -384,7 +384,8 @@ shares() {
 }
 # What people have turned on, with every kind of marker.
 quiet() {
-	"$@" -I"$include" -c "$programs/quiet.c" -o quiet.o
+	"$@" -I"$include" -c "$programs/quiet.c" -o quiet.o && "$@" -I"$include" -c "$programs/quiet_locks.c" -o quiet.o &&
+		"$@" -I"$include" -DPROFTRACE_DISABLE -c "$programs/quiet_locks.c" -o quiet.o
 }
 loud="-Werror -Wall -Wextra -Wpedantic -Wredundant-decls -Wshadow -Wundef -Wconversion -Wsign-conversion
 	-Wcast-qual -Wcast-align -Wmissing-declarations"

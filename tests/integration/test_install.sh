@@ -5,8 +5,8 @@
 dest=$tmp/dest
 
 check "install" make -s -C "$root" install DESTDIR="$dest" PREFIX=/usr
-for file in bin/proftrace include/proftrace.h include/proftrace/handler.h share/pkgconfig/proftrace.pc \
-	share/bash-completion/completions/proftrace share/man/man1/proftrace.1 share/man/man3/proftrace.3; do
+for file in bin/proftrace include/proftrace.h include/proftrace/handler.h include/proftrace/mutex.h share/pkgconfig/proftrace.pc \
+	share/bash-completion/completions/proftrace share/man/man1/proftrace.1 share/man/man3/proftrace.3 share/man/man3/proftrace-mutex.3; do
 	check "installed: $file" test -s "$dest/usr/$file"
 done
 version=$("$dest/usr/bin/proftrace" --version)

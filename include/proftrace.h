@@ -376,11 +376,11 @@ typedef struct prof_counter prof_counter_t;
  * instant says so. PROF_MARKER_SCOPE may be entered again.
  */
 #define PROF_MARKER(id, domain, ...) \
-	PROF_IMPL_NEED_SHARED(__COUNTER__)					\
+	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_begin_in_##domain, __VA_ARGS__, )	\
 	PROF_IMPL_MARKER(PROF_IMPL_PRIVATE, id, _in_##domain, __VA_ARGS__, )	\
 	struct prof_marker
 #define PROF_MARKER_EXTERN(id, domain, ...) \
-	PROF_IMPL_NEED_SHARED(__COUNTER__)					\
+	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_begin_in_##domain, __VA_ARGS__, )	\
 	PROF_IMPL_MARKER(PROF_IMPL_SHARED, id, _in_##domain, __VA_ARGS__, )	\
 	struct prof_marker
 #define PROF_MARKER_DECLARE(id) PROF_IMPL_DECLARE_OBJECT(prof_marker_t, id)
@@ -581,6 +581,11 @@ typedef struct prof_counter prof_counter_t;
  *	...	name of the domain, with a NUL; then perhaps more, in later versions
  *
  * Link-time optimisation may write a note twice: count a door by its offset in the file.
+ *
+ * Names. The section .proftrace.names, which is not loaded and may have been removed, has three words for each
+ * marker whose name is a literal, and for each object: an address in the code of its function, that of the stub
+ * that it calls (to begin with), and that of its name. Several may say the same. Where the first is not in the
+ * code of the file the linker has dropped the function, and the others mean nothing.
  *
  * Batches. Where `batch` is on, a mark goes into a buffer of its thread, and the kernel is entered only
  * when that is full: kind 48 hands it over, with its address as a, and as b 0 full, 1 new and nothing
@@ -817,6 +822,7 @@ typedef void prof_stub_t(const char *name, uint64_t meta, uint64_t a, uint64_t b
 #define PROF_IMPL_DEFINE_DOMAIN(id, name)
 #define PROF_IMPL_NEED (void)0
 #define PROF_IMPL_NEED_SHARED(n)
+#define PROF_IMPL_NEED_LISTED(n, ...)
 #define PROF_IMPL_ON(domain) 0
 #define PROF_IMPL_IS_ENABLED(domain) ((void)sizeof((domain)->on), 0)
 
@@ -851,12 +857,24 @@ typedef void prof_stub_t(const char *name, uint64_t meta, uint64_t a, uint64_t b
 typedef void prof_impl_uncalled_t(void);
 PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody);
 #define PROF_IMPL_NEED __asm__ volatile("" : : PROF_IMPL_SYMBOLIC(&prof_impl_shared))
-/* At file scope. */
+/* At file scope; the second for an object, whose name and stub it lists. */
 #define PROF_IMPL_NEED_SHARED(n)						\
 	static __attribute__((used, cold)) void PROF_IMPL_JOIN(prof_impl_needs_, n)(void)	\
 	{									\
 		PROF_IMPL_NEED;							\
 	}
+#define PROF_IMPL_NEED_LISTED(n, stub, name, ...)				\
+	static __attribute__((used, cold)) void PROF_IMPL_JOIN(prof_impl_needs_, n)(void)	\
+	{									\
+		PROF_IMPL_NEED;							\
+		PROF_IMPL_LIST(stub, name);					\
+	}
+#define PROF_IMPL_LIST(stub, name)						\
+	__asm__ volatile("979: .pushsection .proftrace.names, \"\", %%progbits\n\t"	\
+			 ".8byte 979b, %c0, %c1\n\t"				\
+			 ".popsection"						\
+			 :							\
+			 : PROF_IMPL_SYMBOLIC(&stub), PROF_IMPL_SYMBOLIC(&("" name)[0]))
 
 PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 {
@@ -2097,6 +2115,17 @@ PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
 }
 
 #define PROF_IMPL_LITERAL(s) prof_impl_touch("" s, sizeof("" s) - 1)
+
+/* A name, which is listed as well: section 4, Names. */
+#if PROF_IMPL_OFF
+#define PROF_IMPL_NAME(stub, s) PROF_IMPL_LITERAL(s)
+#else
+#define PROF_IMPL_NAME(stub, s)							\
+	__extension__({								\
+		PROF_IMPL_LIST(stub, s);					\
+		PROF_IMPL_LITERAL(s);						\
+	})
+#endif
 #define PROF_IMPL_FUNC prof_impl_touch(__func__, sizeof(__func__) - 1)
 
 /*
@@ -2115,7 +2144,7 @@ PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
 	do {									\
 		PROF_IMPL_REQUIRE_NAME(name, form);				\
 		if (PROF_IMPL_ON(domain)) {					\
-			PROF_IMPL_CALL(PROF_IMPL_VALUE, stub, PROF_IMPL_LITERAL(name), 0, a, b,	\
+			PROF_IMPL_CALL(PROF_IMPL_VALUE, stub, PROF_IMPL_NAME(stub, name), 0, a, b,	\
 				       __VA_ARGS__)				\
 		}								\
 	} while (0)
@@ -2341,7 +2370,7 @@ template <int N> struct call {
 			PROF_IMPL_TAKE(prof_number, value)			\
 			const struct prof_impl_value prof_value = PROF_IMPL_NUMBER(prof_number);	\
 			PROF_IMPL_NEED;						\
-			prof_counter##in(PROF_IMPL_LITERAL(name), prof_value.type << 4,	\
+			prof_counter##in(PROF_IMPL_NAME(prof_counter##in, name), prof_value.type << 4,	\
 					 prof_value.bits, 0, PROF_IMPL_NULL, 0);	\
 		}								\
 	} while (0)
@@ -2350,13 +2379,13 @@ template <int N> struct call {
 		PROF_IMPL_REQUIRE_NAME(name, "");				\
 		if (PROF_IMPL_ON(prof_domain##in)) {				\
 			PROF_IMPL_CALL(PROF_IMPL_NUMBER, prof_counter##in,	\
-				       PROF_IMPL_LITERAL(name), 0, 0, 0, __VA_ARGS__)	\
+				       PROF_IMPL_NAME(prof_counter##in, name), 0, 0, 0, __VA_ARGS__)	\
 		}								\
 	} while (0)
 
 #define PROF_IMPL_SCOPE_NAMED(in, n, name, ...)					\
 	PROF_IMPL_REQUIRE_NAME(name, "; use PROF_SCOPE_DYN");			\
-	PROF_IMPL_SCOPE(in, n, PROF_IMPL_LITERAL(name), 0, __VA_ARGS__)
+	PROF_IMPL_SCOPE(in, n, PROF_IMPL_NAME(prof_begin##in, name), 0, __VA_ARGS__)
 #define PROF_IMPL_SCOPE_DYN(in, n, name, ...)					\
 	PROF_IMPL_SCOPE(in, n, prof_impl_name(name), PROF_IMPL_NAME_META(name), __VA_ARGS__)
 #define PROF_IMPL_BEGIN_DYN(in, name, ...)					\
@@ -2635,21 +2664,21 @@ struct prof_counter {
 	};									\
 	PROF_IMPL_LOUD
 #define PROF_IMPL_SLICE(linkage, type, class, id, in, name)			\
-	PROF_IMPL_NEED_SHARED(__COUNTER__)					\
+	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_begin##in, name, )				\
 	PROF_IMPL_OBJECT_STATE(linkage, id)					\
 	linkage(const prof_##type##_t, id) = {					\
 		PROF_IMPL_OBJECT(id, in, name, class, PROF_IMPL_STUB(begin, in),	\
 				 PROF_IMPL_STUB(end, in), PROF_IMPL_NULL, PROF_IMPL_NULL)	\
 	}
 #define PROF_IMPL_FRAME(linkage, id, in, name)					\
-	PROF_IMPL_NEED_SHARED(__COUNTER__)					\
+	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_async_begin##in, name, )				\
 	PROF_IMPL_OBJECT_STATE(linkage, id)					\
 	linkage(const prof_frame_t, id) = {					\
 		PROF_IMPL_OBJECT(id, in, name, PROF_OBJECT_FRAME, PROF_IMPL_STUB(async_begin, in),	\
 				 PROF_IMPL_STUB(async_end, in), PROF_IMPL_NULL, PROF_IMPL_NULL)	\
 	}
 #define PROF_IMPL_COUNTER_OBJECT(linkage, id, in, name, initial)		\
-	PROF_IMPL_NEED_SHARED(__COUNTER__)					\
+	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_counter##in, name, )				\
 	PROF_IMPL_OBJECT_STATE(linkage, id)					\
 	linkage(int64_t, id##_prof_value) = initial;				\
 	linkage(const prof_counter_t, id) = {					\

@@ -43,7 +43,7 @@
  * Markers are statements (PROF_SCOPE and its like are declarations as well) and may stand in any
  * function, in signal handlers too; they allocate nothing, lock nothing, leave errno alone and make no
  * system call, whatever records them (PROF_THREAD_NAME makes one).
- * prof_marker_get is the exception: it allocates what it makes.
+ * What makes objects at run time is the exception: it allocates them.
  *
  * A file that includes this one and has no marker has no code and no data of it. What files with markers
  * share is in a program once.
@@ -401,15 +401,6 @@ typedef struct prof_counter prof_counter_t;
 #define PROF_SCOPE_MARKER 4
 
 /*
- * prof_marker_get(name, categories)
- *
- * The marker of that name and those categories, for names that only the running program knows: a
- * `const prof_marker_t *` for the functions above, the same one at each call and on every thread. It
- * is made at the first call, stays for good, and belongs to the built-in domain. `categories` may be
- * NULL. Keep what it returns: finding it takes longer than marking. Not for signal handlers.
- */
-
-/*
  * PROF_TASK(id, domain, "name")
  *
  *	prof_task_start(&id)
@@ -468,6 +459,34 @@ typedef struct prof_counter prof_counter_t;
 #define PROF_COUNTER_OBJECT_EXTERN(id, domain, name, initial) \
 	PROF_IMPL_COUNTER_OBJECT(PROF_IMPL_SHARED, id, _in_##domain, name, initial)
 #define PROF_COUNTER_OBJECT_DECLARE(id) PROF_IMPL_DECLARE_OBJECT(prof_counter_t, id)
+
+/*
+ * Objects that are made at run time, for names that only the running program knows:
+ *
+ *	prof_domain_get(name)
+ *	prof_task_get(domain, name)
+ *	prof_frame_get(domain, name)
+ *	prof_event_get(name)
+ *	prof_counter_get(domain, name, initial)
+ *	prof_marker_get(name, categories)
+ *	prof_marker_get_in(domain, name, categories, instants, actions)
+ *
+ * Each returns the object of that name in that domain, for the functions above: the same one at each call with the
+ * same arguments, on every thread. It is made at the first call and stays for good. `domain` is what
+ * prof_domain_get() returned, or NULL for the built-in one, to which those without belong. `categories` may be
+ * NULL; `instants` is any of PROF_INSTANT_ON_START and PROF_INSTANT_ON_FINISH, `actions` as above, 0 for all.
+ *
+ * Finding one takes as long among a million as among ten, but longer than a mark that is off: keep what they
+ * return. They allocate, and are not for signal handlers; where there is no memory they return an object named
+ * "(no memory)". An executable and each of its libraries have their own; to a tracer those of one name are one.
+ *
+ * Domains that are made at run time share one switch: prof_domain_is_enabled() says whether someone records any
+ * of them. -D selects among them as among others.
+ */
+typedef struct prof_runtime_domain prof_runtime_domain_t;
+
+#define PROF_INSTANT_ON_START 1
+#define PROF_INSTANT_ON_FINISH 2
 
 /*
  * C++ has guards, which start what they are given and end it when they go, or before by finish():
@@ -582,10 +601,14 @@ typedef struct prof_counter prof_counter_t;
  *
  * Link-time optimisation may write a note twice: count a door by its offset in the file.
  *
- * Names. The section .proftrace.names, which is not loaded and may have been removed, has three words for each
+ * Names. The section .debug_proftrace, which is not loaded and which `strip` removes (only in one of that name do
+ * linkers allow for functions that they have dropped), has three words for each
  * marker whose name is a literal, and for each object: an address in the code of its function, that of the stub
  * that it calls (to begin with), and that of its name. Several may say the same. Where the first is not in the
  * code of the file the linker has dropped the function, and the others mean nothing.
+ *
+ * Domains that are made at run time have the stubs of one domain, whose id is prof_runtime and whose name is
+ * "(run time)". The first category of their marks is the domain that they belong to.
  *
  * Batches. Where `batch` is on, a mark goes into a buffer of its thread, and the kernel is entered only
  * when that is full: kind 48 hands it over, with its address as a, and as b 0 full, 1 new and nothing
@@ -870,7 +893,7 @@ PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody);
 		PROF_IMPL_LIST(stub, name);					\
 	}
 #define PROF_IMPL_LIST(stub, name)						\
-	__asm__ volatile("979: .pushsection .proftrace.names, \"\", %%progbits\n\t"	\
+	__asm__ volatile("979: .pushsection .debug_proftrace, \"\", %%progbits\n\t"	\
 			 ".8byte 979b, %c0, %c1\n\t"				\
 			 ".popsection"						\
 			 :							\
@@ -1076,6 +1099,8 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 PROF_DOMAIN_DECLARE(prof_default);
 PROF_IMPL_EACH_KIND(PROF_IMPL_DECLARE_DEFAULT_STUB, prof_default, )
 PROF_IMPL_C prof_domain_t prof_domain_prof_default PROF_IMPL_HIDDEN;
+
+PROF_DOMAIN_DECLARE(prof_runtime);
 
 PROF_IMPL_EACH_CONTROL_KIND(PROF_IMPL_DECLARE_STUB, prof_control, )
 PROF_IMPL_C prof_domain_t prof_domain_in_prof_control __asm__("prof_domain_prof_control")
@@ -1641,15 +1666,6 @@ PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody)
 		".endif\n"
 		:
 		: PROF_IMPL_SYMBOLIC(&prof_impl_put_slowly));
-	/* The markers made at run time. */
-	__asm__(".ifndef prof_markers_made\n"
-		".pushsection .bss.prof_markers_made, \"awG\", %nobits, prof_markers_made, comdat\n"
-		PROF_IMPL_ASM_SYMBOL("prof_markers_made", "object")
-		".balign 8\n"
-		"prof_markers_made: .zero 8\n"
-		".size prof_markers_made, 8\n"
-		".popsection\n"
-		".endif\n");
 #if PROF_IMPL_UNLOADS
 	__asm__(".ifndef prof_batch_unload\n"
 		".pushsection .fini_array.00000, \"awG\", %%fini_array, prof_batch_unload, comdat\n"
@@ -1844,6 +1860,18 @@ PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody)
 	__asm__(PROF_IMPL_ASM_RESUME);
 	nobody();
 }
+
+/* The same for those who make objects at run time: the stubs of their domains. */
+PROF_IMPL_UNCALLED void prof_impl_shared_made(prof_impl_uncalled_t *nobody)
+{
+	__asm__(PROF_IMPL_ASM_INTERRUPT);
+	PROF_IMPL_DEFINE_DOMAIN(prof_runtime, "\"(run time)\"")
+	__asm__(PROF_IMPL_ASM_RESUME);
+	nobody();
+}
+#define PROF_IMPL_NEED_MADE							\
+	PROF_IMPL_NEED;								\
+	__asm__ volatile("" : : PROF_IMPL_SYMBOLIC(&prof_impl_shared_made))
 
 #endif
 
@@ -2588,6 +2616,7 @@ PROF_IMPL_INLINE void prof_scope_pop(void)
 struct prof_object {
 	const char *name;
 #if !PROF_IMPL_OFF
+	const char *categories; /* of all but markers, which have theirs; only if made at run time */
 	const prof_domain_t *domain;
 	uint64_t meta; /* of all its marks but the ends */
 	uint32_t *state;
@@ -2648,7 +2677,8 @@ struct prof_counter {
 #define PROF_IMPL_STUB(kind, in)
 #else
 #define PROF_IMPL_OBJECT(id, in, name, class, begin, end, instant, counter)	\
-	{ "" name, &prof_domain##in, PROF_META_OBJECT(class), &id##_prof_state, begin, end, instant, counter }
+	{ "" name, PROF_IMPL_NULL, &prof_domain##in, PROF_META_OBJECT(class), &id##_prof_state, begin,	\
+	  end, instant, counter }
 #define PROF_IMPL_OBJECT_STATE(linkage, id) linkage(uint32_t, id##_prof_state) = 0;
 #define PROF_IMPL_STUB(kind, in) prof_##kind##in
 #endif
@@ -2753,15 +2783,17 @@ PROF_IMPL_INLINE uint64_t prof_impl_token_of_guard(const struct prof_object *o)
 
 PROF_IMPL_COLD void prof_impl_begin(const struct prof_object *o, uint64_t token)
 {
-	o->begin(prof_impl_touch(o->name, 0), o->meta, token, 0, PROF_IMPL_NULL, 0);
+	o->begin(prof_impl_touch(o->name, 0), o->meta, token, PROF_IMPL_ADDRESS(o->categories),
+		 PROF_IMPL_NULL, 0);
 }
 
 /* The end of a frame on a thread of its own finds its name only here. */
 PROF_IMPL_COLD void prof_impl_end(const struct prof_object *o, uint64_t token)
 {
-	const int frame = o->meta == PROF_META_OBJECT(PROF_OBJECT_FRAME);
-
-	o->end(frame ? o->name : PROF_IMPL_NULL, frame ? o->meta : 0, token, 0, PROF_IMPL_NULL, 0);
+	if ((o->meta & PROF_META_OBJECT(15)) == PROF_META_OBJECT(PROF_OBJECT_FRAME))
+		o->end(o->name, o->meta, token, PROF_IMPL_ADDRESS(o->categories), PROF_IMPL_NULL, 0);
+	else
+		o->end(PROF_IMPL_NULL, 0, token, 0, PROF_IMPL_NULL, 0);
 }
 
 PROF_IMPL_INLINE uint64_t prof_impl_marker_meta(const prof_marker_t *m)
@@ -2803,8 +2835,8 @@ PROF_IMPL_COLD void prof_impl_marker_end(const prof_marker_t *m, uint64_t token)
 PROF_IMPL_COLD void prof_impl_count(const struct prof_object *o, int64_t value)
 {
 	o->counter(prof_impl_touch(o->name, 0),
-		   o->meta | PROF_IMPL_U64(PROF_VALUE_INT) << 4, PROF_IMPL_U64(value), 0,
-		   PROF_IMPL_NULL, 0);
+		   o->meta | PROF_IMPL_U64(PROF_VALUE_INT) << 4, PROF_IMPL_U64(value),
+		   PROF_IMPL_ADDRESS(o->categories), PROF_IMPL_NULL, 0);
 }
 
 /* Stands in for the stub of a marker's counter, whose place for the name holds the marker. */
@@ -2959,135 +2991,472 @@ PROF_IMPL_INLINE void prof_impl_marker_scope_close(struct prof_impl_marker_scope
 #endif
 
 /*
- * Markers made at run time: a table of lists, made at the first call and only ever added to, so that
- * finding one takes no lock. Each executable and library has its own, behind one pointer.
+ * Objects made at run time. They are in one list that is only ever added to, in the order of their hashes read
+ * backwards, so that the objects of a bucket stay together however many buckets there are: to double their number
+ * moves nothing, and an object never moves (Shalev and Shavit, "Split-Ordered Lists", 2006). Each bucket has a node
+ * of its own in the list, before its objects, which is put there when the bucket is first wanted. Neither finding
+ * nor adding takes a lock. Each executable and library has its own table.
  */
-struct prof_impl_made {
-	prof_marker_t marker;
-	uint32_t state;
-	uint32_t hash;
-	struct prof_impl_made *next;
-	/* then the categories and the name, each with its NUL */
+struct prof_impl_node {
+	uint64_t place; /* the hash backwards; odd for objects, even for buckets */
+	struct prof_impl_node *next;
+};
+struct prof_impl_bucket {
+	struct prof_impl_node node;
+	uint64_t state; /* 0 not in the list, 1 somebody puts it there, 2 in the list */
 };
 enum {
-	PROF_IMPL_LISTS = 256
+	PROF_IMPL_ROWS = 32, /* of buckets: 64, then as many as all before together */
+	PROF_IMPL_FIRST_ROW = 64,
+	PROF_IMPL_BUCKET_LOAD = 2 /* objects for each bucket, on average */
 };
 struct prof_impl_table {
-	struct prof_impl_made *lists[PROF_IMPL_LISTS];
+	struct prof_impl_bucket *rows[PROF_IMPL_ROWS];
+	uint64_t n_objects, n_buckets;
+	struct prof_impl_bucket first[PROF_IMPL_FIRST_ROW];
 };
 
-#if PROF_IMPL_OFF
+struct prof_runtime_domain {
+	const char *name; /* NULL: the built-in one */
+	const prof_domain_t *domain;
+};
 
-PROF_IMPL_INLINE const prof_marker_t *prof_marker_get(const char *name, const char *categories)
+/* What an object is found by. */
+struct prof_impl_wanted {
+	uint64_t kind; /* PROF_OBJECT_..., or 0 for a domain */
+	const prof_runtime_domain_t *domain;
+	const char *name, *categories;
+	unsigned instants, actions;
+};
+
+struct prof_impl_made {
+	struct prof_impl_node node;
+	struct prof_impl_wanted wanted;
+	union {
+		prof_runtime_domain_t domain;
+		struct prof_object object;
+		prof_marker_t marker;
+		prof_task_t task;
+		prof_frame_t frame;
+		prof_event_t event;
+		prof_counter_t counter;
+	} is;
+	int64_t value;
+	uint32_t state;
+};
+
+PROF_IMPL_INLINE uint64_t prof_impl_backwards(uint64_t x)
 {
-	const void *nothing = ""; /* which nobody looks at */
-
-	(void)name, (void)categories;
-	return PROF_IMPL_CAST(const prof_marker_t *, nothing);
+	x = (x >> 1 & UINT64_C(0x5555555555555555)) | (x & UINT64_C(0x5555555555555555)) << 1;
+	x = (x >> 2 & UINT64_C(0x3333333333333333)) | (x & UINT64_C(0x3333333333333333)) << 2;
+	x = (x >> 4 & UINT64_C(0x0f0f0f0f0f0f0f0f)) | (x & UINT64_C(0x0f0f0f0f0f0f0f0f)) << 4;
+	return __builtin_bswap64(x);
 }
 
-#else
-
-PROF_IMPL_C struct prof_impl_table *prof_impl_markers_made __asm__("prof_markers_made")
-	PROF_IMPL_HIDDEN;
-
-/* For want of memory. */
-static inline const prof_marker_t *prof_impl_no_memory(void)
+/* FNV-1a, and at last every bit to every other (murmur3). */
+PROF_IMPL_INLINE uint64_t prof_impl_hash_text(uint64_t hash, const char *text)
 {
-	PROF_IMPL_MARKER(PROF_IMPL_PRIVATE, none, _in_prof_default, "(no memory)", )
+	do {
+		hash = (hash ^ PROF_IMPL_CHAR(*text)) * UINT64_C(0x100000001b3);
+	} while (*text++);
+	return hash;
+}
+PROF_IMPL_INLINE uint64_t prof_impl_hash(const struct prof_impl_wanted *w)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ w->kind ^ PROF_IMPL_ADDRESS(w->domain) << 3 ^
+			PROF_IMPL_U64(w->instants) << 60 ^ PROF_IMPL_U64(w->actions) << 57;
 
-	return &none;
+	hash = prof_impl_hash_text(hash, w->name);
+	hash = prof_impl_hash_text(hash, w->categories);
+	hash = (hash ^ hash >> 33) * UINT64_C(0xff51afd7ed558ccd);
+	hash = (hash ^ hash >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+	return hash ^ hash >> 33;
 }
 
-static inline struct prof_impl_made *prof_impl_find(struct prof_impl_made *list,
-						    const struct prof_impl_made *end, uint32_t hash,
-						    const char *name, const char *categories)
+static inline int prof_impl_is_wanted(const struct prof_impl_node *node,
+				      const struct prof_impl_wanted *w)
 {
-	for (; list != end; list = list->next)
-		if (list->hash == hash && !__builtin_strcmp(list->marker.object.name, name) &&
-		    !__builtin_strcmp(list->marker.options.categories, categories))
-			return list;
+	const void *place = node;
+	const struct prof_impl_made *m = PROF_IMPL_CAST(const struct prof_impl_made *, place);
+
+	return m->wanted.kind == w->kind && m->wanted.domain == w->domain &&
+	       m->wanted.instants == w->instants && m->wanted.actions == w->actions &&
+	       !__builtin_strcmp(m->wanted.name, w->name) &&
+	       !__builtin_strcmp(m->wanted.categories, w->categories);
+}
+
+/*
+ * Walks on from a node to where `place` belongs. Returns the object that is wanted, if it is there; else NULL, and
+ * the nodes between which it would be.
+ */
+static inline struct prof_impl_node *prof_impl_walk(struct prof_impl_node *from, uint64_t place,
+						    const struct prof_impl_wanted *w,
+						    struct prof_impl_node **before,
+						    struct prof_impl_node **behind)
+{
+	struct prof_impl_node *next = __atomic_load_n(&from->next, __ATOMIC_ACQUIRE);
+
+	while (next && next->place <= place) {
+		if (w && next->place == place && prof_impl_is_wanted(next, w))
+			return next;
+		from = next;
+		next = __atomic_load_n(&from->next, __ATOMIC_ACQUIRE);
+	}
+	*before = from;
+	*behind = next;
 	return PROF_IMPL_NULL;
 }
 
-static inline struct prof_impl_made *prof_impl_make(uint32_t hash, const char *name,
-						    const char *categories)
+/* Puts a node into the list behind `from`, or finds that another thread was faster with the same. */
+static inline struct prof_impl_node *prof_impl_put_node(struct prof_impl_node *from,
+							struct prof_impl_node *node,
+							const struct prof_impl_wanted *w)
 {
-	const size_t n_name = __builtin_strlen(name) + 1;
-	const size_t n_categories = __builtin_strlen(categories) + 1;
-	struct prof_impl_made *made =
-		PROF_IMPL_CAST(struct prof_impl_made *,
-			       __builtin_malloc(sizeof(*made) + n_categories + n_name));
-	char *text = PROF_IMPL_CAST(char *, made + 1);
+	struct prof_impl_node *behind = PROF_IMPL_NULL, *found;
 
-	if (!made)
-		return PROF_IMPL_NULL;
-	made->marker = *prof_impl_no_memory();
-	made->marker.object.name = text + n_categories;
-	made->marker.object.meta |= PROF_META_NAME_DYNAMIC;
-	made->marker.object.state = &made->state;
-	made->marker.options.categories = text;
-	made->state = 0;
-	made->hash = hash;
-	__builtin_memcpy(text, categories, n_categories);
-	__builtin_memcpy(text + n_categories, name, n_name);
-	return made;
+	do {
+		found = prof_impl_walk(from, node->place, w, &from, &behind);
+		if (found)
+			return found;
+		node->next = behind;
+	} while (!__atomic_compare_exchange_n(&from->next, &behind, node, 0, __ATOMIC_ACQ_REL,
+					      __ATOMIC_ACQUIRE));
+	return node;
 }
 
+/* The place of a bucket; NULL: there is no memory for its row. */
+static inline struct prof_impl_bucket *prof_impl_bucket_at(struct prof_impl_table *table,
+							   uint64_t number)
+{
+	struct prof_impl_bucket **row, *made, *none = PROF_IMPL_NULL;
+	uint64_t size;
+	int i;
+
+	if (number < PROF_IMPL_FIRST_ROW)
+		return &table->first[number];
+	i = 63 - __builtin_clzll(number) - 6;
+	size = UINT64_C(64) << i;
+	row = &table->rows[i];
+	made = __atomic_load_n(row, __ATOMIC_ACQUIRE);
+	if (!made) {
+		made = PROF_IMPL_CAST(struct prof_impl_bucket *, __builtin_calloc(size, sizeof(*made)));
+		if (!made)
+			return PROF_IMPL_NULL;
+		if (!__atomic_compare_exchange_n(row, &none, made, 0, __ATOMIC_ACQ_REL,
+						 __ATOMIC_ACQUIRE)) {
+			__builtin_free(made);
+			made = none;
+		}
+	}
+	return &made[number - size];
+}
+
+/*
+ * The node from which the objects of a bucket are found: its own, or as long as that is not in the list, that of a
+ * bucket before it, whose number is the same without the highest bit.
+ */
+static inline struct prof_impl_node *prof_impl_bucket_node(struct prof_impl_table *table,
+							   uint64_t number)
+{
+	struct prof_impl_bucket *wanted = prof_impl_bucket_at(table, number), *b = wanted;
+	uint64_t before = number, state = 0;
+
+	while (!b || __atomic_load_n(&b->state, __ATOMIC_ACQUIRE) != 2) {
+		before ^= UINT64_C(1) << (63 - __builtin_clzll(before));
+		b = prof_impl_bucket_at(table, before);
+	}
+	if (b == wanted || !wanted ||
+	    !__atomic_compare_exchange_n(&wanted->state, &state, UINT64_C(1), 0, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return &b->node;
+	wanted->node.place = prof_impl_backwards(number);
+	prof_impl_put_node(&b->node, &wanted->node, PROF_IMPL_NULL);
+	__atomic_store_n(&wanted->state, UINT64_C(2), __ATOMIC_RELEASE);
+	return &wanted->node;
+}
+
+/* Where a table has grown, its new buckets come into the list one by one. */
+static inline void prof_impl_count_object(struct prof_impl_table *table)
+{
+	const uint64_t n = __atomic_add_fetch(&table->n_objects, UINT64_C(1), __ATOMIC_RELAXED);
+	uint64_t buckets = __atomic_load_n(&table->n_buckets, __ATOMIC_RELAXED);
+
+	if (n > buckets * PROF_IMPL_BUCKET_LOAD &&
+	    buckets < UINT64_C(64) << (PROF_IMPL_ROWS - 1))
+		__atomic_compare_exchange_n(&table->n_buckets, &buckets, buckets * 2, 0,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* The table of this executable or library, behind one pointer. Where there is no ELF, each file has its own. */
+#if defined(__ELF__)
+PROF_IMPL_C struct prof_impl_table *prof_impl_objects_made __asm__("prof_objects_made")
+	PROF_IMPL_HIDDEN;
+#define PROF_IMPL_DEFINE_TABLE							\
+	__asm__(".ifndef prof_objects_made\n"					\
+		".pushsection .bss.prof_objects_made, \"awG\", %nobits, prof_objects_made, comdat\n"	\
+		".weak prof_objects_made\n"					\
+		".hidden prof_objects_made\n"					\
+		".type prof_objects_made, %object\n"				\
+		".balign 8\n"							\
+		"prof_objects_made: .zero 8\n"					\
+		".size prof_objects_made, 8\n"					\
+		".popsection\n"							\
+		".endif\n")
+#endif
 static inline struct prof_impl_table *prof_impl_table_get(void)
 {
-	struct prof_impl_table *table = __atomic_load_n(&prof_impl_markers_made, __ATOMIC_ACQUIRE);
+#if !defined(__ELF__)
+	static struct prof_impl_table *prof_impl_objects_made;
+#endif
+	struct prof_impl_table *table = __atomic_load_n(&prof_impl_objects_made, __ATOMIC_ACQUIRE);
 	struct prof_impl_table *made;
 
+#if defined(__ELF__)
+	PROF_IMPL_DEFINE_TABLE;
+#endif
 	if (table)
 		return table;
 	made = PROF_IMPL_CAST(struct prof_impl_table *, __builtin_calloc(1, sizeof(*made)));
-	if (!made || __atomic_compare_exchange_n(&prof_impl_markers_made, &table, made, 0,
-						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (!made)
+		return made;
+	made->n_buckets = PROF_IMPL_FIRST_ROW;
+	made->first[0].state = 2;
+	if (__atomic_compare_exchange_n(&prof_impl_objects_made, &table, made, 0, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
 		return made;
 	__builtin_free(made);
 	return table;
 }
 
-static inline const prof_marker_t *prof_marker_get(const char *name, const char *categories)
+PROF_IMPL_INLINE char *prof_impl_append(char *to, const char *text, size_t size)
 {
-	struct prof_impl_table *table = prof_impl_table_get();
-	struct prof_impl_made **list, *head, *found, *made;
-	const char *c;
-	uint32_t hash = 2166136261u;
-
-	PROF_IMPL_NEED;
-	if (!table)
-		return prof_impl_no_memory();
-	if (!name)
-		name = "";
-	if (!categories)
-		categories = "";
-	for (c = name; *c; c++)
-		hash = (hash ^ PROF_IMPL_CHAR(*c)) * 16777619u;
-	list = &table->lists[hash % PROF_IMPL_LISTS];
-	head = __atomic_load_n(list, __ATOMIC_ACQUIRE);
-	found = prof_impl_find(head, PROF_IMPL_NULL, hash, name, categories);
-	if (found)
-		return &found->marker;
-	made = prof_impl_make(hash, name, categories);
-	if (!made)
-		return prof_impl_no_memory();
-	made->next = head;
-	while (!__atomic_compare_exchange_n(list, &head, made, 0, __ATOMIC_ACQ_REL,
-					    __ATOMIC_ACQUIRE)) {
-		/* Somebody was faster, perhaps with the same. */
-		found = prof_impl_find(head, made->next, hash, name, categories);
-		if (found) {
-			__builtin_free(made);
-			return &found->marker;
-		}
-		made->next = head;
-	}
-	return &made->marker;
+	__builtin_memcpy(to, text, size);
+	return to + size;
 }
 
+/*
+ * The record of an object, with what it is found by, and after it the texts: the name, the categories, and what its
+ * marks say, which is its domain's name and these.
+ */
+static inline struct prof_impl_made *prof_impl_make(const struct prof_impl_wanted *w,
+						    const char **said_categories)
+{
+	const char *const domain = w->domain ? w->domain->name : "";
+	const size_t n_name = __builtin_strlen(w->name) + 1;
+	const size_t n_categories = __builtin_strlen(w->categories) + 1;
+	const size_t n_domain = __builtin_strlen(domain);
+	struct prof_impl_made *m =
+		PROF_IMPL_CAST(struct prof_impl_made *,
+			       __builtin_malloc(sizeof(*m) + n_name + 2 * n_categories + n_domain + 1));
+	char *text = PROF_IMPL_CAST(char *, m + 1);
+
+	if (!m)
+		return PROF_IMPL_NULL;
+	__builtin_memset(m, 0, sizeof(*m));
+	m->wanted = *w;
+	m->wanted.name = text;
+	text = prof_impl_append(text, w->name, n_name);
+	m->wanted.categories = text;
+	text = prof_impl_append(text, w->categories, n_categories);
+	*said_categories = text;
+	text = prof_impl_append(text, domain, n_domain);
+	if (n_domain && n_categories > 1)
+		*text++ = ',';
+	prof_impl_append(text, w->categories, n_categories);
+	return m;
+}
+
+#if PROF_IMPL_OFF
+#define PROF_IMPL_NEED_MADE (void)0
+PROF_IMPL_INLINE void prof_impl_shape_domain(struct prof_impl_made *m)
+{
+	(void)m;
+}
+PROF_IMPL_INLINE void prof_impl_shape_marks(struct prof_impl_made *m, const char *categories)
+{
+	(void)m, (void)categories;
+}
+#else
+#define PROF_IMPL_OF_DOMAIN(d, kind)						\
+	((d) ? prof_##kind##_in_prof_runtime : prof_##kind##_in_prof_default)
+PROF_IMPL_INLINE void prof_impl_shape_domain(struct prof_impl_made *m)
+{
+	m->is.domain.name = m->wanted.name;
+	m->is.domain.domain = &prof_domain_in_prof_runtime;
+}
+static inline void prof_impl_shape_marks(struct prof_impl_made *m, const char *categories)
+{
+	const prof_runtime_domain_t *const d = m->wanted.domain;
+	struct prof_object *const o = &m->is.object;
+	const int frame = m->wanted.kind == PROF_OBJECT_FRAME;
+
+	o->domain = d ? d->domain : &prof_domain_in_prof_default;
+	o->meta = m->wanted.kind << 44 | PROF_META_NAME_DYNAMIC;
+	o->state = &m->state;
+	if (m->wanted.kind != PROF_OBJECT_MARKER && *categories) {
+		o->meta |= PROF_META_HAS_CATEGORIES;
+		o->categories = categories;
+	}
+	o->begin = frame ? PROF_IMPL_OF_DOMAIN(d, async_begin) : PROF_IMPL_OF_DOMAIN(d, begin);
+	o->end = frame ? PROF_IMPL_OF_DOMAIN(d, async_end) : PROF_IMPL_OF_DOMAIN(d, end);
+	o->instant = PROF_IMPL_OF_DOMAIN(d, instant);
+	o->counter = PROF_IMPL_OF_DOMAIN(d, counter);
+}
 #endif
+
+/* What an object is to the functions that take it. */
+static inline void prof_impl_shape(struct prof_impl_made *m, const char *categories, int64_t initial)
+{
+	struct prof_marker_options *const options = &m->is.marker.options;
+
+	m->is.object.name = m->wanted.name;
+	prof_impl_shape_marks(m, categories);
+	if (m->wanted.kind == PROF_OBJECT_MARKER) {
+		options->categories = *categories ? categories : PROF_IMPL_NULL;
+		options->instant_on_start = m->wanted.instants & PROF_INSTANT_ON_START;
+		options->instant_on_finish = m->wanted.instants & PROF_INSTANT_ON_FINISH;
+		options->actions = m->wanted.actions;
+	} else if (m->wanted.kind == PROF_OBJECT_COUNTER) {
+		m->is.counter.value = &m->value;
+		m->value = initial;
+	}
+}
+
+/* The object that is wanted, made if need be; NULL: no memory. */
+static inline struct prof_impl_made *prof_impl_get(const struct prof_impl_wanted *w, int64_t initial)
+{
+	struct prof_impl_table *const table = prof_impl_table_get();
+	const uint64_t hash = prof_impl_hash(w), place = prof_impl_backwards(hash) | 1;
+	struct prof_impl_node *found, *before, *behind;
+	struct prof_impl_made *made;
+	const char *categories;
+	uint64_t buckets;
+	void *node;
+
+	if (!table)
+		return PROF_IMPL_NULL;
+	buckets = __atomic_load_n(&table->n_buckets, __ATOMIC_RELAXED);
+	before = prof_impl_bucket_node(table, hash & (buckets - 1));
+	found = prof_impl_walk(before, place, w, &before, &behind);
+	if (!found) {
+		made = prof_impl_make(w, &categories);
+		if (!made)
+			return PROF_IMPL_NULL;
+		if (w->kind)
+			prof_impl_shape(made, categories, initial);
+		else
+			prof_impl_shape_domain(made);
+		made->node.place = place;
+		found = prof_impl_put_node(before, &made->node, w);
+		if (found == &made->node)
+			prof_impl_count_object(table);
+		else
+			__builtin_free(made);
+	}
+	node = found;
+	return PROF_IMPL_CAST(struct prof_impl_made *, node);
+}
+
+/* The same, and where there is no memory what stands in for it. */
+static inline struct prof_impl_made *prof_impl_get_any(uint64_t kind,
+						       const prof_runtime_domain_t *domain,
+						       const char *name, const char *categories,
+						       unsigned instants, unsigned actions,
+						       int64_t initial)
+{
+	static struct prof_impl_made none[PROF_OBJECT_COUNTER + 1];
+	struct prof_impl_wanted wanted = { kind, domain && domain->name ? domain : PROF_IMPL_NULL,
+					   name ? name : "", categories ? categories : "",
+					   instants, actions };
+	struct prof_impl_made *made;
+
+	PROF_IMPL_NEED_MADE;
+	made = prof_impl_get(&wanted, initial);
+	if (made)
+		return made;
+	wanted.domain = PROF_IMPL_NULL;
+	wanted.name = "(no memory)";
+	wanted.categories = "";
+	made = &none[kind];
+	made->wanted = wanted;
+	prof_impl_shape(made, "", initial);
+	return made;
+}
+
+PROF_IMPL_INLINE const prof_runtime_domain_t *prof_impl_default_domain(void)
+{
+#if PROF_IMPL_OFF
+	static const prof_runtime_domain_t domain = { PROF_IMPL_NULL, PROF_IMPL_NULL };
+#else
+	static const prof_runtime_domain_t domain = { PROF_IMPL_NULL, &prof_domain_in_prof_default };
+#endif
+
+	return &domain;
+}
+
+#if PROF_IMPL_OFF
+/* Nobody looks at it. */
+#define PROF_IMPL_GET(kind, member, domain, name, categories, instants, actions)	\
+	const void *nothing = "";						\
+										\
+	(void)(domain), (void)(name), (void)(categories), (void)(instants), (void)(actions);	\
+	return PROF_IMPL_CAST(const prof_##member##_t *, nothing)
+#else
+#define PROF_IMPL_GET(kind, member, domain, name, categories, instants, actions)	\
+	return &prof_impl_get_any(kind, domain, name, categories, instants, actions, 0)->is.member
+#endif
+
+static inline const prof_runtime_domain_t *prof_domain_get(const char *name)
+{
+#if PROF_IMPL_OFF
+	(void)name;
+#else
+	const struct prof_impl_wanted wanted = { 0, PROF_IMPL_NULL, name ? name : "", "", 0, 0 };
+	const struct prof_impl_made *made = PROF_IMPL_NULL;
+
+	PROF_IMPL_NEED_MADE;
+	if (*wanted.name && __builtin_strcmp(wanted.name, "default"))
+		made = prof_impl_get(&wanted, 0);
+	if (made)
+		return &made->is.domain;
+#endif
+	return prof_impl_default_domain();
+}
+PROF_IMPL_INLINE int prof_domain_is_enabled(const prof_runtime_domain_t *domain)
+{
+	return PROF_IMPL_IS_ENABLED(domain->domain);
+}
+
+static inline const prof_task_t *prof_task_get(const prof_runtime_domain_t *domain, const char *name)
+{
+	PROF_IMPL_GET(PROF_OBJECT_TASK, task, domain, name, "", 0, 0);
+}
+static inline const prof_frame_t *prof_frame_get(const prof_runtime_domain_t *domain,
+						 const char *name)
+{
+	PROF_IMPL_GET(PROF_OBJECT_FRAME, frame, domain, name, "", 0, 0);
+}
+static inline const prof_event_t *prof_event_get(const char *name)
+{
+	PROF_IMPL_GET(PROF_OBJECT_EVENT, event, PROF_IMPL_NULL, name, "", 0, 0);
+}
+static inline const prof_marker_t *prof_marker_get_in(const prof_runtime_domain_t *domain,
+						      const char *name, const char *categories,
+						      unsigned instants, unsigned actions)
+{
+	PROF_IMPL_GET(PROF_OBJECT_MARKER, marker, domain, name, categories, instants & 3,
+		      actions & 7);
+}
+static inline const prof_marker_t *prof_marker_get(const char *name, const char *categories)
+{
+	return prof_marker_get_in(PROF_IMPL_NULL, name, categories, 0, 0);
+}
+/* A counter counts with PROFTRACE_DISABLE, too. */
+static inline const prof_counter_t *prof_counter_get(const prof_runtime_domain_t *domain,
+						     const char *name, int64_t initial)
+{
+	return &prof_impl_get_any(PROF_OBJECT_COUNTER, domain, name, "", 0, 0, initial)->is.counter;
+}
 
 #ifdef __cplusplus
 namespace proftrace

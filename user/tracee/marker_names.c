@@ -5,12 +5,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 struct name_entry {
 	uint64_t function;
 	uint64_t stub;
 	uint64_t name;
 };
+
+#define MARKER_NAMES_BYTES (MARKER_NAMES_MAX * sizeof(struct name_entry))
 
 int marker_domain_compare(const char *a, const char *b)
 {
@@ -112,31 +115,71 @@ static int read_names(const struct elf_file *elf, const struct marker_sites *sit
 	return 0;
 }
 
+/* Linkers compress sections of this name on request (-gz). Whatever is not as its head says is damaged. */
+static int inflate_section(const struct elf_file *elf, const Elf64_Shdr *section, void *to,
+			   size_t size)
+{
+	uLongf n = size;
+	Elf64_Chdr head;
+	uint8_t *from;
+	int r;
+
+	if (section->sh_size < sizeof(head) || section->sh_size > 2 * MARKER_NAMES_BYTES ||
+	    elf_file_read(elf, section->sh_offset, &head, sizeof(head)) ||
+	    head.ch_type != ELFCOMPRESS_ZLIB)
+		return -EBADMSG;
+	from = malloc(section->sh_size);
+	if (!from)
+		return -ENOMEM;
+	r = elf_file_read(elf, section->sh_offset, from, section->sh_size);
+	if (r == 0)
+		r = uncompress(to, &n, from + sizeof(head), section->sh_size - sizeof(head));
+	free(from);
+	return r == Z_OK && n == size ? 0 : -EBADMSG;
+}
+
+/* The size of the contents, whether they are compressed or not. */
+static uint64_t section_size(const struct elf_file *elf, const Elf64_Shdr *section)
+{
+	Elf64_Chdr head;
+
+	if (!(section->sh_flags & SHF_COMPRESSED))
+		return section->sh_size;
+	return elf_file_read(elf, section->sh_offset, &head, sizeof(head)) ? 0 : head.ch_size;
+}
+
 int marker_names_find(const struct elf_file *elf, const struct marker_sites *sites,
 		      struct marker_names *ret)
 {
 	struct marker_names found = { 0 };
 	struct name_entry *entries;
 	Elf64_Shdr section;
-	uint64_t n;
-	int r = 0;
+	uint64_t size;
+	int r;
 
 	memset(ret, 0, sizeof(*ret));
-	if (!sites->n || elf_file_section(elf, SHT_PROGBITS, ".proftrace.names", &section))
+	if (!sites->n || elf_file_section(elf, SHT_PROGBITS, ".debug_proftrace", &section))
 		return 0;
-	n = section.sh_size / sizeof(*entries);
-	found.cut = n > MARKER_NAMES_MAX;
-	if (found.cut)
-		n = MARKER_NAMES_MAX;
-	if (!n)
+	size = section_size(elf, &section);
+	found.cut = size > MARKER_NAMES_BYTES;
+	if (found.cut && !(section.sh_flags & SHF_COMPRESSED))
+		size = MARKER_NAMES_BYTES;
+	if (size > MARKER_NAMES_BYTES || size < sizeof(*entries)) {
+		*ret = found;
 		return 0;
-	entries = malloc(n * sizeof(*entries));
+	}
+	entries = malloc(size);
 	if (!entries)
 		return -ENOMEM;
-	if (elf_file_read(elf, section.sh_offset, entries, n * sizeof(*entries)))
+	r = section.sh_flags & SHF_COMPRESSED
+		    ? inflate_section(elf, &section, entries, size)
+		    : elf_file_read(elf, section.sh_offset, entries, size);
+	if (r == 0)
+		r = read_names(elf, sites, entries, (unsigned)(size / sizeof(*entries)), &found);
+	else if (r != -ENOMEM) {
 		found.malformed++;
-	else
-		r = read_names(elf, sites, entries, (unsigned)n, &found);
+		r = 0;
+	}
 	free(entries);
 	if (r == 0)
 		*ret = found;

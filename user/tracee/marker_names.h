@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The names of the markers in an ELF file, from its section .proftrace.names (include/proftrace.h, Names). Nothing
+ * The names of the markers in an ELF file, from its section .debug_proftrace (include/proftrace.h, Names). Nothing
  * but `list` needs them: a recorded mark brings its own. Files that were compiled with an older header, or stripped
  * by llvm-strip, do not have the section.
  */

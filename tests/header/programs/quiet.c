@@ -86,6 +86,7 @@ int objects(int i)
 {
 	PROF_MARKER_SCOPE(&plain);
 	const prof_marker_t *const made = prof_marker_get("made", "a");
+	const prof_runtime_domain_t *const domain = prof_domain_get("made");
 
 #ifndef __cplusplus
 	prof_marker_start(&marker);
@@ -97,6 +98,12 @@ int objects(int i)
 
 	first.finish();
 #endif
+	prof_task_start(prof_task_get(domain, "made"));
+	prof_event_start(prof_event_get("made"));
+	prof_frame_start(prof_frame_get(domain, "made"));
+	prof_counter_set(prof_counter_get(domain, "made", 1), prof_domain_is_enabled(domain));
+	prof_marker_start(
+		prof_marker_get_in(domain, "made", "a", PROF_INSTANT_ON_START, PROF_ON_WARMUP));
 	prof_marker_start(made);
 	prof_marker_finish(made);
 	prof_marker_instant(&shared_marker);

@@ -489,6 +489,28 @@ typedef struct prof_runtime_domain prof_runtime_domain_t;
 #define PROF_INSTANT_ON_FINISH 2
 
 /*
+ * Marks whose name, keys and number of arguments only the running program knows:
+ *
+ *	prof_begin_args(domain, name, args, n)
+ *	prof_end_args(domain, args, n)
+ *	prof_instant_args(domain, name, scope, args, n)
+ *	prof_async_begin_args(domain, name, id, args, n)
+ *	prof_async_end_args(domain, name, id, args, n)
+ *	prof_counter_args(domain, name, args, n)
+ *
+ * `args` are `n` pairs of a key and a value, made by prof_arg_int(key, value) and its like. Everything is read
+ * before they return. An event keeps 32 arguments, and the rest is counted; more than three cost another mark for
+ * each two. A counter has as many series as there are, three for each mark; for `record --stats-only` they are
+ * one. An end closes the innermost of these slices of its domain on the thread; PROF_END does so as well
+ * for those of the built-in domain.
+ */
+typedef struct prof_arg {
+	const char *key;
+	uint64_t type; /* PROF_VALUE_..., section 4 */
+	uint64_t bits;
+} prof_arg_t;
+
+/*
  * C++ has guards, which start what they are given and end it when they go, or before by finish():
  *
  *	proftrace::marker_scope work(id);	task_scope, event_scope, frame_scope
@@ -526,13 +548,16 @@ typedef struct prof_runtime_domain prof_runtime_domain_t;
  *		   bits 40-43	instants: their scope, PROF_SCOPE_THREAD and so on; take one that
  *				you do not know for the thread
  *		   bits 44-47	what kind of object it is: 0 none, 1 marker, 2 task, 3 frame, 4
- *				event, 5 counter; take one that you do not know for none
+ *				event, 5 counter; take one that you do not know for none. An
+ *				instant of 6 is none, but has the first arguments of the thread's
+ *				next mark: the first of both has an empty key and the same number
  *		   bits 48-50	phases of a schedule in which it is not recorded: warmup, active,
  *				active and save
  *		   others	0; ignore them
  *	3  a       uint64_t, by kind
  *	4  b       uint64_t, by kind
- *	5  keys    const char *: the pairs' keys in order, each with a NUL: "key1\0key2\0"; or NULL
+ *	5  keys    const char *: the pairs' keys in order, each with a NUL: "key1\0key2\0"; or NULL: then
+ *		   every other pair is a string and the key of the one that follows it
  *	6  values  const uint64_t *: the pairs' values in order; or 0; see bit 34
  *
  * Name and keys are constants of the ELF file that holds the stub, at a fixed distance from it, unless
@@ -693,6 +718,7 @@ typedef struct prof_runtime_domain prof_runtime_domain_t;
 #define PROF_OBJECT_FRAME 3
 #define PROF_OBJECT_EVENT 4
 #define PROF_OBJECT_COUNTER 5
+#define PROF_OBJECT_ARGUMENTS 6
 
 /*
  * 5. Implementation ===============================================================================
@@ -3456,6 +3482,153 @@ static inline const prof_counter_t *prof_counter_get(const prof_runtime_domain_t
 						     const char *name, int64_t initial)
 {
 	return &prof_impl_get_any(PROF_OBJECT_COUNTER, domain, name, "", 0, 0, initial)->is.counter;
+}
+
+/*
+ * Arguments made at run time. Three pairs fit into a mark, since their keys take places as well. Where there are
+ * more, instants before it have the first of them, and all of these begin with the same number, without a key.
+ */
+#define PROF_IMPL_DEFINE_ARG(word, type, kind, bits)				\
+	PROF_IMPL_INLINE prof_arg_t prof_arg_##word(const char *key, type value)	\
+	{									\
+		const prof_arg_t arg = { key, kind, bits };			\
+										\
+		return arg;							\
+	}
+PROF_IMPL_DEFINE_ARG(int, int64_t, PROF_VALUE_INT, PROF_IMPL_U64(value))
+PROF_IMPL_DEFINE_ARG(uint, uint64_t, PROF_VALUE_UINT, value)
+PROF_IMPL_DEFINE_ARG(string, const char *, PROF_VALUE_STRING, PROF_IMPL_ADDRESS(value))
+PROF_IMPL_DEFINE_ARG(bool, int, PROF_VALUE_BOOL, value ? 1u : 0u)
+PROF_IMPL_DEFINE_ARG(pointer, const void *, PROF_VALUE_POINTER, PROF_IMPL_ADDRESS(value))
+#undef PROF_IMPL_DEFINE_ARG
+PROF_IMPL_INLINE prof_arg_t prof_arg_double(const char *key, double value)
+{
+	prof_arg_t arg = { key, PROF_VALUE_DOUBLE, 0 };
+
+	__builtin_memcpy(&arg.bits, &value, sizeof(value));
+	return arg;
+}
+
+#if !PROF_IMPL_OFF
+
+enum {
+	PROF_IMPL_PAIRS = 3
+};
+
+/* One mark. The domain's name is the category of what belongs to a domain made at run time. */
+static inline PROF_IMPL_TRUSTED void prof_impl_mark_pairs(prof_stub_t *stub,
+							  const prof_runtime_domain_t *domain,
+							  const char *name, uint64_t meta, uint64_t a,
+							  const prof_arg_t *args, size_t n, int split)
+{
+	const char *const category = domain && name ? domain->name : PROF_IMPL_NULL;
+	uint64_t values[2 * PROF_IMPL_PAIRS];
+	int i, count = 0;
+
+	while (PROF_IMPL_U64(count) < n)
+		count++;
+	meta |= 2 * n;
+	for (i = 0; i < count; i++) {
+		const char *key = args[i].key && *args[i].key ? args[i].key : "(none)";
+
+		if (split && i == 0)
+			key = "";
+
+		values[2 * i] = PROF_IMPL_ADDRESS(key);
+		values[2 * i + 1] = args[i].bits;
+		meta |= prof_impl_meta(2 * i, PROF_VALUE_STRING) |
+			prof_impl_meta(2 * i + 1, args[i].type & 15);
+	}
+	if (name)
+		meta |= PROF_META_NAME_DYNAMIC;
+	if (category)
+		meta |= PROF_META_HAS_CATEGORIES;
+	stub(prof_impl_name(name), meta, a, PROF_IMPL_ADDRESS(category), PROF_IMPL_NULL,
+	     n ? PROF_IMPL_ADDRESS(values) : 0);
+}
+
+static inline void prof_impl_mark_args(prof_stub_t *stub, prof_stub_t *instant,
+				       const prof_runtime_domain_t *domain, const char *name,
+				       uint64_t meta, uint64_t a, const prof_arg_t *args, size_t n)
+{
+	static uint64_t marks;
+	prof_arg_t some[PROF_IMPL_PAIRS];
+
+	if (n <= PROF_IMPL_PAIRS) {
+		prof_impl_mark_pairs(stub, domain, name, meta, a, args, n, 0);
+		return;
+	}
+	/* Of this file: threads, of which each has its own marks, differ in any case. */
+	some[0] = prof_arg_uint("", __atomic_add_fetch(&marks, UINT64_C(1), __ATOMIC_RELAXED));
+	for (; n > 2; n -= 2, args += 2) {
+		some[1] = args[0];
+		some[2] = args[1];
+		prof_impl_mark_pairs(instant, domain, "", PROF_META_OBJECT(PROF_OBJECT_ARGUMENTS), 0,
+				     some, 3, 1);
+	}
+	some[1] = args[0];
+	some[2] = args[n - 1];
+	prof_impl_mark_pairs(stub, domain, name, meta, a, some, 1 + n, 1);
+}
+
+/* An end has no name: the slice is known by its domain. */
+PROF_IMPL_INLINE uint64_t prof_impl_domain_token(const prof_runtime_domain_t *domain)
+{
+	return domain && domain->name ? PROF_IMPL_ADDRESS(domain) : 0;
+}
+#define PROF_IMPL_STUB_OF(d, kind) PROF_IMPL_OF_DOMAIN((d) && (d)->name, kind)
+#define PROF_IMPL_SEND_ARGS(kind, domain, name, meta, a, args, n)		\
+	do {									\
+		if (prof_domain_is_enabled(domain ? domain : prof_impl_default_domain())) {	\
+			PROF_IMPL_NEED_MADE;					\
+			prof_impl_mark_args(PROF_IMPL_STUB_OF(domain, kind),	\
+					    PROF_IMPL_STUB_OF(domain, instant), domain, name,	\
+					    meta, a, args, n);			\
+		}								\
+	} while (0)
+#else
+#define PROF_IMPL_SEND_ARGS(kind, domain, name, meta, a, args, n) \
+	((void)(domain), (void)(name), (void)(meta), (void)(a), (void)(args), (void)(n))
+PROF_IMPL_INLINE uint64_t prof_impl_domain_token(const prof_runtime_domain_t *domain)
+{
+	(void)domain;
+	return 0;
+}
+#endif
+
+static inline void prof_begin_args(const prof_runtime_domain_t *domain, const char *name,
+				   const prof_arg_t *args, size_t n)
+{
+	PROF_IMPL_SEND_ARGS(begin, domain, name ? name : "", 0, prof_impl_domain_token(domain), args, n);
+}
+static inline void prof_end_args(const prof_runtime_domain_t *domain, const prof_arg_t *args, size_t n)
+{
+	PROF_IMPL_SEND_ARGS(end, domain, PROF_IMPL_NULL, 0, prof_impl_domain_token(domain), args, n);
+}
+static inline void prof_instant_args(const prof_runtime_domain_t *domain, const char *name, int scope,
+				     const prof_arg_t *args, size_t n)
+{
+	PROF_IMPL_SEND_ARGS(instant, domain, name ? name : "", PROF_META_SCOPE(scope), 0, args, n);
+}
+static inline void prof_async_begin_args(const prof_runtime_domain_t *domain, const char *name,
+					 uint64_t id, const prof_arg_t *args, size_t n)
+{
+	PROF_IMPL_SEND_ARGS(async_begin, domain, name ? name : "", 0, id, args, n);
+}
+static inline void prof_async_end_args(const prof_runtime_domain_t *domain, const char *name,
+				       uint64_t id, const prof_arg_t *args, size_t n)
+{
+	PROF_IMPL_SEND_ARGS(async_end, domain, name ? name : "", 0, id, args, n);
+}
+static inline void prof_counter_args(const prof_runtime_domain_t *domain, const char *name,
+				     const prof_arg_t *args, size_t n)
+{
+	size_t some;
+
+	for (; n; n -= some, args += some) {
+		some = n < 3 ? n : 3;
+		PROF_IMPL_SEND_ARGS(counter, domain, name ? name : "", 0, 0, args, some);
+	}
 }
 
 #ifdef __cplusplus

@@ -82,6 +82,22 @@ int in_function(int i)
 	return i;
 }
 
+void made(int i, const char *text);
+void made(int i, const char *text)
+{
+	const prof_runtime_domain_t *const domain = prof_domain_get(text);
+	const prof_arg_t args[] = { prof_arg_int("a", i),      prof_arg_uint("b", 1),
+				    prof_arg_double("c", 0.5), prof_arg_string("d", text),
+				    prof_arg_bool("e", i > 1), prof_arg_pointer(text, text) };
+
+	prof_begin_args(domain, text, args, 6);
+	prof_end_args(domain, args, 2);
+	prof_instant_args(domain, text, PROF_SCOPE_THREAD, args, 6);
+	prof_async_begin_args(domain, text, 1, args, 6);
+	prof_async_end_args(domain, text, 1, args, 1);
+	prof_counter_args(domain, text, args, 3);
+}
+
 int objects(int i)
 {
 	PROF_MARKER_SCOPE(&plain);

@@ -79,6 +79,16 @@ for glob in domain-1 '!domain-0' 'domain-1/b'; do
 	done
 done
 
+# Finding one takes as many steps among a million as among ten, and all threads find the same.
+for n in 10 1000 1000000; do
+	"$programs/many_names" $n 2 >"$tmp/out"
+	equal "$n names: exit status" $? 0
+	equal "$n names: objects" "$(said "$tmp/out" objects)" $n
+	equal "$n names: those that are not the same for all, or not in order" "$(said "$tmp/out" different) $(said "$tmp/out" misplaced)" "0 0"
+	check "$n names: at most three steps to each, on average" test "$(said "$tmp/out" steps)" -le $((3 * n))
+	check "$n names: at most 40 steps to any" test "$(said "$tmp/out" most)" -le 40
+done
+
 # Added up in the kernel.
 "$proftrace" record --stats-only -- "$programs/made" 2 5 >"$tmp/out" 2>"$tmp/err"
 equal "a table alone: domains" "$(awk '$1 ~ /^(domain-[01]|default)/ { sub(/,.*/, "", $1); print $1 }' "$tmp/err" | sort -u | tr '\n' ' ')" \

@@ -441,6 +441,13 @@ off_path() {
 		[ "$(grep -c '^j' path)" -eq 1 ] && [ "$(wc -l <path)" -le 4 ] && ! grep -q call path &&
 		tail -1 path | grep -q '^ret'
 }
+# A lock that is off: the same, then what it wraps.
+lock_is_cheap() {
+	$1 -O2 -fcf-protection=none -I"$include" -c "$programs/shape.c" -o shape.o &&
+		objdump -dr --no-show-raw-insn shape.o | awk '/<one_lock>:/ { on = 1; next }
+			on && /pthread_mutex_lock/ { exit } on && /^ *[0-9a-f]+:\t/ && !/R_X86_64/ { print $2 }' >path &&
+		[ "$(grep -c '^j[^m]' path)" -eq 1 ] && [ "$(wc -l <path)" -le 4 ]
+}
 # one_scope() reads the switch once: its end looks at what it knows, not at the switch.
 scope_reads_once() {
 	$1 -O2 -I"$include" -c "$programs/shape.c" -o shape.o &&
@@ -451,6 +458,7 @@ if [ "$(uname -m)" = x86_64 ]; then
 	for compiler in gcc clang; do
 		if have $compiler; then
 			check "a marker that is off is a load and a branch: $compiler" off_is_cheap $compiler
+			check "a lock that is off is a load and a branch more: $compiler" lock_is_cheap $compiler
 			check "a scope reads the switch once: $compiler" scope_reads_once $compiler
 		else
 			skip "a marker that is off is a load and a branch: $compiler" "no $compiler"

@@ -3034,7 +3034,7 @@ struct prof_impl_bucket {
 enum {
 	PROF_IMPL_ROWS = 32, /* of buckets: 64, then as many as all before together */
 	PROF_IMPL_FIRST_ROW = 64,
-	PROF_IMPL_BUCKET_LOAD = 2 /* objects for each bucket, on average */
+	PROF_IMPL_BUCKET_LOAD = 1 /* objects for each bucket, at most on average */
 };
 struct prof_impl_table {
 	struct prof_impl_bucket *rows[PROF_IMPL_ROWS];
@@ -3055,9 +3055,8 @@ struct prof_impl_wanted {
 	unsigned instants, actions;
 };
 
+/* What a search reads lies together, and the name behind it: among many, each line of memory takes its time. */
 struct prof_impl_made {
-	struct prof_impl_node node;
-	struct prof_impl_wanted wanted;
 	union {
 		prof_runtime_domain_t domain;
 		struct prof_object object;
@@ -3069,7 +3068,15 @@ struct prof_impl_made {
 	} is;
 	int64_t value;
 	uint32_t state;
+	struct prof_impl_node node;
+	struct prof_impl_wanted wanted;
 };
+PROF_IMPL_INLINE struct prof_impl_made *prof_impl_made_of(struct prof_impl_node *node)
+{
+	const uintptr_t address = PROF_IMPL_ADDRESS(node);
+
+	return PROF_IMPL_AT(struct prof_impl_made, address - offsetof(struct prof_impl_made, node));
+}
 
 PROF_IMPL_INLINE uint64_t prof_impl_backwards(uint64_t x)
 {
@@ -3099,11 +3106,9 @@ PROF_IMPL_INLINE uint64_t prof_impl_hash(const struct prof_impl_wanted *w)
 	return hash ^ hash >> 33;
 }
 
-static inline int prof_impl_is_wanted(const struct prof_impl_node *node,
-				      const struct prof_impl_wanted *w)
+static inline int prof_impl_is_wanted(struct prof_impl_node *node, const struct prof_impl_wanted *w)
 {
-	const void *place = node;
-	const struct prof_impl_made *m = PROF_IMPL_CAST(const struct prof_impl_made *, place);
+	const struct prof_impl_made *m = prof_impl_made_of(node);
 
 	return m->wanted.kind == w->kind && m->wanted.domain == w->domain &&
 	       m->wanted.instants == w->instants && m->wanted.actions == w->actions &&
@@ -3357,7 +3362,6 @@ static inline struct prof_impl_made *prof_impl_get(const struct prof_impl_wanted
 	struct prof_impl_made *made;
 	const char *categories;
 	uint64_t buckets;
-	void *node;
 
 	if (!table)
 		return PROF_IMPL_NULL;
@@ -3379,8 +3383,7 @@ static inline struct prof_impl_made *prof_impl_get(const struct prof_impl_wanted
 		else
 			__builtin_free(made);
 	}
-	node = found;
-	return PROF_IMPL_CAST(struct prof_impl_made *, node);
+	return prof_impl_made_of(found);
 }
 
 /* The same, and where there is no memory what stands in for it. */

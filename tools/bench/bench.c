@@ -152,6 +152,7 @@ static const struct {
 } parts[] = {
 	{ "physical marks", measure_physical, 7, 3 },
 	{ "events", measure_events, 7, 3 },
+	{ "objects", measure_made, 5, 1 },
 	{ "counters", measure_counters, 7, 3 },
 	{ "attaching", measure_attach, 5, 3 },
 	{ "the recorder", measure_rate, 3, 1 },

@@ -109,8 +109,8 @@ static struct broker_site *doors(const struct marker_sites *sites)
 	for (i = 0; list && i < sites->n; i++) {
 		const struct marker_site *s = &sites->sites[i];
 
-		list[i].offset = fast && s->fast_offset ? s->fast_offset : s->offset;
-		list[i].switch_offset = s->switch_offset;
+		list[i].offset = fast && s->optimised_offset ? s->optimised_offset : s->offset;
+		list[i].switch_offset = s->semaphore_offset;
 	}
 	return list;
 }

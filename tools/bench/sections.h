@@ -25,6 +25,7 @@ struct bench {
 #define SECTION_BYTES	 "With more in it: bytes per event"
 #define SECTION_FOREIGN	 "What nobody marked: ns per event"
 #define SECTION_SAMPLES	 "Call stacks, 10,000 times a second: ns per sample"
+#define SECTION_MADE	 "Finding an object by its name: ns"
 #define SECTION_COST	 "What an event is made of: ns"
 
 #define EXACT_ROW "proftrace, Perfetto"
@@ -41,5 +42,6 @@ int measure_sizes(struct bench *b);
 int measure_foreign(struct bench *b);
 int measure_samples(struct bench *b);
 int measure_cost(struct bench *b);
+int measure_made(struct bench *b);
 
 #endif

@@ -12,7 +12,8 @@
 ## make bench           measure the costs: tables, build/bench/results.json, build/bench/chart.svg
 ## make samples         build the programs with markers in tools/samples
 ## make man             build the manual pages in build/man
-## make install         program, header, manual pages, completion; DESTDIR and PREFIX. make uninstall
+## make lib             build/lib/libproftrace.so, for other languages
+## make install         program, headers, library, manual pages, completion; DESTDIR, PREFIX, LIBDIR. make uninstall
 ## make format          clang-format everything. make check-format only checks
 ## make compile_commands.json   for clangd and other tools that read C
 ## make clean           remove build/
@@ -24,6 +25,7 @@ Q := $(if $(V),,@)
 COMMA := ,
 B := build
 PREFIX ?= /usr/local
+LIBDIR ?= $(PREFIX)/lib
 CLANG ?= clang
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PROTOC_C ?= protoc-c
@@ -48,11 +50,11 @@ OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $B/obj/gen/perfetto_trace.pb-c.o
 ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $B/asan/gen/perfetto_trace.pb-c.o
 
 .DEFAULT_GOAL := all
-.PHONY: compile_commands.json all help demo test test-programs check test-kernels test-loader unit samples man install uninstall fuzz clean format check-format packages
+.PHONY: compile_commands.json all lib help demo test test-programs check test-kernels test-loader unit samples man install uninstall fuzz clean format check-format packages
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $B/proftrace
+all: $B/proftrace lib
 
 help:
 	@sed -n 's/^## \{0,1\}//p' Makefile
@@ -149,6 +151,22 @@ $B/proftrace: $B/obj/user/main.o $B/libproftrace.a
 	@echo "  CC    $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
 
+# --- the library for other languages -------------------------------------------------------------
+
+# The first number changes when the interface does, which it does not: lib/libproftrace.map.
+SONAME := libproftrace.so.1
+
+lib: $B/lib/libproftrace.so
+
+$B/lib/$(SONAME): lib/runtime.c lib/libproftrace.map include/proftrace.h include/proftrace/runtime.h
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CC) -std=gnu11 $(WARN) -Iinclude $(CFLAGS) $(LDFLAGS) -fPIC -shared -Wl,-soname,$(SONAME) \
+		-Wl,--version-script=lib/libproftrace.map -Wl,-z,defs $< -o $@
+
+$B/lib/libproftrace.so: $B/lib/$(SONAME)
+	$(Q)ln -sf $(SONAME) $@
+
 # --- what people meet first ----------------------------------------------------------------------
 
 SAMPLES := $B/samples/compress $B/samples/hello $B/samples/hello-cpp $B/samples/train $B/samples/service-cpp $B/samples/slow_slices.so
@@ -181,13 +199,21 @@ $B/man/%: tools/man/%.scd
 	scdoc < $< > $@
 
 COMPLETIONS := share/bash-completion/completions
-INSTALLED := bin/proftrace include/proftrace.h include/proftrace/handler.h share/pkgconfig/proftrace.pc $(COMPLETIONS)/proftrace \
+INSTALLED := bin/proftrace include/proftrace.h include/proftrace/handler.h include/proftrace/mutex.h \
+	include/proftrace/runtime.h share/pkgconfig/proftrace.pc $(COMPLETIONS)/proftrace \
 	$(foreach m,$(notdir $(MAN)),share/man/man$(patsubst .%,%,$(suffix $m))/$m)
 
 install: all man
 	install -D -m 755 $B/proftrace $(DESTDIR)$(PREFIX)/bin/proftrace
 	install -D -m 644 include/proftrace.h $(DESTDIR)$(PREFIX)/include/proftrace.h
-	install -D -m 644 include/proftrace/handler.h $(DESTDIR)$(PREFIX)/include/proftrace/handler.h
+	for header in handler mutex runtime; do \
+		install -D -m 644 include/proftrace/$$header.h $(DESTDIR)$(PREFIX)/include/proftrace/$$header.h || exit; \
+	done
+	install -D -m 755 $B/lib/$(SONAME) $(DESTDIR)$(LIBDIR)/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libproftrace.so
+	install -d $(DESTDIR)$(LIBDIR)/pkgconfig
+	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' tools/libproftrace.pc.in \
+		> $(DESTDIR)$(LIBDIR)/pkgconfig/libproftrace.pc
 	install -D -m 644 tools/completions/proftrace.bash $(DESTDIR)$(PREFIX)/$(COMPLETIONS)/proftrace
 	install -d $(DESTDIR)$(PREFIX)/share/pkgconfig
 	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' tools/proftrace.pc.in \
@@ -197,7 +223,8 @@ install: all man
 	done
 
 uninstall:
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,$(INSTALLED))
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,$(INSTALLED)) \
+		$(addprefix $(DESTDIR)$(LIBDIR)/,$(SONAME) libproftrace.so pkgconfig/libproftrace.pc)
 
 # --- tests -------------------------------------------------------------------------------------
 
@@ -216,20 +243,29 @@ TEST_PROGRAMS := $(patsubst tests/integration/programs/%.c,$B/tests/programs/%,\
 	$(foreach c,gcc clang,$(foreach o,O2 O3,$B/tests/programs/leaf-$c-$o))
 MARKED := -std=gnu11 -Wall -Wextra -Werror -pedantic -Iinclude -g
 
-$B/tests/programs/%: tests/integration/programs/%.c include/proftrace.h $(wildcard tests/integration/programs/*.h)
+$B/tests/programs/%: tests/integration/programs/%.c $(wildcard include/*.h include/*/*.h tests/integration/programs/*.h)
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
 	$(Q)$(CC) $(MARKED) -O2 $< -o $@ -lpthread -ldl -lm
 
-$B/tests/programs/%: tests/integration/programs/%.cpp include/proftrace.h $(wildcard tests/integration/programs/*.h)
+$B/tests/programs/%: tests/integration/programs/%.cpp $(wildcard include/*.h include/*/*.h tests/integration/programs/*.h)
 	@mkdir -p $(@D)
 	@echo "  CXX   $@"
-	$(Q)$(CXX) -std=c++11 $(filter-out -std=%,$(MARKED)) -O2 $< -o $@ -lpthread
+	$(Q)$(CXX) $(or $(CXXSTD),-std=c++11) $(filter-out -std=%,$(MARKED)) -O2 $< -o $@ -lpthread
+
+# std::string_view is younger.
+$B/tests/programs/texts: CXXSTD := -std=c++17
 
 $B/tests/programs/%-static: tests/integration/programs/%.c include/proftrace.h
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
 	$(Q)$(CC) $(MARKED) -O2 -static $< -o $@
+
+# It knows nothing of the header that the others include.
+$B/tests/programs/linked: tests/integration/programs/linked.c include/proftrace/runtime.h $B/lib/libproftrace.so
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CC) $(MARKED) -O2 $< -o $@ -L$B/lib -Wl,-rpath,'$$ORIGIN/../../lib' -lproftrace -lpthread
 
 # Libraries that it opens call into it.
 $B/tests/programs/libraries: MARKED += -rdynamic

@@ -27,6 +27,7 @@
 #define META_BITS	   ((1ull << 51) - 1)
 #define META_CLASS_MARKER  1
 #define META_CLASS_FRAME   3
+#define META_CLASS_SPLIT   6 /* an instant with arguments of the mark that follows */
 
 /*
  * An event in a batch: a word with the time, a word with the low halves of the addresses of stub

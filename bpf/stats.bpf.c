@@ -371,6 +371,11 @@ static __always_inline void add_mark(struct pt_regs *ctx, struct table_thread *t
 		account_left_out(st);
 		return;
 	}
+	/* The arguments of another mark (include/proftrace.h): there are none in a table. */
+	if (m->kind == RECORD_INSTANT && META_OBJECT(m->meta) >> 4 == META_CLASS_SPLIT) {
+		t->marks++;
+		return;
+	}
 	fill_row_key(ctx, t, m, address);
 	switch (m->kind) {
 	case RECORD_INSTANT:

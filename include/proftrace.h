@@ -29,10 +29,10 @@
  * enters the kernel for hundreds of them at once: about 20 ns each in place of 700.
  *
  * Names and keys are string literals. Values are integers of up to 64 bits, enumerators, bool, float,
- * double, strings (pointers to or arrays of char, signed char, unsigned char) and void pointers, told
- * apart when the program is compiled. Any other pointer, a 128-bit integer, a long double or a
- * structure does not compile: cast it to what you mean, a bit-field too. A marker takes up to six
- * key-value pairs.
+ * double, strings (pointers to or arrays of char, signed char, unsigned char; in C++ std::string and
+ * std::string_view as well) and void pointers, told apart when the program is compiled. Any other
+ * pointer, a 128-bit integer, a long double or a structure does not compile: cast it to what you mean,
+ * a bit-field too. A marker takes up to six key-value pairs.
  *
  * Every marker belongs to a domain, a group with a name and an on/off switch of its own. Without
  * further ado that is the built-in domain `prof_default`, named "default". A file that says
@@ -43,7 +43,7 @@
  * Markers are statements (PROF_SCOPE and its like are declarations as well) and may stand in any
  * function, in signal handlers too; they allocate nothing, lock nothing, leave errno alone and make no
  * system call, whatever records them (PROF_THREAD_NAME makes one).
- * prof_marker_get is the exception: it allocates what it makes.
+ * What makes objects at run time is the exception: it allocates them.
  *
  * A file that includes this one and has no marker has no code and no data of it. What files with markers
  * share is in a program once.
@@ -224,9 +224,17 @@ typedef struct prof_domain {
  * `size` bytes at `ptr` (any pointer to an object) were taken from, or given back to, the pool of
  * that name. They become a counter in bytes, the live size of the pool; what is never given back is
  * listed as leaked. Mark an allocation after it was made and a release before.
+ *
+ * PROF_REALLOC("pool", old, size, expression)
+ *
+ * Evaluates the expression, which puts `size` bytes in the place of those at `old`, and yields its value,
+ * their address: p = PROF_REALLOC("pool", p, n, realloc(p, n)). Where that is NULL, and `size` is not 0,
+ * it failed, and what was at `old` stays. `old` may be NULL.
  */
 #define PROF_ALLOC(pool, ptr, size) PROF_IMPL_ALLOC(_prof_default, pool, ptr, size)
-#define PROF_FREE(pool, ptr) PROF_IMPL_FREE(_prof_default, pool, ptr)
+#define PROF_FREE(pool, ptr) PROF_IMPL_FREE(_prof_default, pool, ptr, 0)
+#define PROF_REALLOC(pool, old, size, ...) \
+	PROF_IMPL_REALLOC(_prof_default, pool, old, size, __VA_ARGS__)
 
 /*
  * PROF_THREAD_NAME(name)
@@ -285,7 +293,9 @@ typedef struct prof_domain {
 #define PROF_FLOW_OUT_IN(domain, id) PROF_IMPL_FLOW_OUT(_in_##domain, id)
 #define PROF_FLOW_IN_IN(domain, id) PROF_IMPL_FLOW_IN(_in_##domain, id)
 #define PROF_ALLOC_IN(domain, pool, ptr, size) PROF_IMPL_ALLOC(_in_##domain, pool, ptr, size)
-#define PROF_FREE_IN(domain, pool, ptr) PROF_IMPL_FREE(_in_##domain, pool, ptr)
+#define PROF_FREE_IN(domain, pool, ptr) PROF_IMPL_FREE(_in_##domain, pool, ptr, 0)
+#define PROF_REALLOC_IN(domain, pool, old, size, ...) \
+	PROF_IMPL_REALLOC(_in_##domain, pool, old, size, __VA_ARGS__)
 #define PROF_CALL_IN(domain, name, ...) \
 	PROF_IMPL_EXPRESSION(_in_##domain, __COUNTER__, name, __VA_ARGS__)
 
@@ -366,11 +376,11 @@ typedef struct prof_counter prof_counter_t;
  * instant says so. PROF_MARKER_SCOPE may be entered again.
  */
 #define PROF_MARKER(id, domain, ...) \
-	PROF_IMPL_NEED_SHARED(__COUNTER__)					\
+	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_begin_in_##domain, __VA_ARGS__, )	\
 	PROF_IMPL_MARKER(PROF_IMPL_PRIVATE, id, _in_##domain, __VA_ARGS__, )	\
 	struct prof_marker
 #define PROF_MARKER_EXTERN(id, domain, ...) \
-	PROF_IMPL_NEED_SHARED(__COUNTER__)					\
+	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_begin_in_##domain, __VA_ARGS__, )	\
 	PROF_IMPL_MARKER(PROF_IMPL_SHARED, id, _in_##domain, __VA_ARGS__, )	\
 	struct prof_marker
 #define PROF_MARKER_DECLARE(id) PROF_IMPL_DECLARE_OBJECT(prof_marker_t, id)
@@ -389,15 +399,6 @@ typedef struct prof_counter prof_counter_t;
 #define PROF_SCOPE_GLOBAL 2
 #define PROF_SCOPE_TASK 3
 #define PROF_SCOPE_MARKER 4
-
-/*
- * prof_marker_get(name, categories)
- *
- * The marker of that name and those categories, for names that only the running program knows: a
- * `const prof_marker_t *` for the functions above, the same one at each call and on every thread. It
- * is made at the first call, stays for good, and belongs to the built-in domain. `categories` may be
- * NULL. Keep what it returns: finding it takes longer than marking. Not for signal handlers.
- */
 
 /*
  * PROF_TASK(id, domain, "name")
@@ -460,6 +461,56 @@ typedef struct prof_counter prof_counter_t;
 #define PROF_COUNTER_OBJECT_DECLARE(id) PROF_IMPL_DECLARE_OBJECT(prof_counter_t, id)
 
 /*
+ * Objects that are made at run time, for names that only the running program knows:
+ *
+ *	prof_domain_get(name)
+ *	prof_task_get(domain, name)
+ *	prof_frame_get(domain, name)
+ *	prof_event_get(name)
+ *	prof_counter_get(domain, name, initial)
+ *	prof_marker_get(name, categories)
+ *	prof_marker_get_in(domain, name, categories, instants, actions)
+ *
+ * Each returns the object of that name in that domain, for the functions above: the same one at each call with the
+ * same arguments, on every thread. It is made at the first call and stays for good. `domain` is what
+ * prof_domain_get() returned, or NULL for the built-in one, to which those without belong. `categories` may be
+ * NULL; `instants` is any of PROF_INSTANT_ON_START and PROF_INSTANT_ON_FINISH, `actions` as above, 0 for all.
+ *
+ * Finding one takes as long among a million as among ten, but longer than a mark that is off: keep what they
+ * return. They allocate, and are not for signal handlers; where there is no memory they return an object named
+ * "(no memory)". An executable and each of its libraries have their own; to a tracer those of one name are one.
+ *
+ * Domains that are made at run time share one switch: prof_domain_is_enabled() says whether someone records any
+ * of them. -D selects among them as among others.
+ */
+typedef struct prof_runtime_domain prof_runtime_domain_t;
+
+#define PROF_INSTANT_ON_START 1
+#define PROF_INSTANT_ON_FINISH 2
+
+/*
+ * Marks whose name, keys and number of arguments only the running program knows:
+ *
+ *	prof_begin_args(domain, name, args, n)
+ *	prof_end_args(domain, args, n)
+ *	prof_instant_args(domain, name, scope, args, n)
+ *	prof_async_begin_args(domain, name, id, args, n)
+ *	prof_async_end_args(domain, name, id, args, n)
+ *	prof_counter_args(domain, name, args, n)
+ *
+ * `args` are `n` pairs of a key and a value, made by prof_arg_int(key, value) and its like. Everything is read
+ * before they return. An event keeps 32 arguments, and the rest is counted; more than three cost another mark for
+ * each two. A counter has as many series as there are, three for each mark; for `record --stats-only` they are
+ * one. An end closes the innermost of these slices of its domain on the thread; PROF_END does so as well
+ * for those of the built-in domain.
+ */
+typedef struct prof_arg {
+	const char *key;
+	uint64_t type; /* PROF_VALUE_..., section 4 */
+	uint64_t bits;
+} prof_arg_t;
+
+/*
  * C++ has guards, which start what they are given and end it when they go, or before by finish():
  *
  *	proftrace::marker_scope work(id);	task_scope, event_scope, frame_scope
@@ -497,13 +548,16 @@ typedef struct prof_counter prof_counter_t;
  *		   bits 40-43	instants: their scope, PROF_SCOPE_THREAD and so on; take one that
  *				you do not know for the thread
  *		   bits 44-47	what kind of object it is: 0 none, 1 marker, 2 task, 3 frame, 4
- *				event, 5 counter; take one that you do not know for none
+ *				event, 5 counter; take one that you do not know for none. An
+ *				instant of 6 is none, but has the first arguments of the thread's
+ *				next mark: the first of both has an empty key and the same number
  *		   bits 48-50	phases of a schedule in which it is not recorded: warmup, active,
  *				active and save
  *		   others	0; ignore them
  *	3  a       uint64_t, by kind
  *	4  b       uint64_t, by kind
- *	5  keys    const char *: the pairs' keys in order, each with a NUL: "key1\0key2\0"; or NULL
+ *	5  keys    const char *: the pairs' keys in order, each with a NUL: "key1\0key2\0"; or NULL: then
+ *		   every other pair is a string and the key of the one that follows it
  *	6  values  const uint64_t *: the pairs' values in order; or 0; see bit 34
  *
  * Name and keys are constants of the ELF file that holds the stub, at a fixed distance from it, unless
@@ -527,13 +581,16 @@ typedef struct prof_counter prof_counter_t;
  *	 2  end		a = token		 7  flow_out	a = id
  *	 3  instant	name			 8  flow_in	a = id
  *	 4  counter	name, a = value		 9  alloc	name = pool, a = pointer, b = size
- *	 5  async_begin	name, a = id		10  free	name = pool, a = pointer
+ *	 5  async_begin	name, a = id		10  free	name = pool, a = pointer, b
  *
  *	32  thread_name	name (dynamic)		37  stop
  *	33  step	a = epoch, b = batch	38  include_json	one pair: the path, a string
  *	34  pause				39  scope_push	name
  *	35  resume				40  scope_pop
  *	36  dump
+ *
+ * A free whose b is UINT64_MAX begins a PROF_REALLOC: what is at `a` is free when the next alloc of the thread says
+ * so, unless that one's pointer is 0 and its size is not. Until then others may have got the address.
  *
  * A counter whose meta gives its `a` no type has its series in the pairs. The token tells which begin
  * an end belongs to: the innermost open one of the thread with that token. PROF_BEGIN and PROF_END
@@ -568,6 +625,15 @@ typedef struct prof_counter prof_counter_t;
  *	...	name of the domain, with a NUL; then perhaps more, in later versions
  *
  * Link-time optimisation may write a note twice: count a door by its offset in the file.
+ *
+ * Names. The section .debug_proftrace, which is not loaded and which `strip` removes (only in one of that name do
+ * linkers allow for functions that they have dropped), has three words for each
+ * marker whose name is a literal, and for each object: an address in the code of its function, that of the stub
+ * that it calls (to begin with), and that of its name. Several may say the same. Where the first is not in the
+ * code of the file the linker has dropped the function, and the others mean nothing.
+ *
+ * Domains that are made at run time have the stubs of one domain, whose id is prof_runtime and whose name is
+ * "(run time)". The first category of their marks is the domain that they belong to.
  *
  * Batches. Where `batch` is on, a mark goes into a buffer of its thread, and the kernel is entered only
  * when that is full: kind 48 hands it over, with its address as a, and as b 0 full, 1 new and nothing
@@ -652,6 +718,7 @@ typedef struct prof_counter prof_counter_t;
 #define PROF_OBJECT_FRAME 3
 #define PROF_OBJECT_EVENT 4
 #define PROF_OBJECT_COUNTER 5
+#define PROF_OBJECT_ARGUMENTS 6
 
 /*
  * 5. Implementation ===============================================================================
@@ -728,6 +795,7 @@ template <decltype(sizeof(0)) N> struct is_literal<const char (&)[N]> {
 #define PROF_IMPL_NOT_A_VALUE							\
 	"proftrace: a value is an integer of up to 64 bits, a bool, a float or double, a string or a "	\
 	"void pointer; cast it to one of these"
+#define PROF_IMPL_VIEW_KEPT 256 /* bytes of a string that are recorded */
 #define PROF_IMPL_NOT_A_NUMBER							\
 	"proftrace: the value of a counter is an integer of up to 64 bits, a bool, a float or double"
 
@@ -803,6 +871,7 @@ typedef void prof_stub_t(const char *name, uint64_t meta, uint64_t a, uint64_t b
 #define PROF_IMPL_DEFINE_DOMAIN(id, name)
 #define PROF_IMPL_NEED (void)0
 #define PROF_IMPL_NEED_SHARED(n)
+#define PROF_IMPL_NEED_LISTED(n, ...)
 #define PROF_IMPL_ON(domain) 0
 #define PROF_IMPL_IS_ENABLED(domain) ((void)sizeof((domain)->on), 0)
 
@@ -837,12 +906,24 @@ typedef void prof_stub_t(const char *name, uint64_t meta, uint64_t a, uint64_t b
 typedef void prof_impl_uncalled_t(void);
 PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody);
 #define PROF_IMPL_NEED __asm__ volatile("" : : PROF_IMPL_SYMBOLIC(&prof_impl_shared))
-/* At file scope. */
+/* At file scope; the second for an object, whose name and stub it lists. */
 #define PROF_IMPL_NEED_SHARED(n)						\
 	static __attribute__((used, cold)) void PROF_IMPL_JOIN(prof_impl_needs_, n)(void)	\
 	{									\
 		PROF_IMPL_NEED;							\
 	}
+#define PROF_IMPL_NEED_LISTED(n, stub, name, ...)				\
+	static __attribute__((used, cold)) void PROF_IMPL_JOIN(prof_impl_needs_, n)(void)	\
+	{									\
+		PROF_IMPL_NEED;							\
+		PROF_IMPL_LIST(stub, name);					\
+	}
+#define PROF_IMPL_LIST(stub, name)						\
+	__asm__ volatile("979: .pushsection .debug_proftrace, \"\", %%progbits\n\t"	\
+			 ".8byte 979b, %c0, %c1\n\t"				\
+			 ".popsection"						\
+			 :							\
+			 : PROF_IMPL_SYMBOLIC(&stub), PROF_IMPL_SYMBOLIC(&("" name)[0]))
 
 PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 {
@@ -1045,6 +1126,8 @@ PROF_DOMAIN_DECLARE(prof_default);
 PROF_IMPL_EACH_KIND(PROF_IMPL_DECLARE_DEFAULT_STUB, prof_default, )
 PROF_IMPL_C prof_domain_t prof_domain_prof_default PROF_IMPL_HIDDEN;
 
+PROF_DOMAIN_DECLARE(prof_runtime);
+
 PROF_IMPL_EACH_CONTROL_KIND(PROF_IMPL_DECLARE_STUB, prof_control, )
 PROF_IMPL_C prof_domain_t prof_domain_in_prof_control __asm__("prof_domain_prof_control")
 	PROF_IMPL_HIDDEN;
@@ -1075,7 +1158,7 @@ enum {
 	PROF_IMPL_BATCH_UNLOADED = 4,
 	PROF_IMPL_BATCH_STUCK = 64, /* marks past a batch that never gets complete */
 	PROF_IMPL_NAME_KEPT = 128,  /* bytes */
-	PROF_IMPL_STRING_KEPT = 256
+	PROF_IMPL_STRING_KEPT = PROF_IMPL_VIEW_KEPT
 };
 #define PROF_IMPL_META_BITS ((UINT64_C(1) << 51) - 1)
 #define PROF_IMPL_META_NEAR_BITS (((UINT64_C(1) << 51) - (UINT64_C(1) << 40)) | 0xffff)
@@ -1445,7 +1528,7 @@ PROF_IMPL_ONCE("put_slowly") __attribute__((cold)) void prof_impl_put_slowly(
 	uint64_t stub)
 {
 	struct prof_impl_event e;
-	struct prof_batch *batch;
+	struct prof_batch *batch = PROF_IMPL_NULL;
 	uint64_t *to;
 
 	__builtin_memset(&e, 0, sizeof(e));
@@ -1609,15 +1692,6 @@ PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody)
 		".endif\n"
 		:
 		: PROF_IMPL_SYMBOLIC(&prof_impl_put_slowly));
-	/* The markers made at run time. */
-	__asm__(".ifndef prof_markers_made\n"
-		".pushsection .bss.prof_markers_made, \"awG\", %nobits, prof_markers_made, comdat\n"
-		PROF_IMPL_ASM_SYMBOL("prof_markers_made", "object")
-		".balign 8\n"
-		"prof_markers_made: .zero 8\n"
-		".size prof_markers_made, 8\n"
-		".popsection\n"
-		".endif\n");
 #if PROF_IMPL_UNLOADS
 	__asm__(".ifndef prof_batch_unload\n"
 		".pushsection .fini_array.00000, \"awG\", %%fini_array, prof_batch_unload, comdat\n"
@@ -1813,6 +1887,18 @@ PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody)
 	nobody();
 }
 
+/* The same for those who make objects at run time: the stubs of their domains. */
+PROF_IMPL_UNCALLED void prof_impl_shared_made(prof_impl_uncalled_t *nobody)
+{
+	__asm__(PROF_IMPL_ASM_INTERRUPT);
+	PROF_IMPL_DEFINE_DOMAIN(prof_runtime, "\"(run time)\"")
+	__asm__(PROF_IMPL_ASM_RESUME);
+	nobody();
+}
+#define PROF_IMPL_NEED_MADE							\
+	PROF_IMPL_NEED;								\
+	__asm__ volatile("" : : PROF_IMPL_SYMBOLIC(&prof_impl_shared_made))
+
 #endif
 
 /*
@@ -1906,7 +1992,55 @@ template <class T> PROF_IMPL_INLINE uint64_t bits(T, tag<0>)
 	return 0;
 }
 
-template <class T> PROF_IMPL_INLINE prof_impl_value value(T v)
+/*
+ * std::string and std::string_view, without their headers: classes with the traits of characters, whose
+ * data() is a string. One that has a c_str() is passed as it is. A view need not end in a NUL, so what is
+ * kept of it is copied, and one byte more, by which a tracer knows that it was longer.
+ */
+template <class T> T &&any();
+template <bool, class> struct only_if {
+};
+template <class T> struct only_if<true, T> {
+	using type = T;
+};
+template <class T> struct is_string {
+	template <class U>
+	static tag<type_of<decltype(any<const U &>().data())>::value> kind(typename U::traits_type *);
+	template <class U> static tag<0> kind(...);
+	static constexpr bool value = decltype(kind<T>(nullptr))::value == PROF_VALUE_STRING;
+};
+struct view_copy {
+	char bytes[PROF_IMPL_VIEW_KEPT + 2];
+
+	operator prof_impl_value() const
+	{
+		return prof_impl_value{ PROF_VALUE_STRING, reinterpret_cast<uintptr_t>(bytes) };
+	}
+};
+template <class T> PROF_IMPL_INLINE auto text(const T &v, int) -> decltype(v.c_str(), prof_impl_value())
+{
+	return prof_impl_value{ PROF_VALUE_STRING, reinterpret_cast<uintptr_t>(v.c_str()) };
+}
+template <class T> PROF_IMPL_INLINE view_copy text(const T &v, long)
+{
+	const size_t limit = PROF_IMPL_VIEW_KEPT + 1, size = v.size();
+	const size_t n = size < limit ? size : limit;
+	view_copy copy;
+
+	if (n)
+		__builtin_memcpy(copy.bytes, v.data(), n);
+	copy.bytes[n] = '\0';
+	return copy;
+}
+
+template <class T>
+PROF_IMPL_INLINE auto value(const T &v)
+	-> decltype(text(any<typename only_if<is_string<T>::value, const T &>::type>(), 0))
+{
+	return text(v, 0);
+}
+template <class T>
+PROF_IMPL_INLINE typename only_if<!is_string<T>::value, prof_impl_value>::type value(T v)
 {
 	static_assert(type_of<T>::value != 0, PROF_IMPL_NOT_A_VALUE);
 	return prof_impl_value{ static_cast<uint64_t>(type_of<T>::value),
@@ -2035,6 +2169,17 @@ PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
 }
 
 #define PROF_IMPL_LITERAL(s) prof_impl_touch("" s, sizeof("" s) - 1)
+
+/* A name, which is listed as well: section 4, Names. */
+#if PROF_IMPL_OFF
+#define PROF_IMPL_NAME(stub, s) PROF_IMPL_LITERAL(s)
+#else
+#define PROF_IMPL_NAME(stub, s)							\
+	__extension__({								\
+		PROF_IMPL_LIST(stub, s);					\
+		PROF_IMPL_LITERAL(s);						\
+	})
+#endif
 #define PROF_IMPL_FUNC prof_impl_touch(__func__, sizeof(__func__) - 1)
 
 /*
@@ -2053,7 +2198,7 @@ PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
 	do {									\
 		PROF_IMPL_REQUIRE_NAME(name, form);				\
 		if (PROF_IMPL_ON(domain)) {					\
-			PROF_IMPL_CALL(PROF_IMPL_VALUE, stub, PROF_IMPL_LITERAL(name), 0, a, b,	\
+			PROF_IMPL_CALL(PROF_IMPL_VALUE, stub, PROF_IMPL_NAME(stub, name), 0, a, b,	\
 				       __VA_ARGS__)				\
 		}								\
 	} while (0)
@@ -2151,7 +2296,7 @@ template <int N> struct call {
 	template <class... V>
 	__attribute__((always_inline)) PROF_IMPL_TRUSTED call(prof_stub_t *stub, const char *name,
 							      uint64_t more, uint64_t a,
-							      const char *keys, V... v)
+							      const char *keys, const V &...v)
 	{
 		const prof_impl_value given[] = { v... };
 		uint64_t values[static_cast<size_t>(N < 2 ? 2 : N)] = {};
@@ -2201,6 +2346,21 @@ template <int N> struct call {
 
 #endif
 
+/* In C it is declarations alone, after which others may follow. */
+#ifdef __cplusplus
+#define PROF_IMPL_DO(n, ...)							\
+	do {									\
+		__VA_ARGS__							\
+	} while (0)
+#else
+#define PROF_IMPL_DO(n, ...)							\
+	const char PROF_IMPL_JOIN(prof_opened_, n) __attribute__((unused)) =	\
+		__extension__({							\
+			__VA_ARGS__						\
+			(char)0;						\
+		})
+#endif
+
 #define PROF_IMPL_BEGIN(in, name, ...)						\
 	PROF_IMPL_MARK_NAMED(name, "; use PROF_BEGIN_DYN", prof_domain##in, prof_begin##in, 0, 0,	\
 			     __VA_ARGS__)
@@ -2223,9 +2383,29 @@ template <int N> struct call {
 #define PROF_IMPL_ALLOC(in, pool, ptr, size)					\
 	PROF_IMPL_MARK_NAMED(pool, "", prof_domain##in, prof_alloc##in,		\
 			     PROF_IMPL_ADDRESS(ptr), PROF_IMPL_U64(size), ~)
-#define PROF_IMPL_FREE(in, pool, ptr)						\
+#define PROF_IMPL_FREE(in, pool, ptr, moves)					\
 	PROF_IMPL_MARK_NAMED(pool, "", prof_domain##in, prof_free##in,		\
-			     PROF_IMPL_ADDRESS(ptr), 0, ~)
+			     PROF_IMPL_ADDRESS(ptr), moves, ~)
+/* The size is asked for once, and before: what the expression yields may be all that is left of it. */
+#ifdef __cplusplus
+#define PROF_IMPL_REALLOC(in, pool, old, size, ...)				\
+	[&]() {									\
+		PROF_IMPL_FREE(in, pool, old, UINT64_MAX);				\
+		const auto prof_size = (size);					\
+		const auto prof_new = (__VA_ARGS__);				\
+		PROF_IMPL_ALLOC(in, pool, prof_new, prof_size);			\
+		return prof_new;						\
+	}()
+#else
+#define PROF_IMPL_REALLOC(in, pool, old, size, ...)				\
+	__extension__({								\
+		const uint64_t prof_size = PROF_IMPL_U64(size);			\
+		PROF_IMPL_DO(moves, PROF_IMPL_FREE(in, pool, old, UINT64_MAX););	\
+		__auto_type prof_new = (__VA_ARGS__);				\
+		PROF_IMPL_ALLOC(in, pool, prof_new, prof_size);			\
+		prof_new;							\
+	})
+#endif
 #define PROF_IMPL_STEP(epoch, batch)						\
 	PROF_IMPL_MARK(prof_domain_in_prof_control, prof_step_in_prof_control, PROF_IMPL_NULL,	\
 		       PROF_IMPL_U64(epoch), PROF_IMPL_U64(batch), ~)
@@ -2244,7 +2424,7 @@ template <int N> struct call {
 			PROF_IMPL_TAKE(prof_number, value)			\
 			const struct prof_impl_value prof_value = PROF_IMPL_NUMBER(prof_number);	\
 			PROF_IMPL_NEED;						\
-			prof_counter##in(PROF_IMPL_LITERAL(name), prof_value.type << 4,	\
+			prof_counter##in(PROF_IMPL_NAME(prof_counter##in, name), prof_value.type << 4,	\
 					 prof_value.bits, 0, PROF_IMPL_NULL, 0);	\
 		}								\
 	} while (0)
@@ -2253,13 +2433,13 @@ template <int N> struct call {
 		PROF_IMPL_REQUIRE_NAME(name, "");				\
 		if (PROF_IMPL_ON(prof_domain##in)) {				\
 			PROF_IMPL_CALL(PROF_IMPL_NUMBER, prof_counter##in,	\
-				       PROF_IMPL_LITERAL(name), 0, 0, 0, __VA_ARGS__)	\
+				       PROF_IMPL_NAME(prof_counter##in, name), 0, 0, 0, __VA_ARGS__)	\
 		}								\
 	} while (0)
 
 #define PROF_IMPL_SCOPE_NAMED(in, n, name, ...)					\
 	PROF_IMPL_REQUIRE_NAME(name, "; use PROF_SCOPE_DYN");			\
-	PROF_IMPL_SCOPE(in, n, PROF_IMPL_LITERAL(name), 0, __VA_ARGS__)
+	PROF_IMPL_SCOPE(in, n, PROF_IMPL_NAME(prof_begin##in, name), 0, __VA_ARGS__)
 #define PROF_IMPL_SCOPE_DYN(in, n, name, ...)					\
 	PROF_IMPL_SCOPE(in, n, prof_impl_name(name), PROF_IMPL_NAME_META(name), __VA_ARGS__)
 #define PROF_IMPL_BEGIN_DYN(in, name, ...)					\
@@ -2350,20 +2530,6 @@ PROF_IMPL_INLINE PROF_IMPL_TRUSTED void prof_impl_scope_close(struct prof_impl_s
 }
 #endif
 
-/* In C it is declarations alone, after which others may follow. */
-#ifdef __cplusplus
-#define PROF_IMPL_DO(n, ...)							\
-	do {									\
-		__VA_ARGS__							\
-	} while (0)
-#else
-#define PROF_IMPL_DO(n, ...)							\
-	const char PROF_IMPL_JOIN(prof_opened_, n) __attribute__((unused)) =	\
-		__extension__({							\
-			__VA_ARGS__						\
-			(char)0;						\
-		})
-#endif
 #define PROF_IMPL_OPEN(in, n, ...)						\
 	unsigned char PROF_IMPL_JOIN(prof_slice_, n);				\
 	PROF_IMPL_GUARD(PROF_IMPL_JOIN(prof_scope_, n), prof_end##in);		\
@@ -2476,6 +2642,7 @@ PROF_IMPL_INLINE void prof_scope_pop(void)
 struct prof_object {
 	const char *name;
 #if !PROF_IMPL_OFF
+	const char *categories; /* of all but markers, which have theirs; only if made at run time */
 	const prof_domain_t *domain;
 	uint64_t meta; /* of all its marks but the ends */
 	uint32_t *state;
@@ -2536,7 +2703,8 @@ struct prof_counter {
 #define PROF_IMPL_STUB(kind, in)
 #else
 #define PROF_IMPL_OBJECT(id, in, name, class, begin, end, instant, counter)	\
-	{ "" name, &prof_domain##in, PROF_META_OBJECT(class), &id##_prof_state, begin, end, instant, counter }
+	{ "" name, PROF_IMPL_NULL, &prof_domain##in, PROF_META_OBJECT(class), &id##_prof_state, begin,	\
+	  end, instant, counter }
 #define PROF_IMPL_OBJECT_STATE(linkage, id) linkage(uint32_t, id##_prof_state) = 0;
 #define PROF_IMPL_STUB(kind, in) prof_##kind##in
 #endif
@@ -2552,21 +2720,21 @@ struct prof_counter {
 	};									\
 	PROF_IMPL_LOUD
 #define PROF_IMPL_SLICE(linkage, type, class, id, in, name)			\
-	PROF_IMPL_NEED_SHARED(__COUNTER__)					\
+	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_begin##in, name, )				\
 	PROF_IMPL_OBJECT_STATE(linkage, id)					\
 	linkage(const prof_##type##_t, id) = {					\
 		PROF_IMPL_OBJECT(id, in, name, class, PROF_IMPL_STUB(begin, in),	\
 				 PROF_IMPL_STUB(end, in), PROF_IMPL_NULL, PROF_IMPL_NULL)	\
 	}
 #define PROF_IMPL_FRAME(linkage, id, in, name)					\
-	PROF_IMPL_NEED_SHARED(__COUNTER__)					\
+	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_async_begin##in, name, )				\
 	PROF_IMPL_OBJECT_STATE(linkage, id)					\
 	linkage(const prof_frame_t, id) = {					\
 		PROF_IMPL_OBJECT(id, in, name, PROF_OBJECT_FRAME, PROF_IMPL_STUB(async_begin, in),	\
 				 PROF_IMPL_STUB(async_end, in), PROF_IMPL_NULL, PROF_IMPL_NULL)	\
 	}
 #define PROF_IMPL_COUNTER_OBJECT(linkage, id, in, name, initial)		\
-	PROF_IMPL_NEED_SHARED(__COUNTER__)					\
+	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_counter##in, name, )				\
 	PROF_IMPL_OBJECT_STATE(linkage, id)					\
 	linkage(int64_t, id##_prof_value) = initial;				\
 	linkage(const prof_counter_t, id) = {					\
@@ -2641,15 +2809,17 @@ PROF_IMPL_INLINE uint64_t prof_impl_token_of_guard(const struct prof_object *o)
 
 PROF_IMPL_COLD void prof_impl_begin(const struct prof_object *o, uint64_t token)
 {
-	o->begin(prof_impl_touch(o->name, 0), o->meta, token, 0, PROF_IMPL_NULL, 0);
+	o->begin(prof_impl_touch(o->name, 0), o->meta, token, PROF_IMPL_ADDRESS(o->categories),
+		 PROF_IMPL_NULL, 0);
 }
 
 /* The end of a frame on a thread of its own finds its name only here. */
 PROF_IMPL_COLD void prof_impl_end(const struct prof_object *o, uint64_t token)
 {
-	const int frame = o->meta == PROF_META_OBJECT(PROF_OBJECT_FRAME);
-
-	o->end(frame ? o->name : PROF_IMPL_NULL, frame ? o->meta : 0, token, 0, PROF_IMPL_NULL, 0);
+	if ((o->meta & PROF_META_OBJECT(15)) == PROF_META_OBJECT(PROF_OBJECT_FRAME))
+		o->end(o->name, o->meta, token, PROF_IMPL_ADDRESS(o->categories), PROF_IMPL_NULL, 0);
+	else
+		o->end(PROF_IMPL_NULL, 0, token, 0, PROF_IMPL_NULL, 0);
 }
 
 PROF_IMPL_INLINE uint64_t prof_impl_marker_meta(const prof_marker_t *m)
@@ -2691,8 +2861,8 @@ PROF_IMPL_COLD void prof_impl_marker_end(const prof_marker_t *m, uint64_t token)
 PROF_IMPL_COLD void prof_impl_count(const struct prof_object *o, int64_t value)
 {
 	o->counter(prof_impl_touch(o->name, 0),
-		   o->meta | PROF_IMPL_U64(PROF_VALUE_INT) << 4, PROF_IMPL_U64(value), 0,
-		   PROF_IMPL_NULL, 0);
+		   o->meta | PROF_IMPL_U64(PROF_VALUE_INT) << 4, PROF_IMPL_U64(value),
+		   PROF_IMPL_ADDRESS(o->categories), PROF_IMPL_NULL, 0);
 }
 
 /* Stands in for the stub of a marker's counter, whose place for the name holds the marker. */
@@ -2847,135 +3017,622 @@ PROF_IMPL_INLINE void prof_impl_marker_scope_close(struct prof_impl_marker_scope
 #endif
 
 /*
- * Markers made at run time: a table of lists, made at the first call and only ever added to, so that
- * finding one takes no lock. Each executable and library has its own, behind one pointer.
+ * Objects made at run time. They are in one list that is only ever added to, in the order of their hashes read
+ * backwards, so that the objects of a bucket stay together however many buckets there are: to double their number
+ * moves nothing, and an object never moves (Shalev and Shavit, "Split-Ordered Lists", 2006). Each bucket has a node
+ * of its own in the list, before its objects, which is put there when the bucket is first wanted. Neither finding
+ * nor adding takes a lock. Each executable and library has its own table.
  */
-struct prof_impl_made {
-	prof_marker_t marker;
-	uint32_t state;
-	uint32_t hash;
-	struct prof_impl_made *next;
-	/* then the categories and the name, each with its NUL */
+struct prof_impl_node {
+	uint64_t place; /* the hash backwards; odd for objects, even for buckets */
+	struct prof_impl_node *next;
+};
+struct prof_impl_bucket {
+	struct prof_impl_node node;
+	uint64_t state; /* 0 not in the list, 1 somebody puts it there, 2 in the list */
 };
 enum {
-	PROF_IMPL_LISTS = 256
+	PROF_IMPL_ROWS = 32, /* of buckets: 64, then as many as all before together */
+	PROF_IMPL_FIRST_ROW = 64,
+	PROF_IMPL_BUCKET_LOAD = 1 /* objects for each bucket, at most on average */
 };
 struct prof_impl_table {
-	struct prof_impl_made *lists[PROF_IMPL_LISTS];
+	struct prof_impl_bucket *rows[PROF_IMPL_ROWS];
+	uint64_t n_objects, n_buckets;
+	struct prof_impl_bucket first[PROF_IMPL_FIRST_ROW];
 };
 
-#if PROF_IMPL_OFF
+struct prof_runtime_domain {
+	const char *name; /* NULL: the built-in one */
+	const prof_domain_t *domain;
+};
 
-PROF_IMPL_INLINE const prof_marker_t *prof_marker_get(const char *name, const char *categories)
+/* What an object is found by. */
+struct prof_impl_wanted {
+	uint64_t kind; /* PROF_OBJECT_..., or 0 for a domain */
+	const prof_runtime_domain_t *domain;
+	const char *name, *categories;
+	unsigned instants, actions;
+};
+
+/* What a search reads lies together, and the name behind it: among many, each line of memory takes its time. */
+struct prof_impl_made {
+	union {
+		prof_runtime_domain_t domain;
+		struct prof_object object;
+		prof_marker_t marker;
+		prof_task_t task;
+		prof_frame_t frame;
+		prof_event_t event;
+		prof_counter_t counter;
+	} is;
+	int64_t value;
+	uint32_t state;
+	struct prof_impl_node node;
+	struct prof_impl_wanted wanted;
+};
+PROF_IMPL_INLINE struct prof_impl_made *prof_impl_made_of(struct prof_impl_node *node)
 {
-	const void *nothing = ""; /* which nobody looks at */
+	const uintptr_t address = PROF_IMPL_ADDRESS(node);
 
-	(void)name, (void)categories;
-	return PROF_IMPL_CAST(const prof_marker_t *, nothing);
+	return PROF_IMPL_AT(struct prof_impl_made, address - offsetof(struct prof_impl_made, node));
 }
 
-#else
-
-PROF_IMPL_C struct prof_impl_table *prof_impl_markers_made __asm__("prof_markers_made")
-	PROF_IMPL_HIDDEN;
-
-/* For want of memory. */
-static inline const prof_marker_t *prof_impl_no_memory(void)
+PROF_IMPL_INLINE uint64_t prof_impl_backwards(uint64_t x)
 {
-	PROF_IMPL_MARKER(PROF_IMPL_PRIVATE, none, _in_prof_default, "(no memory)", )
-
-	return &none;
+	x = (x >> 1 & UINT64_C(0x5555555555555555)) | (x & UINT64_C(0x5555555555555555)) << 1;
+	x = (x >> 2 & UINT64_C(0x3333333333333333)) | (x & UINT64_C(0x3333333333333333)) << 2;
+	x = (x >> 4 & UINT64_C(0x0f0f0f0f0f0f0f0f)) | (x & UINT64_C(0x0f0f0f0f0f0f0f0f)) << 4;
+	return __builtin_bswap64(x);
 }
 
-static inline struct prof_impl_made *prof_impl_find(struct prof_impl_made *list,
-						    const struct prof_impl_made *end, uint32_t hash,
-						    const char *name, const char *categories)
+/* FNV-1a, and at last every bit to every other (murmur3). */
+PROF_IMPL_INLINE uint64_t prof_impl_hash_text(uint64_t hash, const char *text)
 {
-	for (; list != end; list = list->next)
-		if (list->hash == hash && !__builtin_strcmp(list->marker.object.name, name) &&
-		    !__builtin_strcmp(list->marker.options.categories, categories))
-			return list;
+	do {
+		hash = (hash ^ PROF_IMPL_CHAR(*text)) * UINT64_C(0x100000001b3);
+	} while (*text++);
+	return hash;
+}
+PROF_IMPL_INLINE uint64_t prof_impl_hash(const struct prof_impl_wanted *w)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ w->kind ^ PROF_IMPL_ADDRESS(w->domain) << 3 ^
+			PROF_IMPL_U64(w->instants) << 60 ^ PROF_IMPL_U64(w->actions) << 57;
+
+	hash = prof_impl_hash_text(hash, w->name);
+	hash = prof_impl_hash_text(hash, w->categories);
+	hash = (hash ^ hash >> 33) * UINT64_C(0xff51afd7ed558ccd);
+	hash = (hash ^ hash >> 33) * UINT64_C(0xc4ceb9fe1a85ec53);
+	return hash ^ hash >> 33;
+}
+
+static inline int prof_impl_is_wanted(struct prof_impl_node *node, const struct prof_impl_wanted *w)
+{
+	const struct prof_impl_made *m = prof_impl_made_of(node);
+
+	return m->wanted.kind == w->kind && m->wanted.domain == w->domain &&
+	       m->wanted.instants == w->instants && m->wanted.actions == w->actions &&
+	       !__builtin_strcmp(m->wanted.name, w->name) &&
+	       !__builtin_strcmp(m->wanted.categories, w->categories);
+}
+
+/*
+ * Walks on from a node to where `place` belongs. Returns the object that is wanted, if it is there; else NULL, and
+ * the nodes between which it would be.
+ */
+static inline struct prof_impl_node *prof_impl_walk(struct prof_impl_node *from, uint64_t place,
+						    const struct prof_impl_wanted *w,
+						    struct prof_impl_node **before,
+						    struct prof_impl_node **behind)
+{
+	struct prof_impl_node *next = __atomic_load_n(&from->next, __ATOMIC_ACQUIRE);
+
+	while (next && next->place <= place) {
+		if (w && next->place == place && prof_impl_is_wanted(next, w))
+			return next;
+		from = next;
+		next = __atomic_load_n(&from->next, __ATOMIC_ACQUIRE);
+	}
+	*before = from;
+	*behind = next;
 	return PROF_IMPL_NULL;
 }
 
-static inline struct prof_impl_made *prof_impl_make(uint32_t hash, const char *name,
-						    const char *categories)
+/* Puts a node into the list behind `from`, or finds that another thread was faster with the same. */
+static inline struct prof_impl_node *prof_impl_put_node(struct prof_impl_node *from,
+							struct prof_impl_node *node,
+							const struct prof_impl_wanted *w)
 {
-	const size_t n_name = __builtin_strlen(name) + 1;
-	const size_t n_categories = __builtin_strlen(categories) + 1;
-	struct prof_impl_made *made =
-		PROF_IMPL_CAST(struct prof_impl_made *,
-			       __builtin_malloc(sizeof(*made) + n_categories + n_name));
-	char *text = PROF_IMPL_CAST(char *, made + 1);
+	struct prof_impl_node *behind = PROF_IMPL_NULL, *found;
 
-	if (!made)
-		return PROF_IMPL_NULL;
-	made->marker = *prof_impl_no_memory();
-	made->marker.object.name = text + n_categories;
-	made->marker.object.meta |= PROF_META_NAME_DYNAMIC;
-	made->marker.object.state = &made->state;
-	made->marker.options.categories = text;
-	made->state = 0;
-	made->hash = hash;
-	__builtin_memcpy(text, categories, n_categories);
-	__builtin_memcpy(text + n_categories, name, n_name);
-	return made;
+	do {
+		found = prof_impl_walk(from, node->place, w, &from, &behind);
+		if (found)
+			return found;
+		node->next = behind;
+	} while (!__atomic_compare_exchange_n(&from->next, &behind, node, 0, __ATOMIC_ACQ_REL,
+					      __ATOMIC_ACQUIRE));
+	return node;
 }
 
+/* The place of a bucket; NULL: there is no memory for its row. */
+static inline struct prof_impl_bucket *prof_impl_bucket_at(struct prof_impl_table *table,
+							   uint64_t number)
+{
+	struct prof_impl_bucket **row, *made, *none = PROF_IMPL_NULL;
+	uint64_t size;
+	int i;
+
+	if (number < PROF_IMPL_FIRST_ROW)
+		return &table->first[number];
+	i = 63 - __builtin_clzll(number) - 6;
+	size = UINT64_C(64) << i;
+	row = &table->rows[i];
+	made = __atomic_load_n(row, __ATOMIC_ACQUIRE);
+	if (!made) {
+		made = PROF_IMPL_CAST(struct prof_impl_bucket *, __builtin_calloc(size, sizeof(*made)));
+		if (!made)
+			return PROF_IMPL_NULL;
+		if (!__atomic_compare_exchange_n(row, &none, made, 0, __ATOMIC_ACQ_REL,
+						 __ATOMIC_ACQUIRE)) {
+			__builtin_free(made);
+			made = none;
+		}
+	}
+	return &made[number - size];
+}
+
+/*
+ * The node from which the objects of a bucket are found: its own, or as long as that is not in the list, that of a
+ * bucket before it, whose number is the same without the highest bit.
+ */
+static inline struct prof_impl_node *prof_impl_bucket_node(struct prof_impl_table *table,
+							   uint64_t number)
+{
+	struct prof_impl_bucket *wanted = prof_impl_bucket_at(table, number), *b = wanted;
+	uint64_t before = number, state = 0;
+
+	while (!b || __atomic_load_n(&b->state, __ATOMIC_ACQUIRE) != 2) {
+		before ^= UINT64_C(1) << (63 - __builtin_clzll(before));
+		b = prof_impl_bucket_at(table, before);
+	}
+	if (b == wanted || !wanted ||
+	    !__atomic_compare_exchange_n(&wanted->state, &state, UINT64_C(1), 0, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return &b->node;
+	wanted->node.place = prof_impl_backwards(number);
+	prof_impl_put_node(&b->node, &wanted->node, PROF_IMPL_NULL);
+	__atomic_store_n(&wanted->state, UINT64_C(2), __ATOMIC_RELEASE);
+	return &wanted->node;
+}
+
+/* Where a table has grown, its new buckets come into the list one by one. */
+static inline void prof_impl_count_object(struct prof_impl_table *table)
+{
+	const uint64_t n = __atomic_add_fetch(&table->n_objects, UINT64_C(1), __ATOMIC_RELAXED);
+	uint64_t buckets = __atomic_load_n(&table->n_buckets, __ATOMIC_RELAXED);
+
+	if (n > buckets * PROF_IMPL_BUCKET_LOAD &&
+	    buckets < UINT64_C(64) << (PROF_IMPL_ROWS - 1))
+		__atomic_compare_exchange_n(&table->n_buckets, &buckets, buckets * 2, 0,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* The table of this executable or library, behind one pointer. Where there is no ELF, each file has its own. */
+#if defined(__ELF__)
+PROF_IMPL_C struct prof_impl_table *prof_impl_objects_made __asm__("prof_objects_made")
+	PROF_IMPL_HIDDEN;
+#define PROF_IMPL_DEFINE_TABLE							\
+	__asm__(".ifndef prof_objects_made\n"					\
+		".pushsection .bss.prof_objects_made, \"awG\", %nobits, prof_objects_made, comdat\n"	\
+		".weak prof_objects_made\n"					\
+		".hidden prof_objects_made\n"					\
+		".type prof_objects_made, %object\n"				\
+		".balign 8\n"							\
+		"prof_objects_made: .zero 8\n"					\
+		".size prof_objects_made, 8\n"					\
+		".popsection\n"							\
+		".endif\n")
+#endif
 static inline struct prof_impl_table *prof_impl_table_get(void)
 {
-	struct prof_impl_table *table = __atomic_load_n(&prof_impl_markers_made, __ATOMIC_ACQUIRE);
+#if !defined(__ELF__)
+	static struct prof_impl_table *prof_impl_objects_made;
+#endif
+	struct prof_impl_table *table = __atomic_load_n(&prof_impl_objects_made, __ATOMIC_ACQUIRE);
 	struct prof_impl_table *made;
 
+#if defined(__ELF__)
+	PROF_IMPL_DEFINE_TABLE;
+#endif
 	if (table)
 		return table;
 	made = PROF_IMPL_CAST(struct prof_impl_table *, __builtin_calloc(1, sizeof(*made)));
-	if (!made || __atomic_compare_exchange_n(&prof_impl_markers_made, &table, made, 0,
-						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	if (!made)
+		return made;
+	made->n_buckets = PROF_IMPL_FIRST_ROW;
+	made->first[0].state = 2;
+	if (__atomic_compare_exchange_n(&prof_impl_objects_made, &table, made, 0, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
 		return made;
 	__builtin_free(made);
 	return table;
 }
 
-static inline const prof_marker_t *prof_marker_get(const char *name, const char *categories)
+PROF_IMPL_INLINE char *prof_impl_append(char *to, const char *text, size_t size)
 {
-	struct prof_impl_table *table = prof_impl_table_get();
-	struct prof_impl_made **list, *head, *found, *made;
-	const char *c;
-	uint32_t hash = 2166136261u;
-
-	PROF_IMPL_NEED;
-	if (!table)
-		return prof_impl_no_memory();
-	if (!name)
-		name = "";
-	if (!categories)
-		categories = "";
-	for (c = name; *c; c++)
-		hash = (hash ^ PROF_IMPL_CHAR(*c)) * 16777619u;
-	list = &table->lists[hash % PROF_IMPL_LISTS];
-	head = __atomic_load_n(list, __ATOMIC_ACQUIRE);
-	found = prof_impl_find(head, PROF_IMPL_NULL, hash, name, categories);
-	if (found)
-		return &found->marker;
-	made = prof_impl_make(hash, name, categories);
-	if (!made)
-		return prof_impl_no_memory();
-	made->next = head;
-	while (!__atomic_compare_exchange_n(list, &head, made, 0, __ATOMIC_ACQ_REL,
-					    __ATOMIC_ACQUIRE)) {
-		/* Somebody was faster, perhaps with the same. */
-		found = prof_impl_find(head, made->next, hash, name, categories);
-		if (found) {
-			__builtin_free(made);
-			return &found->marker;
-		}
-		made->next = head;
-	}
-	return &made->marker;
+	__builtin_memcpy(to, text, size);
+	return to + size;
 }
 
+/*
+ * The record of an object, with what it is found by, and after it the texts: the name, the categories, and what its
+ * marks say, which is its domain's name and these.
+ */
+static inline struct prof_impl_made *prof_impl_make(const struct prof_impl_wanted *w,
+						    const char **said_categories)
+{
+	const char *const domain = w->domain ? w->domain->name : "";
+	const size_t n_name = __builtin_strlen(w->name) + 1;
+	const size_t n_categories = __builtin_strlen(w->categories) + 1;
+	const size_t n_domain = __builtin_strlen(domain);
+	struct prof_impl_made *m =
+		PROF_IMPL_CAST(struct prof_impl_made *,
+			       __builtin_malloc(sizeof(*m) + n_name + 2 * n_categories + n_domain + 1));
+	char *text = PROF_IMPL_CAST(char *, m + 1);
+
+	if (!m)
+		return PROF_IMPL_NULL;
+	__builtin_memset(m, 0, sizeof(*m));
+	m->wanted = *w;
+	m->wanted.name = text;
+	text = prof_impl_append(text, w->name, n_name);
+	m->wanted.categories = text;
+	text = prof_impl_append(text, w->categories, n_categories);
+	*said_categories = text;
+	text = prof_impl_append(text, domain, n_domain);
+	if (n_domain && n_categories > 1)
+		*text++ = ',';
+	prof_impl_append(text, w->categories, n_categories);
+	return m;
+}
+
+#if PROF_IMPL_OFF
+#define PROF_IMPL_NEED_MADE (void)0
+PROF_IMPL_INLINE void prof_impl_shape_domain(struct prof_impl_made *m)
+{
+	(void)m;
+}
+PROF_IMPL_INLINE void prof_impl_shape_marks(struct prof_impl_made *m, const char *categories)
+{
+	(void)m, (void)categories;
+}
+#else
+#define PROF_IMPL_OF_DOMAIN(d, kind)						\
+	((d) ? prof_##kind##_in_prof_runtime : prof_##kind##_in_prof_default)
+PROF_IMPL_INLINE void prof_impl_shape_domain(struct prof_impl_made *m)
+{
+	m->is.domain.name = m->wanted.name;
+	m->is.domain.domain = &prof_domain_in_prof_runtime;
+}
+static inline void prof_impl_shape_marks(struct prof_impl_made *m, const char *categories)
+{
+	const prof_runtime_domain_t *const d = m->wanted.domain;
+	struct prof_object *const o = &m->is.object;
+	const int frame = m->wanted.kind == PROF_OBJECT_FRAME;
+
+	o->domain = d ? d->domain : &prof_domain_in_prof_default;
+	o->meta = m->wanted.kind << 44 | PROF_META_NAME_DYNAMIC;
+	o->state = &m->state;
+	if (m->wanted.kind != PROF_OBJECT_MARKER && *categories) {
+		o->meta |= PROF_META_HAS_CATEGORIES;
+		o->categories = categories;
+	}
+	o->begin = frame ? PROF_IMPL_OF_DOMAIN(d, async_begin) : PROF_IMPL_OF_DOMAIN(d, begin);
+	o->end = frame ? PROF_IMPL_OF_DOMAIN(d, async_end) : PROF_IMPL_OF_DOMAIN(d, end);
+	o->instant = PROF_IMPL_OF_DOMAIN(d, instant);
+	o->counter = PROF_IMPL_OF_DOMAIN(d, counter);
+}
 #endif
+
+/* What an object is to the functions that take it. */
+static inline void prof_impl_shape(struct prof_impl_made *m, const char *categories, int64_t initial)
+{
+	struct prof_marker_options *const options = &m->is.marker.options;
+
+	m->is.object.name = m->wanted.name;
+	prof_impl_shape_marks(m, categories);
+	if (m->wanted.kind == PROF_OBJECT_MARKER) {
+		options->categories = *categories ? categories : PROF_IMPL_NULL;
+		options->instant_on_start = m->wanted.instants & PROF_INSTANT_ON_START;
+		options->instant_on_finish = m->wanted.instants & PROF_INSTANT_ON_FINISH;
+		options->actions = m->wanted.actions;
+	} else if (m->wanted.kind == PROF_OBJECT_COUNTER) {
+		m->is.counter.value = &m->value;
+		m->value = initial;
+	}
+}
+
+/* The object that is wanted, made if need be; NULL: no memory. */
+static inline struct prof_impl_made *prof_impl_get(const struct prof_impl_wanted *w, int64_t initial)
+{
+	struct prof_impl_table *const table = prof_impl_table_get();
+	const uint64_t hash = prof_impl_hash(w), place = prof_impl_backwards(hash) | 1;
+	struct prof_impl_node *found, *before, *behind;
+	struct prof_impl_made *made;
+	const char *categories;
+	uint64_t buckets;
+
+	if (!table)
+		return PROF_IMPL_NULL;
+	buckets = __atomic_load_n(&table->n_buckets, __ATOMIC_RELAXED);
+	before = prof_impl_bucket_node(table, hash & (buckets - 1));
+	found = prof_impl_walk(before, place, w, &before, &behind);
+	if (!found) {
+		made = prof_impl_make(w, &categories);
+		if (!made)
+			return PROF_IMPL_NULL;
+		if (w->kind)
+			prof_impl_shape(made, categories, initial);
+		else
+			prof_impl_shape_domain(made);
+		made->node.place = place;
+		found = prof_impl_put_node(before, &made->node, w);
+		if (found == &made->node)
+			prof_impl_count_object(table);
+		else
+			__builtin_free(made);
+	}
+	return prof_impl_made_of(found);
+}
+
+/* The same, and where there is no memory what stands in for it. */
+static inline struct prof_impl_made *prof_impl_get_any(uint64_t kind,
+						       const prof_runtime_domain_t *domain,
+						       const char *name, const char *categories,
+						       unsigned instants, unsigned actions,
+						       int64_t initial)
+{
+	static struct prof_impl_made none[PROF_OBJECT_COUNTER + 1];
+	struct prof_impl_wanted wanted = { kind, domain && domain->name ? domain : PROF_IMPL_NULL,
+					   name ? name : "", categories ? categories : "",
+					   instants, actions };
+	struct prof_impl_made *made;
+
+	PROF_IMPL_NEED_MADE;
+	made = prof_impl_get(&wanted, initial);
+	if (made)
+		return made;
+	wanted.domain = PROF_IMPL_NULL;
+	wanted.name = "(no memory)";
+	wanted.categories = "";
+	made = &none[kind];
+	made->wanted = wanted;
+	prof_impl_shape(made, "", initial);
+	return made;
+}
+
+PROF_IMPL_INLINE const prof_runtime_domain_t *prof_impl_default_domain(void)
+{
+#if PROF_IMPL_OFF
+	static const prof_runtime_domain_t domain = { PROF_IMPL_NULL, PROF_IMPL_NULL };
+#else
+	static const prof_runtime_domain_t domain = { PROF_IMPL_NULL, &prof_domain_in_prof_default };
+#endif
+
+	return &domain;
+}
+
+#if PROF_IMPL_OFF
+/* Nobody looks at it. */
+#define PROF_IMPL_GET(kind, member, domain, name, categories, instants, actions)	\
+	const void *nothing = "";						\
+										\
+	(void)(domain), (void)(name), (void)(categories), (void)(instants), (void)(actions);	\
+	return PROF_IMPL_CAST(const prof_##member##_t *, nothing)
+#else
+#define PROF_IMPL_GET(kind, member, domain, name, categories, instants, actions)	\
+	return &prof_impl_get_any(kind, domain, name, categories, instants, actions, 0)->is.member
+#endif
+
+static inline const prof_runtime_domain_t *prof_domain_get(const char *name)
+{
+#if PROF_IMPL_OFF
+	(void)name;
+#else
+	const struct prof_impl_wanted wanted = { 0, PROF_IMPL_NULL, name ? name : "", "", 0, 0 };
+	const struct prof_impl_made *made = PROF_IMPL_NULL;
+
+	PROF_IMPL_NEED_MADE;
+	if (*wanted.name && __builtin_strcmp(wanted.name, "default"))
+		made = prof_impl_get(&wanted, 0);
+	if (made)
+		return &made->is.domain;
+#endif
+	return prof_impl_default_domain();
+}
+PROF_IMPL_INLINE int prof_domain_is_enabled(const prof_runtime_domain_t *domain)
+{
+	return PROF_IMPL_IS_ENABLED(domain->domain);
+}
+
+static inline const prof_task_t *prof_task_get(const prof_runtime_domain_t *domain, const char *name)
+{
+	PROF_IMPL_GET(PROF_OBJECT_TASK, task, domain, name, "", 0, 0);
+}
+static inline const prof_frame_t *prof_frame_get(const prof_runtime_domain_t *domain,
+						 const char *name)
+{
+	PROF_IMPL_GET(PROF_OBJECT_FRAME, frame, domain, name, "", 0, 0);
+}
+static inline const prof_event_t *prof_event_get(const char *name)
+{
+	PROF_IMPL_GET(PROF_OBJECT_EVENT, event, PROF_IMPL_NULL, name, "", 0, 0);
+}
+static inline const prof_marker_t *prof_marker_get_in(const prof_runtime_domain_t *domain,
+						      const char *name, const char *categories,
+						      unsigned instants, unsigned actions)
+{
+	PROF_IMPL_GET(PROF_OBJECT_MARKER, marker, domain, name, categories, instants & 3,
+		      actions & 7);
+}
+static inline const prof_marker_t *prof_marker_get(const char *name, const char *categories)
+{
+	return prof_marker_get_in(PROF_IMPL_NULL, name, categories, 0, 0);
+}
+/* A counter counts with PROFTRACE_DISABLE, too. */
+static inline const prof_counter_t *prof_counter_get(const prof_runtime_domain_t *domain,
+						     const char *name, int64_t initial)
+{
+	return &prof_impl_get_any(PROF_OBJECT_COUNTER, domain, name, "", 0, 0, initial)->is.counter;
+}
+
+/*
+ * Arguments made at run time. Three pairs fit into a mark, since their keys take places as well. Where there are
+ * more, instants before it have the first of them, and all of these begin with the same number, without a key.
+ */
+#define PROF_IMPL_DEFINE_ARG(word, type, kind, bits)				\
+	PROF_IMPL_INLINE prof_arg_t prof_arg_##word(const char *key, type value)	\
+	{									\
+		const prof_arg_t arg = { key, kind, bits };			\
+										\
+		return arg;							\
+	}
+PROF_IMPL_DEFINE_ARG(int, int64_t, PROF_VALUE_INT, PROF_IMPL_U64(value))
+PROF_IMPL_DEFINE_ARG(uint, uint64_t, PROF_VALUE_UINT, value)
+PROF_IMPL_DEFINE_ARG(string, const char *, PROF_VALUE_STRING, PROF_IMPL_ADDRESS(value))
+PROF_IMPL_DEFINE_ARG(bool, int, PROF_VALUE_BOOL, value ? 1u : 0u)
+PROF_IMPL_DEFINE_ARG(pointer, const void *, PROF_VALUE_POINTER, PROF_IMPL_ADDRESS(value))
+#undef PROF_IMPL_DEFINE_ARG
+PROF_IMPL_INLINE prof_arg_t prof_arg_double(const char *key, double value)
+{
+	prof_arg_t arg = { key, PROF_VALUE_DOUBLE, 0 };
+
+	__builtin_memcpy(&arg.bits, &value, sizeof(value));
+	return arg;
+}
+
+#if !PROF_IMPL_OFF
+
+enum {
+	PROF_IMPL_PAIRS = 3
+};
+
+/* One mark. The domain's name is the category of what belongs to a domain made at run time. */
+static inline PROF_IMPL_TRUSTED void prof_impl_mark_pairs(prof_stub_t *stub,
+							  const prof_runtime_domain_t *domain,
+							  const char *name, uint64_t meta, uint64_t a,
+							  const prof_arg_t *args, size_t n, int split)
+{
+	const char *const category = domain && name ? domain->name : PROF_IMPL_NULL;
+	uint64_t values[2 * PROF_IMPL_PAIRS];
+	int i, count = 0;
+
+	while (PROF_IMPL_U64(count) < n)
+		count++;
+	meta |= 2 * n;
+	for (i = 0; i < count; i++) {
+		const char *key = args[i].key && *args[i].key ? args[i].key : "(none)";
+
+		if (split && i == 0)
+			key = "";
+
+		values[2 * i] = PROF_IMPL_ADDRESS(key);
+		values[2 * i + 1] = args[i].bits;
+		meta |= prof_impl_meta(2 * i, PROF_VALUE_STRING) |
+			prof_impl_meta(2 * i + 1, args[i].type & 15);
+	}
+	if (name)
+		meta |= PROF_META_NAME_DYNAMIC;
+	if (category)
+		meta |= PROF_META_HAS_CATEGORIES;
+	stub(prof_impl_name(name), meta, a, PROF_IMPL_ADDRESS(category), PROF_IMPL_NULL,
+	     n ? PROF_IMPL_ADDRESS(values) : 0);
+}
+
+static inline void prof_impl_mark_args(prof_stub_t *stub, prof_stub_t *instant,
+				       const prof_runtime_domain_t *domain, const char *name,
+				       uint64_t meta, uint64_t a, const prof_arg_t *args, size_t n)
+{
+	static uint64_t marks;
+	prof_arg_t some[PROF_IMPL_PAIRS];
+
+	if (n <= PROF_IMPL_PAIRS) {
+		prof_impl_mark_pairs(stub, domain, name, meta, a, args, n, 0);
+		return;
+	}
+	/* Of this file: threads, of which each has its own marks, differ in any case. */
+	some[0] = prof_arg_uint("", __atomic_add_fetch(&marks, UINT64_C(1), __ATOMIC_RELAXED));
+	for (; n > 2; n -= 2, args += 2) {
+		some[1] = args[0];
+		some[2] = args[1];
+		prof_impl_mark_pairs(instant, domain, "", PROF_META_OBJECT(PROF_OBJECT_ARGUMENTS), 0,
+				     some, 3, 1);
+	}
+	some[1] = args[0];
+	some[2] = args[n - 1];
+	prof_impl_mark_pairs(stub, domain, name, meta, a, some, 1 + n, 1);
+}
+
+/* An end has no name: the slice is known by its domain. */
+PROF_IMPL_INLINE uint64_t prof_impl_domain_token(const prof_runtime_domain_t *domain)
+{
+	return domain && domain->name ? PROF_IMPL_ADDRESS(domain) : 0;
+}
+#define PROF_IMPL_STUB_OF(d, kind) PROF_IMPL_OF_DOMAIN((d) && (d)->name, kind)
+#define PROF_IMPL_SEND_ARGS(kind, domain, name, meta, a, args, n)		\
+	do {									\
+		if (prof_domain_is_enabled(domain ? domain : prof_impl_default_domain())) {	\
+			PROF_IMPL_NEED_MADE;					\
+			prof_impl_mark_args(PROF_IMPL_STUB_OF(domain, kind),	\
+					    PROF_IMPL_STUB_OF(domain, instant), domain, name,	\
+					    meta, a, args, n);			\
+		}								\
+	} while (0)
+#else
+#define PROF_IMPL_SEND_ARGS(kind, domain, name, meta, a, args, n) \
+	((void)(domain), (void)(name), (void)(meta), (void)(a), (void)(args), (void)(n))
+PROF_IMPL_INLINE uint64_t prof_impl_domain_token(const prof_runtime_domain_t *domain)
+{
+	(void)domain;
+	return 0;
+}
+#endif
+
+static inline void prof_begin_args(const prof_runtime_domain_t *domain, const char *name,
+				   const prof_arg_t *args, size_t n)
+{
+	PROF_IMPL_SEND_ARGS(begin, domain, name ? name : "", 0, prof_impl_domain_token(domain), args, n);
+}
+static inline void prof_end_args(const prof_runtime_domain_t *domain, const prof_arg_t *args, size_t n)
+{
+	PROF_IMPL_SEND_ARGS(end, domain, PROF_IMPL_NULL, 0, prof_impl_domain_token(domain), args, n);
+}
+static inline void prof_instant_args(const prof_runtime_domain_t *domain, const char *name, int scope,
+				     const prof_arg_t *args, size_t n)
+{
+	PROF_IMPL_SEND_ARGS(instant, domain, name ? name : "", PROF_META_SCOPE(scope), 0, args, n);
+}
+static inline void prof_async_begin_args(const prof_runtime_domain_t *domain, const char *name,
+					 uint64_t id, const prof_arg_t *args, size_t n)
+{
+	PROF_IMPL_SEND_ARGS(async_begin, domain, name ? name : "", 0, id, args, n);
+}
+static inline void prof_async_end_args(const prof_runtime_domain_t *domain, const char *name,
+				       uint64_t id, const prof_arg_t *args, size_t n)
+{
+	PROF_IMPL_SEND_ARGS(async_end, domain, name ? name : "", 0, id, args, n);
+}
+static inline void prof_counter_args(const prof_runtime_domain_t *domain, const char *name,
+				     const prof_arg_t *args, size_t n)
+{
+	size_t some;
+
+	for (; n; n -= some, args += some) {
+		some = n < 3 ? n : 3;
+		PROF_IMPL_SEND_ARGS(counter, domain, name ? name : "", 0, 0, args, some);
+	}
+}
 
 #ifdef __cplusplus
 namespace proftrace

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tracee/elf_file.h"
+#include "tracee/marker_names.h"
 #include "tracee/markers.h"
 #include "tracee/usdt.h"
 
@@ -30,6 +31,23 @@ static void ask(struct elf_file *elf, uint64_t vaddr)
 	(void)elf_file_offset(elf, vaddr, ELF_EXECUTABLE, &offset);
 }
 
+static void look_for_names(struct elf_file *elf, const struct marker_sites *sites)
+{
+	struct marker_names names;
+	unsigned i;
+
+	if (marker_names_find(elf, sites, &names))
+		return;
+	check(names.n <= MARKER_NAMES_MAX);
+	for (i = 0; i < names.n; i++) {
+		check(memchr(names.names[i].text, '\0', sizeof(names.names[i].text)) != NULL);
+		check(marker_kind_name(names.names[i].kind) != NULL);
+		check(i == 0 ||
+		      marker_domain_compare(names.names[i - 1].domain, names.names[i].domain) <= 0);
+	}
+	marker_names_free(&names);
+}
+
 static void look_for_markers(struct elf_file *elf)
 {
 	struct marker_sites sites;
@@ -47,6 +65,7 @@ static void look_for_markers(struct elf_file *elf)
 		check(memchr(sites.sites[i].domain, '\0', sizeof(sites.sites[i].domain)) != NULL);
 		ask(elf, sites.sites[i].vaddr - 64);
 	}
+	look_for_names(elf, &sites);
 	marker_sites_free(&sites);
 }
 

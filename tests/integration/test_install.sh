@@ -5,8 +5,10 @@
 dest=$tmp/dest
 
 check "install" make -s -C "$root" install DESTDIR="$dest" PREFIX=/usr
-for file in bin/proftrace include/proftrace.h include/proftrace/handler.h share/pkgconfig/proftrace.pc \
-	share/bash-completion/completions/proftrace share/man/man1/proftrace.1 share/man/man3/proftrace.3; do
+for file in bin/proftrace include/proftrace.h include/proftrace/handler.h include/proftrace/mutex.h \
+	include/proftrace/runtime.h lib/libproftrace.so lib/pkgconfig/libproftrace.pc share/pkgconfig/proftrace.pc \
+	share/bash-completion/completions/proftrace share/man/man1/proftrace.1 share/man/man3/proftrace.3 share/man/man3/proftrace-mutex.3 \
+	share/man/man3/libproftrace.3; do
 	check "installed: $file" test -s "$dest/usr/$file"
 done
 version=$("$dest/usr/bin/proftrace" --version)
@@ -15,6 +17,17 @@ equal "pkg-config: the version" "proftrace $(pkg-config --modversion proftrace)"
 check "pkg-config: a program compiles with what it says" \
 	cc $(pkg-config --cflags proftrace) "$root/tools/samples/hello.c" -o "$tmp/hello"
 check "the program that was compiled with it has markers" "$dest/usr/bin/proftrace" list "$tmp/hello"
+
+# The library has what its header declares, and nothing else.
+export PKG_CONFIG_PATH=$dest/usr/lib/pkgconfig PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
+check "pkg-config: a program links with the library" \
+	cc "$root/tests/integration/programs/linked.c" $(pkg-config --cflags --libs libproftrace) -o "$tmp/linked" -lpthread
+equal "and runs with it" "$(LD_LIBRARY_PATH=$dest/usr/lib "$tmp/linked" 1 1 | tail -1)" "done"
+grep -o 'proftrace_[a-z_]*(' "$root/include/proftrace/runtime.h" | tr -d '(' | sort -u >"$tmp/declared"
+nm -D --defined-only "$dest/usr/lib/libproftrace.so" | sed -n 's/.* T \(.*\)@@PROFTRACE_[0-9]*$/\1/p' | sort >"$tmp/exported"
+check "the library: its functions are those of the header" diff "$tmp/declared" "$tmp/exported"
+equal "the library: needs libc alone" "$(readelf -d "$dest/usr/lib/libproftrace.so" | grep -c 'NEEDED.*libc\.so')/$(readelf -d "$dest/usr/lib/libproftrace.so" | grep -c NEEDED)" 1/1
+export PKG_CONFIG_PATH=$dest/usr/share/pkgconfig
 
 # Each long option of a verb's --help is in its manual page and in the completion, and no others are.
 in_help() {
@@ -46,5 +59,5 @@ equal "losses: there are reasons" "$([ "$(echo "$reasons" | wc -l)" -ge 9 ] && e
 equal "losses: each is in the manual page" "$unexplained" ""
 
 check "uninstall" make -s -C "$root" uninstall DESTDIR="$dest" PREFIX=/usr
-equal "uninstall leaves nothing" "$(find "$dest" -type f)" ""
+equal "uninstall leaves nothing" "$(find "$dest" -type f -o -type l)" ""
 finish

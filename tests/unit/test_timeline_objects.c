@@ -313,12 +313,97 @@ static void test_scopes_of_memory(void **state)
 	test_done(x);
 }
 
+/* PROF_REALLOC: a free that says that it may be none, then the allocation that decides. */
+static void test_moving_memory(void **state)
+{
+	struct test *x = test_started();
+
+	(void)state;
+	PUT(x, EVENT_ALLOC, 10, 10, "p", .id = 1, .size = 100);
+	see_live(x, 10, "p", 100);
+	/* to another address; nothing happens before that is known */
+	PUT(x, EVENT_FREE, 10, 11, "p", .id = 1, .size = FREE_MOVES);
+	PUT(x, EVENT_ALLOC, 10, 12, "p", .id = 2, .size = 150);
+	see_live(x, 12, "p", 0);
+	see_live(x, 12, "p", 150);
+	/* it fails, and what was there stays */
+	PUT(x, EVENT_FREE, 10, 13, "p", .id = 2, .size = FREE_MOVES);
+	PUT(x, EVENT_ALLOC, 10, 14, "p", .id = 0, .size = 1000);
+	see_live(x, 14, "p", 150);
+	/* to nothing, which is a free */
+	PUT(x, EVENT_FREE, 10, 15, "p", .id = 2, .size = FREE_MOVES);
+	PUT(x, EVENT_ALLOC, 10, 16, "p", .id = 0, .size = 0);
+	see_live(x, 16, "p", 0);
+	see_live(x, 16, "p", 0);
+	/* another thread gets the address before the first one says that it was free */
+	PUT(x, EVENT_ALLOC, 10, 17, "p", .id = 3, .size = 10);
+	see_live(x, 17, "p", 10);
+	PUT(x, EVENT_FREE, 10, 18, "p", .id = 3, .size = FREE_MOVES);
+	PUT(x, EVENT_ALLOC, 11, 19, "p", .id = 3, .size = 7);
+	next(x, FACT_THREAD);
+	see_live(x, 19, "p", 7);
+	PUT(x, EVENT_ALLOC, 10, 20, "p", .id = 4, .size = 20);
+	see_live(x, 20, "p", 27);
+	PUT(x, EVENT_FREE, 11, 21, "p", .id = 3);
+	see_live(x, 21, "p", 20);
+	assert_int_equal(x->account.frees_unknown, 0);
+	assert_int_equal(account_lost(&x->account), 0);
+	assert_int_equal(x->account.written, 12);
+	test_done(x);
+}
+
+static struct arg number_arg(struct test *x, const char *key, uint64_t value, bool cut)
+{
+	return (struct arg){
+		.key = names_intern_string(x->names, key), .type = ARG_UINT, .cut = cut, .u = value
+	};
+}
+
+/* Arguments that come before their mark, each of them with the same number. */
+static void test_split_arguments(void **state)
+{
+	struct test *x = test_started();
+	const struct arg first[] = { number_arg(x, "", 5, true), number_arg(x, "a", 1, false),
+				     number_arg(x, "b", 2, false) };
+	const struct arg last[] = { number_arg(x, "", 5, true), number_arg(x, "c", 3, false) };
+	const struct arg others[] = { number_arg(x, "", 6, true), number_arg(x, "d", 4, false) };
+	const struct seen_fact *fact;
+	unsigned i;
+
+	(void)state;
+	PUT(x, EVENT_INSTANT, 10, 10, "", .object = OBJECT_ARGUMENTS, .args = first, .n_args = 3);
+	PUT(x, EVENT_INSTANT, 10, 11, "i", .args = last, .n_args = 2);
+	fact = see(x, FACT_INSTANT, 11, "i");
+	assert_int_equal(fact->n_args, 3);
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(fact->args[i].u, i + 1);
+		assert_int_equal(fact->args[i].key->text[0], "abc"[i]);
+	}
+	/* those of a mark that was lost are nobody's, and so are those that were used */
+	PUT(x, EVENT_INSTANT, 10, 12, "", .object = OBJECT_ARGUMENTS, .args = first, .n_args = 3);
+	PUT(x, EVENT_INSTANT, 10, 13, "j", .args = others, .n_args = 2);
+	assert_int_equal(see(x, FACT_INSTANT, 13, "j")->n_args, 1);
+	PUT(x, EVENT_INSTANT, 10, 14, "k", .args = last, .n_args = 2);
+	assert_int_equal(see(x, FACT_INSTANT, 14, "k")->n_args, 1);
+	/* more than an event keeps */
+	for (i = 0; i < EVENT_MAX_ARGS; i++)
+		PUT(x, EVENT_INSTANT, 10, 15, "", .object = OBJECT_ARGUMENTS, .args = first,
+		    .n_args = 3);
+	assert_int_equal(x->account.args_dropped, EVENT_MAX_ARGS);
+	PUT(x, EVENT_INSTANT, 10, 16, "l", .args = last, .n_args = 2);
+	assert_int_equal(see(x, FACT_INSTANT, 16, "l")->n_args, EVENT_MAX_ARGS);
+	assert_int_equal(x->account.args_dropped, EVENT_MAX_ARGS + 1);
+	assert_int_equal(account_lost(&x->account), 0);
+	test_done(x);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_frames),	      cmocka_unit_test(test_frames_missed),
 		cmocka_unit_test(test_frames_go_on),  cmocka_unit_test(test_scopes_of_marks),
 		cmocka_unit_test(test_started_twice), cmocka_unit_test(test_scopes_of_memory),
+		cmocka_unit_test(test_moving_memory), cmocka_unit_test(test_split_arguments),
 	};
 
 	return cmocka_run_group_tests_name("timeline, objects", tests, NULL, NULL);

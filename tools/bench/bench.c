@@ -152,10 +152,11 @@ static const struct {
 	unsigned repetitions, quick;
 } parts[] = {
 	{ "physical", measure_physical, 7, 3 }, { "events", measure_events, 7, 3 },
-	{ "counters", measure_counters, 7, 3 }, { "attaching", measure_attach, 5, 3 },
-	{ "recorder", measure_rate, 3, 1 },	{ "steps", measure_cost, 3, 1 },
-	{ "peers", measure_peers, 5, 1 },	{ "threads", measure_threads, 3, 1 },
-	{ "sizes", measure_sizes, 3, 1 },	{ "foreign", measure_foreign, 3, 1 },
+	{ "objects", measure_made, 5, 1 },	{ "counters", measure_counters, 7, 3 },
+	{ "attaching", measure_attach, 5, 3 },	{ "recorder", measure_rate, 3, 1 },
+	{ "steps", measure_cost, 3, 1 },	{ "peers", measure_peers, 5, 1 },
+	{ "threads", measure_threads, 3, 1 },	{ "sizes", measure_sizes, 3, 1 },
+	{ "foreign", measure_foreign, 3, 1 },
 	{ "samples", measure_samples, 5, 1 },
 };
 

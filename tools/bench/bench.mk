@@ -11,7 +11,7 @@ BENCH := $B/bench
 BENCH_USES := 10 1000 10000
 BENCH_DRIVER := $(patsubst tools/%.c,$B/obj/tools/%.o,$(addprefix tools/bench/,\
 	bench.c results.c print.c chart.c subject.c empty.c recorder.c conditions.c events.c counters.c attach.c rate.c cost.c peers.c compare.c foreign.c samples.c spent.c))
-BENCH_TARGET := $(addprefix $(BENCH)/obj/,target.o loops.o loops_compiled_out.o loops_foreign.o loops_stack.o marks.o marks_physical.o)
+BENCH_TARGET := $(addprefix $(BENCH)/obj/,target.o loops.o loops_compiled_out.o loops_foreign.o loops_made.o loops_stack.o marks.o marks_physical.o)
 BENCH_PROGRAMS := $(BENCH)/bench $(BENCH)/marks $(BENCH)/functions $(BENCH)/timed $(BENCH_USES:%=$(BENCH)/uses-%) \
 	$(if $(wildcard /usr/include/lttng/tracepoint.h /usr/include/*/lttng/tracepoint.h),$(BENCH)/lttng)
 BENCH_CC = $(CC) -D_GNU_SOURCE $(CSTD) -O2 -g -Wall -Wextra -Werror -Iinclude -Itools/bench

@@ -134,3 +134,26 @@ int measure_events(struct bench *b)
 	subject_end(&target, NULL);
 	return error ? error : run_recorded(b, b->quick ? 15000 : 40000);
 }
+
+int measure_made(struct bench *b)
+{
+	static const char *const rows[][2] = {
+		{ "find_10", "among 10" },
+		{ "find_1000", "among 1,000" },
+		{ "find_1000000", "among 1,000,000" },
+	};
+	struct subject target;
+	int error = start_target(b, &target);
+	unsigned i;
+	double ns;
+
+	if (error)
+		return error;
+	for (i = 0; !error && i < 3; i++) {
+		error = subject_run(&target, rows[i][0], 1000000, &ns, NULL);
+		if (!error)
+			results_add(&b->results, SECTION_MADE, rows[i][1], "ns", "ns", ns);
+	}
+	subject_end(&target, NULL);
+	return error;
+}

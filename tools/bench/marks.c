@@ -27,9 +27,10 @@
 #define MAX_THREADS  64
 
 extern const struct loop loops[], loops_compiled_out[], loops_physical[], loops_foreign[],
-	loops_stack[];
+	loops_stack[], loops_made[];
 const struct loop *const target_loops[] = { loops,	   loops_compiled_out, loops_physical,
-					    loops_foreign, loops_stack,	       NULL };
+					    loops_foreign, loops_stack,	       loops_made,
+					    NULL };
 
 static void change_switches(int by)
 {

@@ -25,6 +25,7 @@ struct bench {
 #define SECTION_BYTES	 "Events with more values: bytes per event"
 #define SECTION_FOREIGN	 "Events that are not marks: additional ns per event"
 #define SECTION_SAMPLES	 "Call stacks, 10,000 times a second: ns per sample"
+#define SECTION_MADE	 "Lookup of an object by its name: ns"
 #define SECTION_COST	 "The steps of an event: ns"
 
 #define EXACT_ROW "proftrace, Perfetto"
@@ -41,5 +42,6 @@ int measure_sizes(struct bench *b);
 int measure_foreign(struct bench *b);
 int measure_samples(struct bench *b);
 int measure_cost(struct bench *b);
+int measure_made(struct bench *b);
 
 #endif

@@ -31,6 +31,9 @@ struct marker_note {
 	 */
 };
 
+/* The domain of the marks of domains that are made at run time: these are the first of their categories. */
+#define MARKER_RUNTIME_DOMAIN "(run time)"
+
 _Static_assert(sizeof(struct marker_note) == 24, "no padding");
 
 /* The instructions of a stub from the breakpoint nop to the return. */

@@ -229,6 +229,25 @@ static bool decode_args(struct capture *c, const struct record *r, size_t size,
 	return true;
 }
 
+/* Keys that were made at run time stand before their values, as strings. */
+static void pair_keys_with_values(struct capture *c, struct event *e)
+{
+	unsigned i, n = e->n_args / 2;
+
+	for (i = 0; i < n; i++) {
+		struct arg key = c->args[2 * i];
+
+		c->args[i] = c->args[2 * i + 1];
+		c->args[i].key =
+			key.type == ARG_STRING
+				? names_intern(c->options.names, key.s, key.length, MAX_NAME)
+				: names_intern_string(c->options.names, "(unreadable)");
+	}
+	e->n_args = n;
+	if (n && c->args[0].type == ARG_UINT && !c->args[0].key->length)
+		c->args[0].cut = true;
+}
+
 static const struct name *intern_copied_name(struct capture *c, const struct record *r, size_t size)
 {
 	const struct record_full *full = (const struct record_full *)r;
@@ -367,6 +386,8 @@ bool decode_mark(struct capture *c, const struct record *r, size_t size, struct 
 	if (META_ARGS(r->types) && size >= offsetof(struct record_full, args.values) &&
 	    !decode_args(c, r, size, marker, e))
 		return false;
+	if (e->n_args && !site->probe && ((const struct record_full *)r)->args.keys == NAME_NONE)
+		pair_keys_with_values(c, e);
 	if (size >= sizeof(struct record_plain) && !decode_operands(c, r, e))
 		return false;
 	if (site->probe)

@@ -121,6 +121,7 @@ static void compute_domain_costs(struct capture *c, struct costs *costs,
 		costs->domains[i] = (struct domain_cost){
 			.domain = domain->name,
 			.off = domain->off,
+			.stays = domain->name && is_runtime_domain(domain->name),
 			.marks = interval.marks,
 			.marks_all = now.marks,
 			.cost_ns = interval.marks *

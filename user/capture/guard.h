@@ -17,6 +17,7 @@ struct name;
 struct domain_cost {
 	const struct name *domain; /* NULL: the control site, which is never switched off */
 	bool off;
+	bool stays; /* it cannot be switched off: domains made at run time, whose slices have other names */
 	uint64_t marks;	    /* in the interval */
 	uint64_t marks_all; /* since the recording began */
 	uint64_t cost_ns;   /* of the marks in the interval */

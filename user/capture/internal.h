@@ -14,6 +14,7 @@
 #include "tracee/elf_file.h"
 #include "tracee/markers.h"
 #include "base/hash_key.h"
+#include "base/marker_note.h"
 #include "base/rare.h"
 
 struct ring_buffer;
@@ -268,7 +269,7 @@ static inline bool operand_is_id(unsigned kind)
 
 static inline bool operand_is_size(unsigned kind)
 {
-	return kind == RECORD_ALLOC || kind == RECORD_STEP;
+	return kind == RECORD_ALLOC || kind == RECORD_FREE || kind == RECORD_STEP;
 }
 
 /* sched.c */
@@ -313,6 +314,12 @@ static inline const struct marker *marker_of(struct capture *c, const struct rec
 }
 
 /* Returns "domain,a,b". */
+/* The domains of its marks are the first of their categories: those made at run time. */
+static inline bool is_runtime_domain(const struct name *domain)
+{
+	return domain->text[0] == '(' && strcmp(domain->text, MARKER_RUNTIME_DOMAIN) == 0;
+}
+
 const struct name *join_categories(struct capture *c, const struct name *domain, const char *more,
 				   size_t length);
 bool read_static_string(struct capture *c, uint32_t site, int32_t distance, char *out, size_t size,

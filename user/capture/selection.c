@@ -8,6 +8,9 @@
  * marker are only known when it is hit. If they matter, only the domain's marks with categories are
  * sent by the kernel. Here their names are known, and those that are not selected are left out. An
  * END carries no categories, so the levels of slices that are left out are remembered.
+ *
+ * Domains that are made at run time share the probe sites of one domain. Which of them a mark belongs to is known
+ * when it is hit as well: it is the first of its categories.
  */
 #include "capture/internal.h"
 
@@ -84,6 +87,8 @@ enum selection selection_of(const struct capture *c, const char *domain)
 	const char *category;
 	unsigned i;
 
+	if (strcmp(domain, MARKER_RUNTIME_DOMAIN) == 0)
+		return c->options.n_domains ? SELECTED_CATEGORIES : SELECTED;
 	if (marks_are_selected(c, domain, ""))
 		return SELECTED;
 	for (i = 0; i < c->options.n_domains; i++) {
@@ -135,6 +140,19 @@ static void set_level_left_out(struct capture *c, const struct event *e, bool le
 		thread->levels = left_out ? thread->levels | level : thread->levels & ~level;
 }
 
+/* Splits the first category from the others, which stay behind it. */
+static bool runtime_marks_are_selected(const struct capture *c, const struct name *category)
+{
+	char domain[2 * MAX_NAME + 2];
+	size_t n = strcspn(category->text, ",");
+
+	if (n >= sizeof(domain))
+		return false;
+	memcpy(domain, category->text, n);
+	domain[n] = '\0';
+	return marks_are_selected(c, domain, category->text + n + (category->text[n] == ','));
+}
+
 /* Called for each mark, so results are cached for some categories. */
 bool selection_includes_category(struct capture *c, const struct name *domain,
 				 const struct name *category)
@@ -147,8 +165,10 @@ bool selection_includes_category(struct capture *c, const struct name *domain,
 	d = &c->selection.decisions[category->id % DECISIONS];
 	if (d->category != category) {
 		d->category = category;
-		d->selected =
-			marks_are_selected(c, domain->text, category->text + domain->length + 1);
+		d->selected = is_runtime_domain(domain)
+				      ? runtime_marks_are_selected(c, category)
+				      : marks_are_selected(c, domain->text,
+							   category->text + domain->length + 1);
 	}
 	return d->selected;
 }

@@ -45,6 +45,8 @@ const struct name *join_categories(struct capture *c, const struct name *domain,
 
 	if (!domain || !length || domain->length > MAX_NAME || length > MAX_NAME)
 		return domain;
+	if (is_runtime_domain(domain))
+		return names_intern(c->options.names, more, length, sizeof(text));
 	n = domain->length;
 	memcpy(text, domain->text, n);
 	text[n++] = ',';

@@ -2,6 +2,7 @@
 /* Prints the markers and probes of one ELF file: a line per domain and per probe. */
 #include "cmd/list.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "event.h"
 #include "timeline/names.h"
 #include "tracee/elf_file.h"
+#include "tracee/marker_names.h"
 #include "tracee/markers.h"
 #include "tracee/usdt.h"
 #include "tracee/usdt_args.h"
@@ -45,10 +47,10 @@ static int compare_sites(const void *a, const void *b)
 {
 	const struct marker_site *x = a, *y = b;
 
-	if (!x->domain[0] != !y->domain[0])
-		return x->domain[0] ? -1 : 1;
-	if (strcmp(x->domain, y->domain))
-		return strcmp(x->domain, y->domain);
+	int r = marker_domain_compare(x->domain, y->domain);
+
+	if (r)
+		return r;
 	if (x->kind != y->kind)
 		return x->kind < y->kind ? -1 : 1;
 	return (x->offset > y->offset) - (x->offset < y->offset);
@@ -87,6 +89,27 @@ static void list_print_site(const struct marker_site *s)
 	print_visible(stdout, ", semaphore at 0x%" PRIx64 "\n", s->semaphore_offset);
 }
 
+/* Prints the names of a domain from `at` on, a line for each kind; returns where the next domain's begin. */
+static unsigned list_print_names(const struct marker_names *names, unsigned at, const char *domain)
+{
+	char clean[6 * MAX_SHOWN + 1];
+	unsigned kind = 0;
+
+	for (; at < names->n && strcmp(names->names[at].domain, domain) == 0; at++) {
+		const struct marker_name *name = &names->names[at];
+
+		if (name->kind != kind)
+			printf("%s    %s: %s", kind ? "\n" : "", marker_kind_name(name->kind),
+			       clean_name(name->text, clean));
+		else
+			printf(", %s", clean_name(name->text, clean));
+		kind = name->kind;
+	}
+	if (kind)
+		putchar('\n');
+	return at;
+}
+
 static void list_print_domain(const struct list *list, const struct marker_site *sites, unsigned n,
 			      const struct list_semaphores *semaphores)
 {
@@ -121,9 +144,10 @@ static void drop_batch_sites(struct marker_sites *found)
 }
 
 static void list_print_markers(const struct list *list, struct marker_sites *found,
+			       const struct marker_names *names,
 			       const struct list_semaphores *semaphores)
 {
-	unsigned i, n;
+	unsigned i, n, name = 0;
 
 	drop_batch_sites(found);
 	if (found->n)
@@ -134,7 +158,12 @@ static void list_print_markers(const struct list *list, struct marker_sites *fou
 		       strcmp(found->sites[i + n].domain, found->sites[i].domain) == 0)
 			n++;
 		list_print_domain(list, &found->sites[i], n, semaphores);
+		name = list_print_names(names, name, found->sites[i].domain);
 	}
+	if (names->malformed)
+		printf("  left out: %u (damaged name of a marker)\n", names->malformed);
+	if (names->cut)
+		printf("  left out: further names of markers (beyond the limit for one file)\n");
 	for (i = 0; i < MARKER_REFUSALS; i++) {
 		if (found->refused_for[i])
 			print_visible(stdout, "  left out: %u (%s)\n", found->refused_for[i],
@@ -275,7 +304,8 @@ static void list_add_searched(struct list *list, const char *path)
 }
 
 static void list_print_contents(struct list *list, const struct elf_file *elf, const char *path,
-				struct marker_sites *markers, struct usdt_probes *probes,
+				struct marker_sites *markers, const struct marker_names *names,
+				struct usdt_probes *probes,
 				const struct list_semaphores *semaphores, bool quiet)
 {
 	list_add_searched(list, path);
@@ -284,7 +314,7 @@ static void list_print_contents(struct list *list, const struct elf_file *elf, c
 	list->n_probes += probes->n_probes;
 	if (markers->n || markers->refused || probes->n_probes || probes->malformed) {
 		list_print_file_head(elf, path);
-		list_print_markers(list, markers, semaphores);
+		list_print_markers(list, markers, names, semaphores);
 		list_print_probes(list, elf, probes);
 	} else if (!quiet || list->verbose) {
 		print_visible(stdout, "%s: no markers\n", path);
@@ -295,6 +325,7 @@ int list_file(struct list *list, int fd, const char *path, const struct list_sem
 	      bool quiet, struct failure *f)
 {
 	struct marker_sites markers = { 0 };
+	struct marker_names names = { 0 };
 	struct usdt_probes probes = { 0 };
 	struct elf_file *elf;
 	int r = elf_file_open(fd, &elf, f);
@@ -303,8 +334,12 @@ int list_file(struct list *list, int fd, const char *path, const struct list_sem
 		r = markers_find(elf, &markers, f);
 		if (r == 0)
 			r = usdt_find(elf, &probes, f);
+		if (r == 0 && marker_names_find(elf, &markers, &names))
+			r = failure_set(f, -ENOMEM, "cannot read the names of markers", "", NULL);
 		if (r == 0)
-			list_print_contents(list, elf, path, &markers, &probes, semaphores, quiet);
+			list_print_contents(list, elf, path, &markers, &names, &probes, semaphores,
+					    quiet);
+		marker_names_free(&names);
 		marker_sites_free(&markers);
 		usdt_free(&probes);
 		elf_file_free(elf);

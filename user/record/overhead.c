@@ -78,7 +78,8 @@ static unsigned find_costliest_domain(const struct costs *costs)
 	for (i = 1; i < costs->n; i++) {
 		const struct domain_cost *d = &costs->domains[i];
 
-		if (!d->off && d->cost_ns && (!found || d->cost_ns > costs->domains[found].cost_ns))
+		if (!d->off && !d->stays && d->cost_ns &&
+		    (!found || d->cost_ns > costs->domains[found].cost_ns))
 			found = i;
 	}
 	return found;

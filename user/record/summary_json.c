@@ -84,6 +84,7 @@ static void print_summary(struct recording *r, const struct account *a, FILE *ou
 		{ "ends_lost", a->ends_lost },
 		{ "async_unmatched", a->async_unmatched },
 		{ "started_twice", a->started_twice },
+		{ "args_dropped", a->args_dropped },
 		{ "frees_unknown", a->frees_unknown },
 		{ "allocs_not_followed", a->allocs_not_followed },
 		{ "buffers", capture_buffers(r->capture) },

@@ -130,6 +130,7 @@ static const struct {
 	NUMBER(ends_lost) = { "ends_lost", "slices whose end was lost" },
 	NUMBER(async_unmatched) = { "async_unmatched", "asynchronous ends without a begin" },
 	NUMBER(started_twice) = { "started_twice", "markers started twice without a finish" },
+	NUMBER(args_dropped) = { "args_dropped", "arguments of marks that had too many" },
 	NUMBER(frees_unknown) = { "frees_unknown",
 				  "frees of memory allocated before the recording" },
 	NUMBER(allocs_not_followed) = { "allocs_not_followed",

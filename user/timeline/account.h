@@ -50,6 +50,7 @@ struct account {
 	uint64_t ends_lost;	  /* closed late: their own END was lost */
 	uint64_t async_unmatched; /* asynchronous ENDs without a BEGIN (written as instants) */
 	uint64_t started_twice;	  /* markers started again before they were finished */
+	uint64_t args_dropped;	  /* arguments of marks with more than EVENT_MAX_ARGS */
 
 	/* Memory pools. */
 	uint64_t frees_unknown; /* of memory allocated before the recording, or not followed */

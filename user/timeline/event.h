@@ -25,7 +25,7 @@ enum __attribute__((packed)) event_kind {
 	EVENT_FLOW_OUT,	   /* id */
 	EVENT_FLOW_IN,	   /* id */
 	EVENT_ALLOC,	   /* name = pool, id = address, size in bytes */
-	EVENT_FREE,	   /* name = pool, id = address */
+	EVENT_FREE,	   /* name = pool, id = address; size FREE_MOVES: PROF_REALLOC begins */
 	EVENT_STEP,	   /* id = epoch, size = batch */
 	EVENT_SCOPE_PUSH,  /* name: the scope of what the thread allocates until EVENT_SCOPE_POP */
 	EVENT_SCOPE_POP,
@@ -68,6 +68,8 @@ enum __attribute__((packed)) event_kind {
 	EVENT_BLOCKED,
 };
 
+#define FREE_MOVES UINT64_MAX
+
 enum __attribute__((packed)) event_scope {
 	SCOPE_THREAD,
 	SCOPE_PROCESS,
@@ -85,6 +87,8 @@ enum __attribute__((packed)) event_object {
 	OBJECT_FRAME, /* ASYNC: an END closes the oldest open one; each name has a rate */
 	OBJECT_EVENT,
 	OBJECT_COUNTER,
+	/* INSTANT, not a mark of its own: the first arguments of another mark (kept_args.c) */
+	OBJECT_ARGUMENTS,
 };
 
 enum arg_type {
@@ -121,7 +125,8 @@ enum __attribute__((packed)) end_reason {
 struct arg {
 	const struct name *key; /* NULL: the value of a counter with a single series */
 	enum arg_type type;
-	bool cut;	 /* a string that was longer than the limit */
+	/* a string that was longer than the limit; a number: the mark is split (kept_args.c) */
+	bool cut;
 	uint32_t length; /* of s, in bytes */
 	union {
 		int64_t i;

@@ -91,10 +91,10 @@ static int64_t pool_live_bytes(const struct pool *pool, const struct mark *m)
 }
 
 static void emit_pool_change(struct timeline *t, const struct mark *m, struct pool *pool,
-			     enum memory_change change, uint64_t size)
+			     enum memory_change change, uint64_t address, uint64_t size)
 {
 	struct memory memory = { .change = change,
-				 .address = m->event->id,
+				 .address = address,
 				 .size = size,
 				 .tid = m->thread ? m->thread->key.tid : 0 };
 	struct fact fact = fact_from_mark(m, FACT_COUNTER);
@@ -102,9 +102,10 @@ static void emit_pool_change(struct timeline *t, const struct mark *m, struct po
 	emit_pool_sample(t, m->process, pool, pool_live_bytes(pool, m), &memory, &fact);
 }
 
-static struct allocation *allocation_find(const struct timeline *t, const struct mark *m)
+static struct allocation *allocation_find(const struct timeline *t, const struct mark *m,
+					  uint64_t address)
 {
-	struct number_key key = { .process = m->process->pub.uuid, .number = m->event->id };
+	struct number_key key = { .process = m->process->pub.uuid, .number = address };
 	struct allocation *a;
 
 	HASH_FIND(hh, t->allocations, &key, sizeof(key), a);
@@ -154,6 +155,7 @@ static void allocation_fill(struct allocation *a, struct pool *pool, const struc
 	a->pool = pool;
 	a->size = size < most ? size : most;
 	a->tid = m->thread ? m->thread->key.tid : 0;
+	a->mover = 0;
 	a->slice = m->thread && m->thread->n_slices
 			   ? m->thread->slices[m->thread->n_slices - 1].name
 			   : NULL;
@@ -178,6 +180,40 @@ static void replace_allocation(struct timeline *t, const struct mark *m, const s
 		emit_pool_sample(t, m->process, a->pool, (int64_t)a->pool->live, &memory, &fact);
 }
 
+/*
+ * PROF_REALLOC marks a free before and an allocation after. Only the latter says what became of the memory: if there
+ * is no new address, the old one is still allocated. Meanwhile another thread may have got that address, if it has
+ * become free; then the allocation there belongs to nobody who moves it.
+ */
+static void begin_move(struct timeline *t, const struct mark *m)
+{
+	struct allocation *a = m->event->id ? allocation_find(t, m, m->event->id) : NULL;
+
+	m->thread->moving = m->event->id;
+	if (a)
+		a->mover = m->thread->key.tid;
+	else if (m->event->id)
+		t->account->frees_unknown++;
+}
+
+static void finish_move(struct timeline *t, const struct mark *m)
+{
+	uint64_t address = m->thread->moving, size;
+	struct allocation *a = allocation_find(t, m, address);
+	struct pool *pool;
+
+	m->thread->moving = 0;
+	if (!a || a->mover != m->thread->key.tid)
+		return;
+	a->mover = 0;
+	if (!m->event->id && m->event->size)
+		return;
+	pool = a->pool;
+	size = a->size;
+	allocation_drop(t, m->process, a);
+	emit_pool_change(t, m, pool, MEMORY_FREE, address, size);
+}
+
 /* Address 0 is an allocation that failed, or free(NULL). */
 int pool_alloc(struct timeline *t, const struct mark *m)
 {
@@ -186,8 +222,10 @@ int pool_alloc(struct timeline *t, const struct mark *m)
 
 	if (!pool)
 		return LOST_LIMIT;
+	if (m->thread && m->thread->moving)
+		finish_move(t, m);
 	if (m->event->id) {
-		a = allocation_find(t, m);
+		a = allocation_find(t, m, m->event->id);
 		if (a)
 			replace_allocation(t, m, a, pool);
 		else
@@ -197,18 +235,23 @@ int pool_alloc(struct timeline *t, const struct mark *m)
 		else
 			t->account->allocs_not_followed++;
 	}
-	emit_pool_change(t, m, pool, MEMORY_ALLOC, a ? a->size : 0);
+	emit_pool_change(t, m, pool, MEMORY_ALLOC, m->event->id, a ? a->size : 0);
 	return MARK_WRITTEN;
 }
 
 int pool_free(struct timeline *t, const struct mark *m)
 {
-	struct allocation *a = m->event->id ? allocation_find(t, m) : NULL;
+	struct allocation *a = m->event->id ? allocation_find(t, m, m->event->id) : NULL;
 	uint64_t size = a ? a->size : 0;
 	struct pool *pool;
 
 	if (!a && m->event->left_out)
 		return MARK_LEFT_OUT;
+	/* Where the process is not recorded, the allocation that follows will not come. */
+	if (m->event->size == FREE_MOVES && m->thread && !m->event->left_out) {
+		begin_move(t, m);
+		return MARK_WRITTEN;
+	}
 	pool = a ? a->pool : pool_get(t, m, NULL);
 	if (!pool)
 		return LOST_LIMIT;
@@ -216,7 +259,7 @@ int pool_free(struct timeline *t, const struct mark *m)
 		allocation_drop(t, m->process, a);
 	else if (m->event->id)
 		t->account->frees_unknown++;
-	emit_pool_change(t, m, pool, MEMORY_FREE, size);
+	emit_pool_change(t, m, pool, MEMORY_FREE, m->event->id, size);
 	return MARK_WRITTEN;
 }
 

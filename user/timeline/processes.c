@@ -170,6 +170,7 @@ static void free_thread(struct timeline *t, struct thread_state *thread)
 	counters_release_thread(t, thread);
 	sched_release(thread);
 	free(thread->slices);
+	free(thread->kept_args);
 	free(thread->scopes);
 	free(thread);
 }

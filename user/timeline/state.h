@@ -161,7 +161,9 @@ struct thread_state {
 	uint32_t skipped; /* BEGINs of a file beyond the depth limit whose ENDs are still to come */
 	/* of memory, outermost first, each with the names around it; or NULL */
 	const struct name **scopes;
-	uint32_t n_scopes;		  /* may be more than LIMIT_SCOPES, which are kept */
+	uint32_t n_scopes;	     /* may be more than LIMIT_SCOPES, which are kept */
+	struct kept_args *kept_args; /* of the mark to come, or NULL */
+	uint64_t moving; /* address that PROF_REALLOC replaces with the thread's next allocation */
 	struct thread_state *prev, *next; /* of its process */
 	UT_hash_handle hh;		  /* timeline->threads */
 	UT_hash_handle hh_tid;		  /* timeline->threads_by_tid */
@@ -241,6 +243,7 @@ struct allocation {
 	struct pool *pool;
 	uint64_t size;
 	uint32_t tid;
+	uint32_t mover; /* tid of the thread that is moving it: PROF_REALLOC */
 	const struct name *slice;
 	struct allocation *prev, *next; /* of its process; free ones use only `next` */
 	UT_hash_handle hh;
@@ -414,6 +417,17 @@ void processes_free(struct timeline *t);
 /* domains.c */
 void domain_off(struct timeline *t, const struct event *event);
 bool is_of_domain(const struct name *category, const struct name *domain);
+
+/* kept_args.c */
+int args_keep(struct timeline *t, struct thread_state *thread, const struct event *e);
+/* The event with the arguments that were kept for it, or without the number that says that there are some. */
+void args_join(struct timeline *t, struct thread_state *thread, struct event *e,
+	       struct arg args[EVENT_MAX_ARGS]);
+/* Whether the event is one of those that belong together. */
+static inline bool args_are_split(const struct event *e)
+{
+	return e->n_args && e->args[0].cut && e->args[0].type == ARG_UINT;
+}
 
 /* slices.c */
 const struct name *slice_innermost(const struct thread_state *thread, enum event_object object);

@@ -353,12 +353,30 @@ static void account_outcome(struct timeline *t, const struct event *event, int o
 		t->account->written++;
 }
 
+/* A mark whose arguments came in several records. */
+static int dispatch_split_mark(struct timeline *t, const struct mark *split)
+{
+	struct arg args[EVENT_MAX_ARGS];
+	struct event whole = *split->event;
+	struct mark m = *split;
+
+	if (!m.thread)
+		return LOST_MALFORMED;
+	if (whole.object == OBJECT_ARGUMENTS)
+		return args_keep(t, m.thread, &whole);
+	args_join(t, m.thread, &whole, args);
+	m.event = &whole;
+	return dispatch_mark(t, &m);
+}
+
 static void apply_mark(struct timeline *t, const struct event *event)
 {
 	struct mark m = { .event = event,
 			  .name = event->name ? event->name : t->unnamed,
 			  .ts_ns = event->ts_ns };
-	int outcome = mark_find_owner(t, &m) ? dispatch_mark(t, &m) : LOST_LIMIT;
+	int outcome = !mark_find_owner(t, &m)	    ? LOST_LIMIT
+		      : rare(args_are_split(event)) ? dispatch_split_mark(t, &m)
+						    : dispatch_mark(t, &m);
 
 	if (rare(outcome != MARK_WRITTEN || !t->n_working || event->sampled || event->callstack ||
 		 t->unrecorded))

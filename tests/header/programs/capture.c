@@ -10,6 +10,17 @@
 
 struct capture captured;
 
+static void look_for_expected(uint64_t meta)
+{
+	unsigned i;
+
+	for (i = 0; captured.expected && i < (meta & 15); i++) {
+		if ((meta >> (8 + 4 * i) & 15) == 4 &&
+		    !strcmp((const char *)(uintptr_t)captured.values[i], captured.expected))
+			captured.as_expected++;
+	}
+}
+
 static void take(const char *kind, const char *name, uint64_t meta, uint64_t a, uint64_t b,
 		 const char *keys, uint64_t values)
 {
@@ -38,6 +49,7 @@ static void take(const char *kind, const char *name, uint64_t meta, uint64_t a, 
 	}
 	if (!strcmp(kind, "begin") && a)
 		captured.token = a;
+	look_for_expected(meta);
 }
 
 #define STUB(kind, id)                                                                   \

@@ -11,7 +11,9 @@ struct capture {
 	uint64_t meta, a, b;
 	const char *keys;
 	uint64_t values[6];
-	uint64_t token; /* of the last begin that had one */
+	uint64_t token;	      /* of the last begin that had one */
+	const char *expected; /* a string; */
+	int as_expected;      /* marks with a value that is equal to it */
 };
 
 #ifdef __cplusplus

@@ -26,6 +26,7 @@ int in_lines(int i, const char *text, void *place);
 int in_function(int i);
 int objects(int i);
 void control(const char *text);
+void *replaced(void *place);
 
 int in_lines(int i, const char *text, void *place)
 {
@@ -54,6 +55,7 @@ int in_lines(int i, const char *text, void *place)
 	PROF_FLOW_IN(i);
 	PROF_ALLOC("pool", place, 10);
 	PROF_FREE("pool", place);
+	place = PROF_REALLOC("pool", place, 20, replaced(place));
 	PROF_BEGIN_IN(other, "begin", "k", i);
 	PROF_END_IN(other, "k", i);
 	PROF_END_IN(other);
@@ -66,6 +68,7 @@ int in_lines(int i, const char *text, void *place)
 	PROF_FLOW_IN_IN(other, i);
 	PROF_ALLOC_IN(other, "pool", place, 10);
 	PROF_FREE_IN(other, "pool", place);
+	place = PROF_REALLOC_IN(other, "pool", place, 20u, replaced(place));
 	return PROF_CALL("call", i + 1) + PROF_CALL_IN(other, text, i + 2);
 }
 
@@ -79,10 +82,27 @@ int in_function(int i)
 	return i;
 }
 
+void made(int i, const char *text);
+void made(int i, const char *text)
+{
+	const prof_runtime_domain_t *const domain = prof_domain_get(text);
+	const prof_arg_t args[] = { prof_arg_int("a", i),      prof_arg_uint("b", 1),
+				    prof_arg_double("c", 0.5), prof_arg_string("d", text),
+				    prof_arg_bool("e", i > 1), prof_arg_pointer(text, text) };
+
+	prof_begin_args(domain, text, args, 6);
+	prof_end_args(domain, args, 2);
+	prof_instant_args(domain, text, PROF_SCOPE_THREAD, args, 6);
+	prof_async_begin_args(domain, text, 1, args, 6);
+	prof_async_end_args(domain, text, 1, args, 1);
+	prof_counter_args(domain, text, args, 3);
+}
+
 int objects(int i)
 {
 	PROF_MARKER_SCOPE(&plain);
 	const prof_marker_t *const made = prof_marker_get("made", "a");
+	const prof_runtime_domain_t *const domain = prof_domain_get("made");
 
 #ifndef __cplusplus
 	prof_marker_start(&marker);
@@ -94,6 +114,12 @@ int objects(int i)
 
 	first.finish();
 #endif
+	prof_task_start(prof_task_get(domain, "made"));
+	prof_event_start(prof_event_get("made"));
+	prof_frame_start(prof_frame_get(domain, "made"));
+	prof_counter_set(prof_counter_get(domain, "made", 1), prof_domain_is_enabled(domain));
+	prof_marker_start(
+		prof_marker_get_in(domain, "made", "a", PROF_INSTANT_ON_START, PROF_ON_WARMUP));
 	prof_marker_start(made);
 	prof_marker_finish(made);
 	prof_marker_instant(&shared_marker);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Small functions whose machine code is looked at: what is left of a marker that is off. */
 #include <proftrace.h>
+#include <proftrace/mutex.h>
 
 void outside(int x);
 void one_marker(int x);
 void one_scope(int x);
 void one_object(void);
+int one_lock(prof_mutex_t *lock);
 
 void one_marker(int x)
 {
@@ -23,4 +25,9 @@ void one_scope(int x)
 {
 	PROF_SCOPE("name", "x", x);
 	outside(x);
+}
+
+int one_lock(prof_mutex_t *lock)
+{
+	return prof_mutex_lock(lock);
 }

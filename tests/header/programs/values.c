@@ -7,6 +7,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#ifdef __cplusplus
+#include <string>
+#if __cplusplus >= 201703L
+#include <string_view>
+#endif
+#endif
 #include "capture.h"
 
 static int failures;
@@ -127,6 +133,59 @@ static void others(void)
 #endif
 }
 
+#ifdef __cplusplus
+/* A string of a library of its own, which knows what std::string_view of C++17 does. */
+struct view {
+	using traits_type = std::string::traits_type;
+	const char *bytes;
+	size_t length;
+
+	const char *data() const
+	{
+		return bytes;
+	}
+	size_t size() const
+	{
+		return length;
+	}
+};
+
+/* What the marker passes of a view lives as long as its stub runs, so it is looked at in there. */
+template <class View> static void look_at_view(View part, const char *expected)
+{
+	captured.expected = expected;
+	PROF_INSTANT("view", "a", 1, "part", part, "b", 2);
+	CHECK(captured.meta == (3 | 0x141 << 8 | PROF_META_HAS_STRINGS));
+	CHECK(captured.as_expected == 1);
+	PROF_BEGIN("view", "part", part);
+	CHECK(captured.as_expected == 2);
+	PROF_END("part", View(part));
+	CHECK(captured.as_expected == 3);
+	captured.expected = nullptr;
+	captured.as_expected = 0;
+}
+
+static void strings(void)
+{
+	const std::string text = "text", longer(1000, 'x');
+	const char whole[] = "whole text";
+
+	CHECK_VALUE(text, PROF_VALUE_STRING, reinterpret_cast<uintptr_t>(text.c_str()));
+	CHECK_VALUE(longer, PROF_VALUE_STRING, reinterpret_cast<uintptr_t>(longer.c_str()));
+	look_at_view(text, "text");
+	look_at_view(view{ whole, 5 }, "whole");
+	look_at_view(view{ nullptr, 0 }, "");
+	look_at_view(view{ longer.data(), 256 }, longer.substr(0, 256).c_str());
+	/* One byte more than is kept says that it was longer. */
+	look_at_view(view{ longer.data(), 257 }, longer.substr(0, 257).c_str());
+	look_at_view(view{ longer.data(), 1000 }, longer.substr(0, 257).c_str());
+#if __cplusplus >= 201703L
+	look_at_view(std::string_view(whole, 5), "whole");
+	look_at_view(std::string_view(), "");
+#endif
+}
+#endif
+
 static void pairs(void)
 {
 	const char *s = "s";
@@ -157,6 +216,13 @@ static void pairs(void)
 	CHECK(captured.meta == (4 | 0x1111 << 8) && captured.values[3] == 4);
 	PROF_END("a", 1, "b", 2, "c", 3, "d", 4, "e", 5);
 	CHECK(captured.meta == (5 | 0x11111 << 8) && captured.values[4] == 5);
+}
+
+static int *moved(int *from)
+{
+	CHECK_KIND("free", "pool");
+	CHECK(captured.a == (uintptr_t)from && captured.b == UINT64_MAX);
+	return from + 1;
 }
 
 static void kinds(void)
@@ -190,6 +256,10 @@ static void kinds(void)
 	PROF_FREE("pool", &object);
 	CHECK_KIND("free", "pool");
 	CHECK(captured.a == (uintptr_t)&object && captured.b == 0);
+	/* What the expression does comes between the two marks, and it yields its value. */
+	CHECK(PROF_REALLOC("pool", &object, sizeof(object), moved(&object)) == &object + 1);
+	CHECK_KIND("alloc", "pool");
+	CHECK(captured.a == (uintptr_t)(&object + 1) && captured.b == sizeof(object));
 
 	prof_domain_in_prof_control.on = 1;
 	PROF_STEP(3, (short)-4);
@@ -265,6 +335,9 @@ int main(void)
 	prof_default.on = 1;
 	integers();
 	others();
+#ifdef __cplusplus
+	strings();
+#endif
 	pairs();
 	kinds();
 	scopes();

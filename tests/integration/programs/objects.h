@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-	MAX_LINES = 64
+	MAX_LINES = 256
 };
 
 static struct line {

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * linked THREADS ROUNDS: every function of libproftrace.so, from several threads. Prints what a trace of it must hold, as
+ * objects.c does, and `done`.
+ */
+#include <proftrace/runtime.h>
+
+#include "objects.h"
+
+static unsigned rounds;
+static const proftrace_domain *net;
+
+static proftrace_arg arg(const char *key, uint64_t type, uint64_t bits)
+{
+	const proftrace_arg a = { key, type, bits };
+
+	return a;
+}
+
+static void objects(void)
+{
+	const proftrace_task *task = proftrace_task_get(net, "task");
+	const proftrace_event *event = proftrace_event_get("event");
+	const proftrace_marker *marker = proftrace_marker_get(
+		net, "marker", "a", PROFTRACE_INSTANT_ON_START, PROFTRACE_ON_ACTIVE);
+	const proftrace_counter *counter = proftrace_counter_get(NULL, "counter", 5);
+
+	if (task != proftrace_task_get(net, "task") || task == proftrace_task_get(NULL, "task"))
+		abort();
+	proftrace_task_start(task);
+	proftrace_event_start(event);
+	proftrace_event_stop(event);
+	proftrace_task_stop(task);
+	saw("BEGIN task net thread", 1);
+	saw("BEGIN event default thread", 1);
+	proftrace_marker_start(marker);
+	proftrace_marker_finish(marker);
+	proftrace_marker_mark(marker, PROFTRACE_SCOPE_GLOBAL);
+	saw("BEGIN marker net,a thread", 1);
+	saw("INSTANT marker net,a process", 1);
+	saw("INSTANT marker net,a global", 1);
+	proftrace_counter_increment(counter, 3);
+	proftrace_counter_decrement(counter, 3);
+	proftrace_counter_set(counter, 5);
+	saw("COUNTER counter", 3);
+	passed(11);
+	/* Nothing. */
+	proftrace_task_start(NULL);
+	proftrace_counter_set(NULL, 1);
+}
+
+static void mark_with_args(void)
+{
+	const double half = 0.5;
+	proftrace_arg args[8];
+	uint64_t bits, i;
+
+	memcpy(&bits, &half, sizeof(bits));
+	args[0] = arg("int", PROFTRACE_INT, (uint64_t)-1);
+	args[1] = arg("double", PROFTRACE_DOUBLE, bits);
+	args[2] = arg("text", PROFTRACE_STRING, (uintptr_t) "text");
+	args[3] = arg("unknown", 99, 1);
+	for (i = 4; i < 8; i++)
+		args[i] = arg("more", PROFTRACE_UINT, i);
+	proftrace_begin(net, "slice", args, 8);
+	proftrace_instant(net, "instant", PROFTRACE_SCOPE_THREAD, args, 3);
+	proftrace_end(net, args, 1);
+	proftrace_async_begin(net, "async", (uintptr_t)&bits, args, 1);
+	proftrace_async_end(net, "async", (uintptr_t)&bits, NULL, 0);
+	proftrace_counters(net, "series", args, 2);
+	passed(3 + 1 + 1 + 1 + 1 + 1 + 1);
+	saw("BEGIN slice net thread", 1);
+	saw("INSTANT instant net thread", 1);
+	saw("ASYNC_BEGIN async net process", 1);
+	saw("COUNTER series double", 1);
+	saw("COUNTER series int", 1);
+}
+
+static void *work(void *unused)
+{
+	unsigned i;
+
+	for (i = 0; i < rounds; i++) {
+		objects();
+		mark_with_args();
+	}
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	const unsigned n = argc > 1 ? (unsigned)atoi(argv[1]) : 1;
+	const proftrace_frame *frame;
+	pthread_t threads[16];
+	unsigned i;
+
+	rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
+	net = proftrace_domain_get("net");
+	if (proftrace_version() < 1 || net != proftrace_domain_get("net") ||
+	    !proftrace_domain_is_enabled(net) != !*proftrace_domain_switch(net))
+		return 1;
+	proftrace_thread_name("main thread");
+	for (i = 0; i < n && i < 16; i++) {
+		if (pthread_create(&threads[i], NULL, work, NULL))
+			return 1;
+	}
+	for (i = 0; i < n && i < 16; i++)
+		pthread_join(threads[i], NULL);
+	frame = proftrace_frame_get(net, "frame");
+	for (i = 0; i < rounds; i++) {
+		proftrace_frame_start(frame);
+		proftrace_frame_stop(frame);
+		passed(2);
+		saw("ASYNC_BEGIN frame net process", 1);
+	}
+	if (rounds > 1)
+		saw("COUNTER frame rate", rounds - 1);
+	proftrace_pause();
+	proftrace_instant(net, "not recorded", PROFTRACE_SCOPE_THREAD, NULL, 0);
+	proftrace_resume();
+	proftrace_scope_push("scope");
+	proftrace_scope_pop();
+	saw("INSTANT pause - process", 1);
+	saw("INSTANT resume - process", 1);
+	passed(1 + 5);
+	print_counts();
+	if (proftrace_counter_value(proftrace_counter_get(NULL, "counter", 0)) != 5)
+		return 1;
+	printf("done\n");
+	return 0;
+}

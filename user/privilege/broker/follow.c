@@ -89,13 +89,18 @@ static void count(const struct follow *w, enum account_slot slot, uint64_t n)
 	__atomic_fetch_add(&w->programs->shared->account[0][slot], n, __ATOMIC_RELAXED);
 }
 
-static void count_late(const struct follow *w, uint64_t ns)
+/* Returns when the process had its links; 0: it did not get all of them. */
+static uint64_t count_late(const struct follow *w, int error, const struct follow_record *r)
 {
 	uint64_t *longest = (uint64_t *)&w->programs->shared->followed_late_ns;
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
-	count(w, ACCOUNT_FOLLOWED_LATE, 1);
-	if (ns > __atomic_load_n(longest, __ATOMIC_RELAXED))
-		__atomic_store_n(longest, ns, __ATOMIC_RELAXED);
+	count(w, error ? ACCOUNT_PROCESSES : ACCOUNT_FOLLOWED_LATE, 1);
+	if (error)
+		return 0;
+	if (now_ns - r->ts > __atomic_load_n(longest, __ATOMIC_RELAXED))
+		__atomic_store_n(longest, now_ns - r->ts, __ATOMIC_RELAXED);
+	return now_ns;
 }
 
 /* The process is not linked any more. `clean`: it still runs, and has breakpoints. */
@@ -118,7 +123,6 @@ static void follow_refuse(struct follow *w, pid_t pid)
 static void follow_fork(struct follow *w, const struct follow_record *r)
 {
 	struct process *parent = links_process(w->links, (pid_t)r->parent), *p;
-	uint64_t marks_ns;
 	int error;
 
 	p = links_process(w->links, (pid_t)r->pid);
@@ -140,32 +144,24 @@ static void follow_fork(struct follow *w, const struct follow_record *r)
 		follow_refuse(w, (pid_t)r->pid);
 		return;
 	}
+	p->since_ns = r->ts;
 	p->parent = (pid_t)r->parent;
 	p->traced = true;
-	error = links_inherit(w->links, w->programs, p, parent, &marks_ns);
-	if (error)
-		count(w, ACCOUNT_PROCESSES, 1);
-	else if (marks_ns)
-		count_late(w, marks_ns - r->ts);
-	p->linked_ns = error ? 0 : marks_ns;
+	error = links_inherit(w->links, w->programs, p, parent);
+	p->linked_ns = count_late(w, error, r);
 }
 
 static void follow_exec(struct follow *w, const struct follow_record *r)
 {
 	struct process *p = links_process(w->links, (pid_t)r->pid);
 	struct member *old;
-	uint64_t marks_ns;
 	int error;
 
-	/* Later ones are of the thread that has executed it. */
 	if (!p || p->since_ns > r->ts || !p->members)
 		return;
-	error = links_renew(w->links, w->programs, p, &old, &marks_ns);
+	error = links_renew(w->links, w->programs, p, &old);
 	cleaner_close(w->cleaner, old, false);
-	if (error)
-		count(w, ACCOUNT_PROCESSES, 1);
-	else if (marks_ns)
-		count_late(w, marks_ns - r->ts);
+	count_late(w, error, r);
 }
 
 /* What had its links only after it had ended was not followed at all. */
@@ -209,14 +205,13 @@ static void follow_anew(struct follow *w, pid_t pid)
 {
 	struct member *old = NULL;
 	struct process *p;
-	uint64_t marks_ns;
 
 	pthread_mutex_lock(&w->links->lock);
 	p = links_process(w->links, pid);
 	if (!p && may_be_linked(w, pid))
 		p = links_process_new(w->links, pid);
 	if (p && p->members)
-		links_renew(w->links, w->programs, p, &old, &marks_ns);
+		links_renew(w->links, w->programs, p, &old);
 	else if (p)
 		links_attach_all(w->links, w->programs, p);
 	else

@@ -260,9 +260,8 @@ static bool link_is_hold(const struct link *link)
 /* Attaches for the process what is in a list of members, of hold points or of all others. Returns the first error. */
 static int process_attach_list(struct links *links, const struct loaded_programs *programs,
 			       struct process *p, const struct member *list, bool holds,
-			       bool installs, uint64_t *ret_ns)
+			       bool installs)
 {
-	bool any = false;
 	int error = 0;
 
 	for (; list; list = list->next) {
@@ -272,22 +271,18 @@ static int process_attach_list(struct links *links, const struct loaded_programs
 		    (!installs && process_has(p, list->link)))
 			continue;
 		failed = process_attach(links, programs, p, list->link, installs);
-		any = true;
 		error = error ? error : failed;
 	}
-	if (ret_ns)
-		*ret_ns = any ? clock_ns(CLOCK_MONOTONIC) : 0;
 	return error;
 }
 
 int links_inherit(struct links *links, const struct loaded_programs *programs, struct process *p,
-		  const struct process *parent, uint64_t *ret_marks_ns)
+		  const struct process *parent)
 {
 	int error, failed;
 
-	error = process_attach_list(links, programs, p, parent->members, false, false,
-				    ret_marks_ns);
-	failed = process_attach_list(links, programs, p, parent->members, true, false, NULL);
+	error = process_attach_list(links, programs, p, parent->members, false, false);
+	failed = process_attach_list(links, programs, p, parent->members, true, false);
 	return error ? error : failed;
 }
 
@@ -311,7 +306,7 @@ static struct member *process_take_old(struct links *links, struct process *p, b
 
 /* Hold points come first: the new program has yet to load its libraries. */
 int links_renew(struct links *links, const struct loaded_programs *programs, struct process *p,
-		struct member **ret_old, uint64_t *ret_marks_ns)
+		struct member **ret_old)
 {
 	bool installs = programs->uprobe_multi;
 	const struct member *list;
@@ -319,8 +314,8 @@ int links_renew(struct links *links, const struct loaded_programs *programs, str
 
 	*ret_old = process_take_old(links, p, !installs);
 	list = installs ? p->members : *ret_old;
-	error = process_attach_list(links, programs, p, list, true, installs, NULL);
-	failed = process_attach_list(links, programs, p, list, false, installs, ret_marks_ns);
+	error = process_attach_list(links, programs, p, list, true, installs);
+	failed = process_attach_list(links, programs, p, list, false, installs);
 	return error ? error : failed;
 }
 

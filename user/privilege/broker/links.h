@@ -94,14 +94,14 @@ struct process *links_process_new(struct links *links, pid_t pid);
 struct member *links_process_remove(struct links *links, struct process *p);
 
 /*
- * Attaches for a process what its parent has and it has not. *ret_marks_ns: when the programs of marks were
- * attached; 0: there are none. Returns 0 or negative errno, with what could be attached.
+ * Attaches for a process what its parent has and it has not, marks first. Returns 0 or negative errno, with what
+ * could be attached.
  */
 int links_inherit(struct links *links, const struct loaded_programs *programs, struct process *p,
-		  const struct process *parent, uint64_t *ret_marks_ns);
+		  const struct process *parent);
 /* Attaches again what a process has, after an execution by another thread. *ret_old is to be closed. */
 int links_renew(struct links *links, const struct loaded_programs *programs, struct process *p,
-		struct member **ret_old, uint64_t *ret_marks_ns);
+		struct member **ret_old);
 /* Attaches everything that there is. */
 int links_attach_all(struct links *links, const struct loaded_programs *programs,
 		     struct process *p);

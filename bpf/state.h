@@ -38,7 +38,7 @@ __u32 detach_count; /* how often they were detached: slices that were open then 
 __u32 off_count;    /* how often a domain was switched off (bpf/guard.h) */
 __u32 sched_lost;   /* bpf/sched.bpf.c: records lost, and how many of them have been reported */
 __u32 sched_lost_sent;
-__u64 attached_ns; /* when the first attaching was complete */
+__u64 attached_ns;	/* when the first attaching was complete */
 __u64 followed_late_ns; /* the longest time that a process had no links (privilege/broker/follow.c) */
 /* the state of at least one thread is in its task's storage (bpf/threads.h) */
 __u32 threads_stored;

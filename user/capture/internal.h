@@ -221,17 +221,17 @@ struct capture {
 	struct site *sites;
 	unsigned n_sites, sites_capacity;
 	struct traced_process *processes;
-	unsigned n_links;	  /* of all files */
+	unsigned n_links; /* of all files */
 	unsigned n_marked_files;
 	unsigned n_linkers;
 	unsigned n_statics; /* static programs with markers */
 	/* attach markers of new files first, and hold points later by files_attach_hold_sites() */
 	bool hold_sites_later;
 	struct capture_counts counts;
-	uint64_t refused;	   /* files that could not be opened or attached to */
-	uint64_t refused_sites;	   /* sites that could not be attached to */
-	uint64_t named_files;	   /* files that a message named as not completely recorded */
-	uint64_t late;		   /* files attached while their program was already running */
+	uint64_t refused;	/* files that could not be opened or attached to */
+	uint64_t refused_sites; /* sites that could not be attached to */
+	uint64_t named_files;	/* files that a message named as not completely recorded */
+	uint64_t late;		/* files attached while their program was already running */
 };
 
 /* Whether the broker is stuck. If it has just got stuck, that was on the file `path`. */

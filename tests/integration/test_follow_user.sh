@@ -54,6 +54,15 @@ run() { # NAME RUNNER WAY N AT_ONCE OPTION...
 	echo >&9
 	wait_for "$tmp/out" done
 	child=$(said "$tmp/out" child)
+	case $* in *--no-children*)
+		for _ in ${child:+$(seq 1 200)}; do
+			[ "$(changed "$child")" = 0 ] && break
+			sleep 0.01
+		done
+		[ -z "$child" ] ||
+			never_else "$case: a child is clean while its parent is recorded" "$(changed "$child")" 0
+		;;
+	esac
 	kill -INT $recorder
 	wait $recorder
 	equal "$case: exit status" $? 0

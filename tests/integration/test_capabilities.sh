@@ -74,7 +74,12 @@ record() { # NAME COMMAND...: as the user, with the file's capabilities
 	shift
 	as "" "$recorder" -q -o "$out" --summary-json "$summary" "$@" 2>"$tmp/err"
 	equal "$name: exit status" $? 0
-	check_account "$name" "$summary"
+	# Of a child that was followed late, the END of a slice can come whose BEGIN was missed: that is counted as lost.
+	if [ "$(field "$summary" followed_late)" -gt 0 ]; then
+		never_else "$name: the account adds up" "$(field "$summary" adds_up)" true
+	else
+		check_account "$name" "$summary"
+	fi
 	equal "$name: every file was attached to" "$(field "$summary" files_refused)" 0
 	check_agree "$name" "$out"
 }

@@ -313,7 +313,7 @@ enum account_slot {
 	ACCOUNT_KERNEL_FULL, /* not a mark: a fork, exec, exit or rename that found the buffer full */
 	/* not a mark: a hold that timed out before its libraries were attached */
 	ACCOUNT_HOLD_TIMEOUT,
-	/* not a mark: a child that is not followed because the table of processes is full */
+	/* not a mark: a process that is not followed: a table is full, or it ended before it had links */
 	ACCOUNT_PROCESSES,
 	/* not selected: the process is paused, or was paused when the slice began */
 	ACCOUNT_PAUSED,
@@ -337,6 +337,10 @@ enum account_slot {
 	ACCOUNT_STACKS_LOST,  /* not a mark: a call stack that was lost, buffer full */
 	/* not a mark: a record that used another CPU's buffer because its own was full */
 	ACCOUNT_RESCUED,
+	/* not marks: processes that had no links for a time after a fork or an exec; the broker counts them */
+	ACCOUNT_FOLLOWED_LATE,
+	/* not a mark: a first thread that ended before the others, with links for its process alone */
+	ACCOUNT_FIRST_EXITED,
 	ACCOUNT_SLOTS = 32,
 };
 

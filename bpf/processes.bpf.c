@@ -9,12 +9,44 @@
 #include "batch_send.h"
 #include "buffers.h"
 #include "guard.h"
+#include "processes.h"
 #include "table_rows.h"
 #include "steps.h"
 #include "threads.h"
 
 #define ENFORCE_NONDUMP	  1 /* the kernel's BINPRM_FLAGS_ENFORCE_NONDUMP */
 #define SIGNAL_GROUP_EXIT 4 /* the kernel's flag: one thread has ended all others */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, FOLLOW_BYTES);
+} follows SEC(".maps");
+
+/* How many records found it full. The broker cleans and looks for everything then. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} follow_missed SEC(".maps");
+
+/* Without a reserved record, of which 6.1 loses track across calls. */
+static __always_inline void send_follow(enum follow_kind kind, __u32 pid, __u32 parent)
+{
+	struct follow_record r = {
+		.ts = bpf_ktime_get_ns(), .kind = kind, .pid = pid, .parent = parent
+	};
+	__u32 first = 0;
+	__u64 *missed;
+
+	if (!bpf_ringbuf_output(&follows, &r, sizeof(r), BPF_RB_FORCE_WAKEUP))
+		return;
+	missed = bpf_map_lookup_elem(&follow_missed, &first);
+	if (missed)
+		__sync_fetch_and_add(missed, 1);
+	if (kind == FOLLOW_FORK || kind == FOLLOW_EXEC)
+		account_add(ACCOUNT_PROCESSES);
+}
 
 static __always_inline struct record_comm *reserve_comm(__u8 kind, __u32 tgid, __u32 tid)
 {
@@ -54,57 +86,66 @@ static __always_inline bool inherit_batches(struct task_struct *parent, __u64 ch
 	return !st || !batches_inherit(st, pid_tgid, child);
 }
 
+/* Reports a new thread or process. Returns false if it is not traced after all. */
+static __always_inline bool send_fork(struct task_struct *parent, struct task_struct *child,
+				      __u32 flags)
+{
+	__u32 tgid = child->tgid;
+	bool is_process = tgid != parent->tgid;
+	struct record_comm *r = reserve_comm(RECORD_FORK, tgid, child->pid);
+
+	if (r) {
+		if (!(flags & TRACED_MARKS))
+			r->head.flags |= RECORD_WATCHED;
+		r->ops.a = parent->tgid;
+		r->ops.b = parent->pid;
+		bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), child->comm);
+		bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	}
+	/* Only now: 6.1 loses track of a record across this. */
+	if (!batching || !is_process || parent->mm == child->mm ||
+	    inherit_batches(parent, pid_tgid_of(child)))
+		return true;
+	/* Its marks could not be told from those that its parent had made. */
+	bpf_map_delete_elem(&traced, &tgid);
+	account_add(ACCOUNT_PROCESSES);
+	send_untraced(tgid, child->pid);
+	return false;
+}
+
+/*
+ * Links of a process are made and cleaned up whatever the recorder says of `recording`: it may have been taken
+ * over.
+ */
 SEC("watch/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 {
 	__u32 parent_tgid = parent->tgid, tgid = child->tgid;
 	__u32 flags = traced_flags(parent_tgid);
-	struct record_comm *r;
+	bool is_process = tgid != parent_tgid, is_traced = true;
 
-	if (tgid != parent_tgid && own_links && flags && !follow_children) {
-		__u32 none = 0;
-
-		/* It has the parent's breakpoints, which the broker takes away. */
-		bpf_map_update_elem(&traced, &tgid, &none, BPF_ANY);
-		return 0;
-	}
-	if (tgid != parent_tgid && (!flags || !follow_children)) {
+	if (is_process && (!flags || !follow_children)) {
 		/*
 		 * The number is reused: the process that had it has exited, and this one is not
 		 * traced.
 		 */
 		if (bpf_map_lookup_elem(&traced, &tgid))
 			bpf_map_delete_elem(&traced, &tgid);
+		if (flags && each_links)
+			send_follow(FOLLOW_CLEAN, tgid, parent_tgid);
 		return 0;
 	}
-	if (!recording || !flags)
+	if (!flags || !(recording || each_links))
 		return 0;
 	flags &= ~TRACED_WHOLE;
-	if (tgid != parent_tgid) {
-		if (bpf_map_update_elem(&traced, &tgid, &flags, BPF_ANY)) {
-			account_add(ACCOUNT_PROCESSES);
-			return 0;
-		}
-	}
-	r = reserve_comm(RECORD_FORK, tgid, child->pid);
-	if (r) {
-		if (!(flags & TRACED_MARKS))
-			r->head.flags |= RECORD_WATCHED;
-		r->ops.a = parent_tgid;
-		r->ops.b = parent->pid;
-		bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), child->comm);
-		/* Until the child has links of its own, its marks are not recorded. */
-		bpf_ringbuf_submit(r, own_links && tgid != parent_tgid ? BPF_RB_FORCE_WAKEUP
-								       : BPF_RB_NO_WAKEUP);
-	}
-	/* Only now: 6.1 loses track of a record across this. */
-	if (batching && tgid != parent_tgid && parent->mm != child->mm &&
-	    !inherit_batches(parent, pid_tgid_of(child))) {
-		/* Its marks could not be told from those that its parent had made. */
-		bpf_map_delete_elem(&traced, &tgid);
+	if (is_process && bpf_map_update_elem(&traced, &tgid, &flags, BPF_ANY)) {
 		account_add(ACCOUNT_PROCESSES);
-		send_untraced(tgid, child->pid);
+		is_traced = false;
 	}
+	if (recording && is_traced)
+		is_traced = send_fork(parent, child, flags);
+	if (is_process && each_links)
+		send_follow(is_traced ? FOLLOW_FORK : FOLLOW_CLEAN, tgid, parent_tgid);
 	return 0;
 }
 
@@ -184,14 +225,19 @@ SEC("watch/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
 {
 	__u32 tgid = task->tgid, *flags = bpf_map_lookup_elem(&traced, &tgid);
-	bool is_recorded = recording && flags && *flags;
+	bool is_recorded = recording && flags && *flags, stays;
 
 	if (!flags)
 		return 0;
+	stays = any_process || !(BPF_CORE_READ_BITFIELD(bprm, secureexec) ||
+				 (BPF_CORE_READ(bprm, interp_flags) & ENFORCE_NONDUMP));
+	if (each_links && !stays)
+		send_follow(FOLLOW_UNTRACED, tgid, 0);
+	else if (each_links && old_pid != task->pid)
+		send_follow(FOLLOW_EXEC, tgid, 0);
 	if (is_recorded)
 		send_exec(task, old_pid);
-	if (any_process || !(BPF_CORE_READ_BITFIELD(bprm, secureexec) ||
-			     (BPF_CORE_READ(bprm, interp_flags) & ENFORCE_NONDUMP)))
+	if (stays)
 		return 0;
 	if (is_recorded)
 		send_untraced_exit(task);
@@ -296,13 +342,52 @@ static __always_inline bool has_unsent_batches(struct task_struct *task, __u64 p
 	       ((any_process || belongs_to_invoker(task)) && batches_have_found(pid_tgid));
 }
 
+/* signal_struct before 5.17. */
+struct signal_struct___before_5_17 {
+	struct task_struct *group_exit_task;
+} __attribute__((preserve_access_index));
+
+/* Whether another thread executes a program or ends all threads, and therefore this one ends. */
+static __always_inline bool is_ended_by_another(const struct task_struct *task)
+{
+	const struct signal_struct *signal = task->signal;
+	const struct signal_struct___before_5_17 *older = (const void *)signal;
+
+	if (BPF_CORE_READ(signal, flags) & SIGNAL_GROUP_EXIT)
+		return true;
+	if (bpf_core_field_exists(signal->group_exec_task))
+		return BPF_CORE_READ(signal, group_exec_task) != NULL;
+	return bpf_core_field_exists(older->group_exit_task) &&
+	       BPF_CORE_READ(older, group_exit_task) != NULL;
+}
+
+/*
+ * The kernel filters by the address space of the first thread, which has none any more when it has ended: what
+ * the others map from then on gets no breakpoints, and breakpoints go when any other link to their file does.
+ */
+static __always_inline void follow_exit(struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+
+	if (BPF_CORE_READ(task, signal, live.counter) == 0) {
+		send_follow(FOLLOW_EXIT, tgid, 0);
+		bpf_map_delete_elem(&traced, &tgid);
+	} else if (task->pid == task->tgid && recording && !is_ended_by_another(task)) {
+		account_add(ACCOUNT_FIRST_EXITED);
+	}
+}
+
 SEC("watch/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {
 	__u64 pid_tgid = pid_tgid_of(task);
+	__u32 tgid = task->tgid;
+	bool is_followed = each_links && bpf_map_lookup_elem(&traced, &tgid);
 
 	if (recording && (traced_flags(pid_tgid >> 32) || has_unsent_batches(task, pid_tgid)))
 		send_exit(task, pid_tgid);
+	if (is_followed)
+		follow_exit(task);
 	if (batching)
 		bpf_map_delete_elem(&batches_inherited, &pid_tgid);
 	/* Also for threads that are not traced: a slot must not stay with an exited thread. */

@@ -15,8 +15,8 @@
 /* Set by the broker before the programs are loaded. */
 const volatile __u64 hold_limit_ns = 500000000;
 const volatile bool follow_children = true;
-/* The caller is not root: each process has links of its own (privilege/broker/watch.c). */
-const volatile bool own_links;
+/* Each process has links of its own (privilege/broker/follow.c). */
+const volatile bool each_links;
 const volatile bool can_hold = true;
 const volatile bool any_process = true; /* the invoker may trace all processes */
 const volatile __u32 invoker = 0;	/* the user who records: tasks of other users are hidden */
@@ -38,7 +38,8 @@ __u32 detach_count; /* how often they were detached: slices that were open then 
 __u32 off_count;    /* how often a domain was switched off (bpf/guard.h) */
 __u32 sched_lost;   /* bpf/sched.bpf.c: records lost, and how many of them have been reported */
 __u32 sched_lost_sent;
-__u64 attached_ns; /* when the first attaching was complete */
+__u64 attached_ns;	/* when the first attaching was complete */
+__u64 followed_late_ns; /* the longest time that a process had no links (privilege/broker/follow.c) */
 /* the state of at least one thread is in its task's storage (bpf/threads.h) */
 __u32 threads_stored;
 /* Aligned to keep the counters out of the cache lines above, which are read at every mark. */

@@ -17,8 +17,21 @@ trap 'pkill -x -u "$owner_uid,$made_uid" bystander; remove_test_users; rm -rf "$
 for fifo in target before during; do mkfifo "$tmp/$fifo.in"; done
 exec 5<>"$tmp/target.in" 6<>"$tmp/before.in" 7<>"$tmp/during.in"
 
+# Functions of a C library are attached to: of a copy, so that nobody else on this machine has their breakpoints.
+mkdir "$tmp/lib"
+cp "$(ldd "$attacks/bystander" | sed -n 's/.*libc\.so\.6 => \([^ ]*\).*/\1/p')" "$tmp/lib/libc.so.6"
+library=$tmp/lib
+
+bytes() { # PID
+	"$attacks/changed_bytes" "$1" where 2>/dev/null | grep '^at' | sort -u
+}
+# In how many bytes the code of a process is not as in its files, but for those in which this shell's is not, either:
+# recordings of root's on this machine put breakpoints into everybody's dynamic linker.
 changed() { # PID
-	"$attacks/changed_bytes" "$1" 2>/dev/null | sed -n 's/^changed //p'
+	bytes $$ >"$tmp/shell.bytes"
+	bytes "$1" >"$tmp/process.bytes"
+	bytes $$ | sort -u -o "$tmp/shell.bytes" - "$tmp/shell.bytes"
+	comm -23 "$tmp/process.bytes" "$tmp/shell.bytes" | wc -l
 }
 # The last number behind a word in what a program printed.
 pid_of() { # FILE WORD
@@ -33,7 +46,8 @@ becomes_clean() { # NAME PID: polled, and how long it took is not a matter of th
 }
 # A process of its own, which has none of our FIFOs.
 start() { # UID GID NAME FILE...
-	(exec 5>&- 6>&- 7>&- setpriv --reuid="$1" --regid="$2" --clear-groups --inh-caps=-all "$tmp/bystander" ${4:-} <"$tmp/$3.in" >"$tmp/$3.out") &
+	: >"$tmp/$3.out"
+	(exec 5>&- 6>&- 7>&- env LD_LIBRARY_PATH="$library" setpriv --reuid="$1" --regid="$2" --clear-groups --inh-caps=-all "$tmp/bystander" ${4:-} <"$tmp/$3.in" >>"$tmp/$3.out") &
 }
 start_target() {
 	start "$owner_uid" "$owner_gid" target "$tmp/suid"
@@ -88,13 +102,17 @@ never_else "markers of another user were never on" "$(said "$tmp/before.out" ena
 
 # Without children, what they inherit is taken away.
 record alone --no-children
+: >"$tmp/target.out"
 echo fork >&5
-child=$(sed -n 's/^child //p' "$tmp/target.out" | tail -1)
+child=$(pid_of "$tmp/target.out" child)
 becomes_clean "without children: a forked child is cleaned" "$child"
 kill "$child"
 stop
 
-# Set-user-ID programs.
+# Set-user-ID programs, which have the usual library, as the recorded one has then.
+kill $target
+library=
+start_target
 for way in exec raw; do
 	record "$way"
 	: >"$tmp/target.out"

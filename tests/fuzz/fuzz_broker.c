@@ -17,18 +17,16 @@
 
 static long kernel(long number, ...);
 static int give_back(int fd);
-static void give_back_all(const int *fds, unsigned n);
 static int keep_open(int fd, int how, int least);
-#define syscall(...)		  kernel(__VA_ARGS__)
-#define close(fd)		  give_back(fd)
-#define descriptors_close(fds, n) give_back_all(fds, n)
-#define fcntl(fd, how, least)	  keep_open(fd, how, least)
+#define syscall(...)	      kernel(__VA_ARGS__)
+#define close(fd)	      give_back(fd)
+#define fcntl(fd, how, least) keep_open(fd, how, least)
 #include "privilege/broker/attach.c"
+#include "privilege/broker/closing.c"
 #include "privilege/broker/links.c"
 #include "privilege/broker/server.c"
 #undef syscall
 #undef close
-#undef descriptors_close
 #undef fcntl
 #include "../unit/elf_image.h"
 
@@ -76,17 +74,12 @@ static int any_descriptor(void)
 	return NOT_REAL;
 }
 
+/* Called by the threads that close links, too. */
 static int give_back(int fd)
 {
 	must(fd == NOT_REAL || fd == program_fd || fd == foreign_fd);
-	taken_back++;
+	__atomic_fetch_add(&taken_back, 1, __ATOMIC_RELAXED);
 	return 0;
-}
-
-static void give_back_all(const int *fds, unsigned n)
-{
-	while (n)
-		give_back(fds[--n]);
 }
 
 /* The broker keeps the file of some links open. */
@@ -336,7 +329,12 @@ static void serve_packet(struct server *s, unsigned how, const uint8_t *bytes, s
 
 static void free_links(struct links *links)
 {
+	struct process *p, *next;
+
 	links_close_all(links);
+	must(!links->n_sites);
+	HASH_ITER (hh, links->processes, p, next)
+		must(!links_process_remove(links, p));
 	free(links->list);
 	free(links);
 }

@@ -74,7 +74,12 @@ record() { # NAME COMMAND...: as the user, with the file's capabilities
 	shift
 	as "" "$recorder" -q -o "$out" --summary-json "$summary" "$@" 2>"$tmp/err"
 	equal "$name: exit status" $? 0
-	check_account "$name" "$summary"
+	# Of a child that was followed late, the END of a slice can come whose BEGIN was missed: that is counted as lost.
+	if [ "$(field "$summary" followed_late)" -gt 0 ]; then
+		never_else "$name: the account adds up" "$(field "$summary" adds_up)" true
+	else
+		check_account "$name" "$summary"
+	fi
 	equal "$name: every file was attached to" "$(field "$summary" files_refused)" 0
 	check_agree "$name" "$out"
 }
@@ -169,9 +174,9 @@ for program in opens set-gid-opens secret-opens; do
 	wanted=1
 	[ $program = opens ] && wanted=2
 	calls=$(plugin_calls "$out")
-	late=$(field "$summary" followed_late)
+	late=$(($(field "$summary" followed_late) + $(field "$summary" processes_not_followed)))
 	check "$program: no calls of others (each time)" test "$calls" -le $wanted
-	# A child can be followed so late that its call is over; that is counted.
+	# A child can be followed so late that its call is over, or it has ended; that is counted.
 	check "$program: calls recorded: $calls of $wanted, followed late: $late" test $((calls + late)) -ge $wanted
 done
 

@@ -268,9 +268,10 @@ static void numbers_used_again(void **state)
 }
 
 /* Where a thread is held; the process does not run the file. */
-static int hold_linker(struct broker *b, pid_t pid, int fd, unsigned times, unsigned *ret_link)
+static int hold_linker(struct broker *b, pid_t pid, int fd, unsigned times, uint64_t cookie,
+		       unsigned *ret_link)
 {
-	const struct broker_site site = { IMAGE_CODE + 0x100, 0, 0 }, sites[] = { site, site };
+	const struct broker_site site = { IMAGE_CODE + 0x100, 0, cookie }, sites[] = { site, site };
 	struct failure f = { 0 };
 
 	return broker_attach(b, BROKER_LIBRARIES, pid, fd, sites, times, ret_link, &f);
@@ -279,24 +280,27 @@ static int hold_linker(struct broker *b, pid_t pid, int fd, unsigned times, unsi
 static void not_without_end(void **state)
 {
 	struct broker *b = start(false);
-	unsigned link, last = 0, n = 0;
+	unsigned link, same, last = 0, n = 0;
 	int fd = image_with_nop(), other = image_with_nop();
 
 	(void)state;
 	if (b) {
-		assert_int_equal(hold_linker(b, getpid(), fd, 2, &link), -EEXIST);
-		while (n < 100 && !hold_linker(b, getpid(), fd, 1, &link)) {
+		assert_int_equal(hold_linker(b, getpid(), fd, 2, 0, &link), -EEXIST);
+		while (n < 100 && !hold_linker(b, getpid(), fd, 1, n, &link)) {
 			last = link;
 			n++;
 		}
 		assert_in_range(n, 1, 4);
-		assert_int_equal(hold_linker(b, getpid(), fd, 1, &link), -EEXIST);
-		assert_int_equal(hold_linker(b, getpid(), other, 1, &link), 0);
+		assert_int_equal(hold_linker(b, getpid(), fd, 1, n, &link), -EEXIST);
+		/* What the process has already is the same link. */
+		assert_int_equal(hold_linker(b, getpid(), fd, 1, n - 1, &same), 0);
+		assert_int_equal(same, last);
+		assert_int_equal(hold_linker(b, getpid(), other, 1, 0, &link), 0);
 		assert_int_equal(broker_detach(b, &last, 1), 0);
-		assert_int_equal(hold_linker(b, getpid(), fd, 1, &link), 0);
+		assert_int_equal(hold_linker(b, getpid(), fd, 1, n, &link), 0);
 		/* Nobody asked for this one, nor for children. */
-		assert_int_equal(hold_linker(b, getppid(), other, 1, &link), -EPERM);
-		assert_int_equal(hold_linker(b, 0, other, 1, &link), -EPERM);
+		assert_int_equal(hold_linker(b, getppid(), other, 1, 0, &link), -EPERM);
+		assert_int_equal(hold_linker(b, 0, other, 1, 0, &link), -EPERM);
 	}
 	broker_stop(b);
 	close(fd);

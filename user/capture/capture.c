@@ -121,7 +121,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		.buffer_bytes = options->buffer_bytes,
 		.buffers = options->buffers,
 		.follow_children = options->follow_children,
-		.own_links = options->own_links,
+		.own_only = options->own_links,
 		.guarded = options->guarded,
 		.schedule = options->schedule,
 		.counters = options->counters,
@@ -547,9 +547,10 @@ void capture_account(struct capture *c, struct account *a)
 		a->batches_unread += c->batches->unfollowed;
 	}
 	a->batches_unread += sum_account(c, ACCOUNT_BATCH_UNREADABLE);
-	a->followed_late += c->followed_late;
-	if (c->followed_late_ns > a->followed_late_ns)
-		a->followed_late_ns = c->followed_late_ns;
+	a->followed_late += sum_account(c, ACCOUNT_FOLLOWED_LATE);
+	if (c->shared->followed_late_ns > a->followed_late_ns)
+		a->followed_late_ns = c->shared->followed_late_ns;
+	a->first_exited += sum_account(c, ACCOUNT_FIRST_EXITED);
 	a->attached_late += c->late + scans_count_owed(c) + sum_account(c, ACCOUNT_HOLD_TIMEOUT);
 	if (c->tables)
 		tables_account(c, a);

@@ -417,7 +417,7 @@ static void decode_fork(struct capture *c, const struct record *r, struct event 
 	if (r->tgid != r->tid)
 		return;
 	process_add(c, r->tgid, true);
-	files_follow(c, (pid_t)plain->ops.a, (pid_t)r->tgid, r->ts);
+	files_follow(c, (pid_t)plain->ops.a, (pid_t)r->tgid);
 	if (c->stacks)
 		stacks_fork(c->stacks, r->tgid, (uint32_t)plain->ops.a);
 	/* The child was created while its parent's files were being read. */

@@ -151,6 +151,18 @@ static int select_marker_sites(struct capture *c, struct file *file)
 	return 0;
 }
 
+/* The broker gives the same number to several processes. */
+static bool links_have(struct links links, unsigned link)
+{
+	unsigned i;
+
+	for (i = 0; i < *links.n; i++) {
+		if ((*links.list)[i].link == link)
+			return true;
+	}
+	return false;
+}
+
 int files_attach_sites(struct capture *c, struct file *file, struct links to,
 		       enum broker_program program, pid_t pid, const struct broker_site *sites,
 		       unsigned n, struct failure *f)
@@ -162,7 +174,7 @@ int files_attach_sites(struct capture *c, struct file *file, struct links to,
 	if (files_too_many_links(c, f))
 		return -EMFILE;
 	error = broker_attach(c->broker, program, pid, file->fd, sites, n, &link, f);
-	if (error)
+	if (error || links_have(to, link))
 		return error;
 	all = realloc(*to.list, (*to.n + 1) * sizeof(*all));
 	if (!all) {
@@ -172,7 +184,7 @@ int files_attach_sites(struct capture *c, struct file *file, struct links to,
 	*to.list = all;
 	c->n_links++;
 	c->counts.attached++;
-	all[(*to.n)++] = (struct file_link){ pid, link, to.guard };
+	all[(*to.n)++] = (struct file_link){ link, to.guard };
 	return 0;
 }
 
@@ -401,10 +413,19 @@ static bool file_has_pid(const struct file *file, pid_t pid)
 	return false;
 }
 
+static void file_add_pid(struct file *file, pid_t pid)
+{
+	pid_t *pids = realloc(file->pids, (file->n_pids + 1) * sizeof(*pids));
+
+	if (!pids)
+		return;
+	file->pids = pids;
+	file->pids[file->n_pids++] = pid;
+}
+
 /* Attaches for this process, unless it is attached already. */
 static int attach_file_for(struct capture *c, struct file *file, pid_t pid, struct failure *f)
 {
-	pid_t *pids;
 	int error;
 
 	if (!capture_attaches_each(c)) {
@@ -425,45 +446,25 @@ static int attach_file_for(struct capture *c, struct file *file, pid_t pid, stru
 	}
 	if (file_has_pid(file, pid))
 		return 0;
-	pids = realloc(file->pids, (file->n_pids + 1) * sizeof(*pids));
-	if (!pids)
-		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
-	file->pids = pids;
 	error = attach_file(c, file, pid, f);
+	/* Out of memory: the broker is asked again, and says that the process has the links. */
 	if (!error)
-		file->pids[file->n_pids++] = pid;
+		file_add_pid(file, pid);
 	return error;
 }
 
-void files_follow(struct capture *c, pid_t parent, pid_t child, uint64_t forked_ns)
+void files_follow(struct capture *c, pid_t parent, pid_t child)
 {
 	struct file *file, *next;
-	uint64_t took_ns;
 
-	if (!c->options.own_links || !c->options.follow_children)
+	if (!capture_attaches_each(c) || !c->options.follow_children)
 		return;
+	/* The number may have been that of a process whose exit was lost. */
+	files_release(c, child);
 	HASH_ITER (hh, c->files, file, next) {
 		if (file_has_pid(file, parent))
-			attach_file_for(c, file, child, NULL);
+			file_add_pid(file, child);
 	}
-	took_ns = monotonic_now() - forked_ns;
-	c->followed_late++;
-	if (took_ns > c->followed_late_ns)
-		c->followed_late_ns = took_ns;
-}
-
-/* Removes the links of this process from the list. */
-static void leaving_add_process(struct leaving *l, struct file_link *links, unsigned *n, pid_t pid)
-{
-	unsigned i, kept = 0;
-
-	for (i = 0; i < *n; i++) {
-		if (links[i].pid == pid)
-			leaving_add(l, links[i]);
-		else
-			links[kept++] = links[i];
-	}
-	*n = kept;
 }
 
 void files_release(struct capture *c, pid_t pid)
@@ -471,28 +472,13 @@ void files_release(struct capture *c, pid_t pid)
 	struct file *file, *next;
 	unsigned i, kept;
 
-	if (!c->options.own_links)
-		return;
-	if (!c->released)
-		c->released = calloc(1, sizeof(*c->released));
-	if (!c->released)
-		return;
-	c->released->c = c;
 	HASH_ITER (hh, c->files, file, next) {
-		leaving_add_process(c->released, file->links, &file->n_links, pid);
-		leaving_add_process(c->released, file->data_links, &file->n_data_links, pid);
 		for (i = kept = 0; i < file->n_pids; i++) {
 			if (file->pids[i] != pid)
 				file->pids[kept++] = file->pids[i];
 		}
 		file->n_pids = kept;
 	}
-}
-
-void files_release_links(struct capture *c)
-{
-	if (c->released)
-		leaving_detach(c->released);
 }
 
 bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,
@@ -665,6 +651,9 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	error = file->has_other_key ? 0 : read_file_contents(c, file, path, f);
 	if (!error && file_is_wanted(file))
 		error = attach_file_for(c, file, pid, f);
+	/* The process has ended meanwhile. The next one that maps the file has links of its own. */
+	if (error == -ESRCH && capture_attaches_each(c))
+		error = 0;
 	/*
 	 * A refused file stays in the list, so that it is not tried at each scan. Its sites stay as
 	 * well, because marks of some of them may be on their way.
@@ -767,7 +756,6 @@ void files_detach(struct capture *c)
 	struct leaving leaving = { .c = c };
 	struct file *file, *next;
 
-	files_release_links(c);
 	HASH_ITER (hh, c->files, file, next) {
 		leaving_add_all(&leaving, file->data_links, &file->n_data_links, 0);
 		leaving_add_all(&leaving, file->links, &file->n_links, 0);
@@ -779,8 +767,6 @@ void files_free(struct capture *c)
 {
 	struct file *file, *next;
 
-	free(c->released);
-	c->released = NULL;
 	HASH_ITER (hh, c->files, file, next) {
 		HASH_DEL(c->files, file);
 		file_free(file);

@@ -39,8 +39,7 @@ struct site {
 };
 
 struct file_link {
-	pid_t pid;	/* the process that it is for; 0: all */
-	unsigned link;	/* the broker's number */
+	unsigned link;	/* the broker's number, of one process, of several or of all */
 	unsigned guard; /* number of the domain; 0: several, or none */
 };
 
@@ -223,20 +222,17 @@ struct capture {
 	struct site *sites;
 	unsigned n_sites, sites_capacity;
 	struct traced_process *processes;
-	struct leaving *released; /* links of exited processes, closed many at a time */
-	unsigned n_links;	  /* of all files */
+	unsigned n_links; /* of all files */
 	unsigned n_marked_files;
 	unsigned n_linkers;
 	unsigned n_statics; /* static programs with markers */
 	/* attach markers of new files first, and hold points later by files_attach_hold_sites() */
 	bool hold_sites_later;
 	struct capture_counts counts;
-	uint64_t followed_late;	   /* forked processes that did not get their links at once, */
-	uint64_t followed_late_ns; /* and the longest time until they had them */
-	uint64_t refused;	   /* files that could not be opened or attached to */
-	uint64_t refused_sites;	   /* sites that could not be attached to */
-	uint64_t named_files;	   /* files that a message named as not completely recorded */
-	uint64_t late;		   /* files attached while their program was already running */
+	uint64_t refused;	/* files that could not be opened or attached to */
+	uint64_t refused_sites; /* sites that could not be attached to */
+	uint64_t named_files;	/* files that a message named as not completely recorded */
+	uint64_t late;		/* files attached while their program was already running */
 };
 
 /* Whether the broker is stuck. If it has just got stuck, that was on the file `path`. */
@@ -404,14 +400,11 @@ void process_remove(struct capture *c, pid_t pid, uint64_t cpu_ns);
 /* Whether each process has links of its own, instead of one link for all. */
 bool capture_attaches_each(const struct capture *c);
 /*
- * files.c: a process was forked at `forked_ns`. If each process has links of its own, it gets those
- * of its parent.
+ * files.c: a process was forked. If each process has links of its own, the broker gives it those of its parent.
  */
-void files_follow(struct capture *c, pid_t parent, pid_t child, uint64_t forked_ns);
-/* The process has exited, or may not be recorded any more. */
+void files_follow(struct capture *c, pid_t parent, pid_t child);
+/* The process has exited, or may not be recorded any more: the broker closes its links. */
 void files_release(struct capture *c, pid_t pid);
-/* Closes the links of such processes; called now and then. */
-void files_release_links(struct capture *c);
 void process_executed(struct capture *c, pid_t pid);
 /* Attaches to the program that a held thread is going to execute. */
 void process_prepare(struct capture *c, const struct record_hold *r);

@@ -308,7 +308,6 @@ void capture_check_alive(struct capture *c)
 {
 	struct traced_process *p, *next;
 
-	files_release_links(c);
 	HASH_ITER (hh, c->processes, p, next) {
 		char path[32];
 

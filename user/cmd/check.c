@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "privilege/broker/broker.h"
 #include "privilege/broker/features.h"
+#include "privilege/broker/pid_filter.h"
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
 #include "privilege/confine.h"
@@ -96,6 +97,13 @@ static void check_deleted_files(void)
 			    "cap_checkpoint_restore");
 	else
 		check_print("deleted libraries", true, "they are recorded as well");
+}
+
+static void check_pid_filter(void)
+{
+	enum pid_filter filter = pid_filter_result(pid_filter_begin());
+
+	check_print("links of one process", filter == PID_FILTER_RIGHT, pid_filter_text(filter));
 }
 
 static void check_pid_namespace(void)
@@ -302,6 +310,8 @@ int cmd_check(int argc, char **argv)
 		    loaded.uprobe_multi
 			    ? "all sites of a file are attached at once"
 			    : "kernel before 6.6: attaching is slower, detaching much slower");
+	if (loaded.uprobe_multi)
+		check_pid_filter();
 	check_deleted_files();
 	check_print("holding new libraries", loaded.can_hold,
 		    loaded.can_hold ? "no marks of libraries opened later are missed"

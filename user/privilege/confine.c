@@ -116,9 +116,10 @@ static const int provers[] = {
 	SCMP_SYS(write),
 };
 
-/* The C library calls these when a thread starts. */
+/* The C library calls these when a thread starts; address sanitizers look for the stack of each thread. */
 static const int threads[] = {
 	SCMP_SYS(rseq),
+	SCMP_SYS(sched_getaffinity),
 	SCMP_SYS(set_robust_list),
 };
 
@@ -259,7 +260,7 @@ int confine_broker(bool perf_events)
 					filter_arg_equals(0, brokers_bpf[i]));
 	if (!error)
 		error = filter_allow_threads(filter);
-	/* To watch processes between requests, and to keep the files that it attaches to. */
+	/* To follow processes beside requests, and to keep the files that it attaches to. */
 	if (!error)
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(poll), 0);
 	if (!error)

@@ -93,6 +93,7 @@ static void print_summary(struct recording *r, const struct account *a, FILE *ou
 		{ "attached_late", a->attached_late },
 		{ "followed_late", a->followed_late },
 		{ "followed_late_ns", a->followed_late_ns },
+		{ "first_exited", a->first_exited },
 		{ "links_attached", capture_counts(r->capture)->attached },
 		{ "detach_requests", capture_counts(r->capture)->detaches },
 		{ "threads_held", capture_counts(r->capture)->held },

@@ -62,8 +62,13 @@ struct account {
 	/* of a schedule: steps that began before all probes were attached again */
 	uint64_t late_steps;
 	uint64_t attached_late; /* files whose first marks may be missing */
-	/* Forked processes whose first marks are missing, and the longest time of which; a caller who is not root. */
+	/*
+	 * Where each process has links of its own: processes that were forked, or executed a program in another
+	 * thread than the first, whose first marks may be missing, and the longest time of which; processes whose
+	 * first thread ended before others did, of which later marks may be missing.
+	 */
 	uint64_t followed_late, followed_late_ns;
+	uint64_t first_exited;
 	/*
 	 * Batches whose last marks may be missing: their memory was unmapped or could not be read,
 	 * or there were too many.

@@ -42,7 +42,7 @@ struct broker_config {
 	 * The caller is not root: nothing is attached for all processes, and no byte in the memory
 	 * of other users' processes and of set-user-ID programs changes.
 	 */
-	bool own_links;
+	bool own_only;
 	struct counters counters;
 	struct schedule schedule;     /* `active` 0: no schedule */
 	bool sched;		      /* record context switches and wakeups */
@@ -61,6 +61,12 @@ struct broker_config {
 	const pid_t *pids;  /* from the command line; others must be children of the recorder */
 	unsigned n_pids;
 };
+
+/* Whether each process has links of its own, instead of one link for all. */
+static inline bool broker_links_each(const struct broker_config *config)
+{
+	return config->own_only || !config->follow_children;
+}
 
 enum broker_table {
 	BROKER_TABLE_THREADS,
@@ -174,7 +180,9 @@ struct broker_site {
 
 /*
  * Attaches a program to sites of an ELF file, for one process (pid) or for all (0). Pass *ret_link
- * to broker_detach(); when that returns, none of the programs runs any more.
+ * to broker_detach(); when that returns, none of the programs runs any more. If each process has
+ * links of its own, several processes get the same number for the same sites with the same cookies,
+ * and the broker attaches for their children.
  */
 int broker_attach(struct broker *broker, enum broker_program program, pid_t pid, int elf_fd,
 		  const struct broker_site *sites, unsigned n_sites, unsigned *ret_link,

@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What the broker has attached. One link of the recorder's is one descriptor where the kernel takes
- * many sites at once, else one for each site.
- */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,8 +9,9 @@
 #include "privilege/broker/server.h"
 
 /* Twice what an honest recorder asks for: see capture/file_limits.c and capture/probes/probes.c. */
-#define LINKS_MOST 4096
-#define SITES_MOST (1u << 20)
+#define LINKS_MOST     4096
+#define SITES_MOST     (1u << 20)
+#define PROCESSES_MOST 8192
 /*
  * How often a program may be at one site: of ours once, and once more for each number of a device that its
  * file has; of others' and of functions once for each request of the user's (-u).
@@ -22,21 +19,13 @@
 #define OURS_MOST   4
 #define OTHERS_MOST 64
 
-struct links {
-	struct link {
-		int *fds; /* NULL: closed */
-		unsigned n;
-		bool revoked; /* closed, but the recorder does not know: its number is not free */
-		struct link_sites of;
-	} * list;
-	uint32_t n;
-	uint32_t room;
-	uint32_t n_sites; /* of all that are open */
-};
-
 struct links *links_new(void)
 {
-	return calloc(1, sizeof(struct links));
+	struct links *links = calloc(1, sizeof(*links));
+
+	if (links)
+		pthread_mutex_init(&links->lock, NULL);
+	return links;
 }
 
 static int link_compare_offsets(const void *a, const void *b)
@@ -46,7 +35,7 @@ static int link_compare_offsets(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-int link_sites_init(struct link_sites *of, int elf_fd, enum broker_program program, pid_t pid,
+int link_sites_init(struct link_sites *of, int elf_fd, enum broker_program program,
 		    const struct broker_site *sites, unsigned n, bool keep)
 {
 	struct stat st;
@@ -54,12 +43,9 @@ int link_sites_init(struct link_sites *of, int elf_fd, enum broker_program progr
 
 	if (fstat(elf_fd, &st))
 		return -errno;
-	*of = (struct link_sites){ .device = st.st_dev,
-				   .inode = st.st_ino,
-				   .program = program,
-				   .pid = pid,
-				   .n = n,
-				   .elf_fd = -1 };
+	*of = (struct link_sites){
+		.device = st.st_dev, .inode = st.st_ino, .program = program, .n = n, .elf_fd = -1
+	};
 	of->offsets = malloc(n * sizeof(*of->offsets));
 	if (!of->offsets)
 		return -ENOMEM;
@@ -87,8 +73,7 @@ void link_sites_free(struct link_sites *of)
 	*of = (struct link_sites){ .elf_fd = -1 };
 }
 
-/* How often this offset is among them. */
-static unsigned count(const struct link_sites *of, uint64_t offset)
+static unsigned link_count_offset(const struct link_sites *of, uint64_t offset)
 {
 	unsigned low = 0, high = of->n, n = 0;
 
@@ -106,17 +91,16 @@ static unsigned count(const struct link_sites *of, uint64_t offset)
 }
 
 /* Of the same program at the same file, with an offset in common perhaps. */
-static bool may_share(const struct link *link, const struct link_sites *of)
+static bool link_may_share(const struct link *link, const struct link_sites *of)
 {
 	const struct link_sites *other = &link->of;
 
-	return link->fds && other->program == of->program && other->pid == of->pid &&
-	       other->inode == of->inode && other->device == of->device &&
-	       other->offsets[0] <= of->offsets[of->n - 1] &&
+	return link->used && other->program == of->program && other->inode == of->inode &&
+	       other->device == of->device && other->offsets[0] <= of->offsets[of->n - 1] &&
 	       of->offsets[0] <= other->offsets[other->n - 1];
 }
 
-static bool too_often(const struct links *links, const struct link_sites *of)
+static bool links_too_often(const struct links *links, const struct link_sites *of)
 {
 	bool others = of->program == BROKER_USDT || of->program == BROKER_FUNCTIONS;
 	unsigned *times = calloc(of->n, sizeof(*times)), i;
@@ -124,16 +108,16 @@ static bool too_often(const struct links *links, const struct link_sites *of)
 	uint32_t j;
 
 	for (i = 0; i < of->n && !found; i += times[i]) {
-		times[i] = count(of, of->offsets[i]);
+		times[i] = link_count_offset(of, of->offsets[i]);
 		found = times[i] > (others ? OTHERS_MOST : 1);
 	}
 	for (j = 0; j < links->n && !found; j++) {
-		if (!may_share(&links->list[j], of))
+		if (!link_may_share(&links->list[j], of))
 			continue;
 		for (i = 0; i < of->n && !found; i++) {
 			/* 0: the same again as the one before it. */
 			if (times[i])
-				times[i] += count(&links->list[j].of, of->offsets[i]);
+				times[i] += link_count_offset(&links->list[j].of, of->offsets[i]);
 			found = times[i] > (others ? OTHERS_MOST : OURS_MOST);
 		}
 	}
@@ -142,122 +126,367 @@ static bool too_often(const struct links *links, const struct link_sites *of)
 }
 
 /* Numbers are used again. Returns NULL when there are too many, or no memory. */
-static struct link *free_link(struct links *links)
+static struct link *links_free_number(struct links *links)
 {
-	uint32_t i, room = links->room ? 2 * links->room : 64;
+	uint32_t i, capacity = links->capacity ? 2 * links->capacity : 64;
 	struct link *grown;
 
 	for (i = 0; i < links->n; i++) {
-		if (!links->list[i].fds && !links->list[i].revoked)
+		if (!links->list[i].used)
 			return &links->list[i];
 	}
 	if (links->n >= LINKS_MOST)
 		return NULL;
-	if (links->n == links->room) {
-		grown = realloc(links->list, room * sizeof(*grown));
+	if (links->n == links->capacity) {
+		grown = realloc(links->list, capacity * sizeof(*grown));
 		if (!grown)
 			return NULL;
 		links->list = grown;
-		links->room = room;
+		links->capacity = capacity;
 	}
 	links->list[links->n] = (struct link){ 0 };
 	return &links->list[links->n++];
 }
 
-int links_may_add(struct links *links, const struct link_sites *of, struct failure *f)
+/* The same sites of the same file, with the same cookies; NULL: there is none that may have several members. */
+static struct link *links_find(const struct links *links, const struct link_sites *of)
 {
-	if (of->n > SITES_MOST - links->n_sites || !free_link(links))
-		return failure_set(f, -EMFILE, "refused to attach", "",
-				   "it is attached to too many sites");
-	if (too_often(links, of))
-		return failure_set(f, -EEXIST, "refused to attach", "",
-				   "it is attached to a site of these already");
-	return 0;
-}
+	uint32_t i;
 
-int links_add(struct links *links, struct link_sites *of, const int *fds, unsigned n,
-	      uint32_t *ret_link)
-{
-	int *copy = malloc(n * sizeof(*copy));
-	struct link *link = copy ? free_link(links) : NULL;
+	for (i = 0; of->sites && i < links->n; i++) {
+		struct link *link = &links->list[i];
 
-	if (!link) {
-		while (n)
-			close(fds[--n]);
-		free(copy);
-		return -ENOMEM;
+		if (link_may_share(link, of) && link->of.sites && link->of.n == of->n &&
+		    !memcmp(link->of.sites, of->sites, of->n * sizeof(*of->sites)))
+			return link;
 	}
-	memcpy(copy, fds, n * sizeof(*copy));
-	*link = (struct link){ copy, n, false, *of };
-	*of = (struct link_sites){ .elf_fd = -1 };
-	links->n_sites += link->of.n;
-	*ret_link = (uint32_t)(link - links->list);
+	return NULL;
+}
+
+/* --- processes ----------------------------------------------------------------------------------- */
+
+struct process *links_process(const struct links *links, pid_t pid)
+{
+	struct process *p;
+
+	HASH_FIND_INT(links->processes, &pid, p);
+	return p;
+}
+
+struct process *links_process_new(struct links *links, pid_t pid)
+{
+	struct process *p =
+		HASH_COUNT(links->processes) < PROCESSES_MOST ? calloc(1, sizeof(*p)) : NULL;
+
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	p->since_ns = clock_ns(CLOCK_MONOTONIC);
+	HASH_ADD_INT(links->processes, pid, p);
+	if (hash_added(hh, p))
+		return p;
+	free(p);
+	return NULL;
+}
+
+static bool process_has(const struct process *p, uint32_t number)
+{
+	const struct member *m;
+
+	for (m = p->members; m; m = m->next) {
+		if (m->link == number && !m->installs)
+			return true;
+	}
+	return false;
+}
+
+static struct member *member_new(uint32_t number, unsigned n)
+{
+	struct member *m = malloc(sizeof(*m) + n * sizeof(m->fds[0]));
+
+	if (m)
+		*m = (struct member){ .link = number, .n = n };
+	return m;
+}
+
+static void process_add_member(struct links *links, struct process *p, struct member *m)
+{
+	m->next = p->members;
+	p->members = m;
+	links->n_sites += links->list[m->link].of.n;
+}
+
+struct member *links_process_remove(struct links *links, struct process *p)
+{
+	struct member *list = p->members, *m;
+
+	for (m = list; m; m = m->next)
+		links->n_sites -= links->list[m->link].of.n;
+	HASH_DEL(links->processes, p);
+	free(p);
+	return list;
+}
+
+/* --- attaching as another process is ---------------------------------------------------------------- */
+
+static int process_attach(struct links *links, const struct loaded_programs *programs,
+			  struct process *p, uint32_t number, bool installs)
+{
+	const struct link_sites *of = &links->list[number].of;
+	int program = installs ? programs->empty_fd : programs->program_fds[of->program], error;
+	struct member *m;
+
+	if (of->n > SITES_MOST - links->n_sites)
+		return -EMFILE;
+	m = member_new(number, programs->uprobe_multi ? 1 : of->n);
+	if (!m)
+		return -ENOMEM;
+	m->installs = installs;
+	error = links_create(programs, program, p->pid, of->elf_fd, of->sites, of->n, m->fds,
+			     &m->n);
+	if (error) {
+		free(m);
+		return error;
+	}
+	process_add_member(links, p, m);
 	return 0;
 }
 
-static unsigned link_remove(struct links *links, struct link *link, int *fds)
+static bool link_is_hold(const struct link *link)
 {
-	unsigned n = link->n;
+	return link->of.program == BROKER_LIBRARIES || link->of.program == BROKER_EXECUTES;
+}
 
-	memcpy(fds, link->fds, n * sizeof(*fds));
-	free(link->fds);
-	link->fds = NULL;
-	links->n_sites -= link->of.n;
-	link_sites_free(&link->of);
-	return n;
+/* Attaches for the process what is in a list of members, of hold points or of all others. Returns the first error. */
+static int process_attach_list(struct links *links, const struct loaded_programs *programs,
+			       struct process *p, const struct member *list, bool holds,
+			       bool installs)
+{
+	int error = 0;
+
+	for (; list; list = list->next) {
+		int failed;
+
+		if (list->installs || link_is_hold(&links->list[list->link]) != holds ||
+		    (!installs && process_has(p, list->link)))
+			continue;
+		failed = process_attach(links, programs, p, list->link, installs);
+		error = error ? error : failed;
+	}
+	return error;
+}
+
+int links_inherit(struct links *links, const struct loaded_programs *programs, struct process *p,
+		  const struct process *parent)
+{
+	int error, failed;
+
+	error = process_attach_list(links, programs, p, parent->members, false, false);
+	failed = process_attach_list(links, programs, p, parent->members, true, false);
+	return error ? error : failed;
+}
+
+/* Takes those from a process that installed breakpoints; or all of them, before Linux 6.6, which belong to nobody. */
+static struct member *process_take_old(struct links *links, struct process *p, bool all)
+{
+	struct member *old = NULL, **at = &p->members, *m;
+
+	while ((m = *at)) {
+		if (!all && !m->installs) {
+			at = &m->next;
+			continue;
+		}
+		links->n_sites -= links->list[m->link].of.n;
+		*at = m->next;
+		m->next = old;
+		old = m;
+	}
+	return old;
+}
+
+/* Hold points come first: the new program has yet to load its libraries. */
+int links_renew(struct links *links, const struct loaded_programs *programs, struct process *p,
+		struct member **ret_old)
+{
+	bool installs = programs->uprobe_multi;
+	const struct member *list;
+	int error, failed;
+
+	*ret_old = process_take_old(links, p, !installs);
+	list = installs ? p->members : *ret_old;
+	error = process_attach_list(links, programs, p, list, true, installs);
+	failed = process_attach_list(links, programs, p, list, false, installs);
+	return error ? error : failed;
+}
+
+int links_attach_all(struct links *links, const struct loaded_programs *programs, struct process *p)
+{
+	int error = 0;
+	uint32_t i;
+
+	for (i = 0; i < links->n; i++) {
+		int failed = 0;
+
+		if (links->list[i].used && links->list[i].of.sites && !process_has(p, i))
+			failed = process_attach(links, programs, p, i, false);
+		error = error ? error : failed;
+	}
+	return error;
+}
+
+static bool process_wants(const struct links *links, const struct process *p, uint32_t number)
+{
+	const struct process *parent = p->parent ? links_process(links, p->parent) : NULL;
+
+	return parent && process_has(parent, number) && !process_has(p, number);
+}
+
+/* Until no child is left whose parent has it: a process that cannot get it is left out. */
+static void links_spread(struct links *links, const struct loaded_programs *programs,
+			 uint32_t number)
+{
+	struct process *p, *next;
+	bool more = true;
+
+	while (more) {
+		more = false;
+		HASH_ITER (hh, links->processes, p, next)
+			more |= process_wants(links, p, number) &&
+				!process_attach(links, programs, p, number, false);
+	}
+}
+
+/* --- requests ---------------------------------------------------------------------------------------- */
+
+bool links_has(struct links *links, const struct link_sites *of, pid_t pid, uint32_t *ret_link)
+{
+	const struct process *p;
+	const struct link *link;
+	bool has;
+
+	pthread_mutex_lock(&links->lock);
+	link = links_find(links, of);
+	p = links_process(links, pid);
+	has = link && p && process_has(p, (uint32_t)(link - links->list));
+	if (has)
+		*ret_link = (uint32_t)(link - links->list);
+	pthread_mutex_unlock(&links->lock);
+	return has;
+}
+
+int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, struct failure *f)
+{
+	const char *reason = NULL;
+	int error = -EMFILE;
+
+	pthread_mutex_lock(&links->lock);
+	if (!links_process(links, pid) && !links_process_new(links, pid)) {
+		reason = "it is attached to too many processes";
+	} else if (of->n > SITES_MOST - links->n_sites) {
+		reason = "it is attached to too many sites";
+	} else if (!links_find(links, of)) {
+		if (!links_free_number(links))
+			reason = "it is attached to too many sites";
+		else if (links_too_often(links, of)) {
+			reason = "it is attached to a site of these already";
+			error = -EEXIST;
+		}
+	}
+	pthread_mutex_unlock(&links->lock);
+	return reason ? failure_set(f, error, "refused to attach", "", reason) : 0;
+}
+
+/* The process may have ended meanwhile, and be forgotten. */
+static int links_add_locked(struct links *links, struct link_sites *of, pid_t pid, struct member *m)
+{
+	struct process *p = links_process(links, pid);
+	struct link *link = p ? links_find(links, of) : NULL;
+
+	if (!p)
+		return -ESRCH;
+	if (!link) {
+		link = links_free_number(links);
+		if (!link)
+			return -ENOMEM;
+		*link = (struct link){ .used = true, .of = *of };
+		*of = (struct link_sites){ .elf_fd = -1 };
+	}
+	m->link = (uint32_t)(link - links->list);
+	process_add_member(links, p, m);
+	return 0;
+}
+
+int links_add(struct links *links, const struct loaded_programs *programs, struct link_sites *of,
+	      pid_t pid, const int *fds, unsigned n, uint32_t *ret_link)
+{
+	struct member *m = member_new(0, n);
+	bool keeps = of->sites != NULL;
+	int error = -ENOMEM;
+
+	if (m) {
+		memcpy(m->fds, fds, n * sizeof(*fds));
+		pthread_mutex_lock(&links->lock);
+		error = links_add_locked(links, of, pid, m);
+		if (!error)
+			*ret_link = m->link;
+		if (!error && keeps)
+			links_spread(links, programs, m->link);
+		pthread_mutex_unlock(&links->lock);
+	}
+	if (!error)
+		return 0;
+	free(m);
+	while (n)
+		close(fds[--n]);
+	return error;
+}
+
+/* Takes the members of links that are being closed from their processes. */
+static struct member *links_take_closing(struct links *links)
+{
+	struct member *list = NULL, **at, *m;
+	struct process *p, *next;
+
+	HASH_ITER (hh, links->processes, p, next) {
+		for (at = &p->members; (m = *at);) {
+			if (!links->list[m->link].closing) {
+				at = &m->next;
+				continue;
+			}
+			links->n_sites -= links->list[m->link].of.n;
+			*at = m->next;
+			m->next = list;
+			list = m;
+		}
+	}
+	return list;
 }
 
 int links_close(struct links *links, const uint32_t *numbers, unsigned n)
 {
-	unsigned i, n_fds = 0;
-	int error = 0, *fds;
+	struct member *list;
+	int error = 0;
+	uint32_t i;
 
-	for (i = 0; i < links->n; i++)
-		n_fds += links->list[i].fds ? links->list[i].n : 0;
-	fds = malloc((n_fds + 1) * sizeof(*fds));
-	if (!fds)
-		return -ENOMEM;
-	for (i = n_fds = 0; i < n; i++) {
+	pthread_mutex_lock(&links->lock);
+	for (i = 0; i < n; i++) {
 		uint32_t number = numbers ? numbers[i] : i;
 
-		if (number < links->n && links->list[number].fds)
-			n_fds += link_remove(links, &links->list[number], fds + n_fds);
-		else if (number < links->n && links->list[number].revoked)
-			links->list[number].revoked = false;
+		if (number < links->n && links->list[number].used && !links->list[number].closing)
+			links->list[number].closing = true;
 		else
 			error = -ENOENT;
 	}
-	descriptors_close(fds, n_fds);
-	free(fds);
-	return error;
-}
-
-void links_revoke(struct links *links, pid_t pid, struct descriptors *ret_closing)
-{
-	uint32_t i;
-
+	list = links_take_closing(links);
 	for (i = 0; i < links->n; i++) {
-		struct link *link = &links->list[i];
-		int *room = link->fds && link->of.pid == pid
-				    ? descriptors_reserve(ret_closing, link->n)
-				    : NULL;
-
-		if (!room)
+		if (!links->list[i].closing)
 			continue;
-		ret_closing->n += link_remove(links, link, room);
-		link->revoked = true;
+		link_sites_free(&links->list[i].of);
+		links->list[i] = (struct link){ .of = { .elf_fd = -1 } };
 	}
-}
-
-void links_each(const struct links *links, void (*each)(void *context, const struct link_sites *of),
-		void *context)
-{
-	uint32_t i;
-
-	for (i = 0; i < links->n; i++) {
-		if (links->list[i].fds)
-			each(context, &links->list[i].of);
-	}
+	pthread_mutex_unlock(&links->lock);
+	members_close(list);
+	return error;
 }
 
 void links_close_all(struct links *links)

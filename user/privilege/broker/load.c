@@ -16,8 +16,10 @@
 #include <unistd.h>
 
 #include "privilege/broker/cost.h"
+#include "privilege/broker/empty_program.h"
 #include "privilege/broker/features.h"
 #include "privilege/broker/kernel_types.h"
+#include "privilege/broker/pid_filter.h"
 #include "event.h"
 #include "plain.skel.h"
 #include "proftrace.skel.h"
@@ -363,6 +365,23 @@ static int make_buffers(struct proftrace_bpf *skel, const struct broker_config *
 	return 0;
 }
 
+/* The skeleton's own mapping goes with it. */
+static int open_follows(struct proftrace_bpf *skel, struct loaded_programs *programs)
+{
+	void *shared = mmap(NULL, bpf_map__value_size(skel->maps.bss), PROT_READ | PROT_WRITE,
+			    MAP_SHARED, bpf_map__fd(skel->maps.bss), 0);
+
+	if (shared == MAP_FAILED)
+		return -errno;
+	programs->shared = shared;
+	programs->follows_fd = dup(bpf_map__fd(skel->maps.follows));
+	programs->follow_missed_fd = dup(bpf_map__fd(skel->maps.follow_missed));
+	if (programs->follows_fd < 0 || programs->follow_missed_fd < 0)
+		return -errno;
+	programs->empty_fd = programs->uprobe_multi ? empty_program_load(TRACE_UPROBE_MULTI, 0) : 0;
+	return programs->empty_fd < 0 ? programs->empty_fd : 0;
+}
+
 static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 		const struct kernel_types *types, struct loaded_programs *programs,
 		struct broker_loaded *loaded)
@@ -391,7 +410,9 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	}
 	skel->rodata->any_process = getuid() == 0;
 	skel->rodata->follow_children = config->follow_children;
-	skel->rodata->own_links = config->own_links;
+	skel->rodata->each_links = broker_links_each(config);
+	if (!broker_links_each(config))
+		bpf_map__set_max_entries(skel->maps.follows, (uint32_t)sysconf(_SC_PAGESIZE));
 	skel->rodata->guarded = config->guarded;
 	skel->rodata->scheduled = config->schedule.active != 0;
 	memcpy((void *)&skel->rodata->schedule, &config->schedule, sizeof(config->schedule));
@@ -420,6 +441,11 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	programs->program_fds[BROKER_FUNCTIONS] =
 		config->functions ? dup(bpf_program__fd(skel->progs.usdt)) : -1;
 	loaded->shared_size = bpf_map__value_size(skel->maps.bss);
+	if (broker_links_each(config)) {
+		error = open_follows(skel, programs);
+		if (error)
+			return error;
+	}
 	loaded->has_tables = config->table_rows != 0;
 	loaded->uprobe_multi = programs->uprobe_multi;
 	loaded->has_usdt = config->usdt || config->functions;
@@ -584,9 +610,22 @@ static int load_and_give(const struct broker_config *config, struct loaded_progr
 	return error;
 }
 
+/* Where it is wrong, marks would be missing that nobody counts, or processes of others would be changed. */
+static int require_pid_filter(enum pid_filter filter, bool own_only, struct failure *f)
+{
+	if (filter == PID_FILTER_RIGHT)
+		return 0;
+	failure_set(f, -ENOTSUP, "cannot attach to one process alone", "", pid_filter_text(filter));
+	failure_hint(f, own_only ? "run proftrace with sudo" : "record without --no-children");
+	return -ENOTSUP;
+}
+
 int programs_load(const struct broker_config *config, struct loaded_programs *programs,
 		  struct broker_loaded *loaded, int *fds, unsigned *n_fds, struct failure *f)
 {
+	enum pid_filter filter = PID_FILTER_RIGHT;
+	bool filters;
+	pid_t trial = 0;
 	int error;
 
 	libbpf_set_print(keep_last_words);
@@ -605,6 +644,13 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
 		failure_hint(f, "it needs CONFIG_DEBUG_INFO_BTF, as distribution kernels have");
 		return -ENOTSUP;
 	}
+	filters = programs->uprobe_multi && broker_links_each(config);
+	if (filters)
+		trial = pid_filter_begin();
 	error = load_and_give(config, programs, loaded, fds, n_fds);
-	return error ? refuse(f, error) : 0;
+	if (filters)
+		filter = pid_filter_result(trial);
+	if (error)
+		return refuse(f, error);
+	return require_pid_filter(filter, config->own_only, f);
 }

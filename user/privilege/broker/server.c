@@ -14,6 +14,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "privilege/broker/follow.h"
 #include "privilege/broker/protocol.h"
 #include "privilege/confine.h"
 #include "event.h"
@@ -36,7 +37,7 @@ struct server {
 	uint64_t *births; /* of config->pids, as it began; 0: there was no such process */
 	struct loaded_programs programs;
 	struct links *links;
-	struct watch *watch; /* with config->own_links */
+	struct follow *follow; /* with broker_links_each() */
 	struct packet packet;
 	int fds[BROKER_MAX_SITES];
 };
@@ -174,7 +175,7 @@ static int may_attach_for(const struct server *s, uint32_t what, pid_t pid, stru
 	bool asked;
 
 	if (pid ? is_traced(&s->programs, pid)
-		: !s->config->own_links && (s->config->follow_children || what == BROKER_FLUSH))
+		: !s->config->own_only && (s->config->follow_children || what == BROKER_FLUSH))
 		return 0;
 	if (!pid)
 		return failure_set(f, -EPERM, "refused request", "attach", NULL);
@@ -201,21 +202,21 @@ static int attach(struct server *s, size_t size, int elf_fd, struct reply *reply
 	if (error)
 		return error;
 	s->programs.attach_ns = 0;
-	/* Where children are followed, it is at a site for all or for one, and not for many at once. */
-	error = link_sites_init(&of, elf_fd, r->what,
-				s->config->follow_children && !s->config->own_links ? 0 : r->pid,
-				p->sites, r->n_sites, s->watch != NULL);
+	error = link_sites_init(&of, elf_fd, r->what, p->sites, r->n_sites,
+				broker_links_each(s->config));
 	if (error)
 		return failure_set(f, error, "cannot attach", "", NULL);
-	error = links_may_add(s->links, &of, f);
-	if (!error && watch_process(s->watch, r->pid))
-		error = failure_set(f, -EMFILE, "cannot attach", "", "to so many processes");
+	if (links_has(s->links, &of, r->pid, &reply->link)) {
+		link_sites_free(&of);
+		return 0;
+	}
+	error = links_may_add(s->links, &of, r->pid, f);
 	if (!error)
 		error = sites_attach(&s->programs, r->what, r->pid, elf_fd, p->sites, r->n_sites,
 				     s->fds, &n, f);
 	reply->kernel_ns = s->programs.attach_ns;
 	if (!error) {
-		error = links_add(s->links, &of, s->fds, n, &reply->link);
+		error = links_add(s->links, &s->programs, &of, r->pid, s->fds, n, &reply->link);
 		if (error)
 			failure_set(f, error, "cannot attach", "", NULL);
 	}
@@ -357,61 +358,86 @@ static int keep_only(int socket)
 	return kept;
 }
 
-void broker_serve(int socket, const struct broker_config *config)
+static void ignore_signals(void)
 {
-	struct server *s = calloc(1, sizeof(*s));
-	struct reply reply = { 0 };
-	int fds[MESSAGE_MAX_FDS];
-	unsigned i, first_link, n_fds = 0;
-
 	/* Ctrl-C in the terminal is for the recorder: it says when the end is there. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
+}
+
+/* All that takes more privileges than requests, and the threads, which get what is left. */
+static int server_prepare(struct server *s, struct reply *reply, int *fds, unsigned *n_fds)
+{
+	const struct broker_config *config = s->config;
+	struct failure *f = &reply->failure;
+	bool each = broker_links_each(config);
+	int error;
+
+	s->links = links_new();
+	/* A recorder that reads no answers must not keep the broker from ending. */
+	setsockopt(s->socket, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){ .tv_usec = 20000 },
+		   sizeof(struct timeval));
+	/* Before there is anything that its process should not have. */
+	if (config->functions)
+		s->programs.provers = provers_new(config->prove);
+	error = programs_load(config, &s->programs, &reply->loaded, fds, n_fds, f);
+	if (error)
+		return error;
+	if (each && s->links)
+		error = follow_new(s->links, &s->programs, config->own_only, &s->follow);
+	if (!error)
+		error = give_up_the_rest(s->programs.uprobe_multi, f);
+	/* Without seccomp it goes on: the requests are checked in any case. */
+	reply->loaded.confined = !confine_broker(!s->programs.uprobe_multi);
+	if (!error && (!s->links || remember_asked(s)))
+		error = -ENOMEM;
+	if (!error && each)
+		error = follow_start(s->follow, s->socket);
+	return error && !f->what[0] ? failure_set(f, error, "cannot start the broker", "", NULL)
+				    : error;
+}
+
+/*
+ * Those of the recorder are closed, but not the links: that a process is traced ends with the programs on its end,
+ * on forks and on what is executed, which are not the recorder's to detach as long as it has requests.
+ */
+static void close_given(const struct broker_loaded *loaded, const int *fds, unsigned n_fds)
+{
+	unsigned i, first_link = n_fds - loaded->n_buffers - loaded->n_links;
+
+	for (i = 0; i < n_fds; i++) {
+		if (i < first_link || i >= first_link + loaded->n_links)
+			close(fds[i]);
+	}
+}
+
+void broker_serve(int socket, const struct broker_config *config)
+{
+	struct server *s = calloc(1, sizeof(*s));
+	struct reply reply = { 0 };
+	int fds[MESSAGE_MAX_FDS];
+	unsigned n_fds = 0;
+
+	ignore_signals();
 	prctl(PR_SET_NAME, "proftrace-broker");
 	socket = keep_only(socket);
-
 	if (s) {
 		s->config = config;
-		s->links = links_new();
-		s->watch = config->own_links && s->links ? watch_new(s->links, &s->programs) : NULL;
-	}
-	if (!s || !s->links || (config->own_links && !s->watch)) {
+		s->socket = socket;
+		reply.error = server_prepare(s, &reply, fds, &n_fds);
+	} else {
 		reply.error =
 			failure_set(&reply.failure, -ENOMEM, "cannot start the broker", "", NULL);
-	} else {
-		s->socket = socket;
-		/* A recorder that reads no answers must not keep the broker from looking after processes. */
-		setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){ .tv_usec = 20000 },
-			   sizeof(struct timeval));
-		/* Before there is anything that its process should not have. */
-		if (config->functions)
-			s->programs.provers = provers_new(config->prove);
-		reply.error = programs_load(config, &s->programs, &reply.loaded, fds, &n_fds,
-					    &reply.failure);
-		if (!reply.error)
-			reply.error = give_up_the_rest(s->programs.uprobe_multi, &reply.failure);
-		/* Without seccomp it goes on: the requests are checked in any case. */
-		reply.loaded.confined = !confine_broker(!s->programs.uprobe_multi);
-		if (!reply.error && remember_asked(s))
-			reply.error = failure_set(&reply.failure, -ENOMEM,
-						  "cannot start the broker", "", NULL);
 	}
 	if (message_send(socket, &reply, sizeof(reply), NULL, 0, fds, n_fds) || reply.error)
 		_exit(1);
-	/*
-	 * Links are kept: that a process is traced ends with the programs on its end, on forks and on what is
-	 * executed, which are not the recorder's to detach as long as it has requests.
-	 */
-	first_link = n_fds - reply.loaded.n_buffers - reply.loaded.n_links;
-	for (i = 0; i < n_fds; i++) {
-		if (i < first_link || i >= first_link + reply.loaded.n_links)
-			close(fds[i]);
-	}
-	while (!watch_wait(s->watch, socket) && !serve_one(s))
+	close_given(&reply.loaded, fds, n_fds);
+	while (!serve_one(s))
 		;
+	follow_stop(s->follow);
 	/* At its end the kernel would close them one after the other. */
 	links_close_all(s->links);
 	_exit(0);

@@ -3,7 +3,11 @@
 #ifndef PROFTRACE_PRIVILEGE_BROKER_SERVER_H
 #define PROFTRACE_PRIVILEGE_BROKER_SERVER_H
 
+#include "base/clock.h"
 #include "privilege/broker/broker.h"
+#include "privilege/broker/links.h"
+
+struct proftrace_bpf__bss;
 
 /* Loads, answers requests until the socket ends, and exits. */
 _Noreturn void broker_serve(int socket, const struct broker_config *config);
@@ -12,6 +16,10 @@ _Noreturn void broker_serve(int socket, const struct broker_config *config);
 struct loaded_programs {
 	int traced_fd; /* the map of traced processes */
 	int events_fd; /* the map of counters: its events go when this is closed */
+	/* With broker_links_each(): the ring buffer of follow.c, what was lost of it, and the account. */
+	int follows_fd, follow_missed_fd;
+	int empty_fd; /* a program that does nothing, with uprobe_multi */
+	struct proftrace_bpf__bss *shared;
 	int program_fds[BROKER_PROGRAMS];
 	bool uprobe_multi;
 	bool breaks_nop5;
@@ -36,58 +44,6 @@ int ticks_open(int program_fd, uint64_t interval_ns, unsigned n_cpus);
  * times in a second of a CPU that is busy.
  */
 int samples_open(int program_fd, uint32_t hz, unsigned n_cpus, bool *ret_cycles);
-
-/* links.c: what is attached, by the number that the recorder knows it by. */
-struct links;
-struct links *links_new(void);
-
-/* Where a link's program is. */
-struct link_sites {
-	uint64_t device, inode; /* of the file */
-	enum broker_program program;
-	pid_t pid;
-	uint64_t *offsets; /* in their order */
-	unsigned n;
-	/* To attach there again, if that may be needed; else NULL and -1. */
-	struct broker_site *sites;
-	int elf_fd;
-};
-/* Call link_sites_free() if it is not added. Returns 0 or negative errno. */
-int link_sites_init(struct link_sites *of, int elf_fd, enum broker_program program, pid_t pid,
-		    const struct broker_site *sites, unsigned n, bool keep);
-void link_sites_free(struct link_sites *of);
-/* Whether there is room for it, and none of its sites has too many already. */
-int links_may_add(struct links *links, const struct link_sites *of, struct failure *f);
-/* Takes over the descriptors, and the offsets if it succeeds. Returns 0 or negative errno. */
-int links_add(struct links *links, struct link_sites *of, const int *fds, unsigned n,
-	      uint32_t *ret_link);
-/* When it returns, none of their programs runs any more. Returns 0 or negative errno. */
-int links_close(struct links *links, const uint32_t *numbers, unsigned n);
-void links_close_all(struct links *links);
-
-/* detach.c: closes them at the same time. */
-void descriptors_close(const int *fds, unsigned n);
-
-/* Descriptors that are closed together: see detach.c. */
-struct descriptors {
-	int *list;
-	unsigned n, capacity;
-};
-/* Space for n more behind the list; NULL: out of memory. */
-int *descriptors_reserve(struct descriptors *descriptors, unsigned n);
-/* Adds the descriptors of the process's links. Their numbers stay taken until the recorder closes them, too. */
-void links_revoke(struct links *links, pid_t pid, struct descriptors *ret_closing);
-/* Calls back for each link that is open. */
-void links_each(const struct links *links, void (*each)(void *context, const struct link_sites *of),
-		void *context);
-
-/* watch.c: see there. */
-struct watch;
-struct watch *watch_new(struct links *links, const struct loaded_programs *programs);
-/* Before something is attached for this process. -EMFILE: there are too many. */
-int watch_process(struct watch *watch, pid_t pid);
-/* Waits until there is something to read, and looks after the processes meanwhile. NULL: does nothing. Returns 0. */
-int watch_wait(struct watch *watch, int socket);
 
 /* segments.c: which parts of an ELF file become code, which data that can be written, and what says so. */
 #define SEGMENTS_MAX 256

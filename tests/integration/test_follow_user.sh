@@ -1,0 +1,142 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Where each process has links of its own, forks and executions are followed after they happened. What was marked
+# before is counted: a mark is missing only of a process that is counted as not followed, or earlier than the
+# longest time after which one was followed.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+if [ "$(id -u)" -ne 0 ]; then
+	skip "follow_user" "needs root to hand out capabilities"
+	finish
+fi
+user=1000
+mkdir "$tmp/bin" "$tmp/theirs"
+chown $user "$tmp/theirs"
+# The build may lie where that user cannot look.
+cp "$proftrace" "$programs/followed" "$tmp/bin"
+chmod 755 "$tmp/bin"/*
+capabilities=bpf,perfmon
+grep -qE '^uprobe_multi links +no' "$tmp/check" && capabilities=$capabilities,sys_admin
+if ! "$programs/rights" file "$tmp/bin/proftrace" $capabilities 2>"$tmp/err"; then
+	skip "follow_user" "$(cat "$tmp/err")"
+	finish
+fi
+summary=$tmp/theirs/s
+# Recordings of others on this machine put breakpoints into everybody's C library, but not into this copy.
+mkdir "$tmp/lib"
+cp "$(ldd "$programs/followed" | sed -n 's/.*libc\.so\.6 => \([^ ]*\).*/\1/p')" "$tmp/lib/libc.so.6"
+ours=$(stat -c %i "$tmp/bin/followed" "$tmp/lib/libc.so.6" | paste -sd '|')
+
+# Bytes of code that are not as in the file.
+changed() { # PID
+	"$root/build/tests/attacks/changed_bytes" "$1" where | grep -cE "^at ($ours) "
+}
+
+# In place of the shell that it is called in: $! is the program.
+as_user() {
+	exec "$programs/rights" user $user "" "$@"
+}
+
+run() { # NAME RUNNER WAY N AT_ONCE OPTION...
+	case=$1 runner=$2 way=$3 n=$4 at_once=$5
+	shift 5
+	rm -f "$tmp/in" "$tmp/out" "$tmp/err"
+	mkfifo "$tmp/in"
+	LD_LIBRARY_PATH=$tmp/lib $runner "$tmp/bin/followed" "$way" "$n" "$at_once" <"$tmp/in" >"$tmp/out" &
+	shell=$!
+	exec 9>"$tmp/in"
+	wait_for "$tmp/out" ready
+	target=$(said "$tmp/out" ready)
+	$runner "$tmp/bin/proftrace" -p "$target" "$@" -o "$tmp/theirs/t" --summary-json "$summary" 2>"$tmp/err" 9>&- &
+	recorder=$!
+	wait_for "$tmp/err" "proftrace: recording"
+	check "$case: the recorded process has breakpoints" test "$(changed "$target")" -gt 0
+	echo >&9
+	wait_for "$tmp/out" done
+	child=$(said "$tmp/out" child)
+	case $* in *--no-children*)
+		for _ in ${child:+$(seq 1 200)}; do
+			[ "$(changed "$child")" = 0 ] && break
+			sleep 0.01
+		done
+		[ -z "$child" ] ||
+			never_else "$case: a child is clean while its parent is recorded" "$(changed "$child")" 0
+		;;
+	esac
+	kill -INT $recorder
+	wait $recorder
+	equal "$case: exit status" $? 0
+}
+
+# After the recording, while the processes still run.
+check_clean() { # NAME PID...
+	clean=$1
+	shift
+	for pid; do
+		never_else "$clean: the code of process $pid is as in its file" "$(changed "$pid")" 0
+	done
+}
+
+end() { # NAME SWITCHES
+	exec 9>&-
+	wait $shell
+	never_else "$1: no marker is on" "$(sed -n 's/^switch //p' "$tmp/out" | tr '\n' ' ')" "$2"
+}
+
+judge() { # NAME MARKS_OF_EACH
+	made=$(grep -c '^mark' "$tmp/out")
+	missing=$((made - $(field "$summary" marked)))
+	late=$(field "$summary" followed_late)
+	longest=$(field "$summary" followed_late_ns)
+	unfollowed=$(field "$summary" processes_not_followed)
+	early=$(awk -v longest="$longest" '/^mark/ && $2 <= longest { n++ } END { print n + 0 }' "$tmp/out")
+	echo "# $1: $made marks, $missing missing; $late processes late by up to $longest ns, $unfollowed not followed"
+	equal "$1: the account adds up" "$(field "$summary" adds_up)" true
+	equal "$1: nothing else is lost" "$(field "$summary" lost_total)" 0
+	never_else "$1: nothing was recorded twice" "$((missing < 0))" 0
+	check "$1: what is missing ($missing) is counted: $early early marks, $unfollowed processes" \
+		test "$missing" -le $((early + $2 * unfollowed))
+	check "$1: no more processes are counted than there were" test $((late + unfollowed)) -le $((2 * n + 1))
+}
+
+for each in "one at a time|fork|50|1" "many at once|fork|400|40" "executed by another thread|exec|40|4"; do
+	case=${each%%|*} rest=${each#*|}
+	way=${rest%%|*} rest=${rest#*|}
+	run "$case" as_user "$way" "${rest%|*}" "${rest#*|}"
+	check_clean "$case" "$target" "$child"
+	marks_of_each=1
+	[ "$way" = exec ] && marks_of_each=4
+	judge "$case" $marks_of_each
+	check "$case: processes were followed" test "$late" -gt 0
+	check "$case: marks of them were recorded" test "$missing" -lt "$made"
+	end "$case" "0 0 "
+done
+
+# Links of one process, with and without root.
+as_root() {
+	exec "$@"
+}
+for runner in as_user as_root; do
+	case="itself, by another thread ($runner)"
+	run "$case" $runner self 40 1 --no-children
+	check_clean "$case" "$target"
+	judge "$case" 0
+	equal "$case: it is counted" "$late" 1
+	check "$case: marks were recorded" test "$missing" -lt "$made"
+	end "$case" "0 "
+
+	case="without children ($runner)"
+	run "$case" $runner fork 20 4 --no-children
+	check_clean "$case" "$target" "$child"
+	equal "$case: no mark of a child" "$(field "$summary" marked)" 0
+	end "$case" "0 0 "
+
+	case="first thread ended ($runner)"
+	run "$case" $runner first 20 1 --no-children
+	made=$(grep -c '^mark' "$tmp/out")
+	equal "$case: it is counted" "$(field "$summary" first_exited)" 1
+	never_else "$case: the account adds up" "$(field "$summary" adds_up)" true
+	equal "$case: every mark of what was mapped before" "$(field "$summary" marked)" "$made"
+	end "$case" "0 "
+done
+finish

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The broker's table of links: one number for several processes, and what forks and executions make of it. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sys/mman.h>
+
+#include "privilege/broker/links.c"
+
+#define EMPTY	   900 /* the program that does nothing */
+#define PROGRAMS   1000
+#define PARENT	   10
+#define CHILD	   11
+#define GRANDCHILD 12
+
+/* --- the kernel: who has been attached to with which program ---------------------------------------- */
+
+static struct {
+	int program;
+	pid_t pid;
+} made[64];
+static unsigned n_made, closed;
+static int refusal; /* what the kernel answers; 0: it attaches */
+
+int links_create(const struct loaded_programs *programs, int program_fd, pid_t pid, int elf_fd,
+		 const struct broker_site *sites, unsigned n, int *links, unsigned *n_links)
+{
+	(void)programs, (void)elf_fd, (void)sites;
+	assert_true(n > 0 && n_made < sizeof(made) / sizeof(made[0]));
+	*n_links = 0;
+	if (refusal)
+		return refusal;
+	made[n_made].program = program_fd;
+	made[n_made].pid = pid;
+	links[0] = (int)n_made++;
+	*n_links = 1;
+	return 0;
+}
+
+void members_close(struct member *list)
+{
+	while (list) {
+		struct member *next = list->next;
+
+		closed += list->n;
+		free(list);
+		list = next;
+	}
+}
+
+/* --- the requests of a recorder ------------------------------------------------------------------------ */
+
+static struct loaded_programs programs = { .uprobe_multi = true, .empty_fd = EMPTY };
+static struct links *links;
+static int elf_fd = -1;
+
+static int start(void **state)
+{
+	unsigned i;
+
+	(void)state;
+	for (i = 0; i < BROKER_PROGRAMS; i++)
+		programs.program_fds[i] = PROGRAMS + (int)i;
+	n_made = closed = 0;
+	refusal = 0;
+	elf_fd = memfd_create("program", MFD_CLOEXEC);
+	links = links_new();
+	return !links || elf_fd < 0;
+}
+
+static int end(void **state)
+{
+	struct process *p, *next;
+
+	(void)state;
+	links_close_all(links);
+	HASH_ITER (hh, links->processes, p, next)
+		members_close(links_process_remove(links, p));
+	/* Everything that was made is closed, once. */
+	assert_int_equal(closed, n_made);
+	assert_int_equal(links->n_sites, 0);
+	free(links->list);
+	free(links);
+	close(elf_fd);
+	return 0;
+}
+
+/* As the broker does it for a request. */
+static uint32_t attach(pid_t pid, enum broker_program program, uint64_t cookie)
+{
+	const struct broker_site sites[] = { { 0x100, 0, cookie }, { 0x200, 0, cookie } };
+	struct link_sites of;
+	struct failure f;
+	unsigned n = 0;
+	uint32_t number;
+	int fd;
+
+	assert_int_equal(link_sites_init(&of, elf_fd, program, sites, 2, true), 0);
+	if (links_has(links, &of, pid, &number)) {
+		link_sites_free(&of);
+		return number;
+	}
+	assert_int_equal(links_may_add(links, &of, pid, &f), 0);
+	assert_int_equal(
+		links_create(&programs, PROGRAMS + (int)program, pid, elf_fd, sites, 2, &fd, &n),
+		0);
+	assert_int_equal(links_add(links, &programs, &of, pid, &fd, n, &number), 0);
+	link_sites_free(&of);
+	return number;
+}
+
+static struct process *fork_process(pid_t parent, pid_t pid)
+{
+	struct process *p = links_process_new(links, pid);
+
+	assert_non_null(p);
+	p->parent = parent;
+	return p;
+}
+
+static unsigned count_made(pid_t pid, int program)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < n_made; i++)
+		n += made[i].pid == pid && made[i].program == program;
+	return n;
+}
+
+/* --- the tests ----------------------------------------------------------------------------------------- */
+
+static void one_number_for_several(void **state)
+{
+	uint32_t number = attach(PARENT, BROKER_MARKS, 1);
+
+	(void)state;
+	assert_int_equal(attach(CHILD, BROKER_MARKS, 1), number);
+	assert_int_equal(n_made, 2);
+	/* Once for each. */
+	assert_int_equal(attach(PARENT, BROKER_MARKS, 1), number);
+	assert_int_equal(n_made, 2);
+	assert_int_not_equal(attach(PARENT, BROKER_MARKS, 2), number);
+	assert_int_not_equal(attach(PARENT, BROKER_FLUSH, 1), number);
+	assert_int_equal(links_close(links, &number, 1), 0);
+	assert_int_equal(closed, 2);
+	assert_int_equal(links_close(links, &number, 1), -ENOENT);
+	/* Its number is free again. */
+	assert_int_equal(attach(CHILD, BROKER_USDT, 1), number);
+}
+
+static void a_child_inherits(void **state)
+{
+	struct process *child;
+
+	(void)state;
+	attach(PARENT, BROKER_LIBRARIES, 1);
+	attach(PARENT, BROKER_MARKS, 1);
+	child = fork_process(PARENT, CHILD);
+	assert_int_equal(links_inherit(links, &programs, child, links_process(links, PARENT)), 0);
+	assert_int_equal(n_made, 4);
+	/* Marks first: hold points have time until the child loads something. */
+	assert_int_equal(made[2].program, PROGRAMS + BROKER_MARKS);
+	assert_int_equal(made[3].program, PROGRAMS + BROKER_LIBRARIES);
+	/* What it has, it does not get again. */
+	assert_int_equal(links_inherit(links, &programs, child, links_process(links, PARENT)), 0);
+	attach(CHILD, BROKER_MARKS, 1);
+	assert_int_equal(n_made, 4);
+}
+
+/* A file can be attached to after a process that has it mapped was forked. */
+static void children_get_it_later(void **state)
+{
+	(void)state;
+	attach(PARENT, BROKER_LIBRARIES, 1);
+	fork_process(PARENT, CHILD);
+	fork_process(CHILD, GRANDCHILD);
+	fork_process(99, 13);
+	attach(PARENT, BROKER_MARKS, 1);
+	assert_int_equal(count_made(CHILD, PROGRAMS + BROKER_MARKS), 1);
+	assert_int_equal(count_made(GRANDCHILD, PROGRAMS + BROKER_MARKS), 1);
+	assert_int_equal(count_made(13, PROGRAMS + BROKER_MARKS), 0);
+}
+
+/* No program of marks runs twice, whoever executes how often. */
+static void an_execution_installs(void **state)
+{
+	struct process *p, *child;
+	struct member *old;
+
+	(void)state;
+	attach(PARENT, BROKER_MARKS, 1);
+	attach(PARENT, BROKER_LIBRARIES, 1);
+	p = links_process(links, PARENT);
+	assert_int_equal(links_renew(links, &programs, p, &old), 0);
+	assert_null(old);
+	assert_int_equal(count_made(PARENT, EMPTY), 2);
+	assert_int_equal(links_renew(links, &programs, p, &old), 0);
+	members_close(old);
+	assert_int_equal(closed, 2);
+	assert_int_equal(count_made(PARENT, PROGRAMS + BROKER_MARKS), 1);
+	child = fork_process(PARENT, CHILD);
+	assert_int_equal(links_inherit(links, &programs, child, p), 0);
+	assert_int_equal(count_made(CHILD, PROGRAMS + BROKER_MARKS), 1);
+	assert_int_equal(count_made(CHILD, EMPTY), 0);
+}
+
+/* Perf events of the thread that was the first are of nobody. */
+static void an_execution_attaches_anew(void **state)
+{
+	struct member *old;
+
+	(void)state;
+	programs.uprobe_multi = false;
+	attach(PARENT, BROKER_MARKS, 1);
+	assert_int_equal(links_renew(links, &programs, links_process(links, PARENT), &old), 0);
+	programs.uprobe_multi = true;
+	members_close(old);
+	assert_int_equal(closed, 1);
+	assert_int_equal(count_made(PARENT, PROGRAMS + BROKER_MARKS), 2);
+}
+
+static void refused_by_the_kernel(void **state)
+{
+	struct process *child;
+
+	(void)state;
+	attach(PARENT, BROKER_MARKS, 1);
+	child = fork_process(PARENT, CHILD);
+	refusal = -ESRCH;
+	assert_int_equal(links_inherit(links, &programs, child, links_process(links, PARENT)),
+			 -ESRCH);
+	assert_null(child->members);
+	assert_int_equal(links->n_sites, 2);
+	refusal = 0;
+	/* Also what missed it: all that there is. */
+	assert_int_equal(links_attach_all(links, &programs, child), 0);
+	assert_int_equal(count_made(CHILD, PROGRAMS + BROKER_MARKS), 1);
+}
+
+static void a_limit_of_processes(void **state)
+{
+	const struct broker_site site = { 0x100, 0, 0 };
+	struct link_sites of;
+	struct failure f;
+	pid_t pid;
+
+	(void)state;
+	for (pid = 1; pid <= PROCESSES_MOST; pid++)
+		assert_non_null(links_process_new(links, pid));
+	assert_null(links_process_new(links, pid));
+	assert_int_equal(link_sites_init(&of, elf_fd, BROKER_MARKS, &site, 1, true), 0);
+	assert_int_equal(links_may_add(links, &of, pid, &f), -EMFILE);
+	assert_int_equal(links_may_add(links, &of, PROCESSES_MOST, &f), 0);
+	link_sites_free(&of);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(one_number_for_several, start, end),
+		cmocka_unit_test_setup_teardown(a_child_inherits, start, end),
+		cmocka_unit_test_setup_teardown(children_get_it_later, start, end),
+		cmocka_unit_test_setup_teardown(an_execution_installs, start, end),
+		cmocka_unit_test_setup_teardown(an_execution_attaches_anew, start, end),
+		cmocka_unit_test_setup_teardown(refused_by_the_kernel, start, end),
+		cmocka_unit_test_setup_teardown(a_limit_of_processes, start, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the broker has attached: a table of links by the number that the recorder knows them by, and who has them.
+ *
+ * A link says which program is at which sites of a file. Its members are the processes that it is attached for, each
+ * by descriptors of its own; or one member without a process, for all. So a process that is forked gets the
+ * links of its parent without the recorder, and the recorder detaches all members of a link at once.
+ *
+ * The thread of requests and that which follows processes (follow.c) share the table: whoever calls what is not
+ * said to lock holds the lock.
+ */
+#ifndef PROFTRACE_PRIVILEGE_BROKER_LINKS_H
+#define PROFTRACE_PRIVILEGE_BROKER_LINKS_H
+
+#include <pthread.h>
+
+#include "base/hash.h"
+#include "privilege/broker/broker.h"
+
+struct loaded_programs;
+
+/* Where a link's program is. */
+struct link_sites {
+	uint64_t device, inode; /* of the file */
+	enum broker_program program;
+	uint64_t *offsets; /* in their order */
+	unsigned n;
+	/* To attach there again, if each process has links of its own; else NULL and -1. */
+	struct broker_site *sites;
+	int elf_fd;
+};
+
+/* The descriptors of one process for one link. */
+struct member {
+	struct member *next; /* of its process, or of those that are closed together */
+	uint32_t link;
+	/*
+	 * Its program does nothing. For a process of which another thread than the first executed a program: its links
+	 * still run their programs, but the kernel does not put their breakpoints into the new memory, for which it
+	 * looks at the thread that was the first.
+	 */
+	bool installs;
+	unsigned n;
+	int fds[];
+};
+
+struct process {
+	pid_t pid;    /* 0: all */
+	pid_t parent; /* that it was forked by; 0: unknown */
+	uint64_t since_ns;
+	uint64_t
+		linked_ns; /* when it had the links that its parent had; 0: it was attached to by a request */
+	bool traced; /* has been seen in the map: before that it is about to be */
+	struct member *members;
+	UT_hash_handle hh;
+};
+
+struct links {
+	pthread_mutex_t lock;
+	struct link {
+		bool used, closing;
+		struct link_sites of;
+	} * list;
+	uint32_t n, capacity;
+	uint32_t n_sites; /* of all members */
+	struct process *processes;
+};
+
+struct links *links_new(void);
+
+/* Call link_sites_free() if it is not added. `keep`: to attach there again. Returns 0 or negative errno. */
+int link_sites_init(struct link_sites *of, int elf_fd, enum broker_program program,
+		    const struct broker_site *sites, unsigned n, bool keep);
+void link_sites_free(struct link_sites *of);
+
+/* Locks. Whether the process has exactly this already. */
+bool links_has(struct links *links, const struct link_sites *of, pid_t pid, uint32_t *ret_link);
+/* Locks. Whether there is space for it, and none of its sites has too many programs already. */
+int links_may_add(struct links *links, const struct link_sites *of, pid_t pid, struct failure *f);
+/*
+ * Locks. Takes over the descriptors, and the offsets if it succeeds. The children of the process get the link, too:
+ * they may have been forked when the file was mapped and not yet attached to. Returns 0 or negative errno.
+ */
+int links_add(struct links *links, const struct loaded_programs *programs, struct link_sites *of,
+	      pid_t pid, const int *fds, unsigned n, uint32_t *ret_link);
+/* Locks. When it returns, none of their programs runs any more. Returns 0 or negative errno. */
+int links_close(struct links *links, const uint32_t *numbers, unsigned n);
+void links_close_all(struct links *links);
+
+struct process *links_process(const struct links *links, pid_t pid);
+/* NULL: there are too many, or no memory. */
+struct process *links_process_new(struct links *links, pid_t pid);
+/* Forgets the process. Returns what is to be closed. */
+struct member *links_process_remove(struct links *links, struct process *p);
+
+/*
+ * Attaches for a process what its parent has and it has not, marks first. Returns 0 or negative errno, with what
+ * could be attached.
+ */
+int links_inherit(struct links *links, const struct loaded_programs *programs, struct process *p,
+		  const struct process *parent);
+/* Attaches again what a process has, after an execution by another thread. *ret_old is to be closed. */
+int links_renew(struct links *links, const struct loaded_programs *programs, struct process *p,
+		struct member **ret_old);
+/* Attaches everything that there is. */
+int links_attach_all(struct links *links, const struct loaded_programs *programs,
+		     struct process *p);
+
+/* closing.c: closes all at the same time, and frees them. */
+void members_close(struct member *list);
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The trial of the pid filter.
+ *
+ * A uprobe_multi link can be for one process. What that means differs between kernels: 6.6 to 6.9 compare threads
+ * where they should compare processes, so that the marks of all threads but one are lost. Whether this kernel is
+ * right is tried with a child of our own: the program of a link for it must run for its first thread and for
+ * another thread, but not for a process that it forks, and the memory of its parent must not change.
+ */
+#include "privilege/broker/pid_filter.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "privilege/broker/cost.h"
+#include "privilege/broker/uprobe_multi.h"
+
+#define TRIAL_SECONDS 30 /* it takes a tenth of one, but machines are busy */
+
+/* A nop and a return, as a probe site is. */
+__asm__(".pushsection .text.pid_filter_trial,\"ax\",%progbits\n"
+	".balign 64\n"
+	".globl pid_filter_trial\n"
+	".hidden pid_filter_trial\n"
+	".type pid_filter_trial,%function\n"
+	"pid_filter_trial:\n"
+	"	nop\n"
+	"	ret\n"
+	".size pid_filter_trial,.-pid_filter_trial\n"
+	".popsection\n");
+void pid_filter_trial(void);
+
+/* A program that counts in the map how often it runs. Returns its descriptor or negative errno. */
+static int counting_program_load(int map)
+{
+	const struct bpf_insn counts[] = {
+		{ .code = BPF_LD | BPF_DW | BPF_IMM,
+		  .dst_reg = BPF_REG_1,
+		  .src_reg = BPF_PSEUDO_MAP_VALUE,
+		  .imm = map },
+		{ 0 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = 1 },
+		{ .code = BPF_STX | BPF_ATOMIC | BPF_DW,
+		  .dst_reg = BPF_REG_1,
+		  .src_reg = BPF_REG_2,
+		  .imm = BPF_ADD },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = 0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = TRACE_UPROBE_MULTI);
+	int fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "counts", "GPL", counts,
+			       sizeof(counts) / sizeof(counts[0]), &opts);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static void *trial_hit(void *unused)
+{
+	pid_filter_trial();
+	return unused;
+}
+
+/* Two hits that count, one of each thread, and one of a forked process, which does not. */
+_Noreturn static void trial_child(int go)
+{
+	pthread_t thread;
+	int status;
+	pid_t pid;
+	char byte;
+
+	alarm(TRIAL_SECONDS);
+	if (read(go, &byte, 1) != 1)
+		_exit(1);
+	pid_filter_trial();
+	if (pthread_create(&thread, NULL, trial_hit, NULL) || pthread_join(thread, NULL))
+		_exit(1);
+	pid = fork();
+	if (pid == 0) {
+		pid_filter_trial();
+		_exit(0);
+	}
+	_exit(pid < 0 || waitpid(pid, &status, 0) != pid || status);
+}
+
+/* Lets the child make its hits. Returns whether the filter was right, as an exit status. */
+static int trial_run(pid_t child, int go, int map, int program)
+{
+	uint64_t offset = self_offset((const void *)pid_filter_trial), hits = 0;
+	unsigned char before[2], after[2];
+	int link, status, error;
+	uint32_t first = 0;
+
+	memcpy(before, (const void *)pid_filter_trial, sizeof(before));
+	link = offset ? uprobe_multi_link(program, "/proc/self/exe", &offset, NULL, NULL, 1, child)
+		      : -ENOENT;
+	if (link < 0)
+		return PID_FILTER_UNKNOWN;
+	memcpy(after, (const void *)pid_filter_trial, sizeof(after));
+	pid_filter_trial();
+	error = write(go, "", 1) != 1 || waitpid(child, &status, 0) != child || status ||
+		bpf_map_lookup_elem(map, &first, &hits);
+	close(link);
+	if (error)
+		return PID_FILTER_UNKNOWN;
+	return hits == 2 && !memcmp(before, after, sizeof(before)) ? PID_FILTER_RIGHT
+								   : PID_FILTER_WRONG;
+}
+
+static int trial(void)
+{
+	int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "counts", sizeof(uint32_t), sizeof(uint64_t),
+				 1, NULL);
+	int program = map < 0 ? -1 : counting_program_load(map), go[2];
+	pid_t child;
+
+	alarm(TRIAL_SECONDS);
+	if (program < 0 || pipe(go))
+		return PID_FILTER_UNKNOWN;
+	child = fork();
+	if (child == 0) {
+		close(go[1]);
+		trial_child(go[0]);
+	}
+	return child < 0 ? PID_FILTER_UNKNOWN : trial_run(child, go[1], map, program);
+}
+
+pid_t pid_filter_begin(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(trial());
+	return pid < 0 ? -errno : pid;
+}
+
+enum pid_filter pid_filter_result(pid_t pid)
+{
+	int status;
+
+	if (pid <= 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return PID_FILTER_UNKNOWN;
+	return WEXITSTATUS(status) <= PID_FILTER_WRONG ? (enum pid_filter)WEXITSTATUS(status)
+						       : PID_FILTER_UNKNOWN;
+}
+
+const char *pid_filter_text(enum pid_filter filter)
+{
+	switch (filter) {
+	case PID_FILTER_RIGHT:
+		return "by process (tried: threads, a child, another process)";
+	case PID_FILTER_WRONG:
+		return "this kernel does not restrict a probe to one process (6.6 to 6.9 do not)";
+	case PID_FILTER_UNKNOWN:
+		return "whether this kernel restricts a probe to one process could not be tried";
+	}
+	return "";
+}

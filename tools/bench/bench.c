@@ -156,8 +156,7 @@ static const struct {
 	{ "attaching", measure_attach, 5, 3 },	{ "recorder", measure_rate, 3, 1 },
 	{ "steps", measure_cost, 3, 1 },	{ "peers", measure_peers, 5, 1 },
 	{ "threads", measure_threads, 3, 1 },	{ "sizes", measure_sizes, 3, 1 },
-	{ "foreign", measure_foreign, 3, 1 },
-	{ "samples", measure_samples, 5, 1 },
+	{ "foreign", measure_foreign, 3, 1 },	{ "samples", measure_samples, 5, 1 },
 };
 
 /* A repetition that fails is named beside the results; a part without any is a failure. */

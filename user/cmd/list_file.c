@@ -99,10 +99,10 @@ static unsigned list_print_names(const struct marker_names *names, unsigned at, 
 		const struct marker_name *name = &names->names[at];
 
 		if (name->kind != kind)
-			printf("%s    %s: %s", kind ? "\n" : "", marker_kind_name(name->kind),
-			       clean_name(name->text, clean));
+			print_visible(stdout, "%s    %s: %s", kind ? "\n" : "",
+				      marker_kind_name(name->kind), clean_name(name->text, clean));
 		else
-			printf(", %s", clean_name(name->text, clean));
+			print_visible(stdout, ", %s", clean_name(name->text, clean));
 		kind = name->kind;
 	}
 	if (kind)
@@ -161,9 +161,12 @@ static void list_print_markers(const struct list *list, struct marker_sites *fou
 		name = list_print_names(names, name, found->sites[i].domain);
 	}
 	if (names->malformed)
-		printf("  left out: %u (damaged name of a marker)\n", names->malformed);
+		print_visible(stdout, "  left out: %u (damaged name of a marker)\n",
+			      names->malformed);
 	if (names->cut)
-		printf("  left out: further names of markers (beyond the limit for one file)\n");
+		print_visible(
+			stdout,
+			"  left out: further names of markers (beyond the limit for one file)\n");
 	for (i = 0; i < MARKER_REFUSALS; i++) {
 		if (found->refused_for[i])
 			print_visible(stdout, "  left out: %u (%s)\n", found->refused_for[i],

@@ -99,8 +99,8 @@ static bool other_sites_run(const struct capture *c, const struct file *file,
 	return !file->linker.offset || site_runs_as_read(r, file->linker.offset);
 }
 
-bool file_runs_as_read(const struct capture *c, const struct file *file, pid_t pid,
-		       const struct mapping *m)
+const char *file_differs_from_running(const struct capture *c, const struct file *file, pid_t pid,
+				      const struct mapping *m)
 {
 	const struct broker_target target = { pid, 0 };
 	struct running_bytes r = { .mapping = m, .file = file->fd };
@@ -108,11 +108,11 @@ bool file_runs_as_read(const struct capture *c, const struct file *file, pid_t p
 	bool same;
 
 	if (fstatfs(file->fd, &fs) || fs.f_type != FUSE_SUPER_MAGIC)
-		return true;
+		return NULL;
 	r.memory = broker_open(c->broker, BROKER_MEMORY, &target, 0, 0, NULL);
 	if (r.memory < 0)
-		return false;
+		return "it is on FUSE, and the memory of the process cannot be read to compare";
 	same = markers_run(c, file, &r) && other_sites_run(c, file, &r);
 	close(r.memory);
-	return same;
+	return same ? NULL : "its file system shows other bytes than those that run";
 }

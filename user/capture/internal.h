@@ -367,9 +367,9 @@ int files_attach_sites(struct capture *c, struct file *file, struct links to,
 /* Takes over fd. `pid`: the process that maps the file, `m`: its executable mapping; NULL: not yet. */
 int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const char *path,
 	      pid_t pid, const struct mapping *m, enum file_news *ret_news, struct failure *f);
-/* file_bytes.c. Whether the process has in memory what was read at the sites of the file. */
-bool file_runs_as_read(const struct capture *c, const struct file *file, pid_t pid,
-		       const struct mapping *m);
+/* file_bytes.c. Why the process may not have in memory what was read at the sites of the file; NULL: it has. */
+const char *file_differs_from_running(const struct capture *c, const struct file *file, pid_t pid,
+				      const struct mapping *m);
 /* Remembers a file that cannot be opened, so that it is not tried at each scan. */
 void files_refuse(struct capture *c, uint64_t device, uint64_t inode);
 bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,

@@ -11,7 +11,6 @@ chown 1000 "$tmp/theirs"
 mount -t securityfs securityfs /sys/kernel/security 2>/dev/null
 scope=/proc/sys/kernel/yama/ptrace_scope
 lockdown=/sys/kernel/security/lockdown
-marked=$("$programs/every_kind" 1 5 | sed -n 's/^total //p')
 
 # A command, and a process that runs already; in each mode.
 records() { # NAME USER|root

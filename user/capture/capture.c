@@ -319,7 +319,7 @@ int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, s
 		device = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
 		if (!files_known(c, device, st.st_ino, pid, &news))
 			error = files_add(c, fcntl(files[i], F_DUPFD_CLOEXEC, 0), device, st.st_ino,
-					  path, pid, &news, f);
+					  path, pid, NULL, &news, f);
 		c->expects = false;
 	}
 	if (error)

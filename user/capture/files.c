@@ -629,8 +629,9 @@ void files_refuse(struct capture *c, uint64_t device, uint64_t inode)
 }
 
 int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const char *path,
-	      pid_t pid, enum file_news *ret_news, struct failure *f)
+	      pid_t pid, const struct mapping *m, enum file_news *ret_news, struct failure *f)
 {
+	const char *differs = NULL;
 	struct file *file;
 	int error;
 
@@ -649,6 +650,10 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	file->fd = fd;
 	file->has_other_key = has_other_key_attached(c, file);
 	error = file->has_other_key ? 0 : read_file_contents(c, file, path, f);
+	if (!error && m && file_is_wanted(file))
+		differs = file_differs_from_running(c, file, pid, m);
+	if (differs)
+		error = failure_set(f, -EBADMSG, "cannot attach to", path, differs);
 	if (!error && file_is_wanted(file))
 		error = attach_file_for(c, file, pid, f);
 	/* The process has ended meanwhile. The next one that maps the file has links of its own. */

@@ -12,6 +12,7 @@
 #include "capture/clocks.h"
 #include "event.h"
 #include "tracee/elf_file.h"
+#include "tracee/maps.h"
 #include "tracee/markers.h"
 #include "base/hash_key.h"
 #include "base/marker_note.h"
@@ -366,9 +367,12 @@ uint64_t files_cookie_of(const struct capture *c, unsigned number);
 int files_attach_sites(struct capture *c, struct file *file, struct links to,
 		       enum broker_program program, pid_t pid, const struct broker_site *sites,
 		       unsigned n, struct failure *f);
-/* Takes over fd. `pid`: the process that maps the file. */
+/* Takes over fd. `pid`: the process that maps the file, `m`: its executable mapping; NULL: not yet. */
 int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const char *path,
-	      pid_t pid, enum file_news *ret_news, struct failure *f);
+	      pid_t pid, const struct mapping *m, enum file_news *ret_news, struct failure *f);
+/* file_bytes.c. Why the process may not have in memory what was read at the sites of the file; NULL: it has. */
+const char *file_differs_from_running(const struct capture *c, const struct file *file, pid_t pid,
+				      const struct mapping *m);
 /* Remembers a file that cannot be opened, so that it is not tried at each scan. */
 void files_refuse(struct capture *c, uint64_t device, uint64_t inode);
 bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,

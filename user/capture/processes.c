@@ -74,7 +74,7 @@ static int add_mapped_file(struct scan *s, const struct mapping *m, uint64_t dev
 		return 0;
 	if (fd < 0)
 		return fd;
-	return files_add(s->c, fd, device, m->inode, m->path, s->target->pid, ret_news,
+	return files_add(s->c, fd, device, m->inode, m->path, s->target->pid, m, ret_news,
 			 &s->failure);
 }
 
@@ -386,7 +386,7 @@ void process_prepare(struct capture *c, const struct record_hold *r)
 		close(fd);
 		return;
 	}
-	if (files_add(c, fd, device, st.st_ino, r->path, r->head.tgid, &news, &f) &&
+	if (files_add(c, fd, device, st.st_ino, r->path, r->head.tgid, NULL, &news, &f) &&
 	    !capture_check_stuck(c, r->path))
 		files_tell_refused(c, r->path, &f);
 }

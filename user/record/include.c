@@ -35,6 +35,7 @@ enum {
 	FILE_SHIFT = 50, /* of ids, as in a merge */
 	PROGRAMS_GIB = 1,
 	PROGRAMS_SECONDS = 30,
+	AFTER_SECONDS = 3600, /* --include-offset may move events beyond the end on purpose */
 };
 
 /* Why a file was not read completely. */
@@ -57,6 +58,8 @@ struct include {
 	int error;
 	uint64_t events;
 	uint64_t before; /* events from before the recording */
+	uint64_t after;	 /* and from after its end: their clock is another */
+	int64_t clock_shift_ns; /* of a program in a time namespace: its monotonic clock minus the kernel's */
 	bool truncated;
 	uint64_t skipped; /* events of kinds that are not represented */
 	enum left_out left_out;
@@ -73,9 +76,10 @@ struct including {
 	struct recording *r;
 	struct owners *owners;
 	struct reader_limits limits;
-	uint64_t until_ns; /* 0: no limit */
-	unsigned signals;  /* number of signals before the reading */
-	enum left_out why; /* why the remaining files are not read */
+	uint64_t until_ns;  /* 0: no limit */
+	uint64_t latest_ns; /* later events have another clock, and are left out */
+	unsigned signals;   /* number of signals before the reading */
+	enum left_out why;  /* why the remaining files are not read */
 };
 
 /* The state while one file is read. */
@@ -133,6 +137,22 @@ static bool include_is_listed(const struct includes *in, const char *path)
 	return false;
 }
 
+/* A process in a time namespace writes times of that. 0 if it has exited, or the kernel has no such namespaces. */
+static int64_t process_clock_shift(const char *process)
+{
+	char path[48], text[256] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/timens_offsets", process);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	close(fd);
+	return clock_offset(text, CLOCK_MONOTONIC);
+}
+
 static bool process_shares_root(const char *process)
 {
 	char path[40];
@@ -157,6 +177,7 @@ static void include_identify_asker(const struct recording *r, struct include *in
 	snprintf(process, sizeof(process), "/proc/%u", pid);
 	snprintf(base, sizeof(base), "%s/%s", process, include->absolute ? "root" : "cwd");
 	known = !stat(process, &st);
+	include->clock_shift_ns = process_clock_shift(process);
 	include->beneath = !include->absolute && !process_shares_root(process);
 	include->base = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (include->base < 0) {
@@ -302,6 +323,11 @@ static int include_handle_event(void *context, const struct event *event)
 			r->road.marked -= marked;
 			return 0;
 		}
+		if ((uint64_t)at > j->all->latest_ns) {
+			j->include->after++;
+			r->road.marked -= marked;
+			return 0;
+		}
 		e.ts_ns = (uint64_t)at;
 	}
 	if (e.kind >= EVENT_ASYNC_BEGIN && e.kind <= EVENT_FLOW_IN)
@@ -359,6 +385,10 @@ static int include_read_trace(struct joining *j, struct failure *f)
 	error = align_by_clocks(&reference, &j->part, ALIGN_AUTO, f);
 	if (error)
 		return error;
+	/* Where nothing says which clock it is, it is the program's monotonic one. */
+	if (!j->part.source.origin.version[0] && !j->part.source.origin.clock.monotonic &&
+	    !j->part.offset_ns)
+		j->part.offset_ns = -j->include->clock_shift_ns;
 	if (__builtin_add_overflow(j->part.offset_ns, j->r->options->include_offset_ns,
 				   &j->part.offset_ns))
 		return failure_set(f, -ERANGE, "cannot move", j->include->path, NULL);
@@ -500,6 +530,7 @@ int include_all(struct recording *r)
 			    .stop = include_should_stop,
 			    .context = &all },
 		.until_ns = clock_ns(CLOCK_MONOTONIC) + PROGRAMS_SECONDS * 1000000000ull,
+		.latest_ns = clock_ns(CLOCK_MONOTONIC) + AFTER_SECONDS * 1000000000ull,
 		/* Signals that ended the recording do not end the reading. */
 		.signals = r->signals ? r->signals : 1,
 	};
@@ -554,6 +585,11 @@ void includes_print(const struct recording *r)
 		if (in->before)
 			print_visible(stderr, ", %" PRIu64 " from before the recording left out",
 				      in->before);
+		if (in->after)
+			print_visible(stderr,
+				      ", %" PRIu64 " from an hour after it left out: another clock "
+				      "(--include-offset)",
+				      in->after);
 		if (in->skipped)
 			print_visible(stderr, ", %" PRIu64 " of kinds that are not represented",
 				      in->skipped);
@@ -580,7 +616,8 @@ void includes_json(const struct recording *r, FILE *out)
 			", \"truncated\": %s, \"error\": ",
 			in->events, in->before, in->truncated ? "true" : "false");
 		put_json_string(out, in->error ? strerror(-in->error) : "");
-		fprintf(out, ", \"left_out\": \"%s\"}", reasons[in->left_out]);
+		fprintf(out, ", \"left_out\": \"%s\", \"after\": %" PRIu64 "}",
+			reasons[in->left_out], in->after);
 	}
 	fputs("],\n", out);
 }

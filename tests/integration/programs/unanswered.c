@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unanswered OPEN|READ|END FILE DIRECTORY COMMAND [ARG...]
+ * unanswered OPEN|READ|END|FILE=OTHER|TURNS=OTHER FILE DIRECTORY COMMAND [ARG...]
  *
  * A file system with one file, a copy of FILE with a megabyte of zeros behind it, is mounted at DIRECTORY,
  * where no other process but the COMMAND sees it, and is served until that ends. Some requests are not
  * answered, until SIGUSR1, then all are: the broker's to open the file; the broker's to read its beginning;
- * anybody's to read its end. Prints `target <pid>` when the command is about to run, `left` when something
+ * anybody's to read its end. Or all are answered, but what the broker opens has the contents of OTHER: always (FILE=), or
+ * at every second read (TURNS=). `swapped` is printed when that was read for the first time. Prints `target <pid>` when the command is about to run, `left` when something
  * was left unanswered; or `cannot <why>` where nothing can be mounted. Ends with the command's status.
  * Whatever happens it is gone after a minute, and so is the file system.
  */
@@ -40,9 +41,11 @@ static enum {
 	NOTHING,
 	OPEN,
 	READ,
-	END
+	END,
+	FILE_OF_OTHER,
+	TURNS
 } left_out;
-static char *contents, name[256];
+static char *contents, *other, name[256];
 static uint64_t size;
 static union request {
 	struct fuse_in_header in;
@@ -126,18 +129,28 @@ static void answer_open(const struct fuse_in_header *in)
 {
 	struct fuse_open_out out = { .open_flags = FOPEN_KEEP_CACHE };
 
-	if (left_out == READ && is_brokers(in))
+	if ((left_out == READ || other) && is_brokers(in)) {
 		out.open_flags = FOPEN_DIRECT_IO;
+		out.fh = 1;
+	}
 	reply(in, 0, &out, sizeof(out));
 }
 
 static void answer_read(const struct fuse_in_header *in, const struct fuse_read_in *read)
 {
+	static unsigned reads;
 	uint64_t n = read->offset < size ? size - read->offset : 0;
+	const char *from = contents;
 
+	/* Neither of the two has another size, so nobody could know by that. */
+	if (other && read->fh && (left_out == FILE_OF_OTHER || reads++ % 2)) {
+		from = other;
+		printf("swapped\n");
+		fflush(stdout);
+	}
 	if (n > read->size)
 		n = read->size;
-	reply(in, 0, contents + (n ? read->offset : 0), (size_t)n);
+	reply(in, 0, from + (n ? read->offset : 0), (size_t)n);
 }
 
 static void answer(const union request *r)
@@ -230,20 +243,35 @@ static int mount_at(const char *directory)
 	return mount("unanswered", directory, "fuse.unanswered", 0, options);
 }
 
-static void read_file(const char *path)
+static char *read_file(const char *path)
 {
-	const char *slash = strrchr(path, '/');
 	FILE *file = fopen(path, "r");
 	struct stat st;
+	char *bytes;
 
 	if (!file || fstat(fileno(file), &st))
 		exit(1);
 	size = (uint64_t)st.st_size + BEHIND;
-	contents = calloc(1, (size_t)size);
-	if (!contents || fread(contents, 1, (size_t)st.st_size, file) != (size_t)st.st_size)
+	bytes = calloc(1, (size_t)size);
+	if (!bytes || fread(bytes, 1, (size_t)st.st_size, file) != (size_t)st.st_size)
 		exit(1);
 	fclose(file);
+	return bytes;
+}
+
+static void read_files(const char *kind, const char *path)
+{
+	const char *equals = strchr(kind, '='), *slash = strrchr(path, '/');
+
+	if (equals)
+		other = read_file(equals + 1);
+	contents = read_file(path);
 	snprintf(name, sizeof(name), "%s", slash ? slash + 1 : path);
+	left_out = !strcmp(kind, "OPEN")	? OPEN
+		   : !strcmp(kind, "READ")	? READ
+		   : !strcmp(kind, "END")	? END
+		   : !strncmp(kind, "FILE=", 5) ? FILE_OF_OTHER
+						: TURNS;
 }
 
 /* Also where the server is stopped and can do nothing itself. */
@@ -276,8 +304,7 @@ int main(int argc, char **argv)
 
 	if (argc < 5)
 		return 2;
-	left_out = !strcmp(argv[1], "OPEN") ? OPEN : !strcmp(argv[1], "READ") ? READ : END;
-	read_file(argv[2]);
+	read_files(argv[1], argv[2]);
 	if (mount_at(argv[3])) {
 		printf("cannot mount: %s\n", strerror(errno));
 		return 0;

@@ -81,12 +81,33 @@ static int keep_last_words(enum libbpf_print_level level, const char *format, va
 	return 0;
 }
 
+/* Then programs may not read the kernel's memory: the helpers for that do not exist, which the verifier tells. */
+static bool kernel_is_confidential(void)
+{
+	FILE *file = fopen("/sys/kernel/security/lockdown", "re");
+	char text[64] = "";
+
+	if (!file)
+		return false;
+	if (!fgets(text, sizeof(text), file))
+		text[0] = '\0';
+	fclose(file);
+	return strstr(text, "[confidentiality]") != NULL;
+}
+
 static int refuse(struct failure *f, int error)
 {
 	char missing[64], reason[96];
 	struct utsname u;
 
 	uname(&u);
+	if (kernel_is_confidential()) {
+		failure_set(f, error, "cannot load the BPF programs into kernel", u.release,
+			    "it is locked down (confidentiality)");
+		failure_hint(f, "lockdown=integrity on the kernel's command line permits "
+				"programs that read its memory, see kernel_lockdown(7)");
+		return error;
+	}
 	privileges_missing(true, missing, sizeof(missing));
 	/*
 	 * The verifier also returns -EPERM for programs that it refuses. If no capability is

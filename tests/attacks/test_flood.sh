@@ -1,0 +1,71 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# A recorder that was taken over sends the broker requests as fast as it takes them, and reads no reply: the broker must
+# not hang with what is attached. Or it reads them, and is killed in the middle of it.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+tool=$root/build/tests/tools/flood_broker
+rounds=40000
+"$programs/checksum" 2 $rounds <&- >"$tmp/alone"
+mkfifo "$tmp/in" "$tmp/go"
+
+has_ended() { # PROCESS: who reaps it is none of ours
+	! grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null
+}
+begin_target() {
+	rm -f "$tmp/target" "$tmp/said"
+	"$programs/checksum" 2 $rounds <"$tmp/in" >"$tmp/target" &
+	target=$!
+	exec 9>"$tmp/in"
+	wait_for "$tmp/target" ready
+}
+begin_flood() { # KIND LINKS
+	"$tool" "$1" $target "$programs/checksum" "$2" <"$tmp/go" >"$tmp/said" 9>&- &
+	flood=$!
+	exec 8>"$tmp/go"
+	wait_for "$tmp/said" attached
+	broker=$(cat "/proc/$flood/task/$flood/children")
+	broker=${broker%% *}
+	check "$attack: it is attached" sh -c '"$1" list -p $2 9>&- | grep -q "on (exact)"' sh "$proftrace" $target
+}
+end_target() {
+	check "$attack: the broker has ended" has_ended $broker
+	never_else "$attack: everything is detached" "$("$proftrace" list -p $target 9>&- | grep -c 'on (exact)')" 0
+	wait_for "$tmp/target" sum
+	exec 9>&-
+	wait $target
+	equal "$attack: the program ends well" $? 0
+	never_else "$attack: its result is the same, its switches off, its code as before" \
+		"$(said "$tmp/target" sum) $(said "$tmp/target" switch)$(said "$tmp/target" code)" "$(said "$tmp/alone" sum) 00"
+	check_nothing_left "$attack"
+}
+
+for links in all own; do
+	for kind in identify open attach functions descriptors short large; do
+		attack="$kind, links for $links"
+		begin_target
+		begin_flood $kind $links
+		echo go >&8
+		exec 8>&-
+		wait $flood
+		equal "$attack: the flood ended by itself" $? 0
+		check "$attack: the broker got many requests ($(said "$tmp/said" requests))" test "$(said "$tmp/said" requests)" -ge 20
+		# A reply is waited for 20 ms; all the rest is a busy machine.
+		ended=$(said "$tmp/said" ended)
+		check "$attack: it gave up soon (${ended:-never} ms)" test "${ended:-99999}" -lt 10000
+		end_target
+	done
+	attack="replies are read, links for $links"
+	begin_target
+	begin_flood read $links
+	echo go >&8
+	wait_for "$tmp/said" flooding
+	descriptors=$(find "/proc/$broker/fd" -type l | wc -l)
+	kill -KILL $flood
+	wait $flood 2>/dev/null
+	exec 8>&-
+	for _ in $(seq 1 400); do has_ended "$broker" && break; sleep 0.05; done
+	check "$attack: the broker kept few descriptors ($descriptors)" test "$descriptors" -lt 64
+	end_target
+done
+finish

@@ -57,7 +57,8 @@ static void reading_warn_duplicate(const struct reading *r, const struct trace_o
 	for (i = 0; i < last && (uuid[0] || uuid[1]) && !r->quiet; i++) {
 		if (memcmp(r->uuids[i], uuid, sizeof(r->uuids[i])))
 			continue;
-		print_visible(stderr,
+		print_visible(
+			stderr,
 			"proftrace: '%s': the same recording as '%s', so its events are counted "
 			"twice\n",
 			r->files[last].path, r->files[i].path);
@@ -80,14 +81,15 @@ static void reading_finish_trace(struct reading *r, const char *path, const stru
 	if (r->is_again) /* all this was reported */
 		return;
 	reading_add_account(r, t);
-	reading_warn_duplicate(r, &t->origin);
+	if (r->how != READING_PLACES)
+		reading_warn_duplicate(r, &t->origin);
 	if (!r->quiet)
 		source_print_ending(path, &t->origin, why);
 	if (why->skipped && !r->quiet)
 		print_visible(stderr,
-			"proftrace: '%s': %" PRIu64
-			" events of kinds that proftrace does not represent (%s)\n",
-			path, why->skipped, why->skipped_kinds);
+			      "proftrace: '%s': %" PRIu64
+			      " events of kinds that proftrace does not represent (%s)\n",
+			      path, why->skipped, why->skipped_kinds);
 }
 
 /*
@@ -141,6 +143,7 @@ static int reading_read_source(struct reading *r, struct source *source, struct 
 	const char *rank = source->origin.rank;
 	enum select_mode mode = r->is_again		    ? SELECT_ALL
 				: r->how == READING_TWICE   ? SELECT_ENDS
+				: r->how == READING_PLACES  ? SELECT_PLACES
 				: r->how == READING_SAMPLES ? SELECT_SAMPLES
 							    : SELECT_TABLE;
 	int error = 0;
@@ -164,14 +167,14 @@ static int reading_read_source(struct reading *r, struct source *source, struct 
 	return reading_read_trace(r, source->fd, source->path, false, f);
 }
 
-static int reading_read_sources(struct reading *r, struct source *sources, struct failure *f)
+static int reading_read_twice(struct reading *r, struct source *sources, struct failure *f)
 {
 	int error = 0;
 	unsigned i;
 
 	for (i = 0; i < r->n_paths && !error; i++)
 		error = reading_read_source(r, &sources[i], f);
-	if (error || r->how != READING_TWICE)
+	if (error)
 		return error;
 	if (r->again(r->consumer))
 		return failure_set(f, -ENOMEM, "cannot read", r->paths[0], NULL);
@@ -182,8 +185,7 @@ static int reading_read_sources(struct reading *r, struct source *sources, struc
 	return error;
 }
 
-/* Files that can be read more than once. */
-static int reading_open_sources(struct reading *r, struct failure *f)
+static int reading_open_all(struct reading *r, struct failure *f)
 {
 	struct source *sources = calloc(r->n_paths, sizeof(*sources));
 	unsigned i, n = 0;
@@ -196,19 +198,33 @@ static int reading_open_sources(struct reading *r, struct failure *f)
 		n++;
 	}
 	if (!error)
-		error = reading_read_sources(r, sources, f);
+		error = reading_read_twice(r, sources, f);
 	for (i = 0; i < n; i++)
 		source_close(&sources[i]);
 	free(sources);
 	return error;
 }
 
-static int reading_read_path(struct reading *r, const char *path, struct failure *f)
+/* With conditions, a file that can be read more than once. */
+static int reading_read_selected(struct reading *r, const char *path, struct failure *f)
+{
+	struct source source;
+	int error = source_open(&source, path, f);
+
+	if (!error)
+		error = reading_read_source(r, &source, f);
+	source_close(&source);
+	return error;
+}
+
+int reading_read_path(struct reading *r, const char *path, struct failure *f)
 {
 	bool is_stdin = !strcmp(path, "-");
-	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	int error;
+	int fd, error;
 
+	if (r->select)
+		return reading_read_selected(r, path, f);
+	fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
 		return failure_set(f, -errno, "cannot open", path, NULL);
 	error = reading_read_trace(r, fd, path, false, f);
@@ -226,7 +242,7 @@ int reading_init(struct reading *r, bool with_callstacks)
 	r->uuids = calloc(r->n_paths, sizeof(*r->uuids));
 	if (r->select && r->names)
 		r->selection = select_new(r->select, r->names);
-	if (r->selection)
+	if (r->selection && r->consumer)
 		select_add_out(r->selection, r->consumer);
 	if (!r->names || !r->files || !r->uuids || (with_callstacks && !r->callstacks) ||
 	    (r->select && !r->selection))
@@ -239,15 +255,15 @@ int reading_read(struct reading *r, struct failure *f)
 	int error = 0;
 	unsigned i;
 
-	if (r->how == READING_TWICE || r->select)
-		error = reading_open_sources(r, f);
-	for (i = 0; i < r->n_paths && !error && r->how != READING_TWICE && !r->select; i++)
+	if (r->how == READING_TWICE)
+		error = reading_open_all(r, f);
+	for (i = 0; i < r->n_paths && !error && r->how != READING_TWICE; i++)
 		error = reading_read_path(r, r->paths[i], f);
 	if (!error && names_count(r->names)->capped && !r->quiet)
 		print_visible(stderr,
-			"proftrace: %" PRIu64
-			" uses of the name (other): too many distinct names\n",
-			names_count(r->names)->capped);
+			      "proftrace: %" PRIu64
+			      " uses of the name (other): too many distinct names\n",
+			      names_count(r->names)->capped);
 	return error;
 }
 

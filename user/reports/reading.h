@@ -17,6 +17,7 @@ struct reading {
 	/* Set by the caller, before reading_init(). */
 	enum {
 		READING_ONCE,	 /* what ends: tables */
+		READING_PLACES,	 /* the same, with the slices around it: comparisons */
 		READING_TWICE,	 /* all traces, `again`, and all traces once more: --slowest */
 		READING_SAMPLES, /* samples of call stacks within what is selected */
 	} how;
@@ -24,6 +25,7 @@ struct reading {
 	unsigned n_paths;
 	bool quiet;
 	const struct select_options *select; /* NULL: everything */
+	/* Also later, if it needs the names; then it is added to the selection by the caller. */
 	struct consumer *consumer;
 	/* A trace has been read to its end. */
 	void (*next_trace)(struct consumer *consumer, const struct reading *reading);
@@ -46,6 +48,8 @@ struct reading {
 int reading_init(struct reading *r, bool with_callstacks);
 /* Reads all traces. The first error ends it: a report without one of the traces would be wrong. */
 int reading_read(struct reading *r, struct failure *f);
+/* Reads one trace, not READING_TWICE. */
+int reading_read_path(struct reading *r, const char *path, struct failure *f);
 void reading_free(struct reading *r);
 
 #endif

@@ -77,6 +77,15 @@ static int select_begin_slice(struct select *s, const struct fact *fact)
 	return select_pass(s, fact);
 }
 
+/* Consumers that follow what is around a slice have to know that this one has ended. */
+static int select_pass_place(struct select *s, const struct fact *fact)
+{
+	struct fact place = *fact;
+
+	place.end_reason = END_UNFINISHED;
+	return select_pass(s, &place);
+}
+
 static int select_end_slice(struct select *s, const struct fact *fact)
 {
 	struct select_track *track = select_track_of(s, fact);
@@ -101,6 +110,8 @@ static int select_end_slice(struct select *s, const struct fact *fact)
 		error = select_decide(s, frame->ordinal);
 	else if (s->mode <= SELECT_TABLE && selected)
 		error = select_pass_selected(s, fact);
+	else if (s->mode == SELECT_PLACES)
+		error = select_pass_place(s, fact);
 	select_pop(track);
 	return error;
 }
@@ -168,7 +179,7 @@ static int select_flow(struct select *s, const struct fact *fact)
 	const struct select_track *track = select_track_of(s, fact);
 	bool kept = !s->is_conditional;
 
-	if (s->mode == SELECT_ALL || s->mode == SELECT_ENDS)
+	if (s->mode == SELECT_ALL || s->mode <= SELECT_PLACES)
 		return select_pass(s, fact);
 	if (s->mode != SELECT_CUT)
 		return 0;

@@ -48,8 +48,10 @@ bool select_is_wanted(const struct select_options *options);
 bool select_needs_start(const struct select_options *options);
 
 enum select_mode {
-	SELECT_ENDS,  /* everything, except what ended and was not selected */
-	SELECT_TABLE, /* the same without BEGINs and arrows, whose times are not those of a table */
+	SELECT_ENDS, /* everything, except what ended and was not selected */
+	/* The same, but a slice that is not selected ends as if it had no END of its own. */
+	SELECT_PLACES,
+	SELECT_TABLE, /* SELECT_ENDS without BEGINs and arrows, whose times are not those of a table */
 	SELECT_DECIDE,	/* nothing: decides */
 	SELECT_CUT,	/* what SELECT_DECIDE has decided on, with all that belongs to it */
 	SELECT_SAMPLES, /* samples within the slices that SELECT_DECIDE has decided on */

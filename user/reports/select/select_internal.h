@@ -12,7 +12,7 @@
 enum {
 	SELECT_RECENT = 64,	    /* threads and lanes that are found at once; a power of two */
 	SELECT_MAX_FLOWS = 1 << 20, /* arrows whose ends are followed */
-	SELECT_GROUPS = 1024, /* values whose name is remembered: 2^10 */
+	SELECT_GROUPS = 1024,	    /* values whose name is remembered: 2^10 */
 };
 
 /* A slice that is open. */

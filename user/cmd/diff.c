@@ -60,7 +60,7 @@ struct diff_verb {
 	bool quiet;
 	char **paths; /* of both sides, those of A first */
 	unsigned n_a, n_b, n_paths;
-	char **b; /* those of B; they stay in the arguments */
+	char **a, **b; /* the same, in the arguments */
 	struct reading reading;
 	struct diff *diff;
 };
@@ -197,8 +197,9 @@ static error_t diff_parse_argument(int key, char *arg, struct argp_state *state)
 			usage_error(state, "'%s' is not a number of rows", arg);
 		v->options.max_rows = (unsigned)rows;
 		return 0;
-	case ARGP_KEY_ARG:
-		v->paths[v->n_a++] = arg;
+	case ARGP_KEY_ARGS:
+		v->a = state->argv + state->next;
+		v->n_a = (unsigned)(state->argc - state->next);
 		return 0;
 	case ARGP_KEY_SUCCESS:
 		return usage_select(key, arg, state, &v->select);
@@ -266,6 +267,8 @@ static void diff_join_sides(struct diff_verb *v)
 {
 	unsigned i;
 
+	for (i = 0; i < v->n_a; i++)
+		v->paths[i] = v->a[i];
 	for (i = 0; i < v->n_b; i++)
 		v->paths[v->n_a + i] = v->b[i];
 	v->n_paths = v->n_a + v->n_b;
@@ -307,7 +310,6 @@ int cmd_diff(int argc, char **argv)
 		failures = diff_print_failures(v.diff, stderr);
 	reading_free(&v.reading);
 	diff_free(v.diff);
-	select_options_free(&v.select);
 	free(v.paths);
 	return error ? STATUS_FAILED : failures ? STATUS_REGRESSED : STATUS_DONE;
 }

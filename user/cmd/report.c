@@ -395,6 +395,5 @@ int cmd_report(int argc, char **argv)
 	if (report.consumer)
 		report.consumer->ops->free(report.consumer);
 	reading_free(&report.reading);
-	select_options_free(&report.select);
 	return error ? STATUS_FAILED : STATUS_DONE;
 }

@@ -206,18 +206,21 @@ _Noreturn static void usage_reject_condition(const struct argp_state *state, con
 	exit(STATUS_USAGE);
 }
 
+/* Options are plain data: the selection compiles the condition when it begins. */
 static void usage_parse_where(struct select_options *o, const char *text,
 			      const struct argp_state *state)
 {
 	struct condition_error error;
+	struct condition *condition;
 
 	if (o->text)
 		usage_error(state, "--where is given twice; conditions are joined by &&");
-	condition_free(o->where);
-	o->where = condition_compile(text, &error);
-	o->text = text;
-	if (!o->where)
+	condition = condition_compile(text, &error);
+	if (!condition)
 		usage_reject_condition(state, text, &error);
+	o->text = text;
+	o->uses_start = condition_uses_start(condition);
+	condition_free(condition);
 }
 
 /* "1.5s", "2.250 ms" as the report prints it, or "@123456" on the trace's own clock. */
@@ -263,18 +266,22 @@ static void usage_parse_by(struct select_options *o, char *arg)
 	}
 }
 
-/* The argument of --by is looked for like those of the condition. */
-static void usage_finish_select(struct select_options *o, const struct argp_state *state)
+static void usage_finish_select(const struct select_options *o, const struct argp_state *state)
 {
+	struct condition_error error;
+	struct condition *condition;
+	int key = 0;
+
 	if (o->from.is_set && o->to.is_set && o->from.absolute == o->to.absolute &&
 	    o->from.ns >= o->to.ns)
 		usage_error(state, "--from is not before --to");
-	if (o->by != BY_ARGUMENT)
+	if (o->by != BY_ARGUMENT || !o->text)
 		return;
-	if (!o->where)
-		o->where = condition_new();
-	o->by_number = o->where ? condition_add_key(o->where, o->by_key) : -1;
-	if (o->by_number < 0)
+	condition = condition_compile(o->text, &error);
+	if (condition)
+		key = condition_add_key(condition, o->by_key);
+	condition_free(condition);
+	if (key < 0)
 		usage_error(state, "--by '%s': the condition has too many keys already", o->by_key);
 }
 

@@ -399,6 +399,7 @@ static void select_free(struct consumer *consumer)
 		HASH_DEL(s->flows, flow);
 		free(flow);
 	}
+	condition_free(s->where);
 	free(s->decided);
 	free(s);
 }
@@ -411,6 +412,24 @@ static const struct consumer_ops select_ops = {
 	.free = select_free,
 };
 
+/* The condition of --where, which also looks at the argument of --by. */
+static bool select_compile(struct select *s)
+{
+	const struct select_options *o = s->options;
+	struct condition_error error;
+
+	if (!o->text && o->by != BY_ARGUMENT)
+		return true;
+	s->where = o->text ? condition_compile(o->text, &error) : condition_new();
+	if (s->where && o->by == BY_ARGUMENT)
+		s->by_key = condition_add_key(s->where, o->by_key);
+	if (!s->where || s->by_key < 0)
+		return false;
+	condition_bind(s->where, s->names);
+	s->n_keys = condition_keys(s->where);
+	return true;
+}
+
 struct consumer *select_new(const struct select_options *options, struct names *names)
 {
 	struct select *s = calloc(1, sizeof(*s));
@@ -421,13 +440,11 @@ struct consumer *select_new(const struct select_options *options, struct names *
 	s->options = options;
 	s->names = names;
 	s->to_ns = UINT64_MAX;
-	s->where = options->where;
 	s->is_conditional = options->text != NULL;
-	if (s->where) {
-		condition_bind(s->where, names);
-		s->n_keys = condition_keys(s->where);
-	}
-	return &s->consumer;
+	if (select_compile(s))
+		return &s->consumer;
+	select_free(&s->consumer);
+	return NULL;
 }
 
 int select_add_out(struct consumer *consumer, struct consumer *out)
@@ -444,17 +461,11 @@ int select_add_out(struct consumer *consumer, struct consumer *out)
 
 bool select_is_wanted(const struct select_options *o)
 {
-	return o->where || o->from.is_set || o->to.is_set || o->by;
+	return o->text || o->from.is_set || o->to.is_set || o->by;
 }
 
 bool select_needs_start(const struct select_options *o)
 {
-	return (o->where && condition_uses_start(o->where)) ||
-	       (o->from.is_set && !o->from.absolute) || (o->to.is_set && !o->to.absolute);
-}
-
-void select_options_free(struct select_options *o)
-{
-	condition_free(o->where);
-	o->where = NULL;
+	return o->uses_start || (o->from.is_set && !o->from.absolute) ||
+	       (o->to.is_set && !o->to.absolute);
 }

@@ -32,17 +32,15 @@ enum select_by {
 	BY_ARGUMENT,
 };
 
-/* --where, --from, --to and --by. All zero: everything is selected. */
+/* --where, --from, --to and --by; strings are borrowed. All zero: everything is selected. */
 struct select_options {
-	struct condition *where; /* of --where, or only for the key of --by */
-	const char *text;	 /* of --where; NULL: there is none */
+	const char *text; /* of --where, which compiles; NULL: there is none */
+	bool uses_start;  /* it looks at the time since the trace's start */
 	struct select_time from, to;
 	enum select_by by;
 	const char *by_key;
-	int by_number; /* of the condition's keys */
 };
 
-void select_options_free(struct select_options *options);
 bool select_is_wanted(const struct select_options *options);
 /* Whether the time of the trace's first mark has to be known before it is read. */
 bool select_needs_start(const struct select_options *options);

@@ -74,5 +74,4 @@ void select_cut_free(struct select_cut *cut)
 {
 	if (cut->select)
 		cut->select->ops->free(cut->select);
-	select_options_free(&cut->options);
 }

@@ -56,7 +56,8 @@ struct select_group {
 struct select {
 	struct consumer consumer;
 	const struct select_options *options;
-	struct condition *where; /* NULL: none. Also without --where, for the keys of --by */
+	struct condition *where; /* NULL: none. Also without --where, for the key of --by */
+	int by_key;		 /* the number of that key */
 	bool is_conditional;	 /* --where is there */
 	struct names *names;
 	struct consumer *outs[SELECT_OUTS];

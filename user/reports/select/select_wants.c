@@ -103,7 +103,7 @@ static const struct name *select_group_of_owner(struct select *s, const struct f
 const struct name *select_group_of(struct select *s, const struct fact *fact)
 {
 	const struct arg *arg = NULL;
-	unsigned i, key = (unsigned)s->options->by_number;
+	unsigned i, key = (unsigned)s->by_key;
 
 	if (s->options->by != BY_ARGUMENT)
 		return select_group_of_owner(s, fact);

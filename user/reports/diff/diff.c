@@ -122,10 +122,12 @@ static void sums_to_values(float *values, const struct diff_row *row, const stru
 	values[METRIC_TOTAL] = (float)((double)s->total / units);
 	if (row->key.kind == DIFF_SLICE)
 		values[METRIC_SELF] = (float)((double)s->self / units);
-	if (s->states == s->count) {
-		values[METRIC_RUNNING] = (float)((double)s->running / units);
-		values[METRIC_RUNNABLE] = (float)((double)s->runnable / units);
-		values[METRIC_BLOCKED] = (float)((double)s->blocked / units);
+	if (diff_knows_states(s)) {
+		double all = (double)s->count / (double)s->states / units;
+
+		values[METRIC_RUNNING] = (float)((double)s->running * all);
+		values[METRIC_RUNNABLE] = (float)((double)s->runnable * all);
+		values[METRIC_BLOCKED] = (float)((double)s->blocked * all);
 	}
 	for (i = 0; i < DIFF_COUNTERS; i++) {
 		if (s->with_counter[i] == s->count)

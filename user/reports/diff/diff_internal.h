@@ -157,6 +157,15 @@ struct diff {
 	bool failed;	     /* out of memory */
 };
 
+/*
+ * Whether the states of enough slices are known: where a recording begins, and where context
+ * switches were lost, they are not. Those of the others are taken to be alike.
+ */
+static inline bool diff_knows_states(const struct diff_sums *sums)
+{
+	return sums->states && sums->states >= sums->count - sums->count / 5;
+}
+
 /* diff_collect.c */
 extern const struct consumer_ops diff_ops;
 struct diff_row *diff_row_get(struct diff *d, enum diff_kind kind, const struct name *category,

@@ -17,9 +17,10 @@
  * Values are logarithms, as noise is mostly a factor. A part of it is common to all names of a run:
  * the machine was busy, or slow. So every time is looked at twice, as it is and without the median
  * deviation of all names of its run; what differs only in the second form has to agree with the
- * first one about the direction. What is further from the median than three
+ * first one about the direction. What is further from the median than 1.5
  * robust standard deviations (of both sides together) is moved there, so that one disturbed run
- * does not hide what all others show. All of this depends on no side, so the test stays exact.
+ * does not hide what all others show; if the sides are apart, their values are less than one such
+ * deviation from the median. All of this depends on no side, so the test stays exact.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -102,7 +103,7 @@ static void clip_outliers(double *x, unsigned n, double *scratch)
 	middle = median_of(scratch, n);
 	for (i = 0; i < n; i++)
 		scratch[i] = fabs(x[i] - middle);
-	deviation = 3 * 1.4826 * median_of(scratch, n);
+	deviation = 1.5 * 1.4826 * median_of(scratch, n);
 	for (i = 0; i < n && deviation > 0; i++)
 		x[i] = fmin(fmax(x[i], middle - deviation), middle + deviation);
 }

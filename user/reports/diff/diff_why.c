@@ -47,12 +47,12 @@ static void explain_states(const struct diff_row *row, struct diff_why *why)
 {
 	const struct diff_sums *a = &row->side[0], *b = &row->side[1];
 
-	why->has_states = a->count && b->count && a->states == a->count && b->states == b->count;
+	why->has_states = diff_knows_states(a) && diff_knows_states(b);
 	if (!why->has_states)
 		return;
-	why->running_ns = AVERAGE_CHANGE(row, running);
-	why->runnable_ns = AVERAGE_CHANGE(row, runnable);
-	why->blocked_ns = AVERAGE_CHANGE(row, blocked);
+	why->running_ns = average_change(a->running, a->states, b->running, b->states);
+	why->runnable_ns = average_change(a->runnable, a->states, b->runnable, b->states);
+	why->blocked_ns = average_change(a->blocked, a->states, b->blocked, b->states);
 }
 
 static void explain_counters(const struct diff *d, const struct diff_row *row, struct diff_why *why)

@@ -28,12 +28,12 @@ struct diff *diff_new(const struct diff_options *options, struct names *names)
 	return NULL;
 }
 
-static void diff_row_free(struct diff_row *row)
+static void diff_row_free(struct diff *d, struct diff_row *row)
 {
 	unsigned i;
 
 	for (i = 0; i < DIFF_BLOCKS; i++)
-		diff_sums_free(&row->blocks[i]);
+		diff_sums_free(d, &row->blocks[i]);
 	free(row->blocks);
 	free(row->values);
 	free(row->results);
@@ -54,7 +54,7 @@ void diff_free(struct diff *d)
 	}
 	HASH_ITER (hh, d->rows, row, next_row) {
 		HASH_DEL(d->rows, row);
-		diff_row_free(row);
+		diff_row_free(d, row);
 	}
 	flame_free(d->flame);
 	free(d->order);
@@ -168,9 +168,10 @@ static int diff_take_block(struct diff *d, unsigned block, double seconds)
 			sums_to_values(values, row, s, units);
 			row->runs[d->is_b]++;
 		}
+		d->groups -= s->histogram.n;
 		free(s->histogram.counts);
 		s->histogram = (struct diff_histogram){ 0 };
-		diff_sums_merge(&row->side[d->is_b], s);
+		diff_sums_merge(d, &row->side[d->is_b], s);
 		*s = (struct diff_sums){ 0 };
 	}
 	if (units > 0) {
@@ -191,8 +192,8 @@ static unsigned diff_count_blocks(struct diff *d)
 	if (n < 2 || span % d->block_ns >= d->block_ns / 2)
 		return n;
 	for (row = d->rows; row; row = row->hh.next) {
-		diff_sums_merge(&row->blocks[n - 2], &row->blocks[n - 1]);
-		diff_sums_free(&row->blocks[n - 1]);
+		diff_sums_merge(d, &row->blocks[n - 2], &row->blocks[n - 1]);
+		diff_sums_free(d, &row->blocks[n - 1]);
 	}
 	return n - 1;
 }

@@ -37,14 +37,20 @@ static double fine_least(unsigned bucket)
 	return ldexp(FINE_GROUP + bucket % FINE_GROUP, (int)shift - 1);
 }
 
-static bool fine_grow(struct diff_histogram *h, unsigned group)
+static bool fine_grow(struct diff *d, struct diff_histogram *h, unsigned group)
 {
 	unsigned first = h->n && h->first < group ? h->first : group;
 	unsigned end = h->n && h->first + h->n > group ? h->first + h->n : group + 1u;
-	uint32_t *grown = calloc((size_t)(end - first) * FINE_GROUP, sizeof(*grown));
+	uint32_t *grown = NULL;
 
-	if (!grown)
+	d->groups += end - first - h->n;
+	if (d->groups <= DIFF_MAX_GROUPS)
+		grown = calloc((size_t)(end - first) * FINE_GROUP, sizeof(*grown));
+	if (!grown) {
+		d->groups -= end - first - h->n;
+		d->failed = true;
 		return false;
+	}
 	if (h->n)
 		memcpy(grown + (size_t)(h->first - first) * FINE_GROUP, h->counts,
 		       (size_t)h->n * FINE_GROUP * sizeof(*grown));
@@ -53,11 +59,11 @@ static bool fine_grow(struct diff_histogram *h, unsigned group)
 	return true;
 }
 
-static void fine_add(struct diff_histogram *h, unsigned bucket, uint32_t n)
+static void fine_add(struct diff *d, struct diff_histogram *h, unsigned bucket, uint32_t n)
 {
 	unsigned group = bucket >> FINE_BITS;
 
-	if ((group < h->first || group - h->first >= h->n) && !fine_grow(h, group))
+	if ((group < h->first || group - h->first >= h->n) && !fine_grow(d, h, group))
 		return;
 	bucket -= h->first * FINE_GROUP;
 	if (__builtin_add_overflow(h->counts[bucket], n, &h->counts[bucket]))
@@ -85,7 +91,7 @@ double diff_percentile(const struct diff_histogram *h, double share)
 
 /* --- sums -------------------------------------------------------------------------------------- */
 
-void diff_sums_merge(struct diff_sums *to, const struct diff_sums *from)
+void diff_sums_merge(struct diff *d, struct diff_sums *to, const struct diff_sums *from)
 {
 	unsigned i;
 
@@ -103,13 +109,14 @@ void diff_sums_merge(struct diff_sums *to, const struct diff_sums *from)
 	}
 	for (i = 0; i < from->histogram.n * FINE_GROUP; i++) {
 		if (from->histogram.counts[i])
-			fine_add(&to->histogram, from->histogram.first * FINE_GROUP + i,
+			fine_add(d, &to->histogram, from->histogram.first * FINE_GROUP + i,
 				 from->histogram.counts[i]);
 	}
 }
 
-void diff_sums_free(struct diff_sums *sums)
+void diff_sums_free(struct diff *d, struct diff_sums *sums)
 {
+	d->groups -= sums->histogram.n;
 	free(sums->histogram.counts);
 	*sums = (struct diff_sums){ 0 };
 }
@@ -170,8 +177,8 @@ static void diff_halve_blocks(struct diff *d)
 			struct diff_sums pair = row->blocks[2 * i];
 
 			row->blocks[2 * i] = (struct diff_sums){ 0 };
-			diff_sums_merge(&pair, &row->blocks[2 * i + 1]);
-			diff_sums_free(&row->blocks[2 * i + 1]);
+			diff_sums_merge(d, &pair, &row->blocks[2 * i + 1]);
+			diff_sums_free(d, &row->blocks[2 * i + 1]);
 			row->blocks[i] = pair;
 		}
 	}
@@ -250,6 +257,8 @@ static void add_edge(struct diff *d, struct diff_row *parent, struct diff_row *c
 	struct diff_edge *edge;
 
 	HASH_FIND(hh, d->edges, &key, sizeof(key), edge);
+	if (!edge && HASH_CNT(hh, d->edges) == DIFF_MAX_EDGES)
+		return;
 	if (!edge) {
 		edge = calloc(1, sizeof(*edge));
 		if (!edge)
@@ -265,11 +274,11 @@ static void add_edge(struct diff *d, struct diff_row *parent, struct diff_row *c
 	edge->count[d->is_b]++;
 }
 
-static void add_duration(struct diff_sums *sums, uint64_t duration)
+static void add_duration(struct diff *d, struct diff_sums *sums, uint64_t duration)
 {
 	sums->count++;
 	sums->total += duration;
-	fine_add(&sums->histogram, fine_bucket(duration), 1);
+	fine_add(d, &sums->histogram, fine_bucket(duration), 1);
 }
 
 static int diff_counter_index(struct diff *d, const struct name *name)
@@ -338,7 +347,7 @@ static void diff_end_slice(struct diff *d, const struct fact *fact)
 	if (!row || fact->end_reason != END_NORMAL)
 		return;
 	sums = &row->blocks[diff_block_of(d, fact->ts_ns)];
-	add_duration(sums, duration);
+	add_duration(d, sums, duration);
 	sums->self += fact->self_ns;
 	if (fact->states && !fact->states->unknown) {
 		sums->running += fact->states->running;
@@ -359,7 +368,7 @@ static void diff_end_async(struct diff *d, const struct fact *fact)
 					    fact->category, fact->name, NULL);
 
 	if (row && fact->end_reason == END_NORMAL)
-		add_duration(&row->blocks[diff_block_of(d, fact->ts_ns)],
+		add_duration(d, &row->blocks[diff_block_of(d, fact->ts_ns)],
 			     fact->ts_ns - fact->begin_ns);
 }
 

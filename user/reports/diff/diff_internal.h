@@ -116,6 +116,8 @@ struct diff_thread {
 enum {
 	DIFF_RECENT = 1024, /* rows that are found at once; a power of two */
 	DIFF_RECENT_THREADS = 64,
+	DIFF_MAX_EDGES = 1 << 16,
+	DIFF_MAX_GROUPS = 1 << 19, /* of all histograms together: 256 MiB */
 };
 
 struct diff_run {
@@ -139,6 +141,7 @@ struct diff {
 	bool in_blocks;
 	struct diff_row *rows, *recent[DIFF_RECENT];
 	uint64_t rows_left_out; /* facts of names beyond the limit */
+	uint64_t groups;	/* that all histograms have now */
 	struct diff_edge *edges;
 	struct diff_thread *threads, *recent_threads[DIFF_RECENT_THREADS];
 	const struct name *counters[DIFF_COUNTERS];
@@ -170,8 +173,8 @@ static inline bool diff_knows_states(const struct diff_sums *sums)
 extern const struct consumer_ops diff_ops;
 struct diff_row *diff_row_get(struct diff *d, enum diff_kind kind, const struct name *category,
 			      const struct name *name, const struct name *series);
-void diff_sums_merge(struct diff_sums *to, const struct diff_sums *from);
-void diff_sums_free(struct diff_sums *sums);
+void diff_sums_merge(struct diff *d, struct diff_sums *to, const struct diff_sums *from);
+void diff_sums_free(struct diff *d, struct diff_sums *sums);
 /* NAN: the histogram is empty. */
 double diff_percentile(const struct diff_histogram *h, double share);
 void diff_threads_forget(struct diff *d);

@@ -112,6 +112,19 @@ check "the lock is red, and says how much it grew" grep -qE '<title>lock \([0-9,
 "$proftrace" diff --flame --per request a*.json -- b*.json >folded
 check "folded: before and after" grep -qE '^request;query;lock [0-9]+ [0-9]+$' folded
 
+if can_trace; then
+	for side in a b; do
+		"$proftrace" -q --sample 999 -e none -o $side.pftrace -- "$programs/sampled" 1 0.2 >/dev/null
+	done
+	"$proftrace" diff --flame --per work a.pftrace -- b.pftrace >folded
+	equal "traces with samples: a graph of these" \
+		"$(awk '/;alpha [0-9]+ [0-9]+$/ && $(NF - 1) > 0 && $NF > 0' folded | wc -l)" 1
+	"$proftrace" diff --flame --per work --where 'dur > 0ns' a.pftrace -- b.pftrace >folded
+	check "with a condition: of slices" grep -qE '^work [0-9]+ [0-9]+$' folded
+else
+	skip "samples" "this machine cannot record"
+fi
+
 # --- a name on one side, and what cannot be compared ---------------------------------------------------------
 sed 's/"parse"/"scan"/' b1.json >renamed.json
 "$proftrace" diff a1.json -- renamed.json >out 2>err

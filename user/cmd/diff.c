@@ -44,7 +44,8 @@ static const struct argp_option options[] = {
 	{ "format", KEY_FORMAT, "FORMAT", 0, "Print a table, markdown or json", 0 },
 	{ "limit", 'n', "N", 0, "Print only the first N rows of each part (all)", 0 },
 	{ "flame", KEY_FLAME, NULL, 0,
-	  "Instead, write a flame graph of the slices of B, coloured by their change", 0 },
+	  "Instead, write a flame graph of B, coloured by the change: samples, or time of slices",
+	  0 },
 	{ "output", 'o', "FILE", 0,
 	  "Write --flame to FILE: an image if it ends in .svg, else folded stacks as text", 0 },
 	SELECT_CUT_OPTIONS,
@@ -115,7 +116,8 @@ static int diff_read_all(struct diff_verb *v, struct failure *f)
 	r->n_paths = v->n_paths;
 	r->quiet = v->quiet;
 	r->select = select_is_wanted(&v->select) ? &v->select : NULL;
-	if (reading_init(r, false))
+	/* Which samples are in selected slices is known only when these have ended. */
+	if (reading_init(r, v->options.with_flame && !r->select))
 		return failure_set(f, -ENOMEM, "cannot read", v->paths[0], NULL);
 	v->diff = diff_new(&v->options, r->names);
 	if (!v->diff)
@@ -132,10 +134,14 @@ static int diff_read_all(struct diff_verb *v, struct failure *f)
 
 static int diff_write_flame(const struct diff_verb *v, struct failure *f)
 {
-	const struct flame_text text = { "B compared with A",
-					 "widths: time of slices in B; colours: change", "ns" };
+	static const struct flame_text texts[] = {
+		{ "B compared with A", "widths: time of slices in B; colours: change", "ns" },
+		{ "B compared with A", "widths: samples in B; colours: change", "samples" },
+	};
+	bool of_samples;
+	struct flame *flame = diff_flame(v->diff, &of_samples);
 
-	return flame_write_file(diff_flame(v->diff), &text, v->output, f);
+	return flame_write_file(flame, &texts[of_samples], v->output, f);
 }
 
 static int diff_print_result(const struct diff_verb *v, struct failure *f)

@@ -20,9 +20,12 @@ struct diff *diff_new(const struct diff_options *options, struct names *names)
 	d->options = options;
 	d->names = names;
 	d->runs = calloc(DIFF_MAX_RUNS + 1, sizeof(*d->runs));
-	if (options->with_flame)
+	if (options->with_flame) {
 		d->flame = flame_new();
-	if (d->runs && (d->flame || !options->with_flame))
+		d->samples[0] = flame_samples_new(NULL);
+		d->samples[1] = flame_samples_new(NULL);
+	}
+	if (d->runs && ((d->flame && d->samples[0] && d->samples[1]) || !options->with_flame))
 		return d;
 	diff_free(d);
 	return NULL;
@@ -44,6 +47,7 @@ void diff_free(struct diff *d)
 {
 	struct diff_row *row, *next_row;
 	struct diff_edge *edge, *next;
+	unsigned i;
 
 	if (!d)
 		return;
@@ -56,6 +60,10 @@ void diff_free(struct diff *d)
 		HASH_DEL(d->rows, row);
 		diff_row_free(d, row);
 	}
+	for (i = 0; i < 2; i++) {
+		if (d->samples[i])
+			d->samples[i]->ops->free(d->samples[i]);
+	}
 	flame_free(d->flame);
 	free(d->order);
 	free(d->runs);
@@ -67,9 +75,34 @@ struct consumer *diff_consumer(struct diff *d)
 	return &d->consumer;
 }
 
-struct flame *diff_flame(struct diff *d)
+struct flame *diff_flame(struct diff *d, bool *ret_of_samples)
 {
+	*ret_of_samples = d->flame_of_samples;
 	return d->flame;
+}
+
+/* If both sides have samples of call stacks, these say more than slices. */
+static int choose_flame(struct diff *d)
+{
+	struct flame_samples_count n[2];
+	unsigned i;
+	int error = 0;
+
+	for (i = 0; i < 2; i++)
+		flame_samples_counts(d->samples[i], &n[i]);
+	if (n[0].samples && n[1].samples) {
+		flame_free(d->flame);
+		d->flame = flame_new();
+		d->flame_of_samples = true;
+	}
+	for (i = 0; i < 2 && d->flame && d->flame_of_samples && !error; i++) {
+		flame_add_to(d->flame, i);
+		error = flame_samples_fill(d->samples[i], d->names, d->flame);
+	}
+	if (!d->flame)
+		return -ENOMEM;
+	flame_compare(d->flame, d->units[1] / fmax(d->units[0], 1e-9));
+	return error;
 }
 
 /* --- values ------------------------------------------------------------------------------------ */
@@ -391,7 +424,7 @@ int diff_decide(struct diff *d, bool quiet, struct failure *f)
 		return -ENODATA;
 	}
 	d->order = calloc(HASH_COUNT(d->rows), sizeof(struct diff_row *));
-	if (!d->order || diff_test(d))
+	if (!d->order || diff_test(d) || (d->flame && choose_flame(d)))
 		return failure_set(f, -ENOMEM, "cannot compare", d->runs[0].path, NULL);
 	for (row = d->rows; row; row = row->hh.next) {
 		if (!row->runs[0] && !row->runs[1])
@@ -400,8 +433,6 @@ int diff_decide(struct diff *d, bool quiet, struct failure *f)
 		d->order[d->n_order++] = row;
 	}
 	diff_find_parents(d);
-	if (d->flame)
-		flame_compare(d->flame, d->units[1] / fmax(d->units[0], 1e-9));
 	qsort(d->order, d->n_order, sizeof(struct diff_row *), compare_weights);
 	return 0;
 }

@@ -69,7 +69,10 @@ int diff_decide(struct diff *diff, bool quiet, struct failure *f);
 int diff_print(const struct diff *diff, FILE *out);
 /* Prints on standard error the names that regressed by more than `fail_over`; how many. */
 unsigned diff_print_failures(const struct diff *diff, FILE *out);
-/* The time of slices by the slices around them, of B over A. NULL without `with_flame`. */
-struct flame *diff_flame(struct diff *diff);
+/*
+ * B compared with A: samples of call stacks if both have some, else the time of slices by the slices
+ * around them. After diff_decide(). NULL without `with_flame`.
+ */
+struct flame *diff_flame(struct diff *diff, bool *ret_of_samples);
 
 #endif

@@ -420,6 +420,10 @@ static int diff_fact(struct consumer *consumer, const struct fact *fact)
 			snprintf(d->runs[d->n_runs].process, sizeof(d->runs->process), "%.60s",
 				 fact->process->name->text);
 		break;
+	case FACT_SAMPLE:
+		if (d->samples[d->is_b])
+			return d->samples[d->is_b]->ops->fact(d->samples[d->is_b], fact);
+		break;
 	case FACT_EXIT:
 		diff_thread_exit(d, fact->thread);
 		break;

@@ -151,6 +151,8 @@ struct diff {
 	uint64_t first_ns, last_ns, block_ns;
 	unsigned n_blocks;
 	struct flame *flame;
+	bool flame_of_samples;
+	struct consumer *samples[2]; /* of call stacks, on each side; NULL without a flame graph */
 	struct flame_frame stack[64];
 	/* After diff_decide(). */
 	struct diff_row **order; /* by weight */

@@ -93,7 +93,12 @@ void flame_add_side(struct flame *flame, const struct flame_frame *frames, unsig
 
 void flame_add(struct flame *flame, const struct flame_frame *frames, unsigned n, uint64_t weight)
 {
-	flame_add_side(flame, frames, n, weight, true);
+	flame_add_side(flame, frames, n, weight, !flame->adds_before);
+}
+
+void flame_add_to(struct flame *flame, bool is_after)
+{
+	flame->adds_before = !is_after;
 }
 
 void flame_compare(struct flame *flame, double ratio)

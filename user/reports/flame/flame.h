@@ -54,6 +54,8 @@ void flame_add(struct flame *flame, const struct flame_frame *frames, unsigned n
 void flame_add_side(struct flame *flame, const struct flame_frame *frames, unsigned n,
 		    uint64_t weight, bool is_after);
 void flame_compare(struct flame *flame, double ratio);
+/* What flame_add() adds from now on is of that side. */
+void flame_add_to(struct flame *flame, bool is_after);
 uint64_t flame_cut(const struct flame *flame); /* weight of the stacks that were cut */
 
 /* Errors of writing are those of `out`. Returns 0 or -ENOMEM. */

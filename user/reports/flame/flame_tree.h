@@ -29,7 +29,8 @@ struct flame {
 	struct flame_node root; /* all samples; it has no name */
 	struct flame_node *nodes;
 	uint64_t cut;
-	double ratio; /* of units of work, after to before; 0: there is one side */
+	bool adds_before; /* flame_add() adds to what the graph is compared with */
+	double ratio;	  /* of units of work, after to before; 0: there is one side */
 };
 
 /* How much the frame grew, as a share of what it was before; INFINITY: it was not there. */

@@ -117,8 +117,7 @@ if can_trace; then
 		"$proftrace" -q --sample 999 -e none -o $side.pftrace -- "$programs/sampled" 1 0.2 >/dev/null
 	done
 	"$proftrace" diff --flame --per work a.pftrace -- b.pftrace >folded
-	equal "traces with samples: a graph of these" \
-		"$(awk '/;alpha [0-9]+ [0-9]+$/ && $(NF - 1) > 0 && $NF > 0' folded | wc -l)" 1
+	check "traces with samples: a graph of these" grep -qE ';alpha [1-9][0-9]* [1-9][0-9]*$' folded
 	"$proftrace" diff --flame --per work --where 'dur > 0ns' a.pftrace -- b.pftrace >folded
 	check "with a condition: of slices" grep -qE '^work [0-9]+ [0-9]+$' folded
 else

@@ -348,7 +348,7 @@ fuzz: $(FUZZ)
 JOBS = $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell nproc))
 
 # What the integration tests record and use.
-test-programs: samples $(TEST_PROGRAMS) $(ATTACK_PROGRAMS) $(foreach t,canon many_events json_paths clock_error hostile_trace,$B/tests/tools/$t)
+test-programs: samples $(TEST_PROGRAMS) $(ATTACK_PROGRAMS) $(foreach t,canon many_events json_paths clock_error hostile_trace noisy_service,$B/tests/tools/$t)
 
 test: packages
 	+$(MAKE) --no-print-directory $(JOBS) check

@@ -191,6 +191,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		{ "proftrace top", &usage_top },     { "proftrace convert", &usage_convert },
 		{ "proftrace merge", &usage_merge }, { "proftrace check", &usage_check },
 		{ "proftrace ctl", &usage_ctl },     { "proftrace record", &usage_record },
+		{ "proftrace diff", &usage_diff },
 	};
 	char *words[MOST_WORDS + 1], *text;
 	struct usage usage;

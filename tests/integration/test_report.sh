@@ -244,7 +244,8 @@ if [ -x "$json_paths" ]; then
 		equal "JSON: all of it is documented${options:+ ($options)}" "$(comm -23 got wanted)" ""
 	done
 	report --format json --per-thread t.json >out.json
-	schema out.json | sort -u - others | sed 's/ .*//' | sort -u >got
+	report --format json --by n t.json other.json objects.pftrace >by.json
+	{ schema out.json; schema by.json; } | sort -u - others | sed 's/ .*//' | sort -u >got
 	equal "JSON: all of pools and objects is documented" "$(comm -23 others wanted)" ""
 	sed 's/ .*//' wanted | grep -vE '\.other$|ipc$|(running|runnable|blocked|unknown)_ns$' | sort -u >all
 	equal "JSON: all that is documented is there" "$(comm -13 got all)" ""

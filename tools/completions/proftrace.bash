@@ -13,6 +13,7 @@ _proftrace() {
 		check
 		convert
 		ctl
+		diff
 		list
 		merge
 		open
@@ -67,15 +68,23 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "total self avg min max count name p50 p95 p99 share" -- "$word"))
 		return
 		;;
+	--by)
+		COMPREPLY=($(compgen -W "thread process rank epoch batch" -- "$word"))
+		return
+		;;
 	--unit)
 		COMPREPLY=($(compgen -W "auto ns us ms s" -- "$word"))
 		return
 		;;
 	--format)
-		COMPREPLY=($(compgen -W "table json csv" -- "$word"))
+		if [ "$verb" = diff ]; then
+			COMPREPLY=($(compgen -W "table markdown json" -- "$word"))
+		else
+			COMPREPLY=($(compgen -W "table json csv" -- "$word"))
+		fi
 		return
 		;;
-	-n | --limit | --iterations | -i | --interval | --columns | --name)
+	-n | --limit | --where | --from | --to | --per | --fail-over | --confidence | --iterations | -i | --interval | --columns | --name)
 		return
 		;;
 	-d | --duration | -D | --domain | -u | --usdt | -f | --func | --buffer | --buffers | --dump-period | --max-size | --schedule | --max-overhead | --sample | --stack | --offcpu | --keep | --rank | --flight-recorder | --flight-memory | --system-interval | --counter-interval | --include-offset | --port | --viewer)
@@ -86,8 +95,11 @@ _proftrace() {
 	record:-*)
 		COMPREPLY=($(compgen -W "--pid --output --duration --domain --usdt --func --counters --counter-interval --no-children --mode --buffer --buffers --dump-period --compress --max-size --keep --rank --flight-recorder --flight-memory --trigger --handler --sched --sample --stack --offcpu --system --system-interval --include-json --include-offset --schedule --max-overhead --stats-only --per-thread --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
+	diff:-*)
+		COMPREPLY=($(compgen -W "--per --fail-over --confidence --format --limit --flame --output --where --from --to --quiet --help" -- "$word"))
+		;;
 	report:-*)
-		COMPREPLY=($(compgen -W "--limit --sort --ascending --columns --domain --name --per-thread --slowest --flame --output --unit --format --quiet --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--limit --sort --ascending --columns --domain --name --per-thread --slowest --flame --where --from --to --by --output --unit --format --quiet --help" -- "$word"))
 		;;
 	list:-*)
 		COMPREPLY=($(compgen -W "--pid --functions --counters --verbose --help" -- "$word"))
@@ -102,10 +114,10 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "pause resume dump reset stop status stats" -- "$word"))
 		;;
 	convert:-*)
-		COMPREPLY=($(compgen -W "--output --compress --quiet --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--output --compress --where --from --to --quiet --help" -- "$word"))
 		;;
 	merge:-*)
-		COMPREPLY=($(compgen -W "--output --align --offset --join-flows --compress --quiet --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--output --align --offset --join-flows --compress --where --from --to --quiet --help" -- "$word"))
 		;;
 	top:-*)
 		COMPREPLY=($(compgen -W "--pid --interval --iterations --sort --since-refresh --domain --no-children --buffer --help" -- "$word"))
@@ -113,7 +125,7 @@ _proftrace() {
 	check:-*)
 		COMPREPLY=($(compgen -W "--help" -- "$word"))
 		;;
-	report:* | list:* | open:* | convert:* | merge:*)
+	report:* | diff:* | list:* | open:* | convert:* | merge:*)
 		compopt -o default
 		;;
 	record:*)

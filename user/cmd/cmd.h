@@ -7,7 +7,8 @@ enum exit_status {
 	STATUS_DONE = 0,
 	STATUS_FAILED = 1, /* after an error message */
 	STATUS_USAGE = 2,
-	STATUS_LOSSY = 3, /* --strict, and events were lost or malformed */
+	STATUS_LOSSY = 3,     /* --strict, and events were lost or malformed */
+	STATUS_REGRESSED = 4, /* diff --fail-over */
 };
 
 int cmd_record(int argc, char **argv);
@@ -15,6 +16,7 @@ int cmd_record(int argc, char **argv);
 struct failure;
 int check_descriptors(struct failure *f);
 int cmd_report(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_open(int argc, char **argv);
 int cmd_top(int argc, char **argv);
@@ -26,6 +28,6 @@ int cmd_ctl(int argc, char **argv);
 /* The options of the verbs (cmd/usage.h). */
 struct usage;
 extern const struct usage usage_record, usage_report, usage_list, usage_open, usage_top,
-	usage_convert, usage_merge, usage_check, usage_ctl;
+	usage_convert, usage_merge, usage_check, usage_ctl, usage_diff;
 
 #endif

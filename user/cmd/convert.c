@@ -8,6 +8,7 @@
 #include "merge/rewrite.h"
 #include "cmd/usage.h"
 #include "privilege/invoker.h"
+#include "reports/select/select_cut.h"
 
 static const char doc[] =
 	"Write a trace in another format.\v"
@@ -16,6 +17,8 @@ static const char doc[] =
 	"without one of these, OUT.pftrace and OUT.json are written.\n\n"
 	"Examples:\n"
 	"  proftrace convert -o slow.json.gz slow.pftrace\n"
+	"  proftrace convert --where 'in(\"request\") && dur > 1ms' -o part slow.pftrace\n"
+	"  proftrace convert --from 2s --to 2500ms -o part slow.pftrace\n"
 	"  proftrace convert -o chromium.pftrace chromium.json.gz\n";
 
 enum {
@@ -25,6 +28,7 @@ enum {
 static const struct argp_option options[] = {
 	{ "output", 'o', "OUT", 0, "Write OUT (repeatable)", 0 },
 	{ "compress", OPTION_COMPRESS, NULL, 0, "Compress Perfetto files to about a fifth", 0 },
+	SELECT_CUT_OPTIONS,
 	{ "quiet", 'q', NULL, 0, "Print errors only", 0 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
@@ -36,6 +40,7 @@ struct convert_trace {
 	const char *path;
 	bool compress;
 	bool quiet;
+	struct select_cut cut;
 	struct rewrite rewrite;
 	struct source source;
 };
@@ -43,6 +48,17 @@ struct convert_trace {
 static int convert_event(void *context, const struct event *event)
 {
 	return rewrite_event(context, event);
+}
+
+/* The first reading, which only decides what is selected. */
+static int convert_decide(void *context, struct failure *f)
+{
+	struct convert_trace *c = context;
+	struct reader_error why = { 0 };
+	const struct reader_sink sink = { convert_event,       &c->rewrite, c->rewrite.names,
+					  &c->rewrite.account, NULL,	    c->rewrite.callstacks };
+
+	return rewrite_source(&c->rewrite, &c->source, &sink, &why, f);
 }
 
 static int convert_source(struct convert_trace *c, struct reader_error *why, struct failure *f)
@@ -63,12 +79,17 @@ static int convert_trace(struct convert_trace *c, struct failure *f)
 	int error = rewrite_init(&c->rewrite, f);
 
 	c->rewrite.compress = c->compress;
+	select_cut_attach(&c->cut, &c->rewrite);
 	for (i = 0; !error && i < c->n_outputs; i++)
 		error = rewrite_output(&c->rewrite, c->outputs[i], f);
 	if (!error)
 		error = source_open(&c->source, c->path, f);
 	if (!error)
 		error = source_read_start(&c->source, f);
+	if (!error && select_needs_start(&c->cut.options))
+		error = source_find_first(&c->source, f);
+	if (!error && c->rewrite.cut)
+		error = rewrite_decide(&c->rewrite, c->source.first_ns, convert_decide, c, f);
 	if (!error)
 		error = rewrite_begin(&c->rewrite, &c->source.origin, c->source.first_ns, f);
 	if (!error)
@@ -78,6 +99,7 @@ static int convert_trace(struct convert_trace *c, struct failure *f)
 		error = rewrite_end(&c->rewrite, f);
 	if (rewrite_any_written(&c->rewrite) && !c->quiet) {
 		rewrite_source_notes(&c->source, &why);
+		select_cut_summary(&c->cut);
 		rewrite_summary(&c->rewrite);
 	}
 	return error;
@@ -114,7 +136,7 @@ static error_t convert_parse_option(int key, char *arg, struct argp_state *state
 			usage_error(state, "-o OUT is required");
 		return 0;
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return usage_select(key, arg, state, &c->cut.options);
 	}
 }
 
@@ -139,6 +161,7 @@ int cmd_convert(int argc, char **argv)
 		failure_print(&f, stderr);
 	source_close(&c->source);
 	rewrite_free(&c->rewrite);
+	select_cut_free(&c->cut);
 	free(c);
 	return error ? STATUS_FAILED : STATUS_DONE;
 }

@@ -20,6 +20,7 @@
 #include "merge/merge.h"
 #include "privilege/invoker.h"
 #include "record/record.h"
+#include "reports/select/select_cut.h"
 
 static const char doc[] =
 	"Merge several traces into one: of ranks, of hosts, and Chrome JSON of other programs.\v"
@@ -49,6 +50,7 @@ static const struct argp_option options[] = {
 	{ "join-flows", OPTION_JOIN_FLOWS, NULL, 0,
 	  "Join flows of different files that have the same id", 0 },
 	{ "compress", OPTION_COMPRESS, NULL, 0, "Compress Perfetto files to about a fifth", 0 },
+	SELECT_CUT_OPTIONS,
 	{ "quiet", 'q', NULL, 0, "Print errors only", 0 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
@@ -81,6 +83,7 @@ struct merge_traces {
 	struct merge_sched *sched;
 	uint64_t sched_twice,
 		sched_elsewhere; /* scheduling events left out: duplicates, other machines */
+	struct select_cut cut;
 	struct rewrite rewrite;
 };
 
@@ -393,6 +396,20 @@ static int merge_read_parts(struct merge_traces *m, struct failure *f)
 	return error;
 }
 
+/* The first reading, which only decides what is selected. */
+static int merge_decide(void *context, struct failure *f)
+{
+	struct merge_traces *m = context;
+	int error = merge_read_parts(m, f);
+
+	owners_free(m->owners);
+	m->owners = NULL;
+	free(m->sched);
+	m->sched = merge_sched_new();
+	m->before_zero = m->after_end = m->sched_twice = m->sched_elsewhere = 0;
+	return error || m->sched ? error : failure_set(f, -ENOMEM, "cannot start", "", NULL);
+}
+
 static int merge_traces(struct merge_traces *m, struct failure *f)
 {
 	struct trace_origin origin;
@@ -401,6 +418,7 @@ static int merge_traces(struct merge_traces *m, struct failure *f)
 	int error = rewrite_init(&m->rewrite, f);
 
 	m->rewrite.compress = m->compress;
+	select_cut_attach(&m->cut, &m->rewrite);
 	for (i = 0; !error && i < m->n_outputs; i++)
 		error = rewrite_output(&m->rewrite, m->outputs[i], f);
 	if (!error)
@@ -421,7 +439,10 @@ static int merge_traces(struct merge_traces *m, struct failure *f)
 		return error;
 	if (origin.clock.monotonic)
 		origin.clock = merge_shift_clock(m, origin.clock);
-	error = rewrite_begin(&m->rewrite, &origin, first_ns, f);
+	if (m->rewrite.cut)
+		error = rewrite_decide(&m->rewrite, first_ns, merge_decide, m, f);
+	if (!error)
+		error = rewrite_begin(&m->rewrite, &origin, first_ns, f);
 	if (!error)
 		error = merge_read_parts(m, f);
 	if (!error || m->rewrite.all_failed)
@@ -469,6 +490,7 @@ static void merge_print_summary(const struct merge_traces *m)
 			stderr,
 			"all traces: %+.9f s, since some begin before the zero of the clock\n",
 			(double)m->shift_ns / 1e9);
+	select_cut_summary(&m->cut);
 	rewrite_summary(&m->rewrite);
 	if (m->sched_twice)
 		print_visible(stderr,
@@ -560,9 +582,9 @@ static error_t merge_parse_option(int key, char *arg, struct argp_state *state)
 	case ARGP_KEY_SUCCESS:
 		if (!m->n_outputs)
 			usage_error(state, "-o OUT is required");
-		return 0;
+		return usage_select(key, arg, state, &m->cut.options);
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return usage_select(key, arg, state, &m->cut.options);
 	}
 }
 
@@ -593,6 +615,7 @@ int cmd_merge(int argc, char **argv)
 		source_close(&m->parts[i].source);
 	owners_free(m->owners);
 	rewrite_free(&m->rewrite);
+	select_cut_free(&m->cut);
 	free(m->order);
 	free(m->sched);
 	free(m->parts);

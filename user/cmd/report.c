@@ -5,7 +5,6 @@
  */
 #include <argp.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +12,13 @@
 
 #include "base/text.h"
 #include "cmd/cmd.h"
-#include "merge/rewrite.h"
 #include "cmd/usage.h"
 #include "base/failure.h"
 #include "reports/flame/flame.h"
+#include "reports/reading.h"
 #include "reports/slowest/slowest.h"
 #include "reports/table/stats_print.h"
-#include "formats/reader.h"
 #include "privilege/invoker.h"
-#include "timeline/callstack.h"
-#include "timeline/timeline.h"
 
 enum {
 	KEY_SORT = 256,
@@ -49,6 +45,7 @@ static const char doc[] =
 	"  proftrace report --columns count,cycles/call,ipc -D 'net.*' slow.json.gz\n"
 	"  proftrace report --slowest 5 request slow.pftrace\n"
 	"  proftrace report --flame=request -o request.svg slow.pftrace\n"
+	"  proftrace report --where 'in(\"request\") && dur > 1ms' --by kind slow.pftrace\n"
 	"  proftrace report --format json slow.pftrace | jq '.slices[0]'\n";
 
 static const struct argp_option options[] = {
@@ -88,6 +85,9 @@ static const struct argp_option options[] = {
 	  "Write --flame to FILE: an image if it ends in .svg, folded stacks if it ends in .folded "
 	  "or .txt (folded stacks on standard output)",
 	  0 },
+	SELECT_CUT_OPTIONS,
+	{ "by", USAGE_BY, "KEY", 0,
+	  "One row for each thread, process, rank, epoch, or value of the argument KEY", 0 },
 	{ "quiet", 'q', NULL, 0, "Print errors only", 0 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
@@ -108,204 +108,26 @@ struct report {
 	bool quiet;
 	struct slowest_options slowest; /* n 0: the table of names */
 	struct flame_options flame;
-	bool again; /* the traces are read a second time */
-	unsigned n_paths;
-	char **paths;
-
-	/* Shared by all traces. */
-	struct names *table;
-	struct callstacks *callstacks; /* of --flame and --slowest; NULL: samples are ignored */
+	struct select_options select;
+	struct reading reading;
 	struct consumer *consumer;
-	struct stats_file *files;
-	uint64_t (*uuids)[2]; /* of the files; both formats of a recording have the same */
-	unsigned n_files;     /* read so far */
-	struct account account;
 };
-
-/* The trace that is being read. */
-struct reading {
-	struct account account;
-	struct trace_origin origin;
-	struct timeline *timeline;
-	uint64_t last_ns;
-	uint64_t lost; /* marks that the recording had lost already */
-};
-
-static int report_event(void *context, const struct event *event)
-{
-	struct reading *r = context;
-
-	if (event->ts_ns > r->last_ns)
-		r->last_ns = event->ts_ns;
-	if (event->kind == EVENT_LOST)
-		r->lost += event->size;
-	return timeline_event(r->timeline, event);
-}
-
-/* A recording that was not cut off contains its account. */
-static void report_add_account(struct report *report, const struct reading *r)
-{
-	struct account account = r->account;
-	unsigned i;
-
-	if (r->origin.has_account) {
-		account = r->origin.account;
-		for (i = 0; i < LOST_REASONS; i++)
-			account.lost[i] += r->account.lost[i];
-	} else {
-		account.lost[LOST_BUFFER_FULL] += r->lost;
-	}
-	account_merge(&report->account, &account);
-}
-
-/* `report slow.*` reads both formats of a recording, which is a likely mistake. */
-static void report_warn_duplicate(const struct report *report, const struct trace_origin *origin)
-{
-	const uint64_t *uuid = origin->trace_uuid;
-	unsigned i, last = report->n_files - 1;
-
-	memcpy(report->uuids[last], uuid, sizeof(report->uuids[last]));
-	for (i = 0; i < last && (uuid[0] || uuid[1]) && !report->quiet; i++) {
-		if (memcmp(report->uuids[i], uuid, sizeof(report->uuids[i])))
-			continue;
-		print_visible(
-			stderr,
-			"proftrace: '%s': the same recording as '%s', so its events are counted "
-			"twice\n",
-			report->files[last].path, report->files[i].path);
-		fputs("hint: each format of a recording contains all events; use one of them\n",
-		      stderr);
-		return;
-	}
-}
-
-static void report_finish_trace(struct report *report, const char *path, const struct reading *r,
-				const struct reader_error *why)
-{
-	if (report->slowest.n)
-		slowest_next_trace(report->consumer);
-	else if (!report->flame.wanted)
-		stats_next_trace(report->consumer);
-	report->files[report->n_files++] = (struct stats_file){ .path = path,
-								.truncated_at = why->offset,
-								.is_truncated = why->truncated };
-	if (report->again) /* all this was reported */
-		return;
-	report_add_account(report, r);
-	report_warn_duplicate(report, &r->origin);
-	if (!report->quiet)
-		source_print_ending(path, &r->origin, why);
-	if (why->skipped && !report->quiet)
-		print_visible(stderr,
-			      "proftrace: '%s': %" PRIu64
-			      " events of kinds that proftrace does not represent (%s)\n",
-			      path, why->skipped, why->skipped_kinds);
-}
-
-/* Each trace has its own range of uuids, since equal PIDs of two traces are different processes. */
-static int report_read_trace(struct report *report, int fd, const char *path, struct failure *f)
-{
-	struct reading r = { 0 };
-	struct reader_error why = { 0 };
-	const struct reader_sink sink = {
-		.event = report_event,
-		.context = &r,
-		.names = report->table,
-		.account = &r.account,
-		.origin = &r.origin,
-		.callstacks = report->callstacks,
-	};
-	int error = -ENOMEM;
-
-	r.timeline = timeline_new(report->table, &r.account, (uint64_t)report->n_files << 40);
-	if (r.timeline)
-		error = timeline_add_consumer(r.timeline, report->consumer);
-	if (!error)
-		error = trace_read(fd, &sink, &why);
-	if (!error)
-		timeline_finish(r.timeline);
-	if (error)
-		source_read_failed(f, path, error, &why);
-	else
-		report_finish_trace(report, path, &r, &why);
-	timeline_free(r.timeline);
-	return error;
-}
-
-static int report_read_path(struct report *report, const char *path, struct failure *f)
-{
-	bool is_stdin = !strcmp(path, "-");
-	int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	int error;
-
-	if (fd < 0)
-		return failure_set(f, -errno, "cannot open", path, NULL);
-	error = report_read_trace(report, fd, path, f);
-	if (!is_stdin)
-		close(fd);
-	return error;
-}
-
-/* --- --slowest reads twice ---------------------------------------------------------------------- */
-
-static int report_read_sources(struct report *report, struct source *sources, struct failure *f)
-{
-	int error = 0;
-	unsigned i;
-
-	for (i = 0; i < report->n_paths && !error; i++) {
-		if (lseek(sources[i].fd, 0, SEEK_SET) < 0)
-			return failure_set(f, -errno, "cannot read", sources[i].path, NULL);
-		error = report_read_trace(report, sources[i].fd, sources[i].path, f);
-	}
-	return error;
-}
-
-static int report_read_twice(struct report *report, struct failure *f)
-{
-	struct source *sources = calloc(report->n_paths, sizeof(*sources));
-	unsigned i, n = 0;
-	int error = 0;
-
-	if (!sources)
-		return failure_set(f, -ENOMEM, "cannot read", report->paths[0], NULL);
-	while (n < report->n_paths && !error) {
-		error = source_open(&sources[n], report->paths[n], f);
-		n++;
-	}
-	if (!error)
-		error = report_read_sources(report, sources, f);
-	if (!error && slowest_again(report->consumer))
-		error = failure_set(f, -ENOMEM, "cannot read", report->paths[0], NULL);
-	if (!error) {
-		report->again = true;
-		report->n_files = 0;
-		error = report_read_sources(report, sources, f);
-	}
-	if (!error && !slowest_complete(report->consumer))
-		error = failure_set(f, -ESTALE, "cannot read", report->paths[0],
-				    "it changed while it was read");
-	for (i = 0; i < n; i++)
-		source_close(&sources[i]);
-	free(sources);
-	return error;
-}
 
 static int report_print_slowest(const struct report *report, struct failure *f)
 {
 	const struct stats_options *o = &report->stats;
-	const struct account *account = &report->account;
+	const struct account *account = &report->reading.account;
 
 	switch (report->format) {
 	case FORMAT_JSON:
-		return slowest_print_json(report->consumer, stdout, account, report->files,
-					  report->n_files);
+		return slowest_print_json(report->consumer, stdout, account, report->reading.files,
+					  report->reading.n_files);
 	case FORMAT_CSV:
-		return slowest_print_csv(report->consumer, stdout, o, account, report->files,
-					 report->n_files, f);
+		return slowest_print_csv(report->consumer, stdout, o, account,
+					 report->reading.files, report->reading.n_files, f);
 	default:
-		return slowest_print_table(report->consumer, stdout, o, account, report->files,
-					   report->n_files, f);
+		return slowest_print_table(report->consumer, stdout, o, account,
+					   report->reading.files, report->reading.n_files, f);
 	}
 }
 
@@ -314,18 +136,18 @@ static int report_print_slowest(const struct report *report, struct failure *f)
 static int report_print_names(const struct report *report, struct failure *f)
 {
 	const struct stats_options *o = &report->stats;
-	const struct account *account = &report->account;
+	const struct account *account = &report->reading.account;
 	int error = 0;
 
 	switch (report->format) {
 	case FORMAT_TABLE:
 		error = stats_print_table(report->consumer, stdout, o, account, f);
 		if (!error && !stats_events(report->consumer))
-			puts("no events");
+			puts(report->select.text ? "nothing is selected" : "no events");
 		break;
 	case FORMAT_JSON:
-		error = stats_print_json(report->consumer, stdout, o, account, report->files,
-					 report->n_files, f);
+		error = stats_print_json(report->consumer, stdout, o, account,
+					 report->reading.files, report->reading.n_files, f);
 		break;
 	case FORMAT_CSV:
 		error = stats_print_csv(report->consumer, stdout, o, account, f);
@@ -339,8 +161,8 @@ static int report_print(const struct report *report, struct failure *f)
 	int error;
 
 	if (report->flame.wanted)
-		return report_flame(&report->flame, report->consumer, report->table, report->paths,
-				    report->n_paths, f);
+		return report_flame(&report->flame, report->consumer, report->reading.names,
+				    report->reading.paths, report->reading.n_paths, f);
 	error = report->slowest.n ? report_print_slowest(report, f) : report_print_names(report, f);
 	if (!error && (fflush(stdout) || ferror(stdout)))
 		error = failure_set(f, errno ? -errno : -EIO, "cannot write", "standard output",
@@ -355,32 +177,55 @@ static struct consumer *report_consumer_new(const struct report *report)
 	return report->slowest.n ? slowest_new(&report->slowest) : stats_new();
 }
 
+static void report_next_trace(struct consumer *consumer, const struct reading *reading)
+{
+	uint64_t first_ns, last_ns;
+
+	if (reading->how == READING_TWICE) {
+		slowest_next_trace(consumer);
+	} else if (reading->how == READING_ONCE) {
+		if (reading->selection && select_span(reading->selection, &first_ns, &last_ns))
+			stats_extend_span(consumer, first_ns, last_ns);
+		stats_next_trace(consumer);
+	}
+}
+
+static int report_prepare(struct report *report)
+{
+	struct reading *r = &report->reading;
+	bool stacks = report->flame.wanted || report->slowest.n;
+
+	r->how = report->slowest.n	? READING_TWICE
+		 : report->flame.wanted ? READING_SAMPLES
+					: READING_ONCE;
+	r->next_trace = report_next_trace;
+	r->again = slowest_again;
+	r->quiet = report->quiet;
+	r->select = select_is_wanted(&report->select) ? &report->select : NULL;
+	r->consumer = report->consumer = report_consumer_new(report);
+	if (!report->consumer || reading_init(r, stacks))
+		return -ENOMEM;
+	if (report->per_thread)
+		stats_per_thread(report->consumer);
+	if (report->select.by) {
+		stats_by(report->consumer, report->select.by_key);
+		select_group_by(r->selection, stats_set_group);
+	}
+	return 0;
+}
+
 /* The first error ends the report: a table without one of the traces would be wrong. */
 static int report_all(struct report *report, struct failure *f)
 {
-	int error = 0;
-	unsigned i;
+	const char *first = report->reading.paths[0];
+	int error = report_prepare(report);
 
-	report->table = names_new(0);
-	if (report->table && (report->flame.wanted || report->slowest.n))
-		report->callstacks = callstacks_new(report->table, 0);
-	report->consumer = report_consumer_new(report);
-	report->files = calloc(report->n_paths, sizeof(*report->files));
-	report->uuids = calloc(report->n_paths, sizeof(*report->uuids));
-	if (!report->table || !report->consumer || !report->files || !report->uuids ||
-	    ((report->flame.wanted || report->slowest.n) && !report->callstacks))
-		return failure_set(f, -ENOMEM, "cannot read", report->paths[0], NULL);
-	if (report->per_thread)
-		stats_per_thread(report->consumer);
-	if (report->slowest.n)
-		error = report_read_twice(report, f);
-	for (i = 0; i < report->n_paths && !error && !report->slowest.n; i++)
-		error = report_read_path(report, report->paths[i], f);
-	if (!error && names_count(report->table)->capped && !report->quiet)
-		print_visible(stderr,
-			      "proftrace: %" PRIu64
-			      " uses of the name (other): too many distinct names\n",
-			      names_count(report->table)->capped);
+	if (error)
+		return failure_set(f, error, "cannot read", first, NULL);
+	error = reading_read(&report->reading, f);
+	if (!error && report->slowest.n && !slowest_complete(report->consumer))
+		error = failure_set(f, -ESTALE, "cannot read", first,
+				    "it changed while it was read");
 	return error ? error : report_print(report, f);
 }
 
@@ -427,6 +272,9 @@ static void report_check_options(const struct report *report, struct argp_state 
 	    (o->sort || o->ascending || o->columns || o->n_names || report->per_thread))
 		usage_error(state, "--flame cannot be combined with --sort, --ascending, "
 				   "--columns, --name and --per-thread");
+	if (report->select.by && (flame->wanted || report->slowest.n || report->per_thread))
+		usage_error(state, "--by cannot be combined with --flame, --slowest and "
+				   "--per-thread");
 	if (report->slowest.n &&
 	    (o->sort || o->ascending || o->columns || o->n_names || report->per_thread))
 		usage_error(state, "--slowest cannot be combined with --sort, --ascending, "
@@ -442,9 +290,9 @@ static error_t report_parse_other(int key, char *arg, struct argp_state *state)
 		argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
 		return 0;
 	case ARGP_KEY_ARGS:
-		report->paths = state->argv + state->next;
-		report->n_paths = (unsigned)(state->argc - state->next);
-		if (report->n_paths > MAX_TRACES)
+		report->reading.paths = state->argv + state->next;
+		report->reading.n_paths = (unsigned)(state->argc - state->next);
+		if (report->reading.n_paths > MAX_TRACES)
 			usage_error(state, "more than %d traces", MAX_TRACES);
 		return 0;
 	case ARGP_KEY_END:
@@ -455,8 +303,7 @@ static error_t report_parse_other(int key, char *arg, struct argp_state *state)
 		usage_error(state, "a TRACE is required");
 		return 0;
 	default:
-		(void)arg;
-		return ARGP_ERR_UNKNOWN;
+		return usage_select(key, arg, state, &report->select);
 	}
 }
 
@@ -547,9 +394,6 @@ int cmd_report(int argc, char **argv)
 		failure_print(&f, stderr);
 	if (report.consumer)
 		report.consumer->ops->free(report.consumer);
-	callstacks_free(report.callstacks);
-	names_free(report.table);
-	free(report.files);
-	free(report.uuids);
+	reading_free(&report.reading);
 	return error ? STATUS_FAILED : STATUS_DONE;
 }

@@ -15,6 +15,7 @@
 
 #include "cmd/cmd.h"
 #include "base/failure.h"
+#include "base/quantity.h"
 
 _Noreturn static void usage_fail(const char *program, const char *format, va_list args)
 {
@@ -176,4 +177,133 @@ unsigned usage_choice(const struct argp_state *state, const char *arg, const cha
 			return i;
 	}
 	usage_error(state, "'%s' is not a %s", arg, what);
+}
+
+/* --- --where, --from, --to and --by ------------------------------------------------------------ */
+
+/* Shows the line of the expression, and under it what is wrong. */
+_Noreturn static void usage_reject_condition(const struct argp_state *state, const char *text,
+					     const struct condition_error *error)
+{
+	char line[CONDITION_MAX_TEXT + 1];
+	unsigned i, begin = error->column > 60 ? error->column - 60 : 0;
+	unsigned shown = 0, column = 0;
+
+	print_visible(stderr, "proftrace: --where: %s\n", error->message);
+	/* Not in the middle of a character. */
+	while (begin && ((unsigned char)text[begin] & 0xc0) == 0x80)
+		begin--;
+	snprintf(line, sizeof(line), "%.*s", 100, text + begin);
+	text_make_visible(line);
+	for (i = 0; i < error->column - begin && line[i]; i++)
+		column += ((unsigned char)line[i] & 0xc0) != 0x80;
+	fprintf(stderr, "  %s\n  %*s", line, (int)column, "");
+	do
+		fputc(shown ? '~' : '^', stderr);
+	while (++shown < error->length && column + shown < 100);
+	fprintf(stderr, "\nhint: see `%s --help` and man proftrace-report, CONDITIONS\n",
+		state->name);
+	exit(STATUS_USAGE);
+}
+
+/* Options are plain data: the selection compiles the condition when it begins. */
+static void usage_parse_where(struct select_options *o, const char *text,
+			      const struct argp_state *state)
+{
+	struct condition_error error;
+	struct condition *condition;
+
+	if (o->text)
+		usage_error(state, "--where is given twice; conditions are joined by &&");
+	condition = condition_compile(text, &error);
+	if (!condition)
+		usage_reject_condition(state, text, &error);
+	o->text = text;
+	o->uses_start = condition_uses_start(condition);
+	condition_free(condition);
+}
+
+/* "1.5s", "2.250 ms" as the report prints it, or "@123456" on the trace's own clock. */
+static void usage_parse_time(struct select_time *time, const char *text, const char *option,
+			     const struct argp_state *state)
+{
+	char joined[64];
+	size_t i, n = 0;
+	bool ok;
+
+	for (i = 0; text[i] && n + 1 < sizeof(joined); i++) {
+		if (text[i] != ' ')
+			joined[n++] = text[i];
+	}
+	joined[n] = '\0';
+	*time = (struct select_time){ .is_set = true, .absolute = joined[0] == '@' };
+	if (time->absolute)
+		ok = parse_integer(joined + 1, 0, UINT64_MAX, &time->ns);
+	else
+		ok = !strcmp(joined, "0") || parse_duration(joined, &time->ns);
+	if (!ok)
+		usage_error(state, "%s '%s' is not a time such as 250ms or 1.5s, or @NANOSECONDS",
+			    option, text);
+}
+
+static void usage_parse_by(struct select_options *o, char *arg)
+{
+	static const struct {
+		const char *key;
+		enum select_by by;
+	} keys[] = {
+		{ "thread", BY_THREAD },
+		{ "process", BY_PROCESS },
+		{ "rank", BY_RANK },
+	};
+	unsigned i;
+
+	o->by = BY_ARGUMENT;
+	o->by_key = !strncmp(arg, "arg.", 4) ? arg + 4 : arg;
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (!strcmp(keys[i].key, arg))
+			o->by = keys[i].by;
+	}
+}
+
+static void usage_finish_select(const struct select_options *o, const struct argp_state *state)
+{
+	struct condition_error error;
+	struct condition *condition;
+	int key = 0;
+
+	if (o->from.is_set && o->to.is_set && o->from.absolute == o->to.absolute &&
+	    o->from.ns >= o->to.ns)
+		usage_error(state, "--from is not before --to");
+	if (o->by != BY_ARGUMENT || !o->text)
+		return;
+	condition = condition_compile(o->text, &error);
+	if (condition)
+		key = condition_add_key(condition, o->by_key);
+	condition_free(condition);
+	if (key < 0)
+		usage_error(state, "--by '%s': the condition has too many keys already", o->by_key);
+}
+
+error_t usage_select(int key, char *arg, struct argp_state *state, struct select_options *o)
+{
+	switch (key) {
+	case USAGE_WHERE:
+		usage_parse_where(o, arg, state);
+		return 0;
+	case USAGE_FROM:
+		usage_parse_time(&o->from, arg, "--from", state);
+		return 0;
+	case USAGE_TO:
+		usage_parse_time(&o->to, arg, "--to", state);
+		return 0;
+	case USAGE_BY:
+		usage_parse_by(o, arg);
+		return 0;
+	case ARGP_KEY_SUCCESS:
+		usage_finish_select(o, state);
+		return 0;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
 }

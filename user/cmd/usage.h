@@ -5,6 +5,8 @@
 
 #include <argp.h>
 
+#include "reports/select/select.h"
+
 /* Called by parsers of options. Exits with STATUS_USAGE. */
 _Noreturn void usage_error(const struct argp_state *state, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -23,5 +25,40 @@ struct usage {
 
 /* argp_parse(), which reports unknown options in this form as well. */
 int usage_parse(const struct usage *usage, int argc, char **argv, void *input);
+
+/* --- --where, --from, --to and --by --- */
+
+enum usage_select_key {
+	USAGE_WHERE = 0x5e1ec7,
+	USAGE_FROM,
+	USAGE_TO,
+	USAGE_BY,
+};
+
+/* Entries of the options of a verb. */
+#define SELECT_CUT_OPTIONS                                                                     \
+	{ "where",                                                                             \
+	  USAGE_WHERE,                                                                         \
+	  "EXPR",                                                                              \
+	  0,                                                                                   \
+	  "Only slices, instants and counter values for which EXPR is true, as in 'name == "   \
+	  "\"query\" && dur > 5ms'",                                                           \
+	  0 },                                                                                 \
+		{ "from",                                                                      \
+		  USAGE_FROM,                                                                  \
+		  "TIME",                                                                      \
+		  0,                                                                           \
+		  "Only what ends at TIME or later: 1.5s after the first mark, or @NS of the " \
+		  "trace's clock",                                                             \
+		  0 },                                                                         \
+	{                                                                                      \
+		"to", USAGE_TO, "TIME", 0, "Only what begins before TIME", 0                   \
+	}
+
+/*
+ * Parses these options. ARGP_ERR_UNKNOWN: `key` is another one. A mistake in an expression is shown
+ * where it is, and ends the program like usage_error().
+ */
+error_t usage_select(int key, char *arg, struct argp_state *state, struct select_options *options);
 
 #endif

@@ -31,8 +31,9 @@ int rewrite_init(struct rewrite *r, struct failure *f)
 	if (getrandom(&base, 4, 0) < 0)
 		return failure_set(f, -errno, "cannot start", "", NULL);
 	r->names = names_new(MAX_NAMES);
+	r->uuid_base = base << 31;
 	if (r->names)
-		r->timeline = timeline_new(r->names, &r->account, base << 31);
+		r->timeline = timeline_new(r->names, &r->account, r->uuid_base);
 	if (r->timeline)
 		r->callstacks = callstacks_new(r->names, 0);
 	return r->callstacks ? 0 : failure_set(f, -ENOMEM, "cannot start", "", NULL);
@@ -109,6 +110,43 @@ int rewrite_source(struct rewrite *r, struct source *source, const struct reader
 	return error;
 }
 
+int rewrite_decide(struct rewrite *r, uint64_t first_ns,
+		   int (*read)(void *context, struct failure *f), void *context, struct failure *f)
+{
+	struct rewrite after = *r;
+	int error = -ENOMEM;
+
+	r->cut_consumer = r->cut->decide(r->cut->context, r->names, first_ns);
+	if (r->cut_consumer)
+		error = timeline_add_consumer(r->timeline, r->cut_consumer);
+	if (error)
+		return failure_set(f, error, "cannot start", "", NULL);
+	r->base_ns = rewrite_base_ns(first_ns);
+	error = read(context, f);
+	if (!error) {
+		timeline_finish(r->timeline);
+		r->cut->decided(r->cut->context);
+		error = r->cut_consumer->error;
+		if (error)
+			failure_set(f, error, "cannot read", "the traces", NULL);
+	}
+	timeline_free(r->timeline);
+	after.cut_consumer = r->cut_consumer;
+	*r = after; /* all that the first reading has counted */
+	r->timeline = timeline_new(r->names, &r->account, after.uuid_base);
+	if (!error && !r->timeline)
+		error = failure_set(f, -ENOMEM, "cannot start", "", NULL);
+	return error;
+}
+
+/* With a cut, the timeline passes facts to that one, and it to the outputs. */
+static int rewrite_connect(struct rewrite *r, struct consumer *output)
+{
+	if (r->cut)
+		return r->cut->add_output(r->cut->context, output);
+	return timeline_add_consumer(r->timeline, output);
+}
+
 int rewrite_begin(struct rewrite *r, const struct trace_origin *origin, uint64_t first_ns,
 		  struct failure *f)
 {
@@ -139,11 +177,12 @@ int rewrite_begin(struct rewrite *r, const struct trace_origin *origin, uint64_t
 		struct rewrite_output *o = &r->outputs[i];
 
 		o->consumer = o->make(o->sink, &info);
-		error = o->consumer ? timeline_add_consumer(r->timeline, o->consumer) : -ENOMEM;
+		error = o->consumer ? rewrite_connect(r, o->consumer) : -ENOMEM;
 		if (error)
 			return failure_set(f, error, "cannot write", o->path, NULL);
 	}
-	return 0;
+	error = r->cut ? timeline_add_consumer(r->timeline, r->cut_consumer) : 0;
+	return error ? failure_set(f, error, "cannot start", "", NULL) : 0;
 }
 
 void rewrite_source_end(struct rewrite *r, const struct trace_origin *origin,
@@ -186,11 +225,26 @@ static int rewrite_output_failed(const struct rewrite *r, struct failure *f)
 	return error;
 }
 
+/* What is not wanted in the outputs is left out on request. */
+static void account_leave_out(struct account *account, uint64_t marks)
+{
+	if (marks > account->written)
+		marks = account->written;
+	account->written -= marks;
+	account->left_out += marks;
+}
+
 int rewrite_end(struct rewrite *r, struct failure *f)
 {
+	uint64_t left_out;
 	unsigned i;
 
 	timeline_finish(r->timeline);
+	if (r->cut) {
+		r->cut->count(r->cut->context, &left_out, &r->account.open_at_end);
+		account_leave_out(&r->written_account, left_out);
+		account_leave_out(&r->account, left_out);
+	}
 	r->written_account.open_at_end = r->account.open_at_end;
 	r->written_account.sched_events = r->account.sched_events;
 	r->written_account.stacks = r->account.stacks;
@@ -239,11 +293,17 @@ void rewrite_free(struct rewrite *r)
 
 /* --- events ------------------------------------------------------------------------------------ */
 
+/* Outputs have no consumer yet while a cut is decided on. */
+static bool is_stopped(const struct consumer *output)
+{
+	return !output || output->error;
+}
+
 static bool any_output_works(const struct rewrite *r)
 {
 	unsigned i;
 
-	for (i = 0; i < r->n_outputs && r->outputs[i].consumer->error; i++)
+	for (i = 0; i < r->n_outputs && is_stopped(r->outputs[i].consumer); i++)
 		;
 	return i < r->n_outputs;
 }

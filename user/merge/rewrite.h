@@ -63,7 +63,23 @@ struct rewrite_output {
 	bool written; /* completely */
 };
 
+/*
+ * A part of the sources. `decide` gets the facts of a first reading and passes on nothing; of the
+ * second reading, `pass` passes to the outputs what is wanted.
+ */
+struct rewrite_cut {
+	void *context;
+	/* The source or the first of several begins; `first_ns`: as for rewrite_begin(). */
+	struct consumer *(*decide)(void *context, struct names *names, uint64_t first_ns);
+	void (*decided)(void *context); /* the first reading is complete */
+	int (*add_output)(void *context, struct consumer *output);
+	/* Marks that were not passed on, and slices that were and are still open. */
+	void (*count)(void *context, uint64_t *ret_left_out, uint64_t *ret_open);
+};
+
 struct rewrite {
+	const struct rewrite_cut *cut; /* NULL: everything is written */
+	struct consumer *cut_consumer; /* borrowed from it */
 	struct names *names;
 	struct callstacks *callstacks;
 	struct account account; /* of this reading */
@@ -74,6 +90,7 @@ struct rewrite {
 	struct rewrite_output outputs[2 * REWRITE_MAX_OUTPUTS];
 	unsigned n_outputs;
 	struct clock_reading clock; /* written at the beginning of the outputs */
+	uint64_t uuid_base;	    /* of the timeline */
 	uint64_t base_ns;	    /* no earlier time can be written */
 	uint64_t last_ns;	    /* the latest time of all events */
 	uint64_t marks_lost;	    /* lost while the sources were recorded */
@@ -103,6 +120,12 @@ int rewrite_output(struct rewrite *r, const char *name, struct failure *f);
  */
 int rewrite_begin(struct rewrite *r, const struct trace_origin *origin, uint64_t first_ns,
 		  struct failure *f);
+/*
+ * With `cut`, before rewrite_begin(): `read` reads all sources by rewrite_event(), and leaves itself
+ * ready to do the same again.
+ */
+int rewrite_decide(struct rewrite *r, uint64_t first_ns,
+		   int (*read)(void *context, struct failure *f), void *context, struct failure *f);
 /*
  * Processes one event, with its final times and PIDs. An error is returned only when no output
  * works any more.

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,12 +65,18 @@ static struct flame_node *flame_child(struct flame *flame, struct flame_node *pa
 	return node;
 }
 
-void flame_add(struct flame *flame, const struct flame_frame *frames, unsigned n, uint64_t weight)
+static void flame_node_add(struct flame_node *node, uint64_t weight, bool is_after)
+{
+	*(is_after ? &node->total : &node->before) += weight;
+}
+
+void flame_add_side(struct flame *flame, const struct flame_frame *frames, unsigned n,
+		    uint64_t weight, bool is_after)
 {
 	struct flame_node *at = &flame->root;
 	unsigned i;
 
-	at->total += weight;
+	flame_node_add(at, weight, is_after);
 	for (i = 0; i < n; i++) {
 		struct flame_node *child =
 			i < FLAME_MAX_DEPTH ? flame_child(flame, at, &frames[i]) : NULL;
@@ -79,9 +86,31 @@ void flame_add(struct flame *flame, const struct flame_frame *frames, unsigned n
 			break;
 		}
 		at = child;
-		at->total += weight;
+		flame_node_add(at, weight, is_after);
 	}
-	at->self += weight;
+	*(is_after ? &at->self : &at->self_before) += weight;
+}
+
+void flame_add(struct flame *flame, const struct flame_frame *frames, unsigned n, uint64_t weight)
+{
+	flame_add_side(flame, frames, n, weight, !flame->adds_before);
+}
+
+void flame_add_to(struct flame *flame, bool is_after)
+{
+	flame->adds_before = !is_after;
+}
+
+void flame_compare(struct flame *flame, double ratio)
+{
+	flame->ratio = ratio;
+}
+
+double flame_growth(const struct flame *flame, const struct flame_node *node)
+{
+	if (!node->before)
+		return INFINITY;
+	return (double)node->total / ((double)node->before * flame->ratio) - 1;
 }
 
 uint64_t flame_cut(const struct flame *flame)
@@ -150,23 +179,26 @@ static void write_folded_name(const struct name *name, FILE *out)
 		putc(*at == ';' ? ':' : *at, out);
 }
 
+/* The stacks of a differential graph have two numbers: before and after. */
 static void write_folded_stacks(const struct flame_node *node, const struct flame_node **path,
-				unsigned depth, FILE *out)
+				unsigned depth, bool both, FILE *out)
 {
 	const struct flame_node *child;
 	unsigned i;
 
-	if (node->self && depth) {
+	if ((node->self || (both && node->self_before)) && depth) {
 		for (i = 0; i < depth; i++) {
 			if (i)
 				putc(';', out);
 			write_folded_name(path[i]->key.name, out);
 		}
+		if (both)
+			fprintf(out, " %" PRIu64, node->self_before);
 		fprintf(out, " %" PRIu64 "\n", node->self);
 	}
 	for (child = node->children; child; child = child->next) {
 		path[depth] = child;
-		write_folded_stacks(child, path, depth + 1, out);
+		write_folded_stacks(child, path, depth + 1, both, out);
 	}
 }
 
@@ -177,7 +209,7 @@ int flame_write_folded(struct flame *flame, FILE *out)
 	if (!path)
 		return -ENOMEM;
 	flame_sort(&flame->root);
-	write_folded_stacks(&flame->root, path, 0, out);
+	write_folded_stacks(&flame->root, path, 0, flame->ratio > 0, out);
 	free(path);
 	return 0;
 }

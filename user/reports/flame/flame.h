@@ -46,6 +46,16 @@ struct flame *flame_new(void);
 void flame_free(struct flame *flame);
 /* Adds a stack, the outermost frame first. Beyond a limit the stack is cut, which is counted. */
 void flame_add(struct flame *flame, const struct flame_frame *frames, unsigned n, uint64_t weight);
+/*
+ * For a differential graph: adds to what is compared (`is_after`), whose weights are the widths, or
+ * to what it is compared with, which gives the colours. flame_compare() says how many times more
+ * units of work there were after; without it the graph has one side.
+ */
+void flame_add_side(struct flame *flame, const struct flame_frame *frames, unsigned n,
+		    uint64_t weight, bool is_after);
+void flame_compare(struct flame *flame, double ratio);
+/* What flame_add() adds from now on is of that side. */
+void flame_add_to(struct flame *flame, bool is_after);
 uint64_t flame_cut(const struct flame *flame); /* weight of the stacks that were cut */
 
 /* Errors of writing are those of `out`. Returns 0 or -ENOMEM. */
@@ -86,6 +96,13 @@ struct flame_options {
 
 /* Why `output` cannot be the name of a flame graph; NULL: it can. */
 const char *flame_output_wrong(const char *output);
+
+/*
+ * Writes a graph to a file whose name selects the format as above, or not at all. Returns 0 or
+ * negative errno.
+ */
+int flame_write_file(struct flame *flame, const struct flame_text *text, const char *path,
+		     struct failure *f);
 
 /* `paths`: the traces, which the consumer has read. Returns 0 or negative errno. */
 int report_flame(const struct flame_options *options, struct consumer *consumer,

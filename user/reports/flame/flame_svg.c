@@ -5,6 +5,7 @@
  * and their tooltips.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,10 +136,39 @@ static unsigned name_shade(const char *name)
 	return (hash >> 16) % SHADES;
 }
 
-static void svg_put_frame(const struct drawing *d, const char *name, enum flame_kind kind,
-			  uint64_t begin, uint64_t weight, unsigned depth)
+/* In a differential graph: red shades for what grew, blue ones for what shrank. */
+static void svg_put_class(const struct drawing *d, const struct flame_node *node, const char *name,
+			  enum flame_kind kind)
 {
+	static const double steps[] = { 0.01, 0.03, 0.1, 0.3, 1 };
 	static const char classes[] = "nijko";
+	unsigned shade = 0;
+	double growth;
+
+	if (!d->flame->ratio || !node || kind == FLAME_OTHER) {
+		fprintf(d->out, "%c%u", classes[kind], kind == FLAME_OTHER ? 0 : name_shade(name));
+		return;
+	}
+	growth = flame_growth(d->flame, node);
+	while (shade < SHADES - 1 && fabs(growth) >= steps[shade])
+		shade++;
+	fprintf(d->out, "%c%u", growth > 0 ? 'g' : 's', shade);
+}
+
+static void svg_put_growth(const struct drawing *d, const struct flame_node *node)
+{
+	double growth = d->flame->ratio && node ? flame_growth(d->flame, node) : 0;
+
+	if (isinf(growth))
+		fputs(", new", d->out);
+	else if (d->flame->ratio && node)
+		fprintf(d->out, ", %+.1f%%", 100 * growth);
+}
+
+/* `node`: NULL for a frame that stands for others. */
+static void svg_put_frame(const struct drawing *d, const struct flame_node *node, const char *name,
+			  enum flame_kind kind, uint64_t begin, uint64_t weight, unsigned depth)
+{
 	unsigned y = (d->rows - 1 - depth) * ROW;
 	FILE *out = d->out;
 
@@ -146,12 +176,12 @@ static void svg_put_frame(const struct drawing *d, const char *name, enum flame_
 	svg_put_text(name, out);
 	fputs(" (", out);
 	svg_put_count(weight, out);
-	fprintf(out,
-		" %s, %.2f%%)</title><rect x=\"%.4f%%\" y=\"%u\" width=\"%.4f%%\" class=\"%c%u\"/>",
-		d->text->unit, weight_percent(d, weight), weight_percent(d, begin), y,
-		weight_percent(d, weight), classes[kind],
-		kind == FLAME_OTHER ? 0 : name_shade(name));
-	fprintf(out, "<text x=\"%.4f%%\" y=\"%u\">", weight_percent(d, begin), y + ROW - 5);
+	fprintf(out, " %s, %.2f%%", d->text->unit, weight_percent(d, weight));
+	svg_put_growth(d, node);
+	fprintf(out, ")</title><rect x=\"%.4f%%\" y=\"%u\" width=\"%.4f%%\" class=\"",
+		weight_percent(d, begin), y, weight_percent(d, weight));
+	svg_put_class(d, node, name, kind);
+	fprintf(out, "\"/><text x=\"%.4f%%\" y=\"%u\">", weight_percent(d, begin), y + ROW - 5);
 	svg_put_label(name, weight_pixels(d, weight), out);
 	fputs("</text></g>\n", out);
 }
@@ -183,7 +213,8 @@ static void svg_draw_children(struct drawing *d, const struct flame_node *node, 
 			n += count_frames(child);
 			continue;
 		}
-		svg_put_frame(d, child->key.name->text, child->kind, begin, child->total, depth);
+		svg_put_frame(d, child, child->key.name->text, child->kind, begin, child->total,
+			      depth);
 		svg_draw_children(d, child, begin, depth + 1);
 		begin += child->total;
 	}
@@ -191,7 +222,7 @@ static void svg_draw_children(struct drawing *d, const struct flame_node *node, 
 	if (!n || is_too_narrow(d, narrow))
 		return;
 	snprintf(name, sizeof(name), "(%" PRIu64 " frames too narrow)", n);
-	svg_put_frame(d, name, FLAME_OTHER, begin, narrow, depth);
+	svg_put_frame(d, NULL, name, FLAME_OTHER, begin, narrow, depth);
 }
 
 static unsigned count_rows(const struct drawing *d, const struct flame_node *node)
@@ -233,23 +264,22 @@ static void svg_put_head(const struct drawing *d, unsigned height)
 
 static void svg_put_legend(const struct drawing *d, unsigned y)
 {
-	static const struct {
+	static const struct legend {
 		const char *name;
 		char class;
-	} kinds[] = {
-		{ "native", 'n' },
-		{ "inlined", 'i' },
-		{ "JIT", 'j' },
-		{ "kernel", 'k' },
+	} legends[][4] = {
+		{ { "native", 'n' }, { "inlined", 'i' }, { "JIT", 'j' }, { "kernel", 'k' } },
+		{ { "grew", 'g' }, { "shrank", 's' } },
 	};
-	unsigned i, x = MARGIN;
+	const struct legend *kinds = legends[d->flame->ratio > 0];
+	unsigned i, x = MARGIN, shade = d->flame->ratio > 0 ? SHADES - 2 : 2;
 
 	fputs("<g class=\"legend\">", d->out);
-	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+	for (i = 0; i < 4 && kinds[i].name; i++) {
 		fprintf(d->out,
-			"<rect x=\"%u\" y=\"%u\" width=\"10\" height=\"10\" class=\"%c2\"/>"
+			"<rect x=\"%u\" y=\"%u\" width=\"10\" height=\"10\" class=\"%c%u\"/>"
 			"<text x=\"%u\" y=\"%u\">%s</text>",
-			x, y - 9, kinds[i].class, x + 14, y, kinds[i].name);
+			x, y - 9, kinds[i].class, shade, x + 14, y, kinds[i].name);
 		x += 24 + 7 * (unsigned)strlen(kinds[i].name);
 	}
 	if (d->merged) {
@@ -287,7 +317,7 @@ void flame_write_svg(struct flame *flame, const struct flame_text *text, FILE *o
 	fprintf(out, "<svg id=\"frames\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%u\">\n", MARGIN,
 		TOP, WIDTH - 2 * MARGIN, d.rows * ROW);
 	if (flame->root.total) {
-		svg_put_frame(&d, "all", FLAME_OTHER, 0, flame->root.total, 0);
+		svg_put_frame(&d, &flame->root, "all", FLAME_OTHER, 0, flame->root.total, 0);
 		svg_draw_children(&d, &flame->root, 0, 1);
 	}
 	fprintf(out, "</svg>\n<text id=\"details\" x=\"%d\" y=\"%u\">%s</text>\n", MARGIN,

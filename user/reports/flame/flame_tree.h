@@ -19,7 +19,8 @@ struct flame_node {
 	enum flame_kind kind;
 	uint64_t total; /* with its callees */
 	uint64_t self;
-	struct flame_node *children; /* sorted by name after flame_sort() */
+	uint64_t before, self_before; /* of the other side of a differential graph */
+	struct flame_node *children;  /* sorted by name after flame_sort() */
 	struct flame_node *next;
 	UT_hash_handle hh;
 };
@@ -28,7 +29,12 @@ struct flame {
 	struct flame_node root; /* all samples; it has no name */
 	struct flame_node *nodes;
 	uint64_t cut;
+	bool adds_before; /* flame_add() adds to what the graph is compared with */
+	double ratio;	  /* of units of work, after to before; 0: there is one side */
 };
+
+/* How much the frame grew, as a share of what it was before; INFINITY: it was not there. */
+double flame_growth(const struct flame *flame, const struct flame_node *node);
 
 /* Sorts children by name, which is the order in which they are drawn. */
 void flame_sort(struct flame_node *node);

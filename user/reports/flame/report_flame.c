@@ -81,7 +81,7 @@ static int draw_flame(const struct flame_options *o, const struct flame_samples_
 	return 0;
 }
 
-static int write_flame_file(const char *path, const char *bytes, size_t size, struct failure *f)
+static int write_flame_bytes(const char *path, const char *bytes, size_t size, struct failure *f)
 {
 	struct sink *sink;
 	int error = sink_open(path, SINK_PLAIN, &sink);
@@ -92,6 +92,28 @@ static int write_flame_file(const char *path, const char *bytes, size_t size, st
 	error = sink_close(sink);
 	sink_discard(sink);
 	return error ? failure_set(f, error, "cannot write", path, NULL) : 0;
+}
+
+int flame_write_file(struct flame *flame, const struct flame_text *text, const char *path,
+		     struct failure *f)
+{
+	char *bytes = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&bytes, &size);
+	int error = out ? 0 : -ENOMEM;
+
+	if (out && path && text_ends_with(path, ".svg"))
+		flame_write_svg(flame, text, out);
+	else if (out)
+		error = flame_write_folded(flame, out);
+	if (out && fclose(out) && !error)
+		error = -ENOMEM;
+	if (error)
+		failure_set(f, error, "cannot draw", path ? path : "-", NULL);
+	else
+		error = write_flame_bytes(path ? path : "-", bytes, size, f);
+	free(bytes);
+	return error;
 }
 
 int report_flame(const struct flame_options *o, struct consumer *consumer, struct names *names,
@@ -115,7 +137,7 @@ int report_flame(const struct flame_options *o, struct consumer *consumer, struc
 	else
 		error = check_samples(o, &n, paths, n_paths, f);
 	if (!error)
-		error = write_flame_file(path, bytes, size, f);
+		error = write_flame_bytes(path, bytes, size, f);
 	if (!error && flame_cut(flame) && !o->quiet)
 		print_visible(
 			stderr,

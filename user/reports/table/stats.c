@@ -58,7 +58,7 @@ static inline struct stats_row *stats_thread_row(struct stats *stats, enum stats
 						 const struct fact *fact)
 {
 	return stats_row_of(stats, part, fact->category, fact->name, NULL,
-			    stats->per_thread ? stats_fact_owner(fact) : 0);
+			    stats->per_thread ? stats_fact_owner(fact) : stats->group);
 }
 
 static inline struct stats_row *stats_process_row(struct stats *stats, enum stats_part part,
@@ -154,24 +154,32 @@ static inline void add_slice_duration(struct stats *stats, struct stats_row *row
 
 /* --- who is who -------------------------------------------------------------------------------- */
 
-static void update_owner(struct stats *stats, const struct process *process,
-			 const struct thread *thread)
+/* NULL when out of memory. */
+static struct stats_owner *find_or_add_owner(struct stats *stats, uint64_t uuid)
 {
-	uint64_t uuid = thread ? thread->uuid : process->uuid;
 	struct stats_owner *owner;
 
 	HASH_FIND(hh, stats->owners, &uuid, sizeof(uuid), owner);
-	if (!owner) {
-		owner = calloc(1, sizeof(*owner));
-		if (!owner)
-			return;
-		owner->uuid = uuid;
-		HASH_ADD(hh, stats->owners, uuid, sizeof(owner->uuid), owner);
-		if (!hash_added(hh, owner)) {
-			free(owner);
-			return;
-		}
-	}
+	if (owner)
+		return owner;
+	owner = calloc(1, sizeof(*owner));
+	if (!owner)
+		return NULL;
+	owner->uuid = uuid;
+	HASH_ADD(hh, stats->owners, uuid, sizeof(owner->uuid), owner);
+	if (hash_added(hh, owner))
+		return owner;
+	free(owner);
+	return NULL;
+}
+
+static void update_owner(struct stats *stats, const struct process *process,
+			 const struct thread *thread)
+{
+	struct stats_owner *owner = find_or_add_owner(stats, thread ? thread->uuid : process->uuid);
+
+	if (!owner)
+		return;
 	owner->pid = process ? process->pid : 0;
 	owner->process = process ? process->name : NULL;
 	owner->tid = thread ? thread->tid : 0;
@@ -504,6 +512,30 @@ struct consumer *stats_new(void)
 	for (part = 0; part < STATS_PARTS; part++)
 		stats->other[part].other = true;
 	return &stats->consumer;
+}
+
+void stats_by(struct consumer *consumer, const char *by)
+{
+	((struct stats *)consumer)->by = by;
+}
+
+void stats_set_group(struct consumer *consumer, const struct name *group)
+{
+	struct stats *stats = (struct stats *)consumer;
+	struct stats_owner *owner;
+
+	if (group && group->id != stats->group) {
+		owner = find_or_add_owner(stats, group->id);
+		if (owner)
+			owner->group = group;
+	}
+	stats->group = group ? group->id : 0;
+}
+
+void stats_extend_span(struct consumer *consumer, uint64_t first_ns, uint64_t last_ns)
+{
+	extend_span((struct stats *)consumer, first_ns);
+	extend_span((struct stats *)consumer, last_ns);
 }
 
 void stats_per_thread(struct consumer *consumer)

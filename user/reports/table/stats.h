@@ -32,6 +32,15 @@ struct consumer *stats_new(void);
 void stats_per_thread(struct consumer *stats);
 
 /*
+ * Each group gets rows of its own; `by` is the title of their column, borrowed. The group of the
+ * next facts is that of the latest stats_set_group(); NULL: they have none. Before the first fact.
+ */
+void stats_by(struct consumer *stats, const char *by);
+void stats_set_group(struct consumer *stats, const struct name *group);
+/* The trace also has marks at these times, which were no facts here. */
+void stats_extend_span(struct consumer *stats, uint64_t first_ns, uint64_t last_ns);
+
+/*
  * One of several traces has been read. Its rows stay; the times of the next trace are independent
  * of its times. Not needed after the last trace.
  */

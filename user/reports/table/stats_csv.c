@@ -71,6 +71,8 @@ static void csv_put_owner(const struct stats_view *view, const struct stats_row 
 {
 	const struct stats_owner *owner = stats_row_owner(view->stats, row);
 
+	if (view->stats->by)
+		csv_put_name(out, owner ? owner->group : NULL);
 	if (!view->stats->per_thread)
 		return;
 	if (!owner) {
@@ -154,7 +156,9 @@ static void csv_put_diagnostics(const struct stats_view *view, const struct acco
 		if (!account_number_text(i) || !account_number(account, i))
 			continue;
 		fprintf(out, "diagnostic,,%s%s,", account_number_name(i),
-			view->stats->per_thread ? ",,,," : "");
+			view->stats->per_thread ? ",,,,"
+			: view->stats->by	? ","
+						: "");
 		for (c = 0; c < n; c++) {
 			fputc(',', out);
 			if (columns[c].what == STATS_COUNT)
@@ -174,6 +178,8 @@ static int csv_print(struct stats_view *view, const struct account *account, FIL
 	fputs("part,category,name", out);
 	if (view->stats->per_thread)
 		fputs(",pid,process,tid,thread", out);
+	if (view->stats->by)
+		fputs(",by", out);
 	fputs(",unit", out);
 	for (i = 0; i < n; i++) {
 		fputc(',', out);

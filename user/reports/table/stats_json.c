@@ -86,6 +86,11 @@ static void json_put_owner(const struct stats_view *view, const struct stats_row
 {
 	const struct stats_owner *owner = stats_row_owner(view->stats, row);
 
+	if (view->stats->by) {
+		fputs(", ", out);
+		put_json_name(out, "by", owner ? owner->group : NULL);
+		return;
+	}
 	if (!owner)
 		return;
 	fprintf(out, ", \"pid\": %" PRIu32 ", ", owner->pid);

@@ -84,6 +84,7 @@ enum text_column {
 	TEXT_NAME,
 	TEXT_PROCESS,
 	TEXT_THREAD,
+	TEXT_GROUP,
 	TEXT_UNIT,
 	TEXT_NONE,
 };
@@ -117,6 +118,8 @@ static void format_text_cell(const struct shown *shown, enum text_column text,
 		string = row->key.category->text;
 	if (text == TEXT_NAME)
 		string = stats_row_name(row, buffer);
+	if (text == TEXT_GROUP && owner && owner->group)
+		string = owner->group->text;
 	if (text == TEXT_UNIT)
 		string = row->unit ? row->unit->text : "";
 	if (text == TEXT_PROCESS && owner)
@@ -268,6 +271,8 @@ static void print_part(const struct stats_view *view, struct shown *shown, FILE 
 		add_text_column(shown, TEXT_PROCESS, "Process");
 	if (view->stats->per_thread && has_threads(view))
 		add_text_column(shown, TEXT_THREAD, "Thread");
+	if (view->stats->by)
+		add_text_column(shown, TEXT_GROUP, view->stats->by);
 	add_number_columns(shown);
 	if (view->part == STATS_COUNTERS)
 		add_text_column(shown, TEXT_UNIT, "Unit");

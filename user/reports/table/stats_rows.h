@@ -85,12 +85,15 @@ struct stats_owner {
 	uint32_t tid; /* 0: a process */
 	const struct name *process;
 	const struct name *thread;
+	const struct name *group; /* of --by, whose `uuid` is the id of this name; else NULL */
 	UT_hash_handle hh;
 };
 
 struct stats {
 	struct consumer consumer;
 	bool per_thread;
+	const char *by; /* NULL: there are no groups */
+	uint64_t group; /* of the next facts: the id of its name, 0 = none */
 	uint32_t limit_rows;
 	struct stats_row *parts[STATS_PARTS];
 	struct stats_row other[STATS_PARTS];
@@ -153,7 +156,7 @@ int64_t stats_bytes_sum(int64_t a, int64_t b); /* saturates, since files may hav
 /* The owner of a fact's row, if rows belong to processes. */
 static inline uint64_t stats_process(const struct stats *stats, const struct fact *fact)
 {
-	return stats->per_thread && fact->process ? fact->process->uuid : 0;
+	return stats->per_thread && fact->process ? fact->process->uuid : stats->group;
 }
 
 /* stats_samples.c */

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a condition selects, counted another way: from Chrome JSON, with the condition in Python.
+
+    select.py make FILE           writes a trace of a service: nested slices, asynchronous ones, arrows
+    select.py list                the conditions, one a line
+    select.py count FILE NUMBER   what condition NUMBER selects: "KIND NAME COUNT NS", sorted
+    select.py outermost FILE NUMBER   how many slices of these are not inside one of the same name
+    select.py slowest FILE        how many slices `report --slowest --format json` has compared
+    select.py table FILE          `report --format json` in the form of `count`
+    select.py all FILE            the same for everything that is in the file
+    select.py nest FILE           fails if slices of a thread do not nest, or if an arrow has no slice
+"""
+import json
+import random
+import re
+import sys
+from collections import Counter
+from types import SimpleNamespace
+
+US = 1000
+MS = 1000 * US
+
+
+def make(path):
+    rng = random.Random(20)
+    events = [{"ph": "M", "name": "process_name", "pid": 10, "args": {"name": "service"}}]
+    flow = 0
+    for tid in (11, 12, 13):
+        events.append({"ph": "M", "name": "thread_name", "pid": 10, "tid": tid,
+                       "args": {"name": "worker %d" % tid if tid != 13 else "sink"}})
+
+    def put(ph, ts, tid, **more):
+        events.append({"ph": ph, "ts": ts, "pid": 10, "tid": tid, **more})
+
+    def children(ts, tid, depth):
+        nonlocal flow
+        for _ in range(rng.randint(0, 4)):
+            name = rng.choice(["parse", "query", "lock", "parse header", "request"])
+            put("B", ts, tid, name=name, cat=rng.choice(["net", "net,io", "db"]),
+                args={"n": rng.randint(-5, 5), "share": rng.random(),
+                      "path": rng.choice(["/a", "/a/b", "/c\"d", "\u00e9t\u00e9"])})
+            ts += rng.randint(1, 30)
+            if rng.random() < 0.1:
+                flow += 1
+                put("s", ts, tid, name="hand over", cat="flow", id=flow)
+            if depth < 2:
+                ts = children(ts, tid, depth + 1)
+            ts += rng.randint(1, 300)
+            put("E", ts, tid, args={"bytes": rng.randint(0, 9000)})
+            if rng.random() < 0.3:
+                put("i", ts, tid, s="t", name="tick", cat="net", args={"n": rng.randint(0, 9)})
+            ts += rng.randint(0, 5)
+        return ts
+
+    clock = {11: 5000, 12: 5100}
+    for n in range(300):
+        tid = 11 + n % 2
+        ts = clock[tid]
+        put("B", ts, tid, name="request", cat="net", args={"kind": rng.choice(["cold", "warm"]), "id": n})
+        ts = children(ts + 1, tid, 0) + 1
+        put("E", ts, tid)
+        put("b", ts, tid, name="write back", cat="db", id="0x%x" % n, args={"id": n})
+        put("e", ts + rng.randint(1, 900), tid, name="write back", cat="db", id="0x%x" % n)
+        put("C", ts, tid, name="queue", args={"length": n % 7})
+        clock[tid] = ts + 1000 + rng.randint(0, 50)
+    ts = 6000
+    for n in range(1, flow + 1):
+        put("B", ts, 13, name="take", cat="net", args={"n": n})
+        put("f", ts + 1, 13, bp="e", name="hand over", cat="flow", id=n)
+        put("E", ts + rng.randint(2, 20), 13)
+        ts += 100
+    put("B", clock[11], 11, name="request", cat="net", args={"kind": "cold", "id": -1})  # stays open
+    json.dump({"traceEvents": events}, open(path, "w"))
+
+
+def load(path):
+    data = json.load(open(path))
+    return data["traceEvents"] if isinstance(data, dict) else data
+
+
+def async_id(e):
+    return e["id"] if "id" in e else str(e["id2"])
+
+
+def things(path):
+    """Slices, asynchronous slices, instants and samples of counters."""
+    events = load(path)
+    names, found, stacks, asyncs = {}, [], {}, {}
+    for e in events:
+        if e.get("ph") == "M" and e["name"] == "thread_name":
+            names[e["tid"]] = e["args"]["name"]
+    ns = lambda e: round(e["ts"] * 1000)
+    # Neither format has to be sorted by time, and ENDs of one time come before BEGINs.
+    marks = [e for e in events if e.get("ph") in ("B", "E", "b", "e", "i", "C", "X")]
+    start = min(ns(e) for e in marks) if marks else 0
+
+    def thing(kind, e, begin, end, parents=(), args=None):
+        return SimpleNamespace(kind=kind, name=e["name"], cat=e.get("cat", "").split(","), begin=begin, end=end,
+                               dur=end - begin if end is not None else None, start=begin - start,
+                               thread=names.get(e["tid"], "") if kind in ("slice", "instant") else "", parents=[p["name"] for p in parents],
+                               outermost=all((p["name"], p.get("cat")) != (e["name"], e.get("cat")) for p in parents),
+                               tid=e["tid"] if kind in ("slice", "instant") else None,
+                               arg={**(args or e.get("args") or {})})
+
+    for e in marks:
+        stack = stacks.setdefault(e.get("tid"), [])
+        if e["ph"] == "B":
+            stack.append(e)
+        elif e["ph"] == "E":
+            begin = stack.pop()
+            found.append(thing("slice", begin, ns(begin), ns(e), stack,
+                               {**(e.get("args") or {}), **(begin.get("args") or {})}))
+        elif e["ph"] == "b":
+            asyncs[async_id(e)] = e
+        elif e["ph"] == "e":
+            begin = asyncs.pop(async_id(e))
+            found.append(thing("async", begin, ns(begin), ns(e)))
+        elif e["ph"] in "iC":
+            kind = "instant" if e["ph"] == "i" else "counter"
+            stack = stacks.setdefault(e.get("tid"), []) if e["ph"] == "i" else []
+            t = thing(kind, e, ns(e), None, stack)
+            if kind == "counter":
+                (key, t.value), = e["args"].items()
+                t.name += " " + key if key != "value" else ""
+            found.append(t)
+    return found
+
+
+def lacks(t, key):
+    return key not in t.arg
+
+
+CONDITIONS = [
+    ('name == "parse"', lambda t: t.name == "parse"),
+    ('dur > 200us', lambda t: t.dur is not None and t.dur > 200 * US),
+    ('arg.kind == "cold" && dur > 500us', lambda t: t.arg.get("kind") == "cold" and t.dur is not None
+     and t.dur > 500 * US),
+    ('in("request") && !(name =* "parse*")', lambda t: "request" in t.parents and not t.name.startswith("parse")),
+    ('name =~ "^(lock|query)$" || arg.bytes >= 8K', lambda t: t.name in ("lock", "query")
+     or t.arg.get("bytes", -1) >= 8000),
+    ('category == "io" && arg.n < 0', lambda t: "io" in t.cat and t.arg.get("n", 0) < 0),
+    ('thread =* "worker*" && arg.share > 0.5 && in("parse")', lambda t: t.thread.startswith("worker")
+     and t.arg.get("share", 0) > 0.5 and "parse" in t.parents),
+    ('arg.path == "/c\\"d" || arg.path =~ "^[^/].*t"', lambda t: t.arg.get("path") == '/c"d'
+     or bool(re.search("^[^/].*t", t.arg.get("path", "")))),
+    ('start >= 10ms && start < 60ms && (kind == "async" || kind == "instant")', lambda t:
+     10 * MS <= t.start < 60 * MS and t.kind in ("async", "instant")),
+    ('kind == "counter" && value > 3', lambda t: t.kind == "counter" and t.value > 3),
+    ('arg.n != 0', lambda t: "n" in t.arg and t.arg["n"] != 0),
+    ('!has(arg.n) && kind == "slice"', lambda t: lacks(t, "n") and t.kind == "slice"),
+    ('name == "take" || in("lock") && name == "lock"', lambda t: t.name == "take"
+     or ("lock" in t.parents and t.name == "lock")),
+    ('tid == 12 && arg.id > 100', lambda t: t.tid == 12 and t.arg.get("id", 0) > 100),
+    ('name == "nothing of this name"', lambda t: False),
+]
+RANGE = (20 * MS, 45 * MS)  # --from and --to, as one more condition
+
+
+def in_range(t):
+    end = t.start if t.end is None else t.start + t.dur
+    return t.start < RANGE[1] and end >= RANGE[0]
+
+
+def tell(found):
+    count, total = Counter(), Counter()
+    for t in found:
+        count[t.kind, t.name] += 1
+        total[t.kind, t.name] += t.dur or 0
+    for key in sorted(count):
+        print(*key, count[key], total[key], sep="\t")
+
+
+def nest(path):
+    data = load(path)
+    stacks, last = {}, {}
+    for e in (e for e in data if e.get("ph") in ("B", "E", "s", "f")):
+        stack = stacks.setdefault(e["tid"], [])
+        if e["ph"] == "B":
+            stack.append(e)
+        elif e["ph"] == "E":
+            stack.pop()
+        elif not stack:
+            sys.exit("an arrow outside of any slice: %r" % e)
+        if last.get(e["tid"], 0) > e["ts"]:
+            sys.exit("time goes backwards: %r" % e)
+        last[e["tid"]] = e["ts"]
+    halves = Counter(e["id"] for e in data if e.get("ph") in ("s", "f"))
+    print(sum(1 for n in halves.values() if n == 1))
+
+
+def main():
+    what = sys.argv[1]
+    if what == "make":
+        make(sys.argv[2])
+    elif what == "list":
+        print(*[text for text, _ in CONDITIONS], sep="\n")
+    elif what == "count":
+        n = int(sys.argv[3])
+        tell(t for t in things(sys.argv[2]) if (CONDITIONS[n][1] if n < len(CONDITIONS) else in_range)(t))
+    elif what == "outermost":  # slices that are not inside another one of the same name and category
+        print(sum(1 for t in things(sys.argv[2]) if t.kind == "slice" and t.outermost
+                  and CONDITIONS[int(sys.argv[3])][1](t)))
+    elif what == "slowest":
+        print(json.load(open(sys.argv[2]))["count"])
+    elif what == "all":
+        tell(things(sys.argv[2]))
+    elif what == "nest":
+        nest(sys.argv[2])
+    elif what == "table":  # `report --format json` in the same form
+        data = json.load(open(sys.argv[2]))
+        count = Counter()
+        for kind, part in (("slice", "slices"), ("async", "async_slices"), ("instant", "instants"),
+                           ("counter", "counters")):
+            for row in data[part]:
+                count[kind, row["name"]] += row["count"]
+        for key in sorted(count):
+            print(*key, count[key], sep="\t")
+    elif what == "by":  # `report --by kind --format json`, and the same from the trace
+        count = Counter()
+        for row in json.load(open(sys.argv[2]))["slices"]:
+            count[row["by"] or ""] += row["count"]
+        print(*sorted(count.items()))
+    elif what == "kinds":
+        print(*sorted(Counter(t.arg.get("kind", "") for t in things(sys.argv[2])
+                              if t.kind == "slice" and t.name == "request").items()))
+
+
+main()

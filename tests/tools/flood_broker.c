@@ -52,7 +52,8 @@ static void start_broker(struct flood *flood, pid_t pid, bool own)
 {
 	const struct broker_config config = {
 		.buffer_bytes = 1 << 20,
-		.own_links = own,
+		.own_only = own,
+		.follow_children = !own,
 		.functions = true,
 		.prove = prove_functions,
 		.pids = &pid,

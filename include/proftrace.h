@@ -3423,6 +3423,13 @@ PROF_IMPL_INLINE const prof_runtime_domain_t *prof_impl_default_domain(void)
 	return &domain;
 }
 
+/* Of what is compiled to nothing there is no function either. */
+#if PROF_IMPL_OFF
+#define PROF_IMPL_FUNCTION PROF_IMPL_INLINE
+#else
+#define PROF_IMPL_FUNCTION static inline
+#endif
+
 #if PROF_IMPL_OFF
 /* Nobody looks at it. */
 #define PROF_IMPL_GET(kind, member, domain, name, categories, instants, actions)	\
@@ -3435,7 +3442,7 @@ PROF_IMPL_INLINE const prof_runtime_domain_t *prof_impl_default_domain(void)
 	return &prof_impl_get_any(kind, domain, name, categories, instants, actions, 0)->is.member
 #endif
 
-static inline const prof_runtime_domain_t *prof_domain_get(const char *name)
+PROF_IMPL_FUNCTION const prof_runtime_domain_t *prof_domain_get(const char *name)
 {
 #if PROF_IMPL_OFF
 	(void)name;
@@ -3456,27 +3463,27 @@ PROF_IMPL_INLINE int prof_domain_is_enabled(const prof_runtime_domain_t *domain)
 	return PROF_IMPL_IS_ENABLED(domain->domain);
 }
 
-static inline const prof_task_t *prof_task_get(const prof_runtime_domain_t *domain, const char *name)
+PROF_IMPL_FUNCTION const prof_task_t *prof_task_get(const prof_runtime_domain_t *domain, const char *name)
 {
 	PROF_IMPL_GET(PROF_OBJECT_TASK, task, domain, name, "", 0, 0);
 }
-static inline const prof_frame_t *prof_frame_get(const prof_runtime_domain_t *domain,
+PROF_IMPL_FUNCTION const prof_frame_t *prof_frame_get(const prof_runtime_domain_t *domain,
 						 const char *name)
 {
 	PROF_IMPL_GET(PROF_OBJECT_FRAME, frame, domain, name, "", 0, 0);
 }
-static inline const prof_event_t *prof_event_get(const char *name)
+PROF_IMPL_FUNCTION const prof_event_t *prof_event_get(const char *name)
 {
 	PROF_IMPL_GET(PROF_OBJECT_EVENT, event, PROF_IMPL_NULL, name, "", 0, 0);
 }
-static inline const prof_marker_t *prof_marker_get_in(const prof_runtime_domain_t *domain,
+PROF_IMPL_FUNCTION const prof_marker_t *prof_marker_get_in(const prof_runtime_domain_t *domain,
 						      const char *name, const char *categories,
 						      unsigned instants, unsigned actions)
 {
 	PROF_IMPL_GET(PROF_OBJECT_MARKER, marker, domain, name, categories, instants & 3,
 		      actions & 7);
 }
-static inline const prof_marker_t *prof_marker_get(const char *name, const char *categories)
+PROF_IMPL_FUNCTION const prof_marker_t *prof_marker_get(const char *name, const char *categories)
 {
 	return prof_marker_get_in(PROF_IMPL_NULL, name, categories, 0, 0);
 }
@@ -3599,31 +3606,31 @@ PROF_IMPL_INLINE uint64_t prof_impl_domain_token(const prof_runtime_domain_t *do
 }
 #endif
 
-static inline void prof_begin_args(const prof_runtime_domain_t *domain, const char *name,
+PROF_IMPL_FUNCTION void prof_begin_args(const prof_runtime_domain_t *domain, const char *name,
 				   const prof_arg_t *args, size_t n)
 {
 	PROF_IMPL_SEND_ARGS(begin, domain, name ? name : "", 0, prof_impl_domain_token(domain), args, n);
 }
-static inline void prof_end_args(const prof_runtime_domain_t *domain, const prof_arg_t *args, size_t n)
+PROF_IMPL_FUNCTION void prof_end_args(const prof_runtime_domain_t *domain, const prof_arg_t *args, size_t n)
 {
 	PROF_IMPL_SEND_ARGS(end, domain, PROF_IMPL_NULL, 0, prof_impl_domain_token(domain), args, n);
 }
-static inline void prof_instant_args(const prof_runtime_domain_t *domain, const char *name, int scope,
+PROF_IMPL_FUNCTION void prof_instant_args(const prof_runtime_domain_t *domain, const char *name, int scope,
 				     const prof_arg_t *args, size_t n)
 {
 	PROF_IMPL_SEND_ARGS(instant, domain, name ? name : "", PROF_META_SCOPE(scope), 0, args, n);
 }
-static inline void prof_async_begin_args(const prof_runtime_domain_t *domain, const char *name,
+PROF_IMPL_FUNCTION void prof_async_begin_args(const prof_runtime_domain_t *domain, const char *name,
 					 uint64_t id, const prof_arg_t *args, size_t n)
 {
 	PROF_IMPL_SEND_ARGS(async_begin, domain, name ? name : "", 0, id, args, n);
 }
-static inline void prof_async_end_args(const prof_runtime_domain_t *domain, const char *name,
+PROF_IMPL_FUNCTION void prof_async_end_args(const prof_runtime_domain_t *domain, const char *name,
 				       uint64_t id, const prof_arg_t *args, size_t n)
 {
 	PROF_IMPL_SEND_ARGS(async_end, domain, name ? name : "", 0, id, args, n);
 }
-static inline void prof_counter_args(const prof_runtime_domain_t *domain, const char *name,
+PROF_IMPL_FUNCTION void prof_counter_args(const prof_runtime_domain_t *domain, const char *name,
 				     const prof_arg_t *args, size_t n)
 {
 	size_t some;

@@ -143,7 +143,8 @@ static int report_print_names(const struct report *report, struct failure *f)
 	case FORMAT_TABLE:
 		error = stats_print_table(report->consumer, stdout, o, account, f);
 		if (!error && !stats_events(report->consumer))
-			puts(report->select.text ? "nothing is selected" : "no events");
+			print_visible(stdout, "%s\n",
+				      report->select.text ? "nothing is selected" : "no events");
 		break;
 	case FORMAT_JSON:
 		error = stats_print_json(report->consumer, stdout, o, account,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A selection between the two readings of a source and its outputs. */
+#include "base/text.h"
 #include "reports/select/select_cut.h"
 
 #include <inttypes.h>
@@ -54,20 +55,22 @@ void select_cut_summary(const struct select_cut *cut)
 	if (!cut->select)
 		return;
 	n = select_counts(cut->select);
-	fprintf(stderr,
-		"selected: %" PRIu64 " of %" PRIu64 " slices that ended, %" PRIu64 " of %" PRIu64
-		" instants and counter values\n",
-		n.selected, n.slices, n.others_selected, n.others);
+	print_visible(stderr,
+		      "selected: %" PRIu64 " of %" PRIu64 " slices that ended, %" PRIu64
+		      " of %" PRIu64 " instants and counter values\n",
+		      n.selected, n.slices, n.others_selected, n.others);
 	if (n.open)
-		fprintf(stderr, "%12" PRIu64 "  selected slices have no end\n", n.open);
+		print_visible(stderr, "%12" PRIu64 "  selected slices have no end\n", n.open);
 	if (n.flows_without_end)
-		fprintf(stderr,
-			"%12" PRIu64 "  flows lost one of their ends: its slice is not selected\n",
-			n.flows_without_end);
+		print_visible(stderr,
+			      "%12" PRIu64
+			      "  flows lost one of their ends: its slice is not selected\n",
+			      n.flows_without_end);
 	if (n.flows_not_followed)
-		fprintf(stderr,
-			"%12" PRIu64 "  more ends of flows were not checked: there are too many\n",
-			n.flows_not_followed);
+		print_visible(stderr,
+			      "%12" PRIu64
+			      "  more ends of flows were not checked: there are too many\n",
+			      n.flows_not_followed);
 }
 
 void select_cut_free(struct select_cut *cut)

@@ -398,10 +398,9 @@ static int record_finish(struct recording *r)
 	if (r->options->verbosity >= 0)
 		print_not_found(r);
 	if (r->scheduler && !scheduler_cycles(r) && r->options->verbosity >= 0)
-		print_visible(
-			stderr,
-			"proftrace: nothing was recorded: no step of the schedule has begun\n"
-			"hint: the program announces its steps with PROF_STEP(epoch, batch)\n");
+		fputs("proftrace: nothing was recorded: no step of the schedule has begun\n"
+		      "hint: the program announces its steps with PROF_STEP(epoch, batch)\n",
+		      stderr);
 	if (r->options->verbosity >= 0)
 		summary_print(r, &account);
 	if (summary_json(r, &account))

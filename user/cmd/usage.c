@@ -197,11 +197,13 @@ _Noreturn static void usage_reject_condition(const struct argp_state *state, con
 	text_make_visible(line);
 	for (i = 0; i < error->column - begin && line[i]; i++)
 		column += ((unsigned char)line[i] & 0xc0) != 0x80;
-	print_visible(stderr, "  %s\n  %*s", line, (int)column, "");
+	print_visible(stderr, "  %s\n", line);
+	print_visible(stderr, "  %*s", (int)column, "");
 	do
 		fputc(shown ? '~' : '^', stderr);
 	while (++shown < error->length && column + shown < 100);
-	print_visible(stderr, "\nhint: see `%s --help` and man proftrace-report, CONDITIONS\n",
+	fputc('\n', stderr);
+	print_visible(stderr, "hint: see `%s --help` and man proftrace-report, CONDITIONS\n",
 		      state->name);
 	exit(STATUS_USAGE);
 }

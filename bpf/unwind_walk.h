@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Walks the stack of a program by tables (bpf/unwind.h), and by frame pointers where there is no
+ * Walks the stack of a program by tables (bpf/unwind_maps.h), and by frame pointers where there is no
  * table, as in generated code.
  *
  * A walk never guesses. Without a rule for an instruction, and where memory cannot be read, it ends
@@ -17,7 +17,7 @@
 
 #include "registers.h"
 #include "state.h"
-#include "unwind.h"
+#include "unwind_maps.h"
 
 /* Set by the broker before the programs are loaded: the maps below have their sizes. */
 const volatile bool has_unwind = false;
@@ -54,9 +54,9 @@ struct {
 	__type(value, struct unwind_range);
 } unwind_ranges SEC(".maps");
 
-/* A perf event's program may only use hash tables whose memory is allocated beforehand. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, struct unwind_process);
@@ -98,60 +98,111 @@ struct stack_work {
 #define SIGNAL_REGISTERS	17
 #define SIGNAL_REGISTERS_OFFSET 40
 
+/* NULL: the recorder does not know the process. */
+static __always_inline struct unwind_process *unwind_process_of(__u32 tgid)
+{
+	struct unwind_process *p;
+	__u32 i, slot;
+
+	for (i = 0; i < UNWIND_PROCESSES_ON; i++) {
+		slot = (UNWIND_PROCESS_PLACE(tgid) + i) & (UNWIND_PROCESSES - 1);
+		p = bpf_map_lookup_elem(&unwind_processes, &slot);
+		if (p && p->tgid == tgid)
+			return p;
+	}
+	return NULL;
+}
+
+/* The process executes a program: its mappings are no longer those that the recorder has seen. */
+static __always_inline void forget_mappings(__u32 tgid)
+{
+	struct unwind_process *p = has_unwind ? unwind_process_of(tgid) : NULL;
+
+	if (p)
+		__sync_fetch_and_add(&p->execs, 1);
+}
+
 static __always_inline struct unwind_range *unwind_range_at(__u32 number)
 {
 	return bpf_map_lookup_elem(&unwind_ranges, &number);
 }
 
-/* The range of the process that contains the address; NULL: none. */
-static __always_inline struct unwind_range *find_range(const struct unwind_walk *w, __u64 address)
+/*
+ * Binary searches are written without branches: a verifier would follow both ways of each step. All
+ * ones if a <= b, both below 2^63.
+ */
+static __always_inline __u64 mask_if_not_above(__u64 a, __u64 b)
 {
-	__u32 low = 0, high = w->n_ranges, middle;
+	__u64 difference = b - a;
+
+	barrier_var(difference); /* else clang makes a branch of it */
+	return ~(__u64)((__s64)difference >> 63);
+}
+
+/* The first step of a search among `n`: the highest power of two that is not above it. */
+static __always_inline __u32 first_step(__u32 n)
+{
+	n |= n >> 1;
+	n |= n >> 2;
+	n |= n >> 4;
+	n |= n >> 8;
+	n |= n >> 16;
+	return (n >> 1) + 1;
+}
+
+/* The number of the range that contains the address; 0: none. */
+__noinline __u32 unwind_find_range(struct unwind_walk *w, __u64 address)
+{
 	struct unwind_range *range;
+	__u32 first, n, step;
+	__u64 low = 0; /* so many begin at the address or before it */
 	int i;
 
+	if (!w)
+		return 0;
+	first = w->first;
+	n = w->n_ranges;
+	step = first_step(n);
 	for (i = 0; i < UNWIND_RANGES_STEPS; i++) {
-		if (low >= high)
+		if (!step)
 			break;
-		middle = (low + high) / 2;
-		range = unwind_range_at(w->first + 1 + middle);
+		range = unwind_range_at(first + low + step);
 		if (!range)
-			return NULL;
-		if (range->end <= address)
-			low = middle + 1;
-		else
-			high = middle;
+			return 0;
+		low += step & mask_if_not_above(low + step, n) &
+		       mask_if_not_above(range->start, address);
+		step >>= 1;
 	}
-	if (low >= w->n_ranges)
-		return NULL;
-	range = unwind_range_at(w->first + 1 + low);
-	return range && range->start <= address && address < range->end ? range : NULL;
+	range = unwind_range_at(first + low);
+	return low && range && address < range->end ? first + low : 0;
 }
 
-static __always_inline __u32 unwind_row_at(__u32 number)
+/* Of so many rows from the first on, the rule of the last one that is not above the place. */
+__noinline __u32 unwind_find_rule(__u32 first, __u32 n, __u32 place)
 {
-	__u32 key = number / UNWIND_ROWS_EACH;
-	struct unwind_rows_value *value = bpf_map_lookup_elem(&unwind_rows, &key);
-
-	return value ? value->rows[number % UNWIND_ROWS_EACH] : 0;
-}
-
-/* The rule of the last row of the page that begins at the place or before it. */
-static __always_inline __u32 find_rule(const struct unwind_page *page, __u32 place)
-{
-	__u32 first = page->first, low = 0, high = page->n, middle;
+	struct unwind_rows_value *value;
+	__u32 key, step, number;
+	__u64 low = 0;
 	int i;
 
+	step = first_step(n);
 	for (i = 0; i < UNWIND_ROWS_STEPS; i++) {
-		if (low >= high)
+		if (!step)
 			break;
-		middle = (low + high) / 2;
-		if (UNWIND_ROW_PLACE(unwind_row_at(first + middle)) <= place)
-			low = middle + 1;
-		else
-			high = middle;
+		number = first + low + step - 1;
+		key = number / UNWIND_ROWS_EACH;
+		value = bpf_map_lookup_elem(&unwind_rows, &key);
+		if (!value)
+			return 0;
+		low += step & mask_if_not_above(low + step, n) &
+		       mask_if_not_above(UNWIND_ROW_PLACE(value->rows[number % UNWIND_ROWS_EACH]),
+					 place);
+		step >>= 1;
 	}
-	return low ? UNWIND_ROW_RULE(unwind_row_at(first + low - 1)) : 0;
+	number = first + low - 1;
+	key = number / UNWIND_ROWS_EACH;
+	value = bpf_map_lookup_elem(&unwind_rows, &key);
+	return low && value ? UNWIND_ROW_RULE(value->rows[number % UNWIND_ROWS_EACH]) : 0;
 }
 
 /* Why the code of a range has no rules. */
@@ -183,7 +234,8 @@ __noinline int unwind_find(struct unwind_walk *w)
 	pc = w->pc - !w->exact;
 	w->rule.cfa = UNWIND_NONE;
 	w->end = STACK_NO_MAPPING;
-	range = find_range(w, pc);
+	number = unwind_find_range(w, pc);
+	range = number ? unwind_range_at(number) : NULL;
 	if (!range)
 		return 0;
 	w->end = no_table(range);
@@ -194,7 +246,8 @@ __noinline int unwind_find(struct unwind_walk *w)
 	page = bpf_map_lookup_elem(&unwind_pages, &number);
 	if (!page)
 		return 0;
-	rule_number = find_rule(page, distance & ((1u << UNWIND_PAGE_BITS) - 1));
+	rule_number =
+		unwind_find_rule(page->first, page->n, distance & ((1u << UNWIND_PAGE_BITS) - 1));
 	rule = bpf_map_lookup_elem(&unwind_rules, &rule_number);
 	if (rule)
 		w->rule = *rule;
@@ -346,7 +399,7 @@ __noinline int unwind_by_frame_pointer(struct unwind_walk *w)
 	}
 	if (fp & 7 || !frame_is_above(w, fp + sizeof(frame)) ||
 	    bpf_probe_read_user(frame, sizeof(frame), (void *)fp) ||
-	    (frame[1] && !find_range(w, frame[1] - 1)))
+	    (frame[1] && !unwind_find_range(w, frame[1] - 1)))
 		return end_walk(w, w->end);
 	w->registers[REGISTER_BP] = frame[0];
 	w->known &= ~(1u << REGISTER_BX);
@@ -381,32 +434,59 @@ static __always_inline int unwind_frame(struct stack_work *s)
 	}
 }
 
+/* Copies what is known of a process. False: it is not known, or it executes another program now. */
+static __always_inline bool find_process(struct unwind_walk *w, __u32 tgid)
+{
+	struct unwind_process *p = unwind_process_of(tgid);
+
+	if (!p || p->execs != p->execs_seen)
+		return false;
+	w->first = p->first;
+	w->n_ranges = p->n;
+	w->number = p->number;
+	return true;
+}
+
 /*
- * Walks the stack whose registers are in the walk. False: the mappings of the process are not
- * known.
+ * A forked child that has not executed a program has the mappings of its parent. The recorder may
+ * not know it yet.
+ */
+static __always_inline bool find_parent(struct unwind_walk *w)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *parent = BPF_CORE_READ(task, real_parent);
+
+	if (BPF_CORE_READ(task, mm, start_stack) != BPF_CORE_READ(parent, mm, start_stack) ||
+	    BPF_CORE_READ(task, mm, start_code) != BPF_CORE_READ(parent, mm, start_code))
+		return false;
+	return find_process(w, BPF_CORE_READ(parent, tgid));
+}
+
+static __always_inline bool ranges_are_current(const struct unwind_walk *w)
+{
+	struct unwind_range *first = unwind_range_at(w->first);
+
+	return first && *(volatile __u64 *)&first->base == w->number;
+}
+
+/*
+ * Walks the stack of the current thread, whose registers are in the walk. False: the mappings of
+ * the process are not known.
  */
 __noinline int unwind_stack(struct stack_work *s, __u32 tgid)
 {
-	struct unwind_process *process = bpf_map_lookup_elem(&unwind_processes, &tgid);
-	struct unwind_range *first;
 	int i;
 
-	if (!s || !process)
-		return 0;
-	first = unwind_range_at(process->first);
-	s->walk.first = process->first;
-	s->walk.n_ranges = process->n;
-	s->walk.number = process->number;
-	if (!first || first->base != s->walk.number)
+	if (!s || !(find_process(&s->walk, tgid) || find_parent(&s->walk)) ||
+	    !ranges_are_current(&s->walk))
 		return 0;
 	for (i = 0; i <= STACK_FRAMES; i++) {
 		if (unwind_frame(s))
 			break;
 	}
-	first = unwind_range_at(s->walk.first);
-	if (!first || *(volatile __u64 *)&first->base != s->walk.number) {
+	if (!ranges_are_current(&s->walk)) {
 		s->walk.types = STACK_CHANGED;
-		s->walk.n = s->walk.n ? 1 : 0;
+		s->walk.n = 1;
 	}
 	return 1;
 }
@@ -441,6 +521,10 @@ static __always_inline bool walk_by_tables(struct stack_work *s, struct pt_regs 
 }
 
 #else
+
+static __always_inline void forget_mappings(__u32 tgid)
+{
+}
 
 static __always_inline bool walk_by_tables(struct stack_work *s, struct pt_regs *user, __u32 tgid,
 					   __u32 at)

@@ -11,8 +11,8 @@
  *
  *	process ──▶ ranges (executable mappings) ──▶ pages of the file ──▶ rows ──▶ rule
  */
-#ifndef PROFTRACE_BPF_UNWIND_H
-#define PROFTRACE_BPF_UNWIND_H
+#ifndef PROFTRACE_BPF_UNWIND_MAPS_H
+#define PROFTRACE_BPF_UNWIND_MAPS_H
 
 /* What the caller's frame address (CFA) is, the stack pointer before the call. */
 enum unwind_cfa {
@@ -106,12 +106,25 @@ struct unwind_range {
 	__u16 table; /* enum unwind_table */
 };
 
-/* The ranges of a process: tgid -> these. */
+/*
+ * The ranges of a process, in a hash table that the recorder writes: a process is in one of the
+ * UNWIND_PROCESSES_ON slots from UNWIND_PROCESS_PLACE on. When it executes a program, the kernel
+ * adds to `execs`, so that the ranges of the old program no longer count.
+ */
 struct unwind_process {
+	__u32 tgid;  /* 0: free */
 	__u32 first; /* its number in the map of ranges */
 	__u32 n;     /* ranges, sorted, without the first */
+	__u32 execs;
+	__u32 execs_seen; /* before the recorder read the mappings */
+	__u32 reserved;
 	__u64 number;
 };
+
+#define UNWIND_PROCESSES_BITS	   13
+#define UNWIND_PROCESSES	   (1 << UNWIND_PROCESSES_BITS)
+#define UNWIND_PROCESSES_ON	   16
+#define UNWIND_PROCESS_PLACE(tgid) ((__u32)(tgid)*0x9e3779b1u >> (32 - UNWIND_PROCESSES_BITS))
 
 /* How the walk of a stack ended. In a record it is the low byte of `types`. */
 enum stack_end {

@@ -91,6 +91,31 @@ samples=$(field unwound-gcc-O2.sum stacks)
 check "a sample takes less than a twentieth of a copy of its stack" \
 	awk "BEGIN { print $bytes / $samples; exit $bytes / $samples > 16384 / 20 }"
 
+# --- tables that lie -----------------------------------------------------------------------------------
+
+# No sample in a slice has a caller of the function of that name, since nothing true is known of one.
+no_callers() { # STACKS
+	awk '$1 == "sample" && $3 == "user" && $4 != "-" && $5 ~ ("(^|;)" $4 "$") {
+			n[$4]++
+			if ($5 != $4)
+				wrong = wrong "\n" $5
+		}
+		END {
+			for (name in n)
+				kinds++
+			printf "%d kinds%s\n", kinds, wrong
+			exit kinds != 7 || wrong != ""
+		}' "$1"
+}
+
+record lies "$root/build/tests/programs/unwind_lies" "$ms"
+equal "lies: exit status" $? 0
+"$stacks" lies.pftrace >lies.stacks
+check "lies: no stack goes on where its table lies" no_callers lies.stacks
+check "lies: as frames that are none" test "$(field lies.sum stacks_unreadable)" -ge 20
+check "lies: and as rules that cannot be followed" test "$(field lies.sum stacks_unsupported)" -ge 10
+check_account lies lies.sum
+
 # --- programs of the distribution ----------------------------------------------------------------------
 
 stock() { # NAME PROGRAM COMMAND...

@@ -37,19 +37,30 @@ union table_packet {
 	char bytes[sizeof(struct symbol_head) + SYMBOL_MAX_ROWS * sizeof(struct unwind_row)];
 };
 
-int unwind_tables_new(const struct unwind_table_sink *sink, struct unwind_tables **ret)
+struct unwind_tables *unwind_tables_on(int socket, const struct unwind_table_sink *sink)
 {
 	struct unwind_tables *t = calloc(1, sizeof(*t));
-	int sockets[2], error;
 
 	if (!t)
-		return -ENOMEM;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
-		free(t);
-		return -errno;
-	}
+		return NULL;
 	t->sink = *sink;
-	t->socket = sockets[0];
+	t->socket = socket;
+	return t;
+}
+
+int unwind_tables_new(const struct unwind_table_sink *sink, struct unwind_tables **ret)
+{
+	struct unwind_tables *t;
+	int sockets[2], error;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		return -errno;
+	t = unwind_tables_on(sockets[0], sink);
+	if (!t) {
+		close(sockets[0]);
+		close(sockets[1]);
+		return -ENOMEM;
+	}
 	t->supervisor = fork();
 	if (!t->supervisor) {
 		close(sockets[0]);
@@ -91,7 +102,7 @@ void unwind_tables_free(struct unwind_tables *t)
 		return;
 	if (t->socket >= 0)
 		close(t->socket);
-	while (waitpid(t->supervisor, NULL, 0) < 0 && errno == EINTR)
+	while (t->supervisor && waitpid(t->supervisor, NULL, 0) < 0 && errno == EINTR)
 		;
 	free(t);
 }

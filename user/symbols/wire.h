@@ -112,6 +112,11 @@ int symbol_lines(const char *packet, size_t size, struct names *names, struct co
 void symbols_supervisor(int socket) __attribute__((noreturn));
 /* Runs the parser until its socket is closed. */
 void symbols_parser(int socket);
+struct unwind_tables;
+struct unwind_table_sink;
+
+/* Takes over a socket whose other end replies as a parser does. NULL: no memory. */
+struct unwind_tables *unwind_tables_on(int socket, const struct unwind_table_sink *sink);
 /* Limits the parser's memory according to the size of its open files. */
 void symbols_limit_memory(uint64_t file_bytes);
 

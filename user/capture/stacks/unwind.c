@@ -68,7 +68,7 @@ void unwind_free(struct unwind *u)
 		return;
 	unwind_tables_free(u->tables);
 	unwind_processes_free(u);
-	unwind_rules_free(u);
+	kernel_rules_free(u);
 	HASH_ITER (hh, u->files, file, next) {
 		HASH_DEL(u->files, file);
 		free(file);
@@ -90,17 +90,17 @@ static bool table_begin(void *context, uint64_t base, uint32_t n_rules, uint32_t
 
 	/* The ranges of processes have been computed with this base. */
 	return base == u->reading->base && n_rows <= UNWIND_ROWS - u->n_rows &&
-	       unwind_rows_begin(u, n_rules);
+	       kernel_rows_begin(u, n_rules);
 }
 
 static bool table_rules(void *context, const struct unwind_rule *rules, uint32_t n)
 {
-	return unwind_rows_add_rules(context, rules, n);
+	return kernel_rows_add_rules(context, rules, n);
 }
 
 static bool table_rows(void *context, const struct unwind_row *rows, uint32_t n)
 {
-	return unwind_rows_add(context, rows, n);
+	return kernel_rows_add(context, rows, n);
 }
 
 static void finish_reading(struct unwind *u, int error)
@@ -120,7 +120,7 @@ static void finish_reading(struct unwind *u, int error)
 	}
 	u->n_refused += error && error != -ENOENT;
 	if (u->numbers)
-		unwind_rows_end(u, !error);
+		kernel_rows_end(u, !error);
 	u->reading = NULL;
 	unwind_processes_update(u, file);
 }

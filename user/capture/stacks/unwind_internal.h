@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared by unwind.c (files), unwind_rows.c (rows) and unwind_processes.c (processes). */
+/* Shared by unwind.c (files), unwind_kernel.c (rows) and unwind_processes.c (processes). */
 #ifndef PROFTRACE_CAPTURE_STACKS_UNWIND_INTERNAL_H
 #define PROFTRACE_CAPTURE_STACKS_UNWIND_INTERNAL_H
 
@@ -56,7 +56,7 @@ struct unwind {
 	int vdso_fd;
 	uint64_t n_files, n_refused;
 
-	/* unwind_rows.c */
+	/* unwind_kernel.c */
 	struct unwind_known_rule *known_rules;
 	uint32_t n_rows, n_rules, n_pages;
 	uint32_t *numbers; /* of the rules of the file that is read */
@@ -77,13 +77,13 @@ struct unwind_file *unwind_file_get(struct unwind *u, const struct file *file);
 /* Queues a file whose table is pending. */
 void unwind_file_request(struct unwind *u, struct unwind_file *file);
 
-/* unwind_rows.c */
-bool unwind_rows_begin(struct unwind *u, uint32_t n_rules);
-bool unwind_rows_add_rules(struct unwind *u, const struct unwind_rule *rules, uint32_t n);
-bool unwind_rows_add(struct unwind *u, const struct unwind_row *rows, uint32_t n);
+/* unwind_kernel.c */
+bool kernel_rows_begin(struct unwind *u, uint32_t n_rules);
+bool kernel_rows_add_rules(struct unwind *u, const struct unwind_rule *rules, uint32_t n);
+bool kernel_rows_add(struct unwind *u, const struct unwind_row *rows, uint32_t n);
 /* False: takes back what was added. */
-void unwind_rows_end(struct unwind *u, bool keep);
-void unwind_rules_free(struct unwind *u);
+void kernel_rows_end(struct unwind *u, bool keep);
+void kernel_rules_free(struct unwind *u);
 
 /* unwind_processes.c */
 /* The table of a file is there, or it is known that there is none. */

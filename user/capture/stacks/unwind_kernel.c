@@ -32,7 +32,7 @@ static bool find_rule_number(struct unwind *u, const struct unwind_rule *rule, u
 	return true;
 }
 
-bool unwind_rows_begin(struct unwind *u, uint32_t n_rules)
+bool kernel_rows_begin(struct unwind *u, uint32_t n_rules)
 {
 	static const struct unwind_rule none = { .cfa = UNWIND_NONE };
 	uint32_t number;
@@ -49,7 +49,7 @@ bool unwind_rows_begin(struct unwind *u, uint32_t n_rules)
 	return u->numbers != NULL;
 }
 
-bool unwind_rows_add_rules(struct unwind *u, const struct unwind_rule *rules, uint32_t n)
+bool kernel_rows_add_rules(struct unwind *u, const struct unwind_rule *rules, uint32_t n)
 {
 	uint32_t i;
 
@@ -83,7 +83,7 @@ static bool add_pages(struct unwind *u, uint32_t n)
 	return true;
 }
 
-bool unwind_rows_add(struct unwind *u, const struct unwind_row *rows, uint32_t n)
+bool kernel_rows_add(struct unwind *u, const struct unwind_row *rows, uint32_t n)
 {
 	uint32_t i;
 
@@ -102,7 +102,7 @@ bool unwind_rows_add(struct unwind *u, const struct unwind_row *rows, uint32_t n
 	return true;
 }
 
-void unwind_rows_end(struct unwind *u, bool keep)
+void kernel_rows_end(struct unwind *u, bool keep)
 {
 	free(u->numbers);
 	u->numbers = NULL;
@@ -112,7 +112,7 @@ void unwind_rows_end(struct unwind *u, bool keep)
 	u->n_pages = u->pages_before;
 }
 
-void unwind_rules_free(struct unwind *u)
+void kernel_rules_free(struct unwind *u)
 {
 	struct unwind_known_rule *rule, *next;
 

@@ -72,6 +72,7 @@ chains() { # PROGRAM
 	done
 	check "$1: called back by the C library" follows "$1.stacks" sorted ";sorted;.*qsort.*;compare;leaf"
 	check "$1: in a signal's handler" follows "$1.stacks" signalled ";signalled;.*raise.*;handler;middle;leaf"
+	check "$1: through generated code" follows "$1.stacks" generated ";generated;[^;]*;middle;leaf"
 	check "$1: recursive" follows "$1.stacks" recursive ";recursive;deep.61;leaf"
 	check "$1: from the beginning of the process" whole "$1.sum"
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "proftrace.h"
@@ -149,15 +150,47 @@ static NOINLINE unsigned long recursive(unsigned long n)
 	return sum;
 }
 
+/*
+ * Called through code that is generated at run time, which no table describes, and which has a frame
+ * pointer as such code often does.
+ */
+static NOINLINE unsigned long generated(unsigned long n)
+{
+	static const unsigned char code[] = {
+		0x55,		  /* push %rbp */
+		0x48, 0x89, 0xe5, /* mov %rsp, %rbp */
+		0x48, 0x89, 0xf8, /* mov %rdi, %rax */
+		0x48, 0x89, 0xf7, /* mov %rsi, %rdi */
+		0xff, 0xd0,	  /* call *%rax */
+		0x5d,		  /* pop %rbp */
+		0xc3,		  /* ret */
+	};
+	static void *page;
+	unsigned long (*call)(unsigned long (*f)(unsigned long), unsigned long);
+	unsigned long sum;
+
+	if (!page) {
+		page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (page == MAP_FAILED)
+			abort();
+		memcpy(page, code, sizeof(code));
+	}
+	memcpy(&call, &page, sizeof(call));
+	sum = call(middle, n);
+	STAY(sum);
+	return sum;
+}
+
 struct chain {
 	const char *name;
 	unsigned long (*run)(unsigned long n);
 };
 
 static const struct chain chains[] = {
-	{ "plain", outer },	    { "dynamic", dynamic }, { "aligned", aligned },
-	{ "large", large },	    { "sorted", sorted },   { "signalled", signalled },
-	{ "recursive", recursive },
+	{ "plain", outer },	    { "dynamic", dynamic },	{ "aligned", aligned },
+	{ "large", large },	    { "sorted", sorted },	{ "signalled", signalled },
+	{ "recursive", recursive }, { "generated", generated },
 };
 
 static NOINLINE void run_chain(const struct chain *chain)

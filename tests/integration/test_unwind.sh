@@ -86,6 +86,13 @@ for compiler in gcc clang; do
 	done
 done
 
+# Of a process that runs already, the tables are there before its first sample.
+"$root/build/tests/programs/unwound-gcc-O2" $((4 * ms)) >attached.said &
+wait_for attached.said ready
+"$proftrace" -q --sample $hz -e none --summary-json attached.sum -o attached -p $! 2>attached.err
+equal "attached: exit status" $? 0
+check "attached: from the beginning of the process" whole attached.sum
+
 # A thousandth of the copies of 16 KB by which stacks can be walked later would be too good; a twentieth is not.
 bytes=$(wc -c <unwound-gcc-O2.pftrace)
 samples=$(field unwound-gcc-O2.sum stacks)

@@ -286,6 +286,8 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 	if (c->batches)
 		c->batches->finding = false;
 	c->hold_sites_later = false;
+	if (!error && marked && c->stacks)
+		stacks_wait_for_tables(c->stacks, TABLES_AT_FIRST_NS);
 	if (!error && marked)
 		error = record_marks(c, &target, f);
 	if (error != -ECANCELED && error != -EPIPE)
@@ -297,8 +299,6 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 		return -ENOENT;
 	if (!process_scan(c, &target, &marked, &fresh, f))
 		c->late += fresh;
-	if (c->stacks)
-		stacks_wait_for_tables(c->stacks, TABLES_AT_FIRST_NS);
 	c->attaching = false;
 	__atomic_store_n(&c->shared->attached_ns, monotonic_now(), __ATOMIC_SEQ_CST);
 	return 0;

@@ -220,6 +220,8 @@ int main(int argc, char **argv)
 
 	each_ms = argc > 1 ? strtoul(argv[1], NULL, 10) : 100;
 	signal(SIGUSR1, handler);
+	puts("ready");
+	fflush(stdout);
 	for (i = 0; i < sizeof(chains) / sizeof(chains[0]); i++)
 		run_chain(&chains[i]);
 	if (pthread_create(&thread, NULL, thread_main, NULL))

@@ -46,7 +46,8 @@ follows() { # STACKS SLICE CHAIN
 	awk -v slice="$2" -v chain="$3" '
 		$1 == "sample" && $3 == "user" && $4 == slice {
 			n++
-			stack = ";" $5
+			stack = $0
+			sub(/^sample [^ ]* [^ ]* [^ ]* /, ";", stack)
 			sub(/.*;run_chain/, "", stack)
 			deep = gsub(/;deep/, "", stack)
 			if (deep)
@@ -142,7 +143,7 @@ cat >work.py <<'EOT'
 import json
 def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
-fib(28)
+fib(31)
 len(json.dumps([str(i) for i in range(400000)]))
 EOT
 awk 'BEGIN { for (i = 0; i < 600; i++)

@@ -236,11 +236,12 @@ ATTACK_PROGRAMS := $(patsubst tests/attacks/programs/%.c,$B/tests/attacks/%,$(wi
 
 # Programs with markers that the integration tests record.
 TEST_PROGRAMS := $(patsubst tests/integration/programs/%.c,$B/tests/programs/%,\
-	$(filter-out %/plugin.c %/leaf.c %/handler.c %/backwards.c %/opened.c %/part.c %/library.c,$(wildcard tests/integration/programs/*.c))) \
+	$(filter-out %/plugin.c %/leaf.c %/handler.c %/backwards.c %/opened.c %/part.c %/library.c %/unwound.c,$(wildcard tests/integration/programs/*.c))) \
 	$(patsubst tests/integration/programs/%.cpp,$B/tests/programs/%,$(wildcard tests/integration/programs/*.cpp)) \
 	$B/tests/programs/plugin.so $B/tests/programs/handler.so $B/tests/programs/backwards.so $B/tests/programs/opened.so $B/tests/programs/part.so $B/tests/programs/library.so $B/tests/programs/executes-static $B/tests/programs/waits-static \
 	$B/tests/programs/sampled-static $B/tests/programs/flames-static $B/tests/tools/stacks $B/tests/tools/filters $B/tests/tools/foreign $B/tests/tools/let_go $B/tests/tools/every_byte $B/tests/tools/flood_broker $B/gen/bpf_names \
-	$(foreach c,gcc clang,$(foreach o,O2 O3,$B/tests/programs/leaf-$c-$o))
+	$(foreach c,gcc clang,$(foreach o,O2 O3,$B/tests/programs/leaf-$c-$o)) \
+	$(foreach c,gcc clang,$(foreach o,O0 O2 O3,$B/tests/programs/unwound-$c-$o $B/tests/programs/unwound-$c-$o-fp))
 MARKED := -std=gnu11 -Wall -Wextra -Werror -pedantic -Iinclude -g
 
 $B/tests/programs/%: tests/integration/programs/%.c $(wildcard include/*.h include/*/*.h tests/integration/programs/*.h)
@@ -270,7 +271,7 @@ $B/tests/programs/linked: tests/integration/programs/linked.c include/proftrace/
 # Libraries that it opens call into it.
 $B/tests/programs/libraries: MARKED += -rdynamic
 
-# The kernel finds callers by frame pointers.
+# On arm64 the kernel finds callers by frame pointers.
 $B/tests/programs/sampled $B/tests/programs/sampled-static $B/tests/programs/stacked $B/tests/programs/blocked $B/tests/programs/slow: MARKED += -fno-omit-frame-pointer
 
 $B/tests/programs/%.so: tests/integration/programs/%.c $(wildcard include/*.h include/*/*.h)
@@ -278,7 +279,7 @@ $B/tests/programs/%.so: tests/integration/programs/%.c $(wildcard include/*.h in
 	@echo "  CC    $@"
 	$(Q)$(CC) $(MARKED) -O2 -fPIC -shared $< -o $@
 
-# Stacks are followed by frame pointers.
+# On arm64 stacks are followed by frame pointers.
 $B/tests/programs/flames $B/tests/programs/flames-static: MARKED += -fno-omit-frame-pointer -fno-optimize-sibling-calls
 
 define LEAF
@@ -288,6 +289,16 @@ $B/tests/programs/leaf-$(1)-$(2): tests/integration/programs/leaf.c include/prof
 	$$(Q)$(1) $$(MARKED) -$(2) $$< -o $$@ -lpthread
 endef
 $(foreach c,gcc clang,$(foreach o,O2 O3,$(eval $(call LEAF,$c,$o))))
+
+# Known call chains, with frame pointers and without.
+define UNWOUND
+$B/tests/programs/unwound-$(1)-$(2)$(3): tests/integration/programs/unwound.c include/proftrace.h
+	@mkdir -p $$(@D)
+	@echo "  CC    $$@"
+	$$(Q)$(1) $$(MARKED) -$(2) $(4) $$< -o $$@ -lpthread
+endef
+$(foreach c,gcc clang,$(foreach o,O0 O2 O3,$(eval $(call UNWOUND,$c,$o,,-fomit-frame-pointer))\
+	$(eval $(call UNWOUND,$c,$o,-fp,-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer))))
 
 # What attacks, in tests/attacks.
 $B/tests/attacks/%: tests/attacks/programs/%.c include/proftrace.h $(wildcard tests/attacks/programs/*.h)

@@ -14,6 +14,7 @@
 #include "registers.h"
 #include "steps.h"
 #include "threads.h"
+#include "unwind_walk.h"
 
 /*
  * Since 6.13 a program whose frame takes 64 bytes or more does not run on the thread's stack but on
@@ -157,34 +158,46 @@ static __always_inline bool mark_stack_is_wanted(const struct mark *m)
 	return true;
 }
 
+/* A thread in a mark can lose its CPU to another one, so the memory is the thread's. */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct stack_work);
+} mark_stacks_of SEC(".maps");
+
 /*
- * Sends the call stack of a mark, before the mark. A record of full size is reserved, since a
- * thread has no other memory of its own for the stack. A global function as emit_strings(). It does
- * not get a pointer to the mark: once a verifier has passed such a pointer to a global function, it
- * no longer knows what the structure's members point to.
+ * Sends the call stack of a mark, before the mark. A global function as emit_strings(). It does not
+ * get a pointer to the mark: once a verifier has passed such a pointer to a global function, it no
+ * longer knows what the structure's members point to.
  */
 __noinline int send_mark_stack(struct bpf_user_pt_regs_t *regs, __u64 pid_tgid, __u64 ts,
 			       __u32 site, __s32 name)
 {
 	struct pt_regs *ctx = (struct pt_regs *)regs;
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct stack_work *work =
+		bpf_task_storage_get(&mark_stacks_of, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	struct record_stack *r;
-	long n;
+	__u64 size;
 
-	r = record_reserve(offsetof(struct record_stack, addresses) + STACK_BYTES);
-	if (!r) {
+	if (!work) {
 		account_add(ACCOUNT_STACKS_LOST);
 		return 0;
 	}
+	r = &work->record;
 	init_record_head(&r->head, RECORD_MARK_STACK, pid_tgid >> 32, (__u32)pid_tgid);
 	/* Its time must be before that of the mark, which may have been taken already. */
 	if (ts)
 		r->head.ts = ts - 1;
 	r->head.site = site;
 	r->head.name = name;
-	n = bpf_get_stack(ctx, r->addresses, STACK_BYTES, BPF_F_USER_STACK);
-	r->ops.b = n > 0 ? (__u64)n / sizeof(__u64) : 0;
+	r->ops.b = walk_program(ctx, work, ctx, pid_tgid >> 32, 0);
 	r->ops.a = return_address(ctx);
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	size = (__u32)r->ops.b & STACK_FRAMES;
+	size = offsetof(struct record_stack, addresses) + size * sizeof(__u64);
+	if (record_output(r, size, BPF_RB_NO_WAKEUP))
+		account_add(ACCOUNT_STACKS_LOST);
 	return 0;
 }
 

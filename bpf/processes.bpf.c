@@ -13,6 +13,7 @@
 #include "table_rows.h"
 #include "steps.h"
 #include "threads.h"
+#include "unwind_walk.h"
 
 #define ENFORCE_NONDUMP	  1 /* the kernel's BINPRM_FLAGS_ENFORCE_NONDUMP */
 #define SIGNAL_GROUP_EXIT 4 /* the kernel's flag: one thread has ended all others */
@@ -235,6 +236,7 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 		send_follow(FOLLOW_UNTRACED, tgid, 0);
 	else if (each_links && old_pid != task->pid)
 		send_follow(FOLLOW_EXEC, tgid, 0);
+	forget_mappings(tgid);
 	if (is_recorded)
 		send_exec(task, old_pid);
 	if (stays)

@@ -8,12 +8,13 @@
  * its actual length. The sampling program is an interrupt, and it finishes before the next one on
  * the same CPU.
  *
- * The kernel walks its own stack by the method that it was built for, and the program's stack by
- * frame pointers.
+ * The kernel walks its own stack by the method that it was built for. The program's stack is walked
+ * by tables (bpf/unwind_walk.h).
  */
 #include "buffers.h"
 #include "control.h"
 #include "state.h"
+#include "unwind_walk.h"
 
 /* Set by the broker before the programs are loaded. */
 const volatile __u64 offcpu_ns = 0;	   /* send the stacks of threads that were blocked longer */
@@ -23,7 +24,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct record_stack);
+	__type(value, struct stack_work);
 } sampled_stacks SEC(".maps");
 
 /* Whether the process is recorded at the moment. */
@@ -40,12 +41,6 @@ static __always_inline bool is_sampled(__u32 tgid)
 	return s && *(volatile __u32 *)&s->phase != PHASE_WAIT;
 }
 
-/* The number of addresses in a stack. */
-static __always_inline __u32 count_addresses(long bytes)
-{
-	return bytes > 0 ? (__u32)bytes / sizeof(__u64) & STACK_FRAMES : 0;
-}
-
 static __always_inline void send_stack(struct record_stack *r, __u32 n)
 {
 	__u64 size = n & (2 * STACK_FRAMES + 1);
@@ -60,14 +55,16 @@ int on_sample(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 tgid = task->tgid, zero = 0, n;
+	struct stack_work *work;
 	struct record_stack *r;
 
 	/* An exiting thread has no memory and therefore no stack. */
 	if (!recording || task->flags & TASK_IS_EXITING || !is_sampled(tgid))
 		return 0;
-	r = bpf_map_lookup_elem(&sampled_stacks, &zero);
-	if (!r)
+	work = bpf_map_lookup_elem(&sampled_stacks, &zero);
+	if (!work)
 		return 0;
+	r = &work->record;
 	init_record_head(&r->head, RECORD_SAMPLE, tgid, task->pid);
 	r->head.site = bpf_get_smp_processor_id();
 	r->head.object = 0;
@@ -76,8 +73,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	if (kernel_stacks && r->head.level)
 		n = count_addresses(bpf_get_stack(ctx, r->addresses, STACK_BYTES, 0));
 	r->ops.a = n;
-	r->ops.b = count_addresses(
-		bpf_get_stack(ctx, &r->addresses[n], STACK_BYTES, BPF_F_USER_STACK));
+	r->ops.b = walk_program(ctx, work, (struct pt_regs *)bpf_task_pt_regs(task), tgid, n);
 	send_stack(r, n + (__u32)r->ops.b);
 	return 0;
 }
@@ -86,7 +82,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 
 struct blocked_thread {
 	__u64 since; /* 0: not blocked */
-	struct record_stack r;
+	struct stack_work work;
 };
 
 struct {
@@ -103,6 +99,7 @@ struct {
 static __always_inline void save_blocked_stack(void *ctx, struct task_struct *task, __u64 now)
 {
 	struct blocked_thread *b;
+	struct record_stack *r;
 	__u32 n = 0;
 
 	b = bpf_task_storage_get(&blocked_threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -110,17 +107,20 @@ static __always_inline void save_blocked_stack(void *ctx, struct task_struct *ta
 		account_add(ACCOUNT_STACKS_LOST);
 		return;
 	}
+	r = &b->work.record;
 	if (kernel_stacks)
-		n = count_addresses(bpf_get_stack(ctx, b->r.addresses, STACK_BYTES, 0));
-	b->r.ops.a = n;
-	b->r.ops.b = count_addresses(
-		bpf_get_stack(ctx, &b->r.addresses[n], STACK_BYTES, BPF_F_USER_STACK));
+		n = count_addresses(bpf_get_stack(ctx, r->addresses, STACK_BYTES, 0));
+	r->ops.a = n;
+	r->ops.b = walk_program(ctx, &b->work, (struct pt_regs *)bpf_task_pt_regs(task), task->tgid,
+				n);
 	b->since = now;
 }
 
 static __always_inline void send_blocked_stack(struct task_struct *task, __u64 now)
 {
 	struct blocked_thread *b = bpf_task_storage_get(&blocked_threads, task, NULL, 0);
+	struct record_stack *r;
+	__u32 types;
 	__u64 ns;
 
 	if (!b || !b->since)
@@ -129,12 +129,15 @@ static __always_inline void send_blocked_stack(struct task_struct *task, __u64 n
 	b->since = 0;
 	if (ns <= offcpu_ns)
 		return;
-	init_record_head(&b->r.head, RECORD_BLOCKED, task->tgid, task->pid);
-	b->r.head.ts = now;
-	b->r.head.site = (__u32)ns;
-	b->r.head.name = (__s32)(ns >> 32);
-	b->r.head.object = 0;
-	send_stack(&b->r, (__u32)b->r.ops.a + (__u32)b->r.ops.b);
+	r = &b->work.record;
+	types = r->head.types; /* how the walk ended */
+	init_record_head(&r->head, RECORD_BLOCKED, task->tgid, task->pid);
+	r->head.ts = now;
+	r->head.types = types;
+	r->head.site = (__u32)ns;
+	r->head.name = (__s32)(ns >> 32);
+	r->head.object = 0;
+	send_stack(r, (__u32)r->ops.a + (__u32)r->ops.b);
 }
 
 SEC("?watch/sched_switch")

@@ -70,6 +70,8 @@ static void fill(struct model *m, uint64_t *seed)
 		.category = some_name(seed),
 		.unit = some_name(seed),
 		.callstack = chance(seed, 4) ? NULL : &stack,
+		.callstack_end = (enum callstack_end)(chance(seed, 3) ? 0 : CALLSTACK_ENDS - 1),
+		.callstack_by_frame_pointers = false,
 		.id = chance(seed, 2) ? UINT64_MAX - chance(seed, 9) : 0,
 		.size = chance(seed, 3),
 		.n_args = chance(seed, 3) ? chance(seed, 7) : 0,

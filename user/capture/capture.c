@@ -29,8 +29,11 @@
 #include "proftrace.skel.h"
 #include "tracee/code/prove.h"
 
-#define DRAIN_WITHIN_NS 100000000ull /* while scans of processes are due between records */
-#define CATCH_UP_EACH	4096	     /* normal minimum of records in a round */
+/* for tables of call stacks: between records, and before anything is recorded */
+#define TABLES_WITHIN_NS   20000000ull
+#define TABLES_AT_FIRST_NS 500000000ull
+#define DRAIN_WITHIN_NS	   100000000ull /* while scans of processes are due between records */
+#define CATCH_UP_EACH	   4096		/* normal minimum of records in a round */
 
 uint64_t monotonic_now(void)
 {
@@ -167,7 +170,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	if (!error && options->callstacks) {
 		c->stacks = stacks_new(c->broker, options->callstacks, options->names,
 				       options->sample_hz ? 1000000000 / options->sample_hz : 0);
-		error = c->stacks ? 0 : -ENOMEM;
+		error = c->stacks ? stacks_open_tables(c->stacks, &c->loaded) : -ENOMEM;
 	}
 	if (error) {
 		failure_set(f, error, "cannot map the kernel's buffers", "", NULL);
@@ -218,6 +221,8 @@ void capture_free(struct capture *c)
 	close(c->loaded.shared_fd);
 	if (c->loaded.has_usdt)
 		close(c->loaded.usdt_specs_fd);
+	for (i = 0; c->loaded.has_unwind && i < BROKER_UNWIND_MAPS; i++)
+		close(c->loaded.unwind[i]);
 	broker_stop(c->broker);
 	markers_free(c);
 	probes_close(c);
@@ -281,6 +286,8 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 	if (c->batches)
 		c->batches->finding = false;
 	c->hold_sites_later = false;
+	if (!error && marked && c->stacks)
+		stacks_wait_for_tables(c->stacks, TABLES_AT_FIRST_NS);
 	if (!error && marked)
 		error = record_marks(c, &target, f);
 	if (error != -ECANCELED && error != -EPIPE)
@@ -321,9 +328,13 @@ int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, s
 			error = files_add(c, fcntl(files[i], F_DUPFD_CLOEXEC, 0), device, st.st_ino,
 					  path, pid, NULL, &news, f);
 		c->expects = false;
+		if (c->stacks && !error)
+			stacks_expect_file(c->stacks, files_find(c, device, st.st_ino));
 	}
 	if (error)
 		return error;
+	if (c->stacks)
+		stacks_wait_for_tables(c->stacks, TABLES_AT_FIRST_NS);
 	error = broker_trace(c->broker, &target, TRACED_WATCH | TRACED_MARKS, f);
 	if (error)
 		return error;
@@ -378,6 +389,8 @@ int capture_drain(struct capture *c, bool *ret_more)
 		c->drain_until_ns = monotonic_now() + DRAIN_WITHIN_NS;
 		n = rings_drain(c->rings, DRAIN_AT_MOST);
 	}
+	if (c->stacks)
+		stacks_receive_tables(c->stacks, monotonic_now() + TABLES_WITHIN_NS);
 	*ret_more = n == -EAGAIN || held == -EAGAIN;
 	if (c->batches) {
 		c->batches->drained_ns = rings_known_ns(c->rings);

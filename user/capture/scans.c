@@ -18,7 +18,7 @@
  * well. The time that the kernel takes to attach is excepted: it waits for grace periods and for
  * forking processes.
  */
-#include "capture/internal.h"
+#include "capture/stacks/stacks.h"
 
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -34,6 +34,8 @@
 #define CREDIT_NS    500000000 /* time in long scans that a process may take at once */
 #define BUSY_MACHINE 4	       /* a scan may take this many times its CPU time */
 #define CREDIT_SHARE 10	       /* then one part in so many of the time */
+/* how long a thread is held for the tables by which its stacks are walked */
+#define HELD_FOR_TABLES_NS 50000000
 
 static uint64_t thread_cpu_ns(void)
 {
@@ -182,6 +184,20 @@ static void release_held_thread(struct capture *c, struct record_hold *r)
 	r->head.kind = 0;
 }
 
+/*
+ * Waits for the tables of new libraries, and rates the time as if it had been spent on scanning: the
+ * process decides how often new files come.
+ */
+static void wait_for_tables(struct capture *c, pid_t pid)
+{
+	uint64_t began_ns = monotonic_now();
+
+	if (!c->stacks)
+		return;
+	stacks_wait_for_tables(c->stacks, HELD_FOR_TABLES_NS);
+	get_scan_pace(c, pid)->credit_ns -= (int64_t)(monotonic_now() - began_ns);
+}
+
 static void serve_hold(struct capture *c, unsigned i)
 {
 	struct scans *s = &c->scans;
@@ -194,8 +210,10 @@ static void serve_hold(struct capture *c, unsigned i)
 		release_held_thread(c, r);
 		return;
 	}
-	if (scans_can_afford(c, r->head.tgid))
+	if (scans_can_afford(c, r->head.tgid)) {
 		scans_run(c, r->head.tgid, &fresh, NULL);
+		wait_for_tables(c, r->head.tgid);
+	}
 	for (; i < s->n_held; i++) {
 		struct record_hold *other = &s->held[i];
 

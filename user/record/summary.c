@@ -155,6 +155,19 @@ static const struct summary_count problem_counts[] = {
 	  "sysctl kernel.perf_event_max_stack" },
 	{ offsetof(struct account, stacks_other),
 	  "call stack[|s] left out: too many different ones", NULL },
+	{ offsetof(struct account, stacks_unmapped),
+	  "call stack[ ends|s end] at code that was not known to be mapped", NULL },
+	{ offsetof(struct account, stacks_no_table),
+	  "call stack[ ends|s end] at code without an unwind table or frame pointers", NULL },
+	{ offsetof(struct account, stacks_pending),
+	  "call stack[ ends|s end] at code whose unwind table was not read yet", NULL },
+	{ offsetof(struct account, stacks_refused),
+	  "call stack[ ends|s end] at code whose unwind table is malformed or too large", NULL },
+	{ offsetof(struct account, stacks_unsupported),
+	  "call stack[ ends|s end] at a function that keeps its frame in an unsupported way",
+	  NULL },
+	{ offsetof(struct account, stacks_unreadable),
+	  "call stack[ ends|s end] at memory that could not be read or is no stack", NULL },
 };
 
 static uint64_t summary_number(const struct account *a, const struct summary_count *count)

@@ -112,6 +112,14 @@ static void print_summary(struct recording *r, const struct account *a, FILE *ou
 		{ "stacks_lost", a->stacks_lost },
 		{ "stacks_cut", a->stacks_cut },
 		{ "stacks_other", a->stacks_other },
+		{ "stacks_whole", a->stacks_whole },
+		{ "stacks_frame_pointers", a->stacks_frame_pointers },
+		{ "stacks_unmapped", a->stacks_unmapped },
+		{ "stacks_no_table", a->stacks_no_table },
+		{ "stacks_pending", a->stacks_pending },
+		{ "stacks_refused", a->stacks_refused },
+		{ "stacks_unsupported", a->stacks_unsupported },
+		{ "stacks_unreadable", a->stacks_unreadable },
 	};
 	unsigned i;
 

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The parser process, which reads files that nobody vouches for: requests in, lines out. What it
- * opens and how long it works is limited by the supervisor and here.
+ * The parser process, which reads files that nobody vouches for: requests in, lines or rows out.
+ * What it opens and how long it works is limited by the supervisor and here.
  */
 #include "symbols/wire.h"
 
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "symbols/code_file.h"
+#include "symbols/unwind_rows.h"
 
 enum {
 	MAX_FILES = 32,
@@ -106,32 +108,99 @@ static struct code_file *parser_open_file(struct parser *p, uint32_t number, int
 	return at->file;
 }
 
+static bool reply_lines(struct parser *p, const struct symbol_request *request, int fd)
+{
+	struct reply *a = &p->reply;
+	struct code_file *file;
+
+	a->head = (struct symbol_head){ .kind = SYMBOL_LINES, .request_id = request->request_id };
+	a->max = request->max_lines;
+	a->used = 0;
+	file = parser_open_file(p, request->file, fd);
+	if (file)
+		code_file_lines(file, request->address, a);
+	return !symbol_send(p->socket, &a->head, sizeof(a->head) + a->used, -1);
+}
+
+/* Sends an array in packets of at most `most` items. */
+static bool send_items(struct parser *p, enum symbol_message kind, const void *items, size_t size,
+		       uint32_t n, uint32_t most)
+{
+	static char
+		packet[sizeof(struct symbol_head) + SYMBOL_MAX_ROWS * sizeof(struct unwind_row)];
+	const char *at = items;
+
+	while (n) {
+		struct symbol_head head = { kind, n < most ? n : most, p->request_id };
+
+		memcpy(packet, &head, sizeof(head));
+		memcpy(packet + sizeof(head), at, head.n_lines * size);
+		if (symbol_send(p->socket, packet, sizeof(head) + head.n_lines * size, -1))
+			return false;
+		at += head.n_lines * size;
+		n -= head.n_lines;
+	}
+	return true;
+}
+
+static int read_rows(int fd, struct unwind_rows *ret)
+{
+	struct elf_file *elf;
+	struct failure f;
+	struct stat st;
+	int error;
+
+	symbols_limit_memory(fstat(fd, &st) ? 0 : (uint64_t)st.st_size);
+	error = elf_file_open(fd, &elf, &f);
+	if (error)
+		return error;
+	error = unwind_rows_read(elf, ret);
+	elf_file_free(elf);
+	return error;
+}
+
+static bool reply_rows(struct parser *p, int fd)
+{
+	struct unwind_rows rows = { .n = 0 };
+	struct symbol_table_reply reply = {
+		.head = { .kind = SYMBOL_TABLE, .request_id = p->request_id },
+	};
+	bool sent;
+
+	reply.error = read_rows(fd, &rows);
+	close(fd);
+	if (!reply.error) {
+		reply.base = rows.base;
+		reply.n_rules = rows.n_rules;
+		reply.n_rows = rows.n;
+	}
+	sent = !symbol_send(p->socket, &reply, sizeof(reply), -1);
+	if (sent && !reply.error)
+		sent = send_items(p, SYMBOL_RULES, rows.rules, sizeof(*rows.rules), rows.n_rules,
+				  SYMBOL_MAX_RULES) &&
+		       send_items(p, SYMBOL_ROWS, rows.rows, sizeof(*rows.rows), rows.n,
+				  SYMBOL_MAX_ROWS);
+	unwind_rows_free(&rows);
+	return sent;
+}
+
 void symbols_parser(int socket)
 {
 	static struct parser parser;
 	struct parser *p = &parser;
 	struct symbol_request request;
+	bool sent = true;
 	int fd;
 
 	p->socket = socket;
-	for (;;) {
-		struct reply *a = &p->reply;
-		struct code_file *file;
-
+	while (sent) {
 		if (symbol_receive(socket, &request, sizeof(request), &fd) !=
 			    (int)sizeof(request) ||
 		    fd < 0)
 			return;
 		limit_lookup_time();
 		p->request_id = request.request_id;
-		a->head = (struct symbol_head){ .kind = SYMBOL_LINES,
-						.request_id = request.request_id };
-		a->max = request.max_lines;
-		a->used = 0;
-		file = parser_open_file(p, request.file, fd);
-		if (file)
-			code_file_lines(file, request.address, a);
-		if (symbol_send(socket, &a->head, sizeof(a->head) + a->used, -1))
-			return;
+		sent = request.question == SYMBOL_ASK_ROWS ? reply_rows(p, fd)
+							   : reply_lines(p, &request, fd);
 	}
 }

@@ -21,8 +21,15 @@ enum {
 	SYMBOL_MAX_CANDIDATES = 8, /* paths that are tried for one debug file */
 };
 
+enum symbol_question {
+	SYMBOL_ASK_LINES, /* at an address */
+	SYMBOL_ASK_ROWS,  /* for walking stacks, of the whole file (unwind_rows.h) */
+};
+
 /* Comes with a descriptor of the file. */
 struct symbol_request {
+	uint32_t question;
+	uint32_t reserved;
 	uint64_t request_id; /* replies repeat it */
 	uint64_t address;
 	uint32_t file; /* equal numbers are the same file */
@@ -33,11 +40,15 @@ enum symbol_message {
 	SYMBOL_LINES = 1,
 	SYMBOL_FILE_REQUEST,
 	SYMBOL_DIED, /* from the supervisor: a parser died, and another one has started */
+	/* The reply to SYMBOL_ASK_ROWS: one SYMBOL_TABLE, then its rules, then its rows. */
+	SYMBOL_TABLE,
+	SYMBOL_RULES,
+	SYMBOL_ROWS,
 };
 
 struct symbol_head {
-	uint32_t kind; /* enum symbol_message */
-	uint32_t n_lines;
+	uint32_t kind;	  /* enum symbol_message */
+	uint32_t n_lines; /* or rules or rows */
 	uint64_t request_id;
 };
 
@@ -51,6 +62,19 @@ struct symbol_line {
 enum {
 	SYMBOL_MAX_REPLY = sizeof(struct symbol_head) +
 			   SYMBOL_MAX_LINES * (sizeof(struct symbol_line) + 2 * SYMBOL_MAX_TEXT),
+};
+
+struct symbol_table_reply {
+	struct symbol_head head;
+	int32_t error; /* negative errno: it has no table; 0: it has one */
+	uint32_t n_rules, n_rows;
+	uint32_t reserved;
+	uint64_t base;
+};
+
+enum {
+	SYMBOL_MAX_RULES = 1024, /* in one packet */
+	SYMBOL_MAX_ROWS = 2048,
 };
 
 /* Asks for the file that has the debug information of another one. */
@@ -88,6 +112,11 @@ int symbol_lines(const char *packet, size_t size, struct names *names, struct co
 void symbols_supervisor(int socket) __attribute__((noreturn));
 /* Runs the parser until its socket is closed. */
 void symbols_parser(int socket);
+struct unwind_tables;
+struct unwind_table_sink;
+
+/* Takes over a socket whose other end replies as a parser does. NULL: no memory. */
+struct unwind_tables *unwind_tables_on(int socket, const struct unwind_table_sink *sink);
 /* Limits the parser's memory according to the size of its open files. */
 void symbols_limit_memory(uint64_t file_bytes);
 

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "timeline/event.h"
+
 static const struct {
 	const char *name;
 	const char *text;
@@ -158,7 +160,42 @@ static const struct {
 	NUMBER(stacks_lost) = { "stacks_lost", "call stacks lost" },
 	NUMBER(stacks_cut) = { "stacks_cut", "call stacks deeper than the kernel follows" },
 	NUMBER(stacks_other) = { "stacks_other", "call stacks recorded as (too many stacks)" },
+	NUMBER(stacks_whole) = { "stacks_whole", NULL },
+	NUMBER(stacks_frame_pointers) = { "stacks_frame_pointers", NULL },
+	NUMBER(stacks_unmapped) = { "stacks_unmapped",
+				    "call stacks that end at code in no known mapping" },
+	NUMBER(stacks_no_table) = { "stacks_no_table",
+				    "call stacks that end at code without an unwind table" },
+	NUMBER(stacks_pending) = { "stacks_pending", "call stacks that end at code whose unwind "
+						     "table was not read yet" },
+	NUMBER(stacks_refused) = { "stacks_refused",
+				   "call stacks that end at code whose unwind table is refused" },
+	NUMBER(stacks_unsupported) = { "stacks_unsupported",
+				       "call stacks that end at an unsupported rule" },
+	NUMBER(stacks_unreadable) = { "stacks_unreadable",
+				      "call stacks that end at memory that could not be followed" },
 };
+
+void account_callstack(struct account *a, const struct event *event)
+{
+	uint64_t *const ends[CALLSTACK_ENDS] = {
+		[CALLSTACK_WHOLE] = &a->stacks_whole,
+		[CALLSTACK_TOO_DEEP] = &a->stacks_cut,
+		[CALLSTACK_UNMAPPED] = &a->stacks_unmapped,
+		[CALLSTACK_NO_TABLE] = &a->stacks_no_table,
+		[CALLSTACK_PENDING] = &a->stacks_pending,
+		[CALLSTACK_REFUSED] = &a->stacks_refused,
+		[CALLSTACK_UNSUPPORTED] = &a->stacks_unsupported,
+		[CALLSTACK_UNREADABLE] = &a->stacks_unreadable,
+	};
+
+	if (!event->callstack && event->kind != EVENT_SAMPLE)
+		return;
+	a->stacks++;
+	a->stacks_frame_pointers += event->callstack_by_frame_pointers;
+	if (event->callstack_end < CALLSTACK_ENDS && ends[event->callstack_end])
+		++*ends[event->callstack_end];
+}
 
 unsigned account_numbers(void)
 {

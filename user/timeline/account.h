@@ -94,9 +94,23 @@ struct account {
 	uint64_t stacks_cut; /* deeper than the kernel follows: the outermost frames are missing */
 	/* recorded as (too many stacks): there are too many different ones */
 	uint64_t stacks_other;
+	/* Those that reach the beginning of their thread or process; the others ended early: */
+	uint64_t stacks_whole;
+	uint64_t stacks_frame_pointers; /* of all, found by frame pointers in part or completely */
+	uint64_t stacks_unmapped;	/* at code that was not known to be mapped */
+	uint64_t stacks_no_table;	/* at code that no unwind table describes */
+	uint64_t stacks_pending;	/* at code whose table had not been read yet */
+	uint64_t stacks_refused;	/* at code whose table is malformed or did not fit */
+	uint64_t stacks_unsupported;	/* at a rule that cannot be followed */
+	uint64_t stacks_unreadable;	/* at memory that cannot be read or is no stack */
 
 	bool orderly; /* the recording was finished, not cut off */
 };
+
+struct event;
+
+/* Counts the call stack of an event, if it has one, and how it ended. */
+void account_callstack(struct account *account, const struct event *event);
 
 /*
  * A short stable name ("buffer_full") and, for people, what it means and which option helps (or

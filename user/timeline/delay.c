@@ -53,7 +53,7 @@ _Static_assert(sizeof(struct clock_reading) == 24 && sizeof(struct event_sched) 
  * A new field of struct event must be kept, too: add it here, to delay_push(), delay_pop() and the
  * test. Only what files alone say of counters (`continued`, `on_thread`) is never delayed.
  */
-_Static_assert(sizeof(struct event) == 152, "delay.c keeps every field of struct event");
+_Static_assert(sizeof(struct event) == 160, "delay.c keeps every field of struct event");
 _Static_assert(EVENT_BLOCKED < 64 && EVENT_MAX_ARGS < 64 && EVENT_MAX_COUNTERS < 16, "they fit");
 
 struct delay {
@@ -119,13 +119,39 @@ static unsigned kept_counters(const struct event *e)
 	return e->n_counters < EVENT_MAX_COUNTERS ? e->n_counters : EVENT_MAX_COUNTERS;
 }
 
+/*
+ * A stack is one word: how it ended is above the bits that addresses have. A sample may have no
+ * frames and yet have ended in some way.
+ */
+#define STACK_END_SHIFT	     56
+#define STACK_POINTERS_SHIFT 63
+
+static bool has_stack(const struct event *e)
+{
+	return e->callstack || e->callstack_end;
+}
+
+static uint64_t stack_word(const struct event *e)
+{
+	return (uint64_t)(uintptr_t)e->callstack | (uint64_t)e->callstack_end << STACK_END_SHIFT |
+	       (uint64_t)e->callstack_by_frame_pointers << STACK_POINTERS_SHIFT;
+}
+
+static void read_stack_word(struct event *e, uint64_t word)
+{
+	e->callstack =
+		(const struct callstack *)(uintptr_t)(word & ((1ull << STACK_END_SHIFT) - 1));
+	e->callstack_end = (enum callstack_end)(word >> STACK_END_SHIFT & 0x7f);
+	e->callstack_by_frame_pointers = word >> STACK_POINTERS_SHIFT;
+}
+
 static size_t kept_words(const struct event *e)
 {
 	size_t words = HEAD_WORDS + kept_counters(e) * (e->counter_enabled ? 3 : 1);
 	unsigned i, n = kept_args(e);
 
 	words += (e->name != NULL) + (e->category != NULL) + (e->id != 0) + (e->size != 0) +
-		 (e->unit != NULL) + (e->callstack != NULL) + kind_has_union(e->kind) * 3;
+		 (e->unit != NULL) + has_stack(e) + kind_has_union(e->kind) * 3;
 	for (i = 0; i < n; i++)
 		words += 2 + (e->args[i].type == ARG_STRING ? kept_string_words(&e->args[i]) : 1);
 	return words;
@@ -194,7 +220,7 @@ bool delay_push(struct delay *d, const struct event *e)
 		.n_args = kept_args(e) & 63,
 		.has = (e->name ? HAS_NAME : 0) | (e->category ? HAS_CATEGORY : 0) |
 		       (e->id ? HAS_ID : 0) | (e->size ? HAS_SIZE : 0) | (e->unit ? HAS_UNIT : 0) |
-		       (kind_has_union(e->kind) ? HAS_MORE : 0) | (e->callstack ? HAS_STACK : 0) |
+		       (kind_has_union(e->kind) ? HAS_MORE : 0) | (has_stack(e) ? HAS_STACK : 0) |
 		       (n && e->counter_enabled ? HAS_TIMES : 0),
 		.scope = e->scope & 7,
 		.end_reason = e->end_reason & 3,
@@ -214,8 +240,8 @@ bool delay_push(struct delay *d, const struct event *e)
 		*at++ = e->size;
 	if (e->unit)
 		*at++ = (uintptr_t)e->unit;
-	if (e->callstack)
-		*at++ = (uintptr_t)e->callstack;
+	if (has_stack(e))
+		*at++ = stack_word(e);
 	if (kind_has_union(e->kind)) {
 		memcpy(at, &e->clock, sizeof(e->clock));
 		at += 3;
@@ -269,7 +295,7 @@ static const uint64_t *read_kept_fields(const struct kept *kept, const uint64_t 
 	if (kept->has & HAS_UNIT)
 		e->unit = (const struct name *)(uintptr_t)*at++;
 	if (kept->has & HAS_STACK)
-		e->callstack = (const struct callstack *)(uintptr_t)*at++;
+		read_stack_word(e, *at++);
 	if (kept->has & HAS_MORE) {
 		memcpy(&e->clock, at, sizeof(e->clock));
 		at += 3;

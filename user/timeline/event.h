@@ -108,6 +108,20 @@ enum __attribute__((packed)) end_reason {
 	END_UNFINISHED, /* it has no END: its thread, its program or the slice around it ended */
 };
 
+/* Where a call stack ended. */
+enum __attribute__((packed)) callstack_end {
+	CALLSTACK_UNKNOWN = 0, /* from a file, or followed by frame pointers alone */
+	CALLSTACK_WHOLE,       /* at the beginning of the thread or process */
+	CALLSTACK_TOO_DEEP,    /* the others as in struct account */
+	CALLSTACK_UNMAPPED,
+	CALLSTACK_NO_TABLE,
+	CALLSTACK_PENDING,
+	CALLSTACK_REFUSED,
+	CALLSTACK_UNSUPPORTED,
+	CALLSTACK_UNREADABLE,
+	CALLSTACK_ENDS,
+};
+
 /* A mark has at most six arguments and the two of PROF_STEP; files may have more. */
 #define EVENT_MAX_ARGS 32
 
@@ -226,6 +240,8 @@ struct event {
 	const uint64_t *counter_running;
 	/* where it happened; NULL: not known, or not requested */
 	const struct callstack *callstack;
+	enum callstack_end callstack_end;
+	bool callstack_by_frame_pointers; /* some of its frames, or all */
 	union {
 		struct clock_reading clock; /* CLOCK */
 		struct event_sched sched;   /* SWITCH, WAKING */

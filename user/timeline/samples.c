@@ -46,7 +46,7 @@ void emit_sample(struct timeline *t, const struct event *event)
 	fact.thread = &thread->pub;
 	fact.process = thread->pub.process;
 	sample.n_slices = list_open_slices(t, thread, event->ts_ns);
-	t->account->stacks++;
+	account_callstack(t->account, event);
 	emit_fact(t, &fact);
 }
 
@@ -77,7 +77,7 @@ void emit_blocked(struct timeline *t, const struct event *event)
 		return;
 	if (slice_begin(t, &m) != MARK_WRITTEN)
 		return;
-	t->account->stacks += e.callstack != NULL;
+	account_callstack(t->account, event);
 	e.kind = EVENT_END;
 	e.callstack = NULL;
 	m.ts_ns = thread->last_ns = e.ts_ns = event->ts_ns;

@@ -336,7 +336,8 @@ static int dispatch_mark(struct timeline *t, const struct mark *m)
 /* Counts the outcome of a mark that is not simply written. */
 static void account_outcome(struct timeline *t, const struct event *event, int outcome)
 {
-	t->account->stacks += event->callstack && outcome == MARK_WRITTEN;
+	if (outcome == MARK_WRITTEN)
+		account_callstack(t->account, event);
 	if (event->sampled && outcome != MARK_WRITTEN)
 		t->account->samples_lost++;
 	else if (event->sampled)

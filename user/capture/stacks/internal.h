@@ -4,10 +4,12 @@
 #define PROFTRACE_CAPTURE_STACKS_INTERNAL_H
 
 #include "capture/stacks/stacks.h"
+#include "unwind_maps.h"
 
 #define MAX_JITS 256 /* processes with JIT code that write a perf map */
 
 struct symbols;
+struct unwind;
 struct kernel_symbols;
 struct pending_stack;
 struct stack_process;
@@ -31,6 +33,8 @@ struct stacks {
 	const struct code_mapping *jit_seen; /* its JIT code, if there is any */
 	struct code *list;		     /* mappings found by the scan so far */
 	unsigned n, capacity;
+	struct unwind *unwind;	   /* NULL: the kernel walks by frame pointers alone */
+	uint32_t scanned_execs;	   /* of the process that is being scanned: unwind_execs() */
 	const struct file **files; /* the file of each mapping, by the mapping's id */
 	uint32_t files_capacity;
 	uint64_t cut, lost;
@@ -57,6 +61,8 @@ struct stacks {
  */
 const struct callstack *stacks_push(struct capture *c, uint32_t pid, const uint64_t *addresses,
 				    unsigned n, bool caller);
+/* How the walk of a stack ended, from `types` of its record. */
+void stacks_set_end(struct event *e, uint32_t types);
 void mark_stacks_free(struct stacks *s);
 const struct file *stacks_file(const struct stacks *s, const struct code_mapping *mapping);
 void stacks_open_kernel(struct stacks *s);

@@ -21,6 +21,7 @@ struct pending_stack {
 	uint32_t site;
 	int32_t name;
 	const struct callstack *callstack;
+	uint32_t types;
 	UT_hash_handle hh;
 };
 
@@ -29,17 +30,18 @@ static unsigned fix_innermost_frames(const struct capture *c, const struct recor
 				     uint64_t addresses[STACK_FRAMES + 1])
 {
 	const struct probe *probe = c->sites[r->head.site].probe;
+	bool exact = r->head.types & STACK_BY_TABLES;
 	unsigned n = (unsigned)r->ops.b, at = 0, from = 0;
 
 	/*
 	 * The stub of a marker is dropped; an existing probe is inside a function; a function's
-	 * entry has no frame.
+	 * entry has no frame. Tables know all that.
 	 */
 	if (!probe)
 		from = 1;
 	else if (!probe->request && n)
 		addresses[at++] = r->addresses[from++];
-	if (from && r->ops.a && !(n > 1 && r->addresses[1] == r->ops.a))
+	if (!exact && from && r->ops.a && !(n > 1 && r->addresses[1] == r->ops.a))
 		addresses[at++] = r->ops.a;
 	while (from < n)
 		addresses[at++] = r->addresses[from++];
@@ -54,8 +56,9 @@ bool mark_stack_store(struct capture *c, const struct record *head, size_t size)
 	struct pending_stack *p;
 	unsigned n;
 
-	if (!s || size < offsetof(struct record_stack, addresses) + STACK_BYTES ||
-	    r->ops.b > STACK_FRAMES || head->site >= c->n_sites)
+	if (!s || size < offsetof(struct record_stack, addresses) || r->ops.b > STACK_FRAMES ||
+	    size < offsetof(struct record_stack, addresses) + r->ops.b * sizeof(r->addresses[0]) ||
+	    head->site >= c->n_sites)
 		return false;
 	HASH_FIND(hh, s->pending, &head->tid, sizeof(head->tid), p);
 	if (!p) {
@@ -68,7 +71,7 @@ bool mark_stack_store(struct capture *c, const struct record *head, size_t size)
 		HASH_ADD(hh, s->pending, tid, sizeof(p->tid), p);
 	}
 	n = fix_innermost_frames(c, r, addresses);
-	s->cut += r->ops.b == STACK_FRAMES;
+	p->types = head->types;
 	p->site = head->site;
 	p->name = head->name;
 	/* If the stub was dropped, the innermost address is a caller, too. */
@@ -121,10 +124,12 @@ void mark_stack_attach(struct capture *c, const struct record *r, struct event *
 	if (!p)
 		return;
 	if (p->site == r->site && p->name == r->name) {
-		if (mark_stack_is_selected(c, e->name))
+		if (mark_stack_is_selected(c, e->name)) {
 			e->callstack = p->callstack;
-		else
+			stacks_set_end(e, p->types);
+		} else {
 			suppress_mark_stack(c, r);
+		}
 	}
 	HASH_DEL(s->pending, p);
 	free(p);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -27,6 +28,18 @@ void stacks_open_kernel(struct stacks *s)
 	s->kallsyms_fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
 }
 
+static void capture_begin_tables(struct capture *c)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+	int fd = stacks_begin_tables(c->stacks);
+
+	if (fd >= 0)
+		epoll_ctl(c->epoll_fd, EPOLL_CTL_ADD, fd, &e);
+	else if (fd != -ENOENT)
+		capture_log(c, 0, "call stacks are followed by frame pointers alone: %s",
+			    strerror(-fd));
+}
+
 void capture_begin_names(struct capture *c)
 {
 	int error = c->stacks ? symbols_new(c->options.names, NULL, &c->stacks->symbols) : 0;
@@ -34,6 +47,8 @@ void capture_begin_names(struct capture *c)
 	if (error)
 		capture_log(c, 0, "functions in call stacks will have no names: %s",
 			    strerror(-error));
+	if (c->stacks)
+		capture_begin_tables(c);
 }
 
 /*

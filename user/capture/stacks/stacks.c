@@ -6,6 +6,9 @@
  */
 #include "capture/stacks/internal.h"
 
+#include "capture/stacks/unwind.h"
+
+#include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -74,9 +77,39 @@ struct stacks *stacks_new(struct broker *broker, struct callstacks *store, struc
 	return s;
 }
 
+int stacks_open_tables(struct stacks *s, const struct broker_loaded *loaded)
+{
+	return loaded->has_unwind ? unwind_new(loaded, &s->unwind) : 0;
+}
+
+int stacks_begin_tables(struct stacks *s)
+{
+	return s->unwind ? unwind_begin(s->unwind) : -ENOENT;
+}
+
+void stacks_receive_tables(struct stacks *s, uint64_t until_ns)
+{
+	if (s->unwind)
+		unwind_receive(s->unwind, until_ns);
+}
+
+void stacks_expect_file(struct stacks *s, const struct file *file)
+{
+	if (s->unwind)
+		unwind_expect(s->unwind, file);
+}
+
+void stacks_wait_for_tables(struct stacks *s, uint64_t limit_ns)
+{
+	if (s->unwind)
+		unwind_wait(s->unwind, monotonic_now() + limit_ns);
+}
+
 static void stack_process_free(struct stacks *s, struct stack_process *p)
 {
 	HASH_DEL(s->processes, p);
+	if (s->unwind)
+		unwind_forget_process(s->unwind, p->pid);
 	free(p->code);
 	free(p);
 }
@@ -89,6 +122,7 @@ void stacks_free(struct stacks *s)
 		return;
 	HASH_ITER (hh, s->processes, p, next)
 		stack_process_free(s, p);
+	unwind_free(s->unwind);
 	free(s->list);
 	mark_stacks_free(s);
 	free(s->files);
@@ -123,6 +157,7 @@ static struct stack_process *stack_process_get(struct stacks *s, uint32_t pid)
 void stacks_scan_begin(struct stacks *s, uint32_t pid)
 {
 	s->scanned = stack_process_get(s, pid);
+	s->scanned_execs = s->unwind ? unwind_execs(s->unwind, pid) : 0;
 	s->jit_seen = NULL;
 	s->n = 0;
 }
@@ -272,14 +307,40 @@ static bool set_process_code(struct stack_process *p, const struct code *code, u
 	return true;
 }
 
+/* Tells the kernel by which tables it can walk the stacks of the process. */
+static void publish_process_code(struct stacks *s, const struct stack_process *p, uint32_t execs)
+{
+	struct unwind_code *list = s->unwind ? calloc(p->n, sizeof(*list)) : NULL;
+	unsigned i;
+
+	for (i = 0; list && i < p->n; i++) {
+		const struct code *code = &p->code[i];
+		const char *path = code->mapping ? code->mapping->path->text : "";
+
+		list[i] = (struct unwind_code){
+			.start = code->start,
+			.end = code->end,
+			.offset = code->offset,
+			.file = code->file,
+			.is_jit = code->mapping && code->mapping->kind == CODE_JIT,
+			.is_vdso = !code->file && !strcmp(path, "[vdso]"),
+		};
+	}
+	if (list)
+		unwind_set_process(s->unwind, p->pid, execs, list, p->n);
+	free(list);
+}
+
 /*
  * The kernel lists mappings sorted by address. For an exited process it lists none; what is known
  * is kept.
  */
 void stacks_scan_end(struct stacks *s)
 {
-	if (s->scanned && s->n)
-		set_process_code(s->scanned, s->list, s->n);
+	struct stack_process *p = s->scanned;
+
+	if (p && s->n && set_process_code(p, s->list, s->n))
+		publish_process_code(s, p, s->scanned_execs);
 	s->scanned = NULL;
 }
 
@@ -292,8 +353,8 @@ void stacks_fork(struct stacks *s, uint32_t pid, uint32_t parent)
 	if (!from || !from->n || to)
 		return;
 	to = stack_process_get(s, pid);
-	if (to)
-		set_process_code(to, from->code, from->n);
+	if (to && set_process_code(to, from->code, from->n))
+		publish_process_code(s, to, 0);
 }
 
 void stacks_forget(struct stacks *s, uint32_t pid)
@@ -408,6 +469,31 @@ static const struct callstack *push_kernel_frames(struct stacks *s, const struct
 	return stack;
 }
 
+void stacks_set_end(struct event *e, uint32_t types)
+{
+	static const enum callstack_end ends[STACK_ENDS] = {
+		[STACK_WHOLE] = CALLSTACK_WHOLE,
+		[STACK_TOO_DEEP] = CALLSTACK_TOO_DEEP,
+		[STACK_NO_PROCESS] = CALLSTACK_UNMAPPED,
+		[STACK_NO_MAPPING] = CALLSTACK_UNMAPPED,
+		[STACK_NO_TABLE] = CALLSTACK_NO_TABLE,
+		[STACK_TABLE_PENDING] = CALLSTACK_PENDING,
+		[STACK_TABLE_REFUSED] = CALLSTACK_REFUSED,
+		[STACK_NOT_DESCRIBED] = CALLSTACK_NO_TABLE,
+		[STACK_UNSUPPORTED] = CALLSTACK_UNSUPPORTED,
+		[STACK_REGISTER_LOST] = CALLSTACK_UNSUPPORTED,
+		[STACK_UNREADABLE] = CALLSTACK_UNREADABLE,
+		[STACK_NOT_MONOTONIC] = CALLSTACK_UNREADABLE,
+		[STACK_CHANGED] = CALLSTACK_UNMAPPED,
+		[STACK_FRAME_POINTERS] = CALLSTACK_UNKNOWN,
+	};
+	unsigned end = STACK_END(types);
+
+	e->callstack_end = end < STACK_ENDS ? ends[end] : CALLSTACK_UNSUPPORTED;
+	e->callstack_by_frame_pointers = types & STACK_BY_FRAME_POINTERS ||
+					 end == STACK_NO_PROCESS || end == STACK_FRAME_POINTERS;
+}
+
 bool decode_stack(struct capture *c, const struct record *r, size_t size, struct event *e)
 {
 	const struct record_stack *stack = (const struct record_stack *)r;
@@ -422,7 +508,8 @@ bool decode_stack(struct capture *c, const struct record *r, size_t size, struct
 	    size < offsetof(struct record_stack, addresses) +
 			    (kernel + program) * sizeof(stack->addresses[0]))
 		return false;
-	s->cut += kernel == STACK_FRAMES || program == STACK_FRAMES;
+	s->cut += kernel == STACK_FRAMES;
+	stacks_set_end(e, r->types);
 	e->callstack = stacks_push(c, r->tgid, (const uint64_t *)stack->addresses + kernel,
 				   (unsigned)program, false);
 	e->callstack = push_kernel_frames(s, e->callstack, stack->addresses, (unsigned)kernel);

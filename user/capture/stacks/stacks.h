@@ -17,6 +17,18 @@ struct stacks *stacks_new(struct broker *broker, struct callstacks *store, struc
 			  uint64_t period_ns);
 void stacks_free(struct stacks *stacks);
 
+/*
+ * Tables for walking stacks: what the broker has loaded for them; begins reading files, and returns
+ * a descriptor for epoll or negative errno; takes what has been read.
+ */
+int stacks_open_tables(struct stacks *s, const struct broker_loaded *loaded);
+int stacks_begin_tables(struct stacks *s);
+void stacks_receive_tables(struct stacks *s, uint64_t until_ns);
+/* Asks for the table of a program before it begins. */
+void stacks_expect_file(struct stacks *s, const struct file *file);
+/* Waits until the tables of all known files are there, at most so long. */
+void stacks_wait_for_tables(struct stacks *s, uint64_t limit_ns);
+
 /* A scan of a process: begin, each executable mapping, end. */
 void stacks_scan_begin(struct stacks *s, uint32_t pid);
 void stacks_scan_mapping(struct stacks *s, const struct mapping *m, const struct file *file);

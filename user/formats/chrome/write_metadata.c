@@ -150,6 +150,14 @@ int chrome_write_account(struct json_writer *j, const struct account *account)
 		{ "stacks_lost", account->stacks_lost },
 		{ "stacks_cut", account->stacks_cut },
 		{ "stacks_other", account->stacks_other },
+		{ "stacks_whole", account->stacks_whole },
+		{ "stacks_frame_pointers", account->stacks_frame_pointers },
+		{ "stacks_unmapped", account->stacks_unmapped },
+		{ "stacks_no_table", account->stacks_no_table },
+		{ "stacks_pending", account->stacks_pending },
+		{ "stacks_refused", account->stacks_refused },
+		{ "stacks_unsupported", account->stacks_unsupported },
+		{ "stacks_unreadable", account->stacks_unreadable },
 	};
 	char *at = json_literal(json_start(j), ",\n");
 

@@ -76,6 +76,16 @@ enum broker_table {
 	BROKER_TABLES,
 };
 
+/* The maps of bpf/unwind_maps.h. */
+enum broker_unwind_map {
+	BROKER_UNWIND_ROWS,
+	BROKER_UNWIND_RULES,
+	BROKER_UNWIND_PAGES,
+	BROKER_UNWIND_RANGES,
+	BROKER_UNWIND_PROCESSES,
+	BROKER_UNWIND_MAPS,
+};
+
 #define BROKER_MAX_LINKS 10
 
 /* What the broker loaded. The recorder owns these descriptors. */
@@ -88,6 +98,8 @@ struct broker_loaded {
 	/* The map of bpf/usdt_spec.h, for mmap(); -1 without usdt and functions. */
 	int usdt_specs_fd;
 	bool has_usdt;
+	int unwind[BROKER_UNWIND_MAPS]; /* to be mapped; -1 without call stacks */
+	bool has_unwind;
 	uint32_t shared_size;
 	bool uprobe_multi;  /* one link for many sites; otherwise one per site */
 	bool can_loop;	    /* the kernel has bpf_loop(), so BPF loops need no small bound */

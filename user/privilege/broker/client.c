@@ -142,7 +142,7 @@ static void close_all(const int *fds, unsigned n)
 /* Receives the first packet, which describes what the broker has loaded. */
 static int take_loaded(struct broker *b, struct broker_loaded *ret_loaded, struct failure *f)
 {
-	unsigned i, n_fds = MESSAGE_MAX_FDS, n_maps = 2;
+	unsigned i, n_fds = MESSAGE_MAX_FDS, n_maps = 2, n_before;
 	int fds[MESSAGE_MAX_FDS], error;
 	struct reply reply;
 
@@ -151,6 +151,9 @@ static int take_loaded(struct broker *b, struct broker_loaded *ret_loaded, struc
 		n_maps += BROKER_TABLES;
 	if (!error && reply.loaded.has_usdt)
 		n_maps++;
+	n_before = n_maps;
+	if (!error && reply.loaded.has_unwind)
+		n_maps += BROKER_UNWIND_MAPS;
 	if (!error && (reply.loaded.n_links > BROKER_MAX_LINKS || !reply.loaded.n_buffers ||
 		       reply.loaded.n_buffers > MAX_BUFFERS ||
 		       n_fds != n_maps + reply.loaded.n_links + reply.loaded.n_buffers))
@@ -164,7 +167,9 @@ static int take_loaded(struct broker *b, struct broker_loaded *ret_loaded, struc
 	ret_loaded->holds_fd = fds[1];
 	for (i = 0; i < BROKER_TABLES; i++)
 		ret_loaded->tables[i] = reply.loaded.has_tables ? fds[2 + i] : -1;
-	ret_loaded->usdt_specs_fd = reply.loaded.has_usdt ? fds[n_maps - 1] : -1;
+	ret_loaded->usdt_specs_fd = reply.loaded.has_usdt ? fds[n_before - 1] : -1;
+	for (i = 0; i < BROKER_UNWIND_MAPS; i++)
+		ret_loaded->unwind[i] = reply.loaded.has_unwind ? fds[n_before + i] : -1;
 	for (i = 0; i < reply.loaded.n_links; i++)
 		ret_loaded->links[i] = fds[n_maps + i];
 	for (i = 0; i < reply.loaded.n_buffers; i++)

@@ -24,6 +24,7 @@
 #include "plain.skel.h"
 #include "proftrace.skel.h"
 #include "table.h"
+#include "unwind_maps.h"
 #include "usdt_spec.h"
 #include "privilege/privileges.h"
 
@@ -312,6 +313,24 @@ static void set_samples(struct proftrace_bpf *skel, const struct broker_config *
 	bpf_program__set_autoload(skel->progs.on_offcpu, config->offcpu_ns);
 }
 
+/* The tables by which stacks are walked: empty until the recorder fills them. */
+static void set_unwind(struct proftrace_bpf *skel, const struct broker_config *config,
+		       struct broker_loaded *loaded)
+{
+	loaded->has_unwind = config->sample_hz || config->mark_stacks || config->offcpu_ns;
+#if !defined(__x86_64__)
+	loaded->has_unwind = false;
+#endif
+	skel->rodata->has_unwind = loaded->has_unwind;
+	if (!loaded->has_unwind)
+		return;
+	bpf_map__set_max_entries(skel->maps.unwind_rows, UNWIND_ROWS / UNWIND_ROWS_EACH);
+	bpf_map__set_max_entries(skel->maps.unwind_rules, UNWIND_RULES);
+	bpf_map__set_max_entries(skel->maps.unwind_pages, UNWIND_PAGES);
+	bpf_map__set_max_entries(skel->maps.unwind_ranges, UNWIND_RANGES);
+	bpf_map__set_max_entries(skel->maps.unwind_processes, UNWIND_PROCESSES);
+}
+
 /* Opens the perf events that run programs at intervals. */
 static int open_clocks(struct proftrace_bpf *skel, const struct broker_config *config,
 		       struct broker_loaded *loaded)
@@ -443,6 +462,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	set_counters(skel, config);
 	set_sched(skel, config);
 	set_samples(skel, config);
+	set_unwind(skel, config, loaded);
 	set_tables(skel, config->table_rows);
 	set_batching(skel, config, types);
 	set_usdt(skel, config->usdt || config->functions, programs->uprobe_multi);
@@ -488,6 +508,13 @@ static int give_fds(struct proftrace_bpf *skel, const struct broker_config *conf
 		skel->maps.bss,	       skel->maps.holds,       skel->maps.table_threads,
 		skel->maps.table_rows, skel->maps.table_pages, skel->maps.table_asyncs,
 	};
+	const struct bpf_map *const unwind[BROKER_UNWIND_MAPS] = {
+		[BROKER_UNWIND_ROWS] = skel->maps.unwind_rows,
+		[BROKER_UNWIND_RULES] = skel->maps.unwind_rules,
+		[BROKER_UNWIND_PAGES] = skel->maps.unwind_pages,
+		[BROKER_UNWIND_RANGES] = skel->maps.unwind_ranges,
+		[BROKER_UNWIND_PROCESSES] = skel->maps.unwind_processes,
+	};
 	unsigned i, n = loaded->has_tables ? 2 + BROKER_TABLES : 2;
 	int error;
 
@@ -495,6 +522,8 @@ static int give_fds(struct proftrace_bpf *skel, const struct broker_config *conf
 		fds[(*n_fds)++] = fcntl(bpf_map__fd(maps[i]), F_DUPFD_CLOEXEC, 0);
 	if (loaded->has_usdt)
 		fds[(*n_fds)++] = fcntl(bpf_map__fd(skel->maps.usdt_specs), F_DUPFD_CLOEXEC, 0);
+	for (i = 0; loaded->has_unwind && i < BROKER_UNWIND_MAPS; i++)
+		fds[(*n_fds)++] = fcntl(bpf_map__fd(unwind[i]), F_DUPFD_CLOEXEC, 0);
 	n = *n_fds;
 	error = attach_watchers(skel, fds, n_fds);
 	loaded->n_links = *n_fds - n;

@@ -44,7 +44,7 @@ struct reply {
 	 */
 };
 
-#define MESSAGE_MAX_FDS (16 + MAX_BUFFERS) /* in one packet; the kernel allows 253 */
+#define MESSAGE_MAX_FDS (24 + MAX_BUFFERS) /* in one packet; the kernel allows 253 */
 
 /* Both return 0 or negative errno; -EPIPE if the peer has closed the socket. */
 int message_send(int socket, const void *head, size_t head_size, const void *body, size_t body_size,

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Any bytes as what the process sends that reads unwind tables: packets, each behind its size in two
+ * bytes. Whatever comes, only complete and sorted tables with rules that exist are handed over, and
+ * each request ends once.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "symbols/unwind_rows.h"
+#include "symbols/unwind_tables.h"
+#include "symbols/wire.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct seen {
+	uint32_t n_rules, n_rows, rules, rows, next;
+	unsigned requests, begun, ended;
+};
+
+static void must(bool good)
+{
+	if (!good)
+		abort();
+}
+
+static bool see_begin(void *context, uint64_t base, uint32_t n_rules, uint32_t n_rows)
+{
+	struct seen *s = context;
+
+	must(n_rules && n_rules <= UNWIND_RULES && n_rows && n_rows <= UNWIND_MAX_ROWS);
+	must(s->begun++ < s->requests);
+	s->n_rules = n_rules;
+	s->n_rows = n_rows;
+	s->rules = s->rows = s->next = 0;
+	return base != 1;
+}
+
+static bool see_rules(void *context, const struct unwind_rule *rules, uint32_t n)
+{
+	struct seen *s = context;
+	uint32_t i;
+
+	s->rules += n;
+	must(s->rules <= s->n_rules);
+	for (i = 0; i < n; i++)
+		must(rules[i].cfa < UNWIND_CFAS && rules[i].reg < DWARF_REGISTERS);
+	return true;
+}
+
+static bool see_rows(void *context, const struct unwind_row *rows, uint32_t n)
+{
+	struct seen *s = context;
+	uint32_t i;
+
+	s->rows += n;
+	must(s->rules == s->n_rules && s->rows <= s->n_rows);
+	for (i = 0; i < n; i++) {
+		must(rows[i].rule < s->n_rules && rows[i].distance >= s->next);
+		s->next = rows[i].distance + 1;
+	}
+	return s->rows != 3;
+}
+
+static void see_end(void *context, int error)
+{
+	struct seen *s = context;
+
+	must(s->ended++ < s->requests && error <= 0);
+	must(error || s->rows == s->n_rows);
+}
+
+/* What a parser would have seen of a request. */
+static void drop_request(int socket)
+{
+	struct symbol_request request;
+	int fd = -1;
+
+	symbol_receive(socket, &request, sizeof(request), &fd);
+	if (fd >= 0)
+		close(fd);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct seen seen = { 0 };
+	const struct unwind_table_sink sink = { see_begin, see_rules, see_rows, see_end, &seen };
+	struct unwind_tables *tables;
+	int sockets[2];
+
+	must(!socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets));
+	tables = unwind_tables_on(sockets[0], &sink);
+	must(tables != NULL);
+	while (size > 2) {
+		size_t n = data[0] | data[1] << 8;
+
+		if (seen.ended == seen.requests && !unwind_tables_request(tables, sockets[1])) {
+			seen.requests++;
+			drop_request(sockets[1]);
+		}
+		data += 2;
+		size -= 2;
+		if (n > size)
+			n = size;
+		if (n && send(sockets[1], data, n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			break;
+		unwind_tables_receive(tables, UINT64_MAX);
+		data += n;
+		size -= n;
+	}
+	close(sockets[1]);
+	unwind_tables_receive(tables, UINT64_MAX);
+	must(seen.ended == seen.requests);
+	unwind_tables_free(tables);
+	return 0;
+}

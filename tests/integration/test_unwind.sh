@@ -1,0 +1,158 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Call stacks without frame pointers: known call chains, by two compilers with several flags; and programs
+# as the distribution ships them, of which nearly all samples have to reach the beginning of the thread.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+cd "$tmp" || exit 1
+stacks=$root/build/tests/tools/stacks
+hz=997
+ms=${UNWIND_MS:-100}
+if [ "$(uname -m)" != x86_64 ]; then
+	skip "call stacks by unwind tables" "on $(uname -m) stacks are followed by frame pointers"
+	finish
+fi
+if ! "$proftrace" -q --sample $hz -o try.pftrace -- true 2>try.err && grep -q sampl try.err; then
+	skip "call stacks by unwind tables" "$(head -1 try.err)"
+	finish
+fi
+
+record() { # BASE COMMAND...
+	base=$1
+	shift
+	"$proftrace" -q --sample $hz -e none --summary-json "$base.sum" -o "$base" -- "$@" \
+		>"$base.said" 2>"$base.err"
+}
+
+# Each stack ended in some way, and at least 95 of 100 at the beginning of their thread.
+whole() { # SUMMARY
+	awk -F'[:,]' '/"stacks/ { gsub(/[ "]/, "", $1); n[$1] = $2 + 0 }
+		END {
+			ended = n["stacks_whole"] + n["stacks_cut"] + n["stacks_unmapped"] + n["stacks_no_table"] + \
+				n["stacks_pending"] + n["stacks_refused"] + n["stacks_unsupported"] + n["stacks_unreadable"]
+			for (name in n)
+				if (n[name])
+					printf "%s %d  ", name, n[name]
+			print ""
+			exit n["stacks"] < 20 || ended < n["stacks"] || n["stacks_whole"] < 0.95 * n["stacks"]
+		}' "$1"
+}
+
+# --- known call chains ---------------------------------------------------------------------------------
+
+# The samples in slices SLICE: each that is at the end of the chain has all of it, and most are there. Not
+# every awk can count in an expression, so `deep` becomes its number.
+follows() { # STACKS SLICE CHAIN
+	awk -v slice="$2" -v chain="$3" '
+		$1 == "sample" && $3 == "user" && $4 == slice {
+			n++
+			stack = $0
+			sub(/^sample [^ ]* [^ ]* [^ ]* /, ";", stack)
+			sub(/.*;run_chain/, "", stack)
+			deep = gsub(/;deep/, "", stack)
+			if (deep)
+				sub(/;leaf/, ";deep*" deep ";leaf", stack)
+			if (stack ~ ("^" chain "$"))
+				complete++
+			else if (stack ~ /;leaf$/)
+				wrong = "\n" stack
+		}
+		END {
+			printf "%d samples, %d of the whole chain%s\n", n, complete, wrong
+			exit n < 10 || wrong != "" || complete < 0.9 * n
+		}' "$1"
+}
+
+chains() { # PROGRAM
+	record "$1" "$root/build/tests/programs/$1" "$ms"
+	equal "$1: exit status" $? 0
+	check_account "$1" "$1.sum"
+	"$stacks" "$1.pftrace" >"$1.stacks"
+	for name in plain:outer threaded:outer dynamic:dynamic aligned:aligned large:large; do
+		check "$1: ${name%%:*}" follows "$1.stacks" "${name%%:*}" ";${name#*:};middle;leaf"
+	done
+	check "$1: called back by the C library" follows "$1.stacks" sorted ";sorted;.*qsort.*;compare;leaf"
+	check "$1: in a signal's handler" follows "$1.stacks" signalled ";signalled;.*raise.*;handler;middle;leaf"
+	check "$1: through generated code" follows "$1.stacks" generated ";generated;[^;]*;middle;leaf"
+	check "$1: recursive" follows "$1.stacks" recursive ";recursive;deep.61;leaf"
+	check "$1: from the beginning of the process" whole "$1.sum"
+}
+
+for compiler in gcc clang; do
+	for level in O0 O2 O3; do
+		for kind in "" -fp; do
+			program=unwound-$compiler-$level$kind
+			[ -x "$root/build/tests/programs/$program" ] && chains "$program"
+		done
+	done
+done
+
+# Of a process that runs already, the tables are there before its first sample.
+"$root/build/tests/programs/unwound-gcc-O2" $((4 * ms)) >attached.said &
+wait_for attached.said ready
+"$proftrace" -q --sample $hz -e none --summary-json attached.sum -o attached -p $! 2>attached.err
+equal "attached: exit status" $? 0
+check "attached: from the beginning of the process" whole attached.sum
+
+# A thousandth of the copies of 16 KB by which stacks can be walked later would be too good; a twentieth is not.
+bytes=$(wc -c <unwound-gcc-O2.pftrace)
+samples=$(field unwound-gcc-O2.sum stacks)
+check "a sample takes less than a twentieth of a copy of its stack" \
+	awk "BEGIN { print $bytes / $samples; exit $bytes / $samples > 16384 / 20 }"
+
+# --- tables that lie -----------------------------------------------------------------------------------
+
+# No sample in a slice has a caller of the function of that name, since nothing true is known of one.
+no_callers() { # STACKS
+	awk '$1 == "sample" && $3 == "user" && $4 != "-" && $5 ~ ("(^|;)" $4 "$") {
+			n[$4]++
+			if ($5 != $4)
+				wrong = wrong "\n" $5
+		}
+		END {
+			for (name in n)
+				kinds++
+			printf "%d kinds%s\n", kinds, wrong
+			exit kinds != 7 || wrong != ""
+		}' "$1"
+}
+
+record lies "$root/build/tests/programs/unwind_lies" "$ms"
+equal "lies: exit status" $? 0
+"$stacks" lies.pftrace >lies.stacks
+check "lies: no stack goes on where its table lies" no_callers lies.stacks
+check "lies: as frames that are none" test "$(field lies.sum stacks_unreadable)" -ge 20
+check "lies: and as rules that cannot be followed" test "$(field lies.sum stacks_unsupported)" -ge 10
+check_account lies lies.sum
+
+# --- programs of the distribution ----------------------------------------------------------------------
+
+stock() { # NAME PROGRAM COMMAND...
+	name=$1 program=$2
+	shift 2
+	if ! [ -x "$program" ]; then
+		skip "$name: its stacks are whole" "$program is not installed"
+		return
+	fi
+	record "$name" "$@"
+	check "$name: its stacks are whole" whole "$name.sum"
+}
+
+awk 'BEGIN { srand(7); for (i = 0; i < 700000; i++) print int(rand() * 1e9) }' >numbers
+cat >work.py <<'EOT'
+import json
+def fib(n):
+    return n if n < 2 else fib(n - 1) + fib(n - 2)
+fib(31)
+len(json.dumps([str(i) for i in range(400000)]))
+EOT
+awk 'BEGIN { for (i = 0; i < 600; i++)
+	printf "int f%d(int *a, int n) { int s = 0; for (int i = 0; i < n; i++) { if (a[i] > %d) s += a[i] * i; else s ^= a[i] / (i + 1); } return s; }\n", i, i }' >work.c
+cc1=$(ls /usr/lib/gcc/x86_64-linux-gnu/*/cc1 2>/dev/null | tail -1)
+stock sort /usr/bin/sort /usr/bin/sort numbers -o sorted
+stock xz /usr/bin/xz /usr/bin/xz -T2 -3 -k -f numbers
+stock python3 /usr/bin/python3 /usr/bin/python3 work.py
+stock cc1 "${cc1:-cc1}" "${cc1:-cc1}" -quiet -O2 work.c -o work.s
+stock openssl /usr/bin/openssl /usr/bin/openssl speed -seconds 1 -bytes 1024 sha256
+
+finish

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The tables by which the kernel walks stacks (bpf/unwind_maps.h): which file has which rows, which
+ * process has which files. Private to the folder.
+ *
+ * All is written into maps that the kernel's programs read at the same time. Rows, pages and rules
+ * are only added. The ranges of a process are replaced by others elsewhere; whoever still walks by
+ * the old ones notices at the end that their number has changed.
+ */
+#ifndef PROFTRACE_CAPTURE_STACKS_UNWIND_H
+#define PROFTRACE_CAPTURE_STACKS_UNWIND_H
+
+#include "capture/internal.h"
+#include "unwind_maps.h"
+
+struct unwind;
+
+/* An executable mapping of a process. */
+struct unwind_code {
+	uint64_t start, end, offset;
+	const struct file *file; /* NULL: none, or not opened */
+	bool is_jit, is_vdso;
+};
+
+/* Maps what the broker has loaded. Returns 0 or negative errno. */
+int unwind_new(const struct broker_loaded *loaded, struct unwind **ret);
+void unwind_free(struct unwind *u);
+
+/* Starts the process that reads files. Returns its descriptor for epoll, or negative errno. */
+int unwind_begin(struct unwind *u);
+/* Takes what has been read until `until_ns`. */
+void unwind_receive(struct unwind *u, uint64_t until_ns);
+/* Asks for the table of a file before a process has mapped it. */
+void unwind_expect(struct unwind *u, const struct file *file);
+/* Waits until all tables are there, at most until `until_ns`. */
+void unwind_wait(struct unwind *u, uint64_t until_ns);
+
+/* How often the process has executed a program, for unwind_set_process(). */
+uint32_t unwind_execs(const struct unwind *u, uint32_t pid);
+/* The mappings of a process, sorted, as they were when it had executed `execs` programs. */
+void unwind_set_process(struct unwind *u, uint32_t pid, uint32_t execs,
+			const struct unwind_code *code, unsigned n);
+void unwind_forget_process(struct unwind *u, uint32_t pid);
+
+struct unwind_counts {
+	uint64_t files, bytes; /* tables, and the memory in use for them */
+	uint64_t refused;      /* files whose table is malformed or did not fit */
+};
+
+void unwind_count(const struct unwind *u, struct unwind_counts *ret);
+
+#endif

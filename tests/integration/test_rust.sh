@@ -126,6 +126,21 @@ for profile in release fat; do
 	check "list, $profile: the library's" grep -q '^ *domain net.rpc: begin end' "$tmp/list"
 done
 
+# C and Rust in one program share the buffers of buffered mode.
+for linker in "" -fuse-ld=lld "-ffunction-sections -Wl,--gc-sections"; do
+	check "mixed $linker: linked" cc -O2 $linker -I"$root/include" "$root/tests/integration/programs/rust/mixed.c" \
+		"$target/release/librust_library.a" -o "$tmp/mixed" -lpthread -ldl
+	for mode in exact batch; do
+		"$proftrace" -q -e none --mode $mode --strict -o "$tmp/m" --summary-json "$tmp/m.s" -- "$tmp/mixed" 20 >"$tmp/out"
+		check_account "mixed $linker, $mode" "$tmp/m.s"
+		equal "mixed $linker, $mode: marks" "$(field "$tmp/m.s" written)" "$(said "$tmp/out" total)"
+		for language in C Rust; do
+			equal "mixed $linker, $mode: of $language" \
+				"$("$canon" --count "$tmp/m.json" | sed -n "s/^INSTANT of $language //p")" 20000
+		done
+	done
+done
+
 # With the feature `disable` nothing of it is in the program, which does the same.
 build tests/integration/programs/rust --release --features disable --bin rust_marks
 "$proftrace" list "$target/release/rust_marks" >"$tmp/list" 2>&1

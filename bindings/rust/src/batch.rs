@@ -253,7 +253,7 @@ fn find_batch() -> Option<&'static Batch> {
         }
         if turn % 2 != 0
             || batch.stuck.load(Relaxed) >= STUCK
-            || batch.turn.compare_exchange(turn, turn + 1, AcqRel, Relaxed).is_err()
+            || batch.turn.compare_exchange(turn, turn.wrapping_add(1), AcqRel, Relaxed).is_err()
         {
             continue;
         }

@@ -111,8 +111,8 @@ pub fn count<D: Domain, N: Number>(name: &'static str, value: N) {
     send(D::semaphore(), D::stub(COUNTER), &mark);
 }
 
-/// A byte that can change, so that no compiler takes a constant for it: each has an address of its own.
-pub type Byte = core::cell::Cell<u8>;
+/// A byte that could change, so that no compiler takes a constant for it: each has an address of its own.
+pub type Byte = core::mem::MaybeUninit<core::cell::Cell<u8>>;
 
 /// A slice that ends when this is dropped, on whatever way the block is left.
 ///

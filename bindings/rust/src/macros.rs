@@ -59,7 +59,7 @@ macro_rules! end {
 #[macro_export]
 macro_rules! scope {
     (in $domain:ty, $name:literal $(, $key:literal => $value:expr)* $(,)?) => {
-        let byte = $crate::__private::Byte::default();
+        let byte = $crate::__private::Byte::uninit();
         let _scope: $crate::__private::Scope<'_, $domain> = if $crate::is_enabled::<$domain>() {
             $crate::__private::Scope::begin(
                 &byte, concat!($name, "\0"), concat!($($key, "\0"),*), ($($value,)*))
@@ -74,7 +74,7 @@ macro_rules! scope {
 #[macro_export]
 macro_rules! scope_dyn {
     (in $domain:ty, $name:expr $(, $key:literal => $value:expr)* $(,)?) => {
-        let byte = $crate::__private::Byte::default();
+        let byte = $crate::__private::Byte::uninit();
         let _scope: $crate::__private::Scope<'_, $domain> = if $crate::is_enabled::<$domain>() {
             $crate::__private::Scope::begin_dynamic(
                 &byte, $name, concat!($($key, "\0"),*), ($($value,)*))
@@ -154,7 +154,7 @@ macro_rules! counters {
 
 /// Begins a slice that may end on another thread, and overlap others: `async_begin!("name", id, ...)`.
 ///
-/// The one that [`async_end!`] ends with equal name and `id`, any integer, belongs to it.
+/// The one that [`async_end!`](crate::async_end) ends with equal name and `id`, any integer, belongs to it.
 #[macro_export]
 macro_rules! async_begin {
     (in $domain:ty, $name:literal, $id:expr $(, $key:literal => $value:expr)* $(,)?) => {

@@ -103,13 +103,11 @@ macro_rules! __section {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __semaphore {
-    ($id:expr, $alignment:literal) => {
+    ($id:expr) => {
         $crate::__assemble!(
             $crate::__section!(".probes", "awG", "progbits", concat!("prof_domain_", $id), "object"),
             concat!(
-                ".balign ",
-                $alignment,
-                "\n\"prof_domain_",
+                ".balign 4\n\"prof_domain_",
                 $id,
                 "\": .4byte 0\n",
                 ".size \"prof_domain_",
@@ -231,12 +229,12 @@ macro_rules! __usdt_note {
 }
 
 /// All that a domain has in the file. Nobody calls `batch_on`: a probe there turns the buffered half of
-/// the semaphore on, so every other stub keeps it in the program.
+/// the semaphore on, so every other stub keeps it in the program; and what aligns the semaphores.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __define_domain {
     ($id:expr, $provider:expr, $name:expr) => {
-        $crate::__semaphore!($id, 4);
+        $crate::__semaphore!($id);
         $crate::__define_domain!(@ $id, $provider, $name,
             1 "begin", 2 "end", 3 "instant", 4 "counter", 5 "async_begin", 6 "async_end",
             7 "flow_out", 8 "flow_in", 9 "alloc", 10 "free");
@@ -245,7 +243,10 @@ macro_rules! __define_domain {
     (@ $id:expr, $provider:expr, $name:expr, $($number:literal $kind:literal),*) => {
         $($crate::__stub!(
             $kind, $number, $id, "",
-            concat!(".reloc ., ", $crate::__of_stub!(no_relocation), ", \"prof_batch_on_", $id, "\"\n"),
+            concat!(
+                ".reloc ., ", $crate::__of_stub!(no_relocation), ", \"prof_batch_on_", $id, "\"\n",
+                ".reloc ., ", $crate::__of_stub!(no_relocation), ", prof_probes_page\n"
+            ),
             $crate::__usdt_note!($kind, $id, $provider), "1", $name, ""
         );)*
     };
@@ -359,11 +360,7 @@ macro_rules! __stub_of {
 // The control site, and by the same macros what buffered mode needs: the stub that hands a buffer over, whose
 // note says where the buffers are and their layout, the thread's pointer to its buffer, and the buffers: zero
 // pages, which cost nothing until a thread is recorded.
-//
-// The semaphore brings the section of all semaphores to a page of its own. lld puts the read-only data that
-// the dynamic linker writes, and all other data, into two mappings that share a page of the file; both are
-// writable as a program begins, and the kernel would count in the first one, where nobody looks.
-crate::__semaphore!("prof_control", 4096);
+crate::__semaphore!("prof_control");
 
 macro_rules! control_stubs {
     ($($number:literal $kind:literal),*) => {
@@ -385,6 +382,13 @@ crate::__assemble!(
     crate::__section!(".bss.prof_batches", "awG", "nobits", "prof_batches", "object"),
     ".balign 4096\nprof_batches: .zero 4096 + 128 * 32768\n",
     ".size prof_batches, . - prof_batches\n.popsection\n.endif\n"
+);
+// Brings the section of the semaphores to a page of its own. lld puts the data that only the dynamic linker
+// writes, and all other data, into two mappings that share a page of the file. Both are writable as a program
+// begins, and the kernel would count in the first one, where nobody looks.
+crate::__assemble!(
+    crate::__section!(".probes", "awG", "progbits", "prof_probes_page", "object"),
+    ".balign 4096\nprof_probes_page:\n.size prof_probes_page, 0\n.popsection\n.endif\n"
 );
 // By this systemtap's tools learn how far the file was moved after its notes were written.
 crate::__assemble!(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-//! A library that is loaded while the program runs; its domain has the name of one of the program's.
+//! A library that is loaded while the program runs; its domain has the name of one of the program's. It is also
+//! linked to a program in C (mixed.c).
 
 proftrace::domain!(NET, "net.rpc");
 
@@ -11,4 +12,13 @@ pub extern "C" fn library_marks(n: u64) -> u64 {
         proftrace::instant!("library", "text" => "static");
     }
     3 * n
+}
+
+/// So many marks, in the domain of C's.
+#[no_mangle]
+#[inline(never)]
+pub extern "C" fn rust_instants(n: u64) {
+    for i in 0..n {
+        proftrace::instant!("of Rust", "number" => i);
+    }
 }

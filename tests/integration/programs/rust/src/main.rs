@@ -72,7 +72,10 @@ fn values(w: &mut Worker) {
 
     proftrace::instant!("signed", "i8" => -1_i8, "i16" => -300_i16, "i32" => -70000, "i64" => i64::MIN,
         "isize" => -5_isize);
-    w.expect("instant", "signed default i8=n:-1 i16=n:-300 i32=n:-70000 i64=n:-9223372036854775808 isize=n:-5");
+    w.expect(
+        "instant",
+        "signed default i8=n:-1 i16=n:-300 i32=n:-70000 i64=n:-9223372036854775808 isize=n:-5",
+    );
     proftrace::instant!("unsigned", "u8" => 255_u8, "u16" => u16::MAX, "u32" => u32::MAX, "u64" => u64::MAX,
         "usize" => 300_usize, "sixth" => 6_u8);
     w.expect(
@@ -225,7 +228,10 @@ fn main() {
     // Threads with even numbers have their names from the standard library.
     let running: Vec<_> = (1..=threads)
         .map(|number| {
-            thread::Builder::new().name(format!("worker {}", number)).spawn(move || work(number, rounds)).unwrap()
+            thread::Builder::new()
+                .name(format!("worker {}", number))
+                .spawn(move || work(number, rounds))
+                .unwrap()
         })
         .collect();
     let mut counts = BTreeMap::new();

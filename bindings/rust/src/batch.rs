@@ -548,11 +548,31 @@ fn send_alone(event: &Event) {
     hand_over(&alone.head, ALONE);
 }
 
+/// Whether this is linked to a program and not to a library: only programs have an entry point of that name.
+fn is_program() -> bool {
+    let start: usize;
+
+    // SAFETY: reads an entry of the global offset table: the address of the symbol, or 0 where there is none.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        core::arch::asm!(".weak _start", ".hidden _start", "movq _start@GOTPCREL(%rip), {0}", out(reg) start,
+            options(att_syntax, pure, readonly, nostack, preserves_flags));
+        #[cfg(target_arch = "aarch64")]
+        core::arch::asm!(".weak _start", ".hidden _start", "adrp {0}, :got:_start",
+            "ldr {0}, [{0}, #:got_lo12:_start]", out(reg) start,
+            options(pure, readonly, nostack, preserves_flags));
+    }
+    start != 0
+}
+
 /// A library is unloaded, and its buffers go with it: what is in there, whosever it is, is handed over as
-/// long as it is there. Last of all its destructors, since these may mark. Programs go through this as
-/// well. Nothing tells here whether someone records: the semaphore of the control site is on only where the
+/// long as it is there. Last of all its destructors, since these may mark. Programs hand over what their
+/// threads have as these end. Nothing tells here whether someone records: the semaphore of the control site is on only where the
 /// linker has kept one of its stubs, and to call the stub in vain costs nothing.
 extern "C" fn unload() {
+    if is_program() {
+        return;
+    }
     let all = batches();
     for (owner, words) in all.owners.iter().zip(&all.batches) {
         // They are taken in this order.

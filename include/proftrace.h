@@ -1022,11 +1022,28 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	PROF_IMPL_EACH_KIND(PROF_IMPL_DEFINE_STUB, id, name)			\
 	PROF_IMPL_DEFINE_BATCH_SWITCH(id, name)
 
+/*
+ * Switches begin a page. lld puts what is read-only after relocation, which lies before them, and all other data into
+ * two mappings that may share a page of the file. Both are writable while a program begins, and the kernel would count
+ * in the first one, where no marker looks. Each switch refers to the empty object, or linkers might drop it.
+ */
+#define PROF_IMPL_ASM_SWITCH_PAGE						\
+	".ifndef prof_switch_page\n"						\
+	".pushsection .probes, \"awG\", %progbits, prof_switch_page, comdat\n"	\
+	PROF_IMPL_ASM_SYMBOL("prof_switch_page", "object")			\
+	".balign 4096\n"							\
+	"prof_switch_page:\n"							\
+	".size prof_switch_page, 0\n"						\
+	".popsection\n"								\
+	".endif\n"
+
 #define PROF_IMPL_DEFINE_SWITCH(id)						\
-	__asm__(".ifndef prof_domain_" #id "\n"					\
+	__asm__(PROF_IMPL_ASM_SWITCH_PAGE					\
+		".ifndef prof_domain_" #id "\n"					\
 		".pushsection .probes, \"awG\", %progbits, prof_domain_" #id ", comdat\n"	\
 		PROF_IMPL_ASM_SYMBOL("prof_domain_" #id, "object")		\
 		".balign 4\n"							\
+		PROF_IMPL_ASM_WANTS("prof_switch_page")				\
 		"prof_domain_" #id ": .4byte 0\n"				\
 		".size prof_domain_" #id ", 4\n"				\
 		".popsection\n"							\

@@ -12,7 +12,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 build=$1 triplet=$2 out=$3
 shift 3
-libdirs=
+libdirs=$build/lib
 while [ "$1" != -- ]; do
 	libdirs="$libdirs $1"
 	shift

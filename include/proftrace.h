@@ -497,6 +497,10 @@ typedef struct prof_runtime_domain prof_runtime_domain_t;
  *	prof_async_begin_args(domain, name, id, args, n)
  *	prof_async_end_args(domain, name, id, args, n)
  *	prof_counter_args(domain, name, args, n)
+ *	prof_counter_arg(domain, name, arg)
+ *	prof_marker_counter_args(marker, args, n)
+ *	prof_scope_begin_args(domain, token, name, args, n)
+ *	prof_scope_end_args(domain, token, args, n)
  *
  * `args` are `n` pairs of a key and a value, made by prof_arg_int(key, value) and its like. Everything is read
  * before they return. An event keeps 32 arguments, and the rest is counted; more than three cost another mark for
@@ -3598,6 +3602,20 @@ static inline void prof_impl_mark_args(prof_stub_t *stub, prof_stub_t *instant,
 	prof_impl_mark_pairs(stub, domain, name, meta, a, some, 1 + n, 1);
 }
 
+/* Series of a counter, three for each mark. */
+static inline void prof_impl_count_args(prof_stub_t *stub, const prof_runtime_domain_t *domain,
+					const char *name, uint64_t meta, const prof_arg_t *args, size_t n)
+{
+	size_t some;
+
+	for (; n; n -= some, args += some) {
+		some = n;
+		if (some > PROF_IMPL_PAIRS)
+			some = PROF_IMPL_PAIRS;
+		prof_impl_mark_pairs(stub, domain, name, meta, 0, args, some, 0);
+	}
+}
+
 /* An end has no name: the slice is known by its domain. */
 PROF_IMPL_INLINE uint64_t prof_impl_domain_token(const prof_runtime_domain_t *domain)
 {
@@ -3650,12 +3668,49 @@ PROF_IMPL_FUNCTION void prof_async_end_args(const prof_runtime_domain_t *domain,
 PROF_IMPL_FUNCTION void prof_counter_args(const prof_runtime_domain_t *domain, const char *name,
 				     const prof_arg_t *args, size_t n)
 {
-	size_t some;
-
-	for (; n; n -= some, args += some) {
-		some = n < 3 ? n : 3;
-		PROF_IMPL_SEND_ARGS(counter, domain, name ? name : "", 0, 0, args, some);
+#if PROF_IMPL_OFF
+	PROF_IMPL_SEND_ARGS(counter, domain, name, 0, 0, args, n);
+#else
+	if (prof_domain_is_enabled(domain ? domain : prof_impl_default_domain())) {
+		PROF_IMPL_NEED_MADE;
+		prof_impl_count_args(PROF_IMPL_STUB_OF(domain, counter), domain, name ? name : "", 0,
+				     args, n);
 	}
+#endif
+}
+static inline void prof_counter_arg(const prof_runtime_domain_t *domain, const char *name, prof_arg_t arg)
+{
+	PROF_IMPL_SEND_ARGS(counter, domain, name ? name : "", PROF_IMPL_U64(arg.type & 15) << 4,
+			    arg.bits, PROF_IMPL_NULL, 0);
+}
+static inline void prof_marker_counter_args(const prof_marker_t *m, const prof_arg_t *args, size_t n)
+{
+#if PROF_IMPL_OFF
+	(void)m, (void)args, (void)n;
+#else
+	/* In place of the domain's name, which is the first of them. */
+	const prof_runtime_domain_t categories = { m->options.categories, m->object.domain };
+
+	if (PROF_IMPL_OBJECT_ON(&m->object))
+		prof_impl_count_args(m->object.counter, &categories, m->object.name,
+				     prof_impl_marker_meta(m), args, n);
+#endif
+}
+static inline void prof_scope_begin_args(const prof_runtime_domain_t *domain, uint64_t token,
+					 const char *name, const prof_arg_t *args, size_t n)
+{
+	PROF_IMPL_SEND_ARGS(begin, domain, name ? name : "", 0, token, args, n);
+}
+static inline void prof_scope_end_args(const prof_runtime_domain_t *domain, uint64_t token,
+				       const prof_arg_t *args, size_t n)
+{
+#if PROF_IMPL_OFF
+	PROF_IMPL_SEND_ARGS(end, domain, PROF_IMPL_NULL, 0, token, args, n);
+#else
+	PROF_IMPL_NEED_MADE;
+	prof_impl_mark_args(PROF_IMPL_STUB_OF(domain, end), PROF_IMPL_STUB_OF(domain, instant), domain,
+			    PROF_IMPL_NULL, 0, token, args, n);
+#endif
 }
 
 #ifdef __cplusplus

@@ -13,6 +13,7 @@
 ## make samples         build the programs with markers in tools/samples
 ## make man             build the manual pages in build/man
 ## make lib             build/lib/libproftrace.so, for other languages
+## make python          build/python, the Python package. Or: pip install ./bindings/python
 ## make install         program, headers, library, manual pages, completion; DESTDIR, PREFIX, LIBDIR. make uninstall
 ## make format          clang-format everything. make check-format only checks
 ## make compile_commands.json   for clangd and other tools that read C
@@ -50,7 +51,7 @@ OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $B/obj/gen/perfetto_trace.pb-c.o
 ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $B/asan/gen/perfetto_trace.pb-c.o
 
 .DEFAULT_GOAL := all
-.PHONY: compile_commands.json all lib help demo test test-programs check test-kernels test-loader unit samples man install uninstall fuzz clean format check-format packages
+.PHONY: compile_commands.json all lib python help demo test test-programs check test-kernels test-loader unit samples man install uninstall fuzz clean format check-format packages
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -166,6 +167,32 @@ $B/lib/$(SONAME): lib/runtime.c lib/libproftrace.map include/proftrace.h include
 
 $B/lib/libproftrace.so: $B/lib/$(SONAME)
 	$(Q)ln -sf $(SONAME) $@
+
+# --- the Python package ----------------------------------------------------------------------------
+
+# One module for CPython 3.9 and later (the limited API). Found by PYTHONPATH=build/python.
+PYTHON ?= /usr/bin/python3
+PYTHON_INCLUDE := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["include"])' 2>/dev/null)
+PYTHON_SOURCES := $(wildcard bindings/python/src/*.c)
+PYTHON_FILES := $(patsubst bindings/python/%,$B/python/%,$(wildcard bindings/python/proftrace/*.py*))
+PYTHON_PACKAGE := $B/python/proftrace/_native.abi3.so $(PYTHON_FILES)
+
+python: $(PYTHON_PACKAGE)
+
+$B/python/obj/%.o: bindings/python/src/%.c $(wildcard bindings/python/src/*.h) include/proftrace.h
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CC) $(CSTD) $(CFLAGS) $(filter-out -Wwrite-strings,$(WARN)) -fPIC -fvisibility=hidden -Iinclude \
+		-I$(PYTHON_INCLUDE) -c $< -o $@
+
+$B/python/proftrace/_native.abi3.so: $(patsubst bindings/python/src/%.c,$B/python/obj/%.o,$(PYTHON_SOURCES))
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared $^ -o $@ -lpthread
+
+$B/python/proftrace/%: bindings/python/proftrace/%
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
 
 # --- what people meet first ----------------------------------------------------------------------
 

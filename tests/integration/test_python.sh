@@ -1,0 +1,98 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The Python package: programs count what they mark, on threads, in asyncio tasks, in children and in what users of
+# Composer, MXNet and Chainer write; both traces hold exactly that. Bad input ends no program.
+. "$(dirname "$0")/lib.sh"
+python=${PYTHON:-/usr/bin/python3}
+tests=$root/tests/python
+if ! [ -e "$root/build/python/proftrace/_native.abi3.so" ]; then
+	skip "Python" "the package is not built: no Python headers (python3-dev)"
+	finish
+fi
+export PYTHONPATH=$root/build/python:$tests PYTHONDONTWRITEBYTECODE=1 PROFTRACE=$proftrace
+mkdir -m 700 "$tmp/run"
+export XDG_RUNTIME_DIR=$tmp/run
+
+# Nobody records.
+"$python" "$tests/bad_input.py" >"$tmp/out" 2>&1
+equal "bad input: nobody records" "$? $(tail -1 "$tmp/out")" "0 all is well"
+"$python" "$tests/vocabularies.py" >"$tmp/out" 2>&1
+equal "vocabularies: nobody records" "$?$(grep -v '^expected' "$tmp/out")" 0
+
+# From a copy of the tree, since pip builds where the sources are; without network.
+if "$python" -c 'import pip, wheel, setuptools' 2>/dev/null; then
+	mkdir "$tmp/tree" && cp -r "$root/bindings" "$root/include" "$tmp/tree"
+	"$python" -m pip -q install --no-index --no-deps --no-build-isolation --disable-pip-version-check \
+		--root-user-action=ignore --target "$tmp/site" "$tmp/tree/bindings/python" >"$tmp/out" 2>&1 ||
+		not_ok "pip install" "$(tail -5 "$tmp/out")"
+	equal "pip install: it has the module" "$(cd / && PYTHONPATH=$tmp/site "$python" -c '
+import proftrace
+with proftrace.scope("name"): print(proftrace.problems(), proftrace.default)')" "{} <proftrace.Domain 'default'>"
+	for other in 3.9 3.10 3.11 3.12 3.13; do
+		interpreter=$(command -v "python$other") || continue
+		"$interpreter" -c '' 2>/dev/null || continue
+		equal "Python $other: the same binary" "$(PYTHONPATH=$tmp/site:$tests "$interpreter" "$tests/bad_input.py" 2>&1)" \
+			"all is well"
+	done
+else
+	skip "pip install" "no pip, setuptools or wheel"
+fi
+need_tracing
+
+# Attached before the first mark, so that none is missed on a busy machine.
+recorded() { # NAME PROGRAM ARGS...: $mode and $options apply
+	name=$1
+	shift
+	rm -f "$tmp/in" "$tmp/t.json" "$tmp/t.pftrace" "$tmp/out" "$tmp/err" "$tmp/s"
+	mkfifo "$tmp/in"
+	"$python" "$@" wait <"$tmp/in" >"$tmp/out" 2>"$tmp/said" &
+	program=$!
+	exec 9>"$tmp/in"
+	wait_for "$tmp/out" ready
+	"$proftrace" record -e none --mode $mode $options -o "$tmp/t" --summary-json "$tmp/s" -p $program 2>"$tmp/err" 9>&- &
+	recorder=$!
+	wait_for "$tmp/err" "proftrace: recording"
+	echo >&9
+	exec 9>&-
+	wait $program
+	equal "$name: the program's exit status" "$?$(head -5 "$tmp/said")" 0
+	wait $recorder
+	equal "$name: the recorder's exit status" $? 0
+}
+holds_all() { # NAME
+	check_account "$1" "$tmp/s"
+	equal "$1: marks" "$(field "$tmp/s" marked)" "$(sed -n 's/^expected {"marks": \([0-9]*\).*/\1/p' "$tmp/out")"
+	for kind in json pftrace; do
+		"$canon" "$tmp/t.$kind" >"$tmp/canon"
+		check "$1: what happened, in $kind" "$python" "$tests/verify.py" "$tmp/out" "$tmp/canon"
+	done
+}
+
+modes=exact
+if ! "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
+	modes="exact batch-now"
+fi
+options=
+for mode in $modes; do
+	recorded "$mode: threads and tasks" "$tests/marks.py" 4 500 100 5
+	holds_all "$mode: threads and tasks"
+	check_agree "$mode: threads and tasks" "$tmp/t"
+	recorded "$mode: vocabularies" "$tests/vocabularies.py" table
+	holds_all "$mode: vocabularies"
+	equal "$mode: dumps() in JSON, then as a table" "$(sed -n 's/^dumps //p' "$tmp/out" |
+		sed -n '1s/.*"name": *"\(foo\)".*/\1/p; 2s/^Category .*\(PythonDomain\).*/\1/p' | xargs)" "foo PythonDomain"
+	for method in fork spawn; do
+		recorded "$mode: $method" "$tests/processes.py" $method 3 100
+		holds_all "$mode: $method"
+	done
+	recorded "$mode: bad input" "$tests/bad_input.py"
+	equal "$mode: bad input: all is well" "$(tail -1 "$tmp/out")" "all is well"
+	equal "$mode: bad input: the account adds up" "$(field "$tmp/s" adds_up)" true
+done
+
+mode=exact
+options="--buffer 256M"
+recorded "a million marks" "$tests/marks.py" 4 20800 100 20
+holds_all "a million marks"
+check "a million marks: there are as many" test "$(field "$tmp/s" marked)" -ge 1000000
+finish

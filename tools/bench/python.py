@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the marks of the Python package cost beyond a bare loop, in ns: PYTHONPATH=build/python tools/bench/python.py
+
+Each loop is timed several times, and the fastest counts: others are slowed by what else the machine does. Run it
+under `proftrace record` for the costs while somebody records.
+"""
+
+import sys
+import time
+
+import proftrace
+from proftrace import counter, instant, scope
+
+LOOPS = 5_000
+TIMES = 300
+
+
+def nothing():
+    pass
+
+
+@proftrace.function
+def decorated():
+    pass
+
+
+domain = proftrace.Domain("bench")
+task = proftrace.Task(domain, "task")
+marker = proftrace.profiler().marker("marker")
+
+
+def bare():
+    for _ in range(LOOPS):
+        pass
+
+
+def bare_call():
+    for _ in range(LOOPS):
+        nothing()
+
+
+def loop_instant():
+    for _ in range(LOOPS):
+        instant("name")
+
+
+def loop_module_instant():
+    for _ in range(LOOPS):
+        proftrace.instant("name")
+
+
+def loop_instant_args():
+    for _ in range(LOOPS):
+        instant("name", a=1, b="text")
+
+
+def loop_counter():
+    for _ in range(LOOPS):
+        counter("name", 1)
+
+
+def loop_scope():
+    for _ in range(LOOPS):
+        with scope("name"):
+            pass
+
+
+def loop_scope_args():
+    for _ in range(LOOPS):
+        with scope("name", a=1):
+            pass
+
+
+def loop_decorated():
+    for _ in range(LOOPS):
+        decorated()
+
+
+def loop_task():
+    for _ in range(LOOPS):
+        task.start()
+        task.stop()
+
+
+def loop_marker():
+    for _ in range(LOOPS):
+        with marker:
+            pass
+
+
+def time_once(loop):
+    begin = time.perf_counter_ns()
+    loop()
+    return (time.perf_counter_ns() - begin) / LOOPS
+
+
+# What is timed, what it is compared with, and the most that it may cost while nobody records.
+ROWS = [
+    ("instant(name)", loop_instant, bare, 25),
+    ("proftrace.instant(name)", loop_module_instant, bare, 25),
+    ("instant(name, a=1, b='text')", loop_instant_args, bare, None),
+    ("counter(name, 1)", loop_counter, bare, 25),
+    ("with scope(name)", loop_scope, bare, 90),
+    ("with scope(name, a=1)", loop_scope_args, bare, None),
+    ("a decorated call, beyond the call", loop_decorated, bare_call, 20),
+    ("task.start(), task.stop()", loop_task, bare, None),
+    ("with marker", loop_marker, bare, None),
+]
+
+
+def main():
+    fastest = {}
+    loops = {loop for _, loop, base, _ in ROWS for loop in (loop, base)}
+    for _ in range(TIMES):
+        for loop in loops:
+            fastest[loop] = min(fastest.get(loop, 1e9), time_once(loop))
+    recorded = proftrace.enabled()
+    print("recorded" if recorded else "nobody records", "Python", sys.version.split()[0])
+    failed = 0
+    for name, loop, base, most in ROWS:
+        cost = fastest[loop] - fastest[base]
+        over = most is not None and not recorded and cost > most
+        failed |= over
+        limit = f"  at most {most}" if most and not recorded else ""
+        print(f"{name:36}{cost:9.1f} ns{limit}{'  TOO SLOW' if over else ''}")
+    return failed
+
+
+sys.exit(main())

@@ -174,7 +174,7 @@ $B/lib/libproftrace.so: $B/lib/$(SONAME)
 PYTHON ?= /usr/bin/python3
 PYTHON_INCLUDE := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["include"])' 2>/dev/null)
 PYTHON_SOURCES := $(wildcard bindings/python/src/*.c)
-PYTHON_FILES := $(patsubst bindings/python/%,$B/python/%,$(wildcard bindings/python/proftrace/*.py*))
+PYTHON_FILES := $(patsubst bindings/python/%,$B/python/%,$(wildcard bindings/python/proftrace/*.py* bindings/python/proftrace/py.typed))
 PYTHON_PACKAGE := $B/python/proftrace/_native.abi3.so $(PYTHON_FILES)
 
 python: $(PYTHON_PACKAGE)
@@ -386,7 +386,7 @@ fuzz: $(FUZZ)
 JOBS = $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell nproc))
 
 # What the integration tests record and use.
-test-programs: samples $(TEST_PROGRAMS) $(ATTACK_PROGRAMS) $(foreach t,canon many_events json_paths clock_error hostile_trace noisy_service,$B/tests/tools/$t)
+test-programs: samples $(if $(wildcard $(PYTHON_INCLUDE)/Python.h),python) $(TEST_PROGRAMS) $(ATTACK_PROGRAMS) $(foreach t,canon many_events json_paths clock_error hostile_trace noisy_service,$B/tests/tools/$t)
 
 test: packages
 	+$(MAKE) --no-print-directory $(JOBS) check

@@ -11,7 +11,7 @@ say() { # STATUS NAME OUTPUT
 out=$(make -s check-format 2>&1)
 say $? "clang-format" "$out"
 out=$(git ls-files bpf user include lib bindings proto tests tools Makefile .ci 2>/dev/null |
-	grep -vE '^tests/(data|fuzz/corpus)/' | xargs grep -L 'SPDX-License-Identifier' 2>/dev/null)
+	grep -vE '^tests/(data|fuzz/corpus)/|/py\.typed$' | xargs grep -L 'SPDX-License-Identifier' 2>/dev/null)
 [ -z "$out" ]
 say $? "a licence line in every file" "$out"
 out=$(git grep -n '[<"]uthash\.h[>"]' -- '*.c' '*.h' | grep -v '^user/base/hash_key\.h:')

@@ -15,7 +15,7 @@ packages='
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libyajl-dev libpfm4-dev libmicrohttpd-dev uthash-dev
 	libncurses-dev libseccomp-dev libcmocka-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 	scdoc git procps curl xz-utils btrfs-progs
-	rustc cargo
+	rustc cargo python3-dev python3-pip python3-setuptools python3-wheel
 	python3.11 postgresql-15 openjdk-17-jre-headless ruby3.1
 '
 

@@ -20,7 +20,7 @@ equal "bad input: nobody records" "$? $(tail -1 "$tmp/out")" "0 all is well"
 equal "vocabularies: nobody records" "$?$(grep -v '^expected' "$tmp/out")" 0
 
 # From a copy of the tree, since pip builds where the sources are; without network.
-if "$python" -c 'import pip, wheel, setuptools' 2>/dev/null; then
+if "$python" -c 'import setuptools, wheel, pip' 2>/dev/null; then
 	mkdir "$tmp/tree" && cp -r "$root/bindings" "$root/include" "$tmp/tree"
 	"$python" -m pip -q install --no-index --no-deps --no-build-isolation --disable-pip-version-check \
 		--root-user-action=ignore --target "$tmp/site" "$tmp/tree/bindings/python" >"$tmp/out" 2>&1 ||
@@ -29,8 +29,9 @@ if "$python" -c 'import pip, wheel, setuptools' 2>/dev/null; then
 import proftrace
 with proftrace.scope("name"): print(proftrace.problems(), proftrace.default)')" "{} <proftrace.Domain 'default'>"
 	for other in 3.9 3.10 3.11 3.12 3.13; do
-		interpreter=$(command -v "python$other") || continue
-		"$interpreter" -c '' 2>/dev/null || continue
+		for interpreter in "python$other" "$HOME/.pyenv/versions/$other".*/bin/python3; do
+			"$interpreter" -c '' 2>/dev/null && break
+		done || continue
 		equal "Python $other: the same binary" "$(PYTHONPATH=$tmp/site:$tests "$interpreter" "$tests/bad_input.py" 2>&1)" \
 			"all is well"
 	done
@@ -88,6 +89,17 @@ for mode in $modes; do
 	recorded "$mode: bad input" "$tests/bad_input.py"
 	equal "$mode: bad input: all is well" "$(tail -1 "$tmp/out")" "all is well"
 	equal "$mode: bad input: the account adds up" "$(field "$tmp/s" adds_up)" true
+done
+
+# A program that starts its recordings itself.
+for how in record mxnet; do
+	rm -f "$tmp"/t.*
+	"$python" "$tests/records.py" "$tmp" $how >"$tmp/out" 2>"$tmp/said"
+	equal "$how: it starts a recording of itself" "$?$(tail -3 "$tmp/said")" 0
+	for kind in json pftrace; do
+		"$canon" "$tmp/t.$kind" >"$tmp/canon"
+		check "$how: what happened, in $kind" "$python" "$tests/verify.py" "$tmp/out" "$tmp/canon"
+	done
 done
 
 mode=exact

@@ -37,7 +37,8 @@ class Trace:
         if len(words) < 5 or not words[0].isdigit():
             return
         if words[1] == "COUNTER":
-            if words[-2] != "rate":  # That is derived from frames.
+            # Those of threads are the recorder's, and a rate is derived from frames.
+            if words[-2] not in ("rate", "thread"):
                 self.events[" ".join(["COUNTER", *words[3:]])] += 1
             return
         thread, kind, rest = words[1], words[2], [w for w in words[4:] if not w.startswith("id=")]

@@ -175,7 +175,7 @@ PYTHON ?= /usr/bin/python3
 PYTHON_INCLUDE := $(shell $(PYTHON) -c 'import sysconfig; print(sysconfig.get_paths()["include"])' 2>/dev/null)
 PYTHON_SOURCES := $(wildcard bindings/python/src/*.c)
 PYTHON_FILES := $(patsubst bindings/python/%,$B/python/%,$(wildcard bindings/python/proftrace/*.py* bindings/python/proftrace/py.typed))
-PYTHON_PACKAGE := $B/python/proftrace/_native.abi3.so $(PYTHON_FILES)
+PYTHON_PACKAGE := $B/python/proftrace/_native.abi3.so $B/python/proftrace/_handler.abi3.so $(PYTHON_FILES)
 
 python: $(PYTHON_PACKAGE)
 
@@ -189,6 +189,11 @@ $B/python/proftrace/_native.abi3.so: $(patsubst bindings/python/src/%.c,$B/pytho
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared $^ -o $@ -lpthread
+
+$B/python/proftrace/_handler.abi3.so: bindings/python/handler/handler.c include/proftrace/handler.h
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CC) -D_GNU_SOURCE $(CSTD) $(CFLAGS) $(WARN) -fPIC -fvisibility=hidden -Iinclude $(LDFLAGS) -shared $< -o $@ -ldl
 
 $B/python/proftrace/%: bindings/python/proftrace/%
 	@mkdir -p $(@D)

@@ -29,7 +29,16 @@ setup(
             define_macros=[("Py_LIMITED_API", "0x03090000")],
             extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden"],
             py_limited_api=True,
-        )
+        ),
+        # No module, but a plug-in of `proftrace --handler`; see proftrace.handlers.
+        Extension(
+            "proftrace._handler",
+            ["handler/handler.c"],
+            include_dirs=[os.path.join(os.pardir, os.pardir, "include")],
+            define_macros=[("_GNU_SOURCE", None)],
+            extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden"],
+            py_limited_api=True,
+        ),
     ],
     cmdclass={"bdist_wheel": AbiWheel},
 )

@@ -91,6 +91,26 @@ for mode in $modes; do
 	equal "$mode: bad input: the account adds up" "$(field "$tmp/s" adds_up)" true
 done
 
+mode=exact
+# Modules of PyTorch, and of what has the same interface.
+recorded "modules: a stand-in" "$tests/modules.py" standin
+holds_all "modules: a stand-in"
+if "$python" -c 'import torch' 2>/dev/null; then
+	recorded "modules: PyTorch" "$tests/modules.py" torch
+	holds_all "modules: PyTorch"
+else
+	skip "modules: PyTorch" "it is not installed (python3-torch)"
+fi
+
+# A handler in Python, in its own process; one that cannot be loaded.
+export PYTHON=$python MINE=$tmp/called
+plugin=$("$python" -m proftrace.handlers)
+options="--handler $plugin=$tests/mine.py:Mine"
+recorded "a handler in Python" "$tests/vocabularies.py"
+check "a handler in Python: it is called for everything" "$python" "$tests/verify_handler.py" "$tmp/out" "$tmp/called"
+"$proftrace" record -e none -o "$tmp/none" --handler "$plugin=nothing:Mine" -- true >"$tmp/out" 2>&1
+equal "a handler that is not there" "$?$(grep -c "No module named 'nothing'" "$tmp/out")" 11
+
 # A program that starts its recordings itself.
 for how in record mxnet; do
 	rm -f "$tmp"/t.*
@@ -102,7 +122,6 @@ for how in record mxnet; do
 	done
 done
 
-mode=exact
 options="--buffer 256M"
 recorded "a million marks" "$tests/marks.py" 4 20800 100 20
 holds_all "a million marks"

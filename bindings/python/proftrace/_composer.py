@@ -65,8 +65,8 @@ class State:
 class TraceHandler:
     """What is recorded, handed to a class of one's own: redefine what you need.
 
-    Run in a process of its own by `proftrace --handler`, see proftrace.handlers; a file of another profiler is
-    handed on as a file.
+    `proftrace --handler` runs it in a process of its own: see proftrace.handlers. A Profiler tells those it is given
+    of the moments of the run, from init to close.
     """
 
     def process_duration_event(self, name, categories, is_start, timestamp, wall_clock_time_ns):

@@ -4,10 +4,12 @@ no program. Marks in the last moments of the interpreter, in a thread that outli
 
 import atexit
 import copy
+import inspect
 import pickle
 import sys
 import threading
 import time
+import weakref
 
 import expect
 import proftrace
@@ -134,6 +136,29 @@ def check_functions():
         def get(self):
             return self.number
 
+    class Methods:
+        @proftrace.function
+        @staticmethod
+        def static(x):
+            return x
+
+        @proftrace.scope("class")
+        @classmethod
+        def of_class(cls):
+            return cls
+
+        @classmethod
+        @marker
+        def marked(cls):
+            return cls
+
+    check("methods", (Methods().static(3), Methods.static(4)), (3, 4))
+    check("class methods", (Methods().of_class(), Methods.marked()), (Methods, Methods))
+    check("a class", proftrace.function(Methods), Methods)
+    # CPython 3.9 wants a function itself.
+    check("a coroutine function", inspect.iscoroutinefunction(coroutine_function), sys.version_info >= (3, 10))
+    check("its signature", str(inspect.signature(coroutine_function)), "(a, b=2)")
+    check("a weak reference", weakref.ref(raises)(), raises)
     try:
         raises()
         raise SystemExit("an exception is gone")
@@ -182,6 +207,11 @@ assert proftrace.problems()["no extension module"] >= 2
     interpreters.run_string(interpreter, program)
     interpreters.destroy(interpreter)
     proftrace.instant("after")
+
+
+@proftrace.function
+async def coroutine_function(a, b=2):
+    pass
 
 
 class Last:

@@ -16,9 +16,11 @@ struct function {
 	int returns_at_once;
 };
 
-/* CPython 3.9 and 3.10 have it in their headers only. */
+/* The second one is for CPython 3.9 and 3.10, which have the first in their headers only. */
 extern PyObject *PyObject_Vectorcall(PyObject *callable, PyObject *const *args, size_t nargsf,
 				     PyObject *keys) __attribute__((weak));
+extern PyObject *PyObject_VectorcallDict(PyObject *callable, PyObject *const *args, size_t nargsf,
+					 PyObject *keywords) __attribute__((weak));
 
 static PyObject *call_by_tuple(PyObject *callable, PyObject *const *args, size_t nargsf,
 			       PyObject *keys)
@@ -52,6 +54,8 @@ static inline PyObject *call_wrapped(PyObject *callable, PyObject *const *args, 
 {
 	if (likely(PyObject_Vectorcall != NULL))
 		return PyObject_Vectorcall(callable, args, nargsf, keys);
+	if (!keys && PyObject_VectorcallDict)
+		return PyObject_VectorcallDict(callable, args, nargsf, NULL);
 	return call_by_tuple(callable, args, nargsf, keys);
 }
 
@@ -154,11 +158,49 @@ static int function_returns_at_once(PyObject *wrapped)
 	return bits > 0 && bits & (0x20 | 0x80 | 0x100 | 0x200);
 }
 
+static int is_method_descriptor(PyObject *object)
+{
+	PyObject *type = (PyObject *)Py_TYPE(object);
+
+	return type == native.static_method || type == native.class_method;
+}
+
+/* A static method or a class method: of the traced function. */
+static PyObject *method_descriptor_new(PyObject *descriptor, struct domain *d, PyObject *name,
+				       const struct kept_args *args, PyObject *marker)
+{
+	PyObject *wrapped = PyObject_GetAttrString(descriptor, "__func__");
+	PyObject *function = wrapped ? function_new(wrapped, d, name, args, marker) : NULL;
+	PyObject *result = NULL;
+
+	if (function)
+		result = PyObject_CallFunctionObjArgs((PyObject *)Py_TYPE(descriptor), function,
+						      NULL);
+	Py_XDECREF(wrapped);
+	Py_XDECREF(function);
+	return result;
+}
+
+int function_can_wrap(PyObject *object)
+{
+	return PyCallable_Check(object) || is_method_descriptor(object);
+}
+
 PyObject *function_new(PyObject *wrapped, struct domain *d, PyObject *name,
 		       const struct kept_args *args, PyObject *marker)
 {
-	struct function *f = PyObject_GC_New(struct function, native.function);
+	struct function *f;
 
+	if (is_method_descriptor(wrapped))
+		return method_descriptor_new(wrapped, d, name, args, marker);
+	if (PyType_Check(wrapped)) {
+		if (report_problem(PROBLEM_ARGUMENT,
+				   "a class is no function: decorate its methods"))
+			return NULL;
+		Py_INCREF(wrapped);
+		return wrapped;
+	}
+	f = PyObject_GC_New(struct function, native.function);
 	if (!f)
 		return NULL;
 	f->call = function_call;

@@ -241,12 +241,20 @@ static int module_add(PyObject *module, const char *name, void *object)
 static int module_make_objects(PyObject *module)
 {
 	PyObject *types = PyImport_ImportModule("types"), *name = PyUnicode_FromString("default");
+	PyObject *builtins = PyImport_ImportModule("builtins");
 
-	native.method_type = types ? PyObject_GetAttrString(types, "MethodType") : NULL;
+	if (types)
+		native.method_type = PyObject_GetAttrString(types, "MethodType");
+	if (builtins)
+		native.static_method = PyObject_GetAttrString(builtins, "staticmethod");
+	if (native.static_method)
+		native.class_method = PyObject_GetAttrString(builtins, "classmethod");
 	Py_XDECREF(types);
+	Py_XDECREF(builtins);
 	native.default_domain = name ? domain_new(native.domain, name) : NULL;
 	Py_XDECREF(name);
-	if (!native.method_type || !native.default_domain || timers_add() < 0)
+	if (!native.method_type || !native.class_method || !native.default_domain ||
+	    timers_add() < 0)
 		return -1;
 	return module_add(module, "default", native.default_domain) |
 	       module_add(module, "Domain", native.domain) |

@@ -55,7 +55,8 @@ struct native {
 		*counter;
 	PyObject *default_domain; /* struct domain */
 	PyObject *ready_with_none;
-	PyObject *method_type;	   /* types.MethodType */
+	PyObject *method_type; /* types.MethodType */
+	PyObject *static_method, *class_method;
 	PyObject *trace_awaitable; /* a Python function, or NULL */
 	PyObject *timers;	   /* lists that timers.c appends to */
 	uint64_t problems[N_PROBLEMS];
@@ -153,10 +154,12 @@ void kept_args_clear(struct kept_args *kept);
 PyObject *function_new(PyObject *wrapped, struct domain *d, PyObject *name,
 		       const struct kept_args *args, PyObject *marker);
 
+int function_can_wrap(PyObject *object);
+
 /* Whether `name` is, in place of a name, the function that is to be decorated. */
 static inline int is_function_to_wrap(PyObject *name)
 {
-	return name && !PyUnicode_Check(name) && PyCallable_Check(name);
+	return !PyUnicode_Check(name) && function_can_wrap(name);
 }
 
 /* object.c. A marker that is to be recorded now, or NULL. */

@@ -305,7 +305,7 @@ static PyObject *marker_exit(struct object *o, PyObject *const *args, Py_ssize_t
 /* As a decorator. */
 static PyObject *marker_call(struct object *o, PyObject *args, PyObject *keywords)
 {
-	if (PyTuple_Size(args) != 1 || keywords || !PyCallable_Check(PyTuple_GetItem(args, 0))) {
+	if (PyTuple_Size(args) != 1 || keywords || !function_can_wrap(PyTuple_GetItem(args, 0))) {
 		PyErr_SetString(PyExc_TypeError, "a marker decorates one function");
 		return NULL;
 	}

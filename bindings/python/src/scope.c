@@ -242,7 +242,7 @@ static PyObject *scope_call(struct scope *s, PyObject *args, PyObject *keywords)
 {
 	PyObject *wrapped;
 
-	if (PyTuple_Size(args) != 1 || keywords || !PyCallable_Check(PyTuple_GetItem(args, 0))) {
+	if (PyTuple_Size(args) != 1 || keywords || !function_can_wrap(PyTuple_GetItem(args, 0))) {
 		PyErr_SetString(PyExc_TypeError, "a scope decorates one function");
 		return NULL;
 	}

@@ -3680,7 +3680,7 @@ PROF_IMPL_FUNCTION void prof_counter_args(const prof_runtime_domain_t *domain, c
 }
 static inline void prof_counter_arg(const prof_runtime_domain_t *domain, const char *name, prof_arg_t arg)
 {
-	PROF_IMPL_SEND_ARGS(counter, domain, name ? name : "", PROF_IMPL_U64(arg.type & 15) << 4,
+	PROF_IMPL_SEND_ARGS(counter, domain, name ? name : "", (arg.type & 15) << 4,
 			    arg.bits, PROF_IMPL_NULL, 0);
 }
 static inline void prof_marker_counter_args(const prof_marker_t *m, const prof_arg_t *args, size_t n)

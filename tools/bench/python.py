@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the marks of the Python package cost beyond a bare loop, in ns: PYTHONPATH=build/python tools/bench/python.py
+"""What the marks of the Python package cost beyond a bare loop, in ns: PYTHONPATH=build/python tools/bench/python.py [N]
 
-Each loop is timed several times, and the fastest counts: others are slowed by what else the machine does. Run it
-under `proftrace record` for the costs while somebody records.
+Each loop is timed N times (300), and the fastest counts: others are slowed by what else the machine does. The exit
+status is 1 if one costs more than it may while nobody records. Under `proftrace record`, where N should be 5,
+it prints what the marks cost while somebody records.
 """
 
 import sys
@@ -13,7 +14,7 @@ import proftrace
 from proftrace import counter, instant, scope
 
 LOOPS = 5_000
-TIMES = 300
+TIMES = int(sys.argv[1]) if len(sys.argv) > 1 else 300
 
 
 def nothing():

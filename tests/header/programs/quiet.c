@@ -97,7 +97,7 @@ void made(int i, const char *text)
 	prof_async_end_args(domain, text, 1, args, 1);
 	prof_counter_args(domain, text, args, 3);
 	prof_counter_arg(domain, text, args[0]);
-	prof_marker_counter_args(prof_marker_get(text, NULL), args, 3);
+	prof_marker_counter_args(prof_marker_get(text, text), args, 3);
 	prof_scope_begin_args(domain, 1, text, args, 6);
 	prof_scope_end_args(domain, 1, args, 1);
 }

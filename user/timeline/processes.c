@@ -349,29 +349,16 @@ int thread_name_mark(struct timeline *t, const struct mark *m)
 
 void apply_process_event(struct timeline *t, const struct event *e)
 {
-	switch (e->kind) {
-	case EVENT_FORK:
-		apply_fork(t, e);
-		break;
-	case EVENT_EXEC:
-		apply_exec(t, e);
-		break;
-	case EVENT_COMM:
-		apply_comm(t, e);
-		break;
-	case EVENT_PROCESS_NAME:
-		apply_process_name(t, e);
-		break;
-	case EVENT_THREAD_EXIT:
-		apply_thread_exit(t, e);
-		break;
-	case EVENT_PROCESS_EXIT:
-		apply_process_exit(t, e);
-		break;
-	case EVENT_MEMORY_RESET:
-		apply_memory_reset(t, e);
-		break;
-	default:
-		break;
-	}
+	static void (*const apply[])(struct timeline * t, const struct event *e) = {
+		[EVENT_FORK] = apply_fork,
+		[EVENT_EXEC] = apply_exec,
+		[EVENT_COMM] = apply_comm,
+		[EVENT_PROCESS_NAME] = apply_process_name,
+		[EVENT_THREAD_EXIT] = apply_thread_exit,
+		[EVENT_PROCESS_EXIT] = apply_process_exit,
+		[EVENT_MEMORY_RESET] = apply_memory_reset,
+	};
+
+	if (e->kind < sizeof(apply) / sizeof(apply[0]) && apply[e->kind])
+		apply[e->kind](t, e);
 }

@@ -96,18 +96,6 @@ static int flame_samples_fact(struct consumer *consumer, const struct fact *fact
 	return 0;
 }
 
-static int flame_samples_flush(struct consumer *consumer)
-{
-	(void)consumer;
-	return 0;
-}
-
-static int flame_samples_close(struct consumer *consumer, const struct account *account)
-{
-	(void)consumer, (void)account;
-	return 0;
-}
-
 static void flame_samples_free(struct consumer *consumer)
 {
 	struct flame_samples *s = flame_samples_of(consumer);
@@ -124,8 +112,6 @@ static void flame_samples_free(struct consumer *consumer)
 static const struct consumer_ops samples_ops = {
 	.name = "flame graph",
 	.fact = flame_samples_fact,
-	.flush = flame_samples_flush,
-	.close = flame_samples_close,
 	.free = flame_samples_free,
 };
 

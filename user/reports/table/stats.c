@@ -332,18 +332,6 @@ static int stats_fact(struct consumer *consumer, const struct fact *fact)
 	}
 }
 
-static int stats_flush(struct consumer *consumer)
-{
-	(void)consumer;
-	return 0;
-}
-
-static int stats_close(struct consumer *consumer, const struct account *account)
-{
-	(void)consumer, (void)account;
-	return 0;
-}
-
 /* --- rows as a whole --------------------------------------------------------------------------- */
 
 static void merge_counted(struct stats_row *to, const struct stats_row *from)
@@ -495,8 +483,6 @@ static void stats_free(struct consumer *consumer)
 static const struct consumer_ops stats_ops = {
 	.name = "stats",
 	.fact = stats_fact,
-	.flush = stats_flush,
-	.close = stats_close,
 	.free = stats_free,
 };
 

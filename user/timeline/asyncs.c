@@ -36,16 +36,7 @@ static struct lanes *lanes_get(struct process_state *p, const struct name *name)
 	HASH_FIND_PTR(p->lanes, &name, lanes);
 	if (lanes)
 		return lanes;
-	lanes = calloc(1, sizeof(*lanes));
-	if (!lanes)
-		return NULL;
-	lanes->name = name;
-	HASH_ADD_PTR(p->lanes, name, lanes);
-	if (!hash_added(hh, lanes)) {
-		free(lanes);
-		return NULL;
-	}
-	return lanes;
+	return hash_add_new(hh, p->lanes, name, name);
 }
 
 static bool grow_lanes(struct lanes *lanes)

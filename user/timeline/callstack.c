@@ -117,17 +117,11 @@ const struct code_mapping *callstacks_mapping(struct callstacks *s, const struct
 		return &m->pub;
 	if (s->n_mappings >= MAX_MAPPINGS)
 		return NULL;
-	m = calloc(1, sizeof(*m));
+	m = hash_add_new(hh, s->mappings, key, key);
 	if (!m)
 		return NULL;
-	m->key = key;
 	m->pub = *like;
 	m->pub.id = s->n_mappings + 1;
-	HASH_ADD(hh, s->mappings, key, sizeof(m->key), m);
-	if (!hash_added(hh, m)) {
-		free(m);
-		return NULL;
-	}
 	s->n_mappings++;
 	return &m->pub;
 }
@@ -157,18 +151,12 @@ const struct code_frame *callstacks_frame(struct callstacks *s, const struct cod
 		return &f->pub;
 	if (s->n_frames >= MAX_FRAMES)
 		return &s->too_many_frame.pub;
-	f = calloc(1, sizeof(*f));
+	f = hash_add_new(hh, s->frames, key, key);
 	if (!f)
 		return &s->too_many_frame.pub;
-	f->key = key;
 	f->pub.mapping = mapping;
 	f->pub.rel_pc = rel_pc;
 	f->pub.id = s->n_frames + 1;
-	HASH_ADD(hh, s->frames, key, sizeof(f->key), f);
-	if (!hash_added(hh, f)) {
-		free(f);
-		return &s->too_many_frame.pub;
-	}
 	s->n_frames++;
 	if (function)
 		set_frame_lines(f, &(struct code_line){ .function = function }, 1);
@@ -196,21 +184,15 @@ const struct callstack *callstacks_push(struct callstacks *s, const struct calls
 	if (s->n_stacks >= s->max_stacks || frame == &s->too_many_frame.pub ||
 	    (caller && caller->depth >= CALLSTACKS_MAX_DEPTH))
 		return refuse_callstack(s);
-	c = calloc(1, sizeof(*c));
+	c = hash_add_new(hh, s->stacks, key, key);
 	if (!c)
 		return refuse_callstack(s);
-	c->key = key;
 	c->pub = (struct callstack){
 		.caller = caller,
 		.frame = frame,
 		.id = s->n_stacks + 1,
 		.depth = caller ? caller->depth + 1 : 1,
 	};
-	HASH_ADD(hh, s->stacks, key, sizeof(c->key), c);
-	if (!hash_added(hh, c)) {
-		free(c);
-		return refuse_callstack(s);
-	}
 	s->n_stacks++;
 	return &c->pub;
 }

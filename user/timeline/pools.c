@@ -43,18 +43,12 @@ static struct pool *pool_get(struct timeline *t, const struct mark *m, const str
 	counter = counter_get(t, m, pool_full_name(t, &key), NULL, t->bytes, false);
 	if (!counter)
 		return NULL;
-	pool = calloc(1, sizeof(*pool));
+	pool = hash_add_new(hh, p->pools, key, key);
 	if (!pool)
 		return NULL;
-	pool->key = key;
 	pool->category = m->event->category;
 	pool->counter = counter;
 	counter->of_pool = true;
-	HASH_ADD(hh, p->pools, key, sizeof(pool->key), pool);
-	if (!hash_added(hh, pool)) {
-		free(pool);
-		return NULL;
-	}
 	return pool;
 }
 

@@ -62,17 +62,11 @@ static struct process_state *process_state_new(struct timeline *t, uint32_t pid,
 
 	if (HASH_CNT(hh, t->processes) >= t->limits.processes)
 		return NULL;
-	p = calloc(1, sizeof(*p));
+	p = hash_add_new(hh, t->processes, pub.pid, pid);
 	if (!p)
 		return NULL;
-	p->pub.pid = pid;
 	p->pub.start_ns = start_ns;
 	p->pub.name = p->comm = comm;
-	HASH_ADD(hh, t->processes, pub.pid, sizeof(p->pub.pid), p);
-	if (!hash_added(hh, p)) {
-		free(p);
-		return NULL;
-	}
 	p->pub.uuid = ++t->last_uuid;
 	emit_process(t, p, ts_ns);
 	return p;
@@ -114,20 +108,14 @@ static struct thread_state *thread_state_new(struct timeline *t, struct process_
 
 	if (HASH_CNT(hh, t->threads) >= t->limits.threads)
 		return NULL;
-	thread = calloc(1, sizeof(*thread));
+	thread = hash_add_new(hh, t->threads, key, key);
 	if (!thread)
 		return NULL;
-	thread->key = key;
 	thread->process = p;
 	thread->comm = comm;
 	thread->pub.tid = key.tid;
 	thread->pub.process = &p->pub;
 	thread->pub.name = comm;
-	HASH_ADD(hh, t->threads, key, sizeof(key), thread);
-	if (!hash_added(hh, thread)) {
-		free(thread);
-		return NULL;
-	}
 	HASH_ADD(hh_tid, t->threads_by_tid, pub.tid, sizeof(thread->pub.tid), thread);
 	if (!hash_added(hh_tid, thread)) {
 		HASH_DELETE(hh, t->threads, thread);

@@ -57,15 +57,9 @@ static struct counter *counter_new(struct timeline *t, const struct mark *m,
 
 	if (t->n_tracks >= t->limits.tracks)
 		return NULL;
-	counter = calloc(1, sizeof(*counter));
+	counter = hash_add_new(hh, p->counters, key, *key);
 	if (!counter)
 		return NULL;
-	counter->key = *key;
-	HASH_ADD(hh, p->counters, key, sizeof(counter->key), counter);
-	if (!hash_added(hh, counter)) {
-		free(counter);
-		return NULL;
-	}
 	counter->pub.kind = TRACK_COUNTER;
 	counter->pub.name = key->name;
 	counter->pub.key = key->series;

@@ -110,15 +110,9 @@ static bool chrome_invent_owner(struct chrome *c, uint32_t pid, const struct nam
 	HASH_FIND(hh, c->invented, &key, sizeof(key), invented);
 	if (invented || HASH_COUNT(c->invented) >= MAX_INVENTED_IDS)
 		return false;
-	invented = calloc(1, sizeof(*invented));
+	invented = hash_add_new(hh, c->invented, key, key);
 	if (!invented)
 		return false;
-	invented->key = key;
-	HASH_ADD(hh, c->invented, key, sizeof(invented->key), invented);
-	if (!hash_added(hh, invented)) {
-		free(invented);
-		return false;
-	}
 	return true;
 }
 

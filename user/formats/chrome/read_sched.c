@@ -122,15 +122,9 @@ bool chrome_task_name(struct chrome *c, const struct name *name)
 		return true;
 	HASH_FIND(hh, s->names, &tid, sizeof(tid), task);
 	if (!task && HASH_COUNT(s->names) < MAX_NAMES) {
-		task = calloc(1, sizeof(*task));
+		task = hash_add_new(hh, s->names, tid, tid);
 		if (!task)
 			return true;
-		task->tid = tid;
-		HASH_ADD(hh, s->names, tid, sizeof(task->tid), task);
-		if (!hash_added(hh, task)) {
-			free(task);
-			return true;
-		}
 	}
 	if (task)
 		task->name = name;

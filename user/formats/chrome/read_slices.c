@@ -36,16 +36,7 @@ static struct chrome_thread *chrome_thread_get(struct chrome *c, uint32_t pid, u
 		c->last_thread = thread;
 	if (thread || HASH_COUNT(c->threads) >= MAX_THREADS)
 		return thread;
-	thread = calloc(1, sizeof(*thread));
-	if (!thread)
-		return NULL;
-	thread->key = key;
-	HASH_ADD(hh, c->threads, key, sizeof(thread->key), thread);
-	if (!hash_added(hh, thread)) {
-		free(thread);
-		return NULL;
-	}
-	return thread;
+	return hash_add_new(hh, c->threads, key, key);
 }
 
 static int slice_send_end(const struct chrome *c, const struct chrome_thread *thread,

@@ -85,15 +85,9 @@ void perfetto_task(struct perfetto *p, uint32_t tid, uint32_t pid)
 	if (!process) {
 		if (HASH_COUNT(s->processes) >= MAX_SCHED_TASKS)
 			return;
-		process = calloc(1, sizeof(*process));
+		process = hash_add_new(hh, s->processes, tid, tid);
 		if (!process)
 			return;
-		process->tid = tid;
-		HASH_ADD(hh, s->processes, tid, sizeof(process->tid), process);
-		if (!hash_added(hh, process)) {
-			free(process);
-			return;
-		}
 	}
 	process->pid = pid;
 }

@@ -145,16 +145,7 @@ static struct sequence *sequence_find(struct perfetto *p, uint32_t id)
 		p->recent_sequences[id & (RECENT - 1)] = s;
 	if (s || HASH_COUNT(p->sequences) >= MAX_SEQUENCES)
 		return s;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return NULL;
-	s->id = id;
-	HASH_ADD(hh, p->sequences, id, sizeof(s->id), s);
-	if (!hash_added(hh, s)) {
-		free(s);
-		return NULL;
-	}
-	return s;
+	return hash_add_new(hh, p->sequences, id, id);
 }
 
 static inline struct sequence *sequence_get(struct perfetto *p, uint32_t id)

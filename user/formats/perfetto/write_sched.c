@@ -298,16 +298,7 @@ static struct described_task *described_task_get(struct perfetto *p, uint32_t ti
 	HASH_FIND(hh, p->sched->described_tasks, &tid, sizeof(tid), entry);
 	if (entry || HASH_COUNT(p->sched->described_tasks) >= MAX_DESCRIBED_TASKS)
 		return entry;
-	entry = calloc(1, sizeof(*entry));
-	if (!entry)
-		return NULL;
-	entry->tid = tid;
-	HASH_ADD(hh, p->sched->described_tasks, tid, sizeof(entry->tid), entry);
-	if (!hash_added(hh, entry)) {
-		free(entry);
-		return NULL;
-	}
-	return entry;
+	return hash_add_new(hh, p->sched->described_tasks, tid, tid);
 }
 
 /* Writes the process of a task that is not recorded itself; recorded threads have descriptors. */

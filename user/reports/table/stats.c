@@ -160,17 +160,7 @@ static struct stats_owner *find_or_add_owner(struct stats *stats, uint64_t uuid)
 	struct stats_owner *owner;
 
 	HASH_FIND(hh, stats->owners, &uuid, sizeof(uuid), owner);
-	if (owner)
-		return owner;
-	owner = calloc(1, sizeof(*owner));
-	if (!owner)
-		return NULL;
-	owner->uuid = uuid;
-	HASH_ADD(hh, stats->owners, uuid, sizeof(owner->uuid), owner);
-	if (hash_added(hh, owner))
-		return owner;
-	free(owner);
-	return NULL;
+	return owner ? owner : hash_add_new(hh, stats->owners, uuid, uuid);
 }
 
 static void update_owner(struct stats *stats, const struct process *process,

@@ -15,6 +15,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifdef UTHASH_H
@@ -99,5 +100,27 @@ static inline __attribute__((always_inline)) unsigned hash_with_process_key(cons
 #define HASH_FUNCTION(bytes, length, value) ((value) = hash_with_process_key(bytes, length))
 
 #include <uthash.h>
+
+/* Always true, or the process ended, but where base/hash.h is included. */
+#define hash_added(handle, element) ((element)->handle.tbl != NULL)
+
+/*
+ * Adds an element that is all zero but for `field`, its key. NULL, and nothing was added, when
+ * there is no memory for it or for a larger table.
+ */
+#define hash_add_new(handle, table, field, value)                                          \
+	({                                                                                 \
+		typeof(table) hash_new = calloc(1, sizeof(*hash_new));                     \
+                                                                                           \
+		if (hash_new) {                                                            \
+			hash_new->field = (value);                                         \
+			HASH_ADD(handle, table, field, sizeof(hash_new->field), hash_new); \
+			if (!hash_added(handle, hash_new)) {                               \
+				free(hash_new);                                            \
+				hash_new = NULL;                                           \
+			}                                                                  \
+		}                                                                          \
+		hash_new;                                                                  \
+	})
 
 #endif

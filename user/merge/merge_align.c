@@ -66,14 +66,9 @@ static void steps_add(struct steps *s, uint64_t epoch, uint64_t batch, uint64_t 
 	}
 	if (HASH_COUNT(s->table) >= MAX_STEPS)
 		return;
-	step = calloc(1, sizeof(*step));
-	if (!step)
-		return;
-	step->key = key;
-	step->ts_ns = ts_ns;
-	HASH_ADD(hh, s->table, key, sizeof(step->key), step);
-	if (!hash_added(hh, step))
-		free(step);
+	step = hash_add_new(hh, s->table, key, key);
+	if (step)
+		step->ts_ns = ts_ns;
 }
 
 static void steps_free(struct steps *s)

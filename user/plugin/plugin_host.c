@@ -124,11 +124,9 @@ static int host_owner(struct host *h, const struct plugin_owner *m, struct texts
 	struct owner *owner = host_find_owner(h, m->uuid);
 
 	if (!owner) {
-		owner = calloc(1, sizeof(*owner));
+		owner = hash_add_new(hh, h->owners, uuid, m->uuid);
 		if (!owner)
 			return host_reply(h, -ENOMEM, "open", "");
-		owner->uuid = m->uuid;
-		HASH_ADD(hh, h->owners, uuid, sizeof(owner->uuid), owner);
 	}
 	owner->id = m->id;
 	owner->process = m->process;

@@ -116,14 +116,7 @@ static struct scheduled_process *scheduler_get_process(struct scheduler *s, uint
 	struct scheduled_process *p;
 
 	HASH_FIND(hh, s->processes, &pid, sizeof(pid), p);
-	if (p)
-		return p;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return NULL;
-	p->pid = pid;
-	HASH_ADD(hh, s->processes, pid, sizeof(p->pid), p);
-	return p;
+	return p ? p : hash_add_new(hh, s->processes, pid, pid);
 }
 
 /* --- files ------------------------------------------------------------------------------------- */

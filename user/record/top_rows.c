@@ -27,14 +27,7 @@ static struct top_row *top_get_row(struct top *top, const struct table_key *from
 		key.category = key.name = key.series = NULL;
 		HASH_FIND(hh, top->rows, &key, sizeof(key), row);
 	}
-	if (row)
-		return row;
-	row = calloc(1, sizeof(*row));
-	if (!row)
-		return NULL;
-	row->key = key;
-	HASH_ADD(hh, top->rows, key, sizeof(row->key), row);
-	return row;
+	return row ? row : hash_add_new(hh, top->rows, key, key);
 }
 
 static void top_add_entry(void *context, const struct table_entry *entry)

@@ -34,9 +34,7 @@ static struct lanes *lanes_get(struct process_state *p, const struct name *name)
 	struct lanes *lanes;
 
 	HASH_FIND_PTR(p->lanes, &name, lanes);
-	if (lanes)
-		return lanes;
-	return hash_add_new(hh, p->lanes, name, name);
+	return lanes ? lanes : hash_add_new(hh, p->lanes, name, name);
 }
 
 static bool grow_lanes(struct lanes *lanes)

@@ -152,13 +152,11 @@ static int64_t get_spec_number(struct probes *p, const struct usdt_spec *wanted)
 		return spec->number;
 	if (HASH_COUNT(p->specs) >= USDT_MAX_SPECS)
 		return -1;
-	spec = calloc(1, sizeof(*spec));
+	spec = hash_add_new(hh, p->specs, spec, *wanted);
 	if (!spec)
 		return -1;
-	spec->spec = *wanted;
-	spec->number = HASH_COUNT(p->specs);
+	spec->number = HASH_COUNT(p->specs) - 1;
 	p->mapped[spec->number] = *wanted;
-	HASH_ADD(hh, p->specs, spec, sizeof(spec->spec), spec);
 	return spec->number;
 }
 

@@ -59,13 +59,12 @@ bool mark_stack_store(struct capture *c, const struct record *head, size_t size)
 		return false;
 	HASH_FIND(hh, s->pending, &head->tid, sizeof(head->tid), p);
 	if (!p) {
-		p = HASH_COUNT(s->pending) < MAX_PENDING ? calloc(1, sizeof(*p)) : NULL;
+		if (HASH_COUNT(s->pending) < MAX_PENDING)
+			p = hash_add_new(hh, s->pending, tid, head->tid);
 		if (!p) {
 			s->lost++;
 			return true;
 		}
-		p->tid = head->tid;
-		HASH_ADD(hh, s->pending, tid, sizeof(p->tid), p);
 	}
 	n = fix_innermost_frames(c, r, addresses);
 	s->cut += r->ops.b == STACK_FRAMES;

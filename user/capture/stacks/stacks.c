@@ -108,14 +108,7 @@ static struct stack_process *stack_process_get(struct stacks *s, uint32_t pid)
 {
 	struct stack_process *p = stack_process_find(s, pid);
 
-	if (p)
-		return p;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return NULL;
-	p->pid = pid;
-	HASH_ADD(hh, s->processes, pid, sizeof(p->pid), p);
-	return p;
+	return p ? p : hash_add_new(hh, s->processes, pid, pid);
 }
 
 /* --- what is mapped ------------------------------------------------------------------------------ */

@@ -371,13 +371,11 @@ static void keep_table_entry(void *context, const struct table_entry *from)
 		}
 	}
 	if (!to) {
-		to = calloc(1, sizeof(*to));
+		to = hash_add_new(hh, tables->kept, key, key);
 		if (!to)
 			return;
-		to->key = key;
 		if (key.tid)
 			to->thread = from->thread;
-		HASH_ADD(hh, tables->kept, key, sizeof(to->key), to);
 	}
 	table_entry_add(to, from);
 }

@@ -110,10 +110,7 @@ static bool chrome_invent_owner(struct chrome *c, uint32_t pid, const struct nam
 	HASH_FIND(hh, c->invented, &key, sizeof(key), invented);
 	if (invented || HASH_COUNT(c->invented) >= MAX_INVENTED_IDS)
 		return false;
-	invented = hash_add_new(hh, c->invented, key, key);
-	if (!invented)
-		return false;
-	return true;
+	return hash_add_new(hh, c->invented, key, key) != NULL;
 }
 
 void chrome_events_free(struct chrome *c)

@@ -175,18 +175,13 @@ struct process *links_process(const struct links *links, pid_t pid)
 
 struct process *links_process_new(struct links *links, pid_t pid)
 {
-	struct process *p =
-		HASH_COUNT(links->processes) < PROCESSES_MOST ? calloc(1, sizeof(*p)) : NULL;
+	struct process *p = NULL;
 
-	if (!p)
-		return NULL;
-	p->pid = pid;
-	p->since_ns = clock_ns(CLOCK_MONOTONIC);
-	HASH_ADD_INT(links->processes, pid, p);
-	if (hash_added(hh, p))
-		return p;
-	free(p);
-	return NULL;
+	if (HASH_COUNT(links->processes) < PROCESSES_MOST)
+		p = hash_add_new(hh, links->processes, pid, pid);
+	if (p)
+		p->since_ns = clock_ns(CLOCK_MONOTONIC);
+	return p;
 }
 
 static bool process_has(const struct process *p, uint32_t number)

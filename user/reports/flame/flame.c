@@ -54,14 +54,12 @@ static struct flame_node *flame_child(struct flame *flame, struct flame_node *pa
 	}
 	if (HASH_COUNT(flame->nodes) == FLAME_MAX_FRAMES)
 		return NULL;
-	node = calloc(1, sizeof(*node));
+	node = hash_add_new(hh, flame->nodes, key, key);
 	if (!node)
 		return NULL;
-	node->key = key;
 	node->kind = frame->kind;
 	node->next = parent->children;
 	parent->children = node;
-	HASH_ADD(hh, flame->nodes, key, sizeof(key), node);
 	return node;
 }
 

@@ -86,11 +86,9 @@ static int flame_samples_fact(struct consumer *consumer, const struct fact *fact
 	key.process = fact->process ? fact->process->name : NULL;
 	HASH_FIND(hh, s->stacks, &key, sizeof(key), stack);
 	if (!stack) {
-		stack = calloc(1, sizeof(*stack));
+		stack = hash_add_new(hh, s->stacks, key, key);
 		if (!stack)
 			return -ENOMEM;
-		stack->key = key;
-		HASH_ADD(hh, s->stacks, key, sizeof(key), stack);
 	}
 	stack->n++;
 	return 0;

@@ -21,16 +21,8 @@ static struct stats_row *stats_row_new(struct stats *stats, enum stats_part part
 
 	if (HASH_CNT(hh, stats->parts[part]) >= stats->limit_rows)
 		return &stats->other[part];
-	row = calloc(1, sizeof(*row));
-	if (!row)
-		return &stats->other[part];
-	row->key = *key;
-	HASH_ADD(hh, stats->parts[part], key, sizeof(*key), row);
-	if (!hash_added(hh, row)) {
-		free(row);
-		return &stats->other[part];
-	}
-	return row;
+	row = hash_add_new(hh, stats->parts[part], key, *key);
+	return row ? row : &stats->other[part];
 }
 
 struct stats_row *stats_row_find(struct stats *stats, enum stats_part part,

@@ -123,4 +123,16 @@ static inline __attribute__((always_inline)) unsigned hash_with_process_key(cons
 		hash_new;                                                                  \
 	})
 
+/* Frees all elements of a table. What may come last frees what `element` has. */
+#define hash_clear(handle, table, element, ...)                 \
+	do {                                                    \
+		typeof(table) element, hash_next;               \
+                                                                \
+		HASH_ITER (handle, table, element, hash_next) { \
+			HASH_DELETE(handle, table, element);    \
+			__VA_ARGS__;                            \
+			free(element);                          \
+		}                                               \
+	} while (0)
+
 #endif

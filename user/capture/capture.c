@@ -193,7 +193,6 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 
 void capture_free(struct capture *c)
 {
-	struct traced_process *p, *next;
 	unsigned i;
 
 	if (!c)
@@ -223,10 +222,7 @@ void capture_free(struct capture *c)
 	probes_close(c);
 	selection_free(c);
 	files_free(c);
-	HASH_ITER (hh, c->processes, p, next) {
-		HASH_DEL(c->processes, p);
-		free(p);
-	}
+	hash_clear(hh, c->processes, p);
 	free(c->sites);
 	free(c->stuck_at);
 	free(c);

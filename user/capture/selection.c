@@ -198,10 +198,5 @@ void selection_forget(struct capture *c, uint32_t tid)
 
 void selection_free(struct capture *c)
 {
-	struct left_out_thread *thread, *next;
-
-	HASH_ITER (hh, c->selection.threads, thread, next) {
-		HASH_DEL(c->selection.threads, thread);
-		free(thread);
-	}
+	hash_clear(hh, c->selection.threads, thread);
 }

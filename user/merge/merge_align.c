@@ -73,12 +73,7 @@ static void steps_add(struct steps *s, uint64_t epoch, uint64_t batch, uint64_t 
 
 static void steps_free(struct steps *s)
 {
-	struct step *step, *next;
-
-	HASH_ITER (hh, s->table, step, next) {
-		HASH_DEL(s->table, step);
-		free(step);
-	}
+	hash_clear(hh, s->table, step);
 }
 
 static bool name_equals(const struct name *name, const char *text)

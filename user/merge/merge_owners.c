@@ -69,19 +69,10 @@ struct owners *owners_new(struct names *names, bool join)
 
 void owners_free(struct owners *o)
 {
-	struct taken *taken, *next;
-	struct owner *owner, *next_owner;
-
 	if (!o)
 		return;
-	HASH_ITER (hh, o->map, owner, next_owner) {
-		HASH_DEL(o->map, owner);
-		free(owner);
-	}
-	HASH_ITER (hh, o->taken, taken, next) {
-		HASH_DEL(o->taken, taken);
-		free(taken);
-	}
+	hash_clear(hh, o->map, owner);
+	hash_clear(hh, o->taken, taken);
 	free(o);
 }
 

@@ -303,7 +303,6 @@ static ssize_t host_messages(struct host *h, size_t size)
 int plugin_host(int socket)
 {
 	struct host h = { .socket = socket, .buffer = malloc(BUFFER) };
-	struct owner *owner, *next;
 	ssize_t n, done = 0;
 	size_t used = 0;
 
@@ -322,11 +321,7 @@ int plugin_host(int socket)
 		memmove(h.buffer, h.buffer + done, used - done);
 		used -= done;
 	}
-	HASH_ITER (hh, h.owners, owner, next) {
-		HASH_DEL(h.owners, owner);
-		free(owner->name);
-		free(owner);
-	}
+	hash_clear(hh, h.owners, owner, free(owner->name));
 	free(h.buffer);
 	/* Returning runs the destructors of the plug-in, so that its files are complete. */
 	return done < 0;

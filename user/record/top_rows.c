@@ -179,15 +179,8 @@ void top_sort_rows(struct top *top)
 
 void top_reset(struct top *top)
 {
-	struct top_row *row, *next;
-
-	HASH_ITER (hh, top->rows, row, next) {
-		HASH_DEL(top->rows, row);
-		entry_clear(&row->now);
-		entry_clear(&row->before);
-		entry_clear(&row->shown);
-		free(row);
-	}
+	hash_clear(hh, top->rows, row, entry_clear(&row->now), entry_clear(&row->before),
+		   entry_clear(&row->shown));
 	top->n_sorted = top->n_counters = 0;
 }
 

@@ -85,25 +85,11 @@ struct callstacks *callstacks_new(struct names *names, uint32_t max)
 
 void callstacks_free(struct callstacks *s)
 {
-	struct mapping_entry *m, *next_mapping;
-	struct frame_entry *f, *next_frame;
-	struct stack_entry *c, *next_stack;
-
 	if (!s)
 		return;
-	HASH_ITER (hh, s->stacks, c, next_stack) {
-		HASH_DEL(s->stacks, c);
-		free(c);
-	}
-	HASH_ITER (hh, s->frames, f, next_frame) {
-		HASH_DEL(s->frames, f);
-		free(f->lines);
-		free(f);
-	}
-	HASH_ITER (hh, s->mappings, m, next_mapping) {
-		HASH_DEL(s->mappings, m);
-		free(m);
-	}
+	hash_clear(hh, s->stacks, c);
+	hash_clear(hh, s->frames, f, free(f->lines));
+	hash_clear(hh, s->mappings, m);
 	free(s);
 }
 

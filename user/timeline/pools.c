@@ -329,14 +329,9 @@ void pools_reset(struct timeline *t, struct process_state *p, uint64_t ts_ns)
 
 void pools_release(struct timeline *t, struct process_state *p)
 {
-	struct pool *pool, *next;
-
 	forget_allocations(t, p);
 	p->listed_pools = NULL;
-	HASH_ITER (hh, p->pools, pool, next) {
-		HASH_DEL(p->pools, pool);
-		free(pool);
-	}
+	hash_clear(hh, p->pools, pool);
 }
 
 void pools_free(struct timeline *t)

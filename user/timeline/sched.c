@@ -37,12 +37,7 @@ void sched_release(struct thread_state *thread)
 
 void sched_free(struct timeline *t)
 {
-	struct task_name *task, *next;
-
-	HASH_ITER (hh, t->task_names, task, next) {
-		HASH_DEL(t->task_names, task);
-		free(task);
-	}
+	hash_clear(hh, t->task_names, task);
 	free(t->cpus);
 }
 

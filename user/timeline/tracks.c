@@ -170,14 +170,8 @@ int step_mark(struct timeline *t, const struct mark *m)
 
 void counters_release(struct timeline *t, struct process_state *p)
 {
-	struct counter *counter, *next;
-
 	memset(p->recent_counters, 0, sizeof(p->recent_counters));
-	HASH_ITER (hh, p->counters, counter, next) {
-		HASH_DEL(p->counters, counter);
-		free(counter);
-		t->n_tracks--;
-	}
+	hash_clear(hh, p->counters, counter, t->n_tracks--);
 }
 
 void counters_release_thread(struct timeline *t, const struct thread_state *thread)

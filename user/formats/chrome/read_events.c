@@ -115,12 +115,7 @@ static bool chrome_invent_owner(struct chrome *c, uint32_t pid, const struct nam
 
 void chrome_events_free(struct chrome *c)
 {
-	struct chrome_invented *invented, *next;
-
-	HASH_ITER (hh, c->invented, invented, next) {
-		HASH_DEL(c->invented, invented);
-		free(invented);
-	}
+	hash_clear(hh, c->invented, invented);
 }
 
 /* A word has the same number in every file. */

@@ -43,14 +43,9 @@ static struct chrome_sched *chrome_states_get(struct chrome *c)
 
 void chrome_states_free(struct chrome *c)
 {
-	struct task_name *task, *next;
-
 	if (!c->sched)
 		return;
-	HASH_ITER (hh, c->sched->names, task, next) {
-		HASH_DEL(c->sched->names, task);
-		free(task);
-	}
+	hash_clear(hh, c->sched->names, task);
 	free(c->sched);
 	c->sched = NULL;
 }

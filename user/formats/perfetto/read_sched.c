@@ -59,14 +59,9 @@ static struct sched_read *sched_read_get(struct perfetto *p)
 
 void perfetto_bundles_free(struct perfetto *p)
 {
-	struct sched_process *process, *next;
-
 	if (!p->sched)
 		return;
-	HASH_ITER (hh, p->sched->processes, process, next) {
-		HASH_DEL(p->sched->processes, process);
-		free(process);
-	}
+	hash_clear(hh, p->sched->processes, process);
 	free(p->sched->events);
 	free(p->sched);
 	p->sched = NULL;

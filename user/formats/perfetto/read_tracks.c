@@ -57,13 +57,7 @@ struct place *perfetto_find_place(struct perfetto *p, uint64_t uuid)
 
 void perfetto_places_free(struct perfetto *p)
 {
-	struct place *place, *next;
-
-	HASH_ITER (hh, p->places, place, next) {
-		HASH_DEL(p->places, place);
-		free(place->open);
-		free(place);
-	}
+	hash_clear(hh, p->places, place, free(place->open));
 }
 
 static const struct name *

@@ -76,15 +76,11 @@ static const struct name *const idle_name = NULL;
 
 void perfetto_sched_free(struct perfetto *p)
 {
-	struct described_task *entry, *next;
 	unsigned i;
 
 	if (!p->sched)
 		return;
-	HASH_ITER (hh, p->sched->described_tasks, entry, next) {
-		HASH_DEL(p->sched->described_tasks, entry);
-		free(entry);
-	}
+	hash_clear(hh, p->sched->described_tasks, entry);
 	for (i = 0; i < p->sched->n_cpus; i++)
 		free(p->sched->cpus[i]);
 	free(p->sched);

@@ -24,14 +24,9 @@ struct flame *flame_new(void)
 
 void flame_free(struct flame *flame)
 {
-	struct flame_node *node, *next;
-
 	if (!flame)
 		return;
-	HASH_ITER (hh, flame->nodes, node, next) {
-		HASH_DEL(flame->nodes, node);
-		free(node);
-	}
+	hash_clear(hh, flame->nodes, node);
 	free(flame);
 }
 

@@ -97,12 +97,8 @@ static int flame_samples_fact(struct consumer *consumer, const struct fact *fact
 static void flame_samples_free(struct consumer *consumer)
 {
 	struct flame_samples *s = flame_samples_of(consumer);
-	struct stack_count *stack, *next;
 
-	HASH_ITER (hh, s->stacks, stack, next) {
-		HASH_DEL(s->stacks, stack);
-		free(stack);
-	}
+	hash_clear(hh, s->stacks, stack);
 	free(s->fits);
 	free(s);
 }

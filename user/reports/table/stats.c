@@ -430,15 +430,10 @@ void stats_next_trace(struct consumer *consumer)
 void stats_clear(struct consumer *consumer)
 {
 	struct stats *stats = (struct stats *)consumer;
-	struct stats_row *row, *next;
 	int part;
 
 	for (part = 0; part < STATS_PARTS; part++) {
-		HASH_ITER (hh, stats->parts[part], row, next) {
-			HASH_DEL(stats->parts[part], row);
-			stats_row_clear(row);
-			free(row);
-		}
+		hash_clear(hh, stats->parts[part], row, stats_row_clear(row));
 		stats_row_clear(&stats->other[part]);
 		stats->other[part] = (struct stats_row){ .other = true };
 	}
@@ -452,13 +447,9 @@ void stats_clear(struct consumer *consumer)
 static void stats_free(struct consumer *consumer)
 {
 	struct stats *stats = (struct stats *)consumer;
-	struct stats_owner *owner, *next;
 
 	stats_clear(consumer);
-	HASH_ITER (hh, stats->owners, owner, next) {
-		HASH_DEL(stats->owners, owner);
-		free(owner);
-	}
+	hash_clear(hh, stats->owners, owner);
 	free(stats);
 }
 

@@ -13,6 +13,7 @@
 #ifndef PROFTRACE_BASE_HASH_KEY_H
 #define PROFTRACE_BASE_HASH_KEY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -122,6 +123,11 @@ static inline __attribute__((always_inline)) unsigned hash_with_process_key(cons
 		}                                                                          \
 		hash_new;                                                                  \
 	})
+
+/* Every element of a table by the handle `hh`; the one at hand may be removed. */
+#define hash_each(table, element)                        \
+	for (typeof(table) element = (table), hash_next; \
+	     element && (hash_next = element->hh.next, true); element = hash_next)
 
 /* Frees all elements of a table. What may come last frees what `element` has. */
 #define hash_clear(handle, table, element, ...)                 \

@@ -303,9 +303,7 @@ void process_remove(struct capture *c, pid_t pid, uint64_t cpu_ns)
 
 void capture_check_alive(struct capture *c)
 {
-	struct traced_process *p, *next;
-
-	HASH_ITER (hh, c->processes, p, next) {
+	hash_each (c->processes, p) {
 		char path[32];
 
 		snprintf(path, sizeof(path), "/proc/%d", (int)p->pid);

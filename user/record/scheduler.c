@@ -102,11 +102,9 @@ static void scheduler_remove_process(struct scheduler *s, struct scheduled_proce
 
 void scheduler_free(struct scheduler *s)
 {
-	struct scheduled_process *p, *next;
-
 	if (!s)
 		return;
-	HASH_ITER (hh, s->processes, p, next)
+	hash_each (s->processes, p)
 		scheduler_remove_process(s, p);
 	free(s);
 }

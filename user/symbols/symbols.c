@@ -127,17 +127,12 @@ static void close_parser_socket(struct symbols *s)
 
 void symbols_free(struct symbols *s)
 {
-	struct file *file, *next;
-
 	if (!s)
 		return;
 	close_parser_socket(s);
 	while (waitpid(s->supervisor, NULL, 0) < 0 && errno == EINTR)
 		;
-	HASH_ITER (hh, s->files, file, next) {
-		HASH_DEL(s->files, file);
-		free(file);
-	}
+	hash_clear(hh, s->files, file);
 	free(s);
 }
 

@@ -345,7 +345,6 @@ void asyncs_off(struct timeline *t, struct process_state *p, const struct name *
 
 void asyncs_release(struct timeline *t, struct process_state *p)
 {
-	struct lanes *lanes, *next;
 	uint32_t i;
 
 	while (p->asyncs) {
@@ -356,7 +355,7 @@ void asyncs_release(struct timeline *t, struct process_state *p)
 		t->n_asyncs--;
 		recycle_async(t, async);
 	}
-	HASH_ITER (hh, p->lanes, lanes, next) {
+	hash_each (p->lanes, lanes) {
 		HASH_DEL(p->lanes, lanes);
 		for (i = 0; i < lanes->n; i++)
 			free(lanes->tracks[i]);

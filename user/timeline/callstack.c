@@ -200,10 +200,8 @@ void callstacks_each_frame(struct callstacks *s,
 			   void (*each)(void *context, const struct code_frame *frame),
 			   void *context)
 {
-	struct frame_entry *f, *next;
-
 	each(context, &s->too_many_frame.pub);
-	HASH_ITER (hh, s->frames, f, next)
+	hash_each (s->frames, f)
 		each(context, &f->pub);
 }
 

@@ -177,12 +177,11 @@ void counters_release(struct timeline *t, struct process_state *p)
 void counters_release_thread(struct timeline *t, const struct thread_state *thread)
 {
 	struct process_state *p = thread->process;
-	struct counter *counter, *next;
 
 	if (!thread->counters_from_file)
 		return;
 	memset(p->recent_counters, 0, sizeof(p->recent_counters));
-	HASH_ITER (hh, p->counters, counter, next) {
+	hash_each (p->counters, counter) {
 		if (counter->key.thread != thread)
 			continue;
 		HASH_DEL(p->counters, counter);

@@ -26,14 +26,12 @@ int batches_new(struct batches **ret_batches)
 
 void batches_free(struct batches *b)
 {
-	struct batch_process *p, *next_process;
-
 	if (!b)
 		return;
 	while (!LIST_EMPTY(&b->streams))
 		batch_stream_free(b, LIST_FIRST(&b->streams));
 	hash_clear(hh, b->threads, t);
-	HASH_ITER (hh, b->processes, p, next_process) {
+	hash_each (b->processes, p) {
 		HASH_DEL(b->processes, p);
 		if (p->memory >= 0)
 			close(p->memory);

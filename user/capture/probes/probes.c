@@ -79,23 +79,14 @@ int probes_open(struct capture *c, struct failure *f)
 void probes_close(struct capture *c)
 {
 	struct probes *p = c->probes;
-	struct spec *spec, *next_spec;
-	struct pair *pair, *next_pair;
 	unsigned i;
 
 	for (i = 0; i < c->n_sites; i++)
 		free(c->sites[i].probe);
 	if (!p)
 		return;
-	HASH_ITER (hh, p->specs, spec, next_spec) {
-		HASH_DEL(p->specs, spec);
-		free(spec);
-	}
-	HASH_ITER (hh, p->pairs, pair, next_pair) {
-		HASH_DEL(p->pairs, pair);
-		free(pair->key);
-		free(pair);
-	}
+	hash_clear(hh, p->specs, spec);
+	hash_clear(hh, p->pairs, pair, free(pair->key));
 	if (p->mapped)
 		munmap(p->mapped, p->mapped_size);
 	functions_close(p);
@@ -200,12 +191,7 @@ static const struct symbol *find_arg_symbol(struct candidate *w, const char *nam
 
 static void free_arg_symbols(struct candidate *w)
 {
-	struct symbol *symbol, *next;
-
-	HASH_ITER (hh, w->symbols, symbol, next) {
-		HASH_DEL(w->symbols, symbol);
-		free(symbol);
-	}
+	hash_clear(hh, w->symbols, symbol);
 }
 
 /* Replaces a symbol by its distance from the site. The load address is added to both. */

@@ -131,10 +131,5 @@ void mark_stack_attach(struct capture *c, const struct record *r, struct event *
 
 void mark_stacks_free(struct stacks *s)
 {
-	struct pending_stack *p, *next;
-
-	HASH_ITER (hh, s->pending, p, next) {
-		HASH_DEL(s->pending, p);
-		free(p);
-	}
+	hash_clear(hh, s->pending, p);
 }

@@ -83,11 +83,9 @@ static void stack_process_free(struct stacks *s, struct stack_process *p)
 
 void stacks_free(struct stacks *s)
 {
-	struct stack_process *p, *next;
-
 	if (!s)
 		return;
-	HASH_ITER (hh, s->processes, p, next)
+	hash_each (s->processes, p)
 		stack_process_free(s, p);
 	free(s->list);
 	mark_stacks_free(s);

@@ -328,10 +328,9 @@ int chrome_send(struct chrome *c, int64_t dur)
 
 int chrome_finish(struct chrome *c)
 {
-	struct chrome_thread *thread, *next;
 	int error = 0;
 
-	HASH_ITER (hh, c->threads, thread, next) {
+	hash_each (c->threads, thread) {
 		order_finish(thread);
 		while (!error && thread->n_held)
 			error = slice_deliver_first(c, thread);
@@ -343,9 +342,7 @@ int chrome_finish(struct chrome *c)
 
 void chrome_slices_free(struct chrome *c)
 {
-	struct chrome_thread *thread, *next;
-
-	HASH_ITER (hh, c->threads, thread, next) {
+	hash_each (c->threads, thread) {
 		while (thread->n_held)
 			free(order_pop(c, thread));
 		HASH_DEL(c->threads, thread);

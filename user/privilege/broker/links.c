@@ -340,12 +340,11 @@ static bool process_wants(const struct links *links, const struct process *p, ui
 static void links_spread(struct links *links, const struct loaded_programs *programs,
 			 uint32_t number)
 {
-	struct process *p, *next;
 	bool more = true;
 
 	while (more) {
 		more = false;
-		HASH_ITER (hh, links->processes, p, next)
+		hash_each (links->processes, p)
 			more |= process_wants(links, p, number) &&
 				!process_attach(links, programs, p, number, false);
 	}
@@ -440,9 +439,8 @@ int links_add(struct links *links, const struct loaded_programs *programs, struc
 static struct member *links_take_closing(struct links *links)
 {
 	struct member *list = NULL, **at, *m;
-	struct process *p, *next;
 
-	HASH_ITER (hh, links->processes, p, next) {
+	hash_each (links->processes, p) {
 		for (at = &p->members; (m = *at);) {
 			if (!links->list[m->link].closing) {
 				at = &m->next;

@@ -234,9 +234,7 @@ static void diff_thread_free(struct diff *d, struct diff_thread *thread)
 
 void diff_threads_forget(struct diff *d)
 {
-	struct diff_thread *thread, *next;
-
-	HASH_ITER (hh, d->threads, thread, next)
+	hash_each (d->threads, thread)
 		diff_thread_free(d, thread);
 }
 

@@ -383,13 +383,9 @@ static int select_close(struct consumer *consumer, const struct account *account
 static void select_free(struct consumer *consumer)
 {
 	struct select *s = select_of(consumer);
-	struct select_flow *flow, *next;
 
 	select_forget_tracks(s);
-	HASH_ITER (hh, s->flows, flow, next) {
-		HASH_DEL(s->flows, flow);
-		free(flow);
-	}
+	hash_clear(hh, s->flows, flow);
 	condition_free(s->where);
 	free(s->decided);
 	free(s);

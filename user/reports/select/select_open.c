@@ -39,9 +39,7 @@ void select_track_free(struct select *s, struct select_track *track)
 
 void select_forget_tracks(struct select *s)
 {
-	struct select_track *track, *next;
-
-	HASH_ITER (hh, s->tracks, track, next)
+	hash_each (s->tracks, track)
 		select_track_free(s, track);
 }
 

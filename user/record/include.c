@@ -609,13 +609,12 @@ void includes_json(const struct recording *r, FILE *out)
 	for (i = 0; i < n; i++) {
 		const struct include *in = &r->includes->list[i];
 
-		fputs(i ? ",\n    {\"path\": " : "\n    {\"path\": ", out);
-		put_json_string(out, in->path);
+		put_json_string(out, i ? ",\n    {\"path\": " : "\n    {\"path\": ", in->path);
 		fprintf(out,
 			", \"events\": %" PRIu64 ", \"before\": %" PRIu64
 			", \"truncated\": %s, \"error\": ",
 			in->events, in->before, in->truncated ? "true" : "false");
-		put_json_string(out, in->error ? strerror(-in->error) : "");
+		put_json_string(out, "", in->error ? strerror(-in->error) : "");
 		fprintf(out, ", \"left_out\": \"%s\", \"after\": %" PRIu64 "}",
 			reasons[in->left_out], in->after);
 	}

@@ -22,8 +22,7 @@ static void json_counters(FILE *out, const struct recording *r)
 
 	fputs("  \"counters\": [", out);
 	for (i = 0; i < r->counters.n; i++) {
-		fputs(i ? ", " : "", out);
-		put_json_string(out, r->counters.list[i].name);
+		put_json_string(out, i ? ", " : "", r->counters.list[i].name);
 	}
 	fputs("],\n  \"counter_shares\": {", out);
 	for (i = 0; i < r->counters.n && r->counters.multiplexed; i++) {
@@ -31,8 +30,7 @@ static void json_counters(FILE *out, const struct recording *r)
 
 		if (isnan(share))
 			continue;
-		fputs(n++ ? ", " : "", out);
-		put_json_string(out, r->counters.list[i].name);
+		put_json_string(out, n++ ? ", " : "", r->counters.list[i].name);
 		fprintf(out, ": %.4f", share);
 	}
 	fputs("},\n", out);
@@ -46,13 +44,12 @@ static void json_files(FILE *out, const struct recording *r)
 	for (i = 0; i < r->n_files; i++) {
 		const struct written_file *file = &r->files[i];
 
-		fputs(i ? ",\n    {\"path\": " : "\n    {\"path\": ", out);
-		put_json_string(out, file->path);
+		put_json_string(out, i ? ",\n    {\"path\": " : "\n    {\"path\": ", file->path);
 		fprintf(out,
 			", \"format\": \"%s\", \"bytes\": %" PRIu64 ", \"marks\": %" PRIu64
 			", \"error\": ",
 			file->format, file->bytes, file->marks);
-		put_json_string(out, file->error ? strerror(-file->error) : "");
+		put_json_string(out, "", file->error ? strerror(-file->error) : "");
 		fputc('}', out);
 	}
 	fputs("\n  ]\n", out);

@@ -260,13 +260,10 @@ static int process_tree_write_process(struct perfetto *p, uint32_t pid, const st
 	/* Perfetto's loader cuts a single word at its first space. */
 	char *words[] = { (char *)name->text, (char *)"" };
 
-	process.has_pid = true;
-	process.pid = (int32_t)pid;
+	PUT_FIELD(process, pid, (int32_t)pid);
 	process.has_cmdline_is_comm = process.cmdline_is_comm = is_comm;
-	process.n_cmdline = is_comm ? 1 : 2;
-	process.cmdline = words;
-	tree.n_processes = 1;
-	tree.processes = list;
+	PUT_LIST(process, cmdline, is_comm ? 1 : 2, words);
+	PUT_LIST(tree, processes, 1, list);
 	packet.process_tree = &tree;
 	return perfetto_write(p, &packet);
 }
@@ -278,11 +275,9 @@ static int process_tree_write_thread(struct perfetto *p, const struct sched_task
 	Perfetto__Protos__ProcessTree__Thread thread = PERFETTO__PROTOS__PROCESS_TREE__THREAD__INIT;
 	Perfetto__Protos__ProcessTree__Thread *list[] = { &thread };
 
-	thread.has_tid = thread.has_tgid = true;
-	thread.tid = (int32_t)task->tid;
-	thread.tgid = (int32_t)task->pid;
-	tree.n_threads = 1;
-	tree.threads = list;
+	PUT_FIELD(thread, tid, (int32_t)task->tid);
+	PUT_FIELD(thread, tgid, (int32_t)task->pid);
+	PUT_LIST(tree, threads, 1, list);
 	packet.process_tree = &tree;
 	return perfetto_write(p, &packet);
 }

@@ -9,6 +9,10 @@
 #include "formats/sink.h"
 #include "perfetto_trace.pb-c.h"
 
+/* Sets a field of a message of the generated code: an optional one, or a list with its length. */
+#define PUT_FIELD(message, field, value)  ((message).has_##field = true, (message).field = (value))
+#define PUT_LIST(message, field, n, list) ((message).n_##field = (n), (message).field = (list))
+
 enum {
 	PERFETTO_SHARED =
 		1, /* the sequence of events without a thread, and of threads that have none */

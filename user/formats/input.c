@@ -80,11 +80,8 @@ struct input {
 
 static ssize_t fd_read(int fd, void *bytes, size_t size)
 {
-	ssize_t n;
+	ssize_t n = TEMP_FAILURE_RETRY(read(fd, bytes, size));
 
-	do {
-		n = read(fd, bytes, size);
-	} while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : n;
 }
 

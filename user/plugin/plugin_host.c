@@ -309,9 +309,7 @@ int plugin_host(int socket)
 	if (!h.buffer)
 		return 1;
 	for (;;) {
-		n = recv(socket, h.buffer + used, BUFFER - used, 0);
-		if (n < 0 && errno == EINTR)
-			continue;
+		n = TEMP_FAILURE_RETRY(recv(socket, h.buffer + used, BUFFER - used, 0));
 		if (n <= 0)
 			break;
 		used += n;

@@ -39,11 +39,10 @@ static int read_jit_text(struct jit_map *map, int fd, off_t size)
 	if (!map->text)
 		return -ENOMEM;
 	while (map->length < capacity) {
-		ssize_t n = pread(fd, map->text + map->length, capacity - map->length,
-				  begin + (off_t)map->length);
+		ssize_t n = TEMP_FAILURE_RETRY(pread(fd, map->text + map->length,
+						     capacity - map->length,
+						     begin + (off_t)map->length));
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
 			return -errno;
 		if (n == 0)

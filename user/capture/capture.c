@@ -150,8 +150,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		/* the drift between the clocks shows by the time the programs are loaded */
 		&c->clocks);
 	error = check_pid_namespace(f);
-	if (!error)
-		error = broker_start(&config, &c->broker, &c->loaded, f);
+	error = error ?: broker_start(&config, &c->broker, &c->loaded, f);
 	if (error) {
 		free(c);
 		return error;

@@ -379,8 +379,7 @@ static int attach_all_sites(struct capture *c, struct file *file, pid_t pid, str
 
 	if (!error && c->options.batching)
 		error = attach_flush(c, file, pid, f);
-	if (!error)
-		error = attach_marks(c, file, pid, true, !scheduled, f);
+	error = error ?: attach_marks(c, file, pid, true, !scheduled, f);
 	if (!error && scheduled && !c->waits)
 		error = attach_marks(c, file, pid, false, true, f);
 	return error;

@@ -346,8 +346,7 @@ int input_want(struct input *in, size_t size)
 
 	while (!error && !in->at_end && input_available(in) < size && !input_at_limit(in)) {
 		error = input_check_ratio(in);
-		if (!error)
-			error = input_make_space(in);
+		error = error ?: input_make_space(in);
 		if (!error)
 			error = in->gzip ? input_fill_gzip(in) : input_fill_plain(in);
 	}

@@ -379,8 +379,7 @@ int merge_align(struct part *parts, unsigned n, enum align align, struct failure
 		if (!have_steps)
 			error = steps_read(&steps, reference, f);
 		have_steps = true;
-		if (!error)
-			error = align_by_steps(&steps, &parts[i], align, f);
+		error = error ?: align_by_steps(&steps, &parts[i], align, f);
 	}
 	steps_free(&steps);
 	for (i = 0; i < n && !error; i++) {

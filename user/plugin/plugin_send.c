@@ -192,8 +192,7 @@ int plugin_wait_for_reply(struct plugin *p)
 {
 	int error = plugin_drain(p, 0);
 
-	if (!error)
-		error = plugin_receive_reply(p);
+	error = error ?: plugin_receive_reply(p);
 	return error ? plugin_give_up(p, error) : 0;
 }
 

@@ -397,8 +397,7 @@ static int include_read_trace(struct joining *j, struct failure *f)
 	plugins_announce_trace(j->r, j->include->path);
 	owners_begin(j->all->owners, &j->part);
 	error = source_read(&j->part.source, &sink, &end, f);
-	if (!error)
-		error = owners_end(j->all->owners, include_emit_name, j);
+	error = error ?: owners_end(j->all->owners, include_emit_name, j);
 	j->include->truncated = end.truncated;
 	j->include->skipped = end.skipped + j->switches;
 	/* A failing output is reported by outputs.c. */

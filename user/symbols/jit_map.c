@@ -153,8 +153,7 @@ int jit_map_read(int fd, uid_t owner, struct jit_map **ret)
 		return -EPERM;
 	map = calloc(1, sizeof(*map));
 	error = map ? read_jit_text(map, fd, st.st_size) : -ENOMEM;
-	if (!error)
-		error = read_jit_entries(map);
+	error = error ?: read_jit_entries(map);
 	if (error) {
 		jit_map_free(map);
 		return error;

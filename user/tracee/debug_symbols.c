@@ -96,8 +96,7 @@ int debug_symbols_unpack(const struct elf_file *elf)
 		error = -ENOMEM;
 	stream.next_in = packed;
 	stream.avail_in = section.sh_size;
-	if (!error)
-		error = unpack_xz(&stream, fd);
+	error = error ?: unpack_xz(&stream, fd);
 	lzma_end(&stream);
 	free(packed);
 	if (error && fd >= 0)

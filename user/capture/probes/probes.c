@@ -553,8 +553,7 @@ static int select_file_probes(struct capture *c, struct file *file, const char *
 	if (notes.n_probes)
 		qsort(notes.probes, notes.n_probes, sizeof(*notes.probes), compare_probe_notes);
 	error = select_matching_probes(&w, &notes, false);
-	if (!error)
-		error = select_matching_probes(&w, &notes, true);
+	error = error ?: select_matching_probes(&w, &notes, true);
 	usdt_free(&notes);
 	free_arg_symbols(&w);
 	return error ? failure_set(f, error, "cannot attach to", path, NULL) : 0;
@@ -581,8 +580,7 @@ int probes_select(struct capture *c, struct file *file, const char *path, struct
 	}
 	error = select_file_probes(c, file, path, f);
 	file->first_call = c->n_sites;
-	if (!error)
-		error = functions_select(c, file, path, f);
+	error = error ?: functions_select(c, file, path, f);
 	file->n_probes = c->n_sites - file->first_probe;
 	return error;
 }

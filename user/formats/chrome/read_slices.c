@@ -334,8 +334,7 @@ int chrome_finish(struct chrome *c)
 		order_finish(thread);
 		while (!error && thread->n_held)
 			error = slice_deliver_first(c, thread);
-		if (!error)
-			error = thread_end_until(c, thread, NEVER, false);
+		error = error ?: thread_end_until(c, thread, NEVER, false);
 	}
 	return error;
 }

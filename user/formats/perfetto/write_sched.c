@@ -430,8 +430,7 @@ int perfetto_write_sched(struct perfetto *p, const struct fact *fact)
 		return p->sched ? 0 : -ENOMEM;
 	if (!p->has_boot_offset)
 		error = sched_assume_clocks(p);
-	if (!error)
-		error = sched_describe_task(p, &s->other);
+	error = error ?: sched_describe_task(p, &s->other);
 	if (!error && !bundle_has_space(p, b, fact))
 		error = perfetto_sched_flush(p);
 	if (error)
@@ -451,10 +450,8 @@ int perfetto_write_sched(struct perfetto *p, const struct fact *fact)
 		return 0;
 	}
 	error = perfetto_sched_flush(p);
-	if (!error)
-		error = sched_describe_task(p, &s->task);
-	if (!error)
-		error = bundle_write_switch(p, fact, b->lost);
+	error = error ?: sched_describe_task(p, &s->task);
+	error = error ?: bundle_write_switch(p, fact, b->lost);
 	b->begun = true;
 	b->lost = false;
 	b->tid = s->other.tid;

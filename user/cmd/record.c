@@ -25,8 +25,6 @@
 #include "cmd/cmd.h"
 #include "record/include.h"
 #include "record/control/control.h"
-#include "record/overhead.h"
-#include "record/scheduler.h"
 #include "record/top.h"
 #include "reports/table/stats.h"
 #include "system/system.h"

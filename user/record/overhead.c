@@ -7,7 +7,6 @@
  * until the rest is below the limit. A domain stays off: turning it on again would bring the same cost back, and a
  * trace with gaps that the recorder made is hard to read. The remaining domains are measured again in each interval.
  */
-#include "record/overhead.h"
 
 #include <errno.h>
 #include <inttypes.h>

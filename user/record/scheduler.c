@@ -16,7 +16,6 @@
 #include "capture/capture.h"
 #include "base/clock.h"
 #include "record/record.h"
-#include "record/scheduler.h"
 #include "base/hash_key.h"
 
 #define MAX_STEPS     1000000000u /* limit of each number in a schedule */

@@ -12,7 +12,6 @@
 
 #include "capture/capture.h"
 #include "record/include.h"
-#include "record/overhead.h"
 #include "record/record.h"
 #include "reports/table/stats_print.h"
 

@@ -3,7 +3,6 @@
 #ifndef PROFTRACE_FORMATS_PERFETTO_WRITER_H
 #define PROFTRACE_FORMATS_PERFETTO_WRITER_H
 
-#include "formats/writer.h"
 #include "timeline/origin.h"
 #include "formats/perfetto/write_intern.h"
 #include "formats/sink.h"

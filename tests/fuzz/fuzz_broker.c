@@ -329,11 +329,9 @@ static void serve_packet(struct server *s, unsigned how, const uint8_t *bytes, s
 
 static void free_links(struct links *links)
 {
-	struct process *p, *next;
-
 	links_close_all(links);
 	must(!links->n_sites);
-	HASH_ITER (hh, links->processes, p, next)
+	hash_each (links->processes, p)
 		must(!links_process_remove(links, p));
 	free(links->list);
 	free(links);

@@ -9,7 +9,6 @@
 
 #include "record/record.h"
 #include "base/quantity.h"
-#include "record/scheduler.h"
 #include "counters/counters.h"
 #include "reports/table/stats_print.h"
 #include "reports/table/stats_rows.h"

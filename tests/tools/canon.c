@@ -581,20 +581,14 @@ static int print(struct canon *c)
 
 static void canon_free(struct canon *c)
 {
-	struct owner *owner, *next;
-	struct count *one, *next_count;
-
-	HASH_ITER (hh, c->owners, owner, next) {
+	hash_each (c->owners, owner) {
 		HASH_DEL(c->owners, owner);
 		lines_free(&owner->lines);
 		free(owner->sorted);
 		free(owner->blocked);
 		free(owner);
 	}
-	HASH_ITER (hh, c->counts, one, next_count) {
-		HASH_DEL(c->counts, one);
-		free(one);
-	}
+	hash_clear(hh, c->counts, one);
 	names_free(c->names);
 	free(c);
 }

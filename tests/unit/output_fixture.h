@@ -13,7 +13,6 @@
 
 #include <cmocka.h>
 
-#include "formats/writer.h"
 #include "formats/sink.h"
 
 #define START_NS 5000123456ull /* the base is 5000000000 */

@@ -73,11 +73,9 @@ static int start(void **state)
 
 static int end(void **state)
 {
-	struct process *p, *next;
-
 	(void)state;
 	links_close_all(links);
-	HASH_ITER (hh, links->processes, p, next)
+	hash_each (links->processes, p)
 		members_close(links_process_remove(links, p));
 	/* Everything that was made is closed, once. */
 	assert_int_equal(closed, n_made);

@@ -12,7 +12,6 @@
 
 #include <cmocka.h>
 
-#include "formats/writer.h"
 #include "formats/sink.h"
 #include "formats/reader.h"
 #include "timeline/timeline.h"

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <math.h>
 
-#include "formats/writer.h"
 #include "formats/sink.h"
 #include "base/number.h"
 #include "timeline/timeline.h"

@@ -23,7 +23,6 @@
 
 #include "round_trip_files.h"
 
-#include "formats/writer.h"
 #include "formats/sink.h"
 #include "timeline/timeline.h"
 

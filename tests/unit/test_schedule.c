@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "record/scheduler.h"
+#include "record/record.h"
 
 /* A letter for each step: - wait, w warm up, a active, s active and save; upper case: does not wait on. */
 static void phases(const char *text, char *ret, unsigned n)

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "formats/writer.h"
+#include "formats/sink.h"
 #include "formats/reader.h"
 
 #define NONE EVENT_NO_VALUE

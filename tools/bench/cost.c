@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "conditions.h"
-#include "formats/writer.h"
 #include "formats/sink.h"
 #include "timeline/event.h"
 #include "timeline/timeline.h"

@@ -9,6 +9,4 @@
 #define HASH_NONFATAL_OOM 1
 #include "base/hash_key.h"
 
-#define hash_added(handle, element) ((element)->handle.tbl != NULL)
-
 #endif

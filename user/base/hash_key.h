@@ -13,8 +13,10 @@
 #ifndef PROFTRACE_BASE_HASH_KEY_H
 #define PROFTRACE_BASE_HASH_KEY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #ifdef UTHASH_H
@@ -99,5 +101,44 @@ static inline __attribute__((always_inline)) unsigned hash_with_process_key(cons
 #define HASH_FUNCTION(bytes, length, value) ((value) = hash_with_process_key(bytes, length))
 
 #include <uthash.h>
+
+/* Always true, or the process ended, but where base/hash.h is included. */
+#define hash_added(handle, element) ((element)->handle.tbl != NULL)
+
+/*
+ * Adds an element that is all zero but for `field`, its key. NULL, and nothing was added, when
+ * there is no memory for it or for a larger table.
+ */
+#define hash_add_new(handle, table, field, value)                                          \
+	({                                                                                 \
+		typeof(table) hash_new = calloc(1, sizeof(*hash_new));                     \
+                                                                                           \
+		if (hash_new) {                                                            \
+			hash_new->field = (value);                                         \
+			HASH_ADD(handle, table, field, sizeof(hash_new->field), hash_new); \
+			if (!hash_added(handle, hash_new)) {                               \
+				free(hash_new);                                            \
+				hash_new = NULL;                                           \
+			}                                                                  \
+		}                                                                          \
+		hash_new;                                                                  \
+	})
+
+/* Every element of a table by the handle `hh`; the one at hand may be removed. */
+#define hash_each(table, element)                        \
+	for (typeof(table) element = (table), hash_next; \
+	     element && (hash_next = element->hh.next, true); element = hash_next)
+
+/* Frees all elements of a table. What may come last frees what `element` has. */
+#define hash_clear(handle, table, element, ...)                 \
+	do {                                                    \
+		typeof(table) element, hash_next;               \
+                                                                \
+		HASH_ITER (handle, table, element, hash_next) { \
+			HASH_DELETE(handle, table, element);    \
+			__VA_ARGS__;                            \
+			free(element);                          \
+		}                                               \
+	} while (0)
 
 #endif

@@ -153,8 +153,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		/* the drift between the clocks shows by the time the programs are loaded */
 		&c->clocks);
 	error = check_pid_namespace(f);
-	if (!error)
-		error = broker_start(&config, &c->broker, &c->loaded, f);
+	error = error ?: broker_start(&config, &c->broker, &c->loaded, f);
 	if (error) {
 		free(c);
 		return error;
@@ -196,7 +195,6 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 
 void capture_free(struct capture *c)
 {
-	struct traced_process *p, *next;
 	unsigned i;
 
 	if (!c)
@@ -228,10 +226,7 @@ void capture_free(struct capture *c)
 	probes_close(c);
 	selection_free(c);
 	files_free(c);
-	HASH_ITER (hh, c->processes, p, next) {
-		HASH_DEL(c->processes, p);
-		free(p);
-	}
+	hash_clear(hh, c->processes, p);
 	free(c->sites);
 	free(c->stuck_at);
 	free(c);

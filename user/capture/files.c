@@ -379,8 +379,7 @@ static int attach_all_sites(struct capture *c, struct file *file, pid_t pid, str
 
 	if (!error && c->options.batching)
 		error = attach_flush(c, file, pid, f);
-	if (!error)
-		error = attach_marks(c, file, pid, true, !scheduled, f);
+	error = error ?: attach_marks(c, file, pid, true, !scheduled, f);
 	if (!error && scheduled && !c->waits)
 		error = attach_marks(c, file, pid, false, true, f);
 	return error;
@@ -455,13 +454,11 @@ static int attach_file_for(struct capture *c, struct file *file, pid_t pid, stru
 
 void files_follow(struct capture *c, pid_t parent, pid_t child)
 {
-	struct file *file, *next;
-
 	if (!capture_attaches_each(c) || !c->options.follow_children)
 		return;
 	/* The number may have been that of a process whose exit was lost. */
 	files_release(c, child);
-	HASH_ITER (hh, c->files, file, next) {
+	hash_each (c->files, file) {
 		if (file_has_pid(file, parent))
 			file_add_pid(file, child);
 	}
@@ -469,10 +466,9 @@ void files_follow(struct capture *c, pid_t parent, pid_t child)
 
 void files_release(struct capture *c, pid_t pid)
 {
-	struct file *file, *next;
 	unsigned i, kept;
 
-	HASH_ITER (hh, c->files, file, next) {
+	hash_each (c->files, file) {
 		for (i = kept = 0; i < file->n_pids; i++) {
 			if (file->pids[i] != pid)
 				file->pids[kept++] = file->pids[i];
@@ -589,14 +585,13 @@ static int read_file_contents(struct capture *c, struct file *file, const char *
  */
 static bool has_other_key_attached(struct capture *c, struct file *file)
 {
-	struct file *other, *next;
 	struct stat st;
 
 	if (fstat(file->fd, &st))
 		return false;
 	file->st_dev = st.st_dev;
 	file->st_ino = st.st_ino;
-	HASH_ITER (hh, c->files, other, next) {
+	hash_each (c->files, other) {
 		if (other->elf && other->st_dev == file->st_dev && other->st_ino == file->st_ino)
 			return other->n_sites || other->n_probes;
 	}
@@ -683,10 +678,9 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 
 void files_attach_hold_sites(struct capture *c)
 {
-	struct file *file, *next;
 	struct failure f;
 
-	HASH_ITER (hh, c->files, file, next) {
+	hash_each (c->files, file) {
 		if (!file->hold_sites_pending || !attach_hold_sites(c, file, file->alone, &f))
 			continue;
 		c->refused++;
@@ -711,9 +705,8 @@ static void leaving_add_domain(struct leaving *l, struct file_link *links, unsig
 void files_detach_domain(struct capture *c, unsigned guard)
 {
 	struct leaving leaving = { .c = c };
-	struct file *file, *next;
 
-	HASH_ITER (hh, c->files, file, next) {
+	hash_each (c->files, file) {
 		leaving_add_domain(&leaving, file->links, &file->n_links, guard);
 		leaving_add_domain(&leaving, file->data_links, &file->n_data_links, guard);
 	}
@@ -723,20 +716,18 @@ void files_detach_domain(struct capture *c, unsigned guard)
 void files_detach_data(struct capture *c)
 {
 	struct leaving leaving = { .c = c };
-	struct file *file, *next;
 
-	HASH_ITER (hh, c->files, file, next)
+	hash_each (c->files, file)
 		leaving_add_all(&leaving, file->data_links, &file->n_data_links, 0);
 	leaving_detach(&leaving);
 }
 
 void files_attach_data(struct capture *c)
 {
-	struct file *file, *next;
 	struct failure f;
 	unsigned i;
 
-	HASH_ITER (hh, c->files, file, next) {
+	hash_each (c->files, file) {
 		int error = 0;
 
 		if (file->refused || !file_has_marks(file) || file->n_data_links)
@@ -759,9 +750,8 @@ void files_attach_data(struct capture *c)
 void files_detach(struct capture *c)
 {
 	struct leaving leaving = { .c = c };
-	struct file *file, *next;
 
-	HASH_ITER (hh, c->files, file, next) {
+	hash_each (c->files, file) {
 		leaving_add_all(&leaving, file->data_links, &file->n_data_links, 0);
 		leaving_add_all(&leaving, file->links, &file->n_links, 0);
 	}
@@ -770,9 +760,7 @@ void files_detach(struct capture *c)
 
 void files_free(struct capture *c)
 {
-	struct file *file, *next;
-
-	HASH_ITER (hh, c->files, file, next) {
+	hash_each (c->files, file) {
 		HASH_DEL(c->files, file);
 		file_free(file);
 	}

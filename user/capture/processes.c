@@ -282,12 +282,9 @@ void process_add(struct capture *c, pid_t pid, bool is_new)
 	HASH_FIND(hh, c->processes, &pid, sizeof(pid), p);
 	if (p)
 		return;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return;
-	p->pid = pid;
-	guard_process_begin(c, p, is_new);
-	HASH_ADD(hh, c->processes, pid, sizeof(p->pid), p);
+	p = hash_add_new(hh, c->processes, pid, pid);
+	if (p)
+		guard_process_begin(c, p, is_new);
 }
 
 void process_remove(struct capture *c, pid_t pid, uint64_t cpu_ns)
@@ -306,9 +303,7 @@ void process_remove(struct capture *c, pid_t pid, uint64_t cpu_ns)
 
 void capture_check_alive(struct capture *c)
 {
-	struct traced_process *p, *next;
-
-	HASH_ITER (hh, c->processes, p, next) {
+	hash_each (c->processes, p) {
 		char path[32];
 
 		snprintf(path, sizeof(path), "/proc/%d", (int)p->pid);

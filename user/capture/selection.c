@@ -130,11 +130,9 @@ static void set_level_left_out(struct capture *c, const struct event *e, bool le
 	level = 1ull << e->level;
 	HASH_FIND(hh, c->selection.threads, &e->tid, sizeof(e->tid), thread);
 	if (!thread && left_out) {
-		thread = calloc(1, sizeof(*thread));
+		thread = hash_add_new(hh, c->selection.threads, tid, e->tid);
 		if (!thread)
 			return;
-		thread->tid = e->tid;
-		HASH_ADD(hh, c->selection.threads, tid, sizeof(thread->tid), thread);
 	}
 	if (thread)
 		thread->levels = left_out ? thread->levels | level : thread->levels & ~level;
@@ -200,10 +198,5 @@ void selection_forget(struct capture *c, uint32_t tid)
 
 void selection_free(struct capture *c)
 {
-	struct left_out_thread *thread, *next;
-
-	HASH_ITER (hh, c->selection.threads, thread, next) {
-		HASH_DEL(c->selection.threads, thread);
-		free(thread);
-	}
+	hash_clear(hh, c->selection.threads, thread);
 }

@@ -128,10 +128,5 @@ const struct marker *marker_find(struct capture *c, const struct marker_key *key
 
 void markers_free(struct capture *c)
 {
-	struct marker *m, *next;
-
-	HASH_ITER (hh, c->markers.table, m, next) {
-		HASH_DEL(c->markers.table, m);
-		free(m);
-	}
+	hash_clear(hh, c->markers.table, m);
 }

@@ -82,18 +82,14 @@ static int convert_trace(struct convert_trace *c, struct failure *f)
 	select_cut_attach(&c->cut, &c->rewrite);
 	for (i = 0; !error && i < c->n_outputs; i++)
 		error = rewrite_output(&c->rewrite, c->outputs[i], f);
-	if (!error)
-		error = source_open(&c->source, c->path, f);
-	if (!error)
-		error = source_read_start(&c->source, f);
+	error = error ?: source_open(&c->source, c->path, f);
+	error = error ?: source_read_start(&c->source, f);
 	if (!error && select_needs_start(&c->cut.options))
 		error = source_find_first(&c->source, f);
 	if (!error && c->rewrite.cut)
 		error = rewrite_decide(&c->rewrite, c->source.first_ns, convert_decide, c, f);
-	if (!error)
-		error = rewrite_begin(&c->rewrite, &c->source.origin, c->source.first_ns, f);
-	if (!error)
-		error = convert_source(c, &why, f);
+	error = error ?: rewrite_begin(&c->rewrite, &c->source.origin, c->source.first_ns, f);
+	error = error ?: convert_source(c, &why, f);
 	/* If all outputs failed, rewrite_end() reports the errors. */
 	if (!error || c->rewrite.all_failed)
 		error = rewrite_end(&c->rewrite, f);
@@ -155,8 +151,7 @@ int cmd_convert(int argc, char **argv)
 	c->source.fd = -1;
 	usage_parse(&usage_convert, argc, argv, c);
 	error = invoker_become(&f);
-	if (!error)
-		error = convert_trace(c, &f);
+	error = error ?: convert_trace(c, &f);
 	if (error)
 		failure_print(&f, stderr);
 	source_close(&c->source);

@@ -284,12 +284,9 @@ static int diff_run_verb(struct diff_verb *v, struct failure *f)
 {
 	int error = invoker_become(f);
 
-	if (!error)
-		error = diff_read_all(v, f);
-	if (!error)
-		error = diff_decide(v->diff, v->quiet, f);
-	if (!error)
-		error = diff_print_result(v, f);
+	error = error ?: diff_read_all(v, f);
+	error = error ?: diff_decide(v->diff, v->quiet, f);
+	error = error ?: diff_print_result(v, f);
 	return error;
 }
 

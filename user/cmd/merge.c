@@ -366,8 +366,7 @@ static int merge_open_parts(struct merge_traces *m, struct failure *f)
 	}
 	for (i = 0; i < m->n_parts && !error; i++) {
 		error = source_open(&m->parts[i].source, m->paths[i], f);
-		if (!error)
-			error = source_read_start(&m->parts[i].source, f);
+		error = error ?: source_read_start(&m->parts[i].source, f);
 	}
 	return error;
 }
@@ -389,8 +388,7 @@ static int merge_read_parts(struct merge_traces *m, struct failure *f)
 		sink.origin = &part->source.origin;
 		owners_begin(m->owners, part);
 		error = rewrite_source(&m->rewrite, &part->source, &sink, &part->end, f);
-		if (!error)
-			error = owners_end(m->owners, merge_thread_name, m);
+		error = error ?: owners_end(m->owners, merge_thread_name, m);
 		rewrite_source_end(&m->rewrite, &part->source.origin, &part->end);
 	}
 	return error;
@@ -421,12 +419,9 @@ static int merge_traces(struct merge_traces *m, struct failure *f)
 	select_cut_attach(&m->cut, &m->rewrite);
 	for (i = 0; !error && i < m->n_outputs; i++)
 		error = rewrite_output(&m->rewrite, m->outputs[i], f);
-	if (!error)
-		error = merge_open_parts(m, f);
-	if (!error)
-		error = merge_apply_offsets(m, f);
-	if (!error)
-		error = merge_align(m->parts, m->n_parts, m->align, f);
+	error = error ?: merge_open_parts(m, f);
+	error = error ?: merge_apply_offsets(m, f);
+	error = error ?: merge_align(m->parts, m->n_parts, m->align, f);
 	if (error)
 		return error;
 	error = merge_choose_order(m, f);
@@ -441,10 +436,8 @@ static int merge_traces(struct merge_traces *m, struct failure *f)
 		origin.clock = merge_shift_clock(m, origin.clock);
 	if (m->rewrite.cut)
 		error = rewrite_decide(&m->rewrite, first_ns, merge_decide, m, f);
-	if (!error)
-		error = rewrite_begin(&m->rewrite, &origin, first_ns, f);
-	if (!error)
-		error = merge_read_parts(m, f);
+	error = error ?: rewrite_begin(&m->rewrite, &origin, first_ns, f);
+	error = error ?: merge_read_parts(m, f);
 	if (!error || m->rewrite.all_failed)
 		error = rewrite_end(&m->rewrite, f);
 	return error;
@@ -605,8 +598,7 @@ int cmd_merge(int argc, char **argv)
 	m->parts = calloc(m->n_parts, sizeof(*m->parts));
 	if (m->parts)
 		error = invoker_become(&f);
-	if (!error)
-		error = merge_traces(m, &f);
+	error = error ?: merge_traces(m, &f);
 	if (rewrite_any_written(&m->rewrite) && !m->quiet)
 		merge_print_summary(m);
 	if (error)

@@ -201,8 +201,7 @@ static int wait_for_viewer(const struct open_server *server, int signals)
 		{ .fd = signals, .events = POLLIN },
 	};
 
-	while (poll(fds, 2, -1) < 0 && errno == EINTR)
-		;
+	TEMP_FAILURE_RETRY(poll(fds, 2, -1));
 	return fds[0].revents ? 0 : -EINTR;
 }
 

@@ -248,8 +248,7 @@ int open_server_start(const struct open_options *options, int fd, struct open_se
 	s->event = eventfd(0, EFD_CLOEXEC);
 	snprintf(s->host, sizeof(s->host), "127.0.0.1:%u", options->port);
 	error = s->event < 0 || fstat(fd, &st) ? -errno : make_path(s);
-	if (!error)
-		error = http_open();
+	error = error ?: http_open();
 	if (!error) {
 		s->size = st.st_size;
 		errno = 0;

@@ -25,8 +25,6 @@
 #include "cmd/cmd.h"
 #include "record/include.h"
 #include "record/control/control.h"
-#include "record/overhead.h"
-#include "record/scheduler.h"
 #include "record/top.h"
 #include "reports/table/stats.h"
 #include "system/system.h"
@@ -247,8 +245,7 @@ static int record_choose_counters(struct recording *r, struct failure *f)
 
 	if (r->options->counters) {
 		error = counters_parse(r->options->counters, &r->counters, f);
-		if (!error)
-			error = counters_check(&r->counters, f);
+		error = error ?: counters_check(&r->counters, f);
 	} else {
 		error = counters_default(&r->counters, note, sizeof(note), &refused);
 		if (error)
@@ -294,15 +291,12 @@ static int record_start(struct recording *r, struct failure *f)
 
 	if (!error && r->options->system)
 		error = system_open(r->options->system, r->names, &r->system, f);
-	if (!error)
-		error = record_open_capture(r, f);
+	error = error ?: record_open_capture(r, f);
 	if (!error && r->options->max_overhead > 0)
 		error = overhead_new(r, f);
-	if (!error)
-		error = invoker_become(f);
+	error = error ?: invoker_become(f);
 	r->many_files = r->options->max_size || r->flight || r->scheduler;
-	if (!error)
-		error = plugins_open(r, f);
+	error = error ?: plugins_open(r, f);
 	if (!error && r->top)
 		error = top_begin(r->top, r, f);
 	if (!error)
@@ -470,12 +464,9 @@ int record(const struct record_options *options, struct top *top)
 	r->signals_fd = -1;
 	r->show_status = options->verbosity >= 0 && isatty(STDERR_FILENO);
 	error = check_descriptors(&f);
-	if (!error)
-		error = record_prepare(r, &u, &f);
-	if (!error)
-		error = record_start(r, &f);
-	if (!error)
-		error = recording_run(r, &f);
+	error = error ?: record_prepare(r, &u, &f);
+	error = error ?: record_start(r, &f);
+	error = error ?: recording_run(r, &f);
 	if (top)
 		top_end(top);
 	if (error) {

@@ -15,7 +15,6 @@
 #include "cmd/usage.h"
 #include "event.h"
 #include "record/record.h"
-#include "record/scheduler.h"
 
 enum {
 	KEY_NO_CHILDREN = 256,

@@ -389,8 +389,7 @@ int cmd_report(int argc, char **argv)
 	stats_fit_terminal(STDOUT_FILENO, &report.stats);
 	usage_parse(&usage_report, argc, argv, &report);
 	error = invoker_become(&f);
-	if (!error)
-		error = report_all(&report, &f);
+	error = error ?: report_all(&report, &f);
 	if (error)
 		failure_print(&f, stderr);
 	if (report.consumer)

@@ -80,11 +80,8 @@ struct input {
 
 static ssize_t fd_read(int fd, void *bytes, size_t size)
 {
-	ssize_t n;
+	ssize_t n = TEMP_FAILURE_RETRY(read(fd, bytes, size));
 
-	do {
-		n = read(fd, bytes, size);
-	} while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : n;
 }
 
@@ -349,8 +346,7 @@ int input_want(struct input *in, size_t size)
 
 	while (!error && !in->at_end && input_available(in) < size && !input_at_limit(in)) {
 		error = input_check_ratio(in);
-		if (!error)
-			error = input_make_space(in);
+		error = error ?: input_make_space(in);
 		if (!error)
 			error = in->gzip ? input_fill_gzip(in) : input_fill_plain(in);
 	}

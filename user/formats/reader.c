@@ -76,8 +76,7 @@ static int trace_read_input(int fd, read_input *read, const struct reader_sink *
 
 	*ret_error = (struct reader_error){ 0 };
 	error = input_open(fd, &input);
-	if (!error)
-		error = read(input, sink, ret_error);
+	error = error ?: read(input, sink, ret_error);
 	input_free(input);
 	return error;
 }

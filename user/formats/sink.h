@@ -12,6 +12,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "timeline/consumer.h"
+#include "timeline/origin.h"
+
 struct sink;
 
 enum sink_format {
@@ -141,5 +144,12 @@ void temporaries_begin(void);
 int temporaries_open(const char *path, enum sink_format format, struct sink **ret_sink);
 /* Call it when all these sinks are settled, before they are freed. */
 void temporaries_end(void);
+
+/*
+ * The trace writers: consumers of facts (timeline/consumer.h) that write one format each.
+ * Each owns the sink from then on. NULL when out of memory: then the sink stays the caller's.
+ */
+struct consumer *perfetto_writer_new(struct sink *sink, const struct trace_info *info);
+struct consumer *chrome_writer_new(struct sink *sink, const struct trace_info *info);
 
 #endif

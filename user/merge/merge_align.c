@@ -66,24 +66,14 @@ static void steps_add(struct steps *s, uint64_t epoch, uint64_t batch, uint64_t 
 	}
 	if (HASH_COUNT(s->table) >= MAX_STEPS)
 		return;
-	step = calloc(1, sizeof(*step));
-	if (!step)
-		return;
-	step->key = key;
-	step->ts_ns = ts_ns;
-	HASH_ADD(hh, s->table, key, sizeof(step->key), step);
-	if (!hash_added(hh, step))
-		free(step);
+	step = hash_add_new(hh, s->table, key, key);
+	if (step)
+		step->ts_ns = ts_ns;
 }
 
 static void steps_free(struct steps *s)
 {
-	struct step *step, *next;
-
-	HASH_ITER (hh, s->table, step, next) {
-		HASH_DEL(s->table, step);
-		free(step);
-	}
+	hash_clear(hh, s->table, step);
 }
 
 static bool name_equals(const struct name *name, const char *text)
@@ -389,8 +379,7 @@ int merge_align(struct part *parts, unsigned n, enum align align, struct failure
 		if (!have_steps)
 			error = steps_read(&steps, reference, f);
 		have_steps = true;
-		if (!error)
-			error = align_by_steps(&steps, &parts[i], align, f);
+		error = error ?: align_by_steps(&steps, &parts[i], align, f);
 	}
 	steps_free(&steps);
 	for (i = 0; i < n && !error; i++) {

@@ -69,19 +69,10 @@ struct owners *owners_new(struct names *names, bool join)
 
 void owners_free(struct owners *o)
 {
-	struct taken *taken, *next;
-	struct owner *owner, *next_owner;
-
 	if (!o)
 		return;
-	HASH_ITER (hh, o->map, owner, next_owner) {
-		HASH_DEL(o->map, owner);
-		free(owner);
-	}
-	HASH_ITER (hh, o->taken, taken, next) {
-		HASH_DEL(o->taken, taken);
-		free(taken);
-	}
+	hash_clear(hh, o->map, owner);
+	hash_clear(hh, o->taken, taken);
 	free(o);
 }
 
@@ -103,14 +94,9 @@ static bool owners_claim(struct owners *o, uint32_t number, bool is_thread)
 		return taken->recording == o->recording;
 	if (HASH_COUNT(o->taken) >= MAX_REMEMBERED)
 		return true;
-	taken = calloc(1, sizeof(*taken));
-	if (!taken)
-		return true;
-	taken->key = key;
-	taken->recording = o->recording;
-	HASH_ADD(hh, o->taken, key, sizeof(taken->key), taken);
-	if (!hash_added(hh, taken))
-		free(taken);
+	taken = hash_add_new(hh, o->taken, key, key);
+	if (taken)
+		taken->recording = o->recording;
 	return true;
 }
 
@@ -137,19 +123,7 @@ static struct owner *owners_lookup(struct owners *o, struct owner **last,
 /* NULL: there are too many, and this process or thread keeps its number. */
 static struct owner *owners_add(struct owners *o, const struct owner_key *key)
 {
-	struct owner *owner;
-
-	if (HASH_COUNT(o->map) >= MAX_REMEMBERED)
-		return NULL;
-	owner = calloc(1, sizeof(*owner));
-	if (!owner)
-		return NULL;
-	owner->key = *key;
-	HASH_ADD(hh, o->map, key, sizeof(owner->key), owner);
-	if (hash_added(hh, owner))
-		return owner;
-	free(owner);
-	return NULL;
+	return HASH_COUNT(o->map) < MAX_REMEMBERED ? hash_add_new(hh, o->map, key, *key) : NULL;
 }
 
 /* "rank 2: train (pid 100)"; without a name "rank 2: process 100". */

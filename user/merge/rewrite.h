@@ -17,7 +17,6 @@
 #include "timeline/consumer.h"
 #include "formats/sink.h"
 #include "formats/reader.h"
-#include "formats/writer.h"
 #include "timeline/timeline.h"
 
 #define REWRITE_MAX_OUTPUTS (TEMPORARIES_MAX / 2) /* each may be one file of both formats */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 
@@ -30,11 +31,8 @@ struct outbox_part {
 /* Returns how many bytes were sent; -EAGAIN: the socket is full; or another negative errno. */
 static ssize_t outbox_send_bytes(int socket, const void *bytes, size_t size)
 {
-	ssize_t n;
+	ssize_t n = TEMP_FAILURE_RETRY(send(socket, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL));
 
-	do
-		n = send(socket, bytes, size, MSG_DONTWAIT | MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
 	return n < 0 ? -errno : n;
 }
 

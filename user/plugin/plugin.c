@@ -335,10 +335,8 @@ static int plugin_start(struct plugin *p, const char *argument, const struct tra
 	plugin_put_text(p, p->library, open.library - 1);
 	plugin_put_text(p, argument, open.argument - 1);
 	error = plugin_finish_message(p, 0, PLUGIN_OPEN);
-	if (!error)
-		error = plugin_send(p);
-	if (!error)
-		error = plugin_wait_for_reply(p);
+	error = error ?: plugin_send(p);
+	error = error ?: plugin_wait_for_reply(p);
 	if (error)
 		return error;
 	error = plugin_reply_error(p);

@@ -124,11 +124,9 @@ static int host_owner(struct host *h, const struct plugin_owner *m, struct texts
 	struct owner *owner = host_find_owner(h, m->uuid);
 
 	if (!owner) {
-		owner = calloc(1, sizeof(*owner));
+		owner = hash_add_new(hh, h->owners, uuid, m->uuid);
 		if (!owner)
 			return host_reply(h, -ENOMEM, "open", "");
-		owner->uuid = m->uuid;
-		HASH_ADD(hh, h->owners, uuid, sizeof(owner->uuid), owner);
 	}
 	owner->id = m->id;
 	owner->process = m->process;
@@ -305,16 +303,13 @@ static ssize_t host_messages(struct host *h, size_t size)
 int plugin_host(int socket)
 {
 	struct host h = { .socket = socket, .buffer = malloc(BUFFER) };
-	struct owner *owner, *next;
 	ssize_t n, done = 0;
 	size_t used = 0;
 
 	if (!h.buffer)
 		return 1;
 	for (;;) {
-		n = recv(socket, h.buffer + used, BUFFER - used, 0);
-		if (n < 0 && errno == EINTR)
-			continue;
+		n = TEMP_FAILURE_RETRY(recv(socket, h.buffer + used, BUFFER - used, 0));
 		if (n <= 0)
 			break;
 		used += n;
@@ -324,11 +319,7 @@ int plugin_host(int socket)
 		memmove(h.buffer, h.buffer + done, used - done);
 		used -= done;
 	}
-	HASH_ITER (hh, h.owners, owner, next) {
-		HASH_DEL(h.owners, owner);
-		free(owner->name);
-		free(owner);
-	}
+	hash_clear(hh, h.owners, owner, free(owner->name));
 	free(h.buffer);
 	/* Returning runs the destructors of the plug-in, so that its files are complete. */
 	return done < 0;

@@ -49,9 +49,7 @@ static int plugin_poll(struct plugin *p, int descriptor, short events)
 	int n, ms;
 
 	for (ms = 0; ms < PATIENCE_MS; ms += STEP_MS) {
-		do
-			n = poll(&fd, 1, p->live ? 0 : STEP_MS);
-		while (n < 0 && errno == EINTR);
+		n = TEMP_FAILURE_RETRY(poll(&fd, 1, p->live ? 0 : STEP_MS));
 		if (n)
 			return n < 0 ? -errno : 0;
 		if (p->live || plugin_signalled(p))
@@ -72,9 +70,7 @@ static int plugin_receive_reply(struct plugin *p)
 
 	if (error)
 		return error;
-	do
-		n = recv(p->socket, &p->reply, sizeof(p->reply), MSG_DONTWAIT);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(recv(p->socket, &p->reply, sizeof(p->reply), MSG_DONTWAIT));
 	if (n < 0)
 		return -errno;
 	if (n != sizeof(p->reply))
@@ -90,8 +86,7 @@ static void plugin_reap(struct plugin *p)
 {
 	if (p->stayed)
 		kill(p->pid, SIGKILL);
-	while (waitpid(p->pid, &p->status, 0) < 0 && errno == EINTR)
-		;
+	TEMP_FAILURE_RETRY(waitpid(p->pid, &p->status, 0));
 	if (p->process >= 0)
 		close(p->process);
 	p->process = -1;
@@ -197,8 +192,7 @@ int plugin_wait_for_reply(struct plugin *p)
 {
 	int error = plugin_drain(p, 0);
 
-	if (!error)
-		error = plugin_receive_reply(p);
+	error = error ?: plugin_receive_reply(p);
 	return error ? plugin_give_up(p, error) : 0;
 }
 

@@ -183,8 +183,7 @@ static int filter_allow_threads(scmp_filter_ctx filter)
 	int error = filter_allow_if(filter, SCMP_SYS(clone),
 				    (struct scmp_arg_cmp){ 0, SCMP_CMP_MASKED_EQ, ~may, must });
 
-	if (!error)
-		error = filter_allow(filter, threads, LENGTH(threads));
+	error = error ?: filter_allow(filter, threads, LENGTH(threads));
 	return error ? error
 		     : seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0);
 }
@@ -206,10 +205,8 @@ static scmp_filter_ctx filter_new(void)
 	seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2);
 	seccomp_attr_set(filter, SCMP_FLTATR_API_SYSRAWRC, 1);
 	error = filter_allow(filter, common, LENGTH(common));
-	if (!error)
-		error = filter_allow_memory(filter);
-	if (!error)
-		error = filter_allow_abort(filter);
+	error = error ?: filter_allow_memory(filter);
+	error = error ?: filter_allow_abort(filter);
 	if (!error)
 		return filter;
 	seccomp_release(filter);
@@ -218,8 +215,7 @@ static scmp_filter_ctx filter_new(void)
 
 static int filter_load(scmp_filter_ctx filter, int error)
 {
-	if (!error)
-		error = seccomp_load(filter);
+	error = error ?: seccomp_load(filter);
 	seccomp_release(filter);
 	return error;
 }
@@ -253,18 +249,14 @@ int confine_broker(bool perf_events)
 	if (!filter)
 		return -ENOMEM;
 	error = filter_allow_if(filter, SCMP_SYS(openat), filter_arg_without(2, writes));
-	if (!error)
-		error = filter_allow_if(filter, SCMP_SYS(open), filter_arg_without(1, writes));
+	error = error ?: filter_allow_if(filter, SCMP_SYS(open), filter_arg_without(1, writes));
 	for (i = 0; !error && i < LENGTH(brokers_bpf); i++)
 		error = filter_allow_if(filter, SCMP_SYS(bpf),
 					filter_arg_equals(0, brokers_bpf[i]));
-	if (!error)
-		error = filter_allow_threads(filter);
+	error = error ?: filter_allow_threads(filter);
 	/* To follow processes beside requests, and to keep the files that it attaches to. */
-	if (!error)
-		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(poll), 0);
-	if (!error)
-		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ppoll), 0);
+	error = error ?: seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(poll), 0);
+	error = error ?: seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(ppoll), 0);
 	if (!error)
 		error = filter_allow_if(filter, SCMP_SYS(fcntl),
 					filter_arg_equals(1, F_DUPFD_CLOEXEC));

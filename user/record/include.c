@@ -397,8 +397,7 @@ static int include_read_trace(struct joining *j, struct failure *f)
 	plugins_announce_trace(j->r, j->include->path);
 	owners_begin(j->all->owners, &j->part);
 	error = source_read(&j->part.source, &sink, &end, f);
-	if (!error)
-		error = owners_end(j->all->owners, include_emit_name, j);
+	error = error ?: owners_end(j->all->owners, include_emit_name, j);
 	j->include->truncated = end.truncated;
 	j->include->skipped = end.skipped + j->switches;
 	/* A failing output is reported by outputs.c. */
@@ -609,13 +608,12 @@ void includes_json(const struct recording *r, FILE *out)
 	for (i = 0; i < n; i++) {
 		const struct include *in = &r->includes->list[i];
 
-		fputs(i ? ",\n    {\"path\": " : "\n    {\"path\": ", out);
-		put_json_string(out, in->path);
+		put_json_string(out, i ? ",\n    {\"path\": " : "\n    {\"path\": ", in->path);
 		fprintf(out,
 			", \"events\": %" PRIu64 ", \"before\": %" PRIu64
 			", \"truncated\": %s, \"error\": ",
 			in->events, in->before, in->truncated ? "true" : "false");
-		put_json_string(out, in->error ? strerror(-in->error) : "");
+		put_json_string(out, "", in->error ? strerror(-in->error) : "");
 		fprintf(out, ", \"left_out\": \"%s\", \"after\": %" PRIu64 "}",
 			reasons[in->left_out], in->after);
 	}

@@ -110,8 +110,7 @@ int asker_may_reach(const struct asker *asker, int base, int place)
 	if (asker->known && (!asker->uid || asker->uid == geteuid()))
 		return 0;
 	error = reach_descriptor_path(base, from);
-	if (!error)
-		error = reach_descriptor_path(place, to);
+	error = error ?: reach_descriptor_path(place, to);
 	if (error)
 		return error;
 	path = reach_path_beneath(to, from);

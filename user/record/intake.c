@@ -5,7 +5,6 @@
  */
 #include "record/include.h"
 #include "record/record.h"
-#include "record/scheduler.h"
 #include "base/rare.h"
 
 #define SIZE_CHECK_EVENTS 256 /* file sizes are compared with --max-size after this many events */

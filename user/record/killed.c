@@ -3,7 +3,6 @@
  * Processes that a signal killed. Their slices end in the middle of something, so the trace has an instant where
  * it happened, and the summary names the signal.
  */
-#include "record/killed.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -83,14 +83,9 @@ struct output_names *output_names_new(const char *rank, const char *host, pid_t 
 
 void output_names_free(struct output_names *names)
 {
-	struct used_path *used, *next;
-
 	if (!names)
 		return;
-	HASH_ITER (hh, names->used, used, next) {
-		HASH_DEL(names->used, used);
-		free(used);
-	}
+	hash_clear(hh, names->used, used);
 	free(names);
 }
 

@@ -7,7 +7,6 @@
  * until the rest is below the limit. A domain stays off: turning it on again would bring the same cost back, and a
  * trace with gaps that the recorder made is hard to read. The remaining domains are measured again in each interval.
  */
-#include "record/overhead.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -227,8 +226,8 @@ void overhead_json(const struct recording *r, FILE *out)
 	for (i = 0; i < o->n_off; i++) {
 		const struct switched_off *s = &o->off[i];
 
-		fputs(i ? ",\n    {\"domain\": " : "\n    {\"domain\": ", out);
-		put_json_string(out, s->domain->text);
+		put_json_string(
+			out, i ? ",\n    {\"domain\": " : "\n    {\"domain\": ", s->domain->text);
 		fprintf(out,
 			", \"at_ns\": %" PRIu64 ", \"overhead_percent\": %.3f, "
 			"\"domain_percent\": %.3f, \"marks\": %" PRIu64 "}",

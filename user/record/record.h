@@ -11,16 +11,40 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "base/failure.h"
 #include "base/text.h"
-#include "record/killed.h"
 #include "record/flight.h"
 #include "counters/counters.h"
 #include "timeline/consumer.h"
-#include "formats/writer.h"
+#include "timeline/event.h"
+#include "formats/sink.h"
 #include "schedule.h"
 #include "tracee/spawn.h"
 #include "timeline/origin.h"
 #include "timeline/timeline.h"
+
+/* Recorded processes that a signal killed: the first few by number, all of them as a count. */
+
+#define KILLED_LISTED 8
+
+struct recording;
+
+struct killed_processes {
+	struct killed_process {
+		uint32_t pid;
+		int signal;
+	} list[KILLED_LISTED];
+	uint64_t n;
+	uint32_t last_pid;
+	uint64_t last_ns;
+};
+
+/* Call for the exit of a thread before the timeline handles it, which then forgets the process. */
+void killed_handle_exit(struct recording *r, const struct event *exit);
+/* One line for each. */
+void killed_print(const struct recording *r, FILE *out);
+/* Fields of --summary-json, each followed by a comma. */
+void killed_print_json(const struct recording *r, FILE *out);
 
 #define MAX_PIDS      256
 #define MAX_OUTPUTS   16
@@ -293,5 +317,37 @@ void summary_print(struct recording *r, const struct account *account);
  */
 int summary_prepare(struct recording *r, struct failure *f);
 int summary_json(struct recording *r, const struct account *account);
+
+/* --max-overhead: turns off domains whose marks cost the target too much. */
+
+struct overhead;
+
+/* Call after the capture was opened. Fails if the cost of a mark could not be measured. */
+int overhead_new(struct recording *r, struct failure *f);
+void overhead_free(struct overhead *overhead);
+/* Call regularly: compares the cost with the limit a few times per second. */
+void overhead_poll(struct recording *r, uint64_t now_ns);
+
+/* One line for each domain that was turned off. */
+void overhead_print(const struct recording *r, FILE *out);
+/* The line of the i-th of them; false: there are no more. */
+bool overhead_line(const struct recording *r, unsigned i, char *line, size_t size);
+/* A field of --summary-json, followed by a comma. */
+void overhead_json(const struct recording *r, FILE *out);
+
+/* --schedule in the recorder: files for each cycle, and probes that are detached while all processes wait. */
+
+struct scheduler;
+
+/* "skip_first=0,wait=0,warmup=1,active=4,repeat=1", any subset, in any order. */
+bool schedule_parse(const char *text, struct schedule *ret_schedule);
+
+struct scheduler *scheduler_new(void);
+void scheduler_free(struct scheduler *scheduler);
+/* Call for every event before the timeline handles it. */
+void scheduler_handle_event(struct recording *r, const struct event *event);
+/* Call after draining: finishes a cycle that is over, and detaches the probes while all processes wait. */
+void scheduler_poll(struct recording *r);
+uint64_t scheduler_cycles(const struct recording *r); /* recorded so far, in all epochs */
 
 #endif

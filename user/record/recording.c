@@ -19,9 +19,7 @@
 #include "capture/tables/tables.h"
 #include "base/clock.h"
 #include "record/control/control.h"
-#include "record/overhead.h"
 #include "record/record.h"
-#include "record/scheduler.h"
 #include "record/top.h"
 #include "privilege/confine.h"
 #include "system/system.h"
@@ -268,12 +266,9 @@ static int waits_open(struct recording *r, struct waits *w)
 	error = epoll_add(w->epoll, w->timer);
 	if (!error && r->system)
 		error = epoll_add(w->epoll, w->system);
-	if (!error)
-		error = epoll_add(w->epoll, r->signals_fd);
-	if (!error)
-		error = epoll_add(w->epoll, capture_epoll_fd(r->capture));
-	if (!error)
-		error = epoll_add(w->epoll, capture_broker_fd(r->capture));
+	error = error ?: epoll_add(w->epoll, r->signals_fd);
+	error = error ?: epoll_add(w->epoll, capture_epoll_fd(r->capture));
+	error = error ?: epoll_add(w->epoll, capture_broker_fd(r->capture));
 	if (!error && r->top && top_keys_fd(r->top) >= 0)
 		error = epoll_add(w->epoll, top_keys_fd(r->top));
 	if (!error && r->control)

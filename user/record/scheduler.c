@@ -16,7 +16,6 @@
 #include "capture/capture.h"
 #include "base/clock.h"
 #include "record/record.h"
-#include "record/scheduler.h"
 #include "base/hash_key.h"
 
 #define MAX_STEPS     1000000000u /* limit of each number in a schedule */
@@ -102,11 +101,9 @@ static void scheduler_remove_process(struct scheduler *s, struct scheduled_proce
 
 void scheduler_free(struct scheduler *s)
 {
-	struct scheduled_process *p, *next;
-
 	if (!s)
 		return;
-	HASH_ITER (hh, s->processes, p, next)
+	hash_each (s->processes, p)
 		scheduler_remove_process(s, p);
 	free(s);
 }
@@ -116,14 +113,7 @@ static struct scheduled_process *scheduler_get_process(struct scheduler *s, uint
 	struct scheduled_process *p;
 
 	HASH_FIND(hh, s->processes, &pid, sizeof(pid), p);
-	if (p)
-		return p;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return NULL;
-	p->pid = pid;
-	HASH_ADD(hh, s->processes, pid, sizeof(p->pid), p);
-	return p;
+	return p ? p : hash_add_new(hh, s->processes, pid, pid);
 }
 
 /* --- files ------------------------------------------------------------------------------------- */

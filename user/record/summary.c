@@ -10,7 +10,6 @@
 #include "capture/capture.h"
 #include "capture/tables/tables.h"
 #include "record/include.h"
-#include "record/overhead.h"
 #include "record/record.h"
 #include "reports/table/stats_print.h"
 

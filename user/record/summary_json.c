@@ -12,7 +12,6 @@
 
 #include "capture/capture.h"
 #include "record/include.h"
-#include "record/overhead.h"
 #include "record/record.h"
 #include "reports/table/stats_print.h"
 
@@ -22,8 +21,7 @@ static void json_counters(FILE *out, const struct recording *r)
 
 	fputs("  \"counters\": [", out);
 	for (i = 0; i < r->counters.n; i++) {
-		fputs(i ? ", " : "", out);
-		put_json_string(out, r->counters.list[i].name);
+		put_json_string(out, i ? ", " : "", r->counters.list[i].name);
 	}
 	fputs("],\n  \"counter_shares\": {", out);
 	for (i = 0; i < r->counters.n && r->counters.multiplexed; i++) {
@@ -31,8 +29,7 @@ static void json_counters(FILE *out, const struct recording *r)
 
 		if (isnan(share))
 			continue;
-		fputs(n++ ? ", " : "", out);
-		put_json_string(out, r->counters.list[i].name);
+		put_json_string(out, n++ ? ", " : "", r->counters.list[i].name);
 		fprintf(out, ": %.4f", share);
 	}
 	fputs("},\n", out);
@@ -46,13 +43,12 @@ static void json_files(FILE *out, const struct recording *r)
 	for (i = 0; i < r->n_files; i++) {
 		const struct written_file *file = &r->files[i];
 
-		fputs(i ? ",\n    {\"path\": " : "\n    {\"path\": ", out);
-		put_json_string(out, file->path);
+		put_json_string(out, i ? ",\n    {\"path\": " : "\n    {\"path\": ", file->path);
 		fprintf(out,
 			", \"format\": \"%s\", \"bytes\": %" PRIu64 ", \"marks\": %" PRIu64
 			", \"error\": ",
 			file->format, file->bytes, file->marks);
-		put_json_string(out, file->error ? strerror(-file->error) : "");
+		put_json_string(out, "", file->error ? strerror(-file->error) : "");
 		fputc('}', out);
 	}
 	fputs("\n  ]\n", out);
@@ -73,69 +69,26 @@ static void print_summary(struct recording *r, const struct account *a, FILE *ou
 		const char *name;
 		uint64_t value;
 	} counts[] = {
-		{ "unreadable_names", a->unreadable_names },
-		{ "unreadable_args", a->unreadable_args },
-		{ "cut_strings", a->cut_strings },
-		{ "repaired_strings", a->repaired_strings },
-		{ "other_names", a->other_names },
-		{ "open_at_end", a->open_at_end },
-		{ "unfinished", a->unfinished },
-		{ "ended_off", a->ended_off },
-		{ "ends_lost", a->ends_lost },
-		{ "async_unmatched", a->async_unmatched },
-		{ "started_twice", a->started_twice },
-		{ "args_dropped", a->args_dropped },
-		{ "frees_unknown", a->frees_unknown },
-		{ "allocs_not_followed", a->allocs_not_followed },
 		{ "buffers", capture_buffers(r->capture) },
-		{ "rescued", a->rescued },
-		{ "kernel_events_lost", a->kernel_events_lost },
-		{ "attached_late", a->attached_late },
-		{ "followed_late", a->followed_late },
-		{ "followed_late_ns", a->followed_late_ns },
-		{ "first_exited", a->first_exited },
 		{ "links_attached", capture_counts(r->capture)->attached },
 		{ "detach_requests", capture_counts(r->capture)->detaches },
 		{ "threads_held", capture_counts(r->capture)->held },
-		{ "batches_unread", a->batches_unread },
-		{ "clock_error_ns", a->clock_error_ns },
-		{ "late_steps", a->late_steps },
-		{ "files_refused", a->files_refused },
-		{ "sites_refused", a->sites_refused },
-		{ "processes_not_followed", a->processes_not_followed },
 		{ "files_deleted", r->files_deleted },
-		{ "samples", a->samples },
-		{ "samples_lost", a->samples_lost },
-		{ "sched_events", a->sched_events },
-		{ "sched_lost", a->sched_lost },
-		{ "stacks", a->stacks },
-		{ "stacks_lost", a->stacks_lost },
-		{ "stacks_cut", a->stacks_cut },
-		{ "stacks_other", a->stacks_other },
-		{ "stacks_whole", a->stacks_whole },
-		{ "stacks_frame_pointers", a->stacks_frame_pointers },
-		{ "stacks_unmapped", a->stacks_unmapped },
-		{ "stacks_no_table", a->stacks_no_table },
-		{ "stacks_pending", a->stacks_pending },
-		{ "stacks_refused", a->stacks_refused },
-		{ "stacks_unsupported", a->stacks_unsupported },
-		{ "stacks_unreadable", a->stacks_unreadable },
 	};
 	unsigned i;
 
 	fprintf(out, "{\n  \"version\": \"%s\",\n  \"duration_ns\": %" PRIu64 ",\n",
 		PROFTRACE_VERSION, r->ended_ns - r->started_ns);
-	fprintf(out, "  \"marked\": %" PRIu64 ",\n  \"written\": %" PRIu64 ",\n", a->marked,
-		a->written);
-	fprintf(out, "  \"paused\": %" PRIu64 ",\n  \"unscheduled\": %" PRIu64 ",\n", a->paused,
-		a->unscheduled);
-	fprintf(out, "  \"switched_off\": %" PRIu64 ",\n", a->switched_off);
-	fprintf(out, "  \"left_out\": %" PRIu64 ",\n", a->left_out);
-	fprintf(out, "  \"unrecorded\": %" PRIu64 ",\n", a->unrecorded);
 	fprintf(out, "  \"lost_total\": %" PRIu64 ",\n  \"lost\": {", account_lost(a));
 	for (i = 0; i < LOST_REASONS; i++)
 		fprintf(out, "%s\"%s\": %" PRIu64, i ? ", " : "", lost_reason_name(i), a->lost[i]);
 	fputs("},\n", out);
+	for (i = 0; i < account_numbers(); i++) {
+		/* Those of lost[] are above. */
+		if (!strchr(account_number_name(i), '.'))
+			fprintf(out, "  \"%s\": %" PRIu64 ",\n", account_number_name(i),
+				account_number(a, i));
+	}
 	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
 		fprintf(out, "  \"%s\": %" PRIu64 ",\n", counts[i].name, counts[i].value);
 	fprintf(out, "  \"adds_up\": %s,\n  \"orderly\": %s,\n",

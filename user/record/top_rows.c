@@ -27,14 +27,7 @@ static struct top_row *top_get_row(struct top *top, const struct table_key *from
 		key.category = key.name = key.series = NULL;
 		HASH_FIND(hh, top->rows, &key, sizeof(key), row);
 	}
-	if (row)
-		return row;
-	row = calloc(1, sizeof(*row));
-	if (!row)
-		return NULL;
-	row->key = key;
-	HASH_ADD(hh, top->rows, key, sizeof(row->key), row);
-	return row;
+	return row ? row : hash_add_new(hh, top->rows, key, key);
 }
 
 static void top_add_entry(void *context, const struct table_entry *entry)
@@ -186,15 +179,8 @@ void top_sort_rows(struct top *top)
 
 void top_reset(struct top *top)
 {
-	struct top_row *row, *next;
-
-	HASH_ITER (hh, top->rows, row, next) {
-		HASH_DEL(top->rows, row);
-		entry_clear(&row->now);
-		entry_clear(&row->before);
-		entry_clear(&row->shown);
-		free(row);
-	}
+	hash_clear(hh, top->rows, row, entry_clear(&row->now), entry_clear(&row->before),
+		   entry_clear(&row->shown));
 	top->n_sorted = top->n_counters = 0;
 }
 

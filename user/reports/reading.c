@@ -115,8 +115,7 @@ static int reading_read_trace(struct reading *r, int fd, const char *path, bool 
 	if (t.timeline)
 		error = timeline_add_consumer(t.timeline,
 					      r->selection ? r->selection : r->consumer);
-	if (!error)
-		error = trace_read(fd, &sink, &why);
+	error = error ?: trace_read(fd, &sink, &why);
 	if (!error)
 		timeline_finish(t.timeline);
 	if (!error && r->selection)
@@ -152,13 +151,11 @@ static int reading_read_source(struct reading *r, struct source *source, struct 
 		error = source_read_start(source, f);
 	if (!error && o && select_needs_start(o))
 		error = source_find_first(source, f);
-	if (!error)
-		error = reading_rewind(source, f);
+	error = error ?: reading_rewind(source, f);
 	if (!error && o && mode == SELECT_SAMPLES) {
 		select_begin(r->selection, SELECT_DECIDE, source->first_ns, rank);
 		error = reading_read_trace(r, source->fd, source->path, true, f);
-		if (!error)
-			error = reading_rewind(source, f);
+		error = error ?: reading_rewind(source, f);
 	}
 	if (error)
 		return error;
@@ -197,8 +194,7 @@ static int reading_open_all(struct reading *r, struct failure *f)
 		error = source_open(&sources[n], r->paths[n], f);
 		n++;
 	}
-	if (!error)
-		error = reading_read_twice(r, sources, f);
+	error = error ?: reading_read_twice(r, sources, f);
 	for (i = 0; i < n; i++)
 		source_close(&sources[i]);
 	free(sources);
@@ -211,8 +207,7 @@ static int reading_read_selected(struct reading *r, const char *path, struct fai
 	struct source source;
 	int error = source_open(&source, path, f);
 
-	if (!error)
-		error = reading_read_source(r, &source, f);
+	error = error ?: reading_read_source(r, &source, f);
 	source_close(&source);
 	return error;
 }

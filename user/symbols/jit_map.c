@@ -39,11 +39,10 @@ static int read_jit_text(struct jit_map *map, int fd, off_t size)
 	if (!map->text)
 		return -ENOMEM;
 	while (map->length < capacity) {
-		ssize_t n = pread(fd, map->text + map->length, capacity - map->length,
-				  begin + (off_t)map->length);
+		ssize_t n = TEMP_FAILURE_RETRY(pread(fd, map->text + map->length,
+						     capacity - map->length,
+						     begin + (off_t)map->length));
 
-		if (n < 0 && errno == EINTR)
-			continue;
 		if (n < 0)
 			return -errno;
 		if (n == 0)
@@ -154,8 +153,7 @@ int jit_map_read(int fd, uid_t owner, struct jit_map **ret)
 		return -EPERM;
 	map = calloc(1, sizeof(*map));
 	error = map ? read_jit_text(map, fd, st.st_size) : -ENOMEM;
-	if (!error)
-		error = read_jit_entries(map);
+	error = error ?: read_jit_entries(map);
 	if (error) {
 		jit_map_free(map);
 		return error;

@@ -127,17 +127,11 @@ static void close_parser_socket(struct symbols *s)
 
 void symbols_free(struct symbols *s)
 {
-	struct file *file, *next;
-
 	if (!s)
 		return;
 	close_parser_socket(s);
-	while (waitpid(s->supervisor, NULL, 0) < 0 && errno == EINTR)
-		;
-	HASH_ITER (hh, s->files, file, next) {
-		HASH_DEL(s->files, file);
-		free(file);
-	}
+	TEMP_FAILURE_RETRY(waitpid(s->supervisor, NULL, 0));
+	hash_clear(hh, s->files, file);
 	free(s);
 }
 
@@ -221,9 +215,7 @@ static int wait_for_reply(struct symbols *s)
 	uint64_t spent_ns;
 	int n;
 
-	do
-		n = poll(&fd, 1, (int)(s->left_ns / 1000000) + 1);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(poll(&fd, 1, (int)(s->left_ns / 1000000) + 1));
 	spent_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
 	s->left_ns -= spent_ns < s->left_ns ? spent_ns : s->left_ns;
 	return n < 0 ? -errno : n ? 0 : -ETIMEDOUT;

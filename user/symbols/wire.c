@@ -50,9 +50,7 @@ int symbol_receive(int socket, void *packet, size_t size, int *ret_fd)
 		message.msg_control = &control;
 		message.msg_controllen = sizeof(control);
 	}
-	do
-		n = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(recvmsg(socket, &message, MSG_CMSG_CLOEXEC));
 	if (n < 0)
 		return -errno;
 	if (ret_fd)
@@ -75,9 +73,7 @@ int symbol_send(int socket, const void *packet, size_t size, int fd)
 		control.align.cmsg_len = CMSG_LEN(sizeof(fd));
 		memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
 	}
-	do
-		n = sendmsg(socket, &message, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(sendmsg(socket, &message, MSG_NOSIGNAL));
 	return n < 0 ? -errno : 0;
 }
 

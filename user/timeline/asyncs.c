@@ -34,18 +34,7 @@ static struct lanes *lanes_get(struct process_state *p, const struct name *name)
 	struct lanes *lanes;
 
 	HASH_FIND_PTR(p->lanes, &name, lanes);
-	if (lanes)
-		return lanes;
-	lanes = calloc(1, sizeof(*lanes));
-	if (!lanes)
-		return NULL;
-	lanes->name = name;
-	HASH_ADD_PTR(p->lanes, name, lanes);
-	if (!hash_added(hh, lanes)) {
-		free(lanes);
-		return NULL;
-	}
-	return lanes;
+	return lanes ? lanes : hash_add_new(hh, p->lanes, name, name);
 }
 
 static bool grow_lanes(struct lanes *lanes)
@@ -356,7 +345,6 @@ void asyncs_off(struct timeline *t, struct process_state *p, const struct name *
 
 void asyncs_release(struct timeline *t, struct process_state *p)
 {
-	struct lanes *lanes, *next;
 	uint32_t i;
 
 	while (p->asyncs) {
@@ -367,7 +355,7 @@ void asyncs_release(struct timeline *t, struct process_state *p)
 		t->n_asyncs--;
 		recycle_async(t, async);
 	}
-	HASH_ITER (hh, p->lanes, lanes, next) {
+	hash_each (p->lanes, lanes) {
 		HASH_DEL(p->lanes, lanes);
 		for (i = 0; i < lanes->n; i++)
 			free(lanes->tracks[i]);

@@ -85,25 +85,11 @@ struct callstacks *callstacks_new(struct names *names, uint32_t max)
 
 void callstacks_free(struct callstacks *s)
 {
-	struct mapping_entry *m, *next_mapping;
-	struct frame_entry *f, *next_frame;
-	struct stack_entry *c, *next_stack;
-
 	if (!s)
 		return;
-	HASH_ITER (hh, s->stacks, c, next_stack) {
-		HASH_DEL(s->stacks, c);
-		free(c);
-	}
-	HASH_ITER (hh, s->frames, f, next_frame) {
-		HASH_DEL(s->frames, f);
-		free(f->lines);
-		free(f);
-	}
-	HASH_ITER (hh, s->mappings, m, next_mapping) {
-		HASH_DEL(s->mappings, m);
-		free(m);
-	}
+	hash_clear(hh, s->stacks, c);
+	hash_clear(hh, s->frames, f, free(f->lines));
+	hash_clear(hh, s->mappings, m);
 	free(s);
 }
 
@@ -117,17 +103,11 @@ const struct code_mapping *callstacks_mapping(struct callstacks *s, const struct
 		return &m->pub;
 	if (s->n_mappings >= MAX_MAPPINGS)
 		return NULL;
-	m = calloc(1, sizeof(*m));
+	m = hash_add_new(hh, s->mappings, key, key);
 	if (!m)
 		return NULL;
-	m->key = key;
 	m->pub = *like;
 	m->pub.id = s->n_mappings + 1;
-	HASH_ADD(hh, s->mappings, key, sizeof(m->key), m);
-	if (!hash_added(hh, m)) {
-		free(m);
-		return NULL;
-	}
 	s->n_mappings++;
 	return &m->pub;
 }
@@ -157,18 +137,12 @@ const struct code_frame *callstacks_frame(struct callstacks *s, const struct cod
 		return &f->pub;
 	if (s->n_frames >= MAX_FRAMES)
 		return &s->too_many_frame.pub;
-	f = calloc(1, sizeof(*f));
+	f = hash_add_new(hh, s->frames, key, key);
 	if (!f)
 		return &s->too_many_frame.pub;
-	f->key = key;
 	f->pub.mapping = mapping;
 	f->pub.rel_pc = rel_pc;
 	f->pub.id = s->n_frames + 1;
-	HASH_ADD(hh, s->frames, key, sizeof(f->key), f);
-	if (!hash_added(hh, f)) {
-		free(f);
-		return &s->too_many_frame.pub;
-	}
 	s->n_frames++;
 	if (function)
 		set_frame_lines(f, &(struct code_line){ .function = function }, 1);
@@ -196,21 +170,15 @@ const struct callstack *callstacks_push(struct callstacks *s, const struct calls
 	if (s->n_stacks >= s->max_stacks || frame == &s->too_many_frame.pub ||
 	    (caller && caller->depth >= CALLSTACKS_MAX_DEPTH))
 		return refuse_callstack(s);
-	c = calloc(1, sizeof(*c));
+	c = hash_add_new(hh, s->stacks, key, key);
 	if (!c)
 		return refuse_callstack(s);
-	c->key = key;
 	c->pub = (struct callstack){
 		.caller = caller,
 		.frame = frame,
 		.id = s->n_stacks + 1,
 		.depth = caller ? caller->depth + 1 : 1,
 	};
-	HASH_ADD(hh, s->stacks, key, sizeof(c->key), c);
-	if (!hash_added(hh, c)) {
-		free(c);
-		return refuse_callstack(s);
-	}
 	s->n_stacks++;
 	return &c->pub;
 }
@@ -232,10 +200,8 @@ void callstacks_each_frame(struct callstacks *s,
 			   void (*each)(void *context, const struct code_frame *frame),
 			   void *context)
 {
-	struct frame_entry *f, *next;
-
 	each(context, &s->too_many_frame.pub);
-	HASH_ITER (hh, s->frames, f, next)
+	hash_each (s->frames, f)
 		each(context, &f->pub);
 }
 

@@ -22,7 +22,7 @@ struct consumer_ops {
 	 * except free.
 	 */
 	int (*fact)(struct consumer *consumer, const struct fact *fact);
-	/* Completes in the file what it has got so far. */
+	/* Completes in the file what it has got so far; NULL, as `close`, if it writes none. */
 	int (*flush)(struct consumer *consumer);
 	/* The last call before free: the account is final. */
 	int (*close)(struct consumer *consumer, const struct account *account);

@@ -180,14 +180,9 @@ struct names *names_new(uint32_t max_names)
 
 void names_free(struct names *names)
 {
-	struct entry *entry, *next;
-
 	if (!names)
 		return;
-	HASH_ITER (hh, names->table, entry, next) {
-		HASH_DEL(names->table, entry);
-		free(entry);
-	}
+	hash_clear(hh, names->table, entry);
 	free(names);
 }
 

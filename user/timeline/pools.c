@@ -43,18 +43,12 @@ static struct pool *pool_get(struct timeline *t, const struct mark *m, const str
 	counter = counter_get(t, m, pool_full_name(t, &key), NULL, t->bytes, false);
 	if (!counter)
 		return NULL;
-	pool = calloc(1, sizeof(*pool));
+	pool = hash_add_new(hh, p->pools, key, key);
 	if (!pool)
 		return NULL;
-	pool->key = key;
 	pool->category = m->event->category;
 	pool->counter = counter;
 	counter->of_pool = true;
-	HASH_ADD(hh, p->pools, key, sizeof(pool->key), pool);
-	if (!hash_added(hh, pool)) {
-		free(pool);
-		return NULL;
-	}
 	return pool;
 }
 
@@ -335,14 +329,9 @@ void pools_reset(struct timeline *t, struct process_state *p, uint64_t ts_ns)
 
 void pools_release(struct timeline *t, struct process_state *p)
 {
-	struct pool *pool, *next;
-
 	forget_allocations(t, p);
 	p->listed_pools = NULL;
-	HASH_ITER (hh, p->pools, pool, next) {
-		HASH_DEL(p->pools, pool);
-		free(pool);
-	}
+	hash_clear(hh, p->pools, pool);
 }
 
 void pools_free(struct timeline *t)

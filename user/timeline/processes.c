@@ -62,17 +62,11 @@ static struct process_state *process_state_new(struct timeline *t, uint32_t pid,
 
 	if (HASH_CNT(hh, t->processes) >= t->limits.processes)
 		return NULL;
-	p = calloc(1, sizeof(*p));
+	p = hash_add_new(hh, t->processes, pub.pid, pid);
 	if (!p)
 		return NULL;
-	p->pub.pid = pid;
 	p->pub.start_ns = start_ns;
 	p->pub.name = p->comm = comm;
-	HASH_ADD(hh, t->processes, pub.pid, sizeof(p->pub.pid), p);
-	if (!hash_added(hh, p)) {
-		free(p);
-		return NULL;
-	}
 	p->pub.uuid = ++t->last_uuid;
 	emit_process(t, p, ts_ns);
 	return p;
@@ -114,20 +108,14 @@ static struct thread_state *thread_state_new(struct timeline *t, struct process_
 
 	if (HASH_CNT(hh, t->threads) >= t->limits.threads)
 		return NULL;
-	thread = calloc(1, sizeof(*thread));
+	thread = hash_add_new(hh, t->threads, key, key);
 	if (!thread)
 		return NULL;
-	thread->key = key;
 	thread->process = p;
 	thread->comm = comm;
 	thread->pub.tid = key.tid;
 	thread->pub.process = &p->pub;
 	thread->pub.name = comm;
-	HASH_ADD(hh, t->threads, key, sizeof(key), thread);
-	if (!hash_added(hh, thread)) {
-		free(thread);
-		return NULL;
-	}
 	HASH_ADD(hh_tid, t->threads_by_tid, pub.tid, sizeof(thread->pub.tid), thread);
 	if (!hash_added(hh_tid, thread)) {
 		HASH_DELETE(hh, t->threads, thread);
@@ -349,29 +337,16 @@ int thread_name_mark(struct timeline *t, const struct mark *m)
 
 void apply_process_event(struct timeline *t, const struct event *e)
 {
-	switch (e->kind) {
-	case EVENT_FORK:
-		apply_fork(t, e);
-		break;
-	case EVENT_EXEC:
-		apply_exec(t, e);
-		break;
-	case EVENT_COMM:
-		apply_comm(t, e);
-		break;
-	case EVENT_PROCESS_NAME:
-		apply_process_name(t, e);
-		break;
-	case EVENT_THREAD_EXIT:
-		apply_thread_exit(t, e);
-		break;
-	case EVENT_PROCESS_EXIT:
-		apply_process_exit(t, e);
-		break;
-	case EVENT_MEMORY_RESET:
-		apply_memory_reset(t, e);
-		break;
-	default:
-		break;
-	}
+	static void (*const apply[])(struct timeline * t, const struct event *e) = {
+		[EVENT_FORK] = apply_fork,
+		[EVENT_EXEC] = apply_exec,
+		[EVENT_COMM] = apply_comm,
+		[EVENT_PROCESS_NAME] = apply_process_name,
+		[EVENT_THREAD_EXIT] = apply_thread_exit,
+		[EVENT_PROCESS_EXIT] = apply_process_exit,
+		[EVENT_MEMORY_RESET] = apply_memory_reset,
+	};
+
+	if (e->kind < sizeof(apply) / sizeof(apply[0]) && apply[e->kind])
+		apply[e->kind](t, e);
 }

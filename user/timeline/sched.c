@@ -37,12 +37,7 @@ void sched_release(struct thread_state *thread)
 
 void sched_free(struct timeline *t)
 {
-	struct task_name *task, *next;
-
-	HASH_ITER (hh, t->task_names, task, next) {
-		HASH_DEL(t->task_names, task);
-		free(task);
-	}
+	hash_clear(hh, t->task_names, task);
 	free(t->cpus);
 }
 
@@ -254,20 +249,10 @@ static void remember_task_comm(struct timeline *t, uint32_t tid, const struct na
 	struct task_name *task;
 
 	HASH_FIND(hh, t->task_names, &tid, sizeof(tid), task);
-	if (task) {
+	if (!task && HASH_COUNT(t->task_names) < LIMIT_TASKS)
+		task = hash_add_new(hh, t->task_names, tid, tid);
+	if (task)
 		task->comm = comm;
-		return;
-	}
-	if (HASH_COUNT(t->task_names) >= LIMIT_TASKS)
-		return;
-	task = calloc(1, sizeof(*task));
-	if (!task)
-		return;
-	task->tid = tid;
-	task->comm = comm;
-	HASH_ADD(hh, t->task_names, tid, sizeof(task->tid), task);
-	if (!hash_added(hh, task))
-		free(task);
 }
 
 /* A thread of a recorded process is known from its first event until its exit. */

@@ -57,15 +57,9 @@ static struct counter *counter_new(struct timeline *t, const struct mark *m,
 
 	if (t->n_tracks >= t->limits.tracks)
 		return NULL;
-	counter = calloc(1, sizeof(*counter));
+	counter = hash_add_new(hh, p->counters, key, *key);
 	if (!counter)
 		return NULL;
-	counter->key = *key;
-	HASH_ADD(hh, p->counters, key, sizeof(counter->key), counter);
-	if (!hash_added(hh, counter)) {
-		free(counter);
-		return NULL;
-	}
 	counter->pub.kind = TRACK_COUNTER;
 	counter->pub.name = key->name;
 	counter->pub.key = key->series;
@@ -176,25 +170,18 @@ int step_mark(struct timeline *t, const struct mark *m)
 
 void counters_release(struct timeline *t, struct process_state *p)
 {
-	struct counter *counter, *next;
-
 	memset(p->recent_counters, 0, sizeof(p->recent_counters));
-	HASH_ITER (hh, p->counters, counter, next) {
-		HASH_DEL(p->counters, counter);
-		free(counter);
-		t->n_tracks--;
-	}
+	hash_clear(hh, p->counters, counter, t->n_tracks--);
 }
 
 void counters_release_thread(struct timeline *t, const struct thread_state *thread)
 {
 	struct process_state *p = thread->process;
-	struct counter *counter, *next;
 
 	if (!thread->counters_from_file)
 		return;
 	memset(p->recent_counters, 0, sizeof(p->recent_counters));
-	HASH_ITER (hh, p->counters, counter, next) {
+	hash_each (p->counters, counter) {
 		if (counter->key.thread != thread)
 			continue;
 		HASH_DEL(p->counters, counter);

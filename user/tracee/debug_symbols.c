@@ -39,10 +39,8 @@ int debug_symbols_open(const struct elf_file *elf)
 static int write_unpacked(int fd, const uint8_t *bytes, size_t n)
 {
 	while (n) {
-		ssize_t done = write(fd, bytes, n);
+		ssize_t done = TEMP_FAILURE_RETRY(write(fd, bytes, n));
 
-		if (done < 0 && errno == EINTR)
-			continue;
 		if (done <= 0)
 			return done ? -errno : -EIO;
 		bytes += done;
@@ -98,8 +96,7 @@ int debug_symbols_unpack(const struct elf_file *elf)
 		error = -ENOMEM;
 	stream.next_in = packed;
 	stream.avail_in = section.sh_size;
-	if (!error)
-		error = unpack_xz(&stream, fd);
+	error = error ?: unpack_xz(&stream, fd);
 	lzma_end(&stream);
 	free(packed);
 	if (error && fd >= 0)

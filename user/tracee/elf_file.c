@@ -18,10 +18,8 @@ int elf_file_read(const struct elf_file *elf, uint64_t offset, void *buffer, siz
 	if (offset > INT64_MAX || n > INT64_MAX - offset)
 		return -ENODATA;
 	while (n > 0) {
-		ssize_t got = pread(elf->fd, out, n, (off_t)offset);
+		ssize_t got = TEMP_FAILURE_RETRY(pread(elf->fd, out, n, (off_t)offset));
 
-		if (got < 0 && errno == EINTR)
-			continue;
 		if (got < 0)
 			return -errno;
 		if (got == 0)

@@ -163,10 +163,8 @@ int maps_read(int fd, mapping_fn each, void *context)
 	r->each = each;
 	r->context = context;
 	while (result == 0) {
-		ssize_t got = pread(fd, bytes, sizeof(bytes), (off_t)at);
+		ssize_t got = TEMP_FAILURE_RETRY(pread(fd, bytes, sizeof(bytes), (off_t)at));
 
-		if (got < 0 && errno == EINTR)
-			continue;
 		if (got < 0)
 			result = -errno;
 		if (got <= 0)

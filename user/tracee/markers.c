@@ -33,54 +33,32 @@ struct marker_search {
 
 const char *marker_kind_name(unsigned kind)
 {
-	switch (kind) {
-	case RECORD_BEGIN:
-		return "begin";
-	case RECORD_END:
-		return "end";
-	case RECORD_INSTANT:
-		return "instant";
-	case RECORD_COUNTER:
-		return "counter";
-	case RECORD_ASYNC_BEGIN:
-		return "async_begin";
-	case RECORD_ASYNC_END:
-		return "async_end";
-	case RECORD_FLOW_OUT:
-		return "flow_out";
-	case RECORD_FLOW_IN:
-		return "flow_in";
-	case RECORD_ALLOC:
-		return "alloc";
-	case RECORD_FREE:
-		return "free";
-	case RECORD_THREAD_NAME:
-		return "thread_name";
-	case RECORD_STEP:
-		return "step";
-	case RECORD_PAUSE:
-		return "pause";
-	case RECORD_RESUME:
-		return "resume";
-	case RECORD_DUMP:
-		return "dump";
-	case RECORD_STOP:
-		return "stop";
-	case RECORD_INCLUDE_JSON:
-		return "include_json";
-	case RECORD_SCOPE_PUSH:
-		return "scope_push";
-	case RECORD_SCOPE_POP:
-		return "scope_pop";
-	case RECORD_FLUSH:
-		return "flush";
-	case RECORD_BATCH_SWITCH:
-		return "batch";
-	case RECORD_BATCH_ROOM:
-		return "batch_room";
-	default:
-		return NULL;
-	}
+	static const char *const names[] = {
+		[RECORD_BEGIN] = "begin",
+		[RECORD_END] = "end",
+		[RECORD_INSTANT] = "instant",
+		[RECORD_COUNTER] = "counter",
+		[RECORD_ASYNC_BEGIN] = "async_begin",
+		[RECORD_ASYNC_END] = "async_end",
+		[RECORD_FLOW_OUT] = "flow_out",
+		[RECORD_FLOW_IN] = "flow_in",
+		[RECORD_ALLOC] = "alloc",
+		[RECORD_FREE] = "free",
+		[RECORD_THREAD_NAME] = "thread_name",
+		[RECORD_STEP] = "step",
+		[RECORD_PAUSE] = "pause",
+		[RECORD_RESUME] = "resume",
+		[RECORD_DUMP] = "dump",
+		[RECORD_STOP] = "stop",
+		[RECORD_INCLUDE_JSON] = "include_json",
+		[RECORD_SCOPE_PUSH] = "scope_push",
+		[RECORD_SCOPE_POP] = "scope_pop",
+		[RECORD_FLUSH] = "flush",
+		[RECORD_BATCH_SWITCH] = "batch",
+		[RECORD_BATCH_ROOM] = "batch_room",
+	};
+
+	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : NULL;
 }
 
 const char *marker_refusal_reason(enum marker_refusal refusal)

@@ -90,9 +90,7 @@ int command_fork(char *const argv[], int nice, uint64_t nofile, struct command *
 	}
 	*ret_command = (struct command){ pid, go[1], failed[0] };
 	/* The broker would refuse to trace it before it is dumpable. */
-	do
-		n = read(failed[0], &ready, 1);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(read(failed[0], &ready, 1));
 	if (n == 1)
 		return 0;
 	command_abandon(ret_command);
@@ -125,14 +123,11 @@ int command_go(struct command *c, const char *name, struct failure *f)
 	close(c->go);
 	c->go = -1;
 	/* A successful exec closes the pipe. */
-	do
-		n = read(c->failed, &error, sizeof(error));
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(read(c->failed, &error, sizeof(error)));
 	close(c->failed);
 	if (n != sizeof(error))
 		return 0;
-	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	TEMP_FAILURE_RETRY(waitpid(c->pid, NULL, 0));
 	failure_set(f, -error, "cannot run", name, strerror(error));
 	command_hint(f, error, name);
 	return -error;
@@ -144,8 +139,7 @@ void command_abandon(struct command *c)
 		return;
 	close(c->go);
 	close(c->failed);
-	while (waitpid(c->pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	TEMP_FAILURE_RETRY(waitpid(c->pid, NULL, 0));
 	c->go = -1;
 }
 

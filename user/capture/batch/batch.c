@@ -26,18 +26,12 @@ int batches_new(struct batches **ret_batches)
 
 void batches_free(struct batches *b)
 {
-	struct batch_thread *t, *next_thread;
-	struct batch_process *p, *next_process;
-
 	if (!b)
 		return;
 	while (!LIST_EMPTY(&b->streams))
 		batch_stream_free(b, LIST_FIRST(&b->streams));
-	HASH_ITER (hh, b->threads, t, next_thread) {
-		HASH_DEL(b->threads, t);
-		free(t);
-	}
-	HASH_ITER (hh, b->processes, p, next_process) {
+	hash_clear(hh, b->threads, t);
+	hash_each (b->processes, p) {
 		HASH_DEL(b->processes, p);
 		if (p->memory >= 0)
 			close(p->memory);

@@ -179,10 +179,8 @@ static void set_process_paused(struct batches *b, const struct record *r)
 
 static void set_all_paused(struct batches *b, bool pause)
 {
-	struct batch_process *p, *next;
-
 	b->paused = pause;
-	HASH_ITER (hh, b->processes, p, next)
+	hash_each (b->processes, p)
 		p->paused = pause;
 }
 

@@ -30,14 +30,12 @@ struct batch_process *batch_process_get(struct batches *b, uint32_t pid)
 
 	if (p)
 		return p;
-	p = calloc(1, sizeof(*p));
+	p = hash_add_new(hh, b->processes, pid, pid);
 	if (!p)
 		return NULL;
-	p->pid = pid;
 	p->memory = -1;
 	p->paused = b->paused;
 	p->from_ns = b->since_ns;
-	HASH_ADD(hh, b->processes, pid, sizeof(p->pid), p);
 	return p;
 }
 

@@ -483,8 +483,7 @@ static int read_function_symbols(struct function_search *s)
 	int debug = debug_symbols_open(s->file->elf), error;
 
 	error = elf_functions_add(&s->all, s->file->elf);
-	if (!error)
-		error = debug_symbols_add(&s->all, s->file->elf, debug);
+	error = error ?: debug_symbols_add(&s->all, s->file->elf, debug);
 	if (debug >= 0)
 		close(debug);
 	elf_functions_sort(&s->all);
@@ -518,8 +517,7 @@ int functions_select(struct capture *c, struct file *file, const char *path, str
 			c->refused++;
 		} else {
 			error = read_function_symbols(s);
-			if (!error)
-				error = select_all_functions(s);
+			error = error ?: select_all_functions(s);
 			if (s->all.cut || s->all.malformed)
 				capture_log(c, 0, "not all functions of '%s' can be read", path);
 		}

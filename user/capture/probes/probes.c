@@ -79,23 +79,14 @@ int probes_open(struct capture *c, struct failure *f)
 void probes_close(struct capture *c)
 {
 	struct probes *p = c->probes;
-	struct spec *spec, *next_spec;
-	struct pair *pair, *next_pair;
 	unsigned i;
 
 	for (i = 0; i < c->n_sites; i++)
 		free(c->sites[i].probe);
 	if (!p)
 		return;
-	HASH_ITER (hh, p->specs, spec, next_spec) {
-		HASH_DEL(p->specs, spec);
-		free(spec);
-	}
-	HASH_ITER (hh, p->pairs, pair, next_pair) {
-		HASH_DEL(p->pairs, pair);
-		free(pair->key);
-		free(pair);
-	}
+	hash_clear(hh, p->specs, spec);
+	hash_clear(hh, p->pairs, pair, free(pair->key));
 	if (p->mapped)
 		munmap(p->mapped, p->mapped_size);
 	functions_close(p);
@@ -152,13 +143,11 @@ static int64_t get_spec_number(struct probes *p, const struct usdt_spec *wanted)
 		return spec->number;
 	if (HASH_COUNT(p->specs) >= USDT_MAX_SPECS)
 		return -1;
-	spec = calloc(1, sizeof(*spec));
+	spec = hash_add_new(hh, p->specs, spec, *wanted);
 	if (!spec)
 		return -1;
-	spec->spec = *wanted;
-	spec->number = HASH_COUNT(p->specs);
+	spec->number = HASH_COUNT(p->specs) - 1;
 	p->mapped[spec->number] = *wanted;
-	HASH_ADD(hh, p->specs, spec, sizeof(spec->spec), spec);
 	return spec->number;
 }
 
@@ -202,12 +191,7 @@ static const struct symbol *find_arg_symbol(struct candidate *w, const char *nam
 
 static void free_arg_symbols(struct candidate *w)
 {
-	struct symbol *symbol, *next;
-
-	HASH_ITER (hh, w->symbols, symbol, next) {
-		HASH_DEL(w->symbols, symbol);
-		free(symbol);
-	}
+	hash_clear(hh, w->symbols, symbol);
 }
 
 /* Replaces a symbol by its distance from the site. The load address is added to both. */
@@ -569,8 +553,7 @@ static int select_file_probes(struct capture *c, struct file *file, const char *
 	if (notes.n_probes)
 		qsort(notes.probes, notes.n_probes, sizeof(*notes.probes), compare_probe_notes);
 	error = select_matching_probes(&w, &notes, false);
-	if (!error)
-		error = select_matching_probes(&w, &notes, true);
+	error = error ?: select_matching_probes(&w, &notes, true);
 	usdt_free(&notes);
 	free_arg_symbols(&w);
 	return error ? failure_set(f, error, "cannot attach to", path, NULL) : 0;
@@ -597,8 +580,7 @@ int probes_select(struct capture *c, struct file *file, const char *path, struct
 	}
 	error = select_file_probes(c, file, path, f);
 	file->first_call = c->n_sites;
-	if (!error)
-		error = functions_select(c, file, path, f);
+	error = error ?: functions_select(c, file, path, f);
 	file->n_probes = c->n_sites - file->first_probe;
 	return error;
 }

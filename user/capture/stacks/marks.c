@@ -62,13 +62,12 @@ bool mark_stack_store(struct capture *c, const struct record *head, size_t size)
 		return false;
 	HASH_FIND(hh, s->pending, &head->tid, sizeof(head->tid), p);
 	if (!p) {
-		p = HASH_COUNT(s->pending) < MAX_PENDING ? calloc(1, sizeof(*p)) : NULL;
+		if (HASH_COUNT(s->pending) < MAX_PENDING)
+			p = hash_add_new(hh, s->pending, tid, head->tid);
 		if (!p) {
 			s->lost++;
 			return true;
 		}
-		p->tid = head->tid;
-		HASH_ADD(hh, s->pending, tid, sizeof(p->tid), p);
 	}
 	n = fix_innermost_frames(c, r, addresses);
 	p->types = head->types;
@@ -137,10 +136,5 @@ void mark_stack_attach(struct capture *c, const struct record *r, struct event *
 
 void mark_stacks_free(struct stacks *s)
 {
-	struct pending_stack *p, *next;
-
-	HASH_ITER (hh, s->pending, p, next) {
-		HASH_DEL(s->pending, p);
-		free(p);
-	}
+	hash_clear(hh, s->pending, p);
 }

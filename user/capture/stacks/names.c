@@ -159,8 +159,7 @@ static void read_kernel_symbols(struct naming *n)
 
 	if (!error && lseek(s->kallsyms_fd, 0, SEEK_SET) < 0)
 		error = -errno;
-	if (!error)
-		error = kernel_symbols_read(s->kallsyms_fd, &s->kernel_symbols);
+	error = error ?: kernel_symbols_read(s->kallsyms_fd, &s->kernel_symbols);
 	if (!error)
 		return;
 	s->kernel_symbols = NULL;

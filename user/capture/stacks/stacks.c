@@ -116,11 +116,9 @@ static void stack_process_free(struct stacks *s, struct stack_process *p)
 
 void stacks_free(struct stacks *s)
 {
-	struct stack_process *p, *next;
-
 	if (!s)
 		return;
-	HASH_ITER (hh, s->processes, p, next)
+	hash_each (s->processes, p)
 		stack_process_free(s, p);
 	unwind_free(s->unwind);
 	free(s->list);
@@ -142,14 +140,7 @@ static struct stack_process *stack_process_get(struct stacks *s, uint32_t pid)
 {
 	struct stack_process *p = stack_process_find(s, pid);
 
-	if (p)
-		return p;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return NULL;
-	p->pid = pid;
-	HASH_ADD(hh, s->processes, pid, sizeof(p->pid), p);
-	return p;
+	return p ? p : hash_add_new(hh, s->processes, pid, pid);
 }
 
 /* --- what is mapped ------------------------------------------------------------------------------ */

@@ -371,13 +371,11 @@ static void keep_table_entry(void *context, const struct table_entry *from)
 		}
 	}
 	if (!to) {
-		to = calloc(1, sizeof(*to));
+		to = hash_add_new(hh, tables->kept, key, key);
 		if (!to)
 			return;
-		to->key = key;
 		if (key.tid)
 			to->thread = from->thread;
-		HASH_ADD(hh, tables->kept, key, sizeof(to->key), to);
 	}
 	table_entry_add(to, from);
 }
@@ -401,17 +399,12 @@ static bool row_has_counts(const struct table_row *row)
 void capture_table_reset(struct capture *c)
 {
 	struct tables *tables = c->tables;
-	struct table_entry *entry, *next;
 	uint32_t i;
 
 	capture_table_tick(c);
 	/* The kernel starts min and max again with the next mark of each row. */
 	__atomic_add_fetch(&c->shared->table_resets, 1, __ATOMIC_ACQ_REL);
-	HASH_ITER (hh, tables->kept, entry, next) {
-		HASH_DEL(tables->kept, entry);
-		histogram_free(&entry->histogram);
-		free(entry);
-	}
+	hash_clear(hh, tables->kept, entry, histogram_free(&entry->histogram));
 	for (i = 0; i < tables->n_rows; i++) {
 		struct table_before *before = tables->before[i];
 

@@ -74,7 +74,6 @@ static void unmap_table(void *table, size_t size)
 void tables_close(struct capture *c)
 {
 	struct tables *t = c->tables;
-	struct table_entry *entry, *next;
 	uint32_t i;
 
 	if (!t)
@@ -82,11 +81,7 @@ void tables_close(struct capture *c)
 	for (i = 0; t->before && i < t->n_rows; i++)
 		free(t->before[i]);
 	free(t->before);
-	HASH_ITER (hh, t->kept, entry, next) {
-		HASH_DEL(t->kept, entry);
-		histogram_free(&entry->histogram);
-		free(entry);
-	}
+	hash_clear(hh, t->kept, entry, histogram_free(&entry->histogram));
 	unmap_table(t->threads, t->sizes[BROKER_TABLE_THREADS]);
 	unmap_table(t->rows, t->sizes[BROKER_TABLE_ROWS]);
 	unmap_table(t->pages, t->sizes[BROKER_TABLE_PAGES]);

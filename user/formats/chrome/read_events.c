@@ -110,26 +110,12 @@ static bool chrome_invent_owner(struct chrome *c, uint32_t pid, const struct nam
 	HASH_FIND(hh, c->invented, &key, sizeof(key), invented);
 	if (invented || HASH_COUNT(c->invented) >= MAX_INVENTED_IDS)
 		return false;
-	invented = calloc(1, sizeof(*invented));
-	if (!invented)
-		return false;
-	invented->key = key;
-	HASH_ADD(hh, c->invented, key, sizeof(invented->key), invented);
-	if (!hash_added(hh, invented)) {
-		free(invented);
-		return false;
-	}
-	return true;
+	return hash_add_new(hh, c->invented, key, key) != NULL;
 }
 
 void chrome_events_free(struct chrome *c)
 {
-	struct chrome_invented *invented, *next;
-
-	HASH_ITER (hh, c->invented, invented, next) {
-		HASH_DEL(c->invented, invented);
-		free(invented);
-	}
+	hash_clear(hh, c->invented, invented);
 }
 
 /* A word has the same number in every file. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Builds the text of a list. Text beyond the end of the buffer is dropped; draft_string() cuts it before that anyway. */
-#include "formats/chrome/read_list.h"
+#include "formats/chrome/read_parser.h"
 
 #include <string.h>
 

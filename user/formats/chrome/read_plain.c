@@ -91,65 +91,6 @@ static void plain_add_arg(struct parser *p, const struct json_token *key,
 	}
 }
 
-/* Adds a list among the arguments of the event. Returns the token behind it. */
-static const struct json_token *plain_add_list(struct parser *p, const struct json_token *key)
-{
-	const struct json_token *at = key + 1;
-	struct chrome_list *list = &p->list;
-	unsigned depth = 0;
-
-	list_begin(list);
-	do {
-		switch (at->kind) {
-		case JSON_MAP_START:
-		case JSON_LIST_START:
-			list_open(list, at->kind == JSON_LIST_START ? '[' : '{');
-			depth++;
-			break;
-		case JSON_MAP_END:
-		case JSON_LIST_END:
-			list_close(list, at->kind == JSON_LIST_END ? ']' : '}');
-			depth--;
-			break;
-		case JSON_KEY:
-			list_key(list, at->text, at->length);
-			break;
-		case JSON_STRING:
-			list_string(list, at->text, at->length);
-			break;
-		case JSON_NUMBER:
-			list_word(list, at->text, at->length);
-			break;
-		case JSON_TRUE:
-			list_word(list, "true", 4);
-			break;
-		case JSON_FALSE:
-			list_word(list, "false", 5);
-			break;
-		case JSON_NULL:
-			list_word(list, "null", 4);
-			break;
-		case JSON_NUMBERS:
-			list_numbers(list, at->text, at->length, at->word);
-			break;
-		}
-		at++;
-	} while (depth);
-	if (chrome_arg_fits(p))
-		draft_string(p->c.draft,
-			     names_intern(p->c.sink->names, key->text, key->length, READ_MAX_NAME),
-			     list->text, list->length);
-	return at;
-}
-
-/* A list "stack" of our own files is a call stack, not an argument. */
-static bool plain_is_list_arg(const struct parser *p, const struct json_token *key)
-{
-	return (key[1].kind == JSON_LIST_START || key[1].kind == JSON_NUMBERS) &&
-	       p->where == IN_ARGS && p->depth == p->args_depth && key->length <= READ_MAX_NAME &&
-	       !(p->c.own && key->length == 5 && key->word == JSON_WORD("stack"));
-}
-
 /* Reads a key and its value, if that is not a map or a list, of an event or of its arguments. */
 static bool plain_read_pair(struct parser *p, const struct json_token *key)
 {
@@ -181,8 +122,6 @@ static bool plain_read_object(struct parser *p)
 	while (at < end) {
 		if (at->kind == JSON_KEY && !p->skip_depth && plain_read_pair(p, at))
 			at += 2;
-		else if (at->kind == JSON_KEY && !p->skip_depth && plain_is_list_arg(p, at))
-			at = plain_add_list(p, at);
 		else if (!plain_pass_token(p, at++))
 			return false;
 	}

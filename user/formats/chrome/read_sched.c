@@ -43,14 +43,9 @@ static struct chrome_sched *chrome_states_get(struct chrome *c)
 
 void chrome_states_free(struct chrome *c)
 {
-	struct task_name *task, *next;
-
 	if (!c->sched)
 		return;
-	HASH_ITER (hh, c->sched->names, task, next) {
-		HASH_DEL(c->sched->names, task);
-		free(task);
-	}
+	hash_clear(hh, c->sched->names, task);
 	free(c->sched);
 	c->sched = NULL;
 }
@@ -122,15 +117,9 @@ bool chrome_task_name(struct chrome *c, const struct name *name)
 		return true;
 	HASH_FIND(hh, s->names, &tid, sizeof(tid), task);
 	if (!task && HASH_COUNT(s->names) < MAX_NAMES) {
-		task = calloc(1, sizeof(*task));
+		task = hash_add_new(hh, s->names, tid, tid);
 		if (!task)
 			return true;
-		task->tid = tid;
-		HASH_ADD(hh, s->names, tid, sizeof(task->tid), task);
-		if (!hash_added(hh, task)) {
-			free(task);
-			return true;
-		}
 	}
 	if (task)
 		task->name = name;

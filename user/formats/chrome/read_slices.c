@@ -36,16 +36,7 @@ static struct chrome_thread *chrome_thread_get(struct chrome *c, uint32_t pid, u
 		c->last_thread = thread;
 	if (thread || HASH_COUNT(c->threads) >= MAX_THREADS)
 		return thread;
-	thread = calloc(1, sizeof(*thread));
-	if (!thread)
-		return NULL;
-	thread->key = key;
-	HASH_ADD(hh, c->threads, key, sizeof(thread->key), thread);
-	if (!hash_added(hh, thread)) {
-		free(thread);
-		return NULL;
-	}
-	return thread;
+	return hash_add_new(hh, c->threads, key, key);
 }
 
 static int slice_send_end(const struct chrome *c, const struct chrome_thread *thread,
@@ -337,24 +328,20 @@ int chrome_send(struct chrome *c, int64_t dur)
 
 int chrome_finish(struct chrome *c)
 {
-	struct chrome_thread *thread, *next;
 	int error = 0;
 
-	HASH_ITER (hh, c->threads, thread, next) {
+	hash_each (c->threads, thread) {
 		order_finish(thread);
 		while (!error && thread->n_held)
 			error = slice_deliver_first(c, thread);
-		if (!error)
-			error = thread_end_until(c, thread, NEVER, false);
+		error = error ?: thread_end_until(c, thread, NEVER, false);
 	}
 	return error;
 }
 
 void chrome_slices_free(struct chrome *c)
 {
-	struct chrome_thread *thread, *next;
-
-	HASH_ITER (hh, c->threads, thread, next) {
+	hash_each (c->threads, thread) {
 		while (thread->n_held)
 			free(order_pop(c, thread));
 		HASH_DEL(c->threads, thread);

@@ -563,8 +563,7 @@ int chrome_json_read_input(struct input *in, const struct reader_sink *sink,
 		error = parser_read_input(p, in);
 		/* Also after an error: what was read of the file so far is whole. */
 		finish_error = p->stop && !p->problem ? 0 : chrome_finish(&p->c);
-		if (!error)
-			error = finish_error;
+		error = error ?: finish_error;
 		yajl_free(p->yajl);
 	}
 	chrome_report_skipped(&p->c, ret_error);

@@ -54,29 +54,21 @@ void chrome_sched_free(struct chrome_sched *s)
 
 const char *sched_state_text(enum sched_state state)
 {
-	switch (state) {
-	case SCHED_STATE_RUNNABLE:
-		return "R";
-	case SCHED_STATE_SLEEPING:
-		return "S";
-	case SCHED_STATE_UNINTERRUPTIBLE:
-		return "D";
-	case SCHED_STATE_STOPPED:
-		return "T";
-	case SCHED_STATE_TRACED:
-		return "t";
-	case SCHED_STATE_DEAD:
-		return "X";
-	case SCHED_STATE_ZOMBIE:
-		return "Z";
-	case SCHED_STATE_PARKED:
-		return "P";
-	case SCHED_STATE_IDLE:
-		return "I";
-	case SCHED_STATE_PREEMPTED:
-		return "R+";
-	}
-	return "S";
+	static const char *const texts[] = {
+		[SCHED_STATE_RUNNABLE] = "R",
+		[SCHED_STATE_SLEEPING] = "S",
+		[SCHED_STATE_UNINTERRUPTIBLE] = "D",
+		[SCHED_STATE_STOPPED] = "T",
+		[SCHED_STATE_TRACED] = "t",
+		[SCHED_STATE_DEAD] = "X",
+		[SCHED_STATE_ZOMBIE] = "Z",
+		[SCHED_STATE_PARKED] = "P",
+		[SCHED_STATE_IDLE] = "I",
+		[SCHED_STATE_PREEMPTED] = "R+",
+	};
+
+	return (unsigned)state < sizeof(texts) / sizeof(texts[0]) && texts[state] ? texts[state]
+										  : "S";
 }
 
 static char *chrome_open_state(struct json_writer *j, const char *state, uint32_t pid, uint32_t tid,

@@ -40,7 +40,7 @@
 #include <stdlib.h>
 
 #include "formats/chrome/writer.h"
-#include "formats/writer.h"
+#include "formats/sink.h"
 
 enum {
 	BASE_STEP_NS = 1000000

@@ -59,14 +59,9 @@ static struct sched_read *sched_read_get(struct perfetto *p)
 
 void perfetto_bundles_free(struct perfetto *p)
 {
-	struct sched_process *process, *next;
-
 	if (!p->sched)
 		return;
-	HASH_ITER (hh, p->sched->processes, process, next) {
-		HASH_DEL(p->sched->processes, process);
-		free(process);
-	}
+	hash_clear(hh, p->sched->processes, process);
 	free(p->sched->events);
 	free(p->sched);
 	p->sched = NULL;
@@ -85,15 +80,9 @@ void perfetto_task(struct perfetto *p, uint32_t tid, uint32_t pid)
 	if (!process) {
 		if (HASH_COUNT(s->processes) >= MAX_SCHED_TASKS)
 			return;
-		process = calloc(1, sizeof(*process));
+		process = hash_add_new(hh, s->processes, tid, tid);
 		if (!process)
 			return;
-		process->tid = tid;
-		HASH_ADD(hh, s->processes, tid, sizeof(process->tid), process);
-		if (!hash_added(hh, process)) {
-			free(process);
-			return;
-		}
 	}
 	process->pid = pid;
 }

@@ -176,10 +176,8 @@ int perfetto_stack_data(struct perfetto *p, struct sequence *s, const Data *data
 	if (!error)
 		error = stacks_intern_names(p, s, INTERN_PATH, data->mapping_paths,
 					    data->n_mapping_paths, MAX_PATH);
-	if (!error)
-		error = stacks_intern_build_ids(p, s, data);
-	if (!error)
-		error = stacks_intern_frames(p, s, data);
+	error = error ?: stacks_intern_build_ids(p, s, data);
+	error = error ?: stacks_intern_frames(p, s, data);
 	for (i = 0; i < data->n_callstacks && !error; i++)
 		error = stacks_intern_callstack(p, s, data->callstacks[i]);
 	return error;

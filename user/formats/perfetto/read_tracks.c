@@ -38,16 +38,7 @@ struct place *perfetto_find_place(struct perfetto *p, uint64_t uuid)
 	if (!place) {
 		if (HASH_COUNT(p->places) >= MAX_TRACKS)
 			return NULL;
-		place = calloc(1, sizeof(*place));
-		if (!place)
-			return NULL;
-		place->uuid = uuid;
-		HASH_ADD(hh, p->places, uuid, sizeof(place->uuid), place);
-		if (!hash_added(hh, place)) {
-			free(place);
-			return NULL;
-		}
-		return place;
+		return hash_add_new(hh, p->places, uuid, uuid);
 	}
 	if (place->has_owner || !place->parent)
 		return place;
@@ -66,13 +57,7 @@ struct place *perfetto_find_place(struct perfetto *p, uint64_t uuid)
 
 void perfetto_places_free(struct perfetto *p)
 {
-	struct place *place, *next;
-
-	HASH_ITER (hh, p->places, place, next) {
-		HASH_DEL(p->places, place);
-		free(place->open);
-		free(place);
-	}
+	hash_clear(hh, p->places, place, free(place->open));
 }
 
 static const struct name *

@@ -41,15 +41,9 @@ const struct interned *perfetto_find_interned(struct sequence *s, enum intern_ki
 
 static void sequence_forget_interned(struct perfetto *p, struct sequence *s)
 {
-	struct interned *interned, *next;
-
 	memset(s->recent, 0, sizeof(s->recent));
-	HASH_ITER (hh, s->interned, interned, next) {
-		HASH_DEL(s->interned, interned);
-		p->n_interned--;
-		p->interned_bytes -= interned->length;
-		free(interned);
-	}
+	hash_clear(hh, s->interned, interned, p->n_interned--,
+		   p->interned_bytes -= interned->length);
 }
 
 /* The first definition is used, as in Perfetto's loader. `text` NULL: nothing is defined. */
@@ -145,16 +139,7 @@ static struct sequence *sequence_find(struct perfetto *p, uint32_t id)
 		p->recent_sequences[id & (RECENT - 1)] = s;
 	if (s || HASH_COUNT(p->sequences) >= MAX_SEQUENCES)
 		return s;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return NULL;
-	s->id = id;
-	HASH_ADD(hh, p->sequences, id, sizeof(s->id), s);
-	if (!hash_added(hh, s)) {
-		free(s);
-		return NULL;
-	}
-	return s;
+	return hash_add_new(hh, p->sequences, id, id);
 }
 
 static inline struct sequence *sequence_get(struct perfetto *p, uint32_t id)
@@ -568,7 +553,6 @@ int perfetto_read_input(struct input *in, const struct reader_sink *sink,
 			struct reader_error *ret_error)
 {
 	struct file *f = calloc(1, sizeof(*f));
-	struct sequence *s, *next;
 	int error;
 
 	if (!f)
@@ -585,11 +569,7 @@ int perfetto_read_input(struct input *in, const struct reader_sink *sink,
 		error = perfetto_bundles_end(&f->p);
 	perfetto_bundles_free(&f->p);
 	perfetto_report_left_out(&f->p, ret_error);
-	HASH_ITER (hh, f->p.sequences, s, next) {
-		sequence_forget_interned(&f->p, s);
-		HASH_DEL(f->p.sequences, s);
-		free(s);
-	}
+	hash_clear(hh, f->p.sequences, s, sequence_forget_interned(&f->p, s));
 	perfetto_places_free(&f->p);
 	perfetto_arena_clear(&f->arena, true);
 	free(f);

@@ -65,8 +65,7 @@ int perfetto_write_interned(struct perfetto *p, const struct sequence *s,
 	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 
 	packet.interned_data = data;
-	packet.has_sequence_flags = true;
-	packet.sequence_flags = PERFETTO_NEEDS;
+	PUT_FIELD(packet, sequence_flags, PERFETTO_NEEDS);
 	return perfetto_write_to(p, s->id, &packet);
 }
 
@@ -86,11 +85,9 @@ static int intern_define_name(struct perfetto *p, const struct sequence *s, cons
 	char text[LIMIT_NAME + 1];
 
 	intern_copy_text(text, name->text, name->length);
-	event.has_iid = true;
-	event.iid = name->id;
+	PUT_FIELD(event, iid, name->id);
 	event.name = text;
-	data.n_event_names = 1;
-	data.event_names = list;
+	PUT_LIST(data, event_names, 1, list);
 	return perfetto_write_interned(p, s, &data);
 }
 
@@ -102,11 +99,9 @@ static int intern_define_key(struct perfetto *p, const struct sequence *s, const
 	char text[LIMIT_NAME + 1];
 
 	intern_copy_text(text, name->text, name->length);
-	key.has_iid = true;
-	key.iid = name->id;
+	PUT_FIELD(key, iid, name->id);
 	key.name = text;
-	data.n_debug_annotation_names = 1;
-	data.debug_annotation_names = list;
+	PUT_LIST(data, debug_annotation_names, 1, list);
 	return perfetto_write_interned(p, s, &data);
 }
 
@@ -119,11 +114,9 @@ static int intern_define_category(struct perfetto *p, const struct sequence *s, 
 	char text[LIMIT_NAME + 1];
 
 	intern_copy_text(text, category, length);
-	event.has_iid = true;
-	event.iid = iid;
+	PUT_FIELD(event, iid, iid);
 	event.name = text;
-	data.n_event_categories = 1;
-	data.event_categories = list;
+	PUT_LIST(data, event_categories, 1, list);
 	return perfetto_write_interned(p, s, &data);
 }
 

@@ -19,8 +19,7 @@ int perfetto_write_to(struct perfetto *p, uint32_t sequence, Perfetto__Protos__T
 	size_t size;
 	int r;
 
-	packet->has_trusted_packet_sequence_id = true;
-	packet->trusted_packet_sequence_id = sequence;
+	PUT_FIELD(*packet, trusted_packet_sequence_id, sequence);
 	size = perfetto__protos__trace_packet__get_packed_size(packet);
 	/* Not encoded in the sink, which reserves a bounded size: the kernel version may be of any length. */
 	bytes = malloc(1 + WIRE_VARINT_MAX + size);
@@ -46,9 +45,8 @@ static int perfetto_write_uuid(struct perfetto *p, const uint64_t uuid[2])
 	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 	Perfetto__Protos__TraceUuid trace_uuid = PERFETTO__PROTOS__TRACE_UUID__INIT;
 
-	trace_uuid.has_msb = trace_uuid.has_lsb = true;
-	trace_uuid.msb = (int64_t)uuid[0];
-	trace_uuid.lsb = (int64_t)uuid[1];
+	PUT_FIELD(trace_uuid, msb, (int64_t)uuid[0]);
+	PUT_FIELD(trace_uuid, lsb, (int64_t)uuid[1]);
 	packet.trace_uuid = &trace_uuid;
 	return perfetto_write(p, &packet);
 }
@@ -123,9 +121,8 @@ static int perfetto_write_snapshot(struct perfetto *p, const struct clock_readin
 		if (i > 0 && !known[i].ns)
 			continue;
 		perfetto__protos__clock_snapshot__clock__init(c);
-		c->has_clock_id = c->has_timestamp = true;
-		c->clock_id = known[i].id;
-		c->timestamp = known[i].ns;
+		PUT_FIELD(*c, clock_id, known[i].id);
+		PUT_FIELD(*c, timestamp, known[i].ns);
 		list[snapshot.n_clocks++] = c;
 	}
 	if (clock->boottime) {
@@ -133,8 +130,8 @@ static int perfetto_write_snapshot(struct perfetto *p, const struct clock_readin
 		p->boot_offset = (int64_t)(clock->boottime - clock->monotonic);
 	}
 	snapshot.clocks = list;
-	snapshot.has_primary_trace_clock = true;
-	snapshot.primary_trace_clock = PERFETTO__PROTOS__BUILTIN_CLOCK__BUILTIN_CLOCK_MONOTONIC;
+	PUT_FIELD(snapshot, primary_trace_clock,
+		  PERFETTO__PROTOS__BUILTIN_CLOCK__BUILTIN_CLOCK_MONOTONIC);
 	packet.clock_snapshot = &snapshot;
 	return perfetto_write(p, &packet);
 }
@@ -202,12 +199,9 @@ static int perfetto_write_descriptor(struct perfetto *p,
 {
 	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 
-	descriptor->has_uuid = true;
-	descriptor->uuid = uuid;
-	if (parent_uuid) {
-		descriptor->has_parent_uuid = true;
-		descriptor->parent_uuid = parent_uuid;
-	}
+	PUT_FIELD(*descriptor, uuid, uuid);
+	if (parent_uuid)
+		PUT_FIELD(*descriptor, parent_uuid, parent_uuid);
 	packet.track_descriptor = descriptor;
 	return perfetto_write(p, &packet);
 }
@@ -218,8 +212,7 @@ int perfetto_write_process(struct perfetto *p, const struct process *process)
 	Perfetto__Protos__ProcessDescriptor descriptor = PERFETTO__PROTOS__PROCESS_DESCRIPTOR__INIT;
 	int error;
 
-	descriptor.has_pid = true;
-	descriptor.pid = (int32_t)process->pid;
+	PUT_FIELD(descriptor, pid, (int32_t)process->pid);
 	descriptor.process_name = process->name ? (char *)process->name->text : NULL;
 	descriptor.has_start_timestamp_ns = process->start_ns != 0;
 	descriptor.start_timestamp_ns = (int64_t)process->start_ns;
@@ -233,9 +226,8 @@ int perfetto_write_thread(struct perfetto *p, const struct thread *thread)
 	Perfetto__Protos__TrackDescriptor track = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
 	Perfetto__Protos__ThreadDescriptor descriptor = PERFETTO__PROTOS__THREAD_DESCRIPTOR__INIT;
 
-	descriptor.has_pid = descriptor.has_tid = true;
-	descriptor.pid = thread->process ? (int32_t)thread->process->pid : 0;
-	descriptor.tid = thread->tid;
+	PUT_FIELD(descriptor, pid, thread->process ? (int32_t)thread->process->pid : 0);
+	PUT_FIELD(descriptor, tid, thread->tid);
 	descriptor.thread_name = thread->name ? (char *)thread->name->text : NULL;
 	track.thread = &descriptor;
 	return perfetto_write_descriptor(p, &track, thread->uuid,
@@ -248,21 +240,16 @@ static void perfetto_fill_counter(const struct track *track,
 	static char sampled[] = "sampled", *categories[] = { sampled };
 
 	/* For our reader, which takes all other counters of threads for hardware counters of slices. */
-	if (track->thread && !track->is_counted) {
-		out->n_categories = 1;
-		out->categories = categories;
-	}
+	if (track->thread && !track->is_counted)
+		PUT_LIST(*out, categories, 1, categories);
 	if (!track->unit)
 		return;
-	if (!strcmp(track->unit->text, "ns")) {
-		out->has_unit = true;
-		out->unit = PERFETTO__PROTOS__COUNTER_DESCRIPTOR__UNIT__UNIT_TIME_NS;
-	} else if (!strcmp(track->unit->text, "bytes")) {
-		out->has_unit = true;
-		out->unit = PERFETTO__PROTOS__COUNTER_DESCRIPTOR__UNIT__UNIT_SIZE_BYTES;
-	} else {
+	if (!strcmp(track->unit->text, "ns"))
+		PUT_FIELD(*out, unit, PERFETTO__PROTOS__COUNTER_DESCRIPTOR__UNIT__UNIT_TIME_NS);
+	else if (!strcmp(track->unit->text, "bytes"))
+		PUT_FIELD(*out, unit, PERFETTO__PROTOS__COUNTER_DESCRIPTOR__UNIT__UNIT_SIZE_BYTES);
+	else
 		out->unit_name = (char *)track->unit->text;
-	}
 }
 
 int perfetto_write_track(struct perfetto *p, const struct track *track)
@@ -316,19 +303,14 @@ int perfetto_write_lost(struct perfetto *p, const struct fact *fact, uint64_t tr
 
 	if (r < 0)
 		return r;
-	packet.has_timestamp_clock_id = true;
-	packet.timestamp_clock_id = PERFETTO_CLOCK_MONOTONIC;
-	packet.has_timestamp = true;
-	packet.timestamp = fact->ts_ns;
+	PUT_FIELD(packet, timestamp_clock_id, PERFETTO_CLOCK_MONOTONIC);
+	PUT_FIELD(packet, timestamp, fact->ts_ns);
 	count.name = (char *)"count";
-	count.has_uint_value = true;
-	count.uint_value = fact->count;
-	event.has_type = event.has_track_uuid = true;
-	event.type = PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT;
-	event.track_uuid = track_uuid;
+	PUT_FIELD(count, uint_value, fact->count);
+	PUT_FIELD(event, type, PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT);
+	PUT_FIELD(event, track_uuid, track_uuid);
 	event.name = (char *)"events lost";
-	event.n_debug_annotations = 1;
-	event.debug_annotations = list;
+	PUT_LIST(event, debug_annotations, 1, list);
 	packet.track_event = &event;
 	return perfetto_write_to(p, s->id, &packet);
 }
@@ -365,8 +347,7 @@ static int perfetto_write_account(struct perfetto *p, const struct account *acco
 		perfetto__protos__chrome_metadata__init(m);
 		snprintf(names[i], LONGEST, "proftrace.account.%s", account_number_name(i));
 		m->name = names[i];
-		m->has_int_value = true;
-		m->int_value = (int64_t)number;
+		PUT_FIELD(*m, int_value, (int64_t)number);
 		list[bundle.n_metadata++] = m;
 	}
 	if (!bundle.n_metadata)
@@ -386,10 +367,8 @@ int perfetto_write_stats(struct perfetto *p, const struct account *account)
 	Perfetto__Protos__TraceStats__BufferStats *list[] = { &buffer };
 	int r;
 
-	buffer.has_trace_writer_packet_loss = true;
-	buffer.trace_writer_packet_loss = account_data_losses(account);
-	stats.n_buffer_stats = 1;
-	stats.buffer_stats = list;
+	PUT_FIELD(buffer, trace_writer_packet_loss, account_data_losses(account));
+	PUT_LIST(stats, buffer_stats, 1, list);
 	stats.has_final_flush_outcome = true;
 	stats.final_flush_outcome =
 		account->orderly

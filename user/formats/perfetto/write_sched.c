@@ -76,15 +76,11 @@ static const struct name *const idle_name = NULL;
 
 void perfetto_sched_free(struct perfetto *p)
 {
-	struct described_task *entry, *next;
 	unsigned i;
 
 	if (!p->sched)
 		return;
-	HASH_ITER (hh, p->sched->described_tasks, entry, next) {
-		HASH_DEL(p->sched->described_tasks, entry);
-		free(entry);
-	}
+	hash_clear(hh, p->sched->described_tasks, entry);
 	for (i = 0; i < p->sched->n_cpus; i++)
 		free(p->sched->cpus[i]);
 	free(p->sched);
@@ -264,13 +260,10 @@ static int process_tree_write_process(struct perfetto *p, uint32_t pid, const st
 	/* Perfetto's loader cuts a single word at its first space. */
 	char *words[] = { (char *)name->text, (char *)"" };
 
-	process.has_pid = true;
-	process.pid = (int32_t)pid;
+	PUT_FIELD(process, pid, (int32_t)pid);
 	process.has_cmdline_is_comm = process.cmdline_is_comm = is_comm;
-	process.n_cmdline = is_comm ? 1 : 2;
-	process.cmdline = words;
-	tree.n_processes = 1;
-	tree.processes = list;
+	PUT_LIST(process, cmdline, is_comm ? 1 : 2, words);
+	PUT_LIST(tree, processes, 1, list);
 	packet.process_tree = &tree;
 	return perfetto_write(p, &packet);
 }
@@ -282,11 +275,9 @@ static int process_tree_write_thread(struct perfetto *p, const struct sched_task
 	Perfetto__Protos__ProcessTree__Thread thread = PERFETTO__PROTOS__PROCESS_TREE__THREAD__INIT;
 	Perfetto__Protos__ProcessTree__Thread *list[] = { &thread };
 
-	thread.has_tid = thread.has_tgid = true;
-	thread.tid = (int32_t)task->tid;
-	thread.tgid = (int32_t)task->pid;
-	tree.n_threads = 1;
-	tree.threads = list;
+	PUT_FIELD(thread, tid, (int32_t)task->tid);
+	PUT_FIELD(thread, tgid, (int32_t)task->pid);
+	PUT_LIST(tree, threads, 1, list);
 	packet.process_tree = &tree;
 	return perfetto_write(p, &packet);
 }
@@ -298,16 +289,7 @@ static struct described_task *described_task_get(struct perfetto *p, uint32_t ti
 	HASH_FIND(hh, p->sched->described_tasks, &tid, sizeof(tid), entry);
 	if (entry || HASH_COUNT(p->sched->described_tasks) >= MAX_DESCRIBED_TASKS)
 		return entry;
-	entry = calloc(1, sizeof(*entry));
-	if (!entry)
-		return NULL;
-	entry->tid = tid;
-	HASH_ADD(hh, p->sched->described_tasks, tid, sizeof(entry->tid), entry);
-	if (!hash_added(hh, entry)) {
-		free(entry);
-		return NULL;
-	}
-	return entry;
+	return hash_add_new(hh, p->sched->described_tasks, tid, tid);
 }
 
 /* Writes the process of a task that is not recorded itself; recorded threads have descriptors. */
@@ -448,8 +430,7 @@ int perfetto_write_sched(struct perfetto *p, const struct fact *fact)
 		return p->sched ? 0 : -ENOMEM;
 	if (!p->has_boot_offset)
 		error = sched_assume_clocks(p);
-	if (!error)
-		error = sched_describe_task(p, &s->other);
+	error = error ?: sched_describe_task(p, &s->other);
 	if (!error && !bundle_has_space(p, b, fact))
 		error = perfetto_sched_flush(p);
 	if (error)
@@ -469,10 +450,8 @@ int perfetto_write_sched(struct perfetto *p, const struct fact *fact)
 		return 0;
 	}
 	error = perfetto_sched_flush(p);
-	if (!error)
-		error = sched_describe_task(p, &s->task);
-	if (!error)
-		error = bundle_write_switch(p, fact, b->lost);
+	error = error ?: sched_describe_task(p, &s->task);
+	error = error ?: bundle_write_switch(p, fact, b->lost);
 	b->begun = true;
 	b->lost = false;
 	b->tid = s->other.tid;

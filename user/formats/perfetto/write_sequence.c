@@ -47,13 +47,10 @@ static int sequence_write_defaults(struct perfetto *p, struct sequence *s,
 	Perfetto__Protos__TrackEventDefaults event = PERFETTO__PROTOS__TRACK_EVENT_DEFAULTS__INIT;
 	Perfetto__Protos__PerfSampleDefaults samples = PERFETTO__PROTOS__PERF_SAMPLE_DEFAULTS__INIT;
 
-	defaults.has_timestamp_clock_id = true;
-	defaults.timestamp_clock_id = PERFETTO_CLOCK_OWN;
+	PUT_FIELD(defaults, timestamp_clock_id, PERFETTO_CLOCK_OWN);
 	if (s->track_uuid) {
-		event.has_track_uuid = true;
-		event.track_uuid = s->track_uuid;
-		event.n_extra_counter_track_uuids = s->n_counters;
-		event.extra_counter_track_uuids = s->counters;
+		PUT_FIELD(event, track_uuid, s->track_uuid);
+		PUT_LIST(event, extra_counter_track_uuids, s->n_counters, s->counters);
 		defaults.track_event_defaults = &event;
 	}
 	if (s == &p->stacks)
@@ -73,25 +70,21 @@ int perfetto_sequence_begin(struct perfetto *p, struct sequence *s, bool dropped
 	Perfetto__Protos__ClockSnapshot__Clock machine = own;
 	Perfetto__Protos__ClockSnapshot__Clock *list[] = { &own, &machine };
 
-	packet.has_sequence_flags = true;
-	packet.sequence_flags = PERFETTO_CLEARED;
+	PUT_FIELD(packet, sequence_flags, PERFETTO_CLEARED);
 	perfetto_intern_clear(&s->interned);
 	if (dropped) {
-		packet.has_previous_packet_dropped = true;
-		packet.previous_packet_dropped = 1;
+		PUT_FIELD(packet, previous_packet_dropped, 1);
 		return sequence_write_defaults(p, s, &packet);
 	}
-	own.has_clock_id = own.has_timestamp = own.has_is_incremental = true;
-	own.clock_id = PERFETTO_CLOCK_OWN;
-	own.is_incremental = true;
-	machine.has_clock_id = machine.has_timestamp = true;
-	machine.clock_id = PERFETTO_CLOCK_MONOTONIC;
+	own.has_timestamp = true;
+	PUT_FIELD(own, clock_id, PERFETTO_CLOCK_OWN);
+	PUT_FIELD(own, is_incremental, true);
+	machine.has_timestamp = true;
+	PUT_FIELD(machine, clock_id, PERFETTO_CLOCK_MONOTONIC);
 	own.timestamp = machine.timestamp = s->last_ns = p->last_clock.monotonic;
-	snapshot.n_clocks = 2;
-	snapshot.clocks = list;
+	PUT_LIST(snapshot, clocks, 2, list);
 	packet.clock_snapshot = &snapshot;
-	packet.has_first_packet_on_sequence = true;
-	packet.first_packet_on_sequence = true;
+	PUT_FIELD(packet, first_packet_on_sequence, true);
 	return sequence_write_defaults(p, s, &packet);
 }
 

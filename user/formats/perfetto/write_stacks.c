@@ -90,23 +90,21 @@ static int stacks_define_mapping(struct perfetto *p, const struct sequence *s,
 	uint64_t path_ids[] = { mapping->id };
 	uint8_t bytes[64];
 
-	path.has_iid = path.has_str = true;
-	path.iid = mapping->id;
+	path.has_str = true;
+	PUT_FIELD(path, iid, mapping->id);
 	path.str.data = (uint8_t *)code_mapping_path(mapping);
 	path.str.len = strnlen(code_mapping_path(mapping), MAX_PATH);
-	id.has_iid = id.has_str = true;
-	id.iid = mapping->id;
+	id.has_str = true;
+	PUT_FIELD(id, iid, mapping->id);
 	id.str.data = bytes;
 	id.str.len = build_id_bytes(mapping->build_id, bytes, sizeof(bytes));
-	m.has_iid = m.has_build_id = m.has_start = m.has_end = true;
+	m.has_iid = m.has_build_id = true;
 	m.iid = m.build_id = mapping->id;
-	m.start = mapping->start;
-	m.end = mapping->end;
-	m.has_load_bias = m.has_exact_offset = true;
-	m.load_bias = mapping->load_bias;
-	m.exact_offset = mapping->offset;
-	m.n_path_string_ids = 1;
-	m.path_string_ids = path_ids;
+	PUT_FIELD(m, start, mapping->start);
+	PUT_FIELD(m, end, mapping->end);
+	PUT_FIELD(m, load_bias, mapping->load_bias);
+	PUT_FIELD(m, exact_offset, mapping->offset);
+	PUT_LIST(m, path_string_ids, 1, path_ids);
 	data.n_mapping_paths = data.n_build_ids = data.n_mappings = 1;
 	data.mapping_paths = paths;
 	data.build_ids = ids;
@@ -148,9 +146,8 @@ static int stacks_define_frame(struct perfetto *p, struct sequence *s,
 		r = stacks_define_mapping(p, s, mapping);
 	if (r < 0)
 		return r;
-	f.has_iid = f.has_rel_pc = true;
-	f.iid = frame->id;
-	f.rel_pc = frame->rel_pc;
+	PUT_FIELD(f, iid, frame->id);
+	PUT_FIELD(f, rel_pc, frame->rel_pc);
 	f.has_mapping_id = mapping != NULL;
 	f.mapping_id = mapping ? mapping->id : 0;
 	if (function) {
@@ -158,11 +155,9 @@ static int stacks_define_frame(struct perfetto *p, struct sequence *s,
 		f.function_name_id = name.iid = frame->id;
 		name.str.data = (uint8_t *)function->text;
 		name.str.len = text_fit(function->text, function->length, LIMIT_NAME);
-		data.n_function_names = 1;
-		data.function_names = names;
+		PUT_LIST(data, function_names, 1, names);
 	}
-	data.n_frames = 1;
-	data.frames = frames;
+	PUT_LIST(data, frames, 1, frames);
 	stacks_remember_frame(p, frame);
 	return perfetto_write_interned(p, s, &data);
 }
@@ -185,12 +180,9 @@ static int stacks_define_callstack(struct perfetto *p, struct sequence *s,
 			return r;
 		ids[--n] = at->frame->id;
 	}
-	c.has_iid = true;
-	c.iid = callstack->id;
-	c.n_frame_ids = callstack->depth;
-	c.frame_ids = ids;
-	data.n_callstacks = 1;
-	data.callstacks = stacks;
+	PUT_FIELD(c, iid, callstack->id);
+	PUT_LIST(c, frame_ids, callstack->depth, ids);
+	PUT_LIST(data, callstacks, 1, stacks);
 	return perfetto_write_interned(p, s, &data);
 }
 
@@ -219,10 +211,9 @@ void perfetto_sample_defaults(struct perfetto *p, Perfetto__Protos__PerfSampleDe
 	if (!p->period_ns)
 		return;
 	perfetto__protos__perf_timebase__init(t);
-	t->has_frequency = t->has_counter = true;
 	/* Our reader gets the period back by the same division. */
-	t->frequency = (1000000000 + p->period_ns / 2) / p->period_ns;
-	t->counter = COUNTER_CPU_CLOCK;
+	PUT_FIELD(*t, frequency, (1000000000 + p->period_ns / 2) / p->period_ns);
+	PUT_FIELD(*t, counter, COUNTER_CPU_CLOCK);
 	defaults->timebase = t;
 }
 
@@ -289,10 +280,8 @@ static void symbols_fill_lines(const struct code_frame *frame,
 			       Perfetto__Protos__SymbolLine **list)
 {
 	perfetto__protos__address_symbols__init(symbols);
-	symbols->has_address = true;
-	symbols->address = frame->rel_pc;
-	symbols->n_lines = frame->n_lines;
-	symbols->lines = list;
+	PUT_FIELD(*symbols, address, frame->rel_pc);
+	PUT_LIST(*symbols, lines, frame->n_lines, list);
 	for (uint32_t i = 0; i < frame->n_lines; i++) {
 		const struct code_line *line = &frame->lines[i];
 
@@ -335,8 +324,7 @@ static int stacks_write_module(struct perfetto *p, const struct code_frame *cons
 		lists->list[i] = &lists->symbols[i];
 		symbols_fill_lines(frames[i], &lists->symbols[i], lists->lines[i], lists->of[i]);
 	}
-	module.n_address_symbols = n;
-	module.address_symbols = lists->list;
+	PUT_LIST(module, address_symbols, n, lists->list);
 	packet.module_symbols = &module;
 	r = perfetto_write(p, &packet);
 	free(lists);

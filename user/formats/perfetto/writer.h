@@ -3,11 +3,14 @@
 #ifndef PROFTRACE_FORMATS_PERFETTO_WRITER_H
 #define PROFTRACE_FORMATS_PERFETTO_WRITER_H
 
-#include "formats/writer.h"
 #include "timeline/origin.h"
 #include "formats/perfetto/write_intern.h"
 #include "formats/sink.h"
 #include "perfetto_trace.pb-c.h"
+
+/* Sets a field of a message of the generated code: an optional one, or a list with its length. */
+#define PUT_FIELD(message, field, value)  ((message).has_##field = true, (message).field = (value))
+#define PUT_LIST(message, field, n, list) ((message).n_##field = (n), (message).field = (list))
 
 enum {
 	PERFETTO_SHARED =

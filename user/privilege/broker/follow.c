@@ -320,8 +320,7 @@ int follow_start(struct follow *w, int socket)
 	int error = cleaner_start(w->cleaner);
 
 	w->socket = socket;
-	if (!error)
-		error = -pthread_create(&w->thread, NULL, follow_run, w);
+	error = error ?: -pthread_create(&w->thread, NULL, follow_run, w);
 	w->running = !error;
 	return error;
 }

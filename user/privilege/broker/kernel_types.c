@@ -486,12 +486,10 @@ int kernel_types_subset(const struct kernel_types *k, const struct btf *programs
 	c.order = malloc(k->n * sizeof(*c.order));
 	if (w && c.number && c.order)
 		error = want_all(w, programs);
-	if (!error)
-		error = copy_all(&c, w);
+	error = error ?: copy_all(&c, w);
 	if (!error && !c.n)
 		error = -ENOENT;
-	if (!error)
-		error = put_together(&c, ret_data, ret_size);
+	error = error ?: put_together(&c, ret_data, ret_size);
 	free(w);
 	free(c.number);
 	free(c.order);

@@ -175,18 +175,13 @@ struct process *links_process(const struct links *links, pid_t pid)
 
 struct process *links_process_new(struct links *links, pid_t pid)
 {
-	struct process *p =
-		HASH_COUNT(links->processes) < PROCESSES_MOST ? calloc(1, sizeof(*p)) : NULL;
+	struct process *p = NULL;
 
-	if (!p)
-		return NULL;
-	p->pid = pid;
-	p->since_ns = clock_ns(CLOCK_MONOTONIC);
-	HASH_ADD_INT(links->processes, pid, p);
-	if (hash_added(hh, p))
-		return p;
-	free(p);
-	return NULL;
+	if (HASH_COUNT(links->processes) < PROCESSES_MOST)
+		p = hash_add_new(hh, links->processes, pid, pid);
+	if (p)
+		p->since_ns = clock_ns(CLOCK_MONOTONIC);
+	return p;
 }
 
 static bool process_has(const struct process *p, uint32_t number)
@@ -345,12 +340,11 @@ static bool process_wants(const struct links *links, const struct process *p, ui
 static void links_spread(struct links *links, const struct loaded_programs *programs,
 			 uint32_t number)
 {
-	struct process *p, *next;
 	bool more = true;
 
 	while (more) {
 		more = false;
-		HASH_ITER (hh, links->processes, p, next)
+		hash_each (links->processes, p)
 			more |= process_wants(links, p, number) &&
 				!process_attach(links, programs, p, number, false);
 	}
@@ -445,9 +439,8 @@ int links_add(struct links *links, const struct loaded_programs *programs, struc
 static struct member *links_take_closing(struct links *links)
 {
 	struct member *list = NULL, **at, *m;
-	struct process *p, *next;
 
-	HASH_ITER (hh, links->processes, p, next) {
+	hash_each (links->processes, p) {
 		for (at = &p->members; (m = *at);) {
 			if (!links->list[m->link].closing) {
 				at = &m->next;

@@ -527,8 +527,7 @@ static int give_fds(struct proftrace_bpf *skel, const struct broker_config *conf
 	n = *n_fds;
 	error = attach_watchers(skel, fds, n_fds);
 	loaded->n_links = *n_fds - n;
-	if (!error)
-		error = make_buffers(skel, config, fds, n_fds, &loaded->n_buffers);
+	error = error ?: make_buffers(skel, config, fds, n_fds, &loaded->n_buffers);
 	return error;
 }
 
@@ -648,10 +647,8 @@ static int load_and_give(const struct broker_config *config, struct loaded_progr
 					   fd);
 		error = skel ? 0 : -errno;
 	}
-	if (!error)
-		error = load(skel, config, types, programs, loaded);
-	if (!error)
-		error = give_fds(skel, config, loaded, fds, n_fds);
+	error = error ?: load(skel, config, types, programs, loaded);
+	error = error ?: give_fds(skel, config, loaded, fds, n_fds);
 	proftrace_bpf__destroy(skel);
 	libbpf_unregister_prog_handler(handler);
 	kernel_types_free(types);

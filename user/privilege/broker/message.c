@@ -35,9 +35,7 @@ int message_send(int socket, const void *head, size_t head_size, const void *bod
 		c->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
 		memcpy(CMSG_DATA(c), fds, sizeof(int) * n_fds);
 	}
-	do
-		n = sendmsg(socket, &msg, MSG_NOSIGNAL);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(sendmsg(socket, &msg, MSG_NOSIGNAL));
 	if (n < 0)
 		return -errno;
 	return (size_t)n == head_size + body_size ? 0 : -EIO;
@@ -65,9 +63,7 @@ int message_receive_parts(int socket, void *head, size_t head_size, void *body, 
 	ssize_t n;
 
 	*n_fds = 0;
-	do
-		n = recvmsg(socket, &msg, MSG_CMSG_CLOEXEC);
-	while (n < 0 && errno == EINTR);
+	n = TEMP_FAILURE_RETRY(recvmsg(socket, &msg, MSG_CMSG_CLOEXEC));
 	if (n < 0)
 		return -errno;
 	for (c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {

@@ -388,8 +388,7 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 		return error;
 	if (each && s->links)
 		error = follow_new(s->links, &s->programs, config->own_only, &s->follow);
-	if (!error)
-		error = give_up_the_rest(s->programs.uprobe_multi, f);
+	error = error ?: give_up_the_rest(s->programs.uprobe_multi, f);
 	/* Without seccomp it goes on: the requests are checked in any case. */
 	reply->loaded.confined = !confine_broker(!s->programs.uprobe_multi);
 	if (!error && (!s->links || remember_asked(s)))

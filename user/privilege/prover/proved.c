@@ -221,8 +221,7 @@ static int prover_greet(struct provers *p)
 	debug = prover_open_debug_file(hello.build_id, hello.build_id_size);
 	if (debug >= 0)
 		error = function_symbols_add(&p->symbols, debug);
-	if (!error)
-		error = message_send(p->prover, "", 1, NULL, 0, &debug, debug >= 0);
+	error = error ?: message_send(p->prover, "", 1, NULL, 0, &debug, debug >= 0);
 	if (debug >= 0)
 		close(debug);
 	return error;
@@ -240,10 +239,8 @@ static int prover_start_for(struct provers *p, int elf_fd, const struct file_sta
 	p->prover = starter_prover(p->starter, elf_fd);
 	if (p->prover < 0)
 		error = p->prover;
-	if (!error)
-		error = function_symbols_add(&p->symbols, elf_fd);
-	if (!error)
-		error = prover_greet(p);
+	error = error ?: function_symbols_add(&p->symbols, elf_fd);
+	error = error ?: prover_greet(p);
 	if (error) {
 		prover_end(p);
 		return error;
@@ -363,10 +360,8 @@ int provers_request(struct provers *p, int elf_fd, const uint64_t *vaddrs, unsig
 	if (!error)
 		error = message_send(p->prover, &p->request,
 				     offsetof(__typeof__(p->request), vaddrs[n]), NULL, 0, NULL, 0);
-	if (!error)
-		error = message_receive(p->prover, p->reply, sizeof(p->reply), &size, NULL, &none);
-	if (!error)
-		error = prover_check_reply(p, elf_fd, size, vaddrs, n, &wrong);
+	error = error ?: message_receive(p->prover, p->reply, sizeof(p->reply), &size, NULL, &none);
+	error = error ?: prover_check_reply(p, elf_fd, size, vaddrs, n, &wrong);
 	if (error) {
 		prover_end(p);
 		return failure_set(f, -EBADMSG, "cannot analyse functions", "", wrong);

@@ -220,8 +220,7 @@ int starter_prover(int starter, int elf_fd)
 	size_t size;
 
 	error = message_send(starter, "", 1, NULL, 0, &elf_fd, 1);
-	if (!error)
-		error = message_receive(starter, &answer, sizeof(answer), &size, &channel, &n);
+	error = error ?: message_receive(starter, &answer, sizeof(answer), &size, &channel, &n);
 	if (error)
 		return error;
 	if (n == 1)

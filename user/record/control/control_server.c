@@ -19,7 +19,6 @@
 #include "capture/capture.h"
 #include "base/clock.h"
 #include "record/control/control.h"
-#include "record/overhead.h"
 #include "record/record.h"
 
 #define CLIENTS	     8

@@ -45,18 +45,13 @@ static void diff_row_free(struct diff *d, struct diff_row *row)
 
 void diff_free(struct diff *d)
 {
-	struct diff_row *row, *next_row;
-	struct diff_edge *edge, *next;
 	unsigned i;
 
 	if (!d)
 		return;
 	diff_threads_forget(d);
-	HASH_ITER (hh, d->edges, edge, next) {
-		HASH_DEL(d->edges, edge);
-		free(edge);
-	}
-	HASH_ITER (hh, d->rows, row, next_row) {
+	hash_clear(hh, d->edges, edge);
+	hash_each (d->rows, row) {
 		HASH_DEL(d->rows, row);
 		diff_row_free(d, row);
 	}

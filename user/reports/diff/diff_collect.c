@@ -209,17 +209,8 @@ static struct diff_thread *diff_thread_get(struct diff *d, uint64_t uuid)
 	if (thread && thread->uuid == uuid)
 		return thread;
 	HASH_FIND(hh, d->threads, &uuid, sizeof(uuid), thread);
-	if (!thread) {
-		thread = calloc(1, sizeof(*thread));
-		if (!thread)
-			return NULL;
-		thread->uuid = uuid;
-		HASH_ADD(hh, d->threads, uuid, sizeof(thread->uuid), thread);
-		if (!hash_added(hh, thread)) {
-			free(thread);
-			return NULL;
-		}
-	}
+	if (!thread)
+		thread = hash_add_new(hh, d->threads, uuid, uuid);
 	*recent = thread;
 	return thread;
 }
@@ -234,9 +225,7 @@ static void diff_thread_free(struct diff *d, struct diff_thread *thread)
 
 void diff_threads_forget(struct diff *d)
 {
-	struct diff_thread *thread, *next;
-
-	HASH_ITER (hh, d->threads, thread, next)
+	hash_each (d->threads, thread)
 		diff_thread_free(d, thread);
 }
 
@@ -259,17 +248,10 @@ static void add_edge(struct diff *d, struct diff_row *parent, struct diff_row *c
 	HASH_FIND(hh, d->edges, &key, sizeof(key), edge);
 	if (!edge && HASH_CNT(hh, d->edges) == DIFF_MAX_EDGES)
 		return;
-	if (!edge) {
-		edge = calloc(1, sizeof(*edge));
-		if (!edge)
-			return;
-		edge->key = key;
-		HASH_ADD(hh, d->edges, key, sizeof(edge->key), edge);
-		if (!hash_added(hh, edge)) {
-			free(edge);
-			return;
-		}
-	}
+	if (!edge)
+		edge = hash_add_new(hh, d->edges, key, key);
+	if (!edge)
+		return;
 	edge->total[d->is_b] += duration;
 	edge->count[d->is_b]++;
 }

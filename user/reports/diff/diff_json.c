@@ -11,7 +11,7 @@ static void put_field(FILE *out, const char *key, double value)
 static void put_result(const struct diff *d, FILE *out, enum diff_metric metric,
 		       const struct diff_result *r)
 {
-	put_json_string(out, diff_metric_name(d, metric));
+	put_json_string(out, "", diff_metric_name(d, metric));
 	fputs(": {\"a\": ", out);
 	put_json_double(out, r->a);
 	put_field(out, "b", r->b);
@@ -31,7 +31,7 @@ static void put_row_name(FILE *out, const struct diff_row *row)
 {
 	char title[DIFF_CELL];
 
-	put_json_string(out, diff_row_title(row, title));
+	put_json_string(out, "", diff_row_title(row, title));
 }
 
 static void put_why(const struct diff *d, FILE *out, const struct diff_row *row)
@@ -62,8 +62,7 @@ static void put_why(const struct diff *d, FILE *out, const struct diff_row *row)
 	}
 	fputs("], \"counters\": {", out);
 	for (i = 0; i < why.n_counters; i++) {
-		fputs(i ? ", " : "", out);
-		put_json_string(out, why.counters[i].name->text);
+		put_json_string(out, i ? ", " : "", why.counters[i].name->text);
 		fputs(": {\"a\": ", out);
 		put_json_double(out, why.counters[i].a);
 		put_field(out, "b", why.counters[i].b);
@@ -85,7 +84,7 @@ static void put_row(const struct diff *d, FILE *out, const struct diff_row *row)
 	unsigned m;
 
 	fprintf(out, "{\"kind\": \"%s\", ", kinds[row->key.kind]);
-	put_json_name(out, "category", row->key.category);
+	put_json_name(out, "\"category\": ", row->key.category);
 	fputs(", \"name\": ", out);
 	put_row_name(out, row);
 	fprintf(out, ", \"decision\": \"%s\", \"runs_a\": %u, \"runs_b\": %u, \"metrics\": {",
@@ -112,8 +111,7 @@ static void put_side(const struct diff *d, FILE *out, bool is_b)
 	for (i = 0; i < d->n_runs; i++) {
 		if (d->runs[i].is_b != is_b)
 			continue;
-		fputs(comma ? ", " : "", out);
-		put_json_string(out, d->runs[i].path);
+		put_json_string(out, comma ? ", " : "", d->runs[i].path);
 		comma = true;
 	}
 	fputs("],\n", out);
@@ -131,8 +129,7 @@ int diff_print_json(const struct diff *d, FILE *out)
 	put_side(d, out, true);
 	fprintf(out, "  \"samples_are\": \"%s\",\n  \"samples_a\": %u,\n  \"samples_b\": %u,\n",
 		d->in_blocks ? "blocks" : "runs", d->n_side[0], d->n_side[1]);
-	fputs("  \"per\": ", out);
-	put_json_string(out, diff_unit_text(d, unit));
+	put_json_string(out, "  \"per\": ", diff_unit_text(d, unit));
 	fputs(",\n  \"confidence\": ", out);
 	put_json_double(out, d->options->confidence);
 	fprintf(out,

@@ -24,14 +24,9 @@ struct flame *flame_new(void)
 
 void flame_free(struct flame *flame)
 {
-	struct flame_node *node, *next;
-
 	if (!flame)
 		return;
-	HASH_ITER (hh, flame->nodes, node, next) {
-		HASH_DEL(flame->nodes, node);
-		free(node);
-	}
+	hash_clear(hh, flame->nodes, node);
 	free(flame);
 }
 
@@ -54,14 +49,12 @@ static struct flame_node *flame_child(struct flame *flame, struct flame_node *pa
 	}
 	if (HASH_COUNT(flame->nodes) == FLAME_MAX_FRAMES)
 		return NULL;
-	node = calloc(1, sizeof(*node));
+	node = hash_add_new(hh, flame->nodes, key, key);
 	if (!node)
 		return NULL;
-	node->key = key;
 	node->kind = frame->kind;
 	node->next = parent->children;
 	parent->children = node;
-	HASH_ADD(hh, flame->nodes, key, sizeof(key), node);
 	return node;
 }
 

@@ -86,37 +86,19 @@ static int flame_samples_fact(struct consumer *consumer, const struct fact *fact
 	key.process = fact->process ? fact->process->name : NULL;
 	HASH_FIND(hh, s->stacks, &key, sizeof(key), stack);
 	if (!stack) {
-		stack = calloc(1, sizeof(*stack));
+		stack = hash_add_new(hh, s->stacks, key, key);
 		if (!stack)
 			return -ENOMEM;
-		stack->key = key;
-		HASH_ADD(hh, s->stacks, key, sizeof(key), stack);
 	}
 	stack->n++;
-	return 0;
-}
-
-static int flame_samples_flush(struct consumer *consumer)
-{
-	(void)consumer;
-	return 0;
-}
-
-static int flame_samples_close(struct consumer *consumer, const struct account *account)
-{
-	(void)consumer, (void)account;
 	return 0;
 }
 
 static void flame_samples_free(struct consumer *consumer)
 {
 	struct flame_samples *s = flame_samples_of(consumer);
-	struct stack_count *stack, *next;
 
-	HASH_ITER (hh, s->stacks, stack, next) {
-		HASH_DEL(s->stacks, stack);
-		free(stack);
-	}
+	hash_clear(hh, s->stacks, stack);
 	free(s->fits);
 	free(s);
 }
@@ -124,8 +106,6 @@ static void flame_samples_free(struct consumer *consumer)
 static const struct consumer_ops samples_ops = {
 	.name = "flame graph",
 	.fact = flame_samples_fact,
-	.flush = flame_samples_flush,
-	.close = flame_samples_close,
 	.free = flame_samples_free,
 };
 

@@ -128,16 +128,14 @@ int report_flame(const struct flame_options *o, struct consumer *consumer, struc
 	int error = flame && out ? flame_samples_fill(consumer, names, flame) : -ENOMEM;
 
 	flame_samples_counts(consumer, &n);
-	if (!error)
-		error = draw_flame(o, &n, flame, paths, n_paths, out);
+	error = error ?: draw_flame(o, &n, flame, paths, n_paths, out);
 	if (out && fclose(out) && !error)
 		error = -ENOMEM;
 	if (error)
 		failure_set(f, error, "cannot draw", paths[0], NULL);
 	else
 		error = check_samples(o, &n, paths, n_paths, f);
-	if (!error)
-		error = write_flame_bytes(path, bytes, size, f);
+	error = error ?: write_flame_bytes(path, bytes, size, f);
 	if (!error && flame_cut(flame) && !o->quiet)
 		print_visible(
 			stderr,

@@ -152,17 +152,8 @@ static void select_follow_flow(struct select *s, uint64_t id, bool kept)
 	struct select_flow *flow;
 
 	HASH_FIND(hh, s->flows, &id, sizeof(id), flow);
-	if (!flow && HASH_CNT(hh, s->flows) < SELECT_MAX_FLOWS) {
-		flow = calloc(1, sizeof(*flow));
-		if (!flow)
-			return;
-		flow->id = id;
-		HASH_ADD(hh, s->flows, id, sizeof(flow->id), flow);
-		if (!hash_added(hh, flow)) {
-			free(flow);
-			return;
-		}
-	}
+	if (!flow && HASH_CNT(hh, s->flows) < SELECT_MAX_FLOWS)
+		flow = hash_add_new(hh, s->flows, id, id);
 	if (!flow) {
 		s->count.flows_not_followed++;
 		return;
@@ -392,13 +383,9 @@ static int select_close(struct consumer *consumer, const struct account *account
 static void select_free(struct consumer *consumer)
 {
 	struct select *s = select_of(consumer);
-	struct select_flow *flow, *next;
 
 	select_forget_tracks(s);
-	HASH_ITER (hh, s->flows, flow, next) {
-		HASH_DEL(s->flows, flow);
-		free(flow);
-	}
+	hash_clear(hh, s->flows, flow);
 	condition_free(s->where);
 	free(s->decided);
 	free(s);

@@ -13,20 +13,6 @@
 
 #include "base/array.h"
 
-static struct select_track *select_track_add(struct select *s, uint64_t uuid)
-{
-	struct select_track *track = calloc(1, sizeof(*track));
-
-	if (!track)
-		return NULL;
-	track->uuid = uuid;
-	HASH_ADD(hh, s->tracks, uuid, sizeof(track->uuid), track);
-	if (hash_added(hh, track))
-		return track;
-	free(track);
-	return NULL;
-}
-
 struct select_track *select_track_get(struct select *s, uint64_t uuid)
 {
 	struct select_track **recent = &s->recent[uuid & (SELECT_RECENT - 1)];
@@ -36,7 +22,7 @@ struct select_track *select_track_get(struct select *s, uint64_t uuid)
 		return track;
 	HASH_FIND(hh, s->tracks, &uuid, sizeof(uuid), track);
 	if (!track)
-		track = select_track_add(s, uuid);
+		track = hash_add_new(hh, s->tracks, uuid, uuid);
 	*recent = track;
 	return track;
 }
@@ -53,9 +39,7 @@ void select_track_free(struct select *s, struct select_track *track)
 
 void select_forget_tracks(struct select *s)
 {
-	struct select_track *track, *next;
-
-	HASH_ITER (hh, s->tracks, track, next)
+	hash_each (s->tracks, track)
 		select_track_free(s, track);
 }
 

@@ -192,18 +192,6 @@ bool slowest_complete(const struct consumer *consumer)
 
 /* --- the handler -------------------------------------------------------------------------------- */
 
-static int slowest_flush(struct consumer *consumer)
-{
-	(void)consumer;
-	return 0;
-}
-
-static int slowest_close(struct consumer *consumer, const struct account *account)
-{
-	(void)consumer, (void)account;
-	return 0;
-}
-
 static void slowest_free(struct consumer *consumer)
 {
 	struct slowest *s = (struct slowest *)consumer;
@@ -221,8 +209,6 @@ static void slowest_free(struct consumer *consumer)
 static const struct consumer_ops slowest_ops = {
 	.name = "slowest",
 	.fact = slowest_fact,
-	.flush = slowest_flush,
-	.close = slowest_close,
 	.free = slowest_free,
 };
 

@@ -36,12 +36,8 @@ static void write_slowest_value(const struct csv *csv, const struct slow_value *
 		put_csv_time(out, csv->unit, value->ns);
 	else if (value->kind == SLOW_TEXT)
 		put_csv_text(out, value->arg.s);
-	else if (value->kind == SLOW_NUMBER && value->arg.type == ARG_DOUBLE)
-		put_csv_double(out, value->arg.d);
-	else if (value->kind == SLOW_NUMBER && value->arg.type == ARG_INT)
-		fprintf(out, "%" PRId64, value->arg.i);
 	else if (value->kind == SLOW_NUMBER)
-		fprintf(out, "%" PRIu64, value->arg.u);
+		put_number(out, &value->arg, put_csv_double);
 }
 
 static void write_row_names(const struct csv *csv, const struct slow_row *row, const char *what)

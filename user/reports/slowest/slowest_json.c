@@ -28,16 +28,12 @@ static void json_put_arg(FILE *out, const struct arg *arg)
 
 	switch (arg->type) {
 	case ARG_INT:
-		fprintf(out, "%" PRId64, arg->i);
-		break;
 	case ARG_UINT:
-		fprintf(out, "%" PRIu64, arg->u);
-		break;
 	case ARG_DOUBLE:
-		put_json_double(out, arg->d);
+		put_number(out, arg, put_json_double);
 		break;
 	case ARG_STRING:
-		put_json_string(out, arg->s);
+		put_json_string(out, "", arg->s);
 		break;
 	case ARG_BOOL:
 		fputs(arg->u ? "true" : "false", out);
@@ -67,8 +63,7 @@ static void json_put_slice_counters(const struct slow_instance *in, FILE *out)
 
 	fputs(", \"counters\": {", out);
 	for (i = 0; i < in->n_counters; i++) {
-		fputs(i ? ", " : "", out);
-		put_json_string(out, in->counters[i]->text);
+		put_json_string(out, i ? ", " : "", in->counters[i]->text);
 		fputs(": {", out);
 		json_put_counted(out, "total", in->deltas[i]);
 		fputs(", ", out);
@@ -98,8 +93,7 @@ static void json_put_args(const struct slow_instance *in, FILE *out)
 	for (i = 0; i < in->n_args; i++) {
 		if (is_repeated_arg(in, i))
 			continue;
-		fputs(n++ ? ", " : "", out);
-		put_json_string(out, in->args[i].key->text);
+		put_json_string(out, n++ ? ", " : "", in->args[i].key->text);
 		fputs(": ", out);
 		json_put_arg(out, &in->args[i]);
 	}
@@ -120,9 +114,8 @@ static void json_put_inside(const struct slow_tree *tree, FILE *out)
 
 		fprintf(out, "%s\n      {\"id\": %" PRIu32 ", \"in\": %" PRIu32 ", ",
 			i > 1 ? "," : "", i, node->parent);
-		put_json_name(out, "category", node->category);
-		fputs(", ", out);
-		put_json_name(out, "name", node->name);
+		put_json_name(out, "\"category\": ", node->category);
+		put_json_name(out, ", \"name\": ", node->name);
 		put_json_u64(out, "count", node->count);
 		put_json_u64(out, "total_ns", node->total_ns);
 		put_json_u64(out, "self_ns", node->self_ns);
@@ -139,7 +132,7 @@ static void json_put_samples(const struct slow_instance *in, FILE *out)
 	fputs(", \"samples\": [", out);
 	for (i = 0; i < n; i++) {
 		fputs(i ? ", {" : "{", out);
-		put_json_name(out, "function", functions[i]);
+		put_json_name(out, "\"function\": ", functions[i]);
 		put_json_u64(out, "count", slow_samples_in(in, functions[i]));
 		fputc('}', out);
 	}
@@ -154,8 +147,7 @@ static void json_put_stacks(const struct slow_instance *in, FILE *out)
 	fputs(", \"called_from\": [", out);
 	for (i = 0; i < in->n_stacks; i++) {
 		slow_stack_text(&in->stacks[i], text);
-		fputs(i ? ", {\"stack\": " : "{\"stack\": ", out);
-		put_json_string(out, text);
+		put_json_string(out, i ? ", {\"stack\": " : "{\"stack\": ", text);
 		put_json_u64(out, "count", in->stacks[i].count);
 		fputc('}', out);
 	}
@@ -165,18 +157,13 @@ static void json_put_stacks(const struct slow_instance *in, FILE *out)
 static void json_put_instance(const struct slow_instance *in, const struct stats_file *files,
 			      unsigned n_files, FILE *out)
 {
-	fputs("{\n    ", out);
-	put_json_name(out, "category", in->identity.category);
-	fputs(", ", out);
-	put_json_name(out, "name", in->identity.name);
-	fputs(", \"file\": ", out);
-	put_json_string(out, in->trace < n_files ? files[in->trace].path : "");
+	put_json_name(out, "{\n    \"category\": ", in->identity.category);
+	put_json_name(out, ", \"name\": ", in->identity.name);
+	put_json_string(out, ", \"file\": ", in->trace < n_files ? files[in->trace].path : "");
 	put_json_u64(out, "pid", in->pid);
-	fputs(", ", out);
-	put_json_name(out, "process", in->process);
+	put_json_name(out, ", \"process\": ", in->process);
 	put_json_u64(out, "tid", in->tid);
-	fputs(", ", out);
-	put_json_name(out, "thread", in->thread);
+	put_json_name(out, ", \"thread\": ", in->thread);
 	put_json_u64(out, "at_ns", in->offset_ns);
 	put_json_u64(out, "duration_ns", in->identity.duration_ns);
 	put_json_u64(out, "self_ns", in->self_ns);
@@ -204,8 +191,7 @@ int slowest_print_json(const struct consumer *slowest, FILE *out, const struct a
 
 	fprintf(out, "{\n  \"proftrace_slowest\": %d,\n", SLOWEST_JSON_VERSION);
 	stats_print_json_files(files, n_files, out);
-	fputs("  \"name\": ", out);
-	put_json_string(out, s->options.name);
+	put_json_string(out, "  \"name\": ", s->options.name);
 	put_json_u64(out, "count", s->count);
 	put_json_u64(out, "median_of", s->n_seen);
 	fputs(",\n  \"median\": ", out);

@@ -275,8 +275,7 @@ int slow_compare(struct slow_comparison *c, const struct slowest *slowest,
 
 	*c = (struct slow_comparison){ .slowest = slowest, .files = files, .n_files = n_files };
 	error = join_trees(c);
-	if (!error)
-		error = slow_join_stacks(c, max_children);
+	error = error ?: slow_join_stacks(c, max_children);
 	if (error)
 		return error;
 	choose_children(c, max_children);

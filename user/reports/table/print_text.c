@@ -13,12 +13,12 @@
  * Paths come here as they are, and what a program reads is often printed to a terminal as well. So control characters
  * are escapes, which a parser turns back. JSON cannot represent bytes that are not UTF-8.
  */
-void put_json_string(FILE *out, const char *text)
+void put_json_string(FILE *out, const char *before, const char *text)
 {
 	size_t left = strlen(text), length;
 	uint32_t code = 0;
 
-	fputc('"', out);
+	fprintf(out, "%s\"", before);
 	for (; left; text += length, left -= length) {
 		length = utf8_decode((const unsigned char *)text, left, &code);
 		if (!length)
@@ -34,13 +34,12 @@ void put_json_string(FILE *out, const char *text)
 	fputc('"', out);
 }
 
-void put_json_name(FILE *out, const char *key, const struct name *name)
+void put_json_name(FILE *out, const char *before, const struct name *name)
 {
-	fprintf(out, "\"%s\": ", key);
 	if (name)
-		put_json_string(out, name->text);
+		put_json_string(out, before, name->text);
 	else
-		fputs("null", out);
+		fprintf(out, "%snull", before);
 }
 
 void put_json_u64(FILE *out, const char *key, uint64_t value)
@@ -56,6 +55,16 @@ void put_json_double(FILE *out, double value)
 		fwrite(number, 1, (size_t)(json_double(number, value) - number), out);
 	else
 		fputs("null", out);
+}
+
+void put_number(FILE *out, const struct arg *arg, void (*put_double)(FILE *out, double value))
+{
+	if (arg->type == ARG_INT)
+		fprintf(out, "%" PRId64, arg->i);
+	else if (arg->type == ARG_DOUBLE)
+		put_double(out, arg->d);
+	else
+		fprintf(out, "%" PRIu64, arg->u);
 }
 
 void put_csv_text(FILE *out, const char *text)

@@ -21,16 +21,8 @@ static struct stats_row *stats_row_new(struct stats *stats, enum stats_part part
 
 	if (HASH_CNT(hh, stats->parts[part]) >= stats->limit_rows)
 		return &stats->other[part];
-	row = calloc(1, sizeof(*row));
-	if (!row)
-		return &stats->other[part];
-	row->key = *key;
-	HASH_ADD(hh, stats->parts[part], key, sizeof(*key), row);
-	if (!hash_added(hh, row)) {
-		free(row);
-		return &stats->other[part];
-	}
-	return row;
+	row = hash_add_new(hh, stats->parts[part], key, *key);
+	return row ? row : &stats->other[part];
 }
 
 struct stats_row *stats_row_find(struct stats *stats, enum stats_part part,
@@ -160,17 +152,7 @@ static struct stats_owner *find_or_add_owner(struct stats *stats, uint64_t uuid)
 	struct stats_owner *owner;
 
 	HASH_FIND(hh, stats->owners, &uuid, sizeof(uuid), owner);
-	if (owner)
-		return owner;
-	owner = calloc(1, sizeof(*owner));
-	if (!owner)
-		return NULL;
-	owner->uuid = uuid;
-	HASH_ADD(hh, stats->owners, uuid, sizeof(owner->uuid), owner);
-	if (hash_added(hh, owner))
-		return owner;
-	free(owner);
-	return NULL;
+	return owner ? owner : hash_add_new(hh, stats->owners, uuid, uuid);
 }
 
 static void update_owner(struct stats *stats, const struct process *process,
@@ -332,18 +314,6 @@ static int stats_fact(struct consumer *consumer, const struct fact *fact)
 	}
 }
 
-static int stats_flush(struct consumer *consumer)
-{
-	(void)consumer;
-	return 0;
-}
-
-static int stats_close(struct consumer *consumer, const struct account *account)
-{
-	(void)consumer, (void)account;
-	return 0;
-}
-
 /* --- rows as a whole --------------------------------------------------------------------------- */
 
 static void merge_counted(struct stats_row *to, const struct stats_row *from)
@@ -460,15 +430,10 @@ void stats_next_trace(struct consumer *consumer)
 void stats_clear(struct consumer *consumer)
 {
 	struct stats *stats = (struct stats *)consumer;
-	struct stats_row *row, *next;
 	int part;
 
 	for (part = 0; part < STATS_PARTS; part++) {
-		HASH_ITER (hh, stats->parts[part], row, next) {
-			HASH_DEL(stats->parts[part], row);
-			stats_row_clear(row);
-			free(row);
-		}
+		hash_clear(hh, stats->parts[part], row, stats_row_clear(row));
 		stats_row_clear(&stats->other[part]);
 		stats->other[part] = (struct stats_row){ .other = true };
 	}
@@ -482,21 +447,15 @@ void stats_clear(struct consumer *consumer)
 static void stats_free(struct consumer *consumer)
 {
 	struct stats *stats = (struct stats *)consumer;
-	struct stats_owner *owner, *next;
 
 	stats_clear(consumer);
-	HASH_ITER (hh, stats->owners, owner, next) {
-		HASH_DEL(stats->owners, owner);
-		free(owner);
-	}
+	hash_clear(hh, stats->owners, owner);
 	free(stats);
 }
 
 static const struct consumer_ops stats_ops = {
 	.name = "stats",
 	.fact = stats_fact,
-	.flush = stats_flush,
-	.close = stats_close,
 	.free = stats_free,
 };
 

@@ -17,16 +17,6 @@ static void csv_put_name(FILE *out, const struct name *name)
 	put_csv_text(out, name ? name->text : "");
 }
 
-static void csv_put_arg(FILE *out, const struct arg *arg)
-{
-	if (arg->type == ARG_INT)
-		fprintf(out, "%" PRId64, arg->i);
-	else if (arg->type == ARG_DOUBLE)
-		put_csv_double(out, arg->d);
-	else
-		fprintf(out, "%" PRIu64, arg->u);
-}
-
 static void csv_put_value(FILE *out, enum stats_unit unit, const struct stats_value *value)
 {
 	fputc(',', out);
@@ -45,7 +35,7 @@ static void csv_put_value(FILE *out, enum stats_unit unit, const struct stats_va
 		put_csv_double(out, (double)value->number);
 		break;
 	case STATS_VALUE_ARG:
-		csv_put_arg(out, &value->arg);
+		put_number(out, &value->arg, put_csv_double);
 		break;
 	}
 }

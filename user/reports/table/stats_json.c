@@ -17,16 +17,6 @@ enum {
 
 /* --- pieces ------------------------------------------------------------------------------------ */
 
-static void json_put_number(FILE *out, const struct arg *arg)
-{
-	if (arg->type == ARG_INT)
-		fprintf(out, "%" PRId64, arg->i);
-	else if (arg->type == ARG_DOUBLE)
-		put_json_double(out, arg->d);
-	else
-		fprintf(out, "%" PRIu64, arg->u);
-}
-
 static void json_put_value(FILE *out, const char *key, const struct stats_value *value)
 {
 	fprintf(out, ", \"%s\": ", key);
@@ -44,7 +34,7 @@ static void json_put_value(FILE *out, const char *key, const struct stats_value 
 		put_json_double(out, (double)value->number);
 		break;
 	case STATS_VALUE_ARG:
-		json_put_number(out, &value->arg);
+		put_number(out, &value->arg, put_json_double);
 		break;
 	}
 }
@@ -87,18 +77,17 @@ static void json_put_owner(const struct stats_view *view, const struct stats_row
 	const struct stats_owner *owner = stats_row_owner(view->stats, row);
 
 	if (view->stats->by) {
-		fputs(", ", out);
-		put_json_name(out, "by", owner ? owner->group : NULL);
+		put_json_name(out, ", \"by\": ", owner ? owner->group : NULL);
 		return;
 	}
 	if (!owner)
 		return;
-	fprintf(out, ", \"pid\": %" PRIu32 ", ", owner->pid);
-	put_json_name(out, "process", owner->process);
+	fprintf(out, ", \"pid\": %" PRIu32, owner->pid);
+	put_json_name(out, ", \"process\": ", owner->process);
 	if (!owner->tid)
 		return;
-	fprintf(out, ", \"tid\": %" PRIu32 ", ", owner->tid);
-	put_json_name(out, "thread", owner->thread);
+	fprintf(out, ", \"tid\": %" PRIu32, owner->tid);
+	put_json_name(out, ", \"thread\": ", owner->thread);
 }
 
 static void json_put_counters(const struct stats_view *view, const struct stats_row *row, FILE *out)
@@ -126,7 +115,7 @@ static void json_put_counters(const struct stats_view *view, const struct stats_
 			continue;
 		fputs(comma ? ", " : "", out);
 		comma = true;
-		put_json_string(out, stats->counters[c]->text);
+		put_json_string(out, "", stats->counters[c]->text);
 		fprintf(out, ": {\"calls\": %" PRIu64, counted->calls);
 		put_json_u64(out, "total", counted->total);
 		for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
@@ -149,17 +138,13 @@ static void json_put_row(const struct stats_view *view, const struct stats_row *
 	char buffer[STATS_DISPLAY_NAME];
 	size_t i;
 
-	fputc('{', out);
-	put_json_name(out, "category", row->key.category);
-	fputs(", \"name\": ", out);
-	put_json_string(out, stats_row_name(row, buffer));
+	put_json_name(out, "{\"category\": ", row->key.category);
+	put_json_string(out, ", \"name\": ", stats_row_name(row, buffer));
 	if (row->other)
 		fputs(", \"other\": true", out);
 	json_put_owner(view, row, out);
-	if (view->part == STATS_COUNTERS) {
-		fputs(", ", out);
-		put_json_name(out, "unit", row->unit);
-	}
+	if (view->part == STATS_COUNTERS)
+		put_json_name(out, ", \"unit\": ", row->unit);
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		const struct stats_column column = { .what = numbers[i].what };
 		struct stats_value value = stats_value(view, row, &column);
@@ -198,8 +183,7 @@ void stats_print_json_files(const struct stats_file *files, unsigned n, FILE *ou
 
 	fputs("  \"files\": [", out);
 	for (i = 0; i < n; i++) {
-		fputs(i ? ",\n    {\"path\": " : "\n    {\"path\": ", out);
-		put_json_string(out, files[i].path);
+		put_json_string(out, i ? ",\n    {\"path\": " : "\n    {\"path\": ", files[i].path);
 		fputs(", \"truncated_at\": ", out);
 		if (files[i].is_truncated)
 			fprintf(out, "%" PRIu64 "}", files[i].truncated_at);
@@ -220,15 +204,13 @@ static void json_put_leaks(const struct stats_view *view, FILE *out)
 		if (!stats_leak_wanted(view, leak))
 			continue;
 		fputs(n++ ? ",\n    {" : "\n    {", out);
-		put_json_name(out, "category", leak->category);
-		fputs(", ", out);
-		put_json_name(out, "pool", leak->pool);
+		put_json_name(out, "\"category\": ", leak->category);
+		put_json_name(out, ", \"pool\": ", leak->pool);
 		fprintf(out, ", \"address\": \"0x%" PRIx64 "\"", leak->address);
 		put_json_u64(out, "size_bytes", leak->size);
 		put_json_u64(out, "pid", leak->pid);
 		put_json_u64(out, "tid", leak->tid);
-		fputs(", ", out);
-		put_json_name(out, "slice", leak->slice);
+		put_json_name(out, ", \"slice\": ", leak->slice);
 		fputc('}', out);
 	}
 	fputs(n ? "\n  ]" : "]", out);
@@ -271,10 +253,8 @@ static int json_put_report(struct stats_view *view, const struct account *accoun
 	stats_print_json_files(files, n_files, out);
 	fprintf(out, "  \"wall_ns\": %" PRIu64 ",\n", view->wall_ns);
 	fputs("  \"counted\": [", out);
-	for (i = 0; i < view->stats->n_counters; i++) {
-		fputs(i ? ", " : "", out);
-		put_json_string(out, view->stats->counters[i]->text);
-	}
+	for (i = 0; i < view->stats->n_counters; i++)
+		put_json_string(out, i ? ", " : "", view->stats->counters[i]->text);
 	fputs("]", out);
 	for (part = 0; part < STATS_PARTS && !error; part++)
 		error = json_put_part(view, (enum stats_part)part, keys[part], out);

@@ -55,14 +55,19 @@ int stats_print_json(const struct consumer *stats, FILE *out, const struct stats
 
 /* --- print_text.c: strings and numbers in JSON and CSV --- */
 
-/* With its quotes. */
-void put_json_string(FILE *out, const char *text);
-/* "key": and the name, or null. */
-void put_json_name(FILE *out, const char *key, const struct name *name);
+/*
+ * `before`, such as the key, and the text in quotes with the escapes of JSON; null for a name that
+ * is NULL.
+ */
+void put_json_string(FILE *out, const char *before, const char *text);
+void put_json_name(FILE *out, const char *before, const struct name *name);
 /* The next field of an object: , "key": value */
 void put_json_u64(FILE *out, const char *key, uint64_t value);
 /* NaN and infinity, which JSON does not have, become null. */
 void put_json_double(FILE *out, double value);
+
+/* An integer, or a double as put_json_double() or put_csv_double() prints it. */
+void put_number(FILE *out, const struct arg *arg, void (*put_double)(FILE *out, double value));
 
 /* Quoted if necessary. */
 void put_csv_text(FILE *out, const char *text);

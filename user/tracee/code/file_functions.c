@@ -16,8 +16,7 @@ int file_functions_open(struct file_functions *f, const struct elf_file *elf, in
 	memset(f, 0, sizeof(*f));
 	f->elf = elf;
 	error = elf_functions_add(&f->all, elf);
-	if (!error)
-		error = debug_symbols_add(&f->all, elf, debug_fd);
+	error = error ?: debug_symbols_add(&f->all, elf, debug_fd);
 	if (error) {
 		elf_functions_free(&f->all);
 		return error;

@@ -125,8 +125,7 @@ static int prove_open_symbols(struct prove *p, const struct elf_file *elf)
 	_Static_assert(sizeof(hello.build_id) == sizeof(elf->build_id), "");
 	memcpy(hello.build_id, elf->build_id, elf->build_id_size);
 	error = message_send(p->socket, &hello, sizeof(hello), NULL, 0, NULL, 0);
-	if (!error)
-		error = message_receive(p->socket, &byte, sizeof(byte), &size, &debug, &n);
+	error = error ?: message_receive(p->socket, &byte, sizeof(byte), &size, &debug, &n);
 	return error ? error : file_functions_open(&p->file, elf, n ? debug : -1);
 }
 

@@ -239,8 +239,7 @@ int unwind_table_find(const struct unwind_table *t, const struct elf_file *elf, 
 	if (!low)
 		return -ENOENT;
 	error = eh_read_entry(t, elf, low - 1, &code, &fde);
-	if (!error)
-		error = eh_read_fde(elf, fde, ret);
+	error = error ?: eh_read_fde(elf, fde, ret);
 	if (!error && vaddr - ret->vaddr >= ret->size)
 		error = -ENOENT;
 	return error;

@@ -134,7 +134,12 @@ stock() { # NAME PROGRAM COMMAND...
 		skip "$name: its stacks are whole" "$program is not installed"
 		return
 	fi
-	record "$name" "$@"
+	# On a busy machine the mappings of a program are read late; most of the first samples are then unmapped.
+	for try in 1 2 3; do
+		record "$name" "$@"
+		whole "$name.sum" >whole && break
+		echo "# $name, try $try: $(cat whole)"
+	done
 	check "$name: its stacks are whole" whole "$name.sum"
 }
 

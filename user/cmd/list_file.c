@@ -98,9 +98,11 @@ static unsigned list_print_names(const struct marker_names *names, unsigned at, 
 	for (; at < names->n && strcmp(names->names[at].domain, domain) == 0; at++) {
 		const struct marker_name *name = &names->names[at];
 
+		if (kind && name->kind != kind)
+			putchar('\n');
 		if (name->kind != kind)
-			print_visible(stdout, "%s    %s: %s", kind ? "\n" : "",
-				      marker_kind_name(name->kind), clean_name(name->text, clean));
+			print_visible(stdout, "    %s: %s", marker_kind_name(name->kind),
+				      clean_name(name->text, clean));
 		else
 			print_visible(stdout, ", %s", clean_name(name->text, clean));
 		kind = name->kind;

@@ -46,13 +46,13 @@ for shift in 864000 $behind; do
 	$inside "$programs/told" <in >told &
 	exec 9>in
 	for _ in $(seq 1 400); do target=$(pgrep -n -P $! told) && break; sleep 0.05; done
-	unshare --fork --time --monotonic 1000 --boottime 2000 "$proftrace" -q -e none -d 300ms -o t --summary-json s -p "$target" 2>err 9>&- &
+	unshare --fork --time --monotonic 1000 --boottime 2000 "$proftrace" -q -e none -d 60s -o t --summary-json s -p "$target" 2>err 9>&- &
 	recorder=$!
 	for _ in $(seq 1 400); do "$proftrace" list -p "$target" 9>&- | grep -q 'on (exact)' && break; sleep 0.05; done
 	echo ticks 10 >&9
+	exec 9>&-
 	wait $recorder
 	status=$?
-	exec 9>&-
 	wait
 	equal "two namespaces, $shift s: exit status" "$status$(cat err)" 0
 	never_else "two namespaces, $shift s: times are the kernel's" \

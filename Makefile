@@ -233,6 +233,7 @@ $B/man/%: tools/man/%.scd
 COMPLETIONS := share/bash-completion/completions
 INSTALLED := bin/proftrace include/proftrace.h include/proftrace/handler.h include/proftrace/mutex.h \
 	include/proftrace/runtime.h share/pkgconfig/proftrace.pc $(COMPLETIONS)/proftrace \
+	share/doc/proftrace/bench-workflow.yml \
 	$(foreach m,$(notdir $(MAN)),share/man/man$(patsubst .%,%,$(suffix $m))/$m)
 
 install: all man
@@ -247,6 +248,7 @@ install: all man
 	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' tools/libproftrace.pc.in \
 		> $(DESTDIR)$(LIBDIR)/pkgconfig/libproftrace.pc
 	install -D -m 644 tools/completions/proftrace.bash $(DESTDIR)$(PREFIX)/$(COMPLETIONS)/proftrace
+	install -D -m 644 tools/bench-workflow.yml $(DESTDIR)$(PREFIX)/share/doc/proftrace/bench-workflow.yml
 	install -d $(DESTDIR)$(PREFIX)/share/pkgconfig
 	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' tools/proftrace.pc.in \
 		> $(DESTDIR)$(PREFIX)/share/pkgconfig/proftrace.pc

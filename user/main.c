@@ -18,6 +18,7 @@ static const struct verb {
 	{ "record", cmd_record, "record a running process or a command (the default)" },
 	{ "report", cmd_report, "print the table of a trace" },
 	{ "diff", cmd_diff, "what changed between two sets of traces, and why" },
+	{ "bench", cmd_bench, "record runs of one or two commands, and compare them" },
 	{ "list", cmd_list, "markers and probes of a process or of ELF files" },
 	{ "top", cmd_top, "the live table of a running process" },
 	{ "check", cmd_check, "what this machine supports, and how to fix what is missing" },

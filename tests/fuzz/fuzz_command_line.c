@@ -94,6 +94,11 @@ static void check_said(void)
 	fflush(stderr);
 	check(!strncmp(said, "proftrace: ", 11));
 	hint = strchr(said, '\n');
+	/* A condition is shown, with a mark under what is wrong. */
+	if (!strncmp(said, "proftrace: --where: ", 20)) {
+		check(hint && (hint = strchr(hint + 1, '\n')));
+		check(hint && (hint = strchr(hint + 1, '\n')));
+	}
 	check(hint && !strncmp(hint, "\nhint: see `proftrace ", 22));
 	at = strchr(hint + 1, '\n');
 	check(at && !at[1]);
@@ -191,7 +196,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		{ "proftrace top", &usage_top },     { "proftrace convert", &usage_convert },
 		{ "proftrace merge", &usage_merge }, { "proftrace check", &usage_check },
 		{ "proftrace ctl", &usage_ctl },     { "proftrace record", &usage_record },
-		{ "proftrace diff", &usage_diff },
+		{ "proftrace diff", &usage_diff },   { "proftrace bench", &usage_bench },
 	};
 	char *words[MOST_WORDS + 1], *text;
 	struct usage usage;

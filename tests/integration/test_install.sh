@@ -8,7 +8,7 @@ check "install" make -s -C "$root" install DESTDIR="$dest" PREFIX=/usr
 for file in bin/proftrace include/proftrace.h include/proftrace/handler.h include/proftrace/mutex.h \
 	include/proftrace/runtime.h lib/libproftrace.so lib/pkgconfig/libproftrace.pc share/pkgconfig/proftrace.pc \
 	share/bash-completion/completions/proftrace share/man/man1/proftrace.1 share/man/man3/proftrace.3 share/man/man3/proftrace-mutex.3 \
-	share/man/man3/libproftrace.3; do
+	share/man/man3/libproftrace.3 share/doc/proftrace/bench-workflow.yml; do
 	check "installed: $file" test -s "$dest/usr/$file"
 done
 version=$("$dest/usr/bin/proftrace" --version)

@@ -10,6 +10,7 @@ _proftrace_pids() {
 _proftrace() {
 	local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} verb=record i
 	local verbs="
+		bench
 		check
 		convert
 		ctl
@@ -26,7 +27,7 @@ _proftrace() {
 	if [ "$COMP_CWORD" -gt 1 ] && [[ $verbs =~ [[:space:]]${COMP_WORDS[1]}[[:space:]] ]]; then
 		verb=${COMP_WORDS[1]}
 	fi
-	if [ "$verb" = record ]; then
+	if [ "$verb" = record ] || [ "$verb" = bench ]; then
 		for ((i = 1; i < COMP_CWORD; i++)); do
 			[ "${COMP_WORDS[i]}" = -- ] || continue
 			if declare -F _command_offset >/dev/null; then
@@ -77,14 +78,14 @@ _proftrace() {
 		return
 		;;
 	--format)
-		if [ "$verb" = diff ]; then
+		if [ "$verb" = diff ] || [ "$verb" = bench ]; then
 			COMPREPLY=($(compgen -W "table markdown json" -- "$word"))
 		else
 			COMPREPLY=($(compgen -W "table json csv" -- "$word"))
 		fi
 		return
 		;;
-	-n | --limit | --where | --from | --to | --per | --fail-over | --confidence | --iterations | -i | --interval | --columns | --name)
+	-n | --limit | --runs | --warmup | --against | --where | --from | --to | --per | --fail-over | --confidence | --iterations | -i | --interval | --columns | --name)
 		return
 		;;
 	-d | --duration | -D | --domain | -u | --usdt | -f | --func | --buffer | --buffers | --dump-period | --max-size | --schedule | --max-overhead | --sample | --stack | --offcpu | --keep | --rank | --flight-recorder | --flight-memory | --system-interval | --counter-interval | --include-offset | --port | --viewer)
@@ -97,6 +98,9 @@ _proftrace() {
 		;;
 	diff:-*)
 		COMPREPLY=($(compgen -W "--per --fail-over --confidence --format --limit --flame --output --where --from --to --quiet --help" -- "$word"))
+		;;
+	bench:-*)
+		COMPREPLY=($(compgen -W "--runs --against --output --warmup --ignore-failure --show-output --domain --usdt --func --counters --mode --sched --sample --buffer --per --fail-over --confidence --format --limit --where --quiet --help" -- "$word"))
 		;;
 	report:-*)
 		COMPREPLY=($(compgen -W "--limit --sort --ascending --columns --domain --name --per-thread --slowest --flame --where --from --to --by --output --unit --format --quiet --help" -- "$word"))

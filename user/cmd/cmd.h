@@ -8,7 +8,7 @@ enum exit_status {
 	STATUS_FAILED = 1, /* after an error message */
 	STATUS_USAGE = 2,
 	STATUS_LOSSY = 3,     /* --strict, and events were lost or malformed */
-	STATUS_REGRESSED = 4, /* diff --fail-over */
+	STATUS_REGRESSED = 4, /* diff or bench --fail-over */
 };
 
 int cmd_record(int argc, char **argv);
@@ -17,6 +17,7 @@ struct failure;
 int check_descriptors(struct failure *f);
 int cmd_report(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
+int cmd_bench(int argc, char **argv);
 int cmd_list(int argc, char **argv);
 int cmd_open(int argc, char **argv);
 int cmd_top(int argc, char **argv);
@@ -28,6 +29,10 @@ int cmd_ctl(int argc, char **argv);
 /* The options of the verbs (cmd/usage.h). */
 struct usage;
 extern const struct usage usage_record, usage_report, usage_list, usage_open, usage_top,
-	usage_convert, usage_merge, usage_check, usage_ctl, usage_diff;
+	usage_convert, usage_merge, usage_check, usage_ctl, usage_diff, usage_bench;
+
+/* End the program if the verb would refuse its arguments. They open nothing. */
+void report_check_arguments(int argc, char **argv);
+void diff_check_arguments(int argc, char **argv);
 
 #endif

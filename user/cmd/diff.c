@@ -290,9 +290,20 @@ static int diff_run_verb(struct diff_verb *v, struct failure *f)
 	return error;
 }
 
+static const struct diff_verb diff_defaults = { .options = { .confidence = 0.99,
+							     .fail_over = -1 } };
+
+void diff_check_arguments(int argc, char **argv)
+{
+	struct diff_verb v = diff_defaults;
+	int n = diff_split_sides(&v, argc, argv);
+
+	usage_parse(&usage_diff, n, argv, &v);
+}
+
 int cmd_diff(int argc, char **argv)
 {
-	struct diff_verb v = { .options = { .confidence = 0.99, .fail_over = -1 } };
+	struct diff_verb v = diff_defaults;
 	struct stats_options terminal = { 0 };
 	struct failure f = { 0 };
 	unsigned failures = 0;

@@ -378,14 +378,27 @@ const struct usage usage_report = { .argp = &argp,
 				    .size = sizeof(struct report),
 				    .two_words = KEY_SLOWEST };
 
+static void report_init(struct report *report)
+{
+	report->stats.domains = report->domains;
+	report->stats.names = report->names;
+}
+
+void report_check_arguments(int argc, char **argv)
+{
+	struct report report = { 0 };
+
+	report_init(&report);
+	usage_parse(&usage_report, argc, argv, &report);
+}
+
 int cmd_report(int argc, char **argv)
 {
 	struct report report = { 0 };
 	struct failure f = { 0 };
 	int error;
 
-	report.stats.domains = report.domains;
-	report.stats.names = report.names;
+	report_init(&report);
 	stats_fit_terminal(STDOUT_FILENO, &report.stats);
 	usage_parse(&usage_report, argc, argv, &report);
 	error = invoker_become(&f);

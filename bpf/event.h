@@ -55,8 +55,8 @@ enum record_kind {
 	 * buffered mode.
 	 */
 	RECORD_FLUSH = 48,
-	RECORD_BATCH_SWITCH = 49,
-	RECORD_BATCH_ROOM = 50, /* of headers before layout 3; not used */
+	RECORD_BATCH_ON = 49,
+	RECORD_BATCH_UNUSED = 50, /* of headers before layout 3; not used */
 
 	RECORD_FORK = 64, /* a = tgid of the parent, b = tid of the parent, then comm */
 	RECORD_EXEC = 65, /* then comm */

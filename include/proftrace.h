@@ -78,7 +78,7 @@
  * 1. Domains ======================================================================================
  */
 
-/* The switch of a domain. Only a tracer writes to it; section 4 tells its two halves. */
+/* The semaphore of a domain. Only a tracer writes to it; section 4 tells its two halves. */
 typedef struct prof_domain {
 	volatile uint32_t on;
 } prof_domain_t;
@@ -480,7 +480,7 @@ typedef struct prof_counter prof_counter_t;
  * return. They allocate, and are not for signal handlers; where there is no memory they return an object named
  * "(no memory)". An executable and each of its libraries have their own; to a tracer those of one name are one.
  *
- * Domains that are made at run time share one switch: prof_domain_is_enabled() says whether someone records any
+ * Domains that are made at run time share one semaphore: prof_domain_is_enabled() says whether someone records any
  * of them. -D selects among them as among others.
  */
 typedef struct prof_runtime_domain prof_runtime_domain_t;
@@ -602,33 +602,33 @@ typedef struct prof_arg {
  * same. Frames are async_begin and async_end: `id` is their token, and the end belongs to the first
  * begin that is open. The ends of objects carry nothing but it, frames' also the name. Kinds from 32
  * on belong to the control site, which is not a domain's: its name is empty, its id prof_control, its
- * switch its own. Kinds 48 and 49 are below, at Batches.
+ * semaphore its own. Kinds 48 and 49 are below, at Batches.
  *
- * Doors. In a stub the places for a probe are a one-byte nop on x86-64 (any nop on arm64), the slow
- * door, and on x86-64 after it a ten-byte nop, the fast door: kernels that optimise a uprobe on a
+ * Probe sites. In a stub the places for a probe are a one-byte nop on x86-64 (any nop on arm64), the breakpoint
+ * nop, and on x86-64 after it a ten-byte nop, the optimised nop: kernels that optimise a uprobe on a
  * ten-byte nop take it, others refuse it. Probe one of them, or every hit counts twice. The notes say
  * where they are. Decide by the file, never by the bytes in memory: a kernel that was there before
  * may have left them changed.
  *
- * Switches. Markers are on while the 4-byte object prof_domain_<id> in the writable section .probes
+ * Semaphores. Markers are on while the 4-byte object prof_domain_<id> in the writable section .probes
  * is not zero. It is two adjacent counters, uint16_t each: at the lower address `exact`, the USDT
  * semaphore of all stubs of the domain; above it `batch`, that of batch mode. Let the kernel count
- * (ref_ctr_offset), so that several tracers get along and none leaves a switch on that has died.
+ * (ref_ctr_offset), so that several tracers get along and none leaves a semaphore on that has died.
  *
  * Notes. Each stub comes with two ELF notes. The first, in .note.stapsdt, is the one USDT tools know:
- * the slow door, provider = domain id, name = the kind's word, semaphore = exact, six arguments. It
+ * the breakpoint nop, provider = domain id, name = the kind's word, semaphore = exact, six arguments. It
  * is not loaded, and `strip` may remove it. The second, in the loaded section .note.proftrace, stays.
  * Its owner is "proftrace", its type 1 the version of this interface, its description, unaligned:
  *
  *	s64	address of the stub minus the address of this field
- *	s64	address of the switch minus the address of this field
+ *	s64	address of the semaphore minus the address of this field
  *	u16	kind
- *	u8	offset of the slow door in the stub
- *	u8	offset of the fast door in the stub, 255 without
+ *	u8	offset of the breakpoint nop in the stub
+ *	u8	offset of the optimised nop in the stub, 255 without
  *	u32	flags: bit 0 the markers can batch; others 0, ignore them
  *	...	name of the domain, with a NUL; then perhaps more, in later versions
  *
- * Link-time optimisation may write a note twice: count a door by its offset in the file.
+ * Link-time optimisation may write a note twice: count a probe site by its offset in the file.
  *
  * Names. The section .debug_proftrace, which is not loaded and which `strip` removes (only in one of that name do
  * linkers allow for functions that they have dropped), has three words for each
@@ -645,7 +645,7 @@ typedef struct prof_arg {
  * the moment; its time is 0 where its thread has no buffer; 4 a buffer, of any thread, of a library that is
  * about to be unloaded, after which there is none: take what is complete. As a program ends there may be
  * some of these as well, and their threads go on in them. The probe must have copied it when it returns.
- * Kind 49 is called by nobody: it is there so that a probe can turn `batch` of its domain on, its switch.
+ * Kind 49 is called by nobody: it is there so that a probe can turn `batch` of its domain on, its semaphore.
  *
  * The buffers are in the file itself, at prof_batches, in zero pages that nobody touches before: a
  * marker makes no system call to get one, so that no program can have forbidden it (seccomp(2)). First
@@ -940,14 +940,14 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
  * section group named after it: the linker keeps one of equal groups, and drops a group as a whole.
  * The .ifndef does the same within one file, where link-time optimisation may bring several together.
  *
- * The doors. A uprobe on the one-byte nop is a breakpoint on every kernel. From some version on the
+ * The probe sites. A uprobe on the one-byte nop is a breakpoint on every kernel. From some version on the
  * kernel turns a probe on the ten-byte nop into a call, which is faster, provided that the nop lies in
  * one page: hence the alignment. The five-byte nop must not occur: kernel 6.18 replaces it by a call
  * that overwrites the caller's red zone and kills forked children.
  *
- * Before its doors a domain's stub looks at the upper half of its switch: where that is on, the mark
- * goes into the thread's batch, by prof_batch_mark, and from there to the doors only if the lower half
- * is on as well. The control site's stubs have doors alone.
+ * Before its probe sites a domain's stub tests the upper half of its semaphore: where that is on, the mark
+ * goes into the thread's batch, by prof_batch_mark, and from there to the probe sites only if the lower half
+ * is on as well. The control site's stubs have probe sites alone.
  *
  * arm64 code may be built to allow indirect calls only to landing pads (BTI), and linkers reach far
  * functions by indirect ones: hint 34 is that pad, and a nop to processors without.
@@ -958,7 +958,7 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 #if defined(__x86_64__)
 #define PROF_IMPL_ASM_PAD ""
 #define PROF_IMPL_ASM_WANTS(symbol) "	.reloc ., R_X86_64_NONE, " symbol "\n"
-#define PROF_IMPL_ASM_DOOR							\
+#define PROF_IMPL_ASM_NOPS							\
 	"	nop\n"								\
 	"	.byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n"		\
 	"	ret\n"
@@ -970,7 +970,7 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	"	.byte 0x66, 0x83, 0x3d\n	.4byte prof_domain_" id " + 2 - . - 5\n	.byte 0\n"	\
 	/* jne 981f */								\
 	"	.byte 0x75, 981f - 980f\n"					\
-	"980:\n" PROF_IMPL_ASM_DOOR						\
+	"980:\n" PROF_IMPL_ASM_NOPS						\
 	/* lea stub(%rip), %rax */						\
 	"981:	.byte 0x48, 0x8d, 0x05\n	.4byte " stub " - . - 4\n"	\
 	/* cmpw $0, prof_domain_id(%rip) */					\
@@ -983,15 +983,15 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	"	.byte 0xeb, 980b - 982f\n"					\
 	"982:\n"
 #define PROF_IMPL_ASM_JUMP "	.byte 0xe9\n	.4byte %c0 - . - 4"
-#define PROF_IMPL_ASM_DOORS "10, 11"
-#define PROF_IMPL_ASM_SLOW_DOOR " + 10"
-#define PROF_IMPL_ASM_CONTROL_DOORS "0, 1"
-#define PROF_IMPL_ASM_CONTROL_SLOW_DOOR ""
+#define PROF_IMPL_ASM_NOP_OFFSETS "10, 11"
+#define PROF_IMPL_ASM_BREAKPOINT_NOP " + 10"
+#define PROF_IMPL_ASM_CONTROL_NOP_OFFSETS "0, 1"
+#define PROF_IMPL_ASM_CONTROL_BREAKPOINT_NOP ""
 #define PROF_IMPL_ASM_ARGUMENTS "8@%rdi 8@%rsi 8@%rdx 8@%rcx 8@%r8 8@%r9"
 #else
 #define PROF_IMPL_ASM_PAD "	hint 34\n"
 #define PROF_IMPL_ASM_WANTS(symbol) "	.reloc ., R_AARCH64_NONE, " symbol "\n"
-#define PROF_IMPL_ASM_DOOR							\
+#define PROF_IMPL_ASM_NOPS							\
 	"	nop\n"								\
 	"	ret\n"
 #define PROF_IMPL_ASM_CODE(stub, id)						\
@@ -999,7 +999,7 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	"	adrp x16, prof_domain_" id "\n"				\
 	"	ldrh w17, [x16, #:lo12:prof_domain_" id "+2]\n"		\
 	"	cbnz w17, 981f\n"						\
-	"980:\n" PROF_IMPL_ASM_DOOR						\
+	"980:\n" PROF_IMPL_ASM_NOPS						\
 	"981:	ldrh w17, [x16, #:lo12:prof_domain_" id "]\n"			\
 	"	adr x6, " stub "\n"						\
 	"	cbnz w17, 982f\n"						\
@@ -1009,10 +1009,10 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	"	ldp x29, x30, [sp], #16\n"					\
 	"	b 980b\n"
 #define PROF_IMPL_ASM_JUMP "	hint 34\n	b %c0"
-#define PROF_IMPL_ASM_DOORS "16, 255"
-#define PROF_IMPL_ASM_SLOW_DOOR " + 16"
-#define PROF_IMPL_ASM_CONTROL_DOORS "4, 255"
-#define PROF_IMPL_ASM_CONTROL_SLOW_DOOR " + 4"
+#define PROF_IMPL_ASM_NOP_OFFSETS "16, 255"
+#define PROF_IMPL_ASM_BREAKPOINT_NOP " + 16"
+#define PROF_IMPL_ASM_CONTROL_NOP_OFFSETS "4, 255"
+#define PROF_IMPL_ASM_CONTROL_BREAKPOINT_NOP " + 4"
 #define PROF_IMPL_ASM_ARGUMENTS "8@x0 8@x1 8@x2 8@x3 8@x4 8@x5"
 #endif
 
@@ -1022,32 +1022,32 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	".type " symbol ", %" type "\n"
 
 #define PROF_IMPL_DEFINE_DOMAIN(id, name)					\
-	PROF_IMPL_DEFINE_SWITCH(id)						\
+	PROF_IMPL_DEFINE_SEMAPHORE(id)						\
 	PROF_IMPL_EACH_KIND(PROF_IMPL_DEFINE_STUB, id, name)			\
-	PROF_IMPL_DEFINE_BATCH_SWITCH(id, name)
+	PROF_IMPL_DEFINE_BATCH_ON(id, name)
 
 /*
- * Switches begin a page. lld puts what is read-only after relocation, which lies before them, and all other data into
+ * Semaphores begin a page. lld puts what is read-only after relocation, which lies before them, and all other data into
  * two mappings that may share a page of the file. Both are writable while a program begins, and the kernel would count
- * in the first one, where no marker looks. Each switch refers to the empty object, or linkers might drop it.
+ * in the first one, where no marker looks. Each semaphore refers to the empty object, or linkers might drop it.
  */
-#define PROF_IMPL_ASM_SWITCH_PAGE						\
-	".ifndef prof_switch_page\n"						\
-	".pushsection .probes, \"awG\", %progbits, prof_switch_page, comdat\n"	\
-	PROF_IMPL_ASM_SYMBOL("prof_switch_page", "object")			\
+#define PROF_IMPL_ASM_SEMAPHORE_PAGE						\
+	".ifndef prof_semaphore_page\n"						\
+	".pushsection .probes, \"awG\", %progbits, prof_semaphore_page, comdat\n"	\
+	PROF_IMPL_ASM_SYMBOL("prof_semaphore_page", "object")			\
 	".balign 4096\n"							\
-	"prof_switch_page:\n"							\
-	".size prof_switch_page, 0\n"						\
+	"prof_semaphore_page:\n"							\
+	".size prof_semaphore_page, 0\n"						\
 	".popsection\n"								\
 	".endif\n"
 
-#define PROF_IMPL_DEFINE_SWITCH(id)						\
-	__asm__(PROF_IMPL_ASM_SWITCH_PAGE					\
+#define PROF_IMPL_DEFINE_SEMAPHORE(id)						\
+	__asm__(PROF_IMPL_ASM_SEMAPHORE_PAGE					\
 		".ifndef prof_domain_" #id "\n"					\
 		".pushsection .probes, \"awG\", %progbits, prof_domain_" #id ", comdat\n"	\
 		PROF_IMPL_ASM_SYMBOL("prof_domain_" #id, "object")		\
 		".balign 4\n"							\
-		PROF_IMPL_ASM_WANTS("prof_switch_page")				\
+		PROF_IMPL_ASM_WANTS("prof_semaphore_page")				\
 		"prof_domain_" #id ": .4byte 0\n"				\
 		".size prof_domain_" #id ", 4\n"				\
 		".popsection\n"							\
@@ -1058,28 +1058,28 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 		PROF_IMPL_ASM_STUB("prof_" #kind "_" #id, #kind "_" #id,	\
 				   PROF_IMPL_ASM_CODE("prof_" #kind "_" #id, #id))	\
 		PROF_IMPL_ASM_STAPSDT_NOTE("prof_" #kind "_" #id, #kind, #id,	\
-					   PROF_IMPL_ASM_SLOW_DOOR)		\
+					   PROF_IMPL_ASM_BREAKPOINT_NOP)		\
 		PROF_IMPL_ASM_PROFTRACE_NOTE("prof_" #kind "_" #id, #number, #id, "",	\
-					     PROF_IMPL_ASM_DOORS, "1", name)	\
+					     PROF_IMPL_ASM_NOP_OFFSETS, "1", name)	\
 		PROF_IMPL_ASM_NOTE_END						\
 		".endif\n");
 
 #define PROF_IMPL_DEFINE_CONTROL_STUB(number, kind, id, name)			\
 	__asm__(".ifndef prof_" #kind "_" #id "\n"				\
-		PROF_IMPL_ASM_STUB("prof_" #kind "_" #id, #kind "_" #id, PROF_IMPL_ASM_DOOR)	\
+		PROF_IMPL_ASM_STUB("prof_" #kind "_" #id, #kind "_" #id, PROF_IMPL_ASM_NOPS)	\
 		PROF_IMPL_ASM_STAPSDT_NOTE("prof_" #kind "_" #id, #kind, #id,	\
-					   PROF_IMPL_ASM_CONTROL_SLOW_DOOR)	\
+					   PROF_IMPL_ASM_CONTROL_BREAKPOINT_NOP)	\
 		PROF_IMPL_ASM_PROFTRACE_NOTE("prof_" #kind "_" #id, #number, #id, "",	\
-					     PROF_IMPL_ASM_CONTROL_DOORS, "0", name)	\
+					     PROF_IMPL_ASM_CONTROL_NOP_OFFSETS, "0", name)	\
 		PROF_IMPL_ASM_NOTE_END						\
 		".endif\n");
 
-/* Nobody calls it: a probe there turns the upper half of the domain's switch on. */
-#define PROF_IMPL_DEFINE_BATCH_SWITCH(id, name)					\
+/* Nobody calls it: a probe there turns the upper half of the domain's semaphore on. */
+#define PROF_IMPL_DEFINE_BATCH_ON(id, name)					\
 	__asm__(".ifndef prof_batch_on_" #id "\n"				\
-		PROF_IMPL_ASM_STUB("prof_batch_on_" #id, "batch_on_" #id, PROF_IMPL_ASM_DOOR)	\
+		PROF_IMPL_ASM_STUB("prof_batch_on_" #id, "batch_on_" #id, PROF_IMPL_ASM_NOPS)	\
 		PROF_IMPL_ASM_PROFTRACE_NOTE("prof_batch_on_" #id, "49", #id, " + 2",	\
-					     PROF_IMPL_ASM_CONTROL_DOORS, "0", name)	\
+					     PROF_IMPL_ASM_CONTROL_NOP_OFFSETS, "0", name)	\
 		PROF_IMPL_ASM_NOTE_END						\
 		".endif\n");
 
@@ -1087,9 +1087,9 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 #define PROF_IMPL_BATCH_VERSION 3
 #define PROF_IMPL_DEFINE_FLUSH							\
 	__asm__(".ifndef prof_flush_prof_control\n"				\
-		PROF_IMPL_ASM_STUB("prof_flush_prof_control", "flush", PROF_IMPL_ASM_DOOR)	\
+		PROF_IMPL_ASM_STUB("prof_flush_prof_control", "flush", PROF_IMPL_ASM_NOPS)	\
 		PROF_IMPL_ASM_PROFTRACE_NOTE("prof_flush_prof_control", "48", "prof_control", "",	\
-					     PROF_IMPL_ASM_CONTROL_DOORS, "0", "\"\"")	\
+					     PROF_IMPL_ASM_CONTROL_NOP_OFFSETS, "0", "\"\"")	\
 		".8byte prof_batches - .\n"					\
 		".4byte " PROF_IMPL_QUOTE(PROF_IMPL_BATCH_VERSION) "\n"	\
 		PROF_IMPL_ASM_NOTE_END						\
@@ -1108,13 +1108,13 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	".ascii \"" unique "\"\n"						\
 	".popsection\n"
 
-#define PROF_IMPL_ASM_STAPSDT_NOTE(stub, kind, id, slow_door)			\
+#define PROF_IMPL_ASM_STAPSDT_NOTE(stub, kind, id, breakpoint_nop)			\
 	".pushsection .note.stapsdt, \"G\", %note, " stub ", comdat\n"		\
 	".balign 4\n"								\
 	".4byte 992f - 991f, 994f - 993f, 3\n"					\
 	"991: .asciz \"stapsdt\"\n"						\
 	"992: .balign 4\n"							\
-	"993: .8byte " stub slow_door "\n"					\
+	"993: .8byte " stub breakpoint_nop "\n"					\
 	".8byte _.stapsdt.base\n"						\
 	".8byte prof_domain_" id "\n"						\
 	".asciz \"" id "\"\n"							\
@@ -1123,7 +1123,7 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	"994: .balign 4\n"							\
 	".popsection\n"
 
-#define PROF_IMPL_ASM_PROFTRACE_NOTE(stub, number, id, half, doors, flags, name)	\
+#define PROF_IMPL_ASM_PROFTRACE_NOTE(stub, number, id, half, nops, flags, name)	\
 	".pushsection .note.proftrace, \"aG\", %note, " stub ", comdat\n"	\
 	".balign 4\n"								\
 	".4byte 992f - 991f, 994f - 993f, 1\n"					\
@@ -1132,7 +1132,7 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	"993: .8byte " stub " - .\n"						\
 	".8byte prof_domain_" id half " - .\n"					\
 	".2byte " number "\n"							\
-	".byte " doors "\n"							\
+	".byte " nops "\n"							\
 	".4byte " flags "\n"							\
 	".ascii " name "\n"							\
 	".byte 0\n"
@@ -1260,7 +1260,7 @@ PROF_IMPL_INLINE uint64_t prof_impl_time(void)
 
 /* One instruction each: where a signal comes in between, it finds the whole or nothing of it. */
 #if defined(__x86_64__)
-PROF_IMPL_INLINE uint32_t prof_impl_batch_take(struct prof_batch *batch, uint32_t size)
+PROF_IMPL_INLINE uint32_t prof_impl_batch_add_used(struct prof_batch *batch, uint32_t size)
 {
 	__asm__ volatile("xadd{l %0, %1| %1, %0}" : "+r"(size), "+m"(batch->used) : : "memory", "cc");
 	return size;
@@ -1270,7 +1270,7 @@ PROF_IMPL_INLINE void prof_impl_batch_complete(struct prof_batch *batch, uint32_
 	__asm__ volatile("add{l %1, %0| %0, %1}" : "+m"(batch->complete) : "r"(event) : "memory", "cc");
 }
 #else
-PROF_IMPL_INLINE uint32_t prof_impl_batch_take(struct prof_batch *batch, uint32_t size)
+PROF_IMPL_INLINE uint32_t prof_impl_batch_add_used(struct prof_batch *batch, uint32_t size)
 {
 	return __atomic_fetch_add(&batch->used, size, __ATOMIC_RELAXED);
 }
@@ -1295,12 +1295,12 @@ PROF_IMPL_INLINE void prof_impl_batch_send(const struct prof_batch *batch, uint6
 PROF_IMPL_INLINE int prof_impl_batch_flush(struct prof_batch *batch)
 {
 	/* From here on nothing more finds room in it. */
-	const uint32_t used = prof_impl_batch_take(batch, PROF_IMPL_BATCH_CLOSED);
+	const uint32_t used = prof_impl_batch_add_used(batch, PROF_IMPL_BATCH_CLOSED);
 	const uint32_t complete = batch->complete;
 	struct prof_batch *left = batch;
 
 	if ((complete & 0xffff) * 8 + sizeof(*batch) != used) {
-		prof_impl_batch_take(batch, 0u - PROF_IMPL_BATCH_CLOSED);
+		prof_impl_batch_add_used(batch, 0u - PROF_IMPL_BATCH_CLOSED);
 		if (++batch->stuck < PROF_IMPL_BATCH_STUCK)
 			return 0;
 		/* Unless a signal handler did that. */
@@ -1379,7 +1379,7 @@ PROF_IMPL_INLINE struct prof_batch *prof_impl_batch_new(void)
 }
 
 /* Room for so many bytes, in a batch; or NULL. */
-PROF_IMPL_INLINE uint64_t *prof_impl_batch_room(uint32_t size, struct prof_batch **ret_batch)
+PROF_IMPL_INLINE uint64_t *prof_impl_batch_reserve(uint32_t size, struct prof_batch **ret_batch)
 {
 	int attempts;
 
@@ -1396,12 +1396,12 @@ PROF_IMPL_INLINE uint64_t *prof_impl_batch_room(uint32_t size, struct prof_batch
 							 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 				batch = none;
 		}
-		at = prof_impl_batch_take(batch, size);
+		at = prof_impl_batch_add_used(batch, size);
 		if (at + size <= batch->size) {
 			*ret_batch = batch;
 			return PROF_IMPL_AT(uint64_t, PROF_IMPL_ADDRESS(batch) + at);
 		}
-		prof_impl_batch_take(batch, 0u - size);
+		prof_impl_batch_add_used(batch, 0u - size);
 		if (!prof_impl_batch_flush(batch))
 			return PROF_IMPL_NULL;
 	}
@@ -1560,7 +1560,7 @@ PROF_IMPL_ONCE("put_slowly") __attribute__((cold)) void prof_impl_put_slowly(
 	e.keys = keys;
 	e.stub = stub;
 	prof_impl_measure(&e, values);
-	to = prof_impl_batch_room(e.words * 8, &batch);
+	to = prof_impl_batch_reserve(e.words * 8, &batch);
 	if (!to) {
 		prof_impl_send_alone(&e);
 		return;
@@ -1599,9 +1599,9 @@ PROF_IMPL_ONCE("put") void prof_impl_put(const char *name, uint64_t meta, uint64
 		words += b ? 1u : 0u;
 		head |= (meta & PROF_IMPL_META_BITS) | (b ? PROF_IMPL_B_FOLLOWS : 0);
 	}
-	at = prof_impl_batch_take(batch, words * 8);
+	at = prof_impl_batch_add_used(batch, words * 8);
 	if (__builtin_expect(at + words * 8 > batch->size, 0)) {
-		prof_impl_batch_take(batch, 0u - words * 8);
+		prof_impl_batch_add_used(batch, 0u - words * 8);
 		goto slowly;
 	}
 	to = PROF_IMPL_AT(uint64_t, PROF_IMPL_ADDRESS(batch) + at);
@@ -1661,7 +1661,7 @@ PROF_IMPL_ONCE("unload") __attribute__((cold)) void prof_impl_unload(void)
 
 /*
  * Where a stub goes when its mark is for a batch: with its own address in a register besides the six
- * arguments, which becomes a seventh. prof_batch_mark_too keeps the arguments for the doors.
+ * arguments, which becomes a seventh. prof_batch_mark_too keeps the arguments for the probe sites.
  *
  * Most marks have no pairs, or values in registers, and find room. On x86-64 that is all there is
  * here: as a function in C it saves and restores six registers, which takes longer than all else but
@@ -1672,7 +1672,7 @@ PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody)
 {
 	__asm__(PROF_IMPL_ASM_INTERRUPT);
 	PROF_IMPL_DEFINE_DOMAIN(prof_default, "\"default\"")
-	PROF_IMPL_DEFINE_SWITCH(prof_control)
+	PROF_IMPL_DEFINE_SEMAPHORE(prof_control)
 	PROF_IMPL_EACH_CONTROL_KIND(PROF_IMPL_DEFINE_CONTROL_STUB, prof_control, "\"\"")
 	PROF_IMPL_DEFINE_FLUSH
 	/* By this systemtap's tools learn how far the file was moved after its notes were written. */
@@ -2655,7 +2655,7 @@ PROF_IMPL_INLINE void prof_scope_pop(void)
 }
 
 /*
- * Objects. Each is a constant, so that where its definition is in sight the compiler knows the switch
+ * Objects. Each is a constant, so that where its definition is in sight the compiler knows the semaphore
  * and the stubs, as it does of an inline marker. What changes lies beside it: the counter's value, and
  * `state`, whose address is the token of the object's slices (that of the object itself would not do:
  * linkers that fold equal constants know nothing of tokens). What it holds makes tokens of guards.

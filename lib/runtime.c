@@ -63,14 +63,18 @@ const proftrace_marker *proftrace_marker_get(const proftrace_domain *domain, con
 							    instants, actions);
 }
 
-const volatile uint32_t *proftrace_domain_switch(const proftrace_domain *domain)
+const volatile uint32_t *proftrace_domain_semaphore(const proftrace_domain *domain)
 {
 	return &(domain ? domain_of(domain) : prof_domain_get(NULL))->domain->on;
 }
 
+/* The name of proftrace_domain_semaphore() in version 1, for programs that were linked with it. */
+const volatile uint32_t *proftrace_domain_switch(const proftrace_domain *domain)
+	__attribute__((alias("proftrace_domain_semaphore"), visibility("default")));
+
 int proftrace_domain_is_enabled(const proftrace_domain *domain)
 {
-	return *proftrace_domain_switch(domain) != 0;
+	return *proftrace_domain_semaphore(domain) != 0;
 }
 
 #define DEFINE_START_AND_STOP(type, start, stop)                                \

@@ -17,7 +17,7 @@
  * NULL object is nothing: a call with it does nothing. All functions may be called by any thread.
  *
  * While nobody records, a function is a call, a load and a branch. A binding may save the call, and what it would do
- * for the arguments: while the word that proftrace_domain_switch() points to is 0, nothing of the domain is
+ * for the arguments: while the word that proftrace_domain_semaphore() points to is 0, nothing of the domain is
  * recorded.
  */
 #ifndef PROFTRACE_RUNTIME_H
@@ -85,9 +85,9 @@ const proftrace_marker *proftrace_marker_get(const proftrace_domain *domain, con
 					     const char *categories, unsigned instants,
 					     unsigned actions);
 
-/* Whether somebody records the domain; and the word that says so, which only tracers write to. */
+/* Whether somebody records the domain, and the semaphore that says so, to which only tracers write. */
 int proftrace_domain_is_enabled(const proftrace_domain *domain);
-const volatile uint32_t *proftrace_domain_switch(const proftrace_domain *domain);
+const volatile uint32_t *proftrace_domain_semaphore(const proftrace_domain *domain);
 
 void proftrace_task_start(const proftrace_task *task);
 void proftrace_task_stop(const proftrace_task *task);

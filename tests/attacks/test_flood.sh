@@ -35,8 +35,8 @@ end_target() {
 	exec 9>&-
 	wait $target
 	equal "$attack: the program ends well" $? 0
-	never_else "$attack: its result is the same, its switches off, its code as before" \
-		"$(said "$tmp/target" sum) $(said "$tmp/target" switch)$(said "$tmp/target" code)" "$(said "$tmp/alone" sum) 00"
+	never_else "$attack: its result is the same, its semaphores off, its code as before" \
+		"$(said "$tmp/target" sum) $(said "$tmp/target" semaphore)$(said "$tmp/target" code)" "$(said "$tmp/alone" sum) 00"
 	check_nothing_left "$attack"
 }
 

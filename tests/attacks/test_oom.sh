@@ -88,8 +88,8 @@ attack() { # broker|recorder
 	exec 9>&-
 	wait $target
 	equal "$attack: the program ends well" $? 0
-	never_else "$attack: its result is the same, its switches off, its code as before" \
-		"$(said "$tmp/target" sum) $(said "$tmp/target" switch)$(said "$tmp/target" code)" "$(said "$tmp/alone" sum) 00"
+	never_else "$attack: its result is the same, its semaphores off, its code as before" \
+		"$(said "$tmp/target" sum) $(said "$tmp/target" semaphore)$(said "$tmp/target" code)" "$(said "$tmp/alone" sum) 00"
 	check_nothing_left "$attack"
 }
 attack broker

@@ -67,8 +67,8 @@ swap_and_record() { # ATTACK KIND FILE COMMAND...
 	never_else "$attack: no byte is changed but at probe sites" "$(elsewhere "$tmp/sites" "$tmp/places")" ""
 	exec 9>&-
 	wait_for "$tmp/target.out" code
-	never_else "$attack: the result is the same, the switches off, the code as before" \
-		"$(said "$tmp/target.out" sum) $(said "$tmp/target.out" switch)$(said "$tmp/target.out" code)" "$(said "$tmp/alone" sum) 00"
+	never_else "$attack: the result is the same, the semaphores off, the code as before" \
+		"$(said "$tmp/target.out" sum) $(said "$tmp/target.out" semaphore)$(said "$tmp/target.out" code)" "$(said "$tmp/alone" sum) 00"
 }
 
 cp "$programs/storm" "$tmp/lower/other"

@@ -43,7 +43,7 @@ for shift in 864000 $behind; do
 	# A recorder in a namespace, of a program that is in another.
 	from=$(uptime_ns)
 	mkfifo in
-	$inside "$programs/told" <in >told &
+	$inside "$programs/scripted" <in >told &
 	exec 9>in
 	for _ in $(seq 1 400); do target=$(pgrep -n -P $! told) && break; sleep 0.05; done
 	unshare --fork --time --monotonic 1000 --boottime 2000 "$proftrace" -q -e none -d 60s -o t --summary-json s -p "$target" 2>err 9>&- &

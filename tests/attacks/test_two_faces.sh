@@ -37,8 +37,8 @@ end() {
 	exec 9>&-
 	wait $server
 	equal "$attack: the program ends well" $? 0
-	never_else "$attack: its result is the same, its switches off, its code as before" \
-		"$(said "$tmp/target" sum) $(said "$tmp/target" switch)$(said "$tmp/target" code)" "$(said "$tmp/alone" sum) 00"
+	never_else "$attack: its result is the same, its semaphores off, its code as before" \
+		"$(said "$tmp/target" sum) $(said "$tmp/target" semaphore)$(said "$tmp/target" code)" "$(said "$tmp/alone" sum) 00"
 }
 record() { # OPTION...
 	timeout -k 5 60 "$proftrace" -e none -p $target -d 100ms -o "$tmp/r" "$@" 9>&- >"$tmp/out" 2>"$tmp/err"

@@ -31,20 +31,20 @@ static int keep_open(int fd, int how, int least);
 #include "../unit/elf_image.h"
 
 /*
- * In the known file: a marker with its two doors, another's probe and a function. The bytes of a marker
+ * In the known file: a marker with its two probe sites, another program's probe and a function. The bytes of a marker
  * stand there once more, without a note.
  */
-#define STUB	 (IMAGE_CODE + 0x20)
-#define SWITCH	 (IMAGE_DATA + 0x10)
-#define PROBE	 IMAGE_CODE
-#define PROBES	 (IMAGE_DATA + 0x80)
-#define FUNCTION (IMAGE_CODE + 0x100)
-#define UNSAID	 (IMAGE_CODE + 0x40)
+#define STUB	  (IMAGE_CODE + 0x20)
+#define SEMAPHORE (IMAGE_DATA + 0x10)
+#define PROBE	  IMAGE_CODE
+#define PROBES	  (IMAGE_DATA + 0x80)
+#define FUNCTION  (IMAGE_CODE + 0x100)
+#define UNSAID	  (IMAGE_CODE + 0x40)
 
-/* Processes 1 and 2 were asked for, 3 is a child, 4 another's child, 5 another user's; 6 ends soon. */
+/* Processes 1 and 2 were requested for, 3 is a child, 4 another's child, 5 another user's; 6 ends soon. */
 enum {
-	ASKED = 1,
-	ALSO_ASKED,
+	REQUESTED = 1,
+	ALSO_REQUESTED,
 	CHILD,
 	STRANGER,
 	ANOTHER_USERS,
@@ -54,7 +54,7 @@ enum {
 
 static bool traced[PIDS];
 static unsigned executes;
-static bool used_again; /* the number of ALSO_ASKED */
+static bool used_again; /* the number of ALSO_REQUESTED */
 static int looked_at;	/* whose directory was opened last */
 static int program_fd = -1, foreign_fd = -1;
 static uint64_t given, taken_back; /* descriptors: none is real but those of two files */
@@ -94,7 +94,7 @@ static int keep_open(int fd, int how, int least)
 int process_directory(const struct broker_target *target, struct failure *f)
 {
 	looked_at = target->pid;
-	if (target->pid < ASKED || target->pid > ENDS ||
+	if (target->pid < REQUESTED || target->pid > ENDS ||
 	    (target->birth && target->birth != process_birth(0)))
 		return failure_set(f, -ESRCH, "no such process", "", "");
 	if (target->pid == ANOTHER_USERS)
@@ -124,13 +124,13 @@ bool process_alive(int directory)
 uint64_t process_birth(int directory)
 {
 	must(directory >= 0);
-	return 100 + (uint64_t)looked_at + (looked_at == ALSO_ASKED && used_again ? 1000 : 0);
+	return 100 + (uint64_t)looked_at + (looked_at == ALSO_REQUESTED && used_again ? 1000 : 0);
 }
 
 int process_open(enum broker_file what, const struct broker_target *target, uint64_t start,
 		 uint64_t end, struct failure *f)
 {
-	must(target->pid >= ASKED && target->pid < PIDS && traced[target->pid]);
+	must(target->pid >= REQUESTED && target->pid < PIDS && traced[target->pid]);
 	if (what >= BROKER_FILES || (what == BROKER_MAPPED && start >= end))
 		return failure_set(f, -EINVAL, "refused request", "open", NULL);
 	return any_descriptor();
@@ -155,8 +155,8 @@ int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 how)
 	memcpy(&pid, key, sizeof(pid));
 	memcpy(&flags, value, sizeof(flags));
 	must(!(flags & ~(uint32_t)(TRACED_WATCH | TRACED_MARKS)));
-	must(pid == ASKED || pid == ALSO_ASKED || pid == CHILD || pid == ENDS);
-	must(pid != ALSO_ASKED || !used_again);
+	must(pid == REQUESTED || pid == ALSO_REQUESTED || pid == CHILD || pid == ENDS);
+	must(pid != ALSO_REQUESTED || !used_again);
 	/* No flags before somebody has looked once more, and none to what was taken out again. */
 	must(how == (flags ? BPF_EXIST : BPF_NOEXIST));
 	if (traced[pid] != (how == BPF_EXIST)) {
@@ -190,7 +190,7 @@ static void must_be_right(const char *path, uint64_t offset, uint64_t semaphore,
 	if (strcmp(path, known))
 		return;
 	if (offset == STUB + 1 || offset == STUB + 2)
-		must(semaphore == SWITCH || (may_omit && !semaphore));
+		must(semaphore == SEMAPHORE || (may_omit && !semaphore));
 	else if (offset == PROBE)
 		must(semaphore == PROBES);
 	else
@@ -201,7 +201,7 @@ static long link_create(va_list args)
 {
 	struct {
 		uint32_t prog_fd, target_fd, attach_type, flags;
-		uint64_t path, offsets, switches, cookies;
+		uint64_t path, offsets, semaphores, cookies;
 		uint32_t cnt, multi_flags, pid, pad;
 	} attr;
 	unsigned i;
@@ -212,7 +212,7 @@ static long link_create(va_list args)
 	for (i = 0; i < attr.cnt; i++)
 		must_be_right((const char *)(uintptr_t)attr.path,
 			      ((uint64_t *)(uintptr_t)attr.offsets)[i],
-			      attr.switches ? ((uint64_t *)(uintptr_t)attr.switches)[i] : 0,
+			      attr.semaphores ? ((uint64_t *)(uintptr_t)attr.semaphores)[i] : 0,
 			      attr.prog_fd == PROGRAMS + BROKER_FLUSH);
 	return any_descriptor();
 }
@@ -250,7 +250,7 @@ static void write_program(void)
 {
 	static const struct image_site marker = {
 		.stub = IMAGE_CODE_VADDR + STUB,
-		.switch_vaddr = IMAGE_DATA_VADDR + SWITCH,
+		.semaphore_vaddr = IMAGE_DATA_VADDR + SEMAPHORE,
 		.kind = 1,
 		.slow = 1,
 		.fast = 2,
@@ -347,8 +347,8 @@ static size_t length_of(const uint8_t *bytes, size_t most)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const pid_t asked[] = { ASKED, ALSO_ASKED };
-	static struct broker_config config = { .pids = asked, .n_pids = 2 };
+	static const pid_t requested[] = { REQUESTED, ALSO_REQUESTED };
+	static struct broker_config config = { .pids = requested, .n_pids = 2 };
 	static struct server server;
 	size_t n;
 	unsigned i;
@@ -362,7 +362,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	server.config = &config;
 	server.links = links_new();
 	used_again = false;
-	must(!remember_asked(&server));
+	must(!remember_requested(&server));
 	used_again = data[0] & 4;
 	server.programs.uprobe_multi = data[0] & 1;
 	/* Functions have provers: fuzz_prover. */

@@ -18,10 +18,10 @@
 #include "symbols/code_file.h"
 #include "timeline/callstack.h"
 
-#define MOST	  4096
-#define NAME_ROOM 24
-#define CODE	  0x400000 /* where it would be */
-#define CODE_SIZE 0x1000
+#define MOST	      4096
+#define NAME_CAPACITY 24
+#define CODE	      0x400000 /* where it would be */
+#define CODE_SIZE     0x1000
 
 enum {
 	TEXT = 1, /* sections that are always there */
@@ -33,7 +33,7 @@ enum {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const struct kind {
-	char name[NAME_ROOM];
+	char name[NAME_CAPACITY];
 	uint32_t type;
 } kinds[] = {
 	[TEXT] = { ".text", SHT_PROGBITS },	 [NAMES] = { ".shstrtab", SHT_STRTAB },

@@ -31,7 +31,7 @@ static int ready(struct pollfd *fds, nfds_t n, int ms);
 #define poll(fds, n, ms)		 ready(fds, n, ms)
 #define epoll_ctl(epoll, how, fd, event) ((void)(epoll), (void)(fd), (void)(event), 0)
 #define control_connect(directory, name) call_again(directory, name)
-#include "record/control/control_ask.c"
+#include "record/control/control_call.c"
 #include "record/control/control_server.c"
 #include "record/control/control_stats.c"
 #include "cmd/ctl.c"
@@ -82,7 +82,7 @@ static ssize_t take(int fd, void *out, size_t size, int flags)
 static ssize_t give(int fd, const void *bytes, size_t size, int flags)
 {
 	(void)flags;
-	must(fd == FD && size > 0 && size < CONTROL_LONG_ANSWER);
+	must(fd == FD && size > 0 && size < CONTROL_LONG_REPLY);
 	/* A long one goes in pieces. */
 	if (wire.left) {
 		must(size == wire.left);
@@ -236,7 +236,7 @@ static void request(unsigned how)
 			hear(&c, &c.clients[0], &r);
 		must(c.clients[0].n < sizeof(client.request));
 		if (c.clients[0].waits) {
-			must(r.stop_asked && !wire.answers);
+			must(r.stop_requested && !wire.answers);
 			control_ended(&c, &r);
 		}
 	}
@@ -248,12 +248,12 @@ static void read_answer(unsigned how)
 	static struct control_call call = { .name = "1.control" };
 
 	/* A second is more than an input takes. */
-	control_ask(&call, 1, "status\n", CONTROL_ANSWER, 1);
-	must(call.error <= 0 && wire.closed && call.used < CONTROL_ANSWER);
+	control_call_all(&call, 1, "status\n", CONTROL_REPLY, 1);
+	must(call.error <= 0 && wire.closed && call.used < CONTROL_REPLY);
 	if (call.error)
 		return;
-	ctl_print_reply("", call.answer, how & 1);
-	must(wire.printed <= strlen(call.answer) + 1);
+	ctl_print_reply("", call.reply, how & 1);
+	must(wire.printed <= strlen(call.reply) + 1);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -335,7 +335,7 @@ static int tell_facts(struct consumer *h)
 	return error;
 }
 
-static void listen_to(void)
+static void call_receive(void)
 {
 	const struct account account = { 0 };
 	const struct trace_info info = { .version = "1" };
@@ -369,7 +369,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	w.at = w.piece = data + 1;
 	w.size = size - 1;
 	if (data[0] & 1)
-		listen_to();
+		call_receive();
 	else
 		be_told();
 	return 0;

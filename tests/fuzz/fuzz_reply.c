@@ -28,7 +28,7 @@ static int start(struct broker *b, struct failure *f)
 {
 	struct broker_loaded loaded;
 	unsigned i;
-	int error = take_loaded(b, &loaded, f);
+	int error = receive_loaded(b, &loaded, f);
 
 	if (error)
 		return error;
@@ -94,7 +94,7 @@ static void make_bools(uint8_t *reply)
 		offsetof(struct reply, loaded.uprobe_multi),
 		offsetof(struct reply, loaded.can_hold),
 		offsetof(struct reply, loaded.confined),
-		offsetof(struct reply, loaded.fast_door),
+		offsetof(struct reply, loaded.optimised_nop),
 		offsetof(struct reply, loaded.has_usdt),
 		offsetof(struct reply, loaded.breaks_nop5),
 	};

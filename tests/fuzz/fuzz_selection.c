@@ -24,7 +24,7 @@ static void must(bool condition)
 }
 
 /* Takes a line. Returns false where there is none. */
-static bool line(const uint8_t **data, size_t *size, char *out, size_t room)
+static bool line(const uint8_t **data, size_t *size, char *out, size_t capacity)
 {
 	const uint8_t *end = memchr(*data, '\n', *size);
 	size_t n = end ? (size_t)(end - *data) : 0;
@@ -32,8 +32,8 @@ static bool line(const uint8_t **data, size_t *size, char *out, size_t room)
 	if (!end)
 		return false;
 	*size -= n + 1;
-	if (n >= room)
-		n = room - 1;
+	if (n >= capacity)
+		n = capacity - 1;
 	memcpy(out, *data, n);
 	out[n] = '\0';
 	*data = end + 1;

@@ -159,12 +159,12 @@ static void finish(struct capture *c, size_t size)
 
 /* --- steps --------------------------------------------------------------------------------------- */
 
-static void put(void *to, size_t room, const uint8_t *step, const uint8_t *bytes, size_t n)
+static void put(void *to, size_t capacity, const uint8_t *step, const uint8_t *bytes, size_t n)
 {
 	size_t at = step[2] | step[3] << 8;
 
-	at %= room;
-	memcpy((char *)to + at, bytes, n < room - at ? n : room - at);
+	at %= capacity;
+	memcpy((char *)to + at, bytes, n < capacity - at ? n : capacity - at);
 }
 
 /* Returns how many bytes it took beyond its header. */

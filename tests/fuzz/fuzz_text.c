@@ -50,7 +50,7 @@ static void must_be_clean(const char *text, size_t length)
 		i += must_be_character((const unsigned char *)text + i, length - i);
 }
 
-static void clean(const char *bytes, size_t length, size_t room)
+static void clean(const char *bytes, size_t length, size_t capacity)
 {
 	char out[6 * MOST + 1], again[6 * MOST + 1];
 	bool changed = false, changed_again = false;
@@ -63,9 +63,9 @@ static void clean(const char *bytes, size_t length, size_t room)
 	n = text_clean(again, sizeof(again), out, whole, &changed_again);
 	must(n == whole && !changed_again && !memcmp(out, again, n));
 	/* With less room: the beginning of it. */
-	n = text_clean(again, room, bytes, length, &changed);
-	must(room ? n < room && n <= whole && !memcmp(out, again, n) : n == 0);
-	if (room)
+	n = text_clean(again, capacity, bytes, length, &changed);
+	must(capacity ? n < capacity && n <= whole && !memcmp(out, again, n) : n == 0);
+	if (capacity)
 		must_be_clean(again, n);
 }
 
@@ -135,7 +135,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct names *names;
 	static unsigned n;
 	char text[MOST + 1];
-	size_t room;
+	size_t capacity;
 
 	if (size < 2 || size > MOST)
 		return 0;
@@ -143,13 +143,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		names_free(names);
 		names = names_new(256);
 	}
-	room = data[0];
+	capacity = data[0];
 	data++, size--;
 	memcpy(text, data, size);
 	text[size] = '\0';
-	clean(text, size, room);
+	clean(text, size, capacity);
 	escape(text, size);
-	intern(names, text, size, room);
+	intern(names, text, size, capacity);
 	fail(text);
 	filter(data, size);
 	number(text, size);

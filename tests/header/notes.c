@@ -2,7 +2,7 @@
 /*
  * notes FILE: reads the proftrace notes of an ELF file the way a tracer does, from the program headers
  * alone, and checks everything that the binary interface in include/proftrace.h promises of them: the
- * doors' bytes, the switch in writable memory, one stub for each domain and kind. Where the file still
+ * bytes of the probe sites, the semaphore in writable memory, one stub for each domain and kind. Where the file still
  * has section headers it also wants a matching .note.stapsdt for each.
  *
  * Prints one line per stub, "DOMAIN KIND", sorted by address of the note. Exits 1 with a message at
@@ -21,7 +21,7 @@
 struct site {
 	char domain[128];
 	unsigned int kind;
-	uint64_t stub, door, swtch;
+	uint64_t stub, site, semaphore;
 	int known_to_usdt;
 };
 
@@ -81,7 +81,7 @@ static const unsigned char *at(const struct file *f, uint64_t address, size_t si
 	return NULL;
 }
 
-/* A domain's stub looks at the batch switch before it comes to its doors. */
+/* A domain's stub tests the batch half of the semaphore before its probe sites. */
 static void check_stub(const struct file *f, uint64_t stub, unsigned int kind, unsigned int slow,
 		       unsigned int fast)
 {
@@ -101,10 +101,10 @@ static void check_stub(const struct file *f, uint64_t stub, unsigned int kind, u
 	if (f->header->e_machine == EM_X86_64) {
 		if (slow != (looks ? 10u : 0u) || fast != slow + 1 ||
 		    memcmp(code, x86, sizeof(x86)))
-			broken("wrong doors at 0x%llx", (unsigned long long)stub);
+			broken("wrong probe sites at 0x%llx", (unsigned long long)stub);
 	} else if (f->header->e_machine == EM_AARCH64) {
 		if (slow != (looks ? 16u : 4u) || fast != 255 || memcmp(code, arm64, sizeof(arm64)))
-			broken("wrong doors at 0x%llx", (unsigned long long)stub);
+			broken("wrong probe sites at 0x%llx", (unsigned long long)stub);
 	} else {
 		broken("unknown machine %u", f->header->e_machine);
 	}
@@ -114,19 +114,19 @@ static void check_stub(const struct file *f, uint64_t stub, unsigned int kind, u
 static void add_site(struct file *f, const unsigned char *desc, size_t size, uint64_t address)
 {
 	struct site s = { 0 };
-	int64_t stub, swtch;
+	int64_t stub, semaphore;
 	uint16_t kind;
 	uint32_t flags;
 
 	if (size < 25 || !memchr(desc + 24, 0, size - 24))
 		broken("a description of %zu bytes", size);
 	memcpy(&stub, desc, 8);
-	memcpy(&swtch, desc + 8, 8);
+	memcpy(&semaphore, desc + 8, 8);
 	memcpy(&kind, desc + 16, 2);
 	memcpy(&flags, desc + 20, 4);
 	s.stub = address + (uint64_t)stub;
-	s.swtch = address + 8 + (uint64_t)swtch;
-	s.door = s.stub + desc[18];
+	s.semaphore = address + 8 + (uint64_t)semaphore;
+	s.site = s.stub + desc[18];
 	s.kind = kind;
 	snprintf(s.domain, sizeof(s.domain), "%s", (const char *)desc + 24);
 	if (flags != (kind < 32))
@@ -136,11 +136,11 @@ static void add_site(struct file *f, const unsigned char *desc, size_t size, uin
 	if (kind == 48 && (size < 25 + 8 + 4 || memcmp(desc + 25 + 8, "\3\0\0", 4)))
 		broken("a flush without batches, or of another layout");
 	if (kind == 49) /* the upper half */
-		s.swtch -= 2;
+		s.semaphore -= 2;
 	s.known_to_usdt = kind >= 48;
 	check_stub(f, s.stub, kind, desc[18], desc[19]);
-	if (s.swtch % 4 != 0 || memcmp(at(f, s.swtch, 4, PF_R | PF_W), "\0\0\0", 4))
-		broken("the switch of '%s' is not aligned, or not off", s.domain);
+	if (s.semaphore % 4 != 0 || memcmp(at(f, s.semaphore, 4, PF_R | PF_W), "\0\0\0", 4))
+		broken("the semaphore of '%s' is not aligned, or not off", s.domain);
 
 	for (int i = 0; i < f->n; i++) {
 		const struct site *o = &f->sites[i];
@@ -150,8 +150,9 @@ static void add_site(struct file *f, const unsigned char *desc, size_t size, uin
 			return; /* written twice by link-time optimisation */
 		if (same || o->stub == s.stub)
 			broken("two stubs for '%s' %s, or one for two", s.domain, word_of(kind));
-		if (!strcmp(o->domain, s.domain) != (o->swtch == s.swtch))
-			broken("'%s' and '%s' share a switch, or one has two", s.domain, o->domain);
+		if (!strcmp(o->domain, s.domain) != (o->semaphore == s.semaphore))
+			broken("'%s' and '%s' share a semaphore, or one has two", s.domain,
+			       o->domain);
 	}
 	if (f->n == 256)
 		broken("too many sites");
@@ -175,9 +176,9 @@ static void read_usdt(struct file *f, const unsigned char *desc, size_t size)
 	for (int i = 0; i < f->n; i++) {
 		struct site *s = &f->sites[i];
 
-		if (s->door != pc)
+		if (s->site != pc)
 			continue;
-		if (s->swtch != semaphore || strcmp(name, word_of(s->kind)))
+		if (s->semaphore != semaphore || strcmp(name, word_of(s->kind)))
 			broken("notes disagree about %s:%s", provider, name);
 		s->known_to_usdt = 1;
 		return;

@@ -12,17 +12,17 @@ fi
 mkdir -m 700 "$tmp/run"
 export XDG_RUNTIME_DIR=$tmp/run
 
-# Of some classes of marks in some books, the sum: about to be made (2), made (3).
-books() { # COLUMN CLASSES BOOK...
-	books_before "" "$@"
+# Of some classes of marks in some ledgers, the sum: about to be made (2), made (3).
+ledgers() { # COLUMN CLASSES LEDGER...
+	ledgers_before "" "$@"
 }
 # The same of just before a step.
-books_before() { # STEP COLUMN CLASSES BOOK...
+ledgers_before() { # STEP COLUMN CLASSES LEDGER...
 	step=$1
 	column=$2
 	classes=$3
 	shift 3
-	for book; do "$programs/ledger" "$book" $step; done |
+	for ledger; do "$programs/ledger" "$ledger" $step; done |
 		awk -v c="$column" -v classes=" $classes " '{ if (index(classes, " " $1 " ")) sum += $c } END { print sum + 0 }'
 }
 # What was lost, as the reasons add up.
@@ -37,7 +37,7 @@ everything="control default plain io cpu"
 
 # The kernel saw what the program made; what it saw is somewhere; what was written is in the files. All
 # that is seldom said of what is as it should be is said once.
-check_books() { # NAME CLASSES BOOK...
+check_ledgers() { # NAME CLASSES LEDGER...
 	of=$1
 	classes=$2
 	shift 2
@@ -49,7 +49,7 @@ check_books() { # NAME CLASSES BOOK...
 	done
 	marked=$(field "$s" marked)
 	equal "$of: marked = written + lost by reason + what was not asked for" "$marked" $sum
-	made=$(books 3 "$classes" "$@") about=$(books 2 "$classes" "$@")
+	made=$(ledgers 3 "$classes" "$@") about=$(ledgers 2 "$classes" "$@")
 	if [ "$marked" -lt "$made" ] && [ "$(field "$s" batches_unread)" -gt 0 ]; then
 		skip "$of: marked is what the program made" \
 			"this kernel tells of a thread's end when its memory is gone: $marked of $made"
@@ -81,12 +81,12 @@ command() { # NAME ROUNDS US OPTIONS...: recorded from its first mark to its las
 	us=$3
 	shift 3
 	"$proftrace" -q -e none --mode $mode -o "$tmp/$of.{n}" --summary-json "$tmp/$of.s" "$@" -- \
-		"$programs/ledger" "$tmp/$of.book" 3 "$rounds" "$us" </dev/null >"$tmp/out" 2>"$tmp/err"
+		"$programs/ledger" "$tmp/$of.ledger" 3 "$rounds" "$us" </dev/null >"$tmp/out" 2>"$tmp/err"
 	equal "$of: exit status" "$?$(cat "$tmp/err")" 0
 }
 
 command plain 128 0
-check_books plain "$everything" "$tmp/plain.book"
+check_ledgers plain "$everything" "$tmp/plain.ledger"
 some plain paused unmatched too_deep
 # Nobody can have begun anything before, but the parent of a process that was forked. What a batch begins
 # with says nothing of what was before: there these are the first marks of the three threads, too.
@@ -96,79 +96,79 @@ equal "plain: ends of what a parent had open, in children" "$(field "$tmp/plain.
 none plain unscheduled left_out unrecorded switched_off buffer_full
 
 command domain 128 0 -D side
-check_books domain "control plain io cpu" "$tmp/domain.book"
+check_ledgers domain "control plain io cpu" "$tmp/domain.ledger"
 none domain left_out unmatched too_deep
 
 command category 150 0 -D side/io --max-size 64K
-check_books category "control io cpu" "$tmp/category.book"
+check_ledgers category "control io cpu" "$tmp/category.ledger"
 some category left_out paused
 
 command rotated 300 0 -D '!side/io' --max-size 64K
-check_books rotated "$everything" "$tmp/rotated.book"
+check_ledgers rotated "$everything" "$tmp/rotated.ledger"
 some rotated left_out paused too_deep
 check "rotated: there are several files" test "$(ls "$tmp"/rotated.*.json | wc -l)" -gt 3
 
 # What the recorder learns besides marks is no mark: the scheduler, call stacks, slices where a thread waited.
 command scheduler 160 1000 --sched --offcpu 100us
-check_books scheduler "$everything" "$tmp/scheduler.book"
+check_ledgers scheduler "$everything" "$tmp/scheduler.ledger"
 some scheduler sched_events stacks
 check "scheduler: slices where a thread was blocked" grep -q '"name":"blocked"' "$tmp/scheduler.1.json"
 
 command samples 128 500 --sample 999 --compress
-check_books samples "$everything" "$tmp/samples.book"
+check_ledgers samples "$everything" "$tmp/samples.ledger"
 some samples stacks
 
 # What happens in the kernel at each mark there is not with batches.
 if [ $mode = exact ]; then
 	command stacks 128 500 --stack '*' -e task-clock --counter-interval 1ms
-	check_books stacks "$everything" "$tmp/stacks.book"
+	check_ledgers stacks "$everything" "$tmp/stacks.ledger"
 	some stacks stacks samples
 
 	# The least that is marked of a domain which may go off: what is said of it then, or all.
 	goes_off() { # DOMAIN CLASS...
 		until_off=$(sed -n 's/.*{"domain": "'"$1"'",.* "marks": \([0-9]*\)}.*/\1/p' "$tmp/off.s")
 		shift
-		least=$((least + ${until_off:-$(books 3 "$*" "$tmp/off.book")}))
+		least=$((least + ${until_off:-$(ledgers 3 "$*" "$tmp/off.ledger")}))
 	}
 
 	command schedule 200 0 --schedule skip_first=1,wait=1,warmup=1,active=2,repeat=0
-	check_books schedule "$everything" "$tmp/schedule.book"
+	check_ledgers schedule "$everything" "$tmp/schedule.ledger"
 	some schedule unscheduled paused
 
 	# While nothing is waited for but the end of the epoch, the probes are taken away, all but the steps'. Up to
 	# there, three cycles of three steps, one step of waiting is not enough for that.
 	classes="control default io cpu"
 	command scheduled-category 240 3000 --schedule wait=1,warmup=1,active=1,repeat=3 -D side/io -D default
-	book=$tmp/scheduled-category.book
-	least=$(($(books_before 9 3 "$classes" "$book") + $(books 3 control "$book") - $(books_before 9 3 control "$book")))
-	check_books scheduled-category "$classes" "$book"
+	ledger=$tmp/scheduled-category.ledger
+	least=$(($(ledgers_before 9 3 "$classes" "$ledger") + $(ledgers 3 control "$ledger") - $(ledgers_before 9 3 control "$ledger")))
+	check_ledgers scheduled-category "$classes" "$ledger"
 	least=
 	some scheduled-category unscheduled left_out
 	none scheduled-category late_steps buffer_full
 
 	no_files=1
 	"$proftrace" -q --stats-only -D side -D default --summary-json "$tmp/table.s" -- \
-		"$programs/ledger" "$tmp/table.book" 3 150 </dev/null >/dev/null
-	check_books table "$everything" "$tmp/table.book"
+		"$programs/ledger" "$tmp/table.ledger" 3 150 </dev/null >/dev/null
+	check_ledgers table "$everything" "$tmp/table.ledger"
 	some table paused too_deep
 	no_files=
 
 	# Whatever goes off, and when: what comes after that is the program's alone. What came before is said.
 	command off 2000 200 --max-overhead 0.01
-	least=$(books 3 control "$tmp/off.book")
+	least=$(ledgers 3 control "$tmp/off.ledger")
 	goes_off default default
 	goes_off side plain io cpu
-	check_books off "$everything" "$tmp/off.book"
+	check_ledgers off "$everything" "$tmp/off.ledger"
 	least=
 	check "off: something was switched off" grep -q '"domain": "default"\|"domain": "side"' "$tmp/off.s"
 fi
 
 command flight 256 0 --flight-recorder 20ms --trigger instant:alarm
-check_books flight "$everything" "$tmp/flight.book"
+check_ledgers flight "$everything" "$tmp/flight.ledger"
 some flight unrecorded paused dumps
 
 command small-flight 256 0 --flight-recorder 1h --flight-memory 64K --trigger instant:alarm -D '!side/cpu'
-check_books small-flight "$everything" "$tmp/small-flight.book"
+check_ledgers small-flight "$everything" "$tmp/small-flight.ledger"
 some small-flight unrecorded left_out dumps
 
 # Attached to, and steered while they run: two processes, one of which is killed, as is what they fork.
@@ -177,7 +177,7 @@ attach() { # NAME OPTIONS...: to two processes that have made no mark yet; then 
 	shift
 	for i in 1 2; do
 		mkfifo "$tmp/$of.in$i"
-		"$programs/ledger" "$tmp/$of.book$i" 2 0 200 <"$tmp/$of.in$i" >"$tmp/$of.out$i" &
+		"$programs/ledger" "$tmp/$of.ledger$i" 2 0 200 <"$tmp/$of.in$i" >"$tmp/$of.out$i" &
 		eval "target$i=$!"
 	done
 	exec 7>"$tmp/$of.in1" 8>"$tmp/$of.in2"
@@ -190,8 +190,8 @@ attach() { # NAME OPTIONS...: to two processes that have made no mark yet; then 
 	echo go >&7
 	echo go >&8
 }
-made() { books 3 "$everything" "$1"; }
-until_made() { # BOOK N: so many more than there are
+made() { ledgers 3 "$everything" "$1"; }
+until_made() { # LEDGER N: so many more than there are
 	goal=$(($(made "$1") + $2))
 	until [ "$(made "$1")" -gt $goal ]; do sleep 0.02; done
 }
@@ -204,38 +204,38 @@ end() { # both are killed, as no program expects it
 }
 
 attach killed --max-size 64K -D '!side/cpu'
-until_made "$tmp/killed.book1" 2500
+until_made "$tmp/killed.ledger1" 2500
 kill -KILL $target1
 "$proftrace" ctl pause -p $target2 >/dev/null
-until_made "$tmp/killed.book2" 2000
+until_made "$tmp/killed.ledger2" 2000
 "$proftrace" ctl resume -p $target2 >/dev/null
-until_made "$tmp/killed.book2" 2000
+until_made "$tmp/killed.ledger2" 2000
 end
-check_books killed "$everything" "$tmp/killed.book1" "$tmp/killed.book2"
+check_ledgers killed "$everything" "$tmp/killed.ledger1" "$tmp/killed.ledger2"
 some killed paused left_out
 
 # The recorder is stopped for a while, and the buffer flows over.
 attach flooded --buffer 64K --flight-recorder 1h --flight-memory 1M
-until_made "$tmp/flooded.book1" 1000
+until_made "$tmp/flooded.ledger1" 1000
 kill -STOP $recorder
-until_made "$tmp/flooded.book1" 4000
+until_made "$tmp/flooded.ledger1" 4000
 kill -CONT $recorder
-until_made "$tmp/flooded.book2" 2000
+until_made "$tmp/flooded.ledger2" 2000
 "$proftrace" ctl dump -p $recorder >/dev/null
-until_made "$tmp/flooded.book2" 1000
+until_made "$tmp/flooded.ledger2" 1000
 end
-check_books flooded "$everything" "$tmp/flooded.book1" "$tmp/flooded.book2"
+check_ledgers flooded "$everything" "$tmp/flooded.ledger1" "$tmp/flooded.ledger2"
 some flooded buffer_full begin_lost unrecorded
 
 if [ $mode = exact ]; then
 	attach scheduled --schedule wait=1,warmup=0,active=1,repeat=0 --buffer 64K
-	until_made "$tmp/scheduled.book1" 2000
+	until_made "$tmp/scheduled.ledger1" 2000
 	kill -STOP $recorder
-	until_made "$tmp/scheduled.book2" 4000
+	until_made "$tmp/scheduled.ledger2" 4000
 	kill -CONT $recorder
-	until_made "$tmp/scheduled.book2" 2000
+	until_made "$tmp/scheduled.ledger2" 2000
 	end
-	check_books scheduled "$everything" "$tmp/scheduled.book1" "$tmp/scheduled.book2"
+	check_ledgers scheduled "$everything" "$tmp/scheduled.ledger1" "$tmp/scheduled.ledger2"
 	some scheduled unscheduled buffer_full
 fi
 finish

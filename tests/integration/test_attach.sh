@@ -17,7 +17,7 @@ end_storm() { # NAME
 	exec 9>&-
 	wait $storm
 	equal "$1: the program ends well" $? 0
-	equal "$1: its switch is off again" "$(said "$tmp/storm.out" switch)" 0
+	equal "$1: its semaphore is off again" "$(said "$tmp/storm.out" semaphore)" 0
 }
 
 # Of each thread every number from the first to the last is there, and each twice (slice and instant).

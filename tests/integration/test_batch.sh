@@ -44,7 +44,7 @@ fi
 # --- marks that enter the kernel one by one, inside of slices that do not --------------------------------
 
 for mode in batch exact; do
-	"$proftrace" -q --mode $mode -e none -o "$tmp/i.$mode" --summary-json "$tmp/s" -- "$programs/told" \
+	"$proftrace" -q --mode $mode -e none -o "$tmp/i.$mode" --summary-json "$tmp/s" -- "$programs/scripted" \
 		open "step 1 1" open name "slices 2" "step 1 2" close "slices 1" close >"$tmp/out"
 	check_account "inside of slices, $mode" "$tmp/s"
 	equal "inside of slices, $mode: marks" "$(field "$tmp/s" written)" "$(said "$tmp/out" total)"

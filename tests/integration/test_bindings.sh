@@ -41,13 +41,13 @@ import ctypes, sys, threading
 lib = ctypes.CDLL(sys.argv[1])
 for f in "domain_get", "task_get":
     getattr(lib, "proftrace_" + f).restype = ctypes.c_void_p
-lib.proftrace_domain_switch.restype = ctypes.POINTER(ctypes.c_uint32)
+lib.proftrace_domain_semaphore.restype = ctypes.POINTER(ctypes.c_uint32)
 
 class Arg(ctypes.Structure):
     _fields_ = [("key", ctypes.c_char_p), ("type", ctypes.c_uint64), ("bits", ctypes.c_uint64)]
 
 domain = ctypes.c_void_p(lib.proftrace_domain_get(b"python"))
-on = lib.proftrace_domain_switch(domain)
+on = lib.proftrace_domain_semaphore(domain)
 if not on[0]:
     sys.exit("nobody records")
 

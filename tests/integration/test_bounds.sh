@@ -107,7 +107,7 @@ else
 fi
 exec 9>&-
 wait $storm
-equal "its program's switch is off" "$(said "$tmp/storm.out" switch)" 0
+equal "its program's semaphore is off" "$(said "$tmp/storm.out" semaphore)" 0
 
 # The time of day goes back while it is recorded; marks do not go by it.
 LD_PRELOAD=$programs/backwards.so "$proftrace" -q -o "$tmp/b" --dump-period 20ms --summary-json "$tmp/s" -- \

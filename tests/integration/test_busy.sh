@@ -22,7 +22,7 @@ still_there() { # NAME: the program that said `ready`
 }
 
 # Threads that come through the dynamic linker wait for the recorder, and are there again before it is done.
-begin "$programs/busy" doors 24 30000
+begin "$programs/busy" hold 24 30000
 wait_for "$tmp/out" ready
 "$proftrace" -o "$tmp/d" -p $begun --summary-json "$tmp/s" >"$tmp/said" 2>"$tmp/said" 9>&- &
 recorder=$!
@@ -30,9 +30,9 @@ wait_for "$tmp/said" "proftrace: recording"
 sleep 1 # of looking at what it has mapped
 kill -INT $recorder
 wait $recorder
-equal "through the linker's door: exit status" $? 0
-still_there "through the linker's door"
-equal "through the linker's door: the account adds up" "$(field "$tmp/s" adds_up)" true
+equal "through the linker's hold point: exit status" $? 0
+still_there "through the linker's hold point"
+equal "through the linker's hold point: the account adds up" "$(field "$tmp/s" adds_up)" true
 end
 
 # Addresses that are nowhere could be in code that was mapped since.

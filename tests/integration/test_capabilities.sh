@@ -111,7 +111,7 @@ start() { # COMMAND...
 end() { # NAME
 	exec 9>&-
 	wait
-	equal "$1: its switch is off" "$(said "$tmp/out" switch)" 0
+	equal "$1: its semaphore is off" "$(said "$tmp/out" semaphore)" 0
 }
 
 refused() { # NAME REASON

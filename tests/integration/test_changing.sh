@@ -103,5 +103,5 @@ verdict "executed" 524288
 exec 9>&-
 wait $target
 equal "executed: the program ends well" $? 0
-equal "executed: its switch is off" "$(said "$tmp/out" switch)" 0
+equal "executed: its semaphore is off" "$(said "$tmp/out" semaphore)" 0
 finish

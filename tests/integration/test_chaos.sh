@@ -168,12 +168,12 @@ for cycle in $(seq 1 $((2 * cycles))); do
 	exec 8>&- 9>&-
 	wait $target 2>/dev/null
 	wait $witness
-	if [ "$(said "$tmp/witness.out" switch)$(said "$tmp/witness.out" code)" != 00 ]; then
+	if [ "$(said "$tmp/witness.out" semaphore)$(said "$tmp/witness.out" code)" != 00 ]; then
 		wrong=$((wrong + 1))
 		echo "# $what: another process: $(tr '\n' ' ' <"$tmp/witness.out")"
 	fi
 	rm "$tmp/witness.out"
-	if [ -z "$killed" ] && [ "$(said "$tmp/out" sum) $(said "$tmp/out" switch)$(said "$tmp/out" code)" != "$wanted 00" ]; then
+	if [ -z "$killed" ] && [ "$(said "$tmp/out" sum) $(said "$tmp/out" semaphore)$(said "$tmp/out" code)" != "$wanted 00" ]; then
 		wrong=$((wrong + 1))
 		echo "# $what: $(tr '\n' ' ' <"$tmp/out")"
 	fi

@@ -66,7 +66,7 @@ check_account "inside of them" "$tmp/s"
 check_agree "inside of them" "$tmp/t"
 exec 9>&-
 wait $storm
-equal "the program's switch is off again" "$(said "$tmp/storm.out" switch)" 0
+equal "the program's semaphore is off again" "$(said "$tmp/storm.out" semaphore)" 0
 
 # In which order: each system call by which one of ours opens or reads what is the target's comes later
 # than its filter. Without -o its name and its environment are read, too.

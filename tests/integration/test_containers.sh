@@ -53,7 +53,7 @@ contained() { # NAME PATH: the program's path in there
 	echo >&9
 	exec 9>&-
 	wait $shell
-	equal "$what: its switch is off" "$(said "$tmp/out" switch)" 0
+	equal "$what: its semaphore is off" "$(said "$tmp/out" semaphore)" 0
 }
 
 # Its root is another mount in a namespace of its own: nobody else sees it at any path.
@@ -102,7 +102,7 @@ if unshare --mount sh -c "mount -t overlay none -o lowerdir=$tmp/root,upperdir=$
 	echo >&8
 	exec 8>&-
 	wait $other
-	equal "one of two of an image: the other's switch is off" "$(said "$tmp/other.out" switch)" 0
+	equal "one of two of an image: the other's semaphore is off" "$(said "$tmp/other.out" semaphore)" 0
 else
 	skip "an overlay" "not permitted here"
 fi

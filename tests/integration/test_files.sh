@@ -60,7 +60,7 @@ equal "every file: JSON and Perfetto agree" $agree $n
 
 # A slice that lasts over files, told step by step.
 "$proftrace" -q -e page-faults -o "$tmp/{n}of{epoch}-{rank}" --rank 7 --max-size 64K --summary-json "$tmp/s" -- \
-	"$programs/told" name open "level 5" "async 9" "step 4 0" "ticks 3000" "await 9" close "ticks 10" >"$tmp/out"
+	"$programs/scripted" name open "level 5" "async 9" "step 4 0" "ticks 3000" "await 9" close "ticks 10" >"$tmp/out"
 check_account "across files" "$tmp/s"
 last=$(ls "$tmp" | sed -n 's/^\([0-9]*\)of4-7.json$/\1/p' | sort -n | tail -1)
 check "across files: the names have their fields" test "$last" -gt 2
@@ -86,7 +86,7 @@ done
 # --keep, and what it must not touch.
 mkdir "$tmp/k"
 (cd "$tmp/k" && echo mine >x-3.json && "$proftrace" -q -e none -o x --max-size 64K --keep 2 --summary-json s -- \
-	"$programs/told" "ticks 6000" >out)
+	"$programs/scripted" "ticks 6000" >out)
 equal "--keep: so many of each format are left" "$(cd "$tmp/k" && ls x*.json x*.pftrace | wc -l)" 4
 check "--keep: others are deleted" test "$(field "$tmp/k/s" files_deleted)" -gt 4
 equal "--keep: the summary has those that are there" "$(grep -c '"path"' "$tmp/k/s")" 4

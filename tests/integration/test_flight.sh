@@ -18,7 +18,7 @@ check_flight_account() { # NAME SUMMARY TOTAL
 
 # A slice that takes too long. What is older than the window is not there, but what it left behind is.
 "$proftrace" -o "$tmp/t" --flight-recorder 3s --trigger 'slice:slow>20ms' --trigger instant:never \
-	--summary-json "$tmp/s" -- "$programs/told" name open "level 7" "async 3" "step 2 5" "ticks 100" \
+	--summary-json "$tmp/s" -- "$programs/scripted" name open "level 7" "async 3" "step 2 5" "ticks 100" \
 	"slow 1" "wait 4000" "slices 50" "ticks 20" "slow 30" "ticks 9" close >"$tmp/out" 2>"$tmp/err"
 equal "slow slice: exit status" $? 0
 check_flight_account "slow slice" "$tmp/s" "$(said "$tmp/out" total)"
@@ -45,7 +45,7 @@ check "slow slice: with the step" grep -q '"name":"tick".*"epoch":2,"batch":5' "
 
 # An instant; a second one so soon after it that there is no window for it; then on request.
 mkfifo "$tmp/in"
-"$programs/told" <"$tmp/in" >"$tmp/out" &
+"$programs/scripted" <"$tmp/in" >"$tmp/out" &
 target=$!
 exec 9>"$tmp/in"
 wait_for "$tmp/out" ready
@@ -98,7 +98,7 @@ equal "instant: what nothing triggered is not there" "$(field "$tmp/s" unrecorde
 
 # Too little memory for the window.
 "$proftrace" -e none -o "$tmp/m.json" --flight-recorder 1h --flight-memory 64K --trigger instant:alarm \
-	--summary-json "$tmp/s" -- "$programs/told" open "slices 50" "ticks 50000" alarm >"$tmp/out" 2>"$tmp/err"
+	--summary-json "$tmp/s" -- "$programs/scripted" open "slices 50" "ticks 50000" alarm >"$tmp/out" 2>"$tmp/err"
 check_flight_account "small memory" "$tmp/s" "$(said "$tmp/out" total)"
 equal "small memory: counted" "$(field "$tmp/s" dumps_short)" 1
 check "small memory: said" grep -q -- "1 of 1 times the memory did not reach 3600.000 s back.*--flight-memory" "$tmp/err"
@@ -109,13 +109,13 @@ equal "small memory: the open slice" "$(count "$tmp/m.json" BEGIN "kept open")" 
 equal "small memory: the last is the trigger" "$(count "$tmp/m.json" INSTANT alarm)" 1
 
 # No trigger, no file; and what is refused.
-"$proftrace" -o "$tmp/no" --flight-recorder 10s --summary-json "$tmp/s" -- "$programs/told" "ticks 10" >"$tmp/out" 2>"$tmp/err"
+"$proftrace" -o "$tmp/no" --flight-recorder 10s --summary-json "$tmp/s" -- "$programs/scripted" "ticks 10" >"$tmp/out" 2>"$tmp/err"
 equal "no trigger: exit status" $? 0
 equal "no trigger: no file" "$(ls "$tmp" | grep -c '^no')" 0
 equal "no trigger: all passed by" "$(field "$tmp/s" unrecorded)" 10
 check "no trigger: said" grep -q "no trigger fired: no file was written" "$tmp/err"
 check "no trigger: the table is there" grep -q "tick  *10" "$tmp/err"
-"$proftrace" --strict -q -o "$tmp/no" --flight-recorder 10s -- "$programs/told" "ticks 10" >"$tmp/out" 2>"$tmp/err"
+"$proftrace" --strict -q -o "$tmp/no" --flight-recorder 10s -- "$programs/scripted" "ticks 10" >"$tmp/out" 2>"$tmp/err"
 equal "no trigger: --strict misses nothing" $? 0
 "$proftrace" -q -o "$tmp/no" --flight-recorder 10s --trigger 'slice:x' -- true 2>"$tmp/err"
 equal "bad trigger: usage" $? 2

@@ -80,7 +80,7 @@ check_clean() { # NAME PID...
 end() { # NAME SWITCHES
 	exec 9>&-
 	wait $shell
-	never_else "$1: no marker is on" "$(sed -n 's/^switch //p' "$tmp/out" | tr '\n' ' ')" "$2"
+	never_else "$1: no marker is on" "$(sed -n 's/^semaphore //p' "$tmp/out" | tr '\n' ' ')" "$2"
 }
 
 judge() { # NAME MARKS_OF_EACH

@@ -68,10 +68,10 @@ if mount -t tmpfs -o size=1m none "$tmp/small" 2>/dev/null; then
 	wait_for "$tmp/sum.out" sum
 	exec 8>&- 9>&-
 	wait $storm
-	equal "its program's switch is off" "$(said "$tmp/storm.out" switch)" 0
+	equal "its program's semaphore is off" "$(said "$tmp/storm.out" semaphore)" 0
 	wait $target
-	never_else "full disk, attached: the result is the same, the switch off, the code as before" \
-		"$(said "$tmp/sum.out" sum) $(said "$tmp/sum.out" switch)$(said "$tmp/sum.out" code)" "$(said "$tmp/alone" sum) 00"
+	never_else "full disk, attached: the result is the same, the semaphore off, the code as before" \
+		"$(said "$tmp/sum.out" sum) $(said "$tmp/sum.out" semaphore)$(said "$tmp/sum.out" code)" "$(said "$tmp/alone" sum) 00"
 	umount "$tmp/small"
 else
 	skip "full disk" "no permission to mount a small one"

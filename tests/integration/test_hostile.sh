@@ -74,7 +74,7 @@ equal "notes of an exabyte: one line" "$lines" 1
 damaged "overlapping notes" overlap
 equal "overlapping notes: exit status" $status 0
 check_marks "overlapping notes" "$tmp/s" "$(said "$tmp/out" marks)"
-damaged "switches in code" switch
+damaged "semaphores in code" semaphore
 equal "switches in code: exit status" $status 0
 equal "switches in code: one line" "$lines" 1
 check "switches in code: the program ends well" grep -q '^marks 400' "$tmp/out"

@@ -55,5 +55,5 @@ check_end "two signals"
 exec 9>&-
 wait $target
 equal "the program ends well" $? 0
-equal "its markers are off" "$(said "$tmp/out" switch)" 0
+equal "its markers are off" "$(said "$tmp/out" semaphore)" 0
 finish

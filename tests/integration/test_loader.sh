@@ -36,7 +36,7 @@ equal "frames: each has a number" "$(ask "$tmp/o.pftrace" "select count(*) from 
 	where name = 'tick' and extract_arg(arg_set_id, 'debug.frame') is not null")" "$(said "$tmp/out" frames)"
 
 # Files that begin later, with what is known by then.
-"$proftrace" -q -o "$tmp/r" --max-size 64K -- "$programs/told" name open "async 1" "level 5" "ticks 3000" close >"$tmp/out"
+"$proftrace" -q -o "$tmp/r" --max-size 64K -- "$programs/scripted" name open "async 1" "level 5" "ticks 3000" close >"$tmp/out"
 parts=$(cd "$tmp" && ls r.pftrace r-*.pftrace | sed 's/.pftrace//')
 check "there are several files" test "$(echo "$parts" | wc -l)" -ge 2
 for part in $parts; do
@@ -45,13 +45,13 @@ for part in $parts; do
 done
 equal "all files together have each instant once" \
 	"$(for part in $parts; do number "$tmp/$part.pftrace" tick; done | awk '{ n += $1 } END { print n }')" 3000
-"$proftrace" -q -o "$tmp/l" --flight-recorder 1h --trigger 'instant:alarm' -- "$programs/told" \
+"$proftrace" -q -o "$tmp/l" --flight-recorder 1h --trigger 'instant:alarm' -- "$programs/scripted" \
 	name open "async 3" "level 7" "step 2 5" "slices 50" alarm "ticks 9" close >"$tmp/out" 2>&1
 check_seen "flight recorder" "$tmp/l"
 equal "flight recorder: slices before the trigger, and what is still open" \
 	"$(number "$tmp/l.pftrace" work) $(ask "$tmp/l.pftrace" "select count(*) from slice where dur < 0")" "50 2"
 
-"$proftrace" -q -o "$tmp/y" --system cpu,memory --system-interval 20ms -- "$programs/told" "slow 100" >"$tmp/out"
+"$proftrace" -q -o "$tmp/y" --system cpu,memory --system-interval 20ms -- "$programs/scripted" "slow 100" >"$tmp/out"
 check_seen "counters of the machine" "$tmp/y"
 (cd "$tmp" && "$proftrace" -q -o i --include-json theirs.json -- "$programs/includes" 20 theirs.json >"$tmp/said")
 check_seen "with somebody else's JSON" "$tmp/i"

@@ -109,8 +109,8 @@ wait_for "$tmp/out" sum
 exec 9>&-
 wait $target
 equal "killed for its memory: the program ends well" $? 0
-never_else "killed for its memory: its result is the same, its switch off, its code as before" \
-	"$(said "$tmp/out" sum) $(said "$tmp/out" switch)$(said "$tmp/out" code)" "$(said "$tmp/alone" sum) 00"
+never_else "killed for its memory: its result is the same, its semaphore off, its code as before" \
+	"$(said "$tmp/out" sum) $(said "$tmp/out" semaphore)$(said "$tmp/out" code)" "$(said "$tmp/alone" sum) 00"
 for kind in json pftrace; do
 	check "killed for its memory: the $kind loads" "$canon" "$tmp/k.$kind"
 	"$canon" --count "$tmp/k.$kind" >"$tmp/count"

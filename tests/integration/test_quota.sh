@@ -68,8 +68,8 @@ if with_quota; then
 	wait_for "$tmp/sum.out" sum
 	exec 9>&-
 	wait_for "$tmp/sum.out" code
-	never_else "quota: the program's result is the same, its switch off, its code as before" \
-		"$(said "$tmp/sum.out" sum) $(said "$tmp/sum.out" switch)$(said "$tmp/sum.out" code)" "$(said "$tmp/alone" sum) 00"
+	never_else "quota: the program's result is the same, its semaphore off, its code as before" \
+		"$(said "$tmp/sum.out" sum) $(said "$tmp/sum.out" semaphore)$(said "$tmp/sum.out" code)" "$(said "$tmp/alone" sum) 00"
 	check_nothing_left "quota"
 	umount "$tmp/disk"
 else

@@ -81,7 +81,7 @@ wait_for "$tmp/new.out" ready
 echo >&8
 echo >&8
 wait $again
-equal "alone: the new one's switch is off" "$(said "$tmp/new.out" switch)" 0
+equal "alone: the new one's semaphore is off" "$(said "$tmp/new.out" semaphore)" 0
 
 # While it is attached to, for certain: the old one has so many files mapped that there is time to stop the
 # recorder in the midst of them, when its markers are attached to and it is not yet recorded. What comes
@@ -121,7 +121,7 @@ for next in "$programs/hostile maps $programs/storm" "$programs/storm 1 500"; do
 done
 equal "between finding and recording it: it was held there" $between 2
 equal "between finding and recording it: the old one has ended, and the new one is not recorded" $odd 0
-equal "between finding and recording it: the new one's switch is off" "$(said "$tmp/new.out" switch)" 0
+equal "between finding and recording it: the new one's semaphore is off" "$(said "$tmp/new.out" semaphore)" 0
 
 # While it is attached to, at some moment or other: it is either the one or the other, and never both. The
 # new one has the old one's file mapped, too.
@@ -164,6 +164,6 @@ equal "while attached to: never both" $both 0
 equal "while attached to: each time in order" $odd 0
 exec 9>&-
 wait $keeper
-equal "the other's switch is off" "$(said "$tmp/keeper.out" switch)" 0
+equal "the other's semaphore is off" "$(said "$tmp/keeper.out" semaphore)" 0
 check_nothing_left "numbers that are used again"
 finish

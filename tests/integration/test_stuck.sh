@@ -104,12 +104,12 @@ for kind in END READ; do
 	exec 9>&-
 	wait "$server"
 	equal "$kind: the program ends well" $? 0
-	equal "$kind: its switch is off" "$(said "$tmp/$kind.out" switch)" 0
+	equal "$kind: its semaphore is off" "$(said "$tmp/$kind.out" semaphore)" 0
 done
 
 # A library that is opened while it is recorded. Nothing is said to be more than it is: what was marked
 # until then is there.
-serve library OPEN "$programs/plugin.so" "$programs/told"
+serve library OPEN "$programs/plugin.so" "$programs/scripted"
 exec 9>"$tmp/library.in"
 serves library
 record_target library --summary-json "$tmp/library.summary"
@@ -151,6 +151,6 @@ equal "a silent server goes on: the account adds up" "$(field "$tmp/again.summar
 exec 8>&-
 wait "$silent_server"
 equal "a silent server goes on: the program ends well" $? 0
-equal "a silent server goes on: its switch is off" "$(said "$tmp/silent.out" switch)" 0
+equal "a silent server goes on: its semaphore is off" "$(said "$tmp/silent.out" semaphore)" 0
 servers=
 finish

@@ -97,7 +97,7 @@ check "namespaces: marks" test "$(field "$tmp/s" written)" -gt 100
 check "namespaces: names" grep -q '"name":"outer"' "$tmp/ns.json"
 check_agree "namespaces" "$tmp/ns"
 end_storm
-equal "namespaces: the switch is off again" "$(said "$tmp/storm.out" switch)" 0
+equal "namespaces: the semaphore is off again" "$(said "$tmp/storm.out" semaphore)" 0
 
 unshare --pid --mount --fork --mount-proc "$proftrace" -o "$tmp/in-ns" -- "$programs/executes" 1 2>"$tmp/err"
 equal "from inside a pid namespace: refused" $? 1

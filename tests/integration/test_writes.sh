@@ -70,7 +70,7 @@ record --summary-json "$tmp" -- touch "$tmp/ran"
 equal "a directory: refused" "$?$(ls "$tmp/ran" 2>/dev/null)$(grep -c "'$tmp': Is a directory" "$tmp/err")" 11
 exec 9>&-
 wait $target
-equal "the program's switch is off" "$(said "$tmp/out" switch)" 0
+equal "the program's semaphore is off" "$(said "$tmp/out" semaphore)" 0
 
 # --- no file of its own
 

@@ -10,7 +10,7 @@
 #
 # Emulation is slow: the tests run shorter than they do on the machine itself, and a guest has 900
 # seconds. What is the same everywhere is not tested again here, but what depends on the kernel: that
-# the BPF programs load, which doors and links are used, that threads wait for their libraries on one
+# the BPF programs load, which probe sites and links are used, that threads wait for their libraries on one
 # CPU, that nothing gets lost or mixed up however the kernel preempts.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -19,7 +19,7 @@ work=$root/build/kernels
 all=test_features,test_counts,test_threads,test_target,test_loss,test_follow,test_attach,test_schedule,test_tables
 one=test_features,test_counts,test_threads,test_target,test_loss,test_schedule,test_tables
 
-# name, architecture, kernel, CPUs; uprobe_multi, a word about the doors (a dot for a space); tests;
+# name, architecture, kernel, CPUs; uprobe_multi, a word about the probe sites (a dot for a space); tests;
 # more for the kernel's command line. What test_features wants to see is what these kernels have. Those
 # that take long come first.
 guests="
@@ -37,8 +37,8 @@ wanted() { # NAME
 }
 
 # Leaves what a guest said in $work/NAME.tap.
-run_guest() { # NAME ARCH SERIES CPUS MULTI DOOR TESTS WORD...
-	name=$1 arch=$2 series=$3 cpus=$4 multi=$5 door=$6 tests=$7
+run_guest() { # NAME ARCH SERIES CPUS MULTI SITES TESTS WORD...
+	name=$1 arch=$2 series=$3 cpus=$4 multi=$5 sites=$6 tests=$7
 	shift 7
 	if [ -s "$work/$arch.why" ] && [ -e "$work/$arch.had" ]; then
 		echo "not ok - $name: its root file system cannot be built: $(tail -1 "$work/$arch.why")"
@@ -46,7 +46,7 @@ run_guest() { # NAME ARCH SERIES CPUS MULTI DOOR TESTS WORD...
 		echo "ok - $name # SKIP $(tail -1 "$work/$arch.why")"
 	elif image=$("$here/fetch.sh" "$arch" "$series" 2>"$work/$name.why"); then
 		"$here/boot.sh" "$name" "$arch" "$image" "$work/$arch.cpio" "$cpus" \
-			"TESTS=$tests LIMIT=200 WANT_MULTI=$multi WANT_DOOR=$door" \
+			"TESTS=$tests LIMIT=200 WANT_MULTI=$multi WANT_SITES=$sites" \
 			"ROUNDS=300 SLICES=300 CROWD=200 CALLS=3000 FORKS=200 LIBRARIES=5 BATCHES=300 STORM=2000 STORM_PAUSE=200" "$@"
 	else
 		echo "ok - $name # SKIP $(tail -1 "$work/$name.why")"

@@ -65,12 +65,12 @@ struct owner {
 	struct lines lines;
 	struct sorted *sorted;
 	size_t n_sorted;
-	size_t room;
+	size_t capacity;
 	uint64_t depth;
 	bool unnested;
 	bool *blocked; /* of the slices that are open, outermost first: is it one of --offcpu */
 	size_t n_open;
-	size_t room_open;
+	size_t open_capacity;
 };
 
 struct count {
@@ -158,15 +158,15 @@ static void say(struct canon *c, const char *format, ...) __attribute__((format(
 
 static void say(struct canon *c, const char *format, ...)
 {
-	size_t room = sizeof(c->line) - c->length;
+	size_t space = sizeof(c->line) - c->length;
 	va_list args;
 	int n;
 
 	va_start(args, format);
-	n = vsnprintf(c->line + c->length, room, format, args);
+	n = vsnprintf(c->line + c->length, space, format, args);
 	va_end(args);
 	if (n > 0)
-		c->length += (size_t)n < room ? (size_t)n : room - 1;
+		c->length += (size_t)n < space ? (size_t)n : space - 1;
 }
 
 /* --- owners ------------------------------------------------------------------------------------ */
@@ -189,9 +189,10 @@ static void keep_sorted(struct canon *c, struct owner *owner, uint64_t ts_ns,
 {
 	struct sorted *s;
 
-	if (owner->n_sorted == owner->room) {
-		owner->room = owner->room ? owner->room * 2 : 64;
-		owner->sorted = must(realloc(owner->sorted, owner->room * sizeof(*owner->sorted)));
+	if (owner->n_sorted == owner->capacity) {
+		owner->capacity = owner->capacity ? owner->capacity * 2 : 64;
+		owner->sorted =
+			must(realloc(owner->sorted, owner->capacity * sizeof(*owner->sorted)));
 	}
 	s = &owner->sorted[owner->n_sorted++];
 	*s = (struct sorted){ .name = counter, .ts_ns = ts_ns, .order = c->order++ };
@@ -432,9 +433,10 @@ static bool is_blocked(struct canon *c, const struct event *e)
 
 	if (e->kind == EVENT_END)
 		return thread->n_open && thread->blocked[--thread->n_open];
-	if (thread->n_open == thread->room_open) {
-		thread->room_open = thread->room_open ? thread->room_open * 2 : 64;
-		thread->blocked = must(realloc(thread->blocked, thread->room_open * sizeof(bool)));
+	if (thread->n_open == thread->open_capacity) {
+		thread->open_capacity = thread->open_capacity ? thread->open_capacity * 2 : 64;
+		thread->blocked =
+			must(realloc(thread->blocked, thread->open_capacity * sizeof(bool)));
 	}
 	thread->blocked[thread->n_open] =
 		!strcmp(text_of(e->name), "blocked") && !strcmp(text_of(e->category), "offcpu");

@@ -31,7 +31,7 @@ struct stacks {
 	struct consumer consumer;
 	struct timeline *timeline;
 	struct line *lines;
-	size_t n, room;
+	size_t n, capacity;
 };
 
 static void *must(void *made)
@@ -57,9 +57,9 @@ static int take_fact(struct consumer *consumer, const struct fact *fact)
 
 	if (fact->kind != FACT_SAMPLE && !fact->callstack)
 		return 0;
-	if (s->n == s->room) {
-		s->room = s->room ? 2 * s->room : 1024;
-		s->lines = must(realloc(s->lines, s->room * sizeof(*s->lines)));
+	if (s->n == s->capacity) {
+		s->capacity = s->capacity ? 2 * s->capacity : 1024;
+		s->lines = must(realloc(s->lines, s->capacity * sizeof(*s->lines)));
 	}
 	line = &s->lines[s->n++];
 	line->callstack = fact->callstack;

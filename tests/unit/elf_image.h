@@ -70,8 +70,8 @@ struct image {
 
 /* What a note says, before it is one. */
 struct image_site {
-	uint64_t stub;	       /* vaddr */
-	uint64_t switch_vaddr; /* vaddr */
+	uint64_t stub;		  /* vaddr */
+	uint64_t semaphore_vaddr; /* vaddr */
 	uint16_t kind;
 	uint8_t slow;
 	uint8_t fast;
@@ -242,7 +242,7 @@ static inline size_t image_add_site_aligned(struct image *m, const struct image_
 	size_t length = strlen(s->domain);
 	size_t at = image_add_note(m, "proftrace", s->type ? s->type : 1, desc,
 				   (uint32_t)(24 + length + 1), align);
-	uint64_t distance[2] = { s->stub - at, s->switch_vaddr - (at + 8) };
+	uint64_t distance[2] = { s->stub - at, s->semaphore_vaddr - (at + 8) };
 
 	image_put(m, at, distance, sizeof(distance));
 	image_put(m, at + 16, &s->kind, 2);
@@ -259,7 +259,7 @@ static inline size_t image_add_site(struct image *m, const struct image_site *s)
 	return image_add_site_aligned(m, s, 4);
 }
 
-/* A stub's code at an offset: one other instruction, then the doors. */
+/* A stub's code at an offset: one other instruction, then the probe sites. */
 static inline void image_put_stub(struct image *m, size_t at)
 {
 	static const uint8_t x86[] = {

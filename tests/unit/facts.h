@@ -62,7 +62,7 @@ struct facts {
 	bool only_check; /* do not keep them */
 	bool midway;	 /* it began with timeline_replay(): in any order, without what is gone */
 	struct seen_fact *all;
-	size_t n, room;
+	size_t n, capacity;
 	struct seen_object **objects; /* by uuid minus base */
 	uint64_t uuid_base;
 	uint64_t n_objects;
@@ -148,7 +148,7 @@ static inline void facts_end(struct seen_object *on, const struct fact *f)
 		on->open[on->n_open - 1].children_ns += f->ts_ns - s->begin_ns;
 }
 
-static inline void facts_gone(struct facts *facts, const struct fact *f)
+static inline void facts_check_exited(struct facts *facts, const struct fact *f)
 {
 	uint64_t uuid = f->thread ? f->thread->uuid : f->process->uuid, i;
 	struct seen_object *gone =
@@ -222,7 +222,7 @@ static inline void facts_check(struct facts *facts, const struct fact *f)
 		}
 	}
 	if (f->kind == FACT_EXIT)
-		facts_gone(facts, f);
+		facts_check_exited(facts, f);
 }
 
 static inline int facts_take(struct consumer *consumer, const struct fact *f)
@@ -236,9 +236,9 @@ static inline int facts_take(struct consumer *consumer, const struct fact *f)
 	facts_check(facts, f);
 	if (facts->only_check)
 		return 0;
-	if (facts->n == facts->room) {
-		facts->room = facts->room ? facts->room * 2 : 64;
-		facts->all = realloc(facts->all, facts->room * sizeof(*facts->all));
+	if (facts->n == facts->capacity) {
+		facts->capacity = facts->capacity ? facts->capacity * 2 : 64;
+		facts->all = realloc(facts->all, facts->capacity * sizeof(*facts->all));
 		assert_non_null(facts->all);
 	}
 	seen = &facts->all[facts->n++];

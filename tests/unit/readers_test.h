@@ -33,14 +33,14 @@ struct heard {
 __attribute__((format(printf, 2, 3))) static inline void heard_say(struct heard *h,
 								   const char *format, ...)
 {
-	size_t room = sizeof(h->text) - h->length;
+	size_t capacity = sizeof(h->text) - h->length;
 	va_list args;
 	int n;
 
 	va_start(args, format);
-	n = vsnprintf(h->text + h->length, room, format, args);
+	n = vsnprintf(h->text + h->length, capacity, format, args);
 	va_end(args);
-	h->length += (size_t)n < room ? (size_t)n : room - 1;
+	h->length += (size_t)n < capacity ? (size_t)n : capacity - 1;
 }
 
 static inline void heard_arg(struct heard *h, const struct arg *arg)
@@ -193,16 +193,16 @@ static inline void expect_error(const void *bytes, size_t size, uint64_t offset,
 /* `window` 31: gzip, 15: zlib. To be freed. */
 static inline void *packed(const void *bytes, size_t size, int window, size_t *ret_size)
 {
-	size_t room = size + 1024;
-	unsigned char *out = malloc(room);
+	size_t capacity = size + 1024;
+	unsigned char *out = malloc(capacity);
 	z_stream z = { .next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (unsigned)size };
 
 	assert_non_null(out);
 	assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY), Z_OK);
 	z.next_out = out;
-	z.avail_out = (unsigned)room;
+	z.avail_out = (unsigned)capacity;
 	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
-	*ret_size = room - z.avail_out;
+	*ret_size = capacity - z.avail_out;
 	deflateEnd(&z);
 	return out;
 }

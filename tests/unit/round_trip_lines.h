@@ -29,7 +29,7 @@ struct called {
 struct lines {
 	struct consumer consumer;
 	char **all;
-	size_t n, room;
+	size_t n, capacity;
 	struct called *called;
 	size_t n_called;
 	size_t length;
@@ -53,9 +53,9 @@ static void say(struct lines *l, const char *format, ...)
 
 static void keep(struct lines *l)
 {
-	if (l->n == l->room) {
-		l->room = l->room ? 2 * l->room : 1024;
-		l->all = realloc(l->all, l->room * sizeof(*l->all));
+	if (l->n == l->capacity) {
+		l->capacity = l->capacity ? 2 * l->capacity : 1024;
+		l->all = realloc(l->all, l->capacity * sizeof(*l->all));
 		assert_non_null(l->all);
 	}
 	l->all[l->n] = strdup(l->text);

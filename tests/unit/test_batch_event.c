@@ -169,13 +169,13 @@ static void objects_and_copied_names(void **state)
 	assert_memory_equal(e->bytes, name, 14);
 }
 
-static char room[32 << 20];
+static char capacity[32 << 20];
 
 /* Near: from 8 MiB in front of the name to 8 MiB behind it. */
 static void far_away(void **state)
 {
 	const uint64_t meta = 1 | VALUE_INT << 8 | PROF_META_IN_REGISTERS;
-	char *middle = room + sizeof(room) / 2, *elsewhere;
+	char *middle = capacity + sizeof(capacity) / 2, *elsewhere;
 	static const struct {
 		int64_t from_name;
 		unsigned words;

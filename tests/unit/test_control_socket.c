@@ -114,7 +114,7 @@ static void one_does_not_keep_from_hearing_others(void **state)
 	assert_int_equal(pthread_create(&server, NULL, serve, listeners), 0);
 	alarm(60); /* ends the test if one of them is waited for */
 	begun = clock_ns(CLOCK_MONOTONIC);
-	control_ask(calls, SOCKETS, "find 1\n", CONTROL_ANSWER, LIMIT_S);
+	control_call_all(calls, SOCKETS, "find 1\n", CONTROL_REPLY, LIMIT_S);
 	assert_true(clock_ns(CLOCK_MONOTONIC) - begun >= LIMIT_S * 1000000000ull);
 	pthread_join(server, NULL);
 	alarm(0);
@@ -123,14 +123,14 @@ static void one_does_not_keep_from_hearing_others(void **state)
 	assert_int_equal(calls[DRIPS].error, -ETIMEDOUT);
 	assert_int_equal(calls[SHUT].error, -ECONNREFUSED);
 	assert_int_equal(calls[ANSWERS].error, 0);
-	assert_string_equal(calls[ANSWERS].answer, "ok yes");
+	assert_string_equal(calls[ANSWERS].reply, "ok yes");
 	while (n)
 		close(waiting[--n]);
 	for (i = 0; i < SOCKETS; i++) {
 		if (i != SHUT)
 			close(listeners[i]);
 		unlinkat(directory, names[i], 0);
-		free(calls[i].answer);
+		free(calls[i].reply);
 	}
 	close(directory);
 	rmdir(path);

@@ -12,7 +12,7 @@
 #include "facts.h"
 #include "timeline/delay.h"
 
-#define ROOM	    65536
+#define CAPACITY    65536
 #define MOST_STRING 700
 
 /* An event with a copy of all that it points to. */
@@ -147,7 +147,7 @@ static void in_order(void **state)
 {
 	/* A queue of as many as ever fit. */
 	enum {
-		MOST = ROOM / 24 + 1
+		MOST = CAPACITY / 24 + 1
 	};
 	struct model *models = calloc(MOST, sizeof(*models));
 	struct delay *d = delay_new(1);
@@ -198,7 +198,7 @@ static void around_the_end(void **state)
 	(void)state;
 	assert_non_null(m);
 	for (length = 0; length < 64; length += 4) {
-		struct delay *d = delay_new(ROOM);
+		struct delay *d = delay_new(CAPACITY);
 		unsigned i, n = 0, before;
 
 		m->args[0] = (struct arg){ .type = ARG_STRING, .length = length };
@@ -207,7 +207,8 @@ static void around_the_end(void **state)
 		m->event = (struct event){ .kind = EVENT_INSTANT, .n_args = 1, .args = m->args };
 		for (; delay_push(d, &m->event); n++)
 			;
-		assert_true(n >= ROOM / (24 + 24 + length + 8) && n <= ROOM / (24 + 16 + length));
+		assert_true(n >= CAPACITY / (24 + 24 + length + 8) &&
+			    n <= CAPACITY / (24 + 16 + length));
 		before = n;
 		for (i = 0; i < 5 * n; i++) {
 			assert_true(delay_pop(d, &out));
@@ -230,7 +231,7 @@ static void larger_than_all(void **state)
 	static char text[40000];
 	const struct arg arg = { .type = ARG_STRING, .s = text, .length = sizeof(text) - 1 };
 	const struct event event = { .kind = EVENT_INSTANT, .n_args = 1, .args = &arg };
-	struct delay *d = delay_new(ROOM);
+	struct delay *d = delay_new(CAPACITY);
 
 	(void)state;
 	assert_false(delay_fits(d, &event));

@@ -94,7 +94,7 @@ static void test_few_lines(void **state)
 	(void)state;
 	failure_set(&f, -EMFILE, "cannot attach to", "", "for once");
 	for (i = 0; i < 100; i++)
-		files_tell_refused(c, "/a/file", &f);
+		files_report_refused(c, "/a/file", &f);
 	assert_int_equal(c->refused, 100);
 	assert_int_equal(said.loud, 17);
 	assert_int_equal(said.quiet, 84);

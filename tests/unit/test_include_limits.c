@@ -69,7 +69,7 @@ static void include(uint64_t ns, struct recording *r, struct record_options *opt
 	*options = (struct record_options){ .n_includes = 1, .includes = { paths[2] } };
 	*r = (struct recording){ .options = options, .signals_fd = -1 };
 	r->names = names_new(0);
-	r->writer = r->timeline = timeline_new(r->names, &r->road, 1);
+	r->writer = r->timeline = timeline_new(r->names, &r->accounting, 1);
 	assert_non_null(r->writer);
 	name_by_program(r, paths[0]);
 	name_by_program(r, paths[1]);

@@ -156,8 +156,8 @@ static char *events(unsigned seed, size_t *ret_size)
 		" , \"other\" : [ [ ] , { } , \"},\" ] ",
 		",\"id\":\"0x1f\",\"cat\":\"a,b\"",
 	};
-	size_t room = 1 << 17, length;
-	char *text = malloc(room);
+	size_t capacity = 1 << 17, length;
+	char *text = malloc(capacity);
 	unsigned i;
 
 	srand(seed);

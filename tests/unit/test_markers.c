@@ -16,7 +16,7 @@
 /* A good site whose stub lies at the beginning of the code. */
 static const struct image_site good = {
 	.stub = CODE(0),
-	.switch_vaddr = DATA(0x10),
+	.semaphore_vaddr = DATA(0x10),
 	.kind = RECORD_BEGIN,
 	.slow = 1,
 	.fast = 2,
@@ -77,7 +77,7 @@ static void finds_sites(void **state)
 	(void)state;
 	init(&m);
 	control.stub = CODE(0x20);
-	control.switch_vaddr = DATA(0xfc); /* the last bytes of the data in the file */
+	control.semaphore_vaddr = DATA(0xfc); /* the last bytes of the data in the file */
 	control.kind = RECORD_STEP;
 	control.domain = "";
 	image_add_note(&m, "Other", 1, "12345", 5, 4);
@@ -146,7 +146,7 @@ static void finds_sites_on_arm64(void **state)
 	image_init(&m, EM_AARCH64);
 	image_put_stub(&m, IMAGE_CODE);
 	site.stub = CODE(0);
-	site.fast = 8; /* no such door there */
+	site.fast = 8; /* no such nop there */
 	image_add_site(&m, &site);
 	must_refuse(&m, MARKER_WRONG_BYTES);
 }
@@ -199,7 +199,7 @@ static void refuses_contradictions(void **state)
 	(void)state;
 	other[0].kind = RECORD_END;
 	other[1].domain = "disk";
-	other[2].switch_vaddr = DATA(0x20);
+	other[2].semaphore_vaddr = DATA(0x20);
 	init(&m);
 	image_add_site(&m, &good);
 	for (i = 0; i < 3; i++)
@@ -305,7 +305,7 @@ static void refuses_sites_outside_the_code(void **state)
 	must_refuse_site(&site, MARKER_NO_CODE);
 }
 
-static void refuses_other_bytes_than_a_doors(void **state)
+static void refuses_other_bytes_at_a_site(void **state)
 {
 	struct image_site site = good;
 	struct image m;
@@ -323,20 +323,20 @@ static void refuses_other_bytes_than_a_doors(void **state)
 	site.slow = 0; /* the instruction before */
 	site.fast = 1;
 	must_refuse_site(&site, MARKER_WRONG_BYTES);
-	site.slow = 2; /* the fast door is no slow one */
+	site.slow = 2; /* the optimised nop is not a breakpoint nop */
 	site.fast = 255;
 	must_refuse_site(&site, MARKER_WRONG_BYTES);
 	site.slow = 1;
-	site.fast = 3; /* the middle of the fast door */
+	site.fast = 3; /* the middle of the optimised nop */
 	must_refuse_site(&site, MARKER_WRONG_BYTES);
-	/* The door's bytes are there, but the last of them is not code. */
+	/* The bytes of the site are there, but the last of them is not code. */
 	init(&m);
 	image_add_site(&m, &good);
 	image_segment(&m, SEG_CODE)->p_filesz = 12;
 	must_refuse(&m, MARKER_WRONG_BYTES);
 }
 
-static void site_without_fast_door(void **state)
+static void site_without_optimised_nop(void **state)
 {
 	struct image_site site = good;
 	struct marker_sites s;
@@ -352,7 +352,7 @@ static void site_without_fast_door(void **state)
 	assert_int_equal(s.sites[0].optimised_offset, 0);
 	marker_sites_free(&s);
 
-	/* Near the end of a page the fast door is of no use as soon as it crosses over. */
+	/* Near the end of a page the optimised nop is not used if it crosses the boundary. */
 	for (shift = 0; shift < 16; shift++) {
 		uint64_t stub = 0x30ff0 + shift - 2;
 
@@ -368,7 +368,7 @@ static void site_without_fast_door(void **state)
 	}
 }
 
-static void refuses_switches_outside_the_data(void **state)
+static void refuses_semaphores_outside_the_data(void **state)
 {
 	static const uint64_t wrong[] = {
 		DATA(0x100),  /* .bss */
@@ -384,7 +384,7 @@ static void refuses_switches_outside_the_data(void **state)
 
 	(void)state;
 	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		site.switch_vaddr = wrong[i];
+		site.semaphore_vaddr = wrong[i];
 		must_refuse_site(&site, MARKER_NO_SEMAPHORE);
 	}
 }
@@ -442,7 +442,7 @@ static void stops_at_the_limits(void **state)
 }
 
 /*
- * Whatever byte of the file is wrong, and wherever it ends: what is found has the bytes of a door at
+ * Whatever byte of the file is wrong, and wherever it ends: what is found has the bytes of a probe site at
  * its offset.
  */
 static void check_damaged(const struct image *m, size_t size)
@@ -507,9 +507,9 @@ int main(void)
 		cmocka_unit_test(refuses_damaged_descriptions),
 		cmocka_unit_test(cuts_long_domain_names),
 		cmocka_unit_test(refuses_sites_outside_the_code),
-		cmocka_unit_test(refuses_other_bytes_than_a_doors),
-		cmocka_unit_test(site_without_fast_door),
-		cmocka_unit_test(refuses_switches_outside_the_data),
+		cmocka_unit_test(refuses_other_bytes_at_a_site),
+		cmocka_unit_test(site_without_optimised_nop),
+		cmocka_unit_test(refuses_semaphores_outside_the_data),
 		cmocka_unit_test(stops_at_the_limits),
 		cmocka_unit_test(survives_any_damage),
 	};

@@ -74,7 +74,7 @@ static void test_clean(void **state)
 	assert_clean("\xf0\x9f\x98", BAD BAD BAD, true);
 }
 
-static void test_clean_has_little_room(void **state)
+static void test_clean_has_little_space(void **state)
 {
 	static const char text[] = "a\xc3\xa9\nz\xff";
 	static const char *const want[] = { "",
@@ -318,7 +318,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_clean),
-		cmocka_unit_test(test_clean_has_little_room),
+		cmocka_unit_test(test_clean_has_little_space),
 		cmocka_unit_test(test_clean_is_final),
 		cmocka_unit_test(test_intern),
 		cmocka_unit_test(test_cut),

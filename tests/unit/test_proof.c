@@ -17,7 +17,7 @@
 
 static const struct image_site marker = {
 	.stub = IMAGE_CODE_VADDR + STUB,
-	.switch_vaddr = IMAGE_DATA_VADDR + SWITCH,
+	.semaphore_vaddr = IMAGE_DATA_VADDR + SWITCH,
 	.kind = 1,
 	.slow = 1,
 	.fast = 2,
@@ -84,7 +84,7 @@ static void markers_one_by_one(void **state)
 
 	(void)state;
 	other.stub += 0x20;
-	other.switch_vaddr += 4;
+	other.semaphore_vaddr += 4;
 	image_init(&m, EM_X86_64);
 	image_add_note(&m, "GNU", 3, "0123456789abcdef", 16, 8);
 	image_add_site_aligned(&m, &marker, 8);
@@ -92,7 +92,7 @@ static void markers_one_by_one(void **state)
 	image_add_note(&m, "proftrace", 2, "of a version that is not known", 30, 8);
 	image_add_site_aligned(&m, &other, 8);
 	assert_true(proved_all(&m, BROKER_MARKS, sites, 4));
-	sites[3].switch_offset += 4; /* the other's */
+	sites[3].semaphore_offset += 4; /* the other's */
 	assert_false(proved_all(&m, BROKER_MARKS, sites, 4));
 }
 

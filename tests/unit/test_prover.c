@@ -188,7 +188,7 @@ static void markers_return(void **state)
 {
 	static const struct image_site marker = {
 		.stub = IMAGE_CODE_VADDR + STUB,
-		.switch_vaddr = IMAGE_DATA_VADDR + IMAGE_DATA + 0x10,
+		.semaphore_vaddr = IMAGE_DATA_VADDR + IMAGE_DATA + 0x10,
 		.kind = 1,
 		.slow = 1,
 		.fast = 2,

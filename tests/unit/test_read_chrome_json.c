@@ -390,8 +390,8 @@ static void threads_one_after_the_other(void **state)
 		THREADS = 4,
 		N = 100000
 	};
-	size_t room = (size_t)THREADS * N * 80, length = 1;
-	char *json = malloc(room);
+	size_t capacity = (size_t)THREADS * N * 80, length = 1;
+	char *json = malloc(capacity);
 	struct heard *h;
 	int i;
 
@@ -399,10 +399,10 @@ static void threads_one_after_the_other(void **state)
 	json[0] = '[';
 	for (i = 0; i < THREADS * N; i++)
 		length += (size_t)snprintf(
-			json + length, room - length,
+			json + length, capacity - length,
 			"{\"ph\":\"X\",\"pid\":1,\"tid\":%d,\"ts\":%d,\"dur\":%d},", 2 + i / N,
 			i % N / 2 * 10 + (i % 2 ? 0 : 3), i % 2 ? 9 : 3);
-	length += (size_t)snprintf(json + length, room - length, "]");
+	length += (size_t)snprintf(json + length, capacity - length, "]");
 	h = hear(json, length);
 	assert_int_equal(h->status, 0);
 	assert_int_equal(h->n, 2 * THREADS * N);
@@ -480,8 +480,8 @@ static void very_many_complete_events(void **state)
 	enum {
 		N = 150000
 	};
-	size_t room = (size_t)N * 80, length = 1;
-	char *json = malloc(room);
+	size_t capacity = (size_t)N * 80, length = 1;
+	char *json = malloc(capacity);
 	struct heard *h;
 	int i;
 
@@ -489,10 +489,10 @@ static void very_many_complete_events(void **state)
 	json[0] = '[';
 	for (i = 0; i < N; i++)
 		length +=
-			(size_t)snprintf(json + length, room - length,
+			(size_t)snprintf(json + length, capacity - length,
 					 "{\"ph\":\"X\",\"pid\":1,\"tid\":2,\"ts\":%d,\"dur\":1},",
 					 i % 2 ? i - 1 : i + 1);
-	length += (size_t)snprintf(json + length, room - length, "]");
+	length += (size_t)snprintf(json + length, capacity - length, "]");
 	h = hear(json, length);
 	assert_int_equal(h->status, 0);
 	assert_int_equal(h->n, 2 * N);

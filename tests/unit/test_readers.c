@@ -331,15 +331,15 @@ static void writing_open(struct writing *w)
 static struct heard *writing_close(struct writing *w, unsigned i)
 {
 	struct heard *h;
-	size_t room = 1 << 20, size;
-	char *bytes = malloc(room);
+	size_t capacity = 1 << 20, size;
+	char *bytes = malloc(capacity);
 	FILE *file;
 
 	assert_int_equal(w->consumers[i]->ops->close(w->consumers[i], &w->account), 0);
 	w->consumers[i]->ops->free(w->consumers[i]);
 	file = fopen(w->paths[i], "re");
 	assert_non_null(file);
-	size = fread(bytes, 1, room, file);
+	size = fread(bytes, 1, capacity, file);
 	fclose(file);
 	unlink(w->paths[i]);
 	h = hear(bytes, size);

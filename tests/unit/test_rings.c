@@ -315,7 +315,7 @@ struct thread {
 	enum {
 		IDLE,
 		TIMED,
-		ROOM
+		RESERVE
 	} step;
 	unsigned kind, buffer;
 	uint32_t id;
@@ -342,9 +342,9 @@ static void go_on(struct fixture *f, struct thread *t, uint32_t *n)
 		t->buffer = rand() % BUFFERS;
 		t->at = reserve(&f->buffers[t->buffer]);
 		if (t->at != UINT64_MAX)
-			t->step = ROOM;
+			t->step = RESERVE;
 		break;
-	case ROOM:
+	case RESERVE:
 		if (!t->ts)
 			t->ts = now();
 		submit(&f->buffers[t->buffer], t->at, t->kind, t->id, t->ts, 0);

@@ -167,10 +167,10 @@ static void large_pieces_and_the_limit_of_a_reservation(void **state)
 	assert_int_equal(sink_open(in_directory("d"), SINK_PLAIN, &sink), 0);
 	assert_int_equal(sink_write(sink, in, size), 0);
 	for (int i = 0; i < 100; i++) {
-		char *room = sink_reserve(sink, 65536);
+		char *space = sink_reserve(sink, 65536);
 
-		assert_non_null(room);
-		memset(room, 'x', 65536);
+		assert_non_null(space);
+		memset(space, 'x', 65536);
 		sink_commit(sink, 0); /* reserved is not written */
 	}
 	assert_int_equal(sink_flush(sink), 0);
@@ -211,10 +211,10 @@ static size_t take_varint(const unsigned char **at)
 }
 
 /* Unpacks the bundle at *at, which is all of a packet; another packet is copied with its head. */
-static size_t take_bundle(const unsigned char **at, char *out, size_t room)
+static size_t take_bundle(const unsigned char **at, char *out, size_t capacity)
 {
 	const unsigned char *start = *at, *end;
-	uLongf n = room;
+	uLongf n = capacity;
 	size_t size;
 
 	assert_int_equal(*(*at)++, 0x0a);
@@ -284,7 +284,7 @@ static void gzip_loads_after_the_disk_was_full(void **state)
 {
 	struct rlimit old, limit;
 	struct sink *sink;
-	char *out = malloc(4 << 20), *room;
+	char *out = malloc(4 << 20), *space;
 	unsigned seed = 1;
 	int i;
 
@@ -296,9 +296,9 @@ static void gzip_loads_after_the_disk_was_full(void **state)
 	assert_int_equal(sink_open(in_directory("e.gz"), SINK_GZIP, &sink), 0);
 	assert_int_equal(sink_flush(sink), 0);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-	for (i = 0; i < 100 && (room = sink_reserve(sink, 32768)); i++) {
+	for (i = 0; i < 100 && (space = sink_reserve(sink, 32768)); i++) {
 		for (int k = 0; k < 32768; k++)
-			room[k] = (char)((seed = seed * 1103515245 + 12345) >> 16);
+			space[k] = (char)((seed = seed * 1103515245 + 12345) >> 16);
 		sink_commit(sink, 32768);
 	}
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
@@ -418,8 +418,9 @@ static int remove_directory(void **state)
 	return rmdir(directory);
 }
 
-/* So many marks of ten bytes each, where there is room for `room` bytes. Returns those in the file. */
-static uint64_t marks_with_room(const char *name, enum sink_format format, rlim_t room, unsigned n)
+/* So many marks of ten bytes each, where there is room for `space` bytes. Returns those in the file. */
+static uint64_t marks_with_space(const char *name, enum sink_format format, rlim_t space,
+				 unsigned n)
 {
 	struct rlimit old, limit;
 	struct sink *sink;
@@ -428,13 +429,13 @@ static uint64_t marks_with_room(const char *name, enum sink_format format, rlim_
 	assert_int_equal(sink_open(in_directory(name), format, &sink), 0);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	limit = old;
-	limit.rlim_cur = room;
+	limit.rlim_cur = space;
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	while (n--) {
 		if (!sink_write(sink, "0123456789", 10))
 			sink_count_marks(sink, 1);
 	}
-	assert_int_equal(sink_close(sink), room == RLIM_INFINITY ? 0 : -EFBIG);
+	assert_int_equal(sink_close(sink), space == RLIM_INFINITY ? 0 : -EFBIG);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
 	sink_settle(sink);
 	marks = sink_marks(sink);
@@ -447,14 +448,14 @@ static void says_which_marks_are_in_the_file(void **state)
 {
 	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
-	assert_int_equal(marks_with_room("m", SINK_PLAIN, RLIM_INFINITY, 100), 100);
-	assert_int_equal(marks_with_room("m", SINK_PLAIN, RLIM_INFINITY, 100000), 100000);
-	assert_int_equal(marks_with_room("m", SINK_GZIP, RLIM_INFINITY, 100000), 100000);
-	assert_int_equal(marks_with_room("m", SINK_PLAIN, 95, 100), 9);
-	assert_int_equal(marks_with_room("m", SINK_PLAIN, 500000, 100000), 50000);
-	assert_int_equal(marks_with_room("m", SINK_PLAIN, 0, 100), 0);
+	assert_int_equal(marks_with_space("m", SINK_PLAIN, RLIM_INFINITY, 100), 100);
+	assert_int_equal(marks_with_space("m", SINK_PLAIN, RLIM_INFINITY, 100000), 100000);
+	assert_int_equal(marks_with_space("m", SINK_GZIP, RLIM_INFINITY, 100000), 100000);
+	assert_int_equal(marks_with_space("m", SINK_PLAIN, 95, 100), 9);
+	assert_int_equal(marks_with_space("m", SINK_PLAIN, 500000, 100000), 50000);
+	assert_int_equal(marks_with_space("m", SINK_PLAIN, 0, 100), 0);
 	/* What is packed is there as a whole or not at all. */
-	assert_int_equal(marks_with_room("m", SINK_GZIP, 20, 100), 0);
+	assert_int_equal(marks_with_space("m", SINK_GZIP, 20, 100), 0);
 }
 
 /* What is of no use in part does not take the place of an older one. */

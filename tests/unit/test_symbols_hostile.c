@@ -62,14 +62,14 @@ struct part {
 };
 
 /* Where what libdw reads lies in `bytes`. */
-static unsigned find_debug_sections(struct part *parts, unsigned room)
+static unsigned find_debug_sections(struct part *parts, unsigned capacity)
 {
 	const Elf64_Ehdr *elf = (const void *)bytes;
 	const Elf64_Shdr *sections = (const void *)(bytes + elf->e_shoff);
 	const char *names = bytes + sections[elf->e_shstrndx].sh_offset;
 	unsigned i, n = 0;
 
-	for (i = 0; i < elf->e_shnum && n < room; i++) {
+	for (i = 0; i < elf->e_shnum && n < capacity; i++) {
 		if (!strncmp(names + sections[i].sh_name, ".debug_", 7))
 			parts[n++] = (struct part){ sections[i].sh_offset, sections[i].sh_size };
 	}

@@ -68,7 +68,7 @@ static int whole(struct bench *b, struct subject *target, const char *row)
 	char path[512];
 	int error;
 
-	error = subject_tell(target, "watch");
+	error = subject_send(target, "watch");
 	started = bench_clock();
 	if (!error)
 		error = recorder_start(&r, b->directory, target->said_pid, OUT_JSON, "64M");
@@ -118,7 +118,7 @@ int measure_attach(struct bench *b)
 			return error;
 		error = kernel_part(b, path, programs[i].row);
 		if (!error)
-			error = subject_ask(&target, "wait 0");
+			error = subject_request(&target, "wait 0");
 		if (!error)
 			error = whole(b, &target, programs[i].row);
 		subject_end(&target, NULL);

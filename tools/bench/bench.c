@@ -132,7 +132,7 @@ static void say_machine(struct results *r)
 	results_fact(r, "proftrace", "%s", PROFTRACE_VERSION);
 	results_fact(r, "kernel", "%s %s %s", u.sysname, u.release, u.machine);
 	say_processor(r);
-	results_fact(r, "probe site", "%s", fast_door_text(kernel_fast_door()));
+	results_fact(r, "probe site", "%s", optimised_nop_text(kernel_optimised_nop()));
 }
 
 static void say_load(struct results *r, const char *when)

@@ -112,7 +112,7 @@ static int run_events(struct timeline *timeline, struct names *names, unsigned r
 }
 
 /* The cost of an event in the recorder with this output, or with none (0). */
-static int on_road(struct bench *b, enum outputs output, double *ret_ns)
+static int run_pipeline(struct bench *b, enum outputs output, double *ret_ns)
 {
 	const struct trace_info info = { .start_ns = 0, .version = "bench", .sysname = "Linux" };
 	struct names *names = names_new(0);
@@ -125,7 +125,7 @@ static int on_road(struct bench *b, enum outputs output, double *ret_ns)
 	uint64_t begun;
 	int error = timeline ? 0 : -ENOMEM;
 
-	snprintf(path, sizeof(path), "%s/road", b->directory);
+	snprintf(path, sizeof(path), "%s/pipeline", b->directory);
 	if (!error && output)
 		error = sink_open(path, SINK_PLAIN, &sink);
 	if (sink)
@@ -151,12 +151,12 @@ static int in_recorder(struct bench *b)
 {
 	const struct results *r = &b->results;
 	double none, perfetto, json;
-	int error = on_road(b, 0, &none);
+	int error = run_pipeline(b, 0, &none);
 
 	if (!error)
-		error = on_road(b, OUT_PERFETTO, &perfetto);
+		error = run_pipeline(b, OUT_PERFETTO, &perfetto);
 	if (!error)
-		error = on_road(b, OUT_JSON, &json);
+		error = run_pipeline(b, OUT_JSON, &json);
 	if (error)
 		return error;
 	add(b, "recorder: from events to facts", none);

@@ -101,17 +101,17 @@ static int load(struct empty *e, enum empty_program program, bool multi)
 	return empty_program_load(attach_type, 0);
 }
 
-static struct broker_site *doors(const struct marker_sites *sites)
+static struct broker_site *probe_sites(const struct marker_sites *sites)
 {
 	struct broker_site *list = calloc(sites->n + 1, sizeof(*list));
-	bool fast = kernel_fast_door() == FAST_DOOR_RIGHT;
+	bool fast = kernel_optimised_nop() == OPTIMISED_NOP_CORRECT;
 	unsigned i;
 
 	for (i = 0; list && i < sites->n; i++) {
 		const struct marker_site *s = &sites->sites[i];
 
 		list[i].offset = fast && s->optimised_offset ? s->optimised_offset : s->offset;
-		list[i].switch_offset = s->semaphore_offset;
+		list[i].semaphore_offset = s->semaphore_offset;
 	}
 	return list;
 }
@@ -120,7 +120,7 @@ static int attach(struct empty *e, int fd, const struct marker_sites *sites,
 		  enum empty_program program, struct failure *f)
 {
 	struct loaded_programs programs = { .uprobe_multi = kernel_has_uprobe_multi() };
-	struct broker_site *list = doors(sites);
+	struct broker_site *list = probe_sites(sites);
 	uint64_t begun;
 	int error;
 

@@ -117,7 +117,7 @@ static int run_all_unrecorded(struct bench *b, struct subject *target)
 	if (!error)
 		error = run_unrecorded(b, target, "", rounds, "off");
 	if (!error)
-		error = subject_ask(target, "raise");
+		error = subject_request(target, "raise");
 	if (!error)
 		error = run_unrecorded(b, target, "", rounds, "on, nobody attached");
 	return error;

@@ -19,9 +19,9 @@ static const char *const with_func[] = { "-f", "bench_called", NULL };
 	{                                                                             \
 		NULL, "proftrace", "marks", loop, rounds, OUT_PERFETTO, 0, 0, options \
 	}
-#define PERF(loop, rounds)                                                                  \
-	{                                                                                   \
-		"perf-" loop, "perf record", "marks", loop, rounds, 0, TARGET_TOLD, 0, NULL \
+#define PERF(loop, rounds)                                                                       \
+	{                                                                                        \
+		"perf-" loop, "perf record", "marks", loop, rounds, 0, TARGET_COMMANDED, 0, NULL \
 	}
 #define BPFTRACE(loop, rounds)                                                               \
 	{                                                                                    \
@@ -46,8 +46,8 @@ static const struct seen {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-static void tell_lost(struct bench *b, const char *column, const struct peer *p,
-		      const struct sample *s)
+static void report_lost(struct bench *b, const char *column, const struct peer *p,
+			const struct sample *s)
 {
 	if (s->switches_lost)
 		results_note(&b->results, SECTION_FOREIGN, "%s, %s: %" PRIu64 " lost", p->row,
@@ -75,7 +75,7 @@ static void measure_peer(struct bench *b, const char *column, const struct peer 
 			    "ns", s.off_ns);
 	/* Below nothing where the loop itself varies by more than that. */
 	results_add(&b->results, SECTION_FOREIGN, p->row, column, "ns", s.ns[0] - s.off_ns);
-	tell_lost(b, column, p, &s);
+	report_lost(b, column, p, &s);
 }
 
 int measure_foreign(struct bench *b)

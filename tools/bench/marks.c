@@ -32,23 +32,23 @@ const struct loop *const target_loops[] = { loops,	   loops_compiled_out, loops_
 					    loops_foreign, loops_stack,	       loops_made,
 					    NULL };
 
-static void change_switches(int by)
+static void change_semaphores(int by)
 {
 	prof_default.on += by;
 	prof_domain_in_prof_control.on += by;
 	printf("done\n");
 }
 
-static void raise_switches(char *unused)
+static void raise_semaphores(char *unused)
 {
 	(void)unused;
-	change_switches(1);
+	change_semaphores(1);
 }
 
-static void lower_switches(char *unused)
+static void lower_semaphores(char *unused)
 {
 	(void)unused;
-	change_switches(-1);
+	change_semaphores(-1);
 }
 
 static uint64_t wait_until(int on)
@@ -145,8 +145,8 @@ static void pace(char *arguments)
 }
 
 const struct verb target_verbs[] = {
-	{ "raise", raise_switches },
-	{ "lower", lower_switches },
+	{ "raise", raise_semaphores },
+	{ "lower", lower_semaphores },
 	{ "wait", wait_verb },
 	{ "watch", watch },
 	{ "pace", pace },

@@ -94,7 +94,7 @@ static int run_program(struct bench *b, const struct peer *p, struct subject *ta
 }
 
 /* The lines that tools/bench/peers.sh ends with. */
-static void take_words(struct subject *script, struct sample *s, uint64_t before_ns)
+static void parse_words(struct subject *script, struct sample *s, uint64_t before_ns)
 {
 	uint64_t number;
 
@@ -136,7 +136,7 @@ static int run_recorded(const struct peer *p, struct subject *target, const stru
 			unsigned n, struct sample *s)
 {
 	if (p->order == TARGET_FIRST) {
-		int error = subject_ask(target, "wait 1");
+		int error = subject_request(target, "wait 1");
 
 		if (!error && !strcmp(target->line, "at 0")) {
 			subject_late(target, "'%s' did not see within 20 s that it is traced",
@@ -148,7 +148,7 @@ static int run_recorded(const struct peer *p, struct subject *target, const stru
 		/* Attached, but perhaps not completely; there is no message to wait for. */
 		bench_sleep(200);
 	}
-	if (p->order == TARGET_TOLD)
+	if (p->order == TARGET_COMMANDED)
 		bench_sleep(200); /* it has reported so, but perhaps not for all processors */
 	return run_loads(p, target, loads, n, s);
 }
@@ -199,7 +199,7 @@ static int run_other(struct bench *b, const char *section, const struct peer *p,
 	}
 	keep_late(s, target);
 	subject_hang_up(&script);
-	take_words(&script, s, before_ns);
+	parse_words(&script, s, before_ns);
 	subject_end(&script, NULL);
 	keep_late(s, &script);
 	without_target(p, s);

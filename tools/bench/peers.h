@@ -16,7 +16,7 @@ enum target_order {
 	TARGET_FIRST,
 	TARGET_THEN,
 	TARGET_UNDER,
-	TARGET_TOLD
+	TARGET_COMMANDED
 };
 
 /* Conditions without a tracer: nothing at all, or an empty BPF program on the same site. */

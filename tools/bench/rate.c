@@ -59,7 +59,7 @@ static int try_rate(struct bench *b, enum outputs outputs, double rate, unsigned
 	}
 	error = recorder_ready(&r, &target);
 	if (!error)
-		error = subject_ask(&target, "pace %ld %.0f %u", cpus > 1 ? cpus : 2, rate, ms);
+		error = subject_request(&target, "pace %ld %.0f %u", cpus > 1 ? cpus : 2, rate, ms);
 	if (!error && sscanf(target.line, "marks %" SCNu64 " %" SCNu64, &marks, &ns) != 2)
 		error = -EPROTO;
 	bench_sleep(150); /* the rest of the buffer */
@@ -94,8 +94,8 @@ static int fixed(struct bench *b, unsigned way)
 
 static int pace(struct subject *target, unsigned ms, uint64_t *ret_marks, uint64_t *ret_ns)
 {
-	int error = subject_ask(target, "pace %ld %.0f %u", sysconf(_SC_NPROCESSORS_ONLN),
-				STEADY_RATE, ms);
+	int error = subject_request(target, "pace %ld %.0f %u", sysconf(_SC_NPROCESSORS_ONLN),
+				    STEADY_RATE, ms);
 
 	if (!error && sscanf(target->line, "marks %" SCNu64 " %" SCNu64, ret_marks, ret_ns) != 2)
 		error = -EPROTO;

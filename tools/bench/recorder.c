@@ -123,7 +123,7 @@ int recorder_ready(struct recorder *r, struct subject *target)
 	uint64_t at;
 
 	if (!error)
-		error = subject_ask(target, "wait 1");
+		error = subject_request(target, "wait 1");
 	if (error)
 		return error;
 	if (sscanf(target->line, "at %" SCNu64, &at) != 1 || !at) {

@@ -163,7 +163,7 @@ static int tell(struct subject *s, const char *format, va_list args)
 	return write(s->in, line, n) == n ? 0 : -EPIPE;
 }
 
-int subject_tell(struct subject *s, const char *format, ...)
+int subject_send(struct subject *s, const char *format, ...)
 {
 	va_list args;
 	int error;
@@ -174,7 +174,7 @@ int subject_tell(struct subject *s, const char *format, ...)
 	return error;
 }
 
-int subject_ask(struct subject *s, const char *format, ...)
+int subject_request(struct subject *s, const char *format, ...)
 {
 	va_list args;
 	int error;
@@ -189,7 +189,7 @@ int subject_run_threads(struct subject *s, const char *loop, uint64_t rounds, un
 			double *ret_ns, uint64_t *ret_events)
 {
 	uint64_t ns, events, all;
-	int error = subject_ask(s, "run %s %" PRIu64 " %u", loop, rounds, threads);
+	int error = subject_request(s, "run %s %" PRIu64 " %u", loop, rounds, threads);
 
 	if (error)
 		return error;

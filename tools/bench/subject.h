@@ -35,8 +35,9 @@ struct subject {
  */
 int subject_start(struct subject *s, const char *const argv[], unsigned flags, bool greets);
 /* Sends a line and reads the reply into `line`; -ETIMEDOUT if there is none within two minutes. */
-int subject_ask(struct subject *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int subject_tell(struct subject *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int subject_request(struct subject *s, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+int subject_send(struct subject *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int subject_answer(struct subject *s);
 /*
  * Runs a loop. ret_ns is the time of one event, ret_events the number of events including the

@@ -41,7 +41,7 @@ int files_verbosity(struct capture *c)
 	return c->named_files++ >= MAX_NAMED;
 }
 
-void files_tell_refused(struct capture *c, const char *path, const struct failure *f)
+void files_report_refused(struct capture *c, const char *path, const struct failure *f)
 {
 	c->refused++;
 	capture_log(c, files_verbosity(c), "%s '%s': %s", f->what, path, f->reason);

@@ -19,6 +19,6 @@ bool files_too_many_links(const struct capture *c, struct failure *f);
  * The log level for one more file that is not completely recorded: the first ones are always named.
  */
 int files_verbosity(struct capture *c);
-void files_tell_refused(struct capture *c, const char *path, const struct failure *f);
+void files_report_refused(struct capture *c, const char *path, const struct failure *f);
 
 #endif

@@ -63,7 +63,7 @@ struct site *site_new(struct capture *c)
  */
 static bool has_optimised_nop(const struct capture *c, const struct marker_site *m)
 {
-	return c->loaded.fast_door && m->optimised_offset;
+	return c->loaded.optimised_nop && m->optimised_offset;
 }
 
 /* Names are numbered from 1 in the order of their first use, so domains have low numbers. */
@@ -111,14 +111,13 @@ static int select_marker_sites(struct capture *c, struct file *file)
 		for (i = 0; i < file->sites.n; i++) {
 			const struct marker_site *m = &file->sites.sites[i];
 			bool batches = c->options.batching && m->kind < RECORD_THREAD_NAME;
-			bool control =
-				m->kind >= RECORD_THREAD_NAME && m->kind != RECORD_BATCH_SWITCH;
+			bool control = m->kind >= RECORD_THREAD_NAME && m->kind != RECORD_BATCH_ON;
 			enum selection selection = SELECTED;
 			struct site *s;
 
 			if ((m->kind == RECORD_BEGIN) != (pass == 1))
 				continue;
-			if (m->kind == RECORD_BATCH_ROOM ||
+			if (m->kind == RECORD_BATCH_UNUSED ||
 			    (m->kind >= RECORD_FLUSH && !file->flush_stub))
 				continue;
 			if (!control)
@@ -289,7 +288,7 @@ static int attach_chosen_sites(struct capture *c, struct file *file, pid_t pid,
 	}
 	/* The semaphores that turn buffered mode on come last. */
 	if (which->control && !which->guard && c->options.batching)
-		n += list_sites_of_kind(c, file, RECORD_BATCH_SWITCH, sites + n);
+		n += list_sites_of_kind(c, file, RECORD_BATCH_ON, sites + n);
 	if (n)
 		error = files_attach_sites(c, file, links, BROKER_MARKS, pid, sites, n, f);
 	free(sites);
@@ -347,7 +346,7 @@ static int attach_flush(struct capture *c, struct file *file, pid_t pid, struct 
 		pid = 0;
 	n = !pid && file->n_pids ? 0 : list_sites_of_kind(c, file, RECORD_FLUSH, sites);
 	for (i = 0; i < n; i++)
-		sites[i].switch_offset = 0;
+		sites[i].semaphore_offset = 0;
 	if (n)
 		error = files_attach_sites(c, file, links, BROKER_FLUSH, pid, sites, n, f);
 	free(sites);

@@ -142,7 +142,7 @@ static int scan_mapping(void *context, const struct mapping *m)
 			if (!s->error && s->f)
 				*s->f = s->failure;
 			s->error = error;
-			files_tell_refused(s->c, m->path, &s->failure);
+			files_report_refused(s->c, m->path, &s->failure);
 		}
 	}
 	if (capture_check_stuck(s->c, m->path) || error == -EPIPE)
@@ -383,7 +383,7 @@ void process_prepare(struct capture *c, const struct record_hold *r)
 	}
 	if (files_add(c, fd, device, st.st_ino, r->path, r->head.tgid, NULL, &news, &f) &&
 	    !capture_check_stuck(c, r->path))
-		files_tell_refused(c, r->path, &f);
+		files_report_refused(c, r->path, &f);
 }
 
 /*

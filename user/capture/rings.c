@@ -51,7 +51,7 @@ struct ring {
 };
 
 struct rings {
-	rings_take take;
+	rings_handler take;
 	void *context;
 	size_t page, size;
 	int error; /* from mapping more data */
@@ -83,7 +83,7 @@ static int ring_map(struct ring *ring, int fd, size_t page, size_t size)
 	return 0;
 }
 
-int rings_open(const int *fds, unsigned n, size_t size, rings_take take, void *context,
+int rings_open(const int *fds, unsigned n, size_t size, rings_handler take, void *context,
 	       struct rings **ret_rings)
 {
 	struct rings *r;

@@ -48,10 +48,10 @@
 struct rings;
 
 /* Handles a record. A value other than 0 means that no more are wanted for now. */
-typedef int (*rings_take)(void *context, void *record, size_t size);
+typedef int (*rings_handler)(void *context, void *record, size_t size);
 
 /* `size`: bytes of each buffer. The descriptors are borrowed. */
-int rings_open(const int *fds, unsigned n, size_t size, rings_take take, void *context,
+int rings_open(const int *fds, unsigned n, size_t size, rings_handler take, void *context,
 	       struct rings **ret_rings);
 void rings_close(struct rings *rings);
 

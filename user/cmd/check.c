@@ -170,7 +170,7 @@ static void check_print_sched(const char *reason)
 {
 	check_print("states of threads (--sched)", !reason,
 		    reason ? reason
-		    : kernel_tells_interrupts()
+		    : kernel_shows_interrupts()
 			    ? "context switches and wakeups, including wakeups by interrupts"
 			    : "context switches and wakeups; wakeups by interrupts are only "
 			      "recognised on an idle CPU");
@@ -323,6 +323,7 @@ int cmd_check(int argc, char **argv)
 		    confined ? "recorder and broker are confined to the system calls that they need"
 			     : "no seccomp: recorder and broker are not confined");
 	check_hardware_counters();
-	print_visible(stdout, "%-28s %s\n", "probe sites", fast_door_text(kernel_fast_door()));
+	print_visible(stdout, "%-28s %s\n", "probe sites",
+		      optimised_nop_text(kernel_optimised_nop()));
 	return STATUS_DONE;
 }

@@ -188,8 +188,8 @@ static void ctl_request(struct ctl *c, unsigned first, const char *action, unsig
 		c->calls[i].directory = c->found.list[i].directory;
 		c->calls[i].name = c->found.list[i].name;
 	}
-	control_ask(c->calls + first, c->found.n - first, request,
-		    stats ? CONTROL_LONG_ANSWER + 1 : CONTROL_ANSWER, seconds);
+	control_call_all(c->calls + first, c->found.n - first, request,
+			 stats ? CONTROL_LONG_REPLY + 1 : CONTROL_REPLY, seconds);
 }
 
 /* Keeps the recorders that answer and, if a process was named, that record it. */
@@ -206,7 +206,7 @@ static void ctl_keep_matching(struct ctl *c, unsigned first)
 		if (error == -EAGAIN || error == -ETIMEDOUT) {
 			if (!c->silent++)
 				c->first_silent = c->found.list[i];
-		} else if (!error && (!c->pid || !strcmp(c->calls[i].answer, "ok yes"))) {
+		} else if (!error && (!c->pid || !strcmp(c->calls[i].reply, "ok yes"))) {
 			c->found.list[kept++] = c->found.list[i];
 		}
 	}
@@ -269,14 +269,14 @@ static int ctl_print_result(const struct recorder *r, const struct control_call 
 	char object[64], whose[48];
 
 	ctl_owner_prefix(r, whose, sizeof(whose));
-	if (!call->error && !strncmp(call->answer, "ok ", 3)) {
-		ctl_print_reply(whose, call->answer, false);
+	if (!call->error && !strncmp(call->reply, "ok ", 3)) {
+		ctl_print_reply(whose, call->reply, false);
 		return STATUS_DONE;
 	}
 	snprintf(object, sizeof(object), "%s%d", whose, (int)r->pid);
 	if (!call->error)
 		failure_set(&f, -EPROTO, "refused by recorder", object,
-			    !strncmp(call->answer, "error ", 6) ? call->answer + 6 : call->answer);
+			    !strncmp(call->reply, "error ", 6) ? call->reply + 6 : call->reply);
 	else
 		failure_set(&f, call->error, "no answer from recorder", object,
 			    call->error == -EPIPE    ? "it has exited"
@@ -335,7 +335,7 @@ static int ctl_print_several_found(struct ctl *c)
 		if (c->calls[i].error)
 			continue;
 		ctl_owner_prefix(&c->found.list[i], whose, sizeof(whose));
-		ctl_print_reply(whose, c->calls[i].answer, true);
+		ctl_print_reply(whose, c->calls[i].reply, true);
 	}
 	return STATUS_FAILED;
 }
@@ -372,7 +372,7 @@ int cmd_ctl(int argc, char **argv)
 	}
 	recorders_close(&c->found);
 	for (i = 0; c->calls && i < CONTROL_CALLS; i++)
-		free(c->calls[i].answer);
+		free(c->calls[i].reply);
 	free(c->calls);
 	free(c);
 	return status;

@@ -85,8 +85,9 @@ struct open_server {
 	bool knows_users;
 };
 
-static enum MHD_Result answer(struct MHD_Connection *connection, const struct open_server *s,
-			      unsigned status, struct MHD_Response *response)
+static enum MHD_Result server_queue_response(struct MHD_Connection *connection,
+					     const struct open_server *s, unsigned status,
+					     struct MHD_Response *response)
 {
 	enum MHD_Result result = MHD_NO;
 
@@ -105,8 +106,9 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, const struct op
 {
 	static char empty[1];
 
-	return answer(connection, s, status,
-		      http.create_response_from_buffer(0, empty, MHD_RESPMEM_PERSISTENT));
+	return server_queue_response(
+		connection, s, status,
+		http.create_response_from_buffer(0, empty, MHD_RESPMEM_PERSISTENT));
 }
 
 /* Browsers ask first whether a page from the network may reach a loopback address. */
@@ -121,7 +123,7 @@ static enum MHD_Result preflight(struct MHD_Connection *connection, const struct
 		http.add_response_header(response, "Access-Control-Allow-Headers", "*");
 		http.add_response_header(response, "Access-Control-Allow-Private-Network", "true");
 	}
-	return answer(connection, s, MHD_HTTP_NO_CONTENT, response);
+	return server_queue_response(connection, s, MHD_HTTP_NO_CONTENT, response);
 }
 
 /* The name at the end of the path is for the viewer's title only. */
@@ -141,12 +143,13 @@ static enum MHD_Result redirect(struct MHD_Connection *connection, const struct 
 
 	if (response)
 		http.add_response_header(response, MHD_HTTP_HEADER_LOCATION, s->redirect);
-	return answer(connection, s, MHD_HTTP_FOUND, response);
+	return server_queue_response(connection, s, MHD_HTTP_FOUND, response);
 }
 
-static enum MHD_Result take_request(void *context, struct MHD_Connection *connection,
-				    const char *url, const char *method, const char *version,
-				    const char *upload, size_t *upload_size, void **request)
+static enum MHD_Result server_handle_request(void *context, struct MHD_Connection *connection,
+					     const char *url, const char *method,
+					     const char *version, const char *upload,
+					     size_t *upload_size, void **request)
 {
 	static int the_trace; /* its address marks the request that is answered with it */
 	struct open_server *s = context;
@@ -181,7 +184,7 @@ static enum MHD_Result take_request(void *context, struct MHD_Connection *connec
 	}
 	http.add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
 				 "application/octet-stream");
-	result = answer(connection, s, MHD_HTTP_OK, response);
+	result = server_queue_response(connection, s, MHD_HTTP_OK, response);
 	if (result == MHD_YES && get)
 		*request = &the_trace;
 	return result;
@@ -254,7 +257,7 @@ int open_server_start(const struct open_options *options, int fd, struct open_se
 		errno = 0;
 		s->daemon = http.start_daemon(
 			MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_EPOLL, 0, accept_connection, s,
-			take_request, s, MHD_OPTION_SOCK_ADDR, &address,
+			server_handle_request, s, MHD_OPTION_SOCK_ADDR, &address,
 			MHD_OPTION_CONNECTION_LIMIT, MOST_CONNECTIONS,
 			MHD_OPTION_CONNECTION_TIMEOUT, IDLE_LIMIT, MHD_OPTION_NOTIFY_COMPLETED,
 			request_over, s, MHD_OPTION_END);

@@ -69,7 +69,7 @@ static int record_make_timelines(struct recording *r, uint64_t uuid_base)
 {
 	bool delayed = r->options->flight_ns != 0;
 
-	r->writer = timeline_new(r->names, &r->road, uuid_base);
+	r->writer = timeline_new(r->names, &r->accounting, uuid_base);
 	r->timeline = delayed ? timeline_new(r->names, &r->seen, uuid_base) : r->writer;
 	r->stats = stats_new();
 	if (!r->writer || !r->timeline || !r->stats)

@@ -241,9 +241,9 @@ static bool input_at_limit(struct input *in)
 /* A large window is filled in steps, so that the limits are checked in between. */
 static size_t input_free_space(const struct input *in)
 {
-	size_t room = in->capacity - in->end;
+	size_t capacity = in->capacity - in->end;
 
-	return room < STEP ? room : STEP;
+	return capacity < STEP ? capacity : STEP;
 }
 
 static int input_make_space(struct input *in)
@@ -269,16 +269,16 @@ static int input_make_space(struct input *in)
 
 static int input_fill_plain(struct input *in)
 {
-	size_t room = input_free_space(in);
+	size_t capacity = input_free_space(in);
 	ssize_t n;
 
 	if (in->z.avail_in) { /* read by input_open() */
-		n = (ssize_t)(in->z.avail_in < room ? in->z.avail_in : room);
+		n = (ssize_t)(in->z.avail_in < capacity ? in->z.avail_in : capacity);
 		memcpy(in->bytes + in->end, in->z.next_in, (size_t)n);
 		in->z.next_in += n;
 		in->z.avail_in -= (unsigned)n;
 	} else {
-		n = fd_read(in->fd, in->bytes + in->end, room);
+		n = fd_read(in->fd, in->bytes + in->end, capacity);
 		if (n > 0)
 			input_count_read(in, (size_t)n);
 	}

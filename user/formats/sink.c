@@ -465,11 +465,11 @@ int sink_write(struct sink *sink, const void *bytes, size_t size)
 
 	while (size > 0) {
 		size_t part = size < SINK_MAX_RESERVE ? size : SINK_MAX_RESERVE;
-		char *room = sink_reserve(sink, part);
+		char *space = sink_reserve(sink, part);
 
-		if (!room)
+		if (!space)
 			return sink->error;
-		memcpy(room, at, part);
+		memcpy(space, at, part);
 		sink_commit(sink, part);
 		at += part;
 		size -= part;

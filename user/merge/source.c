@@ -111,7 +111,7 @@ int source_read(struct source *source, const struct reader_sink *sink,
 }
 
 /* Stops at the first mark: what a trace says about itself comes before it. */
-static int look_at_start(void *context, const struct event *event)
+static int source_note_first_times(void *context, const struct event *event)
 {
 	struct source *source = context;
 
@@ -127,8 +127,8 @@ int source_read_start(struct source *source, struct failure *f)
 {
 	struct reader_error why = { 0 };
 	struct account account = { 0 };
-	struct reader_sink sink = { look_at_start, source,	    names_new(0),
-				    &account,	   &source->origin, NULL };
+	struct reader_sink sink = { source_note_first_times, source, names_new(0), &account,
+				    &source->origin,	     NULL };
 	int error;
 
 	if (!sink.names)

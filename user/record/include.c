@@ -25,7 +25,7 @@
 
 #include "capture/capture.h"
 #include "base/clock.h"
-#include "record/include_reach.h"
+#include "record/include_access.h"
 #include "merge/merge.h"
 #include "record/record.h"
 #include "reports/table/stats_print.h"
@@ -52,7 +52,7 @@ struct include {
 	int base; /* of a program: the directory at which its path begins */
 	bool absolute;
 	bool beneath; /* do not leave that directory: a link would lead out of the program's root */
-	struct asker asker;
+	struct requester requester;
 	uint32_t pid;
 	bool unreachable; /* the error concerns a directory on the path */
 	int error;
@@ -168,7 +168,8 @@ static bool process_shares_root(const char *process)
  * exited already, the path is resolved in the recorder's view. The owner of a process is known until it is waited
  * for; the recorder waits for its command only after draining its marks.
  */
-static void include_identify_asker(const struct recording *r, struct include *include, uint32_t pid)
+static void include_identify_requester(const struct recording *r, struct include *include,
+				       uint32_t pid)
 {
 	char process[32], base[48];
 	struct stat st;
@@ -187,7 +188,8 @@ static void include_identify_asker(const struct recording *r, struct include *in
 	}
 	if (include->base < 0)
 		include->error = -errno;
-	include->asker = (struct asker){ known, known ? st.st_uid : 0, geteuid() && !r->of_others };
+	include->requester =
+		(struct requester){ known, known ? st.st_uid : 0, geteuid() && !r->of_others };
 }
 
 void include_add_named(struct recording *r, const struct event *event)
@@ -211,14 +213,15 @@ void include_add_named(struct recording *r, const struct event *event)
 	include->from_program = true;
 	include->absolute = path->s[0] == '/';
 	include->pid = event->pid;
-	include_identify_asker(r, include, event->pid);
+	include_identify_requester(r, include, event->pid);
 }
 
 /* From now on the file must be readable by everybody: who owned the process when it named the file is unknown. */
 static void include_distrust(struct include *include)
 {
-	if (include->from_program && (!include->asker.uid || include->asker.uid == geteuid()))
-		include->asker.known = false;
+	if (include->from_program &&
+	    (!include->requester.uid || include->requester.uid == geteuid()))
+		include->requester.known = false;
 }
 
 /*
@@ -259,7 +262,7 @@ static int include_check_file(const struct include *in, int fd)
 		return -EIO;
 	if (!S_ISREG(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-	if (in->from_program && !asker_may_read(&in->asker, &st))
+	if (in->from_program && !requester_may_read(&in->requester, &st))
 		return -EACCES;
 	return in->from_program && !st.st_size ? -ENODATA : 0;
 }
@@ -286,7 +289,7 @@ static int open_include(struct include *in)
 		return -errno;
 	error = include_check_file(in, place);
 	if (!error && in->from_program) {
-		error = asker_may_reach(&in->asker, in->base, place);
+		error = requester_may_open(&in->requester, in->base, place);
 		in->unreachable = error != 0;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
@@ -320,12 +323,12 @@ static int include_handle_event(void *context, const struct event *event)
 		if (__builtin_add_overflow(e.ts_ns, j->part.offset_ns, &at) ||
 		    at < (int64_t)r->info.start_ns) {
 			j->include->before++;
-			r->road.marked -= marked;
+			r->accounting.marked -= marked;
 			return 0;
 		}
 		if ((uint64_t)at > j->all->latest_ns) {
 			j->include->after++;
-			r->road.marked -= marked;
+			r->accounting.marked -= marked;
 			return 0;
 		}
 		e.ts_ns = (uint64_t)at;
@@ -348,7 +351,7 @@ static int include_emit_name(void *context, const struct event *event)
 {
 	struct joining *j = context;
 
-	j->r->road.marked += event->kind == EVENT_THREAD_NAME;
+	j->r->accounting.marked += event->kind == EVENT_THREAD_NAME;
 	outputs_write_event(j->r, event);
 	return 0;
 }
@@ -376,7 +379,7 @@ static int include_read_trace(struct joining *j, struct failure *f)
 {
 	const struct part reference = recording_as_part(j->r);
 	const struct reader_sink sink = { include_handle_event, j,    j->r->names,
-					  &j->r->road,		NULL, NULL };
+					  &j->r->accounting,	NULL, NULL };
 	struct reader_error end = { 0 };
 	int error = source_read_start(&j->part.source, f);
 

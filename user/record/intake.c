@@ -11,9 +11,9 @@
 
 static inline int intake_write(struct recording *r, const struct event *event)
 {
-	uint64_t before = r->road.written;
+	uint64_t before = r->accounting.written;
 	int error = timeline_event(r->writer, event);
-	uint64_t marks = r->road.written - before;
+	uint64_t marks = r->accounting.written - before;
 	unsigned i;
 
 	for (i = 0; marks && i < r->n_outputs; i++) {
@@ -49,9 +49,9 @@ int recording_emit_event(struct recording *r, const struct event *event)
 static void intake_handle_control(struct recording *r, const struct event *event)
 {
 	if (event->kind == EVENT_STOP)
-		r->stop_asked = true;
+		r->stop_requested = true;
 	if (event->kind == EVENT_DUMP)
-		r->dump_asked = true;
+		r->dump_requested = true;
 	if (event->kind == EVENT_INCLUDE_JSON)
 		include_add_named(r, event);
 }

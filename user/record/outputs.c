@@ -278,7 +278,7 @@ int outputs_begin(struct recording *r, const struct output_fields *fields, struc
 	info.name_stack = r->callstacks ? output_resolve_stack : NULL;
 	info.name_context = r;
 	r->begun = account_so_far(r);
-	r->begun_marks = r->road.written;
+	r->begun_marks = r->accounting.written;
 	for (i = 0; i < output_option_count(r); i++) {
 		int failed = outputs_open_name(r, i, &info, fields, f);
 
@@ -382,7 +382,7 @@ static void outputs_remember_file(struct recording *r, const struct output *o, b
 		.set = r->sets,
 		.bytes = sink_size(o->sink),
 		.marks = sink_marks(o->sink),
-		.marks_of_set = r->road.written - r->begun_marks,
+		.marks_of_set = r->accounting.written - r->begun_marks,
 		.error = o->consumer->error,
 		.known = known,
 		.device = device,
@@ -420,8 +420,8 @@ int outputs_end(struct recording *r, const struct account *account)
 
 	if (r->all_outputs_failed && !any) {
 		/* There should have been further files, which could not be opened. */
-		r->road.lost[LOST_OUTPUT] += r->road.unrecorded;
-		r->road.unrecorded = 0;
+		r->accounting.lost[LOST_OUTPUT] += r->accounting.unrecorded;
+		r->accounting.unrecorded = 0;
 		return -EIO;
 	}
 	if (any)
@@ -434,8 +434,8 @@ int outputs_end(struct recording *r, const struct account *account)
 	outputs_count_failures(r);
 	if (r->all_outputs_failed) {
 		/* Marks that no file holds are lost, although they were counted as written. */
-		r->road.lost[LOST_OUTPUT] += r->road.written - r->begun_marks - held;
-		r->road.written = r->begun_marks + held;
+		r->accounting.lost[LOST_OUTPUT] += r->accounting.written - r->begun_marks - held;
+		r->accounting.written = r->begun_marks + held;
 		error = r->outputs[0].consumer->error;
 	}
 	while (r->n_outputs)

@@ -160,9 +160,9 @@ struct recording {
 	struct timeline *timeline;     /* handles events at once, for statistics and plug-ins */
 	/* Writes the files: the same timeline, or a second one behind a delay. */
 	struct timeline *writer;
-	struct account road;   /* the accounting of the writer */
-	struct account seen;   /* the accounting of `timeline`, if it is another one */
-	struct flight *flight; /* NULL: none */
+	struct account accounting; /* the accounting of the writer */
+	struct account seen;	   /* the accounting of `timeline`, if it is another one */
+	struct flight *flight;	   /* NULL: none */
 	struct consumer *stats;
 	char default_name[128];
 	bool many_files;			/* there may be several sets of files */
@@ -205,8 +205,8 @@ struct recording {
 	unsigned signals;	 /* number of signals that end the recording */
 	unsigned interrupts;	 /* the same, but signals other than SIGINT count twice */
 	unsigned end_requests; /* requests to end the recording, not only to wait for the command */
-	bool stop_asked;       /* by a program, or by `proftrace ctl` */
-	bool dump_asked;       /* the same, or by SIGUSR2 */
+	bool stop_requested;   /* by a program, or by `proftrace ctl` */
+	bool dump_requested;   /* the same, or by SIGUSR2 */
 	bool child_ended;      /* a child may have exited: call waitpid() */
 	bool broker_died;
 	bool output_failed; /* at least one output failed */

@@ -55,7 +55,7 @@ static void recording_emit_clocks(struct recording *r)
 
 struct account recording_account(const struct recording *r)
 {
-	struct account account = r->road;
+	struct account account = r->accounting;
 
 	capture_account(r->capture, &account);
 	return account;
@@ -92,7 +92,7 @@ static void recording_read_signals(struct recording *r)
 		if (info.ssi_signo == SIGCHLD) {
 			r->child_ended = true;
 		} else if (info.ssi_signo == SIGUSR2) {
-			r->dump_asked = true;
+			r->dump_requested = true;
 		} else if (info.ssi_signo == SIGUSR1) {
 			if (r->options->stats_only)
 				recording_reset_table(r);
@@ -144,7 +144,7 @@ static bool recording_is_finished(const struct recording *r, uint64_t now)
 		return true;
 	if (r->options->duration_ns && now - r->started_ns >= r->options->duration_ns)
 		return true;
-	if (r->all_outputs_failed || recording_lost_broker(r) || r->stop_asked)
+	if (r->all_outputs_failed || recording_lost_broker(r) || r->stop_requested)
 		return true;
 	if (r->top && r->top->quit)
 		return true;
@@ -153,7 +153,7 @@ static bool recording_is_finished(const struct recording *r, uint64_t now)
 
 void recording_dump(struct recording *r)
 {
-	r->dump_asked = false;
+	r->dump_requested = false;
 	capture_catch_up(r->capture);
 	if (r->options->stats_only && !r->top)
 		recording_print_table(r);
@@ -179,7 +179,7 @@ static int recording_handle_sample(void *context, const struct event *event)
 
 static void recording_read_system(struct recording *r)
 {
-	r->road.samples_lost += system_read(r->system, recording_handle_sample, r);
+	r->accounting.samples_lost += system_read(r->system, recording_handle_sample, r);
 }
 
 static void recording_poll(struct recording *r, uint64_t now, uint64_t *alive_ns)
@@ -191,7 +191,7 @@ static void recording_poll(struct recording *r, uint64_t now, uint64_t *alive_ns
 		r->flushed_ns = now;
 	}
 	plugins_poll(r);
-	if (r->dump_asked)
+	if (r->dump_requested)
 		recording_dump(r);
 	if (now - r->clock_ns >= CLOCK_PERIOD_NS)
 		recording_emit_clocks(r);
@@ -367,7 +367,7 @@ void recording_wait_for_command(struct recording *r)
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGCHLD);
-	while (r->stop_asked && r->command.pid > 0 && r->command_status < 0) {
+	while (r->stop_requested && r->command.pid > 0 && r->command_status < 0) {
 		recording_reap_command(r);
 		if (r->command_status < 0 && sigwaitinfo(&signals, &info) != SIGCHLD &&
 		    errno != EINTR)

@@ -146,7 +146,7 @@ static void scheduler_begin_cycle(struct recording *r, const struct event *e)
 	/* outputs_begin() has reported why. */
 	if (!s->open) {
 		r->output_failed = r->all_outputs_failed = true;
-		r->stop_asked = true;
+		r->stop_requested = true;
 	}
 }
 

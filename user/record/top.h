@@ -44,7 +44,7 @@ struct top {
 	struct recording *recording;
 	struct top_row *rows;
 	struct top_row **sorted; /* slices, asynchronous ones, instants */
-	size_t n_sorted, room;
+	size_t n_sorted, capacity;
 	size_t n_counters; /* counters, behind these */
 	uint64_t begun_ns, refreshed_ns;
 	uint64_t shown; /* how often */

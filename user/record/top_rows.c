@@ -154,13 +154,13 @@ void top_sort_rows(struct top *top)
 	size_t n = HASH_COUNT(top->rows);
 	struct top_row *row;
 
-	if (n > top->room) {
+	if (n > top->capacity) {
 		struct top_row **grown = realloc(top->sorted, 2 * n * sizeof(struct top_row *));
 
 		if (!grown)
 			return;
 		top->sorted = grown;
-		top->room = 2 * n;
+		top->capacity = 2 * n;
 	}
 	top->n_sorted = top->n_counters = 0;
 	for (row = top->rows; row; row = row->hh.next) {
@@ -189,7 +189,7 @@ void top_free(struct top *top)
 	top_reset(top);
 	free(top->sorted);
 	top->sorted = NULL;
-	top->room = 0;
+	top->capacity = 0;
 }
 
 /* A rate in few characters. */

@@ -54,8 +54,8 @@ const char *marker_kind_name(unsigned kind)
 		[RECORD_SCOPE_PUSH] = "scope_push",
 		[RECORD_SCOPE_POP] = "scope_pop",
 		[RECORD_FLUSH] = "flush",
-		[RECORD_BATCH_SWITCH] = "batch",
-		[RECORD_BATCH_ROOM] = "batch_room",
+		[RECORD_BATCH_ON] = "batch",
+		[RECORD_BATCH_UNUSED] = "batch_room",
 	};
 
 	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : NULL;
@@ -159,7 +159,7 @@ static int marker_check(const struct elf_file *elf, struct claim *c,
 	if (!marker_stub_matches(elf, c))
 		return -1;
 	*ret_refusal = MARKER_NO_SEMAPHORE;
-	if (elf_file_range(elf, c->semaphore_vaddr, s->kind >= RECORD_BATCH_SWITCH ? 2 : 4,
+	if (elf_file_range(elf, c->semaphore_vaddr, s->kind >= RECORD_BATCH_ON ? 2 : 4,
 			   ELF_WRITABLE, &s->semaphore_offset) ||
 	    s->semaphore_offset == 0 || s->semaphore_offset % 2 || c->semaphore_vaddr % 2)
 		return -1;

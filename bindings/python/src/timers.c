@@ -84,7 +84,7 @@ static PyObject *timer_entry(const struct open_slice *slice, int64_t elapsed)
 			     nested ? Py_True : Py_False);
 }
 
-static void timer_tell(PyObject *entry)
+static void timer_report(PyObject *entry)
 {
 	Py_ssize_t i;
 
@@ -108,7 +108,7 @@ void timers_end(uint64_t token)
 	/* The slice may end because of an exception. */
 	PyErr_Fetch(&type, &value, &traceback);
 	entry = timer_entry(slice, elapsed);
-	timer_tell(entry);
+	timer_report(entry);
 	Py_XDECREF(entry);
 	while (open_slices->depth > (unsigned)at)
 		Py_DECREF(open_slices->list[--open_slices->depth].name);

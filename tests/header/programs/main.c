@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The linking test: three files and two domains with many markers, in C99 as well as in C++11. It
- * plays the tracer itself by turning the switches, and exits 0 if no argument was evaluated while
- * they were off, each was exactly once while they were on, and the parts see the switches they should.
+ * plays the tracer itself by turning the semaphores, and exits 0 if no argument was evaluated while
+ * they were off, each was exactly once while they were on, and the parts see the semaphores they should.
  */
 #include "shared.h"
 
@@ -84,11 +84,11 @@ static int objects(int x)
 }
 
 #if PROF_IMPL_OFF
-#define SWITCH(domain, value) (void)(value)
-#define EXPECT(n)	      0
+#define SEMAPHORE(domain, value) (void)(value)
+#define EXPECT(n)		 0
 #else
-#define SWITCH(domain, value) (domain).on = (value)
-#define EXPECT(n)	      (n)
+#define SEMAPHORE(domain, value) (domain).on = (value)
+#define EXPECT(n)		 (n)
 #endif
 
 int main(void)
@@ -108,16 +108,16 @@ int main(void)
 		return 2;
 
 	/* This file's default is the built-in domain; the second file's is net. */
-	SWITCH(prof_default, 1);
+	SEMAPHORE(prof_default, 1);
 	markers(3);
 	if (evaluated != EXPECT(11) || second_work(4) != 8 || second_evaluated)
 		return 3;
 	evaluated = 0;
 	if (scopes(1) != 3 || evaluated != EXPECT(4))
 		return 4;
-	SWITCH(prof_default, 0);
+	SEMAPHORE(prof_default, 0);
 
-	SWITCH(net, 0x10000); /* the batch half counts as well */
+	SEMAPHORE(net, 0x10000); /* the batch half counts as well */
 	evaluated = 0;
 	markers(3);
 	if (evaluated != EXPECT(2) || prof_is_enabled(&net) != EXPECT(1))
@@ -136,7 +136,7 @@ int main(void)
 	if (!second_object(&request) || second_evaluated != EXPECT(1) ||
 	    prof_counter_value(&sent) != 42)
 		return 10;
-	SWITCH(net, 0);
+	SEMAPHORE(net, 0);
 	if (objects(2) != 6 || evaluated != 2 + EXPECT(1) || !second_object(&request) ||
 	    second_evaluated != EXPECT(1) || prof_counter_value(&sent) != 44)
 		return 11;

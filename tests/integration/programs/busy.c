@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * busy doors THREADS MAPPINGS: threads that come through the dynamic linker's door without end, in a
+ * busy hold THREADS MAPPINGS: threads that come through the dynamic linker's hold point without end, in a
  * process with so many mappings. busy frames PROCESSES MAPPINGS: processes whose chain of frames leads to
  * where nothing is. busy files DIRECTORY: has each file in it mapped as code, and does nothing.
  *
@@ -37,12 +37,12 @@ static void have_mappings(int n)
 		mprotect(pages + (size_t)i * PAGE, PAGE, PROT_READ | PROT_EXEC);
 }
 
-static void *through_the_door(void *unused)
+static void *call_hold_point(void *unused)
 {
-	void (*door)(void) = (void (*)(void))_r_debug.r_brk;
+	void (*point)(void) = (void (*)(void))_r_debug.r_brk;
 
 	for (;;)
-		door();
+		point();
 	return unused;
 }
 
@@ -107,8 +107,8 @@ int main(int argc, char **argv)
 	PROF_INSTANT("begin");
 	if (argc > 3)
 		have_mappings(atoi(argv[3]));
-	if (!strcmp(argv[1], "doors"))
-		begin(atoi(argv[2]), through_the_door);
+	if (!strcmp(argv[1], "hold"))
+		begin(atoi(argv[2]), call_hold_point);
 	if (!strcmp(argv[1], "frames"))
 		be_processes(atoi(argv[2]));
 	if (!strcmp(argv[1], "files"))

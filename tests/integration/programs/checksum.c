@@ -3,8 +3,8 @@
  * checksum THREADS ROUNDS [LIBRARY]: a computation full of marks, whose result depends on every value that a
  * tracer could spoil: registers, the stack below it, errno, floating point, children. Prints
  * `ready <pid>`, at its end `sum <hex>`, the same whenever it is run with the same arguments. Then it
- * waits for its standard input to end, for its switches to be off (no longer than five seconds),
- * and for its code to be what its file says, and prints `switch <n>`, how many still are not, and
+ * waits for its standard input to end, for its semaphore to be off (no longer than five seconds),
+ * and for its code to be what its file says, and prints `semaphore <n>`, how many still are not, and
  * `code <n>`, how many bytes are others.
  *
  * With a LIBRARY it opens, calls and closes that all the while, has children in quick succession, and when
@@ -201,7 +201,7 @@ int main(int argc, char **argv)
 			break;
 		usleep(10000);
 	}
-	printf("switch %d\n", prof_is_enabled(&prof_default) + prof_is_enabled(&other));
+	printf("semaphore %d\n", prof_is_enabled(&prof_default) + prof_is_enabled(&other));
 	printf("code %lu\n", changed_code());
 	return 0;
 }

@@ -47,7 +47,7 @@ static int come(const char *path)
 	return fd;
 }
 
-static size_t make(char *text, size_t room)
+static size_t make(char *text, size_t capacity)
 {
 	static const char *const words[] = { "find ",
 					     "find 99999999999999999999",
@@ -56,7 +56,7 @@ static size_t make(char *text, size_t room)
 					     "find -1\n",
 					     "find %s%n\n",
 					     "\n" };
-	size_t n = any() % room, i;
+	size_t n = any() % capacity, i;
 
 	switch (any() % 4) {
 	case 0:
@@ -69,7 +69,7 @@ static size_t make(char *text, size_t room)
 			text[i] = (char)any();
 		return n;
 	default:
-		snprintf(text, room, "%s", words[any() % (sizeof(words) / sizeof(words[0]))]);
+		snprintf(text, capacity, "%s", words[any() % (sizeof(words) / sizeof(words[0]))]);
 		return strlen(text);
 	}
 }

@@ -5,7 +5,7 @@
  *	notes N		N more notes, with distances to anywhere, behind the good ones
  *	huge		notes of an exabyte
  *	overlap		every header that is not needed says where the same notes are
- *	switch		all switches lie in code
+ *	semaphore	all semaphores lie in code
  *	probes N	N notes of others' probes instead of those that it has: anywhere in the code, with
  *			semaphores anywhere
  *	sections	sixty thousand sections say where the same megabytes of notes are
@@ -136,7 +136,7 @@ static void overlap(struct target *t)
 	put_headers(t);
 }
 
-static void no_switch(struct target *t)
+static void no_semaphore(struct target *t)
 {
 	const Elf64_Phdr *p = &t->p[t->ours];
 	uint64_t at = 0;
@@ -388,8 +388,8 @@ int main(int argc, char **argv)
 		put_headers(&t);
 	} else if (!strcmp(argv[1], "overlap")) {
 		overlap(&t);
-	} else if (!strcmp(argv[1], "switch")) {
-		no_switch(&t);
+	} else if (!strcmp(argv[1], "semaphore")) {
+		no_semaphore(&t);
 	} else if (!strcmp(argv[1], "probes")) {
 		wild_probes(&t, (uint64_t)n);
 	} else if (!strcmp(argv[1], "sections")) {

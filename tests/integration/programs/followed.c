@@ -11,7 +11,7 @@
  *
  * For each mark it prints `mark NS`: how long after the beginning of its program or its child it was made. Then `done`, and, but for
  * `self`, `child PID` of a child that was forked at the beginning. At the end of its input it prints for itself and
- * that child `switch N`: whether the markers are on.
+ * that child `semaphore N`: whether the markers are on.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -109,7 +109,7 @@ static void wait_for_end(void)
 	dprintf(STDOUT_FILENO, "done\n");
 	while (read(STDIN_FILENO, &byte, 1) > 0)
 		;
-	dprintf(STDOUT_FILENO, "switch %d\n", prof_is_enabled(&prof_default));
+	dprintf(STDOUT_FILENO, "semaphore %d\n", prof_is_enabled(&prof_default));
 }
 
 static void *second_thread(void *first)
@@ -134,7 +134,7 @@ static void make_marks(int count, unsigned long long since_ns)
 	}
 }
 
-/* A child that lives as long as its parent. It tells of its switch when it is asked by a signal. */
+/* A child that lives as long as its parent. It tells of its semaphore when it is asked by a signal. */
 static pid_t fork_survivor(void)
 {
 	sigset_t asks;
@@ -148,7 +148,7 @@ static pid_t fork_survivor(void)
 	if (pid)
 		return pid;
 	sigwait(&asks, &signal);
-	dprintf(STDOUT_FILENO, "switch %d\n", prof_is_enabled(&prof_default));
+	dprintf(STDOUT_FILENO, "semaphore %d\n", prof_is_enabled(&prof_default));
 	_exit(0);
 }
 

@@ -5,7 +5,7 @@
  * names of threads, of slices and of pools, all distinct; threads; allocations that stay. With one
  * more argument it prints `ready` first, and begins when its input says something.
  * hostile maps FILE [N]: has the file, or N copies of it, mapped as code until its input ends; prints `ready`
- * first. At the end `switch <n>`: whether its domain is still on. At the end of any `marks <n>`.
+ * first. At the end `semaphore <n>`: whether its domain is still on. At the end of any `marks <n>`.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE 1
@@ -205,7 +205,7 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "maps")) {
 		int n = maps(argv[2], argc > 3 ? atoi(argv[3]) : 0);
 
-		printf("switch %d\nmarks %d\n", prof_is_enabled(&prof_default), n);
+		printf("semaphore %d\nmarks %d\n", prof_is_enabled(&prof_default), n);
 		return 0;
 	}
 	if (argc > 3) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ledger FILE THREADS ROUNDS [US]: makes marks of all kinds and keeps books about them in FILE, which
+ * ledger FILE THREADS ROUNDS [US]: makes marks of all kinds and keeps account of them in FILE, which
  * whoever kills it can read: of each class of marks how many it was about to make, and how many it has
  * made. Waits for a line on its standard input first. ROUNDS 0: until it is killed, or nobody has that
  * input open any more; US: sleeps so long after each round.
@@ -36,17 +36,17 @@ enum {
 #define STEPS 64
 static const char *const class_names[CLASSES] = { "control", "default", "plain", "io", "cpu" };
 
-static struct books {
+static struct ledger {
 	atomic_long about[CLASSES], made[CLASSES], killed;
 	long about_before[STEPS][CLASSES], made_before[STEPS][CLASSES];
-} * books;
+} * ledger;
 
 /* `n` marks of a class. */
-#define MARKS(class, n, ...)              \
-	do {                              \
-		books->about[class] += n; \
-		__VA_ARGS__;              \
-		books->made[class] += n;  \
+#define MARKS(class, n, ...)               \
+	do {                               \
+		ledger->about[class] += n; \
+		__VA_ARGS__;               \
+		ledger->made[class] += n;  \
 	} while (0)
 
 PROF_DOMAIN(side, "side");
@@ -109,7 +109,7 @@ static void child(long n)
 		for (i = 0; i < 20; i++)
 			one_round(i, 40 + i % 2);
 		MARKS(DEFAULT, 1, PROF_BEGIN("left open"));
-		books->killed += n % 2;
+		ledger->killed += n % 2;
 		if (n % 2)
 			raise(SIGKILL);
 		_exit(0);
@@ -131,8 +131,8 @@ static void balance(long step)
 	int i;
 
 	for (i = 0; step < STEPS && i < CLASSES; i++) {
-		books->made_before[step][i] = books->made[i];
-		books->about_before[step][i] = books->about[i];
+		ledger->made_before[step][i] = ledger->made[i];
+		ledger->about_before[step][i] = ledger->about[i];
 	}
 }
 
@@ -177,9 +177,9 @@ static int print(int step)
 
 	for (i = 0; i < CLASSES; i++)
 		printf("%s %ld %ld\n", class_names[i],
-		       step < 0 ? (long)books->about[i] : books->about_before[step][i],
-		       step < 0 ? (long)books->made[i] : books->made_before[step][i]);
-	printf("killed %ld\n", (long)books->killed);
+		       step < 0 ? (long)ledger->about[i] : ledger->about_before[step][i],
+		       step < 0 ? (long)ledger->made[i] : ledger->made_before[step][i]);
+	printf("killed %ld\n", (long)ledger->killed);
 	return 0;
 }
 
@@ -189,10 +189,10 @@ int main(int argc, char **argv)
 	pthread_t threads[32];
 	char go;
 
-	if (fd < 0 || ftruncate(fd, sizeof(*books)))
+	if (fd < 0 || ftruncate(fd, sizeof(*ledger)))
 		return 2;
-	books = mmap(NULL, sizeof(*books), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (books == MAP_FAILED)
+	ledger = mmap(NULL, sizeof(*ledger), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (ledger == MAP_FAILED)
 		return 2;
 	if (argc < 4)
 		return print(argc > 2 ? atoi(argv[2]) % STEPS : -1);

@@ -97,7 +97,7 @@ int main(int argc, char **argv)
 	rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
 	net = proftrace_domain_get("net");
 	if (proftrace_version() < 1 || net != proftrace_domain_get("net") ||
-	    !proftrace_domain_is_enabled(net) != !*proftrace_domain_switch(net))
+	    !proftrace_domain_is_enabled(net) != !*proftrace_domain_semaphore(net))
 		return 1;
 	proftrace_thread_name("main thread");
 	for (i = 0; i < n && i < 16; i++) {

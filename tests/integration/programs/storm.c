@@ -3,7 +3,7 @@
  * storm THREADS [PAUSE [hidden]]: marks as fast as it can until its standard input ends: nested slices and an
  * instant that carries a running number; slower with a PAUSE of so many microseconds after each of
  * these rounds. Late threads join and leave all the while, more seldom with a PAUSE. Prints
- * `ready <pid>` first; at the end `switch <n>`: whether its domain is still on, and `marks <n>`.
+ * `ready <pid>` first; at the end `semaphore <n>`: whether its domain is still on, and `marks <n>`.
  * `hidden`: it says of itself that it shall not be looked into.
  */
 #include <proftrace.h>
@@ -74,6 +74,6 @@ int main(int argc, char **argv)
 	stop = 1;
 	for (i = 0; i < n; i++)
 		pthread_join(threads[i], NULL);
-	printf("switch %d\nmarks %ld\n", prof_is_enabled(&prof_default), (long)marks);
+	printf("semaphore %d\nmarks %ld\n", prof_is_enabled(&prof_default), (long)marks);
 	return 0;
 }

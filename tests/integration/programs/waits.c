@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * waits N: prints `ready <pid>`, waits for a line of its standard input, marks N slices "work", and
- * waits for another one. Prints `switch <n>`: whether its domain is still on, and `marks <n>`.
+ * waits for another one. Prints `semaphore <n>`: whether its domain is still on, and `marks <n>`.
  */
 #include <proftrace.h>
 
@@ -31,6 +31,6 @@ int main(int argc, char **argv)
 	printf("marked %d\n", 2 * n);
 	fflush(stdout);
 	wait_for_line();
-	printf("switch %d\nmarks %d\n", prof_is_enabled(&prof_default), 2 * n);
+	printf("semaphore %d\nmarks %d\n", prof_is_enabled(&prof_default), 2 * n);
 	return 0;
 }

@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 # What proftrace finds out about a kernel is what that kernel is known to have, and names are right
-# through whichever door it then uses.
+# through whichever probe site it then uses.
 #
 #	WANT_MULTI	"yes" or "no": one link for all sites of a file
-#	WANT_DOOR	a word of what is said about probe sites
+#	WANT_SITES	a word of what is said about probe sites
 . "$(dirname "$0")/../integration/lib.sh"
 
 "$proftrace" check >"$tmp/check" 2>&1
 equal "check: exit status" $? 0
 sed 's/^/# /' "$tmp/check"
 equal "check: uprobe_multi links" "$(awk '/^uprobe_multi links/ { print $3 }' "$tmp/check")" "$WANT_MULTI"
-check "check: probe sites: $WANT_DOOR" grep -q "^probe sites .*$WANT_DOOR" "$tmp/check"
+check "check: probe sites: $WANT_SITES" grep -q "^probe sites .*$WANT_SITES" "$tmp/check"
 need_tracing
 
 "$proftrace" -q -o "$tmp/t" --summary-json "$tmp/s" --strict -- "$programs/every_kind" 2 50 >"$tmp/out"
@@ -37,7 +37,7 @@ broker=$(cat /proc/$recorder/task/$recorder/children)
 broker=${broker%% *}
 
 # A line for each site where memory is not what the file is: the first byte in the file, then what it and
-# those that follow are now, octal. A door is ten bytes at most.
+# those that follow are now, octal. A site is ten bytes at most.
 changed() {
 	grep " r-xp .*/storm\$" /proc/$storm/maps | tr ' -' '  ' | {
 		read -r start end _ _ offset _
@@ -51,10 +51,10 @@ changed() {
 		END { if (first) print site }'
 }
 # What is hit is what counts: a program has sites, too, that it never comes to.
-case $WANT_DOOR$(uname -m) in
-10-byte*) hit='^146 110 215 144 44 200 350( |$)' door="$hit|^146 314\$" ;; # lea -0x80(%rsp),%rsp; call
-*aarch64) hit= door= ;; # there is one kind alone
-*) hit='^220 314$' door=$hit ;;						   # int3
+case $WANT_SITES$(uname -m) in
+10-byte*) hit='^146 110 215 144 44 200 350( |$)' site="$hit|^146 314\$" ;; # lea -0x80(%rsp),%rsp; call
+*aarch64) hit= site= ;; # there is one kind alone
+*) hit='^220 314$' site=$hit ;;						   # int3
 esac
 for _ in $(seq 1 200); do
 	changed >"$tmp/changed"
@@ -63,10 +63,10 @@ for _ in $(seq 1 200); do
 done
 sort "$tmp/changed" | uniq -c | sed 's/^/# sites: /'
 if [ -n "$hit" ]; then
-	check "doors: sites are $WANT_DOOR" test "$(grep -cE "$hit" "$tmp/changed")" -ge 3
-	equal "doors: no site has another one" "$(grep -vE "$door" "$tmp/changed")" ""
+	check "sites: sites are $WANT_SITES" test "$(grep -cE "$hit" "$tmp/changed")" -ge 3
+	equal "sites: no site has another one" "$(grep -vE "$site" "$tmp/changed")" ""
 else
-	check "doors: sites are open" test "$(grep -c '' "$tmp/changed")" -ge 3
+	check "sites: sites are open" test "$(grep -c '' "$tmp/changed")" -ge 3
 fi
 links() { # TYPE
 	cat /proc/"$broker"/fdinfo/* | grep -c "^link_type:[[:space:]]*$1\$"
@@ -80,10 +80,10 @@ else
 fi
 kill -INT $recorder
 wait $recorder
-equal "doors: exit status" $? 0
-check_account "doors" "$tmp/s"
+equal "sites: exit status" $? 0
+check_account "sites" "$tmp/s"
 changed >"$tmp/changed"
-[ -z "$door" ] || check "doors: afterwards no door is open" test "$(grep -cE "$door" "$tmp/changed")" -eq 0
+[ -z "$site" ] || check "sites: afterwards no site is open" test "$(grep -cE "$site" "$tmp/changed")" -eq 0
 exec 9>&-
 wait $storm
 finish

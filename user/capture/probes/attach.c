@@ -90,7 +90,7 @@ static int attach_probe_sites(struct attach_job *b, unsigned first, unsigned end
 			const struct site *s = &b->c->sites[i + n];
 
 			sites[n].offset = s->offset;
-			sites[n].switch_offset = s->semaphore_offset;
+			sites[n].semaphore_offset = s->semaphore_offset;
 			sites[n].cookie = (uint64_t)s->probe->spec << USDT_SPEC_SHIFT | (i + n);
 		}
 		error = attach_site_range(b, sites, n, f);

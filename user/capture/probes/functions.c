@@ -41,9 +41,9 @@ struct function_search {
 	struct call calls[MAX_CALLS];
 	unsigned n_calls;
 	/* The functions that the broker is asked about next. */
-	struct call asked[PROVER_MAX_REQUESTED];
+	struct call requested[PROVER_MAX_REQUESTED];
 	uint64_t vaddrs[PROVER_MAX_REQUESTED];
-	unsigned n_asked;
+	unsigned n_requested;
 	struct broker_functions answer;
 	bool refused; /* the broker refused the last request */
 	bool logged_domain;
@@ -206,7 +206,7 @@ static bool function_limit_reached(const struct function_search *s)
 {
 	struct probes *p = s->c->probes;
 
-	if (p->n_calls + s->n_asked < MAX_CALLS)
+	if (p->n_calls + s->n_requested < MAX_CALLS)
 		return false;
 	if (!p->logged_call_limit)
 		capture_log(s->c, -1,
@@ -406,29 +406,31 @@ static int prove_queued_functions(struct function_search *s)
 	unsigned at = 0, before;
 	int error;
 
-	while (at < s->n_asked) {
+	while (at < s->n_requested) {
 		before = at;
-		error = broker_functions(s->c->broker, s->file->fd, s->vaddrs + at, s->n_asked - at,
-					 &s->answer, &f);
+		error = broker_functions(s->c->broker, s->file->fd, s->vaddrs + at,
+					 s->n_requested - at, &s->answer, &f);
 		if (error == -EPIPE)
 			return error;
 		if (error) {
 			capture_log(s->c, 0, "%s:%s and later functions are left out: %s",
-				    s->library->text, s->asked[at].name->text, f.reason);
-			s->c->refused_sites += s->n_asked - at;
+				    s->library->text, s->requested[at].name->text, f.reason);
+			s->c->refused_sites += s->n_requested - at;
 			s->refused = true;
 			return 0;
 		}
 		reader = (struct proved_reader){ (uint8_t *)s->answer.bytes, s->answer.size };
-		while (at < s->n_asked && proved_next(&reader, &function, &exits, &refusal) > 0) {
-			error = add_proved_function(s, &s->asked[at++], function, exits, refusal);
+		while (at < s->n_requested &&
+		       proved_next(&reader, &function, &exits, &refusal) > 0) {
+			error = add_proved_function(s, &s->requested[at++], function, exits,
+						    refusal);
 			if (error)
 				return error;
 		}
 		if (at == before)
 			return -EPROTO;
 	}
-	s->n_asked = 0;
+	s->n_requested = 0;
 	return 0;
 }
 
@@ -449,12 +451,12 @@ static int queue_function(struct function_search *s, const struct elf_function *
 			"it is a resolver that only chooses an implementation at startup (ifunc)");
 		return 0;
 	}
-	s->vaddrs[s->n_asked] = names[0].vaddr;
-	s->asked[s->n_asked++] = (struct call){
+	s->vaddrs[s->n_requested] = names[0].vaddr;
+	s->requested[s->n_requested++] = (struct call){
 		.request = request,
 		.name = names_intern(s->c->options.names, s->text, strlen(s->text), MAX_NAME),
 	};
-	return s->n_asked == PROVER_MAX_REQUESTED ? prove_queued_functions(s) : 0;
+	return s->n_requested == PROVER_MAX_REQUESTED ? prove_queued_functions(s) : 0;
 }
 
 static int select_all_functions(struct function_search *s)

@@ -23,7 +23,7 @@
 #include "privilege/broker/uprobe_multi.h"
 
 int uprobe_multi_link(int program_fd, const char *path, const uint64_t *offsets,
-		      const uint64_t *switches, const uint64_t *cookies, unsigned n, pid_t pid)
+		      const uint64_t *semaphores, const uint64_t *cookies, unsigned n, pid_t pid)
 {
 	/* union bpf_attr of BPF_LINK_CREATE, as include/uapi/linux/bpf.h has it since 6.6. */
 	struct {
@@ -38,7 +38,7 @@ int uprobe_multi_link(int program_fd, const char *path, const uint64_t *offsets,
 	attr.attach_type = TRACE_UPROBE_MULTI;
 	attr.path = (uintptr_t)path;
 	attr.offsets = (uintptr_t)offsets;
-	attr.ref_ctr_offsets = (uintptr_t)switches;
+	attr.ref_ctr_offsets = (uintptr_t)semaphores;
 	attr.cookies = (uintptr_t)cookies;
 	attr.cnt = n;
 	attr.pid = pid;
@@ -50,18 +50,18 @@ static int attach_multi(int program_fd, const char *path, pid_t pid,
 			const struct broker_site *sites, unsigned n, int *links)
 {
 	uint64_t *words = calloc(3 * (size_t)n, sizeof(*words));
-	bool switches = false;
+	bool semaphores = false;
 	unsigned i;
 
 	if (!words)
 		return -ENOMEM;
 	for (i = 0; i < n; i++) {
 		words[i] = sites[i].offset;
-		words[n + i] = sites[i].switch_offset;
+		words[n + i] = sites[i].semaphore_offset;
 		words[2 * n + i] = sites[i].cookie;
-		switches |= sites[i].switch_offset != 0;
+		semaphores |= sites[i].semaphore_offset != 0;
 	}
-	links[0] = uprobe_multi_link(program_fd, path, words, switches ? words + n : NULL,
+	links[0] = uprobe_multi_link(program_fd, path, words, semaphores ? words + n : NULL,
 				     words + 2 * n, n, pid);
 	free(words);
 	return links[0] < 0 ? links[0] : 0;
@@ -89,12 +89,12 @@ static int attach_one(int type, int program_fd, const char *path, pid_t pid,
 	int event, link;
 
 	/* The configuration has 32 bits for the offset of the semaphore. */
-	if (site->switch_offset >> 32)
+	if (site->semaphore_offset >> 32)
 		return -EFBIG;
 	memset(&attr, 0, sizeof(attr));
 	attr.size = sizeof(attr);
 	attr.type = type;
-	attr.config = site->switch_offset << 32;
+	attr.config = site->semaphore_offset << 32;
 	attr.uprobe_path = (uintptr_t)path;
 	attr.probe_offset = site->offset;
 	event = syscall(SYS_perf_event_open, &attr, pid ? pid : -1, pid ? -1 : 0, -1,
@@ -144,7 +144,7 @@ static bool in_memory(int elf_fd, uint64_t offset)
 }
 
 /* Whether the kernel may increment the word at `offset`; 0 means that there is no semaphore. */
-static bool is_switch(int elf_fd, const struct segments *segments, uint64_t offset)
+static bool is_semaphore_word(int elf_fd, const struct segments *segments, uint64_t offset)
 {
 	return !offset || (!(offset & 1) && segments_data(segments, offset, sizeof(uint16_t)) &&
 			   in_memory(elf_fd, offset));
@@ -164,7 +164,7 @@ static bool is_marker(int elf_fd, const struct segments *segments, const struct 
 	static const unsigned char arm64[] = { 0x1f, 0x20, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6 };
 	unsigned char bytes[sizeof(x86)];
 
-	if (!is_switch(elf_fd, segments, site->switch_offset) ||
+	if (!is_semaphore_word(elf_fd, segments, site->semaphore_offset) ||
 	    !segments_code(segments, site->offset, sizeof(arm64)))
 		return false;
 	if (pread(elf_fd, bytes, sizeof(bytes), site->offset) < (ssize_t)sizeof(arm64))
@@ -175,7 +175,7 @@ static bool is_marker(int elf_fd, const struct segments *segments, const struct 
 
 /*
  * The probe site of an existing USDT probe is a nop of some length. A nop that the kernel would
- * replace with harmful code is refused, see doors.c.
+ * replace with harmful code is refused, see optimised_nop.c.
  */
 static bool is_usdt(const struct loaded_programs *programs, int elf_fd,
 		    const struct segments *segments, const struct broker_site *site)
@@ -195,7 +195,7 @@ static bool is_usdt(const struct loaded_programs *programs, int elf_fd,
 	unsigned char bytes[sizeof(nop5)] = { 0 };
 	unsigned i;
 
-	if (!is_switch(elf_fd, segments, site->switch_offset) ||
+	if (!is_semaphore_word(elf_fd, segments, site->semaphore_offset) ||
 	    !segments_code(segments, site->offset, 1) ||
 	    pread(elf_fd, bytes, sizeof(bytes), site->offset) < 1)
 		return false;
@@ -218,7 +218,7 @@ static bool is_function(const struct loaded_programs *programs, int elf_fd,
 	static const unsigned char nop5[] = { 0x0f, 0x1f, 0x44, 0, 0 };
 	unsigned char bytes[sizeof(nop5)] = { 0 };
 
-	if (site->switch_offset || !segments_code(segments, site->offset, 1) ||
+	if (site->semaphore_offset || !segments_code(segments, site->offset, 1) ||
 	    pread(elf_fd, bytes, sizeof(bytes), site->offset) < 1)
 		return false;
 #ifdef __x86_64__

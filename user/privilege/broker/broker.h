@@ -106,7 +106,7 @@ struct broker_loaded {
 	bool can_hold;	    /* threads can be held until libraries are attached */
 	bool confined;	    /* the broker has a filter of system calls */
 	bool sample_cycles; /* cycles trigger the samples, else the clock of each CPU */
-	bool fast_door;	    /* the trial found the optimised nop correct on this kernel */
+	bool optimised_nop; /* the trial found the optimised nop correct on this kernel */
 	bool breaks_nop5; /* this kernel would turn a 5-byte nop into a call that breaks programs */
 	/* Guarded: the cost of a mark before the BPF program starts to measure it. */
 	uint64_t entry_ns;
@@ -122,10 +122,10 @@ int broker_start(const struct broker_config *config, struct broker **ret_broker,
 		 struct broker_loaded *ret_loaded, struct failure *f);
 void broker_stop(struct broker *broker);
 /*
- * `told_to_end` returns how often the user has asked the recorder to end. It is called while the
+ * `wants_end` returns how often the user has asked the recorder to end. It is called while the
  * recorder waits for the broker; the higher the number, the shorter it waits.
  */
-void broker_set_patience(struct broker *broker, unsigned (*told_to_end)(void *context),
+void broker_set_patience(struct broker *broker, unsigned (*wants_end)(void *context),
 			 void *context);
 /*
  * Whether the recorder stopped waiting for a reply. Every later request fails at once with -EPIPE.
@@ -183,8 +183,8 @@ enum broker_program {
 };
 
 struct broker_site {
-	uint64_t offset;	/* in the file */
-	uint64_t switch_offset; /* of the 16-bit semaphore, 0 = none */
+	uint64_t offset;	   /* in the file */
+	uint64_t semaphore_offset; /* of the 16-bit semaphore, 0 = none */
 	uint64_t cookie;
 };
 

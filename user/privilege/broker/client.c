@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SLICE_MS 100 /* the interval between two calls of `told_to_end` */
+#define SLICE_MS 100 /* the interval between two calls of `wants_end` */
 #define HURRY	 20  /* if the user wants the end, the limit is divided by this, */
 /* But is at least this many slices: a busy machine is not a silent file system. */
 #define LEAST 30
@@ -44,16 +44,16 @@ struct broker {
 	int process; /* a pidfd */
 	bool given_up;
 	uint64_t attach_ns;
-	unsigned (*told_to_end)(void *context);
+	unsigned (*wants_end)(void *context);
 	void *context;
 };
 
 /* The limit in slices, reduced if the user wants the end. */
 static unsigned patience(const struct broker *b, unsigned slices)
 {
-	unsigned told = b->told_to_end ? b->told_to_end(b->context) : 0;
+	unsigned hurries = b->wants_end ? b->wants_end(b->context) : 0;
 
-	for (; told && slices > LEAST; told--)
+	for (; hurries && slices > LEAST; hurries--)
 		slices = slices / HURRY > LEAST ? slices / HURRY : LEAST;
 	return slices;
 }
@@ -84,7 +84,7 @@ static unsigned limit_of(const struct request *request)
 	return request->kind == REQUEST_DETACH ? SLOW_S : QUICK_S;
 }
 
-static int gone(const struct broker *b, struct failure *f, int error)
+static int fail_no_reply(const struct broker *b, struct failure *f, int error)
 {
 	if (b->given_up) {
 		failure_set(f, -EPIPE, "no answer from the broker", "",
@@ -101,7 +101,7 @@ static int give_up(struct broker *b, struct failure *f)
 	close(b->socket);
 	b->socket = -1;
 	b->given_up = true;
-	return gone(b, f, -EPIPE);
+	return fail_no_reply(b, f, -EPIPE);
 }
 
 /* `functions` receives the data that follows the reply; NULL: none may follow. */
@@ -123,7 +123,7 @@ static int receive_reply(struct broker *b, unsigned seconds, struct reply *reply
 	if (!error && functions)
 		functions->size = size - sizeof(*reply);
 	if (error)
-		return gone(b, f, error);
+		return fail_no_reply(b, f, error);
 	if (reply->error && f) {
 		*f = reply->failure;
 		f->what[sizeof(f->what) - 1] = f->object[sizeof(f->object) - 1] = '\0';
@@ -140,7 +140,7 @@ static void close_all(const int *fds, unsigned n)
 }
 
 /* Receives the first packet, which describes what the broker has loaded. */
-static int take_loaded(struct broker *b, struct broker_loaded *ret_loaded, struct failure *f)
+static int receive_loaded(struct broker *b, struct broker_loaded *ret_loaded, struct failure *f)
 {
 	unsigned i, n_fds = MESSAGE_MAX_FDS, n_maps = 2, n_before;
 	int fds[MESSAGE_MAX_FDS], error;
@@ -206,7 +206,7 @@ int broker_start(const struct broker_config *config, struct broker **ret_broker,
 		broker_stop(b);
 		return failure_set(f, error, "cannot start the broker", "", NULL);
 	}
-	error = take_loaded(b, ret_loaded, f);
+	error = receive_loaded(b, ret_loaded, f);
 	if (error) {
 		broker_stop(b);
 		return error;
@@ -233,9 +233,9 @@ void broker_stop(struct broker *b)
 	free(b);
 }
 
-void broker_set_patience(struct broker *b, unsigned (*told_to_end)(void *context), void *context)
+void broker_set_patience(struct broker *b, unsigned (*wants_end)(void *context), void *context)
 {
-	b->told_to_end = told_to_end;
+	b->wants_end = wants_end;
 	b->context = context;
 }
 
@@ -266,9 +266,10 @@ pid_t broker_pid(const struct broker *b)
 	return b->pid;
 }
 
-static int ask_more(struct broker *b, const struct request *request, const void *body,
-		    size_t body_size, int fd, int *fds, unsigned *n_fds, struct reply *reply,
-		    struct broker_functions *functions, struct failure *f)
+static int broker_request_data(struct broker *b, const struct request *request, const void *body,
+			       size_t body_size, int fd, int *fds, unsigned *n_fds,
+			       struct reply *reply, struct broker_functions *functions,
+			       struct failure *f)
 {
 	int error = b->given_up ? -EPIPE : 0;
 
@@ -277,15 +278,16 @@ static int ask_more(struct broker *b, const struct request *request, const void 
 				     fd >= 0 ? 1 : 0);
 	if (error) {
 		*n_fds = 0;
-		return gone(b, f, error);
+		return fail_no_reply(b, f, error);
 	}
 	return receive_reply(b, limit_of(request), reply, fds, n_fds, functions, f);
 }
 
-static int ask(struct broker *b, const struct request *request, const void *body, size_t body_size,
-	       int fd, int *fds, unsigned *n_fds, struct reply *reply, struct failure *f)
+static int broker_request(struct broker *b, const struct request *request, const void *body,
+			  size_t body_size, int fd, int *fds, unsigned *n_fds, struct reply *reply,
+			  struct failure *f)
 {
-	return ask_more(b, request, body, body_size, fd, fds, n_fds, reply, NULL, f);
+	return broker_request_data(b, request, body, body_size, fd, fds, n_fds, reply, NULL, f);
 }
 
 int broker_identify(struct broker *b, pid_t pid, struct broker_target *ret_target,
@@ -294,7 +296,7 @@ int broker_identify(struct broker *b, pid_t pid, struct broker_target *ret_targe
 	struct request request = { .kind = REQUEST_IDENTIFY, .pid = pid };
 	struct reply reply;
 	unsigned n_fds = 0;
-	int error = ask(b, &request, NULL, 0, -1, NULL, &n_fds, &reply, f);
+	int error = broker_request(b, &request, NULL, 0, -1, NULL, &n_fds, &reply, f);
 
 	if (!error)
 		*ret_target = (struct broker_target){ pid, reply.birth };
@@ -310,7 +312,7 @@ int broker_trace(struct broker *b, const struct broker_target *target, uint32_t 
 	struct reply reply;
 	unsigned n_fds = 0;
 
-	return ask(b, &request, NULL, 0, -1, NULL, &n_fds, &reply, f);
+	return broker_request(b, &request, NULL, 0, -1, NULL, &n_fds, &reply, f);
 }
 
 int broker_open(struct broker *b, enum broker_file what, const struct broker_target *target,
@@ -328,12 +330,12 @@ int broker_open(struct broker *b, enum broker_file what, const struct broker_tar
 	unsigned n_fds = 1;
 	int fd, error;
 
-	error = ask(b, &request, NULL, 0, -1, &fd, &n_fds, &reply, f);
+	error = broker_request(b, &request, NULL, 0, -1, &fd, &n_fds, &reply, f);
 	if (error) {
 		close_all(&fd, n_fds);
 		return error;
 	}
-	return n_fds == 1 ? fd : gone(b, f, -EPROTO);
+	return n_fds == 1 ? fd : fail_no_reply(b, f, -EPROTO);
 }
 
 int broker_attach(struct broker *b, enum broker_program program, pid_t pid, int elf_fd,
@@ -345,8 +347,8 @@ int broker_attach(struct broker *b, enum broker_program program, pid_t pid, int 
 	};
 	struct reply reply;
 	unsigned n_fds = 0;
-	int error =
-		ask(b, &request, sites, n_sites * sizeof(*sites), elf_fd, NULL, &n_fds, &reply, f);
+	int error = broker_request(b, &request, sites, n_sites * sizeof(*sites), elf_fd, NULL,
+				   &n_fds, &reply, f);
 
 	if (!error) {
 		*ret_link = reply.link;
@@ -362,8 +364,8 @@ int broker_functions(struct broker *b, int elf_fd, const uint64_t *vaddrs, unsig
 	struct reply reply;
 	unsigned n_fds = 0;
 
-	return ask_more(b, &request, vaddrs, n * sizeof(*vaddrs), elf_fd, NULL, &n_fds, &reply, ret,
-			f);
+	return broker_request_data(b, &request, vaddrs, n * sizeof(*vaddrs), elf_fd, NULL, &n_fds,
+				   &reply, ret, f);
 }
 
 int broker_detach(struct broker *b, const unsigned *links, unsigned n)
@@ -372,5 +374,6 @@ int broker_detach(struct broker *b, const unsigned *links, unsigned n)
 	struct reply reply;
 	unsigned n_fds = 0;
 
-	return ask(b, &request, links, n * sizeof(*links), -1, NULL, &n_fds, &reply, NULL);
+	return broker_request(b, &request, links, n * sizeof(*links), -1, NULL, &n_fds, &reply,
+			      NULL);
 }

@@ -56,7 +56,7 @@ bool kernel_has_sleepable_uprobes(void)
 	return program >= 0;
 }
 
-bool kernel_tells_interrupts(void)
+bool kernel_shows_interrupts(void)
 {
 	static const char *const names[] = { " __preempt_count\n", " pcpu_hot\n" };
 	FILE *file = fopen("/proc/kallsyms", "re");

@@ -13,20 +13,20 @@ bool kernel_has_sleepable_uprobes(void);
 /*
  * Whether kallsyms lists the variable in which the kernel counts the interrupts that a CPU is in.
  */
-bool kernel_tells_interrupts(void);
+bool kernel_shows_interrupts(void);
 
 /*
- * How the kernel treats the 10-byte nop of a probe site (include/proftrace.h, "Two doors"). A
+ * How the kernel treats the 10-byte nop of a probe site (include/proftrace.h, "Probe sites"). A
  * kernel that correctly replaces it with a call halves the cost of the entry.
  */
-enum fast_door {
-	FAST_DOOR_NONE,	 /* breakpoints only */
-	FAST_DOOR_NOP5,	 /* this kernel replaces 5-byte nops, incorrectly: not used */
-	FAST_DOOR_WRONG, /* the trial failed: not used */
-	FAST_DOOR_RIGHT,
+enum optimised_nop {
+	OPTIMISED_NOP_NONE,	  /* breakpoints only */
+	OPTIMISED_NOP_FIVE_BYTES, /* this kernel replaces 5-byte nops, incorrectly: not used */
+	OPTIMISED_NOP_WRONG,	  /* the trial failed: not used */
+	OPTIMISED_NOP_CORRECT,
 };
 
-enum fast_door kernel_fast_door(void);
-const char *fast_door_text(enum fast_door door);
+enum optimised_nop kernel_optimised_nop(void);
+const char *optimised_nop_text(enum optimised_nop nop);
 
 #endif

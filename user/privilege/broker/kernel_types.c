@@ -83,9 +83,9 @@ static long size_of_rest(const struct btf_type *t)
 
 static int number_types(struct kernel_types *k)
 {
-	uint32_t at = 0, room = k->types_size / sizeof(struct btf_type) + 1;
+	uint32_t at = 0, capacity = k->types_size / sizeof(struct btf_type) + 1;
 
-	k->at = malloc(room * sizeof(*k->at));
+	k->at = malloc(capacity * sizeof(*k->at));
 	if (!k->at)
 		return -ENOMEM;
 	for (k->n = 1; at < k->types_size; k->n++) {
@@ -312,7 +312,7 @@ static bool is_wanted(const struct wanted *w, const char *name)
 
 struct bytes {
 	char *data;
-	size_t n, room;
+	size_t n, capacity;
 };
 
 struct copy {
@@ -326,16 +326,16 @@ struct copy {
 
 static void *add_bytes(struct copy *c, struct bytes *b, const void *data, size_t size)
 {
-	if (b->room - b->n < size) {
-		size_t room = 2 * b->room + size + 4096;
-		char *grown = realloc(b->data, room);
+	if (b->capacity - b->n < size) {
+		size_t capacity = 2 * b->capacity + size + 4096;
+		char *grown = realloc(b->data, capacity);
 
 		if (!grown) {
 			c->error = -ENOMEM;
 			return NULL;
 		}
 		b->data = grown;
-		b->room = room;
+		b->capacity = capacity;
 	}
 	memcpy(b->data + b->n, data, size);
 	b->n += size;
@@ -343,7 +343,7 @@ static void *add_bytes(struct copy *c, struct bytes *b, const void *data, size_t
 }
 
 /* The number of a type in the copy. Queues the type if it is not in the copy yet. */
-static uint32_t take(struct copy *c, uint32_t number)
+static uint32_t copy_type_number(struct copy *c, uint32_t number)
 {
 	if (!number)
 		return 0;
@@ -380,7 +380,7 @@ static void copy_members(struct copy *c, struct btf_type *t)
 
 	for (i = 0; i < btf_vlen(t); i++) {
 		m[i].name_off = copy_name(c, m[i].name_off);
-		m[i].type = take(c, m[i].type);
+		m[i].type = copy_type_number(c, m[i].type);
 	}
 }
 
@@ -417,11 +417,11 @@ static void copy_type(struct copy *c, uint32_t number)
 	case BTF_KIND_CONST:
 	case BTF_KIND_RESTRICT:
 	case BTF_KIND_TYPE_TAG:
-		t->type = take(c, t->type);
+		t->type = copy_type_number(c, t->type);
 		break;
 	case BTF_KIND_ARRAY:
-		btf_array(t)->type = take(c, btf_array(t)->type);
-		btf_array(t)->index_type = take(c, btf_array(t)->index_type);
+		btf_array(t)->type = copy_type_number(c, btf_array(t)->type);
+		btf_array(t)->index_type = copy_type_number(c, btf_array(t)->index_type);
 		break;
 	case BTF_KIND_STRUCT:
 	case BTF_KIND_UNION:
@@ -445,7 +445,7 @@ static int copy_all(struct copy *c, const struct wanted *w)
 		const struct btf_type *t = type_of(c->k, i);
 
 		if (can_be_wanted(t) && is_wanted(w, name_of(c->k, t)))
-			take(c, i);
+			copy_type_number(c, i);
 	}
 	/* Copying a type may append its members to the list. */
 	for (i = 1; !c->error && i <= c->n; i++)

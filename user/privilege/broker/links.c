@@ -282,7 +282,7 @@ int links_inherit(struct links *links, const struct loaded_programs *programs, s
 }
 
 /* Takes those from a process that installed breakpoints; or all of them, before Linux 6.6, which belong to nobody. */
-static struct member *process_take_old(struct links *links, struct process *p, bool all)
+static struct member *process_unlink_old(struct links *links, struct process *p, bool all)
 {
 	struct member *old = NULL, **at = &p->members, *m;
 
@@ -307,7 +307,7 @@ int links_renew(struct links *links, const struct loaded_programs *programs, str
 	const struct member *list;
 	int error, failed;
 
-	*ret_old = process_take_old(links, p, !installs);
+	*ret_old = process_unlink_old(links, p, !installs);
 	list = installs ? p->members : *ret_old;
 	error = process_attach_list(links, programs, p, list, true, installs);
 	failed = process_attach_list(links, programs, p, list, false, installs);
@@ -436,7 +436,7 @@ int links_add(struct links *links, const struct loaded_programs *programs, struc
 }
 
 /* Takes the members of links that are being closed from their processes. */
-static struct member *links_take_closing(struct links *links)
+static struct member *links_unlink_closing(struct links *links)
 {
 	struct member *list = NULL, **at, *m;
 
@@ -470,7 +470,7 @@ int links_close(struct links *links, const uint32_t *numbers, unsigned n)
 		else
 			error = -ENOENT;
 	}
-	list = links_take_closing(links);
+	list = links_unlink_closing(links);
 	for (i = 0; i < links->n; i++) {
 		if (!links->list[i].closing)
 			continue;

@@ -63,7 +63,7 @@ static void keep_verdict(const char *format, va_list args)
  * If there is not enough memory for the types of the kernel, libbpf only mentions -ENOMEM in a
  * message below the level of a warning. In the end it reports and returns that there are no types.
  */
-static int keep_last_words(enum libbpf_print_level level, const char *format, va_list args)
+static int keep_last_log_lines(enum libbpf_print_level level, const char *format, va_list args)
 {
 	char line[sizeof(last_words)], no_memory[16];
 
@@ -235,7 +235,7 @@ static int open_counters(int events_fd, const struct counters *c)
 
 static void set_sched(struct proftrace_bpf *skel, const struct broker_config *config)
 {
-	bool looks = config->sched && privilege_held(CAP_SYS_ADMIN) && kernel_tells_interrupts();
+	bool looks = config->sched && privilege_held(CAP_SYS_ADMIN) && kernel_shows_interrupts();
 
 	bpf_program__set_autoload(skel->progs.on_sched_switch, config->sched);
 	bpf_program__set_autoload(skel->progs.on_waking, looks);
@@ -291,15 +291,15 @@ static void set_usdt(struct proftrace_bpf *skel, bool usdt, bool uprobe_multi)
 		bpf_program__set_expected_attach_type(skel->progs.usdt, TRACE_UPROBE_MULTI);
 }
 
-static void look_at_doors(struct loaded_programs *programs, struct broker_loaded *loaded)
+static void probe_optimised_nop(struct loaded_programs *programs, struct broker_loaded *loaded)
 {
-	enum fast_door door = FAST_DOOR_NONE;
+	enum optimised_nop nop = OPTIMISED_NOP_NONE;
 
 	/* Kernels without uprobe_multi do not optimise nops either. */
 	if (programs->uprobe_multi)
-		door = kernel_fast_door();
-	loaded->fast_door = door == FAST_DOOR_RIGHT;
-	programs->breaks_nop5 = door == FAST_DOOR_NOP5 || door == FAST_DOOR_WRONG;
+		nop = kernel_optimised_nop();
+	loaded->optimised_nop = nop == OPTIMISED_NOP_CORRECT;
+	programs->breaks_nop5 = nop == OPTIMISED_NOP_FIVE_BYTES || nop == OPTIMISED_NOP_WRONG;
 	loaded->breaks_nop5 = programs->breaks_nop5;
 }
 
@@ -490,10 +490,10 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	loaded->has_tables = config->table_rows != 0;
 	loaded->uprobe_multi = programs->uprobe_multi;
 	loaded->has_usdt = config->usdt || config->functions;
-	look_at_doors(programs, loaded);
+	probe_optimised_nop(programs, loaded);
 	if (config->guarded) {
 		skel->bss->recording = 1;
-		loaded->entry_ns = cost_of_entry(programs, loaded->fast_door);
+		loaded->entry_ns = cost_of_entry(programs, loaded->optimised_nop);
 		skel->bss->recording = 0;
 	}
 	error = open_counters(programs->events_fd, &config->counters);
@@ -501,8 +501,8 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 }
 
 /* Collects the descriptors for the recorder: the maps, then the links, then the ring buffers. */
-static int give_fds(struct proftrace_bpf *skel, const struct broker_config *config,
-		    struct broker_loaded *loaded, int *fds, unsigned *n_fds)
+static int collect_fds(struct proftrace_bpf *skel, const struct broker_config *config,
+		       struct broker_loaded *loaded, int *fds, unsigned *n_fds)
 {
 	const struct bpf_map *const maps[] = {
 		skel->maps.bss,	       skel->maps.holds,       skel->maps.table_threads,
@@ -630,7 +630,7 @@ static struct proftrace_bpf *programs_with_types(bool variables, const struct ke
 	return skel ? skel : programs_open(variables, NULL);
 }
 
-static int load_and_give(const struct broker_config *config, struct loaded_programs *programs,
+static int load_and_send(const struct broker_config *config, struct loaded_programs *programs,
 			 struct broker_loaded *loaded, int *fds, unsigned *n_fds)
 {
 	struct kernel_types *types = NULL;
@@ -648,7 +648,7 @@ static int load_and_give(const struct broker_config *config, struct loaded_progr
 		error = skel ? 0 : -errno;
 	}
 	error = error ?: load(skel, config, types, programs, loaded);
-	error = error ?: give_fds(skel, config, loaded, fds, n_fds);
+	error = error ?: collect_fds(skel, config, loaded, fds, n_fds);
 	proftrace_bpf__destroy(skel);
 	libbpf_unregister_prog_handler(handler);
 	kernel_types_free(types);
@@ -675,7 +675,7 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
 	pid_t trial = 0;
 	int error;
 
-	libbpf_set_print(keep_last_words);
+	libbpf_set_print(keep_last_log_lines);
 	/* If this were found when something is attached, the message would come too late. */
 	programs->uprobe_multi = kernel_has_uprobe_multi();
 	if (!programs->uprobe_multi && privilege_held(CAP_BPF) && privilege_held(CAP_PERFMON) &&
@@ -694,7 +694,7 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
 	filters = programs->uprobe_multi && broker_links_each(config);
 	if (filters)
 		trial = pid_filter_begin();
-	error = load_and_give(config, programs, loaded, fds, n_fds);
+	error = load_and_send(config, programs, loaded, fds, n_fds);
 	if (filters)
 		filter = pid_filter_result(trial);
 	if (error)

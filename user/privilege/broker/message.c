@@ -58,7 +58,7 @@ int message_receive_parts(int socket, void *head, size_t head_size, void *body, 
 		.msg_control = control.bytes,
 		.msg_controllen = sizeof(control.bytes),
 	};
-	unsigned room = *n_fds;
+	unsigned capacity = *n_fds;
 	struct cmsghdr *c;
 	ssize_t n;
 
@@ -76,7 +76,7 @@ int message_receive_parts(int socket, void *head, size_t head_size, void *body, 
 			int fd;
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			if (*n_fds < room)
+			if (*n_fds < capacity)
 				fds[(*n_fds)++] = fd;
 			else
 				close(fd);

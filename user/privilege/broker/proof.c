@@ -86,7 +86,7 @@ static int by_offset(const void *a, const void *b)
 }
 
 /* The first requested site at this address, or NULL. */
-static struct broker_site *asked_at(const struct proof *p, uint64_t vaddr)
+static struct broker_site *find_requested_site(const struct proof *p, uint64_t vaddr)
 {
 	struct broker_site key = { 0 }, *found;
 
@@ -102,18 +102,18 @@ static struct broker_site *asked_at(const struct proof *p, uint64_t vaddr)
  * The file describes a site with this semaphore (0: none). A semaphore outside of the data of the
  * file cannot be incremented, so the site may be attached without one.
  */
-static void take(struct proof *p, uint64_t site, uint64_t semaphore)
+static void prove_site(struct proof *p, uint64_t site, uint64_t semaphore)
 {
-	struct broker_site *found = asked_at(p, site);
+	struct broker_site *found = find_requested_site(p, site);
 	uint64_t word = 0, offset = found ? found->offset : 0;
 
 	if (semaphore && !segments_offset(p->segments, semaphore, false, &word))
 		word = 0;
 	for (; found && found < p->sites + p->n && found->offset == offset; found++) {
 		/* Without a semaphore, the kernel writes nothing. */
-		bool omitted = p->may_omit && !found->switch_offset;
+		bool omitted = p->may_omit && !found->semaphore_offset;
 
-		if (!found->cookie || (!omitted && found->switch_offset != word))
+		if (!found->cookie || (!omitted && found->semaphore_offset != word))
 			continue;
 		found->cookie = 0;
 		p->left--;
@@ -142,23 +142,23 @@ static uint64_t number(const struct note *note, unsigned at)
 }
 
 /* Distances are signed, so sums wrap around. A wrong address is in no segment. */
-static void take_marker(struct proof *p, const struct note *note, uint64_t moved)
+static void prove_marker(struct proof *p, const struct note *note, uint64_t moved)
 {
 	uint64_t stub = note->vaddr + note->marker.stub;
 	uint64_t word =
 		note->vaddr + offsetof(struct marker_note, semaphore) + note->marker.semaphore;
 
 	(void)moved;
-	take(p, stub + note->marker.breakpoint_nop, word);
+	prove_site(p, stub + note->marker.breakpoint_nop, word);
 	if (note->marker.optimised_nop != MARKER_NOTE_NO_SITE)
-		take(p, stub + note->marker.optimised_nop, word);
+		prove_site(p, stub + note->marker.optimised_nop, word);
 }
 
 /*
  * The return instruction of a marker stub is an exit of a function that ends with a tail call of
  * the stub. The bytes from the nop to the return are those of a stub (attach.c).
  */
-static void take_marker_return(struct proof *p, const struct note *note, uint64_t moved)
+static void prove_marker_return(struct proof *p, const struct note *note, uint64_t moved)
 {
 	static const unsigned char x86[] = { MARKER_STUB_X86 };
 	static const unsigned char arm64[] = { MARKER_STUB_ARM64 };
@@ -170,32 +170,32 @@ static void take_marker_return(struct proof *p, const struct note *note, uint64_
 	    pread(p->fd, bytes, sizeof(bytes), (off_t)offset) < (ssize_t)sizeof(arm64))
 		return;
 	if (!memcmp(bytes, x86, sizeof(x86)))
-		take(p, marker + sizeof(x86) - 1, 0);
+		prove_site(p, marker + sizeof(x86) - 1, 0);
 	else if (!memcmp(bytes, x86 + 1, sizeof(x86) - 1))
-		take(p, marker + sizeof(x86) - 2, 0);
+		prove_site(p, marker + sizeof(x86) - 2, 0);
 	else if (!memcmp(bytes, arm64, sizeof(arm64)))
-		take(p, marker + 4, 0);
+		prove_site(p, marker + 4, 0);
 }
 
 /* `moved`: the address of .stapsdt.base; 0: the file has none. */
-static void take_usdt(struct proof *p, const struct note *note, uint64_t moved)
+static void prove_usdt(struct proof *p, const struct note *note, uint64_t moved)
 {
 	uint64_t base = number(note, 8), semaphore = number(note, 16);
 
 	moved = moved && base ? moved - base : 0;
-	take(p, number(note, 0) + moved, semaphore ? semaphore + moved : 0);
+	prove_site(p, number(note, 0) + moved, semaphore ? semaphore + moved : 0);
 }
 
 struct kind {
 	char owner[12];
 	uint32_t owner_size;
 	uint32_t type;
-	void (*take)(struct proof *p, const struct note *note, uint64_t moved);
+	void (*prove)(struct proof *p, const struct note *note, uint64_t moved);
 };
 
-static const struct kind markers = { "proftrace", sizeof("proftrace"), 1, take_marker };
-static const struct kind returns = { "proftrace", sizeof("proftrace"), 1, take_marker_return };
-static const struct kind usdt = { "stapsdt", sizeof("stapsdt"), NT_STAPSDT, take_usdt };
+static const struct kind markers = { "proftrace", sizeof("proftrace"), 1, prove_marker };
+static const struct kind returns = { "proftrace", sizeof("proftrace"), 1, prove_marker_return };
+static const struct kind usdt = { "stapsdt", sizeof("stapsdt"), NT_STAPSDT, prove_usdt };
 
 static uint64_t align_up(uint64_t value, uint64_t align)
 {
@@ -227,14 +227,14 @@ static void walk_notes(struct proof *p, const struct kind *kind, uint64_t offset
 		    !memcmp(start.owner, kind->owner, kind->owner_size) &&
 		    start.head.n_descsz >= DESCRIPTION &&
 		    read_near(p, note.bytes, DESCRIPTION, offset + description))
-			kind->take(p, &note, moved);
+			kind->prove(p, &note, moved);
 		at = align_up(description + start.head.n_descsz, align);
 	}
 	p->walked += at < size ? at : size;
 }
 
 /* Notes of markers are in a loaded segment, so stripping keeps them. */
-static void look_at_markers(struct proof *p, const struct kind *kind)
+static void read_marker_notes(struct proof *p, const struct kind *kind)
 {
 	unsigned i;
 
@@ -247,7 +247,7 @@ static void look_at_markers(struct proof *p, const struct kind *kind)
 }
 
 /* Notes of existing USDT probes are not in a segment, so they are found by section headers. */
-static void look_at_usdt(struct proof *p)
+static void read_usdt_notes(struct proof *p)
 {
 	static const char base[] = ".stapsdt.base";
 	Elf64_Shdr names = { 0 }, s;
@@ -309,7 +309,7 @@ static bool is_named(const struct proof *p, const struct names *names, uint32_t 
 }
 
 /* Compares `n` consecutive symbols with the names. */
-static void take_symbols(struct proof *p, const struct names *names, uint64_t offset, uint64_t n)
+static void prove_symbols(struct proof *p, const struct names *names, uint64_t offset, uint64_t n)
 {
 	Elf64_Sym block[SYMBOLS_BLOCK];
 	uint64_t i, j, some;
@@ -320,9 +320,10 @@ static void take_symbols(struct proof *p, const struct names *names, uint64_t of
 			return;
 		for (j = 0; j < some; j++) {
 			if (ELF64_ST_TYPE(block[j].st_info) == STT_FUNC &&
-			    block[j].st_shndx != SHN_UNDEF && asked_at(p, block[j].st_value) &&
+			    block[j].st_shndx != SHN_UNDEF &&
+			    find_requested_site(p, block[j].st_value) &&
 			    is_named(p, names, block[j].st_name))
-				take(p, block[j].st_value, 0);
+				prove_site(p, block[j].st_value, 0);
 		}
 	}
 }
@@ -331,7 +332,8 @@ static void take_symbols(struct proof *p, const struct names *names, uint64_t of
  * The file does not have the number of symbols. Their names usually follow the table, and then they
  * bound it.
  */
-static void look_at_symbols(struct proof *p, struct names *names, const struct segment *dynamic)
+static void read_dynamic_symbols(struct proof *p, struct names *names,
+				 const struct segment *dynamic)
 {
 	uint64_t symbols = 0, strings = 0, offset, n;
 	Elf64_Dyn d;
@@ -350,10 +352,10 @@ static void look_at_symbols(struct proof *p, struct names *names, const struct s
 	    !segments_within(p->segments, strings, &names->strings))
 		return;
 	n = strings > symbols ? (strings - symbols) / sizeof(Elf64_Sym) : SYMBOLS_MOST;
-	take_symbols(p, names, offset, n < SYMBOLS_MOST ? n : SYMBOLS_MOST);
+	prove_symbols(p, names, offset, n < SYMBOLS_MOST ? n : SYMBOLS_MOST);
 }
 
-static void look_at_functions(struct proof *p, enum broker_program program)
+static void read_hold_functions(struct proof *p, enum broker_program program)
 {
 	struct names names = { linker, 1, 0 };
 	unsigned i;
@@ -365,7 +367,7 @@ static void look_at_functions(struct proof *p, enum broker_program program)
 
 	for (i = 0; i < p->segments->n; i++) {
 		if (p->segments->list[i].type == PT_DYNAMIC)
-			look_at_symbols(p, &names, &p->segments->list[i]);
+			read_dynamic_symbols(p, &names, &p->segments->list[i]);
 	}
 }
 
@@ -387,13 +389,13 @@ bool sites_proved(int elf_fd, const struct segments *segments, enum broker_progr
 		p.sites[i].cookie = 1;
 	qsort(p.sites, n, sizeof(*p.sites), by_offset);
 	if (program == BROKER_MARKS || program == BROKER_FLUSH)
-		look_at_markers(&p, &markers);
+		read_marker_notes(&p, &markers);
 	else if (program == BROKER_USDT)
-		look_at_usdt(&p);
+		read_usdt_notes(&p);
 	else if (program == BROKER_LIBRARIES || program == BROKER_EXECUTES)
-		look_at_functions(&p, program);
+		read_hold_functions(&p, program);
 	else if (program == BROKER_FUNCTIONS)
-		look_at_markers(&p, &returns);
+		read_marker_notes(&p, &returns);
 	free(p.sites);
 	return !p.left;
 }

@@ -55,7 +55,7 @@ static bool is_traced(const struct loaded_programs *programs, uint32_t pid)
 }
 
 /* Which processes the numbers mean that the user named: a number may be another's later. */
-static int remember_asked(struct server *s)
+static int remember_requested(struct server *s)
 {
 	unsigned i, n = s->config->n_pids;
 	struct failure unused;
@@ -80,7 +80,7 @@ static int remember_asked(struct server *s)
  * The broker is a child of the recorder, too, and nobody's to look into. Its parent is asked for last: as
  * long as that is the recorder, the recorder's number was no other's.
  */
-static bool was_asked_for(const struct server *s, int directory, pid_t pid)
+static bool was_requested(const struct server *s, int directory, pid_t pid)
 {
 	unsigned i;
 
@@ -134,7 +134,7 @@ static int trace(const struct server *s, const struct request *r, struct failure
 	directory = process_directory(&target, f);
 	if (directory < 0)
 		return directory;
-	if (!is_traced(programs, pid) && !was_asked_for(s, directory, r->pid)) {
+	if (!is_traced(programs, pid) && !was_requested(s, directory, r->pid)) {
 		close(directory);
 		return failure_set(f, -EPERM, "refused request", "trace", NULL);
 	}
@@ -182,7 +182,7 @@ static int may_attach_for(const struct server *s, uint32_t what, pid_t pid, stru
 	directory = process_directory(&target, f);
 	if (directory < 0)
 		return directory;
-	asked = was_asked_for(s, directory, pid);
+	asked = was_requested(s, directory, pid);
 	close(directory);
 	return asked ? 0 : failure_set(f, -EPERM, "refused request", "attach", NULL);
 }
@@ -391,7 +391,7 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	error = error ?: give_up_the_rest(s->programs.uprobe_multi, f);
 	/* Without seccomp it goes on: the requests are checked in any case. */
 	reply->loaded.confined = !confine_broker(!s->programs.uprobe_multi);
-	if (!error && (!s->links || remember_asked(s)))
+	if (!error && (!s->links || remember_requested(s)))
 		error = -ENOMEM;
 	if (!error && each)
 		error = follow_start(s->follow, s->socket);

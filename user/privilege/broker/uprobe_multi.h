@@ -9,10 +9,10 @@
 #define TRACE_UPROBE_MULTI 48 /* BPF_TRACE_UPROBE_MULTI of enum bpf_attach_type, since 6.6 */
 
 /*
- * Creates one link for n sites of the file at `path`. `switches` are the offsets of semaphores;
+ * Creates one link for n sites of the file at `path`. `semaphores` are the offsets of semaphores;
  * they and the cookies may be NULL. pid 0: all processes.
  */
 int uprobe_multi_link(int program_fd, const char *path, const uint64_t *offsets,
-		      const uint64_t *switches, const uint64_t *cookies, unsigned n, pid_t pid);
+		      const uint64_t *semaphores, const uint64_t *cookies, unsigned n, pid_t pid);
 
 #endif

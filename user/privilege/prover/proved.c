@@ -400,7 +400,7 @@ bool functions_proved(struct provers *p, int elf_fd, const struct segments *segm
 	if (file)
 		proved_sort_sites(p, file);
 	for (i = 0; i < n; i++) {
-		if (sites[i].switch_offset || !proved_has_site(file, sites[i].offset))
+		if (sites[i].semaphore_offset || !proved_has_site(file, sites[i].offset))
 			others[n_others++] = sites[i];
 	}
 	/* The return instruction of a marker at the end of a function is proved by the note of the marker. */

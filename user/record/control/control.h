@@ -13,10 +13,10 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#define CONTROL_REQUEST	    256		/* bytes of a request with its newline */
-#define CONTROL_ANSWER	    4096	/* bytes of a reply */
-#define CONTROL_LONG_ANSWER (16u << 20) /* bytes of a reply that is a table */
-#define CONTROL_SUFFIX	    ".control"
+#define CONTROL_REQUEST	   256	       /* bytes of a request with its newline */
+#define CONTROL_REPLY	   4096	       /* bytes of a reply */
+#define CONTROL_LONG_REPLY (16u << 20) /* bytes of a reply that is a table */
+#define CONTROL_SUFFIX	   ".control"
 
 struct failure;
 struct recording;
@@ -46,7 +46,7 @@ int control_listen(int directory, const char *name);
  */
 int control_connect(int directory, const char *name);
 
-/* control_ask.c */
+/* control_call.c */
 
 #define CONTROL_CALLS 256 /* recorders that are asked at the same time */
 
@@ -57,15 +57,15 @@ struct control_call {
 	int error;	/* 0: there is a reply */
 	unsigned times; /* number of attempts to connect */
 	size_t used, capacity;
-	char *answer; /* allocated; NUL-terminated if there is no error */
+	char *reply; /* allocated; NUL-terminated if there is no error */
 };
 
 /*
  * Sends a request to all recorders (`directory` and `name` are set) and waits for the replies, no
  * longer than `seconds` in total. A reply has at most `longest` bytes, including a NUL.
  */
-void control_ask(struct control_call *calls, unsigned n, const char *request, size_t longest,
-		 unsigned seconds);
+void control_call_all(struct control_call *calls, unsigned n, const char *request, size_t longest,
+		      unsigned seconds);
 
 /* control_stats.c: allocates the reply to a request that begins with "stats ". */
 int control_stats(struct recording *r, const char *request, char **ret_text, size_t *ret_size,

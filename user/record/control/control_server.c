@@ -21,9 +21,9 @@
 #include "record/control/control.h"
 #include "record/record.h"
 
-#define CLIENTS	     8
-#define FILES_SAID   8
-#define DOMAINS_SAID 8
+#define CLIENTS	       8
+#define FILES_LISTED   8
+#define DOMAINS_LISTED 8
 
 struct client {
 	int fd;	      /* -1: free slot */
@@ -42,15 +42,16 @@ struct control {
 	struct client clients[CLIENTS];
 };
 
-struct answer {
+struct reply_text {
 	size_t n;
-	char text[CONTROL_ANSWER];
+	char text[CONTROL_REPLY];
 };
 
 /* A part of a line, or its end: `format` has a line feed at its end or none. */
-static void say(struct answer *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void reply_add(struct reply_text *a, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
-static void say(struct answer *a, const char *format, ...)
+static void reply_add(struct reply_text *a, const char *format, ...)
 {
 	va_list args;
 
@@ -203,7 +204,7 @@ static struct client *place(struct control *c)
 	return first;
 }
 
-static void take_client(struct control *c)
+static void accept_client(struct control *c)
 {
 	int fd = accept4(c->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	struct client *client;
@@ -224,7 +225,7 @@ static void take_client(struct control *c)
 	*client = (struct client){ .fd = fd, .nth = ++c->came };
 }
 
-static void answer(struct client *client, const struct answer *a)
+static void client_send_reply(struct client *client, const struct reply_text *a)
 {
 	/*
 	 * The reply is smaller than any socket buffer. A failure means that the client has
@@ -252,20 +253,20 @@ static void send_table(struct client *client)
 	client_close(client);
 }
 
-static void answer_stats(struct control *c, struct client *client, struct recording *r)
+static void client_send_stats(struct control *c, struct client *client, struct recording *r)
 {
 	struct epoll_event e = { .events = EPOLLOUT, .data.u32 = (uint32_t)(client - c->clients) };
 	struct failure f = { 0 };
-	struct answer a = { 0 };
+	struct reply_text a = { 0 };
 
 	if (control_stats(r, client->request, &client->table, &client->table_size, &f)) {
-		say(&a, "error %s", f.what);
+		reply_add(&a, "error %s", f.what);
 		if (f.object[0])
-			say(&a, " '%s'", f.object);
-		say(&a, ": %s", f.reason);
+			reply_add(&a, " '%s'", f.object);
+		reply_add(&a, ": %s", f.reason);
 		if (f.hint[0])
-			say(&a, " (%s)", f.hint);
-		answer(client, &a);
+			reply_add(&a, " (%s)", f.hint);
+		client_send_reply(client, &a);
 	} else if (epoll_ctl(c->epoll, EPOLL_CTL_MOD, client->fd, &e)) {
 		client_close(client);
 	} else {
@@ -274,146 +275,151 @@ static void answer_stats(struct control *c, struct client *client, struct record
 }
 
 /* Names the recording: its recorder and its processes. */
-static void say_name(struct answer *a, const struct recording *r)
+static void reply_add_name(struct reply_text *a, const struct recording *r)
 {
 	unsigned i, n = r->options->n_pids;
 
-	say(a, "recorder %d of ", (int)getpid());
+	reply_add(a, "recorder %d of ", (int)getpid());
 	if (r->options->command) {
-		say(a, "'%s', process %d", r->options->command[0], (int)r->command.pid);
+		reply_add(a, "'%s', process %d", r->options->command[0], (int)r->command.pid);
 		return;
 	}
-	say(a, n == 1 ? "process " : "processes ");
+	reply_add(a, n == 1 ? "process " : "processes ");
 	for (i = 0; i < n && i < 8; i++)
-		say(a, "%s%d", i ? ", " : "", (int)r->options->pids[i]);
+		reply_add(a, "%s%d", i ? ", " : "", (int)r->options->pids[i]);
 	if (n > 8)
-		say(a, " and %u more", n - 8);
+		reply_add(a, " and %u more", n - 8);
 }
 
-static void say_file(struct answer *a, const char *path, uint64_t bytes, const char *format)
+static void reply_add_file(struct reply_text *a, const char *path, uint64_t bytes,
+			   const char *format)
 {
 	char size[32];
 
 	print_size(size, sizeof(size), bytes);
-	say(a, "%s  %s (%s)\n", path, size, format);
+	reply_add(a, "%s  %s (%s)\n", path, size, format);
 }
 
 /* The latest finished files, and those being written. */
-static void say_files(struct answer *a, const struct recording *r)
+static void reply_add_files(struct reply_text *a, const struct recording *r)
 {
 	unsigned i;
 
-	if (r->n_files > FILES_SAID)
-		say(a, "%u older file%s\n", r->n_files - FILES_SAID,
-		    r->n_files - FILES_SAID == 1 ? "" : "s");
-	for (i = r->n_files > FILES_SAID ? r->n_files - FILES_SAID : 0; i < r->n_files; i++)
-		say_file(a, r->files[i].path, r->files[i].bytes, r->files[i].format);
-	for (i = 0; i < r->n_outputs && i < FILES_SAID; i++)
-		say_file(a, r->outputs[i].path, sink_size(r->outputs[i].sink),
-			 r->outputs[i].format);
+	if (r->n_files > FILES_LISTED)
+		reply_add(a, "%u older file%s\n", r->n_files - FILES_LISTED,
+			  r->n_files - FILES_LISTED == 1 ? "" : "s");
+	for (i = r->n_files > FILES_LISTED ? r->n_files - FILES_LISTED : 0; i < r->n_files; i++)
+		reply_add_file(a, r->files[i].path, r->files[i].bytes, r->files[i].format);
+	for (i = 0; i < r->n_outputs && i < FILES_LISTED; i++)
+		reply_add_file(a, r->outputs[i].path, sink_size(r->outputs[i].sink),
+			       r->outputs[i].format);
 }
 
-static void say_some(struct answer *a, uint64_t n, const char *what)
+static void reply_add_count(struct reply_text *a, uint64_t n, const char *what)
 {
 	if (n)
-		say(a, ", %" PRIu64 " %s", n, what);
+		reply_add(a, ", %" PRIu64 " %s", n, what);
 }
 
 /*
  * The accounting of all marks. It does not yet include the marks that a flight recorder has in
  * memory.
  */
-static void say_marks(struct answer *a, const struct recording *r)
+static void reply_add_marks(struct reply_text *a, const struct recording *r)
 {
 	struct account account = recording_account(r);
 	uint64_t settled = account.written + account_lost(&account) + account.paused +
 			   account.unscheduled + account.switched_off + account.unrecorded +
 			   account.left_out;
 
-	say(a,
-	    "%" PRIu64 " mark%s: %" PRIu64 " written, %" PRIu64 " lost, %" PRIu64 " while paused",
-	    account.marked, account.marked == 1 ? "" : "s", account.written,
-	    account_lost(&account) - account.lost[LOST_CUT], account.paused);
-	say_some(a, account.lost[LOST_CUT], "cut");
-	say_some(a, account.left_out, "of categories left out");
+	reply_add(a,
+		  "%" PRIu64 " mark%s: %" PRIu64 " written, %" PRIu64 " lost, %" PRIu64
+		  " while paused",
+		  account.marked, account.marked == 1 ? "" : "s", account.written,
+		  account_lost(&account) - account.lost[LOST_CUT], account.paused);
+	reply_add_count(a, account.lost[LOST_CUT], "cut");
+	reply_add_count(a, account.left_out, "of categories left out");
 	if (r->scheduler)
-		say(a, ", %" PRIu64 " outside the schedule", account.unscheduled);
-	say_some(a, account.switched_off, "of domains being switched off");
-	say_some(a, account.unrecorded,
-		 r->flight ? "older than what is kept" : "while no file was written");
+		reply_add(a, ", %" PRIu64 " outside the schedule", account.unscheduled);
+	reply_add_count(a, account.switched_off, "of domains being switched off");
+	reply_add_count(a, account.unrecorded,
+			r->flight ? "older than what is kept" : "while no file was written");
 	if (account.marked > settled)
-		say_some(a, account.marked - settled, r->flight ? "in memory" : "not yet written");
-	say(a, "\n");
+		reply_add_count(a, account.marked - settled,
+				r->flight ? "in memory" : "not yet written");
+	reply_add(a, "\n");
 }
 
-static void say_status(struct answer *a, const struct recording *r)
+static void reply_add_status(struct reply_text *a, const struct recording *r)
 {
 	double seconds = (clock_ns(CLOCK_MONOTONIC) - r->started_ns) / 1e9;
 	char line[512];
 	unsigned i;
 
-	say(a, "ok ");
-	say_name(a, r);
-	say(a, "\n");
-	say(a, "%s for %.1f s, %u %s alive\n",
-	    capture_paused(r->capture) ? "paused, recording" : "recording", seconds,
-	    capture_processes(r->capture),
-	    capture_processes(r->capture) == 1 ? "process" : "processes");
-	say_marks(a, r);
-	for (i = 0; i < DOMAINS_SAID && overhead_line(r, i, line, sizeof(line)); i++)
-		say(a, "%s\n", line);
+	reply_add(a, "ok ");
+	reply_add_name(a, r);
+	reply_add(a, "\n");
+	reply_add(a, "%s for %.1f s, %u %s alive\n",
+		  capture_paused(r->capture) ? "paused, recording" : "recording", seconds,
+		  capture_processes(r->capture),
+		  capture_processes(r->capture) == 1 ? "process" : "processes");
+	reply_add_marks(a, r);
+	for (i = 0; i < DOMAINS_LISTED && overhead_line(r, i, line, sizeof(line)); i++)
+		reply_add(a, "%s\n", line);
 	if (overhead_line(r, i, line, sizeof(line)))
-		say(a, "and others\n");
-	say_files(a, r);
+		reply_add(a, "and others\n");
+	reply_add_files(a, r);
 }
 
 static void obey(struct control *c, struct client *client, struct recording *r)
 {
-	struct answer a = { 0 };
+	struct reply_text a = { 0 };
 	int pid;
 
 	if (!strncmp(client->request, "stats ", 6)) {
-		answer_stats(c, client, r);
+		client_send_stats(c, client, r);
 		return;
 	}
 	if (!strcmp(client->request, "status")) {
-		say_status(&a, r);
+		reply_add_status(&a, r);
 	} else if (!strcmp(client->request, "pause")) {
 		recording_pause(r, true);
-		say(&a, "ok paused: ");
-		say_name(&a, r);
+		reply_add(&a, "ok paused: ");
+		reply_add_name(&a, r);
 	} else if (!strcmp(client->request, "resume")) {
 		recording_pause(r, false);
-		say(&a, "ok resumed: ");
-		say_name(&a, r);
+		reply_add(&a, "ok resumed: ");
+		reply_add_name(&a, r);
 	} else if (!strcmp(client->request, "dump")) {
 		recording_dump(r);
-		say(&a,
-		    "ok %s: ", r->output_failed ? "not everything could be written" : "written");
-		say_name(&a, r);
-		say(&a, "\n");
-		say_files(&a, r);
+		reply_add(&a, "ok %s: ",
+			  r->output_failed ? "not everything could be written" : "written");
+		reply_add_name(&a, r);
+		reply_add(&a, "\n");
+		reply_add_files(&a, r);
 	} else if (!strcmp(client->request, "reset")) {
 		if (r->options->stats_only) {
 			recording_reset_table(r);
-			say(&a, "ok reset the table: ");
-			say_name(&a, r);
+			reply_add(&a, "ok reset the table: ");
+			reply_add_name(&a, r);
 		} else {
-			say(&a, "error only a recording with --stats-only has a table to reset");
+			reply_add(&a,
+				  "error only a recording with --stats-only has a table to reset");
 		}
 	} else if (!strcmp(client->request, "stop")) {
-		r->stop_asked = true;
+		r->stop_requested = true;
 		client->waits = true;
 		return;
 	} else if (sscanf(client->request, "find %d", &pid) == 1) {
-		say(&a, pid == getpid() || capture_traces(r->capture, pid) ? "ok yes" : "ok no");
+		reply_add(&a,
+			  pid == getpid() || capture_traces(r->capture, pid) ? "ok yes" : "ok no");
 	} else {
-		say(&a, "error unknown request");
+		reply_add(&a, "error unknown request");
 	}
-	answer(client, &a);
+	client_send_reply(client, &a);
 }
 
-static void hear(struct control *c, struct client *client, struct recording *r)
+static void client_handle_request(struct control *c, struct client *client, struct recording *r)
 {
 	ssize_t n = recv(client->fd, client->request + client->n,
 			 sizeof(client->request) - 1 - client->n, MSG_DONTWAIT);
@@ -451,26 +457,26 @@ void control_serve(struct control *c, struct recording *r)
 		if (client->table)
 			send_table(client);
 		else
-			hear(c, client, r);
+			client_handle_request(c, client, r);
 	}
 	for (i = 0; i < n; i++) {
 		if (events[i].data.u32 == CLIENTS)
-			take_client(c);
+			accept_client(c);
 	}
 }
 
 void control_ended(struct control *c, struct recording *r)
 {
-	struct answer a = { 0 };
+	struct reply_text a = { 0 };
 	unsigned i;
 
-	say(&a, "ok stopped: ");
-	say_name(&a, r);
-	say(&a, "\n");
-	say_marks(&a, r);
-	say_files(&a, r);
+	reply_add(&a, "ok stopped: ");
+	reply_add_name(&a, r);
+	reply_add(&a, "\n");
+	reply_add_marks(&a, r);
+	reply_add_files(&a, r);
 	for (i = 0; i < CLIENTS; i++) {
 		if (c->clients[i].fd >= 0 && c->clients[i].waits)
-			answer(&c->clients[i], &a);
+			client_send_reply(&c->clients[i], &a);
 	}
 }

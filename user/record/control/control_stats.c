@@ -65,7 +65,7 @@ int control_stats(struct recording *r, const char *request, char **ret_text, siz
 	error = control_print_stats(r, &q, out, f);
 	if (fclose(out) && !error)
 		error = failure_set(f, -errno, "cannot print the table", "", NULL);
-	if (!error && *ret_size > CONTROL_LONG_ANSWER)
+	if (!error && *ret_size > CONTROL_LONG_REPLY)
 		error = failure_set(f, -E2BIG, "the table is too large", "",
 				    "limit its rows with -n N");
 	if (error) {

@@ -80,9 +80,9 @@ static void read_recorder_directory(struct recorders *rs, const char *path, uid_
 		close(fd);
 	while (list && (entry = readdir(list)) &&
 	       (recorder_user_is_ours(uid) || examined++ < MAX_LOOKED_AT)) {
-		bool room = of_user + rs->n - before < most;
+		bool has_place = of_user + rs->n - before < most;
 
-		if (!room)
+		if (!has_place)
 			rs->left_out += isdigit((unsigned char)entry->d_name[0]) != 0;
 		else if (!recorders_add(rs, directory, uid, entry->d_name))
 			rs->left_out++;

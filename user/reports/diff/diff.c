@@ -178,7 +178,7 @@ static uint64_t count_units(const struct diff *d, unsigned block)
 }
 
 /* The values of a block become a sample, unless no unit of work is in it. */
-static int diff_take_block(struct diff *d, unsigned block, double seconds)
+static int diff_read_block(struct diff *d, unsigned block, double seconds)
 {
 	double units = d->in_blocks ? seconds : 1;
 	struct diff_row *row;
@@ -249,7 +249,7 @@ static int diff_finish_run(struct diff *d, struct failure *f)
 	for (i = 0; i < n && !error; i++) {
 		uint64_t length = i + 1 < n ? d->block_ns : span - (n - 1) * d->block_ns;
 
-		error = diff_take_block(d, i, (double)(length ? length : 1) / 1e9);
+		error = diff_read_block(d, i, (double)(length ? length : 1) / 1e9);
 	}
 	if (error || d->failed)
 		return failure_set(f, -ENOMEM, "cannot compare", run->path, NULL);

@@ -20,10 +20,10 @@
 	// As much of a name as there is room for.
 	function label(frame, pixels) {
 		const name = Array.from(frame.name);
-		const room = Math.floor((pixels - 6) / CHARACTER);
-		if (name.length <= room)
+		const capacity = Math.floor((pixels - 6) / CHARACTER);
+		if (name.length <= capacity)
 			return frame.name;
-		return room < 3 ? "" : name.slice(0, room - 1).join("") + "\u2026";
+		return capacity < 3 ? "" : name.slice(0, capacity - 1).join("") + "\u2026";
 	}
 
 	function place(frame, x, width) {

@@ -28,17 +28,17 @@
 #define TRIES	   1000
 
 /* Keeps values in its red zone across the site. Returns 0 if they are intact. */
-__asm__(".pushsection .text.fast_door_trial,\"ax\",@progbits\n"
+__asm__(".pushsection .text.optimised_nop_trial,\"ax\",@progbits\n"
 	".balign 64\n"
-	".type fast_door_trial,@function\n"
-	"fast_door_trial:\n"
+	".type optimised_nop_trial,@function\n"
+	"optimised_nop_trial:\n"
 	"	movabs $0x5eedf00d5eedf00d,%rax\n"
 	"	mov %rax,-8(%rsp)\n"
 	"	mov %rax,-64(%rsp)\n"
 	"	mov %rax,-128(%rsp)\n"
-	".globl fast_door_trial_site\n"
-	".hidden fast_door_trial_site\n"
-	"fast_door_trial_site:\n"
+	".globl optimised_nop_trial_site\n"
+	".hidden optimised_nop_trial_site\n"
+	"optimised_nop_trial_site:\n"
 	"	.byte 0x66,0x2e,0x0f,0x1f,0x84,0,0,0,0,0\n"
 	"	cmp %rax,-8(%rsp)\n"
 	"	jne 1f\n"
@@ -50,17 +50,17 @@ __asm__(".pushsection .text.fast_door_trial,\"ax\",@progbits\n"
 	"	ret\n"
 	"1:	mov $1,%eax\n"
 	"	ret\n"
-	".size fast_door_trial,.-fast_door_trial\n"
+	".size optimised_nop_trial,.-optimised_nop_trial\n"
 	".popsection\n");
-int fast_door_trial(void);
-extern const char fast_door_trial_site[] __attribute__((visibility("hidden")));
+int optimised_nop_trial(void);
+extern const char optimised_nop_trial_site[] __attribute__((visibility("hidden")));
 
 static int try_often(void)
 {
 	int i;
 
 	for (i = 0; i < TRIES; i++) {
-		if (fast_door_trial())
+		if (optimised_nop_trial())
 			return 1;
 	}
 	return 0;
@@ -80,7 +80,7 @@ static int try_in_child(void)
 
 _Noreturn static void trial(void)
 {
-	uint64_t offset = self_offset(fast_door_trial_site);
+	uint64_t offset = self_offset(optimised_nop_trial_site);
 	int program, link;
 
 	alarm(5);
@@ -96,7 +96,7 @@ _Noreturn static void trial(void)
 	_exit(try_often() || try_in_child());
 }
 
-enum fast_door kernel_fast_door(void)
+enum optimised_nop kernel_optimised_nop(void)
 {
 	int status;
 	pid_t pid;
@@ -104,36 +104,36 @@ enum fast_door kernel_fast_door(void)
 	errno = 0;
 	syscall(SYS_UPROBE);
 	if (errno == ENXIO)
-		return FAST_DOOR_NOP5;
+		return OPTIMISED_NOP_FIVE_BYTES;
 	if (errno != EPROTO)
-		return FAST_DOOR_NONE;
+		return OPTIMISED_NOP_NONE;
 	pid = fork();
 	if (pid == 0)
 		trial();
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0)
-		return FAST_DOOR_WRONG;
-	return FAST_DOOR_RIGHT;
+		return OPTIMISED_NOP_WRONG;
+	return OPTIMISED_NOP_CORRECT;
 }
 
 #else
 
-enum fast_door kernel_fast_door(void)
+enum optimised_nop kernel_optimised_nop(void)
 {
-	return FAST_DOOR_NONE;
+	return OPTIMISED_NOP_NONE;
 }
 
 #endif
 
-const char *fast_door_text(enum fast_door door)
+const char *optimised_nop_text(enum optimised_nop nop)
 {
-	switch (door) {
-	case FAST_DOOR_NONE:
+	switch (nop) {
+	case OPTIMISED_NOP_NONE:
 		return "breakpoint (this kernel has no faster one)";
-	case FAST_DOOR_NOP5:
+	case OPTIMISED_NOP_FIVE_BYTES:
 		return "breakpoint (this kernel's 5-byte nop corrupts programs and is not used)";
-	case FAST_DOOR_WRONG:
+	case OPTIMISED_NOP_WRONG:
 		return "breakpoint (the trial of the 10-byte nop failed)";
-	case FAST_DOOR_RIGHT:
+	case OPTIMISED_NOP_CORRECT:
 		return "10-byte nop (verified: red zone and fork are intact)";
 	}
 	return "";

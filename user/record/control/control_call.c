@@ -23,20 +23,20 @@ enum {
 	CALL_AGAIN_MS = 10,
 };
 
-static bool is_turned_away(const struct control_call *call)
+static bool call_was_refused(const struct control_call *call)
 {
 	return call->fd < 0 && call->times < MOST_CALLS &&
 	       (call->error == -EAGAIN || call->error == -EPIPE || call->error == -ECONNRESET);
 }
 
-static void hang_up(struct control_call *call, int error)
+static void call_close(struct control_call *call, int error)
 {
 	close(call->fd);
 	call->fd = -1;
 	call->error = error;
 }
 
-static void call_up(struct control_call *call, const char *request)
+static void call_connect(struct control_call *call, const char *request)
 {
 	int turned_away = call->error;
 
@@ -48,17 +48,17 @@ static void call_up(struct control_call *call, const char *request)
 		call->error = call->fd;
 	} else if (send(call->fd, request, strlen(request), MSG_NOSIGNAL) !=
 		   (ssize_t)strlen(request)) {
-		hang_up(call, -EPIPE);
+		call_close(call, -EPIPE);
 	}
 	/* It has exited since. The earlier error says more. */
-	if (turned_away && call->fd < 0 && !is_turned_away(call)) {
+	if (turned_away && call->fd < 0 && !call_was_refused(call)) {
 		call->error = turned_away;
 		call->times = MOST_CALLS;
 	}
 }
 
 /* Ensures space for at least one more byte and the NUL. */
-static bool answer_reserve(struct control_call *call, size_t longest)
+static bool call_reserve(struct control_call *call, size_t longest)
 {
 	size_t capacity = call->capacity ? 2 * call->capacity : 4096;
 	char *grown;
@@ -67,10 +67,10 @@ static bool answer_reserve(struct control_call *call, size_t longest)
 		return true;
 	if (capacity > longest)
 		capacity = longest;
-	grown = capacity > call->capacity ? realloc(call->answer, capacity) : NULL;
+	grown = capacity > call->capacity ? realloc(call->reply, capacity) : NULL;
 	if (!grown)
 		return false;
-	call->answer = grown;
+	call->reply = grown;
 	call->capacity = capacity;
 	return true;
 }
@@ -79,27 +79,27 @@ static bool answer_reserve(struct control_call *call, size_t longest)
  * Reads what has arrived. The reply is complete at the end of the connection or when it has the
  * longest permitted length.
  */
-static void listen_to(struct control_call *call, size_t longest)
+static void call_receive(struct control_call *call, size_t longest)
 {
 	ssize_t n;
 
-	if (!answer_reserve(call, longest)) {
-		hang_up(call, -ENOMEM);
+	if (!call_reserve(call, longest)) {
+		call_close(call, -ENOMEM);
 		return;
 	}
-	n = recv(call->fd, call->answer + call->used, call->capacity - 1 - call->used, 0);
+	n = recv(call->fd, call->reply + call->used, call->capacity - 1 - call->used, 0);
 	if (n < 0 && errno != EINTR && errno != EAGAIN) {
-		hang_up(call, -errno);
+		call_close(call, -errno);
 	} else if (n >= 0) {
 		call->used += (size_t)n;
-		call->answer[call->used] = '\0';
+		call->reply[call->used] = '\0';
 		if (n == 0 || call->used + 1 == longest)
-			hang_up(call, call->used ? 0 : -EPIPE);
+			call_close(call, call->used ? 0 : -EPIPE);
 	}
 }
 
-void control_ask(struct control_call *calls, unsigned n, const char *request, size_t longest,
-		 unsigned seconds)
+void control_call_all(struct control_call *calls, unsigned n, const char *request, size_t longest,
+		      unsigned seconds)
 {
 	uint64_t end = clock_ns(CLOCK_MONOTONIC) + seconds * 1000000000ull, now;
 	struct pollfd waits[CONTROL_CALLS];
@@ -109,13 +109,13 @@ void control_ask(struct control_call *calls, unsigned n, const char *request, si
 	for (i = 0; i < n; i++) {
 		calls[i].times = 0;
 		calls[i].error = 0;
-		call_up(&calls[i], request);
+		call_connect(&calls[i], request);
 	}
 	for (;;) {
 		for (i = open = again = 0; i < n; i++) {
 			waits[i] = (struct pollfd){ .fd = calls[i].fd, .events = POLLIN };
 			open += calls[i].fd >= 0;
-			again += is_turned_away(&calls[i]);
+			again += call_was_refused(&calls[i]);
 		}
 		now = clock_ns(CLOCK_MONOTONIC);
 		if ((!open && !again) || now >= end)
@@ -124,14 +124,14 @@ void control_ask(struct control_call *calls, unsigned n, const char *request, si
 		if (poll(waits, n, wait_ms) < 0 && errno != EINTR)
 			break;
 		for (i = 0; i < n; i++) {
-			if (is_turned_away(&calls[i]))
-				call_up(&calls[i], request);
+			if (call_was_refused(&calls[i]))
+				call_connect(&calls[i], request);
 			else if (calls[i].fd >= 0 && waits[i].revents)
-				listen_to(&calls[i], longest);
+				call_receive(&calls[i], longest);
 		}
 	}
 	for (i = 0; i < n; i++) {
 		if (calls[i].fd >= 0)
-			hang_up(&calls[i], -ETIMEDOUT);
+			call_close(&calls[i], -ETIMEDOUT);
 	}
 }

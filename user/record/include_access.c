@@ -8,7 +8,7 @@
  * again, directory by directory. If the user may enter each directory, and the path leads to the
  * same file, the user could have opened it.
  */
-#include "record/include_reach.h"
+#include "record/include_access.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,29 +19,30 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static bool asker_owns(const struct asker *asker, const struct stat *st)
+static bool requester_owns(const struct requester *requester, const struct stat *st)
 {
-	return asker->known ? asker->uid == st->st_uid : asker->or_us && st->st_uid == geteuid();
+	return requester->known ? requester->uid == st->st_uid
+				: requester->or_us && st->st_uid == geteuid();
 }
 
-bool asker_may_read(const struct asker *asker, const struct stat *st)
+bool requester_may_read(const struct requester *requester, const struct stat *st)
 {
-	if (st->st_mode & S_IROTH || (asker->known && !asker->uid))
+	if (st->st_mode & S_IROTH || (requester->known && !requester->uid))
 		return true;
-	return asker_owns(asker, st);
+	return requester_owns(requester, st);
 }
 
-static bool asker_may_enter(const struct asker *asker, int directory)
+static bool requester_may_enter(const struct requester *requester, int directory)
 {
 	struct stat st;
 
 	if (fstat(directory, &st) || !S_ISDIR(st.st_mode))
 		return false;
-	return st.st_mode & S_IXOTH || (st.st_mode & S_IXUSR && asker_owns(asker, &st));
+	return st.st_mode & S_IXOTH || (st.st_mode & S_IXUSR && requester_owns(requester, &st));
 }
 
 /* A deleted file, or one outside of our root, has a path that leads nowhere. */
-static int reach_descriptor_path(int fd, char path[PATH_MAX])
+static int access_descriptor_path(int fd, char path[PATH_MAX])
 {
 	char link[32];
 	ssize_t n;
@@ -55,7 +56,7 @@ static int reach_descriptor_path(int fd, char path[PATH_MAX])
 }
 
 /* The path relative to the directory; NULL: it is not beneath it. */
-static char *reach_path_beneath(char *path, const char *directory)
+static char *access_path_beneath(char *path, const char *directory)
 {
 	size_t n = strlen(directory);
 
@@ -64,7 +65,7 @@ static char *reach_path_beneath(char *path, const char *directory)
 	return strncmp(path, directory, n) || path[n] != '/' ? NULL : path + n + 1;
 }
 
-static int reach_open_next(int directory, const char *name)
+static int access_open_next(int directory, const char *name)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC,
@@ -74,7 +75,7 @@ static int reach_open_next(int directory, const char *name)
 	return (int)syscall(SYS_openat2, directory, name, &how, sizeof(how));
 }
 
-static bool reach_is_same_file(int a, int b)
+static bool access_is_same_file(int a, int b)
 {
 	struct stat sa, sb;
 
@@ -82,7 +83,7 @@ static bool reach_is_same_file(int a, int b)
 }
 
 /* Consumes the descriptor `at`, the directory at which the path begins. */
-static int reach_walk_path(const struct asker *asker, int at, char *path, int place)
+static int access_walk_path(const struct requester *requester, int at, char *path, int place)
 {
 	char *name, *rest = NULL;
 	bool may;
@@ -90,31 +91,31 @@ static int reach_walk_path(const struct asker *asker, int at, char *path, int pl
 
 	for (name = strtok_r(path, "/", &rest); name && at >= 0;
 	     name = strtok_r(NULL, "/", &rest)) {
-		next = asker_may_enter(asker, at) ? reach_open_next(at, name) : -1;
+		next = requester_may_enter(requester, at) ? access_open_next(at, name) : -1;
 		close(at);
 		at = next;
 	}
 	if (at < 0)
 		return -EACCES;
-	may = reach_is_same_file(at, place);
+	may = access_is_same_file(at, place);
 	close(at);
 	return may ? 0 : -EACCES;
 }
 
-int asker_may_reach(const struct asker *asker, int base, int place)
+int requester_may_open(const struct requester *requester, int base, int place)
 {
 	char from[PATH_MAX], to[PATH_MAX], *path;
 	int error;
 
 	/* The recorder has no more permissions than this user, or the user is root. */
-	if (asker->known && (!asker->uid || asker->uid == geteuid()))
+	if (requester->known && (!requester->uid || requester->uid == geteuid()))
 		return 0;
-	error = reach_descriptor_path(base, from);
-	error = error ?: reach_descriptor_path(place, to);
+	error = access_descriptor_path(base, from);
+	error = error ?: access_descriptor_path(place, to);
 	if (error)
 		return error;
-	path = reach_path_beneath(to, from);
+	path = access_path_beneath(to, from);
 	if (path)
-		return reach_walk_path(asker, fcntl(base, F_DUPFD_CLOEXEC, 0), path, place);
-	return reach_walk_path(asker, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), to, place);
+		return access_walk_path(requester, fcntl(base, F_DUPFD_CLOEXEC, 0), path, place);
+	return access_walk_path(requester, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), to, place);
 }

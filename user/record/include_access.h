@@ -3,8 +3,8 @@
  * Whether a program may have the recorder read a file. The recorder may have more privileges than
  * the program.
  */
-#ifndef PROFTRACE_RECORD_INCLUDE_REACH_H
-#define PROFTRACE_RECORD_INCLUDE_REACH_H
+#ifndef PROFTRACE_RECORD_INCLUDE_ACCESS_H
+#define PROFTRACE_RECORD_INCLUDE_ACCESS_H
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -14,20 +14,20 @@
  * The user of the program. If it is unknown, only files that everybody may read are allowed and,
  * with `or_us`, files of our own user.
  */
-struct asker {
+struct requester {
 	bool known;
 	uid_t uid;
 	bool or_us;
 };
 
 /* Checks the mode of the file. */
-bool asker_may_read(const struct asker *asker, const struct stat *st);
+bool requester_may_read(const struct requester *requester, const struct stat *st);
 
 /*
  * Checks the directories from `base`, or from the root if `place` is not beneath `base`, to `place`
  * (all O_PATH), independent of the path that was named. Returns 0, or -EACCES if the user may not
  * enter one of them or there is no such path.
  */
-int asker_may_reach(const struct asker *asker, int base, int place);
+int requester_may_open(const struct requester *requester, int base, int place);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * proftrace.h - marks in a program that a tracer can see, and that cost next to nothing until then.
+ * proftrace.h - markers that a tracer can record while the program runs.
  *
  *	#include <proftrace.h>
  *
@@ -17,42 +17,62 @@
  *
  *	# proftrace -o trace -- ./server
  *
- * This file is all there is to it: no library to link, nothing to initialise. C99 and later, C++11
- * and later, gcc and clang, Linux on x86-64 and arm64. Elsewhere, and with -DPROFTRACE_DISABLE, every
- * marker compiles to nothing; its arguments are still checked, and never evaluated.
+ * This file is complete: there is no library to link and nothing to initialise. Copy it into your
+ * project if you like. It needs C99 or C++11, gcc or clang, and Linux on x86-64 or arm64. On other
+ * systems, and with -DPROFTRACE_DISABLE, every marker compiles to nothing; its arguments are still
+ * checked by the compiler, but never evaluated.
  *
- * Costs. While nobody traces, a marker is one 32-bit load and one branch that is not taken (about
- * 0.3 ns), and none of its arguments is evaluated. While someone traces, the arguments are evaluated
- * once each, and the marker calls a tiny function that holds a USDT probe, where the kernel notes the
- * time. Any tool that speaks USDT can listen (proftrace, bpftrace, perf, systemtap); section 4 says
- * what it finds there. `proftrace --mode batch` has the marks collected in memory of their thread, and
- * enters the kernel for hundreds of them at once: about 20 ns each in place of 700.
+ * Contents (search for the heading to get there):
  *
- * Names and keys are string literals. Values are integers of up to 64 bits, enumerators, bool, float,
- * double, strings (pointers to or arrays of char, signed char, unsigned char; in C++ std::string and
- * std::string_view as well) and void pointers, told apart when the program is compiled. Any other
- * pointer, a 128-bit integer, a long double or a structure does not compile: cast it to what you mean,
- * a bit-field too. A marker takes up to six key-value pairs.
- *
- * Every marker belongs to a domain, a group with a name and an on/off switch of its own. Without
- * further ado that is the built-in domain `prof_default`, named "default". A file that says
- * PROF_DEFAULT_DOMAIN puts its markers into another one, and each form has a twin in _IN that names
- * the domain in its first argument: PROF_BEGIN_IN(net, "send"). In inline functions of your own
- * headers use that twin: otherwise the domain depends on the file which includes them.
- *
- * Markers are statements (PROF_SCOPE and its like are declarations as well) and may stand in any
- * function, in signal handlers too; they allocate nothing, lock nothing, leave errno alone and make no
- * system call, whatever records them (PROF_THREAD_NAME makes one).
- * What makes objects at run time is the exception: it allocates them.
- *
- * A file that includes this one and has no marker has no code and no data of it. What files with markers
- * share is in a program once.
- *
- * Contents:	1. Domains
- *		2. Markers
- *		3. Objects
- *		4. The binary interface
+ *	For every user
+ *		1. Domains			PROF_DOMAIN, PROF_DEFAULT_DOMAIN, prof_is_enabled
+ *		2. Markers			PROF_BEGIN, PROF_SCOPE, PROF_INSTANT, PROF_COUNTER, ...
+ *		3. Objects			PROF_TASK, PROF_FRAME, PROF_COUNTER_OBJECT, prof_task_get, ...
+ *	For authors of tracers
+ *		4. The binary interface		stubs, kinds, semaphores, notes, buffers
+ *	For those who change this file
  *		5. Implementation
+ *		5.1  Compilers and languages
+ *		5.2  Stubs as C sees them
+ *		5.3  Stubs as the assembler sees them
+ *		5.4  Buffers of batch mode
+ *		5.5  Entry points of batch mode
+ *		5.6  Values
+ *		5.7  The call of a stub
+ *		5.8  Scopes
+ *		5.9  PROF_CALL
+ *		5.10 Objects at file scope
+ *		5.11 Objects made at run time
+ *		5.12 Arguments made at run time
+ *		5.13 Guards for C++
+ *
+ * Cost. While nobody records, a marker is one 32-bit load and one branch that is not taken (about
+ * 0.3 ns), and none of its arguments is evaluated. While somebody records, each argument is
+ * evaluated once, and the marker calls a small function that contains a USDT probe; the kernel takes
+ * the time there. Every tool that supports USDT can record the markers (proftrace, bpftrace, perf,
+ * systemtap); section 4 describes what it finds. With `proftrace --mode batch`, marks are collected
+ * in memory of their thread, and the kernel is entered once for hundreds of them: a mark costs about
+ * 20 ns instead of 700 ns.
+ *
+ * Names and values. Names and keys are string literals. A value is an integer of up to 64 bits, an
+ * enumerator, a bool, a float, a double, a string (a pointer to or an array of char, signed char or
+ * unsigned char; in C++ also std::string and std::string_view) or a void pointer. The compiler
+ * determines the type. Other pointers, 128-bit integers, long doubles, structures and bit-fields do
+ * not compile: cast them to one of these types. A marker takes up to six key-value pairs.
+ *
+ * Domains. Every marker belongs to a domain, a group with a name and an on/off switch of its own.
+ * By default it is the built-in domain `prof_default`, which is named "default". A file that contains
+ * PROF_DEFAULT_DOMAIN puts its markers into another domain. Each marker also has a form that ends in
+ * _IN and names the domain in its first argument: PROF_BEGIN_IN(net, "send"). Use that form in inline
+ * functions of your own headers; otherwise their domain depends on the file that includes them.
+ *
+ * Where markers may stand. Markers are statements (PROF_SCOPE and similar ones are declarations too).
+ * They may stand in any function, including signal handlers. They do not allocate, do not lock, do
+ * not change errno and make no system call, whoever records them. There are two exceptions:
+ * PROF_THREAD_NAME makes a system call, and the functions that make objects at run time allocate.
+ *
+ * A file that includes this header and contains no marker gets no code and no data from it. What files
+ * with markers share is in the program once.
  */
 #ifndef PROFTRACE_H
 #define PROFTRACE_H
@@ -78,7 +98,7 @@
  * 1. Domains ======================================================================================
  */
 
-/* The semaphore of a domain. Only a tracer writes to it; section 4 tells its two halves. */
+/* The semaphore of a domain. Only tracers write to it; section 4 describes its two halves. */
 typedef struct prof_domain {
 	volatile uint32_t on;
 } prof_domain_t;
@@ -86,14 +106,15 @@ typedef struct prof_domain {
 /*
  * PROF_DOMAIN(id, "name")
  *
- * Defines a domain, at file scope. `id` is an identifier, by which the program refers to the domain;
- * "name" is a string literal (or a macro, or several literals, that make one), by which people do: it
- * is a category of all events of the domain. A program and its shared libraries may each define a
- * domain of the same name, and the tracer sees one. Definitions with equal ids merge within one
- * executable or library, so this may stand in a header; they should then agree about the name.
+ * Defines a domain, at file scope. The program refers to the domain by the identifier `id`; users refer
+ * to it by "name", which is a string literal, several literals, or a macro that expands to these. The
+ * name is a category of all events of the domain. A program and its shared libraries may each define a
+ * domain with the same name; the tracer shows them as one. Definitions with the same id are merged
+ * within one executable or library, so this macro may stand in a header. They should then have the same
+ * name.
  *
- * It becomes one object of type prof_domain_t named `id`, and one probe for each kind of marker, all
- * of them hidden from other executables and libraries.
+ * The macro defines one object of type prof_domain_t named `id`, and one probe for each kind of marker.
+ * All of them are hidden from other executables and libraries.
  */
 #define PROF_DOMAIN(id, name)							\
 	PROF_IMPL_CHECK_NAME(id, name)						\
@@ -104,7 +125,7 @@ typedef struct prof_domain {
 /* PROF_DOMAIN_EXTERN(id, "name"): the same, for a domain that several files share. */
 #define PROF_DOMAIN_EXTERN(id, name) PROF_DOMAIN(id, name)
 
-/* PROF_DOMAIN_DECLARE(id): declares a domain that another file of this program or library defines. */
+/* PROF_DOMAIN_DECLARE(id): declares a domain that another file of the program or library defines. */
 #define PROF_DOMAIN_DECLARE(id)							\
 	PROF_IMPL_QUIET_ABOUT_AGAIN						\
 	PROF_IMPL_EACH_KIND(PROF_IMPL_DECLARE_STUB, id, )			\
@@ -117,8 +138,8 @@ typedef struct prof_domain {
 /*
  * PROF_DEFAULT_DOMAIN(id)
  *
- * The markers of this file belong to the domain `id`. Once per file, at file scope, after the domain
- * is defined or declared and before the first marker.
+ * Puts the markers of this file into the domain `id`. Use it once per file, at file scope, after the
+ * domain is defined or declared and before the first marker.
  */
 #define PROF_DEFAULT_DOMAIN(id)							\
 	PROF_IMPL_QUIET_ABOUT_AGAIN						\
@@ -131,27 +152,26 @@ typedef struct prof_domain {
 /*
  * prof_is_enabled(&id)
  *
- * Nonzero while someone records the domain `id`, to guard work that is only done for a marker's sake.
- * Costs what a marker costs that is off.
+ * Nonzero while somebody records the domain `id`. Use it to guard work that only a marker needs. It
+ * costs as much as a marker that is off.
  */
 #define prof_is_enabled(domain) PROF_IMPL_IS_ENABLED(domain)
 
 /*
  * 2. Markers ======================================================================================
  *
- * Below, [key, value]... stands for up to six pairs. They become the arguments of the event. Strings,
- * and names that are made at run time, are C strings that the program can read, or NULL: some are read
- * by the marker itself while someone traces, and a bad pointer then ends the program.
+ * Below, [key, value]... stands for up to six pairs, which become the arguments of the event. Strings,
+ * and names that are made at run time, are C strings that the program can read, or NULL. While somebody
+ * records, the marker itself reads some of them, so an invalid pointer crashes the program.
  */
 
 /*
  * PROF_BEGIN("name" [, key, value]...)
  * PROF_END([key, value]...)
  *
- * Open and close a slice on the calling thread. Slices nest, and PROF_END closes the innermost one
- * that PROF_BEGIN opened in the same domain: it takes no name, and what PROF_BEGIN_IN opened takes
- * PROF_END_IN of the same domain. The pairs of both are arguments of the slice. They become a slice on
- * the thread's track.
+ * Open and close a slice on the track of the calling thread. Slices nest. PROF_END takes no name: it
+ * closes the innermost slice that PROF_BEGIN opened in the same domain. A slice that PROF_BEGIN_IN
+ * opened needs PROF_END_IN with the same domain. The pairs of both markers are arguments of the slice.
  */
 #define PROF_BEGIN(...) PROF_IMPL_BEGIN(_prof_default, __VA_ARGS__, ~)
 #define PROF_END(...) PROF_IMPL_END(_prof_default, __VA_ARGS__, ~)
@@ -159,10 +179,10 @@ typedef struct prof_domain {
 /*
  * PROF_SCOPE("name" [, key, value]...)
  *
- * A slice from here to the end of the enclosing block, however that is left, save by longjmp. It
- * knows its own beginning: it cannot be closed by a PROF_END, nor close what another marker opened.
- * It declares something, so it needs braces where the language asks for them (after `if (x)`, after a
- * label). Any number of them may stand in one block.
+ * A slice from here to the end of the enclosing block, however the block is left, except by longjmp.
+ * PROF_END cannot close it, and it cannot close a slice of another marker. It contains a declaration,
+ * so it needs braces where the language requires them (after `if (x)`, after a label). A block may
+ * contain any number of them.
  */
 #define PROF_SCOPE(...) PROF_IMPL_SCOPE_NAMED(_prof_default, __COUNTER__, __VA_ARGS__, ~)
 
@@ -171,38 +191,38 @@ typedef struct prof_domain {
  * PROF_SCOPE_DYN(name [, key, value]...)
  * PROF_INSTANT_DYN(name [, key, value]...)
  *
- * The same, and PROF_INSTANT, with a name that the program makes while it runs: any `const char *`, which is
- * read at the marker and may be changed or freed after it. The first 128 bytes are kept. A name that is known
- * when the program is compiled costs less in the forms without _DYN.
+ * PROF_BEGIN, PROF_SCOPE and PROF_INSTANT with a name that the program makes at run time: any
+ * `const char *`. The marker reads the name; it may be changed or freed afterwards. The first 128 bytes
+ * are kept. If the name is known at compile time, the forms without _DYN cost less.
  */
 #define PROF_BEGIN_DYN(...) PROF_IMPL_BEGIN_DYN(_prof_default, __VA_ARGS__, ~)
 #define PROF_SCOPE_DYN(...) PROF_IMPL_SCOPE_DYN(_prof_default, __COUNTER__, __VA_ARGS__, ~)
 #define PROF_INSTANT_DYN(...) PROF_IMPL_INSTANT_DYN(_prof_default, __VA_ARGS__, ~)
 
-/* PROF_FUNCTION([key, value]...): a PROF_SCOPE named after the enclosing function. */
+/* PROF_FUNCTION([key, value]...): a PROF_SCOPE with the name of the enclosing function. */
 #define PROF_FUNCTION(...) PROF_IMPL_SCOPE(_prof_default, __COUNTER__, PROF_IMPL_FUNC, 0, __VA_ARGS__, ~)
 
-/* PROF_INSTANT("name" [, key, value]...): a moment on the calling thread's track. */
+/* PROF_INSTANT("name" [, key, value]...): a moment on the track of the calling thread. */
 #define PROF_INSTANT(...) PROF_IMPL_INSTANT(_prof_default, __VA_ARGS__, ~)
 
 /*
  * PROF_COUNTER("name", value)
  *
- * The value that something has from now on: an integer, bool, float or double, kept exactly. It
- * becomes a sample on the counter's track under the process. The unit is whatever you count.
+ * The value of a counter from now on: an integer, bool, float or double, recorded exactly. It becomes a
+ * sample on the counter's track of the process. The unit is up to you.
  */
 #define PROF_COUNTER(name, value) PROF_IMPL_COUNTER(_prof_default, name, value)
 
-/* PROF_COUNTERS("name", key, value [, key, value]...): up to six series of one counter at one moment. */
+/* PROF_COUNTERS("name", key, value [, key, value]...): up to six series of one counter at one time. */
 #define PROF_COUNTERS(...) PROF_IMPL_COUNTERS(_prof_default, __VA_ARGS__, ~)
 
 /*
  * PROF_ASYNC_BEGIN("name", id [, key, value]...)
  * PROF_ASYNC_END("name", id [, key, value]...)
  *
- * A slice that may begin on one thread and end on another, and overlap others. Those two with equal
- * name and id belong together; `id` is any integer, unique within the process among the slices of
- * that name that are open. They become a slice on a track of its own under the process.
+ * A slice that may begin on one thread and end on another, and may overlap other slices. A begin and an
+ * end with the same name and id belong together. `id` is any integer that is unique in the process among
+ * the open slices of that name. The slices have a track of their own in the process.
  */
 #define PROF_ASYNC_BEGIN(...) PROF_IMPL_ASYNC_BEGIN(_prof_default, __VA_ARGS__, ~)
 #define PROF_ASYNC_END(...) PROF_IMPL_ASYNC_END(_prof_default, __VA_ARGS__, ~)
@@ -211,7 +231,7 @@ typedef struct prof_domain {
  * PROF_FLOW_OUT(id)
  * PROF_FLOW_IN(id)
  *
- * An arrow from the slice in which PROF_FLOW_OUT stands to the one in which PROF_FLOW_IN stands, on
+ * An arrow from the slice that contains PROF_FLOW_OUT to the slice that contains PROF_FLOW_IN, on
  * another thread or in another process. `id` is any integer that both ends know.
  */
 #define PROF_FLOW_OUT(id) PROF_IMPL_FLOW_OUT(_prof_default, id)
@@ -221,15 +241,15 @@ typedef struct prof_domain {
  * PROF_ALLOC("pool", ptr, size)
  * PROF_FREE("pool", ptr)
  *
- * `size` bytes at `ptr` (any pointer to an object) were taken from, or given back to, the pool of
- * that name. They become a counter in bytes, the live size of the pool; what is never given back is
- * listed as leaked. Mark an allocation after it was made and a release before.
+ * `size` bytes at `ptr` (any pointer to an object) were taken from, or returned to, the pool of that
+ * name. They become a counter in bytes: the live size of the pool. Memory that is never returned is
+ * listed as leaked. Put PROF_ALLOC after the allocation and PROF_FREE before the release.
  *
  * PROF_REALLOC("pool", old, size, expression)
  *
- * Evaluates the expression, which puts `size` bytes in the place of those at `old`, and yields its value,
- * their address: p = PROF_REALLOC("pool", p, n, realloc(p, n)). Where that is NULL, and `size` is not 0,
- * it failed, and what was at `old` stays. `old` may be NULL.
+ * Evaluates the expression, which replaces the memory at `old` by `size` bytes, and has its value, their
+ * address: p = PROF_REALLOC("pool", p, n, realloc(p, n)). If the value is NULL and `size` is not 0, the
+ * reallocation failed, and the memory at `old` remains allocated. `old` may be NULL.
  */
 #define PROF_ALLOC(pool, ptr, size) PROF_IMPL_ALLOC(_prof_default, pool, ptr, size)
 #define PROF_FREE(pool, ptr) PROF_IMPL_FREE(_prof_default, pool, ptr, 0)
@@ -239,27 +259,27 @@ typedef struct prof_domain {
 /*
  * PROF_THREAD_NAME(name)
  *
- * Names the calling thread, and its track. `name` is any `const char *`, not only a literal. The
- * kernel is told as well, traced or not, so that a tracer which comes later knows it: it keeps the
- * first 15 bytes (prctl, PR_SET_NAME). Belongs to no domain.
+ * Names the calling thread and its track. `name` is any `const char *`, not only a literal. The kernel
+ * gets the name too (prctl, PR_SET_NAME), whether or not somebody records, so that a tracer that starts
+ * later finds it; the kernel keeps the first 15 bytes. Belongs to no domain.
  */
 #define PROF_THREAD_NAME(name) PROF_IMPL_THREAD_NAME(name)
 
 /*
  * PROF_STEP(epoch, batch)
  *
- * The program begins this batch of this epoch of its work; both are any integers, used as they are.
- * Schedules count these (the same numbers said again, by another thread perhaps, are no new batch), and
- * events that follow on any thread of the process carry both as arguments. Belongs to no domain.
+ * The program begins this batch of this epoch of its training; both are any integers. Schedules count
+ * steps. A repetition of the same numbers, for example by another thread, is not a new step. Events that
+ * follow on any thread of the process have both numbers as arguments. Belongs to no domain.
  */
 #define PROF_STEP(epoch, batch) PROF_IMPL_STEP(epoch, batch)
 
 /*
  * PROF_CALL(name, expression)
  *
- * Evaluates the expression inside a slice of that name, and yields its value. `name` is any
- * `const char *`; a literal costs less. In C++ the expression stands in a lambda function that is
- * called at once: from C++14 on it yields references as well, and it cannot contain co_await.
+ * Evaluates the expression inside a slice of that name, and has its value. `name` is any `const char *`;
+ * a literal costs less. In C++ the expression is the body of a lambda function that is called at once:
+ * it may have a reference as its value from C++14 on, and cannot contain co_await.
  */
 #define PROF_CALL(name, ...) PROF_IMPL_EXPRESSION(_prof_default, __COUNTER__, name, __VA_ARGS__)
 
@@ -267,15 +287,15 @@ typedef struct prof_domain {
  * prof_scope_push(name)
  * prof_scope_pop()
  *
- * What PROF_ALLOC tells of on this thread meanwhile belongs to the pool "name:pool" in place of
- * "pool"; within another scope, to "outer/name:pool". A PROF_FREE finds the pool by the address,
- * wherever it stands. `name` is any `const char *`. Belongs to no domain. They nest, 32 deep.
+ * Between the two, PROF_ALLOC on this thread uses the pool "name:pool" instead of "pool", and within
+ * another such scope "outer/name:pool". PROF_FREE finds the pool by the address, so it may stand
+ * anywhere. `name` is any `const char *`. Scopes nest, up to 32 deep. They belong to no domain.
  */
 
 /*
  * Markers in a named domain -----------------------------------------------------------------------
  *
- * The same markers. `domain` is the id of a domain which this file defines or declares.
+ * The same markers. `domain` is the id of a domain that this file defines or declares.
  */
 
 #define PROF_BEGIN_IN(domain, ...) PROF_IMPL_BEGIN(_in_##domain, __VA_ARGS__, ~)
@@ -299,55 +319,58 @@ typedef struct prof_domain {
 #define PROF_CALL_IN(domain, name, ...) \
 	PROF_IMPL_EXPRESSION(_in_##domain, __COUNTER__, name, __VA_ARGS__)
 
-/* These two want a domain even without pairs, and `PROF_END_IN(net)` must not ask for a comma. */
+/* These two need a domain even without pairs, and `PROF_END_IN(net)` must not need a trailing comma. */
 #define PROF_END_IN(...) PROF_IMPL_END_IN(__VA_ARGS__, ~)
 #define PROF_FUNCTION_IN(...) PROF_IMPL_FUNCTION_IN(__COUNTER__, __VA_ARGS__, ~)
 
 /*
- * Control: the program steers its own recording. All of these do nothing while nobody records it, and
- * cost what a marker costs that is off. Each is about the calling process alone, whichever thread
- * calls it; children that it forks begin in the state that it is in. They belong to no domain, and
- * may stand wherever a marker may.
+ * Control -----------------------------------------------------------------------------------------
+ *
+ * The program controls its own recording. These functions do nothing while nobody records, and then cost
+ * as much as a marker that is off. Each affects the calling process only, whichever of its threads calls
+ * it; a forked child starts in the state of its parent. They belong to no domain and may stand wherever
+ * a marker may.
  *
  * prof_pause()
  * prof_resume()
- *	From the return of prof_pause() on, no marker of any thread of the process is recorded, until
- *	prof_resume(). Slices that are open stay recorded to their end; those begun meanwhile end
- *	unrecorded. There is no counting: one resume ends any number of pauses. Whoever spoke last
- *	counts, the program or `proftrace ctl`.
+ *	Between the return of prof_pause() and prof_resume(), no marker of any thread of the process is
+ *	recorded. Slices that are already open are recorded to their end; slices that begin during the
+ *	pause are not recorded. Pauses are not counted: one resume ends any number of them. If both the
+ *	program and `proftrace ctl` pause and resume, the last request counts.
  *
  * prof_dump()
- *	Has what was recorded so far written out soon, complete on disk, and goes on; with
- *	`record --flight-recorder` it is what triggers the writing.
+ *	Requests that everything recorded so far is written to disk soon, complete and readable; the
+ *	recording continues. With `record --flight-recorder`, this triggers the writing.
  *
  * prof_stop()
- *	Ends the recording, of all processes in it: no marker of this one is recorded any more, and
- *	the files are finished. It does not wait for that.
+ *	Ends the recording for all recorded processes. Markers of this process are no longer recorded,
+ *	and the files are finished. The function does not wait for that.
  *
  * prof_include_chrome_json(path)
- *	The recording shall contain this Chrome JSON trace, which some other profiler wrote: a
- *	complete file, of at most 255 bytes of path. A relative path begins at the process's current
- *	directory. The file is read when the recording ends.
+ *	Includes a Chrome JSON trace that another profiler wrote: a complete file whose path has at most
+ *	255 bytes. A relative path begins at the current directory of the process. The file is read when
+ *	the recording ends.
  */
 
 /*
  * 3. Objects ======================================================================================
  *
- * What is marked in several places, or started in one function and finished in another, may be an
- * object: defined once at file scope, with its name and all else there is to say about it, and passed
- * to functions by its address. A slice of an object is ended by that object's end only, never by a
- * PROF_END or by another object, and closes nothing else.
+ * An object is a marker with an identity: it is defined once at file scope, with its name and its
+ * options, and functions get its address. Use one if the same thing is marked in several places, or
+ * starts in one function and ends in another. Only the end of an object ends its slice; PROF_END and
+ * other objects do not, and the object ends no other slice.
  *
  * Each definition has three forms:
  *
- *	PROF_TASK(id, domain, "name")		for the file it stands in
- *	PROF_TASK_EXTERN(id, domain, "name")	for all files of the program or library; in one file, or
- *						in a header: equal ids merge
- *	PROF_TASK_DECLARE(id)			declares what another file defined by the second
+ *	PROF_TASK(id, domain, "name")		for this file
+ *	PROF_TASK_EXTERN(id, domain, "name")	for all files of the program or library; in one file or in
+ *						a header: equal ids are merged
+ *	PROF_TASK_DECLARE(id)			declares an object that another file defines by the second
+ *						form
  *
- * `domain` is the id of a domain that the file defines or declares; prof_default is one. An object that
- * is off costs what a marker costs: a load and a branch, and where its definition is not in sight, or
- * is of the second form, one load more.
+ * `domain` is the id of a domain that the file defines or declares, for example prof_default. An object
+ * that is off costs as much as a marker, a load and a branch; and one more load if its definition is
+ * not visible or has the second form.
  */
 
 typedef struct prof_marker prof_marker_t;
@@ -361,19 +384,19 @@ typedef struct prof_counter prof_counter_t;
  *	       [, .instant_on_finish = 1] [, .actions = ...])
  *
  *	prof_marker_start(&id)			opens a slice on the calling thread
- *	prof_marker_finish(&id)			closes the innermost that this marker opened there
+ *	prof_marker_finish(&id)			closes the innermost slice that this marker opened there
  *	PROF_MARKER_SCOPE(&id)			a slice to the end of the block, like PROF_SCOPE
  *	prof_marker_instant(&id)		a moment of the process
- *	prof_marker_mark(&id, scope)		a moment of what `scope` says, below
+ *	prof_marker_mark(&id, scope)		a moment of what `scope` says, see below
  *	prof_marker_counter(&id, key, value [, key, value]...)
- *						up to six series of a counter of that name
+ *						up to six series of a counter with the marker's name
  *
- * Options stand in this order. `.categories`: what it belongs to besides its domain, separated by
- * commas. `.instant_on_start`, `.instant_on_finish`: marks a moment besides. `.actions`: in which phases
- * of a schedule it is recorded, all without.
+ * The options must be in this order. `.categories`: further categories besides the domain, separated by
+ * commas. `.instant_on_start`, `.instant_on_finish`: also emit an instant at the start or finish.
+ * `.actions`: the phases of a schedule in which the marker is recorded; all, if the option is missing.
  *
- * To start a marker twice on one thread without a finish is a mistake: both slices are kept, and an
- * instant says so. PROF_MARKER_SCOPE may be entered again.
+ * Starting a marker twice on one thread without finishing it is a mistake: both slices are kept, and an
+ * instant reports it. PROF_MARKER_SCOPE may be entered again.
  */
 #define PROF_MARKER(id, domain, ...) \
 	PROF_IMPL_NEED_LISTED(__COUNTER__, prof_begin_in_##domain, __VA_ARGS__, )	\
@@ -392,8 +415,10 @@ typedef struct prof_counter prof_counter_t;
 #define PROF_ON_ACTIVE 2
 #define PROF_ON_ACTIVE_AND_SAVE 4
 
-/* Whose moment a mark is. The last two are drawn on the thread, with an argument that says in which
- * task, or in which other marker's slice, it was: the innermost one that is open there. */
+/*
+ * Where an instant belongs. The last two are drawn on the thread, with an argument that names the
+ * innermost open task, or the innermost open slice of another marker.
+ */
 #define PROF_SCOPE_THREAD 0
 #define PROF_SCOPE_PROCESS 1
 #define PROF_SCOPE_GLOBAL 2
@@ -406,7 +431,7 @@ typedef struct prof_counter prof_counter_t;
  *	prof_task_start(&id)
  *	prof_task_stop(&id)
  *
- * A piece of work on one thread. Tasks nest, in themselves too.
+ * A piece of work on one thread. Tasks nest, also within themselves.
  */
 #define PROF_TASK(id, domain, name) \
 	PROF_IMPL_SLICE(PROF_IMPL_PRIVATE, task, PROF_OBJECT_TASK, id, _in_##domain, name)
@@ -420,7 +445,7 @@ typedef struct prof_counter prof_counter_t;
  *	prof_event_start(&id)
  *	prof_event_stop(&id)
  *
- * The same without a domain of its own: it belongs to the built-in one.
+ * A task in the built-in domain.
  */
 #define PROF_EVENT(id, name) \
 	PROF_IMPL_SLICE(PROF_IMPL_PRIVATE, event, PROF_OBJECT_EVENT, id, _in_prof_default, name)
@@ -434,10 +459,11 @@ typedef struct prof_counter prof_counter_t;
  *	prof_frame_start(&id)
  *	prof_frame_stop(&id)
  *
- * What the program does over and over. A frame belongs to the process: it may stop on another thread
- * than it started on, and start before the last one has stopped (they then stop in the order they
- * started in). Frames become slices on a track of their own, numbered 1, 2, 3, ... from the first one
- * recorded, and a counter "name rate": one over the time between two starts, in Hz.
+ * Work that the program repeats, for example a frame of a video. A frame belongs to the process: it may
+ * stop on another thread than it started on, and may start before the previous one has stopped (they
+ * then stop in the order in which they started). Frames become slices on a track of their own, numbered
+ * 1, 2, 3, ... from the first recorded one, and a counter "name rate" in Hz: the reciprocal of the time
+ * between two starts.
  */
 #define PROF_FRAME(id, domain, name) PROF_IMPL_FRAME(PROF_IMPL_PRIVATE, id, _in_##domain, name)
 #define PROF_FRAME_EXTERN(id, domain, name) PROF_IMPL_FRAME(PROF_IMPL_SHARED, id, _in_##domain, name)
@@ -451,8 +477,8 @@ typedef struct prof_counter prof_counter_t;
  *	prof_counter_decrement(&id, by)
  *	int64_t prof_counter_value(&id)
  *
- * A number that the program counts with: atomic, and kept whether or not anyone traces (and with
- * PROFTRACE_DISABLE). Each change is a sample of the counter of that name.
+ * An atomic number that the program counts with. It has its value whether or not somebody records, and
+ * with PROFTRACE_DISABLE too. Each change becomes a sample of the counter of that name.
  */
 #define PROF_COUNTER_OBJECT(id, domain, name, initial) \
 	PROF_IMPL_COUNTER_OBJECT(PROF_IMPL_PRIVATE, id, _in_##domain, name, initial)
@@ -461,7 +487,9 @@ typedef struct prof_counter prof_counter_t;
 #define PROF_COUNTER_OBJECT_DECLARE(id) PROF_IMPL_DECLARE_OBJECT(prof_counter_t, id)
 
 /*
- * Objects that are made at run time, for names that only the running program knows:
+ * Objects made at run time ------------------------------------------------------------------------
+ *
+ * For names that only the running program knows:
  *
  *	prof_domain_get(name)
  *	prof_task_get(domain, name)
@@ -471,17 +499,19 @@ typedef struct prof_counter prof_counter_t;
  *	prof_marker_get(name, categories)
  *	prof_marker_get_in(domain, name, categories, instants, actions)
  *
- * Each returns the object of that name in that domain, for the functions above: the same one at each call with the
- * same arguments, on every thread. It is made at the first call and stays for good. `domain` is what
- * prof_domain_get() returned, or NULL for the built-in one, to which those without belong. `categories` may be
- * NULL; `instants` is any of PROF_INSTANT_ON_START and PROF_INSTANT_ON_FINISH, `actions` as above, 0 for all.
+ * Each function returns the object with that name in that domain, for use with the functions above. Calls with
+ * the same arguments return the same object, on every thread. The first call makes the object; it is never freed.
+ * `domain` is the result of prof_domain_get(), or NULL for the built-in domain, to which objects without a domain
+ * argument belong. `categories` may be NULL; `instants` is any of PROF_INSTANT_ON_START and PROF_INSTANT_ON_FINISH;
+ * `actions` is as above, 0 for all.
  *
- * Finding one takes as long among a million as among ten, but longer than a mark that is off: keep what they
- * return. They allocate, and are not for signal handlers; where there is no memory they return an object named
- * "(no memory)". An executable and each of its libraries have their own; to a tracer those of one name are one.
+ * Finding an object takes the same time among ten as among a million, but longer than a marker that is off: keep
+ * the result. The functions allocate, so signal handlers must not call them. Without memory they return an object
+ * named "(no memory)". Each executable and library has objects of its own; a tracer shows those with the same name
+ * as one.
  *
- * Domains that are made at run time share one semaphore: prof_domain_is_enabled() says whether someone records any
- * of them. -D selects among them as among others.
+ * All domains made at run time share one semaphore: prof_domain_is_enabled() says whether somebody records any of
+ * them. `record -D` selects among them as among all domains.
  */
 typedef struct prof_runtime_domain prof_runtime_domain_t;
 
@@ -489,6 +519,8 @@ typedef struct prof_runtime_domain prof_runtime_domain_t;
 #define PROF_INSTANT_ON_FINISH 2
 
 /*
+ * Arguments made at run time ----------------------------------------------------------------------
+ *
  * Marks whose name, keys and number of arguments only the running program knows:
  *
  *	prof_begin_args(domain, name, args, n)
@@ -502,11 +534,11 @@ typedef struct prof_runtime_domain prof_runtime_domain_t;
  *	prof_scope_begin_args(domain, token, name, args, n)
  *	prof_scope_end_args(domain, token, args, n)
  *
- * `args` are `n` pairs of a key and a value, made by prof_arg_int(key, value) and its like. Everything is read
- * before they return. An event keeps 32 arguments, and the rest is counted; more than three cost another mark for
- * each two. A counter has as many series as there are, three for each mark; for `record --stats-only` they are
- * one. An end closes the innermost of these slices of its domain on the thread; PROF_END does so as well
- * for those of the built-in domain.
+ * `args` are `n` pairs of a key and a value, made by prof_arg_int(key, value) and similar functions. All data is
+ * read before the function returns. An event keeps 32 arguments; the number of others is recorded. A mark carries
+ * three arguments; each two more cost another mark. A counter has one series for each argument, three for each
+ * mark; `record --stats-only` counts them as one series. An end closes the innermost of these slices of its domain
+ * on the thread; for the built-in domain PROF_END does so too.
  */
 typedef struct prof_arg {
 	const char *key;
@@ -515,61 +547,63 @@ typedef struct prof_arg {
 } prof_arg_t;
 
 /*
- * C++ has guards, which start what they are given and end it when they go, or before by finish():
+ * Guards for C++ ----------------------------------------------------------------------------------
+ *
+ * A guard starts an object, and ends it in its destructor or earlier by finish():
  *
  *	proftrace::marker_scope work(id);	task_scope, event_scope, frame_scope
  *	proftrace::memory_scope scope("name");	prof_scope_push and prof_scope_pop
  *
- * All but the last may be moved, and made without anything to be moved into: the slice goes along, and
- * ends with the guard it ended up in. Frames may go to another thread; slices of threads have to end
- * where they began, and each after those that began inside of it.
+ * All but the last may be moved and default-constructed: the slice moves along, and ends with the guard that owns
+ * it. Frames may move to another thread. Slices of threads must end on the thread where they began, after the
+ * slices that began inside them.
  */
 
 /*
  * 4. The binary interface =========================================================================
  *
- * For those who write tracers. Marked programs outlive the tracers of their day, so nothing below
- * changes its meaning: what is new gets a new number, or a new version of the note. Everything is
- * found in the ELF file; nothing in the program's memory needs to be read to attach to it.
+ * This section is for authors of tracers. Marked programs are older and newer than their tracers, so
+ * nothing below changes its meaning: a new feature gets a new number, or a new version of the note.
+ * Everything is in the ELF file; a tracer attaches without reading the memory of the program.
  *
  * Stubs. For each domain and each kind of marker there is one function, the stub, in each executable
  * or library that uses the domain: symbol prof_<kind>_<id>, hidden, weak. Every marker of that kind
  * calls it, as a C function with six arguments in the registers of the platform's calling convention:
  *
- *	1  name    const char *, or NULL where the kind has none
- *	2  meta    uint64_t: what the others are
+ *	1  name    const char *, or NULL if the kind has no name
+ *	2  meta    uint64_t: describes the other arguments
  *		   bits 0-3	number of key-value pairs, 0 to 6
  *		   bits 4-7	type of `a` (counters), else 0
  *		   bits 8+4i	4 bits: type of the value of pair i, 0 <= i < 6
- *		   bit 32	PROF_META_NAME_DYNAMIC: the name is no constant of the ELF file; copy
+ *		   bit 32	PROF_META_NAME_DYNAMIC: the name is not a constant of the ELF file; copy
  *				it now
  *		   bit 33	PROF_META_HAS_STRINGS: some value is a string
  *		   bit 34	PROF_META_IN_REGISTERS: one or two pairs, whose values are `b` and
  *				`values` themselves
- *		   bit 35	PROF_META_HAS_CATEGORIES: `b` is a const char *, of what the mark
- *				belongs to besides its domain, separated by commas; a constant or
- *				not as the name is. Never with bit 34
- *		   bits 40-43	instants: their scope, PROF_SCOPE_THREAD and so on; take one that
- *				you do not know for the thread
- *		   bits 44-47	what kind of object it is: 0 none, 1 marker, 2 task, 3 frame, 4
- *				event, 5 counter; take one that you do not know for none. An
- *				instant of 6 is none, but has the first arguments of the thread's
- *				next mark: the first of both has an empty key and the same number
+ *		   bit 35	PROF_META_HAS_CATEGORIES: `b` is a const char *, the categories of the
+ *				mark besides its domain, separated by commas; it is a constant if
+ *				the name is one. Never with bit 34
+ *		   bits 40-43	instants: their scope, PROF_SCOPE_THREAD and so on; treat an unknown
+ *				one as the thread
+ *		   bits 44-47	the kind of object: 0 none, 1 marker, 2 task, 3 frame, 4 event,
+ *				5 counter; treat an unknown one as none. An instant of 6 is not an
+ *				event: it has the first arguments of the next mark of the thread;
+ *				the first argument of both has an empty key and the same number
  *		   bits 48-50	phases of a schedule in which it is not recorded: warmup, active,
  *				active and save
  *		   others	0; ignore them
- *	3  a       uint64_t, by kind
- *	4  b       uint64_t, by kind
- *	5  keys    const char *: the pairs' keys in order, each with a NUL: "key1\0key2\0"; or NULL: then
- *		   every other pair is a string and the key of the one that follows it
- *	6  values  const uint64_t *: the pairs' values in order; or 0; see bit 34
+ *	3  a       uint64_t, depends on the kind
+ *	4  b       uint64_t, depends on the kind
+ *	5  keys    const char *: the keys of the pairs in order, each with a NUL: "key1\0key2\0". NULL:
+ *		   every other pair is a string, which is the key of the pair that follows it
+ *	6  values  const uint64_t *: the values of the pairs in order; or 0; see bit 34
  *
- * Name and keys are constants of the ELF file that holds the stub, at a fixed distance from it, unless
- * meta says otherwise. Their first and last bytes have just been read, so they are in memory. Strings
- * among the values are as the program passes them, possibly NULL. `values` is gone when the stub
- * returns.
+ * Name and keys are constants of the ELF file that contains the stub, at a fixed distance from it,
+ * unless meta says otherwise. The marker has just read their first and last bytes, so they are in
+ * memory. Strings among the values are what the program passes, and may be NULL. `values` is invalid
+ * after the stub returns.
  *
- * Types of values, and what their 64 bits are:
+ * Types of values, and the meaning of their 64 bits:
  *
  *	0  none
  *	1  a signed integer, sign-extended
@@ -579,7 +613,7 @@ typedef struct prof_arg {
  *	5  a bool: 0 or 1
  *	6  a pointer
  *
- * Kinds, by number and word, and what they carry besides pairs:
+ * Kinds, with number, word, and arguments besides pairs:
  *
  *	 1  begin	name, a = token		 6  async_end	name, a = id
  *	 2  end		a = token		 7  flow_out	a = id
@@ -593,113 +627,126 @@ typedef struct prof_arg {
  *	35  resume				40  scope_pop
  *	36  dump
  *
- * A free whose b is UINT64_MAX begins a PROF_REALLOC: what is at `a` is free when the next alloc of the thread says
- * so, unless that one's pointer is 0 and its size is not. Until then others may have got the address.
+ * A free whose b is UINT64_MAX begins a PROF_REALLOC. The next alloc of the thread confirms that the memory
+ * at `a` is free, unless the pointer of that alloc is 0 and its size is not. Until then another thread may
+ * have got the address.
  *
- * A counter whose meta gives its `a` no type has its series in the pairs. The token tells which begin
- * an end belongs to: the innermost open one of the thread with that token. PROF_BEGIN and PROF_END
- * have 0, which is another one for each domain of another name; a scope has one that no other open slice of the process has; an object started twice has the
- * same. Frames are async_begin and async_end: `id` is their token, and the end belongs to the first
- * begin that is open. The ends of objects carry nothing but it, frames' also the name. Kinds from 32
- * on belong to the control site, which is not a domain's: its name is empty, its id prof_control, its
- * semaphore its own. Kinds 48 and 49 are below, at Batches.
+ * A counter without a type for `a` in meta has its series in the pairs.
  *
- * Probe sites. In a stub the places for a probe are a one-byte nop on x86-64 (any nop on arm64), the breakpoint
- * nop, and on x86-64 after it a ten-byte nop, the optimised nop: kernels that optimise a uprobe on a
- * ten-byte nop take it, others refuse it. Probe one of them, or every hit counts twice. The notes say
- * where they are. Decide by the file, never by the bytes in memory: a kernel that was there before
- * may have left them changed.
+ * The token says to which begin an end belongs: the innermost open begin of the thread with that token.
+ * PROF_BEGIN and PROF_END have token 0, which is a different token in each domain with another name. A scope
+ * has a token that no other open slice of the process has. An object that is started twice has the same
+ * token both times. Frames are async_begin and async_end: `id` is their token, and an end belongs to the
+ * oldest open begin. The ends of objects have no arguments but the token; frames also have the name.
  *
- * Semaphores. Markers are on while the 4-byte object prof_domain_<id> in the writable section .probes
- * is not zero. It is two adjacent counters, uint16_t each: at the lower address `exact`, the USDT
- * semaphore of all stubs of the domain; above it `batch`, that of batch mode. Let the kernel count
- * (ref_ctr_offset), so that several tracers get along and none leaves a semaphore on that has died.
+ * Kinds from 32 on belong to the control site, which is not a domain: its name is empty, its id is
+ * prof_control, and it has its own semaphore. Kinds 48 and 49 are described at "Buffers".
  *
- * Notes. Each stub comes with two ELF notes. The first, in .note.stapsdt, is the one USDT tools know:
- * the breakpoint nop, provider = domain id, name = the kind's word, semaphore = exact, six arguments. It
- * is not loaded, and `strip` may remove it. The second, in the loaded section .note.proftrace, stays.
- * Its owner is "proftrace", its type 1 the version of this interface, its description, unaligned:
+ * Probe sites. A stub has two places for a probe. The breakpoint nop is a one-byte nop on x86-64, and any
+ * nop on arm64. On x86-64 the optimised nop follows it, a ten-byte nop: kernels that optimise a uprobe on
+ * a ten-byte nop accept a probe there, others reject it. Attach to one of them only, or every hit counts
+ * twice. The notes say where they are. Rely on the file, never on the bytes in memory: a kernel may have
+ * left them changed.
+ *
+ * Semaphores. The markers of a domain are on while the 4-byte object prof_domain_<id> in the writable
+ * section .probes is not zero. It consists of two counters of type uint16_t: `exact` at the lower address
+ * is the USDT semaphore of all stubs of the domain; `batch` above it is that of batch mode. Let the kernel
+ * increment them (ref_ctr_offset): then several tracers work at the same time, and one that dies leaves no
+ * semaphore on.
+ *
+ * Notes. Each stub has two ELF notes. The first, in .note.stapsdt, is for USDT tools: the breakpoint nop,
+ * provider = domain id, name = the word of the kind, semaphore = exact, six arguments. It is not loaded,
+ * and `strip` may remove it. The second, in the loaded section .note.proftrace, remains. Its owner is
+ * "proftrace", its type 1 is the version of this interface, and its description, unaligned, is:
  *
  *	s64	address of the stub minus the address of this field
  *	s64	address of the semaphore minus the address of this field
  *	u16	kind
  *	u8	offset of the breakpoint nop in the stub
- *	u8	offset of the optimised nop in the stub, 255 without
- *	u32	flags: bit 0 the markers can batch; others 0, ignore them
- *	...	name of the domain, with a NUL; then perhaps more, in later versions
+ *	u8	offset of the optimised nop in the stub, 255 if there is none
+ *	u32	flags: bit 0 the markers support batch mode; others 0, ignore them
+ *	...	name of the domain, with a NUL; later versions may append fields
  *
- * Link-time optimisation may write a note twice: count a probe site by its offset in the file.
+ * Link-time optimisation may write a note twice: count a probe site once for each offset in the file.
  *
- * Names. The section .debug_proftrace, which is not loaded and which `strip` removes (only in one of that name do
- * linkers allow for functions that they have dropped), has three words for each
- * marker whose name is a literal, and for each object: an address in the code of its function, that of the stub
- * that it calls (to begin with), and that of its name. Several may say the same. Where the first is not in the
- * code of the file the linker has dropped the function, and the others mean nothing.
+ * Names. The section .debug_proftrace is not loaded, and `strip` removes it. (Only in sections with names
+ * like this do linkers accept references to functions that they have dropped.) It has three words for each
+ * object and each marker whose name is a literal: an address in the code of its function, the address of
+ * the stub that it calls first, and the address of its name. Several entries may be equal. If the first
+ * address is not in the code of the file, the linker has dropped the function; ignore the entry.
  *
- * Domains that are made at run time have the stubs of one domain, whose id is prof_runtime and whose name is
- * "(run time)". The first category of their marks is the domain that they belong to.
+ * Domains that are made at run time share the stubs of one domain, whose id is prof_runtime and whose name
+ * is "(run time)". The first category of their marks is the domain to which they belong.
  *
- * Batches. Where `batch` is on, a mark goes into a buffer of its thread, and the kernel is entered only
- * when that is full: kind 48 hands it over, with its address as a, and as b 0 full, 1 new and nothing
- * in it yet, 2 one event only, in a buffer of that size on the stack, past one that cannot be used at
- * the moment; its time is 0 where its thread has no buffer; 4 a buffer, of any thread, of a library that is
- * about to be unloaded, after which there is none: take what is complete. As a program ends there may be
- * some of these as well, and their threads go on in them. The probe must have copied it when it returns.
- * Kind 49 is called by nobody: it is there so that a probe can turn `batch` of its domain on, its semaphore.
+ * Buffers. While `batch` is on, a mark goes into a buffer of its thread, and the kernel is entered only to
+ * hand the buffer over: by kind 48, with the address of the buffer as `a`, and as `b`
  *
- * The buffers are in the file itself, at prof_batches, in zero pages that nobody touches before: a
- * marker makes no system call to get one, so that no program can have forbidden it (seccomp(2)). First
- * come 128 words that say whose they are: the thread pointer of a thread, or 0. From 4096 on come the
- * buffers, 32768 bytes each. A thread takes that of an earlier thread with its own thread pointer, which
- * must have ended, or the first that is nobody's. What the earlier one left there is dropped: read it
- * when a thread ends. A thread that finds none sends each mark by itself (b is 2).
+ *	0  it is full
+ *	1  it is new and empty
+ *	2  one event only, in a buffer of that size on the stack, because the buffer of the thread cannot be
+ *	   used at the moment. Its time is 0 if the thread has no buffer
+ *	4  a buffer of any thread, of a library that is about to be unloaded; afterwards the buffer does not
+ *	   exist: read the complete events. When a program ends there may be some of these as well, and
+ *	   their threads continue to use them
  *
- * A forked child has a copy of its parent's buffer, with its parent's events, and goes on in there:
- * remember at the fork how far the buffer of the thread that forks was filled. Nobody tells of it again,
- * nor of those that a tracer before has seen. Only the processor's counter is read, which must not be
- * forbidden (PR_SET_TSC, SECCOMP_MODE_STRICT). A buffer begins with
+ * The probe must have copied the buffer when it returns. Kind 49 is never called: a probe there increments
+ * `batch` of its domain.
+ *
+ * The buffers are in the file itself, at prof_batches, in zero pages that are not touched before. So no
+ * marker needs a system call to get a buffer, which seccomp(2) might forbid. The first 128 words contain
+ * the owners: the thread pointer of a thread, or 0. The buffers follow from offset 4096 on, 32768 bytes
+ * each. A thread takes the buffer of an earlier thread with the same thread pointer, which must have
+ * exited, or else the first one without an owner. It discards what the earlier thread left: read a buffer
+ * when its thread exits. A thread that finds no buffer sends each mark by itself (b is 2).
+ *
+ * A forked child has a copy of its parent's buffer, with the parent's events, and continues in it. So
+ * remember at the fork how far the buffer of the forking thread was filled. The buffer is not announced
+ * again, neither after a fork nor to a tracer that comes later. The only clock that is read is the
+ * processor's counter, which must not be forbidden (PR_SET_TSC, SECCOMP_MODE_STRICT). A buffer begins with
  *
  *	u32	0
  *	u32	version of the layout, 3
- *	u32	bits 0-19 bytes used, these 64 included, for a moment more than there are; above, not 0
- *		while it is being handed over and emptied
- *	u32	bytes in all
- *	u32	bits 0-15 words (8 bytes) of complete events, bits 16-31 complete events
+ *	u32	bits 0-19: bytes used, including these 64; for a moment more than the size of the buffer.
+ *		The bits above are not 0 while the buffer is handed over and emptied
+ *	u32	size of the buffer in bytes
+ *	u32	bits 0-15: words (8 bytes) of complete events; bits 16-31: number of complete events
  *	u32	0
- *	u64	bytes of events that were in it before: an event's place in the stream of all
- *	u64	events that were in it before
- *	u32	turn: another number for each thread that has it, odd while one prepares it
- *	u32	events sent past it since it was emptied; from 64 on its thread has left it for good
+ *	u64	bytes of all earlier events in it: with these, each event has a position in one stream
+ *	u64	number of all earlier events in it
+ *	u32	turn: a different number for each thread that owns it; odd while a thread prepares it
+ *	u32	events sent without it since it was emptied; from 64 on its thread no longer uses it
  *	u64	thread pointer of its thread
  *	u64	address of the stub that hands it over
  *	...	events
  *
- * An event is 3 to 255 words, and complete when its first is not 0, which is written last, or when it
- * goes by itself:
+ * An event has 3 to 255 words. It is complete when its first word, which is written last, is not 0, or when
+ * it comes without a buffer:
  *
- *	u64	time: of the processor's counter, TSC or CNTVCT_EL0
- *	s32	distance of the name from the stub, the high half; u32 low half of the stub's address
+ *	u64	time of the processor's counter, TSC or CNTVCT_EL0
+ *	s32	in the high half, distance of the name from the stub; in the low half, u32, the low half of
+ *		the stub's address
  *	u64	bits 0-50 of meta; bit 52: `a` follows; bit 53: the keys are near; bit 54: `b` follows;
  *		bits 56-63: words of the event
- *	u64	a, where bit 52 says so; else 0
- *	u64	b, where bit 54 says so; else 0. Of categories their distance from the stub, or length
- *	u64	where the name is dynamic: its length
- *	u64	where there are pairs, whose keys are not near: distance of the keys from the stub, in the
+ *	u64	a, if bit 52 is set; otherwise it is 0
+ *	u64	b, if bit 54 is set; otherwise it is 0. For categories, their distance from the stub, or
+ *		their length
+ *	u64	if the name is dynamic: its length
+ *	u64	if there are pairs and the keys are not near: distance of the keys from the stub, in the
  *		low half
- *	u64...	the pairs' values, of strings the length
+ *	u64...	the values of the pairs; for strings, their lengths
  *	...	the bytes of a dynamic name, of its categories, of the strings
  *
- * So most events take 3 words, and one more for each value. Where bit 53 says so, there are one or two
- * pairs without strings, of meta's bits 16-39 bit 34 alone is set, and in their place stands how far
- * behind the name the keys are, plus 2^23; where the name is NULL, how far behind the stub.
+ * So most events have 3 words, and one more for each value. If bit 53 is set, there are one or two pairs
+ * without strings, and only bit 34 of bits 16-39 of meta is set. These bits then hold the distance from the
+ * name to the keys behind it, plus 2^23; if the name is NULL, from the stub.
  *
- * Distances are 0 for NULL and -2^31 for what is too far away. Of lengths, bit 63 says that there is
- * more than was kept, bit 61 that it is NULL. Where a signal handler marks while another mark is being
- * written, its event stands behind that one and has the earlier time. The note of kind 48 goes on, after
- * the name of the domain, with
+ * Distances are 0 for NULL and -2^31 if they do not fit. In lengths, bit 63 says that the string was cut,
+ * and bit 61 that it is NULL. If a signal handler marks while another mark is being written, its event
+ * follows that one and has the earlier time. The note of kind 48 continues, after the name of the domain,
+ * with
  *
  *	s64	address of prof_batches minus the address of this field
- *	u32	version of the layout; where it is missing, 1
+ *	u32	version of the layout; 1 if it is missing
  */
 
 #define PROF_VALUE_INT 1
@@ -727,8 +774,12 @@ typedef struct prof_arg {
 /*
  * 5. Implementation ===============================================================================
  *
- * Nothing below is for use outside this file. Functions that must not be inlined are declared inline all
- * the same: without, gcc has them in every file where it does not optimise, used or not.
+ * Nothing below is for use outside this file.
+ *
+ * 5.1 Compilers and languages ---------------------------------------------------------------------
+ *
+ * Functions that must not be inlined are nevertheless declared inline: otherwise gcc without optimisation
+ * puts them into every file, used or not.
  */
 #ifdef __GNUC__
 #pragma GCC diagnostic push
@@ -755,7 +806,7 @@ template <class To> inline To cast(void *p)
 {
 	return static_cast<To>(p);
 }
-/* As the type of an expression: a variable's would be no reference. */
+/* A template of types, because the type of a variable is not a reference; decltype of an expression is. */
 template <class T> struct is_literal {
 	static constexpr bool value = false;
 };
@@ -775,18 +826,18 @@ template <decltype(sizeof(0)) N> struct is_literal<const char (&)[N]> {
 #define PROF_IMPL_CODE_ADDRESS(function) ((uintptr_t)&function)
 #endif
 
-/* A domain may be declared any number of times. */
+/* A domain may be declared any number of times, and -Wredundant-decls would warn. */
 #define PROF_IMPL_QUIET_ABOUT_AGAIN						\
 	_Pragma("GCC diagnostic push")						\
 	_Pragma("GCC diagnostic ignored \"-Wredundant-decls\"")
 #define PROF_IMPL_LOUD _Pragma("GCC diagnostic pop")
 
-/* A mistake in the use of a marker, in one line. */
+/* A mistake in the use of a marker becomes one readable line. */
 #ifdef __cplusplus
 #define PROF_IMPL_REQUIRE(condition, message) static_assert(condition, message)
 #define PROF_IMPL_IS_LITERAL(s) ::prof_impl::is_literal<decltype(s)>::value
 #else
-/* In old C some C libraries have a macro of that name, which says nothing: not before a `(`. */
+/* Before C11 some C libraries define a macro of that name, which hides the message; not in front of `(`. */
 #define PROF_IMPL_REQUIRE(condition, message) \
 	__extension__ _Static_assert PROF_IMPL_NOTHING()(condition, message)
 #define PROF_IMPL_NOTHING()
@@ -811,18 +862,20 @@ template <decltype(sizeof(0)) N> struct is_literal<const char (&)[N]> {
 #define PROF_IMPL_JOIN_(a, b) a##b
 
 /*
- * Stubs as C sees them. A stub has a symbol, prof_begin_net, and up to two names in C:
+ * 5.2 Stubs as C sees them ------------------------------------------------------------------------
  *
- *	prof_begin_in_net	of the explicit form, tied to the symbol by an asm label;
- *	prof_begin_prof_default	what this file's markers call. It has no label, so it means the symbol
- *				of that name, until PROF_DEFAULT_DOMAIN declares it once more with the
- *				label of another. Both compilers allow that before the first use, so
+ * A stub has a symbol, prof_begin_net, and up to two names in C:
+ *
+ *	prof_begin_in_net	for the explicit form, bound to the symbol by an asm label;
+ *	prof_begin_prof_default	for the markers of this file. It has no label, so it means the symbol of
+ *				that name, until PROF_DEFAULT_DOMAIN declares it again with the label of
+ *				another symbol. Both compilers permit that before the first use, so
  *				nothing in this header may use it outside a macro.
  *
- * That is why markers pass `_in_net` or `_prof_default` around: it is what follows `prof_begin` and
- * `prof_domain` in the C names.
+ * Therefore markers pass on `_in_net` or `_prof_default`: the end of the C names that begin with
+ * `prof_begin` and `prof_domain`.
  *
- * The functions are cold, so that the compiler moves the call and all that prepares it out of the way.
+ * The functions are cold, so that the compiler moves the call and its preparation out of the way.
  */
 #ifdef __cplusplus
 extern "C" {
@@ -844,7 +897,7 @@ typedef void prof_stub_t(const char *name, uint64_t meta, uint64_t a, uint64_t b
 #define PROF_IMPL_DECLARE_DEFAULT_STUB(number, kind, id, name)			\
 	PROF_IMPL_C prof_stub_t prof_##kind##_prof_default PROF_IMPL_STUB_ATTRIBUTES;
 
-/* The kinds that each domain has a stub for, and those of the control site, with their numbers. */
+/* The kinds for which each domain has a stub, and those of the control site, with their numbers. */
 #define PROF_IMPL_EACH_KIND(DO, id, name)					\
 	DO(1, begin, id, name)							\
 	DO(2, end, id, name)							\
@@ -867,7 +920,7 @@ typedef void prof_stub_t(const char *name, uint64_t meta, uint64_t a, uint64_t b
 	DO(39, scope_push, id, name)						\
 	DO(40, scope_pop, id, name)
 
-/* Refuses a name that is not made of string literals: only those can be pasted to another one. */
+/* Rejects a name that does not consist of string literals: only these can be concatenated. */
 #define PROF_IMPL_CHECK_NAME(id, name) PROF_IMPL_C const char prof_name_of_##id[sizeof("" name)];
 
 #if PROF_IMPL_OFF
@@ -885,14 +938,17 @@ typedef void prof_stub_t(const char *name, uint64_t meta, uint64_t a, uint64_t b
 #define PROF_IMPL_IS_ENABLED(domain) prof_impl_is_enabled(domain)
 
 /*
- * What all files of a program share: the stubs of the built-in domain and of the control site, and what
- * batches take. It is assembly in section groups, of which the linker keeps one. So that a file which has
- * no marker has nothing of it, it stands in a function, prof_impl_shared, that nobody calls: a marker
- * names it as an operand of an empty assembly statement, and the compiler leaves it out where nobody does.
+ * 5.3 Stubs as the assembler sees them ------------------------------------------------------------
  *
- * Assemblers that keep track of one function at a time (clang's, before 15) must not find another one's
- * unwinding rules within it: ours ends before, and goes on after that. It calls something that might throw,
- * since otherwise it may have none.
+ * All files of a program share the stubs of the built-in domain and of the control site, and the code of
+ * batch mode. These are assembly in section groups, of which the linker keeps one. A file without a
+ * marker must get none of this. So the assembly is in a function that is never called, prof_impl_shared:
+ * a marker names it as an operand of an empty assembly statement, and without a marker the compiler
+ * omits the function.
+ *
+ * Assemblers that can handle only one function at a time (clang's before 15) must not find the unwinding
+ * rules of another function inside it: this function interrupts its own before the assembly and resumes
+ * them after it. It calls something that might throw, because otherwise it may have no such rules.
  */
 #if defined(__x86_64__)
 #define PROF_IMPL_SYMBOLIC "i"
@@ -910,7 +966,7 @@ typedef void prof_stub_t(const char *name, uint64_t meta, uint64_t a, uint64_t b
 typedef void prof_impl_uncalled_t(void);
 PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody);
 #define PROF_IMPL_NEED __asm__ volatile("" : : PROF_IMPL_SYMBOLIC(&prof_impl_shared))
-/* At file scope; the second for an object, whose name and stub it lists. */
+/* At file scope. The second form is for objects, and lists their names and stubs. */
 #define PROF_IMPL_NEED_SHARED(n)						\
 	static __attribute__((used, cold)) void PROF_IMPL_JOIN(prof_impl_needs_, n)(void)	\
 	{									\
@@ -936,24 +992,24 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 }
 
 /*
- * Stubs as the assembler sees them; section 4 describes the result. Each lies with its notes in a
- * section group named after it: the linker keeps one of equal groups, and drops a group as a whole.
- * The .ifndef does the same within one file, where link-time optimisation may bring several together.
+ * Section 4 describes the result. Each stub is with its notes in a section group that has its name: the
+ * linker keeps one of equal groups, and drops a group as a whole. The .ifndef does the same within one
+ * file, because link-time optimisation may combine several files.
  *
- * The probe sites. A uprobe on the one-byte nop is a breakpoint on every kernel. From some version on the
- * kernel turns a probe on the ten-byte nop into a call, which is faster, provided that the nop lies in
- * one page: hence the alignment. The five-byte nop must not occur: kernel 6.18 replaces it by a call
- * that overwrites the caller's red zone and kills forked children.
+ * Probe sites. A uprobe on the one-byte nop is a breakpoint on every kernel. Newer kernels turn a uprobe
+ * on the ten-byte nop into a call, which is faster, provided that the nop is within one page; hence the
+ * alignment. There must be no five-byte nop: kernel 6.18 replaces it by a call that overwrites the red
+ * zone of the caller and kills forked children.
  *
- * Before its probe sites a domain's stub tests the upper half of its semaphore: where that is on, the mark
- * goes into the thread's batch, by prof_batch_mark, and from there to the probe sites only if the lower half
- * is on as well. The control site's stubs have probe sites alone.
+ * Before its probe sites the stub of a domain tests the upper half of the semaphore. If that is on, the
+ * mark goes into the buffer of the thread, by prof_batch_mark, and to the probe sites only if the lower
+ * half is on too. The stubs of the control site have probe sites only.
  *
- * arm64 code may be built to allow indirect calls only to landing pads (BTI), and linkers reach far
- * functions by indirect ones: hint 34 is that pad, and a nop to processors without.
+ * arm64 code may be built to permit indirect calls only to landing pads (BTI), and linkers reach distant
+ * functions by indirect calls. hint 34 is such a landing pad, and a nop on processors without BTI.
  *
- * What follows the last jump is never executed. It makes the bytes of each stub unique, because linkers
- * that fold identical code (lld, gold) would otherwise leave one address for several probes.
+ * The bytes after the last jump are never executed. They make the bytes of each stub unique, because
+ * linkers that fold identical code (lld, gold) would otherwise give several probes one address.
  */
 #if defined(__x86_64__)
 #define PROF_IMPL_ASM_PAD ""
@@ -962,7 +1018,7 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	"	nop\n"								\
 	"	.byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\n"		\
 	"	ret\n"
-/* In bytes, which have one spelling (-masm) and one length. In front of each, what it is. */
+/* As bytes, because these have one spelling (-masm) and one length. Each has its instruction in front. */
 #define PROF_IMPL_ASM_CODE(stub, id)						\
 	/* though nobody calls it */						\
 	PROF_IMPL_ASM_WANTS("prof_batch_on_" id)				\
@@ -1027,9 +1083,10 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	PROF_IMPL_DEFINE_BATCH_ON(id, name)
 
 /*
- * Semaphores begin a page. lld puts what is read-only after relocation, which lies before them, and all other data into
- * two mappings that may share a page of the file. Both are writable while a program begins, and the kernel would count
- * in the first one, where no marker looks. Each semaphore refers to the empty object, or linkers might drop it.
+ * Semaphores begin on a page of their own. lld puts data that is read-only after relocation, which precedes them,
+ * and all other data into two mappings that may share a page of the file. Both are writable while a program starts,
+ * and the kernel would increment the semaphore in the first mapping, which no marker reads. Each semaphore refers to
+ * the empty object, or linkers might drop it.
  */
 #define PROF_IMPL_ASM_SEMAPHORE_PAGE						\
 	".ifndef prof_semaphore_page\n"						\
@@ -1074,7 +1131,7 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 		PROF_IMPL_ASM_NOTE_END						\
 		".endif\n");
 
-/* Nobody calls it: a probe there turns the upper half of the domain's semaphore on. */
+/* Never called: a probe there increments the upper half of the domain's semaphore. */
 #define PROF_IMPL_DEFINE_BATCH_ON(id, name)					\
 	__asm__(".ifndef prof_batch_on_" #id "\n"				\
 		PROF_IMPL_ASM_STUB("prof_batch_on_" #id, "batch_on_" #id, PROF_IMPL_ASM_NOPS)	\
@@ -1083,7 +1140,7 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 		PROF_IMPL_ASM_NOTE_END						\
 		".endif\n");
 
-/* Hands a batch over. Its note says besides where the batches are, and what is in them. */
+/* Hands a buffer over. Its note also says where the buffers are and which layout they have. */
 #define PROF_IMPL_BATCH_VERSION 3
 #define PROF_IMPL_DEFINE_FLUSH							\
 	__asm__(".ifndef prof_flush_prof_control\n"				\
@@ -1156,8 +1213,10 @@ PROF_IMPL_C prof_domain_t prof_domain_in_prof_control __asm__("prof_domain_prof_
 #if !PROF_IMPL_OFF
 
 /*
- * The batch itself; section 4 describes it. What belongs to it is changed by its own thread alone, in
- * single instructions, since a signal handler may come in between and mark as well.
+ * 5.4 Buffers of batch mode -----------------------------------------------------------------------
+ *
+ * Section 4 describes the format; in this file a buffer is called a batch. Only the thread that owns a
+ * buffer changes it, in single instructions, because a signal handler may interrupt and mark as well.
  */
 struct prof_batch {
 	uint32_t reserved0, version;
@@ -1192,7 +1251,7 @@ enum {
 #define PROF_IMPL_STRING_NULL (UINT64_C(1) << 61)
 
 PROF_IMPL_DECLARE_STUB(48, flush, prof_control, )
-/* Zero pages, which cost nothing until a thread is recorded. */
+/* Zero pages, which use no memory until a thread is recorded. */
 struct prof_batches {
 	uint64_t owners[PROF_IMPL_BATCHES]; /* thread pointers */
 	uint64_t pad[4096 / 8 - PROF_IMPL_BATCHES];
@@ -1201,8 +1260,8 @@ struct prof_batches {
 PROF_IMPL_C struct prof_batches prof_impl_batches __asm__("prof_batches") PROF_IMPL_HIDDEN;
 
 /*
- * Where the thread keeps its batch. Found by assembly, since link-time optimisers do not see that what
- * assembly defines is thread-local.
+ * The pointer of a thread to its buffer. It is found by assembly, because link-time optimisers do not
+ * see that a symbol that assembly defines is thread-local.
  */
 PROF_IMPL_INLINE struct prof_batch **prof_impl_batch(void)
 {
@@ -1258,7 +1317,7 @@ PROF_IMPL_INLINE uint64_t prof_impl_time(void)
 }
 #endif
 
-/* One instruction each: where a signal comes in between, it finds the whole or nothing of it. */
+/* One instruction each: a signal handler sees all of the change or nothing of it. */
 #if defined(__x86_64__)
 PROF_IMPL_INLINE uint32_t prof_impl_batch_add_used(struct prof_batch *batch, uint32_t size)
 {
@@ -1288,9 +1347,10 @@ PROF_IMPL_INLINE void prof_impl_batch_send(const struct prof_batch *batch, uint6
 }
 
 /*
- * Hands the batch over and empties it; 0: it could not. Where an event in it is not complete, we have
- * interrupted the one who writes it. If he does not come back for long, he left by longjmp: the batch
- * is handed over as it is, and stays for the tracer to look at; another takes its place.
+ * Hands the buffer over and empties it. Returns 0 if that is not possible. If an event in it is incomplete,
+ * the caller has interrupted the code that writes the event. If that code does not continue for a long
+ * time, it was left by longjmp: the buffer is handed over as it is, and stays in place for the tracer to
+ * read; the thread gets another one.
  */
 PROF_IMPL_INLINE int prof_impl_batch_flush(struct prof_batch *batch)
 {
@@ -1320,8 +1380,8 @@ PROF_IMPL_INLINE int prof_impl_batch_flush(struct prof_batch *batch)
 }
 
 /*
- * Makes it this thread's: it begins empty, behind what another thread may have left there. Told at once:
- * the tracer shall find it before it is full.
+ * Gives the buffer to this thread. It begins empty, after what another thread may have left there. The
+ * tracer is informed at once, so that it knows the buffer before it is full.
  */
 PROF_IMPL_INLINE void prof_impl_batch_own(struct prof_batch *batch, uint64_t me)
 {
@@ -1346,8 +1406,8 @@ PROF_IMPL_INLINE void prof_impl_batch_own(struct prof_batch *batch, uint64_t me)
 }
 
 /*
- * That of an earlier thread with our thread pointer, or one that is nobody's. NULL: all have owners. A
- * signal handler may come in between, and then gets another one.
+ * The buffer of an earlier thread with our thread pointer, or one without an owner. NULL: all have owners.
+ * A signal handler that interrupts gets another one.
  */
 PROF_IMPL_INLINE struct prof_batch *prof_impl_batch_new(void)
 {
@@ -1378,7 +1438,7 @@ PROF_IMPL_INLINE struct prof_batch *prof_impl_batch_new(void)
 	return PROF_IMPL_NULL;
 }
 
-/* Room for so many bytes, in a batch; or NULL. */
+/* Reserves so many bytes in a buffer, or returns NULL. */
 PROF_IMPL_INLINE uint64_t *prof_impl_batch_reserve(uint32_t size, struct prof_batch **ret_batch)
 {
 	int attempts;
@@ -1408,7 +1468,7 @@ PROF_IMPL_INLINE uint64_t *prof_impl_batch_reserve(uint32_t size, struct prof_ba
 	return PROF_IMPL_NULL;
 }
 
-/* A mark, and how much room it takes. */
+/* A mark, and the space that it needs. */
 struct prof_impl_event {
 	const char *name;
 	uint64_t meta, a, b, stub;
@@ -1418,7 +1478,7 @@ struct prof_impl_event {
 	uint32_t n, bytes, words;
 };
 
-/* What is kept of a string: its length, and whether that is all. */
+/* What is kept of a string: its length, and whether this is all of it. */
 PROF_IMPL_INLINE uint64_t prof_impl_kept(const char *s, uint32_t limit, uint32_t *bytes)
 {
 	uint32_t n = 0;
@@ -1482,7 +1542,7 @@ PROF_IMPL_INLINE char *prof_impl_copy(char *to, const char *from, uint64_t lengt
 	return to + n;
 }
 
-/* All but the time, whose place is the first. */
+/* Writes everything but the time, which is the first word. */
 PROF_IMPL_INLINE void prof_impl_write(const struct prof_impl_event *e, uint64_t *to)
 {
 	const int dynamic = (e->meta & PROF_META_NAME_DYNAMIC) != 0;
@@ -1515,7 +1575,7 @@ PROF_IMPL_INLINE void prof_impl_write(const struct prof_impl_event *e, uint64_t 
 		bytes = prof_impl_copy(bytes, e->strings[i], e->values[i]);
 }
 
-/* Past the batch, at the price of entering the kernel: one event in a batch of its own. */
+/* Sends one event without the buffer, in a buffer of its own on the stack; this enters the kernel. */
 PROF_IMPL_INLINE void prof_impl_send_alone(const struct prof_impl_event *e)
 {
 	const uint32_t size = PROF_IMPL_U32(sizeof(struct prof_batch)) + e->words * 8;
@@ -1537,9 +1597,9 @@ PROF_IMPL_INLINE void prof_impl_send_alone(const struct prof_impl_event *e)
 }
 
 /*
- * One function for all files of a program or library, in C as in C++: linkers keep one of the sections of
- * that name (lld and mold keep all of them, and use one). Its number is that of the layout: it belongs to
- * the section groups that come with it.
+ * One function for all files of a program or library, in C and C++: linkers keep one of the sections of
+ * that name (lld and mold keep all, and use one). The number in its name is that of the layout, because
+ * the function belongs to the section groups that come with it.
  */
 #define PROF_IMPL_ONCE(name)							\
 	static inline __attribute__((noinline, section(".gnu.linkonce.t.prof_impl_3_" name)))
@@ -1573,8 +1633,8 @@ PROF_IMPL_ONCE("put_slowly") __attribute__((cold)) void prof_impl_put_slowly(
 #if !defined(__x86_64__)
 
 /*
- * Assembly calls it, and on x86-64 does it. Keys are nearly always near: the strings of one executable
- * or library lie together.
+ * Called by assembly; on x86-64 the assembly does the same itself. Keys are nearly always near, because
+ * the strings of one executable or library are adjacent.
  */
 PROF_IMPL_ONCE("put") void prof_impl_put(const char *name, uint64_t meta, uint64_t a, uint64_t b,
 					 const char *keys, uint64_t values, uint64_t stub)
@@ -1624,17 +1684,20 @@ slowly:
 
 #endif
 
-/* As PROF_IMPL_ASM_SYMBOL, where there are operands. */
+/*
+ * 5.5 Entry points of batch mode ------------------------------------------------------------------
+ */
+/* PROF_IMPL_ASM_SYMBOL for assembly with operands. */
 #define PROF_IMPL_ASM_SYMBOL_OF(symbol, type)					\
 	".weak " symbol "\n"							\
 	".hidden " symbol "\n"							\
 	".type " symbol ", %%" type "\n"
 
 /*
- * A library is unloaded, and its batches go with it: what is in there, whosever it is, is handed over as
- * long as it is there. Last of all the library's destructors, since these may mark. What is linked to a
- * program goes through this as well, when that ends; programs themselves do not, whose threads hand over
- * what they have when they end.
+ * When a library is unloaded, its buffers are unmapped. So their contents, of whichever thread, are handed
+ * over before. This is the last destructor of the library, because the others may contain marks. Objects
+ * that are linked into a program run it too, when the program ends; programs themselves do not, because
+ * their threads hand over their buffers when they exit.
  */
 #if defined(__PIC__) && !defined(__PIE__)
 #define PROF_IMPL_UNLOADS 1
@@ -1660,13 +1723,14 @@ PROF_IMPL_ONCE("unload") __attribute__((cold)) void prof_impl_unload(void)
 #endif
 
 /*
- * Where a stub goes when its mark is for a batch: with its own address in a register besides the six
- * arguments, which becomes a seventh. prof_batch_mark_too keeps the arguments for the probe sites.
+ * A stub calls this when its mark belongs into a buffer: with the six arguments and, in another register,
+ * its own address, which becomes a seventh argument. prof_batch_mark_too also keeps the arguments for the
+ * probe sites.
  *
- * Most marks have no pairs, or values in registers, and find room. On x86-64 that is all there is
- * here: as a function in C it saves and restores six registers, which takes longer than all else but
- * reading the clock where another thread runs on the same core. Everything else, and what arm64 does
- * there, is in C: prof_impl_put and prof_impl_put_slowly above say what this does, too.
+ * Most marks have no pairs, or values in registers, and there is space for them. On x86-64 the assembly
+ * handles only these: a C function saves and restores six registers, which takes longer than everything
+ * else, except reading the clock while another thread runs on the same core. C code does the rest, and all
+ * of it on arm64: prof_impl_put and prof_impl_put_slowly above also document what this code does.
  */
 PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody)
 {
@@ -1908,7 +1972,7 @@ PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody)
 	nobody();
 }
 
-/* The same for those who make objects at run time: the stubs of their domains. */
+/* The stubs of the domains that are made at run time. */
 PROF_IMPL_UNCALLED void prof_impl_shared_made(prof_impl_uncalled_t *nobody)
 {
 	__asm__(PROF_IMPL_ASM_INTERRUPT);
@@ -1923,8 +1987,10 @@ PROF_IMPL_UNCALLED void prof_impl_shared_made(prof_impl_uncalled_t *nobody)
 #endif
 
 /*
- * Values. PROF_IMPL_VALUE(v) evaluates v once and yields what it is and its 64 bits; PROF_IMPL_NUMBER
- * does so for numbers only. Types that no marker can carry are not listed, and so do not compile.
+ * 5.6 Values --------------------------------------------------------------------------------------
+ *
+ * PROF_IMPL_VALUE(v) evaluates v once and yields its type and its 64 bits; PROF_IMPL_NUMBER does so for
+ * numbers only. Types that a marker cannot carry are not listed, and therefore do not compile.
  */
 struct prof_impl_value {
 	uint64_t type;
@@ -1938,7 +2004,7 @@ namespace prof_impl
 template <int N> struct tag {
 	static constexpr int value = N;
 };
-/* Only these are values: */
+/* Only these types are values: */
 template <class T, bool = __is_enum(T)> struct type_of : tag<0> {
 };
 template <class T> struct type_of<T, true> : type_of<__underlying_type(T)> {
@@ -2014,9 +2080,9 @@ template <class T> PROF_IMPL_INLINE uint64_t bits(T, tag<0>)
 }
 
 /*
- * std::string and std::string_view, without their headers: classes with the traits of characters, whose
- * data() is a string. One that has a c_str() is passed as it is. A view need not end in a NUL, so what is
- * kept of it is copied, and one byte more, by which a tracer knows that it was longer.
+ * std::string and std::string_view, without their headers: classes with character traits whose data() is a
+ * string. If a class has c_str(), its result is passed on. A view need not end in a NUL, so the part that
+ * is recorded is copied, and one more byte, which tells the tracer that the string was longer.
  */
 template <class T> T &&any();
 template <bool, class> struct only_if {
@@ -2150,7 +2216,7 @@ PROF_IMPL_INLINE struct prof_impl_value prof_impl_of_pointer(const void *v)
 	char *: 1, const char *: 1, signed char *: 1, const signed char *: 1,	\
 	unsigned char *: 1, const unsigned char *: 1, void *: 1, const void *: 1
 
-/* Of variables only: some compilers warn of side effects that _Generic has not. */
+/* Used with variables only: some compilers warn of side effects that _Generic does not have. */
 #define PROF_IMPL_VALUE(v)							\
 	__extension__ _Generic(v, PROF_IMPL_NUMBER_TYPES, PROF_IMPL_POINTER_TYPES)(v)
 #define PROF_IMPL_NUMBER(v) __extension__ _Generic(v, PROF_IMPL_NUMBER_TYPES)(v)
@@ -2162,15 +2228,15 @@ PROF_IMPL_INLINE struct prof_impl_value prof_impl_of_pointer(const void *v)
 
 #endif
 
-/* What a value of this type in place `i` adds to meta. */
+/* The contribution of a value of this type at position `i` to meta. */
 PROF_IMPL_INLINE uint64_t prof_impl_meta(int i, uint64_t type)
 {
 	return type << (8 + 4 * i) | (type == PROF_VALUE_STRING ? PROF_META_HAS_STRINGS : 0);
 }
 
 /*
- * A string to which only a marker refers may lie in a page that nobody has read yet. A BPF program
- * cannot fault it in, so the marker does: at its first and its last byte, since it may cross pages.
+ * A string that only a marker uses may be in a page that was never read. A BPF program cannot load the
+ * page, so the marker reads the first and the last byte of the string, which may be in two pages.
  */
 PROF_IMPL_INLINE const char *prof_impl_touch(const char *s, size_t last)
 {
@@ -2183,7 +2249,7 @@ PROF_IMPL_INLINE const char *prof_impl_touch(const char *s, size_t last)
 
 #define PROF_IMPL_NAME_META(name) (__builtin_constant_p(name) ? 0 : PROF_META_NAME_DYNAMIC)
 
-/* A name that is no literal here may be one all the same, in a page that nobody has read yet. */
+/* A name that is not a literal here may still be one, in a page that was never read. */
 PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
 {
 	return name ? prof_impl_touch(name, __builtin_strlen(name)) : name;
@@ -2191,7 +2257,7 @@ PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
 
 #define PROF_IMPL_LITERAL(s) prof_impl_touch("" s, sizeof("" s) - 1)
 
-/* A name, which is listed as well: section 4, Names. */
+/* A name that is also listed: section 4, "Names". */
 #if PROF_IMPL_OFF
 #define PROF_IMPL_NAME(stub, s) PROF_IMPL_LITERAL(s)
 #else
@@ -2204,9 +2270,10 @@ PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
 #define PROF_IMPL_FUNC prof_impl_touch(__func__, sizeof(__func__) - 1)
 
 /*
- * The call. Markers with pairs end their arguments in a `~`, so that what stands for the pairs is
- * never empty: with it, an odd number of things. PROF_END() and a trailing comma leave one thing, but
- * an empty one.
+ * 5.7 The call of a stub --------------------------------------------------------------------------
+ *
+ * Markers with pairs add a `~` to their arguments, so that the list of pairs is never empty: with it, the
+ * number of elements is odd. PROF_END() and a trailing comma leave one element, which is empty.
  */
 #define PROF_IMPL_MARK(domain, stub, name, a, b, ...)				\
 	do {									\
@@ -2224,7 +2291,7 @@ PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
 		}								\
 	} while (0)
 
-/* A name that is made at run time. */
+/* A name made at run time. */
 #define PROF_IMPL_MARK_DYN(name, domain, stub, ...)				\
 	do {									\
 		if (PROF_IMPL_ON(domain)) {					\
@@ -2254,7 +2321,7 @@ PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
 #define PROF_IMPL_CALL_0(convert, stub, name, m, a, b, z)				\
 	PROF_IMPL_NEED;								\
 	stub(name, m, a, b, PROF_IMPL_NULL, 0);
-/* PROF_END() and a trailing comma leave one thing that is empty, PROF_END("key") one that is not. */
+/* PROF_END() and a trailing comma leave one empty element; PROF_END("key") leaves one that is not empty. */
 #define PROF_IMPL_CALL_EMPTY(convert, stub, name, m, a, b, empty, z)		\
 	{									\
 		PROF_IMPL_REQUIRE(sizeof(#empty) == 1, PROF_IMPL_NO_VALUE);	\
@@ -2290,7 +2357,7 @@ PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
 			 PROF_IMPL_PUT(c, 2, v3) PROF_IMPL_PUT(c, 3, v4)	\
 			 PROF_IMPL_PUT(c, 4, v5) PROF_IMPL_PUT(c, 5, v6))
 
-/* A stub called by its pointer must not be checked: sanitizers know nothing of assembly. */
+/* Sanitizers cannot check a stub that is called by a pointer: they have no information about assembly. */
 #ifdef __clang__
 #define PROF_IMPL_TRUSTED __attribute__((no_sanitize("cfi-icall", "function")))
 #else
@@ -2298,11 +2365,12 @@ PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
 #endif
 
 /*
- * Strings among the values may be temporary: they live until the stub has returned. In C++ that is the
- * end of the expression they stand in, so all of a call is one expression (braces: evaluated in
- * order); in C it is the end of the block, so the values are taken in the block of the call.
+ * Strings among the values may be temporary objects, which must live until the stub has returned. In C++
+ * they live to the end of the full expression, so a call is one expression (braces, because these are
+ * evaluated in order). In C they live to the end of the block, so the values are read in the block of
+ * the call.
  *
- * Kinds with pairs have no `b` of their own, and two values fit into registers.
+ * Kinds with pairs have no `b` of their own, so two values fit into registers.
  */
 #ifdef __cplusplus
 
@@ -2337,7 +2405,7 @@ template <int N> struct call {
 
 #else
 
-/* Declarations first: some have their compiler warn of those that follow statements. */
+/* Declarations come first: -Wdeclaration-after-statement warns of others. */
 #define PROF_IMPL_PUT(convert, i, v)						\
 	__extension__ __auto_type prof_v##i = (v);				\
 	convert##_CHECK(prof_v##i);						\
@@ -2367,7 +2435,7 @@ template <int N> struct call {
 
 #endif
 
-/* In C it is declarations alone, after which others may follow. */
+/* In C these are declarations only, so that others may follow. */
 #ifdef __cplusplus
 #define PROF_IMPL_DO(n, ...)							\
 	do {									\
@@ -2407,7 +2475,7 @@ template <int N> struct call {
 #define PROF_IMPL_FREE(in, pool, ptr, moves)					\
 	PROF_IMPL_MARK_NAMED(pool, "", prof_domain##in, prof_free##in,		\
 			     PROF_IMPL_ADDRESS(ptr), moves, ~)
-/* The size is asked for once, and before: what the expression yields may be all that is left of it. */
+/* The size is evaluated once, and before the expression, which may free the memory that it depends on. */
 #ifdef __cplusplus
 #define PROF_IMPL_REALLOC(in, pool, old, size, ...)				\
 	[&]() {									\
@@ -2484,7 +2552,7 @@ template <int N> struct call {
 
 #define PROF_IMPL_THREAD_NAME(name) prof_impl_thread_name(name)
 
-/* prctl(PR_SET_NAME, name), whose header defines much more; leaves errno alone besides. */
+/* prctl(PR_SET_NAME, name) without its header, which defines many macros; it does not change errno. */
 PROF_IMPL_INLINE void prof_impl_set_kernel_name(const char *name)
 {
 #if defined(__x86_64__)
@@ -2512,11 +2580,13 @@ PROF_IMPL_INLINE void prof_impl_thread_name(const char *name)
 }
 
 /*
- * Scopes. The guard holds the slice's token, 0 if it was not begun, and the stub that ends it. The
- * token is the address of a byte beside the guard rather than of the guard itself, whose address
- * stays unknown to others, so that an optimising compiler keeps it in registers, and knows what `end`
- * is. Only a compiler that does not optimise calls it by its pointer, which no sanitizer may check:
- * they know nothing of functions written in assembly.
+ * 5.8 Scopes --------------------------------------------------------------------------------------
+ *
+ * The guard holds the token of the slice (0: the slice was not begun) and the stub that ends it. The token
+ * is the address of a byte beside the guard, not of the guard itself. So the address of the guard stays
+ * private, and an optimising compiler keeps the guard in registers and knows the value of `end`. Only a
+ * compiler that does not optimise calls the stub by its pointer; sanitizers cannot check that call,
+ * because they have no information about functions in assembly.
  */
 
 #ifdef __cplusplus
@@ -2601,7 +2671,9 @@ PROF_IMPL_INLINE void prof_include_chrome_json(const char *path)
 }
 
 /*
- * PROF_CALL. That a name is a constant the compiler tells of literals only: they lie in the ELF file.
+ * 5.9 PROF_CALL -----------------------------------------------------------------------------------
+ *
+ * The compiler says that a name is constant for literals only; these are in the ELF file.
  */
 #if PROF_IMPL_OFF
 #define PROF_IMPL_SCOPE_OF_CALL(in, n, name) PROF_IMPL_THREAD_NAME(name)
@@ -2655,10 +2727,12 @@ PROF_IMPL_INLINE void prof_scope_pop(void)
 }
 
 /*
- * Objects. Each is a constant, so that where its definition is in sight the compiler knows the semaphore
- * and the stubs, as it does of an inline marker. What changes lies beside it: the counter's value, and
- * `state`, whose address is the token of the object's slices (that of the object itself would not do:
- * linkers that fold equal constants know nothing of tokens). What it holds makes tokens of guards.
+ * 5.10 Objects at file scope ----------------------------------------------------------------------
+ *
+ * Each object is a constant. So a compiler that sees its definition knows the semaphore and the stubs, as
+ * with a marker. Variable data is beside it: the value of a counter, and `state`, whose address is the
+ * token of the object's slices. (The address of the object itself cannot be the token, because linkers
+ * fold equal constants.) The contents of `state` number the tokens of guards.
  */
 struct prof_object {
 	const char *name;
@@ -2695,7 +2769,7 @@ struct prof_counter {
 	int64_t *value;
 };
 
-/* What stands before a definition: of an object for one file, and for several. */
+/* The beginning of a definition: of an object for one file, and for several. */
 #define PROF_IMPL_PRIVATE(type, id) static __attribute__((unused)) type id
 #define PROF_IMPL_SHARED(type, id)						\
 	PROF_IMPL_C type id __attribute__((weak)) PROF_IMPL_HIDDEN;		\
@@ -2706,7 +2780,7 @@ struct prof_counter {
 	PROF_IMPL_LOUD								\
 	struct prof_domain
 
-/* Options by their names, and not all of them, are as they should be; C++ has them since 2020. */
+/* Named options, of which some may be missing, are intended; C++ has them since C++20. */
 #define PROF_IMPL_QUIET								\
 	_Pragma("GCC diagnostic push")						\
 	_Pragma("GCC diagnostic ignored \"-Wmissing-field-initializers\"")	\
@@ -2764,7 +2838,7 @@ struct prof_counter {
 		&id##_prof_value						\
 	}
 
-/* A mark that is on is out of the way, in a function of its own. */
+/* The code for a mark that is on is in a function of its own, out of the way. */
 #define PROF_IMPL_COLD static inline __attribute__((cold, noinline)) PROF_IMPL_TRUSTED
 
 #if PROF_IMPL_OFF
@@ -2820,7 +2894,7 @@ PROF_IMPL_INLINE uint64_t prof_impl_token(const struct prof_object *o)
 	return PROF_IMPL_ADDRESS(o->state);
 }
 
-/* Guards may move and end in any order: each of the last 65535 of an object has a token of its own. */
+/* Guards may move and end in any order: the last 65535 guards of an object have different tokens. */
 PROF_IMPL_INLINE uint64_t prof_impl_token_of_guard(const struct prof_object *o)
 {
 	uint32_t nth = __atomic_fetch_add(o->state, 1u, __ATOMIC_RELAXED);
@@ -2834,7 +2908,7 @@ PROF_IMPL_COLD void prof_impl_begin(const struct prof_object *o, uint64_t token)
 		 PROF_IMPL_NULL, 0);
 }
 
-/* The end of a frame on a thread of its own finds its name only here. */
+/* The end of a frame on another thread gets its name only here. */
 PROF_IMPL_COLD void prof_impl_end(const struct prof_object *o, uint64_t token)
 {
 	if ((o->meta & PROF_META_OBJECT(15)) == PROF_META_OBJECT(PROF_OBJECT_FRAME))
@@ -2886,7 +2960,7 @@ PROF_IMPL_COLD void prof_impl_count(const struct prof_object *o, int64_t value)
 		   PROF_IMPL_ADDRESS(o->categories), PROF_IMPL_NULL, 0);
 }
 
-/* Stands in for the stub of a marker's counter, whose place for the name holds the marker. */
+/* Replaces the stub for the counter of a marker, whose name argument is the marker. */
 PROF_IMPL_INLINE PROF_IMPL_TRUSTED void prof_impl_marker_counter(const char *marker, uint64_t meta,
 								 uint64_t a, uint64_t b,
 								 const char *keys, uint64_t values)
@@ -2946,7 +3020,7 @@ PROF_IMPL_DEFINE_START_STOP(event)
 PROF_IMPL_DEFINE_START_STOP(frame)
 #undef PROF_IMPL_DEFINE_START_STOP
 
-/* A sample is what the program's own change made of the number, whatever others do meanwhile. */
+/* The sample is the result of this change, whatever other threads do meanwhile. */
 PROF_IMPL_INLINE void prof_counter_set(const prof_counter_t *counter, int64_t value)
 {
 	__atomic_store_n(counter->value, value, __ATOMIC_RELAXED);
@@ -2982,8 +3056,8 @@ PROF_IMPL_INLINE int64_t prof_counter_value(const prof_counter_t *counter)
 	} while (0)
 
 /*
- * The scope of a marker. As with PROF_SCOPE, its token is the address of a byte beside the guard, so
- * that a marker may be entered again, and another of its slices may be open on the thread.
+ * The scope of a marker. As with PROF_SCOPE, its token is the address of a byte beside the guard. So a
+ * marker may be entered again while another of its slices is open on the thread.
  */
 struct prof_impl_marker_scope {
 	uint64_t token; /* 0: not begun */
@@ -3038,11 +3112,13 @@ PROF_IMPL_INLINE void prof_impl_marker_scope_close(struct prof_impl_marker_scope
 #endif
 
 /*
- * Objects made at run time. They are in one list that is only ever added to, in the order of their hashes read
- * backwards, so that the objects of a bucket stay together however many buckets there are: to double their number
- * moves nothing, and an object never moves (Shalev and Shavit, "Split-Ordered Lists", 2006). Each bucket has a node
- * of its own in the list, before its objects, which is put there when the bucket is first wanted. Neither finding
- * nor adding takes a lock. Each executable and library has its own table.
+ * 5.11 Objects made at run time -------------------------------------------------------------------
+ *
+ * All objects are in one list, to which objects are only added. It is sorted by the bit-reversed hash, so that the
+ * objects of a bucket are adjacent for any number of buckets: doubling that number moves nothing, and an object never
+ * moves (Shalev and Shavit, "Split-Ordered Lists", 2006). Each bucket has a node of its own in the list, before its
+ * objects, which is added when the bucket is first used. Neither finding nor adding takes a lock. Each executable and
+ * library has its own table.
  */
 struct prof_impl_node {
 	uint64_t place; /* the hash backwards; odd for objects, even for buckets */
@@ -3068,7 +3144,7 @@ struct prof_runtime_domain {
 	const prof_domain_t *domain;
 };
 
-/* What an object is found by. */
+/* The key of an object. */
 struct prof_impl_wanted {
 	uint64_t kind; /* PROF_OBJECT_..., or 0 for a domain */
 	const prof_runtime_domain_t *domain;
@@ -3076,7 +3152,7 @@ struct prof_impl_wanted {
 	unsigned instants, actions;
 };
 
-/* What a search reads lies together, and the name behind it: among many, each line of memory takes its time. */
+/* The data that a search reads is adjacent, and the name follows it: among many objects, each cache line costs time. */
 struct prof_impl_made {
 	union {
 		prof_runtime_domain_t domain;
@@ -3107,7 +3183,7 @@ PROF_IMPL_INLINE uint64_t prof_impl_backwards(uint64_t x)
 	return __builtin_bswap64(x);
 }
 
-/* FNV-1a, and at last every bit to every other (murmur3). */
+/* FNV-1a, then the finaliser of murmur3, by which every bit affects every other bit. */
 PROF_IMPL_INLINE uint64_t prof_impl_hash_text(uint64_t hash, const char *text)
 {
 	do {
@@ -3138,8 +3214,8 @@ static inline int prof_impl_is_wanted(struct prof_impl_node *node, const struct 
 }
 
 /*
- * Walks on from a node to where `place` belongs. Returns the object that is wanted, if it is there; else NULL, and
- * the nodes between which it would be.
+ * Continues from a node to the position of `place`. Returns the requested object, or NULL if it is not in the list,
+ * and the nodes between which it belongs.
  */
 static inline struct prof_impl_node *prof_impl_walk(struct prof_impl_node *from, uint64_t place,
 						    const struct prof_impl_wanted *w,
@@ -3159,7 +3235,7 @@ static inline struct prof_impl_node *prof_impl_walk(struct prof_impl_node *from,
 	return PROF_IMPL_NULL;
 }
 
-/* Puts a node into the list behind `from`, or finds that another thread was faster with the same. */
+/* Inserts a node after `from`, or finds an equal one that another thread has inserted first. */
 static inline struct prof_impl_node *prof_impl_put_node(struct prof_impl_node *from,
 							struct prof_impl_node *node,
 							const struct prof_impl_wanted *w)
@@ -3176,7 +3252,7 @@ static inline struct prof_impl_node *prof_impl_put_node(struct prof_impl_node *f
 	return node;
 }
 
-/* The place of a bucket; NULL: there is no memory for its row. */
+/* The pointer of a bucket; NULL: there is no memory for its row. */
 static inline struct prof_impl_bucket *prof_impl_bucket_at(struct prof_impl_table *table,
 							   uint64_t number)
 {
@@ -3204,8 +3280,8 @@ static inline struct prof_impl_bucket *prof_impl_bucket_at(struct prof_impl_tabl
 }
 
 /*
- * The node from which the objects of a bucket are found: its own, or as long as that is not in the list, that of a
- * bucket before it, whose number is the same without the highest bit.
+ * The node at which a search for objects of a bucket begins: the bucket's own node or, until that is in the list, the
+ * node of an earlier bucket: its number is the same without the highest bit.
  */
 static inline struct prof_impl_node *prof_impl_bucket_node(struct prof_impl_table *table,
 							   uint64_t number)
@@ -3227,7 +3303,7 @@ static inline struct prof_impl_node *prof_impl_bucket_node(struct prof_impl_tabl
 	return &wanted->node;
 }
 
-/* Where a table has grown, its new buckets come into the list one by one. */
+/* When a table has grown, its new buckets are added to the list one by one. */
 static inline void prof_impl_count_object(struct prof_impl_table *table)
 {
 	const uint64_t n = __atomic_add_fetch(&table->n_objects, UINT64_C(1), __ATOMIC_RELAXED);
@@ -3239,7 +3315,7 @@ static inline void prof_impl_count_object(struct prof_impl_table *table)
 					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
-/* The table of this executable or library, behind one pointer. Where there is no ELF, each file has its own. */
+/* The table of this executable or library, reached by one pointer. Without ELF, each file has its own table. */
 #if defined(__ELF__)
 PROF_IMPL_C struct prof_impl_table *prof_impl_objects_made __asm__("prof_objects_made")
 	PROF_IMPL_HIDDEN;
@@ -3287,8 +3363,8 @@ PROF_IMPL_INLINE char *prof_impl_append(char *to, const char *text, size_t size)
 }
 
 /*
- * The record of an object, with what it is found by, and after it the texts: the name, the categories, and what its
- * marks say, which is its domain's name and these.
+ * The object with its key, and after it the texts: the name, the categories, and the categories of its marks, which
+ * are the name of its domain and those categories.
  */
 static inline struct prof_impl_made *prof_impl_make(const struct prof_impl_wanted *w,
 						    const char **said_categories)
@@ -3356,7 +3432,7 @@ static inline void prof_impl_shape_marks(struct prof_impl_made *m, const char *c
 }
 #endif
 
-/* What an object is to the functions that take it. */
+/* The object as the functions above take it. */
 static inline void prof_impl_shape(struct prof_impl_made *m, const char *categories, int64_t initial)
 {
 	struct prof_marker_options *const options = &m->is.marker.options;
@@ -3374,7 +3450,7 @@ static inline void prof_impl_shape(struct prof_impl_made *m, const char *categor
 	}
 }
 
-/* The object that is wanted, made if need be; NULL: no memory. */
+/* Finds the object, or makes it. NULL: no memory. */
 static inline struct prof_impl_made *prof_impl_get(const struct prof_impl_wanted *w, int64_t initial)
 {
 	struct prof_impl_table *const table = prof_impl_table_get();
@@ -3407,7 +3483,7 @@ static inline struct prof_impl_made *prof_impl_get(const struct prof_impl_wanted
 	return prof_impl_made_of(found);
 }
 
-/* The same, and where there is no memory what stands in for it. */
+/* The same, but without memory it returns the substitute. */
 static inline struct prof_impl_made *prof_impl_get_any(uint64_t kind,
 						       const prof_runtime_domain_t *domain,
 						       const char *name, const char *categories,
@@ -3444,7 +3520,7 @@ PROF_IMPL_INLINE const prof_runtime_domain_t *prof_impl_default_domain(void)
 	return &domain;
 }
 
-/* Of what is compiled to nothing there is no function either. */
+/* Where markers compile to nothing, there is no function either. */
 #if PROF_IMPL_OFF
 #define PROF_IMPL_FUNCTION PROF_IMPL_INLINE
 #else
@@ -3452,7 +3528,7 @@ PROF_IMPL_INLINE const prof_runtime_domain_t *prof_impl_default_domain(void)
 #endif
 
 #if PROF_IMPL_OFF
-/* Nobody looks at it. */
+/* Nobody reads it. */
 #define PROF_IMPL_GET(kind, member, domain, name, categories, instants, actions)	\
 	const void *nothing = "";						\
 										\
@@ -3508,7 +3584,7 @@ PROF_IMPL_FUNCTION const prof_marker_t *prof_marker_get(const char *name, const 
 {
 	return prof_marker_get_in(PROF_IMPL_NULL, name, categories, 0, 0);
 }
-/* A counter counts with PROFTRACE_DISABLE, too. */
+/* A counter counts with PROFTRACE_DISABLE too. */
 static inline const prof_counter_t *prof_counter_get(const prof_runtime_domain_t *domain,
 						     const char *name, int64_t initial)
 {
@@ -3516,8 +3592,10 @@ static inline const prof_counter_t *prof_counter_get(const prof_runtime_domain_t
 }
 
 /*
- * Arguments made at run time. Three pairs fit into a mark, since their keys take places as well. Where there are
- * more, instants before it have the first of them, and all of these begin with the same number, without a key.
+ * 5.12 Arguments made at run time -----------------------------------------------------------------
+ *
+ * Three pairs fit into a mark, because each key uses the place of a value too. If there are more, instants before the
+ * mark carry the first ones, and all of these marks begin with the same number, under an empty key.
  */
 #define PROF_IMPL_DEFINE_ARG(word, type, kind, bits)				\
 	PROF_IMPL_INLINE prof_arg_t prof_arg_##word(const char *key, type value)	\
@@ -3546,7 +3624,7 @@ enum {
 	PROF_IMPL_PAIRS = 3
 };
 
-/* One mark. The domain's name is the category of what belongs to a domain made at run time. */
+/* One mark. In a domain made at run time, the first category is the name of the domain. */
 static inline PROF_IMPL_TRUSTED void prof_impl_mark_pairs(prof_stub_t *stub,
 							  const prof_runtime_domain_t *domain,
 							  const char *name, uint64_t meta, uint64_t a,
@@ -3602,7 +3680,7 @@ static inline void prof_impl_mark_args(prof_stub_t *stub, prof_stub_t *instant,
 	prof_impl_mark_pairs(stub, domain, name, meta, a, some, 1 + n, 1);
 }
 
-/* Series of a counter, three for each mark. */
+/* The series of a counter, three for each mark. */
 static inline void prof_impl_count_args(prof_stub_t *stub, const prof_runtime_domain_t *domain,
 					const char *name, uint64_t meta, const prof_arg_t *args, size_t n)
 {
@@ -3616,7 +3694,7 @@ static inline void prof_impl_count_args(prof_stub_t *stub, const prof_runtime_do
 	}
 }
 
-/* An end has no name: the slice is known by its domain. */
+/* An end has no name: the slice is found by its domain. */
 PROF_IMPL_INLINE uint64_t prof_impl_domain_token(const prof_runtime_domain_t *domain)
 {
 	return domain && domain->name ? PROF_IMPL_ADDRESS(domain) : 0;
@@ -3716,7 +3794,11 @@ static inline void prof_scope_end_args(const prof_runtime_domain_t *domain, uint
 #ifdef __cplusplus
 namespace proftrace
 {
-/* A slice that ends with its guard, or with the one it was moved into. */
+/*
+ * 5.13 Guards for C++ -----------------------------------------------------------------------------
+ *
+ * A slice ends with its guard, or with the guard to which it was moved.
+ */
 template <class Object> class scope
 {
     public:

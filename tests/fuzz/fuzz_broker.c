@@ -22,7 +22,6 @@ static int keep_open(int fd, int how, int least);
 #define close(fd)	      give_back(fd)
 #define fcntl(fd, how, least) keep_open(fd, how, least)
 #include "privilege/broker/attach.c"
-#include "privilege/broker/closing.c"
 #include "privilege/broker/links.c"
 #include "privilege/broker/server.c"
 #undef syscall
@@ -74,12 +73,30 @@ static int any_descriptor(void)
 	return NOT_REAL;
 }
 
-/* Called by the threads that close links, too. */
 static int give_back(int fd)
 {
 	must(fd == NOT_REAL || fd == program_fd || fd == foreign_fd);
-	__atomic_fetch_add(&taken_back, 1, __ATOMIC_RELAXED);
+	taken_back++;
 	return 0;
+}
+
+/* Their process is forked by the broker, see closing.c. */
+void links_drop(struct closers *closers, const int *fds, unsigned n)
+{
+	(void)closers;
+	while (n)
+		give_back(fds[--n]);
+}
+
+void members_close(struct closers *closers, struct member *list)
+{
+	while (list) {
+		struct member *next = list->next;
+
+		links_drop(closers, list->fds, list->n);
+		free(list);
+		list = next;
+	}
 }
 
 /* The broker keeps the file of some links open. */
@@ -360,7 +377,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	given = taken_back = 0;
 	config.follow_children = !(data[0] & 2);
 	server.config = &config;
-	server.links = links_new();
+	server.links = links_new(NULL);
 	used_again = false;
 	must(!remember_requested(&server));
 	used_again = data[0] & 4;

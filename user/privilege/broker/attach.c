@@ -296,12 +296,9 @@ int sites_attach(struct loaded_programs *programs, enum broker_program program, 
 	programs->attach_ns = clock_ns(CLOCK_MONOTONIC) - began_ns;
 	/* The file may have been written to after the proof, so it is proved once more. */
 	if (!error && program == BROKER_FUNCTIONS &&
-	    !are_proved(programs, program, elf_fd, &segments, sites, n)) {
-		while (*n_links)
-			close(links[--*n_links]);
+	    !are_proved(programs, program, elf_fd, &segments, sites, n))
 		return failure_set(f, -EBADMSG, "refused to attach", "",
 				   "the file was written to meanwhile");
-	}
 	if (error)
 		failure_set(f, error, "cannot attach to the probe sites", "", NULL);
 	if (error == -EPERM || error == -EACCES)

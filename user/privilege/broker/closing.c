@@ -1,58 +1,213 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Closes links in parallel.
+ * Closes links in processes that cannot be interrupted in it.
  *
- * From Linux 6.12 on, when the kernel removes the program of a link, it waits until no thread runs
- * the program any more: for a grace period of RCU, 30 to 80 ms (on 6.18). Closing the next link
- * waits for the next grace period. On kernels before 6.6, closing a perf event waits for one as
- * well. Threads that close links at the same time share a grace period: closing 200 links takes 10
- * s one after the other, and 50 ms from 200 threads.
+ * When the last descriptor of a link is closed, the kernel removes its breakpoints. It gives up on that, and leaves
+ * breakpoints and counted semaphores in the program for ever, if the process that closes is killed meanwhile. But a
+ * process that has been killed already closes everything in order, as nothing can kill it again. So the last
+ * descriptor of a link always belongs to such a process. The keeper, which was forked before there were links, forks
+ * one for each packet of descriptors from the broker. The process sleeps until the broker and the keeper have closed
+ * theirs, is killed, and detaches in its end.
+ *
+ * It also is a matter of time. From Linux 6.12 on, when the kernel removes the program of a link, it waits until no
+ * thread runs the program any more: for a grace period of RCU, 30 to 80 ms (on 6.18). Before 6.6, closing a perf event
+ * waits for one as well. Processes that end at the same time share a grace period: closing 200 links takes 10 s one
+ * after the other, and not a tenth of a second in 128 processes.
  *
  * Nothing is allocated here, so that no link stays open for lack of memory.
  */
-#include <limits.h>
+#include "privilege/broker/closing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "privilege/broker/links.h"
+#include "privilege/broker/protocol.h"
+#include "privilege/privileges.h"
 
-#define CLOSING_THREADS 255 /* in addition to the calling thread */
-
-struct closing {
-	pthread_mutex_t lock;
-	struct member *list;
+enum {
+	KEEPER_SOCKET = 3,
+	KEEPER_CLOSE = 'c', /* has the descriptors; the reply comes after KEEPER_GO */
+	KEEPER_GO = 'g',    /* the broker has closed its own */
+	KEEPER_END = 'e',
 };
 
-/* Returns -1 when none is left. */
-static int closing_next(struct closing *c)
-{
-	struct member *done = NULL;
-	int fd = -1;
+struct closers {
+	pthread_mutex_t lock;
+	int socket; /* to the keeper; -1: it has ended */
+};
 
-	pthread_mutex_lock(&c->lock);
-	if (c->list) {
-		fd = c->list->fds[--c->list->n];
-		if (!c->list->n) {
-			done = c->list;
-			c->list = done->next;
-		}
-	}
-	pthread_mutex_unlock(&c->lock);
-	free(done);
-	return fd;
+/* --- the keeper ------------------------------------------------------------------------------------- */
+
+/* Its end by a signal comes without any moment in which it could be killed once more, that by _exit() does not. */
+_Noreturn static void keeper_child(pid_t keeper)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != keeper)
+		raise(SIGKILL);
+	for (;;)
+		pause();
 }
 
-static void *close_descriptors(void *context)
+/* If there can be no process, the keeper closes them itself. Returns a pidfd of the process that ends, or -1. */
+static int keeper_close(int socket, const int *fds, unsigned n)
 {
-	int fd;
+	const pid_t keeper = getpid();
+	unsigned none = 0;
+	int process = -1;
+	size_t size;
+	pid_t pid;
+	char go;
 
-	while ((fd = closing_next(context)) >= 0)
-		close(fd);
+	pid = fork();
+	if (!pid)
+		keeper_child(keeper);
+	if (pid > 0)
+		process = (int)syscall(SYS_pidfd_open, pid, 0);
+	while (n)
+		close(fds[--n]);
+	/* The broker has ended when this fails. */
+	if (message_receive(socket, &go, sizeof(go), &size, NULL, &none))
+		_exit(0);
+	if (pid > 0)
+		kill(pid, SIGKILL);
+	return process;
+}
+
+_Noreturn static void keeper_serve(int socket)
+{
+	int fds[MESSAGE_MAX_FDS], process;
+
+	for (;;) {
+		unsigned n = MESSAGE_MAX_FDS;
+		size_t size;
+		char what;
+		int error = message_receive(socket, &what, sizeof(what), &size, fds, &n);
+
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			;
+
+		/* With -EMFILE the rest of the descriptors has been closed. */
+		if ((error && error != -EMFILE) || what == KEEPER_END)
+			_exit(0);
+		process = keeper_close(socket, fds, n);
+		if (message_send(socket, "", 1, NULL, 0, &process, process >= 0))
+			_exit(0);
+		if (process >= 0)
+			close(process);
+	}
+}
+
+/* It ends when the broker has closed the socket: not by PR_SET_PDEATHSIG, since it may be closing. */
+_Noreturn static void become_keeper(int socket)
+{
+	int nothing, i;
+
+	prctl(PR_SET_NAME, "proftrace-close");
+	if (socket != KEEPER_SOCKET)
+		dup2(socket, KEEPER_SOCKET);
+	closefrom(KEEPER_SOCKET + 1);
+	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+	for (i = 0; i < KEEPER_SOCKET; i++)
+		dup2(nothing, i);
+	if (nothing > KEEPER_SOCKET)
+		close(nothing);
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (privileges_keep(NULL, 0, true))
+		_exit(1);
+	prctl(PR_SET_DUMPABLE, 0);
+	keeper_serve(KEEPER_SOCKET);
+}
+
+/* --- the broker's side ------------------------------------------------------------------------------ */
+
+struct closers *closers_new(void)
+{
+	struct closers *c = calloc(1, sizeof(*c));
+	int sockets[2];
+	pid_t pid;
+
+	if (!c || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
+		free(c);
+		return NULL;
+	}
+	pthread_mutex_init(&c->lock, NULL);
+	pid = fork();
+	if (!pid)
+		become_keeper(sockets[1]);
+	close(sockets[1]);
+	c->socket = sockets[0];
+	if (pid > 0)
+		return c;
+	close(c->socket);
+	free(c);
 	return NULL;
 }
 
-static unsigned count_descriptors(const struct member *list)
+void closers_end(struct closers *c)
+{
+	unsigned none = 0;
+	size_t size;
+	char byte;
+
+	if (!message_send(c->socket, &(char){ KEEPER_END }, 1, NULL, 0, NULL, 0))
+		message_receive(c->socket, &byte, sizeof(byte), &size, NULL, &none);
+}
+
+static void descriptors_close(const int *fds, unsigned n)
+{
+	while (n)
+		close(fds[--n]);
+}
+
+/*
+ * Closes all of them, and returns a pidfd of the process that detaches; -1: it is done, or, if no descriptor was
+ * free for the pidfd, soon. While a packet is in the socket or with a process, closing the broker's own descriptors
+ * is not closing the last ones, so it takes no time, and nothing is lost if the broker is killed in it.
+ */
+static int closers_close(struct closers *c, const int *fds, unsigned n)
+{
+	unsigned n_got = 1;
+	int process = -1, error;
+	size_t size;
+	char byte;
+
+	pthread_mutex_lock(&c->lock);
+	error = message_send(c->socket, &(char){ KEEPER_CLOSE }, 1, NULL, 0, fds, n);
+	descriptors_close(fds, n);
+	error = error ?: message_send(c->socket, &(char){ KEEPER_GO }, 1, NULL, 0, NULL, 0);
+	error = error ?: message_receive(c->socket, &byte, sizeof(byte), &size, &process, &n_got);
+	pthread_mutex_unlock(&c->lock);
+	return error ? -1 : process;
+}
+
+/* Takes up to `most` descriptors from the list, and frees the members that have none left. */
+static unsigned members_take(struct member **list, unsigned most, int *fds)
+{
+	unsigned n = 0;
+
+	while (*list && n < most) {
+		struct member *m = *list;
+
+		if (m->n)
+			fds[n++] = m->fds[--m->n];
+		if (!m->n) {
+			*list = m->next;
+			free(m);
+		}
+	}
+	return n;
+}
+
+static unsigned members_count(const struct member *list)
 {
 	unsigned n = 0;
 
@@ -61,22 +216,52 @@ static unsigned count_descriptors(const struct member *list)
 	return n;
 }
 
-void members_close(struct member *list)
+void closing_begin(struct closers *c, struct member **list, struct closing *ret)
 {
-	struct closing c = { .lock = PTHREAD_MUTEX_INITIALIZER, .list = list };
-	pthread_t threads[CLOSING_THREADS];
-	unsigned n = count_descriptors(list), n_threads = 0;
-	pthread_attr_t small;
+	unsigned each = members_count(*list) / CLOSING_PROCESSES + 1, n;
+	int fds[MESSAGE_MAX_FDS];
 
-	if (n > 1 && !pthread_attr_init(&small)) {
-		pthread_attr_setstacksize(&small, PTHREAD_STACK_MIN);
-		/* If no more threads can be created, fewer do the work; at worst only this one. */
-		while (n_threads < CLOSING_THREADS && n_threads + 1 < n &&
-		       !pthread_create(&threads[n_threads], &small, close_descriptors, &c))
-			n_threads++;
-		pthread_attr_destroy(&small);
+	if (each > MESSAGE_MAX_FDS)
+		each = MESSAGE_MAX_FDS;
+	ret->n = 0;
+	while (ret->n < CLOSING_PROCESSES && (n = members_take(list, each, fds))) {
+		int process = closers_close(c, fds, n);
+
+		if (process >= 0)
+			ret->processes[ret->n++] = process;
 	}
-	close_descriptors(&c);
-	while (n_threads)
-		pthread_join(threads[--n_threads], NULL);
+}
+
+void closing_wait(struct closing *closing)
+{
+	while (closing->n) {
+		struct pollfd p = { closing->processes[--closing->n], POLLIN, 0 };
+
+		while (poll(&p, 1, -1) < 0 && errno == EINTR)
+			;
+		close(p.fd);
+	}
+}
+
+void members_close(struct closers *c, struct member *list)
+{
+	struct closing closing;
+
+	while (list) {
+		closing_begin(c, &list, &closing);
+		closing_wait(&closing);
+	}
+}
+
+void links_drop(struct closers *c, const int *fds, unsigned n)
+{
+	while (n) {
+		unsigned some = n < MESSAGE_MAX_FDS ? n : MESSAGE_MAX_FDS;
+		struct closing one = { .n = 1 };
+
+		n -= some;
+		one.processes[0] = closers_close(c, fds + n, some);
+		if (one.processes[0] >= 0)
+			closing_wait(&one);
+	}
 }

@@ -146,7 +146,6 @@ static void follow_fork(struct follow *w, const struct follow_record *r)
 	}
 	p->since_ns = r->ts;
 	p->parent = (pid_t)r->parent;
-	p->traced = true;
 	error = links_inherit(w->links, w->programs, p, parent);
 	p->linked_ns = count_late(w, error, r);
 }
@@ -241,10 +240,7 @@ static void follow_missed(struct follow *w)
 
 static void check_process(struct follow *w, struct process *p)
 {
-	bool traced = is_traced(w, p->pid);
-
-	p->traced |= traced;
-	if (may_be_linked(w, p->pid) && (traced || !p->traced))
+	if (may_be_linked(w, p->pid) && is_traced(w, p->pid))
 		return;
 	stop_tracing(w, p->pid);
 	follow_end(w, p, true);

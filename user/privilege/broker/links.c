@@ -19,12 +19,14 @@
 #define OURS_MOST   4
 #define OTHERS_MOST 64
 
-struct links *links_new(void)
+struct links *links_new(struct closers *closers)
 {
 	struct links *links = calloc(1, sizeof(*links));
 
-	if (links)
-		pthread_mutex_init(&links->lock, NULL);
+	if (!links)
+		return NULL;
+	links->closers = closers;
+	pthread_mutex_init(&links->lock, NULL);
 	return links;
 }
 
@@ -430,8 +432,7 @@ int links_add(struct links *links, const struct loaded_programs *programs, struc
 	if (!error)
 		return 0;
 	free(m);
-	while (n)
-		close(fds[--n]);
+	links_drop(links->closers, fds, n);
 	return error;
 }
 
@@ -478,11 +479,24 @@ int links_close(struct links *links, const uint32_t *numbers, unsigned n)
 		links->list[i] = (struct link){ .of = { .elf_fd = -1 } };
 	}
 	pthread_mutex_unlock(&links->lock);
-	members_close(list);
+	members_close(links->closers, list);
 	return error;
 }
 
 void links_close_all(struct links *links)
 {
 	links_close(links, NULL, links->n);
+}
+
+void links_forget(struct links *links, pid_t pid)
+{
+	struct member *list = NULL;
+	struct process *p;
+
+	pthread_mutex_lock(&links->lock);
+	p = links_process(links, pid);
+	if (p)
+		list = links_process_remove(links, p);
+	pthread_mutex_unlock(&links->lock);
+	members_close(links->closers, list);
 }

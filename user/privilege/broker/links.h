@@ -18,6 +18,7 @@
 #include "privilege/broker/broker.h"
 
 struct loaded_programs;
+struct closers;
 
 /* Where a link's program is. */
 struct link_sites {
@@ -50,12 +51,12 @@ struct process {
 	uint64_t since_ns;
 	uint64_t
 		linked_ns; /* when it had the links that its parent had; 0: it was attached to by a request */
-	bool traced; /* has been seen in the map: before that it is about to be */
 	struct member *members;
 	UT_hash_handle hh;
 };
 
 struct links {
+	struct closers *closers;
 	pthread_mutex_t lock;
 	struct link {
 		bool used, closing;
@@ -66,7 +67,7 @@ struct links {
 	struct process *processes;
 };
 
-struct links *links_new(void);
+struct links *links_new(struct closers *closers);
 
 /* Call link_sites_free() if it is not added. `keep`: to attach there again. Returns 0 or negative errno. */
 int link_sites_init(struct link_sites *of, int elf_fd, enum broker_program program,
@@ -86,6 +87,8 @@ int links_add(struct links *links, const struct loaded_programs *programs, struc
 /* Locks. When it returns, none of their programs runs any more. Returns 0 or negative errno. */
 int links_close(struct links *links, const uint32_t *numbers, unsigned n);
 void links_close_all(struct links *links);
+/* Locks. Closes what the process has, if there is such a process. */
+void links_forget(struct links *links, pid_t pid);
 
 struct process *links_process(const struct links *links, pid_t pid);
 /* NULL: there are too many, or no memory. */
@@ -107,6 +110,7 @@ int links_attach_all(struct links *links, const struct loaded_programs *programs
 		     struct process *p);
 
 /* closing.c: closes all at the same time, and frees them. */
-void members_close(struct member *list);
+void members_close(struct closers *closers, struct member *list);
+void links_drop(struct closers *closers, const int *fds, unsigned n);
 
 #endif

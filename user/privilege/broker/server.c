@@ -14,6 +14,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "privilege/broker/closing.h"
 #include "privilege/broker/follow.h"
 #include "privilege/broker/protocol.h"
 #include "privilege/confine.h"
@@ -100,8 +101,8 @@ static bool was_requested(const struct server *s, int directory, pid_t pid)
  * when it executes something: then it goes out of the map if the user may not look into that. Only then
  * one looks once more, and gives flags to what is still in the map.
  */
-static int trace_directory(const struct loaded_programs *programs, int directory, uint32_t pid,
-			   uint32_t flags, struct failure *f)
+static int watch_directory(const struct loaded_programs *programs, int directory, uint32_t pid,
+			   struct failure *f)
 {
 	const uint32_t none = 0;
 	bool is_new = !bpf_map_update_elem(programs->traced_fd, &pid, &none, BPF_NOEXIST);
@@ -114,6 +115,19 @@ static int trace_directory(const struct loaded_programs *programs, int directory
 		bpf_map_delete_elem(programs->traced_fd, &pid);
 	if (reason)
 		return failure_set(f, -EPERM, "not permitted to trace the process", "", reason);
+	/*
+	 * From now on its exit takes it out of the map. If it was gone before, nobody would, and the
+	 * next process of that number were traced.
+	 */
+	if (process_alive(directory))
+		return 0;
+	bpf_map_delete_elem(programs->traced_fd, &pid);
+	return failure_set(f, -ESRCH, "the process has ended", "", "");
+}
+
+static int set_traced_flags(const struct loaded_programs *programs, uint32_t pid, uint32_t flags,
+			    struct failure *f)
+{
 	if (!bpf_map_update_elem(programs->traced_fd, &pid, &flags, BPF_EXIST))
 		return 0;
 	if (errno == ENOENT)
@@ -138,15 +152,8 @@ static int trace(const struct server *s, const struct request *r, struct failure
 		close(directory);
 		return failure_set(f, -EPERM, "refused request", "trace", NULL);
 	}
-	error = trace_directory(programs, directory, pid, flags, f);
-	/*
-	 * From now on its exit takes it out of the map. If it was gone before, nobody would, and the
-	 * next process of that number were traced.
-	 */
-	if (!error && !process_alive(directory)) {
-		bpf_map_delete_elem(programs->traced_fd, &pid);
-		error = failure_set(f, -ESRCH, "the process has ended", "", "");
-	}
+	error = watch_directory(programs, directory, pid, f);
+	error = error ?: set_traced_flags(programs, pid, flags, f);
 	close(directory);
 	return error;
 }
@@ -166,13 +173,13 @@ static int identify(const struct request *r, uint64_t *ret_birth, struct failure
 /*
  * For all processes only where children are followed, whose numbers nobody knows before, and what takes
  * batches, which may be handed over by a child that has a traced process's memory; for one only if it is
- * traced, or about to be.
+ * traced, or about to be: then it is put into the map already, or nothing would tell that it executes a
+ * program with more rights just before it is attached to.
  */
 static int may_attach_for(const struct server *s, uint32_t what, pid_t pid, struct failure *f)
 {
 	const struct broker_target target = { pid, 0 };
-	int directory;
-	bool asked;
+	int directory, error;
 
 	if (pid ? is_traced(&s->programs, pid)
 		: !s->config->own_only && (s->config->follow_children || what == BROKER_FLUSH))
@@ -182,9 +189,11 @@ static int may_attach_for(const struct server *s, uint32_t what, pid_t pid, stru
 	directory = process_directory(&target, f);
 	if (directory < 0)
 		return directory;
-	asked = was_requested(s, directory, pid);
+	error = was_requested(s, directory, pid)
+			? watch_directory(&s->programs, directory, pid, f)
+			: failure_set(f, -EPERM, "refused request", "attach", NULL);
 	close(directory);
-	return asked ? 0 : failure_set(f, -EPERM, "refused request", "attach", NULL);
+	return error;
 }
 
 static int attach(struct server *s, size_t size, int elf_fd, struct reply *reply, struct failure *f)
@@ -219,8 +228,15 @@ static int attach(struct server *s, size_t size, int elf_fd, struct reply *reply
 		error = links_add(s->links, &s->programs, &of, r->pid, s->fds, n, &reply->link);
 		if (error)
 			failure_set(f, error, "cannot attach", "", NULL);
+	} else {
+		links_drop(s->links->closers, s->fds, n);
 	}
 	link_sites_free(&of);
+	/* What it has executed meanwhile is known from the map here, or to follow.c after this. */
+	if (!error && r->pid && !is_traced(&s->programs, r->pid)) {
+		links_forget(s->links, r->pid);
+		error = failure_set(f, -ESRCH, "no such traced process", "", "");
+	}
 	return error;
 }
 
@@ -376,22 +392,24 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	bool each = broker_links_each(config);
 	int error;
 
-	s->links = links_new();
+	/* Before there is anything that these processes should not have. */
+	s->links = links_new(closers_new());
 	/* A recorder that reads no answers must not keep the broker from ending. */
 	setsockopt(s->socket, SOL_SOCKET, SO_SNDTIMEO, &(struct timeval){ .tv_usec = 20000 },
 		   sizeof(struct timeval));
-	/* Before there is anything that its process should not have. */
 	if (config->functions)
 		s->programs.provers = provers_new(config->prove);
 	error = programs_load(config, &s->programs, &reply->loaded, fds, n_fds, f);
 	if (error)
 		return error;
-	if (each && s->links)
+	if (!s->links || !s->links->closers)
+		return failure_set(f, -ENOMEM, "cannot start the broker", "", NULL);
+	if (each)
 		error = follow_new(s->links, &s->programs, config->own_only, &s->follow);
 	error = error ?: give_up_the_rest(s->programs.uprobe_multi, f);
 	/* Without seccomp it goes on: the requests are checked in any case. */
 	reply->loaded.confined = !confine_broker(!s->programs.uprobe_multi);
-	if (!error && (!s->links || remember_requested(s)))
+	if (!error && remember_requested(s))
 		error = -ENOMEM;
 	if (!error && each)
 		error = follow_start(s->follow, s->socket);
@@ -439,5 +457,6 @@ void broker_serve(int socket, const struct broker_config *config)
 	follow_stop(s->follow);
 	/* At its end the kernel would close them one after the other. */
 	links_close_all(s->links);
+	closers_end(s->links->closers);
 	_exit(0);
 }

@@ -67,7 +67,7 @@ bool segments_within(const struct segments *s, uint64_t vaddr, uint64_t *ret_off
 bool sites_proved(int elf_fd, const struct segments *segments, enum broker_program program,
 		  const struct broker_site *sites, unsigned n);
 
-/* attach.c: *n_links descriptors are written to links (room for n). */
+/* attach.c: *n_links descriptors are written to links (room for n), which the caller closes if it fails. */
 int sites_attach(struct loaded_programs *programs, enum broker_program program, pid_t pid,
 		 int elf_fd, const struct broker_site *sites, unsigned n, int *links,
 		 unsigned *n_links, struct failure *f);

@@ -309,7 +309,7 @@ static int serve_one(struct server *s)
 			close(fd);
 		return -EPIPE;
 	}
-	if (size < sizeof(*r)) {
+	if (size < sizeof(*r) || (r->kind <= REQUEST_OPEN && size != sizeof(*r))) {
 		reply.error = failure_set(f, -EINVAL, "refused request", "", NULL);
 	} else if (r->kind == REQUEST_IDENTIFY) {
 		reply.error = identify(r, &reply.birth, f);

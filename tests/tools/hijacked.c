@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * hijacked KIND own|all SEED TARGET FILE LIBRARY FOREIGN...
+ *
+ * What somebody would do who took over a recorder: with its code, its socket to the broker, and what is left of its
+ * privileges. TARGET is the process that was asked for, FILE its program, which has markers, LIBRARY one that it and the
+ * FOREIGN processes have mapped. KIND says what is sent:
+ *
+ *	requests	each request of the protocol: damaged, in a wrong order, for processes that were not asked for, for
+ *			places inside instructions, with other descriptors than files, and random bytes; meanwhile the
+ *			maps that the recorder has are overwritten with random bytes
+ *	large		a packet that is larger than any
+ *	descriptors	a packet with more descriptors than any may have
+ *	orphan		the socket is another process's, after the recorder has ended
+ *
+ * Prints `broker PID`, `sent N`, `granted PROGRAM OFFSET` for each place that the broker attached to, `got TEXT` for what
+ * nobody should get, `alive` if the broker does what it should afterwards, and `through`. After a line of input it closes
+ * the socket and prints `ended STATUS`, how the broker exited. Exit status 2: it cannot be tried here.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "privilege/broker/protocol.h"
+#include "privilege/privileges.h"
+#include "tracee/code/prove.h"
+#include "tracee/markers.h"
+
+#define MOST_FOREIGN 16
+#define RANDOM	     300 /* packets of random bytes, and requests with a random byte */
+
+static struct {
+	struct broker *broker;
+	struct broker_loaded loaded;
+	int socket, elf_fd, library_fd;
+	bool own;
+	pid_t target, foreign[MOST_FOREIGN];
+	unsigned n_foreign;
+	struct broker_site sites[MARKERS_MAX_SITES];
+	unsigned n_sites;
+	unsigned char *shared;
+	uint64_t sent;
+} h;
+
+static void got(const char *what, long number)
+{
+	printf("got %s %ld\n", what, number);
+}
+
+static uint64_t random_number(void)
+{
+	return (uint64_t)rand() << 42 ^ (uint64_t)rand() << 21 ^ (uint64_t)rand();
+}
+
+/* --- the socket --------------------------------------------------------------------------------------- */
+
+/* Returns the error of the reply. *ret_fd: a descriptor that came with it, or -1. */
+static int ask_with(const void *head, size_t head_size, const void *body, size_t body_size,
+		    const int *fds, unsigned n_fds, struct reply *reply, int *ret_fd)
+{
+	static char rest[PROVER_MAX_REPLY];
+	unsigned n = 1;
+	size_t size;
+	int error;
+
+	*ret_fd = -1;
+	error = message_send(h.socket, head, head_size, body, body_size, fds, n_fds);
+	error = error ?: message_receive_parts(h.socket, reply, sizeof(*reply), rest, sizeof(rest),
+					       &size, ret_fd, &n);
+	if (error) {
+		printf("got no answer after %" PRIu64 " packets: %s\n", h.sent, strerror(-error));
+		exit(1);
+	}
+	h.sent++;
+	return reply->error;
+}
+
+static int ask(const struct request *r, const void *body, size_t body_size, int fd)
+{
+	struct reply reply;
+	int received, error;
+
+	error = ask_with(r, sizeof(*r), body, body_size, &fd, fd >= 0, &reply, &received);
+	if (received >= 0)
+		close(received);
+	return error;
+}
+
+static int attach(uint32_t program, pid_t pid, int fd, const struct broker_site *site)
+{
+	const struct request r = {
+		.kind = REQUEST_ATTACH, .what = program, .pid = pid, .n_sites = 1
+	};
+
+	return ask(&r, site, sizeof(*site), fd);
+}
+
+/* --- processes that nobody asked for -------------------------------------------------------------------- */
+
+static void ask_about(pid_t pid)
+{
+	struct request r = { .pid = pid };
+	struct reply reply;
+	int fd;
+	uint32_t i;
+
+	for (i = 0; i < 8; i++) {
+		r.kind = REQUEST_TRACE;
+		r.what = i ? 1u << (i - 1) : UINT32_MAX;
+		if (!ask(&r, NULL, 0, -1))
+			got("the tracing of process", pid);
+	}
+	for (i = 0; i < BROKER_FILES + 2; i++) {
+		r = (struct request){ .kind = REQUEST_OPEN, .what = i, .pid = pid, .end = 1 };
+		if (!ask_with(&r, sizeof(r), NULL, 0, NULL, 0, &reply, &fd) || fd >= 0)
+			got("a file of process", pid);
+		if (fd >= 0)
+			close(fd);
+	}
+	for (i = 0; i < BROKER_PROGRAMS + 2; i++) {
+		if (!attach(i, pid, h.elf_fd, &h.sites[0]))
+			got("what is attached for process", pid);
+	}
+}
+
+static void ask_about_others(void)
+{
+	const pid_t more[] = { 1, getppid(), getpid(), broker_pid(h.broker), -1, INT32_MIN,
+			       INT32_MAX };
+	unsigned i;
+
+	for (i = 0; i < h.n_foreign; i++)
+		ask_about(h.foreign[i]);
+	for (i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+		ask_about(more[i]);
+	if (h.own && !attach(BROKER_MARKS, 0, h.elf_fd, &h.sites[0]))
+		got("what is attached for all processes", 0);
+}
+
+/* --- places that are none -------------------------------------------------------------------------------- */
+
+static bool is_true_site(const struct broker_site *site)
+{
+	unsigned i;
+
+	for (i = 0; i < h.n_sites; i++) {
+		if (h.sites[i].offset == site->offset &&
+		    h.sites[i].switch_offset == site->switch_offset)
+			return true;
+	}
+	return false;
+}
+
+static void ask_places(void)
+{
+	unsigned i, step;
+	int by;
+
+	step = h.n_sites / 8 + 1;
+	for (i = 0; i < h.n_sites; i += step) {
+		for (by = -12; by <= 24; by++) {
+			struct broker_site site = h.sites[i], other = h.sites[i];
+
+			site.offset += (uint64_t)by;
+			other.switch_offset += (uint64_t)by;
+			if (!is_true_site(&site) &&
+			    !attach(BROKER_MARKS, h.target, h.elf_fd, &site))
+				got("a marker where there is none, moved by", by);
+			if (!is_true_site(&other) &&
+			    !attach(BROKER_MARKS, h.target, h.elf_fd, &other))
+				got("a semaphore that is none, moved by", by);
+			if (!attach(BROKER_FUNCTIONS, h.target, h.elf_fd, &site))
+				got("a function that is not proved, moved by", by);
+		}
+	}
+}
+
+/* Bytes of the library that are those of a nop, most of them inside an instruction. */
+static void ask_library(void)
+{
+	static unsigned char code[1 << 20];
+	ssize_t n = pread(h.library_fd, code, sizeof(code), 0x28000);
+	unsigned i, tries;
+
+	for (tries = 0; n > 0 && tries < 200; tries++) {
+		uint64_t from = random_number() % (uint64_t)n;
+		const unsigned char *nop = memchr(code + from, 0x90, (size_t)n - from);
+		struct broker_site site = { 0 };
+
+		if (!nop)
+			continue;
+		site.offset = 0x28000 + (uint64_t)(nop - code);
+		for (i = 0; i < BROKER_PROGRAMS; i++) {
+			if (!attach(i, h.target, h.library_fd, &site))
+				printf("granted %u 0x%016" PRIx64 "\n", i, site.offset);
+		}
+	}
+}
+
+/* --- other descriptors --------------------------------------------------------------------------------- */
+
+static void ask_with_descriptors(void)
+{
+	const uint64_t vaddr = 0x1000;
+	const struct request prove = { .kind = REQUEST_FUNCTIONS, .n_sites = 1 };
+	int pipes[2], sockets[2], fds[16], many[MESSAGE_MAX_FDS];
+	struct request r = { .kind = REQUEST_ATTACH, .pid = h.target, .n_sites = 1 };
+	unsigned i, n = 0, j;
+	struct reply reply;
+	int received;
+
+	if (pipe(pipes) || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets))
+		exit(1);
+	fds[n++] = -1;
+	fds[n++] = pipes[0];
+	fds[n++] = pipes[1];
+	fds[n++] = sockets[0];
+	fds[n++] = h.socket;
+	fds[n++] = h.loaded.shared_fd;
+	fds[n++] = h.loaded.buffers[0];
+	fds[n++] = h.loaded.links[0];
+	fds[n++] = open("/dev/zero", O_RDONLY);
+	fds[n++] = open("/dev/null", O_WRONLY);
+	fds[n++] = open("/", O_RDONLY | O_DIRECTORY);
+	fds[n++] = open("/proc/self/mem", O_RDONLY);
+	fds[n++] = open("/proc/self/exe", O_PATH);
+	fds[n++] = memfd_create("empty", 0);
+	for (i = 0; i < n; i++) {
+		for (j = 0; j < BROKER_PROGRAMS; j++) {
+			if (!attach(j, h.target, fds[i], &h.sites[0]))
+				got("what is attached to descriptor", i);
+		}
+		if (!ask(&prove, &vaddr, sizeof(vaddr), fds[i]))
+			got("the functions of descriptor", i);
+	}
+	/* As many as a packet may have: all but the first are closed. */
+	for (i = 0; i < MESSAGE_MAX_FDS; i++)
+		many[i] = h.elf_fd;
+	r.what = BROKER_PROGRAMS;
+	for (i = 0; i < 20; i++)
+		ask_with(&r, sizeof(r), &h.sites[0], sizeof(h.sites[0]), many, MESSAGE_MAX_FDS,
+			 &reply, &received);
+}
+
+/* --- damaged requests ----------------------------------------------------------------------------------- */
+
+static void ask_damaged(void)
+{
+	static unsigned char packet[sizeof(struct request) + 64 * sizeof(struct broker_site)];
+	const uint32_t counts[] = { 0, 2, BROKER_MAX_SITES, BROKER_MAX_SITES + 1, UINT32_MAX };
+	struct request r = { .pid = h.target };
+	struct reply reply;
+	unsigned i, j;
+	int fd;
+
+	for (i = 0; i < sizeof(r) + sizeof(struct broker_site); i++) {
+		r.kind = 1 + i % 8;
+		memcpy(packet, &r, sizeof(r));
+		ask_with(packet, i ? i : 1, NULL, 0, NULL, 0, &reply, &fd);
+		if (fd >= 0)
+			got("a file by a packet of bytes", i);
+	}
+	for (i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		for (j = REQUEST_ATTACH; j <= REQUEST_FUNCTIONS; j++) {
+			r.kind = j;
+			r.n_sites = counts[i];
+			if (!ask(&r, &h.sites[0], sizeof(h.sites[0]), h.elf_fd))
+				got("a request with a wrong number", counts[i]);
+		}
+	}
+	/* There are not that many links. */
+	for (i = 0; i < 16; i++) {
+		const uint32_t links[2] = { 1000 + i, (uint32_t)random_number() };
+
+		r = (struct request){ .kind = REQUEST_DETACH, .n_sites = 2 };
+		if (!ask(&r, links, sizeof(links), -1))
+			got("a detached link", links[0]);
+	}
+}
+
+static void scribble(void)
+{
+	unsigned i;
+
+	for (i = 0; h.shared && i < h.loaded.shared_size; i++)
+		h.shared[i] = (unsigned char)rand();
+}
+
+static void ask_random(void)
+{
+	static unsigned char packet[sizeof(struct request) + 8 * sizeof(struct broker_site)];
+	const struct request honest[] = {
+		{ .kind = REQUEST_IDENTIFY, .pid = h.target },
+		{ .kind = REQUEST_TRACE, .what = TRACED_MARKS, .pid = h.target },
+		{ .kind = REQUEST_OPEN, .what = BROKER_MAPS, .pid = h.target },
+		{ .kind = REQUEST_ATTACH, .what = BROKER_MARKS, .pid = h.target, .n_sites = 8 },
+		{ .kind = REQUEST_DETACH, .n_sites = 1 },
+		{ .kind = REQUEST_FUNCTIONS, .n_sites = 1 },
+	};
+	unsigned i, j;
+
+	for (i = 0; i < RANDOM; i++) {
+		size_t size = 1 + random_number() % sizeof(packet);
+		int fd = i & 1 ? h.elf_fd : h.library_fd, received;
+		struct reply reply;
+
+		for (j = 0; j < sizeof(packet); j++)
+			packet[j] = (unsigned char)rand();
+		/* Every second one is a request of which one byte is another one. */
+		if (i & 2) {
+			const struct request *r = &honest[random_number() % 6];
+
+			memcpy(packet, r, sizeof(*r));
+			size = sizeof(*r) + (r->kind == REQUEST_ATTACH ? 8 * sizeof(h.sites[0]) :
+					     r->kind == REQUEST_DETACH ? 4 :
+					     r->kind == REQUEST_FUNCTIONS ? 8 :
+									    0);
+			packet[random_number() % sizeof(*r)] = (unsigned char)rand();
+		}
+		ask_with(packet, size, NULL, 0, &fd, i & 4 ? 1 : 0, &reply, &received);
+		if (received >= 0)
+			close(received);
+		if (i % 16 == 0)
+			scribble();
+	}
+}
+
+/* --- start and end -------------------------------------------------------------------------------------- */
+
+static void find_markers(const char *path)
+{
+	struct marker_sites found = { 0 };
+	struct failure f = { 0 };
+	struct elf_file *elf;
+	unsigned i;
+
+	h.elf_fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (elf_file_open(h.elf_fd, &elf, &f) || markers_find(elf, &found, &f)) {
+		failure_print(&f, stdout);
+		exit(1);
+	}
+	for (i = 0; i < found.n; i++) {
+		if (found.sites[i].kind < RECORD_FLUSH)
+			h.sites[h.n_sites++] = (struct broker_site){
+				found.sites[i].offset, found.sites[i].semaphore_offset, i
+			};
+	}
+	marker_sites_free(&found);
+	elf_file_free(elf);
+}
+
+static void start(void)
+{
+	const struct broker_config config = {
+		.buffer_bytes = 1 << 20,
+		.own_only = h.own,
+		.follow_children = !h.own,
+		.usdt = true,
+		.functions = true,
+		.prove = prove_functions,
+		.pids = &h.target,
+		.n_pids = 1,
+	};
+	struct failure f = { 0 };
+
+	if (broker_start(&config, &h.broker, &h.loaded, &f)) {
+		failure_print(&f, stdout);
+		exit(2);
+	}
+	/* A recorder has none of its privileges any more when it reads the first byte. */
+	if (h.own && privileges_keep(NULL, 0, false))
+		exit(2);
+	h.socket = broker_fd(h.broker);
+	h.shared = mmap(NULL, h.loaded.shared_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+			h.loaded.shared_fd, 0);
+	if (h.shared == MAP_FAILED)
+		h.shared = NULL;
+	printf("broker %d\n", (int)broker_pid(h.broker));
+}
+
+/* The broker still does what it is there for. */
+static void be_honest(void)
+{
+	const struct broker_target target = { h.target, 0 };
+	struct failure f = { 0 };
+	unsigned link;
+
+	if (!broker_trace(h.broker, &target, TRACED_MARKS, &f) &&
+	    !broker_attach(h.broker, BROKER_MARKS, h.target, h.elf_fd, h.sites, 1, &link, &f) &&
+	    !broker_detach(h.broker, &link, 1))
+		printf("alive\n");
+	else
+		printf("%s: %s\n", f.what, f.reason);
+}
+
+static void send_too_much(const char *kind)
+{
+	static char large[1 << 20];
+	int fds[2 * MESSAGE_MAX_FDS], size = sizeof(large);
+	struct iovec iov = { large, 200000 };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(fds))];
+	} control = { 0 };
+	struct cmsghdr *c;
+	unsigned i;
+
+	setsockopt(h.socket, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	if (!strcmp(kind, "descriptors")) {
+		for (i = 0; i < 2 * MESSAGE_MAX_FDS; i++)
+			fds[i] = h.elf_fd;
+		iov.iov_len = sizeof(struct request);
+		msg.msg_control = control.bytes;
+		msg.msg_controllen = sizeof(control.bytes);
+		c = CMSG_FIRSTHDR(&msg);
+		*c = (struct cmsghdr){ CMSG_LEN(sizeof(fds)), SOL_SOCKET, SCM_RIGHTS };
+		memcpy(CMSG_DATA(c), fds, sizeof(fds));
+	}
+	if (sendmsg(h.socket, &msg, MSG_NOSIGNAL) < 0)
+		printf("got nowhere: %s\n", strerror(errno));
+	h.sent++;
+}
+
+/* Its parent, the recorder, has ended: the broker takes no request of whoever has the socket. */
+static void be_orphan(void)
+{
+	const struct request r = { .kind = REQUEST_IDENTIFY, .pid = h.target };
+	pid_t recorder = getpid();
+	char reply[sizeof(struct reply)];
+
+	if (fork() > 0)
+		_exit(0);
+	while (getppid() == recorder)
+		usleep(1000);
+	if (!message_send(h.socket, &r, sizeof(r), NULL, 0, NULL, 0) &&
+	    recv(h.socket, reply, sizeof(reply), 0) > 0)
+		got("an answer for a recorder that has ended", recorder);
+	h.sent++;
+}
+
+int main(int argc, char **argv)
+{
+	struct pollfd p = { .events = POLLIN };
+	const char *kind;
+	int i, status = -1;
+	char line[16];
+
+	if (argc < 7 || argc > 7 + MOST_FOREIGN)
+		return 1;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	kind = argv[1];
+	h.own = !strcmp(argv[2], "own");
+	srand((unsigned)atoi(argv[3]));
+	h.target = (pid_t)atoi(argv[4]);
+	find_markers(argv[5]);
+	h.library_fd = open(argv[6], O_RDONLY | O_CLOEXEC);
+	for (i = 7; i < argc; i++)
+		h.foreign[h.n_foreign++] = (pid_t)atoi(argv[i]);
+	start();
+	if (!strcmp(kind, "requests")) {
+		ask_about_others();
+		ask_places();
+		ask_library();
+		ask_with_descriptors();
+		ask_damaged();
+		ask_random();
+		ask_about_others();
+		be_honest();
+	} else if (!strcmp(kind, "orphan")) {
+		be_orphan();
+	} else {
+		send_too_much(kind);
+	}
+	printf("sent %" PRIu64 "\nthrough\n", h.sent);
+	if (!fgets(line, sizeof(line), stdin))
+		return 1;
+	shutdown(h.socket, SHUT_RDWR);
+	p.fd = h.socket;
+	poll(&p, 1, 1000);
+	close(h.socket);
+	if (strcmp(kind, "orphan") != 0 && waitpid(broker_pid(h.broker), &status, 0) > 0)
+		printf("ended %d\n", status);
+	return 0;
+}

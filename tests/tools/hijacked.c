@@ -74,8 +74,9 @@ static int ask_with(const void *head, size_t head_size, const void *body, size_t
 
 	*ret_fd = -1;
 	error = message_send(h.socket, head, head_size, body, body_size, fds, n_fds);
-	error = error ?: message_receive_parts(h.socket, reply, sizeof(*reply), rest, sizeof(rest),
-					       &size, ret_fd, &n);
+	error = error
+			?: message_receive_parts(h.socket, reply, sizeof(*reply), rest,
+						 sizeof(rest), &size, ret_fd, &n);
 	if (error) {
 		printf("got no answer after %" PRIu64 " packets: %s\n", h.sent, strerror(-error));
 		exit(1);
@@ -134,8 +135,8 @@ static void ask_about(pid_t pid)
 
 static void ask_about_others(void)
 {
-	const pid_t more[] = { 1, getppid(), getpid(), broker_pid(h.broker), -1, INT32_MIN,
-			       INT32_MAX };
+	const pid_t more[] = { 1,  getppid(), getpid(), broker_pid(h.broker),
+			       -1, INT32_MIN, INT32_MAX };
 	unsigned i;
 
 	for (i = 0; i < h.n_foreign; i++)
@@ -154,7 +155,7 @@ static bool is_true_site(const struct broker_site *site)
 
 	for (i = 0; i < h.n_sites; i++) {
 		if (h.sites[i].offset == site->offset &&
-		    h.sites[i].switch_offset == site->switch_offset)
+		    h.sites[i].semaphore_offset == site->semaphore_offset)
 			return true;
 	}
 	return false;
@@ -171,7 +172,7 @@ static void ask_places(void)
 			struct broker_site site = h.sites[i], other = h.sites[i];
 
 			site.offset += (uint64_t)by;
-			other.switch_offset += (uint64_t)by;
+			other.semaphore_offset += (uint64_t)by;
 			if (!is_true_site(&site) &&
 			    !attach(BROKER_MARKS, h.target, h.elf_fd, &site))
 				got("a marker where there is none, moved by", by);
@@ -320,10 +321,10 @@ static void ask_random(void)
 			const struct request *r = &honest[random_number() % 6];
 
 			memcpy(packet, r, sizeof(*r));
-			size = sizeof(*r) + (r->kind == REQUEST_ATTACH ? 8 * sizeof(h.sites[0]) :
-					     r->kind == REQUEST_DETACH ? 4 :
-					     r->kind == REQUEST_FUNCTIONS ? 8 :
-									    0);
+			size = sizeof(*r) + (r->kind == REQUEST_ATTACH	    ? 8 * sizeof(h.sites[0])
+					     : r->kind == REQUEST_DETACH    ? 4
+					     : r->kind == REQUEST_FUNCTIONS ? 8
+									    : 0);
 			packet[random_number() % sizeof(*r)] = (unsigned char)rand();
 		}
 		ask_with(packet, size, NULL, 0, &fd, i & 4 ? 1 : 0, &reply, &received);
@@ -350,9 +351,9 @@ static void find_markers(const char *path)
 	}
 	for (i = 0; i < found.n; i++) {
 		if (found.sites[i].kind < RECORD_FLUSH)
-			h.sites[h.n_sites++] = (struct broker_site){
-				found.sites[i].offset, found.sites[i].semaphore_offset, i
-			};
+			h.sites[h.n_sites++] =
+				(struct broker_site){ found.sites[i].offset,
+						      found.sites[i].semaphore_offset, i };
 	}
 	marker_sites_free(&found);
 	elf_file_free(elf);

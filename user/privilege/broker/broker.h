@@ -14,10 +14,11 @@
  * that it attached belongs to its descriptors, so the kernel detaches it however the two end.
  *
  * These descriptors do not belong to the recorder, for this reason: if a process is killed while it
- * closes the last descriptor of a uprobe, the kernel leaves the probe and its semaphore in place
- * for ever, and only logs "failed to unregister, leaking uprobe". Users kill the recorder, hardly
- * ever the broker, which attaches and detaches for only milliseconds of its life. If it is killed
- * at any other time, the kernel closes its descriptors after the kill, which is safe.
+ * attaches, or closes the last descriptor of a uprobe, the kernel leaves the probe and its semaphore in
+ * place, and only logs "failed to unregister, leaking uprobe". Users kill the recorder, hardly ever the
+ * broker, which attaches for only milliseconds of its life. The last descriptors are closed by processes
+ * that have been killed already (closing.c). If the broker is killed at any other time, the kernel closes
+ * its descriptors after the kill, which is safe.
  */
 #ifndef PROFTRACE_PRIVILEGE_BROKER_BROKER_H
 #define PROFTRACE_PRIVILEGE_BROKER_BROKER_H

@@ -76,10 +76,9 @@ static __always_inline __u64 batch_count_own_marks(const struct thread_state *st
 }
 
 /*
- * Accounts for a batch that was sent or lost. Two kinds of batches come twice. A thread that is
- * killed while it hands over its batch leaves it full. A batch that was left by longjmp() has been
- * handed over or counted as lost at that time, and comes again at the thread's exit with the events
- * that were completed later; the recorder finds out which of them are new.
+ * Accounts for a batch that was sent or lost. A thread that is killed while it hands over its batch leaves it full
+ * or half emptied. A batch that was left by longjmp() was accounted for at that time, and comes again at the thread's
+ * exit with the events that were completed later; the recorder finds out which of them are new.
  */
 static __always_inline void batch_account(struct thread_state *st, __u64 address, __u32 reason,
 					  bool sent)
@@ -99,20 +98,26 @@ static __always_inline void batch_account(struct thread_state *st, __u64 address
 	}
 	if (reason == BATCH_EXIT && st->batch.stuck >= BATCH_STUCK)
 		return;
-	if (st->lost_batch == address && st->lost_base == st->batch.base) {
-		account_add_n(ACCOUNT_BATCH_LOST, -st->lost_marks);
-		st->lost_batch = 0;
-	}
-	if (sent) {
-		st->sent_batch = address;
-		st->sent_base = st->batch.base;
-		st->sent_complete = st->batch.complete;
+	if (!sent)
+		account_add_n(ACCOUNT_BATCH_LOST, batch_count_own_marks(st));
+	/* At its exit a thread sends each of its batches once, after the one that it was handing over. */
+	if (reason == BATCH_EXIT)
 		return;
-	}
-	st->lost_batch = address;
-	st->lost_base = st->batch.base;
-	st->lost_marks = batch_count_own_marks(st);
-	account_add_n(ACCOUNT_BATCH_LOST, st->lost_marks);
+	st->handed_batch = address;
+	st->handed_base = st->batch.base;
+	st->handed_events = st->batch.complete >> 16;
+}
+
+/*
+ * Whether the batch was sent, or counted as lost, when its thread handed it over, and has nothing new since. The
+ * thread was stopped before it had emptied the batch, or has exited.
+ */
+static __always_inline bool batch_is_accounted(const struct thread_state *st, __u64 address,
+					       __u64 reason)
+{
+	return (reason == BATCH_EXIT || st->batch.stuck >= BATCH_STUCK) && reason != BATCH_ALONE &&
+	       st->handed_batch == address && st->handed_base == st->batch.base &&
+	       st->batch.complete >> 16 <= st->handed_events;
 }
 
 /* Sends that many bytes of events, in the smallest record that is large enough. */
@@ -207,13 +212,7 @@ __noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address
 		return 0;
 	}
 	bytes = st->batch.used - sizeof(st->batch);
-	/*
-	 * The batch was sent already and has not changed since. The thread was stopped between
-	 * handing it over and emptying it, or has exited.
-	 */
-	if (reason != BATCH_ALONE && st->sent_batch == address && st->sent_base == st->batch.base &&
-	    st->sent_complete == st->batch.complete &&
-	    (reason == BATCH_EXIT || st->batch.stuck >= BATCH_STUCK))
+	if (batch_is_accounted(st, address, reason))
 		return 0;
 	if (!batch_find_inherited(st, pid_tgid, address, reason)) {
 		account_add(ACCOUNT_BATCH_UNREADABLE);

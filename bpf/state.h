@@ -110,11 +110,8 @@ struct thread_state {
 	__u64 n_forgotten; /* batches that could not be registered */
 	struct batch_head batch;
 	__u64 batch_from, batch_from_events; /* struct record_batch */
-	/*
-	 * The batch lost last and the batch sent last: they may come again when the thread exits.
-	 */
-	__u64 lost_batch, lost_base, lost_marks;
-	__u64 sent_batch, sent_base, sent_complete;
+	/* The batch handed over last, whether it was sent or lost: it may come again when the thread exits. */
+	__u64 handed_batch, handed_base, handed_events;
 	__u32 lost_alone; /* marks without a batch that were lost and not reported yet */
 	/* bpf/usdt.bpf.c, at an existing USDT probe */
 	__u64 registers[33]; /* the last one is always 0 */

@@ -494,6 +494,8 @@ static void stop_batches(struct capture *c)
 		epoll_wait(c->epoll_fd, &e, 1, 1);
 		capture_catch_up(c);
 	}
+	if (sum_account(c, ACCOUNT_KERNEL_FULL))
+		batches_find_exited(c->batches);
 }
 
 int capture_stop(struct capture *c)

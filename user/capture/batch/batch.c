@@ -68,6 +68,17 @@ static bool stream_is_replaced(const struct batch_stream *s, const struct record
 	return r->ops.b == BATCH_NEW && r->batch.base < s->seen_to;
 }
 
+/* Whether the batch has another owner than the stream. The record by which it told so may have been lost. */
+static bool stream_is_of_other(const struct capture *c, const struct batch_stream *s,
+			       const struct batch_thread *t, const struct record_batch *r)
+{
+	bool is_begun = r->ops.b == BATCH_NEW || r->ops.b == BATCH_ALONE ||
+			(s->thread && s->turn != r->batch.turn);
+
+	return is_begun &&
+	       (s->thread != t || !stream_is_of_file(c, s, r) || stream_is_replaced(s, r));
+}
+
 /*
  * Finds or creates the stream for a batch. A thread that has just got a batch says so; before that,
  * another thread may have owned it.
@@ -87,8 +98,7 @@ static struct batch_stream *find_record_stream(struct capture *c, const struct r
 	}
 	if (!t)
 		return NULL;
-	if (s && (s->thread != t || !stream_is_of_file(c, s, r) || stream_is_replaced(s, r)) &&
-	    (r->ops.b == BATCH_NEW || r->ops.b == BATCH_ALONE)) {
+	if (s && stream_is_of_other(c, s, t, r)) {
 		/* The new owner, or the unloading of its library, has already handed over what the last owner left. */
 		batch_stream_retire(b, s);
 		s = NULL;
@@ -98,7 +108,7 @@ static struct batch_stream *find_record_stream(struct capture *c, const struct r
 	if (s && !s->thread)
 		batch_stream_assign(s, t);
 	/* The last owner has exited, and its contents are forgotten. */
-	if (s && r->ops.b == BATCH_NEW)
+	if (s)
 		s->turn = r->batch.turn;
 	if (s)
 		return s;
@@ -199,6 +209,16 @@ static void mark_streams_ended(struct batches *b, uint32_t pid, uint32_t tid)
 		s->ended = true;
 }
 
+/* The number of the thread was that of another one, whose exit was lost. Nothing more comes of that one. */
+static void retire_reused_thread(struct batches *b, uint32_t pid, uint32_t tid)
+{
+	struct batch_thread *t = batch_thread_find(b, pid, tid);
+	struct batch_stream *s;
+
+	for (s = t ? LIST_FIRST(&t->streams) : NULL; s; s = LIST_NEXT(s, of_thread))
+		batch_stream_retire(b, s);
+}
+
 /*
  * Finds the position of a record in the queue, which is sorted by time. It is nearly always the
  * end. But a record's time is taken before its space in the ring buffer, so another CPU's record
@@ -283,6 +303,8 @@ void batches_add_record(struct capture *c, const struct record *r, size_t size)
 	}
 	if (r->kind == RECORD_EXIT)
 		mark_streams_ended(b, r->tgid, r->tid);
+	if (r->kind == RECORD_FORK)
+		retire_reused_thread(b, r->tgid, r->tid);
 	over = r->kind == RECORD_EXIT && size >= sizeof(struct record_plain) &&
 	       ((const struct record_plain *)r)->ops.a;
 	if (over && size <= sizeof(ended) && process_has_open_streams(b, r->tgid)) {

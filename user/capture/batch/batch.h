@@ -147,8 +147,11 @@ struct batch_stream {
 	uint64_t handed, handed_events;
 	/* Everything up to here is known; before the first event, when the thread got the batch. */
 	uint64_t last_ticks, since_ns;
-	/* When part of the stream was first missed. It can only be in the ring buffer. */
-	uint64_t missing_ns, missing_base;
+	/*
+	 * When part of the stream was first missed. It can only be in the ring buffer. The position of the batch that
+	 * was in the memory then, in bytes (UINT64_MAX: unknown) and in events, and the time of its first event.
+	 */
+	uint64_t missing_ns, missing_base, missing_events, missing_ticks;
 	uint64_t lost; /* number of lost events before the gap */
 	bool unsorted;
 	unsigned searches; /* searches for the beginning of an event that are left for this batch */
@@ -161,8 +164,9 @@ struct batch_stream {
 	uint64_t found;
 	/* it was found; what was handed over before the process was recorded is missing */
 	bool was_there;
-	bool ended; /* the thread has exited: all of its events have come */
-	bool over;  /* nothing more comes; freed when it is empty */
+	bool ended;	/* the thread has exited: all of its events have come */
+	bool lost_exit; /* the thread has exited while it was recorded; see batches_find_exited() */
+	bool over;	/* nothing more comes; freed when it is empty */
 	/* The events that wait, as they were in the batch. */
 	uint64_t *words;
 	size_t begin, end, capacity; /* in words */
@@ -249,6 +253,11 @@ void batches_add_record(struct capture *c, const struct record *r, size_t size);
  * buffer must have been drained before.
  */
 void batches_merge(struct capture *c, bool now);
+/*
+ * Finds threads that have exited without a record of that, while they are still recorded: their last batch was lost.
+ * Called when the kernel has lost such records.
+ */
+void batches_find_exited(struct batches *b);
 /* Ends the recording: emits everything that happened before. */
 void batches_stop(struct capture *c);
 void batches_pause(struct capture *c, bool pause);
@@ -267,6 +276,8 @@ struct batch_stream *batch_stream_find(struct batches *b, uint32_t pid, uint64_t
 void batch_stream_assign(struct batch_stream *s, struct batch_thread *t);
 /* Nothing more comes for this stream; later batches at its address belong to another. */
 void batch_stream_retire(struct batches *b, struct batch_stream *s);
+/* What was seen of the stream in memory was lost: nothing more is handed over. */
+void batch_stream_lost_rest(struct batches *b, struct batch_stream *s);
 /* Accounts for a batch before `head` that was not handed over and will not be. */
 void batch_stream_skip_lost(struct batches *b, struct batch_stream *s,
 			    const struct batch_head *head);
@@ -300,6 +311,8 @@ int batch_process_open_memory(struct capture *c, struct batch_process *p);
  */
 void batches_find_existing(struct capture *c, uint32_t pid, const struct file *file, uint64_t start,
 			   uint64_t offset);
+
+bool batch_thread_has_exited(uint32_t tid);
 
 /*
  * parse_event.c: `event` has as many words as it says, BATCH_EVENT_HEAD at least. False: it has too

@@ -72,6 +72,11 @@ static int64_t read_robust_list(uint32_t tid)
 	return (int64_t)head;
 }
 
+bool batch_thread_has_exited(uint32_t tid)
+{
+	return read_robust_list(tid) < 0;
+}
+
 static void list_live_threads(struct batch_search *f)
 {
 	const struct broker_target target = { (pid_t)f->process->pid, 0 };

@@ -370,11 +370,27 @@ static bool stream_ends_unread(struct capture *c, const struct batch_stream *s)
 	       batch_process_open_memory(c, s->thread->process) < 0;
 }
 
+void batches_find_exited(struct batches *b)
+{
+	struct batch_stream *s;
+
+	LIST_FOREACH(s, &b->streams, of_all)
+	{
+		s->lost_exit = !s->over && s->thread && batch_stream_in_memory(s) &&
+			       s->events > s->handed_events &&
+			       batch_thread_has_exited(s->thread->tid);
+	}
+}
+
 void batches_stop(struct capture *c)
 {
-	const struct batch_stream *s;
+	struct batch_stream *s;
 
 	LIST_FOREACH(s, &c->batches->streams, of_all)
-	c->batches->unfollowed += stream_ends_unread(c, s);
+	{
+		c->batches->unfollowed += stream_ends_unread(c, s);
+		if (s->lost_exit && !s->ended)
+			batch_stream_lost_rest(c->batches, s);
+	}
 	merge_streams(c, UINT64_MAX);
 }

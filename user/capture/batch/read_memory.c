@@ -41,13 +41,20 @@ enum head_state {
 	HEAD_OPEN,
 };
 
+/* *ret_first: the time of the first event; 0: there is none, or it is not complete. */
 static enum head_state read_batch_head(int memory, const struct batch_stream *s,
-				       struct batch_head *head)
+				       struct batch_head *head, uint64_t *ret_first)
 {
+	struct {
+		struct batch_head head;
+		uint64_t first;
+	} read;
 	bool closed;
 
-	if (pread(memory, head, sizeof(*head), (off_t)s->key[1]) != sizeof(*head))
+	if (pread(memory, &read, sizeof(read), (off_t)s->key[1]) != sizeof(read))
 		return HEAD_REPLACED;
+	*head = read.head;
+	*ret_first = read.first;
 	closed = head->used != BATCH_USED(head) && head->stuck < BATCH_STUCK;
 	head->used = BATCH_USED(head);
 	if (head->version != BATCH_VERSION || head->used < sizeof(*head) || head->turn != s->turn)
@@ -60,7 +67,7 @@ static bool read_batch_events(struct capture *c, struct batch_stream *s, int mem
 			      const struct batch_head *head)
 {
 	struct batches *b = c->batches;
-	uint64_t bytes = head->used - sizeof(*head);
+	uint64_t bytes = head->used - sizeof(*head), first;
 	struct batch_head after;
 
 	if (bytes > sizeof(b->memory) - sizeof(*head))
@@ -68,22 +75,46 @@ static bool read_batch_events(struct capture *c, struct batch_stream *s, int mem
 	if (head->base + bytes <= s->seen_to && head->stuck < BATCH_STUCK)
 		return true;
 	if (pread(memory, b->memory, bytes, (off_t)(s->key[1] + sizeof(*head))) != (ssize_t)bytes ||
-	    read_batch_head(memory, s, &after) != HEAD_OPEN || after.base != head->base)
+	    read_batch_head(memory, s, &after, &first) != HEAD_OPEN || after.base != head->base)
 		return false;
 	batch_stream_add(c, s, head, b->memory, bytes, false);
 	return true;
 }
 
-/* Gives up events that are missing and will not come. */
-static void give_up_missing(struct batches *b, struct batch_stream *s, enum head_state state,
-			    struct batch_head *head)
+/*
+ * Remembers what is missing: the events before this batch. The time is the present one and not the beginning of the
+ * round, because the batch may have been handed over since.
+ */
+static void note_missing(struct batch_stream *s, enum head_state state,
+			 const struct batch_head *head, uint64_t first)
 {
-	s->missing_ns = 0;
-	if (state != HEAD_OPEN) {
-		head->base = s->seen_to;
-		head->events = s->events;
-	}
-	batch_stream_skip_lost(b, s, head);
+	uint64_t now = batch_clock_now();
+
+	s->missing_ns = monotonic_now();
+	s->missing_base = state == HEAD_OPEN ? head->base : UINT64_MAX;
+	s->missing_events = head->events;
+	s->missing_ticks = first && first < now ? first : now;
+}
+
+/*
+ * Gives up the events before the batch that was there when they were missed. Those after may be on their way, but
+ * they are not earlier than its first event was.
+ */
+static void give_up_missing(struct batches *b, struct batch_stream *s)
+{
+	const struct batch_head head = { .base = s->missing_base, .events = s->missing_events };
+
+	batch_stream_skip_lost(b, s, &head);
+	if (s->missing_ticks > s->last_ticks)
+		s->last_ticks = s->missing_ticks;
+}
+
+/* The memory or the owner of the batch has changed: nothing more comes. */
+static void give_up_batch(struct batches *b, struct batch_stream *s)
+{
+	const struct batch_head head = { .base = s->seen_to, .events = s->events };
+
+	batch_stream_skip_lost(b, s, &head);
 }
 
 /* Reads one batch. False: something is missing that may still come. */
@@ -92,8 +123,13 @@ static bool read_stream(struct capture *c, struct batch_stream *s)
 	struct batches *b = c->batches;
 	int memory = batch_process_open_memory(c, s->thread->process);
 	struct batch_head head = { 0 };
-	enum head_state state = memory >= 0 ? read_batch_head(memory, s, &head) : HEAD_REPLACED;
+	uint64_t first = 0;
+	enum head_state state =
+		memory >= 0 ? read_batch_head(memory, s, &head, &first) : HEAD_REPLACED;
 
+	if (state == HEAD_OPEN && s->missing_ns && s->missing_base != UINT64_MAX &&
+	    s->handed < s->missing_base && b->drained_ns > s->missing_ns)
+		give_up_missing(b, s);
 	if (state == HEAD_OPEN && head.base <= s->handed &&
 	    read_batch_events(c, s, memory, &head)) {
 		s->missing_ns = 0;
@@ -108,21 +144,14 @@ static bool read_stream(struct capture *c, struct batch_stream *s)
 	if (s->missing_ns && b->drained_ns <= s->missing_ns)
 		return false;
 	/* The thread may be waiting for a CPU since it closed the batch, or it may have died. */
-	if (s->missing_ns && state == HEAD_CLOSED && b->drained_ns - s->missing_ns < GIVEN_UP_NS)
-		return false;
-	/* It has come by now, or the memory was only unreadable for a moment. */
-	if (!s->missing_ns || (state == HEAD_OPEN &&
-			       (s->handed >= s->missing_base || s->missing_base == UINT64_MAX))) {
-		/*
-		 * The present time and not the beginning of the round: it may have been handed over
-		 * since.
-		 */
-		s->missing_ns = monotonic_now();
-		s->missing_base = state == HEAD_OPEN ? head.base : UINT64_MAX;
-		return false;
+	if (s->missing_ns && state == HEAD_CLOSED)
+		return b->drained_ns - s->missing_ns >= GIVEN_UP_NS;
+	if (s->missing_ns && state == HEAD_REPLACED) {
+		give_up_batch(b, s);
+		return true;
 	}
-	give_up_missing(b, s, state, &head);
-	return state != HEAD_OPEN || read_batch_events(c, s, memory, &head);
+	note_missing(s, state, &head, first);
+	return false;
 }
 
 uint64_t batches_read_memory(struct capture *c)

@@ -117,11 +117,17 @@ static void account_seen_in_lost(struct batches *b, const struct batch_stream *s
 	b->overlap += before < seen ? before : seen;
 }
 
+void batch_stream_lost_rest(struct batches *b, struct batch_stream *s)
+{
+	account_seen_in_lost(b, s, UINT64_MAX);
+	s->handed_events = s->events;
+}
+
 void batch_stream_free(struct batches *b, struct batch_stream *s)
 {
 	/* A process may exit and be freed before the exit of its thread is handled. */
 	if (s->thread)
-		account_seen_in_lost(b, s, UINT64_MAX);
+		batch_stream_lost_rest(b, s);
 	batch_stream_retire(b, s);
 	LIST_REMOVE(s, of_all);
 	b->n_streams--;
@@ -191,8 +197,7 @@ void batch_thread_exited(struct batches *b, uint32_t pid, uint32_t tid)
 		next = LIST_NEXT(s, of_thread);
 		if (s->begin < s->end)
 			continue;
-		account_seen_in_lost(b, s, UINT64_MAX);
-		s->handed_events = s->events;
+		batch_stream_lost_rest(b, s);
 		stream_leave_thread(s);
 	}
 	if (!t->n_streams)

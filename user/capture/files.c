@@ -327,11 +327,25 @@ static int attach_marks(struct capture *c, struct file *file, pid_t pid, bool co
 	return error;
 }
 
+static bool file_has_control_sites(const struct capture *c, const struct file *file)
+{
+	unsigned i;
+
+	for (i = 0; i < file->n_sites; i++) {
+		unsigned kind = c->sites[file->first_site + i].kind;
+
+		if (kind >= RECORD_THREAD_NAME && kind < RECORD_FLUSH)
+			return true;
+	}
+	return false;
+}
+
 /*
  * The site at which batches are handed over. It is attached for all processes and without a
  * semaphore: a child of vfork() hands over a batch of its parent, also with --no-children.
  * Processes that are not recorded never reach it. A caller who is not root may attach for the
- * process alone.
+ * process alone. Where the linker has dropped the sites of control, nothing else turns on the
+ * semaphore by which a library knows, when it is unloaded, that it must hand over its batches.
  */
 static int attach_flush(struct capture *c, struct file *file, pid_t pid, struct failure *f)
 {
@@ -345,7 +359,7 @@ static int attach_flush(struct capture *c, struct file *file, pid_t pid, struct 
 	if (!c->options.own_links)
 		pid = 0;
 	n = !pid && file->n_pids ? 0 : list_sites_of_kind(c, file, RECORD_FLUSH, sites);
-	for (i = 0; i < n; i++)
+	for (i = 0; i < n && file_has_control_sites(c, file); i++)
 		sites[i].semaphore_offset = 0;
 	if (n)
 		error = files_attach_sites(c, file, links, BROKER_FLUSH, pid, sites, n, f);

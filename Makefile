@@ -46,7 +46,7 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-fra
 
 SOURCES := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c user/*/*/*.c))
 GENERATED := $B/gen/proftrace.skel.h $B/gen/plain.skel.h $B/gen/perfetto_trace.pb-c.h \
-	$B/gen/flame_script.h $B/gen/flame_style.h
+	$B/gen/flame_script.h $B/gen/flame_style.h $B/gen/page_body.h $B/gen/page_script.h $B/gen/page_style.h
 OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $B/obj/gen/perfetto_trace.pb-c.o
 ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $B/asan/gen/perfetto_trace.pb-c.o
 
@@ -107,7 +107,14 @@ define AS_STRING
 	@mkdir -p $(@D)
 	@echo "  GEN   $@"
 	$(Q){ echo 'static const char $(basename $(notdir $@))[] ='; \
-		sed '1d; s/[\\"]/\\&/g; s/.*/"&\\n"/' $<; echo ';'; } > $@
+		sed -s '1d; s/[\\"]/\\&/g; s/.*/"&\\n"/' $^; echo ';'; } > $@
+endef
+
+# The hash of such a text as a content security policy has it.
+define AS_HASH
+	$(Q){ printf 'static const char $(basename $(notdir $@))_hash[] = "sha256-'; \
+		env printf "$$(sed -s 1d $^ | sha256sum | cut -c1-64 | sed 's/../\\x&/g')" | base64 | \
+		tr -d '\n'; echo '";'; } >> $@
 endef
 
 $B/gen/flame_script.h: user/reports/flame/flame.js
@@ -115,6 +122,19 @@ $B/gen/flame_script.h: user/reports/flame/flame.js
 
 $B/gen/flame_style.h: user/reports/flame/flame.css
 	$(AS_STRING)
+
+page := user/reports/page/web
+$B/gen/page_body.h: $(page)/body.html
+	$(AS_STRING)
+
+$B/gen/page_style.h: $(page)/page.css
+	$(AS_STRING)
+	$(AS_HASH)
+
+$B/gen/page_script.h: $(addprefix $(page)/,text.js table.js histogram.js data.js \
+		draw.js timeline.js details.js page.js)
+	$(AS_STRING)
+	$(AS_HASH)
 
 # --- the program -------------------------------------------------------------------------------
 

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# tools/packages.sh [--kernels] [--list]
+# tools/packages.sh [--kernels] [--page] [--list]
 #
 # Installs the Debian packages that building and testing need, as far as they are missing; with
-# --kernels also those for tests in other kernels. Where none is missing it asks neither apt nor sudo
+# --kernels also those for tests in other kernels, with --page the browser that tests pages. Where none is missing it asks neither apt nor sudo
 # for anything. --list only prints their names.
 set -u
 
@@ -25,6 +25,10 @@ installed() {
 
 if [ "${1:-}" = --kernels ]; then
 	packages="$packages qemu-system-x86 qemu-system-arm busybox-static cpio xz-utils g++-aarch64-linux-gnu"
+	shift
+fi
+if [ "${1:-}" = --page ]; then
+	packages="$packages chromium fonts-dejavu-core"
 	shift
 fi
 if [ "${1:-}" = --list ]; then

@@ -15,6 +15,7 @@
 #include "cmd/usage.h"
 #include "base/failure.h"
 #include "reports/flame/flame.h"
+#include "reports/page/page.h"
 #include "reports/reading.h"
 #include "reports/slowest/slowest.h"
 #include "reports/table/stats_print.h"
@@ -30,6 +31,7 @@ enum {
 	KEY_COLUMNS,
 	KEY_SLOWEST,
 	KEY_FLAME,
+	KEY_HTML,
 	MAX_GLOBS = 64,
 	MAX_TRACES = 4096,
 };
@@ -45,6 +47,7 @@ static const char doc[] =
 	"  proftrace report --columns count,cycles/call,ipc -D 'net.*' slow.json.gz\n"
 	"  proftrace report --slowest 5 request slow.pftrace\n"
 	"  proftrace report --flame=request -o request.svg slow.pftrace\n"
+	"  proftrace report --html -o page.html slow.pftrace\n"
 	"  proftrace report --where 'in(\"request\") && dur > 1ms' --by kind slow.pftrace\n"
 	"  proftrace report --format json slow.pftrace | jq '.slices[0]'\n";
 
@@ -81,9 +84,14 @@ static const struct argp_option options[] = {
 	  "that "
 	  "match NAME (a glob)",
 	  0 },
+	{ "html", KEY_HTML, NULL, 0,
+	  "Write a page for a browser, which needs no network: the table, histograms, the "
+	  "timeline. "
+	  "With --slowest, which may be repeated, the timeline has these slices in full detail",
+	  0 },
 	{ "output", 'o', "FILE", 0,
-	  "Write --flame to FILE: an image if it ends in .svg, folded stacks if it ends in .folded "
-	  "or .txt (folded stacks on standard output)",
+	  "Write --html to FILE, or --flame: an image if it ends in .svg, folded stacks if it ends "
+	  "in .folded or .txt (standard output; --flame writes folded stacks there)",
 	  0 },
 	SELECT_CUT_OPTIONS,
 	{ "by", USAGE_BY, "KEY", 0,
@@ -106,7 +114,10 @@ struct report {
 	enum format format;
 	bool per_thread;
 	bool quiet;
-	struct slowest_options slowest; /* n 0: the table of names */
+	bool html;
+	unsigned n_slowest; /* 0: the table of names */
+	struct slowest_options slowest[PAGE_NAMES];
+	struct page_options page;
 	struct flame_options flame;
 	struct select_options select;
 	struct reading reading;
@@ -161,10 +172,12 @@ static int report_print(const struct report *report, struct failure *f)
 {
 	int error;
 
+	if (report->html)
+		return page_write(report->consumer, &report->reading, f);
 	if (report->flame.wanted)
 		return report_flame(&report->flame, report->consumer, report->reading.names,
 				    report->reading.paths, report->reading.n_paths, f);
-	error = report->slowest.n ? report_print_slowest(report, f) : report_print_names(report, f);
+	error = report->n_slowest ? report_print_slowest(report, f) : report_print_names(report, f);
 	if (!error && (fflush(stdout) || ferror(stdout)))
 		error = failure_set(f, errno ? -errno : -EIO, "cannot write", "standard output",
 				    NULL);
@@ -173,16 +186,20 @@ static int report_print(const struct report *report, struct failure *f)
 
 static struct consumer *report_consumer_new(const struct report *report)
 {
+	if (report->html)
+		return page_new(&report->page);
 	if (report->flame.wanted)
 		return flame_samples_new(report->flame.slice);
-	return report->slowest.n ? slowest_new(&report->slowest) : stats_new();
+	return report->n_slowest ? slowest_new(&report->slowest[0]) : stats_new();
 }
 
 static void report_next_trace(struct consumer *consumer, const struct reading *reading)
 {
 	uint64_t first_ns, last_ns;
 
-	if (reading->how == READING_TWICE) {
+	if (reading->how == READING_PAGE) {
+		page_next_trace(consumer, reading);
+	} else if (reading->how == READING_TWICE) {
 		slowest_next_trace(consumer);
 	} else if (reading->how == READING_ONCE) {
 		if (reading->selection && select_span(reading->selection, &first_ns, &last_ns))
@@ -194,18 +211,21 @@ static void report_next_trace(struct consumer *consumer, const struct reading *r
 static int report_prepare(struct report *report)
 {
 	struct reading *r = &report->reading;
-	bool stacks = report->flame.wanted || report->slowest.n;
+	bool stacks = report->html || report->flame.wanted || report->n_slowest;
 
-	r->how = report->slowest.n	? READING_TWICE
+	r->how = report->html		? READING_PAGE
+		 : report->n_slowest	? READING_TWICE
 		 : report->flame.wanted ? READING_SAMPLES
 					: READING_ONCE;
 	r->next_trace = report_next_trace;
-	r->again = slowest_again;
+	r->again = report->html ? page_again : slowest_again;
 	r->quiet = report->quiet;
 	r->select = select_is_wanted(&report->select) ? &report->select : NULL;
 	r->consumer = report->consumer = report_consumer_new(report);
 	if (!report->consumer || reading_init(r, stacks))
 		return -ENOMEM;
+	if (report->html && r->select)
+		page_select(report->consumer);
 	if (report->per_thread)
 		stats_per_thread(report->consumer);
 	if (report->select.by) {
@@ -224,7 +244,7 @@ static int report_all(struct report *report, struct failure *f)
 	if (error)
 		return failure_set(f, error, "cannot read", first, NULL);
 	error = reading_read(&report->reading, f);
-	if (!error && report->slowest.n && !slowest_complete(report->consumer))
+	if (!error && report->n_slowest && !report->html && !slowest_complete(report->consumer))
 		error = failure_set(f, -ESTALE, "cannot read", first,
 				    "it changed while it was read");
 	return error ? error : report_print(report, f);
@@ -243,6 +263,7 @@ static void report_add_glob(struct argp_state *state, const char **globs, unsign
 /* "N NAME": the name is the next argument. */
 static void report_parse_slowest(struct report *report, const char *arg, struct argp_state *state)
 {
+	struct slowest_options *slowest;
 	char *end;
 	long n = strtol(arg, &end, 10);
 
@@ -250,9 +271,33 @@ static void report_parse_slowest(struct report *report, const char *arg, struct 
 		usage_error(state, "--slowest '%s' is not a number from 1 to %d", arg, SLOWEST_MAX);
 	if (state->next >= state->argc)
 		usage_error(state, "--slowest %ld requires a NAME", n);
-	report->slowest.n = (unsigned)n;
-	report->slowest.name = state->argv[state->next++];
-	report->slowest.domains = report->domains;
+	if (report->n_slowest == PAGE_NAMES)
+		usage_error(state, "--slowest more than %d times", PAGE_NAMES);
+	slowest = &report->slowest[report->n_slowest++];
+	slowest->n = (unsigned)n;
+	slowest->name = state->argv[state->next++];
+	slowest->domains = report->domains;
+}
+
+static void report_check_html(const struct report *report, struct argp_state *state)
+{
+	const struct stats_options *o = &report->stats;
+	const char *output = report->flame.output;
+
+	if (output && strcmp(output, "-") && !text_ends_with(output, ".html") &&
+	    !text_ends_with(output, ".htm"))
+		usage_error(state, "-o '%s': its name must end with .html", output);
+	if (!output && isatty(STDOUT_FILENO))
+		usage_error(state, "--html requires -o FILE; it is not for a terminal");
+	if (report->flame.wanted || report->format != FORMAT_TABLE || report->per_thread ||
+	    report->select.by)
+		usage_error(
+			state,
+			"--html cannot be combined with --flame, --format, --per-thread and --by");
+	if (o->sort || o->ascending || o->columns || o->max_rows || o->unit)
+		usage_error(state, "--html cannot be combined with --sort, --ascending, --columns, "
+				   "--limit and "
+				   "--unit: the page sorts and selects");
 }
 
 static void report_check_options(const struct report *report, struct argp_state *state)
@@ -262,24 +307,47 @@ static void report_check_options(const struct report *report, struct argp_state 
 	const struct flame_options *flame = &report->flame;
 	const char *wrong = flame_output_wrong(flame->output);
 
+	if (report->html) {
+		report_check_html(report, state);
+		return;
+	}
+	if (report->n_slowest > 1)
+		usage_error(state, "several --slowest require --html");
 	if (flame->output && !flame->wanted)
-		usage_error(state, "-o requires --flame; tables are printed on standard output");
+		usage_error(state, "-o requires --html or --flame; tables are printed on standard "
+				   "output");
 	if (wrong)
 		usage_error(state, "-o '%s': %s", flame->output, wrong);
-	if (flame->wanted && (report->slowest.n || o->n_domains || report->format != FORMAT_TABLE))
+	if (flame->wanted && (report->n_slowest || o->n_domains || report->format != FORMAT_TABLE))
 		usage_error(state,
 			    "--flame cannot be combined with --slowest, --domain and --format");
 	if (flame->wanted &&
 	    (o->sort || o->ascending || o->columns || o->n_names || report->per_thread))
 		usage_error(state, "--flame cannot be combined with --sort, --ascending, "
 				   "--columns, --name and --per-thread");
-	if (report->select.by && (flame->wanted || report->slowest.n || report->per_thread))
+	if (report->select.by && (flame->wanted || report->n_slowest || report->per_thread))
 		usage_error(state, "--by cannot be combined with --flame, --slowest and "
 				   "--per-thread");
-	if (report->slowest.n &&
+	if (report->n_slowest &&
 	    (o->sort || o->ascending || o->columns || o->n_names || report->per_thread))
 		usage_error(state, "--slowest cannot be combined with --sort, --ascending, "
 				   "--columns, --name and --per-thread");
+}
+
+/* What other options say about --slowest and --html is known at the end. */
+static void report_set_options(struct report *report, struct argp_state *state)
+{
+	unsigned i;
+
+	for (i = 0; i < report->n_slowest; i++)
+		report->slowest[i].n_domains = report->stats.n_domains;
+	report->page = (struct page_options){
+		.output = report->flame.output,
+		.table = &report->stats,
+		.n_slowest = report->n_slowest,
+		.slowest = report->slowest,
+	};
+	report_check_options(report, state);
 }
 
 static error_t report_parse_other(int key, char *arg, struct argp_state *state)
@@ -297,8 +365,7 @@ static error_t report_parse_other(int key, char *arg, struct argp_state *state)
 			usage_error(state, "more than %d traces", MAX_TRACES);
 		return 0;
 	case ARGP_KEY_END:
-		report->slowest.n_domains = report->stats.n_domains;
-		report_check_options(report, state);
+		report_set_options(report, state);
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		usage_error(state, "a TRACE is required");
@@ -364,6 +431,9 @@ static error_t report_parse_option(int key, char *arg, struct argp_state *state)
 	case KEY_FLAME:
 		report->flame.wanted = true;
 		report->flame.slice = arg;
+		return 0;
+	case KEY_HTML:
+		report->html = true;
 		return 0;
 	case 'o':
 		report->flame.output = arg;

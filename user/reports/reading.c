@@ -143,6 +143,7 @@ static int reading_read_source(struct reading *r, struct source *source, struct 
 	enum select_mode mode = r->is_again		    ? SELECT_ALL
 				: r->how == READING_TWICE   ? SELECT_ENDS
 				: r->how == READING_PLACES  ? SELECT_PLACES
+				: r->how == READING_PAGE    ? SELECT_PLACES
 				: r->how == READING_SAMPLES ? SELECT_SAMPLES
 							    : SELECT_TABLE;
 	int error = 0;
@@ -173,8 +174,11 @@ static int reading_read_twice(struct reading *r, struct source *sources, struct 
 		error = reading_read_source(r, &sources[i], f);
 	if (error)
 		return error;
-	if (r->again(r->consumer))
-		return failure_set(f, -ENOMEM, "cannot read", r->paths[0], NULL);
+	error = r->again(r->consumer);
+	if (error == READING_ENOUGH)
+		return 0;
+	if (error)
+		return failure_set(f, error, "cannot read", r->paths[0], NULL);
 	r->is_again = true;
 	r->n_files = 0;
 	for (i = 0; i < r->n_paths && !error; i++)
@@ -248,11 +252,12 @@ int reading_init(struct reading *r, bool with_callstacks)
 int reading_read(struct reading *r, struct failure *f)
 {
 	int error = 0;
+	bool is_twice = r->how == READING_TWICE || r->how == READING_PAGE;
 	unsigned i;
 
-	if (r->how == READING_TWICE)
+	if (is_twice)
 		error = reading_open_all(r, f);
-	for (i = 0; i < r->n_paths && !error && r->how != READING_TWICE; i++)
+	for (i = 0; i < r->n_paths && !error && !is_twice; i++)
 		error = reading_read_path(r, r->paths[i], f);
 	if (!error && names_count(r->names)->capped && !r->quiet)
 		print_visible(stderr,

@@ -13,12 +13,17 @@
 #include "reports/select/select.h"
 #include "reports/table/stats_print.h"
 
+enum {
+	READING_ENOUGH = 1, /* another reading is not needed */
+};
+
 struct reading {
 	/* Set by the caller, before reading_init(). */
 	enum {
-		READING_ONCE,	 /* what ends: tables */
-		READING_PLACES,	 /* the same, with the slices around it: comparisons */
-		READING_TWICE,	 /* all traces, `again`, and all traces once more: --slowest */
+		READING_ONCE,	/* what ends: tables */
+		READING_PLACES, /* the same, with the slices around it: comparisons */
+		READING_TWICE,	/* all traces, `again`, and all traces once more: --slowest */
+		READING_PAGE, /* the same, the first time with the slices around what is selected */
 		READING_SAMPLES, /* samples of call stacks within what is selected */
 	} how;
 	char **paths;
@@ -29,6 +34,7 @@ struct reading {
 	struct consumer *consumer;
 	/* A trace has been read to its end. */
 	void (*next_trace)(struct consumer *consumer, const struct reading *reading);
+	/* Returns 0, READING_ENOUGH, or negative errno. */
 	int (*again)(struct consumer *consumer);
 
 	struct names *names;
@@ -48,7 +54,7 @@ struct reading {
 int reading_init(struct reading *r, bool with_callstacks);
 /* Reads all traces. The first error ends it: a report without one of the traces would be wrong. */
 int reading_read(struct reading *r, struct failure *f);
-/* Reads one trace, not READING_TWICE. */
+/* Reads one trace, neither READING_TWICE nor READING_PAGE. */
 int reading_read_path(struct reading *r, const char *path, struct failure *f);
 void reading_free(struct reading *r);
 

@@ -11,7 +11,7 @@
 
 #include "reports/flame/flame.h"
 #include "base/text.h"
-#include "formats/sink.h"
+#include "reports/writing.h"
 
 const char *flame_output_wrong(const char *output)
 {
@@ -81,19 +81,6 @@ static int draw_flame(const struct flame_options *o, const struct flame_samples_
 	return 0;
 }
 
-static int write_flame_bytes(const char *path, const char *bytes, size_t size, struct failure *f)
-{
-	struct sink *sink;
-	int error = sink_open(path, SINK_PLAIN, &sink);
-
-	if (error)
-		return failure_set(f, error, "cannot write", path, sink_refusal(error));
-	sink_write(sink, bytes, size);
-	error = sink_close(sink);
-	sink_discard(sink);
-	return error ? failure_set(f, error, "cannot write", path, NULL) : 0;
-}
-
 int flame_write_file(struct flame *flame, const struct flame_text *text, const char *path,
 		     struct failure *f)
 {
@@ -111,7 +98,7 @@ int flame_write_file(struct flame *flame, const struct flame_text *text, const c
 	if (error)
 		failure_set(f, error, "cannot draw", path ? path : "-", NULL);
 	else
-		error = write_flame_bytes(path ? path : "-", bytes, size, f);
+		error = report_write_file(path ? path : "-", bytes, size, f);
 	free(bytes);
 	return error;
 }
@@ -135,7 +122,7 @@ int report_flame(const struct flame_options *o, struct consumer *consumer, struc
 		failure_set(f, error, "cannot draw", paths[0], NULL);
 	else
 		error = check_samples(o, &n, paths, n_paths, f);
-	error = error ?: write_flame_bytes(path, bytes, size, f);
+	error = error ?: report_write_file(path, bytes, size, f);
 	if (!error && flame_cut(flame) && !o->quiet)
 		print_visible(
 			stderr,

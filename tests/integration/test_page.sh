@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# `report --html`: what a real browser draws of a page is what the trace has, and names in it do no harm.
+. "$(dirname "$0")/lib.sh"
+browser=$root/tests/browser
+export PYTHONDONTWRITEBYTECODE=1
+cd "$tmp" || exit 1
+
+"$proftrace" report --html -o none.svg "$0" 2>wrong
+equal "another ending is refused" $? 2
+"$proftrace" report --html --flame -o a.html "$0" 2>wrong
+equal "so is --flame" $? 2
+"$proftrace" report --html -o a.html "$0" 2>wrong
+equal "no trace: status" $? 1
+check "no trace: no page" [ ! -e a.html ]
+
+# Every page: bounded, one script that may run, no text that ends its element.
+check_page() { # NAME PAGE
+	check "$1: at most 2 MB" [ "$(stat -c %s "$2")" -le 2000000 ]
+	equal "$1: two elements of script" "$(grep -c '</script>' "$2")" 2
+	check "$1: the policy forbids everything else" grep -q "default-src 'none'; script-src 'sha256-[A-Za-z0-9+/]*='; style-src 'sha256-[A-Za-z0-9+/]*='" "$2"
+	check "$1: its data is JSON" sh -c "sed -n '/id=\"data\">/,/<\/script>/p' '$2' | sed '1s/.*id=\"data\">//; \$d' | python3 -m json.tool >/dev/null"
+}
+
+# A megabyte of names of all kinds, in every place that has a name.
+python3 "$browser/page_hostile.py" make hostile.json 2>made || echo '{"traceEvents":[]}' >hostile.json
+"$proftrace" report -q --html -o hostile.html hostile.json
+equal "hostile names: status" $? 0
+check_page "hostile names" hostile.html
+"$proftrace" report -q --html hostile.json >standard.html
+check "on standard output, the same" cmp -s hostile.html standard.html
+
+# Too much for full detail: 100 MB of JSON.
+"$root/build/tests/tools/many_events" 20 >large.json 2>large.said
+"$proftrace" report -q --html --slowest 3 '*' -o large.html large.json
+equal "a large trace: status" $? 0
+check_page "a large trace" large.html
+check "a large trace: it says what is left out" grep -q '"everything":false' large.html
+
+if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null && ! command -v google-chrome >/dev/null; then
+	skip "in a browser" "no Chromium here; tools/packages.sh --page installs it"
+	finish
+fi
+check "hostile names are text, and nothing runs" python3 "$browser/page_hostile.py" check hostile.html
+check "a large trace: 300 places are drawn as they are in the trace" python3 "$browser/page_places.py" large.html large.json 300
+sed 's/^/# /' check.out
+if ! can_trace; then
+	skip "recorded programs" "this machine cannot record: $(grep '^proftrace:' "$tmp/check")"
+	finish
+fi
+begin_recording
+
+"$proftrace" -q --sched -o service --summary-json service.account -- "$root/build/samples/service-cpp" 200 >/dev/null
+check_account "a service" service.account
+"$proftrace" report -q --html -o service.html service.pftrace
+"$proftrace" report -q --format json service.pftrace >service.report
+check_page "a service" service.html
+check "a service: 1000 places are drawn as they are in the trace" python3 "$browser/page_places.py" service.html service.json 1000
+sed 's/^/# /' check.out
+check "with keys, mouse and touch" python3 "$browser/page_use.py" service.html service.report
+
+# Conditions select the same slices as in the table.
+where='name == "handle" && dur > 60us'
+"$proftrace" report -q --html --where "$where" -o where.html service.pftrace
+"$proftrace" report -q --format json --where "$where" service.pftrace >where.report
+equal "conditions: the same number of slices" \
+	"$(sed -n 's/.*"slices":\([0-9]*\),"lost".*/\1/p' where.html | paste -sd+ | sed 's/$/\n/' | bc)" \
+	"$(sed -n 's/.*"name": "handle".*"count": \([0-9]*\).*/\1/p' where.report)"
+finish

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * JSON in memory. It stands in a <script> element, which ends at the first "</script" whatever is around it, so each
+ * '<' becomes an escape. That is right without looking at the JSON, which has '<' in strings only.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "reports/page/page_internal.h"
+
+static int page_stream_reserve(struct page_stream *s, size_t more)
+{
+	size_t capacity = s->capacity ? s->capacity : 4096;
+	char *grown;
+
+	while (capacity - s->size < more)
+		capacity *= 2;
+	if (capacity == s->capacity)
+		return 0;
+	grown = realloc(s->bytes, capacity);
+	if (!grown)
+		return -ENOMEM;
+	s->bytes = grown;
+	s->capacity = capacity;
+	return 0;
+}
+
+static ssize_t page_stream_write(void *context, const char *bytes, size_t size)
+{
+	static const char escape[] = "\\u003c";
+	struct page_stream *s = context;
+	size_t i;
+
+	if (page_stream_reserve(s, size * (sizeof(escape) - 1)))
+		return 0; /* an error of the stream */
+	for (i = 0; i < size; i++) {
+		if (bytes[i] != '<') {
+			s->bytes[s->size++] = bytes[i];
+			continue;
+		}
+		memcpy(s->bytes + s->size, escape, sizeof(escape) - 1);
+		s->size += sizeof(escape) - 1;
+	}
+	return (ssize_t)size;
+}
+
+int page_stream_open(struct page_stream *s)
+{
+	s->out = fopencookie(s, "w", (cookie_io_functions_t){ .write = page_stream_write });
+	return s->out ? 0 : -ENOMEM;
+}
+
+int page_stream_close(struct page_stream *s)
+{
+	bool failed = !s->out || ferror(s->out);
+
+	if (s->out && fclose(s->out))
+		failed = true;
+	s->out = NULL;
+	return failed ? -ENOMEM : 0;
+}
+
+void page_stream_free(struct page_stream *s)
+{
+	page_stream_close(s);
+	free(s->bytes);
+	memset(s, 0, sizeof(*s));
+}

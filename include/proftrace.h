@@ -1231,7 +1231,7 @@ struct prof_batch {
 enum {
 	PROF_IMPL_BATCH_SIZE = 32768,
 	PROF_IMPL_BATCHES = 128,
-	PROF_IMPL_BATCH_CLOSED = 1 << 20, /* in `used`: more than there is room for */
+	PROF_IMPL_BATCH_CLOSED = 1 << 20, /* in `used`: more than the size of the buffer */
 	PROF_IMPL_BATCH_FULL = 0, /* why it is handed over: b of kind 48 */
 	PROF_IMPL_BATCH_NEW = 1,
 	PROF_IMPL_BATCH_ALONE = 2,
@@ -1354,7 +1354,7 @@ PROF_IMPL_INLINE void prof_impl_batch_send(const struct prof_batch *batch, uint6
  */
 PROF_IMPL_INLINE int prof_impl_batch_flush(struct prof_batch *batch)
 {
-	/* From here on nothing more finds room in it. */
+	/* From here on there is no space in it. */
 	const uint32_t used = prof_impl_batch_add_used(batch, PROF_IMPL_BATCH_CLOSED);
 	const uint32_t complete = batch->complete;
 	struct prof_batch *left = batch;

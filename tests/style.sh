@@ -1,19 +1,33 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The code's form: clang-format, a licence line in every file, names of functions, clean compiles with the
-# other compiler.
+# The form of the code: clang-format, licence lines and opening comments, the length and the names of functions,
+# private words, warnings of the other compiler.
 cd "$(dirname "$0")/.." || exit 1
 n=0
 say() { # STATUS NAME OUTPUT
 	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; echo "$3" | head -20 | sed 's/^/#   /'; fi
+	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; return; fi
+	failed=1
+	echo "not ok $n - $2"
+	echo "$3" | head -20 | sed 's/^/#   /'
 }
+failed=0
 out=$(make -s check-format 2>&1)
 say $? "clang-format" "$out"
 out=$(git ls-files bpf user include lib bindings proto tests tools Makefile .ci 2>/dev/null |
 	grep -vE '^tests/(data|fuzz/corpus)/|/py\.typed$' | xargs grep -L 'SPDX-License-Identifier' 2>/dev/null)
 [ -z "$out" ]
 say $? "a licence line in every file" "$out"
+# After the licence line, each file says what it is for.
+out=$(git ls-files '*.[ch]' '*.cpp' '*.rs' '*.sh' '*.py' | grep -vE '^tests/(data|fuzz/corpus)/' | while read -r file; do
+	case $file in
+	*.sh | *.py) says='^#[^!]|^r?"""' ;;
+	*) says='^//|^ ?/?\*' ;;
+	esac
+	head -6 "$file" | grep -v SPDX | grep -qE "$says" || echo "$file"
+done)
+[ -z "$out" ]
+say $? "every file opens with a comment" "$out"
 out=$(git grep -n '[<"]uthash\.h[>"]' -- '*.c' '*.h' | grep -v '^user/base/hash_key\.h:')
 [ -z "$out" ]
 say $? "all hash tables have a key (base/hash_key.h)" "$out"
@@ -54,6 +68,27 @@ out=$(git ls-files 'user/*.[ch]' 'bpf/*.[ch]' | xargs awk '
 	}')
 status=$?
 say $status "function names used more than once: $(echo "$out" | tail -1)" "$(echo "$out" | sort -rn)"
+# Words that the field does not have, or that had two meanings here. "batch_room" is a word of older headers.
+out=$(
+	words='doors?|roads?|rooms?|gone|told|asked|books'
+	git grep -nwE "([a-z0-9_]*_)?($words)_[a-z0-9_]*|[a-z0-9_]*_($words)" -- 'user/*.[ch]' 'bpf/*.[ch]' 'lib/*.c' \
+		'include/*.h' 'tools/bench/*.[ch]' 'bindings/*.[ch]' | grep -v '"batch_room"'
+	git grep -nE '^[a-z].*[ *]([a-z0-9_]+_)?(take|tell|ask|look_at|reach|say)(_[a-z0-9_]*)?\(' -- 'user/*.[ch]' 'bpf/*.[ch]' \
+		'lib/*.c' 'tools/bench/*.[ch]' 'bindings/*.[ch]' | grep -v '__attribute__'
+)
+[ -z "$out" ]
+say $? "identifiers have no private words" "$out"
+# A BPF program may be longer, and the assembly of the public header is one function.
+out=$(git ls-files 'user/*.[ch]' 'lib/*.c' 'tools/bench/*.[ch]' 'bindings/*.[ch]' | xargs awk '
+	/^\{/ { begin = FNR }
+	/^}/ {
+		if (begin && FNR - begin + 1 > 80)
+			print FILENAME ":" begin ": " FNR - begin + 1 " lines"
+		begin = 0
+	}')
+[ -z "$out" ]
+say $? "no function has more than 80 lines" "$out"
 out=$(make -s CC=clang B=build/clang CFLAGS=-O1 build/clang/libproftrace.a 2>&1)
 say $? "no warnings with clang" "$out"
 echo "1..$n"
+exit $failed

@@ -51,7 +51,7 @@ static void broken_files_have_no_names(void **state)
 	assert_int_equal(f->n, 0);
 	check_inlined(f, "good", inner);
 	symbols_count(f->symbols, &counts);
-	assert_int_equal(counts.asked, 63);
+	assert_int_equal(counts.requested, 63);
 	assert_int_equal(counts.late, 0);
 }
 

@@ -85,7 +85,7 @@
 #include "sections.h"
 #include "subject.h"
 
-static void say_processor(struct results *r)
+static void print_processor(struct results *r)
 {
 	FILE *file = fopen("/proc/cpuinfo", "re");
 	char line[256];
@@ -124,18 +124,18 @@ static double busy_processors(void)
 	return (busy[1] - busy[0]) / sysconf(_SC_CLK_TCK);
 }
 
-static void say_machine(struct results *r)
+static void print_machine(struct results *r)
 {
 	struct utsname u;
 
 	uname(&u);
 	results_fact(r, "proftrace", "%s", PROFTRACE_VERSION);
 	results_fact(r, "kernel", "%s %s %s", u.sysname, u.release, u.machine);
-	say_processor(r);
+	print_processor(r);
 	results_fact(r, "probe site", "%s", optimised_nop_text(kernel_optimised_nop()));
 }
 
-static void say_load(struct results *r, const char *when)
+static void print_load(struct results *r, const char *when)
 {
 	double busy = busy_processors();
 
@@ -228,10 +228,10 @@ int main(int argc, char **argv)
 	b.only = argv[2];
 	signal(SIGPIPE, SIG_IGN);
 	setvbuf(stderr, NULL, _IONBF, 0);
-	say_machine(&b.results);
-	say_load(&b.results, "before");
+	print_machine(&b.results);
+	print_load(&b.results, "before");
 	error = measure(&b);
-	say_load(&b.results, "after");
+	print_load(&b.results, "after");
 	print_tables(&b.results, stdout);
 	if (write_file(&b, "results.json", print_json) || write_file(&b, "chart.svg", print_chart))
 		error = -EIO;

@@ -30,7 +30,7 @@ static bool machine_counts(const char *counters)
 	return !counters_parse(counters, &c, &f) && !counters_check(&c, &f) && !c.multiplexed;
 }
 
-static void say_what(struct bench *b, bool has_hardware)
+static void print_counted(struct bench *b, bool has_hardware)
 {
 	struct counters usual;
 	char names[256] = "", note[256];
@@ -77,6 +77,6 @@ int measure_counters(struct bench *b)
 		error = conditions_run(b, all, N_CONDITIONS, SECTION_COUNTERS, "instant", rounds,
 				       "instant (counts nothing)");
 	ended = conditions_end(b, all, N_CONDITIONS, SECTION_COUNTERS);
-	say_what(b, has_hardware);
+	print_counted(b, has_hardware);
 	return error ? error : ended;
 }

@@ -42,13 +42,13 @@ __attribute__((noinline)) uint64_t stack_below(unsigned depth, uint64_t ran_ns)
 	return taken;
 }
 
-static uint64_t taken_from(uint64_t rounds)
+static uint64_t stack_from(uint64_t rounds)
 {
 	return stack_below(DEPTH, rounds * 1000000);
 }
 
 extern const struct loop loops_stack[];
 const struct loop loops_stack[] = {
-	{ "stack", 1, NULL, false, taken_from },
+	{ "stack", 1, NULL, false, stack_from },
 	{ 0 },
 };

@@ -198,7 +198,7 @@ static int run_other(struct bench *b, const char *section, const struct peer *p,
 		subject_end(target, NULL);
 	}
 	keep_late(s, target);
-	subject_hang_up(&script);
+	subject_close_input(&script);
 	parse_words(&script, s, before_ns);
 	subject_end(&script, NULL);
 	keep_late(s, &script);

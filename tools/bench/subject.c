@@ -152,7 +152,7 @@ int subject_answer(struct subject *s)
 	return 0;
 }
 
-static int tell(struct subject *s, const char *format, va_list args)
+static int subject_write(struct subject *s, const char *format, va_list args)
 {
 	char line[256];
 	int n = vsnprintf(line, sizeof(line) - 1, format, args);
@@ -169,7 +169,7 @@ int subject_send(struct subject *s, const char *format, ...)
 	int error;
 
 	va_start(args, format);
-	error = tell(s, format, args);
+	error = subject_write(s, format, args);
 	va_end(args);
 	return error;
 }
@@ -180,7 +180,7 @@ int subject_request(struct subject *s, const char *format, ...)
 	int error;
 
 	va_start(args, format);
-	error = tell(s, format, args);
+	error = subject_write(s, format, args);
 	va_end(args);
 	return error ? error : subject_answer(s);
 }
@@ -208,7 +208,7 @@ int subject_run(struct subject *s, const char *loop, uint64_t rounds, double *re
 	return subject_run_threads(s, loop, rounds, 0, ret_ns, ret_events);
 }
 
-void subject_hang_up(struct subject *s)
+void subject_close_input(struct subject *s)
 {
 	if (s->in >= 0)
 		close(s->in);
@@ -240,7 +240,7 @@ int subject_end(struct subject *s, struct rusage *ret_usage)
 {
 	int status = -1;
 
-	subject_hang_up(s);
+	subject_close_input(s);
 	if (s->pid > 0) {
 		if (!ends_within(s, END_MS)) {
 			subject_late(s, "'%s' did not end within %d s and was killed", s->command,

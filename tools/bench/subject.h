@@ -49,7 +49,7 @@ int subject_run(struct subject *s, const char *loop, uint64_t rounds, double *re
 int subject_run_threads(struct subject *s, const char *loop, uint64_t rounds, unsigned threads,
 			double *ret_ns, uint64_t *ret_events);
 /* Ends its input. */
-void subject_hang_up(struct subject *s);
+void subject_close_input(struct subject *s);
 /* The same, and waits for it: 90 s, then it is killed. Returns the status as of waitpid. */
 int subject_end(struct subject *s, struct rusage *ret_usage);
 

@@ -17,7 +17,7 @@
 #define KILLED 124
 
 static volatile pid_t command;
-static volatile sig_atomic_t told, seconds;
+static volatile sig_atomic_t received, seconds;
 
 /* Repeated each second: bpftrace 0.17 misses a signal that arrives while it does not sleep. */
 static void hand_on(int signal)
@@ -25,8 +25,8 @@ static void hand_on(int signal)
 	if (signal == SIGALRM)
 		seconds++;
 	else
-		told = signal;
-	kill(command, seconds < END_S ? told : SIGKILL);
+		received = signal;
+	kill(command, seconds < END_S ? received : SIGKILL);
 	alarm(1);
 }
 

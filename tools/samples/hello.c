@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+/* The smallest program with markers: the slice "tick" a hundred times, every 10 ms. */
 #include <proftrace.h>
 #include <unistd.h>
 

@@ -155,13 +155,13 @@ static int scan_mapping(void *context, const struct mapping *m)
 	return 0;
 }
 
-/* What was asked for decides what is missing, and which list shows what there is. */
+/* What is missing, and the command that lists what exists, depend on the request. */
 static void process_without_sites(const struct capture_options *o, pid_t pid, unsigned n_files,
 				  struct failure *f)
 {
 	static const struct {
 		const char *what, *hint;
-	} asked[] = {
+	} requests[] = {
 		{ "no markers found in process",
 		  "`proftrace list -v -p %d` shows its files; was it compiled with proftrace.h, "
 		  "and does -D select its domain?" },
@@ -178,8 +178,8 @@ static void process_without_sites(const struct capture_options *o, pid_t pid, un
 	snprintf(object, sizeof(object), "%d", (int)pid);
 	snprintf(reason, sizeof(reason), "searched the %u file%s it has mapped executable", n_files,
 		 n_files == 1 ? "" : "s");
-	failure_set(f, -ENOENT, asked[i].what, object, reason);
-	failure_hint(f, asked[i].hint, (int)pid);
+	failure_set(f, -ENOENT, requests[i].what, object, reason);
+	failure_hint(f, requests[i].hint, (int)pid);
 }
 
 int process_scan(struct capture *c, const struct broker_target *target, unsigned *ret_marked,

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static int peer_user_read_reply(int diag, const struct inet_diag_sockid *asked, uid_t *ret_uid)
+static int peer_user_read_reply(int diag, const struct inet_diag_sockid *wanted, uid_t *ret_uid)
 {
 	union {
 		struct nlmsghdr head;
@@ -35,10 +35,10 @@ static int peer_user_read_reply(int diag, const struct inet_diag_sockid *asked, 
 	if (answer.head.nlmsg_len < NLMSG_LENGTH(sizeof(struct inet_diag_msg)))
 		return -EBADMSG;
 	/* Where it finds no such connection, the kernel answers with a socket that listens on the port. */
-	if (found->idiag_state == TCP_LISTEN || found->id.idiag_sport != asked->idiag_sport ||
-	    found->id.idiag_dport != asked->idiag_dport ||
-	    found->id.idiag_src[0] != asked->idiag_src[0] ||
-	    found->id.idiag_dst[0] != asked->idiag_dst[0])
+	if (found->idiag_state == TCP_LISTEN || found->id.idiag_sport != wanted->idiag_sport ||
+	    found->id.idiag_dport != wanted->idiag_dport ||
+	    found->id.idiag_src[0] != wanted->idiag_src[0] ||
+	    found->id.idiag_dst[0] != wanted->idiag_dst[0])
 		return -ENOTCONN;
 	*ret_uid = found->idiag_uid;
 	return 0;

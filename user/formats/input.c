@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The window is one buffer. What was consumed is moved out of it only when room is needed, and it
+ * The window is one buffer. What was consumed is moved out of it only when space is needed, and it
  * grows only when it is full of bytes that somebody still wants, so a length that lies costs nothing.
  *
  * gzip files may have several members one after the other (so does every .json.gz proftrace writes,

@@ -208,10 +208,10 @@ static void runs_show(const struct runs *runs, unsigned done, unsigned all)
 {
 	if (runs->quiet || !isatty(STDERR_FILENO))
 		return;
+	fputs("\r", stderr);
 	if (done < all)
-		fprintf(stderr, "\rproftrace: run %u of %u\033[K", done + 1, all);
-	else
-		fputs("\r\033[K", stderr);
+		print_visible(stderr, "proftrace: run %u of %u", done + 1, all);
+	fputs("\033[K", stderr);
 	fflush(stderr);
 }
 

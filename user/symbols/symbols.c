@@ -280,7 +280,7 @@ unsigned symbols_resolve(struct symbols *s, const struct code_mapping *mapping, 
 
 	if (q.max > SYMBOL_MAX_LINES)
 		q.max = SYMBOL_MAX_LINES;
-	s->counts.asked++;
+	s->counts.requested++;
 	q.file = symbols_file_get(s, fd);
 	if (!q.file || !q.max)
 		return 0;

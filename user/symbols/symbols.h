@@ -38,7 +38,7 @@ struct symbols_options {
 };
 
 struct symbols_counts {
-	uint64_t asked;
+	uint64_t requested;
 	uint64_t named;
 	uint64_t late;	 /* not looked up: the time was over */
 	uint64_t broken; /* not found, because the file crashed the parser */

@@ -6,7 +6,7 @@
  * The bytes are foreign. Whatever they say, the work is bounded by their size and the memory by
  * UNWIND_MAX_FUNCTIONS and UNWIND_MAX_ROWS; wrong tables give wrong rows and nothing else.
  *
- * Private to the room, but for its tests.
+ * Private to the folder and its tests.
  */
 #ifndef PROFTRACE_SYMBOLS_UNWIND_ROWS_H
 #define PROFTRACE_SYMBOLS_UNWIND_ROWS_H

@@ -192,7 +192,7 @@ void callstacks_name(struct callstacks *s, const struct code_frame *frame,
 	if (f == &s->too_many_frame)
 		return;
 	set_frame_lines(f, lines, n);
-	f->pub.asked = true;
+	f->pub.looked_up = true;
 }
 
 /* uthash iterates in the order in which elements were added, which is that of the ids. */

@@ -44,7 +44,7 @@ struct code_frame {
 	uint64_t rel_pc;
 	uint32_t id;	  /* 1, 2, 3, ... */
 	uint32_t n_lines; /* 0: not known, or not yet */
-	bool asked;	  /* its lines were looked up: if none were found, none will be */
+	bool looked_up;	  /* its lines were looked up: if none were found, none will be */
 	/* innermost first: functions inlined there come before their caller */
 	const struct code_line *lines;
 };

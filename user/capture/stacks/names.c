@@ -135,7 +135,7 @@ static void collect_unnamed_frame(void *context, const struct code_frame *frame)
 {
 	struct naming *n = context;
 
-	if (frame->id <= n->c->stacks->named_to || !frame->mapping || frame->asked)
+	if (frame->id <= n->c->stacks->named_to || !frame->mapping || frame->looked_up)
 		return;
 	if (n->n < n->capacity)
 		n->frames[n->n++] = frame;
@@ -280,7 +280,7 @@ void capture_name_frames(struct capture *c)
 
 static bool frame_is_unnamed(const struct code_frame *frame)
 {
-	return frame->mapping && !frame->asked && frame->mapping->kind != CODE_JIT;
+	return frame->mapping && !frame->looked_up && frame->mapping->kind != CODE_JIT;
 }
 
 /*

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The table of links (links.h): adding and closing a link, and the links of a process that starts, forks, executes a
+ * program or exits. All limits on links and descriptors are checked here, because the recorder that requests them may
+ * have been taken over.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

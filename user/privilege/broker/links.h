@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the broker has attached: a table of links by the number that the recorder knows them by, and who has them.
+ * What the broker has attached: a table of links. The recorder refers to a link by its number in the table.
  *
- * A link says which program is at which sites of a file. Its members are the processes that it is attached for, each
- * by descriptors of its own; or one member without a process, for all. So a process that is forked gets the
- * links of its parent without the recorder, and the recorder detaches all members of a link at once.
+ * A link says which BPF program is at which sites of a file. Its members are the processes for which it is attached,
+ * each with descriptors of its own; or one member without a process, which stands for all processes. So a forked
+ * process gets the links of its parent without the recorder, and the recorder detaches all members of a link at once.
  *
- * The thread of requests and that which follows processes (follow.c) share the table: whoever calls what is not
- * said to lock holds the lock.
+ * The thread that serves requests and the thread that follows processes (follow.c) share the table. Functions lock it
+ * only if their comment says so; callers of the others hold the lock.
  */
 #ifndef PROFTRACE_PRIVILEGE_BROKER_LINKS_H
 #define PROFTRACE_PRIVILEGE_BROKER_LINKS_H

@@ -268,10 +268,11 @@ static void set_batching(struct proftrace_bpf *skel, const struct broker_config 
 			 const struct kernel_types *types)
 {
 	static const char before_exec[] = "sched_prepare_exec"; /* since 6.10 */
-	bool told = config->batching && types && kernel_types_tracepoint(types, before_exec) > 0;
+	bool sees_exec =
+		config->batching && types && kernel_types_tracepoint(types, before_exec) > 0;
 
 	if (config->batching && !types)
-		told = libbpf_find_vmlinux_btf_id(before_exec, BPF_TRACE_RAW_TP) > 0;
+		sees_exec = libbpf_find_vmlinux_btf_id(before_exec, BPF_TRACE_RAW_TP) > 0;
 	skel->rodata->batching = config->batching;
 	if (config->batching) {
 		bpf_map__set_max_entries(skel->maps.batches_more, BATCHES_MORE);
@@ -279,7 +280,7 @@ static void set_batching(struct proftrace_bpf *skel, const struct broker_config 
 		bpf_map__set_max_entries(skel->maps.batches_unloaded, BATCHES_UNLOADED);
 	}
 	bpf_program__set_autoload(skel->progs.flush, config->batching);
-	bpf_program__set_autoload(skel->progs.on_prepare_exec, told);
+	bpf_program__set_autoload(skel->progs.on_prepare_exec, sees_exec);
 }
 
 static void set_usdt(struct proftrace_bpf *skel, bool usdt, bool uprobe_multi)

@@ -30,7 +30,7 @@ struct packet {
 	};
 };
 
-/* The broker's own, and room for one request. */
+/* The broker's own, and those of one request. */
 struct server {
 	int socket;
 	const struct broker_config *config;

@@ -67,7 +67,7 @@ bool segments_within(const struct segments *s, uint64_t vaddr, uint64_t *ret_off
 bool sites_proved(int elf_fd, const struct segments *segments, enum broker_program program,
 		  const struct broker_site *sites, unsigned n);
 
-/* attach.c: *n_links descriptors are written to links (room for n), which the caller closes if it fails. */
+/* attach.c: *n_links descriptors are written to links (an array of n), which the caller closes if it fails. */
 int sites_attach(struct loaded_programs *programs, enum broker_program program, pid_t pid,
 		 int elf_fd, const struct broker_site *sites, unsigned n, int *links,
 		 unsigned *n_links, struct failure *f);
@@ -83,10 +83,10 @@ int links_create(const struct loaded_programs *programs, int program_fd, pid_t p
 int process_directory(const struct broker_target *target, struct failure *f);
 /* Why the invoking user may not look into it, as it is now; NULL: it may. */
 const char *process_untraceable(int directory);
-pid_t process_parent(int directory); /* 0 when it cannot be told */
+pid_t process_parent(int directory); /* 0 if it is unknown */
 /* Not a thread's number (/proc finds those too), and not a zombie. */
 bool process_alive(int directory);
-/* When it began, in clock ticks after boot; 0 when it is gone. */
+/* Its start, in clock ticks after boot; 0 if it has exited. */
 uint64_t process_birth(int directory);
 int process_open(enum broker_file what, const struct broker_target *target, uint64_t start,
 		 uint64_t end, struct failure *f);

@@ -190,7 +190,7 @@ static int closers_close(struct closers *c, const int *fds, unsigned n)
 }
 
 /* Takes up to `most` descriptors from the list, and frees the members that have none left. */
-static unsigned members_take(struct member **list, unsigned most, int *fds)
+static unsigned members_unlink(struct member **list, unsigned most, int *fds)
 {
 	unsigned n = 0;
 
@@ -224,7 +224,7 @@ void closing_begin(struct closers *c, struct member **list, struct closing *ret)
 	if (each > MESSAGE_MAX_FDS)
 		each = MESSAGE_MAX_FDS;
 	ret->n = 0;
-	while (ret->n < CLOSING_PROCESSES && (n = members_take(list, each, fds))) {
+	while (ret->n < CLOSING_PROCESSES && (n = members_unlink(list, each, fds))) {
 		int process = closers_close(c, fds, n);
 
 		if (process >= 0)

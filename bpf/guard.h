@@ -5,7 +5,7 @@
  * All marks are counted. For one mark in sixteen the time that the BPF program takes is measured,
  * from the point where the domain is known to the end. Which marks are measured is spread so that
  * it does not correlate with any rhythm of the marks. The time before that point, mainly the entry
- * into the kernel, has been measured once by the broker (user/privilege/broker/cost.c).
+ * into the kernel, has been measured once by the broker (user/privilege/loader/cost.c).
  *
  * The recorder switches off a domain that costs too much. First it sets the domain's bit. The bit
  * leaves out marks that come while the probes are being detached, and makes threads forget the open

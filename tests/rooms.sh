@@ -1,13 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# The folders of user/ are rooms, and calls go down: a file may include its own room and those below it.
-# This reads every #include of user/ against the order below and fails on one that goes up, or that enters
-# another room by a header that is private to it. It also keeps folders small enough to be read: at most
-# 25 files in cmd/, at most 30 in any other one.
+# Each folder of user/ has one subject, and calls go down: a file may include headers of its own folder and of those
+# below it. This reads every #include of user/ against the order below, and fails if one goes up or names a private
+# header of another folder. It also fails if a folder has more than 30 files, or cmd/ more than 25.
 cd "$(dirname "$0")/.." || exit 1
 
-# From the top; rooms on one line may not include each other. What is not named here (bpf/, include/,
+# From the top; folders on one line may not include each other. What is not named here (bpf/, include/,
 # generated headers) is below all of them. main.c may include anything.
 order='
 cmd
@@ -29,20 +28,20 @@ exceptions='
 user/privilege/broker/broker.h counters/counters.h the broker opens the counters that the recorder names
 '
 
-n=0
+n=0 failed=0
 say() { # STATUS NAME OUTPUT
 	n=$((n + 1))
-	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else echo "not ok $n - $2"; echo "$3" | head -40 | sed 's/^/#   /'; fi
+	if [ "$1" -eq 0 ]; then echo "ok $n - $2"; else failed=1 && echo "not ok $n - $2"; echo "$3" | head -40 | sed 's/^/#   /'; fi
 }
 
-rooms=$(find user -mindepth 1 -maxdepth 1 -type d | sed 's|user/||')
-out=$(for room in $rooms; do
-	echo "$order" | tr ' ' '\n' | grep -qxF "$room" || echo "user/$room is not in the order of tests/rooms.sh"
+folders=$(find user -mindepth 1 -maxdepth 1 -type d | sed 's|user/||')
+out=$(for folder in $folders; do
+	echo "$order" | tr ' ' '\n' | grep -qxF "$folder" || echo "user/$folder is not in the order of tests/rooms.sh"
 done)
 [ -z "$out" ]
 say $? "every folder of user/ has its place" "$out"
 
-# grep -n: FILE:LINE:#include "ROOM/..."
+# grep -n: FILE:LINE:#include "FOLDER/..."
 includes=$(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"[a-z_]+/' user --include='*.[ch]' | sort)
 [ "$(echo "$includes" | wc -l)" -gt 100 ]
 say $? "there are includes to be read" "only $(echo "$includes" | wc -l)"
@@ -89,13 +88,13 @@ say $? "includes go down" "$out"
 out=$(echo "$includes" | grep -E '"[a-z_/]*(internal|state|wire)\.h"' | awk '
 	{
 		split($0, quoted, "\"")
-		room = quoted[2]
-		sub("/.*", "", room)
-		if (index($0, "user/" room "/") != 1)
+		folder = quoted[2]
+		sub("/.*", "", folder)
+		if (index($0, "user/" folder "/") != 1)
 			print
 	}')
 [ -z "$out" ]
-say $? "private headers stay in their rooms" "$out"
+say $? "private headers stay in their folders" "$out"
 
 out=$(find user -type d | while read -r folder; do
 	files=$(find "$folder" -maxdepth 1 -type f | wc -l)
@@ -106,3 +105,4 @@ done)
 [ -z "$out" ]
 say $? "no folder has too many files" "$out"
 echo "1..$n"
+exit $failed

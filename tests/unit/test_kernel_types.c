@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "privilege/broker/kernel_types.h"
+#include "privilege/loader/kernel_types.h"
 
 /* Of made-up types: what `programs` names, and what the kernel has. */
 static struct btf *made_up_kernel(void)

@@ -81,7 +81,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "privilege/broker/features.h"
+#include "privilege/loader/features.h"
 #include "sections.h"
 #include "subject.h"
 

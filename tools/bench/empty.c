@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "privilege/broker/empty_program.h"
-#include "privilege/broker/features.h"
+#include "privilege/loader/empty_program.h"
+#include "privilege/loader/features.h"
 #include "privilege/broker/server.h"
 #include "subject.h"
 #include "tracee/markers.h"

@@ -13,8 +13,8 @@
 
 #include "base/text.h"
 #include "privilege/broker/broker.h"
-#include "privilege/broker/features.h"
-#include "privilege/broker/pid_filter.h"
+#include "privilege/loader/features.h"
+#include "privilege/loader/pid_filter.h"
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
 #include "privilege/confine.h"

@@ -6,44 +6,10 @@
 #include "base/clock.h"
 #include "privilege/broker/broker.h"
 #include "privilege/broker/links.h"
+#include "privilege/loader/loader.h"
 
-struct proftrace_bpf__bss;
-
-/* Loads, answers requests until the socket ends, and exits. */
+/* Loads the programs, serves requests until the socket ends, and exits. */
 _Noreturn void broker_serve(int socket, const struct broker_config *config);
-
-/* load.c */
-struct loaded_programs {
-	int traced_fd; /* the map of traced processes */
-	int events_fd; /* the map of counters: its events go when this is closed */
-	/* With broker_links_each(): the ring buffer of follow.c, what was lost of it, and the account. */
-	int follows_fd, follow_missed_fd;
-	int empty_fd; /* a program that does nothing, with uprobe_multi */
-	struct proftrace_bpf__bss *shared;
-	int program_fds[BROKER_PROGRAMS];
-	bool uprobe_multi;
-	bool breaks_nop5;
-	struct provers *provers; /* with config.functions */
-	uint64_t attach_ns;	 /* that the kernel took for the last attach */
-};
-/*
- * `loaded` and `fds` (shared map, holds, tables, specs, then links, then ring buffers) are for the
- * recorder.
- */
-int programs_load(const struct broker_config *config, struct loaded_programs *programs,
-		  struct broker_loaded *loaded, int *fds, unsigned *n_fds, struct failure *f);
-
-/*
- * ticks.c: has the program run on every CPU, this often, as long as this process lives: its events are
- * never closed.
- */
-int ticks_open(int program_fd, uint64_t interval_ns, unsigned n_cpus);
-
-/*
- * The same for samples: by cycles where these are counted (*ret_cycles), else by the clock, so many
- * times in a second of a CPU that is busy.
- */
-int samples_open(int program_fd, uint32_t hz, unsigned n_cpus, bool *ret_cycles);
 
 /* segments.c: which parts of an ELF file become code, which data that can be written, and what says so. */
 #define SEGMENTS_MAX 256

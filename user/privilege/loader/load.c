@@ -1,142 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loads the BPF programs, and attaches those that follow processes and context switches. */
-#include "privilege/broker/server.h"
+/*
+ * Loads the BPF programs, attaches those that follow processes and context switches, and collects the descriptors
+ * that the recorder gets. configure.c decides which programs and maps are loaded, and with which sizes.
+ */
+#include "privilege/loader/internal.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
-#include "privilege/broker/cost.h"
-#include "privilege/broker/empty_program.h"
-#include "privilege/broker/features.h"
-#include "privilege/broker/kernel_types.h"
-#include "privilege/broker/pid_filter.h"
+#include "privilege/loader/cost.h"
+#include "privilege/loader/empty_program.h"
+#include "privilege/loader/features.h"
+#include "privilege/loader/kernel_types.h"
+#include "privilege/loader/pid_filter.h"
 #include "event.h"
 #include "plain.skel.h"
 #include "proftrace.skel.h"
-#include "table.h"
-#include "unwind_maps.h"
-#include "usdt_spec.h"
 #include "privilege/privileges.h"
-
-/* Messages of libbpf are not printed. The last one becomes part of the failure. */
-static char last_words[200];
-static char verdict[200]; /* the verifier's reason, if it refused a program */
-static bool memory_refused;
-
-static bool ends_in(const char *text, const char *end)
-{
-	size_t n = strlen(text), length = strlen(end);
-
-	return n >= length && !strcmp(text + n - length, end);
-}
-
-/*
- * The whole log of the verifier comes in one message. Its reason is the last line above the
- * statistics.
- */
-static void keep_verdict(const char *format, va_list args)
-{
-	char *text, *end, *line;
-
-	if (vasprintf(&text, format, args) < 0)
-		return;
-	end = strstr(text, "\nprocessed ");
-	if (end) {
-		*end = '\0';
-		line = strrchr(text, '\n');
-		snprintf(verdict, sizeof(verdict), "%s", line ? line + 1 : text);
-	}
-	free(text);
-}
-
-/*
- * If there is not enough memory for the types of the kernel, libbpf only mentions -ENOMEM in a
- * message below the level of a warning. In the end it reports and returns that there are no types.
- */
-static int keep_last_log_lines(enum libbpf_print_level level, const char *format, va_list args)
-{
-	char line[sizeof(last_words)], no_memory[16];
-
-	if (strstr(format, "BEGIN PROG LOAD LOG")) {
-		keep_verdict(format, args);
-		return 0;
-	}
-	if (level != LIBBPF_WARN && !ends_in(format, ": %d\n"))
-		return 0;
-	vsnprintf(line, sizeof(line), format, args);
-	line[strcspn(line, "\n")] = '\0';
-	snprintf(no_memory, sizeof(no_memory), ": %d", -ENOMEM);
-	memory_refused |= ends_in(line, no_memory);
-	if (level == LIBBPF_WARN && line[0])
-		memcpy(last_words, line, sizeof(line));
-	return 0;
-}
-
-/* Then programs may not read the kernel's memory: the helpers for that do not exist, which the verifier tells. */
-static bool kernel_is_confidential(void)
-{
-	FILE *file = fopen("/sys/kernel/security/lockdown", "re");
-	char text[64] = "";
-
-	if (!file)
-		return false;
-	if (!fgets(text, sizeof(text), file))
-		text[0] = '\0';
-	fclose(file);
-	return strstr(text, "[confidentiality]") != NULL;
-}
-
-static int refuse(struct failure *f, int error)
-{
-	char missing[64], reason[96];
-	struct utsname u;
-
-	uname(&u);
-	if (kernel_is_confidential()) {
-		failure_set(f, error, "cannot load the BPF programs into kernel", u.release,
-			    "it is locked down (confidentiality)");
-		failure_hint(f, "lockdown=integrity on the kernel's command line permits "
-				"programs that read its memory, see kernel_lockdown(7)");
-		return error;
-	}
-	privileges_missing(true, missing, sizeof(missing));
-	/*
-	 * The verifier also returns -EPERM for programs that it refuses. If no capability is
-	 * missing, it was the verifier.
-	 */
-	if (verdict[0] && !missing[0]) {
-		failure_set(f, error, "the BPF programs are refused by kernel", u.release, verdict);
-		failure_hint(f, "this is a bug of proftrace: please report it with this message");
-		return error;
-	}
-	if (error == -EPERM || error == -EACCES) {
-		snprintf(reason, sizeof(reason), "without %s", missing);
-		failure_set(f, error, "not permitted to load BPF programs", "",
-			    missing[0] ? reason : NULL);
-		privileges_hint(true, f);
-		return error;
-	}
-	if (error == -ENOMEM || memory_refused) {
-		failure_set(f, -ENOMEM, "cannot load the BPF programs into kernel", u.release,
-			    NULL);
-		failure_hint_memory(f);
-		return -ENOMEM;
-	}
-	failure_set(f, error, "cannot load the BPF programs into kernel", u.release,
-		    last_words[0] ? last_words : NULL);
-	failure_hint(f, "`proftrace check` says what this kernel lacks");
-	return error;
-}
 
 static int attach_watchers(struct proftrace_bpf *skel, int *fds, unsigned *n_fds)
 {
@@ -169,34 +57,6 @@ static int attach_watchers(struct proftrace_bpf *skel, int *fds, unsigned *n_fds
 	return 0;
 }
 
-static bool any_of(const struct counters *c, enum counter_source source)
-{
-	unsigned i;
-
-	for (i = 0; i < c->n; i++) {
-		if (c->list[i].source == source)
-			return true;
-	}
-	return false;
-}
-
-static void set_counters(struct proftrace_bpf *skel, const struct broker_config *config)
-{
-	const struct counters *c = &config->counters;
-	unsigned i;
-
-	skel->rodata->n_counters = c->n;
-	for (i = 0; i < c->n; i++)
-		skel->rodata->counter_sources[i] = c->list[i].source;
-	skel->rodata->has_task_clock = any_of(c, COUNTER_TASK_CLOCK);
-	skel->rodata->has_perf_counters = any_of(c, COUNTER_PERF);
-	skel->rodata->multiplexed = c->multiplexed;
-	bpf_program__set_autoload(skel->progs.on_switch, any_of(c, COUNTER_PERF));
-	bpf_program__set_autoload(skel->progs.on_tick, c->n && config->counter_interval_ns);
-	if (!any_of(c, COUNTER_PERF))
-		bpf_map__set_max_entries(skel->maps.counter_events, 1);
-}
-
 static int put_events(int events_fd, const struct counters *c, unsigned cpu,
 		      const int fds[MAX_COUNTERS])
 {
@@ -217,7 +77,7 @@ static int open_counters(int events_fd, const struct counters *c)
 	unsigned n_cpus = libbpf_num_possible_cpus(), cpu, refused;
 	int fds[MAX_COUNTERS], error;
 
-	if (!any_of(c, COUNTER_PERF))
+	if (!counters_have(c, COUNTER_PERF))
 		return 0;
 	for (cpu = 0; cpu < n_cpus && cpu < ACCOUNT_CPUS; cpu++) {
 		error = counters_open(c, cpu, fds, &refused);
@@ -233,65 +93,6 @@ static int open_counters(int events_fd, const struct counters *c)
 	return 0;
 }
 
-static void set_sched(struct proftrace_bpf *skel, const struct broker_config *config)
-{
-	bool looks = config->sched && privilege_held(CAP_SYS_ADMIN) && kernel_shows_interrupts();
-
-	bpf_program__set_autoload(skel->progs.on_sched_switch, config->sched);
-	bpf_program__set_autoload(skel->progs.on_waking, looks);
-	bpf_program__set_autoload(skel->progs.on_waking_blind, config->sched && !looks);
-	bpf_program__set_autoload(skel->progs.on_wakeup_new, config->sched);
-	skel->rodata->invoker = getuid();
-	if (!config->sched)
-		bpf_map__set_max_entries(skel->maps.sent_comms, 1);
-}
-
-/* Marks are either recorded or aggregated. Only one of the two programs is loaded. */
-static void set_tables(struct proftrace_bpf *skel, uint32_t rows)
-{
-	bpf_program__set_autoload(skel->progs.mark, !rows);
-	bpf_program__set_autoload(skel->progs.aggregate, rows);
-	if (!rows)
-		return;
-	skel->rodata->table_mask = rows - 1;
-	bpf_map__set_max_entries(skel->maps.table_threads, TABLE_THREADS);
-	bpf_map__set_max_entries(skel->maps.table_rows, TABLE_FIRST_ROW + rows);
-	bpf_map__set_max_entries(skel->maps.table_pages, TABLE_FIRST_ROW + rows);
-	bpf_map__set_max_entries(skel->maps.table_asyncs, TABLE_NEAR + TABLE_BUNDLES);
-}
-
-/*
- * In buffered mode, buffers are read just before a process executes a program, if the kernel has a
- * tracepoint there.
- */
-static void set_batching(struct proftrace_bpf *skel, const struct broker_config *config,
-			 const struct kernel_types *types)
-{
-	static const char before_exec[] = "sched_prepare_exec"; /* since 6.10 */
-	bool sees_exec =
-		config->batching && types && kernel_types_tracepoint(types, before_exec) > 0;
-
-	if (config->batching && !types)
-		sees_exec = libbpf_find_vmlinux_btf_id(before_exec, BPF_TRACE_RAW_TP) > 0;
-	skel->rodata->batching = config->batching;
-	if (config->batching) {
-		bpf_map__set_max_entries(skel->maps.batches_more, BATCHES_MORE);
-		bpf_map__set_max_entries(skel->maps.batches_inherited, BATCHES_INHERITED);
-		bpf_map__set_max_entries(skel->maps.batches_unloaded, BATCHES_UNLOADED);
-	}
-	bpf_program__set_autoload(skel->progs.flush, config->batching);
-	bpf_program__set_autoload(skel->progs.on_prepare_exec, sees_exec);
-}
-
-static void set_usdt(struct proftrace_bpf *skel, bool usdt, bool uprobe_multi)
-{
-	bpf_program__set_autoload(skel->progs.usdt, usdt);
-	if (usdt)
-		bpf_map__set_max_entries(skel->maps.usdt_specs, USDT_MAX_SPECS);
-	if (uprobe_multi)
-		bpf_program__set_expected_attach_type(skel->progs.usdt, TRACE_UPROBE_MULTI);
-}
-
 static void probe_optimised_nop(struct loaded_programs *programs, struct broker_loaded *loaded)
 {
 	enum optimised_nop nop = OPTIMISED_NOP_NONE;
@@ -302,34 +103,6 @@ static void probe_optimised_nop(struct loaded_programs *programs, struct broker_
 	loaded->optimised_nop = nop == OPTIMISED_NOP_CORRECT;
 	programs->breaks_nop5 = nop == OPTIMISED_NOP_FIVE_BYTES || nop == OPTIMISED_NOP_WRONG;
 	loaded->breaks_nop5 = programs->breaks_nop5;
-}
-
-static void set_samples(struct proftrace_bpf *skel, const struct broker_config *config)
-{
-	bpf_program__set_autoload(skel->progs.on_sample, config->sample_hz);
-	/* Only root may see addresses of the kernel. */
-	skel->rodata->kernel_stacks = getuid() == 0;
-	skel->rodata->mark_stacks = config->mark_stacks;
-	skel->rodata->offcpu_ns = config->offcpu_ns;
-	bpf_program__set_autoload(skel->progs.on_offcpu, config->offcpu_ns);
-}
-
-/* The tables by which stacks are walked: empty until the recorder fills them. */
-static void set_unwind(struct proftrace_bpf *skel, const struct broker_config *config,
-		       struct broker_loaded *loaded)
-{
-	loaded->has_unwind = config->sample_hz || config->mark_stacks || config->offcpu_ns;
-#if !defined(__x86_64__)
-	loaded->has_unwind = false;
-#endif
-	skel->rodata->has_unwind = loaded->has_unwind;
-	if (!loaded->has_unwind)
-		return;
-	bpf_map__set_max_entries(skel->maps.unwind_rows, UNWIND_ROWS / UNWIND_ROWS_EACH);
-	bpf_map__set_max_entries(skel->maps.unwind_rules, UNWIND_RULES);
-	bpf_map__set_max_entries(skel->maps.unwind_pages, UNWIND_PAGES);
-	bpf_map__set_max_entries(skel->maps.unwind_ranges, UNWIND_RANGES);
-	bpf_map__set_max_entries(skel->maps.unwind_processes, UNWIND_PROCESSES);
 }
 
 /* Opens the perf events that run programs at intervals. */
@@ -349,33 +122,8 @@ static int open_clocks(struct proftrace_bpf *skel, const struct broker_config *c
 				     n_cpus, &loaded->sample_cycles);
 	}
 	if (error)
-		snprintf(last_words, sizeof(last_words), "%s: %s", what, strerror(-error));
+		load_log_set("%s: %s", what, strerror(-error));
 	return error;
-}
-
-static unsigned buffers_of(const struct broker_config *config)
-{
-	return config->buffers ? config->buffers : 1;
-}
-
-/* With several buffers, the map `records` is not used, and gets the smallest possible size. */
-static void set_buffers(struct proftrace_bpf *skel, const struct broker_config *config)
-{
-	unsigned n = buffers_of(config);
-	uint64_t each = config->buffer_bytes / n, wakeup = each / 4;
-
-	skel->rodata->buffers_mask = n - 1;
-	skel->rodata->buffer_bytes = each;
-	skel->rodata->wakeup_bytes = wakeup < 1 << 20 ? wakeup : 1 << 20;
-	/*
-	 * Between two queries, this many of the largest records from every CPU must not fill the
-	 * buffer.
-	 */
-	skel->rodata->query_mask = each >= 4 << 20 ? 63 : 0;
-	bpf_map__set_max_entries(skel->maps.records,
-				 n == 1 ? each : (uint64_t)sysconf(_SC_PAGESIZE));
-	bpf_map__set_max_entries(skel->maps.record_buffers, n);
-	bpf_map__set_autocreate(skel->maps.record_buffers, n > 1);
 }
 
 /*
@@ -384,7 +132,7 @@ static void set_buffers(struct proftrace_bpf *skel, const struct broker_config *
 static int make_buffers(struct proftrace_bpf *skel, const struct broker_config *config, int *fds,
 			unsigned *n_fds, unsigned *ret_n)
 {
-	uint32_t n = buffers_of(config), i;
+	uint32_t n = configured_buffers(config), i;
 
 	*ret_n = 0;
 	if (n == 1) {
@@ -430,43 +178,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	struct bpf_program *marks = config->table_rows ? skel->progs.aggregate : skel->progs.mark;
 	int error;
 
-	if (programs->uprobe_multi) {
-		bpf_program__set_expected_attach_type(marks, TRACE_UPROBE_MULTI);
-		bpf_program__set_expected_attach_type(skel->progs.libraries_changed,
-						      TRACE_UPROBE_MULTI);
-		bpf_program__set_expected_attach_type(skel->progs.executes, TRACE_UPROBE_MULTI);
-		bpf_program__set_expected_attach_type(skel->progs.flush, TRACE_UPROBE_MULTI);
-	}
-	loaded->can_loop = kernel_has_bpf_loop();
-	skel->rodata->can_loop = loaded->can_loop;
-	loaded->can_hold = loaded->can_loop && kernel_has_sleepable_uprobes();
-	if (!loaded->can_hold) {
-		/*
-		 * They are still loaded, because they report new libraries; threads just do not
-		 * wait.
-		 */
-		bpf_program__set_flags(skel->progs.libraries_changed, 0);
-		bpf_program__set_flags(skel->progs.executes, 0);
-		skel->rodata->can_hold = false;
-	}
-	skel->rodata->any_process = getuid() == 0;
-	skel->rodata->follow_children = config->follow_children;
-	skel->rodata->each_links = broker_links_each(config);
-	if (!broker_links_each(config))
-		bpf_map__set_max_entries(skel->maps.follows, (uint32_t)sysconf(_SC_PAGESIZE));
-	skel->rodata->guarded = config->guarded;
-	skel->rodata->scheduled = config->schedule.active != 0;
-	memcpy((void *)&skel->rodata->schedule, &config->schedule, sizeof(config->schedule));
-	if (!config->schedule.active)
-		bpf_map__set_max_entries(skel->maps.steps, 1);
-	set_buffers(skel, config);
-	set_counters(skel, config);
-	set_sched(skel, config);
-	set_samples(skel, config);
-	set_unwind(skel, config, loaded);
-	set_tables(skel, config->table_rows);
-	set_batching(skel, config, types);
-	set_usdt(skel, config->usdt || config->functions, programs->uprobe_multi);
+	programs_configure(skel, config, types, programs, loaded);
 	error = proftrace_bpf__load(skel);
 	if (error)
 		return error;
@@ -676,7 +388,7 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
 	pid_t trial = 0;
 	int error;
 
-	libbpf_set_print(keep_last_log_lines);
+	load_log_begin();
 	/* If this were found when something is attached, the message would come too late. */
 	programs->uprobe_multi = kernel_has_uprobe_multi();
 	if (!programs->uprobe_multi && privilege_held(CAP_BPF) && privilege_held(CAP_PERFMON) &&
@@ -699,6 +411,6 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
 	if (filters)
 		filter = pid_filter_result(trial);
 	if (error)
-		return refuse(f, error);
+		return load_log_refuse(f, error);
 	return require_pid_filter(filter, config->own_only, f);
 }

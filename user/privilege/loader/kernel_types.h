@@ -7,8 +7,8 @@
  *
  * BTF that cannot be parsed is an error. Then libbpf reads the types itself.
  */
-#ifndef PROFTRACE_PRIVILEGE_BROKER_KERNEL_TYPES_H
-#define PROFTRACE_PRIVILEGE_BROKER_KERNEL_TYPES_H
+#ifndef PROFTRACE_PRIVILEGE_LOADER_KERNEL_TYPES_H
+#define PROFTRACE_PRIVILEGE_LOADER_KERNEL_TYPES_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
  * for marks attached. The child is not traced, so the program finds that out and returns: it writes
  * no record and leaves no state. The least of many short rounds is the cost without disturbances.
  */
-#include "privilege/broker/cost.h"
+#include "privilege/loader/cost.h"
 
 #include <fcntl.h>
 #include <link.h>

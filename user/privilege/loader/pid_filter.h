@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Whether the kernel restricts uprobe_multi links to the process that they are for: tried, see pid_filter.c. */
-#ifndef PROFTRACE_PRIVILEGE_BROKER_PID_FILTER_H
-#define PROFTRACE_PRIVILEGE_BROKER_PID_FILTER_H
+#ifndef PROFTRACE_PRIVILEGE_LOADER_PID_FILTER_H
+#define PROFTRACE_PRIVILEGE_LOADER_PID_FILTER_H
 
 #include <sys/types.h>
 

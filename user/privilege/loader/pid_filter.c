@@ -7,7 +7,7 @@
  * right is tried with a child of our own: the program of a link for it must run for its first thread and for
  * another thread, but not for a process that it forks, and the memory of its parent must not change.
  */
-#include "privilege/broker/pid_filter.h"
+#include "privilege/loader/pid_filter.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "privilege/broker/cost.h"
+#include "privilege/loader/cost.h"
 #include "privilege/broker/uprobe_multi.h"
 
 #define TRIAL_SECONDS 30 /* it takes a tenth of one, but machines are busy */

@@ -7,7 +7,7 @@
  * These are copied together with the types of their members, with new numbers, to which all
  * references are changed.
  */
-#include "privilege/broker/kernel_types.h"
+#include "privilege/loader/kernel_types.h"
 
 #include <bpf/btf.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tries kernel features with BPF programs that do nothing. */
-#include "privilege/broker/features.h"
+#include "privilege/loader/features.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "privilege/broker/empty_program.h"
+#include "privilege/loader/empty_program.h"
 
 int empty_program_load(unsigned expected_attach_type, unsigned flags)
 {

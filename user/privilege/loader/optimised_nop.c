@@ -9,7 +9,7 @@
  * kernel is. Whether it is correct is tried here, in a child process, before a program of anybody
  * else is touched.
  */
-#include "privilege/broker/features.h"
+#include "privilege/loader/features.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -19,8 +19,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "privilege/broker/cost.h"
-#include "privilege/broker/empty_program.h"
+#include "privilege/loader/cost.h"
+#include "privilege/loader/empty_program.h"
 
 #ifdef __x86_64__
 

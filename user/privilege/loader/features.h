@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The features of the running kernel. Each is tried and never guessed from a version number. */
-#ifndef PROFTRACE_PRIVILEGE_BROKER_FEATURES_H
-#define PROFTRACE_PRIVILEGE_BROKER_FEATURES_H
+#ifndef PROFTRACE_PRIVILEGE_LOADER_FEATURES_H
+#define PROFTRACE_PRIVILEGE_LOADER_FEATURES_H
 
 #include <stdbool.h>
 

@@ -2,8 +2,8 @@
 /*
  * The cost of entering the kernel at a probe site, measured and not guessed from a version number.
  */
-#ifndef PROFTRACE_PRIVILEGE_BROKER_COST_H
-#define PROFTRACE_PRIVILEGE_BROKER_COST_H
+#ifndef PROFTRACE_PRIVILEGE_LOADER_COST_H
+#define PROFTRACE_PRIVILEGE_LOADER_COST_H
 
 #include <stdbool.h>
 #include <stdint.h>

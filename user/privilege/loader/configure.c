@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Decides, before the BPF programs are loaded, which of them are loaded, the sizes of their maps, and the constants by
+ * which the verifier removes code that this recording does not need. A map that is not needed gets one entry.
+ */
+#include "privilege/loader/internal.h"
+
+#include <bpf/libbpf.h>
+#include <linux/capability.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "privilege/loader/features.h"
+#include "privilege/loader/kernel_types.h"
+#include "event.h"
+#include "proftrace.skel.h"
+#include "table.h"
+#include "unwind_maps.h"
+#include "usdt_spec.h"
+#include "privilege/privileges.h"
+
+bool counters_have(const struct counters *c, enum counter_source source)
+{
+	unsigned i;
+
+	for (i = 0; i < c->n; i++) {
+		if (c->list[i].source == source)
+			return true;
+	}
+	return false;
+}
+
+static void configure_counters(struct proftrace_bpf *skel, const struct broker_config *config)
+{
+	const struct counters *c = &config->counters;
+	unsigned i;
+
+	skel->rodata->n_counters = c->n;
+	for (i = 0; i < c->n; i++)
+		skel->rodata->counter_sources[i] = c->list[i].source;
+	skel->rodata->has_task_clock = counters_have(c, COUNTER_TASK_CLOCK);
+	skel->rodata->has_perf_counters = counters_have(c, COUNTER_PERF);
+	skel->rodata->multiplexed = c->multiplexed;
+	bpf_program__set_autoload(skel->progs.on_switch, counters_have(c, COUNTER_PERF));
+	bpf_program__set_autoload(skel->progs.on_tick, c->n && config->counter_interval_ns);
+	if (!counters_have(c, COUNTER_PERF))
+		bpf_map__set_max_entries(skel->maps.counter_events, 1);
+}
+
+static void configure_sched(struct proftrace_bpf *skel, const struct broker_config *config)
+{
+	bool looks = config->sched && privilege_held(CAP_SYS_ADMIN) && kernel_shows_interrupts();
+
+	bpf_program__set_autoload(skel->progs.on_sched_switch, config->sched);
+	bpf_program__set_autoload(skel->progs.on_waking, looks);
+	bpf_program__set_autoload(skel->progs.on_waking_blind, config->sched && !looks);
+	bpf_program__set_autoload(skel->progs.on_wakeup_new, config->sched);
+	skel->rodata->invoker = getuid();
+	if (!config->sched)
+		bpf_map__set_max_entries(skel->maps.sent_comms, 1);
+}
+
+/* Marks are either recorded or aggregated. Only one of the two programs is loaded. */
+static void configure_tables(struct proftrace_bpf *skel, uint32_t rows)
+{
+	bpf_program__set_autoload(skel->progs.mark, !rows);
+	bpf_program__set_autoload(skel->progs.aggregate, rows);
+	if (!rows)
+		return;
+	skel->rodata->table_mask = rows - 1;
+	bpf_map__set_max_entries(skel->maps.table_threads, TABLE_THREADS);
+	bpf_map__set_max_entries(skel->maps.table_rows, TABLE_FIRST_ROW + rows);
+	bpf_map__set_max_entries(skel->maps.table_pages, TABLE_FIRST_ROW + rows);
+	bpf_map__set_max_entries(skel->maps.table_asyncs, TABLE_NEAR + TABLE_BUNDLES);
+}
+
+/*
+ * In buffered mode, buffers are read just before a process executes a program, if the kernel has a
+ * tracepoint there.
+ */
+static void configure_batching(struct proftrace_bpf *skel, const struct broker_config *config,
+			       const struct kernel_types *types)
+{
+	static const char before_exec[] = "sched_prepare_exec"; /* since 6.10 */
+	bool sees_exec =
+		config->batching && types && kernel_types_tracepoint(types, before_exec) > 0;
+
+	if (config->batching && !types)
+		sees_exec = libbpf_find_vmlinux_btf_id(before_exec, BPF_TRACE_RAW_TP) > 0;
+	skel->rodata->batching = config->batching;
+	if (config->batching) {
+		bpf_map__set_max_entries(skel->maps.batches_more, BATCHES_MORE);
+		bpf_map__set_max_entries(skel->maps.batches_inherited, BATCHES_INHERITED);
+		bpf_map__set_max_entries(skel->maps.batches_unloaded, BATCHES_UNLOADED);
+	}
+	bpf_program__set_autoload(skel->progs.flush, config->batching);
+	bpf_program__set_autoload(skel->progs.on_prepare_exec, sees_exec);
+}
+
+static void configure_usdt(struct proftrace_bpf *skel, bool usdt, bool uprobe_multi)
+{
+	bpf_program__set_autoload(skel->progs.usdt, usdt);
+	if (usdt)
+		bpf_map__set_max_entries(skel->maps.usdt_specs, USDT_MAX_SPECS);
+	if (uprobe_multi)
+		bpf_program__set_expected_attach_type(skel->progs.usdt, TRACE_UPROBE_MULTI);
+}
+
+static void configure_samples(struct proftrace_bpf *skel, const struct broker_config *config)
+{
+	bpf_program__set_autoload(skel->progs.on_sample, config->sample_hz);
+	/* Only root may see addresses of the kernel. */
+	skel->rodata->kernel_stacks = getuid() == 0;
+	skel->rodata->mark_stacks = config->mark_stacks;
+	skel->rodata->offcpu_ns = config->offcpu_ns;
+	bpf_program__set_autoload(skel->progs.on_offcpu, config->offcpu_ns);
+}
+
+/* The tables by which stacks are walked: empty until the recorder fills them. */
+static void configure_unwind(struct proftrace_bpf *skel, const struct broker_config *config,
+			     struct broker_loaded *loaded)
+{
+	loaded->has_unwind = config->sample_hz || config->mark_stacks || config->offcpu_ns;
+#if !defined(__x86_64__)
+	loaded->has_unwind = false;
+#endif
+	skel->rodata->has_unwind = loaded->has_unwind;
+	if (!loaded->has_unwind)
+		return;
+	bpf_map__set_max_entries(skel->maps.unwind_rows, UNWIND_ROWS / UNWIND_ROWS_EACH);
+	bpf_map__set_max_entries(skel->maps.unwind_rules, UNWIND_RULES);
+	bpf_map__set_max_entries(skel->maps.unwind_pages, UNWIND_PAGES);
+	bpf_map__set_max_entries(skel->maps.unwind_ranges, UNWIND_RANGES);
+	bpf_map__set_max_entries(skel->maps.unwind_processes, UNWIND_PROCESSES);
+}
+
+unsigned configured_buffers(const struct broker_config *config)
+{
+	return config->buffers ? config->buffers : 1;
+}
+
+/* With several buffers, the map `records` is not used, and gets the smallest possible size. */
+static void configure_buffers(struct proftrace_bpf *skel, const struct broker_config *config)
+{
+	unsigned n = configured_buffers(config);
+	uint64_t each = config->buffer_bytes / n, wakeup = each / 4;
+
+	skel->rodata->buffers_mask = n - 1;
+	skel->rodata->buffer_bytes = each;
+	skel->rodata->wakeup_bytes = wakeup < 1 << 20 ? wakeup : 1 << 20;
+	/*
+	 * Between two queries, this many of the largest records from every CPU must not fill the
+	 * buffer.
+	 */
+	skel->rodata->query_mask = each >= 4 << 20 ? 63 : 0;
+	bpf_map__set_max_entries(skel->maps.records,
+				 n == 1 ? each : (uint64_t)sysconf(_SC_PAGESIZE));
+	bpf_map__set_max_entries(skel->maps.record_buffers, n);
+	bpf_map__set_autocreate(skel->maps.record_buffers, n > 1);
+}
+
+/* With uprobe_multi, one link has all sites of a file; its programs have another type. */
+static void configure_attach_types(struct proftrace_bpf *skel, struct bpf_program *marks)
+{
+	bpf_program__set_expected_attach_type(marks, TRACE_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(skel->progs.libraries_changed, TRACE_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(skel->progs.executes, TRACE_UPROBE_MULTI);
+	bpf_program__set_expected_attach_type(skel->progs.flush, TRACE_UPROBE_MULTI);
+}
+
+static void configure_holds(struct proftrace_bpf *skel, struct broker_loaded *loaded)
+{
+	loaded->can_loop = kernel_has_bpf_loop();
+	skel->rodata->can_loop = loaded->can_loop;
+	loaded->can_hold = loaded->can_loop && kernel_has_sleepable_uprobes();
+	if (!loaded->can_hold) {
+		/*
+		 * They are still loaded, because they report new libraries; threads just do not
+		 * wait.
+		 */
+		bpf_program__set_flags(skel->progs.libraries_changed, 0);
+		bpf_program__set_flags(skel->progs.executes, 0);
+		skel->rodata->can_hold = false;
+	}
+}
+
+void programs_configure(struct proftrace_bpf *skel, const struct broker_config *config,
+			const struct kernel_types *types, const struct loaded_programs *programs,
+			struct broker_loaded *loaded)
+{
+	if (programs->uprobe_multi)
+		configure_attach_types(skel, config->table_rows ? skel->progs.aggregate
+								: skel->progs.mark);
+	configure_holds(skel, loaded);
+	skel->rodata->any_process = getuid() == 0;
+	skel->rodata->follow_children = config->follow_children;
+	skel->rodata->each_links = broker_links_each(config);
+	if (!broker_links_each(config))
+		bpf_map__set_max_entries(skel->maps.follows, (uint32_t)sysconf(_SC_PAGESIZE));
+	skel->rodata->guarded = config->guarded;
+	skel->rodata->scheduled = config->schedule.active != 0;
+	memcpy((void *)&skel->rodata->schedule, &config->schedule, sizeof(config->schedule));
+	if (!config->schedule.active)
+		bpf_map__set_max_entries(skel->maps.steps, 1);
+	configure_buffers(skel, config);
+	configure_counters(skel, config);
+	configure_sched(skel, config);
+	configure_samples(skel, config);
+	configure_unwind(skel, config, loaded);
+	configure_tables(skel, config->table_rows);
+	configure_batching(skel, config, types);
+	configure_usdt(skel, config->usdt || config->functions, programs->uprobe_multi);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside loader/. */
+#ifndef PROFTRACE_PRIVILEGE_LOADER_INTERNAL_H
+#define PROFTRACE_PRIVILEGE_LOADER_INTERNAL_H
+
+#include "privilege/loader/loader.h"
+
+struct kernel_types;
+struct proftrace_bpf;
+
+/* configure.c: before loading. `types` may be NULL: then libbpf reads all types of the kernel. */
+void programs_configure(struct proftrace_bpf *skel, const struct broker_config *config,
+			const struct kernel_types *types, const struct loaded_programs *programs,
+			struct broker_loaded *loaded);
+/* The number of ring buffers. */
+unsigned configured_buffers(const struct broker_config *config);
+bool counters_have(const struct counters *c, enum counter_source source);
+
+/*
+ * load_log.c: messages of libbpf are kept instead of printed, from load_log_begin() on. load_log_set() sets the reason
+ * of a failure that libbpf does not know.
+ */
+void load_log_begin(void);
+void load_log_set(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Sets the failure for the error of loading, and returns it. */
+int load_log_refuse(struct failure *f, int error);
+
+#endif

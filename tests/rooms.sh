@@ -11,6 +11,7 @@ cd "$(dirname "$0")/.." || exit 1
 order='
 cmd
 record
+viewer
 reports
 merge
 formats

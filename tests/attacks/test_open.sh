@@ -51,5 +51,50 @@ equal "behind these: the owner gets the trace" "$(as "$owner_uid" "$owner_gid" c
 wait $server
 equal "fetched: exit status" $? 0
 exec 9>&-
+
+# A copy of the viewer is served, and nothing else of this machine.
+echo secret >"$tmp/owner/secret" && chmod 600 "$tmp/owner/secret"
+mkdir -p "$tmp/owner/ui/v1/.git"
+for file in index.html v1/main.js .hidden v1/.git/config; do echo "of $file" >"$tmp/owner/ui/$file"; done
+ln -s ../secret "$tmp/owner/ui/relative"
+ln -s "$tmp/owner/secret" "$tmp/owner/ui/absolute"
+ln -s .. "$tmp/owner/ui/up"
+ln -s /proc/self/environ "$tmp/owner/ui/environ"
+ln -s v1/main.js "$tmp/owner/ui/inside"
+mkfifo "$tmp/owner/ui/fifo"
+chown -hR "$owner_uid:$owner_gid" "$tmp/owner"
+rm -f "$tmp/owner/url"
+as "$owner_uid" "$owner_gid" "$tmp/proftrace" open --no-browser --ui "$tmp/owner/ui" --port $port "$tmp/owner/trace.json" \
+	>"$tmp/owner/url" 2>"$tmp/err" &
+server=$!
+wait_for "$tmp/owner/url" http || finish
+here=http://127.0.0.1:$port
+equal "the viewer: its owner gets it" "$(fetch "$owner_uid" "$owner_gid" "$here/v1/main.js")" "of v1/main.js"
+equal "the viewer: also by a link within the folder" "$(fetch "$owner_uid" "$owner_gid" "$here/inside")" "of v1/main.js"
+never_else "the viewer: another user gets nothing" "$(fetch "$made_uid" "$made_gid" "$here/v1/main.js")" ""
+for path in ../secret v1/../../secret %2e%2e/secret ..%2fsecret v1/%2e%2e/%2e%2e/secret //../secret /..//secret \
+	..%5csecret ....//secret %2e%2e%2fsecret%00.js $tmp/owner/secret /$tmp/owner/secret relative absolute up/secret \
+	environ up/../up/secret v1/../up/secret .hidden v1/.git/config fifo . .. v1 up/ui/../secret %252e%252e/secret; do
+	never_else "the viewer: nothing at $(echo "$path" | sed "s|$tmp|TMP|")" \
+		"$(as "$owner_uid" "$owner_gid" curl -s -m 20 --path-as-is -o "$tmp/owner/got" -w '%{http_code}' "$here/$path")" 404
+	never_else "and no secret" "$(grep -c secret "$tmp/owner/got")" 0
+done
+# The folder changes all the time: a file becomes a link that leads out, and a file again.
+as "$owner_uid" "$owner_gid" sh -c "cd '$tmp/owner/ui' && while [ -e index.html ]; do
+	ln -sf ../secret changing.new && mv -f changing.new changing; echo good >changing.new; mv -f changing.new changing; done" &
+changer=$!
+for _ in $(seq 200); do
+	fetch "$owner_uid" "$owner_gid" "$here/changing"
+done >"$tmp/changing" 2>/dev/null
+never_else "while a file becomes a link and a file again: no secret" "$(grep -c secret "$tmp/changing")" 0
+check "but the file, now and then" grep -q good "$tmp/changing"
+rm -f "$tmp/owner/ui/index.html"
+wait $changer
+kill -TERM $server
+wait $server
+never_else "a folder that another user can change: refused" "$(echo x >"$tmp/owner/ui/index.html"
+	chmod o+w "$tmp/owner/ui"
+	as "$owner_uid" "$owner_gid" "$tmp/proftrace" open --no-browser --ui "$tmp/owner/ui" --port $port "$tmp/owner/trace.json" 2>&1 |
+		grep -c 'everybody can write')" 1
 pkill -u "$owner_uid" tail
 finish

@@ -35,7 +35,8 @@ check "it is still there" kill -0 $server
 curl -si -o "$tmp/got" "$url"
 wait $server
 equal "fetched: exit status" $? 0
-equal "fetched: nothing on standard error" "$(cat "$tmp/err")" ""
+check "without a desktop: it says that it waits, and until when" grep -q "Ctrl-C" "$tmp/err"
+check "and what to do over ssh" grep -q "^hint: .*ssh -L $port:127.0.0.1:$port [^ ]*@[^ ]*$" "$tmp/err"
 check "fetched: to the viewer's page" grep -qi '^Access-Control-Allow-Origin: https://ui.perfetto.dev.$' "$tmp/got"
 equal "fetched: the file" "$(tail -1 "$tmp/got")" "$(cat "$tmp/a trace.json")"
 
@@ -50,6 +51,61 @@ check "a busy port: said with a hint" grep -q '^hint:' "$tmp/busy"
 kill -TERM $server
 wait $server
 equal "interrupted: exit status" $? 1
+
+# With a copy of the viewer: both from one place, until it is interrupted.
+mkdir -p "$tmp/ui/v1" && chmod 755 "$tmp/ui"
+echo '<!DOCTYPE html><title>viewer</title><script src="v1/main.js"></script>' >"$tmp/ui/index.html"
+cat >"$tmp/ui/v1/main.js" <<-'END'
+	const url = new URLSearchParams(location.hash.replace(/^#!\/\?/, "")).get("url");
+	fetch(url).then((answer) => answer.json()).then((events) => { document.title = events[0].name; });
+END
+printf '\0asm\1\0\0\0' >"$tmp/ui/v1/engine.wasm"
+for file in "v1/style.css" "v1/no-type"; do echo "$file" >"$tmp/ui/$file"; done
+: >"$tmp/url"
+"$proftrace" open --no-browser --port $port --ui "$tmp/ui" "$tmp/a trace.json" >"$tmp/url" 2>"$tmp/err" &
+server=$!
+wait_for "$tmp/url" http || finish
+here=http://127.0.0.1:$port
+equal "its own viewer: the address" "$(sed 's/[0-9a-f]\{32\}/TOKEN/' "$tmp/url")" \
+	"$here/#!/?url=$here/TOKEN/a%20trace.json&referrer=proftrace"
+equal "its own viewer: the browser is sent there" "$(curl -s -o /dev/null -w '%{redirect_url}' "$here/open")" "$(cat "$tmp/url")"
+check "its own viewer: the page" sh -c "curl -s '$here/' | cmp - '$tmp/ui/index.html'"
+for pair in index.html=text/html v1/main.js=text/javascript v1/engine.wasm=application/wasm v1/style.css=text/css \
+	v1/no-type=application/octet-stream; do
+	equal "its own viewer: the type of ${pair%=*}" \
+		"$(curl -s -o /dev/null -w '%{content_type}' "$here/${pair%=*}" | cut -d';' -f1)" "${pair#*=}"
+done
+equal "its own viewer: no such file" "$(status "$here/v1/none")" 404
+equal "its own viewer: a folder" "$(status "$here/v1")" 404
+equal "its own viewer: another name of this host" "$(status -H "Host: evil.example:$port" "$here/")" 403
+url=$(sed -E 's/.*url=([^&]*)&.*/\1/' "$tmp/url")
+for time in first second; do
+	equal "its own viewer: the trace, the $time time" "$(curl -s "$url")" "$(cat "$tmp/a trace.json")"
+done
+if command -v chromium >/dev/null; then
+	cat >"$tmp/look.py" <<-END
+		import sys
+		sys.path.insert(0, "$root/tests/browser")
+		from chromium import Chromium
+		with Chromium() as browser:
+		    page = browser.open("about:blank")
+		    page.load("$here/open")
+		    page.run("new Promise((done) => { const look = () => document.title === 'x' ? done() : setTimeout(look, 20); look(); })")
+	END
+	check "its own viewer: a browser shows the trace in it" env PYTHONDONTWRITEBYTECODE=1 timeout 60 python3 "$tmp/look.py"
+else
+	skip "its own viewer: a browser shows the trace in it" "no Chromium here; tools/packages.sh --page installs it"
+fi
+check "its own viewer: it goes on" kill -0 $server
+kill -INT $server
+wait $server
+equal "its own viewer: Ctrl-C ends it" $? 0
+rm "$tmp/ui/index.html"
+"$proftrace" open --ui "$tmp/ui" "$tmp/a trace.json" 2>"$tmp/err"
+equal "no viewer in the folder: exit status" $? 1
+check "no viewer in the folder: said with a hint" grep -q '^hint:' "$tmp/err"
+"$proftrace" open --ui "$tmp/ui" --viewer https://x "$tmp/a trace.json" 2>/dev/null
+equal "two viewers: exit status" $? 2
 
 echo "nothing of the kind" >"$tmp/text"
 "$proftrace" open "$tmp/text" 2>"$tmp/err"

@@ -109,7 +109,7 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "--pid --functions --counters --verbose --help" -- "$word"))
 		;;
 	open:-*)
-		COMPREPLY=($(compgen -W "--no-browser --port --viewer --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--no-browser --port --viewer --ui --help" -- "$word"))
 		;;
 	ctl:-*)
 		COMPREPLY=($(compgen -W "--pid --format --sort --ascending --limit --reset --help" -- "$word"))

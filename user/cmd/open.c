@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `proftrace open`: serves a trace once to the viewer, a page in a browser, and exits. */
-#include "cmd/open.h"
-
+/*
+ * `proftrace open`: serves a trace once to the viewer, a page in a browser, and exits. With a local copy of the viewer
+ * it serves both until it is interrupted.
+ */
 #include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pwd.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -20,6 +22,8 @@
 #include "base/failure.h"
 #include "formats/reader.h"
 #include "privilege/invoker.h"
+#include "viewer/ui_files.h"
+#include "viewer/viewer.h"
 
 #define VIEWER	    "https://ui.perfetto.dev"
 #define VIEWER_PORT 9001 /* the only one that the viewer's content security policy permits */
@@ -28,6 +32,7 @@ enum {
 	KEY_PORT = 256,
 	KEY_VIEWER,
 	KEY_NO_BROWSER,
+	KEY_UI,
 };
 
 static const char doc[] =
@@ -35,12 +40,17 @@ static const char doc[] =
 	"The trace is served once, on the loopback interface of this machine, and only to the "
 	"viewer's page. On a desktop, a browser is opened; otherwise open the printed address.\n\n"
 	"From another machine, forward the port: ssh -L 9001:127.0.0.1:9001 host proftrace open "
-	"TRACE\n";
+	"TRACE\n\n"
+	"Where no network is, --ui serves a copy of the viewer (`man proftrace-open` says how to "
+	"get one), and "
+	"`proftrace report --html` makes a page that needs neither.\n";
 
 static const struct argp_option options[] = {
 	{ "no-browser", KEY_NO_BROWSER, NULL, 0, "Only print the address", 0 },
 	{ "port", KEY_PORT, "N", 0, "Serve on this port (9001; ui.perfetto.dev can reach no other)",
 	  0 },
+	{ "ui", KEY_UI, "DIR", 0,
+	  "Serve the viewer as well, from a local copy of it: no network is needed", 0 },
 	{ "viewer", KEY_VIEWER, "URL", 0, "Use another viewer (https://ui.perfetto.dev)", 0 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
 	{ 0 },
@@ -63,7 +73,7 @@ static bool is_origin(const char *url)
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	struct open_options *o = state->input;
+	struct viewer_options *o = state->input;
 	char *end;
 	long port;
 
@@ -80,6 +90,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			usage_error(state, "'%s' is not an address such as " VIEWER, arg);
 		o->origin = arg;
 		return 0;
+	case KEY_UI:
+		o->ui = arg;
+		return 0;
 	case KEY_NO_BROWSER:
 		o->no_browser = true;
 		return 0;
@@ -91,6 +104,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			usage_error(state,
 				    "open shows one trace; `proftrace merge` combines several");
 		o->trace = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (o->ui && o->origin)
+			usage_error(state, "--ui cannot be combined with --viewer");
 		return 0;
 	case ARGP_KEY_NO_ARGS:
 		usage_error(state, "a TRACE is required");
@@ -144,7 +161,7 @@ static void put_escaped(FILE *out, const char *text)
 	}
 }
 
-static char *address(const struct open_options *o, const struct open_server *server)
+static char *address(const struct viewer_options *o, const struct viewer_server *server)
 {
 	const char *slash = strrchr(o->trace, '/');
 	char *text = NULL;
@@ -154,7 +171,7 @@ static char *address(const struct open_options *o, const struct open_server *ser
 	if (!out)
 		return NULL;
 	fprintf(out, "%s/#!/?url=http://127.0.0.1:%u%s/", o->origin, o->port,
-		open_server_path(server));
+		viewer_server_path(server));
 	put_escaped(out, slash ? slash + 1 : o->trace);
 	fputs("&referrer=proftrace", out);
 	if (fclose(out)) {
@@ -168,7 +185,7 @@ static char *address(const struct open_options *o, const struct open_server *ser
  * Starts a browser where there is a desktop. Every user can read the arguments of a process, so this address holds
  * no secret: the server redirects this user's browser, and nobody else's, to the viewer.
  */
-static void start_browser(uint16_t port)
+static void start_browser(const struct viewer_options *o)
 {
 	extern char **environ;
 	char program[] = "xdg-open", url[40], *argv[] = { program, url, NULL };
@@ -177,9 +194,7 @@ static void start_browser(uint16_t port)
 	sigset_t none;
 	pid_t pid;
 
-	if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY"))
-		return;
-	snprintf(url, sizeof(url), "http://127.0.0.1:%u/", port);
+	snprintf(url, sizeof(url), "http://127.0.0.1:%u%s", o->port, o->ui ? VIEWER_START : "/");
 	sigemptyset(&none);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
@@ -193,21 +208,56 @@ static void start_browser(uint16_t port)
 	posix_spawn_file_actions_destroy(&actions);
 }
 
+static bool has_desktop(void)
+{
+	return getenv("DISPLAY") || getenv("WAYLAND_DISPLAY");
+}
+
+/* The address of this machine as whoever has logged in over ssh knows it. */
+static void find_own_host(char *host, size_t size)
+{
+	const char *connection = getenv("SSH_CONNECTION"); /* "CLIENT PORT SERVER PORT" */
+	char server[64];
+
+	if (connection && sscanf(connection, "%*63s %*63s %63s", server) == 1)
+		snprintf(host, size, "%s", server);
+	else if (gethostname(host, size))
+		snprintf(host, size, "HOST");
+	host[size - 1] = '\0';
+}
+
+/* Without a browser here, somebody has to do something, and has to know that this command waits for it. */
+static void print_waiting(const struct viewer_options *o)
+{
+	const struct passwd *user = getpwuid(geteuid());
+	char host[256];
+
+	find_own_host(host, sizeof(host));
+	print_visible(stderr,
+		      "waiting until the address is opened in a browser; Ctrl-C ends this\n");
+	print_visible(stderr,
+		      "hint: if your browser is on another machine, run there first: ssh -L "
+		      "%u:127.0.0.1:%u %s@%s\n",
+		      o->port, o->port, user ? user->pw_name : "USER", host);
+}
+
 /* Returns when the trace was fetched, or an error when a signal arrived. */
-static int wait_for_viewer(const struct open_server *server, int signals)
+static int wait_for_viewer(const struct viewer_options *o, const struct viewer_server *server,
+			   int signals)
 {
 	struct pollfd fds[2] = {
-		{ .fd = open_server_fd(server), .events = POLLIN },
+		/* A local copy of the viewer loads more of itself later, and may be loaded again. */
+		{ .fd = o->ui ? -1 : viewer_server_fd(server), .events = POLLIN },
 		{ .fd = signals, .events = POLLIN },
 	};
 
 	TEMP_FAILURE_RETRY(poll(fds, 2, -1));
-	return fds[0].revents ? 0 : -EINTR;
+	return fds[0].revents || viewer_server_fetched(server) ? 0 : -EINTR;
 }
 
-static int serve(const struct open_options *o, int fd, struct failure *f)
+static int serve(const struct viewer_options *o, int fd, struct failure *f)
 {
-	struct open_server *server;
+	struct viewer_server *server;
 	sigset_t ends;
 	int signals, error;
 	char *url;
@@ -225,7 +275,7 @@ static int serve(const struct open_options *o, int fd, struct failure *f)
 	signals = signalfd(-1, &ends, SFD_CLOEXEC);
 	if (signals < 0)
 		return failure_set(f, -errno, "cannot wait", "", NULL);
-	error = open_server_start(o, fd, &server);
+	error = viewer_server_start(o, fd, &server);
 	if (error) {
 		char port[32];
 
@@ -240,38 +290,49 @@ static int serve(const struct open_options *o, int fd, struct failure *f)
 	if (url) {
 		print_visible(stdout, "%s\n", url);
 		fflush(stdout);
-		open_server_redirect(server, url);
-		if (!o->no_browser)
-			start_browser(o->port);
-		if (wait_for_viewer(server, signals))
+		viewer_server_redirect(server, url);
+		if (!o->no_browser && has_desktop())
+			start_browser(o);
+		else
+			print_waiting(o);
+		if (wait_for_viewer(o, server, signals))
 			error = failure_set(f, -EINTR, "nobody fetched", o->trace, "interrupted");
 	} else {
 		error = failure_set(f, -ENOMEM, "cannot serve", o->trace, NULL);
 	}
-	open_server_stop(server);
+	viewer_server_stop(server);
 	free(url);
 	close(signals);
 	return error;
 }
 
 static const struct argp argp = { options, parse, "TRACE", doc, NULL, NULL, NULL };
-const struct usage usage_open = { .argp = &argp, .size = sizeof(struct open_options) };
+const struct usage usage_open = { .argp = &argp, .size = sizeof(struct viewer_options) };
 
 int cmd_open(int argc, char **argv)
 {
-	struct open_options o = { .origin = VIEWER, .port = VIEWER_PORT };
+	struct viewer_options o = { .port = VIEWER_PORT, .ui_directory = -1 };
 	struct failure f = { 0 };
+	char local[32];
 	int fd, error;
 
 	usage_parse(&usage_open, argc, argv, &o);
+	snprintf(local, sizeof(local), "http://127.0.0.1:%u", o.port);
+	o.origin = o.ui ? local : o.origin ? o.origin : VIEWER;
 	/* The browser must not run as root. */
 	error = invoker_become(&f);
+	if (!error && o.ui) {
+		o.ui_directory = ui_open_directory(o.ui, &f);
+		error = o.ui_directory < 0 ? o.ui_directory : 0;
+	}
 	if (!error) {
 		fd = open_trace(o.trace, &f);
 		error = fd < 0 ? fd : serve(&o, fd, &f);
 		if (fd >= 0)
 			close(fd);
 	}
+	if (o.ui_directory >= 0)
+		close(o.ui_directory);
 	if (error)
 		failure_print(&f, stderr);
 	return error ? STATUS_FAILED : STATUS_DONE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Asks the kernel for one socket by its pair of addresses: /proc/net/tcp would list all sockets of the machine. */
-#include "cmd/peer_user.h"
+#include "viewer/peer_user.h"
 
 #include <errno.h>
 #include <linux/inet_diag.h>

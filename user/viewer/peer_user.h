@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Whose process is at the other end of a TCP connection over the loopback interface. */
-#ifndef PROFTRACE_CMD_PEER_USER_H
-#define PROFTRACE_CMD_PEER_USER_H
+#ifndef PROFTRACE_VIEWER_PEER_USER_H
+#define PROFTRACE_VIEWER_PEER_USER_H
 
 #include <netinet/in.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Serves one file to the viewer, once.
+ * Serves one file to the viewer.
  *
  * The viewer is a page of another origin that runs in a browser on this machine. It may read the trace because
  * the response names its origin. Two others can connect to the loopback interface:
@@ -13,8 +13,9 @@
  * Nothing secret may stand in the arguments of a process, which all users can read. So the browser is started with the
  * address of this server alone, and this server redirects it to the viewer's page with the secret path.
  */
-#include "cmd/open.h"
-#include "cmd/peer_user.h"
+#include "viewer/viewer.h"
+#include "viewer/peer_user.h"
+#include "viewer/ui_files.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -69,9 +70,9 @@ static int http_open(void)
 	return all ? 0 : -ELIBBAD;
 }
 
-struct open_server {
+struct viewer_server {
 	struct MHD_Daemon *daemon;
-	const struct open_options *options;
+	const struct viewer_options *options;
 	int fd;	   /* the trace */
 	int event; /* readable when it was fetched */
 	uint64_t size;
@@ -83,10 +84,11 @@ struct open_server {
 	 * nobody is redirected to it.
 	 */
 	bool knows_users;
+	uint64_t fetched;
 };
 
 static enum MHD_Result server_queue_response(struct MHD_Connection *connection,
-					     const struct open_server *s, unsigned status,
+					     const struct viewer_server *s, unsigned status,
 					     struct MHD_Response *response)
 {
 	enum MHD_Result result = MHD_NO;
@@ -101,7 +103,7 @@ static enum MHD_Result server_queue_response(struct MHD_Connection *connection,
 	return result;
 }
 
-static enum MHD_Result refuse(struct MHD_Connection *connection, const struct open_server *s,
+static enum MHD_Result refuse(struct MHD_Connection *connection, const struct viewer_server *s,
 			      unsigned status)
 {
 	static char empty[1];
@@ -112,7 +114,7 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, const struct op
 }
 
 /* Browsers ask first whether a page from the network may reach a loopback address. */
-static enum MHD_Result preflight(struct MHD_Connection *connection, const struct open_server *s)
+static enum MHD_Result preflight(struct MHD_Connection *connection, const struct viewer_server *s)
 {
 	static char empty[1];
 	struct MHD_Response *response =
@@ -126,8 +128,28 @@ static enum MHD_Result preflight(struct MHD_Connection *connection, const struct
 	return server_queue_response(connection, s, MHD_HTTP_NO_CONTENT, response);
 }
 
+/* A file of the local copy of the viewer. */
+static enum MHD_Result send_ui_file(struct MHD_Connection *connection,
+				    const struct viewer_server *s, const char *url)
+{
+	struct MHD_Response *response;
+	const char *type;
+	uint64_t size;
+	int fd = ui_open_file(s->options->ui_directory, url, &size, &type);
+
+	if (fd < 0)
+		return refuse(connection, s, MHD_HTTP_NOT_FOUND);
+	response = http.create_response_from_fd64(size, fd);
+	if (!response) {
+		close(fd);
+		return MHD_NO;
+	}
+	http.add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	return server_queue_response(connection, s, MHD_HTTP_OK, response);
+}
+
 /* The name at the end of the path is for the viewer's title only. */
-static bool right_path(const struct open_server *s, const char *url)
+static bool right_path(const struct viewer_server *s, const char *url)
 {
 	size_t n = strlen(s->path);
 
@@ -135,7 +157,7 @@ static bool right_path(const struct open_server *s, const char *url)
 }
 
 /* The viewer's page, for the browser that we start. */
-static enum MHD_Result redirect(struct MHD_Connection *connection, const struct open_server *s)
+static enum MHD_Result redirect(struct MHD_Connection *connection, const struct viewer_server *s)
 {
 	static char empty[1];
 	struct MHD_Response *response =
@@ -152,7 +174,7 @@ static enum MHD_Result server_handle_request(void *context, struct MHD_Connectio
 					     size_t *upload_size, void **request)
 {
 	static int the_trace; /* its address marks the request that is answered with it */
-	struct open_server *s = context;
+	struct viewer_server *s = context;
 	const char *host =
 		http.lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
 	bool get = !strcmp(method, "GET");
@@ -165,8 +187,12 @@ static enum MHD_Result server_handle_request(void *context, struct MHD_Connectio
 		return MHD_NO;
 	if (!host || strcmp(host, s->host))
 		return refuse(connection, s, MHD_HTTP_FORBIDDEN);
-	if (get && s->redirect && !strcmp(url, "/"))
+	if (get && s->redirect && !strcmp(url, s->options->ui ? VIEWER_START : "/"))
 		return redirect(connection, s);
+	if (s->options->ui && !right_path(s, url))
+		return get || !strcmp(method, "HEAD")
+			       ? send_ui_file(connection, s, url)
+			       : refuse(connection, s, MHD_HTTP_METHOD_NOT_ALLOWED);
 	if (!right_path(s, url))
 		return refuse(connection, s, MHD_HTTP_NOT_FOUND);
 	if (!strcmp(method, "OPTIONS"))
@@ -193,10 +219,12 @@ static enum MHD_Result server_handle_request(void *context, struct MHD_Connectio
 static void request_over(void *context, struct MHD_Connection *connection, void **request,
 			 enum MHD_RequestTerminationCode how)
 {
-	struct open_server *s = context;
+	struct viewer_server *s = context;
 	const uint64_t one = 1;
 
 	(void)connection;
+	if (*request && how == MHD_REQUEST_TERMINATED_COMPLETED_OK)
+		__atomic_add_fetch(&s->fetched, 1, __ATOMIC_RELAXED);
 	if (*request && how == MHD_REQUEST_TERMINATED_COMPLETED_OK &&
 	    write(s->event, &one, sizeof(one)) < 0)
 		return; /* it is full of ones already */
@@ -205,7 +233,7 @@ static void request_over(void *context, struct MHD_Connection *connection, void 
 /* Closes connections of other users, and those of which the kernel does not know the user. */
 static enum MHD_Result accept_connection(void *context, const struct sockaddr *peer, socklen_t size)
 {
-	const struct open_server *s = context;
+	const struct viewer_server *s = context;
 	uid_t uid;
 
 	(void)size;
@@ -219,7 +247,7 @@ static enum MHD_Result accept_connection(void *context, const struct sockaddr *p
 		       : MHD_NO;
 }
 
-static int make_path(struct open_server *s)
+static int make_path(struct viewer_server *s)
 {
 	unsigned char token[16];
 	unsigned i;
@@ -232,9 +260,10 @@ static int make_path(struct open_server *s)
 	return 0;
 }
 
-int open_server_start(const struct open_options *options, int fd, struct open_server **ret_server)
+int viewer_server_start(const struct viewer_options *options, int fd,
+			struct viewer_server **ret_server)
 {
-	struct open_server *s = calloc(1, sizeof(*s));
+	struct viewer_server *s = calloc(1, sizeof(*s));
 	struct sockaddr_in address = {
 		.sin_family = AF_INET,
 		.sin_port = htons(options->port),
@@ -268,30 +297,35 @@ int open_server_start(const struct open_options *options, int fd, struct open_se
 	if (!error && peer_user(&address, options->port, &(uid_t){ 0 }) != -ENOTCONN)
 		__atomic_store_n(&s->knows_users, false, __ATOMIC_RELEASE);
 	if (error) {
-		open_server_stop(s);
+		viewer_server_stop(s);
 		return error;
 	}
 	*ret_server = s;
 	return 0;
 }
 
-int open_server_fd(const struct open_server *s)
+int viewer_server_fd(const struct viewer_server *s)
 {
 	return s->event;
 }
 
-const char *open_server_path(const struct open_server *s)
+uint64_t viewer_server_fetched(const struct viewer_server *s)
+{
+	return __atomic_load_n(&s->fetched, __ATOMIC_RELAXED);
+}
+
+const char *viewer_server_path(const struct viewer_server *s)
 {
 	return s->path;
 }
 
-void open_server_redirect(struct open_server *s, char *address)
+void viewer_server_redirect(struct viewer_server *s, char *address)
 {
 	if (s->knows_users)
 		__atomic_store_n(&s->redirect, address, __ATOMIC_RELEASE);
 }
 
-void open_server_stop(struct open_server *s)
+void viewer_server_stop(struct viewer_server *s)
 {
 	if (s->daemon)
 		http.stop_daemon(s->daemon);

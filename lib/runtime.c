@@ -5,6 +5,7 @@
  */
 #include <proftrace.h>
 #include <proftrace/runtime.h>
+#include <unistd.h>
 
 _Static_assert(sizeof(prof_arg_t) == sizeof(proftrace_arg) &&
 		       offsetof(prof_arg_t, type) == offsetof(proftrace_arg, type) &&
@@ -16,7 +17,7 @@ _Static_assert(PROFTRACE_INT == PROF_VALUE_INT && PROFTRACE_POINTER == PROF_VALU
 		       PROFTRACE_ON_ACTIVE_AND_SAVE == PROF_ON_ACTIVE_AND_SAVE,
 	       "both headers have the same numbers");
 
-#define INTERFACE_VERSION 1
+#define INTERFACE_VERSION 2
 #define SOME_ARGS	  64 /* checked at once, on the stack */
 
 static const prof_runtime_domain_t *domain_of(const proftrace_domain *domain)
@@ -218,6 +219,68 @@ void proftrace_counters(const proftrace_domain *domain, const char *name, const 
 		return;
 	check_args(&c, args, n);
 	prof_counter_args(domain_of(domain), name, c.args, c.n);
+}
+
+/* Tokens of objects are made of their addresses, which are even; of scopes in C addresses as well, below 2^63. */
+#define SCOPE_TOKEN(nth) (UINT64_C(1) << 63 | (nth) << 1 | 1)
+
+uint64_t proftrace_scope_begin(const proftrace_domain *domain, const char *name,
+			       const proftrace_arg *args, size_t n)
+{
+	static uint64_t scopes;
+	struct checked c;
+	uint64_t token;
+
+	if (!proftrace_domain_is_enabled(domain))
+		return 0;
+	check_args(&c, args, n);
+	token = SCOPE_TOKEN(__atomic_fetch_add(&scopes, UINT64_C(1), __ATOMIC_RELAXED));
+	prof_scope_begin_args(domain_of(domain), token, name, c.args, c.n);
+	return token;
+}
+
+void proftrace_scope_end(const proftrace_domain *domain, uint64_t token, const proftrace_arg *args,
+			 size_t n)
+{
+	struct checked c;
+
+	if (!token)
+		return;
+	check_args(&c, args, n);
+	prof_scope_end_args(domain_of(domain), token, c.args, c.n);
+}
+
+/* Arrows go between processes too, so an id begins with that of its process, which on Linux has 22 bits. */
+uint64_t proftrace_id(void)
+{
+	static uint64_t ids;
+	const uint64_t nth = __atomic_add_fetch(&ids, UINT64_C(1), __ATOMIC_RELAXED);
+
+	return (uint64_t)getpid() << 40 | (nth & ((UINT64_C(1) << 40) - 1));
+}
+
+void proftrace_flow_out(uint64_t id)
+{
+	PROF_FLOW_OUT(id);
+}
+
+void proftrace_flow_in(uint64_t id)
+{
+	PROF_FLOW_IN(id);
+}
+
+void proftrace_alloc(const char *pool, const void *address, uint64_t size)
+{
+	if (proftrace_domain_is_enabled(NULL))
+		prof_alloc_in_prof_default(pool ? pool : "", PROF_META_NAME_DYNAMIC,
+					   (uintptr_t)address, size, NULL, 0);
+}
+
+void proftrace_free(const char *pool, const void *address)
+{
+	if (proftrace_domain_is_enabled(NULL))
+		prof_free_in_prof_default(pool ? pool : "", PROF_META_NAME_DYNAMIC,
+					  (uintptr_t)address, 0, NULL, 0);
 }
 
 void proftrace_thread_name(const char *name)

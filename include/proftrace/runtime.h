@@ -71,7 +71,7 @@ enum {
 	PROFTRACE_ON_ACTIVE_AND_SAVE = 4
 };
 
-/* 1: the version of this interface. Functions that come later raise it. */
+/* 2: the version of this interface. Functions that come later raise it. */
 unsigned proftrace_version(void);
 
 /* Objects, each made at the first call with these arguments; the same one afterwards. Never NULL. */
@@ -115,6 +115,24 @@ void proftrace_async_end(const proftrace_domain *domain, const char *name, uint6
 			 const proftrace_arg *args, size_t n);
 void proftrace_counters(const proftrace_domain *domain, const char *name, const proftrace_arg *args,
 			size_t n);
+
+/*
+ * A slice of this thread whose end cannot be taken for another's, for languages whose scopes are objects. 0: it is not
+ * recorded, and neither is its end.
+ */
+uint64_t proftrace_scope_begin(const proftrace_domain *domain, const char *name,
+			       const proftrace_arg *args, size_t n);
+void proftrace_scope_end(const proftrace_domain *domain, uint64_t token, const proftrace_arg *args,
+			 size_t n);
+
+/* A new id for an asynchronous slice or an arrow: no other call returns it, in any process. Never 0. */
+uint64_t proftrace_id(void);
+
+/* Of the built-in domain: the two ends of an arrow, and the memory of a pool. */
+void proftrace_flow_out(uint64_t id);
+void proftrace_flow_in(uint64_t id);
+void proftrace_alloc(const char *pool, const void *address, uint64_t size);
+void proftrace_free(const char *pool, const void *address);
 
 /* What belongs to no domain, and control. */
 void proftrace_thread_name(const char *name);

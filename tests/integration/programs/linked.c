@@ -76,6 +76,31 @@ static void mark_with_args(void)
 	saw("COUNTER series int", 1);
 }
 
+/* Scopes, an arrow between two slices, and memory that comes and goes. */
+static void scopes(void)
+{
+	const uint64_t id = proftrace_id(), outer = proftrace_scope_begin(net, "outer", NULL, 0);
+	const uint64_t inner = proftrace_scope_begin(NULL, "inner", NULL, 0);
+
+	if (id == proftrace_id())
+		abort();
+	proftrace_flow_out(id);
+	/* An end without a beginning closes neither. */
+	proftrace_scope_end(NULL, 0, NULL, 0);
+	proftrace_scope_end(NULL, inner, NULL, 0);
+	proftrace_scope_end(net, outer, NULL, 0);
+	proftrace_begin(net, "receiver", NULL, 0);
+	proftrace_flow_in(id);
+	proftrace_end(net, NULL, 0);
+	proftrace_alloc("pool", &id, 100);
+	proftrace_free("pool", &id);
+	passed(4 + 2 + 2 + 2);
+	saw("BEGIN outer net thread", 1);
+	saw("BEGIN inner default thread", 1);
+	saw("BEGIN receiver net thread", 1);
+	saw("COUNTER pool", 2);
+}
+
 static void *work(void *unused)
 {
 	unsigned i;
@@ -83,6 +108,7 @@ static void *work(void *unused)
 	for (i = 0; i < rounds; i++) {
 		objects();
 		mark_with_args();
+		scopes();
 	}
 	return unused;
 }
@@ -96,7 +122,7 @@ int main(int argc, char **argv)
 
 	rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
 	net = proftrace_domain_get("net");
-	if (proftrace_version() < 1 || net != proftrace_domain_get("net") ||
+	if (proftrace_version() < 2 || net != proftrace_domain_get("net") ||
 	    !proftrace_domain_is_enabled(net) != !*proftrace_domain_semaphore(net))
 		return 1;
 	proftrace_thread_name("main thread");

@@ -6,6 +6,7 @@
 ## make demo            record a real program; write a trace, print a table
 ## make test            run every test (`make check` does the same without looking for packages)
 ## make test-kernels    run tests in emulated machines with other kernels, which are downloaded. KERNELS=... selects some
+## make test-languages  run the tests of Go, Node.js, Java and PyTorch, which are installed
 ## make test-loader     load traces in Perfetto's own trace processor, which is downloaded
 ## make unit            run the unit tests. tests/run.sh NAME runs one test of any kind
 ## make fuzz            fuzz every parser of untrusted bytes, FUZZ_TIME seconds each
@@ -51,7 +52,7 @@ OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $B/obj/gen/perfetto_trace.pb-c.o
 ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $B/asan/gen/perfetto_trace.pb-c.o
 
 .DEFAULT_GOAL := all
-.PHONY: compile_commands.json all lib python help demo test test-programs check test-kernels test-loader unit samples man install uninstall fuzz clean format check-format packages
+.PHONY: compile_commands.json all lib python help demo test test-programs check test-kernels test-languages test-loader unit samples man install uninstall fuzz clean format check-format packages
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -426,6 +427,12 @@ test-kernels:
 	tools/packages.sh --kernels
 	+$(MAKE) --no-print-directory $(JOBS) all $(TEST_PROGRAMS) $B/tests/tools/canon
 	tests/kernels/run.sh $(KERNELS)
+
+# What other languages need is large, so it is not among the packages of `make test`.
+test-languages:
+	tools/packages.sh --languages
+	+$(MAKE) --no-print-directory $(JOBS) all man $(if $(wildcard $(PYTHON_INCLUDE)/Python.h),python) $B/tests/tools/canon $B/gen/bpf_names
+	MAKEFLAGS= tests/run.sh $(wildcard tests/languages/test_*.sh)
 
 # Perfetto's own loader, from PATH or by npm: tests/loader/run.sh.
 test-loader:

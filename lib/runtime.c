@@ -5,6 +5,7 @@
  */
 #include <proftrace.h>
 #include <proftrace/runtime.h>
+#include <pthread.h>
 #include <unistd.h>
 
 _Static_assert(sizeof(prof_arg_t) == sizeof(proftrace_arg) &&
@@ -250,13 +251,29 @@ void proftrace_scope_end(const proftrace_domain *domain, uint64_t token, const p
 	prof_scope_end_args(domain_of(domain), token, c.args, c.n);
 }
 
-/* Arrows go between processes too, so an id begins with that of its process, which on Linux has 22 bits. */
+/*
+ * Arrows go between processes too, so an id begins with that of its process, which on Linux has 22 bits. The system call
+ * for that takes longer than a mark in buffered mode, so it is kept.
+ */
+static uint64_t id_base;
+
+static void id_base_set(void)
+{
+	id_base = (uint64_t)getpid() << 40;
+}
+
+static __attribute__((constructor)) void id_base_keep(void)
+{
+	id_base_set();
+	pthread_atfork(NULL, NULL, id_base_set);
+}
+
 uint64_t proftrace_id(void)
 {
 	static uint64_t ids;
 	const uint64_t nth = __atomic_add_fetch(&ids, UINT64_C(1), __ATOMIC_RELAXED);
 
-	return (uint64_t)getpid() << 40 | (nth & ((UINT64_C(1) << 40) - 1));
+	return id_base | (nth & ((UINT64_C(1) << 40) - 1));
 }
 
 void proftrace_flow_out(uint64_t id)

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# tools/packages.sh [--kernels] [--page] [--list]
+# tools/packages.sh [--kernels] [--page] [--languages] [--list]
 #
 # Installs the Debian packages that building and testing need, as far as they are missing; with
-# --kernels also those for tests in other kernels, with --page the browser that tests pages. Where none is missing it asks neither apt nor sudo
+# --kernels also those for tests in other kernels, with --page the browser that tests pages, with --languages those
+# for tests in other languages and of libraries that have annotations. Where none is missing it asks neither apt nor sudo
 # for anything. --list only prints their names.
 set -u
 
@@ -29,6 +30,12 @@ if [ "${1:-}" = --kernels ]; then
 fi
 if [ "${1:-}" = --page ]; then
 	packages="$packages chromium fonts-dejavu-core"
+	shift
+fi
+if [ "${1:-}" = --languages ]; then
+	packages="$packages golang-go nodejs openjdk-17-jdk-headless python3-torch libtbb-dev libomp-dev libdnnl-dev"
+	# Packages of nodejs that are not Debian's have the headers themselves.
+	[ -e /usr/include/node/node_api.h ] || packages="$packages libnode-dev"
 	shift
 fi
 if [ "${1:-}" = --list ]; then

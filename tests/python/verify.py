@@ -10,7 +10,7 @@ import json
 import sys
 from collections import Counter, defaultdict
 
-KINDS = {"BEGIN", "INSTANT", "ASYNC_BEGIN", "ASYNC_END"}
+KINDS = {"BEGIN", "INSTANT", "ASYNC_BEGIN", "ASYNC_END", "FLOW_OUT", "FLOW_IN"}
 
 
 def read_said(path):
@@ -37,7 +37,10 @@ class Trace:
         if len(words) < 5 or not words[0].isdigit():
             return
         if words[1] == "COUNTER":
-            # Those of threads are the recorder's, and a rate is derived from frames.
+            # The size of a pool tells which memory it was. Counters of threads are the recorder's, and a rate is
+            # derived from frames.
+            if "address" in words:
+                words = words[: words.index("address")]
             if words[-2] not in ("rate", "thread"):
                 self.events[" ".join(["COUNTER", *words[3:]])] += 1
             return

@@ -1,0 +1,3 @@
+module proftrace
+
+go 1.19

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-2-Clause
+package proftrace;
+
+/** What belongs to no domain. */
+public final class Proftrace {
+	private Proftrace() {
+	}
+
+	/** How many values were left out of marks because of their type. */
+	public static long problems() {
+		return Values.PROBLEMS.get();
+	}
+
+	/** Why nothing can be recorded: the native library cannot be loaded. Null if all is well. */
+	public static String missing() {
+		return Native.MISSING;
+	}
+
+	/** An id for an arrow that nothing else has, in any process; 0 without the library. */
+	public static long newId() {
+		return Native.MISSING == null ? Native.newId() : 0;
+	}
+
+	/** Begins an arrow in the slice of the thread that is open here. */
+	public static void flowOut(long id) {
+		if (Domain.DEFAULT.isEnabled())
+			Native.flowOut(id);
+	}
+
+	/** Ends the arrow of this id in the slice of the thread that is open here. */
+	public static void flowIn(long id) {
+		if (Domain.DEFAULT.isEnabled())
+			Native.flowIn(id);
+	}
+
+	/** Names the calling thread, and its track. Names that {@link Thread} has are known without. */
+	public static void threadName(String name) {
+		final byte[] text = Native.text(name);
+
+		if (Native.MISSING == null)
+			Native.threadName(text);
+	}
+
+	/** The program begins this batch of this epoch. Schedules count these. */
+	public static void step(long epoch, long batch) {
+		if (Native.MISSING == null)
+			Native.step(epoch, batch);
+	}
+
+	/** Nothing of this process is recorded until {@link #resume}. */
+	public static void pause() {
+		if (Native.MISSING == null)
+			Native.pause();
+	}
+
+	/** Ends a pause. */
+	public static void resume() {
+		if (Native.MISSING == null)
+			Native.resume();
+	}
+
+	/** Has what was recorded so far written out. */
+	public static void dump() {
+		if (Native.MISSING == null)
+			Native.dump();
+	}
+
+	/** Ends the recording. */
+	public static void stop() {
+		if (Native.MISSING == null)
+			Native.stop();
+	}
+}

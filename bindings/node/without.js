@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-2-Clause
+//
+// What stands in for the addon where it was not built or the library is not installed: nothing is ever recorded.
+'use strict';
+
+const nothing = () => undefined;
+let ids = 0n;
+
+module.exports = {
+	switchPlace: () => 0n,
+	problems: () => 0,
+	newId: () => ++ids,
+	counter: (domain, name, initial) => ({ value: Number(initial) }),
+	counterSet: (counter, value) => void (counter.value = Number(value)),
+	counterAdd: (counter, by) => void (counter.value += Number(by)),
+	counterValue: (counter) => counter.value,
+};
+for (const name of ['domain', 'name', 'switchWord', 'task', 'frame', 'threadName', 'step', 'pause', 'resume', 'dump', 'stop'])
+	module.exports[name] = nothing;

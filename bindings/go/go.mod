@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: BSD-2-Clause
+
 module proftrace
 
 go 1.19

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: BSD-2-Clause
+
 module marks
 
 go 1.19

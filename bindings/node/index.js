@@ -18,10 +18,10 @@ const MAX_KEYS = 32;
 const words = new Map();
 
 function wordOf(handle) {
-	const place = native.switchPlace(handle);
+	const place = native.semaphoreAddress(handle);
 	let word = words.get(place);
 	if (word === undefined) {
-		word = native.switchWord(handle) ?? new Uint32Array(1);
+		word = native.semaphoreWord(handle) ?? new Uint32Array(1);
 		words.set(place, word);
 	}
 	return word;

@@ -7,7 +7,7 @@ const nothing = () => undefined;
 let ids = 0n;
 
 module.exports = {
-	switchPlace: () => 0n,
+	semaphoreAddress: () => 0n,
 	problems: () => 0,
 	newId: () => ++ids,
 	counter: (domain, name, initial) => ({ value: Number(initial) }),
@@ -15,5 +15,5 @@ module.exports = {
 	counterAdd: (counter, by) => void (counter.value += Number(by)),
 	counterValue: (counter) => counter.value,
 };
-for (const name of ['domain', 'name', 'switchWord', 'task', 'frame', 'threadName', 'step', 'pause', 'resume', 'dump', 'stop'])
+for (const name of ['domain', 'name', 'semaphoreWord', 'task', 'frame', 'threadName', 'step', 'pause', 'resume', 'dump', 'stop'])
 	module.exports[name] = nothing;

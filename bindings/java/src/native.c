@@ -61,7 +61,7 @@ FUNCTION(jlong, domain)(JNIEnv *env, jclass class, jbyteArray name)
 	return (jlong)(uintptr_t)domain;
 }
 
-FUNCTION(jobject, switchWord)(JNIEnv *env, jclass class, jlong domain)
+FUNCTION(jobject, semaphoreWord)(JNIEnv *env, jclass class, jlong domain)
 {
 	(void)class;
 	return (*env)->NewDirectByteBuffer(

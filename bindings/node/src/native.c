@@ -272,7 +272,7 @@ static napi_value domain(napi_env env, napi_callback_info info)
 }
 
 /* Where the word is that says whether a domain is recorded. Several domains may share one. */
-static napi_value switch_place(napi_env env, napi_callback_info info)
+static napi_value semaphore_address(napi_env env, napi_callback_info info)
 {
 	napi_value place = NULL;
 	struct given g;
@@ -284,7 +284,7 @@ static napi_value switch_place(napi_env env, napi_callback_info info)
 }
 
 /* That word, as an array of one element. Nothing: this runtime lets no memory of others in. */
-static napi_value switch_word(napi_env env, napi_callback_info info)
+static napi_value semaphore_word(napi_env env, napi_callback_info info)
 {
 	napi_value memory, words = NULL;
 	struct given g;
@@ -449,8 +449,8 @@ NAPI_MODULE_INIT()
 		napi_callback function;
 	} functions[] = {
 		{ "domain", domain },
-		{ "switchPlace", switch_place },
-		{ "switchWord", switch_word },
+		{ "semaphoreAddress", semaphore_address },
+		{ "semaphoreWord", semaphore_word },
 		{ "name", name },
 		{ "begin", begin },
 		{ "end", end },

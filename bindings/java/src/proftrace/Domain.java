@@ -33,7 +33,7 @@ public final class Domain {
 	private final ByteBuffer on;
 
 	private Domain(long handle) {
-		final ByteBuffer word = Native.MISSING == null ? Native.switchWord(handle) : null;
+		final ByteBuffer word = Native.MISSING == null ? Native.semaphoreWord(handle) : null;
 
 		this.handle = handle;
 		this.on = word != null ? word.asReadOnlyBuffer() : ByteBuffer.allocateDirect(8);

@@ -36,7 +36,7 @@ final class Native {
 
 	static native long domain(byte[] name);
 
-	static native ByteBuffer switchWord(long domain);
+	static native ByteBuffer semaphoreWord(long domain);
 
 	static native long name(long domain, byte[] text, byte[][] keys);
 

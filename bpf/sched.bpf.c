@@ -16,6 +16,7 @@
 #include "control.h"
 #include "sched_records.h"
 #include "state.h"
+#include "describe_wait.h"
 
 #define TASK_IS_KERNELS 0x00200000 /* the kernel's PF_KTHREAD */
 #define HARDIRQ_MASK	0x000f0000 /* in the preempt count: include/linux/preempt.h */
@@ -156,6 +157,25 @@ static __always_inline __u64 sched_wakeup_flag(void)
 	return n & query_mask ? BPF_RB_NO_WAKEUP : wakeup_due();
 }
 
+/* A lost one is no gap: the time that the thread is blocked has an unknown reason. */
+static __always_inline void send_wait(struct task_struct *task, const struct task_identity *w,
+				      __u64 ts, __u32 state)
+{
+	struct record_wait *r = record_reserve(sizeof(*r));
+
+	if (!r) {
+		account_add(ACCOUNT_WAITS_LOST);
+		return;
+	}
+	__builtin_memset(r, 0, sizeof(*r));
+	r->ts = ts;
+	r->tgid = w->tgid;
+	r->tid = w->tid;
+	r->kind = RECORD_WAIT;
+	describe_wait(r, task, state);
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+}
+
 SEC("?watch/sched_switch")
 int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
 	     unsigned int prev_state)
@@ -172,6 +192,8 @@ int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct tas
 	identify_task(next, &to);
 	news = comm_is_new(next, &to, comm);
 	send_sched_gap();
+	if (wait_reasons && from.traced && !preempt && prev_state && !prev->exit_state)
+		send_wait(prev, &from, ts, prev_state);
 	/* There are two sizes, each constant for the verifier. */
 	if (news)
 		r = record_reserve(sizeof(*r));

@@ -8,6 +8,7 @@
 #define PROFTRACE_BPF_SCHED_RECORDS_H
 
 #include "event.h"
+#include "wait_reasons.h"
 
 enum sched_flags {
 	SCHED_TRACED = 1,      /* the thread in the head belongs to a traced process */
@@ -55,6 +56,35 @@ struct record_waking {
 	__u8 unused;
 };
 
+/* Why a traced thread blocks. Comes just before its record_switch, with the same time. */
+struct record_wait {
+	__u64 ts;
+	__u32 tgid;
+	__u32 tid;
+	__s32 call;	  /* number of the system call, or WAIT_NO_CALL */
+	__u16 mode;	  /* of the file: type and permissions */
+	__u16 family;	  /* of a socket */
+	__u16 port;	  /* of the peer, big endian */
+	__u16 local_port; /* native order */
+	__u8 kind;
+	__u8 reason;   /* enum wait_reason */
+	__u8 flags;    /* enum wait_flags */
+	__u8 protocol; /* of a socket: SOCK_STREAM, SOCK_DGRAM, ... */
+	__u64 address; /* of a futex; in a page fault, of the instruction */
+	__u64 inode;
+	__u32 device; /* of the file's file system, as the kernel encodes it */
+	__u32 unused;
+	/* The last part of the file's path with a NUL; of a socket, the address of its peer. */
+	char file[WAIT_FILE_NAME];
+};
+
+enum wait_flags {
+	WAIT_HAS_FILE = 1,
+};
+
+_Static_assert(__builtin_offsetof(struct record_wait, kind) ==
+		       __builtin_offsetof(struct record, kind),
+	       "the head of a record can be read of any");
 _Static_assert(__builtin_offsetof(struct record_switch, kind) ==
 			       __builtin_offsetof(struct record, kind) &&
 		       __builtin_offsetof(struct record_waking, kind) ==

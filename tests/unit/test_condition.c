@@ -31,7 +31,13 @@ static int matches(const char *text)
 	const struct track track = { .name = names_intern_string(names, "cache-misses") };
 	const struct track *tracks[] = { &track };
 	const uint64_t deltas[] = { 7000 };
-	const struct slice_states states = { 3000000, 1000000, 1000000, 0 };
+	const struct slice_states states = {
+		.running = 3000000,
+		.runnable = 1000000,
+		.blocked = 1000000,
+		.has_reasons = true,
+		.blocked_in = { [WAIT_FUTEX] = 900000, [WAIT_READ] = 100000 },
+	};
 	const struct fact fact = {
 		.kind = FACT_END,
 		.ts_ns = 7000000,

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,49 @@ struct seen {
 	bool has_states;
 	uint64_t waker;
 	uint64_t since_ns;
+	unsigned waits;
+	uint64_t wait_from_ns, wait_to_ns;
+	enum wait_reason reason;
+	char wait_args[128]; /* "call=futex woken_by=main ..." */
 };
+
+static void take_wait(struct seen *seen, const struct fact *fact)
+{
+	size_t used = 0;
+	unsigned i;
+
+	seen->waits++;
+	seen->wait_from_ns = fact->begin_ns;
+	seen->wait_to_ns = fact->ts_ns;
+	seen->reason = fact->wait_reason;
+	assert_string_equal(fact->name->text, wait_reason_text(seen->reason));
+	assert_true(fact->begin_ns < fact->ts_ns);
+	assert_int_equal(fact->tracks[0]->kind, TRACK_WAITS);
+	seen->wait_args[0] = '\0';
+	for (i = 0; i < fact->n_args && used < sizeof(seen->wait_args); i++) {
+		const struct arg *arg = &fact->args[i];
+
+		if (arg->type == ARG_STRING)
+			used += (size_t)snprintf(seen->wait_args + used,
+						 sizeof(seen->wait_args) - used, "%s=%s ",
+						 arg->key->text, arg->s);
+		else
+			used += (size_t)snprintf(seen->wait_args + used,
+						 sizeof(seen->wait_args) - used, "%s=%u ",
+						 arg->key->text, (unsigned)arg->u);
+	}
+}
+
+static void check_reasons(const struct slice_states *states)
+{
+	uint64_t sum = 0;
+	unsigned i;
+
+	for (i = 0; i < WAIT_REASONS; i++)
+		sum += states->blocked_in[i];
+	if (states->has_reasons)
+		assert_int_equal(sum, states->blocked);
+}
 
 static int take(struct consumer *consumer, const struct fact *fact)
 {
@@ -31,6 +74,8 @@ static int take(struct consumer *consumer, const struct fact *fact)
 		seen->waker = fact->sched->waker ? fact->sched->waker->tid : 0;
 		seen->since_ns = fact->sched->task.since_ns;
 	}
+	if (fact->kind == FACT_WAIT)
+		take_wait(seen, fact);
 	if (fact->kind != FACT_END)
 		return 0;
 	seen->ends++;
@@ -38,6 +83,7 @@ static int take(struct consumer *consumer, const struct fact *fact)
 	if (!fact->states)
 		return 0;
 	seen->last = *fact->states;
+	check_reasons(fact->states);
 	assert_int_equal(seen->last.running + seen->last.runnable + seen->last.blocked +
 				 seen->last.unknown,
 			 fact->ts_ns - fact->begin_ns);
@@ -126,6 +172,25 @@ static void wake(struct test *x, uint64_t ts_ns, uint32_t waker, bool on_queue)
 				      .traced = true,
 				      .cpu = 1,
 				      .on_queue = on_queue } };
+
+	assert_int_equal(timeline_event(x->timeline, &e), 0);
+}
+
+/* The next context switch of 11 blocks it for this reason. */
+static void block(struct test *x, uint64_t ts_ns, const char *reason)
+{
+	const struct arg arg = { .key = names_intern_string(x->names, "call"),
+				 .type = ARG_STRING,
+				 .s = "call",
+				 .length = 4 };
+	struct event e = { .kind = EVENT_WAIT_BEGIN,
+			   .pid = 10,
+			   .tid = 11,
+			   .ts_ns = ts_ns,
+			   .level = -1,
+			   .name = names_intern_string(x->names, reason),
+			   .n_args = 1,
+			   .args = &arg };
 
 	assert_int_equal(timeline_event(x->timeline, &e), 0);
 }
@@ -272,6 +337,46 @@ static void test_exit(void **state)
 	test_done(x);
 }
 
+/* A lock for 200, a sleep for 50, and 30 for which no reason came. The waker has no slice, then one. */
+static void test_reasons(void **state)
+{
+	struct event other = { .kind = EVENT_BEGIN, .pid = 77, .tid = 77, .ts_ns = 1400 };
+	struct test *x = test_new();
+
+	(void)state;
+	timeline_wait_reasons(x->timeline);
+	mark(x, EVENT_BEGIN, 1000, 0);
+	block(x, 1100, "futex");
+	change(x, 1100, 11, SCHED_STATE_SLEEPING, 0);
+	wake(x, 1300, 77, true);
+	assert_int_equal(x->seen.waits, 1);
+	assert_int_equal(x->seen.reason, WAIT_FUTEX);
+	assert_int_equal(x->seen.wait_from_ns, 1100);
+	assert_int_equal(x->seen.wait_to_ns, 1300);
+	assert_string_equal(x->seen.wait_args, "call=call woken_by_tid=77 woken_by_pid=77 ");
+	change(x, 1330, 0, SCHED_STATE_RUNNABLE, 11);
+	block(x, 1350, "sleep");
+	change(x, 1350, 11, SCHED_STATE_SLEEPING, 0);
+	wake(x, 1400, 0, true);
+	assert_string_equal(x->seen.wait_args, "call=call ");
+	change(x, 1400, 0, SCHED_STATE_RUNNABLE, 11);
+	other.name = names_intern_string(x->names, "holds");
+	assert_int_equal(timeline_event(x->timeline, &other), 0);
+	change(x, 1410, 11, SCHED_STATE_SLEEPING, 0);
+	wake(x, 1440, 77, true);
+	assert_int_equal(x->seen.reason, WAIT_UNKNOWN);
+	assert_string_equal(x->seen.wait_args,
+			    "woken_by_tid=77 woken_by_pid=77 woken_by_slice=holds ");
+	change(x, 1440, 0, SCHED_STATE_RUNNABLE, 11);
+	mark(x, EVENT_END, 1500, 0);
+	states(x, 190, 30, 280, 0);
+	assert_true(x->seen.last.has_reasons);
+	assert_int_equal(x->seen.last.blocked_in[WAIT_FUTEX], 200);
+	assert_int_equal(x->seen.last.blocked_in[WAIT_SLEEP], 50);
+	assert_int_equal(x->seen.last.blocked_in[WAIT_UNKNOWN], 30);
+	test_done(x);
+}
+
 static uint32_t chance(uint64_t *seed, uint32_t n)
 {
 	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
@@ -286,11 +391,12 @@ static void test_anything(void **state)
 	int i, depth = 0;
 
 	(void)state;
+	timeline_wait_reasons(x->timeline);
 	for (i = 0; i < 200000; i++) {
 		uint64_t ts_ns = now - chance(&seed, 300);
 
 		now += chance(&seed, 100);
-		switch (chance(&seed, 8)) {
+		switch (chance(&seed, 9)) {
 		case 0:
 			if (depth < 20)
 				mark(x, EVENT_BEGIN, ts_ns, depth++);
@@ -307,6 +413,10 @@ static void test_anything(void **state)
 		case 4:
 		case 5:
 			change(x, ts_ns, chance(&seed, 2) ? 50 : 0, SCHED_STATE_PREEMPTED, 11);
+			break;
+		case 7:
+			block(x, ts_ns, chance(&seed, 2) ? "read" : "none");
+			change(x, ts_ns, 11, SCHED_STATE_SLEEPING, 0);
 			break;
 		case 6:
 			wake(x, ts_ns, 77, chance(&seed, 2));
@@ -326,7 +436,7 @@ int main(void)
 		cmocka_unit_test(test_every_state), cmocka_unit_test(test_woken_early),
 		cmocka_unit_test(test_late_marks),  cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_untold),	    cmocka_unit_test(test_exit),
-		cmocka_unit_test(test_anything),
+		cmocka_unit_test(test_reasons),	    cmocka_unit_test(test_anything),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,6 +134,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		.functions = options->n_functions,
 		.prove = prove_functions,
 		.sched = options->sched,
+		.wait_reasons = options->wait_reasons,
 		.sample_hz = options->sample_hz,
 		.mark_stacks = options->n_stacks,
 		.offcpu_ns = options->offcpu_ns,
@@ -544,6 +545,7 @@ void capture_account(struct capture *c, struct account *a)
 	a->other_names += names_count(c->options.names)->capped;
 	a->samples_lost += sum_account(c, ACCOUNT_READINGS);
 	a->sched_lost += sum_account(c, ACCOUNT_SCHED_LOST);
+	a->waits_lost += sum_account(c, ACCOUNT_WAITS_LOST);
 	a->stacks_lost += sum_account(c, ACCOUNT_STACKS_LOST);
 	if (c->stacks)
 		stacks_account(c->stacks, a);

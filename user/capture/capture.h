@@ -38,6 +38,7 @@ struct capture_options {
 	uint64_t offcpu_ns;	       /* stacks of threads that had no CPU for longer; 0: none */
 	struct callstacks *callstacks; /* borrowed; NULL without call stacks */
 	bool sched;		       /* record context switches and wakeups */
+	bool wait_reasons;	       /* with `sched`: why threads are blocked */
 	uint64_t counter_interval_ns;  /* 0: only read at marks */
 	const pid_t *pids;	       /* that capture_attach() will be called for */
 	unsigned n_pids;

@@ -11,6 +11,7 @@
 #include "capture/capture.h"
 #include "capture/clocks.h"
 #include "event.h"
+#include "wait_reasons.h"
 #include "tracee/elf_file.h"
 #include "tracee/maps.h"
 #include "tracee/markers.h"
@@ -197,6 +198,12 @@ struct capture {
 		bool uncertain; /* not all of them have been reported */
 	} sched;
 
+	/* waits.c: the names of system calls by their numbers */
+	struct {
+		const struct name *calls[WAIT_CALLS];
+		const struct name *rare; /* the latest one whose number is higher */
+	} waiting;
+
 	/* static_names.c */
 	struct {
 		struct marker *table;
@@ -271,6 +278,8 @@ static inline bool operand_is_size(unsigned kind)
 
 /* sched.c */
 bool decode_sched(struct capture *c, const struct record *r, size_t size, struct event *e);
+/* waits.c */
+bool decode_wait(struct capture *c, const struct record *r, size_t size, struct event *e);
 /*
  * Called after a record was read and before its event is emitted: checks whether earlier scheduler
  * records were lost.

@@ -104,6 +104,8 @@ bool decode_sched(struct capture *c, const struct record *r, size_t size, struct
 		return decode_switch(c, (const struct record_switch *)r, size, e);
 	case RECORD_WAKING:
 		return decode_waking((const struct record_waking *)r, size, e);
+	case RECORD_WAIT:
+		return decode_wait(c, r, size, e);
 	default:
 		return decode_gap(c, r, size, e);
 	}

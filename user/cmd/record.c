@@ -147,6 +147,10 @@ static int record_prepare(struct recording *r, struct utsname *u, struct failure
 		timeline_states(r->timeline);
 		timeline_states(r->writer);
 	}
+	if (r->options->wait_reasons) {
+		timeline_wait_reasons(r->timeline);
+		timeline_wait_reasons(r->writer);
+	}
 	if (r->options->schedule.active) {
 		r->scheduler = scheduler_new();
 		if (!r->scheduler)
@@ -173,6 +177,7 @@ static int record_open_capture(struct recording *r, struct failure *f)
 		.counters = r->counters,
 		.counter_interval_ns = o->counter_interval_ns,
 		.sched = o->sched,
+		.wait_reasons = o->wait_reasons,
 		.sample_hz = o->sample_hz,
 		.stacks = o->stacks,
 		.n_stacks = o->n_stacks,
@@ -408,9 +413,9 @@ static int record_finish(struct recording *r)
 	if (r->options->strict &&
 	    (account_lost(&account) > account.lost[LOST_CUT] || account.attached_late ||
 	     account.late_steps || account.batches_unread || account.files_refused ||
-	     account.kernel_events_lost || account.sched_lost || account.stacks_lost ||
-	     account.sites_refused || account.unreadable_args || account.unreadable_names ||
-	     !includes_are_whole(r)))
+	     account.kernel_events_lost || account.sched_lost || account.waits_lost ||
+	     account.stacks_lost || account.sites_refused || account.unreadable_args ||
+	     account.unreadable_names || !includes_are_whole(r)))
 		return STATUS_LOSSY;
 	return STATUS_DONE;
 }

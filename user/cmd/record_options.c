@@ -41,6 +41,7 @@ enum {
 	KEY_INCLUDE_JSON,
 	KEY_INCLUDE_OFFSET,
 	KEY_SCHED,
+	KEY_WAIT_REASONS,
 	KEY_SAMPLE,
 	KEY_STACK,
 	KEY_OFFCPU,
@@ -133,6 +134,10 @@ static const struct argp_option options[] = {
 	  "slice says how long its "
 	  "thread was running, runnable and blocked",
 	  0 },
+	{ "wait-reasons", KEY_WAIT_REASONS, NULL, 0,
+	  "Also record why threads were blocked: on which lock, file or socket, in a sleep or a "
+	  "page fault, and who woke them. Implies --sched",
+	  0 },
 	{ "sample", KEY_SAMPLE, "HZ", 0,
 	  "Also sample the call stacks of running threads, HZ times a second on each CPU (for "
 	  "example 997)",
@@ -207,6 +212,7 @@ static const struct option_value option_values[] = {
 	{ KEY_SYSTEM_INTERVAL, VALUE_TIME, FIELD(system_interval_ns), 0, 10000000, UINT64_MAX,
 	  "a time of 10ms or more" },
 	{ KEY_SCHED, VALUE_FLAG, FIELD(sched), 0, 0, 0, NULL },
+	{ KEY_WAIT_REASONS, VALUE_FLAG, FIELD(wait_reasons), 0, 0, 0, NULL },
 	{ KEY_STACK, VALUE_LIST, FIELD(stacks), FIELD(n_stacks), 0, MAX_STACKS, "--stack options" },
 	{ KEY_OFFCPU, VALUE_TIME, FIELD(offcpu_ns), 0, 0, UINT64_MAX,
 	  "a time such as 500us, 10ms or 1s" },
@@ -520,6 +526,7 @@ static void check_options(struct argp_state *state, struct record_options *o)
 		{ o->n_pids && o->command, "give either -p PID or -- COMMAND, not both" },
 	};
 
+	o->sched |= o->wait_reasons;
 	check_flight_recorder(state, o);
 	check_rules(state, rules, sizeof(rules) / sizeof(rules[0]));
 	check_stats_only(state, o);

@@ -222,6 +222,7 @@ static int plugin_fact(struct consumer *consumer, const struct fact *fact)
 	case FACT_WAKING:
 	case FACT_SCHED_GAP:
 	case FACT_SAMPLE:
+	case FACT_WAIT:
 		return 0;
 	}
 	return 0;

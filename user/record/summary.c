@@ -148,6 +148,8 @@ static const struct summary_count problem_counts[] = {
 	{ offsetof(struct account, sched_lost),
 	  "context switch[ or wakeup|es and wakeups] lost: slices say unknown_ns",
 	  "--buffer SIZE" },
+	{ offsetof(struct account, waits_lost), "reason[|s] of waits lost: unknown in slices",
+	  "--buffer SIZE" },
 	{ offsetof(struct account, stacks_lost), "call stack[|s] lost", "--buffer SIZE" },
 	{ offsetof(struct account, stacks_cut),
 	  "call stack[ is|s are] deeper than the kernel follows: outer frames are missing",

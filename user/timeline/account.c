@@ -146,6 +146,7 @@ static const struct {
 	NUMBER(samples_lost, "samples of counters not taken"),
 	NUMBER(sched_events, NULL),
 	NUMBER(sched_lost, "context switches and wakings lost"),
+	NUMBER(waits_lost, "reasons of waits lost"),
 	NUMBER(stacks, NULL),
 	NUMBER(stacks_lost, "call stacks lost"),
 	NUMBER(stacks_cut, "call stacks deeper than the kernel follows"),

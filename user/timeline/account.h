@@ -87,6 +87,7 @@ struct account {
 	/* Context switches and wakings, which are not marks either. */
 	uint64_t sched_events;
 	uint64_t sched_lost;
+	uint64_t waits_lost; /* reasons of waits */
 
 	/* Call stacks, which are not marks: of samples, of marks, of threads that were blocked. */
 	uint64_t stacks;

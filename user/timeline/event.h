@@ -66,6 +66,13 @@ enum __attribute__((packed)) event_kind {
 	EVENT_SAMPLE, /* sample, callstack: where the thread was at that moment. Not a mark */
 	/* The thread is on a CPU again after `size` ns; callstack: where it blocked. Not a mark */
 	EVENT_BLOCKED,
+	/*
+	 * The thread blocks at its next context switch, which has the same time; name: the reason,
+	 * args: what it waits for.
+	 */
+	EVENT_WAIT_BEGIN,
+	/* From a file: the thread was blocked for the last `size` ns; args also say who woke it. */
+	EVENT_WAIT,
 };
 
 #define FREE_MOVES UINT64_MAX

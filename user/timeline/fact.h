@@ -11,6 +11,7 @@
 #define PROFTRACE_TIMELINE_FACT_H
 
 #include "timeline/event.h"
+#include "wait_reasons.h"
 
 enum __attribute__((packed)) fact_kind {
 	FACT_PROCESS = 1, /* a process is declared or renamed */
@@ -35,6 +36,11 @@ enum __attribute__((packed)) fact_kind {
 	FACT_WAKING,
 	FACT_SCHED_GAP, /* some were lost before this time, on one CPU or (sched NULL) on any */
 	FACT_SAMPLE,	/* `sample`, `callstack`: where the thread was at that moment */
+	/*
+	 * The thread was blocked from begin_ns to ts_ns; name = the reason; args = what it waited for
+	 * and who woke it. tracks[0] is its track. They are within the slices that are open.
+	 */
+	FACT_WAIT,
 };
 
 /*
@@ -65,6 +71,7 @@ struct thread {
 enum track_kind {
 	TRACK_COUNTER = 1,
 	TRACK_ASYNC,
+	TRACK_WAITS, /* of a thread: when it was blocked, and why */
 };
 
 struct track {
@@ -76,7 +83,7 @@ struct track {
 	const struct name *unit;       /* "bytes", "Hz", ...; NULL: none */
 	unsigned lane;		       /* ASYNC: 0, 1, 2, ... among those of this name */
 	bool is_double;		       /* COUNTER: the type of its first value, informative */
-	const struct thread *thread;   /* COUNTER: its owner; NULL: the process */
+	const struct thread *thread;   /* COUNTER, WAITS: its owner; NULL: the process */
 	/* COUNTER of a thread: a hardware or kernel counter, which its slices have as well */
 	bool is_counted;
 };
@@ -134,6 +141,9 @@ struct slice_states {
 	uint64_t runnable; /* waiting for a CPU */
 	uint64_t blocked;
 	uint64_t unknown; /* the context switches were lost */
+	/* The time blocked by its reasons, which add up to it, if these were recorded. */
+	bool has_reasons;
+	uint64_t blocked_in[WAIT_REASONS];
 };
 
 /* Where a thread was. The functions of the frames may be known only when a consumer is closed. */
@@ -163,6 +173,7 @@ struct fact {
 	bool is_frame; /* ASYNC_END: it began with an argument `frame` */
 	/* END: a slice of the same category and name is still open around it on this thread */
 	bool nested_in_itself;
+	uint8_t wait_reason; /* WAIT: enum wait_reason */
 	unsigned n_args;
 	unsigned n_counters;
 	const struct process *process; /* NULL: not known (LOST), or the whole machine */
@@ -178,10 +189,17 @@ struct fact {
 	const struct callstack *callstack;
 	union {
 		struct {
-			uint64_t begin_ns; /* END, ASYNC_END */
-			uint64_t self_ns;  /* END: time not spent in child slices */
-			/* END: the same as in the args; NULL: not known */
-			const struct slice_states *states;
+			uint64_t begin_ns; /* END, ASYNC_END, WAIT */
+			union {
+				uint64_t self_ns; /* END: time not spent in child slices */
+				/* WAIT: the innermost slice of the thread; NULL: none */
+				const struct name *inside;
+			};
+			union {
+				/* END: the same as in the args; NULL: not known */
+				const struct slice_states *states;
+				const struct name *inside_category; /* WAIT: of that slice */
+			};
 		};
 		struct clock_reading clock;  /* CLOCK */
 		uint64_t count;		     /* LOST */
@@ -199,5 +217,10 @@ struct fact {
 	const uint64_t *counter_deltas;
 	const uint64_t *counter_selves;
 };
+
+/* waits.c: a word such as "futex", "page_fault"; "unknown" where the reason was not recorded. */
+const char *wait_reason_text(enum wait_reason reason);
+/* False: no reason has this name. */
+bool wait_reason_parse(const char *text, enum wait_reason *ret_reason);
 
 #endif

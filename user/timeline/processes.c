@@ -157,6 +157,7 @@ static void free_thread(struct timeline *t, struct thread_state *thread)
 	counters_of_thread_release(t, thread);
 	counters_release_thread(t, thread);
 	sched_release(thread);
+	wait_release(t, thread);
 	free(thread->slices);
 	free(thread->kept_args);
 	free(thread->scopes);

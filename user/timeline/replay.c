@@ -79,6 +79,8 @@ static void replay_thread(struct replay *r, const struct thread_state *thread)
 						   .name = thread->pub.name });
 	for (i = 0; thread->counters && i < r->timeline->n_counters; i++)
 		replay_track(r, thread->counters->list[i]);
+	if (thread->wait && thread->wait->track.uuid)
+		replay_track(r, &thread->wait->track);
 	for (i = 0; i < thread->n_slices; i++)
 		replay_slice(r, thread, i);
 }

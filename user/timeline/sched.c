@@ -71,6 +71,14 @@ static bool sched_is_uncertain(const struct timeline *t, const struct thread_sch
 	return t->sched_uncertain || s->gap != t->sched_gap;
 }
 
+/* Adds the time from the step until `ts_ns`. */
+static void sched_spend(uint64_t spent[THREAD_SUMS], const struct sched_step *step, uint64_t ts_ns)
+{
+	spent[step->activity] += ts_ns - step->ts_ns;
+	if (step->activity == THREAD_BLOCKED)
+		spent[THREAD_ACTIVITIES + step->reason] += ts_ns - step->ts_ns;
+}
+
 static void sched_add_step(struct timeline *t, struct thread_sched *s, uint64_t ts_ns,
 			   enum thread_activity activity, bool unknown)
 {
@@ -80,9 +88,13 @@ static void sched_add_step(struct timeline *t, struct thread_sched *s, uint64_t 
 	if (ts_ns < last->ts_ns)
 		ts_ns = last->ts_ns;
 	memcpy(next->spent, last->spent, sizeof(next->spent));
-	next->spent[unknown ? THREAD_UNKNOWN : last->activity] += ts_ns - last->ts_ns;
+	if (unknown)
+		next->spent[THREAD_UNKNOWN] += ts_ns - last->ts_ns;
+	else
+		sched_spend(next->spent, last, ts_ns);
 	next->ts_ns = ts_ns;
 	next->activity = activity;
+	next->reason = WAIT_UNKNOWN;
 	s->at = (s->at + 1) & (SCHED_STEPS - 1);
 	s->n += s->n < SCHED_STEPS;
 	s->gap = t->sched_gap;
@@ -107,8 +119,7 @@ void sched_mark(struct timeline *t, struct thread_state *thread, uint64_t ts_ns)
 		sched_add_step(t, s, ts_ns, THREAD_RUNNING, true);
 }
 
-static void sched_sums_at(const struct thread_sched *s, uint64_t ts_ns,
-			  uint64_t sums[THREAD_ACTIVITIES])
+static void sched_sums_at(const struct thread_sched *s, uint64_t ts_ns, uint64_t sums[THREAD_SUMS])
 {
 	const struct sched_step *at = &s->steps[s->at];
 	unsigned i;
@@ -117,12 +128,12 @@ static void sched_sums_at(const struct thread_sched *s, uint64_t ts_ns,
 		at = &s->steps[(s->at - i) & (SCHED_STEPS - 1)];
 	memcpy(sums, at->spent, sizeof(at->spent));
 	if (at->ts_ns < ts_ns)
-		sums[at->activity] += ts_ns - at->ts_ns;
+		sched_spend(sums, at, ts_ns);
 }
 
 static bool grow_slice_sums(struct thread_sched *s, const struct thread_state *thread)
 {
-	uint64_t(*grown)[THREAD_ACTIVITIES];
+	uint64_t(*grown)[THREAD_SUMS];
 
 	if (thread->n_slices <= s->capacity)
 		return true;
@@ -175,6 +186,28 @@ static const struct arg *find_state_arg(const struct fact *fact, const struct na
 	return NULL;
 }
 
+/* The reasons are believed if they add up to the time blocked. */
+static void read_reasons_from_args(const struct timeline *t, const struct fact *fact,
+				   struct slice_states *states)
+{
+	uint64_t rest = states->blocked;
+	unsigned i, reason;
+
+	for (i = 0; i < fact->n_args; i++) {
+		const struct arg *arg = &fact->args[i];
+
+		for (reason = 0; reason < WAIT_REASONS; reason++) {
+			if (arg->key != t->blocked_in_ns[reason])
+				continue;
+			if ((arg->type != ARG_UINT && arg->type != ARG_INT) || arg->u > rest)
+				return;
+			states->blocked_in[reason] = arg->u;
+			rest -= arg->u;
+		}
+	}
+	states->has_reasons = states->blocked && !rest;
+}
+
 /*
  * Files have the states among the arguments. They are believed if they add up to the duration: then
  * they are not arguments of the program's own that happen to have these names.
@@ -203,14 +236,36 @@ static bool read_states_from_args(struct timeline *t, struct fact *fact)
 	if (rest || t->slice_states.running != running->u ||
 	    t->slice_states.runnable != runnable->u || t->slice_states.blocked != blocked->u)
 		return false;
+	read_reasons_from_args(t, fact, &t->slice_states);
 	fact->states = &t->slice_states;
 	return true;
+}
+
+/* What no reason explains is unknown, so that the reasons always add up to the time blocked. */
+static void sched_end_reasons(struct timeline *t, struct fact *fact, struct slice_states *states,
+			      const uint64_t *begin, const uint64_t *sums)
+{
+	uint64_t rest = states->blocked;
+	unsigned i;
+
+	states->has_reasons = t->wait_reasons;
+	memset(states->blocked_in, 0, sizeof(states->blocked_in));
+	if (!t->wait_reasons)
+		return;
+	for (i = WAIT_UNKNOWN + 1; i < WAIT_REASONS; i++)
+		states->blocked_in[i] = clamp_state_time(begin[THREAD_ACTIVITIES + i],
+							 sums[THREAD_ACTIVITIES + i], &rest);
+	states->blocked_in[WAIT_UNKNOWN] = rest;
+	for (i = 0; i < WAIT_REASONS; i++) {
+		if (states->blocked_in[i])
+			append_state_arg(t, fact, t->blocked_in_ns[i], states->blocked_in[i]);
+	}
 }
 
 /* Called before the innermost slice is removed. The rest of the duration is unknown. */
 void sched_end(struct timeline *t, struct thread_state *thread, struct fact *fact)
 {
-	uint64_t rest = fact->ts_ns - fact->begin_ns, sums[THREAD_ACTIVITIES];
+	uint64_t rest = fact->ts_ns - fact->begin_ns, sums[THREAD_SUMS];
 	struct slice_states *states = &t->slice_states;
 	struct thread_sched *s = thread->sched;
 	uint32_t top = thread->n_slices - 1;
@@ -232,6 +287,7 @@ void sched_end(struct timeline *t, struct thread_state *thread, struct fact *fac
 	append_state_arg(t, fact, t->blocked_ns, states->blocked);
 	if (states->unknown)
 		append_state_arg(t, fact, t->unknown_ns, states->unknown);
+	sched_end_reasons(t, fact, states, begin, sums);
 }
 
 /* --- who is who ---------------------------------------------------------------------------------- */
@@ -306,9 +362,22 @@ static void sched_off_cpu(struct timeline *t, struct thread_state *thread, uint6
 		s->waker_known = false;
 	s->state = state;
 	s->since_ns = ts_ns;
+	s->steps[s->at].reason = wait_reason_at(thread, ts_ns);
 	if (s->woken && !waits)
 		s->state = SCHED_STATE_RUNNABLE;
 	s->woken = false;
+}
+
+/* The thread leaves the state in which it was, which may have been blocked, for another. */
+static void sched_end_wait(struct timeline *t, struct thread_state *thread, uint64_t ts_ns,
+			   const struct sched_task *waker)
+{
+	struct thread_sched *s = thread->sched;
+	const struct sched_step *last = latest_step(s);
+
+	if (t->wait_reasons && last->activity == THREAD_BLOCKED && s->since_ns &&
+	    !sched_is_uncertain(t, s))
+		wait_end(t, thread, last->ts_ns, ts_ns, waker);
 }
 
 static void sched_on_cpu(struct timeline *t, struct thread_state *thread, uint64_t ts_ns)
@@ -317,6 +386,7 @@ static void sched_on_cpu(struct timeline *t, struct thread_state *thread, uint64
 
 	if (!s)
 		return;
+	sched_end_wait(t, thread, ts_ns, NULL);
 	sched_change_state(t, s, ts_ns, THREAD_RUNNING,
 			   latest_step(s)->activity == THREAD_RUNNING && s->n > 1);
 	s->since_ns = 0;
@@ -431,6 +501,7 @@ void sched_waking(struct timeline *t, const struct event *e)
 	}
 	if (latest_step(s)->activity == THREAD_RUNNABLE)
 		return;
+	sched_end_wait(t, thread, e->ts_ns, waker.interrupt ? NULL : &sched.other);
 	sched_change_state(t, s, e->ts_ns, THREAD_RUNNABLE, false);
 	s->waker = waker;
 	s->waker_known = true;

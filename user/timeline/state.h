@@ -104,14 +104,17 @@ enum thread_activity {
 	THREAD_BLOCKED,
 	THREAD_UNKNOWN,
 	THREAD_ACTIVITIES,
+	/* Behind them, the time in which it was blocked by its reasons. */
+	THREAD_SUMS = THREAD_ACTIVITIES + WAIT_REASONS,
 };
 
 #define SCHED_STEPS 8 /* a power of two: a mark may come after so many later changes */
 
 struct sched_step {
 	uint64_t ts_ns;
-	uint64_t spent[THREAD_ACTIVITIES];
+	uint64_t spent[THREAD_SUMS];
 	enum thread_activity activity;
+	enum wait_reason reason; /* BLOCKED */
 };
 
 struct thread_sched {
@@ -123,8 +126,20 @@ struct thread_sched {
 	enum sched_state state; /* while it has no CPU */
 	uint64_t since_ns; /* since when it is in that state; 0: not known, or it is on a CPU */
 	struct sched_waker waker;
-	uint64_t (*begins)[THREAD_ACTIVITIES]; /* of each open slice */
+	uint64_t (*begins)[THREAD_SUMS]; /* of each open slice */
 	uint32_t capacity;
+};
+
+#define WAIT_ARGS 4
+
+/* waits.c: why a thread is blocked, or was when it was blocked last. */
+struct thread_wait {
+	uint64_t since_ns; /* the context switch at which it blocked */
+	enum wait_reason reason;
+	unsigned n_args;
+	struct arg args[WAIT_ARGS]; /* their strings are in `text` */
+	char text[256];
+	struct track track; /* uuid 0: not declared yet */
 };
 
 /* The task on a CPU. */
@@ -157,6 +172,7 @@ struct thread_state {
 	uint32_t capacity;
 	struct thread_counters *counters; /* NULL: none so far */
 	struct thread_sched *sched;	  /* NULL: none so far */
+	struct thread_wait *wait;	  /* NULL: none so far */
 	bool counters_from_file;	  /* some counters of the process belong to this thread */
 	uint32_t skipped; /* BEGINs of a file beyond the depth limit whose ENDs are still to come */
 	/* of memory, outermost first, each with the names around it; or NULL */
@@ -324,6 +340,12 @@ struct timeline {
 	struct sched_cpu *cpus; /* SCHED_CPUS of them; NULL: there was no context switch yet */
 	struct task_name *task_names;
 
+	/* waits.c */
+	bool wait_reasons; /* the reason why a thread blocks is recorded */
+	const struct name *reasons[WAIT_REASONS], *blocked_in_ns[WAIT_REASONS];
+	const struct name *wait, *waits;
+	const struct name *woken_by, *woken_by_tid, *woken_by_pid, *woken_by_slice;
+
 	/* Names that the timeline gives itself. */
 	struct names *names;
 	const struct name *epoch, *batch, *step, *bytes, *unnamed, *async_end, *ns, *ipc,
@@ -490,6 +512,20 @@ void sched_begin(struct timeline *t, struct thread_state *thread, uint64_t ts_ns
 void sched_end(struct timeline *t, struct thread_state *thread, struct fact *fact);
 void sched_release(struct thread_state *thread);
 void sched_free(struct timeline *t);
+
+/* waits.c */
+void waits_init(struct timeline *t);
+void wait_begin(struct timeline *t, const struct event *event);
+void wait_whole(struct timeline *t, const struct event *event);
+/* Of a thread that has blocked at this time. */
+enum wait_reason wait_reason_at(const struct thread_state *thread, uint64_t ts_ns);
+/*
+ * The thread was blocked from `begin_ns` on and is woken; the waker is NULL if it is not known.
+ * Called while thread->sched still describes the state that ends.
+ */
+void wait_end(struct timeline *t, struct thread_state *thread, uint64_t begin_ns, uint64_t ts_ns,
+	      const struct sched_task *waker);
+void wait_release(struct timeline *t, struct thread_state *thread);
 
 /* samples.c */
 void emit_sample(struct timeline *t, const struct event *event);

@@ -55,6 +55,7 @@ struct timeline *timeline_new(struct names *names, struct account *account, uint
 	t->blocked_ns = names_intern_string(names, "blocked_ns");
 	t->unknown_ns = names_intern_string(names, "unknown_ns");
 	t->started_twice = names_intern_string(names, "marker started twice");
+	waits_init(t);
 	if (asyncs_init(t) || pools_init(t)) {
 		timeline_free(t);
 		return NULL;
@@ -438,6 +439,12 @@ static bool apply_notice(struct timeline *t, const struct event *event)
 		break;
 	case EVENT_BLOCKED:
 		emit_blocked(t, event);
+		break;
+	case EVENT_WAIT_BEGIN:
+		wait_begin(t, event);
+		break;
+	case EVENT_WAIT:
+		wait_whole(t, event);
 		break;
 	case EVENT_PHASE: /* the recorder does the rest */
 		if (!event->phase && process_state_find(t, event->pid)) /* not recorded */

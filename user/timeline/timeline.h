@@ -49,6 +49,8 @@ double timeline_share(const struct timeline *timeline, unsigned counter);
  * long their thread was running, runnable and blocked meanwhile. Before the first event.
  */
 void timeline_states(struct timeline *timeline);
+/* They also have why it was blocked, and there is a fact for each time. Only with timeline_states(). */
+void timeline_wait_reasons(struct timeline *timeline);
 
 /*
  * From now on a missing BEGIN is no sign of a loss, because the recorder pauses processes.

@@ -525,6 +525,17 @@ static int chrome_read_async(struct chrome *c, enum event_kind kind)
 	return chrome_send_event(c);
 }
 
+static int chrome_read_wait(struct chrome *c)
+{
+	struct event *e = &c->draft->event;
+
+	chrome_start_on_thread(c, EVENT_WAIT);
+	e->category = NULL;
+	e->size = (uint64_t)c->fields.dur;
+	e->ts_ns += e->size;
+	return chrome_send_event(c);
+}
+
 static int chrome_read_complete(struct chrome *c)
 {
 	const struct chrome_fields *f = &c->fields;
@@ -534,6 +545,9 @@ static int chrome_read_complete(struct chrome *c)
 	if (!f->has_dur || f->dur < 0 ||
 	    (uint64_t)f->dur > INT64_MAX - (c->base_ns + (uint64_t)f->ts))
 		return chrome_refuse(c);
+	/* Our own files write slices as B and E, and only the times in which a thread was blocked as X. */
+	if (c->own && f->category && !strcmp(f->category->text, "wait"))
+		return chrome_read_wait(c);
 	chrome_start_on_thread(c, EVENT_BEGIN);
 	error = chrome_send(c, c->fields.dur);
 	return error ? error : chrome_send_bound_flows(c);

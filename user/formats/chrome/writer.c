@@ -33,6 +33,7 @@
  *	samples of call stacks		nothing
  *	context switches and wakings	states of threads (write_sched.c): a waking that ended no sleep is
  *					missing, and the idle times of a CPU are the gaps
+ *	why threads were blocked	complete events ("X") of category "wait" inside the slices of their threads
  *	lost marks			instants `events lost` and the account in the last event, but no
  *					statistics that a loader would show
  *	the end				the last event, `proftrace_account`, and the bracket after it
@@ -392,6 +393,19 @@ static int chrome_json_sched(struct chrome_json *c, const struct fact *fact)
 	return chrome_sched_write(&c->sched, &c->writer, fact);
 }
 
+/* A complete event on its thread, inside of the slices that are open. */
+static int chrome_json_wait(struct chrome_json *c, const struct fact *fact)
+{
+	struct json_writer *j = &c->writer;
+	struct fact at_begin = *fact;
+	char *at;
+
+	at_begin.ts_ns = fact->begin_ns;
+	at = json_literal(chrome_open_event(j, &at_begin, 'X'), ",\"dur\":");
+	at = json_us(at, fact->ts_ns - fact->begin_ns);
+	return chrome_close_event(c, at, fact);
+}
+
 static int (*const writers[])(struct chrome_json *c, const struct fact *fact) = {
 	[FACT_PROCESS] = chrome_json_process,
 	[FACT_THREAD] = chrome_json_thread,
@@ -412,6 +426,7 @@ static int (*const writers[])(struct chrome_json *c, const struct fact *fact) = 
 	[FACT_SWITCH] = chrome_json_sched,
 	[FACT_WAKING] = chrome_json_sched,
 	[FACT_SCHED_GAP] = chrome_json_sched,
+	[FACT_WAIT] = chrome_json_wait,
 	[FACT_SAMPLE] = NULL, /* no viewer of this format shows them */
 };
 

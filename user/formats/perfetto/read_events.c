@@ -181,6 +181,44 @@ static struct lane_slice *lane_push(struct perfetto *p, struct place *place)
 	return &place->open[place->n_open++];
 }
 
+/* In our own files: the track of the times in which a thread was blocked. */
+static bool place_is_waits(const struct perfetto *p, const struct place *place)
+{
+	return p->own && place->tid && place->kind == PLACE_LANE && place->name &&
+	       text_equals(place->name->text, "waits");
+}
+
+static int wait_begin_read(struct perfetto *p, struct sequence *s, const TrackEvent *event,
+			   struct place *place, uint64_t ts_ns)
+{
+	struct lane_slice *slice = place->n_open ? NULL : lane_push(p, place);
+
+	if (!slice) {
+		p->sink->account->waits_lost++;
+		return 0;
+	}
+	*slice = (struct lane_slice){ .id = ts_ns, .name = event_name(p, s, event) };
+	return 0;
+}
+
+static int wait_end_read(struct perfetto *p, struct sequence *s, const TrackEvent *event,
+			 struct place *place, uint64_t ts_ns)
+{
+	const struct lane_slice *slice;
+
+	if (!place->n_open) {
+		p->sink->account->waits_lost++;
+		return 0;
+	}
+	slice = &place->open[--place->n_open];
+	p->n_open_on_lanes--;
+	event_add_args(p, s, event, SIZE_MAX);
+	draft_event(p->draft, EVENT_WAIT, ts_ns, place->pid, place->tid);
+	p->draft->event.name = slice->name;
+	p->draft->event.size = ts_ns > slice->id ? ts_ns - slice->id : 0;
+	return draft_send(p->draft);
+}
+
 static int lane_slice_begin(struct perfetto *p, struct sequence *s, const TrackEvent *event,
 			    struct place *place, uint64_t ts_ns)
 {
@@ -363,6 +401,10 @@ int perfetto_event(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 	if (error)
 		return error;
 	draft_clear_args(p->draft);
+	if (!of_thread && place_is_waits(p, place))
+		return event->type == PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN
+			       ? wait_begin_read(p, s, event, place, ts_ns)
+			       : wait_end_read(p, s, event, place, ts_ns);
 	switch ((int)event->type) {
 	case PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN:
 		return of_thread ? thread_slice_begin(p, s, event, place, ts_ns)

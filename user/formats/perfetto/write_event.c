@@ -284,6 +284,18 @@ int perfetto_write_async(struct perfetto *p, const struct fact *fact)
 				    fact->tracks[0]->uuid);
 }
 
+/* Both ends of a wait are written when it has ended, which is in the order of time for its track. */
+int perfetto_write_wait(struct perfetto *p, const struct fact *fact)
+{
+	struct fact begin = *fact;
+	int error;
+
+	begin.ts_ns = fact->begin_ns;
+	begin.n_args = 0;
+	error = perfetto_write_event(p, &begin, TYPE_BEGIN, fact->tracks[0]->uuid);
+	return error ? error : perfetto_write_event(p, fact, TYPE_END, fact->tracks[0]->uuid);
+}
+
 /* The instant makes the arrow visible where no slice is open; else it starts or ends at the open slice. */
 int perfetto_write_flow(struct perfetto *p, const struct fact *fact, uint64_t track_uuid)
 {

@@ -73,6 +73,8 @@ static int perfetto_fact(struct consumer *consumer, const struct fact *fact)
 		return perfetto_write_sched(p, fact);
 	case FACT_SCHED_GAP:
 		return perfetto_write_sched_gap(p, fact);
+	case FACT_WAIT:
+		return perfetto_write_wait(p, fact);
 	}
 	return 0;
 }

@@ -126,6 +126,7 @@ int perfetto_write_counters(struct perfetto *p, const struct fact *fact);
 
 /* write_event.c */
 int perfetto_write_async(struct perfetto *p, const struct fact *fact);
+int perfetto_write_wait(struct perfetto *p, const struct fact *fact);
 int perfetto_write_flow(struct perfetto *p, const struct fact *fact, uint64_t track_uuid);
 int perfetto_write_reading(struct perfetto *p, const struct fact *fact);
 

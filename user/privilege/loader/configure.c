@@ -13,6 +13,7 @@
 #include "privilege/loader/features.h"
 #include "privilege/loader/kernel_types.h"
 #include "event.h"
+#include "privilege/loader/wait_calls.h"
 #include "proftrace.skel.h"
 #include "table.h"
 #include "unwind_maps.h"
@@ -56,6 +57,9 @@ static void configure_sched(struct proftrace_bpf *skel, const struct broker_conf
 	bpf_program__set_autoload(skel->progs.on_waking_blind, config->sched && !looks);
 	bpf_program__set_autoload(skel->progs.on_wakeup_new, config->sched);
 	skel->rodata->invoker = getuid();
+	skel->rodata->wait_reasons = config->wait_reasons;
+	if (config->wait_reasons)
+		wait_calls_fill((uint8_t *)skel->rodata->wait_calls);
 	if (!config->sched)
 		bpf_map__set_max_entries(skel->maps.sent_comms, 1);
 }

@@ -149,6 +149,21 @@ static bool parse_keyed_field(struct condition_parser *p, struct condition_opera
 	return !p->failed;
 }
 
+/* "blocked_in.futex" */
+static bool parse_reason_field(struct condition_parser *p, struct condition_operand *o)
+{
+	enum wait_reason reason;
+
+	if (strncmp(p->token.text, "blocked_in.", 11) ||
+	    !wait_reason_parse(p->token.text + 11, &reason))
+		return false;
+	o->field = FIELD_BLOCKED_IN;
+	o->type = TYPE_TIME;
+	o->key = reason;
+	parser_next(p);
+	return true;
+}
+
 static void parse_field(struct condition_parser *p, struct condition_operand *o)
 {
 	const char *word = p->token.text;
@@ -160,6 +175,8 @@ static void parse_field(struct condition_parser *p, struct condition_operand *o)
 			parser_next(p);
 		return;
 	}
+	if (parse_reason_field(p, o))
+		return;
 	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		if (strcmp(fields[i].word, word))
 			continue;

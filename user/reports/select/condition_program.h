@@ -24,6 +24,7 @@ enum condition_field {
 	FIELD_RUNNING,
 	FIELD_RUNNABLE,
 	FIELD_BLOCKED,
+	FIELD_BLOCKED_IN,
 	FIELD_THREAD,
 	FIELD_TID,
 	FIELD_PROCESS,
@@ -43,7 +44,7 @@ enum condition_type {
 struct condition_operand {
 	enum condition_field field;
 	enum condition_type type;
-	unsigned key; /* ARG, COUNTER */
+	unsigned key; /* ARG, COUNTER; BLOCKED_IN: enum wait_reason */
 	long double number;
 	char *text; /* a constant string */
 	uint32_t length;

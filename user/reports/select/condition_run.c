@@ -193,6 +193,16 @@ static struct condition_value state_value(const struct fact *fact, enum conditio
 								       : states->blocked));
 }
 
+/* A slice that was never blocked was so for no reason. */
+static struct condition_value reason_value(const struct fact *fact, unsigned reason)
+{
+	const struct slice_states *states = fact->kind == FACT_END ? fact->states : NULL;
+
+	if (!states || (!states->has_reasons && states->blocked))
+		return (struct condition_value){ .kind = VALUE_NONE };
+	return value_of_number((long double)states->blocked_in[reason]);
+}
+
 static struct condition_value kind_value(enum condition_kind kind)
 {
 	static const char *const kinds[] = { "slice", "async", "frame", "instant", "counter" };
@@ -243,6 +253,8 @@ static struct condition_value field_value(const struct condition *c,
 	case FIELD_RUNNABLE:
 	case FIELD_BLOCKED:
 		return state_value(s->fact, o->field);
+	case FIELD_BLOCKED_IN:
+		return reason_value(s->fact, o->key);
 	case FIELD_VALUE:
 		if (s->kind != CONDITION_COUNTER || !s->fact->n_args)
 			return none;

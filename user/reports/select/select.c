@@ -208,6 +208,15 @@ static int select_sample(struct select *s, const struct fact *fact)
 	return sample.n_slices ? select_pass(s, &own) : 0;
 }
 
+/*
+ * A wait belongs to the slices that are open. In a single reading it is not known yet whether these
+ * are selected.
+ */
+static bool select_keeps_wait(struct select *s, const struct fact *fact)
+{
+	return s->mode == SELECT_CUT ? select_has_open(s, fact->thread) : !s->is_conditional;
+}
+
 /* Facts that are not marks: the context of everything else. */
 static int select_context(struct select *s, const struct fact *fact)
 {
@@ -223,6 +232,9 @@ static int select_context(struct select *s, const struct fact *fact)
 	case FACT_SWITCH:
 	case FACT_WAKING:
 	case FACT_SCHED_GAP:
+		break;
+	case FACT_WAIT:
+		in_range &= select_keeps_wait(s, fact);
 		break;
 	case FACT_LEAK:
 		in_range &= !s->is_conditional;

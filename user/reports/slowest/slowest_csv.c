@@ -51,6 +51,7 @@ static void write_row_names(const struct csv *csv, const struct slow_row *row, c
 		[SLOW_STEP] = "step",
 		[SLOW_DURATION] = "duration",
 		[SLOW_STATE] = "state",
+		[SLOW_WAIT] = "longest_wait",
 		[SLOW_SELF] = "self",
 		[SLOW_CHILD] = "inside",
 		[SLOW_SAMPLE] = "samples",
@@ -64,6 +65,8 @@ static void write_row_names(const struct csv *csv, const struct slow_row *row, c
 	fprintf(csv->out, "%s,", parts[row->part]);
 	if (row->part == SLOW_CHILD)
 		write_node_path(csv, row->which);
+	else if (row->part == SLOW_STATE && row->which >= SLOW_REASONS)
+		fprintf(csv->out, "blocked_in.%s", wait_reason_text(row->which - SLOW_REASONS));
 	else if (row->part == SLOW_STATE)
 		fputs(states[row->which], csv->out);
 	else if (row->part == SLOW_STACK)

@@ -9,6 +9,7 @@
 #define PROFTRACE_REPORTS_SLOWEST_SLOWEST_INTERNAL_H
 
 #include "reports/slowest/slowest.h"
+#include "reports/waits.h"
 #include "timeline/callstack.h"
 
 enum {
@@ -62,6 +63,8 @@ struct slow_instance {
 	uint64_t self_ns;
 	bool has_states;
 	struct slice_states states;
+	uint64_t wait_ns; /* its longest wait; 0: none, or not recorded */
+	char wait[4 * WAIT_TEXT];
 	unsigned n_counters; /* EVENT_NO_VALUE: not known */
 	const struct name *counters[EVENT_MAX_COUNTERS];
 	uint64_t deltas[EVENT_MAX_COUNTERS], selves[EVENT_MAX_COUNTERS];
@@ -147,7 +150,8 @@ enum slow_part {
 	SLOW_THREAD,
 	SLOW_STEP,
 	SLOW_DURATION,
-	SLOW_STATE,
+	SLOW_STATE, /* `which`: running, runnable, blocked, unknown, then the reasons of waits */
+	SLOW_WAIT,
 	SLOW_SELF,
 	SLOW_CHILD,
 	SLOW_CHILD_SELF, /* of a slice that has children */
@@ -158,6 +162,8 @@ enum slow_part {
 	SLOW_LOST,
 	SLOW_HEADING, /* of the rows of part `which` */
 };
+
+#define SLOW_REASONS 4 /* `which` of the first reason */
 
 struct slow_row {
 	enum slow_part part;

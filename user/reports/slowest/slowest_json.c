@@ -47,6 +47,23 @@ static void json_put_arg(FILE *out, const struct arg *arg)
 	}
 }
 
+static void json_put_reasons(const struct slow_instance *in, FILE *out)
+{
+	unsigned i, n = 0;
+
+	fputs(", \"blocked_in\": {", out);
+	for (i = 0; i < WAIT_REASONS; i++) {
+		if (in->states.blocked_in[i])
+			fprintf(out, "%s\"%s_ns\": %" PRIu64, n++ ? ", " : "", wait_reason_text(i),
+				in->states.blocked_in[i]);
+	}
+	fputc('}', out);
+	if (!in->wait_ns)
+		return;
+	put_json_u64(out, "longest_wait_ns", in->wait_ns);
+	put_json_string(out, ", \"longest_wait\": ", in->wait);
+}
+
 static void json_put_states(const struct slow_instance *in, FILE *out)
 {
 	if (!in->has_states)
@@ -55,6 +72,8 @@ static void json_put_states(const struct slow_instance *in, FILE *out)
 	put_json_u64(out, "runnable_ns", in->states.runnable);
 	put_json_u64(out, "blocked_ns", in->states.blocked);
 	put_json_u64(out, "unknown_ns", in->states.unknown);
+	if (in->states.has_reasons)
+		json_put_reasons(in, out);
 }
 
 static void json_put_slice_counters(const struct slow_instance *in, FILE *out)

@@ -59,7 +59,13 @@ static void format_slowest_label(const struct slow_comparison *c, const struct s
 		format_indented(0, headings[row->which], cell);
 		break;
 	case SLOW_STATE:
-		format_indented(1, states[row->which], cell);
+		if (row->which >= SLOW_REASONS)
+			format_indented(2, wait_reason_text(row->which - SLOW_REASONS), cell);
+		else
+			format_indented(1, states[row->which], cell);
+		break;
+	case SLOW_WAIT:
+		format_indented(2, "longest", cell);
 		break;
 	case SLOW_SELF:
 	case SLOW_CHILD_SELF:

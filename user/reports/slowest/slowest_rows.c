@@ -158,7 +158,8 @@ static bool any_slice_has(const struct slow_comparison *c, enum slow_part part)
 		     in->identity.category != s->instances[0].identity.category))
 			return true;
 		if ((part == SLOW_STEP && in->stepped) || (part == SLOW_STATE && in->has_states) ||
-		    (part == SLOW_LOST && in->marks_lost) || (part == SLOW_SELF && in->tree.n > 1))
+		    (part == SLOW_WAIT && in->wait_ns) || (part == SLOW_LOST && in->marks_lost) ||
+		    (part == SLOW_SELF && in->tree.n > 1))
 			return true;
 	}
 	return false;
@@ -175,6 +176,23 @@ static bool add_heading_row(struct slow_comparison *c, enum slow_part part, bool
 	return !wanted || add_slow_row(c, (struct slow_row){ .part = SLOW_HEADING, .which = part });
 }
 
+/* The reasons for which one of the slices at least was blocked. */
+static bool add_reason_rows(struct slow_comparison *c)
+{
+	const struct slowest *s = c->slowest;
+	unsigned i, reason;
+	bool ok = true;
+
+	for (reason = 0; reason < WAIT_REASONS && ok; reason++) {
+		for (i = 0; i < s->n_instances && !s->instances[i].states.blocked_in[reason]; i++)
+			;
+		if (i < s->n_instances)
+			ok = add_slow_row(c, (struct slow_row){ .part = SLOW_STATE,
+								.which = SLOW_REASONS + reason });
+	}
+	return ok && add_row_if(c, SLOW_WAIT, any_slice_has(c, SLOW_WAIT));
+}
+
 static bool add_state_rows(struct slow_comparison *c)
 {
 	const struct slowest *s = c->slowest;
@@ -186,8 +204,11 @@ static bool add_state_rows(struct slow_comparison *c)
 		return true;
 	for (i = 0; i < s->n_instances; i++)
 		unknown += s->instances[i].states.unknown;
-	for (i = 0; i < 3 + (unknown > 0) && ok; i++)
+	for (i = 0; i < 3 + (unknown > 0) && ok; i++) {
 		ok = add_slow_row(c, (struct slow_row){ .part = SLOW_STATE, .which = i });
+		if (i == 2)
+			ok = ok && add_reason_rows(c);
+	}
 	return ok;
 }
 
@@ -418,6 +439,10 @@ static struct slow_value slow_state_value(const struct slow_instance *in, unsign
 	const uint64_t states[] = { in->states.running, in->states.runnable, in->states.blocked,
 				    in->states.unknown };
 
+	if (which >= SLOW_REASONS)
+		return in->states.has_reasons || (in->has_states && !in->states.blocked)
+			       ? slow_time_value(in->states.blocked_in[which - SLOW_REASONS])
+			       : (struct slow_value){ 0 };
 	return in->has_states ? slow_time_value(states[which]) : (struct slow_value){ 0 };
 }
 
@@ -446,6 +471,8 @@ static struct slow_value slow_plain_value(struct slow_comparison *c, const struc
 		return slow_time_value(in->identity.duration_ns);
 	case SLOW_STATE:
 		return slow_state_value(in, row->which);
+	case SLOW_WAIT:
+		return in->wait_ns ? slow_text_value(in->wait) : (struct slow_value){ 0 };
 	case SLOW_SELF:
 		return slow_time_value(in->self_ns);
 	case SLOW_CHILD:

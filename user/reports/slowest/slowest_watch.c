@@ -7,6 +7,7 @@
 #include "base/array.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,7 +115,8 @@ static bool is_timeline_arg(const struct slow_instance *in, const struct arg *ar
 	}
 	return in->has_states &&
 	       (arg_has_key(arg, "running_ns") || arg_has_key(arg, "runnable_ns") ||
-		arg_has_key(arg, "blocked_ns") || arg_has_key(arg, "unknown_ns"));
+		arg_has_key(arg, "blocked_ns") || arg_has_key(arg, "unknown_ns") ||
+		!strncmp(arg->key->text, "blocked_in.", 11));
 }
 
 static void copy_slice_args(struct slow_instance *in, const struct fact *fact)
@@ -259,6 +261,20 @@ static bool is_begin_of(const struct slow_instance *in, const struct fact *fact)
 	       fact->name == in->identity.name && fact->category == in->identity.category;
 }
 
+static void slice_waited(struct slow_instance *in, const struct fact *fact)
+{
+	uint64_t ns = fact->ts_ns - fact->begin_ns;
+	struct wait_about about;
+
+	if (ns <= in->wait_ns)
+		return;
+	in->wait_ns = ns;
+	wait_describe(fact, &about);
+	snprintf(in->wait, sizeof(in->wait), "%s%s%s%s%s%s%s", wait_reason_text(fact->wait_reason),
+		 about.on[0] ? " " : "", about.on, about.by[0] ? ", woken by " : "", about.by,
+		 about.by_slice[0] ? " in " : "", about.by_slice);
+}
+
 static void watch_fact(struct slowest *s, struct slow_instance *in, const struct fact *fact)
 {
 	switch (fact->kind) {
@@ -281,6 +297,10 @@ static void watch_fact(struct slowest *s, struct slow_instance *in, const struct
 	case FACT_LOST:
 		if (in->state == SLOW_OPEN)
 			in->marks_lost += fact->count;
+		break;
+	case FACT_WAIT:
+		if (in->state == SLOW_OPEN)
+			slice_waited(in, fact);
 		break;
 	case FACT_SAMPLE:
 		/*

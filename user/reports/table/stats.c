@@ -115,6 +115,16 @@ static __attribute__((noinline)) void add_counted(struct stats *stats, struct st
 	}
 }
 
+static void add_reasons(struct stats *stats, struct stats_row *row,
+			const uint64_t blocked_in[WAIT_REASONS])
+{
+	unsigned i;
+
+	stats->has_reasons = true;
+	for (i = 0; i < WAIT_REASONS; i++)
+		row->blocked_in[i] = add_saturated(row->blocked_in[i], blocked_in[i]);
+}
+
 static void add_thread_states(struct stats *stats, struct stats_row *row,
 			      const struct slice_states *states, uint64_t duration)
 {
@@ -123,6 +133,8 @@ static void add_thread_states(struct stats *stats, struct stats_row *row,
 	row->running_ns = add_saturated(row->running_ns, states->running);
 	row->runnable_ns = add_saturated(row->runnable_ns, states->runnable);
 	row->blocked_ns = add_saturated(row->blocked_ns, states->blocked);
+	if (states->has_reasons)
+		add_reasons(stats, row, states->blocked_in);
 }
 
 static inline void add_slice_duration(struct stats *stats, struct stats_row *row,
@@ -276,6 +288,9 @@ KIND apply_stats_notice(struct stats *stats, const struct fact *fact)
 	case FACT_LEAK:
 		stats_memory_left(stats, fact);
 		break;
+	case FACT_WAIT:
+		stats_wait(stats, fact);
+		break;
 	case FACT_LOST:
 		stats->marks_lost = add_saturated(stats->marks_lost, fact->count);
 		break;
@@ -349,6 +364,8 @@ static void merge_pools(struct stats_row *to, const struct stats_row *from)
 
 void stats_row_merge(struct stats_row *to, const struct stats_row *from)
 {
+	unsigned i;
+
 	if (!to->count || (from->count && from->min_ns < to->min_ns))
 		to->min_ns = from->min_ns;
 	if (from->max_ns > to->max_ns)
@@ -360,6 +377,8 @@ void stats_row_merge(struct stats_row *to, const struct stats_row *from)
 	to->running_ns = add_saturated(to->running_ns, from->running_ns);
 	to->runnable_ns = add_saturated(to->runnable_ns, from->runnable_ns);
 	to->blocked_ns = add_saturated(to->blocked_ns, from->blocked_ns);
+	for (i = 0; i < WAIT_REASONS; i++)
+		to->blocked_in[i] = add_saturated(to->blocked_in[i], from->blocked_in[i]);
 	histogram_merge(&to->histogram, &from->histogram);
 	merge_counted(to, from);
 	stats_samples_merge(to, from);
@@ -438,10 +457,12 @@ void stats_clear(struct consumer *consumer)
 		stats->other[part] = (struct stats_row){ .other = true };
 	}
 	memset(stats->recent, 0, sizeof(stats->recent));
+	stats_waits_clear(stats);
 	stats->n_leaks = 0;
 	stats->events = stats->unfinished = stats->ends_lost = stats->marks_lost = 0;
 	stats->first_ns = stats->last_ns = stats->wall_ns = 0;
 	stats->known_ns = stats->unknown_ns = 0;
+	stats->has_reasons = false;
 }
 
 static void stats_free(struct consumer *consumer)

@@ -171,6 +171,19 @@ static bool find_counter_column(const struct stats *stats, const char *name,
 	return false;
 }
 
+static bool find_reason_column(const struct stats *stats, const char *name,
+			       struct stats_column *column)
+{
+	enum wait_reason reason;
+
+	if (!stats->has_reasons || strncmp(name, "blocked_in.", 11) ||
+	    !wait_reason_parse(name + 11, &reason))
+		return false;
+	column->what = STATS_BLOCKED_IN;
+	column->counter = reason;
+	return true;
+}
+
 static void set_column_name(const struct stats *stats, struct stats_column *column)
 {
 	const char *base = "ipc", *suffix = column->what == STATS_IPC_SELF ? ":self" : "";
@@ -185,6 +198,11 @@ static void set_column_name(const struct stats *stats, struct stats_column *colu
 	for (i = 0; i < N_KNOWN; i++) {
 		if (known[i].what == column->what)
 			base = known[i].name;
+	}
+	if (column->what == STATS_BLOCKED_IN) {
+		snprintf(column->name, sizeof(column->name), "blocked_in.%s",
+			 wait_reason_text(column->counter));
+		return;
 	}
 	snprintf(column->name, sizeof(column->name), "%.*s%s",
 		 (int)sizeof(column->name) - 1 - (int)strlen(suffix), base, suffix);
@@ -206,7 +224,8 @@ static bool find_column(const struct stats *stats, const char *name, struct stat
 	}
 	if (stats_has_ipc(stats) && (!strcmp(name, "ipc") || !strcmp(name, "ipc:self")))
 		column->what = name[3] ? STATS_IPC_SELF : STATS_IPC;
-	else if (!find_counter_column(stats, name, column))
+	else if (!find_reason_column(stats, name, column) &&
+		 !find_counter_column(stats, name, column))
 		return false;
 	set_column_name(stats, column);
 	return true;
@@ -227,8 +246,9 @@ static int refuse_column(const struct stats *stats, const char *name, struct fai
 	}
 	failure_hint(
 		f,
-		"the columns are count, total, self, min, max, avg, p50, p95, p99, share%s%s%s%s",
+		"the columns are count, total, self, min, max, avg, p50, p95, p99, share%s%s%s%s%s",
 		stats_has(stats, STATS_RUNNING) ? ", on-cpu, runnable, blocked, unknown" : "",
+		stats->has_reasons ? ", blocked_in.REASON" : "",
 		stats_has_ipc(stats) ? ", ipc" : "", counters,
 		stats->n_counters
 			? "; for each counter also COUNTER:self, COUNTER/call and COUNTER/s"
@@ -509,6 +529,8 @@ struct stats_value stats_value(const struct stats_view *view, const struct stats
 	default:
 		break;
 	}
+	if (column->what == STATS_BLOCKED_IN)
+		return integer_value(STATS_VALUE_TIME, row->blocked_in[column->counter]);
 	if (view->part == STATS_COUNTERS)
 		return sampled_value(row, column->what);
 	if (view->part == STATS_POOLS)

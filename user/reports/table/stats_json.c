@@ -133,6 +133,19 @@ static void json_put_counters(const struct stats_view *view, const struct stats_
 	json_put_value(out, "ipc", &value);
 }
 
+static void json_put_reasons(const struct stats_row *row, FILE *out)
+{
+	unsigned i, n = 0;
+
+	fputs(", \"blocked_in\": {", out);
+	for (i = 0; i < WAIT_REASONS; i++) {
+		if (row->blocked_in[i])
+			fprintf(out, "%s\"%s_ns\": %" PRIu64, n++ ? ", " : "", wait_reason_text(i),
+				row->blocked_in[i]);
+	}
+	fputc('}', out);
+}
+
 static void json_put_row(const struct stats_view *view, const struct stats_row *row, FILE *out)
 {
 	char buffer[STATS_DISPLAY_NAME];
@@ -154,6 +167,8 @@ static void json_put_row(const struct stats_view *view, const struct stats_row *
 						      : stats_has(view->stats, numbers[i].what)))
 			json_put_value(out, stats_json_key(view->part, i), &value);
 	}
+	if (view->part == STATS_SLICES && view->stats->has_reasons)
+		json_put_reasons(row, out);
 	if (view->part == STATS_SLICES)
 		json_put_counters(view, row, out);
 	fputc('}', out);
@@ -258,6 +273,8 @@ static int json_put_report(struct stats_view *view, const struct account *accoun
 	fputs("]", out);
 	for (part = 0; part < STATS_PARTS && !error; part++)
 		error = json_put_part(view, (enum stats_part)part, keys[part], out);
+	if (view->stats->has_reasons)
+		error = error ?: stats_print_json_waits(view, out);
 	json_put_leaks(view, out);
 	if (account)
 		stats_print_json_diagnostics(account, out);

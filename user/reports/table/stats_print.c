@@ -179,7 +179,8 @@ static bool is_time_column(const struct stats_view *view, const struct stats_col
 	if (column->what == STATS_COUNTED_TOTAL || column->what == STATS_COUNTED_SELF ||
 	    column->what == STATS_COUNTED_CALL)
 		return stats_is_time(view->stats->counters[column->counter]);
-	return column->what >= STATS_TOTAL && column->what <= STATS_P99;
+	return (column->what >= STATS_TOTAL && column->what <= STATS_P99) ||
+	       column->what == STATS_BLOCKED_IN;
 }
 
 static const char *column_title(const struct stats_view *view, const struct stats_column *column,

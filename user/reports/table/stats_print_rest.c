@@ -112,6 +112,7 @@ void stats_print_diagnostics(const struct stats_options *options, const struct a
 int stats_print_rest(const struct stats_view *view, const struct account *account, FILE *out,
 		     bool first)
 {
+	first = stats_print_waits(view, out, first);
 	first = print_leaks(view, out, first);
 	if (account)
 		stats_print_diagnostics(view->options, account, out, first);

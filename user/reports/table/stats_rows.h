@@ -8,6 +8,7 @@
 
 #include "reports/table/stats.h"
 #include "base/hash.h"
+#include "reports/waits.h"
 
 /* Rows of each part of the table; all further names share one row (other). */
 #define STATS_LIMIT_ROWS 65536
@@ -16,6 +17,7 @@ enum {
 	STATS_COUNTED = 16,  /* counters of threads, in all traces together */
 	STATS_RECENT = 1024, /* a power of two */
 	STATS_LEAKS_KEPT = 64,
+	STATS_LIMIT_WAITS = 4096, /* different ones; all others are counted together */
 };
 
 struct stats_key {
@@ -48,6 +50,8 @@ struct stats_row {
 	struct histogram histogram; /* of durations */
 	/* The parts of total_ns in which the thread's state is known. */
 	uint64_t running_ns, runnable_ns, blocked_ns;
+	uint64_t blocked_in
+		[WAIT_REASONS];	       /* they add up to the blocked_ns of slices that have them */
 	struct stats_counted *counted; /* STATS_COUNTED of them; NULL: nothing was counted */
 	/* Counters */
 	const struct name *unit;
@@ -78,6 +82,18 @@ struct stats_leak {
 	uint32_t tid; /* 0: not known */
 };
 
+/* All waits in slices of one name that have the same reason, object and waker. */
+struct stats_wait {
+	struct stats_wait_key {
+		const struct name *slice; /* the innermost one */
+		const struct name *category;
+		unsigned reason;
+		char on[WAIT_TEXT], by[WAIT_TEXT], by_slice[WAIT_TEXT];
+	} key;
+	uint64_t count, total_ns, max_ns;
+	UT_hash_handle hh;
+};
+
 /* A thread or process that has rows of its own. */
 struct stats_owner {
 	uint64_t uuid;
@@ -105,6 +121,8 @@ struct stats {
 	uint64_t unknown_ns;
 	unsigned n_counters; /* of threads */
 	const struct name *counters[STATS_COUNTED];
+	bool has_reasons; /* why threads were blocked, in one trace at least */
+	struct stats_wait *waits, other_waits;
 	unsigned n_leaks;
 	struct stats_leak leaks[STATS_LEAKS_KEPT]; /* the largest */
 	uint64_t events;
@@ -166,6 +184,18 @@ long double stats_number(const struct arg *value);
 void stats_sample(struct stats *stats, const struct fact *fact, unsigned i);
 long double stats_sum(const struct stats_row *row);
 void stats_samples_merge(struct stats_row *to, const struct stats_row *from);
+
+/* stats_waits.c */
+void stats_wait(struct stats *stats, const struct fact *fact);
+void stats_waits_clear(struct stats *stats);
+/*
+ * Those that are wanted, the longest total first, and at the end all that are beyond the limit as one
+ * without a slice. Freed by the caller. NULL: out of memory.
+ */
+const struct stats_wait **stats_waits_sorted(const struct stats *stats,
+					     bool (*wanted)(const void *context,
+							    const struct stats_wait_key *key),
+					     const void *context, size_t *ret_n);
 
 /* stats_pools.c */
 void stats_memory(struct stats *stats, const struct fact *fact);

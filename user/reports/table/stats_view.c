@@ -58,6 +58,15 @@ bool stats_leak_wanted(const struct stats_view *view, const struct stats_leak *l
 	       globs_select(o->names, o->n_names, name_or_empty(leak->pool), false);
 }
 
+bool stats_wait_wanted(const void *context, const struct stats_wait_key *key)
+{
+	const struct stats_view *view = context;
+	const struct stats_options *o = view->options;
+
+	return globs_select(o->domains, o->n_domains, name_or_empty(key->category), true) &&
+	       globs_select(o->names, o->n_names, name_or_empty(key->slice), false);
+}
+
 /* --- in which order ---------------------------------------------------------------------------- */
 
 static int compare_names(const struct stats_row *a, const struct stats_row *b)

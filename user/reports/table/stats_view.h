@@ -36,6 +36,7 @@ enum stats_what {
 	STATS_PEAK,
 	STATS_LEAKED,
 	STATS_LEAKS,
+	STATS_BLOCKED_IN, /* `counter` is the reason */
 	STATS_COUNTED_TOTAL,
 	STATS_COUNTED_SELF,
 	STATS_COUNTED_CALL,
@@ -47,7 +48,7 @@ enum stats_what {
 
 struct stats_column {
 	enum stats_what what;
-	unsigned counter; /* STATS_COUNTED_*: of stats->counters */
+	unsigned counter; /* STATS_COUNTED_*: of stats->counters; BLOCKED_IN: enum wait_reason */
 	char name[STATS_COLUMN_NAME];
 };
 
@@ -106,6 +107,10 @@ bool stats_has_ipc(const struct stats *stats);
 int stats_print_rest(const struct stats_view *view, const struct account *account, FILE *out,
 		     bool first);
 
+/* stats_print_waits.c: what slices waited for; the same as JSON. */
+bool stats_print_waits(const struct stats_view *view, FILE *out, bool first);
+int stats_print_json_waits(const struct stats_view *view, FILE *out);
+
 /* Prints the numbers of the account that are a reason for concern. */
 void stats_print_diagnostics(const struct stats_options *options, const struct account *account,
 			     FILE *out, bool first);
@@ -128,6 +133,7 @@ void stats_view_free(struct stats_view *view);
  * The name of a row: "NAME", "NAME SERIES", "(other)". Returns `buffer`, or a text that lives as
  * long as the names.
  */
+bool stats_wait_wanted(const void *view, const struct stats_wait_key *key);
 bool stats_leak_wanted(const struct stats_view *view, const struct stats_leak *leak);
 const char *stats_row_name(const struct stats_row *row, char buffer[STATS_DISPLAY_NAME]);
 /* NULL: the row has no owner. */

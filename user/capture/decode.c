@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* Held threads are served after this many records, since they wait for the recorder. */
-#define LOOK_AT_HOLDS 256
+#define CHECK_HOLDS 256
 
 static const uint8_t kinds[] = {
 	[RECORD_BEGIN] = EVENT_BEGIN,
@@ -536,7 +536,7 @@ int decode_record(void *context, void *data, size_t size)
 {
 	struct capture *c = context;
 
-	if (c->holds && ++c->since_holds >= LOOK_AT_HOLDS) {
+	if (c->holds && ++c->since_holds >= CHECK_HOLDS) {
 		c->since_holds = 0;
 		holds_serve_if_due(c);
 	}

@@ -12,7 +12,7 @@ enum exit_status {
 };
 
 int cmd_record(int argc, char **argv);
-/* Refuses a limit on open files that no recording could do with. */
+/* Rejects a limit on open files with which no recording is possible. */
 struct failure;
 int check_descriptors(struct failure *f);
 int cmd_report(int argc, char **argv);
@@ -31,7 +31,12 @@ struct usage;
 extern const struct usage usage_record, usage_report, usage_list, usage_open, usage_top,
 	usage_convert, usage_merge, usage_check, usage_ctl, usage_diff, usage_bench;
 
-/* End the program if the verb would refuse its arguments. They open nothing. */
+/* record_rules.c: ends the program if options are missing that others need, or cannot be combined. */
+struct argp_state;
+struct record_options;
+void record_rules_check(struct argp_state *state, const struct record_options *options);
+
+/* End the program if the verb would reject its arguments. They open nothing. */
 void report_check_arguments(int argc, char **argv);
 void diff_check_arguments(int argc, char **argv);
 

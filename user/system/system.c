@@ -15,7 +15,7 @@
 static const struct {
 	const char *name;
 	const char *path;
-	void (*take)(struct system_counters *system, char *text, double seconds);
+	void (*parse)(struct system_counters *system, char *text, double seconds);
 } sources[SYSTEM_SOURCES] = {
 	[SYSTEM_CPU] = { "cpu", "/proc/stat", system_cpu },
 	[SYSTEM_MEMORY] = { "memory", "/proc/meminfo", system_memory },
@@ -124,7 +124,7 @@ unsigned system_read(struct system_counters *s,
 		}
 		s->now_ns = clock_ns(CLOCK_MONOTONIC);
 		s->last_ns[i] = s->now_ns;
-		sources[i].take(s, s->text, last ? (s->now_ns - last) / 1e9 : 0);
+		sources[i].parse(s, s->text, last ? (s->now_ns - last) / 1e9 : 0);
 	}
 	return failed;
 }

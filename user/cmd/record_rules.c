@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which options of `record` need another one, and which cannot be combined. */
+#include "cmd/cmd.h"
+
+#include <string.h>
+
+#include "cmd/usage.h"
+#include "record/record.h"
+
+/* Two outputs in one file could not be read. */
+static void check_summary(struct argp_state *state, const struct record_options *o)
+{
+	unsigned i;
+
+	for (i = 0; o->summary_json && i < o->n_outputs; i++) {
+		if (!strcmp(o->summary_json, "-") && !strcmp(o->outputs[i], "-"))
+			usage_error(state, "-o and --summary-json both write to standard output");
+		if (!strcmp(o->summary_json, o->outputs[i]))
+			usage_error(state, "-o and --summary-json both write to '%s'",
+				    o->summary_json);
+	}
+}
+
+/* The first rule that is broken is reported. */
+struct option_rule {
+	bool broken;
+	const char *message;
+};
+
+static void check_rules(struct argp_state *state, const struct option_rule *rules, unsigned n)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		if (rules[i].broken)
+			usage_error(state, "%s", rules[i].message);
+	}
+}
+
+static void check_flight_recorder(struct argp_state *state, const struct record_options *o)
+{
+	const bool flight = o->flight_ns != 0;
+	const struct option_rule rules[] = {
+		{ !flight && (o->n_triggers || o->flight_bytes),
+		  "--trigger and --flight-memory need --flight-recorder TIME" },
+		{ flight && o->schedule.active,
+		  "--flight-recorder cannot be combined with --schedule" },
+		{ flight && o->max_size,
+		  "--flight-recorder cannot be combined with --max-size: --flight-memory bounds "
+		  "what it writes" },
+		{ flight && o->n_includes,
+		  "--flight-recorder cannot be combined with --include-json: its files are "
+		  "finished before traces are included" },
+		{ o->keep && !o->max_size && !flight && !o->schedule.active,
+		  "--keep is for recordings with many files: add --max-size, --schedule or "
+		  "--flight-recorder" },
+	};
+
+	check_rules(state, rules, sizeof(rules) / sizeof(rules[0]));
+}
+
+static void check_stats_only(struct argp_state *state, const struct record_options *o)
+{
+	const bool stats = o->stats_only;
+	const struct option_rule rules[] = {
+		{ stats && (o->sample_hz || o->n_stacks || o->offcpu_ns),
+		  "--stats-only writes no trace, so it cannot be combined with --sample, --stack "
+		  "or --offcpu" },
+		{ stats && o->sched,
+		  "--stats-only cannot be combined with --sched: thread states of slices are "
+		  "computed from events, and there are none" },
+		{ stats && (o->n_outputs || o->counters || o->system || o->flight_ns ||
+			    o->schedule.active || o->max_size || o->n_plugins || o->n_includes),
+		  "--stats-only writes no trace, so it cannot be combined with -o, -e, --system, "
+		  "--schedule, --flight-recorder, --max-size, --handler or --include-json" },
+		{ stats && (o->n_usdt || o->n_functions),
+		  "--stats-only aggregates markers only, so it cannot be combined with -u or -f" },
+		{ stats && o->buffers,
+		  "--stats-only cannot be combined with --buffers: no event leaves the kernel" },
+		{ o->per_thread && !stats, "--per-thread needs --stats-only" },
+		{ o->max_overhead > 0 && (stats || o->schedule.active),
+		  "--max-overhead cannot be combined with --stats-only or --schedule: it measures "
+		  "recorded marks one by one" },
+	};
+
+	check_rules(state, rules, sizeof(rules) / sizeof(rules[0]));
+}
+
+static void check_buffered_mode(struct argp_state *state, const struct record_options *o)
+{
+	const struct option_rule rules[] = {
+		{ o->batching && o->n_stacks,
+		  "--mode batch cannot be combined with --stack: marks do not enter the kernel" },
+		{ o->batching && (o->stats_only || o->schedule.active || o->max_overhead > 0 ||
+				  o->n_usdt || o->n_functions),
+		  "--mode batch cannot be combined with --stats-only, --schedule, --max-overhead, "
+		  "-u or -f, which work in the kernel at each mark" },
+		{ o->batching &&
+			  ((o->counters && strcmp(o->counters, "none")) || o->counter_interval_ns),
+		  "--mode batch cannot be combined with -e or --counter-interval: counters are "
+		  "read in the kernel at each mark" },
+	};
+
+	check_rules(state, rules, sizeof(rules) / sizeof(rules[0]));
+}
+
+void record_rules_check(struct argp_state *state, const struct record_options *o)
+{
+	const struct option_rule rules[] = {
+		{ o->system_interval_ns && !o->system, "--system-interval needs --system" },
+		{ o->counter_interval_ns && o->counters && !strcmp(o->counters, "none"),
+		  "--counter-interval cannot be combined with -e none" },
+		{ !o->n_pids && !o->command, "nothing to record: give -p PID or -- COMMAND" },
+		{ o->n_pids && o->command, "give either -p PID or -- COMMAND, not both" },
+	};
+
+	check_flight_recorder(state, o);
+	check_rules(state, rules, sizeof(rules) / sizeof(rules[0]));
+	check_stats_only(state, o);
+	check_buffered_mode(state, o);
+	check_summary(state, o);
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `proftrace bench [--against COMMAND] -- COMMAND`: records runs of one or two commands in turn, and
+ * `proftrace bench [--against COMMAND] -- COMMAND`: records runs of one command, or of two alternately, and
  * reports or compares them. The options of `record` and `diff` that it has are passed on, and checked by
  * these verbs before the first run.
  */
@@ -42,7 +42,7 @@ enum {
 };
 
 static const char doc[] =
-	"Record runs of a command, and of another one in turn with it, and tell what differs.\v"
+	"Record runs of a command, alternating with another one, and show what differs.\v"
 	"Each run is recorded with `proftrace record`; the traces are compared with `proftrace "
 	"diff`, where "
 	"A is --against and B the command. A single command gets the table of all its runs.\n\n"
@@ -57,21 +57,20 @@ static const struct argp_option options[] = {
 	  "The command to compare with, as a line for the shell", 0 },
 	{ "output", 'o', "DIR", 0, "Keep the traces in this directory, which is new or empty", 0 },
 	{ "warmup", KEY_WARMUPS, "N", 0, "Runs of each command before those that count (1)", 0 },
-	{ "ignore-failure", KEY_IGNORE_FAILURE, NULL, 0,
-	  "Go on after a command that ends with another status than 0", 0 },
+	{ "ignore-failure", KEY_IGNORE_FAILURE, NULL, 0, "Continue if a command fails", 0 },
 	{ "show-output", KEY_SHOW_OUTPUT, NULL, 0,
 	  "Show what the commands print on standard output", 0 },
-	{ NULL, 0, NULL, 0, "Of `proftrace record`:", 1 },
+	{ NULL, 0, NULL, 0, "Options of `proftrace record`:", 1 },
 	{ "domain", 'D', "GLOB", 0, "Record only these domains (repeatable)", 0 },
 	{ "usdt", 'u', "SPEC", 0, "Also record existing USDT probes (repeatable)", 0 },
 	{ "func", 'f', "SPEC", 0, "Also record functions (repeatable)", 0 },
 	{ "counters", 'e', "LIST", 0, "Count these events in each slice", 0 },
 	{ "mode", KEY_MODE, "MODE", 0, "exact, batch or batch-now", 0 },
-	{ "sched", KEY_SCHED, NULL, 0, "Also record thread states, which tell waiting from work",
-	  0 },
+	{ "sched", KEY_SCHED, NULL, 0,
+	  "Also record thread states, which distinguish waiting from work", 0 },
 	{ "sample", KEY_SAMPLE, "HZ", 0, "Also sample call stacks", 0 },
 	{ "buffer", KEY_BUFFER, "SIZE", 0, "Size of the kernel ring buffers", 0 },
-	{ NULL, 0, NULL, 0, "Of `proftrace diff`:", 2 },
+	{ NULL, 0, NULL, 0, "Options of `proftrace diff`:", 2 },
 	{ "per", KEY_PER, "NAME", 0, "Divide counts and totals by the number of slices NAME", 0 },
 	{ "fail-over", KEY_FAIL_OVER, "PERCENT", 0,
 	  "Exit with 4 if a time has certainly grown, by PERCENT or more", 0 },

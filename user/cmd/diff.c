@@ -34,8 +34,8 @@ static const char doc[] =
 
 static const struct argp_option options[] = {
 	{ "per", KEY_PER, "NAME", 0,
-	  "Divide counts and totals by the number of slices NAME (by runs; by seconds with one "
-	  "trace on each side)",
+	  "Divide counts and totals by the number of slices NAME (default: of runs; with "
+	  "one trace on each side, of seconds)",
 	  0 },
 	{ "fail-over", KEY_FAIL_OVER, "PERCENT", 0,
 	  "Exit with 4 if a time has certainly grown, by PERCENT or more", 0 },

@@ -41,9 +41,9 @@ static const char doc[] =
 	"viewer's page. On a desktop, a browser is opened; otherwise open the printed address.\n\n"
 	"From another machine, forward the port: ssh -L 9001:127.0.0.1:9001 host proftrace open "
 	"TRACE\n\n"
-	"Where no network is, --ui serves a copy of the viewer (`man proftrace-open` says how to "
+	"Without network, --ui serves a copy of the viewer (`man proftrace-open` says how to "
 	"get one), and "
-	"`proftrace report --html` makes a page that needs neither.\n";
+	"`proftrace report --html` makes a page that needs neither network nor viewer.\n";
 
 static const struct argp_option options[] = {
 	{ "no-browser", KEY_NO_BROWSER, NULL, 0, "Only print the address", 0 },

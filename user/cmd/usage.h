@@ -36,23 +36,24 @@ enum usage_select_key {
 };
 
 /* Entries of the options of a verb. */
-#define SELECT_CUT_OPTIONS                                                                     \
-	{ "where",                                                                             \
-	  USAGE_WHERE,                                                                         \
-	  "EXPR",                                                                              \
-	  0,                                                                                   \
-	  "Only slices, instants and counter values for which EXPR is true, as in 'name == "   \
-	  "\"query\" && dur > 5ms'",                                                           \
-	  0 },                                                                                 \
-		{ "from",                                                                      \
-		  USAGE_FROM,                                                                  \
-		  "TIME",                                                                      \
-		  0,                                                                           \
-		  "Only what ends at TIME or later: 1.5s after the first mark, or @NS of the " \
-		  "trace's clock",                                                             \
-		  0 },                                                                         \
-	{                                                                                      \
-		"to", USAGE_TO, "TIME", 0, "Only what begins before TIME", 0                   \
+#define SELECT_CUT_OPTIONS                                                                       \
+	{ "where",                                                                               \
+	  USAGE_WHERE,                                                                           \
+	  "EXPR",                                                                                \
+	  0,                                                                                     \
+	  "Only slices, instants and counter values for which EXPR is true, as in 'name == "     \
+	  "\"query\" && dur > 5ms'",                                                             \
+	  0 },                                                                                   \
+		{ "from",                                                                        \
+		  USAGE_FROM,                                                                    \
+		  "TIME",                                                                        \
+		  0,                                                                             \
+		  "Only events that end at TIME or later: 1.5s after the first mark, or @NS of " \
+		  "the "                                                                         \
+		  "trace's clock",                                                               \
+		  0 },                                                                           \
+	{                                                                                        \
+		"to", USAGE_TO, "TIME", 0, "Only events that begin before TIME", 0               \
 	}
 
 /*

@@ -13,7 +13,7 @@
 ## make bench           measure the costs: tables, build/bench/results.json, build/bench/chart.svg
 ## make samples         build the programs with markers in tools/samples
 ## make man             build the manual pages in build/man
-## make lib             build/lib/libproftrace.so, for other languages
+## make lib             build/lib: libproftrace.so for other languages, libproftrace-annotations.so for NVTX and ITT
 ## make python          build/python, the Python package. Or: pip install ./bindings/python
 ## make install         program, headers, library, manual pages, completion; DESTDIR, PREFIX, LIBDIR. make uninstall
 ## make format          clang-format everything. make check-format only checks
@@ -177,8 +177,10 @@ $B/proftrace: $B/obj/user/main.o $B/libproftrace.a
 
 # The first number changes when the interface does, which it does not: lib/libproftrace.map.
 SONAME := libproftrace.so.1
+# The other one is loaded by its path, so that it needs no version.
+ANNOTATIONS := libproftrace-annotations.so
 
-lib: $B/lib/libproftrace.so
+lib: $B/lib/libproftrace.so $B/lib/$(ANNOTATIONS)
 
 $B/lib/$(SONAME): lib/runtime.c lib/libproftrace.map include/proftrace.h include/proftrace/runtime.h
 	@mkdir -p $(@D)
@@ -188,6 +190,21 @@ $B/lib/$(SONAME): lib/runtime.c lib/libproftrace.map include/proftrace.h include
 
 $B/lib/libproftrace.so: $B/lib/$(SONAME)
 	$(Q)ln -sf $(SONAME) $@
+
+# --- the tool of NVTX and ITT ----------------------------------------------------------------------
+
+ANNOTATIONS_SOURCES := $(wildcard lib/annotations/*.c)
+
+$B/annotations/%.o: lib/annotations/%.c $(wildcard lib/annotations/*.h) include/proftrace.h
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CC) -D_GNU_SOURCE $(CSTD) $(CFLAGS) $(WARN) -fPIC -fvisibility=hidden -Iinclude -c $< -o $@
+
+$B/lib/$(ANNOTATIONS): $(ANNOTATIONS_SOURCES:lib/annotations/%.c=$B/annotations/%.o) lib/annotations/libproftrace-annotations.map
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(ANNOTATIONS) -Wl,-z,defs \
+		-Wl,--version-script=$(filter %.map,$^) $(filter %.o,$^) -o $@ -ldl
 
 # --- the Python package ----------------------------------------------------------------------------
 
@@ -265,6 +282,7 @@ install: all man
 	done
 	install -D -m 755 $B/lib/$(SONAME) $(DESTDIR)$(LIBDIR)/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libproftrace.so
+	install -D -m 755 $B/lib/$(ANNOTATIONS) $(DESTDIR)$(LIBDIR)/$(ANNOTATIONS)
 	install -d $(DESTDIR)$(LIBDIR)/pkgconfig
 	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' tools/libproftrace.pc.in \
 		> $(DESTDIR)$(LIBDIR)/pkgconfig/libproftrace.pc
@@ -279,7 +297,7 @@ install: all man
 
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,$(INSTALLED)) \
-		$(addprefix $(DESTDIR)$(LIBDIR)/,$(SONAME) libproftrace.so pkgconfig/libproftrace.pc)
+		$(addprefix $(DESTDIR)$(LIBDIR)/,$(SONAME) libproftrace.so $(ANNOTATIONS) pkgconfig/libproftrace.pc)
 
 # --- tests -------------------------------------------------------------------------------------
 
@@ -291,9 +309,9 @@ ATTACK_PROGRAMS := $(patsubst tests/attacks/programs/%.c,$B/tests/attacks/%,$(wi
 
 # Programs with markers that the integration tests record.
 TEST_PROGRAMS := $(patsubst tests/integration/programs/%.c,$B/tests/programs/%,\
-	$(filter-out %/plugin.c %/leaf.c %/handler.c %/backwards.c %/opened.c %/part.c %/library.c %/unwound.c,$(wildcard tests/integration/programs/*.c))) \
+	$(filter-out %/plugin.c %/leaf.c %/handler.c %/backwards.c %/opened.c %/part.c %/library.c %/collector.c %/unwound.c,$(wildcard tests/integration/programs/*.c))) \
 	$(patsubst tests/integration/programs/%.cpp,$B/tests/programs/%,$(wildcard tests/integration/programs/*.cpp)) \
-	$B/tests/programs/plugin.so $B/tests/programs/handler.so $B/tests/programs/backwards.so $B/tests/programs/opened.so $B/tests/programs/part.so $B/tests/programs/library.so $B/tests/programs/executes-static $B/tests/programs/waits-static \
+	$B/tests/programs/plugin.so $B/tests/programs/handler.so $B/tests/programs/backwards.so $B/tests/programs/opened.so $B/tests/programs/part.so $B/tests/programs/library.so $B/tests/programs/collector.so $B/tests/programs/executes-static $B/tests/programs/waits-static \
 	$B/tests/programs/sampled-static $B/tests/programs/flames-static $B/tests/tools/stacks $B/tests/tools/filters $B/tests/tools/foreign $B/tests/tools/let_go $B/tests/tools/every_byte $B/tests/tools/flood_broker $B/gen/bpf_names \
 	$(foreach c,gcc clang,$(foreach o,O2 O3,$B/tests/programs/leaf-$c-$o)) \
 	$(foreach c,gcc clang,$(foreach o,O0 O2 O3,$B/tests/programs/unwound-$c-$o $B/tests/programs/unwound-$c-$o-fp))

@@ -2572,13 +2572,18 @@ PROF_IMPL_INLINE void prof_impl_set_kernel_name(const char *name)
 	__asm__ volatile("svc 0" : "+r"(option) : "r"(to), "r"(call) : "memory");
 #endif
 }
-PROF_IMPL_INLINE void prof_impl_thread_name(const char *name)
+/* The mark alone. */
+PROF_IMPL_INLINE void prof_impl_mark_thread_name(const char *name)
 {
-	prof_impl_set_kernel_name(name);
 	if (PROF_IMPL_ON(prof_domain_in_prof_control)) {
 		PROF_IMPL_NEED;
 		prof_thread_name_in_prof_control(name, PROF_META_NAME_DYNAMIC, 0, 0, PROF_IMPL_NULL, 0);
 	}
+}
+PROF_IMPL_INLINE void prof_impl_thread_name(const char *name)
+{
+	prof_impl_set_kernel_name(name);
+	prof_impl_mark_thread_name(name);
 }
 
 /*

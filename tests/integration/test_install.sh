@@ -8,7 +8,8 @@ check "install" make -s -C "$root" install DESTDIR="$dest" PREFIX=/usr
 for file in bin/proftrace include/proftrace.h include/proftrace/handler.h include/proftrace/mutex.h \
 	include/proftrace/runtime.h lib/libproftrace.so lib/pkgconfig/libproftrace.pc share/pkgconfig/proftrace.pc \
 	share/bash-completion/completions/proftrace share/man/man1/proftrace.1 share/man/man3/proftrace.3 share/man/man3/proftrace-mutex.3 \
-	share/man/man3/libproftrace.3 share/doc/proftrace/bench-workflow.yml; do
+	share/man/man3/libproftrace.3 share/doc/proftrace/bench-workflow.yml share/man/man7/proftrace-annotations.7 \
+	lib/libproftrace-annotations.so; do
 	check "installed: $file" test -s "$dest/usr/$file"
 done
 version=$("$dest/usr/bin/proftrace" --version)
@@ -28,6 +29,10 @@ nm -D --defined-only "$dest/usr/lib/libproftrace.so" | sed -n 's/.* T \(.*\)@@PR
 check "the library: its functions are those of the header" diff "$tmp/declared" "$tmp/exported"
 equal "the library: needs libc alone" "$(readelf -d "$dest/usr/lib/libproftrace.so" | grep -c 'NEEDED.*libc\.so')/$(readelf -d "$dest/usr/lib/libproftrace.so" | grep -c NEEDED)" 1/1
 export PKG_CONFIG_PATH=$dest/usr/share/pkgconfig
+annotations=$dest/usr/lib/libproftrace-annotations.so
+equal "annotations: needs libc alone" "$(readelf -d "$annotations" | grep NEEDED | grep -vc 'libc\.so\|ld-linux')" 0
+equal "annotations: has the functions that NVTX and ITT look for" "$(nm -D --defined-only "$annotations" | sed 's/.* //' | sort | xargs)" \
+	"InitializeInjectionNvtx2 __itt_api_fini __itt_api_init proftrace_annotations"
 
 # Each long option of a verb's --help is in its manual page and in the completion, and no others are.
 in_help() {

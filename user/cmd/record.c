@@ -284,10 +284,12 @@ static void record_open_control(struct recording *r)
  */
 static int record_start(struct recording *r, struct failure *f)
 {
-	int error = 0;
+	struct annotations annotations = { .itt = r->options->itt, .nvtx = r->options->nvtx };
+	int error = annotations_find(&annotations, f);
 
-	if (r->options->command)
-		error = command_fork(r->options->command, r->nice, r->nofile, &r->command, f);
+	if (!error && r->options->command)
+		error = command_fork(r->options->command, r->nice, r->nofile, &annotations,
+				     &r->command, f);
 	if (error)
 		return error;
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);

@@ -46,6 +46,8 @@ enum {
 	KEY_STACK,
 	KEY_OFFCPU,
 	KEY_MAX_OVERHEAD,
+	KEY_ITT,
+	KEY_NVTX,
 };
 
 static const char doc[] =
@@ -129,6 +131,10 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "handler", KEY_HANDLER, "LIB[=ARG]", 0,
 	  "Also pass everything to your own trace handler, a shared object (repeatable)", 0 },
+	{ "itt", KEY_ITT, NULL, 0,
+	  "Also record what COMMAND and its libraries annotate for ITT (TBB, oneDNN, OpenMP)", 0 },
+	{ "nvtx", KEY_NVTX, NULL, 0, "Also record what COMMAND and its libraries annotate for NVTX",
+	  0 },
 	{ "sched", KEY_SCHED, NULL, 0,
 	  "Also record context switches and wakeups: the viewer shows thread states, and each "
 	  "slice says how long its "
@@ -213,6 +219,8 @@ static const struct option_value option_values[] = {
 	  "a time of 10ms or more" },
 	{ KEY_SCHED, VALUE_FLAG, FIELD(sched), 0, 0, 0, NULL },
 	{ KEY_WAIT_REASONS, VALUE_FLAG, FIELD(wait_reasons), 0, 0, 0, NULL },
+	{ KEY_ITT, VALUE_FLAG, FIELD(itt), 0, 0, 0, NULL },
+	{ KEY_NVTX, VALUE_FLAG, FIELD(nvtx), 0, 0, 0, NULL },
 	{ KEY_STACK, VALUE_LIST, FIELD(stacks), FIELD(n_stacks), 0, MAX_STACKS, "--stack options" },
 	{ KEY_OFFCPU, VALUE_TIME, FIELD(offcpu_ns), 0, 0, UINT64_MAX,
 	  "a time such as 500us, 10ms or 1s" },

@@ -112,6 +112,9 @@ void record_rules_check(struct argp_state *state, const struct record_options *o
 		  "--counter-interval cannot be combined with -e none" },
 		{ !o->n_pids && !o->command, "nothing to record: give -p PID or -- COMMAND" },
 		{ o->n_pids && o->command, "give either -p PID or -- COMMAND, not both" },
+		{ o->n_pids && (o->itt || o->nvtx),
+		  "--itt and --nvtx need -- COMMAND: a program that runs has read its environment; "
+		  "proftrace-annotations(7) says how to set it for a service" },
 	};
 
 	check_flight_recorder(state, o);

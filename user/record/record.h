@@ -61,6 +61,7 @@ struct record_options {
 	pid_t pids[MAX_PIDS];
 	unsigned n_pids;
 	char **command; /* NULL: none */
+	bool itt, nvtx; /* its annotations become marks */
 	const char *outputs[MAX_OUTPUTS];
 	unsigned n_outputs;
 	const char *domains[MAX_DOMAINS];

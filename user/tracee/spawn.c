@@ -25,8 +25,8 @@
 #include "privilege/invoker.h"
 #include "tracee/elf_file.h"
 
-static _Noreturn void command_child(char *const argv[], int nice, uint64_t nofile, int go,
-				    int failed)
+static _Noreturn void command_child(char *const argv[], int nice, uint64_t nofile,
+				    const struct annotations *annotations, int go, int failed)
 {
 	struct failure f = { 0 };
 	struct rlimit files;
@@ -48,6 +48,7 @@ static _Noreturn void command_child(char *const argv[], int nice, uint64_t nofil
 	/* A process of a file with capabilities is not dumpable, and the broker would refuse to trace it. */
 	if (getauxval(AT_SECURE))
 		prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+	annotations_set_environment(annotations);
 	if (write(failed, "r", 1) != 1)
 		_exit(127);
 	/* End of file: the recorder died before it was ready. */
@@ -60,7 +61,8 @@ static _Noreturn void command_child(char *const argv[], int nice, uint64_t nofil
 	_exit(127);
 }
 
-int command_fork(char *const argv[], int nice, uint64_t nofile, struct command *ret_command,
+int command_fork(char *const argv[], int nice, uint64_t nofile,
+		 const struct annotations *annotations, struct command *ret_command,
 		 struct failure *f)
 {
 	int go[2], failed[2];
@@ -79,7 +81,7 @@ int command_fork(char *const argv[], int nice, uint64_t nofile, struct command *
 	if (pid == 0) {
 		close(go[1]);
 		close(failed[0]);
-		command_child(argv, nice, nofile, go[0], failed[1]);
+		command_child(argv, nice, nofile, annotations, go[0], failed[1]);
 	}
 	close(go[0]);
 	close(failed[1]);

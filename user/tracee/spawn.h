@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "base/failure.h"
+#include "tracee/annotations.h"
 
 struct command {
 	pid_t pid;
@@ -15,10 +16,11 @@ struct command {
 };
 
 /*
- * Forks a child that becomes the invoking user, with that nice value and soft limit on descriptors, and waits. Call it
- * before the recorder holds any descriptor of the broker or of BPF: the user may take whatever the child holds.
+ * Forks a child that becomes the invoking user, with that nice value and soft limit on descriptors and the environment
+ * of these annotations, and waits. Call it before the recorder holds any descriptor of the broker or of BPF: the user may take whatever the child holds.
  */
-int command_fork(char *const argv[], int nice, uint64_t nofile, struct command *ret_command,
+int command_fork(char *const argv[], int nice, uint64_t nofile,
+		 const struct annotations *annotations, struct command *ret_command,
 		 struct failure *f);
 
 /* Lets it execute its program. Returns 0 once it has, or negative errno if it could not. */

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * ITT as a tool sees it. A library that is annotated has a list of its functions by name, each with a pointer that a
+ * tool may fill in. It calls __itt_api_init() with that list at the first annotation. Domains and strings are structures
+ * that both sides know: those made before stand in the library's own lists, and their names are read from themselves.
+ */
+#ifndef PROFTRACE_ANNOTATIONS_ITT_H
+#define PROFTRACE_ANNOTATIONS_ITT_H
+
+#include <pthread.h>
+
+#include "annotations.h"
+
+struct itt_function {
+	const char *name;
+	void **place;
+	void *initial, *none;
+	int group;
+};
+
+struct itt_domain {
+	volatile int enabled;
+	const char *name;
+	void *wide_name;
+	int extra1;
+	void *extra2;
+	struct itt_domain *next;
+};
+
+struct itt_string {
+	const char *text;
+	void *wide_text;
+	int extra1;
+	void *extra2;
+	struct itt_string *next;
+};
+
+struct itt_id {
+	unsigned long long d1, d2, d3;
+};
+
+/* The beginning of a counter that the library made before. */
+struct itt_early_counter {
+	const char *name;
+	void *wide_name;
+	const char *domain;
+	void *wide_domain;
+	int type;
+	long index;
+	int extra1;
+	void *extra2;
+	struct itt_early_counter *next;
+};
+
+struct itt_global {
+	unsigned char magic[8];
+	unsigned long major, minor, build;
+	volatile long initialized, mutex_initialized, atomic_counter;
+	pthread_mutex_t mutex;
+	void *library, *error_handler;
+	const char **path;
+	struct itt_function *functions;
+	struct itt_global *next;
+	void *threads;
+	struct itt_domain *domains;
+	struct itt_string *strings;
+	int state; /* from version 3.18 on, as what follows */
+	struct itt_early_counter *counters;
+};
+
+enum itt_type {
+	ITT_U64 = 1,
+	ITT_S64,
+	ITT_U32,
+	ITT_S32,
+	ITT_U16,
+	ITT_S16,
+	ITT_FLOAT,
+	ITT_DOUBLE,
+};
+
+/* itt_names.c. NULL, and what has no name, is the domain "itt". */
+const prof_runtime_domain_t *itt_domain_find(const struct itt_domain *domain);
+const char *itt_text(const struct itt_string *string);
+
+/* itt_values.c. Returns whether the type is known. */
+bool itt_value_read(enum itt_type type, const void *at, const char *key, prof_arg_t *ret_arg);
+void itt_counter_register(const struct itt_early_counter *early);
+uint64_t itt_type_size(enum itt_type type);
+
+/*
+ * The functions: result, name, parameters. Each is defined as itt_NAME, and where there is another tool, its own is in
+ * itt_chained.
+ */
+typedef const struct itt_domain *itt_domain_t;
+typedef const struct itt_string *itt_string_t;
+#define ITT_FUNCTIONS(X)                                                                          \
+	X(struct itt_domain *, domain_create, (const char *name))                                 \
+	X(struct itt_string *, string_handle_create, (const char *text))                          \
+	X(void, thread_set_name, (const char *name))                                              \
+	X(void, pause, (void))                                                                    \
+	X(void, resume, (void))                                                                   \
+	X(void, id_create, (itt_domain_t domain, struct itt_id id))                               \
+	X(void, id_destroy, (itt_domain_t domain, struct itt_id id))                              \
+	X(unsigned long long, get_timestamp, (void))                                              \
+	X(void, task_begin,                                                                       \
+	  (itt_domain_t domain, struct itt_id id, struct itt_id parent, itt_string_t name))       \
+	X(void, task_begin_fn,                                                                    \
+	  (itt_domain_t domain, struct itt_id id, struct itt_id parent, void *function))          \
+	X(void, task_end, (itt_domain_t domain))                                                  \
+	X(void, task_begin_overlapped,                                                            \
+	  (itt_domain_t domain, struct itt_id id, struct itt_id parent, itt_string_t name))       \
+	X(void, task_end_overlapped, (itt_domain_t domain, struct itt_id id))                     \
+	X(void, region_begin,                                                                     \
+	  (itt_domain_t domain, struct itt_id id, struct itt_id parent, itt_string_t name))       \
+	X(void, region_end, (itt_domain_t domain, struct itt_id id))                              \
+	X(void, frame_begin_v3, (itt_domain_t domain, struct itt_id * id))                        \
+	X(void, frame_end_v3, (itt_domain_t domain, struct itt_id * id))                          \
+	X(void, frame_submit_v3,                                                                  \
+	  (itt_domain_t domain, struct itt_id * id, unsigned long long begin,                     \
+	   unsigned long long end))                                                               \
+	X(void *, frame_create, (const char *domain))                                             \
+	X(void, frame_begin, (void *frame))                                                       \
+	X(void, frame_end, (void *frame))                                                         \
+	X(void, marker, (itt_domain_t domain, struct itt_id id, itt_string_t name, int scope))    \
+	X(void, metadata_add,                                                                     \
+	  (itt_domain_t domain, struct itt_id id, itt_string_t key, int type, size_t count,       \
+	   void *data))                                                                           \
+	X(void, metadata_str_add,                                                                 \
+	  (itt_domain_t domain, struct itt_id id, itt_string_t key, const char *data,             \
+	   size_t length))                                                                        \
+	X(void, metadata_add_with_scope,                                                          \
+	  (itt_domain_t domain, int scope, itt_string_t key, int type, size_t count, void *data)) \
+	X(void, metadata_str_add_with_scope,                                                      \
+	  (itt_domain_t domain, int scope, itt_string_t key, const char *data, size_t length))    \
+	X(void *, counter_create, (const char *name, const char *domain))                         \
+	X(void *, counter_create_typed, (const char *name, const char *domain, int type))         \
+	X(void *, counter_create_v3, (itt_domain_t domain, const char *name, int type))           \
+	X(void, counter_destroy, (void *counter))                                                 \
+	X(void, counter_inc, (void *counter))                                                     \
+	X(void, counter_inc_delta, (void *counter, unsigned long long by))                        \
+	X(void, counter_dec, (void *counter))                                                     \
+	X(void, counter_dec_delta, (void *counter, unsigned long long by))                        \
+	X(void, counter_set_value, (void *counter, void *value))                                  \
+	X(void, counter_set_value_v3, (void *counter, void *value))                               \
+	X(void, counter_inc_v3, (itt_domain_t domain, itt_string_t name))                         \
+	X(void, counter_inc_delta_v3,                                                             \
+	  (itt_domain_t domain, itt_string_t name, unsigned long long by))                        \
+	X(void, counter_dec_v3, (itt_domain_t domain, itt_string_t name))                         \
+	X(void, counter_dec_delta_v3,                                                             \
+	  (itt_domain_t domain, itt_string_t name, unsigned long long by))                        \
+	X(int, event_create, (const char *name, int length))                                      \
+	X(int, event_start, (int event))                                                          \
+	X(int, event_end, (int event))                                                            \
+	X(int, mark_create, (const char *name))                                                   \
+	X(int, mark, (int mark, const char *parameter))
+
+#define ITT_DECLARE(result, name, parameters) result itt_##name parameters;
+ITT_FUNCTIONS(ITT_DECLARE)
+#undef ITT_DECLARE
+
+#define ITT_MEMBER(result, name, parameters) result(*name) parameters;
+struct itt_functions {
+	ITT_FUNCTIONS(ITT_MEMBER)
+};
+#undef ITT_MEMBER
+extern struct itt_functions itt_chained HIDDEN;
+
+/* Calls the other tool, if there is one with that function. */
+#define ITT_CHAIN(name, ...)                           \
+	do {                                           \
+		if (UNLIKELY(itt_chained.name))        \
+			itt_chained.name(__VA_ARGS__); \
+	} while (0)
+
+#endif

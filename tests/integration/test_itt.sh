@@ -1,0 +1,104 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# ITT: a program that is annotated for it, and knows nothing of proftrace, counts its own calls. Both traces hold exactly
+# those, late or from the first instruction, and beside another tool, which counts the same.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/annotations.sh"
+
+# Nobody records.
+printf 'begin\nwork\ncount\nend\nbad\nopen\nfini\n' | INTEL_LIBITTNOTIFY64=$annotations "$programs/itt" 4 10 >"$tmp/out" 2>&1
+equal "nobody records: exit status" "$? $(tail -1 "$tmp/out")" "0 done"
+check_chains INTEL_LIBITTNOTIFY64 PROFTRACE_ITT_CHAIN "$programs/itt" 1 1
+need_tracing
+
+series() { # FILE COUNTER: its values, in order, without quotes
+	"$canon" "$1" | sed -n "s/.* COUNTER [0-9]* $2 //p" | xargs
+}
+
+export INTEL_LIBITTNOTIFY64=$annotations
+for mode in $(batch_modes); do
+	start_service "$programs/itt" 4 25
+	tell count
+	attach --mode $mode
+	tell work
+	tell work
+	end_service "$mode"
+	check_account "$mode" "$tmp/s"
+	equal "$mode: marks" "$(field "$tmp/s" marked)" $(($(said "$tmp/out" calls) + $(said "$tmp/out" names)))
+	check_said "$mode"
+	for kind in json pftrace; do
+		"$canon" "$tmp/t.$kind" >"$tmp/canon"
+		equal "$mode, $kind: ids are arguments" \
+			"$(grep -c ' BEGIN [0-9]* early_string early.domain id=n:[0-9]* parent=n:77$' "$tmp/canon")" 200
+		equal "$mode, $kind: metadata" "$(grep -c ' INSTANT [0-9]* key itt.domain value=n:-1 1=n:[0-9]* 2=n:1073741824$' "$tmp/canon") $(
+			grep -c ' INSTANT [0-9]* key itt.domain value=d:[0-9]*\.5$' "$tmp/canon") $(
+			grep -c ' INSTANT [0-9]* texts itt.domain value=s:"not all"$' "$tmp/canon")" "200 200 200"
+		equal "$mode, $kind: counters" "$(grep -c ' COUNTER [0-9]* whole n:[0-9]*$' "$tmp/canon") $(
+			grep -c ' COUNTER [0-9]* part d:[0-9]*\.5$' "$tmp/canon")" "$(said "$tmp/out" 'counts whole') $(said "$tmp/out" 'counts part')"
+		equal "$mode, $kind: markers of the process" "$(awk '$3 == "INSTANT" && $5 == "moment" && $2 == 0' "$tmp/canon" | wc -l)" 200
+	done
+	equal "$mode: threads have their names" "$(grep -o '"name":"worker [0-3]"' "$tmp/t.json" | sort -u | wc -l)" 4
+
+	# What began before, what never ends; counters go on from what was added while nobody recorded.
+	start_service "$programs/itt" 1 1
+	tell begin
+	tell count
+	attach --mode $mode
+	tell end
+	tell open
+	tell count
+	tell sync
+	tell sync
+	tell fini
+	end_service "$mode: cut"
+	equal "$mode: cut: the account adds up" "$(field "$tmp/s" adds_up)" true
+	equal "$mode: cut: overlapped tasks that began before" "$(field "$tmp/s" async_unmatched)" 16
+	equal "$mode: cut: a task that began before" "$(field "$tmp/s" lost_total)" 1
+	equal "$mode: cut: what never ended" "$(($(field "$tmp/s" open_at_end) + $(field "$tmp/s" unfinished)))" 2
+	for kind in json pftrace; do
+		equal "$mode: cut, $kind: counters go on" "$(series "$tmp/t.$kind" added) $(series "$tmp/t.$kind" early_counter) $(
+			series "$tmp/t.$kind" whole)" 'n:2000 n:2 s:18446744073709551613 s:18446744073709551608'
+		equal "$mode: cut, $kind: locks are counted" "$(counted "$tmp/t.$kind" 'ITT sync_acquired')" 2
+	done
+
+	# What no program should do is counted.
+	start_service "$programs/itt" 1 1
+	attach --mode $mode
+	tell bad
+	end_service "$mode: bad calls"
+	for kind in json pftrace; do
+		equal "$mode: bad calls, $kind: each is counted" "$(for what in 'ITT counters that were not created' \
+			'ITT events that were not created' 'ITT functions of an unknown name' 'ITT objects of an unsupported kind' \
+			'ITT values of an unknown type'; do
+			counted "$tmp/t.$kind" "$what"; done | xargs)" "3 3 3 6 6"
+	done
+done
+
+# The program pauses its recording.
+start_service "$programs/itt" 1 10
+attach --mode exact
+tell pause
+tell work
+tell resume
+tell work
+end_service "paused"
+equal "paused: half of it is there" "$(events "$tmp/t.pftrace" | sed -n 's/^BEGIN outer itt.domain //p')" 10
+
+# Another tool is called as well, and counts the same.
+export COLLECTOR_OUT=$tmp/called
+for mode in $(batch_modes); do
+	INTEL_LIBITTNOTIFY64=$programs/collector.so record_command --mode $mode --itt -- "$programs/itt" 4 25
+	tell work
+	end_command "$mode: another tool"
+	check_account "$mode: another tool" "$tmp/s"
+	check_said "$mode: another tool"
+	equal "$mode: another tool: it was called for each" \
+		"$(called itt_task_begin itt_task_begin_fn itt_event_start) $(called itt_task_end itt_event_end) $(
+		called itt_task_begin_overlapped itt_region_begin itt_frame_begin_v3) $(
+		called itt_task_end_overlapped itt_region_end itt_frame_end_v3) $(
+		called itt_marker itt_metadata_add itt_metadata_str_add)" \
+		"$(number_of "$tmp/t.pftrace" BEGIN) $(number_of "$tmp/t.pftrace" END) $(number_of "$tmp/t.pftrace" ASYNC_BEGIN) $(
+		number_of "$tmp/t.pftrace" ASYNC_END) $(number_of "$tmp/t.pftrace" INSTANT)"
+	rm -f "$tmp/called"
+done
+finish

@@ -385,7 +385,7 @@ $B/tests/tools/%: tests/tools/%.c $B/libproftrace.a
 	$(Q)$(CC) $(CPPFLAGS) $(CSTD) $(CFLAGS) $(WARN) $(LDFLAGS) $< $B/libproftrace.a -o $@ $(TOOL_LIBS) $(LIBS)
 
 # Something else happens in the middle of what the broker does.
-$B/tests/tools/let_go: TOOL_LIBS := -Wl,--wrap=process_directory,--wrap=process_untraceable,--wrap=process_open
+$B/tests/tools/let_go: TOOL_LIBS := -Wl,--wrap=process_directory,--wrap=process_untraceable,--wrap=process_open,--wrap=sites_attach
 
 $B/tests/unit/%: $B/asan/tests/unit/%.o $B/asan/libproftrace.a
 	@mkdir -p $(@D)

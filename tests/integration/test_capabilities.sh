@@ -180,23 +180,33 @@ for program in opens set-gid-opens secret-opens; do
 	check "$program: calls recorded: $calls of $wanted, followed late: $late" test $((calls + late)) -ge $wanted
 done
 
-# Nor is it recorded for a moment when it executes one while the broker is asked to trace it: one error is
-# that of who may not (EPERM), the other that of a process that is not traced (ESRCH).
+# Nor is it recorded for a moment, or has a breakpoint that stays, when it executes one while the broker is asked to trace
+# it, or to attach to it: one error is that of who may not (EPERM), the other that of a process that is not traced (ESRCH).
 cp "$programs/alternates" "$root/build/tests/tools/let_go" "$bin"
 cp "$bin/alternates" "$bin/set-uid-alternates" && chmod 4755 "$bin/set-uid-alternates"
-as $capabilities "$bin/let_go" "$bin/alternates" "$bin/set-uid-alternates" >"$tmp/said"
-equal "executing while it is asked for: exit status" $? 0
-while read -r order error is_traced; do
-	never_else "executing while it is asked for: $order" \
-		"$(said "$tmp/said" $order) $(said "$tmp/said" ${order}_traced)" "$error $is_traced"
-done <<-END
-	ordinary 0 1
-	looked 1 0
-	put 1 0
-	put_and_back 1 0
-	opened 3 0
-	opened_and_back 3 0
-END
+cp "$bin/alternates" "$bin/set-gid-alternates" && chmod 2755 "$bin/set-gid-alternates"
+for rights in set-uid set-gid; do
+	as $capabilities "$bin/let_go" "$bin/alternates" "$bin/$rights-alternates" "$bin/plugin.so" >"$tmp/said"
+	equal "$rights, executing while it is asked for: exit status" $? 0
+	while read -r order error is_traced; do
+		never_else "$rights, executing while it is asked for: $order" \
+			"$(said "$tmp/said" $order) $(said "$tmp/said" ${order}_traced)" "$error $is_traced"
+	done <<-END
+		ordinary 0 1
+		looked 1 0
+		put 1 0
+		put_and_back 1 0
+		opened 3 0
+		opened_and_back 3 0
+		attach 0 1
+		attach_looked 1 0
+		attach_put 3 0
+		attaching 3 0
+		attaching_and_back 3 0
+		attached 3 0
+		attached_and_back 3 0
+	END
+done
 
 # What has no name any more can be opened with one capability more; the program itself without.
 cp "$bin/storm" "$bin/gone"

@@ -49,6 +49,9 @@ attack="the same file"
 begin FILE 0
 record
 equal "$attack: recorded" "$?$(grep -c 'other bytes' "$tmp/err")" 00
+# But no functions: a prover reads all their code, of which nobody can compare each byte with those that run.
+record -f main
+never_else "$attack: functions are refused, and it is said why" "$(grep -c 'main.*could show other code' "$tmp/err")" 1
 end
 for kind in FILE TURNS; do
 	# Of these, 3, 5, 6 and 7 are places that the kernel takes for instructions.

@@ -110,18 +110,6 @@ void members_close(struct closers *closers, struct member *list)
 	}
 }
 
-void closing_begin(struct closers *closers, struct member **list, struct closing *ret)
-{
-	members_close(closers, *list);
-	*list = NULL;
-	ret->n = 0;
-}
-
-void closing_wait(struct closing *closing)
-{
-	(void)closing;
-}
-
 /* The broker keeps the file of some links open. */
 static int keep_open(int fd, int how, int least)
 {

@@ -3,7 +3,7 @@
  * Whether a process runs the bytes that were read of a file.
  *
  * A breakpoint is put into memory, at a place where the file has a probe site. Both come from the page cache, and are
- * the same. But the server of a file system in user space (FUSE) chooses for each open whether reads go past the page
+ * the same. But the server of a file system in user space (FUSE, and 9p likewise) chooses for each open whether reads go past the page
  * cache (FOPEN_DIRECT_IO), and may show whoever looks at the file another one than the process runs: then the
  * breakpoint is in the middle of an instruction. So for such files memory must have a marker's instructions at each
  * site of a marker, and at other sites what the file has now. Other file systems have one content for all.
@@ -11,14 +11,10 @@
 #include "capture/internal.h"
 
 #include <string.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/marker_note.h"
 
-#ifndef FUSE_SUPER_MAGIC
-#define FUSE_SUPER_MAGIC 0x65735546
-#endif
 #define SITE_BYTES 16 /* no instruction is longer */
 
 #ifdef __x86_64__
@@ -104,14 +100,14 @@ const char *file_differs_from_running(const struct capture *c, const struct file
 {
 	const struct broker_target target = { pid, 0 };
 	struct running_bytes r = { .mapping = m, .file = file->fd };
-	struct statfs fs;
 	bool same;
 
-	if (fstatfs(file->fd, &fs) || fs.f_type != FUSE_SUPER_MAGIC)
+	if (!file_is_served(file->fd))
 		return NULL;
 	r.memory = broker_open(c->broker, BROKER_MEMORY, &target, 0, 0, NULL);
 	if (r.memory < 0)
-		return "it is on FUSE, and the memory of the process cannot be read to compare";
+		return "it is on FUSE or 9p, and the memory of the process cannot be read to "
+		       "compare";
 	same = markers_run(c, file, &r) && other_sites_run(c, file, &r);
 	close(r.memory);
 	return same ? NULL : "its file system shows other bytes than those that run";

@@ -207,6 +207,12 @@ uint64_t broker_attach_ns(const struct broker *broker);
 int broker_detach(struct broker *broker, const unsigned *links, unsigned n);
 
 /*
+ * Whether a process serves the file's file system (FUSE, 9p). It can show each reader other bytes, and those that run
+ * are others again.
+ */
+bool file_is_served(int fd);
+
+/*
  * Requests the exits of the functions at `n` addresses of an ELF file. Read the reply with
  * proved_next(); it has the functions in their order, as many as fitted and were analysed in time.
  * BROKER_FUNCTIONS can only be attached to sites of replies and to the return instructions of

@@ -2,8 +2,7 @@
 /*
  * The thread that closes links of processes which have ended, and cleans what inherited breakpoints.
  *
- * Both wait for grace periods of RCU (closing.c), in which nobody else shall have to wait. Only the links of a process
- * that shall have no breakpoints any more are closed by whoever asks, which this thread may be too busy to do soon.
+ * Both wait for grace periods of RCU (closing.c), in which nobody else shall have to wait.
  *
  * To clean: when a consumer of a uprobe goes, the kernel walks all mappings of the file and removes the breakpoint
  * wherever no other consumer wants it. A link for a process without an address space (a zombie) wants it nowhere, so
@@ -27,12 +26,6 @@
 
 #define RETRY_MS 20
 
-/* What has been closed already, and is to be waited for before memory is cleaned. */
-struct begun {
-	struct begun *next;
-	struct closing closing;
-};
-
 struct cleaner {
 	struct links *links;
 	const struct loaded_programs *programs;
@@ -43,7 +36,6 @@ struct cleaner {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct member *closing;
-	struct begun *begun;
 	bool dirty, ends;
 };
 
@@ -132,7 +124,7 @@ static bool clean_all(struct cleaner *c)
 
 /* Waits for something to do, or for a while. Returns false when it is to end, and nothing is left. */
 static bool cleaner_wait(struct cleaner *c, bool again, struct member **ret_closing,
-			 struct begun **ret_begun, bool *ret_dirty)
+			 bool *ret_dirty)
 {
 	struct timespec until;
 	bool more;
@@ -142,48 +134,33 @@ static bool cleaner_wait(struct cleaner *c, bool again, struct member **ret_clos
 	until.tv_sec += until.tv_nsec / 1000000000;
 	until.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&c->lock);
-	while (!c->closing && !c->begun && !c->dirty && !c->ends) {
+	while (!c->closing && !c->dirty && !c->ends) {
 		if (!again)
 			pthread_cond_wait(&c->changed, &c->lock);
 		else if (pthread_cond_timedwait(&c->changed, &c->lock, &until))
 			break;
 	}
 	*ret_closing = c->closing;
-	*ret_begun = c->begun;
 	*ret_dirty = c->dirty || (again && !c->ends);
-	more = !c->ends || c->closing || c->begun;
+	more = !c->ends || c->closing;
 	c->closing = NULL;
-	c->begun = NULL;
 	c->dirty = false;
 	pthread_mutex_unlock(&c->lock);
 	return more;
-}
-
-static void begun_wait(struct begun *begun)
-{
-	while (begun) {
-		struct begun *next = begun->next;
-
-		closing_wait(&begun->closing);
-		free(begun);
-		begun = next;
-	}
 }
 
 static void *cleaner_run(void *context)
 {
 	struct cleaner *c = context;
 	struct member *closing;
-	struct begun *begun;
 	bool dirty, again = false;
 
-	while (cleaner_wait(c, again, &closing, &begun, &dirty)) {
+	while (cleaner_wait(c, again, &closing, &dirty)) {
 		/*
 		 * In this order: a link that is closed while its process maps files leaves a semaphore counted up now
 		 * and then (2 of 100 times on 6.18), which the kernel finds when it cleans.
 		 */
 		members_close(c->links->closers, closing);
-		begun_wait(begun);
 		again = dirty && c->programs->uprobe_multi && !clean_all(c);
 	}
 	return NULL;
@@ -199,20 +176,13 @@ int cleaner_start(struct cleaner *c)
 
 void cleaner_close(struct cleaner *c, struct member *list, bool clean)
 {
-	struct begun *begun = clean && list ? malloc(sizeof(*begun)) : NULL;
 	struct member **end = &list;
 
-	if (begun)
-		closing_begin(c->links->closers, &list, &begun->closing);
 	while (*end)
 		end = &(*end)->next;
 	pthread_mutex_lock(&c->lock);
 	*end = c->closing;
 	c->closing = list;
-	if (begun) {
-		begun->next = c->begun;
-		c->begun = begun;
-	}
 	c->dirty |= clean;
 	pthread_cond_signal(&c->changed);
 	pthread_mutex_unlock(&c->lock);

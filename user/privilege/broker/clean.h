@@ -11,10 +11,7 @@ struct cleaner;
 struct cleaner *cleaner_new(struct links *links, const struct loaded_programs *programs);
 /* After that. Returns 0 or negative errno. */
 int cleaner_start(struct cleaner *cleaner);
-/*
- * Closes these soon. With `clean`, closes them at once, for a process that still runs; then cleans the memory of all
- * that have breakpoints and no links.
- */
+/* Closes these soon; then cleans, if wanted, the memory of all that have breakpoints and no links. */
 void cleaner_close(struct cleaner *cleaner, struct member *list, bool clean);
 /* Waits until all is closed: a process that ends while it closes a link leaves the probe for good. */
 void cleaner_stop(struct cleaner *cleaner);

@@ -33,6 +33,8 @@
 #include "privilege/broker/protocol.h"
 #include "privilege/privileges.h"
 
+#define CLOSING_PROCESSES 128
+
 enum {
 	KEEPER_SOCKET = 3,
 	KEEPER_CLOSE = 'c', /* has the descriptors; the reply comes after KEEPER_GO */
@@ -216,7 +218,14 @@ static unsigned members_count(const struct member *list)
 	return n;
 }
 
-void closing_begin(struct closers *c, struct member **list, struct closing *ret)
+/* What was begun: pidfds of the processes that detach. */
+struct closing {
+	unsigned n;
+	int processes[CLOSING_PROCESSES];
+};
+
+/* Begins to close as many as fit, which are taken from the list. */
+static void closing_begin(struct closers *c, struct member **list, struct closing *ret)
 {
 	unsigned each = members_count(*list) / CLOSING_PROCESSES + 1, n;
 	int fds[MESSAGE_MAX_FDS];
@@ -232,7 +241,7 @@ void closing_begin(struct closers *c, struct member **list, struct closing *ret)
 	}
 }
 
-void closing_wait(struct closing *closing)
+static void closing_wait(struct closing *closing)
 {
 	while (closing->n) {
 		struct pollfd p = { closing->processes[--closing->n], POLLIN, 0 };

@@ -5,22 +5,14 @@
 
 #include "privilege/broker/links.h"
 
-#define CLOSING_PROCESSES 128
-
-/* What was begun: pidfds of the processes that detach. */
-struct closing {
-	unsigned n;
-	int processes[CLOSING_PROCESSES];
-};
-
 /* Before there are links, threads and a filter of system calls. Returns NULL on failure. */
 struct closers *closers_new(void);
 /* When nothing is left to be closed. Returns when the keeper has ended. */
 void closers_end(struct closers *closers);
 
-/* Begins to close as many as fit, which are taken from the list. */
-void closing_begin(struct closers *closers, struct member **list, struct closing *ret);
-/* Waits until all that was begun is detached, and none of the programs runs any more. */
-void closing_wait(struct closing *closing);
+/* Closes all, at the same time, and frees them. When it returns, none of their programs runs any more. */
+void members_close(struct closers *closers, struct member *list);
+/* Closes descriptors that are in no list yet. */
+void links_drop(struct closers *closers, const int *fds, unsigned n);
 
 #endif

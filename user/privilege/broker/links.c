@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "privilege/broker/closing.h"
 #include "privilege/broker/server.h"
 
 /* Twice what an honest recorder asks for: see capture/file_limits.c and capture/probes/probes.c. */

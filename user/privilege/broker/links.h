@@ -109,8 +109,4 @@ int links_renew(struct links *links, const struct loaded_programs *programs, str
 int links_attach_all(struct links *links, const struct loaded_programs *programs,
 		     struct process *p);
 
-/* closing.c: closes all at the same time, and frees them. */
-void members_close(struct closers *closers, struct member *list);
-void links_drop(struct closers *closers, const int *fds, unsigned n);
-
 #endif

@@ -15,7 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+
+#ifndef FUSE_SUPER_MAGIC
+#define FUSE_SUPER_MAGIC 0x65735546
+#endif
+#ifndef V9FS_MAGIC
+#define V9FS_MAGIC 0x01021997
+#endif
 
 static int no_process(struct failure *f, int error, pid_t pid)
 {
@@ -269,6 +277,13 @@ static void read_end(int fd)
 		return;
 	n = pread(fd, &byte, 1, st.st_size - 1);
 	(void)n;
+}
+
+bool file_is_served(int fd)
+{
+	struct statfs fs;
+
+	return !fstatfs(fd, &fs) && (fs.f_type == FUSE_SUPER_MAGIC || fs.f_type == V9FS_MAGIC);
 }
 
 int process_open(enum broker_file what, const struct broker_target *target, uint64_t start,

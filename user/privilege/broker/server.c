@@ -251,6 +251,10 @@ static int functions(struct server *s, size_t size, int *fd, const void **ret_an
 	if (!s->programs.provers || !r->n_sites || r->n_sites > PROVER_MAX_REQUESTED || *fd < 0 ||
 	    size != sizeof(*r) + r->n_sites * sizeof(p->vaddrs[0]))
 		return failure_set(f, -EINVAL, "refused request", "functions", NULL);
+	/* Nobody can compare all the code that a prover reads with the code that runs. */
+	if (file_is_served(*fd))
+		return failure_set(f, -EPERM, "cannot analyse functions", "",
+				   "its file system (FUSE, 9p) could show other code than runs");
 	error = provers_request(s->programs.provers, *fd, p->vaddrs, r->n_sites,
 				s->programs.breaks_nop5, ret_answer, ret_size, f);
 	if (!error)

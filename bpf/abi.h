@@ -28,6 +28,11 @@
 #define META_CLASS_MARKER  1
 #define META_CLASS_FRAME   3
 #define META_CLASS_SPLIT   6 /* an instant with arguments of the mark that follows */
+/* Instants with times of their own, which META_SCOPE_TICKS says are those of the track's clock. */
+#define META_CLASS_SLICE_AT	 7
+#define META_CLASS_INSTANT_AT	 8
+#define META_CLASS_CLOCK_READING 9
+#define META_SCOPE_TICKS	 1
 
 /*
  * An event in a batch: a word with the time, a word with the low halves of the addresses of stub

@@ -371,8 +371,10 @@ static __always_inline void add_mark(struct pt_regs *ctx, struct table_thread *t
 		account_left_out(st);
 		return;
 	}
-	/* The arguments of another mark (include/proftrace.h): there are none in a table. */
-	if (m->kind == RECORD_INSTANT && META_OBJECT(m->meta) >> 4 == META_CLASS_SPLIT) {
+	/* The arguments of another mark, the reading of a clock (include/proftrace.h): not in a table. */
+	if (m->kind == RECORD_INSTANT &&
+	    (META_OBJECT(m->meta) >> 4 == META_CLASS_SPLIT ||
+	     META_OBJECT(m->meta) >> 4 == META_CLASS_CLOCK_READING)) {
 		t->marks++;
 		return;
 	}

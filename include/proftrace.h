@@ -238,6 +238,24 @@ typedef struct prof_domain {
 #define PROF_FLOW_IN(id) PROF_IMPL_FLOW_IN(_prof_default, id)
 
 /*
+ * PROF_SLICE_AT("name", begin, end [, key, value]...)
+ * PROF_SLICE_ON(track, "name", begin, end [, key, value]...)
+ * PROF_INSTANT_AT("name", time [, key, value]...)
+ * PROF_INSTANT_ON(track, "name", time [, key, value]...)
+ *
+ * A slice that is over, and a moment, at times that the program gives: what a device, another clock or a finished
+ * request reports afterwards. Times are integers, in nanoseconds of CLOCK_MONOTONIC. Slices may come in any order and
+ * may overlap. They are shown on their track (prof_track_get, section 3); without a track, on a track of their own name
+ * under the process. These markers take up to four pairs. A pair "flow", id of a slice ends the arrow that
+ * PROF_FLOW_OUT(id) began. A slice that began before the recording is not recorded. A slice that ends before it
+ * begins, or more than an hour after the mark, is malformed; such slices are counted.
+ */
+#define PROF_SLICE_AT(...) PROF_IMPL_SLICE_ON(_prof_default, PROF_IMPL_NO_TRACK, __VA_ARGS__, ~)
+#define PROF_SLICE_ON(...) PROF_IMPL_SLICE_ON(_prof_default, __VA_ARGS__, ~)
+#define PROF_INSTANT_AT(...) PROF_IMPL_INSTANT_ON(_prof_default, PROF_IMPL_NO_TRACK, __VA_ARGS__, ~)
+#define PROF_INSTANT_ON(...) PROF_IMPL_INSTANT_ON(_prof_default, __VA_ARGS__, ~)
+
+/*
  * PROF_ALLOC("pool", ptr, size)
  * PROF_FREE("pool", ptr)
  *
@@ -312,6 +330,12 @@ typedef struct prof_domain {
 #define PROF_ASYNC_END_IN(domain, ...) PROF_IMPL_ASYNC_END(_in_##domain, __VA_ARGS__, ~)
 #define PROF_FLOW_OUT_IN(domain, id) PROF_IMPL_FLOW_OUT(_in_##domain, id)
 #define PROF_FLOW_IN_IN(domain, id) PROF_IMPL_FLOW_IN(_in_##domain, id)
+#define PROF_SLICE_AT_IN(domain, ...) \
+	PROF_IMPL_SLICE_ON(_in_##domain, PROF_IMPL_NO_TRACK, __VA_ARGS__, ~)
+#define PROF_SLICE_ON_IN(domain, ...) PROF_IMPL_SLICE_ON(_in_##domain, __VA_ARGS__, ~)
+#define PROF_INSTANT_AT_IN(domain, ...) \
+	PROF_IMPL_INSTANT_ON(_in_##domain, PROF_IMPL_NO_TRACK, __VA_ARGS__, ~)
+#define PROF_INSTANT_ON_IN(domain, ...) PROF_IMPL_INSTANT_ON(_in_##domain, __VA_ARGS__, ~)
 #define PROF_ALLOC_IN(domain, pool, ptr, size) PROF_IMPL_ALLOC(_in_##domain, pool, ptr, size)
 #define PROF_FREE_IN(domain, pool, ptr) PROF_IMPL_FREE(_in_##domain, pool, ptr, 0)
 #define PROF_REALLOC_IN(domain, pool, old, size, ...) \
@@ -519,6 +543,25 @@ typedef struct prof_runtime_domain prof_runtime_domain_t;
 #define PROF_INSTANT_ON_FINISH 2
 
 /*
+ * prof_track_get(name, outer)
+ *
+ *	Returns the track of that name within the track `outer`; NULL: within the process. It is for PROF_SLICE_ON
+ *	and its like, and is made and kept as the objects above. A name with slashes names several tracks, each
+ *	within the one before: prof_track_get("GPU 0/stream 7", NULL). The first 256 bytes of all of these names
+ *	together are kept.
+ *
+ * prof_track_sync(track, ticks, time)
+ *
+ *	Says that times on this track and on the tracks within it are of another clock, such as that of a device,
+ *	and that this clock read `ticks` when CLOCK_MONOTONIC read `time`. Two readings at least are needed before
+ *	the first slice. More of them should follow from time to time, since the clock may have any rate and may
+ *	drift. A time between two readings is converted with these two. A time after the last one is converted with
+ *	the rate of the readings of the last second, so a reading should come before the slices that are older
+ *	than it. The call costs a few stores, whether or not anyone traces.
+ */
+typedef struct prof_track prof_track_t;
+
+/*
  * Arguments made at run time ----------------------------------------------------------------------
  *
  * Marks whose name, keys and number of arguments only the running program knows:
@@ -530,6 +573,8 @@ typedef struct prof_runtime_domain prof_runtime_domain_t;
  *	prof_async_end_args(domain, name, id, args, n)
  *	prof_counter_args(domain, name, args, n)
  *	prof_counter_arg(domain, name, arg)
+ *	prof_slice_at_args(domain, track, name, begin, end, args, n)
+ *	prof_instant_at_args(domain, track, name, time, args, n)
  *	prof_marker_counter_args(marker, args, n)
  *	prof_scope_begin_args(domain, token, name, args, n)
  *	prof_scope_end_args(domain, token, args, n)
@@ -588,7 +633,8 @@ typedef struct prof_arg {
  *		   bits 44-47	the kind of object: 0 none, 1 marker, 2 task, 3 frame, 4 event,
  *				5 counter; treat an unknown one as none. An instant of 6 is not an
  *				event: it has the first arguments of the next mark of the thread;
- *				the first argument of both has an empty key and the same number
+ *				the first argument of both has an empty key and the same number.
+ *				Instants of 7 to 9 have times of their own: see Times
  *		   bits 48-50	phases of a schedule in which it is not recorded: warmup, active,
  *				active and save
  *		   others	0; ignore them
@@ -638,6 +684,14 @@ typedef struct prof_arg {
  * has a token that no other open slice of the process has. An object that is started twice has the same
  * token both times. Frames are async_begin and async_end: `id` is their token, and an end belongs to the
  * oldest open begin. The ends of objects have no arguments but the token; frames also have the name.
+ *
+ * Times. An instant of 7 is a slice with times of its own: `a` is its begin. Its first two pairs have empty keys.
+ * The first is a string or NULL: the names of its track and of the tracks around it, the outermost first, with
+ * slashes between them. The second is its end. If it has more arguments than fit, these two follow the number. An
+ * instant of 8 is a moment at `a`; its second pair has no meaning. If the scope of either is 1, times are ticks of the
+ * clock of its track, or of the innermost track around it that has a clock. An instant of 9 is not an event but a
+ * reading of the clock of a track: `a` ticks, and its second pair is CLOCK_MONOTONIC at the same moment. The last two
+ * readings are repeated with every sixteenth slice.
  *
  * Kinds from 32 on belong to the control site, which is not a domain: its name is empty, its id is
  * prof_control, and it has its own semaphore. Kinds 48 and 49 are described at "Buffers".
@@ -770,6 +824,10 @@ typedef struct prof_arg {
 #define PROF_OBJECT_EVENT 4
 #define PROF_OBJECT_COUNTER 5
 #define PROF_OBJECT_ARGUMENTS 6
+#define PROF_OBJECT_SLICE_AT 7
+#define PROF_OBJECT_INSTANT_AT 8
+#define PROF_OBJECT_CLOCK_READING 9
+#define PROF_SCOPE_TICKS 1 /* of these */
 
 /*
  * 5. Implementation ===============================================================================
@@ -2331,7 +2389,8 @@ PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
 	}
 #define PROF_IMPL_A_KEY_WITHOUT_A_VALUE(...) PROF_IMPL_REQUIRE(0, PROF_IMPL_NO_VALUE);
 #define PROF_IMPL_TOO_MANY_PAIRS(...)						\
-	PROF_IMPL_REQUIRE(0, "proftrace: a marker takes at most six pairs of a key and a value");
+	PROF_IMPL_REQUIRE(0, "proftrace: a marker takes at most six pairs of a key and a value, "	\
+			     "and one at a time of its own four");
 #define PROF_IMPL_NO_VALUE "proftrace: a key without a value; pairs are key, value, key, value"
 
 #define PROF_IMPL_CALL_1(c, stub, name, m, a, b, k1, v1, z)	\
@@ -2461,6 +2520,26 @@ template <int N> struct call {
 #define PROF_IMPL_INSTANT(in, name, ...)						\
 	PROF_IMPL_MARK_NAMED(name, "; use PROF_INSTANT_DYN", prof_domain##in, prof_instant##in, 0, 0,	\
 			     __VA_ARGS__)
+#define PROF_IMPL_NO_TRACK PROF_IMPL_NULL
+#define PROF_IMPL_SLICE_ON(in, track, name, begin, end, ...)			\
+	PROF_IMPL_GIVEN(in, track, name, PROF_OBJECT_SLICE_AT, begin, end, __VA_ARGS__)
+#define PROF_IMPL_INSTANT_ON(in, track, name, time, ...)			\
+	PROF_IMPL_GIVEN(in, track, name, PROF_OBJECT_INSTANT_AT, time, 0, __VA_ARGS__)
+#define PROF_IMPL_GIVEN(in, track, name, object, begin, end, ...)		\
+	do {									\
+		PROF_IMPL_REQUIRE_NAME(name, "; use prof_slice_at_args");	\
+		if (PROF_IMPL_ON(prof_domain##in)) {				\
+			const prof_track_t *const prof_track = (track);		\
+			const uint64_t prof_begin = PROF_IMPL_U64(begin);	\
+			const uint64_t prof_end = PROF_IMPL_U64(end);		\
+			const uint64_t prof_more = prof_impl_track_meta(prof_track,	\
+				prof_instant##in, PROF_IMPL_NULL);		\
+			PROF_IMPL_CALL(PROF_IMPL_VALUE, prof_instant##in,	\
+				       PROF_IMPL_NAME(prof_instant##in, name),	\
+				       prof_more | PROF_META_OBJECT(object), prof_begin, 0, "",	\
+				       prof_impl_track_path(prof_track), "", prof_end, __VA_ARGS__)	\
+		}								\
+	} while (0)
 #define PROF_IMPL_ASYNC_BEGIN(in, name, id, ...)				\
 	PROF_IMPL_MARK_NAMED(name, "", prof_domain##in, prof_async_begin##in,	\
 			     PROF_IMPL_U64(id), 0, __VA_ARGS__)
@@ -3151,9 +3230,31 @@ struct prof_runtime_domain {
 	const prof_domain_t *domain;
 };
 
+/*
+ * The clock of a track: its latest readings. The number of a reading is written last, so that a thread that reads it
+ * meanwhile knows that it is incomplete.
+ */
+struct prof_impl_clock {
+	uint32_t n, sent, slices; /* readings; those that were sent; slices since then */
+	struct {
+		uint64_t ticks, ns;
+		uint32_t nth;
+	} readings[8];
+};
+enum {
+	PROF_IMPL_READINGS = 8,
+	PROF_IMPL_SEND_AGAIN = 16, /* slices */
+	PROF_IMPL_PATH_KEPT = 256
+};
+struct prof_track {
+	const char *path;
+	const struct prof_track *outer;
+	struct prof_impl_clock *clock; /* NULL: as that of `outer` */
+};
+
 /* The key of an object. */
 struct prof_impl_wanted {
-	uint64_t kind; /* PROF_OBJECT_..., or 0 for a domain */
+	uint64_t kind; /* PROF_OBJECT_..., PROF_IMPL_TRACK, or 0 for a domain */
 	const prof_runtime_domain_t *domain;
 	const char *name, *categories;
 	unsigned instants, actions;
@@ -3169,6 +3270,7 @@ struct prof_impl_made {
 		prof_frame_t frame;
 		prof_event_t event;
 		prof_counter_t counter;
+		prof_track_t track;
 	} is;
 	int64_t value;
 	uint32_t state;
@@ -3439,11 +3541,17 @@ static inline void prof_impl_shape_marks(struct prof_impl_made *m, const char *c
 }
 #endif
 
+#define PROF_IMPL_TRACK 6 /* among the kinds of objects that are made */
+
 /* The object as the functions above take it. */
 static inline void prof_impl_shape(struct prof_impl_made *m, const char *categories, int64_t initial)
 {
 	struct prof_marker_options *const options = &m->is.marker.options;
 
+	if (m->wanted.kind == PROF_IMPL_TRACK) {
+		m->is.track.path = m->wanted.name;
+		return;
+	}
 	m->is.object.name = m->wanted.name;
 	prof_impl_shape_marks(m, categories);
 	if (m->wanted.kind == PROF_OBJECT_MARKER) {
@@ -3497,7 +3605,7 @@ static inline struct prof_impl_made *prof_impl_get_any(uint64_t kind,
 						       unsigned instants, unsigned actions,
 						       int64_t initial)
 {
-	static struct prof_impl_made none[PROF_OBJECT_COUNTER + 1];
+	static struct prof_impl_made none[PROF_IMPL_TRACK + 1];
 	struct prof_impl_wanted wanted = { kind, domain && domain->name ? domain : PROF_IMPL_NULL,
 					   name ? name : "", categories ? categories : "",
 					   instants, actions };
@@ -3598,6 +3706,85 @@ static inline const prof_counter_t *prof_counter_get(const prof_runtime_domain_t
 	return &prof_impl_get_any(PROF_OBJECT_COUNTER, domain, name, "", 0, 0, initial)->is.counter;
 }
 
+/* Tracks. */
+#if PROF_IMPL_OFF
+PROF_IMPL_INLINE const prof_track_t *prof_track_get(const char *name, const prof_track_t *outer)
+{
+	const void *nothing = "";
+
+	(void)name, (void)outer;
+	return PROF_IMPL_CAST(const prof_track_t *, nothing);
+}
+PROF_IMPL_INLINE void prof_track_sync(const prof_track_t *track, uint64_t ticks, uint64_t time)
+{
+	(void)track, (void)ticks, (void)time;
+}
+#else
+/* Appends what fits. */
+PROF_IMPL_INLINE size_t prof_impl_append_path(char *path, size_t at, const char *text)
+{
+	for (; text && *text && at < PROF_IMPL_PATH_KEPT; text++)
+		path[at++] = *text;
+	path[at] = '\0';
+	return at;
+}
+static inline const prof_track_t *prof_track_get(const char *name, const prof_track_t *outer)
+{
+	char path[PROF_IMPL_PATH_KEPT + 1];
+	const prof_track_t *around = PROF_IMPL_NULL;
+	size_t i, n = prof_impl_append_path(path, 0, outer ? outer->path : PROF_IMPL_NULL);
+
+	if (outer)
+		n = prof_impl_append_path(path, n, "/");
+	prof_impl_append_path(path, n, name);
+	for (i = 0;; i++) {
+		const char here = path[i];
+		struct prof_impl_made *made;
+
+		if (here && here != '/')
+			continue;
+		path[i] = '\0';
+		made = prof_impl_get_any(PROF_IMPL_TRACK, PROF_IMPL_NULL, path, "", 0, 0, 0);
+		path[i] = here;
+		/* Each thread that finds it stores the same. */
+		__atomic_store_n(&made->is.track.outer, around, __ATOMIC_RELEASE);
+		around = &made->is.track;
+		if (!here)
+			return around;
+	}
+}
+static inline void prof_track_sync(const prof_track_t *track, uint64_t ticks, uint64_t time)
+{
+	struct prof_impl_clock **place, *made, *clock = PROF_IMPL_NULL;
+	uint32_t i;
+
+	if (!track)
+		return;
+	place = &PROF_IMPL_AT(prof_track_t, PROF_IMPL_ADDRESS(track))->clock;
+	made = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+	if (!made) {
+		made = PROF_IMPL_CAST(struct prof_impl_clock *, __builtin_calloc(1, sizeof(*made)));
+		if (!made)
+			return;
+		if (!__atomic_compare_exchange_n(place, &clock, made, 0, __ATOMIC_ACQ_REL,
+						 __ATOMIC_ACQUIRE)) {
+			__builtin_free(made);
+			made = clock;
+		}
+	}
+	i = __atomic_fetch_add(&made->n, 1u, __ATOMIC_ACQ_REL);
+	__atomic_store_n(&made->readings[i % PROF_IMPL_READINGS].nth, 0u, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	__atomic_store_n(&made->readings[i % PROF_IMPL_READINGS].ticks, ticks, __ATOMIC_RELAXED);
+	__atomic_store_n(&made->readings[i % PROF_IMPL_READINGS].ns, time, __ATOMIC_RELAXED);
+	__atomic_store_n(&made->readings[i % PROF_IMPL_READINGS].nth, i + 1, __ATOMIC_RELEASE);
+}
+#endif
+PROF_IMPL_INLINE const char *prof_impl_track_path(const prof_track_t *track)
+{
+	return track ? track->path : PROF_IMPL_NULL;
+}
+
 /*
  * 5.12 Arguments made at run time -----------------------------------------------------------------
  *
@@ -3631,11 +3818,14 @@ enum {
 	PROF_IMPL_PAIRS = 3
 };
 
-/* One mark. In a domain made at run time, the first category is the name of the domain. */
+/*
+ * One mark. In a domain made at run time, the first category is the name of the domain. The first `unnamed` pairs have
+ * empty keys.
+ */
 static inline PROF_IMPL_TRUSTED void prof_impl_mark_pairs(prof_stub_t *stub,
 							  const prof_runtime_domain_t *domain,
 							  const char *name, uint64_t meta, uint64_t a,
-							  const prof_arg_t *args, size_t n, int split)
+							  const prof_arg_t *args, size_t n, int unnamed)
 {
 	const char *const category = domain && name ? domain->name : PROF_IMPL_NULL;
 	uint64_t values[2 * PROF_IMPL_PAIRS];
@@ -3647,7 +3837,7 @@ static inline PROF_IMPL_TRUSTED void prof_impl_mark_pairs(prof_stub_t *stub,
 	for (i = 0; i < count; i++) {
 		const char *key = args[i].key && *args[i].key ? args[i].key : "(none)";
 
-		if (split && i == 0)
+		if (i < unnamed)
 			key = "";
 
 		values[2 * i] = PROF_IMPL_ADDRESS(key);
@@ -3663,28 +3853,108 @@ static inline PROF_IMPL_TRUSTED void prof_impl_mark_pairs(prof_stub_t *stub,
 	     n ? PROF_IMPL_ADDRESS(values) : 0);
 }
 
+/* Sends the first of more arguments than fit. Returns how many those are, and their number in some[0]. */
+static inline size_t prof_impl_mark_first_args(prof_stub_t *instant, const prof_runtime_domain_t *domain,
+					       prof_arg_t some[PROF_IMPL_PAIRS], const prof_arg_t *args,
+					       size_t n, size_t rest)
+{
+	static uint64_t marks;
+	size_t sent, count;
+
+	/* Of this file: threads, of which each has its own marks, differ in any case. */
+	some[0] = prof_arg_uint("", __atomic_add_fetch(&marks, UINT64_C(1), __ATOMIC_RELAXED));
+	for (sent = 0; n - sent > rest; sent += count) {
+		count = n - sent < 2 ? 1 : 2;
+		some[1] = args[sent];
+		some[2] = args[sent + count - 1];
+		prof_impl_mark_pairs(instant, domain, "", PROF_META_OBJECT(PROF_OBJECT_ARGUMENTS), 0,
+				     some, 1 + count, 1);
+	}
+	return sent;
+}
+
 static inline void prof_impl_mark_args(prof_stub_t *stub, prof_stub_t *instant,
 				       const prof_runtime_domain_t *domain, const char *name,
 				       uint64_t meta, uint64_t a, const prof_arg_t *args, size_t n)
 {
-	static uint64_t marks;
 	prof_arg_t some[PROF_IMPL_PAIRS];
+	size_t sent;
 
 	if (n <= PROF_IMPL_PAIRS) {
 		prof_impl_mark_pairs(stub, domain, name, meta, a, args, n, 0);
 		return;
 	}
-	/* Of this file: threads, of which each has its own marks, differ in any case. */
-	some[0] = prof_arg_uint("", __atomic_add_fetch(&marks, UINT64_C(1), __ATOMIC_RELAXED));
-	for (; n > 2; n -= 2, args += 2) {
-		some[1] = args[0];
-		some[2] = args[1];
-		prof_impl_mark_pairs(instant, domain, "", PROF_META_OBJECT(PROF_OBJECT_ARGUMENTS), 0,
-				     some, 3, 1);
-	}
-	some[1] = args[0];
+	sent = prof_impl_mark_first_args(instant, domain, some, args, n, 2);
+	some[1] = args[sent];
 	some[2] = args[n - 1];
-	prof_impl_mark_pairs(stub, domain, name, meta, a, some, 1 + n, 1);
+	prof_impl_mark_pairs(stub, domain, name, meta, a, some, 1 + n - sent, 1);
+}
+
+/*
+ * What the clock of the track adds to meta. New readings are sent first. The latest ones are sent again now and then,
+ * for a tracer that has attached since.
+ */
+PROF_IMPL_COLD uint64_t prof_impl_track_meta(const prof_track_t *track, prof_stub_t *instant,
+					     const prof_runtime_domain_t *domain)
+{
+	struct prof_impl_clock *clock = PROF_IMPL_NULL;
+	const char *path = PROF_IMPL_NULL;
+	uint32_t i, n, sent;
+
+	for (; track && !clock; track = __atomic_load_n(&track->outer, __ATOMIC_ACQUIRE)) {
+		path = track->path;
+		clock = __atomic_load_n(&track->clock, __ATOMIC_ACQUIRE);
+	}
+	if (!clock)
+		return 0;
+	n = __atomic_load_n(&clock->n, __ATOMIC_ACQUIRE);
+	sent = __atomic_load_n(&clock->sent, __ATOMIC_RELAXED);
+	if (sent == n &&
+	    __atomic_fetch_add(&clock->slices, 1u, __ATOMIC_RELAXED) % PROF_IMPL_SEND_AGAIN)
+		return PROF_META_SCOPE(PROF_SCOPE_TICKS);
+	if (sent == n)
+		sent = n < 2 ? 0 : n - 2;
+	for (i = n - sent > PROF_IMPL_READINGS ? n - PROF_IMPL_READINGS : sent; i != n; i++) {
+		const uint32_t slot = i % PROF_IMPL_READINGS;
+		const uint32_t nth = __atomic_load_n(&clock->readings[slot].nth, __ATOMIC_ACQUIRE);
+		const uint64_t ticks = __atomic_load_n(&clock->readings[slot].ticks, __ATOMIC_RELAXED);
+		const uint64_t ns = __atomic_load_n(&clock->readings[slot].ns, __ATOMIC_RELAXED);
+		const prof_arg_t args[2] = { { "", PROF_VALUE_STRING, PROF_IMPL_ADDRESS(path) },
+					     { "", PROF_VALUE_UINT, ns } };
+
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (nth == i + 1 &&
+		    __atomic_load_n(&clock->readings[slot].nth, __ATOMIC_RELAXED) == nth)
+			prof_impl_mark_pairs(instant, domain, "clock reading",
+					     PROF_META_OBJECT(PROF_OBJECT_CLOCK_READING), ticks,
+					     args, 2, 2);
+	}
+	__atomic_store_n(&clock->sent, n, __ATOMIC_RELAXED);
+	return PROF_META_SCOPE(PROF_SCOPE_TICKS);
+}
+
+/* A mark with times of its own. One pair more fits into it. */
+static inline void prof_impl_given_args(prof_stub_t *instant, const prof_runtime_domain_t *domain,
+					const prof_track_t *track, const char *name, uint64_t meta,
+					uint64_t begin, uint64_t end, const prof_arg_t *args, size_t n)
+{
+	prof_arg_t some[PROF_IMPL_PAIRS];
+	const prof_arg_t path = { "", PROF_VALUE_STRING,
+				  PROF_IMPL_ADDRESS(prof_impl_track_path(track)) };
+
+	meta |= prof_impl_track_meta(track, instant, domain);
+	if (n > 1) {
+		prof_impl_mark_first_args(instant, domain, some, args, n, 0);
+		some[1] = path;
+		some[2] = prof_arg_uint("", end);
+		prof_impl_mark_pairs(instant, domain, name, meta, begin, some, 3, 3);
+		return;
+	}
+	some[0] = path;
+	some[1] = prof_arg_uint("", end);
+	if (n)
+		some[2] = args[0];
+	prof_impl_mark_pairs(instant, domain, name, meta, begin, some, 2 + n, 2);
 }
 
 /* The series of a counter, three for each mark. */
@@ -3762,6 +4032,39 @@ PROF_IMPL_FUNCTION void prof_counter_args(const prof_runtime_domain_t *domain, c
 				     args, n);
 	}
 #endif
+}
+#if PROF_IMPL_OFF
+PROF_IMPL_INLINE uint64_t prof_impl_track_meta(const prof_track_t *track, prof_stub_t *instant,
+					       const prof_runtime_domain_t *domain)
+{
+	(void)track, (void)instant, (void)domain;
+	return 0;
+}
+#define PROF_IMPL_SEND_GIVEN(domain, track, name, object, begin, end, args, n)	\
+	((void)(domain), (void)(track), (void)(name), (void)(begin), (void)(end), (void)(args), (void)(n))
+#else
+#define PROF_IMPL_SEND_GIVEN(domain, track, name, object, begin, end, args, n)	\
+	do {									\
+		if (prof_domain_is_enabled(domain ? domain : prof_impl_default_domain())) {	\
+			PROF_IMPL_NEED_MADE;					\
+			prof_impl_given_args(PROF_IMPL_STUB_OF(domain, instant), domain, track,	\
+					     name ? name : "", PROF_META_OBJECT(object), begin,	\
+					     end, args, n);			\
+		}								\
+	} while (0)
+#endif
+PROF_IMPL_FUNCTION void prof_slice_at_args(const prof_runtime_domain_t *domain,
+					   const prof_track_t *track, const char *name,
+					   uint64_t begin, uint64_t end, const prof_arg_t *args,
+					   size_t n)
+{
+	PROF_IMPL_SEND_GIVEN(domain, track, name, PROF_OBJECT_SLICE_AT, begin, end, args, n);
+}
+PROF_IMPL_FUNCTION void prof_instant_at_args(const prof_runtime_domain_t *domain,
+					     const prof_track_t *track, const char *name,
+					     uint64_t time, const prof_arg_t *args, size_t n)
+{
+	PROF_IMPL_SEND_GIVEN(domain, track, name, PROF_OBJECT_INSTANT_AT, time, 0, args, n);
 }
 static inline void prof_counter_arg(const prof_runtime_domain_t *domain, const char *name, prof_arg_t arg)
 {

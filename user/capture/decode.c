@@ -283,6 +283,39 @@ static const struct name *mark_category(struct capture *c, const struct record *
 			       length);
 }
 
+/*
+ * A mark with times of its own: `a` is the first one, and the first two arguments are the track and the second one.
+ * Behind the number of a mark that is split they are the next two.
+ */
+static bool decode_given(struct capture *c, const struct record *r, size_t size, struct event *e)
+{
+	static const enum event_kind given_kinds[] = { EVENT_SLICE_AT, EVENT_INSTANT_AT,
+						       EVENT_CLOCK_READING };
+	unsigned at = e->n_args && c->args[0].cut && c->args[0].type == ARG_UINT;
+	const struct arg *track = &c->args[at], *end = &c->args[at + 1];
+
+	if (e->n_args < at + 2 || size < sizeof(struct record_plain) || end->type != ARG_UINT ||
+	    (track->type != ARG_STRING && track->type != ARG_NULL))
+		return false;
+	e->kind = given_kinds[e->object - OBJECT_SLICE_AT];
+	e->object = OBJECT_NONE;
+	e->size = e->scope == META_SCOPE_TICKS ? GIVEN_TICKS : 0;
+	e->scope = SCOPE_THREAD;
+	e->given.begin = ((const struct record_plain *)r)->ops.a;
+	e->given.end = end->u;
+	if (track->type == ARG_STRING)
+		e->given.track = names_intern(c->options.names, track->s, track->length, MAX_STRING);
+	e->n_args -= 2;
+	memmove(&c->args[at], &c->args[at + 2], (e->n_args - at) * sizeof(*c->args));
+	return true;
+}
+
+static bool is_given(const struct event *e)
+{
+	return e->kind == EVENT_INSTANT && e->object >= OBJECT_SLICE_AT &&
+	       e->object <= OBJECT_CLOCK_READING;
+}
+
 static bool decode_operands(struct capture *c, const struct record *r, struct event *e)
 {
 	const struct record_plain *plain = (const struct record_plain *)r;
@@ -392,6 +425,8 @@ bool decode_mark(struct capture *c, const struct record *r, size_t size, struct 
 		return false;
 	if (site->probe)
 		return decode_probe_event(c, r, site->probe, e);
+	if (is_given(e) && !decode_given(c, r, size, e))
+		return false;
 	if (!e->name && kind_has_name(r->kind)) {
 		c->decoded.unreadable_names++;
 		e->name = names_intern_string(c->options.names, "(unreadable)");

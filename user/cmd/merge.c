@@ -155,8 +155,7 @@ static int merge_sched_event(struct merge_traces *m, const struct event *event)
 static int merge_event(void *context, const struct event *event)
 {
 	struct merge_traces *m = context;
-	bool is_flow = event->kind == EVENT_FLOW_OUT || event->kind == EVENT_FLOW_IN;
-	bool is_async = event->kind == EVENT_ASYNC_BEGIN || event->kind == EVENT_ASYNC_END;
+	struct arg args[EVENT_MAX_ARGS];
 	struct event e = *event;
 
 	if (e.kind >= EVENT_SWITCH && e.kind <= EVENT_SCHED_GAP)
@@ -172,9 +171,11 @@ static int merge_event(void *context, const struct event *event)
 	}
 	if (e.ts_ns)
 		e.ts_ns = merge_move_time(m, e.ts_ns);
-	/* Programs count their ids from 1, so equal ids of different files are unrelated. */
-	if (is_async || (is_flow && !m->join_flows))
-		e.id ^= (uint64_t)m->parts[m->at].recording << FILE_SHIFT;
+	if (e.kind == EVENT_SLICE_AT || e.kind == EVENT_INSTANT_AT) {
+		e.given.begin = merge_move_time(m, e.given.begin);
+		e.given.end = merge_move_time(m, e.given.end);
+	}
+	merge_mix_ids(&e, (uint64_t)m->parts[m->at].recording << FILE_SHIFT, !m->join_flows, args);
 	owners_map(m->owners, &e);
 	return rewrite_event(&m->rewrite, &e);
 }

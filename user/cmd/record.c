@@ -74,6 +74,8 @@ static int record_make_timelines(struct recording *r, uint64_t uuid_base)
 	r->stats = stats_new();
 	if (!r->writer || !r->timeline || !r->stats)
 		return -ENOMEM;
+	timeline_starts_at(r->writer, r->info.start_ns);
+	timeline_starts_at(r->timeline, r->info.start_ns);
 	if (delayed)
 		timeline_set_recorded(r->writer, false);
 	return timeline_add_consumer(r->timeline, r->stats);

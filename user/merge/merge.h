@@ -65,6 +65,12 @@ void owners_find(struct owners *owners, uint32_t *pid, uint32_t *tid);
 int owners_end(struct owners *owners, int (*each)(void *context, const struct event *event),
 	       void *context);
 
+/*
+ * merge_ids.c: mixes `mix` into the id of an asynchronous slice and, with `flows`, of an arrow. Arguments
+ * that change are copied into `args`.
+ */
+void merge_mix_ids(struct event *event, uint64_t mix, bool flows, struct arg args[EVENT_MAX_ARGS]);
+
 /* --- merge_sched.c: whose switches and wakings a merge has --- */
 
 struct merge_sched; /* freed with free() */

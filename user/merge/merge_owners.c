@@ -207,7 +207,8 @@ static bool owners_is_machine(const struct owners *o, const struct event *e)
 		return false;
 	return o->part->is_reference || o->part->same_boot ||
 	       (e->kind != EVENT_COUNTER && e->kind != EVENT_ASYNC_BEGIN &&
-		e->kind != EVENT_ASYNC_END);
+		e->kind != EVENT_ASYNC_END && e->kind != EVENT_SLICE_AT &&
+		e->kind != EVENT_INSTANT_AT);
 }
 
 void owners_map(struct owners *o, struct event *e)

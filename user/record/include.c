@@ -307,6 +307,7 @@ static int include_handle_event(void *context, const struct event *event)
 	struct joining *j = context;
 	struct recording *r = j->r;
 	bool marked = event->kind <= EVENT_STEP || event->kind == EVENT_THREAD_NAME;
+	struct arg args[EVENT_MAX_ARGS];
 	struct event e = *event;
 	int64_t at;
 
@@ -332,9 +333,12 @@ static int include_handle_event(void *context, const struct event *event)
 			return 0;
 		}
 		e.ts_ns = (uint64_t)at;
+		if (e.kind == EVENT_SLICE_AT || e.kind == EVENT_INSTANT_AT) {
+			e.given.begin += (uint64_t)j->part.offset_ns;
+			e.given.end += (uint64_t)j->part.offset_ns;
+		}
 	}
-	if (e.kind >= EVENT_ASYNC_BEGIN && e.kind <= EVENT_FLOW_IN)
-		e.id ^= (uint64_t)(j->index + 1) << FILE_SHIFT;
+	merge_mix_ids(&e, (uint64_t)(j->index + 1) << FILE_SHIFT, true, args);
 	owners_map(j->all->owners, &e);
 	/* Only now: a process of another file that has the same number keeps the name that the file gives it. */
 	if (e.kind == EVENT_PROCESS_NAME && timeline_has_process(r->writer, e.pid))

@@ -29,6 +29,7 @@ static const struct {
 	[LOST_MALFORMED] = { "malformed", "malformed records or events", NULL },
 	[LOST_LIMIT] = { "limit", "too many threads, tracks or asynchronous slices at once", NULL },
 	[LOST_OUTPUT] = { "output", "could not be written to any output", NULL },
+	[LOST_CLOCK] = { "clock", "of a clock without a reading so far", NULL },
 };
 
 const char *lost_reason_name(enum lost_reason reason)
@@ -111,6 +112,7 @@ static const struct {
 	LOST(LOST_MALFORMED, "malformed", "marks lost: malformed"),
 	LOST(LOST_LIMIT, "limit", "marks lost: too many threads, tracks or slices at once"),
 	LOST(LOST_OUTPUT, "output", "marks lost: could not be written"),
+	LOST(LOST_CLOCK, "clock", "marks lost: of a clock without a reading so far"),
 	NUMBER(paused, NULL),
 	NUMBER(left_out, NULL),
 	NUMBER(unscheduled, NULL),
@@ -128,6 +130,7 @@ static const struct {
 	NUMBER(async_unmatched, "asynchronous ends without a begin"),
 	NUMBER(started_twice, "markers started twice without a finish"),
 	NUMBER(args_dropped, "arguments of marks that had too many"),
+	NUMBER(readings_refused, "readings of clocks that contradict others"),
 	NUMBER(frees_unknown, "frees of memory allocated before the recording"),
 	NUMBER(allocs_not_followed, "allocations not followed: too many are live"),
 	NUMBER(rescued, NULL),

@@ -23,6 +23,7 @@ enum lost_reason {
 	LOST_MALFORMED,	  /* a record, or an event of a file, that is malformed */
 	LOST_LIMIT,	  /* too many open asynchronous slices, threads, tracks, ... at once */
 	LOST_OUTPUT,	  /* it could not be written: the disk is full */
+	LOST_CLOCK,	  /* its time is of a clock of which no reading has come yet */
 	LOST_REASONS,
 };
 
@@ -51,6 +52,7 @@ struct account {
 	uint64_t async_unmatched; /* asynchronous ENDs without a BEGIN (written as instants) */
 	uint64_t started_twice;	  /* markers started again before they were finished */
 	uint64_t args_dropped;	  /* arguments of marks with more than EVENT_MAX_ARGS */
+	uint64_t readings_refused; /* of the clock of a track, which contradict others */
 
 	/* Memory pools. */
 	uint64_t frees_unknown; /* of memory allocated before the recording, or not followed */

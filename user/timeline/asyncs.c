@@ -104,7 +104,8 @@ static bool acquire_lane(struct timeline *t, const struct mark *m, struct lanes 
 	}
 	if (!grow_lanes(lanes))
 		return false;
-	lanes->tracks[lane] = lane_track_new(t, m->process, m->ts_ns, lanes->name, lane);
+	lanes->tracks[lane] = lane_track_new(t, m->process, m->ts_ns,
+					     &(struct track){ .name = lanes->name, .lane = lane });
 	if (!lanes->tracks[lane])
 		return false;
 	lanes->n++;

@@ -47,7 +47,7 @@ struct kept {
 
 _Static_assert(HEAD_WORDS == 3, "no padding");
 _Static_assert(sizeof(struct clock_reading) == 24 && sizeof(struct event_sched) <= 24 &&
-		       sizeof(struct event_sample) <= 24,
+		       sizeof(struct event_sample) <= 24 && sizeof(struct event_given) == 24,
 	       "three words hold any of them");
 /*
  * A new field of struct event must be kept, too: add it here, to delay_push(), delay_pop() and the
@@ -100,7 +100,8 @@ void delay_free(struct delay *d)
 static bool kind_has_union(enum event_kind kind)
 {
 	return kind == EVENT_CLOCK || kind == EVENT_SWITCH || kind == EVENT_WAKING ||
-	       kind == EVENT_SCHED_GAP || kind == EVENT_SAMPLE;
+	       kind == EVENT_SCHED_GAP || kind == EVENT_SAMPLE ||
+	       (kind >= EVENT_SLICE_AT && kind <= EVENT_CLOCK_READING);
 }
 
 /* With the NUL. */

@@ -24,6 +24,10 @@ enum __attribute__((packed)) event_kind {
 	EVENT_ASYNC_END,   /* id; name may be NULL when read from a file that has none */
 	EVENT_FLOW_OUT,	   /* id */
 	EVENT_FLOW_IN,	   /* id */
+	/* At times that the program gives; ts_ns is when it said so or, from a file, the time itself. */
+	EVENT_SLICE_AT,	      /* given: begin and end; size GIVEN_TICKS: of the clock of the track */
+	EVENT_INSTANT_AT,     /* given: begin; size as above */
+	EVENT_CLOCK_READING,  /* given: one moment by the clock of the track, and by CLOCK_MONOTONIC */
 	EVENT_ALLOC,	   /* name = pool, id = address, size in bytes */
 	EVENT_FREE,	   /* name = pool, id = address; size FREE_MOVES: PROF_REALLOC begins */
 	EVENT_STEP,	   /* id = epoch, size = batch */
@@ -75,7 +79,8 @@ enum __attribute__((packed)) event_kind {
 	EVENT_WAIT,
 };
 
-#define FREE_MOVES UINT64_MAX
+#define FREE_MOVES  UINT64_MAX
+#define GIVEN_TICKS 1
 
 enum __attribute__((packed)) event_scope {
 	SCOPE_THREAD,
@@ -96,6 +101,10 @@ enum __attribute__((packed)) event_object {
 	OBJECT_COUNTER,
 	/* INSTANT, not a mark of its own: the first arguments of another mark (kept_args.c) */
 	OBJECT_ARGUMENTS,
+	/* These become events of the kinds of these names. */
+	OBJECT_SLICE_AT,
+	OBJECT_INSTANT_AT,
+	OBJECT_CLOCK_READING,
 };
 
 enum arg_type {
@@ -207,6 +216,14 @@ struct event_sample {
 	uint8_t mode; /* enum sample_mode */
 };
 
+/* Times that the program gives. */
+struct event_given {
+	/* "outer/inner"; NULL: the track has the name of the event */
+	const struct name *track;
+	uint64_t begin;
+	uint64_t end; /* CLOCK_READING: CLOCK_MONOTONIC, ns */
+};
+
 struct event {
 	enum event_kind kind;
 	enum event_scope scope; /* INSTANT */
@@ -253,6 +270,7 @@ struct event {
 		struct clock_reading clock; /* CLOCK */
 		struct event_sched sched;   /* SWITCH, WAKING */
 		struct event_sample sample; /* SAMPLE */
+		struct event_given given;   /* SLICE_AT, INSTANT_AT, CLOCK_READING */
 		struct {		    /* PHASE */
 			uint32_t cycle;
 			uint8_t phase;

@@ -19,7 +19,7 @@ enum __attribute__((packed)) fact_kind {
 	FACT_TRACK,	  /* a counter's track, or a lane of asynchronous slices, is declared */
 	FACT_BEGIN,
 	FACT_END,
-	FACT_INSTANT,
+	FACT_INSTANT, /* tracks, if it has any: the one that it is on */
 	FACT_COUNTER, /* args[i] belongs on tracks[i] */
 	/* values of the thread's counters; those that are known are among the args, too */
 	FACT_READING,
@@ -82,6 +82,13 @@ struct track {
 	const struct name *key;	       /* of the series; NULL for a counter with a single one */
 	const struct name *unit;       /* "bytes", "Hz", ...; NULL: none */
 	unsigned lane;		       /* ASYNC: 0, 1, 2, ... among those of this name */
+	/*
+	 * ASYNC: for slices whose times the program gives. Each is emitted whole, its END after its
+	 * BEGIN, in any order of time. `parent` is the track around it, NULL: none.
+	 */
+	bool is_given;
+	const struct track *parent;
+	const struct name *path; /* "outer/inner"; NULL: it has the name of its slices */
 	bool is_double;		       /* COUNTER: the type of its first value, informative */
 	const struct thread *thread;   /* COUNTER, WAITS: its owner; NULL: the process */
 	/* COUNTER of a thread: a hardware or kernel counter, which its slices have as well */
@@ -200,6 +207,10 @@ struct fact {
 				const struct slice_states *states;
 				const struct name *inside_category; /* WAIT: of that slice */
 			};
+		};
+		struct { /* ASYNC_BEGIN on a track that is_given */
+			uint64_t end_ns;
+			uint64_t flow; /* the id of the arrow that ends here, 0: none */
 		};
 		struct clock_reading clock;  /* CLOCK */
 		uint64_t count;		     /* LOST */

@@ -179,6 +179,7 @@ static void end_thread(struct timeline *t, struct thread_state *thread, uint64_t
 static void clear_process(struct timeline *t, struct process_state *p)
 {
 	asyncs_release(t, p);
+	given_release(t, p);
 	pools_release(t, p);
 	/* Before the threads, because each thread would search all counters for its own. */
 	counters_release(t, p);
@@ -272,6 +273,7 @@ static void apply_exec(struct timeline *t, const struct event *e)
 	}
 	asyncs_unfinished(t, p, e->ts_ns);
 	frames_restart(p);
+	given_forget_clocks(p);
 	pools_reset(t, p, e->ts_ns);
 	p->stepped = false;
 	p->given = NULL;

@@ -105,12 +105,18 @@ static void replay_async(struct replay *r, const struct process_state *p, const 
 						   .continued = true });
 }
 
+static void replay_given_track(void *context, const struct track *track)
+{
+	replay_track(context, track);
+}
+
 static void replay_asyncs(struct replay *r, const struct process_state *p)
 {
 	const struct lanes *lanes;
 	const struct async *async;
 	uint32_t i;
 
+	given_each_track(p, replay_given_track, r);
 	for (lanes = p->lanes; lanes; lanes = lanes->hh.next) {
 		for (i = 0; i < lanes->n; i++)
 			replay_track(r, lanes->tracks[i]);

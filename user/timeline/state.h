@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The state behind the facts, which the files of the timeline share and nobody else includes but
- * its tests. Each file is one subject: processes.c, slices.c, asyncs.c, frames.c, tracks.c
- * (counters of programs), counters.c (counters of threads), pools.c, scopes.c, samples.c (call
- * stacks), sched.c. timeline.c gets the events and gives the facts to the consumers.
+ * its tests. Each file is one subject: processes.c, slices.c, asyncs.c, frames.c, given.c (slices
+ * with times of their own) and track_clock.c, tracks.c (counters of programs), counters.c (counters
+ * of threads), pools.c, scopes.c, samples.c (call stacks), sched.c. timeline.c gets the events and gives the facts to the consumers.
  *
  * Events come by the million per second. So a thread keeps the array of its open slices when they
  * end, asynchronous slices and allocations go back to a free list, threads are looked up through a
@@ -27,6 +27,9 @@
 #define LIMIT_TRACKS	       65536
 #define LIMIT_ASYNCS	       65536
 #define LIMIT_ASYNCS_OF_ONE_ID 4096 /* they are searched linearly */
+#define LIMIT_LANES_OF_TRACK   512 /* of slices with times of their own; searched linearly */
+#define LIMIT_GAPS	       1048576 /* between these slices */
+#define LIMIT_GAPS_OF_LANE     1024
 #define LIMIT_ALLOCATIONS      262144
 #define LIMIT_TASKS	       65536 /* names of tasks outside the recorded processes */
 #define SCHED_CPUS	       1024
@@ -219,6 +222,8 @@ struct lanes {
 	UT_hash_handle hh;
 };
 
+struct given_track; /* given.c */
+
 struct pool {
 	struct pool_key {
 		const struct name *scope; /* NULL: none */
@@ -279,6 +284,7 @@ struct process_state {
 	struct counter *counters;
 	struct counter *recent_counters[RECENT_COUNTERS]; /* by name */
 	struct lanes *lanes;
+	struct given_track *given_tracks;
 	struct pool *pools;
 	struct pool *listed_pools;
 	struct async *asyncs;
@@ -325,6 +331,10 @@ struct timeline {
 	uint32_t n_asyncs;
 	uint32_t n_allocations;
 
+	/* given.c */
+	uint64_t start_ns; /* of the recording: slices do not begin before; 0: not known */
+	uint32_t n_gaps;
+
 	/* counters.c */
 	const struct name *counters[EVENT_MAX_COUNTERS];
 	unsigned n_counters;
@@ -352,7 +362,7 @@ struct timeline {
 		*continued, *thread_counters;
 	const struct name *running_ns, *runnable_ns, *blocked_ns, *unknown_ns;
 	const struct name *blocked, *offcpu;
-	const struct name *hz, *frame, *task, *marker, *started_twice;
+	const struct name *hz, *frame, *task, *marker, *started_twice, *flow;
 	const struct name *pause, *resume, *dump, *stop, *include_json;
 
 	/* Scratch: parts of the fact that is being made. */
@@ -542,6 +552,30 @@ void asyncs_release(struct timeline *t, struct process_state *p);
 void asyncs_free(struct timeline *t);
 uint64_t async_id(const struct async *async);
 
+/* given.c */
+int slice_at(struct timeline *t, const struct mark *m);
+int instant_at(struct timeline *t, const struct mark *m);
+int clock_reading_mark(struct timeline *t, const struct mark *m);
+void given_each_track(const struct process_state *p,
+		      void (*each)(void *context, const struct track *track), void *context);
+void given_forget_clocks(struct process_state *p);
+void given_release(struct timeline *t, struct process_state *p);
+
+/* track_clock.c: the clock of a track, by readings of it and of CLOCK_MONOTONIC at the same moment */
+#define CLOCK_READINGS 64
+struct track_clock {
+	unsigned n;
+	struct {
+		uint64_t ticks;
+		uint64_t ns;
+	} readings[CLOCK_READINGS]; /* both ascend */
+};
+
+/* False: it contradicts the readings that are known. */
+bool clock_add_reading(struct track_clock *clock, uint64_t ticks, uint64_t ns);
+/* Of a clock with at least one reading. Limited to the range of the result. */
+uint64_t clock_to_ns(const struct track_clock *clock, uint64_t ticks);
+
 /* frames.c: what distinguishes frames from other asynchronous slices */
 uint64_t frame_begin(struct timeline *t, struct lanes *lanes, struct fact *fact);
 void frame_rate(struct timeline *t, const struct mark *m, struct lanes *lanes);
@@ -552,8 +586,9 @@ void frames_missed(struct timeline *t, struct process_state *process);
 /* tracks.c */
 struct counter *counter_get(struct timeline *t, const struct mark *m, const struct name *name,
 			    const struct name *series, const struct name *unit, bool is_double);
+/* Declares a lane with the name, the number and the parent of `lane`. */
 struct track *lane_track_new(struct timeline *t, struct process_state *p, uint64_t ts_ns,
-			     const struct name *name, uint32_t lane);
+			     const struct track *lane);
 void track_declare(struct timeline *t, const struct process_state *p, struct track *track,
 		   uint64_t ts_ns);
 void counter_keep(struct counter *counter, const struct arg *value, const struct fact *fact);

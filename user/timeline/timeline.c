@@ -48,6 +48,7 @@ struct timeline *timeline_new(struct names *names, struct account *account, uint
 	t->blocked = names_intern_string(names, "blocked");
 	t->offcpu = names_intern_string(names, "offcpu");
 	t->frame = names_intern_string(names, "frame");
+	t->flow = names_intern_string(names, "flow");
 	t->task = names_intern_string(names, "task");
 	t->marker = names_intern_string(names, "marker");
 	t->running_ns = names_intern_string(names, "running_ns");
@@ -78,6 +79,11 @@ void timeline_free(struct timeline *t)
 void timeline_scheduled(struct timeline *t)
 {
 	t->scheduled = t->has_gaps = true;
+}
+
+void timeline_starts_at(struct timeline *t, uint64_t start_ns)
+{
+	t->start_ns = start_ns;
 }
 
 void timeline_has_gaps(struct timeline *t)
@@ -307,6 +313,12 @@ static int dispatch_mark(struct timeline *t, const struct mark *m)
 	case EVENT_FLOW_OUT:
 	case EVENT_FLOW_IN:
 		return flow_mark(t, m);
+	case EVENT_SLICE_AT:
+		return slice_at(t, m);
+	case EVENT_INSTANT_AT:
+		return instant_at(t, m);
+	case EVENT_CLOCK_READING:
+		return clock_reading_mark(t, m);
 	case EVENT_ALLOC:
 		return pool_alloc(t, m);
 	case EVENT_FREE:

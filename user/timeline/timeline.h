@@ -58,6 +58,11 @@ void timeline_wait_reasons(struct timeline *timeline);
  */
 void timeline_has_gaps(struct timeline *timeline);
 /*
+ * When the recording starts: slices with times of their own that begin before are cut, as those are
+ * whose begin was not recorded. Without it they may begin at any time.
+ */
+void timeline_starts_at(struct timeline *timeline, uint64_t start_ns);
+/*
  * The same for a schedule: what is left out counts as unscheduled and not as paused. Before the
  * first event.
  */

@@ -25,18 +25,17 @@ void track_declare(struct timeline *t, const struct process_state *p, struct tra
 }
 
 struct track *lane_track_new(struct timeline *t, struct process_state *p, uint64_t ts_ns,
-			     const struct name *name, uint32_t lane)
+			     const struct track *lane)
 {
 	struct track *track;
 
 	if (t->n_tracks >= t->limits.tracks)
 		return NULL;
-	track = calloc(1, sizeof(*track));
+	track = malloc(sizeof(*track));
 	if (!track)
 		return NULL;
+	*track = *lane;
 	track->kind = TRACK_ASYNC;
-	track->name = name;
-	track->lane = lane;
 	track_declare(t, p, track, ts_ns);
 	return track;
 }

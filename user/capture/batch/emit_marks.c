@@ -161,9 +161,9 @@ static struct known_mark **known_mark_slot(struct batches *b, const uint64_t *ev
 /* Whether all arguments are in the event word by word, so that they need no decoding. */
 static bool args_are_numbers(const struct event *e, uint64_t meta)
 {
-	unsigned i;
+	unsigned i, n = META_ARGS(meta) ? META_ARGS(meta) : e->n_args;
 
-	for (i = 0; i < e->n_args; i++) {
+	for (i = 0; i < n; i++) {
 		unsigned type = META_TYPE(meta, i);
 
 		/* a counter without series has its value in an operand */

@@ -517,8 +517,29 @@ static int chrome_read_counter(struct chrome *c)
 	return chrome_send_event(c);
 }
 
+/* With times of its own. The begin of a slice has its duration, too, so that the end says nothing. */
+static int chrome_read_given(struct chrome *c, enum event_kind kind)
+{
+	const struct chrome_fields *f = &c->fields;
+	struct event *event = &c->draft->event;
+
+	if (kind == EVENT_ASYNC_END)
+		return 0;
+	if (kind == EVENT_ASYNC_BEGIN && (!f->has_dur || f->dur < 0))
+		return chrome_refuse(c);
+	chrome_start_event(c, kind == EVENT_ASYNC_BEGIN ? EVENT_SLICE_AT : EVENT_INSTANT_AT);
+	event->id = 0;
+	event->tid = 0;
+	event->given.track = f->track;
+	event->given.begin = event->ts_ns;
+	event->given.end = event->ts_ns + (uint64_t)(f->has_dur ? f->dur : 0);
+	return chrome_send_event(c);
+}
+
 static int chrome_read_async(struct chrome *c, enum event_kind kind)
 {
+	if (c->own && c->fields.track)
+		return chrome_read_given(c, kind);
 	if (!c->fields.has_id)
 		return chrome_refuse(c);
 	chrome_start_event(c, kind);
@@ -590,6 +611,8 @@ static int chrome_read_timed(struct chrome *c)
 	case 'R':
 		return chrome_read_instant(c);
 	case 'n':
+		if (c->own && c->fields.track)
+			return chrome_read_given(c, EVENT_INSTANT);
 		c->fields.scope = 'p';
 		return chrome_read_instant(c);
 	case 'C':

@@ -17,7 +17,7 @@ static const struct known_field {
 	enum chrome_field field;
 } fields[] = {
 	FIELD("continued", FIELD_CONTINUED), FIELD("memory", FIELD_MEMORY),
-	FIELD("address", FIELD_ADDRESS),
+	FIELD("address", FIELD_ADDRESS), FIELD("track", FIELD_TRACK),
 	FIELD("bind_id", FIELD_BIND), FIELD("flow_in", FIELD_FLOW_IN),
 	FIELD("flow_out", FIELD_FLOW_OUT),
 }, around[] = {
@@ -165,6 +165,9 @@ void chrome_field(struct chrome *c, enum chrome_field field, const char *text, s
 		break;
 	case FIELD_UNIT:
 		f->unit = length ? names_intern(names, text, length, READ_MAX_NAME) : NULL;
+		break;
+	case FIELD_TRACK:
+		f->track = names_intern(names, text, length, READ_MAX_NAME);
 		break;
 	case FIELD_ID:
 		f->has_id = true;

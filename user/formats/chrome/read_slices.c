@@ -269,6 +269,8 @@ static bool event_is_of_thread(const struct event *event)
 	switch (event->kind) {
 	case EVENT_ASYNC_BEGIN:
 	case EVENT_ASYNC_END:
+	case EVENT_SLICE_AT:
+	case EVENT_INSTANT_AT:
 		return false;
 	case EVENT_COUNTER:
 		return event->of_thread;

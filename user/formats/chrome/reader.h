@@ -46,6 +46,7 @@ enum chrome_field {
 	FIELD_ADDRESS,
 	FIELD_SIZE,
 	FIELD_CONTINUED,
+	FIELD_TRACK,
 	FIELD_ARGS,
 	FIELD_BIND,
 	FIELD_FLOW_IN,
@@ -83,6 +84,7 @@ struct chrome_fields {
 	const struct name *name;
 	const struct name *category;
 	const struct name *unit; /* of a counter, in our own files */
+	const struct name *track; /* the same, with times of its own; may be empty */
 	char memory;		 /* of a memory pool: the first letter of alloc, free, gone */
 	uint64_t address;
 	uint64_t size;

@@ -24,6 +24,9 @@
  *	arrows				bind to the slice around them; outside of any slice they are
  *					instants `flow out` and `flow in`, since an unbound arrow is an error
  *	their category			"flow", name "flow": both ends must agree on them
+ *	arrows to slices with times	an argument "flow": only slices of threads can have one
+ *	of their own
+ *	their tracks			a key "track" that viewers ignore; each lane has an id
  *	counter samples repeated at the	a key "continued" beside the arguments instead of an annotation
  *	start of a later file
  *	when a process started		nothing
@@ -242,9 +245,32 @@ static enum event_scope chrome_fact_scope(const struct fact *fact)
 	return fact->thread ? SCOPE_THREAD : fact->process ? SCOPE_PROCESS : SCOPE_GLOBAL;
 }
 
+/*
+ * Local to the process: a plain id would pair with the same id of another process. The track is for our reader; empty,
+ * it has the name of the event.
+ */
+static char *chrome_put_lane(struct json_writer *j, char *at, const struct fact *fact)
+{
+	const struct track *track = fact->tracks[0];
+
+	at = json_literal(at, ",\"id2\":{\"local\":");
+	at = json_hex(at, track->is_given ? track->uuid : fact->id);
+	*at++ = '}';
+	if (!track->is_given)
+		return at;
+	if (fact->kind == FACT_ASYNC_BEGIN)
+		at = json_us(json_literal(at, ",\"dur\":"), fact->end_ns - fact->ts_ns);
+	at = json_literal(json_reserve(j, at), ",\"track\":");
+	return track->path ? json_name(j, at, track->path, LIMIT_NAME) : json_literal(at, "\"\"");
+}
+
 static int chrome_write_instant(struct chrome_json *c, const struct fact *fact)
 {
 	struct json_writer *j = &c->writer;
+
+	if (fact->tracks)
+		return chrome_close_event(
+			c, chrome_put_lane(j, chrome_open_event(j, fact, 'n'), fact), fact);
 	return chrome_close_event(c, chrome_put_scope(chrome_open_event(j, fact, 'i'), fact->scope),
 				  fact);
 }
@@ -311,11 +337,7 @@ static int chrome_write_async(struct chrome_json *c, const struct fact *fact)
 	struct json_writer *j = &c->writer;
 	char *at = chrome_open_event(j, fact, fact->kind == FACT_ASYNC_BEGIN ? 'b' : 'e');
 
-	/* Local to the process: a plain id would pair with the same id of another process. */
-	at = json_literal(at, ",\"id2\":{\"local\":");
-	at = json_hex(at, fact->id);
-	*at++ = '}';
-	return chrome_close_event(c, at, fact);
+	return chrome_close_event(c, chrome_put_lane(j, at, fact), fact);
 }
 
 /* A flow outside of any slice becomes an instant with the id as an argument. */

@@ -6,6 +6,9 @@
 #ifndef PROFTRACE_FORMATS_PERFETTO_FIELDS_H
 #define PROFTRACE_FORMATS_PERFETTO_FIELDS_H
 
+/* The description of tracks of slices with times of their own, which viewers show and our reader knows. */
+#define PERFETTO_GIVEN "times given by the program"
+
 enum wire_type {
 	WIRE_VARINT = 0,
 	WIRE_FIXED64 = 1,

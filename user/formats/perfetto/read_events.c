@@ -266,6 +266,54 @@ static int lane_slice_end(struct perfetto *p, struct sequence *s, const TrackEve
 	return draft_send(p->draft);
 }
 
+/* --- slices and instants with times of their own, in our own files ------------------------------- */
+
+static struct event *given_start(struct perfetto *p, struct sequence *s, const TrackEvent *event,
+				 struct place *place, enum event_kind kind, uint64_t ts_ns)
+{
+	struct event *e = &p->draft->event;
+	const struct name *path = perfetto_track_path(p, place);
+
+	event_add_args(p, s, event, SIZE_MAX);
+	draft_event(p->draft, kind, ts_ns, place->pid, 0);
+	e->name = event_name(p, s, event);
+	e->category = event_category(p, s, event);
+	/* Where the track is that of the name alone, it was not given one. */
+	e->given = (struct event_given){ .track = path == e->name ? NULL : path, .begin = ts_ns };
+	return e;
+}
+
+void perfetto_drop_given(struct perfetto *p)
+{
+	if (p->given_place)
+		reader_lost(p->sink, LOST_UNMATCHED);
+	p->given_place = NULL;
+}
+
+/* The END follows at once. Until then the arguments stay in the draft. */
+static int given_slice_begin(struct perfetto *p, struct sequence *s, const TrackEvent *event,
+			     struct place *place, uint64_t ts_ns)
+{
+	p->given = *given_start(p, s, event, place, EVENT_SLICE_AT, ts_ns);
+	p->given_place = place;
+	return 0;
+}
+
+static int given_slice_end(struct perfetto *p, uint64_t ts_ns)
+{
+	p->given_place = NULL;
+	p->draft->event = p->given;
+	p->draft->event.given.end = ts_ns;
+	return draft_send(p->draft);
+}
+
+static int given_instant(struct perfetto *p, struct sequence *s, const TrackEvent *event,
+			 struct place *place, uint64_t ts_ns)
+{
+	given_start(p, s, event, place, EVENT_INSTANT_AT, ts_ns);
+	return draft_send(p->draft);
+}
+
 /* --- slices of threads, instants, flows --------------------------------------------------------- */
 
 static int perfetto_send_flow(struct perfetto *p, enum event_kind kind, uint64_t id)
@@ -396,6 +444,10 @@ int perfetto_event(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 		reader_lost(p->sink, LOST_LIMIT);
 		return 0;
 	}
+	if (place == p->given_place &&
+	    event->type == PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_END)
+		return given_slice_end(p, ts_ns);
+	perfetto_drop_given(p);
 	if (event->n_extra_counter_values || event->n_extra_double_counter_values)
 		error = perfetto_extra_counters(p, s, event, ts_ns);
 	if (error)
@@ -405,6 +457,11 @@ int perfetto_event(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 		return event->type == PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN
 			       ? wait_begin_read(p, s, event, place, ts_ns)
 			       : wait_end_read(p, s, event, place, ts_ns);
+	if (place->is_given &&
+	    event->type == PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN)
+		return given_slice_begin(p, s, event, place, ts_ns);
+	if (place->is_given && event->type == PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT)
+		return given_instant(p, s, event, place, ts_ns);
 	switch ((int)event->type) {
 	case PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN:
 		return of_thread ? thread_slice_begin(p, s, event, place, ts_ns)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "formats/perfetto/fields.h"
 #include "formats/perfetto/reader.h"
 
 enum {
@@ -53,6 +54,30 @@ struct place *perfetto_find_place(struct perfetto *p, uint64_t uuid)
 		}
 	}
 	return place;
+}
+
+const struct name *perfetto_track_path(struct perfetto *p, struct place *place)
+{
+	const struct place *around[MAX_PARENTS], *at = place;
+	char path[EVENT_MAX_STRING];
+	size_t length = 0;
+	int n = 0;
+
+	for (; at && at->is_given && at->name && n < MAX_PARENTS; at = track_find(p, at->parent))
+		around[n++] = at;
+	while (!place->path && n--) {
+		const struct name *name = around[n]->name;
+
+		if (length + 1 + name->length > sizeof(path))
+			break;
+		if (length)
+			path[length++] = '/';
+		memcpy(path + length, name->text, name->length);
+		length += name->length;
+	}
+	if (!place->path)
+		place->path = names_intern(p->sink->names, path, length, sizeof(path));
+	return place->path;
 }
 
 void perfetto_places_free(struct perfetto *p)
@@ -164,6 +189,7 @@ int perfetto_track(struct perfetto *p, struct sequence *s,
 		place->name = perfetto_name(p, name);
 	if (track->has_parent_uuid)
 		place->parent = track->parent_uuid;
+	place->is_given = p->own && track->description && !strcmp(track->description, PERFETTO_GIVEN);
 	if (track->counter)
 		track_read_counter(p, place, track->counter);
 	else if (track->thread)

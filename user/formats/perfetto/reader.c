@@ -567,6 +567,7 @@ int perfetto_read_input(struct input *in, const struct reader_sink *sink,
 	error = file_read_fields(f, in);
 	if (!error && f->p.sched)
 		error = perfetto_bundles_end(&f->p);
+	perfetto_drop_given(&f->p);
 	perfetto_bundles_free(&f->p);
 	perfetto_report_left_out(&f->p, ret_error);
 	hash_clear(hh, f->p.sequences, s, sequence_forget_interned(&f->p, s));

@@ -122,9 +122,11 @@ struct place {
 	/* Counters: a builtin type that never decreases; and marked as sampled in our own files. */
 	bool is_counted;
 	bool is_sampled;
+	bool is_given; /* a lane in our own files: its slices have times of their own */
 	uint32_t pid;
 	uint32_t tid;
 	const struct name *name;
+	const struct name *path; /* of a lane that is_given, once it is known */
 	const struct name *unit;
 	int64_t multiplier;
 	int64_t sum; /* of an incremental counter */
@@ -163,6 +165,9 @@ struct perfetto {
 	size_t n_open_on_lanes;
 	uint64_t left_out[LEFT_KINDS];
 	uint64_t next_id; /* for slices on lanes without an id */
+	/* A slice with times of its own that waits for its END, which is the next event; NULL: none. */
+	const struct place *given_place;
+	struct event given;
 	bool own;	  /* the file begins with metadata of proftrace */
 	bool snapshot_seen;
 	bool continued;		  /* the current samples are repeated from an earlier file */
@@ -280,6 +285,8 @@ int perfetto_track(struct perfetto *p, struct sequence *s,
 int perfetto_process_tree(struct perfetto *p, const Perfetto__Protos__ProcessTree *tree);
 /* NULL: there are too many tracks. A track without a descriptor is a lane of the whole machine. */
 struct place *perfetto_find_place(struct perfetto *p, uint64_t uuid);
+/* The names of a lane that is_given and of those around it: "outer/inner". */
+const struct name *perfetto_track_path(struct perfetto *p, struct place *place);
 void perfetto_places_free(struct perfetto *p);
 
 static inline struct place *perfetto_place(struct perfetto *p, uint64_t uuid)
@@ -305,5 +312,7 @@ int perfetto_extra_counters(struct perfetto *p, struct sequence *s, const TrackE
 const struct name *perfetto_joined_categories(struct perfetto *p, struct sequence *s,
 					      const TrackEvent *event);
 int perfetto_event(struct perfetto *p, struct sequence *s, const TrackEvent *event, uint64_t ts_ns);
+/* Counts a slice whose END has not come. */
+void perfetto_drop_given(struct perfetto *p);
 
 #endif

@@ -264,8 +264,10 @@ int perfetto_write_event(struct perfetto *p, const struct fact *fact, enum event
 		packet.at = event_put_categories(packet.at, fact->category, refs.categories);
 	}
 	/* The track pairs it with its END; the id of the program is an argument. */
-	if (fact->kind == FACT_ASYNC_BEGIN)
+	if (fact->kind == FACT_ASYNC_BEGIN && !fact->tracks[0]->is_given)
 		packet.at = annotation_put_number(packet.at, "id", ANNOTATION_UINT, fact->id);
+	else if (fact->kind == FACT_ASYNC_BEGIN && fact->flow)
+		packet.at = wire_fixed64(packet.at, EVENT_TERMINATING_FLOW, fact->flow);
 	packet.at = event_put_args(packet.at, fact, &refs);
 	if (refs.callstack)
 		packet.at = wire_number(packet.at, EVENT_CALLSTACK, refs.callstack);

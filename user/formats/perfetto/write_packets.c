@@ -271,8 +271,11 @@ int perfetto_write_track(struct perfetto *p, const struct track *track)
 		snprintf(both, sizeof(both), "%.*s %.*s", (int)n, name, (int)k, track->key->text);
 		descriptor.name = both;
 	}
+	if (track->is_given)
+		descriptor.description = (char *)PERFETTO_GIVEN;
 	return perfetto_write_descriptor(p, &descriptor, track->uuid,
-					 track->thread	  ? track->thread->uuid
+					 track->parent	  ? track->parent->uuid
+					 : track->thread  ? track->thread->uuid
 					 : track->process ? track->process->uuid
 							  : 0);
 }

@@ -45,7 +45,9 @@ static int perfetto_fact(struct consumer *consumer, const struct fact *fact)
 	case FACT_END:
 		return perfetto_write_slice(p, fact);
 	case FACT_INSTANT:
-		return perfetto_write_instant(p, fact, fact_track_uuid(p, fact, fact->scope));
+		return perfetto_write_instant(p, fact,
+					      fact->tracks ? fact->tracks[0]->uuid
+							   : fact_track_uuid(p, fact, fact->scope));
 	case FACT_COUNTER:
 		return perfetto_write_counters(p, fact);
 	case FACT_READING:

@@ -372,9 +372,8 @@ static __always_inline void add_mark(struct pt_regs *ctx, struct table_thread *t
 		return;
 	}
 	/* The arguments of another mark, the reading of a clock (include/proftrace.h): not in a table. */
-	if (m->kind == RECORD_INSTANT &&
-	    (META_OBJECT(m->meta) >> 4 == META_CLASS_SPLIT ||
-	     META_OBJECT(m->meta) >> 4 == META_CLASS_CLOCK_READING)) {
+	if (m->kind == RECORD_INSTANT && (META_OBJECT(m->meta) >> 4 == META_CLASS_SPLIT ||
+					  META_OBJECT(m->meta) >> 4 == META_CLASS_CLOCK_READING)) {
 		t->marks++;
 		return;
 	}

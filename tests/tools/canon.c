@@ -284,6 +284,8 @@ static const char *kind_name(enum event_kind kind)
 		[EVENT_ASYNC_END] = "ASYNC_END",
 		[EVENT_FLOW_OUT] = "FLOW_OUT",
 		[EVENT_FLOW_IN] = "FLOW_IN",
+		[EVENT_SLICE_AT] = "SLICE_AT",
+		[EVENT_INSTANT_AT] = "INSTANT_AT",
 		[EVENT_PROCESS_NAME] = "PROCESS_NAME",
 		[EVENT_THREAD_NAME] = "THREAD_NAME",
 		[EVENT_LOST] = "LOST",
@@ -326,7 +328,9 @@ static void add_line(struct canon *c, const struct event *e)
 {
 	bool is_async = e->kind == EVENT_ASYNC_BEGIN || e->kind == EVENT_ASYNC_END;
 	bool is_flow = e->kind == EVENT_FLOW_OUT || e->kind == EVENT_FLOW_IN;
-	bool of_process = is_async || (e->kind == EVENT_INSTANT && e->scope != SCOPE_THREAD);
+	bool is_given = e->kind == EVENT_SLICE_AT || e->kind == EVENT_INSTANT_AT;
+	bool of_process =
+		is_async || is_given || (e->kind == EVENT_INSTANT && e->scope != SCOPE_THREAD);
 	uint32_t pid = e->kind == EVENT_INSTANT && e->scope == SCOPE_GLOBAL ? 0 : e->pid;
 	uint32_t tid = of_process ? 0 : e->tid;
 	struct owner *owner = owner_get(c, pid, tid);
@@ -337,6 +341,9 @@ static void add_line(struct canon *c, const struct event *e)
 		say(c, " %s %s", text_of(e->name), text_of(e->category));
 	if (is_flow || is_async)
 		say(c, " id=0x%" PRIx64, e->id);
+	if (is_given)
+		say(c, " until=%" PRIu64 " on=\"%s\"", e->given.end,
+		    e->given.track ? e->given.track->text : "");
 	if (e->kind == EVENT_LOST)
 		say(c, " count=%" PRIu64, e->size);
 	say_args(c, e);
@@ -466,6 +473,8 @@ static bool is_mark(struct canon *c, const struct event *e)
 		return !e->continued;
 	case EVENT_FLOW_OUT:
 	case EVENT_FLOW_IN:
+	case EVENT_SLICE_AT:
+	case EVENT_INSTANT_AT:
 		return true;
 	default:
 		return false;

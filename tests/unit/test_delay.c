@@ -91,6 +91,10 @@ static void fill(struct model *m, uint64_t *seed)
 		e->sample = (struct event_sample){ .period_ns = chance(seed, 1u << 30),
 						   .cpu = (uint16_t)chance(seed, 1u << 16),
 						   .mode = SAMPLE_KERNEL };
+	if (e->kind >= EVENT_SLICE_AT && e->kind <= EVENT_CLOCK_READING)
+		e->given = (struct event_given){ .track = some_name(seed),
+						 .begin = chance(seed, 1u << 30),
+						 .end = chance(seed, 1u << 30) };
 	for (i = 0; i < e->n_args; i++)
 		fill_arg(m, i, seed);
 	if (e->n_args)

@@ -304,11 +304,16 @@ static bool decode_given(struct capture *c, const struct record *r, size_t size,
 	e->given.begin = ((const struct record_plain *)r)->ops.a;
 	e->given.end = end->u;
 	if (track->type == ARG_STRING)
-		e->given.track = names_intern(c->options.names, track->s, track->length, MAX_STRING);
+		e->given.track =
+			names_intern(c->options.names, track->s, track->length, MAX_STRING);
 	e->n_args -= 2;
 	memmove(&c->args[at], &c->args[at + 2], (e->n_args - at) * sizeof(*c->args));
 	return true;
 }
+
+_Static_assert((int)OBJECT_SLICE_AT == META_CLASS_SLICE_AT &&
+		       (int)OBJECT_CLOCK_READING == META_CLASS_CLOCK_READING,
+	       "objects have the numbers of the program");
 
 static bool is_given(const struct event *e)
 {

@@ -107,6 +107,8 @@ static const struct summary_count problem_counts[] = {
 	{ offsetof(struct account, started_twice), "marker[|s] started twice without a finish",
 	  NULL },
 	{ offsetof(struct account, args_dropped), "argument[|s] of marks that had too many", NULL },
+	{ offsetof(struct account, readings_refused),
+	  "reading[|s] of clocks that contradict others", NULL },
 	{ offsetof(struct account, frees_unknown),
 	  "free[|s] of memory allocated before the recording", NULL },
 	{ offsetof(struct account, allocs_not_followed),

@@ -45,13 +45,13 @@ struct account {
 	uint64_t other_names;	   /* named (other): too many distinct names */
 
 	/* Slices. */
-	uint64_t open_at_end;	  /* still open when the recording ended */
-	uint64_t unfinished;	  /* ended with their thread, process or program */
-	uint64_t ended_off;	  /* ended where their domain was switched off */
-	uint64_t ends_lost;	  /* closed late: their own END was lost */
-	uint64_t async_unmatched; /* asynchronous ENDs without a BEGIN (written as instants) */
-	uint64_t started_twice;	  /* markers started again before they were finished */
-	uint64_t args_dropped;	  /* arguments of marks with more than EVENT_MAX_ARGS */
+	uint64_t open_at_end;	   /* still open when the recording ended */
+	uint64_t unfinished;	   /* ended with their thread, process or program */
+	uint64_t ended_off;	   /* ended where their domain was switched off */
+	uint64_t ends_lost;	   /* closed late: their own END was lost */
+	uint64_t async_unmatched;  /* asynchronous ENDs without a BEGIN (written as instants) */
+	uint64_t started_twice;	   /* markers started again before they were finished */
+	uint64_t args_dropped;	   /* arguments of marks with more than EVENT_MAX_ARGS */
 	uint64_t readings_refused; /* of the clock of a track, which contradict others */
 
 	/* Memory pools. */

@@ -25,13 +25,13 @@ enum __attribute__((packed)) event_kind {
 	EVENT_FLOW_OUT,	   /* id */
 	EVENT_FLOW_IN,	   /* id */
 	/* At times that the program gives; ts_ns is when it said so or, from a file, the time itself. */
-	EVENT_SLICE_AT,	      /* given: begin and end; size GIVEN_TICKS: of the clock of the track */
-	EVENT_INSTANT_AT,     /* given: begin; size as above */
-	EVENT_CLOCK_READING,  /* given: one moment by the clock of the track, and by CLOCK_MONOTONIC */
-	EVENT_ALLOC,	   /* name = pool, id = address, size in bytes */
-	EVENT_FREE,	   /* name = pool, id = address; size FREE_MOVES: PROF_REALLOC begins */
-	EVENT_STEP,	   /* id = epoch, size = batch */
-	EVENT_SCOPE_PUSH,  /* name: the scope of what the thread allocates until EVENT_SCOPE_POP */
+	EVENT_SLICE_AT,	     /* given: begin and end; size GIVEN_TICKS: of the clock of the track */
+	EVENT_INSTANT_AT,    /* given: begin; size as above */
+	EVENT_CLOCK_READING, /* given: one moment by the clock of the track, and by CLOCK_MONOTONIC */
+	EVENT_ALLOC,	     /* name = pool, id = address, size in bytes */
+	EVENT_FREE,	     /* name = pool, id = address; size FREE_MOVES: PROF_REALLOC begins */
+	EVENT_STEP,	     /* id = epoch, size = batch */
+	EVENT_SCOPE_PUSH, /* name: the scope of what the thread allocates until EVENT_SCOPE_POP */
 	EVENT_SCOPE_POP,
 	EVENT_PAUSE, /* the process pauses its own recording; name NULL */
 	EVENT_RESUME,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The state behind the facts, which the files of the timeline share and nobody else includes but
- * its tests. Each file is one subject: processes.c, slices.c, asyncs.c, frames.c, given.c (slices
- * with times of their own) and track_clock.c, tracks.c (counters of programs), counters.c (counters
+ * its tests. Each file is one subject: processes.c, slices.c, asyncs.c, frames.c, given/ (slices
+ * with times of their own), tracks.c (counters of programs), counters.c (counters
  * of threads), pools.c, scopes.c, samples.c (call stacks), sched.c. timeline.c gets the events and gives the facts to the consumers.
  *
  * Events come by the million per second. So a thread keeps the array of its open slices when they
@@ -26,8 +26,8 @@
 #define LIMIT_DEPTH	       1024 /* open slices of a thread; the kernel follows 64 */
 #define LIMIT_TRACKS	       65536
 #define LIMIT_ASYNCS	       65536
-#define LIMIT_ASYNCS_OF_ONE_ID 4096 /* they are searched linearly */
-#define LIMIT_LANES_OF_TRACK   512 /* of slices with times of their own; searched linearly */
+#define LIMIT_ASYNCS_OF_ONE_ID 4096    /* they are searched linearly */
+#define LIMIT_LANES_OF_TRACK   512     /* of slices with times of their own; searched linearly */
 #define LIMIT_GAPS	       1048576 /* between these slices */
 #define LIMIT_GAPS_OF_LANE     1024
 #define LIMIT_ALLOCATIONS      262144
@@ -222,7 +222,7 @@ struct lanes {
 	UT_hash_handle hh;
 };
 
-struct given_track; /* given.c */
+struct given_track; /* given/given.c */
 
 struct pool {
 	struct pool_key {
@@ -331,7 +331,7 @@ struct timeline {
 	uint32_t n_asyncs;
 	uint32_t n_allocations;
 
-	/* given.c */
+	/* given/ */
 	uint64_t start_ns; /* of the recording: slices do not begin before; 0: not known */
 	uint32_t n_gaps;
 
@@ -552,7 +552,7 @@ void asyncs_release(struct timeline *t, struct process_state *p);
 void asyncs_free(struct timeline *t);
 uint64_t async_id(const struct async *async);
 
-/* given.c */
+/* given/given.c */
 int slice_at(struct timeline *t, const struct mark *m);
 int instant_at(struct timeline *t, const struct mark *m);
 int clock_reading_mark(struct timeline *t, const struct mark *m);
@@ -561,7 +561,7 @@ void given_each_track(const struct process_state *p,
 void given_forget_clocks(struct process_state *p);
 void given_release(struct timeline *t, struct process_state *p);
 
-/* track_clock.c: the clock of a track, by readings of it and of CLOCK_MONOTONIC at the same moment */
+/* given/clock.c: the clock of a track, by readings of it and of CLOCK_MONOTONIC at the same moment */
 #define CLOCK_READINGS 64
 struct track_clock {
 	unsigned n;

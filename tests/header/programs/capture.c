@@ -33,9 +33,11 @@ static void take(const char *kind, const char *name, uint64_t meta, uint64_t a, 
 	memset(captured.values, 0, sizeof(captured.values));
 	/*
 	 * One or two values come in registers, and only these, and not those of objects, whose
-	 * categories are in the place; what follows need not know.
+	 * categories are in the place; what follows need not know. Marks with times of their own
+	 * have categories if their names are made at run time.
 	 */
-	if ((((meta & 15) == 1 || (meta & 15) == 2) && !(meta >> 44 & 15)) !=
+	if ((((meta & 15) == 1 || (meta & 15) == 2) &&
+	     (!(meta >> 44 & 15) || ((meta >> 44 & 15) >= 7 && !(meta >> 32 & 1)))) !=
 	    !!(meta & PROF_META_IN_REGISTERS)) {
 		captured.kind = "values in the wrong place";
 	} else if (meta & PROF_META_IN_REGISTERS) {
@@ -50,6 +52,7 @@ static void take(const char *kind, const char *name, uint64_t meta, uint64_t a, 
 	if (!strcmp(kind, "begin") && a)
 		captured.token = a;
 	look_for_expected(meta);
+	captured.readings += (meta >> 44 & 15) == 9;
 }
 
 #define STUB(kind, id)                                                                   \

@@ -14,6 +14,7 @@ struct capture {
 	uint64_t token;	      /* of the last begin that had one */
 	const char *expected; /* a string; */
 	int as_expected;      /* marks with a value that is equal to it */
+	int readings;	      /* of clocks */
 };
 
 #ifdef __cplusplus

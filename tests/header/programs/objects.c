@@ -243,6 +243,64 @@ static void run_time(void)
 	CHECK(prof_marker_get("number 7", "") == prof_marker_get("number 7", ""));
 }
 
+#define CHECK_TRACK(text) \
+	CHECK(!strcmp(PROF_IMPL_CAST(const char *, text_at(captured.values[0])), text))
+
+static void times(void)
+{
+	const prof_track_t *gpu = prof_track_get("GPU", PROF_IMPL_NULL);
+	const prof_track_t *stream = prof_track_get("stream", gpu);
+	const uint64_t slice = PROF_META_OBJECT(PROF_OBJECT_SLICE_AT) | PROF_META_HAS_STRINGS |
+			       PROF_VALUE_STRING << 8 | PROF_VALUE_UINT << 12;
+	const prof_arg_t args[] = { prof_arg_int("a", 1), prof_arg_int("b", 2),
+				    prof_arg_int("c", 3) };
+	int i, readings = 0;
+	char path[400];
+
+	CHECK(stream == prof_track_get("GPU/stream", PROF_IMPL_NULL) && gpu != stream);
+	CHECK(stream == prof_track_get("stream", gpu));
+	PROF_SLICE_AT("alone", failures, failures + 5);
+	CHECK_KIND("instant", "alone");
+	CHECK(captured.meta == (slice | 2) && captured.a == 0);
+	CHECK(!captured.values[0] && captured.values[1] == 5 && !memcmp(captured.keys, "\0\0", 2));
+	PROF_SLICE_ON(stream, "four", 1, 2, "k", 1, "l", 2.0, "m", "text", "flow", 9u);
+	CHECK_KIND("instant", "four");
+	CHECK((captured.meta & 0xffff) == (6 | (slice & 0xff00) | 0) && captured.a == 1);
+	CHECK_TRACK("GPU/stream");
+	CHECK(captured.values[1] == 2 && captured.values[2] == 1 && captured.values[5] == 9);
+	CHECK(!memcmp(captured.keys, "\0\0k\0l\0m\0flow", 13));
+	PROF_INSTANT_ON(gpu, "tick", 3);
+	CHECK_KIND("instant", "tick");
+	CHECK((captured.meta >> 44 & 15) == PROF_OBJECT_INSTANT_AT && captured.a == 3);
+	/* Made at run time: with one argument in one mark, and with more in several. */
+	prof_slice_at_args(PROF_IMPL_NULL, stream, "made", 10, 20, args, 1);
+	CHECK_KIND("instant", "made");
+	CHECK((captured.meta & 15) == 6 && captured.values[3] == 20 && captured.values[5] == 1);
+	prof_slice_at_args(PROF_IMPL_NULL, stream, "made", 10, 20, args, 3);
+	CHECK((captured.meta & 15) == 6 && captured.a == 10 && captured.values[5] == 20);
+	prof_instant_at_args(PROF_IMPL_NULL, stream, "made", 11, PROF_IMPL_NULL, 0);
+	CHECK((captured.meta & 15) == 4 && captured.a == 11);
+	CHECK(!(captured.meta >> 40 & 15));
+	/* With a clock, of the track or of one around it: its readings come first, and again. */
+	prof_track_sync(gpu, 1000, 2000);
+	prof_track_sync(gpu, 1500, 3000);
+	for (i = 0; i < 32; i++) {
+		PROF_SLICE_ON(stream, "clocked", 1, 2);
+		CHECK_KIND("instant", "clocked");
+		CHECK((captured.meta >> 40 & 15) == PROF_SCOPE_TICKS);
+		readings += captured.readings;
+		captured.readings = 0;
+	}
+	CHECK(readings == 2 + 2 * 2);
+	/* What is longer than the limit is cut. */
+	memset(path, 'x', sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	PROF_INSTANT_ON(prof_track_get(path, stream), "deep", 1);
+	path[256 - strlen("GPU/stream/")] = '\0';
+	PROF_INSTANT_ON(prof_track_get(path, stream), "deep", 1);
+	prof_track_sync(PROF_IMPL_NULL, 1, 1);
+}
+
 static int double_of(int x)
 {
 	return 2 * x;
@@ -355,6 +413,8 @@ int main(void)
 	prof_frame_stop(&frame);
 	prof_event_start(&event);
 	prof_marker_start(prof_marker_get("off", ""));
+	PROF_SLICE_AT("off", failures++, failures++, "k", failures++);
+	prof_slice_at_args(PROF_IMPL_NULL, PROF_IMPL_NULL, "off", 1, 2, PROF_IMPL_NULL, 0);
 	CHECK(!captured.kind && !failures);
 	prof_default.on = 1;
 	slices_of_markers();
@@ -363,6 +423,7 @@ int main(void)
 	others();
 	counters();
 	run_time();
+	times();
 	calls();
 	pools();
 #ifdef __cplusplus

@@ -53,6 +53,12 @@ int in_lines(int i, const char *text, void *place)
 	PROF_ASYNC_END("async", i, "k", 1);
 	PROF_FLOW_OUT(i);
 	PROF_FLOW_IN(i);
+	PROF_SLICE_AT("slice", i, i + 1);
+	PROF_SLICE_AT_IN(other, "slice", i, i + 1, "k", text);
+	PROF_SLICE_ON(prof_track_get(text, PROF_IMPL_NULL), "slice", i, i + 1, "a", small, "b",
+		      real, "c", text, "d", place);
+	PROF_INSTANT_AT("instant", i, "k", i);
+	PROF_INSTANT_ON_IN(other, prof_track_get(text, PROF_IMPL_NULL), "instant", i);
 	PROF_ALLOC("pool", place, 10);
 	PROF_FREE("pool", place);
 	place = PROF_REALLOC("pool", place, 20, replaced(place));
@@ -95,6 +101,10 @@ void made(int i, const char *text)
 	prof_instant_args(domain, text, PROF_SCOPE_THREAD, args, 6);
 	prof_async_begin_args(domain, text, 1, args, 6);
 	prof_async_end_args(domain, text, 1, args, 1);
+	prof_slice_at_args(domain, prof_track_get(text, prof_track_get(text, PROF_IMPL_NULL)), text,
+			   1, 2, args, 6);
+	prof_instant_at_args(domain, PROF_IMPL_NULL, text, 1, args, 1);
+	prof_track_sync(prof_track_get(text, PROF_IMPL_NULL), 1, 2);
 	prof_counter_args(domain, text, args, 3);
 	prof_counter_arg(domain, text, args[0]);
 	prof_marker_counter_args(prof_marker_get(text, text), args, 3);

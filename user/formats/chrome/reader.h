@@ -83,9 +83,9 @@ struct chrome_fields {
 	const struct name *tid_word;
 	const struct name *name;
 	const struct name *category;
-	const struct name *unit; /* of a counter, in our own files */
+	const struct name *unit;  /* of a counter, in our own files */
 	const struct name *track; /* the same, with times of its own; may be empty */
-	char memory;		 /* of a memory pool: the first letter of alloc, free, gone */
+	char memory;		  /* of a memory pool: the first letter of alloc, free, gone */
 	uint64_t address;
 	uint64_t size;
 	const struct callstack *callstack; /* in our own files */

@@ -133,6 +133,7 @@ int chrome_write_account(struct json_writer *j, const struct account *account)
 		{ "async_unmatched", account->async_unmatched },
 		{ "started_twice", account->started_twice },
 		{ "args_dropped", account->args_dropped },
+		{ "readings_refused", account->readings_refused },
 		{ "frees_unknown", account->frees_unknown },
 		{ "allocs_not_followed", account->allocs_not_followed },
 		{ "rescued", account->rescued },

@@ -457,8 +457,7 @@ int perfetto_event(struct perfetto *p, struct sequence *s, const TrackEvent *eve
 		return event->type == PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN
 			       ? wait_begin_read(p, s, event, place, ts_ns)
 			       : wait_end_read(p, s, event, place, ts_ns);
-	if (place->is_given &&
-	    event->type == PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN)
+	if (place->is_given && event->type == PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_SLICE_BEGIN)
 		return given_slice_begin(p, s, event, place, ts_ns);
 	if (place->is_given && event->type == PERFETTO__PROTOS__TRACK_EVENT__TYPE__TYPE_INSTANT)
 		return given_instant(p, s, event, place, ts_ns);

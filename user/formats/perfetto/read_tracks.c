@@ -189,7 +189,8 @@ int perfetto_track(struct perfetto *p, struct sequence *s,
 		place->name = perfetto_name(p, name);
 	if (track->has_parent_uuid)
 		place->parent = track->parent_uuid;
-	place->is_given = p->own && track->description && !strcmp(track->description, PERFETTO_GIVEN);
+	place->is_given =
+		p->own && track->description && !strcmp(track->description, PERFETTO_GIVEN);
 	if (track->counter)
 		track_read_counter(p, place, track->counter);
 	else if (track->thread)

@@ -168,7 +168,7 @@ struct perfetto {
 	/* A slice with times of its own that waits for its END, which is the next event; NULL: none. */
 	const struct place *given_place;
 	struct event given;
-	bool own;	  /* the file begins with metadata of proftrace */
+	bool own; /* the file begins with metadata of proftrace */
 	bool snapshot_seen;
 	bool continued;		  /* the current samples are repeated from an earlier file */
 	bool bundles_held;	  /* events of bundles are queued until another packet follows */

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * device LAUNCHES [wait]: a program with two devices of three streams each, as a profiler of such devices sees them.
+ * Four threads launch work, with an arrow to it. Each device has a clock that counts at another rate, from another
+ * moment on, and drifts. What ran where and when is told afterwards in ticks of that clock, in no order, and the
+ * slices of a stream overlap now and then. The program reads the clocks before each report.
+ *
+ * Prints what a trace must have: for each slice `slice NUMBER NAME TRACK BEGIN END FLOW` with the true times in
+ * CLOCK_MONOTONIC, and how many there are. With "wait" it prints `ready` and waits for a line of standard input
+ * before the first launch, and for another one behind the last.
+ */
+#include <proftrace.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+	DEVICES = 2,
+	STREAMS = 3,
+	THREADS = 4,
+	AT_ONCE = 64, /* slices of a report */
+};
+
+struct slice {
+	uint64_t number, begin, end; /* true times */
+	unsigned device, stream;
+};
+
+static const prof_track_t *devices[DEVICES], *streams[DEVICES][STREAMS];
+static uint64_t started;
+static unsigned launches;
+static pthread_mutex_t report_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* 1.6 ticks per ns and 80 ppm too fast, more so from second to second; and 0.8 and 200 ppm too slow. */
+static uint64_t ticks(unsigned device, uint64_t ns)
+{
+	long double t = (long double)(int64_t)(ns - started);
+
+	if (device == 0)
+		return (uint64_t)(987654321012345ll + 1.6l * t * (1 + 80e-6l) +
+				  1.6l * t * t * 5e-15l);
+	return (uint64_t)(123456789012ll + 0.8l * t * (1 - 200e-6l));
+}
+
+static void report(struct slice *slices, unsigned n, unsigned *seed)
+{
+	unsigned i;
+
+	pthread_mutex_lock(&report_lock);
+	for (i = 0; i < DEVICES; i++) {
+		uint64_t ns = now();
+
+		prof_track_sync(devices[i], ticks(i, ns), ns);
+	}
+	for (i = n; i > 1; i--) {
+		unsigned k = (unsigned)rand_r(seed) % i;
+		struct slice other = slices[k];
+
+		slices[k] = slices[i - 1];
+		slices[i - 1] = other;
+	}
+	for (i = 0; i < n; i++) {
+		const struct slice *s = &slices[i];
+		const prof_track_t *track = streams[s->device][s->stream];
+		const uint64_t begin = ticks(s->device, s->begin), end = ticks(s->device, s->end);
+		const char *name = s->number % 2 ? "gemm" : "made_at_run_time";
+
+		if (s->number % 2) {
+			PROF_SLICE_ON(track, "gemm", begin, end, "number", s->number, "flow",
+				      s->number + 1);
+		} else {
+			const prof_arg_t args[2] = { prof_arg_uint("number", s->number),
+						     prof_arg_uint("flow", s->number + 1) };
+
+			prof_slice_at_args(NULL, track, name, begin, end, args, 2);
+		}
+		printf("slice %llu %s GPU-%u/stream-%u %llu %llu %llu\n",
+		       (unsigned long long)s->number, name, s->device, s->stream,
+		       (unsigned long long)s->begin, (unsigned long long)s->end,
+		       (unsigned long long)s->number + 1);
+	}
+	pthread_mutex_unlock(&report_lock);
+}
+
+static void *launch(void *argument)
+{
+	unsigned thread = *(unsigned *)argument, seed = thread, i, n = 0;
+	struct slice slices[AT_ONCE];
+
+	for (i = 0; i < launches; i++) {
+		struct slice *s = &slices[n++];
+		struct timespec pause = { 0, 20000 };
+
+		s->number = (uint64_t)i * THREADS + thread;
+		s->device = (unsigned)rand_r(&seed) % DEVICES;
+		s->stream = (unsigned)rand_r(&seed) % STREAMS;
+		PROF_BEGIN("launch", "number", s->number);
+		PROF_FLOW_OUT(s->number + 1);
+		PROF_END();
+		s->begin = now() + (unsigned)rand_r(&seed) % 300000;
+		s->end = s->begin + (unsigned)rand_r(&seed) % 200000;
+		nanosleep(&pause, NULL);
+		if (n == AT_ONCE || i + 1 == launches) {
+			/* The last ones have ended. */
+			pause.tv_nsec = 500000;
+			nanosleep(&pause, NULL);
+			report(slices, n, &seed);
+			n = 0;
+		}
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	int wait = argc > 2 && !strcmp(argv[2], "wait");
+	unsigned numbers[THREADS], i, k;
+	pthread_t threads[THREADS];
+	char name[32];
+
+	launches = argc > 1 ? (unsigned)atoi(argv[1]) : 100;
+	started = now();
+	for (i = 0; i < DEVICES; i++) {
+		snprintf(name, sizeof(name), "GPU-%u", i);
+		devices[i] = prof_track_get(name, NULL);
+		for (k = 0; k < STREAMS; k++) {
+			snprintf(name, sizeof(name), "stream-%u", k);
+			streams[i][k] = prof_track_get(name, devices[i]);
+		}
+		prof_track_sync(devices[i], ticks(i, started), started);
+	}
+	if (wait) {
+		printf("ready\n");
+		fflush(stdout);
+		getchar();
+	}
+	for (i = 0; i < THREADS; i++) {
+		numbers[i] = i;
+		pthread_create(&threads[i], NULL, launch, &numbers[i]);
+	}
+	for (i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	printf("slices %lu\n", (unsigned long)launches * THREADS);
+	printf("done\n");
+	fflush(stdout);
+	if (wait)
+		getchar();
+	return 0;
+}

@@ -247,8 +247,8 @@ typedef struct prof_domain {
  * request reports afterwards. Times are integers, in nanoseconds of CLOCK_MONOTONIC. Slices may come in any order and
  * may overlap. They are shown on their track (prof_track_get, section 3); without a track, on a track of their own name
  * under the process. These markers take up to four pairs. A pair "flow", id of a slice ends the arrow that
- * PROF_FLOW_OUT(id) began. A slice that began before the recording is not recorded. A slice that ends before it
- * begins, or more than an hour after the mark, is malformed; such slices are counted.
+ * PROF_FLOW_OUT(id) began. A slice that began before the recording is not recorded, nor is one that ends before it
+ * begins, or more than an hour after the mark; these are counted.
  */
 #define PROF_SLICE_AT(...) PROF_IMPL_SLICE_ON(_prof_default, PROF_IMPL_NO_TRACK, __VA_ARGS__, ~)
 #define PROF_SLICE_ON(...) PROF_IMPL_SLICE_ON(_prof_default, __VA_ARGS__, ~)

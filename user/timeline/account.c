@@ -30,6 +30,7 @@ static const struct {
 	[LOST_LIMIT] = { "limit", "too many threads, tracks or asynchronous slices at once", NULL },
 	[LOST_OUTPUT] = { "output", "could not be written to any output", NULL },
 	[LOST_CLOCK] = { "clock", "of a clock without a reading so far", NULL },
+	[LOST_TIMES] = { "times", "at times that cannot be", NULL },
 };
 
 const char *lost_reason_name(enum lost_reason reason)
@@ -113,6 +114,7 @@ static const struct {
 	LOST(LOST_LIMIT, "limit", "marks lost: too many threads, tracks or slices at once"),
 	LOST(LOST_OUTPUT, "output", "marks lost: could not be written"),
 	LOST(LOST_CLOCK, "clock", "marks lost: of a clock without a reading so far"),
+	LOST(LOST_TIMES, "times", "marks lost: at times that cannot be"),
 	NUMBER(paused, NULL),
 	NUMBER(left_out, NULL),
 	NUMBER(unscheduled, NULL),

@@ -23,7 +23,9 @@ enum lost_reason {
 	LOST_MALFORMED,	  /* a record, or an event of a file, that is malformed */
 	LOST_LIMIT,	  /* too many open asynchronous slices, threads, tracks, ... at once */
 	LOST_OUTPUT,	  /* it could not be written: the disk is full */
-	LOST_CLOCK,	  /* its time is of a clock of which no reading has come yet */
+	/* with times of its own: of a clock without a reading so far; times that cannot be */
+	LOST_CLOCK,
+	LOST_TIMES,
 	LOST_REASONS,
 };
 

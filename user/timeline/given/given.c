@@ -271,13 +271,13 @@ static int given_times(const struct timeline *t, const struct mark *m,
 	if (of_clock && !clock)
 		return LOST_CLOCK;
 	if (*end < *begin)
-		return LOST_MALFORMED;
+		return LOST_TIMES;
 	if (clock) {
 		*begin = clock_to_ns(clock, *begin);
 		*end = clock_to_ns(clock, *end);
 	}
 	if (*end > INT64_MAX || (!from_file && *end > e->ts_ns + MAX_AHEAD_NS))
-		return LOST_MALFORMED;
+		return LOST_TIMES;
 	return *begin < t->start_ns ? LOST_CUT : MARK_WRITTEN;
 }
 

@@ -433,44 +433,10 @@ static int drain_all(struct capture *c)
 	return n;
 }
 
-static uint64_t sum_account(const struct capture *c, enum account_slot slot)
-{
-	uint64_t sum = c->batches ? c->batches->slots[slot] : 0;
-	unsigned cpu;
-
-	for (cpu = 0; cpu < ACCOUNT_CPUS; cpu++)
-		sum += __atomic_load_n(&c->shared->account[cpu][slot], __ATOMIC_RELAXED);
-	return sum;
-}
-
-/*
- * Marks that were lost because the buffer was full. Some marks of a lost batch may have been seen
- * before.
- */
-static uint64_t count_lost_full(const struct capture *c)
-{
-	uint64_t batches = sum_account(c, ACCOUNT_BATCH_LOST);
-
-	if (c->batches)
-		batches -= batches < c->batches->overlap ? batches : c->batches->overlap;
-	return sum_account(c, ACCOUNT_FULL) + batches;
-}
-
-/* Marks in batches are counted by the recorder. */
-static uint64_t count_all_marked(const struct capture *c)
-{
-	uint64_t marked = sum_account(c, ACCOUNT_MARKS);
-
-	if (c->batches)
-		marked += c->batches->marked + c->batches->unreadable + count_lost_full(c) -
-			  sum_account(c, ACCOUNT_FULL);
-	return marked;
-}
-
 /* Reports losses that no thread has reported, because it has exited or made no mark since. */
 static void emit_remaining_losses(struct capture *c)
 {
-	uint64_t lost = count_lost_full(c);
+	uint64_t lost = account_lost_full(c);
 	struct event e = { .kind = EVENT_LOST, .level = -1, .ts_ns = monotonic_now() };
 
 	if (lost <= c->decoded.reported_lost)
@@ -495,7 +461,7 @@ static void stop_batches(struct capture *c)
 		epoll_wait(c->epoll_fd, &e, 1, 1);
 		capture_catch_up(c);
 	}
-	if (sum_account(c, ACCOUNT_KERNEL_FULL))
+	if (account_sum(c, ACCOUNT_KERNEL_FULL))
 		batches_find_exited(c->batches);
 }
 
@@ -520,73 +486,6 @@ int capture_stop(struct capture *c)
 		capture_table_tick(c);
 	emit_remaining_losses(c);
 	return n < 0 ? n : 0;
-}
-
-void capture_account(struct capture *c, struct account *a)
-{
-	a->marked += count_all_marked(c);
-	a->paused += sum_account(c, ACCOUNT_PAUSED);
-	a->left_out += c->selection.left_out;
-	a->unscheduled += sum_account(c, ACCOUNT_UNSCHEDULED);
-	a->switched_off += sum_account(c, ACCOUNT_SWITCHED_OFF);
-	a->late_steps += sum_account(c, ACCOUNT_LATE_STEPS);
-	a->lost[LOST_BUFFER_FULL] += count_lost_full(c);
-	a->lost[LOST_BEGIN_LOST] += sum_account(c, ACCOUNT_BEGIN_LOST);
-	a->lost[LOST_CUT] += sum_account(c, ACCOUNT_CUT);
-	a->lost[LOST_TOO_DEEP] += sum_account(c, ACCOUNT_TOO_DEEP);
-	a->lost[LOST_NO_STATE] += sum_account(c, ACCOUNT_NO_STATE);
-	a->lost[LOST_UNMATCHED] += sum_account(c, ACCOUNT_UNMATCHED);
-	a->lost[LOST_MALFORMED] += c->decoded.malformed + (c->batches ? c->batches->unreadable : 0);
-	a->unreadable_names += c->decoded.unreadable_names;
-	a->unreadable_args += c->decoded.unreadable_args;
-	a->cut_strings += c->decoded.cut_strings + names_count(c->options.names)->cut;
-	a->repaired_strings +=
-		c->decoded.repaired_strings + names_count(c->options.names)->repaired;
-	a->other_names += names_count(c->options.names)->capped;
-	a->samples_lost += sum_account(c, ACCOUNT_READINGS);
-	a->sched_lost += sum_account(c, ACCOUNT_SCHED_LOST);
-	a->waits_lost += sum_account(c, ACCOUNT_WAITS_LOST);
-	a->stacks_lost += sum_account(c, ACCOUNT_STACKS_LOST);
-	if (c->stacks)
-		stacks_account(c->stacks, a);
-	a->kernel_events_lost += sum_account(c, ACCOUNT_KERNEL_FULL);
-	a->processes_not_followed += sum_account(c, ACCOUNT_PROCESSES);
-	a->files_refused += c->refused;
-	a->sites_refused += c->refused_sites;
-	a->rescued += sum_account(c, ACCOUNT_RESCUED);
-	if (c->batches) {
-		a->clock_error_ns = c->batches->clock.error_ns;
-		a->batches_unread += c->batches->unfollowed;
-	}
-	a->batches_unread += sum_account(c, ACCOUNT_BATCH_UNREADABLE);
-	a->followed_late += sum_account(c, ACCOUNT_FOLLOWED_LATE);
-	if (c->shared->followed_late_ns > a->followed_late_ns)
-		a->followed_late_ns = c->shared->followed_late_ns;
-	a->first_exited += sum_account(c, ACCOUNT_FIRST_EXITED);
-	a->attached_late += c->late + scans_count_owed(c) + sum_account(c, ACCOUNT_HOLD_TIMEOUT);
-	if (c->tables)
-		tables_account(c, a);
-}
-
-bool capture_adds_up(struct capture *c)
-{
-	uint64_t marked = count_all_marked(c);
-	uint64_t lost = count_lost_full(c) + sum_account(c, ACCOUNT_BEGIN_LOST) +
-			sum_account(c, ACCOUNT_CUT) + sum_account(c, ACCOUNT_UNMATCHED) +
-			sum_account(c, ACCOUNT_TOO_DEEP) + sum_account(c, ACCOUNT_NO_STATE);
-
-	if (c->batches)
-		lost += c->batches->unreadable;
-	if (c->tables) {
-		struct tables_sums sums;
-
-		tables_sums(c, &sums);
-		marked += sums.marked;
-		lost += sums.marks + sums.limit + sums.malformed;
-	}
-	return marked == c->decoded.marks + lost + sum_account(c, ACCOUNT_PAUSED) +
-				 sum_account(c, ACCOUNT_UNSCHEDULED) +
-				 sum_account(c, ACCOUNT_SWITCHED_OFF);
 }
 
 bool capture_attaches_each(const struct capture *c)
@@ -627,10 +526,10 @@ void capture_go_on(struct capture *c)
 /* A mark that finishes between the two sums is counted as not finished. */
 uint64_t capture_busy(const struct capture *c)
 {
-	uint64_t left = sum_account(c, ACCOUNT_LEFT);
+	uint64_t left = account_sum(c, ACCOUNT_LEFT);
 
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return sum_account(c, ACCOUNT_ENTERED) - left;
+	return account_sum(c, ACCOUNT_ENTERED) - left;
 }
 
 const struct capture_counts *capture_counts(const struct capture *c)

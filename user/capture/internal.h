@@ -437,4 +437,8 @@ bool scans_out_of_time(struct capture *c);
 /* How many processes are waiting for a scan that was put off. */
 unsigned scans_count_owed(const struct capture *c);
 
+/* accounting.c: a number of the BPF programs, over all CPUs; and marks that found the buffer full. */
+uint64_t account_sum(const struct capture *c, enum account_slot slot);
+uint64_t account_lost_full(const struct capture *c);
+
 #endif

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A trace must survive whatever happens to the process that writes it, and must not replace an older trace before
- * it can be loaded itself. So the bytes go to a temporary file with an unpredictable name in the directory of the
- * output, and the first sink_flush() renames it: with that call the owner of the sink says that the bytes so far
- * make a valid trace. Devices, pipes and standard output cannot be replaced by a rename and are written directly.
+ * A trace must survive whatever happens to the process that writes it. The bytes go to a temporary file (target.h), and
+ * the first sink_flush() renames it: with that call the owner of the sink says that the bytes so far make a valid
+ * trace.
  *
  * gzip: Perfetto's loader rejects a compressed stream that is cut anywhere, even in its last eight bytes, but it
  * reads several complete streams in a row, which RFC 1952 allows and gunzip and zlib read as well. So every full
@@ -18,19 +17,17 @@
 #include "formats/sink.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "formats/perfetto/write_wire.h"
+#include "formats/target.h"
 
 enum {
 	BUFFER_SIZE = 256 * 1024,
@@ -45,12 +42,7 @@ enum {
 
 struct sink {
 	struct sink_window window;
-	char *path;
-	char *temporary;  /* name within the directory; NULL once renamed, or without a rename */
-	const char *name; /* the last part of path */
-	int directory;	  /* -1: written directly */
-	int fd;
-	bool regular;
+	struct target target;
 	bool blocks; /* it does not support RWF_NOWAIT */
 	bool (*cancelled)(void *context);
 	void *context;
@@ -82,172 +74,6 @@ static size_t sink_buffered(const struct sink *sink)
 
 /* --- opening ----------------------------------------------------------------------------------- */
 
-static int random_letters(char *out, size_t n)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
-	unsigned char bytes[16];
-
-	if (getrandom(bytes, n, 0) != (ssize_t)n)
-		return -EIO;
-	for (size_t i = 0; i < n; i++)
-		out[i] = letters[bytes[i] % 32];
-	return 0;
-}
-
-static int sink_create_temporary(struct sink *sink)
-{
-	/* ".", ".XXXXXXXX.tmp" and as much of the name as fits into NAME_MAX bytes with them. */
-	char name[256];
-	char unique[9] = "";
-
-	for (int tries = 0; tries < 16; tries++) {
-		int r = random_letters(unique, 8);
-
-		if (r < 0)
-			return r;
-		snprintf(name, sizeof(name), ".%.*s.%s.tmp", 240, sink->name, unique);
-		sink->fd = openat(sink->directory, name,
-				  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-		if (sink->fd >= 0) {
-			sink->temporary = strdup(name);
-			if (sink->temporary)
-				return 0;
-			unlinkat(sink->directory, name, 0);
-			return -ENOMEM;
-		}
-		if (errno != EEXIST)
-			return -errno;
-	}
-	return -EEXIST;
-}
-
-/* The owner of a symbolic link decides where it leads, so one of another user is not followed. */
-static bool is_own_link(const struct stat *st)
-{
-	return S_ISLNK(st->st_mode) && (st->st_uid == 0 || st->st_uid == geteuid());
-}
-
-/*
- * Only root makes devices, but everybody makes FIFOs, and in a directory that many may write to, such as /tmp, a
- * FIFO of another user may wait under the name of an output. protected_fifos of the kernel guards only opens with
- * O_CREAT. A FIFO that another user made for us on purpose can be written to through standard output.
- */
-static bool is_own_special(const struct stat *st)
-{
-	return !(S_ISFIFO(st->st_mode) || S_ISSOCK(st->st_mode)) || st->st_uid == 0 ||
-	       st->st_uid == geteuid();
-}
-
-/* Opens a device, a pipe or a terminal with O_PATH, which has no side effect. Returns negative errno if refused. */
-static int sink_find_special(const char *path)
-{
-	struct stat st;
-	int place = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-
-	if (place < 0 || fstat(place, &st))
-		goto failed;
-	if (is_own_link(&st)) {
-		close(place);
-		place = open(path, O_PATH | O_CLOEXEC);
-		if (place < 0 || fstat(place, &st))
-			goto failed;
-	}
-	if (S_ISLNK(st.st_mode) || !is_own_special(&st))
-		errno = EPERM;
-	else if (S_ISREG(st.st_mode))
-		errno = EEXIST;
-	else
-		return place;
-failed:
-	if (place >= 0)
-		close(place);
-	return -errno;
-}
-
-/* Opens the file that was checked through /proc: another file may have its name by now. */
-static int sink_open_special(struct sink *sink)
-{
-	int place = sink_find_special(sink->path);
-	char path[32];
-
-	if (place < 0)
-		return place;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
-	sink->fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-	close(place);
-	return sink->fd < 0 ? -errno : 0;
-}
-
-const char *sink_refusal(int error)
-{
-	return error == -EPERM ? "the existing file belongs to another user" : NULL;
-}
-
-/* Reports now, before anything was recorded, what would make the rename fail. */
-static int sink_check_rename(const struct sink *sink)
-{
-	struct stat dir, old;
-	uid_t me = geteuid();
-
-	if (strlen(sink->name) > NAME_MAX)
-		return -ENAMETOOLONG;
-	if (fstat(sink->directory, &dir) < 0)
-		return -errno;
-	if (!(dir.st_mode & S_ISVTX) || me == 0 || me == dir.st_uid)
-		return 0;
-	if (fstatat(sink->directory, sink->name, &old, AT_SYMLINK_NOFOLLOW) < 0)
-		return 0;
-	return old.st_uid == me ? 0 : -EPERM;
-}
-
-static int sink_open_regular(struct sink *sink)
-{
-	const char *slash = strrchr(sink->path, '/');
-	char *directory;
-	int r;
-
-	sink->name = slash ? slash + 1 : sink->path;
-	if (!sink->name[0])
-		return -EISDIR;
-	if (!slash)
-		directory = strdup(".");
-	else
-		directory = strndup(sink->path, slash == sink->path ? 1 : slash - sink->path);
-	if (!directory)
-		return -ENOMEM;
-	sink->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	free(directory);
-	if (sink->directory < 0)
-		return -errno;
-	sink->regular = true;
-	r = sink_check_rename(sink);
-	return r < 0 ? r : sink_create_temporary(sink);
-}
-
-/* /dev/stdout and /dev/stderr are symbolic links; a rename would replace the regular file they may lead to. */
-static int standard_stream(const char *path)
-{
-	if (!strcmp(path, "-") || !strcmp(path, "/dev/stdout"))
-		return STDOUT_FILENO;
-	return strcmp(path, "/dev/stderr") ? -1 : STDERR_FILENO;
-}
-
-static int sink_open_target(struct sink *sink)
-{
-	int stream = standard_stream(sink->path);
-	struct stat st;
-
-	if (stream >= 0) {
-		sink->fd = fcntl(stream, F_DUPFD_CLOEXEC, 3);
-		return sink->fd < 0 ? -errno : 0;
-	}
-	if (!sink->path[0])
-		return -ENOENT;
-	if (stat(sink->path, &st) == 0 && !S_ISREG(st.st_mode))
-		return S_ISDIR(st.st_mode) ? -EISDIR : sink_open_special(sink);
-	return sink_open_regular(sink);
-}
-
 static int sink_open_packed(struct sink *sink)
 {
 	int window = sink->format == SINK_GZIP ? GZIP_WINDOW : ZLIB_WINDOW;
@@ -260,10 +86,15 @@ static int sink_open_packed(struct sink *sink)
 	return sink->packed ? 0 : -ENOMEM;
 }
 
+const char *sink_refusal(int error)
+{
+	return error == -EPERM ? "the existing file belongs to another user" : NULL;
+}
+
 int sink_open(const char *path, enum sink_format format, struct sink **ret_sink)
 {
 	struct sink *sink = calloc(1, sizeof(*sink));
-	int r = -ENOMEM;
+	int r;
 
 	if (!sink)
 		return -ENOMEM;
@@ -274,14 +105,11 @@ int sink_open(const char *path, enum sink_format format, struct sink **ret_sink)
 		.mark_ends = sink->mark_ends,
 		.mark_ends_limit = sink->mark_ends + MAX_MARK_ENDS,
 	};
-	sink->fd = -1;
-	sink->directory = -1;
+	sink->target.fd = sink->target.directory = -1;
 	sink->format = format;
-	sink->path = strdup(path);
-	if (sink->path)
-		r = format == SINK_PLAIN ? 0 : sink_open_packed(sink);
+	r = format == SINK_PLAIN ? 0 : sink_open_packed(sink);
 	if (r == 0)
-		r = sink_open_target(sink);
+		r = target_open(&sink->target, path);
 	if (r < 0) {
 		sink_free(sink);
 		return r;
@@ -301,7 +129,7 @@ void sink_set_cancel(struct sink *sink, bool (*cancelled)(void *context), void *
 /* Waits for poll() to report POLLOUT. Returns 0, or -ECANCELED. */
 static int sink_wait_writable(struct sink *sink)
 {
-	struct pollfd pollfd = { .fd = sink->fd, .events = POLLOUT };
+	struct pollfd pollfd = { .fd = sink->target.fd, .events = POLLOUT };
 
 	while (poll(&pollfd, 1, sink->cancelled ? CANCEL_POLL_MS : -1) <= 0) {
 		if (sink->cancelled && sink->cancelled(sink->context))
@@ -322,10 +150,10 @@ static ssize_t sink_write_some(struct sink *sink, const void *bytes, size_t size
 	ssize_t n;
 	int error;
 
-	if (sink->regular)
-		return write(sink->fd, bytes, size);
+	if (sink->target.regular)
+		return write(sink->target.fd, bytes, size);
 	if (!sink->blocks) {
-		n = pwritev2(sink->fd, &iov, 1, -1, RWF_NOWAIT);
+		n = pwritev2(sink->target.fd, &iov, 1, -1, RWF_NOWAIT);
 		if (n >= 0 || (errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS))
 			return n;
 		sink->blocks = true;
@@ -335,7 +163,7 @@ static ssize_t sink_write_some(struct sink *sink, const void *bytes, size_t size
 		errno = ECANCELED;
 		return -1;
 	}
-	return write(sink->fd, bytes, size < PIPE_BUF ? size : PIPE_BUF);
+	return write(sink->target.fd, bytes, size < PIPE_BUF ? size : PIPE_BUF);
 }
 
 static int sink_write_all(struct sink *sink, const void *bytes, size_t size)
@@ -359,8 +187,8 @@ static int sink_write_all(struct sink *sink, const void *bytes, size_t size)
 			int error = n == 0 ? -EIO : -errno;
 
 			/* A partial gzip stream would make all streams before it unreadable. */
-			if (sink->format != SINK_PLAIN && sink->regular &&
-			    ftruncate(sink->fd, start) == 0)
+			if (sink->format != SINK_PLAIN && sink->target.regular &&
+			    ftruncate(sink->target.fd, start) == 0)
 				sink->size = start;
 			return sink_fail(sink, error);
 		}
@@ -487,13 +315,9 @@ int sink_write_whole(struct sink *sink, const void *bytes, size_t size)
 
 static int sink_rename(struct sink *sink)
 {
-	if (sink->error || !sink->temporary)
-		return sink->error;
-	if (renameat(sink->directory, sink->temporary, sink->directory, sink->name) < 0)
-		return sink_fail(sink, -errno);
-	free(sink->temporary);
-	sink->temporary = NULL;
-	return 0;
+	int error = sink->error ? 0 : target_rename(&sink->target);
+
+	return error ? sink_fail(sink, error) : sink->error;
 }
 
 int sink_flush(struct sink *sink)
@@ -505,20 +329,18 @@ int sink_flush(struct sink *sink)
 int sink_close(struct sink *sink)
 {
 	sink_drain(sink);
-	if (sink->fd >= 0) {
+	if (sink->target.fd >= 0) {
 		/* Some file systems report a full disk only on close(). After EINTR it is closed. */
-		if (close(sink->fd) < 0 && errno != EINTR)
+		if (close(sink->target.fd) < 0 && errno != EINTR)
 			sink_fail(sink, -errno);
-		sink->fd = -1;
+		sink->target.fd = -1;
 	}
 	return sink_rename(sink);
 }
 
 static void sink_remove_temporary(struct sink *sink)
 {
-	unlinkat(sink->directory, sink->temporary, 0);
-	free(sink->temporary);
-	sink->temporary = NULL;
+	target_remove(&sink->target);
 	sink->size = 0;
 	sink_add_written_marks(sink, 0);
 	sink->marks = 0;
@@ -526,28 +348,23 @@ static void sink_remove_temporary(struct sink *sink)
 
 void sink_settle(struct sink *sink)
 {
-	if (!sink->temporary)
+	if (!sink->target.temporary)
 		return;
 	/* A full disk may not even have space for the rename. */
-	if (!sink->error || !sink->size ||
-	    renameat(sink->directory, sink->temporary, sink->directory, sink->name) < 0) {
+	if (!sink->error || !sink->size || target_rename(&sink->target))
 		sink_remove_temporary(sink);
-		return;
-	}
-	free(sink->temporary);
-	sink->temporary = NULL;
 }
 
 bool sink_temporary(const struct sink *sink, int *ret_directory, const char **ret_name)
 {
-	*ret_directory = sink->directory;
-	*ret_name = sink->temporary;
-	return sink->temporary != NULL;
+	*ret_directory = sink->target.directory;
+	*ret_name = sink->target.temporary;
+	return sink->target.temporary != NULL;
 }
 
 void sink_abandon(struct sink *sink)
 {
-	if (sink && sink->temporary)
+	if (sink && sink->target.temporary)
 		sink_remove_temporary(sink);
 }
 
@@ -562,14 +379,10 @@ void sink_free(struct sink *sink)
 	if (!sink)
 		return;
 	sink_settle(sink);
-	if (sink->fd >= 0)
-		close(sink->fd);
-	if (sink->directory >= 0)
-		close(sink->directory);
+	target_close(&sink->target);
 	if (sink->z_ready)
 		deflateEnd(&sink->z);
 	free(sink->packed);
-	free(sink->path);
 	free(sink);
 }
 
@@ -597,7 +410,7 @@ bool sink_identity(const struct sink *sink, dev_t *ret_device, ino_t *ret_inode)
 {
 	struct stat st;
 
-	if (!sink->regular || sink->fd < 0 || fstat(sink->fd, &st))
+	if (!sink->target.regular || sink->target.fd < 0 || fstat(sink->target.fd, &st))
 		return false;
 	*ret_device = st.st_dev;
 	*ret_inode = st.st_ino;

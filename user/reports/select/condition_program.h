@@ -112,4 +112,7 @@ struct condition {
 /* condition_run.c: whether the pattern of the test matches. */
 bool condition_pattern_matches(struct condition_test *test, const char *text, uint32_t length);
 
+/* Why an expression is not accepted, or NULL: see condition_regex.c. */
+const char *condition_regex_refusal(const char *regex);
+
 #endif

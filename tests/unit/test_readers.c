@@ -432,13 +432,13 @@ static void both_outputs_are_read_as_they_were_written(void **state)
 		"C 10/0 5000001005 big =u18446744073709551615\n"
 		"C 10/0 5000001006 pair x =i1\n"
 		"C 10/0 5000001006 pair y =d2\n"
-		"b 10/0 5000001007 lane [c] #abc\n"
+		"b 10/11 5000001007 lane [c] #abc\n"
 		"Ct 10/11 5000001008 depth =i-5\n"
 		"Ct 10/11 5000001008 counters =i-5\n"
 		"E 10/11 5000001008 int=i-5\n"
 		"f 10/12 5000001009 #63\n"
 		"lost 10/11 5000001010 *1234\n"
-		"e 10/0 5000001011 lane [c] #abc\n");
+		"e 10/11 5000001011 lane [c] #abc\n");
 	assert_origin(&h->origin);
 	heard_free(h);
 	h = writing_close(&w, 1);

@@ -103,7 +103,7 @@ _proftrace() {
 		COMPREPLY=($(compgen -W "--runs --against --output --warmup --ignore-failure --show-output --domain --usdt --func --counters --mode --sched --sample --buffer --per --fail-over --confidence --format --limit --where --quiet --help" -- "$word"))
 		;;
 	report:-*)
-		COMPREPLY=($(compgen -W "--limit --sort --ascending --columns --domain --name --per-thread --slowest --flame --html --where --from --to --by --output --unit --format --quiet --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--limit --sort --ascending --columns --domain --name --per-thread --slowest --critical --flame --html --where --from --to --by --output --unit --format --quiet --help" -- "$word"))
 		;;
 	list:-*)
 		COMPREPLY=($(compgen -W "--pid --functions --counters --verbose --help" -- "$word"))

@@ -14,6 +14,7 @@
 #include "cmd/cmd.h"
 #include "cmd/usage.h"
 #include "base/failure.h"
+#include "reports/critical/critical.h"
 #include "reports/flame/flame.h"
 #include "reports/page/page.h"
 #include "reports/reading.h"
@@ -30,6 +31,7 @@ enum {
 	KEY_PER_THREAD,
 	KEY_COLUMNS,
 	KEY_SLOWEST,
+	KEY_CRITICAL,
 	KEY_FLAME,
 	KEY_HTML,
 	MAX_GLOBS = 64,
@@ -79,6 +81,11 @@ static const struct argp_option options[] = {
 	  "happened "
 	  "in them, and what was different",
 	  0 },
+	{ "critical", KEY_CRITICAL, "NAME", 0,
+	  "On what the slices that match NAME (a glob) were waiting at each moment, across threads "
+	  "and "
+	  "processes: their critical path (record --wait-reasons)",
+	  0 },
 	{ "flame", KEY_FLAME, "NAME", OPTION_ARG_OPTIONAL,
 	  "Write a flame graph of the samples (record --sample): of all, or of those in slices "
 	  "that "
@@ -115,7 +122,8 @@ struct report {
 	bool per_thread;
 	bool quiet;
 	bool html;
-	unsigned n_slowest; /* 0: the table of names */
+	unsigned n_slowest;   /* 0: the table of names */
+	const char *critical; /* NULL: not wanted */
 	struct slowest_options slowest[PAGE_NAMES];
 	struct page_options page;
 	struct flame_options flame;
@@ -140,6 +148,16 @@ static int report_print_slowest(const struct report *report, struct failure *f)
 		return slowest_print_table(report->consumer, stdout, o, account,
 					   report->reading.files, report->reading.n_files, f);
 	}
+}
+
+static int report_print_critical(const struct report *report, struct failure *f)
+{
+	const struct reading *r = &report->reading;
+
+	if (report->format == FORMAT_JSON)
+		return critical_print_json(report->consumer, stdout, &r->account, r->files,
+					   r->n_files, f);
+	return critical_print_table(report->consumer, stdout, &report->stats, &r->account, f);
 }
 
 /* --- the table ---------------------------------------------------------------------------------- */
@@ -177,7 +195,9 @@ static int report_print(const struct report *report, struct failure *f)
 	if (report->flame.wanted)
 		return report_flame(&report->flame, report->consumer, report->reading.names,
 				    report->reading.paths, report->reading.n_paths, f);
-	error = report->n_slowest ? report_print_slowest(report, f) : report_print_names(report, f);
+	error = report->critical    ? report_print_critical(report, f)
+		: report->n_slowest ? report_print_slowest(report, f)
+				    : report_print_names(report, f);
 	if (!error && (fflush(stdout) || ferror(stdout)))
 		error = failure_set(f, errno ? -errno : -EIO, "cannot write", "standard output",
 				    NULL);
@@ -190,6 +210,8 @@ static struct consumer *report_consumer_new(const struct report *report)
 		return page_new(&report->page);
 	if (report->flame.wanted)
 		return flame_samples_new(report->flame.slice);
+	if (report->critical)
+		return critical_new(report->critical);
 	return report->n_slowest ? slowest_new(&report->slowest[0]) : stats_new();
 }
 
@@ -201,6 +223,8 @@ static void report_next_trace(struct consumer *consumer, const struct reading *r
 		page_next_trace(consumer, reading);
 	} else if (reading->how == READING_TWICE) {
 		slowest_next_trace(consumer);
+	} else if (reading->how == READING_WHOLE) {
+		critical_next_trace(consumer);
 	} else if (reading->how == READING_ONCE) {
 		if (reading->selection && select_span(reading->selection, &first_ns, &last_ns))
 			stats_extend_span(consumer, first_ns, last_ns);
@@ -214,6 +238,7 @@ static int report_prepare(struct report *report)
 	bool stacks = report->html || report->flame.wanted || report->n_slowest;
 
 	r->how = report->html		? READING_PAGE
+		 : report->critical	? READING_WHOLE
 		 : report->n_slowest	? READING_TWICE
 		 : report->flame.wanted ? READING_SAMPLES
 					: READING_ONCE;
@@ -290,14 +315,30 @@ static void report_check_html(const struct report *report, struct argp_state *st
 	if (!output && isatty(STDOUT_FILENO))
 		usage_error(state, "--html requires -o FILE; it is not for a terminal");
 	if (report->flame.wanted || report->format != FORMAT_TABLE || report->per_thread ||
-	    report->select.by)
-		usage_error(
-			state,
-			"--html cannot be combined with --flame, --format, --per-thread and --by");
+	    report->select.by || report->critical)
+		usage_error(state, "--html cannot be combined with --flame, --critical, --format, "
+				   "--per-thread and --by");
 	if (o->sort || o->ascending || o->columns || o->max_rows || o->unit)
 		usage_error(state, "--html cannot be combined with --sort, --ascending, --columns, "
 				   "--limit and "
 				   "--unit: the page sorts and selects");
+}
+
+static void report_check_critical(const struct report *report, struct argp_state *state)
+{
+	const struct stats_options *o = &report->stats;
+
+	if (!report->critical)
+		return;
+	if (report->n_slowest || report->flame.wanted || report->per_thread || o->sort ||
+	    o->ascending || o->columns || o->n_names || o->n_domains)
+		usage_error(state, "--critical cannot be combined with --slowest, --flame, --sort, "
+				   "--ascending, --columns, --name, --domain and --per-thread");
+	if (select_is_wanted(&report->select))
+		usage_error(state, "--critical needs the whole trace: it cannot be combined with "
+				   "--where, --by, --from and --to");
+	if (report->format == FORMAT_CSV)
+		usage_error(state, "--critical prints a table or json");
 }
 
 static void report_check_options(const struct report *report, struct argp_state *state)
@@ -328,6 +369,7 @@ static void report_check_options(const struct report *report, struct argp_state 
 	if (report->select.by && (flame->wanted || report->n_slowest || report->per_thread))
 		usage_error(state, "--by cannot be combined with --flame, --slowest and "
 				   "--per-thread");
+	report_check_critical(report, state);
 	if (report->n_slowest &&
 	    (o->sort || o->ascending || o->columns || o->n_names || report->per_thread))
 		usage_error(state, "--slowest cannot be combined with --sort, --ascending, "
@@ -427,6 +469,9 @@ static error_t report_parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_SLOWEST:
 		report_parse_slowest(report, arg, state);
+		return 0;
+	case KEY_CRITICAL:
+		report->critical = arg;
 		return 0;
 	case KEY_FLAME:
 		report->flame.wanted = true;

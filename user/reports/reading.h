@@ -21,6 +21,7 @@ struct reading {
 	/* Set by the caller, before reading_init(). */
 	enum {
 		READING_ONCE,	/* what ends: tables */
+		READING_WHOLE,	/* the same, without conditions: --critical */
 		READING_PLACES, /* the same, with the slices around it: comparisons */
 		READING_TWICE,	/* all traces, `again`, and all traces once more: --slowest */
 		READING_PAGE, /* the same, the first time with the slices around what is selected */

@@ -219,6 +219,16 @@ static int wait_end_read(struct perfetto *p, struct sequence *s, const TrackEven
 	return draft_send(p->draft);
 }
 
+/* Our own files have the events of a thread in a sequence of its own, whose track is that of the thread. */
+static uint32_t lane_event_thread(struct perfetto *p, const struct sequence *s,
+				  const struct place *lane)
+{
+	const struct place *place =
+		p->own && s->has_track ? perfetto_place(p, s->track_uuid) : NULL;
+
+	return place && place->kind == PLACE_THREAD && place->pid == lane->pid ? place->tid : 0;
+}
+
 static int lane_slice_begin(struct perfetto *p, struct sequence *s, const TrackEvent *event,
 			    struct place *place, uint64_t ts_ns)
 {
@@ -238,7 +248,7 @@ static int lane_slice_begin(struct perfetto *p, struct sequence *s, const TrackE
 	slice->id = id == SIZE_MAX ? FIRST_LANE_ID + p->next_id++
 				   : event->debug_annotations[id]->uint_value;
 	event_add_args(p, s, event, id);
-	draft_event(p->draft, EVENT_ASYNC_BEGIN, ts_ns, place->pid, 0);
+	draft_event(p->draft, EVENT_ASYNC_BEGIN, ts_ns, place->pid, lane_event_thread(p, s, place));
 	p->draft->event.name = slice->name;
 	p->draft->event.category = slice->category;
 	p->draft->event.id = slice->id;
@@ -259,7 +269,7 @@ static int lane_slice_end(struct perfetto *p, struct sequence *s, const TrackEve
 	slice = &place->open[--place->n_open];
 	p->n_open_on_lanes--;
 	event_add_args(p, s, event, SIZE_MAX);
-	draft_event(p->draft, EVENT_ASYNC_END, ts_ns, place->pid, 0);
+	draft_event(p->draft, EVENT_ASYNC_END, ts_ns, place->pid, lane_event_thread(p, s, place));
 	p->draft->event.name = slice->name;
 	p->draft->event.category = slice->category;
 	p->draft->event.id = slice->id;

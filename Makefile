@@ -118,7 +118,7 @@ define AS_HASH
 		tr -d '\n'; echo '";'; } >> $@
 endef
 
-$B/gen/flame_script.h: user/reports/flame/flame.js
+$B/gen/flame_script.h: user/reports/flame/flame.js user/reports/flame/flame_start.js
 	$(AS_STRING)
 
 $B/gen/flame_style.h: user/reports/flame/flame.css
@@ -128,12 +128,12 @@ page := user/reports/page/web
 $B/gen/page_body.h: $(page)/body.html
 	$(AS_STRING)
 
-$B/gen/page_style.h: $(page)/page.css
+$B/gen/page_style.h: user/reports/flame/flame.css $(page)/page.css
 	$(AS_STRING)
 	$(AS_HASH)
 
-$B/gen/page_script.h: $(addprefix $(page)/,text.js table.js histogram.js data.js \
-		draw.js timeline.js details.js page.js)
+$B/gen/page_script.h: user/reports/flame/flame.js $(addprefix $(page)/,text.js table.js histogram.js data.js \
+		draw.js timeline.js details.js compare.js page.js)
 	$(AS_STRING)
 	$(AS_HASH)
 

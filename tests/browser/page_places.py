@@ -64,13 +64,13 @@ class Oracle:
         with open(path, encoding="utf-8") as file:
             trace = json.load(file)
         events = trace["traceEvents"] if isinstance(trace, dict) else trace
-        marks = [e for e in events if e["ph"] in "BEXiICbenstf" and "ts" in e]
+        # What the recording lost is an instant in JSON, and in the page a part of the account.
+        marks = [e for e in events if e["ph"] in "BEXiICbenstf" and "ts" in e and
+                 (e["ph"] != "i" or e["name"] not in ("switches lost", "events lost"))]
         self.first = min(map(ns, marks))
         self.last = max(ns(e) + round(e.get("dur", 0) * 1000) for e in marks)
         self.levels = {}
-        # What the recording lost is an instant in JSON, and in the page a part of the account.
-        said = [e for e in marks if e["ph"] != "i" or e["name"] not in ("switches lost", "events lost")]
-        self.count = {ph: sum(1 for e in said if e["ph"] == ph) for ph in "isf"}
+        self.count = {ph: sum(1 for e in marks if e["ph"] == ph) for ph in "isf"}
         stacks = {}
         for e in sorted(marks, key=ns):
             key = (e["pid"], e.get("tid"))

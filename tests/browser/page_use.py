@@ -40,7 +40,7 @@ def keys(page):
     page.key("ArrowRight")
     expect("an arrow selects a slice", page.run("proftracePage.timeline.state.selected !== null"))
     expect("which is said", page.run("byId('live').textContent.includes('level')"))
-    expect("and its details are shown", not page.run("byId('details').hidden"))
+    expect("and its details are shown", not page.run("byId('about-slice').hidden"))
     first = page.run("proftracePage.timeline.state.selected.begin")
     page.key("ArrowRight")
     expect("and the next one", page.run("proftracePage.timeline.state.selected.begin") > first)
@@ -51,13 +51,13 @@ def keys(page):
     page.key("r")
     expect("R makes it the range", not page.run("byId('range').hidden"))
     page.key("Escape")
-    expect("Escape ends both", page.run("byId('range').hidden && byId('details').hidden"))
+    expect("Escape ends both", page.run("byId('range').hidden && byId('about-slice').hidden"))
     page.key("?")
     expect("? lists the keys", page.run("byId('help').open"))
     page.key("Escape")
     page.run("byId('help').close()")
     page.key("/")
-    expect("/ goes to the search", page.run("document.activeElement.id") == "search")
+    expect("/ goes to the search", page.run("document.activeElement.id") == "find")
 
 
 def search(page, name):
@@ -71,7 +71,7 @@ def search(page, name):
     expect("Enter goes to the first", page.run("proftracePage.timeline.foundAt") == 0)
     page.key("Enter", modifiers=8)
     expect("Shift and Enter to the last", page.run("proftracePage.timeline.foundAt") == found - 1)
-    page.run("byId('search').value = ''; proftracePage.timeline.search('')")
+    page.run("byId('find').value = ''; proftracePage.timeline.search('')")
 
 
 def mouse(page):

@@ -30,8 +30,8 @@ check_page "hostile names" hostile.html
 "$proftrace" report -q --html hostile.json >standard.html
 check "on standard output, the same" cmp -s hostile.html standard.html
 
-# Too much for full detail: 100 MB of JSON.
-"$root/build/tests/tools/many_events" 20 >large.json 2>large.said
+# Too much for full detail: 10 MB of JSON.
+"$root/build/tests/tools/many_events" 10 >large.json 2>large.said
 "$proftrace" report -q --html --slowest 3 '*' -o large.html large.json
 equal "a large trace: status" $? 0
 check_page "a large trace" large.html
@@ -42,7 +42,7 @@ if ! command -v chromium >/dev/null && ! command -v chromium-browser >/dev/null 
 	finish
 fi
 check "hostile names are text, and nothing runs" python3 "$browser/page_hostile.py" check hostile.html
-check "a large trace: 300 places are drawn as they are in the trace" python3 "$browser/page_places.py" large.html large.json 300
+check "a large trace: 600 places are drawn as they are in the trace" python3 "$browser/page_places.py" large.html large.json 600
 sed 's/^/# /' check.out
 if ! can_trace; then
 	skip "recorded programs" "this machine cannot record: $(grep '^proftrace:' "$tmp/check")"
@@ -50,14 +50,28 @@ if ! can_trace; then
 fi
 begin_recording
 
-"$proftrace" -q --sched -o service --summary-json service.account -- "$root/build/samples/service-cpp" 200 >/dev/null
+"$proftrace" -q --sched --sample 1999 -o service --summary-json service.account -- "$root/build/samples/service-cpp" 200 >/dev/null
 check_account "a service" service.account
 "$proftrace" report -q --html -o service.html service.pftrace
 "$proftrace" report -q --format json service.pftrace >service.report
 check_page "a service" service.html
-check "a service: 1000 places are drawn as they are in the trace" python3 "$browser/page_places.py" service.html service.json 1000
+check "a service: 400 places are drawn as they are in the trace" python3 "$browser/page_places.py" service.html service.json 400
 sed 's/^/# /' check.out
 check "with keys, mouse and touch" python3 "$browser/page_use.py" service.html service.report
+
+# Its other parts are those of report.
+data() { # EXPRESSION: of the page's data
+	sed -n '/id="data">/,/<\/script>/p' service.html | sed '1s/.*id="data">//; $d' | python3 -c "import json, sys; d = json.load(sys.stdin); print($1)"
+}
+"$proftrace" report -q --flame service.pftrace >service.folded
+equal "the flame graph has all samples" "$(data 'd["flame"]["total"]')" "$(awk '{ n += $NF } END { print n + 0 }' service.folded)"
+equal "and the functions of the folded stacks" "$(data '"\n".join(sorted({f[0] for f in d["flame"]["frames"] if f[0] != "all"}))')" \
+	"$(sed 's/ [0-9]*$//' service.folded | tr ';' '\n' | LC_ALL=C sort -u)"
+"$proftrace" report -q --html --slowest 3 handle -o slowest.html service.pftrace
+"$proftrace" report -q --slowest 3 handle service.pftrace >slowest.table
+mv slowest.html service.html
+equal "the comparison is that of report --slowest" "$(data '[c[0] if isinstance(c, list) else c for r in d["slowest"][0]["rows"] if r[0] == "duration" for c in r]' |
+	tr -d "[],'")" "$(sed -n 's/  */ /g; s/^duration/duration/p' slowest.table | sed 's/\* //g; s/ $//')"
 
 # Conditions select the same slices as in the table.
 where='name == "handle" && dur > 60us'

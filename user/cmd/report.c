@@ -355,8 +355,8 @@ static void report_check_options(const struct report *report, struct argp_state 
 	if (report->n_slowest > 1)
 		usage_error(state, "several --slowest require --html");
 	if (flame->output && !flame->wanted)
-		usage_error(state, "-o requires --html or --flame; tables are printed on standard "
-				   "output");
+		usage_error(state,
+			    "-o requires --flame or --html; tables are printed on standard output");
 	if (wrong)
 		usage_error(state, "-o '%s': %s", flame->output, wrong);
 	if (flame->wanted && (report->n_slowest || o->n_domains || report->format != FORMAT_TABLE))

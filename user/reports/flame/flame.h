@@ -61,6 +61,11 @@ uint64_t flame_cut(const struct flame *flame); /* weight of the stacks that were
 /* Errors of writing are those of `out`. Returns 0 or -ENOMEM. */
 int flame_write_folded(struct flame *flame, FILE *out);
 void flame_write_svg(struct flame *flame, const struct flame_text *text, FILE *out);
+/*
+ * Frames as [name, class of flame.css, depth, begin, weight], without those that are narrower than this share of
+ * everything.
+ */
+void flame_write_json(struct flame *flame, double least_share, FILE *out);
 
 /* --- flame_samples.c: from the samples of traces to a flame graph --- */
 

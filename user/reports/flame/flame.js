@@ -2,8 +2,8 @@
 // Zoom, search and details of a flame graph. Frames are groups of title, rect and text in #frames, their
 // places and widths percentages. Text from the trace is only ever text here, never markup.
 "use strict";
-(function () {
-	const svg = document.querySelector("svg.flame");
+// `width`: of the space there is for it, a function; `page`: whether it is all there is, so that its keys are everywhere.
+function showFlame(svg, width, page) {
 	const inner = svg.getElementById("frames");
 	const find = (id) => svg.getElementById(id);
 	const MARGIN = 10, CHARACTER = 7.3, ROUNDING = 0.0002;
@@ -35,10 +35,10 @@
 	}
 
 	function draw() {
-		const width = Math.max(document.documentElement.clientWidth || window.innerWidth, 300);
+		const room = Math.max(width(), 300);
 		const z = zoomed || { x: 0, width: 100, y: Infinity };
-		svg.setAttribute("width", width);
-		inner.setAttribute("width", width - 2 * MARGIN);
+		svg.setAttribute("width", room);
+		inner.setAttribute("width", room - 2 * MARGIN);
 		for (const f of frames) {
 			const around = f.x <= z.x + ROUNDING && f.x + f.width >= z.x + z.width - ROUNDING;
 			const within = f.x >= z.x - ROUNDING && f.x + f.width <= z.x + z.width + ROUNDING;
@@ -114,8 +114,8 @@
 	}
 	press(find("reset"), () => zoom(null));
 	press(find("search"), ask);
-	window.addEventListener("keydown", (e) => {
-		if ((e.ctrlKey || e.metaKey) && e.key === "f") {
+	(page ? window : svg).addEventListener("keydown", (e) => {
+		if (page && (e.ctrlKey || e.metaKey) && e.key === "f") {
 			e.preventDefault();
 			search("");
 			ask();
@@ -127,4 +127,4 @@
 	window.addEventListener("resize", draw);
 	find("controls").removeAttribute("display");
 	draw();
-})();
+}

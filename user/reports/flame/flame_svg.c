@@ -126,8 +126,8 @@ static bool is_too_narrow(const struct drawing *d, uint64_t weight)
 	return weight_pixels(d, weight) < NARROWEST;
 }
 
-/* A hash (FNV-1a), so that a name has the same shade in every graph. */
-static unsigned name_shade(const char *name)
+/* A hash: FNV-1a. */
+unsigned flame_name_shade(const char *name)
 {
 	uint32_t hash = 2166136261u;
 
@@ -146,7 +146,8 @@ static void svg_put_class(const struct drawing *d, const struct flame_node *node
 	double growth;
 
 	if (!d->flame->ratio || !node || kind == FLAME_OTHER) {
-		fprintf(d->out, "%c%u", classes[kind], kind == FLAME_OTHER ? 0 : name_shade(name));
+		fprintf(d->out, "%c%u", classes[kind],
+			kind == FLAME_OTHER ? 0 : flame_name_shade(name));
 		return;
 	}
 	growth = flame_growth(d->flame, node);

@@ -278,7 +278,7 @@ static int page_pass_on(struct page *page, const struct fact *fact)
 		if (fact->kind == FACT_SAMPLE)
 			error = error ?: page->samples->ops->fact(page->samples, fact);
 	}
-	for (i = 0; i < page->options.n_slowest && !error; i++)
+	for (i = 0; i < page->n_slowest && !error; i++)
 		error = page->slowest[i]->ops->fact(page->slowest[i], fact);
 	return error;
 }
@@ -328,7 +328,7 @@ void page_next_trace(struct consumer *consumer, const struct reading *reading)
 		stats_extend_span(page->stats, first_ns, last_ns);
 	if (!page->is_again)
 		stats_next_trace(page->stats);
-	for (i = 0; i < page->options.n_slowest; i++)
+	for (i = 0; i < page->n_slowest; i++)
 		slowest_next_trace(page->slowest[i]);
 	if (!page->is_again && page->n_traces == page->trace &&
 	    array_reserve(page->first_of, page->n_traces, page->traces_capacity, 4))
@@ -344,17 +344,20 @@ int page_again(struct consumer *consumer)
 	unsigned i;
 	int error = page->failed;
 
-	for (i = 0; i < page->options.n_slowest && !error; i++)
+	for (i = 0; i < page->n_slowest && !error; i++)
 		error = slowest_again(page->slowest[i]);
 	if (error)
 		return error;
 	page->is_again = true;
 	page->trace = 0;
+	error = page_choose_windows(page);
+	if (error)
+		return error;
 	if (page->detail.active) { /* everything is there */
 		page->detail.active = false;
-		return page->options.n_slowest ? 0 : READING_ENOUGH;
+		page->detail.n_windows = 0;
+		return page->n_slowest ? 0 : READING_ENOUGH;
 	}
-	page_choose_windows(page);
 	return page_detail_begin(&page->detail, DETAIL_BYTES);
 }
 
@@ -363,7 +366,7 @@ static void page_free(struct consumer *consumer)
 	struct page *page = page_of(consumer);
 	unsigned i;
 
-	for (i = 0; i < page->options.n_slowest; i++) {
+	for (i = 0; i < page->n_slowest; i++) {
 		if (page->slowest[i])
 			page->slowest[i]->ops->free(page->slowest[i]);
 	}
@@ -397,6 +400,7 @@ struct consumer *page_new(const struct page_options *options)
 	page->stats = stats_new();
 	page->samples = flame_samples_new(NULL);
 	complete = page->stats && page->samples;
+	page->n_slowest = options->n_slowest;
 	for (i = 0; i < options->n_slowest; i++) {
 		page->slowest[i] = slowest_new(&options->slowest[i]);
 		complete &= page->slowest[i] != NULL;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "reports/flame/flame.h"
 #include "reports/page/page_internal.h"
 #include "reports/table/stats_view.h"
 
@@ -132,4 +133,82 @@ void page_put_names(struct page *page, FILE *out)
 		fputs("]", out);
 	}
 	fputs("],\n", out);
+}
+
+/* --- comparisons and flame graphs --------------------------------------------------------------- */
+
+int page_put_comparisons(struct page *page, const struct reading *reading, FILE *out, size_t limit)
+{
+	struct page_stream stream = { 0 };
+	unsigned i, n = 0;
+	size_t size = 0;
+	int error = 0;
+
+	page->comparisons_left_out = 0;
+	fputs("\"slowest\":[", out);
+	for (i = 0; i < page->n_slowest && !error; i++) {
+		error = page_stream_open(&stream);
+		if (error)
+			break;
+		error = slowest_print_cells(page->slowest[i], stream.out, reading->files,
+					    reading->n_files);
+		error = page_stream_close(&stream) ?: error;
+		if (size + stream.size <= limit) {
+			fputs(n++ ? ",\n" : "\n", out);
+			fwrite(stream.bytes, 1, stream.size, out);
+			size += stream.size;
+		} else {
+			page->comparisons_left_out++;
+		}
+		page_stream_free(&stream);
+	}
+	fprintf(out, "],\"comparisons_left_out\":%u,\n", page->comparisons_left_out);
+	return error;
+}
+
+/* With fewer of the narrow frames until it fits. */
+static int put_fitting_flame(struct flame *flame, FILE *out, size_t limit)
+{
+	double least = 1 / 12000.0;
+	int error;
+
+	for (;; least *= 3) {
+		struct page_stream stream = { 0 };
+
+		error = page_stream_open(&stream);
+		if (!error)
+			flame_write_json(flame, least, stream.out);
+		error = error ?: page_stream_close(&stream);
+		if (!error && (stream.size <= limit || least > 0.1))
+			fwrite(stream.bytes, 1, stream.size, out);
+		else if (!error)
+			error = -EAGAIN;
+		page_stream_free(&stream);
+		if (error != -EAGAIN)
+			return error;
+	}
+}
+
+int page_put_flame(struct page *page, const struct reading *reading, FILE *out, size_t limit)
+{
+	struct flame_samples_count n;
+	struct flame *flame;
+	int error;
+
+	flame_samples_counts(page->samples, &n);
+	/* With conditions, the samples are those of everything (report --flame reads the traces once more for that). */
+	if (!n.samples || page->is_selection) {
+		fprintf(out, "\"samples\":%" PRIu64 ",\"flame\":null,\n", n.samples);
+		return 0;
+	}
+	flame = flame_new();
+	if (!flame)
+		return -ENOMEM;
+	fprintf(out, "\"samples\":%" PRIu64 ",\"flame\":", n.samples);
+	error = flame_samples_fill(page->samples, reading->names, flame);
+	error = error ?: put_fitting_flame(flame, out, limit);
+	flame_samples_counts(page->samples, &n);
+	fprintf(out, ",\"unnamed\":%" PRIu64 ",\n", n.unnamed);
+	flame_free(flame);
+	return error;
 }

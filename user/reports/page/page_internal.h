@@ -25,6 +25,7 @@ enum {
 	PAGE_SEEN = 63,	      /* durations for a median */
 	PAGE_WINDOWS = 64,
 	PAGE_LOSSES = 256,
+	PAGE_NAME_BYTES = 250000, /* all together */
 };
 
 /* --- page_stream.c: JSON in memory, of which the page may contain each byte --- */
@@ -228,8 +229,8 @@ void page_detail_slice(struct page *page, const struct page_row *row, unsigned l
 void page_detail_state(struct page *page, const struct page_row *row, uint64_t begin, uint64_t end,
 		       unsigned state);
 void page_keep_args(struct page_open *open, const struct fact *fact);
-/* page_windows.c: chooses for the second reading, when page_forget_used() has been called. */
-void page_choose_windows(struct page *page);
+/* page_windows.c: chooses for the second reading. Returns 0 or negative errno. */
+int page_choose_windows(struct page *page);
 
 /* --- page.c --- */
 
@@ -250,6 +251,7 @@ struct page {
 	struct consumer consumer;
 	struct page_options options;
 	struct consumer *stats, *samples;
+	unsigned n_slowest;
 	struct consumer *slowest[PAGE_NAMES];
 	bool is_again, is_selection;
 	int failed;
@@ -270,6 +272,7 @@ struct page {
 	uint32_t n_kinds, kinds_capacity, n_used;
 	uint32_t *used; /* indices of kinds in the order of their numbers in the page */
 	uint32_t used_capacity;
+	size_t used_bytes; /* of their text in the page */
 	struct page_detail detail;
 	unsigned n_shown;
 	struct page_shown shown[PAGE_WINDOWS];
@@ -277,7 +280,9 @@ struct page {
 	struct page_loss losses[PAGE_LOSSES];
 	uint64_t n_lost;
 	/* What the page does not have. */
-	uint64_t rows_left_out, counters_left_out, levels_left_out, before_first;
+	uint64_t rows_left_out, rows_without_levels, counters_left_out, levels_left_out,
+		names_left_out, before_first;
+	unsigned comparisons_left_out;
 };
 
 /* The time since the beginning of its trace. */
@@ -288,10 +293,12 @@ uint32_t page_use_kind(struct page *page, struct page_kind *kind);
 void page_forget_used(struct page *page);
 uint32_t page_use_name(struct page *page, const struct name *category, const struct name *name);
 
-/* page_timeline.c, page_data.c: JSON. Return 0 or negative errno. */
+/* page_timeline.c, page_data.c: JSON of about `limit` bytes at most. Return 0 or negative errno. */
 int page_put_timeline(struct page *page, FILE *out, size_t limit);
 int page_put_report(struct page *page, const struct reading *reading, FILE *out, size_t limit,
 		    struct failure *f);
+int page_put_comparisons(struct page *page, const struct reading *reading, FILE *out, size_t limit);
+int page_put_flame(struct page *page, const struct reading *reading, FILE *out, size_t limit);
 void page_put_names(struct page *page, FILE *out);
 
 #endif

@@ -210,13 +210,32 @@ void page_kind_instance(struct page *page, struct page_kind *kind,
 		kind->seen[at] = *instance;
 }
 
+/* As JSON in the page, where a '<' takes six bytes. */
+static size_t used_text_size(const struct name *name)
+{
+	size_t size = 8;
+	const char *at;
+
+	for (at = name ? name->text : ""; *at; at++)
+		size += *at == '<' ? 6 : *at == '"' || *at == '\\' ? 2 : 1;
+	return size;
+}
+
 uint32_t page_use_kind(struct page *page, struct page_kind *kind)
 {
+	size_t size;
+
 	if (kind->used)
 		return kind->used - 1;
+	size = used_text_size(kind->key.category) + used_text_size(kind->key.name);
+	if (page->used_bytes + size > PAGE_NAME_BYTES && kind->index) {
+		page->names_left_out++;
+		return page_use_kind(page, page->kind_list[0]);
+	}
 	if (!array_reserve(page->used, page->n_used, page->used_capacity, 64))
 		return 0;
 	page->used[page->n_used++] = kind->index;
+	page->used_bytes += size;
 	kind->used = page->n_used;
 	return kind->used - 1;
 }
@@ -235,6 +254,8 @@ void page_forget_used(struct page *page)
 	for (i = 0; i < page->n_used; i++)
 		page->kind_list[page->used[i]]->used = 0;
 	page->n_used = 0;
+	page->used_bytes = 0;
+	page->names_left_out = 0;
 }
 
 /* --- the end ------------------------------------------------------------------------------------- */

@@ -87,21 +87,18 @@ static void put_states(const struct page_scale *scale, const struct page_grid *g
 	fputc(']', out);
 }
 
-static void put_process(const struct page_process *process, FILE *out)
-{
-	if (!process)
-		return;
-	fprintf(out, ",\"trace\":%u,\"pid\":%" PRIu32, process->trace, process->pid);
-	put_json_name(out, ",\"process\":", process->name);
-}
-
 static void put_row(struct page *page, const struct page_row *row, bool has_space, FILE *out)
 {
 	unsigned i;
 
 	fprintf(out, "{\"slices\":%" PRIu64 ",\"lost\":%" PRIu64, row->slices, row->lost);
-	put_process(row->process, out);
-	put_json_name(out, ",\"name\":", row->name);
+	if (row->process)
+		fprintf(out, ",\"trace\":%u,\"pid\":%" PRIu32, row->process->trace,
+			row->process->pid);
+	if (has_space && row->process)
+		put_json_name(out, ",\"process\":", row->process->name);
+	if (has_space)
+		put_json_name(out, ",\"name\":", row->name);
 	if (row->is_lane)
 		fprintf(out, ",\"lane\":%u", row->lane);
 	else
@@ -130,7 +127,11 @@ static void put_counter(const struct page_scale *scale, const struct page_counte
 	put_json_name(out, "{\"name\":", counter->name);
 	put_json_name(out, ",\"key\":", counter->key);
 	put_json_name(out, ",\"unit\":", counter->unit);
-	put_process(counter->process, out);
+	if (counter->process) {
+		fprintf(out, ",\"trace\":%u,\"pid\":%" PRIu32, counter->process->trace,
+			counter->process->pid);
+		put_json_name(out, ",\"process\":", counter->process->name);
+	}
 	fprintf(out, ",\"tid\":%" PRIu32 ",\"values\":[", counter->tid);
 	for (i = 0; i < n && values; i++) {
 		if (!values[i].count)
@@ -196,7 +197,7 @@ static int put_fitting_grids(struct page *page, FILE *out, size_t limit)
 		if (!left_out && stream.size <= limit + limit / 4)
 			break;
 		if (page->scale.n <= PAGE_CELLS_LEAST) {
-			page->rows_left_out += left_out;
+			page->rows_without_levels = left_out;
 			break;
 		}
 		page_scale_coarsen(&page->scale);
@@ -269,10 +270,11 @@ int page_put_timeline(struct page *page, FILE *out, size_t limit)
 	error = error ?: put_detail(page, out);
 	put_windows(page, out);
 	fprintf(out,
-		"\"rows_left_out\":%" PRIu64 ",\"counters_left_out\":%" PRIu64
+		"\"rows_left_out\":%" PRIu64 ",\"rows_without_levels\":%" PRIu64
+		",\"names_left_out\":%" PRIu64 ",\"counters_left_out\":%" PRIu64
 		",\"levels_left_out\":%" PRIu64 ",\"before_first\":%" PRIu64
 		",\"marks_lost\":%" PRIu64 "}",
-		page->rows_left_out, page->counters_left_out, page->levels_left_out,
-		page->before_first, page->n_lost);
+		page->rows_left_out, page->rows_without_levels, page->names_left_out,
+		page->counters_left_out, page->levels_left_out, page->before_first, page->n_lost);
 	return error;
 }

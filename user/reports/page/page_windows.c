@@ -3,6 +3,7 @@
  * Chooses what the second reading keeps in full detail: what is around the slowest instances and the median one of the
  * names that were asked for or, if there are none, of those that take the most time.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,39 @@ static int compare_instances(const void *left, const void *right)
 	return a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns;
 }
 
+static struct slow_identity identity_of(const struct page *page, const struct page_kind *kind,
+					const struct page_instance *i)
+{
+	return (struct slow_identity){
+		.duration_ns = i->duration_ns,
+		.begin_ns =
+			i->begin_ns + (i->trace < page->n_traces ? page->first_of[i->trace] : 0),
+		.thread = page->row_list[i->row]->uuid,
+		.name = kind->key.name,
+		.category = kind->key.category,
+	};
+}
+
+/* Compares them, too. */
+static int compare_kind(struct page *page, const struct page_kind *kind)
+{
+	const struct slowest_options options = { .name = kind->key.name->text,
+						 .n = kind->n_longest };
+	struct slow_identity identities[PAGE_LONGEST + 1];
+	unsigned i;
+
+	if (page->row_list[kind->longest[0].row]->is_lane)
+		return 0; /* only slices of threads are compared */
+	page->slowest[page->n_slowest] = slowest_new(&options);
+	if (!page->slowest[page->n_slowest])
+		return -ENOMEM;
+	identities[0] = identity_of(page, kind, &kind->seen[(kind->n_seen - 1) / 2]);
+	for (i = 0; i < kind->n_longest; i++)
+		identities[i + 1] = identity_of(page, kind, &kind->longest[i]);
+	return slowest_choose(page->slowest[page->n_slowest++], identities, kind->n_longest + 1,
+			      kind->count);
+}
+
 static void windows_of_kind(struct page *page, struct page_kind *kind)
 {
 	unsigned i;
@@ -62,7 +96,7 @@ static struct page_kind *next_largest(struct page *page, const struct page_kind 
 	for (i = 0; i < page->n_kinds; i++) {
 		struct page_kind *kind = page->kind_list[i];
 
-		if (kind->count < 2 || kind == after)
+		if (kind->count < 2 || kind == after || !kind->n_seen || !kind->key.name)
 			continue;
 		if (after && (kind->total_ns > after->total_ns ||
 			      (kind->total_ns == after->total_ns && kind->index < after->index)))
@@ -122,19 +156,22 @@ static void windows_of_slowest(struct page *page, const struct slowest *slowest)
 	}
 }
 
-void page_choose_windows(struct page *page)
+int page_choose_windows(struct page *page)
 {
 	struct page_kind *kind = NULL;
 	unsigned i;
+	int error = 0;
 
 	page->detail.n_windows = 0;
 	for (i = 0; i < page->options.n_slowest; i++)
 		windows_of_slowest(page, (const struct slowest *)page->slowest[i]);
-	for (i = 0; i < CHOSEN_NAMES && !page->options.n_slowest; i++) {
+	for (i = 0; i < CHOSEN_NAMES && !page->options.n_slowest && !error; i++) {
 		kind = next_largest(page, kind);
 		if (!kind)
 			break;
 		windows_of_kind(page, kind);
+		error = compare_kind(page, kind);
 	}
 	join_windows(&page->detail);
+	return error;
 }

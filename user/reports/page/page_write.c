@@ -18,6 +18,9 @@
 enum {
 	REPORT_BYTES = 250000,
 	TIMELINE_BYTES = 450000,
+	SLOWEST_BYTES = 120000,
+	FLAME_BYTES = 120000,
+	LEAST_PART = 16, /* of these numbers */
 };
 
 static void put_head(FILE *out)
@@ -36,24 +39,26 @@ static void put_head(FILE *out)
 	fputs(page_body, out);
 }
 
-static int put_data(struct page *page, const struct reading *reading, FILE *out, struct failure *f)
+/* `part`: of the limits, which are smaller if other texts are very long. */
+static int put_data(struct page *page, const struct reading *reading, FILE *out, size_t part,
+		    struct failure *f)
 {
 	int error;
 
 	fputs("{\n", out);
-	error = page_put_report(page, reading, out, REPORT_BYTES, f);
-	if (!error) {
-		fputs("\"timeline\":", out);
-		error = page_put_timeline(page, out, TIMELINE_BYTES);
-		if (error)
-			failure_set(f, error, "cannot write", "the page", NULL);
-	}
+	error = page_put_report(page, reading, out, REPORT_BYTES / part, f);
+	if (error)
+		return error;
+	error = page_put_comparisons(page, reading, out, SLOWEST_BYTES / part);
+	error = error ?: page_put_flame(page, reading, out, FLAME_BYTES / part);
+	fputs("\"timeline\":", out);
+	error = error ?: page_put_timeline(page, out, TIMELINE_BYTES / part);
 	fputs(",\n", out);
 	page_put_names(page, out);
 	put_json_string(out, "\"where\":",
 			reading->select && reading->select->text ? reading->select->text : "");
 	fprintf(out, ",\n\"selected\":%s}\n", reading->select ? "true" : "false");
-	return error;
+	return error ? failure_set(f, error, "cannot write", "the page", NULL) : 0;
 }
 
 static int write_page(struct page *page, const struct page_stream *data, struct failure *f)
@@ -83,15 +88,27 @@ static int write_page(struct page *page, const struct page_stream *data, struct 
 
 int page_write(struct consumer *consumer, const struct reading *reading, struct failure *f)
 {
+	const size_t around = sizeof(page_style) + sizeof(page_body) + sizeof(page_script) + 4096;
 	struct page *page = (struct page *)consumer;
 	struct page_stream data = { 0 };
-	int error = page->failed ?: page_stream_open(&data);
+	size_t part;
+	int error = page->failed
+			    ? failure_set(f, page->failed, "cannot read", reading->paths[0], NULL)
+			    : 0;
 
-	if (error)
-		return failure_set(f, error, "cannot write", "the page", NULL);
-	error = put_data(page, reading, data.out, f);
-	if (page_stream_close(&data) && !error)
-		error = failure_set(f, -ENOMEM, "cannot write", "the page", NULL);
+	for (part = 1; part <= LEAST_PART && !error; part *= 2) {
+		page_stream_free(&data);
+		if (page_stream_open(&data))
+			return failure_set(f, -ENOMEM, "cannot write", "the page", NULL);
+		error = put_data(page, reading, data.out, part, f);
+		if (page_stream_close(&data) && !error)
+			error = failure_set(f, -ENOMEM, "cannot write", "the page", NULL);
+		if (data.size + around <= PAGE_LARGEST)
+			break;
+	}
+	if (!error && data.size + around > PAGE_LARGEST)
+		error = failure_set(f, -EFBIG, "cannot write", "the page",
+				    "its names are too long");
 	error = error ?: write_page(page, &data, f);
 	page_stream_free(&data);
 	return error;

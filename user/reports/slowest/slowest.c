@@ -163,6 +163,23 @@ int slowest_again(struct consumer *consumer)
 	return 0;
 }
 
+int slowest_choose(struct consumer *consumer, const struct slow_identity *instances, unsigned n,
+		   uint64_t count)
+{
+	struct slowest *s = (struct slowest *)consumer;
+	unsigned i;
+
+	s->again = true;
+	s->count = count;
+	s->instances = calloc(n, sizeof(*s->instances));
+	if (!s->instances)
+		return -ENOMEM;
+	s->n_instances = n;
+	for (i = 0; i < n; i++)
+		s->instances[i].identity = instances[i];
+	return 0;
+}
+
 void slowest_next_trace(struct consumer *consumer)
 {
 	struct slowest *s = (struct slowest *)consumer;

@@ -52,4 +52,8 @@ int slowest_print_csv(const struct consumer *slowest, FILE *out,
 int slowest_print_json(const struct consumer *slowest, FILE *out, const struct account *account,
 		       const struct stats_file *files, unsigned n_files);
 
+/* The cells of the table as JSON, for the page: null if no slice matches. */
+int slowest_print_cells(const struct consumer *slowest, FILE *out, const struct stats_file *files,
+			unsigned n_files);
+
 #endif

@@ -118,6 +118,13 @@ struct slowest {
 	uint64_t first_ns; /* of this trace's first mark */
 };
 
+/*
+ * slowest.c: instead of a first reading. `instances`: the median slice, then the longest ones, the longest first; `count`:
+ * of all. Returns 0 or negative errno.
+ */
+int slowest_choose(struct consumer *slowest, const struct slow_identity *instances, unsigned n,
+		   uint64_t count);
+
 /* slowest_watch.c */
 int slow_watch(struct slowest *slowest, const struct fact *fact);
 void slow_instance_clear(struct slow_instance *instance);

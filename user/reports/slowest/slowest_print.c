@@ -221,6 +221,59 @@ static int print_comparison(struct shown *shown, const struct consumer *slowest,
 	return 0;
 }
 
+/* Each cell is a text, or a list of one if it differs from the median's. */
+static void put_slowest_row(struct shown *shown, unsigned i, FILE *out)
+{
+	const struct slow_row *row = &shown->c.rows[i];
+	char cell[TABLE_CELL];
+	unsigned k;
+
+	format_slowest_label(&shown->c, row, cell);
+	put_json_string(out, i ? ",\n[" : "[", cell);
+	for (k = 0; k < shown->c.slowest->n_instances; k++) {
+		bool differs = slow_value(&shown->c, row, k).differs;
+
+		format_slowest_value(shown, row, k, cell);
+		put_json_string(out, differs ? ",[" : ",", cell + (differs ? 2 : 0));
+		fputs(differs ? "]" : "", out);
+	}
+	fputs("]", out);
+}
+
+int slowest_print_cells(const struct consumer *slowest, FILE *out, const struct stats_file *files,
+			unsigned n_files)
+{
+	const struct stats_options options = { 0 };
+	struct shown *shown;
+	unsigned i;
+	int error;
+
+	if (!((const struct slowest *)slowest)->n_instances) {
+		fputs("null", out);
+		return 0;
+	}
+	shown = calloc(1, sizeof(*shown));
+	if (!shown)
+		return -ENOMEM;
+	shown->options = &options;
+	error = slow_compare(&shown->c, (const struct slowest *)slowest, files, n_files, CHILDREN);
+	if (!error) {
+		set_slowest_titles(shown);
+		for (i = 0; i <= shown->c.slowest->n_instances; i++)
+			put_json_string(out, i ? "," : "{\"columns\":[", shown->titles[i]);
+		fprintf(out, "],\"count\":%" PRIu64 ",\"left_out\":%u,\"rows\":[",
+			shown->c.slowest->count,
+			shown->c.n_left_out + shown->c.n_functions_left_out +
+				shown->c.n_stacks_left_out);
+		for (i = 0; i < shown->c.n_rows; i++)
+			put_slowest_row(shown, i, out);
+		fputs("]}", out);
+	}
+	slow_comparison_free(&shown->c);
+	free(shown);
+	return error;
+}
+
 int slowest_print_table(const struct consumer *slowest, FILE *out,
 			const struct stats_options *options, const struct account *account,
 			const struct stats_file *files, unsigned n_files, struct failure *f)

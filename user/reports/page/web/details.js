@@ -83,7 +83,7 @@ function statesWithin(row, from, to) {
 }
 
 function showDetails(timeline) {
-	const panel = byId("details"), s = timeline.state.selected, trace = timeline.trace;
+	const panel = byId("about-slice"), s = timeline.state.selected, trace = timeline.trace;
 	panel.hidden = !s;
 	if (!s)
 		return;

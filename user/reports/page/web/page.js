@@ -47,38 +47,6 @@ function showHint(trace) {
 		(cut ? `, of which ${cut} end early because there was no more space` : "") + ".";
 }
 
-function showSlowest(timeline) {
-	const trace = timeline.trace;
-	if (!trace.shown.length)
-		return;
-	byId("part-slowest").hidden = byId("link-slowest").hidden = false;
-	const kinds = [...new Set(trace.shown.map((s) => s.kind))];
-	for (const kind of kinds) {
-		const buttons = trace.shown.filter((s) => s.kind === kind).map((s) => {
-			const button = make("button", { type: "button" }, `${s.median ? "median" : "slow"} ${durationText(s.duration)}`);
-			button.addEventListener("click", () => {
-				goInstance(timeline, s);
-				byId("timeline").focus();
-			});
-			return button;
-		});
-		byId("slowest").append(make("h3", {}, make("span", { className: "name" }, shortText(trace.names[kind].name, 200))),
-			make("div", { className: "tools" }, ...buttons));
-	}
-}
-
-function goInstance(timeline, instance) {
-	for (const level of instance.row.levels) {
-		const found = level.slices.find((s) => s.begin === instance.begin && s.end - s.begin === instance.duration &&
-			s.kind === instance.kind);
-		if (!found)
-			continue;
-		timeline.select(found);
-		return timeline.show(found.begin - instance.duration * 0.2, found.end + instance.duration * 0.2);
-	}
-	timeline.show(instance.begin - instance.duration * 0.2, instance.begin + instance.duration * 1.2);
-}
-
 function showLeftOut(data, trace) {
 	const t = data.timeline, left = [];
 	const rows = ["slices", "async_slices", "frames", "instants", "counters", "memory_pools"];
@@ -91,6 +59,16 @@ function showLeftOut(data, trace) {
 		[t.levels_left_out, "slices of levels beyond a limit"], [t.before_first, "times before the first mark, which are drawn at 0"]])
 		if (n)
 			left.push(`${countText(n)} ${what}.`);
+	if (t.rows_without_levels)
+		left.push(`The slices of ${countText(t.rows_without_levels)} threads, lanes or counters: there was no more space.`);
+	if (t.names_left_out)
+		left.push(`Names beyond a limit, ${countText(t.names_left_out)} times: they are called (other).`);
+	if (data.comparisons_left_out)
+		left.push(`${countText(data.comparisons_left_out)} comparisons: there was no more space.`);
+	if (data.samples && !data.flame)
+		left.push("The flame graph of what is selected: proftrace report --flame --where makes it.");
+	else if (!data.samples)
+		left.push("Flame graphs: there are no samples of call stacks (proftrace record --sample 99).");
 	if (data.report.files.length > 1)
 		left.push("The traces are drawn from their first marks on, side by side: proftrace merge puts them on one clock.");
 	left.push("Hardware counters of threads are in the table and in the arguments of slices, not in the timeline.");
@@ -110,8 +88,8 @@ function listenTools(timeline) {
 		timeline.picksRange = !timeline.picksRange;
 		byId("pick-range").setAttribute("aria-pressed", String(timeline.picksRange));
 	});
-	byId("search").addEventListener("input", (e) => timeline.search(e.target.value));
-	byId("search").addEventListener("keydown", (e) => {
+	byId("find").addEventListener("input", (e) => timeline.search(e.target.value));
+	byId("find").addEventListener("keydown", (e) => {
 		if (e.key === "Enter")
 			timeline.goFound(e.shiftKey ? -1 : 1);
 		else if (e.key === "Escape")
@@ -128,10 +106,11 @@ function start() {
 	listenTools(timeline);
 	showHint(trace);
 	new NameTable(data, (row) => {
-		byId("search").value = row.name ? `^${row.name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$` : "";
-		timeline.search(byId("search").value);
+		byId("find").value = row.name ? `^${row.name.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$` : "";
+		timeline.search(byId("find").value);
 	});
-	showSlowest(timeline);
+	showComparisons(timeline);
+	showFlameGraph(data);
 	showLeftOut(data, trace);
 	/* For tests, and for those who want to look closer. */
 	window.proftracePage = { data, trace, timeline };

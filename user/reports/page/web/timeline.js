@@ -356,7 +356,7 @@ class Timeline {
 		const key = e.key.toLowerCase();
 		const onCanvas = target === this.canvas;
 		const actions = {
-			"/": () => byId("search").focus(), "?": () => byId("help").showModal(), "f": () => this.fit(),
+			"/": () => byId("find").focus(), "?": () => byId("help").showModal(), "f": () => this.fit(),
 			"r": () => this.state.selected && this.selectRange(this.state.selected.begin, this.state.selected.end),
 			"escape": () => { this.state.range = null; this.select(null); },
 			"[": () => this.stepRow(-1), "]": () => this.stepRow(1),

@@ -371,6 +371,10 @@ struct links {
 };
 struct site *site_new(struct capture *c);
 /* The attach cookie of a site. */
+/* Whether the file makes marks of any domain, besides those of the control site. */
+bool file_has_marks(const struct file *file);
+/* file_attach.c. Attaches for this process, unless that is done already. */
+int file_attach(struct capture *c, struct file *file, pid_t pid, struct failure *f);
 uint64_t files_cookie_of(const struct capture *c, unsigned number);
 /* Attaches to sites with one new link. `pid` 0: for all processes. */
 int files_attach_sites(struct capture *c, struct file *file, struct links to,

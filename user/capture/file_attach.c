@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Attaches to the sites of files, by requests to the broker, and detaches. A file with markers is attached to for all
+ * processes at once, and the BPF programs know which of them are traced. If children are not followed, or if the caller
+ * is not root, it is attached to for each process.
+ */
+#include "capture/batch/batch.h"
+#include "capture/file_limits.h"
+#include "capture/probes/probes.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The broker gives the same number to several processes. */
+static bool links_have(struct links links, unsigned link)
+{
+	unsigned i;
+
+	for (i = 0; i < *links.n; i++) {
+		if ((*links.list)[i].link == link)
+			return true;
+	}
+	return false;
+}
+
+int files_attach_sites(struct capture *c, struct file *file, struct links to,
+		       enum broker_program program, pid_t pid, const struct broker_site *sites,
+		       unsigned n, struct failure *f)
+{
+	struct file_link *all;
+	unsigned link;
+	int error;
+
+	if (files_too_many_links(c, f))
+		return -EMFILE;
+	error = broker_attach(c->broker, program, pid, file->fd, sites, n, &link, f);
+	if (error || links_have(to, link))
+		return error;
+	all = realloc(*to.list, (*to.n + 1) * sizeof(*all));
+	if (!all) {
+		broker_detach(c->broker, &link, 1);
+		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
+	}
+	*to.list = all;
+	c->n_links++;
+	c->counts.attached++;
+	all[(*to.n)++] = (struct file_link){ link, to.guard };
+	return 0;
+}
+
+/*
+ * Links that are closed together, because closing all of them takes the kernel hardly longer than
+ * closing one.
+ */
+struct leaving {
+	struct capture *c;
+	unsigned n;
+	unsigned links[BROKER_MAX_SITES];
+};
+
+static void leaving_detach(struct leaving *l)
+{
+	if (!l->n)
+		return;
+	broker_detach(l->c->broker, l->links, l->n);
+	l->c->counts.detaches++;
+	l->c->n_links -= l->n;
+	l->n = 0;
+}
+
+static void leaving_add(struct leaving *l, struct file_link link)
+{
+	l->links[l->n++] = link.link;
+	if (l->n == BROKER_MAX_SITES)
+		leaving_detach(l);
+}
+
+/* Adds all links from number `keep` on. */
+static void leaving_add_all(struct leaving *l, const struct file_link *links, unsigned *n,
+			    unsigned keep)
+{
+	while (*n > keep)
+		leaving_add(l, links[--*n]);
+}
+
+uint64_t files_cookie_of(const struct capture *c, unsigned number)
+{
+	const struct site *s = &c->sites[number];
+
+	return (uint64_t)s->guard << COOKIE_GUARD_SHIFT |
+	       (uint64_t)s->only_categories << COOKIE_CATEGORIES_SHIFT |
+	       s->plain_token << COOKIE_DOMAIN_SHIFT | (uint64_t)s->kind << COOKIE_KIND_SHIFT |
+	       number;
+}
+
+/* Which sites of a file to attach to. */
+struct choice {
+	bool control, domains;
+	bool one;	/* only those of one domain: */
+	unsigned guard; /* number of the domain in guard.c; 0: the control site */
+};
+
+static bool site_is_chosen(const struct capture *c, const struct site *s,
+			   const struct choice *which)
+{
+	if (!(s->kind >= RECORD_THREAD_NAME ? which->control : which->domains))
+		return false;
+	return !which->one || (s->guard == which->guard && !guard_is_off(c, s->guard));
+}
+
+static struct broker_site make_broker_site(const struct capture *c, unsigned number)
+{
+	const struct site *s = &c->sites[number];
+
+	return (struct broker_site){ s->offset, s->semaphore_offset, files_cookie_of(c, number) };
+}
+
+static unsigned list_sites_of_kind(const struct capture *c, const struct file *file, unsigned kind,
+				   struct broker_site *sites)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < file->n_sites; i++) {
+		if (c->sites[file->first_site + i].kind == kind)
+			sites[n++] = make_broker_site(c, file->first_site + i);
+	}
+	return n;
+}
+
+static int attach_chosen_sites(struct capture *c, struct file *file, pid_t pid,
+			       const struct choice *which, struct failure *f)
+{
+	struct links links = { &file->links, &file->n_links, which->guard };
+	struct broker_site *sites;
+	unsigned i, n = 0;
+	int error = 0;
+
+	if (!which->control)
+		links = (struct links){ &file->data_links, &file->n_data_links, which->guard };
+	sites = calloc(file->n_sites ? file->n_sites : 1, sizeof(*sites));
+	if (!sites)
+		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
+	/* Sites whose marks come in batches are not attached to. */
+	for (i = 0; i < file->n_sites; i++) {
+		const struct site *s = &c->sites[file->first_site + i];
+
+		if (!s->batches && s->kind < RECORD_FLUSH && site_is_chosen(c, s, which))
+			sites[n++] = make_broker_site(c, file->first_site + i);
+	}
+	/* The semaphores that turn buffered mode on come last. */
+	if (which->control && !which->guard && c->options.batching)
+		n += list_sites_of_kind(c, file, RECORD_BATCH_ON, sites + n);
+	if (n)
+		error = files_attach_sites(c, file, links, BROKER_MARKS, pid, sites, n, f);
+	free(sites);
+	return error;
+}
+
+/* USDT probes and functions are attached together with the domains' sites. */
+static int attach_file_probes(struct capture *c, struct file *file, pid_t pid, bool control,
+			      struct failure *f)
+{
+	struct links links = { &file->links, &file->n_links, 0 };
+
+	if (!control)
+		links = (struct links){ &file->data_links, &file->n_data_links, 0 };
+	return probes_attach(c, file, pid, links, f);
+}
+
+/*
+ * Attaches to the file's control site, or to the sites of its domains, or to both. One link is used
+ * for all, or one for each domain if domains may have to be detached one by one.
+ */
+static int attach_marks(struct capture *c, struct file *file, pid_t pid, bool control, bool domains,
+			struct failure *f)
+{
+	struct choice which = { control, domains, c->options.guarded, 0 };
+	uint64_t begin_ns = monotonic_now(), took_ns;
+	int error = attach_chosen_sites(c, file, pid, &which, f);
+
+	while (!error && which.one && ++which.guard < c->guard.n)
+		error = attach_chosen_sites(c, file, pid, &which, f);
+	if (!error && domains)
+		error = attach_file_probes(c, file, pid, control, f);
+	took_ns = monotonic_now() - begin_ns;
+	if (took_ns > c->attach_ns)
+		c->attach_ns = took_ns;
+	return error;
+}
+
+static bool file_has_control_sites(const struct capture *c, const struct file *file)
+{
+	unsigned i;
+
+	for (i = 0; i < file->n_sites; i++) {
+		unsigned kind = c->sites[file->first_site + i].kind;
+
+		if (kind >= RECORD_THREAD_NAME && kind < RECORD_FLUSH)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The site at which batches are handed over. It is attached for all processes and without a
+ * semaphore: a child of vfork() hands over a batch of its parent, also with --no-children.
+ * Processes that are not recorded never reach it. A caller who is not root may attach for the
+ * process alone. Where the linker has dropped the sites of control, nothing else turns on the
+ * semaphore by which a library knows, when it is unloaded, that it must hand over its batches.
+ */
+static int attach_flush(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+{
+	const struct links links = { &file->links, &file->n_links, 0 };
+	struct broker_site *sites = calloc(file->n_sites ? file->n_sites : 1, sizeof(*sites));
+	unsigned i, n;
+	int error = 0;
+
+	if (!sites)
+		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
+	if (!c->options.own_links)
+		pid = 0;
+	n = !pid && file->n_pids ? 0 : list_sites_of_kind(c, file, RECORD_FLUSH, sites);
+	for (i = 0; i < n && file_has_control_sites(c, file); i++)
+		sites[i].semaphore_offset = 0;
+	if (n)
+		error = files_attach_sites(c, file, links, BROKER_FLUSH, pid, sites, n, f);
+	free(sites);
+	return error;
+}
+
+/* The hold points: in the dynamic linker, and in the functions that execute a program. */
+static int attach_hold_sites(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+{
+	const struct links links = { &file->links, &file->n_links, 0 };
+	int error = 0;
+
+	file->hold_sites_pending = c->hold_sites_later;
+	if (file->hold_sites_pending)
+		return 0;
+	if (file->linker.offset)
+		error = files_attach_sites(c, file, links, BROKER_LIBRARIES, pid, &file->linker, 1,
+					   f);
+	if (!error && file->n_executes && c->options.follow_children)
+		error = files_attach_sites(c, file, links, BROKER_EXECUTES, pid, file->executes,
+					   file->n_executes, f);
+	return error;
+}
+
+static int attach_all_sites(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+{
+	bool scheduled = c->options.schedule.active;
+	int error = attach_hold_sites(c, file, pid, f);
+
+	if (!error && c->options.batching)
+		error = attach_flush(c, file, pid, f);
+	error = error ?: attach_marks(c, file, pid, true, !scheduled, f);
+	if (!error && scheduled && !c->waits)
+		error = attach_marks(c, file, pid, false, true, f);
+	return error;
+}
+
+/*
+ * Attaches for all processes (pid 0) or for one. It is done completely or not at all, since it may
+ * be tried again with another pid.
+ */
+static int file_attach_all_or_nothing(struct capture *c, struct file *file, pid_t pid,
+				      struct failure *f)
+{
+	struct leaving leaving = { .c = c };
+	unsigned before = file->n_links;
+	int error = attach_all_sites(c, file, pid, f);
+
+	if (error)
+		leaving_add_all(&leaving, file->links, &file->n_links, before);
+	leaving_detach(&leaving);
+	return error;
+}
+
+static bool file_has_pid(const struct file *file, pid_t pid)
+{
+	unsigned i;
+
+	for (i = 0; i < file->n_pids; i++) {
+		if (file->pids[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+static void file_add_pid(struct file *file, pid_t pid)
+{
+	pid_t *pids = realloc(file->pids, (file->n_pids + 1) * sizeof(*pids));
+
+	if (!pids)
+		return;
+	file->pids = pids;
+	file->pids[file->n_pids++] = pid;
+}
+
+/* Attaches for this process, unless it is attached already. */
+int file_attach(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+{
+	int error;
+
+	if (!capture_attaches_each(c)) {
+		if (file->n_links)
+			return 0;
+		error = file_attach_all_or_nothing(c, file, 0, f);
+		/*
+		 * One process that has overwritten its semaphore makes the kernel refuse all
+		 * processes. Then the file is attached to for this process only, without its
+		 * children.
+		 */
+		if (error != -EINVAL)
+			return error;
+		capture_log(c, 0, "attached to process %d alone, not to its children: %s", (int)pid,
+			    f ? f->reason : "refused");
+		file->alone = pid;
+		return file_attach_all_or_nothing(c, file, pid, f);
+	}
+	if (file_has_pid(file, pid))
+		return 0;
+	error = file_attach_all_or_nothing(c, file, pid, f);
+	/* Out of memory: the broker is asked again, and says that the process has the links. */
+	if (!error)
+		file_add_pid(file, pid);
+	return error;
+}
+
+void files_follow(struct capture *c, pid_t parent, pid_t child)
+{
+	if (!capture_attaches_each(c) || !c->options.follow_children)
+		return;
+	/* The number may have been that of a process whose exit was lost. */
+	files_release(c, child);
+	hash_each (c->files, file) {
+		if (file_has_pid(file, parent))
+			file_add_pid(file, child);
+	}
+}
+
+void files_release(struct capture *c, pid_t pid)
+{
+	unsigned i, kept;
+
+	hash_each (c->files, file) {
+		for (i = kept = 0; i < file->n_pids; i++) {
+			if (file->pids[i] != pid)
+				file->pids[kept++] = file->pids[i];
+		}
+		file->n_pids = kept;
+	}
+}
+
+void files_attach_hold_sites(struct capture *c)
+{
+	struct failure f;
+
+	hash_each (c->files, file) {
+		if (!file->hold_sites_pending || !attach_hold_sites(c, file, file->alone, &f))
+			continue;
+		c->refused++;
+		capture_log(c, 0, "%s: %s", f.what, f.reason);
+	}
+}
+
+static void leaving_add_domain(struct leaving *l, struct file_link *links, unsigned *n,
+			       unsigned guard)
+{
+	unsigned i, kept = 0;
+
+	for (i = 0; i < *n; i++) {
+		if (links[i].guard == guard)
+			leaving_add(l, links[i]);
+		else
+			links[kept++] = links[i];
+	}
+	*n = kept;
+}
+
+void files_detach_domain(struct capture *c, unsigned guard)
+{
+	struct leaving leaving = { .c = c };
+
+	hash_each (c->files, file) {
+		leaving_add_domain(&leaving, file->links, &file->n_links, guard);
+		leaving_add_domain(&leaving, file->data_links, &file->n_data_links, guard);
+	}
+	leaving_detach(&leaving);
+}
+
+void files_detach_data(struct capture *c)
+{
+	struct leaving leaving = { .c = c };
+
+	hash_each (c->files, file)
+		leaving_add_all(&leaving, file->data_links, &file->n_data_links, 0);
+	leaving_detach(&leaving);
+}
+
+void files_attach_data(struct capture *c)
+{
+	struct failure f;
+	unsigned i;
+
+	hash_each (c->files, file) {
+		int error = 0;
+
+		if (file->refused || !file_has_marks(file) || file->n_data_links)
+			continue;
+		if (!capture_attaches_each(c))
+			error = attach_marks(c, file, file->alone, false, true, &f);
+		for (i = 0; i < file->n_pids; i++) {
+			/* The process may have exited meanwhile. */
+			int failed = attach_marks(c, file, file->pids[i], false, true, &f);
+
+			error = failed == -ESRCH ? error : failed;
+		}
+		if (error) {
+			c->refused++;
+			capture_log(c, 0, "%s: %s", f.what, f.reason);
+		}
+	}
+}
+
+void files_detach(struct capture *c)
+{
+	struct leaving leaving = { .c = c };
+
+	hash_each (c->files, file) {
+		leaving_add_all(&leaving, file->data_links, &file->n_data_links, 0);
+		leaving_add_all(&leaving, file->links, &file->n_links, 0);
+	}
+	leaving_detach(&leaving);
+}

@@ -107,6 +107,13 @@ int load_log_refuse(struct failure *f, int error)
 				"programs that read its memory, see kernel_lockdown(7)");
 		return error;
 	}
+	/* The verifier gives up on any signal, also one that stops its process, and libbpf after five of these. */
+	if (error == -EAGAIN) {
+		failure_set(f, error, "cannot load the BPF programs into kernel", u.release,
+			    "it was interrupted by signals again and again");
+		failure_hint(f, "start it again");
+		return error;
+	}
 	privileges_missing(true, missing, sizeof(missing));
 	/*
 	 * The verifier also returns -EPERM for programs that it refuses. If no capability is

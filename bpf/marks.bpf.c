@@ -182,7 +182,6 @@ __noinline int send_mark_stack(struct bpf_user_pt_regs_t *regs, __u64 pid_tgid, 
 	struct stack_work *work =
 		bpf_task_storage_get(&mark_stacks_of, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	struct record_stack *r;
-	__u64 size;
 
 	if (!work) {
 		account_add(ACCOUNT_STACKS_LOST);
@@ -197,9 +196,7 @@ __noinline int send_mark_stack(struct bpf_user_pt_regs_t *regs, __u64 pid_tgid, 
 	r->head.name = name;
 	r->ops.b = walk_program(ctx, work, ctx, pid_tgid >> 32, 0);
 	r->ops.a = return_address(ctx);
-	size = (__u32)r->ops.b & STACK_FRAMES;
-	size = offsetof(struct record_stack, addresses) + size * sizeof(__u64);
-	if (record_output(r, size, BPF_RB_NO_WAKEUP))
+	if (record_output(r, stack_size(r, 0), BPF_RB_NO_WAKEUP))
 		account_add(ACCOUNT_STACKS_LOST);
 	return 0;
 }

@@ -9,14 +9,15 @@
 #include "event.h"
 
 /* the kernel's default of kernel.perf_event_max_stack */
-#define STACK_FRAMES 127
+#define STACK_FRAMES	127
+#define STACK_ADDRESSES 512 /* a power of two: both stacks, and two words for each Python frame */
 
 /*
  * Addresses are in order from the innermost frame.
  *
  * SAMPLE: where a thread was. In the head, `site` is the CPU, and `level` is 1 in the kernel and 0
- * in the program. ops.a is the number of kernel addresses, which come first, and ops.b that of the
- * program's.
+ * in the program. ops.a is the number of kernel addresses, which come first. ops.b has that of the
+ * program's and, in its upper half, that of the Python frames (bpf/python_maps.h), which come last.
  *
  * MARK_STACK: the stack of the mark that follows, whose site and name are in the head. ops.a is the
  * return address of the function that contains the site, because the function may not have set up
@@ -28,8 +29,11 @@
 struct record_stack {
 	struct record head;
 	struct record_operands ops;
-	__u64 addresses[2 * STACK_FRAMES + 2]; /* only as many as there are */
+	__u64 addresses[STACK_ADDRESSES]; /* only as many as there are */
 };
+
+#define STACK_PROGRAM(b) ((__u32)(b))
+#define STACK_PYTHON(b)	 ((__u32)((b) >> 32))
 
 #define STACK_BYTES	(STACK_FRAMES * sizeof(__u64))
 #define STACK_IN_KERNEL 1 /* head.level */

@@ -41,12 +41,9 @@ static __always_inline bool is_sampled(__u32 tgid)
 	return s && *(volatile __u32 *)&s->phase != PHASE_WAIT;
 }
 
-static __always_inline void send_stack(struct record_stack *r, __u32 n)
+static __always_inline void send_stack(struct record_stack *r)
 {
-	__u64 size = n & (2 * STACK_FRAMES + 1);
-
-	size = offsetof(struct record_stack, addresses) + size * sizeof(__u64);
-	if (record_output(r, size, wakeup_due()))
+	if (record_output(r, stack_size(r, (__u32)r->ops.a), wakeup_due()))
 		account_add(ACCOUNT_STACKS_LOST);
 }
 
@@ -74,7 +71,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 		n = count_addresses(bpf_get_stack(ctx, r->addresses, STACK_BYTES, 0));
 	r->ops.a = n;
 	r->ops.b = walk_program(ctx, work, (struct pt_regs *)bpf_task_pt_regs(task), tgid, n);
-	send_stack(r, n + (__u32)r->ops.b);
+	send_stack(r);
 	return 0;
 }
 
@@ -137,7 +134,7 @@ static __always_inline void send_blocked_stack(struct task_struct *task, __u64 n
 	r->head.site = (__u32)ns;
 	r->head.name = (__s32)(ns >> 32);
 	r->head.object = 0;
-	send_stack(r, (__u32)r->ops.a + (__u32)r->ops.b);
+	send_stack(r);
 }
 
 SEC("?watch/sched_switch")

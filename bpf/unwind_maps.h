@@ -117,7 +117,7 @@ struct unwind_process {
 	__u32 n;     /* ranges, sorted, without the first */
 	__u32 execs;
 	__u32 execs_seen; /* before the recorder read the mappings */
-	__u32 reserved;
+	__u32 python;	  /* number of its struct python_setup; 0: none */
 	__u64 number;
 };
 

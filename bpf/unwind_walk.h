@@ -15,6 +15,7 @@
 #ifndef PROFTRACE_BPF_UNWIND_WALK_H
 #define PROFTRACE_BPF_UNWIND_WALK_H
 
+#include "python_walk.h"
 #include "registers.h"
 #include "state.h"
 #include "unwind_maps.h"
@@ -75,11 +76,13 @@ struct unwind_walk {
 	__u32 end;		 /* why there is no rule: enum stack_end */
 	__u32 types;		 /* of the record */
 	__u32 at, n;		 /* frames are written from `at` on, and `n` are */
+	__u32 python;		 /* number of a struct python_setup */
 };
 
 /* What a program needs to make a record with a stack. */
 struct stack_work {
 	struct unwind_walk walk;
+	struct python_walk python;
 	struct record_stack record;
 };
 
@@ -414,7 +417,7 @@ static __always_inline int unwind_frame(struct stack_work *s)
 
 	if (w->n >= STACK_FRAMES)
 		return end_walk(w, STACK_TOO_DEEP);
-	s->record.addresses[(w->at + w->n) & (2 * STACK_FRAMES + 1)] = w->pc;
+	s->record.addresses[(w->at + w->n) & (STACK_ADDRESSES - 1)] = w->pc;
 	w->n++;
 	unwind_find(w);
 	switch (w->rule.cfa) {
@@ -444,6 +447,7 @@ static __always_inline bool find_process(struct unwind_walk *w, __u32 tgid)
 	w->first = p->first;
 	w->n_ranges = p->n;
 	w->number = p->number;
+	w->python = p->python;
 	return true;
 }
 
@@ -505,6 +509,12 @@ static __always_inline void unwind_begin(struct stack_work *s, struct pt_regs *u
 	w->types = 0;
 	w->at = at;
 	w->n = 0;
+	w->python = 0;
+}
+
+static __always_inline __u32 find_python_frames(struct stack_work *s, __u32 at)
+{
+	return s->walk.python ? walk_python(&s->record, &s->python, s->walk.python, at) : 0;
 }
 
 /*
@@ -522,6 +532,11 @@ static __always_inline bool walk_by_tables(struct stack_work *s, struct pt_regs 
 
 #else
 
+static __always_inline __u32 find_python_frames(struct stack_work *s, __u32 at)
+{
+	return 0;
+}
+
 static __always_inline void forget_mappings(__u32 tgid)
 {
 }
@@ -534,6 +549,14 @@ static __always_inline bool walk_by_tables(struct stack_work *s, struct pt_regs 
 
 #endif
 
+/* The size of a record that begins with so many addresses of the kernel. */
+static __always_inline __u64 stack_size(const struct record_stack *r, __u32 kernel)
+{
+	__u64 n = kernel + STACK_PROGRAM(r->ops.b) + 2 * STACK_PYTHON(r->ops.b);
+
+	return offsetof(struct record_stack, addresses) + (n & (STACK_ADDRESSES - 1)) * 8;
+}
+
 /* The number of addresses in a stack. */
 static __always_inline __u32 count_addresses(long bytes)
 {
@@ -542,14 +565,18 @@ static __always_inline __u32 count_addresses(long bytes)
 
 /*
  * Writes the stack of a program behind `at` addresses of the kernel: by tables, or, if the process
- * is not known yet, by frame pointers alone. Returns the number of frames.
+ * is not known yet, by frame pointers alone; and behind it the Python frames. Returns both numbers, as in
+ * ops.b of the record.
  */
-static __always_inline __u32 walk_program(void *ctx, struct stack_work *s, struct pt_regs *user,
+static __always_inline __u64 walk_program(void *ctx, struct stack_work *s, struct pt_regs *user,
 					  __u32 tgid, __u32 at)
 {
+	__u64 n;
+
 	if (walk_by_tables(s, user, tgid, at)) {
 		s->record.head.types = s->walk.types;
-		return s->walk.n & STACK_FRAMES;
+		n = s->walk.n & STACK_FRAMES;
+		return n | (__u64)find_python_frames(s, at + n) << 32;
 	}
 	s->record.head.types = has_unwind ? STACK_NO_PROCESS : STACK_FRAME_POINTERS;
 	return count_addresses(bpf_get_stack(ctx, &s->record.addresses[at & STACK_FRAMES],

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stacks FILE
+ * stacks [--lines] FILE
  *
  * The call stacks of a trace, one a line, functions from the outermost to the innermost, what was inlined
  * among them; where a function has no name, its file stands for it:
@@ -8,7 +8,7 @@
  *	sample TID user|kernel SLICE main;work;sum
  *	at TID NAME main;work			of an event that has a stack
  *
- * SLICE is the innermost one that was open, or -.
+ * SLICE is the innermost one that was open, or -. With --lines a function whose line is known is work:LINE.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +33,8 @@ struct stacks {
 	struct line *lines;
 	size_t n, capacity;
 };
+
+static bool with_lines;
 
 static void *must(void *made)
 {
@@ -79,8 +81,11 @@ static void print_frame(const struct code_frame *frame, const char *before)
 {
 	uint32_t i;
 
-	for (i = frame->n_lines; i-- > 0; before = ";")
+	for (i = frame->n_lines; i-- > 0; before = ";") {
 		printf("%s%s", before, text_of(frame->lines[i].function));
+		if (with_lines && frame->lines[i].line)
+			printf(":%" PRIu32, frame->lines[i].line);
+	}
 	if (!frame->n_lines)
 		printf("%s[%s]", before, frame->mapping ? text_of(frame->mapping->path) : "");
 }
@@ -114,9 +119,11 @@ int main(int argc, char **argv)
 	struct callstacks *callstacks = must(callstacks_new(names, 0));
 	const struct reader_sink sink = { take_event, &s, names, &account, NULL, callstacks };
 	struct reader_error why = { 0 };
-	int fd = argc == 2 ? open(argv[1], O_RDONLY | O_CLOEXEC) : -1, error;
+	int fd, error;
 	size_t i;
 
+	with_lines = argc == 3 && !strcmp(argv[1], "--lines");
+	fd = argc == 2 + with_lines ? open(argv[argc - 1], O_RDONLY | O_CLOEXEC) : -1;
 	if (fd < 0) {
 		fputs("usage: stacks FILE\n", stderr);
 		return 2;

@@ -249,6 +249,12 @@ static int record_marks(struct capture *c, const struct broker_target *target, s
 	return error;
 }
 
+/* Samples and thread states can be recorded of a program without any marker. */
+static bool records_without_marks(const struct capture *c)
+{
+	return c->options.sample_hz || c->options.sched;
+}
+
 /*
  * Attaches to the markers first. The hold points in the dynamic linker and the C library come
  * second, since all processes share these files and attaching to them takes longer than to all
@@ -282,6 +288,7 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 	if (c->batches)
 		c->batches->finding = false;
 	c->hold_sites_later = false;
+	marked += records_without_marks(c);
 	if (!error && marked && c->stacks)
 		stacks_wait_for_tables(c->stacks, TABLES_AT_FIRST_NS);
 	if (!error && marked)

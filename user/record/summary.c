@@ -158,6 +158,12 @@ static const struct summary_count problem_counts[] = {
 	  "sysctl kernel.perf_event_max_stack" },
 	{ offsetof(struct account, stacks_other),
 	  "call stack[|s] left out: too many different ones", NULL },
+	{ offsetof(struct account, python_unreadable),
+	  "Python frame[ has|s have] no function: [it|they] could not be read in time", NULL },
+	{ offsetof(struct account, python_unmatched),
+	  "call stack[|s] whose native and Python frames do not agree: [its|their] Python "
+	  "functions may be out of place",
+	  NULL },
 	{ offsetof(struct account, stacks_unmapped),
 	  "call stack[ ends|s end] at code that was not known to be mapped", NULL },
 	{ offsetof(struct account, stacks_no_table),

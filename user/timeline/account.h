@@ -99,6 +99,9 @@ struct account {
 	uint64_t stacks_cut; /* deeper than the kernel follows: the outermost frames are missing */
 	/* recorded as (too many stacks): there are too many different ones */
 	uint64_t stacks_other;
+	uint64_t python_frames;
+	uint64_t python_unreadable; /* of these, those whose code object could not be read */
+	uint64_t python_unmatched;  /* call stacks whose native and Python frames do not agree */
 	/* Those that reach the beginning of their thread or process; the others ended early: */
 	uint64_t stacks_whole;
 	uint64_t stacks_frame_pointers; /* of all, found by frame pointers in part or completely */

@@ -96,9 +96,10 @@ int elf_file_section(const struct elf_file *elf, uint32_t type, const char *name
 int elf_file_section_at(const struct elf_file *elf, uint32_t index, Elf64_Shdr *ret);
 
 /*
- * The address of a defined symbol of the dynamic symbol table. The table is found as the dynamic linker finds it, by
+ * A defined symbol of the dynamic symbol table, or its address alone. The table is found as the dynamic linker finds it, by
  * PT_DYNAMIC and a hash table, or else by section headers.
  */
+int elf_file_dynamic_entry(const struct elf_file *elf, const char *name, Elf64_Sym *ret);
 int elf_file_dynamic_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr);
 /* The same, or a symbol of .symtab, which is read from its beginning. */
 int elf_file_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr);

@@ -105,9 +105,9 @@ struct dynamic {
 	uint64_t flags_1;
 };
 
-/* Returns 1 and the address if symbol `index` is defined and has this name, 0 if not, or negative errno. */
+/* Returns 1 and the symbol if number `index` is defined and has this name, 0 if not, or negative errno. */
 static int elf_symbol_matches(const struct elf_file *elf, const struct dynamic *d, uint64_t index,
-			      const char *name, uint64_t *ret_vaddr)
+			      const char *name, Elf64_Sym *ret)
 {
 	Elf64_Sym symbol;
 	int r;
@@ -121,7 +121,7 @@ static int elf_symbol_matches(const struct elf_file *elf, const struct dynamic *
 		return 0;
 	r = elf_string_equals(elf, d->strings, d->strings_size, symbol.st_name, name);
 	if (r == 1)
-		*ret_vaddr = symbol.st_value;
+		*ret = symbol;
 	return r;
 }
 
@@ -136,7 +136,7 @@ static uint32_t gnu_hash(const char *name)
 
 /* The lookup functions return 1 if the symbol was found, 0 if it does not exist, or negative errno if unknown. */
 static int elf_walk_gnu_chain(const struct elf_file *elf, const struct dynamic *d, uint64_t chain,
-			      uint64_t index, const char *name, uint64_t *ret_vaddr)
+			      uint64_t index, const char *name, Elf64_Sym *ret)
 {
 	uint32_t hash = gnu_hash(name), entries[CHAIN_BLOCK];
 	unsigned i, n = 0, at = 0, same = 0;
@@ -153,7 +153,7 @@ static int elf_walk_gnu_chain(const struct elf_file *elf, const struct dynamic *
 		/* The lowest bit is not part of the hash but marks the end of the chain. */
 		if ((entries[at] | 1) == (hash | 1)) {
 			same++;
-			r = elf_symbol_matches(elf, d, index + i, name, ret_vaddr);
+			r = elf_symbol_matches(elf, d, index + i, name, ret);
 			if (r)
 				return r;
 		}
@@ -164,7 +164,7 @@ static int elf_walk_gnu_chain(const struct elf_file *elf, const struct dynamic *
 }
 
 static int elf_find_by_gnu_hash(const struct elf_file *elf, const struct dynamic *d,
-				const char *name, uint64_t *ret_vaddr)
+				const char *name, Elf64_Sym *ret)
 {
 	uint32_t header[4]; /* buckets, first symbol, words of the Bloom filter, its shift */
 	uint32_t hash = gnu_hash(name), index;
@@ -185,7 +185,7 @@ static int elf_find_by_gnu_hash(const struct elf_file *elf, const struct dynamic
 	if (index < header[1])
 		return -ENOENT;
 	return elf_walk_gnu_chain(elf, d, chains + (uint64_t)(index - header[1]) * 4, index, name,
-				  ret_vaddr);
+				  ret);
 }
 
 static uint32_t sysv_hash(const char *name)
@@ -201,7 +201,7 @@ static uint32_t sysv_hash(const char *name)
 }
 
 static int elf_find_by_sysv_hash(const struct elf_file *elf, const struct dynamic *d,
-				 const char *name, uint64_t *ret_vaddr)
+				 const char *name, Elf64_Sym *ret)
 {
 	uint32_t header[2]; /* buckets, chain entries */
 	uint32_t index, i;
@@ -216,7 +216,7 @@ static int elf_find_by_sysv_hash(const struct elf_file *elf, const struct dynami
 	r = elf_file_read(elf, buckets + (uint64_t)(sysv_hash(name) % header[0]) * 4, &index,
 			  sizeof(index));
 	for (i = 0; r == 0 && index != 0 && index < header[1] && i < MAX_CHAIN; i++) {
-		r = elf_symbol_matches(elf, d, index, name, ret_vaddr);
+		r = elf_symbol_matches(elf, d, index, name, ret);
 		if (r)
 			return r;
 		r = elf_file_read(elf, chains + (uint64_t)index * 4, &index, sizeof(index));
@@ -272,7 +272,7 @@ static int elf_parse_dynamic(const struct elf_file *elf, const struct elf_segmen
 }
 
 /* *ret_hashed: there is a hash table, so a symbol that was not found does not exist. */
-static int elf_find_by_dynamic(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr,
+static int elf_find_by_dynamic(const struct elf_file *elf, const char *name, Elf64_Sym *ret,
 			       bool *ret_hashed)
 {
 	unsigned i;
@@ -287,9 +287,9 @@ static int elf_find_by_dynamic(const struct elf_file *elf, const char *name, uin
 		if (r)
 			return r;
 		*ret_hashed = d.gnu_hash || d.hash;
-		r = d.gnu_hash ? elf_find_by_gnu_hash(elf, &d, name, ret_vaddr) : -ENOENT;
+		r = d.gnu_hash ? elf_find_by_gnu_hash(elf, &d, name, ret) : -ENOENT;
 		if (r != 1 && d.hash)
-			r = elf_find_by_sysv_hash(elf, &d, name, ret_vaddr);
+			r = elf_find_by_sysv_hash(elf, &d, name, ret);
 		return r;
 	}
 	return r;
@@ -297,7 +297,7 @@ static int elf_find_by_dynamic(const struct elf_file *elf, const char *name, uin
 
 /* `type`: SHT_DYNSYM or SHT_SYMTAB. */
 static int elf_find_by_section(const struct elf_file *elf, uint32_t type, const char *name,
-			       uint64_t *ret_vaddr)
+			       Elf64_Sym *ret)
 {
 	struct dynamic d = { 0 };
 	Elf64_Shdr symbols, strings;
@@ -315,40 +315,46 @@ static int elf_find_by_section(const struct elf_file *elf, uint32_t type, const 
 	d.strings_size = strings.sh_size;
 	n = symbols.sh_size / sizeof(Elf64_Sym);
 	for (i = 1; i < n && i < most; i++) {
-		r = elf_symbol_matches(elf, &d, i, name, ret_vaddr);
+		r = elf_symbol_matches(elf, &d, i, name, ret);
 		if (r)
 			return r;
 	}
 	return -ENOENT;
 }
 
-int elf_file_dynamic_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr)
+int elf_file_dynamic_entry(const struct elf_file *elf, const char *name, Elf64_Sym *ret)
 {
-	uint64_t vaddr;
 	bool hashed = false;
-	int r = elf_find_by_dynamic(elf, name, &vaddr, &hashed);
+	int r = elf_find_by_dynamic(elf, name, ret, &hashed);
 
 	/*
 	 * A symbol that the dynamic linker would not find does not exist. Without this, a damaged hash table would make
 	 * us read all symbols for each name.
 	 */
 	if (r < 0 && !hashed)
-		r = elf_find_by_section(elf, SHT_DYNSYM, name, &vaddr);
-	if (r != 1)
-		return r < 0 ? r : -ENOENT;
-	*ret_vaddr = vaddr;
-	return 0;
+		r = elf_find_by_section(elf, SHT_DYNSYM, name, ret);
+	return r == 1 ? 0 : r < 0 ? r : -ENOENT;
+}
+
+int elf_file_dynamic_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr)
+{
+	Elf64_Sym symbol;
+	int error = elf_file_dynamic_entry(elf, name, &symbol);
+
+	if (!error)
+		*ret_vaddr = symbol.st_value;
+	return error;
 }
 
 int elf_file_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr)
 {
-	uint64_t vaddr;
+	Elf64_Sym symbol;
 
 	if (!elf_file_dynamic_symbol(elf, name, ret_vaddr))
 		return 0;
-	if (elf_find_by_section(elf, SHT_SYMTAB, name, &vaddr) != 1)
+	if (elf_find_by_section(elf, SHT_SYMTAB, name, &symbol) != 1)
 		return -ENOENT;
-	*ret_vaddr = vaddr;
+	*ret_vaddr = symbol.st_value;
 	return 0;
 }
 

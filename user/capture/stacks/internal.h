@@ -4,6 +4,8 @@
 #define PROFTRACE_CAPTURE_STACKS_INTERNAL_H
 
 #include "capture/stacks/stacks.h"
+#include "stack.h"
+#include "python_maps.h"
 #include "unwind_maps.h"
 
 #define MAX_JITS 256 /* processes with JIT code that write a perf map */
@@ -14,6 +16,7 @@ struct kernel_symbols;
 struct pending_stack;
 struct stack_process;
 struct code;
+struct python;
 
 struct jit_process {
 	const struct code_mapping *mapping;
@@ -34,6 +37,8 @@ struct stacks {
 	struct code *list;		     /* mappings found by the scan so far */
 	unsigned n, capacity;
 	struct unwind *unwind;	   /* NULL: the kernel walks by frame pointers alone */
+	struct python *python;	   /* NULL: without tables there are no Python frames either */
+	uint64_t python_unmatched; /* stacks whose native and Python frames do not agree */
 	uint32_t scanned_execs;	   /* of the process that is being scanned: unwind_execs() */
 	const struct file **files; /* the file of each mapping, by the mapping's id */
 	uint32_t files_capacity;
@@ -46,21 +51,34 @@ struct stacks {
 	struct symbols *symbols; /* NULL: not started */
 	int kallsyms_fd;	 /* -1: none */
 	bool logged_no_kernel;
-	bool logged_broken, logged_late;       /* messages that have been logged */
-	struct kernel_symbols *kernel_symbols; /* NULL: not read, or unreadable */
-	uint32_t named_to;		       /* frames up to this id have been named */
+	bool logged_broken, logged_late, logged_python; /* messages that have been logged */
+	struct kernel_symbols *kernel_symbols;		/* NULL: not read, or unreadable */
+	uint32_t named_to;				/* frames up to this id have been named */
 	uint64_t frames, named;
 	uint64_t early_ns;
 	struct jit_process jits[MAX_JITS];
 	unsigned n_jits;
 };
 
-/*
- * Makes a call stack from addresses, innermost first. A caller's address is that of its next
- * instruction, so the call itself is before it. `caller`: this also holds for the innermost one.
- */
-const struct callstack *stacks_push(struct capture *c, uint32_t pid, const uint64_t *addresses,
-				    unsigned n, bool caller);
+/* A program's part of a record: addresses and Python frames (bpf/python_maps.h), innermost first. */
+struct program_stack {
+	const uint64_t *addresses;
+	unsigned n;
+	/*
+	 * A caller's address is that of its next instruction, so the call itself is before it. This also holds for
+	 * the innermost one.
+	 */
+	bool is_caller;
+	bool is_whole;
+	const uint64_t *python; /* two words for each */
+	unsigned n_python;
+};
+
+const struct callstack *stacks_push(struct capture *c, uint32_t pid,
+				    const struct program_stack *stack);
+/* Verifies the numbers in a record; `addresses` begin behind those of the kernel. */
+bool stacks_parse(const struct record_stack *r, size_t size, unsigned kernel,
+		  struct program_stack *ret);
 /* How the walk of a stack ended, from `types` of its record. */
 void stacks_set_end(struct event *e, uint32_t types);
 void mark_stacks_free(struct stacks *s);

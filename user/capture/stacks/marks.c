@@ -27,11 +27,11 @@ struct pending_stack {
 
 /* Corrects the innermost addresses where the function that was hit has no frame of its own yet. */
 static unsigned fix_innermost_frames(const struct capture *c, const struct record_stack *r,
-				     uint64_t addresses[STACK_FRAMES + 1])
+				     unsigned n, uint64_t addresses[STACK_FRAMES + 1])
 {
 	const struct probe *probe = c->sites[r->head.site].probe;
 	bool exact = r->head.types & STACK_BY_TABLES;
-	unsigned n = (unsigned)r->ops.b, at = 0, from = 0;
+	unsigned at = 0, from = 0;
 
 	/*
 	 * The stub of a marker is dropped; an existing probe is inside a function; a function's
@@ -53,12 +53,11 @@ bool mark_stack_store(struct capture *c, const struct record *head, size_t size)
 	const struct record_stack *r = (const struct record_stack *)head;
 	struct stacks *s = c->stacks;
 	uint64_t addresses[STACK_FRAMES + 1];
+	struct program_stack program;
 	struct pending_stack *p;
-	unsigned n;
 
-	if (!s || size < offsetof(struct record_stack, addresses) || r->ops.b > STACK_FRAMES ||
-	    size < offsetof(struct record_stack, addresses) + r->ops.b * sizeof(r->addresses[0]) ||
-	    head->site >= c->n_sites)
+	if (!s || size < offsetof(struct record_stack, addresses) ||
+	    !stacks_parse(r, size, 0, &program) || head->site >= c->n_sites)
 		return false;
 	HASH_FIND(hh, s->pending, &head->tid, sizeof(head->tid), p);
 	if (!p) {
@@ -69,12 +68,14 @@ bool mark_stack_store(struct capture *c, const struct record *head, size_t size)
 			return true;
 		}
 	}
-	n = fix_innermost_frames(c, r, addresses);
+	program.n = fix_innermost_frames(c, r, program.n, addresses);
+	program.addresses = addresses;
+	/* If the stub was dropped, the innermost address is a caller, too. */
+	program.is_caller = !c->sites[head->site].probe;
 	p->types = head->types;
 	p->site = head->site;
 	p->name = head->name;
-	/* If the stub was dropped, the innermost address is a caller, too. */
-	p->callstack = stacks_push(c, head->tgid, addresses, n, !c->sites[head->site].probe);
+	p->callstack = stacks_push(c, head->tgid, &program);
 	return true;
 }
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "capture/stacks/python.h"
 #include "symbols/symbols.h"
 
 #define MAX_FUNCTION 4096
@@ -250,6 +251,12 @@ static void log_missing_names(struct capture *c)
 		capture_log(c, 0,
 			    "the last functions in call stacks have no names: looking them up "
 			    "takes too long");
+	if (s->python && python_unsupported(s->python) && !s->logged_python)
+		capture_log(c, 0,
+			    "call stacks have no Python functions of CPython %s: 3.11, 3.12 and "
+			    "3.13 are supported",
+			    python_unsupported(s->python));
+	s->logged_python |= s->python && python_unsupported(s->python);
 	s->logged_broken |= counts.broken != 0;
 	s->logged_late |= counts.late != 0;
 }

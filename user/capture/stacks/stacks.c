@@ -6,6 +6,7 @@
  */
 #include "capture/stacks/internal.h"
 
+#include "capture/stacks/python.h"
 #include "capture/stacks/unwind.h"
 
 #include <errno.h>
@@ -48,6 +49,7 @@ struct stack_process {
 	unsigned n, capacity;
 	uint64_t next_scan_ns, wait_ns; /* next scan not before; current wait */
 	bool changed;			/* the last scan found a change */
+	struct python_process *python;	/* NULL: no interpreter, or not a supported one */
 	struct {
 		uint64_t address; /* 0: none */
 		const struct code_frame *frame;
@@ -79,7 +81,12 @@ struct stacks *stacks_new(struct broker *broker, struct callstacks *store, struc
 
 int stacks_open_tables(struct stacks *s, const struct broker_loaded *loaded)
 {
-	return loaded->has_unwind ? unwind_new(loaded, &s->unwind) : 0;
+	int error = loaded->has_unwind ? unwind_new(loaded, &s->unwind) : 0;
+
+	if (error || !s->unwind)
+		return error;
+	s->python = python_new(unwind_python(s->unwind), s->store, s->names);
+	return s->python ? 0 : -ENOMEM;
 }
 
 int stacks_begin_tables(struct stacks *s)
@@ -110,6 +117,7 @@ static void stack_process_free(struct stacks *s, struct stack_process *p)
 	HASH_DEL(s->processes, p);
 	if (s->unwind)
 		unwind_forget_process(s->unwind, p->pid);
+	python_process_free(p->python);
 	free(p->code);
 	free(p);
 }
@@ -120,6 +128,7 @@ void stacks_free(struct stacks *s)
 		return;
 	hash_each (s->processes, p)
 		stack_process_free(s, p);
+	python_free(s->python);
 	unwind_free(s->unwind);
 	free(s->list);
 	mark_stacks_free(s);
@@ -298,6 +307,28 @@ static bool set_process_code(struct stack_process *p, const struct code *code, u
 	return true;
 }
 
+/* The first interpreter among the mappings; a program has one. The same one is kept, with all that is known of it. */
+static void find_interpreter(struct stacks *s, struct stack_process *p)
+{
+	struct python_process *found = NULL;
+	unsigned i;
+
+	for (i = 0; s->python && i < p->n; i++) {
+		const struct code *code = &p->code[i];
+
+		if (!code->file || !code->file->elf)
+			continue;
+		if (p->python &&
+		    python_process_is(p->python, code->file, code->start, code->offset))
+			return;
+		if (!found)
+			found = python_process_new(s->python, s->broker, p->pid, code->file,
+						   code->start, code->offset);
+	}
+	python_process_free(p->python);
+	p->python = found;
+}
+
 /* Tells the kernel by which tables it can walk the stacks of the process. */
 static void publish_process_code(struct stacks *s, const struct stack_process *p, uint32_t execs)
 {
@@ -318,7 +349,8 @@ static void publish_process_code(struct stacks *s, const struct stack_process *p
 		};
 	}
 	if (list)
-		unwind_set_process(s->unwind, p->pid, execs, list, p->n);
+		unwind_set_process(s->unwind, p->pid, execs, list, p->n,
+				   p->python ? python_process_setup(p->python) : 0);
 	free(list);
 }
 
@@ -330,8 +362,10 @@ void stacks_scan_end(struct stacks *s)
 {
 	struct stack_process *p = s->scanned;
 
-	if (p && s->n && set_process_code(p, s->list, s->n))
+	if (p && s->n && set_process_code(p, s->list, s->n)) {
+		find_interpreter(s, p);
 		publish_process_code(s, p, s->scanned_execs);
+	}
 	s->scanned = NULL;
 }
 
@@ -344,8 +378,10 @@ void stacks_fork(struct stacks *s, uint32_t pid, uint32_t parent)
 	if (!from || !from->n || to)
 		return;
 	to = stack_process_get(s, pid);
-	if (to && set_process_code(to, from->code, from->n))
+	if (to && set_process_code(to, from->code, from->n)) {
+		find_interpreter(s, to);
 		publish_process_code(s, to, 0);
+	}
 }
 
 void stacks_forget(struct stacks *s, uint32_t pid)
@@ -438,16 +474,107 @@ static const struct code_frame *get_code_frame(struct capture *c, struct stack_p
 	return p->recent[place].frame;
 }
 
-const struct callstack *stacks_push(struct capture *c, uint32_t pid, const uint64_t *addresses,
-				    unsigned n, bool caller)
+/* --- Python frames among the others ---------------------------------------------------------------- */
+
+/*
+ * Each time the interpreter's loop is entered there is one frame of it on the stack, and Python has some frames of its own
+ * for it, which replace it. They are paired from the outermost on, because at the innermost end the interpreter may just
+ * be entering or leaving its loop; but from the innermost on if the outer end of either is missing.
+ */
+struct python_entries {
+	unsigned
+		ends[PYTHON_FRAMES + 1]; /* entry i has the frames from ends[i] up to ends[i + 1] */
+	unsigned n;
+};
+
+static void divide_python_frames(const struct program_stack *stack, struct python_entries *e)
+{
+	unsigned i;
+
+	e->n = 0;
+	e->ends[0] = 0;
+	for (i = 0; i < stack->n_python; i++) {
+		if (stack->python[2 * i + 1] & PYTHON_FRAME_ENTRY || i + 1 == stack->n_python)
+			e->ends[++e->n] = i + 1;
+	}
+}
+
+static const struct callstack *push_python_entry(struct stacks *s, struct python_process *python,
+						 const struct callstack *caller,
+						 const struct program_stack *stack,
+						 const struct python_entries *e, unsigned entry)
+{
+	unsigned i;
+
+	for (i = e->ends[entry + 1]; i > e->ends[entry]; i--)
+		caller = callstacks_push(
+			s->store, caller,
+			python_frame(python, stack->python[2 * i - 2], stack->python[2 * i - 1]));
+	return caller;
+}
+
+static uint64_t stack_address(const struct program_stack *stack, unsigned i)
+{
+	return stack->addresses[i] - (i > 0 || stack->is_caller);
+}
+
+static unsigned count_loops(const struct python_process *python, const struct program_stack *stack)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < stack->n; i++)
+		n += python_is_loop(python, stack_address(stack, i));
+	return n;
+}
+
+static const struct callstack *push_mixed_frames(struct capture *c, struct stack_process *p,
+						 const struct program_stack *stack)
+{
+	bool whole = stack->is_whole && stack->n_python < PYTHON_FRAMES;
+	struct python_process *python = p->python;
+	const struct callstack *pushed = NULL;
+	struct stacks *s = c->stacks;
+	struct python_entries e;
+	unsigned i, loops = count_loops(python, stack), entry;
+
+	divide_python_frames(stack, &e);
+	/* A loop without frames has just been entered, or is about to end. */
+	if (loops > e.n + 1 || (loops < e.n && whole))
+		s->python_unmatched++;
+	/* Entries are numbered from the innermost. */
+	entry = whole || loops > e.n ? e.n : loops;
+	for (i = e.n; i > entry; i--)
+		pushed = push_python_entry(s, python, pushed, stack, &e, i - 1);
+	for (i = stack->n; i > 0; i--) {
+		uint64_t address = stack_address(stack, i - 1);
+
+		if (entry && python_is_loop(python, address) && (whole || loops <= entry))
+			pushed = push_python_entry(s, python, pushed, stack, &e, --entry);
+		else
+			pushed = callstacks_push(s->store, pushed, get_code_frame(c, p, address));
+		loops -= python_is_loop(python, address);
+		/* A scan for an unknown address may have found another interpreter. */
+		if (p->python != python)
+			return pushed;
+	}
+	for (; entry; entry--)
+		pushed = push_python_entry(s, python, pushed, stack, &e, entry - 1);
+	return pushed;
+}
+
+const struct callstack *stacks_push(struct capture *c, uint32_t pid,
+				    const struct program_stack *stack)
 {
 	struct stack_process *p = stack_process_get(c->stacks, pid);
-	const struct callstack *stack = NULL;
+	const struct callstack *pushed = NULL;
+	unsigned n = stack->n;
 
+	if (p && p->python && stack->n_python)
+		return push_mixed_frames(c, p, stack);
 	while (p && n--)
-		stack = callstacks_push(c->stacks->store, stack,
-					get_code_frame(c, p, addresses[n] - (n > 0 || caller)));
-	return stack;
+		pushed = callstacks_push(c->stacks->store, pushed,
+					 get_code_frame(c, p, stack_address(stack, n)));
+	return pushed;
 }
 
 static const struct callstack *push_kernel_frames(struct stacks *s, const struct callstack *stack,
@@ -485,25 +612,41 @@ void stacks_set_end(struct event *e, uint32_t types)
 					 end == STACK_NO_PROCESS || end == STACK_FRAME_POINTERS;
 }
 
+bool stacks_parse(const struct record_stack *r, size_t size, unsigned kernel,
+		  struct program_stack *ret)
+{
+	uint32_t n = STACK_PROGRAM(r->ops.b), n_python = STACK_PYTHON(r->ops.b);
+
+	if (kernel > STACK_FRAMES || n > STACK_FRAMES || n_python > PYTHON_FRAMES ||
+	    size < offsetof(struct record_stack, addresses) +
+			    (kernel + n + 2 * n_python) * sizeof(r->addresses[0]))
+		return false;
+	*ret = (struct program_stack){
+		.addresses = (const uint64_t *)r->addresses + kernel,
+		.n = n,
+		.is_whole = STACK_END(r->head.types) == STACK_WHOLE,
+		.python = (const uint64_t *)r->addresses + kernel + n,
+		.n_python = n_python,
+	};
+	return true;
+}
+
 bool decode_stack(struct capture *c, const struct record *r, size_t size, struct event *e)
 {
 	const struct record_stack *stack = (const struct record_stack *)r;
+	struct program_stack program;
 	struct stacks *s = c->stacks;
-	uint64_t kernel, program;
+	unsigned kernel;
 
-	if (!s || size < offsetof(struct record_stack, addresses))
+	if (!s || size < offsetof(struct record_stack, addresses) || stack->ops.a > STACK_FRAMES)
 		return false;
-	kernel = stack->ops.a;
-	program = stack->ops.b;
-	if (kernel > STACK_FRAMES || program > STACK_FRAMES ||
-	    size < offsetof(struct record_stack, addresses) +
-			    (kernel + program) * sizeof(stack->addresses[0]))
+	kernel = (unsigned)stack->ops.a;
+	if (!stacks_parse(stack, size, kernel, &program))
 		return false;
 	s->cut += kernel == STACK_FRAMES;
 	stacks_set_end(e, r->types);
-	e->callstack = stacks_push(c, r->tgid, (const uint64_t *)stack->addresses + kernel,
-				   (unsigned)program, false);
-	e->callstack = push_kernel_frames(s, e->callstack, stack->addresses, (unsigned)kernel);
+	e->callstack = stacks_push(c, r->tgid, &program);
+	e->callstack = push_kernel_frames(s, e->callstack, stack->addresses, kernel);
 	if (r->kind == RECORD_BLOCKED) {
 		e->kind = EVENT_BLOCKED;
 		e->size = (uint64_t)(uint32_t)r->name << 32 | r->site;
@@ -520,7 +663,15 @@ bool decode_stack(struct capture *c, const struct record *r, size_t size, struct
 
 void stacks_account(const struct stacks *s, struct account *a)
 {
+	struct python_counts counts;
+
 	a->stacks_cut += s->cut;
 	a->stacks_lost += s->lost;
 	a->stacks_other += callstacks_refused(s->store);
+	if (s->python) {
+		python_count(s->python, &counts);
+		a->python_frames += counts.frames;
+		a->python_unreadable += counts.unreadable;
+		a->python_unmatched += s->python_unmatched;
+	}
 }

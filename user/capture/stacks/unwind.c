@@ -29,6 +29,7 @@ int unwind_new(const struct broker_loaded *loaded, struct unwind **ret)
 		[BROKER_UNWIND_PAGES] = UNWIND_PAGES * sizeof(struct unwind_page),
 		[BROKER_UNWIND_RANGES] = UNWIND_RANGES * sizeof(struct unwind_range),
 		[BROKER_UNWIND_PROCESSES] = UNWIND_PROCESSES * sizeof(struct unwind_process),
+		[BROKER_UNWIND_PYTHON] = PYTHON_SETUPS * sizeof(struct python_setup),
 	};
 	struct unwind *u = calloc(1, sizeof(*u));
 	unsigned i;
@@ -57,6 +58,11 @@ int unwind_new(const struct broker_loaded *loaded, struct unwind **ret)
 	u->processes = u->mapped[BROKER_UNWIND_PROCESSES];
 	*ret = u;
 	return 0;
+}
+
+struct python_setup *unwind_python(const struct unwind *u)
+{
+	return u->mapped[BROKER_UNWIND_PYTHON];
 }
 
 void unwind_free(struct unwind *u)

@@ -25,6 +25,8 @@ struct unwind_code {
 /* Maps what the broker has loaded. Returns 0 or negative errno. */
 int unwind_new(const struct broker_loaded *loaded, struct unwind **ret);
 void unwind_free(struct unwind *u);
+/* The kernel's map of bpf/python_maps.h. */
+struct python_setup *unwind_python(const struct unwind *u);
 
 /* Starts the process that reads files. Returns its descriptor for epoll, or negative errno. */
 int unwind_begin(struct unwind *u);
@@ -37,9 +39,12 @@ void unwind_wait(struct unwind *u, uint64_t until_ns);
 
 /* How often the process has executed a program, for unwind_set_process(). */
 uint32_t unwind_execs(const struct unwind *u, uint32_t pid);
-/* The mappings of a process, sorted, as they were when it had executed `execs` programs. */
+/*
+ * The mappings of a process, sorted, as they were when it had executed `execs` programs. `python`: the number of its
+ * struct python_setup, or 0.
+ */
 void unwind_set_process(struct unwind *u, uint32_t pid, uint32_t execs,
-			const struct unwind_code *code, unsigned n);
+			const struct unwind_code *code, unsigned n, uint32_t python);
 void unwind_forget_process(struct unwind *u, uint32_t pid);
 
 struct unwind_counts {

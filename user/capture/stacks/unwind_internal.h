@@ -4,6 +4,7 @@
 #define PROFTRACE_CAPTURE_STACKS_UNWIND_INTERNAL_H
 
 #include "capture/stacks/unwind.h"
+#include "python_maps.h"
 #include "symbols/unwind_tables.h"
 
 enum {

@@ -146,19 +146,21 @@ static struct unwind_ranges_of *owner_new(struct unwind *u, uint32_t pid)
 }
 
 /* A reader that finds the new `first` finds the new `n`, and one that mixes numbers refuses them. */
-static void owner_publish(struct unwind *u, const struct unwind_ranges_of *o, uint32_t execs)
+static void owner_publish(struct unwind *u, const struct unwind_ranges_of *o, uint32_t execs,
+			  uint32_t python)
 {
 	struct unwind_process *slot = &u->processes[o->slot];
 
 	__atomic_store_n(&slot->n, o->n, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->first, o->first, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->number, u->ranges[o->first].base, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->python, python, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->execs_seen, execs, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->tgid, o->pid, __ATOMIC_RELEASE);
 }
 
 void unwind_set_process(struct unwind *u, uint32_t pid, uint32_t execs,
-			const struct unwind_code *code, unsigned n)
+			const struct unwind_code *code, unsigned n, uint32_t python)
 {
 	struct unwind_ranges_of *o = owner_find(u, pid);
 	uint32_t piece, first, i, old_first, old_piece;
@@ -188,7 +190,7 @@ void unwind_set_process(struct unwind *u, uint32_t pid, uint32_t execs,
 	o->first = first;
 	o->piece = piece;
 	o->n = n;
-	owner_publish(u, o, execs);
+	owner_publish(u, o, execs, python);
 	if (old_first)
 		piece_free(u, old_first, old_piece);
 }

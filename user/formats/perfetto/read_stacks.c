@@ -84,6 +84,8 @@ static const struct code_mapping *stacks_mapping(struct perfetto *p, const char 
 	like.kind = CODE_NATIVE;
 	if (!strncmp(path, "[jit ", 5))
 		like.kind = CODE_JIT;
+	if (!strcmp(path, "[python]"))
+		like.kind = CODE_PYTHON;
 	if (!strcmp(path, "/kernel") || !strncmp(path, "[kernel", 7)) {
 		like.kind = CODE_KERNEL;
 		path = "[kernel]";
@@ -116,9 +118,29 @@ static const struct code_mapping *stacks_read_mapping(struct perfetto *p, struct
 	return stacks_mapping(p, path, interned_object(s, INTERN_BUILD_ID, m->build_id), &rest);
 }
 
-static int stacks_intern_frames(struct perfetto *p, struct sequence *s, const Data *data)
+static const struct code_frame *stacks_read_frame(struct perfetto *p, struct sequence *s,
+						  const Perfetto__Protos__Frame *f)
 {
 	struct callstacks *store = p->sink->callstacks;
+	const struct code_mapping *mapping = NULL;
+	const struct code_frame *frame;
+	struct code_line line = { .line = f->line_number };
+
+	if (f->has_mapping_id)
+		mapping = interned_object(s, INTERN_MAPPING, f->mapping_id);
+	if (f->has_function_name_id)
+		line.function = interned_object(s, INTERN_FUNCTION, f->function_name_id);
+	if (f->has_source_path_id)
+		line.file = interned_object(s, INTERN_SOURCE, f->source_path_id);
+	if (!line.file)
+		return callstacks_frame(store, mapping, f->rel_pc, line.function);
+	frame = callstacks_frame(store, mapping, f->rel_pc, NULL);
+	callstacks_name(store, frame, &line, 1);
+	return frame;
+}
+
+static int stacks_intern_frames(struct perfetto *p, struct sequence *s, const Data *data)
+{
 	size_t i;
 	int error = 0;
 
@@ -131,18 +153,10 @@ static int stacks_intern_frames(struct perfetto *p, struct sequence *s, const Da
 	}
 	for (i = 0; i < data->n_frames && !error; i++) {
 		const Perfetto__Protos__Frame *f = data->frames[i];
-		const struct code_mapping *mapping = NULL;
-		const struct name *function = NULL;
 
-		if (interned_object(s, INTERN_FRAME, f->iid))
-			continue;
-		if (f->has_mapping_id)
-			mapping = interned_object(s, INTERN_MAPPING, f->mapping_id);
-		if (f->has_function_name_id)
-			function = interned_object(s, INTERN_FUNCTION, f->function_name_id);
-		error = perfetto_intern_object(
-			p, s, INTERN_FRAME, f->iid,
-			callstacks_frame(store, mapping, f->rel_pc, function));
+		if (!interned_object(s, INTERN_FRAME, f->iid))
+			error = perfetto_intern_object(p, s, INTERN_FRAME, f->iid,
+						       stacks_read_frame(p, s, f));
 	}
 	return error;
 }
@@ -176,6 +190,9 @@ int perfetto_stack_data(struct perfetto *p, struct sequence *s, const Data *data
 	if (!error)
 		error = stacks_intern_names(p, s, INTERN_PATH, data->mapping_paths,
 					    data->n_mapping_paths, MAX_PATH);
+	if (!error)
+		error = stacks_intern_names(p, s, INTERN_SOURCE, data->source_paths,
+					    data->n_source_paths, MAX_PATH);
 	error = error ?: stacks_intern_build_ids(p, s, data);
 	error = error ?: stacks_intern_frames(p, s, data);
 	for (i = 0; i < data->n_callstacks && !error; i++)

@@ -18,6 +18,7 @@ enum {
 	MODE_KERNEL = 1,
 	MODE_USER = 2,
 	COUNTER_CPU_CLOCK = 1,
+	FRAME_INTERPRETED = 3,
 
 	SIZE_SAMPLE = 128,
 	MAX_IDS = 1 << 20,
@@ -131,13 +132,35 @@ static void stacks_remember_frame(struct perfetto *p, const struct code_frame *f
 	p->used[p->n_used++] = frame;
 }
 
+/* The line of an interpreted frame is known from the beginning, and is part of the frame. */
+static void frame_put_source(const struct code_frame *frame, Perfetto__Protos__Frame *f,
+			     Perfetto__Protos__InternedString *source,
+			     Perfetto__Protos__InternedData *data,
+			     Perfetto__Protos__InternedString **sources)
+{
+	const struct code_line *line = frame->n_lines ? &frame->lines[0] : NULL;
+
+	PUT_FIELD(*f, kind, FRAME_INTERPRETED);
+	if (!line || !line->file)
+		return;
+	PUT_FIELD(*source, iid, frame->id);
+	source->has_str = true;
+	source->str.data = (uint8_t *)line->file->text;
+	source->str.len = text_fit(line->file->text, line->file->length, MAX_PATH);
+	PUT_LIST(*data, source_paths, 1, sources);
+	PUT_FIELD(*f, source_path_id, frame->id);
+	if (line->line)
+		PUT_FIELD(*f, line_number, line->line);
+}
+
 static int stacks_define_frame(struct perfetto *p, struct sequence *s,
 			       const struct code_frame *frame)
 {
 	Perfetto__Protos__InternedData data = PERFETTO__PROTOS__INTERNED_DATA__INIT;
 	Perfetto__Protos__Frame f = PERFETTO__PROTOS__FRAME__INIT, *frames[] = { &f };
 	Perfetto__Protos__InternedString name = PERFETTO__PROTOS__INTERNED_STRING__INIT;
-	Perfetto__Protos__InternedString *names[] = { &name };
+	Perfetto__Protos__InternedString source = name, *names[] = { &name },
+					 *sources[] = { &source };
 	const struct code_mapping *mapping = frame->mapping;
 	const struct name *function = code_frame_function(frame);
 	int r = mapping ? id_set_add(&s->interned.mappings, mapping->id) : 0;
@@ -158,7 +181,10 @@ static int stacks_define_frame(struct perfetto *p, struct sequence *s,
 		PUT_LIST(data, function_names, 1, names);
 	}
 	PUT_LIST(data, frames, 1, frames);
-	stacks_remember_frame(p, frame);
+	if (mapping && mapping->kind == CODE_PYTHON)
+		frame_put_source(frame, &f, &source, &data, sources);
+	else
+		stacks_remember_frame(p, frame);
 	return perfetto_write_interned(p, s, &data);
 }
 

@@ -16,6 +16,7 @@
 #include "privilege/loader/wait_calls.h"
 #include "proftrace.skel.h"
 #include "table.h"
+#include "python_maps.h"
 #include "unwind_maps.h"
 #include "usdt_spec.h"
 #include "privilege/privileges.h"
@@ -136,6 +137,7 @@ static void configure_unwind(struct proftrace_bpf *skel, const struct broker_con
 	bpf_map__set_max_entries(skel->maps.unwind_pages, UNWIND_PAGES);
 	bpf_map__set_max_entries(skel->maps.unwind_ranges, UNWIND_RANGES);
 	bpf_map__set_max_entries(skel->maps.unwind_processes, UNWIND_PROCESSES);
+	bpf_map__set_max_entries(skel->maps.python_setups, PYTHON_SETUPS);
 }
 
 unsigned configured_buffers(const struct broker_config *config)

@@ -227,6 +227,7 @@ static int collect_fds(struct proftrace_bpf *skel, const struct broker_config *c
 		[BROKER_UNWIND_PAGES] = skel->maps.unwind_pages,
 		[BROKER_UNWIND_RANGES] = skel->maps.unwind_ranges,
 		[BROKER_UNWIND_PROCESSES] = skel->maps.unwind_processes,
+		[BROKER_UNWIND_PYTHON] = skel->maps.python_setups,
 	};
 	unsigned i, n = loaded->has_tables ? 2 + BROKER_TABLES : 2;
 	int error;

@@ -19,6 +19,7 @@ enum flame_kind {
 	FLAME_NATIVE,
 	FLAME_INLINED,
 	FLAME_JIT,
+	FLAME_PYTHON,
 	FLAME_KERNEL,
 	FLAME_OTHER, /* not code: a process */
 };

@@ -145,6 +145,8 @@ static enum flame_kind flame_kind_of(const struct code_frame *frame)
 		return FLAME_KERNEL;
 	case CODE_JIT:
 		return FLAME_JIT;
+	case CODE_PYTHON:
+		return FLAME_PYTHON;
 	default:
 		return FLAME_NATIVE;
 	}

@@ -141,7 +141,7 @@ static void svg_put_class(const struct drawing *d, const struct flame_node *node
 			  enum flame_kind kind)
 {
 	static const double steps[] = { 0.01, 0.03, 0.1, 0.3, 1 };
-	static const char classes[] = "nijko";
+	static const char classes[] = "nijpko";
 	unsigned shade = 0;
 	double growth;
 
@@ -268,15 +268,19 @@ static void svg_put_legend(const struct drawing *d, unsigned y)
 	static const struct legend {
 		const char *name;
 		char class;
-	} legends[][4] = {
-		{ { "native", 'n' }, { "inlined", 'i' }, { "JIT", 'j' }, { "kernel", 'k' } },
+	} legends[][5] = {
+		{ { "native", 'n' },
+		  { "inlined", 'i' },
+		  { "JIT", 'j' },
+		  { "Python", 'p' },
+		  { "kernel", 'k' } },
 		{ { "grew", 'g' }, { "shrank", 's' } },
 	};
 	const struct legend *kinds = legends[d->flame->ratio > 0];
 	unsigned i, x = MARGIN, shade = d->flame->ratio > 0 ? SHADES - 2 : 2;
 
 	fputs("<g class=\"legend\">", d->out);
-	for (i = 0; i < 4 && kinds[i].name; i++) {
+	for (i = 0; i < 5 && kinds[i].name; i++) {
 		fprintf(d->out,
 			"<rect x=\"%u\" y=\"%u\" width=\"10\" height=\"10\" class=\"%c%u\"/>"
 			"<text x=\"%u\" y=\"%u\">%s</text>",

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Interpreters of processes, and their code objects, each of which is read once. A code object may be freed and its
+ * memory used for another one, so it is known by its address and a checksum that the kernel took at the same moment as
+ * the frame.
+ */
+#include "capture/stacks/python.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "capture/stacks/python_layout.h"
+#include "timeline/callstack.h"
+
+#define MAX_CODES	 65536	       /* of a process */
+#define MAX_TABLES_BYTES (64ull << 20) /* of line tables, of a process */
+#define RECENT_FRAMES	 1024	       /* cached for each process; a power of two */
+#define LINE_BITS	 24
+
+/* What is known of a file. */
+struct python_file {
+	const struct file *file;
+	bool is_python;
+	struct python_layout layout;
+	UT_hash_handle hh;
+};
+
+/* A function of any process. */
+struct function_key {
+	const struct name *function, *file;
+	uint64_t first_line;
+};
+
+struct python_function {
+	struct function_key key;
+	uint64_t id; /* the same in every recording, so that traces can be merged */
+	UT_hash_handle hh;
+};
+
+struct code_key {
+	uint64_t address;
+	uint64_t check;
+};
+
+struct known_code {
+	struct code_key key;
+	const struct python_function *function; /* NULL: it could not be read */
+	uint8_t *table;
+	size_t table_size;
+	UT_hash_handle hh;
+};
+
+struct python_process {
+	struct python *py;
+	const struct python_file *file;
+	uint64_t bias; /* addresses minus those of the file */
+	uint32_t setup;
+	int memory;
+	struct known_code *codes;
+	uint64_t table_bytes;
+	struct {
+		uint64_t code, word;
+		const struct code_frame *frame;
+	} recent[RECENT_FRAMES];
+};
+
+struct python {
+	struct python_setup *setups;
+	uint32_t users[PYTHON_SETUPS]; /* processes that have it */
+	struct callstacks *store;
+	struct names *names;
+	const struct code_mapping *mapping;
+	struct python_file *files;
+	struct python_function *functions;
+	char unsupported[32];
+	struct python_counts counts;
+};
+
+struct python *python_new(struct python_setup *setups, struct callstacks *store,
+			  struct names *names)
+{
+	const struct code_mapping like = {
+		.path = names_intern_string(names, "[python]"),
+		.kind = CODE_PYTHON,
+	};
+	struct python *py = calloc(1, sizeof(*py));
+
+	if (!py)
+		return NULL;
+	py->setups = setups;
+	py->store = store;
+	py->names = names;
+	py->mapping = callstacks_mapping(store, &like);
+	return py;
+}
+
+void python_free(struct python *py)
+{
+	if (!py)
+		return;
+	hash_clear(hh, py->files, f);
+	hash_clear(hh, py->functions, f);
+	free(py);
+}
+
+const char *python_unsupported(const struct python *py)
+{
+	return py->unsupported[0] ? py->unsupported : NULL;
+}
+
+void python_count(const struct python *py, struct python_counts *ret)
+{
+	*ret = py->counts;
+}
+
+/* --- interpreters ------------------------------------------------------------------------------ */
+
+static void name_unsupported(struct python *py, uint64_t version)
+{
+	if (version)
+		snprintf(py->unsupported, sizeof(py->unsupported), "%u.%u",
+			 (unsigned)(version >> 24 & 0xff), (unsigned)(version >> 16 & 0xff));
+	else
+		snprintf(py->unsupported, sizeof(py->unsupported), "older than 3.11");
+}
+
+static const struct python_file *python_file_get(struct python *py, const struct file *file)
+{
+	struct python_file *f;
+	uint64_t version;
+	int error;
+
+	HASH_FIND_PTR(py->files, &file, f);
+	if (f)
+		return f;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return NULL;
+	f->file = file;
+	error = python_layout_of(file->elf, &f->layout, &version);
+	f->is_python = !error;
+	if (error == -ENOTSUP)
+		name_unsupported(py, version);
+	HASH_ADD_PTR(py->files, file, f);
+	return f;
+}
+
+/* Processes that have the same interpreter at the same address share a setup. Returns 0 if there is no free one. */
+static uint32_t setup_get(struct python *py, const struct python_setup *setup)
+{
+	uint32_t i, unused = 0;
+
+	for (i = 1; i < PYTHON_SETUPS; i++) {
+		if (py->users[i] && !memcmp(&py->setups[i], setup, sizeof(*setup)))
+			break;
+		if (!py->users[i] && !unused)
+			unused = i;
+	}
+	if (i == PYTHON_SETUPS) {
+		i = unused;
+		if (!i)
+			return 0;
+		py->setups[i] = *setup;
+	}
+	py->users[i]++;
+	return i;
+}
+
+static void setup_put(struct python *py, uint32_t number)
+{
+	if (!--py->users[number])
+		__atomic_store_n(&py->setups[number].runtime, 0, __ATOMIC_RELEASE);
+}
+
+/* Where the file's address 0 is. */
+static bool mapping_bias(const struct elf_file *elf, uint64_t start, uint64_t offset,
+			 uint64_t *ret_bias)
+{
+	unsigned i;
+
+	for (i = 0; i < elf->n_segments; i++) {
+		const struct elf_segment *g = &elf->segments[i];
+		uint64_t begin = g->offset & ~(g->align > 1 ? g->align - 1 : 0);
+
+		if (g->type != PT_LOAD || !(g->flags & PF_X) || offset < begin ||
+		    offset >= g->offset + g->filesz)
+			continue;
+		*ret_bias = start - (offset + g->vaddr - g->offset);
+		return true;
+	}
+	return false;
+}
+
+struct python_process *python_process_new(struct python *py, struct broker *broker, uint32_t pid,
+					  const struct file *file, uint64_t start, uint64_t offset)
+{
+	const struct broker_target target = { (pid_t)pid, 0 };
+	const struct python_file *f = file->elf ? python_file_get(py, file) : NULL;
+	struct python_process *p;
+	struct python_setup setup;
+	uint64_t bias;
+
+	if (!f || !f->is_python || !mapping_bias(file->elf, start, offset, &bias))
+		return NULL;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	setup = f->layout.setup;
+	setup.runtime = bias + f->layout.runtime;
+	*p = (struct python_process){ .py = py, .file = f, .bias = bias };
+	p->setup = setup_get(py, &setup);
+	if (!p->setup) {
+		free(p);
+		return NULL;
+	}
+	p->memory = broker_open(broker, BROKER_MEMORY, &target, 0, 0, NULL);
+	return p;
+}
+
+void python_process_free(struct python_process *p)
+{
+	if (!p)
+		return;
+	setup_put(p->py, p->setup);
+	if (p->memory >= 0)
+		close(p->memory);
+	hash_clear(hh, p->codes, c, free(c->table));
+	free(p);
+}
+
+uint32_t python_process_setup(const struct python_process *p)
+{
+	return p->setup;
+}
+
+bool python_process_is(const struct python_process *p, const struct file *file, uint64_t start,
+		       uint64_t offset)
+{
+	uint64_t bias;
+
+	return p->file->file == file && mapping_bias(file->elf, start, offset, &bias) &&
+	       bias == p->bias;
+}
+
+bool python_is_loop(const struct python_process *p, uint64_t address)
+{
+	return address - p->bias >= p->file->layout.eval &&
+	       address - p->bias < p->file->layout.eval_end;
+}
+
+/* --- code objects ------------------------------------------------------------------------------ */
+
+static bool read_memory(void *context, uint64_t address, void *out, size_t size)
+{
+	const struct python_process *p = context;
+
+	return p->memory >= 0 && address <= INT64_MAX &&
+	       pread(p->memory, out, size, (off_t)address) == (ssize_t)size;
+}
+
+/* 40 bits, by a function that is the same in every process. */
+static uint64_t function_id(const struct python_code *code)
+{
+	static const uint64_t secret[2];
+	const struct hash_key key = hash_key_of(secret);
+	uint64_t words[3] = {
+		hash_bytes(&key, code->function, strlen(code->function)),
+		hash_bytes(&key, code->file, strlen(code->file)),
+		code->first_line,
+	};
+
+	return hash_bytes(&key, words, sizeof(words)) >> LINE_BITS;
+}
+
+/* NULL: no memory. */
+static const struct python_function *get_function(struct python *py, const struct python_code *code)
+{
+	const struct function_key key = {
+		names_intern(py->names, code->function, strlen(code->function), PYTHON_MAX_NAME),
+		names_intern(py->names, code->file, strlen(code->file), PYTHON_MAX_PATH),
+		code->first_line,
+	};
+	struct python_function *f;
+
+	HASH_FIND(hh, py->functions, &key, sizeof(key), f);
+	if (f)
+		return f;
+	f = hash_add_new(hh, py->functions, key, key);
+	if (f)
+		f->id = function_id(code);
+	return f;
+}
+
+static void load_code(struct python_process *p, struct known_code *known)
+{
+	struct python_code code;
+
+	if (!python_code_read(&p->file->layout, known->key.address, (uint32_t)known->key.check,
+			      read_memory, p, &code))
+		return;
+	if (code.table_size > MAX_TABLES_BYTES - p->table_bytes) {
+		free(code.table);
+		code.table = NULL;
+		code.table_size = 0;
+	}
+	known->function = get_function(p->py, &code);
+	known->table = code.table;
+	known->table_size = code.table_size;
+	p->table_bytes += code.table_size;
+}
+
+/* NULL: there are too many. */
+static const struct known_code *get_code(struct python_process *p, uint64_t address, uint32_t check)
+{
+	const struct code_key key = { address, check };
+	struct known_code *known;
+
+	HASH_FIND(hh, p->codes, &key, sizeof(key), known);
+	if (known)
+		return known;
+	if (HASH_COUNT(p->codes) >= MAX_CODES)
+		return NULL;
+	known = hash_add_new(hh, p->codes, key, key);
+	if (known)
+		load_code(p, known);
+	return known;
+}
+
+/* The same function and line is the same frame in every process. */
+static const struct code_frame *make_frame(struct python_process *p, uint64_t address,
+					   uint64_t word)
+{
+	const struct known_code *code = get_code(p, address, PYTHON_FRAME_CHECK(word));
+	struct python *py = p->py;
+	const struct code_frame *frame;
+	struct code_line line = { 0 };
+
+	if (!code || !code->function) {
+		py->counts.unreadable++;
+		return callstacks_frame(py->store, py->mapping, 0, NULL);
+	}
+	line.function = code->function->key.function;
+	line.file = code->function->key.file;
+	line.line = python_code_line(code->table, code->table_size,
+				     (uint32_t)code->function->key.first_line,
+				     PYTHON_FRAME_OFFSET(word));
+	frame = callstacks_frame(
+		py->store, py->mapping,
+		code->function->id << LINE_BITS | (line.line & ((1u << LINE_BITS) - 1)), NULL);
+	callstacks_name(py->store, frame, &line, 1);
+	return frame;
+}
+
+const struct code_frame *python_frame(struct python_process *p, uint64_t code, uint64_t word)
+{
+	unsigned place;
+
+	word &= ~PYTHON_FRAME_ENTRY;
+	place = (code >> 4 ^ word) & (RECENT_FRAMES - 1);
+	p->py->counts.frames++;
+	if (p->recent[place].code != code || p->recent[place].word != word ||
+	    !p->recent[place].frame) {
+		p->recent[place].frame = make_frame(p, code, word);
+		p->recent[place].code = code;
+		p->recent[place].word = word;
+	}
+	return p->recent[place].frame;
+}

@@ -98,6 +98,8 @@ class Chromium:
         page.ask("Emulation.setEmulatedMedia",
                  features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
         page.load("file://" + os.path.abspath(path))
+        page.run("new Promise((done) => { const look = () => document.documentElement.dataset.ready || "
+                 "!document.getElementById('data') ? done() : requestAnimationFrame(look); look(); })")
         return page
 
 

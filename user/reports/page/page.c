@@ -14,7 +14,7 @@
 #include "reports/table/stats_rows.h"
 
 enum {
-	DETAIL_BYTES = 750000, /* of the page */
+	DETAIL_BYTES = 3000000, /* before they are packed to a third or less */
 };
 
 uint64_t page_time(struct page *page, uint64_t ts_ns)
@@ -291,8 +291,7 @@ static int page_fact(struct consumer *consumer, const struct fact *fact)
 	if (error)
 		return error;
 	/* Slices that begin before the first mark, and what is declared, are not times of this trace. */
-	if (fact->kind >= FACT_BEGIN && fact->kind <= FACT_FLOW_IN && fact->ts_ns &&
-	    !fact->continued) {
+	if (fact->kind >= FACT_BEGIN && fact->kind <= FACT_FLOW_IN && !fact->continued) {
 		if (!page->has_first)
 			page->first_ns = fact->ts_ns;
 		page->has_first = true;

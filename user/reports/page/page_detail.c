@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Keeps single slices, instants, states, values and arrows as the JSON that the page will contain, so that the limit
- * of its size is exact. A window whose share is used up ends there.
+ * Keeps single slices, instants, states, values and arrows as the JSON that the page will contain, so that its size is
+ * known. A window whose share is used up ends there.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -40,6 +40,8 @@ int page_stream_open(struct page_stream *stream);
 /* Ends writing. Returns 0 or -ENOMEM. */
 int page_stream_close(struct page_stream *stream);
 void page_stream_free(struct page_stream *stream);
+/* Writes what the stream has, and which is closed, as a string: deflated, in base64. Returns 0 or -ENOMEM. */
+int page_stream_put_packed(const struct page_stream *stream, FILE *out);
 
 /* --- page_grid.c: what happened in equal parts of the time --- */
 
@@ -280,7 +282,7 @@ struct page {
 	struct page_loss losses[PAGE_LOSSES];
 	uint64_t n_lost;
 	/* What the page does not have. */
-	uint64_t rows_left_out, rows_without_levels, counters_left_out, levels_left_out,
+	uint64_t rows_left_out /* facts */, rows_without_levels, counters_left_out, levels_left_out,
 		names_left_out, before_first;
 	unsigned comparisons_left_out;
 };
@@ -294,7 +296,8 @@ void page_forget_used(struct page *page);
 uint32_t page_use_name(struct page *page, const struct name *category, const struct name *name);
 
 /* page_timeline.c, page_data.c: JSON of about `limit` bytes at most. Return 0 or negative errno. */
-int page_put_timeline(struct page *page, FILE *out, size_t limit);
+/* Without full detail if not `with_detail`: then the windows are left out. */
+int page_put_timeline(struct page *page, FILE *out, size_t limit, bool with_detail);
 int page_put_report(struct page *page, const struct reading *reading, FILE *out, size_t limit,
 		    struct failure *f);
 int page_put_comparisons(struct page *page, const struct reading *reading, FILE *out, size_t limit);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "reports/page/page_internal.h"
 
@@ -66,4 +67,40 @@ void page_stream_free(struct page_stream *s)
 	page_stream_close(s);
 	free(s->bytes);
 	memset(s, 0, sizeof(*s));
+}
+
+/* --- much data in little space ------------------------------------------------------------------ */
+
+static void put_base64(const unsigned char *bytes, size_t size, FILE *out)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	size_t i;
+	unsigned k;
+
+	for (i = 0; i < size; i += 3) {
+		unsigned long word = (unsigned long)bytes[i] << 16;
+
+		word |= i + 1 < size ? (unsigned long)bytes[i + 1] << 8 : 0;
+		word |= i + 2 < size ? bytes[i + 2] : 0;
+		for (k = 0; k < 4; k++)
+			fputc(i + k > size ? '=' : digits[word >> (18 - 6 * k) & 63], out);
+	}
+}
+
+int page_stream_put_packed(const struct page_stream *s, FILE *out)
+{
+	uLongf size = compressBound(s->size);
+	unsigned char *packed = malloc(size);
+
+	if (!packed ||
+	    compress2(packed, &size, (const unsigned char *)s->bytes, s->size, 6) != Z_OK) {
+		free(packed);
+		return -ENOMEM;
+	}
+	fputc('"', out);
+	put_base64(packed, size, out);
+	fputc('"', out);
+	free(packed);
+	return 0;
 }

@@ -119,11 +119,15 @@ static void put_row(struct page *page, const struct page_row *row, bool has_spac
 
 /* Skipped parts, then the least, the largest and the last value, and their number. */
 static void put_counter(const struct page_scale *scale, const struct page_counter *counter,
-			FILE *out)
+			bool has_space, FILE *out)
 {
 	const struct page_values *values = counter->values.values;
 	uint64_t i, n = scale_used(scale), next = 0;
 
+	if (!has_space) {
+		fputs("{\"name\":\"(left out)\",\"values\":[]}", out);
+		return;
+	}
 	put_json_name(out, "{\"name\":", counter->name);
 	put_json_name(out, ",\"key\":", counter->key);
 	put_json_name(out, ",\"unit\":", counter->unit);
@@ -167,12 +171,11 @@ static uint64_t put_grids(struct page *page, struct page_stream *stream, size_t 
 	}
 	fputs("],\n\"counters\":[", out);
 	for (counter = page->counters; counter; counter = counter->hh.next) {
-		if (stream->size > limit + limit / 4) {
-			left_out++;
-			continue;
-		}
+		bool has_space = stream->size <= limit + limit / 4;
+
+		left_out += !has_space;
 		fputs(counter->index ? ",\n" : "\n", out);
-		put_counter(&page->scale, counter, out);
+		put_counter(&page->scale, counter, has_space, out);
 	}
 	fputs("],\n", out);
 	return left_out;
@@ -209,13 +212,14 @@ static int put_fitting_grids(struct page *page, FILE *out, size_t limit)
 	return error;
 }
 
-static void put_windows(const struct page *page, FILE *out)
+static void put_windows(const struct page *page, bool with_detail, FILE *out)
 {
 	const struct page_detail *d = &page->detail;
 	unsigned i;
 
-	fprintf(out, "\"everything\":%s,\n\"windows\":[", d->everything ? "true" : "false");
-	for (i = 0; i < d->n_windows; i++) {
+	fprintf(out, "\"everything\":%s,\n\"windows\":[",
+		d->everything && with_detail ? "true" : "false");
+	for (i = 0; i < d->n_windows && with_detail; i++) {
 		const struct page_window *w = &d->windows[i];
 
 		fprintf(out, "%s[%u,%" PRIu64 ",%" PRIu64 ",%d]", i ? "," : "", w->trace,
@@ -239,7 +243,7 @@ static void put_windows(const struct page *page, FILE *out)
 	fputs("],\n", out);
 }
 
-static int put_detail(struct page *page, FILE *out)
+static int put_detail(struct page *page, bool with_detail, FILE *out)
 {
 	static const char *const keys[PAGE_PARTS] = {
 		[PART_SLICES] = "slices", [PART_INSTANTS] = "points", [PART_STATES] = "states",
@@ -255,26 +259,41 @@ static int put_detail(struct page *page, FILE *out)
 		if (stream->out)
 			error = page_stream_close(stream);
 		fprintf(out, "\"%s\":[", keys[i]);
-		fwrite(stream->bytes, 1, stream->size, out);
+		fwrite(stream->bytes, 1, with_detail ? stream->size : 0, out);
 		fputs("],\n", out);
 	}
 	return error;
 }
 
-int page_put_timeline(struct page *page, FILE *out, size_t limit)
+static int put_whole_timeline(struct page *page, FILE *out, size_t limit, bool with_detail)
 {
 	int error;
 
 	fputs("{", out);
 	error = put_fitting_grids(page, out, limit);
-	error = error ?: put_detail(page, out);
-	put_windows(page, out);
+	error = error ?: put_detail(page, with_detail, out);
+	put_windows(page, with_detail, out);
 	fprintf(out,
 		"\"rows_left_out\":%" PRIu64 ",\"rows_without_levels\":%" PRIu64
 		",\"names_left_out\":%" PRIu64 ",\"counters_left_out\":%" PRIu64
 		",\"levels_left_out\":%" PRIu64 ",\"before_first\":%" PRIu64
-		",\"marks_lost\":%" PRIu64 "}",
+		",\"marks_lost\":%" PRIu64 ",\"detail_left_out\":%s}",
 		page->rows_left_out, page->rows_without_levels, page->names_left_out,
-		page->counters_left_out, page->levels_left_out, page->before_first, page->n_lost);
+		page->counters_left_out, page->levels_left_out, page->before_first, page->n_lost,
+		with_detail ? "false" : "true");
+	return error;
+}
+
+int page_put_timeline(struct page *page, FILE *out, size_t limit, bool with_detail)
+{
+	struct page_stream stream = { 0 };
+	int error = page_stream_open(&stream);
+
+	if (error)
+		return error;
+	error = put_whole_timeline(page, stream.out, limit, with_detail);
+	error = page_stream_close(&stream) ?: error;
+	error = error ?: page_stream_put_packed(&stream, out);
+	page_stream_free(&stream);
 	return error;
 }

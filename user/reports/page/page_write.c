@@ -17,7 +17,7 @@
 
 enum {
 	REPORT_BYTES = 250000,
-	TIMELINE_BYTES = 450000,
+	TIMELINE_BYTES = 2000000, /* before it is packed to a third or less */
 	SLOWEST_BYTES = 120000,
 	FLAME_BYTES = 120000,
 	LEAST_PART = 16, /* of these numbers */
@@ -39,7 +39,10 @@ static void put_head(FILE *out)
 	fputs(page_body, out);
 }
 
-/* `part`: of the limits, which are smaller if other texts are very long. */
+/*
+ * `part`: of the limits, which are smaller if texts are very long or cannot be packed. The last one is without full
+ * detail.
+ */
 static int put_data(struct page *page, const struct reading *reading, FILE *out, size_t part,
 		    struct failure *f)
 {
@@ -52,7 +55,7 @@ static int put_data(struct page *page, const struct reading *reading, FILE *out,
 	error = page_put_comparisons(page, reading, out, SLOWEST_BYTES / part);
 	error = error ?: page_put_flame(page, reading, out, FLAME_BYTES / part);
 	fputs("\"timeline\":", out);
-	error = error ?: page_put_timeline(page, out, TIMELINE_BYTES / part);
+	error = error ?: page_put_timeline(page, out, TIMELINE_BYTES / part, part < LEAST_PART);
 	fputs(",\n", out);
 	page_put_names(page, out);
 	put_json_string(out, "\"where\":",

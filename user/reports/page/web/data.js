@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // The data of the page: what page_timeline.c has packed becomes arrays that can be searched and drawn.
 
+// The timeline is deflated, in base64.
+async function unpack(text) {
+	const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+	return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).json();
+}
+
 // The densities of one level at all zoom levels: 0 has the parts of the file, each further one half as many.
 class Density {
 	constructor(numbers, parts, width) {

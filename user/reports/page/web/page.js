@@ -52,10 +52,12 @@ function showLeftOut(data, trace) {
 	const rows = ["slices", "async_slices", "frames", "instants", "counters", "memory_pools"];
 	if (rows.some((key) => data.report[key].length === data.max_rows))
 		left.push(`Parts of the table have at most ${countText(data.max_rows)} rows, those with the largest total.`);
-	if (!trace.everything)
+	if (t.detail_left_out)
+		left.push("Full detail: there was no more space.");
+	else if (!trace.everything)
 		left.push("Single slices, states, values and arrows outside of the windows of full detail. " +
 			"proftrace report --html --slowest N NAME chooses other windows, --from and --to a part of the time.");
-	for (const [n, what] of [[t.rows_left_out, "threads or lanes beyond a limit"], [t.counters_left_out, "values of counters beyond a limit"],
+	for (const [n, what] of [[t.rows_left_out, "marks of threads or lanes beyond a limit"], [t.counters_left_out, "values of counters beyond a limit"],
 		[t.levels_left_out, "slices of levels beyond a limit"], [t.before_first, "times before the first mark, which are drawn at 0"]])
 		if (n)
 			left.push(`${countText(n)} ${what}.`);
@@ -98,8 +100,10 @@ function listenTools(timeline) {
 	timeline.listeners.push(() => showDetails(timeline), () => showRange(timeline));
 }
 
-function start() {
-	const data = JSON.parse(byId("data").textContent), trace = new Trace(data);
+async function start() {
+	const data = JSON.parse(byId("data").textContent);
+	data.timeline = await unpack(data.timeline);
+	const trace = new Trace(data);
 	showTitle(data, trace);
 	showAccount(data, trace);
 	const timeline = new Timeline(trace);
@@ -117,4 +121,7 @@ function start() {
 	document.documentElement.dataset.ready = "yes";
 }
 
-start();
+start().catch((error) => {
+	byId("about").textContent = `This page cannot be shown: ${error.message}. It needs a browser of 2023 or later.`;
+	throw error;
+});

@@ -18,7 +18,7 @@ _Static_assert(PROFTRACE_INT == PROF_VALUE_INT && PROFTRACE_POINTER == PROF_VALU
 		       PROFTRACE_ON_ACTIVE_AND_SAVE == PROF_ON_ACTIVE_AND_SAVE,
 	       "both headers have the same numbers");
 
-#define INTERFACE_VERSION 2
+#define INTERFACE_VERSION 3
 #define SOME_ARGS	  64 /* checked at once, on the stack */
 
 static const prof_runtime_domain_t *domain_of(const proftrace_domain *domain)
@@ -298,6 +298,41 @@ void proftrace_free(const char *pool, const void *address)
 	if (proftrace_domain_is_enabled(NULL))
 		prof_free_in_prof_default(pool ? pool : "", PROF_META_NAME_DYNAMIC,
 					  (uintptr_t)address, 0, NULL, 0);
+}
+
+const proftrace_track *proftrace_track_get(const char *name, const proftrace_track *outer)
+{
+	return (const proftrace_track *)prof_track_get(name, (const prof_track_t *)outer);
+}
+
+void proftrace_track_sync(const proftrace_track *track, uint64_t ticks, uint64_t time)
+{
+	prof_track_sync((const prof_track_t *)track, ticks, time);
+}
+
+void proftrace_slice_at(const proftrace_domain *domain, const proftrace_track *track,
+			const char *name, uint64_t begin, uint64_t end, const proftrace_arg *args,
+			size_t n)
+{
+	struct checked c;
+
+	if (!proftrace_domain_is_enabled(domain))
+		return;
+	check_args(&c, args, n);
+	prof_slice_at_args(domain_of(domain), (const prof_track_t *)track, name, begin, end, c.args,
+			   c.n);
+}
+
+void proftrace_instant_at(const proftrace_domain *domain, const proftrace_track *track,
+			  const char *name, uint64_t time, const proftrace_arg *args, size_t n)
+{
+	struct checked c;
+
+	if (!proftrace_domain_is_enabled(domain))
+		return;
+	check_args(&c, args, n);
+	prof_instant_at_args(domain_of(domain), (const prof_track_t *)track, name, time, c.args,
+			     c.n);
 }
 
 void proftrace_thread_name(const char *name)

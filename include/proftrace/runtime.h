@@ -36,6 +36,7 @@ typedef struct proftrace_frame proftrace_frame;
 typedef struct proftrace_event proftrace_event;
 typedef struct proftrace_counter proftrace_counter;
 typedef struct proftrace_marker proftrace_marker;
+typedef struct proftrace_track proftrace_track;
 
 /* What a value is. Its 64 bits: those of the number, extended by its sign or by zeros; 0 or 1; of the pointer. */
 enum proftrace_type {
@@ -133,6 +134,19 @@ void proftrace_flow_out(uint64_t id);
 void proftrace_flow_in(uint64_t id);
 void proftrace_alloc(const char *pool, const void *address, uint64_t size);
 void proftrace_free(const char *pool, const void *address);
+
+/*
+ * Slices and instants at times that the program gives, in ns of CLOCK_MONOTONIC or, on a track for which
+ * proftrace_track_sync() has been called, in ticks of its clock. A NULL track is one of the name of the slice. `outer`
+ * may be NULL. Since version 3.
+ */
+const proftrace_track *proftrace_track_get(const char *name, const proftrace_track *outer);
+void proftrace_track_sync(const proftrace_track *track, uint64_t ticks, uint64_t time);
+void proftrace_slice_at(const proftrace_domain *domain, const proftrace_track *track,
+			const char *name, uint64_t begin, uint64_t end, const proftrace_arg *args,
+			size_t n);
+void proftrace_instant_at(const proftrace_domain *domain, const proftrace_track *track,
+			  const char *name, uint64_t time, const proftrace_arg *args, size_t n);
 
 /* What belongs to no domain, and control. */
 void proftrace_thread_name(const char *name);

@@ -6,7 +6,7 @@ need_tracing
 
 events() { # FILE, as in test_objects.sh
 	"$canon" "$1" | awk '
-		$3 == "BEGIN" || $3 == "INSTANT" || $3 == "ASYNC_BEGIN" {
+		$3 == "BEGIN" || $3 == "INSTANT" || $3 == "ASYNC_BEGIN" || $3 ~ /_AT$/ {
 			n[$3 " " $5 " " $6 " " ($1 == 0 ? "global" : $2 == 0 ? "process" : "thread")]++
 		}
 		END { for (i in n) print i, n[i] }'

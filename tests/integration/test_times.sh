@@ -83,6 +83,18 @@ check "the lanes of a converted file are the same" diff "$tmp/a" "$tmp/b"
 equal "merged: slices" "$("$canon" --count "$tmp/m.pftrace" | awk '$1 == "SLICE_AT" { n += $3 } END { print n }')" \
 	$((2 * $(said "$tmp/out" slices)))
 
+# A source that knows nothing of proftrace: the same by its own probes.
+kernels='device:kernel(number=arg5)/{arg0:s}{start=arg1,end=arg2,clock,track=GPU-arg3/stream-arg4,flow=arg5}'
+"$proftrace" record -q -e none -u "$kernels" -u 'device:clock()/{ticks=arg1,time=arg2,track=GPU-arg0}' \
+	-o "$tmp/t" --summary-json "$tmp/s" -- "$programs/device" 300 probes | awk '{ $2 += $1 == "slice"; print }' >"$tmp/out"
+check_account "probes of others" "$tmp/s"
+check_slices "probes of others" "$tmp/t"
+for bad in 'd:k/{start=arg1,end=arg2,dur=arg3}' 'd:k/{end=arg2}' 'd:k/{start=arg12}' 'd:k/{start=arg1,track=}' \
+	'd:k~d:l/{start=arg1}' 'd:k/{ticks=arg1}' 'd:k/{start=arg1,clock}' 'd:k/{start=arg1,what=arg2}'; do
+	"$proftrace" record -u "$bad" -- true 2>"$tmp/err"
+	equal "'$bad' is refused with its column" "$(grep -c '(column [0-9]*)$' "$tmp/err")" 1
+done
+
 # The clocks were set before somebody attaches.
 mkfifo "$tmp/in"
 "$programs/device" 200 wait <"$tmp/in" >"$tmp/out" &

@@ -58,6 +58,40 @@ static void parts(void **state)
 	assert_int_equal(r.end.key, 11);
 }
 
+static void times(void **state)
+{
+	static struct usdt_request r;
+	unsigned i, n = 0;
+
+	(void)state;
+	assert_null(usdt_request_parse(
+		"p:k/{arg0:s}{start=arg1,dur=arg2:u,track=GPU arg3/arg4:s,flow=arg5}!", &r));
+	assert_int_equal(r.given, USDT_GIVEN_SLICE);
+	assert_int_equal(r.n_parts, 2);
+	assert_string_equal(r.parts[1].text, "!");
+	assert_int_equal(r.times[USDT_TIME_DUR].number, 2);
+	assert_int_equal(r.times[USDT_TIME_DUR].type, VALUE_UINT);
+	assert_false(usdt_request_has(&r, USDT_TIME_END));
+	assert_int_equal(r.n_track_parts, 4);
+	assert_string_equal(r.track_parts[0].text, "GPU ");
+	assert_int_equal(r.track_parts[1].arg.number, 3);
+	assert_string_equal(r.track_parts[2].text, "/");
+	assert_int_equal(r.track_parts[3].arg.type, VALUE_STRING);
+	for (i = 0; i < USDT_MAX_FIELDS; i++)
+		n += usdt_request_field(&r, i) != NULL;
+	assert_int_equal(n, 6);
+
+	assert_null(usdt_request_parse("p:k/{dur=arg0}", &r));
+	assert_int_equal(r.given, USDT_GIVEN_SLICE);
+	assert_null(usdt_request_parse("p:k/{start=arg0,track=argument}", &r));
+	assert_int_equal(r.given, USDT_GIVEN_INSTANT);
+	assert_string_equal(r.track_parts[0].text, "argument");
+	assert_null(usdt_request_parse("p:k/{ticks=arg0,track=t}", &r));
+	assert_int_equal(r.given, USDT_GIVEN_READING);
+	assert_non_null(usdt_request_parse("p:k/{start=arg0,end=arg1,end=arg2}", &r));
+	assert_int_equal(r.column, 30);
+}
+
 static void refused(void **state)
 {
 	static const char *const bad[] = {
@@ -73,6 +107,19 @@ static void refused(void **state)
 		"p:n(arg12)",
 		"p:n(arg)",
 		"p:n(foo)",
+		"p:n/{start=arg0",
+		"p:n/{start=arg0,}",
+		"p:n/{start=arg0}{start=arg1}",
+		"p:n/{end=arg0}",
+		"p:n/{start=arg0,end=arg1,dur=arg2}",
+		"p:n/{start=arg0,clock}",
+		"p:n/{dur=arg0,clock,track=t}",
+		"p:n/{start=arg0,track=}",
+		"p:n/{start=arg0,track=arg0arg1arg2arg3arg4arg0arg1arg2arg3}",
+		"p:n/{start=arg0,end=arg1,track=arg2/arg3,flow=arg4}{arg5}{arg6}",
+		"p:n/{ticks=arg0}",
+		"p:n/{ticks=arg0,dur=arg1,track=t}",
+		"p:a~p:b/{start=arg0,end=arg1}",
 		"p:n(=arg0)",
 		"p:n(arg0:q)",
 		"p:n(arg0,)",
@@ -174,10 +221,8 @@ static void pairs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parts),
-		cmocka_unit_test(refused),
-		cmocka_unit_test(globs),
-		cmocka_unit_test(pairs),
+		cmocka_unit_test(parts), cmocka_unit_test(times), cmocka_unit_test(refused),
+		cmocka_unit_test(globs), cmocka_unit_test(pairs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -189,7 +189,7 @@ struct capture {
 		uint64_t repaired_strings;
 	} decoded;
 	char text[(MAX_ARGS + 1) * (MAX_STRING * 4 + 8)];
-	struct arg args[MAX_ARGS];
+	struct arg args[MAX_ARGS + 1];
 	uint64_t counters[MAX_COUNTERS * COUNTER_PARTS];
 
 	/* sched.c */

@@ -374,7 +374,8 @@ static void add_usdt(struct argp_state *state, struct record_options *o, const c
 	const char *why = usdt_request_parse(arg, &request);
 
 	if (why)
-		usage_error(state, "'%s' does not name a probe: %s", arg, why);
+		usage_error(state, "'%s' does not name a probe: %s (column %u)", arg, why,
+			    request.column);
 	add_to_list(state, o->usdt, &o->n_usdt, MAX_USDT, "-u options", arg);
 }
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * device LAUNCHES [wait]: a program with two devices of three streams each, as a profiler of such devices sees them.
+ * device LAUNCHES [wait|probes]: a program with two devices of three streams each, as a profiler of such devices sees them.
  * Four threads launch work, with an arrow to it. Each device has a clock that counts at another rate, from another
  * moment on, and drifts. What ran where and when is told afterwards in ticks of that clock, in no order, and the
  * slices of a stream overlap now and then. The program reads the clocks before each report.
  *
  * Prints what a trace must have: for each slice `slice NUMBER NAME TRACK BEGIN END FLOW` with the true times in
  * CLOCK_MONOTONIC, and how many there are. With "wait" it prints `ready` and waits for a line of standard input
- * before the first launch, and for another one behind the last.
+ * before the first launch, and for another one behind the last. With "probes" it tells of them by USDT probes of its
+ * own, as libraries do that know nothing of proftrace: device:kernel(name, start, end, device, stream, id) and
+ * device:clock(device, ticks, time).
  */
 #include <proftrace.h>
 
@@ -16,6 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#define PROVIDER "device"
+#include "note.h"
 
 enum {
 	DEVICES = 2,
@@ -33,6 +38,28 @@ static const prof_track_t *devices[DEVICES], *streams[DEVICES][STREAMS];
 static uint64_t started;
 static unsigned launches;
 static pthread_mutex_t report_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int by_probes;
+
+static __attribute__((noinline)) void probe_kernel(const char *name, uint64_t start, uint64_t end,
+						   unsigned device, unsigned stream, uint64_t id)
+{
+	__asm__ volatile(NOTE("nop", "kernel",
+			      "8@%[name] 8@%[start] 8@%[end] 4@%k[device] 4@%k[stream] 8@%[id]",
+			      "0")
+			 :
+			 : [name] "r"(name), [start] "r"(start), [end] "r"(end),
+			   [device] "r"(device), [stream] "r"(stream), [id] "r"(id)
+			 : "memory");
+}
+
+static __attribute__((noinline)) void probe_clock(unsigned device, uint64_t at, uint64_t time)
+{
+	__asm__ volatile(NOTE("nop", "clock", "4@%k[device] 8@%[at] 8@%[time]", "0")
+			 :
+			 : [device] "r"(device), [at] "r"(at), [time] "r"(time)
+			 : "memory");
+}
 
 static uint64_t now(void)
 {
@@ -61,7 +88,10 @@ static void report(struct slice *slices, unsigned n, unsigned *seed)
 	for (i = 0; i < DEVICES; i++) {
 		uint64_t ns = now();
 
-		prof_track_sync(devices[i], ticks(i, ns), ns);
+		if (by_probes)
+			probe_clock(i, ticks(i, ns), ns);
+		else
+			prof_track_sync(devices[i], ticks(i, ns), ns);
 	}
 	for (i = n; i > 1; i--) {
 		unsigned k = (unsigned)rand_r(seed) % i;
@@ -76,7 +106,9 @@ static void report(struct slice *slices, unsigned n, unsigned *seed)
 		const uint64_t begin = ticks(s->device, s->begin), end = ticks(s->device, s->end);
 		const char *name = s->number % 2 ? "gemm" : "made_at_run_time";
 
-		if (s->number % 2) {
+		if (by_probes) {
+			probe_kernel(name, begin, end, s->device, s->stream, s->number + 1);
+		} else if (s->number % 2) {
 			PROF_SLICE_ON(track, "gemm", begin, end, "number", s->number, "flow",
 				      s->number + 1);
 		} else {
@@ -129,6 +161,7 @@ int main(int argc, char **argv)
 	pthread_t threads[THREADS];
 	char name[32];
 
+	by_probes = argc > 2 && !strcmp(argv[2], "probes");
 	launches = argc > 1 ? (unsigned)atoi(argv[1]) : 100;
 	started = now();
 	for (i = 0; i < DEVICES; i++) {
@@ -139,6 +172,8 @@ int main(int argc, char **argv)
 			streams[i][k] = prof_track_get(name, devices[i]);
 		}
 		prof_track_sync(devices[i], ticks(i, started), started);
+		if (by_probes)
+			probe_clock(i, ticks(i, started), started);
 	}
 	if (wait) {
 		printf("ready\n");

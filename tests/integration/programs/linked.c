@@ -5,6 +5,8 @@
  */
 #include <proftrace/runtime.h>
 
+#include <time.h>
+
 #include "objects.h"
 
 static unsigned rounds;
@@ -101,6 +103,29 @@ static void scopes(void)
 	saw("COUNTER pool", 2);
 }
 
+/* On tracks within tracks, with many arguments and none. */
+static void times(void)
+{
+	const proftrace_track *outer = proftrace_track_get("device", NULL);
+	const proftrace_track *track = proftrace_track_get("queue", outer);
+	proftrace_arg args[3];
+	struct timespec t;
+	uint64_t now;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	now = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+	args[0] = arg("int", PROFTRACE_INT, 1);
+	args[1] = arg("unknown", 99, 1);
+	args[2] = arg("flow", PROFTRACE_UINT, 7);
+	proftrace_slice_at(net, track, "given", now, now + 1000, args, 3);
+	proftrace_slice_at(NULL, NULL, "alone", now, now + 1000, NULL, 0);
+	proftrace_instant_at(net, outer, "moment", now, args, 1);
+	passed(2 + 1 + 1);
+	saw("SLICE_AT given net process", 1);
+	saw("SLICE_AT alone default process", 1);
+	saw("INSTANT_AT moment net process", 1);
+}
+
 static void *work(void *unused)
 {
 	unsigned i;
@@ -109,6 +134,7 @@ static void *work(void *unused)
 		objects();
 		mark_with_args();
 		scopes();
+		times();
 	}
 	return unused;
 }
@@ -122,7 +148,7 @@ int main(int argc, char **argv)
 
 	rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
 	net = proftrace_domain_get("net");
-	if (proftrace_version() < 2 || net != proftrace_domain_get("net") ||
+	if (proftrace_version() < 3 || net != proftrace_domain_get("net") ||
 	    !proftrace_domain_is_enabled(net) != !*proftrace_domain_semaphore(net))
 		return 1;
 	proftrace_thread_name("main thread");

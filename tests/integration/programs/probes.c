@@ -8,19 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTE(SITE, NAME, ARGS, SEMAPHORE)             \
-	"990:	" SITE "\n"                           \
-	"	.pushsection .note.stapsdt,\"\",\"note\"\n" \
-	"	.balign 4\n"                                \
-	"	.4byte 992f-991f, 994f-993f, 3\n"           \
-	"991:	.asciz \"stapsdt\"\n"                   \
-	"992:	.balign 4\n"                            \
-	"993:	.8byte 990b, 0, " SEMAPHORE "\n"      \
-	"	.asciz \"probes\"\n"                        \
-	"	.asciz \"" NAME "\"\n"                \
-	"	.asciz \"" ARGS "\"\n"                \
-	"994:	.balign 4\n"                            \
-	"	.popsection\n"
+#define PROVIDER "probes"
+#include "note.h"
 
 /* As dtrace and systemtap make them: raised while anybody looks. */
 #define SEMAPHORE_OF(name)                                                           \

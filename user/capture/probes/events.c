@@ -56,14 +56,16 @@ static void append_name_arg(struct text *t, const struct arg *arg)
 	append_name_text(t, number, (size_t)n);
 }
 
+/* `first`: the field of the first part. */
 static const struct name *format_probe_name(struct capture *c, const struct probe *probe,
-					    const struct event *e)
+					    const struct event *e, const struct usdt_part *parts,
+					    unsigned n_parts, unsigned first)
 {
 	struct text t = { .n = 0 };
 	unsigned i;
 
-	for (i = 0; i < probe->request->n_parts; i++) {
-		const struct usdt_part *part = &probe->request->parts[i];
+	for (i = 0; i < n_parts; i++) {
+		const struct usdt_part *part = &parts[i];
 
 		switch (part->kind) {
 		case USDT_PART_TEXT:
@@ -76,8 +78,8 @@ static const struct name *format_probe_name(struct capture *c, const struct prob
 			append_name_text(&t, probe->name->text, probe->name->length);
 			break;
 		case USDT_PART_ARG:
-			if (probe->fields[i] < e->n_args)
-				append_name_arg(&t, &e->args[probe->fields[i]]);
+			if (probe->fields[first + i] < e->n_args)
+				append_name_arg(&t, &e->args[probe->fields[first + i]]);
 			else
 				append_name_text(&t, "(unreadable)", strlen("(unreadable)"));
 			break;
@@ -86,20 +88,81 @@ static const struct name *format_probe_name(struct capture *c, const struct prob
 	return names_intern(c->options.names, t.bytes, t.n, MAX_NAME);
 }
 
+/* The number in a field of the times; false: it is not an integer, or was not read. */
+static bool probe_time(const struct probe *probe, const struct event *e, enum usdt_time time,
+		       uint64_t *ret)
+{
+	unsigned i = probe->fields[USDT_MAX_PARTS + time];
+	const struct arg *arg = &e->args[i];
+
+	if (i >= e->n_args ||
+	    (arg->type != ARG_INT && arg->type != ARG_UINT && arg->type != ARG_POINTER))
+		return false;
+	*ret = arg->u;
+	return true;
+}
+
+/*
+ * Makes it an event with times of its own, of which the record has the time of the hit. False: they cannot be read.
+ * `ret_flow`: the id of the arrow, 0: none.
+ */
+static bool decode_probe_times(struct capture *c, const struct probe *probe, struct event *e,
+			       uint64_t *ret_flow)
+{
+	const struct usdt_request *r = probe->request;
+	uint64_t start = e->ts_ns, end = e->ts_ns, dur = 0;
+
+	*ret_flow = 0;
+	if ((usdt_request_has(r, USDT_TIME_START) &&
+	     !probe_time(probe, e, USDT_TIME_START, &start)) ||
+	    (usdt_request_has(r, USDT_TIME_END) && !probe_time(probe, e, USDT_TIME_END, &end)) ||
+	    (usdt_request_has(r, USDT_TIME_DUR) && !probe_time(probe, e, USDT_TIME_DUR, &dur)) ||
+	    (usdt_request_has(r, USDT_TIME_FLOW) &&
+	     !probe_time(probe, e, USDT_TIME_FLOW, ret_flow)))
+		return false;
+	if (usdt_request_has(r, USDT_TIME_DUR) && !usdt_request_has(r, USDT_TIME_START))
+		start = dur < end ? end - dur : 0;
+	else if (usdt_request_has(r, USDT_TIME_DUR) && __builtin_add_overflow(start, dur, &end))
+		end = UINT64_MAX;
+	e->kind = r->given == USDT_GIVEN_SLICE	   ? EVENT_SLICE_AT
+		  : r->given == USDT_GIVEN_READING ? EVENT_CLOCK_READING
+						   : EVENT_INSTANT_AT;
+	e->size = r->of_clock ? GIVEN_TICKS : 0;
+	e->given.begin = start;
+	e->given.end = end;
+	if (r->n_track_parts)
+		e->given.track = format_probe_name(c, probe, e, r->track_parts, r->n_track_parts,
+						   USDT_MAX_PARTS + USDT_TIMES);
+	return true;
+}
+
 bool decode_probe_event(struct capture *c, const struct record *r, const struct probe *probe,
 			struct event *e)
 {
+	const struct usdt_request *request = probe->request;
+	uint64_t flow = 0;
+
 	if (META_A_TYPE(r->types) == VALUE_UNREADABLE)
 		return false;
 	e->name = probe->marker.name;
 	if (e->kind == EVENT_ASYNC_BEGIN || e->kind == EVENT_ASYNC_END)
 		e->id ^= (uint64_t)probe->pair << PAIR_SHIFT;
 	if (probe->has_template)
-		e->name = format_probe_name(c, probe, e);
+		e->name = format_probe_name(c, probe, e, request->parts, request->n_parts, 0);
 	/* The name of its BEGIN is not known here; the nesting or the id identifies it. */
 	else if (e->kind == EVENT_END || (e->kind == EVENT_ASYNC_END && probe->request->n_parts))
 		e->name = NULL;
+	if (request && request->given && !decode_probe_times(c, probe, e, &flow))
+		return false;
 	if (e->n_args > probe->n_shown)
 		e->n_args = probe->n_shown;
+	if (flow) {
+		c->args[e->n_args++] = (struct arg){
+			.key = names_intern_string(c->options.names, "flow"),
+			.type = ARG_UINT,
+			.u = flow,
+		};
+		e->args = c->args;
+	}
 	return true;
 }

@@ -237,6 +237,11 @@ static bool candidate_uses_template(const struct candidate *w)
 	return w->request->n_parts && w->role != USDT_END;
 }
 
+static bool candidate_uses_fields(const struct candidate *w)
+{
+	return candidate_uses_template(w) || w->request->given;
+}
+
 /* Logged once for each probe; such an argument is left out of the records. */
 static bool arg_is_readable(struct candidate *w, const struct usdt_choice *choice)
 {
@@ -252,8 +257,8 @@ static bool arg_is_readable(struct candidate *w, const struct usdt_choice *choic
 }
 
 /*
- * Adds the arguments of the template. If the record is full, they replace arguments that the
- * template does not need.
+ * Adds the arguments of the template and of the times. If the record is full, they replace
+ * arguments that these do not need.
  */
 static void add_template_args(struct candidate *w, struct chosen_args *l)
 {
@@ -261,28 +266,28 @@ static void add_template_args(struct candidate *w, struct chosen_args *l)
 	unsigned i;
 	int at;
 
-	for (i = 0; i < w->request->n_parts; i++) {
-		const struct usdt_part *part = &w->request->parts[i];
+	for (i = 0; i < USDT_MAX_FIELDS; i++) {
+		const struct usdt_choice *field = usdt_request_field(w->request, i);
 
-		if (part->kind != USDT_PART_ARG || !arg_is_readable(w, &part->arg))
+		if (!field || !arg_is_readable(w, field))
 			continue;
-		at = find_chosen_arg(l, part->arg.number);
+		at = find_chosen_arg(l, field->number);
 		if (at < 0 && l->n < MAX_ARGS) {
 			at = (int)l->n++;
-			l->of[at] = part->arg;
+			l->of[at] = *field;
 		}
 		for (int j = MAX_ARGS - 1; at < 0 && j >= 0; j--) {
 			if (needed[j])
 				continue;
 			at = j;
-			l->of[j] = part->arg;
+			l->of[j] = *field;
 		}
 		/* There always is one, since a template has no more arguments than a record. */
 		if (at < 0)
 			continue;
 		needed[at] = true;
-		if (part->arg.type)
-			l->of[at].type = part->arg.type;
+		if (field->type)
+			l->of[at].type = field->type;
 	}
 }
 
@@ -303,7 +308,7 @@ static void choose_probe_args(struct candidate *w, struct chosen_args *l)
 			l->of[l->n++] = *choice;
 	}
 	l->n_shown = l->n;
-	if (candidate_uses_template(w))
+	if (candidate_uses_fields(w))
 		add_template_args(w, l);
 }
 
@@ -330,10 +335,11 @@ static void set_probe_args(struct candidate *w, struct probe *probe, struct usdt
 	}
 	probe->n_args = l->n;
 	probe->n_shown = l->n_shown;
-	for (i = 0; i < w->request->n_parts; i++) {
-		if (w->request->parts[i].kind == USDT_PART_ARG)
-			probe->fields[i] =
-				(uint8_t)find_chosen_arg(l, w->request->parts[i].arg.number);
+	for (i = 0; i < USDT_MAX_FIELDS; i++) {
+		const struct usdt_choice *field = usdt_request_field(w->request, i);
+
+		if (field)
+			probe->fields[i] = (uint8_t)find_chosen_arg(l, field->number);
 	}
 }
 

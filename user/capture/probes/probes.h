@@ -17,9 +17,9 @@ struct probe {
 	const struct name *provider, *name;
 	unsigned n_args;  /* number of arguments in a record */
 	unsigned n_shown; /* those in the event; the others are only for the template */
-	uint8_t fields[USDT_MAX_PARTS]; /* index in the record of each field of the template */
-	uint32_t pair;			/* number of the pair; 0: none */
-	uint32_t spec;			/* number of the spec */
+	uint8_t fields[USDT_MAX_FIELDS]; /* index in the record of each field of the request */
+	uint32_t pair;			 /* number of the pair; 0: none */
+	uint32_t spec;			 /* number of the spec */
 	bool has_template;
 };
 

@@ -132,13 +132,148 @@ static void parse_template_text(struct spec_parser *p, struct usdt_part *part)
 	*p->to++ = '\0';
 }
 
+static const struct usdt_choice *usdt_part_arg(const struct usdt_part *part)
+{
+	return part->kind == USDT_PART_ARG ? &part->arg : NULL;
+}
+
+const struct usdt_choice *usdt_request_field(const struct usdt_request *r, unsigned i)
+{
+	if (i < USDT_MAX_PARTS)
+		return i < r->n_parts ? usdt_part_arg(&r->parts[i]) : NULL;
+	i -= USDT_MAX_PARTS;
+	if (i < USDT_TIMES)
+		return usdt_request_has(r, i) ? &r->times[i] : NULL;
+	i -= USDT_TIMES;
+	return i < r->n_track_parts ? usdt_part_arg(&r->track_parts[i]) : NULL;
+}
+
 static unsigned count_template_args(const struct usdt_request *r)
 {
 	unsigned i, seen = 0;
 
-	for (i = 0; i < r->n_parts; i++)
-		seen |= r->parts[i].kind == USDT_PART_ARG ? 1u << r->parts[i].arg.number : 0;
+	for (i = 0; i < USDT_MAX_FIELDS; i++)
+		seen |= usdt_request_field(r, i) ? 1u << usdt_request_field(r, i)->number : 0;
 	return (unsigned)__builtin_popcount(seen);
+}
+
+/* --- times of their own ------------------------------------------------------------------------ */
+
+/* Text with arguments in it, up to the next comma or brace. */
+static const char *parse_usdt_track(struct spec_parser *p, struct usdt_request *r)
+{
+	static const char ends[] = ",{}";
+
+	r->n_track_parts = 0;
+	while (*p->at && !strchr(ends, *p->at)) {
+		struct usdt_part *part = &r->track_parts[r->n_track_parts];
+		const char *why = NULL, *from = p->at;
+
+		if (r->n_track_parts == USDT_MAX_TRACK_PARTS)
+			return "the track has more than eight parts";
+		r->n_track_parts++;
+		part->kind =
+			strncmp(p->at, "arg", 3) || !strchr("0123456789", p->at[3]) || !p->at[3]
+				? USDT_PART_TEXT
+				: USDT_PART_ARG;
+		if (part->kind == USDT_PART_ARG) {
+			why = parse_usdt_choice(p, &part->arg);
+			if (why)
+				return why;
+			continue;
+		}
+		do
+			p->at++;
+		while (*p->at && !strchr(ends, *p->at) &&
+		       (strncmp(p->at, "arg", 3) || !p->at[3] || !strchr("0123456789", p->at[3])));
+		part->text = spec_copy(p, from, (size_t)(p->at - from));
+	}
+	return r->n_track_parts ? NULL : "the track has no name";
+}
+
+static bool starts_usdt_times(const char *at)
+{
+	static const char *const words[] = { "start=", "end=",	"dur=",	  "track=",
+					     "flow=",  "clock", "ticks=", "time=" };
+	unsigned i;
+
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (!strncmp(at, words[i], strlen(words[i])))
+			return true;
+	}
+	return false;
+}
+
+static const char *parse_usdt_time(struct spec_parser *p, struct usdt_request *r)
+{
+	static const struct {
+		const char *word;
+		enum usdt_time time;
+		bool of_reading;
+	} words[] = {
+		{ "start=", USDT_TIME_START, false }, { "end=", USDT_TIME_END, false },
+		{ "dur=", USDT_TIME_DUR, false },     { "flow=", USDT_TIME_FLOW, false },
+		{ "ticks=", USDT_TIME_START, true },  { "time=", USDT_TIME_END, true },
+	};
+	unsigned i;
+
+	if (spec_accept(p, "track="))
+		return parse_usdt_track(p, r);
+	if (spec_accept(p, "clock")) {
+		r->of_clock = true;
+		return NULL;
+	}
+	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (!spec_accept(p, words[i].word))
+			continue;
+		if (usdt_request_has(r, words[i].time))
+			return "a time is given twice";
+		r->has |= 1u << words[i].time;
+		if (words[i].of_reading)
+			r->given = USDT_GIVEN_READING;
+		return parse_usdt_choice(p, &r->times[words[i].time]);
+	}
+	return "times are start, end, dur, track, flow, clock, ticks and time";
+}
+
+/* What the times say together. */
+static const char *check_usdt_times(struct usdt_request *r)
+{
+	const bool start = usdt_request_has(r, USDT_TIME_START);
+	const bool end = usdt_request_has(r, USDT_TIME_END),
+		   dur = usdt_request_has(r, USDT_TIME_DUR);
+
+	if (r->is_pair)
+		return "a pair of probes has no times of its own";
+	if (r->given == USDT_GIVEN_READING)
+		return !start || dur || usdt_request_has(r, USDT_TIME_FLOW) || !r->n_track_parts
+			       ? "a reading of a clock has ticks, track and perhaps time"
+			       : NULL;
+	if (r->of_clock && !r->n_track_parts)
+		return "the clock is that of a track, and there is no track";
+	if (r->of_clock && !start)
+		return "the hit has no time of this clock: start is missing";
+	if ((end && dur) || (!start && !dur))
+		return "a slice has start and end, start and dur, or dur alone";
+	r->given = end || dur ? USDT_GIVEN_SLICE : USDT_GIVEN_INSTANT;
+	return NULL;
+}
+
+static const char *parse_usdt_times(struct spec_parser *p, struct usdt_request *r)
+{
+	const char *why;
+
+	if (r->given)
+		return "the template has times twice";
+	do {
+		why = parse_usdt_time(p, r);
+		if (why)
+			return why;
+	} while (spec_accept(p, ","));
+	why = check_usdt_times(r);
+	return why		     ? why
+	       : spec_accept(p, "}") ? NULL
+				     : "times are separated by commas and end with }";
 }
 
 static const char *parse_usdt_template(struct spec_parser *p, struct usdt_request *r)
@@ -150,6 +285,11 @@ static const char *parse_usdt_template(struct spec_parser *p, struct usdt_reques
 	while (!why && *p->at) {
 		struct usdt_part *part = &r->parts[r->n_parts];
 
+		if (*p->at == '{' && starts_usdt_times(p->at + 1)) {
+			p->at++;
+			why = parse_usdt_times(p, r);
+			continue;
+		}
 		if (r->n_parts == USDT_MAX_PARTS)
 			return "the template has more than sixteen parts";
 		r->n_parts++;
@@ -188,6 +328,7 @@ const char *usdt_request_parse(const char *text, struct usdt_request *r)
 		why = "a probe's name contains neither : nor )";
 	if (!why && !r->is_pair && r->begin.key != USDT_KEY_NONE)
 		why = "@ is for pairs: PROBE~PROBE";
+	r->column = (unsigned)(p.at - text) + 1;
 	if (why)
 		return why;
 	if (r->is_pair && r->begin.key == USDT_KEY_NONE)

@@ -289,7 +289,9 @@ static struct event *given_start(struct perfetto *p, struct sequence *s, const T
 	e->name = event_name(p, s, event);
 	e->category = event_category(p, s, event);
 	/* Where the track is that of the name alone, it was not given one. */
-	e->given = (struct event_given){ .track = path == e->name ? NULL : path, .begin = ts_ns };
+	e->given = (struct event_given){ .track = path == e->name ? NULL : path,
+					 .begin = ts_ns,
+					 .end = ts_ns };
 	return e;
 }
 

@@ -1840,7 +1840,7 @@ PROF_IMPL_UNCALLED void prof_impl_shared(prof_impl_uncalled_t *nobody)
 		".pushsection .fini_array.00000, \"awG\", %%fini_array, prof_batch_unload, comdat\n"
 		PROF_IMPL_ASM_SYMBOL_OF("prof_batch_unload", "object")
 		".balign 8\n"
-		/* It looks at the control site's switch, which only a probe of that site turns on. */
+		/* It looks at the control site's semaphore, which only a probe of that site raises. */
 		PROF_IMPL_ASM_WANTS("prof_step_prof_control")
 		"prof_batch_unload: .8byte %c0\n"
 		".size prof_batch_unload, 8\n"

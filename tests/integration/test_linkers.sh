@@ -23,4 +23,35 @@ for linker in bfd gold lld; do
 		done
 	done
 done
+
+# Compiled with a header whose semaphores did not begin a page: lld has theirs in two writable mappings until the program
+# is relocated. That is refused before anything is recorded, and recorded in a program that runs.
+if "ld.lld" --version >/dev/null 2>&1; then
+	mkdir "$tmp/old"
+	sed '/^#define PROF_IMPL_ASM_SEMAPHORE_PAGE/,/endif/s/balign 4096/balign 4/' "$root/include/proftrace.h" >"$tmp/old/proftrace.h"
+	check "an older header: links" gcc -O2 -I"$tmp/old" -fuse-ld=lld "$root/tests/integration/programs/waits.c" -o "$tmp/waits"
+	for mode in exact batch-now; do
+		printf 'go\ngo\n' | "$proftrace" -q -e none --mode $mode -o "$tmp/none" -- "$tmp/waits" 50 >"$tmp/out" 2>"$tmp/err"
+		equal "an older header, $mode: it is refused" $? 1
+		check "an older header, $mode: with the reason" grep -q "kernel would not find its semaphores" "$tmp/err"
+		check "an older header, $mode: and what to do" grep -q "^hint: .*lld" "$tmp/err"
+		rm -f "$tmp/in" "$tmp/out"
+		mkfifo "$tmp/in"
+		exec 9<>"$tmp/in"
+		"$tmp/waits" 50 <"$tmp/in" >"$tmp/out" 9>&- &
+		target=$!
+		wait_for "$tmp/out" ready
+		"$proftrace" -e none --mode $mode -p $target -o "$tmp/t" --summary-json "$tmp/s" 2>"$tmp/err" 9>&- &
+		recorder=$!
+		wait_for "$tmp/err" "proftrace: recording"
+		printf 'go\ngo\n' >&9
+		wait $target
+		wait $recorder
+		equal "an older header, $mode, attached to: every mark" "$(field "$tmp/s" written)" "$(said "$tmp/out" marks)"
+		check "an older header, $mode, attached to: it says what it cannot do" grep -q "only in programs that run already" "$tmp/err"
+		exec 9>&-
+	done
+else
+	skip "an older header" "ld.lld is not installed"
+fi
 finish

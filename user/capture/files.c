@@ -322,6 +322,8 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	if (differs)
 		error = failure_set(f, -EBADMSG, "cannot attach to", path, differs);
 	if (!error && file_is_wanted(file))
+		error = file_check_semaphores(c, file, path, pid, m != NULL, f);
+	if (!error && file_is_wanted(file))
 		error = file_attach(c, file, pid, f);
 	/* The process has ended meanwhile. The next one that maps the file has links of its own. */
 	if (error == -ESRCH && capture_attaches_each(c))

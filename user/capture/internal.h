@@ -386,6 +386,12 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 /* file_bytes.c. Why the process may not have in memory what was read at the sites of the file; NULL: it has. */
 const char *file_differs_from_running(const struct capture *c, const struct file *file, pid_t pid,
 				      const struct mapping *m);
+/*
+ * semaphores.c. Refuses a file whose semaphores the kernel would not find in the process. `runs`: the process has mapped
+ * the file; otherwise it is going to.
+ */
+int file_check_semaphores(struct capture *c, const struct file *file, const char *path, pid_t pid,
+			  bool runs, struct failure *f);
 /* Remembers a file that cannot be opened, so that it is not tried at each scan. */
 void files_refuse(struct capture *c, uint64_t device, uint64_t inode);
 bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,

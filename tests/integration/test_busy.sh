@@ -27,6 +27,18 @@ wait_for "$tmp/out" ready
 "$proftrace" -o "$tmp/d" -p $begun --summary-json "$tmp/s" >"$tmp/said" 2>"$tmp/said" 9>&- &
 recorder=$!
 wait_for "$tmp/said" "proftrace: recording"
+is_real_time() { # as sched_setscheduler(2) has it: 1 is SCHED_FIFO
+	for _ in $(seq 1 200); do
+		[ "$(sed 's/.*) //' "/proc/$recorder/stat" | cut -d' ' -f39)" = 1 ] && return 0
+		sleep 0.05
+	done
+	return 1
+}
+if [ $((0x$(sed -n 's/^CapEff:[[:space:]]*//p' /proc/self/status) >> 23 & 1)) -eq 1 ]; then
+	check "through the linker's hold point: the recorder is a real-time process" is_real_time
+else
+	skip "through the linker's hold point: the recorder's priority" "CAP_SYS_NICE is missing here"
+fi
 sleep 1 # of looking at what it has mapped
 kill -INT $recorder
 wait $recorder

@@ -72,6 +72,19 @@ for mode in batch batch-now; do
 	equal "$recorded: no buffer was looked for in vain" "$(field "$tmp/s" batches_unread)" 0
 done
 
+# Beside programs that want all processors: what releases a held thread comes before them.
+call="1 1" busy=
+for i in 1 2 3 4; do
+	sh -c 'while :; do :; done' &
+	busy="$busy $!"
+done
+for mode in exact batch batch-now; do
+	record "beside busy programs, $mode" --mode $mode
+	all_marks
+done
+kill $busy
+wait $busy 2>/dev/null
+
 call="4 2"
 record "4 threads"
 all_marks

@@ -133,6 +133,14 @@ struct scan_pace {
 	uint64_t at_ns; /* when the credit was computed */
 };
 
+/* The priority while threads are held (hurry.c). */
+struct hurry {
+	bool is_on;
+	uint64_t until_ns;
+	uint64_t used_ns;	   /* CPU time with this priority, less what has been regained */
+	uint64_t at_ns, at_cpu_ns; /* when that was computed */
+};
+
 #define SCAN_PACES    1024
 #define HOLDS_AT_ONCE 256
 
@@ -144,6 +152,7 @@ struct scans {
 	struct record_hold held[HOLDS_AT_ONCE]; /* requests of held threads, oldest first */
 	unsigned n_held;
 	uint64_t holds_ns; /* serve holds between records again, but not before */
+	struct hurry hurry;
 };
 
 struct capture {
@@ -444,6 +453,8 @@ bool scans_can_afford(struct capture *c, pid_t pid);
 int scans_run(struct capture *c, pid_t pid, unsigned *ret_new, uint64_t *ret_cost_ns);
 /* Whether the present scan has taken so long that files must wait for the next one. */
 bool scans_out_of_time(struct capture *c);
+/* hurry.c: raises the priority of the recorder while threads are held, and lowers it afterwards. */
+void hurry_update(struct capture *c, bool is_held);
 /* How many processes are waiting for a scan that was put off. */
 unsigned scans_count_owed(const struct capture *c);
 

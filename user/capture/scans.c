@@ -234,6 +234,7 @@ int holds_serve(struct capture *c)
 		n = ring_buffer__consume(c->holds);
 	if (n < 0 && n != -EAGAIN)
 		return n;
+	hurry_update(c, s->n_held > 0);
 	for (i = 0; i < s->n_held; i++) {
 		if (!s->held[i].head.kind)
 			continue;

@@ -236,6 +236,10 @@ int confine_recorder(const pid_t *children, unsigned n_children)
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(kill), 2,
 					 filter_arg_equals(0, children[i]),
 					 filter_arg_equals(1, SIGKILL));
+	/* Its own priority, up to the limit (capture/hurry.c). */
+	error = error
+			?: filter_allow_if(filter, SCMP_SYS(sched_setscheduler),
+					   filter_arg_equals(0, 0));
 	return filter_load(filter, error);
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <sched.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -13,6 +14,8 @@
 #include <unistd.h>
 
 #define SELF "/proc/self/exe"
+#define REAL_TIME_PRIORITY \
+	1 /* the lowest: before all ordinary programs, after other real-time ones */
 
 typedef struct __user_cap_data_struct capability_sets[_LINUX_CAPABILITY_U32S_3];
 
@@ -96,6 +99,13 @@ void privileges_missing(bool uprobe_multi, char *out, size_t size)
 			continue;
 		snprintf(out + at, size - at, "%s%s", at ? ", " : "", needed[i].name);
 	}
+}
+
+int privileges_use_priority(bool real_time)
+{
+	const struct sched_param p = { .sched_priority = real_time ? REAL_TIME_PRIORITY : 0 };
+
+	return sched_setscheduler(0, real_time ? SCHED_FIFO : SCHED_OTHER, &p) ? -errno : 0;
 }
 
 const char *privileges_ignored(void)

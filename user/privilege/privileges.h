@@ -23,6 +23,12 @@ int privileges_keep(const int *capabilities, unsigned n, bool also_children);
  */
 void privileges_missing(bool uprobe_multi, char *out, size_t size);
 
+/*
+ * Makes the calling thread, and threads that it creates later, real-time ones (which needs CAP_SYS_NICE), or ordinary
+ * ones again.
+ */
+int privileges_use_priority(bool real_time);
+
 /* Why the capabilities of the program file have no effect, or NULL. */
 const char *privileges_ignored(void);
 

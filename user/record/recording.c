@@ -377,14 +377,14 @@ void recording_wait_for_command(struct recording *r)
 
 /*
  * If root calls proftrace, the recorder stays root, but only keeps the capabilities that it needs
- * to write files and to read those of any process.
+ * to write files, to read those of any process, and for its own priority (capture/hurry.c).
  */
 static int give_up_capabilities(void)
 {
 	static const int keep[] = { CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER,
-				    CAP_SYS_PTRACE };
+				    CAP_SYS_PTRACE, CAP_SYS_NICE };
 
-	return privileges_keep(keep, getuid() ? 0 : 4, true);
+	return privileges_keep(keep, getuid() ? 0 : 5, true);
 }
 
 /*

@@ -410,6 +410,8 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 		return failure_set(f, -ENOMEM, "cannot start the broker", "", NULL);
 	if (each)
 		error = follow_new(s->links, &s->programs, config->own_only, &s->follow);
+	/* Threads are held until their requests are served (capture/hurry.c). */
+	privileges_use_priority(true);
 	error = error ?: give_up_the_rest(s->programs.uprobe_multi, f);
 	/* Without seccomp it goes on: the requests are checked in any case. */
 	reply->loaded.confined = !confine_broker(!s->programs.uprobe_multi);

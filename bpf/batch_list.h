@@ -18,6 +18,8 @@
 const volatile bool batching = false;
 const volatile bool can_loop = false; /* the kernel has bpf_loop() */
 
+#define BATCH_EVENTS_UNKNOWN (~0ull)
+
 struct batch_key {
 	__u64 pid_tgid;
 	__u64 address;
@@ -123,6 +125,7 @@ __noinline int batch_register(struct thread_state *st, __u64 pid_tgid, __u64 add
 	if (st->n_batches < BATCHES) {
 		st->batches[st->n_batches & (BATCHES - 1)] = address;
 		st->batch_sites[st->n_batches & (BATCHES - 1)] = site;
+		st->batch_events[st->n_batches & (BATCHES - 1)] = BATCH_EVENTS_UNKNOWN;
 		st->n_batches++;
 		return 0;
 	}

@@ -120,6 +120,30 @@ static __always_inline bool batch_is_accounted(const struct thread_state *st, __
 	       st->batch.complete >> 16 <= st->handed_events;
 }
 
+#define MISSED_MOST 65536 /* events of one gap: the program may claim any number */
+
+/*
+ * Counts events as lost that were handed over when this program did not run: by a child of vfork() that has its
+ * parent's batch, if each process has links of its own.
+ */
+static __always_inline void batch_account_missed(struct thread_state *st, __u64 address,
+						 __u64 reason)
+{
+	__u32 i, n = st->n_batches;
+	__u64 missed;
+
+	for (i = 0; i < BATCHES; i++) {
+		if (i >= n || st->batches[i] != address)
+			continue;
+		missed = st->batch.events - st->batch_events[i];
+		if (reason != BATCH_NEW && st->batch_events[i] != BATCH_EVENTS_UNKNOWN &&
+		    st->batch.events > st->batch_events[i])
+			account_add_n(ACCOUNT_BATCH_LOST,
+				      missed < MISSED_MOST ? missed : MISSED_MOST);
+		st->batch_events[i] = st->batch.events + (st->batch.complete >> 16);
+	}
+}
+
 /* Sends that many bytes of events, in the smallest record that is large enough. */
 static __always_inline bool batch_send_fitting(const struct thread_state *st, __u64 pid_tgid,
 					       __u64 address, __u32 site, __u64 reason, __u32 bytes)
@@ -214,6 +238,8 @@ __noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address
 	bytes = st->batch.used - sizeof(st->batch);
 	if (batch_is_accounted(st, address, reason))
 		return 0;
+	if (reason != BATCH_ALONE)
+		batch_account_missed(st, address, reason);
 	if (!batch_find_inherited(st, pid_tgid, address, reason)) {
 		account_add(ACCOUNT_BATCH_UNREADABLE);
 		return 0;

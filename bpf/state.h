@@ -106,6 +106,8 @@ struct thread_state {
 	__u32 n_more;
 	__u64 batches[BATCHES];
 	__u32 batch_sites[BATCHES]; /* the flush site of each */
+	__u64 batch_events
+		[BATCHES]; /* how many events of each were handed over; BATCH_EVENTS_UNKNOWN */
 	__u64 more;
 	__u64 n_forgotten; /* batches that could not be registered */
 	struct batch_head batch;

@@ -185,7 +185,7 @@ static int64_t location_lines(const uint8_t *at, const uint8_t *end)
 
 uint32_t python_code_line(const uint8_t *table, size_t size, uint32_t first_line, int32_t offset)
 {
-	const uint8_t *at = table, *end = table + size;
+	const uint8_t *at = table, *end = size ? table + size : table;
 	int64_t line = first_line, left = offset / UNIT_BYTES;
 
 	if (offset < 0)

@@ -4,6 +4,7 @@
 import asyncio
 import sys
 import threading
+import time
 
 import expect
 import proftrace
@@ -29,6 +30,34 @@ def generator(n):
 traced_generator = proftrace.function(generator)
 
 
+outer_track = proftrace.track("device")
+track = proftrace.track("queue", outer_track)
+clocked = proftrace.track("clocked/queue")
+
+
+def give(count, i):
+    """Slices with times of their own."""
+    now = time.monotonic_ns()
+    proftrace.slice_at("given", now, now + 1000, track, i=i % 3)
+    net.slice_at("alone", now - 5, now)
+    proftrace.instant_at("at", now, outer_track, a=1, b=2, c="x")
+    count.saw("SLICE_AT", "given", args=f'on="device/queue" i=n:{i % 3}')
+    count.saw("SLICE_AT", "alone", "net", args='on=""')
+    # More than one argument takes another mark for each two.
+    count.saw("INSTANT_AT", "at", args='on="device" a=n:1 b=n:2 c=s:"x"', marks=3)
+
+
+def ticks(n):
+    """In ticks of a clock that counts ten in a ns. Each reading of it is a mark with the slice that follows."""
+    count = expect.Count()
+    for _ in range(n):
+        now = time.monotonic_ns()
+        clocked.sync(now * 10, now)
+        proftrace.slice_at("ticks", now * 10, now * 10 + 100, clocked)
+        count.saw("SLICE_AT", "ticks", args='on="clocked/queue"', marks=2)
+    count.done()
+
+
 def work(number, rounds):
     count = expect.Count()
     proftrace.thread_name(f"worker {number}")
@@ -44,6 +73,8 @@ def work(number, rounds):
             raise SystemExit("a decorated function returns something else")
         proftrace.counter("value", i % 5)
         proftrace.counter("train", {"loss": 0.25, "lr": i % 2})
+        if i % 10 == 0:
+            give(count, i)
     for i in range(10):
         n = len(range(i, rounds, 10))
         count.slice("outer", args=f'i=n:{i} half=d:0.5 text=s:"naïve text" yes=b:true', n=n)
@@ -96,6 +127,7 @@ async def tasks(n, turns):
 def main():
     n_threads, rounds, n_tasks, turns = map(int, sys.argv[1:5])
     expect.wait_for_recorder()
+    ticks(20)
     threads = [threading.Thread(target=work, args=(n, rounds)) for n in range(n_threads)]
     for thread in threads:
         thread.start()

@@ -10,7 +10,7 @@ import json
 import sys
 from collections import Counter, defaultdict
 
-KINDS = {"BEGIN", "INSTANT", "ASYNC_BEGIN", "ASYNC_END", "FLOW_OUT", "FLOW_IN"}
+KINDS = {"BEGIN", "INSTANT", "ASYNC_BEGIN", "ASYNC_END", "FLOW_OUT", "FLOW_IN", "SLICE_AT", "INSTANT_AT"}
 
 
 def read_said(path):
@@ -44,7 +44,7 @@ class Trace:
             if words[-2] not in ("rate", "thread"):
                 self.events[" ".join(["COUNTER", *words[3:]])] += 1
             return
-        thread, kind, rest = words[1], words[2], [w for w in words[4:] if not w.startswith("id=")]
+        thread, kind, rest = words[1], words[2], [w for w in words[4:] if not w.startswith(("id=", "until="))]
         if kind == "END":
             self.open[thread].pop()
         if kind not in KINDS:

@@ -55,6 +55,7 @@ Frame = _native.Frame
 Event = _native.Event
 Marker = _native.Marker
 Counter = _native.Counter
+Track = track = _native.Track
 
 #: The domain of the functions below.
 default = _native.default
@@ -65,6 +66,8 @@ begin = default.begin
 end = default.end
 async_begin = default.async_begin
 async_end = default.async_end
+slice_at = default.slice_at
+instant_at = default.instant_at
 counter = default.counter
 counters = default.counters
 

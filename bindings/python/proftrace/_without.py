@@ -60,12 +60,21 @@ class Domain:
 
     scope = function = staticmethod(_scope)
     instant = begin = end = async_begin = async_end = counter = counters = staticmethod(_nothing)
+    slice_at = instant_at = staticmethod(_nothing)
 
     def close(self):
         pass
 
 
 default = Domain("default")
+
+
+class Track:
+    def __init__(self, name, outer=None):
+        self.name = name
+
+    def sync(self, ticks, time):
+        pass
 
 
 class Task:

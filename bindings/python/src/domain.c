@@ -258,6 +258,54 @@ static PyObject *domain_async_end(struct domain *d, PyObject *const *args, Py_ss
 	Py_RETURN_NONE;
 }
 
+/* With one time of its own, or two, and perhaps a track behind them. */
+static __attribute__((noinline)) int mark_at(struct domain *d, PyObject *const *args, Py_ssize_t n,
+					     PyObject *keys, int n_times)
+{
+	const prof_track_t *track = NULL;
+	uint64_t times[2] = { 0, 0 };
+	struct converted c;
+	struct text text;
+	int status = mark_open(d, args, n, 2 + n_times, &text), i;
+
+	if (status <= 0)
+		return status;
+	if (n <= n_times)
+		status = report_problem(PROBLEM_ARGUMENT, "behind the name are %d times", n_times);
+	for (i = 0; i < n_times && status > 0; i++)
+		status = time_convert(&times[i], args[1 + i]);
+	if (status > 0 && n > 1 + n_times)
+		status = track_find(&track, args[1 + n_times]);
+	if (status > 0) {
+		status = args_convert(&c, keys, args + n);
+		if (!status && n_times == 2)
+			prof_slice_at_args(d->domain, track, text.utf8, times[0], times[1], c.args,
+					   c.n);
+		else if (!status)
+			prof_instant_at_args(d->domain, track, text.utf8, times[0], c.args, c.n);
+		if (!status)
+			args_release(&c);
+	}
+	text_release(&text);
+	return status;
+}
+
+static PyObject *domain_slice_at(struct domain *d, PyObject *const *args, Py_ssize_t n,
+				 PyObject *keys)
+{
+	if (domain_is_on(d))
+		RETURN_NONE_OR_ERROR(mark_at(d, args, n, keys, 2));
+	Py_RETURN_NONE;
+}
+
+static PyObject *domain_instant_at(struct domain *d, PyObject *const *args, Py_ssize_t n,
+				   PyObject *keys)
+{
+	if (domain_is_on(d))
+		RETURN_NONE_OR_ERROR(mark_at(d, args, n, keys, 1));
+	Py_RETURN_NONE;
+}
+
 /* The series of a counter that were given as a mapping. */
 int mark_mapping(const struct domain *d, const prof_marker_t *marker, const char *name,
 		 PyObject *mapping)
@@ -365,6 +413,12 @@ static PyMethodDef domain_methods[] = {
 	  "Open a slice that may end on another thread. The end has the same name and id." },
 	{ "async_end", METHOD(domain_async_end), KEYWORDS,
 	  "async_end(name, id, /, **args)\n--\n\nClose the slice of this name and id." },
+	{ "slice_at", METHOD(domain_slice_at), KEYWORDS,
+	  "slice_at(name, begin, end, track=None, /, **args)\n--\n\n"
+	  "A slice that is over, at times of time.monotonic_ns() or in ticks of the clock of the\n"
+	  "track. An argument `flow` is the id of flow_out(): its arrow ends here." },
+	{ "instant_at", METHOD(domain_instant_at), KEYWORDS,
+	  "instant_at(name, time, track=None, /, **args)\n--\n\nA moment at a time of its own." },
 	{ "counter", METHOD(domain_counter), KEYWORDS,
 	  "counter(name, value, /)\ncounter(name, /, **series)\n\n"
 	  "A new value of a counter: a number, or a dictionary of several series." },

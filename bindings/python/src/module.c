@@ -227,7 +227,8 @@ static int module_make_types(void)
 	native.scope = scope_type_new();
 	native.function = function_type_new();
 	native.gate = gate_type_new();
-	if (!native.domain || !native.scope || !native.function || !native.gate ||
+	native.track = track_type_new();
+	if (!native.domain || !native.scope || !native.function || !native.gate || !native.track ||
 	    !ready_type_new())
 		return -1;
 	return object_types_new();
@@ -264,7 +265,8 @@ static int module_make_objects(PyObject *module)
 	       module_add(module, "Frame", native.frame) |
 	       module_add(module, "Event", native.event) |
 	       module_add(module, "Marker", native.marker) |
-	       module_add(module, "Counter", native.counter);
+	       module_add(module, "Counter", native.counter) |
+	       module_add(module, "Track", native.track);
 }
 
 /* The types are static: a second interpreter in the process would share the first one's objects. */

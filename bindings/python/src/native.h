@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the files of the extension module share. Each type of Python has a file: domain.c (the marks), scope.c,
- * function.c (decorated functions), object.c (tasks, frames, events, markers, counters). values.c converts names and
+ * function.c (decorated functions), track.c, object.c (tasks, frames, events, markers, counters). values.c converts names and
  * arguments, timers.c measures slices for the process itself, module.c makes the module of it all.
  *
  * The module uses the limited API, so that one binary serves CPython 3.9 and all later versions. It belongs to the
@@ -52,7 +52,7 @@ enum problem {
 /* What the interpreter has of ours. All but `strict` is made when the module is. */
 struct native {
 	PyTypeObject *domain, *scope, *ready, *function, *gate, *task, *frame, *event, *marker,
-		*counter;
+		*counter, *track;
 	PyObject *default_domain; /* struct domain */
 	PyObject *ready_with_none;
 	PyObject *method_type; /* types.MethodType */
@@ -126,6 +126,7 @@ PyTypeObject *ready_type_new(void);
 PyTypeObject *function_type_new(void);
 PyTypeObject *gate_type_new(void);
 int object_types_new(void);
+PyTypeObject *track_type_new(void);
 
 /* domain.c */
 PyObject *domain_new(PyTypeObject *type, PyObject *name);
@@ -136,6 +137,10 @@ int mark_scope(PyObject *scope);
 /* A counter's series from a dictionary: of a domain, or of a marker in its place. */
 int mark_mapping(const struct domain *d, const prof_marker_t *marker, const char *name,
 		 PyObject *mapping);
+
+/* track.c. Each returns 1, or 0 or -1 as domain_check() does. None is no track. */
+int track_find(const prof_track_t **ret, PyObject *track);
+int time_convert(uint64_t *time, PyObject *number);
 
 /* scope.c. Copies what it is given; keys and values as args_convert() takes them. */
 PyObject *scope_new(struct domain *d, PyObject *name, PyObject *keys, PyObject *const *values);

@@ -80,8 +80,9 @@ enum record_kind {
 	/* The scheduler's records have a layout of their own: bpf/sched_records.h. */
 	RECORD_SWITCH = 72,
 	RECORD_WAKING = 73,
-	RECORD_SCHED_GAP = 74,	/* a = number of scheduler records lost so far, low 32 bits */
-	RECORD_WAIT = 75,	/* why the next context switch of the thread blocks it */
+	RECORD_SCHED_GAP = 74, /* a = number of scheduler records lost so far, low 32 bits */
+	RECORD_WAIT = 75,      /* why the next context switch of the thread blocks it */
+	RECORD_SYSCALL = 76,
 	RECORD_SAMPLE = 80,	/* bpf/stack.h */
 	RECORD_MARK_STACK = 81, /* belongs to the next mark of the thread */
 	RECORD_BLOCKED = 82,	/* a thread has a CPU again after a long time without */
@@ -342,7 +343,9 @@ enum account_slot {
 	ACCOUNT_FOLLOWED_LATE,
 	/* not a mark: a first thread that ended before the others, with links for its process alone */
 	ACCOUNT_FIRST_EXITED,
-	ACCOUNT_WAITS_LOST, /* not a mark: the reason of a wait, buffer full */
+	ACCOUNT_WAITS_LOST,    /* not a mark: the reason of a wait, buffer full */
+	ACCOUNT_SYSCALLS,      /* not a mark: a system call that was sent */
+	ACCOUNT_SYSCALLS_LOST, /* not a mark: one that was lost, buffer full or no memory */
 	ACCOUNT_SLOTS = 32,
 };
 

@@ -6,6 +6,7 @@
 #include "processes.bpf.c"
 #include "sched.bpf.c"
 #include "stacks.bpf.c"
+#include "syscalls.bpf.c"
 /* These use functions of marks.bpf.c and must come after it. */
 #include "batch.bpf.c"
 #include "stats.bpf.c"

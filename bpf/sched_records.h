@@ -78,6 +78,25 @@ struct record_wait {
 	char file[WAIT_FILE_NAME];
 };
 
+/* A system call that has returned. */
+struct record_syscall {
+	__u64 ts; /* when it returned */
+	__u32 tgid;
+	__u32 tid;
+	__s32 call; /* its number */
+	__s32 fd;   /* -1: its first argument is no file descriptor */
+	__u32 unused;
+	__u8 kind;
+	__u8 class; /* enum wait_reason and WAIT_OF_FILE */
+	__u16 unused2;
+	__u64 begin;
+	__s64 result;
+};
+
+_Static_assert(__builtin_offsetof(struct record_syscall, kind) ==
+		       __builtin_offsetof(struct record, kind),
+	       "the head of a record can be read of any");
+
 enum wait_flags {
 	WAIT_HAS_FILE = 1,
 };

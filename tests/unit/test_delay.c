@@ -54,7 +54,7 @@ static void fill(struct model *m, uint64_t *seed)
 	unsigned i, k;
 
 	*e = (struct event){
-		.kind = (enum event_kind)(1 + chance(seed, EVENT_WAIT)),
+		.kind = (enum event_kind)(1 + chance(seed, EVENT_SYSCALL)),
 		.scope = (enum event_scope)chance(seed, SCOPE_MARKER + 1),
 		.object = (enum event_object)chance(seed, OBJECT_COUNTER + 1),
 		.ts_ns = (uint64_t)chance(seed, 1u << 30) << 30,

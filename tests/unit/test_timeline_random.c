@@ -58,7 +58,7 @@ static void put(struct world *w, struct event event)
 	event.ts_ns = w->now;
 	/* A kind there is not counts as a malformed mark. */
 	if (event.kind <= EVENT_INCLUDE_JSON || event.kind == EVENT_THREAD_NAME ||
-	    event.kind > EVENT_WAIT)
+	    event.kind > EVENT_SYSCALL)
 		w->marked++;
 	assert_int_equal(timeline_event(w->timeline, &event), 0);
 }
@@ -495,7 +495,7 @@ static void test_pools(void **state)
 
 static struct event any_event(struct world *w, struct arg args[3])
 {
-	struct event e = { .kind = (enum event_kind)(1 + pick(w, EVENT_WAIT + 1)) };
+	struct event e = { .kind = (enum event_kind)(1 + pick(w, EVENT_SYSCALL + 1)) };
 	unsigned i;
 
 	/* Exits and executions are rare, or nothing would live. */

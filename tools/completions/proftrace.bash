@@ -94,7 +94,7 @@ _proftrace() {
 	esac
 	case $verb:$word in
 	record:-*)
-		COMPREPLY=($(compgen -W "--pid --output --duration --domain --usdt --func --counters --counter-interval --no-children --mode --buffer --buffers --dump-period --compress --max-size --keep --rank --flight-recorder --flight-memory --trigger --handler --itt --nvtx --sched --wait-reasons --sample --stack --offcpu --system --system-interval --include-json --include-offset --schedule --max-overhead --stats-only --per-thread --summary-json --strict --quiet --verbose --help" -- "$word"))
+		COMPREPLY=($(compgen -W "--pid --output --duration --domain --usdt --func --counters --counter-interval --no-children --mode --buffer --buffers --dump-period --compress --max-size --keep --rank --flight-recorder --flight-memory --trigger --handler --itt --nvtx --sched --wait-reasons --syscalls --sample --stack --offcpu --system --system-interval --include-json --include-offset --schedule --max-overhead --stats-only --per-thread --summary-json --strict --quiet --verbose --help" -- "$word"))
 		;;
 	diff:-*)
 		COMPREPLY=($(compgen -W "--per --fail-over --confidence --format --limit --flame --output --where --from --to --quiet --help" -- "$word"))

@@ -67,6 +67,7 @@ void capture_account(struct capture *c, struct account *a)
 	a->other_names += names_count(c->options.names)->capped;
 	a->samples_lost += account_sum(c, ACCOUNT_READINGS);
 	a->sched_lost += account_sum(c, ACCOUNT_SCHED_LOST);
+	a->syscalls_lost += account_sum(c, ACCOUNT_SYSCALLS_LOST);
 	a->waits_lost += account_sum(c, ACCOUNT_WAITS_LOST);
 	a->stacks_lost += account_sum(c, ACCOUNT_STACKS_LOST);
 	if (c->stacks)

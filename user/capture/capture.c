@@ -135,6 +135,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		.prove = prove_functions,
 		.sched = options->sched,
 		.wait_reasons = options->wait_reasons,
+		.syscalls = options->syscalls,
 		.sample_hz = options->sample_hz,
 		.mark_stacks = options->n_stacks,
 		.offcpu_ns = options->offcpu_ns,

@@ -39,6 +39,7 @@ struct capture_options {
 	struct callstacks *callstacks; /* borrowed; NULL without call stacks */
 	bool sched;		       /* record context switches and wakeups */
 	bool wait_reasons;	       /* with `sched`: why threads are blocked */
+	bool syscalls;		       /* record system calls */
 	uint64_t counter_interval_ns;  /* 0: only read at marks */
 	const pid_t *pids;	       /* that capture_attach() will be called for */
 	unsigned n_pids;

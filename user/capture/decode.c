@@ -479,7 +479,7 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 	}
 	if (r->kind == RECORD_SAMPLE || r->kind == RECORD_BLOCKED)
 		return decode_stack(c, r, size, e);
-	if (r->kind >= RECORD_SWITCH && r->kind <= RECORD_WAIT)
+	if (r->kind >= RECORD_SWITCH && r->kind <= RECORD_SYSCALL)
 		return decode_sched(c, r, size, e);
 	if (size < sizeof(*plain))
 		return false;

@@ -288,6 +288,7 @@ static inline bool operand_is_size(unsigned kind)
 /* sched.c */
 bool decode_sched(struct capture *c, const struct record *r, size_t size, struct event *e);
 /* waits.c */
+bool decode_syscall(struct capture *c, const struct record *r, size_t size, struct event *e);
 bool decode_wait(struct capture *c, const struct record *r, size_t size, struct event *e);
 /*
  * Called after a record was read and before its event is emitted: checks whether earlier scheduler

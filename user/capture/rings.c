@@ -139,8 +139,8 @@ static bool time_precedes_reserve(unsigned kind)
 {
 	return kind != RECORD_BEGIN &&
 	       (kind < RECORD_FORK || kind == RECORD_SWITCH || kind == RECORD_WAKING ||
-		kind == RECORD_WAIT || kind == RECORD_SAMPLE || kind == RECORD_BLOCKED ||
-		kind == RECORD_LOST || kind == RECORD_BATCH);
+		kind == RECORD_WAIT || kind == RECORD_SYSCALL || kind == RECORD_SAMPLE ||
+		kind == RECORD_BLOCKED || kind == RECORD_LOST || kind == RECORD_BATCH);
 }
 
 static bool ring_reserve_place(struct ring *ring)

@@ -106,6 +106,8 @@ bool decode_sched(struct capture *c, const struct record *r, size_t size, struct
 		return decode_waking((const struct record_waking *)r, size, e);
 	case RECORD_WAIT:
 		return decode_wait(c, r, size, e);
+	case RECORD_SYSCALL:
+		return decode_syscall(c, r, size, e);
 	default:
 		return decode_gap(c, r, size, e);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From the record of a thread that blocks (struct record_wait) to an event: the reason, and what
+ * From the record of a system call to an event, and from that of a thread that blocks (struct record_wait) to an event: the reason, and what
  * it waits for as arguments: the system call, the file, the address of the lock.
  */
 #include "capture/internal.h"
@@ -19,6 +19,7 @@
 /* How the kernel encodes a device number within itself. */
 #define KERNEL_MAJOR(device) ((device) >> 20)
 #define KERNEL_MINOR(device) ((device)&0xfffff)
+#define MAX_ERRNO	     4095 /* results from -MAX_ERRNO on are errors */
 
 static const struct name *wait_call_name(struct capture *c, int32_t call)
 {
@@ -98,6 +99,27 @@ static void wait_add_file(struct capture *c, const struct record_wait *r, struct
 		return;
 	snprintf(device, 32, "%u:%u", KERNEL_MAJOR(r->device), KERNEL_MINOR(r->device));
 	wait_add_text(c, e, "device", device);
+}
+
+bool decode_syscall(struct capture *c, const struct record *record, size_t size, struct event *e)
+{
+	const struct record_syscall *r = (const struct record_syscall *)record;
+	unsigned reason = r->class & WAIT_REASON;
+
+	if (size < sizeof(*r) || r->call < 0)
+		return false;
+	e->kind = EVENT_SYSCALL;
+	e->name = wait_call_name(c, r->call);
+	e->size = r->ts > r->begin ? r->ts - r->begin : 0;
+	e->args = c->args;
+	wait_add_arg(c, e, "result", ARG_INT)->i = r->result;
+	if (r->result < 0 && r->result >= -MAX_ERRNO && strerrorname_np((int)-r->result))
+		wait_add_text(c, e, "error", strerrorname_np((int)-r->result));
+	if (r->class & WAIT_OF_FILE)
+		wait_add_arg(c, e, "fd", ARG_INT)->i = r->fd;
+	if (r->result >= 0 && (reason == WAIT_READ || reason == WAIT_WRITE))
+		wait_add_arg(c, e, "bytes", ARG_INT)->i = r->result;
+	return true;
 }
 
 bool decode_wait(struct capture *c, const struct record *record, size_t size, struct event *e)

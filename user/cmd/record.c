@@ -180,6 +180,7 @@ static int record_open_capture(struct recording *r, struct failure *f)
 		.counter_interval_ns = o->counter_interval_ns,
 		.sched = o->sched,
 		.wait_reasons = o->wait_reasons,
+		.syscalls = o->syscalls,
 		.sample_hz = o->sample_hz,
 		.stacks = o->stacks,
 		.n_stacks = o->n_stacks,
@@ -418,8 +419,8 @@ static int record_finish(struct recording *r)
 	    (account_lost(&account) > account.lost[LOST_CUT] || account.attached_late ||
 	     account.late_steps || account.batches_unread || account.files_refused ||
 	     account.kernel_events_lost || account.sched_lost || account.waits_lost ||
-	     account.stacks_lost || account.sites_refused || account.unreadable_args ||
-	     account.unreadable_names || !includes_are_whole(r)))
+	     account.syscalls_lost || account.stacks_lost || account.sites_refused ||
+	     account.unreadable_args || account.unreadable_names || !includes_are_whole(r)))
 		return STATUS_LOSSY;
 	return STATUS_DONE;
 }

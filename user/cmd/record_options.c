@@ -42,6 +42,7 @@ enum {
 	KEY_INCLUDE_OFFSET,
 	KEY_SCHED,
 	KEY_WAIT_REASONS,
+	KEY_SYSCALLS,
 	KEY_SAMPLE,
 	KEY_STACK,
 	KEY_OFFCPU,
@@ -144,6 +145,10 @@ static const struct argp_option options[] = {
 	  "Also record why threads were blocked: on which lock, file or socket, in a sleep or a "
 	  "page fault, and who woke them. Implies --sched",
 	  0 },
+	{ "syscalls", KEY_SYSCALLS, NULL, 0,
+	  "Also record each system call as a slice. This slows down the system calls of all "
+	  "processes a little",
+	  0 },
 	{ "sample", KEY_SAMPLE, "HZ", 0,
 	  "Also sample the call stacks of running threads, HZ times a second on each CPU (for "
 	  "example 997)",
@@ -219,6 +224,7 @@ static const struct option_value option_values[] = {
 	  "a time of 10ms or more" },
 	{ KEY_SCHED, VALUE_FLAG, FIELD(sched), 0, 0, 0, NULL },
 	{ KEY_WAIT_REASONS, VALUE_FLAG, FIELD(wait_reasons), 0, 0, 0, NULL },
+	{ KEY_SYSCALLS, VALUE_FLAG, FIELD(syscalls), 0, 0, 0, NULL },
 	{ KEY_ITT, VALUE_FLAG, FIELD(itt), 0, 0, 0, NULL },
 	{ KEY_NVTX, VALUE_FLAG, FIELD(nvtx), 0, 0, 0, NULL },
 	{ KEY_STACK, VALUE_LIST, FIELD(stacks), FIELD(n_stacks), 0, MAX_STACKS, "--stack options" },

@@ -66,6 +66,10 @@ static void check_stats_only(struct argp_state *state, const struct record_optio
 		{ stats && (o->sample_hz || o->n_stacks || o->offcpu_ns),
 		  "--stats-only writes no trace, so it cannot be combined with --sample, --stack "
 		  "or --offcpu" },
+		{ stats && o->syscalls, "--stats-only cannot be combined with --syscalls" },
+		{ o->offcpu_ns && o->syscalls,
+		  "--syscalls cannot be combined with --offcpu: the slices would overlap; "
+		  "--wait-reasons says why threads were blocked" },
 		{ stats && o->sched,
 		  "--stats-only cannot be combined with --sched: thread states of slices are "
 		  "computed from events, and there are none" },

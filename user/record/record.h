@@ -95,8 +95,9 @@ struct record_options {
 	uint64_t keep;	   /* files that are kept of each name; 0: all */
 	const char *plugins[MAX_PLUGINS];
 	unsigned n_plugins;
-	bool sched;			/* context switches and wakeups */
-	bool wait_reasons;		/* why threads were blocked; with `sched` */
+	bool sched;	   /* context switches and wakeups */
+	bool wait_reasons; /* why threads were blocked; with `sched` */
+	bool syscalls;
 	const char *stacks[MAX_STACKS]; /* globs of names of marks that get a call stack */
 	unsigned n_stacks;
 	uint64_t offcpu_ns; /* call stacks of threads that were blocked longer than this; 0: none */

@@ -152,6 +152,7 @@ static const struct summary_count problem_counts[] = {
 	  "--buffer SIZE" },
 	{ offsetof(struct account, waits_lost), "reason[|s] of waits lost: unknown in slices",
 	  "--buffer SIZE" },
+	{ offsetof(struct account, syscalls_lost), "system call[|s] lost", "--buffer SIZE" },
 	{ offsetof(struct account, stacks_lost), "call stack[|s] lost", "--buffer SIZE" },
 	{ offsetof(struct account, stacks_cut),
 	  "call stack[ is|s are] deeper than the kernel follows: outer frames are missing",

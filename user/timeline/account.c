@@ -152,6 +152,8 @@ static const struct {
 	NUMBER(sched_events, NULL),
 	NUMBER(sched_lost, "context switches and wakings lost"),
 	NUMBER(waits_lost, "reasons of waits lost"),
+	NUMBER(syscalls, NULL),
+	NUMBER(syscalls_lost, "system calls lost"),
 	NUMBER(stacks, NULL),
 	NUMBER(stacks_lost, "call stacks lost"),
 	NUMBER(stacks_cut, "call stacks deeper than the kernel follows"),

@@ -92,6 +92,8 @@ struct account {
 	uint64_t sched_events;
 	uint64_t sched_lost;
 	uint64_t waits_lost; /* reasons of waits */
+	uint64_t syscalls;
+	uint64_t syscalls_lost;
 
 	/* Call stacks, which are not marks: of samples, of marks, of threads that were blocked. */
 	uint64_t stacks;

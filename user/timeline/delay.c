@@ -54,7 +54,7 @@ _Static_assert(sizeof(struct clock_reading) == 24 && sizeof(struct event_sched) 
  * test. Only what files alone say of counters (`continued`, `on_thread`) is never delayed.
  */
 _Static_assert(sizeof(struct event) == 160, "delay.c keeps every field of struct event");
-_Static_assert(EVENT_WAIT < 64 && EVENT_MAX_ARGS < 64 && EVENT_MAX_COUNTERS < 16, "they fit");
+_Static_assert(EVENT_SYSCALL < 64 && EVENT_MAX_ARGS < 64 && EVENT_MAX_COUNTERS < 16, "they fit");
 
 struct delay {
 	uint64_t *ring;

@@ -77,6 +77,7 @@ enum __attribute__((packed)) event_kind {
 	EVENT_WAIT_BEGIN,
 	/* From a file: the thread was blocked for the last `size` ns; args also say who woke it. */
 	EVENT_WAIT,
+	EVENT_SYSCALL, /* the thread was in this system call for the last `size` ns. Not a mark */
 };
 
 #define FREE_MOVES  UINT64_MAX

@@ -361,7 +361,7 @@ struct timeline {
 	const struct name *epoch, *batch, *step, *bytes, *unnamed, *async_end, *ns, *ipc,
 		*continued, *thread_counters;
 	const struct name *running_ns, *runnable_ns, *blocked_ns, *unknown_ns;
-	const struct name *blocked, *offcpu;
+	const struct name *blocked, *offcpu, *syscall;
 	const struct name *hz, *frame, *task, *marker, *started_twice, *flow;
 	const struct name *pause, *resume, *dump, *stop, *include_json;
 
@@ -540,6 +540,7 @@ void wait_release(struct timeline *t, struct thread_state *thread);
 /* samples.c */
 void emit_sample(struct timeline *t, const struct event *event);
 void emit_blocked(struct timeline *t, const struct event *event);
+void emit_syscall(struct timeline *t, const struct event *event);
 
 /* asyncs.c */
 int asyncs_init(struct timeline *t);

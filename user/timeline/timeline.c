@@ -46,6 +46,7 @@ struct timeline *timeline_new(struct names *names, struct account *account, uint
 	t->names = names;
 	t->hz = names_intern_string(names, "Hz");
 	t->blocked = names_intern_string(names, "blocked");
+	t->syscall = names_intern_string(names, "syscall");
 	t->offcpu = names_intern_string(names, "offcpu");
 	t->frame = names_intern_string(names, "frame");
 	t->flow = names_intern_string(names, "flow");
@@ -457,6 +458,9 @@ static bool apply_notice(struct timeline *t, const struct event *event)
 		break;
 	case EVENT_WAIT:
 		wait_whole(t, event);
+		break;
+	case EVENT_SYSCALL:
+		emit_syscall(t, event);
 		break;
 	case EVENT_PHASE: /* the recorder does the rest */
 		if (!event->phase && process_state_find(t, event->pid)) /* not recorded */

@@ -48,6 +48,7 @@ struct broker_config {
 	struct schedule schedule;     /* `active` 0: no schedule */
 	bool sched;		      /* record context switches and wakeups */
 	bool wait_reasons;	      /* with `sched`: record why threads are blocked */
+	bool syscalls;		      /* record system calls */
 	uint64_t counter_interval_ns; /* also read counters at this interval; 0: at marks only */
 	bool batching;		      /* buffered mode */
 	/* Rows of the table that the kernel aggregates marks into; 0: marks are recorded. */

@@ -59,7 +59,9 @@ static void configure_sched(struct proftrace_bpf *skel, const struct broker_conf
 	bpf_program__set_autoload(skel->progs.on_wakeup_new, config->sched);
 	skel->rodata->invoker = getuid();
 	skel->rodata->wait_reasons = config->wait_reasons;
-	if (config->wait_reasons)
+	bpf_program__set_autoload(skel->progs.on_sys_enter, config->syscalls);
+	bpf_program__set_autoload(skel->progs.on_sys_exit, config->syscalls);
+	if (config->wait_reasons || config->syscalls)
 		wait_calls_fill((uint8_t *)skel->rodata->wait_calls);
 	if (!config->sched)
 		bpf_map__set_max_entries(skel->maps.sent_comms, 1);

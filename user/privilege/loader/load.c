@@ -41,6 +41,8 @@ static int attach_watchers(struct proftrace_bpf *skel, int *fds, unsigned *n_fds
 		skel->progs.on_wakeup_new,
 		skel->progs.on_prepare_exec,
 		skel->progs.on_offcpu,
+		skel->progs.on_sys_exit,
+		skel->progs.on_sys_enter,
 	};
 	unsigned i;
 

@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# --syscalls: as many system calls as the program has made, with their results, in both files.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+cd "$tmp" || exit 1
+
+# name, then the arguments, of each system call inside the slice `calls`
+calls() { # JSON
+	awk '
+		function value(key,   at) {
+			at = index($0, "\"" key "\":")
+			return at ? substr($0, at + length(key) + 3) + 0 : 0
+		}
+		/"ph":"B"/ {
+			tid = value("tid"); depth[tid]++
+			match($0, /"name":"[a-z0-9_]*"/)
+			name[tid, depth[tid]] = substr($0, RSTART + 8, RLENGTH - 9)
+		}
+		/"ph":"E"/ {
+			tid = value("tid")
+			if (depth[tid] == 2 && name[tid, 1] == "calls") {
+				sub(/.*"args":/, "")
+				print name[tid, 2], $0
+			}
+			depth[tid]--
+		}' "$1"
+}
+rows() { # FILE: name and count of system calls
+	"$proftrace" report --format csv --columns count "$1" | awk -F, '$1 == "slice" && $2 == "syscall" { print $3, $5 }' | sort
+}
+
+for mode in exact batch; do
+	timeout 60 "$proftrace" -q --syscalls -e none --mode $mode -o t --summary-json s -- "$programs/syscalls" 500 >said
+	equal "$mode: exit status" $? 0
+	check_account "$mode" s
+	equal "$mode: marks" "$(field s marked)" "$(said said marks)"
+	equal "$mode: no system call is lost" "$(field s syscalls_lost)" 0
+	calls t.json >calls
+	wanted=$(said said calls)
+	fd=$(said said file)
+	equal "$mode: getppid(), by its result" "$(grep -c '^getppid {"result":[1-9][0-9]*}' calls)" "$wanted"
+	equal "$mode: write(), with its file and its bytes" \
+		"$(grep -c "^write {\"result\":3,\"fd\":$fd,\"bytes\":3}" calls)" "$wanted"
+	equal "$mode: read(), with its error" \
+		"$(grep -c '^read {"result":-9,"error":"EBADF","fd":-1}' calls)" "$wanted"
+	equal "$mode: and no more" "$(grep -cE '^(getppid|write|read) ' calls)" $((3 * wanted))
+	check_agree "$mode" t
+	rows t.pftrace >pftrace.rows
+	rows t.json >json.rows
+	check "$mode: both files have the same" cmp pftrace.rows json.rows
+	equal "$mode: as many as are counted" "$(awk '{ n += $2 } END { print n }' json.rows)" "$(field s syscalls)"
+done
+
+# With the reasons of waits: the call in which a thread was blocked is a slice, and says so.
+timeout 60 "$proftrace" -q --syscalls --wait-reasons -e none -o w --summary-json s -- "$programs/reasons" 1 >said
+equal "with --wait-reasons: exit status" $? 0
+check "with --wait-reasons: a sleep" grep -qE '"result":0.*"blocked_in.sleep_ns":[1-9]' w.json
+check_agree "with --wait-reasons" w
+
+"$proftrace" -q --syscalls --offcpu 1ms -- true 2>err
+equal "--syscalls with --offcpu: exit status" $? 2
+finish

@@ -195,6 +195,20 @@ static void take_counter(struct lines *l, const struct fact *f)
 	}
 }
 
+/* By the id, or by the names of the tracks and the lane on them. */
+static void say_lane(struct lines *l, const struct fact *f)
+{
+	const struct track *track = f->tracks[0];
+
+	if (!track->is_given) {
+		say(l, " #%" PRIx64, f->id);
+		return;
+	}
+	say(l, " lane %u of %s", track->lane, track->path ? track->path->text : "its name");
+	for (; track; track = track->parent)
+		say(l, " in %s", track->name->text);
+}
+
 static int take_fact(struct consumer *consumer, const struct fact *f)
 {
 	static const char *const scopes[] = { "instant", "instant of process", "instant of all" };
@@ -226,6 +240,8 @@ static int take_fact(struct consumer *consumer, const struct fact *f)
 			l->length = 0;
 			say(l, "%020" PRIu64 " instant of all", f->ts_ns);
 		}
+		if (f->tracks)
+			say_lane(l, f);
 		say_rest(l, f);
 		break;
 	case FACT_COUNTER:
@@ -233,13 +249,15 @@ static int take_fact(struct consumer *consumer, const struct fact *f)
 		break;
 	case FACT_ASYNC_BEGIN:
 		start(l, f, "ASYNC BEGIN", false);
-		say(l, " #%" PRIx64, f->id);
+		say_lane(l, f);
+		if (f->tracks[0]->is_given)
+			say(l, " until %" PRIu64 " arrow %" PRIu64, f->end_ns, f->flow);
 		say_rest(l, f);
 		break;
 	case FACT_ASYNC_END:
 		start(l, f, "ASYNC END", false);
-		say(l, " #%" PRIx64 " since %" PRIu64 " %d", f->id, f->begin_ns,
-		    (int)f->end_reason);
+		say_lane(l, f);
+		say(l, " since %" PRIu64 " %d", f->begin_ns, (int)f->end_reason);
 		say_rest(l, f);
 		break;
 	case FACT_FLOW_OUT:

@@ -283,6 +283,30 @@ static void sample(struct program *p, struct event e)
 	put(p, e);
 }
 
+/* At times of its own, on tracks within tracks, whose names may be anything, or on none. */
+static void given(struct program *p, struct event e)
+{
+	char path[600];
+
+	e.kind = pick_more(p, 4) ? EVENT_SLICE_AT : EVENT_INSTANT_AT;
+	e.scope = SCOPE_THREAD;
+	e.n_args = 0;
+	if (pick_more(p, 2)) {
+		p->args[0] = (struct arg){ .key = names_intern_string(p->names, "flow"),
+					   .type = ARG_UINT,
+					   .u = pick_more(p, 1000) };
+		e.args = p->args;
+		e.n_args = 1;
+	}
+	snprintf(path, sizeof(path), "%s/%s", p->name[pick_more(p, 3)]->text,
+		 p->name[pick_more(p, 3)]->text);
+	e.given.track = pick_more(p, 4) ? names_intern_string(p->names, path) : NULL;
+	/* Not before the file begins, as a recording sees to. */
+	e.given.begin = p->now - START < 100000 ? p->now : p->now - pick_more(p, 100000);
+	e.given.end = e.given.begin + pick_more(p, pick_more(p, 2) ? 3 : 20000);
+	put(p, e);
+}
+
 static void frame(struct program *p, struct event e)
 {
 	e.kind = pick(p, 2) ? EVENT_ASYNC_BEGIN : EVENT_ASYNC_END;
@@ -380,6 +404,8 @@ static void step(struct program *p)
 	}
 	if (!pick_more(p, 50))
 		sample(p, e);
+	if (!pick_more(p, 20))
+		given(p, e);
 }
 
 /* Several are separated by commas, and none of them is empty. */

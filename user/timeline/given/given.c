@@ -290,6 +290,7 @@ static struct fact given_fact(const struct mark *m, enum fact_kind kind, uint64_
 
 	fact.ts_ns = ts_ns;
 	fact.thread = NULL;
+	fact.callstack = NULL;
 	fact.continued = false;
 	return fact;
 }
@@ -338,7 +339,6 @@ int slice_at(struct timeline *t, const struct mark *m)
 	fact.id = on->uuid;
 	fact.begin_ns = begin_ns;
 	fact.n_args = 0;
-	fact.callstack = NULL;
 	emit_fact(t, &fact);
 	return MARK_WRITTEN;
 }

@@ -6,5 +6,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-	return fuzz_file(bytes, size, chrome_json_read);
+	return fuzz_file(bytes, size, chrome_json_read_input);
 }

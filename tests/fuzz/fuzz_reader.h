@@ -14,10 +14,13 @@
 #include <unistd.h>
 
 #include "reports/table/stats_print.h"
+#include "formats/draft.h"
+#include "formats/input.h"
 #include "formats/reader.h"
 #include "timeline/timeline.h"
 
-typedef int fuzz_read(int fd, const struct reader_sink *sink, struct reader_error *ret_error);
+typedef int fuzz_read(struct input *input, const struct reader_sink *sink,
+		      struct reader_error *ret_error);
 
 static void must(bool good, const char *what)
 {
@@ -88,13 +91,16 @@ static int fuzz_file(const uint8_t *bytes, size_t size, fuzz_read *read_file)
 	};
 	struct reader_error error = { 0 };
 	const char *what = NULL;
+	struct input *input;
 	int status;
 
 	must(timeline && stats, "nothing to start with");
 	must(!timeline_add_consumer(timeline, stats), "no handler");
 	(void)trace_sniff(bytes, size, &what);
 	must(what && *what, "nobody knows what it looks like");
-	status = read_file(fuzz_fd(bytes, size), &sink, &error);
+	must(!input_open(fuzz_fd(bytes, size), &input), "no input");
+	status = read_file(input, &sink, &error);
+	input_free(input);
 	must(!status || error.message[0], "an error without a word");
 	must(!error.truncated || !status, "cut and an error");
 	must(account.marked == account.written + account_lost(&account), "the account");

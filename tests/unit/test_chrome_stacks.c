@@ -90,7 +90,7 @@ static void read_again(const char *bytes, size_t size, bool wanted, struct heard
 	memset(h, 0, sizeof(*h));
 	assert_int_equal(write(fd, bytes, size), size);
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-	assert_int_equal(chrome_json_read(fd, &sink, &why), 0);
+	assert_int_equal(trace_read(fd, &sink, &why), 0);
 	close(fd);
 	callstacks_free(store);
 	names_free(names);

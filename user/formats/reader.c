@@ -64,29 +64,3 @@ int trace_read_within(int fd, const struct reader_sink *sink, struct reader_limi
 	input_free(input);
 	return error;
 }
-
-typedef int read_input(struct input *input, const struct reader_sink *sink,
-		       struct reader_error *ret_error);
-
-static int trace_read_input(int fd, read_input *read, const struct reader_sink *sink,
-			    struct reader_error *ret_error)
-{
-	struct input *input = NULL;
-	int error;
-
-	*ret_error = (struct reader_error){ 0 };
-	error = input_open(fd, &input);
-	error = error ?: read(input, sink, ret_error);
-	input_free(input);
-	return error;
-}
-
-int perfetto_read(int fd, const struct reader_sink *sink, struct reader_error *ret_error)
-{
-	return trace_read_input(fd, perfetto_read_input, sink, ret_error);
-}
-
-int chrome_json_read(int fd, const struct reader_sink *sink, struct reader_error *ret_error)
-{
-	return trace_read_input(fd, chrome_json_read_input, sink, ret_error);
-}

@@ -62,12 +62,9 @@ enum trace_format {
  */
 enum trace_format trace_sniff(const void *bytes, size_t size, const char **ret_what);
 
-/* Read a whole open file, also gzipped, in bounded memory. Return 0, or negative errno and *ret_error. */
-int perfetto_read(int fd, const struct reader_sink *sink, struct reader_error *ret_error);
-int chrome_json_read(int fd, const struct reader_sink *sink, struct reader_error *ret_error);
-
 /*
- * Recognises the format and reads the file, which may be a pipe. -ENOEXEC: the file is not a trace, and the message
+ * Recognises the format and reads the whole file, also gzipped and from a pipe, in bounded memory. Returns 0, or
+ * negative errno and *ret_error. -ENOEXEC: the file is not a trace, and the message
  * describes it.
  */
 int trace_read(int fd, const struct reader_sink *sink, struct reader_error *ret_error);

@@ -122,9 +122,7 @@ static void finish_reading(struct unwind *u, int error)
 	if (!error) {
 		file->first_page = u->pages_before;
 		file->n_pages = u->n_pages - u->pages_before;
-		u->n_files++;
 	}
-	u->n_refused += error && error != -ENOENT;
 	if (u->numbers)
 		kernel_rows_end(u, !error);
 	u->reading = NULL;
@@ -256,14 +254,4 @@ void unwind_wait(struct unwind *u, uint64_t until_ns)
 			unwind_tables_receive(u->tables, until_ns);
 		now_ns = monotonic_now();
 	}
-}
-
-void unwind_count(const struct unwind *u, struct unwind_counts *ret)
-{
-	*ret = (struct unwind_counts){
-		.files = u->n_files,
-		.bytes = u->n_rows * sizeof(*u->rows) + u->n_rules * sizeof(*u->rules) +
-			 u->n_pages * sizeof(*u->pages),
-		.refused = u->n_refused,
-	};
 }

@@ -47,11 +47,4 @@ void unwind_set_process(struct unwind *u, uint32_t pid, uint32_t execs,
 			const struct unwind_code *code, unsigned n, uint32_t python);
 void unwind_forget_process(struct unwind *u, uint32_t pid);
 
-struct unwind_counts {
-	uint64_t files, bytes; /* tables, and the memory in use for them */
-	uint64_t refused;      /* files whose table is malformed or did not fit */
-};
-
-void unwind_count(const struct unwind *u, struct unwind_counts *ret);
-
 #endif

@@ -55,7 +55,6 @@ struct unwind {
 	struct unwind_file *first, *last; /* queue of files to be read */
 	struct unwind_file *reading;
 	int vdso_fd;
-	uint64_t n_files, n_refused;
 
 	/* unwind_kernel.c */
 	struct unwind_known_rule *known_rules;

@@ -2988,10 +2988,16 @@ PROF_IMPL_INLINE uint64_t prof_impl_token_of_guard(const struct prof_object *o)
 	return prof_impl_token(o) ^ (PROF_IMPL_U64(nth % 65535) + 1) << 48;
 }
 
+/* Texts of an object made at run time are not in the file. A static one can be read there. */
+PROF_IMPL_INLINE const char *prof_impl_object_text(const struct prof_object *o, const char *text)
+{
+	return o->meta & PROF_META_NAME_DYNAMIC ? prof_impl_name(text) : text;
+}
+
 PROF_IMPL_COLD void prof_impl_begin(const struct prof_object *o, uint64_t token)
 {
-	o->begin(prof_impl_touch(o->name, 0), o->meta, token, PROF_IMPL_ADDRESS(o->categories),
-		 PROF_IMPL_NULL, 0);
+	o->begin(prof_impl_object_text(o, prof_impl_touch(o->name, 0)), o->meta, token,
+		 PROF_IMPL_ADDRESS(prof_impl_object_text(o, o->categories)), PROF_IMPL_NULL, 0);
 }
 
 /* The end of a frame on another thread gets its name only here. */
@@ -3016,8 +3022,10 @@ PROF_IMPL_INLINE PROF_IMPL_TRUSTED void prof_impl_marker_call(const prof_marker_
 							      prof_stub_t *stub, uint64_t more,
 							      uint64_t token)
 {
-	stub(prof_impl_touch(m->object.name, 0), prof_impl_marker_meta(m) | more, token,
-	     PROF_IMPL_ADDRESS(m->options.categories), PROF_IMPL_NULL, 0);
+	stub(prof_impl_object_text(&m->object, prof_impl_touch(m->object.name, 0)),
+	     prof_impl_marker_meta(m) | more, token,
+	     PROF_IMPL_ADDRESS(prof_impl_object_text(&m->object, m->options.categories)),
+	     PROF_IMPL_NULL, 0);
 }
 
 PROF_IMPL_COLD void prof_impl_marker_mark(const prof_marker_t *m, int scope)
@@ -3041,9 +3049,9 @@ PROF_IMPL_COLD void prof_impl_marker_end(const prof_marker_t *m, uint64_t token)
 
 PROF_IMPL_COLD void prof_impl_count(const struct prof_object *o, int64_t value)
 {
-	o->counter(prof_impl_touch(o->name, 0),
+	o->counter(prof_impl_object_text(o, prof_impl_touch(o->name, 0)),
 		   o->meta | PROF_IMPL_U64(PROF_VALUE_INT) << 4, PROF_IMPL_U64(value),
-		   PROF_IMPL_ADDRESS(o->categories), PROF_IMPL_NULL, 0);
+		   PROF_IMPL_ADDRESS(prof_impl_object_text(o, o->categories)), PROF_IMPL_NULL, 0);
 }
 
 /* Replaces the stub for the counter of a marker, whose name argument is the marker. */
@@ -3840,7 +3848,7 @@ static inline PROF_IMPL_TRUSTED void prof_impl_mark_pairs(prof_stub_t *stub,
 		if (i < unnamed)
 			key = "";
 
-		values[2 * i] = PROF_IMPL_ADDRESS(key);
+		values[2 * i] = PROF_IMPL_ADDRESS(prof_impl_name(key));
 		values[2 * i + 1] = args[i].bits;
 		meta |= prof_impl_meta(2 * i, PROF_VALUE_STRING) |
 			prof_impl_meta(2 * i + 1, args[i].type & 15);
@@ -3849,8 +3857,8 @@ static inline PROF_IMPL_TRUSTED void prof_impl_mark_pairs(prof_stub_t *stub,
 		meta |= PROF_META_NAME_DYNAMIC;
 	if (category)
 		meta |= PROF_META_HAS_CATEGORIES;
-	stub(prof_impl_name(name), meta, a, PROF_IMPL_ADDRESS(category), PROF_IMPL_NULL,
-	     n ? PROF_IMPL_ADDRESS(values) : 0);
+	stub(prof_impl_name(name), meta, a, PROF_IMPL_ADDRESS(prof_impl_name(category)),
+	     PROF_IMPL_NULL, n ? PROF_IMPL_ADDRESS(values) : 0);
 }
 
 /* Sends the first of more arguments than fit. Returns how many those are, and their number in some[0]. */

@@ -20,5 +20,15 @@ for mode in exact batch-now; do
 		done >"$tmp/wrong"
 		equal "$mode, ${file##*.}: each name as often as it was made" "$(cat "$tmp/wrong")" ""
 	done
+
+	# Each is in two pages that are not in memory before the mark: its marker reads both.
+	"$proftrace" record -q -e none --mode $mode -o "$tmp/t" --summary-json "$tmp/s" -- "$programs/away" "$tmp/texts" 500 >"$tmp/out"
+	equal "$mode, taken away: marks written" "$(field "$tmp/s" written)" "$(said "$tmp/out" marks)"
+	equal "$mode, taken away: names that could not be read" "$(field "$tmp/s" unreadable_names)" 0
+	equal "$mode, taken away: and arguments" "$(field "$tmp/s" unreadable_args)" 0
+	for output in json pftrace; do
+		equal "$mode, taken away: names and keys, in the $output" \
+			"$("$canon" "$tmp/t.$output" | grep -c 'name in two pages'),$("$canon" "$tmp/t.$output" | grep -c 'key in two pages')" 1000,500
+	done
 done
 finish

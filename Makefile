@@ -6,7 +6,7 @@
 ## make demo            record a real program; write a trace, print a table
 ## make test            run every test (`make check` does the same without looking for packages)
 ## make test-kernels    run tests in emulated machines with other kernels, which are downloaded. KERNELS=... selects some
-## make test-languages  run the tests of Go, Node.js, Java and PyTorch, which are installed
+## make test-languages  run the tests of Go, Node.js, Java and PyTorch, and of libraries with annotations, which are installed
 ## make test-loader     load traces in Perfetto's own trace processor, which is downloaded
 ## make unit            run the unit tests. tests/run.sh NAME runs one test of any kind
 ## make fuzz            fuzz every parser of untrusted bytes, FUZZ_TIME seconds each
@@ -449,7 +449,7 @@ test-kernels:
 # What other languages need is large, so it is not among the packages of `make test`.
 test-languages:
 	tools/packages.sh --languages
-	+$(MAKE) --no-print-directory $(JOBS) all man $(if $(wildcard $(PYTHON_INCLUDE)/Python.h),python) $B/tests/tools/canon $B/gen/bpf_names
+	+$(MAKE) --no-print-directory $(JOBS) all man $(if $(wildcard $(PYTHON_INCLUDE)/Python.h),python) $B/tests/tools/canon $B/tests/programs/collector.so $B/gen/bpf_names
 	MAKEFLAGS= tests/run.sh $(wildcard tests/languages/test_*.sh)
 
 # Perfetto's own loader, from PATH or by npm: tests/loader/run.sh.

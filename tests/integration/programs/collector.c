@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A tool for NVTX and ITT that counts each function of theirs, and writes the counts into the file that COLLECTOR_OUT
- * names when the program ends. What it knows of the protocols is written here, and nowhere else.
+ * names when the program ends, and at SIGUSR2. What it knows of the protocols is written here, and nowhere else.
  */
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,10 +109,25 @@ struct global {
 	struct api *list;
 };
 
+static void write_counts(void);
+
+static void on_signal(int number)
+{
+	(void)number;
+	write_counts();
+}
+
 static void begin(void)
 {
-	if (!made)
-		made = calloc(4096, 64);
+	struct sigaction action;
+
+	if (made)
+		return;
+	made = calloc(4096, 64);
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = on_signal;
+	action.sa_flags = SA_RESTART;
+	sigaction(SIGUSR2, &action, NULL);
 }
 
 /* Several libraries have lists of several versions: a function has the number of its name. */
@@ -193,12 +209,18 @@ int InitializeInjectionNvtx2(const void *(*get_export_table)(uint32_t))
 	return 1;
 }
 
+/* Complete at once: who waits for the file finds all of it. */
 __attribute__((destructor)) static void write_counts(void)
 {
 	const char *path = getenv("COLLECTOR_OUT");
-	FILE *out = path && made ? fopen(path, "w") : NULL;
+	char unfinished[512];
+	FILE *out;
 	int i, k;
 
+	if (!path || !made)
+		return;
+	snprintf(unfinished, sizeof(unfinished), "%s.new", path);
+	out = fopen(unfinished, "w");
 	if (!out)
 		return;
 	for (i = 0; i < MOST && names[i]; i++)
@@ -208,4 +230,5 @@ __attribute__((destructor)) static void write_counts(void)
 			fprintf(out, "nvtx_%d_%d %lu\n", k, i, counts[k][i]);
 	}
 	fclose(out);
+	rename(unfinished, path);
 }

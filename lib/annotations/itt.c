@@ -165,6 +165,7 @@ void __itt_api_init(struct itt_global *global, int groups)
 	itt_chain(global, groups);
 	for (i = 0; i < n; i++)
 		itt_fill_in(&global->functions[i], before[i]);
+	itt_clock_begin();
 	if (global->minor < 18)
 		return;
 	for (counter = global->counters; counter; counter = counter->next)

@@ -83,6 +83,9 @@ enum itt_type {
 const prof_runtime_domain_t *itt_domain_find(const struct itt_domain *domain);
 const char *itt_text(const struct itt_string *string);
 
+/* itt_frames.c: the clock of another tool is compared with ours from here on. */
+void itt_clock_begin(void);
+
 /* itt_values.c. Returns whether the type is known. */
 bool itt_value_read(enum itt_type type, const void *at, const char *key, prof_arg_t *ret_arg);
 void itt_counter_register(const struct itt_early_counter *early);

@@ -74,6 +74,30 @@ for mode in $(batch_modes); do
 	done
 done
 
+# Frames that have passed come with their times: exactly, or by the clock of another tool, converted.
+for other in "" "$programs/collector.so"; do
+	PROFTRACE_ITT_CHAIN=$other start_service "$programs/itt" 1 1
+	attach --mode exact
+	tell submit
+	tell work
+	tell submit
+	end_service "frames ${other:+and another clock}"
+	equal "frames ${other:+and another clock}: the account adds up" "$(field "$tmp/s" adds_up)" true
+	for kind in json pftrace; do
+		"$canon" "$tmp/t.$kind" | sed -n 's/.* SLICE_AT \([0-9]*\) itt.domain itt.domain until=\([0-9]*\) .*/\1 \2/p' | sort -k2n >"$tmp/got"
+		# Times of another clock have been read a moment apart, on a busy machine.
+		equal "frames ${other:+and another clock}, $kind: two, at their times" "$(sed -n 's/^submitted //p' "$tmp/out" | awk -v near="${other:+1000000}" -v got="$tmp/got" '
+			{ from = near ? $3 : $1; to = near ? $4 : $2 }
+			function is(a, b) { return a - b <= near + 0 && b - a <= near + 0 }
+			END {
+				half = from + int((to - from) / 2)
+				while ((getline line < got) > 0) { split(line, t, " "); n++; good += is(t[1], from) && is(t[2], n == 1 ? half : to) }
+				print n, good
+			}')" "2 2"
+	done
+	[ -n "$other" ] || equal "frames: one that ends before it begins is counted" "$(counted "$tmp/t.json" 'ITT frames with impossible times')" 1
+done
+
 # The program pauses its recording.
 start_service "$programs/itt" 1 10
 attach --mode exact

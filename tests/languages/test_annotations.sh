@@ -39,9 +39,8 @@ recorded() { # WORD
 since() { # FUNCTION
 	echo $(($(called "$1") - $(sed -n "s/^$1 //p" "$tmp/before" | awk '{ n += $1 } END { print n + 0 }')))
 }
-# Frames that were submitted, which have a time in place of a duration.
 frames() { # FILE
-	"$canon" "$1" | grep -c ' begin=n:[0-9]* end=n:[0-9]*$'
+	number_of "$1" SLICE_AT
 }
 
 if ! echo '#include <tbb/flow_graph.h>' | g++ -x c++ -E - >/dev/null 2>&1; then

@@ -6,7 +6,7 @@
  *	itt THREADS ROUNDS
  *
  * Each line of its input is a word: `work` annotates and prints at the end what a trace of that contains; `open` begins
- * tasks that nobody ends; `begin` and `end` begin and end some; `count` and `sync` call once; `bad` does what no program
+ * tasks that nobody ends; `begin` and `end` begin and end some; `count` and `sync` call once; `submit`, said twice, submits frames; `bad` does what no program
  * should; `time N` says what a call costs; `fini` tells the tool that the program ends. It ends with its input.
  */
 #include <dlfcn.h>
@@ -293,6 +293,8 @@ static void print_seen(int times)
 static void do_word(const char *line)
 {
 	static id_t_ ids[16];
+	static unsigned long long last;
+	static uint64_t last_clock;
 	const uint64_t t = get_timestamp();
 	int i;
 
@@ -317,10 +319,18 @@ static void do_word(const char *line)
 		counter_inc(&early_counter);
 		counter_inc_delta_v3(domain, added, 1000);
 	} else if (!strncmp(line, "submit", 6)) {
-		/* Frames that have passed: 1 ms, 2 ms, which overlap, in the wrong order. */
-		printf("submitted %llu\n", (unsigned long long)t);
-		frame_submit(domain, NULL, t - 4000000, t - 3000000);
-		frame_submit(domain, NULL, t - 5000000, t - 3500000);
+		/* Frames that have passed and overlap: from the last `submit` to now, and to half of that. */
+		const uint64_t clock = now();
+
+		if (last_clock) {
+			printf("submitted %llu %llu %llu %llu\n", last, (unsigned long long)t,
+			       (unsigned long long)last_clock, (unsigned long long)clock);
+			frame_submit(domain, NULL, last, t);
+			frame_submit(domain, NULL, last, last + (t - last) / 2);
+			frame_submit(domain, NULL, t, last);
+		}
+		last = t;
+		last_clock = clock;
 	} else if (!strncmp(line, "sync", 4)) {
 		sync_acquired(&ids);
 	} else if (!strncmp(line, "pause", 5)) {

@@ -34,5 +34,6 @@ int main()
 		std::puts("did");
 		std::fflush(stdout);
 	}
-	std::printf("algorithms %ld\nbodies %ld\nnodes %ld\ndone\n", algorithms, bodies.load(), nodes.load());
+	std::printf("algorithms %ld\nbodies %ld\nnodes %ld\ndone\n", algorithms, bodies.load(),
+		    nodes.load());
 }

@@ -29,7 +29,7 @@ recorded() { # FILE
 	"$canon" "$1" | sed -E '/^(process|thread) /d; s/ epoch=n:-?[0-9]+ batch=n:-?[0-9]+$//' >"$tmp/canon"
 	awk '$2 ~ /^[1-9]/ && $3 != "COUNTER" { $1 = ""; sub(/^ /, ""); print }' FS=' ' "$tmp/canon" |
 		sed -E 's/^([0-9]+ [A-Z_]+) [0-9]+ /\1 /' | LC_ALL=C sort -s -k1,1
-	sed -nE 's/^[0-9]+ (0 )?(ASYNC_BEGIN|ASYNC_END|COUNTER) [0-9]+ /\2 /p' "$tmp/canon" |
+	sed -nE 's/^[0-9]+ (0 )?(ASYNC_BEGIN|ASYNC_END|SLICE_AT|INSTANT_AT|COUNTER) [0-9]+ /\2 /p' "$tmp/canon" |
 		grep -vE '^COUNTER (blocks|step) ' | LC_ALL=C sort
 }
 

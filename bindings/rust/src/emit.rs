@@ -13,6 +13,7 @@ pub type Name = Copied<130>;
 
 pub const BEGIN: u16 = 1;
 pub const END: u16 = 2;
+pub const INSTANT: u16 = 3;
 pub const COUNTER: u16 = 4;
 
 pub const NAME_DYNAMIC: u64 = 1 << 32;
@@ -93,6 +94,21 @@ pub fn mark_dynamic<D: Domain, const KIND: u16, V: Values>(
     let mark = Mark { name: copy.put(name), meta: NAME_DYNAMIC, a, b: 0, keys: touch(keys), values: 0 };
 
     send_values::<D, KIND, V>(mark, values);
+}
+
+/// A slice (object 7) or a moment (8) at times of its own. Its first values are the track and the end.
+#[cold]
+#[inline(never)]
+pub fn mark_given<D: Domain, V: Values>(
+    object: u64,
+    name: &'static str,
+    begin: u64,
+    keys: &'static str,
+    values: V,
+) {
+    let mark = Mark { name: touch(name), meta: object << 44, a: begin, b: 0, keys: touch(keys), values: 0 };
+
+    send_values::<D, INSTANT, V>(mark, values);
 }
 
 /// A counter with one value.

@@ -64,7 +64,7 @@ pub use value::{Integer, Number, Value};
 /// What the macros use.
 #[doc(hidden)]
 pub mod __private {
-    pub use crate::emit::{address, count, function_name, mark, mark_dynamic, Byte, Scope};
+    pub use crate::emit::{address, count, function_name, mark, mark_dynamic, mark_given, Byte, Scope};
     pub use crate::value::{id, only_number};
 }
 

@@ -174,6 +174,44 @@ macro_rules! async_end {
     ($name:literal $($more:tt)*) => { $crate::async_end!(in $crate::DEFAULT, $name $($more)*) };
 }
 
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __mark_given {
+    ($domain:ty, $object:literal, $name:literal, $begin:expr, $end:expr, $track:expr,
+        $($key:literal => $value:expr),*) => {
+        if $crate::is_enabled::<$domain>() {
+            $crate::__private::mark_given::<$domain, _>(
+                $object, concat!($name, "\0"), $crate::__private::id($begin),
+                concat!("\0\0", $($key, "\0"),*),
+                ($track, $crate::__private::id($end), $($value,)*))
+        }
+    };
+}
+
+/// A slice that is over, at times that the program gives: `slice_at!("name", begin, end, "track", ...)`.
+///
+/// Times are integers, in nanoseconds of `CLOCK_MONOTONIC`. Slices may come in any order and overlap. The
+/// track is any `&str`: `"GPU 0/stream 7"` is a track within a track, and with `""` the slice is on a track of
+/// its own name. These marks take up to four pairs; `"flow" => id` ends the arrow of [`flow_out!`].
+#[macro_export]
+macro_rules! slice_at {
+    (in $domain:ty, $name:literal, $begin:expr, $end:expr, $track:expr
+        $(, $key:literal => $value:expr)* $(,)?) => {
+        $crate::__mark_given!($domain, 7, $name, $begin, $end, $track, $($key => $value),*)
+    };
+    ($name:literal $($more:tt)*) => { $crate::slice_at!(in $crate::DEFAULT, $name $($more)*) };
+}
+
+/// A moment at a time that the program gives: `instant_at!("name", time, "track", ...)`, as [`slice_at!`].
+#[macro_export]
+macro_rules! instant_at {
+    (in $domain:ty, $name:literal, $time:expr, $track:expr
+        $(, $key:literal => $value:expr)* $(,)?) => {
+        $crate::__mark_given!($domain, 8, $name, $time, 0_u64, $track, $($key => $value),*)
+    };
+    ($name:literal $($more:tt)*) => { $crate::instant_at!(in $crate::DEFAULT, $name $($more)*) };
+}
+
 /// The beginning of an arrow, from the slice in which this stands: `flow_out!(id)`, any integer.
 #[macro_export]
 macro_rules! flow_out {

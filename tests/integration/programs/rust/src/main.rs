@@ -30,6 +30,7 @@ use inner::deep::NET as Network;
 
 extern "C" {
     fn gettid() -> c_int;
+    fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
     fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void;
     fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
     fn dlclose(library: *mut c_void) -> c_int;
@@ -146,6 +147,35 @@ fn network(w: &mut Worker, id: u64) {
     w.expect("end", "- -");
 }
 
+#[repr(C)]
+struct Timespec {
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+fn now() -> u64 {
+    let mut time = Timespec { seconds: 0, nanoseconds: 0 };
+
+    // SAFETY: the time is ours, and as the function wants it. 1 is CLOCK_MONOTONIC.
+    unsafe { clock_gettime(1, &mut time) };
+    (time.seconds * 1_000_000_000 + time.nanoseconds) as u64
+}
+
+fn times(w: &mut Worker) {
+    let begin = now();
+
+    proftrace::slice_at!("given", begin, begin + 100, "GPU-0/stream-7", "a" => 1, "b" => "text", "c" => true,
+        "flow" => 77_u64);
+    w.expect_apart(
+        "slice_at",
+        &format!("given default until={} on=\"GPU-0/stream-7\" a=n:1 b=s:\"text\" c=b:true flow=n:77", begin + 100),
+    );
+    proftrace::slice_at!(in Network, "alone", begin, begin, "");
+    w.expect_apart("slice_at", &format!("alone net.rpc until={} on=\"\"", begin));
+    proftrace::instant_at!("at", begin, "GPU-0");
+    w.expect_apart("instant_at", &format!("at default until={} on=\"GPU-0\"", begin));
+}
+
 fn memory(w: &mut Worker) {
     let block = Box::new([0_u8; 64]);
 
@@ -177,6 +207,7 @@ fn round(w: &mut Worker, i: u64) {
     factorial(w, 3);
     network(w, id);
     memory(w);
+    times(w);
     if cfg!(panic = "unwind") {
         panics(w);
     }

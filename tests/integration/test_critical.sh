@@ -62,6 +62,14 @@ equal "pipeline: nothing is unknown" "$([ "$(field s sched_lost)" -ne 0 ] || gre
 "$proftrace" report --critical request p.pftrace >table
 check "pipeline: a table" grep -qE '^stage2 +middle +sleep ' table
 
+# The longest of them as --slowest finds it: asynchronous slices, too.
+longest=$(sed -n 's/^  "slowest_slice": .*"duration_ns": \([0-9]*\).*/\1/p' p.json1)
+for file in p.pftrace p.json; do
+	"$proftrace" report --slowest 1 request --format json $file >slow.json
+	check "pipeline: --slowest, $file" \
+		grep -q "\"name\": \"request\".*\"thread\": \"stage3\".*\"duration_ns\": $longest," slow.json
+done
+
 timeout 60 "$proftrace" -q --wait-reasons -e none -o c --summary-json s -- "$programs/critical" convoy 15 >said
 equal "convoy: exit status" $? 0
 "$proftrace" report --critical enter --format json c.pftrace >c.json1

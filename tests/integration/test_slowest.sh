@@ -87,7 +87,7 @@ report --format csv --slowest 3 request -D 'net*' t.json >out
 equal "--domain: of others none" "$(grep -c '^duration,,$' out)" 1
 report --slowest 3 nothing t.json >out
 equal "no such name: no error" $? 0
-check "no such name: says so" grep -q '^no slice of a thread matches$' out
+check "no such name: says so" grep -q '^no slice matches$' out
 
 refused() { # NAME PATTERN OPTIONS...
 	name=$1 pattern=$2

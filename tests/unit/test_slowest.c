@@ -186,7 +186,7 @@ static void test_none(void **state)
 
 	(void)state;
 	assert_true(slowest_complete(t.slowest));
-	assert_string_equal(table(&t), "no slice of a thread matches\n");
+	assert_string_equal(table(&t), "no slice matches\n");
 	done(&t);
 }
 

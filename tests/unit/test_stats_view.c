@@ -118,6 +118,11 @@ static void test_widths(void **state)
 		     line = strtok_r(NULL, "\n", &save))
 			assert_true(text_width(line) <= width);
 	}
+	/* The column by which the table is sorted stays, while the terminal has space for one. */
+	print_as(x, &(struct stats_options){ .width = 50 });
+	assert_null(strstr(x->text, "Min"));
+	print_as(x, &(struct stats_options){ .width = 50, .sort = "min" });
+	assert_non_null(strstr(x->text, "Min"));
 	test_done(x);
 }
 

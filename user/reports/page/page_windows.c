@@ -50,7 +50,7 @@ static struct slow_identity identity_of(const struct page *page, const struct pa
 		.duration_ns = i->duration_ns,
 		.begin_ns =
 			i->begin_ns + (i->trace < page->n_traces ? page->first_of[i->trace] : 0),
-		.thread = page->row_list[i->row]->uuid,
+		.track = page->row_list[i->row]->uuid,
 		.name = kind->key.name,
 		.category = kind->key.category,
 	};
@@ -143,7 +143,7 @@ static void windows_of_slowest(struct page *page, const struct slowest *slowest)
 		struct page_row *row;
 		struct page_instance instance;
 
-		HASH_FIND(hh, page->rows, &identity->thread, sizeof(identity->thread), row);
+		HASH_FIND(hh, page->rows, &identity->track, sizeof(identity->track), row);
 		if (!row || !kind || row->trace >= page->n_traces)
 			continue;
 		instance = (struct page_instance){

@@ -100,7 +100,7 @@ static int slowest_consider(struct slowest *s, const struct fact *fact)
 	const struct slow_identity slice = {
 		.duration_ns = fact->ts_ns - fact->begin_ns,
 		.begin_ns = fact->begin_ns,
-		.thread = fact->thread->uuid,
+		.track = slow_track(fact),
 		.name = fact->name,
 		.category = fact->category,
 	};
@@ -123,7 +123,8 @@ static int slowest_fact(struct consumer *consumer, const struct fact *fact)
 		s->first_ns = fact->ts_ns;
 	if (s->again)
 		return slow_watch(s, fact);
-	return fact->kind == FACT_END ? slowest_consider(s, fact) : 0;
+	return fact->kind == FACT_END || fact->kind == FACT_ASYNC_END ? slowest_consider(s, fact)
+								      : 0;
 }
 
 /* --- between the two ---------------------------------------------------------------------------- */
@@ -135,8 +136,8 @@ static int compare_durations(const void *left, const void *right)
 	if (a->duration_ns != b->duration_ns)
 		return a->duration_ns < b->duration_ns ? -1 : 1;
 	/* A greater uuid belongs to a later trace. */
-	if (a->thread != b->thread)
-		return a->thread < b->thread ? -1 : 1;
+	if (a->track != b->track)
+		return a->track < b->track ? -1 : 1;
 	return a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns;
 }
 

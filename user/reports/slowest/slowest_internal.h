@@ -25,7 +25,7 @@ enum {
 struct slow_identity {
 	uint64_t duration_ns;
 	uint64_t begin_ns;
-	uint64_t thread; /* its uuid */
+	uint64_t track; /* uuid of its thread, or of its lane if it is asynchronous */
 	const struct name *name;
 	const struct name *category;
 };
@@ -124,6 +124,14 @@ struct slowest {
  */
 int slowest_choose(struct consumer *slowest, const struct slow_identity *instances, unsigned n,
 		   uint64_t count);
+
+/* The uuid of the thread of a fact, or of the lane of an asynchronous slice; 0: neither. */
+static inline uint64_t slow_track(const struct fact *fact)
+{
+	if (fact->kind == FACT_ASYNC_BEGIN || fact->kind == FACT_ASYNC_END)
+		return fact->tracks[0]->uuid;
+	return fact->thread ? fact->thread->uuid : 0;
+}
 
 /* slowest_watch.c */
 int slow_watch(struct slowest *slowest, const struct fact *fact);

@@ -282,7 +282,7 @@ int slowest_print_table(const struct consumer *slowest, FILE *out,
 	int error = shown ? 0 : -ENOMEM;
 
 	if (!error && !((const struct slowest *)slowest)->n_instances) {
-		stats_print_note(options, out, "no slice of a thread matches");
+		stats_print_note(options, out, "no slice matches");
 	} else if (!error) {
 		shown->options = options;
 		error = print_comparison(shown, slowest, files, n_files, out);

@@ -184,11 +184,12 @@ static void instance_ends(struct slowest *s, struct slow_instance *in, const str
 	in->trace = s->n_traces;
 	in->pid = fact->process ? fact->process->pid : 0;
 	in->process = fact->process ? fact->process->name : NULL;
-	in->tid = fact->thread->tid;
-	in->thread = fact->thread->name;
-	in->self_ns = fact->self_ns;
-	in->has_states = fact->states;
-	if (fact->states)
+	in->tid = fact->thread ? fact->thread->tid : 0;
+	in->thread = fact->thread ? fact->thread->name : NULL;
+	/* Nothing is nested in an asynchronous slice, which has no states either. */
+	in->self_ns = fact->kind == FACT_END ? fact->self_ns : in->identity.duration_ns;
+	in->has_states = fact->kind == FACT_END && fact->states;
+	if (in->has_states)
 		in->states = *fact->states;
 	in->n_counters = fact->counter_deltas ? fact->n_counters : 0;
 	for (i = 0; i < in->n_counters; i++) {
@@ -279,12 +280,14 @@ static void watch_fact(struct slowest *s, struct slow_instance *in, const struct
 {
 	switch (fact->kind) {
 	case FACT_BEGIN:
+	case FACT_ASYNC_BEGIN:
 		if (in->state == SLOW_OPEN)
 			nested_begins(in, fact);
 		else if (is_begin_of(in, fact))
 			instance_begins(in, fact);
 		break;
 	case FACT_END:
+	case FACT_ASYNC_END:
 		if (in->state == SLOW_OPEN && in->n_open > 1)
 			nested_ends(in, fact);
 		else if (in->state == SLOW_OPEN)
@@ -318,14 +321,15 @@ static void watch_fact(struct slowest *s, struct slow_instance *in, const struct
 
 int slow_watch(struct slowest *s, const struct fact *fact)
 {
+	uint64_t track = slow_track(fact);
 	unsigned i;
 
-	if (!fact->thread)
+	if (!track)
 		return 0;
 	for (i = 0; i < s->n_instances; i++) {
 		struct slow_instance *in = &s->instances[i];
 
-		if (in->identity.thread == fact->thread->uuid && in->state != SLOW_SEEN)
+		if (in->identity.track == track && in->state != SLOW_SEEN)
 			watch_fact(s, in, fact);
 		if (in->failed)
 			return -ENOMEM;

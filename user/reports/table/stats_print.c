@@ -154,15 +154,20 @@ static void add_text_column(struct shown *shown, enum text_column text, const ch
  * The order in which columns are dropped when the terminal is too narrow: the least informative
  * ones, which can be requested, go first.
  */
-static unsigned drop_order(const struct stats_view *view, enum stats_what what, unsigned index)
+static unsigned drop_order(const struct stats_view *view, enum stats_what what, unsigned counter,
+			   unsigned index)
 {
 	static const enum stats_what order[] = {
-		STATS_TOTAL, STATS_LAST,  STATS_LEAKED, STATS_PEAK, STATS_SELF,	 STATS_IPC,
-		STATS_P99,   STATS_MAX,	  STATS_AVG,	STATS_P50,  STATS_SHARE, STATS_LIVE,
-		STATS_LEAKS, STATS_FREES, STATS_MIN,	STATS_P95,
+		STATS_TOTAL,   STATS_LAST,     STATS_LEAKED, STATS_PEAK, STATS_SELF,
+		STATS_BLOCKED, STATS_RUNNING,  STATS_IPC,    STATS_P99,	 STATS_MAX,
+		STATS_AVG,     STATS_P50,      STATS_SHARE,  STATS_LIVE, STATS_LEAKS,
+		STATS_FREES,   STATS_RUNNABLE, STATS_MIN,    STATS_P95,	 STATS_UNKNOWN,
 	};
 	unsigned i, n = sizeof(order) / sizeof(order[0]);
 
+	/* The table is in the order of this column. */
+	if (view->has_sort && view->sort.what == what && view->sort.counter == counter)
+		return 0;
 	if (view->chosen)
 		return index + 1; /* the last column first */
 	for (i = 0; i < n; i++) {
@@ -217,7 +222,7 @@ static void add_number_columns(struct shown *shown)
 		shown->table[at] = (struct table_column){
 			.title = column_title(view, &columns[i], shown->titles[at],
 					      sizeof(shown->titles[at])),
-			.drop = drop_order(view, columns[i].what, i),
+			.drop = drop_order(view, columns[i].what, columns[i].counter, i),
 		};
 	}
 }

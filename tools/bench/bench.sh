@@ -13,8 +13,22 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 quick=
 case ${BENCH_QUICK:-0} in 0 | '' | no) ;; *) quick=--quick ;; esac
-$as_root build/bench/bench $quick "$PWD/build/bench" ${BENCH_ONLY:+"$BENCH_ONLY"} >build/bench/table.txt
-status=$?
+status=0
+: >build/bench/table.txt
+if [ "${BENCH_ONLY:-}" != annotations ]; then
+	$as_root build/bench/bench $quick "$PWD/build/bench" ${BENCH_ONLY:+"$BENCH_ONLY"} >build/bench/table.txt
+	status=$?
+fi
+case ${BENCH_ONLY:-annotations} in
+annotations)
+	{
+		echo
+		echo "Annotations (NVTX, ITT)"
+		echo
+		$as_root tools/bench/annotations.sh || status=1
+	} >>build/bench/table.txt
+	;;
+esac
 cat build/bench/table.txt
 echo
 echo "Every sample: build/bench/results.json. A picture: build/bench/chart.svg"

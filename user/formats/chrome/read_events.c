@@ -26,7 +26,7 @@ struct chrome_invented {
 	struct invented_key key;
 };
 
-static int chrome_refuse(struct chrome *c)
+int chrome_refuse(struct chrome *c)
 {
 	c->n_refused++;
 	reader_lost(c->sink, LOST_MALFORMED);
@@ -41,7 +41,7 @@ int chrome_skip(struct chrome *c)
 
 /* --- arguments --------------------------------------------------------------------------------- */
 
-static struct arg *chrome_find_arg(struct chrome *c, const char *key)
+struct arg *chrome_find_arg(struct chrome *c, const char *key)
 {
 	unsigned i;
 
@@ -55,7 +55,7 @@ static struct arg *chrome_find_arg(struct chrome *c, const char *key)
 }
 
 /* An unsigned number, also as a string, which our writer uses where loaders would lose precision. */
-static bool chrome_arg_uint(const struct arg *arg, uint64_t *ret_value)
+bool chrome_arg_uint(const struct arg *arg, uint64_t *ret_value)
 {
 	if (!arg)
 		return false;
@@ -73,7 +73,7 @@ static bool chrome_arg_uint(const struct arg *arg, uint64_t *ret_value)
 	}
 }
 
-static bool chrome_is_named(const struct chrome *c, const char *name)
+bool chrome_is_named(const struct chrome *c, const char *name)
 {
 	return c->fields.name && !strcmp(c->fields.name->text, name);
 }
@@ -92,8 +92,8 @@ static uint64_t hash_words(uint64_t id, const struct name *a, const struct name 
 
 /* --- processes and threads named by words ----------------------------------------------------- */
 
-static int chrome_send_name(struct chrome *c, enum event_kind kind, uint32_t pid, uint32_t tid,
-			    const struct name *name)
+int chrome_send_name(struct chrome *c, enum event_kind kind, uint32_t pid, uint32_t tid,
+		     const struct name *name)
 {
 	draft_event(c->draft, kind, 0, pid, tid);
 	c->draft->event.name = name;
@@ -142,120 +142,6 @@ static int chrome_find_owner(struct chrome *c)
 			error = chrome_send_name(c, EVENT_THREAD_NAME, f->pid, f->tid, f->tid_word);
 	}
 	return error;
-}
-
-/* --- metadata ---------------------------------------------------------------------------------- */
-
-static int chrome_send_clock(struct chrome *c)
-{
-	struct clock_reading clock = { 0 };
-
-	chrome_arg_uint(chrome_find_arg(c, "monotonic"), &clock.monotonic);
-	chrome_arg_uint(chrome_find_arg(c, "boottime"), &clock.boottime);
-	chrome_arg_uint(chrome_find_arg(c, "realtime"), &clock.realtime);
-	if (!clock.monotonic)
-		return 0;
-	origin_clock(c->sink, &clock);
-	draft_event(c->draft, EVENT_CLOCK, clock.monotonic, 0, 0);
-	c->draft->event.clock = clock;
-	return draft_send_bare(c->draft);
-}
-
-static void origin_read_text(struct chrome *c, const char *key, char *out, size_t size)
-{
-	const struct arg *arg = chrome_find_arg(c, key);
-
-	if (arg && arg->type == ARG_STRING)
-		origin_text(out, size, arg->s);
-}
-
-/* 32 hexadecimal digits. */
-static void origin_read_uuid(struct chrome *c, uint64_t out[2])
-{
-	const struct arg *arg = chrome_find_arg(c, "trace_uuid");
-	unsigned i;
-
-	if (!arg || arg->type != ARG_STRING || arg->length != 32)
-		return;
-	for (i = 0; i < 2; i++) {
-		char half[19] = "0x";
-
-		memcpy(half + 2, arg->s + 16 * i, 16);
-		if (!number_id(half, 18, &out[i]))
-			out[i] = 0;
-	}
-}
-
-static void origin_read_args(struct chrome *c)
-{
-	struct trace_origin *o = c->sink->origin;
-
-	if (!o)
-		return;
-	o->base_ns = c->base_ns;
-	origin_read_uuid(c, o->trace_uuid);
-	origin_read_text(c, "version", o->version, sizeof(o->version));
-	origin_read_text(c, "sysname", o->sysname, sizeof(o->sysname));
-	origin_read_text(c, "kernel", o->kernel_release, sizeof(o->kernel_release));
-	origin_read_text(c, "kernel_version", o->kernel_version, sizeof(o->kernel_version));
-	origin_read_text(c, "machine", o->machine, sizeof(o->machine));
-	origin_read_text(c, "host", o->host, sizeof(o->host));
-	origin_read_text(c, "boot_id", o->boot_id, sizeof(o->boot_id));
-	origin_read_text(c, "rank", o->rank, sizeof(o->rank));
-}
-
-static void origin_read_account(struct chrome *c)
-{
-	struct trace_origin *o = c->sink->origin;
-	unsigned i;
-
-	if (o)
-		o->ending = ENDING_ORDERLY;
-	for (i = 0; o && i < c->draft->n_args; i++) {
-		const struct arg *arg = &c->draft->args[i];
-		uint64_t *number =
-			arg->key ? account_number_named(&o->account, arg->key->text) : NULL;
-
-		if (arg->key && arg->type == ARG_BOOL && !arg->u &&
-		    !strcmp(arg->key->text, "orderly"))
-			o->ending = ENDING_BROKEN;
-		if (number && chrome_arg_uint(arg, number))
-			o->has_account = true;
-	}
-}
-
-static int chrome_read_metadata(struct chrome *c)
-{
-	const struct arg *name = chrome_find_arg(c, "name");
-	bool process = chrome_is_named(c, "process_name");
-	uint64_t base;
-
-	if (chrome_is_named(c, "proftrace")) {
-		if (chrome_arg_uint(chrome_find_arg(c, "base_ns"), &base) && base <= INT64_MAX)
-			c->base_ns = base;
-		c->own = true;
-		origin_read_args(c);
-		return chrome_send_clock(c);
-	}
-	if (chrome_is_named(c, "proftrace_account"))
-		origin_read_account(c);
-	if (chrome_is_named(c, "clock_snapshot"))
-		return chrome_send_clock(c);
-	if (chrome_is_named(c, "proftrace_account"))
-		return 0;
-	if (!process && !chrome_is_named(c, "thread_name"))
-		return chrome_skip(c); /* for viewers: colours, order, labels */
-	if (!name || name->type != ARG_STRING)
-		return chrome_refuse(c);
-	/* A task that is not recorded, or its process, which has its name. */
-	if (chrome_task_name(c, names_intern(c->sink->names, name->s, name->length, READ_MAX_NAME)))
-		return 0;
-	/* A name applies to the whole trace, so it has no time. */
-	return chrome_send_name(c, process ? EVENT_PROCESS_NAME : EVENT_THREAD_NAME, c->fields.pid,
-				process		? 0
-				: c->fields.tid ? c->fields.tid
-						: c->fields.pid,
-				names_intern(c->sink->names, name->s, name->length, READ_MAX_NAME));
 }
 
 /* --- events ------------------------------------------------------------------------------------ */

@@ -135,6 +135,17 @@ int chrome_event(struct chrome *c);
 void chrome_events_free(struct chrome *c);
 int chrome_skip(struct chrome *c); /* counts an event that is not represented */
 
+/* read_events.c: an object that makes no sense, and what is found in the draft */
+int chrome_refuse(struct chrome *c);
+struct arg *chrome_find_arg(struct chrome *c, const char *key);
+bool chrome_arg_uint(const struct arg *arg, uint64_t *ret_value);
+bool chrome_is_named(const struct chrome *c, const char *name);
+int chrome_send_name(struct chrome *c, enum event_kind kind, uint32_t pid, uint32_t tid,
+		     const struct name *name);
+
+/* read_metadata.c: an event of phase M */
+int chrome_read_metadata(struct chrome *c);
+
 /* read_events.c: adds a function to the call stack of the object, a callee of the previous one */
 void chrome_stack_frame(struct chrome *c, const char *text, size_t length);
 

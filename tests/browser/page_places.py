@@ -7,6 +7,7 @@ levels, both the slice or the density that it says is there and the colour of th
 of the same recording, which this reads itself.
 """
 import bisect
+import collections
 import json
 import random
 import sys
@@ -48,7 +49,7 @@ window.placesColors = Object.fromEntries(proftracePage.trace.names.map((k, i) =>
 ({ end: proftracePage.trace.end, rows: proftracePage.trace.rows.map((r) => ({ pid: r.pid, tid: r.tid,
    levels: r.levels.length, points: r.points.length })), width: proftracePage.trace.width,
    everything: proftracePage.trace.everything, windows: proftracePage.trace.windows, colors: placesColors, drawn: proftracePage.trace.rows.map((r) =>
-   r.levels.map((l) => l.slices.length)), values: proftracePage.trace.counters.reduce((n, c) => n + c.exact.length, 0),
+   r.levels.map((l) => l.slices.length)), values: proftracePage.trace.counters.reduce((n, c) => { n[c.name] = (n[c.name] || 0) + c.exact.length; return n; }, {}),
    flows: proftracePage.data.timeline.flows.length })
 """
 
@@ -71,6 +72,10 @@ class Oracle:
         self.last = max(ns(e) + round(e.get("dur", 0) * 1000) for e in marks)
         self.levels = {}
         self.count = {ph: sum(1 for e in marks if e["ph"] == ph) for ph in "isf"}
+        self.values = collections.Counter()
+        for e in marks:
+            if e["ph"] == "C":
+                self.values[e["name"]] += len(e["args"])
         stacks = {}
         for e in sorted(marks, key=ns):
             key = (e["pid"], e.get("tid"))
@@ -225,6 +230,10 @@ def main():
         drawn = sum(n for i, r in enumerate(about["drawn"]) if about["rows"][i].get("tid") is not None for n in r)
         all_slices = sum(len(level) for levels_of in oracle.levels.values() for level in levels_of.values())
         points = sum(r["points"] for r in about["rows"])
+        # Counters of threads are not in the timeline.
+        for name, n in about["values"].items():
+            if n != oracle.values[name]:
+                wrong.append(f"{oracle.values[name]} values of {name}, not {n}")
         for what, got, expected in (("slices", drawn, all_slices), ("instants", points, oracle.count["i"]),
                                     ("ends of arrows", about["flows"], oracle.count["s"] + oracle.count["f"])):
             if got != expected:

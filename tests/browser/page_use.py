@@ -37,6 +37,7 @@ def keys(page):
     page.key("a")
     page.key("s")
     expect("S zooms out", length(view(page)) > length(zoomed))
+    page.run("proftracePage.timeline.showAll()")
     page.key("ArrowRight")
     expect("an arrow selects a slice", page.run("proftracePage.timeline.state.selected !== null"))
     expect("which is said", page.run("byId('live').textContent.includes('level')"))

@@ -12,11 +12,13 @@ struct json_frames {
 	unsigned rows;
 };
 
-static void put_json_frame(struct json_frames *j, const char *name, char kind, unsigned shade,
+static void put_json_frame(struct json_frames *j, const char *name, enum flame_kind kind,
 			   unsigned depth, uint64_t begin, uint64_t weight)
 {
 	put_json_string(j->out, j->n++ ? ",\n[" : "\n[", name);
-	fprintf(j->out, ",\"%c%u\",%u,%" PRIu64 ",%" PRIu64 "]", kind, shade, depth, begin, weight);
+	fputs(",\"", j->out);
+	flame_put_class(kind, name, j->out);
+	fprintf(j->out, "\",%u,%" PRIu64 ",%" PRIu64 "]", depth, begin, weight);
 	if (depth >= j->rows)
 		j->rows = depth + 1;
 }
@@ -24,7 +26,6 @@ static void put_json_frame(struct json_frames *j, const char *name, char kind, u
 static void put_json_children(struct json_frames *j, const struct flame_node *node, uint64_t begin,
 			      unsigned depth)
 {
-	static const char kinds[] = "nijko";
 	const struct flame_node *child;
 
 	for (child = node->children; child; child = child->next) {
@@ -32,10 +33,7 @@ static void put_json_children(struct json_frames *j, const struct flame_node *no
 			j->left_out++;
 			continue;
 		}
-		put_json_frame(j, child->key.name->text, kinds[child->kind],
-			       child->kind == FLAME_OTHER ? 0
-							  : flame_name_shade(child->key.name->text),
-			       depth, begin, child->total);
+		put_json_frame(j, child->key.name->text, child->kind, depth, begin, child->total);
 		put_json_children(j, child, begin, depth + 1);
 		begin += child->total;
 	}
@@ -49,7 +47,7 @@ void flame_write_json(struct flame *flame, double least_share, FILE *out)
 	flame_sort(&flame->root);
 	fprintf(out, "{\"total\":%" PRIu64 ",\"cut\":%" PRIu64 ",\"frames\":[", flame->root.total,
 		flame->cut);
-	put_json_frame(&j, "all", 'o', 0, 0, 0, flame->root.total);
+	put_json_frame(&j, "all", FLAME_OTHER, 0, 0, flame->root.total);
 	put_json_children(&j, &flame->root, 0, 1);
 	fprintf(out, "],\"rows\":%u,\"left_out\":%" PRIu64 "}", j.rows, j.left_out);
 }

@@ -127,7 +127,7 @@ static bool is_too_narrow(const struct drawing *d, uint64_t weight)
 }
 
 /* A hash: FNV-1a. */
-unsigned flame_name_shade(const char *name)
+static unsigned name_shade(const char *name)
 {
 	uint32_t hash = 2166136261u;
 
@@ -136,18 +136,23 @@ unsigned flame_name_shade(const char *name)
 	return (hash >> 16) % SHADES;
 }
 
+void flame_put_class(enum flame_kind kind, const char *name, FILE *out)
+{
+	static const char classes[] = "nijpko";
+
+	fprintf(out, "%c%u", classes[kind], kind == FLAME_OTHER ? 0 : name_shade(name));
+}
+
 /* In a differential graph: red shades for what grew, blue ones for what shrank. */
 static void svg_put_class(const struct drawing *d, const struct flame_node *node, const char *name,
 			  enum flame_kind kind)
 {
 	static const double steps[] = { 0.01, 0.03, 0.1, 0.3, 1 };
-	static const char classes[] = "nijpko";
 	unsigned shade = 0;
 	double growth;
 
 	if (!d->flame->ratio || !node || kind == FLAME_OTHER) {
-		fprintf(d->out, "%c%u", classes[kind],
-			kind == FLAME_OTHER ? 0 : flame_name_shade(name));
+		flame_put_class(kind, name, d->out);
 		return;
 	}
 	growth = flame_growth(d->flame, node);

@@ -39,7 +39,7 @@ double flame_growth(const struct flame *flame, const struct flame_node *node);
 /* Sorts children by name, which is the order in which they are drawn. */
 void flame_sort(struct flame_node *node);
 
-/* flame_svg.c: the shade of its colour, of those of flame.css. A name has the same one in every graph. */
-unsigned flame_name_shade(const char *name);
+/* flame_svg.c: the class of its colour in flame.css. A name has the same one in every graph. */
+void flame_put_class(enum flame_kind kind, const char *name, FILE *out);
 
 #endif

@@ -20,7 +20,8 @@ enum {
 uint64_t page_time(struct page *page, uint64_t ts_ns)
 {
 	if (ts_ns >= page->first_ns && page->has_first)
-		return ts_ns - page->first_ns;
+		return ts_ns - page->first_ns < PAGE_TIME_MAX ? ts_ns - page->first_ns
+							      : PAGE_TIME_MAX;
 	page->before_first += !page->is_again;
 	return 0;
 }

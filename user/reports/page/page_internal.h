@@ -28,6 +28,9 @@ enum {
 	PAGE_NAME_BYTES = 250000, /* all together */
 };
 
+/* 146 years; what a file says is later is there. Twice as much fits into 64 bits. */
+#define PAGE_TIME_MAX ((uint64_t)1 << 62)
+
 /* --- page_stream.c: JSON in memory, of which the page may contain each byte --- */
 
 struct page_stream {

@@ -90,7 +90,7 @@ never_else "while a file becomes a link and a file again: no secret" "$(grep -c 
 check "but the file, now and then" grep -q good "$tmp/changing"
 rm -f "$tmp/owner/ui/index.html"
 wait $changer
-kill -TERM $server
+pkill -TERM -u "$owner_uid" -x proftrace # $server is the shell around it
 wait $server
 never_else "a folder that another user can change: refused" "$(echo x >"$tmp/owner/ui/index.html"
 	chmod o+w "$tmp/owner/ui"

@@ -89,7 +89,7 @@ __noinline int python_search_thread(struct python_walk *w)
 /* Returns whether the current thread has a PyThreadState. */
 __noinline int python_find_thread(struct python_walk *w, __u32 tid)
 {
-	struct python_thread *known;
+	struct python_thread *known, thread;
 
 	if (!w)
 		return 0;
@@ -106,8 +106,11 @@ __noinline int python_find_thread(struct python_walk *w, __u32 tid)
 	w->thread.state = 0;
 	w->thread.uses = 0;
 	/* Among few threads it is searched each time: it may be about to become one of them. */
-	if (python_search_thread(w) >= PYTHON_FEW_THREADS || w->thread.state)
-		bpf_map_update_elem(&python_threads, &tid, &w->thread, BPF_ANY);
+	if (python_search_thread(w) >= PYTHON_FEW_THREADS || w->thread.state) {
+		/* Linux 6.1 takes values for a map from the program's own stack, not from memory that a caller has. */
+		thread = w->thread;
+		bpf_map_update_elem(&python_threads, &tid, &thread, BPF_ANY);
+	}
 	return w->thread.state != 0;
 }
 

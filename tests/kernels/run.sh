@@ -16,8 +16,8 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 work=$root/build/kernels
-all=test_features,test_counts,test_threads,test_target,test_loss,test_follow,test_attach,test_schedule,test_tables
-one=test_features,test_counts,test_threads,test_target,test_loss,test_schedule,test_tables
+all=test_features,test_options,test_counts,test_threads,test_target,test_loss,test_follow,test_attach,test_schedule,test_tables
+one=test_features,test_options,test_counts,test_threads,test_target,test_loss,test_schedule,test_tables
 
 # name, architecture, kernel, CPUs; uprobe_multi, a word about the probe sites (a dot for a space); tests;
 # more for the kernel's command line. What test_features wants to see is what these kernels have. Those

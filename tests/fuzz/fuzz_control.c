@@ -233,7 +233,7 @@ static void request(unsigned how)
 		if (c.clients[0].table)
 			send_table(&c.clients[0]);
 		else
-			hear(&c, &c.clients[0], &r);
+			client_handle_request(&c, &c.clients[0], &r);
 		must(c.clients[0].n < sizeof(client.request));
 		if (c.clients[0].waits) {
 			must(r.stop_requested && !wire.answers);

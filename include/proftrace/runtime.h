@@ -89,6 +89,8 @@ const proftrace_marker *proftrace_marker_get(const proftrace_domain *domain, con
 /* Whether somebody records the domain, and the semaphore that says so, to which only tracers write. */
 int proftrace_domain_is_enabled(const proftrace_domain *domain);
 const volatile uint32_t *proftrace_domain_semaphore(const proftrace_domain *domain);
+/* The same: its name in version 1 of the interface. */
+const volatile uint32_t *proftrace_domain_switch(const proftrace_domain *domain);
 
 void proftrace_task_start(const proftrace_task *task);
 void proftrace_task_stop(const proftrace_task *task);

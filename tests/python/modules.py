@@ -90,6 +90,11 @@ def main():
     assert (model(1), other(1)) == (6, 14)
     for name, module in ("", "Model"), (".tree", "Tree"), (".tree.left", "Leaf"), (".tree.right", "Leaf"):
         count.slice("Model" + name, args=f'module=s:"{module}"', n=2)
+    # So are those of a shallow copy.
+    leaf = copy.copy(model.tree.left)
+    leaf.factor = 30
+    assert (leaf(1), model.tree.left(1)) == (30, 2)
+    count.slice("Model.tree.left", args='module=s:"Leaf"', n=2)
     # One that was saved calls its own, untraced or not.
     other.tree.left.factor = 20
     saved = pickle.loads(pickle.dumps(other))

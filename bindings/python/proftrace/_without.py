@@ -46,6 +46,13 @@ class Scope:
 
 
 Function = type("Function", (), {})
+module_domains = {}
+
+
+def trace_modules(cls):
+    return cls.forward
+
+
 
 
 def _scope(name=None, /, **args):

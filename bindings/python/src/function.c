@@ -12,7 +12,8 @@ struct function {
 	struct domain *domain;
 	PyObject *name;
 	struct kept_args args;
-	PyObject *marker; /* or NULL */
+	PyObject *marker;    /* or NULL */
+	PyTypeObject *owner; /* of the method of a class of modules: that class; else NULL */
 	int returns_at_once;
 };
 
@@ -21,6 +22,9 @@ extern PyObject *PyObject_Vectorcall(PyObject *callable, PyObject *const *args, 
 				     PyObject *keys) __attribute__((weak));
 extern PyObject *PyObject_VectorcallDict(PyObject *callable, PyObject *const *args, size_t nargsf,
 					 PyObject *keywords) __attribute__((weak));
+
+/* Not in the limited API, but in every CPython. */
+extern PyObject *PyMethod_New(PyObject *function, PyObject *object) __attribute__((weak));
 
 static PyObject *call_by_tuple(PyObject *callable, PyObject *const *args, size_t nargsf,
 			       PyObject *keys)
@@ -93,18 +97,20 @@ static PyObject *function_call_and_trace(struct function *f, PyObject *const *ar
 	return traced;
 }
 
-static __attribute__((noinline)) PyObject *
-function_call_in_slice(struct function *f, PyObject *const *args, size_t nargsf, PyObject *keys)
+static __attribute__((noinline)) PyObject *function_call_in_slice(struct function *f,
+								  struct domain *d, PyObject *name,
+								  PyObject *const *args,
+								  size_t nargsf, PyObject *keys)
 {
-	const int usable = domain_check(f->domain);
-	const int recorded = usable > 0 && prof_domain_is_enabled(f->domain->domain);
-	const prof_runtime_domain_t *const domain = f->domain->domain;
+	const int usable = domain_check(d);
+	const int recorded = usable > 0 && prof_domain_is_enabled(d->domain);
+	const prof_runtime_domain_t *const domain = d->domain;
 	struct converted c;
 	struct text text;
 	PyObject *result;
 	char token;
 
-	if (usable < 0 || text_convert(&text, f->name) < 0)
+	if (usable < 0 || text_convert(&text, name) < 0)
 		return NULL;
 	if (recorded && text.utf8) {
 		if (args_convert(&c, f->args.keys, f->args.values) < 0) {
@@ -114,7 +120,7 @@ function_call_in_slice(struct function *f, PyObject *const *args, size_t nargsf,
 		prof_scope_begin_args(domain, (uintptr_t)&token, text.utf8, c.args, c.n);
 		args_release(&c);
 	}
-	timers_begin((uintptr_t)&token, f->name);
+	timers_begin((uintptr_t)&token, name);
 	result = call_wrapped(f->wrapped, args, nargsf, keys);
 	if (recorded && text.utf8)
 		prof_scope_end_args(domain, (uintptr_t)&token, NULL, 0);
@@ -137,8 +143,54 @@ static PyObject *function_call(PyObject *self, PyObject *const *args, size_t nar
 	else if (f->marker)
 		result = function_call_in_marker(f, args, nargsf, keys);
 	else
-		result = function_call_in_slice(f, args, nargsf, keys);
+		result = function_call_in_slice(f, f->domain, f->name, args, nargsf, keys);
 	Py_DECREF(self);
+	return result;
+}
+
+/*
+ * What a module is called in traces: a pair of a Domain's name and its own in its dictionary, so that copies have it, too. New
+ * references; 0: it is not traced, or by the class of another module, whose method this one calls.
+ */
+static int module_find(const struct function *f, PyObject *module, PyObject **domain,
+		       PyObject **name)
+{
+	PyObject *attributes, *pair = NULL;
+
+	if (Py_TYPE(module) != f->owner)
+		return 0;
+	attributes = PyObject_GetAttrString(module, "__dict__");
+	if (attributes && PyDict_Check(attributes))
+		pair = PyDict_GetItemString(attributes, "_proftrace");
+	if (pair && PyTuple_Check(pair) && PyTuple_Size(pair) == 2) {
+		*domain = PyDict_GetItem(native.module_domains, PyTuple_GetItem(pair, 0));
+		*name = PyTuple_GetItem(pair, 1);
+		Py_XINCREF(*domain);
+		Py_INCREF(*name);
+	} else {
+		pair = NULL;
+	}
+	PyErr_Clear();
+	Py_XDECREF(attributes);
+	return pair && *domain;
+}
+
+/* The method of all modules of a class, traced or not. Modules may be of any domain. */
+static PyObject *function_call_of_module(PyObject *self, PyObject *const *args, size_t nargsf,
+					 PyObject *keys)
+{
+	struct function *f = (struct function *)self;
+	PyObject *domain = NULL, *name = NULL, *result;
+
+	if (likely(!((prof_domain_in_prof_default.on | prof_domain_in_prof_runtime.on |
+		      native.attention))) ||
+	    !(nargsf << 1) || !module_find(f, args[0], &domain, &name))
+		return call_wrapped(f->wrapped, args, nargsf, keys);
+	Py_INCREF(self);
+	result = function_call_in_slice(f, (struct domain *)domain, name, args, nargsf, keys);
+	Py_DECREF(self);
+	Py_DECREF(domain);
+	Py_DECREF(name);
 	return result;
 }
 
@@ -205,6 +257,7 @@ PyObject *function_new(PyObject *wrapped, struct domain *d, PyObject *name,
 		return NULL;
 	f->call = function_call;
 	f->wrapped = f->weak_references = f->name = f->marker = NULL;
+	f->owner = NULL;
 	f->domain = d;
 	f->args.keys = NULL;
 	Py_INCREF(d);
@@ -230,6 +283,35 @@ PyObject *function_new(PyObject *wrapped, struct domain *d, PyObject *name,
 	return (PyObject *)f;
 }
 
+/* trace_modules(class): its method `forward`, to be put in the place of that. */
+PyObject *function_of_modules(PyObject *unused, PyObject *owner)
+{
+	PyObject *wrapped = PyObject_GetAttrString(owner, "forward"), *result = NULL;
+	PyObject *name = PyObject_GetAttrString(owner, "__name__"),
+		 *keys = Py_BuildValue("(s)", "module");
+	struct kept_args args = { NULL, NULL, { NULL } };
+	struct function *f;
+
+	(void)unused;
+	if (wrapped && name && keys && PyType_Check(owner) &&
+	    kept_args_set(&args, keys, &name) == 0)
+		result = function_new(wrapped, (struct domain *)native.default_domain, name, &args,
+				      NULL);
+	else if (!PyErr_Occurred())
+		PyErr_SetString(PyExc_TypeError, "not a class");
+	if (result) {
+		f = (struct function *)result;
+		Py_INCREF(owner);
+		f->owner = (PyTypeObject *)owner;
+		f->call = function_call_of_module;
+	}
+	kept_args_clear(&args);
+	Py_XDECREF(wrapped);
+	Py_XDECREF(name);
+	Py_XDECREF(keys);
+	return result;
+}
+
 static int function_traverse(struct function *f, visitproc visit, void *arg)
 {
 	const Py_ssize_t n = f->args.keys ? PyTuple_Size(f->args.keys) : 0;
@@ -238,6 +320,7 @@ static int function_traverse(struct function *f, visitproc visit, void *arg)
 	Py_VISIT(Py_TYPE(f));
 	Py_VISIT(f->wrapped);
 	Py_VISIT(f->marker);
+	Py_VISIT(f->owner);
 	for (i = 0; i < n; i++)
 		Py_VISIT(f->args.values[i]);
 	return 0;
@@ -260,6 +343,7 @@ static void function_dealloc(struct function *f)
 	kept_args_clear(&f->args);
 	Py_XDECREF(f->wrapped);
 	Py_XDECREF(f->marker);
+	Py_XDECREF(f->owner);
 	Py_XDECREF(f->name);
 	Py_DECREF(f->domain);
 	PyObject_GC_Del(f);
@@ -274,15 +358,16 @@ static PyObject *function_bind(PyObject *self, PyObject *object, PyObject *type)
 		Py_INCREF(self);
 		return self;
 	}
+	if (likely(PyMethod_New != NULL))
+		return PyMethod_New(self, object);
 	return PyObject_CallFunctionObjArgs(native.method_type, self, object, NULL);
 }
 
 /* Attributes are those of the function, but for those that make it what it is. */
 static PyObject *function_get_attribute(struct function *f, PyObject *name)
 {
-	static const char *const own[] = { "__wrapped__",  "__class__",	 "__call__",
-					   "__get__",	   "__reduce__", "__reduce_ex__",
-					   "__deepcopy__", "__repr__" };
+	static const char *const own[] = { "__wrapped__",   "__call__",	    "__get__", "__reduce__",
+					   "__reduce_ex__", "__deepcopy__", "__repr__" };
 	size_t i;
 
 	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++) {

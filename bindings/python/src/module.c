@@ -194,6 +194,7 @@ static PyMethodDef methods[] = {
 	  "Raise an exception at a mark that cannot be made, recorded or not. Else it is "
 	  "counted." },
 	{ "trace_awaitables_by", native_trace_awaitables_by, METH_O, NULL },
+	{ "trace_modules", function_of_modules, METH_O, NULL },
 	{ "is_recorded", native_is_recorded, METH_NOARGS,
 	  "is_recorded()\n--\n\nWhether somebody records this process." },
 	{ "pause", native_pause, METH_NOARGS,
@@ -252,12 +253,14 @@ static int module_make_objects(PyObject *module)
 		native.class_method = PyObject_GetAttrString(builtins, "classmethod");
 	Py_XDECREF(types);
 	Py_XDECREF(builtins);
+	native.module_domains = PyDict_New();
 	native.default_domain = name ? domain_new(native.domain, name) : NULL;
 	Py_XDECREF(name);
 	if (!native.method_type || !native.class_method || !native.default_domain ||
-	    timers_add() < 0)
+	    !native.module_domains || timers_add() < 0)
 		return -1;
 	return module_add(module, "default", native.default_domain) |
+	       module_add(module, "module_domains", native.module_domains) |
 	       module_add(module, "Domain", native.domain) |
 	       module_add(module, "Scope", native.scope) |
 	       module_add(module, "Function", native.function) |

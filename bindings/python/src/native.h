@@ -58,6 +58,7 @@ struct native {
 	PyObject *method_type; /* types.MethodType */
 	PyObject *static_method, *class_method;
 	PyObject *trace_awaitable; /* a Python function, or NULL */
+	PyObject *module_domains;  /* of modules that are traced: domains by their names */
 	PyObject *timers;	   /* lists that timers.c appends to */
 	uint64_t problems[N_PROBLEMS];
 	uint64_t async_id; /* of the latest asynchronous slice */
@@ -160,6 +161,7 @@ PyObject *function_new(PyObject *wrapped, struct domain *d, PyObject *name,
 		       const struct kept_args *args, PyObject *marker);
 
 int function_can_wrap(PyObject *object);
+PyObject *function_of_modules(PyObject *unused, PyObject *owner);
 
 /* Whether `name` is, in place of a name, the function that is to be decorated. */
 static inline int is_function_to_wrap(PyObject *name)

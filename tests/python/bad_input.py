@@ -166,8 +166,8 @@ def check_functions():
     check("methods", (Methods().static(3), Methods.static(4)), (3, 4))
     check("class methods", (Methods().of_class(), Methods.marked()), (Methods, Methods))
     check("a class", proftrace.function(Methods), Methods)
-    # CPython 3.9 wants a function itself.
-    check("a coroutine function", inspect.iscoroutinefunction(coroutine_function), sys.version_info >= (3, 10))
+    check("a coroutine function", inspect.iscoroutinefunction(coroutine_function), True)
+    check("a function", inspect.isfunction(coroutine_function), True)
     check("its signature", str(inspect.signature(coroutine_function)), "(a, b=2)")
     check("a weak reference", weakref.ref(raises)(), raises)
     try:

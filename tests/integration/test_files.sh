@@ -67,7 +67,7 @@ check "across files: the names have their fields" test "$last" -gt 2
 check_agree "across files: the last" "$tmp/${last}of4-7"
 "$canon" "$tmp/2of4-7.pftrace" >"$tmp/second"
 "$canon" --count "$tmp/2of4-7.pftrace" >>"$tmp/second"
-check "across files: the second knows the process" grep -q 'PROCESS_NAME.*told' "$tmp/second"
+check "across files: the second knows the process" grep -q 'PROCESS_NAME.*scripted' "$tmp/second"
 check "across files: and the thread" grep -q 'THREAD_NAME.*marker' "$tmp/second"
 check "across files: the open slice" grep -q 'BEGIN .*kept open.*continued=b:true' "$tmp/second"
 check "across files: the asynchronous one" grep -q 'ASYNC_BEGIN .*job.*continued=b:true' "$tmp/second"

@@ -37,7 +37,7 @@ for file in "$tmp/t.json" "$tmp/t.pftrace"; do
 	equal "$kind: an older asynchronous one" "$(count "$file" ASYNC_BEGIN job)" 1
 	equal "$kind: an older counter" "$(count "$file" COUNTER level)" 1
 	equal "$kind: an older step" "$(count "$file" COUNTER "step epoch")" 1
-	equal "$kind: names" "$(count "$file" THREAD_NAME marker)$(count "$file" PROCESS_NAME told)" 11
+	equal "$kind: names" "$(count "$file" THREAD_NAME marker)$(count "$file" PROCESS_NAME scripted)" 11
 done
 equal "slow slice: marks written" "$(field "$tmp/s" written)" 122
 equal "slow slice: what was open is open" "$("$canon" --nest "$tmp/t.pftrace" | head -1)" "ok, 1 open"

@@ -4,7 +4,7 @@
     select.py make FILE           writes a trace of a service: nested slices, asynchronous ones, arrows
     select.py list                the conditions, one a line
     select.py count FILE NUMBER   what condition NUMBER selects: "KIND NAME COUNT NS", sorted
-    select.py outermost FILE NUMBER   how many slices of these are not inside one of the same name
+    select.py outermost FILE NUMBER   how many slices of these, asynchronous ones too, are not inside one of the same name
     select.py slowest FILE        how many slices `report --slowest --format json` has compared
     select.py table FILE          `report --format json` in the form of `count`
     select.py all FILE            the same for everything that is in the file
@@ -198,7 +198,7 @@ def main():
         n = int(sys.argv[3])
         tell(t for t in things(sys.argv[2]) if (CONDITIONS[n][1] if n < len(CONDITIONS) else in_range)(t))
     elif what == "outermost":  # slices that are not inside another one of the same name and category
-        print(sum(1 for t in things(sys.argv[2]) if t.kind == "slice" and t.outermost
+        print(sum(1 for t in things(sys.argv[2]) if t.kind in ("slice", "async") and t.outermost
                   and CONDITIONS[int(sys.argv[3])][1](t)))
     elif what == "slowest":
         print(json.load(open(sys.argv[2]))["count"])

@@ -99,6 +99,20 @@ def mouse(page):
     expect("which has its own table", page.run("document.querySelectorAll('#range tbody tr').length") > 0)
 
 
+def flames(page):
+    """Each choice draws its own frames, in which the script zooms and which fill the width."""
+    wanted = page.run("proftracePage.data.flames.map((f) => f.graph).filter((g) => g.total).map((g) => g.frames.length)")
+    for i in [*range(len(wanted)), 0]:
+        drawn = page.run(f"""(() => {{ const choice = byId('flame-of');
+            choice.selectedIndex = {i};
+            choice.dispatchEvent(new Event('change'));
+            const all = document.querySelector('#flame #frames rect');
+            return {{ frames: document.querySelectorAll('#flame #frames g').length,
+                share: all.getBoundingClientRect().width / byId('flame').clientWidth }}; }})()""")
+        expect(f"flame graph {i}: {wanted[i]} frames as wide as the page, not {drawn}",
+               drawn["frames"] == wanted[i] and 0.9 < drawn["share"] <= 1)
+
+
 def touch(page):
     page.run("proftracePage.timeline.showAll()")
     box = page.run("(({ x, y }) => ({ x, y }))(byId('timeline').getBoundingClientRect())")
@@ -142,6 +156,7 @@ def main():
         search(page, report["slices"][1]["name"].lower())
         mouse(page)
         table(page, report)
+        flames(page)
         touch(browser.open(sys.argv[1], 400, 900, dark=True, touch=True))
         unnamed = page.run("""[...document.querySelectorAll('button, input, canvas, svg[role=img], section, dialog')]
             .filter((e) => !(e.textContent.trim() || e.getAttribute('aria-label') || e.getAttribute('aria-labelledby')))

@@ -65,9 +65,18 @@ data() { # EXPRESSION: of the page's data
 	python3 "$browser/page_data.py" service.html "$1"
 }
 "$proftrace" report -q --flame service.pftrace >service.folded
-equal "the flame graph has all samples" "$(data 'd["flame"]["total"]')" "$(awk '{ n += $NF } END { print n + 0 }' service.folded)"
-equal "and the functions of the folded stacks" "$(data '"\n".join(sorted({f[0] for f in d["flame"]["frames"] if f[0] != "all"}))')" \
+folded_samples() { # of standard input
+	awk '{ n += $NF } END { print n + 0 }'
+}
+equal "the flame graph has all samples" "$(data 'd["flames"][0]["graph"]["total"]')" "$(folded_samples <service.folded)"
+equal "and the functions of the folded stacks" "$(data '"\n".join(sorted({f[0] for f in d["flames"][0]["graph"]["frames"] if f[0] != "all"}))')" \
 	"$(sed 's/ [0-9]*$//' service.folded | tr ';' '\n' | LC_ALL=C sort -u)"
+data '"\n".join("%s\t%d" % (f["name"], f["graph"]["total"]) for f in d["flames"][1:])' >flames.page
+cut -f1 flames.page | while IFS= read -r name; do
+	printf '%s\t%d\n' "$name" "$("$proftrace" report -q --flame="$name" service.pftrace 2>/dev/null | folded_samples)"
+done >flames.report
+equal "and one for each name in detail, with the samples in its slices" "$(cat flames.page)" "$(cat flames.report)"
+check "there are several, with samples" [ "$(awk -F '\t' '$2 > 0' flames.page | wc -l)" -ge 2 ]
 "$proftrace" report -q --html --slowest 3 handle -o slowest.html service.pftrace
 "$proftrace" report -q --slowest 3 handle service.pftrace >slowest.table
 mv slowest.html service.html
@@ -81,4 +90,6 @@ where='name == "handle" && dur > 60us'
 equal "conditions: the same number of slices" \
 	"$(python3 "$browser/page_data.py" where.html 'sum(r["slices"] for r in d["timeline"]["rows"])')" \
 	"$(sed -n 's/.*"name": "handle".*"count": \([0-9]*\).*/\1/p' where.report)"
+equal "and the samples of report --flame --where" "$(python3 "$browser/page_data.py" where.html 'd["flames"][0]["graph"]["total"]')" \
+	"$("$proftrace" report -q --flame --where "$where" service.pftrace | folded_samples)"
 finish

@@ -244,6 +244,7 @@ static int report_prepare(struct report *report)
 					: READING_ONCE;
 	r->next_trace = report_next_trace;
 	r->again = report->html ? page_again : slowest_again;
+	r->wants_samples = report->html ? page_wants_samples : NULL;
 	r->quiet = report->quiet;
 	r->select = select_is_wanted(&report->select) ? &report->select : NULL;
 	r->consumer = report->consumer = report_consumer_new(report);

@@ -140,7 +140,8 @@ static int reading_read_source(struct reading *r, struct source *source, struct 
 {
 	const struct select_options *o = r->select;
 	const char *rank = source->origin.rank;
-	enum select_mode mode = r->is_again		    ? SELECT_ALL
+	enum select_mode mode = r->only_samples		    ? SELECT_SAMPLES
+				: r->is_again		    ? SELECT_ALL
 				: r->how == READING_TWICE   ? SELECT_ENDS
 				: r->how == READING_PLACES  ? SELECT_PLACES
 				: r->how == READING_PAGE    ? SELECT_PLACES
@@ -165,24 +166,32 @@ static int reading_read_source(struct reading *r, struct source *source, struct 
 	return reading_read_trace(r, source->fd, source->path, false, f);
 }
 
-static int reading_read_twice(struct reading *r, struct source *sources, struct failure *f)
+static int reading_read_sources(struct reading *r, struct source *sources, struct failure *f)
 {
 	int error = 0;
 	unsigned i;
 
-	for (i = 0; i < r->n_paths && !error; i++)
-		error = reading_read_source(r, &sources[i], f);
-	if (error)
-		return error;
-	error = r->again(r->consumer);
-	if (error == READING_ENOUGH)
-		return 0;
-	if (error)
-		return failure_set(f, error, "cannot read", r->paths[0], NULL);
-	r->is_again = true;
 	r->n_files = 0;
 	for (i = 0; i < r->n_paths && !error; i++)
 		error = reading_read_source(r, &sources[i], f);
+	return error;
+}
+
+static int reading_read_twice(struct reading *r, struct source *sources, struct failure *f)
+{
+	int error = reading_read_sources(r, sources, f);
+
+	if (error)
+		return error;
+	error = r->again(r->consumer);
+	if (error < 0)
+		return failure_set(f, error, "cannot read", r->paths[0], NULL);
+	r->is_again = true;
+	error = error == READING_ENOUGH ? 0 : reading_read_sources(r, sources, f);
+	if (!error && r->selection && r->wants_samples && r->wants_samples(r->consumer)) {
+		r->only_samples = true;
+		error = reading_read_sources(r, sources, f);
+	}
 	return error;
 }
 

@@ -37,6 +37,8 @@ struct reading {
 	void (*next_trace)(struct consumer *consumer, const struct reading *reading);
 	/* Returns 0, READING_ENOUGH, or negative errno. */
 	int (*again)(struct consumer *consumer);
+	/* READING_PAGE with `select`: whether it also needs what READING_SAMPLES has, and gets nothing else from now on. */
+	bool (*wants_samples)(struct consumer *consumer);
 
 	struct names *names;
 	struct callstacks *callstacks; /* NULL: samples are ignored */
@@ -45,7 +47,7 @@ struct reading {
 	uint64_t (*uuids)[2]; /* of the files; both formats of a recording have the same */
 	unsigned n_files;     /* read so far */
 	struct account account;
-	bool is_again;
+	bool is_again, only_samples;
 	/* The trace that was read last. */
 	struct trace_origin origin;
 	bool is_whole; /* up to its end, as far as this is known */

@@ -81,6 +81,8 @@ struct flame_samples_count {
 	uint64_t samples; /* of all traces */
 	uint64_t within;  /* within such a slice */
 	uint64_t unnamed; /* within such a slice, with a frame whose function is not known */
+	/* flame_samples_keep_slices(): samples with more slices around them than are remembered */
+	uint64_t slices_cut;
 };
 
 void flame_samples_counts(const struct consumer *consumer, struct flame_samples_count *ret);
@@ -90,6 +92,12 @@ void flame_samples_counts(const struct consumer *consumer, struct flame_samples_
  * their functions. `names` is the table of these names. Returns 0 or negative errno.
  */
 int flame_samples_fill(struct consumer *consumer, struct names *names, struct flame *flame);
+
+/* Before the first sample: the slices around each one are remembered, so that names can be chosen at the end. */
+void flame_samples_keep_slices(struct consumer *consumer);
+/* As flame_samples_fill(), only samples within slices of that name (NULL: all). */
+int flame_samples_fill_within(struct consumer *consumer, struct names *names,
+			      const struct name *slice, struct flame *flame, uint64_t *ret_unnamed);
 
 /* --- report_flame.c: `proftrace report --flame` --- */
 

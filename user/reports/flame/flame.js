@@ -127,4 +127,5 @@ function showFlame(svg, width, page) {
 	window.addEventListener("resize", draw);
 	find("controls").removeAttribute("display");
 	draw();
+	return draw;
 }

@@ -13,9 +13,25 @@
 #include "timeline/callstack.h"
 #include "base/hash_key.h"
 
+/* The names of the slices that were open: that of the innermost one, and those around it. Equal sets share their nodes. */
+struct slices_key {
+	const struct slices *around; /* NULL: it is the outermost one */
+	const struct name *name;
+};
+
+struct slices {
+	struct slices_key key;
+	UT_hash_handle hh;
+};
+
+enum {
+	MAX_SLICES = 64, /* names around a sample, as many as the kernel follows */
+};
+
 struct stack_key {
 	const struct callstack *callstack; /* NULL: not known */
 	const struct name *process;	   /* may be NULL */
+	const struct slices *slices;	   /* NULL: none, or they do not matter */
 };
 
 struct stack_count {
@@ -27,7 +43,9 @@ struct stack_count {
 struct flame_samples {
 	struct consumer consumer;
 	const char *slice;
+	bool keeps_slices;
 	struct flame_samples_count count;
+	struct slices *slices;
 	struct stack_count *stacks;
 	/* By the id of a name: 0 not matched yet, 1 does not match, 2 matches. */
 	uint8_t *fits;
@@ -69,6 +87,41 @@ static bool sample_is_within(struct flame_samples *s, const struct sample *sampl
 	return false;
 }
 
+static bool slices_have(const struct slices *slices, const struct name *name)
+{
+	while (slices && slices->key.name != name)
+		slices = slices->key.around;
+	return slices != NULL;
+}
+
+/* A name inside itself is one. Beyond the limits the inner ones are left out, which is counted. */
+static const struct slices *slices_of_sample(struct flame_samples *s, const struct sample *sample)
+{
+	struct slices *at = NULL;
+	struct slices_key key;
+	unsigned i, n = 0;
+
+	memset(&key, 0, sizeof(key));
+	for (i = 0; i < sample->n_slices; i++) {
+		struct slices *inner = NULL;
+
+		if (!sample->slices[i] || slices_have(at, sample->slices[i]))
+			continue;
+		key.around = at;
+		key.name = sample->slices[i];
+		if (n++ < MAX_SLICES)
+			HASH_FIND(hh, s->slices, &key, sizeof(key), inner);
+		if (!inner && n <= MAX_SLICES && HASH_COUNT(s->slices) < FLAME_MAX_FRAMES)
+			inner = hash_add_new(hh, s->slices, key, key);
+		if (!inner) {
+			s->count.slices_cut++;
+			break;
+		}
+		at = inner;
+	}
+	return at;
+}
+
 static int flame_samples_fact(struct consumer *consumer, const struct fact *fact)
 {
 	struct flame_samples *s = flame_samples_of(consumer);
@@ -84,6 +137,8 @@ static int flame_samples_fact(struct consumer *consumer, const struct fact *fact
 	memset(&key, 0, sizeof(key));
 	key.callstack = fact->callstack;
 	key.process = fact->process ? fact->process->name : NULL;
+	if (s->keeps_slices)
+		key.slices = slices_of_sample(s, fact->sample);
 	HASH_FIND(hh, s->stacks, &key, sizeof(key), stack);
 	if (!stack) {
 		stack = hash_add_new(hh, s->stacks, key, key);
@@ -99,6 +154,7 @@ static void flame_samples_free(struct consumer *consumer)
 	struct flame_samples *s = flame_samples_of(consumer);
 
 	hash_clear(hh, s->stacks, stack);
+	hash_clear(hh, s->slices, slices);
 	free(s->fits);
 	free(s);
 }
@@ -118,6 +174,11 @@ struct consumer *flame_samples_new(const char *slice)
 	s->consumer.ops = &samples_ops;
 	s->slice = slice;
 	return &s->consumer;
+}
+
+void flame_samples_keep_slices(struct consumer *consumer)
+{
+	flame_samples_of(consumer)->keeps_slices = true;
 }
 
 /* --- frames' names ------------------------------------------------------------------------------- */
@@ -204,7 +265,8 @@ static void add_sample_stack(struct path *path, const struct stack_count *stack,
 	flame_add(flame, path->frames, path->n, stack->n);
 }
 
-int flame_samples_fill(struct consumer *consumer, struct names *names, struct flame *flame)
+int flame_samples_fill_within(struct consumer *consumer, struct names *names,
+			      const struct name *slice, struct flame *flame, uint64_t *ret_unnamed)
 {
 	struct flame_samples *s = flame_samples_of(consumer);
 	struct path path = { .names = names };
@@ -214,14 +276,22 @@ int flame_samples_fill(struct consumer *consumer, struct names *names, struct fl
 	path.frames = calloc(path.size, sizeof(*path.frames));
 	if (!path.frames)
 		return -ENOMEM;
-	s->count.unnamed = 0;
+	*ret_unnamed = 0;
 	for (stack = s->stacks; stack; stack = stack->hh.next) {
+		if (slice && !slices_have(stack->key.slices, slice))
+			continue;
 		add_sample_stack(&path, stack, flame);
 		if (path.has_unknown)
-			s->count.unnamed += stack->n;
+			*ret_unnamed += stack->n;
 	}
 	free(path.frames);
 	return 0;
+}
+
+int flame_samples_fill(struct consumer *consumer, struct names *names, struct flame *flame)
+{
+	return flame_samples_fill_within(consumer, names, NULL, flame,
+					 &flame_samples_of(consumer)->count.unnamed);
 }
 
 void flame_samples_counts(const struct consumer *consumer, struct flame_samples_count *ret)

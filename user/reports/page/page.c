@@ -276,7 +276,9 @@ static int page_pass_on(struct page *page, const struct fact *fact)
 
 	if (!page->is_again) {
 		error = page->stats->ops->fact(page->stats, fact);
-		if (fact->kind == FACT_SAMPLE)
+		page->n_samples += fact->kind == FACT_SAMPLE;
+		/* With conditions, those that are selected come at the end. */
+		if (fact->kind == FACT_SAMPLE && !page->is_selection)
 			error = error ?: page->samples->ops->fact(page->samples, fact);
 	}
 	for (i = 0; i < page->n_slowest && !error; i++)
@@ -287,8 +289,12 @@ static int page_pass_on(struct page *page, const struct fact *fact)
 static int page_fact(struct consumer *consumer, const struct fact *fact)
 {
 	struct page *page = page_of(consumer);
-	int error = page_pass_on(page, fact);
+	int error;
 
+	if (page->only_samples)
+		return fact->kind == FACT_SAMPLE ? page->samples->ops->fact(page->samples, fact)
+						 : 0;
+	error = page_pass_on(page, fact);
 	if (error)
 		return error;
 	/* Slices that begin before the first mark, and what is declared, are not times of this trace. */
@@ -321,6 +327,8 @@ void page_next_trace(struct consumer *consumer, const struct reading *reading)
 	uint64_t first_ns, last_ns;
 	uint32_t i;
 
+	if (page->only_samples)
+		return;
 	for (i = 0; i < page->n_rows && !page->failed; i++)
 		page->failed = page_end_open(page, page->row_list[i]);
 	if (reading->selection && !page->is_again &&
@@ -359,6 +367,14 @@ int page_again(struct consumer *consumer)
 		return page->n_slowest ? 0 : READING_ENOUGH;
 	}
 	return page_detail_begin(&page->detail, DETAIL_BYTES);
+}
+
+bool page_wants_samples(struct consumer *consumer)
+{
+	struct page *page = page_of(consumer);
+
+	page->only_samples = page->n_samples != 0;
+	return page->only_samples;
 }
 
 static void page_free(struct consumer *consumer)
@@ -400,6 +416,8 @@ struct consumer *page_new(const struct page_options *options)
 	page->stats = stats_new();
 	page->samples = flame_samples_new(NULL);
 	complete = page->stats && page->samples;
+	if (page->samples)
+		flame_samples_keep_slices(page->samples);
 	page->n_slowest = options->n_slowest;
 	for (i = 0; i < options->n_slowest; i++) {
 		page->slowest[i] = slowest_new(&options->slowest[i]);

@@ -33,6 +33,8 @@ void page_select(struct consumer *page);
 void page_next_trace(struct consumer *page, const struct reading *reading);
 /* As `again` of a reading. */
 int page_again(struct consumer *page);
+/* As `wants_samples`. */
+bool page_wants_samples(struct consumer *page);
 /* Writes the file, after the reading. Returns 0 or negative errno. */
 int page_write(struct consumer *page, const struct reading *reading, struct failure *f);
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Everything but the timeline as JSON: the table and its histograms, the account, names, comparisons, flame graphs. */
+/* Everything but the timeline as JSON: the table and its histograms, the account, names, comparisons. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "reports/flame/flame.h"
 #include "reports/page/page_internal.h"
 #include "reports/table/stats_view.h"
 
@@ -135,7 +134,7 @@ void page_put_names(struct page *page, FILE *out)
 	fputs("],\n", out);
 }
 
-/* --- comparisons and flame graphs --------------------------------------------------------------- */
+/* --- comparisons --------------------------------------------------------------- */
 
 int page_put_comparisons(struct page *page, const struct reading *reading, FILE *out, size_t limit)
 {
@@ -163,52 +162,5 @@ int page_put_comparisons(struct page *page, const struct reading *reading, FILE 
 		page_stream_free(&stream);
 	}
 	fprintf(out, "],\"comparisons_left_out\":%u,\n", page->comparisons_left_out);
-	return error;
-}
-
-/* With fewer of the narrow frames until it fits. */
-static int put_fitting_flame(struct flame *flame, FILE *out, size_t limit)
-{
-	double least = 1 / 12000.0;
-	int error;
-
-	for (;; least *= 3) {
-		struct page_stream stream = { 0 };
-
-		error = page_stream_open(&stream);
-		if (!error)
-			flame_write_json(flame, least, stream.out);
-		error = error ?: page_stream_close(&stream);
-		if (!error && (stream.size <= limit || least > 0.1))
-			fwrite(stream.bytes, 1, stream.size, out);
-		else if (!error)
-			error = -EAGAIN;
-		page_stream_free(&stream);
-		if (error != -EAGAIN)
-			return error;
-	}
-}
-
-int page_put_flame(struct page *page, const struct reading *reading, FILE *out, size_t limit)
-{
-	struct flame_samples_count n;
-	struct flame *flame;
-	int error;
-
-	flame_samples_counts(page->samples, &n);
-	/* With conditions, the samples are those of everything (report --flame reads the traces once more for that). */
-	if (!n.samples || page->is_selection) {
-		fprintf(out, "\"samples\":%" PRIu64 ",\"flame\":null,\n", n.samples);
-		return 0;
-	}
-	flame = flame_new();
-	if (!flame)
-		return -ENOMEM;
-	fprintf(out, "\"samples\":%" PRIu64 ",\"flame\":", n.samples);
-	error = flame_samples_fill(page->samples, reading->names, flame);
-	error = error ?: put_fitting_flame(flame, out, limit);
-	flame_samples_counts(page->samples, &n);
-	fprintf(out, ",\"unnamed\":%" PRIu64 ",\n", n.unnamed);
-	flame_free(flame);
 	return error;
 }

@@ -2,8 +2,8 @@
 /*
  * The state behind the page, which is private to this folder: page.c gets the facts, page_rows.c knows threads and
  * names, page_grid.c keeps densities, page_detail.c keeps single slices, page_windows.c chooses where these are kept,
- * page_stream.c is the text in memory, page_data.c and page_timeline.c turn everything into JSON, page_write.c makes
- * the file.
+ * page_stream.c is the text in memory, page_data.c, page_flames.c and page_timeline.c turn everything into JSON,
+ * page_write.c makes the file.
  *
  * Times are in nanoseconds since the first mark of their trace: several traces begin at the same place.
  */
@@ -26,6 +26,7 @@ enum {
 	PAGE_WINDOWS = 64,
 	PAGE_LOSSES = 256,
 	PAGE_NAME_BYTES = 250000, /* all together */
+	PAGE_FLAMES = 16,	  /* names with a flame graph of their own */
 };
 
 /* 146 years; what a file says is later is there. Twice as much fits into 64 bits. */
@@ -258,7 +259,8 @@ struct page {
 	struct consumer *stats, *samples;
 	unsigned n_slowest;
 	struct consumer *slowest[PAGE_NAMES];
-	bool is_again, is_selection;
+	bool is_again, is_selection, only_samples;
+	uint64_t n_samples; /* of everything */
 	int failed;
 	unsigned trace;		    /* the number of the present one, from 0 */
 	uint64_t first_ns, last_ns; /* of it */
@@ -287,7 +289,7 @@ struct page {
 	/* What the page does not have. */
 	uint64_t rows_left_out /* facts */, rows_without_levels, counters_left_out, levels_left_out,
 		names_left_out, before_first;
-	unsigned comparisons_left_out;
+	unsigned comparisons_left_out, flames_left_out;
 };
 
 /* The time since the beginning of its trace. */
@@ -304,7 +306,8 @@ int page_put_timeline(struct page *page, FILE *out, size_t limit, bool with_deta
 int page_put_report(struct page *page, const struct reading *reading, FILE *out, size_t limit,
 		    struct failure *f);
 int page_put_comparisons(struct page *page, const struct reading *reading, FILE *out, size_t limit);
-int page_put_flame(struct page *page, const struct reading *reading, FILE *out, size_t limit);
+/* page_flames.c */
+int page_put_flames(struct page *page, const struct reading *reading, FILE *out, size_t limit);
 void page_put_names(struct page *page, FILE *out);
 
 #endif

@@ -19,7 +19,7 @@ enum {
 	REPORT_BYTES = 250000,
 	TIMELINE_BYTES = 2000000, /* before it is packed to a third or less */
 	SLOWEST_BYTES = 120000,
-	FLAME_BYTES = 120000,
+	FLAME_BYTES = 240000,
 	LEAST_PART = 16, /* of these numbers */
 };
 
@@ -53,7 +53,7 @@ static int put_data(struct page *page, const struct reading *reading, FILE *out,
 	if (error)
 		return error;
 	error = page_put_comparisons(page, reading, out, SLOWEST_BYTES / part);
-	error = error ?: page_put_flame(page, reading, out, FLAME_BYTES / part);
+	error = error ?: page_put_flames(page, reading, out, FLAME_BYTES / part);
 	fputs("\"timeline\":", out);
 	error = error ?: page_put_timeline(page, out, TIMELINE_BYTES / part, part < LEAST_PART);
 	fputs(",\n", out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The slowest slices beside the median one, and the flame graph.
+// The slowest slices beside the median one, and the flame graphs.
 
 const SVG_ROW = 17, SVG_TOP = 30;
 
@@ -99,16 +99,42 @@ function flameTop(flame) {
 	return [...sums].sort((a, b) => b[1] - a[1]).slice(0, 10);
 }
 
-function showFlameGraph(data) {
-	if (!data.flame)
+const flameTitle = (data, name) => name !== null ? `Samples within slices ${shortText(name, 120)}`
+	: data.selected ? "All samples within what is selected" : "All samples";
+
+function flameHint(data, { graph, unnamed }) {
+	const part = graph.total < data.samples ? ` of ${countText(data.samples)}` : "";
+	return `${countText(graph.total)}${part} samples of call stacks` +
+		(unnamed ? `, ${percentText(100 * unnamed / graph.total)}% with functions of unknown name` : "") +
+		(graph.cut ? `; ${plural(graph.cut, "sample")} cut, with too deep or too many stacks` : "") +
+		(graph.left_out ? `; ${plural(graph.left_out, "frame")} too narrow` : "") +
+		". Width is time, not order." + (graph.total ? " Most in one place: " + flameTop(graph).map(([name, n]) =>
+		`${shortText(name, 60)} ${percentText(100 * n / graph.total)}%`).join(", ") + "." : "");
+}
+
+// One at a time, of all samples or of those within slices of a name; each is made when it is shown for the first time.
+function showFlameGraphs(data) {
+	if (!data.flames.length)
 		return;
 	byId("part-flame").hidden = byId("link-flame").hidden = false;
-	const box = byId("flame"), svg = flameSvg(data.flame);
-	box.append(make("div", { className: "panel" }, svg));
-	box.append(make("p", { className: "hint" }, `${plural(data.samples, "sample")} of call stacks` +
-		(data.unnamed ? `, ${percentText(100 * data.unnamed / data.samples)}% with functions of unknown name` : "") +
-		(data.flame.left_out ? `; ${plural(data.flame.left_out, "frame")} too narrow` : "") +
-		". Width is time, not order. Most in one place: " + flameTop(data.flame).map(([name, n]) =>
-		`${shortText(name, 60)} ${percentText(100 * n / data.flame.total)}%`).join(", ") + "."));
-	showFlame(svg, () => svg.parentElement.clientWidth - 16, false);
+	const flames = data.flames.filter((flame) => flame.graph.total), empty = data.flames.filter((flame) => !flame.graph.total);
+	const panel = make("div", { className: "panel" }), hint = make("p", { className: "hint", role: "status" }), made = new Map();
+	const choice = make("select", { id: "flame-of", "aria-label": "Samples of the flame graph" },
+		...flames.map((flame, i) => make("option", { value: String(i) },
+			`${flameTitle(data, flame.name)} (${countText(flame.graph.total)})`)));
+	const choose = () => {
+		const flame = flames[choice.selectedIndex], before = made.get(flame), svg = before ? before.svg : flameSvg(flame.graph);
+		panel.replaceChildren(svg);
+		hint.textContent = flameHint(data, flame);
+		if (before)
+			before.draw();
+		else
+			made.set(flame, { svg, draw: showFlame(svg, () => panel.clientWidth - 16, false) });
+	};
+	choice.addEventListener("change", choose);
+	byId("flame").append(make("div", { className: "tools" }, choice), panel, hint);
+	if (empty.length)
+		byId("flame").append(make("p", { className: "hint" }, "No sample is within slices of these names: " +
+			empty.map((flame) => shortText(flame.name, 60)).join(", ") + "."));
+	choose();
 }

@@ -67,8 +67,14 @@ function showLeftOut(data, trace) {
 		left.push(`Names beyond a limit, ${countText(t.names_left_out)} times: they are called (other).`);
 	if (data.comparisons_left_out)
 		left.push(`${countText(data.comparisons_left_out)} comparisons: there was no more space.`);
-	if (data.samples && !data.flame)
-		left.push("The flame graph of what is selected: proftrace report --flame --where makes it.");
+	if (data.flames_left_out)
+		left.push(`Flame graphs of ${countText(data.flames_left_out)} more names that are shown in detail: ` +
+			"proftrace report --flame=NAME makes them.");
+	if (data.slices_cut)
+		left.push(`${countText(data.slices_cut)} samples have more slices around them than are remembered: ` +
+			"flame graphs of names may lack them.");
+	if (data.samples && !data.flames.length)
+		left.push("Flame graphs: no sample is within what is selected.");
 	else if (!data.samples)
 		left.push("Flame graphs: there are no samples of call stacks (proftrace record --sample 99).");
 	if (data.report.files.length > 1)
@@ -114,7 +120,7 @@ async function start() {
 		timeline.search(byId("find").value);
 	});
 	showComparisons(timeline);
-	showFlameGraph(data);
+	showFlameGraphs(data);
 	showLeftOut(data, trace);
 	/* For tests, and for those who want to look closer. */
 	window.proftracePage = { data, trace, timeline };

@@ -42,10 +42,10 @@ enum {
 };
 
 static const char doc[] =
-	"Record runs of a command, alternating with another one, and show what differs.\v"
-	"Each run is recorded with `proftrace record`; the traces are compared with `proftrace "
-	"diff`, where "
-	"A is --against and B the command. A single command gets the table of all its runs.\n\n"
+	"Record runs of one command, or of two commands alternately, and show what differs.\v"
+	"Each run is recorded with `proftrace record`. The traces are compared with `proftrace "
+	"diff`: A is the command of --against, B is COMMAND. Without --against, the table of all "
+	"runs is printed.\n\n"
 	"Examples:\n"
 	"  sudo proftrace bench -n 20 --against './server-old --selftest' -- ./server --selftest\n"
 	"  sudo proftrace bench --per request --fail-over 5% --against ./old -- ./new\n"
@@ -54,8 +54,9 @@ static const char doc[] =
 static const struct argp_option options[] = {
 	{ "runs", 'n', "N", 0, "Runs of each command (10)", 0 },
 	{ "against", KEY_AGAINST, "COMMAND", 0,
-	  "The command to compare with, as a line for the shell", 0 },
-	{ "output", 'o', "DIR", 0, "Keep the traces in this directory, which is new or empty", 0 },
+	  "The command to compare with: a command line for /bin/sh", 0 },
+	{ "output", 'o', "DIR", 0, "Keep the traces in this directory; it must be new or empty",
+	  0 },
 	{ "warmup", KEY_WARMUPS, "N", 0, "Runs of each command before those that count (1)", 0 },
 	{ "ignore-failure", KEY_IGNORE_FAILURE, NULL, 0, "Continue if a command fails", 0 },
 	{ "show-output", KEY_SHOW_OUTPUT, NULL, 0,
@@ -75,9 +76,9 @@ static const struct argp_option options[] = {
 	{ "fail-over", KEY_FAIL_OVER, "PERCENT", 0,
 	  "Exit with 4 if a time has certainly grown, by PERCENT or more", 0 },
 	{ "confidence", KEY_CONFIDENCE, "PERCENT", 0,
-	  "How sure all decisions together have to be (99%)", 0 },
+	  "The confidence of all decisions together (99%)", 0 },
 	{ "format", KEY_FORMAT, "FORMAT", 0,
-	  "table, markdown or json; of a single command table, json or csv", 0 },
+	  "table, markdown or json; without --against: table, json or csv", 0 },
 	{ "limit", KEY_LIMIT, "N", 0, "Print only the first N rows of each part", 0 },
 	{ "where", KEY_WHERE, "EXPR", 0, "Only slices for which EXPR is true", 0 },
 	{ NULL, 0, NULL, 0, "Other:", 3 },

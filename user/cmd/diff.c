@@ -34,13 +34,13 @@ static const char doc[] =
 
 static const struct argp_option options[] = {
 	{ "per", KEY_PER, "NAME", 0,
-	  "Divide counts and totals by the number of slices NAME (default: of runs; with "
-	  "one trace on each side, of seconds)",
+	  "Divide counts and totals by the number of slices NAME (default: by the number of "
+	  "runs; with one trace on each side, by seconds)",
 	  0 },
 	{ "fail-over", KEY_FAIL_OVER, "PERCENT", 0,
 	  "Exit with 4 if a time has certainly grown, by PERCENT or more", 0 },
 	{ "confidence", KEY_CONFIDENCE, "PERCENT", 0,
-	  "How sure all decisions together have to be (99%)", 0 },
+	  "The confidence of all decisions together (99%)", 0 },
 	{ "format", KEY_FORMAT, "FORMAT", 0, "Print a table, markdown or json", 0 },
 	{ "limit", 'n', "N", 0, "Print only the first N rows of each part (all)", 0 },
 	{ "flame", KEY_FLAME, NULL, 0,

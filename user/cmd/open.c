@@ -41,16 +41,16 @@ static const char doc[] =
 	"viewer's page. On a desktop, a browser is opened; otherwise open the printed address.\n\n"
 	"From another machine, forward the port: ssh -L 9001:127.0.0.1:9001 host proftrace open "
 	"TRACE\n\n"
-	"Without network, --ui serves a copy of the viewer (`man proftrace-open` says how to "
-	"get one), and "
-	"`proftrace report --html` makes a page that needs neither network nor viewer.\n";
+	"Without network, use --ui to serve a copy of the viewer (`man proftrace-open` says how to "
+	"get one). `proftrace report --html` makes a page that needs neither network nor "
+	"viewer.\n";
 
 static const struct argp_option options[] = {
 	{ "no-browser", KEY_NO_BROWSER, NULL, 0, "Only print the address", 0 },
 	{ "port", KEY_PORT, "N", 0, "Serve on this port (9001; ui.perfetto.dev can reach no other)",
 	  0 },
-	{ "ui", KEY_UI, "DIR", 0,
-	  "Serve the viewer as well, from a local copy of it: no network is needed", 0 },
+	{ "ui", KEY_UI, "DIR", 0, "Also serve the viewer, from a local copy; this needs no network",
+	  0 },
 	{ "viewer", KEY_VIEWER, "URL", 0, "Use another viewer (https://ui.perfetto.dev)", 0 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
 	{ 0 },

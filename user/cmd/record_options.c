@@ -133,21 +133,21 @@ static const struct argp_option options[] = {
 	{ "handler", KEY_HANDLER, "LIB[=ARG]", 0,
 	  "Also pass everything to your own trace handler, a shared object (repeatable)", 0 },
 	{ "itt", KEY_ITT, NULL, 0,
-	  "Also record what COMMAND and its libraries annotate for ITT (TBB, oneDNN, OpenMP)", 0 },
-	{ "nvtx", KEY_NVTX, NULL, 0, "Also record what COMMAND and its libraries annotate for NVTX",
-	  0 },
+	  "Also record the ITT annotations of COMMAND and its libraries (TBB, oneDNN, OpenMP)", 0 },
+	{ "nvtx", KEY_NVTX, NULL, 0,
+	  "Also record the NVTX annotations of COMMAND and its libraries", 0 },
 	{ "sched", KEY_SCHED, NULL, 0,
 	  "Also record context switches and wakeups: the viewer shows thread states, and each "
 	  "slice says how long its "
 	  "thread was running, runnable and blocked",
 	  0 },
 	{ "wait-reasons", KEY_WAIT_REASONS, NULL, 0,
-	  "Also record why threads were blocked: on which lock, file or socket, in a sleep or a "
-	  "page fault, and who woke them. Implies --sched",
+	  "Also record why threads were blocked (a lock, a file, a socket, a sleep or a page "
+	  "fault) and which thread woke them. Implies --sched",
 	  0 },
 	{ "syscalls", KEY_SYSCALLS, NULL, 0,
 	  "Also record each system call as a slice. This slows down the system calls of all "
-	  "processes a little",
+	  "processes",
 	  0 },
 	{ "sample", KEY_SAMPLE, "HZ", 0,
 	  "Also sample the call stacks of running threads, HZ times a second on each CPU (for "

@@ -40,9 +40,9 @@ enum {
 
 static const char doc[] =
 	"Print a table of the slices of traces: their count, their total and their self time.\v"
-	"A TRACE is a Perfetto trace or Chrome JSON, gzipped or not, by proftrace or by others; - "
-	"is standard input. Several traces become one table. A trace that was cut off is read up "
-	"to its end.\n\n"
+	"A TRACE is a Perfetto trace or Chrome JSON, gzipped or not, from proftrace or another "
+	"program; - is standard input. Several traces become one table. A truncated trace is read "
+	"up to the byte where it ends.\n\n"
 	"Examples:\n"
 	"  proftrace report slow.pftrace\n"
 	"  proftrace report -n 10 --sort p99 rank0.pftrace rank1.pftrace\n"
@@ -82,23 +82,21 @@ static const struct argp_option options[] = {
 	  "in them, and what was different",
 	  0 },
 	{ "critical", KEY_CRITICAL, "NAME", 0,
-	  "On what the slices that match NAME (a glob) were waiting at each moment, across threads "
-	  "and "
-	  "processes: their critical path (record --wait-reasons)",
+	  "Show the critical path of the slices that match NAME (a glob): what they were waiting "
+	  "for at each moment, across threads and processes (record --wait-reasons)",
 	  0 },
 	{ "flame", KEY_FLAME, "NAME", OPTION_ARG_OPTIONAL,
-	  "Write a flame graph of the samples (record --sample): of all, or of those in slices "
-	  "that "
-	  "match NAME (a glob)",
+	  "Write a flame graph of the samples (record --sample): all samples, or the samples in "
+	  "slices that match NAME (a glob)",
 	  0 },
 	{ "html", KEY_HTML, NULL, 0,
-	  "Write a page for a browser, which needs no network: the table, histograms, the "
-	  "timeline. "
-	  "With --slowest, which may be repeated, the timeline has these slices in full detail",
+	  "Write a page for a browser that needs no network: the table, histograms and the "
+	  "timeline. With --slowest (repeatable), the timeline shows these slices in full detail",
 	  0 },
 	{ "output", 'o', "FILE", 0,
-	  "Write --html to FILE, or --flame: an image if it ends in .svg, folded stacks if it ends "
-	  "in .folded or .txt (standard output; --flame writes folded stacks there)",
+	  "Write the page or the flame graph to FILE. A flame graph is an image if FILE ends in "
+	  ".svg, and folded stacks if FILE ends in .folded or .txt. Default: standard output, "
+	  "where a flame graph is folded stacks",
 	  0 },
 	SELECT_CUT_OPTIONS,
 	{ "by", USAGE_BY, "KEY", 0,

@@ -128,7 +128,7 @@ uint64_t proftrace_scope_begin(const proftrace_domain *domain, const char *name,
 void proftrace_scope_end(const proftrace_domain *domain, uint64_t token, const proftrace_arg *args,
 			 size_t n);
 
-/* A new id for an asynchronous slice or an arrow: no other call returns it, in any process. Never 0. */
+/* A new id for an asynchronous slice or an arrow, unique among the running processes of a PID namespace. Never 0. */
 uint64_t proftrace_id(void);
 
 /* Of the built-in domain: the two ends of an arrow, and the memory of a pool. */

@@ -90,8 +90,9 @@ static const struct argp_option options[] = {
 	  "slices that match NAME (a glob)",
 	  0 },
 	{ "html", KEY_HTML, NULL, 0,
-	  "Write a page for a browser that needs no network: the table, histograms and the "
-	  "timeline. With --slowest (repeatable), the timeline shows these slices in full detail",
+	  "Write a page for a browser that needs no network: the table, histograms, flame graphs "
+	  "and the timeline. With --slowest (repeatable), the timeline shows these slices in full "
+	  "detail",
 	  0 },
 	{ "output", 'o', "FILE", 0,
 	  "Write the page or the flame graph to FILE. A flame graph is an image if FILE ends in "

@@ -51,7 +51,7 @@ if ! can_trace; then
 fi
 begin_recording
 
-"$proftrace" -q --sched --sample 1999 -o service --summary-json service.account -- "$root/build/samples/service-cpp" 200 >/dev/null
+"$proftrace" -q --sched --sample 1999 -e task-clock,page-faults -o service --summary-json service.account -- "$root/build/samples/service-cpp" 200 >/dev/null
 check_account "a service" service.account
 "$proftrace" report -q --html -o service.html service.pftrace
 "$proftrace" report -q --format json service.pftrace >service.report
@@ -60,10 +60,28 @@ check "a service: 400 places are drawn as they are in the trace" python3 "$brows
 sed 's/^/# /' check.out
 check "with keys, mouse and touch" python3 "$browser/page_use.py" service.html service.report
 
-# Its other parts are those of report.
 data() { # EXPRESSION: of the page's data
 	python3 "$browser/page_data.py" service.html "$1"
 }
+# What each thread has counted, of which the plot has all: the last value minus the first one, in the JSON of the recording.
+cat >counted.py <<'EOF'
+import json, sys
+trace, first, last = json.load(open("service.json")), {}, {}
+for e in trace["traceEvents"] if isinstance(trace, dict) else trace:
+    if e["ph"] == "C" and e["name"] == "counters":
+        for name, value in e["args"].items():
+            last[e["tid"], name] = value
+            first.setdefault((e["tid"], name), value)
+page = {(tid, name): total for tid, name, total in json.load(sys.stdin)}
+for key in {*page, *last}:  # the page has six digits of each part
+    if abs(page.get(key, -1) - (last[key] - first[key])) > 1e-5 * page.get(key, -1) + 0.01:
+        print(key, page.get(key), last[key] - first[key])
+print(len(page) >= 4, sum(page.values()) > 0)
+EOF
+equal "plots of the threads' counters have all that was counted" "$(data 'json.dumps([[c["tid"], c["name"], sum(c["values"][1::2])]
+	for c in d["timeline"]["counters"] if c["rate"]])' | python3 counted.py)" "True True"
+
+# Its other parts are those of report.
 "$proftrace" report -q --flame service.pftrace >service.folded
 folded_samples() { # of standard input
 	awk '{ n += $NF } END { print n + 0 }'

@@ -150,7 +150,10 @@ static int page_values(struct page *page, const struct fact *fact)
 	int error = 0;
 
 	for (i = 0; i < fact->n_args && !error && !fact->continued; i++) {
-		struct page_counter *counter = page_counter_of(page, fact->tracks[i]);
+		const struct track *track = fact->tracks[i];
+		/* Readings of a thread's counters have these values, too. */
+		struct page_counter *counter =
+			track->is_counted ? NULL : page_counter_of(page, track);
 		double value = (double)stats_number(&fact->args[i]);
 
 		if (counter && value == value)
@@ -158,6 +161,39 @@ static int page_values(struct page *page, const struct fact *fact)
 				&page->counters_left_out,
 				page_grid_value(&page->scale, &counter->values, at, value));
 	}
+	return error;
+}
+
+/* What a thread has counted so far. */
+static int page_reading(struct page *page, const struct track *track, uint64_t at, uint64_t value)
+{
+	struct page_counter *counter =
+		value != EVENT_NO_VALUE ? page_counter_of(page, track) : NULL;
+	int error = 0;
+
+	if (!counter)
+		return 0;
+	if (counter->has_reading && value > counter->reading) {
+		uint64_t since = counter->read_ns < at ? counter->read_ns : at;
+
+		error = page_counted(&page->counters_left_out,
+				     page_grid_amount(&page->scale, &counter->values, since, at,
+						      (double)(value - counter->reading)));
+	}
+	counter->has_reading = true;
+	counter->read_ns = at;
+	counter->reading = value;
+	return error;
+}
+
+static int page_readings(struct page *page, const struct fact *fact)
+{
+	uint64_t at = page_time(page, fact->ts_ns);
+	unsigned i;
+	int error = 0;
+
+	for (i = 0; i < fact->n_counters && !error; i++)
+		error = page_reading(page, fact->counter_tracks[i], at, fact->counters[i]);
 	return error;
 }
 
@@ -307,6 +343,10 @@ static int page_fact(struct consumer *consumer, const struct fact *fact)
 	}
 	if (page->detail.active && fact->kind >= FACT_INSTANT && fact->kind <= FACT_FLOW_IN)
 		page_detail_fact(page, fact);
+	if (fact->n_counters && !page->is_again && !fact->continued)
+		error = page_readings(page, fact);
+	if (error)
+		return error;
 	switch (fact->kind) {
 	case FACT_BEGIN:
 	case FACT_END:

@@ -229,7 +229,9 @@ static void detail_values(struct page *page, const struct fact *fact, uint64_t a
 	unsigned i;
 
 	for (i = 0; i < fact->n_args && !fact->continued; i++) {
-		const struct page_counter *counter = page_counter_of(page, fact->tracks[i]);
+		const struct track *track = fact->tracks[i];
+		const struct page_counter *counter =
+			track->is_counted ? NULL : page_counter_of(page, track);
 		FILE *out;
 
 		if (!counter)

@@ -15,6 +15,7 @@ static const size_t part_sizes[GRID_TYPES] = {
 	[GRID_CELLS] = sizeof(struct page_cell),
 	[GRID_STATES] = sizeof(struct page_states),
 	[GRID_VALUES] = sizeof(struct page_values),
+	[GRID_AMOUNTS] = sizeof(double),
 };
 
 static void cell_merge(struct page_cell *to, const struct page_cell *from)
@@ -55,6 +56,9 @@ static void grid_merge_pairs(struct page_grid *grid, uint32_t n)
 		case GRID_STATES:
 			for (s = 0; s < 3; s++)
 				grid->states[i].ns[s] += grid->states[i + 1].ns[s];
+			break;
+		case GRID_AMOUNTS:
+			grid->amounts[i] += grid->amounts[i + 1];
 			break;
 		default:
 			values_merge(&grid->values[i], &grid->values[i + 1]);
@@ -161,6 +165,25 @@ int page_grid_value(struct page_scale *scale, struct page_grid *grid, uint64_t a
 	if (!error)
 		values_merge(&grid->values[at >> scale->shift], &one);
 	return error;
+}
+
+int page_grid_amount(struct page_scale *scale, struct page_grid *grid, uint64_t begin, uint64_t end,
+		     double amount)
+{
+	int error = grid_reserve(scale, grid, GRID_AMOUNTS, end);
+	uint64_t i;
+
+	if (error)
+		return error;
+	if (begin == end)
+		grid->amounts[begin >> scale->shift] += amount;
+	for (i = begin >> scale->shift; i <= end >> scale->shift && begin < end; i++) {
+		uint64_t from = i << scale->shift, to = (i + 1) << scale->shift;
+		uint64_t ns = (end < to ? end : to) - (begin > from ? begin : from);
+
+		grid->amounts[i] += amount * (double)ns / (double)(end - begin);
+	}
+	return 0;
 }
 
 void page_grid_free(struct page_grid *grid)

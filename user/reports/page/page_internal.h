@@ -19,6 +19,7 @@ enum {
 	PAGE_ALL_CELLS = 1 << 21, /* of all grids together */
 	PAGE_ROWS = 4096,	  /* threads and lanes of asynchronous slices */
 	PAGE_COUNTERS = 512,
+	PAGE_RATES = 64,      /* of these, counters of threads */
 	PAGE_LEVELS = 64,     /* of nested slices */
 	PAGE_KINDS = 1 << 16, /* different categories and names */
 	PAGE_LONGEST = 3,     /* instances of a name */
@@ -77,6 +78,7 @@ enum page_grid_type {
 	GRID_CELLS,
 	GRID_STATES,
 	GRID_VALUES,
+	GRID_AMOUNTS,
 	GRID_TYPES,
 };
 
@@ -87,6 +89,7 @@ struct page_grid {
 		struct page_cell *cells;
 		struct page_states *states;
 		struct page_values *values;
+		double *amounts; /* what was counted in each part */
 	};
 	enum page_grid_type type;
 	struct page_grid *next; /* of all that are allocated */
@@ -107,6 +110,9 @@ int page_grid_slice(struct page_scale *scale, struct page_grid *grid, uint64_t b
 int page_grid_state(struct page_scale *scale, struct page_grid *grid, uint64_t begin, uint64_t end,
 		    unsigned state);
 int page_grid_value(struct page_scale *scale, struct page_grid *grid, uint64_t at, double value);
+/* The amount was counted between these times. Nothing is known of when, so it is spread evenly. */
+int page_grid_amount(struct page_scale *scale, struct page_grid *grid, uint64_t begin, uint64_t end,
+		     double amount);
 /* Halves the number of parts. */
 void page_scale_coarsen(struct page_scale *scale);
 void page_grid_free(struct page_grid *grid);
@@ -153,6 +159,9 @@ struct page_counter {
 	struct page_process *process; /* NULL: of the machine */
 	const struct name *name, *key, *unit;
 	struct page_grid values;
+	/* A hardware or kernel counter of a thread: it is drawn as a rate, from the latest reading on. */
+	bool is_rate, has_reading;
+	uint64_t read_ns, reading;
 	UT_hash_handle hh;
 };
 
@@ -274,7 +283,7 @@ struct page {
 	struct page_row *rows, *recent_row, **row_list;
 	uint32_t n_rows, rows_capacity;
 	struct page_counter *counters, *recent_counter;
-	uint32_t n_counters;
+	uint32_t n_counters, n_rates;
 	struct page_kind *kinds, **kind_list, *recent_kinds[1024];
 	uint32_t n_kinds, kinds_capacity, n_used;
 	uint32_t *used; /* indices of kinds in the order of their numbers in the page */

@@ -113,7 +113,8 @@ struct page_counter *page_counter_of(struct page *page, const struct track *trac
 	if (c && c->uuid == track->uuid)
 		return c;
 	HASH_FIND(hh, page->counters, &track->uuid, sizeof(track->uuid), c);
-	if (!c && page->n_counters < PAGE_COUNTERS)
+	if (!c && page->n_counters < PAGE_COUNTERS &&
+	    (!track->is_counted || page->n_rates < PAGE_RATES))
 		c = hash_add_new(hh, page->counters, uuid, track->uuid);
 	if (!c) {
 		page->counters_left_out++;
@@ -124,6 +125,8 @@ struct page_counter *page_counter_of(struct page *page, const struct track *trac
 		c->name = track->name;
 		c->key = track->key;
 		c->unit = track->unit;
+		c->is_rate = track->is_counted;
+		page->n_rates += c->is_rate;
 		c->tid = track->thread ? track->thread->tid : 0;
 		c->process = page_process_of(page, track->process);
 	}

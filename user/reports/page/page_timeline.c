@@ -117,11 +117,24 @@ static void put_row(struct page *page, const struct page_row *row, bool has_spac
 	fputs("}", out);
 }
 
+/* Skipped parts, then what was counted in the next one. */
+static void put_amounts(const struct page_scale *scale, const double *amounts, FILE *out)
+{
+	uint64_t i, n = scale_used(scale), next = 0;
+
+	for (i = 0; i < n && amounts; i++) {
+		if (amounts[i] <= 0)
+			continue;
+		fprintf(out, "%s%" PRIu64 ",%.6g", next ? "," : "", i - next, amounts[i]);
+		next = i + 1;
+	}
+}
+
 /* Skipped parts, then the least, the largest and the last value, and their number. */
 static void put_counter(const struct page_scale *scale, const struct page_counter *counter,
 			bool has_space, FILE *out)
 {
-	const struct page_values *values = counter->values.values;
+	const struct page_values *values = counter->is_rate ? NULL : counter->values.values;
 	uint64_t i, n = scale_used(scale), next = 0;
 
 	if (!has_space) {
@@ -136,7 +149,10 @@ static void put_counter(const struct page_scale *scale, const struct page_counte
 			counter->process->pid);
 		put_json_name(out, ",\"process\":", counter->process->name);
 	}
-	fprintf(out, ",\"tid\":%" PRIu32 ",\"values\":[", counter->tid);
+	fprintf(out, ",\"tid\":%" PRIu32 ",\"rate\":%s,\"values\":[", counter->tid,
+		counter->is_rate ? "true" : "false");
+	if (counter->is_rate)
+		put_amounts(scale, counter->values.amounts, out);
 	for (i = 0; i < n && values; i++) {
 		if (!values[i].count)
 			continue;

@@ -85,6 +85,26 @@ function unpackValues(numbers, width) {
 	return points;
 }
 
+// What a thread has counted in each part, as points of the rate per second.
+function unpackRates(numbers, width) {
+	const points = [];
+	let at = 0, next = 0;
+	const put = (rate) => points.push({ begin: at * width, end: (at + 1) * width, min: rate, max: rate, last: rate });
+	for (let i = 0; i < numbers.length; i += 2) {
+		if (numbers[i]) {
+			at = next;
+			put(0);
+		}
+		at = next + numbers[i];
+		put(numbers[i + 1] * 1e9 / width);
+		next = at + 1;
+	}
+	at = next;
+	if (numbers.length)
+		put(0);
+	return points;
+}
+
 // The first element whose `key` is greater than the value.
 function firstAfter(list, key, value) {
 	let low = 0, high = list.length;
@@ -109,7 +129,7 @@ class Trace {
 		this.windows = t.windows.map(([trace, begin, end, cut]) => ({ trace, begin, end, cut: cut !== 0 }));
 		this.rows = t.rows.map((row, index) => this.makeRow(row, index, t));
 		this.counters = t.counters.map((counter) => ({ ...counter, trace: counter.trace || 0,
-			points: unpackValues(counter.values, this.width), exact: [] }));
+			points: (counter.rate ? unpackRates : unpackValues)(counter.values, this.width), exact: [] }));
 		this.addDetail(t);
 		for (const counter of this.counters)
 			this.scaleCounter(counter);

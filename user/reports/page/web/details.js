@@ -60,6 +60,8 @@ function counterLines(place, trace) {
 	if (exact && trace.windowAt(place.counter, place.time))
 		return lines(place.item.title, null, [`${exact.value}`, `since ${durationText(exact.at)}`]);
 	const p = place.counter.points[firstAfter(place.counter.points, "begin", place.time) - 1];
+	if (p && place.counter.rate)
+		return lines(place.item.title, null, [countText(p.last), `on average in ${durationText(trace.width)}`]);
 	return p ? lines(place.item.title, null, [`${countText(p.last)}`,
 		`${plural(p.count, "value")} from ${countText(p.min)} to ${countText(p.max)}`]) : null;
 }

@@ -31,12 +31,16 @@ function rowTitle(row) {
 }
 
 const counterTitle = (c) => [c.name, c.key].filter(Boolean).join(" ") + (c.tid ? ` (thread ${c.tid})` : "") +
-	(c.unit ? `, ${c.unit}` : "");
+	(c.unit || c.rate ? `, ${[c.unit, c.rate ? "per second" : ""].filter(Boolean).join(" ")}` : "");
 
-// From the top: processes, their threads, their asynchronous slices, their counters.
+// From the top: processes, their threads with their counters, asynchronous slices, other counters.
 function layOut(trace) {
 	const items = [], groups = new Map();
 	let y = 0;
+	const addCounter = (counter) => {
+		items.push({ type: "counter", counter, y, height: COUNTER, title: counterTitle(counter) });
+		y += COUNTER;
+	};
 	for (const item of [...trace.rows, ...trace.counters]) {
 		const key = `${item.trace}/${item.pid === undefined ? -1 : item.pid}`;
 		if (!groups.has(key))
@@ -65,11 +69,10 @@ function layOut(trace) {
 			item.height = item.levels - item.y + row.levels.length * LEVEL + GAP;
 			items.push(item);
 			y += item.height;
+			group.counters.filter((c) => c.tid && c.tid === row.tid).forEach(addCounter);
 		}
-		for (const counter of group.counters) {
-			items.push({ type: "counter", counter, y, height: COUNTER, title: counterTitle(counter) });
-			y += COUNTER;
-		}
+		const placed = new Set(rows.map((row) => row.tid || 0));
+		group.counters.filter((c) => !c.tid || !placed.has(c.tid)).forEach(addCounter);
 	}
 	return { items, height: y };
 }
@@ -435,7 +438,7 @@ class Painter {
 		const place = (v) => top + height - (v - counter.min) / (counter.max - counter.min) * height;
 		this.drawTitle(`${item.title}: ${countText(counter.min)} to ${countText(counter.max)}`, y, false);
 		c.fillStyle = c.strokeStyle = this.colors.accent;
-		this.split(counter, (from, to) => {
+		const density = (from, to) => {
 			c.beginPath();
 			let last = null;
 			for (let i = Math.max(0, firstAfter(counter.points, "begin", from) - 2); i < counter.points.length; i++) {
@@ -452,7 +455,8 @@ class Painter {
 			if (last !== null)
 				c.lineTo(this.x(Math.min(this.trace.end, to)), place(last));
 			c.stroke();
-		}, (from, to) => {
+		};
+		const exact = (from, to) => {
 			c.beginPath();
 			let last = null;
 			for (let i = Math.max(0, firstAfter(counter.exact, "at", from) - 1); i < counter.exact.length; i++) {
@@ -469,9 +473,24 @@ class Painter {
 			if (last !== null)
 				c.lineTo(this.x(Math.min(this.trace.end, to)), place(last));
 			c.stroke();
-		});
+		};
+		if (counter.rate)
+			this.drawRates(counter.points, place);
+		else
+			this.split(counter, density, exact);
 		c.fillStyle = this.colors.line;
 		c.fillRect(0, y + COUNTER - 3, this.width, 1);
+	}
+
+	// What the parts have counted, the same with and without full detail. Bars: most parts may be zero.
+	drawRates(points, place) {
+		for (let i = Math.max(0, firstAfter(points, "begin", this.view.from) - 1); i < points.length; i++) {
+			const p = points[i], left = this.snap(this.x(p.begin)), right = this.snap(this.x(p.end)), y = place(p.last);
+			if (p.begin > this.view.to)
+				break;
+			if (p.last > 0)
+				this.context.fillRect(left, y, Math.max(1 / this.ratio, right - left), place(0) - y);
+		}
 	}
 
 	// --- above the rows ---

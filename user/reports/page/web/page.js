@@ -79,7 +79,6 @@ function showLeftOut(data, trace) {
 		left.push("Flame graphs: there are no samples of call stacks (proftrace record --sample 99).");
 	if (data.report.files.length > 1)
 		left.push("The traces are drawn from their first marks on, side by side: proftrace merge puts them on one clock.");
-	left.push("Hardware counters of threads are in the table and in the arguments of slices, not in the timeline.");
 	byId("left").append(...left.map((text) => make("li", {}, text)));
 }
 

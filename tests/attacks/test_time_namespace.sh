@@ -45,7 +45,7 @@ for shift in 864000 $behind; do
 	mkfifo in
 	$inside "$programs/scripted" <in >told &
 	exec 9>in
-	for _ in $(seq 1 400); do target=$(pgrep -n -P $! told) && break; sleep 0.05; done
+	for _ in $(seq 1 400); do target=$(pgrep -n -P $! scripted) && break; sleep 0.05; done
 	unshare --fork --time --monotonic 1000 --boottime 2000 "$proftrace" -q -e none -d 60s -o t --summary-json s -p "$target" 2>err 9>&- &
 	recorder=$!
 	for _ in $(seq 1 400); do "$proftrace" list -p "$target" 9>&- | grep -q 'on (exact)' && break; sleep 0.05; done

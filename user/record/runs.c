@@ -119,6 +119,7 @@ static void run_execute(const struct runs *runs, const char *const *argv)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t none;
 
+	setpgid(0, 0);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	if (null >= 0) {
@@ -131,8 +132,8 @@ static void run_execute(const struct runs *runs, const char *const *argv)
 }
 
 /*
- * Ctrl-C reaches the recorder and its command as well, since the terminal sends it to all; what `kill` sends to this
- * process alone is passed on. Signals are blocked, so none comes between the look and the wait.
+ * A run is a process group of its own, and each signal that ends the benchmark is passed on to all of it: a recorder that
+ * is told to stop still waits for its command. Signals are blocked, so none comes between the look and the wait.
  */
 static int run_wait(pid_t pid, const sigset_t *signals, bool *interrupted)
 {
@@ -148,8 +149,7 @@ static int run_wait(pid_t pid, const sigset_t *signals, bool *interrupted)
 			continue;
 		}
 		*interrupted = true;
-		if (info.si_code <= 0)
-			kill(pid, SIGINT);
+		kill(-pid, info.si_signo);
 	}
 }
 
@@ -192,6 +192,8 @@ static int run_record(struct runs *runs, enum run_side side, unsigned number,
 		return failure_set(f, -errno, "cannot measure", runs->commands[side][0], NULL);
 	if (!pid)
 		run_execute(runs, argv);
+	/* Both do it, so that it has been done before either goes on. */
+	setpgid(pid, pid);
 	status = run_wait(pid, signals, &interrupted);
 	if (!number)
 		free(trace);

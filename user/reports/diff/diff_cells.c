@@ -81,12 +81,7 @@ const char *diff_verdict_text(const struct diff_row *row)
 
 const char *diff_row_title(const struct diff_row *row, char out[DIFF_CELL])
 {
-	const char *series = row->key.series ? row->key.series->text : "";
-	char name[DIFF_CELL];
-
-	snprintf(name, sizeof(name), "%.70s%s%.70s", row->key.name ? row->key.name->text : "",
-		 *series ? " " : "", series);
-	text_shorten(out, DIFF_CELL, name, DIFF_CELL - 1);
+	text_shorten(out, DIFF_CELL, row->key.name ? row->key.name->text : "", DIFF_CELL - 1);
 	return out;
 }
 

@@ -146,17 +146,16 @@ static struct diff_row *diff_row_add(struct diff *d, const struct diff_key *key)
 }
 
 struct diff_row *diff_row_get(struct diff *d, enum diff_kind kind, const struct name *category,
-			      const struct name *name, const struct name *series)
+			      const struct name *name)
 {
-	unsigned i = (name ? name->id : 0) ^ (category ? category->id : 0) << 5 ^
-		     (series ? series->id : 0) << 7 ^ (unsigned)kind << 9;
+	unsigned i =
+		(name ? name->id : 0) ^ (category ? category->id : 0) << 5 ^ (unsigned)kind << 9;
 	struct diff_row **recent = &d->recent[i & (DIFF_RECENT - 1)], *row = *recent;
 	struct diff_key key;
 
-	if (row && row->key.name == name && row->key.category == category &&
-	    row->key.series == series && row->key.kind == kind)
+	if (row && row->key.name == name && row->key.category == category && row->key.kind == kind)
 		return row;
-	key = (struct diff_key){ category, name, series, kind };
+	key = (struct diff_key){ category, name, kind };
 	HASH_FIND(hh, d->rows, &key, sizeof(key), row);
 	if (!row)
 		row = diff_row_add(d, &key);
@@ -309,7 +308,7 @@ static void diff_begin_slice(struct diff *d, const struct fact *fact)
 		return;
 	}
 	thread->frames[thread->n_frames++] = (struct diff_frame){
-		.row = diff_row_get(d, DIFF_SLICE, fact->category, fact->name, NULL),
+		.row = diff_row_get(d, DIFF_SLICE, fact->category, fact->name),
 		.name = fact->name,
 	};
 }
@@ -347,11 +346,27 @@ static void diff_end_slice(struct diff *d, const struct fact *fact)
 static void diff_end_async(struct diff *d, const struct fact *fact)
 {
 	struct diff_row *row = diff_row_get(d, fact->is_frame ? DIFF_FRAME : DIFF_ASYNC,
-					    fact->category, fact->name, NULL);
+					    fact->category, fact->name);
 
 	if (row && fact->end_reason == END_NORMAL)
 		add_duration(d, &row->blocks[diff_block_of(d, fact->ts_ns)],
 			     fact->ts_ns - fact->begin_ns);
+}
+
+/* The series of a counter have a name of two parts, which some formats and saved tables write as one. */
+static const struct name *diff_counter_name(struct diff *d, const struct track *track)
+{
+	char text[LIMIT_NAME + LIMIT_KEY + 2];
+
+	if (!track->key || !track->name)
+		return track->name;
+	if (d->series_name != track->name || d->series_key != track->key) {
+		snprintf(text, sizeof(text), "%s %s", track->name->text, track->key->text);
+		d->series_name = track->name;
+		d->series_key = track->key;
+		d->series = names_intern_string(d->names, text);
+	}
+	return d->series;
 }
 
 static void diff_sample_counter(struct diff *d, const struct fact *fact)
@@ -362,7 +377,7 @@ static void diff_sample_counter(struct diff *d, const struct fact *fact)
 		return;
 	for (i = 0; i < fact->n_args; i++) {
 		struct diff_row *row = diff_row_get(d, DIFF_COUNTER, fact->category,
-						    fact->tracks[i]->name, fact->tracks[i]->key);
+						    diff_counter_name(d, fact->tracks[i]));
 		double value = (double)stats_number(&fact->args[i]);
 		struct diff_sums *sums;
 
@@ -390,7 +405,7 @@ static int diff_fact(struct consumer *consumer, const struct fact *fact)
 		diff_end_async(d, fact);
 		break;
 	case FACT_INSTANT:
-		row = diff_row_get(d, DIFF_INSTANT, fact->category, fact->name, NULL);
+		row = diff_row_get(d, DIFF_INSTANT, fact->category, fact->name);
 		if (row)
 			row->blocks[diff_block_of(d, fact->ts_ns)].count++;
 		break;

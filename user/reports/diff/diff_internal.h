@@ -52,7 +52,7 @@ struct diff_sums {
 };
 
 struct diff_key {
-	const struct name *category, *name, *series;
+	const struct name *category, *name; /* of a counter: with the series */
 	uint64_t kind;
 };
 
@@ -140,8 +140,9 @@ struct diff {
 	unsigned n_samples, n_side[2]; /* samples of A come first */
 	bool in_blocks;
 	struct diff_row *rows, *recent[DIFF_RECENT];
-	uint64_t rows_left_out; /* facts of names beyond the limit */
-	uint64_t groups;	/* that all histograms have now */
+	const struct name *series_name, *series_key, *series; /* the latest counter with one */
+	uint64_t rows_left_out;				      /* facts of names beyond the limit */
+	uint64_t groups;				      /* that all histograms have now */
 	struct diff_edge *edges;
 	struct diff_thread *threads, *recent_threads[DIFF_RECENT_THREADS];
 	const struct name *counters[DIFF_COUNTERS];
@@ -174,7 +175,7 @@ static inline bool diff_knows_states(const struct diff_sums *sums)
 /* diff_collect.c */
 extern const struct consumer_ops diff_ops;
 struct diff_row *diff_row_get(struct diff *d, enum diff_kind kind, const struct name *category,
-			      const struct name *name, const struct name *series);
+			      const struct name *name);
 void diff_sums_merge(struct diff *d, struct diff_sums *to, const struct diff_sums *from);
 void diff_sums_free(struct diff *d, struct diff_sums *sums);
 /* NAN: the histogram is empty. */

@@ -150,7 +150,7 @@ static int saved_add_row(struct diff *d, enum diff_kind kind, yajl_val object, d
 
 	if (!name || isnan(count) || count <= 0)
 		return 0;
-	row = diff_row_get(d, kind, saved_name(d, object, "category"), name, NULL);
+	row = diff_row_get(d, kind, saved_name(d, object, "category"), name);
 	if (!row)
 		return d->failed ? -ENOMEM : 0;
 	values = diff_row_values(row, d->n_samples);

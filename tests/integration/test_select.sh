@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# --where, --from, --to and --by: the same condition selects the same in the table, among the slowest, in a
-# flame graph and in a smaller trace, and it is what a program of twenty lines selects from the JSON.
+# --where, --from, --to and --by: the same condition selects the same in the table, among the slowest, in diff, in the
+# page, in a flame graph and in a smaller trace, and it is what a program of twenty lines selects from the JSON.
 . "$(dirname "$0")/lib.sh"
 if ! command -v python3 >/dev/null; then
 	skip "conditions" "there is no python3 to count another way"
@@ -34,6 +34,13 @@ while IFS= read -r condition; do
 	"$proftrace" report -q --slowest 3 '*' --where "$condition" --format json all.pftrace >slow.json
 	# A slice inside one of its own name is a part of that one.
 	equal "the slowest: $condition" "$($other slowest slow.json)" "$($other outermost all.json $n)"
+	if ! "$proftrace" diff -q --where "$condition" --format json all.pftrace all.json -- all.json all.pftrace >diff.json 2>diff.err; then
+		grep -q 'nothing is selected' diff.err && echo '{"names": []}' >diff.json
+	fi
+	equal "what diff compares: $condition" "$($other diff diff.json)" "$(counts wanted)"
+	"$proftrace" report -q --html --where "$condition" -o page.html all.pftrace
+	PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/browser/page_data.py" page.html 'json.dumps(d)' >page.json
+	equal "the page: $condition" "$($other page page.json)" "$(counts wanted; $other kinds_of wanted)"
 	n=$((n + 1))
 done <conditions
 
@@ -90,13 +97,27 @@ check "a time that is none is refused" grep -q "'yesterday' is not a time" err
 
 # --- samples within what is selected ----------------------------------------------------------------
 if can_trace; then
-	"$proftrace" -q --sample 1999 -e none -o sampled.pftrace -- "$programs/sampled" 2 0.5 >/dev/null
+	"$proftrace" -q --sample 1999 -e none -o sampled -- "$root/build/samples/service-cpp" 2000 >/dev/null
+	"$root/build/tests/tools/stacks" --times sampled.pftrace >times
 	total() { awk '{ sum += $NF } END { print sum + 0 }'; }
-	"$proftrace" report -q --flame --where 'kind == "slice" && dur > 0ns' sampled.pftrace | total >within
-	"$proftrace" convert -q --where 'kind == "slice" && dur > 0ns' -o part.pftrace sampled.pftrace
-	equal "a flame graph has the samples of the smaller trace" "$(cat within)" \
-		"$("$proftrace" report -q --flame part.pftrace | total)"
-	check "there are some" [ "$(cat within)" -gt 20 ]
+	n=0
+	$other ranges >ranges
+	while read -r from to condition; do
+		set -- "--where=$condition" "--from=$from" "--to=$to"
+		[ "$condition" != - ] || set -- "--from=$from" "--to=$to"
+		[ "$from" != - ] || set -- "--where=$condition"
+		wanted=$("$proftrace" report -q --flame "$@" sampled.pftrace | total)
+		bounds=$($other samples sampled.json times $n)
+		check "$wanted samples, at least ${bounds% *}: $*" [ "$wanted" -ge "${bounds% *}" ]
+		check "at most ${bounds#* }" [ "$wanted" -le "${bounds#* }" ]
+		check "there are some" [ "${bounds% *}" -gt 0 ]
+		"$proftrace" convert -q "$@" -o part.pftrace sampled.pftrace
+		equal "in the smaller trace: $*" "$("$proftrace" report -q --flame part.pftrace | total)" "$wanted"
+		"$proftrace" report -q --html "$@" -o page.html sampled.pftrace
+		equal "in the page: $*" "$(PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/browser/page_data.py" page.html \
+			'd["flames"][0]["graph"]["total"]')" "$wanted"
+		n=$((n + 1))
+	done <ranges
 else
 	skip "samples" "this machine cannot record"
 fi

@@ -6,10 +6,17 @@
     select.py count FILE NUMBER   what condition NUMBER selects: "KIND NAME COUNT NS", sorted
     select.py outermost FILE NUMBER   how many slices of these, asynchronous ones too, are not inside one of the same name
     select.py slowest FILE        how many slices `report --slowest --format json` has compared
+    select.py diff FILE           `diff --format json` of the same traces on both sides, in the form of `count`
+    select.py page FILE           the data of a page: its table in that form, then what its densities have of each kind
+    select.py kinds_of FILE       the same sums from the output of `count`
+    select.py ranges              the conditions for samples, one a line: FROM TO EXPR, each may be -
+    select.py samples FILE TIMES NUMBER   how many of the samples ("NS TID" a line) range NUMBER selects: at
+                                  least, and at most
     select.py table FILE          `report --format json` in the form of `count`
     select.py all FILE            the same for everything that is in the file
     select.py nest FILE           fails if slices of a thread do not nest, or if an arrow has no slice
 """
+import bisect
 import json
 import random
 import re
@@ -156,6 +163,62 @@ CONDITIONS = [
 RANGE = (20 * MS, 45 * MS)  # --from and --to, as one more condition
 
 
+# For samples of samples/service.hh, which are within slices: --from and --to in ms, --where.
+SAMPLED = [
+    (None, None, 'name == "handle" && dur > 60us', lambda t: t.name == "handle" and t.dur > 60 * US),
+    (None, None, 'in("handle")', lambda t: "handle" in t.parents),
+    (None, None, 'name == "accept" && arg.id <= 1000', lambda t: t.name == "accept" and t.arg["id"] <= 1000),
+    (None, None, 'thread == "worker 1"', lambda t: t.thread == "worker 1"),
+    (100, 300, '!(name =* "acc*")', lambda t: not t.name.startswith("acc")),
+    (100, 300, None, None),
+]
+
+
+def samples(trace, times, number):
+    """At least and at most: a sample that interrupts a mark may have a later time and belongs to what was open before."""
+    begin, end, _, wanted = SAMPLED[number]
+    events = load(trace)
+    base = next(e["args"]["base_ns"] for e in events if e["ph"] == "M" and e["name"] == "proftrace")
+    slices = [t for t in things(trace) if t.kind == "slice"]
+    start = slices[0].begin - slices[0].start
+    chosen = [t for t in slices if wanted and wanted(t) and
+              (begin is None or t.start < end * MS and t.start + t.dur >= begin * MS)]
+    marks = {}
+    for e in sorted((e for e in events if "ts" in e), key=lambda e: e["ts"]):
+        marks.setdefault(e["tid"], []).append(round(e["ts"] * 1000))
+    least = most = 0
+    for line in open(times):
+        at, tid = map(int, line.split())
+        at -= base
+        if begin is not None and not begin * MS <= at - start < end * MS:
+            continue
+        before = bisect.bisect_right(marks.get(tid, []), at)
+        mark = marks[tid][before - 1] if before and at - marks[tid][before - 1] < MS else at
+        found = [wanted is None or any(t.tid == tid and t.begin <= at < t.end for t in chosen),
+                 wanted is None or any(t.tid == tid and t.begin < mark <= t.end for t in chosen)]
+        least += all(found)
+        most += any(found)
+    return least, most
+
+
+def of_densities(timeline):
+    """How many slices, asynchronous slices, instants and values there are in all parts of the time."""
+    def cells(numbers):
+        n = i = 0
+        while i < len(numbers):
+            if numbers[i] >= 0:  # else the longest slice goes on
+                n += numbers[i + 3]
+            i += 5 if numbers[i] >= 0 else 1
+        return n
+    count = Counter()
+    for row in timeline["rows"]:
+        count["slice" if "tid" in row else "async"] += sum(map(cells, row["levels"]))
+        count["instant"] += cells(row["instants"])
+    for counter in timeline["counters"]:
+        count["counter"] += sum(counter["values"][4::5])
+    return count
+
+
 def in_range(t):
     end = t.start if t.end is None else t.start + t.dur
     return t.start < RANGE[1] and end >= RANGE[0]
@@ -168,6 +231,19 @@ def tell(found):
         total[t.kind, t.name] += t.dur or 0
     for key in sorted(count):
         print(*key, count[key], total[key], sep="\t")
+
+
+def tell_table(data):
+    count = Counter()
+    for kind, part in (("slice", "slices"), ("async", "async_slices"), ("instant", "instants"), ("counter", "counters")):
+        for row in data[part]:
+            count[kind, row["name"]] += row["count"]
+    tell_counts(count)
+
+
+def tell_counts(count):
+    for key in sorted(count):
+        print(*key, count[key], sep="\t")
 
 
 def nest(path):
@@ -206,15 +282,30 @@ def main():
         tell(things(sys.argv[2]))
     elif what == "nest":
         nest(sys.argv[2])
-    elif what == "table":  # `report --format json` in the same form
-        data = json.load(open(sys.argv[2]))
+    elif what == "ranges":
+        for begin, end, text, _ in SAMPLED:
+            print(f"{begin}ms" if end else "-", f"{end}ms" if end else "-", text or "-")
+    elif what == "samples":
+        print(*samples(sys.argv[2], sys.argv[3], int(sys.argv[4])))
+    elif what == "diff":
         count = Counter()
-        for kind, part in (("slice", "slices"), ("async", "async_slices"), ("instant", "instants"),
-                           ("counter", "counters")):
-            for row in data[part]:
-                count[kind, row["name"]] += row["count"]
-        for key in sorted(count):
-            print(*key, count[key], sep="\t")
+        for row in json.load(open(sys.argv[2]))["names"]:
+            a, b = row["metrics"]["count"]["a"], row["metrics"]["count"]["b"]
+            if a != b:
+                sys.exit("%r: %r on one side, %r on the other" % (row["name"], a, b))
+            count[row["kind"], row["name"]] += round(a)
+        tell_counts(count)
+    elif what == "page":
+        page = json.load(open(sys.argv[2]))
+        tell_table(page["report"])
+        print(*sorted((+of_densities(page["timeline"])).items()))
+    elif what == "kinds_of":
+        count = Counter()
+        for line in open(sys.argv[2]):
+            count[line.split("\t")[0]] += int(line.split("\t")[2])
+        print(*sorted(count.items()))
+    elif what == "table":  # `report --format json` in the same form
+        tell_table(json.load(open(sys.argv[2])))
     elif what == "by":  # `report --by kind --format json`, and the same from the trace
         count = Counter()
         for row in json.load(open(sys.argv[2]))["slices"]:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stacks [--lines] FILE
+ * stacks [--lines | --times] FILE
  *
  * The call stacks of a trace, one a line, functions from the outermost to the innermost, what was inlined
  * among them; where a function has no name, its file stands for it:
@@ -8,7 +8,8 @@
  *	sample TID user|kernel SLICE main;work;sum
  *	at TID NAME main;work			of an event that has a stack
  *
- * SLICE is the innermost one that was open, or -. With --lines a function whose line is known is work:LINE.
+ * SLICE is the innermost one that was open, or -. With --lines a function whose line is known is work:LINE. With --times
+ * there is one line "NS TID" for each sample and nothing else.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +35,7 @@ struct stacks {
 	size_t n, capacity;
 };
 
-static bool with_lines;
+static bool with_lines, only_times;
 
 static void *must(void *made)
 {
@@ -59,6 +60,11 @@ static int take_fact(struct consumer *consumer, const struct fact *fact)
 
 	if (fact->kind != FACT_SAMPLE && !fact->callstack)
 		return 0;
+	if (only_times) {
+		if (sample)
+			printf("%" PRIu64 " %" PRIu32 "\n", fact->ts_ns, fact->thread->tid);
+		return 0;
+	}
 	if (s->n == s->capacity) {
 		s->capacity = s->capacity ? 2 * s->capacity : 1024;
 		s->lines = must(realloc(s->lines, s->capacity * sizeof(*s->lines)));
@@ -123,7 +129,8 @@ int main(int argc, char **argv)
 	size_t i;
 
 	with_lines = argc == 3 && !strcmp(argv[1], "--lines");
-	fd = argc == 2 + with_lines ? open(argv[argc - 1], O_RDONLY | O_CLOEXEC) : -1;
+	only_times = argc == 3 && !strcmp(argv[1], "--times");
+	fd = argc == 2 + with_lines + only_times ? open(argv[argc - 1], O_RDONLY | O_CLOEXEC) : -1;
 	if (fd < 0) {
 		fputs("usage: stacks FILE\n", stderr);
 		return 2;

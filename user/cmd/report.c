@@ -172,7 +172,7 @@ static int report_print_names(const struct report *report, struct failure *f)
 		error = stats_print_table(report->consumer, stdout, o, account, f);
 		if (!error && !stats_events(report->consumer))
 			print_visible(stdout, "%s\n",
-				      report->select.text ? "nothing is selected" : "no events");
+				      report->reading.select ? "nothing is selected" : "no events");
 		break;
 	case FORMAT_JSON:
 		error = stats_print_json(report->consumer, stdout, o, account,

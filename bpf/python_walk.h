@@ -157,6 +157,9 @@ __noinline int python_step(struct record_stack *r, struct python_walk *w)
 	return 0;
 }
 
+/* Only there is the thread's pointer among what the kernel saves in a place that is known here. */
+#if defined(__TARGET_ARCH_x86)
+
 /*
  * Writes the Python frames of the current thread, innermost first, behind `at` addresses of the record. Returns how many
  * there are.
@@ -187,5 +190,7 @@ static __always_inline __u32 walk_python(struct record_stack *r, struct python_w
 	}
 	return w->n & PYTHON_FRAMES;
 }
+
+#endif
 
 #endif

@@ -77,7 +77,7 @@ cd "$root"
 programs="plugin.so handler.so opened.so part.so library.so executes-static sampled-static functions"
 for source in tests/integration/programs/*.c; do
 	case $source in
-	*/plugin.c | */handler.c | */leaf.c | */backwards.c | */opened.c | */part.c | */library.c) ;;
+	*/plugin.c | */handler.c | */leaf.c | */backwards.c | */opened.c | */part.c | */library.c | */collector.c) ;;
 	*) programs="$programs $(basename "$source" .c)" ;;
 	esac
 done

@@ -324,12 +324,13 @@ static void diff_warn(const struct diff *d)
 {
 	static const struct {
 		bool (*differs)(const struct diff_run *a, const struct diff_run *b);
-		const char *what;
+		const char *what, *why;
 	} odd[] = {
-		{ programs_differ, "is of another program" },
-		{ machines_differ, "was recorded on another machine" },
-		{ clocks_differ, "has another clock: one of them was not written by proftrace" },
-		{ schedules_differ, "has another schedule: one of them leaves steps out" },
+		{ programs_differ, "is of another program", "" },
+		{ machines_differ, "was recorded on another machine", "" },
+		{ clocks_differ, "has another clock",
+		  ": one of them was not written by proftrace" },
+		{ schedules_differ, "has another schedule", ": one of them leaves steps out" },
 	};
 	const struct diff_run *run;
 	unsigned i;
@@ -337,8 +338,8 @@ static void diff_warn(const struct diff *d)
 	for (i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
 		run = find_odd_run(d, odd[i].differs);
 		if (run)
-			print_visible(stderr, "proftrace: '%s': %s than '%s'\n", run->path,
-				      odd[i].what, d->runs[0].path);
+			print_visible(stderr, "proftrace: '%s': %s than '%s'%s\n", run->path,
+				      odd[i].what, d->runs[0].path, odd[i].why);
 	}
 	for (i = 0; i < d->n_runs; i++) {
 		run = &d->runs[i];

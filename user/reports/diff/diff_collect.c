@@ -389,6 +389,14 @@ static void diff_sample_counter(struct diff *d, const struct fact *fact)
 	}
 }
 
+static void diff_name_program(struct diff_run *run, const struct process *process)
+{
+	if (!process->name || (run->process[0] && run->process_pid != process->pid))
+		return;
+	snprintf(run->process, sizeof(run->process), "%.60s", process->name->text);
+	run->process_pid = process->pid;
+}
+
 static int diff_fact(struct consumer *consumer, const struct fact *fact)
 {
 	struct diff *d = (struct diff *)consumer;
@@ -413,9 +421,7 @@ static int diff_fact(struct consumer *consumer, const struct fact *fact)
 		diff_sample_counter(d, fact);
 		break;
 	case FACT_PROCESS:
-		if (fact->process->name && !d->runs[d->n_runs].process[0])
-			snprintf(d->runs[d->n_runs].process, sizeof(d->runs->process), "%.60s",
-				 fact->process->name->text);
+		diff_name_program(&d->runs[d->n_runs], fact->process);
 		break;
 	case FACT_SAMPLE:
 		if (d->samples[d->is_b])

@@ -126,7 +126,9 @@ struct diff_run {
 	uint64_t unscheduled, lost;
 	bool has_clock;
 	char host[65], machine[65];
-	char process[64]; /* of its first process with a slice */
+	char process
+		[64]; /* the name of its first process; one that executes a program gets another */
+	uint32_t process_pid;
 	unsigned first_sample, n_samples;
 };
 

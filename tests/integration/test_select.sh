@@ -112,7 +112,9 @@ if can_trace; then
 		check "at most ${bounds#* }" [ "$wanted" -le "${bounds#* }" ]
 		check "there are some" [ "${bounds% *}" -gt 0 ]
 		"$proftrace" convert -q "$@" -o part.pftrace sampled.pftrace
-		equal "in the smaller trace: $*" "$("$proftrace" report -q --flame part.pftrace | total)" "$wanted"
+		# A sample that interrupts a mark may be on either side of it.
+		part=$("$proftrace" report -q --flame part.pftrace | total)
+		check "$part of them in the smaller trace: $*" [ "$part" -ge "${bounds% *}" -a "$part" -le "${bounds#* }" ]
 		"$proftrace" report -q --html "$@" -o page.html sampled.pftrace
 		equal "in the page: $*" "$(PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/browser/page_data.py" page.html \
 			'd["flames"][0]["graph"]["total"]')" "$wanted"

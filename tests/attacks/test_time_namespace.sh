@@ -55,7 +55,8 @@ for shift in 864000 $behind; do
 	status=$?
 	wait
 	equal "two namespaces, $shift s: exit status" "$status$(cat err)" 0
-	never_else "two namespaces, $shift s: times are the kernel's" \
+	# Without a recording there are no times that could be wrong.
+	[ "$status" -ne 0 ] || never_else "two namespaces, $shift s: times are the kernel's" \
 		"$("$canon" t.json | awk -v from="$from" -v to="$(uptime_ns)" '$3 == "INSTANT" && $5 == "tick" { n++; if ($4 < from - 1e8 || $4 > to + 1e8) wrong++ } END { print n + 0, wrong + 0 }')" "10 0"
 	rm -f in t.*
 

@@ -10,22 +10,23 @@
 #include "plugin/plugin.h"
 #include "privilege/invoker.h"
 
-static const struct verb {
-	const char *name;
-	int (*run)(int argc, char **argv);
-	const char *does;
-} verbs[] = {
-	{ "record", cmd_record, "record a running process or a command (the default)" },
-	{ "report", cmd_report, "print the table of a trace" },
-	{ "diff", cmd_diff, "what changed between two sets of traces, and why" },
-	{ "bench", cmd_bench, "record runs of one or two commands, and compare them" },
-	{ "list", cmd_list, "markers and probes of a process or of ELF files" },
-	{ "top", cmd_top, "the live table of a running process" },
-	{ "check", cmd_check, "what this machine supports, and how to fix what is missing" },
-	{ "ctl", cmd_ctl, "control a running recording, show its status or its table" },
-	{ "merge", cmd_merge, "put several traces on one timeline" },
-	{ "convert", cmd_convert, "write a trace in another format" },
-	{ "open", cmd_open, "show a trace in ui.perfetto.dev, served from this machine" },
+static const struct verb verbs[] = {
+	{ "record", cmd_record, &usage_record,
+	  "record a running process or a command (the default)" },
+	{ "report", cmd_report, &usage_report, "print the table of a trace" },
+	{ "diff", cmd_diff, &usage_diff, "what changed between two sets of traces, and why" },
+	{ "bench", cmd_bench, &usage_bench,
+	  "record runs of one or two commands, and compare them" },
+	{ "list", cmd_list, &usage_list, "markers and probes of a process or of ELF files" },
+	{ "top", cmd_top, &usage_top, "the live table of a running process" },
+	{ "check", cmd_check, &usage_check,
+	  "what this machine supports, and how to fix what is missing" },
+	{ "ctl", cmd_ctl, &usage_ctl, "control a running recording, show its status or its table" },
+	{ "merge", cmd_merge, &usage_merge, "put several traces on one timeline" },
+	{ "convert", cmd_convert, &usage_convert, "write a trace in another format" },
+	{ "open", cmd_open, &usage_open,
+	  "show a trace in ui.perfetto.dev, served from this machine" },
+	{ NULL, NULL, NULL, NULL },
 };
 
 static void usage(FILE *out)
@@ -36,7 +37,7 @@ static void usage(FILE *out)
 	      "       proftrace [record] [OPTION...] -- COMMAND [ARG...]\n"
 	      "       proftrace VERB [OPTION...]\n\n",
 	      out);
-	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+	for (i = 0; verbs[i].name; i++)
 		fprintf(out, "  %-8s %s\n", verbs[i].name, verbs[i].does);
 	fputs("\nSee `proftrace VERB --help` and man proftrace.\n", out);
 }
@@ -73,11 +74,11 @@ int main(int argc, char **argv)
 		usage(stdout);
 		return STATUS_DONE;
 	}
-	if (!strcmp(argv[1], "--version")) {
-		puts("proftrace " PROFTRACE_VERSION);
-		return STATUS_DONE;
-	}
-	for (i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+	if (!strcmp(argv[1], "--version"))
+		return cmd_version();
+	if (!strcmp(argv[1], "--complete"))
+		return cmd_complete(verbs, argc - 2, argv + 2);
+	for (i = 0; verbs[i].name; i++) {
 		static char name[32];
 
 		if (strcmp(argv[1], verbs[i].name))

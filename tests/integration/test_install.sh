@@ -7,12 +7,14 @@ dest=$tmp/dest
 check "install" make -s -C "$root" install DESTDIR="$dest" PREFIX=/usr
 for file in bin/proftrace include/proftrace.h include/proftrace/handler.h include/proftrace/mutex.h \
 	include/proftrace/runtime.h lib/libproftrace.so lib/pkgconfig/libproftrace.pc share/pkgconfig/proftrace.pc \
-	share/bash-completion/completions/proftrace share/man/man1/proftrace.1 share/man/man3/proftrace.3 share/man/man3/proftrace-mutex.3 \
+	share/bash-completion/completions/proftrace share/zsh/site-functions/_proftrace \
+	share/fish/vendor_completions.d/proftrace.fish share/cmake/proftrace/proftraceConfig.cmake \
+	share/cmake/proftrace/proftraceConfigVersion.cmake share/man/man1/proftrace.1 share/man/man3/proftrace.3 share/man/man3/proftrace-mutex.3 \
 	share/man/man3/libproftrace.3 share/doc/proftrace/bench-workflow.yml share/man/man7/proftrace-annotations.7 \
 	lib/libproftrace-annotations.so; do
 	check "installed: $file" test -s "$dest/usr/$file"
 done
-version=$("$dest/usr/bin/proftrace" --version)
+version=$("$dest/usr/bin/proftrace" --version | head -1)
 export PKG_CONFIG_PATH=$dest/usr/share/pkgconfig PKG_CONFIG_SYSROOT_DIR=$dest PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
 equal "pkg-config: the version" "proftrace $(pkg-config --modversion proftrace)" "$version"
 check "pkg-config: a program compiles with what it says" \
@@ -43,17 +45,48 @@ in_page() {
 	grep -oE '^(\*-.\*, )?\*--[a-z-]+' "$root/tools/man/proftrace-$1.1.scd" | grep -oE -e '--[a-z-]+' |
 		grep -vxE -e '--(help|usage)' | sort -u
 }
-in_completion() {
-	sed -n "/$1:-\*)/,/;;/p" "$root/tools/completions/proftrace.bash" | grep -oE -e '--[a-z-]+' |
-		grep -vxE -e '--(help|usage)' | sort -u
+# What each shell shows for "proftrace VERB --".
+in_completion() { # SHELL VERB
+	case $1 in
+	bash)
+		bash -c '. "$1"; COMP_WORDS=(proftrace "$2" --) COMP_CWORD=2; _proftrace; printf "%s\n" "${COMPREPLY[@]}"' - \
+			"$root/tools/completions/proftrace.bash" "$2"
+		;;
+	zsh)
+		zsh -f -c '_describe() { print -l -- "${found[@]%%:*}"; }; words=(proftrace "$2" --) CURRENT=3 PREFIX=--; . "$1"' - \
+			"$root/tools/completions/_proftrace" "$2"
+		;;
+	fish)
+		fish --no-config -c 'source $argv[1]; complete -C "proftrace $argv[2] --" | string replace -r "\t.*" ""' \
+			"$root/tools/completions/proftrace.fish" "$2"
+		;;
+	esac 2>&1 | grep -vx -e --help | sort -u
 }
 verbs=$("$proftrace" --help | sed -nE 's/^  ([a-z]+) .*/\1/p')
 check "--help names verbs" test "$(echo "$verbs" | wc -l)" -ge 4
 for verb in $verbs; do
 	equal "$verb: its options are in the manual page" "$(in_page $verb)" "$(in_help $verb)"
-	equal "$verb: its options are completed" "$(in_completion $verb)" "$(in_help $verb)"
 done
-check "completion: bash takes it" bash -n "$root/tools/completions/proftrace.bash"
+PATH=$dest/usr/bin:$PATH
+for shell in bash zsh fish; do
+	command -v $shell >/dev/null || { skip "$shell completes the options of each verb" "there is no $shell"; continue; }
+	equal "$shell completes the options of each verb" \
+		"$(for verb in $verbs; do in_completion $shell $verb; done | grep .)" "$(for verb in $verbs; do in_help $verb; done)"
+done
+complete() { # WORD...: what the program says about the last one
+	proftrace --complete "$@" | cut -f1 | xargs
+}
+equal "completion: verbs" "$(complete "")" "$(echo $verbs)"
+equal "completion: the value of an option" "$(complete report --sort p)" "p50 p95 p99"
+equal "completion: in one word" "$(complete --mode=e)" "--mode=exact"
+equal "completion: the last item of a list" "$(complete -e cycles,in)" "cycles,instructions"
+equal "completion: what differs between verbs" "$(complete diff --format m) $(complete report --format c)" "markdown csv"
+equal "completion: processes" "$(complete -p 1,$$)" "1,$$"
+equal "completion: files" "$(complete report x)" :files
+equal "completion: the words of a command are its own" "$(complete -o x -- ls --sort p)" ":command 3"
+check "--version names libraries" grep -q '^libraries (shared): libbpf [0-9]' <<-END
+	$(proftrace --version)
+END
 
 # Every reason for a loss that a summary can name is explained.
 reasons=$(sed -n 's/^\t\[LOST_[A-Z_]*\] = { "\([a-z_]*\)".*/\1/p' "$root/user/timeline/account.c")

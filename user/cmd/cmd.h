@@ -26,10 +26,23 @@ int cmd_merge(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
 
+/* What --version prints: the version alone in the first line, then what the program was built with. */
+int cmd_version(void);
+
 /* The options of the verbs (cmd/usage.h). */
 struct usage;
 extern const struct usage usage_record, usage_report, usage_list, usage_open, usage_top,
 	usage_convert, usage_merge, usage_check, usage_ctl, usage_diff, usage_bench;
+
+struct verb {
+	const char *name; /* NULL: the end of a list */
+	int (*run)(int argc, char **argv);
+	const struct usage *usage;
+	const char *does;
+};
+
+/* For the completions of shells: complete.c. The first verb is the default one. */
+int cmd_complete(const struct verb *verbs, int n, char **words);
 
 /* record_rules.c: ends the program if options are missing that others need, or cannot be combined. */
 struct argp_state;

@@ -283,6 +283,10 @@ static int serve(const struct viewer_options *o, int fd, struct failure *f)
 		failure_set(f, error, "cannot serve on", port, NULL);
 		if (error == -EADDRINUSE)
 			failure_hint(f, "another `proftrace open` may be waiting for its viewer");
+		if (error == -ELIBACC)
+			failure_hint(
+				f, "it needs libmicrohttpd12, which a static proftrace cannot use; "
+				   "or open the file in https://ui.perfetto.dev by hand");
 		close(signals);
 		return error;
 	}

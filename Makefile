@@ -14,6 +14,7 @@
 ## make samples         build the programs with markers in tools/samples
 ## make man             build the manual pages in build/man
 ## make lib             build/lib: libproftrace.so for other languages, libproftrace-annotations.so for NVTX and ITT
+## make static          build/static/proftrace: one file that needs no library. make static-arm64 crosses to arm64
 ## make python          build/python, the Python package. Or: pip install ./bindings/python
 ## make install         program, headers, library, manual pages, completion; DESTDIR, PREFIX, LIBDIR. make uninstall
 ## make format          clang-format everything. make check-format only checks
@@ -47,12 +48,12 @@ SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-fra
 
 SOURCES := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c user/*/*/*.c))
 GENERATED := $B/gen/proftrace.skel.h $B/gen/plain.skel.h $B/gen/perfetto_trace.pb-c.h \
-	$B/gen/flame_script.h $B/gen/flame_style.h $B/gen/page_body.h $B/gen/page_script.h $B/gen/page_style.h
+	$B/gen/built_with.h $B/gen/flame_script.h $B/gen/flame_style.h $B/gen/page_body.h $B/gen/page_script.h $B/gen/page_style.h
 OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $B/obj/gen/perfetto_trace.pb-c.o
 ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $B/asan/gen/perfetto_trace.pb-c.o
 
 .DEFAULT_GOAL := all
-.PHONY: compile_commands.json all lib python help demo test test-programs check test-kernels test-languages test-loader unit samples man install uninstall fuzz clean format check-format packages
+.PHONY: compile_commands.json all static static-arm64 lib python help demo test test-programs check test-kernels test-languages test-loader unit samples man install uninstall fuzz clean format check-format packages
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -71,19 +72,35 @@ compile_commands.json: $(GENERATED)
 
 # --- generated files ---------------------------------------------------------------------------
 
+# The kernel's types. BPF programs find what they need of them in any other kernel.
+VMLINUX_BTF ?= /sys/kernel/btf/vmlinux
+VMLINUX_RELEASE ?= $(shell uname -r)
+
 $B/gen/vmlinux.h:
 	@mkdir -p $(@D)
 	@echo "  GEN   $@"
-	$(Q)$(BPFTOOL) btf dump file /sys/kernel/btf/vmlinux format c > $@
+	$(Q)$(BPFTOOL) btf dump file $(VMLINUX_BTF) format c > $@
+
+# For `proftrace --version`.
+$B/gen/built_with.h: $B/gen/vmlinux.h
+	@echo "  GEN   $@"
+	$(Q)printf '#define BUILT_%s "%s"\n' KERNEL '$(VMLINUX_RELEASE)' \
+		CLANG "$$($(CLANG) -dumpversion)" >$@
+
+# Of what clang writes only the types and lines of BTF stay, without the names of this machine's folders.
+define BPF_OBJECT
+	@echo "  CLANG $@"
+	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_$(ARCH) $1 -O2 -g -Wall -Werror -mcpu=v3 -ffile-prefix-map=$(CURDIR)/= \
+		-fdebug-compilation-dir=. -Ibpf -I$B/gen -c $< -o $@.part
+	$(Q)$(BPFTOOL) gen object $@ $@.part && rm $@.part
+endef
 
 $B/gen/proftrace.bpf.o: bpf/proftrace.bpf.c $(wildcard bpf/*.h bpf/*.c) $B/gen/vmlinux.h
-	@echo "  CLANG $@"
-	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -Wall -Werror -mcpu=v3 -Ibpf -I$B/gen -c $< -o $@
+	$(call BPF_OBJECT)
 
 # The same without a look at the kernel's variables, which takes privileges of its own.
 $B/gen/plain.bpf.o: bpf/proftrace.bpf.c $(wildcard bpf/*.h bpf/*.c) $B/gen/vmlinux.h
-	@echo "  CLANG $@"
-	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_$(ARCH) -DWITHOUT_VARIABLES -O2 -g -Wall -Werror -mcpu=v3 -Ibpf -I$B/gen -c $< -o $@
+	$(call BPF_OBJECT,-DWITHOUT_VARIABLES)
 
 $B/gen/plain.skel.h: $B/gen/plain.bpf.o
 	@echo "  GEN   $@"
@@ -172,6 +189,21 @@ $B/asan/libproftrace.a: $(ASAN_OBJECTS)
 $B/proftrace: $B/obj/user/main.o $B/libproftrace.a
 	@echo "  CC    $@"
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ $(LIBS)
+
+# One file that runs anywhere: no library of the machine is used.
+STATIC_LIBS := $(LIBS:-lyajl=-lyajl_s) -lbz2 -ltinfo
+STATIC_WRAPS := $(foreach f,dlopen dlsym dlerror setlocale getpwuid initgroups,-Wl,--wrap=$f)
+
+static: $B/static/proftrace
+
+$B/static/proftrace: $B/obj/user/main.o $B/obj/tools/static.o $B/libproftrace.a
+	@mkdir -p $(@D)
+	@echo "  CC    $@"
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -s -static-pie $(STATIC_WRAPS) $^ -o $@ \
+		-Wl,--start-group $(STATIC_LIBS) -Wl,--end-group
+
+static-arm64:
+	tests/kernels/arm64.sh --static
 
 # --- the library for other languages -------------------------------------------------------------
 
@@ -269,8 +301,11 @@ $B/man/%: tools/man/%.scd
 	scdoc < $< > $@
 
 COMPLETIONS := share/bash-completion/completions
+CMAKE := share/cmake/proftrace
 INSTALLED := bin/proftrace include/proftrace.h include/proftrace/handler.h include/proftrace/mutex.h \
 	include/proftrace/runtime.h share/pkgconfig/proftrace.pc $(COMPLETIONS)/proftrace \
+	share/zsh/site-functions/_proftrace share/fish/vendor_completions.d/proftrace.fish \
+	$(CMAKE)/proftraceConfig.cmake $(CMAKE)/proftraceConfigVersion.cmake \
 	share/doc/proftrace/bench-workflow.yml \
 	$(foreach m,$(notdir $(MAN)),share/man/man$(patsubst .%,%,$(suffix $m))/$m)
 
@@ -287,10 +322,15 @@ install: all man
 	sed 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@VERSION@|$(VERSION)|' tools/libproftrace.pc.in \
 		> $(DESTDIR)$(LIBDIR)/pkgconfig/libproftrace.pc
 	install -D -m 644 tools/completions/proftrace.bash $(DESTDIR)$(PREFIX)/$(COMPLETIONS)/proftrace
+	install -D -m 644 tools/completions/_proftrace $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_proftrace
+	install -D -m 644 tools/completions/proftrace.fish \
+		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/proftrace.fish
 	install -D -m 644 tools/bench-workflow.yml $(DESTDIR)$(PREFIX)/share/doc/proftrace/bench-workflow.yml
-	install -d $(DESTDIR)$(PREFIX)/share/pkgconfig
-	sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' tools/proftrace.pc.in \
-		> $(DESTDIR)$(PREFIX)/share/pkgconfig/proftrace.pc
+	install -d $(DESTDIR)$(PREFIX)/share/pkgconfig $(DESTDIR)$(PREFIX)/$(CMAKE)
+	for file in pkgconfig/proftrace.pc cmake/proftrace/proftraceConfig.cmake cmake/proftrace/proftraceConfigVersion.cmake; do \
+		sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' tools/$${file##*/}.in \
+			> $(DESTDIR)$(PREFIX)/share/$$file || exit; \
+	done
 	for page in $(notdir $(MAN)); do \
 		install -D -m 644 $B/man/$$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$$page || exit; \
 	done

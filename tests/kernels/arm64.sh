@@ -4,7 +4,8 @@
 # Builds proftrace and its tests for arm64 into build/arm64, and packs build/kernels/arm64.cpio. The
 # compiler is the machine's cross compiler; libraries come from packages for arm64, unpacked into
 # build/kernels/arm64-root, where nothing is installed. The BPF programs are compiled against the types
-# of the arm64 kernel, which are in its image: those of the machine's own are x86's.
+# of the arm64 kernel, which are in its image: those of the machine's own are x86's. With --static it only builds
+# build/arm64/static/proftrace.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
@@ -82,12 +83,17 @@ for source in tests/integration/programs/*.c; do
 	*) programs="$programs $(basename "$source" .c)" ;;
 	esac
 done
+targets="all build/arm64/gen/bpf_names"
+for tool in canon stacks filters foreign let_go; do targets="$targets build/arm64/tests/tools/$tool"; done
+for program in $programs; do targets="$targets build/arm64/tests/programs/$program"; done
+[ "${1:-}" != --static ] || targets=static
 make --no-print-directory B=build/arm64 ARCH=arm64 CC=$CC CXX=$CXX \
+	VMLINUX_RELEASE="$(cat "$(dirname "$image")/release")" \
 	CFLAGS="-O2 -g -idirafter $sysroot/usr/include -idirafter $sysroot/usr/include/$triplet" \
 	LDFLAGS="-L$sysroot/usr/lib/$triplet -L$sysroot/lib/$triplet \
 		-Wl,-rpath-link,$sysroot/usr/lib/$triplet:$sysroot/lib/$triplet" \
-	all build/arm64/gen/bpf_names $(for t in canon stacks filters foreign let_go; do echo build/arm64/tests/tools/$t; done) \
-	$(for p in $programs; do echo build/arm64/tests/programs/$p; done)
+	$targets
+[ "${1:-}" != --static ] || exit 0
 for level in O2 O3; do
 	for compiler in "gcc $CC" "clang clang --target=$triplet"; do
 		${compiler#* } -std=gnu11 -Iinclude -g -$level tests/integration/programs/leaf.c \

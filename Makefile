@@ -7,6 +7,7 @@
 ## make test            run every test (`make check` does the same without looking for packages)
 ## make test-kernels    run tests in emulated machines with other kernels, which are downloaded. KERNELS=... selects some
 ## make test-languages  run the tests of Go, Node.js, Java and PyTorch, and of libraries with annotations, which are installed
+## make test-packages   build the packages twice, install them and the static file in roots of distributions, which are downloaded
 ## make test-loader     load traces in Perfetto's own trace processor, which is downloaded
 ## make unit            run the unit tests. tests/run.sh NAME runs one test of any kind
 ## make fuzz            fuzz every parser of untrusted bytes, FUZZ_TIME seconds each
@@ -15,8 +16,10 @@
 ## make man             build the manual pages in build/man
 ## make lib             build/lib: libproftrace.so for other languages, libproftrace-annotations.so for NVTX and ITT
 ## make static          build/static/proftrace: one file that needs no library. make static-arm64 crosses to arm64
+## make deb             build/deb: Debian packages. make rpm: build/rpm
+## make sbom            build/proftrace.spdx.json: what the program is made of, as SPDX 2.3
 ## make python          build/python, the Python package. Or: pip install ./bindings/python
-## make install         program, headers, library, manual pages, completion; DESTDIR, PREFIX, LIBDIR. make uninstall
+## make install         program, headers, library, manual pages, completions; DESTDIR, PREFIX, LIBDIR. make uninstall
 ## make format          clang-format everything. make check-format only checks
 ## make compile_commands.json   for clangd and other tools that read C
 ## make clean           remove build/
@@ -53,7 +56,7 @@ OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $B/obj/gen/perfetto_trace.pb-c.o
 ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $B/asan/gen/perfetto_trace.pb-c.o
 
 .DEFAULT_GOAL := all
-.PHONY: compile_commands.json all static static-arm64 lib python help demo test test-programs check test-kernels test-languages test-loader unit samples man install uninstall fuzz clean format check-format packages
+.PHONY: compile_commands.json all static static-arm64 deb rpm sbom test-packages lib python help demo test test-programs check test-kernels test-languages test-loader unit samples man install uninstall fuzz clean format check-format packages
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -90,7 +93,7 @@ $B/gen/built_with.h: $B/gen/vmlinux.h
 # Of what clang writes only the types and lines of BTF stay, without the names of this machine's folders.
 define BPF_OBJECT
 	@echo "  CLANG $@"
-	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_$(ARCH) $1 -O2 -g -Wall -Werror -mcpu=v3 -ffile-prefix-map=$(CURDIR)/= \
+	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_$(ARCH) $1 -O2 -g -Wall -Werror -mcpu=v3 '-ffile-prefix-map=$(CURDIR)/=' \
 		-fdebug-compilation-dir=. -Ibpf -I$B/gen -c $< -o $@.part
 	$(Q)$(BPFTOOL) gen object $@ $@.part && rm $@.part
 endef
@@ -339,6 +342,20 @@ uninstall:
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/,$(INSTALLED)) \
 		$(addprefix $(DESTDIR)$(LIBDIR)/,$(SONAME) libproftrace.so $(ANNOTATIONS) pkgconfig/libproftrace.pc)
 
+# --- packages --------------------------------------------------------------------------------------
+
+deb:
+	tools/deb.sh $B/deb $(VERSION)
+
+rpm:
+	tools/rpm.sh $B/rpm $(VERSION)
+
+sbom: $B/proftrace.spdx.json
+
+# What is linked in, as SPDX 2.3 has it.
+$B/proftrace.spdx.json: $B/proftrace
+	tools/sbom.sh $B/proftrace $(VERSION) > $@
+
 # --- tests -------------------------------------------------------------------------------------
 
 UNIT := $(patsubst tests/unit/%.c,$B/tests/unit/%,$(wildcard tests/unit/test_*.c))
@@ -479,7 +496,7 @@ test: packages
 	+$(MAKE) --no-print-directory $(JOBS) check
 
 check: all man test-programs $(UNIT) $(FUZZ)
-	MAKEFLAGS= TEST_TIMEOUT=900 tests/run.sh tests/style.sh tests/rooms.sh tests/header/matrix.sh $(UNIT) tests/fuzz/run.sh -- $(INTEGRATION) $(ATTACKS)
+	MAKEFLAGS= TEST_TIMEOUT=900 tests/run.sh tests/style.sh tests/rooms.sh tests/header/matrix.sh $(UNIT) tests/fuzz/run.sh -- $(INTEGRATION) $(ATTACKS) tests/packages/test_header.sh
 
 # KERNELS: which of the guests in tests/kernels/run.sh; all without.
 test-kernels:
@@ -492,6 +509,12 @@ test-languages:
 	tools/packages.sh --languages
 	+$(MAKE) --no-print-directory $(JOBS) all man $(if $(wildcard $(PYTHON_INCLUDE)/Python.h),python) $B/tests/tools/canon $B/tests/programs/collector.so $B/gen/bpf_names
 	MAKEFLAGS= tests/run.sh $(wildcard tests/languages/test_*.sh)
+
+# Roots of distributions and all packages, built twice.
+test-packages:
+	tools/packages.sh --distribution
+	+$(MAKE) --no-print-directory $(JOBS) all man static $B/gen/bpf_names $B/tests/tools/canon $B/tests/programs/steps $B/tests/programs/steps-static
+	MAKEFLAGS= tests/run.sh $(wildcard tests/packages/test_*.sh)
 
 # Perfetto's own loader, from PATH or by npm: tests/loader/run.sh.
 test-loader:

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# tools/packages.sh [--kernels] [--page] [--languages] [--list]
+# tools/packages.sh [--kernels] [--page] [--languages] [--distribution] [--list]
 #
 # Installs the Debian packages that building and testing need, as far as they are missing; with
 # --kernels also those for tests in other kernels, with --page the browser that tests pages, with --languages those
-# for tests in other languages and of libraries that have annotations. Where none is missing it asks neither apt nor sudo
-# for anything. --list only prints their names.
+# for tests in other languages and of libraries that have annotations, with --distribution those for building and testing
+# packages. Where none is missing it asks neither apt nor sudo for anything. --list only prints their names.
 set -u
 
 packages='
@@ -15,7 +15,7 @@ packages='
 	bpftool libbpf-dev libelf-dev libdw-dev libiberty-dev zlib1g-dev liblzma-dev libbz2-dev
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libyajl-dev libpfm4-dev libmicrohttpd-dev uthash-dev
 	libncurses-dev libseccomp-dev libcmocka-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-	scdoc git procps curl xz-utils btrfs-progs
+	scdoc git procps curl xz-utils btrfs-progs cmake meson ninja-build zsh fish
 	rustc cargo python3-dev python3-pip python3-setuptools python3-wheel
 	python3.11 postgresql-15 openjdk-17-jre-headless ruby3.1
 '
@@ -36,6 +36,10 @@ if [ "${1:-}" = --languages ]; then
 	packages="$packages golang-go nodejs openjdk-17-jdk-headless python3-torch libtbb-dev libomp-dev libdnnl-dev"
 	# Packages of nodejs that are not Debian's have the headers themselves.
 	[ -e /usr/include/node/node_api.h ] || packages="$packages libnode-dev"
+	shift
+fi
+if [ "${1:-}" = --distribution ]; then
+	packages="$packages debhelper dh-python lintian rpm rpmlint debootstrap musl-tools busybox-static"
 	shift
 fi
 if [ "${1:-}" = --list ]; then

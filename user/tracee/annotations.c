@@ -19,8 +19,8 @@
 #define MULTIARCH "../lib/aarch64-linux-gnu"
 #endif
 
-/* Seen from the program: in the tree where it was built, and where it was installed. */
-static const char *const places[] = { "lib", "../lib", "../lib64", MULTIARCH };
+/* Seen from the program: in the tree where it was built, where `make install` puts it, and where packages do. */
+static const char *const places[] = { "lib", "../lib", "../lib64", MULTIARCH, "../lib/proftrace" };
 
 static bool is_as_safe_as(const char *path, const struct stat *program)
 {

@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# The static file records in roots of distributions whose C library is older, newer or another one than ours: a program
+# with marks that counts them, and a program of the distribution, of which it is known how often it calls a function.
+. "$(dirname "$0")/lib.sh"
+check "build" make -s -C "$root" static build/tests/programs/steps-static
+need_tracing
+
+try_root() { # NAME
+	give "$1" "$root/build/static/proftrace" "$programs/steps-static"
+	enter "$1" /given/proftrace -q --summary-json /given/summary -o /given/t -- /given/steps-static 2 2 10 100 \
+		>"$tmp/said" 2>"$tmp/err"
+	equal "$1: records" "$?/$(cat "$tmp/err")" "0/"
+	equal "$1: each mark" "$(field "$given/summary" written)" "$(said "$tmp/said" marks)"
+	check_account "$1" "$given/summary"
+	check_agree "$1" "$given/t"
+	# ls reads each entry of a folder, and once more at its end.
+	mkdir "$given/folder"
+	touch "$given/folder/a" "$given/folder/b" "$given/folder/c"
+	ls "$kept/roots/$1"/lib*/libc.so.6 "$kept/roots/$1"/lib/*/libc.so.6 >"$tmp/libc" 2>/dev/null
+	[ -s "$tmp/libc" ] || return
+	enter "$1" /given/proftrace -q -f 'libc.so.6:readdir64' -o /given/ls -- ls -a /given/folder >"$tmp/said" 2>"$tmp/err"
+	equal "$1: a program of the distribution: status" "$?/$(cat "$tmp/err")" "0/"
+	for format in json pftrace; do
+		equal "$1: each call in the $format" "$(count_slices "$given/ls.$format" readdir64)" 6
+	done
+}
+
+for suite in bullseye bookworm trixie; do
+	if make_root $suite; then try_root $suite; else skip "$suite" "$why"; fi
+done
+# A root without glibc, whose programs are busybox alone, and the C library of Alpine.
+busybox=$(command -v busybox)
+if [ -n "$busybox" ] && ! readelf -d "$busybox" | grep -q NEEDED; then
+	mkdir -p "$kept/roots/busybox/bin" "$kept/roots/busybox/usr/bin" "$kept/roots/busybox/lib"
+	cp "$busybox" "$kept/roots/busybox/bin"
+	for name in sh ls env cat; do ln -sf /bin/busybox "$kept/roots/busybox/bin/$name"; done
+	ln -sf /bin/busybox "$kept/roots/busybox/usr/bin/env"
+	if command -v musl-gcc >/dev/null; then
+		cp -L /lib/ld-musl-*.so.1 "$kept/roots/busybox/lib"
+	fi
+	try_root busybox
+	if command -v musl-gcc >/dev/null; then
+		musl-gcc -std=gnu11 -I"$root/include" -O2 "$root/tests/integration/programs/steps.c" -o "$tmp/steps" -lpthread
+		give busybox "$tmp/steps"
+		enter busybox /given/proftrace -q --summary-json /given/summary -o /given/t -- /given/steps 2 2 10 100 >"$tmp/said" 2>&1
+		equal "musl: each mark" "$(field "$given/summary" written)" "$(said "$tmp/said" marks)"
+		check_account "musl" "$given/summary"
+	else
+		skip "musl" "there is no musl-gcc"
+	fi
+else
+	skip "busybox" "there is no static busybox"
+fi
+for folder in "$kept"/roots/*/; do
+	case $(basename "$folder") in bullseye | bookworm | trixie | busybox | *.part) ;; *) try_root "$(basename "$folder")" ;; esac
+done
+finish

@@ -9,7 +9,6 @@
 #include "capture/stacks/stacks.h"
 #include "capture/tables/internal.h"
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -4,13 +4,11 @@
  * processes at once, and the BPF programs know which of them are traced. If children are not followed, or if the caller
  * is not root, it is attached to for each process.
  */
-#include "capture/batch/batch.h"
 #include "capture/file_limits.h"
 #include "capture/probes/probes.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The broker gives the same number to several processes. */
 static bool links_have(struct links links, unsigned link)

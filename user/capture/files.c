@@ -4,7 +4,6 @@
  * processes that map it: its markers, and the functions at which threads are held. file_attach.c attaches
  * to it.
  */
-#include "capture/batch/batch.h"
 #include "capture/file_limits.h"
 #include "capture/probes/probes.h"
 

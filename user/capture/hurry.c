@@ -14,7 +14,6 @@
  */
 #include "capture/internal.h"
 
-#include <sched.h>
 #include <time.h>
 
 #include "privilege/privileges.h"

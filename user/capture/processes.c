@@ -18,7 +18,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "proftrace.skel.h"
 #include "tracee/maps.h"
 
 /* Signals are checked after this many mappings of a process that is being attached to. */

@@ -7,8 +7,6 @@
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/quantity.h"
 #include "base/text.h"
@@ -17,7 +15,6 @@
 #include "privilege/invoker.h"
 #include "record/record.h"
 #include "record/runs.h"
-#include "reports/diff/diff.h"
 
 enum {
 	KEY_AGAINST = 256,

@@ -2,7 +2,6 @@
 /* `proftrace convert` reads a trace of one format and writes it in others, by the functions of merge/rewrite.h. */
 #include <argp.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cmd/cmd.h"
 #include "merge/rewrite.h"

@@ -19,7 +19,6 @@
 #include "cmd/usage.h"
 #include "merge/merge.h"
 #include "privilege/invoker.h"
-#include "record/record.h"
 #include "reports/select/select_cut.h"
 
 static const char doc[] =

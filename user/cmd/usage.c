@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "cmd/usage.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,7 +13,6 @@
 #include <string.h>
 
 #include "cmd/cmd.h"
-#include "base/failure.h"
 #include "base/quantity.h"
 
 _Noreturn static void usage_fail(const char *program, const char *format, va_list args)

@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <linux/capability.h>
 #include <sched.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>

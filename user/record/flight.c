@@ -12,7 +12,6 @@
 #include "base/quantity.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

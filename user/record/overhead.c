@@ -11,10 +11,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "capture/capture.h"
 #include "capture/guard.h"
 #include "base/clock.h"
 #include "record/record.h"

@@ -5,7 +5,6 @@
  */
 #include <time.h>
 
-#include "capture/capture.h"
 #include "capture/tables/tables.h"
 #include "base/clock.h"
 #include "record/record.h"

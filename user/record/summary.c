@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Prints the status line during a recording and the summary at its end. */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>

@@ -15,7 +15,6 @@
 
 #include <dwarf.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
 	MAX_DEPTH = 64, /* of nested entries */

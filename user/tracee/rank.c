@@ -2,7 +2,6 @@
 /* The environment of a process is untrusted text of any size, so it is bounded and the value is checked. */
 #include "tracee/rank.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

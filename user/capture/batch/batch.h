@@ -221,7 +221,6 @@ struct batches {
 	uint64_t slots[ACCOUNT_SLOTS];
 	uint64_t unreadable; /* events that were announced but are missing or malformed */
 	uint64_t unfollowed; /* batches whose marks may be missing, because a table was full */
-	uint64_t clock_errors;
 
 	struct known_mark *known[1 << BATCH_KNOWN_BITS]; /* emit_marks.c */
 	uint64_t memory[BATCH_MAX / 8];			 /* one batch, as read */

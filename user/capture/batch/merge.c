@@ -9,7 +9,6 @@
 #include "capture/batch/batch.h"
 #include "base/rare.h"
 
-#include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

@@ -16,7 +16,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "formats/chrome/read_order.h"
 

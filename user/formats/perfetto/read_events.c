@@ -4,7 +4,6 @@
  * (a lane) become asynchronous slices. Some conventions are recognised in our own files only: ids of asynchronous
  * slices, flows, lost marks, counters too large for Perfetto, and hardware counters of threads.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * Samples and call stacks. Packets of a sequence define mappings, frames and call stacks by number. The symbols of frames
  * may follow at the end of the file, by file and address.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
  * Tracks. A track belongs to a process or a thread, or is a counter, or a lane, which is any other track. The process or
  * the thread of a counter or a lane is found by its parents.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,7 +7,6 @@
  * that define new names. Then the buffer reserves space for the longest possible event, and the packet is
  * written from front to back. Nothing is allocated, and no length is computed beforehand.
  */
-#include <errno.h>
 
 #include "formats/perfetto/write_packet.h"
 

@@ -12,7 +12,6 @@
 #include "privilege/loader/features.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/syscall.h>

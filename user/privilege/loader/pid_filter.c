@@ -14,7 +14,6 @@
 #include <linux/bpf.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -3,7 +3,6 @@
  * Keeps single slices, instants, states, values and arrows as the JSON that the page will contain, so that its size is
  * known. A window whose share is used up ends there.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -132,7 +132,7 @@ struct page_open {
 	uint64_t begin_ns;
 	const struct name *name, *category;
 	unsigned n_args;
-	uint32_t text_size, text_capacity;
+	uint32_t text_capacity;
 	struct arg args[EVENT_MAX_ARGS];
 	char *text; /* of its strings */
 };

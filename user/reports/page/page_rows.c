@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Threads, lanes, processes, counters and names. What the facts point to is borrowed, so it is copied here once. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -7,10 +7,8 @@
  * began in it, and the duration of the longest one. A negative number -n repeats n times what that longest slice, which
  * goes on, covers completely.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "reports/page/page_internal.h"
 

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "reports/page/page_internal.h"
 #include "reports/slowest/slowest_internal.h"

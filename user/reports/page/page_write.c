@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "reports/page/page_internal.h"
 #include "reports/writing.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Evaluates conditions. This runs for every slice, instant and sample of a counter of a trace. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

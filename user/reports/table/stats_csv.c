@@ -3,7 +3,6 @@
  * Prints the statistics as CSV (RFC 4180, but lines end with \n): all parts in one table that has
  * the columns of all of them, and a first column with the part.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

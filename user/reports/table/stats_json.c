@@ -3,10 +3,8 @@
  * Prints the statistics as JSON. The fields are documented in proftrace-report(1), section "JSON":
  * a change of the meaning of a field changes STATS_JSON_VERSION, a new field does not.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "reports/table/stats_print.h"
 #include "reports/table/stats_view.h"

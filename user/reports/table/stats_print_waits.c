@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Prints what slices waited for: a table below that of the slices, and a list in the JSON. */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 
 #include "reports/table/stats_view.h"

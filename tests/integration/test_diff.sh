@@ -113,12 +113,33 @@ check "the lock is red, and says how much it grew" grep -qE '<title>lock \([0-9,
 check "folded: before and after" grep -qE '^request;query;lock [0-9]+ [0-9]+$' folded
 
 if can_trace; then
-	for side in a b; do
-		"$proftrace" -q --sample 999 -e none -o $side.pftrace -- "$programs/sampled" 1 0.2 >/dev/null
+	# The second of three functions takes three times as long on side B, which is sampled at half the rate.
+	for i in 1 2 3 4 5; do
+		"$proftrace" -q --sample 1998 -o a$i.pftrace -- "$programs/sampled" 1 0.1 >>a.said
+		"$proftrace" -q --sample 999 -o b$i.pftrace -- "$programs/sampled" 1 0.1 3 >>b.said
 	done
-	"$proftrace" diff --flame --per work a.pftrace -- b.pftrace >folded
-	check "traces with samples: a graph of these" grep -qE ';alpha [1-9][0-9]* [1-9][0-9]*$' folded
-	"$proftrace" diff --flame --per work --where 'dur > 0ns' a.pftrace -- b.pftrace >folded
+	spent() { # SIDE: in the function, of each slice
+		awk '$1 == "beta" { ns += $2 } END { printf "%.0f", ns / 50 }' $1.said
+	}
+	"$proftrace" diff -q --format json a*.pftrace -- b*.pftrace >functions.json
+	# On a busy machine perhaps only the counter of CPU time tells it.
+	check "samples on both sides: the slice has changed" \
+		grep -qE '"name": "work", "decision": "(slower|changed)"' functions.json
+	set -- $(sed -n 's/.*"functions": \[{"name": "\([a-z_]*\)", "caller": "\([a-z_]*\)".* "change_ns": \([0-9]*\).*/\1 \2 \3/p' \
+		functions.json | head -1)
+	equal "the function that grew, and its caller" "$1 $2" "beta work"
+	more=$(($(spent b) - $(spent a)))
+	check "by the time that the program measured ($more ns), within a quarter: $3 ns" \
+		test $(($3 * 4)) -gt $((more * 3)) -a $(($3 * 4)) -lt $((more * 5))
+	"$proftrace" diff a*.pftrace -- b*.pftrace >out 2>err
+	check "the table names it, too" \
+		grep -qE '^    \+[0-9.]+ [mu]s in the function beta, called by work: [0-9]+ and [0-9]+ of [0-9]+ and [0-9]+ samples' out
+	"$proftrace" -q -o none.pftrace -- "$programs/sampled" 1 0.1 >/dev/null
+	"$proftrace" diff a1.pftrace -- none.pftrace >out 2>err
+	check "samples on one side only" grep -q 'only side A has samples of call stacks' err
+	"$proftrace" diff --flame --per work a1.pftrace -- b1.pftrace >folded
+	check "a graph of the samples" grep -qE ';alpha [1-9][0-9]* [1-9][0-9]*$' folded
+	"$proftrace" diff --flame --per work --where 'dur > 0ns' a1.pftrace -- b1.pftrace >folded
 	check "with a condition: of slices" grep -qE '^work [0-9]+ [0-9]+$' folded
 else
 	skip "samples" "this machine cannot record"

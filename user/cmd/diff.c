@@ -117,7 +117,7 @@ static int diff_read_all(struct diff_verb *v, struct failure *f)
 	r->quiet = v->quiet;
 	r->select = select_is_wanted(&v->select) ? &v->select : NULL;
 	/* Which samples are in selected slices is known only when these have ended. */
-	if (reading_init(r, v->options.with_flame && !r->select))
+	if (reading_init(r, !r->select))
 		return failure_set(f, -ENOMEM, "cannot read", v->paths[0], NULL);
 	v->diff = diff_new(&v->options, r->names);
 	if (!v->diff)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sampled THREADS SECONDS
+ * sampled THREADS SECONDS [FACTOR]
  *
  * Each thread spends so much CPU time in three functions, half of it, three tenths and two tenths, in
- * slices `work`, and measures what it spent in each. At the end: `alpha NS`, `beta NS`, `gamma NS` of all
- * threads.
+ * slices `work`, and measures what it spent in each. The second function takes FACTOR times as long. At the end:
+ * `alpha NS`, `beta NS`, `gamma NS` of all threads.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -46,6 +46,7 @@ FUNCTION(beta, 5)
 FUNCTION(gamma_, 7)
 
 static int64_t work_ns;
+static double factor = 1;
 
 struct spent {
 	int64_t ns[3];
@@ -58,7 +59,7 @@ static void *work(void *arg)
 	for (int i = 0; i < ROUNDS; i++) {
 		PROF_BEGIN("work");
 		spent->ns[0] += alpha(work_ns / ROUNDS * 5 / 10);
-		spent->ns[1] += beta(work_ns / ROUNDS * 3 / 10);
+		spent->ns[1] += beta((int64_t)((double)work_ns / ROUNDS * 0.3 * factor));
 		spent->ns[2] += gamma_(work_ns / ROUNDS * 2 / 10);
 		PROF_END();
 	}
@@ -74,6 +75,7 @@ int main(int argc, char **argv)
 	if (n < 1 || n > MAX_THREADS)
 		return 2;
 	work_ns = (int64_t)((argc > 2 ? atof(argv[2]) : 1) * 1e9);
+	factor = argc > 3 ? atof(argv[3]) : 1;
 	for (int i = 0; i < n; i++)
 		if (pthread_create(&threads[i], NULL, work, &spent[i]))
 			return 1;

@@ -20,15 +20,17 @@ struct diff *diff_new(const struct diff_options *options, struct names *names)
 	d->options = options;
 	d->names = names;
 	d->runs = calloc(DIFF_MAX_RUNS + 1, sizeof(*d->runs));
-	if (options->with_flame) {
+	d->samples[0] = flame_samples_new(NULL);
+	d->samples[1] = flame_samples_new(NULL);
+	if (options->with_flame)
 		d->flame = flame_new();
-		d->samples[0] = flame_samples_new(NULL);
-		d->samples[1] = flame_samples_new(NULL);
+	if (!d->runs || !d->samples[0] || !d->samples[1] || (options->with_flame && !d->flame)) {
+		diff_free(d);
+		return NULL;
 	}
-	if (d->runs && ((d->flame && d->samples[0] && d->samples[1]) || !options->with_flame))
-		return d;
-	diff_free(d);
-	return NULL;
+	flame_samples_keep_slices(d->samples[0]);
+	flame_samples_keep_slices(d->samples[1]);
+	return d;
 }
 
 static void diff_row_free(struct diff *d, struct diff_row *row)
@@ -40,6 +42,7 @@ static void diff_row_free(struct diff *d, struct diff_row *row)
 	free(row->blocks);
 	free(row->values);
 	free(row->results);
+	free(row->functions);
 	free(row);
 }
 
@@ -79,13 +82,10 @@ struct flame *diff_flame(struct diff *d, bool *ret_of_samples)
 /* If both sides have samples of call stacks, these say more than slices. */
 static int choose_flame(struct diff *d)
 {
-	struct flame_samples_count n[2];
 	unsigned i;
 	int error = 0;
 
-	for (i = 0; i < 2; i++)
-		flame_samples_counts(d->samples[i], &n[i]);
-	if (n[0].samples && n[1].samples) {
+	if (diff_has_samples(d, false) && diff_has_samples(d, true)) {
 		flame_free(d->flame);
 		d->flame = flame_new();
 		d->flame_of_samples = true;
@@ -341,6 +341,12 @@ static void diff_warn(const struct diff *d)
 			print_visible(stderr, "proftrace: '%s': %s than '%s'%s\n", run->path,
 				      odd[i].what, d->runs[0].path, odd[i].why);
 	}
+	if (diff_has_samples(d, false) != diff_has_samples(d, true))
+		print_visible(
+			stderr,
+			"proftrace: only side %c has samples of call stacks, so functions are not "
+			"compared\n",
+			diff_has_samples(d, true) ? 'B' : 'A');
 	for (i = 0; i < d->n_runs; i++) {
 		run = &d->runs[i];
 		if (run->lost)
@@ -430,5 +436,7 @@ int diff_decide(struct diff *d, bool quiet, struct failure *f)
 	}
 	diff_find_parents(d);
 	qsort(d->order, d->n_order, sizeof(struct diff_row *), compare_weights);
+	if (diff_find_functions(d))
+		return failure_set(f, -ENOMEM, "cannot compare", d->runs[0].path, NULL);
 	return 0;
 }

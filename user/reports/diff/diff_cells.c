@@ -59,7 +59,7 @@ void diff_format_change(char *out, size_t size, const struct diff_result *r, boo
 	if (!r->known)
 		snprintf(out, size, "-");
 	else if (isnan(r->change))
-		snprintf(out, size, r->b > 0 ? "new" : "=");
+		snprintf(out, size, r->b > 0 ? "from 0" : "=");
 	else if (interval)
 		snprintf(out, size, "%+.1f %% [%+.1f, %+.1f]%s", 100 * r->change, 100 * r->low,
 			 100 * r->high, r->decided ? " *" : "");

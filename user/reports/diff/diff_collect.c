@@ -424,9 +424,7 @@ static int diff_fact(struct consumer *consumer, const struct fact *fact)
 		diff_name_program(&d->runs[d->n_runs], fact->process);
 		break;
 	case FACT_SAMPLE:
-		if (d->samples[d->is_b])
-			return d->samples[d->is_b]->ops->fact(d->samples[d->is_b], fact);
-		break;
+		return d->samples[d->is_b]->ops->fact(d->samples[d->is_b], fact);
 	case FACT_EXIT:
 		diff_thread_exit(d, fact->thread);
 		break;

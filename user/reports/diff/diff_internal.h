@@ -2,7 +2,7 @@
 /*
  * The state of a comparison, private to this folder: diff_collect.c counts the facts of a run,
  * diff.c makes values of them, diff_saved.c reads them from a report, diff_test.c decides,
- * diff_why.c explains, and diff_print.c, diff_json.c and diff_cells.c print.
+ * diff_why.c and diff_functions.c explain, and diff_print.c, diff_json.c and diff_cells.c print.
  */
 #ifndef PROFTRACE_REPORTS_DIFF_DIFF_INTERNAL_H
 #define PROFTRACE_REPORTS_DIFF_DIFF_INTERNAL_H
@@ -75,8 +75,9 @@ struct diff_row {
 		VERDICT_ONLY_B,
 		VERDICT_UNTESTED, /* too few runs */
 	} verdict;
-	double weight;		 /* for the order in which they are shown */
-	struct diff_row *parent; /* in which it takes most of its time; NULL: in none */
+	double weight;			  /* for the order in which they are shown */
+	struct diff_functions *functions; /* NULL: no samples, or not one of the largest changes */
+	struct diff_row *parent;	  /* in which it takes most of its time; NULL: in none */
 	uint64_t parent_ns;
 	UT_hash_handle hh;
 };
@@ -155,7 +156,7 @@ struct diff {
 	unsigned n_blocks;
 	struct flame *flame;
 	bool flame_of_samples;
-	struct consumer *samples[2]; /* of call stacks, on each side; NULL without a flame graph */
+	struct consumer *samples[2]; /* of call stacks, on each side */
 	struct flame_frame stack[64];
 	/* After diff_decide(). */
 	struct diff_row **order; /* by weight */
@@ -217,6 +218,21 @@ struct diff_why {
 
 void diff_explain(const struct diff *d, const struct diff_row *row, struct diff_why *ret);
 void diff_find_parents(struct diff *d);
+
+/* diff_functions.c: in which functions this time is spent. */
+struct diff_functions {
+	uint64_t samples[2]; /* within such slices, on each side */
+	unsigned n; /* those that changed most, by more than chance explains; the largest first */
+	struct diff_function {
+		const struct name *name, *caller; /* `caller`: NULL if there is none */
+		uint64_t samples[2];
+		double change_ns; /* of the average of one slice */
+	} functions[DIFF_CAUSES];
+};
+
+bool diff_has_samples(const struct diff *d, bool is_b);
+/* For the rows with the largest changes, which are in order. Returns 0 or -ENOMEM. */
+int diff_find_functions(struct diff *d);
 
 /* diff_cells.c: what people read. */
 enum {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A comparison as JSON, with everything that was looked at. */
+#include <inttypes.h>
+
 #include "reports/diff/diff_internal.h"
 
 static void put_field(FILE *out, const char *key, double value)
@@ -32,6 +34,25 @@ static void put_row_name(FILE *out, const struct diff_row *row)
 	char title[DIFF_CELL];
 
 	put_json_string(out, "", diff_row_title(row, title));
+}
+
+static void put_why_functions(FILE *out, const struct diff_functions *found)
+{
+	unsigned i;
+
+	fprintf(out, ", \"samples_a\": %" PRIu64 ", \"samples_b\": %" PRIu64 ", \"functions\": [",
+		found->samples[0], found->samples[1]);
+	for (i = 0; i < found->n; i++) {
+		const struct diff_function *f = &found->functions[i];
+
+		put_json_string(out, i ? ", {\"name\": " : "{\"name\": ", f->name->text);
+		put_json_name(out, ", \"caller\": ", f->caller);
+		fprintf(out, ", \"samples_a\": %" PRIu64 ", \"samples_b\": %" PRIu64, f->samples[0],
+			f->samples[1]);
+		put_field(out, "change_ns", f->change_ns);
+		fputc('}', out);
+	}
+	fputc(']', out);
 }
 
 static void put_why(const struct diff *d, FILE *out, const struct diff_row *row)
@@ -68,7 +89,10 @@ static void put_why(const struct diff *d, FILE *out, const struct diff_row *row)
 		put_field(out, "b", why.counters[i].b);
 		fputc('}', out);
 	}
-	fputs("}}", out);
+	fputc('}', out);
+	if (row->functions)
+		put_why_functions(out, row->functions);
+	fputc('}', out);
 }
 
 static void put_row(const struct diff *d, FILE *out, const struct diff_row *row)

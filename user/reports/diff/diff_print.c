@@ -230,6 +230,28 @@ static void print_why_parts(const struct diff_row *row, const struct diff_why *w
 	}
 }
 
+static void print_why_functions(const struct diff_functions *found, FILE *out)
+{
+	char time[48];
+	unsigned i;
+
+	for (i = 0; i < found->n; i++) {
+		const struct diff_function *f = &found->functions[i];
+
+		format_signed_time(time, sizeof(time), f->change_ns);
+		fprintf(out, "    %s in the function %.200s%s%.200s: %" PRIu64 " and %" PRIu64,
+			time, f->name->text, f->caller ? ", called by " : "",
+			f->caller ? f->caller->text : "", f->samples[0], f->samples[1]);
+		fprintf(out, " of %" PRIu64 " and %" PRIu64 " samples\n", found->samples[0],
+			found->samples[1]);
+	}
+	if (!found->n)
+		fprintf(out,
+			"    no function changed by more than chance explains (%" PRIu64
+			" and %" PRIu64 " samples)\n",
+			found->samples[0], found->samples[1]);
+}
+
 static void print_why(const struct diff *d, const struct diff_row *row, FILE *out)
 {
 	char title[DIFF_CELL], time[48];
@@ -245,6 +267,8 @@ static void print_why(const struct diff *d, const struct diff_row *row, FILE *ou
 		fprintf(out, "%s%s", i ? " > " : ", in ", diff_row_title(why.path[i], title));
 	fputc('\n', out);
 	print_why_parts(row, &why, out);
+	if (row->functions)
+		print_why_functions(row->functions, out);
 }
 
 static void print_reasons(const struct diff *d, FILE *out)
@@ -255,7 +279,8 @@ static void print_reasons(const struct diff *d, FILE *out)
 	for (i = 0; i < d->n_order; i++) {
 		const struct diff_row *row = d->order[i];
 
-		if (row->verdict != VERDICT_SLOWER && row->verdict != VERDICT_FASTER)
+		if (row->verdict != VERDICT_SLOWER && row->verdict != VERDICT_FASTER &&
+		    !(row->functions && row->functions->n))
 			continue;
 		if (d->options->max_rows && i >= d->options->max_rows)
 			break;

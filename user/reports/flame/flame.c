@@ -111,6 +111,12 @@ uint64_t flame_cut(const struct flame *flame)
 	return flame->cut;
 }
 
+void flame_weights(const struct flame *flame, uint64_t ret[2])
+{
+	ret[0] = flame->root.before;
+	ret[1] = flame->root.total;
+}
+
 static int compare_node_names(const struct flame_node *a, const struct flame_node *b)
 {
 	return strcmp(a->key.name->text, b->key.name->text);

@@ -58,6 +58,8 @@ void flame_compare(struct flame *flame, double ratio);
 /* What flame_add() adds from now on is of that side. */
 void flame_add_to(struct flame *flame, bool is_after);
 uint64_t flame_cut(const struct flame *flame); /* weight of the stacks that were cut */
+void flame_weights(const struct flame *flame,
+		   uint64_t ret[2]); /* of all stacks, before and after */
 
 /* Errors of writing are those of `out`. Returns 0 or -ENOMEM. */
 int flame_write_folded(struct flame *flame, FILE *out);
@@ -67,6 +69,19 @@ void flame_write_svg(struct flame *flame, const struct flame_text *text, FILE *o
  * everything.
  */
 void flame_write_json(struct flame *flame, double least_share, FILE *out);
+
+/* --- flame_functions.c: the functions of a differential graph --- */
+
+/* Samples before and after ([0] and [1]). */
+struct flame_function {
+	const struct name *name;
+	const struct name *caller; /* in which `self` changed most; NULL: the outermost frame */
+	uint64_t self[2];	   /* in the function itself */
+	uint64_t total[2];	   /* and in what it calls */
+};
+
+/* In no order. Returns 0 or -ENOMEM; in both cases the caller frees `*ret`. */
+int flame_functions(const struct flame *flame, struct flame_function **ret, unsigned *ret_n);
 
 /* --- flame_samples.c: from the samples of traces to a flame graph --- */
 

@@ -352,9 +352,9 @@ rpm:
 
 sbom: $B/proftrace.spdx.json
 
-# What is linked in, as SPDX 2.3 has it.
-$B/proftrace.spdx.json: $B/proftrace
-	tools/sbom.sh $B/proftrace $(VERSION) > $@
+# What is linked into a program, as SPDX 2.3 has it. That of the static file is $B/static/proftrace.spdx.json.
+$B/%.spdx.json: $B/% tools/sbom.sh
+	$(Q)tools/sbom.sh $< $(VERSION) > $@
 
 # --- tests -------------------------------------------------------------------------------------
 
@@ -496,7 +496,7 @@ test: packages
 	+$(MAKE) --no-print-directory $(JOBS) check
 
 check: all man test-programs $(UNIT) $(FUZZ)
-	MAKEFLAGS= TEST_TIMEOUT=900 tests/run.sh tests/style.sh tests/rooms.sh tests/header/matrix.sh $(UNIT) tests/fuzz/run.sh -- $(INTEGRATION) $(ATTACKS) tests/packages/test_header.sh
+	MAKEFLAGS= TEST_TIMEOUT=900 tests/run.sh tests/style.sh tests/rooms.sh tests/header/matrix.sh $(UNIT) tests/fuzz/run.sh -- $(INTEGRATION) $(ATTACKS) $(foreach t,header sbom,tests/packages/test_$t.sh)
 
 # KERNELS: which of the guests in tests/kernels/run.sh; all without.
 test-kernels:

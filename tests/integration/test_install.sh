@@ -84,6 +84,17 @@ equal "completion: what differs between verbs" "$(complete diff --format m) $(co
 equal "completion: processes" "$(complete -p 1,$$)" "1,$$"
 equal "completion: files" "$(complete report x)" :files
 equal "completion: the words of a command are its own" "$(complete -o x -- ls --sort p)" ":command 3"
+# Parsing ends at --help, without an error only if the value was accepted.
+refused=$(for verb in $verbs; do
+	for option in $(in_help $verb | grep -vx -e --pid); do
+		for word in $(complete $verb $option ""); do
+			# "slice:" is the beginning of a value.
+			case $word in *:* | */*) continue ;; esac
+			proftrace $verb $option "$word" --help >"$tmp/out" 2>&1 || echo "$verb $option $word"
+		done
+	done
+done)
+equal "completion: each word is a value that the option has" "$refused" ""
 check "--version names libraries" grep -q '^libraries (shared): libbpf [0-9]' <<-END
 	$(proftrace --version)
 END

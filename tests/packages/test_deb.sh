@@ -68,6 +68,9 @@ cat >"$given/marks.py" <<-END
 END
 enter bookworm proftrace -q -o /given/python -- python3 /given/marks.py >"$tmp/said" 2>&1
 equal "python3-proftrace: each slice" "$(count_slices "$given/python.pftrace" python)" 50
+equal "python3-proftrace: other packages find its version" \
+	"$(enter bookworm python3 -c 'import importlib.metadata as m; print("proftrace", m.version("proftrace"))')" \
+	"$("$proftrace" --version | head -1)"
 check "--itt finds its library" enter bookworm proftrace -q --itt -o /given/itt -- /given/steps 1 1 1
 sum=$(enter bookworm sha1sum /usr/bin/proftrace | cut -c1-40)
 equal "the bill of materials is of this program" "$(enter bookworm cat /usr/share/doc/proftrace/proftrace.spdx.json | grep -c "$sum")" 2

@@ -63,6 +63,11 @@ equal "without waiting: a file for each cycle" "$(cd "$tmp/c" && echo *.json)" \
 	"all-2.json all-3.json all-4.json all-5.json all-6.json all.json"
 check_account "without waiting" "$tmp/s"
 
+"$proftrace" diff "$tmp/a/0-1-2.json" -- "$tmp/c/all.json" >"$tmp/said" 2>"$tmp/err"
+equal "diff says that two traces have different schedules" "$(grep -c "all.json': has another schedule than" "$tmp/err")" 1
+"$proftrace" diff "$tmp/a/0-1-2.json" -- "$tmp/a/1-1-2.json" >"$tmp/said" 2>"$tmp/err"
+equal "and nothing of those with the same" "$(grep -c "another schedule" "$tmp/err")" 0
+
 "$proftrace" -e none --schedule active=2 -o "$tmp/none" -- "$programs/storm" 1 1000 </dev/null >/dev/null 2>"$tmp/err"
 equal "no steps: exit status" $? 0
 check "no steps: it is said" grep -q "PROF_STEP" "$tmp/err"

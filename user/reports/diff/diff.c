@@ -263,6 +263,13 @@ static int diff_finish_run(struct diff *d, struct failure *f)
 	return -ENODATA;
 }
 
+static double scheduled_share(const struct account *account)
+{
+	double all = (double)account->written + (double)account->unscheduled;
+
+	return all > 0 ? (double)account->written / all : 1;
+}
+
 int diff_end_run(struct diff *d, const struct trace_origin *origin, bool is_whole,
 		 struct failure *f)
 {
@@ -275,7 +282,7 @@ int diff_end_run(struct diff *d, const struct trace_origin *origin, bool is_whol
 		return -ENODATA;
 	}
 	run->is_whole = is_whole;
-	run->unscheduled = origin->has_account ? origin->account.unscheduled : 0;
+	run->scheduled = origin->has_account ? scheduled_share(&origin->account) : 1;
 	run->lost = origin->has_account ? account_lost(&origin->account) : 0;
 	run->has_clock = origin->clock.monotonic || origin->base_ns;
 	snprintf(run->host, sizeof(run->host), "%s", origin->host);
@@ -315,9 +322,10 @@ static bool clocks_differ(const struct diff_run *a, const struct diff_run *b)
 	return a->has_clock != b->has_clock;
 }
 
+/* A trace does not contain its schedule, but what the schedule left out. */
 static bool schedules_differ(const struct diff_run *a, const struct diff_run *b)
 {
-	return !a->unscheduled != !b->unscheduled;
+	return (a->scheduled < 1) != (b->scheduled < 1) || fabs(a->scheduled - b->scheduled) > 0.1;
 }
 
 static void diff_warn(const struct diff *d)
@@ -330,7 +338,7 @@ static void diff_warn(const struct diff *d)
 		{ machines_differ, "was recorded on another machine", "" },
 		{ clocks_differ, "has another clock",
 		  ": one of them was not written by proftrace" },
-		{ schedules_differ, "has another schedule", ": one of them leaves steps out" },
+		{ schedules_differ, "has another schedule", ": one of them leaves out more steps" },
 	};
 	const struct diff_run *run;
 	unsigned i;

@@ -124,7 +124,8 @@ enum {
 struct diff_run {
 	const char *path;
 	bool is_b, is_saved, is_whole;
-	uint64_t unscheduled, lost;
+	uint64_t lost;
+	double scheduled; /* the share of its marks that its schedule recorded */
 	bool has_clock;
 	char host[65], machine[65];
 	char process

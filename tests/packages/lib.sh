@@ -41,9 +41,9 @@ END
 enter() { # ROOT COMMAND...
 	layers=$tmp/layers/$1
 	mkdir -p "$layers/at" "$layers/upper" "$layers/work"
-	name=$1
+	entered=$1
 	shift
-	unshare --mount --propagation private sh "$tmp/enter" "$layers/at" "$kept/archives" "$kept/roots/$name" \
+	unshare --mount --propagation private sh "$tmp/enter" "$layers/at" "$kept/archives" "$kept/roots/$entered" \
 		"$layers/upper" "$layers/work" "$@"
 }
 

@@ -27,9 +27,12 @@ if ! make_root bookworm; then
 	skip "a new Debian 12" "$why"
 	finish
 fi
-apt() {
-	enter bookworm apt-get -qq -y --no-install-recommends -o APT::Sandbox::User=root "$@" >"$tmp/apt" 2>&1
+apt_in() { # ROOT ARG...
+	suite=$1
+	shift
+	enter "$suite" apt-get -qq -y --no-install-recommends -o APT::Sandbox::User=root "$@" >"$tmp/apt" 2>&1
 }
+apt() { apt_in bookworm "$@"; }
 if ! apt update || ! apt install sudo; then
 	skip "a new Debian 12" "packages cannot be downloaded: $(tail -1 "$tmp/apt")"
 	finish
@@ -79,4 +82,15 @@ check "apt purge" apt purge proftrace proftrace-dev proftrace-doc libproftrace1 
 check "apt autoremove" apt autoremove --purge
 files >"$tmp/after"
 equal "removal leaves nothing" "$(diff "$tmp/before" "$tmp/after")" ""
+
+# The libraries of the next Debian have other names.
+if make_root trixie && apt_in trixie update; then
+	give trixie "$debs"/proftrace_*.deb "$programs/steps"
+	check "Debian 13: apt install" apt_in trixie install "/given/$(cd "$debs" && ls proftrace_*.deb)"
+	enter trixie proftrace -q --summary-json /given/summary -o /given/t -- /given/steps 2 2 10 100 >"$tmp/said" 2>"$tmp/err"
+	equal "Debian 13: each mark" "$(field "$given/summary" written)" "$(said "$tmp/said" marks)"
+	check_account "Debian 13" "$given/summary"
+else
+	skip "Debian 13" "${why:-packages cannot be downloaded}"
+fi
 finish

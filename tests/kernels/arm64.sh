@@ -75,7 +75,7 @@ fi
 # From here on whatever fails is ours.
 touch "$work/arm64.had"
 cd "$root"
-programs="plugin.so handler.so opened.so part.so library.so executes-static sampled-static functions"
+programs="plugin.so handler.so opened.so part.so library.so executes-static sampled-static steps-static functions"
 for source in tests/integration/programs/*.c; do
 	case $source in
 	*/plugin.c | */handler.c | */leaf.c | */backwards.c | */opened.c | */part.c | */library.c | */collector.c) ;;
@@ -83,7 +83,7 @@ for source in tests/integration/programs/*.c; do
 	*) programs="$programs $(basename "$source" .c)" ;;
 	esac
 done
-targets="all build/arm64/gen/bpf_names"
+targets="all static build/arm64/gen/bpf_names"
 for tool in canon stacks filters foreign let_go; do targets="$targets build/arm64/tests/tools/$tool"; done
 for program in $programs; do targets="$targets build/arm64/tests/programs/$program"; done
 [ "${1:-}" != --static ] || targets=static

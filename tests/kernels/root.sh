@@ -21,7 +21,7 @@ shift
 tree=$out.tree
 rm -rf "$tree"
 mkdir -p "$tree/bin" "$tree/etc" "$tree/dev" "$tree/proc" "$tree/sys" "$tree/tmp" \
-	"$tree/proftrace/build/tests/tools" "$tree/proftrace/build/gen" "$tree/lib/$triplet"
+	"$tree/proftrace/build/tests/tools" "$tree/proftrace/build/static" "$tree/proftrace/build/gen" "$tree/lib/$triplet"
 trap 'rm -rf "$tree"' EXIT
 
 for program; do
@@ -34,6 +34,7 @@ mkdir -p "$tree/proftrace/tests/integration" "$tree/proftrace/tests/kernels"
 cp "$root"/tests/integration/*.sh "$tree/proftrace/tests/integration/"
 cp "$here"/guest/test_*.sh "$tree/proftrace/tests/kernels/"
 cp "$build/proftrace" "$tree/proftrace/build/"
+cp "$build/static/proftrace" "$tree/proftrace/build/static/"
 cp "$build/gen/bpf_names" "$tree/proftrace/build/gen/"
 cp -r "$build/tests/programs" "$tree/proftrace/build/tests/"
 for tool in canon stacks filters foreign let_go; do

@@ -11,6 +11,11 @@ canon=$root/build/tests/tools/canon
 tmp=$(mktemp -d)
 chmod 755 "$tmp"
 trap 'rm -rf "$tmp"' EXIT
+# dash does not run the above when a signal ends it.
+trap 'exit 129' HUP
+trap 'exit 130' INT
+trap 'exit 143' TERM
+control_directories=$(echo /tmp/proftrace-[0-9]*)
 bpftool=$(command -v /usr/sbin/bpftool || command -v bpftool)
 export PROFTRACE_TEST="$tmp"
 records=
@@ -52,6 +57,13 @@ never_else() { # NAME GOT WANTED
 
 finish() {
 	[ -z "$records" ] || check_nothing_left "in the end"
+	# Where a user has no /run/user, control sockets lie here; the recorder leaves the directory for the next.
+	for directory in /tmp/proftrace-[0-9]*; do
+		case " $control_directories " in
+		*" $directory "*) ;;
+		*) rmdir "$directory" 2>/dev/null ;;
+		esac
+	done
 	echo "1..$test_number"
 	exit $((failures > 0))
 }

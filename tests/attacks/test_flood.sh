@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 need_tracing
 tool=$root/build/tests/tools/flood_broker
-rounds=40000
+rounds=15000
 "$programs/checksum" 2 $rounds <&- >"$tmp/alone"
 mkfifo "$tmp/in" "$tmp/go"
 

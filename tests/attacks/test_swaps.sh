@@ -7,14 +7,18 @@
 need_tracing
 need_users
 make_user owner || { skip "swaps" "cannot make a user"; finish; }
-rounds=80000
+rounds=50000 alone=
 mkdir "$tmp/o" "$tmp/lower" "$tmp/merged" && chown "$made_uid" "$tmp/o"
 trap 'umount "$tmp/merged" 2>/dev/null; umount "$tmp/o" 2>/dev/null; remove_test_users; rm -rf "$tmp"' EXIT
 mkfifo "$tmp/in" "$tmp/swapping"
 exec 8<>"$tmp/swapping"
 
 start_target() { # COMMAND...
-	"$@" <&- 8>&- >"$tmp/alone" || not_ok "$attack: it runs" "$?"
+	# The same computation has the same result, wherever its file is.
+	if [ "$alone" != "$computed" ]; then
+		"$@" <&- 8>&- >"$tmp/alone" || not_ok "$attack: it runs" "$?"
+		alone=$computed
+	fi
 	rm -f "$tmp/target.out"
 	(exec 8>&- "$@" <"$tmp/in" >"$tmp/target.out") &
 	exec 9>"$tmp/in"
@@ -51,6 +55,7 @@ elsewhere() { # SITES PLACES
 swap_and_record() { # ATTACK KIND FILE COMMAND...
 	attack=$1 kind=$2 file=$3
 	shift 3
+	computed=${*##*/program }
 	start_target "$@"
 	record_often 3 "$tmp/sites"
 	equal "$attack: recorded before" "$complete$disorderly" 3

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * every_byte all FILE	      asks the broker about all functions of the file
- * every_byte attach FILE N M  asks about every Nth, then to be attached to each byte of its code, one by one,
- *			      the first M bytes
+ * every_byte attach FILE N M S
+ *			      asks about every Nth, then to be attached to each byte of its code, one by one,
+ *			      M bytes after the first S
  * every_byte beginnings FILE  asks about each byte of its code as the beginning of a function, then the same
  * every_byte memory FILE      attaches to all functions of a file that this process has mapped, and looks
  *
@@ -149,11 +150,13 @@ static int attach_at(uint64_t vaddr, unsigned *ret_link)
 	return broker_attach(broker, BROKER_FUNCTIONS, getpid(), fd, &site, 1, ret_link, &f);
 }
 
-static void attach_each_byte(unsigned most)
+static void attach_each_byte(unsigned most, unsigned skipped)
 {
 	unsigned refused = 0, link;
 	uint64_t vaddr = 0;
 
+	while (skipped && next_byte(&vaddr))
+		skipped--;
 	while (most-- && next_byte(&vaddr)) {
 		int error = attach_at(vaddr, &link);
 
@@ -272,7 +275,8 @@ int main(int argc, char **argv)
 	else
 		ask_functions(argc > 3 ? (unsigned)atoi(argv[3]) : 1);
 	if (!strcmp(what, "attach") || !strcmp(what, "beginnings"))
-		attach_each_byte(argc > 4 ? (unsigned)atoi(argv[4]) : UINT32_MAX);
+		attach_each_byte(argc > 4 ? (unsigned)atoi(argv[4]) : UINT32_MAX,
+				 argc > 5 ? (unsigned)atoi(argv[5]) : 0);
 	else if (!strcmp(what, "memory"))
 		look_at_memory(argv[2]);
 	broker_stop(broker);

@@ -79,7 +79,7 @@ make_user() { # NAME
 	made_gid=$(id -g "$test_user")
 }
 
-# Runs a command as a user without any capability, in place of this shell: for `as ... &`, and `$!` is it.
+# Runs a command as a user without any capability.
 as() { # UID GID COMMAND...
 	as_uid=$1 as_gid=$2
 	shift 2

@@ -8,20 +8,34 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 include=$(cd "$here/../../include" && pwd)
 programs=$here/programs
-dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
-cd "$dir" || exit 1
+# Without an argument it runs itself once for each part, two at a time, in a folder for each.
+if [ $# -eq 0 ]; then
+	dir=$(mktemp -d)
+	trap 'rm -rf "$dir"' EXIT
+	cc -std=gnu11 -Wall -Wextra -Werror -O1 -o "$dir/notes" "$here/notes.c" || exit 1
+	for part in link rejects says brings; do
+		for compiler in gcc clang g++ clang++; do echo $part-$compiler; done
+	done >"$dir/parts"
+	echo rest >>"$dir/parts"
+	(cd "$dir" && xargs mkdir <parts)
+	xargs -P 2 -I @ sh -c '"$0" "$1" @ >"$1/@/tap" 2>&1; echo $? >"$1/@/status"' "$here/matrix.sh" "$dir" <"$dir/parts"
+	while read -r part; do
+		cat "$dir/$part/tap"
+		[ "$(cat "$dir/$part/status")" = 0 ] || echo "not ok - $part is complete"
+	done <"$dir/parts" | awk '/^(not )?ok - / { sub(/ok/, "ok " ++n) } 1'
+	exit 0
+fi
+cd "$1/$2" || exit 1
+part=$2
 
 warn="-Wall -Wextra -pedantic -Wshadow -Wconversion -Wold-style-cast -Werror -I$include"
 cwarn="-Wall -Wextra -pedantic -Wshadow -Wconversion -Werror -I$include"
-n=0
 
 have() { command -v "$1" >/dev/null 2>&1; }
-ok() { n=$((n + 1)); echo "ok $n - $1"; }
-skip() { n=$((n + 1)); echo "ok $n - $1 # SKIP $2"; }
+ok() { echo "ok - $1"; }
+skip() { echo "ok - $1 # SKIP $2"; }
 not_ok() {
-	n=$((n + 1))
-	echo "not ok $n - $1"
+	echo "not ok - $1"
 	[ ! -s log ] || head -25 log | sed 's/^/# /'
 }
 # check NAME COMMAND...: the command succeeds
@@ -52,10 +66,8 @@ all_kinds="begin end instant counter async_begin async_end flow_out flow_in allo
 # unused sections are dropped the set is the same.
 # So it is, but for the domain of what is made at run time: there the functions decide that a program has in use.
 same_sites() {
-	./notes "$1" >sites.raw && sort sites.raw | grep -v '^(run time) ' >sites && diff expected.all sites
+	../notes "$1" >sites.raw && sort sites.raw | grep -v '^(run time) ' >sites && diff expected.all sites
 }
-
-check "the reader of notes compiles" cc -std=gnu11 -Wall -Wextra -Werror -O1 -o notes "$here/notes.c"
 
 # --- link FLAGS: main.c and second.c, and library.c as a shared library, unless the program is static --
 
@@ -80,7 +92,7 @@ link() {
 	$compiler $lang $shared -fPIC -shared "$programs/library.c" -o liblibrary.so &&
 		$compiler $lang "$@" -DLIBRARY_IS_LINKED_IN=0 "$programs/main.c" "$programs/second.c" \
 			-o program -L. -llibrary -Wl,-rpath,. &&
-		./program && same_sites program && ./notes liblibrary.so >sites.library
+		./program && same_sites program && ../notes liblibrary.so >sites.library
 }
 
 # can COMPILER FLAGS: whether the toolchain can do this at all, without the header
@@ -93,6 +105,7 @@ can() {
 }
 
 linked() {
+	[ "$part" = "link-$1" ] || return 0
 	name="links and runs: $*"
 	if ! have "$1"; then
 		skip "$name" "no $1"
@@ -145,95 +158,13 @@ mixed() {
 		g++ -x c++ $warn -std=c++11 -O0 -c "$programs/library.c" -o c.o &&
 		gcc -O2 -flto a.o b.o c.o -lstdc++ -o program && ./program && same_sites program
 }
-if have clang++; then
+if [ "$part" != link-clang++ ]; then
+	:
+elif have clang++; then
 	check "gcc with LTO, clang++ and g++ in one program" mixed
 else
 	skip "gcc with LTO, clang++ and g++ in one program" "no clang++"
 fi
-
-# --- the binary interface: what the stubs are handed ---------------------------------------------------
-
-values() {
-	program=$1
-	compiler=$2
-	shift 2
-	gcc -O1 -c "$programs/capture.c" -o capture.o &&
-		$compiler $(language "$compiler" | sed s/-Wold-style-cast//) "$@" -I"$programs" \
-			-c "$programs/$program.c" -o values.o &&
-		$compiler values.o capture.o -o values && ./values
-}
-for flags in "gcc -std=c99 -O0" "gcc -std=c11 -O2" "gcc -std=c11 -O1 -funsigned-char" \
-	"clang -std=c99 -O2" "clang -std=c17 -O0" "g++ -std=c++11 -O2" "g++ -std=c++20 -O0" \
-	"clang++ -std=c++11 -O0" "clang++ -std=c++20 -O2"; do
-	if have "${flags%% *}"; then
-		check "values arrive: $flags" values values $flags
-		check "objects' marks arrive: $flags" values objects $flags
-	else
-		skip "values arrive: $flags" "no ${flags%% *}"
-	fi
-done
-
-# --- notes ---------------------------------------------------------------------------------------------
-
-link gcc -std=c11 -O2 >log 2>&1
-
-readelf_finds() {
-	readelf -n program | awk '/Provider:/ { p = $2 } /Name:/ { print p, $2 }' | sort -u >found &&
-		for kind in $all_kinds; do
-			grep -qx "net $kind" found && grep -qx "prof_default $kind" found || return 1
-		done && grep -qx "prof_control step" found
-}
-check "readelf -n lists every kind of each domain" readelf_finds
-
-repeated() {
-	{
-		echo '#include <proftrace.h>'
-		echo 'int main(int argc, char **argv) { (void)argv;'
-		for i in 1 2 3 4 5 6 7 8 9 10; do
-			echo "PROF_INSTANT(\"i$i\", \"argc\", argc); PROF_BEGIN(\"$i\"); PROF_END();"
-		done
-		echo 'return 0; }'
-	} >many.c
-	gcc $cwarn -O2 many.c -o many && ./many && ./notes many >sites.many &&
-		[ "$(grep -c '^default ' sites.many)" -eq 11 ]
-}
-check "ten markers have as many stubs as one" repeated
-
-unused() {
-	gcc $cwarn -O2 -ffunction-sections -Wl,--gc-sections many.c -o many && ./notes many >sites.many &&
-		printf 'default begin\ndefault end\ndefault instant\ndefault batch\n flush\n' | diff - sites.many
-}
-check "--gc-sections drops the stubs that nobody calls, and only those" unused
-
-stripped() { "$1" -o stripped program && ./stripped && same_sites_of_stripped; }
-same_sites_of_stripped() {
-	./notes stripped | grep -v -e '^no .note.stapsdt$' -e '^(run time) ' | sort >sites && diff expected.all sites
-}
-for tool in strip llvm-strip; do
-	if have $tool; then
-		check "a binary keeps .note.proftrace through $tool" stripped $tool
-	else
-		skip "a binary keeps .note.proftrace through $tool" "no $tool"
-	fi
-done
-
-named() {
-	cat >named.c <<-'END'
-		#include <proftrace.h>
-		#define NAME "a" "." "b \"quoted\" \\ caf\303\251"
-		PROF_DOMAIN(odd, NAME);
-		int main(void) { PROF_BEGIN_IN(odd, "x"); PROF_END_IN(odd); return 0; }
-	END
-	$1 $cwarn named.c -o named && ./notes named | grep -qxF 'a.b "quoted" \ café end'
-}
-for compiler in gcc clang; do
-	if have $compiler; then
-		check "a domain's name may hold quotes and UTF-8, and be several literals: $compiler" \
-			named $compiler
-	else
-		skip "odd names of domains: $compiler" "no $compiler"
-	fi
-done
 
 # --- what must not compile -----------------------------------------------------------------------------
 
@@ -255,12 +186,15 @@ frame() {
 rejects() {
 	compiler=$1
 	case $compiler in *++*) std="-std=c++11 -x c++" ;; *) std=-std=c11 ;; esac
-	frame "PROF_INSTANT(\"x\", \"k\", id)" "" >good.c
-	$compiler $std -w -I"$include" -fsyntax-only good.c || return 1
+	if [ ! -e good.c ]; then
+		frame "PROF_INSTANT(\"x\", \"k\", id)" "" >good.c
+		$compiler $std -w -I"$include" -fsyntax-only good.c || { rm good.c && return 1; }
+	fi
 	frame "$2" "${3:-}" >bad.c
 	! $compiler $std -w -I"$include" -S -o /dev/null bad.c
 }
 for compiler in gcc clang g++ clang++; do
+	[ "$part" = "rejects-$compiler" ] || continue
 	if ! have $compiler; then
 		skip "what must not compile: $compiler" "no $compiler"
 		continue
@@ -322,6 +256,7 @@ says_old() { # COMPILER STANDARD
 		grep -qF 'proftrace.h needs C99 or C++11 (-std=gnu99 or later)' log
 }
 for compiler in gcc clang g++ clang++; do
+	[ "$part" = "says-$compiler" ] || continue
 	if ! have $compiler; then
 		skip "mistakes: $compiler" "no $compiler"
 		continue
@@ -360,35 +295,37 @@ leaks_nothing() {
 		grep -q '^#define PROF_BEGIN' with &&
 		! comm -23 with without | grep -v '^#define \(PROF\|prof_\)' >log
 }
+# Ten objects that differ in the name of their function.
+ten() { # OBJECT
+	for i in 1 2 3 4 5 6 7 8 9; do
+		objcopy --redefine-sym f0=f$i --rename-section .text.f0=.text.f$i "$1"0.o "$1"$i.o || return 1
+	done
+}
 # A file without markers has nothing of it, and ten of them no more than ten that do not include it.
 adds_nothing() {
-	rm -f with?.o without?.o
-	for i in 0 1 2 3 4 5 6 7 8 9; do
-		printf '#include <proftrace.h>\nint f%d(void);\nint f%d(void) { return %d; }\n' $i $i $i >with.c
-		printf 'int f%d(void);\nint f%d(void) { return %d; }\n' $i $i $i >without.c
-		"$@" -I"$include" -c with.c -o with$i.o && "$@" -c without.c -o without$i.o || return 1
-		size with$i.o without$i.o >log
+	printf '#include <proftrace.h>\nint f0(void);\nint f0(void) { return 0; }\n' >with.c
+	printf 'int f0(void);\nint f0(void) { return 0; }\n' >without.c
+	"$@" -I"$include" -c with.c -o with0.o && "$@" -c without.c -o without0.o &&
+		ten with && ten without && size with0.o without0.o >log &&
 		awk 'NR > 1 { n[NR] = $4 } END { exit n[2] != n[3] }' log || return 1
-	done
 	"$@" -nostdlib -shared -fPIC with?.o -o with.so && "$@" -nostdlib -shared -fPIC without?.o -o without.so &&
 		size with.so without.so >log &&
 		awk 'NR > 1 { n[NR] = $4 } END { exit !(n[2] - n[3] <= 200) }' log
 }
 # Ten files with one marker each: what they share is there once (by GNU ld and gold).
 shares() {
-	rm -f with?.o
-	for i in 0 1 2 3 4 5 6 7 8 9; do
-		printf '#include <proftrace.h>\nvoid f%d(void);\nvoid f%d(void) { PROF_INSTANT("x"); }\n' $i $i >with.c
-		"$@" -I"$include" -c with.c -o with$i.o || return 1
-	done
+	printf '#include <proftrace.h>\nvoid f0(void);\nvoid f0(void) { PROF_INSTANT("x"); }\n' >with.c
+	"$@" -I"$include" -c with.c -o with0.o && ten with || return 1
 	gcc -shared with0.o -o one.so && gcc -shared with?.o -o ten.so && size one.so ten.so >log &&
 		awk 'NR > 1 { n[NR] = $1 + $2 } END { print (n[3] - n[2]) / 9, "bytes a file"
 			exit !(n[3] - n[2] <= 9 * 320) }' log >more || { cat more >>log; return 1; }
 }
 # What people have turned on, with every kind of marker.
 quiet() {
-	"$@" -I"$include" -c "$programs/quiet.c" -o quiet.o && "$@" -I"$include" -c "$programs/quiet_locks.c" -o quiet.o &&
-		"$@" -I"$include" -DPROFTRACE_DISABLE -c "$programs/quiet_locks.c" -o quiet.o
+	# gcc has warnings that only the optimiser finds; all of clang's are found without it.
+	case $1 in clang*) only=-fsyntax-only ;; *) only='-S -o /dev/null' ;; esac
+	"$@" -I"$include" $only "$programs/quiet.c" && "$@" -I"$include" $only "$programs/quiet_locks.c" &&
+		"$@" -I"$include" -DPROFTRACE_DISABLE -fsyntax-only "$programs/quiet_locks.c"
 }
 loud="-Werror -Wall -Wextra -Wpedantic -Wredundant-decls -Wshadow -Wundef -Wconversion -Wsign-conversion
 	-Wcast-qual -Wcast-align -Wmissing-declarations"
@@ -398,6 +335,7 @@ loud_c="$loud -Wdeclaration-after-statement -Wstrict-prototypes -Wmissing-protot
 everything="-Werror -Weverything -Wno-c++98-compat -Wno-c++98-compat-pedantic -Wno-padded
 	-Wno-used-but-marked-unused -Wno-alloca"
 for compiler in gcc clang g++ clang++; do
+	[ "$part" = "brings-$compiler" ] || continue
 	if ! have $compiler; then
 		skip "what including it brings: $compiler" "no $compiler"
 		continue
@@ -426,40 +364,124 @@ for compiler in gcc clang g++ clang++; do
 	done
 done
 
+[ "$part" = rest ] || exit 0
+
+# --- the binary interface: what the stubs are handed ---------------------------------------------------
+
+values() {
+	program=$1
+	compiler=$2
+	shift 2
+	gcc -O1 -c "$programs/capture.c" -o capture.o &&
+		$compiler $(language "$compiler" | sed s/-Wold-style-cast//) "$@" -I"$programs" \
+			-c "$programs/$program.c" -o values.o &&
+		$compiler values.o capture.o -o values && ./values
+}
+for flags in "gcc -std=c99 -O0" "gcc -std=c11 -O2" "gcc -std=c11 -O1 -funsigned-char" \
+	"clang -std=c99 -O2" "clang -std=c17 -O0" "g++ -std=c++11 -O2" "g++ -std=c++20 -O0" \
+	"clang++ -std=c++11 -O0" "clang++ -std=c++20 -O2"; do
+	if have "${flags%% *}"; then
+		check "values arrive: $flags" values values $flags
+		check "objects' marks arrive: $flags" values objects $flags
+	else
+		skip "values arrive: $flags" "no ${flags%% *}"
+	fi
+done
+
+# --- notes ---------------------------------------------------------------------------------------------
+
+link gcc -std=c11 -O2 >log 2>&1
+
+readelf_finds() {
+	readelf -n program | awk '/Provider:/ { p = $2 } /Name:/ { print p, $2 }' | sort -u >found &&
+		for kind in $all_kinds; do
+			grep -qx "net $kind" found && grep -qx "prof_default $kind" found || return 1
+		done && grep -qx "prof_control step" found
+}
+check "readelf -n lists every kind of each domain" readelf_finds
+
+repeated() {
+	{
+		echo '#include <proftrace.h>'
+		echo 'int main(int argc, char **argv) { (void)argv;'
+		for i in 1 2 3 4 5 6 7 8 9 10; do
+			echo "PROF_INSTANT(\"i$i\", \"argc\", argc); PROF_BEGIN(\"$i\"); PROF_END();"
+		done
+		echo 'return 0; }'
+	} >many.c
+	gcc $cwarn -O2 many.c -o many && ./many && ../notes many >sites.many &&
+		[ "$(grep -c '^default ' sites.many)" -eq 11 ]
+}
+check "ten markers have as many stubs as one" repeated
+
+unused() {
+	gcc $cwarn -O2 -ffunction-sections -Wl,--gc-sections many.c -o many && ../notes many >sites.many &&
+		printf 'default begin\ndefault end\ndefault instant\ndefault batch\n flush\n' | diff - sites.many
+}
+check "--gc-sections drops the stubs that nobody calls, and only those" unused
+
+stripped() { "$1" -o stripped program && ./stripped && same_sites_of_stripped; }
+same_sites_of_stripped() {
+	../notes stripped | grep -v -e '^no .note.stapsdt$' -e '^(run time) ' | sort >sites && diff expected.all sites
+}
+for tool in strip llvm-strip; do
+	if have $tool; then
+		check "a binary keeps .note.proftrace through $tool" stripped $tool
+	else
+		skip "a binary keeps .note.proftrace through $tool" "no $tool"
+	fi
+done
+
+named() {
+	cat >named.c <<-'END'
+		#include <proftrace.h>
+		#define NAME "a" "." "b \"quoted\" \\ caf\303\251"
+		PROF_DOMAIN(odd, NAME);
+		int main(void) { PROF_BEGIN_IN(odd, "x"); PROF_END_IN(odd); return 0; }
+	END
+	$1 $cwarn named.c -o named && ../notes named | grep -qxF 'a.b "quoted" \ café end'
+}
+for compiler in gcc clang; do
+	if have $compiler; then
+		check "a domain's name may hold quotes and UTF-8, and be several literals: $compiler" \
+			named $compiler
+	else
+		skip "odd names of domains: $compiler" "no $compiler"
+	fi
+done
+
 # --- what is left of a marker that is off ----------------------------------------------------------------
 
 # The way through one_marker() or one_object() that no branch leaves: a load, a test (or both in one), a branch, and
 # back. That clang makes room on the stack before it looks is not the marker's doing.
 off_is_cheap() {
-	off_path "$1" one_marker && off_path "$1" one_object
+	off_path one_marker && off_path one_object
 }
 off_path() {
-	$1 -O2 -fcf-protection=none -I"$include" -c "$programs/shape.c" -o shape.o &&
-		objdump -d --no-show-raw-insn shape.o |
-		awk -v f="<$2>:" 'index($0, f) { on = 1; next }
+	objdump -d --no-show-raw-insn shape.o |
+		awk -v f="<$1>:" 'index($0, f) { on = 1; next }
 			on && NF && !/%rsp$/ { print $2; if ($2 ~ /^ret/) exit }' >path &&
 		[ "$(grep -c '^j' path)" -eq 1 ] && [ "$(wc -l <path)" -le 4 ] && ! grep -q call path &&
 		tail -1 path | grep -q '^ret'
 }
 # A lock that is off: the same, then what it wraps.
 lock_is_cheap() {
-	$1 -O2 -fcf-protection=none -I"$include" -c "$programs/shape.c" -o shape.o &&
-		objdump -dr --no-show-raw-insn shape.o | awk '/<one_lock>:/ { on = 1; next }
+	objdump -dr --no-show-raw-insn shape.o | awk '/<one_lock>:/ { on = 1; next }
 			on && /pthread_mutex_lock/ { exit } on && /^ *[0-9a-f]+:\t/ && !/R_X86_64/ { print $2 }' >path &&
 		[ "$(grep -c '^j[^m]' path)" -eq 1 ] && [ "$(wc -l <path)" -le 4 ]
 }
 # one_scope() reads the switch once: its end looks at what it knows, not at the switch.
 scope_reads_once() {
-	$1 -O2 -I"$include" -c "$programs/shape.c" -o shape.o &&
-		objdump -dr shape.o | awk '/<one_scope.*>:/ { on = 1 } /^$/ { on = 0 } on' >path &&
+	objdump -dr shape.o | awk '/<one_scope.*>:/ { on = 1 } /^$/ { on = 0 } on' >path &&
 		[ "$(grep -c prof_domain_prof_default path)" -eq 1 ] && ! grep -q 'call *\*' path
 }
 if [ "$(uname -m)" = x86_64 ]; then
 	for compiler in gcc clang; do
 		if have $compiler; then
-			check "a marker that is off is a load and a branch: $compiler" off_is_cheap $compiler
-			check "a lock that is off is a load and a branch more: $compiler" lock_is_cheap $compiler
-			check "a scope reads the switch once: $compiler" scope_reads_once $compiler
+			check "shape.c: $compiler" $compiler -O2 -fcf-protection=none -I"$include" -c "$programs/shape.c" -o shape.o
+			check "a marker that is off is a load and a branch: $compiler" off_is_cheap
+			check "a lock that is off is a load and a branch more: $compiler" lock_is_cheap
+			check "a scope reads the switch once: $compiler" scope_reads_once
 		else
 			skip "a marker that is off is a load and a branch: $compiler" "no $compiler"
 		fi

@@ -107,6 +107,26 @@ batch_modes() {
 	fi
 }
 
+# What the program of start_service() does when it is recorded is in both traces.
+check_attached() { # MODE
+	attach --mode "$1"
+	tell work
+	tell work
+	end_service "$1"
+	check_account "$1" "$tmp/s"
+	equal "$1: marks" "$(field "$tmp/s" marked)" $(($(said "$tmp/out" calls) + $(said "$tmp/out" names)))
+	check_said "$1"
+}
+
+# The same of a program that is started by the recorder, with another tool.
+check_with_other_tool() { # MODE OPTION PROGRAM
+	record_command --mode "$1" "$2" -- "$3" 4 25
+	tell work
+	end_command "$1: another tool"
+	check_account "$1: another tool" "$tmp/s"
+	check_said "$1: another tool"
+}
+
 # Another tool that is not one: the program goes on, and one message says what is wrong.
 check_chains() { # VARIABLE CHAIN COMMAND...
 	variable=$1 chain=$2

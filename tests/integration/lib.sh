@@ -78,6 +78,20 @@ said() { # FILE WORD
 	sed -n "s/^$2 //p" "$1" | tail -1
 }
 
+# Of each slice that ends in a Chrome JSON trace: how deep it is, the slice around it, its name, the event of its end.
+ended_slices() { # FILE
+	awk '
+		/"ph":"[BE]"/ { match($0, /"tid":[0-9]*/); tid = substr($0, RSTART + 6, RLENGTH - 6) }
+		/"ph":"B"/ {
+			depth[tid]++
+			name[tid, depth[tid]] = match($0, /"name":"[a-z0-9_]+"/) ? substr($0, RSTART + 8, RLENGTH - 9) : "?"
+		}
+		/"ph":"E"/ {
+			around = depth[tid] > 1 ? name[tid, depth[tid] - 1] : "-"
+			print depth[tid], around, name[tid, depth[tid]--], $0
+		}' "$1"
+}
+
 # Both outputs of a recording hold the same, and it nests.
 check_agree() { # NAME BASE
 	"$canon" "$2.json" >"$tmp/json.canon" 2>"$tmp/json.err" &&

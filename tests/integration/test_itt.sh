@@ -19,13 +19,7 @@ export INTEL_LIBITTNOTIFY64=$annotations
 for mode in $(batch_modes); do
 	start_service "$programs/itt" 4 25
 	tell count
-	attach --mode $mode
-	tell work
-	tell work
-	end_service "$mode"
-	check_account "$mode" "$tmp/s"
-	equal "$mode: marks" "$(field "$tmp/s" marked)" $(($(said "$tmp/out" calls) + $(said "$tmp/out" names)))
-	check_said "$mode"
+	check_attached $mode
 	for kind in json pftrace; do
 		"$canon" "$tmp/t.$kind" >"$tmp/canon"
 		equal "$mode, $kind: ids are arguments" \
@@ -111,11 +105,7 @@ equal "paused: half of it is there" "$(events "$tmp/t.pftrace" | sed -n 's/^BEGI
 # Another tool is called as well, and counts the same.
 export COLLECTOR_OUT=$tmp/called
 for mode in $(batch_modes); do
-	INTEL_LIBITTNOTIFY64=$programs/collector.so record_command --mode $mode --itt -- "$programs/itt" 4 25
-	tell work
-	end_command "$mode: another tool"
-	check_account "$mode: another tool" "$tmp/s"
-	check_said "$mode: another tool"
+	INTEL_LIBITTNOTIFY64=$programs/collector.so check_with_other_tool $mode --itt "$programs/itt"
 	equal "$mode: another tool: it was called for each" \
 		"$(called itt_task_begin itt_task_begin_fn itt_event_start) $(called itt_task_end itt_event_end) $(
 		called itt_task_begin_overlapped itt_region_begin itt_frame_begin_v3) $(

@@ -14,13 +14,7 @@ need_tracing
 export NVTX_INJECTION64_PATH=$annotations
 for mode in $(batch_modes); do
 	start_service "$programs/nvtx" 4 25
-	attach --mode $mode
-	tell work
-	tell work
-	end_service "$mode"
-	check_account "$mode" "$tmp/s"
-	equal "$mode: marks" "$(field "$tmp/s" marked)" $(($(said "$tmp/out" calls) + $(said "$tmp/out" names)))
-	check_said "$mode"
+	check_attached $mode
 	for kind in json pftrace; do
 		"$canon" "$tmp/t.$kind" >"$tmp/canon"
 		for value in 's:"18446744073709551615"' n:-9223372036854775808 d:0.25 n:4000000000 n:-7 d:1.5; do
@@ -60,11 +54,7 @@ done
 # Another tool is called as well, and counts the same.
 export COLLECTOR_OUT=$tmp/called
 for mode in $(batch_modes); do
-	NVTX_INJECTION64_PATH=$programs/collector.so record_command --mode $mode --nvtx -- "$programs/nvtx" 4 25
-	tell work
-	end_command "$mode: another tool"
-	check_account "$mode: another tool" "$tmp/s"
-	check_said "$mode: another tool"
+	NVTX_INJECTION64_PATH=$programs/collector.so check_with_other_tool $mode --nvtx "$programs/nvtx"
 	equal "$mode: another tool: it was called for each" \
 		"$(called nvtx_1_1 nvtx_1_2 nvtx_1_3 nvtx_2_1) $(called nvtx_1_8 nvtx_1_9 nvtx_1_10 nvtx_2_4) $(called nvtx_1_11 nvtx_2_5) $(called nvtx_1_4 nvtx_1_5 nvtx_1_6 nvtx_2_2) $(called nvtx_1_7 nvtx_2_3)" \
 		"$(number_of "$tmp/t.pftrace" INSTANT) $(number_of "$tmp/t.pftrace" BEGIN) $(number_of "$tmp/t.pftrace" END) $(number_of "$tmp/t.pftrace" ASYNC_BEGIN) $(number_of "$tmp/t.pftrace" ASYNC_END)"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # The Python package: programs count what they mark, on threads, in asyncio tasks, in children and in what users of
 # Composer, MXNet and Chainer write; both traces hold exactly that. Bad input ends no program.
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/../languages/lib.sh"
 python=${PYTHON:-/usr/bin/python3}
 tests=$root/tests/python
 if ! [ -e "$root/build/python/proftrace/_native.abi3.so" ]; then
@@ -40,53 +40,20 @@ else
 fi
 need_tracing
 
-# Attached before the first mark, so that none is missed on a busy machine.
-recorded() { # NAME PROGRAM ARGS...: $mode and $options apply
-	name=$1
-	shift
-	rm -f "$tmp/in" "$tmp/t.json" "$tmp/t.pftrace" "$tmp/out" "$tmp/err" "$tmp/s"
-	mkfifo "$tmp/in"
-	"$python" "$@" wait <"$tmp/in" >"$tmp/out" 2>"$tmp/said" &
-	program=$!
-	exec 9>"$tmp/in"
-	wait_for "$tmp/out" ready
-	"$proftrace" record -e none --mode $mode $options -o "$tmp/t" --summary-json "$tmp/s" -p $program 2>"$tmp/err" 9>&- &
-	recorder=$!
-	wait_for "$tmp/err" "proftrace: recording"
-	echo >&9
-	exec 9>&-
-	wait $program
-	equal "$name: the program's exit status" "$?$(head -5 "$tmp/said")" 0
-	wait $recorder
-	equal "$name: the recorder's exit status" $? 0
-}
-holds_all() { # NAME
-	check_account "$1" "$tmp/s"
-	equal "$1: marks" "$(field "$tmp/s" marked)" "$(sed -n 's/^expected {"marks": \([0-9]*\).*/\1/p' "$tmp/out")"
-	for kind in json pftrace; do
-		"$canon" "$tmp/t.$kind" >"$tmp/canon"
-		check "$1: what happened, in $kind" "$python" "$tests/verify.py" "$tmp/out" "$tmp/canon"
-	done
-}
-
-modes=exact
-if ! "$proftrace" --mode batch-now -o "$tmp/try" -- true 2>&1 | grep -q 'no batches'; then
-	modes="exact batch-now"
-fi
+find_modes
 options=
 for mode in $modes; do
-	recorded "$mode: threads and tasks" "$tests/marks.py" 4 500 100 5
+	recorded "$mode: threads and tasks" "$python" "$tests/marks.py" 4 500 100 5
 	holds_all "$mode: threads and tasks"
-	check_agree "$mode: threads and tasks" "$tmp/t"
-	recorded "$mode: vocabularies" "$tests/vocabularies.py" table
+	recorded "$mode: vocabularies" "$python" "$tests/vocabularies.py" table
 	holds_all "$mode: vocabularies"
 	equal "$mode: dumps() in JSON, then as a table" "$(sed -n 's/^dumps //p' "$tmp/out" |
 		sed -n '1s/.*"name": *"\(foo\)".*/\1/p; 2s/^Category .*\(PythonDomain\).*/\1/p' | xargs)" "foo PythonDomain"
 	for method in fork spawn; do
-		recorded "$mode: $method" "$tests/processes.py" $method 3 100
+		recorded "$mode: $method" "$python" "$tests/processes.py" $method 3 100
 		holds_all "$mode: $method"
 	done
-	recorded "$mode: bad input" "$tests/bad_input.py"
+	recorded "$mode: bad input" "$python" "$tests/bad_input.py"
 	equal "$mode: bad input: all is well" "$(tail -1 "$tmp/out")" "all is well"
 	equal "$mode: bad input: the account adds up" "$(field "$tmp/s" adds_up)" true
 done
@@ -102,10 +69,10 @@ fi
 
 mode=exact
 # Modules of PyTorch, and of what has the same interface.
-recorded "modules: a stand-in" "$tests/modules.py" standin
+recorded "modules: a stand-in" "$python" "$tests/modules.py" standin
 holds_all "modules: a stand-in"
 if "$python" -c 'import torch' 2>/dev/null; then
-	recorded "modules: PyTorch" "$tests/modules.py" torch
+	recorded "modules: PyTorch" "$python" "$tests/modules.py" torch
 	holds_all "modules: PyTorch"
 else
 	skip "modules: PyTorch" "it is not installed (python3-torch)"
@@ -115,7 +82,7 @@ fi
 export PYTHON=$python MINE=$tmp/called
 plugin=$("$python" -m proftrace.handlers)
 options="--handler $plugin=$tests/mine.py:Mine"
-recorded "a handler in Python" "$tests/vocabularies.py"
+recorded "a handler in Python" "$python" "$tests/vocabularies.py"
 check "a handler in Python: it is called for everything" "$python" "$tests/verify_handler.py" "$tmp/out" "$tmp/called"
 "$proftrace" record -e none -o "$tmp/none" --handler "$plugin=nothing:Mine" -- true >"$tmp/out" 2>&1
 equal "a handler that is not there" "$?$(grep -c "No module named 'nothing'" "$tmp/out")" 11
@@ -127,12 +94,12 @@ for how in record mxnet; do
 	equal "$how: it starts a recording of itself" "$?$(tail -3 "$tmp/said")" 0
 	for kind in json pftrace; do
 		"$canon" "$tmp/t.$kind" >"$tmp/canon"
-		check "$how: what happened, in $kind" "$python" "$tests/verify.py" "$tmp/out" "$tmp/canon"
+		check "$how: what happened, in $kind" python3 "$verify" "$tmp/out" "$tmp/canon"
 	done
 done
 
 options="--buffer 256M"
-recorded "a million marks" "$tests/marks.py" 4 20800 100 20
+recorded "a million marks" "$python" "$tests/marks.py" 4 20800 100 20
 holds_all "a million marks"
 check "a million marks: there are as many" test "$(field "$tmp/s" marked)" -ge 1000000
 finish

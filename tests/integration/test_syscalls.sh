@@ -7,24 +7,7 @@ cd "$tmp" || exit 1
 
 # name, then the arguments, of each system call inside the slice `calls`
 calls() { # JSON
-	awk '
-		function value(key,   at) {
-			at = index($0, "\"" key "\":")
-			return at ? substr($0, at + length(key) + 3) + 0 : 0
-		}
-		/"ph":"B"/ {
-			tid = value("tid"); depth[tid]++
-			match($0, /"name":"[a-z0-9_]*"/)
-			name[tid, depth[tid]] = substr($0, RSTART + 8, RLENGTH - 9)
-		}
-		/"ph":"E"/ {
-			tid = value("tid")
-			if (depth[tid] == 2 && name[tid, 1] == "calls") {
-				sub(/.*"args":/, "")
-				print name[tid, 2], $0
-			}
-			depth[tid]--
-		}' "$1"
+	ended_slices "$1" | awk '$1 == 2 && $2 == "calls" { name = $3; sub(/.*"args":/, ""); print name, $0 }'
 }
 rows() { # FILE: name and count of system calls
 	"$proftrace" report --format csv --columns count "$1" | awk -F, '$1 == "slice" && $2 == "syscall" { print $3, $5 }' | sort

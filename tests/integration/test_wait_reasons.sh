@@ -7,28 +7,18 @@ cd "$tmp" || exit 1
 
 # Of each slice: name, blocked ns, the sum of its reasons, then REASON=ns.
 slices() { # JSON
-	awk '
-		function value(key,   at) {
-			at = index($0, "\"" key "\":")
-			return at ? substr($0, at + length(key) + 3) + 0 : 0
+	ended_slices "$1" | awk '{
+		name = $3; rest = $0; sum = 0; text = ""
+		blocked = match(rest, /"blocked_ns":[0-9]*/) ? substr(rest, RSTART + 13, RLENGTH - 13) : 0
+		while (match(rest, /"blocked_in\.[a-z_]*_ns":[0-9]*/)) {
+			one = substr(rest, RSTART + 12, RLENGTH - 12)
+			rest = substr(rest, RSTART + RLENGTH)
+			split(one, part, /_ns":/)
+			sum += part[2]
+			text = text " " part[1] "=" part[2]
 		}
-		/"ph":"B"/ {
-			tid = value("tid"); depth[tid]++
-			match($0, /"name":"[a-z]*"/)
-			name[tid, depth[tid]] = substr($0, RSTART + 8, RLENGTH - 9)
-		}
-		/"ph":"E"/ {
-			tid = value("tid"); sum = 0; text = ""
-			rest = $0
-			while (match(rest, /"blocked_in\.[a-z_]*_ns":[0-9]*/)) {
-				one = substr(rest, RSTART + 12, RLENGTH - 12)
-				rest = substr(rest, RSTART + RLENGTH)
-				split(one, part, /_ns":/)
-				sum += part[2]
-				text = text " " part[1] "=" part[2]
-			}
-			print name[tid, depth[tid]--], value("blocked_ns"), sum text
-		}' "$1"
+		print name, blocked, sum text
+	}'
 }
 
 # All waits in slices: slice|reason|on|woken by|in slice|count|total

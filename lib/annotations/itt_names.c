@@ -2,6 +2,7 @@
 /* Domains, strings and threads of ITT. */
 #include "itt.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,60 +25,52 @@ const char *itt_text(const struct itt_string *string)
 	return string && string->text ? string->text : "(no name)";
 }
 
-/* There is one for each name, and it stays. */
-struct itt_domain *itt_domain_create(const char *name)
+/*
+ * The object of a name: there is one for each, and it stays. It is a copy of `no_memory`, which is returned where there
+ * is none, with the name at `at`.
+ */
+static void *itt_object_named(enum map_kind kind, const char *name, void *no_memory, size_t size,
+			      size_t at)
 {
-	static struct itt_domain no_memory = { .enabled = 1, .name = "itt" };
-	struct itt_domain *made, *there;
-	const char *kept;
-	uint64_t key;
+	const char *const kept = prof_event_get(name)->object.name;
+	const uint64_t key = map_key_of(kind, kept);
+	void *there = map_get(key), *made;
 
-	if (itt_chained.domain_create) {
-		there = itt_chained.domain_create(name);
-		if (there)
-			return there;
-	}
-	kept = prof_event_get(name)->object.name;
-	key = map_key_of(MAP_ITT_NAME, kept);
-	there = map_get(key);
 	if (there)
 		return there;
-	made = calloc(1, sizeof(*made));
+	made = malloc(size);
 	if (!made)
-		return &no_memory;
-	made->enabled = 1;
-	made->name = kept;
+		return no_memory;
+	memcpy(made, no_memory, size);
+	memcpy((char *)made + at, &kept, sizeof(kept));
 	there = map_add(key, made);
 	if (there != made)
 		free(made);
 	return there;
 }
 
+struct itt_domain *itt_domain_create(const char *name)
+{
+	static struct itt_domain no_memory = { .enabled = 1, .name = "itt" };
+	struct itt_domain *there = NULL;
+
+	if (itt_chained.domain_create)
+		there = itt_chained.domain_create(name);
+	return there ? there
+		     : itt_object_named(MAP_ITT_NAME, name, &no_memory, sizeof(no_memory),
+					offsetof(struct itt_domain, name));
+}
+
 struct itt_string *itt_string_handle_create(const char *text)
 {
 	static struct itt_string no_memory = { .text = "(no memory)" };
-	struct itt_string *made, *there;
-	const char *kept;
-	uint64_t key;
+	struct itt_string *there = NULL;
 
-	if (itt_chained.string_handle_create) {
+	if (itt_chained.string_handle_create)
 		there = itt_chained.string_handle_create(text);
-		if (there)
-			return there;
-	}
-	kept = prof_event_get(text)->object.name;
-	key = map_key_of(MAP_ITT_STRING, kept);
-	there = map_get(key);
-	if (there)
-		return there;
-	made = calloc(1, sizeof(*made));
-	if (!made)
-		return &no_memory;
-	made->text = kept;
-	there = map_add(key, made);
-	if (there != made)
-		free(made);
-	return there;
+	return there ? there
+		     : itt_object_named(MAP_ITT_STRING, text, &no_memory, sizeof(no_memory),
+					offsetof(struct itt_string, text));
 }
 
 void itt_thread_set_name(const char *name)

@@ -175,21 +175,31 @@ static void args_convert(struct converted *c, napi_env env, const struct name *n
 		__atomic_add_fetch(&problems, left_out, __ATOMIC_RELAXED);
 }
 
+/* The name that a mark was given, and its values. NULL: it is not a name. */
+static const struct name *mark_read(struct given *g, struct converted *c, napi_env env,
+				    napi_callback_info info)
+{
+	const struct name *name;
+
+	given_read(g, env, info);
+	name = given_handle(g, env);
+	if (name)
+		args_convert(c, env, name, g);
+	return name;
+}
+
 /* Each takes a name, a number and the values. */
 
 static napi_value begin(napi_env env, napi_callback_info info)
 {
 	struct converted c;
 	struct given g;
-	const struct name *name;
+	const struct name *const name = mark_read(&g, &c, env, info);
 	napi_value token = NULL;
 	uint64_t id;
 
-	given_read(&g, env, info);
-	name = given_handle(&g, env);
 	if (!name)
 		return throw_type(env, "begin() of what is not a name");
-	args_convert(&c, env, name, &g);
 	if (given_integer(&g, env, 1)) {
 		id = proftrace_id();
 		proftrace_async_begin(name->domain, name->text, id, c.args, c.n);
@@ -228,14 +238,11 @@ static napi_value instant(napi_env env, napi_callback_info info)
 {
 	struct converted c;
 	struct given g;
-	const struct name *name;
+	const struct name *const name = mark_read(&g, &c, env, info);
 
-	given_read(&g, env, info);
-	name = given_handle(&g, env);
-	if (!name)
-		return NULL;
-	args_convert(&c, env, name, &g);
-	proftrace_instant(name->domain, name->text, (int)given_integer(&g, env, 1), c.args, c.n);
+	if (name)
+		proftrace_instant(name->domain, name->text, (int)given_integer(&g, env, 1), c.args,
+				  c.n);
 	return NULL;
 }
 
@@ -243,14 +250,10 @@ static napi_value counters(napi_env env, napi_callback_info info)
 {
 	struct converted c;
 	struct given g;
-	const struct name *name;
+	const struct name *const name = mark_read(&g, &c, env, info);
 
-	given_read(&g, env, info);
-	name = given_handle(&g, env);
-	if (!name)
-		return NULL;
-	args_convert(&c, env, name, &g);
-	proftrace_counters(name->domain, name->text, c.args, c.n);
+	if (name)
+		proftrace_counters(name->domain, name->text, c.args, c.n);
 	return NULL;
 }
 

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The list of the files to be included, and who may have them read. A path that a recorded program names is resolved in
+ * that program's view of the file system, and read only if the program itself could reach and read the file: the
+ * recorder may have more privileges than the program.
+ */
+#include "record/include_list.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "capture/capture.h"
+#include "record/include.h"
+
+struct includes *includes_get(struct recording *r)
+{
+	if (!r->includes)
+		r->includes = calloc(1, sizeof(*r->includes));
+	return r->includes;
+}
+
+void includes_free(struct includes *in)
+{
+	unsigned i;
+
+	if (!in)
+		return;
+	for (i = 0; i < in->n; i++) {
+		free(in->list[i].path);
+		if (in->list[i].base >= 0)
+			close(in->list[i].base);
+	}
+	free(in);
+}
+
+struct include *include_add(struct includes *in, const char *path)
+{
+	struct include *include = &in->list[in->n];
+
+	*include = (struct include){ .path = strdup(path), .base = -1 };
+	if (!include->path)
+		return NULL;
+	in->n++;
+	return include;
+}
+
+static bool include_is_listed(const struct includes *in, const char *path)
+{
+	unsigned i;
+
+	for (i = 0; i < in->n; i++) {
+		if (in->list[i].from_program && !strcmp(in->list[i].path, path))
+			return true;
+	}
+	return false;
+}
+
+/* A process in a time namespace writes times of that. 0 if it has exited, or the kernel has no such namespaces. */
+static int64_t process_clock_shift(const char *process)
+{
+	char path[48], text[256] = "";
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/timens_offsets", process);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	close(fd);
+	return clock_offset(text, CLOCK_MONOTONIC);
+}
+
+static bool process_shares_root(const char *process)
+{
+	char path[40];
+	struct stat theirs, ours;
+
+	snprintf(path, sizeof(path), "%s/root", process);
+	return !stat(path, &theirs) && !stat("/", &ours) && theirs.st_dev == ours.st_dev &&
+	       theirs.st_ino == ours.st_ino;
+}
+
+/*
+ * Called when the program names the file, because the process may have exited when the recording ends. If it has
+ * exited already, the path is resolved in the recorder's view. The owner of a process is known until it is waited
+ * for; the recorder waits for its command only after draining its marks.
+ */
+static void include_identify_requester(const struct recording *r, struct include *include,
+				       uint32_t pid)
+{
+	char process[32], base[48];
+	struct stat st;
+	bool known;
+
+	snprintf(process, sizeof(process), "/proc/%u", pid);
+	snprintf(base, sizeof(base), "%s/%s", process, include->absolute ? "root" : "cwd");
+	known = !stat(process, &st);
+	include->clock_shift_ns = process_clock_shift(process);
+	include->beneath = !include->absolute && !process_shares_root(process);
+	include->base = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (include->base < 0) {
+		known = known && errno == ENOENT && st.st_uid == geteuid();
+		include->base =
+			open(include->absolute ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	}
+	if (include->base < 0)
+		include->error = -errno;
+	include->requester =
+		(struct requester){ known, known ? st.st_uid : 0, geteuid() && !r->of_others };
+}
+
+void include_add_named(struct recording *r, const struct event *event)
+{
+	const struct arg *path = event->n_args ? &event->args[0] : NULL;
+	struct includes *in = includes_get(r);
+	struct include *include;
+
+	if (!in || !path || path->type != ARG_STRING || path->cut || !path->length)
+		return;
+	if (path->s[0] == '/' && include_is_listed(in, path->s))
+		return;
+	/* Files of the command line are added at the end and have their own places. */
+	if (in->n >= MAX_FROM_PROGRAMS) {
+		in->refused++;
+		return;
+	}
+	include = include_add(in, path->s);
+	if (!include)
+		return;
+	include->from_program = true;
+	include->absolute = path->s[0] == '/';
+	include->pid = event->pid;
+	include_identify_requester(r, include, event->pid);
+}
+
+/* From now on the file must be readable by everybody: who owned the process when it named the file is unknown. */
+static void include_distrust(struct include *include)
+{
+	if (include->from_program &&
+	    (!include->requester.uid || include->requester.uid == geteuid()))
+		include->requester.known = false;
+}
+
+/*
+ * An executed program may make the process root, and it may have been root already when it was identified. The
+ * event does not tell, because it arrives later.
+ */
+void include_handle_exec(struct recording *r, const struct event *event)
+{
+	unsigned i;
+
+	for (i = 0; r->includes && i < r->includes->n; i++) {
+		if (r->includes->list[i].pid == event->pid)
+			include_distrust(&r->includes->list[i]);
+	}
+}
+
+void include_distrust_all(struct recording *r)
+{
+	struct account account = { 0 };
+	unsigned i;
+
+	if (r->capture)
+		capture_account(r->capture, &account);
+	for (i = 0; account.kernel_events_lost && i < r->includes->n; i++)
+		include_distrust(&r->includes->list[i]);
+}
+
+/*
+ * Accepts regular files with contents. Files of /proc and /sys report a size of 0: a program must not make the
+ * recorder drain a kernel log that others read.
+ */
+static int include_check_file(const struct include *in, int fd)
+{
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return -EIO;
+	if (!S_ISREG(st.st_mode))
+		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
+	if (in->from_program && !requester_may_read(&in->requester, &st))
+		return -EACCES;
+	return in->from_program && !st.st_size ? -ENODATA : 0;
+}
+
+/*
+ * A program's path is resolved in its own root and without magic links of /proc. The file is examined with O_PATH
+ * before it is opened, because opening a device can have effects; and it is opened with O_NONBLOCK, because of leases.
+ */
+int include_open(struct include *in)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC };
+	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, place, fd, error;
+	char path[48];
+
+	if (in->from_program) {
+		how.resolve = RESOLVE_NO_MAGICLINKS | (in->absolute  ? RESOLVE_IN_ROOT
+						       : in->beneath ? RESOLVE_BENEATH
+								     : 0);
+		place = (int)syscall(SYS_openat2, in->base, in->path, &how, sizeof(how));
+	} else {
+		place = open(in->path, O_PATH | O_CLOEXEC);
+	}
+	if (place < 0)
+		return -errno;
+	error = include_check_file(in, place);
+	if (!error && in->from_program) {
+		error = requester_may_open(&in->requester, in->base, place);
+		in->unreachable = error != 0;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	fd = error ? error : open(path, flags);
+	if (!error && fd < 0)
+		fd = -errno;
+	close(place);
+	return fd;
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Slices and instants with times of their own: tracks, lanes, clocks, and times that cannot be. */
 #include "timeline_test.h"
+#include "timeline/given/given.h"
 
 #define PUT_GIVEN(x, k, time, text, on, from, to, ...) \
 	PUT_AT(x, k, 10, time, 0, text,                \

@@ -4,7 +4,7 @@
  * the kernel, removed with their exit. The kernel reuses PIDs and TIDs, while uuids are never
  * reused: whatever comes after an exit belongs to another thread, even if it has the same TID.
  */
-#include "timeline/state.h"
+#include "timeline/given/given.h"
 
 #include <stdlib.h>
 #include <utlist.h>

@@ -7,7 +7,7 @@
  * Everything is repeated with the time it had, never with the time at which the file begins:
  * otherwise a mark of another thread that comes a little late would be overruled by an older value.
  */
-#include "timeline/state.h"
+#include "timeline/given/given.h"
 
 struct replay {
 	struct timeline *timeline;

@@ -553,30 +553,6 @@ void asyncs_release(struct timeline *t, struct process_state *p);
 void asyncs_free(struct timeline *t);
 uint64_t async_id(const struct async *async);
 
-/* given/given.c */
-int slice_at(struct timeline *t, const struct mark *m);
-int instant_at(struct timeline *t, const struct mark *m);
-int clock_reading_mark(struct timeline *t, const struct mark *m);
-void given_each_track(const struct process_state *p,
-		      void (*each)(void *context, const struct track *track), void *context);
-void given_forget_clocks(struct process_state *p);
-void given_release(struct timeline *t, struct process_state *p);
-
-/* given/clock.c: the clock of a track, by readings of it and of CLOCK_MONOTONIC at the same moment */
-#define CLOCK_READINGS 64
-struct track_clock {
-	unsigned n;
-	struct {
-		uint64_t ticks;
-		uint64_t ns;
-	} readings[CLOCK_READINGS]; /* both ascend */
-};
-
-/* False: it contradicts the readings that are known. */
-bool clock_add_reading(struct track_clock *clock, uint64_t ticks, uint64_t ns);
-/* Of a clock with at least one reading. Limited to the range of the result. */
-uint64_t clock_to_ns(const struct track_clock *clock, uint64_t ticks);
-
 /* frames.c: what distinguishes frames from other asynchronous slices */
 uint64_t frame_begin(struct timeline *t, struct lanes *lanes, struct fact *fact);
 void frame_rate(struct timeline *t, const struct mark *m, struct lanes *lanes);

@@ -4,7 +4,7 @@
  * the account: every function that processes a mark returns its outcome, and only apply_mark()
  * counts it. A notice comes from the kernel, a file or the recorder, and is not counted.
  */
-#include "timeline/state.h"
+#include "timeline/given/given.h"
 #include "base/rare.h"
 
 #include <errno.h>

@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "timeline/state.h"
+#include "timeline/given/given.h"
 
 #define RATE_BASE_NS 1000000000ull
 

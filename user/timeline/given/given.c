@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "timeline/state.h"
+#include "timeline/given/given.h"
 
 #define MAX_LEVELS 8 /* tracks within tracks; the rest of the path is one name */
 /* Further ahead of the mark than clocks differ: a viewer could show nothing else beside such a time. */

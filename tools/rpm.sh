@@ -12,7 +12,9 @@ folder=$(cd "$1" && pwd) version=$2
 command -v rpmbuild >/dev/null || { echo "rpm: rpmbuild is missing; see: tools/packages.sh --distribution" >&2; exit 1; }
 SOURCE_DATE_EPOCH=$(tools/stage.sh "$folder/source")
 export SOURCE_DATE_EPOCH
-rpmbuild -bb --quiet --define "_topdir $folder/top" --define "_rpmdir $folder" --define "sources $folder/source" \
+nodeps=
+! command -v dpkg >/dev/null || nodeps=--nodeps
+rpmbuild -bb --quiet $nodeps --define "_topdir $folder/top" --define "_rpmdir $folder" --define "sources $folder/source" \
 	--define "version_of_sources $version" --define "_rpmfilename %%{NAME}-%%{VERSION}-%%{RELEASE}.%%{ARCH}.rpm" \
 	--define "_smp_mflags -j$(nproc)" tools/proftrace.spec
 rm -rf "$folder/source" "$folder/top"

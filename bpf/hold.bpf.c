@@ -20,6 +20,7 @@
  */
 #include "registers.h"
 #include "state.h"
+#include "target_match.h"
 
 #define HOLD_STEPS (1 << 23) /* the maximum of bpf_loop() */
 /*
@@ -196,6 +197,55 @@ int libraries_changed(struct pt_regs *ctx)
  *
  * The attach cookie says which of the functions was called (enum hold_reason).
  */
+/* A path that is compared byte by byte, since there is no stack for a copy. */
+struct target_path {
+	__u64 at;
+	__u64 positions;
+	__u32 glob;
+};
+
+static long target_path_step(__u32 i, struct target_path *p)
+{
+	const volatile struct target_glob *glob =
+		&target_filter.globs[p->glob & (TARGET_GLOBS - 1)];
+	__u8 byte;
+
+	if (bpf_probe_read_user(&byte, 1, (void *)(p->at + i)) || !byte)
+		return 1;
+	if (byte == '/' && !glob->is_path)
+		p->positions = 1;
+	else
+		p->positions = target_glob_step(glob, p->positions, byte);
+	return 0;
+}
+
+/* The name is compared again when it is executed (target_match.h): a process that is held in vain waits a moment. */
+static __noinline int target_path_matches(__u64 path)
+{
+	struct target_path p = { .at = path };
+	__u32 i;
+
+	for (i = 0; i < TARGET_GLOBS; i++) {
+		if (i >= target_filter.n_globs)
+			break;
+		p.glob = i;
+		p.positions = 1;
+		bpf_loop(MAX_STRING, target_path_step, &p, 0);
+		if (p.positions & target_filter.globs[i].final)
+			return 1;
+	}
+	return !target_filter.n_globs;
+}
+
+static __always_inline bool executes_target(__u64 reason, __u64 first, __u64 second)
+{
+	if (!target_filter.waits || each_links || !can_hold || reason == HOLD_FEXECVE ||
+	    !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
+		return false;
+	return target_has_user(bpf_get_current_task_btf()) &&
+	       target_path_matches(reason == HOLD_EXECVE ? first : second);
+}
+
 SEC("uprobe.s")
 int executes(struct pt_regs *ctx)
 {
@@ -204,12 +254,9 @@ int executes(struct pt_regs *ctx)
 	struct hold_wait w;
 	__u64 reason, first, second;
 
-	if (!recording || !follow_children || !traced_flags(tgid))
+	if (!recording || !follow_children)
 		return 0;
 	reason = bpf_get_attach_cookie(ctx);
-	r = hold_reserve(ctx, &w, reason);
-	if (!r)
-		return 0;
 	/*
 	 * Both are read unconditionally, because the verifier does not accept a choice between
 	 * registers.
@@ -218,6 +265,11 @@ int executes(struct pt_regs *ctx)
 	second = ARG(ctx, 2);
 	barrier_var(first);
 	barrier_var(second);
+	if (!traced_flags(tgid) && !executes_target(reason, first, second))
+		return 0;
+	r = hold_reserve(ctx, &w, reason);
+	if (!r)
+		return 0;
 	if (reason != HOLD_EXECVE)
 		r->fd = first;
 	if (reason != HOLD_FEXECVE &&

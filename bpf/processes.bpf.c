@@ -12,6 +12,7 @@
 #include "processes.h"
 #include "table_rows.h"
 #include "steps.h"
+#include "target_match.h"
 #include "threads.h"
 #include "unwind_walk.h"
 
@@ -217,6 +218,32 @@ static __always_inline void send_exec(struct task_struct *task, pid_t old_pid)
 }
 
 /*
+ * Traces a process that the user waits for. If it gets links of its own, they are made by the broker, which also checks
+ * whether the user may trace it; until then it is in the map without flags (privilege/broker/server.c).
+ */
+static __always_inline void trace_target(struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+	__u32 flags = each_links ? 0 : TRACED_WATCH | TRACED_MARKS | TRACED_WHOLE;
+	struct record_comm *r;
+
+	if (bpf_map_update_elem(&traced, &tgid, &flags, BPF_NOEXIST)) {
+		account_add(ACCOUNT_PROCESSES);
+		return;
+	}
+	r = reserve_comm(RECORD_EXEC, tgid, task->pid);
+	if (!r) {
+		bpf_map_delete_elem(&traced, &tgid);
+		account_add(ACCOUNT_PROCESSES);
+		return;
+	}
+	r->head.flags |= RECORD_TARGET;
+	r->ops.a = task->pid;
+	bpf_probe_read_kernel_str(r->comm, sizeof(r->comm), task->comm);
+	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
+}
+
+/*
  * Detaches from a program with more privileges than the user who records, or whose file that user
  * may not read, as ptrace does. This is done whether or not anything is recorded at the moment. It
  * also applies to a process that the broker has put into the map without flags: the broker is just
@@ -228,10 +255,15 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	__u32 tgid = task->tgid, *flags = bpf_map_lookup_elem(&traced, &tgid);
 	bool is_recorded = recording && flags && *flags, stays;
 
-	if (!flags)
+	if (!flags && !(recording && is_target(task, bprm)))
 		return 0;
 	stays = any_process || !(BPF_CORE_READ_BITFIELD(bprm, secureexec) ||
 				 (BPF_CORE_READ(bprm, interp_flags) & ENFORCE_NONDUMP));
+	if (!flags) {
+		if (stays)
+			trace_target(task);
+		return 0;
+	}
 	if (each_links && !stays)
 		send_follow(FOLLOW_UNTRACED, tgid, 0);
 	else if (each_links && old_pid != task->pid)
@@ -321,13 +353,6 @@ static __always_inline void send_exit(struct task_struct *task, __u64 pid_tgid)
 		if (scheduled)
 			bpf_map_delete_elem(&steps, &tgid);
 	}
-}
-
-static __always_inline bool belongs_to_invoker(const struct task_struct *task)
-{
-	return BPF_CORE_READ(task, cred, uid.val) == invoker &&
-	       BPF_CORE_READ(task, cred, euid.val) == invoker &&
-	       BPF_CORE_READ(task, cred, suid.val) == invoker;
 }
 
 /*

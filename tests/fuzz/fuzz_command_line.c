@@ -121,7 +121,8 @@ static void check_record(const struct record_options *o)
 	check(o->n_usdt <= MAX_USDT && o->n_functions <= MAX_FUNCTIONS);
 	check(o->n_triggers <= MAX_TRIGGERS && o->n_plugins <= MAX_PLUGINS);
 	check(o->n_stacks <= MAX_STACKS && o->n_includes <= MAX_INCLUDES);
-	check(!o->n_pids == !!o->command);
+	check(o->n_names <= TARGET_GLOBS && o->targets.n_users <= TARGET_USERS);
+	check(!!o->n_pids + !!o->command + !target_filter_is_empty(&o->targets) == 1);
 	for (i = 0; i < o->n_pids; i++)
 		check(o->pids[i] > 0);
 	for (i = 0; i < o->n_outputs; i++)

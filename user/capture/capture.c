@@ -141,6 +141,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		.counter_interval_ns = options->counter_interval_ns,
 		.pids = options->pids,
 		.n_pids = options->n_pids,
+		.targets = options->targets,
 	};
 	struct capture *c = calloc(1, sizeof(*c));
 	int error;
@@ -249,8 +250,7 @@ static int record_marks(struct capture *c, const struct broker_target *target, s
 	return error;
 }
 
-/* Samples and thread states can be recorded of a program without any marker. */
-static bool records_without_marks(const struct capture *c)
+bool capture_needs_no_marks(const struct capture *c)
 {
 	return c->options.sample_hz || c->options.sched;
 }
@@ -288,7 +288,8 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 	if (c->batches)
 		c->batches->finding = false;
 	c->hold_sites_later = false;
-	marked += records_without_marks(c);
+	/* Of several processes, some may open a library with markers later. */
+	marked += capture_needs_no_marks(c) || c->options.targets;
 	if (!error && marked && c->stacks)
 		stacks_wait_for_tables(c->stacks, TABLES_AT_FIRST_NS);
 	if (!error && marked)

@@ -13,6 +13,7 @@
 
 #include "counters/counters.h"
 #include "base/failure.h"
+#include "privilege/target_filter.h"
 #include "schedule.h"
 #include "timeline/account.h"
 #include "timeline/event.h"
@@ -43,6 +44,10 @@ struct capture_options {
 	uint64_t counter_interval_ns;  /* 0: only read at marks */
 	const pid_t *pids;	       /* that capture_attach() will be called for */
 	unsigned n_pids;
+	/* Processes that match, for capture_find(); NULL: none. The names are those of the filter. */
+	const struct target_filter *targets;
+	const char *const *target_names;
+	unsigned n_target_names;
 	/* -D: globs for domains; a leading ! excludes. */
 	const char *const *domains;
 	unsigned n_domains;
@@ -81,6 +86,12 @@ void capture_free(struct capture *capture);
  * -ECANCELED: the user has ended it.
  */
 int capture_attach(struct capture *capture, pid_t pid, struct failure *f);
+
+/*
+ * Attaches to all processes that match `targets`. If it waits, processes that execute a matching program later are
+ * attached to before their first mark. -ENOENT: none matches, or none has markers.
+ */
+int capture_find(struct capture *capture, struct failure *f);
 
 /*
  * Prepares for a process that is going to execute a program, so that no mark of it is missed.

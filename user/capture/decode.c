@@ -492,6 +492,8 @@ static bool decode_kernel_event(struct capture *c, const struct record *r, size_
 		break;
 	case RECORD_EXEC:
 		e->kind = EVENT_EXEC;
+		if (r->flags & RECORD_TARGET)
+			target_started(c, (pid_t)r->tgid);
 		process_executed(c, r->tgid);
 		tables_process_exited(c, r->tgid, r->ts);
 		break;

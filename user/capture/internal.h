@@ -267,6 +267,9 @@ static inline int capture_emit(struct capture *c, const struct event *event)
 	return error;
 }
 
+/* capture.c: samples and thread states can be recorded of a program without any marker. */
+bool capture_needs_no_marks(const struct capture *c);
+
 /* decode.c */
 int decode_record(void *context, void *data, size_t size);
 /*
@@ -439,6 +442,8 @@ void files_follow(struct capture *c, pid_t parent, pid_t child);
 /* The process has exited, or may not be recorded any more: the broker closes its links. */
 void files_release(struct capture *c, pid_t pid);
 void process_executed(struct capture *c, pid_t pid);
+/* targets.c: the kernel has found a process that --wait waits for. */
+void target_started(struct capture *c, pid_t pid);
 /* Attaches to the program that a held thread is going to execute. */
 void process_prepare(struct capture *c, const struct record_hold *r);
 

@@ -86,7 +86,8 @@ static const char *complete_list(const char *typed, char *before, size_t size)
 	return item + 1;
 }
 
-static void complete_pids(const char *typed, const char *before)
+/* The processes by their numbers, or by their names; a shell shows a name once. */
+static void complete_processes(const char *typed, const char *before, bool by_name)
 {
 	DIR *proc = opendir("/proc");
 	const struct dirent *entry;
@@ -99,8 +100,11 @@ static void complete_pids(const char *typed, const char *before)
 			continue;
 		snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
 		file = fopen(path, "re");
-		if (file && fgets(name, sizeof(name), file))
-			complete_word(typed, before, entry->d_name, name);
+		if (file && fgets(name, sizeof(name), file)) {
+			name[strcspn(name, "\n")] = '\0';
+			complete_word(typed, before, by_name ? name : entry->d_name,
+				      by_name ? NULL : name);
+		}
 		if (file)
 			fclose(file);
 	}
@@ -116,9 +120,13 @@ static void complete_value(const char *verb, const char *option, const char *typ
 	unsigned i;
 
 	snprintf(all_before, sizeof(all_before), "%s", before);
+	if (!strcmp(option, "name") && !strcmp(verb, "record")) {
+		complete_processes(typed, all_before, true);
+		return;
+	}
 	if (!strcmp(option, "pid")) {
 		typed = complete_list(typed, all_before, sizeof(all_before));
-		complete_pids(typed, all_before);
+		complete_processes(typed, all_before, false);
 		return;
 	}
 	for (i = 0; i < sizeof(option_files) / sizeof(option_files[0]); i++) {

@@ -49,6 +49,8 @@ enum {
 	KEY_MAX_OVERHEAD,
 	KEY_ITT,
 	KEY_NVTX,
+	KEY_USER,
+	KEY_WAIT,
 };
 
 static const char doc[] =
@@ -58,6 +60,7 @@ static const char doc[] =
 	"  sudo proftrace -p 1234 -d 10s -o slow  for ten seconds, into slow.*\n"
 	"  sudo proftrace -D 'net.*' -p 1234      only domains whose names begin with net.\n"
 	"  sudo proftrace -- ./server --port 80   a command and its children\n"
+	"  sudo proftrace -n 'nginx*' --wait      all of that name, and those that start later\n"
 	"  sudo proftrace --flight-recorder 10s --trigger 'slice:request>50ms' -p 1234\n"
 	"                                         write the ten seconds before a slow request\n"
 	"\n"
@@ -65,6 +68,16 @@ static const char doc[] =
 
 static const struct argp_option options[] = {
 	{ "pid", 'p', "LIST", 0, "Attach to these processes, separated by commas or spaces", 0 },
+	{ "name", 'n', "GLOB", 0,
+	  "Attach to processes whose command or executable has this name; a GLOB with a slash is "
+	  "compared with the path of the executable (repeatable)",
+	  0 },
+	{ "user", KEY_USER, "USER", 0,
+	  "Attach to processes of this user, a name or a number; with -n, to those that match "
+	  "both (repeatable)",
+	  0 },
+	{ "wait", KEY_WAIT, NULL, 0,
+	  "Also record processes that start later and match -n and --user, until Ctrl-C", 0 },
 	{ "output", 'o', "NAME", 0,
 	  "Write NAME.pftrace and NAME.json; a NAME ending in .pftrace, .json or .json.gz writes "
 	  "only "
@@ -410,6 +423,23 @@ static void add_trigger(struct argp_state *state, struct record_options *o, cons
 		usage_error(state, "'%s' is neither slice:NAME>50ms nor instant:NAME", arg);
 }
 
+static void add_name(struct argp_state *state, struct record_options *o, const char *arg)
+{
+	const char *why = target_filter_add_name(&o->targets, arg);
+
+	if (why)
+		usage_error(state, "'%s' is not a name to look for: %s", arg, why);
+	o->names[o->n_names++] = arg;
+}
+
+static void add_user(struct argp_state *state, struct record_options *o, const char *arg)
+{
+	const char *why = target_filter_add_user(&o->targets, arg);
+
+	if (why)
+		usage_error(state, "'%s' is not a user: %s", arg, why);
+}
+
 static void set_mode(struct argp_state *state, struct record_options *o, const char *arg)
 {
 	o->batching = !strcmp(arg, "batch") || !strcmp(arg, "batch-now");
@@ -465,6 +495,15 @@ static bool parse_special(int key, char *arg, struct argp_state *state, struct r
 		break;
 	case 'f':
 		add_function(state, o, arg);
+		break;
+	case 'n':
+		add_name(state, o, arg);
+		break;
+	case KEY_USER:
+		add_user(state, o, arg);
+		break;
+	case KEY_WAIT:
+		o->targets.waits = 1;
 		break;
 	case 'q':
 		o->verbosity = -1;
@@ -548,9 +587,13 @@ static error_t parse_record_option(int key, char *arg, struct argp_state *state)
 	return parse_special(key, arg, state, o) ? 0 : ARGP_ERR_UNKNOWN;
 }
 
-static const struct argp argp = {
-	options, parse_record_option, "-p PID[,PID...]\n-- COMMAND [ARG...]", doc, NULL, NULL, NULL
-};
+static const struct argp argp = { options,
+				  parse_record_option,
+				  "-p PID[,PID...]\n-n NAME [--wait]\n-- COMMAND [ARG...]",
+				  doc,
+				  NULL,
+				  NULL,
+				  NULL };
 
 /* In order: the command's own options are its own. */
 const struct usage usage_record = { .argp = &argp,

@@ -110,13 +110,19 @@ static void check_buffered_mode(struct argp_state *state, const struct record_op
 
 void record_rules_check(struct argp_state *state, const struct record_options *o)
 {
+	const bool filtered = !target_filter_is_empty(&o->targets);
 	const struct option_rule rules[] = {
 		{ o->system_interval_ns && !o->system, "--system-interval needs --system" },
 		{ o->counter_interval_ns && o->counters && !strcmp(o->counters, "none"),
 		  "--counter-interval cannot be combined with -e none" },
-		{ !o->n_pids && !o->command, "nothing to record: give -p PID or -- COMMAND" },
+		{ !o->n_pids && !o->command && !filtered,
+		  "nothing to record: give -p PID, -n NAME or -- COMMAND" },
+		{ filtered && (o->n_pids || o->command),
+		  "-n and --user cannot be combined with -p or -- COMMAND" },
+		{ o->targets.waits && !filtered,
+		  "--wait needs -n NAME or --user NAME: which processes to wait for" },
 		{ o->n_pids && o->command, "give either -p PID or -- COMMAND, not both" },
-		{ o->n_pids && (o->itt || o->nvtx),
+		{ !o->command && (o->itt || o->nvtx),
 		  "--itt and --nvtx need -- COMMAND: a program that runs has read its environment; "
 		  "proftrace-annotations(7) says how to set it for a service" },
 	};

@@ -264,6 +264,9 @@ int confine_broker(bool perf_events)
 	if (!error)
 		error = filter_allow_if(filter, SCMP_SYS(fcntl),
 					filter_arg_equals(1, F_DUPFD_CLOEXEC));
+	/* Which program a process runs: whether it matches what the user looks for. */
+	error = error ?: seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(readlinkat), 0);
+	error = error ?: seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(getdents64), 0);
 	if (!error && perf_events)
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(perf_event_open), 0);
 	return filter_load(filter, error);

@@ -41,7 +41,10 @@ static unsigned output_forms(const struct recording *r, const char *name, struct
 	return 2;
 }
 
-/* proftrace-<command>-<pid> of the first target. */
+/*
+ * proftrace-<command>-<pid> of the first target; if there may be none yet, of what its name must match, with the number
+ * of the recorder.
+ */
 static void default_name(const struct recording *r, char *out, size_t size)
 {
 	char comm[64] = "unknown", *at;
@@ -51,6 +54,12 @@ static void default_name(const struct recording *r, char *out, size_t size)
 		const char *base = strrchr(r->options->command[0], '/');
 
 		snprintf(comm, sizeof(comm), "%s", base ? base + 1 : r->options->command[0]);
+	} else if (!r->options->n_pids) {
+		const char *name = r->options->n_names ? r->options->names[0] : "selected";
+		const char *base = strrchr(name, '/');
+
+		pid = getpid();
+		snprintf(comm, sizeof(comm), "%s", base ? base + 1 : name);
 	} else {
 		char path[32];
 		FILE *file;
@@ -67,7 +76,8 @@ static void default_name(const struct recording *r, char *out, size_t size)
 	}
 	/* The process chooses its name; it must not choose the directory. */
 	for (at = comm; *at; at++) {
-		if (*at == '/' || (unsigned char)*at <= ' ' || (unsigned char)*at >= 0x7f)
+		if (strchr("/*?[]{}\\", *at) || (unsigned char)*at <= ' ' ||
+		    (unsigned char)*at >= 0x7f)
 			*at = '_';
 	}
 	snprintf(out, size, "proftrace-%s-%d", comm, (int)pid);
@@ -87,7 +97,9 @@ static const char *output_option_name(const struct recording *r, unsigned i)
 
 static int prepare_names(struct recording *r, struct failure *f)
 {
-	pid_t pid = r->options->command ? r->command.pid : r->options->pids[0];
+	pid_t pid = r->options->command	 ? r->command.pid
+		    : r->options->n_pids ? r->options->pids[0]
+					 : getpid();
 	const struct trace_origin *o = &r->origin;
 
 	r->output_names = output_names_new(o->rank[0] ? o->rank : "0", o->host, pid);

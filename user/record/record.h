@@ -18,6 +18,7 @@
 #include "timeline/consumer.h"
 #include "timeline/event.h"
 #include "formats/sink.h"
+#include "privilege/target_filter.h"
 #include "schedule.h"
 #include "tracee/spawn.h"
 #include "timeline/origin.h"
@@ -60,6 +61,9 @@ void killed_print_json(const struct recording *r, FILE *out);
 struct record_options {
 	pid_t pids[MAX_PIDS];
 	unsigned n_pids;
+	struct target_filter targets;	 /* processes that match are recorded, too */
+	const char *names[TARGET_GLOBS]; /* the globs in it */
+	unsigned n_names;
 	char **command; /* NULL: none */
 	bool itt, nvtx; /* its annotations become marks */
 	const char *outputs[MAX_OUTPUTS];

@@ -148,6 +148,8 @@ static bool recording_is_finished(const struct recording *r, uint64_t now)
 		return true;
 	if (r->top && r->top->quit)
 		return true;
+	if (r->options->targets.waits)
+		return false;
 	return !capture_processes(r->capture) && (!r->options->command || r->command_status >= 0);
 }
 
@@ -337,6 +339,10 @@ static int recording_attach(struct recording *r, struct failure *f)
 	int fds[3], error = 0;
 	unsigned i, n;
 
+	if (!target_filter_is_empty(&r->options->targets)) {
+		r->of_others = !geteuid();
+		return capture_find(r->capture, f);
+	}
 	if (!r->options->command) {
 		for (i = 0; !error && i < r->options->n_pids; i++) {
 			r->of_others |= !process_is_ours(r->options->pids[i]);

@@ -31,6 +31,7 @@
 #include "event.h"
 #include "base/failure.h"
 #include "privilege/prover/prover.h"
+#include "privilege/target_filter.h"
 #include "schedule.h"
 
 struct broker;
@@ -63,6 +64,7 @@ struct broker_config {
 	uint32_t sample_hz; /* call-stack samples per second on each CPU; 0: none */
 	const pid_t *pids;  /* from the command line; others must be children of the recorder */
 	unsigned n_pids;
+	const struct target_filter *targets; /* also processes that match; NULL: none */
 };
 
 /* Whether each process has links of its own, instead of one link for all. */
@@ -158,6 +160,13 @@ int broker_identify(struct broker *broker, pid_t pid, struct broker_target *ret_
  */
 int broker_trace(struct broker *broker, const struct broker_target *target, uint32_t flags,
 		 struct failure *f);
+
+/*
+ * Finds the processes that match config.targets and that the invoking user may trace, except those of proftrace.
+ * *ret_pids: an array to be freed, of at most BROKER_MAX_FOUND; there may be more then.
+ */
+#define BROKER_MAX_FOUND 4097
+int broker_find(struct broker *broker, uint32_t **ret_pids, unsigned *ret_n, struct failure *f);
 
 enum broker_file {
 	BROKER_MAPS,   /* /proc/PID/maps */

@@ -80,7 +80,7 @@ static unsigned limit_of(const struct request *request)
 		return ATTACH_S + request->n_sites / SITES_EACH_S;
 	if (request->kind == REQUEST_FUNCTIONS)
 		return PROVE_S;
-	return request->kind == REQUEST_DETACH ? SLOW_S : QUICK_S;
+	return request->kind == REQUEST_DETACH || request->kind == REQUEST_FIND ? SLOW_S : QUICK_S;
 }
 
 static int fail_no_reply(const struct broker *b, struct failure *f, int error)
@@ -365,6 +365,28 @@ int broker_functions(struct broker *b, int elf_fd, const uint64_t *vaddrs, unsig
 
 	return broker_request_data(b, &request, vaddrs, n * sizeof(*vaddrs), elf_fd, NULL, &n_fds,
 				   &reply, ret, f);
+}
+
+int broker_find(struct broker *b, uint32_t **ret_pids, unsigned *ret_n, struct failure *f)
+{
+	struct request request = { .kind = REQUEST_FIND };
+	struct broker_functions *data = calloc(1, sizeof(*data));
+	struct reply reply;
+	unsigned n_fds = 0;
+	int error;
+
+	*ret_pids = NULL;
+	*ret_n = 0;
+	if (!data)
+		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
+	error = broker_request_data(b, &request, NULL, 0, -1, NULL, &n_fds, &reply, data, f);
+	if (error) {
+		free(data);
+		return error;
+	}
+	*ret_n = data->size / sizeof(**ret_pids);
+	*ret_pids = (uint32_t *)data;
+	return 0;
 }
 
 int broker_detach(struct broker *b, const unsigned *links, unsigned n)

@@ -15,6 +15,7 @@ enum request_kind {
 	REQUEST_ATTACH,
 	REQUEST_DETACH,
 	REQUEST_FUNCTIONS, /* with the descriptor of the file */
+	REQUEST_FIND,	   /* the reply is followed by the PIDs: uint32_t[] */
 };
 
 struct request {

@@ -40,6 +40,7 @@ struct server {
 	struct follow *follow; /* with broker_links_each() */
 	struct packet packet;
 	int fds[BROKER_MAX_SITES];
+	uint32_t found[BROKER_MAX_FOUND];
 };
 
 /*
@@ -89,8 +90,11 @@ static bool was_requested(const struct server *s, int directory, pid_t pid)
 		    s->births[i] == process_birth(directory))
 			return true;
 	}
-	return pid != getpid() && process_parent(directory) == s->recorder &&
-	       getppid() == s->recorder;
+	if (pid == getpid() || pid == s->recorder)
+		return false;
+	if (s->config->targets && target_filter_matches(s->config->targets, directory))
+		return true;
+	return process_parent(directory) == s->recorder && getppid() == s->recorder;
 }
 
 /*
@@ -290,6 +294,22 @@ static int open_for(const struct server *s, const struct request *r, struct fail
 	return fd;
 }
 
+static int find(struct server *s, size_t size, const void **ret_answer, size_t *ret_size,
+		struct failure *f)
+{
+	unsigned n = 0;
+	int error;
+
+	if (!s->config->targets || size != sizeof(s->packet.request))
+		return failure_set(f, -EINVAL, "refused request", "find", NULL);
+	error = processes_find(s->config->targets, s->recorder, s->found, BROKER_MAX_FOUND, &n);
+	if (error)
+		return failure_set(f, error, "cannot read", "/proc", NULL);
+	*ret_answer = s->found;
+	*ret_size = n * sizeof(s->found[0]);
+	return 0;
+}
+
 /* Returns an error only when the recorder cannot be answered any more. */
 static int serve_one(struct server *s)
 {
@@ -325,6 +345,8 @@ static int serve_one(struct server *s)
 		reply.error = attach(s, size, fd, &reply, f);
 	} else if (r->kind == REQUEST_FUNCTIONS) {
 		reply.error = functions(s, size, &fd, &answer, &answer_size, f);
+	} else if (r->kind == REQUEST_FIND) {
+		reply.error = find(s, size, &answer, &answer_size, f);
 	} else if (r->kind == REQUEST_DETACH) {
 		reply.error = detach(s, size, f);
 	} else {

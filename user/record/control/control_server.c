@@ -284,6 +284,10 @@ static void reply_add_name(struct reply_text *a, const struct recording *r)
 		reply_add(a, "'%s', process %d", r->options->command[0], (int)r->command.pid);
 		return;
 	}
+	if (!n) {
+		reply_add(a, "%u processes that match", capture_processes(r->capture));
+		return;
+	}
 	reply_add(a, n == 1 ? "process " : "processes ");
 	for (i = 0; i < n && i < 8; i++)
 		reply_add(a, "%s%d", i ? ", " : "", (int)r->options->pids[i]);

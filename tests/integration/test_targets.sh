@@ -1,0 +1,125 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Processes that are recorded because their name or user matches: those that run, and with --wait those that start
+# while the recording runs, from their first instruction; and nothing of the processes beside them.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+
+record() { # OPTION...: in the background, until it is ready
+	rm -f "$tmp/err"
+	"$proftrace" -v -o "$tmp/t" --summary-json "$tmp/s" "$@" 2>"$tmp/err" &
+	recorder=$!
+	wait_for "$tmp/err" "proftrace: recording"
+}
+
+end() { # NAME
+	kill -INT $recorder
+	wait $recorder
+	equal "$1: exit status" $? 0
+	never_else "$1: the account adds up" "$(field "$tmp/s" adds_up)" true
+}
+
+pairs() { # FILE: what all programs together say that they marked, in beginnings and ends
+	awk '$1 == "pairs" { n += 2 * $2 } END { print n + 0 }' "$1"
+}
+
+"$proftrace" -q -n 'no such program' -o "$tmp/t" 2>"$tmp/err"
+equal "nothing matches: exit status" $? 1
+equal "nothing matches: one line and a hint" "$(cat "$tmp/err")" "proftrace: no process matches
+hint: \`--wait\` waits for processes that do not run yet"
+"$proftrace" -n "$(printf '%064d' 0)" 2>"$tmp/err"
+equal "a name that is too long: exit status" $? 2
+"$proftrace" --wait -p 1 2>"$tmp/err"
+equal "--wait alone: exit status" $? 2
+
+# Three programs that run, of which two match.
+for name in web-a web-b beside; do
+	cp "$programs/waits" "$tmp/$name"
+	mkfifo "$tmp/$name.in"
+	"$tmp/$name" 500 <"$tmp/$name.in" >"$tmp/$name.out" &
+done
+exec 7>"$tmp/web-a.in" 8>"$tmp/web-b.in" 9>"$tmp/beside.in"
+for name in web-a web-b beside; do wait_for "$tmp/$name.out" ready; done
+record -n 'web-[ab]'
+check "by name: two match" grep -q '^proftrace: 2 processes match$' "$tmp/err"
+echo >&7 && echo >&8 && echo >&9
+for name in web-a web-b beside; do wait_for "$tmp/$name.out" marked; done
+end "by name"
+equal "by name: every mark of both" "$(field "$tmp/s" written)" \
+	$(($(said "$tmp/web-a.out" marked) + $(said "$tmp/web-b.out" marked)))
+check_account "by name" "$tmp/s"
+check_agree "by name" "$tmp/t"
+record -n "$tmp/web-?"
+check "by path: two match" grep -q '^proftrace: 2 processes match$' "$tmp/err"
+end "by path"
+echo >&7 && echo >&8 && echo >&9
+exec 7>&- 8>&- 9>&-
+
+# Those that start while it waits: dynamic and static ones, by name and unknown before.
+cp "$programs/forks" "$tmp/job-dynamic"
+cp "$programs/forks-static" "$tmp/job-static"
+cp "$programs/forks" "$tmp/beside"
+record -n 'job-*' --wait
+for _ in $(seq 1 40); do
+	"$tmp/job-dynamic" 1 3 && "$tmp/job-static" 0 0 && "$tmp/beside" 1 3 >/dev/null
+done >"$tmp/jobs"
+end "--wait"
+late=$(field "$tmp/s" attached_late)
+equal "--wait: every mark (late: $late)" "$(field "$tmp/s" written)" "$(pairs "$tmp/jobs")"
+check_account "--wait" "$tmp/s"
+check_agree "--wait" "$tmp/t"
+
+# A process chooses its name. None of its bytes may reach a terminal, and a name is compared as it is.
+evil=$(printf '%s/job-\033[31m\n\377' "$tmp")
+cp "$programs/forks" "$evil"
+record -vv -n 'job-?[[]31m*' --wait
+"$evil" 0 0 >"$tmp/jobs"
+end "a name of control characters"
+equal "a name of control characters: its marks" "$(field "$tmp/s" written)" "$(pairs "$tmp/jobs")"
+equal "a name of control characters: none is printed" "$(LC_ALL=C grep -c '[^	 -~]' "$tmp/err")" 0
+
+if [ "$(id -u)" -ne 0 ] || ! id nobody >/dev/null 2>&1 || ! command -v setpriv >/dev/null; then
+	skip "users" "needs root, setpriv and a user nobody"
+	finish
+fi
+nobody=$(id -u nobody)
+as_nobody() {
+	setpriv --reuid="$nobody" --clear-groups "$@"
+}
+record -n 'job-*' --user nobody --wait
+for _ in 1 2 3 4 5; do
+	as_nobody "$tmp/job-dynamic" 1 3
+	"$tmp/job-dynamic" 1 3 >/dev/null
+done >"$tmp/jobs"
+end "--user"
+equal "--user: every mark of that user alone" "$(field "$tmp/s" written)" "$(pairs "$tmp/jobs")"
+
+# A user with capabilities gets its own processes. They are not held, so they may have begun, and that is counted.
+cp "$proftrace" "$tmp/capable"
+if grep -q '^uprobe_multi links *yes' "$tmp/check" && setcap cap_bpf,cap_perfmon+ep "$tmp/capable" 2>/dev/null; then
+	mkdir "$tmp/theirs" && chown nobody "$tmp/theirs"
+	mkfifo "$tmp/go" && chown nobody "$tmp/go"
+	cp "$programs/waits" "$tmp/job-waits"
+	(cd "$tmp/theirs" && exec setpriv --reuid="$nobody" --clear-groups "$tmp/capable" -v -n 'job-*' --wait \
+		-o "$tmp/theirs/t" --summary-json "$tmp/theirs/s" 2>"$tmp/err") &
+	recorder=$!
+	wait_for "$tmp/err" "proftrace: recording"
+	"$tmp/job-dynamic" 1 3 >/dev/null
+	as_nobody "$tmp/job-waits" 100 <"$tmp/go" >"$tmp/out" &
+	exec 9>"$tmp/go"
+	wait_for "$tmp/out" ready
+	wait_for "$tmp/err" "proftrace: attached to"
+	sleep 0.2
+	echo >&9
+	wait_for "$tmp/out" marked
+	echo >&9
+	exec 9>&-
+	kill -INT $recorder
+	wait $recorder
+	equal "without root: its own process alone" "$(field "$tmp/theirs/s" written)" "$(said "$tmp/out" marked)"
+	equal "without root: it is said that it ran already" "$(field "$tmp/theirs/s" attached_late)" 1
+	check "without root: nothing of another user's is said" sh -c "! grep -q job-dynamic '$tmp/err'"
+else
+	skip "without root" "this kernel or file system has no such capabilities"
+fi
+finish

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Processes that match conditions (--name, --user) instead of those that the user has numbered.
+ *
+ * Those that run are found in /proc, and attached to one after the other. With --wait, the kernel compares each program
+ * that is executed (bpf/target_match.h), which it does from before /proc is read, so that no process is in neither.
+ * A thread that is about to execute a matching program is held in the C library until the program is attached to, and
+ * the new process in its dynamic linker until its libraries are, as in a child of a traced process. That needs probes
+ * before any process is known: in proftrace's own C library and linker, and in those of programs that -n names.
+ *
+ * Where each process has links of its own, nobody holds it: it is attached to while it runs, which is counted.
+ */
+#include "capture/file_limits.h"
+#include "capture/internal.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "proftrace.skel.h"
+#include "tracee/maps.h"
+#include "tracee/spawn.h"
+
+/* at the start: each takes some milliseconds, and a place in the kernel's map */
+#define TARGETS_AT_MOST (BROKER_MAX_FOUND - 1)
+#define SEARCHES	3 /* a process may fork while /proc is read */
+
+/* Attaches to a file for all processes, before any process that maps it is known. */
+static void expect_file(struct capture *c, int fd)
+{
+	char link[32], path[PATH_MAX];
+	struct failure f = { 0 };
+	enum file_news news;
+	uint64_t device;
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(fd, &st))
+		return;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n < 0 ? 0 : n] = '\0';
+	device = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
+	if (files_known(c, device, st.st_ino, 0, &news))
+		return;
+	c->expects = true;
+	if (files_add(c, fcntl(fd, F_DUPFD_CLOEXEC, 0), device, st.st_ino, path, 0, NULL, &news,
+		      &f))
+		files_report_refused(c, path, &f);
+	c->expects = false;
+}
+
+static int find_libc(void *context, const struct mapping *m)
+{
+	const char *base = strrchr(m->path, '/');
+
+	if (!base || (strncmp(base, "/libc.so", 8) && strncmp(base, "/libc-2.", 8)))
+		return 0;
+	*(int *)context = open(m->path, O_RDONLY | O_CLOEXEC);
+	return 1;
+}
+
+/* Threads that are about to execute a matching program are held in the C library that most programs share. */
+static void expect_libc(struct capture *c)
+{
+	int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), fd = -1;
+
+	if (maps < 0)
+		return;
+	maps_read(maps, find_libc, &fd);
+	close(maps);
+	if (fd < 0)
+		return;
+	expect_file(c, fd);
+	close(fd);
+}
+
+/* A name without a glob is looked up as a shell would. */
+static void expect_programs(struct capture *c)
+{
+	unsigned i, n;
+	int fds[3];
+
+	expect_libc(c);
+	for (i = 0; i == 0 || i < c->options.n_target_names; i++) {
+		const char *name = i < c->options.n_target_names ? c->options.target_names[i] : "";
+
+		n = command_files(strpbrk(name, "*?[\\") ? "" : name, fds, 3);
+		while (n) {
+			expect_file(c, fds[--n]);
+			close(fds[n]);
+		}
+	}
+}
+
+static int attach_targets(struct capture *c, const uint32_t *pids, unsigned n, unsigned *n_new,
+			  unsigned *n_attached, struct failure *f)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		int error;
+
+		if (capture_traces(c, (pid_t)pids[i]))
+			continue;
+		(*n_new)++;
+		error = capture_attach(c, (pid_t)pids[i], f);
+		if (error == -ECANCELED || error == -EPIPE)
+			return error;
+		*n_attached += !error;
+		/* It has exited meanwhile, or is not the user's to trace; others may be. */
+		if (error)
+			capture_log(c, error == -ESRCH ? 2 : 1, "%s '%s': %s", f->what, f->object,
+				    f->reason);
+	}
+	return 0;
+}
+
+static int targets_missing(const struct capture *c, unsigned n, struct failure *f)
+{
+	char number[16];
+
+	if (!n) {
+		failure_set(f, -ENOENT, "no process matches", "", NULL);
+		f->reason[0] = '\0';
+		failure_hint(f, "`--wait` waits for processes that do not run yet%s",
+			     getuid() ? "; without root, only your own processes are found" : "");
+		return -ENOENT;
+	}
+	snprintf(number, sizeof(number), "%u", n);
+	failure_set(f, -ENOENT, "no markers found in the processes that match", number, "");
+	failure_hint(f, "`proftrace list -v -p PID` shows what was searched%s",
+		     c->options.n_domains ? "; does -D select their domain?" : "");
+	return -ENOENT;
+}
+
+/* Again until nothing new is found: a process may fork while /proc is read. */
+static int search_targets(struct capture *c, unsigned *n_attached, struct failure *f)
+{
+	unsigned i, n, n_new = 1;
+	uint32_t *pids;
+	int error = 0;
+
+	for (i = 0; !error && n_new && i < SEARCHES; i++) {
+		error = broker_find(c->broker, &pids, &n, f);
+		if (error)
+			return error;
+		n_new = 0;
+		if (n > TARGETS_AT_MOST) {
+			error = failure_set(f, -E2BIG, "too many processes match", "",
+					    "more than 4096 run now");
+			failure_hint(f,
+				     "give -n NAME and --user NAME: a process has to match both");
+		} else {
+			error = attach_targets(c, pids, n, &n_new, n_attached, f);
+		}
+		free(pids);
+	}
+	return error;
+}
+
+int capture_find(struct capture *c, struct failure *f)
+{
+	const struct target_filter *filter = c->options.targets;
+	unsigned n = 0;
+	int error;
+
+	if (filter->waits && !c->loaded.can_loop) {
+		failure_set(f, -ENOTSUP, "cannot wait for processes", "",
+			    "the kernel has no bpf_loop(), which came with Linux 5.17");
+		return -ENOTSUP;
+	}
+	if (filter->waits && !capture_attaches_each(c))
+		expect_programs(c);
+	error = search_targets(c, &n, f);
+	if (error)
+		return error;
+	if (!filter->waits && (!n || (!c->n_marked_files && !capture_needs_no_marks(c))))
+		return targets_missing(c, n, f);
+	capture_log(c, 0, "%u process%s match%s", n, n == 1 ? "" : "es", n == 1 ? "es" : "");
+	return 0;
+}
+
+void target_started(struct capture *c, pid_t pid)
+{
+	struct failure f = { 0 };
+
+	if (!capture_attaches_each(c)) {
+		process_add(c, pid, true);
+		return;
+	}
+	/* It may have exited again. */
+	if (!capture_attach(c, pid, &f)) {
+		c->late++;
+		return;
+	}
+	__atomic_fetch_add(&c->shared->account[0][ACCOUNT_PROCESSES], 1, __ATOMIC_RELAXED);
+	capture_log(c, 1, "process %d: %s", (int)pid, f.what);
+}

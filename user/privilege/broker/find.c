@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finds the processes that match what the user looks for. */
+#include "privilege/broker/server.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* proftrace's own processes mark nothing, and must not be held. */
+static bool is_own_process(int directory, pid_t pid, pid_t recorder)
+{
+	pid_t parent;
+
+	if (pid == getpid() || pid == recorder)
+		return true;
+	parent = process_parent(directory);
+	return parent == getpid() || parent == recorder;
+}
+
+/* The kernel's threads have no program, and no user may trace what is another's. */
+static bool is_found(const struct target_filter *filter, int directory, pid_t pid, pid_t recorder)
+{
+	struct stat st;
+
+	if (getuid() && (fstat(directory, &st) || st.st_uid != getuid()))
+		return false;
+	return target_filter_matches(filter, directory) &&
+	       !is_own_process(directory, pid, recorder);
+}
+
+int processes_find(const struct target_filter *filter, pid_t recorder, uint32_t *pids, unsigned max,
+		   unsigned *ret_n)
+{
+	DIR *proc = opendir("/proc");
+	const struct dirent *entry;
+	unsigned n = 0;
+
+	if (!proc)
+		return -errno;
+	while ((entry = readdir(proc)) && n < max) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+		int directory;
+
+		if (pid <= 0)
+			continue;
+		directory = openat(dirfd(proc), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (directory < 0)
+			continue;
+		if (is_found(filter, directory, pid, recorder))
+			pids[n++] = (uint32_t)pid;
+		close(directory);
+	}
+	closedir(proc);
+	*ret_n = n;
+	return 0;
+}

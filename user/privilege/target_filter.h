@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which processes are recorded, if the user has not named their PIDs: the conditions of the command line
+ * (bpf/targets.h), applied to a process by its directory in /proc. The broker searches, because the recorder may not
+ * see what processes of other users run, and checks each process that the recorder asks for.
+ */
+#ifndef PROFTRACE_PRIVILEGE_TARGET_FILTER_H
+#define PROFTRACE_PRIVILEGE_TARGET_FILTER_H
+
+#include <stdbool.h>
+
+#include "targets.h"
+
+/* Both add one condition; they return NULL, or why it cannot be one. */
+const char *target_filter_add_name(struct target_filter *filter, const char *glob);
+const char *target_filter_add_user(struct target_filter *filter, const char *name_or_uid);
+
+bool target_filter_is_empty(const struct target_filter *filter);
+bool target_glob_matches(const struct target_glob *glob, const char *text);
+/* `directory`: /proc/PID. */
+bool target_filter_matches(const struct target_filter *filter, int directory);
+
+#endif

@@ -44,7 +44,7 @@ static const char doc[] =
 	"diff`: A is the command of --against, B is COMMAND. Without --against, the table of all "
 	"runs is printed.\n\n"
 	"Examples:\n"
-	"  sudo proftrace bench -n 20 --against './server-old --selftest' -- ./server --selftest\n"
+	"  sudo proftrace bench -n 20 --against './old --selftest' -- ./new --selftest\n"
 	"  sudo proftrace bench --per request --fail-over 5% --against ./old -- ./new\n"
 	"  sudo proftrace bench -n 20 -o runs -- ./server --selftest\n";
 

@@ -11,7 +11,8 @@
 
 static const char doc[] =
 	"Write a trace in another format.\v"
-	"TRACE is a Perfetto trace or Chrome JSON, gzipped or not, by proftrace or by others; - is "
+	"TRACE is a Perfetto trace or Chrome JSON, gzipped or not, from proftrace or another "
+	"program; - is "
 	"standard input. The ending of OUT selects the format: .pftrace, .json or .json.gz; "
 	"without one of these, OUT.pftrace and OUT.json are written.\n\n"
 	"Examples:\n"

@@ -58,11 +58,11 @@ static const char doc[] =
 	"Examples:\n"
 	"  sudo proftrace -p 1234                 until Ctrl-C or its exit\n"
 	"  sudo proftrace -p 1234 -d 10s -o slow  for ten seconds, into slow.*\n"
-	"  sudo proftrace -D 'net.*' -p 1234      only domains whose names begin with net.\n"
+	"  sudo proftrace -D 'net.*' -p 1234      only domains named net.*\n"
 	"  sudo proftrace -- ./server --port 80   a command and its children\n"
 	"  sudo proftrace -n 'nginx*' --wait      all of that name, and those that start later\n"
 	"  sudo proftrace --flight-recorder 10s --trigger 'slice:request>50ms' -p 1234\n"
-	"                                         write the ten seconds before a slow request\n"
+	"                                         the ten seconds before a slow request\n"
 	"\n"
 	"Open the .pftrace file in https://ui.perfetto.dev, or print it with `proftrace report`.";
 

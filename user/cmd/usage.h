@@ -41,7 +41,7 @@ enum usage_select_key {
 	  USAGE_WHERE,                                                                           \
 	  "EXPR",                                                                                \
 	  0,                                                                                     \
-	  "Only slices, instants and counter values for which EXPR is true, as in 'name == "     \
+	  "Only slices, instants and counter values for which EXPR is true, such as 'name == "   \
 	  "\"query\" && dur > 5ms'",                                                             \
 	  0 },                                                                                   \
 		{ "from",                                                                        \

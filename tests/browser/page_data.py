@@ -10,8 +10,15 @@ import re
 import sys
 import zlib
 
-with open(sys.argv[1], encoding="utf-8") as file:
-    text = re.search(r'<script type="application/json" id="data">(.*?)</script>', file.read(), re.S).group(1)
-d = json.loads(text)
-d["timeline"] = json.loads(zlib.decompress(base64.b64decode(d["timeline"], validate=True)))
-print(eval(sys.argv[2]))
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        text = re.search(r'<script type="application/json" id="data">(.*?)</script>', file.read(), re.S).group(1)
+    data = json.loads(text)
+    data["timeline"] = json.loads(zlib.decompress(base64.b64decode(data["timeline"], validate=True)))
+    return data
+
+
+if __name__ == "__main__":
+    d = read(sys.argv[1])
+    print(eval(sys.argv[2]))

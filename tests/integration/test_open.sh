@@ -75,6 +75,8 @@ for pair in index.html=text/html v1/main.js=text/javascript v1/engine.wasm=appli
 	equal "its own viewer: the type of ${pair%=*}" \
 		"$(curl -s -o /dev/null -w '%{content_type}' "$here/${pair%=*}" | cut -d';' -f1)" "${pair#*=}"
 done
+# The viewer looks here for a trace processor that runs natively, and uses its own if the answer is not 200.
+equal "its own viewer: no trace processor is here" "$(status -X POST -d '' "$here/status")" 405
 equal "its own viewer: no such file" "$(status "$here/v1/none")" 404
 equal "its own viewer: a folder" "$(status "$here/v1")" 404
 equal "its own viewer: another name of this host" "$(status -H "Host: evil.example:$port" "$here/")" 403

@@ -10,8 +10,11 @@ fi
 cd "$tmp" || exit 1
 other="python3 $root/tests/tools/select.py"
 
-counts() { # FILE
-	cut -f1-3 "$1"
+# Lines of a name, a tab and what is wrong.
+verify() {
+	while IFS="$(printf '\t')" read -r name problem; do
+		equal "$name" "$problem" ""
+	done
 }
 
 $other make all.json || exit 1
@@ -19,40 +22,31 @@ $other make all.json || exit 1
 $other list >conditions
 n=0
 while IFS= read -r condition; do
-	$other count all.json $n >wanted
-	for from in all.json all.pftrace; do
-		"$proftrace" report -q --where "$condition" --format json $from >table.json
-		$other table table.json >table
-		equal "the table of $from: $condition" "$(counts table)" "$(counts wanted)"
+	mkdir $n
+	for format in json pftrace; do
+		"$proftrace" report -q --where "$condition" --format json all.$format >$n/$format.table
 	done
-	"$proftrace" convert -q --where "$condition" -o cut.json -o cut.pftrace all.pftrace 2>convert.err
-	$other all cut.json >cut
-	equal "the smaller trace: $condition" "$(cat cut)" "$(cat wanted)"
-	check "the smaller trace nests: $condition" $other nest cut.json
-	"$canon" cut.json >json.canon && "$canon" cut.pftrace >pf.canon
-	check "both formats of it agree: $condition" cmp json.canon pf.canon
-	"$proftrace" report -q --slowest 3 '*' --where "$condition" --format json all.pftrace >slow.json
-	# A slice inside one of its own name is a part of that one.
-	equal "the slowest: $condition" "$($other slowest slow.json)" "$($other outermost all.json $n)"
-	if ! "$proftrace" diff -q --where "$condition" --format json all.pftrace all.json -- all.json all.pftrace >diff.json 2>diff.err; then
-		grep -q 'nothing is selected' diff.err && echo '{"names": []}' >diff.json
+	"$proftrace" convert -q --where "$condition" -o $n/cut.json -o cut.pftrace all.pftrace 2>convert.err
+	"$canon" $n/cut.json >json.canon && "$canon" cut.pftrace >pf.canon
+	check "both formats of the smaller trace agree: $condition" cmp json.canon pf.canon
+	"$proftrace" report -q --slowest 3 '*' --where "$condition" --format json all.pftrace >$n/slow
+	if ! "$proftrace" diff -q --where "$condition" --format json all.pftrace all.json -- all.json all.pftrace >$n/diff 2>diff.err; then
+		grep -q 'nothing is selected' diff.err && echo '{"names": []}' >$n/diff
 	fi
-	equal "what diff compares: $condition" "$($other diff diff.json)" "$(counts wanted)"
-	"$proftrace" report -q --html --where "$condition" -o page.html all.pftrace
-	PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/browser/page_data.py" page.html 'json.dumps(d)' >page.json
-	equal "the page: $condition" "$($other page page.json)" "$(counts wanted; $other kinds_of wanted)"
+	"$proftrace" report -q --html --where "$condition" -o $n/page.html all.pftrace
 	n=$((n + 1))
 done <conditions
+$other check all.json . >checked
+equal "everything is checked for each condition" "$(wc -l <checked)" $((n * 8))
+verify <checked
 
 # --- a part of the time ---------------------------------------------------------------------------
-$other count all.json $n >wanted
-"$proftrace" report -q --from 20ms --to '45.000 ms' --format json all.json >table.json
-$other table table.json >table
-equal "--from and --to: the table" "$(counts table)" "$(counts wanted)"
-"$proftrace" convert -q --from 20ms --to 45ms -o cut.json all.json
-$other all cut.json >cut
-equal "--from and --to: the smaller trace" "$(cat cut)" "$(cat wanted)"
-check "it nests" $other nest cut.json
+mkdir range
+"$proftrace" report -q --from 20ms --to '45.000 ms' --format json all.json >range/table
+"$proftrace" convert -q --from 20ms --to 45ms -o range/cut.json all.json
+$other check-range all.json range >checked
+equal "a part of the time: everything is checked" "$(wc -l <checked)" 3
+verify <checked
 
 # --- arrows ----------------------------------------------------------------------------------------
 "$proftrace" convert --where 'name == "take"' -o cut.json all.json 2>err
@@ -61,7 +55,7 @@ equal "arrows that have lost an end are counted" \
 
 # --- merge -----------------------------------------------------------------------------------------
 "$proftrace" merge -q --align none --where 'name == "parse"' -o both.json all.json all.pftrace
-equal "merge: twice as many of two files" "$($other all both.json | cut -f2,3)" \
+equal "merge: twice as many of two files" "$($other count both.json | cut -f2,3)" \
 	"$($other count all.json 0 | awk -F '\t' '{ print $2 "\t" 2 * $3 }')"
 
 # --- by --------------------------------------------------------------------------------------------
@@ -94,32 +88,41 @@ wrong "$(printf '(%.0s' $(seq 100))" 61 'nested deeper than 64'
 equal "an empty range is refused" "$?" 2
 "$proftrace" report --from yesterday all.json >out 2>err
 check "a time that is none is refused" grep -q "'yesterday' is not a time" err
+"$proftrace" report -q --to 0.05 --format csv all.json >seconds
+"$proftrace" report -q --to 50ms --format csv all.json >with-unit
+check "a time without a unit is in seconds, as for all options" cmp seconds with-unit
 
 # --- samples within what is selected ----------------------------------------------------------------
 if can_trace; then
 	"$proftrace" -q --sample 1999 -e none -o sampled -- "$root/build/samples/service-cpp" 2000 >/dev/null
 	"$root/build/tests/tools/stacks" --times sampled.pftrace >times
 	total() { awk '{ sum += $NF } END { print sum + 0 }'; }
-	n=0
 	$other ranges >ranges
+	mkdir sampled
+	n=0
 	while read -r from to condition; do
 		set -- "--where=$condition" "--from=$from" "--to=$to"
 		[ "$condition" != - ] || set -- "--from=$from" "--to=$to"
 		[ "$from" != - ] || set -- "--where=$condition"
-		wanted=$("$proftrace" report -q --flame "$@" sampled.pftrace | total)
-		bounds=$($other samples sampled.json times $n)
-		check "$wanted samples, at least ${bounds% *}: $*" [ "$wanted" -ge "${bounds% *}" ]
-		check "at most ${bounds#* }" [ "$wanted" -le "${bounds#* }" ]
-		check "there are some" [ "${bounds% *}" -gt 0 ]
+		echo "$*" >sampled/$n.name
+		"$proftrace" report -q --flame "$@" sampled.pftrace | total >sampled/$n.flame
 		"$proftrace" convert -q "$@" -o part.pftrace sampled.pftrace
-		# A sample that interrupts a mark may be on either side of it.
-		part=$("$proftrace" report -q --flame part.pftrace | total)
-		check "$part of them in the smaller trace: $*" [ "$part" -ge "${bounds% *}" -a "$part" -le "${bounds#* }" ]
-		"$proftrace" report -q --html "$@" -o page.html sampled.pftrace
-		equal "in the page: $*" "$(PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/browser/page_data.py" page.html \
-			'd["flames"][0]["graph"]["total"]')" "$wanted"
+		"$proftrace" report -q --flame part.pftrace | total >sampled/$n.part
+		"$proftrace" report -q --html "$@" -o sampled/$n.html sampled.pftrace
 		n=$((n + 1))
 	done <ranges
+	$other samples sampled.json times sampled >bounds
+	equal "all ranges are checked" "$(wc -l <bounds)" $n
+	n=0
+	while read -r least most of_page; do
+		name=$(cat sampled/$n.name) flame=$(cat sampled/$n.flame) part=$(cat sampled/$n.part)
+		check "$flame samples, at least $least and at most $most: $name" [ "$flame" -ge "$least" -a "$flame" -le "$most" ]
+		check "there are some" [ "$least" -gt 0 ]
+		# A sample that interrupts a mark may be on either side of it.
+		check "$part of them in the smaller trace: $name" [ "$part" -ge "$least" -a "$part" -le "$most" ]
+		equal "in the page: $name" "$of_page" "$flame"
+		n=$((n + 1))
+	done <bounds
 else
 	skip "samples" "this machine cannot record"
 fi

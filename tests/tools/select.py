@@ -1,28 +1,33 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a condition selects, counted another way: from Chrome JSON, with the condition in Python.
 
-    select.py make FILE           writes a trace of a service: nested slices, asynchronous ones, arrows
-    select.py list                the conditions, one a line
-    select.py count FILE NUMBER   what condition NUMBER selects: "KIND NAME COUNT NS", sorted
-    select.py outermost FILE NUMBER   how many slices of these, asynchronous ones too, are not inside one of the same name
-    select.py slowest FILE        how many slices `report --slowest --format json` has compared
-    select.py diff FILE           `diff --format json` of the same traces on both sides, in the form of `count`
-    select.py page FILE           the data of a page: its table in that form, then what its densities have of each kind
-    select.py kinds_of FILE       the same sums from the output of `count`
-    select.py ranges              the conditions for samples, one a line: FROM TO EXPR, each may be -
-    select.py samples FILE TIMES NUMBER   how many of the samples ("NS TID" a line) range NUMBER selects: at
-                                  least, and at most
-    select.py table FILE          `report --format json` in the form of `count`
-    select.py all FILE            the same for everything that is in the file
-    select.py nest FILE           fails if slices of a thread do not nest, or if an arrow has no slice
+    select.py make FILE             writes a trace of a service: nested slices, asynchronous ones, arrows
+    select.py list                  the conditions, one a line
+    select.py check FILE FOLDER     compares what proftrace has selected from FILE, which is in FOLDER/N for condition N,
+                                    one line each: WHAT, a tab, and the first difference
+    select.py check-range FILE FOLDER   the same for --from and --to
+    select.py count FILE            what is in a trace: "KIND NAME COUNT NS", sorted
+    select.py count FILE NUMBER     the same of what condition NUMBER selects
+    select.py nest FILE             fails if slices of a thread do not nest, or if an arrow has no slice; says how many
+                                    arrows have lost an end
+    select.py by FILE               the counts of `report --by kind --format json`
+    select.py kinds FILE            the same from the trace
+    select.py ranges                the conditions for samples, one a line: FROM TO EXPR, each may be -
+    select.py samples FILE TIMES FOLDER   for each range, how many of the samples ("NS TID" a line) it selects, at least
+                                    and at most, and how many the page FOLDER/N.html has
 """
 import bisect
 import json
+import os
 import random
 import re
 import sys
 from collections import Counter
 from types import SimpleNamespace
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "browser"))
+import page_data
 
 US = 1000
 MS = 1000 * US
@@ -174,31 +179,33 @@ SAMPLED = [
 ]
 
 
-def samples(trace, times, number):
+def samples(trace, times, folder):
     """At least and at most: a sample that interrupts a mark may have a later time and belongs to what was open before."""
-    begin, end, _, wanted = SAMPLED[number]
     events = load(trace)
     base = next(e["args"]["base_ns"] for e in events if e["ph"] == "M" and e["name"] == "proftrace")
     slices = [t for t in things(trace) if t.kind == "slice"]
     start = slices[0].begin - slices[0].start
-    chosen = [t for t in slices if wanted and wanted(t) and
-              (begin is None or t.start < end * MS and t.start + t.dur >= begin * MS)]
     marks = {}
     for e in sorted((e for e in events if "ts" in e), key=lambda e: e["ts"]):
         marks.setdefault(e["tid"], []).append(round(e["ts"] * 1000))
-    least = most = 0
-    for line in open(times):
-        at, tid = map(int, line.split())
-        at -= base
-        if begin is not None and not begin * MS <= at - start < end * MS:
-            continue
-        before = bisect.bisect_right(marks.get(tid, []), at)
-        mark = marks[tid][before - 1] if before and at - marks[tid][before - 1] < MS else at
-        found = [wanted is None or any(t.tid == tid and t.begin <= at < t.end for t in chosen),
-                 wanted is None or any(t.tid == tid and t.begin < mark <= t.end for t in chosen)]
-        least += all(found)
-        most += any(found)
-    return least, most
+    taken = [(int(at) - base, int(tid)) for at, tid in map(str.split, open(times))]
+    for number, (begin, end, _, wanted) in enumerate(SAMPLED):
+        chosen = {}
+        for t in slices:
+            if wanted and wanted(t) and (begin is None or t.start < end * MS and t.start + t.dur >= begin * MS):
+                chosen.setdefault(t.tid, []).append((t.begin, t.end))
+        least = most = 0
+        for at, tid in taken:
+            if begin is not None and not begin * MS <= at - start < end * MS:
+                continue
+            before = bisect.bisect_right(marks.get(tid, []), at)
+            mark = marks[tid][before - 1] if before and at - marks[tid][before - 1] < MS else at
+            of_thread = chosen.get(tid, [])
+            found = [wanted is None or any(b <= at < e for b, e in of_thread),
+                     wanted is None or any(b < mark <= e for b, e in of_thread)]
+            least += all(found)
+            most += any(found)
+        print(least, most, page_data.read(f"{folder}/{number}.html")["flames"][0]["graph"]["total"])
 
 
 def of_densities(timeline):
@@ -224,44 +231,94 @@ def in_range(t):
     return t.start < RANGE[1] and end >= RANGE[0]
 
 
-def tell(found):
+def count(found):
     count, total = Counter(), Counter()
     for t in found:
         count[t.kind, t.name] += 1
         total[t.kind, t.name] += t.dur or 0
-    for key in sorted(count):
-        print(*key, count[key], total[key], sep="\t")
+    return {key: (count[key], total[key]) for key in count}
 
 
-def tell_table(data):
+def counts(counted):
+    return {key: n for key, (n, _) in counted.items()}
+
+
+def of_table(data):
     count = Counter()
     for kind, part in (("slice", "slices"), ("async", "async_slices"), ("instant", "instants"), ("counter", "counters")):
         for row in data[part]:
             count[kind, row["name"]] += row["count"]
-    tell_counts(count)
+    return dict(count)
 
 
-def tell_counts(count):
-    for key in sorted(count):
-        print(*key, count[key], sep="\t")
+def of_diff(data):
+    """Of the same traces on both sides."""
+    count = Counter()
+    for row in data["names"]:
+        a, b = row["metrics"]["count"]["a"], row["metrics"]["count"]["b"]
+        if a != b:
+            return {row["name"]: f"{a} and {b}"}
+        count[row["kind"], row["name"]] += round(a)
+    return dict(count)
 
 
-def nest(path):
-    data = load(path)
+def of_kinds(counted):
+    kinds = Counter()
+    for (kind, _), n in counted.items():
+        kinds[kind] += n
+    return kinds
+
+
+def difference(got, wanted):
+    keys = sorted(set(got) | set(wanted), key=str)
+    return next((f"{key}: {got.get(key)} instead of {wanted.get(key)}" for key in keys
+                 if got.get(key) != wanted.get(key)), "")
+
+
+def nesting(path):
+    """What is wrong with the nesting, and how many arrows have lost an end."""
     stacks, last = {}, {}
-    for e in (e for e in data if e.get("ph") in ("B", "E", "s", "f")):
+    marks = [e for e in load(path) if e.get("ph") in ("B", "E", "s", "f")]
+    for e in marks:
         stack = stacks.setdefault(e["tid"], [])
         if e["ph"] == "B":
             stack.append(e)
+        elif e["ph"] == "E" and not stack:
+            return "an end without a begin: %r" % e, 0
         elif e["ph"] == "E":
             stack.pop()
         elif not stack:
-            sys.exit("an arrow outside of any slice: %r" % e)
+            return "an arrow outside of any slice: %r" % e, 0
         if last.get(e["tid"], 0) > e["ts"]:
-            sys.exit("time goes backwards: %r" % e)
+            return "time goes backwards: %r" % e, 0
         last[e["tid"]] = e["ts"]
-    halves = Counter(e["id"] for e in data if e.get("ph") in ("s", "f"))
-    print(sum(1 for n in halves.values() if n == 1))
+    halves = Counter(e["id"] for e in marks if e["ph"] in ("s", "f"))
+    return "", sum(1 for n in halves.values() if n == 1)
+
+
+def check(everything, condition, folder):
+    """What every view has selected, and how that differs from what it should have."""
+    found = [t for t in everything if condition(t)]
+    wanted = count(found)
+    data = lambda name: json.load(open(f"{folder}/{name}"))
+    for name in ("json", "pftrace"):
+        yield f"the table of all.{name}", difference(of_table(data(f"{name}.table")), counts(wanted))
+    yield "the smaller trace", difference(count(things(f"{folder}/cut.json")), wanted)
+    yield "the smaller trace nests", nesting(f"{folder}/cut.json")[0]
+    # A slice inside one of its own name is a part of that one.
+    slowest = sum(1 for t in found if t.kind in ("slice", "async") and t.outermost)
+    yield "the slowest", difference({"count": data("slow")["count"]}, {"count": slowest})
+    yield "what diff compares", difference(of_diff(data("diff")), counts(wanted))
+    page = page_data.read(f"{folder}/page.html")
+    yield "the table of the page", difference(of_table(page["report"]), counts(wanted))
+    yield "the timeline of the page", difference(+of_densities(page["timeline"]), of_kinds(counts(wanted)))
+
+
+def check_range(everything, folder):
+    wanted = count(t for t in everything if in_range(t))
+    yield "the table", difference(of_table(json.load(open(f"{folder}/table"))), counts(wanted))
+    yield "the smaller trace", difference(count(things(f"{folder}/cut.json")), wanted)
+    yield "it nests", nesting(f"{folder}/cut.json")[0]
 
 
 def main():
@@ -270,47 +327,31 @@ def main():
         make(sys.argv[2])
     elif what == "list":
         print(*[text for text, _ in CONDITIONS], sep="\n")
+    elif what == "check":
+        everything = things(sys.argv[2])
+        for n, (text, condition) in enumerate(CONDITIONS):
+            for name, problem in check(everything, condition, f"{sys.argv[3]}/{n}"):
+                print(f"{name}: {text}\t{problem}")
+    elif what == "check-range":
+        for name, problem in check_range(things(sys.argv[2]), sys.argv[3]):
+            print(f"--from and --to: {name}\t{problem}")
     elif what == "count":
-        n = int(sys.argv[3])
-        tell(t for t in things(sys.argv[2]) if (CONDITIONS[n][1] if n < len(CONDITIONS) else in_range)(t))
-    elif what == "outermost":  # slices that are not inside another one of the same name and category
-        print(sum(1 for t in things(sys.argv[2]) if t.kind in ("slice", "async") and t.outermost
-                  and CONDITIONS[int(sys.argv[3])][1](t)))
-    elif what == "slowest":
-        print(json.load(open(sys.argv[2]))["count"])
-    elif what == "all":
-        tell(things(sys.argv[2]))
+        condition = CONDITIONS[int(sys.argv[3])][1] if len(sys.argv) > 3 else lambda t: True
+        for key, numbers in sorted(count(t for t in things(sys.argv[2]) if condition(t)).items()):
+            print(*key, *numbers, sep="\t")
     elif what == "nest":
-        nest(sys.argv[2])
+        problem, arrows = nesting(sys.argv[2])
+        print(problem or arrows)
     elif what == "ranges":
         for begin, end, text, _ in SAMPLED:
             print(f"{begin}ms" if end else "-", f"{end}ms" if end else "-", text or "-")
     elif what == "samples":
-        print(*samples(sys.argv[2], sys.argv[3], int(sys.argv[4])))
-    elif what == "diff":
-        count = Counter()
-        for row in json.load(open(sys.argv[2]))["names"]:
-            a, b = row["metrics"]["count"]["a"], row["metrics"]["count"]["b"]
-            if a != b:
-                sys.exit("%r: %r on one side, %r on the other" % (row["name"], a, b))
-            count[row["kind"], row["name"]] += round(a)
-        tell_counts(count)
-    elif what == "page":
-        page = json.load(open(sys.argv[2]))
-        tell_table(page["report"])
-        print(*sorted((+of_densities(page["timeline"])).items()))
-    elif what == "kinds_of":
-        count = Counter()
-        for line in open(sys.argv[2]):
-            count[line.split("\t")[0]] += int(line.split("\t")[2])
-        print(*sorted(count.items()))
-    elif what == "table":  # `report --format json` in the same form
-        tell_table(json.load(open(sys.argv[2])))
-    elif what == "by":  # `report --by kind --format json`, and the same from the trace
-        count = Counter()
+        samples(*sys.argv[2:])
+    elif what == "by":
+        counted = Counter()
         for row in json.load(open(sys.argv[2]))["slices"]:
-            count[row["by"] or ""] += row["count"]
-        print(*sorted(count.items()))
+            counted[row["by"] or ""] += row["count"]
+        print(*sorted(counted.items()))
     elif what == "kinds":
         print(*sorted(Counter(t.arg.get("kind", "") for t in things(sys.argv[2])
                               if t.kind == "slice" and t.name == "request").items()))

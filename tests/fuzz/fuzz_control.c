@@ -33,6 +33,7 @@ static int ready(struct pollfd *fds, nfds_t n, int ms);
 #define control_connect(directory, name) call_again(directory, name)
 #include "record/control/control_call.c"
 #include "record/control/control_server.c"
+#include "record/control/control_chosen.c"
 #include "record/control/control_stats.c"
 #include "cmd/ctl.c"
 #undef recv
@@ -156,6 +157,19 @@ void recording_pause(struct recording *r, bool pause)
 	(void)r, (void)pause;
 }
 
+int recording_pause_process(struct recording *r, pid_t pid, bool pause, struct failure *f)
+{
+	(void)r, (void)pause;
+	must(pid == 10 || pid == 11);
+	return pid == 10 ? 0 : failure_set(f, -ESRCH, "no such traced process", "", "");
+}
+
+bool target_has_role(pid_t pid, const char *role)
+{
+	must(role[0] && strlen(role) <= CONTROL_ROLE);
+	return pid == 10 || role[0] == 'b';
+}
+
 void recording_dump(struct recording *r)
 {
 	r->output_failed = !r->output_failed;
@@ -198,6 +212,14 @@ bool capture_paused(const struct capture *capture)
 unsigned capture_processes(const struct capture *capture)
 {
 	(void)capture;
+	return 1;
+}
+
+unsigned capture_pids(const struct capture *capture, pid_t *pids, unsigned size)
+{
+	(void)capture;
+	must(size == 1);
+	pids[0] = 10;
 	return 1;
 }
 

@@ -53,6 +53,13 @@ for mode in $modes; do
 		recorded "$mode: $method" "$python" "$tests/processes.py" $method 3 100
 		holds_all "$mode: $method"
 	done
+	recorded "$mode: one process of several" "$python" "$tests/roles.py"
+	check_account "$mode: one process of several" "$tmp/s"
+	equal "$mode: one process of several: what was paused is counted" "$(field "$tmp/s" paused)" "$(said "$tmp/out" paused)"
+	for kind in json pftrace; do
+		"$canon" "$tmp/t.$kind" >"$tmp/canon"
+		check "$mode: one process of several, in $kind" "$python" "$tests/verify.py" "$tmp/out" "$tmp/canon"
+	done
 	recorded "$mode: bad input" "$python" "$tests/bad_input.py"
 	equal "$mode: bad input: all is well" "$(tail -1 "$tmp/out")" "all is well"
 	equal "$mode: bad input: the account adds up" "$(field "$tmp/s" adds_up)" true

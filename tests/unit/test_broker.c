@@ -186,6 +186,25 @@ static int trace(struct broker *b, pid_t pid)
 	return broker_trace(b, &target, TRACED_WATCH, &f);
 }
 
+/* Only what is traced is paused, and nothing but its pause changes. */
+static void paused(void **state)
+{
+	struct broker *b = start(false);
+	struct failure f = { 0 };
+
+	(void)state;
+	if (!b)
+		skip();
+	assert_int_equal(broker_pause(b, getpid(), TRACED_PAUSED, &f), -ESRCH);
+	assert_int_equal(trace(b, getpid()), 0);
+	assert_int_equal(broker_pause(b, getpid(), TRACED_PAUSED | 3 << TRACED_ORDER_SHIFT, &f), 0);
+	assert_int_equal(broker_pause(b, getpid(), 0, &f), 0);
+	assert_int_equal(broker_pause(b, getpid(), TRACED_MARKS, &f), -EINVAL);
+	assert_int_equal(broker_pause(b, getpid(), TRACED_STOPPED, &f), -EINVAL);
+	assert_int_equal(broker_pause(b, 1, TRACED_PAUSED, &f), -ESRCH);
+	broker_stop(b);
+}
+
 static pid_t start_sleeper(void)
 {
 	pid_t pid = fork();
@@ -374,6 +393,7 @@ int main(void)
 		cmocka_unit_test(given_up),
 		cmocka_unit_test(not_without_end),
 		cmocka_unit_test(numbers_used_again),
+		cmocka_unit_test(paused),
 		cmocka_unit_test(not_the_broker),
 		cmocka_unit_test(nobody_else),
 	};

@@ -550,10 +550,23 @@ uint64_t capture_attach_ns(const struct capture *c)
 	return c->attach_ns;
 }
 
+int capture_pause_process(struct capture *c, pid_t pid, bool pause, struct failure *f)
+{
+	uint32_t flags = c->shared->pause_order & ~((1u << TRACED_ORDER_SHIFT) - 1);
+	int error = broker_pause(c->broker, pid, flags | (pause ? TRACED_PAUSED : 0), f);
+
+	if (error)
+		return error;
+	if (c->batches)
+		batches_pause(c, pid, pause);
+	__atomic_add_fetch(&c->shared->generation, 1, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
 void capture_pause(struct capture *c, bool pause)
 {
 	if (c->batches)
-		batches_pause(c, pause);
+		batches_pause(c, 0, pause);
 
 	uint32_t times = (c->shared->pause_order >> TRACED_ORDER_SHIFT) + 1;
 
@@ -574,6 +587,19 @@ bool capture_traces(const struct capture *c, pid_t pid)
 
 	HASH_FIND(hh, c->processes, &pid, sizeof(pid), p);
 	return p != NULL;
+}
+
+unsigned capture_pids(const struct capture *c, pid_t *pids, unsigned size)
+{
+	const struct traced_process *p;
+	unsigned n = 0;
+
+	for (p = c->processes; p; p = p->hh.next) {
+		if (n < size)
+			pids[n] = p->pid;
+		n++;
+	}
+	return n;
 }
 
 unsigned capture_processes(const struct capture *c)

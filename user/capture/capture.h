@@ -123,6 +123,10 @@ const char *capture_no_batches(void);
 /* Pauses or resumes all processes. A process that pauses or resumes itself later overrides it. */
 void capture_pause(struct capture *capture, bool pause);
 bool capture_paused(const struct capture *capture);
+/* The same for one traced process. Its children that are forked later begin as it is then. */
+int capture_pause_process(struct capture *capture, pid_t pid, bool pause, struct failure *f);
+/* Writes the PIDs of traced processes, at most `size`. Returns the number of all. */
+unsigned capture_pids(const struct capture *capture, pid_t *pids, unsigned size);
 
 /* Ends the recording. Everything recorded before has been emitted when this returns. */
 int capture_stop(struct capture *capture);

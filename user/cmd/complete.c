@@ -124,7 +124,7 @@ static void complete_value(const char *verb, const char *option, const char *typ
 		complete_processes(typed, all_before, true);
 		return;
 	}
-	if (!strcmp(option, "pid")) {
+	if (!strcmp(option, "pid") || !strcmp(option, "only")) {
 		typed = complete_list(typed, all_before, sizeof(all_before));
 		complete_processes(typed, all_before, false);
 		return;

@@ -29,6 +29,9 @@
 struct ctl {
 	const char *action;
 	pid_t pid; /* 0: none given */
+	/* Of the recorded processes, that with this PID or those of this role. */
+	pid_t only;
+	const char *role;
 	/* Options of `stats`. */
 	const char *format, *sort;
 	uint64_t limit;
@@ -46,6 +49,7 @@ static const char doc[] =
 	"Examples:\n"
 	"  proftrace ctl pause -p 1234              the recording of process 1234\n"
 	"  proftrace ctl stop                       the only running recording\n"
+	"  proftrace ctl pause --only 1235          one process of a recording of several\n"
 	"  proftrace ctl stats --sort p99 -n 10     the ten longest p99 so far";
 
 enum {
@@ -53,10 +57,15 @@ enum {
 	KEY_SORT,
 	KEY_ASCENDING,
 	KEY_RESET,
+	KEY_ONLY,
+	KEY_ROLE,
 };
 
 static const struct argp_option options[] = {
 	{ "pid", 'p', "PID", 0, "A recorded process, or the recorder", 0 },
+	{ "only", KEY_ONLY, "PID", 0, "pause, resume, dump: this process of the recording", 0 },
+	{ "role", KEY_ROLE, "NAME", 0,
+	  "pause, resume, dump: the processes with this role ($PROFTRACE_ROLE or $DMLC_ROLE)", 0 },
 	{ "format", KEY_FORMAT, "FORMAT", 0, "stats: print a table, json or csv", 0 },
 	{ "sort", KEY_SORT, "COLUMN", 0, "stats: sort by this column, as in `proftrace report`",
 	  0 },
@@ -88,6 +97,14 @@ static void ctl_check(const struct ctl *c, struct argp_state *state)
 	if (strcmp(c->action, "stats") &&
 	    (c->format || c->sort || c->limit || c->ascending || c->reset))
 		usage_error(state, "--format, --sort, --ascending, -n and --reset require stats");
+	if ((c->only || c->role) && strcmp(c->action, "pause") && strcmp(c->action, "resume") &&
+	    strcmp(c->action, "dump"))
+		usage_error(state, "--only and --role require pause, resume or dump");
+	if (c->only && c->role)
+		usage_error(state, "--only and --role cannot be combined");
+	if (c->role && (!c->role[0] || strpbrk(c->role, " \t\n") || strlen(c->role) > CONTROL_ROLE))
+		usage_error(state, "'%s' is not a role: a word of at most %d bytes", c->role,
+			    CONTROL_ROLE);
 	/* The request is a line of words. */
 	if (c->sort &&
 	    (!c->sort[0] || strpbrk(c->sort, " \t\n") || strlen(c->sort) > CONTROL_REQUEST / 2))
@@ -105,6 +122,14 @@ static error_t ctl_parse_option(int key, char *arg, struct argp_state *state)
 		if (!parse_integer(arg, 1, 0x3fffffff, &number))
 			usage_error(state, "'%s' is not a PID", arg);
 		c->pid = (pid_t)number;
+		return 0;
+	case KEY_ONLY:
+		if (!parse_integer(arg, 1, 0x3fffffff, &number))
+			usage_error(state, "'%s' is not a PID", arg);
+		c->only = (pid_t)number;
+		return 0;
+	case KEY_ROLE:
+		c->role = arg;
 		return 0;
 	case 'n':
 		if (!parse_integer(arg, 1, UINT32_MAX, &c->limit))
@@ -128,6 +153,7 @@ static error_t ctl_parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_END:
 		ctl_check(c, state);
+		c->pid = c->pid ? c->pid : c->only;
 		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
@@ -291,9 +317,16 @@ static int ctl_request_all(struct ctl *c)
 {
 	bool quick = !strcmp(c->action, "status"), ours = recorder_is_ours(&c->found.list[0]);
 	int failed, status = STATUS_DONE;
+	char action[CONTROL_REQUEST - 1];
 	unsigned i;
 
-	ctl_request(c, 0, c->action, quick ? FIND_SECONDS : WORK_SECONDS);
+	if (c->only)
+		snprintf(action, sizeof(action), "%s only %d", c->action, (int)c->only);
+	else if (c->role)
+		snprintf(action, sizeof(action), "%s role %s", c->action, c->role);
+	else
+		snprintf(action, sizeof(action), "%s", c->action);
+	ctl_request(c, 0, action, quick ? FIND_SECONDS : WORK_SECONDS);
 	for (i = 0; i < c->found.n; i++) {
 		failed = ctl_print_result(&c->found.list[i], &c->calls[i]);
 		if (!ours || recorder_is_ours(&c->found.list[i]))

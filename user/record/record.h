@@ -302,6 +302,8 @@ void recording_dump(struct recording *r);
  */
 void recording_log(void *recording, int verbosity, const char *line);
 void recording_pause(struct recording *r, bool pause);
+/* The same for one of its processes. */
+int recording_pause_process(struct recording *r, pid_t pid, bool pause, struct failure *f);
 /* Whether to give up an output that accepts no data. `context`: the recording. */
 bool recording_should_give_up(void *context);
 /* Number of requests to end the recording, not only to wait for the command. */

@@ -68,6 +68,21 @@ static char *environment_read(pid_t pid, size_t *ret_size)
 	return bytes;
 }
 
+bool target_has_role(pid_t pid, const char *role)
+{
+	size_t length = 0;
+	char *environment = environment_read(pid, &length);
+	const char *value = NULL;
+	bool has;
+
+	if (environment)
+		value = environment_find(environment, length, "PROFTRACE_ROLE")
+				?: environment_find(environment, length, "DMLC_ROLE");
+	has = value && !strcmp(value, role);
+	free(environment);
+	return has;
+}
+
 void target_rank(pid_t pid, char *out, size_t size)
 {
 	size_t i, length = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rank of a process in a parallel job. */
+/* The rank and the role of a process in a parallel job. */
 #ifndef PROFTRACE_TRACEE_RANK_H
 #define PROFTRACE_TRACEE_RANK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -12,5 +13,11 @@
  * part of file names. `out` is empty if there is none or it may not be read.
  */
 void target_rank(pid_t pid, char *out, size_t size);
+
+/*
+ * Whether the role of `pid` is `role`: the value of PROFTRACE_ROLE in the environment with which it was started, or
+ * else of DMLC_ROLE, which MXNet sets ("server", "worker", "scheduler").
+ */
+bool target_has_role(pid_t pid, const char *role);
 
 #endif

@@ -18,6 +18,29 @@ def _program():
     return os.environ.get("PROFTRACE") or shutil.which("proftrace")
 
 
+def control(action, role):
+    """`action` "pause", "resume" or "dump" for the processes of this role, in the recording of this process, or else
+    in the only one that is running. A role is what PROFTRACE_ROLE, or else DMLC_ROLE, is in the environment with which
+    a process was started. False: there is no such process.
+    """
+    program = _program()
+    if not program:
+        return False
+    command = [program, "ctl", action, "--role", str(role)]
+    if _native.is_recorded():
+        command += ["-p", str(os.getpid())]
+    return _run(command) is not None
+
+
+def _run(command):
+    """What a command prints, or None if it fails."""
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    except (OSError, ValueError):
+        return None
+    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+
+
 def dumps(reset=False, format="table", sort_by="total", ascending=False, limit=None):
     """The table of the recording of this process so far, as a string; "" if nobody records it.
 
@@ -34,11 +57,7 @@ def dumps(reset=False, format="table", sort_by="total", ascending=False, limit=N
         command.append("--reset")
     if limit:
         command += ["-n", str(limit)]
-    try:
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-    except OSError:
-        return ""
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else ""
+    return _run(command) or ""
 
 
 class Recording:

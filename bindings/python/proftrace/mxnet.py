@@ -3,11 +3,12 @@
 
 set_state('run') starts a recording of this process where the user may, to the file of set_config(); while somebody
 else records, it resumes that one. What cannot be done is said by the value that a function returns, False or "",
-and never by an exception. profile_process='server' is another process of a distributed job, and not for this one.
+and never by an exception. profile_process='worker' is this process. 'server' is the other processes of a distributed
+job that were started with DMLC_ROLE=server and are recorded on this machine; any other role works the same way.
 """
 
 from . import _load
-from ._recording import dumps, record
+from ._recording import control, dumps, record
 
 _native = _load.native
 _config = {"filename": "profile.json"}
@@ -34,7 +35,7 @@ def set_state(state="stop", profile_process="worker"):
     if state not in ("run", "stop"):
         raise ValueError(f"the state is 'run' or 'stop', not {state!r}")
     if profile_process != "worker":
-        return False
+        return control("pause" if state == "stop" else "resume", profile_process)
     if state == "stop":
         return _native.pause()
     if _native.is_recorded():
@@ -46,19 +47,19 @@ def set_state(state="stop", profile_process="worker"):
 
 def pause(profile_process="worker"):
     """Record nothing until resume(). False: nobody records."""
-    return profile_process == "worker" and _native.pause()
+    return _native.pause() if profile_process == "worker" else control("pause", profile_process)
 
 
 def resume(profile_process="worker"):
     """Record again. False: nobody records."""
-    return profile_process == "worker" and _native.resume()
+    return _native.resume() if profile_process == "worker" else control("resume", profile_process)
 
 
 def dump(finished=True, profile_process="worker"):
     """Have the files written; `finished` also ends the recording that set_state() began. False: nobody records."""
     global _recording
     if profile_process != "worker":
-        return False
+        return control("dump", profile_process)
     if finished and _recording:
         stopped, _recording = _recording.stop(), None
         return stopped

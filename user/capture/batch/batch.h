@@ -259,7 +259,7 @@ void batches_merge(struct capture *c, bool now);
 void batches_find_exited(struct batches *b);
 /* Ends the recording: emits everything that happened before. */
 void batches_stop(struct capture *c);
-void batches_pause(struct capture *c, bool pause);
+void batches_pause(struct capture *c, pid_t pid, bool pause); /* `pid` 0: all processes */
 /* Marks that the process made before this moment are not recorded. */
 void batches_start_process(struct capture *c, pid_t pid);
 

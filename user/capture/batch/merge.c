@@ -24,9 +24,9 @@
 
 /*
  * A pause or resume that the recorder ordered, queued among the kernel's records. a: whether it is
- * a pause.
+ * a pause; tgid: of which process, 0 of all.
  */
-#define RECORD_PAUSE_ALL 101
+#define RECORD_PAUSE_ORDER 101
 
 static uint64_t first_event_ns(struct batches *b, const struct batch_stream *s)
 {
@@ -176,8 +176,14 @@ static void set_process_paused(struct batches *b, const struct record *r)
 		p->paused = r->kind == RECORD_PAUSE;
 }
 
-static void set_all_paused(struct batches *b, bool pause)
+static void set_paused(struct batches *b, uint32_t pid, bool pause)
 {
+	struct batch_process *one = pid ? batch_process_get(b, pid) : NULL;
+
+	if (one)
+		one->paused = pause;
+	if (pid)
+		return;
 	b->paused = pause;
 	hash_each (b->processes, p)
 		p->paused = pause;
@@ -240,8 +246,8 @@ static void emit_kernel_record(struct capture *c, struct record *r, size_t size)
 	struct batches *b = c->batches;
 	const struct record_plain *plain = (const struct record_plain *)r;
 
-	if (r->kind == RECORD_PAUSE_ALL) {
-		set_all_paused(b, plain->ops.a);
+	if (r->kind == RECORD_PAUSE_ORDER) {
+		set_paused(b, r->tgid, plain->ops.a);
 		return;
 	}
 	if (r->kind == RECORD_FORK && size >= sizeof(*plain))
@@ -346,10 +352,11 @@ void batches_merge(struct capture *c, bool now)
 	b->enough = b->waiting + MANY_WORDS;
 }
 
-void batches_pause(struct capture *c, bool pause)
+void batches_pause(struct capture *c, pid_t pid, bool pause)
 {
-	struct record_plain r = { .head = { .ts = monotonic_now(), .kind = RECORD_PAUSE_ALL } };
+	struct record_plain r = { .head = { .ts = monotonic_now(), .kind = RECORD_PAUSE_ORDER } };
 
+	r.head.tgid = pid;
 	r.ops.a = pause;
 	batches_add_record(c, &r.head, sizeof(r));
 }

@@ -168,6 +168,9 @@ int broker_trace(struct broker *broker, const struct broker_target *target, uint
 #define BROKER_MAX_FOUND 4097
 int broker_find(struct broker *broker, uint32_t **ret_pids, unsigned *ret_n, struct failure *f);
 
+/* Sets TRACED_PAUSED and the order (TRACED_ORDER_SHIFT) of a traced process. */
+int broker_pause(struct broker *broker, pid_t pid, uint32_t flags, struct failure *f);
+
 enum broker_file {
 	BROKER_MAPS,   /* /proc/PID/maps */
 	BROKER_MAPPED, /* the file mapped at start-end */

@@ -314,6 +314,15 @@ int broker_trace(struct broker *b, const struct broker_target *target, uint32_t 
 	return broker_request(b, &request, NULL, 0, -1, NULL, &n_fds, &reply, f);
 }
 
+int broker_pause(struct broker *b, pid_t pid, uint32_t flags, struct failure *f)
+{
+	struct request request = { .kind = REQUEST_PAUSE, .what = flags, .pid = pid };
+	struct reply reply;
+	unsigned n_fds = 0;
+
+	return broker_request(b, &request, NULL, 0, -1, NULL, &n_fds, &reply, f);
+}
+
 int broker_open(struct broker *b, enum broker_file what, const struct broker_target *target,
 		uint64_t start, uint64_t end, struct failure *f)
 {

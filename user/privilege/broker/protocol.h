@@ -11,6 +11,7 @@
 enum request_kind {
 	REQUEST_IDENTIFY = 1,
 	REQUEST_TRACE,
+	REQUEST_PAUSE,
 	REQUEST_OPEN,
 	REQUEST_ATTACH,
 	REQUEST_DETACH,
@@ -20,7 +21,7 @@ enum request_kind {
 
 struct request {
 	uint32_t kind;
-	uint32_t what; /* enum broker_file, enum broker_program, or the flags of TRACE */
+	uint32_t what; /* enum broker_file, enum broker_program, or the flags of TRACE and PAUSE */
 	int32_t pid;
 	uint32_t n_sites; /* or links */
 	uint64_t birth;

@@ -161,6 +161,24 @@ static int trace(const struct server *s, const struct request *r, struct failure
 	return error;
 }
 
+/*
+ * Pauses or resumes one process, whose other flags stay. If it says something else of itself at this moment, either
+ * of the two holds.
+ */
+static int pause_process(const struct loaded_programs *programs, const struct request *r,
+			 struct failure *f)
+{
+	const uint32_t pid = r->pid, order = ~((1u << TRACED_ORDER_SHIFT) - 1);
+	uint32_t flags;
+
+	if (r->what & ~(order | TRACED_PAUSED))
+		return failure_set(f, -EINVAL, "refused request", "pause", NULL);
+	/* Without flags it is not recorded yet, and it may be that it must not be. */
+	if (bpf_map_lookup_elem(programs->traced_fd, &pid, &flags) || !(flags & TRACED_KEPT))
+		return failure_set(f, -ESRCH, "no such traced process", "", "");
+	return set_traced_flags(programs, pid, (flags & TRACED_KEPT) | r->what, f);
+}
+
 static int identify(const struct request *r, uint64_t *ret_birth, struct failure *f)
 {
 	const struct broker_target target = { r->pid, 0 };
@@ -338,6 +356,8 @@ static int serve_one(struct server *s)
 		reply.error = identify(r, &reply.birth, f);
 	} else if (r->kind == REQUEST_TRACE) {
 		reply.error = trace(s, r, f);
+	} else if (r->kind == REQUEST_PAUSE) {
+		reply.error = pause_process(&s->programs, r, f);
 	} else if (r->kind == REQUEST_OPEN) {
 		opened = open_for(s, r, f);
 		reply.error = opened < 0 ? opened : 0;

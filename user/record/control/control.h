@@ -71,6 +71,14 @@ void control_call_all(struct control_call *calls, unsigned n, const char *reques
 int control_stats(struct recording *r, const char *request, char **ret_text, size_t *ret_size,
 		  struct failure *f);
 
+/*
+ * control_chosen.c: obeys a request for some of the processes, as control_is_chosen() recognises it. `*ret_done`: how
+ * many processes it applied to.
+ */
+#define CONTROL_ROLE 64 /* bytes of the name of a role */
+bool control_is_chosen(const char *request);
+int control_chosen(struct recording *r, const char *request, unsigned *ret_done, struct failure *f);
+
 /* control_server.c */
 int control_open(struct control **ret_control);
 int control_fd(const struct control *control); /* readable when control_serve() has work */

@@ -253,6 +253,17 @@ static void send_table(struct client *client)
 	client_close(client);
 }
 
+static void reply_add_failure(struct reply_text *a, const struct failure *f)
+{
+	reply_add(a, "error %s", f->what);
+	if (f->object[0])
+		reply_add(a, " '%s'", f->object);
+	if (f->reason[0])
+		reply_add(a, ": %s", f->reason);
+	if (f->hint[0])
+		reply_add(a, " (%s)", f->hint);
+}
+
 static void client_send_stats(struct control *c, struct client *client, struct recording *r)
 {
 	struct epoll_event e = { .events = EPOLLOUT, .data.u32 = (uint32_t)(client - c->clients) };
@@ -260,12 +271,7 @@ static void client_send_stats(struct control *c, struct client *client, struct r
 	struct reply_text a = { 0 };
 
 	if (control_stats(r, client->request, &client->table, &client->table_size, &f)) {
-		reply_add(&a, "error %s", f.what);
-		if (f.object[0])
-			reply_add(&a, " '%s'", f.object);
-		reply_add(&a, ": %s", f.reason);
-		if (f.hint[0])
-			reply_add(&a, " (%s)", f.hint);
+		reply_add_failure(&a, &f);
 		client_send_reply(client, &a);
 	} else if (epoll_ctl(c->epoll, EPOLL_CTL_MOD, client->fd, &e)) {
 		client_close(client);
@@ -375,6 +381,28 @@ static void reply_add_status(struct reply_text *a, const struct recording *r)
 	reply_add_files(a, r);
 }
 
+static void reply_add_chosen(struct reply_text *a, const char *request, struct recording *r)
+{
+	struct failure f = { 0 };
+	unsigned n;
+
+	if (control_chosen(r, request, &n, &f)) {
+		reply_add_failure(a, &f);
+		return;
+	}
+	reply_add(a, "ok %s: %u process%s, of ",
+		  request[0] == 'p'   ? "paused"
+		  : request[0] == 'r' ? "resumed"
+		  : r->output_failed  ? "not everything could be written"
+				      : "written",
+		  n, n == 1 ? "" : "es");
+	reply_add_name(a, r);
+	if (request[0] == 'd') {
+		reply_add(a, "\n");
+		reply_add_files(a, r);
+	}
+}
+
 static void obey(struct control *c, struct client *client, struct recording *r)
 {
 	struct reply_text a = { 0 };
@@ -386,6 +414,8 @@ static void obey(struct control *c, struct client *client, struct recording *r)
 	}
 	if (!strcmp(client->request, "status")) {
 		reply_add_status(&a, r);
+	} else if (control_is_chosen(client->request)) {
+		reply_add_chosen(&a, client->request, r);
 	} else if (!strcmp(client->request, "pause")) {
 		recording_pause(r, true);
 		reply_add(&a, "ok paused: ");

@@ -18,6 +18,7 @@
  * a private stack that two threads can overwrite (see marks.bpf.c), and sleepable programs cannot
  * have the tail call that prevents it there.
  */
+#include "new_libraries.h"
 #include "registers.h"
 #include "state.h"
 #include "target_match.h"
@@ -110,6 +111,8 @@ static __noinline void hold_thread(struct record_hold *r, struct hold_wait *w)
  * the linker does not always write to its own `_r_debug`: a program may have a copy of it, and each
  * further namespace (dlmopen) has one of its own. In these cases the variable that is read here
  * never changes, so only changes are trusted.
+ *
+ * Nor need a thread wait that has mapped only libraries in which there was nothing to attach to before (new_libraries.h).
  */
 
 /* The offset in struct r_debug of <link.h>. Debuggers rely on the layout, so it does not change. */
@@ -127,7 +130,8 @@ enum linker_state {
  */
 struct linker_call {
 	__u64 mm; /* differs after an exec */
-	__u64 state;
+	__u32 state;
+	__u32 libraries; /* so many that were mapped at the end of the last change had been waited for; 0: unknown */
 };
 
 struct {
@@ -137,17 +141,32 @@ struct {
 	__type(value, struct linker_call);
 } linker_calls SEC(".maps");
 
-/* The cookie is the distance from here to _r_debug. */
-static __noinline int read_linker_state(struct pt_regs *ctx)
+/* The cookie is the distance from here to _r_debug. 0: it is unknown. */
+static __always_inline __u64 find_r_debug(struct pt_regs *ctx)
 {
 	__u64 site_distance = bpf_get_attach_cookie(ctx);
+
+	return site_distance ? PT_REGS_IP(ctx) + site_distance : 0;
+}
+
+static __noinline int read_linker_state(struct pt_regs *ctx)
+{
+	__u64 debug = find_r_debug(ctx);
 	__u32 state;
 
-	if (!site_distance ||
-	    bpf_probe_read_user(&state, sizeof(state),
-				(void *)(PT_REGS_IP(ctx) + site_distance + R_STATE_OFFSET)))
+	if (!debug || bpf_probe_read_user(&state, sizeof(state), (void *)(debug + R_STATE_OFFSET)))
 		return LINKER_UNKNOWN;
 	return state < LINKER_UNKNOWN ? state : LINKER_UNKNOWN;
+}
+
+/* After a change that this r_debug has shown, so that its list is the one that was changed. */
+static __noinline int must_wait_for_libraries(struct pt_regs *ctx, struct linker_call *last, int maps)
+{
+	__u32 seen = maps ? last->libraries : LINK_MAPS_AT_MOST;
+	int is_new = has_new_libraries(find_r_debug(ctx), &seen);
+
+	last->libraries = seen;
+	return maps && is_new;
 }
 
 /* Whether there may be new libraries whose constructors run next. */
@@ -155,9 +174,9 @@ static __noinline int has_mapped(struct pt_regs *ctx)
 {
 	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct linker_call now = { (__u64)BPF_CORE_READ(bpf_get_current_task_btf(), mm),
-				   read_linker_state(ctx) };
+				   read_linker_state(ctx), 0 };
 	struct linker_call *last = bpf_map_lookup_elem(&linker_calls, &tgid);
-	__u64 before;
+	__u32 before;
 
 	if (!last || last->mm != now.mm) {
 		bpf_map_update_elem(&linker_calls, &tgid, &now, BPF_ANY);
@@ -167,7 +186,9 @@ static __noinline int has_mapped(struct pt_regs *ctx)
 	last->state = now.state;
 	if (before == LINKER_IS_DONE)
 		return now.state != LINKER_MAPS && now.state != LINKER_UNMAPS;
-	return before != LINKER_UNMAPS || now.state != LINKER_IS_DONE;
+	if (now.state == LINKER_IS_DONE && before != LINKER_UNKNOWN)
+		return must_wait_for_libraries(ctx, last, before == LINKER_MAPS);
+	return 1;
 }
 
 SEC("uprobe.s")
@@ -182,6 +203,8 @@ int libraries_changed(struct pt_regs *ctx)
 	r = hold_reserve(ctx, &w, HOLD_LIBRARIES);
 	if (r)
 		hold_thread(r, &w);
+	else
+		bpf_map_delete_elem(&linker_calls, &tgid);
 	return 0;
 }
 

@@ -63,6 +63,28 @@ all_marks
 at_most "links" links_attached $((n + others))
 at_most "threads held" threads_held $((3 * n + others))
 
+# A thread waits for a library without markers once: afterwards it is known, however often it is opened, and a new one
+# with markers between them is found all the same.
+marked_files=$files files=
+for i in $(seq 100); do
+	cp "$programs/opened.so" "$tmp/lib/without$i.so"
+	files="$files $tmp/lib/without$i.so"
+done
+call="1 5"
+for options in "--mode exact" "--mode batch" --no-children; do
+	record "100 libraries without markers, five times, $options" $options
+	at_most "threads held" threads_held $((100 + others))
+done
+mixed=$files
+for i in $(seq 20); do mixed="$mixed $tmp/lib/$i.so $tmp/lib/without$i.so"; done
+files=$mixed
+for options in "--mode exact" "--mode batch" --no-children; do
+	record "libraries with and without markers, $options" $options
+	all_marks
+	at_most "threads held: each time for a library with markers" threads_held $((100 + 5 * 20 + others))
+done
+files=$marked_files
+
 files=$(echo $files | cut -d' ' -f-50)
 # What is in the buffers of a library that is unloaded is handed over before it goes with it, and another one may
 # then lie where it was.

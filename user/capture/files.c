@@ -14,6 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "proftrace.skel.h"
+
 #define FILE_KEY_SIZE (sizeof(uint64_t) * 2)
 
 static struct file *file_find(struct capture *c, uint64_t device, uint64_t inode)
@@ -294,6 +296,19 @@ void files_refuse(struct capture *c, uint64_t device, uint64_t inode)
 	HASH_ADD(hh, c->files, device, FILE_KEY_SIZE, file);
 }
 
+/*
+ * Threads that map the file again need not wait for us. The file stays open, so that no other one gets its number. With
+ * call stacks they wait, because the tables of the process must have each mapping.
+ */
+static void note_plain_file(struct capture *c, uint64_t device, uint64_t inode)
+{
+	uint64_t key = plain_file_key(device >> 32 << 20 | (uint32_t)device, inode);
+
+	if (key && !c->stacks)
+		__atomic_store_n(&c->shared->plain_files[plain_file_slot(key)], key,
+				 __ATOMIC_RELAXED);
+}
+
 int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const char *path,
 	      pid_t pid, const struct mapping *m, enum file_news *ret_news, struct failure *f)
 {
@@ -340,6 +355,8 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 	c->n_statics += file_has_marks(file) && !file->elf->has_interp;
 	if (file->has_other_key)
 		*ret_news = FILE_KNOWN;
+	else if (!file_is_wanted(file))
+		note_plain_file(c, device, inode);
 	if (file_has_marks(file)) {
 		*ret_news = FILE_ATTACHED;
 		c->n_marked_files++;

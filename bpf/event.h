@@ -127,10 +127,10 @@ enum {
 	MAX_STRING = 256, /* bytes of a string value that are kept */
 	COMM_SIZE = 16,
 	ACCOUNT_CPUS = 512,
-	MAX_BUFFERS = 32,  /* ring buffers of records */
-	HOLD_SLOTS = 1024, /* more than the ring buffer of holds can contain */
+	MAX_BUFFERS = 32,   /* ring buffers of records */
+	HOLD_SLOTS = 1024,  /* more than the ring buffer of holds can contain */
 	PLAIN_FILES = 4096, /* slots for files without anything to attach to; a power of two */
-	MAX_COUNTERS = 8,  /* the maximum that viewers show with one event */
+	MAX_COUNTERS = 8,   /* the maximum that viewers show with one event */
 };
 
 /*

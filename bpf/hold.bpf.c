@@ -160,7 +160,8 @@ static __noinline int read_linker_state(struct pt_regs *ctx)
 }
 
 /* After a change that this r_debug has shown, so that its list is the one that was changed. */
-static __noinline int must_wait_for_libraries(struct pt_regs *ctx, struct linker_call *last, int maps)
+static __noinline int must_wait_for_libraries(struct pt_regs *ctx, struct linker_call *last,
+					      int maps)
 {
 	__u32 seen = maps ? last->libraries : LINK_MAPS_AT_MOST;
 	int is_new = has_new_libraries(find_r_debug(ctx), &seen);

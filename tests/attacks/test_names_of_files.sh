@@ -7,9 +7,9 @@ need_tracing
 outside=/tmp/p$$
 rm -rf "$outside"
 trap 'rm -rf "$tmp" "$outside"*' EXIT
-# What leads out of the directory leads to one that is there.
+# What leads out of the directory leads to one that is there: a name whose slashes stayed would be a file of it.
 box=$tmp/a/b/c/d
-mkdir -p "$box/cwd" "$box/out/0" "$box/out/7" "$tmp/in"
+mkdir -p "$box/cwd/proftrace-" "$box/cwd/proftrace-.." "$box/out/0" "$box/out/7" "$box/out/_." "$box/out/x-_." "$box/evil" "$tmp/in"
 mkfifo "$tmp/fifo"
 escape=$(printf 'a\n\033]0;x\007\001')
 long=$(printf '%0300d' 7)
@@ -45,7 +45,7 @@ record_renamed() { # ATTACK DIRECTORY NAME RANK OPTION...
 }
 
 n=0
-for comm in ../../evil .. . /evil "$outside" "$escape" '{host}/../..' '{rank}{' '%s%n%s' AAAAAAAAAAAAAAAAAAAA ''; do
+for comm in ../../evil ../../../evil /../../evil .. . /evil "$outside" "$escape" '{host}/../..' '{rank}{' '%s%n%s' AAAAAAAAAAAAAAAAAAAA ''; do
 	n=$((n + 1))
 	record_renamed "name $n" cwd "$comm" 1 -d 50ms
 done
@@ -60,7 +60,7 @@ record_renamed "steps" out ../x ../x -d 300ms --max-size 64K -o "$box/out/{epoch
 
 # A host's name is its administrator's, or a container's.
 for host in ../../evil .. . "$outside" "$escape"; do
-	mkdir -p "$box/out/_" "$box/out/_."
+	mkdir -p "$box/out/_" "$box/out/_." "$box/out/x-.."
 	check "host $(printf %s "$host" | tr -c 'a-z./0-9' _): recorded, or refused" timeout -k 2 20 \
 		unshare --uts sh -c 'printf %s "$1" >/proc/sys/kernel/hostname || exit 0
 			"$2" -q -e none -o "$3/out/{host}/t.json" -o "$3/out/x-{host}.json" -- "$4" 1 5

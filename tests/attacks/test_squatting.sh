@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Another user makes the directories of other users' control sockets first, so that their recordings cannot be
-# controlled.
+# Another user makes the directories of other users' control sockets first, and removes them later, so that their
+# recordings cannot be controlled.
 . "$(dirname "$0")/lib.sh"
 need_tracing
 need_users
@@ -26,10 +26,17 @@ controlled() { # NAME UID GID ENVIRONMENT...
 	recorder=$!
 	wait_for "$tmp/$victim.err" 'proftrace: recording' || return
 	check "$victim: no complaint" test "$(grep -c 'cannot reach' "$tmp/$victim.err")" = 0
-	as "$uid" "$gid" env -u XDG_RUNTIME_DIR "$tmp/proftrace" ctl status -p $recorder >"$tmp/$victim.status" 2>&1
-	equal "$victim: status" $? 0
+	for when in "squatted" "squatted no more" "squatted again"; do
+		case $when in
+		*more) as "$made_uid" "$made_gid" rmdir "/tmp/proftrace-$uid" ;;
+		*again) as "$made_uid" "$made_gid" mkdir -m 777 "/tmp/proftrace-$uid" ;;
+		esac
+		as "$uid" "$gid" env -u XDG_RUNTIME_DIR timeout 20 "$tmp/proftrace" ctl status -p $recorder >"$tmp/$victim.status" 2>&1
+		equal "$victim: status, $when" $? 0
+	done
 	"$tmp/proftrace" ctl stop -p $recorder >"$tmp/$victim.stop" 2>&1
 	equal "$victim: root stops it" $? 0
+	grep -q "^stopped" "$tmp/$victim.stop" || kill $recorder
 	wait $recorder
 	equal "$victim: exit status" $? 0
 	kill $storm

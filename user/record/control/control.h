@@ -26,6 +26,7 @@ struct control;
 
 /* The directories in which a recorder of this user may have its socket, in order of preference. */
 #define CONTROL_PLACES	      4
+#define CONTROL_SHARED_PLACE  3 /* the last one, in /tmp: a user may have several there */
 #define CONTROL_SHARED_PREFIX "proftrace-" /* directory in /tmp: this and the uid */
 /* `out` is empty if there is no such directory. */
 void control_place(unsigned i, uid_t uid, char *out, size_t size);

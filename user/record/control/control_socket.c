@@ -18,30 +18,37 @@
 
 /*
  * Finds the directory of a user in /tmp. Anybody can create a directory of that name first; it is
- * not used then. Instead the user has one with a random suffix, which is identified by its owner.
+ * not used then. Instead the user has one with a random suffix, which is identified by its owner, and which is used
+ * from then on, whether the other one stays or not.
  */
 static void find_shared_place(uid_t uid, char *out, size_t size)
 {
 	struct dirent *entry;
 	struct stat st;
 	char name[32];
+	bool is_taken;
 	DIR *list;
 
 	snprintf(name, sizeof(name), CONTROL_SHARED_PREFIX "%u", (unsigned)uid);
 	snprintf(out, size, "/tmp/%s", name);
-	if (lstat(out, &st) || st.st_uid == uid)
+	is_taken = !lstat(out, &st);
+	if (is_taken && st.st_uid == uid)
 		return;
-	out[0] = '\0';
 	strcat(name, ".");
 	list = opendir("/tmp");
-	while (list && !out[0] && (entry = readdir(list))) {
+	while (list && (entry = readdir(list))) {
 		if (!strncmp(entry->d_name, name, strlen(name)) &&
 		    !fstatat(dirfd(list), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) &&
-		    st.st_uid == uid)
+		    st.st_uid == uid) {
 			snprintf(out, size, "/tmp/%s", entry->d_name);
+			is_taken = false;
+			break;
+		}
 	}
 	if (list)
 		closedir(list);
+	if (is_taken)
+		out[0] = '\0';
 }
 
 void control_place(unsigned i, uid_t uid, char *out, size_t size)
@@ -55,7 +62,7 @@ void control_place(unsigned i, uid_t uid, char *out, size_t size)
 		snprintf(out, size, "/run/user/%u/proftrace", (unsigned)uid);
 	else if (i == 2 && uid == 0)
 		snprintf(out, size, "/run/proftrace"); /* only root makes directories in /run */
-	else if (i == 3)
+	else if (i == CONTROL_SHARED_PLACE)
 		find_shared_place(uid, out, size);
 }
 

@@ -95,18 +95,52 @@ static void read_recorder_directory(struct recorders *rs, const char *path, uid_
 		close(directory);
 }
 
+/* Parses "UID" or, in /tmp, "UID.SUFFIX". */
+static bool read_place_uid(const char *text, uid_t *ret_uid)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), "%.*s", (int)strcspn(text, "."), text);
+	return read_uid(number, ret_uid);
+}
+
+/*
+ * Of one user, or of all that are not ours (NULL). The uid is part of the path; the directory must belong to that user.
+ * In /tmp a user may have several: others can make the first one, and remove it again.
+ */
+static void find_recorders_in(struct recorders *rs, const char *directory, const char *prefix,
+			      const char *suffix, const uid_t *only, unsigned most)
+{
+	DIR *list = opendir(directory);
+	struct dirent *entry;
+	char path[512];
+	uid_t uid;
+
+	while (list && (entry = readdir(list))) {
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) ||
+		    !read_place_uid(entry->d_name + strlen(prefix), &uid) ||
+		    (only ? uid != *only : recorder_user_is_ours(uid)))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s%s", directory, entry->d_name, suffix);
+		read_recorder_directory(rs, path, uid, most);
+	}
+	if (list)
+		closedir(list);
+}
+
 /* Searches each directory in which this user may have recorders. */
 static void find_recorders_of(struct recorders *rs, uid_t uid, unsigned first, unsigned most)
 {
 	char path[256], last[256] = "";
 	unsigned i;
 
-	for (i = first; i < CONTROL_PLACES; i++) {
+	for (i = first; i < CONTROL_SHARED_PLACE; i++) {
 		control_place(i, uid, path, sizeof(path));
 		if (path[0] && strcmp(path, last))
 			read_recorder_directory(rs, path, uid, most);
 		strcpy(last, path);
 	}
+	find_recorders_in(rs, "/tmp", CONTROL_SHARED_PREFIX, "", &uid, most);
 }
 
 void recorders_of_ours(struct recorders *rs)
@@ -126,40 +160,10 @@ void recorders_of_user(struct recorders *rs, uid_t uid)
 		find_recorders_of(rs, uid, 1, MAX_OF_ONE);
 }
 
-/* Parses "UID" or, in /tmp, "UID.SUFFIX". */
-static bool read_place_uid(const char *text, uid_t *ret_uid)
-{
-	char number[16];
-
-	snprintf(number, sizeof(number), "%.*s", (int)strcspn(text, "."), text);
-	return read_uid(number, ret_uid);
-}
-
-/* The uid is part of the path; the directory must belong to that user. */
-static void find_recorders_in(struct recorders *rs, const char *directory, const char *prefix,
-			      const char *suffix)
-{
-	DIR *list = opendir(directory);
-	struct dirent *entry;
-	char path[512];
-	uid_t uid;
-
-	while (list && (entry = readdir(list))) {
-		if (strncmp(entry->d_name, prefix, strlen(prefix)) ||
-		    !read_place_uid(entry->d_name + strlen(prefix), &uid) ||
-		    recorder_user_is_ours(uid))
-			continue;
-		snprintf(path, sizeof(path), "%s/%s%s", directory, entry->d_name, suffix);
-		read_recorder_directory(rs, path, uid, MAX_OF_EACH);
-	}
-	if (list)
-		closedir(list);
-}
-
 void recorders_of_others(struct recorders *rs)
 {
-	find_recorders_in(rs, "/run/user", "", "/proftrace");
-	find_recorders_in(rs, "/tmp", CONTROL_SHARED_PREFIX, "");
+	find_recorders_in(rs, "/run/user", "", "/proftrace", NULL, MAX_OF_EACH);
+	find_recorders_in(rs, "/tmp", CONTROL_SHARED_PREFIX, "", NULL, MAX_OF_EACH);
 }
 
 void recorders_close(struct recorders *rs)

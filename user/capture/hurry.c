@@ -16,23 +16,17 @@
 
 #include <time.h>
 
+#include "base/clock.h"
 #include "privilege/privileges.h"
 
 #define HURRY_AFTER_NS 100000000  /* without a held thread, before the priority is lowered */
 #define HURRY_CPU_NS   2000000000 /* CPU time that may be used at once, */
 #define HURRY_SHARE    4	  /* then one part in so many of the time */
 
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 static void hurry_update_credit(struct hurry *h, uint64_t now_ns)
 {
-	uint64_t cpu_ns = thread_cpu_ns(), gained = (now_ns - h->at_ns) / HURRY_SHARE;
+	uint64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID),
+		 gained = (now_ns - h->at_ns) / HURRY_SHARE;
 
 	if (h->is_on)
 		h->used_ns += cpu_ns - h->at_cpu_ns;

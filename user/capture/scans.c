@@ -25,6 +25,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "proftrace.skel.h"
 
 #define HOLDS_WITHIN_NS 50000000ull
@@ -36,14 +37,6 @@
 #define CREDIT_SHARE 10	       /* then one part in so many of the time */
 /* how long a thread is held for the tables by which its stacks are walked */
 #define HELD_FOR_TABLES_NS 50000000
-
-static uint64_t thread_cpu_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static void clear_owed_scan(struct capture *c, struct scan_pace *p)
 {
@@ -102,7 +95,8 @@ int scans_run(struct capture *c, pid_t pid, unsigned *ret_new, uint64_t *ret_cos
 {
 	const struct broker_target target = { pid, 0 }; /* held, or has reported itself */
 	struct scan_pace *p = get_scan_pace(c, pid);
-	uint64_t began_ns = monotonic_now(), began_cpu_ns = thread_cpu_ns(), cost_ns, took_ns;
+	uint64_t began_ns = monotonic_now(), began_cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID),
+		 cost_ns, took_ns;
 	uint64_t began_attach_ns = broker_attach_ns(c->broker), attach_ns;
 	struct failure f = { 0 };
 	unsigned marked;
@@ -117,7 +111,7 @@ int scans_run(struct capture *c, pid_t pid, unsigned *ret_new, uint64_t *ret_cos
 	took_ns = monotonic_now() - began_ns;
 	attach_ns = broker_attach_ns(c->broker) - began_attach_ns;
 	took_ns -= attach_ns < took_ns ? attach_ns : took_ns;
-	cost_ns = thread_cpu_ns() - began_cpu_ns;
+	cost_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - began_cpu_ns;
 	if (cost_ns < took_ns / BUSY_MACHINE)
 		cost_ns = took_ns / BUSY_MACHINE;
 	if (cost_ns > LONG_LOOK_NS)

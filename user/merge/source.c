@@ -123,18 +123,26 @@ static int source_note_first_times(void *context, const struct event *event)
 	return 1;
 }
 
-int source_read_start(struct source *source, struct failure *f)
+/* Passes all events to `each`, which keeps none of their names. */
+static int source_scan(struct source *source, int (*each)(void *context, const struct event *event),
+		       struct trace_origin *origin, struct failure *f)
 {
 	struct reader_error why = { 0 };
 	struct account account = { 0 };
-	struct reader_sink sink = { source_note_first_times, source, names_new(0), &account,
-				    &source->origin,	     NULL };
+	struct reader_sink sink = { each, source, names_new(0), &account, origin, NULL };
 	int error;
 
 	if (!sink.names)
 		return failure_set(f, -ENOMEM, "cannot read", source->path, NULL);
 	error = source_read(source, &sink, &why, f);
 	names_free(sink.names);
+	return error;
+}
+
+int source_read_start(struct source *source, struct failure *f)
+{
+	const int error = source_scan(source, source_note_first_times, &source->origin, f);
+
 	return error < 0 ? error : 0;
 }
 
@@ -149,16 +157,7 @@ static int update_first_ns(void *context, const struct event *event)
 
 int source_find_first(struct source *source, struct failure *f)
 {
-	struct reader_error why = { 0 };
-	struct account account = { 0 };
-	struct reader_sink sink = { update_first_ns, source, names_new(0), &account, NULL, NULL };
-	int error;
-
-	if (!sink.names)
-		return failure_set(f, -ENOMEM, "cannot read", source->path, NULL);
-	error = source_read(source, &sink, &why, f);
-	names_free(sink.names);
-	return error;
+	return source_scan(source, update_first_ns, NULL, f);
 }
 
 /*

@@ -305,3 +305,30 @@ bool confine_available(void)
 		_exit(confine_recorder(NULL, 0) || !(socket(AF_UNIX, SOCK_STREAM, 0) < 0));
 	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
+
+/* --- resources --------------------------------------------------------------------------------- */
+
+void confine_limit(int resource, uint64_t most)
+{
+	struct rlimit r = { most, most }, old;
+
+#ifdef MEMORY_UNLIMITED
+	if (resource == RLIMIT_AS)
+		return;
+#endif
+	if (!getrlimit(resource, &old) && old.rlim_max < most)
+		r = (struct rlimit){ old.rlim_max, old.rlim_max };
+	setrlimit(resource, &r);
+}
+
+void confine_prefer_oom_kill(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		ssize_t n = write(fd, "1000", 4);
+
+		(void)n;
+		close(fd);
+	}
+}

@@ -8,6 +8,7 @@
 #define PROFTRACE_PRIVILEGE_CONFINE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /*
@@ -29,6 +30,21 @@ int confine_parser(void);
 
 /* Confines a prover (privilege/prover/), which finds the exits of the functions of one file. */
 int confine_prover(void);
+
+/* Address sanitizers map more than any reasonable limit. */
+#if defined(__SANITIZE_ADDRESS__)
+#define MEMORY_UNLIMITED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MEMORY_UNLIMITED 1
+#endif
+#endif
+
+/* Sets both limits of a resource (setrlimit(2)). A lower hard limit of the caller stays. */
+void confine_limit(int resource, uint64_t most);
+
+/* The kernel should kill this process first when it is out of memory: it is dispensable. */
+void confine_prefer_oom_kill(void);
 
 /* Whether such filters work here, which a child process tries. */
 bool confine_available(void);

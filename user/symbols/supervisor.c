@@ -35,44 +35,9 @@ enum {
 #define MEMORY_OF_NOTHING (512ull << 20)
 #define MEMORY_PER_BYTE	  8
 
-/* Address sanitizers map more than any reasonable limit. */
-#if defined(__SANITIZE_ADDRESS__)
-#define UNLIMITED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define UNLIMITED 1
-#endif
-#endif
-
-static void set_parser_limit(int resource, rlim_t most)
-{
-	const struct rlimit r = { most, most };
-
-	setrlimit(resource, &r);
-}
-
-static void limit_parser_memory(void)
-{
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-
-	/*
-	 * If the kernel has to kill a process for memory, it should be this one, which is
-	 * dispensable.
-	 */
-	if (fd >= 0) {
-		ssize_t n = write(fd, "1000", 4);
-
-		(void)n;
-		close(fd);
-	}
-#ifndef UNLIMITED
-	set_parser_limit(RLIMIT_AS, MAX_MEMORY);
-#endif
-}
-
 void symbols_limit_memory(uint64_t file_bytes)
 {
-#ifndef UNLIMITED
+#ifndef MEMORY_UNLIMITED
 	struct rlimit r;
 
 	if (file_bytes > MAX_MEMORY)
@@ -94,9 +59,10 @@ static void run_parser(void)
 	prctl(PR_SET_NAME, "symbols", 0, 0, 0);
 	/* A broken file is no reason to write a core dump. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-	set_parser_limit(RLIMIT_CORE, 0);
-	set_parser_limit(RLIMIT_FSIZE, 0);
-	limit_parser_memory();
+	confine_limit(RLIMIT_CORE, 0);
+	confine_limit(RLIMIT_FSIZE, 0);
+	confine_limit(RLIMIT_AS, MAX_MEMORY);
+	confine_prefer_oom_kill();
 	privileges_keep(NULL, 0, true);
 	confine_parser();
 	symbols_parser(SOCKET);

@@ -40,7 +40,7 @@ int chrome_skip(struct chrome *c)
 
 /* --- arguments --------------------------------------------------------------------------------- */
 
-struct arg *chrome_find_arg(struct chrome *c, const char *key)
+struct arg *chrome_find_arg(const struct chrome *c, const char *key)
 {
 	unsigned i;
 

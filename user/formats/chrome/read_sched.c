@@ -52,22 +52,9 @@ void chrome_states_free(struct chrome *c)
 
 /* --- arguments ----------------------------------------------------------------------------------- */
 
-static const struct arg *sched_find_arg(const struct chrome *c, const char *key)
-{
-	unsigned i;
-
-	for (i = 0; i < c->draft->n_args; i++) {
-		const struct arg *arg = &c->draft->args[i];
-
-		if (arg->key && !strcmp(arg->key->text, key))
-			return arg;
-	}
-	return NULL;
-}
-
 static uint32_t sched_arg_number(const struct chrome *c, const char *key)
 {
-	const struct arg *arg = sched_find_arg(c, key);
+	const struct arg *arg = chrome_find_arg(c, key);
 
 	return arg && arg->type == ARG_INT && arg->i >= 0 && arg->i <= UINT32_MAX ? (uint32_t)arg->i
 										  : 0;
@@ -90,7 +77,7 @@ static bool sched_arg_state(const struct chrome *c, const char *key, uint16_t *r
 		{ "I", SCHED_STATE_IDLE },
 		{ "R+", SCHED_STATE_PREEMPTED },
 	};
-	const struct arg *arg = sched_find_arg(c, key);
+	const struct arg *arg = chrome_find_arg(c, key);
 	size_t i;
 
 	for (i = 0; arg && arg->type == ARG_STRING && i < sizeof(known) / sizeof(known[0]); i++) {
@@ -110,7 +97,7 @@ bool chrome_task_name(struct chrome *c, const struct name *name)
 	struct task_name *task;
 	uint32_t tid = c->fields.tid;
 
-	if (!c->own || !sched_find_arg(c, "task"))
+	if (!c->own || !chrome_find_arg(c, "task"))
 		return false;
 	s = chrome_states_get(c);
 	if (!s)
@@ -161,7 +148,7 @@ static int chrome_send_idle_switch(struct chrome *c, uint32_t cpu, uint8_t prio,
 static int chrome_read_running(struct chrome *c, uint64_t ts_ns)
 {
 	const struct chrome_fields *f = &c->fields;
-	bool from_idle = sched_find_arg(c, "prev"), has_next = sched_find_arg(c, "next");
+	bool from_idle = chrome_find_arg(c, "prev"), has_next = chrome_find_arg(c, "next");
 	struct event prev = { .ts_ns = ts_ns + (uint64_t)f->dur,
 			      .pid = f->pid,
 			      .tid = f->tid,
@@ -187,7 +174,7 @@ static int chrome_read_running(struct chrome *c, uint64_t ts_ns)
 static int chrome_read_waiting(struct chrome *c, uint64_t ts_ns)
 {
 	uint64_t end_ns = ts_ns + (uint64_t)c->fields.dur;
-	bool gets_cpu = sched_find_arg(c, "cpu"), is_woken = sched_find_arg(c, "waker");
+	bool gets_cpu = chrome_find_arg(c, "cpu"), is_woken = chrome_find_arg(c, "waker");
 	uint32_t cpu = sched_arg_number(c, "cpu"), early = sched_arg_number(c, "early_ns");
 	struct event_sched sched = {
 		.tid = sched_arg_number(c, "waker"),
@@ -226,7 +213,7 @@ int chrome_state(struct chrome *c)
 
 int chrome_switches_lost(struct chrome *c)
 {
-	const struct arg *arg = sched_find_arg(c, "cpu");
+	const struct arg *arg = chrome_find_arg(c, "cpu");
 	uint32_t cpu = arg ? sched_arg_number(c, "cpu") : SCHED_EVERY_CPU;
 	unsigned i;
 

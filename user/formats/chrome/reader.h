@@ -137,7 +137,7 @@ int chrome_skip(struct chrome *c); /* counts an event that is not represented */
 
 /* read_events.c: an object that makes no sense, and what is found in the draft */
 int chrome_refuse(struct chrome *c);
-struct arg *chrome_find_arg(struct chrome *c, const char *key);
+struct arg *chrome_find_arg(const struct chrome *c, const char *key);
 bool chrome_arg_uint(const struct arg *arg, uint64_t *ret_value);
 bool chrome_is_named(const struct chrome *c, const char *name);
 int chrome_send_name(struct chrome *c, enum event_kind kind, uint32_t pid, uint32_t tid,

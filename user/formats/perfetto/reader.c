@@ -46,6 +46,19 @@ static void sequence_forget_interned(struct perfetto *p, struct sequence *s)
 		   p->interned_bytes -= interned->length);
 }
 
+/* Takes over `interned`. */
+static int sequence_add_interned(struct perfetto *p, struct sequence *s, struct interned *interned)
+{
+	HASH_ADD(hh, s->interned, key, sizeof(interned->key), interned);
+	if (!hash_added(hh, interned)) {
+		free(interned);
+		return -ENOMEM;
+	}
+	p->n_interned++;
+	p->interned_bytes += interned->length;
+	return 0;
+}
+
 /* The first definition is used, as in Perfetto's loader. `text` NULL: nothing is defined. */
 static int sequence_intern(struct perfetto *p, struct sequence *s, enum intern_kind kind,
 			   uint64_t iid, const char *text, size_t length)
@@ -70,14 +83,7 @@ static int sequence_intern(struct perfetto *p, struct sequence *s, enum intern_k
 		memcpy(interned->bytes, text, kept);
 	else
 		interned->name = names_intern(p->sink->names, text, length, READ_MAX_NAME);
-	HASH_ADD(hh, s->interned, key, sizeof(interned->key), interned);
-	if (!hash_added(hh, interned)) {
-		free(interned);
-		return -ENOMEM;
-	}
-	p->n_interned++;
-	p->interned_bytes += kept;
-	return 0;
+	return sequence_add_interned(p, s, interned);
 }
 
 int perfetto_intern_object(struct perfetto *p, struct sequence *s, enum intern_kind kind,
@@ -95,13 +101,7 @@ int perfetto_intern_object(struct perfetto *p, struct sequence *s, enum intern_k
 	interned->key = (struct intern_key){ .iid = iid, .kind = kind };
 	interned->object = object;
 	interned->length = 0;
-	HASH_ADD(hh, s->interned, key, sizeof(interned->key), interned);
-	if (!hash_added(hh, interned)) {
-		free(interned);
-		return -ENOMEM;
-	}
-	p->n_interned++;
-	return 0;
+	return sequence_add_interned(p, s, interned);
 }
 
 static int sequence_read_interned(struct perfetto *p, struct sequence *s,

@@ -95,16 +95,8 @@ bool process_alive(int directory)
 	char text[512], state = 'X';
 	long tgid = -1, pid = -2;
 	const char *at;
-	ssize_t n;
-	int fd = openat(directory, "status", O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0)
-		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
+	read_whole(directory, "status", text, sizeof(text));
 	/* The kernel escapes newlines in the name, so this is the beginning of a line. */
 	at = strstr(text, "\nState:\t");
 	if (at)
@@ -126,14 +118,8 @@ static long status_number(int directory, const char *line)
 {
 	char text[1024];
 	const char *at;
-	ssize_t n;
-	int fd = openat(directory, "status", O_RDONLY | O_CLOEXEC);
 
-	if (fd < 0)
-		return -1;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
+	read_whole(directory, "status", text, sizeof(text));
 	at = strstr(text, line);
 	return at ? strtol(at + strlen(line), NULL, 10) : -1;
 }
@@ -185,18 +171,12 @@ int process_directory(const struct broker_target *target, struct failure *f)
 static long task_innermost_number(int directory)
 {
 	static const char line[] = "\nNSpid:\t";
-	int fd = openat(directory, "status", O_RDONLY | O_CLOEXEC);
 	/* The line follows the list of groups, which may be long. */
 	char text[16384];
 	const char *at;
 	long number = 0;
-	ssize_t n;
 
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
+	read_whole(directory, "status", text, sizeof(text));
 	/*
 	 * The kernel escapes newlines in names, so every newline ends a line. An incomplete line is
 	 * not used.

@@ -33,38 +33,6 @@ enum {
 #define PROVER_ADDRESSES (2ull << 30) /* bytes: symbol tables, and a function at a time */
 #define PROVER_UNPACKED	 (256u << 20) /* of symbols, see tracee/debug_symbols.h */
 
-/* Address sanitizers map more than any reasonable limit. */
-#if defined(__SANITIZE_ADDRESS__)
-#define PROVER_UNLIMITED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define PROVER_UNLIMITED 1
-#endif
-#endif
-
-static void limit_prover(int resource, rlim_t most)
-{
-	struct rlimit r = { most, most }, old;
-
-	/* A lower hard limit of the caller stays. */
-	if (!getrlimit(resource, &old) && old.rlim_max < most)
-		r = (struct rlimit){ old.rlim_max, old.rlim_max };
-	setrlimit(resource, &r);
-}
-
-/* The kernel should kill provers first when it is out of memory. */
-static void prefer_oom_kill(void)
-{
-	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-
-	if (fd >= 0) {
-		ssize_t n = write(fd, "1000", 4);
-
-		(void)n;
-		close(fd);
-	}
-}
-
 /*
  * A prover has the uid of the user or of root, but neither may control it: since it is not dumpable, only
  * CAP_SYS_PTRACE allows to trace it or to write to its memory. It does not run without the system call filter.
@@ -82,13 +50,11 @@ _Noreturn static void become_prover(prover_fn prove, pid_t starter, int socket, 
 	if (dup2(socket, STARTER_SOCKET) < 0 || dup2(elf_fd, PROVER_FILE) < 0)
 		_exit(1);
 	closefrom(PROVER_FILE + 1);
-	limit_prover(RLIMIT_CORE, 0);
-	limit_prover(RLIMIT_NOFILE, PROVER_FILES);
-	limit_prover(RLIMIT_FSIZE, PROVER_UNPACKED);
-	limit_prover(RLIMIT_CPU, PROVER_SECONDS);
-#ifndef PROVER_UNLIMITED
-	limit_prover(RLIMIT_AS, PROVER_ADDRESSES);
-#endif
+	confine_limit(RLIMIT_CORE, 0);
+	confine_limit(RLIMIT_NOFILE, PROVER_FILES);
+	confine_limit(RLIMIT_FSIZE, PROVER_UNPACKED);
+	confine_limit(RLIMIT_CPU, PROVER_SECONDS);
+	confine_limit(RLIMIT_AS, PROVER_ADDRESSES);
 	if (confine_prover())
 		_exit(1);
 	prove(STARTER_SOCKET, PROVER_FILE);
@@ -184,7 +150,7 @@ _Noreturn static void become_starter(int socket, prover_fn prove)
 		dup2(nothing, i);
 	if (nothing > STARTER_SOCKET)
 		close(nothing);
-	prefer_oom_kill();
+	confine_prefer_oom_kill();
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	if (privileges_keep(NULL, 0, true))
 		_exit(1);

@@ -88,6 +88,22 @@ out=$(git ls-files 'user/*.[ch]' 'lib/*.c' 'tools/bench/*.[ch]' 'bindings/*.[ch]
 	}')
 [ -z "$out" ]
 say $? "no function has more than 80 lines" "$out"
+# The threat model has every test that it names, every attack, and a row for each request to the broker.
+page=tools/man/proftrace.7.scd
+out=$(
+	for test in $(grep -oE 'test_[a-z_0-9]*[a-z0-9]' $page | sort -u); do
+		[ -n "$(git ls-files "tests/*/$test.*" "tests/kernels/guest/$test.sh")" ] || echo "$page names $test, which does not exist"
+	done
+	for test in $(git ls-files 'tests/attacks/test_*.sh'); do
+		test=$(basename "$test" .sh)
+		grep -qw "$test" $page || echo "$page does not name $test"
+	done
+	requests=$(sed -n '/^enum request_kind/,/^}/s/^\tREQUEST_\([A-Z]*\).*/\1/p' user/privilege/broker/protocol.h)
+	rows=$(sed -n '/^:\[ \*Proof\*/,/^# /p' $page | grep -c '^|  ')
+	[ "$rows" -eq "$(echo "$requests" | wc -l)" ] || echo "$page has $rows requests to the broker, protocol.h has:" $requests
+)
+[ -z "$out" ]
+say $? "proftrace(7) names every attack and every request to the broker" "$out"
 out=$(make -s CC=clang B=build/clang CFLAGS=-O1 build/clang/libproftrace.a 2>&1)
 say $? "no warnings with clang" "$out"
 echo "1..$n"

@@ -50,7 +50,7 @@ for comm in ../../evil ../../../evil /../../evil .. . /evil "$outside" "$escape"
 	record_renamed "name $n" cwd "$comm" 1 -d 50ms
 done
 n=0
-for rank in ../../evil .. "$outside" "$escape" "$long" 1/../../../evil '{pid}' 7; do
+for rank in ../../evil ../../../evil .. "$outside" "$escape" "$long" 1/../../../evil '{pid}' 7; do
 	n=$((n + 1))
 	record_renamed "rank $n" out every "$rank" -d 50ms \
 		-o "$box/out/{epoch}-{batch}-{rank}-{host}-{pid}" -o "$box/out/{rank}/t.json"
@@ -59,7 +59,7 @@ done
 record_renamed "steps" out ../x ../x -d 300ms --max-size 64K -o "$box/out/{epoch}.{batch}.{rank}.{host}.{pid}.json"
 
 # A host's name is its administrator's, or a container's.
-for host in ../../evil .. . "$outside" "$escape"; do
+for host in ../../evil ../../../evil .. . "$outside" "$escape"; do
 	mkdir -p "$box/out/_" "$box/out/_." "$box/out/x-.."
 	check "host $(printf %s "$host" | tr -c 'a-z./0-9' _): recorded, or refused" timeout -k 2 20 \
 		unshare --uts sh -c 'printf %s "$1" >/proc/sys/kernel/hostname || exit 0

@@ -58,6 +58,10 @@ equal "nothing else is slower" "$(grep -ho '"name": "[a-z]*", "decision": "slowe
 "$proftrace" diff -q --per request --fail-over 3% a*.json -- b*.json >out 2>err
 equal "--fail-over: the exit status" "$?" 4
 equal "and who it was" "$(sed -n "s/^proftrace: '\([a-z]*\)': .* regressed by .*/\1/p" err)" parse
+said=$(sed -n "s/^proftrace: 'parse': \([a-z0-9]*\) regressed by \([0-9.]*\) %/\1 \2/p" err)
+"$proftrace" diff -q --per request --format json a*.json -- b*.json >why.json
+equal "by how much, and what of it: as in the table" "$(sed -n "s/.*\"name\": \"parse\", \"decision\".*\"${said% *}\": {[^}]*\"change\": \([0-9.]*\).*/\1/p" why.json |
+	awk '{ printf "%.1f", 100 * $1 }')" "${said#* }"
 "$proftrace" diff -q --per request --fail-over 20% a*.json -- b*.json >out 2>err
 equal "--fail-over above the change" "$? $(cat err)" "0 "
 "$proftrace" diff -q --per request --fail-over 3% b*.json -- a*.json >out 2>err
@@ -67,6 +71,12 @@ check "the table says why" grep -q '% \[.*\] \*' out
 "$proftrace" diff -q --per request --format markdown a*.json -- b*.json >markdown
 equal "Markdown: all lines of the table have the same columns" \
 	"$(grep '^|' markdown | sed 's/\\|//g' | tr -dc '|\n' | sort -u | wc -l)" 1
+
+sed 's/"name":"render"/"name":"[a](b) <c>"/' a1.json >odd-a.json
+sed 's/"name":"render"/"name":"[a](b) <c>"/' b2.json >odd-b.json
+"$proftrace" diff -q --per '[a](b) <c>' --format markdown odd-a.json -- odd-b.json |
+	sed '/^```/,/^```/d' >markdown
+equal "Markdown: names are text everywhere" "$(grep -cF '[a](b) <c>' markdown) $(grep -cF '\[a\](b) \<c\>' markdown | sed 's/[2-9]/some/')" "0 some"
 
 # --- a lock for which one waits longer ------------------------------------------------------------------
 rm ./[ab]*.json
@@ -85,6 +95,8 @@ for i in 1 2 3 4 5; do
 done
 diff_json saved.json a*.saved -- b*.saved
 equal "saved reports: a slower lock" "$(decision saved.json lock)" slower
+"$proftrace" diff -q --per request a*.saved -- b*.saved >out
+check "it is said what these do not tell" grep -q '^saved reports say neither' out
 diff_json mixed.json a*.saved -- b*.json
 equal "saved reports and traces: a slower lock" "$(decision mixed.json lock)" slower
 

@@ -14,7 +14,6 @@ bool diff_metric_is_time(enum diff_metric metric)
 bool diff_row_regressed(const struct diff_row *row, double *ret_change,
 			enum diff_metric *ret_metric)
 {
-	/* The first of them that is decided names the change; the largest is its size. */
 	static const enum diff_metric order[] = { METRIC_P50, METRIC_TOTAL, METRIC_P95, METRIC_SELF,
 						  METRIC_BLOCKED };
 	bool found = false;
@@ -23,15 +22,15 @@ bool diff_row_regressed(const struct diff_row *row, double *ret_change,
 	*ret_change = 0;
 	for (i = 0; row->results && i < sizeof(order) / sizeof(order[0]); i++) {
 		const struct diff_result *result = &row->results[order[i]];
-
-		if (!result->decided ||
-		    !(isnan(result->change) ? result->b > result->a : result->change > 0))
-			continue;
-		if (!found)
-			*ret_metric = order[i];
-		found = true;
 		/* Growth from nothing is more than any share. */
-		*ret_change = fmax(*ret_change, isnan(result->change) ? INFINITY : result->change);
+		double change =
+			isnan(result->change) && result->b > result->a ? INFINITY : result->change;
+
+		if (!result->decided || !(change > *ret_change))
+			continue;
+		*ret_metric = order[i];
+		*ret_change = change;
+		found = true;
 	}
 	return found;
 }

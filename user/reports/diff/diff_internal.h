@@ -248,7 +248,7 @@ const char *diff_metric_name(const struct diff *d, enum diff_metric metric);
 const char *diff_row_title(const struct diff_row *row, char out[DIFF_CELL]);
 const char *diff_unit_text(const struct diff *d, char out[DIFF_CELL]);
 bool diff_metric_is_time(enum diff_metric metric);
-/* The time metrics that are decided upwards, and the largest of their changes. */
+/* Whether a time is decided to have grown; if several are, the one with the largest change. */
 bool diff_row_regressed(const struct diff_row *row, double *ret_change,
 			enum diff_metric *ret_metric);
 

@@ -167,8 +167,11 @@ static void print_diff_markdown(const struct diff_part *part, FILE *out)
 	char cell[TABLE_CELL];
 	unsigned i, row;
 
-	for (i = 0; i < part->n_columns; i++)
-		fprintf(out, "| %s ", part->titles[i]);
+	for (i = 0; i < part->n_columns; i++) {
+		fputs("| ", out);
+		put_markdown(out, part->titles[i]); /* with the name of the unit of work */
+		fputc(' ', out);
+	}
 	fputs("|\n", out);
 	for (i = 0; i < part->n_columns; i++)
 		fputs(i < 2 ? "| --- " : "| ---: ", out);
@@ -295,6 +298,17 @@ static void print_reasons(const struct diff *d, FILE *out)
 
 /* --- what was and was not seen ------------------------------------------------------------------ */
 
+/* Begins a line; in Markdown, lines are one paragraph unless they are items of a list. */
+static void print_diff_item(const struct diff *d, const char *text, FILE *out)
+{
+	if (d->options->format != DIFF_MARKDOWN) {
+		fputs(text, out);
+		return;
+	}
+	fputs("* ", out);
+	put_markdown(out, text);
+}
+
 /* The largest changes that noise hides, and how many runs would tell. */
 static void print_hidden(const struct diff *d, FILE *out)
 {
@@ -309,8 +323,9 @@ static void print_hidden(const struct diff *d, FILE *out)
 			continue;
 		if (!r->known || isnan(r->change) || fabs(r->change) < 0.01 || !r->needed)
 			continue;
-		fprintf(out, "%s: p50 %+.1f %% cannot be told from noise with %u and %u %s",
-			diff_row_title(row, title), 100 * r->change, d->n_side[0], d->n_side[1],
+		print_diff_item(d, diff_row_title(row, title), out);
+		fprintf(out, ": p50 %+.1f %% cannot be told from noise with %u and %u %s",
+			100 * r->change, d->n_side[0], d->n_side[1],
 			d->in_blocks ? "blocks\n" : "runs; ");
 		if (!d->in_blocks)
 			fprintf(out, "about %u of each would tell\n", r->needed);
@@ -331,26 +346,44 @@ static void print_basis(const struct diff *d, FILE *out)
 	fputs(d->options->format == DIFF_MARKDOWN ? "\n\n" : "\n", out);
 }
 
+static bool diff_has_saved_run(const struct diff *d)
+{
+	unsigned i;
+
+	for (i = 0; i < d->n_runs; i++) {
+		if (d->runs[i].is_saved)
+			return true;
+	}
+	return false;
+}
+
 static void print_remarks(const struct diff *d, FILE *out)
 {
 	double percent = 100 * d->options->confidence;
 
 	if (d->options->format == DIFF_MARKDOWN)
 		fputc('\n', out);
+	print_diff_item(d, d->testable ? "* decided: " : "nothing is decided: ", out);
 	if (d->testable)
 		fprintf(out,
-			"* decided: permutation test, %u values of names looked at together "
+			"permutation test, %u values of names looked at together "
 			"(Westfall-Young, as Holm), %.4g %%\n",
 			d->n_tests, percent);
 	else
-		fprintf(out,
-			"nothing is decided: %.4g %% needs at least %u runs on each side, or one "
-			"trace on each\n",
+		fprintf(out, "%.4g %% needs at least %u runs on each side, or one trace on each\n",
 			percent, d->least_runs);
-	if (d->in_blocks && d->testable)
-		fputs("one trace on each side: what differs from run to run also counts as a "
-		      "change; several traces of each would tell\n",
+	if (d->in_blocks && d->testable) {
+		print_diff_item(d, "one trace on each side: ", out);
+		fputs("what differs from run to run also counts as a change; several traces of "
+		      "each would tell\n",
 		      out);
+	}
+	if (diff_has_saved_run(d)) {
+		print_diff_item(d, "saved reports", out);
+		fputs(" say neither which slices are inside which nor in which functions; traces "
+		      "would tell more of why\n",
+		      out);
+	}
 	print_hidden(d, out);
 }
 

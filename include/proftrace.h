@@ -1539,14 +1539,15 @@ struct prof_impl_event {
 /* What is kept of a string: its length, and whether this is all of it. */
 PROF_IMPL_INLINE uint64_t prof_impl_kept(const char *s, uint32_t limit, uint32_t *bytes)
 {
-	uint32_t n = 0;
+	const void *end;
+	uint32_t n;
 
 	if (!s)
 		return PROF_IMPL_STRING_NULL;
-	while (n < limit && s[n])
-		n++;
+	end = __builtin_memchr(s, 0, limit + 1);
+	n = end ? PROF_IMPL_U32(PROF_IMPL_CAST(const char *, end) - s) : limit;
 	*bytes += n;
-	return n | (n == limit && s[n] ? PROF_IMPL_STRING_CUT : 0);
+	return n | (end ? 0 : PROF_IMPL_STRING_CUT);
 }
 
 PROF_IMPL_INLINE uint64_t prof_impl_distance(const char *s, uint64_t stub)
@@ -1566,6 +1567,9 @@ PROF_IMPL_INLINE void prof_impl_measure(struct prof_impl_event *e, uint64_t valu
 	e->n = PROF_IMPL_U32(e->meta & 15);
 	if (e->n > 6)
 		e->n = 6;
+	e->bytes = 0;
+	e->name_length = 0;
+	e->categories = PROF_IMPL_NULL;
 	if (dynamic)
 		e->name_length = prof_impl_kept(e->name, PROF_IMPL_NAME_KEPT, &e->bytes);
 	if (e->meta & PROF_META_IN_REGISTERS) {
@@ -1582,6 +1586,7 @@ PROF_IMPL_INLINE void prof_impl_measure(struct prof_impl_event *e, uint64_t valu
 			       : prof_impl_distance(e->categories, e->stub);
 	}
 	for (i = 0; i < e->n; i++) {
+		e->strings[i] = PROF_IMPL_NULL;
 		if ((e->meta >> (8 + 4 * i) & 15) != PROF_VALUE_STRING)
 			continue;
 		e->strings[i] = PROF_IMPL_AT(const char, e->values[i]);
@@ -1593,10 +1598,10 @@ PROF_IMPL_INLINE void prof_impl_measure(struct prof_impl_event *e, uint64_t valu
 
 PROF_IMPL_INLINE char *prof_impl_copy(char *to, const char *from, uint64_t length)
 {
-	uint64_t i, n = from ? length & 0xffffffff : 0;
+	const uint64_t n = from ? length & 0xffffffff : 0;
 
-	for (i = 0; i < n; i++)
-		to[i] = from[i];
+	if (n)
+		__builtin_memcpy(to, from, n);
 	return to + n;
 }
 
@@ -1670,7 +1675,7 @@ PROF_IMPL_ONCE("put_slowly") __attribute__((cold)) void prof_impl_put_slowly(
 	struct prof_batch *batch = PROF_IMPL_NULL;
 	uint64_t *to;
 
-	__builtin_memset(&e, 0, sizeof(e));
+	/* prof_impl_measure() sets what else is read: clearing all of it would take as long as the rest. */
 	e.name = name;
 	e.meta = meta;
 	e.a = a;

@@ -159,9 +159,9 @@ static int module_find(const struct function *f, PyObject *module, PyObject **do
 
 	if (Py_TYPE(module) != f->owner)
 		return 0;
-	attributes = PyObject_GetAttrString(module, "__dict__");
+	attributes = PyObject_GetAttr(module, native.attributes_name);
 	if (attributes && PyDict_Check(attributes))
-		pair = PyDict_GetItemString(attributes, "_proftrace");
+		pair = PyDict_GetItemWithError(attributes, native.traced_name);
 	if (pair && PyTuple_Check(pair) && PyTuple_Size(pair) == 2) {
 		*domain = PyDict_GetItem(native.module_domains, PyTuple_GetItem(pair, 0));
 		*name = PyTuple_GetItem(pair, 1);

@@ -254,10 +254,13 @@ static int module_make_objects(PyObject *module)
 	Py_XDECREF(types);
 	Py_XDECREF(builtins);
 	native.module_domains = PyDict_New();
+	native.attributes_name = PyUnicode_InternFromString("__dict__");
+	native.traced_name = PyUnicode_InternFromString("_proftrace");
 	native.default_domain = name ? domain_new(native.domain, name) : NULL;
 	Py_XDECREF(name);
 	if (!native.method_type || !native.class_method || !native.default_domain ||
-	    !native.module_domains || timers_add() < 0)
+	    !native.module_domains || !native.attributes_name || !native.traced_name ||
+	    timers_add() < 0)
 		return -1;
 	return module_add(module, "default", native.default_domain) |
 	       module_add(module, "module_domains", native.module_domains) |

@@ -59,7 +59,9 @@ struct native {
 	PyObject *static_method, *class_method;
 	PyObject *trace_awaitable; /* a Python function, or NULL */
 	PyObject *module_domains;  /* of modules that are traced: domains by their names */
-	PyObject *timers;	   /* lists that timers.c appends to */
+	PyObject *attributes_name,
+		*traced_name; /* "__dict__" and the key in it of a traced module */
+	PyObject *timers;     /* lists that timers.c appends to */
 	uint64_t problems[N_PROBLEMS];
 	uint64_t async_id; /* of the latest asynchronous slice */
 	int strict;

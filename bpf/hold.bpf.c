@@ -236,7 +236,7 @@ static long target_path_step(__u32 i, struct target_path *p)
 
 	if (bpf_probe_read_user(&byte, 1, (void *)(p->at + i)) || !byte)
 		return 1;
-	if (byte == '/' && !glob->is_path)
+	if (byte == '/' && glob->kind == TARGET_NAME)
 		p->positions = 1;
 	else
 		p->positions = target_glob_step(glob, p->positions, byte);
@@ -258,15 +258,17 @@ static __noinline int target_path_matches(__u64 path)
 		if (p.positions & target_filter.globs[i].final)
 			return 1;
 	}
-	return !target_filter.n_globs;
+	return !target_filter.kinds;
 }
 
 static __always_inline bool executes_target(__u64 reason, __u64 first, __u64 second)
 {
+	/* There is no stack for the names of cgroups: these processes are held in their linkers alone. */
 	if (!target_filter.waits || each_links || !can_hold || reason == HOLD_FEXECVE ||
+	    target_filter.kinds & (TARGET_UNIT | TARGET_CONTAINER) ||
 	    !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
 		return false;
-	return target_has_user(bpf_get_current_task_btf()) &&
+	return target_has_user(bpf_get_current_task_btf()) && target_in_cgroup() &&
 	       target_path_matches(reason == HOLD_EXECVE ? first : second);
 }
 

@@ -35,8 +35,8 @@ static long target_match_step(__u32 i, struct target_match *m)
 	return 0;
 }
 
-/* Whether the text of `m` matches a glob for paths, or one for names. */
-static __noinline bool target_match_text(struct target_match *m, bool is_path)
+/* Whether the text of `m` matches a glob of this kind. */
+static __noinline bool target_match_text(struct target_match *m, __u32 kind)
 {
 	__u32 i;
 
@@ -45,7 +45,7 @@ static __noinline bool target_match_text(struct target_match *m, bool is_path)
 
 		if (i >= target_filter.n_globs)
 			break;
-		if ((glob->is_path != 0) != is_path)
+		if (glob->kind != kind)
 			continue;
 		m->glob = i;
 		m->positions = 1;
@@ -56,21 +56,72 @@ static __noinline bool target_match_text(struct target_match *m, bool is_path)
 	return false;
 }
 
-static __always_inline bool target_has_name(struct task_struct *task, struct linux_binprm *bprm)
+static __always_inline bool target_has_name(struct target_match *m, struct task_struct *task,
+					    struct linux_binprm *bprm)
 {
-	struct target_match m;
-
-	if (!target_filter.n_globs)
+	if (!(target_filter.kinds & (TARGET_NAME | TARGET_PATH)))
 		return true;
-	bpf_probe_read_kernel_str(m.text, sizeof(m.text), task->comm);
-	if (target_match_text(&m, false))
+	bpf_probe_read_kernel_str(m->text, sizeof(m->text), task->comm);
+	if (target_match_text(m, TARGET_NAME))
 		return true;
-	bpf_probe_read_kernel_str(m.text, sizeof(m.text),
+	bpf_probe_read_kernel_str(m->text, sizeof(m->text),
 				  BPF_CORE_READ(bprm, file, f_path.dentry, d_name.name));
-	if (target_match_text(&m, false))
+	if (target_match_text(m, TARGET_NAME))
 		return true;
-	bpf_probe_read_kernel_str(m.text, sizeof(m.text), BPF_CORE_READ(bprm, filename));
-	return target_match_text(&m, true);
+	bpf_probe_read_kernel_str(m->text, sizeof(m->text), BPF_CORE_READ(bprm, filename));
+	return target_match_text(m, TARGET_PATH);
+}
+
+struct kernfs_node___since_6_15 {
+	struct kernfs_node *__parent;
+} __attribute__((preserve_access_index));
+
+struct kernfs_node___before_6_15 {
+	struct kernfs_node *parent;
+} __attribute__((preserve_access_index));
+
+static __always_inline struct kernfs_node *cgroup_parent_node(struct kernfs_node *node)
+{
+	const struct kernfs_node___since_6_15 *newer = (const void *)node;
+	const struct kernfs_node___before_6_15 *older = (const void *)node;
+
+	if (bpf_core_field_exists(newer->__parent))
+		return BPF_CORE_READ(newer, __parent);
+	return BPF_CORE_READ(older, parent);
+}
+
+/* Whether the names of the cgroups around the task match, one for each kind that is asked for. */
+static __always_inline bool target_has_group_names(struct target_match *m, struct task_struct *task)
+{
+	__u32 missing = target_filter.kinds & (TARGET_UNIT | TARGET_CONTAINER), i;
+	struct kernfs_node *node;
+
+	if (!missing)
+		return true;
+	node = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn);
+	for (i = 0; i < TARGET_CGROUP_DEPTH && node; i++) {
+		bpf_probe_read_kernel_str(m->text, sizeof(m->text), BPF_CORE_READ(node, name));
+		if (missing & TARGET_UNIT && target_match_text(m, TARGET_UNIT))
+			missing &= ~TARGET_UNIT;
+		if (missing & TARGET_CONTAINER && target_match_text(m, TARGET_CONTAINER))
+			missing &= ~TARGET_CONTAINER;
+		node = cgroup_parent_node(node);
+	}
+	return !missing;
+}
+
+/* The current task. */
+static __always_inline bool target_in_cgroup(void)
+{
+	__u32 i;
+
+	for (i = 0; i < TARGET_CGROUPS; i++) {
+		if (i < target_filter.n_cgroups &&
+		    bpf_get_current_ancestor_cgroup_id(target_filter.cgroups[i].level) ==
+			    target_filter.cgroups[i].id)
+			return true;
+	}
+	return !target_filter.n_cgroups;
 }
 
 static __always_inline bool target_has_user(struct task_struct *task)
@@ -87,10 +138,13 @@ static __always_inline bool target_has_user(struct task_struct *task)
 /* Who is not root waits for processes of the same user alone. */
 static __always_inline bool is_target(struct task_struct *task, struct linux_binprm *bprm)
 {
+	struct target_match m;
+
 	if (!target_filter.waits || !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
 		return false;
 	return (any_process || belongs_to_invoker(task)) && target_has_user(task) &&
-	       target_has_name(task, bprm);
+	       target_in_cgroup() && target_has_name(&m, task, bprm) &&
+	       target_has_group_names(&m, task);
 }
 
 #endif

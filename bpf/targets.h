@@ -17,15 +17,27 @@
 enum {
 	TARGET_GLOBS = 8, /* a power of two */
 	TARGET_USERS = 16,
+	TARGET_CGROUPS = 8,
+	TARGET_CGROUP_PATH = 256,
+	TARGET_CGROUP_DEPTH =
+		16, /* a process further down is not compared with TARGET_UNIT and TARGET_CONTAINER */
 	TARGET_POSITIONS = 63, /* of a glob: characters, [sets] and ?, not stars */
 	TARGET_TEXT = 128,     /* a longer name is compared up to here; a power of two */
+};
+
+/* What a glob is compared with. */
+enum target_kind {
+	TARGET_NAME = 1,      /* the name of the command, or that of its executable */
+	TARGET_PATH = 2,      /* the whole path of the executable */
+	TARGET_UNIT = 4,      /* the name of a cgroup that the process is in, or of one around it */
+	TARGET_CONTAINER = 8, /* the same */
 };
 
 struct target_glob {
 	__u64 next[256]; /* for each byte the positions that it leads on from */
 	__u64 stays;	 /* positions with a star: any byte may come there */
 	__u64 final;	 /* the position after the last one; 0: no glob */
-	__u32 is_path;	 /* the whole path of the program is compared, else names */
+	__u32 kind;	 /* enum target_kind */
 	__u32 pad;
 };
 
@@ -33,8 +45,18 @@ struct target_filter {
 	__u32 waits; /* processes that execute a matching program later are recorded, too */
 	__u32 n_globs;
 	__u32 n_users;
+	__u32 n_cgroups;
+	__u32 kinds; /* enum target_kind of all globs; a name or a path is one condition */
 	__u32 pad;
 	__u32 users[TARGET_USERS];
+	/* Of the unified hierarchy; the processes of those below belong to them, too. */
+	struct target_cgroup {
+		__u64 id;
+		__u32 level; /* its distance from the root */
+		__u32 pad;
+		char path
+			[TARGET_CGROUP_PATH]; /* as /proc/PID/cgroup shows it; the kernel compares numbers */
+	} cgroups[TARGET_CGROUPS];
 	struct target_glob globs[TARGET_GLOBS];
 };
 

@@ -94,6 +94,58 @@ done >"$tmp/jobs"
 end "--user"
 equal "--user: every mark of that user alone" "$(field "$tmp/s" written)" "$(pairs "$tmp/jobs")"
 
+# Cgroups, on a hierarchy of its own mount: services, and containers by the names that the runtimes give them.
+container=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+mkdir "$tmp/cg"
+if mount -t cgroup2 none "$tmp/cg" 2>/dev/null && mkdir "$tmp/cg/proftrace-test-$$"; then
+	cg=$tmp/cg/proftrace-test-$$
+	mkdir "$cg/web.service" "$cg/web.service/below" "$cg/docker-$container.scope" "$cg/beside"
+	within() { # CGROUP COMMAND...
+		sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$cg/$@"
+	}
+	in_all() { # WANTED: the programs in that cgroup print what they marked into $tmp/jobs
+		for group in web.service/below "docker-$container.scope" beside; do
+			within $group "$tmp/job-dynamic" 1 3 >"$tmp/said"
+			case $group in $1*) cat "$tmp/said" ;; esac
+		done >"$tmp/jobs"
+	}
+	in_group() { # WANTED OPTION...
+		what=$2 wanted=$1
+		shift
+		record "$@" --wait
+		for _ in 1 2 3; do in_all $wanted; done
+		end "$what"
+		equal "$what: every mark of that group alone" "$(field "$tmp/s" written)" $((3 * $(pairs "$tmp/jobs")))
+		equal "$what: nothing is lost" "$(field "$tmp/s" lost_total)" 0
+	}
+	in_group web --cgroup "$cg/web.service"
+	in_group web --unit web
+	in_group docker --container "$(echo $container | cut -c-12)" -n 'job-*'
+	# Those that run when the recording begins, and a path as /proc/PID/cgroup has it.
+	mkfifo "$tmp/in"
+	within web.service/below "$programs/waits" 100 <"$tmp/in" >"$tmp/out" &
+	exec 9>"$tmp/in"
+	wait_for "$tmp/out" ready
+	record --cgroup "/proftrace-test-$$/web.service" --unit 'w?b.*'
+	check "a cgroup with a process: it matches" grep -q '^proftrace: 1 process matches$' "$tmp/err"
+	echo >&9
+	wait_for "$tmp/out" marked
+	# The container, or service, ends in the middle.
+	echo 1 >"$cg/web.service/cgroup.kill" 2>/dev/null || echo >&9
+	exec 9>&-
+	wait $recorder
+	equal "a cgroup that ends: exit status" $? 0
+	equal "a cgroup that ends: every mark" "$(field "$tmp/s" written)" "$(said "$tmp/out" marked)"
+	rmdir "$cg/web.service/below" "$cg"/*/ "$cg"
+	umount "$tmp/cg"
+	"$proftrace" --cgroup "$tmp/cg" 2>"$tmp/err"
+	equal "not a cgroup: exit status" $? 2
+else
+	skip "cgroups" "cgroup2 cannot be mounted here"
+fi
+"$proftrace" --container web 2>"$tmp/err"
+equal "a container without an ID: exit status" $? 2
+
 # A user with capabilities gets its own processes. They are not held, so they may have begun, and that is counted.
 cp "$proftrace" "$tmp/capable"
 if grep -q '^uprobe_multi links *yes' "$tmp/check" && setcap cap_bpf,cap_perfmon+ep "$tmp/capable" 2>/dev/null; then

@@ -137,11 +137,39 @@ static void conditions(void **state)
 	close(self);
 }
 
+/* The names that systemd and the runtimes give to cgroups. */
+static void groups(void **state)
+{
+	static const char id[] = "4c01db0b339c2c1c2d1b0c5d2c2d6d1f0a9c8b7e6d5f4a3b2c1d0e9f8a7b6c5d";
+	struct target_filter f = { 0 };
+	char name[128];
+
+	(void)state;
+	assert_null(target_filter_add_unit(&f, "nginx"));
+	assert_true(target_glob_matches(&f.globs[0], "nginx.service"));
+	assert_false(target_glob_matches(&f.globs[0], "nginx"));
+	assert_null(target_filter_add_unit(&f, "app-*.scope"));
+	assert_true(target_glob_matches(&f.globs[1], "app-x.scope"));
+	assert_non_null(target_filter_add_unit(&f, "a/b"));
+	assert_non_null(target_filter_add_unit(&f, ""));
+	assert_null(target_filter_add_container(&f, id));
+	snprintf(name, sizeof(name), "docker-%s.scope", id);
+	assert_true(target_glob_matches(&f.globs[2], name));
+	assert_true(target_glob_matches(&f.globs[2], id));
+	snprintf(name, sizeof(name), "cri-containerd-%.12s%052d.scope", id, 0);
+	assert_false(target_glob_matches(&f.globs[2], name));
+	assert_non_null(target_filter_add_container(&f, "4c01db0b339"));
+	assert_non_null(target_filter_add_container(&f, "4c01db0b339C"));
+	assert_non_null(target_filter_add_container(&f, "web"));
+	assert_non_null(target_filter_add_cgroup(&f, "/proc"));
+	assert_int_equal(f.kinds, TARGET_UNIT | TARGET_CONTAINER);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(patterns), cmocka_unit_test(as_fnmatch), cmocka_unit_test(limits),
-		cmocka_unit_test(users),    cmocka_unit_test(conditions),
+		cmocka_unit_test(users),    cmocka_unit_test(conditions), cmocka_unit_test(groups),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

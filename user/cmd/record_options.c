@@ -50,6 +50,9 @@ enum {
 	KEY_ITT,
 	KEY_NVTX,
 	KEY_USER,
+	KEY_CGROUP,
+	KEY_UNIT,
+	KEY_CONTAINER,
 	KEY_WAIT,
 };
 
@@ -76,8 +79,17 @@ static const struct argp_option options[] = {
 	  "Attach to processes of this user, a name or a number; with -n, to those that match "
 	  "both (repeatable)",
 	  0 },
+	{ "cgroup", KEY_CGROUP, "PATH", 0,
+	  "Attach to processes in this cgroup (v2) and those below it (repeatable)", 0 },
+	{ "unit", KEY_UNIT, "UNIT", 0,
+	  "Attach to processes of this systemd unit, such as nginx.service; globs (repeatable)",
+	  0 },
+	{ "container", KEY_CONTAINER, "ID", 0,
+	  "Attach to processes of this container of Docker, Podman, containerd or CRI-O "
+	  "(repeatable)",
+	  0 },
 	{ "wait", KEY_WAIT, NULL, 0,
-	  "Also record processes that start later and match -n and --user, until Ctrl-C", 0 },
+	  "Also record processes that start later and match, until Ctrl-C", 0 },
 	{ "output", 'o', "NAME", 0,
 	  "Write NAME.pftrace and NAME.json; a NAME ending in .pftrace, .json or .json.gz writes "
 	  "only "
@@ -423,21 +435,35 @@ static void add_trigger(struct argp_state *state, struct record_options *o, cons
 		usage_error(state, "'%s' is neither slice:NAME>50ms nor instant:NAME", arg);
 }
 
-static void add_name(struct argp_state *state, struct record_options *o, const char *arg)
+/* The conditions for whom to record; false: not one of these options. */
+static bool parse_condition(int key, const char *arg, struct argp_state *state,
+			    struct record_options *o)
 {
-	const char *why = target_filter_add_name(&o->targets, arg);
+	static const struct {
+		int key;
+		const char *(*add)(struct target_filter *filter, const char *arg);
+		const char *expected;
+	} conditions[] = {
+		{ 'n', target_filter_add_name, "a name to look for" },
+		{ KEY_USER, target_filter_add_user, "a user" },
+		{ KEY_CGROUP, target_filter_add_cgroup, "a cgroup" },
+		{ KEY_UNIT, target_filter_add_unit, "a unit" },
+		{ KEY_CONTAINER, target_filter_add_container, "a container" },
+	};
+	const char *why;
+	unsigned i;
 
-	if (why)
-		usage_error(state, "'%s' is not a name to look for: %s", arg, why);
-	o->names[o->n_names++] = arg;
-}
-
-static void add_user(struct argp_state *state, struct record_options *o, const char *arg)
-{
-	const char *why = target_filter_add_user(&o->targets, arg);
-
-	if (why)
-		usage_error(state, "'%s' is not a user: %s", arg, why);
+	for (i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++) {
+		if (conditions[i].key != key)
+			continue;
+		why = conditions[i].add(&o->targets, arg);
+		if (why)
+			usage_error(state, "'%s' is not %s: %s", arg, conditions[i].expected, why);
+		if (key == 'n')
+			o->names[o->n_names++] = arg;
+		return true;
+	}
+	return false;
 }
 
 static void set_mode(struct argp_state *state, struct record_options *o, const char *arg)
@@ -495,12 +521,6 @@ static bool parse_special(int key, char *arg, struct argp_state *state, struct r
 		break;
 	case 'f':
 		add_function(state, o, arg);
-		break;
-	case 'n':
-		add_name(state, o, arg);
-		break;
-	case KEY_USER:
-		add_user(state, o, arg);
 		break;
 	case KEY_WAIT:
 		o->targets.waits = 1;
@@ -584,7 +604,9 @@ static error_t parse_record_option(int key, char *arg, struct argp_state *state)
 			return 0;
 		}
 	}
-	return parse_special(key, arg, state, o) ? 0 : ARGP_ERR_UNKNOWN;
+	if (parse_condition(key, arg, state, o) || parse_special(key, arg, state, o))
+		return 0;
+	return ARGP_ERR_UNKNOWN;
 }
 
 static const struct argp argp = { options,

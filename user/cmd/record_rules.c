@@ -118,9 +118,10 @@ void record_rules_check(struct argp_state *state, const struct record_options *o
 		{ !o->n_pids && !o->command && !filtered,
 		  "nothing to record: give -p PID, -n NAME or -- COMMAND" },
 		{ filtered && (o->n_pids || o->command),
-		  "-n and --user cannot be combined with -p or -- COMMAND" },
-		{ o->targets.waits && !filtered,
-		  "--wait needs -n NAME or --user NAME: which processes to wait for" },
+		  "-n, --user, --cgroup, --unit and --container cannot be combined with -p or -- "
+		  "COMMAND" },
+		{ o->targets.waits && !filtered, "--wait needs -n, --user, --cgroup, --unit or "
+						 "--container: which processes to wait for" },
 		{ o->n_pids && o->command, "give either -p PID or -- COMMAND, not both" },
 		{ !o->command && (o->itt || o->nvtx),
 		  "--itt and --nvtx need -- COMMAND: a program that runs has read its environment; "

@@ -6,6 +6,8 @@
 #include <limits.h>
 #include <pwd.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -63,7 +65,6 @@ static const char *glob_compile(struct target_glob *g, const char *text)
 	unsigned position = 0;
 
 	memset(g, 0, sizeof(*g));
-	g->is_path = strchr(text, '/') != NULL;
 	while (*text) {
 		if (*text == '*') {
 			g->stays |= 1ull << position;
@@ -102,17 +103,51 @@ bool target_glob_matches(const struct target_glob *g, const char *text)
 
 /* --- conditions ---------------------------------------------------------------------------------- */
 
-const char *target_filter_add_name(struct target_filter *f, const char *glob)
+static const char *filter_add_glob(struct target_filter *f, const char *glob, enum target_kind kind)
 {
 	const char *why;
 
 	if (!*glob)
 		return "it is empty";
 	if (f->n_globs == TARGET_GLOBS)
-		return "there are eight already";
+		return "there are eight names, units and containers already";
 	why = glob_compile(&f->globs[f->n_globs], glob);
-	f->n_globs += !why;
-	return why;
+	if (why)
+		return why;
+	f->globs[f->n_globs++].kind = kind;
+	f->kinds |= kind;
+	return NULL;
+}
+
+const char *target_filter_add_name(struct target_filter *f, const char *glob)
+{
+	return filter_add_glob(f, glob, strchr(glob, '/') ? TARGET_PATH : TARGET_NAME);
+}
+
+const char *target_filter_add_unit(struct target_filter *f, const char *unit)
+{
+	char glob[TARGET_TEXT];
+
+	if (strchr(unit, '/'))
+		return "it has a slash: --cgroup takes paths";
+	snprintf(glob, sizeof(glob), "%s%s", unit, *unit && !strchr(unit, '.') ? ".service" : "");
+	return filter_add_glob(f, glob, TARGET_UNIT);
+}
+
+/*
+ * The runtimes have names of their own around it: docker-ID.scope, libpod-ID.scope, cri-containerd-ID.scope, crio-ID.scope,
+ * or the bare ID. The first 48 digits are unique, and fit into a glob.
+ */
+const char *target_filter_add_container(struct target_filter *f, const char *id)
+{
+	size_t n = strspn(id, "0123456789abcdef");
+	char glob[64];
+
+	if (id[n] || n < 12 || n > 64)
+		return "it needs 12 to 64 hexadecimal digits, as `docker ps` and `crictl ps` show "
+		       "them";
+	snprintf(glob, sizeof(glob), "*%.48s*", id);
+	return filter_add_glob(f, glob, TARGET_CONTAINER);
 }
 
 const char *target_filter_add_user(struct target_filter *f, const char *user)
@@ -134,18 +169,89 @@ const char *target_filter_add_user(struct target_filter *f, const char *user)
 
 bool target_filter_is_empty(const struct target_filter *f)
 {
-	return !f->n_globs && !f->n_users;
+	return !f->n_globs && !f->n_users && !f->n_cgroups;
+}
+
+static bool cgroup_is_within(const char *path, const char *of)
+{
+	size_t n = strlen(of);
+
+	return !strcmp(of, "/") || (!strncmp(path, of, n) && (!path[n] || path[n] == '/'));
+}
+
+/*
+ * Finds the cgroup2 mount that the path lies in, or the first one. A mount may show only a part of the hierarchy,
+ * which is its `root`.
+ */
+static bool find_cgroup_mount(const char *path, char *ret_root, char *ret_at)
+{
+	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	char line[3 * PATH_MAX], root[PATH_MAX], at[PATH_MAX];
+	size_t longest = 0;
+	bool found = false;
+
+	while (mounts && fgets(line, sizeof(line), mounts)) {
+		const char *type = strstr(line, " - ");
+
+		if (!type || strncmp(type, " - cgroup2 ", 11) ||
+		    sscanf(line, "%*s %*s %*s %4095s %4095s", root, at) != 2)
+			continue;
+		if (found && (strlen(at) < longest || !cgroup_is_within(path, at)))
+			continue;
+		found = true;
+		longest = cgroup_is_within(path, at) ? strlen(at) : 0;
+		strcpy(ret_root, root);
+		strcpy(ret_at, at);
+	}
+	if (mounts)
+		fclose(mounts);
+	return found;
+}
+
+const char *target_filter_add_cgroup(struct target_filter *f, const char *path)
+{
+	char whole[PATH_MAX * 2], real[PATH_MAX], root[PATH_MAX], at[PATH_MAX];
+	struct target_cgroup *group = &f->cgroups[f->n_cgroups];
+	const char *name = path;
+	struct stat st;
+
+	if (f->n_cgroups == TARGET_CGROUPS)
+		return "there are eight already";
+	if (!realpath(path, real))
+		snprintf(real, sizeof(real), "%s", path);
+	if (!find_cgroup_mount(real, root, at))
+		return "no cgroup v2 hierarchy is mounted here";
+	/* Either a directory, or a path as /proc/PID/cgroup shows it. */
+	if (cgroup_is_within(real, at))
+		name = real + (at[1] ? strlen(at) : 0);
+	snprintf(whole, sizeof(whole), "%s/%s", at, name);
+	if (stat(whole, &st) || !S_ISDIR(st.st_mode))
+		return "there is no such cgroup v2";
+	if (strlen(root) + strlen(name) + 1 >= sizeof(group->path))
+		return "its path is too long";
+	snprintf(whole, sizeof(whole), "%s%s%s", root[1] ? root : "",
+		 *name && *name != '/' ? "/" : "", name);
+	snprintf(group->path, sizeof(group->path), "%.255s", whole);
+	for (name = group->path + strlen(group->path); name > group->path && name[-1] == '/';
+	     name--)
+		group->path[name - 1 - group->path] = '\0';
+	for (name = group->path; *name; name++)
+		group->level += *name == '/';
+	if (!group->path[0])
+		strcpy(group->path, "/");
+	group->id = st.st_ino;
+	f->n_cgroups++;
+	return NULL;
 }
 
 /* --- processes ----------------------------------------------------------------------------------- */
 
-static bool any_glob_matches(const struct target_filter *f, const char *text, bool is_path)
+static bool any_glob_matches(const struct target_filter *f, const char *text, enum target_kind kind)
 {
 	unsigned i;
 
 	for (i = 0; i < f->n_globs; i++) {
-		if ((f->globs[i].is_path != 0) == is_path &&
-		    target_glob_matches(&f->globs[i], text))
+		if (f->globs[i].kind == (__u32)kind && target_glob_matches(&f->globs[i], text))
 			return true;
 	}
 	return false;
@@ -161,7 +267,7 @@ static bool process_has_name(const struct target_filter *f, int directory)
 		close(fd);
 	if (n > 0) {
 		comm[n - (comm[n - 1] == '\n')] = '\0';
-		if (any_glob_matches(f, comm, false))
+		if (any_glob_matches(f, comm, TARGET_NAME))
 			return true;
 	}
 	n = readlinkat(directory, "exe", path, sizeof(path) - 1);
@@ -173,7 +279,8 @@ static bool process_has_name(const struct target_filter *f, int directory)
 	if (at && !at[10])
 		*at = '\0';
 	at = strrchr(path, '/');
-	return any_glob_matches(f, at ? at + 1 : path, false) || any_glob_matches(f, path, true);
+	return any_glob_matches(f, at ? at + 1 : path, TARGET_NAME) ||
+	       any_glob_matches(f, path, TARGET_PATH);
 }
 
 /* The directory belongs to the effective user, but to root if the process is not dumpable. */
@@ -191,8 +298,58 @@ static bool process_has_user(const struct target_filter *f, int directory)
 	return false;
 }
 
+/* Reads the path in the unified hierarchy, of which the line is "0::/a/b". False: it is unknown or too long. */
+static bool process_cgroup(int directory, char *path, size_t size)
+{
+	/* The lines of older hierarchies come first. */
+	char text[16384], *at, *end;
+	int fd = openat(directory, "cgroup", O_RDONLY | O_CLOEXEC);
+	size_t used = 0;
+	ssize_t n = 1;
+
+	while (fd >= 0 && n > 0 && used < sizeof(text) - 1) {
+		n = read(fd, text + used, sizeof(text) - 1 - used);
+		used += n > 0 ? (size_t)n : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	text[used] = '\0';
+	at = strncmp(text, "0::/", 4) ? strstr(text, "\n0::/") : text - 1;
+	end = at ? strchr(at + 1, '\n') : NULL;
+	if (!end || (size_t)(end - at - 4) >= size)
+		return false;
+	*end = '\0';
+	snprintf(path, size, "%s", at + 4);
+	return true;
+}
+
+/* Whether the path is within one of the cgroups, and its names match each kind of glob for them. */
+static bool process_has_cgroups(const struct target_filter *f, int directory)
+{
+	__u32 missing = f->kinds & (TARGET_UNIT | TARGET_CONTAINER);
+	char path[PATH_MAX], *name, *rest = path;
+	bool is_within = !f->n_cgroups;
+	unsigned i;
+
+	if (!process_cgroup(directory, path, sizeof(path)))
+		return false;
+	for (i = 0; !is_within && i < f->n_cgroups; i++)
+		is_within = cgroup_is_within(path, f->cgroups[i].path);
+	while (missing && (name = strsep(&rest, "/"))) {
+		if (any_glob_matches(f, name, TARGET_UNIT))
+			missing &= ~(__u32)TARGET_UNIT;
+		if (any_glob_matches(f, name, TARGET_CONTAINER))
+			missing &= ~(__u32)TARGET_CONTAINER;
+	}
+	return is_within && !missing;
+}
+
 bool target_filter_matches(const struct target_filter *f, int directory)
 {
-	return !target_filter_is_empty(f) && (!f->n_users || process_has_user(f, directory)) &&
-	       (!f->n_globs || process_has_name(f, directory));
+	if (target_filter_is_empty(f) || (f->n_users && !process_has_user(f, directory)))
+		return false;
+	if ((f->n_cgroups || f->kinds & (TARGET_UNIT | TARGET_CONTAINER)) &&
+	    !process_has_cgroups(f, directory))
+		return false;
+	return !(f->kinds & (TARGET_NAME | TARGET_PATH)) || process_has_name(f, directory);
 }

@@ -11,8 +11,11 @@
 
 #include "targets.h"
 
-/* Both add one condition; they return NULL, or why it cannot be one. */
+/* Each adds one condition, and returns NULL, or why it cannot be one. */
 const char *target_filter_add_name(struct target_filter *filter, const char *glob);
+const char *target_filter_add_cgroup(struct target_filter *filter, const char *path);
+const char *target_filter_add_unit(struct target_filter *filter, const char *unit);
+const char *target_filter_add_container(struct target_filter *filter, const char *id);
 const char *target_filter_add_user(struct target_filter *filter, const char *name_or_uid);
 
 bool target_filter_is_empty(const struct target_filter *filter);

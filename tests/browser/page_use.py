@@ -152,6 +152,8 @@ def main():
         report = json.load(file)
     with Chromium() as browser:
         page = browser.open(sys.argv[1])
+        about = page.run("byId('about').textContent")
+        expect(f"one process, however many rows: {about}", " 1 process" in about)
         keys(page)
         search(page, report["slices"][1]["name"].lower())
         mouse(page)

@@ -188,6 +188,9 @@ refused "a confidence that is none" 2 "--confidence is not between" --confidence
 sed 's/"name":"service"/"name":"another"/' b1.json >program.json
 "$proftrace" diff a1.json -- program.json >out 2>err
 equal "another program is one line" "$(cat err)" "proftrace: 'program.json': is of another program than 'a1.json'"
+sed '1s/^\[/[{"ph":"M","name":"process_name","pid":9,"tid":9,"args":{"name":"sh"}},{"ph":"M","name":"thread_name","pid":9,"tid":9,"args":{"name":"sh"}},/' b1.json >shell.json
+"$proftrace" diff a1.json -- shell.json >out 2>err
+equal "a shell that starts it is not another program" "$(cat err)" ""
 head -c 200000 b1.json >short.json
 "$proftrace" diff a1.json -- short.json >out 2>err
 equal "a trace that was cut off is one line" "$(grep -c "'short.json': truncated at byte" err)" 1

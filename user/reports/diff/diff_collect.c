@@ -389,19 +389,27 @@ static void diff_sample_counter(struct diff *d, const struct fact *fact)
 	}
 }
 
-static void diff_name_program(struct diff_run *run, const struct process *process)
+/* The program of a run is that of the first process with a mark: shells that start it have none. */
+static void diff_name_program(struct diff_run *run, const struct process *process, bool has_mark)
 {
-	if (!process->name || (run->process[0] && run->process_pid != process->pid))
+	if (!process || (run->has_program ? run->process_pid != process->pid : !has_mark))
 		return;
-	snprintf(run->process, sizeof(run->process), "%.60s", process->name->text);
+	run->has_program = true;
 	run->process_pid = process->pid;
+	/* It gets another name when it executes a program. */
+	if (process->name)
+		snprintf(run->process, sizeof(run->process), "%.60s", process->name->text);
 }
 
 static int diff_fact(struct consumer *consumer, const struct fact *fact)
 {
 	struct diff *d = (struct diff *)consumer;
+	struct diff_run *run = &d->runs[d->n_runs];
 	struct diff_row *row;
 
+	if (!run->has_program && (fact->kind == FACT_BEGIN || fact->kind == FACT_ASYNC_END ||
+				  fact->kind == FACT_INSTANT))
+		diff_name_program(run, fact->process, true);
 	switch (fact->kind) {
 	case FACT_BEGIN:
 		diff_begin_slice(d, fact);
@@ -421,7 +429,7 @@ static int diff_fact(struct consumer *consumer, const struct fact *fact)
 		diff_sample_counter(d, fact);
 		break;
 	case FACT_PROCESS:
-		diff_name_program(&d->runs[d->n_runs], fact->process);
+		diff_name_program(run, fact->process, false);
 		break;
 	case FACT_SAMPLE:
 		return d->samples[d->is_b]->ops->fact(d->samples[d->is_b], fact);

@@ -128,8 +128,8 @@ struct diff_run {
 	double scheduled; /* the share of its marks that its schedule recorded */
 	bool has_clock;
 	char host[65], machine[65];
-	char process
-		[64]; /* the name of its first process; one that executes a program gets another */
+	bool has_program;
+	char process[64]; /* its name */
 	uint32_t process_pid;
 	unsigned first_sample, n_samples;
 };

@@ -8,7 +8,7 @@ function showTitle(data, trace) {
 	byId("title").textContent = shortText(title, 300);
 	const about = [durationText(trace.end)];
 	const threads = trace.rows.filter((row) => row.tid !== undefined).length;
-	const processes = new Set(trace.rows.map((row) => `${row.trace}/${row.pid}`)).size;
+	const processes = new Set(trace.rows.filter((row) => row.pid !== undefined).map((row) => `${row.trace}/${row.pid}`)).size;
 	about.push(plural(threads, "thread"), plural(processes, "process", "processes"));
 	if (data.where)
 		about.push(`only slices that satisfy ${shortText(data.where, 200)}`);

@@ -53,6 +53,15 @@ for mode in $modes; do
 		recorded "$mode: $method" "$python" "$tests/processes.py" $method 3 100
 		holds_all "$mode: $method"
 	done
+	# Only the share of all time differs, which goes on after dumps(); so does the pause.
+	recorded "$mode: the table" "$python" "$tests/table.py"
+	for kind in json pftrace; do
+		"$proftrace" report --format csv "$tmp/t.$kind" | grep -v ,pause, | cut -d, -f1-13,15- >"$tmp/report"
+		sed -n 's/^csv //p' "$tmp/out" | cut -d, -f1-13,15- >"$tmp/table"
+		check "$mode: dumps() is what report prints of the $kind" diff "$tmp/report" "$tmp/table"
+	done
+	equal "$mode: dumps(): all names" "$(wc -l <"$tmp/table")" 5
+	equal "$mode: self times of TimerHook are the measured time" "$(sed -n 's/^hook //p' "$tmp/out")" "adds up"
 	recorded "$mode: one process of several" "$python" "$tests/roles.py"
 	check_account "$mode: one process of several" "$tmp/s"
 	equal "$mode: one process of several: what was paused is counted" "$(field "$tmp/s" paused)" "$(said "$tmp/out" paused)"

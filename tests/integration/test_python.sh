@@ -67,7 +67,7 @@ for mode in $modes; do
 	equal "$mode: one process of several: what was paused is counted" "$(field "$tmp/s" paused)" "$(said "$tmp/out" paused)"
 	for kind in json pftrace; do
 		"$canon" "$tmp/t.$kind" >"$tmp/canon"
-		check "$mode: one process of several, in $kind" "$python" "$tests/verify.py" "$tmp/out" "$tmp/canon"
+		check "$mode: one process of several, in $kind" python3 "$verify" "$tmp/out" "$tmp/canon"
 	done
 	recorded "$mode: bad input" "$python" "$tests/bad_input.py"
 	equal "$mode: bad input: all is well" "$(tail -1 "$tmp/out")" "all is well"

@@ -122,6 +122,8 @@ static inline int heard_event(void *context, const struct event *e)
 			  (unsigned long long)e->clock.realtime);
 	for (i = 0; i < e->n_args; i++)
 		heard_arg(h, &e->args[i]);
+	for (i = 0; e->has_deltas && i < e->n_deltas; i++)
+		heard_say(h, " +%s:%lld", e->delta_names[i]->text, (long long)e->deltas[i]);
 	heard_say(h, "\n");
 	return h->stop_with;
 }

@@ -627,6 +627,62 @@ static void escapes_wherever_they_are(void **state)
 	}
 }
 
+/* An E of a slice in which two counters had these deltas, with one argument of the program, or none. */
+static void counted_end(struct world *w, uint64_t cycles, uint64_t faults, const struct arg *own)
+{
+	static struct track tracks[2];
+	static const struct track *const list[] = { &tracks[0], &tracks[1] };
+	const uint64_t deltas[] = { cycles, faults };
+	struct arg args[3];
+	unsigned n_args = 0;
+
+	tracks[0].name = n(w, "cycles");
+	tracks[1].name = n(w, "faults");
+	fact(w, FACT_END, START_NS + 1000, NULL);
+	if (own)
+		args[n_args++] = *own;
+	for (unsigned i = 0; i < 2; i++) {
+		if (deltas[i] != EVENT_NO_VALUE && (!own || own->key != tracks[i].name))
+			args[n_args++] = (struct arg){ .key = tracks[i].name,
+						       .type = ARG_UINT,
+						       .u = deltas[i] };
+	}
+	w->fact.args = args;
+	w->fact.n_args = n_args;
+	w->fact.n_counters = 2;
+	w->fact.counter_tracks = list;
+	w->fact.counters = deltas;
+	w->fact.counter_deltas = deltas;
+	give(w);
+}
+
+static void deltas_of_counters(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_open(&w, SINK_PLAIN, false);
+	const struct arg own = { .key = n(&w, "cycles"), .type = ARG_INT, .i = -1 };
+	const struct arg other = { .key = n(&w, "n"), .type = ARG_INT, .i = 0 };
+
+	counted_end(&w, 5, 0, NULL);
+	counted_end(&w, 0, 0, NULL);
+	counted_end(&w, 0, 0, &other);
+	counted_end(&w, 7, EVENT_NO_VALUE, NULL);
+	counted_end(&w, EVENT_NO_VALUE, EVENT_NO_VALUE, NULL);
+	counted_end(&w, 7, 0, &own);
+	finish(&w);
+	assert_non_null(strstr(w.bytes, "\"tid\":43,\"args\":{\"cycles\":5}}"));
+	assert_non_null(strstr(w.bytes, "\"tid\":43},\n"));
+	assert_non_null(strstr(w.bytes, "\"args\":{\"n\":0}}"));
+	assert_non_null(strstr(w.bytes, "\"args\":{\"cycles\":7,\"faults\":null}}"));
+	assert_non_null(strstr(w.bytes, "\"args\":{\"counters\":null}}"));
+	assert_non_null(strstr(w.bytes, "\"args\":{\"cycles\":-1,\"faults\":0,\"counters\":"
+					"{\"cycles\":7,\"faults\":0}}}"));
+	yajl_tree_free(parse(&w));
+	world_free(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -635,6 +691,7 @@ int main(void)
 		cmocka_unit_test(slices_with_every_kind_of_argument),
 		cmocka_unit_test(instants_by_scope),
 		cmocka_unit_test(counters),
+		cmocka_unit_test(deltas_of_counters),
 		cmocka_unit_test(async_slices_and_flows),
 		cmocka_unit_test(losses),
 		cmocka_unit_test(the_largest_event),

@@ -132,6 +132,42 @@ static void counters_with_an_id(void **state)
 	      "C 1/0 6000 fps v=i11\n");
 }
 
+/* As our writer says what was counted in a slice. */
+static void deltas_of_counters(void **state)
+{
+#define OWN_END(args) "{\"ph\":\"E\",\"ts\":2,\"pid\":1,\"tid\":1,\"args\":{" args "}}"
+	(void)state;
+	READS("[{\"name\":\"proftrace\",\"ph\":\"M\",\"args\":{\"zero_deltas\":\"left out\"}},\n"
+	      "{\"name\":\"counters\",\"ph\":\"C\",\"ts\":1,\"pid\":1,\"tid\":1,\"id\":1,"
+	      "\"args\":{\"cycles\":0,\"faults\":0}},\n" OWN_END("\"cycles\":5") ",\n" OWN_END(
+		      "\"n"
+		      "\":"
+		      "1,"
+		      "\"f"
+		      "aul"
+		      "ts"
+		      "\":"
+		      "2,"
+		      "\"i"
+		      "pc"
+		      "\":"
+		      "0."
+		      "5") ",\n" OWN_END("") ",\n" OWN_END("\"cycles\":7,\"faults\":null") ","
+											   "\n" OWN_END(
+												   "\"counters\""
+												   ":null") ","
+													    "\n" OWN_END(
+														    "\"cycles\":-1,\"counters\":{\"cycles\":7,\"faults\":0}") "]",
+	      "Cn 1/1 1000 cycles =i0\nCn 1/1 1000 faults =i0\n"
+	      "E 1/1 2000 cycles=i5 faults=u0 +cycles:5 +faults:0\n"
+	      "E 1/1 2000 n=i1 cycles=u0 faults=i2 ipc=d0.5 +cycles:0 +faults:2\n"
+	      "E 1/1 2000 cycles=u0 faults=u0 +cycles:0 +faults:0\n"
+	      "E 1/1 2000 cycles=i7 +cycles:7 +faults:-1\n"
+	      "E 1/1 2000 +cycles:-1 +faults:-1\n"
+	      "E 1/1 2000 cycles=i-1 +cycles:7 +faults:0\n");
+#undef OWN_END
+}
+
 static void names(void **state)
 {
 	(void)state;
@@ -659,6 +695,7 @@ int main(void)
 		cmocka_unit_test(all_kinds),
 		cmocka_unit_test(counters),
 		cmocka_unit_test(counters_with_an_id),
+		cmocka_unit_test(deltas_of_counters),
 		cmocka_unit_test(names),
 		cmocka_unit_test(the_object_form),
 		cmocka_unit_test(small_mistakes_are_forgiven),

@@ -285,6 +285,7 @@ int outputs_begin(struct recording *r, const struct output_fields *fields, struc
 	/* The files of one recording are different traces with one clock. */
 	info.trace_uuid[1] += r->sets - 1;
 	info.clock = r->last_clock;
+	info.counter_step_ns = r->options->counter_interval_ns ? 0 : COUNTER_STEP_NS;
 	info.name_stack = r->callstacks ? output_resolve_stack : NULL;
 	info.name_context = r;
 	r->begun = account_so_far(r);

@@ -387,6 +387,7 @@ void counters_end(struct timeline *t, struct thread_state *thread, const struct 
 	struct thread_counters *c = thread->counters;
 	uint32_t top = thread->n_slices - 1;
 	struct slice_counters *slice, *around;
+	bool from_file = event && (event->has_deltas || event->deltas_in_args);
 	struct readings now;
 	unsigned i;
 
@@ -400,8 +401,8 @@ void counters_end(struct timeline *t, struct thread_state *thread, const struct 
 
 		if (i < slice->n)
 			delta = subtract_counted(slice->begin[i], counter_reading(&now, i));
-		if (now.from_file)
-			delta.value = counters_read_delta(t, i, fact, delta.value);
+		if (now.from_file || from_file)
+			delta.value = counters_read_delta(t, i, event, fact, delta.value);
 		if (i < slice->n)
 			self = subtract_counted(slice->children[i], delta);
 		c->deltas[i] = estimate_count(&delta);

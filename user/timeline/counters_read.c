@@ -66,19 +66,32 @@ void counters_read_done(struct thread_counters *c)
 	c->has_read = false;
 }
 
+static uint64_t given_delta(const struct event *event, const struct name *counter)
+{
+	unsigned i;
+
+	for (i = 0; i < event->n_deltas; i++) {
+		if (event->delta_names[i] == counter)
+			return event->deltas[i];
+	}
+	return EVENT_NO_VALUE;
+}
+
 /*
  * For a multiplexed counter the END itself has the share of the slice in which the counter was
  * running, and the estimate for it, if there is one. The samples are only what viewers show on the
- * track.
+ * track. Chrome JSON has few samples, but each END has its deltas, also when it is converted.
  */
-uint64_t counters_read_delta(const struct timeline *t, unsigned i, const struct fact *end,
-			     uint64_t delta)
+uint64_t counters_read_delta(const struct timeline *t, unsigned i, const struct event *event,
+			     const struct fact *end, uint64_t delta)
 {
 	const struct name *name = t->counters[i];
 	uint64_t from_args = EVENT_NO_VALUE;
 	bool takes_turns = false;
 	unsigned a;
 
+	if (event->has_deltas)
+		return given_delta(event, name);
 	for (a = 0; a < end->n_args; a++) {
 		const struct arg *arg = &end->args[a];
 
@@ -91,6 +104,8 @@ uint64_t counters_read_delta(const struct timeline *t, unsigned i, const struct 
 		    !strcmp(arg->key->text + name->length, "_share"))
 			takes_turns = true;
 	}
+	if (delta == EVENT_NO_VALUE && event->deltas_in_args)
+		return from_args;
 	return takes_turns ? from_args : delta;
 }
 

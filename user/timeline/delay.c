@@ -51,7 +51,7 @@ _Static_assert(sizeof(struct clock_reading) == 24 && sizeof(struct event_sched) 
 	       "three words hold any of them");
 /*
  * A new field of struct event must be kept, too: add it here, to delay_push(), delay_pop() and the
- * test. Only what files alone say of counters (`continued`, `on_thread`) is never delayed.
+ * test. Only what files alone say of counters (`continued`, `on_thread`, deltas) is never delayed.
  */
 _Static_assert(sizeof(struct event) == 160, "delay.c keeps every field of struct event");
 _Static_assert(EVENT_SYSCALL < 64 && EVENT_MAX_ARGS < 64 && EVENT_MAX_COUNTERS < 16, "they fit");

@@ -254,6 +254,8 @@ struct event {
 	const struct name *unit; /* COUNTER: unit when known, else NULL */
 	/* COUNTER, INSTANT: made by the recorder, not a mark: not part of marked = written + lost */
 	bool sampled;
+	/* END, from a file that has few samples: what was counted is in the args */
+	bool deltas_in_args;
 	bool of_thread; /* COUNTER, from a file: a hardware or kernel counter of the thread */
 	/* COUNTER, from a file: an ordinary counter that belongs to the thread, not to its process */
 	bool on_thread;
@@ -267,7 +269,13 @@ struct event {
 	const struct callstack *callstack;
 	enum callstack_end callstack_end;
 	bool callstack_by_frame_pointers; /* some of its frames, or all */
+	bool has_deltas;		  /* END, from a file: the file says what was counted */
 	union {
+		struct { /* END that has_deltas; each may be EVENT_NO_VALUE */
+			const struct name *const *delta_names;
+			const uint64_t *deltas;
+			unsigned n_deltas;
+		};
 		struct clock_reading clock; /* CLOCK */
 		struct event_sched sched;   /* SWITCH, WAKING */
 		struct event_sample sample; /* SAMPLE */

@@ -11,6 +11,9 @@
 #include "timeline/account.h"
 #include "timeline/event.h"
 
+#define COUNTER_STEP_NS \
+	10000000ull /* finer than a viewer's pixel while a second is on the screen */
+
 /* All strings are borrowed for the call that gets them. */
 struct trace_info {
 	uint64_t start_ns; /* CLOCK_MONOTONIC: no fact is older */
@@ -25,6 +28,11 @@ struct trace_info {
 	const char *host;
 	const char *boot_id;
 	const char *rank;
+	/*
+	 * A format without deltas in its slices needs a thread's counters at each begin and end. In Chrome JSON they
+	 * are for the eye only: at most one sample of a thread in this time, or each (0).
+	 */
+	uint64_t counter_step_ns;
 	/*
 	 * The functions of frames are looked up at the end of a file. A format that needs the names at once
 	 * calls this for one stack, whose frames then have the names that are known. NULL: nobody knows any.

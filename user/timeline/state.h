@@ -502,8 +502,8 @@ void counters_of_thread_release(struct timeline *t, struct thread_state *thread)
 
 /* counters_read.c: counters of threads, read from a file */
 bool counters_read(struct timeline *t, const struct mark *m); /* false: it is an ordinary counter */
-uint64_t counters_read_delta(const struct timeline *t, unsigned i, const struct fact *end,
-			     uint64_t delta);
+uint64_t counters_read_delta(const struct timeline *t, unsigned i, const struct event *event,
+			     const struct fact *end, uint64_t delta);
 void counters_read_alone(struct timeline *t, struct thread_state *thread);
 void counters_read_done(struct thread_counters *c);
 void counters_read_rest(struct timeline *t);

@@ -313,6 +313,7 @@ static int chrome_read_thread_counters(struct chrome *c)
 		if (!arg_make_number(&args[i]))
 			continue;
 		draft_clear(c->draft);
+		chrome_add_counted(c, name);
 		c->draft->args[0] = args[i];
 		c->draft->args[0].key = NULL;
 		c->draft->n_args = 1;
@@ -478,6 +479,7 @@ static int chrome_read_flow_step(struct chrome *c)
 static int chrome_read_end(struct chrome *c)
 {
 	chrome_start_on_thread(c, EVENT_END);
+	chrome_read_deltas(c);
 	c->draft->event.category = NULL;
 	return chrome_send_event(c);
 }

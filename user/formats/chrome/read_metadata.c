@@ -93,6 +93,7 @@ int chrome_read_metadata(struct chrome *c)
 		if (chrome_arg_uint(chrome_find_arg(c, "base_ns"), &base) && base <= INT64_MAX)
 			c->base_ns = base;
 		c->own = true;
+		c->zeros_left_out = chrome_find_arg(c, "zero_deltas") != NULL;
 		origin_read_args(c);
 		return chrome_send_clock(c);
 	}

@@ -55,6 +55,8 @@ struct chrome_held *held_new(const struct draft *draft, int64_t dur, uint64_t or
 	held->bytes = bytes;
 	held->rank = held_rank_of(&draft->event, dur);
 	held->event = draft->event;
+	held->event.has_deltas = false; /* these are the reader's, but in the arguments, too */
+	held->event.deltas_in_args = draft->event.has_deltas;
 	held->event.n_args = draft->n_args;
 	held->event.args = held->args;
 	text = (char *)&held->args[draft->n_args];

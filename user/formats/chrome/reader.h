@@ -8,6 +8,7 @@
  *	read_fields.c		the fields of an object
  *	read_list.c		lists among its arguments
  *	read_events.c		converts objects to events
+ *	read_deltas.c		restores what was counted in slices
  *	read_sched.c		restores context switches and wakings
  *	read_order.c		sorts the events of files that are not ours
  *	read_slices.c		nests complete events ("X")
@@ -103,6 +104,10 @@ struct chrome {
 	struct chrome_fields fields;
 	char id_text[MAX_ID_TEXT]; /* not in `fields`, so that it need not be cleared */
 	bool own;		   /* the file begins with metadata of proftrace */
+	bool zeros_left_out;	   /* and leaves out deltas of counters that are 0 */
+	unsigned n_counted;	   /* counters of threads */
+	const struct name *counted[EVENT_MAX_COUNTERS];
+	uint64_t deltas[EVENT_MAX_COUNTERS]; /* of the E that is being read */
 	uint64_t base_ns;
 	uint64_t n_objects;
 	uint64_t n_refused;
@@ -148,6 +153,10 @@ int chrome_read_metadata(struct chrome *c);
 
 /* read_events.c: adds a function to the call stack of the object, a callee of the previous one */
 void chrome_stack_frame(struct chrome *c, const char *text, size_t length);
+
+/* read_deltas.c: a counter of threads in our own files, and what an E says of all of them */
+void chrome_add_counted(struct chrome *c, const struct name *name);
+void chrome_read_deltas(struct chrome *c);
 
 /* read_sched.c: thread states of our own files */
 int chrome_state(struct chrome *c);

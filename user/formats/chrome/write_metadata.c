@@ -103,6 +103,7 @@ void chrome_write_start(struct json_writer *j, const struct trace_info *info)
 	at = json_string_arg(j, at, "clock", "monotonic");
 	at = json_uint_arg(j, at, "base_ns", j->base_ns);
 	at = json_string_arg(j, at, "trace_uuid", uuid);
+	at = json_string_arg(j, at, "zero_deltas", "left out");
 	at = chrome_put_clocks(j, at, &info->clock);
 	at = chrome_put_info(j, at, "sysname", info->sysname);
 	at = chrome_put_info(j, at, "kernel", info->kernel_release);

@@ -17,7 +17,11 @@
  *	several categories		one string "a,b": a filter for "a" does not find it
  *	the unit of a counter		"unit" beside its "args", which viewers do not know
  *	the name of a single series	"value"; Perfetto's loader calls the counter "NAME value"
- *	counters of threads		events `counters` with the thread's number as id, before each B and E
+ *	counters of threads		events `counters` with the thread's number as id, before a B or E, but of each
+ *					thread only so often (`counter_step_ns`); the deltas of an E are in its
+ *					arguments. A delta of 0 is left out; one that is not known is null, and if
+ *					none is known, "counters" is null. Where the program has an argument of the
+ *					same name, "counters" has the deltas
  *	lanes of asynchronous slices	nothing: viewers pair by category and id. They mix up two slices of
  *					one category and id that overlap without nesting, and Perfetto's
  *					loader does not even distinguish processes
@@ -42,18 +46,27 @@
  *	the end				the last event, `proftrace_account`, and the bracket after it
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "formats/chrome/writer.h"
 #include "formats/sink.h"
 
 enum {
-	BASE_STEP_NS = 1000000
+	BASE_STEP_NS = 1000000,
+	SAMPLED_THREADS = 1024, /* a power of two; threads that share an entry have more samples */
 };
 
 struct chrome_json {
 	struct consumer consumer;
 	struct json_writer writer;
 	struct chrome_sched *sched;
+	uint32_t
+		sampled_counters; /* bits: readers know them by a sample, so an E says if it has none */
+	uint64_t counter_step_ns;
+	struct {
+		uint64_t thread; /* its uuid */
+		uint64_t until_ns;
+	} sampled[SAMPLED_THREADS];
 	void (*name_stack)(void *context, const struct callstack *callstack);
 	void *name_context;
 };
@@ -206,18 +219,52 @@ static int chrome_write_reading(struct chrome_json *c, const struct fact *fact)
 	for (i = 0; i < fact->n_counters; i++) {
 		if (fact->counters[i] == EVENT_NO_VALUE)
 			continue;
+		c->sampled_counters |= 1u << i;
 		at = json_key(j, at, fact->counter_tracks[i]->name);
 		at = json_uint(at, fact->counters[i]);
 	}
 	return json_close_args(j, at);
 }
 
+/* With a sample before each B and E, six of ten bytes of a trace were samples. The first of a thread is written. */
+static void chrome_write_edge_reading(struct chrome_json *c, const struct fact *fact)
+{
+	unsigned slot = fact->thread->tid & (SAMPLED_THREADS - 1);
+	unsigned i = 0;
+
+	if (c->sampled[slot].thread == fact->thread->uuid &&
+	    fact->ts_ns < c->sampled[slot].until_ns)
+		return;
+	while (i < fact->n_counters && fact->counters[i] == EVENT_NO_VALUE)
+		i++;
+	if (i == fact->n_counters)
+		return;
+	c->sampled[slot].thread = fact->thread->uuid;
+	c->sampled[slot].until_ns = fact->ts_ns + c->counter_step_ns;
+	chrome_write_reading(c, fact);
+}
+
 static int chrome_write_begin(struct chrome_json *c, const struct fact *fact)
 {
 	struct json_writer *j = &c->writer;
+
 	if (fact->n_counters)
-		chrome_write_reading(c, fact);
+		chrome_write_edge_reading(c, fact);
 	return chrome_close_event(c, chrome_open_event(j, fact, 'B'), fact);
+}
+
+/* In a file with counters of threads. */
+static int chrome_write_counted_end(struct chrome_json *c, char *at, const struct fact *fact)
+{
+	struct json_writer *j = &c->writer;
+
+	at = chrome_put_counted_args(j, json_open_args(j, at), fact, c->sampled_counters);
+	if (fact->callstack || fact->end_reason != END_NORMAL)
+		at = chrome_put_special_args(c, at, fact);
+	if (j->comma)
+		return json_close_args(j, at);
+	/* There is no argument, so there need not be an object. */
+	return json_done(j, json_literal(at - strlen(",\"args\":{"), "}"));
 }
 
 static int chrome_write_end(struct chrome_json *c, const struct fact *fact)
@@ -226,9 +273,11 @@ static int chrome_write_end(struct chrome_json *c, const struct fact *fact)
 	char *at;
 
 	if (fact->n_counters)
-		chrome_write_reading(c, fact);
+		chrome_write_edge_reading(c, fact);
 	at = json_literal(json_start(j), ",\n{\"ph\":\"E\"");
-	return chrome_close_event(c, chrome_put_time(j, at, fact), fact);
+	at = chrome_put_time(j, at, fact);
+	return c->sampled_counters ? chrome_write_counted_end(c, at, fact)
+				   : chrome_close_event(c, at, fact);
 }
 
 static inline char *chrome_put_scope(char *at, enum event_scope scope)
@@ -497,6 +546,7 @@ struct consumer *chrome_writer_new(struct sink *sink, const struct trace_info *i
 	if (!chrome)
 		return NULL;
 	chrome->consumer.ops = &chrome_json_ops;
+	chrome->counter_step_ns = info->counter_step_ns;
 	chrome->name_stack = info->name_stack;
 	chrome->name_context = info->name_context;
 	json_init(&chrome->writer, sink, info->start_ns - info->start_ns % BASE_STEP_NS);

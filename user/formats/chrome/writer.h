@@ -32,6 +32,13 @@ void chrome_sched_free(struct chrome_sched *sched);
 const char *sched_state_text(enum sched_state state);
 
 /*
+ * write_deltas.c: the arguments of an E, whose object is open. `sampled`: bits of the counters that a reader knows by a
+ * sample that came before.
+ */
+char *chrome_put_counted_args(struct json_writer *j, char *at, const struct fact *fact,
+			      uint32_t sampled);
+
+/*
  * write_stacks.c: call stacks of slices and instants. Perfetto's loader ignores the place that the format has for
  * them ("sf", and a table of frames after all events), and a file that was cut off would lack the table. So a call
  * stack is an argument "stack": a list of names, the outermost first. Names of the kernel end in "_[k]", as in the

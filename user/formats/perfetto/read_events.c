@@ -433,6 +433,7 @@ static int thread_slice_end(struct perfetto *p, struct sequence *s, const TrackE
 		return error;
 	event_add_args(p, s, event, SIZE_MAX);
 	draft_event(p->draft, EVENT_END, ts_ns, place->pid, place->tid);
+	p->draft->event.deltas_in_args = true; /* if it comes from JSON */
 	return draft_send(p->draft);
 }
 

@@ -66,7 +66,7 @@ static const struct argp_option options[] = {
 	{ "only", KEY_ONLY, "PID", 0, "pause, resume, dump: this process of the recording", 0 },
 	{ "role", KEY_ROLE, "NAME", 0,
 	  "pause, resume, dump: the processes with this role ($PROFTRACE_ROLE or $DMLC_ROLE)", 0 },
-	{ "format", KEY_FORMAT, "FORMAT", 0, "stats: print a table, json or csv", 0 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "stats: print a table, json, csv or openmetrics", 0 },
 	{ "sort", KEY_SORT, "COLUMN", 0, "stats: sort by this column, as in `proftrace report`",
 	  0 },
 	{ "ascending", KEY_ASCENDING, NULL, 0, "stats: sort in ascending order", 0 },
@@ -113,7 +113,7 @@ static void ctl_check(const struct ctl *c, struct argp_state *state)
 
 static error_t ctl_parse_option(int key, char *arg, struct argp_state *state)
 {
-	static const char *const formats[] = { "table", "json", "csv" };
+	static const char *const formats[] = { "table", "json", "csv", "openmetrics" };
 	struct ctl *c = state->input;
 	uint64_t number;
 
@@ -136,7 +136,7 @@ static error_t ctl_parse_option(int key, char *arg, struct argp_state *state)
 			usage_error(state, "'%s' is not a number of rows", arg);
 		return 0;
 	case KEY_FORMAT:
-		c->format = formats[usage_choice(state, arg, formats, 3, "format")];
+		c->format = formats[usage_choice(state, arg, formats, 4, "format")];
 		return 0;
 	case KEY_SORT:
 		c->sort = arg;

@@ -61,7 +61,7 @@ static const struct argp_option options[] = {
 	  "column",
 	  0 },
 	{ "ascending", KEY_ASCENDING, NULL, 0, "Sort in ascending order", 0 },
-	{ "format", KEY_FORMAT, "FORMAT", 0, "Print a table, json or csv", 0 },
+	{ "format", KEY_FORMAT, "FORMAT", 0, "Print a table, json, csv or openmetrics", 0 },
 	{ "unit", KEY_UNIT, "UNIT", 0, "Unit of times: auto, ns, us, ms or s", 0 },
 	{ "domain", 'D', "GLOB", 0,
 	  "Include only categories that match; !GLOB excludes them (repeatable)", 0 },
@@ -111,6 +111,7 @@ enum format {
 	FORMAT_TABLE,
 	FORMAT_JSON,
 	FORMAT_CSV,
+	FORMAT_OPENMETRICS,
 };
 
 struct report {
@@ -180,6 +181,9 @@ static int report_print_names(const struct report *report, struct failure *f)
 		break;
 	case FORMAT_CSV:
 		error = stats_print_csv(report->consumer, stdout, o, account, f);
+		break;
+	case FORMAT_OPENMETRICS:
+		error = stats_print_openmetrics(report->consumer, stdout, o, account, f);
 		break;
 	}
 	return error;
@@ -341,6 +345,17 @@ static void report_check_critical(const struct report *report, struct argp_state
 		usage_error(state, "--critical prints a table or json");
 }
 
+/* Metrics are all rows of the table in one unit. */
+static void report_check_openmetrics(const struct report *report, struct argp_state *state)
+{
+	const struct stats_options *o = &report->stats;
+
+	if (report->format == FORMAT_OPENMETRICS &&
+	    (report->n_slowest || report->critical || report->select.by || o->columns || o->unit))
+		usage_error(state, "--format openmetrics cannot be combined with --slowest, "
+				   "--critical, --by, --columns and --unit");
+}
+
 static void report_check_options(const struct report *report, struct argp_state *state)
 {
 	const struct stats_options *o = &report->stats;
@@ -370,6 +385,7 @@ static void report_check_options(const struct report *report, struct argp_state 
 		usage_error(state, "--by cannot be combined with --flame, --slowest and "
 				   "--per-thread");
 	report_check_critical(report, state);
+	report_check_openmetrics(report, state);
 	if (report->n_slowest &&
 	    (o->sort || o->ascending || o->columns || o->n_names || report->per_thread))
 		usage_error(state, "--slowest cannot be combined with --sort, --ascending, "
@@ -431,7 +447,7 @@ static unsigned report_parse_rows(const char *arg, struct argp_state *state)
 
 static error_t report_parse_option(int key, char *arg, struct argp_state *state)
 {
-	static const char *const formats[] = { "table", "json", "csv" };
+	static const char *const formats[] = { "table", "json", "csv", "openmetrics" };
 	static const char *const units[] = { "auto", "ns", "us", "ms", "s" };
 	struct report *report = state->input;
 	struct stats_options *o = &report->stats;
@@ -450,7 +466,7 @@ static error_t report_parse_option(int key, char *arg, struct argp_state *state)
 		o->ascending = true;
 		return 0;
 	case KEY_FORMAT:
-		report->format = (enum format)usage_choice(state, arg, formats, 3, "format");
+		report->format = (enum format)usage_choice(state, arg, formats, 4, "format");
 		return 0;
 	case KEY_UNIT:
 		o->unit = (enum stats_unit)usage_choice(state, arg, units, 5, "unit of time");

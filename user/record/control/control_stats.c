@@ -16,7 +16,7 @@
 
 /* "stats FORMAT LIMIT ASCENDING RESET SORT", where SORT is - for the default. */
 struct stats_request {
-	char format[8];
+	char format[16];
 	unsigned limit, ascending, reset;
 	char sort[CONTROL_REQUEST];
 };
@@ -25,7 +25,7 @@ static bool stats_request_parse(const char *text, struct stats_request *ret_requ
 {
 	struct stats_request *q = ret_request;
 
-	return sscanf(text, "stats %7s %u %u %u %255s", q->format, &q->limit, &q->ascending,
+	return sscanf(text, "stats %15s %u %u %u %255s", q->format, &q->limit, &q->ascending,
 		      &q->reset, q->sort) == 5;
 }
 
@@ -43,6 +43,8 @@ static int control_print_stats(struct recording *r, const struct stats_request *
 		return stats_print_json(r->stats, out, &options, &account, NULL, 0, f);
 	if (!strcmp(q->format, "csv"))
 		return stats_print_csv(r->stats, out, &options, &account, f);
+	if (!strcmp(q->format, "openmetrics"))
+		return stats_print_openmetrics(r->stats, out, &options, &account, f);
 	return stats_print_table(r->stats, out, &options, &account, f);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Prints the statistics (stats.h): as tables for people, as JSON and as CSV for programs. This and
+ * Prints the statistics (stats.h): as tables for people, as JSON, CSV and OpenMetrics for programs. This and
  * stats.h are the headers of reports/table/ to include from outside.
  */
 #ifndef PROFTRACE_REPORTS_TABLE_STATS_PRINT_H
@@ -52,6 +52,9 @@ int stats_print_csv(const struct consumer *stats, FILE *out, const struct stats_
 int stats_print_json(const struct consumer *stats, FILE *out, const struct stats_options *options,
 		     const struct account *account, const struct stats_file *files,
 		     unsigned n_files, struct failure *f);
+int stats_print_openmetrics(const struct consumer *stats, FILE *out,
+			    const struct stats_options *options, const struct account *account,
+			    struct failure *f);
 
 /* --- print_text.c: strings and numbers in JSON and CSV --- */
 

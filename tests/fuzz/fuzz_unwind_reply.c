@@ -11,6 +11,7 @@
 
 #include "symbols/unwind_rows.h"
 #include "symbols/unwind_tables.h"
+#include "base/packet.h"
 #include "symbols/wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -78,7 +79,7 @@ static void drop_request(int socket)
 	struct symbol_request request;
 	int fd = -1;
 
-	symbol_receive(socket, &request, sizeof(request), &fd);
+	packet_receive(socket, &request, sizeof(request), &fd);
 	if (fd >= 0)
 		close(fd);
 }

@@ -39,7 +39,7 @@ static const struct option_words {
 	{ NULL, "unit", "auto ns us ms s", false },
 	{ "diff", "format", TABLES, false },
 	{ "bench", "format", TABLES, false },
-	{ NULL, "format", "table json csv", false },
+	{ NULL, "format", "table json csv openmetrics", false },
 };
 
 /* Options whose values are names of files. */

@@ -299,6 +299,10 @@ static int record_start(struct recording *r, struct failure *f)
 	if (error)
 		return error;
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (r->options->metrics.is_set)
+		error = metrics_start(&r->options->metrics, &r->metrics, f);
+	if (error)
+		return error;
 	record_choose_mode(r);
 	error = r->options->stats_only ? 0 : record_choose_counters(r, f);
 
@@ -441,6 +445,7 @@ static void record_free(struct recording *r)
 {
 	sink_discard(r->summary);
 	control_free(r->control);
+	metrics_stop(&r->metrics);
 	command_abandon(&r->command);
 	capture_free(r->capture);
 	if (r->signals_fd >= 0)

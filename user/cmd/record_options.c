@@ -54,6 +54,7 @@ enum {
 	KEY_UNIT,
 	KEY_CONTAINER,
 	KEY_WAIT,
+	KEY_METRICS,
 };
 
 static const char doc[] =
@@ -129,6 +130,8 @@ static const struct argp_option options[] = {
 	  "Write no trace: aggregate in the kernel, and print the table at the end and on SIGUSR2; "
 	  "SIGUSR1 resets it",
 	  0 },
+	{ "metrics", KEY_METRICS, "[ADDRESS:]PORT", 0,
+	  "Serve the table as OpenMetrics to Prometheus, at http://127.0.0.1:PORT/metrics", 0 },
 	{ "per-thread", KEY_PER_THREAD, NULL, 0, "With --stats-only: one row for each thread", 0 },
 	{ "buffer", KEY_BUFFER, "SIZE", 0,
 	  "Size of the kernel ring buffers, all together, 64K to 2G (64M)", 0 },
@@ -568,6 +571,11 @@ static bool parse_special(int key, char *arg, struct argp_state *state, struct r
 			usage_error(state,
 				    "'%s' is not a schedule such as "
 				    "wait=5,warmup=1,active=3,repeat=2",
+				    arg);
+		break;
+	case KEY_METRICS:
+		if (!metrics_parse_address(arg, &o->metrics))
+			usage_error(state, "'%s' is not an address such as 9464 or 10.0.0.1:9464",
 				    arg);
 		break;
 	case KEY_MAX_OVERHEAD:

@@ -116,6 +116,15 @@ static const int provers[] = {
 	SCMP_SYS(write),
 };
 
+/* Accepted connections, and pairs of sockets for the recorder. */
+static const int exporters[] = {
+	SCMP_SYS(accept4),    SCMP_SYS(epoll_ctl), SCMP_SYS(epoll_pwait), SCMP_SYS(epoll_wait),
+	SCMP_SYS(fcntl),      SCMP_SYS(getrandom), SCMP_SYS(getsockname), SCMP_SYS(getsockopt),
+	SCMP_SYS(poll),	      SCMP_SYS(ppoll),	   SCMP_SYS(recvfrom),	  SCMP_SYS(sendto),
+	SCMP_SYS(setsockopt), SCMP_SYS(shutdown),  SCMP_SYS(socketpair),  SCMP_SYS(write),
+	SCMP_SYS(writev),
+};
+
 /* The C library calls these when a thread starts; address sanitizers look for the stack of each thread. */
 static const int threads[] = {
 	SCMP_SYS(rseq),
@@ -293,6 +302,14 @@ int confine_prover(void)
 	scmp_filter_ctx filter = filter_new();
 
 	return filter ? filter_load(filter, filter_allow(filter, provers, LENGTH(provers)))
+		      : -ENOMEM;
+}
+
+int confine_exporter(void)
+{
+	scmp_filter_ctx filter = filter_new();
+
+	return filter ? filter_load(filter, filter_allow(filter, exporters, LENGTH(exporters)))
 		      : -ENOMEM;
 }
 

@@ -31,6 +31,9 @@ int confine_parser(void);
 /* Confines a prover (privilege/prover/), which finds the exits of the functions of one file. */
 int confine_prover(void);
 
+/* Confines a process that serves metrics: it accepts connections and answers, and opens no file. */
+int confine_exporter(void);
+
 /* Address sanitizers map more than any reasonable limit. */
 #if defined(__SANITIZE_ADDRESS__)
 #define MEMORY_UNLIMITED 1

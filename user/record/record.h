@@ -14,6 +14,7 @@
 #include "base/failure.h"
 #include "base/text.h"
 #include "record/flight.h"
+#include "record/metrics/metrics.h"
 #include "counters/counters.h"
 #include "timeline/consumer.h"
 #include "timeline/event.h"
@@ -87,6 +88,7 @@ struct record_options {
 	bool compress; /* Perfetto files */
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
+	struct metrics_address metrics; /* where the table is served, if it is set */
 	struct schedule schedule; /* `active` 0: no schedule */
 	uint64_t flight_ns;	  /* flight recorder: the window; 0: none */
 	uint64_t flight_bytes;
@@ -207,6 +209,7 @@ struct recording {
 	uint64_t begun_marks; /* marks written when the open files were begun */
 	/* Events since the sizes of the files were last compared with --max-size. */
 	unsigned since_sizes;
+	struct metrics metrics;
 	struct control *control; /* for `proftrace ctl`; NULL: no socket */
 	int signals_fd;		 /* -1: not open yet */
 	unsigned signals;	 /* number of signals that end the recording */

@@ -291,6 +291,8 @@ static int waits_open(struct recording *r, struct waits *w)
 		error = epoll_add(w->epoll, top_keys_fd(r->top));
 	if (!error && r->control)
 		error = epoll_add(w->epoll, control_fd(r->control));
+	if (!error && r->metrics.pid)
+		error = epoll_add(w->epoll, r->metrics.socket);
 	return error;
 }
 
@@ -300,6 +302,18 @@ static void waits_close(struct waits *w)
 	close(w->timer);
 	if (w->system >= 0)
 		close(w->system);
+}
+
+static void recording_accept_scrape(struct recording *r)
+{
+	int fd = metrics_accept(&r->metrics);
+
+	if (fd >= 0 && r->control)
+		control_add_scraper(r->control, fd);
+	else if (fd >= 0)
+		close(fd);
+	else if (fd == -EPIPE)
+		recording_log(r, 0, "the process of --metrics has ended: the recording goes on");
 }
 
 static void waits_poll(struct recording *r, struct waits *w, uint64_t *alive_ns, bool *more)
@@ -324,6 +338,8 @@ static void waits_poll(struct recording *r, struct waits *w, uint64_t *alive_ns,
 			top_keys(r->top);
 		} else if (r->control && events[i].data.fd == control_fd(r->control)) {
 			control_serve(r->control, r);
+		} else if (r->metrics.pid && events[i].data.fd == r->metrics.socket) {
+			recording_accept_scrape(r);
 		}
 	}
 	ended = r->child_ended;

@@ -3,6 +3,7 @@
  * The parser process, which reads files that nobody vouches for: requests in, lines or rows out.
  * What it opens and how long it works is limited by the supervisor and here.
  */
+#include "base/packet.h"
 #include "symbols/wire.h"
 
 #include <string.h>
@@ -70,8 +71,8 @@ static int request_debug_file(void *context, const struct symbol_file_request *l
 	int fd = -1;
 
 	w.head = (struct symbol_head){ .kind = SYMBOL_FILE_REQUEST, .request_id = p->request_id };
-	if (symbol_send(p->socket, &w, sizeof(w), -1) ||
-	    symbol_receive(p->socket, &found, sizeof(found), &fd) != (int)sizeof(found))
+	if (packet_send(p->socket, &w, sizeof(w), -1) ||
+	    packet_receive(p->socket, &found, sizeof(found), &fd) != (int)sizeof(found))
 		_exit(0);
 	if (fd >= 0)
 		account_file_memory(p, fd);
@@ -119,7 +120,7 @@ static bool reply_lines(struct parser *p, const struct symbol_request *request, 
 	file = parser_open_file(p, request->file, fd);
 	if (file)
 		code_file_lines(file, request->address, a);
-	return !symbol_send(p->socket, &a->head, sizeof(a->head) + a->used, -1);
+	return !packet_send(p->socket, &a->head, sizeof(a->head) + a->used, -1);
 }
 
 /* Sends an array in packets of at most `most` items. */
@@ -135,7 +136,7 @@ static bool send_items(struct parser *p, enum symbol_message kind, const void *i
 
 		memcpy(packet, &head, sizeof(head));
 		memcpy(packet + sizeof(head), at, head.n_lines * size);
-		if (symbol_send(p->socket, packet, sizeof(head) + head.n_lines * size, -1))
+		if (packet_send(p->socket, packet, sizeof(head) + head.n_lines * size, -1))
 			return false;
 		at += head.n_lines * size;
 		n -= head.n_lines;
@@ -174,7 +175,7 @@ static bool reply_rows(struct parser *p, int fd)
 		reply.n_rules = rows.n_rules;
 		reply.n_rows = rows.n;
 	}
-	sent = !symbol_send(p->socket, &reply, sizeof(reply), -1);
+	sent = !packet_send(p->socket, &reply, sizeof(reply), -1);
 	if (sent && !reply.error)
 		sent = send_items(p, SYMBOL_RULES, rows.rules, sizeof(*rows.rules), rows.n_rules,
 				  SYMBOL_MAX_RULES) &&
@@ -194,7 +195,7 @@ void symbols_parser(int socket)
 
 	p->socket = socket;
 	while (sent) {
-		if (symbol_receive(socket, &request, sizeof(request), &fd) !=
+		if (packet_receive(socket, &request, sizeof(request), &fd) !=
 			    (int)sizeof(request) ||
 		    fd < 0)
 			return;

@@ -5,6 +5,7 @@
  * time, and nothing but its socket. The supervisor itself only waits: for the parser to end, or for
  * the recorder to close the socket.
  */
+#include "base/packet.h"
 #include "symbols/wire.h"
 
 #include <fcntl.h>
@@ -132,7 +133,7 @@ void symbols_supervisor(int socket)
 			kill(parser, SIGKILL);
 		if (waitpid(parser, &status, 0) < 0 || !ended)
 			_exit(0);
-		if (symbol_send(SOCKET, &died, sizeof(died), -1))
+		if (packet_send(SOCKET, &died, sizeof(died), -1))
 			_exit(0);
 	}
 	_exit(1);

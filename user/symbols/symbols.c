@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/packet.h"
 #include "symbols/wire.h"
 #include "base/hash_key.h"
 
@@ -199,7 +200,7 @@ static int send_wanted_file(struct symbols *s, const struct lookup *q,
 			break;
 	}
 	found.is_found = fd >= 0;
-	error = symbol_send(s->socket, &found, sizeof(found), fd);
+	error = packet_send(s->socket, &found, sizeof(found), fd);
 	if (fd >= 0)
 		close(fd);
 	return error;
@@ -239,7 +240,7 @@ static int receive_lines(struct symbols *s, const struct lookup *q)
 		error = wait_for_reply(s);
 		if (error)
 			return error;
-		n = symbol_receive(s->socket, &packet, sizeof(packet), NULL);
+		n = packet_receive(s->socket, &packet, sizeof(packet), NULL);
 		if (n < (int)sizeof(packet.head))
 			return n < 0 ? n : -EPROTO;
 		if (packet.head.kind == SYMBOL_DIED)
@@ -265,7 +266,7 @@ static int lookup_address(struct symbols *s, const struct lookup *q)
 		.file = q->file->number,
 		.max_lines = q->max,
 	};
-	int error = symbol_send(s->socket, &request, sizeof(request), q->fd);
+	int error = packet_send(s->socket, &request, sizeof(request), q->fd);
 
 	return error ? error : receive_lines(s, q);
 }

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "symbols/unwind_rows.h"
+#include "base/packet.h"
 #include "symbols/wire.h"
 
 enum {
@@ -124,7 +125,7 @@ int unwind_tables_request(struct unwind_tables *t, int fd)
 		return -EBUSY;
 	if (t->socket < 0)
 		return -EPIPE;
-	error = symbol_send(t->socket, &request, sizeof(request), fd);
+	error = packet_send(t->socket, &request, sizeof(request), fd);
 	if (error)
 		return error;
 	t->request_id++;
@@ -230,7 +231,7 @@ void unwind_tables_receive(struct unwind_tables *t, uint64_t until_ns)
 	int n;
 
 	while (t->socket >= 0 && poll(&fd, 1, 0) > 0) {
-		n = symbol_receive(t->socket, &packet, sizeof(packet), NULL);
+		n = packet_receive(t->socket, &packet, sizeof(packet), NULL);
 		if (n < (int)sizeof(packet.head)) {
 			tables_close(t, -EPIPE);
 			return;

@@ -94,13 +94,6 @@ struct symbol_file_reply {
 	uint32_t is_found;
 };
 
-/*
- * Receives a packet and the descriptor that came with it (-1: none). Returns the packet's size, 0
- * when the peer has closed the socket, or negative errno.
- */
-int symbol_receive(int socket, void *packet, size_t size, int *ret_fd);
-int symbol_send(int socket, const void *packet, size_t size, int fd);
-
 struct names;
 struct code_line;
 

@@ -14,13 +14,12 @@
  * address of this server alone, and this server redirects it to the viewer's page with the secret path.
  */
 #include "viewer/viewer.h"
+#include "viewer/http.h"
 #include "viewer/peer_user.h"
 #include "viewer/ui_files.h"
 
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
-#include <microhttpd.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,41 +33,6 @@
 /* Connections of the same user at a time, and the seconds after which an idle one is closed. */
 #define MOST_CONNECTIONS 64
 #define IDLE_LIMIT	 5
-
-/*
- * The library and the ten that it needs itself are for this verb alone: all others would start the later
- * for it. So it is opened here, in the version that microhttpd.h describes.
- */
-#define HTTP_LIBRARY "libmicrohttpd.so.12"
-
-#define HTTP_FUNCTIONS(USE)              \
-	USE(add_response_header)         \
-	USE(create_response_from_buffer) \
-	USE(create_response_from_fd64)   \
-	USE(destroy_response)            \
-	USE(lookup_connection_value) USE(queue_response) USE(start_daemon) USE(stop_daemon)
-
-#define HTTP_POINTER(name) typeof(&MHD_##name) name;
-
-static struct {
-	void *library;
-	HTTP_FUNCTIONS(HTTP_POINTER)
-} http;
-
-static int http_open(void)
-{
-	bool all = true;
-
-	if (!http.library)
-		http.library = dlopen(HTTP_LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	if (!http.library)
-		return -ELIBACC;
-#define HTTP_FIND(name)                                           \
-	*(void **)&http.name = dlsym(http.library, "MHD_" #name); \
-	all &= http.name != NULL;
-	HTTP_FUNCTIONS(HTTP_FIND)
-	return all ? 0 : -ELIBBAD;
-}
 
 struct viewer_server {
 	struct MHD_Daemon *daemon;

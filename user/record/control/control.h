@@ -68,9 +68,9 @@ struct control_call {
 void control_call_all(struct control_call *calls, unsigned n, const char *request, size_t longest,
 		      unsigned seconds);
 
-/* control_stats.c: allocates the reply to a request that begins with "stats ". */
-int control_stats(struct recording *r, const char *request, char **ret_text, size_t *ret_size,
-		  struct failure *f);
+/* control_stats.c: allocates the reply to a request that begins with "stats ". `only_read`: resets nothing. */
+int control_stats(struct recording *r, const char *request, bool only_read, char **ret_text,
+		  size_t *ret_size, struct failure *f);
 
 /*
  * control_chosen.c: obeys a request for some of the processes, as control_is_chosen() recognises it. `*ret_done`: how
@@ -82,6 +82,8 @@ int control_chosen(struct recording *r, const char *request, unsigned *ret_done,
 
 /* control_server.c */
 int control_open(struct control **ret_control);
+/* A connection that may only scrape (record/metrics/). Takes the descriptor. */
+void control_add_scraper(struct control *control, int fd);
 int control_fd(const struct control *control); /* readable when control_serve() has work */
 void control_serve(struct control *control, struct recording *r);
 /* The recording has ended: replies to the clients that requested it. */

@@ -19,6 +19,7 @@
 #include "capture/capture.h"
 #include "base/clock.h"
 #include "record/control/control.h"
+#include "record/metrics/metrics.h"
 #include "record/record.h"
 
 #define CLIENTS	       8
@@ -28,6 +29,7 @@
 struct client {
 	int fd;	      /* -1: free slot */
 	bool waits;   /* for the end of the recording */
+	bool scrapes; /* may do nothing else */
 	uint64_t nth; /* order of arrival */
 	size_t n;
 	char request[CONTROL_REQUEST];
@@ -225,6 +227,39 @@ static void accept_client(struct control *c)
 	*client = (struct client){ .fd = fd, .nth = ++c->came };
 }
 
+/* A new scrape only takes the place of an unfinished one, never that of a user's request. */
+static struct client *place_scraper(struct control *c)
+{
+	unsigned i;
+
+	for (i = 0; i < CLIENTS; i++) {
+		if (c->clients[i].fd >= 0 && c->clients[i].scrapes) {
+			client_close(&c->clients[i]);
+			return &c->clients[i];
+		}
+	}
+	for (i = 0; i < CLIENTS; i++) {
+		if (c->clients[i].fd < 0)
+			return &c->clients[i];
+	}
+	return NULL;
+}
+
+void control_add_scraper(struct control *c, int fd)
+{
+	struct client *client = place_scraper(c);
+	socklen_t size = sizeof(int);
+	int domain = 0;
+
+	/* Waiting for anything but a socket of this machine could be waiting for a hostile file system. */
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) || domain != AF_UNIX)
+		client = NULL;
+	if (!client || control_epoll_add(c->epoll, fd, client - c->clients))
+		close(fd);
+	else
+		*client = (struct client){ .fd = fd, .nth = ++c->came, .scrapes = true };
+}
+
 static void client_send_reply(struct client *client, const struct reply_text *a)
 {
 	/*
@@ -270,7 +305,8 @@ static void client_send_stats(struct control *c, struct client *client, struct r
 	struct failure f = { 0 };
 	struct reply_text a = { 0 };
 
-	if (control_stats(r, client->request, &client->table, &client->table_size, &f)) {
+	if (control_stats(r, client->request, client->scrapes, &client->table, &client->table_size,
+			  &f)) {
 		reply_add_failure(&a, &f);
 		client_send_reply(client, &a);
 	} else if (epoll_ctl(c->epoll, EPOLL_CTL_MOD, client->fd, &e)) {
@@ -408,6 +444,11 @@ static void obey(struct control *c, struct client *client, struct recording *r)
 	struct reply_text a = { 0 };
 	int pid;
 
+	if (client->scrapes &&
+	    strncmp(client->request, METRICS_REQUEST, sizeof(METRICS_REQUEST) - 1)) {
+		client_close(client);
+		return;
+	}
 	if (!strncmp(client->request, "stats ", 6)) {
 		client_send_stats(c, client, r);
 		return;

@@ -48,8 +48,8 @@ static int control_print_stats(struct recording *r, const struct stats_request *
 	return stats_print_table(r->stats, out, &options, &account, f);
 }
 
-int control_stats(struct recording *r, const char *request, char **ret_text, size_t *ret_size,
-		  struct failure *f)
+int control_stats(struct recording *r, const char *request, bool only_read, char **ret_text,
+		  size_t *ret_size, struct failure *f)
 {
 	struct stats_request q = { 0 };
 	FILE *out;
@@ -57,6 +57,7 @@ int control_stats(struct recording *r, const char *request, char **ret_text, siz
 
 	if (!stats_request_parse(request, &q))
 		return failure_set(f, -EINVAL, "malformed request", "", NULL);
+	q.reset = q.reset && !only_read;
 	out = open_memstream(ret_text, ret_size);
 	if (!out)
 		return failure_set(f, -errno, "cannot print the table", "", NULL);

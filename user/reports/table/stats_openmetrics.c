@@ -172,7 +172,7 @@ static void put_metric_double(FILE *out, double value)
 
 static void put_counters(const struct stats_view *view, FILE *out)
 {
-	static const struct metric metric = { "proftrace_counter", "gauge", NULL,
+	static const struct metric metric = { "proftrace_value", "gauge", NULL,
 					      "The latest values of the program's counters." };
 	size_t i;
 

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The recorder's side of --metrics: it starts the process that serves, and takes the connections that it is sent. */
+#include "record/metrics/metrics.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/quantity.h"
+#include "base/packet.h"
+#include "privilege/invoker.h"
+#include "privilege/privileges.h"
+#include "viewer/http.h"
+
+enum {
+	NOBODY = 65534,
+	/* Where the process has its two sockets. */
+	LISTENER = 3,
+	RECORDER = 4,
+};
+
+/* --- the address ------------------------------------------------------------------------------- */
+
+bool metrics_parse_address(const char *text, struct metrics_address *ret_address)
+{
+	const char *colon = strrchr(text, ':');
+	char address[INET6_ADDRSTRLEN + 2] = "127.0.0.1";
+	size_t n = colon ? (size_t)(colon - text) : 0;
+	uint64_t port;
+
+	if (n >= sizeof(address) || (colon && !n))
+		return false;
+	if (n)
+		snprintf(address, sizeof(address), "%.*s", (int)n, text);
+	if (!parse_integer(colon ? colon + 1 : text, 1, 65535, &port))
+		return false;
+	*ret_address = (struct metrics_address){ .is_set = true };
+	n = strlen(address);
+	if (address[0] == '[' && address[n - 1] == ']') {
+		address[n - 1] = '\0';
+		ret_address->socket.v6.sin6_family = AF_INET6;
+		ret_address->socket.v6.sin6_port = htons((uint16_t)port);
+		return inet_pton(AF_INET6, address + 1, &ret_address->socket.v6.sin6_addr) == 1;
+	}
+	ret_address->socket.v4.sin_family = AF_INET;
+	ret_address->socket.v4.sin_port = htons((uint16_t)port);
+	return inet_pton(AF_INET, address, &ret_address->socket.v4.sin_addr) == 1;
+}
+
+/* --- the process ------------------------------------------------------------------------------- */
+
+static int metrics_listen(const struct metrics_address *address)
+{
+	bool v6 = address->socket.any.sa_family == AF_INET6;
+	int fd = socket(address->socket.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+			0);
+	const int one = 1;
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (!bind(fd, &address->socket.any,
+		  v6 ? sizeof(address->socket.v6) : sizeof(address->socket.v4)) &&
+	    !listen(fd, 16))
+		return fd;
+	error = -errno;
+	close(fd);
+	return error;
+}
+
+/* The user who called, or nobody instead of root. */
+static bool give_up_everything(void)
+{
+	struct failure f;
+
+	if (invoker_become(&f))
+		return false;
+	if (!getuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+			  setresuid(NOBODY, NOBODY, NOBODY)))
+		return false;
+	return !privileges_keep(NULL, 0, false) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+static void metrics_run(int listener, int recorder, const struct metrics_address *address)
+{
+	sigset_t none;
+
+	/* Whatever ends the recorder also ends this process: its socket is closed. Ctrl-C is the recorder's. */
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGINT, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGPIPE, SIG_IGN);
+	prctl(PR_SET_NAME, "proftrace-metri");
+	if (dup2(listener, LISTENER) < 0 || dup2(recorder, RECORDER) < 0)
+		_exit(1);
+	closefrom(RECORDER + 1);
+	if (!give_up_everything())
+		_exit(1);
+	_exit(metrics_serve(LISTENER, RECORDER, address));
+}
+
+int metrics_start(const struct metrics_address *address, struct metrics *ret_metrics,
+		  struct failure *f)
+{
+	int pair[2], listener, error = http_open();
+
+	if (error) {
+		failure_set(f, error, "cannot serve metrics", "", "libmicrohttpd is missing");
+		failure_hint(f, "on Debian: apt install libmicrohttpd12");
+		return error;
+	}
+	listener = metrics_listen(address);
+	if (listener < 0)
+		return failure_set(f, listener, "cannot serve metrics", "", NULL);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		error = -errno;
+		close(listener);
+		return failure_set(f, error, "cannot serve metrics", "", NULL);
+	}
+	ret_metrics->pid = fork();
+	if (!ret_metrics->pid) {
+		close(pair[0]);
+		/* Neither of them is in the place of the other. */
+		metrics_run(fcntl(listener, F_DUPFD_CLOEXEC, 16),
+			    fcntl(pair[1], F_DUPFD_CLOEXEC, 16), address);
+	}
+	error = ret_metrics->pid < 0 ? -errno : 0;
+	close(listener);
+	close(pair[1]);
+	ret_metrics->socket = pair[0];
+	if (!error)
+		return 0;
+	metrics_stop(ret_metrics);
+	return failure_set(f, error, "cannot serve metrics", "", NULL);
+}
+
+int metrics_accept(struct metrics *metrics)
+{
+	int fd = -1, n;
+	char byte;
+
+	n = packet_receive(metrics->socket, &byte, sizeof(byte), &fd);
+	if (n > 0 && fd >= 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	if (n)
+		return -EAGAIN;
+	close(metrics->socket);
+	metrics->socket = -1;
+	return -EPIPE;
+}
+
+void metrics_stop(struct metrics *metrics)
+{
+	if (metrics->pid <= 0)
+		return;
+	if (metrics->socket >= 0)
+		close(metrics->socket);
+	while (waitpid(metrics->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	metrics->pid = 0;
+}

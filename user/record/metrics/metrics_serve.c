@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The process that serves metrics. It answers one request at a time: scrapers ask every few seconds, and the answer
+ * takes the recorder milliseconds.
+ */
+#include "record/metrics/metrics.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/packet.h"
+#include "privilege/confine.h"
+#include "record/control/control.h"
+#include "viewer/http.h"
+
+enum {
+	MOST_CONNECTIONS = 256,
+	IDLE_LIMIT = 2,	     /* seconds after which an idle connection is closed */
+	ANSWER_LIMIT = 5000, /* ms in which the recorder has to answer */
+};
+
+struct metrics_server {
+	int recorder;
+	bool is_local; /* listens on a loopback address */
+	char host[INET6_ADDRSTRLEN + 16];
+	char port[8];
+};
+
+/* --- the recorder's answer --------------------------------------------------------------------- */
+
+/* Reads until the end of the connection. Returns allocated text, or NULL. */
+static char *read_answer(int fd, size_t *ret_size)
+{
+	uint64_t until = clock_ns(CLOCK_MONOTONIC) + ANSWER_LIMIT * 1000000ull;
+	size_t capacity = 1 << 16, used = 0;
+	char *text = malloc(capacity);
+
+	while (text) {
+		uint64_t now = clock_ns(CLOCK_MONOTONIC);
+		struct pollfd wait = { .fd = fd, .events = POLLIN };
+		char *grown;
+		ssize_t n;
+
+		if (now >= until || poll(&wait, 1, (int)((until - now) / 1000000) + 1) <= 0)
+			break;
+		n = recv(fd, text + used, capacity - used, MSG_DONTWAIT);
+		if (n == 0) {
+			*ret_size = used;
+			return text;
+		}
+		if (n < 0)
+			break;
+		used += (size_t)n;
+		if (used < capacity)
+			continue;
+		grown = capacity < CONTROL_LONG_REPLY ? realloc(text, 2 * capacity) : NULL;
+		if (!grown)
+			break;
+		capacity *= 2;
+		text = grown;
+	}
+	free(text);
+	return NULL;
+}
+
+static char *ask_recorder(const struct metrics_server *s, size_t *ret_size)
+{
+	char request[CONTROL_REQUEST], *answer = NULL;
+	int pair[2], n, error;
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair))
+		return NULL;
+	n = snprintf(request, sizeof(request), METRICS_REQUEST "%d 0 0 -\n", METRICS_NAMES);
+	error = packet_send(s->recorder, "", 1, pair[1]);
+	close(pair[1]);
+	if (!error && send(pair[0], request, (size_t)n, MSG_NOSIGNAL) == n)
+		answer = read_answer(pair[0], ret_size);
+	close(pair[0]);
+	return answer;
+}
+
+/* --- requests ---------------------------------------------------------------------------------- */
+
+static enum MHD_Result queue_answer(struct MHD_Connection *connection, unsigned status,
+				    struct MHD_Response *response, const char *type)
+{
+	enum MHD_Result result = MHD_NO;
+
+	if (response && http.add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) &&
+	    http.add_response_header(response, "X-Content-Type-Options", "nosniff"))
+		result = http.queue_response(connection, status, response);
+	if (response)
+		http.destroy_response(response);
+	return result;
+}
+
+static enum MHD_Result queue_text(struct MHD_Connection *connection, unsigned status,
+				  const char *text)
+{
+	return queue_answer(connection, status,
+			    http.create_response_from_buffer(strlen(text), (void *)text,
+							     MHD_RESPMEM_PERSISTENT),
+			    "text/plain; charset=utf-8");
+}
+
+/*
+ * A web page whose name was made to point at this machine must not read the metrics by the user's browser. Who listens
+ * for the network is asked by many names.
+ */
+static bool host_is_wrong(const struct metrics_server *s, struct MHD_Connection *connection)
+{
+	const char *host =
+		http.lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+
+	if (!s->is_local || !host)
+		return !host;
+	return strcmp(host, s->host) &&
+	       (strncmp(host, "localhost:", 10) || strcmp(host + 10, s->port));
+}
+
+static enum MHD_Result answer_scrape(const struct metrics_server *s,
+				     struct MHD_Connection *connection)
+{
+	struct MHD_Response *response;
+	size_t size = 0;
+	char *answer = ask_recorder(s, &size);
+
+	if (!answer || size < 3 || memcmp(answer, "ok ", 3)) {
+		free(answer);
+		return queue_text(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+				  "the recorder does not answer\n");
+	}
+	response = http.create_response_from_buffer(size - 3, answer + 3, MHD_RESPMEM_MUST_COPY);
+	free(answer);
+	return queue_answer(connection, MHD_HTTP_OK, response,
+			    "application/openmetrics-text; version=1.0.0; charset=utf-8");
+}
+
+static enum MHD_Result handle_request(void *context, struct MHD_Connection *connection,
+				      const char *url, const char *method, const char *version,
+				      const char *upload, size_t *upload_size, void **request)
+{
+	const struct metrics_server *s = context;
+
+	(void)version, (void)upload, (void)request;
+	if (*upload_size)
+		return MHD_NO;
+	if (host_is_wrong(s, connection))
+		return queue_text(connection, MHD_HTTP_FORBIDDEN,
+				  "the address is not that of --metrics\n");
+	if (strcmp(method, "GET") && strcmp(method, "HEAD"))
+		return queue_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "");
+	if (strcmp(url, "/metrics"))
+		return queue_text(connection, MHD_HTTP_NOT_FOUND, "the metrics are at /metrics\n");
+	return answer_scrape(s, connection);
+}
+
+/* --- the process ------------------------------------------------------------------------------- */
+
+static void find_host(struct metrics_server *s, const struct metrics_address *address)
+{
+	char text[INET6_ADDRSTRLEN] = "";
+	unsigned port;
+
+	if (address->socket.any.sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &address->socket.v6.sin6_addr, text, sizeof(text));
+		port = ntohs(address->socket.v6.sin6_port);
+		s->is_local = IN6_IS_ADDR_LOOPBACK(&address->socket.v6.sin6_addr);
+		snprintf(s->host, sizeof(s->host), "[%s]:%u", text, port);
+	} else {
+		inet_ntop(AF_INET, &address->socket.v4.sin_addr, text, sizeof(text));
+		port = ntohs(address->socket.v4.sin_port);
+		s->is_local = ntohl(address->socket.v4.sin_addr.s_addr) >> 24 == 127;
+		snprintf(s->host, sizeof(s->host), "%s:%u", text, port);
+	}
+	snprintf(s->port, sizeof(s->port), "%u", port);
+}
+
+/* The recorder never sends anything: that its socket is readable means that it has ended. */
+static bool recorder_ended(int recorder)
+{
+	struct pollfd look = { .fd = recorder, .events = POLLIN };
+
+	return poll(&look, 1, 0) != 0;
+}
+
+int metrics_serve(int listener, int recorder, const struct metrics_address *address)
+{
+	struct metrics_server s = { .recorder = recorder };
+	struct MHD_Daemon *daemon;
+
+	find_host(&s, address);
+	daemon = http.start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, handle_request, &s,
+				   MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT,
+				   MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_LIMIT,
+				   MHD_OPTION_END);
+	if (!daemon || confine_exporter())
+		return 1;
+	while (!recorder_ended(recorder)) {
+		if (http.run_wait(daemon, 500) != MHD_YES)
+			return 1;
+	}
+	return 0;
+}

@@ -184,7 +184,7 @@ static void step(struct capture *c, unsigned what, const uint8_t *data, size_t s
 		batches_merge(c, true);
 		break;
 	case 6:
-		batches_pause(c, size & 1);
+		batches_pause(c, 0, size & 1);
 		break;
 	case 7:
 		remember(data, size);

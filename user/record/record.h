@@ -89,8 +89,8 @@ struct record_options {
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
 	struct metrics_address metrics; /* where the table is served, if it is set */
-	struct schedule schedule; /* `active` 0: no schedule */
-	uint64_t flight_ns;	  /* flight recorder: the window; 0: none */
+	struct schedule schedule;	/* `active` 0: no schedule */
+	uint64_t flight_ns;		/* flight recorder: the window; 0: none */
 	uint64_t flight_bytes;
 	struct trigger triggers[MAX_TRIGGERS];
 	unsigned n_triggers;

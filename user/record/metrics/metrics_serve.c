@@ -70,7 +70,7 @@ static char *read_answer(int fd, size_t *ret_size)
 	return NULL;
 }
 
-static char *ask_recorder(const struct metrics_server *s, size_t *ret_size)
+static char *request_table(const struct metrics_server *s, size_t *ret_size)
 {
 	char request[CONTROL_REQUEST], *answer = NULL;
 	int pair[2], n, error;
@@ -130,7 +130,7 @@ static enum MHD_Result answer_scrape(const struct metrics_server *s,
 {
 	struct MHD_Response *response;
 	size_t size = 0;
-	char *answer = ask_recorder(s, &size);
+	char *answer = request_table(s, &size);
 
 	if (!answer || size < 3 || memcmp(answer, "ok ", 3)) {
 		free(answer);

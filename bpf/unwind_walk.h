@@ -92,6 +92,14 @@ struct stack_work {
 #define REGISTER_SP   4
 #define REGISTER_BP   5
 #define FOLLOWED_BITS (1u << REGISTER_BX | 1u << REGISTER_SP | 1u << REGISTER_BP)
+
+/*
+ * The registers that a function may change without saving them: ax, cx, dx, si, di, r8 to r11. A rule of
+ * its caller needs one of them only in assembly, where the author knows that this callee leaves it alone
+ * (libcrypto's AES-GCM has its frame in ax during such calls). r12 to r15 are saved in ways that rows do
+ * not have.
+ */
+#define SCRATCH_BITS 0x0fc7u
 #define CODE_64_BIT   0x33 /* the code segment of programs that are not 32-bit */
 
 /* A frame that is larger is not one: stacks have 8 MB, unless somebody needs more. */
@@ -309,7 +317,7 @@ static __always_inline void set_saved(struct unwind_walk *w, __u32 reg, __u32 i,
 static __always_inline int enter_caller(struct unwind_walk *w, __u64 cfa, __u64 pc)
 {
 	w->registers[REGISTER_SP] = cfa;
-	w->known &= FOLLOWED_BITS;
+	w->known = (w->known & (FOLLOWED_BITS | SCRATCH_BITS)) | 1u << REGISTER_SP;
 	w->exact = 0;
 	w->pc = pc;
 	/* The first function of a thread has no caller, and some write a 0 for it. */
@@ -405,7 +413,7 @@ __noinline int unwind_by_frame_pointer(struct unwind_walk *w)
 	    (frame[1] && !unwind_find_range(w, frame[1] - 1)))
 		return end_walk(w, w->end);
 	w->registers[REGISTER_BP] = frame[0];
-	w->known &= ~(1u << REGISTER_BX);
+	w->known &= 1u << REGISTER_BP;
 	w->types |= STACK_BY_FRAME_POINTERS;
 	return enter_caller(w, fp + sizeof(frame), frame[1]);
 }

@@ -19,6 +19,7 @@ enum unwind_cfa {
 	UNWIND_NONE = 0,    /* not described */
 	UNWIND_REGISTER,    /* register + offset */
 	UNWIND_DEREF,	    /* *(register + offset) + second */
+	UNWIND_INDEXED,	    /* *(register + 8 * r9 + offset) + second: libcrypto's bn_mul_mont */
 	UNWIND_PLT,	    /* register + offset, 8 more from byte `second` of each 16 on */
 	UNWIND_SIGNAL,	    /* the kernel has saved all registers at the stack pointer */
 	UNWIND_END,	    /* the outermost frame */

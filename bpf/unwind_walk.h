@@ -91,6 +91,7 @@ struct stack_work {
 #define REGISTER_BX   3
 #define REGISTER_SP   4
 #define REGISTER_BP   5
+#define REGISTER_R9   9
 #define FOLLOWED_BITS (1u << REGISTER_BX | 1u << REGISTER_SP | 1u << REGISTER_BP)
 
 /*
@@ -100,7 +101,7 @@ struct stack_work {
  * not have.
  */
 #define SCRATCH_BITS 0x0fc7u
-#define CODE_64_BIT   0x33 /* the code segment of programs that are not 32-bit */
+#define CODE_64_BIT  0x33 /* the code segment of programs that are not 32-bit */
 
 /* A frame that is larger is not one: stacks have 8 MB, unless somebody needs more. */
 #define LARGEST_FRAME (1ull << 30)
@@ -344,7 +345,12 @@ __noinline int unwind_by_rule(struct unwind_walk *w)
 	if (end)
 		return end_walk(w, end);
 	cfa = w->registers[reg] + w->rule.offset;
-	if (w->rule.cfa == UNWIND_DEREF) {
+	if (w->rule.cfa == UNWIND_INDEXED) {
+		if (!(w->known >> REGISTER_R9 & 1))
+			return end_walk(w, STACK_REGISTER_LOST);
+		cfa += w->registers[REGISTER_R9] * sizeof(__u64);
+	}
+	if (w->rule.cfa == UNWIND_DEREF || w->rule.cfa == UNWIND_INDEXED) {
 		if (!read_word(cfa, &cfa))
 			return end_walk(w, STACK_UNREADABLE);
 		cfa += w->rule.second;
@@ -433,6 +439,7 @@ static __always_inline int unwind_frame(struct stack_work *s)
 		return unwind_by_frame_pointer(w);
 	case UNWIND_REGISTER:
 	case UNWIND_DEREF:
+	case UNWIND_INDEXED:
 	case UNWIND_PLT:
 		return unwind_by_rule(w);
 	case UNWIND_SIGNAL:

@@ -158,6 +158,7 @@ stock sort /usr/bin/sort /usr/bin/sort numbers -o sorted
 stock xz /usr/bin/xz /usr/bin/xz -T2 -3 -k -f numbers
 stock python3 /usr/bin/python3 /usr/bin/python3 work.py
 stock cc1 "${cc1:-cc1}" "${cc1:-cc1}" -quiet -O2 work.c -o work.s
-stock openssl /usr/bin/openssl /usr/bin/openssl speed -seconds 1 -bytes 1024 sha256
+stock openssl /usr/bin/openssl /usr/bin/openssl speed -seconds 1 -bytes 1024 -evp aes-256-gcm
+stock openssl-bignum /usr/bin/openssl /usr/bin/openssl speed -seconds 1 ecdhp384
 
 finish

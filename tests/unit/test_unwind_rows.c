@@ -61,6 +61,9 @@ static void expect_cfa(Dwarf_Frame *frame, struct unwind_rule *want)
 	else if (ops[1].atom == DW_OP_deref && (n == 2 || ops[2].atom == DW_OP_plus_uconst)) {
 		want->cfa = UNWIND_DEREF;
 		want->second = n == 2 ? 0 : (int32_t)ops[2].number;
+	} else if (n == 7 && ops[1].atom == DW_OP_breg9 && ops[5].atom == DW_OP_deref) {
+		want->cfa = UNWIND_INDEXED;
+		want->second = (int32_t)ops[6].number;
 	} else if (n == 9 || n == 8) {
 		assert_int_equal(ops[n - 1].atom, DW_OP_plus);
 		assert_int_equal(ops[n - 4].atom, DW_OP_ge);

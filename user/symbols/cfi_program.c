@@ -84,9 +84,22 @@ static bool is_plt_expression(const struct cfi_cursor *block, int64_t *ret_pushe
 	return true;
 }
 
+/* Adds r9 words: functions of libcrypto save their stack pointer behind a number of that many words. */
+static bool skip_index(struct cfi_cursor *block)
+{
+	static const uint8_t form[] = { DW_OP_breg9, 0, DW_OP_lit8, DW_OP_mul, DW_OP_plus };
+
+	if (block->end - block->at < (ptrdiff_t)sizeof(form) ||
+	    memcmp(block->at, form, sizeof(form)) != 0)
+		return false;
+	block->at += sizeof(form);
+	return true;
+}
+
 static void set_cfa_expression(struct cfi_run *r, struct cfi_cursor block)
 {
 	struct cfi_state *s = &r->state;
+	bool is_indexed;
 	unsigned op;
 
 	if (is_plt_expression(&block, &s->second)) {
@@ -108,6 +121,7 @@ static void set_cfa_expression(struct cfi_run *r, struct cfi_cursor block)
 		s->cfa = UNWIND_REGISTER;
 		return;
 	}
+	is_indexed = skip_index(&block);
 	if (cfi_read_fixed(&block, 1) != DW_OP_deref)
 		return;
 	if (block.at != block.end) {
@@ -116,7 +130,7 @@ static void set_cfa_expression(struct cfi_run *r, struct cfi_cursor block)
 		s->second = (int64_t)cfi_read_uleb128(&block);
 	}
 	if (!block.failed && block.at == block.end)
-		s->cfa = UNWIND_DEREF;
+		s->cfa = is_indexed ? UNWIND_INDEXED : UNWIND_DEREF;
 }
 
 /* A function that aligns its stack saves rbp where rbp then points to. */

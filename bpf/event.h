@@ -408,7 +408,8 @@ enum traced_flags {
 	TRACED_PAUSED = 4,  /* recording is paused */
 	TRACED_STOPPED = 8, /* recording was ended by the process, for good */
 	TRACED_WHOLE = 16,  /* its program was recorded from its first instruction */
-	TRACED_KEPT = TRACED_WATCH | TRACED_MARKS | TRACED_STOPPED | TRACED_WHOLE,
+	TRACED_BEGINS = 32, /* a command of the recorder that has not executed its program yet */
+	TRACED_KEPT = TRACED_WATCH | TRACED_MARKS | TRACED_STOPPED | TRACED_WHOLE | TRACED_BEGINS,
 };
 
 /*

@@ -269,6 +269,7 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	else if (each_links && old_pid != task->pid)
 		send_follow(FOLLOW_EXEC, tgid, 0);
 	forget_mappings(tgid);
+	__sync_fetch_and_and(flags, ~TRACED_BEGINS);
 	if (is_recorded)
 		send_exec(task, old_pid);
 	if (stays)

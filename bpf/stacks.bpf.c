@@ -33,7 +33,7 @@ static __always_inline bool is_sampled(__u32 tgid)
 	__u32 flags = traced_flags(tgid);
 	const struct step_state *s;
 
-	if (!(flags & TRACED_MARKS) || process_is_paused(flags))
+	if (!(flags & TRACED_MARKS) || flags & TRACED_BEGINS || process_is_paused(flags))
 		return false;
 	if (!scheduled)
 		return true;

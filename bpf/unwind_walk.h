@@ -103,6 +103,8 @@ struct stack_work {
 #define SCRATCH_BITS 0x0fc7u
 #define CODE_64_BIT  0x33 /* the code segment of programs that are not 32-bit */
 
+#define LONGEST_INSTRUCTION 15
+
 /* A frame that is larger is not one: stacks have 8 MB, unless somebody needs more. */
 #define LARGEST_FRAME (1ull << 30)
 
@@ -510,13 +512,29 @@ __noinline int unwind_stack(struct stack_work *s, __u32 tgid)
 	return 1;
 }
 
+/*
+ * A thread executes the instruction of a probe site at a copy of it, outside of the function. Returns where
+ * it would be in the function.
+ */
+static __always_inline __u64 address_in_program(__u64 address)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct uprobe_task *u = task->utask;
+	__u64 distance;
+
+	if (!u || !BPF_CORE_READ(u, active_uprobe))
+		return address;
+	distance = address - BPF_CORE_READ(u, xol_vaddr);
+	return distance <= LONGEST_INSTRUCTION ? BPF_CORE_READ(u, vaddr) + distance : address;
+}
+
 /* `user`: the registers of a thread in its program. */
 static __always_inline void unwind_begin(struct stack_work *s, struct pt_regs *user, __u32 at)
 {
 	struct unwind_walk *w = &s->walk;
 
 	copy_registers(w->registers, user);
-	w->pc = user->ip;
+	w->pc = address_in_program(user->ip);
 	w->saved_at[UNWIND_RBP] = 0;
 	w->saved_at[UNWIND_RBX] = 0;
 	w->known = 0xffff;

@@ -70,6 +70,23 @@ for file in p.pftrace p.json; do
 		grep -q "\"name\": \"request\".*\"thread\": \"stage3\".*\"duration_ns\": $longest," slow.json
 done
 
+# The paths as tracks of a trace: each nanosecond of each request once, and all that was there before.
+"$proftrace" convert -q --critical request -o t p.pftrace
+equal "convert --critical: exit status" $? 0
+parts() { # JSON: the durations of all parts, added up
+	sed -n 's/^{"name":"[^"]*","cat":"critical","ph":"\([be]\)","ts":\([0-9]*\)\.\([0-9]*\),.*"track":"critical path of request[^"]*".*/\1 \2\3/p' "$1" |
+		awk '{ s += $1 == "e" ? $2 : -$2 } END { printf "%.0f", s }'
+}
+"$proftrace" convert -q -o back.json t.pftrace
+equal "convert --critical: the tracks add up" "$(parts t.json)" "$(total p.json1 all)"
+equal "convert --critical: the tracks of the Perfetto file add up" "$(parts back.json)" "$(total p.json1 all)"
+check "convert --critical: they name threads and slices" \
+	grep -q '"name":"stage2: sleep","cat":"critical","ph":"b".*"thread":"stage2","tid":[0-9]*,"slice":"middle"' t.json
+"$proftrace" report --critical request --format json t.pftrace >t.json1
+check "convert --critical: the rest is what it was" sh -c "sed 1,5d t.json1 >a; sed 1,5d p.json1 >b; cmp a b"
+"$proftrace" convert --critical x --from 1s -o u p.pftrace 2>err
+equal "convert --critical with --from: exit status" $? 2
+
 timeout 60 "$proftrace" -q --wait-reasons -e none -o c --summary-json s -- "$programs/critical" convoy 15 >said
 equal "convoy: exit status" $? 0
 "$proftrace" report --critical enter --format json c.pftrace >c.json1

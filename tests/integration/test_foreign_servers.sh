@@ -41,7 +41,7 @@ postgres() {
 		sleep 0.05
 	done
 	as_postgres $pg/psql -qh "$tmp/pg" -c 'create database shop' postgres
-	"$proftrace" -e none -p $server -o "$tmp/pg.trace" --summary-json "$tmp/pg.sum" \
+	"$proftrace" -e none --wait-reasons -p $server -o "$tmp/pg.trace" --summary-json "$tmp/pg.sum" \
 		-u 'postgresql:query__start~postgresql:query__done/{arg0:s}' \
 		-u 'postgresql:transaction__start~postgresql:transaction__commit|transaction__abort@arg0' \
 		-u 'postgresql:sort__start~postgresql:sort__done' 2>"$tmp/pg.err" &
@@ -77,6 +77,11 @@ postgres() {
 		"$(said "$tmp/pg.stat" transactions)"
 	equal "each of them ends" "$(lines pg "\"pid\":$backend," '"name":"postgresql:transaction"' '"ph":"e"')" \
 		"$(said "$tmp/pg.stat" transactions)"
+	"$proftrace" report --critical postgresql:transaction --format json "$tmp/pg.pftrace" >"$tmp/pg.path"
+	equal "critical paths of transactions add up, to the nanosecond" \
+		"$(sed -n '/^  "path"/,/^  \]/s/.*"total_ns": \([0-9]*\).*/\1/p' "$tmp/pg.path" |
+			awk '{ s += $1 } END { printf "%.0f", s }')" \
+		"$(sed -n 's/^  "all": {.*"total_ns": \([0-9]*\).*/\1/p' "$tmp/pg.path")"
 	equal "queries, by their text" "$(lines pg "\"pid\":$backend," '"name":"insert into t values (' '"ph":"B"')" 21
 	equal "sorts, inside of them" "$(lines pg "\"pid\":$backend," '"name":"postgresql:sort"' '"ph":"B"')" 1
 }

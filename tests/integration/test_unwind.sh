@@ -100,6 +100,22 @@ samples=$(field unwound-gcc-O2.sum stacks)
 check "a sample takes less than a twentieth of a copy of its stack" \
 	awk "BEGIN { print $bytes / $samples; exit $bytes / $samples > 16384 / 20 }"
 
+# What the kernel does because of the marks, and what proftrace did before the program began, is not in any stack.
+not_traced() { # STACKS...
+	awk '$1 == "sample" {
+			n++
+			kernel += $3 == "kernel"
+			if ($0 ~ /[; ](bpf_prog_|bpf_trace_|__traceiter_|uprobe_|asm_exc_int3)/ ||
+			    $0 ~ /;begin_new_exec|\[\[uprobes\]\]/)
+				wrong = "\n" $0
+		}
+		END {
+			printf "%d samples, %d in the kernel%s\n", n, kernel, wrong
+			exit n < 100 || !kernel || wrong != ""
+		}' "$@"
+}
+check "nothing of the recorder is in the stacks" not_traced unwound-*.stacks
+
 # --- tables that lie -----------------------------------------------------------------------------------
 
 # No sample in a slice has a caller of the function of that name, since nothing true is known of one.

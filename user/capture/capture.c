@@ -336,7 +336,7 @@ int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, s
 		return error;
 	if (c->stacks)
 		stacks_wait_for_tables(c->stacks, TABLES_AT_FIRST_NS);
-	error = broker_trace(c->broker, &target, TRACED_WATCH | TRACED_MARKS, f);
+	error = broker_trace(c->broker, &target, TRACED_WATCH | TRACED_MARKS | TRACED_BEGINS, f);
 	if (error)
 		return error;
 	__atomic_store_n(&c->shared->attached_ns, monotonic_now(), __ATOMIC_SEQ_CST);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* `proftrace convert` reads a trace of one format and writes it in others, by the functions of merge/rewrite.h. */
 #include <argp.h>
+#include <errno.h>
 #include <stdlib.h>
 
 #include "cmd/cmd.h"
 #include "merge/rewrite.h"
 #include "cmd/usage.h"
 #include "privilege/invoker.h"
+#include "reports/critical/critical.h"
+#include "reports/critical/critical_tracks.h"
 #include "reports/select/select_cut.h"
 
 static const char doc[] =
@@ -19,15 +22,21 @@ static const char doc[] =
 	"  proftrace convert -o slow.json.gz slow.pftrace\n"
 	"  proftrace convert --where 'in(\"request\") && dur > 1ms' -o part slow.pftrace\n"
 	"  proftrace convert --from 2s --to 2500ms -o part slow.pftrace\n"
+	"  proftrace convert --critical request -o paths slow.pftrace\n"
 	"  proftrace convert -o chromium.pftrace chromium.json.gz\n";
 
 enum {
 	OPTION_COMPRESS = 256,
+	OPTION_CRITICAL,
 };
 
 static const struct argp_option options[] = {
 	{ "output", 'o', "OUT", 0, "Write OUT (repeatable)", 0 },
 	{ "compress", OPTION_COMPRESS, NULL, 0, "Compress Perfetto files to about a fifth", 0 },
+	{ "critical", OPTION_CRITICAL, "NAME", 0,
+	  "Add tracks with the critical paths of the slices that match NAME (a glob), as report "
+	  "--critical finds them",
+	  0 },
 	SELECT_CUT_OPTIONS,
 	{ "quiet", 'q', NULL, 0, "Print errors only", 0 },
 	{ NULL, 'h', NULL, OPTION_HIDDEN, NULL, 0 },
@@ -41,6 +50,8 @@ struct convert_trace {
 	bool compress;
 	bool quiet;
 	struct select_cut cut;
+	const char *critical_name; /* NULL: not wanted */
+	struct consumer *critical;
 	struct rewrite rewrite;
 	struct source source;
 };
@@ -72,6 +83,19 @@ static int convert_source(struct convert_trace *c, struct reader_error *why, str
 	return error;
 }
 
+/* Before the source is read. */
+static int convert_begin_critical(struct convert_trace *c, struct failure *f)
+{
+	int error = -ENOMEM;
+
+	if (!c->critical_name)
+		return 0;
+	c->critical = critical_new(c->critical_name);
+	if (c->critical)
+		error = timeline_add_consumer(c->rewrite.timeline, c->critical);
+	return error ? failure_set(f, error, "cannot start", "", NULL) : 0;
+}
+
 static int convert_trace(struct convert_trace *c, struct failure *f)
 {
 	struct reader_error why = { 0 };
@@ -89,13 +113,18 @@ static int convert_trace(struct convert_trace *c, struct failure *f)
 	if (!error && c->rewrite.cut)
 		error = rewrite_decide(&c->rewrite, c->source.first_ns, convert_decide, c, f);
 	error = error ?: rewrite_begin(&c->rewrite, &c->source.origin, c->source.first_ns, f);
+	error = error ?: convert_begin_critical(c, f);
 	error = error ?: convert_source(c, &why, f);
+	if (!error && c->critical)
+		error = critical_write_tracks(c->critical, &c->rewrite, f);
 	/* If all outputs failed, rewrite_end() reports the errors. */
 	if (!error || c->rewrite.all_failed)
 		error = rewrite_end(&c->rewrite, f);
 	if (rewrite_any_written(&c->rewrite) && !c->quiet) {
 		rewrite_source_notes(&c->source, &why);
 		select_cut_summary(&c->cut);
+		if (c->critical)
+			critical_tracks_summary(c->critical);
 		rewrite_summary(&c->rewrite);
 	}
 	return error;
@@ -114,6 +143,9 @@ static error_t convert_parse_option(int key, char *arg, struct argp_state *state
 	case OPTION_COMPRESS:
 		c->compress = true;
 		return 0;
+	case OPTION_CRITICAL:
+		c->critical_name = arg;
+		return 0;
 	case 'q':
 		c->quiet = true;
 		return 0;
@@ -130,6 +162,10 @@ static error_t convert_parse_option(int key, char *arg, struct argp_state *state
 			usage_error(state, "a TRACE is required");
 		if (!c->n_outputs)
 			usage_error(state, "-o OUT is required");
+		if (c->critical_name && select_is_wanted(&c->cut.options))
+			usage_error(state,
+				    "--critical needs the whole trace: it cannot be combined with "
+				    "--where, --from, --to");
 		return 0;
 	default:
 		return usage_select(key, arg, state, &c->cut.options);
@@ -156,6 +192,8 @@ int cmd_convert(int argc, char **argv)
 		failure_print(&f, stderr);
 	source_close(&c->source);
 	rewrite_free(&c->rewrite);
+	if (c->critical)
+		c->critical->ops->free(c->critical);
 	select_cut_free(&c->cut);
 	free(c);
 	return error ? STATUS_FAILED : STATUS_DONE;

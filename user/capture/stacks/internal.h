@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared by stacks.c, names.c and marks.c. */
+/* Shared by stacks.c, frames.c, kernel_frames.c, names.c and marks.c. */
 #ifndef PROFTRACE_CAPTURE_STACKS_INTERNAL_H
 #define PROFTRACE_CAPTURE_STACKS_INTERNAL_H
 
@@ -10,13 +10,38 @@
 
 #define MAX_JITS 256 /* processes with JIT code that write a perf map */
 
+#define RECENT_KERNEL 4096 /* addresses of the kernel; a power of two */
+#define RECENT_CODE   1024 /* cached frames for each process; a power of two */
+
+/* All scans for unknown addresses together may take this much at once (frames.c). */
+#define RESCANS_AT_ONCE_NS 250000000
+
 struct symbols;
 struct unwind;
 struct kernel_symbols;
 struct pending_stack;
-struct stack_process;
-struct code;
 struct python;
+
+/* An executable mapping. */
+struct code {
+	uint64_t start, end, offset;
+	const struct file *file;	    /* NULL: in no opened file */
+	const struct code_mapping *mapping; /* NULL: too many */
+};
+
+struct stack_process {
+	uint32_t pid;
+	struct code *code; /* sorted by address */
+	unsigned n, capacity;
+	uint64_t next_scan_ns, wait_ns; /* next scan not before; current wait */
+	bool changed;			/* the last scan found a change */
+	struct python_process *python;	/* NULL: no interpreter, or not a supported one */
+	struct {
+		uint64_t address; /* 0: none */
+		const struct code_frame *frame;
+	} recent[RECENT_CODE];
+	UT_hash_handle hh;
+};
 
 struct jit_process {
 	const struct code_mapping *mapping;
@@ -46,6 +71,13 @@ struct stacks {
 	int64_t credit_ns;	       /* time credit for scanning processes again */
 	uint64_t credit_at_ns;	       /* when the credit was computed */
 	struct pending_stack *pending; /* marks.c */
+
+	/* kernel_frames.c */
+	struct {
+		uint64_t address; /* 0: none */
+		bool is_tracing;
+	} recent_kernel[RECENT_KERNEL];
+	bool has_no_kernel; /* the kernel's symbols cannot be read */
 
 	/* names.c */
 	struct symbols *symbols; /* NULL: not started */
@@ -81,9 +113,17 @@ bool stacks_parse(const struct record_stack *r, size_t size, unsigned kernel,
 		  struct program_stack *ret);
 /* How the walk of a stack ended, from `types` of its record. */
 void stacks_set_end(struct event *e, uint32_t types);
+/* The process, which is added if it is new; NULL: out of memory. */
+struct stack_process *stack_process_get(struct stacks *s, uint32_t pid);
+/* The difference between a file's addresses and offsets, from the PT_LOAD segment of the offset. */
+uint64_t stacks_load_bias(const struct elf_file *elf, uint64_t offset);
+/* How many of a stack's kernel addresses, which are innermost first, are there only because it is traced. */
+unsigned kernel_frames_of_tracing(struct capture *c, const __u64 *addresses, unsigned n);
 void mark_stacks_free(struct stacks *s);
 const struct file *stacks_file(const struct stacks *s, const struct code_mapping *mapping);
 void stacks_open_kernel(struct stacks *s);
+/* Reads the names of the kernel's functions. Returns whether there are any. */
+bool stacks_read_kernel(struct capture *c);
 void stacks_names_free(struct stacks *s);
 void stacks_add_jit(struct stacks *s, const struct code_mapping *mapping, uint32_t pid);
 

@@ -152,23 +152,24 @@ static int compare_frames_by_file(const void *a, const void *b)
 	return x->rel_pc < y->rel_pc ? -1 : x->rel_pc > y->rel_pc;
 }
 
-/* Symbols read while recording are kept for the next call. */
-static void read_kernel_symbols(struct naming *n)
+/* Symbols read while recording are kept until frames are named. */
+bool stacks_read_kernel(struct capture *c)
 {
-	struct stacks *s = n->c->stacks;
+	struct stacks *s = c->stacks;
 	int error = s->kallsyms_fd < 0 ? -EACCES : 0;
 
 	if (!error && lseek(s->kallsyms_fd, 0, SEEK_SET) < 0)
 		error = -errno;
 	error = error ?: kernel_symbols_read(s->kallsyms_fd, &s->kernel_symbols);
 	if (!error)
-		return;
+		return true;
 	s->kernel_symbols = NULL;
 	if (!s->logged_no_kernel)
-		capture_log(n->c, 0, "the kernel's functions have no names: %s",
+		capture_log(c, 0, "the kernel's functions have no names: %s",
 			    error == -EACCES ? "it hides their addresses (kernel.kptr_restrict)"
 					     : strerror(-error));
 	s->logged_no_kernel = true;
+	return false;
 }
 
 static void begin_mapping_names(struct naming *n, const struct code_mapping *mapping)
@@ -179,7 +180,7 @@ static void begin_mapping_names(struct naming *n, const struct code_mapping *map
 	n->jit = NULL;
 	n->mapping = mapping;
 	if (mapping->kind == CODE_KERNEL && !n->c->stacks->kernel_symbols)
-		read_kernel_symbols(n);
+		stacks_read_kernel(n->c);
 	if (mapping->kind != CODE_JIT)
 		return;
 	j = find_jit_process(n->c->stacks, mapping);
@@ -269,6 +270,9 @@ void capture_name_frames(struct capture *c)
 
 	if (!s || callstacks_frames(s->store) == s->named_to)
 		return;
+	/* Modules and BPF programs may have been loaded since they were read. */
+	kernel_symbols_free(s->kernel_symbols);
+	s->kernel_symbols = NULL;
 	n.capacity = callstacks_frames(s->store);
 	n.frames = malloc(n.capacity * sizeof(*n.frames));
 	if (!n.frames)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The executable mappings of each process, and call stacks from addresses in them. A process is
- * scanned when it is attached to, when it loads libraries, and again if an address is in none of
- * its known mappings.
+ * The executable mappings of each process. A process is scanned when it is attached to, when it loads
+ * libraries, and again if an address is in none of its known mappings (frames.c).
  */
 #include "capture/stacks/internal.h"
 
@@ -21,41 +20,7 @@
 #include "symbols/symbols.h"
 #include "tracee/maps.h"
 
-#define RECENT_CODE 1024	 /* cached frames for each process; a power of two */
-#define MAX_CODE    65536	 /* mappings of one process */
-#define RESCAN_NS   100000000ull /* until a process is scanned again after an unknown address */
-
-/*
- * The longest wait between two scans is the longer of this and a multiple of what a scan costs,
- * since new code may be mapped at any time.
- */
-#define RESCAN_LATEST_NS 1000000000ull
-#define RESCAN_COSTS	 100
-
-/* All scans together may take this much at once, and then one part in so many of the time. */
-#define RESCANS_AT_ONCE_NS 250000000
-#define RESCANS_SHARE	   20
-
-/* An executable mapping. */
-struct code {
-	uint64_t start, end, offset;
-	const struct file *file;	    /* NULL: in no opened file */
-	const struct code_mapping *mapping; /* NULL: too many */
-};
-
-struct stack_process {
-	uint32_t pid;
-	struct code *code; /* sorted by address */
-	unsigned n, capacity;
-	uint64_t next_scan_ns, wait_ns; /* next scan not before; current wait */
-	bool changed;			/* the last scan found a change */
-	struct python_process *python;	/* NULL: no interpreter, or not a supported one */
-	struct {
-		uint64_t address; /* 0: none */
-		const struct code_frame *frame;
-	} recent[RECENT_CODE];
-	UT_hash_handle hh;
-};
+#define MAX_CODE 65536 /* mappings of one process */
 
 struct stacks *stacks_new(struct broker *broker, struct callstacks *store, struct names *names,
 			  uint64_t period_ns)
@@ -145,7 +110,7 @@ static struct stack_process *stack_process_find(struct stacks *s, uint32_t pid)
 	return p;
 }
 
-static struct stack_process *stack_process_get(struct stacks *s, uint32_t pid)
+struct stack_process *stack_process_get(struct stacks *s, uint32_t pid)
 {
 	struct stack_process *p = stack_process_find(s, pid);
 
@@ -174,8 +139,7 @@ static const struct name *format_build_id(struct stacks *s, const struct elf_fil
 	return names_intern_string(s->names, text);
 }
 
-/* The difference between a file's addresses and offsets, from the PT_LOAD segment of the offset. */
-static uint64_t elf_load_bias(const struct elf_file *elf, uint64_t offset)
+uint64_t stacks_load_bias(const struct elf_file *elf, uint64_t offset)
 {
 	unsigned i;
 
@@ -247,7 +211,7 @@ static const struct code_mapping *add_code_mapping(struct stacks *s, const struc
 		.start = m->start,
 		.end = m->end,
 		.offset = m->offset,
-		.load_bias = elf_load_bias(elf, m->offset),
+		.load_bias = stacks_load_bias(elf, m->offset),
 		.kind = m->inode || m->path[0] == '[' ? CODE_NATIVE : CODE_JIT,
 	};
 	const struct code_mapping *mapping = callstacks_mapping(s->store, &like);
@@ -390,275 +354,6 @@ void stacks_forget(struct stacks *s, uint32_t pid)
 
 	if (p)
 		stack_process_free(s, p);
-}
-
-/* --- from addresses to frames -------------------------------------------------------------------- */
-
-static const struct code *find_code(const struct stack_process *p, uint64_t address)
-{
-	unsigned low = 0, high = p->n;
-
-	while (low < high) {
-		unsigned middle = low + (high - low) / 2;
-
-		if (p->code[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < p->n && p->code[low].start <= address ? &p->code[low] : NULL;
-}
-
-/*
- * Scans a process again because of an unknown address. Something was mapped since, or the address
- * is wrong, as in code without frame pointers; then many more will be wrong. A scan that finds
- * nothing new doubles the wait, and all scans together have a limited share of the time.
- */
-static void rescan_code(struct capture *c, struct stack_process *p)
-{
-	struct stacks *s = c->stacks;
-	uint64_t now_ns = monotonic_now(), spent_ns;
-	unsigned fresh = 0;
-
-	if (now_ns < p->next_scan_ns)
-		return;
-	s->credit_ns += (int64_t)((now_ns - s->credit_at_ns) / RESCANS_SHARE);
-	s->credit_at_ns = now_ns;
-	if (s->credit_ns > RESCANS_AT_ONCE_NS)
-		s->credit_ns = RESCANS_AT_ONCE_NS;
-	if (s->credit_ns < 0)
-		return;
-	p->changed = false;
-	scans_run(c, (pid_t)p->pid, &fresh, &spent_ns);
-	c->late += fresh;
-	s->credit_ns -= (int64_t)spent_ns;
-	p->wait_ns = p->changed || !p->wait_ns ? RESCAN_NS : 2 * p->wait_ns;
-	if (p->wait_ns > RESCAN_LATEST_NS + spent_ns * RESCAN_COSTS)
-		p->wait_ns = RESCAN_LATEST_NS + spent_ns * RESCAN_COSTS;
-	p->next_scan_ns = monotonic_now() + p->wait_ns;
-}
-
-static const struct code_frame *new_code_frame(struct stacks *s, const struct code *code,
-					       uint64_t address)
-{
-	uint64_t offset;
-
-	if (!code || !code->mapping)
-		return callstacks_frame(s->store, NULL, address, NULL);
-	if (code->mapping->kind == CODE_JIT)
-		return callstacks_frame(s->store, code->mapping, address, NULL);
-	offset = address - code->start + code->offset;
-	return callstacks_frame(s->store, code->mapping,
-				offset + elf_load_bias(code->file ? code->file->elf : NULL, offset),
-				NULL);
-}
-
-static const struct code_frame *get_code_frame(struct capture *c, struct stack_process *p,
-					       uint64_t address)
-{
-	unsigned place = (address ^ address >> 12) & (RECENT_CODE - 1);
-	const struct code *code;
-
-	if (p->recent[place].address == address && address)
-		return p->recent[place].frame;
-	code = find_code(p, address);
-	if (!code) {
-		rescan_code(c, p);
-		code = find_code(p, address);
-	}
-	/* Not cached, since the next scan may find the address. A loop has few addresses. */
-	if (!code)
-		return new_code_frame(c->stacks, code, address);
-	p->recent[place].address = address;
-	p->recent[place].frame = new_code_frame(c->stacks, code, address);
-	return p->recent[place].frame;
-}
-
-/* --- Python frames among the others ---------------------------------------------------------------- */
-
-/*
- * Each time the interpreter's loop is entered there is one frame of it on the stack, and Python has some frames of its own
- * for it, which replace it. They are paired from the outermost on, because at the innermost end the interpreter may just
- * be entering or leaving its loop; but from the innermost on if the outer end of either is missing.
- */
-struct python_entries {
-	unsigned
-		ends[PYTHON_FRAMES + 1]; /* entry i has the frames from ends[i] up to ends[i + 1] */
-	unsigned n;
-};
-
-static void divide_python_frames(const struct program_stack *stack, struct python_entries *e)
-{
-	unsigned i;
-
-	e->n = 0;
-	e->ends[0] = 0;
-	for (i = 0; i < stack->n_python; i++) {
-		if (stack->python[2 * i + 1] & PYTHON_FRAME_ENTRY || i + 1 == stack->n_python)
-			e->ends[++e->n] = i + 1;
-	}
-}
-
-static const struct callstack *push_python_entry(struct stacks *s, struct python_process *python,
-						 const struct callstack *caller,
-						 const struct program_stack *stack,
-						 const struct python_entries *e, unsigned entry)
-{
-	unsigned i;
-
-	for (i = e->ends[entry + 1]; i > e->ends[entry]; i--)
-		caller = callstacks_push(
-			s->store, caller,
-			python_frame(python, stack->python[2 * i - 2], stack->python[2 * i - 1]));
-	return caller;
-}
-
-static uint64_t stack_address(const struct program_stack *stack, unsigned i)
-{
-	return stack->addresses[i] - (i > 0 || stack->is_caller);
-}
-
-static unsigned count_loops(const struct python_process *python, const struct program_stack *stack)
-{
-	unsigned i, n = 0;
-
-	for (i = 0; i < stack->n; i++)
-		n += python_is_loop(python, stack_address(stack, i));
-	return n;
-}
-
-static const struct callstack *push_mixed_frames(struct capture *c, struct stack_process *p,
-						 const struct program_stack *stack)
-{
-	bool whole = stack->is_whole && stack->n_python < PYTHON_FRAMES;
-	struct python_process *python = p->python;
-	const struct callstack *pushed = NULL;
-	struct stacks *s = c->stacks;
-	struct python_entries e;
-	unsigned i, loops = count_loops(python, stack), entry;
-
-	divide_python_frames(stack, &e);
-	/* A loop without frames has just been entered, or is about to end. */
-	if (loops > e.n + 1 || (loops < e.n && whole))
-		s->python_unmatched++;
-	/* Entries are numbered from the innermost. */
-	entry = whole || loops > e.n ? e.n : loops;
-	for (i = e.n; i > entry; i--)
-		pushed = push_python_entry(s, python, pushed, stack, &e, i - 1);
-	for (i = stack->n; i > 0; i--) {
-		uint64_t address = stack_address(stack, i - 1);
-
-		if (entry && python_is_loop(python, address) && (whole || loops <= entry))
-			pushed = push_python_entry(s, python, pushed, stack, &e, --entry);
-		else
-			pushed = callstacks_push(s->store, pushed, get_code_frame(c, p, address));
-		loops -= python_is_loop(python, address);
-		/* A scan for an unknown address may have found another interpreter. */
-		if (p->python != python)
-			return pushed;
-	}
-	for (; entry; entry--)
-		pushed = push_python_entry(s, python, pushed, stack, &e, entry - 1);
-	return pushed;
-}
-
-const struct callstack *stacks_push(struct capture *c, uint32_t pid,
-				    const struct program_stack *stack)
-{
-	struct stack_process *p = stack_process_get(c->stacks, pid);
-	const struct callstack *pushed = NULL;
-	unsigned n = stack->n;
-
-	if (p && p->python && stack->n_python)
-		return push_mixed_frames(c, p, stack);
-	while (p && n--)
-		pushed = callstacks_push(c->stacks->store, pushed,
-					 get_code_frame(c, p, stack_address(stack, n)));
-	return pushed;
-}
-
-static const struct callstack *push_kernel_frames(struct stacks *s, const struct callstack *stack,
-						  const __u64 *addresses, unsigned n)
-{
-	while (n--)
-		stack = callstacks_push(
-			s->store, stack,
-			callstacks_frame(s->store, s->kernel, addresses[n] - (n > 0), NULL));
-	return stack;
-}
-
-void stacks_set_end(struct event *e, uint32_t types)
-{
-	static const enum callstack_end ends[STACK_ENDS] = {
-		[STACK_WHOLE] = CALLSTACK_WHOLE,
-		[STACK_TOO_DEEP] = CALLSTACK_TOO_DEEP,
-		[STACK_NO_PROCESS] = CALLSTACK_UNMAPPED,
-		[STACK_NO_MAPPING] = CALLSTACK_UNMAPPED,
-		[STACK_NO_TABLE] = CALLSTACK_NO_TABLE,
-		[STACK_TABLE_PENDING] = CALLSTACK_PENDING,
-		[STACK_TABLE_REFUSED] = CALLSTACK_REFUSED,
-		[STACK_NOT_DESCRIBED] = CALLSTACK_NO_TABLE,
-		[STACK_UNSUPPORTED] = CALLSTACK_UNSUPPORTED,
-		[STACK_REGISTER_LOST] = CALLSTACK_UNSUPPORTED,
-		[STACK_UNREADABLE] = CALLSTACK_UNREADABLE,
-		[STACK_NOT_MONOTONIC] = CALLSTACK_UNREADABLE,
-		[STACK_CHANGED] = CALLSTACK_UNMAPPED,
-		[STACK_FRAME_POINTERS] = CALLSTACK_UNKNOWN,
-	};
-	unsigned end = STACK_END(types);
-
-	e->callstack_end = end < STACK_ENDS ? ends[end] : CALLSTACK_UNSUPPORTED;
-	e->callstack_by_frame_pointers = types & STACK_BY_FRAME_POINTERS ||
-					 end == STACK_NO_PROCESS || end == STACK_FRAME_POINTERS;
-}
-
-bool stacks_parse(const struct record_stack *r, size_t size, unsigned kernel,
-		  struct program_stack *ret)
-{
-	uint32_t n = STACK_PROGRAM(r->ops.b), n_python = STACK_PYTHON(r->ops.b);
-
-	if (kernel > STACK_FRAMES || n > STACK_FRAMES || n_python > PYTHON_FRAMES ||
-	    size < offsetof(struct record_stack, addresses) +
-			    (kernel + n + 2 * n_python) * sizeof(r->addresses[0]))
-		return false;
-	*ret = (struct program_stack){
-		.addresses = (const uint64_t *)r->addresses + kernel,
-		.n = n,
-		.is_whole = STACK_END(r->head.types) == STACK_WHOLE,
-		.python = (const uint64_t *)r->addresses + kernel + n,
-		.n_python = n_python,
-	};
-	return true;
-}
-
-bool decode_stack(struct capture *c, const struct record *r, size_t size, struct event *e)
-{
-	const struct record_stack *stack = (const struct record_stack *)r;
-	struct program_stack program;
-	struct stacks *s = c->stacks;
-	unsigned kernel;
-
-	if (!s || size < offsetof(struct record_stack, addresses) || stack->ops.a > STACK_FRAMES)
-		return false;
-	kernel = (unsigned)stack->ops.a;
-	if (!stacks_parse(stack, size, kernel, &program))
-		return false;
-	s->cut += kernel == STACK_FRAMES;
-	stacks_set_end(e, r->types);
-	e->callstack = stacks_push(c, r->tgid, &program);
-	e->callstack = push_kernel_frames(s, e->callstack, stack->addresses, kernel);
-	if (r->kind == RECORD_BLOCKED) {
-		e->kind = EVENT_BLOCKED;
-		e->size = (uint64_t)(uint32_t)r->name << 32 | r->site;
-		return true;
-	}
-	e->kind = EVENT_SAMPLE;
-	e->sample = (struct event_sample){
-		.period_ns = s->period_ns,
-		.cpu = (uint16_t)r->site,
-		.mode = r->level ? SAMPLE_KERNEL : SAMPLE_USER,
-	};
-	return true;
 }
 
 void stacks_account(const struct stacks *s, struct account *a)

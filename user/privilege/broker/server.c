@@ -146,7 +146,7 @@ static int trace(const struct server *s, const struct request *r, struct failure
 	uint32_t pid = r->pid, flags = r->what;
 	int directory, error;
 
-	if (!flags || flags & ~(uint32_t)(TRACED_WATCH | TRACED_MARKS))
+	if (!flags || flags & ~(uint32_t)(TRACED_WATCH | TRACED_MARKS | TRACED_BEGINS))
 		return failure_set(f, -EINVAL, "refused request", "trace", NULL);
 	directory = process_directory(&target, f);
 	if (directory < 0)

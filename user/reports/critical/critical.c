@@ -191,6 +191,8 @@ static void add_instance(struct critical *c, const struct fact *fact, bool is_as
 		*in = (struct critical_instance){
 			.from_ns = fact->begin_ns,
 			.to_ns = fact->ts_ns,
+			.name = fact->name,
+			.pid = fact->process ? fact->process->pid : 0,
 			.thread = fact->thread ? fact->thread->uuid : 0,
 			.id = fact->id,
 			.is_async = is_async,
@@ -301,6 +303,7 @@ static void critical_forget_trace(struct critical *c)
 	memset(c->cpus, 0, sizeof(c->cpus));
 	c->n_flows_out = c->kept = 0;
 	c->first_ns = c->last_ns = 0;
+	c->had_states |= c->has_states;
 	c->has_states = false;
 }
 

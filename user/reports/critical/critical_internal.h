@@ -6,6 +6,7 @@
  *	critical_walk.c		follows a slice from its end to its begin
  *	critical_rows.c		sums paths up: of all slices, of the median ones, of the slowest ones
  *	critical_print.c	the table and the JSON
+ *	critical_tracks.c	tracks in a trace that is written
  */
 #ifndef PROFTRACE_REPORTS_CRITICAL_CRITICAL_INTERNAL_H
 #define PROFTRACE_REPORTS_CRITICAL_CRITICAL_INTERNAL_H
@@ -90,6 +91,8 @@ struct critical_row {
 
 struct critical_instance {
 	uint64_t from_ns, to_ns;
+	const struct name *name;
+	uint32_t pid;
 	uint64_t thread; /* that ended it; 0: not known */
 	uint64_t id;
 	bool is_async;
@@ -112,8 +115,8 @@ struct critical {
 		uint64_t thread; /* 0: none that is recorded, or not known */
 		uint64_t since_ns;
 	} cpus[CRITICAL_CPUS];
-	bool has_states;
-	uint64_t first_ns, last_ns; /* of this trace */
+	bool has_states, had_states; /* this trace; any so far */
+	uint64_t first_ns, last_ns;  /* of this trace */
 	struct critical_instance *instances;
 	uint32_t n_instances, instances_capacity, n_walked;
 	struct critical_row *rows, other;
@@ -134,6 +137,11 @@ struct critical_row *critical_row_get(struct critical *c, const struct critical_
  * a tenth of all, the slowest a hundredth; each at least one.
  */
 void critical_sum_up(struct critical *c);
+void critical_sort_by_begin(struct critical *c);
+/* "running", "runnable", "blocked", "futex", "unknown" */
+const char *critical_row_doing(const struct critical_row_key *key);
+/* Sums up what has been read, once. Returns 0 or negative errno with `f` filled. */
+int critical_ready(struct critical *c, struct failure *f);
 /* The rows with the longest total first; freed by the caller. NULL: out of memory. */
 const struct critical_row **critical_rows_sorted(const struct critical *c, size_t *ret_n);
 

@@ -21,8 +21,7 @@ struct shown_rows {
 	const struct critical_row **list;
 };
 
-/* "running", "runnable", "blocked", "futex", "unknown" */
-static const char *row_doing(const struct critical_row_key *key)
+const char *critical_row_doing(const struct critical_row_key *key)
 {
 	static const char *const states[] = { "running", "runnable", "blocked", "unknown" };
 
@@ -31,7 +30,7 @@ static const char *row_doing(const struct critical_row_key *key)
 		       : states[key->state];
 }
 
-static int critical_ready(struct critical *c, struct failure *f)
+int critical_ready(struct critical *c, struct failure *f)
 {
 	if (c->error == -E2BIG) {
 		failure_set(f, c->error, "cannot follow", c->name, "the trace is too large");
@@ -67,7 +66,8 @@ static void format_critical_cell(const void *context, size_t i, unsigned column,
 		format_critical_name(cell, row->key.slice);
 		break;
 	case 2:
-		text_shorten(cell, TABLE_CELL, row == &c->other ? "(other)" : row_doing(&row->key),
+		text_shorten(cell, TABLE_CELL,
+			     row == &c->other ? "(other)" : critical_row_doing(&row->key),
 			     TABLE_CELL);
 		break;
 	case 3:
@@ -153,7 +153,7 @@ static void json_put_key(FILE *out, const struct critical_row_key *key)
 {
 	put_json_name(out, "\"thread\": ", key->thread);
 	put_json_name(out, ", \"slice\": ", key->slice);
-	put_json_string(out, ", \"doing\": ", row_doing(key));
+	put_json_string(out, ", \"doing\": ", critical_row_doing(key));
 	put_json_name(out, ", \"on\": ", key->on);
 	put_json_name(out, ", \"woken_by\": ", key->woken_by);
 }

@@ -38,6 +38,21 @@ static int compare_instances(const void *left, const void *right)
 	return a->from_ns < b->from_ns ? -1 : a->from_ns > b->from_ns;
 }
 
+static int compare_begins(const void *left, const void *right)
+{
+	const struct critical_instance *a = left, *b = right;
+
+	if (a->from_ns != b->from_ns)
+		return a->from_ns < b->from_ns ? -1 : 1;
+	return a->to_ns < b->to_ns ? -1 : a->to_ns > b->to_ns;
+}
+
+void critical_sort_by_begin(struct critical *c)
+{
+	if (c->n_instances)
+		qsort(c->instances, c->n_instances, sizeof(*c->instances), compare_begins);
+}
+
 static void sum_up_instance(struct critical *c, const struct critical_instance *in, bool median,
 			    bool slowest)
 {

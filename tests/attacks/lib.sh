@@ -8,7 +8,7 @@
 if [ "${ROUNDS:-1}" -gt 1 ]; then
 	said=$(mktemp)
 	trap 'rm -f "$said"' EXIT
-	trap 'exit 143' HUP INT TERM
+	trap 'exit 143' HUP INT PIPE TERM
 	for round in $(seq "$ROUNDS"); do
 		ROUNDS=1 "$0" >"$said.now" 2>&1 || sed "s/^/# round $round: /" "$said.now"
 		cat "$said.now" >>"$said"

@@ -14,6 +14,7 @@ trap 'rm -rf "$tmp"' EXIT
 # dash does not run the above when a signal ends it.
 trap 'exit 129' HUP
 trap 'exit 130' INT
+trap 'exit 141' PIPE
 trap 'exit 143' TERM
 control_directories=$(echo /tmp/proftrace-[0-9]*)
 bpftool=$(command -v /usr/sbin/bpftool || command -v bpftool)

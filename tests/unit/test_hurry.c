@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "capture/internal.h"
 #include "privilege/privileges.h"
 
@@ -22,11 +23,9 @@ static uint64_t test_now(void)
 	return test_now_ns;
 }
 
-static int test_cpu(struct timespec *t)
+static uint64_t test_cpu(void)
 {
-	t->tv_sec = (time_t)(test_cpu_ns / 1000000000);
-	t->tv_nsec = (long)(test_cpu_ns % 1000000000);
-	return 0;
+	return test_cpu_ns;
 }
 
 static int test_use_priority(bool real_time)
@@ -37,7 +36,7 @@ static int test_use_priority(bool real_time)
 }
 
 #define monotonic_now()			test_now()
-#define clock_gettime(clock, t)		test_cpu(t)
+#define clock_ns(clock)			test_cpu()
 #define privileges_use_priority(wanted) test_use_priority(wanted)
 #define hurry_update			test_hurry_update
 void test_hurry_update(struct capture *c, bool is_held);

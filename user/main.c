@@ -34,6 +34,7 @@ static void usage(FILE *out)
 	unsigned i;
 
 	fputs("Usage: proftrace [record] [OPTION...] -p PID[,PID...]\n"
+	      "       proftrace [record] [OPTION...] -n NAME\n"
 	      "       proftrace [record] [OPTION...] -- COMMAND [ARG...]\n"
 	      "       proftrace VERB [OPTION...]\n\n",
 	      out);

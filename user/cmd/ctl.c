@@ -63,9 +63,11 @@ enum {
 
 static const struct argp_option options[] = {
 	{ "pid", 'p', "PID", 0, "A recorded process, or the recorder", 0 },
-	{ "only", KEY_ONLY, "PID", 0, "pause, resume, dump: this process of the recording", 0 },
+	{ "only", KEY_ONLY, "PID", 0, "pause, resume, dump: apply to this process only", 0 },
 	{ "role", KEY_ROLE, "NAME", 0,
-	  "pause, resume, dump: the processes with this role ($PROFTRACE_ROLE or $DMLC_ROLE)", 0 },
+	  "pause, resume, dump: apply to the processes with this role only ($PROFTRACE_ROLE or "
+	  "$DMLC_ROLE)",
+	  0 },
 	{ "format", KEY_FORMAT, "FORMAT", 0, "stats: print a table, json, csv or openmetrics", 0 },
 	{ "sort", KEY_SORT, "COLUMN", 0, "stats: sort by this column, as in `proftrace report`",
 	  0 },

@@ -44,7 +44,8 @@ static const struct argp_option options[] = {
 	{ "format", KEY_FORMAT, "FORMAT", 0, "Print a table, markdown or json", 0 },
 	{ "limit", 'n', "N", 0, "Print only the first N rows of each part (all)", 0 },
 	{ "flame", KEY_FLAME, NULL, 0,
-	  "Instead, write a flame graph of B, coloured by the change: samples, or time of slices",
+	  "Instead of the table, write a flame graph of B, coloured by the change: samples, or "
+	  "time of slices",
 	  0 },
 	{ "output", 'o', "FILE", 0,
 	  "Write --flame to FILE: an image if it ends in .svg, else folded stacks as text", 0 },

@@ -35,9 +35,9 @@ enum {
 };
 
 static const struct argp_option options[] = {
-	{ "pid", 'p', "PID", 0, "List the files that this process has mapped", 0 },
+	{ "pid", 'p', "PID", 0, "Show the files that this process has mapped", 0 },
 	{ "counters", KEY_COUNTERS, NULL, 0,
-	  "Show the events of `record --counters`, and whether this machine can count them", 0 },
+	  "Show the names for `record --counters`, and whether this machine can count them", 0 },
 	{ "functions", 'f', NULL, 0,
 	  "Show which functions of files `record -f` can record, and why it cannot record the "
 	  "others",

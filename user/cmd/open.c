@@ -47,8 +47,8 @@ static const char doc[] =
 
 static const struct argp_option options[] = {
 	{ "no-browser", KEY_NO_BROWSER, NULL, 0, "Only print the address", 0 },
-	{ "port", KEY_PORT, "N", 0, "Serve on this port (9001; ui.perfetto.dev can reach no other)",
-	  0 },
+	{ "port", KEY_PORT, "N", 0,
+	  "Serve on this port (9001; the viewer at ui.perfetto.dev cannot reach other ports)", 0 },
 	{ "ui", KEY_UI, "DIR", 0, "Also serve the viewer, from a local copy; this needs no network",
 	  0 },
 	{ "viewer", KEY_VIEWER, "URL", 0, "Use another viewer (https://ui.perfetto.dev)", 0 },

@@ -62,7 +62,7 @@ static const char doc[] =
 	"Examples:\n"
 	"  sudo proftrace -p 1234                 until Ctrl-C or its exit\n"
 	"  sudo proftrace -p 1234 -d 10s -o slow  for ten seconds, into slow.*\n"
-	"  sudo proftrace -D 'net.*' -p 1234      only domains named net.*\n"
+	"  sudo proftrace -D 'net.*' -p 1234      only domains that match net.*\n"
 	"  sudo proftrace -- ./server --port 80   a command and its children\n"
 	"  sudo proftrace -n 'nginx*' --wait      all of that name, and those that start later\n"
 	"  sudo proftrace --flight-recorder 10s --trigger 'slice:request>50ms' -p 1234\n"
@@ -77,8 +77,8 @@ static const struct argp_option options[] = {
 	  "compared with the path of the executable (repeatable)",
 	  0 },
 	{ "user", KEY_USER, "USER", 0,
-	  "Attach to processes of this user, a name or a number; with -n, to those that match "
-	  "both (repeatable)",
+	  "Attach to processes of this user, a name or a number; if -n, --cgroup, --unit or "
+	  "--container is also given, to those that match all (repeatable)",
 	  0 },
 	{ "cgroup", KEY_CGROUP, "PATH", 0,
 	  "Attach to processes in this cgroup (v2) and those below it (repeatable)", 0 },
@@ -90,7 +90,7 @@ static const struct argp_option options[] = {
 	  "(repeatable)",
 	  0 },
 	{ "wait", KEY_WAIT, NULL, 0,
-	  "Also record processes that start later and match, until Ctrl-C", 0 },
+	  "Also record matching processes that start later, until -d or Ctrl-C", 0 },
 	{ "output", 'o', "NAME", 0,
 	  "Write NAME.pftrace and NAME.json; a NAME ending in .pftrace, .json or .json.gz writes "
 	  "only "
@@ -151,11 +151,14 @@ static const struct argp_option options[] = {
 	{ "flight-recorder", KEY_FLIGHT, "TIME", 0,
 	  "Keep the last TIME in memory and write it when a trigger fires", 0 },
 	{ "trigger", KEY_TRIGGER, "SPEC", 0,
-	  "slice:NAME>50ms or instant:NAME (repeatable); SIGUSR2 is always a trigger", 0 },
+	  "Make the flight recorder write: slice:NAME>50ms or instant:NAME (repeatable); SIGUSR2 "
+	  "is always a trigger",
+	  0 },
 	{ "flight-memory", KEY_FLIGHT_MEMORY, "SIZE", 0,
 	  "Memory of the flight recorder, at least 64K (64M)", 0 },
 	{ "rank", KEY_RANK, "N", 0,
-	  "Rank of the process in a parallel job (RANK, OMPI_COMM_WORLD_RANK or SLURM_PROCID in "
+	  "Rank of the process in a parallel job (default: RANK, OMPI_COMM_WORLD_RANK or "
+	  "SLURM_PROCID in "
 	  "its environment)",
 	  0 },
 	{ "handler", KEY_HANDLER, "LIB[=ARG]", 0,
@@ -208,7 +211,7 @@ static const struct argp_option options[] = {
 	  "Write the accounting of the recording as JSON", 0 },
 	{ "strict", KEY_STRICT, NULL, 0, "Exit with 3 if anything was lost or malformed", 0 },
 	{ "quiet", 'q', NULL, 0, "Print errors only", 0 },
-	{ "verbose", 'v', NULL, 0, "Print more", 0 },
+	{ "verbose", 'v', NULL, 0, "Print more; twice, even more", 0 },
 	{ 0 },
 };
 

@@ -34,15 +34,16 @@ static const char doc[] =
 	"table is printed at each interval.\n\n"
 	"Examples:\n"
 	"  sudo proftrace top -p 1234\n"
-	"  sudo proftrace top -p 1234 -i 10s -n 6 -s self > minute\n";
+	"  sudo proftrace top -p 1234 -i 10s -n 6 -d -s self > minute\n";
 
 static const struct argp_option options[] = {
 	{ "pid", 'p', "LIST", 0, "Processes to attach to, separated by commas or spaces", 0 },
 	{ "interval", 'i', "TIME", 0, "Refresh interval (1s)", 0 },
 	{ "iterations", 'n', "COUNT", 0,
-	  "Stop after this many tables (when the processes have exited)", 0 },
+	  "Exit after this many tables (default: when the processes have exited)", 0 },
 	{ "sort", 's', "COLUMN", 0, "Sort by total, self, avg, max, count or name (total)", 0 },
-	{ "since-refresh", 'd', NULL, 0, "Show values since the last refresh", 0 },
+	{ "since-refresh", 'd', NULL, 0,
+	  "Show values since the last refresh instead of since the start", 0 },
 	{ "domain", 'D', "GLOB", 0,
 	  "Show only domains whose names match; !GLOB excludes domains (repeatable)", 0 },
 	{ "no-children", KEY_NO_CHILDREN, NULL, 0, "Do not follow children", 0 },

@@ -44,16 +44,29 @@ static void delta_insert_zero(struct draft *draft, const struct name *key, unsig
 	draft->args[at] = (struct arg){ .key = key, .type = ARG_UINT };
 }
 
-/* Restores what our writer left out, in the order of the counters, which come before `ipc` and `ended`. */
+/* Whether an argument of the timeline, which it adds after the counters. */
+static bool follows_deltas(const char *key)
+{
+	static const char *const keys[] = { "ipc",	   "ended",	 "running_ns",
+					    "runnable_ns", "blocked_ns", "unknown_ns" };
+	static const char reasons[] = "blocked_in.";
+	unsigned i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (!strcmp(key, keys[i]))
+			return true;
+	}
+	return !strncmp(key, reasons, sizeof(reasons) - 1);
+}
+
+/* Restores what our writer left out, in the order of the counters. */
 static void delta_restore_zeros(struct chrome *c)
 {
 	struct draft *draft = c->draft;
 	const struct arg *arg;
 	unsigned at = draft->n_args;
 
-	while (at && draft->args[at - 1].key &&
-	       (!strcmp(draft->args[at - 1].key->text, "ipc") ||
-		!strcmp(draft->args[at - 1].key->text, "ended")))
+	while (at && draft->args[at - 1].key && follows_deltas(draft->args[at - 1].key->text))
 		at--;
 	for (unsigned i = c->n_counted; i--;) {
 		arg = chrome_find_arg(c, c->counted[i]->text);

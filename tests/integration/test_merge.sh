@@ -103,7 +103,7 @@ all_there() { # NAME MERGED PARTS...: nothing is missing, nothing is twice
 equal "one boot: exit status" $? 0
 equal "one boot: by the monotonic clock" "$(grep -c 'same boot, same clock' err)" 3
 check_agree "one boot" same
-all_there "one boot" same.json rank0.json rank1.json rank2.json rank3.json
+all_there "one boot" same.json rank0.pftrace rank1.json rank2.pftrace rank3.json
 for rank in 0 1 2 3; do
 	step_times rank$rank.json "$(pid_of rank$rank.json)" >was
 	step_times same.pftrace "$(process_of same.pftrace $rank)" >is

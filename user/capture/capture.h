@@ -36,6 +36,7 @@ struct capture_options {
 	/* Globs for the names of marks that get a call stack. */
 	const char *const *stacks;
 	unsigned n_stacks;
+	bool debuginfod;	       /* ask a server for debug files */
 	uint64_t offcpu_ns;	       /* stacks of threads that had no CPU for longer; 0: none */
 	struct callstacks *callstacks; /* borrowed; NULL without call stacks */
 	bool sched;		       /* record context switches and wakeups */

@@ -184,6 +184,7 @@ static int record_open_capture(struct recording *r, struct failure *f)
 		.sample_hz = o->sample_hz,
 		.stacks = o->stacks,
 		.n_stacks = o->n_stacks,
+		.debuginfod = o->debuginfod,
 		.offcpu_ns = o->offcpu_ns,
 		.callstacks = r->callstacks,
 		.pids = o->pids,

@@ -2,6 +2,7 @@
 /* Which options of `record` need another one, and which cannot be combined. */
 #include "cmd/cmd.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd/usage.h"
@@ -66,6 +67,12 @@ static void check_stats_only(struct argp_state *state, const struct record_optio
 		{ stats && (o->sample_hz || o->n_stacks || o->offcpu_ns),
 		  "--stats-only writes no trace, so it cannot be combined with --sample, --stack "
 		  "or --offcpu" },
+		{ o->debuginfod && !(o->sample_hz || o->n_stacks || o->offcpu_ns),
+		  "--debuginfod names functions in call stacks: it needs --sample, --stack or "
+		  "--offcpu" },
+		{ o->debuginfod && !(getenv("DEBUGINFOD_URLS") && *getenv("DEBUGINFOD_URLS")),
+		  "--debuginfod needs the addresses of servers in DEBUGINFOD_URLS; sudo passes it "
+		  "on with --preserve-env=DEBUGINFOD_URLS" },
 		{ stats && o->syscalls, "--stats-only cannot be combined with --syscalls" },
 		{ o->offcpu_ns && o->syscalls,
 		  "--syscalls cannot be combined with --offcpu: the slices would overlap; "

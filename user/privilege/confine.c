@@ -125,6 +125,19 @@ static const int exporters[] = {
 	SCMP_SYS(writev),
 };
 
+/* Connections, the cache of files, and what resolvers of names and TLS libraries call. */
+static const int downloaders[] = {
+	SCMP_SYS(bind),	       SCMP_SYS(chmod),	   SCMP_SYS(connect),	 SCMP_SYS(eventfd2),
+	SCMP_SYS(fchdir),      SCMP_SYS(fchmodat), SCMP_SYS(futimesat),	 SCMP_SYS(getpeername),
+	SCMP_SYS(getsockname), SCMP_SYS(ioctl), /* the size of what has arrived */
+	SCMP_SYS(link),	       SCMP_SYS(linkat),   SCMP_SYS(membarrier), SCMP_SYS(mkdir),
+	SCMP_SYS(mkdirat),     SCMP_SYS(mmap), /* the resolver loads libraries */
+	SCMP_SYS(mprotect),    SCMP_SYS(pipe),	   SCMP_SYS(pipe2),	 SCMP_SYS(prlimit64),
+	SCMP_SYS(recvmmsg),    SCMP_SYS(rmdir),	   SCMP_SYS(sendmmsg),	 SCMP_SYS(setsockopt),
+	SCMP_SYS(shutdown),    SCMP_SYS(socket),   SCMP_SYS(socketpair), SCMP_SYS(utime),
+	SCMP_SYS(utimensat),   SCMP_SYS(utimes),
+};
+
 /* The C library calls these when a thread starts; address sanitizers look for the stack of each thread. */
 static const int threads[] = {
 	SCMP_SYS(rseq),
@@ -294,6 +307,20 @@ int confine_parser(void)
 		error = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(prlimit64), 2,
 					 filter_arg_equals(0, 0),
 					 filter_arg_equals(1, RLIMIT_DATA));
+	return filter_load(filter, error);
+}
+
+int confine_downloader(void)
+{
+	scmp_filter_ctx filter = filter_new();
+	int error;
+
+	if (!filter)
+		return -ENOMEM;
+	error = filter_allow(filter, recorders, LENGTH(recorders));
+	error = error ?: filter_allow(filter, downloaders, LENGTH(downloaders));
+	error = error ?: filter_allow_threads(filter);
+	error = error ?: seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 0);
 	return filter_load(filter, error);
 }
 

@@ -28,6 +28,9 @@ int confine_broker(bool perf_events);
 /* Confines a process that parses files whose descriptors it received. It opens none itself. */
 int confine_parser(void);
 
+/* Confines a process that downloads files: it may connect to servers and write files, but execute nothing. */
+int confine_downloader(void);
+
 /* Confines a prover (privilege/prover/), which finds the exits of the functions of one file. */
 int confine_prover(void);
 

@@ -107,6 +107,7 @@ struct record_options {
 	const char *stacks[MAX_STACKS]; /* globs of names of marks that get a call stack */
 	unsigned n_stacks;
 	uint64_t offcpu_ns; /* call stacks of threads that were blocked longer than this; 0: none */
+	bool debuginfod;    /* ask the servers in DEBUGINFOD_URLS for debug files */
 	uint32_t sample_hz; /* call-stack samples per second on each CPU; 0: none */
 	const char *system; /* counters of the machine; NULL: none */
 	uint64_t system_interval_ns;

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/packet.h"
+#include "symbols/debuginfod.h"
 #include "symbols/wire.h"
 #include "base/hash_key.h"
 
@@ -26,6 +27,8 @@ enum {
 	MAX_CRASHES = 32,	/* of parsers; then nothing is looked up any more */
 	MAX_FILE_REQUESTS = 64, /* file requests for one address */
 };
+
+#define FETCHED 0x80000000u
 
 /* Identifies a file, whoever has it mapped, unless it was written to meanwhile. */
 struct file_key {
@@ -49,6 +52,8 @@ struct symbols {
 	uint64_t request_id;
 	uint64_t left_ns;
 	unsigned crashes;
+	struct debuginfod *debuginfod; /* NULL: no server is asked */
+	bool may_fetch;
 };
 
 /* One lookup. */
@@ -101,6 +106,8 @@ int symbols_new(struct names *names, const struct symbols_options *o, struct sym
 		s->options.open_debug = open_regular_file;
 	s->left_ns = (s->options.limit_ms ? s->options.limit_ms : LIMIT_MS) * 1000000ull;
 	s->socket = sockets[0];
+	if (s->options.debuginfod && debuginfod_new(&s->debuginfod))
+		s->debuginfod = NULL; /* the files count as not found */
 	s->supervisor = fork();
 	if (!s->supervisor) {
 		close(sockets[0]);
@@ -111,6 +118,7 @@ int symbols_new(struct names *names, const struct symbols_options *o, struct sym
 		int error = -errno;
 
 		close(s->socket);
+		debuginfod_free(s->debuginfod);
 		free(s);
 		return error;
 	}
@@ -132,13 +140,26 @@ void symbols_free(struct symbols *s)
 		return;
 	close_parser_socket(s);
 	TEMP_FAILURE_RETRY(waitpid(s->supervisor, NULL, 0));
+	debuginfod_free(s->debuginfod);
 	hash_clear(hh, s->files, file);
 	free(s);
 }
 
 void symbols_count(const struct symbols *s, struct symbols_counts *ret)
 {
+	struct debuginfod_counts debuginfod = { .error = s->options.debuginfod ? -ECHILD : 0 };
+
+	if (s->debuginfod)
+		debuginfod = debuginfod_count(s->debuginfod);
 	*ret = s->counts;
+	ret->fetched = debuginfod.fetched;
+	ret->missing = debuginfod.missing;
+	ret->fetch_error = debuginfod.error;
+}
+
+void symbols_may_fetch(struct symbols *s)
+{
+	s->may_fetch = s->debuginfod != NULL;
 }
 
 static struct file *symbols_file_get(struct symbols *s, int fd)
@@ -199,6 +220,9 @@ static int send_wanted_file(struct symbols *s, const struct lookup *q,
 		if (fd >= 0)
 			break;
 	}
+	/* A server is the last candidate. */
+	if (fd < 0 && s->may_fetch && wanted->first < SYMBOL_MAX_CANDIDATES)
+		fd = debuginfod_fetch(s->debuginfod, wanted->build_id, wanted->build_id_size);
 	found.is_found = fd >= 0;
 	error = packet_send(s->socket, &found, sizeof(found), fd);
 	if (fd >= 0)
@@ -263,7 +287,8 @@ static int lookup_address(struct symbols *s, const struct lookup *q)
 	const struct symbol_request request = {
 		.request_id = ++s->request_id,
 		.address = q->address,
-		.file = q->file->number,
+		/* What was read of a file without its debug file is read again. */
+		.file = q->file->number | (s->may_fetch ? FETCHED : 0),
 		.max_lines = q->max,
 	};
 	int error = packet_send(s->socket, &request, sizeof(request), q->fd);

@@ -18,6 +18,7 @@
 #ifndef PROFTRACE_SYMBOLS_SYMBOLS_H
 #define PROFTRACE_SYMBOLS_SYMBOLS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -34,6 +35,7 @@ struct symbols_options {
 	 */
 	int (*open_debug)(void *context, const struct code_mapping *mapping, const char *path);
 	void *context;
+	bool debuginfod;   /* debug files that are not here may come from a server */
 	unsigned limit_ms; /* for all lookups together, 0 = 30 seconds; later ones find nothing */
 };
 
@@ -42,6 +44,9 @@ struct symbols_counts {
 	uint64_t named;
 	uint64_t late;	 /* not looked up: the time was over */
 	uint64_t broken; /* not found, because the file crashed the parser */
+	/* Debug files that came from a server, and that did not; why not, other than -ENOENT. */
+	uint64_t fetched, missing;
+	int fetch_error;
 };
 
 /*
@@ -49,7 +54,9 @@ struct symbols_counts {
  * may be NULL. Returns 0 or negative errno.
  */
 int symbols_new(struct names *names, const struct symbols_options *o, struct symbols **ret);
-/* Ends both processes. */
+/* From now on lookups may wait for a server, with the option `debuginfod`. */
+void symbols_may_fetch(struct symbols *symbols);
+/* Ends all processes. */
 void symbols_free(struct symbols *symbols);
 
 /*

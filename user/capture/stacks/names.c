@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,8 @@ static void capture_begin_tables(struct capture *c)
 
 void capture_begin_names(struct capture *c)
 {
-	int error = c->stacks ? symbols_new(c->options.names, NULL, &c->stacks->symbols) : 0;
+	const struct symbols_options o = { .debuginfod = c->options.debuginfod };
+	int error = c->stacks ? symbols_new(c->options.names, &o, &c->stacks->symbols) : 0;
 
 	if (error)
 		capture_log(c, 0, "functions in call stacks will have no names: %s",
@@ -130,6 +132,7 @@ struct naming {
 	struct jit_map *jit;
 	const struct code_frame **frames;
 	uint32_t n, capacity;
+	bool is_early; /* records are not read meanwhile, so no server is asked */
 };
 
 static void collect_unnamed_frame(void *context, const struct code_frame *frame)
@@ -230,9 +233,25 @@ static void name_frame(struct naming *n, const struct code_frame *frame)
 	else if (s->symbols && file && file->fd >= 0)
 		found = symbols_resolve(s->symbols, frame->mapping, file->fd, frame->rel_pc, lines,
 					CALLSTACKS_MAX_LINES);
+	if (!found && n->is_early && n->c->options.debuginfod)
+		return;
 	callstacks_name(s->store, frame, lines, found);
 	s->frames++;
 	s->named += found != 0;
+}
+
+static void log_debug_files(struct capture *c, const struct symbols_counts *counts)
+{
+	const char *why = counts->fetch_error == -ELIBACC ? "libdebuginfod cannot be loaded"
+			  : counts->fetch_error		  ? strerror(-counts->fetch_error)
+							  : NULL;
+
+	if (!c->options.debuginfod || c->stacks->logged_fetched)
+		return;
+	c->stacks->logged_fetched = true;
+	capture_log(c, 0, "debuginfod: %" PRIu64 " debug file%s found, %" PRIu64 " not found%s%s",
+		    counts->fetched, counts->fetched == 1 ? "" : "s", counts->missing,
+		    why ? ": " : "", why ? why : "");
 }
 
 /* Logs why names are missing that a debugger might find. */
@@ -243,6 +262,7 @@ static void log_missing_names(struct capture *c)
 
 	if (s->symbols)
 		symbols_count(s->symbols, &counts);
+	log_debug_files(c, &counts);
 	if (counts.broken && !s->logged_broken)
 		capture_log(
 			c, 0,
@@ -277,6 +297,8 @@ void capture_name_frames(struct capture *c)
 	n.frames = malloc(n.capacity * sizeof(*n.frames));
 	if (!n.frames)
 		return;
+	if (s->symbols)
+		symbols_may_fetch(s->symbols);
 	callstacks_each_frame(s->store, collect_unnamed_frame, &n);
 	qsort(n.frames, n.n, sizeof(*n.frames), compare_frames_by_file);
 	for (i = 0; i < n.n; i++)
@@ -301,7 +323,7 @@ static bool frame_is_unnamed(const struct code_frame *frame)
  */
 void capture_name_stack(struct capture *c, const struct callstack *callstack)
 {
-	struct naming n = { .c = c };
+	struct naming n = { .c = c, .is_early = true };
 	struct stacks *s = c->stacks;
 	uint64_t begin_ns;
 

@@ -52,6 +52,7 @@ enum {
 };
 
 static bool traced[PIDS];
+static uint32_t traced_flags[PIDS];
 static unsigned executes;
 static bool used_again; /* the number of ALSO_REQUESTED */
 static int looked_at;	/* whose directory was opened last */
@@ -176,9 +177,12 @@ int bpf_map_lookup_elem(int fd, const void *key, void *value)
 {
 	uint32_t pid;
 
-	(void)fd, (void)value;
+	(void)fd;
 	memcpy(&pid, key, sizeof(pid));
-	return pid < PIDS && traced[pid] ? 0 : -1;
+	if (pid >= PIDS || !traced[pid])
+		return -1;
+	memcpy(value, &traced_flags[pid], sizeof(traced_flags[pid]));
+	return 0;
 }
 
 int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 how)
@@ -188,9 +192,11 @@ int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 how)
 	(void)fd;
 	memcpy(&pid, key, sizeof(pid));
 	memcpy(&flags, value, sizeof(flags));
-	must(!(flags & ~(uint32_t)(TRACED_WATCH | TRACED_MARKS)));
+	must(!(flags & ~(TRACED_KEPT | TRACED_PAUSED | ~((1u << TRACED_ORDER_SHIFT) - 1))));
 	must(pid == REQUESTED || pid == ALSO_REQUESTED || pid == CHILD || pid == ENDS);
 	must(pid != ALSO_REQUESTED || !used_again);
+	/* These say what happened in the kernel. */
+	must(!(flags & (TRACED_STOPPED | TRACED_WHOLE)));
 	/* No flags before somebody has looked once more, and none to what was taken out again. */
 	must(how == (flags ? BPF_EXIST : BPF_NOEXIST));
 	if (traced[pid] != (how == BPF_EXIST)) {
@@ -198,6 +204,7 @@ int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 how)
 		return -1;
 	}
 	traced[pid] = true;
+	traced_flags[pid] = flags;
 	return 0;
 }
 

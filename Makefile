@@ -195,7 +195,7 @@ $B/proftrace: $B/obj/user/main.o $B/libproftrace.a
 
 # One file that runs anywhere: no library of the machine is used.
 STATIC_LIBS := $(LIBS:-lyajl=-lyajl_s) -lbz2 -ltinfo
-STATIC_WRAPS := $(foreach f,dlopen dlsym dlerror setlocale getpwuid initgroups,-Wl,--wrap=$f)
+STATIC_WRAPS := $(foreach f,dlopen dlsym dlerror setlocale getpwuid getpwnam initgroups,-Wl,--wrap=$f)
 
 static: $B/static/proftrace
 

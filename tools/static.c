@@ -20,6 +20,7 @@ char *__wrap_dlerror(void);
 char *__wrap_setlocale(int category, const char *locale);
 char *__real_setlocale(int category, const char *locale);
 struct passwd *__wrap_getpwuid(uid_t uid);
+struct passwd *__wrap_getpwnam(const char *name);
 int __wrap_initgroups(const char *user, gid_t gid);
 
 /* For cmd/version.c. */
@@ -70,6 +71,18 @@ struct passwd *__wrap_getpwuid(uid_t uid)
 
 	/* The entry that is returned stays valid until the next call. */
 	while (file && (user = fgetpwent(file)) && user->pw_uid != uid)
+		;
+	if (file)
+		fclose(file);
+	return user;
+}
+
+struct passwd *__wrap_getpwnam(const char *name)
+{
+	FILE *file = fopen("/etc/passwd", "re");
+	struct passwd *user = NULL;
+
+	while (file && (user = fgetpwent(file)) && strcmp(user->pw_name, name) != 0)
 		;
 	if (file)
 		fclose(file);

@@ -22,9 +22,13 @@ slices() { # FILE ARGUMENT...
 	file=$1
 	shift
 	awk -v keys="$*" '
+		# A delta that is left out is 0, one that is null is not known; a share that is left out is none.
 		function value(key) {
 			at = index($0, "\"" key "\":")
-			return at ? 0 + substr($0, at + length(key) + 3) : "-"
+			if (!at)
+				return key ~ /_share$/ || /"counters":null/ ? "-" : 0
+			at += length(key) + 3
+			return substr($0, at, 4) == "null" ? "-" : 0 + substr($0, at)
 		}
 		BEGIN { n_keys = split(keys, key, " ") }
 		/"ph":"B"/ { n = value("n") }

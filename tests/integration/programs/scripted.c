@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * told [COMMAND...]
+ * scripted [COMMAND...]
  *
  * Marks what it is told, by its arguments or else by lines on standard input, and says "done N" after
  * the Nth. At the end it says what it marked: "count begin 3", ..., "total 12".

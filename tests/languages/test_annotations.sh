@@ -48,11 +48,12 @@ if ! echo '#include <tbb/flow_graph.h>' | g++ -x c++ -E - >/dev/null 2>&1; then
 else
 	check "TBB: compiled" g++ -O2 "$sources/tbb.cpp" -o "$tmp/tbb" -ltbb
 	record_library "TBB" "$tmp/tbb"
-	equal "TBB: a task for each algorithm" "$(number_of "$tmp/t.pftrace" BEGIN)" "$(recorded algorithms)"
+	# A thread that helps with an algorithm begins a task of its own.
+	check "TBB: a task for each algorithm" test "$(number_of "$tmp/t.pftrace" BEGIN)" -ge "$(recorded algorithms)"
 	check "TBB: compiled with its own tools" g++ -O2 -DTBB_USE_PROFILING_TOOLS=2 "$sources/tbb.cpp" -o "$tmp/tbb2" -ltbb
 	record_library "TBB with its own tools" "$tmp/tbb2"
-	equal "TBB with its own tools: a task for each body of a graph, too" "$(number_of "$tmp/t.pftrace" BEGIN)" \
-		$(($(recorded algorithms) + $(recorded nodes)))
+	equal "TBB with its own tools: a task for each body of a graph, too" \
+		"$("$canon" "$tmp/t.pftrace" | awk '$3 == "BEGIN" && $5 == "body"' | wc -l)" "$(recorded nodes)"
 fi
 
 if ! echo '#include <oneapi/dnnl/dnnl.hpp>' | g++ -x c++ -E - >/dev/null 2>&1; then

@@ -39,7 +39,7 @@ ARCH := $(shell uname -m | sed 's/x86_64/x86/; s/aarch64/arm64/')
 
 WARN := -Wall -Wextra -Werror -Wstrict-prototypes -Wmissing-prototypes -Wshadow -Wpointer-arith \
 	-Wwrite-strings -Wvla -Wformat=2 -Wno-format-nonliteral
-CPPFLAGS := -D_GNU_SOURCE -DPROFTRACE_VERSION='"$(VERSION)"' -Iuser -Iinclude -Ibpf -I$B/gen
+CPPFLAGS := -D_GNU_SOURCE -DPROFTRACE_VERSION='"$(VERSION)"' -Iuser -Iinclude -iquote . -I$B/gen
 CFLAGS ?= -O2 -g
 CSTD := -std=gnu11
 # Events and facts are structures of about 200 bytes. On x86, gcc clears and copies these with `rep
@@ -94,15 +94,15 @@ $B/gen/built_with.h: $B/gen/vmlinux.h
 define BPF_OBJECT
 	@echo "  CLANG $@"
 	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_$(ARCH) $1 -O2 -g -Wall -Werror -mcpu=v3 '-ffile-prefix-map=$(CURDIR)/=' \
-		-fdebug-compilation-dir=. -Ibpf -I$B/gen -c $< -o $@.part
+		-fdebug-compilation-dir=. -iquote . -I$B/gen -c $< -o $@.part
 	$(Q)$(BPFTOOL) gen object $@ $@.part && rm $@.part
 endef
 
-$B/gen/proftrace.bpf.o: bpf/proftrace.bpf.c $(wildcard bpf/*.h bpf/*.c) $B/gen/vmlinux.h
+$B/gen/proftrace.bpf.o: bpf/proftrace.bpf.c $(wildcard bpf/*.[ch] bpf/*/*.[ch]) $B/gen/vmlinux.h
 	$(call BPF_OBJECT)
 
 # The same without a look at the kernel's variables, which takes privileges of its own.
-$B/gen/plain.bpf.o: bpf/proftrace.bpf.c $(wildcard bpf/*.h bpf/*.c) $B/gen/vmlinux.h
+$B/gen/plain.bpf.o: bpf/proftrace.bpf.c $(wildcard bpf/*.[ch] bpf/*/*.[ch]) $B/gen/vmlinux.h
 	$(call BPF_OBJECT,-DWITHOUT_VARIABLES)
 
 $B/gen/plain.skel.h: $B/gen/plain.bpf.o

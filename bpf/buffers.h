@@ -17,7 +17,7 @@
 #ifndef PROFTRACE_BPF_BUFFERS_H
 #define PROFTRACE_BPF_BUFFERS_H
 
-#include "state.h"
+#include "bpf/state.h"
 
 /* Set by the broker before the programs are loaded. */
 const volatile __u32 buffers_mask = 0; /* number of buffers, a power of two, minus one */

@@ -9,7 +9,7 @@
 #ifndef PROFTRACE_BPF_CONTROL_H
 #define PROFTRACE_BPF_CONTROL_H
 
-#include "guard.h"
+#include "bpf/marks/guard.h"
 
 #define META_EVERY (1ull << 63) /* stands for all marks beside the bits META_NOT_IN() of `meta` */
 

@@ -23,7 +23,7 @@
 #ifndef PROFTRACE_BPF_EVENT_H
 #define PROFTRACE_BPF_EVENT_H
 
-#include "abi.h"
+#include "bpf/abi.h"
 
 /*
  * Kinds of records. Those below 64 are markers; their numbers are part of the header's binary
@@ -61,7 +61,7 @@ enum record_kind {
 	RECORD_FORK = 64, /* a = tgid of the parent, b = tid of the parent, then comm */
 	RECORD_EXEC = 65, /* then comm */
 	/*
-	 * a = 1 if this was the last thread, then b = CPU time (bpf/guard.h); comm = number of the
+	 * a = 1 if this was the last thread, then b = CPU time (bpf/marks/guard.h); comm = number of the
 	 * signal that killed the process, or empty
 	 */
 	RECORD_EXIT = 66,
@@ -77,13 +77,13 @@ enum record_kind {
 	 * either.
 	 */
 	RECORD_PHASE = 71,
-	/* The scheduler's records have a layout of their own: bpf/sched_records.h. */
+	/* The scheduler's records have a layout of their own: bpf/sched/sched_records.h. */
 	RECORD_SWITCH = 72,
 	RECORD_WAKING = 73,
 	RECORD_SCHED_GAP = 74, /* a = number of scheduler records lost so far, low 32 bits */
 	RECORD_WAIT = 75,      /* why the next context switch of the thread blocks it */
 	RECORD_SYSCALL = 76,
-	RECORD_SAMPLE = 80,	/* bpf/stack.h */
+	RECORD_SAMPLE = 80,	/* bpf/stacks/stack.h */
 	RECORD_MARK_STACK = 81, /* belongs to the next mark of the thread */
 	RECORD_BLOCKED = 82,	/* a thread has a CPU again after a long time without */
 };
@@ -234,14 +234,14 @@ enum {
 	BATCH_STUCK = 64,
 	/*
 	 * The number of batches of one thread, usually one for each executable or library
-	 * (bpf/batch_list.h):
+	 * (bpf/batch/batch_list.h):
 	 */
 	BATCHES = 16,		   /* in the thread's state; a power of two */
 	BATCHES_MOST = 8192,	   /* in total */
 	BATCHES_MOST_SHORT = 64,   /* in total, on a kernel without bpf_loop() */
 	BATCHES_MORE = 65536,	   /* of all threads together, beyond those in their states */
-	BATCHES_INHERITED = 65536, /* forked children: bpf/batch_list.h */
-	BATCHES_UNLOADED = 16384,  /* remembered, of all processes: bpf/batch_list.h */
+	BATCHES_INHERITED = 65536, /* forked children: bpf/batch/batch_list.h */
+	BATCHES_UNLOADED = 16384,  /* remembered, of all processes: bpf/batch/batch_list.h */
 	/* In each file: the number of owner words, and the offset of the batches behind them. */
 	BATCH_SLOTS = 128,
 	BATCH_SLOTS_FROM = 4096,

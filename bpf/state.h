@@ -8,9 +8,9 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "event.h"
-#include "schedule.h"
-#include "stack.h"
+#include "bpf/event.h"
+#include "bpf/marks/schedule.h"
+#include "bpf/stacks/stack.h"
 
 /* Set by the broker before the programs are loaded. */
 const volatile __u64 hold_limit_ns = 500000000;
@@ -21,7 +21,7 @@ const volatile bool can_hold = true;
 const volatile bool any_process = true; /* the invoker may trace all processes */
 const volatile __u32 invoker = 0;	/* the user who records: tasks of other users are hidden */
 
-const volatile bool guarded = false;	 /* bpf/guard.h */
+const volatile bool guarded = false;	 /* bpf/marks/guard.h */
 const volatile bool mark_stacks = false; /* call stacks of some marks are wanted */
 
 const volatile bool scheduled = false;
@@ -35,8 +35,8 @@ __u32 pause_order;
 /* under a schedule: the domains' probes are attached, and not only the control site */
 __u32 data_attached;
 __u32 detach_count; /* how often they were detached: slices that were open then are forgotten */
-__u32 off_count;    /* how often a domain was switched off (bpf/guard.h) */
-__u32 sched_lost;   /* bpf/sched.bpf.c: records lost, and how many of them have been reported */
+__u32 off_count;    /* how often a domain was switched off (bpf/marks/guard.h) */
+__u32 sched_lost; /* bpf/sched/sched.bpf.c: records lost, and how many of them have been reported */
 __u32 sched_lost_sent;
 __u64 attached_ns;	/* when the first attaching was complete */
 __u64 followed_late_ns; /* the longest time that a process had no links (privilege/broker/follow.c) */
@@ -51,7 +51,7 @@ struct batch_found batches_found[BATCHES_FOUND];
 __u64 stack_unwanted[STACK_UNWANTED];
 __u64 hold_tickets;
 __u64 hold_released[HOLD_SLOTS];
-__u64 plain_files[PLAIN_FILES]; /* bpf/new_libraries.h */
+__u64 plain_files[PLAIN_FILES]; /* bpf/processes/new_libraries.h */
 
 /*
  * Requests of held threads. They have a ring buffer of their own, because they cannot wait until a
@@ -87,12 +87,12 @@ struct thread_state {
 	__u32 generation;    /* of the look-up that skip_mask comes from (bpf/control.h) */
 	__u32 left_out_slot; /* where a mark that is left out is counted */
 	__u32 detach_count;  /* value of `detach_count` at the last look-up */
-	__u32 table;	     /* number of its slot in the tables + 1 (bpf/table_rows.h) */
+	__u32 table;	     /* number of its slot in the tables + 1 (bpf/table/table_rows.h) */
 	__u64 lost;	     /* marks of this thread lost and not reported yet */
 	__u64 lost_since;
 	__u64 lost_last;
 
-	/* bpf/counters.h */
+	/* bpf/counters/counters.h */
 	__u32 switches;	 /* incremented whenever the thread gets or leaves a CPU */
 	__u32 unknown;	 /* a bit for each counter that could not be read */
 	__u8 counting;	 /* enum counting */
@@ -100,7 +100,7 @@ struct thread_state {
 	__u32 off_count; /* value of `off_count` at the last look-up */
 
 	/*
-	 * bpf/batch_list.h: the addresses of its batches; the number of those in the map, and the
+	 * bpf/batch/batch_list.h: the addresses of its batches; the number of those in the map, and the
 	 * last of them
 	 */
 	__u32 n_batches;
@@ -116,12 +116,12 @@ struct thread_state {
 	/* The batch handed over last, whether it was sent or lost: it may come again when the thread exits. */
 	__u64 handed_batch, handed_base, handed_events;
 	__u32 lost_alone; /* marks without a batch that were lost and not reported yet */
-	/* bpf/usdt.bpf.c, at an existing USDT probe */
+	/* bpf/marks/usdt.bpf.c, at an existing USDT probe */
 	__u64 registers[33]; /* the last one is always 0 */
 	__u32 unreadable;    /* whether the last argument was unreadable */
 
 	__u64 token[MAX_NESTING];
-	__u8 guard[MAX_NESTING]; /* number of each level's domain (bpf/guard.h) */
+	__u8 guard[MAX_NESTING]; /* number of each level's domain (bpf/marks/guard.h) */
 	/* The values of the counters for the mark that is being recorded. */
 	__u64 values[COUNTER_PARTS][MAX_COUNTERS];
 

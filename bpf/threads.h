@@ -13,7 +13,7 @@
 #ifndef PROFTRACE_BPF_THREADS_H
 #define PROFTRACE_BPF_THREADS_H
 
-#include "state.h"
+#include "bpf/state.h"
 
 #define THREAD_SLOTS 4096 /* a power of two; about 1500 bytes each */
 

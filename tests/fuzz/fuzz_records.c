@@ -12,7 +12,7 @@
 #include "capture/probes/probes.h"
 #include "capture/stacks/internal.h"
 #include "proftrace.skel.h"
-#include "sched_records.h"
+#include "bpf/sched/sched_records.h"
 #include "tracee/maps.h"
 #include "timeline/timeline.h"
 

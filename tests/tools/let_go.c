@@ -25,7 +25,7 @@
 
 #include "privilege/broker/broker.h"
 #include "privilege/broker/server.h"
-#include "event.h"
+#include "bpf/event.h"
 #include "proftrace.skel.h"
 #include "tracee/markers.h"
 

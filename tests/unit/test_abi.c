@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <proftrace.h>
 
-#include "event.h"
+#include "bpf/event.h"
 
 #define SAME(ours, theirs) \
 	_Static_assert((uint64_t)(ours) == (uint64_t)(theirs), #ours " is not " #theirs)

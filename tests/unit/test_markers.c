@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "elf_image.h"
-#include "event.h"
+#include "bpf/event.h"
 #include "tracee/markers.h"
 
 #define CODE(at) (IMAGE_CODE_VADDR + IMAGE_CODE + (at))

@@ -19,7 +19,7 @@
 
 #include "capture/rings.h"
 #include "base/clock.h"
-#include "event.h"
+#include "bpf/event.h"
 
 #define BUFFERS 4
 #define SIZE	65536

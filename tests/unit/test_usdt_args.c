@@ -8,7 +8,7 @@
 #include <elf.h>
 #include <string.h>
 
-#include "event.h"
+#include "bpf/event.h"
 #include "tracee/usdt_args.h"
 
 #define NONE USDT_NO_REGISTER

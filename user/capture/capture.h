@@ -14,7 +14,7 @@
 #include "counters/counters.h"
 #include "base/failure.h"
 #include "privilege/target_filter.h"
-#include "schedule.h"
+#include "bpf/marks/schedule.h"
 #include "timeline/account.h"
 #include "timeline/event.h"
 

@@ -4,7 +4,7 @@
  *
  * The scheduler counts CPU time with the processor's own clock. Marks carry CLOCK_MONOTONIC, whose
  * rate NTP adjusts to follow the real time, by 20 us per second for example. A CPU time that is
- * read with a mark is made of both clocks (bpf/counters.h). Before it can be compared with another,
+ * read with a mark is made of both clocks (bpf/counters/counters.h). Before it can be compared with another,
  * the drift between the clocks must be known. Programs can read the processor's clock as
  * CLOCK_MONOTONIC_RAW.
  */

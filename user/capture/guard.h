@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the marks of each domain cost the recorded processes, and switching domains off
- * (capture_options.guarded). bpf/guard.h explains how it is measured.
+ * (capture_options.guarded). bpf/marks/guard.h explains how it is measured.
  */
 #ifndef PROFTRACE_CAPTURE_GUARD_H
 #define PROFTRACE_CAPTURE_GUARD_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "event.h"
+#include "bpf/event.h"
 
 struct capture;
 struct name;

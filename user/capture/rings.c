@@ -15,7 +15,7 @@
 
 #include "capture/merge_heap.h"
 #include "base/clock.h"
-#include "event.h"
+#include "bpf/event.h"
 
 /*
  * The bound for three errors: the difference between two CPUs' clocks, the difference between the

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From the scheduler's records (bpf/sched_records.h) to events. */
+/* From the scheduler's records (bpf/sched/sched_records.h) to events. */
 #include "capture/internal.h"
 
 #include <stddef.h>
 #include <string.h>
 
 #include "proftrace.skel.h"
-#include "sched_records.h"
+#include "bpf/sched/sched_records.h"
 
 /* The kernel's TASK_UNINTERRUPTIBLE | TASK_NOLOAD, and TASK_RTLOCK_WAIT. */
 #define TASK_IDLES    0x402

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "sched_records.h"
+#include "bpf/sched/sched_records.h"
 #include "timeline/fact.h"
 
 /* How the kernel encodes a device number within itself. */

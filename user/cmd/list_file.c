@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "event.h"
+#include "bpf/event.h"
 #include "timeline/names.h"
 #include "tracee/elf_file.h"
 #include "tracee/marker_names.h"

@@ -14,7 +14,7 @@
 #include "cmd/cmd.h"
 #include "cmd/record_options.h"
 #include "cmd/usage.h"
-#include "event.h"
+#include "bpf/event.h"
 #include "record/record.h"
 
 /* How the value of an option is read, and where it goes. */

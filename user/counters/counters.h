@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "event.h"
+#include "bpf/event.h"
 #include "base/failure.h"
 
 #define COUNTER_NAME 64

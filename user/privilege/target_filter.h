@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which processes are recorded, if the user has not named their PIDs: the conditions of the command line
- * (bpf/targets.h), applied to a process by its directory in /proc. The broker searches, because the recorder may not
+ * (bpf/processes/targets.h), applied to a process by its directory in /proc. The broker searches, because the recorder may not
  * see what processes of other users run, and checks each process that the recorder asks for.
  */
 #ifndef PROFTRACE_PRIVILEGE_TARGET_FILTER_H
@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "targets.h"
+#include "bpf/processes/targets.h"
 
 /* Each adds one condition, and returns NULL, or why it cannot be one. */
 const char *target_filter_add_name(struct target_filter *filter, const char *glob);

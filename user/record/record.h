@@ -20,7 +20,7 @@
 #include "timeline/event.h"
 #include "formats/sink.h"
 #include "privilege/target_filter.h"
-#include "schedule.h"
+#include "bpf/marks/schedule.h"
 #include "tracee/spawn.h"
 #include "timeline/origin.h"
 #include "timeline/timeline.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The recorder's part of a schedule. The kernel decides which step is recorded (bpf/steps.h) and reports every change
+ * The recorder's part of a schedule. The kernel decides which step is recorded (bpf/marks/steps.h) and reports every change
  * of phase. This file gives each cycle its own files. While all processes wait, it detaches the probes of the
  * domains, so that markers cost nothing.
  *

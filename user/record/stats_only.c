@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "record/record.h"
 #include "reports/table/stats_print.h"
-#include "table.h"
+#include "bpf/table/table.h"
 
 /* The memory of --buffer is that of the pages; each row has one. */
 uint32_t table_rows(const struct record_options *o)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * From the call frame information of a file (.eh_frame, .debug_frame) to the rows by which the
- * kernel walks stacks (bpf/unwind_maps.h). Used inside the parser process only.
+ * kernel walks stacks (bpf/stacks/unwind_maps.h). Used inside the parser process only.
  *
  * The bytes are foreign. Whatever they say, the work is bounded by their size and the memory by
  * UNWIND_MAX_FUNCTIONS and UNWIND_MAX_ROWS; wrong tables give wrong rows and nothing else.
@@ -18,7 +18,7 @@
 #include <linux/types.h>
 
 #include "tracee/elf_file.h"
-#include "unwind_maps.h"
+#include "bpf/stacks/unwind_maps.h"
 
 enum {
 	UNWIND_MAX_SECTION = 128 << 20, /* bytes; that of the largest programs has 40 MB */

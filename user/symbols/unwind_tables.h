@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tables for walking stacks (bpf/unwind_maps.h), made of files by a parser process of their own: it must
+ * Tables for walking stacks (bpf/stacks/unwind_maps.h), made of files by a parser process of their own: it must
  * not wait for names, nor names for it. One file is read at a time, without waiting: the recorder
  * asks for a table, and reads what has come whenever the socket is readable.
  *
@@ -14,7 +14,7 @@
 
 #include <linux/types.h>
 
-#include "unwind_maps.h"
+#include "bpf/stacks/unwind_maps.h"
 
 struct unwind_row;
 struct unwind_tables;

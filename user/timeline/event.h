@@ -51,7 +51,7 @@ enum __attribute__((packed)) event_kind {
 	EVENT_PROCESS_EXIT,
 	EVENT_LOST, /* size = marks lost on this thread from ts_ns on; tid 0: of an unknown thread */
 	EVENT_READING, /* counters: values of the thread's counters, read between its marks */
-	EVENT_PHASE, /* pid; id = epoch, size = batch, cycle, phase: of a schedule (bpf/schedule.h) */
+	EVENT_PHASE, /* pid; id = epoch, size = batch, cycle, phase: of a schedule (bpf/marks/schedule.h) */
 	EVENT_DOMAIN_OFF, /* category: the domain is switched off from here on */
 	EVENT_CLOCK,	  /* clock: one moment by three clocks */
 

@@ -11,7 +11,7 @@
 #define PROFTRACE_TIMELINE_FACT_H
 
 #include "timeline/event.h"
-#include "wait_reasons.h"
+#include "bpf/sched/wait_reasons.h"
 
 enum __attribute__((packed)) fact_kind {
 	FACT_PROCESS = 1, /* a process is declared or renamed */

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/marker_note.h"
-#include "event.h"
+#include "bpf/event.h"
 #include "tracee/notes.h"
 
 #define PAGE		  4096

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "event.h"
+#include "bpf/event.h"
 
 /* The rest of one operand: untrusted bytes, not NUL-terminated. */
 struct cursor {

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "usdt_spec.h"
+#include "bpf/marks/usdt_spec.h"
 
 enum {
 	USDT_MAX_ARGS = 12, /* the maximum of the macros of sys/sdt.h */

@@ -13,7 +13,7 @@
  *	merge.c		merges all streams by time
  *	parse_event.c	parses one event
  *	emit_marks.c	makes events of the timeline from parsed events
- *	nesting.h	follows the levels of slices, as bpf/marks.bpf.c does in exact mode
+ *	nesting.h	follows the levels of slices, as bpf/marks/marks.bpf.c does in exact mode
  *	clock.c		converts the processor's counter to CLOCK_MONOTONIC
  *
  * A batch and its thread make a stream: a sequence of bytes and events. Each batch says how many

@@ -66,7 +66,7 @@ static bool stub_is_unselected(const struct batch_stream *s, uint32_t stub)
 }
 
 /*
- * Copies the strings of an event behind the record, as bpf/marks.bpf.c does. False: it is
+ * Copies the strings of an event behind the record, as bpf/marks/marks.bpf.c does. False: it is
  * malformed.
  */
 static bool append_event_strings(struct batches *b, const struct batch_event *e, size_t *ret_size)

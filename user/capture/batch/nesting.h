@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The nesting of slices in buffered mode, by the rules of bpf/marks.bpf.c. It is a header so that
+ * The nesting of slices in buffered mode, by the rules of bpf/marks/marks.bpf.c. It is a header so that
  * the compiler can inline it in the one function that calls it for each mark.
  */
 #ifndef PROFTRACE_CAPTURE_BATCH_NESTING_H

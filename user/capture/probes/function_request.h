@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "event.h"
+#include "bpf/event.h"
 
 enum {
 	FUNCTION_MAX_TEXT = 1024,

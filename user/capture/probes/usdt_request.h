@@ -28,7 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "event.h"
+#include "bpf/event.h"
 #include "tracee/usdt_args.h"
 
 enum {

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "stack.h"
+#include "bpf/stacks/stack.h"
 
 #define RESCAN_NS 100000000ull /* until a process is scanned again after an unknown address */
 

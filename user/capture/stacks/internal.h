@@ -4,9 +4,9 @@
 #define PROFTRACE_CAPTURE_STACKS_INTERNAL_H
 
 #include "capture/stacks/stacks.h"
-#include "stack.h"
-#include "python_maps.h"
-#include "unwind_maps.h"
+#include "bpf/stacks/stack.h"
+#include "bpf/stacks/python_maps.h"
+#include "bpf/stacks/unwind_maps.h"
 
 #define MAX_JITS 256 /* processes with JIT code that write a perf map */
 
@@ -92,7 +92,7 @@ struct stacks {
 	unsigned n_jits;
 };
 
-/* A program's part of a record: addresses and Python frames (bpf/python_maps.h), innermost first. */
+/* A program's part of a record: addresses and Python frames (bpf/stacks/python_maps.h), innermost first. */
 struct program_stack {
 	const uint64_t *addresses;
 	unsigned n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Call stacks of marks (--stack). The kernel does not know the names of marks, so it sends each
- * stack before its mark. If the name is not selected, the mark is put into a table (bpf/stack.h),
+ * stack before its mark. If the name is not selected, the mark is put into a table (bpf/stacks/stack.h),
  * and the kernel sends no stack for it the next time.
  */
 #include "capture/probes/probes.h"
@@ -12,7 +12,7 @@
 
 #include "base/glob.h"
 #include "proftrace.skel.h"
-#include "stack.h"
+#include "bpf/stacks/stack.h"
 
 #define MAX_PENDING 65536 /* threads whose next mark has a stack */
 

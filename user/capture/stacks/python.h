@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Python frames of call stacks: which process runs which interpreter, and from what the kernel sends
- * (bpf/python_maps.h) to functions, files and lines. Private to the folder.
+ * (bpf/stacks/python_maps.h) to functions, files and lines. Private to the folder.
  */
 #ifndef PROFTRACE_CAPTURE_STACKS_PYTHON_H
 #define PROFTRACE_CAPTURE_STACKS_PYTHON_H

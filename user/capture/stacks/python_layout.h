@@ -14,7 +14,7 @@
 
 #include <linux/types.h>
 
-#include "python_maps.h"
+#include "bpf/stacks/python_maps.h"
 #include "tracee/elf_file.h"
 
 enum {

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "stack.h"
+#include "bpf/stacks/stack.h"
 #include "symbols/symbols.h"
 #include "tracee/maps.h"
 

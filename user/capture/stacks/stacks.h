@@ -40,7 +40,7 @@ void stacks_forget(struct stacks *s, uint32_t pid);
 
 void stacks_account(const struct stacks *s, struct account *account);
 
-/* These decode records of bpf/stack.h. */
+/* These decode records of bpf/stacks/stack.h. */
 /* Keeps the stack of the next mark of a thread; and attaches it to the mark if it is selected. */
 bool mark_stack_store(struct capture *c, const struct record *r, size_t size);
 void mark_stack_attach(struct capture *c, const struct record *r, struct event *e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The tables by which the kernel walks stacks (bpf/unwind_maps.h): which file has which rows, which
+ * The tables by which the kernel walks stacks (bpf/stacks/unwind_maps.h): which file has which rows, which
  * process has which files. Private to the folder.
  *
  * All is written into maps that the kernel's programs read at the same time. Rows, pages and rules
@@ -11,7 +11,7 @@
 #define PROFTRACE_CAPTURE_STACKS_UNWIND_H
 
 #include "capture/internal.h"
-#include "unwind_maps.h"
+#include "bpf/stacks/unwind_maps.h"
 
 struct unwind;
 
@@ -25,7 +25,7 @@ struct unwind_code {
 /* Maps what the broker has loaded. Returns 0 or negative errno. */
 int unwind_new(const struct broker_loaded *loaded, struct unwind **ret);
 void unwind_free(struct unwind *u);
-/* The kernel's map of bpf/python_maps.h. */
+/* The kernel's map of bpf/stacks/python_maps.h. */
 struct python_setup *unwind_python(const struct unwind *u);
 
 /* Starts the process that reads files. Returns its descriptor for epoll, or negative errno. */

@@ -4,7 +4,7 @@
 #define PROFTRACE_CAPTURE_STACKS_UNWIND_INTERNAL_H
 
 #include "capture/stacks/unwind.h"
-#include "python_maps.h"
+#include "bpf/stacks/python_maps.h"
 #include "symbols/unwind_tables.h"
 
 enum {

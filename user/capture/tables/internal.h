@@ -5,7 +5,7 @@
 
 #include "capture/internal.h"
 #include "capture/tables/tables.h"
-#include "table.h"
+#include "bpf/table/table.h"
 
 /* The contents of a row at the last reset. */
 struct table_before {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reports from the tables in which the kernel aggregates (capture_options.table_rows); see
- * bpf/table.h.
+ * bpf/table/table.h.
  */
 #ifndef PROFTRACE_CAPTURE_TABLES_TABLES_H
 #define PROFTRACE_CAPTURE_TABLES_TABLES_H

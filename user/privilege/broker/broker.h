@@ -28,11 +28,11 @@
 #include <sys/types.h>
 
 #include "counters/counters.h"
-#include "event.h"
+#include "bpf/event.h"
 #include "base/failure.h"
 #include "privilege/prover/prover.h"
 #include "privilege/target_filter.h"
-#include "schedule.h"
+#include "bpf/marks/schedule.h"
 
 struct broker;
 
@@ -81,7 +81,7 @@ enum broker_table {
 	BROKER_TABLES,
 };
 
-/* The maps of bpf/unwind_maps.h. */
+/* The maps of bpf/stacks/unwind_maps.h. */
 enum broker_unwind_map {
 	BROKER_UNWIND_ROWS,
 	BROKER_UNWIND_RULES,
@@ -98,10 +98,10 @@ enum broker_unwind_map {
 struct broker_loaded {
 	int shared_fd; /* the map with struct proftrace_bpf__bss, for mmap() */
 	int holds_fd;  /* the ring buffer of threads that wait for the recorder */
-	/* With table_rows, the maps of bpf/table.h, for mmap(); else -1. */
+	/* With table_rows, the maps of bpf/table/table.h, for mmap(); else -1. */
 	int tables[BROKER_TABLES];
 	bool has_tables;
-	/* The map of bpf/usdt_spec.h, for mmap(); -1 without usdt and functions. */
+	/* The map of bpf/marks/usdt_spec.h, for mmap(); -1 without usdt and functions. */
 	int usdt_specs_fd;
 	bool has_usdt;
 	int unwind[BROKER_UNWIND_MAPS]; /* to be mapped; -1 without call stacks */

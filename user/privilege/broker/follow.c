@@ -17,7 +17,7 @@
  * - A process may change its user, in a user namespace. No event tells of that: every CHECK_MS it is looked at.
  * - The links of a process that has exited are closed.
  *
- * BPF programs report all this in a ring buffer of the broker's (bpf/processes.h). A thread reads it, which never
+ * BPF programs report all this in a ring buffer of the broker's (bpf/processes/processes.h). A thread reads it, which never
  * waits: neither for the recorder, nor for a file system, nor for a grace period after closing. It counts
  * each process that ran before it had its links, and the longest time.
  */
@@ -36,7 +36,7 @@
 #include "base/clock.h"
 #include "privilege/broker/clean.h"
 #include "privilege/broker/server.h"
-#include "processes.h"
+#include "bpf/processes/processes.h"
 #include "proftrace.skel.h"
 
 #define CHECK_MS      20

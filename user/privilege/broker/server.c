@@ -17,7 +17,7 @@
 #include "privilege/broker/follow.h"
 #include "privilege/broker/protocol.h"
 #include "privilege/confine.h"
-#include "event.h"
+#include "bpf/event.h"
 #include "privilege/privileges.h"
 
 struct packet {

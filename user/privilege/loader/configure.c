@@ -12,13 +12,13 @@
 
 #include "privilege/loader/features.h"
 #include "privilege/loader/kernel_types.h"
-#include "event.h"
+#include "bpf/event.h"
 #include "privilege/loader/wait_calls.h"
 #include "proftrace.skel.h"
-#include "table.h"
-#include "python_maps.h"
-#include "unwind_maps.h"
-#include "usdt_spec.h"
+#include "bpf/table/table.h"
+#include "bpf/stacks/python_maps.h"
+#include "bpf/stacks/unwind_maps.h"
+#include "bpf/marks/usdt_spec.h"
 #include "privilege/privileges.h"
 
 bool counters_have(const struct counters *c, enum counter_source source)

@@ -21,7 +21,7 @@
 #include "privilege/loader/features.h"
 #include "privilege/loader/kernel_types.h"
 #include "privilege/loader/pid_filter.h"
-#include "event.h"
+#include "bpf/event.h"
 #include "plain.skel.h"
 #include "proftrace.skel.h"
 #include "privilege/privileges.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a thread waits for that is blocked in a system call, for the BPF programs (bpf/wait_reasons.h).
+ * What a thread waits for that is blocked in a system call, for the BPF programs (bpf/sched/wait_reasons.h).
  * System calls are listed by their names, since their numbers differ between architectures.
  */
 #include "privilege/loader/wait_calls.h"

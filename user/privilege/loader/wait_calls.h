@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "wait_reasons.h"
+#include "bpf/sched/wait_reasons.h"
 
 /* The table by the number of a system call: enum wait_reason and WAIT_OF_FILE. */
 void wait_calls_fill(uint8_t calls[WAIT_CALLS]);

@@ -34,7 +34,7 @@
 #include <stdint.h>
 
 #include "base/failure.h"
-#include "usdt_spec.h"
+#include "bpf/marks/usdt_spec.h"
 
 enum {
 	PROVER_MAX_REQUESTED = 1024,  /* addresses in one request */

@@ -15,7 +15,7 @@
 
 #include "tracee/elf_file.h"
 #include "tracee/code/unwind_table.h"
-#include "usdt_spec.h"
+#include "bpf/marks/usdt_spec.h"
 
 enum {
 	FUNCTION_MAX_SIZE = 1 << 20,

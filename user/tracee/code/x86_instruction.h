@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "usdt_spec.h"
+#include "bpf/marks/usdt_spec.h"
 
 enum x86_flow {
 	X86_ON, /* continues with the next instruction */

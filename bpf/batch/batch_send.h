@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Sending batches: copying into the ring buffer what a thread has written into its own memory.
+ *
+ * A batch is sent when its thread hands it over (bpf/batch/batch.bpf.c), and once more when the thread
+ * exits or executes another program, because the memory is freed then and the latest events have
+ * not been handed over. Sending the same events twice does no harm: each batch says at which byte
+ * of the thread's stream of events it begins, so the recorder recognises what it has seen.
+ */
+#ifndef PROFTRACE_BPF_BATCH_SEND_H
+#define PROFTRACE_BPF_BATCH_SEND_H
+
+#include "bpf/batch/batch_list.h"
+#include "bpf/buffers.h"
+
+static __always_inline bool batch_send_sized(const struct thread_state *st,
+					     const struct record *head, __u64 address, __u64 reason,
+					     __u32 bytes, __u32 space)
+{
+	struct record_batch *r = record_reserve(sizeof(*r) + space);
+
+	if (!r)
+		return false;
+	r->head = *head;
+	r->ops.a = address;
+	r->ops.b = reason;
+	r->from = st->batch_from;
+	r->from_events = st->batch_from_events;
+	r->batch = st->batch;
+	if (bytes > space)
+		bytes = space;
+	barrier_var(bytes);
+	if (bytes > space)
+		bytes = space;
+	if (bpf_probe_read_user(r + 1, bytes, (void *)(address + sizeof(r->batch)))) {
+		bpf_ringbuf_discard(r, BPF_RB_NO_WAKEUP);
+		account_add(ACCOUNT_BATCH_UNREADABLE);
+		return false;
+	}
+	bpf_ringbuf_submit(r, wakeup_due());
+	return true;
+}
+
+/*
+ * Finds where the thread's own events begin in a batch that a fork has copied. False: the thread
+ * that forked had more batches than could be remembered, and this may be one of them.
+ */
+static __always_inline bool batch_find_inherited(struct thread_state *st, __u64 pid_tgid,
+						 __u64 address, __u64 reason)
+{
+	const struct batch_inherited *inherited =
+		bpf_map_lookup_elem(&batches_inherited, &pid_tgid);
+	__u32 i;
+
+	st->batch_from = st->batch_from_events = 0;
+	if (!inherited || reason == BATCH_ALONE)
+		return true;
+	for (i = 0; i < BATCHES; i++) {
+		if (i < inherited->n && inherited->batches[i] == address) {
+			st->batch_from = inherited->from[i];
+			st->batch_from_events = inherited->from_events[i];
+			return true;
+		}
+	}
+	return !inherited->more || reason == BATCH_NEW;
+}
+
+/* Counts the complete events of the batch in st->batch that are the thread's own. */
+static __always_inline __u64 batch_count_own_marks(const struct thread_state *st)
+{
+	__u64 end = st->batch.events + (st->batch.complete >> 16);
+
+	if (st->batch_from_events <= st->batch.events)
+		return st->batch.complete >> 16;
+	return end > st->batch_from_events ? end - st->batch_from_events : 0;
+}
+
+/*
+ * Accounts for a batch that was sent or lost. A thread that is killed while it hands over its batch leaves it full
+ * or half emptied. A batch that was left by longjmp() was accounted for at that time, and comes again at the thread's
+ * exit with the events that were completed later; the recorder finds out which of them are new.
+ */
+static __always_inline void batch_account(struct thread_state *st, __u64 address, __u32 reason,
+					  bool sent)
+{
+	/*
+	 * The recorder does not know this batch until it is handed over the next time, so all its
+	 * events may be missed.
+	 */
+	if (reason == BATCH_NEW && !sent)
+		account_add(ACCOUNT_BATCH_UNREADABLE);
+	if (reason == BATCH_ALONE) {
+		if (!sent) {
+			account_add_n(ACCOUNT_BATCH_LOST, st->batch.complete >> 16);
+			st->lost_alone += st->batch.complete >> 16;
+		}
+		return;
+	}
+	if (reason == BATCH_EXIT && st->batch.stuck >= BATCH_STUCK)
+		return;
+	if (!sent)
+		account_add_n(ACCOUNT_BATCH_LOST, batch_count_own_marks(st));
+	/* At its exit a thread sends each of its batches once, after the one that it was handing over. */
+	if (reason == BATCH_EXIT)
+		return;
+	st->handed_batch = address;
+	st->handed_base = st->batch.base;
+	st->handed_events = st->batch.complete >> 16;
+}
+
+/*
+ * Whether the batch was sent, or counted as lost, when its thread handed it over, and has nothing new since. The
+ * thread was stopped before it had emptied the batch, or has exited.
+ */
+static __always_inline bool batch_is_accounted(const struct thread_state *st, __u64 address,
+					       __u64 reason)
+{
+	return (reason == BATCH_EXIT || st->batch.stuck >= BATCH_STUCK) && reason != BATCH_ALONE &&
+	       st->handed_batch == address && st->handed_base == st->batch.base &&
+	       st->batch.complete >> 16 <= st->handed_events;
+}
+
+#define MISSED_MOST 65536 /* events of one gap: the program may claim any number */
+
+/*
+ * Counts events as lost that were handed over when this program did not run: by a child of vfork() that has its
+ * parent's batch, if each process has links of its own.
+ */
+static __always_inline void batch_account_missed(struct thread_state *st, __u64 address,
+						 __u64 reason)
+{
+	__u32 i, n = st->n_batches;
+	__u64 missed;
+
+	for (i = 0; i < BATCHES; i++) {
+		if (i >= n || st->batches[i] != address)
+			continue;
+		missed = st->batch.events - st->batch_events[i];
+		if (reason != BATCH_NEW && st->batch_events[i] != BATCH_EVENTS_UNKNOWN &&
+		    st->batch.events > st->batch_events[i])
+			account_add_n(ACCOUNT_BATCH_LOST,
+				      missed < MISSED_MOST ? missed : MISSED_MOST);
+		st->batch_events[i] = st->batch.events + (st->batch.complete >> 16);
+	}
+}
+
+/* Sends that many bytes of events, in the smallest record that is large enough. */
+static __always_inline bool batch_send_fitting(const struct thread_state *st, __u64 pid_tgid,
+					       __u64 address, __u32 site, __u64 reason, __u32 bytes)
+{
+	struct record head;
+
+	init_record_head(&head, RECORD_BATCH, pid_tgid >> 32, (__u32)pid_tgid);
+	head.site = site;
+	head.types = st->lost_alone;
+	if (!bytes)
+		return batch_send_sized(st, &head, address, reason, 0, 0);
+	if (bytes <= 2048)
+		return batch_send_sized(st, &head, address, reason, bytes, 2048);
+	if (bytes <= 8192)
+		return batch_send_sized(st, &head, address, reason, bytes, 8192);
+	return batch_send_sized(st, &head, address, reason, bytes, BATCH_MAX - sizeof(st->batch));
+}
+
+static __always_inline bool batch_read_head(struct thread_state *st, __u64 address)
+{
+	if (bpf_probe_read_user(&st->batch, sizeof(st->batch), (void *)address) ||
+	    st->batch.version != BATCH_VERSION || BATCH_USED(&st->batch) < sizeof(st->batch))
+		return false;
+	st->batch.used = BATCH_USED(&st->batch);
+	return true;
+}
+
+static __always_inline __u64 birth_of_process(void)
+{
+	return BPF_CORE_READ(bpf_get_current_task_btf(), group_leader, start_time);
+}
+
+/*
+ * The memory of a batch is about to be unmapped. Its contents are sent as they are, and the
+ * recorder knows the owner. The state is that of the thread that unloads. A global function, so
+ * that the verifier checks it only once.
+ */
+__noinline int batch_send_unloaded(struct thread_state *st, __u64 pid_tgid, __u64 address,
+				   __u32 site)
+{
+	struct batch_key key = { pid_tgid >> 32 << 32, address };
+	__u64 birth = birth_of_process();
+	__u32 bytes;
+
+	if (!batching || !st)
+		return 0;
+	bpf_map_update_elem(&batches_unloaded, &key, &birth, BPF_ANY);
+	st->batch_from = st->batch_from_events = 0;
+	if (!batch_read_head(st, address)) {
+		account_add(ACCOUNT_BATCH_UNREADABLE);
+		return 0;
+	}
+	bytes = st->batch.used - sizeof(st->batch);
+	if (bytes > BATCH_MAX - sizeof(st->batch))
+		bytes = BATCH_MAX - sizeof(st->batch);
+	/* Other losses of this thread are reported with its own batches. */
+	if (!batch_send_fitting(st, pid_tgid, address, site, BATCH_UNLOADED, bytes))
+		account_add(ACCOUNT_BATCH_UNREADABLE);
+	return 0;
+}
+
+/* Whether the memory of the batch was unmapped. Returns true once for each batch. */
+static __always_inline bool batch_was_unloaded(__u64 pid_tgid, __u64 address)
+{
+	struct batch_key key = { pid_tgid >> 32 << 32, address };
+	__u64 *birth = bpf_map_lookup_elem(&batches_unloaded, &key);
+	bool was;
+
+	if (!birth)
+		return false;
+	was = *birth == birth_of_process();
+	bpf_map_delete_elem(&batches_unloaded, &key);
+	return was;
+}
+
+/* A global function, so that the verifier checks it only once. */
+__noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address, __u32 site,
+			  __u32 reason)
+{
+	bool unloaded;
+	__u32 bytes;
+	bool sent;
+
+	if (!st)
+		return 0;
+	unloaded = reason == BATCH_EXIT && batch_was_unloaded(pid_tgid, address);
+	if (!batch_read_head(st, address)) {
+		if (!unloaded)
+			account_add(ACCOUNT_BATCH_UNREADABLE);
+		return 0;
+	}
+	bytes = st->batch.used - sizeof(st->batch);
+	if (batch_is_accounted(st, address, reason))
+		return 0;
+	if (reason != BATCH_ALONE)
+		batch_account_missed(st, address, reason);
+	if (!batch_find_inherited(st, pid_tgid, address, reason)) {
+		account_add(ACCOUNT_BATCH_UNREADABLE);
+		return 0;
+	}
+	if (reason == BATCH_EXIT && st->batch.base + bytes <= st->batch_from)
+		return 0;
+	if (reason == BATCH_EXIT && !bytes)
+		return 0;
+	/* The thread may be writing, so the head may claim more bytes than there are. */
+	if (bytes > BATCH_MAX - sizeof(st->batch))
+		bytes = BATCH_MAX - sizeof(st->batch);
+	sent = batch_send_fitting(st, pid_tgid, address, site, reason, bytes);
+	if (sent)
+		st->lost_alone = 0;
+	batch_account(st, address, reason, sent);
+	return 0;
+}
+
+static __noinline long batch_send_mapped(__u32 i, struct batch_walk *w)
+{
+	__u64 address = batch_pop_mapped(w);
+
+	if (!address)
+		return 1;
+	batch_send(w->st, w->pid_tgid, address, w->site, BATCH_EXIT);
+	return 0;
+}
+
+/*
+ * Sends all batches of the current thread that have events not handed over yet. A global function,
+ * so that the verifier checks it only once.
+ */
+__noinline int batches_send_pending(struct thread_state *st, __u64 pid_tgid)
+{
+	struct batch_walk w = { .st = st, .pid_tgid = pid_tgid };
+	__u32 i;
+
+	if (!batching || !st)
+		return 0;
+	batches_adopt(st, pid_tgid);
+	if (can_loop) {
+		bpf_loop(BATCHES_MOST, batch_send_mapped, &w, 0);
+	} else {
+		for (i = 0; i < BATCHES_MOST_SHORT && !batch_send_mapped(i, &w); i++)
+			;
+	}
+	for (i = 0; i < BATCHES; i++) {
+		if (i < st->n_batches)
+			batch_send(st, pid_tgid, st->batches[i], st->batch_sites[i], BATCH_EXIT);
+	}
+	account_add_n(ACCOUNT_BATCH_UNREADABLE, st->n_more + st->n_forgotten);
+	batches_clear(st, pid_tgid);
+	return 0;
+}
+
+/*
+ * Records which batch a forked child inherits, and tells the recorder. The thread that forks is in
+ * the kernel and the child has not run yet, so the batch does not change meanwhile.
+ */
+static __always_inline void batch_inherit(struct thread_state *st, __u64 child,
+					  struct batch_inherited *to, __u64 address, __u32 site)
+{
+	__u32 n = to->n & (BATCHES - 1);
+	struct record_batch *r;
+
+	if (bpf_probe_read_user(&st->batch, sizeof(st->batch), (void *)address) ||
+	    st->batch.version != BATCH_VERSION || BATCH_USED(&st->batch) < sizeof(st->batch)) {
+		to->more = 1;
+		return;
+	}
+	st->batch.base += BATCH_USED(&st->batch) - sizeof(st->batch);
+	st->batch.events += st->batch.complete >> 16;
+	st->batch.used = sizeof(st->batch);
+	st->batch.complete = 0;
+	to->batches[n] = address;
+	to->sites[n] = site;
+	to->from[n] = st->batch.base;
+	to->from_events[n] = st->batch.events;
+	to->n++;
+	r = record_reserve(sizeof(*r));
+	if (!r) {
+		account_add(ACCOUNT_BATCH_UNREADABLE);
+		return;
+	}
+	init_record_head(&r->head, RECORD_BATCH, child >> 32, (__u32)child);
+	r->head.site = site;
+	r->ops.a = address;
+	r->ops.b = BATCH_NEW;
+	r->from = r->from_events = 0;
+	r->batch = st->batch;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+}
+
+/*
+ * Lets the child inherit all batches of the current thread. A global function, so that the verifier
+ * checks it only once.
+ */
+__noinline int batches_inherit(struct thread_state *st, __u64 pid_tgid, __u64 child)
+{
+	struct batch_inherited *to;
+	__u32 i, n, zero = 0;
+
+	if (!batching || !st)
+		return 0;
+	batches_adopt(st, pid_tgid);
+	to = bpf_map_lookup_elem(&batches_forked, &zero);
+	/*
+	 * Read once: the loop has to end in a jump for kernels before 6.2, and reading again would
+	 * follow that.
+	 */
+	n = st->n_batches;
+	if (!to || !n)
+		return 0;
+	to->n = 0;
+	to->adopted = 0;
+	to->more = st->n_more || st->n_forgotten;
+	for (i = 0; i < BATCHES; i++) {
+		if (i < n)
+			batch_inherit(st, child, to, st->batches[i], st->batch_sites[i]);
+	}
+	if (bpf_map_update_elem(&batches_inherited, &child, to, BPF_ANY))
+		return 1;
+	return 0;
+}
+
+#endif

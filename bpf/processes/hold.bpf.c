@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Holding a thread until the recorder has attached to what is new in its address space.
+ *
+ * The thread spins in a bounded loop until the recorder writes the thread's ticket into a slot. No
+ * signal is sent and no other thread waits. If the recorder does not answer in time, or has died,
+ * the thread continues, and the summary says that files may have been attached late.
+ *
+ * Only sleepable programs can hold a thread: attaching waits for an RCU grace period, which does
+ * not end while a plain uprobe program or a tracepoint program runs.
+ *
+ * It does not end either, and on a single CPU the recorder does not even run, on kernels that
+ * switch threads only at voluntary preemption points (preempt=voluntary, the default up to 6.12).
+ * Taking a lock that can sleep is such a point even if the lock is free, so the loop reads memory
+ * with a helper that takes such a lock.
+ *
+ * The functions here use little stack on purpose. Programs with a frame of 64 bytes or more run on
+ * a private stack that two threads can overwrite (see marks.bpf.c), and sleepable programs cannot
+ * have the tail call that prevents it there.
+ */
+#include "bpf/processes/new_libraries.h"
+#include "bpf/registers.h"
+#include "bpf/state.h"
+#include "bpf/processes/target_match.h"
+
+#define HOLD_STEPS (1 << 23) /* the maximum of bpf_loop() */
+/*
+ * Steps between two preemption points, about 80 us. The lock is the mmap lock that the broker needs
+ * for inserting the breakpoint of each site; whenever the broker waits for the lock it may also
+ * have to wait for a CPU.
+ */
+#define HOLD_YIELD 2048
+
+struct hold_wait {
+	__u64 ticket;
+	__u64 deadline;
+	__u64 ip;
+};
+
+static __always_inline bool hold_is_released(const struct hold_wait *w)
+{
+	/* A later ticket in the slot means that this one was released before. */
+	return *(volatile __u64 *)&hold_released[w->ticket & (HOLD_SLOTS - 1)] >= w->ticket;
+}
+
+static long hold_step(__u32 i, struct hold_wait *w)
+{
+	char nothing;
+
+	if (hold_is_released(w) || !*(volatile __u32 *)&recording)
+		return 1;
+	if (!(i & (HOLD_YIELD - 1)))
+		bpf_copy_from_user_task(&nothing, 1, (void *)w->ip, bpf_get_current_task_btf(), 0);
+	return bpf_ktime_get_ns() > w->deadline;
+}
+
+/*
+ * Reserves a request to be released, to be sent by hold_thread(). NULL: the buffer is full, and the
+ * thread continues.
+ */
+static __always_inline struct record_hold *hold_reserve(struct pt_regs *ctx, struct hold_wait *w,
+							enum hold_reason reason)
+{
+	struct record_hold *r = bpf_ringbuf_reserve(&holds, sizeof(*r), 0);
+	__u64 pid_tgid;
+
+	if (!r) {
+		account_add(ACCOUNT_HOLD_TIMEOUT);
+		return NULL;
+	}
+	w->ticket = __sync_fetch_and_add(&hold_tickets, 1) + 1;
+	w->deadline = bpf_ktime_get_ns() + hold_limit_ns;
+	w->ip = PT_REGS_IP(ctx);
+	pid_tgid = bpf_get_current_pid_tgid();
+	init_record_head(&r->head, RECORD_HOLD, pid_tgid >> 32, (__u32)pid_tgid);
+	r->ops.a = w->ticket;
+	r->ops.b = reason;
+	r->fd = -1;
+	r->path[0] = '\0';
+	return r;
+}
+
+static __noinline void hold_thread(struct record_hold *r, struct hold_wait *w)
+{
+	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
+	if (can_hold && bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop)) {
+		/*
+		 * One loop ends too soon on a fast machine. bpf_loop() returns a smaller number
+		 * once the hold is over.
+		 */
+		if (bpf_loop(HOLD_STEPS, hold_step, w, 0) == HOLD_STEPS &&
+		    bpf_loop(HOLD_STEPS, hold_step, w, 0) == HOLD_STEPS &&
+		    bpf_loop(HOLD_STEPS, hold_step, w, 0) == HOLD_STEPS)
+			bpf_loop(HOLD_STEPS, hold_step, w, 0);
+	}
+	if (recording && !hold_is_released(w))
+		account_add(ACCOUNT_HOLD_TIMEOUT);
+}
+
+/*
+ * --- libraries ----------------------------------------------------------------------------------
+ */
+
+/*
+ * Holding a thread that has loaded libraries. The dynamic linker calls `_dl_debug_state` after it
+ * has mapped libraries and before it runs their constructors. The thread is held there until the
+ * recorder has attached to the libraries.
+ *
+ * The linker also calls the function before it maps something, and before and after it unmaps
+ * something; then the thread need not wait. The reason of the call is in `_r_debug.r_state`. But
+ * the linker does not always write to its own `_r_debug`: a program may have a copy of it, and each
+ * further namespace (dlmopen) has one of its own. In these cases the variable that is read here
+ * never changes, so only changes are trusted.
+ *
+ * Nor need a thread wait that has mapped only libraries in which there was nothing to attach to before (new_libraries.h).
+ */
+
+/* The offset in struct r_debug of <link.h>. Debuggers rely on the layout, so it does not change. */
+#define R_STATE_OFFSET 24
+enum linker_state {
+	LINKER_IS_DONE, /* RT_CONSISTENT */
+	LINKER_MAPS,	/* RT_ADD */
+	LINKER_UNMAPS,	/* RT_DELETE */
+	LINKER_UNKNOWN,
+};
+
+/*
+ * What the linker was doing at the last call, by tgid. A process that was evicted is only held more
+ * often.
+ */
+struct linker_call {
+	__u64 mm; /* differs after an exec */
+	__u32 state;
+	__u32 libraries; /* so many that were mapped at the end of the last change had been waited for; 0: unknown */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, struct linker_call);
+} linker_calls SEC(".maps");
+
+/* The cookie is the distance from here to _r_debug. 0: it is unknown. */
+static __always_inline __u64 find_r_debug(struct pt_regs *ctx)
+{
+	__u64 site_distance = bpf_get_attach_cookie(ctx);
+
+	return site_distance ? PT_REGS_IP(ctx) + site_distance : 0;
+}
+
+static __noinline int read_linker_state(struct pt_regs *ctx)
+{
+	__u64 debug = find_r_debug(ctx);
+	__u32 state;
+
+	if (!debug || bpf_probe_read_user(&state, sizeof(state), (void *)(debug + R_STATE_OFFSET)))
+		return LINKER_UNKNOWN;
+	return state < LINKER_UNKNOWN ? state : LINKER_UNKNOWN;
+}
+
+/* After a change that this r_debug has shown, so that its list is the one that was changed. */
+static __noinline int must_wait_for_libraries(struct pt_regs *ctx, struct linker_call *last,
+					      int maps)
+{
+	__u32 seen = maps ? last->libraries : LINK_MAPS_AT_MOST;
+	int is_new = has_new_libraries(find_r_debug(ctx), &seen);
+
+	last->libraries = seen;
+	return maps && is_new;
+}
+
+/* Whether there may be new libraries whose constructors run next. */
+static __noinline int has_mapped(struct pt_regs *ctx)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct linker_call now = { (__u64)BPF_CORE_READ(bpf_get_current_task_btf(), mm),
+				   read_linker_state(ctx), 0 };
+	struct linker_call *last = bpf_map_lookup_elem(&linker_calls, &tgid);
+	__u32 before;
+
+	if (!last || last->mm != now.mm) {
+		bpf_map_update_elem(&linker_calls, &tgid, &now, BPF_ANY);
+		return 1;
+	}
+	before = last->state;
+	last->state = now.state;
+	if (before == LINKER_IS_DONE)
+		return now.state != LINKER_MAPS && now.state != LINKER_UNMAPS;
+	if (now.state == LINKER_IS_DONE && before != LINKER_UNKNOWN)
+		return must_wait_for_libraries(ctx, last, before == LINKER_MAPS);
+	return 1;
+}
+
+SEC("uprobe.s")
+int libraries_changed(struct pt_regs *ctx)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct record_hold *r;
+	struct hold_wait w;
+
+	if (!recording || !traced_flags(tgid) || !has_mapped(ctx))
+		return 0;
+	r = hold_reserve(ctx, &w, HOLD_LIBRARIES);
+	if (r)
+		hold_thread(r, &w);
+	else
+		bpf_map_delete_elem(&linker_calls, &tgid);
+	return 0;
+}
+
+/*
+ * --- executing a program ------------------------------------------------------------------------
+ */
+
+/*
+ * Holding a thread that is about to execute a program. A dynamic program is attached to while its
+ * dynamic linker is held (above), but a static program has no dynamic linker. So the C
+ * library's functions that execute programs are probed, and the thread is held there, before it
+ * enters the kernel, until the recorder has attached to the file.
+ *
+ * The attach cookie says which of the functions was called (enum hold_reason).
+ */
+/* A path that is compared byte by byte, since there is no stack for a copy. */
+struct target_path {
+	__u64 at;
+	__u64 positions;
+	__u32 glob;
+};
+
+static long target_path_step(__u32 i, struct target_path *p)
+{
+	const volatile struct target_glob *glob =
+		&target_filter.globs[p->glob & (TARGET_GLOBS - 1)];
+	__u8 byte;
+
+	if (bpf_probe_read_user(&byte, 1, (void *)(p->at + i)) || !byte)
+		return 1;
+	if (byte == '/' && glob->kind == TARGET_NAME)
+		p->positions = 1;
+	else
+		p->positions = target_glob_step(glob, p->positions, byte);
+	return 0;
+}
+
+/* The name is compared again when it is executed (target_match.h): a process that is held in vain waits a moment. */
+static __noinline int target_path_matches(__u64 path)
+{
+	struct target_path p = { .at = path };
+	__u32 i;
+
+	for (i = 0; i < TARGET_GLOBS; i++) {
+		if (i >= target_filter.n_globs)
+			break;
+		p.glob = i;
+		p.positions = 1;
+		bpf_loop(MAX_STRING, target_path_step, &p, 0);
+		if (p.positions & target_filter.globs[i].final)
+			return 1;
+	}
+	return !target_filter.kinds;
+}
+
+static __always_inline bool executes_target(__u64 reason, __u64 first, __u64 second)
+{
+	/* There is no stack for the names of cgroups: these processes are held in their linkers alone. */
+	if (!target_filter.waits || each_links || !can_hold || reason == HOLD_FEXECVE ||
+	    target_filter.kinds & (TARGET_UNIT | TARGET_CONTAINER) ||
+	    !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
+		return false;
+	return target_has_user(bpf_get_current_task_btf()) && target_in_cgroup() &&
+	       target_path_matches(reason == HOLD_EXECVE ? first : second);
+}
+
+SEC("uprobe.s")
+int executes(struct pt_regs *ctx)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct record_hold *r;
+	struct hold_wait w;
+	__u64 reason, first, second;
+
+	if (!recording || !follow_children)
+		return 0;
+	reason = bpf_get_attach_cookie(ctx);
+	/*
+	 * Both are read unconditionally, because the verifier does not accept a choice between
+	 * registers.
+	 */
+	first = ARG(ctx, 1);
+	second = ARG(ctx, 2);
+	barrier_var(first);
+	barrier_var(second);
+	if (!traced_flags(tgid) && !executes_target(reason, first, second))
+		return 0;
+	r = hold_reserve(ctx, &w, reason);
+	if (!r)
+		return 0;
+	if (reason != HOLD_EXECVE)
+		r->fd = first;
+	if (reason != HOLD_FEXECVE &&
+	    bpf_probe_read_user_str(r->path, sizeof(r->path),
+				    (void *)(reason == HOLD_EXECVE ? first : second)) < 0)
+		r->path[0] = '\0';
+	hold_thread(r, &w);
+	return 0;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Whether a thread in the dynamic linker has mapped a library that the recorder must see.
+ *
+ * The linker lists the libraries of a process in the order in which it mapped them, so that the new ones are at the end.
+ * If the recorder has seen the files of all new ones before and found nothing to attach to, the thread need not wait. A
+ * program can write what it likes into the list; then it hides its own marks.
+ */
+#ifndef PROFTRACE_BPF_NEW_LIBRARIES_H
+#define PROFTRACE_BPF_NEW_LIBRARIES_H
+
+#include "bpf/state.h"
+
+/* Offsets in struct r_debug and struct link_map of <link.h>. Debuggers rely on them, so they do not change. */
+#define R_MAP_OFFSET	  8
+#define LINK_MAP_DYNAMIC  16
+#define LINK_MAP_NEXT	  24
+#define LINK_MAPS_AT_MOST 4096 /* if there are more, the thread waits */
+
+/* A walk through the list. */
+struct link_maps {
+	__u64 next;
+	__u32 n;
+	__u32 seen; /* so many at the beginning need not be examined */
+	__u32 is_new;
+};
+
+static long examine_mapped_file(struct task_struct *task, struct vm_area_struct *vma,
+				struct link_maps *l)
+{
+	struct inode *inode = BPF_CORE_READ(vma, vm_file, f_inode);
+	__u64 number, key;
+
+	if (!inode)
+		return 0;
+	number = BPF_CORE_READ(inode, i_ino);
+	key = plain_file_key(BPF_CORE_READ(inode, i_sb, s_dev), number);
+	if (key && *(volatile __u64 *)&plain_files[plain_file_slot(key)] == key)
+		l->is_new = 0;
+	return 0;
+}
+
+/* The dynamic section of a library is part of its file's data. */
+static __noinline int is_plain_library(struct link_maps *l)
+{
+	__u64 dynamic;
+
+	l->is_new = 1;
+	if (bpf_probe_read_user(&dynamic, sizeof(dynamic), (void *)(l->next + LINK_MAP_DYNAMIC)))
+		return 0;
+	bpf_find_vma(bpf_get_current_task_btf(), dynamic, examine_mapped_file, l, 0);
+	return !l->is_new;
+}
+
+static long pass_link_map(__u32 i, struct link_maps *l)
+{
+	if (!l->next)
+		return 1;
+	if (l->n >= l->seen && !l->is_new)
+		is_plain_library(l);
+	l->n++;
+	if (bpf_probe_read_user(&l->next, sizeof(l->next), (void *)(l->next + LINK_MAP_NEXT))) {
+		l->is_new = 1;
+		return 1;
+	}
+	return 0;
+}
+
+/*
+ * Whether there are new libraries after the first `*seen`, which becomes the number of all; 0 if that is unknown.
+ * `debug` is the address of _r_debug.
+ */
+static __noinline int has_new_libraries(__u64 debug, __u32 *seen)
+{
+	struct link_maps l = { .seen = *seen };
+
+	*seen = 0;
+	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_find_vma) ||
+	    !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop) ||
+	    bpf_probe_read_user(&l.next, sizeof(l.next), (void *)(debug + R_MAP_OFFSET)))
+		return 1;
+	bpf_loop(LINK_MAPS_AT_MOST, pass_link_map, &l, 0);
+	if (l.next)
+		return 1;
+	*seen = l.n;
+	return l.is_new;
+}
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Whether a process that has just executed a program is one of those that the user waits for (bpf/processes/targets.h).
+ * All others leave after the first comparison that fails; nothing about them reaches the recorder.
+ */
+#ifndef PROFTRACE_BPF_TARGET_MATCH_H
+#define PROFTRACE_BPF_TARGET_MATCH_H
+
+#include "bpf/state.h"
+#include "bpf/processes/targets.h"
+
+const volatile struct target_filter target_filter = {};
+
+struct target_match {
+	__u64 positions;
+	__u32 glob;
+	char text[TARGET_TEXT];
+};
+
+static __always_inline bool belongs_to_invoker(const struct task_struct *task)
+{
+	return BPF_CORE_READ(task, cred, uid.val) == invoker &&
+	       BPF_CORE_READ(task, cred, euid.val) == invoker &&
+	       BPF_CORE_READ(task, cred, suid.val) == invoker;
+}
+
+static long target_match_step(__u32 i, struct target_match *m)
+{
+	__u8 byte = m->text[i & (TARGET_TEXT - 1)];
+
+	if (!byte)
+		return 1;
+	m->positions = target_glob_step(&target_filter.globs[m->glob & (TARGET_GLOBS - 1)],
+					m->positions, byte);
+	return 0;
+}
+
+/* Whether the text of `m` matches a glob of this kind. */
+static __noinline bool target_match_text(struct target_match *m, __u32 kind)
+{
+	__u32 i;
+
+	for (i = 0; i < TARGET_GLOBS; i++) {
+		const volatile struct target_glob *glob = &target_filter.globs[i];
+
+		if (i >= target_filter.n_globs)
+			break;
+		if (glob->kind != kind)
+			continue;
+		m->glob = i;
+		m->positions = 1;
+		bpf_loop(TARGET_TEXT, target_match_step, m, 0);
+		if (m->positions & glob->final)
+			return true;
+	}
+	return false;
+}
+
+static __always_inline bool target_has_name(struct target_match *m, struct task_struct *task,
+					    struct linux_binprm *bprm)
+{
+	if (!(target_filter.kinds & (TARGET_NAME | TARGET_PATH)))
+		return true;
+	bpf_probe_read_kernel_str(m->text, sizeof(m->text), task->comm);
+	if (target_match_text(m, TARGET_NAME))
+		return true;
+	bpf_probe_read_kernel_str(m->text, sizeof(m->text),
+				  BPF_CORE_READ(bprm, file, f_path.dentry, d_name.name));
+	if (target_match_text(m, TARGET_NAME))
+		return true;
+	bpf_probe_read_kernel_str(m->text, sizeof(m->text), BPF_CORE_READ(bprm, filename));
+	return target_match_text(m, TARGET_PATH);
+}
+
+struct kernfs_node___since_6_15 {
+	struct kernfs_node *__parent;
+} __attribute__((preserve_access_index));
+
+struct kernfs_node___before_6_15 {
+	struct kernfs_node *parent;
+} __attribute__((preserve_access_index));
+
+static __always_inline struct kernfs_node *cgroup_parent_node(struct kernfs_node *node)
+{
+	const struct kernfs_node___since_6_15 *newer = (const void *)node;
+	const struct kernfs_node___before_6_15 *older = (const void *)node;
+
+	if (bpf_core_field_exists(newer->__parent))
+		return BPF_CORE_READ(newer, __parent);
+	return BPF_CORE_READ(older, parent);
+}
+
+/* Whether the names of the cgroups around the task match, one for each kind that is asked for. */
+static __always_inline bool target_has_group_names(struct target_match *m, struct task_struct *task)
+{
+	__u32 missing = target_filter.kinds & (TARGET_UNIT | TARGET_CONTAINER), i;
+	struct kernfs_node *node;
+
+	if (!missing)
+		return true;
+	node = BPF_CORE_READ(task, cgroups, dfl_cgrp, kn);
+	for (i = 0; i < TARGET_CGROUP_DEPTH && node; i++) {
+		bpf_probe_read_kernel_str(m->text, sizeof(m->text), BPF_CORE_READ(node, name));
+		if (missing & TARGET_UNIT && target_match_text(m, TARGET_UNIT))
+			missing &= ~TARGET_UNIT;
+		if (missing & TARGET_CONTAINER && target_match_text(m, TARGET_CONTAINER))
+			missing &= ~TARGET_CONTAINER;
+		node = cgroup_parent_node(node);
+	}
+	return !missing;
+}
+
+/* The current task. */
+static __always_inline bool target_in_cgroup(void)
+{
+	__u32 i;
+
+	for (i = 0; i < TARGET_CGROUPS; i++) {
+		if (i < target_filter.n_cgroups &&
+		    bpf_get_current_ancestor_cgroup_id(target_filter.cgroups[i].level) ==
+			    target_filter.cgroups[i].id)
+			return true;
+	}
+	return !target_filter.n_cgroups;
+}
+
+static __always_inline bool target_has_user(struct task_struct *task)
+{
+	__u32 user = BPF_CORE_READ(task, cred, euid.val), i;
+
+	for (i = 0; i < TARGET_USERS; i++) {
+		if (i < target_filter.n_users && target_filter.users[i] == user)
+			return true;
+	}
+	return !target_filter.n_users;
+}
+
+/* Who is not root waits for processes of the same user alone. */
+static __always_inline bool is_target(struct task_struct *task, struct linux_binprm *bprm)
+{
+	struct target_match m;
+
+	if (!target_filter.waits || !bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
+		return false;
+	return (any_process || belongs_to_invoker(task)) && target_has_user(task) &&
+	       target_in_cgroup() && target_has_name(&m, task, bprm) &&
+	       target_has_group_names(&m, task);
+}
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Context switches and wakeups. Loaded only with --sched.
+ *
+ * Every context switch of every CPU is sent, since any task may take a CPU from a traced one.
+ * Wakeups are sent for traced threads only. Of a task that is not traced only its number and name
+ * are sent. Of other users' tasks not even these are sent, unless root records. So nothing is
+ * revealed that `ps` does not show.
+ *
+ * These programs run with the lock of a CPU's run queue held, so they do little and send one
+ * record. If the buffer is full, the state of every thread is unknown from then on. The first
+ * program that finds free space again reports the gap. Until that report is read, the recorder
+ * compares `sched_lost`: whatever it reads before all losses have been reported is uncertain.
+ */
+#include "bpf/buffers.h"
+#include "bpf/control.h"
+#include "bpf/sched/sched_records.h"
+#include "bpf/state.h"
+#include "bpf/sched/describe_wait.h"
+
+#define TASK_IS_KERNELS 0x00200000 /* the kernel's PF_KTHREAD */
+#define HARDIRQ_MASK	0x000f0000 /* in the preempt count: include/linux/preempt.h */
+#define NMI_MASK	0x00f00000
+#define SERVING_SOFTIRQ 0x00000100
+
+/* The name of a task that was sent last, so that not every context switch needs it. */
+struct sent_comm {
+	__u32 tid;
+	__u64 comm[COMM_SIZE / 8];
+};
+
+#define SENT_COMMS 4096 /* a power of two; indexed by the task's number */
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SENT_COMMS);
+	__type(key, __u32);
+	__type(value, struct sent_comm);
+} sent_comms SEC(".maps");
+
+/*
+ * The variable in which the kernel counts nested interrupts has moved between versions. Kernels
+ * that do not list their variables (no CONFIG_KALLSYMS_ALL) refuse programs that refer to one, so
+ * the programs are compiled a second time with WITHOUT_VARIABLES; those never know of interrupts.
+ */
+#ifndef WITHOUT_VARIABLES
+extern const int __preempt_count __ksym __weak;
+
+struct pcpu_hot___sched {
+	int preempt_count;
+} __attribute__((preserve_access_index));
+
+extern const struct pcpu_hot___sched pcpu_hot __ksym __weak;
+#endif
+
+/* Whether an interrupt runs: the interrupted task is then not the one that wakes another. */
+static __always_inline bool in_interrupt(void)
+{
+	int count = 0;
+
+#ifndef WITHOUT_VARIABLES
+	if (&__preempt_count) {
+		const int *here = bpf_this_cpu_ptr(&__preempt_count);
+
+		count = *here;
+	} else if (&pcpu_hot) {
+		const struct pcpu_hot___sched *hot = bpf_this_cpu_ptr(&pcpu_hot);
+
+		count = hot->preempt_count;
+	}
+#endif
+	return count & (HARDIRQ_MASK | NMI_MASK | SERVING_SOFTIRQ);
+}
+
+struct task_identity {
+	__u32 tgid;
+	__u32 tid;
+	bool traced;
+	bool hidden;
+};
+
+static __always_inline void identify_task(struct task_struct *task, struct task_identity *w)
+{
+	w->tgid = task->tgid;
+	w->tid = task->pid;
+	w->traced = false;
+	w->hidden = false;
+	if (!w->tid || task->flags & TASK_IS_KERNELS)
+		return;
+	w->traced = traced_flags(w->tgid) & TRACED_MARKS;
+	if (any_process || w->traced || BPF_CORE_READ(task, cred, uid.val) == invoker)
+		return;
+	w->hidden = true;
+	w->tgid = w->tid = SCHED_HIDDEN_TID + bpf_get_smp_processor_id();
+}
+
+/* Whether the task's name must be sent. If so, it is remembered as sent. */
+static __always_inline bool comm_is_new(struct task_struct *task, const struct task_identity *w,
+					__u64 comm[COMM_SIZE / 8])
+{
+	__u32 place = w->tid & (SENT_COMMS - 1);
+	struct sent_comm *sent;
+
+	if (!w->tid || w->hidden)
+		return false;
+	sent = bpf_map_lookup_elem(&sent_comms, &place);
+	if (!sent)
+		return false;
+	if (bpf_probe_read_kernel(comm, COMM_SIZE, task->comm))
+		return false;
+	if (sent->tid == w->tid && sent->comm[0] == comm[0] && sent->comm[1] == comm[1])
+		return false;
+	sent->tid = w->tid;
+	sent->comm[0] = comm[0];
+	sent->comm[1] = comm[1];
+	return true;
+}
+
+/* A name in a record that was lost has not been sent. */
+static __always_inline void forget_sent_comm(const struct task_identity *w)
+{
+	__u32 place = w->tid & (SENT_COMMS - 1);
+	struct sent_comm *sent = bpf_map_lookup_elem(&sent_comms, &place);
+
+	if (sent)
+		sent->tid = 0;
+}
+
+/* `lost` is read first, so that later losses are reported the next time. */
+static __always_inline void send_sched_gap(void)
+{
+	__u32 lost = *(volatile __u32 *)&sched_lost;
+	struct record_plain *r;
+
+	if (lost == sched_lost_sent)
+		return;
+	r = record_reserve(sizeof(*r));
+	if (!r)
+		return;
+	init_record_head(&r->head, RECORD_SCHED_GAP, 0, 0);
+	r->ops.a = lost;
+	r->ops.b = 0;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	sched_lost_sent = lost;
+}
+
+static __always_inline void count_lost_sched(void)
+{
+	account_add(ACCOUNT_SCHED_LOST);
+	__sync_fetch_and_add(&sched_lost, 1);
+}
+
+static __always_inline __u64 sched_wakeup_flag(void)
+{
+	__u64 n = account_add(ACCOUNT_SCHED);
+
+	return n & query_mask ? BPF_RB_NO_WAKEUP : wakeup_due();
+}
+
+/* A lost one is no gap: the time that the thread is blocked has an unknown reason. */
+static __always_inline void send_wait(struct task_struct *task, const struct task_identity *w,
+				      __u64 ts, __u32 state)
+{
+	struct record_wait *r = record_reserve(sizeof(*r));
+
+	if (!r) {
+		account_add(ACCOUNT_WAITS_LOST);
+		return;
+	}
+	__builtin_memset(r, 0, sizeof(*r));
+	r->ts = ts;
+	r->tgid = w->tgid;
+	r->tid = w->tid;
+	r->kind = RECORD_WAIT;
+	describe_wait(r, task, state);
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+}
+
+SEC("?watch/sched_switch")
+int BPF_PROG(on_sched_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
+{
+	__u64 comm[COMM_SIZE / 8], ts;
+	struct record_switch *r;
+	struct task_identity from, to;
+	bool news;
+
+	if (!recording)
+		return 0;
+	ts = bpf_ktime_get_ns();
+	identify_task(prev, &from);
+	identify_task(next, &to);
+	news = comm_is_new(next, &to, comm);
+	send_sched_gap();
+	if (wait_reasons && from.traced && !preempt && prev_state && !prev->exit_state)
+		send_wait(prev, &from, ts, prev_state);
+	/* There are two sizes, each constant for the verifier. */
+	if (news)
+		r = record_reserve(sizeof(*r));
+	else
+		r = record_reserve(offsetof(struct record_switch, comm));
+	if (!r) {
+		if (news)
+			forget_sent_comm(&to);
+		count_lost_sched();
+		return 0;
+	}
+	r->ts = ts;
+	r->tgid = from.tgid;
+	r->tid = from.tid;
+	r->next_tgid = to.tgid;
+	r->next_tid = to.tid;
+	r->state = prev_state | prev->exit_state;
+	r->cpu = bpf_get_smp_processor_id();
+	r->kind = RECORD_SWITCH;
+	r->flags = (from.traced ? SCHED_TRACED : 0) | (to.traced ? SCHED_NEXT_TRACED : 0) |
+		   (preempt ? SCHED_PREEMPTED : 0) | (news ? SCHED_COMM : 0) |
+		   (prev->flags & TASK_IS_EXITING ? SCHED_EXITING : 0) |
+		   (next->flags & TASK_IS_EXITING ? SCHED_NEXT_EXITING : 0);
+	r->prio = prev->prio;
+	r->next_prio = next->prio;
+	if (news)
+		__builtin_memcpy(r->comm, comm, COMM_SIZE);
+	bpf_ringbuf_submit(r, sched_wakeup_flag());
+	return 0;
+}
+
+/*
+ * task_struct::on_rq is an int or a single byte, depending on the kernel. All its values fit into
+ * one byte.
+ */
+static __always_inline bool is_on_queue(const struct task_struct *task)
+{
+	__u8 on_queue = 0;
+
+	bpf_probe_read_kernel(&on_queue, sizeof(on_queue), &task->on_rq);
+	return on_queue;
+}
+
+static __always_inline int send_waking_record(struct task_struct *task, bool look)
+{
+	struct task_struct *waker = bpf_get_current_task_btf();
+	struct record_waking *r;
+	struct task_identity from, to;
+	__u64 ts;
+
+	if (!recording || !traced_flags(task->tgid))
+		return 0;
+	ts = bpf_ktime_get_ns();
+	identify_task(task, &to);
+	if (!to.traced)
+		return 0;
+	identify_task(waker, &from);
+	send_sched_gap();
+	r = record_reserve(sizeof(*r));
+	if (!r) {
+		count_lost_sched();
+		return 0;
+	}
+	r->ts = ts;
+	r->tgid = to.tgid;
+	r->tid = to.tid;
+	r->waker_tgid = from.tgid;
+	r->waker_tid = from.tid;
+	r->cpu = bpf_get_smp_processor_id();
+	r->target_cpu = task->thread_info.cpu;
+	r->kind = RECORD_WAKING;
+	r->flags = SCHED_TRACED | (from.traced ? SCHED_NEXT_TRACED : 0) |
+		   /* An idle CPU wakes nobody by itself. */
+		   (!from.tid || (look && in_interrupt()) ? SCHED_INTERRUPT : 0) |
+		   (task->flags & TASK_IS_EXITING ? SCHED_EXITING : 0) |
+		   (is_on_queue(task) ? SCHED_ON_QUEUE : 0);
+	r->prio = task->prio;
+	r->unused = 0;
+	bpf_ringbuf_submit(r, sched_wakeup_flag());
+	return 0;
+}
+
+SEC("?watch/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *task)
+{
+	return send_waking_record(task, true);
+}
+
+SEC("?watch/sched_waking")
+int BPF_PROG(on_waking_blind, struct task_struct *task)
+{
+	return send_waking_record(task, false);
+}
+
+/* The first wakeup of a new thread, by the thread that created it. */
+SEC("?watch/sched_wakeup_new")
+int BPF_PROG(on_wakeup_new, struct task_struct *task)
+{
+	return send_waking_record(task, false);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * System calls as slices. Loaded only with --syscalls. Each call is one record, which is sent when the
+ * call ends; its begin waits in the storage of the task.
+ *
+ * While a tracepoint of system calls is in use, the kernel takes the slow path into every system call
+ * of every process. Of the programs, those that are not recorded run a few instructions.
+ */
+#include "bpf/buffers.h"
+#include "bpf/control.h"
+#include "bpf/sched/describe_wait.h"
+#include "bpf/sched/sched_records.h"
+#include "bpf/state.h"
+
+struct syscall_begun {
+	__u64 ts; /* 0: in no call */
+	__s32 call;
+	__s32 fd;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct syscall_begun);
+} syscalls_begun SEC(".maps");
+
+SEC("?watch/sys_enter")
+int BPF_PROG(on_sys_enter, struct pt_regs *regs, long call)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct syscall_begun *begun;
+	__u64 first, second;
+
+	if (!recording || !is_sampled(task->tgid) || is_compat_call(task))
+		return 0;
+	begun = bpf_task_storage_get(&syscalls_begun, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!begun) {
+		account_add(ACCOUNT_SYSCALLS_LOST);
+		return 0;
+	}
+	begun->call = (__s32)call;
+	begun->fd = -1;
+	if (call >= 0 && call < WAIT_CALLS && wait_calls[call & (WAIT_CALLS - 1)] & WAIT_OF_FILE) {
+		current_call(task, regs, &first, &second);
+		begun->fd = (__s32)first;
+	}
+	begun->ts = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("?watch/sys_exit")
+int BPF_PROG(on_sys_exit, struct pt_regs *regs, long result)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct syscall_begun *begun;
+	struct record_syscall *r;
+	__u64 ts;
+
+	if (!recording || !(traced_flags(task->tgid) & TRACED_MARKS))
+		return 0;
+	ts = bpf_ktime_get_ns();
+	begun = bpf_task_storage_get(&syscalls_begun, task, NULL, 0);
+	if (!begun || !begun->ts)
+		return 0;
+	r = record_reserve(sizeof(*r));
+	if (!r) {
+		begun->ts = 0;
+		account_add(ACCOUNT_SYSCALLS_LOST);
+		return 0;
+	}
+	r->ts = ts;
+	r->tgid = task->tgid;
+	r->tid = task->pid;
+	r->call = begun->call;
+	r->fd = begun->fd;
+	r->unused = 0;
+	r->kind = RECORD_SYSCALL;
+	r->class = 0;
+	if (begun->call >= 0 && begun->call < WAIT_CALLS)
+		r->class = wait_calls[begun->call & (WAIT_CALLS - 1)];
+	r->unused2 = 0;
+	r->begin = begun->ts;
+	r->result = result;
+	begun->ts = 0;
+	bpf_ringbuf_submit(r, account_add(ACCOUNT_SYSCALLS) & query_mask ? BPF_RB_NO_WAKEUP
+									 : wakeup_due());
+	return 0;
+}

@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Walks the stack of a program by tables (bpf/stacks/unwind_maps.h), and by frame pointers where there is no
+ * table, as in generated code.
+ *
+ * A walk never guesses. Without a rule for an instruction, and where memory cannot be read, it ends
+ * and the record says why. A caller's frame is always above the frame of its callee, so what a
+ * malformed table leads to ends as well. A frame pointer only counts if it leads into code.
+ *
+ * Callee-saved registers are read when a rule needs them and not at each frame, which is seldom.
+ *
+ * Each function here is global: a verifier checks it once, and not again for each frame. Then no
+ * kernel needs anything for the loop over the frames but the loop.
+ */
+#ifndef PROFTRACE_BPF_UNWIND_WALK_H
+#define PROFTRACE_BPF_UNWIND_WALK_H
+
+#include "bpf/stacks/python_walk.h"
+#include "bpf/registers.h"
+#include "bpf/state.h"
+#include "bpf/stacks/unwind_maps.h"
+
+/* Set by the broker before the programs are loaded: the maps below have their sizes. */
+const volatile bool has_unwind = false;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_rows_value);
+} unwind_rows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_rule);
+} unwind_rules SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_page);
+} unwind_pages SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_range);
+} unwind_ranges SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unwind_process);
+} unwind_processes SEC(".maps");
+
+/* The state of a walk. */
+struct unwind_walk {
+	__u64 registers[16];		 /* as copy_registers() numbers them */
+	__u64 saved_at[UNWIND_FOLLOWED]; /* where in memory it is; 0: in `registers` */
+	__u64 pc;
+	__u64 number; /* of the process's ranges: struct unwind_range */
+	__u32 known;  /* a bit for each register */
+	__u32 first, n_ranges;
+	__u32 exact;		 /* pc is not a return address */
+	struct unwind_rule rule; /* for pc */
+	__u32 end;		 /* why there is no rule: enum stack_end */
+	__u32 types;		 /* of the record */
+	__u32 at, n;		 /* frames are written from `at` on, and `n` are */
+	__u32 python;		 /* number of a struct python_setup */
+};
+
+/* What a program needs to make a record with a stack. */
+struct stack_work {
+	struct unwind_walk walk;
+	struct python_walk python;
+	struct record_stack record;
+};
+
+#if defined(__TARGET_ARCH_x86)
+
+#define REGISTER_BX   3
+#define REGISTER_SP   4
+#define REGISTER_BP   5
+#define REGISTER_R9   9
+#define FOLLOWED_BITS (1u << REGISTER_BX | 1u << REGISTER_SP | 1u << REGISTER_BP)
+
+/*
+ * The registers that a function may change without saving them: ax, cx, dx, si, di, r8 to r11. A rule of
+ * its caller needs one of them only in assembly, where the author knows that this callee leaves it alone
+ * (libcrypto's AES-GCM has its frame in ax during such calls). r12 to r15 are saved in ways that rows do
+ * not have.
+ */
+#define SCRATCH_BITS 0x0fc7u
+#define CODE_64_BIT  0x33 /* the code segment of programs that are not 32-bit */
+
+#define LONGEST_INSTRUCTION 15
+
+/* A frame that is larger is not one: stacks have 8 MB, unless somebody needs more. */
+#define LARGEST_FRAME (1ull << 30)
+
+/* The registers in struct sigcontext, and where that is above the stack pointer. */
+#define SIGNAL_REGISTERS	17
+#define SIGNAL_REGISTERS_OFFSET 40
+
+/* NULL: the recorder does not know the process. */
+static __always_inline struct unwind_process *unwind_process_of(__u32 tgid)
+{
+	struct unwind_process *p;
+	__u32 i, slot;
+
+	for (i = 0; i < UNWIND_PROCESSES_ON; i++) {
+		slot = (UNWIND_PROCESS_PLACE(tgid) + i) & (UNWIND_PROCESSES - 1);
+		p = bpf_map_lookup_elem(&unwind_processes, &slot);
+		if (p && p->tgid == tgid)
+			return p;
+	}
+	return NULL;
+}
+
+/* The process executes a program: its mappings are no longer those that the recorder has seen. */
+static __always_inline void forget_mappings(__u32 tgid)
+{
+	struct unwind_process *p = has_unwind ? unwind_process_of(tgid) : NULL;
+
+	if (p)
+		__sync_fetch_and_add(&p->execs, 1);
+}
+
+static __always_inline struct unwind_range *unwind_range_at(__u32 number)
+{
+	return bpf_map_lookup_elem(&unwind_ranges, &number);
+}
+
+/*
+ * Binary searches are written without branches: a verifier would follow both ways of each step. All
+ * ones if a <= b, both below 2^63.
+ */
+static __always_inline __u64 mask_if_not_above(__u64 a, __u64 b)
+{
+	__u64 difference = b - a;
+
+	barrier_var(difference); /* else clang makes a branch of it */
+	return ~(__u64)((__s64)difference >> 63);
+}
+
+/* The first step of a search among `n`: the highest power of two that is not above it. */
+static __always_inline __u32 first_step(__u32 n)
+{
+	n |= n >> 1;
+	n |= n >> 2;
+	n |= n >> 4;
+	n |= n >> 8;
+	n |= n >> 16;
+	return (n >> 1) + 1;
+}
+
+/* The number of the range that contains the address; 0: none. */
+__noinline __u32 unwind_find_range(struct unwind_walk *w, __u64 address)
+{
+	struct unwind_range *range;
+	__u32 first, n, step;
+	__u64 low = 0; /* so many begin at the address or before it */
+	int i;
+
+	if (!w)
+		return 0;
+	first = w->first;
+	n = w->n_ranges;
+	step = first_step(n);
+	for (i = 0; i < UNWIND_RANGES_STEPS; i++) {
+		if (!step)
+			break;
+		range = unwind_range_at(first + low + step);
+		if (!range)
+			return 0;
+		low += step & mask_if_not_above(low + step, n) &
+		       mask_if_not_above(range->start, address);
+		step >>= 1;
+	}
+	range = unwind_range_at(first + low);
+	return low && range && address < range->end ? first + low : 0;
+}
+
+/* Of so many rows from the first on, the rule of the last one that is not above the place. */
+__noinline __u32 unwind_find_rule(__u32 first, __u32 n, __u32 place)
+{
+	struct unwind_rows_value *value;
+	__u32 key, step, number;
+	__u64 low = 0;
+	int i;
+
+	step = first_step(n);
+	for (i = 0; i < UNWIND_ROWS_STEPS; i++) {
+		if (!step)
+			break;
+		number = first + low + step - 1;
+		key = number / UNWIND_ROWS_EACH;
+		value = bpf_map_lookup_elem(&unwind_rows, &key);
+		if (!value)
+			return 0;
+		low += step & mask_if_not_above(low + step, n) &
+		       mask_if_not_above(UNWIND_ROW_PLACE(value->rows[number % UNWIND_ROWS_EACH]),
+					 place);
+		step >>= 1;
+	}
+	number = first + low - 1;
+	key = number / UNWIND_ROWS_EACH;
+	value = bpf_map_lookup_elem(&unwind_rows, &key);
+	return low && value ? UNWIND_ROW_RULE(value->rows[number % UNWIND_ROWS_EACH]) : 0;
+}
+
+/* Why the code of a range has no rules. */
+static __always_inline __u32 no_table(const struct unwind_range *range)
+{
+	switch (range->table) {
+	case UNWIND_TABLE_PENDING:
+		return STACK_TABLE_PENDING;
+	case UNWIND_TABLE_REFUSED:
+		return STACK_TABLE_REFUSED;
+	case UNWIND_TABLE_THERE:
+		return STACK_NOT_DESCRIBED;
+	default:
+		return STACK_NO_TABLE;
+	}
+}
+
+/* Finds the rule for the current frame. */
+__noinline int unwind_find(struct unwind_walk *w)
+{
+	__u32 number, rule_number;
+	struct unwind_range *range;
+	struct unwind_page *page;
+	struct unwind_rule *rule;
+	__u64 pc, distance;
+
+	if (!w)
+		return 0;
+	pc = w->pc - !w->exact;
+	w->rule.cfa = UNWIND_NONE;
+	w->end = STACK_NO_MAPPING;
+	number = unwind_find_range(w, pc);
+	range = number ? unwind_range_at(number) : NULL;
+	if (!range)
+		return 0;
+	w->end = no_table(range);
+	distance = pc - range->base;
+	if (distance >> UNWIND_PAGE_BITS >= range->pages)
+		return 0;
+	number = range->first_page + (distance >> UNWIND_PAGE_BITS);
+	page = bpf_map_lookup_elem(&unwind_pages, &number);
+	if (!page)
+		return 0;
+	rule_number =
+		unwind_find_rule(page->first, page->n, distance & ((1u << UNWIND_PAGE_BITS) - 1));
+	rule = bpf_map_lookup_elem(&unwind_rules, &rule_number);
+	if (rule)
+		w->rule = *rule;
+	return 0;
+}
+
+static __always_inline int end_walk(struct unwind_walk *w, __u32 end)
+{
+	w->types |= end;
+	return 1;
+}
+
+static __always_inline bool read_word(__u64 address, __u64 *ret)
+{
+	return !bpf_probe_read_user(ret, sizeof(*ret), (void *)address);
+}
+
+/* Reads the register from memory if it is there. Returns STACK_WHOLE or why it is not known. */
+static __always_inline __u32 fetch_register(struct unwind_walk *w, __u32 reg)
+{
+	__u64 *at = reg == REGISTER_BP ? &w->saved_at[UNWIND_RBP] : &w->saved_at[UNWIND_RBX];
+
+	if (!(w->known >> (reg & 15) & 1))
+		return STACK_REGISTER_LOST;
+	if ((reg != REGISTER_BP && reg != REGISTER_BX) || !*at)
+		return STACK_WHOLE;
+	if (!read_word(*at, &w->registers[reg & 15]))
+		return STACK_UNREADABLE;
+	*at = 0;
+	return STACK_WHOLE;
+}
+
+static __always_inline void set_saved(struct unwind_walk *w, __u32 reg, __u32 i, __u64 cfa)
+{
+	switch (w->rule.saved[i]) {
+	case UNWIND_SAME:
+		break;
+	case UNWIND_AT_CFA:
+		w->saved_at[i] = cfa + w->rule.at[i];
+		w->known |= 1u << reg;
+		break;
+	case UNWIND_AT_FRAME:
+		/* The rules for which this is used have fetched the frame pointer already. */
+		if (w->known >> REGISTER_BP & 1 && !w->saved_at[UNWIND_RBP]) {
+			w->saved_at[i] = w->registers[REGISTER_BP] + w->rule.at[i];
+			w->known |= 1u << reg;
+			break;
+		}
+		/* fallthrough */
+	default:
+		w->known &= ~(1u << reg);
+	}
+}
+
+/* Goes on to the caller, whose stack pointer was `cfa`. */
+static __always_inline int enter_caller(struct unwind_walk *w, __u64 cfa, __u64 pc)
+{
+	w->registers[REGISTER_SP] = cfa;
+	w->known = (w->known & (FOLLOWED_BITS | SCRATCH_BITS)) | 1u << REGISTER_SP;
+	w->exact = 0;
+	w->pc = pc;
+	/* The first function of a thread has no caller, and some write a 0 for it. */
+	return pc ? 0 : end_walk(w, STACK_WHOLE);
+}
+
+static __always_inline bool frame_is_above(const struct unwind_walk *w, __u64 cfa)
+{
+	__u64 sp = w->registers[REGISTER_SP];
+
+	return cfa > sp && cfa - sp <= LARGEST_FRAME;
+}
+
+/* Applies a rule that says where the frame of the caller is. */
+__noinline int unwind_by_rule(struct unwind_walk *w)
+{
+	__u32 reg, end;
+	__u64 cfa, pc;
+
+	if (!w)
+		return 1;
+	reg = w->rule.reg & 15;
+	end = fetch_register(w, reg);
+	if (end)
+		return end_walk(w, end);
+	cfa = w->registers[reg] + w->rule.offset;
+	if (w->rule.cfa == UNWIND_INDEXED) {
+		if (!(w->known >> REGISTER_R9 & 1))
+			return end_walk(w, STACK_REGISTER_LOST);
+		cfa += w->registers[REGISTER_R9] * sizeof(__u64);
+	}
+	if (w->rule.cfa == UNWIND_DEREF || w->rule.cfa == UNWIND_INDEXED) {
+		if (!read_word(cfa, &cfa))
+			return end_walk(w, STACK_UNREADABLE);
+		cfa += w->rule.second;
+	} else if (w->rule.cfa == UNWIND_PLT && (__s32)(w->pc & 15) >= w->rule.second) {
+		cfa += sizeof(__u64);
+	}
+	if (!frame_is_above(w, cfa))
+		return end_walk(w, STACK_NOT_MONOTONIC);
+	if (!read_word(cfa - sizeof(__u64), &pc))
+		return end_walk(w, STACK_UNREADABLE);
+	/* The frame pointer comes last, since the other may be relative to it. */
+	set_saved(w, REGISTER_BX, UNWIND_RBX, cfa);
+	set_saved(w, REGISTER_BP, UNWIND_RBP, cfa);
+	w->types |= STACK_BY_TABLES;
+	return enter_caller(w, cfa, pc);
+}
+
+/* Restores all registers as they were when the signal came. */
+__noinline int unwind_by_signal(struct unwind_walk *w)
+{
+	__u64 saved[SIGNAL_REGISTERS];
+	int i;
+
+	if (!w)
+		return 1;
+	if (bpf_probe_read_user(saved, sizeof(saved),
+				(void *)(w->registers[REGISTER_SP] + SIGNAL_REGISTERS_OFFSET)))
+		return end_walk(w, STACK_UNREADABLE);
+	for (i = 0; i < 8; i++)
+		w->registers[8 + i] = saved[i];
+	w->registers[7] = saved[8];
+	w->registers[6] = saved[9];
+	w->registers[REGISTER_BP] = saved[10];
+	w->registers[REGISTER_BX] = saved[11];
+	w->registers[2] = saved[12];
+	w->registers[0] = saved[13];
+	w->registers[1] = saved[14];
+	w->registers[REGISTER_SP] = saved[15];
+	w->pc = saved[16];
+	w->saved_at[UNWIND_RBP] = 0;
+	w->saved_at[UNWIND_RBX] = 0;
+	w->known = 0xffff;
+	w->exact = 1;
+	return 0;
+}
+
+/*
+ * Without a rule: by the frame pointer, if it leads to a frame above this one and from there into
+ * code. The outermost function of a process finds 0 in it.
+ */
+__noinline int unwind_by_frame_pointer(struct unwind_walk *w)
+{
+	__u64 frame[2], fp;
+
+	if (!w)
+		return 1;
+	if (fetch_register(w, REGISTER_BP))
+		return end_walk(w, w->end);
+	fp = w->registers[REGISTER_BP];
+	if (!fp && w->n > 1) {
+		w->types |= STACK_BY_FRAME_POINTERS;
+		return end_walk(w, STACK_WHOLE);
+	}
+	if (fp & 7 || !frame_is_above(w, fp + sizeof(frame)) ||
+	    bpf_probe_read_user(frame, sizeof(frame), (void *)fp) ||
+	    (frame[1] && !unwind_find_range(w, frame[1] - 1)))
+		return end_walk(w, w->end);
+	w->registers[REGISTER_BP] = frame[0];
+	w->known &= 1u << REGISTER_BP;
+	w->types |= STACK_BY_FRAME_POINTERS;
+	return enter_caller(w, fp + sizeof(frame), frame[1]);
+}
+
+/* Writes down the current frame and goes on to its caller. Returns whether the walk has ended. */
+static __always_inline int unwind_frame(struct stack_work *s)
+{
+	struct unwind_walk *w = &s->walk;
+
+	if (w->n >= STACK_FRAMES)
+		return end_walk(w, STACK_TOO_DEEP);
+	s->record.addresses[(w->at + w->n) & (STACK_ADDRESSES - 1)] = w->pc;
+	w->n++;
+	unwind_find(w);
+	switch (w->rule.cfa) {
+	case UNWIND_NONE:
+		return unwind_by_frame_pointer(w);
+	case UNWIND_REGISTER:
+	case UNWIND_DEREF:
+	case UNWIND_INDEXED:
+	case UNWIND_PLT:
+		return unwind_by_rule(w);
+	case UNWIND_SIGNAL:
+		return unwind_by_signal(w);
+	case UNWIND_END:
+		w->types |= STACK_BY_TABLES;
+		return end_walk(w, STACK_WHOLE);
+	default:
+		return end_walk(w, STACK_UNSUPPORTED);
+	}
+}
+
+/* Copies what is known of a process. False: it is not known, or it executes another program now. */
+static __always_inline bool find_process(struct unwind_walk *w, __u32 tgid)
+{
+	struct unwind_process *p = unwind_process_of(tgid);
+
+	if (!p || p->execs != p->execs_seen)
+		return false;
+	w->first = p->first;
+	w->n_ranges = p->n;
+	w->number = p->number;
+	w->python = p->python;
+	return true;
+}
+
+/*
+ * A forked child that has not executed a program has the mappings of its parent. The recorder may
+ * not know it yet.
+ */
+static __always_inline bool find_parent(struct unwind_walk *w)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *parent = BPF_CORE_READ(task, real_parent);
+
+	if (BPF_CORE_READ(task, mm, start_stack) != BPF_CORE_READ(parent, mm, start_stack) ||
+	    BPF_CORE_READ(task, mm, start_code) != BPF_CORE_READ(parent, mm, start_code))
+		return false;
+	return find_process(w, BPF_CORE_READ(parent, tgid));
+}
+
+static __always_inline bool ranges_are_current(const struct unwind_walk *w)
+{
+	struct unwind_range *first = unwind_range_at(w->first);
+
+	return first && *(volatile __u64 *)&first->base == w->number;
+}
+
+/*
+ * Walks the stack of the current thread, whose registers are in the walk. False: the mappings of
+ * the process are not known.
+ */
+__noinline int unwind_stack(struct stack_work *s, __u32 tgid)
+{
+	int i;
+
+	if (!s || !(find_process(&s->walk, tgid) || find_parent(&s->walk)) ||
+	    !ranges_are_current(&s->walk))
+		return 0;
+	for (i = 0; i <= STACK_FRAMES; i++) {
+		if (unwind_frame(s))
+			break;
+	}
+	if (!ranges_are_current(&s->walk)) {
+		s->walk.types = STACK_CHANGED;
+		s->walk.n = 1;
+	}
+	return 1;
+}
+
+/*
+ * A thread executes the instruction of a probe site at a copy of it, outside of the function. Returns where
+ * it would be in the function.
+ */
+static __always_inline __u64 address_in_program(__u64 address)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct uprobe_task *u = task->utask;
+	__u64 distance;
+
+	if (!u || !BPF_CORE_READ(u, active_uprobe))
+		return address;
+	distance = address - BPF_CORE_READ(u, xol_vaddr);
+	return distance <= LONGEST_INSTRUCTION ? BPF_CORE_READ(u, vaddr) + distance : address;
+}
+
+/* `user`: the registers of a thread in its program. */
+static __always_inline void unwind_begin(struct stack_work *s, struct pt_regs *user, __u32 at)
+{
+	struct unwind_walk *w = &s->walk;
+
+	copy_registers(w->registers, user);
+	w->pc = address_in_program(user->ip);
+	w->saved_at[UNWIND_RBP] = 0;
+	w->saved_at[UNWIND_RBX] = 0;
+	w->known = 0xffff;
+	w->exact = 1;
+	w->types = 0;
+	w->at = at;
+	w->n = 0;
+	w->python = 0;
+}
+
+static __always_inline __u32 find_python_frames(struct stack_work *s, __u32 at)
+{
+	return s->walk.python ? walk_python(&s->record, &s->python, s->walk.python, at) : 0;
+}
+
+/*
+ * Writes the stack of a program behind `at` addresses of the kernel. False: it cannot be walked by
+ * tables, because the process is not known yet, or is a 32-bit one.
+ */
+static __always_inline bool walk_by_tables(struct stack_work *s, struct pt_regs *user, __u32 tgid,
+					   __u32 at)
+{
+	if (!has_unwind || user->cs != CODE_64_BIT)
+		return false;
+	unwind_begin(s, user, at);
+	return unwind_stack(s, tgid);
+}
+
+#else
+
+static __always_inline __u32 find_python_frames(struct stack_work *s, __u32 at)
+{
+	return 0;
+}
+
+static __always_inline void forget_mappings(__u32 tgid)
+{
+}
+
+static __always_inline bool walk_by_tables(struct stack_work *s, struct pt_regs *user, __u32 tgid,
+					   __u32 at)
+{
+	return false;
+}
+
+#endif
+
+/* The size of a record that begins with so many addresses of the kernel. */
+static __always_inline __u64 stack_size(const struct record_stack *r, __u32 kernel)
+{
+	__u64 n = kernel + STACK_PROGRAM(r->ops.b) + 2 * STACK_PYTHON(r->ops.b);
+
+	return offsetof(struct record_stack, addresses) + (n & (STACK_ADDRESSES - 1)) * 8;
+}
+
+/* The number of addresses in a stack. */
+static __always_inline __u32 count_addresses(long bytes)
+{
+	return bytes > 0 ? (__u32)bytes / sizeof(__u64) & STACK_FRAMES : 0;
+}
+
+/*
+ * Writes the stack of a program behind `at` addresses of the kernel: by tables, or, if the process
+ * is not known yet, by frame pointers alone; and behind it the Python frames. Returns both numbers, as in
+ * ops.b of the record.
+ */
+static __always_inline __u64 walk_program(void *ctx, struct stack_work *s, struct pt_regs *user,
+					  __u32 tgid, __u32 at)
+{
+	__u64 n;
+
+	if (walk_by_tables(s, user, tgid, at)) {
+		s->record.head.types = s->walk.types;
+		n = s->walk.n & STACK_FRAMES;
+		return n | (__u64)find_python_frames(s, at + n) << 32;
+	}
+	s->record.head.types = has_unwind ? STACK_NO_PROCESS : STACK_FRAME_POINTERS;
+	return count_addresses(bpf_get_stack(ctx, &s->record.addresses[at & STACK_FRAMES],
+					     STACK_BYTES, BPF_F_USER_STACK));
+}
+
+#endif

@@ -6,7 +6,8 @@
  *
  * libdw is the machine's: its own edges are not seen, and of its memory only what is ours is guarded. So
  * that changes get beyond the headers of ELF, the input is sections, each behind its kind and its size
- * in two bytes, and is made a file here; or, where it begins with 0, it is the file itself.
+ * in two bytes, and is made a file here; or, where it begins with 0, it is the file itself. Where the
+ * first byte is REPLY or more, it is what a server sent as the debug file of a program without symbols.
  */
 #include <elf.h>
 #include <stddef.h>
@@ -28,6 +29,8 @@ enum {
 	NAMES,
 	FIRST_OWN,
 	MOST_SECTIONS = 24,
+	REPLY = 0x80,
+	REPLY_WHOLE = 0xc0, /* the bytes of the server are the file itself */
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -53,14 +56,22 @@ struct built {
 	Elf64_Phdr load;
 	Elf64_Shdr sections[MOST_SECTIONS];
 	struct kind names[KINDS];
-	uint8_t bytes[MOST];
+	uint8_t bytes[MOST + 64];
+};
+
+struct bytes {
+	const void *at;
+	size_t size;
 };
 
 struct input {
-	const void *file;
-	size_t size;
+	struct bytes code, debug;
 	unsigned asked;
 };
+
+/* The section that a program and its debug file have in common, as in an input: kind, size, note. */
+static const uint8_t build_id[27] = "\14\30\0"
+				    "\4\0\0\0\10\0\0\0\3\0\0\0GNU\0\1\2\3\4\5\6\7\10";
 
 static void must(bool good)
 {
@@ -102,8 +113,7 @@ static void add_sections(struct built *b, const uint8_t *data, size_t size)
 	}
 }
 
-/* Returns the size of the file. */
-static size_t build(struct built *b, const uint8_t *data, size_t size)
+static struct bytes build(struct built *b, const uint8_t *data, size_t size)
 {
 	memset(b, 0, sizeof(*b));
 	b->head = (Elf64_Ehdr){
@@ -136,19 +146,19 @@ static size_t build(struct built *b, const uint8_t *data, size_t size)
 	b->sections[TEXT].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
 	add_section(b, NAMES, offsetof(struct built, names), sizeof(kinds));
 	add_sections(b, data, size);
-	return offsetof(struct built, bytes) + size;
+	return (struct bytes){ b, offsetof(struct built, bytes) + size };
 }
 
-static int file_of(const struct input *in)
+static int file_of(struct bytes file)
 {
 	int fd = memfd_create("code", MFD_CLOEXEC);
 
-	must(fd >= 0 && write(fd, in->file, in->size) == (ssize_t)in->size);
+	must(fd >= 0 && write(fd, file.at, file.size) == (ssize_t)file.size);
 	must(!lseek(fd, 0, SEEK_SET));
 	return fd;
 }
 
-/* The debug file is the file itself, as far as there is one. */
+/* Whatever the file asks for is answered with the same. */
 static int wanted(void *context, const struct symbol_file_request *w, uint32_t *ret_index)
 {
 	struct input *in = context;
@@ -158,7 +168,7 @@ static int wanted(void *context, const struct symbol_file_request *w, uint32_t *
 	if (w->first >= SYMBOL_MAX_CANDIDATES || in->asked++ == 2 * SYMBOL_MAX_CANDIDATES)
 		return -1;
 	*ret_index = w->first;
-	return file_of(in);
+	return file_of(in->debug);
 }
 
 /* As the recorder takes it. */
@@ -173,21 +183,38 @@ static void check(const struct reply *a, unsigned max)
 	names_free(names);
 }
 
+/* `data`: behind the first bytes, which say how it is read. */
+static struct input make_input(unsigned how, const uint8_t *data, size_t size)
+{
+	static struct built code, debug;
+	static uint8_t reply[sizeof(build_id) + MOST];
+	struct input in = { { data, size }, { data, size }, 0 };
+
+	if (how < REPLY) {
+		if (how)
+			in.code = in.debug = build(&code, data, size);
+		return in;
+	}
+	in.code = build(&code, build_id, sizeof(build_id));
+	if (how < REPLY_WHOLE) {
+		memcpy(reply, build_id, sizeof(build_id));
+		memcpy(reply + sizeof(build_id), data, size);
+		in.debug = build(&debug, reply, sizeof(build_id) + size);
+	}
+	return in;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static struct built built;
 	static struct reply reply;
-	struct input in = { data + 3, size - 3, 0 };
 	struct code_file *file;
+	struct input in;
 	unsigned i;
 
 	if (size < 3 || size - 3 > MOST)
 		return 0;
-	if (data[0]) {
-		in.size = build(&built, data + 3, size - 3);
-		in.file = &built;
-	}
-	file = code_file_open(file_of(&in), wanted, &in);
+	in = make_input(data[0], data + 3, size - 3);
+	file = code_file_open(file_of(in.code), wanted, &in);
 	must(file != NULL);
 	/* What is found at the first address is remembered for the next. */
 	for (i = 0; i < 2; i++) {

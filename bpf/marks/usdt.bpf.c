@@ -187,11 +187,11 @@ static __always_inline bool emit_usdt(struct pt_regs *ctx, struct thread_state *
  */
 
 /*
- * Finds the outermost of these levels whose call must have ended, because another call now begins
- * where its frame was or above it; -1: none. The stack grows down, so an outer call has a higher
- * stack pointer.
+ * Finds the outermost or the innermost of these levels whose call must have ended, because the stack
+ * now begins where its frame was or above it; -1: none. The stack grows down, so an outer call has a
+ * higher stack pointer.
  */
-__noinline int find_abandoned_call(struct thread_state *st, __u64 sp, __u64 levels)
+__noinline int find_abandoned_call(struct thread_state *st, __u64 sp, __u64 levels, __u32 innermost)
 {
 	int i, abandoned = -1;
 
@@ -205,17 +205,16 @@ __noinline int find_abandoned_call(struct thread_state *st, __u64 sp, __u64 leve
 		if (began > sp || sp - began > CALL_STACK_MOST)
 			break;
 		abandoned = i;
+		if (innermost)
+			break;
 	}
 	return abandoned;
 }
 
-/*
- * Drops calls that were left by a jump, as by longjmp() or an exception, or whose exit was not
- * seen.
- */
+/* Drops calls that were left by a jump that was not seen, or whose exit was not seen. */
 static __always_inline void drop_abandoned_calls(struct thread_state *st, struct mark *m, __u64 sp)
 {
-	int abandoned = find_abandoned_call(st, sp, levels_below(st->depth));
+	int abandoned = find_abandoned_call(st, sp, levels_below(st->depth), false);
 
 	if (abandoned < 0)
 		return;
@@ -293,6 +292,34 @@ static __always_inline bool begin_is_unseen(const struct thread_state *st, const
 	return m->spec->exit == CALL_RETURN && (!st->whole || st->too_deep);
 }
 
+/*
+ * The stack pointer that longjmp() restores; 0: not known. glibc keeps it rotated and combined with a
+ * number of the thread; other libraries keep it as it is, which no such value looks like.
+ */
+static __always_inline __u64 longjmp_stack(struct thread_state *st, const struct mark *m)
+{
+	__u64 kept = read_usdt_arg(st, &m->spec->target, m->ip), guard = 0;
+
+	if (st->unreadable || kept - st->registers[STACK_POINTER] < CALL_STACK_MOST)
+		return st->unreadable ? 0 : kept;
+#if defined(__TARGET_ARCH_x86)
+	if (!bpf_probe_read_user(&guard, sizeof(guard),
+				 (void *)(bpf_get_current_task_btf()->thread.fsbase + 0x30)))
+		return (kept >> 17 | kept << 47) ^ guard;
+#endif
+	return 0;
+}
+
+/* The token of the innermost call if a jump leaves it; 0: none does. */
+static __always_inline __u64 left_call_token(struct thread_state *st, const struct mark *m)
+{
+	__u64 sp =
+		m->spec->exit == CALL_LONGJMP ? longjmp_stack(st, m) : st->registers[STACK_POINTER];
+	int level = find_abandoned_call(st, sp, levels_below(st->depth), true);
+
+	return level < 0 ? 0 : st->token[level & (MAX_NESTING - 1)];
+}
+
 /* The token of the call that begins or ends here; 0: none does. */
 static __always_inline __u64 call_token(struct thread_state *st, struct pt_regs *ctx,
 					struct mark *m)
@@ -303,13 +330,15 @@ static __always_inline __u64 call_token(struct thread_state *st, struct pt_regs 
 		drop_abandoned_calls(st, m, sp);
 		return token;
 	}
+	if (m->spec->exit >= CALL_LEFT)
+		return left_call_token(st, m);
 	if (!st->depth || (st->token[(st->depth - 1) & (MAX_NESTING - 1)] != token &&
 			   find_token(st, token, levels_below(st->depth)) < 0))
 		return begin_is_unseen(st, m) ? token : 0;
 	return call_is_left(st, m->spec, m->ip, CONDITIONS(ctx)) ? token : 0;
 }
 
-/* A global function as handle_mark_hit(). */
+/* A global function as handle_mark_hit(). Returns whether it may be called again: a jump leaves several calls. */
 __noinline int handle_usdt_hit(struct bpf_user_pt_regs_t *regs, struct thread_state *st,
 			       __u64 pid_tgid)
 {
@@ -340,7 +369,7 @@ __noinline int handle_usdt_hit(struct bpf_user_pt_regs_t *regs, struct thread_st
 			return 0;
 	}
 	process_timed_mark(st, ctx, &m, token, emit_usdt);
-	return 0;
+	return m.spec->flags & USDT_CALL && m.spec->exit >= CALL_LEFT;
 }
 
 SEC("?uprobe")
@@ -348,9 +377,14 @@ int usdt(struct pt_regs *ctx)
 {
 	__u64 pid_tgid;
 	struct thread_state *st = current_thread_state(&pid_tgid);
+	int i;
 
 	if (!st)
 		return 0;
 	stay_on_thread_stack(ctx);
-	return handle_usdt_hit((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid);
+	for (i = 0; i < MAX_NESTING; i++) {
+		if (!handle_usdt_hit((struct bpf_user_pt_regs_t *)ctx, st, pid_tgid))
+			break;
+	}
+	return 0;
 }

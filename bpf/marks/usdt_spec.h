@@ -45,6 +45,12 @@ enum call_exit {
 	/* as CALL_JUMP, if `condition` is met (x86-64: as in the instruction's encoding) */
 	CALL_BRANCH,
 	CALL_INDIRECT, /* to `target`, unless that is between `from` and `to` */
+	/*
+	 * Of no recorded function: where an unwinder continues in a caller, whose frame begins above the
+	 * stack pointer. All calls below are left.
+	 */
+	CALL_LEFT,
+	CALL_LONGJMP, /* the same at the entry of longjmp(): the new stack pointer is in `target` */
 };
 
 /* The location of an argument. */

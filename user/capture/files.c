@@ -30,7 +30,7 @@ static struct file *file_find(struct capture *c, uint64_t device, uint64_t inode
 /* Whether the file makes marks of any domain, besides those of the control site. */
 bool file_has_marks(const struct file *file)
 {
-	return file->n_domain_sites || file->n_probes;
+	return file->n_domain_sites || file->n_probes > file->n_leaving;
 }
 
 const struct file *files_find(struct capture *c, uint64_t device, uint64_t inode)

@@ -63,6 +63,7 @@ struct file {
 	unsigned n_domain_sites; /* those that are not the control site's */
 	unsigned first_probe,
 		n_probes;	   /* selected USDT probes and functions, also in capture->sites */
+	unsigned n_leaving;	   /* of these, where calls are left by exceptions and longjmp() */
 	unsigned first_call;	   /* those from here on are of functions */
 	bool refused;		   /* cannot be attached to; not tried again */
 	struct broker_site linker; /* _dl_debug_state; offset 0: not the dynamic linker */

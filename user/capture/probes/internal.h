@@ -52,4 +52,10 @@ int functions_open(struct capture *c, struct failure *f);
 void functions_close(struct probes *p);
 int functions_select(struct capture *c, struct file *file, const char *path, struct failure *f);
 
+/*
+ * leaving.c: adds the places of a file where exceptions and longjmp() leave calls, before its
+ * functions.
+ */
+int leaving_select(struct capture *c, struct file *file, const char *path, struct failure *f);
+
 #endif

@@ -586,6 +586,8 @@ int probes_select(struct capture *c, struct file *file, const char *path, struct
 	}
 	error = select_file_probes(c, file, path, f);
 	file->first_call = c->n_sites;
+	error = error ?: leaving_select(c, file, path, f);
+	file->n_leaving = c->n_sites - file->first_call;
 	error = error ?: functions_select(c, file, path, f);
 	file->n_probes = c->n_sites - file->first_probe;
 	return error;

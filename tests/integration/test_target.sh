@@ -23,4 +23,18 @@ equal "forks: all marks of all children" "$(field "$tmp/s" marked)" \
 check_agree "forks" "$tmp/forks"
 equal "forks: a process each" \
 	"$("$canon" "$tmp/forks.pftrace" | awk '$3 == "BEGIN" { print $1 }' | sort -u | wc -l)" $((forks + 1))
+
+# Children that a process had before are not recorded, and the recorder says so.
+mkfifo "$tmp/in"
+sh -c 'cat & cat & echo $! >"$0"; exec cat' "$tmp/child" <"$tmp/in" &
+parent=$!
+exec 9>"$tmp/in"
+wait_for "$tmp/child" '[0-9]'
+"$proftrace" -q -p $parent -o "$tmp/children" 2>"$tmp/quiet"
+"$proftrace" -p $parent -o "$tmp/children" 2>"$tmp/err"
+equal "children: how many were there before" \
+	"$(sed -n '1s/.* has \([0-9]*\) .*/\1/p' "$tmp/err")$(grep -c 'has 2' "$tmp/quiet")" 20
+check "children: a hint names them" grep -q "^hint: -p $parent,[0-9,]*$(cat "$tmp/child")[ ,]" "$tmp/err"
+exec 9>&-
+wait $parent
 finish

@@ -24,8 +24,10 @@
 #include "privilege/confine.h"
 #include "system/system.h"
 #include "privilege/privileges.h"
+#include "tracee/children.h"
 #include "tracee/rank.h"
 
+#define CHILDREN_SHOWN	 8
 #define TICK_NS		 100000000ull	/* ring buffers are read at least this often */
 #define CLOCK_PERIOD_NS	 10000000000ull /* how often the clocks are compared */
 #define STATUS_PERIOD_NS 500000000ull
@@ -474,11 +476,52 @@ static int recording_open_files(struct recording *r, struct failure *f)
 	return error ? error : summary_prepare(r, f);
 }
 
+static bool recording_is_selected(const struct record_options *o, pid_t pid)
+{
+	unsigned i;
+
+	for (i = 0; i < o->n_pids; i++) {
+		if (o->pids[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The children of a process are followed from its attachment on. Servers fork their workers at their start, so whoever
+ * names the first process of one would wonder where the work is.
+ */
+static void recording_note_children(struct recording *r, pid_t pid)
+{
+	pid_t children[CHILDREN_SHOWN];
+	unsigned i, n = target_children(pid, children, CHILDREN_SHOWN), n_others = 0;
+	char list[CHILDREN_SHOWN * 12] = "", line[128];
+
+	for (i = 0; i < n && i < CHILDREN_SHOWN; i++) {
+		if (recording_is_selected(r->options, children[i]))
+			continue;
+		n_others++;
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), ",%d", children[i]);
+	}
+	if (!n_others)
+		return;
+	n_others += n > CHILDREN_SHOWN ? n - CHILDREN_SHOWN : 0;
+	snprintf(line, sizeof(line), "process %d has %u %s that %s already: %s not recorded", pid,
+		 n_others, n_others == 1 ? "child" : "children", n_others == 1 ? "runs" : "run",
+		 n_others == 1 ? "it is" : "they are");
+	recording_log(r, 0, line);
+	if (r->options->verbosity >= 0)
+		print_visible(stderr,
+			      "hint: -p %d%s%s records them, too; -n NAME selects by name\n", pid,
+			      list, n > CHILDREN_SHOWN ? ",..." : "");
+}
+
 int recording_run(struct recording *r, struct failure *f)
 {
 	uint64_t alive_ns;
 	bool more = false;
 	struct waits w;
+	unsigned i;
 	int error;
 
 	recording_confine(r);
@@ -496,13 +539,15 @@ int recording_run(struct recording *r, struct failure *f)
 	recording_emit_clocks(r);
 	if (r->system)
 		recording_read_system(r);
+	for (i = 0; !r->options->no_children && i < r->options->n_pids; i++)
+		recording_note_children(r, r->options->pids[i]);
 	error = recording_attach(r, f);
 	/* The recording starts here. */
 	r->started_ns = clock_ns(CLOCK_MONOTONIC);
 	/* A signal ended the recording before it began. It is empty, and ends like any other. */
 	if (error == -ECANCELED && recording_is_interrupted(r))
 		error = 0;
-	else if (!error && r->options->verbosity >= 0 && !r->options->command)
+	if (!error && r->options->verbosity >= 0 && !r->options->command)
 		print_visible(stderr, "proftrace: recording, Ctrl-C ends it\n");
 	while (!error && !recording_is_finished(r, clock_ns(CLOCK_MONOTONIC)))
 		waits_poll(r, &w, &alive_ns, &more);

@@ -26,7 +26,7 @@ equal "forks: a process each" \
 
 # Children that a process had before are not recorded, and the recorder says so.
 mkfifo "$tmp/in"
-sh -c 'cat & cat & echo $! >"$0"; exec cat' "$tmp/child" <"$tmp/in" &
+sh -c 'exec 3<&0; cat <&3 & cat <&3 & echo $! >"$0"; true & exec cat' "$tmp/child" <"$tmp/in" 9>&- &
 parent=$!
 exec 9>"$tmp/in"
 wait_for "$tmp/child" '[0-9]'

@@ -3,7 +3,19 @@
 #include "tracee/children.h"
 
 #include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <unistd.h>
+
+/* A child that has ended and was not waited for has no executable. */
+static bool child_runs(pid_t pid)
+{
+	char path[32], exe;
+
+	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
+	return readlink(path, &exe, 1) > 0 || errno == EACCES;
+}
 
 unsigned target_children(pid_t pid, pid_t *children, unsigned most)
 {
@@ -20,9 +32,12 @@ unsigned target_children(pid_t pid, pid_t *children, unsigned most)
 
 		snprintf(path, sizeof(path), "/proc/%d/task/%s/children", pid, task->d_name);
 		list = fopen(path, "re");
-		for (; list && fscanf(list, "%d", &child) == 1; n++) {
+		while (list && fscanf(list, "%d", &child) == 1) {
+			if (!child_runs(child))
+				continue;
 			if (n < most)
 				children[n] = child;
+			n++;
 		}
 		if (list)
 			fclose(list);

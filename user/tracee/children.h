@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 /*
- * Returns how many children the threads of `pid` have, and puts the first `most` of them into `children`. It is 0 if
+ * Returns how many children of the threads of `pid` run, and puts the first `most` of them into `children`. It is 0 if
  * the process is gone or hidden, and where the kernel does not list children.
  */
 unsigned target_children(pid_t pid, pid_t *children, unsigned most);

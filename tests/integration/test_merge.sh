@@ -172,6 +172,15 @@ equal "many files: nothing is in it twice" "$("$canon" whole.json | grep -c 'con
 equal "many files: one process" "$("$canon" whole.json | awk '$3 == "BEGIN" { print $1 }' | sort -u | wc -l)" 1
 equal "many files: slices nest" "$("$canon" --nest whole.json)" "ok, 0 open"
 
+# --- a job of many ranks: far more files than may be open, and little memory ---------------------------
+
+for i in $(seq 300); do ln -s rank$((i % 4)).pftrace job$i.pftrace; done
+(ulimit -n 24 && ulimit -v 300000 && "$proftrace" merge -q -o three-hundred.pftrace job*.pftrace)
+equal "300 files: exit status" $? 0
+equal "300 files: all steps are there" "$("$proftrace" report -q --format csv three-hundred.pftrace | grep '^slice,default,step,' | cut -d, -f5)" $((300 * steps))
+(ulimit -n 24 && "$proftrace" report -q --slowest 1 step job*.pftrace >job.slowest)
+equal "300 files: read twice by a report" "$?$(grep -c "^$((300 * steps)) slices" job.slowest)" 01
+
 # --- before the clock's zero ------------------------------------------------------------------------
 
 # The first mark of a file need not be its earliest: thread 2 began before the reference had booted.

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 enum {
 	FILE_SHIFT =
@@ -287,14 +286,9 @@ static struct trace_origin merge_common_origin(const struct merge_traces *m)
 
 static int merge_open_parts(struct merge_traces *m, struct failure *f)
 {
-	struct rlimit files;
 	unsigned i;
 	int error = 0;
 
-	if (!getrlimit(RLIMIT_NOFILE, &files)) {
-		files.rlim_cur = files.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &files);
-	}
 	for (i = 0; i < m->n_parts && !error; i++) {
 		error = source_open(&m->parts[i].source, m->paths[i], f);
 		error = error ?: source_read_start(&m->parts[i].source, f);

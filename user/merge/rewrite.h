@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/failure.h"
 #include "timeline/consumer.h"
@@ -21,10 +22,12 @@
 
 #define REWRITE_MAX_OUTPUTS (TEMPORARIES_MAX / 2) /* each may be one file of both formats */
 
-/* A trace that is read. */
+/* A trace that is read. Where possible its file is open only while it is read. */
 struct source {
 	const char *path;
-	int fd;
+	int fd; /* -1: closed */
+	struct stat
+		reopen; /* of a file that may be opened again by its path; st_nlink 0: it may not */
 	struct trace_origin origin;
 	uint64_t first_ns;	      /* the time of its first mark, 0: none */
 	uint64_t switch_ns;	      /* the time of a context switch before that, 0: none */
@@ -40,7 +43,7 @@ int source_open(struct source *source, const char *path, struct failure *f);
 int source_read_start(struct source *source, struct failure *f);
 /* Reads the whole trace, so that `first_ns` becomes the time of the earliest mark. */
 int source_find_first(struct source *source, struct failure *f);
-/* Reads the whole trace from its beginning. */
+/* Reads the whole trace from its beginning, and lets the file rest. */
 int source_read(struct source *source, const struct reader_sink *sink,
 		struct reader_error *ret_error, struct failure *f);
 /* Says why a trace could not be read. Returns `error`. */
@@ -51,6 +54,10 @@ bool source_is_whole(const struct trace_origin *origin, const struct reader_erro
 /* Prints on standard error that it has not. */
 void source_print_ending(const char *path, const struct trace_origin *origin,
 			 const struct reader_error *end);
+/* Opens the source again if necessary, and goes to its beginning. */
+int source_rewind(struct source *source, struct failure *f);
+/* Closes the file until the next source_rewind(), so that the number of sources has no limit. */
+void source_rest(struct source *source);
 void source_close(struct source *source);
 
 struct rewrite_output {

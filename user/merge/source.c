@@ -89,7 +89,11 @@ int source_open(struct source *source, const char *path, struct failure *f)
 		return failure_set(f, -errno, "cannot open", path, NULL);
 	if (fstat(source->fd, &st))
 		return failure_set(f, -errno, "cannot open", path, NULL);
-	return S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) ? 0 : copy_pipe(source, f);
+	if (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+		return copy_pipe(source, f);
+	if (source->fd != STDIN_FILENO)
+		source->reopen = st;
+	return 0;
 }
 
 void source_close(struct source *source)
@@ -99,14 +103,40 @@ void source_close(struct source *source)
 	source->fd = -1;
 }
 
+void source_rest(struct source *source)
+{
+	if (source->reopen.st_nlink)
+		source_close(source);
+}
+
+int source_rewind(struct source *source, struct failure *f)
+{
+	const struct stat *was = &source->reopen;
+	struct stat st;
+
+	if (source->fd < 0 && was->st_nlink) {
+		source->fd = open(source->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+		if (source->fd < 0)
+			return failure_set(f, -errno, "cannot open", source->path, NULL);
+		if (!fstat(source->fd, &st) &&
+		    (st.st_ino != was->st_ino || st.st_dev != was->st_dev))
+			return failure_set(f, -ESTALE, "cannot read", source->path,
+					   "another file replaced it meanwhile");
+	}
+	if (lseek(source->fd, 0, SEEK_SET) < 0)
+		return failure_set(f, -errno, "cannot read", source->path, NULL);
+	return 0;
+}
+
 int source_read(struct source *source, const struct reader_sink *sink,
 		struct reader_error *ret_error, struct failure *f)
 {
-	int error;
+	int error = source_rewind(source, f);
 
-	if (lseek(source->fd, 0, SEEK_SET) < 0)
-		return failure_set(f, -errno, "cannot read", source->path, NULL);
+	if (error)
+		return error;
 	error = trace_read_within(source->fd, sink, source->limits, ret_error);
+	source_rest(source);
 	return error < 0 ? source_read_failed(f, source->path, error, ret_error) : error;
 }
 

@@ -128,13 +128,6 @@ static int reading_read_trace(struct reading *r, int fd, const char *path, bool 
 	return error;
 }
 
-static int reading_rewind(const struct source *source, struct failure *f)
-{
-	if (lseek(source->fd, 0, SEEK_SET) < 0)
-		return failure_set(f, -errno, "cannot read", source->path, NULL);
-	return 0;
-}
-
 /* Reads a trace as often as the conditions require. */
 static int reading_read_source(struct reading *r, struct source *source, struct failure *f)
 {
@@ -153,17 +146,19 @@ static int reading_read_source(struct reading *r, struct source *source, struct 
 		error = source_read_start(source, f);
 	if (!error && o && select_needs_start(o))
 		error = source_find_first(source, f);
-	error = error ?: reading_rewind(source, f);
+	error = error ?: source_rewind(source, f);
 	if (!error && o && mode == SELECT_SAMPLES) {
 		select_begin(r->selection, SELECT_DECIDE, source->first_ns, rank);
 		error = reading_read_trace(r, source->fd, source->path, true, f);
-		error = error ?: reading_rewind(source, f);
+		error = error ?: source_rewind(source, f);
 	}
 	if (error)
 		return error;
 	if (o)
 		select_begin(r->selection, mode, source->first_ns, rank);
-	return reading_read_trace(r, source->fd, source->path, false, f);
+	error = reading_read_trace(r, source->fd, source->path, false, f);
+	source_rest(source);
+	return error;
 }
 
 static int reading_read_sources(struct reading *r, struct source *sources, struct failure *f)
@@ -205,7 +200,7 @@ static int reading_open_all(struct reading *r, struct failure *f)
 		return failure_set(f, -ENOMEM, "cannot read", r->paths[0], NULL);
 	while (n < r->n_paths && !error) {
 		error = source_open(&sources[n], r->paths[n], f);
-		n++;
+		source_rest(&sources[n++]);
 	}
 	error = error ?: reading_read_twice(r, sources, f);
 	for (i = 0; i < n; i++)

@@ -309,7 +309,7 @@ INSTALLED := bin/proftrace include/proftrace.h include/proftrace/handler.h inclu
 	include/proftrace/runtime.h share/pkgconfig/proftrace.pc $(COMPLETIONS)/proftrace \
 	share/zsh/site-functions/_proftrace share/fish/vendor_completions.d/proftrace.fish \
 	$(CMAKE)/proftraceConfig.cmake $(CMAKE)/proftraceConfigVersion.cmake \
-	share/doc/proftrace/bench-workflow.yml \
+	share/doc/proftrace/bench-workflow.yml share/doc/proftrace/serve.conf lib/systemd/system/proftrace.service \
 	$(foreach m,$(notdir $(MAN)),share/man/man$(patsubst .%,%,$(suffix $m))/$m)
 
 install: all man
@@ -329,6 +329,10 @@ install: all man
 	install -D -m 644 tools/completions/proftrace.fish \
 		$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/proftrace.fish
 	install -D -m 644 tools/bench-workflow.yml $(DESTDIR)$(PREFIX)/share/doc/proftrace/bench-workflow.yml
+	install -D -m 644 tools/systemd/serve.conf $(DESTDIR)$(PREFIX)/share/doc/proftrace/serve.conf
+	install -d $(DESTDIR)$(PREFIX)/lib/systemd/system
+	sed 's|@PREFIX@|$(PREFIX)|' tools/systemd/proftrace.service.in \
+		> $(DESTDIR)$(PREFIX)/lib/systemd/system/proftrace.service
 	install -d $(DESTDIR)$(PREFIX)/share/pkgconfig $(DESTDIR)$(PREFIX)/$(CMAKE)
 	for file in pkgconfig/proftrace.pc cmake/proftrace/proftraceConfig.cmake cmake/proftrace/proftraceConfigVersion.cmake; do \
 		sed 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' tools/$${file##*/}.in \

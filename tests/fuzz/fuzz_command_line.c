@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Any command line of any verb: the first byte says which verb, then each line is a word. It is taken,
+ * Any command line of any verb: the first byte says which verb, then each line is a word; or any configuration of
+ * `serve`. It is taken,
  * with numbers that are within their limits, or refused, in two lines that terminals can bear. In what
  * argp itself would say nothing is ever refused: it would end this program.
  */
@@ -14,6 +15,7 @@
 #include <sanitizer/allocator_interface.h>
 
 #include "cmd/cmd.h"
+#include "cmd/serve/serve.h"
 #include "record/record.h"
 #include "cmd/usage.h"
 
@@ -99,7 +101,8 @@ static void check_said(void)
 		check(hint && (hint = strchr(hint + 1, '\n')));
 		check(hint && (hint = strchr(hint + 1, '\n')));
 	}
-	check(hint && !strncmp(hint, "\nhint: see `proftrace ", 22));
+	check(hint && (!strncmp(hint, "\nhint: see `proftrace ", 22) ||
+		       !strncmp(hint, "\nhint: see man proftrace-serve\n", 31)));
 	at = strchr(hint + 1, '\n');
 	check(at && !at[1]);
 	for (at = said; *at; at++)
@@ -169,7 +172,7 @@ static bool asks_for_help(char *const *words)
 	return false;
 }
 
-/* Returns the status that it would have ended with, or -1: it was taken. */
+/* Returns the status that it would have ended with, or -1: it was taken. Without a usage, `words` is a configuration. */
 static int parse(const struct usage *usage, int n, char **words, void *into)
 {
 	int status;
@@ -178,7 +181,10 @@ static int parse(const struct usage *usage, int n, char **words, void *into)
 	status = setjmp(ended);
 	if (!status) {
 		parsing = 1;
-		check(usage_parse(usage, n, words, into) == 0);
+		if (usage->argp)
+			check(usage_parse(usage, n, words, into) == 0);
+		else
+			serve_config_parse("FILE", words[0], into);
 	}
 	parsing = 0;
 	while (n_pieces)
@@ -188,6 +194,7 @@ static int parse(const struct usage *usage, int n, char **words, void *into)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static const struct usage configuration = { .size = sizeof(struct record_options) };
 	static const struct {
 		const char *name;
 		const struct usage *usage;
@@ -198,6 +205,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		{ "proftrace merge", &usage_merge }, { "proftrace check", &usage_check },
 		{ "proftrace ctl", &usage_ctl },     { "proftrace record", &usage_record },
 		{ "proftrace diff", &usage_diff },   { "proftrace bench", &usage_bench },
+		{ "proftrace serve", &usage_serve }, { NULL, &configuration },
 	};
 	char *words[MOST_WORDS + 1], *text;
 	struct usage usage;
@@ -215,13 +223,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	into = calloc(1, usage.size + 1);
 	if (!text || !into)
 		abort();
-	n = words_of(text, verbs[verb].name, words);
+	n = 0;
+	if (verbs[verb].name)
+		n = words_of(text, verbs[verb].name, words);
+	else
+		words[0] = text;
+	words[1] = n ? words[1] : NULL;
 	begin_to_listen();
-	status = asks_for_help(words) ? STATUS_DONE : parse(&usage, n, words, into);
+	status = n && asks_for_help(words) ? STATUS_DONE : parse(&usage, n, words, into);
 	check(status == -1 || status == STATUS_DONE || status == STATUS_USAGE);
 	if (status == STATUS_USAGE)
 		check_said();
-	if (status == -1 && verbs[verb].usage == &usage_record)
+	if (status == -1 && usage.size == sizeof(struct record_options))
 		check_record(into);
 	free(into);
 	free(text);

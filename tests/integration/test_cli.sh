@@ -28,7 +28,7 @@ expect "an option that may be several" 2 "'--s' is ambiguous: .*--schedule.* --s
 expect "an option without its value" 2 "'--keep' needs a value: N" "$proftrace" --keep
 expect "one of one letter" 2 "'-p' needs a value: LIST" "$proftrace" -qp
 expect "an option that has none" 2 "'--strict' takes no value" "$proftrace" --str=3
-for verb in report diff list merge convert top ctl check open; do
+for verb in report diff list merge convert top ctl check open serve; do
 	expect "$verb: wrong usage, in one form" 2 "^hint: see .proftrace $verb --help.$" "$proftrace" $verb --frobnicate
 	equal "$verb: in two lines" "$(grep -c '^proftrace: ' "$tmp/err")$(wc -l <"$tmp/err")" 12
 done

@@ -97,7 +97,7 @@ for file in $(sed -n 's/.*"path": "\([^"]*\)".*/\1/p' "$tmp/k/s"); do check "--k
 # Refused before anything is attached.
 "$proftrace" -q -o "$tmp/a{nothing}" -- true 2>"$tmp/err"
 equal "unknown field: usage" $? 2
-check "unknown field: which there are" grep -q "'{nothing}'.*{epoch} {batch} {cycle} {rank} {pid} {host} {n}" "$tmp/err"
+check "unknown field: which there are" grep -q "'{nothing}'.*{epoch} {batch} {cycle} {rank} {pid} {host} {time} {n}" "$tmp/err"
 "$proftrace" -q -o "$tmp/a{n" -- true 2>"$tmp/err"
 equal "a field that is not closed" "$?$(grep -c "the { in '$tmp/a{n' is not closed" "$tmp/err")" 21
 "$proftrace" -q -o "$tmp/none/{n}" --max-size 1M -- touch "$tmp/ran" 2>"$tmp/err"

@@ -11,7 +11,7 @@ for file in bin/proftrace include/proftrace.h include/proftrace/handler.h includ
 	share/fish/vendor_completions.d/proftrace.fish share/cmake/proftrace/proftraceConfig.cmake \
 	share/cmake/proftrace/proftraceConfigVersion.cmake share/man/man1/proftrace.1 share/man/man3/proftrace.3 share/man/man3/proftrace-mutex.3 \
 	share/man/man3/libproftrace.3 share/doc/proftrace/bench-workflow.yml share/man/man7/proftrace-annotations.7 \
-	lib/libproftrace-annotations.so; do
+	lib/libproftrace-annotations.so lib/systemd/system/proftrace.service share/doc/proftrace/serve.conf; do
 	check "installed: $file" test -s "$dest/usr/$file"
 done
 version=$("$dest/usr/bin/proftrace" --version | head -1)

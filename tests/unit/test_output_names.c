@@ -29,7 +29,7 @@ static void which_fields(void **state)
 {
 	(void)state;
 	assert_int_equal(output_name_check("plain"), -1);
-	assert_int_equal(output_name_check("{epoch}{batch}{cycle}{rank}{pid}{host}{n}"), -1);
+	assert_int_equal(output_name_check("{epoch}{batch}{cycle}{rank}{pid}{host}{time}{n}"), -1);
 	assert_int_equal(output_name_check("a{nothing}"), 1);
 	assert_int_equal(output_name_check("{n}{}"), 3);
 	assert_int_equal(output_name_check("{n}{epochs}"), 3);

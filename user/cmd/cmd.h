@@ -25,6 +25,7 @@ int cmd_convert(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_ctl(int argc, char **argv);
+int cmd_serve(int argc, char **argv);
 
 /* What --version prints: the version alone in the first line, then what the program was built with. */
 int cmd_version(void);
@@ -32,7 +33,7 @@ int cmd_version(void);
 /* The options of the verbs (cmd/usage.h). */
 struct usage;
 extern const struct usage usage_record, usage_report, usage_list, usage_open, usage_top,
-	usage_convert, usage_merge, usage_check, usage_ctl, usage_diff, usage_bench;
+	usage_convert, usage_merge, usage_check, usage_ctl, usage_diff, usage_bench, usage_serve;
 
 struct verb {
 	const char *name; /* NULL: the end of a list */

@@ -43,8 +43,9 @@ static const struct option_words {
 };
 
 /* Options whose values are names of files. */
-static const char *const option_files[] = { "output",  "summary-json", "handler", "include-json",
-					    "against", "viewer",       "ui",	  "cgroup" };
+static const char *const option_files[] = { "output",	    "summary-json", "handler",
+					    "include-json", "against",	    "viewer",
+					    "ui",	    "cgroup",	    "config" };
 
 /* Prints a word if it begins with what was typed; of the description, what comes before the first detail. */
 static void complete_word(const char *typed, const char *before, const char *word, const char *doc)

@@ -481,7 +481,7 @@ int record(const struct record_options *options, struct top *top)
 	r->top = top;
 	r->command_status = -1;
 	r->signals_fd = -1;
-	r->show_status = options->verbosity >= 0 && isatty(STDERR_FILENO);
+	r->show_status = options->verbosity >= 0 && !options->service && isatty(STDERR_FILENO);
 	error = check_descriptors(&f);
 	error = error ?: record_prepare(r, &u, &f);
 	error = error ?: record_start(r, &f);

@@ -394,7 +394,7 @@ static bool parse_special(int key, char *arg, struct argp_state *state, struct r
 	return true;
 }
 
-static error_t parse_record_option(int key, char *arg, struct argp_state *state)
+error_t record_options_parse_one(int key, char *arg, struct argp_state *state)
 {
 	struct record_options *o = state->input;
 	unsigned i;
@@ -424,7 +424,7 @@ static error_t parse_record_option(int key, char *arg, struct argp_state *state)
 }
 
 static const struct argp argp = { record_options,
-				  parse_record_option,
+				  record_options_parse_one,
 				  "-p PID[,PID...]\n-n NAME [--wait]\n-- COMMAND [ARG...]",
 				  record_doc,
 				  NULL,

@@ -46,9 +46,13 @@ enum {
 	KEY_CONTAINER,
 	KEY_WAIT,
 	KEY_METRICS,
+	KEYS,
 };
 
 extern const struct argp_option record_options[];
 extern const char record_doc[];
+
+/* The parser of argp. `input` of the state is a struct record_options. */
+error_t record_options_parse_one(int key, char *arg, struct argp_state *state);
 
 #endif

@@ -27,11 +27,26 @@ _Noreturn static void usage_fail(const char *program, const char *format, va_lis
 	exit(STATUS_USAGE);
 }
 
+_Noreturn static void usage_fail_in_file(const struct usage_place *place, const char *format,
+					 va_list args)
+{
+	char line[1024], number[16] = "";
+
+	vsnprintf(line, sizeof(line), format, args);
+	if (place->line)
+		snprintf(number, sizeof(number), ":%u", place->line);
+	print_visible(stderr, "proftrace: cannot use '%s%s': %s\n", place->file, number, line);
+	print_visible(stderr, "hint: see man %s\n", place->manual);
+	exit(STATUS_USAGE);
+}
+
 void usage_error(const struct argp_state *state, const char *format, ...)
 {
 	va_list args;
 
 	va_start(args, format);
+	if (state->hook)
+		usage_fail_in_file(state->hook, format, args);
 	usage_fail(state->name, format, args);
 }
 

@@ -11,6 +11,13 @@
 _Noreturn void usage_error(const struct argp_state *state, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Where a value was read, if not on a command line: `hook` of the state. */
+struct usage_place {
+	const char *file;
+	unsigned line; /* 0: the file as a whole */
+	const char *manual;
+};
+
 /* The number of the word that `arg` is. "'ARG' is not a WHAT" otherwise. */
 unsigned usage_choice(const struct argp_state *state, const char *arg, const char *const *words,
 		      unsigned n, const char *what);

@@ -48,7 +48,8 @@ int recording_emit_event(struct recording *r, const struct event *event)
 /* prof_stop(), prof_dump() and prof_include_chrome_json() of the program. */
 static void intake_handle_control(struct recording *r, const struct event *event)
 {
-	if (event->kind == EVENT_STOP)
+	/* One program of many does not end a service. */
+	if (event->kind == EVENT_STOP && !r->options->service)
 		r->stop_requested = true;
 	if (event->kind == EVENT_DUMP)
 		r->dump_requested = true;

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "record/record.h"
 #include "base/hash.h"
@@ -24,7 +25,9 @@ struct output_names {
 	pid_t pid;
 };
 
-static const char *const fields[] = { "epoch", "batch", "cycle", "rank", "pid", "host", "n" };
+static const char *const fields[] = {
+	"epoch", "batch", "cycle", "rank", "pid", "host", "time", "n"
+};
 
 #define N_FIELDS (sizeof(fields) / sizeof(fields[0]))
 
@@ -93,6 +96,9 @@ static void put_field(const struct output_names *names, FILE *out, int field, ui
 		      const struct output_fields *values)
 {
 	unsigned long long number;
+	char text[32];
+	struct tm utc;
+	time_t now;
 
 	switch (field) {
 	case 0:
@@ -112,6 +118,11 @@ static void put_field(const struct output_names *names, FILE *out, int field, ui
 		break;
 	case 5:
 		fputs(names->host, out);
+		return;
+	case 6:
+		now = time(NULL);
+		strftime(text, sizeof(text), "%Y%m%dT%H%M%SZ", gmtime_r(&now, &utc));
+		fputs(text, out);
 		return;
 	default:
 		number = set;

@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "record/flight.h"
 #include "record/metrics/metrics.h"
+#include "record/service/service.h"
 #include "counters/counters.h"
 #include "timeline/consumer.h"
 #include "timeline/event.h"
@@ -114,6 +115,7 @@ struct record_options {
 	const char *includes[MAX_INCLUDES]; /* traces of other profilers, included at the end */
 	unsigned n_includes;
 	int64_t include_offset_ns;
+	const struct service *service; /* NULL: a recording that somebody waits for */
 };
 
 /* Returns 0, an exit status after wrong usage, or -1 after --help. */
@@ -262,7 +264,7 @@ uint64_t outputs_bytes(const struct recording *r); /* bytes of all files on disk
 void outputs_free(struct recording *r);
 
 /* output_names.c: makes file paths from the NAME of -o with its {fields}. */
-#define OUTPUT_FIELDS "{epoch} {batch} {cycle} {rank} {pid} {host} {n}"
+#define OUTPUT_FIELDS "{epoch} {batch} {cycle} {rank} {pid} {host} {time} {n}"
 /* The offset of the first {field} in the name that is unknown or not closed, or -1. */
 int output_name_check(const char *name);
 struct output_names *output_names_new(const char *rank, const char *host, pid_t pid);

@@ -295,6 +295,8 @@ static int waits_open(struct recording *r, struct waits *w)
 		error = epoll_add(w->epoll, control_fd(r->control));
 	if (!error && r->metrics.pid)
 		error = epoll_add(w->epoll, r->metrics.socket);
+	if (!error && r->options->service)
+		error = epoll_add(w->epoll, r->options->service->socket);
 	return error;
 }
 
@@ -342,6 +344,10 @@ static void waits_poll(struct recording *r, struct waits *w, uint64_t *alive_ns,
 			control_serve(r->control, r);
 		} else if (r->metrics.pid && events[i].data.fd == r->metrics.socket) {
 			recording_accept_scrape(r);
+		} else if (r->options->service &&
+			   events[i].data.fd == r->options->service->socket) {
+			/* The supervisor has died. */
+			r->interrupts++;
 		}
 	}
 	ended = r->child_ended;
@@ -547,7 +553,9 @@ int recording_run(struct recording *r, struct failure *f)
 	/* A signal ended the recording before it began. It is empty, and ends like any other. */
 	if (error == -ECANCELED && recording_is_interrupted(r))
 		error = 0;
-	if (!error && r->options->verbosity >= 0 && !r->options->command)
+	if (!error && r->options->service)
+		service_send(r->options->service, SERVICE_RECORDS);
+	else if (!error && r->options->verbosity >= 0 && !r->options->command)
 		print_visible(stderr, "proftrace: recording, Ctrl-C ends it\n");
 	while (!error && !recording_is_finished(r, clock_ns(CLOCK_MONOTONIC)))
 		waits_poll(r, &w, &alive_ns, &more);

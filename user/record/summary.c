@@ -410,6 +410,9 @@ void summary_print(struct recording *r, const struct account *a)
 	print_open_slices(&open_slices);
 	if (!capture_adds_up(r->capture))
 		print_visible(stderr, "  the accounting does not add up: please report this\n");
+	/* A journal does not need what the scraper has. */
+	if (r->options->service)
+		return;
 	/* Parts behind the slices must not push them off a small screen. */
 	if (lines && lines < 3 * SUMMARY_ROWS)
 		options.max_rows = lines < 12 ? 4 : lines / 3;

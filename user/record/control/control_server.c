@@ -486,8 +486,10 @@ static void obey(struct control *c, struct client *client, struct recording *r)
 		client->waits = true;
 		return;
 	} else if (sscanf(client->request, "find %d", &pid) == 1) {
-		reply_add(&a,
-			  pid == getpid() || capture_traces(r->capture, pid) ? "ok yes" : "ok no");
+		bool ours = pid == getpid() || (r->options->service && pid == getppid()) ||
+			    capture_traces(r->capture, pid);
+
+		reply_add(&a, ours ? "ok yes" : "ok no");
 	} else {
 		reply_add(&a, "error unknown request");
 	}

@@ -1,0 +1,157 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# serve: a configuration is taken as a whole or refused by its line; what it serves and keeps is what the program
+# counted; a wrong configuration, a full disk and signals do not end it.
+. "$(dirname "$0")/lib.sh"
+cd "$tmp" || exit 1
+mkdir kept
+port=$((20000 + $$ % 20000))
+url=http://127.0.0.1:$port/metrics
+cp "$programs/scripted" served
+
+configure() { # LINE...: replaces the whole
+	printf '%s\n' "$@" >conf.new
+	mv conf.new conf
+}
+well() { # LINE...
+	configure "# a test" "" "name = served" "metrics=$port" "output = $tmp/kept/t-{time}.pftrace" "flight-recorder = 60s" \
+		"	trigger  =  slice:slow>1ms  " "$@"
+}
+
+# --- the configuration ----------------------------------------------------------------------------------------
+refused() { # LINE MESSAGE TEXT...
+	line=$1 message=$2
+	shift 2
+	configure "$@"
+	"$proftrace" serve --config conf --check >out 2>err
+	equal "refused: $message: status" $? 2
+	equal "refused: $message" "$(head -1 err)" "proftrace: cannot use 'conf${line:+:$line}': $message"
+}
+refused 2 "'colour' is not a long option of record" "name = x" "colour = red"
+refused 1 "'n' is not a long option of record" "n = x"
+refused 3 "'soon' is not a time such as 500ms, 10s or 5m" "name = x" "# c" "flight-recorder = soon"
+refused 1 "'trigger' needs a value: SPEC" "trigger ="
+refused 1 "'sched' takes no value" "sched = yes"
+refused 2 "'pid' is not for a service" "" "pid = 1"
+refused 3 "'keep' is given twice" "keep = 1" "name = x" "keep = 2"
+refused "" "nothing to record: give a name, user, cgroup, unit or container" "metrics = 1"
+well
+check "a right one" "$proftrace" serve --config conf --check
+equal "no such file: one line and a hint" "$("$proftrace" serve --config none 2>&1 | cut -d: -f1 | xargs)" "proftrace hint"
+chmod o+w conf
+check "one that others can write" sh -c "! '$proftrace' serve -c conf --check 2>err && grep -q \"cannot read 'conf': other users may write it\" err"
+chmod o-w conf
+head -c 70000 /dev/zero | tr '\0' '#' >large
+check "a large one" sh -c "! '$proftrace' serve -c large --check 2>err && grep -q 'larger than 64 KiB' err"
+mkfifo pipe
+check "a pipe" sh -c "! timeout 5 '$proftrace' serve -c pipe --check 2>err && grep -q 'not a regular file' err"
+
+# --- the service ------------------------------------------------------------------------------------------------
+need_tracing
+if ! command -v curl >/dev/null || ! ls /usr/lib/*/libmicrohttpd.so.12 >/dev/null 2>&1; then
+	skip "serve" "there is no curl or no libmicrohttpd"
+	finish
+fi
+manager() { # SOCKET: a manager's side of sd_notify; prints a line for each message, and whether it can be heard
+	exec 8>&-
+	exec python3 -u -c 'import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1].replace("@", "\0"))
+print("listens")
+while True: print(s.recv(999).decode().split("\n")[0])' "$1"
+}
+start() { # SOCKET
+	rm -f told err
+	manager "$1" >told 2>/dev/null &
+	manager=$!
+	wait_for told listens
+	NOTIFY_SOCKET=$1 "$proftrace" serve --config conf 2>err 8>&- &
+	service=$!
+	wait_for told READY=1 && ok "it is ready: $1" || not_ok "it is ready: $1" "$(cat err)"
+}
+program() {
+	rm -f in said
+	mkfifo in
+	./served <in >said 8>&- &
+	target=$!
+	exec 8>in
+	wait_for said ready
+}
+value() { # METRIC NAME
+	curl -s $url | sed -n "s/^$1{category=\"[a-z]*\",name=\"$2\"[^ ]*} //p"
+}
+recorder() {
+	for child in $(cat /proc/$service/task/$service/children); do echo "$child"; done | head -1
+}
+reload() { # MESSAGES: SIGHUP, and the answer to it
+	answers=$(grep -c READY=1 told)
+	kill -HUP $service
+	for _ in $(seq 1 200); do
+		[ "$(grep -c READY=1 told)" -gt "$answers" ] && return 0
+		sleep 0.05
+	done
+}
+
+well
+program
+start "$tmp/manager"
+printf '%s\n' "slices 1000" "slow 5" "ticks 20" >&8
+wait_for said "done 3"
+equal "slices" "$(value proftrace_slice_duration_seconds_count work)" 1000
+equal "instants" "$(value proftrace_instants_total tick)" 20
+wait_for err "proftrace: slice:slow>1ms"
+equal "the slow one is kept, with all that came before it" "$("$canon" --count kept/*.pftrace | awk '$1 == "BEGIN" { n += $NF } END { print n }')" 1001
+check "ctl finds it by the number that systemd knows" "$proftrace" ctl status -p $service
+
+configure "name = served" "metrics = x"
+reload
+equal "a wrong configuration: its line" "$(grep -c "cannot use 'conf:2': 'x' is not an address" err)" 1
+rm conf
+reload
+equal "none at all" "$(grep -c "cannot read 'conf': No such file" err)" 1
+well "output = $tmp/none/t-{n}.json"
+reload
+equal "one that cannot begin" "$(grep -c "cannot write '$tmp/none/" err)" 1
+equal "after all three the old one stays" "$(grep -c 'the configuration stays as it was' err)" 3
+printf '%s\n' "slices 10" >&8
+wait_for said "done 4"
+equal "and it counts, since the last one" "$(value proftrace_slice_duration_seconds_count work)" 10
+configure "name = served" "metrics = $port" "stats-only"
+reload
+printf '%s\n' "slices 7" >&8
+wait_for said "done 5"
+equal "a right one is used" "$(value proftrace_slice_duration_seconds_count work)" 7
+equal "what the manager was told" "$(sort told | uniq -c | awk '{ print $2, $1 }' | xargs)" "READY=1 5 RELOADING=1 4 listens 1"
+kill $service
+wait $service
+equal "SIGTERM: status" $? 0
+wait_for told STOPPING=1
+kill $manager
+check_nothing_left "a service that was told to end"
+
+well
+start "@proftrace-test-$$"
+recorder=$(recorder)
+kill -KILL $service
+wait $service 2>/dev/null
+for _ in $(seq 1 200); do
+	kill -0 "$recorder" 2>/dev/null || break
+	sleep 0.05
+done
+check "a killed service: its recorder ends" sh -c "! kill -0 $recorder"
+check_nothing_left "a killed service"
+kill $manager
+start "$tmp/manager2"
+kill -KILL "$(recorder)"
+wait $service
+equal "a killed recorder: the service fails" $? 1
+check "and says so" grep -q "the recorder was killed by signal 9" err
+kill $manager
+check_nothing_left "a killed recorder"
+
+# As the journal: standard error is the file that the variable names.
+JOURNAL_STREAM=$(stat -c %d:%i err) "$proftrace" serve -c none 2>>err
+equal "priorities for the journal" "$(sed -n 's/^\(<[0-9]>[a-z]*\).*/\1/p' err | xargs)" "<3>proftrace <6>hint"
+exec 8>&-
+wait $target
+finish

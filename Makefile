@@ -50,7 +50,7 @@ LIBS := -lbpf -ldw -lelf -liberty -lz -llzma -lprotobuf-c -lyajl -lpfm -lncurses
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 SOURCES := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c user/*/*/*.c))
-GENERATED := $B/gen/proftrace.skel.h $B/gen/plain.skel.h $B/gen/perfetto_trace.pb-c.h \
+GENERATED := $B/gen/proftrace.skel.h $B/gen/perfetto_trace.pb-c.h \
 	$B/gen/built_with.h $B/gen/flame_script.h $B/gen/flame_style.h $B/gen/page_body.h $B/gen/page_script.h $B/gen/page_style.h
 OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $B/obj/gen/perfetto_trace.pb-c.o
 ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $B/asan/gen/perfetto_trace.pb-c.o
@@ -91,30 +91,18 @@ $B/gen/built_with.h: $B/gen/vmlinux.h
 		CLANG "$$($(CLANG) -dumpversion)" >$@
 
 # Of what clang writes only the types and lines of BTF stay, without the names of this machine's folders.
-define BPF_OBJECT
+$B/gen/proftrace.bpf.o: bpf/proftrace.bpf.c $(wildcard bpf/*.[ch] bpf/*/*.[ch]) $B/gen/vmlinux.h
 	@echo "  CLANG $@"
-	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_$(ARCH) $1 -O2 -g -Wall -Werror -mcpu=v3 '-ffile-prefix-map=$(CURDIR)/=' \
+	$(Q)$(CLANG) -target bpf -D__TARGET_ARCH_$(ARCH) -O2 -g -Wall -Werror -mcpu=v3 '-ffile-prefix-map=$(CURDIR)/=' \
 		-fdebug-compilation-dir=. -iquote . -I$B/gen -c $< -o $@.part
 	$(Q)$(BPFTOOL) gen object $@ $@.part && rm $@.part
-endef
-
-$B/gen/proftrace.bpf.o: bpf/proftrace.bpf.c $(wildcard bpf/*.[ch] bpf/*/*.[ch]) $B/gen/vmlinux.h
-	$(call BPF_OBJECT)
-
-# The same without a look at the kernel's variables, which takes privileges of its own.
-$B/gen/plain.bpf.o: bpf/proftrace.bpf.c $(wildcard bpf/*.[ch] bpf/*/*.[ch]) $B/gen/vmlinux.h
-	$(call BPF_OBJECT,-DWITHOUT_VARIABLES)
-
-$B/gen/plain.skel.h: $B/gen/plain.bpf.o
-	@echo "  GEN   $@"
-	$(Q)$(BPFTOOL) gen skeleton $< name plain_bpf > $@
 
 $B/gen/proftrace.skel.h: $B/gen/proftrace.bpf.o
 	@echo "  GEN   $@"
 	$(Q)$(BPFTOOL) gen skeleton $< name proftrace_bpf > $@
 
 # What the kernel calls all in them, for the tests that look whether something stays behind.
-$B/gen/bpf_names: $B/gen/proftrace.skel.h $B/gen/plain.skel.h
+$B/gen/bpf_names: $B/gen/proftrace.skel.h
 	@echo "  GEN   $@"
 	$(Q)sed -nE 's/.*[>.]name = "((.{1,15}).*)";/\1\n\2/p' $^ | sort -u > $@
 

@@ -19,9 +19,6 @@
 #include "bpf/sched/describe_wait.h"
 
 #define TASK_IS_KERNELS 0x00200000 /* the kernel's PF_KTHREAD */
-#define HARDIRQ_MASK	0x000f0000 /* in the preempt count: include/linux/preempt.h */
-#define NMI_MASK	0x00f00000
-#define SERVING_SOFTIRQ 0x00000100
 
 /* The name of a task that was sent last, so that not every context switch needs it. */
 struct sent_comm {
@@ -39,37 +36,29 @@ struct {
 } sent_comms SEC(".maps");
 
 /*
- * The variable in which the kernel counts nested interrupts has moved between versions. Kernels
- * that do not list their variables (no CONFIG_KALLSYMS_ALL) refuse programs that refer to one, so
- * the programs are compiled a second time with WITHOUT_VARIABLES; those never know of interrupts.
+ * Whether an interrupt runs: the interrupted thread is then not the one that wakes another. The kernel
+ * changes to a stack of the CPU for it, so the arguments of the tracepoint, which are on the stack,
+ * are not on the thread's. Only on x86-64, an interrupt of user space stays on the thread's stack; no
+ * system call has been entered then. That is also so in a page fault, which hardly ever wakes a
+ * thread. The kernel's own count of interrupts cannot be read where it does not list its variables.
  */
-#ifndef WITHOUT_VARIABLES
-extern const int __preempt_count __ksym __weak;
-
-struct pcpu_hot___sched {
-	int preempt_count;
-} __attribute__((preserve_access_index));
-
-extern const struct pcpu_hot___sched pcpu_hot __ksym __weak;
-#endif
-
-/* Whether an interrupt runs: the interrupted task is then not the one that wakes another. */
-static __always_inline bool in_interrupt(void)
+static __always_inline bool in_interrupt(const void *ctx, struct task_struct *task)
 {
-	int count = 0;
+	/* The registers of user space are at the thread's end of its stack. */
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	__u64 from_regs = (__u64)regs - (__u64)ctx, size = (__u64)regs - (__u64)task;
 
-#ifndef WITHOUT_VARIABLES
-	if (&__preempt_count) {
-		const int *here = bpf_this_cpu_ptr(&__preempt_count);
-
-		count = *here;
-	} else if (&pcpu_hot) {
-		const struct pcpu_hot___sched *hot = bpf_this_cpu_ptr(&pcpu_hot);
-
-		count = hot->preempt_count;
-	}
+	/* The verifier knows the difference of two pointers as a number, and nothing else of them. */
+	barrier_var(size);
+	barrier_var(from_regs);
+	size += bpf_get_current_task() - (__u64)task->stack;
+	if (from_regs >= size)
+		return true;
+#if defined(__TARGET_ARCH_x86)
+	return !(task->flags & TASK_IS_KERNELS) && (__s64)regs->orig_ax < 0;
+#else
+	return false;
 #endif
-	return count & (HARDIRQ_MASK | NMI_MASK | SERVING_SOFTIRQ);
 }
 
 struct task_identity {
@@ -237,7 +226,7 @@ static __always_inline bool is_on_queue(const struct task_struct *task)
 	return on_queue;
 }
 
-static __always_inline int send_waking_record(struct task_struct *task, bool look)
+static __always_inline int send_waking_record(const void *ctx, struct task_struct *task)
 {
 	struct task_struct *waker = bpf_get_current_task_btf();
 	struct record_waking *r;
@@ -267,7 +256,7 @@ static __always_inline int send_waking_record(struct task_struct *task, bool loo
 	r->kind = RECORD_WAKING;
 	r->flags = SCHED_TRACED | (from.traced ? SCHED_NEXT_TRACED : 0) |
 		   /* An idle CPU wakes nobody by itself. */
-		   (!from.tid || (look && in_interrupt()) ? SCHED_INTERRUPT : 0) |
+		   (!from.tid || in_interrupt(ctx, waker) ? SCHED_INTERRUPT : 0) |
 		   (task->flags & TASK_IS_EXITING ? SCHED_EXITING : 0) |
 		   (is_on_queue(task) ? SCHED_ON_QUEUE : 0);
 	r->prio = task->prio;
@@ -279,18 +268,12 @@ static __always_inline int send_waking_record(struct task_struct *task, bool loo
 SEC("?watch/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *task)
 {
-	return send_waking_record(task, true);
-}
-
-SEC("?watch/sched_waking")
-int BPF_PROG(on_waking_blind, struct task_struct *task)
-{
-	return send_waking_record(task, false);
+	return send_waking_record(ctx, task);
 }
 
 /* The first wakeup of a new thread, by the thread that created it. */
 SEC("?watch/sched_wakeup_new")
 int BPF_PROG(on_wakeup_new, struct task_struct *task)
 {
-	return send_waking_record(task, false);
+	return send_waking_record(ctx, task);
 }

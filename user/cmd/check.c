@@ -169,11 +169,7 @@ static bool check_config_loads(const struct broker_config *config, struct broker
 static void check_print_sched(const char *reason)
 {
 	check_print("states of threads (--sched)", !reason,
-		    reason ? reason
-		    : kernel_shows_interrupts()
-			    ? "context switches and wakeups, including wakeups by interrupts"
-			    : "context switches and wakeups; wakeups by interrupts are only "
-			      "recognised on an idle CPU");
+		    reason ? reason : "context switches and wakeups, also those by interrupts");
 }
 
 static void check_print_samples(const char *reason, bool by_cycles)

@@ -200,8 +200,7 @@ void wait_end(struct timeline *t, struct thread_state *thread, uint64_t begin_ns
 		fact.args = wait->args;
 		fact.n_args = wait->n_args;
 	}
-	/* What ends a sleep is a timer, even where interrupts cannot be told from the thread they interrupt. */
-	if (waker && waker->tid && fact.wait_reason != WAIT_SLEEP)
+	if (waker && waker->tid)
 		append_waker(t, &fact, waker);
 	emit_wait_fact(t, thread, wait, &fact);
 }

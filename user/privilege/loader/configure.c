@@ -51,11 +51,8 @@ static void configure_counters(struct proftrace_bpf *skel, const struct broker_c
 
 static void configure_sched(struct proftrace_bpf *skel, const struct broker_config *config)
 {
-	bool looks = config->sched && privilege_held(CAP_SYS_ADMIN) && kernel_shows_interrupts();
-
 	bpf_program__set_autoload(skel->progs.on_sched_switch, config->sched);
-	bpf_program__set_autoload(skel->progs.on_waking, looks);
-	bpf_program__set_autoload(skel->progs.on_waking_blind, config->sched && !looks);
+	bpf_program__set_autoload(skel->progs.on_waking, config->sched);
 	bpf_program__set_autoload(skel->progs.on_wakeup_new, config->sched);
 	skel->rodata->invoker = getuid();
 	skel->rodata->wait_reasons = config->wait_reasons;

@@ -55,24 +55,3 @@ bool kernel_has_sleepable_uprobes(void)
 		close(program);
 	return program >= 0;
 }
-
-bool kernel_shows_interrupts(void)
-{
-	static const char *const names[] = { " __preempt_count\n", " pcpu_hot\n" };
-	FILE *file = fopen("/proc/kallsyms", "re");
-	char line[256];
-	bool found = false;
-
-	while (file && !found && fgets(line, sizeof(line), file)) {
-		size_t length = strlen(line), i;
-
-		for (i = 0; i < 2; i++) {
-			size_t n = strlen(names[i]);
-
-			found |= length > n && !strcmp(line + length - n, names[i]);
-		}
-	}
-	if (file)
-		fclose(file);
-	return found;
-}

@@ -10,10 +10,6 @@
 bool kernel_has_uprobe_multi(void);
 bool kernel_has_bpf_loop(void);
 bool kernel_has_sleepable_uprobes(void);
-/*
- * Whether kallsyms lists the variable in which the kernel counts the interrupts that a CPU is in.
- */
-bool kernel_shows_interrupts(void);
 
 /*
  * How the kernel treats the 10-byte nop of a probe site (include/proftrace.h, "Probe sites"). A

@@ -22,7 +22,6 @@
 #include "privilege/loader/kernel_types.h"
 #include "privilege/loader/pid_filter.h"
 #include "bpf/event.h"
-#include "plain.skel.h"
 #include "proftrace.skel.h"
 #include "privilege/privileges.h"
 
@@ -37,7 +36,6 @@ static int attach_watchers(struct proftrace_bpf *skel, int *fds, unsigned *n_fds
 		skel->progs.on_switch,
 		skel->progs.on_sched_switch,
 		skel->progs.on_waking,
-		skel->progs.on_waking_blind,
 		skel->progs.on_wakeup_new,
 		skel->progs.on_prepare_exec,
 		skel->progs.on_offcpu,
@@ -248,33 +246,6 @@ static int collect_fds(struct proftrace_bpf *skel, const struct broker_config *c
 }
 
 /*
- * If a variable of the kernel does not exist, libbpf searches the modules of the kernel for it, and
- * fails without CAP_SYS_ADMIN. So without this capability, or if the variables are not needed, the
- * same programs are loaded from an object that refers to no variable.
- */
-static struct proftrace_bpf *programs_open(bool variables, const struct bpf_object_open_opts *opts)
-{
-	struct proftrace_bpf *skel;
-	int error;
-
-	if (variables)
-		return proftrace_bpf__open_opts(opts);
-	skel = calloc(1, sizeof(*skel));
-	if (!skel)
-		return NULL;
-	error = proftrace_bpf__create_skeleton(skel);
-	if (!error) {
-		skel->skeleton->data = (void *)plain_bpf__elf_bytes(&skel->skeleton->data_sz);
-		error = bpf_object__open_skeleton(skel->skeleton, opts);
-	}
-	if (!error)
-		return skel;
-	proftrace_bpf__destroy(skel);
-	errno = -error;
-	return NULL;
-}
-
-/*
  * libbpf would look up the tracepoint by its name, for which it reads all types of the kernel. So
  * libbpf sees a program of another type until here. The cookie is struct kernel_types, or NULL.
  */
@@ -324,26 +295,24 @@ static int put_types(int fd, const struct kernel_types *types, const struct bpf_
 
 /*
  * Opens the programs with a copy of only those types that they refer to, or with all types if there
- * is no copy. A program that refers to a variable of the kernel makes libbpf read all types in any
- * case.
+ * is no copy.
  */
-static struct proftrace_bpf *programs_with_types(bool variables, const struct kernel_types *types,
-						 int fd)
+static struct proftrace_bpf *programs_open(const struct kernel_types *types, int fd)
 {
 	struct proftrace_bpf *skel = NULL;
 	char path[32];
 
-	if (fd >= 0 && types && !variables) {
+	if (fd >= 0 && types) {
 		LIBBPF_OPTS(bpf_object_open_opts, opts, .btf_custom_path = path);
 
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		skel = programs_open(variables, &opts);
+		skel = proftrace_bpf__open_opts(&opts);
 		if (skel && put_types(fd, types, skel->obj)) {
 			proftrace_bpf__destroy(skel);
 			skel = NULL;
 		}
 	}
-	return skel ? skel : programs_open(variables, NULL);
+	return skel ? skel : proftrace_bpf__open();
 }
 
 static int load_and_send(const struct broker_config *config, struct loaded_programs *programs,
@@ -359,8 +328,7 @@ static int load_and_send(const struct broker_config *config, struct loaded_progr
 	handler = name_watchers(types);
 	error = handler < 0 ? handler : 0;
 	if (!error) {
-		skel = programs_with_types(config->sched && privilege_held(CAP_SYS_ADMIN), types,
-					   fd);
+		skel = programs_open(types, fd);
 		error = skel ? 0 : -errno;
 	}
 	error = error ?: load(skel, config, types, programs, loaded);

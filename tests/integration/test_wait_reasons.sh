@@ -95,6 +95,18 @@ equal "report --where" "$(awk -F, '$1 == "slice" { print $3 }' csv | sort | xarg
 waits back.pftrace >waits.back
 check "JSON to Perfetto: nothing is lost" cmp waits.pftrace waits.back
 
+# Timers and disks interrupt threads that have nothing to do with it, in user space and in the kernel.
+{ while :; do :; done; } &
+loop=$!
+yes >/dev/null &
+calls=$!
+timeout 60 "$proftrace" -q --wait-reasons -e none -o busy -- "$programs/reasons" 3 >said 2>err
+kill $loop $calls
+wait $loop $calls 2>/dev/null
+waits busy.pftrace >waits.busy
+equal "busy machine: what is interrupted ends no wait" "$(awk -F'|' '$4 == "yes" || $4 == "sh" || $4 ~ /^test_/' waits.busy)" ""
+check "busy machine: a timer ends a sleep" grep -qE '^sleep\|sleep\|null\|null\|null\|' waits.busy
+
 # Buffered mode: slices of batches as well.
 timeout 60 "$proftrace" -q --wait-reasons -e none --mode batch -o b -- "$programs/reasons" 1 >said 2>err
 equal "buffered mode: exit status" $? 0

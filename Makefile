@@ -363,7 +363,8 @@ TEST_PROGRAMS := $(patsubst tests/integration/programs/%.c,$B/tests/programs/%,\
 	$B/tests/programs/plugin.so $B/tests/programs/handler.so $B/tests/programs/backwards.so $B/tests/programs/opened.so $B/tests/programs/part.so $B/tests/programs/library.so $B/tests/programs/collector.so $B/tests/programs/executes-static $B/tests/programs/waits-static $B/tests/programs/steps-static \
 	$B/tests/programs/sampled-static $B/tests/programs/flames-static $B/tests/tools/stacks $B/tests/tools/filters $B/tests/tools/foreign $B/tests/tools/let_go $B/tests/tools/every_byte $B/tests/tools/flood_broker $B/tests/tools/hijacked $B/gen/bpf_names \
 	$(foreach c,gcc clang,$(foreach o,O2 O3,$B/tests/programs/leaf-$c-$o)) \
-	$(foreach c,gcc clang,$(foreach o,O0 O2 O3,$B/tests/programs/unwound-$c-$o $B/tests/programs/unwound-$c-$o-fp))
+	$(foreach c,gcc clang,$(foreach o,O0 O2 O3,$B/tests/programs/unwound-$c-$o $B/tests/programs/unwound-$c-$o-fp)\
+		$B/tests/programs/unwound-$c-lto)
 MARKED := -std=gnu11 -Wall -Wextra -Werror -pedantic -Iinclude -g
 
 $B/tests/programs/%: tests/integration/programs/%.c $(wildcard include/*.h include/*/*.h tests/integration/programs/*.h)
@@ -414,13 +415,14 @@ $(foreach c,gcc clang,$(foreach o,O2 O3,$(eval $(call LEAF,$c,$o))))
 
 # Known call chains, with frame pointers and without.
 define UNWOUND
-$B/tests/programs/unwound-$(1)-$(2)$(3): tests/integration/programs/unwound.c include/proftrace.h
+$B/tests/programs/unwound-$(1)-$(or $(5),$(2)$(3)): tests/integration/programs/unwound.c include/proftrace.h
 	@mkdir -p $$(@D)
 	@echo "  CC    $$@"
 	$$(Q)$(1) $$(MARKED) -$(2) $(4) $$< -o $$@ -lpthread
 endef
 $(foreach c,gcc clang,$(foreach o,O0 O2 O3,$(eval $(call UNWOUND,$c,$o,,-fomit-frame-pointer))\
-	$(eval $(call UNWOUND,$c,$o,-fp,-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer))))
+	$(eval $(call UNWOUND,$c,$o,-fp,-fno-omit-frame-pointer -mno-omit-leaf-frame-pointer)))\
+	$(eval $(call UNWOUND,$c,O2,,-flto,lto)))
 
 # What attacks, in tests/attacks.
 $B/tests/attacks/%: tests/attacks/programs/%.c include/proftrace.h $(wildcard tests/attacks/programs/*.h)

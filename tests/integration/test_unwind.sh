@@ -6,8 +6,8 @@
 need_tracing
 cd "$tmp" || exit 1
 stacks=$root/build/tests/tools/stacks
-hz=997
-ms=${UNWIND_MS:-100}
+hz=1997
+ms=${UNWIND_MS:-40}
 if [ "$(uname -m)" != x86_64 ]; then
 	skip "call stacks by unwind tables" "on $(uname -m) stacks are followed by frame pointers"
 	finish
@@ -79,7 +79,7 @@ chains() { # PROGRAM
 }
 
 for compiler in gcc clang; do
-	for level in O0 O2 O3; do
+	for level in O0 O2 O3 lto; do
 		for kind in "" -fp; do
 			program=unwound-$compiler-$level$kind
 			[ -x "$root/build/tests/programs/$program" ] && chains "$program"
@@ -159,15 +159,15 @@ stock() { # NAME PROGRAM COMMAND...
 	check "$name: its stacks are whole" whole "$name.sum"
 }
 
-awk 'BEGIN { srand(7); for (i = 0; i < 700000; i++) print int(rand() * 1e9) }' >numbers
+awk 'BEGIN { srand(7); for (i = 0; i < 450000; i++) print int(rand() * 1e9) }' >numbers
 cat >work.py <<'EOT'
 import json
 def fib(n):
     return n if n < 2 else fib(n - 1) + fib(n - 2)
-fib(31)
-len(json.dumps([str(i) for i in range(400000)]))
+fib(30)
+len(json.dumps([str(i) for i in range(200000)]))
 EOT
-awk 'BEGIN { for (i = 0; i < 600; i++)
+awk 'BEGIN { for (i = 0; i < 400; i++)
 	printf "int f%d(int *a, int n) { int s = 0; for (int i = 0; i < n; i++) { if (a[i] > %d) s += a[i] * i; else s ^= a[i] / (i + 1); } return s; }\n", i, i }' >work.c
 cc1=$(ls /usr/lib/gcc/x86_64-linux-gnu/*/cc1 2>/dev/null | tail -1)
 stock sort /usr/bin/sort /usr/bin/sort numbers -o sorted

@@ -87,6 +87,17 @@ for compiler in gcc clang; do
 	done
 done
 
+# The names that a JIT compiler has written are in Chrome JSON, too, as soon as the code has been found.
+jit=$root/build/tests/programs/unwound-gcc-O2
+"$proftrace" -q --stack marked -e none -o jit -- "$jit" 300 names >jit.said 2>jit.err
+equal "generated code: exit status" $? 0
+rm -f "/tmp/perf-$(said jit.said pid).map"
+check "generated code: its name is in the stacks of the JSON" awk '
+	/"name":"marked"/ { n++; named += /"generated","trampoline","marked"\]/ }
+	END { print n, named; exit n < 10 || named < n / 2 }' jit.json
+equal "generated code: as in the other file" "$("$stacks" jit.pftrace | grep -c 'generated;trampoline;marked$')" \
+	"$(grep -c '"generated","trampoline","marked"\]' jit.json)"
+
 # Of a process that runs already, the tables are there before its first sample.
 "$root/build/tests/programs/unwound-gcc-O2" $((4 * ms)) >attached.said &
 wait_for attached.said ready

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * unwound MS: known call chains, each for so many milliseconds of CPU time in a slice of its name. It is
+ * unwound MS [names]: known call chains, each for so many milliseconds of CPU time in a slice of its name; or only the one
+ * through generated code, whose name is written down. It is
  * compiled with and without frame pointers (tests/integration/test_unwind.sh).
  */
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "proftrace.h"
 
@@ -20,6 +23,7 @@
 #define STAY(value) __asm__ volatile("" : "+r"(value))
 
 static unsigned long each_ms;
+static bool names; /* of generated code are written down, as JIT compilers do */
 static volatile sig_atomic_t handled;
 
 static unsigned long cpu_ms(void)
@@ -150,6 +154,25 @@ static NOINLINE unsigned long recursive(unsigned long n)
 	return sum;
 }
 
+static NOINLINE unsigned long marked(unsigned long n)
+{
+	PROF_INSTANT("marked");
+	return n;
+}
+
+static void name_code(const void *code, unsigned long size)
+{
+	char path[64];
+	FILE *map;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	map = fopen(path, "w");
+	if (!map)
+		abort();
+	fprintf(map, "%lx %lx trampoline\n", (unsigned long)code, size);
+	fclose(map);
+}
+
 /*
  * Called through code that is generated at run time, which no table describes, and which has a frame
  * pointer as such code often does.
@@ -175,9 +198,12 @@ static NOINLINE unsigned long generated(unsigned long n)
 		if (page == MAP_FAILED)
 			abort();
 		memcpy(page, code, sizeof(code));
+		if (names)
+			name_code(page, sizeof(code));
 	}
 	memcpy(&call, &page, sizeof(call));
 	sum = call(middle, n);
+	sum += call(marked, n);
 	STAY(sum);
 	return sum;
 }
@@ -219,11 +245,14 @@ int main(int argc, char **argv)
 	unsigned i;
 
 	each_ms = argc > 1 ? strtoul(argv[1], NULL, 10) : 100;
+	names = argc > 2;
 	signal(SIGUSR1, handler);
-	puts("ready");
+	printf("ready\npid %d\n", (int)getpid());
 	fflush(stdout);
-	for (i = 0; i < sizeof(chains) / sizeof(chains[0]); i++)
-		run_chain(&chains[i]);
+	for (i = 0; i < sizeof(chains) / sizeof(chains[0]); i++) {
+		if (!names || chains[i].run == generated)
+			run_chain(&chains[i]);
+	}
 	if (pthread_create(&thread, NULL, thread_main, NULL))
 		return 1;
 	pthread_join(thread, NULL);

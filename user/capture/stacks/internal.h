@@ -90,6 +90,9 @@ struct stacks {
 	uint64_t early_ns;
 	struct jit_process jits[MAX_JITS];
 	unsigned n_jits;
+	struct jit_map *jit_map; /* the last one that was read; NULL: it could not be */
+	const struct code_mapping *jit_mapping; /* whose it is */
+	uint64_t jit_again_ns;			/* while recording, it is not read again before */
 };
 
 /* A program's part of a record: addresses and Python frames (bpf/stacks/python_maps.h), innermost first. */

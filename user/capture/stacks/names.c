@@ -21,6 +21,7 @@
 
 #define MAX_FUNCTION 4096
 #define EARLY_NS     10000000000ull /* the time that may be spent on names while recording */
+#define JIT_AGAIN_NS 100000000ull   /* between two readings of a JIT map while recording */
 
 /* --- before the recorder is confined ------------------------------------------------------------- */
 
@@ -106,21 +107,25 @@ static struct jit_process *find_jit_process(struct stacks *s, const struct code_
 	return NULL;
 }
 
-/* NULL: the process has not written a map, or the map is not its own. */
-static struct jit_map *read_jit_map(struct stacks *s, struct jit_process *j)
+/* There is none if the process has not written a map, or the map is not its own. */
+static void read_jit_map(struct stacks *s, const struct code_mapping *mapping)
 {
-	struct jit_map *map = NULL;
+	struct jit_process *j = find_jit_process(s, mapping);
 	char path[48];
 
+	jit_map_free(s->jit_map);
+	s->jit_map = NULL;
+	s->jit_mapping = mapping;
+	if (!j)
+		return;
 	jit_process_open_map(s, j);
 	if (j->fd < 0) {
 		/* The process has exited and may have written the map since. */
 		snprintf(path, sizeof(path), "/tmp/perf-%u.map", j->pid);
 		j->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	}
-	if (j->fd < 0 || jit_map_read(j->fd, j->owner, &map))
-		return NULL;
-	return map;
+	if (j->fd >= 0 && jit_map_read(j->fd, j->owner, &s->jit_map))
+		s->jit_map = NULL;
 }
 
 /* --- all frames that have no name yet ------------------------------------------------------------ */
@@ -129,7 +134,6 @@ static struct jit_map *read_jit_map(struct stacks *s, struct jit_process *j)
 struct naming {
 	struct capture *c;
 	const struct code_mapping *mapping;
-	struct jit_map *jit;
 	const struct code_frame **frames;
 	uint32_t n, capacity;
 	bool is_early; /* records are not read meanwhile, so no server is asked */
@@ -177,18 +181,11 @@ bool stacks_read_kernel(struct capture *c)
 
 static void begin_mapping_names(struct naming *n, const struct code_mapping *mapping)
 {
-	struct jit_process *j;
-
-	jit_map_free(n->jit);
-	n->jit = NULL;
 	n->mapping = mapping;
 	if (mapping->kind == CODE_KERNEL && !n->c->stacks->kernel_symbols)
 		stacks_read_kernel(n->c);
-	if (mapping->kind != CODE_JIT)
-		return;
-	j = find_jit_process(n->c->stacks, mapping);
-	if (j)
-		n->jit = read_jit_map(n->c->stacks, j);
+	if (mapping->kind == CODE_JIT && !n->is_early)
+		read_jit_map(n->c->stacks, mapping);
 }
 
 static unsigned name_kernel_frame(struct naming *n, uint64_t address, struct code_line *line)
@@ -205,11 +202,27 @@ static unsigned name_kernel_frame(struct naming *n, uint64_t address, struct cod
 	return 1;
 }
 
+static const char *find_jit_name(const struct naming *n, uint64_t address, size_t *ret_length)
+{
+	const struct stacks *s = n->c->stacks;
+
+	if (s->jit_mapping != n->mapping || !s->jit_map)
+		return NULL;
+	return jit_map_find(s->jit_map, address, ret_length);
+}
+
+/* While recording, the map that was read last may lack new code. */
 static unsigned name_jit_frame(struct naming *n, uint64_t address, struct code_line *line)
 {
+	struct stacks *s = n->c->stacks;
 	size_t length = 0;
-	const char *name = n->jit ? jit_map_find(n->jit, address, &length) : NULL;
+	const char *name = find_jit_name(n, address, &length);
 
+	if (!name && n->is_early && clock_ns(CLOCK_MONOTONIC) >= s->jit_again_ns) {
+		read_jit_map(s, n->mapping);
+		s->jit_again_ns = clock_ns(CLOCK_MONOTONIC) + JIT_AGAIN_NS;
+		name = find_jit_name(n, address, &length);
+	}
 	if (!name)
 		return 0;
 	line->function = names_intern(n->c->options.names, name, length, MAX_FUNCTION);
@@ -233,7 +246,8 @@ static void name_frame(struct naming *n, const struct code_frame *frame)
 	else if (s->symbols && file && file->fd >= 0)
 		found = symbols_resolve(s->symbols, frame->mapping, file->fd, frame->rel_pc, lines,
 					CALLSTACKS_MAX_LINES);
-	if (!found && n->is_early && n->c->options.debuginfod)
+	/* At the end there may be one. */
+	if (!found && n->is_early && (n->c->options.debuginfod || frame->mapping->kind == CODE_JIT))
 		return;
 	callstacks_name(s->store, frame, lines, found);
 	s->frames++;
@@ -304,7 +318,6 @@ void capture_name_frames(struct capture *c)
 	for (i = 0; i < n.n; i++)
 		name_frame(&n, n.frames[i]);
 	s->named_to = callstacks_frames(s->store);
-	jit_map_free(n.jit);
 	kernel_symbols_free(s->kernel_symbols);
 	s->kernel_symbols = NULL;
 	free(n.frames);
@@ -313,13 +326,12 @@ void capture_name_frames(struct capture *c)
 
 static bool frame_is_unnamed(const struct code_frame *frame)
 {
-	return frame->mapping && !frame->looked_up && frame->mapping->kind != CODE_JIT;
+	return frame->mapping && !frame->looked_up;
 }
 
 /*
- * JIT code is only named at the end: until then it may be replaced, and the whole map would have to
- * be read again for each frame. No records are read while this runs, so the total time is limited;
- * frames beyond the limit are named at the end, too.
+ * No records are read while this runs, so the total time is limited; frames beyond the limit are
+ * named at the end, too. Of JIT code without a name in the map, the name is looked for at the end.
  */
 void capture_name_stack(struct capture *c, const struct callstack *callstack)
 {
@@ -354,6 +366,7 @@ void stacks_names_free(struct stacks *s)
 	}
 	if (s->kallsyms_fd >= 0)
 		close(s->kallsyms_fd);
+	jit_map_free(s->jit_map);
 	kernel_symbols_free(s->kernel_symbols);
 	symbols_free(s->symbols);
 }

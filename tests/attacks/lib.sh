@@ -92,3 +92,14 @@ capable_copy() { # FILE
 	grep -qE '^uprobe_multi links +yes' "$tmp/check" || needed_capabilities=$needed_capabilities,cap_sys_admin
 	cp "$proftrace" "$1" && chmod 755 "$1" && setcap "$needed_capabilities+ep" "$1" 2>/dev/null
 }
+
+# The exit status of a child, which is killed if it has not ended after 20 seconds: what a defence should have ended
+# is a failed check then, not a test that hangs.
+ends() { # PID
+	for _ in $(seq 1 400); do
+		grep -q '^State:.[^Z]' "/proc/$1/status" 2>/dev/null || break
+		sleep 0.05
+	done
+	kill -KILL "$1" 2>/dev/null
+	wait "$1"
+}

@@ -32,10 +32,11 @@ answers() { # NAME
 	never_else "$1: the owner's ctl is answered ($((($(date +%s%N) - began) / 1000000)) ms)" "$failed" ""
 }
 idle() { # NAME UID GID
-	as "$2" "$3" "$tmp/idle_connections" "$socket" 10000 <"$tmp/hold" >"$tmp/idle" 2>&1 9>&- &
+	as "$2" "$3" "$tmp/idle_connections" "$socket" 10000 "$request" <"$tmp/hold" >"$tmp/idle" 2>&1 9>&- &
 	attacker=$!
 	exec 8>"$tmp/hold"
 	wait_for "$tmp/idle" 'connected 10000' && attempted=10000
+	chmod 700 "$tmp/run/proftrace"
 	equal "$1: connections were tried" "${attempted:-0}" 10000
 	answers "$1"
 	check "$1: descriptors of the recorder stay few" test "$(find /proc/$recorder/fd -type l | wc -l)" -lt 64
@@ -43,18 +44,17 @@ idle() { # NAME UID GID
 	wait $attacker
 }
 answers "nobody else"
+# A request that changes nothing, in the form that ctl gives it.
+request='status
+'
 idle "another user" "$made_uid" "$made_gid"
+never_else "another user: no reply" "$(said "$tmp/idle" reply)" 0
 idle "the same user" "$owner_uid" "$owner_gid"
+check "the same user: the request has a reply" test "$(said "$tmp/idle" reply)" -gt 0
 # The directory keeps others out; where it did not, the socket would know them.
 chmod 711 "$tmp/run/proftrace" && chmod 666 "$socket"
-as "$made_uid" "$made_gid" "$tmp/idle_connections" "$socket" 10000 <"$tmp/hold" >"$tmp/idle" 2>&1 9>&- &
-attacker=$!
-exec 8>"$tmp/hold"
-wait_for "$tmp/idle" 'connected 10000'
-chmod 700 "$tmp/run/proftrace"
-answers "another user who got in"
-exec 8>&-
-wait $attacker
+idle "another user who got in" "$made_uid" "$made_gid"
+never_else "another user who got in: no reply" "$(said "$tmp/idle" reply)" 0
 control stop
 equal "the owner stops it" $? 0
 wait $recorder

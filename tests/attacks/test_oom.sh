@@ -6,13 +6,15 @@
 need_tracing
 rounds=40000
 cgroup='' neighbour=''
-trap '[ -z "$neighbour" ] || kill -KILL $neighbour; [ -z "$cgroup" ] || { sleep 0.2; rmdir "$cgroup"; }; rm -rf "$tmp"' EXIT
+trap '[ -z "$neighbour" ] || kill -KILL $neighbour
+	[ -z "$cgroup" ] || { kill -KILL $(cat "$cgroup/cgroup.procs"); sleep 0.2; rmdir "$cgroup"; }
+	rm -rf "$tmp"' EXIT
 if [ "$(id -u)" -ne 0 ] || ! make_memory_group; then
 	skip "killed for a neighbour's memory" "no control group can limit it here"
 	cgroup=
 	finish
 fi
-others=$(dirname "$cgroup")/cgroup.procs
+outside=$(dirname "$cgroup")/cgroup.procs
 mkfifo "$tmp/in" "$tmp/go"
 "$programs/checksum" 2 $rounds <&- >"$tmp/alone"
 
@@ -27,7 +29,7 @@ is_over() { # PROCESS: who reaps it is none of ours
 # In the group are from now on one of the two, and the neighbour, which takes 64 megabytes where there are 8. The kernel
 # kills whom it is told to kill first, then the neighbour.
 kill_by_memory() { # VICTIM OTHER
-	echo "$2" >"$others"
+	echo "$2" >"$outside"
 	echo 1000 >"/proc/$1/oom_score_adj"
 	head -c 64M /dev/zero 8>&- 9>&- | (
 		exec 8>&- 9>&-
@@ -61,7 +63,7 @@ attack() { # broker|recorder
 	broker=${broker%% *}
 	for _ in $(seq 1 400); do [ -s "$tmp/k.json" ] && [ -s "$tmp/k.pftrace" ] && break; sleep 0.05; done
 	if [ $attack = broker ]; then kill_by_memory $broker $recorder; else kill_by_memory $recorder $broker; fi
-	wait $recorder
+	ends $recorder
 	status=$?
 	if [ $attack = broker ]; then
 		equal "broker: the recorder says so, and ends" \
@@ -78,15 +80,15 @@ attack() { # broker|recorder
 		equal "recorder: killed" $status 137
 		for kind in json pftrace; do check "recorder: the $kind loads" "$canon" "$tmp/k.$kind"; done
 		check_cut "recorder" "$tmp/k.json" "$tmp/k.pftrace"
-		is_over $broker
+		is_over $broker || { kill -KILL $broker; false; }
 		equal "recorder: the broker ends too" $? 0
 	fi
-	check "$attack: marks were recorded" test "$("$canon" --count "$tmp/k.json" | awk '$1 == "BEGIN" { n += $NF } END { print n }')" -gt 100
-	wait $neighbour 2>/dev/null
+	check "$attack: marks were recorded" test "$("$canon" --count "$tmp/k.json" 2>/dev/null | awk '$1 == "BEGIN" { n += $NF } END { print n }')" -gt 100
+	ends $neighbour 2>/dev/null
 	neighbour=
 	wait_for "$tmp/target" sum
 	exec 9>&-
-	wait $target
+	ends $target
 	equal "$attack: the program ends well" $? 0
 	never_else "$attack: its result is the same, its semaphores off, its code as before" \
 		"$(said "$tmp/target" sum) $(said "$tmp/target" semaphore)$(said "$tmp/target" code)" "$(said "$tmp/alone" sum) 00"

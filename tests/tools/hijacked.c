@@ -9,11 +9,13 @@
  *	requests	each request of the protocol: damaged, in a wrong order, for processes that were not asked for, for
  *			places inside instructions, with other descriptors than files, and random bytes; meanwhile the
  *			maps that the recorder has are overwritten with random bytes
+ *	finds		processes that match, of which TARGET is one and FOREIGN are none: with -n bystander, or, without
+ *			root, with -n '*'; then all of `requests` about the FOREIGN processes
  *	large		a packet that is larger than any
  *	descriptors	a packet with more descriptors than any may have
  *	orphan		the socket is another process's, after the recorder has ended
  *
- * Prints `broker PID`, `sent N`, `granted PROGRAM OFFSET` for each place that the broker attached to, `got TEXT` for what
+ * Prints `broker PID`, `sent N`, `found N` processes, `granted PROGRAM OFFSET` for each place that the broker attached to, `got TEXT` for what
  * nobody should get, `alive` if the broker does what it should afterwards, and `through`. After a line of input it closes
  * the socket and prints `ended STATUS`, how the broker exited. Exit status 2: it cannot be tried here.
  */
@@ -27,11 +29,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "privilege/broker/protocol.h"
 #include "privilege/privileges.h"
+#include "privilege/target_filter.h"
 #include "tracee/code/prove.h"
 #include "tracee/markers.h"
 
@@ -335,6 +339,60 @@ static void ask_random(void)
 	}
 }
 
+/* --- processes that match ------------------------------------------------------------------------------ */
+
+static bool is_to_be_found(pid_t pid)
+{
+	char path[64], name[32] = "";
+	struct stat st;
+	FILE *file;
+
+	if (pid == getpid() || pid == broker_pid(h.broker))
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	if (h.own)
+		return stat(path, &st) || st.st_uid == getuid();
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	file = fopen(path, "re");
+	/* It may have ended since. */
+	if (!file || !fgets(name, sizeof(name), file))
+		strcpy(name, "bystander\n");
+	if (file)
+		fclose(file);
+	return !strcmp(name, "bystander\n");
+}
+
+static void ask_finds(void)
+{
+	struct request r = { .kind = REQUEST_FIND };
+	unsigned i, n = 0, round;
+	struct failure f = { 0 };
+	uint32_t *pids;
+
+	for (round = 0; round < 10; round++) {
+		if (broker_find(h.broker, &pids, &n, &f)) {
+			printf("%s: %s\n", f.what, f.reason);
+			return;
+		}
+		h.sent++;
+		for (i = 0; i < n; i++) {
+			if (!is_to_be_found((pid_t)pids[i]))
+				got("process, which does not match:", (long)pids[i]);
+		}
+		free(pids);
+	}
+	printf("found %u\n", n);
+	/* Whatever else the request says, it selects nothing. */
+	for (i = 0; i < 16; i++) {
+		r.what = (uint32_t)random_number();
+		r.pid = h.foreign[i % h.n_foreign];
+		r.n_sites = BROKER_MAX_FOUND + 1;
+		r.start = random_number();
+		if (!ask(&r, &r.pid, sizeof(r.pid), -1))
+			got("what is found by another condition", i);
+	}
+}
+
 /* --- start and end -------------------------------------------------------------------------------------- */
 
 static void find_markers(const char *path)
@@ -359,9 +417,11 @@ static void find_markers(const char *path)
 	elf_file_free(elf);
 }
 
-static void start(void)
+static void start(bool finds)
 {
+	static struct target_filter filter;
 	const struct broker_config config = {
+		.targets = finds ? &filter : NULL,
 		.buffer_bytes = 1 << 20,
 		.own_only = h.own,
 		.follow_children = !h.own,
@@ -373,6 +433,8 @@ static void start(void)
 	};
 	struct failure f = { 0 };
 
+	if (target_filter_add_name(&filter, h.own ? "*" : "bystander"))
+		exit(2);
 	if (broker_start(&config, &h.broker, &h.loaded, &f)) {
 		failure_print(&f, stdout);
 		exit(2);
@@ -467,8 +529,12 @@ int main(int argc, char **argv)
 	h.library_fd = open(argv[6], O_RDONLY | O_CLOEXEC);
 	for (i = 7; i < argc; i++)
 		h.foreign[h.n_foreign++] = (pid_t)atoi(argv[i]);
-	start();
-	if (!strcmp(kind, "requests")) {
+	start(!strcmp(kind, "finds"));
+	if (!strcmp(kind, "finds")) {
+		ask_finds();
+		ask_about_others();
+		be_honest();
+	} else if (!strcmp(kind, "requests")) {
 		ask_about_others();
 		ask_places();
 		ask_library();

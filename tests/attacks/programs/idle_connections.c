@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * idle_connections PORT|SOCKET N
+ * idle_connections PORT|SOCKET N [REQUEST]
  *
  * Connects N times to a port of the loopback interface, or to a Unix socket, and says nothing. Connections that are
- * closed by the server are made again. Prints `connected N` once, and goes on until its standard input ends.
+ * closed by the server are made again. Prints `connected N` once, and goes on until its standard input ends. Before all
+ * that, it sends the REQUEST, if there is one, over a connection of its own, and prints `reply N`: how many bytes came back.
  */
 #include <arpa/inet.h>
 #include <poll.h>
@@ -33,6 +34,26 @@ static int connect_once(const char *where)
 	return fd;
 }
 
+/* A server that wants none of it closes the connection. */
+static void request_once(const char *where, const char *request)
+{
+	struct pollfd p = { connect_once(where), POLLOUT, 0 };
+	size_t got = 0;
+	char reply[4096];
+	ssize_t n = 1;
+
+	poll(&p, 1, 10000);
+	if (send(p.fd, request, strlen(request), MSG_NOSIGNAL) > 0) {
+		p.events = POLLIN;
+		while (n > 0 && poll(&p, 1, 10000) > 0) {
+			n = recv(p.fd, reply, sizeof(reply), MSG_DONTWAIT);
+			got += n > 0 ? (size_t)n : 0;
+		}
+	}
+	close(p.fd);
+	printf("reply %zu\n", got);
+}
+
 int main(int argc, char **argv)
 {
 	unsigned n = argc > 2 ? (unsigned)atoi(argv[2]) : 0, i, open = 0;
@@ -42,6 +63,8 @@ int main(int argc, char **argv)
 	if (!fds || !n)
 		return 1;
 	setrlimit(RLIMIT_NOFILE, &files);
+	if (argc > 3)
+		request_once(argv[1], argv[3]);
 	fds[0] = (struct pollfd){ STDIN_FILENO, POLLIN, 0 };
 	for (i = 1; i <= n; i++) {
 		fds[i] = (struct pollfd){ connect_once(argv[1]), POLLIN, 0 };

@@ -33,7 +33,8 @@ if [ "${1:-}" = --page ]; then
 	shift
 fi
 if [ "${1:-}" = --languages ]; then
-	packages="$packages golang-go nodejs openjdk-17-jdk-headless python3-torch libtbb-dev libomp-dev libdnnl-dev"
+	packages="$packages golang-go nodejs openjdk-17-jdk-headless python3-torch libtbb-dev libomp-dev libdnnl-dev
+		openmpi-bin libopenmpi-dev"
 	# Packages of nodejs that are not Debian's have the headers themselves.
 	[ -e /usr/include/node/node_api.h ] || packages="$packages libnode-dev"
 	shift

@@ -17,6 +17,7 @@
 #include "reports/critical/critical.h"
 #include "reports/flame/flame.h"
 #include "reports/page/page.h"
+#include "reports/ranks/ranks.h"
 #include "reports/reading.h"
 #include "reports/slowest/slowest.h"
 #include "reports/table/stats_print.h"
@@ -32,6 +33,7 @@ enum {
 	KEY_COLUMNS,
 	KEY_SLOWEST,
 	KEY_CRITICAL,
+	KEY_RANKS,
 	KEY_FLAME,
 	KEY_HTML,
 	MAX_GLOBS = 64,
@@ -48,6 +50,7 @@ static const char doc[] =
 	"  proftrace report -n 10 --sort p99 rank0.pftrace rank1.pftrace\n"
 	"  proftrace report --columns count,cycles/call,ipc -D 'net.*' slow.json.gz\n"
 	"  proftrace report --slowest 5 request slow.pftrace\n"
+	"  proftrace report --ranks rank*.pftrace\n"
 	"  proftrace report --flame=request -o request.svg slow.pftrace\n"
 	"  proftrace report --html -o page.html slow.pftrace\n"
 	"  proftrace report --where 'in(\"request\") && dur > 1ms' --by kind slow.pftrace\n"
@@ -84,6 +87,10 @@ static const struct argp_option options[] = {
 	{ "critical", KEY_CRITICAL, "NAME", 0,
 	  "Show the critical path of the slices that match NAME (a glob): what they were waiting "
 	  "for at each moment, across threads and processes (record --wait-reasons)",
+	  0 },
+	{ "ranks", KEY_RANKS, "NAME", OPTION_ARG_OPTIONAL,
+	  "Show which rank of a parallel job came last to the collectives, and what it did before: "
+	  "the slices that match NAME (a glob; default: the names of MPI, NCCL and others)",
 	  0 },
 	{ "flame", KEY_FLAME, "NAME", OPTION_ARG_OPTIONAL,
 	  "Write a flame graph of the samples (record --sample): all samples, or the samples in "
@@ -127,6 +134,7 @@ struct report {
 	struct slowest_options slowest[PAGE_NAMES];
 	struct page_options page;
 	struct flame_options flame;
+	struct ranks_options ranks;
 	struct select_options select;
 	struct reading reading;
 	struct consumer *consumer;
@@ -189,6 +197,14 @@ static int report_print_names(const struct report *report, struct failure *f)
 	return error;
 }
 
+static int report_flush(int error, struct failure *f)
+{
+	if (!error && (fflush(stdout) || ferror(stdout)))
+		error = failure_set(f, errno ? -errno : -EIO, "cannot write", "standard output",
+				    NULL);
+	return error;
+}
+
 static int report_print(const struct report *report, struct failure *f)
 {
 	int error;
@@ -201,10 +217,7 @@ static int report_print(const struct report *report, struct failure *f)
 	error = report->critical    ? report_print_critical(report, f)
 		: report->n_slowest ? report_print_slowest(report, f)
 				    : report_print_names(report, f);
-	if (!error && (fflush(stdout) || ferror(stdout)))
-		error = failure_set(f, errno ? -errno : -EIO, "cannot write", "standard output",
-				    NULL);
-	return error;
+	return report_flush(error, f);
 }
 
 static struct consumer *report_consumer_new(const struct report *report)
@@ -268,8 +281,11 @@ static int report_prepare(struct report *report)
 static int report_all(struct report *report, struct failure *f)
 {
 	const char *first = report->reading.paths[0];
-	int error = report_prepare(report);
+	int error;
 
+	if (report->ranks.wanted)
+		return report_flush(report_ranks(&report->ranks, stdout, f), f);
+	error = report_prepare(report);
 	if (error)
 		return failure_set(f, error, "cannot read", first, NULL);
 	error = reading_read(&report->reading, f);
@@ -319,9 +335,9 @@ static void report_check_html(const struct report *report, struct argp_state *st
 	if (!output && isatty(STDOUT_FILENO))
 		usage_error(state, "--html requires -o FILE; it is not for a terminal");
 	if (report->flame.wanted || report->format != FORMAT_TABLE || report->per_thread ||
-	    report->select.by || report->critical)
-		usage_error(state, "--html cannot be combined with --flame, --critical, --format, "
-				   "--per-thread and --by");
+	    report->select.by || report->critical || report->ranks.wanted)
+		usage_error(state, "--html cannot be combined with --flame, --critical, --ranks, "
+				   "--format, --per-thread and --by");
 	if (o->sort || o->ascending || o->columns || o->max_rows || o->unit)
 		usage_error(state, "--html cannot be combined with --sort, --ascending, --columns, "
 				   "--limit and "
@@ -343,6 +359,24 @@ static void report_check_critical(const struct report *report, struct argp_state
 				   "--where, --by, --from and --to");
 	if (report->format == FORMAT_CSV)
 		usage_error(state, "--critical prints a table or json");
+}
+
+static void report_check_ranks(const struct report *report, struct argp_state *state)
+{
+	const struct stats_options *o = &report->stats;
+
+	if (!report->ranks.wanted)
+		return;
+	if (report->critical || report->n_slowest || report->flame.wanted || report->per_thread ||
+	    o->sort || o->ascending || o->columns || o->n_names || o->n_domains)
+		usage_error(state,
+			    "--ranks cannot be combined with --critical, --slowest, --flame, "
+			    "--sort, --ascending, --columns, --name, --domain and --per-thread");
+	if (select_is_wanted(&report->select))
+		usage_error(state, "--ranks needs the whole trace: it cannot be combined with "
+				   "--where, --by, --from and --to");
+	if (report->format != FORMAT_TABLE && report->format != FORMAT_JSON)
+		usage_error(state, "--ranks prints a table or json");
 }
 
 /* Metrics are all rows of the table in one unit. */
@@ -385,6 +419,7 @@ static void report_check_options(const struct report *report, struct argp_state 
 		usage_error(state, "--by cannot be combined with --flame, --slowest and "
 				   "--per-thread");
 	report_check_critical(report, state);
+	report_check_ranks(report, state);
 	report_check_openmetrics(report, state);
 	if (report->n_slowest &&
 	    (o->sort || o->ascending || o->columns || o->n_names || report->per_thread))
@@ -405,6 +440,11 @@ static void report_set_options(struct report *report, struct argp_state *state)
 		.n_slowest = report->n_slowest,
 		.slowest = report->slowest,
 	};
+	report->ranks.json = report->format == FORMAT_JSON;
+	report->ranks.quiet = report->quiet;
+	report->ranks.table = &report->stats;
+	report->ranks.paths = report->reading.paths;
+	report->ranks.n_paths = report->reading.n_paths;
 	report_check_options(report, state);
 }
 
@@ -488,6 +528,10 @@ static error_t report_parse_option(int key, char *arg, struct argp_state *state)
 		return 0;
 	case KEY_CRITICAL:
 		report->critical = arg;
+		return 0;
+	case KEY_RANKS:
+		report->ranks.wanted = true;
+		report->ranks.name = arg;
 		return 0;
 	case KEY_FLAME:
 		report->flame.wanted = true;

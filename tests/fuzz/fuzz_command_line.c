@@ -138,6 +138,7 @@ static void check_record(const struct record_options *o)
 	check(o->dump_period_ns >= 1000000 && o->system_interval_ns >= 10000000);
 	check(!o->counter_interval_ns || o->counter_interval_ns >= 100000);
 	check(!o->max_size || o->max_size >= 64 << 10);
+	check(!o->quota || o->flight_ns || o->max_size || o->schedule.active);
 	check(o->include_offset_ns != INT64_MIN);
 	check(!o->rank || (strlen(o->rank) && strlen(o->rank) < 10));
 	check(o->verbosity >= -1);

@@ -13,9 +13,11 @@ configure() { # LINE...: replaces the whole
 	printf '%s\n' "$@" >conf.new
 	mv conf.new conf
 }
-well() { # LINE...
-	configure "# a test" "" "name = served" "metrics=$port" "output = $tmp/kept/t-{time}.pftrace" "flight-recorder = 60s" \
-		"	trigger  =  slice:slow>1ms  " "$@"
+well() { # FOLDER LINE...
+	folder=$1
+	shift
+	configure "# a test" "" "name = served" "metrics=$port" "output = $tmp/$folder/t-{time}.pftrace" "flight-recorder = 60s" \
+		"	trigger  =  slice:slow>1ms  " "max-overhead = 100%" "$@"
 }
 
 # --- the configuration ----------------------------------------------------------------------------------------
@@ -35,7 +37,7 @@ refused 1 "'sched' takes no value" "sched = yes"
 refused 2 "'pid' is not for a service" "" "pid = 1"
 refused 3 "'keep' is given twice" "keep = 1" "name = x" "keep = 2"
 refused "" "nothing to record: give a name, user, cgroup, unit or container" "metrics = 1"
-well
+well kept
 check "a right one" "$proftrace" serve --config conf --check
 equal "no such file: one line and a hint" "$("$proftrace" serve --config none 2>&1 | cut -d: -f1 | xargs)" "proftrace hint"
 chmod o+w conf
@@ -92,7 +94,7 @@ reload() { # MESSAGES: SIGHUP, and the answer to it
 	done
 }
 
-well
+well kept
 program
 start "$tmp/manager"
 printf '%s\n' "slices 1000" "slow 5" "ticks 20" >&8
@@ -109,7 +111,7 @@ equal "a wrong configuration: its line" "$(grep -c "cannot use 'conf:2': 'x' is 
 rm conf
 reload
 equal "none at all" "$(grep -c "cannot read 'conf': No such file" err)" 1
-well "output = $tmp/none/t-{n}.json"
+well none
 reload
 equal "one that cannot begin" "$(grep -c "cannot write '$tmp/none/" err)" 1
 equal "after all three the old one stays" "$(grep -c 'the configuration stays as it was' err)" 3
@@ -127,9 +129,8 @@ wait $service
 equal "SIGTERM: status" $? 0
 wait_for told STOPPING=1
 kill $manager
-check_nothing_left "a service that was told to end"
 
-well
+well kept
 start "@proftrace-test-$$"
 recorder=$(recorder)
 kill -KILL $service
@@ -148,6 +149,66 @@ equal "a killed recorder: the service fails" $? 1
 check "and says so" grep -q "the recorder was killed by signal 9" err
 kill $manager
 check_nothing_left "a killed recorder"
+
+# --- the quota, and a full disk ----------------------------------------------------------------------------------
+dump() { # N
+	for _ in $(seq "$1"); do
+		printf '%s\n' "slices 3000" >&8
+		"$proftrace" ctl dump -p $service >/dev/null || echo "# not everything was written"
+	done
+}
+kept_bytes() {
+	cat kept/t-*.pftrace 2>/dev/null | wc -c
+}
+metric() { # NAME
+	curl -s $url | sed -n "s/^$1 //p"
+}
+rm -f kept/*
+well kept "quota = 300K"
+start "$tmp/manager3"
+dump 2
+first=$(ls kept | head -1)
+printf 'mine' >mine
+mv mine "kept/$first"
+printf 'mine' >kept/t-foreign.pftrace
+dump 6
+check "the quota holds" [ "$(kept_bytes)" -le 300000 ]
+check "and is used" [ "$(kept_bytes)" -gt 150000 ]
+equal "what is kept can be scraped" "$(metric proftrace_files_bytes)" "$(($(kept_bytes) - 8))"
+check "what was deleted, too" [ "$(metric proftrace_files_deleted_total)" -ge 3 ]
+equal "files of others stay, also one in the place of ours" "$(cat "kept/$first" kept/t-foreign.pftrace)" minemine
+"$proftrace" -p $target --flight-recorder 1s --quota 1M -o kept/u 2>second
+equal "one recording holds a directory" "$?$(grep -c "cannot keep --quota beside 'kept/u': another recording" second)" 11
+kill $service
+wait $service
+kill $manager
+cp kept/.proftrace-kept list
+printf '%s\n' '1 2' 'x' "$(stat -c '%d %i' conf) ../conf" "$(stat -c '%d %i' kept/t-foreign.pftrace) ../kept/t-foreign.pftrace" \
+	"$(head -c 9000 /dev/zero | tr '\0' 1)" >>kept/.proftrace-kept
+well kept "quota = 1K"
+start "$tmp/manager4"
+equal "after a restart, traces from before are deleted, and nothing else" "$(cat kept/t-*)$(wc -c <conf | wc -l)" minemine1
+kill $service
+wait $service
+kill $manager
+if mkdir small && mount -t tmpfs -o size=256k none small 2>/dev/null; then
+	well small
+	start "$tmp/manager5"
+	dump 4 >/dev/null 2>&1
+	check "a full disk: counted" [ "$(metric proftrace_dumps_failed_total)" -ge 1 ]
+	check "and said" grep -q "cannot write '$tmp/small/.*No space left" err
+	rm -f small/*
+	dump 1
+	equal "it goes on when there is space again" "$(grep -c 'proftrace: requested: the last .* are in' err)" \
+		"$(($(metric proftrace_dumps_total) - $(metric proftrace_dumps_failed_total)))"
+	kill $service
+	wait $service
+	equal "a full disk: status" $? 0
+	kill $manager
+	umount small
+else
+	skip "a full disk" "a file system cannot be mounted here"
+fi
 
 # As the journal: standard error is the file that the variable names.
 JOURNAL_STREAM=$(stat -c %d:%i err) "$proftrace" serve -c none 2>>err

@@ -95,6 +95,10 @@ const struct argp_option record_options[] = {
 	  "Continue in new files when a file reaches this size, at least 64K", 0 },
 	{ "keep", KEY_KEEP, "N", 0, "Keep the newest N files of each name and delete older ones",
 	  0 },
+	{ "quota", KEY_QUOTA, "SIZE", 0,
+	  "Delete the oldest files of this and earlier recordings with a quota, when all in the "
+	  "directory have more than SIZE",
+	  0 },
 	{ "flight-recorder", KEY_FLIGHT, "TIME", 0,
 	  "Keep the last TIME in memory and write it when a trigger fires", 0 },
 	{ "trigger", KEY_TRIGGER, "SPEC", 0,

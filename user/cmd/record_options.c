@@ -46,6 +46,7 @@ static const struct option_value option_values[] = {
 	  "a time such as 500ms, 10s or 5m" },
 	{ KEY_MAX_SIZE, VALUE_SIZE, FIELD(max_size), 0, 64 << 10, UINT64_MAX,
 	  "a size such as 100M, of 64K or more" },
+	{ KEY_QUOTA, VALUE_SIZE, FIELD(quota), 0, 1, UINT64_MAX, "a size such as 500M or 2G" },
 	{ KEY_FLIGHT, VALUE_TIME, FIELD(flight_ns), 0, 0, UINT64_MAX,
 	  "a time such as 500ms, 10s or 5m" },
 	{ KEY_FLIGHT_MEMORY, VALUE_SIZE, FIELD(flight_bytes), 0, 64 << 10, 1ull << 40,

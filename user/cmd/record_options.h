@@ -46,6 +46,7 @@ enum {
 	KEY_CONTAINER,
 	KEY_WAIT,
 	KEY_METRICS,
+	KEY_QUOTA,
 	KEYS,
 };
 

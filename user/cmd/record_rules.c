@@ -38,6 +38,24 @@ static void check_rules(struct argp_state *state, const struct option_rule *rule
 	}
 }
 
+static bool outputs_share_directory(const struct record_options *o)
+{
+	size_t first = 0;
+	unsigned i;
+
+	for (i = 0; i < o->n_outputs; i++) {
+		const char *slash = strrchr(o->outputs[i], '/');
+		size_t n = slash ? (size_t)(slash - o->outputs[i]) + 1 : 0;
+
+		if (!i)
+			first = n;
+		if (n != first || memcmp(o->outputs[i], o->outputs[0], n) ||
+		    memchr(o->outputs[i], '{', n))
+			return false;
+	}
+	return true;
+}
+
 static void check_flight_recorder(struct argp_state *state, const struct record_options *o)
 {
 	const bool flight = o->flight_ns != 0;
@@ -52,6 +70,11 @@ static void check_flight_recorder(struct argp_state *state, const struct record_
 		{ flight && o->n_includes,
 		  "--flight-recorder cannot be combined with --include-json: its files are "
 		  "finished before traces are included" },
+		{ o->quota && !o->max_size && !flight && !o->schedule.active,
+		  "--quota is for recordings with many files: add --max-size, --schedule or "
+		  "--flight-recorder" },
+		{ o->quota && !outputs_share_directory(o),
+		  "--quota is for one directory, without {fields} in its name" },
 		{ o->keep && !o->max_size && !flight && !o->schedule.active,
 		  "--keep is for recordings with many files: add --max-size, --schedule or "
 		  "--flight-recorder" },

@@ -191,7 +191,8 @@ static int report_print_names(const struct report *report, struct failure *f)
 		error = stats_print_csv(report->consumer, stdout, o, account, f);
 		break;
 	case FORMAT_OPENMETRICS:
-		error = stats_print_openmetrics(report->consumer, stdout, o, account, f);
+		error = stats_print_openmetrics(report->consumer, stdout, o, account, NULL, NULL,
+						f);
 		break;
 	}
 	return error;

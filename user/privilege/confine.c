@@ -56,6 +56,7 @@ static const int recorders[] = {
 	SCMP_SYS(fchmod),
 	SCMP_SYS(fcntl),
 	SCMP_SYS(fdatasync),
+	SCMP_SYS(flock), /* one recording keeps a quota in a directory */
 	SCMP_SYS(fsync),
 	SCMP_SYS(ftruncate),
 	SCMP_SYS(getcpu),

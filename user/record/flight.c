@@ -222,8 +222,10 @@ static void flight_write_files(struct recording *r, const char *trigger, uint64_
 	reached_ns = flight_covered_ns(r, now_ns, is_short);
 	oldest_ns = now_ns - reached_ns;
 	/* outputs_begin() has reported why. The events stay in memory for the next trigger. */
-	if (outputs_begin(r, NULL, &failure))
+	if (outputs_begin(r, NULL, &failure)) {
+		f->count.failed++;
 		return;
+	}
 	f->count.dumps++;
 	if (is_short) {
 		flight_count_short(f, reached_ns);
@@ -233,7 +235,9 @@ static void flight_write_files(struct recording *r, const char *trigger, uint64_
 		flight_release_oldest(r);
 	f->emptied_ns = now_ns;
 	flight_emit_note(r, now_ns, "flight recorder", trigger, reached_ns);
-	if (!outputs_end(r, NULL))
+	if (outputs_end(r, NULL))
+		f->count.failed++;
+	else
 		flight_report_dump(r, trigger, reached_ns);
 	/* The recording goes on: the disk may have free space by the next trigger. */
 	r->all_outputs_failed = false;

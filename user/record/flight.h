@@ -30,6 +30,7 @@ struct flight_count {
 	uint64_t dumps;
 	uint64_t dumps_short; /* whose window did not fit into the memory */
 	uint64_t shortest_ns; /* the shortest window of these */
+	uint64_t failed;      /* for which a file could not be written */
 	uint64_t suppressed;  /* triggers within one window after another trigger */
 };
 

@@ -249,3 +249,15 @@ char *output_name_next(struct output_names *names, const char *name, const char 
 	free(plain);
 	return text;
 }
+
+void output_name_forget(struct output_names *names, const char *path)
+{
+	struct used_path *used;
+
+	HASH_FIND_STR(names->used, path, used);
+	/* Numbers after it go on where they are. */
+	if (!used || used->next > 2)
+		return;
+	HASH_DEL(names->used, used);
+	free(used);
+}

@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "capture/capture.h"
+#include "record/quota.h"
 #include "record/record.h"
 
 /* One file of a NAME. */
@@ -167,7 +168,9 @@ int outputs_prepare(struct recording *r, struct failure *f)
 				return error;
 		}
 	}
-	return 0;
+	if (!r->options->quota)
+		return 0;
+	return quota_open(output_option_name(r, 0), r->options->quota, &r->quota, f);
 }
 
 /* --- opening ----------------------------------------------------------------------------------- */
@@ -376,6 +379,46 @@ static void outputs_delete_older(struct recording *r, unsigned name)
 	}
 }
 
+static void outputs_forget_file(void *context, dev_t device, ino_t inode)
+{
+	struct recording *r = context;
+	unsigned i;
+
+	for (i = 0; i < r->n_files; i++) {
+		struct written_file *file = &r->files[i];
+
+		if (file->device != device || file->inode != inode)
+			continue;
+		output_name_forget(r->output_names, file->path);
+		free(file->path);
+		memmove(file, file + 1, (--r->n_files - i) * sizeof(*file));
+		return;
+	}
+}
+
+/* The files of the latest set belong to the quota now. */
+static void outputs_apply_quota(struct recording *r)
+{
+	unsigned i = r->n_files;
+	char line[128];
+	int error = 0;
+
+	while (i-- > 0 && r->files[i].set == r->sets)
+		;
+	while (++i < r->n_files) {
+		const struct written_file *file = &r->files[i];
+
+		if (file->known)
+			error = quota_add(r->quota, file->path, file->device, file->inode) ?: error;
+	}
+	error = quota_apply(r->quota, outputs_forget_file, r) ?: error;
+	if (!error)
+		return;
+	snprintf(line, sizeof(line), "cannot save which files are within --quota: %s",
+		 strerror(-error));
+	recording_log(r, 0, line);
+}
+
 static void outputs_remember_file(struct recording *r, const struct output *o, bool known,
 				  dev_t device, ino_t inode)
 {
@@ -454,6 +497,8 @@ int outputs_end(struct recording *r, const struct account *account)
 	timeline_set_recorded(r->writer, false);
 	for (i = 0; any && r->options->keep && i < output_option_count(r); i++)
 		outputs_delete_older(r, i);
+	if (any && r->quota)
+		outputs_apply_quota(r);
 	return error;
 }
 
@@ -488,5 +533,6 @@ void outputs_free(struct recording *r)
 	while (r->n_files)
 		free(r->files[--r->n_files].path);
 	free(r->files);
+	quota_close(r->quota);
 	output_names_free(r->output_names);
 }

@@ -186,6 +186,16 @@ void overhead_poll(struct recording *r, uint64_t now_ns)
 
 /* --- reports ------------------------------------------------------------------------------ */
 
+double overhead_latest(const struct recording *r)
+{
+	return r->overhead ? r->overhead->latest : 0;
+}
+
+unsigned overhead_domains_off(const struct recording *r)
+{
+	return r->overhead ? r->overhead->n_off : 0;
+}
+
 bool overhead_line(const struct recording *r, unsigned i, char *line, size_t size)
 {
 	const struct overhead *o = r->overhead;

@@ -99,6 +99,7 @@ struct record_options {
 	uint64_t counter_interval_ns; /* 0: only read at marks */
 	const char *rank;  /* for {rank} in names; NULL: from the environment of the target */
 	uint64_t max_size; /* of a file, after which new files begin; 0: no limit */
+	uint64_t quota;	   /* bytes of all files in the directory; 0: no limit */
 	uint64_t keep;	   /* files that are kept of each name; 0: all */
 	const char *plugins[MAX_PLUGINS];
 	unsigned n_plugins;
@@ -187,6 +188,7 @@ struct recording {
 	unsigned n_files;
 	uint64_t files_bytes;	     /* of all finished files */
 	uint64_t files_deleted;	     /* by --keep */
+	struct quota *quota;	     /* NULL: no limit */
 	uint64_t sets;		     /* number of sets of files so far */
 	struct output_fields fields; /* of the latest */
 	struct account begun;	     /* the accounting at the time when the open files were begun */
@@ -275,6 +277,8 @@ void output_names_free(struct output_names *names);
  */
 char *output_name_next(struct output_names *names, const char *name, const char *const *suffixes,
 		       unsigned n_suffixes, uint64_t set, const struct output_fields *fields);
+/* The file of this name was removed, so the path may be used again. */
+void output_name_forget(struct output_names *names, const char *path);
 
 /*
  * plugins.c: --handler. A plug-in that fails is named and gets no more events; the recording goes
@@ -343,6 +347,9 @@ void overhead_free(struct overhead *overhead);
 /* Call regularly: compares the cost with the limit a few times per second. */
 void overhead_poll(struct recording *r, uint64_t now_ns);
 
+/* Percent of the CPU time in the latest interval; 0 without a limit. */
+double overhead_latest(const struct recording *r);
+unsigned overhead_domains_off(const struct recording *r);
 /* One line for each domain that was turned off. */
 void overhead_print(const struct recording *r, FILE *out);
 /* The line of the i-th of them; false: there are no more. */

@@ -9,6 +9,7 @@
 #include "capture/capture.h"
 #include "capture/tables/tables.h"
 #include "record/include.h"
+#include "record/quota.h"
 #include "record/record.h"
 #include "reports/table/stats_print.h"
 
@@ -365,6 +366,9 @@ static void print_files(const struct recording *r)
 	if (r->files_deleted)
 		print_visible(stderr, "%" PRIu64 " older file%s deleted (--keep)\n",
 			      r->files_deleted, r->files_deleted == 1 ? "" : "s");
+	if (r->quota && quota_removed(r->quota))
+		print_visible(stderr, "%" PRIu64 " older file%s deleted (--quota)\n",
+			      quota_removed(r->quota), quota_removed(r->quota) == 1 ? "" : "s");
 }
 
 static void print_flight(const struct recording *r)

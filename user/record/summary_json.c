@@ -12,6 +12,7 @@
 
 #include "capture/capture.h"
 #include "record/include.h"
+#include "record/quota.h"
 #include "record/record.h"
 #include "reports/table/stats_print.h"
 
@@ -60,6 +61,7 @@ static void json_flight(FILE *out, const struct recording *r)
 
 	fprintf(out, "  \"dumps\": %" PRIu64 ",\n  \"dumps_short\": %" PRIu64 ",\n", n->dumps,
 		n->dumps_short);
+	fprintf(out, "  \"dumps_failed\": %" PRIu64 ",\n", n->failed);
 	fprintf(out, "  \"triggers_suppressed\": %" PRIu64 ",\n", n->suppressed);
 }
 
@@ -74,6 +76,7 @@ static void print_summary(struct recording *r, const struct account *a, FILE *ou
 		{ "detach_requests", capture_counts(r->capture)->detaches },
 		{ "threads_held", capture_counts(r->capture)->held },
 		{ "files_deleted", r->files_deleted },
+		{ "files_over_quota", r->quota ? quota_removed(r->quota) : 0 },
 	};
 	unsigned i;
 

@@ -19,6 +19,7 @@
 #include "record/record.h"
 
 #define SERVE_DEFAULT_OVERHEAD 1.0	      /* percent */
+#define SERVE_DEFAULT_QUOTA    1000000000ull  /* bytes */
 #define SERVE_DEFAULT_WINDOW   10000000000ull /* ns */
 
 /* What has no meaning without somebody who waits for the end, or without one program. */
@@ -106,6 +107,8 @@ static void config_set_defaults(struct argp_state *state, struct record_options 
 		o->flight_ns = SERVE_DEFAULT_WINDOW;
 	if (!given[KEY_MAX_OVERHEAD])
 		o->max_overhead = SERVE_DEFAULT_OVERHEAD;
+	if (!o->quota)
+		o->quota = SERVE_DEFAULT_QUOTA;
 	/* Counters are read at each mark, which is what a mark costs most of. */
 	if (!o->counters)
 		o->counters = "none";

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "capture/capture.h"
 #include "record/control/control.h"
+#include "record/metrics/metrics.h"
 #include "record/record.h"
 #include "reports/table/stats_print.h"
 
@@ -44,7 +45,8 @@ static int control_print_stats(struct recording *r, const struct stats_request *
 	if (!strcmp(q->format, "csv"))
 		return stats_print_csv(r->stats, out, &options, &account, f);
 	if (!strcmp(q->format, "openmetrics"))
-		return stats_print_openmetrics(r->stats, out, &options, &account, f);
+		return stats_print_openmetrics(r->stats, out, &options, &account,
+					       metrics_print_recording, r, f);
 	return stats_print_table(r->stats, out, &options, &account, f);
 }
 

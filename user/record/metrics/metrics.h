@@ -11,6 +11,7 @@
 
 #include <netinet/in.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "base/failure.h"
@@ -50,6 +51,9 @@ int metrics_start(const struct metrics_address *address, struct metrics *ret_met
 /* After `socket` is readable: returns the connection of a scrape, -EAGAIN, or -EPIPE: the process has ended. */
 int metrics_accept(struct metrics *metrics);
 void metrics_stop(struct metrics *metrics);
+
+/* metrics_recording.c: what the recorder itself did, in the same format. `recording`: a struct recording. */
+void metrics_print_recording(FILE *out, const void *recording);
 
 /* metrics_serve.c: the process. Returns its exit status. */
 int metrics_serve(int listener, int recorder, const struct metrics_address *address);

@@ -237,6 +237,7 @@ static void put_part(const struct stats_view *view, FILE *out)
 
 int stats_print_openmetrics(const struct consumer *stats, FILE *out,
 			    const struct stats_options *options, const struct account *account,
+			    void (*more)(FILE *out, const void *context), const void *context,
 			    struct failure *f)
 {
 	static const struct metric left_out = { "proftrace_names_left_out", "gauge", NULL,
@@ -260,6 +261,8 @@ int stats_print_openmetrics(const struct consumer *stats, FILE *out,
 		fprintf(out, "%s %" PRIu64 "\n", left_out.name, beyond);
 		if (account)
 			put_account(account, out);
+		if (more)
+			more(out, context);
 		fputs("# EOF\n", out);
 	}
 	stats_view_free(&view);

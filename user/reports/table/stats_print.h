@@ -43,7 +43,8 @@ struct stats_file {
 
 /*
  * Each returns 0, or negative errno with `f` filled: the traces have no such column. `account`:
- * what went wrong while the traces were recorded and read; NULL: it is printed elsewhere.
+ * what went wrong while the traces were recorded and read; NULL: it is printed elsewhere. `more` may
+ * be NULL; it prints further metrics.
  */
 int stats_print_table(const struct consumer *stats, FILE *out, const struct stats_options *options,
 		      const struct account *account, struct failure *f);
@@ -54,6 +55,7 @@ int stats_print_json(const struct consumer *stats, FILE *out, const struct stats
 		     unsigned n_files, struct failure *f);
 int stats_print_openmetrics(const struct consumer *stats, FILE *out,
 			    const struct stats_options *options, const struct account *account,
+			    void (*more)(FILE *out, const void *context), const void *context,
 			    struct failure *f);
 
 /* --- print_text.c: strings and numbers in JSON and CSV --- */

@@ -11,16 +11,16 @@ if ! [ -c /dev/fuse ]; then
 fi
 [ "$(uname -m)" = x86_64 ] || { skip "a file with two faces" "the markers of other machines have no places that are worth it"; finish; }
 rounds=20000
-mkdir "$tmp/mnt" "$tmp/file"
+mkdir "$tmp/mnt" "$tmp/file" "$tmp/layers"
 mkfifo "$tmp/in"
 cp "$programs/checksum" "$tmp/file/program"
 "$tmp/file/program" 2 $rounds <&- >"$tmp/alone"
 
-begin() { # KIND BYTES
+begin() { # KIND BYTES [COMMAND]
 	cp "$tmp/file/program" "$tmp/other"
 	check "$attack: the markers are moved" test "$("$attacks/move_sites" "$tmp/other" "$2" | cut -d' ' -f2)" -gt 10
 	rm -f "$tmp/target"
-	"$programs/unanswered" "$1=$tmp/other" "$tmp/file/program" "$tmp/mnt" "$tmp/mnt/program" 2 $rounds <"$tmp/in" >"$tmp/target" 2>"$tmp/server" &
+	"$programs/unanswered" "$1=$tmp/other" "$tmp/file/program" "$tmp/mnt" ${3:-"$tmp/mnt/program"} 2 $rounds <"$tmp/in" >"$tmp/target" 2>"$tmp/server" &
 	server=$!
 	exec 9>"$tmp/in"
 	for _ in $(seq 1 400); do
@@ -53,6 +53,29 @@ equal "$attack: recorded" "$?$(grep -c 'other bytes' "$tmp/err")" 00
 record -f main
 never_else "$attack: functions are refused, and it is said why" "$(grep -c 'main.*could show other code' "$tmp/err")" 1
 end
+# An overlay above it does not say what it is made of.
+cat >"$tmp/overlay" <<END
+#!/bin/sh
+mount -t tmpfs none "$tmp/layers" && cd "$tmp/layers" && mkdir upper work merged &&
+	mount -t overlay -o "lowerdir=$tmp/mnt,upperdir=upper,workdir=work" none merged || { echo cannot mount an overlay; exit 1; }
+exec "$tmp/layers/merged/program" "\$@"
+END
+chmod 755 "$tmp/overlay"
+for bytes in 0 5; do
+	attack="below an overlay, $bytes bytes further"
+	begin FILE $bytes "$tmp/overlay"
+	for options in '' '--mode batch' '-f main'; do
+		record $options
+		status=$?
+		if [ $bytes = 0 ]; then
+			equal "$attack, ${options:-exact}: recorded" $status 0
+		else
+			never_else "$attack, ${options:-exact}: refused, with the reason" \
+				"$status $(grep -o "merged/program': its file system shows other bytes" "$tmp/err" | sort -u | wc -l)" "1 1"
+		fi
+	done
+	end
+done
 for kind in FILE TURNS; do
 	# Of these, 3, 5, 6 and 7 are places that the kernel takes for instructions.
 	for bytes in 1 2 3 4 5 6 7 8; do

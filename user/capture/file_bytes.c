@@ -6,14 +6,25 @@
  * the same. But the server of a file system in user space (FUSE, and 9p likewise) chooses for each open whether reads go past the page
  * cache (FOPEN_DIRECT_IO), and may show whoever looks at the file another one than the process runs: then the
  * breakpoint is in the middle of an instruction. So for such files memory must have a marker's instructions at each
- * site of a marker, and at other sites what the file has now. Other file systems have one content for all.
+ * site of a marker, and at other sites what the file has now. Nobody can see whether such a file system is a layer of an
+ * overlay, so files of overlays are compared as well, unless the memory cannot be read. Other file systems have one content
+ * for all.
+ *
+ * An overlay copies a file when somebody changes its mode or times, makes a link to it, or writes to it. The kernel attaches
+ * to the copy from then on, and programs that have mapped the file still run the original.
  */
 #include "capture/internal.h"
 
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/marker_note.h"
+#include "tracee/maps.h"
+
+#ifndef OVERLAYFS_SUPER_MAGIC
+#define OVERLAYFS_SUPER_MAGIC 0x794c7630
+#endif
 
 #define SITE_BYTES 16 /* no instruction is longer */
 
@@ -24,68 +35,130 @@ static const uint8_t stub[] = { MARKER_STUB_ARM64 }, breakpoint[] = { 0xa0, 0x00
 #endif
 
 struct running_bytes {
-	const struct mapping *mapping;
-	int memory; /* /proc/PID/mem */
-	int file;
+	const struct capture *c;
+	const struct file *file;
+	pid_t pid;
+	int memory;		/* /proc/PID/mem */
+	struct mapping mapping; /* of the place that was read last */
+	uint64_t offset;	/* which is searched for */
 };
 
-/* Whether these are the bytes, or another tracer has a breakpoint at the first of them. */
+/* How many bytes another tracer may have put there: a breakpoint, or the call for which the kernel replaces a nop. */
+static size_t count_tracer_bytes(const uint8_t *memory, size_t n)
+{
+#ifdef __x86_64__
+	static const uint8_t lea_call[] = { 0x48, 0x8d, 0x64, 0x24, 0x80, 0xe8 };
+
+	if (n >= 10 && !memcmp(memory, lea_call, sizeof(lea_call)))
+		return 10;
+	if (n >= 5 && memory[0] == 0xe8)
+		return 5;
+#endif
+	return n >= sizeof(breakpoint) && !memcmp(memory, breakpoint, sizeof(breakpoint))
+		       ? sizeof(breakpoint)
+		       : 0;
+}
+
+/* Whether these are the bytes, or another tracer is attached to the first of them. */
 static bool bytes_match(const uint8_t *memory, const uint8_t *wanted, size_t n)
 {
-	size_t skipped = memcmp(memory, breakpoint, sizeof(breakpoint)) ? 0 : sizeof(breakpoint);
+	size_t skipped = count_tracer_bytes(memory, n);
 
-	return n >= skipped && !memcmp(memory + skipped, wanted + skipped, n - skipped);
+	return !memcmp(memory + skipped, wanted + skipped, n - skipped);
+}
+
+static bool mapping_has(const struct mapping *m, uint64_t offset)
+{
+	return offset >= m->offset && offset - m->offset < m->end - m->start;
+}
+
+static int running_find_mapping(void *context, const struct mapping *m)
+{
+	struct running_bytes *r = context;
+
+	if (!m->executable || m->inode != r->mapping.inode ||
+	    m->device_major != r->mapping.device_major ||
+	    m->device_minor != r->mapping.device_minor || !mapping_has(m, r->offset))
+		return 0;
+	r->mapping = *m;
+	return 1;
+}
+
+/* Code may have several mappings. */
+static bool running_map(struct running_bytes *r, uint64_t offset)
+{
+	const struct broker_target target = { r->pid, 0 };
+	int maps;
+
+	if (mapping_has(&r->mapping, offset))
+		return true;
+	r->offset = offset;
+	maps = broker_open(r->c->broker, BROKER_MAPS, &target, 0, 0, NULL);
+	if (maps >= 0) {
+		maps_read(maps, running_find_mapping, r);
+		close(maps);
+	}
+	return mapping_has(&r->mapping, offset);
 }
 
 /* Reads what the process has where an offset of the file is mapped. Returns the number of bytes. */
-static size_t read_running(const struct running_bytes *r, uint64_t offset, uint8_t *bytes)
+static size_t read_running(struct running_bytes *r, uint64_t offset, uint8_t *bytes)
 {
-	const struct mapping *m = r->mapping;
-	uint64_t into = offset - m->offset, size = m->end - m->start;
+	const struct mapping *m = &r->mapping;
+	uint64_t size;
 	ssize_t n;
 
-	if (offset < m->offset || into >= size)
+	if (!running_map(r, offset))
 		return 0;
-	size -= into;
+	size = m->end - m->start - (offset - m->offset);
 	n = pread(r->memory, bytes, size < SITE_BYTES ? (size_t)size : SITE_BYTES,
-		  (off_t)(m->start + into));
+		  (off_t)(m->start + (offset - m->offset)));
 	return n > 0 ? (size_t)n : 0;
 }
 
-/* A site is at the first nop of a stub, or at the second. */
-static bool markers_run(const struct capture *c, const struct file *file,
-			const struct running_bytes *r)
+static bool running_open(struct running_bytes *r)
 {
+	const struct broker_target target = { r->pid, 0 };
+
+	r->memory = broker_open(r->c->broker, BROKER_MEMORY, &target, 0, 0, NULL);
+	return r->memory >= 0;
+}
+
+/* A site is at the first nop of a stub, or at the second. */
+static bool markers_run(struct running_bytes *r)
+{
+	const size_t first = sizeof(breakpoint);
 	uint8_t bytes[SITE_BYTES];
 	unsigned i;
 
-	for (i = 0; i < file->n_sites; i++) {
-		size_t n = read_running(r, c->sites[file->first_site + i].offset, bytes);
+	for (i = 0; i < r->file->n_sites; i++) {
+		size_t n = read_running(r, r->c->sites[r->file->first_site + i].offset, bytes);
 
-		if (!(n >= sizeof(stub) && bytes_match(bytes, stub, sizeof(stub))) &&
+		if (!(n >= sizeof(stub) && bytes_match(bytes, stub, first) &&
+		      bytes_match(bytes + first, stub + first, sizeof(stub) - first)) &&
 		    !(n >= sizeof(stub) - 1 && bytes_match(bytes, stub + 1, sizeof(stub) - 1)))
 			return false;
 	}
 	return true;
 }
 
-static bool site_runs_as_read(const struct running_bytes *r, uint64_t offset)
+static bool site_runs_as_read(struct running_bytes *r, uint64_t offset)
 {
 	uint8_t memory[SITE_BYTES], file[SITE_BYTES];
 	size_t n = read_running(r, offset, memory);
-	ssize_t got = pread(r->file, file, n, (off_t)offset);
+	ssize_t got = pread(r->file->fd, file, n, (off_t)offset);
 
 	/* The last page may be longer than the file. */
 	return got >= (ssize_t)sizeof(breakpoint) && bytes_match(memory, file, (size_t)got);
 }
 
-static bool other_sites_run(const struct capture *c, const struct file *file,
-			    const struct running_bytes *r)
+static bool other_sites_run(struct running_bytes *r)
 {
+	const struct file *file = r->file;
 	unsigned i;
 
 	for (i = 0; i < file->n_probes; i++) {
-		if (!site_runs_as_read(r, c->sites[file->first_probe + i].offset))
+		if (!site_runs_as_read(r, r->c->sites[file->first_probe + i].offset))
 			return false;
 	}
 	for (i = 0; i < file->n_executes; i++) {
@@ -95,20 +168,58 @@ static bool other_sites_run(const struct capture *c, const struct file *file,
 	return !file->linker.offset || site_runs_as_read(r, file->linker.offset);
 }
 
+static bool file_has_layers(const struct file *file)
+{
+	struct statfs fs;
+
+	return !fstatfs(file->fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
 const char *file_differs_from_running(const struct capture *c, const struct file *file, pid_t pid,
 				      const struct mapping *m)
 {
-	const struct broker_target target = { pid, 0 };
-	struct running_bytes r = { .mapping = m, .file = file->fd };
-	bool same;
+	struct running_bytes r = { .c = c, .file = file, .pid = pid, .mapping = *m };
+	bool served = file_is_served(file->fd), same;
 
-	if (!file_is_served(file->fd))
+	if (!served && !file_has_layers(file))
 		return NULL;
-	r.memory = broker_open(c->broker, BROKER_MEMORY, &target, 0, 0, NULL);
-	if (r.memory < 0)
-		return "it is on FUSE or 9p, and the memory of the process cannot be read to "
-		       "compare";
-	same = markers_run(c, file, &r) && other_sites_run(c, file, &r);
+	if (!running_open(&r))
+		return served ? "it is on FUSE or 9p, and the memory of the process cannot be read "
+				"to compare"
+			      : NULL;
+	same = markers_run(&r) && other_sites_run(&r);
 	close(r.memory);
 	return same ? NULL : "its file system shows other bytes than those that run";
+}
+
+/* Whether the process has exactly the byte of the file there: nobody is attached. False as well if it cannot be read. */
+static bool site_is_bare(struct running_bytes *r, uint64_t offset)
+{
+	uint8_t memory[SITE_BYTES], byte;
+
+	return read_running(r, offset, memory) &&
+	       pread(r->file->fd, &byte, 1, (off_t)offset) == 1 && memory[0] == byte;
+}
+
+bool file_is_attached_in(const struct capture *c, const struct file *file, pid_t pid,
+			 const struct mapping *m)
+{
+	struct running_bytes r = { .c = c, .file = file, .pid = pid, .mapping = *m };
+	unsigned i, n = file->n_sites + file->n_probes;
+	bool bare = true;
+
+	/* Some sites are attached to later only, so one is enough. */
+	if (!file->n_links || !n || !file_has_layers(file) || !running_open(&r))
+		return true;
+	for (i = 0; i < n && bare; i++) {
+		unsigned number = i < file->n_sites ? file->first_site + i
+						    : file->first_probe + (i - file->n_sites);
+
+		bare = site_is_bare(&r, c->sites[number].offset);
+	}
+	for (i = 0; i < file->n_executes && bare; i++)
+		bare = site_is_bare(&r, file->executes[i].offset);
+	bare = bare && !(file->linker.offset && !site_is_bare(&r, file->linker.offset));
+	close(r.memory);
+	return !bare;
 }

@@ -339,6 +339,9 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 		error = file_check_semaphores(c, file, path, pid, m != NULL, f);
 	if (!error && file_is_wanted(file))
 		error = file_attach(c, file, pid, f);
+	if (!error && m && !file_is_attached_in(c, file, pid, m))
+		error = failure_set(f, -ESTALE, "cannot attach to", path,
+				    "its overlay has copied it since the process mapped it");
 	/* The process has ended meanwhile. The next one that maps the file has links of its own. */
 	if (error == -ESRCH && capture_attaches_each(c))
 		error = 0;

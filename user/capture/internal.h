@@ -400,6 +400,9 @@ int files_add(struct capture *c, int fd, uint64_t device, uint64_t inode, const 
 /* file_bytes.c. Why the process may not have in memory what was read at the sites of the file; NULL: it has. */
 const char *file_differs_from_running(const struct capture *c, const struct file *file, pid_t pid,
 				      const struct mapping *m);
+/* file_bytes.c. False: an overlay has copied the file since the process mapped it, and the kernel attached to the copy. */
+bool file_is_attached_in(const struct capture *c, const struct file *file, pid_t pid,
+			 const struct mapping *m);
 /*
  * semaphores.c. Refuses a file whose semaphores the kernel would not find in the process. `runs`: the process has mapped
  * the file; otherwise it is going to.

@@ -57,12 +57,13 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long result)
 	struct record_syscall *r;
 	__u64 ts;
 
-	if (!recording || !(traced_flags(task->tgid) & TRACED_MARKS))
+	if (!recording)
 		return 0;
-	ts = bpf_ktime_get_ns();
+	/* Of a thread that is not recorded, this is faster than to look for its process. */
 	begun = bpf_task_storage_get(&syscalls_begun, task, NULL, 0);
 	if (!begun || !begun->ts)
 		return 0;
+	ts = bpf_ktime_get_ns();
 	r = record_reserve(sizeof(*r));
 	if (!r) {
 		begun->ts = 0;

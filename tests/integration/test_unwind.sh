@@ -98,6 +98,25 @@ check "generated code: its name is in the stacks of the JSON" awk '
 equal "generated code: as in the other file" "$("$stacks" jit.pftrace | grep -c 'generated;trampoline;marked$')" \
 	"$(grep -c '"generated","trampoline","marked"\]' jit.json)"
 
+cat >clock.c <<'EOT'
+#include <time.h>
+int main(void)
+{
+	struct timespec t;
+	for (int i = 0; i < 6000000; i++)
+		clock_gettime(CLOCK_MONOTONIC, &t);
+	return 0;
+}
+EOT
+${CC:-cc} -O2 clock.c -o clock && record clock ./clock
+"$stacks" clock.pftrace >clock.stacks
+if grep -q 'vdso' clock.stacks; then
+	check "the kernel's code in the process has names" sh -c \
+		"grep -q ';__vdso_clock_gettime$' clock.stacks && ! grep -q '\[vdso\]' clock.stacks"
+else
+	skip "the kernel's code in the process has names" "no sample was in it"
+fi
+
 # Of a process that runs already, the tables are there before its first sample.
 "$root/build/tests/programs/unwound-gcc-O2" $((4 * ms)) >attached.said &
 wait_for attached.said ready

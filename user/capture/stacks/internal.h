@@ -43,6 +43,8 @@ struct stack_process {
 	UT_hash_handle hh;
 };
 
+#define CODE_VDSO "[vdso]" /* the path of the kernel's code in each process */
+
 struct jit_process {
 	const struct code_mapping *mapping;
 	uint32_t pid;

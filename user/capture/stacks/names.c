@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "capture/stacks/python.h"
+#include "capture/stacks/unwind.h"
 #include "symbols/symbols.h"
 
 #define MAX_FUNCTION 4096
@@ -229,22 +230,32 @@ static unsigned name_jit_frame(struct naming *n, uint64_t address, struct code_l
 	return 1;
 }
 
+/* The file with the mapping's symbols; -1: there is none. */
+static int symbols_fd(const struct stacks *s, const struct code_mapping *mapping)
+{
+	const struct file *file = stacks_file(s, mapping);
+
+	if (file)
+		return file->fd;
+	return s->unwind && !strcmp(mapping->path->text, CODE_VDSO) ? unwind_vdso(s->unwind) : -1;
+}
+
 static void name_frame(struct naming *n, const struct code_frame *frame)
 {
 	struct stacks *s = n->c->stacks;
 	struct code_line lines[CALLSTACKS_MAX_LINES] = { 0 };
-	const struct file *file;
 	unsigned found = 0;
+	int fd;
 
 	if (frame->mapping != n->mapping)
 		begin_mapping_names(n, frame->mapping);
-	file = stacks_file(s, frame->mapping);
+	fd = symbols_fd(s, frame->mapping);
 	if (frame->mapping->kind == CODE_KERNEL)
 		found = name_kernel_frame(n, frame->rel_pc, lines);
 	else if (frame->mapping->kind == CODE_JIT)
 		found = name_jit_frame(n, frame->rel_pc, lines);
-	else if (s->symbols && file && file->fd >= 0)
-		found = symbols_resolve(s->symbols, frame->mapping, file->fd, frame->rel_pc, lines,
+	else if (s->symbols && fd >= 0)
+		found = symbols_resolve(s->symbols, frame->mapping, fd, frame->rel_pc, lines,
 					CALLSTACKS_MAX_LINES);
 	/* At the end there may be one. */
 	if (!found && n->is_early && (n->c->options.debuginfod || frame->mapping->kind == CODE_JIT))

@@ -309,7 +309,7 @@ static void publish_process_code(struct stacks *s, const struct stack_process *p
 			.offset = code->offset,
 			.file = code->file,
 			.is_jit = code->mapping && code->mapping->kind == CODE_JIT,
-			.is_vdso = !code->file && !strcmp(path, "[vdso]"),
+			.is_vdso = !code->file && !strcmp(path, CODE_VDSO),
 		};
 	}
 	if (list)

@@ -132,7 +132,7 @@ static void finish_reading(struct unwind *u, int error)
 /* --- files --------------------------------------------------------------------------------------- */
 
 /* The kernel's vdso is the same in all processes, so the recorder's own is read. */
-static int open_vdso(struct unwind *u)
+int unwind_vdso(struct unwind *u)
 {
 	const Elf64_Ehdr *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
 	size_t size;
@@ -157,7 +157,7 @@ static void request_next(struct unwind *u)
 		file = u->first;
 		u->first = file->next;
 		u->reading = file;
-		fd = file->file ? file->file->fd : open_vdso(u);
+		fd = file->file ? file->file->fd : unwind_vdso(u);
 		error = fd < 0 ? -EBADF : unwind_tables_request(u->tables, fd);
 		if (error)
 			finish_reading(u, error);

@@ -27,6 +27,8 @@ int unwind_new(const struct broker_loaded *loaded, struct unwind **ret);
 void unwind_free(struct unwind *u);
 /* The kernel's map of bpf/stacks/python_maps.h. */
 struct python_setup *unwind_python(const struct unwind *u);
+/* A descriptor of the kernel's vdso, borrowed; -1: there is none. */
+int unwind_vdso(struct unwind *u);
 
 /* Starts the process that reads files. Returns its descriptor for epoll, or negative errno. */
 int unwind_begin(struct unwind *u);

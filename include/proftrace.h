@@ -702,6 +702,13 @@ typedef struct prof_arg {
  * twice. The notes say where they are. Rely on the file, never on the bytes in memory: a kernel may have
  * left them changed.
  *
+ * Steady nops. Domains may go from one mode to the other while they are recorded. A mark that has read `batch`
+ * as 0 may be stopped before it comes to its probe site, for any time. So a probe that comes and goes with
+ * `exact` would miss it. If bit 1 of the flags of a note is set, another nop precedes the breakpoint nop, of one
+ * byte on x86-64. All marks that read `batch` as 0 pass it, and no others: each mark goes either there or into a
+ * buffer. A probe without a semaphore stays there while `exact` and `batch` change, one of which is always on.
+ * In kind 49 a probe at the steady nop increments `exact`.
+ *
  * Semaphores. The markers of a domain are on while the 4-byte object prof_domain_<id> in the writable
  * section .probes is not zero. It consists of two counters of type uint16_t: `exact` at the lower address
  * is the USDT semaphore of all stubs of the domain; `batch` above it is that of batch mode. Let the kernel
@@ -718,7 +725,8 @@ typedef struct prof_arg {
  *	u16	kind
  *	u8	offset of the breakpoint nop in the stub
  *	u8	offset of the optimised nop in the stub, 255 if there is none
- *	u32	flags: bit 0 the markers support batch mode; others 0, ignore them
+ *	u32	flags: bit 0 the markers support batch mode; bit 1 there is a steady nop; others 0, ignore
+ *		them
  *	...	name of the domain, with a NUL; later versions may append fields
  *
  * Link-time optimisation may write a note twice: count a probe site once for each offset in the file.
@@ -1061,7 +1069,7 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
  *
  * Before its probe sites the stub of a domain tests the upper half of the semaphore. If that is on, the
  * mark goes into the buffer of the thread, by prof_batch_mark, and to the probe sites only if the lower
- * half is on too. The stubs of the control site have probe sites only.
+ * half is on too, past the steady nop. The stubs of the control site have probe sites only.
  *
  * arm64 code may be built to permit indirect calls only to landing pads (BTI), and linkers reach distant
  * functions by indirect calls. hint 34 is such a landing pad, and a nop on processors without BTI.
@@ -1083,7 +1091,8 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	/* cmpw $0, prof_domain_id+2(%rip) */					\
 	"	.byte 0x66, 0x83, 0x3d\n	.4byte prof_domain_" id " + 2 - . - 5\n	.byte 0\n"	\
 	/* jne 981f */								\
-	"	.byte 0x75, 981f - 980f\n"					\
+	"	.byte 0x75, 981f - 979f\n"					\
+	"979:	nop\n"								\
 	"980:\n" PROF_IMPL_ASM_NOPS						\
 	/* lea stub(%rip), %rax */						\
 	"981:	.byte 0x48, 0x8d, 0x05\n	.4byte " stub " - . - 4\n"	\
@@ -1097,8 +1106,9 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	"	.byte 0xeb, 980b - 982f\n"					\
 	"982:\n"
 #define PROF_IMPL_ASM_JUMP "	.byte 0xe9\n	.4byte %c0 - . - 4"
-#define PROF_IMPL_ASM_NOP_OFFSETS "10, 11"
-#define PROF_IMPL_ASM_BREAKPOINT_NOP " + 10"
+#define PROF_IMPL_ASM_NOP_OFFSETS "11, 12"
+#define PROF_IMPL_ASM_BREAKPOINT_NOP " + 11"
+#define PROF_IMPL_ASM_ON_NOP_OFFSETS "1, 2"
 #define PROF_IMPL_ASM_CONTROL_NOP_OFFSETS "0, 1"
 #define PROF_IMPL_ASM_CONTROL_BREAKPOINT_NOP ""
 #define PROF_IMPL_ASM_ARGUMENTS "8@%rdi 8@%rsi 8@%rdx 8@%rcx 8@%r8 8@%r9"
@@ -1113,6 +1123,7 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	"	adrp x16, prof_domain_" id "\n"				\
 	"	ldrh w17, [x16, #:lo12:prof_domain_" id "+2]\n"		\
 	"	cbnz w17, 981f\n"						\
+	"	nop\n"								\
 	"980:\n" PROF_IMPL_ASM_NOPS						\
 	"981:	ldrh w17, [x16, #:lo12:prof_domain_" id "]\n"			\
 	"	adr x6, " stub "\n"						\
@@ -1123,8 +1134,9 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 	"	ldp x29, x30, [sp], #16\n"					\
 	"	b 980b\n"
 #define PROF_IMPL_ASM_JUMP "	hint 34\n	b %c0"
-#define PROF_IMPL_ASM_NOP_OFFSETS "16, 255"
-#define PROF_IMPL_ASM_BREAKPOINT_NOP " + 16"
+#define PROF_IMPL_ASM_NOP_OFFSETS "20, 255"
+#define PROF_IMPL_ASM_BREAKPOINT_NOP " + 20"
+#define PROF_IMPL_ASM_ON_NOP_OFFSETS "8, 255"
 #define PROF_IMPL_ASM_CONTROL_NOP_OFFSETS "4, 255"
 #define PROF_IMPL_ASM_CONTROL_BREAKPOINT_NOP " + 4"
 #define PROF_IMPL_ASM_ARGUMENTS "8@x0 8@x1 8@x2 8@x3 8@x4 8@x5"
@@ -1175,7 +1187,7 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 		PROF_IMPL_ASM_STAPSDT_NOTE("prof_" #kind "_" #id, #kind, #id,	\
 					   PROF_IMPL_ASM_BREAKPOINT_NOP)		\
 		PROF_IMPL_ASM_PROFTRACE_NOTE("prof_" #kind "_" #id, #number, #id, "",	\
-					     PROF_IMPL_ASM_NOP_OFFSETS, "1", name)	\
+					     PROF_IMPL_ASM_NOP_OFFSETS, "3", name)	\
 		PROF_IMPL_ASM_NOTE_END						\
 		".endif\n");
 
@@ -1189,12 +1201,12 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 		PROF_IMPL_ASM_NOTE_END						\
 		".endif\n");
 
-/* Never called: a probe there increments the upper half of the domain's semaphore. */
+/* Never called: probes there increment one half of the domain's semaphore each. */
 #define PROF_IMPL_DEFINE_BATCH_ON(id, name)					\
 	__asm__(".ifndef prof_batch_on_" #id "\n"				\
-		PROF_IMPL_ASM_STUB("prof_batch_on_" #id, "batch_on_" #id, PROF_IMPL_ASM_NOPS)	\
+		PROF_IMPL_ASM_STUB("prof_batch_on_" #id, "batch_on_" #id, "	nop\n" PROF_IMPL_ASM_NOPS)	\
 		PROF_IMPL_ASM_PROFTRACE_NOTE("prof_batch_on_" #id, "49", #id, " + 2",	\
-					     PROF_IMPL_ASM_CONTROL_NOP_OFFSETS, "0", name)	\
+					     PROF_IMPL_ASM_ON_NOP_OFFSETS, "2", name)	\
 		PROF_IMPL_ASM_NOTE_END						\
 		".endif\n");
 

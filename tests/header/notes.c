@@ -81,7 +81,7 @@ static const unsigned char *at(const struct file *f, uint64_t address, size_t si
 	return NULL;
 }
 
-/* A domain's stub tests the batch half of the semaphore before its probe sites. */
+/* A domain's stub tests the batch half of the semaphore before its probe sites, and has a steady nop before them. */
 static void check_stub(const struct file *f, uint64_t stub, unsigned int kind, unsigned int slow,
 		       unsigned int fast)
 {
@@ -90,7 +90,7 @@ static void check_stub(const struct file *f, uint64_t stub, unsigned int kind, u
 	};
 	static const unsigned char nop5[] = { 0x0f, 0x1f, 0x44, 0, 0 };
 	static const uint32_t arm64[] = { 0xd503201f, 0xd65f03c0 };
-	const int looks = kind < 32;
+	const unsigned int looks = kind < 32, steady = looks || kind == 49;
 	const unsigned char *code = at(f, stub + slow, 12, PF_R | PF_X);
 
 	if (stub % 32 != 0)
@@ -99,11 +99,12 @@ static void check_stub(const struct file *f, uint64_t stub, unsigned int kind, u
 		if (!memcmp(code + i, nop5, 5))
 			broken("a five-byte nop in the stub");
 	if (f->header->e_machine == EM_X86_64) {
-		if (slow != (looks ? 10u : 0u) || fast != slow + 1 ||
-		    memcmp(code, x86, sizeof(x86)))
+		if (slow != looks * 10 + steady || fast != slow + 1 ||
+		    memcmp(code, x86, sizeof(x86)) || (steady && code[-1] != x86[0]))
 			broken("wrong probe sites at 0x%llx", (unsigned long long)stub);
 	} else if (f->header->e_machine == EM_AARCH64) {
-		if (slow != (looks ? 16u : 4u) || fast != 255 || memcmp(code, arm64, sizeof(arm64)))
+		if (slow != 4 + looks * 12 + steady * 4 || fast != 255 ||
+		    memcmp(code, arm64, sizeof(arm64)) || (steady && memcmp(code - 4, arm64, 4)))
 			broken("wrong probe sites at 0x%llx", (unsigned long long)stub);
 	} else {
 		broken("unknown machine %u", f->header->e_machine);
@@ -129,7 +130,7 @@ static void add_site(struct file *f, const unsigned char *desc, size_t size, uin
 	s.site = s.stub + desc[18];
 	s.kind = kind;
 	snprintf(s.domain, sizeof(s.domain), "%s", (const char *)desc + 24);
-	if (flags != (kind < 32))
+	if (flags != (kind < 32 ? 3 : kind == 49 ? 2 : 0))
 		broken("flags %x", flags);
 	if ((kind >= 32 && kind != 49) != (s.domain[0] == '\0'))
 		broken("kind %u in domain '%s'", kind, s.domain);

@@ -368,6 +368,38 @@ static void site_without_optimised_nop(void **state)
 	}
 }
 
+static void finds_steady_nops(void **state)
+{
+	struct image_site site = good;
+	struct marker_sites s;
+	struct image m;
+
+	(void)state;
+	init(&m);
+	site.flags = 3;
+	m.bytes[IMAGE_CODE] = 0x90;
+	image_add_site(&m, &site);
+	find(&m, &s);
+	assert_int_equal(s.n, 1);
+	assert_int_equal(s.sites[0].steady_offset, IMAGE_CODE);
+	marker_sites_free(&s);
+	/* The nop is there, but the note does not say so. */
+	init(&m);
+	m.bytes[IMAGE_CODE] = 0x90;
+	image_add_site(&m, &good);
+	find(&m, &s);
+	assert_int_equal(s.n, 1);
+	assert_int_equal(s.sites[0].steady_offset, 0);
+	marker_sites_free(&s);
+	/* The note says so, and another instruction is there, or no code. */
+	must_refuse_site(&site, MARKER_WRONG_BYTES);
+	init(&m);
+	image_add_site(&m, &site);
+	image_segment(&m, SEG_CODE)->p_vaddr++;
+	image_segment(&m, SEG_CODE)->p_offset++;
+	must_refuse(&m, MARKER_WRONG_BYTES);
+}
+
 static void refuses_semaphores_outside_the_data(void **state)
 {
 	static const uint64_t wrong[] = {
@@ -509,6 +541,7 @@ int main(void)
 		cmocka_unit_test(refuses_sites_outside_the_code),
 		cmocka_unit_test(refuses_other_bytes_at_a_site),
 		cmocka_unit_test(site_without_optimised_nop),
+		cmocka_unit_test(finds_steady_nops),
 		cmocka_unit_test(refuses_semaphores_outside_the_data),
 		cmocka_unit_test(stops_at_the_limits),
 		cmocka_unit_test(survives_any_damage),

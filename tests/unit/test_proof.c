@@ -73,6 +73,34 @@ static void markers_by_their_notes(void **state)
 	assert_false(proved(&m, BROKER_MARKS, IMAGE_CODE + 0x41, SWITCH));
 }
 
+/* Without a semaphore; the one of kind 49 has the lower half of the domain's. */
+static void steady_nops_by_their_notes(void **state)
+{
+	struct image_site site = marker;
+	struct image m;
+
+	(void)state;
+	image_init(&m, EM_X86_64);
+	image_put_stub(&m, STUB);
+	site.flags = 3;
+	image_add_site(&m, &site);
+	assert_true(proved(&m, BROKER_MARKS, STUB, 0));
+	assert_false(proved(&m, BROKER_MARKS, STUB, SWITCH));
+	assert_true(proved(&m, BROKER_MARKS, STUB + 1, SWITCH));
+	assert_false(proved(&m, BROKER_MARKS, STUB + 1, 0));
+
+	image_init(&m, EM_X86_64);
+	image_put_stub(&m, STUB);
+	site.kind = 49;
+	site.flags = 2;
+	site.semaphore_vaddr += 2;
+	image_add_site(&m, &site);
+	assert_true(proved(&m, BROKER_MARKS, STUB, SWITCH));
+	assert_false(proved(&m, BROKER_MARKS, STUB, SWITCH + 2));
+	assert_false(proved(&m, BROKER_MARKS, STUB, 0));
+	assert_true(proved(&m, BROKER_MARKS, STUB + 1, SWITCH + 2));
+}
+
 static void markers_one_by_one(void **state)
 {
 	struct image_site other = marker;
@@ -232,9 +260,13 @@ static void sections_without_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(markers_by_their_notes), cmocka_unit_test(markers_one_by_one),
-		cmocka_unit_test(probes_by_theirs),	  cmocka_unit_test(functions_by_symbols),
-		cmocka_unit_test(functions_by_names),	  cmocka_unit_test(damaged),
+		cmocka_unit_test(markers_by_their_notes),
+		cmocka_unit_test(steady_nops_by_their_notes),
+		cmocka_unit_test(markers_one_by_one),
+		cmocka_unit_test(probes_by_theirs),
+		cmocka_unit_test(functions_by_symbols),
+		cmocka_unit_test(functions_by_names),
+		cmocka_unit_test(damaged),
 		cmocka_unit_test(sections_without_end),
 	};
 

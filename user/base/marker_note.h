@@ -16,6 +16,8 @@
 enum {
 	MARKER_NOTE_VERSION = 1,    /* type of the note */
 	MARKER_NOTE_NO_SITE = 0xff, /* in optimised_nop */
+	MARKER_NOTE_STEADY =
+		2, /* in flags: there is a steady nop (include/proftrace.h, section 4) */
 };
 
 struct marker_note {
@@ -39,5 +41,9 @@ _Static_assert(sizeof(struct marker_note) == 24, "no padding");
 /* The instructions of a stub from the breakpoint nop to the return. */
 #define MARKER_STUB_X86	  0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0, 0xc3
 #define MARKER_STUB_ARM64 0x1f, 0x20, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6
+
+/* With MARKER_NOTE_STEADY in the flags, a steady nop precedes them. */
+#define MARKER_NOP_X86	 0x90
+#define MARKER_NOP_ARM64 0x1f, 0x20, 0x03, 0xd5
 
 #endif

@@ -29,9 +29,11 @@
 #define SITE_BYTES 16 /* no instruction is longer */
 
 #ifdef __x86_64__
-static const uint8_t stub[] = { MARKER_STUB_X86 }, breakpoint[] = { 0xcc };
+static const uint8_t nop[] = { MARKER_NOP_X86 }, stub[] = { MARKER_STUB_X86 },
+		     breakpoint[] = { 0xcc };
 #else
-static const uint8_t stub[] = { MARKER_STUB_ARM64 }, breakpoint[] = { 0xa0, 0x00, 0x20, 0xd4 };
+static const uint8_t nop[] = { MARKER_NOP_ARM64 }, stub[] = { MARKER_STUB_ARM64 };
+static const uint8_t breakpoint[] = { 0xa0, 0x00, 0x20, 0xd4 };
 #endif
 
 struct running_bytes {
@@ -124,19 +126,28 @@ static bool running_open(struct running_bytes *r)
 	return r->memory >= 0;
 }
 
-/* A site is at the first nop of a stub, or at the second. */
+/* Other tracers may be attached to each of the nops. */
+static bool stub_runs(const uint8_t *memory, size_t n)
+{
+	const size_t first = sizeof(nop);
+
+	return n >= sizeof(stub) && bytes_match(memory, stub, first) &&
+	       bytes_match(memory + first, stub + first, sizeof(stub) - first);
+}
+
+/* A site is at the first nop of a stub, at the second, or at the steady nop before them. */
 static bool markers_run(struct running_bytes *r)
 {
-	const size_t first = sizeof(breakpoint);
 	uint8_t bytes[SITE_BYTES];
 	unsigned i;
 
 	for (i = 0; i < r->file->n_sites; i++) {
 		size_t n = read_running(r, r->c->sites[r->file->first_site + i].offset, bytes);
 
-		if (!(n >= sizeof(stub) && bytes_match(bytes, stub, first) &&
-		      bytes_match(bytes + first, stub + first, sizeof(stub) - first)) &&
-		    !(n >= sizeof(stub) - 1 && bytes_match(bytes, stub + 1, sizeof(stub) - 1)))
+		if (!stub_runs(bytes, n) &&
+		    !(n >= sizeof(stub) - 1 && bytes_match(bytes, stub + 1, sizeof(stub) - 1)) &&
+		    !(n > sizeof(nop) && bytes_match(bytes, nop, sizeof(nop)) &&
+		      stub_runs(bytes + sizeof(nop), n - sizeof(nop))))
 			return false;
 	}
 	return true;

@@ -142,6 +142,26 @@ static bool marker_stub_matches(const struct elf_file *elf, const struct claim *
 	return c->optimised_vaddr == 0 && c->site.vaddr % 4 == 0;
 }
 
+/* Finds the steady nop, if the note says that there is one. False: other bytes are there. */
+static bool marker_find_steady_nop(const struct elf_file *elf, struct marker_site *s)
+{
+	static const uint8_t x86[] = { MARKER_NOP_X86 };
+	static const uint8_t arm[] = { MARKER_NOP_ARM64 };
+	bool is_x86 = elf->machine == EM_X86_64;
+	size_t n = is_x86 ? sizeof(x86) : sizeof(arm);
+	uint8_t bytes[sizeof(arm)];
+	uint64_t offset;
+
+	if (!(s->flags & MARKER_NOTE_STEADY))
+		return true;
+	/* The breakpoint nop follows it in memory and in the file. */
+	if (elf_file_range(elf, s->vaddr - n, n + 1, ELF_EXECUTABLE, &offset) || !offset ||
+	    elf_file_read(elf, offset, bytes, n) || memcmp(bytes, is_x86 ? x86 : arm, n) != 0)
+		return false;
+	s->steady_offset = offset;
+	return true;
+}
+
 /* Completes the site and returns 0 if it may be used. */
 static int marker_check(const struct elf_file *elf, struct claim *c,
 			enum marker_refusal *ret_refusal)
@@ -156,7 +176,7 @@ static int marker_check(const struct elf_file *elf, struct claim *c,
 	if (elf_file_offset(elf, s->vaddr, ELF_EXECUTABLE, &s->offset) || s->offset == 0)
 		return -1;
 	*ret_refusal = MARKER_WRONG_BYTES;
-	if (!marker_stub_matches(elf, c))
+	if (!marker_stub_matches(elf, c) || !marker_find_steady_nop(elf, s))
 		return -1;
 	*ret_refusal = MARKER_NO_SEMAPHORE;
 	if (elf_file_range(elf, c->semaphore_vaddr, s->kind >= RECORD_BATCH_ON ? 2 : 4,

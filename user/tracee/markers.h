@@ -26,6 +26,7 @@ struct marker_site {
 	uint64_t list;		   /* flush: the address of the list of batches, 0 = none */
 	uint64_t offset;	   /* of the breakpoint nop in the file */
 	uint64_t optimised_offset; /* of the optimised nop in the file, 0 = none */
+	uint64_t steady_offset;	   /* of the steady nop in the file, 0 = none */
 	uint64_t
 		semaphore_offset; /* of its 16 bits in the file; kind batch: of those of buffered mode */
 	uint16_t kind;		  /* enum record_kind of bpf/event.h, below 64 */

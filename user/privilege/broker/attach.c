@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/marker_note.h"
 #include "privilege/broker/uprobe_multi.h"
 
 int uprobe_multi_link(int program_fd, const char *path, const uint64_t *offsets,
@@ -158,19 +159,22 @@ static bool is_semaphore_word(int elf_fd, const struct segments *segments, uint6
  */
 static bool is_marker(int elf_fd, const struct segments *segments, const struct broker_site *site)
 {
-	static const unsigned char x86[] = {
-		0x90, 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0, 0xc3
-	};
-	static const unsigned char arm64[] = { 0x1f, 0x20, 0x03, 0xd5, 0xc0, 0x03, 0x5f, 0xd6 };
-	unsigned char bytes[sizeof(x86)];
+	/* From the steady nop on, if there is one. */
+	static const unsigned char x86[] = { MARKER_NOP_X86, MARKER_STUB_X86 };
+	static const unsigned char arm64[] = { MARKER_NOP_ARM64, MARKER_STUB_ARM64 };
+	const size_t shortest = sizeof(arm64) - 4;
+	unsigned char bytes[sizeof(x86)] = { 0 };
+	ssize_t n;
 
 	if (!is_semaphore_word(elf_fd, segments, site->semaphore_offset) ||
-	    !segments_code(segments, site->offset, sizeof(arm64)))
+	    !segments_code(segments, site->offset, shortest))
 		return false;
-	if (pread(elf_fd, bytes, sizeof(bytes), site->offset) < (ssize_t)sizeof(arm64))
+	n = pread(elf_fd, bytes, sizeof(bytes), site->offset);
+	if (n < (ssize_t)shortest)
 		return false;
 	return !memcmp(bytes, x86, sizeof(x86)) || !memcmp(bytes, x86 + 1, sizeof(x86) - 1) ||
-	       !memcmp(bytes, arm64, sizeof(arm64));
+	       !memcmp(bytes, x86 + 2, sizeof(x86) - 2) || !memcmp(bytes, arm64, sizeof(arm64)) ||
+	       !memcmp(bytes, arm64 + 4, shortest);
 }
 
 /*

@@ -57,6 +57,8 @@ enum record_kind {
 	RECORD_FLUSH = 48,
 	RECORD_BATCH_ON = 49,
 	RECORD_BATCH_UNUSED = 50, /* of headers before layout 3; not used */
+	/* not in notes: the steady nop of the stub of RECORD_BATCH_ON, for the semaphores of exact mode */
+	RECORD_EXACT_ON = 51,
 
 	RECORD_FORK = 64, /* a = tgid of the parent, b = tid of the parent, then comm */
 	RECORD_EXEC = 65, /* then comm */

@@ -10,6 +10,7 @@
 #ifndef PROFTRACE_BPF_MARK_RECORDS_H
 #define PROFTRACE_BPF_MARK_RECORDS_H
 
+#include "bpf/batch/batch_list.h"
 #include "bpf/buffers.h"
 #include "bpf/counters/counters.h"
 #include "bpf/registers.h"
@@ -339,7 +340,8 @@ static __always_inline bool emit_mark_sized(struct pt_regs *ctx, struct thread_s
 		return emit_full(ctx, st, m, counted, n);
 	if (n)
 		return emit_small(ctx, st, m, counted, n);
-	if (m->kind <= RECORD_INSTANT &&
+	/* In buffered mode the recorder follows the nesting, by the operand of scopes. */
+	if (m->kind <= RECORD_INSTANT && !(batching && m->kind <= RECORD_END) &&
 	    !(m->meta & (META_CATEGORIES | META_CLASS(META_CLASS_MARKER))))
 		return emit_head(st, m, counted);
 	return emit_plain(ctx, st, m, counted);

@@ -130,6 +130,8 @@ static __always_inline bool mark_is_selected(struct thread_state *st, const stru
 		return true;
 	if (m->kind != RECORD_END)
 		return false;
+	if (batching)
+		return true;
 	return st->too_deep || (st->depth && find_token(st, token, (2ull << top) - 1) >= 0);
 }
 
@@ -242,7 +244,10 @@ static __always_inline __u64 process_mark(struct thread_state *st, struct pt_reg
 		apply_step_mark(st, ctx, m);
 	depth = st->depth;
 	left_out = (m->meta | META_EVERY) & st->skip_mask;
-	if (m->kind == RECORD_BEGIN) {
+	/* The slices around it may have begun in buffered mode: the recorder follows the nesting. */
+	if (batching && m->kind < RECORD_THREAD_NAME) {
+		level = 0;
+	} else if (m->kind == RECORD_BEGIN) {
 		level = open_slice(st, token, left_out);
 		if (guarded && !st->too_deep)
 			st->guard[(st->depth - 1) & (MAX_NESTING - 1)] = m->guard;

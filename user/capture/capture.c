@@ -186,6 +186,9 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	/* differs from every thread's, so that each looks up what is recorded */
 	c->shared->generation = 1;
 	c->shared->data_attached = 1;
+	/* It could not be measured. A usual value will do to decide in which mode a domain is. */
+	if (options->changing && !c->loaded.entry_ns)
+		c->loaded.entry_ns = 1000;
 	c->shared->guard_longest = GUARD_LONGEST * c->loaded.entry_ns;
 	c->shared->recording = 1;
 	*ret_capture = c;

@@ -29,6 +29,8 @@ struct capture_options {
 	bool follow_children;
 	bool own_links;		  /* the caller is not root: each process has links of its own */
 	bool batching;		  /* buffered mode */
+	bool changing;		  /* and exact mode, in turns: --mode auto (capture/guard.h) */
+	bool begin_buffered;	  /* then domains begin in buffered mode */
 	bool guarded;		  /* measure the cost of marks: capture/guard.h */
 	struct schedule schedule; /* active 0: none */
 	struct counters counters;

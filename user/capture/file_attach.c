@@ -43,7 +43,7 @@ int files_attach_sites(struct capture *c, struct file *file, struct links to,
 	*to.list = all;
 	c->n_links++;
 	c->counts.attached++;
-	all[(*to.n)++] = (struct file_link){ link, to.guard };
+	all[(*to.n)++] = (struct file_link){ link, to.guard, to.turns_on };
 	return 0;
 }
 
@@ -129,13 +129,13 @@ static unsigned list_sites_of_kind(const struct capture *c, const struct file *f
 static int attach_chosen_sites(struct capture *c, struct file *file, pid_t pid,
 			       const struct choice *which, struct failure *f)
 {
-	struct links links = { &file->links, &file->n_links, which->guard };
+	struct links links = { &file->links, &file->n_links, which->guard, 0 };
 	struct broker_site *sites;
 	unsigned i, n = 0;
 	int error = 0;
 
 	if (!which->control)
-		links = (struct links){ &file->data_links, &file->n_data_links, which->guard };
+		links = (struct links){ &file->data_links, &file->n_data_links, which->guard, 0 };
 	sites = calloc(file->n_sites ? file->n_sites : 1, sizeof(*sites));
 	if (!sites)
 		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
@@ -147,7 +147,7 @@ static int attach_chosen_sites(struct capture *c, struct file *file, pid_t pid,
 			sites[n++] = make_broker_site(c, file->first_site + i);
 	}
 	/* The semaphores that turn buffered mode on come last. */
-	if (which->control && !which->guard && c->options.batching)
+	if (which->control && !which->guard && c->options.batching && !file->changes)
 		n += list_sites_of_kind(c, file, RECORD_BATCH_ON, sites + n);
 	if (n)
 		error = files_attach_sites(c, file, links, BROKER_MARKS, pid, sites, n, f);
@@ -159,11 +159,48 @@ static int attach_chosen_sites(struct capture *c, struct file *file, pid_t pid,
 static int attach_file_probes(struct capture *c, struct file *file, pid_t pid, bool control,
 			      struct failure *f)
 {
-	struct links links = { &file->links, &file->n_links, 0 };
+	struct links links = { &file->links, &file->n_links, 0, 0 };
 
 	if (!control)
-		links = (struct links){ &file->data_links, &file->n_data_links, 0 };
+		links = (struct links){ &file->data_links, &file->n_data_links, 0, 0 };
 	return probes_attach(c, file, pid, links, f);
+}
+
+/*
+ * Turns a domain on in one mode, by the semaphores of its stubs. Its sites in exact mode have no semaphores (steady
+ * nops): a mark that has read a semaphore before it changed still comes to where it is expected.
+ */
+static int turn_domain_on(struct capture *c, struct file *file, pid_t pid, unsigned guard,
+			  bool buffered, struct failure *f)
+{
+	const unsigned kind = buffered ? RECORD_BATCH_ON : RECORD_EXACT_ON;
+	const struct links links = { &file->links, &file->n_links, guard, kind };
+	struct broker_site *sites = calloc(file->n_sites, sizeof(*sites));
+	unsigned i, n = 0;
+	int error = 0;
+
+	if (!sites)
+		return failure_set(f, -ENOMEM, "cannot attach", "", NULL);
+	for (i = file->first_site; i < file->first_site + file->n_sites; i++) {
+		if (c->sites[i].kind == kind && c->sites[i].guard == guard)
+			sites[n++] = make_broker_site(c, i);
+	}
+	if (n)
+		error = files_attach_sites(c, file, links, BROKER_MARKS, pid, sites, n, f);
+	free(sites);
+	return error;
+}
+
+static int turn_domains_on(struct capture *c, struct file *file, pid_t pid, struct failure *f)
+{
+	unsigned guard;
+	int error = 0;
+
+	for (guard = 1; !error && file->changes && guard < c->guard.n; guard++) {
+		if (!guard_is_off(c, guard))
+			error = turn_domain_on(c, file, pid, guard, guard_is_buffered(c, guard), f);
+	}
+	return error;
 }
 
 /*
@@ -179,6 +216,7 @@ static int attach_marks(struct capture *c, struct file *file, pid_t pid, bool co
 
 	while (!error && which.one && ++which.guard < c->guard.n)
 		error = attach_chosen_sites(c, file, pid, &which, f);
+	error = error ?: turn_domains_on(c, file, pid, f);
 	if (!error && domains)
 		error = attach_file_probes(c, file, pid, control, f);
 	took_ns = monotonic_now() - begin_ns;
@@ -209,7 +247,7 @@ static bool file_has_control_sites(const struct capture *c, const struct file *f
  */
 static int attach_flush(struct capture *c, struct file *file, pid_t pid, struct failure *f)
 {
-	const struct links links = { &file->links, &file->n_links, 0 };
+	const struct links links = { &file->links, &file->n_links, 0, 0 };
 	struct broker_site *sites = calloc(file->n_sites ? file->n_sites : 1, sizeof(*sites));
 	unsigned i, n;
 	int error = 0;
@@ -230,7 +268,7 @@ static int attach_flush(struct capture *c, struct file *file, pid_t pid, struct 
 /* The hold points: in the dynamic linker, and in the functions that execute a program. */
 static int attach_hold_sites(struct capture *c, struct file *file, pid_t pid, struct failure *f)
 {
-	const struct links links = { &file->links, &file->n_links, 0 };
+	const struct links links = { &file->links, &file->n_links, 0, 0 };
 	int error = 0;
 
 	file->hold_sites_pending = c->hold_sites_later;
@@ -363,13 +401,14 @@ void files_attach_hold_sites(struct capture *c)
 	}
 }
 
+/* `turns_on` 0: all links of the domain. */
 static void leaving_add_domain(struct leaving *l, struct file_link *links, unsigned *n,
-			       unsigned guard)
+			       unsigned guard, unsigned turns_on)
 {
 	unsigned i, kept = 0;
 
 	for (i = 0; i < *n; i++) {
-		if (links[i].guard == guard)
+		if (links[i].guard == guard && (!turns_on || links[i].turns_on == turns_on))
 			leaving_add(l, links[i]);
 		else
 			links[kept++] = links[i];
@@ -382,8 +421,37 @@ void files_detach_domain(struct capture *c, unsigned guard)
 	struct leaving leaving = { .c = c };
 
 	hash_each (c->files, file) {
-		leaving_add_domain(&leaving, file->links, &file->n_links, guard);
-		leaving_add_domain(&leaving, file->data_links, &file->n_data_links, guard);
+		leaving_add_domain(&leaving, file->links, &file->n_links, guard, 0);
+		leaving_add_domain(&leaving, file->data_links, &file->n_data_links, guard, 0);
+	}
+	leaving_detach(&leaving);
+}
+
+void files_change_mode(struct capture *c, unsigned guard, bool buffered)
+{
+	struct leaving leaving = { .c = c };
+	struct failure f;
+	unsigned i;
+
+	hash_each (c->files, file) {
+		int error = 0;
+
+		if (file->refused || !file->changes)
+			continue;
+		if (!capture_attaches_each(c))
+			error = turn_domain_on(c, file, file->alone, guard, buffered, &f);
+		for (i = 0; i < file->n_pids; i++) {
+			/* The process may have exited meanwhile. */
+			int failed = turn_domain_on(c, file, file->pids[i], guard, buffered, &f);
+
+			error = failed == -ESRCH ? error : failed;
+		}
+		/* Then the file stays in the mode that it has. */
+		if (error)
+			capture_log(c, 0, "%s: %s", f.what, f.reason);
+		else
+			leaving_add_domain(&leaving, file->links, &file->n_links, guard,
+					   buffered ? RECORD_EXACT_ON : RECORD_BATCH_ON);
 	}
 	leaving_detach(&leaving);
 }

@@ -98,6 +98,28 @@ static const char *find_flush_stub(struct file *file)
 	return NULL;
 }
 
+/*
+ * Adds the steady nop of a stub. Marks come from there while the domain is in exact mode; the nop in the stub of
+ * RECORD_BATCH_ON turns that on.
+ */
+static int add_steady_site(struct capture *c, const struct marker_site *m, const struct site *other)
+{
+	struct site *s, copy = *other;
+
+	copy.vaddr = m->vaddr - (m->offset - m->steady_offset);
+	copy.offset = m->steady_offset;
+	copy.batches = false;
+	copy.semaphore_offset = 0;
+	if (m->kind == RECORD_BATCH_ON) {
+		copy.kind = RECORD_EXACT_ON;
+		copy.semaphore_offset = m->semaphore_offset - sizeof(uint16_t);
+	}
+	s = site_new(c);
+	if (s)
+		*s = copy;
+	return s ? 0 : -ENOMEM;
+}
+
 static int select_marker_sites(struct capture *c, struct file *file)
 {
 	unsigned i, pass;
@@ -110,7 +132,8 @@ static int select_marker_sites(struct capture *c, struct file *file)
 	for (pass = 0; pass < 2; pass++) {
 		for (i = 0; i < file->sites.n; i++) {
 			const struct marker_site *m = &file->sites.sites[i];
-			bool batches = c->options.batching && m->kind < RECORD_THREAD_NAME;
+			bool batches = c->options.batching && file->flush_stub &&
+				       m->kind < RECORD_THREAD_NAME;
 			bool control = m->kind >= RECORD_THREAD_NAME && m->kind != RECORD_BATCH_ON;
 			enum selection selection = SELECTED;
 			struct site *s;
@@ -144,6 +167,11 @@ static int select_marker_sites(struct capture *c, struct file *file)
 							     strlen(m->domain), MAX_NAME);
 			s->plain_token = get_plain_token(s);
 			s->guard = control ? 0 : guard_number(c, s->category);
+			if (control || !file->changes)
+				continue;
+			c->guard.domains[s->guard].can_buffer = true;
+			if (add_steady_site(c, m, s))
+				return -ENOMEM;
 		}
 	}
 	file->n_sites = c->n_sites - file->first_site;
@@ -216,6 +244,29 @@ static void find_exec_functions(struct file *file)
 	}
 }
 
+/* Under --mode auto a file stays in exact mode if a stub has no steady nop, or if it does not support buffered mode. */
+static void choose_file_mode(struct capture *c, struct file *file, const char *path,
+			     const char **other)
+{
+	unsigned i;
+
+	file->changes = !*other;
+	for (i = 0; i < file->sites.n; i++) {
+		const struct marker_site *m = &file->sites.sites[i];
+
+		if (m->kind < RECORD_THREAD_NAME || m->kind == RECORD_BATCH_ON)
+			file->changes &= m->steady_offset != 0;
+	}
+	if (file->changes)
+		return;
+	if (!*other)
+		*other = "an older";
+	capture_log(c, 0, "'%s' stays in exact mode: built with %s proftrace.h", path, *other);
+	c->n_exact_files++;
+	file->flush_stub = 0;
+	*other = NULL;
+}
+
 /* Reads the contents of a file. A file without anything to record is no failure. */
 static int read_file_contents(struct capture *c, struct file *file, const char *path,
 			      struct failure *f)
@@ -237,6 +288,8 @@ static int read_file_contents(struct capture *c, struct file *file, const char *
 			    file->sites.refused, path);
 	if (c->options.batching && file->sites.n)
 		other = find_flush_stub(file);
+	if (c->options.changing && file->sites.n)
+		choose_file_mode(c, file, path, &other);
 	if (other) {
 		capture_log(c, -1, "cannot record '%s' in batches: built with %s proftrace.h", path,
 			    other);

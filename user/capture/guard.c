@@ -17,6 +17,7 @@
 
 #define DRAIN_ROUNDS 64 /* in case the target never stops marking */
 #define ENOUGH	     32 /* timed marks for an average */
+#define BUFFERED_NS  20 /* a mark in buffered mode (README, What it costs) */
 
 /*
  * Reads the CPU clock of a whole process, with the clock number that the kernel gives it
@@ -68,12 +69,18 @@ unsigned guard_number(struct capture *c, const struct name *domain)
 		return i - 1;
 	c->guard.n = i + 1;
 	c->guard.domains[i].name = domain;
+	c->guard.domains[i].buffered = c->options.begin_buffered;
 	return i;
 }
 
 bool guard_is_off(const struct capture *c, unsigned number)
 {
 	return c->guard.domains[number].off;
+}
+
+bool guard_is_buffered(const struct capture *c, unsigned number)
+{
+	return c->guard.domains[number].buffered;
 }
 
 static struct guard_count sum_guard_counts(const struct capture *c, unsigned domain)
@@ -113,19 +120,25 @@ static void compute_domain_costs(struct capture *c, struct costs *costs,
 	for (i = 0; i < c->guard.n; i++) {
 		struct guard_domain *domain = &c->guard.domains[i];
 		struct guard_count now = sum_guard_counts(c, i), interval = now;
+		uint64_t buffered = domain->in_batches - domain->in_batches_before;
+		double each_ns;
 
 		interval.marks -= domain->before.marks;
 		interval.timed -= domain->before.timed;
 		interval.ns -= domain->before.ns;
 		domain->before = now;
+		domain->in_batches_before = domain->in_batches;
+		each_ns = c->loaded.entry_ns + average_cost_ns(&interval, &now, anybody);
 		costs->domains[i] = (struct domain_cost){
 			.domain = domain->name,
 			.off = domain->off,
 			.stays = domain->name && is_runtime_domain(domain->name),
-			.marks = interval.marks,
-			.marks_all = now.marks,
-			.cost_ns = interval.marks *
-				   (c->loaded.entry_ns + average_cost_ns(&interval, &now, anybody)),
+			.can_buffer = domain->can_buffer,
+			.buffered = domain->buffered && domain->can_buffer,
+			.marks = interval.marks + buffered,
+			.marks_all = now.marks + domain->in_batches,
+			.cost_ns = interval.marks * each_ns + buffered * BUFFERED_NS,
+			.exact_ns = (interval.marks + buffered) * each_ns,
 		};
 	}
 	costs->n = c->guard.n;
@@ -156,6 +169,17 @@ bool capture_costs(struct capture *c, uint64_t least_cpu_ns, struct costs *ret_c
 uint64_t capture_entry_ns(const struct capture *c)
 {
 	return c->loaded.entry_ns;
+}
+
+void capture_change_mode(struct capture *c, unsigned number, bool buffered)
+{
+	c->guard.domains[number].buffered = buffered;
+	files_change_mode(c, number, buffered);
+}
+
+unsigned capture_exact_files(const struct capture *c)
+{
+	return c->n_exact_files;
 }
 
 /* Ends the open slices of all domains with this number. */
@@ -192,5 +216,7 @@ void capture_switch_off(struct capture *c, unsigned number)
 	while (more && rounds--)
 		if (capture_drain(c, &more) < 0)
 			break;
+	if (c->batches)
+		capture_catch_up(c);
 	emit_domain_off(c, number);
 }

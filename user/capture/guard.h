@@ -18,9 +18,12 @@ struct domain_cost {
 	const struct name *domain; /* NULL: the control site, which is never switched off */
 	bool off;
 	bool stays; /* it cannot be switched off: domains made at run time, whose slices have other names */
+	bool can_buffer;    /* under --mode auto: it can go over to buffered mode */
+	bool buffered;	    /* it is in buffered mode */
 	uint64_t marks;	    /* in the interval */
 	uint64_t marks_all; /* since the recording began */
 	uint64_t cost_ns;   /* of the marks in the interval */
+	uint64_t exact_ns;  /* what they would cost in exact mode */
 };
 
 struct costs {
@@ -36,6 +39,14 @@ struct costs {
 bool capture_costs(struct capture *capture, uint64_t least_cpu_ns, struct costs *ret_costs);
 /* The cost of a mark before its BPF program, ns; 0: it could not be measured. */
 uint64_t capture_entry_ns(const struct capture *capture);
+/*
+ * Under --mode auto: the domain goes over to buffered mode, or back to exact mode. It is turned on in the new mode
+ * before it is turned off in the other one, and each mark comes in exactly one of them (include/proftrace.h, section 4,
+ * steady nops). batch/merge.c puts both kinds into one order.
+ */
+void capture_change_mode(struct capture *capture, unsigned domain, bool buffered);
+/* Files that stay in exact mode under --mode auto, because of the header that they were compiled with. */
+unsigned capture_exact_files(const struct capture *capture);
 /*
  * Detaches the domain's probes for good, so that its marks cost nothing any more, and ends its open
  * slices. All of its recorded marks have been emitted when this returns.

@@ -41,8 +41,9 @@ struct site {
 };
 
 struct file_link {
-	unsigned link;	/* the broker's number, of one process, of several or of all */
-	unsigned guard; /* number of the domain; 0: several, or none */
+	unsigned link;	   /* the broker's number, of one process, of several or of all */
+	unsigned guard;	   /* number of the domain; 0: several, or none */
+	unsigned turns_on; /* RECORD_BATCH_ON or RECORD_EXACT_ON: only its semaphore; 0: sites */
 };
 
 /*
@@ -60,6 +61,7 @@ struct file {
 	unsigned n_sites;    /* number of selected sites */
 	uint64_t flush_stub,
 		batch_slots;	 /* addresses in the file; 0: it does not support buffered mode */
+	bool changes;		 /* its domains go from exact to buffered mode and back */
 	unsigned n_domain_sites; /* those that are not the control site's */
 	unsigned first_probe,
 		n_probes;	   /* selected USDT probes and functions, also in capture->sites */
@@ -118,6 +120,10 @@ struct traced_process {
 struct guard_domain {
 	const struct name *name;
 	bool off;
+	bool can_buffer;     /* a file supports buffered mode */
+	bool buffered;	     /* under --mode auto */
+	uint64_t in_batches; /* marks that came in batches */
+	uint64_t in_batches_before;
 	struct guard_count before; /* at the beginning of the interval */
 };
 
@@ -250,7 +256,9 @@ struct capture {
 	uint64_t refused;	/* files that could not be opened or attached to */
 	uint64_t refused_sites; /* sites that could not be attached to */
 	uint64_t named_files;	/* files that a message named as not completely recorded */
-	uint64_t late;		/* files attached while their program was already running */
+	unsigned
+		n_exact_files; /* under --mode auto: those that cannot be recorded in buffered mode */
+	uint64_t late;	       /* files attached while their program was already running */
 };
 
 /* Whether the broker is stuck. If it has just got stuck, that was on the file `path`. */
@@ -382,6 +390,7 @@ struct links {
 	struct file_link **list;
 	unsigned *n;
 	unsigned guard;
+	unsigned turns_on;
 };
 struct site *site_new(struct capture *c);
 /* The attach cookie of a site. */
@@ -419,6 +428,8 @@ const struct file *files_find(struct capture *c, uint64_t device, uint64_t inode
 void files_detach(struct capture *c);
 /* Detaches a domain that is switched off, by its number in guard.c. */
 void files_detach_domain(struct capture *c, unsigned guard);
+/* Turns the domain on in this mode, then off in the other one. */
+void files_change_mode(struct capture *c, unsigned guard, bool buffered);
 void files_detach_data(struct capture *c);
 void files_attach_data(struct capture *c);
 void files_free(struct capture *c);
@@ -426,6 +437,7 @@ void files_free(struct capture *c);
 /* guard.c */
 unsigned guard_number(struct capture *c, const struct name *domain);
 bool guard_is_off(const struct capture *c, unsigned number);
+bool guard_is_buffered(const struct capture *c, unsigned number);
 void guard_process_begin(struct capture *c, struct traced_process *p, bool is_new);
 void guard_process_end(struct capture *c, struct traced_process *p, uint64_t cpu_ns);
 

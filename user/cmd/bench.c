@@ -64,7 +64,7 @@ static const struct argp_option options[] = {
 	{ "usdt", 'u', "SPEC", 0, "Also record existing USDT probes (repeatable)", 0 },
 	{ "func", 'f', "SPEC", 0, "Also record functions (repeatable)", 0 },
 	{ "counters", 'e', "LIST", 0, "Count these events in each slice", 0 },
-	{ "mode", KEY_MODE, "MODE", 0, "exact, batch or batch-now", 0 },
+	{ "mode", KEY_MODE, "MODE", 0, "exact, auto, batch or batch-now", 0 },
 	{ "sched", KEY_SCHED, NULL, 0,
 	  "Also record thread states, which distinguish waiting from work", 0 },
 	{ "sample", KEY_SAMPLE, "HZ", 0, "Also sample call stacks", 0 },

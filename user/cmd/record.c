@@ -171,10 +171,12 @@ static int record_open_capture(struct recording *r, struct failure *f)
 		.buffers = o->stats_only ? 1 : o->buffers,
 		.table_rows = table_rows(o),
 		.batching = r->batching,
+		.changing = r->changing,
+		.begin_buffered = o->command != NULL,
 		.per_thread = o->per_thread,
 		.follow_children = !o->no_children,
 		.own_links = getuid() != 0,
-		.guarded = o->max_overhead > 0,
+		.guarded = o->max_overhead > 0 || r->changing,
 		.schedule = o->schedule,
 		.counters = r->counters,
 		.counter_interval_ns = o->counter_interval_ns,
@@ -228,13 +230,29 @@ static void record_set_counters(struct recording *r)
 		timeline_multiplex(r->writer, shares);
 }
 
+/* Why --mode auto stays in exact mode with these options; NULL: it does not. */
+static const char *record_why_exact(const struct record_options *o)
+{
+	if (o->stats_only || o->schedule.active || o->n_usdt || o->n_functions || o->n_stacks)
+		return "--stats-only, --schedule, -u, -f and --stack work in the kernel at each "
+		       "mark";
+	if ((o->counters && strcmp(o->counters, "none")) || o->counter_interval_ns)
+		return "the counters of -e and --counter-interval are read in the kernel at each "
+		       "mark";
+	return NULL;
+}
+
 /* Buffered mode needs a usable time-stamp counter. */
 static void record_choose_mode(struct recording *r)
 {
-	const char *why_not = r->options->batching ? capture_no_batches() : NULL;
+	const struct record_options *o = r->options;
+	const char *why_not = o->changing ? record_why_exact(o) : NULL;
 	char line[160];
 
-	r->batching = r->options->batching && !why_not;
+	if (!why_not && (o->batching || o->changing))
+		why_not = capture_no_batches();
+	r->batching = (o->batching || o->changing) && !why_not;
+	r->changing = o->changing && !why_not;
 	if (!why_not)
 		return;
 	snprintf(line, sizeof(line), "buffered mode is not available, using --mode exact: %s",
@@ -310,8 +328,10 @@ static int record_start(struct recording *r, struct failure *f)
 	if (!error && r->options->system)
 		error = system_open(r->options->system, r->names, &r->system, f);
 	error = error ?: record_open_capture(r, f);
-	if (!error && r->options->max_overhead > 0)
+	if (!error && (r->options->max_overhead > 0 || r->changing))
 		error = overhead_new(r, f);
+	if (!error && r->changing && modes_new(r))
+		error = failure_set(f, -ENOMEM, "cannot start", "", NULL);
 	error = error ?: invoker_become(f);
 	r->many_files = r->options->max_size || r->flight || r->scheduler;
 	error = error ?: plugins_open(r, f);
@@ -453,6 +473,7 @@ static void record_free(struct recording *r)
 		close(r->signals_fd);
 	scheduler_free(r->scheduler);
 	overhead_free(r->overhead);
+	modes_free(r->modes);
 	system_free(r->system);
 	outputs_free(r);
 	if (r->writer != r->timeline)

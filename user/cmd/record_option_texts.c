@@ -71,7 +71,9 @@ const struct argp_option record_options[] = {
 	{ "mode", KEY_MODE, "MODE", 0,
 	  "exact: each mark enters the kernel, which reads the counters. batch: buffered mode, "
 	  "hundreds of marks enter the kernel at once; a mark takes about 20 ns and has no "
-	  "counters. batch-now: another name of batch",
+	  "counters. batch-now: another name of batch. auto: exact, and buffered mode for each "
+	  "domain "
+	  "whose marks use more than 2 % (--max-overhead) of the CPU time",
 	  0 },
 	{ "stats-only", KEY_STATS_ONLY, NULL, 0,
 	  "Write no trace: aggregate in the kernel, and print the table at the end and on SIGUSR2; "

@@ -279,8 +279,10 @@ static bool parse_condition(int key, const char *arg, struct argp_state *state,
 static void set_mode(struct argp_state *state, struct record_options *o, const char *arg)
 {
 	o->batching = !strcmp(arg, "batch") || !strcmp(arg, "batch-now");
-	if (!o->batching && strcmp(arg, "exact"))
-		usage_error(state, "unknown mode '%s': the modes are exact, batch and batch-now",
+	o->changing = !strcmp(arg, "auto");
+	if (!o->batching && !o->changing && strcmp(arg, "exact"))
+		usage_error(state,
+			    "unknown mode '%s': the modes are exact, auto, batch and batch-now",
 			    arg);
 }
 

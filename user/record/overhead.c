@@ -19,7 +19,8 @@
 #include "reports/table/stats_print.h"
 
 #define INTERVAL_NS  250000000ull
-#define LEAST_CPU_NS 20000000ull /* several ticks of the slowest CPU clock, which is 10 ms */
+#define CHANGING_NS  100000000ull /* the same, under --mode auto */
+#define LEAST_CPU_NS 20000000ull  /* several ticks of the slowest CPU clock, which is 10 ms */
 
 struct overhead {
 	uint64_t checked_ns;
@@ -37,7 +38,7 @@ struct overhead {
 
 int overhead_new(struct recording *r, struct failure *f)
 {
-	if (!capture_entry_ns(r->capture))
+	if (!capture_entry_ns(r->capture) && !r->changing)
 		return failure_set(f, -ENOTSUP, "cannot apply --max-overhead", "",
 				   "the cost of a mark could not be measured");
 	r->overhead = calloc(1, sizeof(*r->overhead));
@@ -174,13 +175,19 @@ static void overhead_enforce_limit(struct recording *r)
 void overhead_poll(struct recording *r, uint64_t now_ns)
 {
 	struct overhead *o = r->overhead;
+	uint64_t since_ns;
 
 	if (!o->checked_ns)
 		o->checked_ns = r->started_ns;
-	if (now_ns - o->checked_ns < INTERVAL_NS ||
-	    !capture_costs(r->capture, LEAST_CPU_NS, &o->costs))
+	since_ns = now_ns - o->checked_ns;
+	if (since_ns < (r->modes ? CHANGING_NS : INTERVAL_NS) ||
+	    !capture_costs(r->capture, r->modes ? 0 : LEAST_CPU_NS, &o->costs))
 		return;
-	overhead_enforce_limit(r);
+	if (r->modes && modes_balance(r, &o->costs, since_ns))
+		/* Marks that were made in the mode before must not count in the next interval. */
+		capture_costs(r->capture, 0, &o->costs);
+	else if (r->options->max_overhead > 0)
+		overhead_enforce_limit(r);
 	o->checked_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
@@ -225,7 +232,7 @@ void overhead_json(const struct recording *r, FILE *out)
 	const struct overhead *o = r->overhead;
 	unsigned i;
 
-	if (!o)
+	if (!o || r->options->max_overhead <= 0)
 		return;
 	fprintf(out,
 		"  \"overhead\": {\"limit_percent\": %g, \"latest_percent\": %.3f, "

@@ -82,6 +82,7 @@ struct record_options {
 	unsigned buffers; /* number of buffers that share these bytes: a power of two */
 	bool no_children;
 	bool batching;	     /* --mode batch */
+	bool changing;	     /* --mode auto */
 	bool stats_only;     /* the kernel aggregates marks, and no event leaves it */
 	bool per_thread;     /* one row for each thread */
 	double max_overhead; /* percent of the target's CPU time; 0: no limit */
@@ -165,6 +166,7 @@ struct recording {
 	const struct record_options *options;
 	struct top *top; /* NULL: no live table */
 	bool batching;	 /* buffered mode */
+	bool changing;	 /* between exact and buffered mode */
 	struct counters counters;
 	struct capture *capture;
 	struct system_counters *system; /* NULL: not requested */
@@ -184,6 +186,7 @@ struct recording {
 	struct output_names *output_names;
 	struct scheduler *scheduler; /* NULL: no schedule */
 	struct overhead *overhead;   /* NULL: no limit */
+	struct modes *modes;	     /* NULL: not --mode auto */
 	struct written_file *files;  /* finished and not deleted */
 	unsigned n_files;
 	uint64_t files_bytes;	     /* of all finished files */
@@ -356,6 +359,21 @@ void overhead_print(const struct recording *r, FILE *out);
 bool overhead_line(const struct recording *r, unsigned i, char *line, size_t size);
 /* A field of --summary-json, followed by a comma. */
 void overhead_json(const struct recording *r, FILE *out);
+
+/* modes.c: --mode auto. */
+
+struct modes;
+struct costs;
+
+int modes_new(struct recording *r);
+void modes_free(struct modes *modes);
+/* Percent of the CPU time above which domains go over to buffered mode. */
+double modes_limit(const struct recording *r);
+/* Changes modes after an interval with these costs, of which it removes what will not come again. */
+bool modes_balance(struct recording *r, struct costs *costs, uint64_t interval_ns);
+void modes_print(const struct recording *r, FILE *out);
+/* A field of --summary-json, followed by a comma. */
+void modes_json(const struct recording *r, FILE *out);
 
 /* --schedule in the recorder: files for each cycle, and probes that are detached while all processes wait. */
 

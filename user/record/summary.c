@@ -400,6 +400,7 @@ void summary_print(struct recording *r, const struct account *a)
 	if (r->flight)
 		print_flight(r);
 	killed_print(r, stderr);
+	modes_print(r, stderr);
 	overhead_print(r, stderr);
 	includes_print(r);
 	print_lost(a, r->options->stats_only ? "aggregated" : "written");

@@ -106,6 +106,7 @@ static void print_summary(struct recording *r, const struct account *a, FILE *ou
 	if (r->flight)
 		json_flight(out, r);
 	killed_print_json(r, out);
+	modes_json(r, out);
 	overhead_json(r, out);
 	json_counters(out, r);
 	includes_json(r, out);

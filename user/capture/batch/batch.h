@@ -100,7 +100,12 @@ static inline uint64_t batch_clock_ns(struct batch_clock *clock, uint64_t ticks)
 
 LIST_HEAD(batch_stream_list, batch_stream);
 
-/* The nesting of a thread, like struct thread_state in bpf/state.h. */
+/*
+ * The nesting of a thread, like struct thread_state in bpf/state.h. Under --mode auto some domains of a thread may be in
+ * exact mode, or all of them for a time: their marks are among the records of the kernel, and are applied here as well.
+ * In one thread a mark in a batch and one in the kernel are never in the wrong order: the kernel takes the time after
+ * it was entered, and entering and leaving it take longer than the two clocks differ.
+ */
 struct batch_thread {
 	uint32_t pid, tid; /* the key */
 	struct batch_process *process;
@@ -322,6 +327,11 @@ bool batch_event_parse(const uint64_t *event, struct batch_event *ret);
 /* emit_marks.c: emits the first event of a stream, which happened at `ns`. */
 void batch_event_emit(struct capture *c, struct batch_stream *s, const uint64_t *event,
 		      uint64_t ns);
+/*
+ * Applies a mark that entered the kernel, of a domain in exact mode, to the nesting of its thread. False: it is not
+ * recorded, which is accounted for. *size becomes what exact mode alone would send.
+ */
+bool batch_apply_record(struct capture *c, struct record *r, size_t *size);
 void batch_marks_free(struct batches *b);
 
 /* decode.c */

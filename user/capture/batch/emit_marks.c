@@ -144,6 +144,7 @@ struct known_mark {
 	uint8_t keys_at, categories_at;
 	struct batch_mark mark;
 	uint32_t site;
+	uint64_t *of_domain; /* counts its marks */
 	/* Indices of the operands and values in the event; 0: there is none. */
 	uint8_t a_at, b_at, values_at, n_values;
 	bool has_id, has_size; /* whether a is the id, and b the size */
@@ -177,10 +178,11 @@ static bool args_are_numbers(const struct event *e, uint64_t meta)
 }
 
 /* Replaces the mark that was cached in the same slot. */
-static void cache_known_mark(struct batches *b, const struct batch_stream *s, const uint64_t *event,
+static void cache_known_mark(struct capture *c, const struct batch_stream *s, const uint64_t *event,
 			     const struct batch_event *parts, const struct batch_mark *m,
 			     const struct event *e)
 {
+	struct batches *b = c->batches;
 	struct known_mark **place = known_mark_slot(b, event), *k = *place;
 
 	if (!k)
@@ -196,6 +198,7 @@ static void cache_known_mark(struct batches *b, const struct batch_stream *s, co
 	k->categories = event[k->categories_at];
 	k->mark = *m;
 	k->site = b->record.record.head.site;
+	k->of_domain = &c->guard.domains[c->sites[k->site].guard].in_batches;
 	k->a_at = parts->a_at;
 	k->b_at = parts->b_at;
 	k->has_id = !mark_has_short_record(m) && operand_is_id(m->kind);
@@ -244,6 +247,7 @@ static void emit_new_mark(struct capture *c, struct batch_stream *s, const uint6
 	m.meta = e.meta;
 	m.only_categories = site->only_categories;
 	m.plain_token = site->plain_token;
+	c->guard.domains[site->guard].in_batches++;
 	level = batch_apply_nesting(b, s->thread, &m, e.a);
 	if (level < 0)
 		return;
@@ -266,7 +270,7 @@ static void emit_new_mark(struct capture *c, struct batch_stream *s, const uint6
 	}
 	if (c->decoded.unreadable_names == unreadable && !(e.meta & META_NAME_DYNAMIC) &&
 	    args_are_numbers(&decoded, e.meta))
-		cache_known_mark(b, s, event, &e, &m, &decoded);
+		cache_known_mark(c, s, event, &e, &m, &decoded);
 	capture_mark(c, r->site, &decoded);
 }
 
@@ -297,6 +301,7 @@ static void emit_known_mark(struct capture *c, const struct batch_stream *s, str
 	int level = batch_apply_nesting(c->batches, s->thread, &k->mark, a);
 	struct event *e = &k->event;
 
+	++*k->of_domain;
 	if (rare(level < 0))
 		return;
 	e->ts_ns = ns;
@@ -312,6 +317,35 @@ static void emit_known_mark(struct capture *c, const struct batch_stream *s, str
 	set_known_values(k, event + k->values_at);
 	c->decoded.marks++;
 	capture_mark(c, k->site, e);
+}
+
+bool batch_apply_record(struct capture *c, struct record *r, size_t *size)
+{
+	struct batches *b = c->batches;
+	const struct site *site = r->site < c->n_sites ? &c->sites[r->site] : NULL;
+	struct batch_thread *t = site ? batch_thread_get(b, r->tgid, r->tid) : NULL;
+	bool is_plain = *size == sizeof(struct record_plain);
+	struct batch_mark m = { .kind = r->kind };
+	int level;
+
+	/* It is counted as malformed. */
+	if (!t)
+		return true;
+	m.meta = r->flags & RECORD_CATEGORIES ? META_CATEGORIES : 0;
+	m.only_categories = site->only_categories;
+	m.plain_token = site->plain_token;
+	level = batch_apply_nesting(
+		b, t, &m,
+		*size >= sizeof(struct record_plain) ? ((const struct record_plain *)r)->ops.a : 0);
+	/* The kernel has counted it. */
+	b->marked--;
+	if (level < 0)
+		return false;
+	r->level = (uint8_t)level;
+	r->flags |= m.flags;
+	if (is_plain && r->kind <= RECORD_END && !m.meta && !(r->object >> 4 & META_CLASS_MARKER))
+		*size = sizeof(*r);
+	return true;
 }
 
 void batch_event_emit(struct capture *c, struct batch_stream *s, const uint64_t *event, uint64_t ns)

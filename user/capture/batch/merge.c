@@ -121,15 +121,20 @@ static unsigned build_stream_heap(struct batches *b)
  * -----------------------------------------------------------------------
  */
 
+static void batch_thread_lost(struct batch_thread *t)
+{
+	t->depth = 0;
+	t->too_deep = 0;
+	t->lost = true;
+}
+
 /* Reports events that were lost before this one. They may have ended any of the open slices. */
 static void emit_stream_loss(struct capture *c, struct batch_stream *s, uint64_t ns)
 {
 	struct record_plain r = { .head = { .kind = RECORD_LOST } };
 
 	s->gap = SIZE_MAX;
-	s->thread->depth = 0;
-	s->thread->too_deep = 0;
-	s->thread->lost = true;
+	batch_thread_lost(s->thread);
 	r.head.ts = ns;
 	r.head.tgid = s->thread->pid;
 	r.head.tid = s->thread->tid;
@@ -241,6 +246,15 @@ static void set_record_level(struct batches *b, struct record *r)
 		r->level = (uint8_t)t->depth;
 }
 
+/* Marks of the thread that entered the kernel were lost: they may have ended any of its slices. */
+static void forget_open_slices(struct batches *b, const struct record *r)
+{
+	struct batch_thread *t = batch_thread_get(b, r->tgid, r->tid);
+
+	if (t)
+		batch_thread_lost(t);
+}
+
 static void emit_kernel_record(struct capture *c, struct record *r, size_t size)
 {
 	struct batches *b = c->batches;
@@ -255,6 +269,10 @@ static void emit_kernel_record(struct capture *c, struct record *r, size_t size)
 	/* The clocks differ, so the thread's last mark may have a slightly later time. */
 	if (r->kind == RECORD_EXIT || r->kind == RECORD_EXEC)
 		flush_thread_streams(c, r->tgid, r->tid, r->ts + CLOCKS_APART_NS);
+	if (r->kind == RECORD_LOST)
+		forget_open_slices(b, r);
+	if (r->kind < RECORD_THREAD_NAME && !batch_apply_record(c, r, &size))
+		return;
 	set_record_level(b, r);
 	decode_and_emit(c, r, size);
 	if (r->kind == RECORD_PAUSE || r->kind == RECORD_RESUME || r->kind == RECORD_STOP)

@@ -206,7 +206,9 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	probe_optimised_nop(programs, loaded);
 	if (config->guarded) {
 		skel->bss->recording = 1;
-		loaded->entry_ns = cost_of_entry(programs, loaded->optimised_nop);
+		/* Domains that can go over to buffered mode have breakpoints (steady nops). */
+		loaded->entry_ns =
+			cost_of_entry(programs, loaded->optimised_nop && !config->batching);
 		skel->bss->recording = 0;
 	}
 	error = open_counters(programs->events_fd, &config->counters);

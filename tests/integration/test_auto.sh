@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# --mode auto: domains go over to buffered mode and back, and each mark is recorded exactly once.
+. "$(dirname "$0")/lib.sh"
+need_tracing
+
+# The slices that end by the END of another one: each END says of which slice it is.
+wrong_ends() { # CANON
+	awk '{ thread = $1 " " $2; number = "" }
+		/ (number|of)=/ { number = $0; sub(/.* (number|of)=[a-z]*:/, "", number); sub(/ .*/, "", number) }
+		$3 == "BEGIN" { open[thread, depth[thread]++] = number }
+		$3 == "END" { of = open[thread, --depth[thread]]; if (/ of=/) { n++; bad += of != number } }
+		END { print n ? bad + 0 : "none checked" }' "$1"
+}
+changes() { sed -n 's/.*"domain": "swing", "changes": \([0-9]*\).*/\1/p' "$1.s"; }
+
+whole() { # NAME
+	check_account "$1" "$tmp/$1.s"
+	equal "$1: nothing is lost" "$(field "$tmp/$1.s" lost_total)" 0
+	equal "$1: every mark" "$(field "$tmp/$1.s" marked)" "$(said "$tmp/$1.out" total)"
+	"$canon" --count "$tmp/$1.pftrace" >"$tmp/$1.count"
+	equal "$1: every slice" "$(awk '$1 == "BEGIN" { n += $3 } END { print n }' "$tmp/$1.count")" \
+		$(($(said "$tmp/$1.out" slices) + $(said "$tmp/$1.out" turns)))
+	equal "$1: every instant" "$(sed -n 's/^INSTANT inside //p' "$tmp/$1.count")" "$(said "$tmp/$1.out" instants)"
+	check_agree "$1" "$tmp/$1"
+	"$canon" "$tmp/$1.pftrace" >"$tmp/$1.canon"
+	equal "$1: each slice has its own end" "$(wrong_ends "$tmp/$1.canon")" 0
+	equal "$1: the trace shows each change" "$(grep -c 'INSTANT .* domain in [a-z]* mode - domain=s:"swing"' "$tmp/$1.canon")" \
+		"$(changes "$tmp/$1")"
+}
+
+"$proftrace" -q --mode auto --strict -o "$tmp/command" --summary-json "$tmp/command.s" -- \
+	"$programs/swings" 1 2 100000 </dev/null >"$tmp/command.out"
+equal "a command: exit status" $? 0
+if ! grep -q '"modes"' "$tmp/command.s"; then
+	skip "going over to buffered mode" "the processor's counter is of no use here: all was exact"
+	finish
+fi
+whole command
+equal "a command begins in buffered mode, and goes over to exact mode" "$(said "$tmp/command.out" changes)" 2
+
+# A process that runs begins in exact mode. Its domain goes over and comes back, two times.
+mkfifo "$tmp/in"
+"$programs/swings" 2 2 100000 <"$tmp/in" >"$tmp/process.out" &
+program=$!
+exec 9>"$tmp/in"
+"$proftrace" --mode auto -p $program -o "$tmp/process" --summary-json "$tmp/process.s" 2>"$tmp/process.err" &
+recorder=$!
+wait_for "$tmp/process.err" "proftrace: recording"
+echo >&9
+exec 9>&-
+wait $recorder
+equal "a process: exit status" $? 0
+whole process
+equal "a process goes over and comes back, two times" "$(said "$tmp/process.out" changes)" 4
+check "the summary says which domain" grep -q "^domain 'swing' changed its mode" "$tmp/process.err"
+finish

@@ -44,6 +44,7 @@
 #define BATCH_EVENT_A		 (1ull << 52) /* a word with operand a follows */
 #define BATCH_EVENT_KEYS_NEAR	 (1ull << 53) /* the distance of the keys from the name is in `meta` */
 #define BATCH_EVENT_B		 (1ull << 54) /* a word with operand b follows */
+#define BATCH_EVENT_NAME_BEFORE	 (1ull << 55) /* an earlier event of the batch has the name */
 #define BATCH_KEYS_AT		 16	      /* bits of the third word, if the keys are near: */
 #define BATCH_KEYS_BITS		 0xffffffull
 #define BATCH_KEYS_NEAR		 0x800000 /* added to the distance, which may be negative */

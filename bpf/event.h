@@ -230,7 +230,8 @@ struct record_comm {
  * comes out of the program's memory, so it may contain anything.
  */
 enum {
-	BATCH_VERSION = 3,
+	BATCH_VERSION = 4,
+	BATCH_OLDEST = 3,  /* version that is read, too */
 	BATCH_MAX = 32768, /* bytes, head included */
 	/* a thread that has written this many events past a batch has abandoned it */
 	BATCH_STUCK = 64,
@@ -249,6 +250,7 @@ enum {
 	BATCH_SLOTS_FROM = 4096,
 };
 
+#define BATCH_READABLE(head) ((head)->version >= BATCH_OLDEST && (head)->version <= BATCH_VERSION)
 #define BATCH_USED(head) \
 	((head)->used &  \
 	 ((1u << 20) - 1)) /* the bits above mean that the batch is being handed over */
@@ -257,7 +259,7 @@ struct batch_head {
 	__u32 reserved0, version;
 	__u32 used, size; /* bytes, head included: BATCH_USED */
 	__u32 complete;	  /* bits 0-15 words of complete events, above them their number */
-	__u32 reserved1;
+	__u32 naming;
 	__u64 base, events; /* bytes and events written before the first one in the batch */
 	__u32 turn, stuck;  /* turn changes with each thread that owns the batch */
 	__u64 owner;	    /* thread pointer */

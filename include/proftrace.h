@@ -767,12 +767,12 @@ typedef struct prof_arg {
  * processor's counter, which must not be forbidden (PR_SET_TSC, SECCOMP_MODE_STRICT). A buffer begins with
  *
  *	u32	0
- *	u32	version of the layout, 3
+ *	u32	version of the layout, 4. In version 3 no event has bit 55
  *	u32	bits 0-19: bytes used, including these 64; for a moment more than the size of the buffer.
  *		The bits above are not 0 while the buffer is handed over and emptied
- *	u32	size of the buffer in bytes
+ *	u32	size of the buffer in bytes; the thread has data of its own in the rest of the 32768
  *	u32	bits 0-15: words (8 bytes) of complete events; bits 16-31: number of complete events
- *	u32	0
+ *	u32	not 0 while the thread looks for a name in it; then it is not handed over
  *	u64	bytes of all earlier events in it: with these, each event has a position in one stream
  *	u64	number of all earlier events in it
  *	u32	turn: a different number for each thread that owns it; odd while a thread prepares it
@@ -788,7 +788,7 @@ typedef struct prof_arg {
  *	s32	in the high half, distance of the name from the stub; in the low half, u32, the low half of
  *		the stub's address
  *	u64	bits 0-50 of meta; bit 52: `a` follows; bit 53: the keys are near; bit 54: `b` follows;
- *		bits 56-63: words of the event
+ *		bit 55: the name is in an earlier event; bits 56-63: words of the event
  *	u64	a, if bit 52 is set; otherwise it is 0
  *	u64	b, if bit 54 is set; otherwise it is 0. For categories, their distance from the stub, or
  *		their length
@@ -797,6 +797,10 @@ typedef struct prof_arg {
  *		low half
  *	u64...	the values of the pairs; for strings, their lengths
  *	...	the bytes of a dynamic name, of its categories, of the strings
+ *
+ * If bit 55 is set, the name is dynamic, and it and the categories are those of an earlier event of the same buffer,
+ * which has their bytes. It begins as many words before this one as the high half of the second word says. This
+ * event has neither the lengths nor the bytes of them.
  *
  * So most events have 3 words, and one more for each value. If bit 53 is set, there are one or two pairs
  * without strings, and only bit 34 of bits 16-39 of meta is set. These bits then hold the distance from the
@@ -996,11 +1000,14 @@ typedef void prof_stub_t(const char *name, uint64_t meta, uint64_t a, uint64_t b
 #define PROF_IMPL_NEED_SHARED(n)
 #define PROF_IMPL_NEED_LISTED(n, ...)
 #define PROF_IMPL_ON(domain) 0
+#define PROF_IMPL_EXACT(domain) 0
 #define PROF_IMPL_IS_ENABLED(domain) ((void)sizeof((domain)->on), 0)
 
 #else
 
 #define PROF_IMPL_ON(domain) __builtin_expect((domain).on != 0, 0)
+/* Whether a probe reads the marks. In batch mode, the marker itself reads its strings, when it copies them. */
+#define PROF_IMPL_EXACT(domain) (((domain).on & 0xffff) != 0)
 #define PROF_IMPL_IS_ENABLED(domain) prof_impl_is_enabled(domain)
 
 /*
@@ -1211,7 +1218,7 @@ PROF_IMPL_INLINE int prof_impl_is_enabled(const prof_domain_t *domain)
 		".endif\n");
 
 /* Hands a buffer over. Its note also says where the buffers are and which layout they have. */
-#define PROF_IMPL_BATCH_VERSION 3
+#define PROF_IMPL_BATCH_VERSION 4
 #define PROF_IMPL_DEFINE_FLUSH							\
 	__asm__(".ifndef prof_flush_prof_control\n"				\
 		PROF_IMPL_ASM_STUB("prof_flush_prof_control", "flush", PROF_IMPL_ASM_NOPS)	\
@@ -1291,15 +1298,23 @@ PROF_IMPL_C prof_domain_t prof_domain_in_prof_control __asm__("prof_domain_prof_
 struct prof_batch {
 	uint32_t reserved0, version;
 	uint32_t used, size;
-	uint32_t complete, reserved1;
+	uint32_t complete, naming;
 	uint64_t base, events;
 	uint32_t turn, stuck;
 	uint64_t owner;
 	uint64_t flush;
 };
 
+/* A dynamic name that is in the buffer: where it is said to be in the program, and where its event is. */
+struct prof_batch_name {
+	const char *name, *categories;
+	uint32_t at, text, length; /* in the buffer, of the event and of its name's bytes; 0: none */
+};
+
 enum {
 	PROF_IMPL_BATCH_SIZE = 32768,
+	PROF_IMPL_BATCH_NAME_BITS = 5,
+	PROF_IMPL_BATCH_NAMES = 1 << PROF_IMPL_BATCH_NAME_BITS, /* behind the events */
 	PROF_IMPL_BATCHES = 128,
 	PROF_IMPL_BATCH_CLOSED = 1 << 20, /* in `used`: more than the size of the buffer */
 	PROF_IMPL_BATCH_FULL = 0, /* why it is handed over: b of kind 48 */
@@ -1315,6 +1330,7 @@ enum {
 #define PROF_IMPL_A_FOLLOWS (UINT64_C(1) << 52)
 #define PROF_IMPL_KEYS_NEAR (UINT64_C(1) << 53)
 #define PROF_IMPL_B_FOLLOWS (UINT64_C(1) << 54)
+#define PROF_IMPL_NAME_BEFORE (UINT64_C(1) << 55)
 #define PROF_IMPL_WORDS(n) (PROF_IMPL_U64(n) << 56)
 #define PROF_IMPL_NEAR 0x800000
 #define PROF_IMPL_STRING_CUT (UINT64_C(1) << 63)
@@ -1416,6 +1432,34 @@ PROF_IMPL_INLINE void prof_impl_batch_send(const struct prof_batch *batch, uint6
 				   0);
 }
 
+/* Where a dynamic name is listed, if it is. The list has the names that were last used in the buffer. */
+PROF_IMPL_INLINE struct prof_batch_name *prof_impl_batch_names(struct prof_batch *batch)
+{
+	return PROF_IMPL_AT(struct prof_batch_name, PROF_IMPL_ADDRESS(batch) + PROF_IMPL_BATCH_SIZE -
+			    PROF_IMPL_BATCH_NAMES * sizeof(struct prof_batch_name));
+}
+PROF_IMPL_INLINE struct prof_batch_name *prof_impl_batch_name(struct prof_batch *batch, const char *name)
+{
+	return &prof_impl_batch_names(batch)[PROF_IMPL_ADDRESS(name) * UINT64_C(0x9e3779b97f4a7c15) >>
+					     (64 - PROF_IMPL_BATCH_NAME_BITS)];
+}
+PROF_IMPL_INLINE void prof_impl_batch_forget_names(struct prof_batch *batch)
+{
+	__builtin_memset(prof_impl_batch_names(batch), 0,
+			 PROF_IMPL_BATCH_NAMES * sizeof(struct prof_batch_name));
+}
+
+/*
+ * While a thread looks into the list, a signal handler changes neither the list nor the events to which it points:
+ * it must not hand the buffer over.
+ */
+PROF_IMPL_INLINE void prof_impl_batch_naming(struct prof_batch *batch, uint32_t naming)
+{
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	__atomic_store_n(&batch->naming, naming, __ATOMIC_RELAXED);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
 /*
  * Hands the buffer over and empties it. Returns 0 if that is not possible. If an event in it is incomplete,
  * the caller has interrupted the code that writes the event. If that code does not continue for a long
@@ -1429,7 +1473,8 @@ PROF_IMPL_INLINE int prof_impl_batch_flush(struct prof_batch *batch)
 	const uint32_t complete = batch->complete;
 	struct prof_batch *left = batch;
 
-	if ((complete & 0xffff) * 8 + sizeof(*batch) != used) {
+	if ((complete & 0xffff) * 8 + sizeof(*batch) != used ||
+	    __atomic_load_n(&batch->naming, __ATOMIC_RELAXED)) {
 		prof_impl_batch_add_used(batch, 0u - PROF_IMPL_BATCH_CLOSED);
 		if (++batch->stuck < PROF_IMPL_BATCH_STUCK)
 			return 0;
@@ -1441,6 +1486,7 @@ PROF_IMPL_INLINE int prof_impl_batch_flush(struct prof_batch *batch)
 	}
 	prof_impl_batch_send(batch, PROF_IMPL_BATCH_FULL);
 	__builtin_memset(batch + 1, 0, used - sizeof(*batch));
+	prof_impl_batch_forget_names(batch);
 	batch->stuck = 0;
 	PROF_IMPL_SET(batch->complete, 0u);
 	PROF_IMPL_SET(batch->events, batch->events + (complete >> 16));
@@ -1467,8 +1513,10 @@ PROF_IMPL_INLINE void prof_impl_batch_own(struct prof_batch *batch, uint64_t me)
 	}
 	batch->flush = PROF_IMPL_CODE_ADDRESS(prof_flush_in_prof_control);
 	batch->version = PROF_IMPL_BATCH_VERSION;
-	batch->size = PROF_IMPL_BATCH_SIZE;
-	batch->complete = batch->stuck = 0;
+	batch->size = PROF_IMPL_U32(PROF_IMPL_ADDRESS(prof_impl_batch_names(batch)) -
+				    PROF_IMPL_ADDRESS(batch));
+	prof_impl_batch_forget_names(batch);
+	batch->complete = batch->naming = batch->stuck = 0;
 	batch->owner = me;
 	PROF_IMPL_SET(batch->used, PROF_IMPL_U32(sizeof(*batch)));
 	PROF_IMPL_SET(batch->turn, batch->turn + 1);
@@ -1546,6 +1594,7 @@ struct prof_impl_event {
 	uint64_t name_length, values[6];
 	const char *strings[6];
 	uint32_t n, bytes, words;
+	uint32_t before; /* where the event is in the buffer that has the name; 0: this one has it */
 };
 
 /* What is kept of a string: its length, and whether this is all of it. */
@@ -1571,10 +1620,18 @@ PROF_IMPL_INLINE uint64_t prof_impl_distance(const char *s, uint64_t stub)
 	return distance + 0x7fffffff < 0xffffffff ? distance & 0xffffffff : 0x80000000; /* too far */
 }
 
-PROF_IMPL_INLINE void prof_impl_measure(struct prof_impl_event *e, uint64_t values)
+/* Whether the event itself has its name. */
+PROF_IMPL_INLINE int prof_impl_has_name(const struct prof_impl_event *e)
 {
-	const int dynamic = (e->meta & PROF_META_NAME_DYNAMIC) != 0;
+	return (e->meta & PROF_META_NAME_DYNAMIC) && !e->before;
+}
+
+PROF_IMPL_INLINE void prof_impl_measure(struct prof_impl_event *e, uint64_t b, uint64_t values)
+{
+	const int dynamic = prof_impl_has_name(e);
 	uint32_t i;
+
+	e->b = b;
 
 	e->n = PROF_IMPL_U32(e->meta & 15);
 	if (e->n > 6)
@@ -1593,9 +1650,10 @@ PROF_IMPL_INLINE void prof_impl_measure(struct prof_impl_event *e, uint64_t valu
 			e->values[i] = PROF_IMPL_AT(const uint64_t, values)[i];
 	}
 	if (e->meta & PROF_META_HAS_CATEGORIES) {
-		e->categories = PROF_IMPL_AT(const char, e->b);
-		e->b = dynamic ? prof_impl_kept(e->categories, PROF_IMPL_NAME_KEPT, &e->bytes)
-			       : prof_impl_distance(e->categories, e->stub);
+		e->categories = PROF_IMPL_AT(const char, b);
+		e->b = dynamic	 ? prof_impl_kept(e->categories, PROF_IMPL_NAME_KEPT, &e->bytes) :
+		       e->before ? 0 :
+				   prof_impl_distance(e->categories, e->stub);
 	}
 	for (i = 0; i < e->n; i++) {
 		e->strings[i] = PROF_IMPL_NULL;
@@ -1617,18 +1675,24 @@ PROF_IMPL_INLINE char *prof_impl_copy(char *to, const char *from, uint64_t lengt
 	return to + n;
 }
 
-/* Writes everything but the time, which is the first word. */
-PROF_IMPL_INLINE void prof_impl_write(const struct prof_impl_event *e, uint64_t *to)
+/*
+ * Writes everything but the time, which is the first word. `at`: where that is in the buffer. Returns where the bytes
+ * begin.
+ */
+PROF_IMPL_INLINE char *prof_impl_write(const struct prof_impl_event *e, uint64_t *to, uint32_t at)
 {
-	const int dynamic = (e->meta & PROF_META_NAME_DYNAMIC) != 0;
+	const int dynamic = prof_impl_has_name(e);
+	const uint64_t name = e->before				? (at - e->before) / 8 :
+			      e->meta & PROF_META_NAME_DYNAMIC ? 0 :
+								 prof_impl_distance(e->name, e->stub);
 	void *place;
 	char *bytes;
 	uint32_t i;
 
-	to[1] = (e->stub & 0xffffffff) |
-		(dynamic ? 0 : prof_impl_distance(e->name, e->stub)) << 32;
+	to[1] = (e->stub & 0xffffffff) | name << 32;
 	to[2] = (e->meta & PROF_IMPL_META_BITS) | PROF_IMPL_WORDS(e->words) |
-		(e->a ? PROF_IMPL_A_FOLLOWS : 0) | (e->b ? PROF_IMPL_B_FOLLOWS : 0);
+		(e->a ? PROF_IMPL_A_FOLLOWS : 0) | (e->b ? PROF_IMPL_B_FOLLOWS : 0) |
+		(e->before ? PROF_IMPL_NAME_BEFORE : 0);
 	to += 3;
 	if (e->a)
 		*to++ = e->a;
@@ -1648,6 +1712,68 @@ PROF_IMPL_INLINE void prof_impl_write(const struct prof_impl_event *e, uint64_t 
 	}
 	for (i = 0; i < e->n; i++)
 		bytes = prof_impl_copy(bytes, e->strings[i], e->values[i]);
+	return PROF_IMPL_CAST(char *, place);
+}
+
+/*
+ * Where the event begins in the buffer whose name and categories are the same, or 0. Categories stay what they are for
+ * as long as the buffer exists, but names may be changed. From here on no signal handler hands the buffer over.
+ */
+PROF_IMPL_INLINE uint32_t prof_impl_find_name(struct prof_batch *batch, const char *name,
+					      const char *categories)
+{
+	const struct prof_batch_name *known = prof_impl_batch_name(batch, name);
+
+	prof_impl_batch_naming(batch, 1);
+	if (known->at && known->name == name && known->categories == categories &&
+	    !__builtin_strncmp(name, PROF_IMPL_AT(const char, PROF_IMPL_ADDRESS(batch) + known->text),
+			       known->length) && !name[known->length])
+		return known->at;
+	return 0;
+}
+
+/* Lists the name of an event at `to`, which is not complete yet, so that the buffer is not handed over. */
+PROF_IMPL_INLINE void prof_impl_list_name(struct prof_batch *batch, const struct prof_impl_event *e,
+					  const uint64_t *to, const char *bytes)
+{
+	struct prof_batch_name *known = prof_impl_batch_name(batch, e->name);
+
+	prof_impl_batch_naming(batch, 1);
+	known->name = e->name;
+	known->categories = e->categories;
+	known->at = PROF_IMPL_U32(PROF_IMPL_ADDRESS(to) - PROF_IMPL_ADDRESS(batch));
+	known->text = PROF_IMPL_U32(PROF_IMPL_ADDRESS(bytes) - PROF_IMPL_ADDRESS(batch));
+	known->length = PROF_IMPL_U32(e->name_length);
+	prof_impl_batch_naming(batch, 0);
+}
+
+/* Reserves space for an event whose name may be in the buffer. NULL: it is not, or there is no space. */
+PROF_IMPL_INLINE uint64_t *prof_impl_reserve_named(struct prof_impl_event *e, uint64_t b, uint64_t values,
+						   struct prof_batch *batch)
+{
+	const int categories = (e->meta & PROF_META_HAS_CATEGORIES) != 0;
+	uint64_t *to = PROF_IMPL_NULL;
+	uint32_t at;
+
+	e->before = prof_impl_find_name(batch, e->name,
+					categories ? PROF_IMPL_AT(const char, b) : PROF_IMPL_NULL);
+	if (e->before) {
+		if (e->meta & 15) {
+			prof_impl_measure(e, b, values);
+		} else {
+			/* What that comes to without pairs, which is most often. */
+			e->n = 0;
+			e->b = categories ? 0 : b;
+			e->words = 3u + (e->a ? 1u : 0u) + (e->b ? 1u : 0u);
+		}
+		at = prof_impl_batch_add_used(batch, e->words * 8);
+		if (at + e->words * 8 <= batch->size)
+			to = PROF_IMPL_AT(uint64_t, PROF_IMPL_ADDRESS(batch) + at);
+		else
+			prof_impl_batch_add_used(batch, 0u - e->words * 8);
+	}
+	prof_impl_batch_naming(batch, 0);
+	return to;
 }
 
 /* Sends one event without the buffer, in a buffer of its own on the stack; this enters the kernel. */
@@ -1665,7 +1791,7 @@ PROF_IMPL_INLINE void prof_impl_send_alone(const struct prof_impl_event *e)
 	batch->flush = PROF_IMPL_CODE_ADDRESS(prof_flush_in_prof_control);
 	place = batch + 1;
 	words = PROF_IMPL_CAST(uint64_t *, place);
-	prof_impl_write(e, words);
+	prof_impl_write(e, words, 0);
 	/* Or else the kernel's: who has no batch may not even be allowed to read the counter. */
 	words[0] = *prof_impl_batch() ? prof_impl_time() : 0;
 	prof_impl_batch_send(batch, PROF_IMPL_BATCH_ALONE);
@@ -1677,30 +1803,40 @@ PROF_IMPL_INLINE void prof_impl_send_alone(const struct prof_impl_event *e)
  * the function belongs to the section groups that come with it.
  */
 #define PROF_IMPL_ONCE(name)							\
-	static inline __attribute__((noinline, section(".gnu.linkonce.t.prof_impl_3_" name)))
+	static inline __attribute__((noinline, section(".gnu.linkonce.t.prof_impl_4_" name)))
 
-PROF_IMPL_ONCE("put_slowly") __attribute__((cold)) void prof_impl_put_slowly(
-	const char *name, uint64_t meta, uint64_t a, uint64_t b, const char *keys, uint64_t values,
-	uint64_t stub)
+PROF_IMPL_ONCE("put_slowly") void prof_impl_put_slowly(const char *name, uint64_t meta, uint64_t a,
+						       uint64_t b, const char *keys, uint64_t values,
+						       uint64_t stub)
 {
 	struct prof_impl_event e;
-	struct prof_batch *batch = PROF_IMPL_NULL;
-	uint64_t *to;
+	struct prof_batch *batch = *prof_impl_batch();
+	const int listed = (meta & PROF_META_NAME_DYNAMIC) && name &&
+			   (!(meta & PROF_META_HAS_CATEGORIES) || b);
+	uint64_t *to = PROF_IMPL_NULL;
+	char *bytes;
 
 	/* prof_impl_measure() sets what else is read: clearing all of it would take as long as the rest. */
 	e.name = name;
 	e.meta = meta;
 	e.a = a;
-	e.b = b;
 	e.keys = keys;
 	e.stub = stub;
-	prof_impl_measure(&e, values);
-	to = prof_impl_batch_reserve(e.words * 8, &batch);
+	/* Not if this interrupted a mark that is doing the same. */
+	if (listed && batch && !batch->naming)
+		to = prof_impl_reserve_named(&e, b, values, batch);
 	if (!to) {
-		prof_impl_send_alone(&e);
-		return;
+		e.before = 0;
+		prof_impl_measure(&e, b, values);
+		to = prof_impl_batch_reserve(e.words * 8, &batch);
+		if (!to) {
+			prof_impl_send_alone(&e);
+			return;
+		}
 	}
-	prof_impl_write(&e, to);
+	bytes = prof_impl_write(&e, to, PROF_IMPL_U32(PROF_IMPL_ADDRESS(to) - PROF_IMPL_ADDRESS(batch)));
+	if (listed && !e.before && !batch->naming && !(e.name_length & PROF_IMPL_STRING_CUT))
+		prof_impl_list_name(batch, &e, to, bytes);
 	__atomic_store_n(to, prof_impl_time(), __ATOMIC_RELEASE);
 	prof_impl_batch_complete(batch, 1u << 16 | e.words);
 }
@@ -2372,7 +2508,8 @@ PROF_IMPL_INLINE const char *prof_impl_name(const char *name)
 #define PROF_IMPL_MARK_DYN(name, domain, stub, ...)				\
 	do {									\
 		if (PROF_IMPL_ON(domain)) {					\
-			PROF_IMPL_CALL(PROF_IMPL_VALUE, stub, prof_impl_name(name),	\
+			PROF_IMPL_CALL(PROF_IMPL_VALUE, stub,			\
+				       PROF_IMPL_EXACT(domain) ? prof_impl_name(name) : name,	\
 				       PROF_IMPL_NAME_META(name), 0, 0, __VA_ARGS__)	\
 		}								\
 	} while (0)
@@ -3008,7 +3145,7 @@ PROF_IMPL_INLINE uint64_t prof_impl_token_of_guard(const struct prof_object *o)
 /* Texts of an object made at run time are not in the file. A static one can be read there. */
 PROF_IMPL_INLINE const char *prof_impl_object_text(const struct prof_object *o, const char *text)
 {
-	return o->meta & PROF_META_NAME_DYNAMIC ? prof_impl_name(text) : text;
+	return o->meta & PROF_META_NAME_DYNAMIC && PROF_IMPL_EXACT(*o->domain) ? prof_impl_name(text) : text;
 }
 
 PROF_IMPL_COLD void prof_impl_begin(const struct prof_object *o, uint64_t token)
@@ -3853,6 +3990,7 @@ static inline PROF_IMPL_TRUSTED void prof_impl_mark_pairs(prof_stub_t *stub,
 							  const prof_arg_t *args, size_t n, int unnamed)
 {
 	const char *const category = domain && name ? domain->name : PROF_IMPL_NULL;
+	const int exact = PROF_IMPL_EXACT(*(domain ? domain : prof_impl_default_domain())->domain);
 	uint64_t values[2 * PROF_IMPL_PAIRS];
 	int i, count = 0;
 
@@ -3865,7 +4003,7 @@ static inline PROF_IMPL_TRUSTED void prof_impl_mark_pairs(prof_stub_t *stub,
 		if (i < unnamed)
 			key = "";
 
-		values[2 * i] = PROF_IMPL_ADDRESS(prof_impl_name(key));
+		values[2 * i] = PROF_IMPL_ADDRESS(exact ? prof_impl_name(key) : key);
 		values[2 * i + 1] = args[i].bits;
 		meta |= prof_impl_meta(2 * i, PROF_VALUE_STRING) |
 			prof_impl_meta(2 * i + 1, args[i].type & 15);
@@ -3874,7 +4012,9 @@ static inline PROF_IMPL_TRUSTED void prof_impl_mark_pairs(prof_stub_t *stub,
 		meta |= PROF_META_NAME_DYNAMIC;
 	if (category)
 		meta |= PROF_META_HAS_CATEGORIES;
-	stub(prof_impl_name(name), meta, a, PROF_IMPL_ADDRESS(prof_impl_name(category)),
+	if (exact)
+		prof_impl_name(name), prof_impl_name(category);
+	stub(name, meta, a, PROF_IMPL_ADDRESS(category),
 	     PROF_IMPL_NULL, n ? PROF_IMPL_ADDRESS(values) : 0);
 }
 

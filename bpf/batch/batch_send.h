@@ -165,7 +165,7 @@ static __always_inline bool batch_send_fitting(const struct thread_state *st, __
 static __always_inline bool batch_read_head(struct thread_state *st, __u64 address)
 {
 	if (bpf_probe_read_user(&st->batch, sizeof(st->batch), (void *)address) ||
-	    st->batch.version != BATCH_VERSION || BATCH_USED(&st->batch) < sizeof(st->batch))
+	    !BATCH_READABLE(&st->batch) || BATCH_USED(&st->batch) < sizeof(st->batch))
 		return false;
 	st->batch.used = BATCH_USED(&st->batch);
 	return true;
@@ -306,7 +306,7 @@ static __always_inline void batch_inherit(struct thread_state *st, __u64 child,
 	struct record_batch *r;
 
 	if (bpf_probe_read_user(&st->batch, sizeof(st->batch), (void *)address) ||
-	    st->batch.version != BATCH_VERSION || BATCH_USED(&st->batch) < sizeof(st->batch)) {
+	    !BATCH_READABLE(&st->batch) || BATCH_USED(&st->batch) < sizeof(st->batch)) {
 		to->more = 1;
 		return;
 	}

@@ -38,6 +38,7 @@ struct thread {
 	const char *name; /* NULL: nobody named the thread */
 	bool marked;	  /* the recording that goes on has the name */
 	uint64_t next_id, last_id;
+	const struct map_entry *itt_domain; /* that it used last */
 };
 extern __thread struct thread thread
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -98,7 +99,19 @@ static inline uint64_t map_key_of(enum map_kind kind, const void *handle)
 {
 	return map_key(kind, (uint64_t)(uintptr_t)handle);
 }
-void *map_get(uint64_t key);
+struct map_entry {
+	uint64_t key; /* 0: free */
+	void *value;
+};
+struct map_entry *map_find(uint64_t key);
+static inline void *map_entry_value(const struct map_entry *e)
+{
+	return e ? __atomic_load_n(&e->value, __ATOMIC_ACQUIRE) : NULL;
+}
+static inline void *map_get(uint64_t key)
+{
+	return map_entry_value(map_find(key));
+}
 void map_put(uint64_t key, void *value);
 /* Puts a value where there is none. Returns what is there then. */
 void *map_add(uint64_t key, void *value);

@@ -81,6 +81,8 @@ enum itt_type {
 
 /* itt_names.c. NULL, and what has no name, is the domain "itt". */
 const prof_runtime_domain_t *itt_domain_find(const struct itt_domain *domain);
+/* The same for the end of what has begun, which has looked at the domain's name. */
+const prof_runtime_domain_t *itt_domain_begun(const struct itt_domain *domain);
 const char *itt_text(const struct itt_string *string);
 
 /* itt_frames.c: the clock of another tool is compared with ours from here on. */

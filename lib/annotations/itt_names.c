@@ -6,18 +6,34 @@
 #include <stdlib.h>
 #include <string.h>
 
-const prof_runtime_domain_t *itt_domain_find(const struct itt_domain *domain)
+static const prof_runtime_domain_t *itt_domain_known(const struct itt_domain *domain)
 {
 	const uint64_t key = map_key_of(MAP_ITT_DOMAIN, domain);
-	const prof_runtime_domain_t *known = map_get(key);
+	const struct map_entry *e = thread.itt_domain;
+
+	if (UNLIKELY(!e || e->key != key))
+		thread.itt_domain = e = map_find(key);
+	return map_entry_value(e);
+}
+
+const prof_runtime_domain_t *itt_domain_find(const struct itt_domain *domain)
+{
+	const prof_runtime_domain_t *known = itt_domain_known(domain);
 	const char *name = domain ? domain->name : NULL;
 
 	/* Of a library that was unloaded, another one's domain may have got the address. */
-	if (LIKELY(known && name && known->name && !strcmp(known->name, name)))
+	if (LIKELY(known && (!domain || (name && known->name && !strcmp(known->name, name)))))
 		return known;
 	known = domain_named(name, "itt");
-	map_put(key, (void *)(uintptr_t)known);
+	map_put(map_key_of(MAP_ITT_DOMAIN, domain), (void *)(uintptr_t)known);
 	return known;
+}
+
+const prof_runtime_domain_t *itt_domain_begun(const struct itt_domain *domain)
+{
+	const prof_runtime_domain_t *known = itt_domain_known(domain);
+
+	return LIKELY(known != NULL) ? known : itt_domain_find(domain);
 }
 
 const char *itt_text(const struct itt_string *string)

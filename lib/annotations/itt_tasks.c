@@ -55,7 +55,7 @@ void itt_task_begin_fn(itt_domain_t domain, struct itt_id id, struct itt_id pare
 
 static APART void itt_put_task_end(itt_domain_t domain)
 {
-	const prof_runtime_domain_t *const d = itt_domain_find(domain);
+	const prof_runtime_domain_t *const d = itt_domain_begun(domain);
 
 	prof_scope_end_args(d, itt_token(d), NULL, 0);
 }

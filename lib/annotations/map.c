@@ -10,16 +10,12 @@
 #define FIRST_BITS 10
 #define TABLES	   30
 
-struct entry {
-	uint64_t key; /* 0: free */
-	void *value;
-};
 struct table {
-	struct entry *entries;
+	struct map_entry *entries;
 	uint64_t n;
 };
 
-static struct entry first[1 << FIRST_BITS];
+static struct map_entry first[1 << FIRST_BITS];
 static struct table tables[TABLES] = { { first, 0 } };
 
 static unsigned table_bits(unsigned i)
@@ -28,7 +24,7 @@ static unsigned table_bits(unsigned i)
 }
 
 /* Where a key is, or would be. */
-static struct entry *table_find(unsigned i, struct entry *entries, uint64_t key)
+static struct map_entry *table_find(unsigned i, struct map_entry *entries, uint64_t key)
 {
 	const uint64_t mask = (UINT64_C(1) << table_bits(i)) - 1;
 	uint64_t at = (key * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - table_bits(i));
@@ -41,12 +37,13 @@ static struct entry *table_find(unsigned i, struct entry *entries, uint64_t key)
 	}
 }
 
-static struct entry *map_find(uint64_t key)
+struct map_entry *map_find(uint64_t key)
 {
 	unsigned i;
 
 	for (i = 0; i < TABLES; i++) {
-		struct entry *entries = __atomic_load_n(&tables[i].entries, __ATOMIC_ACQUIRE), *e;
+		struct map_entry *entries = __atomic_load_n(&tables[i].entries, __ATOMIC_ACQUIRE),
+				 *e;
 
 		if (!entries)
 			return NULL;
@@ -57,21 +54,14 @@ static struct entry *map_find(uint64_t key)
 	return NULL;
 }
 
-void *map_get(uint64_t key)
-{
-	const struct entry *e = map_find(key);
-
-	return e ? __atomic_load_n(&e->value, __ATOMIC_ACQUIRE) : NULL;
-}
-
 /* A place for a key that is nowhere: in the first table with space, which is made if need be. NULL: no memory. */
-static struct entry *map_new_entry(uint64_t key)
+static struct map_entry *map_new_entry(uint64_t key)
 {
 	unsigned i;
 
 	for (i = 0; i < TABLES; i++) {
-		struct entry *entries = __atomic_load_n(&tables[i].entries, __ATOMIC_ACQUIRE);
-		struct entry *none = NULL, *e;
+		struct map_entry *entries = __atomic_load_n(&tables[i].entries, __ATOMIC_ACQUIRE);
+		struct map_entry *none = NULL, *e;
 		uint64_t found;
 
 		if (!entries) {
@@ -103,7 +93,7 @@ static struct entry *map_new_entry(uint64_t key)
 
 void map_put(uint64_t key, void *value)
 {
-	struct entry *e = map_find(key);
+	struct map_entry *e = map_find(key);
 
 	if (!e)
 		e = map_new_entry(key);
@@ -113,7 +103,7 @@ void map_put(uint64_t key, void *value)
 
 void *map_add(uint64_t key, void *value)
 {
-	struct entry *e = map_find(key);
+	struct map_entry *e = map_find(key);
 	void *none = NULL;
 
 	if (!e)

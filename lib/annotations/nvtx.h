@@ -65,6 +65,7 @@ void nvtx_event_read(const struct nvtx_attributes *attributes, struct nvtx_event
 
 /* nvtx_names.c. A NULL handle is the domain "nvtx". */
 struct nvtx_domain *nvtx_domain_find(const void *handle);
+struct nvtx_domain *nvtx_default_domain(void);
 /* The domain with the name of a category besides, or NULL where the category has none. */
 const prof_runtime_domain_t *nvtx_category_find(const struct nvtx_domain *domain,
 						uint32_t category);

@@ -95,26 +95,50 @@ static uint64_t nvtx_token(const struct nvtx_domain *domain)
 	return (uint64_t)(uintptr_t)domain;
 }
 
+static void nvtx_put_mark_of(const struct nvtx_domain *domain, struct nvtx_event *e)
+{
+	const prof_runtime_domain_t *const place = nvtx_event_place(domain, e);
+
+	prof_instant_args(place, e->name, PROF_SCOPE_THREAD, e->args, e->n_args);
+}
+
+static void nvtx_put_push_of(const struct nvtx_domain *domain, struct nvtx_event *e)
+{
+	const prof_runtime_domain_t *const place = nvtx_event_place(domain, e);
+
+	prof_scope_begin_args(place, nvtx_token(domain), e->name, e->args, e->n_args);
+}
+
+static void nvtx_put_start_of(const struct nvtx_domain *domain, struct nvtx_event *e, uint64_t id)
+{
+	const prof_runtime_domain_t *const place = nvtx_event_place(domain, e);
+
+	if (open_add(id, place, e->name))
+		prof_async_begin_args(place, e->name, id, e->args, e->n_args);
+}
+
 static APART void nvtx_put_mark(void *handle, const struct nvtx_attributes *a)
 {
-	const struct nvtx_domain *domain = nvtx_domain_find(handle);
-	const prof_runtime_domain_t *place;
 	struct nvtx_event e;
 
 	nvtx_event_read(a, &e);
-	place = nvtx_event_place(domain, &e);
-	prof_instant_args(place, e.name, PROF_SCOPE_THREAD, e.args, e.n_args);
+	nvtx_put_mark_of(nvtx_domain_find(handle), &e);
 }
 
 static APART void nvtx_put_push(void *handle, const struct nvtx_attributes *a)
 {
-	const struct nvtx_domain *domain = nvtx_domain_find(handle);
-	const prof_runtime_domain_t *place;
 	struct nvtx_event e;
 
 	nvtx_event_read(a, &e);
-	place = nvtx_event_place(domain, &e);
-	prof_scope_begin_args(place, nvtx_token(domain), e.name, e.args, e.n_args);
+	nvtx_put_push_of(nvtx_domain_find(handle), &e);
+}
+
+static APART void nvtx_put_start(void *handle, const struct nvtx_attributes *a, uint64_t id)
+{
+	struct nvtx_event e;
+
+	nvtx_event_read(a, &e);
+	nvtx_put_start_of(nvtx_domain_find(handle), &e, id);
 }
 
 static APART void nvtx_put_pop(void *handle)
@@ -122,18 +146,6 @@ static APART void nvtx_put_pop(void *handle)
 	const struct nvtx_domain *domain = nvtx_domain_find(handle);
 
 	prof_scope_end_args(domain->domain, nvtx_token(domain), NULL, 0);
-}
-
-static APART void nvtx_put_start(void *handle, const struct nvtx_attributes *a, uint64_t id)
-{
-	const struct nvtx_domain *domain = nvtx_domain_find(handle);
-	const prof_runtime_domain_t *place;
-	struct nvtx_event e;
-
-	nvtx_event_read(a, &e);
-	place = nvtx_event_place(domain, &e);
-	if (open_add(id, place, e.name))
-		prof_async_begin_args(place, e.name, id, e.args, e.n_args);
 }
 
 /* The end of a range that began while nobody recorded is a mark too: the recorder counts it. */
@@ -150,21 +162,16 @@ static APART void nvtx_put_end(void *handle, uint64_t id)
 		prof_async_end_args(nvtx_domain_find(handle)->domain, "(range)", id, NULL, 0);
 }
 
-/* Attributes with a message only. */
-static struct nvtx_attributes nvtx_plain(const char *message)
+/* An event with a message only. */
+static void nvtx_event_plain(const char *message, struct nvtx_event *e)
 {
-	return (struct nvtx_attributes){ .version = 3,
-					 .size = sizeof(struct nvtx_attributes),
-					 .message_type = NVTX_MESSAGE_ASCII,
-					 .message.ascii = message };
+	e->name = message ? message : NO_NAME;
+	e->category = 0;
+	e->n_args = 0;
 }
-static struct nvtx_attributes nvtx_wide(const wchar_t *message)
+static void nvtx_event_wide(const wchar_t *message, struct nvtx_event *e)
 {
-	struct nvtx_attributes a = nvtx_plain(NULL);
-
-	a.message_type = NVTX_MESSAGE_WIDE;
-	a.message.wide = message;
-	return a;
+	nvtx_event_plain(message ? text_from_wide(e->wide, sizeof(e->wide), message) : NULL, e);
 }
 
 /* Calls the other tool, if there is one with that function. */
@@ -256,37 +263,40 @@ void nvtx_range_end(uint64_t id)
 }
 
 /* With a message in place of attributes, in both kinds of characters. */
-#define DEFINE_WITH_MESSAGE(suffix, type, attributes)                                       \
-	static APART void nvtx_put_mark_of##suffix(const type *message)                     \
+#define DEFINE_WITH_MESSAGE(suffix, type, read)                                             \
+	static APART void nvtx_put_mark_message##suffix(const type *message)                \
 	{                                                                                   \
-		const struct nvtx_attributes a = attributes(message);                       \
+		struct nvtx_event e;                                                        \
                                                                                             \
-		nvtx_put_mark(NULL, &a);                                                    \
+		read(message, &e);                                                          \
+		nvtx_put_mark_of(nvtx_default_domain(), &e);                                \
 	}                                                                                   \
-	static APART void nvtx_put_push_of##suffix(const type *message)                     \
+	static APART void nvtx_put_push_message##suffix(const type *message)                \
 	{                                                                                   \
-		const struct nvtx_attributes a = attributes(message);                       \
+		struct nvtx_event e;                                                        \
                                                                                             \
-		nvtx_put_push(NULL, &a);                                                    \
+		read(message, &e);                                                          \
+		nvtx_put_push_of(nvtx_default_domain(), &e);                                \
 	}                                                                                   \
-	static APART void nvtx_put_start_of##suffix(const type *message, uint64_t id)       \
+	static APART void nvtx_put_start_message##suffix(const type *message, uint64_t id)  \
 	{                                                                                   \
-		const struct nvtx_attributes a = attributes(message);                       \
+		struct nvtx_event e;                                                        \
                                                                                             \
-		nvtx_put_start(NULL, &a, id);                                               \
+		read(message, &e);                                                          \
+		nvtx_put_start_of(nvtx_default_domain(), &e, id);                           \
 	}                                                                                   \
 	void nvtx_mark##suffix(const type *message)                                         \
 	{                                                                                   \
 		CHAIN(mark##suffix, message);                                               \
 		if (is_recorded())                                                          \
-			nvtx_put_mark_of##suffix(message);                                  \
+			nvtx_put_mark_message##suffix(message);                             \
 	}                                                                                   \
 	int nvtx_range_push##suffix(const type *message)                                    \
 	{                                                                                   \
 		const int depth = CHAINED(range_push##suffix, NVTX_NO_TRACKING, message);   \
                                                                                             \
 		if (is_recorded())                                                          \
-			nvtx_put_push_of##suffix(message);                                  \
+			nvtx_put_push_message##suffix(message);                             \
 		return depth;                                                               \
 	}                                                                                   \
 	uint64_t nvtx_range_start##suffix(const type *message)                              \
@@ -294,8 +304,8 @@ void nvtx_range_end(uint64_t id)
 		const uint64_t id = CHAINED(range_start##suffix, thread_new_id(), message); \
                                                                                             \
 		if (is_recorded())                                                          \
-			nvtx_put_start_of##suffix(message, id);                             \
+			nvtx_put_start_message##suffix(message, id);                        \
 		return id;                                                                  \
 	}
-DEFINE_WITH_MESSAGE(, char, nvtx_plain)
-DEFINE_WITH_MESSAGE(_wide, wchar_t, nvtx_wide)
+DEFINE_WITH_MESSAGE(, char, nvtx_event_plain)
+DEFINE_WITH_MESSAGE(_wide, wchar_t, nvtx_event_wide)

@@ -36,7 +36,7 @@ static struct nvtx_domain *nvtx_domain_named(const char *name)
 	return there;
 }
 
-static struct nvtx_domain *nvtx_default_domain(void)
+struct nvtx_domain *nvtx_default_domain(void)
 {
 	static struct nvtx_domain *domain;
 	struct nvtx_domain *known = __atomic_load_n(&domain, __ATOMIC_ACQUIRE);

@@ -169,6 +169,80 @@ static void objects_and_copied_names(void **state)
 	assert_memory_equal(e->bytes, name, 14);
 }
 
+/* The one event that is new, and has its name in an earlier one, with that name: it is as `whole`, but for the time. */
+static void next_is_as(unsigned words, const uint64_t *whole, size_t whole_words)
+{
+	const uint64_t *events = (const uint64_t *)(batch + 1);
+	const size_t at = (seen_to - sizeof(*batch)) / 8;
+	uint64_t named[BATCH_EVENT_WORDS_MOST];
+
+	assert_int_equal(batch->used, seen_to + words * 8);
+	assert_int_equal(BATCH_EVENT_WORDS(events + at), words);
+	assert_true(events[at + 2] & BATCH_EVENT_NAME_BEFORE);
+	assert_false(batch_event_parse(events + at, &seen));
+	assert_int_equal(batch_event_add_name(events, at, named), whole_words);
+	assert_memory_equal(named + 1, whole + 1, (whole_words - 1) * 8);
+	seen_to = batch->used;
+}
+
+static const uint64_t *next_whole(unsigned words)
+{
+	const uint64_t *event = (const uint64_t *)((const char *)batch + seen_to);
+
+	next(words);
+	return event;
+}
+
+static void names_are_written_once(void **state)
+{
+	const uint64_t meta = PROF_META_NAME_DYNAMIC, of = meta | PROF_META_HAS_CATEGORIES;
+	const prof_arg_t args[] = { prof_arg_string("key", "text"), prof_arg_int("n", 3) };
+	const prof_runtime_domain_t *domain = prof_domain_get("made, here");
+	char name[] = "changes", categories[] = "made, here";
+	const uint64_t *whole;
+
+	(void)state;
+	prof_begin_prof_default(name, meta, 5, 0, NULL, 0);
+	whole = next_whole(6);
+	prof_begin_prof_default(name, meta, 5, 0, NULL, 0);
+	next_is_as(4, whole, 6);
+	/* `b` is that of the mark, or it is the categories. */
+	prof_alloc_prof_default(name, meta, 64, 100, NULL, 0);
+	assert_int_equal(batch->used, seen_to + 5 * 8);
+	seen_to = batch->used;
+	prof_begin_prof_default(name, of, 0, (uintptr_t)categories, NULL, 0);
+	whole = next_whole(8);
+	prof_begin_prof_default(name, of, 0, (uintptr_t)categories, NULL, 0);
+	next_is_as(3, whole, 8);
+	/* Another text, a shorter and a longer one, at the same address. */
+	name[0] = 'C';
+	prof_begin_prof_default(name, meta, 0, 0, NULL, 0);
+	assert_memory_equal(next(5)->bytes, "Changes", 7);
+	name[3] = '\0';
+	prof_begin_prof_default(name, meta, 0, 0, NULL, 0);
+	assert_int_equal(next(5)->name_length, 3);
+	name[3] = 'n';
+	prof_begin_prof_default(name, meta, 0, 0, NULL, 0);
+	assert_int_equal(next(5)->name_length, 7);
+	prof_runtime.on = 1u << 16;
+	prof_instant_args(domain, "with pairs", 0, args, 2);
+	whole = next_whole(14);
+	prof_instant_args(domain, "with pairs", 0, args, 2);
+	next_is_as(9, whole, 14);
+	prof_runtime.on = 0;
+	/* A signal handler that comes while the list is read leaves it alone, and the buffer as well. */
+	((struct prof_batch *)(uintptr_t)batch)->naming = 1;
+	prof_begin_prof_default(name, meta, 0, 0, NULL, 0);
+	next(5);
+	assert_false(prof_impl_batch_flush((struct prof_batch *)(uintptr_t)batch));
+	((struct prof_batch *)(uintptr_t)batch)->naming = 0;
+	/* A buffer that was emptied has no names. */
+	assert_true(prof_impl_batch_flush((struct prof_batch *)(uintptr_t)batch));
+	seen_to = batch->used;
+	prof_begin_prof_default(name, meta, 0, 0, NULL, 0);
+	next(5);
+}
+
 static char capacity[32 << 20];
 
 /* Near: from 8 MiB in front of the name to 8 MiB behind it. */
@@ -212,6 +286,7 @@ static void far_away(void **state)
 #define A	 (1ull << 52)
 #define NEAR	 (1ull << 53)
 #define B	 (1ull << 54)
+#define BEFORE	 (1ull << 55)
 
 static bool is_read(uint64_t name, uint64_t head)
 {
@@ -247,12 +322,51 @@ static void what_makes_no_sense(void **state)
 	assert_true(seen.meta == (1 | META_IN_REGISTERS));
 }
 
+/* An event at 4 whose name is `back` words before it, in one that has `head`; or 0. */
+static size_t is_named_by(uint64_t back, uint64_t head, uint64_t length, uint64_t own)
+{
+	const uint64_t events[] = { 1, 0, head, length, 1, back << 32, own };
+	uint64_t named[BATCH_EVENT_WORDS_MOST];
+
+	return batch_event_add_name(events, 4, named);
+}
+
+static void names_that_are_not_there(void **state)
+{
+	const uint64_t whole = WORDS(4) | META_NAME_DYNAMIC, own = WORDS(3) | META_NAME_DYNAMIC;
+
+	(void)state;
+	assert_int_equal(is_named_by(4, whole, 0, own | BEFORE), 4);
+	assert_int_equal(is_named_by(4, whole, 0, own), 0);
+	assert_int_equal(is_named_by(4, whole, 0, WORDS(3) | BEFORE), 0);
+	assert_int_equal(is_named_by(4, whole, 0, own | BEFORE | NEAR | 1), 0);
+	assert_int_equal(is_named_by(4, whole, 0, own | BEFORE | META_CATEGORIES), 0);
+	assert_int_equal(is_named_by(4, whole, 0, own | BEFORE | A), 0);
+	/* Nowhere, inside of itself, before the first one, in the middle. */
+	assert_int_equal(is_named_by(0, whole, 0, own | BEFORE), 0);
+	assert_int_equal(is_named_by(2, whole, 0, own | BEFORE), 0);
+	assert_int_equal(is_named_by(5, whole, 0, own | BEFORE), 0);
+	assert_int_equal(is_named_by(UINT32_MAX, whole, 0, own | BEFORE), 0);
+	assert_int_equal(is_named_by(3, whole, 0, own | BEFORE), 0);
+	/* An event that has no name either, or less than it says, or reaches into this one. */
+	assert_int_equal(is_named_by(4, whole | BEFORE, 0, own | BEFORE), 0);
+	assert_int_equal(is_named_by(4, WORDS(4), 0, own | BEFORE), 0);
+	assert_int_equal(is_named_by(4, whole, 1, own | BEFORE), 0);
+	assert_int_equal(is_named_by(4, whole, UINT32_MAX, own | BEFORE), 0);
+	assert_int_equal(is_named_by(4, WORDS(5) | META_NAME_DYNAMIC, 1, own | BEFORE), 0);
+	assert_int_equal(is_named_by(4, whole, STRING_NULL | 9, own | BEFORE), 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(marks_without_pairs),	    cmocka_unit_test(pairs),
-		cmocka_unit_test(objects_and_copied_names), cmocka_unit_test(far_away),
+		cmocka_unit_test(marks_without_pairs),
+		cmocka_unit_test(pairs),
+		cmocka_unit_test(objects_and_copied_names),
+		cmocka_unit_test(names_are_written_once),
+		cmocka_unit_test(far_away),
 		cmocka_unit_test(what_makes_no_sense),
+		cmocka_unit_test(names_that_are_not_there),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

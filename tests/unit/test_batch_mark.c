@@ -206,6 +206,27 @@ static void other_categories(void **state)
 						"3 side,io/both\n3 side,net/both\n");
 }
 
+/* Names that are made at run time are in the batch once, and values with each mark. */
+static void names_made(void **state)
+{
+	const prof_arg_t args[] = { prof_arg_int("i", 1), prof_arg_string("s", "text") };
+	char name[] = "name";
+
+	(void)state;
+	prof_default.on = 1u << 16;
+	prof_instant_args(NULL, name, 0, args, 2);
+	prof_instant_args(NULL, name, 0, args, 2);
+	prof_counter_args(NULL, name, args, 1);
+	name[0] = 'N';
+	prof_instant_args(NULL, name, 0, args, 1);
+	prof_instant_args(NULL, name, 0, NULL, 0);
+	prof_default.on = 0;
+	assert_string_equal(hand_over(NULL, 0), "3 default/name i=1 s='text'\n"
+						"3 default/name i=1 s='text'\n"
+						"4 default/name i=1\n3 default/Name i=1\n"
+						"3 default/Name\n");
+}
+
 /* A value that is no number the first time is not taken for one, nor for an address, the second. */
 static void no_numbers(void **state)
 {
@@ -249,6 +270,7 @@ int main(void)
 		cmocka_unit_test(again),
 		cmocka_unit_test(other_keys),
 		cmocka_unit_test(other_categories),
+		cmocka_unit_test(names_made),
 		cmocka_unit_test(no_numbers),
 	};
 

@@ -89,7 +89,7 @@ static const char *find_flush_stub(struct file *file)
 			flush = m;
 		all &= m->kind >= RECORD_THREAD_NAME || m->flags & MARKERS_CAN_BATCH;
 	}
-	if (!all || !flush || flush->layout < BATCH_VERSION)
+	if (!all || !flush || flush->layout < BATCH_OLDEST)
 		return "an older";
 	if (flush->layout > BATCH_VERSION)
 		return "a newer";

@@ -235,6 +235,8 @@ struct batches {
 	} record;
 };
 
+#define BATCH_EVENT_WORDS_MOST 255
+
 /* A parsed event. The values and the bytes of strings stay where they are. */
 struct batch_event {
 	uint64_t meta, a, b, name_length;
@@ -323,6 +325,11 @@ bool batch_thread_has_exited(uint32_t tid);
  * few words for its contents; then only the fields of the head are valid.
  */
 bool batch_event_parse(const uint64_t *event, struct batch_event *ret);
+/*
+ * Writes the event at `at` with the name that an earlier event of the batch has. Returns its words, BATCH_EVENT_WORDS_MOST
+ * at most. 0: there is no such event.
+ */
+size_t batch_event_add_name(const uint64_t *events, size_t at, uint64_t *ret_event);
 
 /* emit_marks.c: emits the first event of a stream, which happened at `ns`. */
 void batch_event_emit(struct capture *c, struct batch_stream *s, const uint64_t *event,

@@ -174,7 +174,7 @@ static bool add_found_batch(struct batch_search *f, const struct file *file, uin
 	bool uncertain;
 
 	/* It has been found before, because the file is mapped more than once. */
-	if (head->version != BATCH_VERSION || head->turn % 2 || batch_stream_find(b, pid, address))
+	if (!BATCH_READABLE(head) || head->turn % 2 || batch_stream_find(b, pid, address))
 		return true;
 	tid = find_batch_owner(f, head, &uncertain);
 	if (!tid)

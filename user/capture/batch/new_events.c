@@ -99,13 +99,33 @@ static void append_event_words(struct batch_stream *s, const uint64_t *events, s
 }
 
 /*
+ * Appends an event with the name that an earlier one of the batch has; one without such a name as it is. `rest`: so many
+ * words still come behind it. False: no memory.
+ */
+static bool append_named_event(const struct batches *b, struct batch_stream *s,
+			       const uint64_t *events, size_t at, size_t rest)
+{
+	uint64_t named[BATCH_EVENT_WORDS_MOST];
+	size_t words = batch_event_add_name(events, at, named);
+	const uint64_t *event = words ? named : events + at;
+
+	if (!words)
+		words = BATCH_EVENT_WORDS(event);
+	if (!stream_reserve(b, s, words + rest))
+		return false;
+	append_event_words(s, event, words);
+	return true;
+}
+
+/*
  * Appends the complete events from `at` on. In a batch that was handed over, an event without a
  * time will never be complete. In memory it may still become complete, and everything behind it
  * waits. An event with a time later than `now`, when it was read, would wait forever, so it gets
  * `now`.
  */
-static size_t append_complete_events(struct batch_stream *s, const uint64_t *events, size_t at,
-				     size_t n, uint64_t now, bool handed)
+static size_t append_complete_events(const struct batches *b, struct batch_stream *s,
+				     const uint64_t *events, size_t at, size_t n, uint64_t now,
+				     bool handed)
 {
 	size_t from = at; /* the words from there to `at` are not copied yet */
 	uint64_t last = s->last_ticks;
@@ -125,10 +145,17 @@ static size_t append_complete_events(struct batch_stream *s, const uint64_t *eve
 		}
 		if (rare(words < BATCH_EVENT_HEAD || at + words > n))
 			break;
-		if (rare(ticks > now)) {
-			append_event_words(s, events + from, at + words - from);
-			from = at + words;
-			ticks = s->words[s->end - words] = now;
+		if (events[at + 2] & BATCH_EVENT_NAME_BEFORE || rare(ticks > now)) {
+			size_t end;
+
+			append_event_words(s, events + from, at - from);
+			from = at;
+			end = s->end - s->begin;
+			if (!append_named_event(b, s, events, at, n - at - words))
+				break;
+			from += words;
+			if (rare(ticks > now))
+				ticks = s->words[s->begin + end] = now;
 		}
 		s->unsorted |= ticks < last;
 		last = ticks > last ? ticks : last;
@@ -157,17 +184,17 @@ static void append_abandoned_batch(const struct batches *b, struct batch_stream 
 		for (; at * 8 + head->base < s->seen_to && at < n; at++)
 			s->seen[at / 64] |= 1ull << at % 64;
 	}
-	if (!stream_reserve(b, s, n))
-		return;
 	for (at = 0; at + BATCH_EVENT_HEAD <= n;) {
 		size_t words = events[at] ? BATCH_EVENT_WORDS(events + at)
 					  : skip_incomplete_event(s, events, at, n);
 
 		if (words < BATCH_EVENT_HEAD || at + words > n)
 			break;
+		if (!stream_reserve(b, s, words))
+			return;
 		if (events[at] && !(s->seen[at / 64] & 1ull << at % 64)) {
 			s->seen[at / 64] |= 1ull << at % 64;
-			append_complete_events(s, events, at, at + words, now, true);
+			append_complete_events(b, s, events, at, at + words, now, true);
 		}
 		at += words;
 	}
@@ -209,7 +236,7 @@ void batch_stream_add(struct capture *c, struct batch_stream *s, const struct ba
 		append_abandoned_batch(b, s, head, events, n, now);
 	} else if (at < n) {
 		if (stream_reserve(b, s, n - at))
-			at = append_complete_events(s, events, at, n, now, handed);
+			at = append_complete_events(b, s, events, at, n, now, handed);
 		else if (!handed)
 			return;
 	}

@@ -57,7 +57,7 @@ static enum head_state read_batch_head(int memory, const struct batch_stream *s,
 	*ret_first = read.first;
 	closed = head->used != BATCH_USED(head) && head->stuck < BATCH_STUCK;
 	head->used = BATCH_USED(head);
-	if (head->version != BATCH_VERSION || head->used < sizeof(*head) || head->turn != s->turn)
+	if (!BATCH_READABLE(head) || head->used < sizeof(*head) || head->turn != s->turn)
 		return HEAD_REPLACED;
 	return closed ? HEAD_CLOSED : HEAD_OPEN;
 }

@@ -93,4 +93,26 @@ done
 "$proftrace" record --stats-only -- "$programs/made" 2 5 >"$tmp/out" 2>"$tmp/err"
 equal "a table alone: domains" "$(awk '$1 ~ /^(domain-[01]|default)/ { sub(/,.*/, "", $1); print $1 }' "$tmp/err" | sort -u | tr '\n' ' ')" \
 	"default domain-0 domain-1 "
+# Each mark has the name and the value that it had, in buffers that are handed over, inherited and left by the killed.
+named() { # FILE: how often each name was marked; "else", where an argument does not say the same
+	"$canon" "$1" | awk '$3 == "INSTANT" && !/SIGKILL/ {
+		name = $5 == "turn" ? $5 " " $6 : $5
+		n[match($0, / of=s:/) && index($0, " of=s:\"" $5 "\"") == 0 ? "else" : name]++
+	} END { for (name in n) print n[name], name }' | sort
+}
+case $modes in
+*batch*)
+	"$proftrace" record -q -e none --mode batch-now -o "$tmp/t" --summary-json "$tmp/s" -- \
+		"$programs/names_again" 30000 >"$tmp/out"
+	equal "names again: exit status" $? 0
+	equal "names again: the account adds up" "$(field "$tmp/s" adds_up)" true
+	sort "$tmp/out" >"$tmp/wanted"
+	for kind in json pftrace; do
+		named "$tmp/t.$kind" >"$tmp/got"
+		check "names again: each mark has its own, in $kind" diff "$tmp/wanted" "$tmp/got"
+	done
+	;;
+*) skip "names again" "this kernel or machine has no buffers" ;;
+esac
+
 finish

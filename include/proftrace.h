@@ -1305,7 +1305,7 @@ struct prof_batch {
 	uint64_t flush;
 };
 
-/* A dynamic name that is in the buffer: where it is said to be in the program, and where its event is. */
+/* A dynamic name that is in the buffer: where it is in the program, and where its event is. */
 struct prof_batch_name {
 	const char *name, *categories;
 	uint32_t at, text, length; /* in the buffer, of the event and of its name's bytes; 0: none */
@@ -1314,7 +1314,7 @@ struct prof_batch_name {
 enum {
 	PROF_IMPL_BATCH_SIZE = 32768,
 	PROF_IMPL_BATCH_NAME_BITS = 5,
-	PROF_IMPL_BATCH_NAMES = 1 << PROF_IMPL_BATCH_NAME_BITS, /* behind the events */
+	PROF_IMPL_BATCH_NAMES = 1 << PROF_IMPL_BATCH_NAME_BITS,
 	PROF_IMPL_BATCHES = 128,
 	PROF_IMPL_BATCH_CLOSED = 1 << 20, /* in `used`: more than the size of the buffer */
 	PROF_IMPL_BATCH_FULL = 0, /* why it is handed over: b of kind 48 */
@@ -1432,21 +1432,30 @@ PROF_IMPL_INLINE void prof_impl_batch_send(const struct prof_batch *batch, uint6
 				   0);
 }
 
-/* Where a dynamic name is listed, if it is. The list has the names that were last used in the buffer. */
-PROF_IMPL_INLINE struct prof_batch_name *prof_impl_batch_names(struct prof_batch *batch)
+/*
+ * The list of the dynamic names that were last used in the buffer. It is about the events behind this position in the
+ * stream, so it need not be emptied when the buffer is, which older code may do.
+ */
+struct prof_batch_names {
+	uint64_t base;
+	struct prof_batch_name names[PROF_IMPL_BATCH_NAMES];
+};
+PROF_IMPL_INLINE struct prof_batch_names *prof_impl_batch_names(struct prof_batch *batch)
 {
-	return PROF_IMPL_AT(struct prof_batch_name, PROF_IMPL_ADDRESS(batch) + PROF_IMPL_BATCH_SIZE -
-			    PROF_IMPL_BATCH_NAMES * sizeof(struct prof_batch_name));
+	return PROF_IMPL_AT(struct prof_batch_names, PROF_IMPL_ADDRESS(batch) + PROF_IMPL_BATCH_SIZE -
+			    sizeof(struct prof_batch_names));
 }
 PROF_IMPL_INLINE struct prof_batch_name *prof_impl_batch_name(struct prof_batch *batch, const char *name)
 {
-	return &prof_impl_batch_names(batch)[PROF_IMPL_ADDRESS(name) * UINT64_C(0x9e3779b97f4a7c15) >>
-					     (64 - PROF_IMPL_BATCH_NAME_BITS)];
+	return &prof_impl_batch_names(batch)->names[PROF_IMPL_ADDRESS(name) *
+						    UINT64_C(0x9e3779b97f4a7c15) >>
+						    (64 - PROF_IMPL_BATCH_NAME_BITS)];
 }
-PROF_IMPL_INLINE void prof_impl_batch_forget_names(struct prof_batch *batch)
+/* Not in a buffer that older code has prepared, nor where this has interrupted a mark that uses the list. */
+PROF_IMPL_INLINE int prof_impl_batch_has_names(const struct prof_batch *batch)
 {
-	__builtin_memset(prof_impl_batch_names(batch), 0,
-			 PROF_IMPL_BATCH_NAMES * sizeof(struct prof_batch_name));
+	return batch->size <= PROF_IMPL_BATCH_SIZE - sizeof(struct prof_batch_names) &&
+	       !__atomic_load_n(&batch->naming, __ATOMIC_RELAXED);
 }
 
 /*
@@ -1486,7 +1495,6 @@ PROF_IMPL_INLINE int prof_impl_batch_flush(struct prof_batch *batch)
 	}
 	prof_impl_batch_send(batch, PROF_IMPL_BATCH_FULL);
 	__builtin_memset(batch + 1, 0, used - sizeof(*batch));
-	prof_impl_batch_forget_names(batch);
 	batch->stuck = 0;
 	PROF_IMPL_SET(batch->complete, 0u);
 	PROF_IMPL_SET(batch->events, batch->events + (complete >> 16));
@@ -1515,7 +1523,6 @@ PROF_IMPL_INLINE void prof_impl_batch_own(struct prof_batch *batch, uint64_t me)
 	batch->version = PROF_IMPL_BATCH_VERSION;
 	batch->size = PROF_IMPL_U32(PROF_IMPL_ADDRESS(prof_impl_batch_names(batch)) -
 				    PROF_IMPL_ADDRESS(batch));
-	prof_impl_batch_forget_names(batch);
 	batch->complete = batch->naming = batch->stuck = 0;
 	batch->owner = me;
 	PROF_IMPL_SET(batch->used, PROF_IMPL_U32(sizeof(*batch)));
@@ -1725,7 +1732,7 @@ PROF_IMPL_INLINE uint32_t prof_impl_find_name(struct prof_batch *batch, const ch
 	const struct prof_batch_name *known = prof_impl_batch_name(batch, name);
 
 	prof_impl_batch_naming(batch, 1);
-	if (known->at && known->name == name && known->categories == categories &&
+	if (prof_impl_batch_names(batch)->base == batch->base && known->at && known->name == name && known->categories == categories &&
 	    !__builtin_strncmp(name, PROF_IMPL_AT(const char, PROF_IMPL_ADDRESS(batch) + known->text),
 			       known->length) && !name[known->length])
 		return known->at;
@@ -1737,8 +1744,13 @@ PROF_IMPL_INLINE void prof_impl_list_name(struct prof_batch *batch, const struct
 					  const uint64_t *to, const char *bytes)
 {
 	struct prof_batch_name *known = prof_impl_batch_name(batch, e->name);
+	struct prof_batch_names *names = prof_impl_batch_names(batch);
 
 	prof_impl_batch_naming(batch, 1);
+	if (names->base != batch->base) {
+		__builtin_memset(names, 0, sizeof(*names));
+		names->base = batch->base;
+	}
 	known->name = e->name;
 	known->categories = e->categories;
 	known->at = PROF_IMPL_U32(PROF_IMPL_ADDRESS(to) - PROF_IMPL_ADDRESS(batch));
@@ -1771,6 +1783,9 @@ PROF_IMPL_INLINE uint64_t *prof_impl_reserve_named(struct prof_impl_event *e, ui
 			to = PROF_IMPL_AT(uint64_t, PROF_IMPL_ADDRESS(batch) + at);
 		else
 			prof_impl_batch_add_used(batch, 0u - e->words * 8);
+		/* Older code, in a signal handler, has handed the buffer over: the event says that its name is lost. */
+		if (prof_impl_batch_names(batch)->base != batch->base)
+			e->before = at;
 	}
 	prof_impl_batch_naming(batch, 0);
 	return to;
@@ -1822,8 +1837,7 @@ PROF_IMPL_ONCE("put_slowly") void prof_impl_put_slowly(const char *name, uint64_
 	e.a = a;
 	e.keys = keys;
 	e.stub = stub;
-	/* Not if this interrupted a mark that is doing the same. */
-	if (listed && batch && !batch->naming)
+	if (listed && batch && prof_impl_batch_has_names(batch))
 		to = prof_impl_reserve_named(&e, b, values, batch);
 	if (!to) {
 		e.before = 0;
@@ -1835,7 +1849,7 @@ PROF_IMPL_ONCE("put_slowly") void prof_impl_put_slowly(const char *name, uint64_
 		}
 	}
 	bytes = prof_impl_write(&e, to, PROF_IMPL_U32(PROF_IMPL_ADDRESS(to) - PROF_IMPL_ADDRESS(batch)));
-	if (listed && !e.before && !batch->naming && !(e.name_length & PROF_IMPL_STRING_CUT))
+	if (listed && !e.before && prof_impl_batch_has_names(batch) && !(e.name_length & PROF_IMPL_STRING_CUT))
 		prof_impl_list_name(batch, &e, to, bytes);
 	__atomic_store_n(to, prof_impl_time(), __ATOMIC_RELEASE);
 	prof_impl_batch_complete(batch, 1u << 16 | e.words);

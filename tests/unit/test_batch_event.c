@@ -236,6 +236,11 @@ static void names_are_written_once(void **state)
 	next(5);
 	assert_false(prof_impl_batch_flush((struct prof_batch *)(uintptr_t)batch));
 	((struct prof_batch *)(uintptr_t)batch)->naming = 0;
+	/* There is no list in a buffer that older code has prepared. */
+	((struct prof_batch *)(uintptr_t)batch)->size = PROF_IMPL_BATCH_SIZE;
+	prof_begin_prof_default(name, meta, 0, 0, NULL, 0);
+	next(5);
+	((struct prof_batch *)(uintptr_t)batch)->size -= sizeof(struct prof_batch_names);
 	/* A buffer that was emptied has no names. */
 	assert_true(prof_impl_batch_flush((struct prof_batch *)(uintptr_t)batch));
 	seen_to = batch->used;

@@ -46,7 +46,7 @@ struct Batch {
     used: AtomicU32,
     size: AtomicU32,
     complete: AtomicU32,
-    reserved1: AtomicU32,
+    naming: AtomicU32, // C code looks for a name in it
     base: AtomicU64,
     events: AtomicU64,
     turn: AtomicU32,
@@ -188,7 +188,7 @@ fn flush(batch: &'static Batch) -> bool {
     let used = take(&batch.used, CLOSED);
     let complete = batch.complete.load(Relaxed);
 
-    if (complete & 0xffff) * 8 + HEAD != used {
+    if (complete & 0xffff) * 8 + HEAD != used || batch.naming.load(Relaxed) != 0 {
         take(&batch.used, CLOSED.wrapping_neg());
         if take(&batch.stuck, 1) + 1 < STUCK {
             return false;
@@ -224,6 +224,7 @@ fn own(batch: &'static Batch, thread: u64) {
     batch.version.store(VERSION, Relaxed);
     batch.size.store(SIZE as u32, Relaxed);
     batch.complete.store(0, Relaxed);
+    batch.naming.store(0, Relaxed);
     batch.stuck.store(0, Relaxed);
     batch.owner.store(thread, Relaxed);
     batch.used.store(HEAD, Release);
@@ -528,7 +529,7 @@ fn send_alone(event: &Event) {
             used: size.into(),
             size: size.into(),
             complete: (1 << 16 | event.words as u32).into(),
-            reserved1: 0.into(),
+            naming: 0.into(),
             base: 0.into(),
             events: 0.into(),
             turn: 0.into(),

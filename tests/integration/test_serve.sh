@@ -80,7 +80,7 @@ program() {
 	wait_for said ready
 }
 value() { # METRIC NAME
-	curl -s $url | sed -n "s/^$1{category=\"[a-z]*\",name=\"$2\"[^ ]*} //p"
+	curl -s $url | sed -n "s/^$1{category=\"[a-z]*\",name=\"$2\"[^ ]*process=\"served\"[^ ]*} //p"
 }
 recorder() {
 	for child in $(cat /proc/$service/task/$service/children); do echo "$child"; done | head -1
@@ -118,10 +118,14 @@ equal "after all three the old one stays" "$(grep -c 'the configuration stays as
 printf '%s\n' "slices 10" >&8
 wait_for said "done 4"
 equal "and it counts, since the last one" "$(value proftrace_slice_duration_seconds_count work)" 10
-configure "name = served" "metrics = $port" "stats-only"
+configure "name = served*" "metrics = $port" "stats-only"
 reload
 printf '%s\n' "slices 7" >&8
 wait_for said "done 5"
+cp served served-two
+./served-two "slices 5" >/dev/null
+equal "another process has its own series, and keeps it after its exit" \
+	"$(curl -s $url | sed -n 's/^proftrace_slice_duration_seconds_count{.*name="work",.*process="\([^"]*\)"} /\1 /p' | sort | xargs)" "served 7 served-two 5"
 equal "a right one is used" "$(value proftrace_slice_duration_seconds_count work)" 7
 equal "what the manager was told" "$(sort told | uniq -c | awk '{ print $2, $1 }' | xargs)" "READY=1 5 RELOADING=1 4 listens 1"
 kill $service

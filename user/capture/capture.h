@@ -65,6 +65,8 @@ struct capture_options {
 	 * continues.
 	 */
 	int (*event)(void *context, const struct event *event);
+	/* Aggregated rows of processes with the same number are added up, when their threads exit; NULL: all are */
+	uint32_t (*owner_of)(void *context, uint32_t pid);
 	/*
 	 * How often the user has asked to end; called while attaching and while waiting for the
 	 * broker.

@@ -25,6 +25,7 @@
 #include "cmd/cmd.h"
 #include "record/include.h"
 #include "record/control/control.h"
+#include "record/metrics/labels.h"
 #include "record/top.h"
 #include "reports/table/stats.h"
 #include "system/system.h"
@@ -145,6 +146,12 @@ static int record_prepare(struct recording *r, struct utsname *u, struct failure
 		return failure_set(f, -ENOMEM, "cannot start", "", NULL);
 	if (r->options->per_thread)
 		stats_per_thread(r->stats);
+	if (r->options->service && !r->options->per_thread) {
+		r->labels = labels_new(r->names);
+		if (!r->labels)
+			return failure_set(f, -ENOMEM, "cannot start", "", NULL);
+		stats_by(r->stats, LABEL_NAMES);
+	}
 	if (r->options->sched) {
 		timeline_states(r->timeline);
 		timeline_states(r->writer);
@@ -161,6 +168,13 @@ static int record_prepare(struct recording *r, struct utsname *u, struct failure
 		timeline_set_recorded(r->timeline, false);
 	}
 	return r->options->flight_ns ? flight_new(r, &r->flight, f) : 0;
+}
+
+static uint32_t record_label_process(void *context, uint32_t pid)
+{
+	const struct recording *r = context;
+
+	return labels_of(r->labels, pid);
 }
 
 static int record_open_capture(struct recording *r, struct failure *f)
@@ -200,6 +214,7 @@ static int record_open_capture(struct recording *r, struct failure *f)
 		.n_usdt = o->n_usdt,
 		.functions = o->functions,
 		.n_functions = o->n_functions,
+		.owner_of = r->labels ? record_label_process : NULL,
 		.event = recording_handle_event,
 		.end_requests = recording_end_requests,
 		.context = r,
@@ -485,6 +500,7 @@ static void record_free(struct recording *r)
 	if (r->stats)
 		r->stats->ops->free(r->stats);
 	callstacks_free(r->callstacks);
+	labels_free(r->labels);
 	names_free(r->names);
 	free(r);
 }

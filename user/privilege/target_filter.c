@@ -323,6 +323,32 @@ static bool process_cgroup(int directory, char *path, size_t size)
 	return true;
 }
 
+/* docker-ID.scope, libpod-ID.scope, cri-containerd-ID.scope, crio-ID.scope, or the bare ID of 64 digits. */
+static const char *container_id(const char *name)
+{
+	const char *at = strrchr(name, '-');
+
+	at = at ? at + 1 : name;
+	return strspn(at, "0123456789abcdef") == 64 ? at : NULL;
+}
+
+void target_labels(int directory, char unit[TARGET_LABEL], char container[TARGET_LABEL])
+{
+	char path[PATH_MAX], *name, *rest = path;
+
+	unit[0] = container[0] = '\0';
+	if (!process_cgroup(directory, path, sizeof(path)))
+		return;
+	while ((name = strsep(&rest, "/"))) {
+		const char *id = container_id(name), *dot = strrchr(name, '.');
+
+		if (id)
+			snprintf(container, TARGET_LABEL, "%.12s", id);
+		else if (dot && (!strcmp(dot, ".service") || !strcmp(dot, ".scope")))
+			snprintf(unit, TARGET_LABEL, "%s", name);
+	}
+}
+
 /* Whether the path is within one of the cgroups, and its names match each kind of glob for them. */
 static bool process_has_cgroups(const struct target_filter *f, int directory)
 {

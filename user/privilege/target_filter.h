@@ -21,6 +21,14 @@ const char *target_filter_add_user(struct target_filter *filter, const char *nam
 bool target_filter_is_empty(const struct target_filter *filter);
 bool target_glob_matches(const struct target_glob *glob, const char *text);
 /* `directory`: /proc/PID. */
+/*
+ * What a process belongs to: the innermost systemd unit and the container, by the names in its cgroup; empty texts if there are
+ * none. A container is named by the first 12 digits of its ID, as `docker ps` shows it.
+ */
+enum {
+	TARGET_LABEL = 256, /* bytes */
+};
+void target_labels(int directory, char unit[TARGET_LABEL], char container[TARGET_LABEL]);
 bool target_filter_matches(const struct target_filter *filter, int directory);
 
 #endif

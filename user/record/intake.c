@@ -4,7 +4,9 @@
  * path, so its functions are in one file where the compiler can inline them.
  */
 #include "record/include.h"
+#include "record/metrics/labels.h"
 #include "record/record.h"
+#include "reports/table/stats.h"
 #include "base/rare.h"
 
 #define SIZE_CHECK_EVENTS 256 /* file sizes are compared with --max-size after this many events */
@@ -68,6 +70,13 @@ int recording_handle_event(void *recording, const struct event *event)
 		killed_handle_exit(r, event);
 	if (rare(event->kind == EVENT_EXEC))
 		include_handle_exec(r, event);
+	if (rare(r->labels)) {
+		if (event->kind == EVENT_EXEC || event->kind == EVENT_COMM)
+			labels_forget(r->labels, event->pid);
+		if (event->pid)
+			stats_set_group(r->stats,
+					labels_text(r->labels, labels_of(r->labels, event->pid)));
+	}
 	error = intake_handle(r, event);
 	if (rare(event->kind >= EVENT_PAUSE && event->kind <= EVENT_INCLUDE_JSON))
 		intake_handle_control(r, event);

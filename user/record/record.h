@@ -218,6 +218,7 @@ struct recording {
 	/* Events since the sizes of the files were last compared with --max-size. */
 	unsigned since_sizes;
 	struct metrics metrics;
+	struct labels *labels;	 /* NULL: the table is of all processes together */
 	struct control *control; /* for `proftrace ctl`; NULL: no socket */
 	int signals_fd;		 /* -1: not open yet */
 	unsigned signals;	 /* number of signals that end the recording */

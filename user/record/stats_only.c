@@ -7,6 +7,7 @@
 
 #include "capture/tables/tables.h"
 #include "base/clock.h"
+#include "record/metrics/labels.h"
 #include "record/record.h"
 #include "reports/table/stats_print.h"
 #include "bpf/table/table.h"
@@ -25,6 +26,7 @@ uint32_t table_rows(const struct record_options *o)
 
 static void stats_only_add_row(void *context, const struct table_entry *e)
 {
+	struct recording *r = context;
 	static const enum stats_part parts[] = {
 		[TABLE_SLICES] = STATS_SLICES,	   [TABLE_ASYNC_SLICES] = STATS_ASYNCS,
 		[TABLE_FRAMES] = STATS_FRAMES,	   [TABLE_INSTANTS] = STATS_INSTANTS,
@@ -63,7 +65,9 @@ static void stats_only_add_row(void *context, const struct table_entry *e)
 		.last_ns = e->last_ns,
 	};
 
-	stats_add(context, parts[e->key.part], &finished);
+	if (r->labels)
+		stats_set_group(r->stats, labels_text(r->labels, e->key.pid));
+	stats_add(r->stats, parts[e->key.part], &finished);
 }
 
 void stats_from_tables(struct recording *r, uint64_t now)
@@ -71,7 +75,7 @@ void stats_from_tables(struct recording *r, uint64_t now)
 	uint64_t since = r->reset_ns ? r->reset_ns : r->started_ns;
 
 	stats_clear(r->stats);
-	capture_table(r->capture, stats_only_add_row, r->stats);
+	capture_table(r->capture, stats_only_add_row, r);
 	stats_add_time(r->stats, now > since ? now - since : 0);
 }
 

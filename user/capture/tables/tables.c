@@ -141,8 +141,8 @@ static bool make_table_key(struct capture *c, const struct table_thread *t,
 	if (key->part == TABLE_COUNTERS)
 		key->series = table_row_series(c, row);
 	key->name = table_row_name(c, row, page);
-	key->pid = t->tgid;
-	key->tid = t->tid;
+	key->pid = c->options.owner_of ? c->options.owner_of(c->options.context, t->tgid) : t->tgid;
+	key->tid = c->options.owner_of ? 0 : t->tid;
 	return true;
 }
 
@@ -355,7 +355,7 @@ static void keep_table_entry(void *context, const struct table_entry *from)
 	struct table_key key = from->key;
 	struct table_entry *to;
 
-	if (!c->options.per_thread)
+	if (!c->options.per_thread && !c->options.owner_of)
 		key.pid = key.tid = 0;
 	HASH_FIND(hh, tables->kept, &key, sizeof(key), to);
 	if (!to && HASH_COUNT(tables->kept) >= MAX_KEPT) {

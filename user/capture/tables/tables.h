@@ -26,7 +26,7 @@ struct table_key {
 	const struct name *name;   /* NULL: (other) */
 	const struct name *series; /* of a counter, may be NULL */
 	enum table_part part;
-	uint32_t pid;
+	uint32_t pid; /* or what capture_options.owner_of() says */
 	uint32_t tid;
 	uint32_t pad;
 };

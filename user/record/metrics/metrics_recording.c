@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "capture/capture.h"
+#include "record/metrics/labels.h"
 #include "record/quota.h"
 #include "record/record.h"
 
@@ -22,6 +23,8 @@ void metrics_print_recording(FILE *out, const void *recording)
 	} numbers[] = {
 		{ "processes", "gauge", "Recorded processes that are alive.",
 		  capture_processes(r->capture) },
+		{ "processes_without_labels", "counter", "Processes that share the labels (other).",
+		  r->labels ? labels_beyond(r->labels) : 0 },
 		{ "domains_off", "gauge", "Domains that cost too much.", overhead_domains_off(r) },
 		{ "dumps", "counter", "How often the flight recorder wrote files.", flight->dumps },
 		{ "dumps_failed", "counter", "How often it could not write all of them.",

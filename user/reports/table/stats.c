@@ -395,7 +395,7 @@ void stats_row_clear(struct stats_row *row)
 void stats_add(struct consumer *consumer, enum stats_part part, const struct stats_finished *f)
 {
 	struct stats *stats = (struct stats *)consumer;
-	uint64_t owner = stats->per_thread && f->thread ? f->thread->uuid : 0;
+	uint64_t owner = stats->per_thread && f->thread ? f->thread->uuid : stats->group;
 	struct stats_row finished = {
 		.count = f->count,
 		.total_ns = f->total_ns,
@@ -416,7 +416,7 @@ void stats_add(struct consumer *consumer, enum stats_part part, const struct sta
 		return;
 	if (f->histogram)
 		finished.histogram = *f->histogram; /* borrowed */
-	if (owner)
+	if (owner != stats->group)
 		update_owner(stats, f->thread->process, f->thread);
 	row = &stats->other[part];
 	if (f->name)

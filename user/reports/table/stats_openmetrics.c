@@ -7,7 +7,9 @@
  * already. So every histogram has all buckets: one for each power of two, from 256 ns to 69 s. A bucket counts times up
  * to and including its limit, and times are whole nanoseconds, so the limits are one nanosecond below the powers.
  */
+#include <ctype.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "reports/table/stats_print.h"
 #include "reports/table/stats_view.h"
@@ -44,6 +46,27 @@ static void put_label(FILE *out, const char *before, const char *text)
 	fputc('"', out);
 }
 
+/* The group "a/b/c" of "x/y/z" has the labels x, y and z. The last one is the rest, which may have a slash. */
+static void put_group_labels(FILE *out, const char *titles, const char *group)
+{
+	char value[4096 + 1], title[64], *at;
+	size_t n, m;
+
+	for (; *titles; titles += n + (titles[n] != '\0'), group += m + (group[m] != '\0')) {
+		n = strcspn(titles, "/");
+		m = titles[n] ? strcspn(group, "/") : strlen(group);
+		snprintf(title, sizeof(title), "%.*s", (int)n, titles);
+		/* The key of an argument may have any characters. */
+		for (at = title; *at; at++) {
+			if (!isalnum((unsigned char)*at))
+				*at = '_';
+		}
+		snprintf(value, sizeof(value), "%.*s", (int)m, group);
+		fprintf(out, ",%s", title);
+		put_label(out, "=\"", value);
+	}
+}
+
 static void put_row_labels(const struct stats_view *view, const struct stats_row *row, FILE *out)
 {
 	const struct stats_owner *owner = stats_row_owner(view->stats, row);
@@ -52,6 +75,8 @@ static void put_row_labels(const struct stats_view *view, const struct stats_row
 	put_label(out, ",name=\"", row->key.name ? row->key.name->text : "(other)");
 	if (row->key.series)
 		put_label(out, ",series=\"", row->key.series->text);
+	if (owner && owner->group)
+		put_group_labels(out, view->stats->by, owner->group->text);
 	if (!owner || !view->stats->per_thread)
 		return;
 	fprintf(out, ",pid=\"%" PRIu32 "\"", owner->pid);

@@ -106,6 +106,7 @@ static void numbers(const char *text)
 
 	check(!parse_duration(text, &value) || (value >= 1 && value <= 1000000000000000000u));
 	(void)parse_size(text, &value);
+	check(!parse_moment(text, 1795524416000000001, &value) || value > 1795524416000000001);
 	check(!parse_offset(text, &offset) || (offset != 0 && offset != INT64_MIN));
 	check(output_name_check(text) < (int)strlen(text) || !*text);
 }

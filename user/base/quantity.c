@@ -6,6 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#define NS_PER_S 1000000000ull
 
 bool parse_duration(const char *text, uint64_t *ret_ns)
 {
@@ -95,5 +98,46 @@ bool parse_integer(const char *text, uint64_t min, uint64_t max, uint64_t *ret_v
 	if (errno || !isdigit((unsigned char)*text) || *end || value < min || value > max)
 		return false;
 	*ret_value = value;
+	return true;
+}
+
+/* The next time of day. */
+static bool parse_time_of_day(const char *text, uint64_t now_ns, uint64_t *ret_ns)
+{
+	time_t now = (time_t)(now_ns / NS_PER_S), at;
+	struct tm day;
+	const char *end;
+
+	if (!localtime_r(&now, &day))
+		return false;
+	day.tm_sec = 0;
+	end = strptime(text, "%H:%M:%S", &day) ?: strptime(text, "%H:%M", &day);
+	day.tm_isdst = -1;
+	at = end && !*end ? mktime(&day) : -1;
+	if (at >= 0 && at <= now) {
+		day.tm_mday++;
+		at = mktime(&day);
+	}
+	if (at <= now)
+		return false;
+	*ret_ns = (uint64_t)at * NS_PER_S;
+	return true;
+}
+
+bool parse_moment(const char *text, uint64_t now_ns, uint64_t *ret_ns)
+{
+	uint64_t number;
+
+	if (*text == '/') {
+		if (!parse_duration(text + 1, &number))
+			return false;
+		*ret_ns = ((now_ns + NS_PER_S) / number + 1) * number;
+		return true;
+	}
+	if (*text != '@')
+		return parse_time_of_day(text, now_ns, ret_ns);
+	if (!parse_integer(text + 1, now_ns / NS_PER_S + 1, INT64_MAX / NS_PER_S, &number))
+		return false;
+	*ret_ns = number * NS_PER_S;
 	return true;
 }

@@ -17,6 +17,11 @@ bool parse_offset(const char *text, int64_t *ret_ns);
 bool parse_size(const char *text, uint64_t *ret_bytes);
 /* "5%", "0.5": above 0, at most 100. */
 bool parse_percent(const char *text, double *ret_percent);
+/*
+ * A moment of the wall clock, later than `now_ns` (of the same clock): "14:30", "14:30:00" in local time, "@1795524416" in
+ * seconds since 1970, or "/10s", the next whole multiple of 10 s since 1970 that is at least a second away.
+ */
+bool parse_moment(const char *text, uint64_t now_ns, uint64_t *ret_ns);
 /* A decimal integer within the bounds, which include both. */
 bool parse_integer(const char *text, uint64_t min, uint64_t max, uint64_t *ret_value);
 

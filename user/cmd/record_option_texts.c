@@ -44,6 +44,11 @@ const struct argp_option record_options[] = {
 	  "that; - writes Perfetto to standard output (repeatable)",
 	  0 },
 	{ "duration", 'd', "TIME", 0, "Stop after this time, such as 500ms, 10s or 5m", 0 },
+	{ "start-at", KEY_START_AT, "TIME", 0,
+	  "Begin at this time of day, such as 14:30:00, at @SECONDS since 1970, or, with /10s, at "
+	  "the "
+	  "next multiple of 10s: hosts with right clocks begin at the same moment",
+	  0 },
 	{ "domain", 'D', "GLOB", 0,
 	  "Record only domains whose names match; !GLOB excludes domains (repeatable)", 0 },
 	{ "usdt", 'u', "SPEC", 0,

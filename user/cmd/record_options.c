@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/quantity.h"
 #include "capture/probes/function_request.h"
 #include "capture/probes/usdt_request.h"
@@ -295,6 +296,23 @@ static void set_rank(struct argp_state *state, struct record_options *o, const c
 	o->rank = arg;
 }
 
+static void set_start_at(struct argp_state *state, struct record_options *o, const char *arg)
+{
+	if (!parse_moment(arg, clock_ns(CLOCK_REALTIME), &o->start_at_ns))
+		usage_error(state, "'%s' is not a time to come such as 14:30:00, @SECONDS or /10s",
+			    arg);
+}
+
+static void set_sample_rate(struct argp_state *state, struct record_options *o, const char *arg)
+{
+	uint64_t rate;
+
+	if (!parse_integer(arg, 1, MAX_SAMPLE_HZ, &rate))
+		usage_error(state, "'%s' is not a rate from 1 to %d samples per second", arg,
+			    MAX_SAMPLE_HZ);
+	o->sample_hz = (uint32_t)rate;
+}
+
 void record_options_init(struct record_options *o)
 {
 	memset(o, 0, sizeof(*o));
@@ -319,8 +337,6 @@ static void set_defaults(struct argp_state *state, struct record_options *o)
 /* The options that are not in the table; false: not an option. */
 static bool parse_special(int key, char *arg, struct argp_state *state, struct record_options *o)
 {
-	uint64_t number;
-
 	switch (key) {
 	case 'p':
 		record_options_pids(state, o, arg);
@@ -352,6 +368,9 @@ static bool parse_special(int key, char *arg, struct argp_state *state, struct r
 	case KEY_BUFFERS:
 		options_set_buffers(state, o, arg);
 		break;
+	case KEY_START_AT:
+		set_start_at(state, o, arg);
+		break;
 	case KEY_RANK:
 		set_rank(state, o, arg);
 		break;
@@ -370,10 +389,7 @@ static bool parse_special(int key, char *arg, struct argp_state *state, struct r
 			usage_error(state, "'%s' is not a time such as 5ms or -1s", arg);
 		break;
 	case KEY_SAMPLE:
-		if (!parse_integer(arg, 1, MAX_SAMPLE_HZ, &number))
-			usage_error(state, "'%s' is not a rate from 1 to %d samples per second",
-				    arg, MAX_SAMPLE_HZ);
-		o->sample_hz = (uint32_t)number;
+		set_sample_rate(state, o, arg);
 		break;
 	case KEY_SCHEDULE:
 		if (!schedule_parse(arg, &o->schedule))

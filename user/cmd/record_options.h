@@ -47,6 +47,7 @@ enum {
 	KEY_WAIT,
 	KEY_METRICS,
 	KEY_QUOTA,
+	KEY_START_AT,
 	KEYS,
 };
 

@@ -77,6 +77,7 @@ struct record_options {
 	const char *functions[MAX_FUNCTIONS]; /* -f */
 	unsigned n_functions;
 	uint64_t duration_ns;	 /* 0: until the target ends */
+	uint64_t start_at_ns;	 /* of the wall clock; 0: at once */
 	uint64_t dump_period_ns; /* the files are complete on disk at least this often */
 	uint64_t buffer_bytes;
 	unsigned buffers; /* number of buffers that share these bytes: a power of two */
@@ -226,6 +227,7 @@ struct recording {
 	unsigned end_requests; /* requests to end the recording, not only to wait for the command */
 	bool stop_requested;   /* by a program, or by `proftrace ctl` */
 	bool dump_requested;   /* the same, or by SIGUSR2 */
+	bool starts_later;     /* --start-at is still to come */
 	bool child_ended;      /* a child may have exited: call waitpid() */
 	bool broker_died;
 	bool output_failed; /* at least one output failed */
@@ -303,6 +305,10 @@ int recording_handle_event(void *recording, const struct event *event);
 int recording_emit_event(struct recording *r, const struct event *event);
 /* Writes an event to the files: one that was delayed, or one of an included trace. */
 int outputs_write_event(struct recording *r, const struct event *event);
+
+/* start_at.c: a timer that fires at that time of the wall clock, or -1 with errno; and what happens then. */
+int start_timer_open(uint64_t at_ns);
+void recording_start(struct recording *r);
 
 /* recording.c: drops privileges, opens the files, attaches, runs until the end, and stops. */
 int recording_run(struct recording *r, struct failure *f);

@@ -148,7 +148,8 @@ static bool recording_is_finished(const struct recording *r, uint64_t now)
 {
 	if (recording_is_interrupted(r))
 		return true;
-	if (r->options->duration_ns && now - r->started_ns >= r->options->duration_ns)
+	if (r->options->duration_ns && !r->starts_later &&
+	    now - r->started_ns >= r->options->duration_ns)
 		return true;
 	if (r->all_outputs_failed || recording_lost_broker(r) || r->stop_requested)
 		return true;
@@ -234,7 +235,7 @@ static void recording_poll(struct recording *r, uint64_t now, uint64_t *alive_ns
 }
 
 struct waits {
-	int epoll, timer, system;
+	int epoll, timer, system, start; /* -1: none */
 };
 
 static int epoll_add(int epoll, int fd)
@@ -280,12 +281,16 @@ static int waits_open(struct recording *r, struct waits *w)
 	w->epoll = epoll_create1(EPOLL_CLOEXEC);
 	w->timer = timer_open(period);
 	w->system = r->system ? timer_open(r->options->system_interval_ns) : -1;
+	w->start = r->options->start_at_ns ? start_timer_open(r->options->start_at_ns) : -1;
 	r->signals_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-	if (w->epoll < 0 || w->timer < 0 || r->signals_fd < 0 || (r->system && w->system < 0))
+	if (w->epoll < 0 || w->timer < 0 || r->signals_fd < 0 || (r->system && w->system < 0) ||
+	    (r->options->start_at_ns && w->start < 0))
 		return -errno;
 	error = epoll_add(w->epoll, w->timer);
 	if (!error && r->system)
 		error = epoll_add(w->epoll, w->system);
+	if (!error && w->start >= 0)
+		error = epoll_add(w->epoll, w->start);
 	error = error ?: epoll_add(w->epoll, r->signals_fd);
 	error = error ?: epoll_add(w->epoll, capture_epoll_fd(r->capture));
 	error = error ?: epoll_add(w->epoll, capture_broker_fd(r->capture));
@@ -306,6 +311,8 @@ static void waits_close(struct waits *w)
 	close(w->timer);
 	if (w->system >= 0)
 		close(w->system);
+	if (w->start >= 0)
+		close(w->start);
 }
 
 static void recording_accept_scrape(struct recording *r)
@@ -334,6 +341,9 @@ static void waits_poll(struct recording *r, struct waits *w, uint64_t *alive_ns,
 		} else if (events[i].data.fd == w->system) {
 			if (read(w->system, &expirations, sizeof(expirations)) > 0)
 				recording_read_system(r);
+		} else if (events[i].data.fd == w->start) {
+			epoll_ctl(w->epoll, EPOLL_CTL_DEL, w->start, NULL);
+			recording_start(r);
 		} else if (events[i].data.fd == r->signals_fd) {
 			recording_read_signals(r);
 		} else if (events[i].data.fd == capture_broker_fd(r->capture)) {
@@ -547,6 +557,9 @@ int recording_run(struct recording *r, struct failure *f)
 		recording_read_system(r);
 	for (i = 0; !r->options->no_children && i < r->options->n_pids; i++)
 		recording_note_children(r, r->options->pids[i]);
+	r->starts_later = r->options->start_at_ns != 0;
+	if (r->starts_later)
+		capture_pause(r->capture, true);
 	error = recording_attach(r, f);
 	/* The recording starts here. */
 	r->started_ns = clock_ns(CLOCK_MONOTONIC);

@@ -114,6 +114,22 @@ equal "beside standard input and outputs it has two sockets, and what it waits o
 equal "another site's name for this machine" "$(curl -s -o /dev/null -w '%{http_code}' -H 'Host: evil.example' $url)" 403
 equal "another path" "$(curl -s -o /dev/null -w '%{http_code}' ${url%metrics}other)" 404
 equal "another method" "$(curl -s -o /dev/null -w '%{http_code}' -X DELETE $url)" 405
+# A hostile scraper: idle connections, and requests without an end.
+mkfifo hold
+"$root/build/tests/attacks/idle_connections" $port 10000 <hold >idle 2>&1 8>&- &
+attacker=$!
+exec 9>hold
+wait_for idle 'connected 10000'
+equal "behind 10,000 idle connections: the table" "$(curl -s -m 30 $url | tail -1)" "# EOF"
+check "few of them are open" test "$(find /proc/$served/fd -type l | wc -l)" -le 300
+exec 9>&-
+wait $attacker
+equal "a header of a gigabyte: refused" "$({ printf 'GET /metrics HTTP/1.1\r\nX: '; head -c 1G /dev/zero | tr '\0' x; } |
+	curl -s -m 30 telnet://127.0.0.1:$port | sed -n 's/^HTTP[^ ]* \([0-9]*\).*/\1/p')" 431
+equal "a body of a gigabyte: refused" \
+	"$(head -c 1G /dev/zero | curl -s -m 30 -o /dev/null -w '%{http_code}' -H 'Expect:' -T - -X POST $url)" 405
+check "it takes less than 64 MB" test "$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' /proc/$served/status)" -lt 64000
+equal "and serves" "$(curl -s -m 30 $url | tail -1)" "# EOF"
 "$proftrace" --stats-only --metrics $port -p $target >/dev/null 2>second
 equal "the port is in use: status" $? 1
 equal "and one line" "$(grep -c 'cannot serve metrics.*in use' second)" 1

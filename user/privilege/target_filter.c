@@ -283,7 +283,7 @@ static bool process_has_name(const struct target_filter *f, int directory)
 	       any_glob_matches(f, path, TARGET_PATH);
 }
 
-/* The directory belongs to the effective user, but to root if the process is not dumpable. */
+/* The directory belongs to the effective user, also if the process is not dumpable. */
 static bool process_has_user(const struct target_filter *f, int directory)
 {
 	struct stat st;

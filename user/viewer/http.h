@@ -15,6 +15,7 @@
 	USE(create_response_from_buffer) \
 	USE(create_response_from_fd64)   \
 	USE(destroy_response)            \
+	USE(get_connection_info)         \
 	USE(lookup_connection_value)     \
 	USE(queue_response)              \
 	USE(run_wait) USE(start_daemon) USE(stop_daemon)

@@ -22,6 +22,7 @@
 
 enum {
 	MOST_CONNECTIONS = 256,
+	MOST_IDLE = 192,     /* if as many came after one that is still open, it is closed */
 	IDLE_LIMIT = 2,	     /* seconds after which an idle connection is closed */
 	ANSWER_LIMIT = 5000, /* ms in which the recorder has to answer */
 };
@@ -31,6 +32,8 @@ struct metrics_server {
 	bool is_local; /* listens on a loopback address */
 	char host[INET6_ADDRSTRLEN + 16];
 	char port[8];
+	int came[MOST_IDLE]; /* sockets of the latest connections; -1: closed */
+	unsigned n_came;
 };
 
 /* --- the recorder's answer --------------------------------------------------------------------- */
@@ -162,6 +165,29 @@ static enum MHD_Result handle_request(void *context, struct MHD_Connection *conn
 	return answer_scrape(s, connection);
 }
 
+/*
+ * A scraper sends its request at once. Somebody who opens connections and sends nothing would keep it out until these are
+ * timed out: 10,000 take more than a minute, as many at a time as may be open.
+ */
+static void note_connection(void *context, struct MHD_Connection *connection, void **slot,
+			    enum MHD_ConnectionNotificationCode code)
+{
+	struct metrics_server *s = context;
+	int *came = *slot;
+
+	if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+		came = &s->came[s->n_came++ % MOST_IDLE];
+		if (*came >= 0)
+			shutdown(*came, SHUT_RDWR);
+		*came = http.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+				->connect_fd;
+		*slot = came;
+	} else if (*came == http.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+				    ->connect_fd) {
+		*came = -1;
+	}
+}
+
 /* --- the process ------------------------------------------------------------------------------- */
 
 static void find_host(struct metrics_server *s, const struct metrics_address *address)
@@ -197,9 +223,11 @@ int metrics_serve(int listener, int recorder, const struct metrics_address *addr
 	struct MHD_Daemon *daemon;
 
 	find_host(&s, address);
+	memset(s.came, -1, sizeof(s.came));
 	daemon = http.start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, handle_request, &s,
 				   MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT,
 				   MOST_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_LIMIT,
+				   MHD_OPTION_NOTIFY_CONNECTION, note_connection, &s,
 				   MHD_OPTION_END);
 	if (!daemon || confine_exporter())
 		return 1;

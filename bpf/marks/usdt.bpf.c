@@ -298,16 +298,21 @@ static __always_inline bool begin_is_unseen(const struct thread_state *st, const
  */
 static __always_inline __u64 longjmp_stack(struct thread_state *st, const struct mark *m)
 {
-	__u64 kept = read_usdt_arg(st, &m->spec->target, m->ip), guard = 0;
+	__u64 kept = read_usdt_arg(st, &m->spec->target, m->ip);
 
-	if (st->unreadable || kept - st->registers[STACK_POINTER] < CALL_STACK_MOST)
-		return st->unreadable ? 0 : kept;
+	if (st->unreadable)
+		return 0;
 #if defined(__TARGET_ARCH_x86)
-	if (!bpf_probe_read_user(&guard, sizeof(guard),
-				 (void *)(bpf_get_current_task_btf()->thread.fsbase + 0x30)))
+	if (kept - st->registers[STACK_POINTER] >= CALL_STACK_MOST) {
+		const __u64 thread = bpf_get_current_task_btf()->thread.fsbase;
+		__u64 guard;
+
+		if (bpf_probe_read_user(&guard, sizeof(guard), (void *)(thread + 0x30)))
+			return 0;
 		return (kept >> 17 | kept << 47) ^ guard;
+	}
 #endif
-	return 0;
+	return kept;
 }
 
 /* The token of the innermost call if a jump leaves it; 0: none does. */

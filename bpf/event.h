@@ -11,7 +11,7 @@
  *	head + operands + keys + values[2 or 6]  72 or 104  anything with up to 2 or 6 arguments
  *	the same, then the strings' bytes        variable   a string among the arguments, or a name
  *	                                                    that is not static
- *	head + values of counters                           READING
+ *	head + values of counters                           READING, BASE
  *	any of these, then values of counters    8 each     BEGIN and END while counters are recorded:
  *	                                                    enum counter_part says how many
  *
@@ -88,6 +88,8 @@ enum record_kind {
 	RECORD_SAMPLE = 80,	/* bpf/stacks/stack.h */
 	RECORD_MARK_STACK = 81, /* belongs to the next mark of the thread */
 	RECORD_BLOCKED = 82,	/* a thread has a CPU again after a long time without */
+	RECORD_BASE =
+		83, /* bpf/batch/counters.bpf.c: counters of a thread; level = 1: it has a CPU */
 };
 
 /* Records from this number on belong to buffered mode: struct record_batch. */

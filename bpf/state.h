@@ -38,6 +38,7 @@ __u32 detach_count; /* how often they were detached: slices that were open then 
 __u32 off_count;    /* how often a domain was switched off (bpf/marks/guard.h) */
 __u32 sched_lost; /* bpf/sched/sched.bpf.c: records lost, and how many of them have been reported */
 __u32 sched_lost_sent;
+__u64 base_lost_ns;	/* bpf/batch/counters.bpf.c: when the last record was lost */
 __u64 attached_ns;	/* when the first attaching was complete */
 __u64 followed_late_ns; /* the longest time that a process had no links (privilege/broker/follow.c) */
 /* the state of at least one thread is in its task's storage (bpf/threads.h) */
@@ -166,7 +167,8 @@ struct {
 	__type(value, struct step_state);
 } steps SEC(".maps");
 
-#define TASK_IS_EXITING 0x4 /* the kernel's PF_EXITING */
+#define TASK_IS_EXITING 0x4	   /* the kernel's PF_EXITING */
+#define TASK_IS_KERNELS 0x00200000 /* the kernel's PF_KTHREAD */
 
 /* Reads or writes a variable exactly once while others change it. */
 #define ONCE(place) (*(volatile typeof(place) *)&(place))

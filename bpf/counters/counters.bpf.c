@@ -76,9 +76,9 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	r = reading_reserve(pid_tgid);
 	if (!r)
 		return 0;
-	read_clock_state(&before);
+	read_clock_state(&before, task);
 	r->ts = bpf_ktime_get_ns();
-	read_task_counters((__u64 *)(r + 1), r->ts, &before);
+	read_task_counters(task, (__u64 *)(r + 1), r->ts, &before);
 	if (st && !store_perf_counters(st, (__u64 *)(r + 1)))
 		bpf_ringbuf_discard(r, BPF_RB_NO_WAKEUP);
 	else

@@ -273,13 +273,10 @@ struct clock_state {
 	const struct rq *rq;
 };
 
-static __always_inline void read_clock_state(struct clock_state *b)
+static __always_inline void read_clock_state(struct clock_state *b, const struct task_struct *task)
 {
-	const struct task_struct *task;
-
 	if (!has_task_clock)
 		return;
-	task = bpf_get_current_task_btf();
 	b->switches = count_task_switches(task);
 	b->rq = task_rq(task);
 	b->lag = clock_lag(b->rq);
@@ -325,11 +322,13 @@ static __always_inline __u64 task_clock(struct task_struct *task, __u64 ts,
 	return sum + (ts - start - lag);
 }
 
-/* Reads the counters that the kernel keeps for each task. */
-static __always_inline void read_task_counters(__u64 *values, __u64 ts,
+/*
+ * Reads the counters that the kernel keeps for each task: of the current one or, at a context switch, of the one that
+ * gets the CPU.
+ */
+static __always_inline void read_task_counters(struct task_struct *task, __u64 *values, __u64 ts,
 					       const struct clock_state *before)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 i;
 
 	for (i = 0; i < MAX_COUNTERS && i < n_counters; i++) {

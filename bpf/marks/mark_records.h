@@ -76,6 +76,7 @@ static __always_inline void fill_mark_head(struct record *head, const struct mar
  */
 __noinline __u64 read_begin_counters(struct thread_state *st)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct clock_state before = {};
 	__u64 ts;
 
@@ -83,9 +84,9 @@ __noinline __u64 read_begin_counters(struct thread_state *st)
 		return 0;
 	if (has_perf_counters)
 		read_perf_counters(st);
-	read_clock_state(&before);
+	read_clock_state(&before, task);
 	ts = bpf_ktime_get_ns();
-	read_task_counters(st->values[PART_VALUE], ts, &before);
+	read_task_counters(task, st->values[PART_VALUE], ts, &before);
 	return ts;
 }
 

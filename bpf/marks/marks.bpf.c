@@ -278,11 +278,12 @@ static __always_inline bool process_timed_mark(struct thread_state *st, struct p
 	__u64 done;
 
 	if (m->kind == RECORD_END)
-		read_clock_state(&before);
+		read_clock_state(&before, bpf_get_current_task_btf());
 	if (m->kind != RECORD_BEGIN)
 		m->ts = bpf_ktime_get_ns();
 	if (n_counters && m->kind == RECORD_END) {
-		read_task_counters(st->values[PART_VALUE], m->ts, &before);
+		read_task_counters(bpf_get_current_task_btf(), st->values[PART_VALUE], m->ts,
+				   &before);
 		if (has_perf_counters)
 			read_perf_counters(st);
 	}

@@ -18,7 +18,6 @@
 #include "bpf/state.h"
 #include "bpf/sched/describe_wait.h"
 
-#define TASK_IS_KERNELS 0x00200000 /* the kernel's PF_KTHREAD */
 
 /* The name of a task that was sent last, so that not every context switch needs it. */
 struct sent_comm {

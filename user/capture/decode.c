@@ -343,9 +343,7 @@ static bool decode_operands(struct capture *c, const struct record *r, struct ev
 _Static_assert(MAX_COUNTERS == EVENT_MAX_COUNTERS && COUNTER_UNKNOWN == EVENT_NO_VALUE,
 	       "the kernel and the timeline agree about counters");
 
-/* Decodes the counters at the end of the record. Returns the size of the rest, or 0. */
-static size_t decode_counters(struct capture *c, const struct record *r, size_t size,
-			      struct event *e)
+size_t decode_counters(struct capture *c, const struct record *r, size_t size, struct event *e)
 {
 	unsigned n = c->options.counters.n;
 	bool multiplexed = c->options.counters.multiplexed;

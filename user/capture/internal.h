@@ -285,6 +285,8 @@ int decode_record(void *context, void *data, size_t size);
  * Decodes a mark; false: it is malformed. All fields of `e` are 0 except time, process and thread.
  */
 bool decode_mark(struct capture *c, const struct record *r, size_t size, struct event *e);
+/* Decodes the counters at the end of a record. Returns the size of the rest, or 0. */
+size_t decode_counters(struct capture *c, const struct record *r, size_t size, struct event *e);
 
 /* Operand a is the id of these kinds, and operand b their size. */
 static inline bool operand_is_id(unsigned kind)

@@ -281,16 +281,13 @@ static int record_choose_counters(struct recording *r, struct failure *f)
 	bool refused = false;
 	int error;
 
-	if (r->batching) {
-		recording_log(r, 1,
-			      "no counters in buffered mode: they are read when a mark enters "
-			      "the kernel");
-		return 0;
-	}
-
 	if (r->options->counters) {
 		error = counters_parse(r->options->counters, &r->counters, f);
 		error = error ?: counters_check(&r->counters, f);
+		if (!error && r->batching)
+			error = counters_require_tasks(&r->counters, f);
+	} else if (r->batching) {
+		error = counters_default_tasks(&r->counters, note, sizeof(note));
 	} else {
 		error = counters_default(&r->counters, note, sizeof(note), &refused);
 		if (error)

@@ -75,9 +75,10 @@ const struct argp_option record_options[] = {
 	{ "no-children", KEY_NO_CHILDREN, NULL, 0, "Do not follow children", 0 },
 	{ "mode", KEY_MODE, "MODE", 0,
 	  "exact: each mark enters the kernel, which reads the counters. batch: buffered mode, "
-	  "hundreds of marks enter the kernel at once; a mark takes about 20 ns and has no "
-	  "counters. batch-now: another name of batch. auto: exact, and buffered mode for each "
-	  "domain "
+	  "hundreds of marks enter the kernel at once; a mark takes about 20 ns. Its "
+	  "counters are those that the kernel keeps for each thread: task-clock, page-faults, "
+	  "context-switches and the like. batch-now: another name of batch. auto: exact, and "
+	  "buffered mode for each domain "
 	  "whose marks use more than 2 % (--max-overhead) of the CPU time",
 	  0 },
 	{ "stats-only", KEY_STATS_ONLY, NULL, 0,

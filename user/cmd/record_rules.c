@@ -129,10 +129,6 @@ static void check_buffered_mode(struct argp_state *state, const struct record_op
 				  o->n_usdt || o->n_functions),
 		  "--mode batch cannot be combined with --stats-only, --schedule, --max-overhead, "
 		  "-u or -f, which work in the kernel at each mark" },
-		{ o->batching &&
-			  ((o->counters && strcmp(o->counters, "none")) || o->counter_interval_ns),
-		  "--mode batch cannot be combined with -e or --counter-interval: counters are "
-		  "read in the kernel at each mark" },
 	};
 
 	check_rules(state, rules, sizeof(rules) / sizeof(rules[0]));

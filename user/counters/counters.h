@@ -73,6 +73,10 @@ int counters_check(struct counters *counters, struct failure *f);
  * usual ones. *ret_refused: a permission is missing.
  */
 int counters_default(struct counters *ret_counters, char *note, size_t size, bool *ret_refused);
+/* The same for buffered mode, which has only counters that the kernel keeps for each thread. */
+int counters_default_tasks(struct counters *ret_counters, char *note, size_t size);
+/* Refuses all others. */
+int counters_require_tasks(const struct counters *counters, struct failure *f);
 /*
  * Opens the events on one CPU. fds[i] is -1 where the kernel itself keeps the counter. Either all
  * are opened or none: then *ret_refused is the counter that was refused.

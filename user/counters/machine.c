@@ -201,6 +201,26 @@ int counters_default(struct counters *c, char *note, size_t size, bool *ret_refu
 	return counters_parse(without_hardware, c, NULL);
 }
 
+int counters_default_tasks(struct counters *c, char *note, size_t size)
+{
+	snprintf(note, size, "counters: %s (buffered mode cannot count cycles)", without_hardware);
+	return counters_parse(without_hardware, c, NULL);
+}
+
+int counters_require_tasks(const struct counters *c, struct failure *f)
+{
+	unsigned i;
+
+	for (i = 0; i < c->n && c->list[i].source != COUNTER_PERF; i++)
+		;
+	if (i == c->n)
+		return 0;
+	failure_set(f, -EINVAL, "cannot count", c->list[i].spelled,
+		    "buffered mode has only counters that the kernel keeps for each thread");
+	failure_hint(f, "use --mode exact, or -e %s", without_hardware);
+	return -EINVAL;
+}
+
 /* More than any processor has: it bounds the search. */
 #define AT_ONCE_LIMIT 32
 

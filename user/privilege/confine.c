@@ -154,7 +154,7 @@ static const unsigned long recorders_ioctl[] = {
 /* The map of traced processes, and links. */
 static const int brokers_bpf[] = {
 	BPF_MAP_LOOKUP_ELEM,  BPF_MAP_UPDATE_ELEM, BPF_MAP_DELETE_ELEM,
-	BPF_MAP_GET_NEXT_KEY, BPF_LINK_CREATE,
+	BPF_MAP_GET_NEXT_KEY, BPF_LINK_CREATE,	   BPF_PROG_TEST_RUN,
 };
 
 /* libseccomp ignores system calls that this architecture does not have. */

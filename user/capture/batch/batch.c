@@ -17,6 +17,7 @@ int batches_new(struct batches **ret_batches)
 	if (!b)
 		return -ENOMEM;
 	b->until_ns = UINT64_MAX;
+	b->bases = 1;
 	b->enough = 1;
 	batch_clock_sample(&b->clock);
 	b->since_ns = b->clock.moments[0].ns;
@@ -254,7 +255,9 @@ static void queue_kernel_record(struct batches *b, const struct record *r, size_
 		if (capacity != b->queue_capacity)
 			grown = realloc(b->queue, capacity * sizeof(*grown));
 		if (!grown) {
-			b->slots[ACCOUNT_KERNEL_FULL]++;
+			b->slots[r->kind == RECORD_BASE ? ACCOUNT_READINGS : ACCOUNT_KERNEL_FULL]++;
+			if (r->kind == RECORD_BASE)
+				batch_bases_lost(b, r->ts);
 			return;
 		}
 		b->queue = grown;

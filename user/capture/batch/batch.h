@@ -13,6 +13,7 @@
  *	merge.c		merges all streams by time
  *	parse_event.c	parses one event
  *	emit_marks.c	makes events of the timeline from parsed events
+ *	counters.c	computes the counters of marks from their times
  *	nesting.h	follows the levels of slices, as bpf/marks/marks.bpf.c does in exact mode
  *	clock.c		converts the processor's counter to CLOCK_MONOTONIC
  *
@@ -117,6 +118,9 @@ struct batch_thread {
 	uint64_t recorded, left_out;
 	bool lost; /* events were lost: an END without a BEGIN may belong to a lost one */
 	uint64_t token[MAX_NESTING];
+	/* counters.c: the latest values of its counters, when they were read, and whether they are valid: b->bases */
+	uint64_t base[MAX_COUNTERS], base_ns, bases;
+	bool has_cpu;
 	UT_hash_handle hh;
 };
 
@@ -217,6 +221,12 @@ struct batches {
 	uint64_t round_took_ns; /* how long it took */
 	uint64_t known_ns;	/* everything up to here is known and has been emitted */
 	uint64_t drained_ns;	/* everything written before has been read from the ring buffer */
+
+	/*
+	 * counters.c: incremented when bases were lost; until when any may have been; what the kernel said of that at
+	 * the last look
+	 */
+	uint64_t bases, base_lost_ns, base_noted_ns;
 
 	/* Accounting. */
 	uint64_t marked;
@@ -340,6 +350,13 @@ void batch_event_emit(struct capture *c, struct batch_stream *s, const uint64_t 
  */
 bool batch_apply_record(struct capture *c, struct record *r, size_t *size);
 void batch_marks_free(struct batches *b);
+
+/* counters.c: keeps the values of a thread's counters. */
+void batch_base_add(struct capture *c, const struct record *r, size_t size);
+/* A record with values was lost: no thread's values up to then are certain. */
+void batch_bases_lost(struct batches *b, uint64_t lost_ns);
+/* Sets the counters of a BEGIN or an END of the thread. */
+void batch_set_counters(struct capture *c, const struct batch_thread *t, struct event *e);
 
 /* decode.c */
 void decode_and_emit(struct capture *c, const struct record *r, size_t size);

@@ -271,6 +271,7 @@ static void emit_new_mark(struct capture *c, struct batch_stream *s, const uint6
 	if (c->decoded.unreadable_names == unreadable && !(e.meta & META_NAME_DYNAMIC) &&
 	    args_are_numbers(&decoded, e.meta))
 		cache_known_mark(c, s, event, &e, &m, &decoded);
+	batch_set_counters(c, s->thread, &decoded);
 	capture_mark(c, r->site, &decoded);
 }
 
@@ -316,6 +317,7 @@ static void emit_known_mark(struct capture *c, const struct batch_stream *s, str
 		e->size = k->b_at ? event[k->b_at] : 0;
 	set_known_values(k, event + k->values_at);
 	c->decoded.marks++;
+	batch_set_counters(c, s->thread, e);
 	capture_mark(c, k->site, e);
 }
 

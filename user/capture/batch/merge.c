@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proftrace.skel.h"
+
 #define ROUND_NS 100000000ull /* there is a round at least this often */
 /*
  * The largest difference between the time of a mark, which comes from the processor's counter, and
@@ -264,6 +266,10 @@ static void emit_kernel_record(struct capture *c, struct record *r, size_t size)
 		set_paused(b, r->tgid, plain->ops.a);
 		return;
 	}
+	if (r->kind == RECORD_BASE) {
+		batch_base_add(c, r, size);
+		return;
+	}
 	if (r->kind == RECORD_FORK && size >= sizeof(*plain))
 		inherit_pause(b, plain);
 	/* The clocks differ, so the thread's last mark may have a slightly later time. */
@@ -352,6 +358,16 @@ static void free_finished_streams(struct batches *b)
 	}
 }
 
+static void check_bases_lost(struct capture *c)
+{
+	uint64_t lost_ns = __atomic_load_n(&c->shared->base_lost_ns, __ATOMIC_ACQUIRE);
+
+	if (lost_ns == c->batches->base_noted_ns)
+		return;
+	c->batches->base_noted_ns = lost_ns;
+	batch_bases_lost(c->batches, lost_ns);
+}
+
 void batches_merge(struct capture *c, bool now)
 {
 	struct batches *b = c->batches;
@@ -364,6 +380,7 @@ void batches_merge(struct capture *c, bool now)
 	b->urgent = false;
 	batch_clock_sample(&b->clock);
 	b->known_ns = batches_read_memory(c);
+	check_bases_lost(c);
 	merge_streams(c, b->known_ns);
 	free_finished_streams(b);
 	b->round_took_ns = monotonic_now() - ns;
@@ -416,5 +433,6 @@ void batches_stop(struct capture *c)
 		if (s->lost_exit && !s->ended)
 			batch_stream_lost_rest(c->batches, s);
 	}
+	check_bases_lost(c);
 	merge_streams(c, UINT64_MAX);
 }

@@ -92,7 +92,7 @@ enum broker_unwind_map {
 	BROKER_UNWIND_MAPS,
 };
 
-#define BROKER_MAX_LINKS 10
+#define BROKER_MAX_LINKS 13
 
 /* What the broker loaded. The recorder owns these descriptors. */
 struct broker_loaded {

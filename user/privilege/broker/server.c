@@ -3,6 +3,7 @@
 #include "privilege/broker/server.h"
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -139,6 +140,24 @@ static int set_traced_flags(const struct loaded_programs *programs, uint32_t pid
 	return failure_set(f, -errno, "cannot trace the process", "", NULL);
 }
 
+/*
+ * Threads that have a CPU now, and keep it, send nothing by themselves. A kernel that cannot do this leaves their counters
+ * unknown until the next tick.
+ */
+static void send_bases(const struct loaded_programs *programs)
+{
+	uint64_t no_timer = 0;
+	int cpu, n = programs->base_fd < 0 ? 0 : libbpf_num_possible_cpus();
+
+	for (cpu = 0; cpu < n; cpu++) {
+		LIBBPF_OPTS(bpf_test_run_opts, opts, .ctx_in = &no_timer,
+			    .ctx_size_in = sizeof(no_timer), .flags = BPF_F_TEST_RUN_ON_CPU,
+			    .cpu = (unsigned)cpu);
+
+		bpf_prog_test_run_opts(programs->base_fd, &opts);
+	}
+}
+
 static int trace(const struct server *s, const struct request *r, struct failure *f)
 {
 	const struct loaded_programs *programs = &s->programs;
@@ -157,6 +176,8 @@ static int trace(const struct server *s, const struct request *r, struct failure
 	}
 	error = watch_directory(programs, directory, pid, f);
 	error = error ?: set_traced_flags(programs, pid, flags, f);
+	if (!error && flags & TRACED_MARKS)
+		send_bases(programs);
 	close(directory);
 	return error;
 }

@@ -45,6 +45,9 @@ static void configure_counters(struct proftrace_bpf *skel, const struct broker_c
 	skel->rodata->multiplexed = c->multiplexed;
 	bpf_program__set_autoload(skel->progs.on_switch, counters_have(c, COUNTER_PERF));
 	bpf_program__set_autoload(skel->progs.on_tick, c->n && config->counter_interval_ns);
+	bpf_program__set_autoload(skel->progs.on_cpu_change, c->n && config->batching);
+	bpf_program__set_autoload(skel->progs.on_fault, c->n && config->batching);
+	bpf_program__set_autoload(skel->progs.on_timer, c->n && config->batching);
 	if (!counters_have(c, COUNTER_PERF))
 		bpf_map__set_max_entries(skel->maps.counter_events, 1);
 }

@@ -41,6 +41,8 @@ static int attach_watchers(struct proftrace_bpf *skel, int *fds, unsigned *n_fds
 		skel->progs.on_offcpu,
 		skel->progs.on_sys_exit,
 		skel->progs.on_sys_enter,
+		skel->progs.on_cpu_change,
+		skel->progs.on_timer,
 	};
 	unsigned i;
 
@@ -49,7 +51,9 @@ static int attach_watchers(struct proftrace_bpf *skel, int *fds, unsigned *n_fds
 
 		if (!bpf_program__autoload(programs[i]))
 			continue;
-		fd = bpf_raw_tracepoint_open(NULL, bpf_program__fd(programs[i]));
+		fd = bpf_raw_tracepoint_open(
+			programs[i] == skel->progs.on_timer ? "hrtimer_expire_exit" : NULL,
+			bpf_program__fd(programs[i]));
 		if (fd < 0)
 			return -errno;
 		fds[(*n_fds)++] = fd;
@@ -116,6 +120,10 @@ static int open_clocks(struct proftrace_bpf *skel, const struct broker_config *c
 	if (bpf_program__autoload(skel->progs.on_tick))
 		error = ticks_open(bpf_program__fd(skel->progs.on_tick),
 				   config->counter_interval_ns, n_cpus);
+	if (!error && bpf_program__autoload(skel->progs.on_fault)) {
+		what = "reading counters at page faults";
+		error = faults_open(bpf_program__fd(skel->progs.on_fault), n_cpus);
+	}
 	if (!error && config->sample_hz) {
 		what = "samples of call stacks";
 		error = samples_open(bpf_program__fd(skel->progs.on_sample), config->sample_hz,
@@ -194,6 +202,9 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 		config->usdt ? dup(bpf_program__fd(skel->progs.usdt)) : -1;
 	programs->program_fds[BROKER_FUNCTIONS] =
 		config->functions ? dup(bpf_program__fd(skel->progs.usdt)) : -1;
+	programs->base_fd = bpf_program__autoload(skel->progs.on_timer)
+				    ? dup(bpf_program__fd(skel->progs.on_timer))
+				    : -1;
 	loaded->shared_size = bpf_map__value_size(skel->maps.bss);
 	if (broker_links_each(config)) {
 		error = open_follows(skel, programs);

@@ -20,6 +20,7 @@ struct loaded_programs {
 	int empty_fd; /* a program that does nothing, with uprobe_multi */
 	struct proftrace_bpf__bss *shared;
 	int program_fds[BROKER_PROGRAMS];
+	int base_fd; /* the program that sends the counters of the thread that has the CPU; -1: not needed */
 	bool uprobe_multi;
 	bool breaks_nop5;
 	struct provers *provers; /* with config.functions */
@@ -37,6 +38,9 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
  * never closed.
  */
 int ticks_open(int program_fd, uint64_t interval_ns, unsigned n_cpus);
+
+/* The same for page faults: after each. */
+int faults_open(int program_fd, unsigned n_cpus);
 
 /*
  * The same for samples: by cycles where these are counted (*ret_cycles), else by the clock, so many

@@ -39,6 +39,24 @@ int ticks_open(int program_fd, uint64_t interval_ns, unsigned n_cpus)
 }
 
 /*
+ * Not PERF_COUNT_SW_PAGE_FAULTS, which counts before the kernel handles a fault: only then the kernel counts it for the
+ * task.
+ */
+int faults_open(int program_fd, unsigned n_cpus)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_PAGE_FAULTS_MIN,
+		.sample_period = 1,
+	};
+	int error = open_everywhere(&attr, program_fd, n_cpus);
+
+	attr.config = PERF_COUNT_SW_PAGE_FAULTS_MAJ;
+	return error ? error : open_everywhere(&attr, program_fd, n_cpus);
+}
+
+/*
  * Without a PMU that counts cycles, opening the event fails on every CPU, so the first one decides.
  */
 static bool counts_cycles(struct perf_event_attr *attr)

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Counters of marks in batches. The kernel sends the values of a thread's counters whenever one changes by more than the
+ * clock does (bpf/batch/counters.bpf.c). Until the next time, counts stay as they are, and the CPU time grows with the
+ * clock if the thread has a CPU. If it has none, the mark was made by somebody else (a child of vfork() in its parent's
+ * batch), or the kernel did not say that it got one: then its CPU time is not known.
+ *
+ * The merge (merge.c) puts these records in their places between the marks. If one was lost, the thread's later marks would
+ * get values that are too old. A thread cannot mark before the kernel has noted the loss, so the merge looks after it has
+ * read the memory of programs and before it emits anything.
+ */
+#include "capture/batch/batch.h"
+
+#include <string.h>
+
+void batch_base_add(struct capture *c, const struct record *r, size_t size)
+{
+	struct batches *b = c->batches;
+	struct batch_thread *t = batch_thread_get(b, r->tgid, r->tid);
+	struct event e = { 0 };
+
+	if (!t || r->ts <= b->base_lost_ns || !decode_counters(c, r, size, &e))
+		return;
+	memcpy(t->base, e.counters, e.n_counters * sizeof(*t->base));
+	t->base_ns = r->ts;
+	t->has_cpu = r->level;
+	t->bases = b->bases;
+}
+
+void batch_bases_lost(struct batches *b, uint64_t lost_ns)
+{
+	b->bases++;
+	if (lost_ns > b->base_lost_ns)
+		b->base_lost_ns = lost_ns;
+}
+
+static uint64_t counter_at(const struct batch_thread *t, uint64_t ns, unsigned i,
+			   enum counter_source source)
+{
+	if (source == COUNTER_TASK_CLOCK)
+		return t->has_cpu ? t->base[i] + (ns - t->base_ns) : COUNTER_UNKNOWN;
+	if (source == COUNTER_CPU_MIGRATIONS && !t->has_cpu)
+		return COUNTER_UNKNOWN;
+	return t->base[i];
+}
+
+void batch_set_counters(struct capture *c, const struct batch_thread *t, struct event *e)
+{
+	const struct counters *counters = &c->options.counters;
+	unsigned i;
+
+	if (!counters->n || (e->kind != EVENT_BEGIN && e->kind != EVENT_END))
+		return;
+	e->n_counters = t->bases == c->batches->bases ? counters->n : 0;
+	e->counters = c->counters;
+	for (i = 0; i < e->n_counters; i++)
+		c->counters[i] = counter_at(t, e->ts_ns, i, counters->list[i].source);
+}

@@ -18,7 +18,7 @@
 
 /*
  * The time of a mark in a batch comes from another clock, and may be a little too early. So a base holds from a little
- * earlier on: the thread was in the kernel for longer than that.
+ * earlier on: the thread has been in the kernel for longer than that.
  */
 #define BASE_EARLIER_NS 200
 
@@ -43,8 +43,7 @@ static __always_inline void send_base(struct task_struct *task, bool has_cpu)
 	}
 	read_clock_state(&before, task);
 	init_record_head(r, RECORD_BASE, task->tgid, task->pid);
-	if (has_cpu)
-		r->ts -= BASE_EARLIER_NS;
+	r->ts -= BASE_EARLIER_NS;
 	r->level = has_cpu;
 	r->flags = RECORD_COUNTERS;
 	read_task_counters(task, (__u64 *)(r + 1), r->ts, &before);

@@ -221,24 +221,27 @@ static void retire_reused_thread(struct batches *b, uint32_t pid, uint32_t tid)
 }
 
 /*
- * Finds the position of a record in the queue, which is sorted by time. It is nearly always the
- * end. But a record's time is taken before its space in the ring buffer, so another CPU's record
- * may come first with a later time.
+ * Finds the position of a record in the queue, which is sorted by time, and the number of words of the record before it.
+ * It is nearly always the end. But a record's time is not taken when it gets its space in the ring buffer, so another
+ * CPU's record may come first with a later time.
  */
-static size_t find_queue_position(const struct batches *b, uint64_t ts)
+static size_t find_queue_position(const struct batches *b, uint64_t ts, uint64_t *ret_before)
 {
-	size_t at = b->queue_begin;
+	size_t at = b->queue_end;
 
-	if (b->queue_begin == b->queue_end || b->queue_last_ns <= ts)
-		return b->queue_end;
-	while (at < b->queue_end && ((const struct record *)&b->queue[at + 1])->ts <= ts)
-		at += 1 + (b->queue[at] + 7) / 8;
+	*ret_before = b->queue_last_words;
+	while (at > b->queue_begin &&
+	       ((const struct record *)&b->queue[at - *ret_before + 1])->ts > ts) {
+		at -= *ret_before;
+		*ret_before = b->queue[at] >> QUEUE_BEFORE_SHIFT;
+	}
 	return at;
 }
 
 /* Copies a kernel record into the queue. */
 static void queue_kernel_record(struct batches *b, const struct record *r, size_t size)
 {
+	uint64_t before;
 	size_t at, words = 1 + (size + 7) / 8,
 		   capacity = b->queue_capacity ? b->queue_capacity : 4096;
 
@@ -263,13 +266,16 @@ static void queue_kernel_record(struct batches *b, const struct record *r, size_
 		b->queue = grown;
 		b->queue_capacity = capacity;
 	}
-	at = find_queue_position(b, r->ts);
-	if (at == b->queue_end)
-		b->queue_last_ns = r->ts;
-	if (at < b->queue_end)
+	at = find_queue_position(b, r->ts, &before);
+	if (at == b->queue_end) {
+		b->queue_last_words = words;
+	} else {
 		memmove(b->queue + at + words, b->queue + at,
 			(b->queue_end - at) * sizeof(*b->queue));
-	b->queue[at] = size;
+		b->queue[at + words] =
+			QUEUE_SIZE(b->queue[at + words]) | words << QUEUE_BEFORE_SHIFT;
+	}
+	b->queue[at] = size | before << QUEUE_BEFORE_SHIFT;
 	memcpy(&b->queue[at + 1], r, size);
 	b->queue_end += words;
 	b->waiting += words;

@@ -134,6 +134,8 @@ struct batch_process {
 	UT_hash_handle hh;
 };
 
+#define QUEUE_BEFORE_SHIFT    32
+#define QUEUE_SIZE(word)      ((word) & ((1ull << QUEUE_BEFORE_SHIFT) - 1))
 #define BATCH_STOPS_WITHIN_NS 2000000000ull
 #define STREAM_SITES	      64
 
@@ -210,9 +212,10 @@ struct batches {
 	uint64_t since_ns, until_ns; /* events before or after are not recorded */
 
 	/*
-	 * The queue of kernel records, sorted by time; each follows a word with its size in bytes.
+	 * The queue of kernel records, sorted by time. Each follows a word with its size in bytes and, above that, the
+	 * number of words of the record before it.
 	 */
-	uint64_t *queue, queue_last_ns;
+	uint64_t *queue, queue_last_words;
 	size_t queue_begin, queue_end, queue_capacity;
 	size_t waiting;		/* words in all streams and the queue */
 	size_t enough;		/* a round is due when this many words wait */
@@ -355,6 +358,8 @@ void batch_marks_free(struct batches *b);
 void batch_base_add(struct capture *c, const struct record *r, size_t size);
 /* A record with values was lost: no thread's values up to then are certain. */
 void batch_bases_lost(struct batches *b, uint64_t lost_ns);
+/* Asks the kernel for losses. Called after the memory of programs was read and before marks of it are emitted. */
+void batch_bases_check(struct capture *c);
 /* Sets the counters of a BEGIN or an END of the thread. */
 void batch_set_counters(struct capture *c, const struct batch_thread *t, struct event *e);
 

@@ -2,16 +2,18 @@
 /*
  * Counters of marks in batches. The kernel sends the values of a thread's counters whenever one changes by more than the
  * clock does (bpf/batch/counters.bpf.c). Until the next time, counts stay as they are, and the CPU time grows with the
- * clock if the thread has a CPU. If it has none, the mark was made by somebody else (a child of vfork() in its parent's
- * batch), or the kernel did not say that it got one: then its CPU time is not known.
+ * clock. For a thread without a CPU they are not known: the mark was made by another one (a child of vfork() in its
+ * parent's batch), or the kernel did not say that the thread got a CPU.
  *
- * The merge (merge.c) puts these records in their places between the marks. If one was lost, the thread's later marks would
- * get values that are too old. A thread cannot mark before the kernel has noted the loss, so the merge looks after it has
- * read the memory of programs and before it emits anything.
+ * The merge (merge.c) puts these records in their places between the marks. If one was lost, the thread's later marks
+ * would get values that are too old. A thread cannot mark before the kernel has noted the loss, so the merge looks after
+ * it has read the memory of programs and before it emits anything.
  */
 #include "capture/batch/batch.h"
 
 #include <string.h>
+
+#include "proftrace.skel.h"
 
 void batch_base_add(struct capture *c, const struct record *r, size_t size)
 {
@@ -34,14 +36,14 @@ void batch_bases_lost(struct batches *b, uint64_t lost_ns)
 		b->base_lost_ns = lost_ns;
 }
 
-static uint64_t counter_at(const struct batch_thread *t, uint64_t ns, unsigned i,
-			   enum counter_source source)
+void batch_bases_check(struct capture *c)
 {
-	if (source == COUNTER_TASK_CLOCK)
-		return t->has_cpu ? t->base[i] + (ns - t->base_ns) : COUNTER_UNKNOWN;
-	if (source == COUNTER_CPU_MIGRATIONS && !t->has_cpu)
-		return COUNTER_UNKNOWN;
-	return t->base[i];
+	uint64_t lost_ns = __atomic_load_n(&c->shared->base_lost_ns, __ATOMIC_ACQUIRE);
+
+	if (lost_ns == c->batches->base_noted_ns)
+		return;
+	c->batches->base_noted_ns = lost_ns;
+	batch_bases_lost(c->batches, lost_ns);
 }
 
 void batch_set_counters(struct capture *c, const struct batch_thread *t, struct event *e)
@@ -51,8 +53,11 @@ void batch_set_counters(struct capture *c, const struct batch_thread *t, struct 
 
 	if (!counters->n || (e->kind != EVENT_BEGIN && e->kind != EVENT_END))
 		return;
-	e->n_counters = t->bases == c->batches->bases ? counters->n : 0;
+	e->n_counters = t->has_cpu && t->bases == c->batches->bases ? counters->n : 0;
 	e->counters = c->counters;
-	for (i = 0; i < e->n_counters; i++)
-		c->counters[i] = counter_at(t, e->ts_ns, i, counters->list[i].source);
+	for (i = 0; i < e->n_counters; i++) {
+		c->counters[i] = t->base[i];
+		if (counters->list[i].source == COUNTER_TASK_CLOCK)
+			c->counters[i] += e->ts_ns - t->base_ns;
+	}
 }

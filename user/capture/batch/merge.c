@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proftrace.skel.h"
-
 #define ROUND_NS 100000000ull /* there is a round at least this often */
 /*
  * The largest difference between the time of a mark, which comes from the processor's counter, and
@@ -302,7 +300,7 @@ static uint64_t first_queued_ns(const struct batches *b)
 static void pop_kernel_record(struct capture *c)
 {
 	struct batches *b = c->batches;
-	size_t size = b->queue[b->queue_begin], words = 1 + (size + 7) / 8;
+	size_t size = QUEUE_SIZE(b->queue[b->queue_begin]), words = 1 + (size + 7) / 8;
 	struct {
 		_Alignas(8) char bytes[4096];
 	} r;
@@ -358,16 +356,6 @@ static void free_finished_streams(struct batches *b)
 	}
 }
 
-static void check_bases_lost(struct capture *c)
-{
-	uint64_t lost_ns = __atomic_load_n(&c->shared->base_lost_ns, __ATOMIC_ACQUIRE);
-
-	if (lost_ns == c->batches->base_noted_ns)
-		return;
-	c->batches->base_noted_ns = lost_ns;
-	batch_bases_lost(c->batches, lost_ns);
-}
-
 void batches_merge(struct capture *c, bool now)
 {
 	struct batches *b = c->batches;
@@ -380,7 +368,7 @@ void batches_merge(struct capture *c, bool now)
 	b->urgent = false;
 	batch_clock_sample(&b->clock);
 	b->known_ns = batches_read_memory(c);
-	check_bases_lost(c);
+	batch_bases_check(c);
 	merge_streams(c, b->known_ns);
 	free_finished_streams(b);
 	b->round_took_ns = monotonic_now() - ns;
@@ -433,6 +421,6 @@ void batches_stop(struct capture *c)
 		if (s->lost_exit && !s->ended)
 			batch_stream_lost_rest(c->batches, s);
 	}
-	check_bases_lost(c);
+	batch_bases_check(c);
 	merge_streams(c, UINT64_MAX);
 }

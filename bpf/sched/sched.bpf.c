@@ -18,7 +18,6 @@
 #include "bpf/state.h"
 #include "bpf/sched/describe_wait.h"
 
-
 /* The name of a task that was sent last, so that not every context switch needs it. */
 struct sent_comm {
 	__u32 tid;

@@ -9,6 +9,8 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* By this one copy of the library knows another one, which would record everything twice. */
 EXPORTED extern const char proftrace_annotations[];
@@ -18,6 +20,16 @@ static void chain_complain(const char *path, const char *variable, const char *w
 {
 	fprintf(stderr, "proftrace: cannot load '%s': %s\nhint: %s names it\n", path, why,
 		variable);
+}
+
+/* Of a library for another processor, glibc says that there is no such file. */
+static const char *chain_reason(const char *path)
+{
+	const char *why = dlerror();
+
+	if (!strncmp(why, path, strlen(path)) && strstr(why, "No such file") && !access(path, F_OK))
+		return "it is made for another processor";
+	return why;
 }
 
 void *chain_open(const char *variable, const char *entry)
@@ -30,7 +42,7 @@ void *chain_open(const char *variable, const char *entry)
 		return NULL;
 	library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
 	if (!library) {
-		chain_complain(path, variable, dlerror());
+		chain_complain(path, variable, chain_reason(path));
 		return NULL;
 	}
 	if (dlsym(library, "proftrace_annotations"))

@@ -132,7 +132,10 @@ check_chains() { # VARIABLE CHAIN COMMAND...
 	variable=$1 chain=$2
 	shift 2
 	cp "$annotations" "$tmp/copy.so"
-	for other in /nonexistent.so "$annotations" "$tmp/copy.so" /lib/x86_64-linux-gnu/libc.so.6 "$programs/nvtx"; do
+	# For a processor that does not exist.
+	cp "$annotations" "$tmp/foreign.so"
+	printf '\377\377' | dd of="$tmp/foreign.so" bs=1 seek=18 conv=notrunc 2>/dev/null
+	for other in "$tmp/foreign.so" /nonexistent.so "$annotations" "$tmp/copy.so" /lib/x86_64-linux-gnu/libc.so.6 "$programs/nvtx"; do
 		[ -e "$other" ] || [ "$other" = /nonexistent.so ] || continue
 		echo work | env "$variable=$annotations" "$chain=$other" "$@" >"$tmp/out" 2>"$tmp/said"
 		equal "chained to ${other##*/}: the program goes on" "$? $(tail -1 "$tmp/out")" "0 done"

@@ -93,7 +93,6 @@ done
 check "a forked child is recorded" test "$(changed "$child")" -gt 0
 kill "$child"
 stop
-check "a child that was followed late is counted" test "$(field "$tmp/owner/functions.account" followed_late)" -ge 1
 never_else "afterwards the recorded process is as before" "$(changed $target)" 0
 exec 6>&- 7>&-
 wait_for "$tmp/before.out" marks

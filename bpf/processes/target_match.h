@@ -14,8 +14,19 @@ const volatile struct target_filter target_filter = {};
 struct target_match {
 	__u64 positions;
 	__u32 glob;
+	__u32 digits; /* hexadecimal ones before `end` */
+	__u32 end;
 	char text[TARGET_TEXT];
+	char id[TARGET_CONTAINER_ID];
 };
+
+/* IDs of containers with names that the user gave. Only the broker writes it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, TARGET_CONTAINERS_FOUND);
+	__type(key, char[TARGET_CONTAINER_ID]);
+	__type(value, __u8);
+} target_containers SEC(".maps");
 
 static __always_inline bool belongs_to_invoker(const struct task_struct *task)
 {
@@ -90,6 +101,30 @@ static __always_inline struct kernfs_node *cgroup_parent_node(struct kernfs_node
 	return BPF_CORE_READ(older, parent);
 }
 
+static long target_digits_step(__u32 i, struct target_match *m)
+{
+	__u8 byte = m->text[i & (TARGET_TEXT - 1)];
+	bool is_digit = (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'f');
+
+	if (!byte)
+		return 1;
+	m->digits = is_digit ? m->digits + 1 : 0;
+	m->end = i + 1;
+	return m->digits == TARGET_CONTAINER_ID;
+}
+
+/* Whether the text of `m` has the ID of a container that was found by its name. */
+static __noinline bool target_is_found_container(struct target_match *m)
+{
+	m->digits = m->end = 0;
+	bpf_loop(TARGET_TEXT, target_digits_step, m, 0);
+	if (m->digits != TARGET_CONTAINER_ID)
+		return false;
+	bpf_probe_read_kernel(m->id, sizeof(m->id),
+			      m->text + ((m->end - TARGET_CONTAINER_ID) & (TARGET_TEXT / 2 - 1)));
+	return bpf_map_lookup_elem(&target_containers, m->id);
+}
+
 /* Whether the names of the cgroups around the task match, one for each kind that is asked for. */
 static __always_inline bool target_has_group_names(struct target_match *m, struct task_struct *task)
 {
@@ -103,7 +138,9 @@ static __always_inline bool target_has_group_names(struct target_match *m, struc
 		bpf_probe_read_kernel_str(m->text, sizeof(m->text), BPF_CORE_READ(node, name));
 		if (missing & TARGET_UNIT && target_match_text(m, TARGET_UNIT))
 			missing &= ~TARGET_UNIT;
-		if (missing & TARGET_CONTAINER && target_match_text(m, TARGET_CONTAINER))
+		if (missing & TARGET_CONTAINER &&
+		    (target_match_text(m, TARGET_CONTAINER) ||
+		     (target_filter.n_containers && target_is_found_container(m))))
 			missing &= ~TARGET_CONTAINER;
 		node = cgroup_parent_node(node);
 	}

@@ -23,6 +23,10 @@ enum {
 		16, /* a process further down is not compared with TARGET_UNIT and TARGET_CONTAINER */
 	TARGET_POSITIONS = 63, /* of a glob: characters, [sets] and ?, not stars */
 	TARGET_TEXT = 128,     /* a longer name is compared up to here; a power of two */
+	TARGET_CONTAINERS = 8,
+	TARGET_CONTAINER_NAME = 64,
+	TARGET_CONTAINER_ID = 64, /* hexadecimal digits */
+	TARGET_CONTAINERS_FOUND = 1024,
 };
 
 /* What a glob is compared with. */
@@ -43,11 +47,12 @@ struct target_glob {
 
 struct target_filter {
 	__u32 waits; /* processes that execute a matching program later are recorded, too */
+	__u32 all;   /* every process */
 	__u32 n_globs;
 	__u32 n_users;
 	__u32 n_cgroups;
+	__u32 n_containers;
 	__u32 kinds; /* enum target_kind of all globs; a name or a path is one condition */
-	__u32 pad;
 	__u32 users[TARGET_USERS];
 	/* Of the unified hierarchy; the processes of those below belong to them, too. */
 	struct target_cgroup {
@@ -58,6 +63,8 @@ struct target_filter {
 			[TARGET_CGROUP_PATH]; /* as /proc/PID/cgroup shows it; the kernel compares numbers */
 	} cgroups[TARGET_CGROUPS];
 	struct target_glob globs[TARGET_GLOBS];
+	/* Names, which count as one more TARGET_CONTAINER; the broker gives the kernel their IDs as it finds them. */
+	char containers[TARGET_CONTAINERS][TARGET_CONTAINER_NAME];
 };
 
 static inline __attribute__((always_inline)) __u64

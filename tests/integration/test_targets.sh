@@ -121,6 +121,45 @@ if mount -t cgroup2 none "$tmp/cg" 2>/dev/null && mkdir "$tmp/cg/proftrace-test-
 	in_group web --cgroup "$cg/web.service"
 	in_group web --unit web
 	in_group docker --container "$(echo $container | cut -c-12)" -n 'job-*'
+	# By name: the recorder sees the state of a runtime that was never here. Labels of the user look like names.
+	# The second container does not exist yet when the recording begins.
+	next=1${container#0}
+	state() { # ID TEXT: as Docker writes it
+		mkdir "$tmp/lib/docker/containers/$1" && echo "$2" >"$tmp/lib/docker/containers/$1/new" &&
+			mv "$tmp/lib/docker/containers/$1/new" "$tmp/lib/docker/containers/$1/config.v2.json"
+	}
+	mkdir -p "$tmp/lib/docker/containers" "$cg/docker-$next.scope"
+	state $container '{"Config":{"Labels":{"Name":"/other"}},"Name":"/shop"}'
+	named() { # NAME OPTION...
+		exec unshare --mount sh -c 'mount --bind "$0" /var/lib && exec "$@"' "$tmp/lib" "$proftrace" --container "$@"
+	}
+	(named other -q -o "$tmp/t") 2>"$tmp/err"
+	equal "a name that no container has: exit status" $? 1
+	check "a name that no container has: it is said" grep -q "^proftrace: no container has the name 'other'$" "$tmp/err"
+	rm -f "$tmp/err"
+	named 'sho?' --wait -v -o "$tmp/t" --summary-json "$tmp/s" 2>"$tmp/err" &
+	recorder=$!
+	wait_for "$tmp/err" "proftrace: recording"
+	within "docker-$container.scope" "$tmp/job-dynamic" 1 3 >"$tmp/jobs"
+	within "docker-$next.scope" "$tmp/job-dynamic" 1 3 >/dev/null
+	state $next '{"Name":"/shop"}'
+	for _ in 1 2 3 4 5 6; do
+		sleep 0.2
+		within "docker-$next.scope" "$programs/waits" 9 </dev/null >"$tmp/out"
+	done
+	within "docker-$next.scope" unshare --pid --fork "$tmp/job-dynamic" 1 3 >>"$tmp/jobs"
+	end "a container's name"
+	check_account "a container's name" "$tmp/s"
+	check_agree "a container's name" "$tmp/t"
+	last=$(said "$tmp/out" ready)
+	equal "a container's name: all of the next one of that name" \
+		"$(grep -c "\"ph\":\"B\",\"pid\":$last,.*\"work\"\|\"work\".*\"ph\":\"B\".*\"pid\":$last," "$tmp/t.json")" 9
+	equal "a container's name: the others" \
+		"$(($(field "$tmp/s" written) - 18 * $(grep -c 'process_name.*"waits"' "$tmp/t.json")))" "$(pairs "$tmp/jobs")"
+	check "a container's name: it is said of its processes" \
+		grep -q "\"pid\":$last,\"args\":{\"labels\":\"container shop\"}" "$tmp/t.json"
+	check "a container's name: its own PIDs" grep -q '"labels":"container shop, PID 1 inside"' "$tmp/t.json"
+	check "a container's name: the summary" grep -q "^processes: [0-9]* in container shop$" "$tmp/err"
 	# Those that run when the recording begins, and a path as /proc/PID/cgroup has it.
 	mkfifo "$tmp/in"
 	within web.service/below "$programs/waits" 100 <"$tmp/in" >"$tmp/out" &
@@ -136,6 +175,13 @@ if mount -t cgroup2 none "$tmp/cg" 2>/dev/null && mkdir "$tmp/cg/proftrace-test-
 	wait $recorder
 	equal "a cgroup that ends: exit status" $? 0
 	equal "a cgroup that ends: every mark" "$(field "$tmp/s" written)" "$(said "$tmp/out" marked)"
+	within web.service "$programs/waits" 1 <"$tmp/in" >"$tmp/out" &
+	exec 9>"$tmp/in"
+	wait_for "$tmp/out" ready
+	check "list: the unit" sh -c "'$proftrace' list -p $(said "$tmp/out" ready) | grep -q 'unit web.service'"
+	echo >&9
+	exec 9>&-
+	wait $!
 	rmdir "$cg/web.service/below" "$cg"/*/ "$cg"
 	umount "$tmp/cg"
 	"$proftrace" --cgroup "$tmp/cg" 2>"$tmp/err"
@@ -143,8 +189,29 @@ if mount -t cgroup2 none "$tmp/cg" 2>/dev/null && mkdir "$tmp/cg/proftrace-test-
 else
 	skip "cgroups" "cgroup2 cannot be mounted here"
 fi
-"$proftrace" --container web 2>"$tmp/err"
-equal "a container without an ID: exit status" $? 2
+"$proftrace" --container a/b 2>"$tmp/err"
+equal "not a container: exit status" $? 2
+
+# All processes that have markers, and those that get some; nothing of the others is in the trace.
+"$programs/waits" 7 <"$tmp/in" >"$tmp/out" &
+exec 9>"$tmp/in"
+sleep 60 &
+beside=$!
+wait_for "$tmp/out" ready
+record --all --wait
+echo >&9
+"$programs/waits" 7 </dev/null >"$tmp/jobs"
+wait_for "$tmp/out" marked
+kill $beside
+kill -INT $recorder
+wait $recorder
+equal "--all: exit status" $? 0
+for pid in $(said "$tmp/out" ready) $(said "$tmp/jobs" ready); do
+	equal "--all: every mark of process $pid" \
+		"$(grep -c "\"ph\":\"B\",\"pid\":$pid,.*\"work\"\|\"work\".*\"ph\":\"B\".*\"pid\":$pid," "$tmp/t.json")" 7
+done
+check "--all: nothing of a process without markers" sh -c "! grep -q '\"pid\":$beside,' '$tmp/t.json'"
+exec 9>&-
 
 # A user with capabilities gets its own processes. They are not held, so they may have begun, and that is counted.
 cp "$proftrace" "$tmp/capable"

@@ -62,6 +62,7 @@ struct owner {
 		uint32_t tid;
 	} key;
 	const struct name *name;
+	const struct name *labels;
 	struct lines lines;
 	struct sorted *sorted;
 	size_t n_sorted;
@@ -521,6 +522,8 @@ static int take(void *context, const struct event *e)
 		return 0;
 	else if (e->kind == EVENT_THREAD_NAME || e->kind == EVENT_PROCESS_NAME)
 		add_name(c, e);
+	else if (e->kind == EVENT_PROCESS_LABELS)
+		owner_get(c, e->pid, 0)->labels = e->name;
 	else if (is_sample(e))
 		add_counter(c, e);
 	else if (e->kind != EVENT_CLOCK)
@@ -550,6 +553,8 @@ static void print_lines(struct canon *c)
 			       owner->key.tid, owner->name->text);
 		else if (owner->name)
 			printf("process %" PRIu32 " %s\n", owner->key.pid, owner->name->text);
+		if (owner->labels)
+			printf("labels %" PRIu32 " %s\n", owner->key.pid, owner->labels->text);
 	}
 }
 

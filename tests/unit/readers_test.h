@@ -86,6 +86,7 @@ static inline int heard_event(void *context, const struct event *e)
 		[EVENT_FLOW_IN] = "f",
 		[EVENT_ALLOC] = "alloc",
 		[EVENT_PROCESS_NAME] = "process",
+		[EVENT_PROCESS_LABELS] = "labels",
 		[EVENT_THREAD_NAME] = "thread",
 		[EVENT_LOST] = "lost",
 		[EVENT_CLOCK] = "clock",

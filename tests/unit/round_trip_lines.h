@@ -221,6 +221,9 @@ static int take_fact(struct consumer *consumer, const struct fact *f)
 	case FACT_PROCESS:
 		call(l, f->process->pid, 0, f->process->name);
 		break;
+	case FACT_LABELS:
+		call(l, f->process->pid, UINT32_MAX, f->process->labels);
+		break;
 	case FACT_THREAD:
 		call(l, f->process->pid, f->thread->tid, f->thread->name);
 		break;

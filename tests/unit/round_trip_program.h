@@ -320,10 +320,11 @@ static void frame(struct program *p, struct event e)
 
 static void told(struct program *p, struct event e)
 {
-	static const enum event_kind kinds[] = { EVENT_THREAD_NAME, EVENT_PROCESS_NAME, EVENT_COMM,
-						 EVENT_FORK, EVENT_STEP };
+	static const enum event_kind kinds[] = { EVENT_THREAD_NAME,    EVENT_PROCESS_NAME,
+						 EVENT_PROCESS_LABELS, EVENT_COMM,
+						 EVENT_FORK,	       EVENT_STEP };
 
-	e.kind = kinds[pick(p, 5)];
+	e.kind = kinds[pick(p, 6)];
 	e.n_args = 0;
 	e.category = NULL;
 	if (e.kind == EVENT_STEP) {

@@ -123,17 +123,17 @@ static void conditions(void **state)
 	assert_true(self >= 0);
 	snprintf(uid, sizeof(uid), "%u", getuid());
 	assert_true(target_filter_is_empty(&none));
-	assert_false(target_filter_matches(&none, self));
+	assert_false(target_filter_matches(&none, NULL, self));
 	assert_null(target_filter_add_name(&f, "nothing"));
-	assert_false(target_filter_matches(&f, self));
+	assert_false(target_filter_matches(&f, NULL, self));
 	assert_null(target_filter_add_name(&f, "test_target_f*"));
-	assert_true(target_filter_matches(&f, self));
+	assert_true(target_filter_matches(&f, NULL, self));
 	assert_null(target_filter_add_user(&f, "4294967294"));
-	assert_false(target_filter_matches(&f, self));
+	assert_false(target_filter_matches(&f, NULL, self));
 	assert_null(target_filter_add_user(&f, uid));
-	assert_true(target_filter_matches(&f, self));
+	assert_true(target_filter_matches(&f, NULL, self));
 	assert_null(target_filter_add_name(&other, "/*/test_target_filter"));
-	assert_true(target_filter_matches(&other, self));
+	assert_true(target_filter_matches(&other, NULL, self));
 	close(self);
 }
 
@@ -158,9 +158,16 @@ static void groups(void **state)
 	assert_true(target_glob_matches(&f.globs[2], id));
 	snprintf(name, sizeof(name), "cri-containerd-%.12s%052d.scope", id, 0);
 	assert_false(target_glob_matches(&f.globs[2], name));
-	assert_non_null(target_filter_add_container(&f, "4c01db0b339"));
-	assert_non_null(target_filter_add_container(&f, "4c01db0b339C"));
-	assert_non_null(target_filter_add_container(&f, "web"));
+	assert_int_equal(f.n_containers, 0);
+	assert_null(target_filter_add_container(&f, "4c01db0b339"));
+	assert_null(target_filter_add_container(&f, "web*"));
+	assert_int_equal(f.n_containers, 2);
+	assert_string_equal(f.containers[1], "web*");
+	assert_non_null(target_filter_add_container(&f, ""));
+	assert_non_null(target_filter_add_container(&f, "a/b"));
+	memset(name, 'z', 64);
+	name[64] = '\0';
+	assert_non_null(target_filter_add_container(&f, name));
 	assert_non_null(target_filter_add_cgroup(&f, "/proc"));
 	assert_int_equal(f.kinds, TARGET_UNIT | TARGET_CONTAINER);
 }

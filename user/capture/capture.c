@@ -109,7 +109,8 @@ static int check_pid_namespace(struct failure *f)
 		return 0;
 	failure_set(f, -ENOTSUP, "cannot record inside a pid namespace", "",
 		    "process numbers differ from the kernel's here");
-	failure_hint(f, "run proftrace on the host: it attaches to processes in containers");
+	failure_hint(f, "run proftrace on the host, where it attaches to processes in containers, "
+			"or in a container with --pid=host and --privileged");
 	return -ENOTSUP;
 }
 
@@ -229,18 +230,21 @@ void capture_free(struct capture *c)
 	selection_free(c);
 	files_free(c);
 	hash_clear(hh, c->processes, p);
+	places_free(c);
 	free(c->sites);
 	free(c->stuck_at);
 	free(c);
 }
 
 /* All sites are attached. From this moment on the marks of all threads are recorded. */
-static int record_marks(struct capture *c, const struct broker_target *target, struct failure *f)
+static int record_marks(struct capture *c, const struct broker_target *target, bool has_marks,
+			struct failure *f)
 {
 	int error;
 
 	process_add(c, target->pid, false);
-	process_names(c, target, true);
+	if (has_marks)
+		process_show(c, target);
 	error = broker_trace(c->broker, target, TRACED_WATCH | TRACED_MARKS, f);
 	if (error)
 		process_remove(c, target->pid, 0);
@@ -255,6 +259,11 @@ bool capture_needs_no_marks(const struct capture *c)
 	return c->options.sample_hz || c->options.sched;
 }
 
+bool capture_hides(const struct capture *c)
+{
+	return c->options.targets && c->options.targets->all && !capture_needs_no_marks(c);
+}
+
 /*
  * Attaches to the markers first. The hold points in the dynamic linker and the C library come
  * second, since all processes share these files and attaching to them takes longer than to all
@@ -264,6 +273,7 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 {
 	unsigned marked = 0, fresh = 0;
 	struct broker_target target;
+	bool has_marks;
 	int error;
 
 	error = broker_identify(c->broker, pid, &target, f);
@@ -288,12 +298,13 @@ int capture_attach(struct capture *c, pid_t pid, struct failure *f)
 	if (c->batches)
 		c->batches->finding = false;
 	c->hold_sites_later = false;
+	has_marks = marked || capture_needs_no_marks(c) || !capture_hides(c);
 	/* Of several processes, some may open a library with markers later. */
 	marked += capture_needs_no_marks(c) || c->options.targets;
 	if (!error && marked && c->stacks)
 		stacks_wait_for_tables(c->stacks, TABLES_AT_FIRST_NS);
 	if (!error && marked)
-		error = record_marks(c, &target, f);
+		error = record_marks(c, &target, has_marks, f);
 	if (error != -ECANCELED && error != -EPIPE)
 		files_attach_hold_sites(c);
 	c->attaching = !error && marked;
@@ -345,6 +356,7 @@ int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, s
 	__atomic_store_n(&c->shared->attached_ns, monotonic_now(), __ATOMIC_SEQ_CST);
 	process_add(c, pid, false);
 	process_names(c, &target, false);
+	process_place_emit(c, pid);
 	return 0;
 }
 

@@ -164,7 +164,9 @@ const struct capture_counts *capture_counts(const struct capture *capture);
 uint64_t capture_attach_ns(const struct capture *capture); /* of the longest attaching */
 
 unsigned capture_processes(const struct capture *capture); /* traced and alive */
-unsigned capture_buffers(const struct capture *capture);   /* ring buffers of records */
+/* How many of all were in which container and unit: "2 in container web, unit a.service; ..." */
+void capture_print_places(const struct capture *capture, char *line, size_t size);
+unsigned capture_buffers(const struct capture *capture); /* ring buffers of records */
 bool capture_traces(const struct capture *capture, pid_t pid);
 unsigned capture_files(const struct capture *capture); /* attached, with markers */
 void capture_check_alive(struct capture *capture);     /* if reports of exits may have been lost */

@@ -450,11 +450,17 @@ static const struct name *intern_record_comm(struct capture *c, const struct rec
 static void decode_fork(struct capture *c, const struct record *r, struct event *e)
 {
 	const struct record_plain *plain = (const struct record_plain *)r;
+	const struct traced_process *parent;
+	struct traced_process *p;
 
 	e->id = plain->ops.a;
 	if (r->tgid != r->tid)
 		return;
 	process_add(c, r->tgid, true);
+	parent = process_find(c, (pid_t)plain->ops.a);
+	p = process_find(c, (pid_t)r->tgid);
+	if (p && parent && !parent->is_hidden)
+		p->is_hidden = false;
 	files_follow(c, (pid_t)plain->ops.a, (pid_t)r->tgid);
 	if (c->stacks)
 		stacks_fork(c->stacks, r->tgid, (uint32_t)plain->ops.a);
@@ -532,6 +538,13 @@ static void emit_mark_event(struct capture *c, const struct record *r, size_t si
 	capture_mark(c, r->site, e);
 }
 
+static bool is_hidden(const struct capture *c, uint32_t pid)
+{
+	const struct traced_process *p = capture_hides(c) ? process_find(c, (pid_t)pid) : NULL;
+
+	return p && p->is_hidden;
+}
+
 static void emit_kernel_event(struct capture *c, const struct record *r, size_t size,
 			      struct event *e)
 {
@@ -539,7 +552,13 @@ static void emit_kernel_event(struct capture *c, const struct record *r, size_t 
 		return;
 	if (c->options.sched)
 		sched_check_lost(c, r->ts);
+	if (r->kind <= RECORD_COMM && r->kind != RECORD_EXIT && is_hidden(c, r->tgid))
+		return;
 	capture_emit(c, e);
+	if (r->kind == RECORD_FORK && r->tgid == r->tid)
+		process_place_inherit(c, (pid_t)e->id, (pid_t)r->tgid);
+	else if (r->kind == RECORD_EXEC)
+		process_place_emit(c, (pid_t)r->tgid);
 	if (r->kind != RECORD_EXIT)
 		return;
 	selection_forget(c, r->tid);

@@ -113,8 +113,23 @@ struct decision {
 
 struct traced_process {
 	pid_t pid;
-	uint64_t cpu_ns; /* the part of its CPU time that guard.c has counted */
+	uint64_t cpu_ns;	  /* the part of its CPU time that guard.c has counted */
+	const struct name *place; /* its container and unit; NULL: neither */
+	bool has_inner_pid;	  /* it is in a pid namespace of its own */
+	bool is_hidden; /* --all: it has no markers so far, and is not mentioned in the trace */
 	UT_hash_handle hh;
+};
+
+#define PLACES 64
+
+/* Where the processes of this recording were (places.c). */
+struct places {
+	struct place_count {
+		const struct name *text;
+		unsigned n; /* processes */
+	} list[PLACES];
+	unsigned n;
+	struct known_container *containers;
 };
 
 struct guard_domain {
@@ -259,6 +274,7 @@ struct capture {
 	unsigned
 		n_exact_files; /* under --mode auto: those that cannot be recorded in buffered mode */
 	uint64_t late;	       /* files attached while their program was already running */
+	struct places places;
 };
 
 /* Whether the broker is stuck. If it has just got stuck, that was on the file `path`. */
@@ -451,6 +467,16 @@ void process_names(struct capture *c, const struct broker_target *target, bool r
 /* is_new: it has just been created. `cpu_ns`: its whole CPU time, if the kernel has reported it. */
 void process_add(struct capture *c, pid_t pid, bool is_new);
 void process_remove(struct capture *c, pid_t pid, uint64_t cpu_ns);
+struct traced_process *process_find(const struct capture *c, pid_t pid);
+/* A hidden process is mentioned in the trace from now on. */
+void process_show(struct capture *c, const struct broker_target *target);
+/* places.c: emits the container, the unit and the inner PID of a traced process. */
+void process_place_emit(struct capture *c, pid_t pid);
+/* The same for a child, which is where its parent is. */
+void process_place_inherit(struct capture *c, pid_t parent, pid_t child);
+void places_free(struct capture *c);
+/* Whether processes without markers are not mentioned in the trace. */
+bool capture_hides(const struct capture *c);
 /* Whether each process has links of its own, instead of one link for all. */
 bool capture_attaches_each(const struct capture *c);
 /*

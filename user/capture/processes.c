@@ -185,6 +185,7 @@ int process_scan(struct capture *c, const struct broker_target *target, unsigned
 		 unsigned *ret_new, struct failure *f)
 {
 	struct scan s = { .c = c, .target = target, .f = f };
+	const struct traced_process *p;
 	int fd = broker_open(c->broker, BROKER_MAPS, target, 0, 0, f), error;
 
 	if (fd < 0)
@@ -201,6 +202,9 @@ int process_scan(struct capture *c, const struct broker_target *target, unsigned
 		return failure_set(f, error, "cannot read the mappings of the process", "", NULL);
 	*ret_marked = s.marked;
 	*ret_new = s.fresh;
+	p = process_find(c, target->pid);
+	if (s.marked && p && p->is_hidden)
+		process_show(c, target);
 	if (!s.marked)
 		process_without_sites(&c->options, target->pid, s.looked_at, f);
 	return 0;
@@ -274,23 +278,42 @@ void process_names(struct capture *c, const struct broker_target *target, bool r
 	closedir(tasks);
 }
 
+struct traced_process *process_find(const struct capture *c, pid_t pid)
+{
+	struct traced_process *p;
+
+	HASH_FIND(hh, c->processes, &pid, sizeof(pid), p);
+	return p;
+}
+
 void process_add(struct capture *c, pid_t pid, bool is_new)
 {
 	struct traced_process *p;
 
-	HASH_FIND(hh, c->processes, &pid, sizeof(pid), p);
-	if (p)
+	if (process_find(c, pid))
 		return;
 	p = hash_add_new(hh, c->processes, pid, pid);
-	if (p)
-		guard_process_begin(c, p, is_new);
+	if (!p)
+		return;
+	p->is_hidden = capture_hides(c);
+	guard_process_begin(c, p, is_new);
+}
+
+void process_show(struct capture *c, const struct broker_target *target)
+{
+	struct traced_process *p = process_find(c, target->pid);
+
+	if (!p)
+		return;
+	p->is_hidden = false;
+	process_names(c, target, true);
+	process_place_emit(c, target->pid);
 }
 
 void process_remove(struct capture *c, pid_t pid, uint64_t cpu_ns)
 {
-	struct traced_process *p;
+	struct traced_process *p = process_find(c, pid);
 
-	HASH_FIND(hh, c->processes, &pid, sizeof(pid), p);
 	if (!p)
 		return;
 	guard_process_end(c, p, cpu_ns);

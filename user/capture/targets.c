@@ -23,6 +23,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "privilege/containers.h"
 #include "proftrace.skel.h"
 #include "tracee/maps.h"
 #include "tracee/spawn.h"
@@ -165,12 +166,37 @@ static int search_targets(struct capture *c, unsigned *n_attached, struct failur
 	return error;
 }
 
+/* Where cgroup v2 was never mounted, /proc/PID/cgroup does not mention it, and all processes are in its root. */
+static int targets_need_cgroups(const struct target_filter *filter, struct failure *f)
+{
+	int self = filter->kinds & (TARGET_UNIT | TARGET_CONTAINER)
+			   ? open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+			   : -1;
+	char path[PATH_MAX];
+	bool is_there;
+
+	if (self < 0)
+		return 0;
+	is_there = process_cgroup(self, path, sizeof(path));
+	close(self);
+	if (is_there)
+		return 0;
+	failure_set(f, -ENOTSUP, "cannot find units and containers", "",
+		    "this machine uses cgroup v1 alone");
+	failure_hint(f, "boot with systemd.unified_cgroup_hierarchy=1; -n NAME, --user USER and -p "
+			"PID do not need cgroup v2");
+	return -ENOTSUP;
+}
+
 int capture_find(struct capture *c, struct failure *f)
 {
 	const struct target_filter *filter = c->options.targets;
 	unsigned n = 0;
 	int error;
 
+	error = targets_need_cgroups(filter, f);
+	if (error)
+		return error;
 	if (filter->waits && !c->loaded.can_loop) {
 		failure_set(f, -ENOTSUP, "cannot wait for processes", "",
 			    "the kernel has no bpf_loop(), which came with Linux 5.17");

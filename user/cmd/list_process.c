@@ -6,7 +6,9 @@
  * to another one. This needs CAP_CHECKPOINT_RESTORE. Without it, the path is resolved below the
  * root of the process, and the inode number shows whether it is still the same file.
  */
+#include "base/text.h"
 #include "cmd/list.h"
+#include "privilege/containers.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -210,6 +212,23 @@ static int list_mappings(struct list *list, struct process *p, struct failure *f
 	return p->n_opened ? 0 : mappings_not_readable(f, last, p->pid);
 }
 
+/* A comment line: the lines of markers stay those that programs read. */
+static void print_place(const struct process *p)
+{
+	char name[CONTAINER_NAME] = "", text[CONTAINER_NAME + CONTAINER_UNIT + 32];
+	long inner = process_inner_pid(p->dir);
+	struct process_place place;
+
+	if (process_place(p->dir, &place)) {
+		if (place.container[0])
+			container_find_name(place.container, name);
+		process_place_text(&place, name, text, sizeof(text));
+		print_visible(stdout, "# process %d: %s\n", (int)p->pid, text);
+	}
+	if (inner && inner != p->pid)
+		print_visible(stdout, "# process %d: PID %ld inside\n", (int)p->pid, inner);
+}
+
 int list_process(struct list *list, pid_t pid, struct failure *f)
 {
 	struct process p = { .pid = pid };
@@ -221,6 +240,7 @@ int list_process(struct list *list, pid_t pid, struct failure *f)
 	p.dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (p.dir < 0)
 		return mappings_not_readable(f, -errno, pid);
+	print_place(&p);
 	p.mem = openat(p.dir, "mem", O_RDONLY | O_CLOEXEC);
 	r = list_mappings(list, &p, f);
 	for (i = 0; i < p.n_mappings; i++)

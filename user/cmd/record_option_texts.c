@@ -32,10 +32,11 @@ const struct argp_option record_options[] = {
 	{ "unit", KEY_UNIT, "UNIT", 0,
 	  "Attach to processes of this systemd unit, such as nginx.service; globs (repeatable)",
 	  0 },
-	{ "container", KEY_CONTAINER, "ID", 0,
-	  "Attach to processes of this container of Docker, Podman, containerd or CRI-O "
-	  "(repeatable)",
+	{ "container", KEY_CONTAINER, "ID|NAME", 0,
+	  "Attach to processes of this container of Docker, Podman, containerd or CRI-O; globs for "
+	  "names (repeatable)",
 	  0 },
+	{ "all", KEY_ALL, NULL, 0, "Attach to every process that has markers", 0 },
 	{ "wait", KEY_WAIT, NULL, 0,
 	  "Also record matching processes that start later, until -d or Ctrl-C", 0 },
 	{ "output", 'o', "NAME", 0,

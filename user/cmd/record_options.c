@@ -264,6 +264,12 @@ static bool parse_condition(int key, const char *arg, struct argp_state *state,
 	const char *why;
 	unsigned i;
 
+	if (key == KEY_WAIT)
+		o->targets.waits = 1;
+	else if (key == KEY_ALL)
+		o->targets.all = 1;
+	if (key == KEY_WAIT || key == KEY_ALL)
+		return true;
 	for (i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++) {
 		if (conditions[i].key != key)
 			continue;
@@ -349,9 +355,6 @@ static bool parse_special(int key, char *arg, struct argp_state *state, struct r
 		break;
 	case 'f':
 		add_function(state, o, arg);
-		break;
-	case KEY_WAIT:
-		o->targets.waits = 1;
 		break;
 	case 'q':
 		o->verbosity = -1;

@@ -144,10 +144,14 @@ void record_rules_check(struct argp_state *state, const struct record_options *o
 		{ !o->n_pids && !o->command && !filtered,
 		  "nothing to record: give -p PID, -n NAME or -- COMMAND" },
 		{ filtered && (o->n_pids || o->command),
-		  "-n, --user, --cgroup, --unit and --container cannot be combined with -p or -- "
-		  "COMMAND" },
-		{ o->targets.waits && !filtered, "--wait needs -n, --user, --cgroup, --unit or "
-						 "--container: which processes to wait for" },
+		  "-n, --user, --cgroup, --unit, --container and --all cannot be combined with -p "
+		  "or -- COMMAND" },
+		{ o->targets.waits && !filtered,
+		  "--wait needs -n, --user, --cgroup, --unit, --container or --all: which "
+		  "processes to wait for" },
+		{ o->targets.all && (o->targets.n_globs || o->targets.n_users ||
+				     o->targets.n_cgroups || o->targets.n_containers),
+		  "--all cannot be combined with -n, --user, --cgroup, --unit or --container" },
 		{ o->n_pids && o->command, "give either -p PID or -- COMMAND, not both" },
 		{ !o->command && (o->itt || o->nvtx),
 		  "--itt and --nvtx need -- COMMAND: a program that runs has read its environment; "

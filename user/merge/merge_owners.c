@@ -202,8 +202,10 @@ static struct owner *owners_thread(struct owners *o, uint32_t pid, uint32_t tid,
 /* Whether the event belongs to the whole machine, which all files of one boot share. */
 static bool owners_is_machine(const struct owners *o, const struct event *e)
 {
-	if (e->pid || (!o->own && (e->tid || e->kind == EVENT_BEGIN || e->kind == EVENT_END ||
-				   e->kind == EVENT_PROCESS_NAME || e->kind == EVENT_THREAD_NAME)))
+	if (e->pid ||
+	    (!o->own && (e->tid || e->kind == EVENT_BEGIN || e->kind == EVENT_END ||
+			 e->kind == EVENT_PROCESS_NAME || e->kind == EVENT_PROCESS_LABELS ||
+			 e->kind == EVENT_THREAD_NAME)))
 		return false;
 	return o->part->is_reference || o->part->same_boot ||
 	       (e->kind != EVENT_COUNTER && e->kind != EVENT_ASYNC_BEGIN &&

@@ -223,6 +223,7 @@ static int plugin_fact(struct consumer *consumer, const struct fact *fact)
 	case FACT_SCHED_GAP:
 	case FACT_SAMPLE:
 	case FACT_WAIT:
+	case FACT_LABELS:
 		return 0;
 	}
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Compiles the conditions of --name and --user, and applies them to a process in /proc. */
+/* Compiles the conditions of --name, --user and others, and applies them to a process in /proc. */
 #include "privilege/target_filter.h"
 
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/quantity.h"
+#include "privilege/containers.h"
 
 /* --- globs --------------------------------------------------------------------------------------- */
 
@@ -134,6 +135,22 @@ const char *target_filter_add_unit(struct target_filter *f, const char *unit)
 	return filter_add_glob(f, glob, TARGET_UNIT);
 }
 
+/* Also the beginning of an ID that is too short to be one without doubt. */
+static const char *filter_add_container_name(struct target_filter *f, const char *name)
+{
+	if (!*name)
+		return "it is empty";
+	if (f->n_containers == TARGET_CONTAINERS)
+		return "there are eight names already";
+	if (strlen(name) >= TARGET_CONTAINER_NAME)
+		return "it is longer than 63 characters";
+	if (strchr(name, '/'))
+		return "it has a slash";
+	strcpy(f->containers[f->n_containers++], name);
+	f->kinds |= TARGET_CONTAINER;
+	return NULL;
+}
+
 /*
  * The runtimes have names of their own around it: docker-ID.scope, libpod-ID.scope, cri-containerd-ID.scope, crio-ID.scope,
  * or the bare ID. The first 48 digits are unique, and fit into a glob.
@@ -144,8 +161,7 @@ const char *target_filter_add_container(struct target_filter *f, const char *id)
 	char glob[64];
 
 	if (id[n] || n < 12 || n > 64)
-		return "it needs 12 to 64 hexadecimal digits, as `docker ps` and `crictl ps` show "
-		       "them";
+		return filter_add_container_name(f, id);
 	snprintf(glob, sizeof(glob), "*%.48s*", id);
 	return filter_add_glob(f, glob, TARGET_CONTAINER);
 }
@@ -169,7 +185,7 @@ const char *target_filter_add_user(struct target_filter *f, const char *user)
 
 bool target_filter_is_empty(const struct target_filter *f)
 {
-	return !f->n_globs && !f->n_users && !f->n_cgroups;
+	return !f->n_globs && !f->n_users && !f->n_cgroups && !f->n_containers && !f->all;
 }
 
 static bool cgroup_is_within(const char *path, const char *of)
@@ -298,60 +314,31 @@ static bool process_has_user(const struct target_filter *f, int directory)
 	return false;
 }
 
-/* Reads the path in the unified hierarchy, of which the line is "0::/a/b". False: it is unknown or too long. */
-static bool process_cgroup(int directory, char *path, size_t size)
+bool target_containers_have(const struct target_containers *c, const char *id)
 {
-	/* The lines of older hierarchies come first. */
-	char text[16384], *at, *end;
-	int fd = openat(directory, "cgroup", O_RDONLY | O_CLOEXEC);
-	size_t used = 0;
-	ssize_t n = 1;
+	unsigned i;
 
-	while (fd >= 0 && n > 0 && used < sizeof(text) - 1) {
-		n = read(fd, text + used, sizeof(text) - 1 - used);
-		used += n > 0 ? (size_t)n : 0;
+	for (i = 0; c && i < c->n; i++) {
+		if (!memcmp(c->ids[i], id, TARGET_CONTAINER_ID))
+			return true;
 	}
-	if (fd >= 0)
-		close(fd);
-	text[used] = '\0';
-	at = strncmp(text, "0::/", 4) ? strstr(text, "\n0::/") : text - 1;
-	end = at ? strchr(at + 1, '\n') : NULL;
-	if (!end || (size_t)(end - at - 4) >= size)
-		return false;
-	*end = '\0';
-	snprintf(path, size, "%s", at + 4);
-	return true;
-}
-
-/* docker-ID.scope, libpod-ID.scope, cri-containerd-ID.scope, crio-ID.scope, or the bare ID of 64 digits. */
-static const char *container_id(const char *name)
-{
-	const char *at = strrchr(name, '-');
-
-	at = at ? at + 1 : name;
-	return strspn(at, "0123456789abcdef") == 64 ? at : NULL;
+	return false;
 }
 
 void target_labels(int directory, char unit[TARGET_LABEL], char container[TARGET_LABEL])
 {
-	char path[PATH_MAX], *name, *rest = path;
+	struct process_place place;
 
-	unit[0] = container[0] = '\0';
-	if (!process_cgroup(directory, path, sizeof(path)))
-		return;
-	while ((name = strsep(&rest, "/"))) {
-		const char *id = container_id(name), *dot = strrchr(name, '.');
-
-		if (id)
-			snprintf(container, TARGET_LABEL, "%.12s", id);
-		else if (dot && (!strcmp(dot, ".service") || !strcmp(dot, ".scope")))
-			snprintf(unit, TARGET_LABEL, "%s", name);
-	}
+	process_place(directory, &place);
+	snprintf(unit, TARGET_LABEL, "%s", place.unit);
+	snprintf(container, TARGET_LABEL, "%.12s", place.container);
 }
 
 /* Whether the path is within one of the cgroups, and its names match each kind of glob for them. */
-static bool process_has_cgroups(const struct target_filter *f, int directory)
+static bool process_has_cgroups(const struct target_filter *f,
+				const struct target_containers *containers, int directory)
 {
+	struct process_place place;
 	__u32 missing = f->kinds & (TARGET_UNIT | TARGET_CONTAINER);
 	char path[PATH_MAX], *name, *rest = path;
 	bool is_within = !f->n_cgroups;
@@ -361,6 +348,9 @@ static bool process_has_cgroups(const struct target_filter *f, int directory)
 		return false;
 	for (i = 0; !is_within && i < f->n_cgroups; i++)
 		is_within = cgroup_is_within(path, f->cgroups[i].path);
+	cgroup_place(path, &place);
+	if (place.container[0] && target_containers_have(containers, place.container))
+		missing &= ~(__u32)TARGET_CONTAINER;
 	while (missing && (name = strsep(&rest, "/"))) {
 		if (any_glob_matches(f, name, TARGET_UNIT))
 			missing &= ~(__u32)TARGET_UNIT;
@@ -370,12 +360,13 @@ static bool process_has_cgroups(const struct target_filter *f, int directory)
 	return is_within && !missing;
 }
 
-bool target_filter_matches(const struct target_filter *f, int directory)
+bool target_filter_matches(const struct target_filter *f,
+			   const struct target_containers *containers, int directory)
 {
 	if (target_filter_is_empty(f) || (f->n_users && !process_has_user(f, directory)))
 		return false;
 	if ((f->n_cgroups || f->kinds & (TARGET_UNIT | TARGET_CONTAINER)) &&
-	    !process_has_cgroups(f, directory))
+	    !process_has_cgroups(f, containers, directory))
 		return false;
 	return !(f->kinds & (TARGET_NAME | TARGET_PATH)) || process_has_name(f, directory);
 }

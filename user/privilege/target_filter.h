@@ -15,12 +15,11 @@
 const char *target_filter_add_name(struct target_filter *filter, const char *glob);
 const char *target_filter_add_cgroup(struct target_filter *filter, const char *path);
 const char *target_filter_add_unit(struct target_filter *filter, const char *unit);
-const char *target_filter_add_container(struct target_filter *filter, const char *id);
+const char *target_filter_add_container(struct target_filter *filter, const char *id_or_name);
 const char *target_filter_add_user(struct target_filter *filter, const char *name_or_uid);
 
 bool target_filter_is_empty(const struct target_filter *filter);
 bool target_glob_matches(const struct target_glob *glob, const char *text);
-/* `directory`: /proc/PID. */
 /*
  * What a process belongs to: the innermost systemd unit and the container, by the names in its cgroup; empty texts if there are
  * none. A container is named by the first 12 digits of its ID, as `docker ps` shows it.
@@ -29,6 +28,16 @@ enum {
 	TARGET_LABEL = 256, /* bytes */
 };
 void target_labels(int directory, char unit[TARGET_LABEL], char container[TARGET_LABEL]);
-bool target_filter_matches(const struct target_filter *filter, int directory);
+
+/* IDs of the containers that have the names of a filter. */
+struct target_containers {
+	unsigned n;
+	char ids[TARGET_CONTAINERS_FOUND][TARGET_CONTAINER_ID];
+};
+bool target_containers_have(const struct target_containers *containers, const char *id);
+
+/* `directory`: /proc/PID; `containers` may be NULL. */
+bool target_filter_matches(const struct target_filter *filter,
+			   const struct target_containers *containers, int directory);
 
 #endif

@@ -390,6 +390,15 @@ static void print_flight(const struct recording *r)
 			n->suppressed, n->suppressed == 1 ? "" : "s", r->options->flight_ns / 1e9);
 }
 
+static void print_places(const struct recording *r)
+{
+	char line[1024];
+
+	capture_print_places(r->capture, line, sizeof(line));
+	if (line[0])
+		print_visible(stderr, "processes: %s\n", line);
+}
+
 void summary_print(struct recording *r, const struct account *a)
 {
 	struct stats_options options = { .max_rows = SUMMARY_ROWS };
@@ -399,6 +408,7 @@ void summary_print(struct recording *r, const struct account *a)
 	print_files(r);
 	if (r->flight)
 		print_flight(r);
+	print_places(r);
 	killed_print(r, stderr);
 	modes_print(r, stderr);
 	overhead_print(r, stderr);

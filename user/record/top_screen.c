@@ -106,6 +106,8 @@ static void draw_head(const struct top *top, uint64_t now)
 		 sorts[top->sort], top->reverse ? " reversed" : "",
 		 top->since_refresh ? "last refresh" : "start");
 	mvaddnstr(0, 0, line, COLS);
+	capture_print_places(top->recording->capture, line, sizeof(line));
+	mvaddnstr(1, 0, line, COLS);
 }
 
 void screen_draw(const struct top *top, uint64_t now)

@@ -40,8 +40,9 @@ enum __attribute__((packed)) event_kind {
 	EVENT_INCLUDE_JSON, /* args[0] is a path */
 
 	EVENT_MEMORY_RESET, /* pid; from a file: everything that the process had allocated is freed */
-	EVENT_PROCESS_NAME, /* pid, name */
-	EVENT_THREAD_NAME,  /* pid, tid, name: set by the program itself */
+	EVENT_PROCESS_NAME,   /* pid, name */
+	EVENT_PROCESS_LABELS, /* pid, name: what else is said of it, separated by ", " */
+	EVENT_THREAD_NAME,    /* pid, tid, name: set by the program itself */
 	/* pid, tid, name: the kernel's name of a thread; never replaces one that the program set */
 	EVENT_COMM,
 	EVENT_FORK, /* pid, tid: the new process or thread; id = pid of its parent; name = its comm */

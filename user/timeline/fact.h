@@ -41,6 +41,7 @@ enum __attribute__((packed)) fact_kind {
 	 * and who woke it. tracks[0] is its track. They are within the slices that are open.
 	 */
 	FACT_WAIT,
+	FACT_LABELS, /* the labels of a process, which was declared */
 };
 
 /*
@@ -57,8 +58,9 @@ enum {
 struct process {
 	uint64_t uuid;
 	uint32_t pid;
-	const struct name *name; /* may be NULL */
-	uint64_t start_ns;	 /* when it began, 0 = before the recording */
+	const struct name *name;   /* may be NULL */
+	const struct name *labels; /* "container web, unit a.service"; may be NULL */
+	uint64_t start_ns;	   /* when it began, 0 = before the recording */
 };
 
 struct thread {

@@ -329,6 +329,16 @@ static void apply_process_name(struct timeline *t, const struct event *e)
 	rename_process(t, p, e->ts_ns);
 }
 
+static void apply_process_labels(struct timeline *t, const struct event *e)
+{
+	struct process_state *p = process_state_get(t, e->pid, e->ts_ns, NULL);
+
+	if (!p || p->pub.labels == e->name)
+		return;
+	p->pub.labels = e->name;
+	emit_fact(t, &(struct fact){ .kind = FACT_LABELS, .ts_ns = e->ts_ns, .process = &p->pub });
+}
+
 int thread_name_mark(struct timeline *t, const struct mark *m)
 {
 	if (m->event->name) {
@@ -345,6 +355,7 @@ void apply_process_event(struct timeline *t, const struct event *e)
 		[EVENT_EXEC] = apply_exec,
 		[EVENT_COMM] = apply_comm,
 		[EVENT_PROCESS_NAME] = apply_process_name,
+		[EVENT_PROCESS_LABELS] = apply_process_labels,
 		[EVENT_THREAD_EXIT] = apply_thread_exit,
 		[EVENT_PROCESS_EXIT] = apply_process_exit,
 		[EVENT_MEMORY_RESET] = apply_memory_reset,

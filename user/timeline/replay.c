@@ -154,6 +154,9 @@ int timeline_replay(struct timeline *t, struct consumer *consumer)
 		consumer_emit(consumer, &(struct fact){ .kind = FACT_PROCESS,
 							.process = &p->pub,
 							.name = p->pub.name });
+		if (p->pub.labels)
+			consumer_emit(consumer,
+				      &(struct fact){ .kind = FACT_LABELS, .process = &p->pub });
 		for (thread = p->threads; thread; thread = thread->next)
 			replay_thread(&r, thread);
 		replay_owned(&r, p);

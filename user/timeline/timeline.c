@@ -424,6 +424,7 @@ static bool apply_notice(struct timeline *t, const struct event *event)
 {
 	switch (event->kind) {
 	case EVENT_PROCESS_NAME:
+	case EVENT_PROCESS_LABELS:
 	case EVENT_COMM:
 	case EVENT_FORK:
 	case EVENT_EXEC:

@@ -83,10 +83,21 @@ static void origin_read_account(struct chrome *c)
 	}
 }
 
+static int chrome_read_labels(struct chrome *c)
+{
+	const struct arg *labels = chrome_find_arg(c, "labels");
+
+	if (!labels || labels->type != ARG_STRING)
+		return chrome_skip(c);
+	return chrome_send_name(
+		c, EVENT_PROCESS_LABELS, c->fields.pid, 0,
+		names_intern(c->sink->names, labels->s, labels->length, READ_MAX_NAME));
+}
+
 int chrome_read_metadata(struct chrome *c)
 {
-	const struct arg *name = chrome_find_arg(c, "name");
 	bool process = chrome_is_named(c, "process_name");
+	const struct arg *name = chrome_find_arg(c, "name");
 	uint64_t base;
 
 	if (chrome_is_named(c, "proftrace")) {
@@ -103,8 +114,10 @@ int chrome_read_metadata(struct chrome *c)
 		return chrome_send_clock(c);
 	if (chrome_is_named(c, "proftrace_account"))
 		return 0;
+	if (chrome_is_named(c, "process_labels"))
+		return chrome_read_labels(c);
 	if (!process && !chrome_is_named(c, "thread_name"))
-		return chrome_skip(c); /* for viewers: colours, order, labels */
+		return chrome_skip(c); /* for viewers: colours, order */
 	if (!name || name->type != ARG_STRING)
 		return chrome_refuse(c);
 	/* A task that is not recorded, or its process, which has its name. */

@@ -35,9 +35,10 @@ static char *chrome_open_global_metadata(struct json_writer *j, char *at, const 
 	return json_open_args(j, at);
 }
 
-static int chrome_close_with_name(struct json_writer *j, char *at, const struct name *name)
+static int chrome_close_with_name(struct json_writer *j, char *at, const char *key,
+				  const struct name *name)
 {
-	at = json_key_text(j, json_open_args(j, at), "name");
+	at = json_key_text(j, json_open_args(j, at), key);
 	return json_close_args(j, json_name(j, at, name, LIMIT_NAME));
 }
 
@@ -47,16 +48,28 @@ static bool name_is_writable(const struct name *name)
 	return name && name->length;
 }
 
-int chrome_write_process(struct json_writer *j, const struct process *process)
+static int chrome_write_process_text(struct json_writer *j, uint32_t pid, const char *what,
+				     const char *key, const struct name *text)
 {
 	char *at;
 
-	if (!name_is_writable(process->name))
+	if (!name_is_writable(text))
 		return 0;
 	at = json_literal(json_start(j), ",\n");
-	at = chrome_open_metadata(at, "process_name");
-	at = json_u64(json_literal(at, ",\"pid\":"), process->pid);
-	return chrome_close_with_name(j, at, process->name);
+	at = chrome_open_metadata(at, what);
+	at = json_u64(json_literal(at, ",\"pid\":"), pid);
+	return chrome_close_with_name(j, at, key, text);
+}
+
+int chrome_write_process(struct json_writer *j, const struct process *process)
+{
+	return chrome_write_process_text(j, process->pid, "process_name", "name", process->name);
+}
+
+int chrome_write_labels(struct json_writer *j, const struct process *process)
+{
+	return chrome_write_process_text(j, process->pid, "process_labels", "labels",
+					 process->labels);
 }
 
 int chrome_write_thread(struct json_writer *j, const struct thread *thread)
@@ -68,7 +81,7 @@ int chrome_write_thread(struct json_writer *j, const struct thread *thread)
 	at = json_literal(json_start(j), ",\n");
 	at = chrome_open_metadata(at, "thread_name");
 	at = json_owner(j, at, thread->process ? thread->process->pid : 0, thread->tid);
-	return chrome_close_with_name(j, at, thread->name);
+	return chrome_close_with_name(j, at, "name", thread->name);
 }
 
 int chrome_write_clock(struct json_writer *j, const struct clock_reading *clock)

@@ -477,6 +477,11 @@ static int chrome_json_wait(struct chrome_json *c, const struct fact *fact)
 	return chrome_close_event(c, at, fact);
 }
 
+static int chrome_json_labels(struct chrome_json *c, const struct fact *fact)
+{
+	return chrome_write_labels(&c->writer, fact->process);
+}
+
 static int (*const writers[])(struct chrome_json *c, const struct fact *fact) = {
 	[FACT_PROCESS] = chrome_json_process,
 	[FACT_THREAD] = chrome_json_thread,
@@ -498,6 +503,7 @@ static int (*const writers[])(struct chrome_json *c, const struct fact *fact) = 
 	[FACT_WAKING] = chrome_json_sched,
 	[FACT_SCHED_GAP] = chrome_json_sched,
 	[FACT_WAIT] = chrome_json_wait,
+	[FACT_LABELS] = chrome_json_labels,
 	[FACT_SAMPLE] = NULL, /* no viewer of this format shows them */
 };
 

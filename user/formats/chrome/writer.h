@@ -14,6 +14,7 @@
 /* write_metadata.c: events "M", which describe the trace, its processes and its threads. */
 void chrome_write_start(struct json_writer *j, const struct trace_info *info);
 int chrome_write_process(struct json_writer *j, const struct process *process);
+int chrome_write_labels(struct json_writer *j, const struct process *process);
 int chrome_write_thread(struct json_writer *j, const struct thread *thread);
 int chrome_write_clock(struct json_writer *j, const struct clock_reading *clock);
 /* The last event, and the end of the array. */

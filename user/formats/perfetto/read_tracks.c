@@ -3,6 +3,7 @@
  * Tracks. A track belongs to a process or a thread, or is a counter, or a lane, which is any other track. The process or
  * the thread of a counter or a lane is found by its parents.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,11 +128,23 @@ static int track_read_thread(struct perfetto *p, struct sequence *s, struct plac
 							  : track->name);
 }
 
+static int track_read_labels(struct perfetto *p, const Perfetto__Protos__ProcessDescriptor *process)
+{
+	char text[READ_MAX_NAME] = "";
+	size_t i, length = 0;
+
+	for (i = 0; i < process->n_process_labels && length < sizeof(text); i++)
+		length += (size_t)snprintf(text + length, sizeof(text) - length, "%s%s",
+					   length ? ", " : "", process->process_labels[i]);
+	return send_track_name(p, EVENT_PROCESS_LABELS, (uint32_t)process->pid, 0, text);
+}
+
 static int track_read_process(struct perfetto *p, struct place *place,
 			      const Perfetto__Protos__TrackDescriptor *track)
 {
 	const Perfetto__Protos__ProcessDescriptor *process = track->process;
 	const char *name = process->process_name;
+	int error;
 
 	place->kind = PLACE_PROCESS;
 	place->has_owner = true;
@@ -139,7 +152,8 @@ static int track_read_process(struct perfetto *p, struct place *place,
 	place->tid = 0;
 	if (!name && process->n_cmdline)
 		name = process->cmdline[0];
-	return send_track_name(p, EVENT_PROCESS_NAME, place->pid, 0, name ? name : track->name);
+	error = send_track_name(p, EVENT_PROCESS_NAME, place->pid, 0, name ? name : track->name);
+	return error ? error : track_read_labels(p, process);
 }
 
 static bool counter_has_category(const Perfetto__Protos__CounterDescriptor *counter,

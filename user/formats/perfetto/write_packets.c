@@ -12,6 +12,10 @@
 #include "formats/perfetto/write_wire.h"
 #include "timeline/fact.h"
 
+enum {
+	PROCESS_LABELS = 8, /* the last one has the rest */
+};
+
 /* Adds the sequence and writes the packet as one element of the Trace message. */
 int perfetto_write_to(struct perfetto *p, uint32_t sequence, Perfetto__Protos__TracePacket *packet)
 {
@@ -206,16 +210,38 @@ static int perfetto_write_descriptor(struct perfetto *p,
 	return perfetto_write(p, &packet);
 }
 
+/* Splits them in a copy: Perfetto has a list. Returns their number. */
+static size_t perfetto_split_labels(char *copy, char **labels, size_t n)
+{
+	size_t used = 0;
+	char *end;
+
+	for (; *copy && used < n; copy = end + 2) {
+		labels[used++] = copy;
+		end = used < n ? strstr(copy, ", ") : NULL;
+		if (!end)
+			break;
+		*end = '\0';
+	}
+	return used;
+}
+
 int perfetto_write_process(struct perfetto *p, const struct process *process)
 {
 	Perfetto__Protos__TrackDescriptor track = PERFETTO__PROTOS__TRACK_DESCRIPTOR__INIT;
 	Perfetto__Protos__ProcessDescriptor descriptor = PERFETTO__PROTOS__PROCESS_DESCRIPTOR__INIT;
+	char labels[LIMIT_NAME], *list[PROCESS_LABELS];
 	int error;
 
 	PUT_FIELD(descriptor, pid, (int32_t)process->pid);
 	descriptor.process_name = process->name ? (char *)process->name->text : NULL;
 	descriptor.has_start_timestamp_ns = process->start_ns != 0;
 	descriptor.start_timestamp_ns = (int64_t)process->start_ns;
+	if (process->labels) {
+		snprintf(labels, sizeof(labels), "%s", process->labels->text);
+		descriptor.process_labels = list;
+		descriptor.n_process_labels = perfetto_split_labels(labels, list, PROCESS_LABELS);
+	}
 	track.process = &descriptor;
 	error = perfetto_write_descriptor(p, &track, process->uuid, 0);
 	return error ? error : perfetto_sched_describe(p, process);

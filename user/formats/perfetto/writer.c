@@ -36,6 +36,7 @@ static int perfetto_fact(struct consumer *consumer, const struct fact *fact)
 
 	switch (fact->kind) {
 	case FACT_PROCESS:
+	case FACT_LABELS:
 		return perfetto_write_process(p, fact->process);
 	case FACT_THREAD:
 		return perfetto_write_thread(p, fact->thread);

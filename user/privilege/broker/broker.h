@@ -168,6 +168,9 @@ int broker_trace(struct broker *broker, const struct broker_target *target, uint
 #define BROKER_MAX_FOUND 4097
 int broker_find(struct broker *broker, uint32_t **ret_pids, unsigned *ret_n, struct failure *f);
 
+/* The name of the container that the traced process is in; "": it is in none, or its name cannot be found. */
+void broker_container(struct broker *broker, pid_t pid, char *name, size_t size);
+
 /* Sets TRACED_PAUSED and the order (TRACED_ORDER_SHIFT) of a traced process. */
 int broker_pause(struct broker *broker, pid_t pid, uint32_t flags, struct failure *f);
 

@@ -398,6 +398,21 @@ int broker_find(struct broker *b, uint32_t **ret_pids, unsigned *ret_n, struct f
 	return 0;
 }
 
+void broker_container(struct broker *b, pid_t pid, char *name, size_t size)
+{
+	struct request request = { .kind = REQUEST_CONTAINER, .pid = pid };
+	struct broker_functions *data = calloc(1, sizeof(*data));
+	struct reply reply;
+	unsigned n_fds = 0;
+
+	name[0] = '\0';
+	if (data &&
+	    !broker_request_data(b, &request, NULL, 0, -1, NULL, &n_fds, &reply, data, NULL) &&
+	    data->size < size)
+		snprintf(name, size, "%.*s", (int)data->size, (const char *)data->bytes);
+	free(data);
+}
+
 int broker_detach(struct broker *b, const unsigned *links, unsigned n)
 {
 	struct request request = { .kind = REQUEST_DETACH, .n_sites = n };

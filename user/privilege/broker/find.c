@@ -21,18 +21,21 @@ static bool is_own_process(int directory, pid_t pid, pid_t recorder)
 }
 
 /* The kernel's threads have no program, and no user may trace what is another's. */
-static bool is_found(const struct target_filter *filter, int directory, pid_t pid, pid_t recorder)
+static bool is_found(const struct target_filter *filter, const struct target_containers *containers,
+		     int directory, pid_t pid, pid_t recorder)
 {
 	struct stat st;
+	char program;
 
 	if (getuid() && (fstat(directory, &st) || st.st_uid != getuid()))
 		return false;
-	return target_filter_matches(filter, directory) &&
+	return readlinkat(directory, "exe", &program, 1) > 0 &&
+	       target_filter_matches(filter, containers, directory) &&
 	       !is_own_process(directory, pid, recorder);
 }
 
-int processes_find(const struct target_filter *filter, pid_t recorder, uint32_t *pids, unsigned max,
-		   unsigned *ret_n)
+int processes_find(const struct target_filter *filter, const struct target_containers *containers,
+		   pid_t recorder, uint32_t *pids, unsigned max, unsigned *ret_n)
 {
 	DIR *proc = opendir("/proc");
 	const struct dirent *entry;
@@ -49,7 +52,7 @@ int processes_find(const struct target_filter *filter, pid_t recorder, uint32_t 
 		directory = openat(dirfd(proc), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (directory < 0)
 			continue;
-		if (is_found(filter, directory, pid, recorder))
+		if (is_found(filter, containers, directory, pid, recorder))
 			pids[n++] = (uint32_t)pid;
 		close(directory);
 	}

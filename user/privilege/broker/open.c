@@ -18,6 +18,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "privilege/containers.h"
+
 #ifndef FUSE_SUPER_MAGIC
 #define FUSE_SUPER_MAGIC 0x65735546
 #endif
@@ -165,38 +167,13 @@ int process_directory(const struct broker_target *target, struct failure *f)
 }
 
 /*
- * The PID or TID in the innermost pid namespace, 0 if it is unknown. `directory` is /proc/PID or
- * /proc/PID/task/TID.
- */
-static long task_innermost_number(int directory)
-{
-	static const char line[] = "\nNSpid:\t";
-	/* The line follows the list of groups, which may be long. */
-	char text[16384];
-	const char *at;
-	long number = 0;
-
-	read_whole(directory, "status", text, sizeof(text));
-	/*
-	 * The kernel escapes newlines in names, so every newline ends a line. An incomplete line is
-	 * not used.
-	 */
-	at = strstr(text, line);
-	if (!at || !strchr(at + 1, '\n'))
-		return 0;
-	for (at += sizeof(line) - 2; *at == '\t';)
-		number = strtol(at + 1, (char **)&at, 10);
-	return number;
-}
-
-/*
  * /tmp of a process in a container may be anything, so no link on the path is followed. The file
  * must belong to the user of the process, so that the recorder gets nothing that this user could
  * not read.
  */
 static int open_jit_map(int process)
 {
-	long number = task_innermost_number(process);
+	long number = process_inner_pid(process);
 	struct stat owner, st;
 	int root, tmp, fd = -1;
 	char name[40];

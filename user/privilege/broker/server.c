@@ -9,16 +9,19 @@
 #include <linux/capability.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "privilege/broker/closing.h"
+#include "privilege/broker/container_watch.h"
 #include "privilege/broker/follow.h"
 #include "privilege/broker/protocol.h"
 #include "privilege/confine.h"
 #include "bpf/event.h"
+#include "privilege/containers.h"
 #include "privilege/privileges.h"
 
 struct packet {
@@ -39,9 +42,11 @@ struct server {
 	struct loaded_programs programs;
 	struct links *links;
 	struct follow *follow; /* with broker_links_each() */
+	struct container_watch *watch;
 	struct packet packet;
 	int fds[BROKER_MAX_SITES];
 	uint32_t found[BROKER_MAX_FOUND];
+	char container_name[CONTAINER_NAME];
 };
 
 /*
@@ -93,7 +98,8 @@ static bool was_requested(const struct server *s, int directory, pid_t pid)
 	}
 	if (pid == getpid() || pid == s->recorder)
 		return false;
-	if (s->config->targets && target_filter_matches(s->config->targets, directory))
+	if (s->config->targets &&
+	    target_filter_matches(s->config->targets, container_watch_found(s->watch), directory))
 		return true;
 	return process_parent(directory) == s->recorder && getppid() == s->recorder;
 }
@@ -333,6 +339,19 @@ static int open_for(const struct server *s, const struct request *r, struct fail
 	return fd;
 }
 
+static int container_unknown(const struct target_filter *filter, struct failure *f)
+{
+	failure_set(f, -ENOENT, "no container has the name", filter->containers[0], "");
+	if (getuid())
+		failure_hint(f, "only root may read what Docker, Podman, containerd and CRI-O call "
+				"their containers: give its ID");
+	else
+		failure_hint(f,
+			     "`--wait` waits for it; those of Podman without root are only found "
+			     "by their ID");
+	return -ENOENT;
+}
+
 static int find(struct server *s, size_t size, const void **ret_answer, size_t *ret_size,
 		struct failure *f)
 {
@@ -341,11 +360,37 @@ static int find(struct server *s, size_t size, const void **ret_answer, size_t *
 
 	if (!s->config->targets || size != sizeof(s->packet.request))
 		return failure_set(f, -EINVAL, "refused request", "find", NULL);
-	error = processes_find(s->config->targets, s->recorder, s->found, BROKER_MAX_FOUND, &n);
+	if (s->watch && !s->config->targets->waits && !container_watch_found(s->watch)->n)
+		return container_unknown(s->config->targets, f);
+	error = processes_find(s->config->targets, container_watch_found(s->watch), s->recorder,
+			       s->found, BROKER_MAX_FOUND, &n);
 	if (error)
 		return failure_set(f, error, "cannot read", "/proc", NULL);
 	*ret_answer = s->found;
 	*ret_size = n * sizeof(s->found[0]);
+	return 0;
+}
+
+/* The name of the container that a traced process is in; nothing if it has none. */
+static int name_container(struct server *s, const void **ret_answer, size_t *ret_size,
+			  struct failure *f)
+{
+	const struct request *r = &s->packet.request;
+	const struct broker_target target = { r->pid, r->birth };
+	struct process_place place;
+	int directory;
+
+	if (!is_traced(&s->programs, r->pid))
+		return failure_set(f, -ESRCH, "no such traced process", "", "");
+	directory = process_directory(&target, f);
+	if (directory < 0)
+		return directory;
+	process_place(directory, &place);
+	close(directory);
+	if (!place.container[0] || !container_find_name(place.container, s->container_name))
+		return 0;
+	*ret_answer = s->container_name;
+	*ret_size = strlen(s->container_name);
 	return 0;
 }
 
@@ -390,6 +435,8 @@ static int serve_one(struct server *s)
 		reply.error = find(s, size, &answer, &answer_size, f);
 	} else if (r->kind == REQUEST_DETACH) {
 		reply.error = detach(s, size, f);
+	} else if (r->kind == REQUEST_CONTAINER) {
+		reply.error = name_container(s, &answer, &answer_size, f);
 	} else {
 		reply.error = failure_set(f, -EINVAL, "refused request", "", NULL);
 	}
@@ -476,6 +523,8 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	privileges_use_priority(true);
 	error = error ?: give_up_the_rest(s->programs.uprobe_multi, f);
 	/* Without seccomp it goes on: the requests are checked in any case. */
+	if (!error)
+		error = container_watch_new(config->targets, s->programs.containers_fd, &s->watch);
 	reply->loaded.confined = !confine_broker(!s->programs.uprobe_multi);
 	if (!error && remember_requested(s))
 		error = -ENOMEM;
@@ -520,8 +569,9 @@ void broker_serve(int socket, const struct broker_config *config)
 	if (message_send(socket, &reply, sizeof(reply), NULL, 0, fds, n_fds) || reply.error)
 		_exit(1);
 	close_given(&reply.loaded, fds, n_fds);
-	while (!serve_one(s))
-		;
+	do {
+		container_watch_wait(s->watch, socket);
+	} while (!serve_one(s));
 	follow_stop(s->follow);
 	/* At its end the kernel would close them one after the other. */
 	links_close_all(s->links);

@@ -55,8 +55,8 @@ bool process_alive(int directory);
 /* Its start, in clock ticks after boot; 0 if it has exited. */
 uint64_t process_birth(int directory);
 /* find.c: the first processes that match, at most `max`; not those of proftrace itself. */
-int processes_find(const struct target_filter *filter, pid_t recorder, uint32_t *pids, unsigned max,
-		   unsigned *ret_n);
+int processes_find(const struct target_filter *filter, const struct target_containers *containers,
+		   pid_t recorder, uint32_t *pids, unsigned max, unsigned *ret_n);
 int process_open(enum broker_file what, const struct broker_target *target, uint64_t start,
 		 uint64_t end, struct failure *f);
 

@@ -205,6 +205,8 @@ void programs_configure(struct proftrace_bpf *skel, const struct broker_config *
 	skel->rodata->each_links = broker_links_each(config);
 	if (!broker_links_each(config))
 		bpf_map__set_max_entries(skel->maps.follows, (uint32_t)sysconf(_SC_PAGESIZE));
+	if (!config->targets || !config->targets->n_containers)
+		bpf_map__set_max_entries(skel->maps.target_containers, 1);
 	if (config->targets)
 		memcpy((void *)&skel->rodata->target_filter, config->targets,
 		       sizeof(*config->targets));

@@ -194,6 +194,7 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	if (error)
 		return error;
 	programs->traced_fd = dup(bpf_map__fd(skel->maps.traced));
+	programs->containers_fd = dup(bpf_map__fd(skel->maps.target_containers));
 	programs->events_fd = dup(bpf_map__fd(skel->maps.counter_events));
 	programs->program_fds[BROKER_MARKS] = dup(bpf_program__fd(marks));
 	programs->program_fds[BROKER_LIBRARIES] =
@@ -388,7 +389,9 @@ int programs_load(const struct broker_config *config, struct loaded_programs *pr
 	if (access(KERNEL_TYPES_PATH, R_OK)) {
 		failure_set(f, -ENOTSUP, "cannot load the BPF programs", "",
 			    "the kernel has no BTF (" KERNEL_TYPES_PATH ")");
-		failure_hint(f, "it needs CONFIG_DEBUG_INFO_BTF, as distribution kernels have");
+		failure_hint(f,
+			     "it needs CONFIG_DEBUG_INFO_BTF, as distribution kernels have; in a "
+			     "container or chroot, /sys has to be mounted");
 		return -ENOTSUP;
 	}
 	filters = programs->uprobe_multi && broker_links_each(config);

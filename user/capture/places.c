@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where the traced processes are: the container and the unit, which their cgroup says, and the PID that they have in a
+ * pid namespace of their own. The broker is asked for the name of each container once.
+ */
+#include "capture/internal.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "privilege/containers.h"
+
+#define KNOWN_CONTAINERS 1024
+
+struct known_container {
+	char id[CONTAINER_ID];
+	char name[CONTAINER_NAME];
+	UT_hash_handle hh;
+};
+
+/* "" if it has none, or there are too many. */
+static const char *container_name(struct capture *c, pid_t pid, const char *id)
+{
+	struct known_container *known;
+
+	HASH_FIND(hh, c->places.containers, id, CONTAINER_ID, known);
+	if (known || HASH_COUNT(c->places.containers) >= KNOWN_CONTAINERS)
+		return known ? known->name : "";
+	known = calloc(1, sizeof(*known));
+	if (!known)
+		return "";
+	memcpy(known->id, id, CONTAINER_ID);
+	HASH_ADD(hh, c->places.containers, id, CONTAINER_ID, known);
+	if (!hash_added(hh, known)) {
+		free(known);
+		return "";
+	}
+	broker_container(c->broker, pid, known->name, sizeof(known->name));
+	return known->name;
+}
+
+static void count_place(struct capture *c, const struct name *text)
+{
+	struct places *p = &c->places;
+	unsigned i = 0;
+
+	while (i < p->n && p->list[i].text != text)
+		i++;
+	if (i == p->n && p->n < PLACES)
+		p->list[p->n++] = (struct place_count){ text, 0 };
+	if (i < p->n)
+		p->list[i].n++;
+}
+
+static void emit_place(struct capture *c, const struct traced_process *p, long inner)
+{
+	struct event e = { .kind = EVENT_PROCESS_LABELS, .level = -1, .pid = (uint32_t)p->pid };
+	char text[MAX_NAME];
+
+	if (!p->place && !inner)
+		return;
+	text[0] = '\0';
+	if (inner)
+		snprintf(text, sizeof(text), "%sPID %ld inside", p->place ? ", " : "", inner);
+	e.ts_ns = monotonic_now();
+	e.name = p->place;
+	if (inner) {
+		char whole[2 * MAX_NAME];
+
+		snprintf(whole, sizeof(whole), "%s%s", p->place ? p->place->text : "", text);
+		e.name = names_intern(c->options.names, whole, strlen(whole), sizeof(whole));
+	}
+	capture_emit(c, &e);
+}
+
+void process_place_emit(struct capture *c, pid_t pid)
+{
+	struct traced_process *p = process_find(c, pid);
+	const struct name *before = p ? p->place : NULL;
+	struct process_place place;
+	char path[32], text[MAX_NAME];
+	int directory;
+	long inner;
+
+	if (!p || p->is_hidden)
+		return;
+	snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0)
+		return;
+	inner = process_inner_pid(directory);
+	p->has_inner_pid = inner && inner != pid;
+	if (process_place(directory, &place)) {
+		process_place_text(
+			&place, place.container[0] ? container_name(c, pid, place.container) : "",
+			text, sizeof(text));
+		p->place = names_intern(c->options.names, text, strlen(text), MAX_NAME);
+	}
+	close(directory);
+	if (p->place && p->place != before)
+		count_place(c, p->place);
+	emit_place(c, p, p->has_inner_pid ? inner : 0);
+}
+
+void process_place_inherit(struct capture *c, pid_t parent, pid_t child)
+{
+	const struct traced_process *from = process_find(c, parent);
+	struct traced_process *p = process_find(c, child);
+
+	if (!p || p->is_hidden)
+		return;
+	if (!from || from->has_inner_pid) {
+		process_place_emit(c, child);
+		return;
+	}
+	p->place = from->place;
+	if (p->place)
+		count_place(c, p->place);
+	emit_place(c, p, 0);
+}
+
+void capture_print_places(const struct capture *c, char *line, size_t size)
+{
+	unsigned i;
+	size_t n = 0;
+
+	line[0] = '\0';
+	for (i = 0; i < c->places.n && n < size; i++)
+		n += (size_t)snprintf(line + n, size - n, "%s%u in %s", i ? "; " : "",
+				      c->places.list[i].n, c->places.list[i].text->text);
+}
+
+void places_free(struct capture *c)
+{
+	hash_clear(hh, c->places.containers, known);
+}

@@ -473,7 +473,7 @@ $B/tests/fuzz/%: $B/fuzz/tests/fuzz/%.o $B/fuzz/libproftrace.a
 
 $B/tests/fuzz/fuzz_annotations: $(ANNOTATIONS_SOURCES:%.c=$B/fuzz/%.o)
 $B/tests/fuzz/fuzz_options: FUZZ_LIBS := -Wl,--wrap=libpfm_each
-$B/tests/fuzz/fuzz_command_line: FUZZ_LIBS := -Wl,--wrap=exit,--wrap=argp_state_help
+$B/tests/fuzz/fuzz_command_line: FUZZ_LIBS := -Wl,--wrap=exit,--wrap=argp_state_help,--wrap=getpwnam
 
 # FUZZ_TIME: seconds for each fuzzer.
 fuzz: FUZZ_TIME ?= 600

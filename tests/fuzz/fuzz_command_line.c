@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Any command line of any verb: the first byte says which verb, then each line is a word; or any configuration of
- * `serve`. It is taken,
- * with numbers that are within their limits, or refused, in two lines that terminals can bear. In what
- * argp itself would say nothing is ever refused: it would end this program.
+ * `serve`. It is taken, with numbers that are within their limits, or refused, in two lines that terminals can bear.
+ * In what argp itself would say nothing is ever refused: it would end this program.
  */
 #include <argp.h>
 #include <pwd.h>
@@ -70,6 +69,19 @@ void __wrap_argp_state_help(const struct argp_state *state, FILE *stream, unsign
 {
 	(void)state, (void)stream, (void)flags;
 	longjmp(ended, 1 + STATUS_DONE);
+}
+
+/* What the C library keeps of its configuration is not the parser's. */
+struct passwd *__real_getpwnam(const char *name);
+struct passwd *__wrap_getpwnam(const char *name);
+struct passwd *__wrap_getpwnam(const char *name)
+{
+	struct passwd *entry;
+
+	parsing = 0;
+	entry = __real_getpwnam(name);
+	parsing = 1;
+	return entry;
 }
 
 /* --- what it says ------------------------------------------------------------------------------- */

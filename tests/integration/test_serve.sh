@@ -158,6 +158,7 @@ check_nothing_left "a killed recorder"
 dump() { # N
 	for _ in $(seq "$1"); do
 		printf '%s\n' "slices 3000" >&8
+		wait_for said "done $(($(grep -c '^done' said) + 1))"
 		"$proftrace" ctl dump -p $service >/dev/null || echo "# not everything was written"
 	done
 }

@@ -157,8 +157,9 @@ check_nothing_left "a killed recorder"
 # --- the quota, and a full disk ----------------------------------------------------------------------------------
 dump() { # N
 	for _ in $(seq "$1"); do
+		next=$(($(grep -c '^done' said) + 1))
 		printf '%s\n' "slices 3000" >&8
-		wait_for said "done $(($(grep -c '^done' said) + 1))"
+		wait_for said "done $next"
 		"$proftrace" ctl dump -p $service >/dev/null || echo "# not everything was written"
 	done
 }

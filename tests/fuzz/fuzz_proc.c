@@ -54,7 +54,7 @@ static void of_process(const uint8_t *data, size_t size)
 	(void)process_birth(0);
 	(void)process_alive(0);
 	must(process_parent(0) >= 0);
-	(void)task_innermost_number(0);
+	(void)process_inner_pid(0);
 }
 
 static void environment(const char *text, size_t size)

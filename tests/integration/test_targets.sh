@@ -202,10 +202,13 @@ record --all --wait
 echo >&9
 "$programs/waits" 7 </dev/null >"$tmp/jobs"
 wait_for "$tmp/out" marked
+# That it was killed is not mentioned either.
 kill $beside
+wait $beside
 kill -INT $recorder
 wait $recorder
 equal "--all: exit status" $? 0
+check "--all: nothing of a process without markers is said" sh -c "! grep -q 'process $beside ' '$tmp/err'"
 for pid in $(said "$tmp/out" ready) $(said "$tmp/jobs" ready); do
 	equal "--all: every mark of process $pid" \
 		"$(grep -c "\"ph\":\"B\",\"pid\":$pid,.*\"work\"\|\"work\".*\"ph\":\"B\".*\"pid\":$pid," "$tmp/t.json")" 7

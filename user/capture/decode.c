@@ -540,21 +540,26 @@ static void emit_mark_event(struct capture *c, const struct record *r, size_t si
 
 static bool is_hidden(const struct capture *c, uint32_t pid)
 {
-	const struct traced_process *p = capture_hides(c) ? process_find(c, (pid_t)pid) : NULL;
+	const struct traced_process *p;
 
-	return p && p->is_hidden;
+	if (!capture_hides(c))
+		return false;
+	p = process_find(c, (pid_t)pid);
+	return !p || p->is_hidden;
 }
 
 static void emit_kernel_event(struct capture *c, const struct record *r, size_t size,
 			      struct event *e)
 {
+	bool hidden;
+
 	if (!decode_kernel_event(c, r, size, e))
 		return;
 	if (c->options.sched)
 		sched_check_lost(c, r->ts);
-	if (r->kind <= RECORD_COMM && r->kind != RECORD_EXIT && is_hidden(c, r->tgid))
-		return;
-	capture_emit(c, e);
+	hidden = r->kind <= RECORD_COMM && is_hidden(c, r->tgid);
+	if (!hidden)
+		capture_emit(c, e);
 	if (r->kind == RECORD_FORK && r->tgid == r->tid)
 		process_place_inherit(c, (pid_t)e->id, (pid_t)r->tgid);
 	else if (r->kind == RECORD_EXEC)
@@ -564,7 +569,8 @@ static void emit_kernel_event(struct capture *c, const struct record *r, size_t 
 	selection_forget(c, r->tid);
 	if (((const struct record_plain *)r)->ops.a) {
 		e->kind = EVENT_PROCESS_EXIT;
-		capture_emit(c, e);
+		if (!hidden)
+			capture_emit(c, e);
 		process_remove(c, r->tgid, ((const struct record_plain *)r)->ops.b);
 		files_release(c, (pid_t)r->tgid);
 		tables_process_exited(c, r->tgid, r->ts);

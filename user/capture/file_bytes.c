@@ -3,12 +3,12 @@
  * Whether a process runs the bytes that were read of a file.
  *
  * A breakpoint is put into memory, at a place where the file has a probe site. Both come from the page cache, and are
- * the same. But the server of a file system in user space (FUSE, and 9p likewise) chooses for each open whether reads go past the page
- * cache (FOPEN_DIRECT_IO), and may show whoever looks at the file another one than the process runs: then the
- * breakpoint is in the middle of an instruction. So for such files memory must have a marker's instructions at each
- * site of a marker, and at other sites what the file has now. Nobody can see whether such a file system is a layer of an
- * overlay, so files of overlays are compared as well, unless the memory cannot be read. Other file systems have one content
- * for all.
+ * the same. But the server of a file system in user space (FUSE, and 9p likewise) chooses for each open whether reads
+ * go past the page cache (FOPEN_DIRECT_IO), and may show whoever looks at the file another one than the process runs:
+ * then the breakpoint is in the middle of an instruction. So for such files memory must have a marker's instructions at
+ * each site of a marker, and at other sites what the file has now. Nobody can see whether such a file system is a layer
+ * of an overlay, so files of overlays are compared as well, unless the memory cannot be read. Other file systems have
+ * one content for all.
  *
  * An overlay copies a file when somebody changes its mode or times, makes a link to it, or writes to it. The kernel attaches
  * to the copy from then on, and programs that have mapped the file still run the original.

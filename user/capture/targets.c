@@ -3,10 +3,10 @@
  * Processes that match conditions (--name, --user) instead of those that the user has numbered.
  *
  * Those that run are found in /proc, and attached to one after the other. With --wait, the kernel compares each program
- * that is executed (bpf/processes/target_match.h), which it does from before /proc is read, so that no process is in neither.
- * A thread that is about to execute a matching program is held in the C library until the program is attached to, and
- * the new process in its dynamic linker until its libraries are, as in a child of a traced process. That needs probes
- * before any process is known: in proftrace's own C library and linker, and in those of programs that -n names.
+ * that is executed (bpf/processes/target_match.h), which it does from before /proc is read, so that no process is in
+ * neither. A thread that is about to execute a matching program is held in the C library until the program is attached
+ * to, and the new process in its dynamic linker until its libraries are, as in a child of a traced process. That needs
+ * probes before any process is known: in proftrace's own C library and linker, and in those of programs that -n names.
  *
  * Where each process has links of its own, nobody holds it: it is attached to while it runs, which is counted.
  */

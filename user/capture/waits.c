@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From the record of a system call to an event, and from that of a thread that blocks (struct record_wait) to an event: the reason, and what
- * it waits for as arguments: the system call, the file, the address of the lock.
+ * From the record of a system call to an event, and from that of a thread that blocks (struct record_wait) to an event:
+ * the reason, and what it waits for as arguments: the system call, the file, the address of the lock.
  */
 #include "capture/internal.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which processes are recorded, if the user has not named their PIDs: the conditions of the command line
- * (bpf/processes/targets.h), applied to a process by its directory in /proc. The broker searches, because the recorder may not
- * see what processes of other users run, and checks each process that the recorder asks for.
+ * (bpf/processes/targets.h), applied to a process by its directory in /proc. The broker searches, because the recorder
+ * may not see what processes of other users run, and checks each process that the recorder asks for.
  */
 #ifndef PROFTRACE_PRIVILEGE_TARGET_FILTER_H
 #define PROFTRACE_PRIVILEGE_TARGET_FILTER_H
@@ -21,8 +21,8 @@ const char *target_filter_add_user(struct target_filter *filter, const char *nam
 bool target_filter_is_empty(const struct target_filter *filter);
 bool target_glob_matches(const struct target_glob *glob, const char *text);
 /*
- * What a process belongs to: the innermost systemd unit and the container, by the names in its cgroup; empty texts if there are
- * none. A container is named by the first 12 digits of its ID, as `docker ps` shows it.
+ * What a process belongs to: the innermost systemd unit and the container, by the names in its cgroup; empty texts if
+ * there are none. A container is named by the first 12 digits of its ID, as `docker ps` shows it.
  */
 enum {
 	TARGET_LABEL = 256, /* bytes */

@@ -2,10 +2,11 @@
 /*
  * Which domains are in exact mode, and which in buffered mode (--mode auto).
  *
- * Ten times a second the cost of all marks (capture/guard.h) is compared with the CPU time of the processes. Above the limit, domains go over to buffered mode, the costliest first, until the rest
- * is below the limit. A domain comes back when its marks have been so rare for a time that they would cost a quarter
- * of the limit in exact mode, so that it does not change with each burst. Only when nothing is left that can go over
- * does overhead.c turn domains off, if the user has set a limit.
+ * Ten times a second the cost of all marks (capture/guard.h) is compared with the CPU time of the processes. Above the
+ * limit, domains go over to buffered mode, the costliest first, until the rest is below the limit. A domain comes back
+ * when its marks have been so rare for a time that they would cost a quarter of the limit in exact mode, so that it does
+ * not change with each burst. Only when nothing is left that can go over does overhead.c turn domains off, if the user
+ * has set a limit.
  */
 #include <errno.h>
 #include <inttypes.h>

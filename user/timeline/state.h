@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The state behind the facts, which the files of the timeline share and nobody else includes but
- * its tests. Each file is one subject: processes.c, slices.c, asyncs.c, frames.c, given/ (slices
- * with times of their own), tracks.c (counters of programs), counters.c (counters
- * of threads), pools.c, scopes.c, samples.c (call stacks), sched.c. timeline.c gets the events and gives the facts to the consumers.
+ * The state behind the facts, which the files of the timeline share and nobody else includes but its tests. Each file
+ * is one subject: processes.c, slices.c, asyncs.c, frames.c, given/ (slices with times of their own), tracks.c
+ * (counters of programs), counters.c (counters of threads), pools.c, scopes.c, samples.c (call stacks), sched.c.
+ * timeline.c gets the events and gives the facts to the consumers.
  *
  * Events come by the million per second. So a thread keeps the array of its open slices when they
  * end, asynchronous slices and allocations go back to a free list, threads are looked up through a

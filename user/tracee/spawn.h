@@ -17,7 +17,8 @@ struct command {
 
 /*
  * Forks a child that becomes the invoking user, with that nice value and soft limit on descriptors and the environment
- * of these annotations, and waits. Call it before the recorder holds any descriptor of the broker or of BPF: the user may take whatever the child holds.
+ * of these annotations, and waits. Call it before the recorder holds any descriptor of the broker or of BPF: the user
+ * may take whatever the child holds.
  */
 int command_fork(char *const argv[], int nice, uint64_t nofile,
 		 const struct annotations *annotations, struct command *ret_command,

@@ -30,7 +30,10 @@ int viewer_server_start(const struct viewer_options *options, int fd,
 int viewer_server_fd(const struct viewer_server *server);
 /* Where the file is, "/<token>"; a name may follow. */
 const char *viewer_server_path(const struct viewer_server *server);
-/* From now on "/", with a local copy of the viewer VIEWER_START, redirects the browser to `address`, which is borrowed until the server is stopped. */
+/*
+ * From now on "/", with a local copy of the viewer VIEWER_START, redirects the browser to `address`, which is borrowed
+ * until the server is stopped.
+ */
 void viewer_server_redirect(struct viewer_server *server, char *address);
 /* How often the trace was fetched, to its end. */
 uint64_t viewer_server_fetched(const struct viewer_server *server);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Leaves out of the kernel's part of a stack what is there only because the program is traced: the trap of
- * a uprobe, its work when code is mapped, and BPF programs with what calls them. The stack then ends where the program, or the kernel for
- * it, went on afterwards. Other BPF programs (seccomp, cgroups, network) are not called in these ways.
+ * Leaves out of the kernel's part of a stack what is there only because the program is traced: the trap of a uprobe,
+ * its work when code is mapped, and BPF programs with what calls them. The stack then ends where the program, or the
+ * kernel for it, went on afterwards. Other BPF programs (seccomp, cgroups, network) are not called in these ways.
  */
 #include "capture/stacks/internal.h"
 

@@ -80,7 +80,10 @@ void load_log_set(const char *format, ...)
 	va_end(args);
 }
 
-/* Under this lockdown, programs may not read the memory of the kernel: the verifier says that the helpers for it do not exist. */
+/*
+ * Under this lockdown, programs may not read the memory of the kernel: the verifier says that the helpers for it do not
+ * exist.
+ */
 static bool kernel_is_confidential(void)
 {
 	FILE *file = fopen("/sys/kernel/security/lockdown", "re");

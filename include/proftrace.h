@@ -1833,6 +1833,7 @@ PROF_IMPL_ONCE("put_slowly") void prof_impl_put_slowly(const char *name, uint64_
 
 	/* prof_impl_measure() sets what else is read: clearing all of it would take as long as the rest. */
 	e.name = name;
+	e.categories = PROF_IMPL_NULL;
 	e.meta = meta;
 	e.a = a;
 	e.keys = keys;
@@ -4026,8 +4027,10 @@ static inline PROF_IMPL_TRUSTED void prof_impl_mark_pairs(prof_stub_t *stub,
 		meta |= PROF_META_NAME_DYNAMIC;
 	if (category)
 		meta |= PROF_META_HAS_CATEGORIES;
-	if (exact)
-		prof_impl_name(name), prof_impl_name(category);
+	if (exact) {
+		prof_impl_name(name);
+		prof_impl_name(category);
+	}
 	stub(name, meta, a, PROF_IMPL_ADDRESS(category),
 	     PROF_IMPL_NULL, n ? PROF_IMPL_ADDRESS(values) : 0);
 }

@@ -134,7 +134,7 @@ static void add_site(struct file *f, const unsigned char *desc, size_t size, uin
 		broken("flags %x", flags);
 	if ((kind >= 32 && kind != 49) != (s.domain[0] == '\0'))
 		broken("kind %u in domain '%s'", kind, s.domain);
-	if (kind == 48 && (size < 25 + 8 + 4 || memcmp(desc + 25 + 8, "\3\0\0", 4)))
+	if (kind == 48 && (size < 25 + 8 + 4 || memcmp(desc + 25 + 8, "\4\0\0", 4)))
 		broken("a flush without batches, or of another layout");
 	if (kind == 49) /* the upper half */
 		s.semaphore -= 2;

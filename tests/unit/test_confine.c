@@ -197,7 +197,7 @@ static int broker(pid_t child)
 {
 	static const long commands[] = { BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM,
 					 BPF_MAP_DELETE_ELEM, BPF_MAP_GET_NEXT_KEY,
-					 BPF_LINK_CREATE };
+					 BPF_LINK_CREATE,     BPF_PROG_TEST_RUN };
 	int wrong = nobody(child), fd;
 	_Alignas(16) static char stack[65536];
 	static volatile pid_t tid = 1;
@@ -225,7 +225,7 @@ static int broker(pid_t child)
 		return 54;
 	while (tid)
 		sched_yield();
-	return bpf_commands_pass(commands, refused_anyway ? 0 : 5) ? 0 : 47;
+	return bpf_commands_pass(commands, refused_anyway ? 0 : 6) ? 0 : 47;
 }
 
 static int broker_without_multi(pid_t child)

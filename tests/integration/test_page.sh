@@ -111,6 +111,6 @@ where='name == "handle" && dur > 60us'
 equal "conditions: the same number of slices" \
 	"$(python3 "$browser/page_data.py" where.html 'sum(r["slices"] for r in d["timeline"]["rows"])')" \
 	"$(sed -n 's/.*"name": "handle".*"count": \([0-9]*\).*/\1/p' where.report)"
-equal "and the samples of report --flame --where" "$(python3 "$browser/page_data.py" where.html 'd["flames"][0]["graph"]["total"]')" \
+equal "and the samples of report --flame --where" "$(python3 "$browser/page_data.py" where.html 'sum(f["graph"]["total"] for f in d["flames"][:1])')" \
 	"$("$proftrace" report -q --flame --where "$where" service.pftrace | folded_samples)"
 finish

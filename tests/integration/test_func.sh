@@ -53,7 +53,14 @@ check "one that goes on where only its data says is left out" \
 equal "and not recorded" "$(calls ways table_computed)" 0
 equal "calls into a library that came later" "$(calls ways opened) $(calls ways hidden)" "$rounds $((2 * rounds))"
 equal "whose category it is" "$(lines ways '"name":"opened"' '"cat":"opened.so"')" $rounds
-equal "what never returned, and nothing else, is unfinished" "$(field "$tmp/ways.sum" unfinished)" "$(said "$tmp/ways.out" unfinished)"
+unfinished=$(field "$tmp/ways.sum" unfinished) exits=$(said "$tmp/ways.out" unfinished)
+if [ "$(uname -m)" = x86_64 ]; then
+	equal "what never returned, and nothing else, is unfinished" "$unfinished" "$exits"
+else
+	# What longjmp() leaves ends with the next function there, which may have the frame of the call that was left.
+	check "what never returned, and no more than what was jumped out of, is unfinished" \
+		test "$unfinished" -ge "$exits" -a "$unfinished" -le $((exits + $(said "$tmp/ways.out" jump)))
+fi
 equal "nothing is open at the end" "$(field "$tmp/ways.sum" open_at_end)" 0
 equal "markers are among them" "$(lines ways '"name":"step"' '"ph":"B"') $(lines ways '"name":"catching"' '"ph":"B"')" \
 	"$((4 * rounds)) $rounds"

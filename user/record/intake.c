@@ -7,6 +7,7 @@
 #include "record/metrics/labels.h"
 #include "record/record.h"
 #include "reports/table/stats.h"
+#include "base/clock.h"
 #include "base/rare.h"
 
 #define SIZE_CHECK_EVENTS 256 /* file sizes are compared with --max-size after this many events */
@@ -45,6 +46,23 @@ static inline int intake_handle(struct recording *r, const struct event *event)
 int recording_emit_event(struct recording *r, const struct event *event)
 {
 	return intake_handle(r, event);
+}
+
+void recording_emit_instant(struct recording *r, pid_t pid, const char *text,
+			    const struct arg *args, unsigned n_args)
+{
+	struct event e = { .kind = EVENT_INSTANT,
+			   .level = -1,
+			   .scope = pid ? SCOPE_PROCESS : SCOPE_GLOBAL,
+			   .pid = (uint32_t)pid,
+			   .tid = (uint32_t)pid,
+			   .sampled = true,
+			   .n_args = n_args,
+			   .args = args };
+
+	e.ts_ns = clock_ns(CLOCK_MONOTONIC);
+	e.name = names_intern_string(r->names, text);
+	recording_emit_event(r, &e);
 }
 
 /* prof_stop(), prof_dump() and prof_include_chrome_json() of the program. */

@@ -69,17 +69,10 @@ static void emit_mode_instant(struct recording *r, const struct domain_mode *m, 
 		  .type = ARG_DOUBLE,
 		  .d = modes_limit(r) },
 	};
-	struct event e = { .kind = EVENT_INSTANT,
-			   .level = -1,
-			   .scope = SCOPE_GLOBAL,
-			   .sampled = true,
-			   .n_args = sizeof(args) / sizeof(args[0]),
-			   .args = args };
 
-	e.ts_ns = clock_ns(CLOCK_MONOTONIC);
-	e.name = names_intern_string(r->names, m->buffered ? "domain in buffered mode"
-							   : "domain in exact mode");
-	recording_emit_event(r, &e);
+	recording_emit_instant(r, 0,
+			       m->buffered ? "domain in buffered mode" : "domain in exact mode",
+			       args, sizeof(args) / sizeof(args[0]));
 }
 
 static void change_domain_mode(struct recording *r, unsigned i, const struct costs *costs)

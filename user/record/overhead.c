@@ -83,7 +83,6 @@ static unsigned find_costliest_domain(const struct costs *costs)
 	return found;
 }
 
-/* The instant is global and sampled, because it is not a mark of the program. */
 static void overhead_emit_instant(struct recording *r, const struct switched_off *s)
 {
 	struct arg args[] = {
@@ -102,16 +101,8 @@ static void overhead_emit_instant(struct recording *r, const struct switched_off
 		  .d = r->options->max_overhead },
 		{ .key = names_intern_string(r->names, "marks"), .type = ARG_UINT, .u = s->marks },
 	};
-	struct event e = { .kind = EVENT_INSTANT,
-			   .level = -1,
-			   .scope = SCOPE_GLOBAL,
-			   .sampled = true,
-			   .n_args = sizeof(args) / sizeof(args[0]),
-			   .args = args };
 
-	e.ts_ns = clock_ns(CLOCK_MONOTONIC);
-	e.name = names_intern_string(r->names, "domain switched off");
-	recording_emit_event(r, &e);
+	recording_emit_instant(r, 0, "domain switched off", args, sizeof(args) / sizeof(args[0]));
 }
 
 static void turn_off_domain(struct recording *r, unsigned domain, double all, double own)

@@ -303,6 +303,9 @@ void plugins_free(struct recording *r);
 int recording_handle_event(void *recording, const struct event *event);
 /* Handles an event of the recorder itself. */
 int recording_emit_event(struct recording *r, const struct event *event);
+/* Emits an instant of the recorder itself, now. It is not a mark, so no sampling applies. `pid` 0: of no process. */
+void recording_emit_instant(struct recording *r, pid_t pid, const char *text,
+			    const struct arg *args, unsigned n_args);
 /* Writes an event to the files: one that was delayed, or one of an included trace. */
 int outputs_write_event(struct recording *r, const struct event *event);
 

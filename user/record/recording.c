@@ -33,21 +33,6 @@
 #define STATUS_PERIOD_NS 500000000ull
 #define ALIVE_PERIOD_NS	 1000000000ull
 
-/* Emits an instant of the recorder itself, which is not a mark. `pid` 0: of no process. */
-static void recording_emit_instant(struct recording *r, pid_t pid, const char *text)
-{
-	struct event e = { .kind = EVENT_INSTANT, .level = -1, .scope = SCOPE_GLOBAL };
-
-	if (pid) {
-		e.scope = SCOPE_PROCESS;
-		e.pid = e.tid = (uint32_t)pid;
-	}
-	e.ts_ns = clock_ns(CLOCK_MONOTONIC);
-	e.name = names_intern_string(r->names, text);
-	e.sampled = true;
-	recording_emit_event(r, &e);
-}
-
 static void recording_emit_clocks(struct recording *r)
 {
 	struct event e = { .kind = EVENT_CLOCK, .level = -1 };
@@ -178,7 +163,7 @@ void recording_pause(struct recording *r, bool pause)
 	capture_pause(r->capture, pause);
 	timeline_has_gaps(r->timeline);
 	timeline_has_gaps(r->writer);
-	recording_emit_instant(r, 0, pause ? "pause" : "resume");
+	recording_emit_instant(r, 0, pause ? "pause" : "resume", NULL, 0);
 }
 
 int recording_pause_process(struct recording *r, pid_t pid, bool pause, struct failure *f)
@@ -189,7 +174,7 @@ int recording_pause_process(struct recording *r, pid_t pid, bool pause, struct f
 		return error;
 	timeline_has_gaps(r->timeline);
 	timeline_has_gaps(r->writer);
-	recording_emit_instant(r, pid, pause ? "pause" : "resume");
+	recording_emit_instant(r, pid, pause ? "pause" : "resume", NULL, 0);
 	return 0;
 }
 

@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /*
- * Receives a packet and the descriptor that came with it (-1: none). Returns the packet's size, 0
- * when the peer has closed the socket, or negative errno.
+ * Receives a packet and the descriptor that came with it (-1: none). Returns the packet's size, or
+ * negative errno: -EPIPE if the peer has closed the socket, -EMSGSIZE if the packet is larger.
  */
 int packet_receive(int socket, void *packet, size_t size, int *ret_fd);
 /* `fd`: -1: none. Returns 0 or negative errno. */

@@ -246,7 +246,7 @@ static int wait_for_reply(struct symbols *s)
 	return n < 0 ? -errno : n ? 0 : -ETIMEDOUT;
 }
 
-/* The largest packet; a larger one is cut, and is then malformed. */
+/* The largest packet. */
 union packet {
 	struct symbol_head head;
 	struct symbol_file_request wanted;

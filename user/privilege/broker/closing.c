@@ -30,6 +30,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/packet.h"
 #include "privilege/broker/protocol.h"
 #include "privilege/privileges.h"
 
@@ -63,9 +64,7 @@ _Noreturn static void keeper_child(pid_t keeper)
 static int keeper_close(int socket, const int *fds, unsigned n)
 {
 	const pid_t keeper = getpid();
-	unsigned none = 0;
 	int process = -1;
-	size_t size;
 	pid_t pid;
 	char go;
 
@@ -77,7 +76,7 @@ static int keeper_close(int socket, const int *fds, unsigned n)
 	while (n)
 		close(fds[--n]);
 	/* The broker has ended when this fails. */
-	if (message_receive(socket, &go, sizeof(go), &size, NULL, &none))
+	if (packet_receive(socket, &go, sizeof(go), NULL) < 0)
 		_exit(0);
 	if (pid > 0)
 		kill(pid, SIGKILL);
@@ -101,7 +100,7 @@ _Noreturn static void keeper_serve(int socket)
 		if ((error && error != -EMFILE) || what == KEEPER_END)
 			_exit(0);
 		process = keeper_close(socket, fds, n);
-		if (message_send(socket, "", 1, NULL, 0, &process, process >= 0))
+		if (packet_send(socket, "", 1, process))
 			_exit(0);
 		if (process >= 0)
 			close(process);
@@ -156,12 +155,10 @@ struct closers *closers_new(void)
 
 void closers_end(struct closers *c)
 {
-	unsigned none = 0;
-	size_t size;
 	char byte;
 
-	if (!message_send(c->socket, &(char){ KEEPER_END }, 1, NULL, 0, NULL, 0))
-		message_receive(c->socket, &byte, sizeof(byte), &size, NULL, &none);
+	if (!packet_send(c->socket, &(char){ KEEPER_END }, 1, -1))
+		packet_receive(c->socket, &byte, sizeof(byte), NULL);
 }
 
 static void descriptors_close(const int *fds, unsigned n)
@@ -177,18 +174,17 @@ static void descriptors_close(const int *fds, unsigned n)
  */
 static int closers_close(struct closers *c, const int *fds, unsigned n)
 {
-	unsigned n_got = 1;
 	int process = -1, error;
-	size_t size;
 	char byte;
 
 	pthread_mutex_lock(&c->lock);
 	error = message_send(c->socket, &(char){ KEEPER_CLOSE }, 1, NULL, 0, fds, n);
 	descriptors_close(fds, n);
-	error = error ?: message_send(c->socket, &(char){ KEEPER_GO }, 1, NULL, 0, NULL, 0);
-	error = error ?: message_receive(c->socket, &byte, sizeof(byte), &size, &process, &n_got);
+	error = error ?: packet_send(c->socket, &(char){ KEEPER_GO }, 1, -1);
+	if (!error)
+		packet_receive(c->socket, &byte, sizeof(byte), &process);
 	pthread_mutex_unlock(&c->lock);
-	return error ? -1 : process;
+	return process;
 }
 
 /* Takes up to `most` descriptors from the list, and frees the members that have none left. */

@@ -6,6 +6,7 @@
 #ifndef PROFTRACE_PRIVILEGE_BROKER_PROTOCOL_H
 #define PROFTRACE_PRIVILEGE_BROKER_PROTOCOL_H
 
+#include "base/message.h"
 #include "privilege/broker/broker.h"
 
 enum request_kind {
@@ -47,18 +48,6 @@ struct reply {
 	 */
 };
 
-#define MESSAGE_MAX_FDS (24 + MAX_BUFFERS) /* in one packet; the kernel allows 253 */
-
-/* Both return 0 or negative errno; -EPIPE if the peer has closed the socket. */
-int message_send(int socket, const void *head, size_t head_size, const void *body, size_t body_size,
-		 const int *fds, unsigned n_fds);
-/*
- * *ret_size: bytes received, at most `size`. *n_fds: capacity of `fds`, then the number received.
- */
-int message_receive(int socket, void *buffer, size_t size, size_t *ret_size, int *fds,
-		    unsigned *n_fds);
-/* The same with two buffers: bytes that do not fit into `head` go into `body`. */
-int message_receive_parts(int socket, void *head, size_t head_size, void *body, size_t body_size,
-			  size_t *ret_size, int *fds, unsigned *n_fds);
+#define MESSAGE_MAX_FDS (24 + MAX_BUFFERS) /* in one packet of the broker */
 
 #endif

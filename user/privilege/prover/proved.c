@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/packet.h"
 #include "privilege/broker/protocol.h"
 #include "privilege/broker/server.h"
 
@@ -209,19 +210,17 @@ static int prover_open_debug_file(const uint8_t *id, unsigned size)
 static int prover_greet(struct provers *p)
 {
 	struct prover_hello hello = { 0 };
-	unsigned none = 0;
-	int debug = -1, error;
-	size_t size = 0;
+	int debug, error = 0, n;
 
-	error = message_receive(p->prover, &hello, sizeof(hello), &size, NULL, &none);
-	if (!error && (size != sizeof(hello) || hello.build_id_size > sizeof(hello.build_id)))
-		error = -EBADMSG;
-	if (error)
-		return error;
+	n = packet_receive(p->prover, &hello, sizeof(hello), NULL);
+	if (n < 0)
+		return n;
+	if (n != (int)sizeof(hello) || hello.build_id_size > sizeof(hello.build_id))
+		return -EBADMSG;
 	debug = prover_open_debug_file(hello.build_id, hello.build_id_size);
 	if (debug >= 0)
 		error = function_symbols_add(&p->symbols, debug);
-	error = error ?: message_send(p->prover, "", 1, NULL, 0, &debug, debug >= 0);
+	error = error ?: packet_send(p->prover, "", 1, debug);
 	if (debug >= 0)
 		close(debug);
 	return error;
@@ -358,8 +357,8 @@ int provers_request(struct provers *p, int elf_fd, const uint64_t *vaddrs, unsig
 	p->request.head = (struct prover_request){ n, skip_nop5 };
 	memcpy(p->request.vaddrs, vaddrs, n * sizeof(*vaddrs));
 	if (!error)
-		error = message_send(p->prover, &p->request,
-				     offsetof(__typeof__(p->request), vaddrs[n]), NULL, 0, NULL, 0);
+		error = packet_send(p->prover, &p->request,
+				    offsetof(__typeof__(p->request), vaddrs[n]), -1);
 	error = error ?: message_receive(p->prover, p->reply, sizeof(p->reply), &size, NULL, &none);
 	error = error ?: prover_check_reply(p, elf_fd, size, vaddrs, n, &wrong);
 	if (error) {

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/packet.h"
 #include "privilege/broker/protocol.h"
 #include "privilege/confine.h"
 #include "privilege/privileges.h"
@@ -121,17 +122,14 @@ _Noreturn static void starter_serve(int socket, prover_fn prove)
 	sigaddset(&ends, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &ends, NULL);
 	for (;;) {
-		unsigned n = 1;
-		int fd = -1, channel = -1, error;
-		size_t size;
+		int fd, channel = -1, error;
 		char byte;
 
-		error = message_receive(socket, &byte, sizeof(byte), &size, &fd, &n);
-		if (error || n != 1)
+		if (packet_receive(socket, &byte, sizeof(byte), &fd) < 0 || fd < 0)
 			_exit(0);
 		error = starter_fork_prover(&s, prove, fd, &channel);
 		close(fd);
-		if (message_send(socket, &error, sizeof(error), NULL, 0, &channel, channel >= 0))
+		if (packet_send(socket, &error, sizeof(error), channel))
 			_exit(0);
 		if (channel >= 0)
 			close(channel);
@@ -181,14 +179,12 @@ int starter_start(prover_fn prove)
 int starter_prover(int starter, int elf_fd)
 {
 	int answer = 0, channel = -1, error;
-	unsigned n = 1;
-	size_t size;
 
-	error = message_send(starter, "", 1, NULL, 0, &elf_fd, 1);
-	error = error ?: message_receive(starter, &answer, sizeof(answer), &size, &channel, &n);
-	if (error)
+	error = packet_send(starter, "", 1, elf_fd);
+	error = error ?: packet_receive(starter, &answer, sizeof(answer), &channel);
+	if (error < 0)
 		return error;
-	if (n == 1)
+	if (channel >= 0)
 		return channel;
 	return answer < 0 ? answer : -EPROTO;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets with descriptors, over a SOCK_SEQPACKET socket. */
-#include "privilege/broker/protocol.h"
+/* Packets with descriptors between two processes of ours, over SOCK_SEQPACKET. */
+#include "base/message.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 union control {
 	struct cmsghdr align;
-	char bytes[CMSG_SPACE(sizeof(int) * MESSAGE_MAX_FDS)];
+	char bytes[CMSG_SPACE(sizeof(int) * MESSAGE_KERNEL_FDS)];
 };
 
 int message_send(int socket, const void *head, size_t head_size, const void *body, size_t body_size,
@@ -21,7 +21,7 @@ int message_send(int socket, const void *head, size_t head_size, const void *bod
 	union control control;
 	ssize_t n;
 
-	if (n_fds > MESSAGE_MAX_FDS)
+	if (n_fds > MESSAGE_KERNEL_FDS)
 		return -EINVAL;
 	if (n_fds) {
 		struct cmsghdr *c;

@@ -40,18 +40,31 @@ whole command
 equal "a command begins in buffered mode, and goes over to exact mode" "$(said "$tmp/command.out" changes)" 2
 
 # A process that runs begins in exact mode. Its domain goes over and comes back, two times.
-mkfifo "$tmp/in"
-"$programs/swings" 2 2 100000 <"$tmp/in" >"$tmp/process.out" &
-program=$!
-exec 9>"$tmp/in"
-"$proftrace" --mode auto -p $program -o "$tmp/process" --summary-json "$tmp/process.s" 2>"$tmp/process.err" &
-recorder=$!
-wait_for "$tmp/process.err" "proftrace: recording"
-echo >&9
-exec 9>&-
-wait $recorder
-equal "a process: exit status" $? 0
-whole process
-equal "a process goes over and comes back, two times" "$(said "$tmp/process.out" changes)" 4
-check "the summary says which domain" grep -q "^domain 'swing' changed its mode" "$tmp/process.err"
+recorded() { # NAME PROGRAM ARGS...
+	name=$1
+	shift
+	rm -f "$tmp/in"
+	mkfifo "$tmp/in"
+	"$@" <"$tmp/in" >"$tmp/$name.out" &
+	program=$!
+	exec 9>"$tmp/in"
+	"$proftrace" --mode auto -p $program -o "$tmp/$name" --summary-json "$tmp/$name.s" 2>"$tmp/$name.err" 9>&- &
+	recorder=$!
+	wait_for "$tmp/$name.err" "proftrace: recording"
+	echo >&9
+	exec 9>&-
+	wait $recorder
+	equal "$name: exit status" $? 0
+	whole "$name"
+	equal "$name: it goes over and comes back, two times" "$(said "$tmp/$name.out" changes)" 4
+	check "$name: the summary says which domain" grep -q "^domain 'swing' changed its mode" "$tmp/$name.err"
+}
+recorded process "$programs/swings" 2 2 100000
+if command -v cargo >/dev/null && cargo --version >/dev/null 2>&1; then
+	check "cargo build" cargo build --quiet --offline --locked --release --bin rust_swings --target-dir "$root/build/rust" \
+		--manifest-path "$root/tests/integration/programs/rust/Cargo.toml"
+	recorded Rust "$root/build/rust/release/rust_swings" 2 2
+else
+	skip "Rust" "there is no cargo"
+fi
 finish

@@ -10,7 +10,7 @@ use core::ptr::null;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 
 use crate::emit::{Mark, IN_REGISTERS, NAME_DYNAMIC};
-use crate::stub::flush_stub;
+use crate::stub::{flush_stub, PAST_STEADY_NOP};
 use crate::value::HAS_STRINGS;
 
 const VERSION: u32 = 3;
@@ -138,17 +138,17 @@ fn take(word: &AtomicU32, amount: u32) -> u32 {
     word.fetch_add(amount, Release)
 }
 
-/// Sends a mark to where its domain is recorded: into the thread's buffer, to the stub, or both.
+/// Sends a mark to where its domain is recorded: into the thread's buffer, to the stub, or both. Only a mark that is not in
+/// a buffer passes the steady nop.
 #[cold]
 #[inline(never)]
 pub fn send(semaphore: u32, stub: usize, mark: &Mark) {
-    let buffered = semaphore >> 16 != 0;
-
-    if buffered {
-        put(mark, stub);
+    if semaphore >> 16 == 0 {
+        return call(stub, mark);
     }
-    if !buffered || semaphore & 0xffff != 0 {
-        call(stub, mark);
+    put(mark, stub);
+    if semaphore & 0xffff != 0 {
+        call(stub + PAST_STEADY_NOP, mark);
     }
 }
 

@@ -25,19 +25,29 @@ macro_rules! __assemble {
 }
 
 /// The architecture's part of a stub and of its notes: `code` is the breakpoint nop, on x86-64 the
-/// optimised nop behind it, and the return. On arm64 they follow a landing pad (BTI).
+/// optimised nop behind it, and the return. A `steady` nop precedes them in the stubs of domains: marks that are
+/// in a buffer as well enter past it. On arm64 both entries are landing pads (BTI).
 #[cfg(target_arch = "x86_64")]
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __of_stub {
-    (code) => {
+    (plain code) => {
         "nop\n.byte 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0\nret\n"
     };
-    (nops) => {
+    (steady code) => {
+        concat!("nop\n", $crate::__of_stub!(plain code))
+    };
+    (plain nops) => {
         "0, 1"
     };
-    (breakpoint) => {
+    (steady nops) => {
+        "1, 2"
+    };
+    (plain breakpoint) => {
         ""
+    };
+    (steady breakpoint) => {
+        " + 1"
     };
     (no_relocation) => {
         "R_X86_64_NONE"
@@ -50,14 +60,23 @@ macro_rules! __of_stub {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __of_stub {
-    (code) => {
+    (plain code) => {
         "hint 34\nnop\nret\n"
     };
-    (nops) => {
+    (steady code) => {
+        "hint 34\nnop\nnop\nret\nhint 34\nb . - 12\n"
+    };
+    (plain nops) => {
         "4, 255"
     };
-    (breakpoint) => {
+    (steady nops) => {
+        "8, 255"
+    };
+    (plain breakpoint) => {
         " + 4"
+    };
+    (steady breakpoint) => {
+        " + 8"
     };
     (no_relocation) => {
         "R_AARCH64_NONE"
@@ -118,12 +137,16 @@ macro_rules! __semaphore {
     };
 }
 
-/// A stub and its notes: `$kind` and `$number` of the mark, `$half` of the semaphore, what it `$keeps`
-/// in the program, the `$usdt` note, `$flags` and the `$name` of the domain, and `$more` in the note.
+/// The entry of a domain's stub that is past its steady nop, from the stub on.
+pub const PAST_STEADY_NOP: usize = if cfg!(target_arch = "x86_64") { 1 } else { 16 };
+
+/// A stub and its notes: whether it is `steady` or `plain`, `$kind` and `$number` of the mark, `$half` of the
+/// semaphore, what it `$keeps` in the program, the `$usdt` note, `$flags` and the `$name` of the domain, and
+/// `$more` in the note.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __stub {
-    ($kind:literal, $number:literal, $id:expr, $half:literal, $keeps:expr, $usdt:expr, $flags:literal, $name:expr, $more:expr) => {
+    ($sort:ident $kind:literal, $number:literal, $id:expr, $half:literal, $keeps:expr, $usdt:expr, $flags:literal, $name:expr, $more:expr) => {
         $crate::__assemble!(
             $crate::__section!(
                 concat!("\".text.prof_", $kind, "_", $id, "\""),
@@ -139,7 +162,7 @@ macro_rules! __stub {
                 $id,
                 "\":\n.cfi_startproc\n",
                 $keeps,
-                $crate::__of_stub!(code),
+                $crate::__of_stub!($sort code),
                 ".cfi_endproc\n",
                 ".size \"prof_",
                 $kind,
@@ -179,7 +202,7 @@ macro_rules! __stub {
                 ".2byte ",
                 $number,
                 "\n.byte ",
-                $crate::__of_stub!(nops),
+                $crate::__of_stub!($sort nops),
                 "\n",
                 ".4byte ",
                 $flags,
@@ -197,7 +220,7 @@ macro_rules! __stub {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __usdt_note {
-    ($kind:literal, $id:expr, $provider:expr) => {
+    ($sort:ident $kind:literal, $id:expr, $provider:expr) => {
         concat!(
             ".pushsection .note.stapsdt, \"G\", %note, \"prof_",
             $kind,
@@ -211,7 +234,7 @@ macro_rules! __usdt_note {
             "_",
             $id,
             "\"",
-            $crate::__of_stub!(breakpoint),
+            $crate::__of_stub!($sort breakpoint),
             "\n",
             ".8byte _.stapsdt.base\n.8byte \"prof_domain_",
             $id,
@@ -228,8 +251,8 @@ macro_rules! __usdt_note {
     };
 }
 
-/// All that a domain has in the file. Nobody calls `batch_on`: a probe there turns the buffered half of
-/// the semaphore on, so every other stub keeps it in the program; and what aligns the semaphores.
+/// All that a domain has in the file. Nobody calls `batch_on`: probes there turn one half of the semaphore
+/// on each, so every other stub keeps it in the program; and what aligns the semaphores.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __define_domain {
@@ -238,16 +261,16 @@ macro_rules! __define_domain {
         $crate::__define_domain!(@ $id, $provider, $name,
             1 "begin", 2 "end", 3 "instant", 4 "counter", 5 "async_begin", 6 "async_end",
             7 "flow_out", 8 "flow_in", 9 "alloc", 10 "free");
-        $crate::__stub!("batch_on", 49, $id, " + 2", "", "", "0", $name, "");
+        $crate::__stub!(steady "batch_on", 49, $id, " + 2", "", "", "2", $name, "");
     };
     (@ $id:expr, $provider:expr, $name:expr, $($number:literal $kind:literal),*) => {
         $($crate::__stub!(
-            $kind, $number, $id, "",
+            steady $kind, $number, $id, "",
             concat!(
                 ".reloc ., ", $crate::__of_stub!(no_relocation), ", \"prof_batch_on_", $id, "\"\n",
                 ".reloc ., ", $crate::__of_stub!(no_relocation), ", prof_probes_page\n"
             ),
-            $crate::__usdt_note!($kind, $id, $provider), "1", $name, ""
+            $crate::__usdt_note!(steady $kind, $id, $provider), "3", $name, ""
         );)*
     };
 }
@@ -364,15 +387,15 @@ crate::__semaphore!("prof_control");
 
 macro_rules! control_stubs {
     ($($number:literal $kind:literal),*) => {
-        $(crate::__stub!($kind, $number, "prof_control", "", "",
-            crate::__usdt_note!($kind, "prof_control", "prof_control"), "0", "\"\"", "");)*
+        $(crate::__stub!(plain $kind, $number, "prof_control", "", "",
+            crate::__usdt_note!(plain $kind, "prof_control", "prof_control"), "0", "\"\"", "");)*
     };
 }
 control_stubs!(
     32 "thread_name", 33 "step", 34 "pause", 35 "resume", 36 "dump", 37 "stop", 38 "include_json",
     39 "scope_push", 40 "scope_pop"
 );
-crate::__stub!("flush", 48, "prof_control", "", "", "", "0", "\"\"", ".8byte prof_batches - .\n.4byte 3\n");
+crate::__stub!(plain "flush", 48, "prof_control", "", "", "", "0", "\"\"", ".8byte prof_batches - .\n.4byte 3\n");
 
 crate::__assemble!(
     crate::__section!(".tbss.prof_batch", "awTG", "nobits", "prof_batch", "tls_object"),

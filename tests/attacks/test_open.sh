@@ -26,6 +26,11 @@ fetch() { # UID GID URL
 	as "$1" "$2" curl -s -m 20 "$3"
 }
 
+# A connection of the port with itself, in which the server may see that the kernel knows no users.
+mkfifo "$tmp/hold-itself" "$tmp/hold"
+as "$made_uid" "$made_gid" "$tmp/idle_connections" $port itself <"$tmp/hold-itself" >"$tmp/itself" 2>&1 &
+exec 8>"$tmp/hold-itself"
+check "another user connects the port with itself" wait_for "$tmp/itself" connected
 serve
 # Looked for by grep's own pattern file, so that the token is in no arguments of ours.
 echo "$token" >"$tmp/token"
@@ -41,7 +46,6 @@ never_else "another user's socket that is bound to the interface is not sent the
 	"$(as "$made_uid" "$made_gid" curl -s -m 20 --interface 'if!lo' -o /dev/null -w '%{http_code}' "http://127.0.0.1:$port/")" 000
 check "the owner's command goes on" kill -0 $server
 
-mkfifo "$tmp/hold"
 as "$made_uid" "$made_gid" "$tmp/idle_connections" $port 10000 <"$tmp/hold" >"$tmp/idle" 2>&1 &
 exec 9>"$tmp/hold"
 wait_for "$tmp/idle" connected
@@ -50,7 +54,7 @@ equal "behind 10,000 idle connections of another user: the browser is sent to th
 equal "behind these: the owner gets the trace" "$(as "$owner_uid" "$owner_gid" curl -s -m 60 "$url")" "$(cat "$tmp/owner/trace.json")"
 wait $server
 equal "fetched: exit status" $? 0
-exec 9>&-
+exec 8>&- 9>&-
 
 # A copy of the viewer is served, and nothing else of this machine.
 echo secret >"$tmp/owner/secret" && chmod 600 "$tmp/owner/secret"

@@ -34,8 +34,12 @@ static int peer_user_read_reply(int diag, const struct inet_diag_sockid *wanted,
 	}
 	if (answer.head.nlmsg_len < NLMSG_LENGTH(sizeof(struct inet_diag_msg)))
 		return -EBADMSG;
-	/* Where it finds no such connection, the kernel answers with a socket that listens on the port. */
-	if (found->idiag_state == TCP_LISTEN || found->id.idiag_sport != wanted->idiag_sport ||
+	/*
+	 * Where it finds no such connection, the kernel answers with a socket that listens on the port. Of one that its
+	 * process has closed (no inode) it may have forgotten the user, and says that it is root's.
+	 */
+	if (found->idiag_state == TCP_LISTEN || !found->idiag_inode ||
+	    found->id.idiag_sport != wanted->idiag_sport ||
 	    found->id.idiag_dport != wanted->idiag_dport ||
 	    found->id.idiag_src[0] != wanted->idiag_src[0] ||
 	    found->id.idiag_dst[0] != wanted->idiag_dst[0])

@@ -234,7 +234,7 @@ int viewer_server_start(const struct viewer_options *options, int fd,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 	};
 	struct stat st;
-	int error;
+	int error, asked = 0;
 
 	if (!s)
 		return -ENOMEM;
@@ -257,8 +257,13 @@ int viewer_server_start(const struct viewer_options *options, int fd,
 		if (!s->daemon)
 			error = errno ? -errno : -EADDRINUSE;
 	}
-	/* Asked once and of its own socket: the other side of a connection has no say in it. */
-	if (!error && peer_user(&address, options->port, &(uid_t){ 0 }) != -ENOTCONN)
+	/*
+	 * Asked once, for a connection of the port with itself. Another user may have made it, so that any user is as good
+	 * an answer as none.
+	 */
+	if (!error)
+		asked = peer_user(&address, options->port, &(uid_t){ 0 });
+	if (asked && asked != -ENOTCONN)
 		__atomic_store_n(&s->knows_users, false, __ATOMIC_RELEASE);
 	if (error) {
 		viewer_server_stop(s);

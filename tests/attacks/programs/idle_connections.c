@@ -5,6 +5,10 @@
  * Connects N times to a port of the loopback interface, or to a Unix socket, and says nothing. Connections that are
  * closed by the server are made again. Prints `connected N` once, and goes on until its standard input ends. Before all
  * that, it sends the REQUEST, if there is one, over a connection of its own, and prints `reply N`: how many bytes came back.
+ *
+ * idle_connections PORT itself
+ *
+ * The same with one connection of the port with itself. A server can listen on the port all the same.
  */
 #include <arpa/inet.h>
 #include <poll.h>
@@ -54,12 +58,31 @@ static void request_once(const char *where, const char *request)
 	printf("reply %zu\n", got);
 }
 
+static int connect_itself(const char *port)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+				  .sin_port = htons((uint16_t)atoi(port)) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char end;
+
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int));
+	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) ||
+	    connect(fd, (struct sockaddr *)&at, sizeof(at)))
+		return 1;
+	puts("connected 1");
+	fflush(stdout);
+	return read(STDIN_FILENO, &end, 1) != 0;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned n = argc > 2 ? (unsigned)atoi(argv[2]) : 0, i, open = 0;
 	struct rlimit files = { n + 64, n + 64 };
 	struct pollfd *fds = calloc(n + 1, sizeof(*fds));
 
+	if (argc > 2 && !strcmp(argv[2], "itself"))
+		return connect_itself(argv[1]);
 	if (!fds || !n)
 		return 1;
 	setrlimit(RLIMIT_NOFILE, &files);

@@ -12,7 +12,7 @@ set -u
 packages='
 	gcc g++ make binutils libc6-dev pkgconf
 	clang lld clang-format libclang-rt-dev
-	bpftool libbpf-dev libelf-dev libdw-dev libiberty-dev zlib1g-dev liblzma-dev libbz2-dev
+	bpftool libbpf-dev libelf-dev libdw-dev libiberty-dev zlib1g-dev libdeflate-dev liblzma-dev libbz2-dev
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libyajl-dev libpfm4-dev libmicrohttpd-dev uthash-dev
 	libdebuginfod1 libncurses-dev libseccomp-dev libcmocka-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 	scdoc git procps curl xz-utils btrfs-progs cmake meson ninja-build zsh fish

@@ -32,6 +32,7 @@ components() {
 	echo "elfutils|$(found libdw)|GPL-2.0-or-later OR LGPL-3.0-or-later|$link"
 	echo "libiberty|$(installed libiberty-dev)|LGPL-2.0-or-later|STATIC_LINK"
 	echo "zlib|$(found zlib)|Zlib|$link"
+	echo "libdeflate|$(found libdeflate)|MIT|$link"
 	echo "liblzma|$(found liblzma)|NOASSERTION|$link"
 	echo "protobuf-c|$(found libprotobuf-c)|BSD-2-Clause|$link"
 	echo "yajl|$(found yajl)|ISC|$link"

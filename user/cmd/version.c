@@ -6,6 +6,7 @@
 #include <bpf/libbpf.h>
 #include <curses.h>
 #include <elfutils/version.h>
+#include <libdeflate.h>
 #include <lzma.h>
 #include <perfmon/pfmlib.h>
 #include <protobuf-c/protobuf-c.h>
@@ -33,9 +34,11 @@ int cmd_version(void)
 	print_visible(stdout,
 		      "compilers: " COMPILER __VERSION__ ", clang " BUILT_CLANG " for BPF\n");
 	print_visible(stdout, "kernel types: of Linux " BUILT_KERNEL "\n");
-	print_visible(stdout, "libraries (%s): libbpf %s, elfutils 0.%d, zlib %s, protobuf-c %s, ",
+	print_visible(stdout, "libraries (%s): libbpf %s, elfutils 0.%d, zlib %s, ",
 		      static_program ? "static" : "shared", libbpf_version_string() + 1,
-		      _ELFUTILS_VERSION, zlibVersion(), protobuf_c_version());
+		      _ELFUTILS_VERSION, zlibVersion());
+	print_visible(stdout, "libdeflate %s, protobuf-c %s, ", LIBDEFLATE_VERSION_STRING,
+		      protobuf_c_version());
 	print_visible(stdout, "yajl %d.%d.%d, liblzma %s, libpfm %d, ", YAJL_MAJOR, YAJL_MINOR,
 		      YAJL_MICRO, lzma_version_string(), PFM_MAJ_VERSION(LIBPFM_VERSION));
 	print_visible(stdout, "libseccomp %d.%d.%d, ncurses %s\n", SCMP_VER_MAJOR, SCMP_VER_MINOR,

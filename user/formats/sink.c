@@ -7,7 +7,7 @@
  * gzip: Perfetto's loader rejects a compressed stream that is cut anywhere, even in its last eight bytes, but it
  * reads several complete streams in a row, which RFC 1952 allows and gunzip and zlib read as well. So every full
  * buffer becomes a stream of its own, in one write(): a recorder that is killed leaves a file that loads. This
- * costs about 2 % in size.
+ * costs about 2 % in size. libdeflate, which compresses whole buffers only, takes two thirds of zlib's time.
  *
  * SINK_BUNDLES: a packet of Perfetto may contain many others, compressed by zlib. Every full buffer becomes such a
  * packet. A file that ends in the middle of one is read up to the packet before it.
@@ -17,13 +17,14 @@
 #include "formats/sink.h"
 
 #include <errno.h>
+#include <libdeflate.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "formats/perfetto/write_wire.h"
 #include "formats/target.h"
@@ -31,9 +32,7 @@
 enum {
 	BUFFER_SIZE = 256 * 1024,
 	CANCEL_POLL_MS = 100,		 /* between two calls of `cancelled` */
-	ZLIB_WINDOW = 15,		 /* the largest */
-	GZIP_WINDOW = ZLIB_WINDOW + 16,	 /* deflateInit2(): a gzip header and trailer */
-	ZLIB_LEVEL = 1,			 /* level 6 takes four times as long */
+	LEVEL = 1,			 /* level 6 takes twice as long for a tenth of the size */
 	MAX_MARK_ENDS = BUFFER_SIZE / 8, /* all marks beyond share the last one */
 	/* TracePacket and compressed_packets in it: tags of one and two bytes, lengths below 2^28. */
 	BUNDLE_HEAD = 1 + 4 + 2 + 4,
@@ -47,8 +46,7 @@ struct sink {
 	void *context;
 	int error;
 	enum sink_format format;
-	z_stream z;
-	bool z_ready;
+	struct libdeflate_compressor *compressor;
 	unsigned char *packed;
 	size_t packed_size;
 	uint64_t size;
@@ -75,13 +73,12 @@ static size_t sink_buffered(const struct sink *sink)
 
 static int sink_open_packed(struct sink *sink)
 {
-	int window = sink->format == SINK_GZIP ? GZIP_WINDOW : ZLIB_WINDOW;
-
-	if (deflateInit2(&sink->z, ZLIB_LEVEL, Z_DEFLATED, window, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+	sink->compressor = libdeflate_alloc_compressor(LEVEL);
+	if (!sink->compressor)
 		return -ENOMEM;
-	sink->z_ready = true;
-	sink->packed_size = BUNDLE_HEAD + deflateBound(&sink->z, BUFFER_SIZE);
-	sink->packed = malloc(sink->packed_size);
+	/* The bound of gzip is above that of zlib. */
+	sink->packed_size = libdeflate_gzip_compress_bound(sink->compressor, BUFFER_SIZE);
+	sink->packed = malloc(BUNDLE_HEAD + sink->packed_size);
 	return sink->packed ? 0 : -ENOMEM;
 }
 
@@ -243,16 +240,16 @@ static void sink_add_written_marks(struct sink *sink, size_t written)
 
 static int sink_drain_packed(struct sink *sink, size_t used)
 {
-	unsigned char *start = sink->packed + BUNDLE_HEAD, *end;
+	unsigned char *start = sink->packed + BUNDLE_HEAD, *end = start;
 
-	deflateReset(&sink->z);
-	sink->z.next_in = (unsigned char *)sink->buffer;
-	sink->z.avail_in = used;
-	sink->z.next_out = start;
-	sink->z.avail_out = sink->packed_size - BUNDLE_HEAD;
-	if (deflate(&sink->z, Z_FINISH) != Z_STREAM_END)
+	if (sink->format == SINK_GZIP)
+		end += libdeflate_gzip_compress(sink->compressor, sink->buffer, used, start,
+						sink->packed_size);
+	else
+		end += libdeflate_zlib_compress(sink->compressor, sink->buffer, used, start,
+						sink->packed_size);
+	if (end == start)
 		return sink_fail(sink, -EIO);
-	end = sink->z.next_out;
 	if (sink->format == SINK_BUNDLES)
 		start = bundle_put_head(start, end - start);
 	return sink_write_all(sink, start, end - start);
@@ -379,8 +376,7 @@ void sink_free(struct sink *sink)
 		return;
 	sink_settle(sink);
 	target_close(&sink->target);
-	if (sink->z_ready)
-		deflateEnd(&sink->z);
+	libdeflate_free_compressor(sink->compressor);
 	free(sink->packed);
 	free(sink);
 }

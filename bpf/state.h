@@ -113,6 +113,7 @@ struct thread_state {
 	__u64 more;
 	__u64 n_forgotten; /* batches that could not be registered */
 	struct batch_head batch;
+	__u64 batch_owner; /* the thread pointer in its batches; 0: not known; BATCH_OWNERS_SEVERAL */
 	__u64 batch_from, batch_from_events; /* struct record_batch */
 	/* The batch handed over last, whether it was sent or lost: it may come again when the thread exits. */
 	__u64 handed_batch, handed_base, handed_events;

@@ -19,6 +19,7 @@ const volatile bool batching = false;
 const volatile bool can_loop = false; /* the kernel has bpf_loop() */
 
 #define BATCH_EVENTS_UNKNOWN (~0ull)
+#define BATCH_OWNERS_SEVERAL (~0ull)
 
 struct batch_key {
 	__u64 pid_tgid;
@@ -65,8 +66,9 @@ struct {
 
 /*
  * Batches that were handed over before their memory was unmapped, possibly by another thread than
- * their owner. When the owner exits, it cannot read them, but nothing is lost. The key has the
- * process instead of the thread; the value is the start time of that process.
+ * their owner. When the owner exits, it cannot read them, but nothing is lost. Several threads may
+ * have had one at an address, so an entry stays until there is a new batch. The key has the process
+ * instead of the thread; the value is the start time of that process.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -231,6 +233,7 @@ static __always_inline void batches_clear(struct thread_state *st, __u64 pid_tgi
 	st->n_batches = 0;
 	st->n_more = 0;
 	st->n_forgotten = 0;
+	st->batch_owner = 0;
 }
 
 static __noinline long batch_adopt_found(__u32 i, struct batch_walk *w)

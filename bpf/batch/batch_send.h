@@ -205,36 +205,64 @@ __noinline int batch_send_unloaded(struct thread_state *st, __u64 pid_tgid, __u6
 	return 0;
 }
 
-/* Whether the memory of the batch was unmapped. Returns true once for each batch. */
+/*
+ * Whether the memory of the batch was unmapped, and nobody has got a batch there since. All threads may ask that had one
+ * at this address, one after the other.
+ */
 static __always_inline bool batch_was_unloaded(__u64 pid_tgid, __u64 address)
 {
 	struct batch_key key = { pid_tgid >> 32 << 32, address };
-	__u64 *birth = bpf_map_lookup_elem(&batches_unloaded, &key);
-	bool was;
+	const __u64 *birth = bpf_map_lookup_elem(&batches_unloaded, &key);
 
-	if (!birth)
-		return false;
-	was = *birth == birth_of_process();
+	return birth && *birth == birth_of_process();
+}
+
+static __always_inline void batch_forget_unloaded(__u64 pid_tgid, __u64 address)
+{
+	struct batch_key key = { pid_tgid >> 32 << 32, address };
+
 	bpf_map_delete_elem(&batches_unloaded, &key);
-	return was;
+}
+
+/* Remembers the thread pointer of a thread that hands over its batch. A program may use several in one thread. */
+static __always_inline void batch_note_owner(struct thread_state *st)
+{
+	if (st->batch_owner && st->batch_owner != st->batch.owner)
+		st->batch_owner = BATCH_OWNERS_SEVERAL;
+	else
+		st->batch_owner = st->batch.owner;
+}
+
+/*
+ * Whether another thread has a batch where one of this thread was, in a library that was unloaded. That thread hands it
+ * over itself.
+ */
+static __always_inline bool batch_is_of_other(const struct thread_state *st)
+{
+	return st->batch_owner && st->batch_owner != BATCH_OWNERS_SEVERAL &&
+	       st->batch_owner != st->batch.owner;
 }
 
 /* A global function, so that the verifier checks it only once. */
 __noinline int batch_send(struct thread_state *st, __u64 pid_tgid, __u64 address, __u32 site,
 			  __u32 reason)
 {
-	bool unloaded;
 	__u32 bytes;
 	bool sent;
 
 	if (!st)
 		return 0;
-	unloaded = reason == BATCH_EXIT && batch_was_unloaded(pid_tgid, address);
 	if (!batch_read_head(st, address)) {
-		if (!unloaded)
+		if (reason != BATCH_EXIT || !batch_was_unloaded(pid_tgid, address))
 			account_add(ACCOUNT_BATCH_UNREADABLE);
 		return 0;
 	}
+	if (reason == BATCH_EXIT && batch_is_of_other(st))
+		return 0;
+	if (reason == BATCH_NEW)
+		batch_forget_unloaded(pid_tgid, address);
+	if (reason == BATCH_NEW || reason == BATCH_FULL)
+		batch_note_owner(st);
 	bytes = st->batch.used - sizeof(st->batch);
 	if (batch_is_accounted(st, address, reason))
 		return 0;
@@ -299,18 +327,19 @@ __noinline int batches_send_pending(struct thread_state *st, __u64 pid_tgid)
  * Records which batch a forked child inherits, and tells the recorder. The thread that forks is in
  * the kernel and the child has not run yet, so the batch does not change meanwhile.
  */
-static __always_inline void batch_inherit(struct thread_state *st, __u64 child,
+static __always_inline void batch_inherit(struct thread_state *st, __u64 pid_tgid, __u64 child,
 					  struct batch_inherited *to, __u64 address, __u32 site)
 {
 	__u32 n = to->n & (BATCHES - 1);
 	struct record_batch *r;
 
-	if (bpf_probe_read_user(&st->batch, sizeof(st->batch), (void *)address) ||
-	    !BATCH_READABLE(&st->batch) || BATCH_USED(&st->batch) < sizeof(st->batch)) {
-		to->more = 1;
+	if (!batch_read_head(st, address)) {
+		to->more |= !batch_was_unloaded(pid_tgid, address);
 		return;
 	}
-	st->batch.base += BATCH_USED(&st->batch) - sizeof(st->batch);
+	if (batch_is_of_other(st))
+		return;
+	st->batch.base += st->batch.used - sizeof(st->batch);
 	st->batch.events += st->batch.complete >> 16;
 	st->batch.used = sizeof(st->batch);
 	st->batch.complete = 0;
@@ -358,7 +387,7 @@ __noinline int batches_inherit(struct thread_state *st, __u64 pid_tgid, __u64 ch
 	to->more = st->n_more || st->n_forgotten;
 	for (i = 0; i < BATCHES; i++) {
 		if (i < n)
-			batch_inherit(st, child, to, st->batches[i], st->batch_sites[i]);
+			batch_inherit(st, pid_tgid, child, to, st->batches[i], st->batch_sites[i]);
 	}
 	if (bpf_map_update_elem(&batches_inherited, &child, to, BPF_ANY))
 		return 1;

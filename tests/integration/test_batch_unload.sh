@@ -39,6 +39,22 @@ for linker in bfd gold lld; do
 	unload "ld.$linker, no children" "$tmp/part.so" --mode batch-now --no-children
 done
 
+# Several threads, and a forked child, have had a buffer at an address where another one is later, or none any more.
+libraries=
+for i in 1 2 3 4; do
+	cp "$programs/part.so" "$tmp/$i.so"
+	libraries="$libraries $tmp/$i.so"
+done
+for open in 0 1; do
+	reload="where another was, $open open"
+	"$proftrace" -q -e none --mode batch-now -o "$tmp/t" --summary-json "$tmp/s" -- \
+		"$programs/reloads" 2000 $open $libraries >"$tmp/out"
+	equal "$reload: it is there" "$(said "$tmp/out" moved)" 0
+	check_account "$reload" "$tmp/s"
+	equal "$reload: no buffer was looked for in vain" "$(field "$tmp/s" batches_unread)" 0
+	equal "$reload: all marks" "$(field "$tmp/s" written)" "$(said "$tmp/out" marks)"
+done
+
 # A buffer takes 32 KiB of each thread. If one stayed each time, that were 19 MB.
 "$proftrace" -q -e none --mode batch-now -o "$tmp/t" --summary-json "$tmp/s" -- "$programs/unloads" 200 3 \
 	"$programs/part.so" >"$tmp/out"

@@ -1723,20 +1723,20 @@ PROF_IMPL_INLINE char *prof_impl_write(const struct prof_impl_event *e, uint64_t
 }
 
 /*
- * Where the event begins in the buffer whose name and categories are the same, or 0. Categories stay what they are for
- * as long as the buffer exists, but names may be changed. From here on no signal handler hands the buffer over.
+ * The name in the buffer that was at the same place in the program, with the same categories, or NULL. Categories stay
+ * what they are for as long as the buffer exists, but names may be changed. From here on no signal handler hands the
+ * buffer over.
  */
-PROF_IMPL_INLINE uint32_t prof_impl_find_name(struct prof_batch *batch, const char *name,
-					      const char *categories)
+PROF_IMPL_INLINE const struct prof_batch_name *prof_impl_find_name(struct prof_batch *batch, const char *name,
+								   const char *categories)
 {
 	const struct prof_batch_name *known = prof_impl_batch_name(batch, name);
 
 	prof_impl_batch_naming(batch, 1);
-	if (prof_impl_batch_names(batch)->base == batch->base && known->at && known->name == name && known->categories == categories &&
-	    !__builtin_strncmp(name, PROF_IMPL_AT(const char, PROF_IMPL_ADDRESS(batch) + known->text),
-			       known->length) && !name[known->length])
-		return known->at;
-	return 0;
+	return prof_impl_batch_names(batch)->base == batch->base && known->at && known->name == name &&
+			       known->categories == categories ?
+		       known :
+		       PROF_IMPL_NULL;
 }
 
 /* Lists the name of an event at `to`, which is not complete yet, so that the buffer is not handed over. */
@@ -1764,12 +1764,15 @@ PROF_IMPL_INLINE uint64_t *prof_impl_reserve_named(struct prof_impl_event *e, ui
 						   struct prof_batch *batch)
 {
 	const int categories = (e->meta & PROF_META_HAS_CATEGORIES) != 0;
+	const struct prof_batch_name *known = prof_impl_find_name(
+		batch, e->name, categories ? PROF_IMPL_AT(const char, b) : PROF_IMPL_NULL);
 	uint64_t *to = PROF_IMPL_NULL;
 	uint32_t at;
 
-	e->before = prof_impl_find_name(batch, e->name,
-					categories ? PROF_IMPL_AT(const char, b) : PROF_IMPL_NULL);
-	if (e->before) {
+	if (known &&
+	    !__builtin_strncmp(e->name, PROF_IMPL_AT(const char, PROF_IMPL_ADDRESS(batch) + known->text),
+			       known->length) && !e->name[known->length]) {
+		e->before = known->at;
 		if (e->meta & 15) {
 			prof_impl_measure(e, b, values);
 		} else {
@@ -1790,6 +1793,71 @@ PROF_IMPL_INLINE uint64_t *prof_impl_reserve_named(struct prof_impl_event *e, ui
 	prof_impl_batch_naming(batch, 0);
 	return to;
 }
+
+#if defined(__x86_64__)
+/* Eight bytes, of which the last ones may be behind the end of a text: sanitizers need not know. */
+PROF_IMPL_INLINE uint64_t prof_impl_load(const char *s)
+{
+	uint64_t word;
+
+	__asm__("mov{q (%1), %0| %0, QWORD PTR [%1]}" : "=r"(word) : "r"(s) : "memory");
+	return word;
+}
+
+/* Whether `s` is these bytes; 0 also if the eight bytes at its end may be on another page. */
+PROF_IMPL_INLINE int prof_impl_is_text(const char *s, const char *bytes, uint32_t length)
+{
+	if ((PROF_IMPL_ADDRESS(s) & 4095) + length > 4096 - 8)
+		return 0;
+	for (;; s += 8, bytes += 8, length -= 8) {
+		const uint64_t word = prof_impl_load(s), differ = word ^ prof_impl_load(bytes);
+
+		if (length < 8)
+			return !(differ & ((UINT64_C(1) << 8 * length) - 1)) && !(word >> 8 * length & 0xff);
+		if (differ)
+			return 0;
+	}
+}
+
+/*
+ * Writes a mark without pairs whose name is in the buffer, which most marks with dynamic names are, and calls nothing: a
+ * call of strncmp() alone would take half as long. 0: it is not such a mark.
+ */
+PROF_IMPL_INLINE int prof_impl_put_known(struct prof_batch *batch, const char *name, uint64_t meta, uint64_t a,
+					 uint64_t b, uint64_t stub)
+{
+	const struct prof_batch_name *known = prof_impl_find_name(batch, name, PROF_IMPL_AT(const char, b));
+	const uint32_t words = a ? 4 : 3;
+	uint32_t at, before;
+	uint64_t *to;
+
+	if (!known || !(meta & PROF_META_HAS_CATEGORIES) != !b ||
+	    !prof_impl_is_text(name, PROF_IMPL_AT(const char, PROF_IMPL_ADDRESS(batch) + known->text), known->length))
+		goto unknown;
+	before = known->at;
+	at = prof_impl_batch_add_used(batch, words * 8);
+	if (at + words * 8 > batch->size) {
+		prof_impl_batch_add_used(batch, 0u - words * 8);
+		goto unknown;
+	}
+	/* As in prof_impl_reserve_named(). */
+	if (prof_impl_batch_names(batch)->base != batch->base)
+		before = at;
+	prof_impl_batch_naming(batch, 0);
+	to = PROF_IMPL_AT(uint64_t, PROF_IMPL_ADDRESS(batch) + at);
+	to[1] = (stub & 0xffffffff) | PROF_IMPL_U64((at - before) / 8) << 32;
+	to[2] = (meta & PROF_IMPL_META_BITS) | PROF_IMPL_NAME_BEFORE |
+		(a ? PROF_IMPL_WORDS(4) | PROF_IMPL_A_FOLLOWS : PROF_IMPL_WORDS(3));
+	if (a)
+		to[3] = a;
+	__atomic_store_n(to, prof_impl_time(), __ATOMIC_RELEASE);
+	prof_impl_batch_complete(batch, 1u << 16 | words);
+	return 1;
+unknown:
+	prof_impl_batch_naming(batch, 0);
+	return 0;
+}
+#endif
 
 /* Sends one event without the buffer, in a buffer of its own on the stack; this enters the kernel. */
 PROF_IMPL_INLINE void prof_impl_send_alone(const struct prof_impl_event *e)
@@ -1820,14 +1888,18 @@ PROF_IMPL_INLINE void prof_impl_send_alone(const struct prof_impl_event *e)
 #define PROF_IMPL_ONCE(name)							\
 	static inline __attribute__((noinline, section(".gnu.linkonce.t.prof_impl_4_" name)))
 
-PROF_IMPL_ONCE("put_slowly") void prof_impl_put_slowly(const char *name, uint64_t meta, uint64_t a,
-						       uint64_t b, const char *keys, uint64_t values,
-						       uint64_t stub)
+/* Whether the name of a mark is one that is listed. */
+PROF_IMPL_INLINE int prof_impl_is_listed(const char *name, uint64_t meta, uint64_t b)
+{
+	return (meta & PROF_META_NAME_DYNAMIC) && name && (!(meta & PROF_META_HAS_CATEGORIES) || b);
+}
+
+PROF_IMPL_ONCE("put_any") void prof_impl_put_any(const char *name, uint64_t meta, uint64_t a, uint64_t b,
+						 const char *keys, uint64_t values, uint64_t stub)
 {
 	struct prof_impl_event e;
 	struct prof_batch *batch = *prof_impl_batch();
-	const int listed = (meta & PROF_META_NAME_DYNAMIC) && name &&
-			   (!(meta & PROF_META_HAS_CATEGORIES) || b);
+	const int listed = prof_impl_is_listed(name, meta, b);
 	uint64_t *to = PROF_IMPL_NULL;
 	char *bytes;
 
@@ -1854,6 +1926,23 @@ PROF_IMPL_ONCE("put_slowly") void prof_impl_put_slowly(const char *name, uint64_
 		prof_impl_list_name(batch, &e, to, bytes);
 	__atomic_store_n(to, prof_impl_time(), __ATOMIC_RELEASE);
 	prof_impl_batch_complete(batch, 1u << 16 | e.words);
+}
+
+PROF_IMPL_ONCE("put_slowly") void prof_impl_put_slowly(const char *name, uint64_t meta, uint64_t a,
+						       uint64_t b, const char *keys, uint64_t values,
+						       uint64_t stub)
+{
+#if defined(__x86_64__)
+	struct prof_batch *batch = *prof_impl_batch();
+
+	if (batch && (meta & (PROF_META_NAME_DYNAMIC | 15)) == PROF_META_NAME_DYNAMIC && prof_impl_batch_has_names(batch)) {
+		if (prof_impl_put_known(batch, name, meta, a, b, stub))
+			return;
+		keys = PROF_IMPL_NULL;
+		values = 0;
+	}
+#endif
+	prof_impl_put_any(name, meta, a, b, keys, values, stub);
 }
 
 #if !defined(__x86_64__)
@@ -4055,7 +4144,24 @@ static inline size_t prof_impl_mark_first_args(prof_stub_t *instant, const prof_
 	return sent;
 }
 
-static inline void prof_impl_mark_args(prof_stub_t *stub, prof_stub_t *instant,
+/* The same without pairs. */
+PROF_IMPL_INLINE PROF_IMPL_TRUSTED void prof_impl_mark_plain(prof_stub_t *stub, const prof_runtime_domain_t *domain,
+							      const char *name, uint64_t meta, uint64_t a)
+{
+	const char *const category = domain && name ? domain->name : PROF_IMPL_NULL;
+
+	if (name)
+		meta |= PROF_META_NAME_DYNAMIC;
+	if (category)
+		meta |= PROF_META_HAS_CATEGORIES;
+	if (__builtin_expect(PROF_IMPL_EXACT(*(domain ? domain : prof_impl_default_domain())->domain), 0)) {
+		prof_impl_name(name);
+		prof_impl_name(category);
+	}
+	stub(name, meta, a, PROF_IMPL_ADDRESS(category), PROF_IMPL_NULL, 0);
+}
+
+static inline void prof_impl_mark_some(prof_stub_t *stub, prof_stub_t *instant,
 				       const prof_runtime_domain_t *domain, const char *name,
 				       uint64_t meta, uint64_t a, const prof_arg_t *args, size_t n)
 {
@@ -4070,6 +4176,16 @@ static inline void prof_impl_mark_args(prof_stub_t *stub, prof_stub_t *instant,
 	some[1] = args[sent];
 	some[2] = args[n - 1];
 	prof_impl_mark_pairs(stub, domain, name, meta, a, some, 1 + n - sent, 1);
+}
+
+PROF_IMPL_INLINE void prof_impl_mark_args(prof_stub_t *stub, prof_stub_t *instant,
+				       const prof_runtime_domain_t *domain, const char *name,
+				       uint64_t meta, uint64_t a, const prof_arg_t *args, size_t n)
+{
+	if (n)
+		prof_impl_mark_some(stub, instant, domain, name, meta, a, args, n);
+	else
+		prof_impl_mark_plain(stub, domain, name, meta, a);
 }
 
 /*

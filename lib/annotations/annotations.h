@@ -23,8 +23,13 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 #define HIDDEN	 __attribute__((visibility("hidden")))
-/* What is done while somebody records stands apart: a call that does nothing saves no registers for it. */
-#define APART __attribute__((noinline))
+/*
+ * What is done while somebody records stands apart: a call that does nothing saves no registers for it. Its parts are
+ * in one piece, because calls between them would be a tenth of its time.
+ */
+#define APART __attribute__((noinline, flatten))
+/* What is seldom done stays out of that. */
+#define SELDOM __attribute__((noinline, cold))
 
 /* A tracer keeps 128 bytes of a name, 256 of a string. One more says that it was longer; the last is the NUL. */
 #define NAME_KEPT 130
@@ -38,7 +43,8 @@ struct thread {
 	const char *name; /* NULL: nobody named the thread */
 	bool marked;	  /* the recording that goes on has the name */
 	uint64_t next_id, last_id;
-	const struct map_entry *itt_domain; /* that it used last */
+	const void *itt_handle; /* that it used last, and its domain */
+	const prof_runtime_domain_t *itt_domain;
 };
 extern __thread struct thread thread
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
@@ -73,7 +79,7 @@ struct unsupported {
 	struct unsupported *next;
 	int listed;
 };
-void unsupported_count(struct unsupported *u);
+SELDOM void unsupported_count(struct unsupported *u);
 
 /* map.c: what was made for a handle. Entries stay; a new value replaces the old one. */
 enum map_kind {
@@ -112,7 +118,7 @@ static inline void *map_get(uint64_t key)
 {
 	return map_entry_value(map_find(key));
 }
-void map_put(uint64_t key, void *value);
+SELDOM void map_put(uint64_t key, void *value);
 /* Puts a value where there is none. Returns what is there then. */
 void *map_add(uint64_t key, void *value);
 
@@ -133,8 +139,29 @@ bool open_any(void);
 const char *text_copy(char *to, size_t size, const char *from, size_t length);
 const char *text_from_wide(char *to, size_t size, const wchar_t *from);
 
+/* The same as strcmp() == 0, in line: a call would take as long as all else that a mark does with its domain. */
+static inline bool text_is_same(const char *a, const char *b)
+{
+#if defined(__x86_64__)
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+
+	/* Eight bytes of one page may be read, of whatever is behind the end. */
+	for (; ((uintptr_t)a & 4095) <= 4088 && ((uintptr_t)b & 4095) <= 4088; a += 8, b += 8) {
+		const uint64_t x = prof_impl_load(a), differ = x ^ prof_impl_load(b);
+		const uint64_t end =
+			(x - ones) & ~x & ones << 7; /* its lowest bit: the first NUL */
+
+		if (end)
+			return !(differ & (end ^ (end - 1)));
+		if (differ)
+			return false;
+	}
+#endif
+	return !__builtin_strcmp(a, b);
+}
+
 /* A domain of that name. Commas would begin another category, and the built-in domain has another switch. */
-const prof_runtime_domain_t *domain_named(const char *name, const char *otherwise);
+SELDOM const prof_runtime_domain_t *domain_named(const char *name, const char *otherwise);
 
 /* chain.c: the library of the tool that a variable names, which has this function; or NULL. */
 void *chain_open(const char *variable, const char *entry);

@@ -79,11 +79,37 @@ enum itt_type {
 	ITT_DOUBLE,
 };
 
+/* Of a library that was unloaded, another one's domain may have got the address. */
+static inline bool itt_domain_is_named(const struct itt_domain *domain,
+				       const prof_runtime_domain_t *known)
+{
+	return !domain || (domain->name && known->name && text_is_same(domain->name, known->name));
+}
+
 /* itt_names.c. NULL, and what has no name, is the domain "itt". */
-const prof_runtime_domain_t *itt_domain_find(const struct itt_domain *domain);
+SELDOM const prof_runtime_domain_t *itt_domain_look_up(const struct itt_domain *domain,
+						       bool has_begun);
+static inline const prof_runtime_domain_t *itt_domain_find(const struct itt_domain *domain)
+{
+	const prof_runtime_domain_t *const known = thread.itt_domain;
+
+	if (LIKELY(known && thread.itt_handle == domain && itt_domain_is_named(domain, known)))
+		return known;
+	return itt_domain_look_up(domain, false);
+}
 /* The same for the end of what has begun, which has looked at the domain's name. */
-const prof_runtime_domain_t *itt_domain_begun(const struct itt_domain *domain);
-const char *itt_text(const struct itt_string *string);
+static inline const prof_runtime_domain_t *itt_domain_begun(const struct itt_domain *domain)
+{
+	const prof_runtime_domain_t *const known = thread.itt_domain;
+
+	if (LIKELY(known && thread.itt_handle == domain))
+		return known;
+	return itt_domain_look_up(domain, true);
+}
+static inline const char *itt_text(const struct itt_string *string)
+{
+	return string && string->text ? string->text : "(no name)";
+}
 
 /* itt_frames.c: the clock of another tool is compared with ours from here on. */
 void itt_clock_begin(void);

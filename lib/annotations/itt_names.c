@@ -6,39 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const prof_runtime_domain_t *itt_domain_known(const struct itt_domain *domain)
+const prof_runtime_domain_t *itt_domain_look_up(const struct itt_domain *domain, bool has_begun)
 {
 	const uint64_t key = map_key_of(MAP_ITT_DOMAIN, domain);
-	const struct map_entry *e = thread.itt_domain;
+	const prof_runtime_domain_t *known = map_get(key);
 
-	if (UNLIKELY(!e || e->key != key))
-		thread.itt_domain = e = map_find(key);
-	return map_entry_value(e);
-}
-
-const prof_runtime_domain_t *itt_domain_find(const struct itt_domain *domain)
-{
-	const prof_runtime_domain_t *known = itt_domain_known(domain);
-	const char *name = domain ? domain->name : NULL;
-
-	/* Of a library that was unloaded, another one's domain may have got the address. */
-	if (LIKELY(known && (!domain || (name && known->name && !strcmp(known->name, name)))))
-		return known;
-	known = domain_named(name, "itt");
-	map_put(map_key_of(MAP_ITT_DOMAIN, domain), (void *)(uintptr_t)known);
+	if (!known || !(has_begun || itt_domain_is_named(domain, known))) {
+		known = domain_named(domain ? domain->name : NULL, "itt");
+		map_put(key, (void *)(uintptr_t)known);
+	}
+	thread.itt_handle = domain;
+	thread.itt_domain = known;
 	return known;
-}
-
-const prof_runtime_domain_t *itt_domain_begun(const struct itt_domain *domain)
-{
-	const prof_runtime_domain_t *known = itt_domain_known(domain);
-
-	return LIKELY(known != NULL) ? known : itt_domain_find(domain);
-}
-
-const char *itt_text(const struct itt_string *string)
-{
-	return string && string->text ? string->text : "(no name)";
 }
 
 /*

@@ -27,10 +27,10 @@ static size_t itt_id_args(prof_arg_t args[2], const struct itt_id *id, const str
 	return n;
 }
 
-static APART void itt_put_task(itt_domain_t domain, const struct itt_id *id,
-			       const struct itt_id *parent, const char *name, const void *function)
+static SELDOM void itt_put_task_args(const prof_runtime_domain_t *d, const struct itt_id *id,
+				     const struct itt_id *parent, const char *name,
+				     const void *function)
 {
-	const prof_runtime_domain_t *const d = itt_domain_find(domain);
 	prof_arg_t args[3];
 	size_t n = itt_id_args(args, id, parent);
 
@@ -39,18 +39,29 @@ static APART void itt_put_task(itt_domain_t domain, const struct itt_id *id,
 	prof_scope_begin_args(d, itt_token(d), name, args, n);
 }
 
+static APART void itt_put_task(itt_domain_t domain, const struct itt_id *id,
+			       const struct itt_id *parent, itt_string_t name)
+{
+	const prof_runtime_domain_t *const d = itt_domain_find(domain);
+
+	if (LIKELY(itt_id_is_null(id) && itt_id_is_null(parent)))
+		prof_scope_begin_args(d, itt_token(d), itt_text(name), NULL, 0);
+	else
+		itt_put_task_args(d, id, parent, itt_text(name), NULL);
+}
+
 void itt_task_begin(itt_domain_t domain, struct itt_id id, struct itt_id parent, itt_string_t name)
 {
 	ITT_CHAIN(task_begin, domain, id, parent, name);
 	if (is_recorded())
-		itt_put_task(domain, &id, &parent, itt_text(name), NULL);
+		itt_put_task(domain, &id, &parent, name);
 }
 
 void itt_task_begin_fn(itt_domain_t domain, struct itt_id id, struct itt_id parent, void *function)
 {
 	ITT_CHAIN(task_begin_fn, domain, id, parent, function);
 	if (is_recorded())
-		itt_put_task(domain, &id, &parent, "(function)", function);
+		itt_put_task_args(itt_domain_find(domain), &id, &parent, "(function)", function);
 }
 
 static APART void itt_put_task_end(itt_domain_t domain)

@@ -14,7 +14,7 @@ static struct unsupported bad_domain = { "NVTX domains that were not created", 0
 static struct unsupported other_thread = { "NVTX names of other threads", 0, NULL, 0 };
 static struct unsupported no_resources = { "NVTX resources", 0, NULL, 0 };
 
-static struct nvtx_domain *nvtx_domain_named(const char *name)
+static SELDOM struct nvtx_domain *nvtx_domain_named(const char *name)
 {
 	static struct nvtx_domain no_memory;
 	static uint32_t numbers;

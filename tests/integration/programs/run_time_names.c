@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * run_time_names ROUNDS: marks under names that it makes as it goes, in one buffer that it overwrites after
- * each. Prints how many slices and instants it has marked under each of its names, and `total`.
+ * each, and at the end of a page behind which nothing may be read. Prints how many slices and instants it has marked under each of its names, and `total`.
  */
 #include <proftrace.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define NAMES 5
 
 PROF_DOMAIN(other, "other");
 
-static char name[64];
+static char name[64], *edge;
 
 static const char *set_name(const char *what, int i)
 {
@@ -32,6 +33,9 @@ static void mark(int i)
 		memset(name, '#', sizeof(name) - 1);
 	}
 	PROF_END();
+	snprintf(edge, sizeof("edge 0"), "edge %d", i);
+	PROF_INSTANT_DYN(edge);
+	PROF_INSTANT_DYN(edge);
 }
 
 int main(int argc, char **argv)
@@ -40,14 +44,19 @@ int main(int argc, char **argv)
 
 	if (rounds < NAMES)
 		return 2;
+	edge = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (edge == MAP_FAILED || mprotect(edge + 4096, 4096, PROT_NONE))
+		return 1;
+	edge += 4096 - sizeof("edge 0");
 	for (i = 0; i < rounds; i++)
 		mark(i % NAMES);
 	for (i = 0; i < NAMES; i++) {
 		int n = rounds / NAMES + (i < rounds % NAMES);
 
-		printf("BEGIN begin %d %d\nBEGIN scope %d %d\nINSTANT instant %d %d\n", i, n, i, n,
-		       i, n);
+		printf("BEGIN begin %d %d\nBEGIN scope %d %d\nINSTANT instant %d %d\nINSTANT edge "
+		       "%d %d\n",
+		       i, n, i, n, i, n, i, 2 * n);
 	}
-	printf("total %d\n", 5 * rounds);
+	printf("total %d\n", 7 * rounds);
 	return 0;
 }

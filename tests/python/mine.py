@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A trace handler that writes what it is called with as `canon` would, for verify.py."""
+"""A trace handler that writes what it is called with as `canon` would, for verify_handler.py."""
 
 import os
 import time
@@ -9,7 +9,8 @@ import proftrace
 
 
 class Mine(proftrace.TraceHandler):
-    def __init__(self):
+    def __init__(self, path=os.environ.get("MINE")):
+        self.path = path
         self.lines = Counter()
         self.begun = time.time_ns()
 
@@ -30,7 +31,27 @@ class Mine(proftrace.TraceHandler):
         if not name.endswith("rate"):
             self.add("COUNTER", name, [], wall_clock_time_ns)
 
+    def process_chrome_json_trace_file(self, filepath):
+        self.lines[f"FILE {filepath} -"] += 1
+
+    def init(self, state, logger=None):
+        self.lines["MOMENT init -"] += 1
+
+    def epoch_start(self, state, logger=None):
+        self.lines[f"MOMENT epoch_start {state.epoch}"] += 1
+
+    def epoch_end(self, state, logger=None):
+        self.lines[f"MOMENT epoch_end {state.epoch}"] += 1
+
+    def batch_start(self, state, logger=None):
+        self.lines[f"MOMENT batch_start {state.epoch}/{state.batch_in_epoch}"] += 1
+
+    def batch_end(self, state, logger=None):
+        self.lines[f"MOMENT batch_end {state.epoch}/{state.batch_in_epoch}"] += 1
+
     def close(self):
-        with open(os.environ["MINE"], "w", encoding="utf-8") as out:
-            for line, n in sorted(self.lines.items()):
-                print(line, n, file=out)
+        self.lines["MOMENT close -"] += 1
+        if self.path:
+            with open(self.path, "w", encoding="utf-8") as out:
+                for line, n in sorted(self.lines.items()):
+                    print(line, n, file=out)

@@ -13,6 +13,8 @@ for line in open(sys.argv[1], encoding="utf-8"):
             kind, name, categories = event.split(" ")[:3]
             if kind != "COUNTER":
                 said[f"{'START' if kind.endswith('BEGIN') else kind} {name} {categories}"] += n
+    elif line.startswith("handler "):
+        said[line[len("handler ") :].rstrip("\n")] += 1
 for line in open(sys.argv[2], encoding="utf-8"):
     event, _, n = line.rpartition(" ")
     called[event if event.split(" ")[2] else event + "-"] += int(n)
@@ -21,7 +23,7 @@ ends = sum(n for event, n in called.items() if event.startswith("END "))
 wrong = [f"{starts} starts, {ends} ends"] if not starts or starts != ends else []
 for event in sorted(set(said) | set(called)):
     # The end of an asynchronous slice is one of the ends above.
-    if event.split(" ")[0] in ("START", "INSTANT") and said[event] != called[event]:
+    if event.split(" ")[0] in ("START", "INSTANT", "FILE", "MOMENT") and said[event] != called[event]:
         wrong.append(f"{event}: {called[event]}, not {said[event]}")
 print("\n".join(wrong) or f"{starts} slices")
 sys.exit(bool(wrong))

@@ -123,3 +123,6 @@ def _trace_awaitable(awaitable, scope):
 _native.trace_awaitables_by(_trace_awaitable)
 if _os.environ.get("PROFTRACE_STRICT"):
     strict(True)
+
+# help() shows these, wherever they are defined.
+__all__ = [_name for _name in dir() if not _name.startswith("_")]

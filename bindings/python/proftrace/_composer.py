@@ -66,7 +66,7 @@ class TraceHandler:
     """What is recorded, handed to a class of one's own: redefine what you need.
 
     `proftrace --handler` runs it in a process of its own: see proftrace.handlers. A Profiler tells those it is given
-    of the moments of the run, from init to close.
+    of the moments of the run, from init to close, too.
     """
 
     def process_duration_event(self, name, categories, is_start, timestamp, wall_clock_time_ns):

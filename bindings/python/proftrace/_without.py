@@ -53,8 +53,6 @@ def trace_modules(cls):
     return cls.forward
 
 
-
-
 def _scope(name=None, /, **args):
     return name if callable(name) else Scope(name)
 
@@ -122,7 +120,7 @@ class Marker(Task):
     def finish(self):
         _nothing()
 
-    def instant(self, *args):
+    def instant(self, *args, **keywords):
         _nothing()
 
     mark = counter = instant

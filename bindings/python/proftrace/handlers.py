@@ -6,12 +6,16 @@
 
     class Mine(proftrace.TraceHandler):
         def process_duration_event(self, name, categories, is_start, timestamp, wall_clock_time_ns): ...
+        def batch_end(self, state, logger=None): ...        # of state.epoch, state.batch_in_epoch, state.process
         def close(self): ...
 
     $ sudo proftrace --handler "$(python3 -m proftrace.handlers)=mine:Mine" -- python3 train.py
 
 `mine` is a module, or the path of a file (./mine.py:Mine). Without an argument the command prints the path of the
 plug-in, which starts it again with the class. An exception of the class ends it, and the recording goes on.
+
+The moments of the run are those that the steps of a process tell: a batch ends where another one begins, or with the
+recording.
 """
 
 import dataclasses
@@ -21,6 +25,8 @@ import json
 import os
 import sys
 from typing import Optional
+
+from ._composer import State
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,8 +57,28 @@ def _load_class(argument):
     return getattr(module, cls)
 
 
+def _tell_step(handler, states, process, step):
+    state = states.get(process)
+    if not step or (state and step == [state.epoch, state.batch_in_epoch]):
+        return
+    is_new_epoch = not state or step[0] != state.epoch
+    if state:
+        handler.batch_end(state)
+        if is_new_epoch:
+            handler.epoch_end(state)
+    else:
+        state = states[process] = State()
+        state.process = process
+    state.epoch, state.batch_in_epoch = step
+    if is_new_epoch:
+        handler.epoch_start(state)
+    handler.batch_start(state)
+
+
 def _run(handler, lines):
     to_wall_clock = 0
+    states = {}
+    handler.init(State())
     for line in lines:
         kind, *rest = json.loads(line)
         if kind == "start":
@@ -62,6 +88,7 @@ def _run(handler, lines):
             handler.process_chrome_json_trace_file(rest[0])
             continue
         name, categories, is_start, time, step, process, thread, args = rest
+        _tell_step(handler, states, process, step)
         timestamp = Timestamp(*(step or (None, None)), process, thread, args)
         which = (name, categories.split(",") if categories else [])
         if kind == "duration":
@@ -70,6 +97,9 @@ def _run(handler, lines):
             handler.process_instant_event(*which, timestamp, time + to_wall_clock)
         else:
             handler.process_counter_event(*which, timestamp, time + to_wall_clock, args)
+    for state in states.values():
+        handler.batch_end(state)
+        handler.epoch_end(state)
 
 
 def main(argument):

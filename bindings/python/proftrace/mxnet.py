@@ -8,7 +8,9 @@ job that were started with DMLC_ROLE=server and are recorded on this machine; an
 """
 
 from . import _load
-from ._recording import control, dumps, record
+from ._recording import control as _control
+from ._recording import dumps
+from ._recording import record as _record
 
 _native = _load.native
 _config = {"filename": "profile.json"}
@@ -35,31 +37,31 @@ def set_state(state="stop", profile_process="worker"):
     if state not in ("run", "stop"):
         raise ValueError(f"the state is 'run' or 'stop', not {state!r}")
     if profile_process != "worker":
-        return control("pause" if state == "stop" else "resume", profile_process)
+        return _control("pause" if state == "stop" else "resume", profile_process)
     if state == "stop":
         return _native.pause()
     if _native.is_recorded():
         return _native.resume()
     options = ["--dump-period", f"{_config['dump_period']}s"] if _config.get("dump_period") else []
-    _recording = record(_config["filename"], *options)
+    _recording = _record(_config["filename"], *options)
     return bool(_recording)
 
 
 def pause(profile_process="worker"):
     """Record nothing until resume(). False: nobody records."""
-    return _native.pause() if profile_process == "worker" else control("pause", profile_process)
+    return _native.pause() if profile_process == "worker" else _control("pause", profile_process)
 
 
 def resume(profile_process="worker"):
     """Record again. False: nobody records."""
-    return _native.resume() if profile_process == "worker" else control("resume", profile_process)
+    return _native.resume() if profile_process == "worker" else _control("resume", profile_process)
 
 
 def dump(finished=True, profile_process="worker"):
     """Have the files written; `finished` also ends the recording that set_state() began. False: nobody records."""
     global _recording
     if profile_process != "worker":
-        return control("dump", profile_process)
+        return _control("dump", profile_process)
     if finished and _recording:
         stopped, _recording = _recording.stop(), None
         return stopped
@@ -136,3 +138,6 @@ def profiler_set_config(mode="symbolic", filename="profile.json"):
 
 profiler_set_state = set_state
 dump_profile = dump
+
+# help() shows these, wherever they are defined.
+__all__ = [_name for _name in dir() if not _name.startswith("_")]

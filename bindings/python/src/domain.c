@@ -390,8 +390,6 @@ static PyObject *domain_repr(struct domain *d)
 				    d->closed ? ", closed" : "");
 }
 
-#define KEYWORDS (METH_FASTCALL | METH_KEYWORDS)
-
 static PyMethodDef domain_methods[] = {
 	{ "scope", METHOD(domain_scope), KEYWORDS,
 	  "scope(name, /, **args)\n--\n\n"

@@ -24,6 +24,7 @@
 #ifndef METH_FASTCALL
 #define METH_FASTCALL 0x0080
 #endif
+#define KEYWORDS		(METH_FASTCALL | METH_KEYWORDS)
 #define TPFLAGS_HAVE_VECTORCALL (1UL << 11)
 typedef PyObject *vectorcall_t(PyObject *callable, PyObject *const *args, size_t nargsf,
 			       PyObject *keys);

@@ -73,6 +73,22 @@ static int object_check(const struct object *o)
 	return report_problem(PROBLEM_NAME, "a mark of an object that has no name");
 }
 
+/*
+ * The argument of a method that has one: by its place or by its name, or NULL for none. 0 or -1: others, as of
+ * report_problem().
+ */
+static int only_argument(PyObject **ret, const char *name, PyObject *const *args, Py_ssize_t n,
+			 PyObject *keys)
+{
+	const Py_ssize_t n_keys = keys ? PyTuple_Size(keys) : 0;
+
+	*ret = n + n_keys ? args[0] : NULL;
+	if (n + n_keys <= 1 &&
+	    (!n_keys || !PyUnicode_CompareWithASCIIString(PyTuple_GetItem(keys, 0), name)))
+		return 1;
+	return report_problem(PROBLEM_ARGUMENT, "the only argument is '%s'", name);
+}
+
 static uint64_t object_token(const struct object *o)
 {
 	return (uint64_t)(uintptr_t)o;
@@ -250,15 +266,18 @@ static PyObject *marker_finish(struct object *o, PyObject *unused)
 	Py_RETURN_NONE;
 }
 
-static PyObject *marker_mark(struct object *o, PyObject *const *args, Py_ssize_t n)
+static PyObject *marker_mark(struct object *o, PyObject *const *args, Py_ssize_t n, PyObject *keys)
 {
 	int usable, scope = PROF_SCOPE_PROCESS;
+	PyObject *given = NULL;
 
 	if (likely(!domain_is_on(o->domain)))
 		Py_RETURN_NONE;
 	usable = object_check(o);
-	if (usable > 0 && n > 0)
-		scope = mark_scope(args[0]);
+	if (usable > 0)
+		usable = only_argument(&given, "scope", args, n, keys);
+	if (usable > 0 && given)
+		scope = mark_scope(given);
 	if (usable < 0 || scope < 0)
 		return NULL;
 	if (usable && !marker_is_closed(o))
@@ -266,16 +285,20 @@ static PyObject *marker_mark(struct object *o, PyObject *const *args, Py_ssize_t
 	Py_RETURN_NONE;
 }
 
-static PyObject *marker_counter(struct object *o, PyObject *values)
+static PyObject *marker_counter(struct object *o, PyObject *const *args, Py_ssize_t n,
+				PyObject *keys)
 {
+	PyObject *values;
 	int status;
 
 	if (likely(!domain_is_on(o->domain)))
 		Py_RETURN_NONE;
 	status = object_check(o);
+	if (status > 0)
+		status = only_argument(&values, "values", args, n, keys);
 	if (status > 0 && marker_is_closed(o))
 		status = 0;
-	else if (status > 0 && PyDict_Check(values))
+	else if (status > 0 && values && PyDict_Check(values))
 		status = mark_mapping(o->domain, o->handle, NULL, values);
 	else if (status > 0)
 		status =
@@ -317,12 +340,11 @@ static PyMethodDef marker_methods[] = {
 	  "start()\n--\n\nOpen a slice on the calling thread." },
 	{ "finish", METHOD(marker_finish), METH_NOARGS,
 	  "finish()\n--\n\nClose the innermost slice that start() opened there." },
-	{ "instant", METHOD(marker_mark), METH_FASTCALL,
-	  "instant()\n--\n\nA moment of the process." },
-	{ "mark", METHOD(marker_mark), METH_FASTCALL,
+	{ "instant", METHOD(marker_mark), KEYWORDS, "instant()\n--\n\nA moment of the process." },
+	{ "mark", METHOD(marker_mark), KEYWORDS,
 	  "mark(scope='process')\n--\n\n"
 	  "A moment of the 'process', 'global', 'thread', 'task' or 'marker'." },
-	{ "counter", METHOD(marker_counter), METH_O,
+	{ "counter", METHOD(marker_counter), KEYWORDS,
 	  "counter(values)\n--\n\nNew values of a counter of this name: a dictionary." },
 	{ "__enter__", METHOD(marker_enter), METH_NOARGS, "start()" },
 	{ "__exit__", METHOD(marker_exit), METH_FASTCALL, "finish()" },
@@ -384,42 +406,57 @@ static int counter_assign(struct object *o, PyObject *value)
 	return domain_is_on(o->domain) ? counter_mark(o) : 0;
 }
 
-static PyObject *counter_set_value(struct object *o, PyObject *value)
+static PyObject *counter_set_value(struct object *o, PyObject *const *args, Py_ssize_t n,
+				   PyObject *keys)
 {
-	PyObject *number = PyNumber_Check(value) ? value : NULL;
+	PyObject *value;
+	int usable = only_argument(&value, "value", args, n, keys);
 
-	Py_XINCREF(number);
-	if (counter_assign(o, number) < 0)
+	if (usable > 0) {
+		if (value && !PyNumber_Check(value))
+			value = NULL;
+		Py_XINCREF(value);
+		usable = counter_assign(o, value);
+	}
+	if (usable < 0)
 		return NULL;
 	Py_RETURN_NONE;
 }
 
-static PyObject *counter_change(struct object *o, PyObject *const *args, Py_ssize_t n,
-				PyObject *(*change)(PyObject *, PyObject *))
-{
-	PyObject *delta = n > 0 ? (Py_INCREF(args[0]), args[0]) : PyLong_FromLong(1);
-	PyObject *value = delta ? change(o->value, delta) : NULL;
+typedef PyObject *change_t(PyObject *value, PyObject *delta);
 
-	Py_XDECREF(delta);
-	if (counter_assign(o, value) < 0)
+static PyObject *counter_change(struct object *o, change_t *change, PyObject *const *args,
+				Py_ssize_t n, PyObject *keys)
+{
+	PyObject *delta, *value;
+	int usable = only_argument(&delta, "delta", args, n, keys);
+
+	if (usable > 0) {
+		delta = delta ? (Py_INCREF(delta), delta) : PyLong_FromLong(1);
+		value = delta ? change(o->value, delta) : NULL;
+		Py_XDECREF(delta);
+		usable = counter_assign(o, value);
+	}
+	if (usable < 0)
 		return NULL;
 	Py_RETURN_NONE;
 }
 
-static PyObject *counter_increment(struct object *o, PyObject *const *args, Py_ssize_t n)
+static PyObject *counter_increment(struct object *o, PyObject *const *args, Py_ssize_t n,
+				   PyObject *keys)
 {
-	return counter_change(o, args, n, PyNumber_Add);
+	return counter_change(o, PyNumber_Add, args, n, keys);
 }
 
-static PyObject *counter_decrement(struct object *o, PyObject *const *args, Py_ssize_t n)
+static PyObject *counter_decrement(struct object *o, PyObject *const *args, Py_ssize_t n,
+				   PyObject *keys)
 {
-	return counter_change(o, args, n, PyNumber_Subtract);
+	return counter_change(o, PyNumber_Subtract, args, n, keys);
 }
 
-static PyObject *counter_change_in_place(PyObject *counter, PyObject *delta,
-					 PyObject *(*change)(PyObject *, PyObject *))
+static PyObject *counter_change_in_place(PyObject *counter, PyObject *delta, change_t *change)
 {
-	PyObject *result = counter_change((struct object *)counter, &delta, 1, change);
+	PyObject *result = counter_change((struct object *)counter, change, &delta, 1, NULL);
 
 	if (!result)
 		return NULL;
@@ -439,11 +476,11 @@ static PyObject *counter_subtract(PyObject *counter, PyObject *delta)
 }
 
 static PyMethodDef counter_methods[] = {
-	{ "set_value", METHOD(counter_set_value), METH_O,
+	{ "set_value", METHOD(counter_set_value), KEYWORDS,
 	  "set_value(value)\n--\n\nSet it to a number." },
-	{ "increment", METHOD(counter_increment), METH_FASTCALL,
+	{ "increment", METHOD(counter_increment), KEYWORDS,
 	  "increment(delta=1)\n--\n\nAdd to it." },
-	{ "decrement", METHOD(counter_decrement), METH_FASTCALL,
+	{ "decrement", METHOD(counter_decrement), KEYWORDS,
 	  "decrement(delta=1)\n--\n\nSubtract from it." },
 	{ NULL, NULL, 0, NULL },
 };

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""model.py [wait]: trains a small model of PyTorch, and counts each module's forward by hooks of its own.
+"""model.py [wait]: trains a small model of PyTorch, and counts each module's forward by hooks of its own. TimerHook
+measures as many.
 
 The hooks are made before proftrace.torch.trace(), which knows nothing of them. Prints what a trace must hold.
 model.py copies: copies, TorchScript and what was saved compute the same with traced modules.
@@ -84,6 +85,15 @@ def expected(count):
             count.slice(name, "models", args=f'module=s:"{module}"', n=n)
 
 
+def check_hook(hook):
+    """It measures the modules, recorded or not."""
+    summary = hook.summary()
+    called = {f"net.{path}" if path else "net": n for path, (_, n) in CALLS.items() if n}
+    assert {name: row["occurrence"] for name, row in summary.items()} == called, summary
+    own = sum(row["self_time"] for row in summary.values())
+    assert abs(own - summary["net"]["elapsed_time"]) < 1e-6, (own, summary["net"])
+
+
 def state(model):
     return torch.cat([p.flatten() for p in model.parameters()])
 
@@ -127,7 +137,9 @@ def main():
     assert proftrace.torch.trace(model, domain, "net") is model
     expect.wait_for_recorder()
     torch.manual_seed(2)
-    train(model, 50)
+    with proftrace.TimerHook() as hook:
+        train(model, 50)
+    check_hook(hook)
     count = expect.Count()
     expected(count)
     count.done()

@@ -312,6 +312,7 @@ enum hold_reason {
 	HOLD_EXECVE = 1,    /* the thread is going to execute `path` */
 	HOLD_EXECVEAT = 2,  /* the same, relative to the directory `fd` */
 	HOLD_FEXECVE = 3,   /* the file `fd` */
+	HOLD_COUNTER = 4,   /* the thread is going to forbid itself the processor's counter */
 };
 
 struct record_hold {

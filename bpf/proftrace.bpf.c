@@ -9,6 +9,7 @@
 #include "bpf/sched/syscalls.bpf.c"
 /* These use functions of marks.bpf.c and must come after it. */
 #include "bpf/batch/batch.bpf.c"
+#include "bpf/batch/counter_off.bpf.c"
 #include "bpf/batch/counters.bpf.c"
 #include "bpf/table/stats.bpf.c"
 #include "bpf/marks/usdt.bpf.c"

@@ -220,6 +220,10 @@ int libraries_changed(struct pt_regs *ctx)
  * enters the kernel, until the recorder has attached to the file.
  *
  * The attach cookie says which of the functions was called (enum hold_reason).
+ *
+ * Under --mode auto, a thread that forbids itself the processor's counter is held here as well, in prctl(), until no
+ * domain is in buffered mode any more, in which a mark reads the counter. Domains are turned on in all processes that
+ * map the file, so it does not matter whether the process is recorded.
  */
 /* A path that is compared byte by byte, since there is no stack for a copy. */
 struct target_path {
@@ -272,6 +276,13 @@ static __always_inline bool executes_target(__u64 reason, __u64 first, __u64 sec
 	       target_path_matches(reason == HOLD_EXECVE ? first : second);
 }
 
+/* The numbers are those of <sys/prctl.h> and <linux/seccomp.h>. Strict mode forbids the counter, too. */
+static __always_inline bool forbids_counter(__u32 option, __u64 value)
+{
+	return (option == 26 /* PR_SET_TSC */ && value == 2 /* PR_TSC_SIGSEGV */) ||
+	       (option == 22 /* PR_SET_SECCOMP */ && value == 1 /* SECCOMP_MODE_STRICT */);
+}
+
 SEC("uprobe.s")
 int executes(struct pt_regs *ctx)
 {
@@ -280,7 +291,7 @@ int executes(struct pt_regs *ctx)
 	struct hold_wait w;
 	__u64 reason, first, second;
 
-	if (!recording || !follow_children)
+	if (!recording)
 		return 0;
 	reason = bpf_get_attach_cookie(ctx);
 	/*
@@ -291,14 +302,19 @@ int executes(struct pt_regs *ctx)
 	second = ARG(ctx, 2);
 	barrier_var(first);
 	barrier_var(second);
-	if (!traced_flags(tgid) && !executes_target(reason, first, second))
+	if (reason == HOLD_COUNTER) {
+		if (!forbids_counter(first, second))
+			return 0;
+	} else if (!follow_children ||
+		   (!traced_flags(tgid) && !executes_target(reason, first, second))) {
 		return 0;
+	}
 	r = hold_reserve(ctx, &w, reason);
 	if (!r)
 		return 0;
 	if (reason != HOLD_EXECVE)
 		r->fd = first;
-	if (reason != HOLD_FEXECVE &&
+	if (reason < HOLD_FEXECVE &&
 	    bpf_probe_read_user_str(r->path, sizeof(r->path),
 				    (void *)(reason == HOLD_EXECVE ? first : second)) < 0)
 		r->path[0] = '\0';

@@ -40,6 +40,37 @@ for what in none wide narrow strict fork; do
 	[ $what = strict ] || check "$what: the same in both modes" diff "$tmp/exact.count" "$tmp/batch.count"
 done
 
+# Under --mode auto, a thread that forbids itself the counter waits until all domains are in exact mode.
+for what in strict counter; do
+	begin "$proftrace" -q --mode auto -e none -o "$tmp/t" --summary-json "$tmp/s" -- "$programs/sandboxed" $what $n
+	echo >&9
+	exec 9>&-
+	wait $started
+	status=$?
+	if [ $what$status = counter2 ]; then
+		skip "the counter, auto" "this kernel does not forbid the counter"
+		continue
+	fi
+	equal "$what, auto: exit status" $status 0
+	check_account "$what, auto" "$tmp/s"
+	equal "$what, auto: marks" "$(field "$tmp/s" written)" "$(said "$tmp/out" marks)"
+	grep -q '"modes"' "$tmp/s" || continue
+	check "$what, auto: the summary has its process" grep -q '"counter_forbidden_by": [1-9]' "$tmp/s"
+
+	# No domain goes over while there is such a process.
+	[ $what = counter ] || continue
+	begin "$programs/sandboxed" counter $n
+	echo >&9
+	wait_for "$tmp/out" marks
+	"$proftrace" -q --mode auto -e none -o "$tmp/t" --summary-json "$tmp/s" -- "$programs/every_kind" 2 2000 \
+		>"$tmp/every.out" 9>&-
+	equal "beside one that has forbidden it: marks" "$(field "$tmp/s" written)" "$(said "$tmp/every.out" total)"
+	check "beside one that has forbidden it: all is exact" grep -q \
+		"\"begins\": \"exact\".*\"counter_forbidden_by\": $started," "$tmp/s"
+	exec 9>&-
+	wait $started
+done
+
 # One that forbids itself nothing is recorded in batches; one that
 # runs the same file and is not recorded at all, and forbids itself nearly everything, notices nothing.
 begin "$programs/sandboxed" narrow $n

@@ -114,6 +114,20 @@ static int check_pid_namespace(struct failure *f)
 	return -ENOTSUP;
 }
 
+/* A process has forbidden itself the processor's counter before the recording began. */
+static void note_counter_off(struct capture *c)
+{
+	if (!c->shared->counter_off_in)
+		return;
+	if (c->options.changing)
+		guard_forbid_buffers(c, c->shared->counter_off_in);
+	else
+		capture_log(c, 0,
+			    "process %u has forbidden itself the processor's counter: a mark of it "
+			    "in buffered mode would end it",
+			    c->shared->counter_off_in);
+}
+
 int capture_open(const struct capture_options *options, struct capture **ret_capture,
 		 struct failure *f)
 {
@@ -192,6 +206,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		c->loaded.entry_ns = 1000;
 	c->shared->guard_longest = GUARD_LONGEST * c->loaded.entry_ns;
 	c->shared->recording = 1;
+	note_counter_off(c);
 	*ret_capture = c;
 	return 0;
 }

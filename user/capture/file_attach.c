@@ -265,7 +265,7 @@ static int attach_flush(struct capture *c, struct file *file, pid_t pid, struct 
 	return error;
 }
 
-/* The hold points: in the dynamic linker, and in the functions that execute a program. */
+/* The hold points: in the dynamic linker, in the functions that execute a program, and in prctl(). */
 static int attach_hold_sites(struct capture *c, struct file *file, pid_t pid, struct failure *f)
 {
 	const struct links links = { &file->links, &file->n_links, 0, 0 };
@@ -277,7 +277,7 @@ static int attach_hold_sites(struct capture *c, struct file *file, pid_t pid, st
 	if (file->linker.offset)
 		error = files_attach_sites(c, file, links, BROKER_LIBRARIES, pid, &file->linker, 1,
 					   f);
-	if (!error && file->n_executes && c->options.follow_children)
+	if (!error && file->n_executes && (c->options.follow_children || c->options.changing))
 		error = files_attach_sites(c, file, links, BROKER_EXECUTES, pid, file->executes,
 					   file->n_executes, f);
 	return error;

@@ -223,7 +223,7 @@ static void find_linker(struct file *file)
 		file->linker.cookie = debug - state;
 }
 
-static void find_exec_functions(struct file *file)
+static void find_exec_functions(const struct capture *c, struct file *file)
 {
 	static const struct {
 		const char *name;
@@ -232,11 +232,12 @@ static void find_exec_functions(struct file *file)
 		{ "execve", HOLD_EXECVE },
 		{ "execveat", HOLD_EXECVEAT },
 		{ "fexecve", HOLD_FEXECVE },
+		{ "prctl", HOLD_COUNTER },
 	};
 	unsigned i;
 
 	find_linker(file);
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < (c->options.changing ? 4 : 3); i++) {
 		struct broker_site *site = &file->executes[file->n_executes];
 
 		if (find_function_offset(file, functions[i].name, &site->offset))
@@ -297,7 +298,7 @@ static int read_file_contents(struct capture *c, struct file *file, const char *
 		return 0;
 	}
 	if (c->expects || path_may_be_libc(path))
-		find_exec_functions(file);
+		find_exec_functions(c, file);
 	if (files_too_many_sites(c, file->sites.n, f))
 		return -E2BIG;
 	if (select_marker_sites(c, file))

@@ -177,6 +177,25 @@ void capture_change_mode(struct capture *c, unsigned number, bool buffered)
 	files_change_mode(c, number, buffered);
 }
 
+void guard_forbid_buffers(struct capture *c, pid_t pid)
+{
+	unsigned i;
+
+	if (c->guard.forbidden_by)
+		return;
+	c->guard.forbidden_by = pid;
+	c->options.begin_buffered = false;
+	for (i = 1; i < c->guard.n; i++) {
+		if (c->guard.domains[i].buffered)
+			capture_change_mode(c, i, false);
+	}
+}
+
+pid_t capture_counter_forbidden(const struct capture *c)
+{
+	return c->guard.forbidden_by;
+}
+
 unsigned capture_exact_files(const struct capture *c)
 {
 	return c->n_exact_files;

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "bpf/event.h"
 
@@ -45,6 +46,8 @@ uint64_t capture_entry_ns(const struct capture *capture);
  * steady nops). batch/merge.c puts both kinds into one order.
  */
 void capture_change_mode(struct capture *capture, unsigned domain, bool buffered);
+/* The process that has forbidden itself the processor's counter; 0: none. Since then all domains are in exact mode. */
+pid_t capture_counter_forbidden(const struct capture *capture);
 /* Files that stay in exact mode under --mode auto, because of the header that they were compiled with. */
 unsigned capture_exact_files(const struct capture *capture);
 /*

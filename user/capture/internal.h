@@ -69,7 +69,8 @@ struct file {
 	unsigned first_call;	   /* those from here on are of functions */
 	bool refused;		   /* cannot be attached to; not tried again */
 	struct broker_site linker; /* _dl_debug_state; offset 0: not the dynamic linker */
-	struct broker_site executes[3]; /* the functions of a C library that execute programs */
+	struct broker_site
+		executes[4]; /* the functions of a C library that execute programs, and prctl() */
 	unsigned n_executes;
 	bool hold_sites_pending; /* the hold points above are not attached yet */
 	struct file_link *links;
@@ -254,6 +255,7 @@ struct capture {
 		unsigned n;	 /* numbers in use; 0 is the control site */
 		uint64_t cpu_ns; /* of all processes in this interval */
 		struct guard_domain domains[GUARD_DOMAINS];
+		pid_t forbidden_by; /* the process for which no domain may be in buffered mode; 0: none */
 	} guard;
 
 	/* files.c and processes.c */
@@ -456,6 +458,8 @@ void files_free(struct capture *c);
 unsigned guard_number(struct capture *c, const struct name *domain);
 bool guard_is_off(const struct capture *c, unsigned number);
 bool guard_is_buffered(const struct capture *c, unsigned number);
+/* This process is going to forbid itself the counter that marks in buffered mode read: all domains leave that mode. */
+void guard_forbid_buffers(struct capture *c, pid_t pid);
 void guard_process_begin(struct capture *c, struct traced_process *p, bool is_new);
 void guard_process_end(struct capture *c, struct traced_process *p, uint64_t cpu_ns);
 

@@ -198,6 +198,11 @@ static void serve_hold(struct capture *c, unsigned i)
 	struct record_hold *r = &s->held[i];
 	unsigned fresh;
 
+	if (r->ops.b == HOLD_COUNTER) {
+		guard_forbid_buffers(c, r->head.tgid);
+		release_held_thread(c, r);
+		return;
+	}
 	if (r->ops.b != HOLD_LIBRARIES) {
 		if (!c->stopping)
 			process_prepare(c, r);

@@ -268,6 +268,7 @@ static void record_choose_mode(struct recording *r)
 		why_not = capture_no_batches();
 	r->batching = (o->batching || o->changing) && !why_not;
 	r->changing = o->changing && !why_not;
+	r->why_exact = o->changing ? why_not : NULL;
 	if (!why_not)
 		return;
 	snprintf(line, sizeof(line), "buffered mode is not available, using --mode exact: %s",

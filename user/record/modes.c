@@ -32,12 +32,17 @@ struct domain_mode {
 
 struct modes {
 	struct domain_mode domains[GUARD_DOMAINS];
+	bool begin_buffered;
+	bool forbidden; /* capture_counter_forbidden() has been seen */
 };
 
 int modes_new(struct recording *r)
 {
 	r->modes = calloc(1, sizeof(*r->modes));
-	return r->modes ? 0 : -ENOMEM;
+	if (!r->modes)
+		return -ENOMEM;
+	r->modes->begin_buffered = r->options->command && !capture_counter_forbidden(r->capture);
+	return 0;
 }
 
 void modes_free(struct modes *modes)
@@ -75,7 +80,7 @@ static void emit_mode_instant(struct recording *r, const struct domain_mode *m, 
 			       args, sizeof(args) / sizeof(args[0]));
 }
 
-static void change_domain_mode(struct recording *r, unsigned i, const struct costs *costs)
+static void note_change(struct recording *r, unsigned i, const struct costs *costs, bool buffered)
 {
 	const struct domain_cost *d = &costs->domains[i];
 	struct domain_mode *m = &r->modes->domains[i];
@@ -86,12 +91,34 @@ static void change_domain_mode(struct recording *r, unsigned i, const struct cos
 		m->own = own;
 	}
 	m->domain = d->domain;
-	m->buffered = !d->buffered;
+	m->buffered = buffered;
 	m->quiet_ns = 0;
 	if (m->buffered && own > m->highest)
 		m->highest = own;
-	capture_change_mode(r->capture, i, m->buffered);
 	emit_mode_instant(r, m, own);
+}
+
+static void change_domain_mode(struct recording *r, unsigned i, const struct costs *costs)
+{
+	bool buffered = !costs->domains[i].buffered;
+
+	capture_change_mode(r->capture, i, buffered);
+	note_change(r, i, costs, buffered);
+}
+
+/* A process has forbidden itself the processor's counter. The domains that were in buffered mode have left it. */
+static void note_forbidden(struct recording *r, const struct costs *costs)
+{
+	unsigned i;
+
+	r->modes->forbidden = true;
+	for (i = 1; i < costs->n; i++) {
+		const struct domain_mode *m = &r->modes->domains[i];
+
+		if (costs->domains[i].can_buffer &&
+		    (m->domain ? m->buffered : r->modes->begin_buffered))
+			note_change(r, i, costs, false);
+	}
 }
 
 static unsigned find_costliest_exact(const struct costs *costs)
@@ -137,6 +164,11 @@ bool modes_balance(struct recording *r, struct costs *costs, uint64_t interval_n
 	if (costs->cpu_ns < interval_ns / IDLE_SHARE)
 		costs->cpu_ns = interval_ns / IDLE_SHARE;
 	cpu_ns = costs->cpu_ns;
+	if (capture_counter_forbidden(r->capture)) {
+		if (!r->modes->forbidden)
+			note_forbidden(r, costs);
+		return false;
+	}
 	for (i = 0; i < costs->n; i++)
 		exact_ns += costs->domains[i].buffered ? 0 : costs->domains[i].cost_ns;
 	while (cost_percent(exact_ns, cpu_ns) > modes_limit(r)) {
@@ -165,7 +197,10 @@ bool modes_balance(struct recording *r, struct costs *costs, uint64_t interval_n
 void modes_print(const struct recording *r, FILE *out)
 {
 	unsigned i, n = r->modes ? capture_exact_files(r->capture) : 0;
+	pid_t forbidden = r->modes ? capture_counter_forbidden(r->capture) : 0;
 
+	if (r->why_exact)
+		print_visible(out, "all domains were in exact mode: %s\n", r->why_exact);
 	for (i = 1; r->modes && i < GUARD_DOMAINS; i++) {
 		const struct domain_mode *m = &r->modes->domains[i];
 
@@ -181,6 +216,11 @@ void modes_print(const struct recording *r, FILE *out)
 		print_visible(out, "at the end it was in %s mode\n",
 			      m->buffered ? "buffered" : "exact");
 	}
+	if (forbidden)
+		print_visible(out,
+			      "process %d has forbidden itself the processor's counter, which "
+			      "buffered mode reads: all domains were in exact mode from then on\n",
+			      (int)forbidden);
 	if (n)
 		print_visible(out,
 			      "%u file%s stayed in exact mode: compiled with another proftrace.h\n",
@@ -192,13 +232,17 @@ void modes_json(const struct recording *r, FILE *out)
 	bool first = true;
 	unsigned i;
 
+	if (r->why_exact) {
+		put_json_string(out, "  \"why_exact\": ", r->why_exact);
+		fputs(",\n", out);
+	}
 	if (!r->modes)
 		return;
 	fprintf(out,
 		"  \"modes\": {\"limit_percent\": %g, \"begins\": \"%s\", \"exact_files\": %u, "
-		"\"domains\": [",
-		modes_limit(r), r->options->command ? "batch" : "exact",
-		capture_exact_files(r->capture));
+		"\"counter_forbidden_by\": %d, \"domains\": [",
+		modes_limit(r), r->modes->begin_buffered ? "batch" : "exact",
+		capture_exact_files(r->capture), (int)capture_counter_forbidden(r->capture));
 	for (i = 1; i < GUARD_DOMAINS; i++) {
 		const struct domain_mode *m = &r->modes->domains[i];
 

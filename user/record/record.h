@@ -165,9 +165,10 @@ struct output_fields {
 
 struct recording {
 	const struct record_options *options;
-	struct top *top; /* NULL: no live table */
-	bool batching;	 /* buffered mode */
-	bool changing;	 /* between exact and buffered mode */
+	struct top *top;       /* NULL: no live table */
+	bool batching;	       /* buffered mode */
+	bool changing;	       /* between exact and buffered mode */
+	const char *why_exact; /* why --mode auto stays in exact mode; NULL: it does not */
 	struct counters counters;
 	struct capture *capture;
 	struct system_counters *system; /* NULL: not requested */

@@ -7,6 +7,7 @@
  *	wide	all but what a program commonly does: threads, memory
  *	narrow	all but reading, writing and ending
  *	strict	the same, the kernel's own way, and the processor's counter as well
+ *	counter	the processor's counter alone; it ends when its input does
  *	fork	narrow, in a child that it forks, after a mark of its own
  *
  * Prints `ready`, `marks <n>`.
@@ -71,6 +72,8 @@ static void enter(const char *what)
 		forbid(wide, sizeof(wide) / sizeof(wide[0]));
 	else if (!strcmp(what, "strict") && prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
 		exit(2);
+	else if (!strcmp(what, "counter") && prctl(PR_SET_TSC, PR_TSC_SIGSEGV))
+		exit(2);
 }
 
 static void *mark(void *i)
@@ -128,5 +131,7 @@ int main(int argc, char **argv)
 	}
 	snprintf(text, sizeof(text), "marks %ld\n", n);
 	say(text);
+	while (!strcmp(argv[1], "counter") && read(0, &c, 1) > 0)
+		;
 	syscall(SYS_exit, 0);
 }

@@ -292,7 +292,7 @@ static void read_usdt_notes(struct proof *p)
 
 /* The functions at which threads are held. No other function is accepted. */
 static const char linker[][NAME_SIZE] = { "_dl_debug_state" };
-static const char executes[][NAME_SIZE] = { "execve", "execveat", "fexecve" };
+static const char executes[][NAME_SIZE] = { "execve", "execveat", "fexecve", "prctl" };
 
 struct names {
 	const char (*list)[NAME_SIZE];

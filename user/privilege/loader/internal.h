@@ -14,6 +14,8 @@ void programs_configure(struct proftrace_bpf *skel, const struct broker_config *
 			struct broker_loaded *loaded);
 /* The number of ring buffers. */
 unsigned configured_buffers(const struct broker_config *config);
+/* counter_off.c: sets counter_off_in of bpf/state.h. */
+void find_counter_off(struct proftrace_bpf *skel);
 bool counters_have(const struct counters *c, enum counter_source source);
 
 /*

@@ -196,21 +196,31 @@ void kernel_types_free(struct kernel_types *k)
 	free(k);
 }
 
-int kernel_types_tracepoint(const struct kernel_types *k, const char *name)
+static int kernel_types_find(const struct kernel_types *k, unsigned kind, const char *prefix,
+			     const char *name)
 {
-	static const char prefix[] = "btf_trace_";
+	size_t length = strlen(prefix);
 	uint32_t i;
 
 	for (i = 1; i < k->n; i++) {
 		const struct btf_type *t = type_of(k, i);
 		const char *found = name_of(k, t);
 
-		if (btf_kind(t) == BTF_KIND_TYPEDEF &&
-		    !strncmp(found, prefix, sizeof(prefix) - 1) &&
-		    !strcmp(found + sizeof(prefix) - 1, name))
+		if (btf_kind(t) == kind && !strncmp(found, prefix, length) &&
+		    !strcmp(found + length, name))
 			return i;
 	}
 	return -ENOENT;
+}
+
+int kernel_types_tracepoint(const struct kernel_types *k, const char *name)
+{
+	return kernel_types_find(k, BTF_KIND_TYPEDEF, "btf_trace_", name);
+}
+
+int kernel_types_function(const struct kernel_types *k, const char *name)
+{
+	return kernel_types_find(k, BTF_KIND_FUNC, "", name);
 }
 
 /*

@@ -26,6 +26,8 @@ void kernel_types_free(struct kernel_types *types);
 
 /* The number of the type to which a program of a raw tracepoint is attached, or -ENOENT. */
 int kernel_types_tracepoint(const struct kernel_types *types, const char *name);
+/* The same for a program of a function: an iterator is one. */
+int kernel_types_function(const struct kernel_types *types, const char *name);
 
 /*
  * Copies the types whose names occur in `programs`, and the types of their members. Targets of

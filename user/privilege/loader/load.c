@@ -209,6 +209,8 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	programs->base_fd = bpf_program__autoload(skel->progs.on_timer)
 				    ? dup(bpf_program__fd(skel->progs.on_timer))
 				    : -1;
+	if (config->batching)
+		find_counter_off(skel);
 	loaded->shared_size = bpf_map__value_size(skel->maps.bss);
 	if (broker_links_each(config)) {
 		error = open_follows(skel, programs);
@@ -264,19 +266,29 @@ static int collect_fds(struct proftrace_bpf *skel, const struct broker_config *c
 
 /*
  * libbpf would look up the tracepoint by its name, for which it reads all types of the kernel. So
- * libbpf sees a program of another type until here. The cookie is struct kernel_types, or NULL.
+ * libbpf sees a program of another type until here. The cookie is struct kernel_types, or NULL. A program
+ * that visits all threads has the name of such an iterator.
  */
 static int prepare_watcher(struct bpf_program *program, struct bpf_prog_load_opts *opts,
 			   long cookie)
 {
 	const struct kernel_types *types = (const struct kernel_types *)cookie;
+	static const char iterator[] = "bpf_iter_";
 	const char *name = strchr(bpf_program__section_name(program), '/');
+	bool iterates = name && !strncmp(name + 1, iterator, sizeof(iterator) - 1);
 	int id;
 
 	if (!name)
 		return -EINVAL;
-	id = types ? kernel_types_tracepoint(types, name + 1)
-		   : libbpf_find_vmlinux_btf_id(name + 1, BPF_TRACE_RAW_TP);
+	if (iterates)
+		opts->expected_attach_type = BPF_TRACE_ITER;
+	if (!types)
+		id = libbpf_find_vmlinux_btf_id(name + (iterates ? sizeof(iterator) : 1),
+						opts->expected_attach_type);
+	else if (iterates)
+		id = kernel_types_function(types, name + 1);
+	else
+		id = kernel_types_tracepoint(types, name + 1);
 	if (id < 0)
 		return id;
 	opts->attach_btf_id = id;

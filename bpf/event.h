@@ -247,6 +247,7 @@ enum {
 	BATCHES_MORE = 65536,	   /* of all threads together, beyond those in their states */
 	BATCHES_INHERITED = 65536, /* forked children: bpf/batch/batch_list.h */
 	BATCHES_UNLOADED = 16384,  /* remembered, of all processes: bpf/batch/batch_list.h */
+	ENDED_PROCESSES = 4096,	   /* remembered: bpf/processes/processes.bpf.c */
 	/* In each file: the number of owner words, and the offset of the batches behind them. */
 	BATCH_SLOTS = 128,
 	BATCH_SLOTS_FROM = 4096,

@@ -32,6 +32,16 @@ struct {
 	__type(value, __u64);
 } follow_missed SEC(".maps");
 
+/*
+ * In buffered mode: the start times of processes that were traced until they ended, by tgid. Only these programs write it.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1); /* the broker enlarges it for buffered mode */
+	__type(key, __u32);
+	__type(value, __u64);
+} ended_processes SEC(".maps");
+
 /* Without a reserved record, of which 6.1 loses track across calls. */
 static __always_inline void send_follow(enum follow_kind kind, __u32 pid, __u32 parent)
 {
@@ -254,6 +264,7 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 {
 	__u32 tgid = task->tgid, *flags = bpf_map_lookup_elem(&traced, &tgid);
 	bool is_recorded = recording && flags && *flags, stays;
+	__u64 pid_tgid = pid_tgid_of(task);
 
 	if (!flags && !(recording && is_target(task, bprm)))
 		return 0;
@@ -272,12 +283,15 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	__sync_fetch_and_and(flags, ~TRACED_BEGINS);
 	if (is_recorded)
 		send_exec(task, old_pid);
+	/* They were in the memory that is replaced, also if the thread has not marked since. */
+	if (batching)
+		bpf_map_delete_elem(&batches_inherited, &pid_tgid);
 	if (stays)
 		return 0;
 	if (is_recorded)
 		send_untraced_exit(task);
 	bpf_map_delete_elem(&traced, &tgid);
-	thread_state_end(task, pid_tgid_of(task));
+	thread_state_end(task, pid_tgid);
 	return 0;
 }
 
@@ -350,6 +364,11 @@ static __always_inline void send_exit(struct task_struct *task, __u64 pid_tgid)
 		bpf_ringbuf_submit(r, wake ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP);
 	}
 	if (last) {
+		if (batching) {
+			__u64 birth = birth_of_process();
+
+			bpf_map_update_elem(&ended_processes, &tgid, &birth, BPF_ANY);
+		}
 		bpf_map_delete_elem(&traced, &tgid);
 		if (scheduled)
 			bpf_map_delete_elem(&steps, &tgid);
@@ -359,15 +378,20 @@ static __always_inline void send_exit(struct task_struct *task, __u64 pid_tgid)
 /*
  * Threads that exit at the same time may each find that none is left alive, and report the exit of
  * the process. What the others have not handed over must be sent all the same. The recorder says
- * which batches were found; for processes of other users it is not trusted.
+ * which batches were found, and where; it is not trusted, so only if the process was traced.
  */
 static __always_inline bool has_unsent_batches(struct task_struct *task, __u64 pid_tgid)
 {
+	__u32 tgid = pid_tgid >> 32;
+	const __u64 *birth;
+
 	if (!batching)
 		return false;
-	return thread_state_lookup(task, pid_tgid) ||
-	       bpf_map_lookup_elem(&batches_inherited, &pid_tgid) ||
-	       ((any_process || belongs_to_invoker(task)) && batches_have_found(pid_tgid));
+	if (thread_state_lookup(task, pid_tgid) ||
+	    bpf_map_lookup_elem(&batches_inherited, &pid_tgid))
+		return true;
+	birth = bpf_map_lookup_elem(&ended_processes, &tgid);
+	return birth && *birth == birth_of_process() && batches_have_found(pid_tgid);
 }
 
 /* signal_struct before 5.17. */

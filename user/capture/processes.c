@@ -36,9 +36,9 @@ struct scan {
 
 /*
  * Opens the path of a mapped file as the process's user may. This is tried if the broker may not
- * open the mapping itself.
+ * open the mapping itself, for this reason.
  */
-static int open_mapped_file(struct scan *s, const struct mapping *m)
+static int open_mapped_file(struct scan *s, const struct mapping *m, int refusal)
 {
 	int tasks = broker_open(s->c->broker, BROKER_TASKS, s->target, 0, 0, NULL);
 	int process = tasks < 0 ? -1 : openat(tasks, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -54,7 +54,11 @@ static int open_mapped_file(struct scan *s, const struct mapping *m)
 		    fd == -ESTALE || fd == -ENOENT ? "deleted or replaced since it was mapped"
 						   : NULL);
 	failure_hint(&s->failure,
-		     "with CAP_CHECKPOINT_RESTORE, or sudo, it can be opened as it is mapped");
+		     refusal == -EACCES
+			     ? "anybody may write to it: only a recording by root itself, without "
+			       "sudo, opens it as it is mapped"
+			     : "with CAP_CHECKPOINT_RESTORE, or sudo, it can be opened as it is "
+			       "mapped");
 	return fd == -ENOENT ? -ESTALE : fd;
 }
 
@@ -64,7 +68,7 @@ static int add_mapped_file(struct scan *s, const struct mapping *m, uint64_t dev
 	int fd = broker_open(s->c->broker, BROKER_MAPPED, s->target, m->start, m->end, &s->failure);
 
 	if (fd == -EPERM || fd == -EACCES) {
-		fd = open_mapped_file(s, m);
+		fd = open_mapped_file(s, m, fd);
 		if (fd < 0 && fd != -ESRCH)
 			files_refuse(s->c, device, m->inode);
 	}

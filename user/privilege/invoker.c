@@ -29,6 +29,15 @@ static bool invoker_parse_id(const char *text, unsigned *ret_id)
 	return true;
 }
 
+uid_t invoker_uid(void)
+{
+	unsigned uid;
+
+	if (getuid() == 0 && invoker_parse_id(getenv("SUDO_UID"), &uid))
+		return uid;
+	return getuid();
+}
+
 int invoker_become(struct failure *f)
 {
 	const struct passwd *user;

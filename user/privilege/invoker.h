@@ -6,6 +6,8 @@
 #ifndef PROFTRACE_PRIVILEGE_INVOKER_H
 #define PROFTRACE_PRIVILEGE_INVOKER_H
 
+#include <sys/types.h>
+
 #include "base/failure.h"
 
 /*
@@ -14,5 +16,7 @@
  * Returns 0 or negative errno.
  */
 int invoker_become(struct failure *f);
+/* The user that invoker_become() makes this process one of, or has made it. */
+uid_t invoker_uid(void);
 
 #endif

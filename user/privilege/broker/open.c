@@ -6,6 +6,7 @@
  */
 #include "privilege/broker/server.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 #include "privilege/containers.h"
+#include "privilege/invoker.h"
 
 #ifndef FUSE_SUPER_MAGIC
 #define FUSE_SUPER_MAGIC 0x65735546
@@ -167,9 +169,63 @@ int process_directory(const struct broker_target *target, struct failure *f)
 }
 
 /*
+ * Opens a regular file, without opening anything else first: to open a device may start it, and a container may have made
+ * the device.
+ */
+static int open_regular(int directory, const char *name, int flags, struct stat *ret_st)
+{
+	int place = openat(directory, name, O_PATH | O_CLOEXEC | flags), fd;
+	char path[32];
+
+	if (place < 0)
+		return -errno;
+	if (fstat(place, ret_st) || !S_ISREG(ret_st->st_mode)) {
+		close(place);
+		return -ENOENT;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+	/* O_NONBLOCK: its owner may have a lease on it. */
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		fd = -errno;
+	close(place);
+	return fd;
+}
+
+/*
+ * The recorder can open what it has a descriptor of once more, for writing, if the mode of the file permits it: whatever
+ * directories the file lies in, or in none. Memory that processes share and memfds, which anybody may write by their mode,
+ * are memory of the process. What the recorder's own user may write, it may write in any case.
+ */
+static bool recorder_could_write(const struct stat *st)
+{
+	uid_t user = invoker_uid();
+
+	return user && st->st_uid != user && st->st_mode & S_IWOTH;
+}
+
+static int open_mapping(int process, uint64_t start, uint64_t end)
+{
+	char name[64], magic[SELFMAG];
+	struct stat st;
+	int fd, error;
+
+	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, start, end);
+	fd = open_regular(process, name, 0, &st);
+	if (fd < 0 || !recorder_could_write(&st))
+		return fd;
+	/* Code that a program has generated has no markers: nobody needs it. */
+	error = pread(fd, magic, SELFMAG, 0) == SELFMAG && !memcmp(magic, ELFMAG, SELFMAG)
+			? -EACCES
+			: -ENOENT;
+	close(fd);
+	return error;
+}
+
+/*
  * /tmp of a process in a container may be anything, so no link on the path is followed. The file
- * must belong to the user of the process, so that the recorder gets nothing that this user could
- * not read.
+ * must belong to the user of the process and have no other name, which others may have given to it, so that
+ * the recorder gets nothing that this user could not read.
  */
 static int open_jit_map(int process)
 {
@@ -188,11 +244,10 @@ static int open_jit_map(int process)
 	close(root);
 	if (tmp < 0)
 		return -errno;
-	fd = openat(tmp, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		fd = -errno;
+	fd = open_regular(tmp, name, O_NOFOLLOW, &st);
 	close(tmp);
-	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != owner.st_uid)) {
+	if (fd >= 0 &&
+	    (st.st_uid != owner.st_uid || st.st_nlink != 1 || recorder_could_write(&st))) {
 		close(fd);
 		fd = -EPERM;
 	}
@@ -201,21 +256,18 @@ static int open_jit_map(int process)
 
 static int open_in(enum broker_file what, int process, uint64_t start, uint64_t end)
 {
-	char name[64];
+	static const char *const names[] = {
+		[BROKER_MAPS] = "maps",
+		[BROKER_TASKS] = "task",
+		[BROKER_MEMORY] = "mem",
+	};
 	int fd;
 
 	if (what == BROKER_JIT_MAP)
 		return open_jit_map(process);
-	if (what == BROKER_MAPS)
-		snprintf(name, sizeof(name), "maps");
-	else if (what == BROKER_TASKS)
-		snprintf(name, sizeof(name), "task");
-	else if (what == BROKER_MEMORY)
-		snprintf(name, sizeof(name), "mem");
-	else
-		snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, start, end);
-	/* O_NONBLOCK: the mapped file may be a device that blocks in open(). */
-	fd = openat(process, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (what == BROKER_MAPPED)
+		return open_mapping(process, start, end);
+	fd = openat(process, names[what], O_RDONLY | O_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
 

@@ -99,6 +99,7 @@ static void configure_batching(struct proftrace_bpf *skel, const struct broker_c
 		bpf_map__set_max_entries(skel->maps.batches_more, BATCHES_MORE);
 		bpf_map__set_max_entries(skel->maps.batches_inherited, BATCHES_INHERITED);
 		bpf_map__set_max_entries(skel->maps.batches_unloaded, BATCHES_UNLOADED);
+		bpf_map__set_max_entries(skel->maps.ended_processes, ENDED_PROCESSES);
 	}
 	bpf_program__set_autoload(skel->progs.flush, config->batching);
 	bpf_program__set_autoload(skel->progs.find_counter_off, config->batching);

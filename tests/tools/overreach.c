@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * overreach USER SECRET
+ * overreach secret
+ *
+ * What somebody would do who took over the recorder of USER, with what it has of the broker and of the kernel, to get at
+ * processes that were not requested, or to more of those that were than the manual says. Root calls it: then the broker is
+ * root's, as under sudo; or a user with file capabilities does, as USER. SECRET is a copy of this program; if it is
+ * set-user-ID, another user's secret is in it.
+ *
+ * With `secret` it puts a secret at a known place, where it looks like a buffer of buffered mode, and waits for the end of
+ * its input.
+ *
+ * Prints `maps` and the numbers of processes that have files in /tmp, `got TEXT` for what nobody should get, `permitted TEXT` for what is to work, and `through`.
+ */
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "privilege/broker/protocol.h"
+#include "privilege/privileges.h"
+#include "proftrace.skel.h"
+
+#define WAIT_MS	    300 /* for a record */
+#define EXECUTES_US 100000
+
+/* Where every program that has a secret has it: a buffer with one event, which is text. */
+static struct secret {
+	struct batch_head head;
+	char text[64];
+} *const secret = (void *)0x10000000;
+
+static struct {
+	struct broker *broker;
+	struct broker_loaded loaded;
+	struct proftrace_bpf__bss *shared;
+	struct ring_buffer *ring;
+	bool own;
+	uint32_t seen_of; /* process whose buffer came */
+} h;
+
+static void make_secret(void)
+{
+	if (mmap(secret, sizeof(*secret), PROT_READ | PROT_WRITE,
+		 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != secret)
+		exit(1);
+	secret->head.version = BATCH_VERSION;
+	secret->head.used = secret->head.size = sizeof(*secret);
+	secret->head.complete = 1 << 16 | sizeof(secret->text) / sizeof(uint64_t);
+	strcpy(secret->text, "a secret");
+}
+
+/* A process that waits for a byte at *ret_end, then does what `then` says. */
+static pid_t start(void (*prepare)(void), void (*then)(void), int *ret_end)
+{
+	int ready[2], ends[2];
+	pid_t pid;
+	char byte;
+
+	if (pipe2(ready, O_CLOEXEC) || pipe2(ends, O_CLOEXEC))
+		exit(1);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		prepare();
+		if (write(ready[1], "", 1) != 1 || read(ends[0], &byte, 1) != 1)
+			_exit(1);
+		if (then)
+			then();
+		_exit(0);
+	}
+	close(ready[1]);
+	close(ends[0]);
+	if (read(ready[0], &byte, 1) != 1)
+		exit(1);
+	close(ready[0]);
+	*ret_end = ends[1];
+	return pid;
+}
+
+static void end(pid_t pid, int at)
+{
+	if (write(at, "", 1) != 1)
+		exit(1);
+	waitpid(pid, NULL, 0);
+}
+
+static int see_record(void *context, void *data, size_t size)
+{
+	const struct record_batch *r = data;
+
+	(void)context;
+	if (size >= sizeof(*r) + sizeof(secret->text) && r->head.kind == RECORD_BATCH &&
+	    !strcmp((const char *)(r + 1), "a secret"))
+		h.seen_of = r->head.tgid;
+	return 0;
+}
+
+static bool secret_comes(void)
+{
+	h.seen_of = 0;
+	ring_buffer__poll(h.ring, WAIT_MS);
+	ring_buffer__consume(h.ring);
+	return h.seen_of;
+}
+
+/* As the recorder says it of threads that had buffers before the recording. */
+static void say_found(pid_t pid)
+{
+	struct batch_found *found =
+		&h.shared->batches_found[BATCH_FOUND_PLACE((uint32_t)pid) % BATCHES_FOUND];
+
+	*found = (struct batch_found){ (uint64_t)pid << 32 | (uint32_t)pid, (uintptr_t)secret, 0 };
+}
+
+static void trace(pid_t pid)
+{
+	const struct broker_target target = { pid, 0 };
+	struct failure f = { 0 };
+
+	if (!broker_trace(h.broker, &target, TRACED_WATCH | TRACED_MARKS, &f))
+		return;
+	printf("got nowhere: %s: %s\n", f.what, f.reason);
+	exit(1);
+}
+
+/* --- memory that is read when a process exits ------------------------------------------------------- */
+
+/* Of the attacker's user, who may not look into it. */
+static void be_guarded(void)
+{
+	make_secret();
+	prctl(PR_SET_DUMPABLE, 0);
+}
+
+static void read_at_exit(pid_t guarded, int guarded_end, pid_t target, int target_end)
+{
+	say_found(guarded);
+	end(guarded, guarded_end);
+	if (secret_comes())
+		printf("got the memory of a process that nobody requested, at its exit\n");
+	say_found(target);
+	end(target, target_end);
+	if (secret_comes())
+		printf("permitted the memory of a recorded process, at its exit\n");
+}
+
+/* --- memory that a recorded process has before it executes a set-user-ID program -------------------- */
+
+static const char *secret_program;
+
+/* Nothing is in the buffer yet: all that will be in it is of the child's own. */
+static void make_empty(void)
+{
+	make_secret();
+	secret->head.used = sizeof(secret->head);
+	secret->head.complete = 0;
+}
+
+static void execute_secret(void)
+{
+	int nothing[2], status;
+	pid_t pid;
+
+	if (pipe(nothing))
+		_exit(1);
+	pid = fork();
+	if (!pid) {
+		close(nothing[1]);
+		dup2(nothing[0], 0);
+		usleep(EXECUTES_US);
+		execl(secret_program, secret_program, "secret", NULL);
+		_exit(1);
+	}
+	usleep(3 * EXECUTES_US);
+	close(nothing[1]);
+	waitpid(pid, &status, 0);
+}
+
+static void read_after_exec(pid_t target, int target_end)
+{
+	say_found(target);
+	if (write(target_end, "", 1) != 1)
+		exit(1);
+	/* The child is forked while something is recorded, and executes the program while nothing is. */
+	usleep(EXECUTES_US / 2);
+	h.shared->recording = 0;
+	usleep(3 * EXECUTES_US / 2);
+	h.shared->recording = 1;
+	waitpid(target, NULL, 0);
+	secret_comes();
+	if (h.seen_of && h.seen_of != (uint32_t)target)
+		printf("got the memory of a set-user-ID program, at its exit\n");
+}
+
+/* --- files that are opened for the recorder -------------------------------------------------------- */
+
+static char *shared_memory;
+
+static void share_memory(void)
+{
+	shared_memory =
+		mmap(secret, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	strcpy(shared_memory, "as before");
+}
+
+static void look_at_memory(void)
+{
+	if (strcmp(shared_memory, "as before") != 0)
+		printf("got to write to the memory of another user's process\n");
+	fflush(stdout);
+}
+
+static int ask_file(enum broker_file what, pid_t pid, const void *from, uint64_t size)
+{
+	const struct broker_target target = { pid, 0 };
+	uint64_t at = (uintptr_t)from;
+
+	return broker_open(h.broker, what, &target, at, at + size, NULL);
+}
+
+static void write_to_memory(pid_t target, int target_end)
+{
+	int fd = ask_file(BROKER_MAPPED, target, secret, 4096), again;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = fd < 0 ? -1 : open(path, O_RDWR);
+	if (again >= 0 && pwrite(again, "hijacked", 9, 0) != 9)
+		perror("overreach");
+	end(target, target_end);
+}
+
+static void map_path(char path[32], pid_t pid)
+{
+	snprintf(path, 32, "/tmp/perf-%d.map", (int)pid);
+}
+
+/* What the process has generated is named in the file of the first one; the second one's has another name; the third is a FIFO. */
+static void make_maps(const pid_t pids[3])
+{
+	char path[32], other[40];
+	unsigned i;
+
+	for (i = 0; i < 3; i++) {
+		map_path(path, pids[i]);
+		if (mknod(path, (i == 2 ? S_IFIFO : S_IFREG) | 0600, 0))
+			exit(1);
+	}
+	map_path(path, pids[1]);
+	snprintf(other, sizeof(other), "%s.other", path);
+	if (link(path, other))
+		exit(1);
+}
+
+static void open_maps(const pid_t pids[3], pid_t writer)
+{
+	if (ask_file(BROKER_JIT_MAP, pids[0], NULL, 0) >= 0)
+		printf("permitted the names of generated code\n");
+	if (ask_file(BROKER_JIT_MAP, pids[1], NULL, 0) >= 0)
+		printf("got a file by another name than its own\n");
+	if (ask_file(BROKER_JIT_MAP, pids[2], NULL, 0) >= 0)
+		printf("got a FIFO\n");
+	/* A device would have been opened, too. */
+	usleep(50000);
+	if (waitpid(writer, NULL, WNOHANG) == writer)
+		printf("got a FIFO opened\n");
+}
+
+/* Ends when somebody opens the FIFO. */
+static pid_t start_writer(pid_t pid)
+{
+	pid_t writer = fork();
+	char path[32];
+
+	if (writer)
+		return writer;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	map_path(path, pid);
+	_exit(open(path, O_WRONLY) < 0);
+}
+
+/* --- start ------------------------------------------------------------------------------------------ */
+
+static void begin(uid_t user, const pid_t *pids, unsigned n)
+{
+	const struct broker_config config = {
+		.buffer_bytes = 1 << 20,
+		.own_only = h.own,
+		.follow_children = true,
+		.batching = true,
+		.pids = pids,
+		.n_pids = n,
+	};
+	struct failure f = { 0 };
+
+	if (broker_start(&config, &h.broker, &h.loaded, &f)) {
+		failure_print(&f, stdout);
+		exit(2);
+	}
+	if (h.own ? privileges_keep(NULL, 0, false)
+		  : setgroups(0, NULL) || setresgid(user, user, user) ||
+			    setresuid(user, user, user))
+		exit(2);
+	h.shared = mmap(NULL, h.loaded.shared_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+			h.loaded.shared_fd, 0);
+	h.ring = ring_buffer__new(h.loaded.buffers[0], see_record, NULL, NULL);
+	if (h.shared == MAP_FAILED || !h.ring)
+		exit(2);
+	h.shared->recording = 1;
+}
+
+int main(int argc, char **argv)
+{
+	pid_t guarded, pids[3], writer;
+	int guarded_end, ends[3];
+	unsigned i;
+
+	if (argc == 2) {
+		make_secret();
+		while (getchar() != EOF)
+			;
+		return 0;
+	}
+	if (argc != 3)
+		return 1;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	h.own = getuid() != 0;
+	secret_program = argv[2];
+	/* Whom a recorder that root calls becomes: as sudo says it. */
+	setenv("SUDO_UID", argv[1], 1);
+	guarded = start(h.own ? be_guarded : make_secret, NULL, &guarded_end);
+	pids[0] = start(make_secret, NULL, &ends[0]);
+	pids[1] = start(make_empty, execute_secret, &ends[1]);
+	pids[2] = start(share_memory, look_at_memory, &ends[2]);
+	printf("maps %d %d %d\n", (int)pids[0], (int)pids[1], (int)pids[2]);
+	make_maps(pids);
+	writer = start_writer(pids[2]);
+	begin((uid_t)atoi(argv[1]), pids, 3);
+	for (i = 0; i < 3; i++)
+		trace(pids[i]);
+	open_maps(pids, writer);
+	read_at_exit(guarded, guarded_end, pids[0], ends[0]);
+	if (h.own)
+		read_after_exec(pids[1], ends[1]);
+	else
+		end(pids[1], ends[1]);
+	write_to_memory(pids[2], ends[2]);
+	broker_stop(h.broker);
+	printf("through\n");
+	return 0;
+}

@@ -50,10 +50,10 @@ LIBS := -lbpf -ldw -lelf -liberty -lz -ldeflate -llzma -lprotobuf-c -lyajl -lpfm
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 SOURCES := $(filter-out user/main.c,$(wildcard user/*.c user/*/*.c user/*/*/*.c))
-GENERATED := $B/gen/proftrace.skel.h $B/gen/perfetto_trace.pb-c.h \
+GENERATED := $B/gen/proftrace.skel.h $B/gen/perfetto_trace.pb-c.h $B/gen/otlp.pb-c.h \
 	$B/gen/built_with.h $B/gen/flame_script.h $B/gen/flame_style.h $B/gen/page_body.h $B/gen/page_script.h $B/gen/page_style.h
-OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $B/obj/gen/perfetto_trace.pb-c.o
-ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $B/asan/gen/perfetto_trace.pb-c.o
+OBJECTS := $(SOURCES:%.c=$B/obj/%.o) $B/obj/gen/perfetto_trace.pb-c.o $B/obj/gen/otlp.pb-c.o
+ASAN_OBJECTS := $(SOURCES:%.c=$B/asan/%.o) $B/asan/gen/perfetto_trace.pb-c.o $B/asan/gen/otlp.pb-c.o
 
 .DEFAULT_GOAL := all
 .PHONY: compile_commands.json all static static-arm64 deb rpm sbom test-packages lib python help demo test test-programs check test-kernels test-languages test-loader unit samples man install uninstall fuzz clean format check-format packages
@@ -449,7 +449,7 @@ unit: $(UNIT)
 # The fuzzers are clang's: what they fuzz is built by it as well, with edges counted.
 FUZZ_FLAGS := -O2 -g -DSMALL_WINDOWS -DFUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION \
 	-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
-FUZZ_OBJECTS := $(SOURCES:%.c=$B/fuzz/%.o) $B/fuzz/gen/perfetto_trace.pb-c.o
+FUZZ_OBJECTS := $(SOURCES:%.c=$B/fuzz/%.o) $B/fuzz/gen/perfetto_trace.pb-c.o $B/fuzz/gen/otlp.pb-c.o
 
 $B/fuzz/gen/%.o: $B/gen/%.c
 	@mkdir -p $(@D)

@@ -17,6 +17,7 @@ reports
 merge
 formats
 plugin
+otlp
 capture
 symbols counters system
 timeline

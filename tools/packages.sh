@@ -13,9 +13,9 @@ packages='
 	gcc g++ make binutils libc6-dev pkgconf
 	clang lld clang-format libclang-rt-dev
 	bpftool libbpf-dev libelf-dev libdw-dev libiberty-dev zlib1g-dev libdeflate-dev liblzma-dev libbz2-dev
-	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libyajl-dev libpfm4-dev libmicrohttpd-dev uthash-dev
+	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libyajl-dev libpfm4-dev libmicrohttpd-dev libcurl4-openssl-dev uthash-dev
 	libdebuginfod1 libncurses-dev libseccomp-dev libcmocka-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-	scdoc git procps curl xz-utils btrfs-progs cmake meson ninja-build zsh fish
+	scdoc git procps curl openssl xz-utils btrfs-progs cmake meson ninja-build zsh fish
 	rustc cargo python3-dev python3-pip python3-setuptools python3-wheel
 	python3.11 postgresql-15 openjdk-17-jre-headless ruby3.1
 '

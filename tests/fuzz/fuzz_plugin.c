@@ -43,7 +43,7 @@ static void *fuzz_dlsym(void *object, const char *name);
 #define syscall	   fuzz_syscall
 #define dlopen	   fuzz_dlopen
 #define dlsym	   fuzz_dlsym
-#include "plugin/outbox.c"
+#include "base/outbox.c"
 #include "plugin/plugin.c"
 #include "plugin/plugin_send.c"
 #undef BUFFER

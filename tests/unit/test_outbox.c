@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "plugin/plugin_internal.h"
+#include "base/outbox.h"
 
 #define PARTS 100
 #define PART  10007

@@ -333,6 +333,7 @@ static int record_start(struct recording *r, struct failure *f)
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (r->options->metrics.is_set)
 		error = metrics_start(&r->options->metrics, &r->metrics, f);
+	error = error ?: collector_start(r, f);
 	if (error)
 		return error;
 	record_choose_mode(r);
@@ -348,6 +349,7 @@ static int record_start(struct recording *r, struct failure *f)
 	error = error ?: invoker_become(f);
 	r->many_files = r->options->max_size || r->flight || r->scheduler;
 	error = error ?: plugins_open(r, f);
+	error = error ?: collector_open(r, f);
 	if (!error && r->top)
 		error = top_begin(r->top, r, f);
 	if (!error)
@@ -432,6 +434,7 @@ static int record_finish(struct recording *r)
 	account.orderly = !recording_lost_broker(r) && !r->output_failed;
 	outputs_end(r, &account);
 	plugins_close(r, &account);
+	collector_finish(r, &account);
 	/* Closing the outputs may have failed, so the account is read again. */
 	account = recording_account(r);
 	account.orderly = !recording_lost_broker(r) && !r->output_failed;
@@ -461,7 +464,8 @@ static int record_finish(struct recording *r)
 	     account.late_steps || account.batches_unread || account.files_refused ||
 	     account.kernel_events_lost || account.sched_lost || account.waits_lost ||
 	     account.syscalls_lost || account.stacks_lost || account.sites_refused ||
-	     account.unreadable_args || account.unreadable_names || !includes_are_whole(r)))
+	     account.unreadable_args || account.unreadable_names || !includes_are_whole(r) ||
+	     collector_has_lost(r)))
 		return STATUS_LOSSY;
 	return STATUS_DONE;
 }
@@ -495,6 +499,7 @@ static void record_free(struct recording *r)
 	flight_free(r->flight);
 	includes_free(r->includes);
 	plugins_free(r);
+	collector_free(r);
 	if (r->stats)
 		r->stats->ops->free(r->stats);
 	callstacks_free(r->callstacks);

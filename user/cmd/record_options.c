@@ -70,6 +70,11 @@ static const struct option_value option_values[] = {
 	{ KEY_PER_THREAD, VALUE_FLAG, FIELD(per_thread), 0, 0, 0, NULL },
 	{ KEY_SUMMARY_JSON, VALUE_TEXT, FIELD(summary_json), 0, 0, 0, NULL },
 	{ KEY_COMPRESS, VALUE_FLAG, FIELD(compress), 0, 0, 0, NULL },
+	{ KEY_OTLP_SPANS, VALUE_LIST, FIELD(otlp_spans), FIELD(n_otlp_spans), 0, MAX_OTLP_SPANS,
+	  "--otlp-spans options" },
+	{ KEY_OTLP_QUEUE, VALUE_SIZE, FIELD(otlp_queue), 0, 64 << 10, 1ull << 30,
+	  "a size from 64K to 1G" },
+	{ KEY_OTLP_GZIP, VALUE_FLAG, FIELD(otlp_gzip), 0, 0, 0, NULL },
 	{ KEY_STRICT, VALUE_FLAG, FIELD(strict), 0, 0, 0, NULL },
 };
 
@@ -333,6 +338,8 @@ static void set_defaults(struct argp_state *state, struct record_options *o)
 		o->flight_bytes = 64 << 20;
 	if (!o->system_interval_ns)
 		o->system_interval_ns = 500000000;
+	if (!o->otlp_queue)
+		o->otlp_queue = 16 << 20;
 	if (!o->buffers)
 		o->buffers = default_buffers(sysconf(_SC_NPROCESSORS_ONLN), o->buffer_bytes);
 	if (o->buffer_bytes / o->buffers < LEAST_BUFFER)
@@ -405,6 +412,12 @@ static bool parse_special(int key, char *arg, struct argp_state *state, struct r
 		if (!metrics_parse_address(arg, &o->metrics))
 			usage_error(state, "'%s' is not an address such as 9464 or 10.0.0.1:9464",
 				    arg);
+		break;
+	case KEY_OTLP:
+		if (strcmp(arg, "env") && !otlp_url_is_valid(arg))
+			usage_error(state, "'%s' is not an address such as http://localhost:4318",
+				    arg);
+		o->otlp_url = arg;
 		break;
 	case KEY_MAX_OVERHEAD:
 		if (!parse_percent(arg, &o->max_overhead))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The recorder's side of a plug-in: plugin.c encodes facts as messages; plugin_send.c sends them,
- * waits, and disables plug-ins that are too slow; outbox.c keeps what could not be sent yet.
+ * waits, and disables plug-ins that are too slow.
  */
 #ifndef PROFTRACE_PLUGIN_PLUGIN_INTERNAL_H
 #define PROFTRACE_PLUGIN_PLUGIN_INTERNAL_H
@@ -11,37 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/outbox.h"
 #include "plugin/plugin.h"
 #include "plugin/plugin_wire.h"
-
-/*
- * The outbox holds what has to go to the process of a plug-in over the socket and has not gone yet, because
- * that process reads slower than facts come. Nothing in it waits.
- */
-struct outbox_part;
-
-/* All zero at the beginning. */
-struct outbox {
-	struct outbox_part *first, *last;
-	size_t bytes;	     /* of the parts that wait */
-	uint64_t events;     /* in the parts that wait */
-	uint64_t tried_ns;   /* the time of the last attempt to send */
-	uint64_t stalled_ns; /* how long the peer has not read anything */
-};
-
-/*
- * Sends the bytes after those that wait, as far as the socket accepts them; the rest waits. Returns
- * 0 or negative errno.
- */
-int outbox_put(struct outbox *o, int socket, const void *bytes, size_t size, uint64_t events);
-
-/*
- * Sends what the socket accepts. Returns 0: nothing waits any more; -EAGAIN: something does; or
- * another negative errno.
- */
-int outbox_send(struct outbox *o, int socket);
-
-void outbox_clear(struct outbox *o);
 
 #define BUFFER (4 * PLUGIN_MESSAGE_MAX)
 

@@ -139,6 +139,33 @@ static const int downloaders[] = {
 	SCMP_SYS(utimensat),   SCMP_SYS(utimes),
 };
 
+/* Connections, files that are read, and what resolvers of names and TLS libraries call. */
+static const int
+	senders[] = {
+		SCMP_SYS(access),	 SCMP_SYS(bind),
+		SCMP_SYS(connect),	 SCMP_SYS(dup),
+		SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl),
+		SCMP_SYS(epoll_wait),	 SCMP_SYS(eventfd2),
+		SCMP_SYS(faccessat),	 SCMP_SYS(faccessat2),
+		SCMP_SYS(fcntl),	 SCMP_SYS(getdents64),
+		SCMP_SYS(getpeername),	 SCMP_SYS(getrandom),
+		SCMP_SYS(getsockname),	 SCMP_SYS(getsockopt),
+		SCMP_SYS(ioctl), /* the size of what has arrived */
+		SCMP_SYS(lstat),	 SCMP_SYS(membarrier),
+		SCMP_SYS(mmap), /* the resolver loads libraries */
+		SCMP_SYS(mprotect),	 SCMP_SYS(pipe2),
+		SCMP_SYS(poll),		 SCMP_SYS(ppoll),
+		SCMP_SYS(readlink),	 SCMP_SYS(readlinkat),
+		SCMP_SYS(readv),	 SCMP_SYS(recvfrom),
+		SCMP_SYS(recvmmsg),	 SCMP_SYS(sendmmsg),
+		SCMP_SYS(sendto),	 SCMP_SYS(setsockopt),
+		SCMP_SYS(shutdown),	 SCMP_SYS(socket),
+		SCMP_SYS(socketpair),	 SCMP_SYS(stat),
+		SCMP_SYS(statfs),	 SCMP_SYS(sysinfo),
+		SCMP_SYS(uname),	 SCMP_SYS(write),
+		SCMP_SYS(writev),
+	};
+
 /* The C library calls these when a thread starts; address sanitizers look for the stack of each thread. */
 static const int threads[] = {
 	SCMP_SYS(rseq),
@@ -266,17 +293,25 @@ int confine_recorder(const pid_t *children, unsigned n_children)
 	return filter_load(filter, error);
 }
 
-int confine_broker(bool perf_events)
+/* Files can only be opened to read them. */
+static int filter_allow_reading(scmp_filter_ctx filter)
 {
 	const uint64_t writes = O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND;
+	int error = filter_allow_if(filter, SCMP_SYS(openat), filter_arg_without(2, writes));
+
+	return error ? error
+		     : filter_allow_if(filter, SCMP_SYS(open), filter_arg_without(1, writes));
+}
+
+int confine_broker(bool perf_events)
+{
 	scmp_filter_ctx filter = filter_new();
 	unsigned i;
 	int error;
 
 	if (!filter)
 		return -ENOMEM;
-	error = filter_allow_if(filter, SCMP_SYS(openat), filter_arg_without(2, writes));
-	error = error ?: filter_allow_if(filter, SCMP_SYS(open), filter_arg_without(1, writes));
+	error = filter_allow_reading(filter);
 	for (i = 0; !error && i < LENGTH(brokers_bpf); i++)
 		error = filter_allow_if(filter, SCMP_SYS(bpf),
 					filter_arg_equals(0, brokers_bpf[i]));
@@ -324,6 +359,19 @@ int confine_downloader(void)
 	error = error ?: filter_allow(filter, downloaders, LENGTH(downloaders));
 	error = error ?: filter_allow_threads(filter);
 	error = error ?: seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(fcntl), 0);
+	return filter_load(filter, error);
+}
+
+int confine_sender(void)
+{
+	scmp_filter_ctx filter = filter_new();
+	int error;
+
+	if (!filter)
+		return -ENOMEM;
+	error = filter_allow(filter, senders, LENGTH(senders));
+	error = error ?: filter_allow_reading(filter);
+	error = error ?: filter_allow_threads(filter);
 	return filter_load(filter, error);
 }
 

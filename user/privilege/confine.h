@@ -37,6 +37,9 @@ int confine_prover(void);
 /* Confines a process that serves metrics: it accepts connections and answers, and opens no file. */
 int confine_exporter(void);
 
+/* Confines a process that sends to a server: it may connect, and reads files (certificates), but writes none. */
+int confine_sender(void);
+
 /* Address sanitizers map more than any reasonable limit. */
 #if defined(__SANITIZE_ADDRESS__)
 #define MEMORY_UNLIMITED 1

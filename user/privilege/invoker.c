@@ -10,9 +10,14 @@
 #include <pwd.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "privilege/privileges.h"
+
+enum {
+	NOBODY = 65534,
+};
 
 static bool invoker_parse_id(const char *text, unsigned *ret_id)
 {
@@ -67,4 +72,17 @@ int invoker_become(struct failure *f)
 		}
 	}
 	return error ? failure_set(f, error, "cannot give up privileges", "", NULL) : 0;
+}
+
+bool invoker_drop_all(void)
+{
+	struct failure f;
+
+	if (invoker_become(&f))
+		return false;
+	if (!getuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
+			  setresuid(NOBODY, NOBODY, NOBODY)))
+		return false;
+	return !privileges_keep(NULL, 0, false) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }

@@ -6,6 +6,7 @@
 #ifndef PROFTRACE_PRIVILEGE_INVOKER_H
 #define PROFTRACE_PRIVILEGE_INVOKER_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/failure.h"
@@ -18,5 +19,11 @@
 int invoker_become(struct failure *f);
 /* The user that invoker_become() makes this process one of, or has made it. */
 uid_t invoker_uid(void);
+
+/*
+ * For a process that talks to the network: the same, and nobody instead of root, without any capability, also in what it
+ * executes. Returns whether nothing is left.
+ */
+bool invoker_drop_all(void);
 
 #endif

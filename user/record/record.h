@@ -13,6 +13,7 @@
 
 #include "base/failure.h"
 #include "base/text.h"
+#include "otlp/otlp.h"
 #include "record/flight.h"
 #include "record/metrics/metrics.h"
 #include "record/service/service.h"
@@ -49,16 +50,17 @@ void killed_print(const struct recording *r, FILE *out);
 /* Fields of --summary-json, each followed by a comma. */
 void killed_print_json(const struct recording *r, FILE *out);
 
-#define MAX_PIDS      256
-#define MAX_OUTPUTS   16
-#define MAX_TRIGGERS  16
-#define MAX_INCLUDES  64
-#define MAX_DOMAINS   64
-#define MAX_USDT      64
-#define MAX_FUNCTIONS 64
-#define MAX_PLUGINS   8
-#define MAX_SAMPLE_HZ 20000
-#define MAX_STACKS    64
+#define MAX_PIDS       256
+#define MAX_OUTPUTS    16
+#define MAX_TRIGGERS   16
+#define MAX_INCLUDES   64
+#define MAX_DOMAINS    64
+#define MAX_USDT       64
+#define MAX_FUNCTIONS  64
+#define MAX_PLUGINS    8
+#define MAX_SAMPLE_HZ  20000
+#define MAX_STACKS     64
+#define MAX_OTLP_SPANS 64
 
 struct record_options {
 	pid_t pids[MAX_PIDS];
@@ -92,8 +94,13 @@ struct record_options {
 	int verbosity; /* -1 quiet, 0, 1, 2 */
 	const char *summary_json;
 	struct metrics_address metrics; /* where the table is served, if it is set */
-	struct schedule schedule;	/* `active` 0: no schedule */
-	uint64_t flight_ns;		/* flight recorder: the window; 0: none */
+	const char *otlp_url; /* of a collector; "env": from the environment; NULL: none */
+	const char *otlp_spans[MAX_OTLP_SPANS];
+	unsigned n_otlp_spans;
+	uint64_t otlp_queue; /* bytes */
+	bool otlp_gzip;
+	struct schedule schedule; /* `active` 0: no schedule */
+	uint64_t flight_ns;	  /* flight recorder: the window; 0: none */
 	uint64_t flight_bytes;
 	struct trigger triggers[MAX_TRIGGERS];
 	unsigned n_triggers;
@@ -163,6 +170,14 @@ struct output_fields {
 	uint64_t epoch, batch, cycle;
 };
 
+/* collector.c: --otlp. */
+struct collector {
+	struct otlp_options options;
+	struct otlp *otlp;	/* NULL: nothing is sent */
+	struct consumer *spans; /* NULL: no slices are chosen */
+	bool fails;		/* which has been reported */
+};
+
 struct recording {
 	const struct record_options *options;
 	struct top *top;       /* NULL: no live table */
@@ -220,6 +235,7 @@ struct recording {
 	/* Events since the sizes of the files were last compared with --max-size. */
 	unsigned since_sizes;
 	struct metrics metrics;
+	struct collector collector;
 	struct labels *labels;	 /* NULL: the table is of all processes together */
 	struct control *control; /* for `proftrace ctl`; NULL: no socket */
 	int signals_fd;		 /* -1: not open yet */
@@ -299,6 +315,34 @@ void plugins_announce_trace(struct recording *r, const char *path);
 void plugins_close(struct recording *r, const struct account *account);
 unsigned plugins_pids(const struct recording *r, pid_t pids[MAX_PLUGINS]);
 void plugins_free(struct recording *r);
+
+/*
+ * collector.c: --otlp. All of them do nothing without the option. collector_start() is called before anything is open
+ * that the process must not inherit.
+ */
+int collector_start(struct recording *r, struct failure *f);
+int collector_open(struct recording *r, struct failure *f);
+void collector_poll(struct recording *r);
+void collector_flush(struct recording *r);
+void collector_finish(struct recording *r, const struct account *account);
+bool collector_has_lost(const struct recording *r);
+void collector_print(const struct recording *r, FILE *out);
+/* The i-th line for people; false: there are no more. */
+enum {
+	COLLECTOR_LINE = OTLP_URL + 512,
+};
+bool collector_line(const struct recording *r, unsigned i, char *line, size_t size);
+/* A field of --summary-json, followed by a comma. */
+void collector_json(const struct recording *r, FILE *out);
+struct collector_number {
+	const char *name;
+	uint64_t value;
+};
+enum {
+	COLLECTOR_NUMBERS = 13,
+};
+unsigned collector_numbers(const struct recording *r, struct collector_number *ret_numbers);
+void collector_free(struct recording *r);
 
 /* intake.c: handles an event of capture; `recording` is the context of capture. */
 int recording_handle_event(void *recording, const struct event *event);

@@ -194,9 +194,11 @@ static void recording_poll(struct recording *r, uint64_t now, uint64_t *alive_ns
 		r->write_failed = false;
 		outputs_flush(r);
 		plugins_flush(r);
+		collector_flush(r);
 		r->flushed_ns = now;
 	}
 	plugins_poll(r);
+	collector_poll(r);
 	if (r->dump_requested)
 		recording_dump(r);
 	if (now - r->clock_ns >= CLOCK_PERIOD_NS)
@@ -434,11 +436,13 @@ static int give_up_capabilities(void)
  */
 static void recording_confine(struct recording *r)
 {
-	pid_t hosts[MAX_PLUGINS];
+	pid_t hosts[MAX_PLUGINS + 1];
 	unsigned n = plugins_pids(r, hosts);
 	char line[128];
 	int error;
 
+	if (r->collector.otlp)
+		hosts[n++] = otlp_pid(r->collector.otlp);
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	error = give_up_capabilities();
 	if (error) {

@@ -413,6 +413,7 @@ void summary_print(struct recording *r, const struct account *a)
 	modes_print(r, stderr);
 	overhead_print(r, stderr);
 	includes_print(r);
+	collector_print(r, stderr);
 	print_lost(a, r->options->stats_only ? "aggregated" : "written");
 	print_samples(r, a);
 	print_shares(r);

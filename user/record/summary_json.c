@@ -108,6 +108,7 @@ static void print_summary(struct recording *r, const struct account *a, FILE *ou
 	killed_print_json(r, out);
 	modes_json(r, out);
 	overhead_json(r, out);
+	collector_json(r, out);
 	json_counters(out, r);
 	includes_json(r, out);
 	json_files(out, r);

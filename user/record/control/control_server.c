@@ -399,7 +399,7 @@ static void reply_add_marks(struct reply_text *a, const struct recording *r)
 static void reply_add_status(struct reply_text *a, const struct recording *r)
 {
 	double seconds = (clock_ns(CLOCK_MONOTONIC) - r->started_ns) / 1e9;
-	char line[512];
+	char line[COLLECTOR_LINE];
 	unsigned i;
 
 	reply_add(a, "ok ");
@@ -414,6 +414,8 @@ static void reply_add_status(struct reply_text *a, const struct recording *r)
 		reply_add(a, "%s\n", line);
 	if (overhead_line(r, i, line, sizeof(line)))
 		reply_add(a, "and others\n");
+	for (i = 0; collector_line(r, i, line, sizeof(line)); i++)
+		reply_add(a, "%s\n", line);
 	reply_add_files(a, r);
 }
 

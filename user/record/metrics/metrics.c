@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,11 +17,9 @@
 #include "base/quantity.h"
 #include "base/packet.h"
 #include "privilege/invoker.h"
-#include "privilege/privileges.h"
 #include "viewer/http.h"
 
 enum {
-	NOBODY = 65534,
 	/* Where the process has its two sockets. */
 	LISTENER = 3,
 	RECORDER = 4,
@@ -78,20 +75,6 @@ static int metrics_listen(const struct metrics_address *address)
 	return error;
 }
 
-/* The user who called, or nobody instead of root. */
-static bool give_up_everything(void)
-{
-	struct failure f;
-
-	if (invoker_become(&f))
-		return false;
-	if (!getuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
-			  setresuid(NOBODY, NOBODY, NOBODY)))
-		return false;
-	return !privileges_keep(NULL, 0, false) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
-	       !prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-}
-
 static void metrics_run(int listener, int recorder, const struct metrics_address *address)
 {
 	sigset_t none;
@@ -106,7 +89,7 @@ static void metrics_run(int listener, int recorder, const struct metrics_address
 	if (dup2(listener, LISTENER) < 0 || dup2(recorder, RECORDER) < 0)
 		_exit(1);
 	closefrom(RECORDER + 1);
-	if (!give_up_everything())
+	if (!invoker_drop_all())
 		_exit(1);
 	_exit(metrics_serve(LISTENER, RECORDER, address));
 }

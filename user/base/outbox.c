@@ -4,7 +4,7 @@
  * time is added up from attempts to send: when the recorder itself was stopped between two of them,
  * the peer is not to blame, so an interval counts as STALLED_AT_ONCE_NS at most.
  */
-#include "plugin/plugin_internal.h"
+#include "base/outbox.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* --otlp in a recording: what goes to the collector and when, and what the user is told of it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "otlp/otlp.h"
+#include "record/record.h"
+
+/* The address of the collector, from the environment only if the user says so. */
+static int collector_find_url(const char **url, struct failure *f)
+{
+	if (strcmp(*url, "env"))
+		return 0;
+	*url = getenv("OTEL_EXPORTER_OTLP_ENDPOINT");
+	if (*url && otlp_url_is_valid(*url))
+		return 0;
+	failure_set(f, -EINVAL, "cannot start", "--otlp",
+		    *url ? "OTEL_EXPORTER_OTLP_ENDPOINT is not an address of http or https"
+			 : "OTEL_EXPORTER_OTLP_ENDPOINT is not set");
+	failure_hint(f, "sudo passes it on with --preserve-env=OTEL_EXPORTER_OTLP_ENDPOINT");
+	return -EINVAL;
+}
+
+int collector_start(struct recording *r, struct failure *f)
+{
+	const struct record_options *o = r->options;
+	int error;
+
+	if (!o->otlp_url)
+		return 0;
+	r->collector.options = (struct otlp_options){
+		.url = o->otlp_url,
+		.spans = o->otlp_spans,
+		.n_spans = o->n_otlp_spans,
+		.queue_bytes = o->otlp_queue,
+		.gzip = o->otlp_gzip,
+	};
+	error = collector_find_url(&r->collector.options.url, f);
+	return error ? error : otlp_start(&r->collector.options, &r->collector.otlp, f);
+}
+
+int collector_open(struct recording *r, struct failure *f)
+{
+	struct collector *c = &r->collector;
+
+	if (!c->otlp || !c->options.n_spans)
+		return 0;
+	c->spans = otlp_spans_new(c->otlp, &c->options, &r->info);
+	if (!c->spans)
+		return failure_set(f, -ENOMEM, "cannot start", "--otlp", NULL);
+	return timeline_add_consumer(r->timeline, c->spans);
+}
+
+/* A collector that is down is reported once, and that it is there again. */
+static void collector_report(struct recording *r)
+{
+	struct collector *c = &r->collector;
+	const struct otlp_counts *counts = otlp_count(c->otlp);
+	char line[sizeof(counts->error) + 32];
+	bool fails = counts->error[0] != '\0';
+
+	if (fails == c->fails)
+		return;
+	c->fails = fails;
+	snprintf(line, sizeof(line), "--otlp: %s",
+		 fails ? counts->error : "the collector accepts requests");
+	recording_log(r, 0, line);
+}
+
+void collector_poll(struct recording *r)
+{
+	struct collector *c = &r->collector;
+
+	if (!c->otlp)
+		return;
+	if (otlp_poll(c->otlp))
+		recording_log(r, 0, "the process of --otlp has ended: the recording goes on");
+	collector_report(r);
+}
+
+void collector_flush(struct recording *r)
+{
+	if (r->collector.spans)
+		r->collector.spans->ops->flush(r->collector.spans);
+}
+
+void collector_finish(struct recording *r, const struct account *account)
+{
+	struct collector *c = &r->collector;
+
+	if (!c->otlp)
+		return;
+	if (c->spans)
+		c->spans->ops->close(c->spans, account);
+	otlp_finish(c->otlp, recording_should_give_up, r);
+}
+
+bool collector_has_lost(const struct recording *r)
+{
+	const struct collector *c = &r->collector;
+
+	return c->otlp && (otlp_lost(c->otlp, OTLP_SPANS) || otlp_lost(c->otlp, OTLP_METRICS) ||
+			   (c->spans && otlp_spans_refused(c->spans)));
+}
+
+/* --- what is said of it ------------------------------------------------------------------------ */
+
+unsigned collector_numbers(const struct recording *r, struct collector_number *ret_numbers)
+{
+	static const struct otlp_counts none;
+	const struct collector *c = &r->collector;
+	const struct otlp_counts *counts = c->otlp ? otlp_count(c->otlp) : &none;
+	const struct otlp_count *spans = &counts->signals[OTLP_SPANS];
+	const struct collector_number numbers[COLLECTOR_NUMBERS] = {
+		{ "spans_chosen", c->otlp ? otlp_given(c->otlp, OTLP_SPANS) : 0 },
+		{ "spans_delivered", spans->delivered },
+		{ "spans_lost", c->otlp ? otlp_lost(c->otlp, OTLP_SPANS) : 0 },
+		{ "spans_queue_full", spans->full },
+		{ "spans_rejected", spans->rejected },
+		{ "spans_unsampled", c->spans ? otlp_spans_unsampled(c->spans) : 0 },
+		{ "spans_refused", c->spans ? otlp_spans_refused(c->spans) : 0 },
+		{ "points_delivered", counts->signals[OTLP_METRICS].delivered },
+		{ "points_lost", c->otlp ? otlp_lost(c->otlp, OTLP_METRICS) : 0 },
+		{ "points_replaced", counts->signals[OTLP_METRICS].replaced },
+		{ "requests", counts->requests },
+		{ "requests_repeated", counts->retries },
+		{ "replies_unreadable", counts->replies_unreadable },
+	};
+
+	memcpy(ret_numbers, numbers, sizeof(numbers));
+	return COLLECTOR_NUMBERS;
+}
+
+bool collector_line(const struct recording *r, unsigned i, char *line, size_t size)
+{
+	const struct collector *c = &r->collector;
+	struct collector_number n[COLLECTOR_NUMBERS];
+	const char *error = c->otlp ? otlp_count(c->otlp)->error : "";
+	int used;
+
+	if (!c->otlp || i > 1 || (i == 1 && !error[0]))
+		return false;
+	if (i == 1) {
+		snprintf(line, size, "collector: %s", error);
+		return true;
+	}
+	collector_numbers(r, n);
+	used = snprintf(line, size, "collector %s: ", c->options.url);
+	if (c->spans)
+		used += snprintf(line + used, size - (size_t)used,
+				 "%" PRIu64 " of %" PRIu64 " spans delivered, %" PRIu64 " lost",
+				 n[1].value, n[0].value, n[2].value);
+	if (c->spans && n[3].value)
+		used += snprintf(line + used, size - (size_t)used,
+				 " (%" PRIu64 " because of --otlp-queue)", n[3].value);
+	if (c->spans && (n[5].value || n[6].value))
+		used += snprintf(line + used, size - (size_t)used,
+				 ", %" PRIu64 " not sampled by their service, %" PRIu64
+				 " without memory",
+				 n[5].value, n[6].value);
+	snprintf(line + used, size - (size_t)used,
+		 "%s%" PRIu64 " metric points delivered, %" PRIu64 " lost", c->spans ? "; " : "",
+		 n[7].value, n[8].value);
+	return true;
+}
+
+void collector_print(const struct recording *r, FILE *out)
+{
+	char line[COLLECTOR_LINE];
+	unsigned i;
+
+	for (i = 0; collector_line(r, i, line, sizeof(line)); i++)
+		print_visible(out, "%s\n", line);
+}
+
+void collector_json(const struct recording *r, FILE *out)
+{
+	struct collector_number n[COLLECTOR_NUMBERS];
+	unsigned i, all = collector_numbers(r, n);
+
+	if (!r->collector.otlp)
+		return;
+	fputs("  \"otlp\": {", out);
+	for (i = 0; i < all; i++)
+		fprintf(out, "%s\"%s\": %" PRIu64, i ? ", " : "", n[i].name, n[i].value);
+	fputs("},\n", out);
+}
+
+void collector_free(struct recording *r)
+{
+	if (r->collector.spans)
+		r->collector.spans->ops->free(r->collector.spans);
+	otlp_free(r->collector.otlp);
+}

@@ -55,7 +55,7 @@ struct channel {
 	uint64_t n; /* items in it; 0: there is none */
 	uint32_t group;
 	bool in_flight;
-	bool told_to_wait; /* by the collector */
+	bool must_wait; /* by the collector */
 	unsigned attempts;
 	uint64_t next_ns;
 	uint8_t *reply;
@@ -180,7 +180,7 @@ static void channel_drop_body(struct channel *c)
 	c->compressed = NULL;
 	c->size = c->n = 0;
 	c->attempts = 0;
-	c->told_to_wait = false;
+	c->must_wait = false;
 	c->sender->changed = true;
 }
 
@@ -221,7 +221,7 @@ static void channel_pause(struct channel *c)
 	(void)!getrandom(&random, sizeof(random), GRND_NONBLOCK);
 	ms = ms / 2 + random % (ms / 2 + 1);
 	c->sender->curl.easy_getinfo(c->easy, CURLINFO_RETRY_AFTER, &asked);
-	c->told_to_wait = asked > 0;
+	c->must_wait = asked > 0;
 	if (asked > 0)
 		ms = (uint64_t)(asked < MOST_PAUSE_S ? asked : MOST_PAUSE_S) * 1000;
 	c->attempts++;
@@ -417,7 +417,7 @@ static void sender_hurry(struct sender *s)
 	unsigned i;
 
 	for (i = 0; i < OTLP_SIGNALS; i++) {
-		if (!s->channels[i].told_to_wait)
+		if (!s->channels[i].must_wait)
 			s->channels[i].next_ns = 0;
 	}
 }

@@ -74,6 +74,36 @@ static void mark_counters(const proftrace_domain *domain, const char *name, uint
 	proftrace_counters(domain, name, args_of(words, n, texts), n);
 }
 
+enum { NOTHING, ASYNC, THREAD, TASK, FRAME, EVENT, MARKER };
+
+static void object_start(int kind, const void *object)
+{
+	switch (kind) {
+	case TASK:
+		return proftrace_task_start(object);
+	case FRAME:
+		return proftrace_frame_start(object);
+	case EVENT:
+		return proftrace_event_start(object);
+	case MARKER:
+		return proftrace_marker_start(object);
+	}
+}
+
+static void object_stop(int kind, const void *object)
+{
+	switch (kind) {
+	case TASK:
+		return proftrace_task_stop(object);
+	case FRAME:
+		return proftrace_frame_stop(object);
+	case EVENT:
+		return proftrace_event_stop(object);
+	case MARKER:
+		return proftrace_marker_finish(object);
+	}
+}
+
 static void free_at(const char *pool, uintptr_t address)
 {
 	proftrace_free(pool, (const void *)address);
@@ -88,10 +118,45 @@ import "C"
 
 import (
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
 )
+
+var (
+	problems uint64
+	strict   uint32
+)
+
+// Problems says how many marks, arguments and names could not be made, and were left out: those of a nil or zero object,
+// and arguments of a zero Key.
+func Problems() uint64 { return atomic.LoadUint64(&problems) }
+
+// Strict has a panic come of what Problems would count.
+func Strict(wanted bool) {
+	value := uint32(0)
+	if wanted {
+		value = 1
+	}
+	atomic.StoreUint32(&strict, value)
+}
+
+func refuse(message string) {
+	if atomic.LoadUint32(&strict) != 0 {
+		panic("proftrace: " + message)
+	}
+	atomic.AddUint64(&problems, 1)
+}
+
+// marks says whether somebody records what has this word. Objects that were not made have none.
+func marks(on *uint32) bool {
+	if on == nil {
+		refuse("a mark of an object that was not made")
+		return false
+	}
+	return atomic.LoadUint32(on) != 0
+}
 
 // A Domain is a group of marks that a recording can select (-D). Its name is a category of theirs.
 type Domain struct {
@@ -112,7 +177,25 @@ func NewDomain(name string) *Domain {
 }
 
 // Enabled says whether somebody records the domain, to guard what only its marks need.
-func (d *Domain) Enabled() bool { return atomic.LoadUint32(d.on) != 0 }
+func (d *Domain) Enabled() bool { return marks(d.word()) }
+
+func (d *Domain) word() *uint32 {
+	if d == nil {
+		return nil
+	}
+	return d.on
+}
+
+// withText calls f with a copy of a string, unless the domain was not made.
+func (d *Domain) withText(name string, f func(name *C.char)) {
+	if d.word() == nil {
+		refuse("an object of a domain that was not made")
+		return
+	}
+	s := text(name)
+	defer C.free(unsafe.Pointer(s))
+	f(s)
+}
 
 // text is kept by whoever made it, for good.
 func text(s string) *C.char { return C.CString(s) }
@@ -172,6 +255,10 @@ func pack(args []Arg) *packed {
 	p.words, p.texts = p.words[:0], p.texts[:0]
 	for i := range args {
 		a := &args[i]
+		if a.key == 0 {
+			refuse("an argument without a key")
+			continue
+		}
 		bits := a.bits
 		if a.kind == C.PROFTRACE_STRING {
 			bits = uint64(len(p.texts))
@@ -203,16 +290,31 @@ type Name struct {
 }
 
 // Name makes a name of the domain. Call it once for each: a program's names are variables of a package.
-func (d *Domain) Name(name string) *Name { return &Name{d, d.on, text(name)} }
+func (d *Domain) Name(name string) *Name {
+	if d.word() == nil {
+		refuse("a name of a domain that was not made")
+		return &Name{}
+	}
+	return &Name{d, d.on, text(name)}
+}
+
+func (n *Name) word() *uint32 {
+	if n == nil {
+		return nil
+	}
+	return n.on
+}
 
 type scopeKind uint8
 
 const (
-	nothing scopeKind = iota
-	async
-	thread
-	task
-	frame
+	nothing = scopeKind(C.NOTHING)
+	async   = scopeKind(C.ASYNC)
+	thread  = scopeKind(C.THREAD)
+	task    = scopeKind(C.TASK)
+	frame   = scopeKind(C.FRAME)
+	event   = scopeKind(C.EVENT)
+	marker  = scopeKind(C.MARKER)
 )
 
 // A Scope is a slice that has begun. The zero Scope is none, and ends as one.
@@ -226,7 +328,7 @@ type Scope struct {
 //
 //	defer parse.Begin().End()
 func (n *Name) Begin(args ...Arg) Scope {
-	if atomic.LoadUint32(n.on) == 0 {
+	if !marks(n.word()) {
 		return Scope{}
 	}
 	return n.begin(args)
@@ -243,7 +345,7 @@ func (n *Name) begin(args []Arg) Scope {
 // BeginThread begins a slice of the thread, and keeps the goroutine on that thread until End. Slices of a thread nest,
 // and have counters.
 func (n *Name) BeginThread(args ...Arg) Scope {
-	if atomic.LoadUint32(n.on) == 0 {
+	if !marks(n.word()) {
 		return Scope{}
 	}
 	return n.beginThread(args)
@@ -258,7 +360,7 @@ func (n *Name) beginThread(args []Arg) Scope {
 	return Scope{unsafe.Pointer(n), uint64(token), thread}
 }
 
-// End ends the slice. Of one that was not recorded when it began, it does nothing. Arguments of tasks and frames are
+// End ends the slice. Of one that was not recorded when it began, it does nothing. Arguments of tasks and other objects are
 // left out: their ends have none.
 func (s Scope) End(args ...Arg) {
 	if s.kind != nothing {
@@ -267,13 +369,11 @@ func (s Scope) End(args ...Arg) {
 }
 
 func (s Scope) end(args []Arg) {
-	switch s.kind {
-	case task:
-		C.proftrace_task_stop((*C.proftrace_task)(s.object))
-		runtime.UnlockOSThread()
-		return
-	case frame:
-		C.proftrace_frame_stop((*C.proftrace_frame)(s.object))
+	if s.kind != thread && s.kind != async {
+		C.object_stop(C.int(s.kind), s.object)
+		if s.kind != frame {
+			runtime.UnlockOSThread()
+		}
 		return
 	}
 	n := (*Name)(s.object)
@@ -297,14 +397,14 @@ const (
 
 // Instant marks a moment on the thread where the goroutine is.
 func (n *Name) Instant(args ...Arg) {
-	if atomic.LoadUint32(n.on) != 0 {
+	if marks(n.word()) {
 		n.instant(OfThread, args)
 	}
 }
 
 // InstantOf marks a moment of what it says: OfThread, OfProcess or OfMachine.
 func (n *Name) InstantOf(scope int, args ...Arg) {
-	if atomic.LoadUint32(n.on) != 0 {
+	if marks(n.word()) {
 		n.instant(scope, args)
 	}
 }
@@ -318,7 +418,7 @@ func (n *Name) instant(scope int, args []Arg) {
 
 // Counters records values of a counter that has several series: the keys are their names.
 func (n *Name) Counters(series ...Arg) {
-	if atomic.LoadUint32(n.on) != 0 {
+	if marks(n.word()) {
 		n.counters(series)
 	}
 }
@@ -330,53 +430,100 @@ func (n *Name) counters(series []Arg) {
 	spare.Put(p)
 }
 
-// A Task is a slice of the thread that is an object: MXNet's and ITT's word.
-type Task struct {
+// An Object is begun and ended under a name of its own: a Task, an Event or a Frame.
+type Object struct {
 	on     *uint32
-	handle *C.proftrace_task
+	handle unsafe.Pointer
+	kind   scopeKind
 }
+
+// A Task is a slice of the thread that is an object: MXNet's and ITT's word.
+type Task = Object
+
+// An Event is a task of the domain "default": MXNet's word.
+type Event = Object
+
+// A Frame has a track of its own, where its passes are numbered, and a rate. It may end in another goroutine.
+type Frame = Object
+
+// A Marker is a slice of the thread, and moments of its name: Composer's word.
+type Marker struct{ *Object }
 
 // Task returns the task of that name.
 func (d *Domain) Task(name string) *Task {
-	s := text(name)
-	defer C.free(unsafe.Pointer(s))
-	return &Task{d.on, C.proftrace_task_get(d.handle, s)}
+	return d.object(task, name, func(s *C.char) unsafe.Pointer { return unsafe.Pointer(C.proftrace_task_get(d.handle, s)) })
 }
 
-// Begin begins the task, and keeps the goroutine on its thread until End.
-func (t *Task) Begin() Scope {
-	if atomic.LoadUint32(t.on) == 0 {
-		return Scope{}
-	}
-	return t.begin()
-}
-
-func (t *Task) begin() Scope {
-	runtime.LockOSThread()
-	C.proftrace_task_start(t.handle)
-	return Scope{unsafe.Pointer(t.handle), 0, task}
-}
-
-// A Frame has a track of its own, where its passes are numbered, and a rate. It may end in another goroutine.
-type Frame struct {
-	on     *uint32
-	handle *C.proftrace_frame
+// NewEvent returns the event of that name.
+func NewEvent(name string) *Event {
+	return Default.object(event, name, func(s *C.char) unsafe.Pointer { return unsafe.Pointer(C.proftrace_event_get(s)) })
 }
 
 // Frame returns the frame of that name.
 func (d *Domain) Frame(name string) *Frame {
-	s := text(name)
-	defer C.free(unsafe.Pointer(s))
-	return &Frame{d.on, C.proftrace_frame_get(d.handle, s)}
+	return d.object(frame, name, func(s *C.char) unsafe.Pointer { return unsafe.Pointer(C.proftrace_frame_get(d.handle, s)) })
 }
 
-// Begin begins the frame.
-func (f *Frame) Begin() Scope {
-	if atomic.LoadUint32(f.on) == 0 {
+// MarkerOptions are the categories of a marker, besides its domain's name, and whether there are moments where its
+// slices begin and end.
+type MarkerOptions struct {
+	Categories                      []string
+	InstantOnStart, InstantOnFinish bool
+}
+
+// Marker returns the marker of that name. Whoever makes it gives it its options.
+func (d *Domain) Marker(name string, options MarkerOptions) Marker {
+	instants := C.unsigned(0)
+	if options.InstantOnStart {
+		instants |= C.PROFTRACE_INSTANT_ON_START
+	}
+	if options.InstantOnFinish {
+		instants |= C.PROFTRACE_INSTANT_ON_FINISH
+	}
+	return Marker{d.object(marker, name, func(s *C.char) unsafe.Pointer {
+		var categories *C.char
+		if len(options.Categories) > 0 {
+			categories = text(strings.Join(options.Categories, ","))
+			defer C.free(unsafe.Pointer(categories))
+		}
+		return unsafe.Pointer(C.proftrace_marker_get(d.handle, s, categories, instants, 0))
+	})}
+}
+
+func (d *Domain) object(kind scopeKind, name string, get func(name *C.char) unsafe.Pointer) *Object {
+	o := &Object{kind: kind}
+	d.withText(name, func(s *C.char) { o.on, o.handle = d.on, get(s) })
+	return o
+}
+
+func (o *Object) word() *uint32 {
+	if o == nil {
+		return nil
+	}
+	return o.on
+}
+
+// Begin begins it. All but a frame keep the goroutine on its thread until End.
+func (o *Object) Begin() Scope {
+	if !marks(o.word()) {
 		return Scope{}
 	}
-	C.proftrace_frame_start(f.handle)
-	return Scope{unsafe.Pointer(f.handle), 0, frame}
+	return o.begin()
+}
+
+func (o *Object) begin() Scope {
+	if o.kind != frame {
+		runtime.LockOSThread()
+	}
+	C.object_start(C.int(o.kind), o.handle)
+	return Scope{o.handle, 0, o.kind}
+}
+
+// Mark marks a moment of what it says: OfThread, OfProcess or OfMachine.
+func (m Marker) Mark(scope int) {
+	if marks(m.word()) {
+		C.proftrace_marker_mark((*C.proftrace_marker)(m.handle), C.int(scope))
+	}
 }
 
 // A Counter is a number that is kept whether or not somebody records it.
@@ -384,19 +531,27 @@ type Counter struct{ handle *C.proftrace_counter }
 
 // Counter returns the counter of that name. Whoever makes it gives it its first value.
 func (d *Domain) Counter(name string, initial int64) *Counter {
-	s := text(name)
-	defer C.free(unsafe.Pointer(s))
-	return &Counter{C.proftrace_counter_get(d.handle, s, C.int64_t(initial))}
+	c := &Counter{}
+	d.withText(name, func(s *C.char) { c.handle = C.proftrace_counter_get(d.handle, s, C.int64_t(initial)) })
+	return c
 }
 
 // Set gives the counter a value.
-func (c *Counter) Set(value int64) { C.proftrace_counter_set(c.handle, C.int64_t(value)) }
+func (c *Counter) Set(value int64) { C.proftrace_counter_set(c.c(), C.int64_t(value)) }
 
 // Add adds to the counter, or with a negative number takes from it.
-func (c *Counter) Add(by int64) { C.proftrace_counter_increment(c.handle, C.int64_t(by)) }
+func (c *Counter) Add(by int64) { C.proftrace_counter_increment(c.c(), C.int64_t(by)) }
 
 // Value is what the counter is now.
-func (c *Counter) Value() int64 { return int64(C.proftrace_counter_value(c.handle)) }
+func (c *Counter) Value() int64 { return int64(C.proftrace_counter_value(c.c())) }
+
+func (c *Counter) c() *C.proftrace_counter {
+	if c == nil || c.handle == nil {
+		refuse("a counter that was not made")
+		return nil
+	}
+	return c.handle
+}
 
 // NewID returns an id for an arrow that nothing else has, in any process.
 func NewID() uint64 { return uint64(C.proftrace_id()) }
@@ -423,14 +578,14 @@ func NewPool(name string) *Pool { return &Pool{text(name)} }
 
 // Alloc says that memory was taken from the pool. Call it afterwards.
 func (p *Pool) Alloc(address uintptr, size uint64) {
-	if Default.Enabled() {
+	if p != nil && Default.Enabled() {
 		C.alloc_at(p.text, C.uintptr_t(address), C.uint64_t(size))
 	}
 }
 
 // Free says that memory is given back to the pool. Call it before.
 func (p *Pool) Free(address uintptr) {
-	if Default.Enabled() {
+	if p != nil && Default.Enabled() {
 		C.free_at(p.text, C.uintptr_t(address))
 	}
 }

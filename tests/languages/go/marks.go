@@ -27,6 +27,8 @@ var (
 	request  = net.Name("request")
 	job      = net.Task("job")
 	display  = net.Frame("display")
+	event    = proftrace.NewEvent("event")
+	phase    = net.Marker("phase", proftrace.MarkerOptions{Categories: []string{"io", "disk"}, InstantOnFinish: true})
 
 	i      = proftrace.NewKey("i")
 	half   = proftrace.NewKey("half")
@@ -86,6 +88,13 @@ func slices(c *count, round int) {
 	task := job.Begin()
 	task.End()
 	c.saw("BEGIN job net", 2)
+	event.Begin().End()
+	c.saw("BEGIN event default", 2)
+	phase.Begin().End()
+	c.saw("BEGIN phase net,io,disk", 2)
+	c.saw("INSTANT phase net,io,disk", 1)
+	phase.Mark(proftrace.OfMachine)
+	c.saw("INSTANT phase net,io,disk", 1)
 	train.Counters(loss.Float(0.25), lr.Int(round%2))
 	c.saw("COUNTER train loss d:0.25", 1)
 	c.saw(fmt.Sprintf("COUNTER train lr n:%d", round%2), 0)
@@ -127,7 +136,7 @@ func work(n, rounds int, done *sync.WaitGroup) {
 	if queue.Value() != int64(rounds) {
 		panic("a counter has lost its value")
 	}
-	c.Threads[name] = 5 * rounds
+	c.Threads[name] = 7 * rounds
 	c.add()
 }
 
@@ -150,6 +159,49 @@ func serve(n, turns int, done *sync.WaitGroup) {
 	c.add()
 }
 
+// What was not made records nothing, is counted, and with Strict panics. It ends no program otherwise.
+func misuse() {
+	var domain *proftrace.Domain
+	var name *proftrace.Name
+	c := newCount()
+	bad := []func(){
+		func() { domain.Name("x").Begin().End() },
+		func() { domain.Task("x").Begin().End() },
+		func() { domain.Frame("x") },
+		func() { domain.Enabled() },
+		func() { domain.Counter("x", 1).Add(1) },
+		func() { name.Instant() },
+		func() { new(proftrace.Name).BeginThread().End() },
+		func() { (*proftrace.Event)(nil).Begin().End() },
+		func() { proftrace.Marker{}.Begin().End() },
+		func() { proftrace.Marker{}.Mark(proftrace.OfThread) },
+		func() { (*proftrace.Counter)(nil).Set(1) },
+	}
+	for _, f := range bad {
+		before := proftrace.Problems()
+		f()
+		if proftrace.Problems() == before {
+			panic("what is wrong is not counted")
+		}
+	}
+	var none proftrace.Key
+	moment.Instant(none.Int(1), i.Int(7), proftrace.Arg{})
+	c.saw("INSTANT moment default i=n:7", 1)
+	c.add()
+	proftrace.Strict(true)
+	defer proftrace.Strict(false)
+	for _, f := range bad {
+		func() {
+			defer func() {
+				if recover() == nil {
+					panic("what is wrong does not panic with Strict")
+				}
+			}()
+			f()
+		}()
+	}
+}
+
 func number4(args []string) (numbers [4]int) {
 	for n := range numbers {
 		numbers[n], _ = strconv.Atoi(args[n])
@@ -163,6 +215,7 @@ func main() {
 		fmt.Println("ready", os.Getpid())
 		bufio.NewReader(os.Stdin).ReadString('\n')
 	}
+	misuse()
 	var done sync.WaitGroup
 	for n := 0; n < numbers[0]; n++ {
 		done.Add(1)

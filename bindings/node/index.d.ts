@@ -20,20 +20,34 @@ export interface Name {
 	/** Calls f in an asynchronous slice, which ends with what f awaits. */
 	follow<T>(f: () => Promise<T> | T, ...values: Value[]): Promise<T>;
 	instant(...values: Value[]): void;
-	instantOf(scope: 'thread' | 'process' | 'global', ...values: Value[]): void;
+	instantOf(scope: InstantScope, ...values: Value[]): void;
 	/** Values of a counter that has several series, whose names are the keys. */
 	counters(...values: Value[]): void;
 }
 
-/** A slice of the thread that is an object. */
+/** A slice of the thread that is an object: a task, or an event, which belongs to the domain "default". */
 export interface Task {
 	begin(): Scope;
+	/** Calls f within. */
+	run<T>(f: () => T): T;
 }
 
 /** A track of its own, where passes are numbered, and a rate. */
-export interface Frame {
-	begin(): Scope;
+export type Frame = Task;
+
+/** A slice of the thread, and moments of its name. */
+export interface Marker extends Task {
+	mark(scope?: InstantScope): void;
 }
+
+export interface MarkerOptions {
+	categories?: string | string[];
+	/** A moment where each slice begins, or ends. */
+	instantOnStart?: boolean;
+	instantOnFinish?: boolean;
+}
+
+export type InstantScope = 'thread' | 'process' | 'global' | 'task' | 'marker';
 
 /** A number that is kept whether or not somebody records it. */
 export interface Counter {
@@ -54,6 +68,7 @@ export interface Domain {
 	name(name: string, keys?: string[]): Name;
 	task(name: string): Task;
 	frame(name: string): Frame;
+	marker(name: string, options?: MarkerOptions): Marker;
 	counter(name: string, initial?: number | bigint): Counter;
 }
 
@@ -64,6 +79,8 @@ export const enabled: boolean;
 export function name(name: string, keys?: string[]): Name;
 export function task(name: string): Task;
 export function frame(name: string): Frame;
+export function event(name: string): Task;
+export function marker(name: string, options?: MarkerOptions): Marker;
 export function counter(name: string, initial?: number | bigint): Counter;
 export function pool(name: string): Pool;
 
@@ -82,5 +99,8 @@ export function resume(): void;
 export function dump(): void;
 export function stop(): void;
 
-/** How many values were left out because of their type; `missing` says why nothing can be recorded. */
-export function problems(): { values: number; missing?: string };
+/** Whether what cannot be marked is a TypeError, recorded or not, in this thread; PROFTRACE_STRICT=1 in the environment. */
+export function strict(wanted: boolean): void;
+/** How many values were left out of marks because of their type; how many names and other arguments were refused, in this
+ * thread; `missing` says why nothing can be recorded. */
+export function problems(): { values: number; refused: number; missing?: string };

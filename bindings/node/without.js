@@ -15,5 +15,6 @@ module.exports = {
 	counterAdd: (counter, by) => void (counter.value += Number(by)),
 	counterValue: (counter) => counter.value,
 };
-for (const name of ['domain', 'name', 'semaphoreWord', 'task', 'frame', 'threadName', 'step', 'pause', 'resume', 'dump', 'stop'])
+const others = 'domain name semaphoreWord task frame event marker markerMark threadName step pause resume dump stop';
+for (const name of others.split(' '))
 	module.exports[name] = nothing;

@@ -225,6 +225,31 @@ FUNCTION(void, counters)(JNIEnv *env, jclass class, jlong handle, jlongArray wor
 DEFINE_GET(task)
 DEFINE_GET(frame)
 
+FUNCTION(jlong, event)(JNIEnv *env, jclass class, jbyteArray name)
+{
+	char *text = text_new(env, name);
+	const proftrace_event *event = text ? proftrace_event_get(text) : NULL;
+
+	(void)class;
+	free(text);
+	return (jlong)(uintptr_t)event;
+}
+
+FUNCTION(jlong, marker)
+(JNIEnv *env, jclass class, jlong domain, jbyteArray name, jbyteArray categories, jint instants)
+{
+	char *text = text_new(env, name), *list = text ? text_new(env, categories) : NULL;
+	const proftrace_marker *marker =
+		list ? proftrace_marker_get(OBJECT(domain, domain), text, *list ? list : NULL,
+					    (unsigned)instants, 0)
+		     : NULL;
+
+	(void)class;
+	free(text);
+	free(list);
+	return (jlong)(uintptr_t)marker;
+}
+
 FUNCTION(jlong, counter)(JNIEnv *env, jclass class, jlong domain, jbyteArray name, jlong initial)
 {
 	char *text = text_new(env, name);
@@ -249,6 +274,16 @@ DEFINE_CALL(frameStart, (JNIEnv * env, jclass class, jlong o),
 	    proftrace_frame_start(OBJECT(frame, o)))
 DEFINE_CALL(frameStop, (JNIEnv * env, jclass class, jlong o),
 	    proftrace_frame_stop(OBJECT(frame, o)))
+DEFINE_CALL(eventStart, (JNIEnv * env, jclass class, jlong o),
+	    proftrace_event_start(OBJECT(event, o)))
+DEFINE_CALL(eventStop, (JNIEnv * env, jclass class, jlong o),
+	    proftrace_event_stop(OBJECT(event, o)))
+DEFINE_CALL(markerStart, (JNIEnv * env, jclass class, jlong o),
+	    proftrace_marker_start(OBJECT(marker, o)))
+DEFINE_CALL(markerFinish, (JNIEnv * env, jclass class, jlong o),
+	    proftrace_marker_finish(OBJECT(marker, o)))
+DEFINE_CALL(markerMark, (JNIEnv * env, jclass class, jlong o, jint scope),
+	    proftrace_marker_mark(OBJECT(marker, o), scope))
 DEFINE_CALL(counterSet, (JNIEnv * env, jclass class, jlong o, jlong value),
 	    proftrace_counter_set(OBJECT(counter, o), value))
 DEFINE_CALL(counterAdd, (JNIEnv * env, jclass class, jlong o, jlong by),

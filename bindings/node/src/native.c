@@ -343,27 +343,39 @@ static napi_value name(napi_env env, napi_callback_info info)
 	return handle;
 }
 
-#define DEFINE_OBJECT(type, ...)                                                          \
-	static napi_value type(napi_env env, napi_callback_info info)                     \
-	{                                                                                 \
-		napi_value handle = NULL;                                                 \
-		char *text;                                                               \
-		struct given g;                                                           \
-                                                                                          \
-		given_read(&g, env, info);                                                \
-		text = g.n > 1 ? text_new(env, g.values[1]) : NULL;                       \
-		if (!text)                                                                \
-			return throw_type(env, "a name is a string");                     \
-		napi_create_external(env,                                                 \
-				     (void *)(uintptr_t)proftrace_##type##_get(           \
-					     given_handle(&g, env), text, ##__VA_ARGS__), \
-				     NULL, NULL, &handle);                                \
-		free(text);                                                               \
-		return handle;                                                            \
+/* An object of a domain and a name, which index.js has checked. */
+#define DEFINE_OBJECT(type, get)                                                        \
+	static napi_value type(napi_env env, napi_callback_info info)                   \
+	{                                                                               \
+		napi_value handle = NULL;                                               \
+		char *text;                                                             \
+		struct given g;                                                         \
+                                                                                        \
+		given_read(&g, env, info);                                              \
+		text = g.n > 1 ? text_new(env, g.values[1]) : NULL;                     \
+		if (!text)                                                              \
+			return throw_type(env, "a name is a string");                   \
+		napi_create_external(env, (void *)(uintptr_t)get, NULL, NULL, &handle); \
+		free(text);                                                             \
+		return handle;                                                          \
 	}
-DEFINE_OBJECT(task)
-DEFINE_OBJECT(frame)
-DEFINE_OBJECT(counter, (int64_t)given_integer(&g, env, 2))
+DEFINE_OBJECT(task, proftrace_task_get(given_handle(&g, env), text))
+DEFINE_OBJECT(frame, proftrace_frame_get(given_handle(&g, env), text))
+DEFINE_OBJECT(event, proftrace_event_get(text))
+DEFINE_OBJECT(counter, proftrace_counter_get(given_handle(&g, env), text,
+					     (int64_t)given_integer(&g, env, 2)))
+
+/* With its categories, separated by commas, and its instants. */
+static const proftrace_marker *marker_get(const struct given *g, napi_env env, const char *text)
+{
+	char *categories = g->n > 2 ? text_new(env, g->values[2]) : NULL;
+	const proftrace_marker *marker = proftrace_marker_get(
+		given_handle(g, env), text, categories, (unsigned)given_integer(g, env, 3), 0);
+
+	free(categories);
+	return marker;
+}
+DEFINE_OBJECT(marker, marker_get(&g, env, text))
 
 /* A function of an object. */
 #define DEFINE_CALL(name, call)                                       \
@@ -379,6 +391,12 @@ DEFINE_CALL(task_start, proftrace_task_start(given_handle(&g, env)))
 DEFINE_CALL(task_stop, proftrace_task_stop(given_handle(&g, env)))
 DEFINE_CALL(frame_start, proftrace_frame_start(given_handle(&g, env)))
 DEFINE_CALL(frame_stop, proftrace_frame_stop(given_handle(&g, env)))
+DEFINE_CALL(event_start, proftrace_event_start(given_handle(&g, env)))
+DEFINE_CALL(event_stop, proftrace_event_stop(given_handle(&g, env)))
+DEFINE_CALL(marker_start, proftrace_marker_start(given_handle(&g, env)))
+DEFINE_CALL(marker_stop, proftrace_marker_finish(given_handle(&g, env)))
+DEFINE_CALL(marker_mark,
+	    proftrace_marker_mark(given_handle(&g, env), (int)given_integer(&g, env, 1)))
 DEFINE_CALL(counter_set,
 	    proftrace_counter_set(given_handle(&g, env), (int64_t)given_integer(&g, env, 1)))
 DEFINE_CALL(counter_add,
@@ -466,6 +484,13 @@ NAPI_MODULE_INIT()
 		{ "frame", frame },
 		{ "frameStart", frame_start },
 		{ "frameStop", frame_stop },
+		{ "event", event },
+		{ "eventStart", event_start },
+		{ "eventStop", event_stop },
+		{ "marker", marker },
+		{ "markerStart", marker_start },
+		{ "markerStop", marker_stop },
+		{ "markerMark", marker_mark },
 		{ "counter", counter },
 		{ "counterSet", counter_set },
 		{ "counterAdd", counter_add },

@@ -9,7 +9,9 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import proftrace.Counter;
 import proftrace.Domain;
+import proftrace.Event;
 import proftrace.Frame;
+import proftrace.Marker;
 import proftrace.Name;
 import proftrace.Pool;
 import proftrace.Proftrace;
@@ -32,6 +34,8 @@ public class Marks {
 	static final Name ODD = NET.name("odd", "a", "b", "c");
 	static final Task JOB = NET.task("job");
 	static final Frame DISPLAY = NET.frame("display");
+	static final Event EVENT = new Event("event");
+	static final Marker PHASE = NET.marker("phase", false, true, "io", "disk");
 
 	/** What one thread or task has marked. */
 	static class Count {
@@ -83,6 +87,13 @@ public class Marks {
 		}
 		JOB.begin().close();
 		c.saw("BEGIN job net", 2);
+		EVENT.begin().close();
+		c.saw("BEGIN event default", 2);
+		PHASE.begin().close();
+		c.saw("BEGIN phase net,io,disk", 2);
+		c.saw("INSTANT phase net,io,disk", 1);
+		PHASE.mark(Name.Of.MACHINE);
+		c.saw("INSTANT phase net,io,disk", 1);
 		TRAIN.counters(0.25, round % 2);
 		c.saw("COUNTER train loss d:0.25", 1);
 		c.saw("COUNTER train lr n:" + round % 2, 0);
@@ -124,7 +135,7 @@ public class Marks {
 		}
 		if (queue.value() != rounds)
 			throw new IllegalStateException("a counter has lost its value");
-		c.threads.put(name, 5 * rounds);
+		c.threads.put(name, 7 * rounds);
 		c.add();
 	}
 
@@ -142,23 +153,60 @@ public class Marks {
 		return turns > 1 ? turn.thenCompose(nothing -> serve(number, turns - 1, executor)) : turn;
 	}
 
-	/** What cannot be marked is refused where names are made, and left out and counted where marks are. */
+	static final List<Runnable> BAD = List.of(
+		() -> NET.name("name", new String[33]).instant(),
+		() -> NET.name(null).begin().close(),
+		() -> NET.name("name", "key", null).instant(1, 2),
+		() -> Domain.of(null).name("none").instant(),
+		() -> Domain.of(null).counter("none", 0).add(1),
+		() -> NET.task(null).begin().close(),
+		() -> NET.frame(null).begin().close(),
+		() -> NET.marker(null).begin().close(),
+		() -> new Event(null).begin().close(),
+		() -> NET.counter(null, 1).add(1),
+		() -> new Pool(null).alloc(1, 1),
+		() -> Proftrace.threadName(null));
+	/** These mark what is right of them. */
+	static final List<Runnable> BAD_MARKS = List.of(
+		() -> ODD.instant(new Object(), Name.Of.PROCESS, 'x', "too many"),
+		() -> ODD.instantOf(null),
+		() -> PHASE.mark(null));
+
+	/** What cannot be marked is left out and counted, recorded or not, or by strict() refused. */
 	static void misuse() {
 		final Count c = new Count();
 
-		try {
-			NET.name("name", new String[33]);
-			throw new IllegalStateException("33 keys are not refused");
-		} catch (IllegalArgumentException expected) {
-			// That is right.
+		for (Runnable bad : BAD) {
+			final long before = Proftrace.problems();
+
+			bad.run();
+			if (Proftrace.problems() == before)
+				throw new IllegalStateException("number " + BAD.indexOf(bad) + " is not counted");
 		}
-		ODD.instant(new Object(), Name.Of.PROCESS, 'x', "too many");
+		final long before = Proftrace.problems();
+
+		BAD_MARKS.forEach(Runnable::run);
 		c.saw("INSTANT odd net b=s:\"PROCESS\"", 1);
+		c.saw("INSTANT odd net", 1);
+		c.saw("INSTANT phase net,io,disk", 1);
 		ODD.instant((Object[]) null);
 		c.saw("INSTANT odd net", 1);
 		c.add();
-		if (Domain.DEFAULT.isEnabled() && Proftrace.problems() != 3)
+		if (Domain.DEFAULT.isEnabled() && Proftrace.problems() != before + 5)
 			throw new IllegalStateException("not every value that was left out is counted: " + Proftrace.problems());
+		Proftrace.strict(true);
+		BAD.forEach(Marks::refused);
+		BAD_MARKS.forEach(Marks::refused);
+		Proftrace.strict(false);
+	}
+
+	static void refused(Runnable bad) {
+		try {
+			bad.run();
+		} catch (IllegalArgumentException expected) {
+			return;
+		}
+		throw new IllegalStateException("what is wrong is not refused with strict(true)");
 	}
 
 	public static void main(String[] args) throws Exception {

@@ -17,6 +17,8 @@ const receiver = proftrace.name('receiver');
 const request = net.name('request', ['number']);
 const job = net.task('job');
 const display = net.frame('display');
+const event = proftrace.event('event');
+const phase = net.marker('phase', { categories: ['io', 'disk'], instantOnFinish: true });
 
 const marked = { marks: 0, events: {}, threads: {} };
 
@@ -44,6 +46,11 @@ function slices(round) {
 	}
 	job.begin().end();
 	saw('BEGIN job net', 2);
+	event.run(() => saw('BEGIN event default', 2));
+	phase.begin().end();
+	saw('BEGIN phase net,io,disk', 2);
+	phase.mark('global');
+	saw('INSTANT phase net,io,disk', 2, 2);
 	train.counters(0.25, round % 2);
 	saw('COUNTER train loss d:0.25');
 	saw(`COUNTER train lr n:${round % 2}`, 0);
@@ -77,7 +84,7 @@ function work({ number, rounds }) {
 	}
 	if (queue.value !== rounds)
 		throw new Error('a counter has lost its value');
-	marked.threads[name] = 5 * rounds;
+	marked.threads[name] = 7 * rounds;
 	parentPort.postMessage(marked);
 }
 
@@ -111,19 +118,60 @@ function refuse(f) {
 	throw new Error(`${f} is not refused`);
 }
 
-// What cannot be marked is refused where names are made, and left out and counted where marks are.
+const BAD = [
+	() => proftrace.name(1),
+	() => proftrace.name('name', 'key'),
+	() => proftrace.name('name', [1]),
+	() => proftrace.name('name', Array(33).fill('key')),
+	() => proftrace.domain(),
+	() => proftrace.event(null),
+	() => net.task(Symbol('task')),
+	() => net.frame({}),
+	() => net.marker(1n),
+	() => net.marker('marker', { categories: [5] }),
+	() => net.counter(5).add(1),
+	() => net.counter('counter', '1'),
+	() => net.counter('counter').set('1'),
+	() => proftrace.pool(7).alloc(1, 1),
+	() => proftrace.threadName(5),
+	() => proftrace.step('one', 2),
+];
+const BAD_MARKS = [
+	() => moment.instantOf('nowhere'),
+	() => phase.mark('nowhere'),
+];
+const BAD_VALUES = [
+	() => moment.instant({}, 1),
+	() => moment.instant(Symbol('value')),
+	() => moment.instant(undefined),
+];
+
+// What cannot be marked is left out and counted, recorded or not, or with strict() refused.
 function misuse() {
-	refuse(() => proftrace.name(1));
-	refuse(() => proftrace.name('name', 'key'));
-	refuse(() => proftrace.name('name', Array(33).fill('key')));
-	refuse(() => proftrace.domain());
-	refuse(() => net.task(Symbol('task')));
-	moment.instant({}, 1);
-	moment.instant(Symbol('value'));
-	moment.instant(undefined);
-	saw('INSTANT moment default', 3, 3);
+	const count = () => proftrace.problems().refused;
+	for (const f of BAD) {
+		const before = count();
+		f();
+		if (count() === before)
+			throw new Error(`${f} is not counted`);
+	}
+	// Of what was not made nothing is recorded.
+	for (const none of [proftrace.name(1), proftrace.domain(1).name('none'), net.task(1), net.frame(1), net.marker(1)])
+		none.begin().end();
+	proftrace.domain(1).counter('none').add(1);
+	BAD_MARKS[0]();
+	BAD_MARKS[1]();
+	saw('INSTANT moment default');
+	saw('INSTANT phase net,io,disk');
+	for (const f of BAD_VALUES) {
+		f();
+		saw('INSTANT moment default');
+	}
 	if (proftrace.enabled && proftrace.problems().values !== 4)
 		throw new Error('not every value that was left out is counted');
+	proftrace.strict(true);
+	[...BAD, ...BAD_MARKS, ...BAD_VALUES].forEach(refuse);
+	proftrace.strict(false);
 }
 
 async function main() {

@@ -6,14 +6,14 @@ import java.util.concurrent.atomic.AtomicLong;
 /** A number that is kept whether or not somebody records it. */
 public final class Counter {
 	private final long handle;
-	/** In place of the native one, where there is no library. */
+	/** In place of the native one, where there is no library or no name. */
 	private final AtomicLong value;
 
 	Counter(Domain domain, String name, long initial) {
 		final byte[] text = Native.text(name);
 
-		this.handle = Native.MISSING == null ? Native.counter(domain.handle, text, initial) : 0;
-		this.value = Native.MISSING == null ? null : new AtomicLong(initial);
+		this.value = text != null && domain.isUsable() ? null : new AtomicLong(initial);
+		this.handle = value == null ? Native.counter(domain.handle, text, initial) : 0;
 	}
 
 	/** Gives it a value. */

@@ -27,6 +27,9 @@ public final class Domain {
 	/** The domain "default". */
 	public static final Domain DEFAULT = new Domain(0);
 
+	/** That of what has no name: it is never recorded. */
+	static final Domain NONE = new Domain();
+
 	/** The native object, 0 for the built-in one. */
 	final long handle;
 	/** Not 0 while somebody records the domain; tracers write it. */
@@ -39,11 +42,23 @@ public final class Domain {
 		this.on = word != null ? word.asReadOnlyBuffer() : ByteBuffer.allocateDirect(8);
 	}
 
+	private Domain() {
+		this.handle = 0;
+		this.on = ByteBuffer.allocateDirect(8);
+	}
+
 	/** Returns the domain of that name. */
 	public static Domain of(String name) {
 		final byte[] text = Native.text(name);
 
+		if (text == null)
+			return NONE;
 		return new Domain(Native.MISSING == null ? Native.domain(text) : 0);
+	}
+
+	/** Whether objects of it can be made. */
+	boolean isUsable() {
+		return this != NONE && Native.MISSING == null;
 	}
 
 	/** Whether somebody records the domain, to guard what only its marks need. */
@@ -65,6 +80,16 @@ public final class Domain {
 	/** Returns the frame of that name. */
 	public Frame frame(String name) {
 		return new Frame(this, name);
+	}
+
+	/** Returns the marker of that name, with categories besides the domain's name. */
+	public Marker marker(String name, String... categories) {
+		return marker(name, false, false, categories);
+	}
+
+	/** The same, with moments where its slices begin and end. Whoever makes it gives it these options. */
+	public Marker marker(String name, boolean instantOnStart, boolean instantOnFinish, String... categories) {
+		return new Marker(this, name, instantOnStart, instantOnFinish, categories);
 	}
 
 	/** Returns the counter of that name. Whoever makes it gives it its first value. */

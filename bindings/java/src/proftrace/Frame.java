@@ -9,8 +9,8 @@ public final class Frame {
 	Frame(Domain domain, String name) {
 		final byte[] text = Native.text(name);
 
-		this.domain = domain;
-		this.handle = Native.MISSING == null ? Native.frame(domain.handle, text) : 0;
+		this.domain = text != null ? domain : Domain.NONE;
+		this.handle = this.domain.isUsable() ? Native.frame(domain.handle, text) : 0;
 	}
 
 	/** Begins the frame. */

@@ -14,16 +14,26 @@ public final class Name {
 	private final int keys;
 
 	Name(Domain domain, String name, String[] keys) {
-		final byte[][] texts = new byte[keys.length][];
 		final byte[] text = Native.text(name);
+		final byte[][] texts = texts(keys);
 
-		if (keys.length > MAX_KEYS)
-			throw new IllegalArgumentException("a name has at most " + MAX_KEYS + " keys");
-		for (int i = 0; i < keys.length; i++)
-			texts[i] = Native.text(keys[i]);
-		this.domain = domain;
+		this.domain = text != null && texts != null ? domain : Domain.NONE;
 		this.keys = keys.length;
-		this.handle = Native.MISSING == null ? Native.name(domain.handle, text, texts) : 0;
+		this.handle = this.domain.isUsable() ? Native.name(domain.handle, text, texts) : 0;
+	}
+
+	/** Null: one is none, or there are too many. */
+	private static byte[][] texts(String[] keys) {
+		final byte[][] texts = new byte[keys.length][];
+		boolean known = keys.length <= MAX_KEYS;
+
+		if (!known)
+			Values.refuse("a name has at most " + MAX_KEYS + " keys");
+		for (int i = 0; known && i < keys.length; i++) {
+			texts[i] = Native.text(keys[i]);
+			known = texts[i] != null;
+		}
+		return known ? texts : null;
 	}
 
 	/** For pools, which are names too. */
@@ -50,6 +60,7 @@ public final class Name {
 
 	/** The same with the values of the keys in their order. */
 	public Scope begin(Object... values) {
+		Values.check(values, keys);
 		return domain.isEnabled() ? beginAll(false, values) : Scope.NONE;
 	}
 
@@ -65,6 +76,7 @@ public final class Name {
 
 	/** The same with the values of the keys in their order. */
 	public Scope beginAsync(Object... values) {
+		Values.check(values, keys);
 		return domain.isEnabled() ? beginAll(true, values) : Scope.NONE;
 	}
 
@@ -92,14 +104,18 @@ public final class Name {
 
 	/** The same with the values of the keys in their order. */
 	public void instant(Object... values) {
+		Values.check(values, keys);
 		if (domain.isEnabled())
 			instantAll(Of.THREAD, values);
 	}
 
 	/** Marks a moment of the process, or of the whole machine. */
 	public void instantOf(Of of, Object... values) {
+		Values.check(values, keys);
+		final Of known = Of.known(of);
+
 		if (domain.isEnabled())
-			instantAll(of, values);
+			instantAll(known, values);
 	}
 
 	private void instantAll(Of of, Object[] values) {
@@ -110,6 +126,7 @@ public final class Name {
 
 	/** Records values of a counter that has several series, whose names are the keys. */
 	public void counters(Number... values) {
+		Values.check(values, keys);
 		if (domain.isEnabled())
 			Native.counters(handle, new Values(values, keys).words);
 	}
@@ -127,6 +144,13 @@ public final class Name {
 
 		Of(int number) {
 			this.number = number;
+		}
+
+		/** Null is counted, and is the thread. */
+		static Of known(Of of) {
+			if (of == null)
+				Values.refuse("an instant belongs to a thread, a process or the machine");
+			return of != null ? of : THREAD;
 		}
 	}
 }

@@ -29,9 +29,12 @@ final class Native {
 		}
 	}
 
-	/** A string as C reads it. */
+	/** A string as C reads it. Null: it is none, which is counted. */
 	static byte[] text(String name) {
-		return name.getBytes(StandardCharsets.UTF_8);
+		if (name != null)
+			return name.getBytes(StandardCharsets.UTF_8);
+		Values.refuse("a name is a string");
+		return null;
 	}
 
 	static native long domain(byte[] name);
@@ -65,6 +68,20 @@ final class Native {
 	static native void frameStart(long frame);
 
 	static native void frameStop(long frame);
+
+	static native long event(byte[] name);
+
+	static native void eventStart(long event);
+
+	static native void eventStop(long event);
+
+	static native long marker(long domain, byte[] name, byte[] categories, int instants);
+
+	static native void markerStart(long marker);
+
+	static native void markerFinish(long marker);
+
+	static native void markerMark(long marker, int scope);
 
 	static native long counter(long domain, byte[] name, long initial);
 

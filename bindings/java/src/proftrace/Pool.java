@@ -12,13 +12,13 @@ public final class Pool {
 
 	/** Says that memory was taken from the pool. Call it afterwards. */
 	public void alloc(long address, long size) {
-		if (Domain.DEFAULT.isEnabled())
+		if (handle != 0 && Domain.DEFAULT.isEnabled())
 			Native.alloc(handle, address, size);
 	}
 
 	/** Says that memory is given back to the pool. Call it before. */
 	public void free(long address) {
-		if (Domain.DEFAULT.isEnabled())
+		if (handle != 0 && Domain.DEFAULT.isEnabled())
 			Native.free(handle, address);
 	}
 }

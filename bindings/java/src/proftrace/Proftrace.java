@@ -6,7 +6,15 @@ public final class Proftrace {
 	private Proftrace() {
 	}
 
-	/** How many values were left out of marks because of their type. */
+	/**
+	 * Whether what cannot be marked is an {@link IllegalArgumentException}, even while nobody records. At first it is, if
+	 * {@code PROFTRACE_STRICT} is in the environment.
+	 */
+	public static void strict(boolean wanted) {
+		Values.strict = wanted;
+	}
+
+	/** How many values were left out of marks because of their type, and how many names could not be used. */
 	public static long problems() {
 		return Values.PROBLEMS.get();
 	}
@@ -37,7 +45,7 @@ public final class Proftrace {
 	public static void threadName(String name) {
 		final byte[] text = Native.text(name);
 
-		if (Native.MISSING == null)
+		if (Native.MISSING == null && text != null)
 			Native.threadName(text);
 	}
 

@@ -7,6 +7,8 @@ public final class Scope implements AutoCloseable {
 	static final int ASYNC = 2;
 	static final int TASK = 3;
 	static final int FRAME = 4;
+	static final int EVENT = 5;
+	static final int MARKER = 6;
 
 	/** A slice that is not recorded. */
 	static final Scope NONE = new Scope(0, 0, 0);
@@ -35,6 +37,8 @@ public final class Scope implements AutoCloseable {
 		case THREAD -> Native.end(object, token);
 		case ASYNC -> Native.endAsync(object, token);
 		case TASK -> Native.taskStop(object);
+		case EVENT -> Native.eventStop(object);
+		case MARKER -> Native.markerFinish(object);
 		default -> Native.frameStop(object);
 		}
 	}

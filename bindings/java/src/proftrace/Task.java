@@ -9,8 +9,8 @@ public final class Task {
 	Task(Domain domain, String name) {
 		final byte[] text = Native.text(name);
 
-		this.domain = domain;
-		this.handle = Native.MISSING == null ? Native.task(domain.handle, text) : 0;
+		this.domain = text != null ? domain : Domain.NONE;
+		this.handle = this.domain.isUsable() ? Native.task(domain.handle, text) : 0;
 	}
 
 	/** Begins the task. */

@@ -6,8 +6,11 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** The values of one mark, as the functions in C take them. One that is not recorded has the type 0. */
 final class Values {
-	/** Those that were left out. */
+	/** Those that were left out, and names that are none. */
 	static final AtomicLong PROBLEMS = new AtomicLong();
+
+	/** Whether they are errors. */
+	static boolean strict = System.getenv("PROFTRACE_STRICT") != null;
 
 	/** More than tracers keep of a string, so that they see that there was more. */
 	private static final int KEPT_TEXT = 300;
@@ -22,8 +25,20 @@ final class Values {
 		words = new long[2 * Math.min(given, keys)];
 		for (int i = 0; i < words.length; i += 2)
 			put(i, values[i / 2]);
-		if (given > keys)
-			PROBLEMS.addAndGet(given - keys);
+		for (int i = keys; i < given; i++)
+			refuse("a value has no key");
+	}
+
+	static void refuse(String message) {
+		PROBLEMS.incrementAndGet();
+		if (strict)
+			throw new IllegalArgumentException(message);
+	}
+
+	/** Looks at them though nobody may record: only if they are to be errors. */
+	static void check(Object[] values, int keys) {
+		if (strict)
+			new Values(values, keys);
 	}
 
 	private void put(int at, Object value) {
@@ -38,7 +53,7 @@ final class Values {
 		else if (value instanceof Enum)
 			putText(at, ((Enum<?>) value).name());
 		else
-			PROBLEMS.incrementAndGet();
+			refuse("a value is a number, a boolean, a string or a constant of an enumeration");
 	}
 
 	private void set(int at, int type, long bits) {

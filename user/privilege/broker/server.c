@@ -566,7 +566,9 @@ void broker_serve(int socket, const struct broker_config *config)
 		reply.error =
 			failure_set(&reply.failure, -ENOMEM, "cannot start the broker", "", NULL);
 	}
-	if (message_send(socket, &reply, sizeof(reply), NULL, 0, fds, n_fds) || reply.error)
+	/* Of a failure the recorder gets nothing but the reason: a descriptor may be missing, and nothing would arrive. */
+	if (message_send(socket, &reply, sizeof(reply), NULL, 0, fds, reply.error ? 0 : n_fds) ||
+	    reply.error)
 		_exit(1);
 	close_given(&reply.loaded, fds, n_fds);
 	do {

@@ -137,6 +137,16 @@ static int open_clocks(struct proftrace_bpf *skel, const struct broker_config *c
 	return error;
 }
 
+/* A descriptor that outlives the skeleton. The first failure stays in *error. */
+static int copy_fd(int fd, int *error)
+{
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	if (copy < 0 && !*error)
+		*error = -errno;
+	return copy;
+}
+
 /*
  * Creates the ring buffers. The recorder gets their descriptors; the programs find them in a map.
  */
@@ -144,12 +154,13 @@ static int make_buffers(struct proftrace_bpf *skel, const struct broker_config *
 			unsigned *n_fds, unsigned *ret_n)
 {
 	uint32_t n = configured_buffers(config), i;
+	int error = 0;
 
 	*ret_n = 0;
 	if (n == 1) {
-		fds[(*n_fds)++] = fcntl(bpf_map__fd(skel->maps.records), F_DUPFD_CLOEXEC, 0);
+		fds[(*n_fds)++] = copy_fd(bpf_map__fd(skel->maps.records), &error);
 		*ret_n = 1;
-		return 0;
+		return error;
 	}
 	for (i = 0; i < n; i++) {
 		int fd = bpf_map_create(BPF_MAP_TYPE_RINGBUF, "records", 0, 0,
@@ -193,22 +204,25 @@ static int load(struct proftrace_bpf *skel, const struct broker_config *config,
 	error = proftrace_bpf__load(skel);
 	if (error)
 		return error;
-	programs->traced_fd = dup(bpf_map__fd(skel->maps.traced));
-	programs->containers_fd = dup(bpf_map__fd(skel->maps.target_containers));
-	programs->events_fd = dup(bpf_map__fd(skel->maps.counter_events));
-	programs->program_fds[BROKER_MARKS] = dup(bpf_program__fd(marks));
+	programs->traced_fd = copy_fd(bpf_map__fd(skel->maps.traced), &error);
+	programs->containers_fd = copy_fd(bpf_map__fd(skel->maps.target_containers), &error);
+	programs->events_fd = copy_fd(bpf_map__fd(skel->maps.counter_events), &error);
+	programs->program_fds[BROKER_MARKS] = copy_fd(bpf_program__fd(marks), &error);
 	programs->program_fds[BROKER_LIBRARIES] =
-		dup(bpf_program__fd(skel->progs.libraries_changed));
-	programs->program_fds[BROKER_EXECUTES] = dup(bpf_program__fd(skel->progs.executes));
+		copy_fd(bpf_program__fd(skel->progs.libraries_changed), &error);
+	programs->program_fds[BROKER_EXECUTES] =
+		copy_fd(bpf_program__fd(skel->progs.executes), &error);
 	programs->program_fds[BROKER_FLUSH] =
-		config->batching ? dup(bpf_program__fd(skel->progs.flush)) : -1;
+		config->batching ? copy_fd(bpf_program__fd(skel->progs.flush), &error) : -1;
 	programs->program_fds[BROKER_USDT] =
-		config->usdt ? dup(bpf_program__fd(skel->progs.usdt)) : -1;
+		config->usdt ? copy_fd(bpf_program__fd(skel->progs.usdt), &error) : -1;
 	programs->program_fds[BROKER_FUNCTIONS] =
-		config->functions ? dup(bpf_program__fd(skel->progs.usdt)) : -1;
+		config->functions ? copy_fd(bpf_program__fd(skel->progs.usdt), &error) : -1;
 	programs->base_fd = bpf_program__autoload(skel->progs.on_timer)
-				    ? dup(bpf_program__fd(skel->progs.on_timer))
+				    ? copy_fd(bpf_program__fd(skel->progs.on_timer), &error)
 				    : -1;
+	if (error)
+		return error;
 	if (config->batching)
 		find_counter_off(skel);
 	loaded->shared_size = bpf_map__value_size(skel->maps.bss);
@@ -249,16 +263,16 @@ static int collect_fds(struct proftrace_bpf *skel, const struct broker_config *c
 		[BROKER_UNWIND_PYTHON] = skel->maps.python_setups,
 	};
 	unsigned i, n = loaded->has_tables ? 2 + BROKER_TABLES : 2;
-	int error;
+	int error = 0;
 
 	for (i = 0; i < n; i++)
-		fds[(*n_fds)++] = fcntl(bpf_map__fd(maps[i]), F_DUPFD_CLOEXEC, 0);
+		fds[(*n_fds)++] = copy_fd(bpf_map__fd(maps[i]), &error);
 	if (loaded->has_usdt)
-		fds[(*n_fds)++] = fcntl(bpf_map__fd(skel->maps.usdt_specs), F_DUPFD_CLOEXEC, 0);
+		fds[(*n_fds)++] = copy_fd(bpf_map__fd(skel->maps.usdt_specs), &error);
 	for (i = 0; loaded->has_unwind && i < BROKER_UNWIND_MAPS; i++)
-		fds[(*n_fds)++] = fcntl(bpf_map__fd(unwind[i]), F_DUPFD_CLOEXEC, 0);
+		fds[(*n_fds)++] = copy_fd(bpf_map__fd(unwind[i]), &error);
 	n = *n_fds;
-	error = attach_watchers(skel, fds, n_fds);
+	error = error ?: attach_watchers(skel, fds, n_fds);
 	loaded->n_links = *n_fds - n;
 	error = error ?: make_buffers(skel, config, fds, n_fds, &loaded->n_buffers);
 	return error;

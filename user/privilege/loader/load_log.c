@@ -117,6 +117,10 @@ int load_log_refuse(struct failure *f, int error)
 		failure_hint(f, "start it again");
 		return error;
 	}
+	/* With its own hint: the kernel lacks nothing. */
+	if (error == -EMFILE)
+		return failure_set(f, error, "cannot load the BPF programs into kernel", u.release,
+				   NULL);
 	privileges_missing(true, missing, sizeof(missing));
 	/*
 	 * The verifier also returns -EPERM for programs that it refuses. If no capability is

@@ -377,6 +377,17 @@ static __always_inline __u32 count_addresses(long bytes)
 }
 
 /*
+ * Whether the current thread executes a program. From some moment of it on its memory and its registers are those of the
+ * new program, which may have more privileges than the user who records: on_exec() comes some 40 microseconds later.
+ */
+static __always_inline bool is_executing(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return bpf_core_field_exists(task->in_execve) && BPF_CORE_READ_BITFIELD(task, in_execve);
+}
+
+/*
  * Writes the stack of a program behind `at` addresses of the kernel: by tables, or, if the process
  * is not known yet, by frame pointers alone; and behind it the Python frames. Returns both numbers, as in
  * ops.b of the record.
@@ -386,6 +397,10 @@ static __always_inline __u64 walk_program(void *ctx, struct stack_work *s, struc
 {
 	__u64 n;
 
+	if (is_executing()) {
+		s->record.head.types = STACK_CHANGED;
+		return 0;
+	}
 	if (walk_by_tables(s, user, tgid, at)) {
 		s->record.head.types = s->walk.types;
 		n = s->walk.n & STACK_FRAMES;

@@ -14,12 +14,14 @@
  * Prints `maps` and the numbers of processes that have files in /tmp, `got TEXT` for what nobody should get, `permitted TEXT` for what is to work, and `through`.
  */
 #include <bpf/libbpf.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -27,12 +29,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bpf/stacks/stack.h"
 #include "privilege/broker/protocol.h"
 #include "privilege/privileges.h"
 #include "proftrace.skel.h"
 
 #define WAIT_MS	    300 /* for a record */
 #define EXECUTES_US 100000
+#define EXECUTIONS  60 /* in which samples are taken */
+#define TARGETS	    4
 
 /* Where every program that has a secret has it: a buffer with one event, which is text. */
 static struct secret {
@@ -47,6 +52,8 @@ static struct {
 	struct ring_buffer *ring;
 	bool own;
 	uint32_t seen_of; /* process whose buffer came */
+	uint32_t samples,
+		samples_begin; /* of all, and of those at the first instruction of a program */
 } h;
 
 static void make_secret(void)
@@ -60,6 +67,9 @@ static void make_secret(void)
 	strcpy(secret->text, "a secret");
 }
 
+static int all_ends[TARGETS + 1];
+static unsigned n_ends;
+
 /* A process that waits for a byte at *ret_end, then does what `then` says. */
 static pid_t start(void (*prepare)(void), void (*then)(void), int *ret_end)
 {
@@ -71,7 +81,10 @@ static pid_t start(void (*prepare)(void), void (*then)(void), int *ret_end)
 		exit(1);
 	pid = fork();
 	if (!pid) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		/* Without these it ends with this process, also when that ends early. */
+		while (n_ends)
+			close(all_ends[--n_ends]);
+		close(ends[1]);
 		prepare();
 		if (write(ready[1], "", 1) != 1 || read(ends[0], &byte, 1) != 1)
 			_exit(1);
@@ -84,7 +97,7 @@ static pid_t start(void (*prepare)(void), void (*then)(void), int *ret_end)
 	if (read(ready[0], &byte, 1) != 1)
 		exit(1);
 	close(ready[0]);
-	*ret_end = ends[1];
+	*ret_end = all_ends[n_ends++] = ends[1];
 	return pid;
 }
 
@@ -95,11 +108,25 @@ static void end(pid_t pid, int at)
 	waitpid(pid, NULL, 0);
 }
 
+/* Where in its page the dynamic linker of a program that was just executed begins. */
+static uint64_t first_instruction(void)
+{
+	const Elf64_Ehdr *linker = (const void *)getauxval(AT_BASE);
+
+	return linker ? linker->e_entry & 0xfff : 0;
+}
+
 static int see_record(void *context, void *data, size_t size)
 {
 	const struct record_batch *r = data;
+	const struct record_stack *stack = data;
 
 	(void)context;
+	if (r->head.kind == RECORD_SAMPLE) {
+		h.samples++;
+		h.samples_begin += STACK_PROGRAM(stack->ops.b) &&
+				   (stack->addresses[stack->ops.a] & 0xfff) == first_instruction();
+	}
 	if (size >= sizeof(*r) + sizeof(secret->text) && r->head.kind == RECORD_BATCH &&
 	    !strcmp((const char *)(r + 1), "a secret"))
 		h.seen_of = r->head.tgid;
@@ -203,6 +230,35 @@ static void read_after_exec(pid_t target, int target_end)
 		printf("got the memory of a set-user-ID program, at its exit\n");
 }
 
+/* --- samples in the middle of an execution ------------------------------------------------------- */
+
+static void execute_often(void)
+{
+	int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC), i, status;
+
+	dup2(nothing, 0);
+	for (i = 0; i < EXECUTIONS; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			execl(secret_program, secret_program, "secret", NULL);
+			_exit(1);
+		}
+		waitpid(pid, &status, 0);
+	}
+}
+
+/* One by accident does not count: anything may have the same place in its page. */
+static void sample_executions(pid_t target, int target_end)
+{
+	end(target, target_end);
+	secret_comes();
+	if (h.samples)
+		printf("permitted %u samples\n", h.samples);
+	if (h.samples_begin > 1)
+		printf("got %u samples of a set-user-ID program\n", h.samples_begin);
+}
+
 /* --- files that are opened for the recorder -------------------------------------------------------- */
 
 static char *shared_memory;
@@ -257,37 +313,38 @@ static void make_maps(const pid_t pids[3])
 		if (mknod(path, (i == 2 ? S_IFIFO : S_IFREG) | 0600, 0))
 			exit(1);
 	}
+	if (chmod(path, 0666))
+		exit(1);
 	map_path(path, pids[1]);
 	snprintf(other, sizeof(other), "%s.other", path);
 	if (link(path, other))
 		exit(1);
 }
 
-static void open_maps(const pid_t pids[3], pid_t writer)
+/* A process that ends when somebody opens the FIFO. A device would be opened, too. */
+static void open_maps(const pid_t pids[3])
 {
+	pid_t writer = fork();
+	char path[32];
+
+	if (!writer) {
+		map_path(path, pids[2]);
+		_exit(open(path, O_WRONLY) < 0);
+	}
+	usleep(50000);
 	if (ask_file(BROKER_JIT_MAP, pids[0], NULL, 0) >= 0)
 		printf("permitted the names of generated code\n");
 	if (ask_file(BROKER_JIT_MAP, pids[1], NULL, 0) >= 0)
 		printf("got a file by another name than its own\n");
 	if (ask_file(BROKER_JIT_MAP, pids[2], NULL, 0) >= 0)
 		printf("got a FIFO\n");
-	/* A device would have been opened, too. */
 	usleep(50000);
-	if (waitpid(writer, NULL, WNOHANG) == writer)
+	if (waitpid(writer, NULL, WNOHANG) == writer) {
 		printf("got a FIFO opened\n");
-}
-
-/* Ends when somebody opens the FIFO. */
-static pid_t start_writer(pid_t pid)
-{
-	pid_t writer = fork();
-	char path[32];
-
-	if (writer)
-		return writer;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	map_path(path, pid);
-	_exit(open(path, O_WRONLY) < 0);
+		return;
+	}
+	kill(writer, SIGKILL);
+	waitpid(writer, NULL, 0);
 }
 
 /* --- start ------------------------------------------------------------------------------------------ */
@@ -299,6 +356,7 @@ static void begin(uid_t user, const pid_t *pids, unsigned n)
 		.own_only = h.own,
 		.follow_children = true,
 		.batching = true,
+		.sample_hz = h.own ? 4000 : 0,
 		.pids = pids,
 		.n_pids = n,
 	};
@@ -322,8 +380,8 @@ static void begin(uid_t user, const pid_t *pids, unsigned n)
 
 int main(int argc, char **argv)
 {
-	pid_t guarded, pids[3], writer;
-	int guarded_end, ends[3];
+	pid_t guarded, pids[TARGETS];
+	int guarded_end, ends[TARGETS];
 	unsigned i;
 
 	if (argc == 2) {
@@ -343,18 +401,22 @@ int main(int argc, char **argv)
 	pids[0] = start(make_secret, NULL, &ends[0]);
 	pids[1] = start(make_empty, execute_secret, &ends[1]);
 	pids[2] = start(share_memory, look_at_memory, &ends[2]);
+	pids[3] = start(make_secret, execute_often, &ends[3]);
 	printf("maps %d %d %d\n", (int)pids[0], (int)pids[1], (int)pids[2]);
 	make_maps(pids);
-	writer = start_writer(pids[2]);
-	begin((uid_t)atoi(argv[1]), pids, 3);
-	for (i = 0; i < 3; i++)
+	begin((uid_t)atoi(argv[1]), pids, TARGETS);
+	for (i = 0; i < TARGETS; i++)
 		trace(pids[i]);
-	open_maps(pids, writer);
+	open_maps(pids);
 	read_at_exit(guarded, guarded_end, pids[0], ends[0]);
-	if (h.own)
+	/* Root may record set-user-ID programs. */
+	if (h.own) {
 		read_after_exec(pids[1], ends[1]);
-	else
+		sample_executions(pids[3], ends[3]);
+	} else {
 		end(pids[1], ends[1]);
+		end(pids[3], ends[3]);
+	}
 	write_to_memory(pids[2], ends[2]);
 	broker_stop(h.broker);
 	printf("through\n");

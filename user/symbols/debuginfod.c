@@ -50,6 +50,11 @@ struct debuginfod {
 	struct debuginfod_counts counts;
 };
 
+static bool size_is_of_id(uint32_t size)
+{
+	return size >= MIN_ID_SIZE && size <= SYMBOL_MAX_ID;
+}
+
 /* --- the process ----------------------------------------------------------------------------------- */
 
 /* What is used of elfutils/debuginfod.h. */
@@ -106,10 +111,13 @@ static void fetcher_confine(void)
 	confine_downloader();
 }
 
+/* The recorder may have been taken over; for the library a size of 0 means that the id is a text, any part of a path. */
 static int fetcher_find(void *client, const struct fetch_request *request)
 {
-	int fd = library.find_debuginfo(client, request->build_id, (int)request->size, NULL);
+	int fd = -EINVAL;
 
+	if (size_is_of_id(request->size))
+		fd = library.find_debuginfo(client, request->build_id, (int)request->size, NULL);
 	if (isatty(STDERR_FILENO))
 		fputs("\r\033[K", stderr);
 	return fd;
@@ -235,7 +243,7 @@ int debuginfod_fetch(struct debuginfod *d, const uint8_t *build_id, uint32_t siz
 	struct fetch_request request = { .size = size };
 	int fd;
 
-	if (size < MIN_ID_SIZE || size > SYMBOL_MAX_ID)
+	if (!size_is_of_id(size))
 		return -EINVAL;
 	if (d->socket < 0)
 		return -EPIPE;

@@ -3,8 +3,8 @@
 """An OTLP collector: prints what it receives, decoded by the published definitions (opentelemetry-proto 1.x).
 
 otlp_collector.py [--tls CERTIFICATE KEY] SCRIPT: listens on a free port of 127.0.0.1, prints "port N", and then for each
-span, metric point and request a line of JSON. SCRIPT says what becomes of the requests, in order; the last word holds
-for all later ones:
+span, metric point and request a line of JSON. SCRIPT says what becomes of the requests with spans, in order; the last
+word holds for all later ones; metrics are accepted:
 ok, STATUS (503), STATUS/SECONDS (with Retry-After), partial/N (rejects N), hang, close, garbage, endless.
 """
 import gzip
@@ -163,7 +163,9 @@ class Collector(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         with LOCK:
-            what = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+            what = "ok"
+            if self.path == "/v1/traces":
+                what = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         word, _, number = what.partition("/")
         say(kind="request", path=self.path, what=what, bytes=len(body), token=self.headers["X-Token"],
             encoding=self.headers["Content-Encoding"], type=self.headers["Content-Type"])

@@ -81,7 +81,41 @@ for s in spans:
 requests = [l for l in lines if l["kind"] == "request"]
 assert all(r["token"] == "a b" and r["encoding"] == "gzip" and r["type"] == "application/x-protobuf" for r in requests)
 END_OF_PYTHON
-check "each span has the trace, parent, times, arguments, events and links that the program made" python3 verify.py
+cat >>verify.py <<'END_OF_PYTHON'
+
+points = collections.defaultdict(list)
+for l in lines:
+    if l["kind"] == "point":
+        points[l["metric"], l["attributes"].get("name", l["attributes"].get("number"))].append(l)
+        assert l["resource"]["service.name"] == "proftrace" and l["time"] <= now
+for name, count in dict(request=300, query=600, quiet=300, alone=300, step=300).items():
+    (p,) = points["proftrace.slice.duration", name]
+    assert p["form"] == "histogram" and p["unit"] == "s" and p["temporality"] == 2 and p["start"] < p["time"], p
+    assert p["count"] == count == sum(p["buckets"]) and len(p["buckets"]) == len(p["bounds"]) + 1, p
+    (own,) = points["proftrace.slice.self", name]
+    assert own["monotonic"] and 0 < own["value"] <= p["sum"] * 1.000001, p
+    if name in ("request", "alone"):
+        took = sum(s["end"] - s["start"] for s in by_name[name]) / 1e9
+        assert abs(took - p["sum"]) < 1e-6, (took, p)
+(p,) = points["proftrace.instants", "hit"]
+assert p["value"] == 600 and p["form"] == "sum" and p["monotonic"] and p["temporality"] == 2, p
+(p,) = points["proftrace.async.duration", "job"]
+assert p["count"] == 300, p
+(p,) = points["proftrace.account", "written"]
+assert p["value"] == 300 * 18 + 1 and p["form"] == "gauge", p
+END_OF_PYTHON
+check "each span has the trace, parent, times, arguments, events and links that the program made; metrics have the same sums" \
+	python3 verify.py
+
+collect table ok
+"$proftrace" -q --stats-only --otlp http://127.0.0.1:$port -- "$programs/spans" 300 >table.out
+kill $collector
+check "metrics of the kernel's table have the same counts" python3 - <<'END_OF_PYTHON'
+import json
+points = [json.loads(l) for l in open("table.got") if l.startswith("{")]
+got = {p["attributes"]["name"]: p["count"] for p in points if p.get("metric") == "proftrace.slice.duration"}
+assert got == dict(request=300, query=600, quiet=300, alone=300, step=300), got
+END_OF_PYTHON
 
 # --- collectors that do not accept it, and TLS: some at once ------------------------------------------------------
 together() { # "NAME PROTOCOL REQUESTS SCRIPT"...; 503/1: it says that it may be asked again after a second
@@ -91,7 +125,8 @@ together() { # "NAME PROTOCOL REQUESTS SCRIPT"...; 503/1: it says that it may be
 		name=$1 protocol=$2 requests=$3 tls='' options=''
 		shift 3
 		[ $name = tls ] && tls="--tls cert.pem key.pem"
-		[ $name = down ] && requests="$requests 1" options="--otlp-queue 64K"
+		[ $name = busy ] && requests="$requests 10"
+		[ $name = down ] && requests="$requests 1" options="--otlp-queue 64K --otlp-interval 1s"
 		collect $name $tls "$@"
 		send $name $protocol "$requests" $options &
 		collectors="$collectors $collector" senders="$senders $!"
@@ -110,7 +145,7 @@ equal "closed in the middle, then busy: repeated until it accepts" "$(otlp busy 
 equal "each span arrives once" "$(got busy '"kind": "span"')" 1201
 equal "a part is rejected: counted" "$(otlp partial spans_rejected) $(otlp partial spans_delivered)" "7 1194"
 check "a part is rejected: the reason is shown" grep -q "rejected a part: too old" partial.err
-equal "refused for good: not repeated" "$(otlp refuses requests) $(otlp refuses spans_rejected)" "1 1201"
+equal "refused for good: not repeated" "$(otlp refuses requests_repeated) $(otlp refuses spans_rejected)" "0 1201"
 check "refused for good: the reason is shown" grep -q "HTTP status 400" refuses.err
 equal "--strict: refused is a loss" "$(cat refuses.status)" 3
 equal "a collector that hangs: the end does not wait for it, and all is counted" "$(otlp hangs spans_lost)" 1201
@@ -121,6 +156,9 @@ equal "TLS: all arrives" "$(got tls '"kind": "span"')" 1201
 check "down for a while, with a small queue: it drops" test "$(otlp down spans_queue_full)" -gt 0
 equal "down for a while: the loss is what is counted" "$(otlp down spans_lost)" "$(otlp down spans_queue_full)"
 equal "down for a while: all else arrives" $(($(got down '"kind": "span"') + $(otlp down spans_lost))) 6001
+
+check "down for a while: metrics went on meanwhile" test \
+	"$(sed -n 's/.*"metric": "proftrace.instants".*"time": \([0-9]*\).*/\1/p' down.got | sort -u | wc -l)" -gt 1
 
 # --- who sends --------------------------------------------------------------------------------------------------
 collect killed ok

@@ -32,6 +32,7 @@ static const struct option_words {
 	  true },
 	{ NULL, "system", "cpu memory disk network", true },
 	{ NULL, "trigger", "slice: instant:", false },
+	{ NULL, "otlp", "env http://localhost:4318", false },
 	{ NULL, "mode", "exact auto batch batch-now", false },
 	{ "top", "sort", "total self avg max count name", false },
 	{ NULL, "sort", "total self avg min max count name p50 p95 p99 share", false },

@@ -89,7 +89,7 @@ const struct argp_option record_options[] = {
 	{ "metrics", KEY_METRICS, "[ADDRESS:]PORT", 0,
 	  "Serve the table as OpenMetrics to Prometheus, at http://127.0.0.1:PORT/metrics", 0 },
 	{ "otlp", KEY_OTLP, "URL", 0,
-	  "Send the slices of --otlp-spans to an OpenTelemetry collector by OTLP, "
+	  "Send metrics, and the slices of --otlp-spans, to an OpenTelemetry collector by OTLP, "
 	  "such as http://localhost:4318; env: to the one in OTEL_EXPORTER_OTLP_ENDPOINT",
 	  0 },
 	{ "otlp-spans", KEY_OTLP_SPANS, "GLOB", 0,
@@ -98,6 +98,8 @@ const struct argp_option record_options[] = {
 	{ "otlp-queue", KEY_OTLP_QUEUE, "SIZE", 0,
 	  "With --otlp: memory for what the collector has not accepted yet, at least 64K (16M)",
 	  0 },
+	{ "otlp-interval", KEY_OTLP_INTERVAL, "TIME", 0,
+	  "With --otlp: interval of the metrics, at least 1s (60s)", 0 },
 	{ "otlp-gzip", KEY_OTLP_GZIP, NULL, 0, "With --otlp: compress requests", 0 },
 	{ "per-thread", KEY_PER_THREAD, NULL, 0, "With --stats-only: one row for each thread", 0 },
 	{ "buffer", KEY_BUFFER, "SIZE", 0,

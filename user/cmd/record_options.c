@@ -74,6 +74,8 @@ static const struct option_value option_values[] = {
 	  "--otlp-spans options" },
 	{ KEY_OTLP_QUEUE, VALUE_SIZE, FIELD(otlp_queue), 0, 64 << 10, 1ull << 30,
 	  "a size from 64K to 1G" },
+	{ KEY_OTLP_INTERVAL, VALUE_TIME, FIELD(otlp_interval_ns), 0, 1000000000, UINT64_MAX,
+	  "a time of 1s or more" },
 	{ KEY_OTLP_GZIP, VALUE_FLAG, FIELD(otlp_gzip), 0, 0, 0, NULL },
 	{ KEY_STRICT, VALUE_FLAG, FIELD(strict), 0, 0, 0, NULL },
 };
@@ -338,6 +340,8 @@ static void set_defaults(struct argp_state *state, struct record_options *o)
 		o->flight_bytes = 64 << 20;
 	if (!o->system_interval_ns)
 		o->system_interval_ns = 500000000;
+	if (!o->otlp_interval_ns)
+		o->otlp_interval_ns = 60000000000ull;
 	if (!o->otlp_queue)
 		o->otlp_queue = 16 << 20;
 	if (!o->buffers)

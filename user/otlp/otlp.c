@@ -31,6 +31,7 @@ struct otlp {
 	bool reported;
 	uint64_t given[OTLP_SIGNALS];
 	uint64_t outbox_full[OTLP_SIGNALS];
+	uint32_t groups[OTLP_SIGNALS];
 	struct outbox outbox;
 	struct otlp_counts counts;
 	struct otlp_packet packet;
@@ -88,15 +89,16 @@ static _Noreturn void otlp_run(int socket, const struct otlp_options *options)
 static int otlp_await_ready(struct otlp *o, struct failure *f)
 {
 	struct otlp_counts first;
+	char *why = first.signals[0].error;
 	int n = packet_receive(o->socket, &first, sizeof(first), NULL);
 
 	if (n != (int)sizeof(first))
 		return failure_set(f, -EPIPE, "cannot start", "--otlp", "its process ended");
-	if (!first.error[0])
+	if (!why[0])
 		return 0;
-	first.error[sizeof(first.error) - 1] = '\0';
-	failure_set(f, -ELIBACC, "cannot start", "--otlp", first.error);
-	if (strstr(first.error, "libcurl"))
+	why[sizeof(first.signals[0].error) - 1] = '\0';
+	failure_set(f, -ELIBACC, "cannot start", "--otlp", why);
+	if (strstr(why, "libcurl"))
 		failure_hint(f, "on Debian: apt install libcurl4");
 	return -ELIBACC;
 }
@@ -151,23 +153,32 @@ void otlp_give(struct otlp *o, enum otlp_signal signal, const void *resource, si
 	}
 	o->packet.signal = signal;
 	o->packet.n = (uint32_t)n;
+	o->packet.group = o->groups[signal];
 	size = otlp_frame(o->packet.bytes, resource, resource_size, items, size);
 	error = outbox_put(&o->outbox, o->socket, &o->packet, OTLP_PACKET_HEAD + size, n);
 	if (error && error != -EAGAIN)
 		otlp_close(o);
 }
 
+void otlp_replace(struct otlp *o, enum otlp_signal signal)
+{
+	o->groups[signal]++;
+}
+
 /* What comes from the process is not trusted: it may have been taken over by what a collector sent. */
 static void otlp_read_counts(struct otlp *o)
 {
 	struct otlp_counts counts;
+	unsigned i;
 	ssize_t n;
 
 	while (o->socket >= 0) {
 		n = recv(o->socket, &counts, sizeof(counts), MSG_DONTWAIT);
 		if (n == (ssize_t)sizeof(counts)) {
 			o->counts = counts;
-			o->counts.error[sizeof(counts.error) - 1] = '\0';
+			for (i = 0; i < OTLP_SIGNALS; i++)
+				o->counts.signals[i].error[sizeof(counts.signals[i].error) - 1] =
+					'\0';
 		} else if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
 			otlp_close(o);
 		} else {

@@ -39,7 +39,6 @@ struct otlp_options {
 	const char *const *spans;
 	unsigned n_spans;     /* globs of names of slices */
 	uint64_t queue_bytes; /* what waits for the collector */
-	uint64_t interval_ns; /* between metrics */
 	bool gzip;
 };
 
@@ -51,10 +50,10 @@ struct otlp_counts {
 		uint64_t full;	   /* the queue was */
 		uint64_t replaced; /* metrics: newer ones came before they could be sent */
 		uint64_t waiting;
+		char error[160]; /* the latest one; "" since a later request was accepted */
 	} signals[OTLP_SIGNALS];
 	uint64_t requests, retries;
 	uint64_t replies_unreadable; /* that nevertheless said that all is well */
-	char error[160];	     /* the latest one; "" since then a request succeeded */
 };
 
 struct otlp;
@@ -71,6 +70,8 @@ int otlp_start(const struct otlp_options *options, struct otlp **ret_otlp, struc
  */
 void otlp_give(struct otlp *otlp, enum otlp_signal signal, const void *resource,
 	       size_t resource_size, const void *items, size_t size, uint64_t n);
+/* What is given from now on replaces what was given before and still waits. */
+void otlp_replace(struct otlp *otlp, enum otlp_signal signal);
 /* Call regularly. Returns -EPIPE once: the process has ended before its time. */
 int otlp_poll(struct otlp *otlp);
 /* The recording is over: waits a few seconds until all is delivered, or `give_up` says so. */
@@ -81,6 +82,28 @@ uint64_t otlp_given(const struct otlp *otlp, enum otlp_signal signal);
 uint64_t otlp_lost(const struct otlp *otlp, enum otlp_signal signal);
 pid_t otlp_pid(const struct otlp *otlp); /* 0: it has ended */
 void otlp_free(struct otlp *otlp);
+
+/*
+ * metrics.c: one snapshot of metrics, all of it since `start_ns`; both times are since 1970. It replaces an earlier one that
+ * has not been sent yet. NULL: out of memory. The labels of a point come before its value. otlp_metrics_end() frees it.
+ */
+struct otlp_metrics;
+enum otlp_metric_kind {
+	OTLP_GAUGE,
+	OTLP_SUM, /* never falls */
+	OTLP_HISTOGRAM,
+};
+struct otlp_metrics *otlp_metrics_begin(struct otlp *otlp, const char *host, uint64_t start_ns,
+					uint64_t now_ns);
+void otlp_metric(struct otlp_metrics *m, enum otlp_metric_kind kind, const char *name,
+		 const char *unit, const char *description);
+void otlp_point_label(struct otlp_metrics *m, const char *key, const char *value);
+void otlp_point_integer(struct otlp_metrics *m, int64_t value);
+void otlp_point_double(struct otlp_metrics *m, double value);
+/* `counts` has one more than `bounds`, which are included in the buckets below them. */
+void otlp_point_histogram(struct otlp_metrics *m, uint64_t count, double sum, double *bounds,
+			  uint64_t *counts, unsigned n_bounds);
+void otlp_metrics_end(struct otlp_metrics *m);
 
 /* spans.c: a consumer that gives the chosen slices as spans. `info` is borrowed for the call. NULL: out of memory. */
 struct consumer *otlp_spans_new(struct otlp *otlp, const struct otlp_options *options,

@@ -256,7 +256,8 @@ static void channel_start(struct channel *c)
 static void channel_accepted(struct channel *c)
 {
 	struct otlp_counts *counts = &c->sender->counts;
-	char message[sizeof(counts->error) - 32];
+	struct otlp_count *count = channel_count(c);
+	char message[sizeof(count->error) - 32];
 	int64_t rejected = otlp_reply_rejected(c->reply, c->reply_size, message, sizeof(message));
 
 	counts->replies_unreadable += rejected < 0;
@@ -264,11 +265,11 @@ static void channel_accepted(struct channel *c)
 		rejected = 0;
 	if ((uint64_t)rejected > c->n)
 		rejected = (int64_t)c->n;
-	channel_count(c)->rejected += (uint64_t)rejected;
-	channel_count(c)->delivered += c->n - (uint64_t)rejected;
-	counts->error[0] = '\0';
+	count->rejected += (uint64_t)rejected;
+	count->delivered += c->n - (uint64_t)rejected;
+	count->error[0] = '\0';
 	if (rejected)
-		snprintf(counts->error, sizeof(counts->error), "the collector rejected a part: %s",
+		snprintf(count->error, sizeof(count->error), "the collector rejected a part: %s",
 			 message);
 	channel_drop_body(c);
 	if (c->sender->end_ns)
@@ -278,7 +279,8 @@ static void channel_accepted(struct channel *c)
 static void channel_finish(struct channel *c, CURLcode result)
 {
 	struct sender *s = c->sender;
-	char *error = s->counts.error;
+	char *error = channel_count(c)->error;
+	const size_t size = sizeof(channel_count(c)->error);
 	long status = 0;
 
 	c->in_flight = false;
@@ -286,14 +288,12 @@ static void channel_finish(struct channel *c, CURLcode result)
 	s->curl.multi_remove_handle(s->multi, c->easy);
 	s->curl.easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (result == CURLE_WRITE_ERROR)
-		snprintf(error, sizeof(s->counts.error), "the reply has more than %d bytes",
-			 OTLP_REPLY);
+		snprintf(error, size, "the reply has more than %d bytes", OTLP_REPLY);
 	else if (result)
-		text_copy_visible(error, sizeof(s->counts.error),
+		text_copy_visible(error, size,
 				  c->error[0] ? c->error : s->curl.easy_strerror(result));
 	else if (status / 100 != 2)
-		snprintf(error, sizeof(s->counts.error),
-			 "the collector replied with HTTP status %ld", status);
+		snprintf(error, size, "the collector replied with HTTP status %ld", status);
 	if (!result && status / 100 == 2) {
 		channel_accepted(c);
 	} else if (result != CURLE_WRITE_ERROR &&
@@ -481,7 +481,8 @@ int otlp_send_all(int socket, const struct otlp_options *options)
 	if (!problem && confine_sender())
 		problem = "its system calls cannot be filtered";
 	if (problem)
-		snprintf(s.counts.error, sizeof(s.counts.error), "%s", problem);
+		snprintf(s.counts.signals[0].error, sizeof(s.counts.signals[0].error), "%s",
+			 problem);
 	s.changed = true;
 	sender_report(&s, socket);
 	if (problem)

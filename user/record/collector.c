@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "otlp/otlp.h"
+#include "record/metrics/metrics.h"
 #include "record/record.h"
+#include "reports/table/stats_print.h"
 
 /* The address of the collector, from the environment only if the user says so. */
 static int collector_find_url(const char **url, struct failure *f)
@@ -53,28 +56,57 @@ int collector_open(struct recording *r, struct failure *f)
 	return timeline_add_consumer(r->timeline, c->spans);
 }
 
+/* What goes wrong with one of the signals; "": nothing. */
+static const char *collector_error(const struct collector *c)
+{
+	const struct otlp_counts *counts = otlp_count(c->otlp);
+
+	return counts->signals[OTLP_SPANS].error[0] ? counts->signals[OTLP_SPANS].error
+						    : counts->signals[OTLP_METRICS].error;
+}
+
 /* A collector that is down is reported once, and that it is there again. */
 static void collector_report(struct recording *r)
 {
 	struct collector *c = &r->collector;
-	const struct otlp_counts *counts = otlp_count(c->otlp);
-	char line[sizeof(counts->error) + 32];
-	bool fails = counts->error[0] != '\0';
+	const char *error = collector_error(c);
+	char line[COLLECTOR_LINE];
 
-	if (fails == c->fails)
+	if (c->fails == (error[0] != '\0'))
 		return;
-	c->fails = fails;
+	c->fails = !c->fails;
 	snprintf(line, sizeof(line), "--otlp: %s",
-		 fails ? counts->error : "the collector accepts requests");
+		 c->fails ? error : "the collector accepts requests");
 	recording_log(r, 0, line);
 }
 
-void collector_poll(struct recording *r)
+/* Everything since the recording began, or since the table was reset. */
+static void collector_give_metrics(struct recording *r, uint64_t now)
+{
+	const struct stats_options options = { .max_rows = METRICS_NAMES };
+	const struct account account = recording_account(r);
+	uint64_t epoch_ns = r->last_clock.realtime - r->last_clock.monotonic;
+	uint64_t since = r->reset_ns ? r->reset_ns : r->started_ns;
+	struct otlp_metrics *m = otlp_metrics_begin(r->collector.otlp, r->info.host,
+						    epoch_ns + since, epoch_ns + now);
+
+	r->collector.metrics_ns = now;
+	if (!m)
+		return;
+	if (r->options->stats_only)
+		stats_from_tables(r, now);
+	stats_give_otlp(r->stats, &options, &account, m, NULL);
+	otlp_metrics_end(m);
+}
+
+void collector_poll(struct recording *r, uint64_t now)
 {
 	struct collector *c = &r->collector;
 
 	if (!c->otlp)
 		return;
+	if (now - (c->metrics_ns ? c->metrics_ns : r->started_ns) >= r->options->otlp_interval_ns)
+		collector_give_metrics(r, now);
 	if (otlp_poll(c->otlp))
 		recording_log(r, 0, "the process of --otlp has ended: the recording goes on");
 	collector_report(r);
@@ -94,6 +126,7 @@ void collector_finish(struct recording *r, const struct account *account)
 		return;
 	if (c->spans)
 		c->spans->ops->close(c->spans, account);
+	collector_give_metrics(r, clock_ns(CLOCK_MONOTONIC));
 	otlp_finish(c->otlp, recording_should_give_up, r);
 }
 
@@ -137,7 +170,7 @@ bool collector_line(const struct recording *r, unsigned i, char *line, size_t si
 {
 	const struct collector *c = &r->collector;
 	struct collector_number n[COLLECTOR_NUMBERS];
-	const char *error = c->otlp ? otlp_count(c->otlp)->error : "";
+	const char *error = c->otlp ? collector_error(c) : "";
 	int used;
 
 	if (!c->otlp || i > 1 || (i == 1 && !error[0]))

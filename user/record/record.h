@@ -97,7 +97,8 @@ struct record_options {
 	const char *otlp_url; /* of a collector; "env": from the environment; NULL: none */
 	const char *otlp_spans[MAX_OTLP_SPANS];
 	unsigned n_otlp_spans;
-	uint64_t otlp_queue; /* bytes */
+	uint64_t otlp_queue;	   /* bytes */
+	uint64_t otlp_interval_ns; /* between metrics */
 	bool otlp_gzip;
 	struct schedule schedule; /* `active` 0: no schedule */
 	uint64_t flight_ns;	  /* flight recorder: the window; 0: none */
@@ -176,6 +177,7 @@ struct collector {
 	struct otlp *otlp;	/* NULL: nothing is sent */
 	struct consumer *spans; /* NULL: no slices are chosen */
 	bool fails;		/* which has been reported */
+	uint64_t metrics_ns;	/* when they were given; 0: not yet */
 };
 
 struct recording {
@@ -225,7 +227,7 @@ struct recording {
 	int nice;	    /* that of the invoker, which the command gets */
 	int command_status; /* from waitpid(); -1: still running, or no command */
 	uint64_t started_ns, ended_ns;
-	uint64_t reset_ns; /* when the table of --stats-only was reset; 0: never */
+	uint64_t reset_ns; /* when the table was reset; 0: never */
 	struct clock_reading last_clock;
 	uint64_t flushed_ns, clock_ns, shown_ns;
 	uint64_t last_ts_ns; /* of the latest event */
@@ -322,7 +324,7 @@ void plugins_free(struct recording *r);
  */
 int collector_start(struct recording *r, struct failure *f);
 int collector_open(struct recording *r, struct failure *f);
-void collector_poll(struct recording *r);
+void collector_poll(struct recording *r, uint64_t now);
 void collector_flush(struct recording *r);
 void collector_finish(struct recording *r, const struct account *account);
 bool collector_has_lost(const struct recording *r);

@@ -198,7 +198,7 @@ static void recording_poll(struct recording *r, uint64_t now, uint64_t *alive_ns
 		r->flushed_ns = now;
 	}
 	plugins_poll(r);
-	collector_poll(r);
+	collector_poll(r, now);
 	if (r->dump_requested)
 		recording_dump(r);
 	if (now - r->clock_ns >= CLOCK_PERIOD_NS)

@@ -80,6 +80,7 @@ int control_stats(struct recording *r, const char *request, bool only_read, char
 		recording_reset_table(r);
 	} else if (q.reset) {
 		stats_clear(r->stats);
+		r->reset_ns = clock_ns(CLOCK_MONOTONIC);
 	}
 	return error;
 }

@@ -39,8 +39,13 @@ void metrics_print_recording(FILE *out, const void *recording)
 		{ "reloads_failed", "counter", "Configurations that were refused.",
 		  service->reloads_failed },
 	};
-	unsigned i;
+	struct collector_number sent[COLLECTOR_NUMBERS];
+	unsigned i, n_sent = r->collector.otlp ? collector_numbers(r, sent) : 0;
 
+	for (i = 0; i < n_sent; i++)
+		fprintf(out,
+			"# TYPE proftrace_otlp_%s counter\nproftrace_otlp_%s_total %" PRIu64 "\n",
+			sent[i].name, sent[i].name, sent[i].value);
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		fprintf(out,
 			"# TYPE proftrace_%s %s\n# HELP proftrace_%s %s\nproftrace_%s%s %" PRIu64

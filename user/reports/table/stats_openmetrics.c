@@ -14,11 +14,6 @@
 #include "reports/table/stats_print.h"
 #include "reports/table/stats_view.h"
 
-enum {
-	LEAST_BUCKET = 8, /* log2 of ns */
-	LAST_BUCKET = 36,
-};
-
 struct metric {
 	const char *name, *type, *unit, *help;
 };
@@ -47,7 +42,8 @@ static void put_label(FILE *out, const char *before, const char *text)
 }
 
 /* The group "a/b/c" of "x/y/z" has the labels x, y and z. The last one is the rest, which may have a slash. */
-static void put_group_labels(FILE *out, const char *titles, const char *group)
+static void add_group_labels(const char *titles, const char *group, stats_add_label *add,
+			     void *context)
 {
 	char value[4096 + 1], title[64], *at;
 	size_t n, m;
@@ -62,31 +58,53 @@ static void put_group_labels(FILE *out, const char *titles, const char *group)
 				*at = '_';
 		}
 		snprintf(value, sizeof(value), "%.*s", (int)m, group);
-		fprintf(out, ",%s", title);
-		put_label(out, "=\"", value);
+		add(context, title, value);
 	}
+}
+
+void stats_row_labels(const struct stats_view *view, const struct stats_row *row,
+		      stats_add_label *add, void *context)
+{
+	const struct stats_owner *owner = stats_row_owner(view->stats, row);
+	char number[16];
+
+	add(context, "category", row->key.category ? row->key.category->text : "");
+	add(context, "name", row->key.name ? row->key.name->text : "(other)");
+	if (row->key.series)
+		add(context, "series", row->key.series->text);
+	if (owner && owner->group)
+		add_group_labels(view->stats->by, owner->group->text, add, context);
+	if (!owner || !view->stats->per_thread)
+		return;
+	snprintf(number, sizeof(number), "%" PRIu32, owner->pid);
+	add(context, "pid", number);
+	if (owner->process)
+		add(context, "process", owner->process->text);
+	if (!owner->tid)
+		return;
+	snprintf(number, sizeof(number), "%" PRIu32, owner->tid);
+	add(context, "tid", number);
+	if (owner->thread)
+		add(context, "thread", owner->thread->text);
+}
+
+struct label_list {
+	FILE *out;
+	char before;
+};
+
+static void print_label(void *context, const char *key, const char *value)
+{
+	struct label_list *list = context;
+
+	fprintf(list->out, "%c%s", list->before, key);
+	put_label(list->out, "=\"", value);
+	list->before = ',';
 }
 
 static void put_row_labels(const struct stats_view *view, const struct stats_row *row, FILE *out)
 {
-	const struct stats_owner *owner = stats_row_owner(view->stats, row);
-
-	put_label(out, "{category=\"", row->key.category ? row->key.category->text : "");
-	put_label(out, ",name=\"", row->key.name ? row->key.name->text : "(other)");
-	if (row->key.series)
-		put_label(out, ",series=\"", row->key.series->text);
-	if (owner && owner->group)
-		put_group_labels(out, view->stats->by, owner->group->text);
-	if (!owner || !view->stats->per_thread)
-		return;
-	fprintf(out, ",pid=\"%" PRIu32 "\"", owner->pid);
-	if (owner->process)
-		put_label(out, ",process=\"", owner->process->text);
-	if (!owner->tid)
-		return;
-	fprintf(out, ",tid=\"%" PRIu32 "\"", owner->tid);
-	if (owner->thread)
-		put_label(out, ",thread=\"", owner->thread->text);
+	stats_row_labels(view, row, print_label, &(struct label_list){ out, '{' });
 }
 
 static void put_row_u64(const struct stats_view *view, const struct stats_row *row,
@@ -113,8 +131,7 @@ static void put_row_seconds(const struct stats_view *view, const struct stats_ro
 	fputc('\n', out);
 }
 
-/* Times in groups of the histogram that begin below 2^power. */
-static uint64_t count_below(const struct histogram *h, unsigned power)
+uint64_t stats_count_below(const struct histogram *h, unsigned power)
 {
 	unsigned i, first = h->first * HISTOGRAM_GROUP;
 	uint64_t n = 0;
@@ -133,12 +150,12 @@ static void put_histogram(const struct stats_view *view, const struct stats_row 
 	char part[96];
 	unsigned power;
 
-	for (power = LEAST_BUCKET; power <= LAST_BUCKET; power++) {
+	for (power = STATS_LEAST_BUCKET; power <= STATS_LAST_BUCKET; power++) {
 		fprintf(out, "%s_bucket", name);
 		put_row_labels(view, row, out);
 		fputs(",le=\"", out);
 		put_seconds(out, (1ull << power) - 1);
-		fprintf(out, "\"} %" PRIu64 "\n", count_below(&row->histogram, power));
+		fprintf(out, "\"} %" PRIu64 "\n", stats_count_below(&row->histogram, power));
 	}
 	fprintf(out, "%s_bucket", name);
 	put_row_labels(view, row, out);

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "otlp/otlp.h"
 #include "base/failure.h"
 #include "reports/table/stats.h"
 
@@ -53,6 +54,9 @@ int stats_print_csv(const struct consumer *stats, FILE *out, const struct stats_
 int stats_print_json(const struct consumer *stats, FILE *out, const struct stats_options *options,
 		     const struct account *account, const struct stats_file *files,
 		     unsigned n_files, struct failure *f);
+/* stats_otlp.c: the same as metrics of OTLP. */
+int stats_give_otlp(const struct consumer *stats, const struct stats_options *options,
+		    const struct account *account, struct otlp_metrics *m, struct failure *f);
 int stats_print_openmetrics(const struct consumer *stats, FILE *out,
 			    const struct stats_options *options, const struct account *account,
 			    void (*more)(FILE *out, const void *context), const void *context,

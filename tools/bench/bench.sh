@@ -12,13 +12,30 @@ if [ "$(id -u)" -ne 0 ]; then
 	as_root=sudo
 fi
 quick=
-case ${BENCH_QUICK:-0} in 0 | '' | no) ;; *) quick=--quick ;; esac
+rounds=10
+case ${BENCH_QUICK:-0} in
+0 | '' | no) ;;
+*) quick=--quick rounds=3 ;;
+esac
 status=0
 : >build/bench/table.txt
-if [ "${BENCH_ONLY:-}" != annotations ]; then
-	$as_root build/bench/bench $quick "$PWD/build/bench" ${BENCH_ONLY:+"$BENCH_ONLY"} >build/bench/table.txt
-	status=$?
-fi
+case ${BENCH_ONLY:-program} in
+program)
+	{
+		echo "What recording does to a real program"
+		echo
+		$as_root tools/bench/program.sh $rounds 100000 || status=1
+		echo
+	} >>build/bench/table.txt
+	;;
+esac
+case ${BENCH_ONLY:-} in
+program | annotations) ;;
+*)
+	$as_root build/bench/bench $quick "$PWD/build/bench" ${BENCH_ONLY:+"$BENCH_ONLY"} >>build/bench/table.txt ||
+		status=$?
+	;;
+esac
 case ${BENCH_ONLY:-annotations} in
 annotations)
 	{

@@ -19,7 +19,7 @@
 # tools/bench/peers.sh --install: installs those that Debian has.
 set -u
 
-packages='bpftrace lttng-tools liblttng-ust-dev uftrace linux-perf'
+packages='bpftrace lttng-tools liblttng-ust-dev uftrace linux-perf libsqlite3-dev'
 
 if [ "${1:-}" = --install ]; then
 	as_root=
@@ -163,7 +163,12 @@ record_with_perf() { # WHAT...: options that say what is recorded
 
 perf_define() { # EVENTS WHAT
 	case $2 in
-	sdt) bounded $perf buildid-cache --add "$program" && bounded $perf probe -q "$1" ;;
+	sdt)
+		bounded $perf buildid-cache --add "$program" || return
+		for event in $(echo "$1" | tr , ' '); do
+			bounded $perf probe -q "$event" || return
+		done
+		;;
 	function)
 		bounded $perf probe -q -x "$program" 'proftrace_bench:entry=bench_called' &&
 			bounded $perf probe -q -x "$program" 'proftrace_bench:exit=bench_called%return'
@@ -173,7 +178,7 @@ perf_define() { # EVENTS WHAT
 
 perf_undefine() {
 	case $2 in
-	sdt) bounded $perf probe -q -d "$1" ;;
+	sdt) for event in $(echo "$1" | tr , ' '); do bounded $perf probe -q -d "$event"; done ;;
 	function) bounded $perf probe -q -d 'proftrace_bench:*' ;;
 	esac
 }
@@ -235,6 +240,7 @@ bpftrace-sample) # the rate that samples.c has
 bpftrace-probe) count_with_bpftrace "usdt:$program:proftrace_bench:hit" ;;
 bpftrace-call) count_with_bpftrace "uprobe:$program:bench_called, uretprobe:$program:bench_called" ;;
 perf) run_perf sdt_prof_default:instant sdt ;;
+perf-slices) run_perf sdt_prof_default:begin,sdt_prof_default:end sdt ;;
 perf-switch) run_perf sched:sched_switch nothing ;;
 perf-sample)
 	need perf linux-perf

@@ -23,7 +23,8 @@
 #include "bpf/state.h"
 #include "bpf/processes/target_match.h"
 
-#define HOLD_STEPS (1 << 23) /* the maximum of bpf_loop() */
+#define LEAVES_WITHIN_NS 200000000
+#define HOLD_STEPS	 (1 << 23) /* the maximum of bpf_loop() */
 /*
  * Steps between two preemption points, about 80 us. The lock is the mmap lock that the broker needs
  * for inserting the breakpoint of each site; whenever the broker waits for the lock it may also
@@ -35,10 +36,19 @@ struct hold_wait {
 	__u64 ticket;
 	__u64 deadline;
 	__u64 ip;
+	__u64 counter; /* HOLD_COUNTER */
 };
 
 static __always_inline bool hold_is_released(const struct hold_wait *w)
 {
+	__u64 left_ns = *(volatile __u64 *)&buffers_left_ns;
+
+	/*
+	 * Detaching ends only when no sleepable program runs, so it would wait for this one. But it turns the
+	 * semaphores off first, which takes milliseconds.
+	 */
+	if (w->counter && left_ns)
+		return bpf_ktime_get_ns() > left_ns + LEAVES_WITHIN_NS;
 	/* A later ticket in the slot means that this one was released before. */
 	return *(volatile __u64 *)&hold_released[w->ticket & (HOLD_SLOTS - 1)] >= w->ticket;
 }
@@ -69,8 +79,10 @@ static __always_inline struct record_hold *hold_reserve(struct pt_regs *ctx, str
 		return NULL;
 	}
 	w->ticket = __sync_fetch_and_add(&hold_tickets, 1) + 1;
-	w->deadline = bpf_ktime_get_ns() + hold_limit_ns;
+	/* A mark that comes too early ends the process, which is worse than a thread that waits. */
+	w->deadline = bpf_ktime_get_ns() + hold_limit_ns * (reason == HOLD_COUNTER ? 4 : 1);
 	w->ip = PT_REGS_IP(ctx);
+	w->counter = reason == HOLD_COUNTER;
 	pid_tgid = bpf_get_current_pid_tgid();
 	init_record_head(&r->head, RECORD_HOLD, pid_tgid >> 32, (__u32)pid_tgid);
 	r->ops.a = w->ticket;

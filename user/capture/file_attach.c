@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "proftrace.skel.h"
+
 /* The broker gives the same number to several processes. */
 static bool links_have(struct links links, unsigned link)
 {
@@ -427,9 +429,9 @@ void files_detach_domain(struct capture *c, unsigned guard)
 	leaving_detach(&leaving);
 }
 
-void files_change_mode(struct capture *c, unsigned guard, bool buffered)
+static void change_mode(struct leaving *leaving, unsigned guard, bool buffered)
 {
-	struct leaving leaving = { .c = c };
+	struct capture *c = leaving->c;
 	struct failure f;
 	unsigned i;
 
@@ -450,9 +452,30 @@ void files_change_mode(struct capture *c, unsigned guard, bool buffered)
 		if (error)
 			capture_log(c, 0, "%s: %s", f.what, f.reason);
 		else
-			leaving_add_domain(&leaving, file->links, &file->n_links, guard,
+			leaving_add_domain(leaving, file->links, &file->n_links, guard,
 					   buffered ? RECORD_EXACT_ON : RECORD_BATCH_ON);
 	}
+}
+
+void files_change_mode(struct capture *c, unsigned guard, bool buffered)
+{
+	struct leaving leaving = { .c = c };
+
+	change_mode(&leaving, guard, buffered);
+	leaving_detach(&leaving);
+}
+
+void files_leave_buffers(struct capture *c)
+{
+	struct leaving leaving = { .c = c };
+	unsigned guard;
+
+	for (guard = 1; guard < c->guard.n; guard++) {
+		if (guard_is_buffered(c, guard))
+			change_mode(&leaving, guard, false);
+	}
+	/* The kernel turns the semaphores off at once, and then waits for the thread that is held (bpf/processes/hold.bpf.c). */
+	__atomic_store_n(&c->shared->buffers_left_ns, monotonic_now(), __ATOMIC_SEQ_CST);
 	leaving_detach(&leaving);
 }
 

@@ -185,10 +185,9 @@ void guard_forbid_buffers(struct capture *c, pid_t pid)
 		return;
 	c->guard.forbidden_by = pid;
 	c->options.begin_buffered = false;
-	for (i = 1; i < c->guard.n; i++) {
-		if (c->guard.domains[i].buffered)
-			capture_change_mode(c, i, false);
-	}
+	files_leave_buffers(c);
+	for (i = 1; i < c->guard.n; i++)
+		c->guard.domains[i].buffered = false;
 }
 
 pid_t capture_counter_forbidden(const struct capture *c)

@@ -450,6 +450,8 @@ void files_detach(struct capture *c);
 void files_detach_domain(struct capture *c, unsigned guard);
 /* Turns the domain on in this mode, then off in the other one. */
 void files_change_mode(struct capture *c, unsigned guard, bool buffered);
+/* The same for all domains in buffered mode, while a thread is held for it. */
+void files_leave_buffers(struct capture *c);
 void files_detach_data(struct capture *c);
 void files_attach_data(struct capture *c);
 void files_free(struct capture *c);

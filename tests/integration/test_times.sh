@@ -113,4 +113,27 @@ equal "attached late: exit status" $? 0
 exec 3>&-
 check_account "attached late" "$tmp/s"
 check_slices "attached late" "$tmp/t"
+
+# Two recordings after each other. The program tells the second one of its clock with the 16th slice only.
+for mode in $modes; do
+	"$programs/device" 50 again <"$tmp/in" >"$tmp/all" &
+	program=$!
+	exec 3>"$tmp/in"
+	wait_for "$tmp/all" ready
+	for nth in 1 2; do
+		"$proftrace" record -e none --mode "$mode" -o "$tmp/t" --summary-json "$tmp/s" -p $program 2>"$tmp/err" 3>&- &
+		recorder=$!
+		wait_for "$tmp/err" "proftrace: recording"
+		echo >&3
+		wait_for "$tmp/all" "done $((nth * 50))"
+		"$proftrace" ctl stop -p $program >/dev/null
+		wait $recorder
+		equal "$mode, recording $nth: exit status" $? 0
+		awk -v nth=$nth '/^done/ { n++ } n == nth - 1' "$tmp/all" >"$tmp/out"
+		check_account "$mode, recording $nth" "$tmp/s"
+		check_slices "$mode, recording $nth" "$tmp/t"
+	done
+	exec 3>&-
+	wait $program
+done
 finish

@@ -127,6 +127,8 @@ static void times_that_cannot_be_are_counted(void **state)
 	PUT_GIVEN(x, EVENT_SLICE_AT, 1000, "s", "t", 499, 800);
 	assert_int_equal(x->account.lost[LOST_CUT], 1);
 	PUT_GIVEN(x, EVENT_SLICE_AT, 1000, "s", "t", 800, 900, .size = GIVEN_TICKS);
+	assert_int_equal(x->account.lost[LOST_CLOCK], 0);
+	timeline_finish(x->timeline);
 	assert_int_equal(x->account.lost[LOST_CLOCK], 1);
 	test_done(x);
 }
@@ -182,7 +184,49 @@ static void times_of_a_clock_are_converted(void **state)
 	/* Another program has another clock. */
 	PUT(x, EVENT_EXEC, 10, 21000, "main");
 	PUT_GIVEN(x, EVENT_SLICE_AT, 22000, "s", "GPU/stream", 2000, 3500, .size = GIVEN_TICKS);
+	PUT(x, EVENT_PROCESS_EXIT, 10, 23000, NULL);
 	assert_int_equal(x->account.lost[LOST_CLOCK], 1);
+	x->next = x->facts.n;
+	test_done(x);
+}
+
+static void marks_wait_for_the_readings_of_their_clock(void **state)
+{
+	struct test *x = test_started();
+	const struct arg arg = { .key = nm(x, "a"), .type = ARG_INT, .i = -5 };
+	uint64_t gpu, stream, other;
+	unsigned i;
+
+	(void)state;
+	PUT_GIVEN(x, EVENT_SLICE_AT, 19000, "first", "GPU/stream", 2000, 2500, .size = GIVEN_TICKS,
+		  .n_args = 1, .args = &arg);
+	gpu = see_track(x, "GPU", 0, 0);
+	stream = see_track(x, "stream", 0, gpu);
+	PUT_GIVEN(x, EVENT_INSTANT_AT, 19000, "i", "other", 7, 0, .size = GIVEN_TICKS);
+	other = see_track(x, "other", 0, 0);
+	PUT_GIVEN(x, EVENT_CLOCK_READING, 20000, "clock reading", "GPU", 1000, 10000);
+	PUT_GIVEN(x, EVENT_CLOCK_READING, 20000, "clock reading", "GPU", 3000, 11000);
+	assert_int_equal(x->account.written, 2);
+	/* Those before come first. */
+	PUT_GIVEN(x, EVENT_SLICE_AT, 20000, "s", "GPU/stream", 2600, 3000, .size = GIVEN_TICKS);
+	assert_int_equal(x->facts.all[x->next].args[0].i, -5);
+	see_slice(x, "first", 10500, 10750, stream);
+	see_slice(x, "s", 10800, 11000, stream);
+	assert_int_equal(x->account.written, 4);
+	/* Another clock of the process. */
+	PUT_GIVEN(x, EVENT_CLOCK_READING, 20000, "clock reading", "other", 7, 10000);
+	PUT_GIVEN(x, EVENT_INSTANT_AT, 20000, "j", "other", 8, 0, .size = GIVEN_TICKS);
+	assert_int_equal(see(x, FACT_INSTANT, 10000, "i")->track, other);
+	see(x, FACT_INSTANT, 10001, "j");
+	assert_int_equal(x->account.lost[LOST_CLOCK], 0);
+	/* No more of them than have space. */
+	for (i = 0; i < 5000; i++)
+		PUT_GIVEN(x, EVENT_INSTANT_AT, 30000, "k", "none", i, 0, .size = GIVEN_TICKS);
+	assert_true(x->account.lost[LOST_CLOCK] > 3000);
+	timeline_finish(x->timeline);
+	assert_int_equal(x->account.lost[LOST_CLOCK], 5000);
+	assert_int_equal(x->timeline->n_held, 0);
+	x->next = x->facts.n;
 	test_done(x);
 }
 
@@ -254,6 +298,7 @@ int main(void)
 		cmocka_unit_test(times_that_cannot_be_are_counted),
 		cmocka_unit_test(tracks_are_bounded),
 		cmocka_unit_test(times_of_a_clock_are_converted),
+		cmocka_unit_test(marks_wait_for_the_readings_of_their_clock),
 		cmocka_unit_test(clocks_drift),
 		cmocka_unit_test(later_files_know_the_tracks),
 	};

@@ -273,7 +273,7 @@ static void apply_exec(struct timeline *t, const struct event *e)
 	}
 	asyncs_unfinished(t, p, e->ts_ns);
 	frames_restart(p);
-	given_forget_clocks(p);
+	given_forget_clocks(t, p);
 	pools_reset(t, p, e->ts_ns);
 	p->stepped = false;
 	p->given = NULL;

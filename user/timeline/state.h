@@ -30,6 +30,7 @@
 #define LIMIT_LANES_OF_TRACK   512     /* of slices with times of their own; searched linearly */
 #define LIMIT_GAPS	       1048576 /* between these slices */
 #define LIMIT_GAPS_OF_LANE     1024
+#define LIMIT_HELD	       64 /* processes with marks of a clock without a reading so far */
 #define LIMIT_ALLOCATIONS      262144
 #define LIMIT_TASKS	       65536 /* names of tasks outside the recorded processes */
 #define SCHED_CPUS	       1024
@@ -285,6 +286,7 @@ struct process_state {
 	struct counter *recent_counters[RECENT_COUNTERS]; /* by name */
 	struct lanes *lanes;
 	struct given_track *given_tracks;
+	struct delay *held; /* marks of a clock without a reading so far; NULL: none */
 	struct pool *pools;
 	struct pool *listed_pools;
 	struct async *asyncs;
@@ -334,6 +336,7 @@ struct timeline {
 	/* given/ */
 	uint64_t start_ns; /* of the recording: slices do not begin before; 0: not known */
 	uint32_t n_gaps;
+	uint32_t n_held; /* processes with such marks */
 
 	/* counters.c */
 	const struct name *counters[EVENT_MAX_COUNTERS];
@@ -384,9 +387,12 @@ struct mark {
 /* The outcome of a mark: one of these or an enum lost_reason. */
 #define MARK_WRITTEN  LOST_REASONS
 #define MARK_LEFT_OUT (LOST_REASONS + 1) /* it was not requested */
+#define MARK_HELD     (LOST_REASONS + 2) /* it is counted later */
 
 /* timeline.c */
 void emit_fact(struct timeline *t, const struct fact *fact);
+/* Counts the outcome of a mark. */
+void mark_account(struct timeline *t, const struct event *event, int outcome);
 int consumer_emit(struct consumer *consumer, const struct fact *fact);
 void stamp_step_args(struct timeline *t, const struct mark *m, struct fact *fact);
 

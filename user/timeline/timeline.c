@@ -347,9 +347,10 @@ static int dispatch_mark(struct timeline *t, const struct mark *m)
 	}
 }
 
-/* Counts the outcome of a mark that is not simply written. */
-static void account_outcome(struct timeline *t, const struct event *event, int outcome)
+void mark_account(struct timeline *t, const struct event *event, int outcome)
 {
+	if (outcome == MARK_HELD)
+		return;
 	if (outcome == MARK_WRITTEN)
 		account_callstack(t->account, event);
 	if (event->sampled && outcome != MARK_WRITTEN)
@@ -395,7 +396,7 @@ static void apply_mark(struct timeline *t, const struct event *event)
 
 	if (rare(outcome != MARK_WRITTEN || !t->n_working || event->sampled || event->callstack ||
 		 t->unrecorded))
-		account_outcome(t, event, outcome);
+		mark_account(t, event, outcome);
 	else
 		t->account->written++;
 }
@@ -525,9 +526,13 @@ static void count_open_slice(void *context, const struct thread *thread, const s
 /* What is open stays open: when it would have ended is not known. */
 void timeline_finish(struct timeline *t)
 {
+	struct process_state *p;
 	uint64_t count = 0;
 
 	counters_read_rest(t);
+	for (p = t->processes; p; p = p->hh.next)
+		held_lose(t, p);
+	held_lose(t, &t->machine);
 	timeline_open_slices(t, count_open_slice, &count);
 	t->account->open_at_end = count;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * device LAUNCHES [wait|probes]: a program with two devices of three streams each, as a profiler of such devices sees them.
+ * device LAUNCHES [wait|probes|again]: a program with two devices of three streams each, as a profiler of such devices sees them.
  * Four threads launch work, with an arrow to it. Each device has a clock that counts at another rate, from another
  * moment on, and drifts. What ran where and when is told afterwards in ticks of that clock, in no order, and the
  * slices of a stream overlap now and then. The program reads the clocks before each report.
  *
  * Prints what a trace must have: for each slice `slice NUMBER NAME TRACK BEGIN END FLOW` with the true times in
  * CLOCK_MONOTONIC, and how many there are. With "wait" it prints `ready` and waits for a line of standard input
- * before the first launch, and for another one behind the last. With "probes" it tells of them by USDT probes of its
+ * before the first launch, and for another one behind the last. With "again" one thread launches as many, at most 64, for
+ * each line, and reads the clocks for the first one only. With "probes" it tells of them by USDT probes of its
  * own, as libraries do that know nothing of proftrace: device:kernel(name, start, end, device, stream, id) and
  * device:clock(device, ticks, time).
  */
@@ -80,12 +81,12 @@ static uint64_t ticks(unsigned device, uint64_t ns)
 	return (uint64_t)(123456789012ll + 0.8l * t * (1 - 200e-6l));
 }
 
-static void report(struct slice *slices, unsigned n, unsigned *seed)
+static void report(struct slice *slices, unsigned n, unsigned *seed, int read_clocks)
 {
 	unsigned i;
 
 	pthread_mutex_lock(&report_lock);
-	for (i = 0; i < DEVICES; i++) {
+	for (i = 0; read_clocks && i < DEVICES; i++) {
 		uint64_t ns = now();
 
 		if (by_probes)
@@ -125,33 +126,58 @@ static void report(struct slice *slices, unsigned n, unsigned *seed)
 	pthread_mutex_unlock(&report_lock);
 }
 
-static void *launch(void *argument)
+static void launch(struct slice *s, uint64_t number, unsigned device, unsigned *seed)
+{
+	s->number = number;
+	s->device = device;
+	s->stream = (unsigned)rand_r(seed) % STREAMS;
+	PROF_BEGIN("launch", "number", number);
+	PROF_FLOW_OUT(number + 1);
+	PROF_END();
+	s->begin = now() + (unsigned)rand_r(seed) % 300000;
+	s->end = s->begin + (unsigned)rand_r(seed) % 200000;
+}
+
+/* The last ones have ended. */
+static void await_end(void)
+{
+	nanosleep(&(struct timespec){ 0, 500000 }, NULL);
+}
+
+static void *launch_all(void *argument)
 {
 	unsigned thread = *(unsigned *)argument, seed = thread, i, n = 0;
 	struct slice slices[AT_ONCE];
 
 	for (i = 0; i < launches; i++) {
-		struct slice *s = &slices[n++];
-		struct timespec pause = { 0, 20000 };
+		const unsigned device = (unsigned)rand_r(&seed) % DEVICES;
 
-		s->number = (uint64_t)i * THREADS + thread;
-		s->device = (unsigned)rand_r(&seed) % DEVICES;
-		s->stream = (unsigned)rand_r(&seed) % STREAMS;
-		PROF_BEGIN("launch", "number", s->number);
-		PROF_FLOW_OUT(s->number + 1);
-		PROF_END();
-		s->begin = now() + (unsigned)rand_r(&seed) % 300000;
-		s->end = s->begin + (unsigned)rand_r(&seed) % 200000;
-		nanosleep(&pause, NULL);
+		launch(&slices[n++], (uint64_t)i * THREADS + thread, device, &seed);
+		nanosleep(&(struct timespec){ 0, 20000 }, NULL);
 		if (n == AT_ONCE || i + 1 == launches) {
-			/* The last ones have ended. */
-			pause.tv_nsec = 500000;
-			nanosleep(&pause, NULL);
-			report(slices, n, &seed);
+			await_end();
+			report(slices, n, &seed, 1);
 			n = 0;
 		}
 	}
 	return NULL;
+}
+
+/* By the device whose rate stays the same, since nobody reads its clock again. */
+static void launch_again(void)
+{
+	struct slice slices[AT_ONCE];
+	unsigned seed = 1, i, number = 0;
+	char line[8];
+
+	while (fgets(line, sizeof(line), stdin)) {
+		for (i = 0; i < launches && i < AT_ONCE; i++)
+			launch(&slices[i], number++, 1, &seed);
+		await_end();
+		report(slices, i, &seed, number == i);
+		printf("slices %u\ndone %u\n", i, number);
+		fflush(stdout);
+	}
 }
 
 int main(int argc, char **argv)
@@ -175,6 +201,12 @@ int main(int argc, char **argv)
 		if (by_probes)
 			probe_clock(i, ticks(i, started), started);
 	}
+	if (argc > 2 && !strcmp(argv[2], "again")) {
+		printf("ready\n");
+		fflush(stdout);
+		launch_again();
+		return 0;
+	}
 	if (wait) {
 		printf("ready\n");
 		fflush(stdout);
@@ -182,7 +214,7 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; i < THREADS; i++) {
 		numbers[i] = i;
-		pthread_create(&threads[i], NULL, launch, &numbers[i]);
+		pthread_create(&threads[i], NULL, launch_all, &numbers[i]);
 	}
 	for (i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);

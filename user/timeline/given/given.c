@@ -251,7 +251,7 @@ static struct given_lane *given_lane_for(struct timeline *t, const struct mark *
 
 /* --- times ----------------------------------------------------------------------------------- */
 
-static const struct track_clock *given_clock(const struct given_track *track)
+static struct track_clock *given_clock(const struct given_track *track)
 {
 	while (track && !track->clock)
 		track = track->parent;
@@ -259,17 +259,21 @@ static const struct track_clock *given_clock(const struct given_track *track)
 }
 
 /* Converts and checks the times. An instant has no end. */
-static int given_times(const struct timeline *t, const struct mark *m,
-		       const struct given_track *track, uint64_t *begin, uint64_t *end)
+static int given_times(struct timeline *t, const struct mark *m, const struct given_track *track,
+		       uint64_t *begin, uint64_t *end)
 {
 	const struct event *e = m->event;
 	bool of_clock = e->size == GIVEN_TICKS, from_file = e->level < 0;
-	const struct track_clock *clock = of_clock ? given_clock(track) : NULL;
+	struct track_clock *clock = of_clock ? given_clock(track) : NULL;
 
 	*begin = e->given.begin;
 	*end = e->kind == EVENT_SLICE_AT ? e->given.end : *begin;
 	if (of_clock && !clock)
-		return LOST_CLOCK;
+		return held_add(t, m);
+	if (clock && !clock->is_used) {
+		clock->is_used = true;
+		held_emit(t, m->process);
+	}
 	if (*end < *begin)
 		return LOST_TIMES;
 	if (clock) {
@@ -393,10 +397,11 @@ void given_each_track(const struct process_state *p,
 	}
 }
 
-void given_forget_clocks(struct process_state *p)
+void given_forget_clocks(struct timeline *t, struct process_state *p)
 {
 	struct given_track *track;
 
+	held_lose(t, p);
 	for (track = p->given_tracks; track; track = track->hh.next) {
 		free(track->clock);
 		track->clock = NULL;
@@ -407,7 +412,7 @@ void given_release(struct timeline *t, struct process_state *p)
 {
 	uint32_t i;
 
-	given_forget_clocks(p);
+	given_forget_clocks(t, p);
 	hash_each (p->given_tracks, track) {
 		HASH_DEL(p->given_tracks, track);
 		for (i = 0; i < track->n_lanes; i++) {

@@ -87,6 +87,7 @@ enum map_kind {
 	MAP_NVTX_NAME, /* domains by their names */
 	MAP_NVTX_CATEGORY,
 	MAP_NVTX_STRING,
+	MAP_NVTX_SCHEMA,
 	MAP_ITT_DOMAIN,
 	MAP_ITT_NAME, /* domains made here, by their names */
 	MAP_ITT_STRING,

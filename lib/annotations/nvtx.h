@@ -12,10 +12,12 @@ enum {
 	NVTX_TABLE_CALLBACKS = 1, /* of the export tables */
 	NVTX_CORE = 1,		  /* modules */
 	NVTX_CORE2 = 5,
+	NVTX_PAYLOAD = 0, /* an extension, of which only functions are numbered */
 	NVTX_MESSAGE_ASCII = 1,
 	NVTX_MESSAGE_WIDE = 2,
 	NVTX_MESSAGE_REGISTERED = 3,
 	NVTX_NO_TRACKING = -2, /* of push and pop, in place of a depth */
+	NVTX_MAX_ARGS = 32,    /* more than an event keeps would be dropped by the recorder */
 };
 
 struct nvtx_callbacks {
@@ -29,7 +31,7 @@ struct nvtx_attributes {
 	uint32_t category;
 	int32_t color_type;
 	uint32_t color;
-	int32_t payload_type, reserved;
+	int32_t payload_type, n_payloads;
 	union {
 		uint64_t u64;
 		int64_t i64;
@@ -51,8 +53,11 @@ struct nvtx_event {
 	const char *name;
 	uint32_t category;
 	unsigned n_args;
-	prof_arg_t args[2]; /* the payload, and the number of a category without a name */
+	prof_arg_t args[NVTX_MAX_ARGS +
+			1]; /* the payload, and the number of a category without a name */
 	char wide[NAME_KEPT + 3];
+	size_t text_used;
+	char text[2048]; /* of the payload: what its arguments point to */
 };
 
 struct nvtx_domain {
@@ -61,7 +66,8 @@ struct nvtx_domain {
 };
 
 /* nvtx_event.c */
-void nvtx_event_read(const struct nvtx_attributes *attributes, struct nvtx_event *ret_event);
+void nvtx_event_read(void *domain, const struct nvtx_attributes *attributes,
+		     struct nvtx_event *ret_event);
 
 /* nvtx_names.c. A NULL handle is the domain "nvtx". */
 struct nvtx_domain *nvtx_domain_find(const void *handle);
@@ -70,6 +76,10 @@ struct nvtx_domain *nvtx_default_domain(void);
 const prof_runtime_domain_t *nvtx_category_find(const struct nvtx_domain *domain,
 						uint32_t category);
 const char *nvtx_string_find(const void *handle);
+
+struct nvtx_payload;
+struct nvtx_schema_attributes;
+struct nvtx_enum_attributes;
 
 /*
  * The functions: module, number, result, name, parameters. Each is defined as nvtx_NAME, and where there is another
@@ -109,16 +119,42 @@ const char *nvtx_string_find(const void *handle);
 	X(CORE2, 13, void *, domain_create_wide, (const wchar_t *name))                         \
 	X(CORE2, 14, void, domain_destroy, (void *domain))                                      \
 	X(CORE2, 15, void, initialize, (const void *reserved))
+/* Those of the payload extension, which has a module of its own. */
+#define NVTX_PAYLOAD_FUNCTIONS(X)                                                                 \
+	X(PAYLOAD, 0, uint64_t, schema_register,                                                  \
+	  (void *domain, const struct nvtx_schema_attributes *a))                                 \
+	X(PAYLOAD, 1, uint64_t, enum_register,                                                    \
+	  (void *domain, const struct nvtx_enum_attributes *a))                                   \
+	X(PAYLOAD, 2, void, mark_payload, (void *domain, const struct nvtx_payload *p, size_t n)) \
+	X(PAYLOAD, 3, int, push_payload, (void *domain, const struct nvtx_payload *p, size_t n))  \
+	X(PAYLOAD, 4, int, pop_payload, (void *domain, const struct nvtx_payload *p, size_t n))   \
+	X(PAYLOAD, 5, uint64_t, start_payload,                                                    \
+	  (void *domain, const struct nvtx_payload *p, size_t n))                                 \
+	X(PAYLOAD, 6, void, end_payload,                                                          \
+	  (void *domain, uint64_t id, const struct nvtx_payload *p, size_t n))                    \
+	X(PAYLOAD, 7, uint8_t, is_enabled, (void *domain))
 
 #define NVTX_DECLARE(module, number, result, name, parameters) result nvtx_##name parameters;
 NVTX_FUNCTIONS(NVTX_DECLARE)
+NVTX_PAYLOAD_FUNCTIONS(NVTX_DECLARE)
 #undef NVTX_DECLARE
 
 #define NVTX_MEMBER(module, number, result, name, parameters) result(*name) parameters;
 struct nvtx_functions {
 	NVTX_FUNCTIONS(NVTX_MEMBER)
+	NVTX_PAYLOAD_FUNCTIONS(NVTX_MEMBER)
 };
 #undef NVTX_MEMBER
 extern struct nvtx_functions nvtx_chained HIDDEN;
+
+/* Calls the other tool, if there is one with that function. */
+#define CHAIN(name, ...)                                \
+	do {                                            \
+		if (UNLIKELY(nvtx_chained.name))        \
+			nvtx_chained.name(__VA_ARGS__); \
+	} while (0)
+/* The same for those whose result the program gets. */
+#define CHAINED(name, otherwise, ...) \
+	(UNLIKELY(nvtx_chained.name) ? nvtx_chained.name(__VA_ARGS__) : (otherwise))
 
 #endif

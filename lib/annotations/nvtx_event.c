@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Marks and ranges of NVTX. Pushed ranges nest on their thread, in their domain; started ones end by their number. */
-#include "nvtx.h"
+#include "nvtx_payload.h"
 
 static struct unsupported bad_attributes = { "NVTX attributes of an unknown version", 0, NULL, 0 };
 static struct unsupported bad_message = { "NVTX messages of an unknown type", 0, NULL, 0 };
@@ -32,7 +32,10 @@ static const char *nvtx_message_read(const struct nvtx_attributes *a, struct nvt
 	return "(unknown message)";
 }
 
-static void nvtx_payload_read(const struct nvtx_attributes *a, struct nvtx_event *e)
+/* Several payloads, each with a schema. */
+#define NVTX_PAYLOADS ((int32_t)0xdfbd0009)
+
+static void nvtx_payload_read(void *domain, const struct nvtx_attributes *a, struct nvtx_event *e)
 {
 	prof_arg_t *arg = &e->args[e->n_args++];
 
@@ -57,13 +60,17 @@ static void nvtx_payload_read(const struct nvtx_attributes *a, struct nvtx_event
 		return;
 	}
 	e->n_args--;
-	if (a->payload_type)
+	if (a->payload_type == NVTX_PAYLOADS)
+		nvtx_payloads_read(domain, (const void *)(uintptr_t)a->payload.u64,
+				   a->n_payloads > 0 ? (size_t)a->n_payloads : 0, e);
+	else if (a->payload_type)
 		unsupported_count(&bad_payload);
 }
 
-void nvtx_event_read(const struct nvtx_attributes *a, struct nvtx_event *e)
+void nvtx_event_read(void *domain, const struct nvtx_attributes *a, struct nvtx_event *e)
 {
 	e->n_args = 0;
+	e->text_used = 0;
 	e->category = 0;
 	if (UNLIKELY(!a || !a->version || a->size < sizeof(*a))) {
 		unsupported_count(&bad_attributes);
@@ -72,7 +79,7 @@ void nvtx_event_read(const struct nvtx_attributes *a, struct nvtx_event *e)
 	}
 	e->category = a->category;
 	e->name = nvtx_message_read(a, e);
-	nvtx_payload_read(a, e);
+	nvtx_payload_read(domain, a, e);
 }
 
 /* The domain, or that with a category; a category without a name becomes an argument. */
@@ -121,7 +128,7 @@ static APART void nvtx_put_mark(void *handle, const struct nvtx_attributes *a)
 {
 	struct nvtx_event e;
 
-	nvtx_event_read(a, &e);
+	nvtx_event_read(handle, a, &e);
 	nvtx_put_mark_of(nvtx_domain_find(handle), &e);
 }
 
@@ -129,7 +136,7 @@ static APART void nvtx_put_push(void *handle, const struct nvtx_attributes *a)
 {
 	struct nvtx_event e;
 
-	nvtx_event_read(a, &e);
+	nvtx_event_read(handle, a, &e);
 	nvtx_put_push_of(nvtx_domain_find(handle), &e);
 }
 
@@ -137,7 +144,7 @@ static APART void nvtx_put_start(void *handle, const struct nvtx_attributes *a, 
 {
 	struct nvtx_event e;
 
-	nvtx_event_read(a, &e);
+	nvtx_event_read(handle, a, &e);
 	nvtx_put_start_of(nvtx_domain_find(handle), &e, id);
 }
 
@@ -149,7 +156,7 @@ static APART void nvtx_put_pop(void *handle)
 }
 
 /* The end of a range that began while nobody recorded is a mark too: the recorder counts it. */
-static APART void nvtx_put_end(void *handle, uint64_t id)
+static APART void nvtx_put_end(void *handle, uint64_t id, const prof_arg_t *args, size_t n)
 {
 	struct open_slice slice;
 	const bool known = open_remove(id, &slice);
@@ -157,9 +164,9 @@ static APART void nvtx_put_end(void *handle, uint64_t id)
 	if (!is_recorded())
 		return;
 	if (known)
-		prof_async_end_args(slice.domain, slice.name, id, NULL, 0);
+		prof_async_end_args(slice.domain, slice.name, id, args, n);
 	else
-		prof_async_end_args(nvtx_domain_find(handle)->domain, "(range)", id, NULL, 0);
+		prof_async_end_args(nvtx_domain_find(handle)->domain, "(range)", id, args, n);
 }
 
 /* An event with a message only. */
@@ -173,16 +180,6 @@ static void nvtx_event_wide(const wchar_t *message, struct nvtx_event *e)
 {
 	nvtx_event_plain(message ? text_from_wide(e->wide, sizeof(e->wide), message) : NULL, e);
 }
-
-/* Calls the other tool, if there is one with that function. */
-#define CHAIN(name, ...)                                \
-	do {                                            \
-		if (UNLIKELY(nvtx_chained.name))        \
-			nvtx_chained.name(__VA_ARGS__); \
-	} while (0)
-/* The same for those whose result the program gets. */
-#define CHAINED(name, otherwise, ...) \
-	(UNLIKELY(nvtx_chained.name) ? nvtx_chained.name(__VA_ARGS__) : (otherwise))
 
 void nvtx_domain_mark_ex(void *domain, const struct nvtx_attributes *a)
 {
@@ -251,14 +248,14 @@ uint64_t nvtx_range_start_ex(const struct nvtx_attributes *a)
 void nvtx_domain_range_end(void *domain, uint64_t id)
 {
 	if (is_recorded() || open_any())
-		nvtx_put_end(domain, id);
+		nvtx_put_end(domain, id, NULL, 0);
 	CHAIN(domain_range_end, domain, id);
 }
 
 void nvtx_range_end(uint64_t id)
 {
 	if (is_recorded() || open_any())
-		nvtx_put_end(NULL, id);
+		nvtx_put_end(NULL, id, NULL, 0);
 	CHAIN(range_end, id);
 }
 
@@ -309,3 +306,90 @@ void nvtx_range_end(uint64_t id)
 	}
 DEFINE_WITH_MESSAGE(, char, nvtx_event_plain)
 DEFINE_WITH_MESSAGE(_wide, wchar_t, nvtx_event_wide)
+
+/* Events that have nothing but payloads. */
+static void nvtx_event_of_payloads(void *domain, const struct nvtx_payload *p, size_t n,
+				   struct nvtx_event *e)
+{
+	e->n_args = 0;
+	e->text_used = 0;
+	e->category = 0;
+	e->name = nvtx_payloads_read(domain, p, n, e);
+	if (!e->name)
+		e->name = NO_NAME;
+}
+
+void nvtx_mark_payload(void *domain, const struct nvtx_payload *p, size_t n)
+{
+	struct nvtx_event e;
+
+	CHAIN(mark_payload, domain, p, n);
+	if (is_recorded()) {
+		nvtx_event_of_payloads(domain, p, n, &e);
+		nvtx_put_mark_of(nvtx_domain_find(domain), &e);
+	}
+}
+
+int nvtx_push_payload(void *domain, const struct nvtx_payload *p, size_t n)
+{
+	const int depth = CHAINED(push_payload, NVTX_NO_TRACKING, domain, p, n);
+	struct nvtx_event e;
+
+	if (is_recorded()) {
+		nvtx_event_of_payloads(domain, p, n, &e);
+		nvtx_put_push_of(nvtx_domain_find(domain), &e);
+	}
+	return depth;
+}
+
+int nvtx_pop_payload(void *domain, const struct nvtx_payload *p, size_t n)
+{
+	struct nvtx_event e;
+
+	if (is_recorded()) {
+		const struct nvtx_domain *const d = nvtx_domain_find(domain);
+
+		nvtx_event_of_payloads(domain, p, n, &e);
+		prof_scope_end_args(d->domain, nvtx_token(d), e.args, e.n_args);
+	}
+	return CHAINED(pop_payload, NVTX_NO_TRACKING, domain, p, n);
+}
+
+uint64_t nvtx_start_payload(void *domain, const struct nvtx_payload *p, size_t n)
+{
+	const uint64_t id = CHAINED(start_payload, thread_new_id(), domain, p, n);
+	struct nvtx_event e;
+
+	if (is_recorded()) {
+		nvtx_event_of_payloads(domain, p, n, &e);
+		nvtx_put_start_of(nvtx_domain_find(domain), &e, id);
+	}
+	return id;
+}
+
+void nvtx_end_payload(void *domain, uint64_t id, const struct nvtx_payload *p, size_t n)
+{
+	struct nvtx_event e;
+
+	if (is_recorded() || open_any()) {
+		nvtx_event_of_payloads(domain, p, n, &e);
+		nvtx_put_end(domain, id, e.args, e.n_args);
+	}
+	CHAIN(end_payload, domain, id, p, n);
+}
+
+/* What another tool gives is the id of the program. */
+uint64_t nvtx_schema_register(void *domain, const struct nvtx_schema_attributes *a)
+{
+	return nvtx_schema_add(domain, a, CHAINED(schema_register, 0, domain, a));
+}
+
+uint64_t nvtx_enum_register(void *domain, const struct nvtx_enum_attributes *a)
+{
+	return nvtx_enum_add(domain, a, CHAINED(enum_register, 0, domain, a));
+}
+
+uint8_t nvtx_is_enabled(void *domain)
+{
+	return is_recorded() || CHAINED(is_enabled, 0, domain);
+}

@@ -34,7 +34,7 @@ export PKG_CONFIG_PATH=$dest/usr/share/pkgconfig
 annotations=$dest/usr/lib/libproftrace-annotations.so
 equal "annotations: needs libc alone" "$(readelf -d "$annotations" | grep NEEDED | grep -vc 'libc\.so\|ld-linux')" 0
 equal "annotations: has the functions that NVTX and ITT look for" "$(nm -D --defined-only "$annotations" | sed 's/.* //' | sort | xargs)" \
-	"InitializeInjectionNvtx2 __itt_api_fini __itt_api_init proftrace_annotations"
+	"InitializeInjectionNvtx2 InitializeInjectionNvtxExtension __itt_api_fini __itt_api_init proftrace_annotations"
 
 # Each long option of a verb's --help is in its manual page and in the completion, and no others are.
 in_help() {

@@ -49,6 +49,31 @@ for mode in $(batch_modes); do
 			'NVTX domains that were not created' 'NVTX names of other threads'; do
 			counted "$tmp/t.$kind" "$what"; done | xargs)" "6 3 3 3 3 3"
 	done
+
+	# Payloads by a schema: its names, in the places where it says they are, and never outside the payload.
+	start_service "$programs/nvtx_payload" 50
+	attach --mode $mode
+	tell work
+	tell bad
+	end_service "$mode: payloads"
+	check_account "$mode: payloads" "$tmp/s"
+	check_said "$mode: payloads"
+	list='n=n:3 list[0]=n:4 list[1]=n:5 list[2]=n:65535 word=s:"word" tail=n:-9'
+	whole='@number=n:-5 @part=d:0.5 @text=s:"abc" @color=s:"green" @list[0]=d:1 @list[1]=d:2.5 @list[2]=d:-3 @pointed=s:"elsewhere"'
+	for kind in json pftrace; do
+		"$canon" "$tmp/t.$kind" >"$tmp/canon"
+		for wanted in "100 BEGIN X Counted payloads $list" "50 END X - - $list" "50 INSTANT X named_by_its_payload payloads $list" \
+			"50 INSTANT X with_schema payloads $(echo "$whole" | tr -d @)" \
+			"50 INSTANT X Nested payloads $(echo "$whole" | sed 's/@/inner./g') after=n:11"; do
+			equal "$mode, $kind: $(echo "$wanted" | cut -d" " -f1,2,4) with its arguments" "$(sed 's/^[0-9 ]* \([A-Z_]*\) [0-9]* /\1 X /' "$tmp/canon" |
+				sed 's/^ASYNC_\(.*\) id=[0-9a-fx]*/\1/' | grep -cxF "${wanted#* }")" "${wanted%% *}"
+		done
+		equal "$mode, $kind: bad payloads are counted" "$(for what in 'shorter than their schema' 'of an unknown schema'; do
+			counted "$tmp/t.$kind" "NVTX payloads $what"; done | xargs) $(counted "$tmp/t.$kind" 'NVTX schemas of an unknown form') $(
+			counted "$tmp/t.$kind" 'NVTX payload entries of an unknown type') $(
+			counted "$tmp/t.$kind" 'NVTX payload values beyond the 32nd')" '3 3 4 3 1'
+	done
+	equal "$mode: payloads: enabled while somebody records" "$(grep -c '^enabled 1' "$tmp/out")" 2
 done
 
 # Another tool is called as well, and counts the same.

@@ -22,7 +22,7 @@ int held_add(struct timeline *t, const struct mark *m)
 	return p->held && delay_push(p->held, m->event) ? MARK_HELD : LOST_CLOCK;
 }
 
-static struct delay *held_take(struct timeline *t, struct process_state *p)
+static struct delay *held_remove(struct timeline *t, struct process_state *p)
 {
 	struct delay *held = p->held;
 
@@ -33,7 +33,7 @@ static struct delay *held_take(struct timeline *t, struct process_state *p)
 
 void held_emit(struct timeline *t, struct process_state *p)
 {
-	struct delay *held = held_take(t, p);
+	struct delay *held = held_remove(t, p);
 	struct event e;
 
 	/* Those of another clock are held again. */
@@ -50,7 +50,7 @@ void held_emit(struct timeline *t, struct process_state *p)
 
 void held_lose(struct timeline *t, struct process_state *p)
 {
-	struct delay *held = held_take(t, p);
+	struct delay *held = held_remove(t, p);
 
 	if (held)
 		t->account->lost[LOST_CLOCK] += delay_count(held);

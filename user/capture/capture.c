@@ -153,6 +153,7 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 		.counter_interval_ns = options->counter_interval_ns,
 		.pids = options->pids,
 		.n_pids = options->n_pids,
+		.adopts = options->adopts,
 		.targets = options->targets,
 	};
 	struct capture *c = calloc(1, sizeof(*c));
@@ -368,11 +369,19 @@ int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, s
 	error = broker_trace(c->broker, &target, TRACED_WATCH | TRACED_MARKS | TRACED_BEGINS, f);
 	if (error)
 		return error;
-	__atomic_store_n(&c->shared->attached_ns, monotonic_now(), __ATOMIC_SEQ_CST);
+	/* A process that comes later than others changes nothing for them. */
+	if (!c->processes)
+		__atomic_store_n(&c->shared->attached_ns, monotonic_now(), __ATOMIC_SEQ_CST);
 	process_add(c, pid, false);
 	process_names(c, &target, false);
 	process_place_emit(c, pid);
 	return 0;
+}
+
+int capture_adopt(struct capture *c, pid_t pid, int socket, const int *files, unsigned n,
+		  struct failure *f)
+{
+	return broker_adopt(c->broker, pid, socket, f) ?: capture_expect(c, pid, files, n, f);
 }
 
 int capture_epoll_fd(const struct capture *c)

@@ -47,6 +47,7 @@ struct capture_options {
 	uint64_t counter_interval_ns;  /* 0: only read at marks */
 	const pid_t *pids;	       /* that capture_attach() will be called for */
 	unsigned n_pids;
+	bool adopts; /* capture_adopt() may be called */
 	/* Processes that match, for capture_find(); NULL: none. The names are those of the filter. */
 	const struct target_filter *targets;
 	const char *const *target_names;
@@ -105,6 +106,9 @@ int capture_find(struct capture *capture, struct failure *f);
  */
 int capture_expect(struct capture *capture, pid_t pid, const int *files, unsigned n,
 		   struct failure *f);
+/* The same for a process that another proftrace hands over by `socket` (broker_adopt()), with options.adopts. */
+int capture_adopt(struct capture *capture, pid_t pid, int socket, const int *files, unsigned n,
+		  struct failure *f);
 
 /*
  * For epoll: the first is readable when there is much to read, the second when the broker has died.

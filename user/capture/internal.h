@@ -116,6 +116,7 @@ struct traced_process {
 	pid_t pid;
 	uint64_t cpu_ns;	  /* the part of its CPU time that guard.c has counted */
 	const struct name *place; /* its container and unit; NULL: neither */
+	const struct name *rank;  /* "rank 3", as its environment says; NULL: none */
 	bool has_inner_pid;	  /* it is in a pid namespace of its own */
 	bool is_hidden; /* --all: it has no markers so far, and is not mentioned in the trace */
 	UT_hash_handle hh;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where the traced processes are: the container and the unit, which their cgroup says, and the PID that they have in a
- * pid namespace of their own. The broker is asked for the name of each container once.
+ * Where the traced processes are: the container and the unit, which their cgroup says, the rank in their environment,
+ * and the PID that they have in a pid namespace of their own. The broker is asked for the name of each container once.
  */
 #include "capture/internal.h"
 
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "privilege/containers.h"
+#include "tracee/rank.h"
 
 #define KNOWN_CONTAINERS 1024
 
@@ -57,22 +58,34 @@ static void count_place(struct capture *c, const struct name *text)
 static void emit_place(struct capture *c, const struct traced_process *p, long inner)
 {
 	struct event e = { .kind = EVENT_PROCESS_LABELS, .level = -1, .pid = (uint32_t)p->pid };
-	char text[MAX_NAME];
+	char text[2 * MAX_NAME];
+	int n = 0;
 
-	if (!p->place && !inner)
+	if (!p->place && !p->rank && !inner)
 		return;
-	text[0] = '\0';
+	if (p->rank)
+		n = snprintf(text, sizeof(text), "%s", p->rank->text);
+	if (p->place)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%s", n ? ", " : "",
+			      p->place->text);
 	if (inner)
-		snprintf(text, sizeof(text), "%sPID %ld inside", p->place ? ", " : "", inner);
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%sPID %ld inside", n ? ", " : "",
+			      inner);
 	e.ts_ns = monotonic_now();
-	e.name = p->place;
-	if (inner) {
-		char whole[2 * MAX_NAME];
-
-		snprintf(whole, sizeof(whole), "%s%s", p->place ? p->place->text : "", text);
-		e.name = names_intern(c->options.names, whole, strlen(whole), sizeof(whole));
-	}
+	e.name = names_intern(c->options.names, text, strlen(text), sizeof(text));
 	capture_emit(c, &e);
+}
+
+/* The ranks of a job that share a recorder are told apart by this. */
+static void find_rank(struct capture *c, struct traced_process *p)
+{
+	char rank[12], text[24];
+
+	target_rank(p->pid, rank, sizeof(rank));
+	if (!rank[0])
+		return;
+	snprintf(text, sizeof(text), "rank %s", rank);
+	p->rank = names_intern_string(c->options.names, text);
 }
 
 void process_place_emit(struct capture *c, pid_t pid)
@@ -99,6 +112,7 @@ void process_place_emit(struct capture *c, pid_t pid)
 		p->place = names_intern(c->options.names, text, strlen(text), MAX_NAME);
 	}
 	close(directory);
+	find_rank(c, p);
 	if (p->place && p->place != before)
 		count_place(c, p->place);
 	emit_place(c, p, p->has_inner_pid ? inner : 0);
@@ -116,6 +130,7 @@ void process_place_inherit(struct capture *c, pid_t parent, pid_t child)
 		return;
 	}
 	p->place = from->place;
+	p->rank = from->rank;
 	if (p->place)
 		count_place(c, p->place);
 	emit_place(c, p, 0);

@@ -30,6 +30,7 @@
 #include "reports/table/stats.h"
 #include "system/system.h"
 #include "privilege/invoker.h"
+#include "privilege/privileges.h"
 
 #define LEAST_DESCRIPTORS \
 	64 /* programs, maps, ring buffers, outputs and the files of a small program */
@@ -205,6 +206,7 @@ static int record_open_capture(struct recording *r, struct failure *f)
 		.callstacks = r->callstacks,
 		.pids = o->pids,
 		.n_pids = o->n_pids,
+		.adopts = r->job.socket >= 0,
 		.targets = target_filter_is_empty(&o->targets) ? NULL : &o->targets,
 		.target_names = o->names,
 		.n_target_names = o->n_names,
@@ -331,6 +333,9 @@ static int record_start(struct recording *r, struct failure *f)
 	if (error)
 		return error;
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	r->handed_over = job_join(&r->job, r->options, r->command.pid);
+	if (r->handed_over)
+		return 0;
 	if (r->options->metrics.is_set)
 		error = metrics_start(&r->options->metrics, &r->metrics, f);
 	error = error ?: collector_start(r, f);
@@ -483,6 +488,7 @@ static void record_free(struct recording *r)
 {
 	sink_discard(r->summary);
 	control_free(r->control);
+	job_close(&r->job);
 	metrics_stop(&r->metrics);
 	command_abandon(&r->command);
 	capture_free(r->capture);
@@ -508,6 +514,27 @@ static void record_free(struct recording *r)
 	free(r);
 }
 
+/* Only waits for the command: signals that end a recording are not for this process. */
+static int record_leave_to_other(struct recording *r)
+{
+	static const int ends[] = { SIGINT, SIGTERM, SIGHUP };
+	struct failure f = { 0 };
+	int status, error;
+	unsigned i;
+
+	for (i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		signal(ends[i], SIG_IGN);
+	error = invoker_become(&f) ?: privileges_keep(NULL, 0, false);
+	error = error ?: command_go(&r->command, r->options->command[0], &f);
+	if (!error)
+		TEMP_FAILURE_RETRY(waitpid(r->command.pid, &r->command_status, 0));
+	else
+		failure_print(&f, stderr);
+	status = error ? STATUS_FAILED : record_command_status(r);
+	record_free(r);
+	return status;
+}
+
 int record(const struct record_options *options, struct top *top)
 {
 	struct recording *r = calloc(1, sizeof(*r));
@@ -520,11 +547,14 @@ int record(const struct record_options *options, struct top *top)
 	r->options = options;
 	r->top = top;
 	r->command_status = -1;
+	r->job.socket = r->job.directory = -1;
 	r->signals_fd = -1;
 	r->show_status = options->verbosity >= 0 && !options->service && isatty(STDERR_FILENO);
 	error = check_descriptors(&f);
 	error = error ?: record_prepare(r, &u, &f);
 	error = error ?: record_start(r, &f);
+	if (!error && r->handed_over)
+		return record_leave_to_other(r);
 	error = error ?: recording_run(r, &f);
 	if (top)
 		top_end(top);

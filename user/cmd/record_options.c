@@ -42,6 +42,7 @@ static const struct option_value option_values[] = {
 	{ 'D', VALUE_LIST, FIELD(domains), FIELD(n_domains), 0, MAX_DOMAINS, "domains" },
 	{ KEY_COUNTER_INTERVAL, VALUE_TIME, FIELD(counter_interval_ns), 0, 100000, UINT64_MAX,
 	  "a time of 100us or more" },
+	{ KEY_PER_RANK, VALUE_FLAG, FIELD(per_rank), 0, 0, 0, NULL },
 	{ KEY_NO_CHILDREN, VALUE_FLAG, FIELD(no_children), 0, 0, 0, NULL },
 	{ KEY_DUMP_PERIOD, VALUE_TIME, FIELD(dump_period_ns), 0, 1000000, UINT64_MAX,
 	  "a time such as 500ms, 10s or 5m" },
@@ -444,6 +445,8 @@ error_t record_options_parse_one(int key, char *arg, struct argp_state *state)
 		return 0;
 	case ARGP_KEY_ARGS:
 		o->command = state->argv + state->next;
+		o->arguments = state->argv;
+		o->n_arguments = (unsigned)state->next;
 		return 0;
 	case ARGP_KEY_END:
 		o->sched |= o->wait_reasons;

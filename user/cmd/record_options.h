@@ -8,6 +8,7 @@
 /* Options without a letter. */
 enum {
 	KEY_NO_CHILDREN = 256,
+	KEY_PER_RANK,
 	KEY_COUNTER_INTERVAL,
 	KEY_BUFFER,
 	KEY_BUFFERS,

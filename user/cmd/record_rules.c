@@ -158,6 +158,7 @@ void record_rules_check(struct argp_state *state, const struct record_options *o
 		{ o->n_otlp_spans && o->stats_only,
 		  "--otlp-spans cannot be combined with --stats-only: no slice leaves the kernel" },
 		{ o->n_pids && o->command, "give either -p PID or -- COMMAND, not both" },
+		{ o->per_rank && !o->command, "--per-rank needs -- COMMAND" },
 		{ !o->command && (o->itt || o->nvtx),
 		  "--itt and --nvtx need -- COMMAND: a program that runs has read its environment; "
 		  "proftrace-annotations(7) says how to set it for a service" },

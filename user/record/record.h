@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "otlp/otlp.h"
 #include "record/flight.h"
+#include "record/job.h"
 #include "record/metrics/metrics.h"
 #include "record/service/service.h"
 #include "counters/counters.h"
@@ -70,6 +71,9 @@ struct record_options {
 	unsigned n_names;
 	char **command; /* NULL: none */
 	bool itt, nvtx; /* its annotations become marks */
+	char **arguments; /* what was typed before the command */
+	unsigned n_arguments;
+	bool per_rank; /* each rank of a job has a recorder of its own */
 	const char *outputs[MAX_OUTPUTS];
 	unsigned n_outputs;
 	const char *domains[MAX_DOMAINS];
@@ -224,6 +228,8 @@ struct recording {
 	struct trace_info info;
 	struct trace_origin origin; /* what `info` points to */
 	struct command command;
+	struct job job;
+	bool handed_over; /* another recorder has the command */
 	int nice;	    /* that of the invoker, which the command gets */
 	int command_status; /* from waitpid(); -1: still running, or no command */
 	uint64_t started_ns, ended_ns;

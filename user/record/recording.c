@@ -140,7 +140,7 @@ static bool recording_is_finished(const struct recording *r, uint64_t now)
 		return true;
 	if (r->top && r->top->quit)
 		return true;
-	if (r->options->targets.waits)
+	if (r->options->targets.waits || job_is_awaited(r, now))
 		return false;
 	return !capture_processes(r->capture) && (!r->options->command || r->command_status >= 0);
 }
@@ -289,6 +289,8 @@ static int waits_open(struct recording *r, struct waits *w)
 		error = epoll_add(w->epoll, r->metrics.socket);
 	if (!error && r->options->service)
 		error = epoll_add(w->epoll, r->options->service->socket);
+	if (!error && r->job.socket >= 0)
+		error = epoll_add(w->epoll, r->job.socket);
 	return error;
 }
 
@@ -341,6 +343,8 @@ static void waits_poll(struct recording *r, struct waits *w, uint64_t *alive_ns,
 			control_serve(r->control, r);
 		} else if (r->metrics.pid && events[i].data.fd == r->metrics.socket) {
 			recording_accept_scrape(r);
+		} else if (events[i].data.fd == r->job.socket) {
+			job_take_over(r);
 		} else if (r->options->service &&
 			   events[i].data.fd == r->options->service->socket) {
 			/* The supervisor has died. */
@@ -470,9 +474,10 @@ static int recording_open_files(struct recording *r, struct failure *f)
 	const struct record_options *o = r->options;
 	int error = 0;
 
+	/* A recorder of several ranks is of none. */
 	if (o->rank)
 		snprintf(r->origin.rank, sizeof(r->origin.rank), "%s", o->rank);
-	else
+	else if (r->job.socket < 0)
 		target_rank(o->command ? 0 : o->pids[0], r->origin.rank, sizeof(r->origin.rank));
 	if (!o->stats_only)
 		error = outputs_prepare(r, f);
@@ -565,6 +570,8 @@ int recording_run(struct recording *r, struct failure *f)
 		recording_read_system(r);
 	/* Marks that were made until now may still have to be read. */
 	r->ended_ns = clock_ns(CLOCK_MONOTONIC);
+	/* Ranks that come later record themselves. */
+	job_close(&r->job);
 	capture_stop(r->capture);
 	recording_reap_command(r);
 	waits_close(&w);

@@ -63,6 +63,12 @@ struct process {
 	uint64_t start_ns;	   /* when it began, 0 = before the recording */
 };
 
+/*
+ * The rank of a process in a parallel job, as its labels ("rank 3") or its name in a merged trace ("rank 3: solver")
+ * say. Returns its digits, whose number is `*ret_length`, or NULL.
+ */
+const char *process_rank(const struct process *process, int *ret_length);
+
 struct thread {
 	uint64_t uuid;
 	uint32_t tid;

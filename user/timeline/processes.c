@@ -329,6 +329,22 @@ static void apply_process_name(struct timeline *t, const struct event *e)
 	rename_process(t, p, e->ts_ns);
 }
 
+static const char *find_rank_in(const struct name *text, char ends_with, int *ret_length)
+{
+	const char *at = text ? strstr(text->text, "rank ") : NULL;
+
+	*ret_length = at ? (int)strspn(at + 5, "0123456789") : 0;
+	if (!*ret_length || (at[5 + *ret_length] && at[5 + *ret_length] != ends_with))
+		return NULL;
+	return at + 5;
+}
+
+const char *process_rank(const struct process *process, int *ret_length)
+{
+	return find_rank_in(process->labels, ',', ret_length)
+		       ?: find_rank_in(process->name, ':', ret_length);
+}
+
 static void apply_process_labels(struct timeline *t, const struct event *e)
 {
 	struct process_state *p = process_state_get(t, e->pid, e->ts_ns, NULL);

@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 enum {
-	MAX_ENVIRONMENT = 4 << 20
+	MAX_ENVIRONMENT = 4 << 20,
+	MAX_LOCAL_RANKS = 65536,
 };
 
 /* The first one that is set to a number is used. */
@@ -99,4 +100,50 @@ void target_rank(pid_t pid, char *out, size_t size)
 			break;
 	}
 	free(environment);
+}
+
+static unsigned local_number(const char *value)
+{
+	unsigned long n = value && value[0] >= '0' && value[0] <= '9' ? strtoul(value, NULL, 10) : 0;
+
+	return n <= MAX_LOCAL_RANKS ? (unsigned)n : 0;
+}
+
+/* Slurm's list of a number for each node: 4(x2),3 is 4, 4 and 3. */
+static unsigned local_of_list(const char *list, unsigned long node)
+{
+	while (list && *list) {
+		char *end;
+		unsigned long times = 1, n = strtoul(list, &end, 10);
+
+		if (end == list)
+			return 0;
+		if (end[0] == '(' && end[1] == 'x') {
+			times = strtoul(end + 2, &end, 10);
+			if (*end != ')' || !times)
+				return 0;
+			end++;
+		}
+		if (node < times)
+			return n <= MAX_LOCAL_RANKS ? (unsigned)n : 0;
+		node -= times;
+		list = *end == ',' ? end + 1 : NULL;
+	}
+	return 0;
+}
+
+unsigned target_local_ranks(void)
+{
+	const char *node = getenv("SLURM_NODEID");
+	char rank[12];
+	unsigned n;
+
+	target_rank(0, rank, sizeof(rank));
+	if (!rank[0])
+		return 0;
+	n = local_number(getenv("OMPI_COMM_WORLD_LOCAL_SIZE"));
+	n = n ?: local_number(getenv("LOCAL_WORLD_SIZE"));
+	if (!n && node && node[0] >= '0' && node[0] <= '9')
+		n = local_of_list(getenv("SLURM_STEP_TASKS_PER_NODE"), strtoul(node, NULL, 10));
+	return n;
 }

@@ -15,6 +15,12 @@
 void target_rank(pid_t pid, char *out, size_t size);
 
 /*
+ * The number of ranks that the launcher of this process starts on this machine, as its environment says: that of Open
+ * MPI, Slurm or torchrun. 0: it does not say so, or this process has no rank.
+ */
+unsigned target_local_ranks(void);
+
+/*
  * Whether the role of `pid` is `role`: the value of PROFTRACE_ROLE in the environment with which it was started, or
  * else of DMLC_ROLE, which MXNet sets ("server", "worker", "scheduler").
  */

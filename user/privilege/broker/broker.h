@@ -64,6 +64,7 @@ struct broker_config {
 	uint32_t sample_hz; /* call-stack samples per second on each CPU; 0: none */
 	const pid_t *pids;  /* from the command line; others must be children of the recorder */
 	unsigned n_pids;
+	bool adopts;	    /* also processes that other recorders hand over */
 	const struct target_filter *targets; /* also processes that match; NULL: none */
 };
 
@@ -167,6 +168,12 @@ int broker_trace(struct broker *broker, const struct broker_target *target, uint
  */
 #define BROKER_MAX_FOUND 4097
 int broker_find(struct broker *broker, uint32_t **ret_pids, unsigned *ret_n, struct failure *f);
+
+/*
+ * Takes over a process that another proftrace hands over by `socket`, one end of a pair that it has made. Later
+ * requests may name the process.
+ */
+int broker_adopt(struct broker *broker, pid_t pid, int socket, struct failure *f);
 
 /* The name of the container that the traced process is in; "": it is in none, or its name cannot be found. */
 void broker_container(struct broker *broker, pid_t pid, char *name, size_t size);

@@ -398,6 +398,15 @@ int broker_find(struct broker *b, uint32_t **ret_pids, unsigned *ret_n, struct f
 	return 0;
 }
 
+int broker_adopt(struct broker *b, pid_t pid, int socket, struct failure *f)
+{
+	struct request request = { .kind = REQUEST_ADOPT, .pid = pid };
+	struct reply reply;
+	unsigned n_fds = 0;
+
+	return broker_request(b, &request, NULL, 0, socket, NULL, &n_fds, &reply, f);
+}
+
 void broker_container(struct broker *b, pid_t pid, char *name, size_t size)
 {
 	struct request request = { .kind = REQUEST_CONTAINER, .pid = pid };

@@ -18,6 +18,7 @@ enum request_kind {
 	REQUEST_DETACH,
 	REQUEST_FUNCTIONS, /* with the descriptor of the file */
 	REQUEST_FIND,	   /* the reply is followed by the PIDs: uint32_t[] */
+	REQUEST_ADOPT,	   /* with the socket by which the process is handed over */
 	REQUEST_CONTAINER, /* the reply is followed by its name */
 };
 

@@ -37,8 +37,7 @@ struct packet {
 struct server {
 	int socket;
 	const struct broker_config *config;
-	pid_t recorder;
-	uint64_t *births; /* of config->pids, as it began; 0: there was no such process */
+	struct requested requested;
 	struct loaded_programs programs;
 	struct links *links;
 	struct follow *follow; /* with broker_links_each() */
@@ -59,49 +58,6 @@ static bool is_traced(const struct loaded_programs *programs, uint32_t pid)
 	uint32_t flags;
 
 	return !bpf_map_lookup_elem(programs->traced_fd, &pid, &flags);
-}
-
-/* Which processes the numbers mean that the user named: a number may be another's later. */
-static int remember_requested(struct server *s)
-{
-	unsigned i, n = s->config->n_pids;
-	struct failure unused;
-
-	s->recorder = getppid();
-	s->births = calloc(n + 1, sizeof(*s->births));
-	if (!s->births)
-		return -ENOMEM;
-	for (i = 0; i < n; i++) {
-		const struct broker_target target = { s->config->pids[i], 0 };
-		int directory = process_directory(&target, &unused);
-
-		if (directory < 0)
-			continue;
-		s->births[i] = process_birth(directory);
-		close(directory);
-	}
-	return 0;
-}
-
-/*
- * The broker is a child of the recorder, too, and nobody's to look into. Its parent is asked for last: as
- * long as that is the recorder, the recorder's number was no other's.
- */
-static bool was_requested(const struct server *s, int directory, pid_t pid)
-{
-	unsigned i;
-
-	for (i = 0; i < s->config->n_pids; i++) {
-		if (s->config->pids[i] == pid && s->births[i] &&
-		    s->births[i] == process_birth(directory))
-			return true;
-	}
-	if (pid == getpid() || pid == s->recorder)
-		return false;
-	if (s->config->targets &&
-	    target_filter_matches(s->config->targets, container_watch_found(s->watch), directory))
-		return true;
-	return process_parent(directory) == s->recorder && getppid() == s->recorder;
 }
 
 /*
@@ -176,7 +132,7 @@ static int trace(const struct server *s, const struct request *r, struct failure
 	directory = process_directory(&target, f);
 	if (directory < 0)
 		return directory;
-	if (!is_traced(programs, pid) && !was_requested(s, directory, r->pid)) {
+	if (!is_traced(programs, pid) && !requested_has(&s->requested, directory, r->pid)) {
 		close(directory);
 		return failure_set(f, -EPERM, "refused request", "trace", NULL);
 	}
@@ -237,7 +193,7 @@ static int may_attach_for(const struct server *s, uint32_t what, pid_t pid, stru
 	directory = process_directory(&target, f);
 	if (directory < 0)
 		return directory;
-	error = was_requested(s, directory, pid)
+	error = requested_has(&s->requested, directory, pid)
 			? watch_directory(&s->programs, directory, pid, f)
 			: failure_set(f, -EPERM, "refused request", "attach", NULL);
 	close(directory);
@@ -362,7 +318,7 @@ static int find(struct server *s, size_t size, const void **ret_answer, size_t *
 		return failure_set(f, -EINVAL, "refused request", "find", NULL);
 	if (s->watch && !s->config->targets->waits && !container_watch_found(s->watch)->n)
 		return container_unknown(s->config->targets, f);
-	error = processes_find(s->config->targets, container_watch_found(s->watch), s->recorder,
+	error = processes_find(s->config->targets, container_watch_found(s->watch), s->requested.recorder,
 			       s->found, BROKER_MAX_FOUND, &n);
 	if (error)
 		return failure_set(f, error, "cannot read", "/proc", NULL);
@@ -411,7 +367,7 @@ static int serve_one(struct server *s)
 	if (!n_fds)
 		fd = -1;
 	/* Its end of the socket may have come to another process. */
-	if (getppid() != s->recorder) {
+	if (getppid() != s->requested.recorder) {
 		if (fd >= 0)
 			close(fd);
 		return -EPIPE;
@@ -435,6 +391,8 @@ static int serve_one(struct server *s)
 		reply.error = find(s, size, &answer, &answer_size, f);
 	} else if (r->kind == REQUEST_DETACH) {
 		reply.error = detach(s, size, f);
+	} else if (r->kind == REQUEST_ADOPT) {
+		reply.error = requested_adopt(&s->requested, r->pid, fd, f);
 	} else if (r->kind == REQUEST_CONTAINER) {
 		reply.error = name_container(s, &answer, &answer_size, f);
 	} else {
@@ -526,8 +484,7 @@ static int server_prepare(struct server *s, struct reply *reply, int *fds, unsig
 	if (!error)
 		error = container_watch_new(config->targets, s->programs.containers_fd, &s->watch);
 	reply->loaded.confined = !confine_broker(!s->programs.uprobe_multi);
-	if (!error && remember_requested(s))
-		error = -ENOMEM;
+	error = error ?: requested_init(&s->requested, config, s->watch);
 	if (!error && each)
 		error = follow_start(s->follow, s->socket);
 	return error && !f->what[0] ? failure_set(f, error, "cannot start the broker", "", NULL)

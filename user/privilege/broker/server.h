@@ -54,6 +54,21 @@ pid_t process_parent(int directory); /* 0 if it is unknown */
 bool process_alive(int directory);
 /* Its start, in clock ticks after boot; 0 if it has exited. */
 uint64_t process_birth(int directory);
+/* requested.c: the processes that the recorder may name. */
+struct container_watch;
+struct requested {
+	const struct broker_config *config;
+	const struct container_watch *watch;
+	pid_t recorder;
+	struct broker_target *list; /* those of the command line, and those that were handed over */
+	unsigned n;
+};
+
+int requested_init(struct requested *requested, const struct broker_config *config,
+		   const struct container_watch *watch);
+bool requested_has(const struct requested *requested, int directory, pid_t pid);
+/* Adds a process that another proftrace hands over by this socket, or refuses it with -EPERM. */
+int requested_adopt(struct requested *requested, pid_t pid, int socket, struct failure *f);
 /* find.c: the first processes that match, at most `max`; not those of proftrace itself. */
 int processes_find(const struct target_filter *filter, const struct target_containers *containers,
 		   pid_t recorder, uint32_t *pids, unsigned max, unsigned *ret_n);

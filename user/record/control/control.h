@@ -81,6 +81,8 @@ bool control_is_chosen(const char *request);
 int control_chosen(struct recording *r, const char *request, unsigned *ret_done, struct failure *f);
 
 /* control_server.c */
+/* Returns the descriptor of the directory in which this process may have its socket, or negative errno. */
+int control_own_directory(void);
 int control_open(struct control **ret_control);
 /* A connection that may only scrape (record/metrics/). Takes the descriptor. */
 void control_add_scraper(struct control *control, int fd);

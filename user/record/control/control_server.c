@@ -96,7 +96,7 @@ static void remove_stale(int directory)
 	closedir(list);
 }
 
-static int open_directory(void)
+int control_own_directory(void)
 {
 	int fd = -ENOENT;
 	unsigned i;
@@ -129,7 +129,7 @@ int control_open(struct control **ret_control)
 	for (i = 0; i < CLIENTS; i++)
 		c->clients[i].fd = -1;
 	c->listener = c->epoll = -1;
-	c->directory = open_directory();
+	c->directory = control_own_directory();
 	if (c->directory < 0) {
 		error = c->directory;
 		free(c);

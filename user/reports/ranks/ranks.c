@@ -102,15 +102,15 @@ static bool is_collective(struct ranks *r, const struct name *name)
 	return match && *match == 2;
 }
 
-/* "rank 3" of "rank 3: solver (pid 100)", as merge and recordings of several ranks name processes. */
 static void rank_set_label(struct rank *rank, const struct process *process)
 {
 	const char *name = process->name ? process->name->text : "process";
-	const char *at = strstr(name, "rank ");
-	size_t digits = at ? strspn(at + 5, "0123456789") : 0;
+	const char *digits;
+	int length;
 
-	if (digits && at[5 + digits] == ':')
-		snprintf(rank->label, sizeof(rank->label), "%.*s", (int)(5 + digits), at);
+	digits = process_rank(process, &length);
+	if (digits)
+		snprintf(rank->label, sizeof(rank->label), "rank %.*s", length, digits);
 	else
 		snprintf(rank->label, sizeof(rank->label), "%.40s %u", name, process->pid);
 }
@@ -337,7 +337,7 @@ static int ranks_fact(struct consumer *consumer, const struct fact *fact)
 		ranks_end(r, fact);
 	else if (fact->kind == FACT_WAIT)
 		ranks_wait(r, fact);
-	else if (fact->kind == FACT_PROCESS)
+	else if (fact->kind == FACT_PROCESS || fact->kind == FACT_LABELS)
 		ranks_rename(r, fact->process);
 	else if (fact->kind == FACT_EXIT && fact->thread)
 		ranks_forget_thread(r, fact->thread);

@@ -84,8 +84,15 @@ static const struct name *select_group_of_owner(struct select *s, const struct f
 	char text[LIMIT_KEY];
 	uint32_t id = 0;
 
-	if (s->options->by == BY_RANK)
-		return s->rank;
+	if (s->options->by == BY_RANK) {
+		const char *rank;
+		int length;
+
+		if (s->rank || !fact->process)
+			return s->rank;
+		rank = process_rank(fact->process, &length);
+		return rank ? names_intern(s->names, rank, (size_t)length, LIMIT_KEY) : NULL;
+	}
 	if (s->options->by == BY_THREAD && fact->thread) {
 		name = fact->thread->name;
 		id = fact->thread->tid;

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ranks of one job find each other by a socket in the directory of `proftrace ctl`, which only their user can enter.
+ * Its name is a hash of what they have in common: the job, the options and the working directory. Who holds the lock
+ * of the directory and finds nobody listening is the recorder.
+ *
+ * A process is handed over as one packet: its PID, a socket for the reply, and the files that it is about to map.
+ * Without a reply, the rank records its process itself. So nothing waits for a recorder that was killed.
+ */
+#include "record/job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/hash_key.h"
+#include "base/message.h"
+#include "base/packet.h"
+#include "capture/capture.h"
+#include "record/control/control.h"
+#include "record/record.h"
+#include "tracee/rank.h"
+#include "tracee/spawn.h"
+
+#define JOB_REPLY_MS  30000	     /* the recorder may still be starting */
+#define JOB_AWAITS_NS 10000000000ull /* from the start on, ranks are waited for */
+#define JOB_FILES     3
+
+struct job_request {
+	int32_t pid;
+};
+
+struct job_reply {
+	int32_t error; /* 0 or negative errno */
+};
+
+/* What makes two ranks ranks of one job. A launcher without any of these starts them all itself. */
+static const char *const identities[] = { "PMIX_NAMESPACE", "SLURM_JOB_ID", "SLURM_STEP_ID",
+					  "TORCHELASTIC_RUN_ID", "MASTER_PORT" };
+
+static uint64_t add_text(uint64_t hash, const char *text)
+{
+	const uint64_t secret[2] = { hash, 0 };
+	const struct hash_key key = hash_key_of(secret);
+
+	return hash_bytes(&key, text, strlen(text));
+}
+
+static void job_set_name(struct job *job, const struct record_options *o)
+{
+	uint64_t hash = add_text(0, PROFTRACE_VERSION);
+	char directory[4096], parent[24];
+	bool identified = false;
+	unsigned i;
+
+	for (i = 0; i < sizeof(identities) / sizeof(identities[0]); i++) {
+		const char *value = getenv(identities[i]);
+
+		hash = add_text(hash, value ? value : "");
+		identified |= value != NULL;
+	}
+	snprintf(parent, sizeof(parent), "%d", identified ? 0 : (int)getppid());
+	hash = add_text(hash, parent);
+	hash = add_text(hash, getcwd(directory, sizeof(directory)) ? directory : "");
+	for (i = 0; i < o->n_arguments; i++)
+		hash = add_text(hash, o->arguments[i]);
+	snprintf(job->name, sizeof(job->name), "job-%016" PRIx64, hash);
+}
+
+/* Files of each rank, or steps of each rank, need a recorder for each. */
+static bool job_can_share(const struct record_options *o)
+{
+	unsigned i;
+
+	for (i = 0; i < o->n_outputs; i++) {
+		if (strstr(o->outputs[i], "{rank}") || strstr(o->outputs[i], "{pid}") ||
+		    !strcmp(o->outputs[i], "-"))
+			return false;
+	}
+	return o->command && !o->per_rank && !o->rank && !o->no_children && !o->schedule.active;
+}
+
+static bool job_address(const struct job *job, struct sockaddr_un *address)
+{
+	memset(address, 0, sizeof(*address));
+	address->sun_family = AF_UNIX;
+	return snprintf(address->sun_path, sizeof(address->sun_path), "/proc/self/fd/%d/%s",
+			job->directory, job->name) < (int)sizeof(address->sun_path);
+}
+
+/* Connects to the recorder; if there is none, becomes it. */
+static bool job_find_recorder(struct job *job)
+{
+	int directory = openat(job->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct sockaddr_un address;
+	bool found = false;
+
+	job->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (directory >= 0 && job->socket >= 0 && job_address(job, &address) &&
+	    !flock(directory, LOCK_EX)) {
+		found = !connect(job->socket, (struct sockaddr *)&address, sizeof(address));
+		if (!found) {
+			unlinkat(job->directory, job->name, 0);
+			if (bind(job->socket, (struct sockaddr *)&address, sizeof(address)))
+				job_close(job);
+			else
+				fcntl(job->socket, F_SETFL, O_NONBLOCK);
+		}
+	} else {
+		job_close(job);
+	}
+	if (directory >= 0)
+		close(directory);
+	return found;
+}
+
+static bool job_hand_over(const struct job *job, const char *program, pid_t command)
+{
+	const struct job_request request = { command };
+	struct job_reply reply = { -EPIPE };
+	int ends[2], fds[1 + JOB_FILES], n;
+	struct pollfd ready;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return false;
+	fds[0] = ends[1];
+	n = 1 + (int)command_files(program, fds + 1, JOB_FILES);
+	if (message_send(job->socket, &request, sizeof(request), NULL, 0, fds, (unsigned)n))
+		n = -n;
+	while (n > 0)
+		close(fds[--n]);
+	ready = (struct pollfd){ .fd = ends[0], .events = POLLIN };
+	if (!n && TEMP_FAILURE_RETRY(poll(&ready, 1, JOB_REPLY_MS)) > 0)
+		packet_receive(ends[0], &reply, sizeof(reply), NULL);
+	close(ends[0]);
+	return !reply.error;
+}
+
+bool job_join(struct job *job, const struct record_options *o, pid_t command)
+{
+	bool taken;
+
+	job->n_ranks = job_can_share(o) ? target_local_ranks() : 0;
+	if (job->n_ranks < 2)
+		return false;
+	job->directory = control_own_directory();
+	if (job->directory < 0)
+		return false;
+	job_set_name(job, o);
+	job->n_came = 1;
+	if (!job_find_recorder(job))
+		return false;
+	taken = job_hand_over(job, o->command[0], command);
+	job->name[0] = '\0';
+	job_close(job);
+	return taken;
+}
+
+void job_take_over(struct recording *r)
+{
+	int fds[1 + JOB_FILES];
+	unsigned i, n = 1 + JOB_FILES;
+	struct job_request request;
+	struct job_reply reply;
+	struct failure f = { 0 };
+	size_t size;
+	char line[128];
+
+	reply.error = message_receive(r->job.socket, &request, sizeof(request), &size, fds, &n);
+	if (reply.error == -EAGAIN)
+		return;
+	if (!reply.error && (size != sizeof(request) || !n))
+		reply.error = -EPROTO;
+	if (!reply.error)
+		reply.error = capture_adopt(r->capture, request.pid, fds[0], fds + 1, n - 1, &f);
+	if (!reply.error) {
+		r->job.n_came++;
+		snprintf(line, sizeof(line), "process %d of the same job is recorded",
+			 (int)request.pid);
+		recording_log(r, 1, line);
+	}
+	/* Whoever handed it over may be gone, and must not make the recorder wait. */
+	if (n) {
+		fcntl(fds[0], F_SETFL, O_NONBLOCK);
+		packet_send(fds[0], &reply, sizeof(reply), -1);
+	}
+	for (i = 0; i < n; i++)
+		close(fds[i]);
+}
+
+bool job_is_awaited(const struct recording *r, uint64_t now_ns)
+{
+	return r->job.socket >= 0 && r->job.n_came < r->job.n_ranks &&
+	       now_ns - r->started_ns < JOB_AWAITS_NS;
+}
+
+void job_close(struct job *job)
+{
+	if (job->socket >= 0)
+		close(job->socket);
+	if (job->directory >= 0 && job->name[0])
+		unlinkat(job->directory, job->name, 0);
+	if (job->directory >= 0)
+		close(job->directory);
+	job->socket = job->directory = -1;
+}

@@ -59,7 +59,8 @@ attack() { # MODE KIND SEED
 	if [ "$2" = finds ]; then
 		check "$attack: it was found" test "$(said "$tmp/said" found)" -ge 1
 	fi
-	if [ "$2" = requests ] || [ "$2" = finds ]; then
+	[ "$1 $2" != "all adopts" ] || equal "$attack: what is handed over" "$(said "$tmp/said" adopted)" 1
+	if [ "$2" = requests ] || [ "$2" = finds ] || [ "$2" = adopts ]; then
 		equal "$attack: the broker works" "$(grep -c '^alive' "$tmp/said")" 1
 		check "$attack: the broker kept few descriptors" test "$(find "/proc/$broker/fd" -type l | wc -l)" -lt 64
 		# Bytes of a nop that are a probe's site by its note. (4: USDT, which is the only program that notes of these permit.)
@@ -79,7 +80,7 @@ attack() { # MODE KIND SEED
 }
 for mode in $modes; do
 	for seed in ${SEEDS:-1 2}; do attack $mode requests "$seed"; done
-	for kind in finds large descriptors orphan; do attack $mode $kind 1; done
+	for kind in finds adopts large descriptors orphan; do attack $mode $kind 1; done
 done
 exec 5>&-
 for name in other root suid; do

@@ -82,4 +82,28 @@ check "Open MPI: the same result as without" cmp alone recorded
 "$proftrace" report -q --ranks --format json mpi?.pftrace >files
 equal "Open MPI: all collectives are joined" "$(grep -c '"name": "MPI_.*"ranks": 4' files)$(grep -c '"name": "MPI_.*"ranks": [123]' files)" 1010
 equal "Open MPI: the late rank is named" "$(grep '"straggler": true' files | sed 's/.*"rank": "\([^"]*\)".*/\1/')" "rank 2"
+
+# --- one recorder for all ranks ---------------------------------------------------------------------------
+
+# `load` is marked by the late rank, once in each fourth step; a step and a collective are two marks each.
+mpi "$proftrace" -v -e none --strict -o shared -- ./collectives 100 2 >recorded
+sort recorded | cmp -s - alone
+equal "shared: the same result as without" $? 0
+equal "shared: exit status" "$(grep -c 'exited with non-zero' mpi.err)" 0
+equal "shared: the others hand their process over" "$(grep -c 'of the same job is recorded$' mpi.err)" 3
+equal "shared: one recorder" "$(grep -c '^shared.pftrace' mpi.err)" 1
+"$proftrace" report -q --ranks --format json shared.pftrace >job
+equal "shared: all collectives are joined" "$(grep -c '"name": "MPI_.*"ranks": 4' job)$(grep -c '"name": "MPI_.*"ranks": [123]' job)" 1010
+equal "shared: the late rank is named" "$(grep '"straggler": true' job | sed 's/.*"rank": "\([^"]*\)".*/\1/')" "rank 2"
+"$proftrace" report -q --ranks --format json shared.json >job.json
+check "shared: JSON says the same" cmp job job.json
+for rank in 0 1 2 3; do
+	equal "shared: collectives of rank $rank" \
+		"$("$proftrace" report -q --by rank --format csv shared.pftrace | awk -F, -v rank=$rank '$1 == "slice" && $3 ~ /^MPI_/ && $4 == rank { n += $6 } END { print n + 0 }')" 101
+done
+equal "shared: nothing is left of the meeting" "$(ls /run/proftrace /run/user/0/proftrace 2>/dev/null | grep -c '^job-')" 0
+
+# The command's own status counts, whoever records it.
+mpi sh -c 'exec "$0" -q -e none -o status -- sh -c "exit \$((3 * (OMPI_COMM_WORLD_RANK == 3)))"' "$proftrace" >/dev/null
+equal "shared: a rank's exit status" "$(sed -n 's/.*Exit code: *//p' mpi.err)" 3
 finish

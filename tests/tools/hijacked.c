@@ -11,11 +11,13 @@
  *			maps that the recorder has are overwritten with random bytes
  *	finds		processes that match, of which TARGET is one and FOREIGN are none: with -n bystander, or, without
  *			root, with -n '*'; then all of `requests` about the FOREIGN processes
+ *	adopts		the FOREIGN processes, as if another recorder handed them over: by sockets that it did not make, by one
+ *			whose maker hands over another process, and by one whose maker has closed its end
  *	large		a packet that is larger than any
  *	descriptors	a packet with more descriptors than any may have
  *	orphan		the socket is another process's, after the recorder has ended
  *
- * Prints `broker PID`, `sent N`, `found N` processes, `granted PROGRAM OFFSET` for each place that the broker attached to, `got TEXT` for what
+ * Prints `broker PID`, `sent N`, `found N` processes, `adopted 1` for a process that was handed over, `granted PROGRAM OFFSET` for each place that the broker attached to, `got TEXT` for what
  * nobody should get, `alive` if the broker does what it should afterwards, and `through`. After a line of input it closes
  * the socket and prints `ended STATUS`, how the broker exited. Exit status 2: it cannot be tried here.
  */
@@ -33,6 +35,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/packet.h"
 #include "privilege/broker/protocol.h"
 #include "privilege/privileges.h"
 #include "privilege/target_filter.h"
@@ -393,6 +396,82 @@ static void ask_finds(void)
 	}
 }
 
+static int adopt(pid_t pid, int socket)
+{
+	const struct request r = { .kind = REQUEST_ADOPT, .pid = pid };
+
+	return ask(&r, NULL, 0, socket);
+}
+
+/* Another recorder, with a child that it may hand over. Its end of the pair is closed when `*ret_stop` is closed. */
+static int start_other_recorder(pid_t *ret_maker, pid_t *ret_child, int *ret_stop)
+{
+	int meet[2], stop[2], pair[2], socket = -1;
+	char byte = 0;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, meet) || pipe(stop))
+		exit(2);
+	*ret_maker = fork();
+	if (!*ret_maker) {
+		pid_t child = fork();
+
+		close(stop[1]);
+		if (!child) {
+			/* Until the other one is gone. */
+			for (pid_t parent = getppid(); getppid() == parent;)
+				usleep(1000);
+			_exit(0);
+		}
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
+			_exit(1);
+		message_send(meet[1], &child, sizeof(child), NULL, 0, &pair[1], 1);
+		close(pair[1]);
+		_exit(read(stop[0], &byte, 1) != 0);
+	}
+	close(stop[0]);
+	if (packet_receive(meet[0], ret_child, sizeof(*ret_child), &socket) != sizeof(*ret_child))
+		exit(2);
+	close(meet[0]);
+	close(meet[1]);
+	*ret_stop = stop[1];
+	return socket;
+}
+
+static void ask_adopts(void)
+{
+	pid_t maker, child, of[MOST_FOREIGN + 2];
+	int pair[2], stop, socket = start_other_recorder(&maker, &child, &stop);
+	unsigned i, n = h.n_foreign;
+
+	memcpy(of, h.foreign, n * sizeof(*of));
+	of[n++] = maker;
+	of[n++] = getpid();
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
+		exit(2);
+	for (i = 0; i < n; i++) {
+		const int sockets[] = { -1,	  STDIN_FILENO, STDOUT_FILENO, h.elf_fd,
+					h.socket, pair[0],	socket };
+		unsigned k;
+
+		for (k = 0; k < sizeof(sockets) / sizeof(sockets[0]); k++) {
+			if (!adopt(of[i], sockets[k]))
+				got("a process that nobody handed over:", of[i]);
+		}
+	}
+	if (!adopt(child, pair[0]))
+		got("a process that another one has:", child);
+	/* Without root, the kernel does not show such a child of a program with capabilities. */
+	if (!h.own)
+		printf("adopted %d\n", !adopt(child, socket));
+	close(stop);
+	waitpid(maker, NULL, 0);
+	if (!adopt(child, socket))
+		got("a process of a recorder that has ended:", child);
+	close(socket);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 /* --- start and end -------------------------------------------------------------------------------------- */
 
 static void find_markers(const char *path)
@@ -417,11 +496,12 @@ static void find_markers(const char *path)
 	elf_file_free(elf);
 }
 
-static void start(bool finds)
+static void start(bool finds, bool adopts)
 {
 	static struct target_filter filter;
 	const struct broker_config config = {
 		.targets = finds ? &filter : NULL,
+		.adopts = adopts,
 		.buffer_bytes = 1 << 20,
 		.own_only = h.own,
 		.follow_children = !h.own,
@@ -529,7 +609,7 @@ int main(int argc, char **argv)
 	h.library_fd = open(argv[6], O_RDONLY | O_CLOEXEC);
 	for (i = 7; i < argc; i++)
 		h.foreign[h.n_foreign++] = (pid_t)atoi(argv[i]);
-	start(!strcmp(kind, "finds"));
+	start(!strcmp(kind, "finds"), !strcmp(kind, "adopts"));
 	if (!strcmp(kind, "finds")) {
 		ask_finds();
 		ask_about_others();
@@ -542,6 +622,9 @@ int main(int argc, char **argv)
 		ask_damaged();
 		ask_random();
 		ask_about_others();
+		be_honest();
+	} else if (!strcmp(kind, "adopts")) {
+		ask_adopts();
 		be_honest();
 	} else if (!strcmp(kind, "orphan")) {
 		be_orphan();

@@ -74,7 +74,8 @@ const struct argp_option record_options[] = {
 	  "not; at least 100us",
 	  0 },
 	{ "per-rank", KEY_PER_RANK, NULL, 0,
-	  "With -- COMMAND under mpirun, srun or torchrun: each rank has a recorder and files of its "
+	  "With -- COMMAND under mpirun, srun or torchrun: each rank has a recorder and files of "
+	  "its "
 	  "own; otherwise the ranks of a machine share those of the first one",
 	  0 },
 	{ "no-children", KEY_NO_CHILDREN, NULL, 0, "Do not follow children", 0 },

@@ -14,9 +14,9 @@ struct record_options;
 struct recording;
 
 struct job {
-	int socket;		 /* on which processes are handed over; -1: none */
-	int directory;		 /* in which the socket is */
-	char name[40];		 /* its name there */
+	int socket;		  /* on which processes are handed over; -1: none */
+	int directory;		  /* in which the socket is */
+	char name[40];		  /* its name there */
 	unsigned n_ranks, n_came; /* on this machine, and how many of them are here */
 };
 

@@ -69,8 +69,8 @@ struct record_options {
 	struct target_filter targets;	 /* processes that match are recorded, too */
 	const char *names[TARGET_GLOBS]; /* the globs in it */
 	unsigned n_names;
-	char **command; /* NULL: none */
-	bool itt, nvtx; /* its annotations become marks */
+	char **command;	  /* NULL: none */
+	bool itt, nvtx;	  /* its annotations become marks */
 	char **arguments; /* what was typed before the command */
 	unsigned n_arguments;
 	bool per_rank; /* each rank of a job has a recorder of its own */
@@ -229,7 +229,7 @@ struct recording {
 	struct trace_origin origin; /* what `info` points to */
 	struct command command;
 	struct job job;
-	bool handed_over; /* another recorder has the command */
+	bool handed_over;   /* another recorder has the command */
 	int nice;	    /* that of the invoker, which the command gets */
 	int command_status; /* from waitpid(); -1: still running, or no command */
 	uint64_t started_ns, ended_ns;

@@ -104,7 +104,8 @@ void target_rank(pid_t pid, char *out, size_t size)
 
 static unsigned local_number(const char *value)
 {
-	unsigned long n = value && value[0] >= '0' && value[0] <= '9' ? strtoul(value, NULL, 10) : 0;
+	unsigned long n =
+		value && value[0] >= '0' && value[0] <= '9' ? strtoul(value, NULL, 10) : 0;
 
 	return n <= MAX_LOCAL_RANKS ? (unsigned)n : 0;
 }

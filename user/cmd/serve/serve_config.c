@@ -24,8 +24,8 @@
 
 /* What has no meaning without somebody who waits for the end, or without one program. */
 static const char *const not_served[] = {
-	"pid", "wait", "duration",     "schedule", "include-json", "include-offset",
-	"itt", "nvtx", "summary-json", "strict",   "rank",	   "max-size",
+	"pid",	"wait",		"duration", "schedule", "include-json", "include-offset", "itt",
+	"nvtx", "summary-json", "strict",   "rank",	"per-rank",	"max-size",
 };
 
 static bool key_is_served(const char *key)

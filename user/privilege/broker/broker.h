@@ -64,7 +64,7 @@ struct broker_config {
 	uint32_t sample_hz; /* call-stack samples per second on each CPU; 0: none */
 	const pid_t *pids;  /* from the command line; others must be children of the recorder */
 	unsigned n_pids;
-	bool adopts;	    /* also processes that other recorders hand over */
+	bool adopts;			     /* also processes that other recorders hand over */
 	const struct target_filter *targets; /* also processes that match; NULL: none */
 };
 

@@ -96,8 +96,7 @@ int requested_init(struct requested *r, const struct broker_config *config,
 
 		if (directory < 0)
 			continue;
-		r->list[r->n++] =
-			(struct broker_target){ target.pid, process_birth(directory) };
+		r->list[r->n++] = (struct broker_target){ target.pid, process_birth(directory) };
 		close(directory);
 	}
 	return 0;

@@ -318,8 +318,8 @@ static int find(struct server *s, size_t size, const void **ret_answer, size_t *
 		return failure_set(f, -EINVAL, "refused request", "find", NULL);
 	if (s->watch && !s->config->targets->waits && !container_watch_found(s->watch)->n)
 		return container_unknown(s->config->targets, f);
-	error = processes_find(s->config->targets, container_watch_found(s->watch), s->requested.recorder,
-			       s->found, BROKER_MAX_FOUND, &n);
+	error = processes_find(s->config->targets, container_watch_found(s->watch),
+			       s->requested.recorder, s->found, BROKER_MAX_FOUND, &n);
 	if (error)
 		return failure_set(f, error, "cannot read", "/proc", NULL);
 	*ret_answer = s->found;

@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "otlp/otlp.h"
 #include "record/flight.h"
-#include "record/job.h"
+#include "record/control/job.h"
 #include "record/metrics/metrics.h"
 #include "record/service/service.h"
 #include "counters/counters.h"

@@ -3,7 +3,7 @@
  * Which processes the recorder may name. It may be hijacked, so only those count that the user asked for: those of the
  * command line, the command, those that match, and those that another proftrace hands over.
  *
- * The ranks of one job share a recorder (record/job.c). To hand a process over, the other proftrace makes a pair of
+ * The ranks of one job share a recorder (record/control/job.c). To hand a process over, the other proftrace makes a pair of
  * sockets and gives one end to the recorder, which shows it here. The kernel remembers who made a pair, and nobody can
  * make one in another's name; what is handed over is a child of that process, which waits for the answer.
  */

@@ -3,8 +3,8 @@
  * The ranks of a job on one machine, each of which the launcher starts as `proftrace -- ./rank`, share one recorder:
  * the first one. The others hand their process over to it, and only wait for its end.
  */
-#ifndef PROFTRACE_RECORD_JOB_H
-#define PROFTRACE_RECORD_JOB_H
+#ifndef PROFTRACE_RECORD_CONTROL_JOB_H
+#define PROFTRACE_RECORD_CONTROL_JOB_H
 
 #include <stdbool.h>
 #include <stdint.h>

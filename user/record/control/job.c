@@ -7,7 +7,7 @@
  * A process is handed over as one packet: its PID, a socket for the reply, and the files that it is about to map.
  * Without a reply, the rank records its process itself. So nothing waits for a recorder that was killed.
  */
-#include "record/job.h"
+#include "record/control/job.h"
 
 #include <errno.h>
 #include <fcntl.h>

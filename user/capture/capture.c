@@ -164,9 +164,8 @@ int capture_open(const struct capture_options *options, struct capture **ret_cap
 	c->options = *options;
 	c->guard.n = 1;
 	c->epoll_fd = -1;
-	clocks_sample(
-		/* the drift between the clocks shows by the time the programs are loaded */
-		&c->clocks);
+	/* The drift between the clocks shows by the time the programs are loaded. */
+	clocks_sample(&c->clocks);
 	error = check_pid_namespace(f);
 	error = error ?: broker_start(&config, &c->broker, &c->loaded, f);
 	if (error) {

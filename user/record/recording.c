@@ -344,7 +344,7 @@ static void waits_poll(struct recording *r, struct waits *w, uint64_t *alive_ns,
 		} else if (r->metrics.pid && events[i].data.fd == r->metrics.socket) {
 			recording_accept_scrape(r);
 		} else if (events[i].data.fd == r->job.socket) {
-			job_take_over(r);
+			job_accept(r);
 		} else if (r->options->service &&
 			   events[i].data.fd == r->options->service->socket) {
 			/* The supervisor has died. */

@@ -164,7 +164,7 @@ bool job_join(struct job *job, const struct record_options *o, pid_t command)
 	return taken;
 }
 
-void job_take_over(struct recording *r)
+void job_accept(struct recording *r)
 {
 	int fds[1 + JOB_FILES];
 	unsigned i, n = 1 + JOB_FILES;

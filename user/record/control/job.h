@@ -26,7 +26,7 @@ struct job {
  */
 bool job_join(struct job *job, const struct record_options *options, pid_t command);
 /* Takes over the processes that wait. Call it when the socket is readable. */
-void job_take_over(struct recording *r);
+void job_accept(struct recording *r);
 /* Whether ranks that have not come may still come. */
 bool job_is_awaited(const struct recording *r, uint64_t now_ns);
 void job_close(struct job *job);

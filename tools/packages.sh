@@ -16,7 +16,7 @@ packages='
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libyajl-dev libpfm4-dev libmicrohttpd-dev libcurl4-openssl-dev uthash-dev
 	libdebuginfod1 libncurses-dev libseccomp-dev libcmocka-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross
 	scdoc git procps curl openssl xz-utils btrfs-progs cmake meson ninja-build zsh fish
-	rustc cargo python3-dev python3-pip python3-setuptools python3-wheel
+	rustc cargo python3-dev python3-pip
 	python3.11 postgresql-15 openjdk-17-jre-headless ruby3.1
 '
 

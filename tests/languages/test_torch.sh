@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Modules of PyTorch as slices: each module's forward is counted by hooks of the program's own. What a model computes, and
-# what its copies do, is the same.
+# Modules of PyTorch as slices: each module's forward, and in exact mode its backward pass, is counted by hooks of the
+# program's own. What a model computes, and what its copies do, is the same.
 . "$(dirname "$0")/lib.sh"
 python=${PYTHON:-/usr/bin/python3}
 if ! [ -e "$root/build/python/proftrace/_native.abi3.so" ]; then
@@ -19,10 +19,12 @@ equal "copies, TorchScript, replicas" "$("$python" "$root/tests/languages/torch/
 	"copies compute the same"
 find_modes
 options=
+backward=backward
 for mode in $modes; do
 	recorded "$mode, a tree of modules" "$python" "$root/tests/python/modules.py" torch
 	holds_all "$mode, a tree of modules"
-	recorded "$mode, a model" "$python" "$root/tests/languages/torch/model.py"
+	recorded "$mode, a model" "$python" "$root/tests/languages/torch/model.py" $backward
 	holds_all "$mode, a model"
+	backward=
 done
 finish

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""model.py [wait]: trains a small model of PyTorch, and counts each module's forward by hooks of its own. TimerHook
+"""model.py [wait] [backward]: trains a small model of PyTorch, and counts each module's forward by hooks of its own. TimerHook
 measures as many.
 
-The hooks are made before proftrace.torch.trace(), which knows nothing of them. Prints what a trace must hold.
+With `backward`, so are the backward passes of those modules whose inputs have gradients. The hooks are made before proftrace.torch.trace(), which knows nothing of them. Prints what a trace must hold.
 model.py copies: copies, TorchScript and what was saved compute the same with traced modules.
 """
 
@@ -21,6 +21,7 @@ import proftrace.torch
 
 nn = torch.nn
 CALLS = {}
+BACKWARD = {}
 
 
 class Block(nn.Module):
@@ -70,6 +71,17 @@ def count_by_hooks(model):
         module.register_forward_hook(called)
 
 
+def count_backward_by_hooks(model):
+    """By hooks of PyTorch's own, which say of each input whether it has a gradient."""
+    for path, module in model.named_modules():
+        BACKWARD[path] = 0
+
+        def called(module, inputs, outputs, path=path):
+            BACKWARD[path] += any(gradient is not None for gradient in inputs)
+
+        module.register_full_backward_hook(called)
+
+
 def train(model, rounds):
     optimizer = torch.optim.SGD(model.parameters(), 0.01)
     for _ in range(rounds):
@@ -83,6 +95,9 @@ def expected(count):
         name = f"net.{path}" if path else "net"
         if n:
             count.slice(name, "models", args=f'module=s:"{module}"', n=n)
+    for path, n in BACKWARD.items():
+        if n:
+            count.async_slice(f"net.{path} backward", "models", n=n)
 
 
 def check_hook(hook):
@@ -100,7 +115,7 @@ def state(model):
 
 def check_copies():
     """Copies of all kinds compute with what is their own."""
-    model = proftrace.torch.trace(Model())
+    model = proftrace.torch.trace(Model(), backward=True)
     plain = nn.Linear(2, 2)
     kept = proftrace.torch.trace(nn.Linear(2, 2))
     shallow = copy.copy(kept)
@@ -124,6 +139,7 @@ def check_copies():
     proftrace.torch.untrace(model)
     proftrace.torch.untrace(replica)
     assert isinstance(nn.Linear.__dict__["forward"], type(main)) and "forward" not in model.__dict__
+    assert not any(module._forward_hooks for module in model.modules()), "a hook stays"
     assert not isinstance(nn.Linear.__dict__["forward"], proftrace.Function), "a class stays traced"
     print("copies compute the same")
 
@@ -133,8 +149,13 @@ def main():
     untraced = Model()
     model = copy.deepcopy(untraced)
     count_by_hooks(model)
+    backward = "backward" in sys.argv
+    if backward:
+        # In both, since they make another graph, which rounds differently.
+        count_backward_by_hooks(model)
+        count_backward_by_hooks(untraced)
     domain = proftrace.Domain("models")
-    assert proftrace.torch.trace(model, domain, "net") is model
+    assert proftrace.torch.trace(model, domain, "net", backward) is model
     expect.wait_for_recorder()
     torch.manual_seed(2)
     with proftrace.TimerHook() as hook:
@@ -143,6 +164,7 @@ def main():
     count = expect.Count()
     expected(count)
     count.done()
+    assert not backward or sum(BACKWARD.values()) > 500
     assert sum(n for _, n in CALLS.values()) > 1000 and CALLS["twice"][1] == 50
     proftrace.torch.untrace(model)
     torch.manual_seed(2)

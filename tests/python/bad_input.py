@@ -195,15 +195,23 @@ def at_module_level():
         return 5
 
 
-def check_subinterpreter():
+def create_interpreters(interpreters):
+    """Of each kind: with a lock of its own, and with that of the main interpreter. Versions of Python differ in how."""
+    for args, keywords in (("isolated",), {}), (("legacy",), {}), ((), {"isolated": True}), ((), {"isolated": False}):
+        try:
+            yield interpreters.create(*args, **keywords)
+        except TypeError:
+            pass
+
+
+def check_subinterpreters():
     try:
-        import _xxsubinterpreters as interpreters
+        import _interpreters as interpreters
     except ImportError:
-        return
-    try:
-        interpreter = interpreters.create(isolated=False)
-    except TypeError:
-        interpreter = interpreters.create()
+        try:
+            import _xxsubinterpreters as interpreters
+        except ImportError:
+            return
     program = f"""
 import sys
 sys.path[:0] = {sys.path!r}
@@ -215,9 +223,14 @@ def f(): return 5
 assert f() == 5
 assert proftrace.problems()["no extension module"] >= 2
 """
-    interpreters.run_string(interpreter, program)
-    interpreters.destroy(interpreter)
-    proftrace.instant("after")
+    made = 0
+    for interpreter in create_interpreters(interpreters):
+        failure = interpreters.run_string(interpreter, program)
+        check("a subinterpreter", failure, None)
+        interpreters.destroy(interpreter)
+        proftrace.instant("after")
+        made += 1
+    check("subinterpreters", made, 2)
 
 
 @proftrace.function
@@ -247,7 +260,7 @@ expect.wait_for_recorder()
 check_strictness()
 check_functions()
 check_closed_domain()
-check_subinterpreter()
+check_subinterpreters()
 atexit.register(lambda: proftrace.instant("at exit"))
 sys.modules["kept to the end"] = Last()
 last = Last()

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Any bytes as an ELF file: opened, searched for markers and probes, asked for strings and symbols. */
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,12 @@ static void ask(struct elf_file *elf, uint64_t vaddr)
 	check(n < 0 || strlen(text) == ((size_t)n == sizeof(text) ? sizeof(text) - 1 : (size_t)n));
 	(void)elf_file_bytes(elf, vaddr, bytes, sizeof(bytes));
 	(void)elf_file_offset(elf, vaddr, ELF_EXECUTABLE, &offset);
+}
+
+static void check_text(void *context, const char *text)
+{
+	(void)context;
+	check(*text != '\0' && strlen(text) < PATH_MAX);
 }
 
 static void look_for_names(struct elf_file *elf, const struct marker_sites *sites)
@@ -102,6 +109,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	look_for_markers(elf);
 	look_for_probes(elf);
 	(void)elf_file_dynamic_symbol(elf, "_dl_debug_state", &vaddr);
+	elf_file_dynamic_strings(elf, DT_NEEDED, check_text, NULL);
+	elf_file_dynamic_strings(elf, DT_RUNPATH, check_text, NULL);
 	for (i = 0; i < elf->n_segments; i++) {
 		ask(elf, elf->segments[i].vaddr);
 		ask(elf, elf->segments[i].vaddr + elf->segments[i].filesz - 4);

@@ -51,6 +51,30 @@ for mode in exact batch batch-now; do
 	at_most "threads held: once for each library" threads_held $((n + others))
 	at_most "requests to detach" detach_requests 2
 done
+# A program that is linked with them: they are attached to before it maps them, so that no time limit matters. The same
+# where a child executes it, and where a directory is named.
+# shellcheck disable=SC2086
+check "a program is linked with $n libraries" gcc -O2 -I"$root/include" -rdynamic -o "$tmp/linked" \
+	"$root/tests/integration/programs/libraries.c" -Wl,--no-as-needed $files -lpthread
+mkdir "$tmp/named"
+cp "$programs/library.so" "$tmp/named/libnamed.so"
+check "a program is linked with a library by name" gcc -O2 -I"$root/include" -rdynamic -o "$tmp/named/program" \
+	"$root/tests/integration/programs/libraries.c" -Wl,--no-as-needed -L"$tmp/named" -lnamed -lpthread \
+	'-Wl,-rpath,$ORIGIN'
+record_program() { # NAME OPTION... -- COMMAND...
+	recorded=$1
+	shift
+	"$proftrace" record -q -o "$tmp/t" --summary-json "$tmp/s" "$@" >"$tmp/out" 2>"$tmp/err"
+	equal "$recorded: exit status" "$?" 0
+	all_marks
+}
+for mode in exact batch-now; do
+	record_program "linked, $mode" --mode $mode -- "$tmp/linked" 1 0 -
+done
+record_program "linked, no children" --no-children -- "$tmp/linked" 1 0 -
+record_program "linked, executed by a child" -- sh -c "'$tmp/linked' 1 0 -; true"
+record_program "linked by name" -- "$tmp/named/program" 1 0 -
+
 record "$n libraries, no children" --no-children
 all_marks
 record "$n libraries, guarded" --max-overhead 90%

@@ -358,6 +358,45 @@ static void searches_long_tables_for_a_while(void **state)
 	}
 }
 
+static void note_string(void *context, const char *text)
+{
+	strncat(context, text, 63 - strlen(context));
+	strncat(context, ";", 63 - strlen(context));
+}
+
+static void reads_strings_of_the_dynamic_section(void **state)
+{
+	char texts[64] = "";
+	struct elf_file *elf;
+	struct image m;
+	Elf64_Dyn *d;
+
+	(void)state;
+	image_init(&m, EM_X86_64);
+	d = (Elf64_Dyn *)(m.bytes + IMAGE_DYNAMIC);
+	/* In the place of the hash tables. */
+	d[3] = (Elf64_Dyn){ DT_NEEDED, { 1 } };
+	d[4] = (Elf64_Dyn){ DT_NEEDED, { 10 } };
+	elf = must_open(&m);
+	elf_file_dynamic_strings(elf, DT_NEEDED, note_string, texts);
+	assert_string_equal(texts, "puts;debug_state;");
+	elf_file_dynamic_strings(elf, DT_RUNPATH, note_string, texts);
+	assert_string_equal(texts, "puts;debug_state;");
+	done(elf);
+	d[3].d_un.d_val = 0;
+	d[4].d_un.d_val = UINT64_MAX;
+	elf = must_open(&m);
+	*texts = '\0';
+	elf_file_dynamic_strings(elf, DT_NEEDED, note_string, texts);
+	assert_string_equal(texts, "");
+	done(elf);
+	image_segment(&m, SEG_DYNAMIC)->p_type = PT_NULL;
+	elf = must_open(&m);
+	elf_file_dynamic_strings(elf, DT_NEEDED, note_string, texts);
+	assert_string_equal(texts, "");
+	done(elf);
+}
+
 static void finds_the_real_dynamic_linker(void **state)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), linker;
@@ -454,6 +493,7 @@ int main(void)
 		cmocka_unit_test(finds_symbols_by_each_table),
 		cmocka_unit_test(survives_endless_hash_chains),
 		cmocka_unit_test(searches_long_tables_for_a_while),
+		cmocka_unit_test(reads_strings_of_the_dynamic_section),
 		cmocka_unit_test(finds_the_real_dynamic_linker),
 		cmocka_unit_test(finds_usdt_probes),
 		cmocka_unit_test(interp_without_end_is_empty),

@@ -340,27 +340,8 @@ int capture_expect(struct capture *c, pid_t pid, const int *files, unsigned n, s
 	int error = broker_identify(c->broker, pid, &target, f);
 	unsigned i;
 
-	for (i = 0; !error && i < n; i++) {
-		enum file_news news;
-		uint64_t device;
-		char link[32], path[PATH_MAX];
-		struct stat st;
-		ssize_t length;
-
-		if (files[i] < 0 || fstat(files[i], &st))
-			continue;
-		snprintf(link, sizeof(link), "/proc/self/fd/%d", files[i]);
-		length = readlink(link, path, sizeof(path) - 1);
-		path[length < 0 ? 0 : length] = '\0';
-		c->expects = true;
-		device = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
-		if (!files_known(c, device, st.st_ino, pid, &news))
-			error = files_add(c, fcntl(files[i], F_DUPFD_CLOEXEC, 0), device, st.st_ino,
-					  path, pid, NULL, &news, f);
-		c->expects = false;
-		if (c->stacks && !error)
-			stacks_expect_file(c->stacks, files_find(c, device, st.st_ino));
-	}
+	for (i = 0; !error && i < n; i++)
+		error = file_expect(c, files[i], pid, f);
 	if (error)
 		return error;
 	if (c->stacks)

@@ -439,6 +439,21 @@ bool file_is_attached_in(const struct capture *c, const struct file *file, pid_t
  */
 int file_check_semaphores(struct capture *c, const struct file *file, const char *path, pid_t pid,
 			  bool runs, struct failure *f);
+/*
+ * processes.c. Opens a regular file that is open with O_PATH, which is closed. Opening anything else, such as a device,
+ * may have side effects. -1: it is none.
+ */
+int open_regular_file(int place);
+/* semaphores.c. Whether a page of the file may be in two writable mappings. */
+bool elf_shares_writable_page(const struct elf_file *elf);
+/*
+ * expect.c. Attaches to a file that a program is going to map, and to the libraries with which it is linked. `pid` 0: for
+ * all processes.
+ */
+int file_expect(struct capture *c, int fd, pid_t pid, struct failure *f);
+/* The libraries alone. `directory`: where their relative names begin; "": the present one. */
+void libraries_expect(struct capture *c, const struct file *program, pid_t pid,
+		      const char *directory);
 /* Remembers a file that cannot be opened, so that it is not tried at each scan. */
 void files_refuse(struct capture *c, uint64_t device, uint64_t inode);
 bool files_known(struct capture *c, uint64_t device, uint64_t inode, pid_t pid,

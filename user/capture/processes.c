@@ -352,13 +352,26 @@ static int open_in_process_root(unsigned pid, const char *path)
 	return place;
 }
 
+int open_regular_file(int place)
+{
+	char path[32];
+	struct stat st;
+	int fd = -1;
+
+	if (!fstat(place, &st) && S_ISREG(st.st_mode)) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	}
+	close(place);
+	return fd;
+}
+
 /* Opens the program that the held thread is going to execute, as its own process sees it. */
 static int open_held_program(const struct record_hold *r)
 {
 	char path[64 + MAX_STRING];
 	unsigned pid = r->head.tgid;
-	int place, fd = -1;
-	struct stat st;
+	int place;
 
 	/* A path without a NUL was cut. */
 	if (memchr(r->path, '\0', MAX_STRING - 1) == NULL)
@@ -377,20 +390,15 @@ static int open_held_program(const struct record_hold *r)
 	 * opened with O_PATH first.
 	 */
 	place = path[0] ? open(path, O_PATH | O_CLOEXEC) : open_in_process_root(pid, r->path);
-	if (place < 0)
-		return -1;
-	if (!fstat(place, &st) && S_ISREG(st.st_mode)) {
-		snprintf(path, sizeof(path), "/proc/self/fd/%d", place);
-		fd = open(path, O_RDONLY | O_CLOEXEC);
-	}
-	close(place);
-	return fd;
+	return place < 0 ? -1 : open_regular_file(place);
 }
 
 void process_prepare(struct capture *c, const struct record_hold *r)
 {
 	enum file_news news;
+	const struct file *program;
 	struct failure f = { 0 };
+	char directory[32];
 	struct stat st;
 	uint64_t device;
 	int fd;
@@ -410,6 +418,10 @@ void process_prepare(struct capture *c, const struct record_hold *r)
 	if (files_add(c, fd, device, st.st_ino, r->path, r->head.tgid, NULL, &news, &f) &&
 	    !capture_check_stuck(c, r->path))
 		files_report_refused(c, r->path, &f);
+	program = files_find(c, device, st.st_ino);
+	snprintf(directory, sizeof(directory), "/proc/%u/cwd/", r->head.tgid);
+	if (program && !program->refused)
+		libraries_expect(c, program, (pid_t)r->head.tgid, directory);
 }
 
 /*

@@ -48,6 +48,20 @@ static bool page_is_mapped_twice(const struct elf_file *elf, uint64_t offset)
 	return n > 1;
 }
 
+bool elf_shares_writable_page(const struct elf_file *elf)
+{
+	unsigned i;
+
+	for (i = 0; i < elf->n_segments; i++) {
+		const struct elf_segment *s = &elf->segments[i];
+
+		if (s->type == PT_LOAD && s->flags & PF_W && s->filesz &&
+		    page_is_mapped_twice(elf, s->offset))
+			return true;
+	}
+	return false;
+}
+
 /* The first of the sites whose semaphore is in such a page; 0: there is none. */
 static uint64_t find_ambiguous_semaphore(const struct capture *c, const struct file *file)
 {

@@ -35,26 +35,10 @@
 /* Attaches to a file for all processes, before any process that maps it is known. */
 static void expect_file(struct capture *c, int fd)
 {
-	char link[32], path[PATH_MAX];
 	struct failure f = { 0 };
-	enum file_news news;
-	uint64_t device;
-	struct stat st;
-	ssize_t n;
 
-	if (fstat(fd, &st))
-		return;
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, path, sizeof(path) - 1);
-	path[n < 0 ? 0 : n] = '\0';
-	device = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
-	if (files_known(c, device, st.st_ino, 0, &news))
-		return;
-	c->expects = true;
-	if (files_add(c, fcntl(fd, F_DUPFD_CLOEXEC, 0), device, st.st_ino, path, 0, NULL, &news,
-		      &f))
-		files_report_refused(c, path, &f);
-	c->expects = false;
+	if (file_expect(c, fd, 0, &f))
+		files_report_refused(c, f.object, &f);
 }
 
 static int find_libc(void *context, const struct mapping *m)

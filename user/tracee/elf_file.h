@@ -104,6 +104,10 @@ int elf_file_dynamic_symbol(const struct elf_file *elf, const char *name, uint64
 /* The same, or a symbol of .symtab, which is read from its beginning. */
 int elf_file_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr);
 
+/* Calls `each` with the string of each entry of PT_DYNAMIC that has this tag, such as DT_NEEDED. */
+void elf_file_dynamic_strings(const struct elf_file *elf, int64_t tag,
+			      void (*each)(void *context, const char *text), void *context);
+
 /* The DT_SONAME of a library. False: it has none, or one that does not fit. */
 bool elf_file_own_name(const struct elf_file *elf, char *out, size_t size);
 /* Whether it is a program. A library that can be executed has a DT_SONAME and is not one. */

@@ -9,6 +9,7 @@
 #include "tracee/elf_file.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -373,20 +374,50 @@ static void elf_read_dynamic(const struct elf_file *elf, struct dynamic *d)
 	}
 }
 
+/* Reads a string of the dynamic section. False: there is none, or it does not fit. */
+static bool elf_read_dynamic_string(const struct elf_file *elf, const struct dynamic *d,
+				    uint64_t at, char *out, size_t size)
+{
+	uint64_t n = d->strings_size - at;
+
+	if (!at || at >= d->strings_size || d->strings > INT64_MAX - at)
+		return false;
+	if (n > size)
+		n = size;
+	return !elf_file_read(elf, d->strings + at, out, n) && memchr(out, '\0', n) && *out;
+}
+
 bool elf_file_own_name(const struct elf_file *elf, char *out, size_t size)
 {
 	struct dynamic d;
-	uint64_t n;
 
 	elf_read_dynamic(elf, &d);
-	if (!d.own_name || d.own_name >= d.strings_size)
-		return false;
-	n = d.strings_size - d.own_name;
-	if (n > size)
-		n = size;
-	if (elf_file_read(elf, d.strings + d.own_name, out, n) || !memchr(out, '\0', n))
-		return false;
-	return *out != '\0';
+	return elf_read_dynamic_string(elf, &d, d.own_name, out, size);
+}
+
+void elf_file_dynamic_strings(const struct elf_file *elf, int64_t tag,
+			      void (*each)(void *context, const char *text), void *context)
+{
+	const struct elf_segment *segment = elf->segments;
+	char text[PATH_MAX];
+	struct dynamic d;
+	Elf64_Dyn entry;
+	uint64_t i;
+
+	elf_read_dynamic(elf, &d);
+	while (segment < elf->segments + elf->n_segments && segment->type != PT_DYNAMIC)
+		segment++;
+	if (!d.strings || segment == elf->segments + elf->n_segments)
+		return;
+	for (i = 0; i < segment->filesz / sizeof(entry) && i < MAX_DYNAMIC; i++) {
+		if (elf_file_read(elf, segment->offset + i * sizeof(entry), &entry,
+				  sizeof(entry)) ||
+		    entry.d_tag == DT_NULL)
+			return;
+		if (entry.d_tag == tag &&
+		    elf_read_dynamic_string(elf, &d, entry.d_un.d_val, text, sizeof(text)))
+			each(context, text);
+	}
 }
 
 bool elf_file_is_program(const struct elf_file *elf)

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Attaches to files before a program maps them: the program itself, its dynamic linker, and the libraries that it is
+ * linked with. A thread in the dynamic linker is held for half a second at most, which is too short for hundreds of
+ * libraries on a busy machine: each breakpoint takes the memory lock of the process, and the thread may lose its CPU
+ * while it has the lock. Attached to before, a file costs nothing then: the process puts the breakpoints into its memory
+ * itself, as it maps the file.
+ *
+ * The libraries are searched for where their names say: at a path, or in the directories of DT_RPATH, LD_LIBRARY_PATH and
+ * DT_RUNPATH. Those of the system are not searched for. A library that is not found, or that is another one than the
+ * linker finds, is attached to as soon as it is mapped.
+ */
+#include "capture/internal.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "capture/file_limits.h"
+#include "capture/stacks/stacks.h"
+
+#define LINKED_AT_MOST 1024 /* libraries of a program, and of these */
+
+struct linked_file {
+	const struct file *file;
+	char *path;
+};
+
+struct linked_search {
+	struct capture *c;
+	pid_t pid;
+	const char *
+		directory; /* of the program: where names with a slash begin; "": the present one */
+	struct linked_file *files; /* the first is the program */
+	unsigned n, at;		   /* whose libraries are searched for */
+	const char *name;	   /* of a library */
+	bool found;
+};
+
+static void linked_add(struct linked_search *l, const struct file *file, const char *path)
+{
+	unsigned i;
+
+	for (i = 0; i < l->n; i++) {
+		if (l->files[i].file == file)
+			return;
+	}
+	if (!file || !file->elf || l->n == LINKED_AT_MOST)
+		return;
+	l->files[l->n].file = file;
+	l->files[l->n].path = strdup(path);
+	l->n += l->files[l->n].path != NULL;
+}
+
+/*
+ * Whether a library may be attached to before anything maps it. Of some, only the memory of the process shows whether
+ * the kernel would find the right places: those whose file system may show other bytes than it runs, and those that
+ * have a page of the file in two writable mappings.
+ */
+static bool library_is_certain(int fd)
+{
+	struct elf_file *elf;
+	bool is_certain;
+
+	if (file_is_served(fd) || elf_file_open(fd, &elf, NULL))
+		return false;
+	is_certain = !elf_shares_writable_page(elf);
+	elf_file_free(elf);
+	return is_certain;
+}
+
+/* A library that cannot be attached to yet is tried again when it is mapped, unless it is refused then as well. */
+static void expect_library(struct linked_search *l, int fd, const char *path)
+{
+	const struct file *file;
+	struct failure f = { 0 };
+	enum file_news news;
+	struct stat st;
+	uint64_t device;
+
+	l->found = !fstat(fd, &st);
+	device = l->found ? (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev) : 0;
+	if (l->found && !files_known(l->c, device, st.st_ino, l->pid, &news) &&
+	    !files_full(l->c, &f) && library_is_certain(fd) &&
+	    files_add(l->c, fcntl(fd, F_DUPFD_CLOEXEC, 0), device, st.st_ino, path, l->pid, NULL,
+		      &news, &f))
+		files_report_refused(l->c, path, &f);
+	file = l->found ? files_find(l->c, device, st.st_ino) : NULL;
+	linked_add(l, file, path);
+	if (file && l->c->stacks)
+		stacks_expect_file(l->c->stacks, file);
+	close(fd);
+}
+
+/* Tries a directory and the name, or a path and "". $ORIGIN is where the file is that names it. */
+static void try_library(struct linked_search *l, const char *text, int length, const char *name)
+{
+	const char *before = *text == '/' ? "" : l->directory, *own = l->files[l->at].path;
+	int origin = 0, n = (int)strlen(before), place, fd;
+	char path[PATH_MAX];
+
+	if (!strncmp(text, "$ORIGIN", 7))
+		origin = 7;
+	else if (!strncmp(text, "${ORIGIN}", 9))
+		origin = 9;
+	if (origin) {
+		before = own;
+		n = (int)(strrchr(own, '/') - own);
+	}
+	if (origin > length || memchr(text + origin, '$', length - origin) ||
+	    snprintf(path, sizeof(path), "%.*s%.*s%s%s", n, before, length - origin, text + origin,
+		     *name ? "/" : "", name) >= (int)sizeof(path))
+		return;
+	place = open(path, O_PATH | O_CLOEXEC);
+	fd = place < 0 ? -1 : open_regular_file(place);
+	if (fd >= 0)
+		expect_library(l, fd, path);
+}
+
+/* Tries the directories of a list with colons. */
+static void try_directories(void *context, const char *list)
+{
+	struct linked_search *l = context;
+	int n;
+
+	for (; !l->found && *list; list += n + (list[n] == ':')) {
+		n = (int)strcspn(list, ":");
+		if (n)
+			try_library(l, list, n, l->name);
+	}
+}
+
+static void find_library(void *context, const char *name)
+{
+	struct linked_search *l = context;
+	const struct elf_file *elf = l->files[l->at].file->elf;
+	const char *environment = getenv("LD_LIBRARY_PATH");
+
+	l->name = name;
+	l->found = false;
+	if (strchr(name, '/')) {
+		try_library(l, name, (int)strlen(name), "");
+		return;
+	}
+	elf_file_dynamic_strings(elf, DT_RPATH, try_directories, l);
+	if (environment)
+		try_directories(l, environment);
+	elf_file_dynamic_strings(elf, DT_RUNPATH, try_directories, l);
+}
+
+void libraries_expect(struct capture *c, const struct file *program, pid_t pid,
+		      const char *directory)
+{
+	struct linked_search l = { .c = c, .pid = pid, .directory = directory };
+	char link[32], path[PATH_MAX];
+	struct stat st;
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", program->fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n < 0 ? 0 : n] = '\0';
+	/* In a container the path leads elsewhere. */
+	if (!program->elf || stat(path, &st) || st.st_dev != program->st_dev ||
+	    st.st_ino != program->st_ino)
+		return;
+	l.files = calloc(LINKED_AT_MOST, sizeof(*l.files));
+	if (!l.files)
+		return;
+	linked_add(&l, program, path);
+	for (; l.at < l.n; l.at++)
+		elf_file_dynamic_strings(l.files[l.at].file->elf, DT_NEEDED, find_library, &l);
+	while (l.n)
+		free(l.files[--l.n].path);
+	free(l.files);
+}
+
+int file_expect(struct capture *c, int fd, pid_t pid, struct failure *f)
+{
+	char link[32], path[PATH_MAX];
+	const struct file *file;
+	enum file_news news;
+	uint64_t device;
+	struct stat st;
+	int error = 0;
+	ssize_t n;
+
+	if (fd < 0 || fstat(fd, &st))
+		return 0;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path) - 1);
+	path[n < 0 ? 0 : n] = '\0';
+	device = (uint64_t)major(st.st_dev) << 32 | minor(st.st_dev);
+	c->expects = true;
+	if (!files_known(c, device, st.st_ino, pid, &news))
+		error = files_add(c, fcntl(fd, F_DUPFD_CLOEXEC, 0), device, st.st_ino, path, pid,
+				  NULL, &news, f);
+	c->expects = false;
+	file = files_find(c, device, st.st_ino);
+	if (error || !file)
+		return error;
+	if (c->stacks)
+		stacks_expect_file(c->stacks, file);
+	libraries_expect(c, file, pid, "");
+	return 0;
+}

@@ -66,7 +66,8 @@ record_program() { # NAME OPTION... -- COMMAND...
 	shift
 	"$proftrace" record -q -o "$tmp/t" --summary-json "$tmp/s" "$@" >"$tmp/out" 2>"$tmp/err"
 	equal "$recorded: exit status" "$?" 0
-	all_marks
+	equal "$recorded: the marks of all constructors" "$(field "$tmp/s" marked)" "$(said "$tmp/out" marked)"
+	equal "$recorded: written" "$(field "$tmp/s" written)" "$(said "$tmp/out" marked)"
 }
 for mode in exact batch-now; do
 	record_program "linked, $mode" --mode $mode -- "$tmp/linked" 1 0 -

@@ -24,7 +24,9 @@
 #include "capture/file_limits.h"
 #include "capture/stacks/stacks.h"
 
-#define LINKED_AT_MOST 1024 /* libraries of a program, and of these */
+#define LINKED_AT_MOST 1024	 /* libraries of a program, and of these */
+#define TRIES_AT_MOST  8192	 /* paths: a file may name any number */
+#define WITHIN_NS      300000000 /* while a thread is held that executes the program */
 
 struct linked_file {
 	const struct file *file;
@@ -34,12 +36,13 @@ struct linked_file {
 struct linked_search {
 	struct capture *c;
 	pid_t pid;
-	const char *
-		directory; /* of the program: where names with a slash begin; "": the present one */
+	const char *directory;	   /* where relative paths begin; "": the present one */
 	struct linked_file *files; /* the first is the program */
 	unsigned n, at;		   /* whose libraries are searched for */
 	const char *name;	   /* of a library */
 	bool found;
+	unsigned tries;
+	uint64_t until_ns;
 };
 
 static void linked_add(struct linked_search *l, const struct file *file, const char *path)
@@ -112,7 +115,8 @@ static void try_library(struct linked_search *l, const char *text, int length, c
 		before = own;
 		n = (int)(strrchr(own, '/') - own);
 	}
-	if (origin > length || memchr(text + origin, '$', length - origin) ||
+	if (l->tries++ >= TRIES_AT_MOST || origin > length ||
+	    memchr(text + origin, '$', length - origin) ||
 	    snprintf(path, sizeof(path), "%.*s%.*s%s%s", n, before, length - origin, text + origin,
 		     *name ? "/" : "", name) >= (int)sizeof(path))
 		return;
@@ -141,6 +145,8 @@ static void find_library(void *context, const char *name)
 	const struct elf_file *elf = l->files[l->at].file->elf;
 	const char *environment = getenv("LD_LIBRARY_PATH");
 
+	if (monotonic_now() > l->until_ns)
+		return;
 	l->name = name;
 	l->found = false;
 	if (strchr(name, '/')) {
@@ -171,6 +177,7 @@ void libraries_expect(struct capture *c, const struct file *program, pid_t pid,
 	l.files = calloc(LINKED_AT_MOST, sizeof(*l.files));
 	if (!l.files)
 		return;
+	l.until_ns = *directory ? monotonic_now() + WITHIN_NS : UINT64_MAX;
 	linked_add(&l, program, path);
 	for (; l.at < l.n; l.at++)
 		elf_file_dynamic_strings(l.files[l.at].file->elf, DT_NEEDED, find_library, &l);

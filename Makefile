@@ -394,16 +394,13 @@ $B/tests/programs/linked: tests/integration/programs/linked.c include/proftrace/
 # Libraries that it opens call into it.
 $B/tests/programs/libraries: MARKED += -rdynamic
 
-# On arm64 the kernel finds callers by frame pointers.
-$B/tests/programs/sampled $B/tests/programs/sampled-static $B/tests/programs/stacked $B/tests/programs/blocked $B/tests/programs/slow: MARKED += -fno-omit-frame-pointer
-
 $B/tests/programs/%.so: tests/integration/programs/%.c $(wildcard include/*.h include/*/*.h)
 	@mkdir -p $(@D)
 	@echo "  CC    $@"
 	$(Q)$(CC) $(MARKED) -O2 -fPIC -shared $< -o $@
 
-# On arm64 stacks are followed by frame pointers.
-$B/tests/programs/flames $B/tests/programs/flames-static: MARKED += -fno-omit-frame-pointer -fno-optimize-sibling-calls
+# Each call is a frame.
+$B/tests/programs/flames $B/tests/programs/flames-static: MARKED += -fno-optimize-sibling-calls
 
 define LEAF
 $B/tests/programs/leaf-$(1)-$(2): tests/integration/programs/leaf.c include/proftrace.h

@@ -15,11 +15,13 @@
 #define ARG5(ctx)   ((ctx)->r8)
 #define ARG6(ctx)   ((ctx)->r9)
 
+#define REGISTERS	16
 #define STACK_POINTER	4 /* its number among the registers */
 #define CONDITIONS(ctx) ((ctx)->flags)
 #elif defined(__TARGET_ARCH_arm64)
 #define ARG(ctx, n) (((struct user_pt_regs *)(ctx))->regs[(n)-1])
 
+#define REGISTERS	32
 #define STACK_POINTER	31
 #define CONDITIONS(ctx) 0
 #else

@@ -6,6 +6,7 @@
 #ifndef PROFTRACE_BPF_UNWIND_FIND_H
 #define PROFTRACE_BPF_UNWIND_FIND_H
 
+#include "bpf/registers.h"
 #include "bpf/state.h"
 #include "bpf/stacks/unwind_maps.h"
 
@@ -54,11 +55,12 @@ struct {
 
 /* The state of a walk. */
 struct unwind_walk {
-	__u64 registers[16];		 /* as copy_registers() numbers them */
+	__u64 registers[REGISTERS];	 /* as copy_registers() numbers them */
 	__u64 saved_at[UNWIND_FOLLOWED]; /* where in memory it is; 0: in `registers` */
 	__u64 pc;
-	__u64 number; /* of the process's ranges: struct unwind_range */
-	__u32 known;  /* a bit for each register */
+	__u64 address_mask; /* the bits that an address in a program may have */
+	__u64 number;	    /* of the process's ranges: struct unwind_range */
+	__u32 known;	    /* a bit for each register */
 	__u32 first, n_ranges;
 	__u32 exact;		 /* pc is not a return address */
 	struct unwind_rule rule; /* for pc */
@@ -67,8 +69,6 @@ struct unwind_walk {
 	__u32 at, n;		 /* frames are written from `at` on, and `n` are */
 	__u32 python;		 /* number of a struct python_setup */
 };
-
-#if defined(__TARGET_ARCH_x86)
 
 /* NULL: the recorder does not know the process. */
 static __always_inline struct unwind_process *unwind_process_of(__u32 tgid)
@@ -204,7 +204,7 @@ __noinline int unwind_find(struct unwind_walk *w)
 	if (!w)
 		return 0;
 	pc = w->pc - !w->exact;
-	w->rule.cfa = UNWIND_NONE;
+	w->rule = (struct unwind_rule){ .cfa = UNWIND_NONE };
 	w->end = STACK_NO_MAPPING;
 	number = unwind_find_range(w, pc);
 	range = number ? unwind_range_at(number) : NULL;
@@ -225,13 +225,5 @@ __noinline int unwind_find(struct unwind_walk *w)
 		w->rule = *rule;
 	return 0;
 }
-
-#else
-
-static __always_inline void forget_mappings(__u32 tgid)
-{
-}
-
-#endif
 
 #endif

@@ -37,24 +37,28 @@ enum unwind_saved {
 };
 
 /*
- * Registers that are followed from frame to frame: the frame pointer, and the one that the dynamic
- * linker's functions use instead of it. Other callee-saved registers hardly ever matter here.
+ * Registers that are followed from frame to frame: the frame pointer, and one more, which on x86-64 is the
+ * one that the dynamic linker's functions use instead of it, and on arm64 the return address, which a
+ * function that calls none leaves there. Other callee-saved registers hardly ever matter here.
  */
 enum {
-	UNWIND_RBP,
+	UNWIND_FP, /* rbp, x29 */
 	UNWIND_RBX,
+	UNWIND_LR = UNWIND_RBX, /* x30 */
 	UNWIND_FOLLOWED
 };
 
-/* The return address is always directly below the CFA. */
+/* On x86-64 the return address is always directly below the CFA. */
 struct unwind_rule {
 	__u8 cfa;
-	__u8 reg; /* its number in instructions, as in bpf/registers.h */
+	__u8 reg; /* its number in instructions, as in bpf/registers.h; below UNWIND_REGISTERS */
 	__u8 saved[UNWIND_FOLLOWED];
 	__s32 offset;
 	__s32 second;
-	__s16 at[UNWIND_FOLLOWED];
+	__s16 at[UNWIND_FOLLOWED]; /* in words: arm64 saves registers below local variables */
 };
+
+#define UNWIND_REGISTERS 32
 
 #define UNWIND_PAGE_BITS 16
 

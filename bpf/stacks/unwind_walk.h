@@ -16,9 +16,8 @@
 #define PROFTRACE_BPF_UNWIND_WALK_H
 
 #include "bpf/stacks/python_walk.h"
-#include "bpf/registers.h"
 #include "bpf/state.h"
-#include "bpf/stacks/unwind_find.h"
+#include "bpf/stacks/unwind_machine.h"
 
 /* What a program needs to make a record with a stack. */
 struct stack_work {
@@ -27,52 +26,19 @@ struct stack_work {
 	struct record_stack record;
 };
 
-#if defined(__TARGET_ARCH_x86)
-
-#define REGISTER_BX   3
-#define REGISTER_SP   4
-#define REGISTER_BP   5
-#define REGISTER_R9   9
-#define FOLLOWED_BITS (1u << REGISTER_BX | 1u << REGISTER_SP | 1u << REGISTER_BP)
-
-/*
- * The registers that a function may change without saving them: ax, cx, dx, si, di, r8 to r11. A rule of
- * its caller needs one of them only in assembly, where the author knows that this callee leaves it alone
- * (libcrypto's AES-GCM has its frame in ax during such calls). r12 to r15 are saved in ways that rows do
- * not have.
- */
-#define SCRATCH_BITS 0x0fc7u
-#define CODE_64_BIT  0x33 /* the code segment of programs that are not 32-bit */
-
-#define LONGEST_INSTRUCTION 15
-
 /* A frame that is larger is not one: stacks have 8 MB, unless somebody needs more. */
 #define LARGEST_FRAME (1ull << 30)
-
-/* The registers in struct sigcontext, and where that is above the stack pointer. */
-#define SIGNAL_REGISTERS	17
-#define SIGNAL_REGISTERS_OFFSET 40
-static __always_inline int end_walk(struct unwind_walk *w, __u32 end)
-{
-	w->types |= end;
-	return 1;
-}
-
-static __always_inline bool read_word(__u64 address, __u64 *ret)
-{
-	return !bpf_probe_read_user(ret, sizeof(*ret), (void *)address);
-}
 
 /* Reads the register from memory if it is there. Returns STACK_WHOLE or why it is not known. */
 static __always_inline __u32 fetch_register(struct unwind_walk *w, __u32 reg)
 {
-	__u64 *at = reg == REGISTER_BP ? &w->saved_at[UNWIND_RBP] : &w->saved_at[UNWIND_RBX];
+	__u64 *at = &w->saved_at[reg == REGISTER_FP ? UNWIND_FP : UNWIND_RBX];
 
-	if (!(w->known >> (reg & 15) & 1))
+	if (!(w->known >> (reg & (REGISTERS - 1)) & 1))
 		return STACK_REGISTER_LOST;
-	if ((reg != REGISTER_BP && reg != REGISTER_BX) || !*at)
+	if ((reg != REGISTER_FP && reg != REGISTER_OTHER) || !*at)
 		return STACK_WHOLE;
-	if (!read_word(*at, &w->registers[reg & 15]))
+	if (!read_word(*at, &w->registers[reg & (REGISTERS - 1)]))
 		return STACK_UNREADABLE;
 	*at = 0;
 	return STACK_WHOLE;
@@ -84,13 +50,14 @@ static __always_inline void set_saved(struct unwind_walk *w, __u32 reg, __u32 i,
 	case UNWIND_SAME:
 		break;
 	case UNWIND_AT_CFA:
-		w->saved_at[i] = cfa + w->rule.at[i];
+		w->saved_at[i] = cfa + w->rule.at[i] * (__s64)sizeof(__u64);
 		w->known |= 1u << reg;
 		break;
 	case UNWIND_AT_FRAME:
 		/* The rules for which this is used have fetched the frame pointer already. */
-		if (w->known >> REGISTER_BP & 1 && !w->saved_at[UNWIND_RBP]) {
-			w->saved_at[i] = w->registers[REGISTER_BP] + w->rule.at[i];
+		if (w->known >> REGISTER_FP & 1 && !w->saved_at[UNWIND_FP]) {
+			w->saved_at[i] =
+				w->registers[REGISTER_FP] + w->rule.at[i] * (__s64)sizeof(__u64);
 			w->known |= 1u << reg;
 			break;
 		}
@@ -118,96 +85,105 @@ static __always_inline bool frame_is_above(const struct unwind_walk *w, __u64 cf
 	return cfa > sp && cfa - sp <= LARGEST_FRAME;
 }
 
-/* Applies a rule that says where the frame of the caller is. */
-__noinline int unwind_by_rule(struct unwind_walk *w)
+/* Where the frame of the caller is. Returns STACK_WHOLE or why it is not known. */
+static __always_inline __u32 find_cfa(struct unwind_walk *w, __u64 *ret)
 {
-	__u32 reg, end;
-	__u64 cfa, pc;
+	__u32 reg = w->rule.reg & (REGISTERS - 1), end = fetch_register(w, reg);
+	__u64 cfa;
 
-	if (!w)
-		return 1;
-	reg = w->rule.reg & 15;
-	end = fetch_register(w, reg);
 	if (end)
-		return end_walk(w, end);
+		return end;
 	cfa = w->registers[reg] + w->rule.offset;
+#if defined(__TARGET_ARCH_x86)
 	if (w->rule.cfa == UNWIND_INDEXED) {
 		if (!(w->known >> REGISTER_R9 & 1))
-			return end_walk(w, STACK_REGISTER_LOST);
+			return STACK_REGISTER_LOST;
 		cfa += w->registers[REGISTER_R9] * sizeof(__u64);
 	}
+	if (w->rule.cfa == UNWIND_PLT && (__s32)(w->pc & 15) >= w->rule.second)
+		cfa += sizeof(__u64);
+#endif
 	if (w->rule.cfa == UNWIND_DEREF || w->rule.cfa == UNWIND_INDEXED) {
 		if (!read_word(cfa, &cfa))
-			return end_walk(w, STACK_UNREADABLE);
+			return STACK_UNREADABLE;
 		cfa += w->rule.second;
-	} else if (w->rule.cfa == UNWIND_PLT && (__s32)(w->pc & 15) >= w->rule.second) {
-		cfa += sizeof(__u64);
 	}
-	if (!frame_is_above(w, cfa))
-		return end_walk(w, STACK_NOT_MONOTONIC);
-	if (!read_word(cfa - sizeof(__u64), &pc))
-		return end_walk(w, STACK_UNREADABLE);
-	/* The frame pointer comes last, since the other may be relative to it. */
-	set_saved(w, REGISTER_BX, UNWIND_RBX, cfa);
-	set_saved(w, REGISTER_BP, UNWIND_RBP, cfa);
-	w->types |= STACK_BY_TABLES;
-	return enter_caller(w, cfa, pc);
-}
-
-/* Restores all registers as they were when the signal came. */
-__noinline int unwind_by_signal(struct unwind_walk *w)
-{
-	__u64 saved[SIGNAL_REGISTERS];
-	int i;
-
-	if (!w)
-		return 1;
-	if (bpf_probe_read_user(saved, sizeof(saved),
-				(void *)(w->registers[REGISTER_SP] + SIGNAL_REGISTERS_OFFSET)))
-		return end_walk(w, STACK_UNREADABLE);
-	for (i = 0; i < 8; i++)
-		w->registers[8 + i] = saved[i];
-	w->registers[7] = saved[8];
-	w->registers[6] = saved[9];
-	w->registers[REGISTER_BP] = saved[10];
-	w->registers[REGISTER_BX] = saved[11];
-	w->registers[2] = saved[12];
-	w->registers[0] = saved[13];
-	w->registers[1] = saved[14];
-	w->registers[REGISTER_SP] = saved[15];
-	w->pc = saved[16];
-	w->saved_at[UNWIND_RBP] = 0;
-	w->saved_at[UNWIND_RBX] = 0;
-	w->known = 0xffff;
-	w->exact = 1;
-	return 0;
+	*ret = cfa;
+	return STACK_WHOLE;
 }
 
 /*
- * Without a rule: by the frame pointer, if it leads to a frame above this one and from there into
+ * Without a rule that can be applied: by the frame pointer, if it leads to a frame above this one and from there into
  * code. The outermost function of a process finds 0 in it.
  */
 __noinline int unwind_by_frame_pointer(struct unwind_walk *w)
 {
 	__u64 frame[2], fp;
+	int end;
 
 	if (!w)
 		return 1;
-	if (fetch_register(w, REGISTER_BP))
+	if (fetch_register(w, REGISTER_FP))
 		return end_walk(w, w->end);
-	fp = w->registers[REGISTER_BP];
+	fp = w->registers[REGISTER_FP];
 	if (!fp && w->n > 1) {
 		w->types |= STACK_BY_FRAME_POINTERS;
 		return end_walk(w, STACK_WHOLE);
 	}
 	if (fp & 7 || !frame_is_above(w, fp + sizeof(frame)) ||
-	    bpf_probe_read_user(frame, sizeof(frame), (void *)fp) ||
-	    (frame[1] && !unwind_find_range(w, frame[1] - 1)))
+	    bpf_probe_read_user(frame, sizeof(frame), (void *)fp))
 		return end_walk(w, w->end);
-	w->registers[REGISTER_BP] = frame[0];
-	w->known &= 1u << REGISTER_BP;
+	frame[1] = strip_signature(w, frame[1]);
+	if (frame[1] && !unwind_find_range(w, frame[1] - 1))
+		return end_walk(w, w->end);
+	w->registers[REGISTER_FP] = frame[0];
 	w->types |= STACK_BY_FRAME_POINTERS;
-	return enter_caller(w, fp + sizeof(frame), frame[1]);
+	end = enter_caller(w, fp + sizeof(frame), frame[1]);
+	w->known &= KNOWN_BY_FRAME_POINTER;
+	return end;
+}
+
+/* Applies a rule that says where the frame of the caller is. */
+__noinline int unwind_by_rule(struct unwind_walk *w)
+{
+	__u64 cfa = 0, pc = 0;
+	__u32 end;
+
+	if (!w)
+		return 1;
+	end = find_cfa(w, &cfa);
+	if (end)
+		return end_walk(w, end);
+	if (!frame_is_above(w, cfa) && (cfa != w->registers[REGISTER_SP] || !frame_may_be_empty(w)))
+		return end_walk(w, STACK_NOT_MONOTONIC);
+	end = read_return_address(w, cfa, &pc);
+	if (end)
+		return end_walk(w, end);
+	/* The frame pointer comes last, since the other may be relative to it. */
+	set_saved(w, REGISTER_OTHER, UNWIND_RBX, cfa);
+	set_saved(w, REGISTER_FP, UNWIND_FP, cfa);
+	w->types |= STACK_BY_TABLES;
+	return enter_caller(w, cfa, pc);
+}
+
+/* At an instruction that the thread executes, and not at one to which it will return. */
+static __always_inline void know_all_registers(struct unwind_walk *w)
+{
+	w->saved_at[UNWIND_FP] = 0;
+	w->saved_at[UNWIND_RBX] = 0;
+	w->known = ~0u;
+	w->exact = 1;
+}
+
+/* Restores all registers as they were when the signal came. */
+__noinline int unwind_by_signal(struct unwind_walk *w)
+{
+	if (!w)
+		return 1;
+	if (!restore_signal_registers(w, w->registers[REGISTER_SP] + SIGNAL_REGISTERS_OFFSET))
+		return end_walk(w, STACK_UNREADABLE);
+	know_all_registers(w);
+	return 0;
 }
 
 /* Writes down the current frame and goes on to its caller. Returns whether the walk has ended. */
@@ -220,6 +196,14 @@ static __always_inline int unwind_frame(struct stack_work *s)
 	s->record.addresses[(w->at + w->n) & (STACK_ADDRESSES - 1)] = w->pc;
 	w->n++;
 	unwind_find(w);
+	if (w->rule.cfa == UNWIND_NONE)
+		find_known_code(w);
+	/* On arm64, the stack pointer of a caller that was found by a frame pointer is not known. */
+	if ((w->rule.reg == REGISTER_SP || w->rule.cfa == UNWIND_SIGNAL) &&
+	    !(w->known >> REGISTER_SP & 1)) {
+		w->rule.cfa = UNWIND_NONE;
+		w->end = STACK_REGISTER_LOST;
+	}
 	switch (w->rule.cfa) {
 	case UNWIND_NONE:
 		return unwind_by_frame_pointer(w);
@@ -318,11 +302,9 @@ static __always_inline void unwind_begin(struct stack_work *s, struct pt_regs *u
 	struct unwind_walk *w = &s->walk;
 
 	copy_registers(w->registers, user);
-	w->pc = address_in_program(user->ip);
-	w->saved_at[UNWIND_RBP] = 0;
-	w->saved_at[UNWIND_RBX] = 0;
-	w->known = 0xffff;
-	w->exact = 1;
+	w->pc = address_in_program(program_counter(user));
+	w->address_mask = BPF_CORE_READ(bpf_get_current_task_btf(), mm, task_size) - 1;
+	know_all_registers(w);
 	w->types = 0;
 	w->at = at;
 	w->n = 0;
@@ -331,7 +313,11 @@ static __always_inline void unwind_begin(struct stack_work *s, struct pt_regs *u
 
 static __always_inline __u32 find_python_frames(struct stack_work *s, __u32 at)
 {
-	return s->walk.python ? walk_python(&s->record, &s->python, s->walk.python, at) : 0;
+#if defined(__TARGET_ARCH_x86)
+	if (s->walk.python)
+		return walk_python(&s->record, &s->python, s->walk.python, at);
+#endif
+	return 0;
 }
 
 /*
@@ -341,26 +327,11 @@ static __always_inline __u32 find_python_frames(struct stack_work *s, __u32 at)
 static __always_inline bool walk_by_tables(struct stack_work *s, struct pt_regs *user, __u32 tgid,
 					   __u32 at)
 {
-	if (!has_unwind || user->cs != CODE_64_BIT)
+	if (!has_unwind || !is_64_bit(user))
 		return false;
 	unwind_begin(s, user, at);
 	return unwind_stack(s, tgid);
 }
-
-#else
-
-static __always_inline __u32 find_python_frames(struct stack_work *s, __u32 at)
-{
-	return 0;
-}
-
-static __always_inline bool walk_by_tables(struct stack_work *s, struct pt_regs *user, __u32 tgid,
-					   __u32 at)
-{
-	return false;
-}
-
-#endif
 
 /* The size of a record that begins with so many addresses of the kernel. */
 static __always_inline __u64 stack_size(const struct record_stack *r, __u32 kernel)

@@ -22,7 +22,7 @@ static void check_rule(const struct unwind_rule *rule)
 {
 	unsigned i;
 
-	must(rule->cfa < UNWIND_CFAS && rule->reg < DWARF_REGISTERS);
+	must(rule->cfa < UNWIND_CFAS && rule->reg < UNWIND_REGISTERS);
 	for (i = 0; i < UNWIND_FOLLOWED; i++)
 		must(rule->saved[i] < UNWIND_SAVEDS);
 	if (rule->cfa == UNWIND_PLT)
@@ -41,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	section.size = size - 1;
 	section.vaddr = CODE + CODE_SIZE;
 	section.is_debug = data[0] & 1;
+	section.is_arm64 = data[0] & 2;
 	if (unwind_rows_make(&section, CODE, CODE + CODE_SIZE, &rows))
 		return 0;
 	must(rows.base == CODE && rows.n_rules <= UNWIND_RULES && rows.n <= UNWIND_MAX_ROWS);

@@ -47,7 +47,7 @@ static bool see_rules(void *context, const struct unwind_rule *rules, uint32_t n
 	s->rules += n;
 	must(s->rules <= s->n_rules);
 	for (i = 0; i < n; i++)
-		must(rules[i].cfa < UNWIND_CFAS && rules[i].reg < DWARF_REGISTERS);
+		must(rules[i].cfa < UNWIND_CFAS && rules[i].reg < UNWIND_REGISTERS);
 	return true;
 }
 

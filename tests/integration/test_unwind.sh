@@ -8,10 +8,6 @@ cd "$tmp" || exit 1
 stacks=$root/build/tests/tools/stacks
 hz=1997
 ms=${UNWIND_MS:-40}
-if [ "$(uname -m)" != x86_64 ]; then
-	skip "call stacks by unwind tables" "on $(uname -m) stacks are followed by frame pointers"
-	finish
-fi
 if ! "$proftrace" -q --sample $hz -o try.pftrace -- true 2>try.err && grep -q sampl try.err; then
 	skip "call stacks by unwind tables" "$(head -1 try.err)"
 	finish
@@ -24,9 +20,9 @@ record() { # BASE COMMAND...
 		>"$base.said" 2>"$base.err"
 }
 
-# Each stack ended in some way, and at least 95 of 100 at the beginning of their thread.
-whole() { # SUMMARY
-	awk -F'[:,]' '/"stacks/ { gsub(/[ "]/, "", $1); n[$1] = $2 + 0 }
+# Each stack ended in some way, and at least 95 of 100 at the beginning of their thread, or the SHARE that is given.
+whole() { # SUMMARY [SHARE]
+	awk -v share="${2:-0.95}" -F'[:,]' '/"stacks/ { gsub(/[ "]/, "", $1); n[$1] = $2 + 0 }
 		END {
 			ended = n["stacks_whole"] + n["stacks_cut"] + n["stacks_unmapped"] + n["stacks_no_table"] + \
 				n["stacks_pending"] + n["stacks_refused"] + n["stacks_unsupported"] + n["stacks_unreadable"]
@@ -34,7 +30,7 @@ whole() { # SUMMARY
 				if (n[name])
 					printf "%s %d  ", name, n[name]
 			print ""
-			exit n["stacks"] < 20 || ended < n["stacks"] || n["stacks_whole"] < 0.95 * n["stacks"]
+			exit n["stacks"] < 20 || ended < n["stacks"] || n["stacks_whole"] < share * n["stacks"]
 		}' "$1"
 }
 
@@ -63,8 +59,8 @@ follows() { # STACKS SLICE CHAIN
 		}' "$1"
 }
 
-chains() { # PROGRAM
-	record "$1" "$root/build/tests/programs/$1" "$ms"
+chains() { # BASE COMMAND...
+	record "$@"
 	equal "$1: exit status" $? 0
 	check_account "$1" "$1.sum"
 	"$stacks" "$1.pftrace" >"$1.stacks"
@@ -73,16 +69,27 @@ chains() { # PROGRAM
 	done
 	check "$1: called back by the C library" follows "$1.stacks" sorted ";sorted;.*qsort.*;compare;leaf"
 	check "$1: in a signal's handler" follows "$1.stacks" signalled ";signalled;.*raise.*;handler;middle;leaf"
-	check "$1: through generated code" follows "$1.stacks" generated ";generated;[^;]*;middle;leaf"
 	check "$1: recursive" follows "$1.stacks" recursive ";recursive;deep.61;leaf"
-	check "$1: from the beginning of the process" whole "$1.sum"
 }
+
+# Emulators are slow, so the programs of another machine are recorded together. There the stack pointer of a
+# caller is not known behind the frame record of generated code, in which they are for an eighth of their time.
+if [ "$(uname -m)" != x86_64 ]; then
+	grep -qw paca /proc/cpuinfo || echo "# this processor does not sign return addresses"
+	chains all sh -c 'for program; do "$program" 20; done' sh "$root"/build/tests/programs/unwound-*
+	equal "all: of all programs" "$(grep -c done all.said)" "$(ls "$root"/build/tests/programs/unwound-* | wc -l)"
+	check "all: from the beginning of the process" whole all.sum 0.85
+	finish
+fi
 
 for compiler in gcc clang; do
 	for level in O0 O2 O3 lto; do
 		for kind in "" -fp; do
 			program=unwound-$compiler-$level$kind
-			[ -x "$root/build/tests/programs/$program" ] && chains "$program"
+			[ -x "$root/build/tests/programs/$program" ] || continue
+			chains "$program" "$root/build/tests/programs/$program" "$ms"
+			check "$program: through generated code" follows "$program.stacks" generated ";generated;[^;]*;middle;leaf"
+			check "$program: from the beginning of the process" whole "$program.sum"
 		done
 	done
 done

@@ -79,6 +79,7 @@ programs="plugin.so handler.so opened.so part.so library.so executes-static samp
 for source in tests/integration/programs/*.c; do
 	case $source in
 	*/plugin.c | */handler.c | */leaf.c | */backwards.c | */opened.c | */part.c | */library.c | */collector.c) ;;
+	*/unwound.c) ;; # below
 	*/device.c) ;; # its probe has registers of x86-64
 	*) programs="$programs $(basename "$source" .c)" ;;
 	esac
@@ -100,6 +101,17 @@ for level in O2 O3; do
 			-o "$build/tests/programs/leaf-${compiler%% *}-$level" -lpthread
 	done
 done
+
+unwound() { # NAME COMPILER...
+	name=$1
+	shift
+	"$@" -std=gnu11 -Iinclude -g tests/integration/programs/unwound.c -o "$build/tests/programs/unwound-$name" -lpthread
+}
+# Return addresses are signed, where the processor can.
+unwound gcc-O0 $CC -O0 -fomit-frame-pointer -mbranch-protection=standard
+unwound gcc-O2 $CC -O2 -fomit-frame-pointer -mbranch-protection=standard
+unwound gcc-O2-fp $CC -O2 -fno-omit-frame-pointer -mbranch-protection=standard
+unwound clang-O2 clang --target=$triplet -O2 -fomit-frame-pointer -mbranch-protection=pac-ret+leaf
 
 $CC -std=gnu11 -Iinclude -g -O2 tests/kernels/programs/loops.c -o "$build/tests/programs/loops" -lpthread
 

@@ -25,7 +25,7 @@ one=test_features,test_options,test_counts,test_threads,test_target,test_loss,te
 guests="
 6.1		amd64 6.1  1 no  no.faster $all,test_one_file,test_closed,test_clocks,test_rights,test_foreign_usdt,test_func,test_batch,test_sched,test_counters
 7.2		amd64 7.2  1 yes 10-byte   $one,test_follow,test_foreign_usdt,test_func,test_batch,test_sched
-arm64-6.12	arm64 6.12 1 yes no.faster $one,test_one_file,test_counters,test_pmu,test_batch_many,test_func,test_sched,test_sample
+arm64-6.12	arm64 6.12 1 yes no.faster $one,test_one_file,test_counters,test_pmu,test_batch_many,test_func,test_sched,test_sample,test_unwind
 6.12		amd64 6.12 2 yes no.faster $one,test_closed,test_capabilities,test_control,test_follow,test_sample,test_lockdown
 6.18		amd64 6.18 1 yes 5-byte    $one,test_follow,test_sched preempt=full
 "

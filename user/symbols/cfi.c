@@ -191,6 +191,8 @@ static bool cfi_read_augmentation(const struct cfi_section *s, const char *text,
 			cfi_read_encoded(s, &data, (uint8_t)cfi_read_fixed(&data, 1));
 		else if (*text == 'S')
 			ret->is_signal = true;
+		else if (*text == 'B' || *text == 'G')
+			continue; /* arm64: with which key return addresses are signed; tagged stacks */
 		else
 			break;
 	}
@@ -211,7 +213,8 @@ static bool cfi_read_common_body(const struct cfi_section *s, struct cfi_cursor 
 		return false;
 	ret->code_align = cfi_read_uleb128(&c);
 	ret->data_align = cfi_read_sleb128(&c);
-	if ((version == 1 ? cfi_read_fixed(&c, 1) : cfi_read_uleb128(&c)) != DWARF_RETURN)
+	if ((version == 1 ? cfi_read_fixed(&c, 1) : cfi_read_uleb128(&c)) !=
+	    (s->is_arm64 ? DWARF_X30 : DWARF_RETURN))
 		return false;
 	if (!cfi_read_augmentation(s, text, &c, ret))
 		return false;

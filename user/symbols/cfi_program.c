@@ -28,17 +28,24 @@ struct cfi_run {
 };
 
 /* The index of a register among the followed ones; negative: it is not followed. */
-static int followed_register(uint64_t reg)
+static int followed_register(const struct cfi_run *r, uint64_t reg)
 {
-	return reg == DWARF_RBP	     ? UNWIND_RBP
+	if (r->section->is_arm64)
+		return reg == DWARF_X29 ? UNWIND_FP : reg == DWARF_X30 ? UNWIND_LR : -1;
+	return reg == DWARF_RBP	     ? UNWIND_FP
 	       : reg == DWARF_RBX    ? UNWIND_RBX
 	       : reg == DWARF_RETURN ? RETURN_ADDRESS
 				     : -1;
 }
 
+static unsigned number_of_registers(const struct cfi_run *r)
+{
+	return r->section->is_arm64 ? DWARF_ARM64_REGISTERS : DWARF_REGISTERS;
+}
+
 static void set_saved(struct cfi_run *r, uint64_t reg, enum unwind_saved saved, int64_t at)
 {
-	int i = followed_register(reg);
+	int i = followed_register(r, reg);
 
 	if (i < 0)
 		return;
@@ -48,7 +55,7 @@ static void set_saved(struct cfi_run *r, uint64_t reg, enum unwind_saved saved, 
 
 static void restore_register(struct cfi_run *r, uint64_t reg)
 {
-	int i = followed_register(reg);
+	int i = followed_register(r, reg);
 
 	if (i < 0)
 		return;
@@ -58,8 +65,10 @@ static void restore_register(struct cfi_run *r, uint64_t reg)
 
 static void set_cfa(struct cfi_run *r, uint64_t reg, int64_t offset)
 {
-	r->state.cfa = reg < DWARF_REGISTERS ? UNWIND_REGISTER : UNWIND_UNSUPPORTED;
-	r->state.reg = (uint8_t)(reg < DWARF_REGISTERS ? reg : 0);
+	const bool is_known = reg < number_of_registers(r);
+
+	r->state.cfa = is_known ? UNWIND_REGISTER : UNWIND_UNSUPPORTED;
+	r->state.reg = (uint8_t)(is_known ? reg : 0);
 	r->state.offset = offset;
 	r->state.second = 0;
 }
@@ -102,7 +111,7 @@ static void set_cfa_expression(struct cfi_run *r, struct cfi_cursor block)
 	bool is_indexed;
 	unsigned op;
 
-	if (is_plt_expression(&block, &s->second)) {
+	if (!r->section->is_arm64 && is_plt_expression(&block, &s->second)) {
 		s->cfa = UNWIND_PLT;
 		s->reg = DWARF_RSP;
 		s->offset = 8;
@@ -110,7 +119,7 @@ static void set_cfa_expression(struct cfi_run *r, struct cfi_cursor block)
 	}
 	s->cfa = UNWIND_UNSUPPORTED;
 	op = (unsigned)cfi_read_fixed(&block, 1);
-	if (op < DW_OP_breg0 || op >= DW_OP_breg0 + DWARF_REGISTERS)
+	if (op < DW_OP_breg0 || op >= DW_OP_breg0 + number_of_registers(r))
 		return;
 	s->reg = (uint8_t)(op - DW_OP_breg0);
 	s->offset = cfi_read_sleb128(&block);
@@ -121,7 +130,7 @@ static void set_cfa_expression(struct cfi_run *r, struct cfi_cursor block)
 		s->cfa = UNWIND_REGISTER;
 		return;
 	}
-	is_indexed = skip_index(&block);
+	is_indexed = !r->section->is_arm64 && skip_index(&block);
 	if (cfi_read_fixed(&block, 1) != DW_OP_deref)
 		return;
 	if (block.at != block.end) {
@@ -138,7 +147,8 @@ static void set_saved_expression(struct cfi_run *r, uint64_t reg, struct cfi_cur
 {
 	unsigned op = (unsigned)cfi_read_fixed(&block, 1);
 	int64_t offset = cfi_read_sleb128(&block);
-	bool known = !block.failed && block.at == block.end && op == DW_OP_breg6;
+	bool known = !block.failed && block.at == block.end &&
+		     op == (r->section->is_arm64 ? DW_OP_breg29 : DW_OP_breg6);
 
 	set_saved(r, reg, known ? UNWIND_AT_FRAME : UNWIND_LOST, offset);
 }
@@ -304,6 +314,9 @@ static bool run_other_instruction(struct cfi_run *r, unsigned op)
 	case DW_CFA_GNU_args_size:
 		cfi_read_uleb128(c);
 		return true;
+	case DW_CFA_AARCH64_negate_ra_state:
+		/* From here on return addresses are signed, or no longer. The kernel removes what signs any. */
+		return r->section->is_arm64 || give_up(r);
 	default:
 		/* What follows cannot be understood either. */
 		return give_up(r);

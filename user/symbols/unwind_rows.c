@@ -24,7 +24,7 @@ struct rows_maker {
 	struct unwind_rows *rows;
 	uint16_t *slots; /* rule + 1 by hash */
 	uint64_t end;	 /* of the function, or where the next one begins */
-	bool is_signal;
+	bool is_signal, is_arm64;
 	int error;
 };
 
@@ -43,6 +43,12 @@ static bool fits(int64_t value, int64_t limit)
 	return value >= -limit && value < limit;
 }
 
+/* Whether a rule has space for where a register is saved. */
+static bool place_fits(int64_t at)
+{
+	return !(at & 7) && fits(at, 1ll << 18);
+}
+
 /* The kernel's description of a signal frame: registers at fixed places above the stack pointer. */
 static bool state_is_signal(const struct cfi_state *s)
 {
@@ -50,34 +56,45 @@ static bool state_is_signal(const struct cfi_state *s)
 	       !s->second;
 }
 
-static void make_rule(const struct cfi_state *s, bool is_signal, struct unwind_rule *ret)
+/* Whether the return address is where the kernel looks for it. */
+static bool state_returns(const struct cfi_state *s, bool is_arm64)
 {
+	if (is_arm64)
+		return s->saved[UNWIND_LR] == UNWIND_SAME ||
+		       (s->saved[UNWIND_LR] == UNWIND_AT_CFA && place_fits(s->at[UNWIND_LR]));
+	return s->saved[RETURN_ADDRESS] == UNWIND_AT_CFA && s->at[RETURN_ADDRESS] == -8;
+}
+
+static void make_rule(const struct cfi_state *s, bool is_signal, bool is_arm64,
+		      struct unwind_rule *ret)
+{
+	const unsigned returns = is_arm64 ? UNWIND_LR : RETURN_ADDRESS;
 	unsigned i;
 
 	memset(ret, 0, sizeof(*ret));
-	if (s->saved[RETURN_ADDRESS] == UNWIND_LOST && !s->at[RETURN_ADDRESS]) {
+	if (s->saved[returns] == UNWIND_LOST && !s->at[returns]) {
 		ret->cfa = UNWIND_END;
 		return;
 	}
-	if (is_signal && state_is_signal(s)) {
+	if (!is_arm64 && is_signal && state_is_signal(s)) {
 		ret->cfa = UNWIND_SIGNAL;
 		return;
 	}
 	ret->cfa = UNWIND_UNSUPPORTED;
 	if (s->cfa == UNWIND_UNSUPPORTED || s->cfa == UNWIND_NONE || is_signal ||
-	    s->saved[RETURN_ADDRESS] != UNWIND_AT_CFA || s->at[RETURN_ADDRESS] != -8 ||
-	    !fits(s->offset, 1ll << 31) || !fits(s->second, 1ll << 31))
+	    !state_returns(s, is_arm64) || !fits(s->offset, 1ll << 31) ||
+	    !fits(s->second, 1ll << 31))
 		return;
 	ret->cfa = s->cfa;
-	ret->reg = instruction_register(s->reg);
+	ret->reg = is_arm64 ? s->reg : instruction_register(s->reg);
 	ret->offset = (int32_t)s->offset;
 	ret->second = (int32_t)s->second;
 	for (i = 0; i < UNWIND_FOLLOWED; i++) {
-		bool known = s->saved[i] == UNWIND_SAME || fits(s->at[i], 1ll << 15);
+		bool known = s->saved[i] == UNWIND_SAME || place_fits(s->at[i]);
 
 		ret->saved[i] = known ? s->saved[i] : UNWIND_LOST;
 		ret->at[i] = ret->saved[i] == UNWIND_AT_CFA || ret->saved[i] == UNWIND_AT_FRAME
-				     ? (int16_t)s->at[i]
+				     ? (int16_t)(s->at[i] / 8)
 				     : 0;
 	}
 }
@@ -141,7 +158,7 @@ static bool add_state(void *context, uint64_t address, const struct cfi_state *s
 
 	if (address >= m->end)
 		return false;
-	make_rule(state, m->is_signal, &rule);
+	make_rule(state, m->is_signal, m->is_arm64, &rule);
 	number = add_rule(m, &rule);
 	m->error = number < 0 ? number : add_row(m->rows, address, (uint32_t)number);
 	return !m->error;
@@ -196,7 +213,7 @@ static bool rows_maker_begin(struct rows_maker *m, uint64_t low, struct unwind_r
 int unwind_rows_make(const struct cfi_section *section, uint64_t low, uint64_t high,
 		     struct unwind_rows *ret)
 {
-	struct rows_maker m = { .error = 0 };
+	struct rows_maker m = { .is_arm64 = section->is_arm64 };
 	struct cfi_function *functions = NULL;
 	int64_t n;
 
@@ -266,6 +283,7 @@ static int read_section(const struct elf_file *elf, const Elf64_Shdr *header, bo
 		.size = header->sh_size,
 		.vaddr = header->sh_addr,
 		.is_debug = is_debug,
+		.is_arm64 = elf->machine == EM_AARCH64,
 	};
 	uint8_t *bytes;
 	int error;
@@ -291,8 +309,6 @@ int unwind_rows_read(const struct elf_file *elf, struct unwind_rows *ret)
 	Elf64_Shdr header;
 	int error = -ENOENT;
 
-	if (elf->machine != EM_X86_64)
-		return -ENOENT;
 	find_code(elf, &low, &high);
 	if (low >= high)
 		return -ENOENT;

@@ -46,6 +46,7 @@ struct cfi_section {
 	size_t size;
 	uint64_t vaddr;
 	bool is_debug; /* .debug_frame */
+	bool is_arm64;
 };
 
 /*
@@ -63,13 +64,16 @@ const struct unwind_rule *unwind_rows_find(const struct unwind_rows *rows, uint6
 
 /* --- cfi.c: the entries of a section --- */
 
-/* The numbers that DWARF gives to registers of x86-64. */
+/* The numbers that DWARF gives to registers: of x86-64, and of arm64, where they are those of instructions. */
 enum {
 	DWARF_RBX = 3,
 	DWARF_RBP = 6,
 	DWARF_RSP = 7,
 	DWARF_REGISTERS = 16,
-	DWARF_RETURN = 16
+	DWARF_RETURN = 16,
+	DWARF_X29 = 29,
+	DWARF_X30 = 30,
+	DWARF_ARM64_REGISTERS = 32, /* with the stack pointer */
 };
 
 /* Reads values; `failed` is sticky, so callers check it once at the end. */
@@ -125,7 +129,7 @@ struct cfi_state {
 	uint8_t cfa; /* enum unwind_cfa */
 	uint8_t reg; /* DWARF's number */
 	int64_t offset, second;
-	uint8_t saved[UNWIND_FOLLOWED + 1]; /* the last is the return address */
+	uint8_t saved[UNWIND_FOLLOWED + 1]; /* the last is the return address of x86-64 */
 	int64_t at[UNWIND_FOLLOWED + 1];
 };
 

@@ -158,8 +158,8 @@ static int receive_table(struct unwind_tables *t, const union table_packet *pack
 
 static bool rule_is_valid(const struct unwind_rule *rule)
 {
-	return rule->cfa < UNWIND_CFAS && rule->reg < DWARF_REGISTERS &&
-	       rule->saved[UNWIND_RBP] < UNWIND_SAVEDS && rule->saved[UNWIND_RBX] < UNWIND_SAVEDS;
+	return rule->cfa < UNWIND_CFAS && rule->reg < UNWIND_REGISTERS &&
+	       rule->saved[UNWIND_FP] < UNWIND_SAVEDS && rule->saved[UNWIND_RBX] < UNWIND_SAVEDS;
 }
 
 static int receive_rules(struct unwind_tables *t, const union table_packet *packet, size_t size)

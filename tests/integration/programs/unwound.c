@@ -179,6 +179,17 @@ static void name_code(const void *code, unsigned long size)
  */
 static NOINLINE unsigned long generated(unsigned long n)
 {
+#if defined(__aarch64__)
+	static const unsigned code[] = {
+		0xa9bf7bfd, /* stp x29, x30, [sp, #-16]! */
+		0x910003fd, /* mov x29, sp */
+		0xaa0003e2, /* mov x2, x0 */
+		0xaa0103e0, /* mov x0, x1 */
+		0xd63f0040, /* blr x2 */
+		0xa8c17bfd, /* ldp x29, x30, [sp], #16 */
+		0xd65f03c0, /* ret */
+	};
+#else
 	static const unsigned char code[] = {
 		0x55,		  /* push %rbp */
 		0x48, 0x89, 0xe5, /* mov %rsp, %rbp */
@@ -188,6 +199,7 @@ static NOINLINE unsigned long generated(unsigned long n)
 		0x5d,		  /* pop %rbp */
 		0xc3,		  /* ret */
 	};
+#endif
 	static void *page;
 	unsigned long (*call)(unsigned long (*f)(unsigned long), unsigned long);
 	unsigned long sum;
@@ -198,6 +210,7 @@ static NOINLINE unsigned long generated(unsigned long n)
 		if (page == MAP_FAILED)
 			abort();
 		memcpy(page, code, sizeof(code));
+		__builtin___clear_cache(page, (char *)page + sizeof(code));
 		if (names)
 			name_code(page, sizeof(code));
 	}

@@ -130,9 +130,6 @@ static void configure_unwind(struct proftrace_bpf *skel, const struct broker_con
 			     struct broker_loaded *loaded)
 {
 	loaded->has_unwind = config->sample_hz || config->mark_stacks || config->offcpu_ns;
-#if !defined(__x86_64__)
-	loaded->has_unwind = false;
-#endif
 	skel->rodata->has_unwind = loaded->has_unwind;
 	if (!loaded->has_unwind)
 		return;

@@ -293,26 +293,25 @@ static __always_inline bool begin_is_unseen(const struct thread_state *st, const
 }
 
 /*
- * The stack pointer that longjmp() restores; 0: not known. glibc keeps it rotated and combined with a
- * number of the thread; other libraries keep it as it is, which no such value looks like.
+ * The stack pointer that longjmp() restores; 0: not known. glibc keeps it combined with a number (of the thread on
+ * x86-64, where it is rotated, too; on arm64 the first argument says where its address is); other libraries keep it as it
+ * is, which no such value looks like.
  */
 static __always_inline __u64 longjmp_stack(struct thread_state *st, const struct mark *m)
 {
-	__u64 kept = read_usdt_arg(st, &m->spec->target, m->ip);
+	__u64 kept = read_usdt_arg(st, &m->spec->target, m->ip), guard_at, guard;
 
 	if (st->unreadable)
 		return 0;
+	if (kept - st->registers[STACK_POINTER] < CALL_STACK_MOST)
+		return kept;
 #if defined(__TARGET_ARCH_x86)
-	if (kept - st->registers[STACK_POINTER] >= CALL_STACK_MOST) {
-		const __u64 thread = bpf_get_current_task_btf()->thread.fsbase;
-		__u64 guard;
-
-		if (bpf_probe_read_user(&guard, sizeof(guard), (void *)(thread + 0x30)))
-			return 0;
-		return (kept >> 17 | kept << 47) ^ guard;
-	}
+	guard_at = bpf_get_current_task_btf()->thread.fsbase + 0x30;
+	kept = kept >> 17 | kept << 47;
+#else
+	guard_at = read_usdt_arg(st, &m->spec->args[0], m->ip);
 #endif
-	return kept;
+	return bpf_probe_read_user(&guard, sizeof(guard), (void *)guard_at) ? 0 : kept ^ guard;
 }
 
 /* The token of the innermost call if a jump leaves it; 0: none does. */

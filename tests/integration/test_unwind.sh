@@ -153,6 +153,26 @@ not_traced() { # STACKS...
 }
 check "nothing of the recorder is in the stacks" not_traced unwound-*.stacks
 
+# Each library that is opened holds the thread in _dl_debug_state(), which the program knows nothing of.
+cat >opens.c <<'EOT'
+#include <dlfcn.h>
+#include <proftrace.h>
+int main(void)
+{
+	PROF_BEGIN("opens");
+	for (int i = 0; i < 100; i++)
+		dlclose(dlopen("libm.so.6", RTLD_NOW));
+	PROF_END();
+	return 0;
+}
+EOT
+${CC:-cc} -O2 -I"$root/include" opens.c -o opens -ldl && "$proftrace" -q --sample $hz --offcpu 1us -e none -o opens -- ./opens
+"$stacks" opens.pftrace >opens.stacks
+check "nor where threads wait for it" awk '
+	$NF ~ /;dl_open_worker_begin$/ { held++ }
+	/_dl_debug_state/ { wrong++ }
+	END { print held + 0, wrong + 0; exit !held || wrong }' opens.stacks
+
 # --- tables that lie -----------------------------------------------------------------------------------
 
 # No sample in a slice has a caller of the function of that name, since nothing true is known of one.

@@ -103,6 +103,8 @@ int elf_file_dynamic_entry(const struct elf_file *elf, const char *name, Elf64_S
 int elf_file_dynamic_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr);
 /* The same, or a symbol of .symtab, which is read from its beginning. */
 int elf_file_symbol(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr);
+/* Of a file for arm64: where the dynamic linker writes the address of another file's variable. Returns 0 or negative errno. */
+int elf_file_got_entry(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr);
 
 /* Calls `each` with the string of each entry of PT_DYNAMIC that has this tag, such as DT_NEEDED. */
 void elf_file_dynamic_strings(const struct elf_file *elf, int64_t tag,

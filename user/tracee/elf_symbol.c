@@ -427,3 +427,35 @@ bool elf_file_is_program(const struct elf_file *elf)
 	elf_read_dynamic(elf, &d);
 	return !d.own_name && (elf->type == ET_EXEC || elf->has_interp || (d.flags_1 & DF_1_PIE));
 }
+
+int elf_file_got_entry(const struct elf_file *elf, const char *name, uint64_t *ret_vaddr)
+{
+	Elf64_Shdr relocations, symbols, strings;
+	Elf64_Rela entries[SECTIONS_BLOCK];
+	Elf64_Sym symbol;
+	unsigned i, at, n = 0;
+	int r = elf_file_section(elf, SHT_RELA, ".rela.dyn", &relocations);
+
+	if (!r)
+		r = elf_file_section_at(elf, relocations.sh_link, &symbols);
+	if (!r)
+		r = elf_file_section_at(elf, symbols.sh_link, &strings);
+	for (i = 0; !r && i < MAX_SYMBOLS && i < relocations.sh_size / sizeof(*entries); i += n) {
+		r = elf_read_entries(elf, relocations.sh_offset + (uint64_t)i * sizeof(*entries),
+				     entries, sizeof(*entries), SECTIONS_BLOCK, &n);
+		for (at = 0; !r && at < n; at++) {
+			if (ELF64_R_TYPE(entries[at].r_info) != R_AARCH64_GLOB_DAT)
+				continue;
+			r = elf_file_read(elf,
+					  symbols.sh_offset +
+						  ELF64_R_SYM(entries[at].r_info) * sizeof(symbol),
+					  &symbol, sizeof(symbol));
+			if (r || elf_string_equals(elf, strings.sh_offset, strings.sh_size,
+						   symbol.st_name, name) != 1)
+				continue;
+			*ret_vaddr = entries[at].r_offset;
+			return 0;
+		}
+	}
+	return r ? r : -ENOENT;
+}

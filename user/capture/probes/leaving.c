@@ -6,7 +6,8 @@
  *
  * The libraries of distributions have no USDT probes for it. The unwinder's functions end with a jump to the place where
  * the program continues, when the stack pointer is that of the caller already. Of longjmp() the entry is enough: the
- * stack pointer that it restores is in its buffer. On arm64, glibc combines it with a number that is not found here.
+ * stack pointer that it restores is in its buffer. glibc combines it with a number that on x86-64 the thread has, and on
+ * arm64 a variable of the dynamic linker; without that one the value is used as it is.
  */
 #include "capture/probes/internal.h"
 
@@ -27,13 +28,10 @@ static const struct jump {
 };
 #define N_JUMPS (sizeof(jumps) / sizeof(jumps[0]))
 
-/* rsp in the jmp_buf of glibc and musl, which rdi points to. */
-static const struct usdt_arg jump_stack = {
-	.form = USDT_MEMORY,
-	.reg = 7,
-	.index = USDT_NO_REGISTER,
-	.bits = 64,
-	.offset = 48,
+/* The stack pointer in the jmp_buf of glibc and musl, which rdi or x0 points to. */
+static const struct usdt_arg jump_stacks[] = {
+	{ .form = USDT_MEMORY, .reg = 7, .index = USDT_NO_REGISTER, .bits = 64, .offset = 48 },
+	{ .form = USDT_MEMORY, .reg = 0, .index = USDT_NO_REGISTER, .bits = 64, .offset = 104 },
 };
 
 static int add_leaving_site(struct capture *c, struct file *file, const struct jump *jump,
@@ -41,12 +39,18 @@ static int add_leaving_site(struct capture *c, struct file *file, const struct j
 {
 	struct usdt_spec spec = { .kind = RECORD_END, .flags = USDT_CALL, .exit = jump->exit };
 	struct probe probe = { .provider = names_intern_string(c->options.names, "unwinding") };
-	uint64_t offset;
+	const bool is_arm64 = file->elf->machine == EM_AARCH64;
+	uint64_t offset, guard;
 
 	if (elf_file_offset(file->elf, vaddr, ELF_EXECUTABLE, &offset))
 		return 0;
 	if (jump->exit == CALL_LONGJMP)
-		spec.target = jump_stack;
+		spec.target = jump_stacks[is_arm64];
+	if (jump->exit == CALL_LONGJMP && is_arm64 &&
+	    !elf_file_got_entry(file->elf, "__pointer_chk_guard", &guard))
+		spec.args[0] = (struct usdt_arg){ .form = USDT_RELATIVE,
+						  .bits = 64,
+						  .offset = (int64_t)(guard - vaddr) };
 	probe.name = names_intern_string(c->options.names, jump->function);
 	probe.marker.name = probe.name;
 	probe.marker.category = probe.provider;
@@ -79,8 +83,7 @@ static int select_jump(struct capture *c, struct file *file, const struct jump *
 	struct failure f;
 	int error;
 
-	if (elf_file_symbol(file->elf, jump->function, &vaddr) ||
-	    (jump->exit == CALL_LONGJMP && file->elf->machine != EM_X86_64))
+	if (elf_file_symbol(file->elf, jump->function, &vaddr))
 		return 0;
 	error = broker_functions(c->broker, file->fd, &vaddr, 1, answer, &f);
 	if (error)

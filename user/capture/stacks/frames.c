@@ -20,6 +20,8 @@
 #define RESCAN_LATEST_NS 1000000000ull
 #define RESCAN_COSTS	 100
 
+#define HOLD_FUNCTION 8 /* bytes of _dl_debug_state(), at least */
+
 #define RESCANS_SHARE 20 /* all scans together take one part in so many of the time */
 
 /* --- from addresses to frames -------------------------------------------------------------------- */
@@ -263,6 +265,23 @@ bool stacks_parse(const struct record_stack *r, size_t size, unsigned kernel,
 	return true;
 }
 
+/*
+ * A thread that opens a library is held in a function of the dynamic linker that does nothing: all time there is ours, and
+ * the stack ends where it is called.
+ */
+static void leave_out_hold_frame(struct capture *c, uint32_t pid, struct program_stack *stack)
+{
+	const struct stack_process *p = stack_process_get(c->stacks, pid);
+	const struct code *code = p && stack->n > 1 ? find_code(p, stack->addresses[0]) : NULL;
+	uint64_t hold = code && code->file ? code->file->linker.offset : 0;
+
+	if (!hold || stack->addresses[0] - code->start + code->offset - hold >= HOLD_FUNCTION)
+		return;
+	stack->addresses++;
+	stack->n--;
+	stack->is_caller = true;
+}
+
 bool decode_stack(struct capture *c, const struct record *r, size_t size, struct event *e)
 {
 	const struct record_stack *stack = (const struct record_stack *)r;
@@ -277,6 +296,7 @@ bool decode_stack(struct capture *c, const struct record *r, size_t size, struct
 		return false;
 	s->cut += kernel == STACK_FRAMES;
 	stacks_set_end(e, r->types);
+	leave_out_hold_frame(c, r->tgid, &program);
 	e->callstack = stacks_push(c, r->tgid, &program);
 	left_out = kernel_frames_of_tracing(c, stack->addresses, kernel);
 	e->callstack = push_kernel_frames(s, e->callstack, stack->addresses + left_out,

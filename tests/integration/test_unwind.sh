@@ -105,6 +105,22 @@ check "generated code: its name is in the stacks of the JSON" awk '
 equal "generated code: as in the other file" "$("$stacks" jit.pftrace | grep -c 'generated;trampoline;marked$')" \
 	"$(grep -c '"generated","trampoline","marked"\]' jit.json)"
 
+# V8 writes a jitdump file, which has the functions of a script.
+if command -v node >/dev/null; then
+	cat >hot.js <<'EOT'
+function hotLeaf(n) { for (let i = 0; i < 300000; i++) n = (n * 31 + i) | 0; return n; }
+let began = process.cpuUsage().user, n = 0;
+while (process.cpuUsage().user - began < 400000) n ^= hotLeaf(n);
+EOT
+	record node node --perf-prof hot.js
+	"$stacks" node.pftrace >node.stacks
+	check "generated code: names of a jitdump file" awk '
+		$1 == "sample" { n++; hot += / hot.js|JS:.*hotLeaf/ }
+		END { print n, hot; exit n < 20 || hot < n / 5 }' node.stacks
+else
+	skip "generated code: names of a jitdump file" "node is not installed"
+fi
+
 cat >clock.c <<'EOT'
 #include <time.h>
 int main(void)

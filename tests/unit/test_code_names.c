@@ -79,6 +79,51 @@ static void reads_jit_maps(void **state)
 	close(fd);
 }
 
+/* A record of a jitdump file: its kind, the size that it says it has, where the code is, and its name. */
+static void write_dump_record(FILE *file, uint32_t kind, uint32_t size, uint64_t address,
+			      const char *name)
+{
+	const uint32_t head[] = { kind, size ? size : 56 + (uint32_t)strlen(name) + 1, 0, 0, 1, 1 };
+	const uint64_t code[] = { address, address, 0x100, 0 };
+
+	fwrite(head, sizeof(head), 1, file);
+	fwrite(code, sizeof(code), 1, file);
+	fwrite(name, strlen(name) + 1, 1, file);
+}
+
+static void reads_jit_dumps(void **state)
+{
+	const uint32_t header[] = { 0x4a695444, 1, 40, 62, 0, 1, 0, 0, 0, 0 };
+	char name[2000], cut[513] = "";
+	struct jit_map *map;
+	FILE *file = tmpfile();
+
+	(void)state;
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	memcpy(cut, name, sizeof(cut) - 1);
+	assert_non_null(file);
+	fwrite(header, sizeof(header), 1, file);
+	write_dump_record(file, 0, 0, 0x1000, "LazyCompile:~first");
+	write_dump_record(file, 2, 0, 0x1000, "lines of source");
+	write_dump_record(file, 0, 0, 0x2000, "two\nlines");
+	write_dump_record(file, 0, 0, 0x1080, "later");
+	write_dump_record(file, 0, 0, 0x3000, name);
+	write_dump_record(file, 0, 0, 0x4000, "");
+	/* Longer than the file: it is being written, or lies; and one that has no end. */
+	write_dump_record(file, 0, 4000, 0x5000, "not complete");
+	assert_int_equal(fflush(file), 0);
+	assert_int_equal(jit_map_read(fileno(file), getuid(), &map), 0);
+	check_jit(map, 0x1000, "LazyCompile:~first");
+	check_jit(map, 0x1080, "later");
+	check_jit(map, 0x20ff, "two lines");
+	check_jit(map, 0x3001, cut);
+	check_jit(map, 0x4000, NULL);
+	check_jit(map, 0x5000, NULL);
+	jit_map_free(map);
+	fclose(file);
+}
+
 static void empty_jit_maps(void **state)
 {
 	struct jit_map *map;
@@ -295,6 +340,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_jit_maps),
+		cmocka_unit_test(reads_jit_dumps),
 		cmocka_unit_test(empty_jit_maps),
 		cmocka_unit_test(jit_maps_of_others_are_refused),
 		cmocka_unit_test(reads_kernel_symbols),

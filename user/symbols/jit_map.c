@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Reads a perf map (/tmp/perf-PID.map), the text in which JIT compilers write down what they
- * generate: entries are sorted by address, and overlapping ones are resolved by their order in the
+ * generate, or a jitdump file (jit_dump.c): entries are sorted by address, and overlapping ones are resolved by their order in the
  * file.
  */
 #include "symbols/symbols.h"
+
+#include "symbols/jit_dump.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -152,7 +154,12 @@ int jit_map_read(int fd, uid_t owner, struct jit_map **ret)
 	if (!S_ISREG(st.st_mode) || st.st_uid != owner || (st.st_mode & S_IWOTH))
 		return -EPERM;
 	map = calloc(1, sizeof(*map));
-	error = map ? read_jit_text(map, fd, st.st_size) : -ENOMEM;
+	if (!map)
+		error = -ENOMEM;
+	else if (jit_dump_is(fd))
+		error = jit_dump_read(fd, (uint64_t)st.st_size, &map->text, &map->length);
+	else
+		error = read_jit_text(map, fd, st.st_size);
 	error = error ?: read_jit_entries(map);
 	if (error) {
 		jit_map_free(map);

@@ -111,7 +111,7 @@ enum {
 struct jit_map;
 
 /*
- * Reads /tmp/perf-PID.map, in which a process writes down the code that it generates, one function
+ * Reads a jitdump file, or /tmp/perf-PID.map, in which a process writes down the code that it generates, one function
  * per line: "START SIZE name", numbers in hex. Anyone can create a file of that name, so it has to
  * be a regular file of `owner` that nobody else can write. Returns 0 or negative errno; -EPERM when
  * it is not. Malformed lines are skipped. Of a file beyond a limit only the last lines are used.

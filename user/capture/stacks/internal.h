@@ -49,7 +49,8 @@ struct jit_process {
 	const struct code_mapping *mapping;
 	uint32_t pid;
 	uid_t owner;
-	int fd; /* of its perf map; -1: not opened */
+	int fd;	     /* of its perf map; -1: not opened */
+	int dump_fd; /* of its jitdump file; -1: none */
 };
 
 struct stacks {
@@ -131,5 +132,6 @@ void stacks_open_kernel(struct stacks *s);
 bool stacks_read_kernel(struct capture *c);
 void stacks_names_free(struct stacks *s);
 void stacks_add_jit(struct stacks *s, const struct code_mapping *mapping, uint32_t pid);
+void stacks_find_jit_dump(struct stacks *s, const struct stack_process *p);
 
 #endif

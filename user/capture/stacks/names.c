@@ -91,10 +91,31 @@ void stacks_add_jit(struct stacks *s, const struct code_mapping *mapping, uint32
 		if (s->n_jits == MAX_JITS || stat(path, &st))
 			return;
 		s->n_jits++;
-		s->jits[i] = (struct jit_process){ mapping, pid, st.st_uid, -1 };
+		s->jits[i] = (struct jit_process){ mapping, pid, st.st_uid, -1, -1 };
 	}
 	j = &s->jits[i];
 	jit_process_open_map(s, j);
+}
+
+/*
+ * A process that writes a jitdump file maps its beginning as code, so that tracers find the file, wherever it is.
+ */
+void stacks_find_jit_dump(struct stacks *s, const struct stack_process *p)
+{
+	struct jit_process *j = NULL;
+	unsigned i;
+
+	for (i = 0; i < s->n_jits && !j; i++) {
+		if (s->jits[i].pid == p->pid && s->jits[i].dump_fd < 0)
+			j = &s->jits[i];
+	}
+	for (i = 0; j && i < p->n; i++) {
+		const struct code *code = &p->code[i];
+		const char *path = code->mapping ? code->mapping->path->text : "";
+
+		if (code->file && strstr(path, "/jit-") && strstr(path, ".dump"))
+			j->dump_fd = fcntl(code->file->fd, F_DUPFD_CLOEXEC, 0);
+	}
 }
 
 static struct jit_process *find_jit_process(struct stacks *s, const struct code_mapping *mapping)
@@ -118,6 +139,8 @@ static void read_jit_map(struct stacks *s, const struct code_mapping *mapping)
 	s->jit_map = NULL;
 	s->jit_mapping = mapping;
 	if (!j)
+		return;
+	if (j->dump_fd >= 0 && !jit_map_read(j->dump_fd, j->owner, &s->jit_map))
 		return;
 	jit_process_open_map(s, j);
 	if (j->fd < 0) {
@@ -374,6 +397,8 @@ void stacks_names_free(struct stacks *s)
 	for (i = 0; i < s->n_jits; i++) {
 		if (s->jits[i].fd >= 0)
 			close(s->jits[i].fd);
+		if (s->jits[i].dump_fd >= 0)
+			close(s->jits[i].dump_fd);
 	}
 	if (s->kallsyms_fd >= 0)
 		close(s->kallsyms_fd);

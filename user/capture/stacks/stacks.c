@@ -328,6 +328,7 @@ void stacks_scan_end(struct stacks *s)
 
 	if (p && s->n && set_process_code(p, s->list, s->n)) {
 		find_interpreter(s, p);
+		stacks_find_jit_dump(s, p);
 		publish_process_code(s, p, s->scanned_execs);
 	}
 	s->scanned = NULL;

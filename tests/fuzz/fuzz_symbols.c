@@ -3,13 +3,17 @@
  * Any bytes as names of code: which of its parsers they go to, the first byte says. What libdw reads is
  * read by a process that may die of it.
  */
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/packet.h"
+#include "symbols/debuginfod.h"
 #include "symbols/symbols.h"
 #include "symbols/wire.h"
 #include "timeline/callstack.h"
@@ -102,13 +106,51 @@ static void find_debug_file(const uint8_t *data, size_t size)
 	}
 }
 
+/*
+ * What the process sends that downloads debug files: packets behind their size, each with a descriptor of some kind. Only
+ * files are accepted, and after anything else than a reply, nothing.
+ */
+static void receive_debug_files(const uint8_t *data, size_t size)
+{
+	static const uint8_t build_id[20];
+	struct debuginfod *d;
+	int sockets[2], pipes[2], fd;
+	struct stat st;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets) || pipe(pipes))
+		abort();
+	d = debuginfod_on(sockets[0]);
+	while (d && size > 2) {
+		size_t n = data[0] < size - 2 ? data[0] : size - 2;
+		const int sent[] = { -1, bytes_fd(data, size), pipes[0], sockets[1] };
+		bool failed = !n || packet_send(sockets[1], data + 2, n, sent[data[1] & 3]);
+
+		data += 2 + n;
+		size -= 2 + n;
+		if (failed)
+			shutdown(sockets[1], SHUT_RDWR);
+		fd = debuginfod_fetch(d, build_id, sizeof(build_id));
+		if (fd >= 0 && (n < 4 || failed || fstat(fd, &st) || !S_ISREG(st.st_mode)))
+			abort();
+		if (fd >= 0)
+			close(fd);
+		else if (fd == -EPROTO && debuginfod_fetch(d, build_id, sizeof(build_id)) != -EPIPE)
+			abort();
+	}
+	debuginfod_free(d);
+	close(sockets[1]);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static void (*const parsers[])(const uint8_t *, size_t) = {
-		read_jit_map, read_kernel_symbols, demangle, read_answer, find_debug_file,
+		read_jit_map, read_kernel_symbols, demangle,
+		read_answer,  find_debug_file,	   receive_debug_files,
 	};
 
 	if (size)
-		parsers[data[0] % 5](data + 1, size - 1);
+		parsers[data[0] % 6](data + 1, size - 1);
 	return 0;
 }

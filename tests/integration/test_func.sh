@@ -54,6 +54,8 @@ equal "and not recorded" "$(calls ways table_computed)" 0
 equal "calls into a library that came later" "$(calls ways opened) $(calls ways hidden)" "$rounds $((2 * rounds))"
 equal "whose category it is" "$(lines ways '"name":"opened"' '"cat":"opened.so"')" $rounds
 unfinished=$(field "$tmp/ways.sum" unfinished) exits=$(said "$tmp/ways.out" unfinished)
+# On arm64 the C library's pthread_exit() ends with longjmp(), and so do the calls that it leaves.
+[ "$(uname -m)" = x86_64 ] || exits=0
 equal "what never returned, and nothing else, is unfinished" "$unfinished" "$exits"
 equal "nothing is open at the end" "$(field "$tmp/ways.sum" open_at_end)" 0
 equal "markers are among them" "$(lines ways '"name":"step"' '"ph":"B"') $(lines ways '"name":"catching"' '"ph":"B"')" \

@@ -168,25 +168,35 @@ static _Noreturn void run_fetcher(int socket)
 
 /* --- the recorder ---------------------------------------------------------------------------------- */
 
-int debuginfod_new(struct debuginfod **ret)
+struct debuginfod *debuginfod_on(int socket)
 {
 	struct debuginfod *d = calloc(1, sizeof(*d));
-	int sockets[2], error;
 
 	if (!d)
+		return NULL;
+	d->socket = socket;
+	d->left_ns = LIMIT_NS;
+	return d;
+}
+
+int debuginfod_new(struct debuginfod **ret)
+{
+	struct debuginfod *d;
+	int sockets[2], error;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets))
+		return -errno;
+	d = debuginfod_on(sockets[0]);
+	if (!d) {
+		close(sockets[0]);
+		close(sockets[1]);
 		return -ENOMEM;
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets)) {
-		error = -errno;
-		free(d);
-		return error;
 	}
 	d->pid = fork();
 	if (!d->pid)
 		run_fetcher(sockets[1]);
 	error = d->pid < 0 ? -errno : 0;
 	close(sockets[1]);
-	d->socket = sockets[0];
-	d->left_ns = LIMIT_NS;
 	if (!error) {
 		*ret = d;
 		return 0;
@@ -209,7 +219,8 @@ void debuginfod_free(struct debuginfod *d)
 	if (!d)
 		return;
 	debuginfod_close(d, 0);
-	TEMP_FAILURE_RETRY(waitpid(d->pid, NULL, 0));
+	if (d->pid)
+		TEMP_FAILURE_RETRY(waitpid(d->pid, NULL, 0));
 	free(d);
 }
 

@@ -23,6 +23,8 @@ struct debuginfod_counts {
 
 /* Starts the process, under the same conditions as symbols_new(). Returns 0 or negative errno. */
 int debuginfod_new(struct debuginfod **ret);
+/* The recorder's side of a process that is at the other end of a socket already; NULL: no memory. */
+struct debuginfod *debuginfod_on(int socket);
 /* Ends it, also while it works. */
 void debuginfod_free(struct debuginfod *d);
 /*

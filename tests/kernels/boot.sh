@@ -20,9 +20,8 @@ amd64)
 		"console=ttyS0 panic=-1 loglevel=1 $*"
 	;;
 arm64)
-	# Counted like that, there are hardware counters as well, which count exactly. This processor signs return
-	# addresses where programs ask for it, in a way that is fast to emulate.
-	set -- qemu-system-aarch64 -M virt -cpu max,pauth-impdef=on,sve=off -accel tcg -append \
+	# Counted like that, there are hardware counters as well, which count exactly.
+	set -- qemu-system-aarch64 -M virt -cpu cortex-a76 -accel tcg -append \
 		"console=ttyAMA0 panic=-1 loglevel=1 $*"
 	;;
 esac

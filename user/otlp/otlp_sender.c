@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The process that sends to the collector. Packets of the recorder wait in a queue for each signal, which together are
- * bounded in bytes: what comes while they are full is dropped and counted. Packets are joined to a request, which is
+ * The process that sends to the collector. Packets of the recorder wait in a queue for each signal, which is bounded in
+ * bytes: what comes while it is full is dropped and counted. Packets are joined to a request, which is
  * repeated with growing pauses until the collector accepts or rejects it. So a request whose reply is lost arrives
  * twice; collectors know spans by their ids.
  */
@@ -49,6 +49,7 @@ struct channel {
 	char url[OTLP_URL + 16];
 	CURL *easy;
 	struct block *first, **last;
+	uint64_t queued_bytes; /* with the request */
 	/* The request that is sent, or will be sent again. */
 	uint8_t *body, *compressed;
 	size_t size, compressed_size;
@@ -69,7 +70,6 @@ struct sender {
 	CURLM *multi;
 	struct curl_slist *headers;
 	struct channel channels[OTLP_SIGNALS];
-	uint64_t queued_bytes; /* with the requests */
 	struct otlp_counts counts;
 	bool changed; /* the counts have, since they were reported */
 	uint64_t
@@ -91,7 +91,7 @@ static void channel_remove_first(struct channel *c)
 	c->first = block->next;
 	if (!c->first)
 		c->last = &c->first;
-	c->sender->queued_bytes -= block->size;
+	c->queued_bytes -= block->size;
 	free(block);
 }
 
@@ -110,7 +110,7 @@ static void channel_add(struct channel *c, const struct otlp_packet *packet, siz
 	struct block *block = NULL;
 
 	channel_replace_older(c, packet->group);
-	if (s->queued_bytes + size <= s->options->queue_bytes)
+	if (c->queued_bytes + size <= s->options->queue_bytes)
 		block = malloc(sizeof(*block) + size);
 	s->changed = true;
 	if (!block) {
@@ -121,7 +121,7 @@ static void channel_add(struct channel *c, const struct otlp_packet *packet, siz
 	memcpy(block->bytes, packet->bytes, size);
 	*c->last = block;
 	c->last = &block->next;
-	s->queued_bytes += size;
+	c->queued_bytes += size;
 	channel_count(c)->waiting += packet->n;
 }
 
@@ -175,7 +175,7 @@ static void channel_compress(struct channel *c)
 static void channel_drop_body(struct channel *c)
 {
 	channel_count(c)->waiting -= c->n;
-	c->sender->queued_bytes -= c->size;
+	c->queued_bytes -= c->size;
 	free(c->compressed);
 	c->compressed = NULL;
 	c->size = c->n = 0;
@@ -191,7 +191,7 @@ static void channel_fill_body(struct channel *c)
 		memcpy(c->body + c->size, c->first->bytes, c->first->size);
 		c->size += c->first->size;
 		c->n += c->first->n;
-		c->sender->queued_bytes += c->first->size;
+		c->queued_bytes += c->first->size;
 		channel_remove_first(c);
 	}
 	if (c->n && c->sender->options->gzip)
@@ -477,7 +477,7 @@ int otlp_send_all(int socket, const struct otlp_options *options)
 	}
 	confine_limit(RLIMIT_CORE, 0);
 	confine_limit(RLIMIT_FSIZE, 0);
-	confine_limit(RLIMIT_DATA, MEMORY + options->queue_bytes);
+	confine_limit(RLIMIT_DATA, MEMORY + OTLP_SIGNALS * options->queue_bytes);
 	if (!problem && confine_sender())
 		problem = "its system calls cannot be filtered";
 	if (problem)

@@ -49,7 +49,7 @@ for open in 0 1; do
 	reload="where another was, $open open"
 	"$proftrace" -q -e none --mode batch-now -o "$tmp/t" --summary-json "$tmp/s" -- \
 		"$programs/reloads" 2000 $open $libraries >"$tmp/out"
-	equal "$reload: it is there" "$(said "$tmp/out" moved)" 0
+	check "$reload: $(said "$tmp/out" again) of 4 are there" test "$(said "$tmp/out" again)" -gt 0
 	check_account "$reload" "$tmp/s"
 	equal "$reload: no buffer was looked for in vain" "$(field "$tmp/s" batches_unread)" 0
 	equal "$reload: all marks" "$(field "$tmp/s" written)" "$(said "$tmp/out" marks)"

@@ -23,6 +23,7 @@ static int keep_open(int fd, int how, int least);
 #define fcntl(fd, how, least) keep_open(fd, how, least)
 #include "privilege/broker/attach.c"
 #include "privilege/broker/links.c"
+#include "privilege/broker/requested.c"
 #include "privilege/broker/server.c"
 #undef syscall
 #undef close
@@ -403,7 +404,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	server.config = &config;
 	server.links = links_new(NULL);
 	used_again = false;
-	must(!remember_requested(&server));
+	must(!requested_init(&server.requested, &config, NULL));
 	used_again = data[0] & 4;
 	server.programs.uprobe_multi = data[0] & 1;
 	/* Functions have provers: fuzz_prover. */
@@ -422,7 +423,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		size -= 3 + n;
 	}
 	free_links(server.links);
-	free(server.births);
+	free(server.requested.list);
 	must(given == taken_back); /* nothing stays open */
 	return 0;
 }

@@ -193,6 +193,13 @@ bool overhead_line(const struct recording *r, unsigned i, char *out, size_t size
 	return i < 2;
 }
 
+bool collector_line(const struct recording *r, unsigned i, char *line, size_t size)
+{
+	(void)r;
+	snprintf(line, size, "collector %u", i);
+	return i < 1;
+}
+
 void stats_from_tables(struct recording *r, uint64_t now)
 {
 	must(r->options->stats_only && now);

@@ -81,7 +81,7 @@ endless "a key" '[{"' a 'a string of more than 256 MiB'
 endless "a name of escape sequences" '[{"name":"' '\\u0061' 'a string of more than 256 MiB'
 endless "line feeds" '[' '\x0a' 'white space of more than 8 MiB'
 
-# What compresses well without being a bomb is read: as many events as the limit of 1 GiB allows, at 300:1.
+# What compresses well without being a bomb is read: as many events as the limit of 128 MiB allows, at 300:1.
 n=2000000
 yes "$event," | head -n $n | { printf '['; cat; } | gzip -9 >small.json.gz
 bounded 60 "$proftrace" report --format json small.json.gz

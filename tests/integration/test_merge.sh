@@ -79,8 +79,8 @@ check "a rank of another host as Perfetto" "$proftrace" convert -q -o host2.pftr
 all_there() { # NAME MERGED PARTS...: nothing is missing, nothing is twice
 	name=$1 merged=$2
 	shift 2
-	"$canon" --count "$merged" | grep -vE '^(PROCESS_NAME|THREAD_NAME|CLOCK) ' >all.count
-	for part in "$@"; do "$canon" --count "$part"; done | grep -vE '^(PROCESS_NAME|THREAD_NAME|CLOCK) ' |
+	"$canon" --count "$merged" | grep -vE '^(PROCESS_NAME|PROCESS_LABELS|THREAD_NAME|CLOCK) ' >all.count
+	for part in "$@"; do "$canon" --count "$part"; done | grep -vE '^(PROCESS_NAME|PROCESS_LABELS|THREAD_NAME|CLOCK) ' |
 		awk '{ n = $NF; $NF = ""; sum[$0] += n } END { for (k in sum) print k sum[k] }' | sort >sum.count
 	sort -o all.count all.count
 	if cmp -s all.count sum.count && [ -s all.count ]; then ok "$name: $(wc -l <all.count) kinds add up"; else

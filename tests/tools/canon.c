@@ -288,6 +288,7 @@ static const char *kind_name(enum event_kind kind)
 		[EVENT_SLICE_AT] = "SLICE_AT",
 		[EVENT_INSTANT_AT] = "INSTANT_AT",
 		[EVENT_PROCESS_NAME] = "PROCESS_NAME",
+		[EVENT_PROCESS_LABELS] = "PROCESS_LABELS",
 		[EVENT_THREAD_NAME] = "THREAD_NAME",
 		[EVENT_LOST] = "LOST",
 		[EVENT_CLOCK] = "CLOCK",

@@ -272,7 +272,7 @@ bool stacks_parse(const struct record_stack *r, size_t size, unsigned kernel,
 static void leave_out_hold_frame(struct capture *c, uint32_t pid, struct program_stack *stack)
 {
 	const struct stack_process *p = stack_process_get(c->stacks, pid);
-	const struct code *code = p && stack->n > 1 ? find_code(p, stack->addresses[0]) : NULL;
+	const struct code *code = p && stack->n ? find_code(p, stack->addresses[0]) : NULL;
 	uint64_t hold = code && code->file ? code->file->linker.offset : 0;
 
 	if (!hold || stack->addresses[0] - code->start + code->offset - hold >= HOLD_FUNCTION)

@@ -10,6 +10,7 @@
 
 #include "../../lib/annotations/itt.h"
 #include "../../lib/annotations/nvtx.h"
+#include "../../lib/annotations/nvtx_payload.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -57,6 +58,37 @@ static char *input_name(struct input *in)
 	return name;
 }
 
+#define PAYLOADS     ((int32_t)0xdfbd0009)
+#define MAX_PAYLOADS 3
+
+static void payloads_free(const struct nvtx_attributes *a)
+{
+	struct nvtx_payload *payloads;
+	int32_t i;
+
+	if (a->size < sizeof(*a) || a->payload_type != PAYLOADS)
+		return;
+	payloads = (struct nvtx_payload *)(uintptr_t)a->payload.u64;
+	for (i = 0; i < a->n_payloads; i++)
+		free((void *)payloads[i].data);
+	free(payloads);
+}
+
+/* Pointers to payloads are the program's word; what they point to may be anything. */
+static void input_payloads(struct input *in, struct nvtx_attributes *a)
+{
+	struct nvtx_payload *payloads;
+	int32_t i;
+
+	a->n_payloads &= MAX_PAYLOADS;
+	payloads = input_memory(in, (size_t)a->n_payloads * sizeof(*payloads));
+	for (i = 0; i < a->n_payloads; i++) {
+		payloads[i].size &= 0xff;
+		payloads[i].data = input_memory(in, payloads[i].size);
+	}
+	a->payload.u64 = (uintptr_t)payloads;
+}
+
 static struct nvtx_attributes *input_attributes(struct input *in, void **ret_text)
 {
 	const uint16_t size = (uint16_t)(input_number(in, 1) * 2);
@@ -68,6 +100,8 @@ static struct nvtx_attributes *input_attributes(struct input *in, void **ret_tex
 	*ret_text = NULL;
 	if (size < sizeof(*a))
 		return a;
+	if (a->payload_type == PAYLOADS)
+		input_payloads(in, a);
 	if (a->message_type == NVTX_MESSAGE_ASCII) {
 		*ret_text = input_name(in);
 		a->message.ascii = *ret_text;
@@ -109,6 +143,7 @@ static void nvtx_call(struct input *in, unsigned what)
 		break;
 	}
 	free(text);
+	payloads_free(a);
 	free(a);
 }
 

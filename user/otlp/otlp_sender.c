@@ -267,7 +267,9 @@ static void channel_accepted(struct channel *c)
 		rejected = (int64_t)c->n;
 	count->rejected += (uint64_t)rejected;
 	count->delivered += c->n - (uint64_t)rejected;
-	count->error[0] = '\0';
+	/* Why something was rejected stays true when later requests are accepted. */
+	if (!count->rejected)
+		count->error[0] = '\0';
 	if (rejected)
 		snprintf(count->error, sizeof(count->error), "the collector rejected a part: %s",
 			 message);

@@ -30,8 +30,8 @@
 #include "tracee/rank.h"
 #include "tracee/spawn.h"
 
-#define JOB_REPLY_MS  30000	     /* the recorder may still be starting */
-#define JOB_AWAITS_NS 10000000000ull /* from the start on, ranks are waited for */
+#define JOB_REPLY_MS  30000	    /* the recorder may still be starting */
+#define JOB_AWAITS_NS 2000000000ull /* from the start on, ranks are waited for */
 #define JOB_FILES     3
 
 struct job_request {

@@ -47,9 +47,14 @@ enough() { # STACKS SAID
 record() { # BASE COMMAND...
 	base=$1
 	shift
-	"$proftrace" -q --sample $hz -e none --summary-json "$base.sum" -o "$base" -- "$@" \
-		>"$base.said" 2>"$base.err"
-	equal "$base: exit status" $? 0
+	# On a slow machine, the time for which a thread is held may end before its first marks are attached.
+	for _ in 1 2 3; do
+		"$proftrace" -q --sample $hz -e none --summary-json "$base.sum" -o "$base" -- "$@" \
+			>"$base.said" 2>"$base.err"
+		status=$?
+		[ "$(field "$base.sum" attached_late)" != 0 ] || break
+	done
+	equal "$base: exit status" $status 0
 	"$stacks" "$base.pftrace" >"$base.stacks"
 	check_account "$base" "$base.sum"
 	equal "$base: no stack is lost" "$(field "$base.sum" stacks_lost)" 0
@@ -152,9 +157,12 @@ equal "--offcpu: exit status" $? 0
 "$stacks" blocked.pftrace >blocked.stacks
 check_account "--offcpu" blocked.sum
 # Some kernels hide the switches of the first process of a sandbox; who gets its CPU from that is not seen to wake up.
-check "--offcpu: where it slept for long, all but two times at least" awk -v n="$(said blocked.said longer)" '
+# A stack from before its unwind table was read is there, but ends below main. Both are counted.
+check "--offcpu: where it slept for long, each time" awk -v n="$(said blocked.said longer)" \
+	-v pending="$(field blocked.sum stacks_pending)" -v hidden="$(field blocked.sum sched_lost)" '
 	/^at [0-9]* blocked .*;main;longer;/ { found++ }
-	END { print found + 0, n; exit !(found <= n && found >= n - 2 && found) }' blocked.stacks
+	END { print found + 0, pending, hidden, n; exit !(found <= n && found + pending + hidden >= n && found > n / 2) }' \
+	blocked.stacks
 equal "--offcpu: not outside of slices" "$(grep -c ';outside;' blocked.stacks)" 0
 check "--offcpu: a short sleep at most as often as it took long" \
 	[ "$(grep -c ';shorter;' blocked.stacks)" -le "$(said blocked.said late)" ]

@@ -251,6 +251,7 @@ enum {
 	/* In each file: the number of owner words, and the offset of the batches behind them. */
 	BATCH_SLOTS = 128,
 	BATCH_SLOTS_FROM = 4096,
+	BATCH_FIRST_TURN = 2, /* the turn of the first thread that owns a batch */
 };
 
 #define BATCH_READABLE(head) ((head)->version >= BATCH_OLDEST && (head)->version <= BATCH_VERSION)
@@ -274,12 +275,17 @@ struct batch_head {
  * The entries form a hash table with open addressing: an entry is in the first free slot from
  * BATCH_FOUND_PLACE on, within BATCHES_FOUND_ON slots. An address of 0 means that the slot was
  * never used; a removed entry keeps its address.
+ *
+ * If each process has links of its own, the table also has the owner words of the files that a process has mapped
+ * (bpf/batch/batch_shared.h). They have the process instead of a thread, as a number that no thread has.
  */
 #define BATCHES_FOUND_BITS     14
 #define BATCHES_FOUND	       (1 << BATCHES_FOUND_BITS)
 #define BATCHES_FOUND_ON       8192
 #define BATCHES_FOUND_ON_SHORT 16 /* on a kernel without bpf_loop() */
 #define BATCH_FOUND_PLACE(tid) ((tid)*0x9e3779b1u >> (32 - BATCHES_FOUND_BITS))
+#define BATCH_FOUND_TAKEN      (~0ull) /* pid_tgid of a slot that is being filled */
+#define BATCH_TABLES_OF(tgid)  ((__u64)(tgid) << 32 | 1u << 31 | (tgid))
 struct batch_found {
 	__u64 pid_tgid;
 	__u64 address;

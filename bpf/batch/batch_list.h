@@ -174,6 +174,11 @@ static __always_inline __u64 batch_pop_mapped(struct batch_walk *w)
 	return key.address;
 }
 
+static __always_inline bool batch_found_is_unused(volatile struct batch_found *found)
+{
+	return !found->pid_tgid && !found->address;
+}
+
 /*
  * Removes what the recorder has put into the i-th slot where a batch of the thread can be, and
  * returns its address; 0: the slot is another thread's. *ret_last: there are none after it.
@@ -185,7 +190,7 @@ static __always_inline __u64 batch_pop_found(struct batch_walk *w, __u32 i, bool
 	__u64 address;
 
 	if (found->pid_tgid != w->pid_tgid) {
-		*ret_last = !found->address;
+		*ret_last = batch_found_is_unused(found);
 		return 0;
 	}
 	address = found->address;
@@ -204,7 +209,7 @@ static __noinline long batch_check_found(__u32 i, struct batch_walk *w)
 		w->found = true;
 		return 1;
 	}
-	return !found->address;
+	return batch_found_is_unused(found);
 }
 
 /*

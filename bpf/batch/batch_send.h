@@ -323,6 +323,25 @@ __noinline int batches_send_pending(struct thread_state *st, __u64 pid_tgid)
 	return 0;
 }
 
+/* Tells the recorder of a batch that a thread has not announced by itself: the one in st->batch, without its events. */
+static __always_inline void batch_send_empty(const struct thread_state *st, __u64 pid_tgid,
+					     __u64 address, __u32 site)
+{
+	struct record_batch *r = record_reserve(sizeof(*r));
+
+	if (!r) {
+		account_add(ACCOUNT_BATCH_UNREADABLE);
+		return;
+	}
+	init_record_head(&r->head, RECORD_BATCH, pid_tgid >> 32, (__u32)pid_tgid);
+	r->head.site = site;
+	r->ops.a = address;
+	r->ops.b = BATCH_NEW;
+	r->from = r->from_events = 0;
+	r->batch = st->batch;
+	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+}
+
 /*
  * Records which batch a forked child inherits, and tells the recorder. The thread that forks is in
  * the kernel and the child has not run yet, so the batch does not change meanwhile.
@@ -331,7 +350,6 @@ static __always_inline void batch_inherit(struct thread_state *st, __u64 pid_tgi
 					  struct batch_inherited *to, __u64 address, __u32 site)
 {
 	__u32 n = to->n & (BATCHES - 1);
-	struct record_batch *r;
 
 	if (!batch_read_head(st, address)) {
 		to->more |= !batch_was_unloaded(pid_tgid, address);
@@ -348,18 +366,7 @@ static __always_inline void batch_inherit(struct thread_state *st, __u64 pid_tgi
 	to->from[n] = st->batch.base;
 	to->from_events[n] = st->batch.events;
 	to->n++;
-	r = record_reserve(sizeof(*r));
-	if (!r) {
-		account_add(ACCOUNT_BATCH_UNREADABLE);
-		return;
-	}
-	init_record_head(&r->head, RECORD_BATCH, child >> 32, (__u32)child);
-	r->head.site = site;
-	r->ops.a = address;
-	r->ops.b = BATCH_NEW;
-	r->from = r->from_events = 0;
-	r->batch = st->batch;
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	batch_send_empty(st, child, address, site);
 }
 
 /*

@@ -6,7 +6,7 @@
  * place where batches that have not been handed over are sent, and where a thread's state begins
  * again or ends.
  */
-#include "bpf/batch/batch_send.h"
+#include "bpf/batch/batch_shared.h"
 #include "bpf/buffers.h"
 #include "bpf/marks/guard.h"
 #include "bpf/processes/processes.h"
@@ -115,8 +115,10 @@ static __always_inline bool send_fork(struct task_struct *parent, struct task_st
 		bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
 	}
 	/* Only now: 6.1 loses track of a record across this. */
-	if (!batching || !is_process || parent->mm == child->mm ||
-	    inherit_batches(parent, pid_tgid_of(child)))
+	if (!batching || !is_process || parent->mm == child->mm)
+		return true;
+	batches_copy_tables(parent->tgid, tgid);
+	if (inherit_batches(parent, pid_tgid_of(child)))
 		return true;
 	/* Its marks could not be told from those that its parent had made. */
 	bpf_map_delete_elem(&traced, &tgid);
@@ -280,6 +282,7 @@ int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binp
 	else if (each_links && old_pid != task->pid)
 		send_follow(FOLLOW_EXEC, tgid, 0);
 	forget_mappings(tgid);
+	batches_drop_tables(tgid);
 	__sync_fetch_and_and(flags, ~TRACED_BEGINS);
 	if (is_recorded)
 		send_exec(task, old_pid);
@@ -369,6 +372,7 @@ static __always_inline void send_exit(struct task_struct *task, __u64 pid_tgid)
 
 			bpf_map_update_elem(&ended_processes, &tgid, &birth, BPF_ANY);
 		}
+		batches_drop_tables(tgid);
 		bpf_map_delete_elem(&traced, &tgid);
 		if (scheduled)
 			bpf_map_delete_elem(&steps, &tgid);
@@ -436,6 +440,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	__u32 tgid = task->tgid;
 	bool is_followed = each_links && bpf_map_lookup_elem(&traced, &tgid);
 
+	if (recording)
+		batches_leave_shared(task);
 	if (recording && (traced_flags(pid_tgid >> 32) || has_unsent_batches(task, pid_tgid)))
 		send_exit(task, pid_tgid);
 	if (is_followed)

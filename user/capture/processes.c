@@ -81,14 +81,21 @@ static int add_mapped_file(struct scan *s, const struct mapping *m, uint64_t dev
 			 &s->failure);
 }
 
-/* Finds existing batches. This is done after attaching: later ones are announced. */
+/*
+ * Finds existing batches. This is done after attaching: later ones are announced, except by children that share memory
+ * and have no links of their own yet.
+ */
 static void find_mapped_batches(const struct scan *s, const struct mapping *m, uint64_t device)
 {
-	bool finding = s->c->batches && s->c->batches->finding;
-	const struct file *file = finding ? files_find(s->c, device, m->inode) : NULL;
+	const struct batches *b = s->c->batches;
+	const struct file *file = b ? files_find(s->c, device, m->inode) : NULL;
 
-	if (file && file->flush_stub && !file->refused)
+	if (!file || !file->flush_stub || file->refused)
+		return;
+	if (b->finding)
 		batches_find_existing(s->c, s->target->pid, file, m->start, m->offset);
+	if (s->c->options.own_links)
+		batches_publish_table(s->c, s->target->pid, file, m->start, m->offset);
 }
 
 /* Whether the user has asked to end before the recording has begun. */

@@ -9,6 +9,7 @@
  *	exec	that execute a program
  *	clone	children that are not waited for by the kernel, but have its memory and signal handlers
  *	first	as exit; the first mark at all is a child's
+ *	forked	as first, of a forked process
  *	nested	children of such children
  *	thread	as exit, of another thread than the first
  *	spawn	posix_spawn(), whose children do not mark
@@ -94,7 +95,7 @@ static void *work(void *unused)
 	int i;
 
 	for (i = 0; i < rounds; i++) {
-		if (i || strcmp(how, "first"))
+		if (i || (strcmp(how, "first") && strcmp(how, "forked")))
 			own();
 		if (!strcmp(how, "spawn"))
 			spawn();
@@ -115,6 +116,8 @@ int main(int argc, char **argv)
 	how = argv[1];
 	rounds = atoi(argv[2]);
 	n = atoi(argv[3]);
+	if (!strcmp(how, "forked") && fork())
+		return wait(NULL) < 0;
 	if (strcmp(how, "thread"))
 		work(NULL);
 	else if (pthread_create(&thread, NULL, work, NULL) || pthread_join(thread, NULL))

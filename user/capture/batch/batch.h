@@ -330,6 +330,12 @@ int batch_process_open_memory(struct capture *c, struct batch_process *p);
  */
 void batches_find_existing(struct capture *c, uint32_t pid, const struct file *file, uint64_t start,
 			   uint64_t offset);
+/*
+ * Tells the kernel where the process has the owner words of the file's batches. There it finds those that nobody
+ * announces, if each process has links of its own. To be called after the other one.
+ */
+void batches_publish_table(struct capture *c, uint32_t pid, const struct file *file, uint64_t start,
+			   uint64_t offset);
 
 bool batch_thread_has_exited(uint32_t tid);
 

@@ -142,23 +142,44 @@ static unsigned find_flush_site(const struct capture *c, const struct file *file
 }
 
 /*
- * Publishes a batch to the kernel, which reads it when the thread exits. False: the table is full.
+ * Publishes a batch, or the owner words of a file, to the kernel, which also adds and removes some. False: the table is
+ * full.
  */
-static bool publish_found_batch(struct capture *c, uint32_t pid, uint32_t tid, uint64_t address,
-				unsigned site)
+static bool publish_found(struct capture *c, uint64_t pid_tgid, uint64_t address, unsigned site)
 {
 	unsigned most = c->loaded.can_loop ? BATCHES_FOUND_ON : BATCHES_FOUND_ON_SHORT, i;
 
 	for (i = 0; i < most; i++) {
-		unsigned descriptor = (BATCH_FOUND_PLACE(tid) + i) % BATCHES_FOUND;
+		unsigned descriptor = (BATCH_FOUND_PLACE((uint32_t)pid_tgid) + i) % BATCHES_FOUND;
 		struct batch_found *found = &c->shared->batches_found[descriptor];
+		__u64 none = 0;
 
-		if (__atomic_load_n(&found->pid_tgid, __ATOMIC_ACQUIRE))
+		if (!__atomic_compare_exchange_n(&found->pid_tgid, &none, BATCH_FOUND_TAKEN, false,
+						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 			continue;
 		__atomic_store_n(&found->address, address, __ATOMIC_RELAXED);
 		__atomic_store_n(&found->site, site, __ATOMIC_RELAXED);
-		__atomic_store_n(&found->pid_tgid, (uint64_t)pid << 32 | tid, __ATOMIC_RELEASE);
+		__atomic_store_n(&found->pid_tgid, pid_tgid, __ATOMIC_RELEASE);
 		return true;
+	}
+	return false;
+}
+
+/* Whether these owner words have been published: a process may be scanned many times. */
+static bool table_is_published(const struct capture *c, uint64_t tables, uint64_t address)
+{
+	unsigned i;
+
+	for (i = 0; i < BATCHES_FOUND_ON; i++) {
+		unsigned descriptor = (BATCH_FOUND_PLACE((uint32_t)tables) + i) % BATCHES_FOUND;
+		const struct batch_found *found = &c->shared->batches_found[descriptor];
+		uint64_t pid_tgid = __atomic_load_n(&found->pid_tgid, __ATOMIC_ACQUIRE);
+		uint64_t at = __atomic_load_n(&found->address, __ATOMIC_RELAXED);
+
+		if (pid_tgid == tables && at == address)
+			return true;
+		if (!pid_tgid && !at)
+			return false;
 	}
 	return false;
 }
@@ -185,7 +206,7 @@ static bool add_found_batch(struct batch_search *f, const struct file *file, uin
 		return false;
 	s->found = head->base;
 	s->was_there = true;
-	return publish_found_batch(f->c, pid, tid, address, find_flush_site(f->c, file));
+	return publish_found(f->c, (uint64_t)pid << 32 | tid, address, find_flush_site(f->c, file));
 }
 
 /* The difference between addresses in memory and in the file. */
@@ -226,4 +247,17 @@ void batches_find_existing(struct capture *c, uint32_t pid, const struct file *f
 			c->batches->unfollowed += !add_found_batch(&f, file, address, &head);
 	}
 	free(f.threads);
+}
+
+void batches_publish_table(struct capture *c, uint32_t pid, const struct file *file, uint64_t start,
+			   uint64_t offset)
+{
+	uint64_t tables = BATCH_TABLES_OF(pid), bias;
+
+	if (!c->loaded.can_loop || !file->batch_slots ||
+	    !find_load_bias(file, start, offset, &bias) ||
+	    table_is_published(c, tables, bias + file->batch_slots))
+		return;
+	c->batches->unfollowed +=
+		!publish_found(c, tables, bias + file->batch_slots, find_flush_site(c, file));
 }

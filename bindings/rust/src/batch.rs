@@ -5,12 +5,12 @@
 //! both may run in one program, and share the buffers. What belongs to a buffer is changed by its own thread
 //! alone, in single instructions, since a signal handler may come in between and mark as well.
 
-use core::mem::{size_of, transmute};
+use core::mem::size_of;
 use core::ptr::null;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 
-use crate::emit::{Mark, IN_REGISTERS, NAME_DYNAMIC};
-use crate::stub::{flush_stub, PAST_STEADY_NOP};
+use crate::emit::{IN_REGISTERS, NAME_DYNAMIC};
+use crate::stub::{flush, flush_stub};
 use crate::value::HAS_STRINGS;
 
 const VERSION: u32 = 3;
@@ -38,6 +38,16 @@ const NEAR: u64 = 0x80_0000;
 const STRING_CUT: u64 = 1 << 63;
 const STRING_NULL: u64 = 1 << 61;
 const TOO_FAR: u64 = 0x8000_0000;
+
+/// The six arguments of a stub. Section 4 of include/proftrace.h describes them.
+struct Mark {
+    name: *const u8,
+    meta: u64,
+    a: u64,
+    b: u64,
+    keys: *const u8,
+    values: u64,
+}
 
 #[repr(C)]
 struct Batch {
@@ -138,33 +148,8 @@ fn take(word: &AtomicU32, amount: u32) -> u32 {
     word.fetch_add(amount, Release)
 }
 
-/// Sends a mark to where its domain is recorded: into the thread's buffer, to the stub, or both. Only a mark that is not in
-/// a buffer passes the steady nop.
-#[cold]
-#[inline(never)]
-pub fn send(semaphore: u32, stub: usize, mark: &Mark) {
-    if semaphore >> 16 == 0 {
-        return call(stub, mark);
-    }
-    put(mark, stub);
-    if semaphore & 0xffff != 0 {
-        call(stub + PAST_STEADY_NOP, mark);
-    }
-}
-
-/// Calls a stub.
-fn call(stub: usize, mark: &Mark) {
-    type Stub = extern "C" fn(*const u8, u64, u64, u64, *const u8, u64);
-    // SAFETY: addresses of stubs come from stub.rs. A stub is a function that takes these and returns.
-    let stub: Stub = unsafe { transmute(stub) };
-
-    stub(mark.name, mark.meta, mark.a, mark.b, mark.keys, mark.values);
-}
-
 fn hand_over(batch: *const Batch, why: u64) {
-    let mark = Mark { name: null(), meta: 0, a: batch as u64, b: why, keys: null(), values: 0 };
-
-    call(flush_stub(), &mark);
+    flush(batch.cast(), why);
 }
 
 fn batch_at(address: usize) -> Option<&'static Batch> {
@@ -183,7 +168,7 @@ fn clear(batch: &'static Batch, bytes: u32) {
 /// Hands the buffer over and empties it; false: it could not. Where an event in it is not complete, we have
 /// interrupted the one who writes it. If he does not come back for long, the handler left by longjmp: the
 /// buffer is handed over as it is, and stays for the tracer to look at; another takes its place.
-fn flush(batch: &'static Batch) -> bool {
+fn hand_over_and_empty(batch: &'static Batch) -> bool {
     // From here on nothing more finds room in it.
     let used = take(&batch.used, CLOSED);
     let complete = batch.complete.load(Relaxed);
@@ -282,7 +267,7 @@ fn reserve(size: u32) -> Option<(&'static Batch, *mut u64)> {
         if let Some(to) = reserve_in(batch, size) {
             return Some((batch, to));
         }
-        if !flush(batch) {
+        if !hand_over_and_empty(batch) {
             return None;
         }
     }
@@ -308,49 +293,76 @@ fn complete(batch: &Batch, to: *mut u64, words: u32) {
     take(&batch.complete, 1 << 16 | words);
 }
 
-/// Writes a mark into the thread's buffer. This is the way of nearly all: without strings, names that are
-/// made at run time or more than two values, and with the keys near the name.
-#[inline(never)]
-fn put(mark: &Mark, stub: usize) {
+/// What puts a mark into the thread's buffer: the six arguments of a stub, and its address. Marks bring its address
+/// along, because assembly at module level cannot name a function of Rust.
+pub const PUT: extern "C" fn(*const u8, u64, u64, u64, *const u8, u64, usize) = put;
+
+#[cold]
+extern "C" fn put(name: *const u8, meta: u64, a: u64, b: u64, keys: *const u8, values: u64, stub: usize) {
+    let mark = Mark { name, meta, a, b, keys, values };
+
+    if put_simple(&mark, stub).is_none() {
+        put_slowly(&mark, stub);
+    }
+}
+
+/// Marks without strings and names that are made at run time, whose texts are not far away, and for which there is
+/// space; None: this is no such mark. On x86-64 those with up to two values seldom come here: the assembly in stub.rs
+/// does the same.
+#[inline(always)]
+fn put_simple(mark: &Mark, stub: usize) -> Option<()> {
     let base = if mark.name.is_null() { stub } else { mark.name as usize };
     let near = (mark.keys as u64).wrapping_sub(base as u64).wrapping_add(NEAR);
-    let n = (mark.meta & 15) as u32;
     let near_name = (base as u64).wrapping_sub(stub as u64).wrapping_add(1 << 30) < 1 << 31;
-    let simple = mark.meta & (NAME_DYNAMIC | HAS_STRINGS) == 0
-        && (n == 0 || mark.meta & IN_REGISTERS != 0 && near < 2 * NEAR);
+    let n = (mark.meta & 15).min(6) as u32;
+    let batch = batch_at(own_batch().load(Relaxed))?;
 
-    let batch = match batch_at(own_batch().load(Relaxed)) {
-        Some(batch) if simple && near_name => batch,
-        _ => return put_slowly(mark, stub),
-    };
-    let a = u32::from(mark.a != 0);
-    let b = if n == 0 { u32::from(mark.b != 0) } else { n };
-    let words = 3 + a + b;
-    let to = match reserve_in(batch, words * 8) {
-        Some(to) => to,
-        None => return put_slowly(mark, stub),
-    };
-    let mut head = u64::from(words) << 56 | if a != 0 { A_FOLLOWS } else { 0 };
-    if n != 0 {
-        head |= mark.meta & META_NEAR_BITS | near << 16 | KEYS_NEAR;
-    } else {
-        head |= mark.meta & META_BITS | if b != 0 { B_FOLLOWS } else { 0 };
+    if mark.meta & (NAME_DYNAMIC | HAS_STRINGS) != 0 || !near_name || n != 0 && near >= 2 * NEAR {
+        return None;
     }
-    // SAFETY: so many words are reserved there, for this event alone.
+    let in_registers = mark.meta & IN_REGISTERS != 0;
+    let a = u32::from(mark.a != 0);
+    let b = u32::from(mark.b != 0 && !in_registers);
+    let keys = u32::from(n != 0 && !in_registers);
+    let words = 3 + a + b + keys + n;
+    let to = reserve_in(batch, words * 8)?;
+    let head = if in_registers {
+        mark.meta & META_NEAR_BITS | near << 16 | KEYS_NEAR
+    } else {
+        mark.meta & META_BITS
+    };
+
+    // SAFETY: so many words are reserved there, for this event alone, and emit.rs passes so many values.
     unsafe {
         to.add(1).write((stub as u64 & 0xffff_ffff) | (base as u64).wrapping_sub(stub as u64) << 32);
-        to.add(2).write(head);
+        to.add(2).write(
+            head | u64::from(words) << 56
+                | if a != 0 { A_FOLLOWS } else { 0 }
+                | if b != 0 { B_FOLLOWS } else { 0 },
+        );
+        let mut to = to.add(3);
+        let mut append = |word| {
+            to.write(word);
+            to = to.add(1);
+        };
         if a != 0 {
-            to.add(3).write(mark.a);
+            append(mark.a);
         }
-        if b != 0 {
-            to.add(3 + a as usize).write(mark.b);
+        if b != 0 || in_registers {
+            append(mark.b);
         }
-        if n > 1 {
-            to.add(4 + a as usize).write(mark.values);
+        if n == 2 && in_registers {
+            append(mark.values);
+        }
+        if keys != 0 {
+            append(distance(mark.keys, stub));
+            for i in 0..n as usize {
+                append((mark.values as *const u64).add(i).read());
+            }
         }
     }
     complete(batch, to, words);
+    Some(())
 }
 
 /// What is kept of a C string: its bytes, and its length with the flags of an event.
@@ -498,7 +510,6 @@ impl<'a> Event<'a> {
     }
 }
 
-#[cold]
 #[inline(never)]
 fn put_slowly(mark: &Mark, stub: usize) {
     let event = Event::new(mark, stub);

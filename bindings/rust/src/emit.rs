@@ -4,8 +4,7 @@
 
 use core::marker::PhantomData;
 
-use crate::stub::send;
-use crate::value::{Copied, Number, Values};
+use crate::value::{Copied, Number, Values, HAS_STRINGS};
 use crate::Domain;
 
 /// Bytes of a name made at run time that are kept, one that shows that there were more, and a NUL.
@@ -18,16 +17,6 @@ pub const COUNTER: u16 = 4;
 
 pub const NAME_DYNAMIC: u64 = 1 << 32;
 pub const IN_REGISTERS: u64 = 1 << 34;
-
-/// The six arguments of a stub. Section 4 of include/proftrace.h describes them.
-pub struct Mark {
-    pub name: *const u8,
-    pub meta: u64,
-    pub a: u64,
-    pub b: u64,
-    pub keys: *const u8,
-    pub values: u64,
-}
 
 /// The kernel cannot wait for a page: what it shall read has to be in memory. Names and keys are shorter
 /// than a page, so their first and last bytes will do.
@@ -45,30 +34,66 @@ fn touch(text: &str) -> *const u8 {
     }
 }
 
+/// Calls the stub: up to two values are in registers, more in memory.
 #[inline(always)]
-fn send_values<D: Domain, const KIND: u16, V: Values>(mut mark: Mark, values: V) {
+fn send<D: Domain, const KIND: u16, V: Values>(
+    name: *const u8,
+    meta: u64,
+    a: u64,
+    b: u64,
+    keys: *const u8,
+    values: V,
+) {
     values.with(|values| {
-        mark.meta |= V::META;
-        match *values {
-            [] => {}
-            [only] => {
-                mark.meta |= IN_REGISTERS;
-                mark.b = only;
-            }
-            [first, second] => {
-                mark.meta |= IN_REGISTERS;
-                mark.b = first;
-                mark.values = second;
-            }
-            _ => mark.values = values.as_ptr() as u64,
-        }
-        send(D::semaphore(), D::stub(KIND), &mark);
+        let (more, b, second) = match *values {
+            [] => (0, b, 0),
+            [only] => (IN_REGISTERS, only, 0),
+            [first, second] => (IN_REGISTERS, first, second),
+            _ => (0, b, values.as_ptr() as u64),
+        };
+        // SAFETY: these are the arguments of the stub, and all that they point to lives until it returns.
+        unsafe { D::call::<KIND>(name, meta | V::META | more, a, b, keys, second) }
     });
 }
 
-/// `name` and `keys` are constants of this file, and end in a NUL unless they are empty.
+/// The same, as a function. The copies of strings are large: here they do not enlarge the frame of a caller whom nobody records.
 #[cold]
 #[inline(never)]
+fn send_strings<D: Domain, const KIND: u16, V: Values>(
+    name: *const u8,
+    meta: u64,
+    a: u64,
+    b: u64,
+    keys: *const u8,
+    values: V,
+) {
+    send::<D, KIND, V>(name, meta, a, b, keys, values);
+}
+
+/// Tells the compiler that the branch in which this stands is not taken often.
+#[cold]
+#[inline]
+fn cold() {}
+
+#[inline(always)]
+fn mark_with<D: Domain, const KIND: u16, V: Values>(
+    name: &'static str,
+    meta: u64,
+    a: u64,
+    b: u64,
+    keys: &'static str,
+    values: V,
+) {
+    cold();
+    if V::META & HAS_STRINGS != 0 {
+        send_strings::<D, KIND, V>(touch(name), meta, a, b, touch(keys), values);
+    } else {
+        send::<D, KIND, V>(touch(name), meta, a, b, touch(keys), values);
+    }
+}
+
+/// `name` and `keys` are constants of this file, and end in a NUL unless they are empty.
+#[inline(always)]
 pub fn mark<D: Domain, const KIND: u16, V: Values>(
     name: &'static str,
     a: u64,
@@ -76,9 +101,7 @@ pub fn mark<D: Domain, const KIND: u16, V: Values>(
     keys: &'static str,
     values: V,
 ) {
-    let mark = Mark { name: touch(name), meta: 0, a, b, keys: touch(keys), values: 0 };
-
-    send_values::<D, KIND, V>(mark, values);
+    mark_with::<D, KIND, V>(name, 0, a, b, keys, values);
 }
 
 /// The same with a name that is made at run time, and need not end in a NUL.
@@ -91,14 +114,12 @@ pub fn mark_dynamic<D: Domain, const KIND: u16, V: Values>(
     values: V,
 ) {
     let mut copy = Name::default();
-    let mark = Mark { name: copy.put(name), meta: NAME_DYNAMIC, a, b: 0, keys: touch(keys), values: 0 };
 
-    send_values::<D, KIND, V>(mark, values);
+    send::<D, KIND, V>(copy.put(name), NAME_DYNAMIC, a, 0, touch(keys), values);
 }
 
 /// A slice (object 7) or a moment (8) at times of its own. Its first values are the track and the end.
-#[cold]
-#[inline(never)]
+#[inline(always)]
 pub fn mark_given<D: Domain, V: Values>(
     object: u64,
     name: &'static str,
@@ -106,25 +127,13 @@ pub fn mark_given<D: Domain, V: Values>(
     keys: &'static str,
     values: V,
 ) {
-    let mark = Mark { name: touch(name), meta: object << 44, a: begin, b: 0, keys: touch(keys), values: 0 };
-
-    send_values::<D, INSTANT, V>(mark, values);
+    mark_with::<D, INSTANT, V>(name, object << 44, begin, 0, keys, values);
 }
 
 /// A counter with one value.
-#[cold]
-#[inline(never)]
+#[inline(always)]
 pub fn count<D: Domain, N: Number>(name: &'static str, value: N) {
-    let mark = Mark {
-        name: touch(name),
-        meta: N::TYPE << 4,
-        a: value.number(),
-        b: 0,
-        keys: core::ptr::null(),
-        values: 0,
-    };
-
-    send(D::semaphore(), D::stub(COUNTER), &mark);
+    mark_with::<D, COUNTER, ()>(name, N::TYPE << 4, value.number(), 0, "", ());
 }
 
 /// A byte that could change, so that no compiler takes a constant for it: each has an address of its own.

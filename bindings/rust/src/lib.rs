@@ -65,19 +65,22 @@ pub use value::{Integer, Number, Value};
 #[doc(hidden)]
 pub mod __private {
     pub use crate::emit::{address, count, function_name, mark, mark_dynamic, mark_given, Byte, Scope};
+    pub use crate::stub::PUT;
     pub use crate::value::{id, only_number};
 }
 
 /// A group of marks with a name and an on/off switch of its own. [`domain!`] defines one.
 ///
 /// # Safety
-/// `stub` returns the address of a stub, as section 4 of include/proftrace.h describes it.
+/// `call` calls a stub, as section 4 of include/proftrace.h describes it.
 pub unsafe trait Domain {
     /// Not zero while someone records the domain.
     #[doc(hidden)]
     fn semaphore() -> u32;
+    /// # Safety
+    /// The arguments are those of the stub of this kind.
     #[doc(hidden)]
-    fn stub(kind: u16) -> usize;
+    unsafe fn call<const KIND: u16>(name: *const u8, meta: u64, a: u64, b: u64, keys: *const u8, values: u64);
 }
 
 domain! {

@@ -16,18 +16,17 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 work=$root/build/kernels
-all=test_features,test_options,test_counts,test_threads,test_target,test_loss,test_follow,test_attach,test_schedule,test_tables
-one=test_features,test_options,test_counts,test_threads,test_target,test_loss,test_schedule,test_tables
+every=test_features,test_options,test_counts,test_threads
 
 # name, architecture, kernel, CPUs; uprobe_multi, a word about the probe sites (a dot for a space); tests;
 # more for the kernel's command line. What test_features wants to see is what these kernels have. Those
 # that take long come first.
 guests="
-6.1		amd64 6.1  1 no  no.faster $all,test_one_file,test_closed,test_clocks,test_rights,test_foreign_usdt,test_func,test_batch,test_sched,test_counters
-7.2		amd64 7.2  1 yes 10-byte   $one,test_follow,test_foreign_usdt,test_func,test_batch,test_sched
-arm64-6.12	arm64 6.12 1 yes no.faster $one,test_one_file,test_counters,test_pmu,test_batch_many,test_func,test_sched,test_sample,test_unwind
-6.12		amd64 6.12 2 yes no.faster $one,test_closed,test_capabilities,test_control,test_follow,test_sample,test_lockdown
-6.18		amd64 6.18 1 yes 5-byte    $one,test_follow,test_sched preempt=full
+6.1		amd64 6.1  1 no  no.faster $every,test_target,test_loss,test_follow,test_attach,test_tables,test_one_file,test_clocks,test_rights,test_func,test_batch,test_sched
+7.2		amd64 7.2  1 yes 10-byte   $every,test_follow,test_foreign_usdt,test_func,test_batch,test_sched
+arm64-6.12	arm64 6.12 1 yes no.faster $every,test_target,test_one_file,test_counters,test_pmu,test_batch_many,test_func,test_sched,test_sample,test_unwind
+6.12		amd64 6.12 2 yes no.faster $every,test_closed,test_capabilities,test_control,test_follow,test_sample,test_lockdown
+6.18		amd64 6.18 1 yes 5-byte    $every,test_target,test_follow,test_sched preempt=full
 "
 
 wanted() { # NAME
@@ -47,7 +46,7 @@ run_guest() { # NAME ARCH SERIES CPUS MULTI SITES TESTS WORD...
 	elif image=$("$here/fetch.sh" "$arch" "$series" 2>"$work/$name.why"); then
 		"$here/boot.sh" "$name" "$arch" "$image" "$work/$arch.cpio" "$cpus" \
 			"TESTS=$tests LIMIT=200 WANT_MULTI=$multi WANT_SITES=$sites" \
-			"ROUNDS=300 SLICES=300 CROWD=200 CALLS=3000 FORKS=200 LIBRARIES=5 BATCHES=300 STORM=2000 STORM_PAUSE=200" "$@"
+			"ROUNDS=300 SLICES=300 CROWD=200 CALLS=3000 FORKS=200 LIBRARIES=5 BATCHES=300 STORM=2000 STORM_PAUSE=400" "$@"
 	else
 		echo "ok - $name # SKIP $(tail -1 "$work/$name.why")"
 	fi >"$work/$name.tap" 2>&1
